@@ -1,0 +1,152 @@
+# Postrider. `make help` lists what this file can do.
+#
+# One static archive per layer, each linked only with the layers below it, so that a call upwards
+# does not link. One build tree per flavour (plain, sanitized, coverage), so switching never needs a clean.
+
+comma   := ,
+PREFIX  ?= /usr/local
+CC      ?= cc
+FLAVOUR := $(or $(subst $(comma),-,$(SAN)),plain)$(if $(COV),-cov)
+B       := build/$(FLAVOUR)
+BIN     := $(if $(filter plain,$(FLAVOUR)),build,$B)
+
+# -ffp-contract=off: a fused multiply-add rounds once where two operations round twice; leaving the
+# choice to the compiler would make results depend on the machine the program was built for.
+OPT     ?= -O2 -g
+BUILD    = -std=gnu11 $(OPT) -Wall -Wextra -Wshadow -Wvla -Wmissing-prototypes -Wstrict-prototypes \
+           -ffp-contract=off -fno-math-errno -pthread -I. -MMD -MP $(if $(WERROR),-Werror) $(CFLAGS) \
+           $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer) \
+           $(if $(COV),--coverage -O0)
+LIBS     = -llapacke -lopenblas -lgsl -lcjson -lm -pthread
+
+# Which layers a layer may call.
+LAYERS       := common predictors core cli
+dir_common     := common
+dir_predictors := predictors
+dir_core       := scheduler/core
+dir_cli        := scheduler/cli
+below_common     :=
+below_predictors := common
+below_core       := predictors common
+below_cli        := core predictors common
+
+sources  = $(filter-out %_main.c,$(wildcard $(dir_$1)/*.c))
+objects  = $(patsubst %.c,$B/%.o,$1)
+archive  = $B/lib$1.a
+archives = $(foreach l,$1 $(below_$1),$(call archive,$l))
+
+PROGRAMS := $(BIN)/postrider $(BIN)/postrider-synthetic
+
+.PHONY: all
+all: $(PROGRAMS) ## build the programs into build/
+
+define layer_rule
+$(call archive,$1): $(call objects,$(call sources,$1))
+	@rm -f $$@ && ar rcs $$@ $$^
+endef
+$(foreach l,$(LAYERS),$(eval $(call layer_rule,$l)))
+
+$B/%.o: %.c
+	@mkdir -p $(@D)
+	$(if $(V),,@echo "  CC  $<";) $(CC) $(BUILD) -c -o $@ $<
+
+link = @mkdir -p $(@D); $(if $(V),,echo "  LD  $@";) $(CC) $(BUILD) -o $@ $(filter %.o %.a,$^) $(LIBS)
+
+$(BIN)/postrider: $B/scheduler/cli/postrider_main.o $(call archives,cli)
+	$(link)
+$(BIN)/postrider-synthetic: $B/workloads/synthetic_main.o $(call archives,common)
+	$(link)
+
+# ---- tests: tests/unit/<layer>/ links that layer and those below it ----
+unit_tests = $(patsubst %.c,$B/%,$(wildcard tests/unit/$1/test_*.c))
+define unit_rule
+$(call unit_tests,$1): $B/tests/unit/$1/%: $B/tests/unit/$1/%.o $B/tests/support/support.o $(call archives,$1)
+	$$(link) -lcmocka
+endef
+$(foreach l,$(LAYERS),$(eval $(call unit_rule,$l)))
+
+conform_tests := $(patsubst %.c,$B/%,$(wildcard tests/conform/test_*.c))
+$(conform_tests): $B/tests/conform/%: $B/tests/conform/%.o $B/tests/support/support.o $(call archives,core)
+	$(link) -lcmocka
+
+# Fuzz entries build twice: as plain programs that replay the corpus (part of `make check`) and, with
+# clang, as libFuzzer targets.
+fuzz_names  := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+fuzz_replay := $(foreach n,$(fuzz_names),$B/tests/fuzz/replay_$n)
+$(fuzz_replay): $B/tests/fuzz/replay_%: $B/tests/fuzz/fuzz_%.o $B/tests/fuzz/replay.o $(call archives,core)
+	$(link)
+
+TESTS := $(foreach l,$(LAYERS),$(call unit_tests,$l)) $(conform_tests)
+
+.PHONY: check
+check: $(PROGRAMS) $(TESTS) $(fuzz_replay) ## build and run every test (packages must be there)
+	@BIN=$(abspath $(BIN)) BUILD_DIR=$(abspath $B) SAN='$(SAN)' tests/run.sh $(TESTS) -- $(fuzz_replay)
+
+.PHONY: test
+test: deps ## install what is missing, then check
+	@$(MAKE) --no-print-directory check
+
+.PHONY: asan
+asan: ## the same tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	@$(MAKE) --no-print-directory SAN=address,undefined OPT='-O1 -g' check
+
+.PHONY: tsan
+tsan: ## the tests of everything that uses threads, under ThreadSanitizer
+	@$(MAKE) --no-print-directory SAN=thread OPT='-O1 -g' check-threads
+
+.PHONY: check-threads
+check-threads: $(PROGRAMS) $B/tests/unit/common/test_pool $B/tests/unit/predictors/test_threads
+	@BIN=$(abspath $(BIN)) BUILD_DIR=$(abspath $B) SAN='$(SAN)' tests/run.sh --only \
+		$B/tests/unit/common/test_pool $B/tests/unit/predictors/test_threads
+
+.PHONY: coverage
+coverage: ## line coverage per file after a run of the tests
+	@$(MAKE) --no-print-directory COV=1 check
+	@tests/coverage.sh build/plain-cov
+
+fuzz-%: ## fuzz-<name>: libFuzzer for FUZZ_SECONDS (60) seconds, e.g. fuzz-json
+	@tests/fuzz/run.sh $* $(or $(FUZZ_SECONDS),60)
+
+# ---- benches ----
+.PHONY: bench
+bench: all $(BIN)/postrider-bench ## speed against the peers, in one table; writes build/bench.json
+	@tests/bench/run.sh $(BIN)/postrider-bench build/bench.json
+
+$(BIN)/postrider-bench: $(call objects,$(wildcard tests/bench/*.c)) $(call archives,core)
+	$(link)
+
+.PHONY: bench-peers
+bench-peers: ## install scikit-learn, XGBoost and ranger from Debian, for `make bench`
+	@tests/install-packages.sh python3-sklearn python3-xgboost python3-numpy r-base-core r-cran-ranger
+
+# ---- set-up, run, install ----
+PACKAGES := build-essential libopenblas-dev liblapacke-dev libgsl-dev libcjson-dev libcmocka-dev
+.PHONY: deps
+deps: ## install the Debian packages the build and the tests need
+	@tests/install-packages.sh $(PACKAGES)
+
+.PHONY: run
+run: deps ## the whole road once: build, make an example table, train, ask what-if
+	@$(MAKE) --no-print-directory all
+	@tests/demo.sh $(abspath $(BIN))
+
+.PHONY: install
+install: all ## install under PREFIX (/usr/local), staged into DESTDIR
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/postrider \
+		$(DESTDIR)$(PREFIX)/share/bash-completion/completions
+	install -m 755 $(BIN)/postrider $(DESTDIR)$(PREFIX)/bin/
+	install -m 644 docs/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
+	install -m 644 configs/postrider.bash-completion $(DESTDIR)$(PREFIX)/share/bash-completion/completions/postrider
+	cp -r configs/schemas configs/grids $(DESTDIR)$(PREFIX)/share/postrider/
+
+.PHONY: clean
+clean: ## remove build/
+	rm -rf build
+
+.PHONY: help
+help: ## this list
+	@grep -hE '^[a-z%][a-z%<>-]*:.*## ' Makefile | sed -E 's/^([^:]*):.*## (.*)/\1\t\2/' | \
+		awk -F'\t' '{ printf "  %-14s %s\n", $$1, $$2 }'
+
+.SECONDARY:
+-include $(shell find build -name '*.d' 2>/dev/null)

@@ -1,0 +1,76 @@
+#include "common/stats.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+double stats_mean(const double *v, size_t n)
+{
+	double sum = 0.0, rest = 0.0, mean;
+
+	if (n == 0)
+		return NAN;
+	for (size_t i = 0; i < n; i++)
+		sum += v[i];
+	mean = sum / (double)n;
+	/* The second pass takes back most of what the first one rounded away. */
+	for (size_t i = 0; i < n; i++)
+		rest += v[i] - mean;
+	return isfinite(rest) ? mean + rest / (double)n : mean;
+}
+
+double stats_sd(const double *v, size_t n)
+{
+	double mean, squares = 0.0, rest = 0.0;
+
+	if (n < 2)
+		return 0.0;
+	mean = stats_mean(v, n);
+	for (size_t i = 0; i < n; i++) {
+		squares += (v[i] - mean) * (v[i] - mean);
+		rest += v[i] - mean;
+	}
+	/* Two passes, and the correction for the mean's own rounding (Chan, Golub, LeVeque, The American
+	 * Statistician 37(3), 1983, eq. 1.7). */
+	squares -= rest * rest / (double)n;
+	return sqrt((squares > 0.0 || isnan(squares) ? squares : 0.0) / (double)(n - 1));
+}
+
+/* NaN goes last, so that the numbers before it are in order whatever else is there. */
+static int compare_doubles(const void *a_, const void *b_)
+{
+	double a = *(const double *)a_, b = *(const double *)b_;
+
+	if (isnan(a) || isnan(b))
+		return !!isnan(a) - !!isnan(b);
+	return (a > b) - (a < b);
+}
+
+void stats_sort(double *v, size_t n)
+{
+	if (n > 1)
+		qsort(v, n, sizeof *v, compare_doubles);
+}
+
+double stats_median(double *v, size_t n)
+{
+	if (n == 0)
+		return NAN;
+	stats_sort(v, n);
+	/* Halved before adding: the sum of two large numbers may not fit. */
+	return n % 2 ? v[n / 2] : 0.5 * v[n / 2 - 1] + 0.5 * v[n / 2];
+}
+
+double stats_percentile(double *v, size_t n, double p)
+{
+	double rank;
+
+	if (n == 0 || isnan(p))
+		return NAN;
+	stats_sort(v, n);
+	rank = ceil(p * (double)n / 100.0); /* multiplied first: whole percentages stay exact */
+	if (!(rank >= 1.0))
+		rank = 1.0;
+	if (rank > (double)n)
+		rank = (double)n;
+	return v[(size_t)rank - 1];
+}

@@ -1,0 +1,335 @@
+/* Absolute error: the best split has the smallest sum of absolute deviations from the two medians.
+ *
+ * A node's rows stand in ascending order of y (parting is stable, so the order of the root is kept).
+ * For a subset A of them with total weight W and cumulative weight C_i up to row i, the deviation
+ * from its median is
+ *
+ *     D(A) = sum_i gap_i min(C_i, W - C_i)      with gap_i = y_{i+1} - y_i over all rows of the node,
+ *
+ * because each gap is crossed by the rows on its lighter side. With min(c, W-c) = (W - |2c - W|) / 2
+ * and R the rest of the node (total weight V, cumulative weight T_i), and since (2c - W) + (2(T-c) - (V-W)) = 2T - V:
+ *
+ *     D(A) + D(R) = (V sum_i gap_i - S) / 2,    S = sum_i gap_i (|z_i| + |t_i - z_i|),
+ *     z_i = 2 C_i - W,  t_i = 2 T_i - V.
+ *
+ * So the best split has the largest S: no median, no branch, no cancellation, and all splits of a
+ * feature are lanes of one vector loop. Where a feature has many levels, deleting rows from a linked
+ * list while following its median costs O(rows) for all splits together instead. */
+#include "predictors/grow_internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "common/mem.h"
+
+#define MAX_LANES 32 /* beyond that many splits the linked list is faster (measured) */
+
+typedef double v4d __attribute__((vector_size(32)));
+typedef int64_t v4i __attribute__((vector_size(32)));
+
+int grow_absolute_alloc(struct grower *g)
+{
+	size_t n = g->bins->n_rows;
+
+	g->weight2 = mem_array(n, sizeof *g->weight2);
+	g->gap = mem_array(n, sizeof *g->gap);
+	g->cumulative2 = mem_array(n, sizeof *g->cumulative2);
+	g->next = mem_array(n + 2, sizeof *g->next);
+	g->prev = mem_array(n + 2, sizeof *g->prev);
+	g->by_level = mem_array(n, sizeof *g->by_level);
+	g->level_end = mem_array(n + 2, sizeof *g->level_end);
+	g->right_score = mem_array(n + 2, sizeof *g->right_score);
+	g->lane_mask = mem_array((MAX_LANES + 2) * MAX_LANES, sizeof *g->lane_mask);
+	return g->weight2 && g->gap && g->cumulative2 && g->next && g->prev && g->by_level &&
+	       g->level_end && g->right_score && g->lane_mask ? 0 : -1;
+}
+
+void grow_absolute_release(struct grower *g)
+{
+	free(g->weight2);
+	free(g->gap);
+	free(g->cumulative2);
+	free(g->next);
+	free(g->prev);
+	free(g->by_level);
+	free(g->level_end);
+	free(g->right_score);
+	free(g->lane_mask);
+}
+
+void grow_absolute_enter(struct grower *g, uint32_t node)
+{
+	size_t lo = g->node_lo[node], n = g->node_hi[node] - lo;
+	const double *y = g->y + lo;
+	double t = -(double)g->node_weight[node];
+
+	for (size_t i = 0; i < n; i++) {
+		g->weight2[i] = 2.0 * g->weight[lo + i];
+		t += g->weight2[i];
+		g->cumulative2[i] = t;
+		g->gap[i] = i + 1 < n ? y[i + 1] - y[i] : 0.0;
+	}
+}
+
+/* S of four (or eight) lanes at once; start[k] = -W of lane k. */
+__attribute__((target_clones("avx2", "default")))
+static void lanes4(const struct grower *g, size_t n, const int64_t *mask, size_t stride,
+                   const double *start, double *out)
+{
+	const v4i magnitude = { INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX };
+	v4d z = { start[0], start[1], start[2], start[3] }, s = { 0 };
+
+	for (size_t i = 0; i < n; i++) {
+		const v4i *m = (const v4i *)__builtin_assume_aligned(mask + g->dense[i] * stride, 8);
+		v4i bits;
+		v4d w = { g->weight2[i], g->weight2[i], g->weight2[i], g->weight2[i] };
+		__builtin_memcpy(&bits, m, sizeof bits);
+		z += (v4d)((v4i)w & bits);
+		s += g->gap[i] * ((v4d)((v4i)z & magnitude) + (v4d)((v4i)(g->cumulative2[i] - z) & magnitude));
+	}
+	__builtin_memcpy(out, &s, sizeof s);
+}
+
+__attribute__((target_clones("avx2", "default")))
+static void lanes8(const struct grower *g, size_t n, const int64_t *mask, size_t stride,
+                   const double *start, double *out)
+{
+	const v4i magnitude = { INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX };
+	v4d za = { start[0], start[1], start[2], start[3] }, sa = { 0 };
+	v4d zb = { start[4], start[5], start[6], start[7] }, sb = { 0 };
+
+	for (size_t i = 0; i < n; i++) {
+		const int64_t *m = mask + g->dense[i] * stride;
+		v4i a, b;
+		v4d w = { g->weight2[i], g->weight2[i], g->weight2[i], g->weight2[i] };
+		double gap = g->gap[i], t = g->cumulative2[i];
+		__builtin_memcpy(&a, m, sizeof a);
+		__builtin_memcpy(&b, m + 4, sizeof b);
+		za += (v4d)((v4i)w & a);
+		zb += (v4d)((v4i)w & b);
+		sa += gap * ((v4d)((v4i)za & magnitude) + (v4d)((v4i)(t - za) & magnitude));
+		sb += gap * ((v4d)((v4i)zb & magnitude) + (v4d)((v4i)(t - zb) & magnitude));
+	}
+	__builtin_memcpy(out, &sa, sizeof sa);
+	__builtin_memcpy(out + 4, &sb, sizeof sb);
+}
+
+static void consider(const struct grower *g, size_t f, uint32_t node, size_t i, double score,
+                     uint32_t left_weight, uint32_t left_rows, bool missing_left, struct split_choice *best)
+{
+	uint32_t right_rows = g->node_hi[node] - g->node_lo[node] - left_rows;
+
+	if (left_rows < g->p.min_leaf || right_rows < g->p.min_leaf || !left_rows || !right_rows)
+		return;
+	if (best->found && !(score > best->score))
+		return;
+	*best = (struct split_choice){
+		.score = score, .found = true, .feature = (uint16_t)f,
+		.cut = g->level[i].code, .next = i + 1 < g->n_levels ? g->level[i + 1].code : g->level[i].code,
+		.missing_left = missing_left, .left_weight = left_weight, .left_rows = left_rows,
+	};
+}
+
+/* Lanes in the order in which splits are considered: missing rows right, then missing rows left. */
+static size_t fill_lanes(struct grower *g, double *start, uint32_t *weight, uint32_t *rows, size_t stride)
+{
+	size_t P = g->n_levels, lane = 0;
+
+	for (int missing_left = 0; missing_left <= (g->missing_rows > 0); missing_left++) {
+		uint32_t w = missing_left ? g->missing_weight : 0, r = missing_left ? g->missing_rows : 0;
+		size_t n = P - (missing_left || !g->missing_rows);
+
+		for (size_t i = 0; i < n; i++, lane++) {
+			w += g->level[i].weight;
+			r += g->level[i].n_rows;
+			weight[lane] = w;
+			rows[lane] = r;
+			start[lane] = -(double)w;
+			for (size_t j = 0; j < P; j++)
+				g->lane_mask[j * stride + lane] = -(int64_t)(j <= i);
+			g->lane_mask[P * stride + lane] = -(int64_t)missing_left;
+		}
+	}
+	for (size_t pad = lane; pad < stride; pad++) {
+		start[pad] = 0.0;
+		for (size_t j = 0; j <= P; j++)
+			g->lane_mask[j * stride + pad] = 0;
+	}
+	return lane;
+}
+
+static void search_lanes(struct grower *g, size_t f, uint32_t node, size_t n_lanes, struct split_choice *best)
+{
+	size_t n = g->node_hi[node] - g->node_lo[node], stride = (n_lanes + 3) & ~(size_t)3, k = 0;
+	size_t first = g->n_levels - !g->missing_rows; /* lanes with missing rows on the right */
+	double start[MAX_LANES + 4], score[MAX_LANES + 4];
+	uint32_t weight[MAX_LANES + 4], rows[MAX_LANES + 4];
+
+	fill_lanes(g, start, weight, rows, stride);
+	for (; k + 8 <= stride; k += 8)
+		lanes8(g, n, g->lane_mask + k, stride, start + k, score + k);
+	for (; k < stride; k += 4)
+		lanes4(g, n, g->lane_mask + k, stride, start + k, score + k);
+	for (k = 0; k < n_lanes; k++)
+		consider(g, f, node, k < first ? k : k - first, score[k], weight[k], rows[k], k >= first, best);
+}
+
+/* ---- many levels: a linked list in order of y from which rows are deleted ---- */
+
+struct median_list {
+	const struct grower *g;
+	const double *y;
+	const uint32_t *w;
+	double origin;       /* y is taken relative to it, so that sums stay small */
+	uint32_t at;         /* the median's row + 1 (0 and n+1 are the ends of the list) */
+	int64_t below, total;/* weight before the median, and of all rows left */
+	double below_sum, sum;
+};
+
+static void median_list_init(struct median_list *m, struct grower *g, uint32_t node)
+{
+	size_t lo = g->node_lo[node], n = g->node_hi[node] - lo;
+
+	*m = (struct median_list){ .g = g, .y = g->y + lo, .w = g->weight + lo, .at = 1,
+	                           .total = g->node_weight[node] };
+	m->origin = m->y[n / 2];
+	for (size_t i = 0; i <= n + 1; i++) {
+		g->next[i] = (uint32_t)i + 1;
+		g->prev[i] = (uint32_t)i - 1;
+	}
+	for (size_t i = 0; i < n; i++)
+		m->sum += m->w[i] * (m->y[i] - m->origin);
+	while (2 * (m->below + m->w[m->at - 1]) < m->total) {
+		m->below += m->w[m->at - 1];
+		m->below_sum += m->w[m->at - 1] * (m->y[m->at - 1] - m->origin);
+		m->at++;
+	}
+}
+
+static void median_list_remove(struct median_list *m, uint32_t row, size_t n)
+{
+	const struct grower *g = m->g;
+	uint32_t *next = g->next, *prev = g->prev, at = row + 1;
+	double wy = m->w[row] * (m->y[row] - m->origin);
+
+	m->total -= m->w[row];
+	m->sum -= wy;
+	if (at < m->at) {
+		m->below -= m->w[row];
+		m->below_sum -= wy;
+	} else if (at == m->at) {
+		m->at = next[at];
+		if (m->at == n + 1 && prev[at] != 0) { /* past the end: the one before takes over */
+			m->at = prev[at];
+			m->below -= m->w[m->at - 1];
+			m->below_sum -= m->w[m->at - 1] * (m->y[m->at - 1] - m->origin);
+		}
+	}
+	next[prev[at]] = next[at];
+	prev[next[at]] = prev[at];
+	if (m->total == 0)
+		return;
+	while (2 * m->below >= m->total) {
+		m->at = prev[m->at];
+		m->below -= m->w[m->at - 1];
+		m->below_sum -= m->w[m->at - 1] * (m->y[m->at - 1] - m->origin);
+	}
+	while (2 * (m->below + m->w[m->at - 1]) < m->total) {
+		m->below += m->w[m->at - 1];
+		m->below_sum += m->w[m->at - 1] * (m->y[m->at - 1] - m->origin);
+		m->at = next[m->at];
+	}
+}
+
+static double median_list_deviation(const struct median_list *m)
+{
+	double y = m->total ? m->y[m->at - 1] - m->origin : 0.0;
+	double d = y * (double)(2 * m->below - m->total) + m->sum - 2.0 * m->below_sum;
+
+	return d > 0.0 ? d : 0.0; /* rounding may leave -1e-17 */
+}
+
+/* Deviation of what is left after the groups before/after each level are gone. Groups are the levels,
+ * with missing rows as one more group at either end. */
+static void search_list(struct grower *g, size_t f, uint32_t node, bool missing_left, struct split_choice *best)
+{
+	size_t lo = g->node_lo[node], n = g->node_hi[node] - lo, P = g->n_levels, at = 0;
+	size_t shift = missing_left && g->missing_rows ? 1 : 0, groups = P + (g->missing_rows > 0);
+	double spread = (g->y[lo + n - 1] - g->y[lo]) * g->node_weight[node];
+	uint32_t weight = 0, rows = 0;
+	struct median_list m;
+
+	for (size_t j = 0; j <= groups; j++)
+		g->level_end[j] = 0;
+	for (size_t i = 0; i < n; i++)
+		g->level_end[(g->dense[i] == P ? (shift ? 0 : P) : g->dense[i] + shift) + 1]++;
+	for (size_t j = 0; j < groups; j++)
+		g->level_end[j + 1] += g->level_end[j];
+	for (size_t i = 0; i < n; i++)
+		g->by_level[g->level_end[g->dense[i] == P ? (shift ? 0 : P) : g->dense[i] + shift]++] = (uint32_t)i;
+	/* Now level_end[j] is where group j ends. */
+	median_list_init(&m, g, node);
+	for (size_t j = 0; j + 1 < groups; j++) {
+		for (; at < g->level_end[j]; at++)
+			median_list_remove(&m, g->by_level[at], n);
+		g->right_score[j] = median_list_deviation(&m);
+	}
+	median_list_init(&m, g, node);
+	at = n;
+	for (size_t j = groups - 1; j > 0; j--) {
+		for (; at > g->level_end[j - 1]; at--)
+			median_list_remove(&m, g->by_level[at - 1], n);
+		g->right_score[j - 1] += median_list_deviation(&m);
+	}
+	for (size_t j = 0; j + 1 < groups; j++) {
+		if (j < shift) { /* missing rows alone on the left: the same as alone on the right */
+			weight = g->missing_weight;
+			rows = g->missing_rows;
+			continue;
+		}
+		weight += g->level[j - shift].weight;
+		rows += g->level[j - shift].n_rows;
+		/* on the scale of S, so that features of few and of many levels compare */
+		consider(g, f, node, j - shift, spread - 2.0 * g->right_score[j], weight, rows, shift, best);
+	}
+}
+
+void grow_absolute_search(struct grower *g, size_t f, uint32_t node, struct split_choice *best)
+{
+	size_t lanes = g->missing_rows ? 2 * g->n_levels - 1 : g->n_levels - 1;
+
+	if (lanes <= MAX_LANES) {
+		search_lanes(g, f, node, lanes, best);
+		return;
+	}
+	search_list(g, f, node, false, best);
+	if (g->missing_rows)
+		search_list(g, f, node, true, best);
+}
+
+void grow_absolute_side(const struct grower *g, size_t lo, size_t hi, uint8_t which, uint32_t weight,
+                        double *out_median, double *out_deviation)
+{
+	uint64_t seen = 0;
+	double median = 0.0, deviation = 0.0;
+	bool half = false, done = false;
+
+	for (size_t i = lo; i < hi && !done; i++) {
+		if (g->side[i] != which)
+			continue;
+		if (half) { /* the weight splits exactly in half: midpoint of the two neighbours */
+			median = median / 2.0 + g->y[i] / 2.0;
+			done = true;
+		} else if (2 * (seen += g->weight[i]) >= weight) {
+			median = g->y[i];
+			half = 2 * seen == weight;
+			done = !half;
+		}
+	}
+	for (size_t i = lo; i < hi; i++) {
+		double w = g->side[i] == which ? g->weight[i] : 0.0;
+		deviation += w * fabs(g->y[i] - median);
+	}
+	*out_median = median;
+	*out_deviation = deviation;
+}

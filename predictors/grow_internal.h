@@ -1,0 +1,82 @@
+/* Shared by grow.c and its two criteria; nobody else includes this. */
+#ifndef PREDICTORS_GROW_INTERNAL_H
+#define PREDICTORS_GROW_INTERNAL_H
+
+#include <stdbool.h>
+
+#include "predictors/grow.h"
+
+/* What the rows of one node have at one level of one feature. */
+struct level {
+	uint32_t code;
+	uint32_t n_rows;
+	uint32_t weight;
+	double sum;        /* of weight * y; filled for the squared criterion only */
+};
+
+struct histogram_cell {
+	double sum;
+	uint32_t weight, n_rows;
+};
+
+struct split_choice {
+	double score;      /* larger is better; the scale belongs to the criterion */
+	bool found;
+	uint16_t feature;
+	uint32_t cut, next;/* codes of the levels on either side of the threshold */
+	bool missing_left;
+	double left_sum;   /* squared only */
+	uint32_t left_weight, left_rows;
+};
+
+struct grower {
+	const struct bins *bins;
+	struct grow_params p;
+	const uint32_t *order;
+	size_t max_levels;
+
+	/* The rows of the tree, physically grouped by node: a node is the range [lo, hi). */
+	double *y, *wy;          /* wy = weight * y, squared only */
+	uint32_t *weight;
+	uint16_t **code;         /* per feature */
+	uint8_t *side;           /* 1: goes left; for the node at hand */
+	void *spill;             /* the right-hand rows while a column is being parted */
+
+	/* Per node. */
+	uint32_t *node_lo, *node_hi, *node_weight;
+	uint64_t *node_key;
+	double *node_sum;        /* squared: sum of weight*y; absolute: sum of weight*|y - median| */
+	size_t node_cap;
+
+	/* Per feature of the node at hand. */
+	struct histogram_cell *cell;
+	struct level *level;
+	size_t n_levels;
+	uint32_t missing_rows, missing_weight;
+	double missing_sum;
+	uint32_t *dense;         /* per row of the node: index into level[]; n_levels for missing */
+	uint32_t *to_dense;      /* per code */
+	uint64_t *sort_key, *sort_spare;
+
+	/* Absolute criterion: see grow_absolute.c. */
+	double *weight2, *gap, *cumulative2;
+	uint32_t *next, *prev, *by_level, *level_end;
+	double *right_score;
+	int64_t *lane_mask;
+};
+
+/* Fills level[], n_levels, missing_* (and dense[], if wanted) for feature f of the rows [lo, hi). */
+void grower_levels(struct grower *g, size_t f, size_t lo, size_t hi, bool want_dense);
+
+void grow_squared_search(struct grower *g, size_t f, uint32_t node, struct split_choice *best);
+
+int grow_absolute_alloc(struct grower *g);
+void grow_absolute_release(struct grower *g);
+void grow_absolute_enter(struct grower *g, uint32_t node); /* before the features of a node */
+void grow_absolute_search(struct grower *g, size_t f, uint32_t node, struct split_choice *best);
+
+/* Weighted median and sum of weighted absolute deviations of the rows on one side (side[i] == which). */
+void grow_absolute_side(const struct grower *g, size_t lo, size_t hi, uint8_t which, uint32_t weight,
+                        double *out_median, double *out_deviation);
+
+#endif

@@ -1,0 +1,49 @@
+/* A model bundle: everything needed to answer "what would this batch do for this job" and to say
+ * where the answer comes from. One file on disk (docs/MODEL_FORMAT.md). Immutable once trained or
+ * loaded, so threads may share it. */
+#ifndef PREDICTORS_MODEL_H
+#define PREDICTORS_MODEL_H
+
+#include "predictors/conformal.h"
+#include "predictors/features.h"
+#include "predictors/predictor.h"
+#include "predictors/score.h"
+
+#define MODEL_MAX_BYTES ((size_t)1 << 30)
+#define MODEL_FORMAT_VERSION 1
+
+struct model_target {                   /* the model of one target; ops NULL: there is none */
+	struct predictor predictor;
+	struct conformal conformal;     /* n = 0: no bounds */
+	struct score_summary score;     /* on held-out rows */
+	char scored_by[96];             /* "5-fold, grouped by network,cpus,njobs,batch" */
+	char residuals_by[48];          /* "out-of-bag" or "5-fold" */
+	size_t n_rows;                  /* rows it was trained on */
+	double *importance;             /* features->n, NULL if the model has none */
+	double *permutation;            /* features->n: rise of the MSE when the column is shuffled, or NULL */
+};
+
+struct model {
+	struct schema *schema;
+	struct features *features;
+	struct model_target time, accuracy;
+	double *candidate; size_t n_candidates; /* values of the decision a what-if tries, ascending */
+	uint64_t seed, data_fingerprint;
+	size_t data_rows;
+	char data_name[256];            /* as given on the command line */
+	char created[32];               /* RFC 3339, UTC; set by the program */
+	char program[48];               /* "postrider 0.1.0" */
+};
+
+void model_free(struct model *m);
+
+int model_save(const struct model *m, const char *path, struct err *err);
+int model_load(const char *path, struct model **out, struct err *err);
+/* The same on memory; `name` is what errors call it. For tests and fuzzing too. */
+int model_encode(const struct model *m, struct writer *w, struct err *err);
+int model_decode(const char *name, const void *bytes, size_t len, struct model **out, struct err *err);
+
+/* Builds the exact look-up tables where they are small; without it predictions walk the trees. */
+int model_compile(struct model *m, struct err *err);
+
+#endif

@@ -1,0 +1,66 @@
+#include "predictors/predictor.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "predictors/boost.h"
+#include "predictors/features.h"
+#include "predictors/forest.h"
+#include "predictors/linear.h"
+
+const struct predictor_ops *const predictor_all[] = {
+	&forest_ops, &boost_ops, &linear_ops, &ridge_ops, &lasso_ops, &tree_ops, NULL,
+};
+
+const struct predictor_ops *predictor_find(const char *name)
+{
+	for (size_t i = 0; predictor_all[i]; i++)
+		if (strcmp(predictor_all[i]->name, name) == 0)
+			return predictor_all[i];
+	return NULL;
+}
+
+const char *predictor_names(void)
+{
+	static char text[256];
+	size_t used = 0;
+
+	/* Always the same text, so that two threads writing it at once do no harm. */
+	for (size_t i = 0; predictor_all[i]; i++)
+		used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", i ? ", " : "",
+		                         predictor_all[i]->name);
+	return text;
+}
+
+int predictor_fit(const struct predictor_ops *ops, const struct settings *s, const struct dataset *d,
+                  const struct fit_context *ctx, struct predictor *out, struct err *err)
+{
+	void *self = NULL;
+	int status;
+
+	if (d->n_rows == 0)
+		return err_fail(err, ERR_NODATA, "%s: no rows to learn from", ops->title);
+	if (d->n_features == 0 || d->n_features > FEATURES_MAX)
+		return err_fail(err, ERR_NODATA, "%s: %zu features; need 1 to %d", ops->title, d->n_features,
+		                FEATURES_MAX);
+	if (d->n_rows > UINT32_MAX / 4)
+		return err_fail(err, ERR_ARG, "%s: %zu rows are more than the %u it can count", ops->title,
+		                d->n_rows, UINT32_MAX / 4);
+	status = ops->fit(s, d, ctx, &self, err);
+	if (status)
+		return status;
+	*out = (struct predictor){ .ops = ops, .settings = *s, .n_features = d->n_features, .self = self };
+	return 0;
+}
+
+void predictor_predict(const struct predictor *p, const double *x, size_t n_rows, double *out)
+{
+	p->ops->predict(p->self, x, n_rows, out);
+}
+
+void predictor_release(struct predictor *p)
+{
+	if (p->ops)
+		p->ops->destroy(p->self);
+	*p = (struct predictor){ 0 };
+}

@@ -1,0 +1,59 @@
+/* The table of models. Each is one file that fills in a `struct predictor_ops`; configurations, the
+ * command line, model files and tests find it by its name in predictor_all[]. */
+#ifndef PREDICTORS_PREDICTOR_H
+#define PREDICTORS_PREDICTOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/err.h"
+#include "common/pool.h"
+#include "predictors/bytes.h"
+#include "predictors/dataset.h"
+#include "predictors/settings.h"
+
+struct fit_context {
+	uint64_t seed;
+	struct pool *pool;   /* NULL: this thread alone; the result is the same */
+	bool want_oob;       /* keep out-of-bag predictions, where the model has them */
+};
+
+struct predictor_ops {
+	const char *name;                     /* "forest" */
+	const char *title;                    /* "random forest": for people */
+	const struct setting_spec *spec;
+	/* Writes *out_self only on success. The dataset is not kept. */
+	int (*fit)(const struct settings *s, const struct dataset *d, const struct fit_context *ctx,
+	           void **out_self, struct err *err);
+	/* n_rows row-major rows in, n_rows predictions out: no allocation, no locks, thread-safe. */
+	void (*predict)(const void *self, const double *x, size_t n_rows, double *out);
+	/* Optional: prepares an exact faster form (a look-up table). Never changes a prediction. */
+	int (*compile)(void *self, struct err *err);
+	/* Optional: n_rows out-of-bag predictions, NaN where a row was in every bag; NULL if not kept. */
+	const double *(*oob)(const void *self);
+	/* Optional: n_features importances that sum to 1 (or are all 0). */
+	void (*importances)(const void *self, double *out);
+	/* Optional: extra facts for `model show` and --json: writes members into an open object. */
+	void (*describe)(const void *self, const struct dataset *names, struct json_writer *w);
+	int (*save)(const void *self, struct writer *w, struct err *err);
+	int (*load)(struct reader *r, size_t n_features, void **out_self, struct err *err);
+	void (*destroy)(void *self);          /* accepts NULL */
+};
+
+extern const struct predictor_ops *const predictor_all[]; /* NULL-terminated */
+const struct predictor_ops *predictor_find(const char *name); /* NULL: no such model */
+const char *predictor_names(void); /* "forest, boost, ...": for messages */
+
+/* A fitted model with the settings it was fitted under. */
+struct predictor {
+	const struct predictor_ops *ops;
+	struct settings settings;
+	size_t n_features;
+	void *self;
+};
+int predictor_fit(const struct predictor_ops *ops, const struct settings *s, const struct dataset *d,
+                  const struct fit_context *ctx, struct predictor *out, struct err *err);
+void predictor_predict(const struct predictor *p, const double *x, size_t n_rows, double *out);
+void predictor_release(struct predictor *p); /* accepts an all-zero one */
+
+#endif

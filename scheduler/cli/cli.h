@@ -1,0 +1,151 @@
+/* What the verbs of `postrider` share: options from one table a verb, text tables, reading a table
+ * of runs under a schema, writing a result, and talk on stderr. Read one verb_*.c next.
+ *
+ * A verb is `int verb_x(int argc, char **argv)`: argv[0] is its own name, the result an exit code. */
+#ifndef SCHEDULER_CLI_CLI_H
+#define SCHEDULER_CLI_CLI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/err.h"
+#include "common/json.h"
+#include "common/progress.h"
+#include "common/strbuf.h"
+#include "predictors/model.h"
+#include "predictors/table.h"
+
+#define POSTRIDER_VERSION "0.1.0"
+#define CLI_LIST_MAX 64
+#define CLI_SEED_MAX ((uint64_t)1 << 53) /* a seed must survive JSON, whose numbers are doubles */
+
+int verb_train(int argc, char **argv);
+int verb_evaluate(int argc, char **argv);
+int verb_predict(int argc, char **argv);
+int verb_anova(int argc, char **argv);
+int verb_model(int argc, char **argv);
+
+/* ---- options ---- */
+enum cli_kind {
+	CLI_FLAG,       /* bool */
+	CLI_TEXT,       /* const char * */
+	CLI_LIST,       /* struct cli_list: may be given several times */
+	CLI_COUNT,      /* uint64_t */
+	CLI_CONFIDENCE, /* double: "0.9" or "90%" */
+	CLI_DURATION,   /* double, seconds, > 0 */
+};
+
+struct cli_list {
+	const char *item[CLI_LIST_MAX];
+	size_t n;
+};
+
+struct cli_option {      /* a NULL name ends the list */
+	char letter;     /* 0: none */
+	const char *name;
+	enum cli_kind kind;
+	const char *arg; /* what the help calls the value; NULL for a flag */
+	const char *help;
+	void *out;       /* of the type that `kind` says */
+};
+
+struct cli_usage {
+	const char *verb;
+	const char *synopsis; /* lines "DATA.csv -o MODEL [options]", separated by \n */
+	const char *what;     /* a paragraph for --help */
+	const struct cli_option *option; /* the verb's own, beside -h -q -v --no-color */
+	bool json, threads;   /* does it take --json, --threads? */
+	const char *output;   /* help of -o/--output; NULL: the verb has none */
+	size_t min_args, max_args;
+	const char *examples; /* whole lines; may be NULL */
+};
+
+struct cli {
+	const struct cli_usage *usage;
+	bool quiet, verbose, json, no_color;
+	uint64_t threads;
+	const char *output;
+	char **arg; size_t n_args; /* what is no option, in order */
+};
+
+/* True: go on. False: leave with *out_exit (help was printed: 0; a mistake was explained: 2). */
+bool cli_parse(struct cli *c, const struct cli_usage *u, int argc, char **argv, int *out_exit);
+
+/* ---- talk ---- */
+int cli_fail(const struct err *err); /* "postrider: ..." on stderr; returns the exit code */
+int cli_usage_error(const struct cli *c, const char *fmt, ...) /* and where help is; returns 2 */
+	__attribute__((format(printf, 2, 3)));
+void cli_notice(const struct cli *c, const char *fmt, ...) /* "postrider: note: ..."; not under -q */
+	__attribute__((format(printf, 2, 3)));
+
+/* ---- results ---- */
+/* To FILE or, for NULL and "-", standard output. Files appear whole or not at all, Ctrl-C or not. */
+int cli_write(const char *path, const struct strbuf *text, struct err *err);
+/* cli_write of a verb's result to its -o, and the exit code that goes with it. */
+int cli_finish(const struct cli *c, const struct strbuf *text);
+/* Says before the work, not after it, that a file can not be written where it is asked for. */
+int cli_check_output(const char *path, struct err *err);
+
+bool cli_colour(const struct cli *c, const char *path); /* does text for cli_write(path) want it? */
+const char *cli_plus_minus(void);       /* the sign, or "+/-" where the locale is not UTF-8 */
+void cli_bar(struct strbuf *out, double share, int width); /* share of 1, as a bar of text */
+
+char *cli_number(double v, char *buf);  /* four significant digits, "-" for NaN; buf of 32 bytes */
+char *cli_percent(double share, char *buf); /* "94.4 %", "-" for NaN; buf of 32 bytes */
+/* The text without what a terminal would obey (control characters), in a ring of 8 buffers. */
+const char *cli_clean(const char *text);
+
+struct cli_table {           /* cells are added row by row, the header first */
+	const char *align;   /* 'l' or 'r', one a column */
+	char **cell; size_t n_cells, cap;
+	size_t *mark; size_t n_marks, mark_cap;
+	bool failed;
+};
+void cli_table_init(struct cli_table *t, const char *align);
+void cli_table_add(struct cli_table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void cli_table_mark(struct cli_table *t); /* the row of the last cell is the one that matters */
+/* Columns that are empty below their header are left out. */
+void cli_table_print(const struct cli_table *t, struct strbuf *out, bool colour);
+void cli_table_release(struct cli_table *t);
+
+void cli_json_score(struct json_writer *w, const char *key, const struct score *s); /* an object */
+/* One member of a model bundle as "name"/"settings"/"scores"; null where there is none. */
+void cli_json_target(struct json_writer *w, const char *key, const struct model_target *t);
+
+/* Sums per-feature importances under the name of the column a feature comes from. `out` has room
+ * for schema->n_columns + schema->n_derived; NaN where no feature comes from that column. */
+void cli_importances(const struct model *m, const double *importance, double *out);
+
+/* ---- input ---- */
+struct cli_input {
+	struct schema *schema; /* owned unless `borrowed` */
+	bool borrowed;
+	struct csv *csv;
+	struct table *table;
+};
+struct cli_input_params {
+	const char *path;              /* "-": standard input */
+	const char *schema_path;       /* NULL: the default schema */
+	struct schema *schema;         /* instead of a path: borrowed, and the excludes go into it */
+	const struct cli_list *exclude;/* COL=VALUE; NULL: none */
+	bool need_targets;
+};
+/* Notes about ignored columns and rows left out go to stderr. Release after failure too. */
+int cli_input_open(struct cli_input *in, const struct cli *c, const struct cli_input_params *p,
+                   struct err *err);
+void cli_input_release(struct cli_input *in);
+
+int cli_model_open(const char *path, struct model **out, struct err *err);
+
+/* ---- progress: hand cli_on_progress and a zeroed struct to train_params ---- */
+struct cli_progress {
+	bool off;
+	struct progress *bar;
+	char stage[64];
+	size_t done, total;
+};
+void cli_on_progress(void *owner, const char *stage, size_t done, size_t total);
+void cli_progress_end(struct cli_progress *p); /* wipes the bar */
+
+#endif

@@ -1,0 +1,142 @@
+#!/bin/sh
+# Runs the tests and ends with the line "N passed, M failed, K skipped".
+#
+#   tests/run.sh [--only] TEST_PROGRAM... [-- FUZZ_REPLAY_PROGRAM...]
+#
+# From the environment: BIN, the folder of the built programs; BUILD_DIR, that of this flavour's
+# objects; SAN, its sanitizers. --only leaves out the fuzz corpora and the scripts of tests/cli/.
+# TEST_TIMEOUT (600) is the longest a single program may take, in seconds.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+
+BIN=${BIN:-$PWD/build}
+BUILD_DIR=${BUILD_DIR:-$PWD/build/plain}
+SAN=${SAN:-}
+export BIN BUILD_DIR SAN
+limit=${TEST_TIMEOUT:-600}
+
+# OpenBLAS keeps the buffers of its threads for good; with one thread there are none to mistake for leaks.
+export OPENBLAS_NUM_THREADS=1
+# Tests of impossible sizes want NULL from malloc, not the end of the program.
+export ASAN_OPTIONS="detect_leaks=1:allocator_may_return_null=1:detect_stack_use_after_return=1${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
+export UBSAN_OPTIONS="print_stacktrace=1${UBSAN_OPTIONS:+:$UBSAN_OPTIONS}"
+export TSAN_OPTIONS="second_deadlock_stack=1:allocator_may_return_null=1${TSAN_OPTIONS:+:$TSAN_OPTIONS}"
+# One line per case on one stream, each written out before the next case starts: a crash loses none.
+export CMOCKA_MESSAGE_OUTPUT=TAP
+
+only=
+[ "${1:-}" = --only ] && { only=1; shift; }
+
+passed=0 failed=0 skipped=0
+log=$(mktemp) || exit 1
+trap 'rm -f "$log"' EXIT
+trap 'exit 130' INT TERM
+
+now() { date +%s.%N; }
+
+# count PATTERN: how many lines of the log match
+count() { grep -cE "$1" "$log"; }
+
+# run COMMAND...: its output into $log, its status into $status, its duration into $seconds
+run() {
+	run_start=$(now)
+	timeout -k 10 "$limit" "$@" >"$log" 2>&1 </dev/null
+	status=$?
+	seconds=$(echo "$run_start $(now)" | awk '{ printf "%.2f", $2 - $1 }')
+}
+
+# why STATUS: in words
+why() {
+	case $1 in
+	124) echo "took longer than $limit s" ;;
+	137) echo "was killed (signal 9; also when it ignores the end of its $limit s)" ;;
+	1[3-5][0-9]) echo "was ended by signal $(($1 - 128))" ;;
+	*) echo "ended with status $1" ;;
+	esac
+}
+
+# report NAME OK BAD SKIPPED [COMPLAINT]: adds to the totals and says so
+report() {
+	passed=$((passed + $2)) failed=$((failed + $3)) skipped=$((skipped + $4))
+	line=$(printf '%-40s %4d passed' "$1" "$2")
+	[ "$3" -gt 0 ] && line="$line, $3 FAILED"
+	[ "$4" -gt 0 ] && line="$line, $4 skipped"
+	printf '%s  (%s s)\n' "$line" "$seconds"
+	grep -E '^ *skipped(:| -)' "$log" | sed 's/^ */    /'
+	[ "$3" -eq 0 ] && return
+	sed 's/^/    | /' "$log"
+	[ -n "${5:-}" ] && echo "    $1 $5"
+	echo "    to run it alone: $again"
+}
+
+run_cmocka() {
+	name=${1##*/}
+	again=$1
+	run "$1"
+	n_ok=$(count '^ok [0-9]+ - ')
+	n_bad=$(count '^not ok [0-9]+ - ')
+	n_skip=$(count '^(not )?ok [0-9]+ # SKIP')
+	# What the program announced, to notice one that stops half-way with a clean status.
+	n_plan=$(sed -n 's/^1\.\.\([0-9][0-9]*\)$/\1/p' "$log" | awk '{ n += $1 } END { print n + 0 }')
+	complaint=
+	if [ $((n_ok + n_bad + n_skip)) -lt "$n_plan" ] || [ "$n_plan" -eq 0 ]; then
+		n_bad=$((n_bad + 1))
+		complaint="$(why "$status") after $((n_ok + n_skip)) of $n_plan tests"
+	elif [ "$status" -ne 0 ] && [ "$n_bad" -eq 0 ]; then
+		n_bad=1
+		complaint=$(why "$status")
+	fi
+	report "$name" "$n_ok" "$n_bad" "$n_skip" "$complaint"
+}
+
+run_replay() {
+	name=${1##*/}
+	corpus=tests/fuzz/corpus/${name#replay_}
+	again="$1 $corpus"
+	if [ ! -d "$corpus" ]; then
+		seconds=0
+		echo "$corpus is missing" >"$log"
+		report "$name" 0 1 0
+		return
+	fi
+	run "$1" "$corpus"
+	if [ "$status" -eq 0 ] && grep -qE '^replayed [1-9][0-9]* inputs$' "$log"; then
+		report "$name" 1 0 0
+	else
+		report "$name" 0 1 0 "$(why "$status")"
+	fi
+}
+
+run_script() {
+	again="BIN=$BIN $1"
+	run "$1"
+	n_ok=$(count '^ok - ')
+	n_bad=$(count '^not ok - ')
+	n_skip=$(count '^skipped - ')
+	complaint=
+	if [ "$n_bad" -eq 0 ] && { [ "$status" -ne 0 ] || [ $((n_ok + n_skip)) -eq 0 ]; }; then
+		n_bad=1
+		complaint="$(why "$status") after $((n_ok + n_skip)) claims"
+	fi
+	report "${1#tests/}" "$n_ok" "$n_bad" "$n_skip" "$complaint"
+}
+
+kind=unit
+for arg; do
+	if [ "$arg" = -- ]; then
+		kind=fuzz
+	elif [ "$kind" = unit ]; then
+		run_cmocka "$arg"
+	elif [ -z "$only" ]; then
+		run_replay "$arg"
+	fi
+done
+if [ -z "$only" ]; then
+	for script in tests/cli/*.sh; do
+		[ -f "$script" ] && [ -x "$script" ] && run_script "$script"
+	done
+fi
+
+[ $((passed + failed)) -gt 0 ] || echo "no test ran"
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

@@ -1,0 +1,18 @@
+/* Shared by the tests: where things are, temporary folders, and the shared measurements. */
+#ifndef TESTS_SUPPORT_H
+#define TESTS_SUPPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* The path of a file of the real measurements, "courier-bigdl/fullfactorial_rep1.csv"; NULL (and a
+ * line "skipped: ..." on stdout) where they are absent: call skip() of cmocka then. */
+const char *support_shared_data(const char *name);
+
+/* A fresh temporary folder, removed at exit. The path stays valid. */
+const char *support_temp_dir(void);
+
+/* "DIR/NAME" in a static ring of buffers. */
+const char *support_path(const char *dir, const char *name);
+
+#endif
