@@ -95,35 +95,63 @@ static inline uint32_t rank_of(const double *cut, uint32_t n, double x)
 	return at;
 }
 
+#define CUTS_IN_ORDER 512 /* up to so many distinct thresholds are kept sorted while they are collected */
+
+/* Forests on designed experiments repeat a few thresholds thousands of times: most are found at once. The
+ * first `sorted` entries are in order; others wait behind them until the end. */
+static void note_cut(double *cut, uint32_t *n, uint32_t *sorted, double threshold)
+{
+	uint32_t at = rank_of(cut, *sorted, threshold);
+
+	if (at < *sorted && cut[at] == threshold)
+		return;
+	if (*sorted < CUTS_IN_ORDER) {
+		memmove(cut + at + 1, cut + at, (*sorted - at) * sizeof *cut);
+		cut[at] = threshold;
+		(*sorted)++;
+	} else {
+		cut[*n] = threshold;
+	}
+	(*n)++;
+}
+
 static int collect_cuts(struct ensemble *e)
 {
+	uint32_t *sorted = mem_calloc(e->n_features, sizeof *sorted);
+
 	e->cut = mem_calloc(e->n_features, sizeof *e->cut);
 	e->n_cuts = mem_calloc(e->n_features, sizeof *e->n_cuts);
-	if (!e->cut || !e->n_cuts)
-		return -1;
+	if (!sorted || !e->cut || !e->n_cuts)
+		goto failed;
 	for (size_t i = 0; i < e->n_nodes; i++)
 		if (e->node[i].left)
 			e->n_cuts[e->node[i].feature]++;
 	for (size_t f = 0; f < e->n_features; f++) {
 		e->cut[f] = mem_array(e->n_cuts[f], sizeof **e->cut);
 		if (!e->cut[f])
-			return -1;
+			goto failed;
 		e->n_cuts[f] = 0;
 	}
 	for (size_t i = 0; i < e->n_nodes; i++) {
 		size_t f = e->node[i].feature;
 		if (e->node[i].left)
-			e->cut[f][e->n_cuts[f]++] = e->node[i].threshold;
+			note_cut(e->cut[f], &e->n_cuts[f], &sorted[f], e->node[i].threshold);
 	}
 	for (size_t f = 0; f < e->n_features; f++) {
 		uint32_t n = e->n_cuts[f], kept = 0;
+		if (n == sorted[f])
+			continue;
 		qsort(e->cut[f], n, sizeof **e->cut, compare_doubles);
 		for (uint32_t i = 0; i < n; i++)
 			if (i == 0 || e->cut[f][i] != e->cut[f][kept - 1])
 				e->cut[f][kept++] = e->cut[f][i];
 		e->n_cuts[f] = kept;
 	}
+	free(sorted);
 	return 0;
+failed:
+	free(sorted);
+	return -1;
 }
 
 static int prepare(struct ensemble *e, struct err *err)

@@ -7,6 +7,7 @@
 
 #include "common/mem.h"
 #include "common/rng.h"
+#include "predictors/ensemble_model.h"
 
 static const char *const criterion_words[] = { "squared", "absolute", NULL };
 static const char *const max_features_words[] = { "all", "sqrt", "log2", NULL };
@@ -102,12 +103,6 @@ uint64_t forest_draw(uint64_t seed, size_t tree, bool bootstrap, size_t n_rows, 
 
 /* ---- fit ---- */
 
-struct forest {
-	struct ensemble *ensemble;
-	double *importance;     /* n_features; NULL after loading: the bundle keeps them */
-	double *oob;            /* n_rows; NULL unless asked for */
-};
-
 struct forest_job {
 	const struct dataset *data;
 	const struct fit_context *ctx;
@@ -170,64 +165,25 @@ static void oob_rows(void *ctx, size_t chunk, size_t worker)
 	}
 }
 
-/* Mean over the trees of each tree's shares, as scikit-learn has it: a tree without a split has none. */
-static void sum_importances(const struct tree *tree, size_t n_trees, size_t p, double *out)
-{
-	double total = 0.0;
-
-	memset(out, 0, p * sizeof *out);
-	for (size_t t = 0; t < n_trees; t++) {
-		double sum = 0.0;
-		for (size_t f = 0; f < p; f++)
-			sum += tree[t].importance[f];
-		for (size_t f = 0; f < p && sum > 0.0; f++)
-			out[f] += tree[t].importance[f] / sum;
-	}
-	for (size_t f = 0; f < p; f++)
-		total += out[f];
-	for (size_t f = 0; f < p && total > 0.0; f++)
-		out[f] /= total;
-}
-
-static void forest_destroy(void *self)
-{
-	struct forest *f = self;
-
-	if (!f)
-		return;
-	ensemble_free(f->ensemble);
-	free(f->importance);
-	free(f->oob);
-	free(f);
-}
-
-static int forest_collect(struct forest_job *job, struct forest **out, struct err *err)
+static int forest_collect(struct forest_job *job, struct ensemble_model **out, struct err *err)
 {
 	const struct dataset *d = job->data;
-	struct forest *f = mem_calloc(1, sizeof *f);
-	int status;
+	struct ensemble_model *m = NULL;
+	int status = ensemble_model_new(job->tree, job->p.n_trees, d->n_features, 0.0, (double)job->p.n_trees, &m, err);
 
-	if (!f)
-		return err_fail(err, ERR_NOMEM, "no memory for a forest");
-	f->importance = mem_array(d->n_features, sizeof *f->importance);
-	if (job->in_bag)
-		f->oob = mem_array(d->n_rows, sizeof *f->oob);
-	if (!f->importance || (job->in_bag && !f->oob)) {
-		forest_destroy(f);
-		return err_fail(err, ERR_NOMEM, "no memory for a forest");
-	}
-	sum_importances(job->tree, job->p.n_trees, d->n_features, f->importance);
-	if (f->oob) {
-		struct oob_job oob = { job, f->oob };
+	if (status)
+		return status;
+	if (job->in_bag) {
+		struct oob_job oob = { job, NULL };
+
+		m->oob = oob.out = mem_array(d->n_rows, sizeof *m->oob);
+		if (!m->oob) {
+			ensemble_model_free(m);
+			return err_fail(err, ERR_NOMEM, "no memory for the out-of-bag predictions");
+		}
 		pool_run(job->ctx->pool, (d->n_rows + OOB_CHUNK - 1) / OOB_CHUNK, oob_rows, &oob);
 	}
-	status = ensemble_new(job->tree, job->p.n_trees, d->n_features, 0.0, (double)job->p.n_trees, &f->ensemble,
-	                      err);
-	if (status) {
-		forest_destroy(f);
-		return status;
-	}
-	*out = f;
+	*out = m;
 	return 0;
 }
 
@@ -237,7 +193,7 @@ static int forest_fit(const struct settings *s, const struct dataset *d, const s
 	struct forest_job job = { .data = d, .ctx = ctx };
 	size_t workers = pool_threads(ctx->pool);
 	struct bins *bins = NULL;
-	struct forest *forest = NULL;
+	struct ensemble_model *forest = NULL;
 	uint32_t *order = NULL;
 	int status;
 
@@ -296,80 +252,12 @@ out:
 	return status;
 }
 
-/* ---- the rest of the table's members ---- */
-
-static void forest_predict(const void *self, const double *x, size_t n_rows, double *out)
-{
-	ensemble_predict(((const struct forest *)self)->ensemble, x, n_rows, out);
-}
-
-static int forest_compile(void *self, struct err *err)
-{
-	return ensemble_compile(((struct forest *)self)->ensemble, err);
-}
-
-static const double *forest_oob(const void *self)
-{
-	return ((const struct forest *)self)->oob;
-}
-
-static void forest_importances(const void *self, double *out)
-{
-	const struct forest *f = self;
-
-	for (size_t i = 0; i < f->ensemble->n_features; i++)
-		out[i] = f->importance ? f->importance[i] : 0.0;
-}
-
-static void forest_describe(const void *self, const struct dataset *names, struct json_writer *w)
-{
-	const struct ensemble *e = ((const struct forest *)self)->ensemble;
-	size_t cells = ensemble_cells(e);
-
-	(void)names;
-	json_kv_int(w, "trees", (long long)e->n_trees);
-	json_kv_int(w, "nodes", (long long)e->n_nodes);
-	json_put_key(w, "lookup_cells");
-	if (cells <= LOOKUP_MAX_CELLS)
-		json_put_int(w, (long long)cells);
-	else
-		json_put_null(w);
-}
-
-static int forest_save(const void *self, struct writer *w, struct err *err)
-{
-	return ensemble_save(((const struct forest *)self)->ensemble, w, err);
-}
-
-static int forest_load(struct reader *r, size_t n_features, void **out_self, struct err *err)
-{
-	struct forest *f = mem_calloc(1, sizeof *f);
-	int status;
-
-	if (!f)
-		return err_fail(err, ERR_NOMEM, "no memory for a forest");
-	status = ensemble_load(r, n_features, &f->ensemble, err);
-	if (status) {
-		forest_destroy(f);
-		return status;
-	}
-	*out_self = f;
-	return 0;
-}
-
 const struct predictor_ops forest_ops = {
 	.name = "forest",
 	.title = "random forest",
 	.spec = forest_spec,
 	.fit = forest_fit,
-	.predict = forest_predict,
-	.compile = forest_compile,
-	.oob = forest_oob,
-	.importances = forest_importances,
-	.describe = forest_describe,
-	.save = forest_save,
-	.load = forest_load,
-	.destroy = forest_destroy,
+	ENSEMBLE_MODEL_OPS,
 };
 
 const struct predictor_ops tree_ops = {
@@ -377,11 +265,5 @@ const struct predictor_ops tree_ops = {
 	.title = "decision tree",
 	.spec = tree_spec,
 	.fit = forest_fit,
-	.predict = forest_predict,
-	.compile = forest_compile,
-	.importances = forest_importances,
-	.describe = forest_describe,
-	.save = forest_save,
-	.load = forest_load,
-	.destroy = forest_destroy,
+	ENSEMBLE_MODEL_OPS,
 };

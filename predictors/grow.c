@@ -24,15 +24,12 @@ int grower_new(const struct bins *bins, const struct grow_params *p, const uint3
 	for (size_t f = 0; f < bins->n_features; f++)
 		if (bins->feature[f].n_levels > g->max_levels)
 			g->max_levels = bins->feature[f].n_levels;
+	g->row = mem_array(n, sizeof *g->row);
 	g->y = mem_array(n, sizeof *g->y);
-	g->wy = absolute ? NULL : mem_array(n, sizeof *g->wy);
 	g->weight = mem_array(n, sizeof *g->weight);
 	g->side = mem_array(n, sizeof *g->side);
 	g->spill = mem_array(n, sizeof(double));
-	g->code = mem_calloc(bins->n_features, sizeof *g->code);
-	failed = !g->y || (!absolute && !g->wy) || !g->weight || !g->side || !g->spill || !g->code;
-	for (size_t f = 0; !failed && f < bins->n_features; f++)
-		failed = !(g->code[f] = mem_array(n, sizeof **g->code));
+	failed = !g->row || !g->y || !g->weight || !g->side || !g->spill;
 	g->cell = mem_calloc((g->max_levels + 1 + SMALL_LEVELS) * COPIES, sizeof *g->cell);
 	g->level = mem_array(g->max_levels + 1 < n + 1 ? g->max_levels + 1 : n + 1, sizeof *g->level);
 	g->sort_key = mem_array(n, sizeof *g->sort_key);
@@ -55,11 +52,8 @@ void grower_free(struct grower *g)
 {
 	if (!g)
 		return;
-	for (size_t f = 0; g->code && f < g->bins->n_features; f++)
-		free(g->code[f]);
-	free(g->code);
+	free(g->row);
 	free(g->y);
-	free(g->wy);
 	free(g->weight);
 	free(g->side);
 	free(g->spill);
@@ -67,6 +61,7 @@ void grower_free(struct grower *g)
 	free(g->node_hi);
 	free(g->node_weight);
 	free(g->node_key);
+	free(g->node_constant);
 	free(g->node_sum);
 	free(g->cell);
 	free(g->level);
@@ -106,7 +101,7 @@ static int reserve_nodes(struct grower *g, struct tree *t, size_t need)
 	}
 	if (need <= g->node_cap)
 		return 0;
-	/* Five arrays grow together; the capacity is raised when all of them have. */
+	/* These arrays grow together; the capacity is raised when all of them have. */
 	cap = g->node_cap;
 	if (mem_grow((void **)&g->node_lo, &cap, need, sizeof *g->node_lo))
 		return -1;
@@ -120,6 +115,9 @@ static int reserve_nodes(struct grower *g, struct tree *t, size_t need)
 	if (mem_grow((void **)&g->node_key, &cap, need, sizeof *g->node_key))
 		return -1;
 	cap = g->node_cap;
+	if (mem_grow((void **)&g->node_constant, &cap, need, sizeof *g->node_constant))
+		return -1;
+	cap = g->node_cap;
 	if (mem_grow((void **)&g->node_sum, &cap, need, sizeof *g->node_sum))
 		return -1;
 	g->node_cap = cap;
@@ -130,12 +128,35 @@ static int reserve_nodes(struct grower *g, struct tree *t, size_t need)
 
 static void note_level(struct grower *g, uint32_t code, const struct histogram_cell *c, uint32_t n_all)
 {
+	uint32_t rows = (uint32_t)(c->count >> 32), weight = (uint32_t)c->count;
+
 	if (code == n_all) {
-		g->missing_rows = c->n_rows;
-		g->missing_weight = c->weight;
+		g->missing_rows = rows;
+		g->missing_weight = weight;
 		g->missing_sum = c->sum;
 	} else {
-		g->level[g->n_levels++] = (struct level){ code, c->n_rows, c->weight, c->sum };
+		g->level[g->n_levels++] = (struct level){ code, rows, weight, c->sum };
+	}
+}
+
+static const uint16_t *column(const struct grower *g, size_t f)
+{
+	return g->bins->code + f * g->bins->n_rows;
+}
+
+/* One pass over the rows of a node. Inlined for each case, so that the choice is made outside the loop. */
+static inline __attribute__((always_inline)) void fill_histogram(struct histogram_cell *cell, size_t mask, size_t width,
+                                                                 const uint16_t *code, const struct grower *g,
+                                                                 bool want_sum, size_t lo, size_t hi)
+{
+	const uint32_t *row = g->row, *weight = g->weight;
+	const double *y = g->y;
+
+	for (size_t i = lo; i < hi; i++) {
+		struct histogram_cell *c = &cell[(i & mask) * width + code[row[i]]];
+		if (want_sum)
+			c->sum += y[i] * weight[i];
+		c->count += ONE_ROW | weight[i];
 	}
 }
 
@@ -144,35 +165,25 @@ static void levels_by_histogram(struct grower *g, const uint16_t *code, uint32_t
 {
 	struct histogram_cell *cell = g->cell;
 	/* Consecutive rows often meet in one cell, where each addition waits for the last one's result;
-	 * four copies keep four additions under way. The order of summation stays fixed. */
-	size_t copies = L < SMALL_LEVELS ? COPIES : 1, width = L + 1;
-	const double *wy = g->wy;
+	 * four copies keep four additions under way. Not worth their merging where rows are few. */
+	bool split = L < SMALL_LEVELS && hi - lo >= 8 * ((size_t)L + 1);
+	size_t mask = split ? COPIES - 1 : 0, width = L + 1;
 
-	if (copies == 1) {
-		for (size_t i = lo; i < hi; i++) {
-			struct histogram_cell *c = &cell[code[i]];
-			c->sum += wy ? wy[i] : 0.0;
-			c->weight += g->weight[i];
-			c->n_rows++;
+	if (g->p.criterion == CRITERION_ABSOLUTE)
+		fill_histogram(cell, mask, width, code, g, false, lo, hi);
+	else if (split)
+		fill_histogram(cell, COPIES - 1, width, code, g, true, lo, hi);
+	else
+		fill_histogram(cell, 0, width, code, g, true, lo, hi);
+	for (size_t k = 1; k <= mask; k++)
+		for (size_t c = 0; c < width; c++) {
+			struct histogram_cell *from = &cell[k * width + c];
+			cell[c].sum += from->sum;
+			cell[c].count += from->count;
+			*from = (struct histogram_cell){ 0 };
 		}
-	} else {
-		for (size_t i = lo; i < hi; i++) {
-			struct histogram_cell *c = &cell[(i & (COPIES - 1)) * width + code[i]];
-			c->sum += wy ? wy[i] : 0.0;
-			c->weight += g->weight[i];
-			c->n_rows++;
-		}
-		for (size_t k = 1; k < COPIES; k++)
-			for (size_t c = 0; c < width; c++) {
-				struct histogram_cell *from = &cell[k * width + c];
-				cell[c].sum += from->sum;
-				cell[c].weight += from->weight;
-				cell[c].n_rows += from->n_rows;
-				*from = (struct histogram_cell){ 0 };
-			}
-	}
 	for (uint32_t c = 0; c <= L; c++)
-		if (cell[c].n_rows) {
+		if (cell[c].count) {
 			if (g->to_dense)
 				g->to_dense[c] = c == L ? UINT32_MAX : (uint32_t)g->n_levels;
 			note_level(g, c, &cell[c], L);
@@ -218,19 +229,18 @@ static void levels_by_sorting(struct grower *g, const uint16_t *code, uint32_t L
 	uint64_t *key;
 
 	for (size_t i = 0; i < n; i++)
-		g->sort_key[i] = (uint64_t)code[lo + i] << 32 | i;
+		g->sort_key[i] = (uint64_t)code[g->row[lo + i]] << 32 | i;
 	key = sort_by_code(g->sort_key, g->sort_spare, n);
 	for (size_t i = 0; i < n;) {
 		struct histogram_cell c = { 0 };
 		uint32_t at = (uint32_t)(key[i] >> 32);
 
 		for (; i < n && key[i] >> 32 == at; i++) {
-			size_t row = (uint32_t)key[i];
-			c.sum += g->wy ? g->wy[lo + row] : 0.0;
-			c.weight += g->weight[lo + row];
-			c.n_rows++;
+			size_t at_row = (uint32_t)key[i];
+			c.sum += g->y[lo + at_row] * g->weight[lo + at_row];
+			c.count += ONE_ROW | g->weight[lo + at_row];
 			if (g->dense)
-				g->dense[row] = at == L ? UINT32_MAX : (uint32_t)g->n_levels;
+				g->dense[at_row] = at == L ? UINT32_MAX : (uint32_t)g->n_levels;
 		}
 		note_level(g, at, &c, L);
 	}
@@ -238,7 +248,7 @@ static void levels_by_sorting(struct grower *g, const uint16_t *code, uint32_t L
 
 void grower_levels(struct grower *g, size_t f, size_t lo, size_t hi, bool want_dense)
 {
-	const uint16_t *code = g->code[f];
+	const uint16_t *code = column(g, f);
 	uint32_t L = g->bins->feature[f].n_levels;
 	size_t n = hi - lo;
 
@@ -249,7 +259,7 @@ void grower_levels(struct grower *g, size_t f, size_t lo, size_t hi, bool want_d
 		levels_by_histogram(g, code, L, lo, hi);
 		if (want_dense && g->n_levels + (g->missing_rows > 0) > 1)
 			for (size_t i = 0; i < n; i++)
-				g->dense[i] = g->to_dense[code[lo + i]];
+				g->dense[i] = g->to_dense[code[g->row[lo + i]]];
 	} else {
 		levels_by_sorting(g, code, L, lo, hi);
 	}
@@ -281,9 +291,14 @@ static struct split_choice find_split(struct grower *g, uint32_t node)
 		if (visited >= g->p.max_features && usable > 0)
 			break;
 		feature[j] = feature[visited];
+		if (f < 64 && g->node_constant[node] >> f & 1)
+			continue;
 		grower_levels(g, f, lo, hi, absolute);
-		if (g->n_levels + (g->missing_rows > 0) < 2)
-			continue; /* constant here */
+		if (g->n_levels + (g->missing_rows > 0) < 2) {
+			if (f < 64)
+				g->node_constant[node] |= 1ULL << f;
+			continue;
+		}
 		usable++;
 		if (g->n_levels == 0)
 			continue;
@@ -297,11 +312,13 @@ static struct split_choice find_split(struct grower *g, uint32_t node)
 
 static void mark_sides(struct grower *g, const struct split_choice *s, size_t lo, size_t hi)
 {
-	const uint16_t *code = g->code[s->feature];
+	const uint16_t *code = column(g, s->feature);
 	uint32_t missing = g->bins->feature[s->feature].n_levels;
 
-	for (size_t i = lo; i < hi; i++)
-		g->side[i] = code[i] == missing ? s->missing_left : code[i] <= s->cut;
+	for (size_t i = lo; i < hi; i++) {
+		uint16_t c = code[g->row[i]];
+		g->side[i] = c == missing ? s->missing_left : c <= s->cut;
+	}
 }
 
 /* Stable, without a branch: every value is stored on both sides, one of the two places moves on. */
@@ -321,12 +338,9 @@ static void mark_sides(struct grower *g, const struct split_choice *s, size_t lo
 
 static void part_rows(struct grower *g, size_t lo, size_t hi)
 {
-	for (size_t f = 0; f < g->bins->n_features; f++)
-		PART(uint16_t, g->code[f]);
-	PART(double, g->y);
-	if (g->wy)
-		PART(double, g->wy);
+	PART(uint32_t, g->row);
 	PART(uint32_t, g->weight);
+	PART(double, g->y);
 }
 
 /* The lower value where rounding would reach the upper one; halves first, so that huge values do not overflow. */
@@ -360,14 +374,16 @@ static void apply_split(struct grower *g, struct tree *t, uint32_t node, uint32_
 	size_t lo = g->node_lo[node], hi = g->node_hi[node], mid = lo + s->left_rows;
 	uint32_t left = (uint32_t)t->n_nodes, right = left + 1;
 	uint32_t left_weight = s->left_weight, right_weight = g->node_weight[node] - left_weight;
-	bool missing_seen = false;
 
-	for (size_t i = lo; i < hi && !missing_seen; i++)
-		missing_seen = g->code[s->feature][i] == feature->n_levels;
 	mark_sides(g, s, lo, hi);
 	if (g->p.criterion == CRITERION_ABSOLUTE) {
-		grow_absolute_side(g, lo, hi, 1, left_weight, &t->value[left], &g->node_sum[left]);
-		grow_absolute_side(g, lo, hi, 0, right_weight, &t->value[right], &g->node_sum[right]);
+		struct side_summary side[2];
+
+		grow_absolute_sides(g, lo, hi, (uint32_t[2]){ right_weight, left_weight }, side);
+		t->value[left] = side[1].median;
+		t->value[right] = side[0].median;
+		g->node_sum[left] = side[1].deviation;
+		g->node_sum[right] = side[0].deviation;
 		t->importance[s->feature] += g->node_sum[node] - g->node_sum[left] - g->node_sum[right];
 	} else {
 		g->node_sum[left] = s->left_sum;
@@ -381,13 +397,14 @@ static void apply_split(struct grower *g, struct tree *t, uint32_t node, uint32_
 		.left = left,
 		.feature = s->feature,
 		/* without missing rows in training, the heavier side is the better guess */
-		.missing_left = missing_seen ? s->missing_left : left_weight >= right_weight,
+		.missing_left = s->missing_seen ? s->missing_left : left_weight >= right_weight,
 		.depth = t->node[node].depth,
 	};
 	for (uint32_t c = left; c <= right; c++) {
 		t->node[c] = (struct tree_node){ .depth = (uint8_t)(depth + 1 < 255 ? depth + 1 : 255) };
 		g->node_key[c] = rng_mix(g->node_key[node] * 2 + (c == right) + 0x632be59bd9b4e019ULL);
 	}
+	g->node_constant[left] = g->node_constant[right] = g->node_constant[node];
 	g->node_weight[left] = left_weight;
 	g->node_weight[right] = right_weight;
 	g->node_lo[left] = (uint32_t)lo;
@@ -400,26 +417,14 @@ static void apply_split(struct grower *g, struct tree *t, uint32_t node, uint32_
 
 static uint32_t take_rows(struct grower *g, const double *y, const uint32_t *weight)
 {
-	const struct bins *b = g->bins;
 	uint32_t n = 0;
-	uint32_t *picked = g->spill; /* a row number is smaller than a double */
 
-	for (size_t i = 0; i < b->n_rows; i++) {
+	for (size_t i = 0; i < g->bins->n_rows; i++) {
 		uint32_t row = g->order ? g->order[i] : (uint32_t)i;
-		picked[n] = row;
+		g->row[n] = row;
+		g->y[n] = y[row];
+		g->weight[n] = weight[row];
 		n += weight[row] != 0;
-	}
-	for (uint32_t i = 0; i < n; i++) {
-		g->y[i] = y[picked[i]];
-		g->weight[i] = weight[picked[i]];
-	}
-	if (g->wy)
-		for (uint32_t i = 0; i < n; i++)
-			g->wy[i] = g->y[i] * g->weight[i];
-	for (size_t f = 0; f < b->n_features; f++) {
-		const uint16_t *code = b->code + f * b->n_rows;
-		for (uint32_t i = 0; i < n; i++)
-			g->code[f][i] = code[picked[i]];
 	}
 	return n;
 }
@@ -435,14 +440,20 @@ static void plant_root(struct grower *g, struct tree *t, uint32_t n, uint64_t ke
 	g->node_hi[0] = n;
 	g->node_weight[0] = weight;
 	g->node_key[0] = rng_mix(key);
+	g->node_constant[0] = 0;
 	t->node[0] = (struct tree_node){ 0 };
 	t->n_nodes = 1;
 	if (g->p.criterion == CRITERION_ABSOLUTE) {
+		struct side_summary all[2];
+
 		memset(g->side, 1, n);
-		grow_absolute_side(g, 0, n, 1, weight, &t->value[0], &g->node_sum[0]);
+		grow_absolute_enter(g, 0);
+		grow_absolute_sides(g, 0, n, (uint32_t[2]){ 0, weight }, all);
+		t->value[0] = all[1].median;
+		g->node_sum[0] = all[1].deviation;
 	} else {
 		for (uint32_t i = 0; i < n; i++)
-			sum += g->wy[i];
+			sum += g->y[i] * g->weight[i];
 		g->node_sum[0] = sum;
 		t->value[0] = sum / weight;
 	}

@@ -40,8 +40,14 @@ int grow_absolute_alloc(struct grower *g)
 	g->level_end = mem_array(n + 2, sizeof *g->level_end);
 	g->right_score = mem_array(n + 2, sizeof *g->right_score);
 	g->lane_mask = mem_array((MAX_LANES + 2) * MAX_LANES, sizeof *g->lane_mask);
-	return g->weight2 && g->gap && g->cumulative2 && g->next && g->prev && g->by_level &&
-	       g->level_end && g->right_score && g->lane_mask ? 0 : -1;
+	g->missing_mask = mem_calloc((MAX_LANES + 2) * MAX_LANES, sizeof *g->missing_mask);
+	if (!g->weight2 || !g->gap || !g->cumulative2 || !g->next || !g->prev || !g->by_level ||
+	    !g->level_end || !g->right_score || !g->lane_mask || !g->missing_mask)
+		return -1;
+	for (int64_t level = 0; level < MAX_LANES + 2; level++)
+		for (int64_t lane = 0; lane < MAX_LANES; lane++)
+			g->lane_mask[level * MAX_LANES + lane] = -(int64_t)(level <= lane);
+	return 0;
 }
 
 void grow_absolute_release(struct grower *g)
@@ -55,6 +61,7 @@ void grow_absolute_release(struct grower *g)
 	free(g->level_end);
 	free(g->right_score);
 	free(g->lane_mask);
+	free(g->missing_mask);
 }
 
 void grow_absolute_enter(struct grower *g, uint32_t node)
@@ -71,19 +78,17 @@ void grow_absolute_enter(struct grower *g, uint32_t node)
 	}
 }
 
-/* S of four (or eight) lanes at once; start[k] = -W of lane k. */
+/* S of four or eight lanes at once; start[k] = -W of lane k. */
 __attribute__((target_clones("avx2", "default")))
-static void lanes4(const struct grower *g, size_t n, const int64_t *mask, size_t stride,
-                   const double *start, double *out)
+static void lanes4(const struct grower *g, size_t n, const int64_t *mask, const double *start, double *out)
 {
 	const v4i magnitude = { INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX };
 	v4d z = { start[0], start[1], start[2], start[3] }, s = { 0 };
 
 	for (size_t i = 0; i < n; i++) {
-		const v4i *m = (const v4i *)__builtin_assume_aligned(mask + g->dense[i] * stride, 8);
 		v4i bits;
 		v4d w = { g->weight2[i], g->weight2[i], g->weight2[i], g->weight2[i] };
-		__builtin_memcpy(&bits, m, sizeof bits);
+		__builtin_memcpy(&bits, mask + (size_t)g->dense[i] * MAX_LANES, sizeof bits);
 		z += (v4d)((v4i)w & bits);
 		s += g->gap[i] * ((v4d)((v4i)z & magnitude) + (v4d)((v4i)(g->cumulative2[i] - z) & magnitude));
 	}
@@ -91,15 +96,14 @@ static void lanes4(const struct grower *g, size_t n, const int64_t *mask, size_t
 }
 
 __attribute__((target_clones("avx2", "default")))
-static void lanes8(const struct grower *g, size_t n, const int64_t *mask, size_t stride,
-                   const double *start, double *out)
+static void lanes8(const struct grower *g, size_t n, const int64_t *mask, const double *start, double *out)
 {
 	const v4i magnitude = { INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX };
 	v4d za = { start[0], start[1], start[2], start[3] }, sa = { 0 };
 	v4d zb = { start[4], start[5], start[6], start[7] }, sb = { 0 };
 
 	for (size_t i = 0; i < n; i++) {
-		const int64_t *m = mask + g->dense[i] * stride;
+		const int64_t *m = mask + (size_t)g->dense[i] * MAX_LANES;
 		v4i a, b;
 		v4d w = { g->weight2[i], g->weight2[i], g->weight2[i], g->weight2[i] };
 		double gap = g->gap[i], t = g->cumulative2[i];
@@ -126,12 +130,13 @@ static void consider(const struct grower *g, size_t f, uint32_t node, size_t i, 
 	*best = (struct split_choice){
 		.score = score, .found = true, .feature = (uint16_t)f,
 		.cut = g->level[i].code, .next = i + 1 < g->n_levels ? g->level[i + 1].code : g->level[i].code,
-		.missing_left = missing_left, .left_weight = left_weight, .left_rows = left_rows,
+		.missing_left = missing_left, .missing_seen = g->missing_rows > 0, .left_weight = left_weight, .left_rows = left_rows,
 	};
 }
 
-/* Lanes in the order in which splits are considered: missing rows right, then missing rows left. */
-static size_t fill_lanes(struct grower *g, double *start, uint32_t *weight, uint32_t *rows, size_t stride)
+/* Lanes in the order in which splits are considered: missing rows right, then missing rows left.
+ * Lane k of the first kind has levels 0..k on the left: that mask is the same for every feature. */
+static const int64_t *fill_lanes(struct grower *g, double *start, uint32_t *weight, uint32_t *rows)
 {
 	size_t P = g->n_levels, lane = 0;
 
@@ -145,31 +150,28 @@ static size_t fill_lanes(struct grower *g, double *start, uint32_t *weight, uint
 			weight[lane] = w;
 			rows[lane] = r;
 			start[lane] = -(double)w;
+			if (!g->missing_rows)
+				continue;
 			for (size_t j = 0; j < P; j++)
-				g->lane_mask[j * stride + lane] = -(int64_t)(j <= i);
-			g->lane_mask[P * stride + lane] = -(int64_t)missing_left;
+				g->missing_mask[j * MAX_LANES + lane] = -(int64_t)(j <= i);
+			g->missing_mask[P * MAX_LANES + lane] = -(int64_t)missing_left;
 		}
 	}
-	for (size_t pad = lane; pad < stride; pad++) {
-		start[pad] = 0.0;
-		for (size_t j = 0; j <= P; j++)
-			g->lane_mask[j * stride + pad] = 0;
-	}
-	return lane;
+	return g->missing_rows ? g->missing_mask : g->lane_mask;
 }
 
 static void search_lanes(struct grower *g, size_t f, uint32_t node, size_t n_lanes, struct split_choice *best)
 {
-	size_t n = g->node_hi[node] - g->node_lo[node], stride = (n_lanes + 3) & ~(size_t)3, k = 0;
+	size_t n = g->node_hi[node] - g->node_lo[node], k = 0;
 	size_t first = g->n_levels - !g->missing_rows; /* lanes with missing rows on the right */
-	double start[MAX_LANES + 4], score[MAX_LANES + 4];
-	uint32_t weight[MAX_LANES + 4], rows[MAX_LANES + 4];
+	double start[MAX_LANES] = { 0 }, score[MAX_LANES]; /* lanes past the last are computed and ignored */
+	uint32_t weight[MAX_LANES], rows[MAX_LANES];
+	const int64_t *mask = fill_lanes(g, start, weight, rows);
 
-	fill_lanes(g, start, weight, rows, stride);
-	for (; k + 8 <= stride; k += 8)
-		lanes8(g, n, g->lane_mask + k, stride, start + k, score + k);
-	for (; k < stride; k += 4)
-		lanes4(g, n, g->lane_mask + k, stride, start + k, score + k);
+	for (; k + 4 < n_lanes; k += 8)
+		lanes8(g, n, mask + k, start + k, score + k);
+	if (k < n_lanes)
+		lanes4(g, n, mask + k, start + k, score + k);
 	for (k = 0; k < n_lanes; k++)
 		consider(g, f, node, k < first ? k : k - first, score[k], weight[k], rows[k], k >= first, best);
 }
@@ -307,29 +309,34 @@ void grow_absolute_search(struct grower *g, size_t f, uint32_t node, struct spli
 		search_list(g, f, node, true, best);
 }
 
-void grow_absolute_side(const struct grower *g, size_t lo, size_t hi, uint8_t which, uint32_t weight,
-                        double *out_median, double *out_deviation)
+/* Along the rows z = 2C - W of a side rises from -W to W; the median is where it reaches 0. If it stays
+ * 0 for a while the weight splits exactly in half, and the row that ends the while is the other neighbour:
+ * counting the rows with z < 0 and with z <= 0 finds both without a branch. */
+void grow_absolute_sides(const struct grower *g, size_t lo, size_t hi, const uint32_t weight[2],
+                         struct side_summary out[2])
 {
-	uint64_t seen = 0;
-	double median = 0.0, deviation = 0.0;
-	bool half = false, done = false;
+	const double *y = g->y + lo;
+	const uint8_t *side = g->side + lo;
+	size_t n = hi - lo, below0 = 0, upto0 = 0, below1 = 0, upto1 = 0;
+	double z0 = -(double)weight[0], z1 = -(double)weight[1], w0 = weight[0], w1 = weight[1];
+	double sum0 = 0.0, sum1 = 0.0;
 
-	for (size_t i = lo; i < hi && !done; i++) {
-		if (g->side[i] != which)
-			continue;
-		if (half) { /* the weight splits exactly in half: midpoint of the two neighbours */
-			median = median / 2.0 + g->y[i] / 2.0;
-			done = true;
-		} else if (2 * (seen += g->weight[i]) >= weight) {
-			median = g->y[i];
-			half = 2 * seen == weight;
-			done = !half;
-		}
+	for (size_t i = 0; i < n; i++) {
+		double right = side[i] ? 0.0 : g->weight2[i];
+
+		z0 += right;
+		z1 += g->weight2[i] - right;
+		sum0 += g->gap[i] * (w0 - fabs(z0));
+		sum1 += g->gap[i] * (w1 - fabs(z1));
+		below0 += z0 < 0.0;
+		upto0 += z0 <= 0.0;
+		below1 += z1 < 0.0;
+		upto1 += z1 <= 0.0;
 	}
-	for (size_t i = lo; i < hi; i++) {
-		double w = g->side[i] == which ? g->weight[i] : 0.0;
-		deviation += w * fabs(g->y[i] - median);
-	}
-	*out_median = median;
-	*out_deviation = deviation;
+	out[0] = (struct side_summary){ 0.0, sum0 / 2.0 };
+	out[1] = (struct side_summary){ 0.0, sum1 / 2.0 };
+	if (weight[0])
+		out[0].median = upto0 > below0 ? y[below0] / 2.0 + y[upto0] / 2.0 : y[below0];
+	if (weight[1])
+		out[1].median = upto1 > below1 ? y[below1] / 2.0 + y[upto1] / 2.0 : y[below1];
 }

@@ -16,15 +16,16 @@ struct level {
 
 struct histogram_cell {
 	double sum;
-	uint32_t weight, n_rows;
+	uint64_t count; /* rows << 32 | weight: one addition for both */
 };
+#define ONE_ROW (1ULL << 32)
 
 struct split_choice {
 	double score;      /* larger is better; the scale belongs to the criterion */
 	bool found;
 	uint16_t feature;
 	uint32_t cut, next;/* codes of the levels on either side of the threshold */
-	bool missing_left;
+	bool missing_left, missing_seen; /* where missing rows go; were there any? */
 	double left_sum;   /* squared only */
 	uint32_t left_weight, left_rows;
 };
@@ -36,15 +37,16 @@ struct grower {
 	size_t max_levels;
 
 	/* The rows of the tree, physically grouped by node: a node is the range [lo, hi). */
-	double *y, *wy;          /* wy = weight * y, squared only */
+	uint32_t *row;           /* in the bins: codes are looked up through it, so that a split moves three columns */
+	double *y;
 	uint32_t *weight;
-	uint16_t **code;         /* per feature */
 	uint8_t *side;           /* 1: goes left; for the node at hand */
 	void *spill;             /* the right-hand rows while a column is being parted */
 
 	/* Per node. */
 	uint32_t *node_lo, *node_hi, *node_weight;
 	uint64_t *node_key;
+	uint64_t *node_constant; /* bit f (of the first 64): feature f has one value in this node and so below it */
 	double *node_sum;        /* squared: sum of weight*y; absolute: sum of weight*|y - median| */
 	size_t node_cap;
 
@@ -62,7 +64,7 @@ struct grower {
 	double *weight2, *gap, *cumulative2;
 	uint32_t *next, *prev, *by_level, *level_end;
 	double *right_score;
-	int64_t *lane_mask;
+	int64_t *lane_mask, *missing_mask;
 };
 
 /* Fills level[], n_levels, missing_* (and dense[], if wanted) for feature f of the rows [lo, hi). */
@@ -75,8 +77,12 @@ void grow_absolute_release(struct grower *g);
 void grow_absolute_enter(struct grower *g, uint32_t node); /* before the features of a node */
 void grow_absolute_search(struct grower *g, size_t f, uint32_t node, struct split_choice *best);
 
-/* Weighted median and sum of weighted absolute deviations of the rows on one side (side[i] == which). */
-void grow_absolute_side(const struct grower *g, size_t lo, size_t hi, uint8_t which, uint32_t weight,
-                        double *out_median, double *out_deviation);
+/* Weighted medians and sums of weighted absolute deviations of the rows with side[i] == 0 and == 1 in
+ * [lo, hi); each side has total weight weight[k], and gap[] is that of the node (grow_absolute_enter). */
+struct side_summary {
+	double median, deviation;
+};
+void grow_absolute_sides(const struct grower *g, size_t lo, size_t hi, const uint32_t weight[2],
+                         struct side_summary out[2]);
 
 #endif

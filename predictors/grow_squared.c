@@ -17,7 +17,7 @@ static void consider(const struct grower *g, size_t f, uint32_t node, size_t i, 
 	*best = (struct split_choice){
 		.score = score, .found = true, .feature = (uint16_t)f,
 		.cut = g->level[i].code, .next = i + 1 < g->n_levels ? g->level[i + 1].code : g->level[i].code,
-		.missing_left = missing_left,
+		.missing_left = missing_left, .missing_seen = g->missing_rows > 0,
 		.left_sum = left_sum, .left_weight = left_weight, .left_rows = left_rows,
 	};
 }

@@ -2,14 +2,11 @@
  * measured. It has the design of the Courier paper (Albo Martinez, Bobde, Motyka, Chen, ICPE '21): 4
  * levels of cpus x 4 of batch x 3 of njobs x 2 networks, each some times over; times and
  * accuracies follow the figures that the paper prints, as said at each constant below. */
-#include <errno.h>
 #include <getopt.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "common/csv.h"
 #include "common/err.h"
 #include "common/io.h"
 #include "common/rng.h"

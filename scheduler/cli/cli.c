@@ -376,9 +376,14 @@ int cli_check_output(const char *path, struct err *err)
 	return 0;
 }
 
-bool cli_colour(const struct cli *c, const char *path)
+bool cli_colour_stdout(const struct cli *c)
 {
-	return !c->no_color && (!path || !strcmp(path, "-")) && log_stream_wants_colour(STDOUT_FILENO);
+	return !c->no_color && log_stream_wants_colour(STDOUT_FILENO);
+}
+
+bool cli_colour(const struct cli *c)
+{
+	return (!c->output || !strcmp(c->output, "-")) && cli_colour_stdout(c);
 }
 
 static bool speaks_utf8(void)
@@ -602,23 +607,32 @@ void cli_importances(const struct model *m, const double *importance, double *ou
 
 /* ---- input ---- */
 
-static int schema_add_exclude(struct schema *s, const char *column, size_t column_len, const char *value,
-                              struct err *err)
+/* Beside the other rules of its column: a schema is written with one list of values a column. */
+static int schema_add_exclude(struct schema *s, const char *column, const char *value, struct err *err)
 {
-	struct schema_exclude *all = mem_resize(s->exclude, s->n_excludes + 1, sizeof *all);
-	struct schema_exclude one;
+	struct schema_exclude *all, one;
+	size_t at = s->n_excludes;
 
+	for (size_t i = 0; i < s->n_excludes; i++) {
+		if (strcmp(s->exclude[i].column, column))
+			continue;
+		if (!strcmp(s->exclude[i].value, value))
+			return 0;
+		at = i + 1;
+	}
+	all = mem_resize(s->exclude, s->n_excludes + 1, sizeof *all);
 	if (!all)
 		return err_fail(err, ERR_NOMEM, "out of memory");
 	s->exclude = all;
-	one.column = mem_strndup(column, column_len);
-	one.value = mem_strdup(value);
+	one = (struct schema_exclude){ mem_strdup(column), mem_strdup(value) };
 	if (!one.column || !one.value) {
 		free(one.column);
 		free(one.value);
 		return err_fail(err, ERR_NOMEM, "out of memory");
 	}
-	all[s->n_excludes++] = one;
+	memmove(all + at + 1, all + at, (s->n_excludes - at) * sizeof *all);
+	all[at] = one;
+	s->n_excludes++;
 	return 0;
 }
 
@@ -626,28 +640,27 @@ static int schema_add_exclude(struct schema *s, const char *column, size_t colum
 static int exclude_from_option(struct schema *s, const struct csv *csv, const char *rule, struct err *err)
 {
 	const char *eq = strchr(rule, '='), *near;
-	char column[256];
+	char column[SCHEMA_MAX_NAME + 1], shown[64];
+	const char **name;
 
-	if (!eq || eq == rule)
-		return err_fail(err, ERR_ARG, "--exclude %s: write COLUMN=VALUE, for example suspect=yes", rule);
-	if ((size_t)(eq - rule) >= sizeof column)
-		return err_fail(err, ERR_ARG, "--exclude: the column's name is too long");
+	if (!eq || eq == rule || !eq[1])
+		return err_fail(err, ERR_ARG, "--exclude %s: write COLUMN=VALUE, for example suspect=yes",
+		                text_printable(rule, shown, sizeof shown));
+	if (eq - rule > SCHEMA_MAX_NAME || strlen(eq + 1) > SCHEMA_MAX_NAME)
+		return err_fail(err, ERR_ARG, "--exclude %s: a name and a value have at most %d bytes",
+		                text_printable(rule, shown, sizeof shown), SCHEMA_MAX_NAME);
 	snprintf(column, sizeof column, "%.*s", (int)(eq - rule), rule);
-	if (csv_column(csv, column) < 0) {
-		const char **name = mem_calloc(csv->n_columns + 1, sizeof *name);
-
-		if (!name)
-			return err_fail(err, ERR_NOMEM, "out of memory");
-		for (size_t i = 0; i < csv->n_columns; i++)
-			name[i] = csv->header[i];
-		near = text_nearest(column, name);
-		free(name);
-		if (near)
-			return err_fail(err, ERR_ARG, "--exclude %s: %s has no column '%s'; did you mean '%s'?",
-			                rule, csv->name, column, near);
-		return err_fail(err, ERR_ARG, "--exclude %s: %s has no column '%s'", rule, csv->name, column);
-	}
-	return schema_add_exclude(s, rule, (size_t)(eq - rule), eq + 1, err);
+	if (schema_find(s, column) >= 0 || csv_column(csv, column) >= 0)
+		return schema_add_exclude(s, column, eq + 1, err);
+	name = mem_calloc(csv->n_columns + 1, sizeof *name);
+	if (!name)
+		return err_fail(err, ERR_NOMEM, "out of memory");
+	for (size_t i = 0; i < csv->n_columns; i++)
+		name[i] = csv->header[i];
+	near = text_nearest(column, name);
+	free(name);
+	return err_fail(err, ERR_ARG, "--exclude: %s has no column '%s'%s%s%s", text_tail(csv->name, 200), column,
+	                near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
 static void note_table(const struct cli *c, const struct table *t, const char *path)

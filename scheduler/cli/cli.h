@@ -87,7 +87,8 @@ int cli_finish(const struct cli *c, const struct strbuf *text);
 /* Says before the work, not after it, that a file can not be written where it is asked for. */
 int cli_check_output(const char *path, struct err *err);
 
-bool cli_colour(const struct cli *c, const char *path); /* does text for cli_write(path) want it? */
+bool cli_colour(const struct cli *c);        /* does the result, on its way to -o, want it? */
+bool cli_colour_stdout(const struct cli *c); /* and text that goes to standard output anyway? */
 const char *cli_plus_minus(void);       /* the sign, or "+/-" where the locale is not UTF-8 */
 void cli_bar(struct strbuf *out, double share, int width); /* share of 1, as a bar of text */
 

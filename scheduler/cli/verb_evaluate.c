@@ -20,7 +20,7 @@ struct options {
 struct tally {
 	const char *value;            /* of the --by column; NULL: the whole table */
 	size_t n_rows, n_time, n_accuracy, n_held, n_extrapolated;
-	struct score time, accuracy;  /* meaningless where n is 0 */
+	struct score time, accuracy;  /* NaN where n is 0 */
 };
 
 struct rows {
@@ -31,11 +31,6 @@ struct rows {
 	double q;
 	double *y, *p;                /* scratch: the pairs a score is made of */
 };
-
-static struct score no_score(void)
-{
-	return (struct score){ NAN, NAN, NAN, NAN };
-}
 
 /* Scores over the n rows listed. */
 static void tally_rows(const struct model *m, struct rows *r, const uint32_t *row, size_t n, struct tally *out)
@@ -54,14 +49,14 @@ static void tally_rows(const struct model *m, struct rows *r, const uint32_t *ro
 		r->p[out->n_time++] = p;
 		out->n_held += r->bounded && y <= conformal_upper(&m->time.conformal, r->q, p);
 	}
-	out->time = out->n_time ? score_of(r->y, r->p, out->n_time) : no_score();
+	out->time = score_of(r->y, r->p, out->n_time);
 	for (size_t i = 0; r->accuracy && i < n; i++) {
 		if (isnan(t->accuracy[row[i]]))
 			continue;
 		r->y[out->n_accuracy] = t->accuracy[row[i]];
 		r->p[out->n_accuracy++] = r->accuracy[row[i]];
 	}
-	out->accuracy = out->n_accuracy ? score_of(r->y, r->p, out->n_accuracy) : no_score();
+	out->accuracy = score_of(r->y, r->p, out->n_accuracy);
 }
 
 static double share(size_t part, size_t whole)
@@ -260,7 +255,7 @@ static void print_groups(struct strbuf *out, const struct cli *c, const struct o
 		cli_table_add(&t, "%s", r->accuracy ? cli_number(k->accuracy.mae, a) : "");
 	}
 	strbuf_puts(out, "\n");
-	cli_table_print(&t, out, cli_colour(c, c->output));
+	cli_table_print(&t, out, cli_colour(c));
 	cli_table_release(&t);
 }
 
@@ -280,7 +275,7 @@ static void print_people(struct strbuf *out, const struct cli *c, const struct o
 	add_target(&t, m->schema->time, all->n_time, &all->time);
 	if (all->n_accuracy)
 		add_target(&t, m->schema->accuracy, all->n_accuracy, &all->accuracy);
-	cli_table_print(&t, out, cli_colour(c, c->output));
+	cli_table_print(&t, out, cli_colour(c));
 	cli_table_release(&t);
 
 	strbuf_puts(out, "\n");

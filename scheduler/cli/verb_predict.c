@@ -411,7 +411,7 @@ static void print_people(struct strbuf *out, const struct cli *c, const struct m
 			cli_table_mark(&t);
 		strbuf_release(&why);
 	}
-	cli_table_print(&t, out, cli_colour(c, c->output));
+	cli_table_print(&t, out, cli_colour(c));
 	cli_table_release(&t);
 
 	strbuf_puts(out, "\n");

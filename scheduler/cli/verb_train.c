@@ -343,7 +343,7 @@ static void print_tried(struct strbuf *out, const struct cli *c, const struct gr
 		if (i == best)
 			cli_table_mark(&t);
 	}
-	cli_table_print(&t, out, cli_colour(c, NULL));
+	cli_table_print(&t, out, cli_colour_stdout(c));
 	cli_table_release(&t);
 }
 
@@ -394,7 +394,7 @@ static void print_importances(struct strbuf *out, const struct cli *c, const str
 		cli_table_add(&t, "%s", strbuf_text(&bar));
 	}
 	strbuf_puts(out, "\n");
-	cli_table_print(&t, out, cli_colour(c, NULL));
+	cli_table_print(&t, out, cli_colour_stdout(c));
 	cli_table_release(&t);
 out:
 	strbuf_release(&bar);

@@ -23,7 +23,7 @@ enum bench_bar {
 enum bench_holds { HOLDS_NO, HOLDS_YES, HOLDS_UNKNOWN /* a peer is not installed */ };
 
 struct bench_result {
-	char what[512];
+	char what[768];
 	double ours, peer, ratio; /* NaN: none */
 	const char *unit;
 	enum bench_bar kind;
@@ -61,14 +61,10 @@ int bench_run_json(const char *const *argv, struct json **out, struct err *err);
 
 enum bench_peer { PEER_SKLEARN, PEER_XGBOOST, PEER_RANGER };
 const char *bench_peer_name(enum bench_peer p);
-/* Runs a peer's script with the arguments given (the list ends with NULL). */
-int bench_peer_run(const struct bench_env *env, enum bench_peer p, struct json **out, struct err *err, ...)
-	__attribute__((sentinel));
-/* The same, reduced to the "seconds" of the answer. */
-#define bench_peer_seconds(env, p, out_s, err, ...) \
-	bench_seconds_of(bench_peer_run(env, p, &bench_answer, err, __VA_ARGS__, NULL), out_s, err)
-extern struct json *bench_answer; /* the last answer of bench_peer_seconds */
-int bench_seconds_of(int status, double *out_s, struct err *err);
+/* Runs a peer's script with the arguments given (the list ends with NULL) and takes the "seconds" of
+ * its answer; the whole answer too unless out_answer is NULL, to be freed. */
+int bench_peer_run(const struct bench_env *env, enum bench_peer p, double *out_s, struct json **out_answer,
+                   struct err *err, ...) __attribute__((sentinel));
 
 /* Several peers, the fastest of which counts. */
 struct bench_rival {
@@ -76,7 +72,7 @@ struct bench_rival {
 	enum bench_peer fastest;
 	bool missing;            /* some peer is not installed */
 };
-/* Takes the result of one run: status ERR_NOTFOUND marks it missing and is no failure. */
+/* Takes the result of one run: ERR_NOTFOUND means that the peer is missing, which is no failure. */
 int bench_rival_add(struct bench_rival *v, enum bench_peer p, int status, double seconds);
 
 /* Fills peer, ratio and holds in: `also` is what must hold besides the ratio. */

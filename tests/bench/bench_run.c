@@ -15,8 +15,6 @@
 #define MAX_ARGS 32
 #define MAX_ANSWER (1 << 20)
 
-struct json *bench_answer;
-
 double bench_now_s(void)
 {
 	struct timespec t;
@@ -126,14 +124,18 @@ const char *bench_peer_name(enum bench_peer p)
 	return peer_all[p].name;
 }
 
-int bench_peer_run(const struct bench_env *env, enum bench_peer p, struct json **out, struct err *err, ...)
+int bench_peer_run(const struct bench_env *env, enum bench_peer p, double *out_s, struct json **out_answer,
+                   struct err *err, ...)
 {
 	const struct peer *peer = &peer_all[p];
 	const char *other = getenv(peer->variable);
 	const char *argv[MAX_ARGS + 1];
 	char script[512];
+	struct json *answer = NULL;
 	size_t n = 0;
+	double s;
 	va_list ap;
+	int status;
 
 	snprintf(script, sizeof script, "%s/%s", env->peers, peer->script);
 	if (access(script, R_OK))
@@ -146,20 +148,19 @@ int bench_peer_run(const struct bench_env *env, enum bench_peer p, struct json *
 		n++;
 	va_end(ap);
 	argv[n] = NULL;
-	return bench_run_json(argv, out, err);
-}
-
-int bench_seconds_of(int status, double *out_s, struct err *err)
-{
-	double s;
-
+	status = bench_run_json(argv, &answer, err);
 	if (status)
 		return status;
-	s = json_number(json_get(bench_answer, "seconds"), NAN);
+	s = json_number(json_get(answer, "seconds"), NAN);
 	if (!(s > 0.0))
-		return err_fail(err, ERR_FORMAT, "a peer's answer has no seconds");
-	*out_s = s;
-	return 0;
+		status = err_fail(err, ERR_FORMAT, "%s: the answer has no seconds", script);
+	else
+		*out_s = s;
+	if (!status && out_answer)
+		*out_answer = answer;
+	else
+		json_free(answer);
+	return status;
 }
 
 /* ---- the verdict ---- */
@@ -184,11 +185,11 @@ void bench_judge(struct bench_result *r, const struct bench_rival *v, bool also)
 
 	r->peer = measured ? v->seconds : NAN;
 	r->ratio = measured ? v->seconds / r->ours : NAN;
-	/* Losing against one peer is lost, whoever else is missing; winning needs all of them. */
+	/* Losing against one peer is lost, whoever else is missing; winning needs a time from each. */
 	if (!also || (measured && !(r->ratio >= r->bar)))
 		r->holds = HOLDS_NO;
 	else
-		r->holds = v->missing ? HOLDS_UNKNOWN : HOLDS_YES;
+		r->holds = measured && !v->missing ? HOLDS_YES : HOLDS_UNKNOWN;
 	if (v->missing)
 		bench_what(r, "; a peer is not installed (make bench-peers)");
 }

@@ -123,10 +123,10 @@ static void test_stats_sort_puts_nan_last_and_the_rest_in_order(void **state)
 		v[i] = i % 50 == 3 ? NAN : i == 77 ? -INFINITY : i == 78 ? INFINITY : rng_normal(&r);
 	stats_sort(v, 501);
 	assert_true(v[0] == -INFINITY);
-	for (int i = 1; i < 490; i++)
+	for (int i = 1; i < 491; i++)
 		assert_true(v[i - 1] <= v[i]);
-	assert_true(v[489] == INFINITY);
-	for (int i = 490; i < 501; i++)
+	assert_true(v[490] == INFINITY);
+	for (int i = 491; i < 501; i++)
 		assert_true(isnan(v[i]));
 }
 

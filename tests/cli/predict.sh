@@ -1,0 +1,147 @@
+#!/bin/sh
+# postrider predict: whole tables and single jobs.
+# shellcheck disable=SC2086 # lists of words are meant
+. tests/cli/lib.sh
+data=$dir/runs.csv
+m=$dir/m
+make_table "$data" 1 2
+if ! "$postrider" train "$data" -o "$m" --model forest --set trees=50,depth=8 -q 2>"$dir/err"; then
+	not_ok "there is a model to predict with" "$(last_words)"
+	finish
+fi
+
+# ---- a table ----
+expect 0 "a table is predicted" predict "$m" "$data" -o "$dir/p.csv"
+silent out "with -o nothing is on stdout"
+that "every row in is a row out" test "$(wc -l <"$dir/p.csv")" -eq "$(wc -l <"$data")"
+that "the columns are appended" test "$(head -n 1 "$dir/p.csv")" = \
+	"$(head -n 1 "$data"),predicted_time_s,upper_time_s,predicted_accuracy,extrapolated"
+cut -d, -f1-9 "$dir/p.csv" >"$dir/p9.csv"
+same "$dir/p9.csv" "$data" "the table's own columns are unchanged, in order"
+column "$dir/p.csv" predicted_time_s >"$dir/mean"
+column "$dir/p.csv" upper_time_s >"$dir/upper"
+that "bounds lie above predictions" sh -c \
+	"paste '$dir/mean' '$dir/upper' | awk '\$2 + 0 < \$1 + 0 { bad = 1 } END { exit bad }'"
+column "$dir/p.csv" time_s | paste - "$dir/mean" |
+	awk '{ e = ($1 - $2) / $1; s += e < 0 ? -e : e } END { exit !(s / NR < 0.15) }'
+that "predictions of the training rows are near" test $? -eq 0
+column "$dir/p.csv" extrapolated | sort -u >"$dir/flag"
+that "no training row is extrapolated" test "$(cat "$dir/flag")" = 0
+run predict "$m" "$data"
+same "$dir/out" "$dir/p.csv" "without -o the same table is on stdout"
+silent err "nothing to complain of: stderr is empty"
+run predict "$m" "$dir/p.csv"
+same "$dir/out" "$dir/p.csv" "predicting a predicted table replaces the predictions"
+says err "replaced" "predicting a predicted table says so"
+"$postrider" predict "$m" - <"$data" >"$dir/out" 2>"$dir/err"
+same "$dir/out" "$dir/p.csv" "a table from standard input"
+cut -d, -f1-6 "$data" >"$dir/x.csv"
+expect 0 "a table without targets is predicted" predict "$m" "$dir/x.csv"
+column "$dir/out" predicted_time_s >"$dir/mean2"
+same "$dir/mean" "$dir/mean2" "a table without targets gets the same predictions"
+awk -F, -v OFS=, 'NR == 2 { $4 = 4096 } NR == 3 { $1 = "resnet" } { print }' "$data" >"$dir/far.csv"
+run predict "$m" "$dir/far.csv"
+column "$dir/out" extrapolated | head -n 3 | tr '\n' ' ' >"$dir/flag"
+that "rows outside the training table are marked" test "$(cat "$dir/flag")" = "1 1 0 "
+run predict "$m" "$data" --confidence 0.5
+column "$dir/out" upper_time_s | paste "$dir/upper" - | awk '$2 > $1 { bad = 1 } END { exit bad }'
+that "a bound at 50 % is not above one at 90 %" test $? -eq 0
+run predict "$m" "$data" --confidence 99.99%
+says err "upper_time_s stays empty" "too few residuals: said so"
+that "too few residuals: no bound is invented" test "$(column "$dir/out" upper_time_s | sort -u)" = ""
+awk -F, -v OFS=, 'NR == 1 { print $0, "suspect"; next } { print $0, NR % 2 ? "no" : "yes" }' "$data" >"$dir/s.csv"
+cat >"$dir/schema.json" <<'END'
+{"columns": [{"name": "network", "kind": "category"}, {"name": "cpus", "kind": "number"},
+	{"name": "njobs", "kind": "number"}, {"name": "batch", "kind": "number"}],
+ "decision": "batch", "targets": {"time": "time_s"}, "exclude": {"suspect": "yes"}}
+END
+run train "$dir/s.csv" --schema "$dir/schema.json" -o "$dir/s.model" --model tree -q
+expect 0 "a model under its own schema predicts" predict "$dir/s.model" "$dir/s.csv"
+that "rows that training left out are predicted too" test "$(wc -l <"$dir/out")" -eq "$(wc -l <"$dir/s.csv")"
+that "no model of accuracy: the column is empty" test "$(column "$dir/out" predicted_accuracy | sort -u)" = ""
+says err "predicted_accuracy stays empty" "no model of accuracy: said so"
+printf '"name, with comma",network,cpus,njobs,batch\n"say ""hi""",lenet5,1,1,64\n' >"$dir/quoted.csv"
+run predict "$dir/s.model" "$dir/quoted.csv"
+says out '"say ""hi""",lenet5,1,1,64,' "quotes survive"
+says out '"name, with comma",network' "a comma in a header survives"
+
+make_table "$dir/large.csv" 5 60
+run predict "$m" "$dir/large.csv" -o "$dir/large.out"
+code_is 0 "a large table is predicted"
+head -n 97 "$dir/large.csv" >"$dir/small.csv"
+run predict "$m" "$dir/small.csv"
+head -n 97 "$dir/large.out" >"$dir/large.head"
+same "$dir/out" "$dir/large.head" "the look-up tables of large tables change no prediction"
+
+# ---- one job ----
+job="network=lenet5,cpus=4,njobs=3"
+expect 0 "one job" predict "$m" --job $job,epochs=10,samples=60000
+that "a line a candidate" test "$(grep -cE '^[* ] +(64|128|256|512) ' "$dir/out")" -eq 4
+that "one is marked" test "$(grep -c '^\*' "$dir/out")" -eq 1
+says out "decided   in" "the time of the decision is shown"
+expect 0 "fields that never changed in training may be left out" predict "$m" --job $job
+says err "gives no epochs; taking 10" "a field taken from training is noted"
+expect 0 "one job with an SLO that can be met" predict "$m" --job $job --slo 2h --json
+json "$dir/out" "JSON: chosen is feasible and the most accurate" \
+	"d['chosen']['feasible'] and d['chosen']['accuracy'] == max(c['accuracy'] for c in d['candidates'])"
+json "$dir/out" "JSON: candidates with times, bounds, reasons" \
+	"[c['batch'] for c in d['candidates']] == [64, 128, 256, 512] and
+	 all(c['upper_s'] >= c['time_s'] > 0 and isinstance(c['reasons'], list) for c in d['candidates'])"
+json "$dir/out" "JSON: SLO, confidence, headroom, decision time, model" \
+	"d['slo_s'] == 7200 and d['confidence'] == 0.9 and d['decision_us'] > 0 and
+	 abs(d['headroom_s'] - (7200 - d['chosen']['upper_s'])) < 1e-9 and d['model']['time'] == 'forest'"
+silent_note=$(grep -c 'note:' "$dir/err")
+that "notes stay out of the JSON" test "$silent_note" -gt 0
+expect 3 "an SLO that nothing can meet" predict "$m" --job $job --slo 1s
+says err "the smallest SLO that could be promised at 90 %:" "refused: the smallest SLO is told"
+says out "bound above the SLO" "refused: the reason is told"
+least=$(sed -n 's/.*promised at 90 %: \([0-9.]*\) s$/\1/p' "$dir/err")
+expect 0 "the smallest SLO that was told can be met" predict "$m" --job $job --slo "${least:-x}"
+below=$(awk -v s="${least:-0}" 'BEGIN { printf "%.3f", s * 0.99 }')
+expect 3 "one percent less can not" predict "$m" --job $job --slo "$below"
+expect 3 "an SLO that nothing can meet, as JSON" predict "$m" --job $job --slo 1s --json
+json "$dir/out" "refused in JSON: nothing chosen, the smallest SLO" \
+	"d['chosen'] is None and d['smallest_slo_s'] > 1 and d['headroom_s'] is None and
+	 all('slo_exceeded' in c['reasons'] for c in d['candidates'])"
+expect 3 "too few residuals for the confidence" predict "$m" --job $job --slo 2h --confidence 99.99%
+says err "residuals" "too few residuals: how many there are"
+expect 0 "-q prints the chosen value" predict "$m" --job $job --slo 2h -q
+that "-q prints it alone" test "$(cat "$dir/out")" = 64
+silent err "-q: no talk"
+expect 0 "90% and 0.9 are the same" predict "$m" --job $job --confidence 90% --json
+json "$dir/out" "90% is 0.9" "d['confidence'] == 0.9"
+expect 0 "candidates of one's own" predict "$m" --job $job --candidates 512,100,100 --json
+json "$dir/out" "candidates of one's own: sorted, once each" "[c['batch'] for c in d['candidates']] == [100, 512]"
+expect 0 "a job that fixes its batch" predict "$m" --job $job,batch=128 --json
+json "$dir/out" "a job that fixes its batch has one candidate" "[c['batch'] for c in d['candidates']] == [128]"
+expect 0 "a job outside the training table" predict "$m" --job network=resnet,cpus=64,njobs=3
+says err "network=resnet is not in the training table" "an unknown category is noted"
+says err "cpus=64 is outside the training table" "a value out of range is noted"
+run predict "$m" --job network=lenet5,cpus=64,njobs=3 --json
+json "$dir/out" "JSON: extrapolation is marked" "all(c['extrapolated'] for c in d['candidates'])"
+expect 0 "the report goes to -o" predict "$m" --job $job --json -o "$dir/answer.json"
+json "$dir/answer.json" "the report in the file is whole" "d['chosen']"
+
+expect 2 "a job that lacks a field" predict "$m" --job network=lenet5,cpus=4
+says err "njobs" "a job that lacks a field: it is named"
+expect 2 "a job with an unknown field" predict "$m" --job $job,netwrk=x
+says err "'network'" "a job with an unknown field: the nearest is named"
+expect 2 "a job with text for a number" predict "$m" --job network=lenet5,cpus=four,njobs=1
+expect 2 "a job without =" predict "$m" --job lenet5
+expect 2 "neither table nor job" predict "$m"
+expect 2 "both table and job" predict "$m" "$data" --job $job
+expect 2 "an SLO for a table" predict "$m" "$data" --slo 300
+expect 2 "candidates that are no numbers" predict "$m" --job $job --candidates 64,big
+
+# ---- files ----
+expect 4 "a missing model" predict "$dir/nowhere" "$data"
+says err "nowhere" "a missing model is named"
+expect 4 "a missing table" predict "$m" "$dir/nowhere.csv"
+expect 6 "a table instead of a model" predict "$data" "$data"
+expect 6 "a model instead of a table" predict "$m" "$m"
+size=$(wc -c <"$m")
+head -c $((size / 2)) "$m" >"$dir/half"
+expect 6 "half a model" predict "$dir/half" "$data"
+says err "$dir/half" "half a model is named"
+expect 1 "an output folder that is not there" predict "$m" "$data" -o "$dir/no/such.csv"
+finish

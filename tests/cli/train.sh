@@ -1,0 +1,226 @@
+#!/bin/sh
+# postrider train: files in, model out, what is printed where, and the same again.
+# shellcheck disable=SC2086 # lists of words are meant
+. tests/cli/lib.sh
+data=$dir/runs.csv
+make_table "$data" 1 1
+fixed="--model forest --set trees=20,depth=6"
+
+# ---- a fixed model ----
+expect 0 "a fixed model is trained" train "$data" -o "$dir/m" $fixed
+that "the model file is there" test -s "$dir/m"
+says out "forest" "the table names the model"
+says out "MAPE %" "the table has its measures"
+says out "what matters" "importances are shown"
+says out "batch" "importances name columns"
+says out "Model written to $dir/m" "the last words say where the model is"
+that "no temporary file is left" test "$(find "$dir" -name '.postrider-*' | wc -l)" -eq 0
+cp "$dir/m" "$dir/first"
+expect 0 "verify accepts what train wrote" model verify "$dir/m"
+
+expect 0 "-q trains" train "$data" -o "$dir/m" $fixed -q
+silent out "-q: nothing on stdout"
+silent err "-q: nothing on stderr"
+expect 0 "--dry-run trains" train "$data" -n $fixed
+says out "no model was written" "--dry-run says that nothing was written"
+expect 0 "--json trains" train "$data" -o "$dir/m" $fixed --json
+json "$dir/out" "--json: chosen, models, scores" \
+	"d['chosen']['name'] == 'forest' and d['models'][0]['settings']['trees'] == 20 and
+	 d['models'][0]['scores']['mse'] > 0 and 0 < d['models'][0]['scores']['mape'] < 1 and
+	 d['models'][0]['scores']['r2'] < 1"
+json "$dir/out" "--json: importances by column sum to 1" \
+	"abs(sum(d['importances'].values()) - 1) < 1e-9 and 'batch' in d['importances'] and
+	 'network' in d['importances']"
+json "$dir/out" "--json: accuracy has the same shape" \
+	"d['accuracy']['chosen']['name'] == 'forest' and d['accuracy']['models'] and
+	 d['accuracy']['importances']"
+expect 0 "--verbose trains" train "$data" -o "$dir/m" $fixed -v
+says err "threads" "--verbose says how long it took"
+
+# ---- the same again ----
+SOURCE_DATE_EPOCH=1700000000
+export SOURCE_DATE_EPOCH
+for threads in 1 2 8; do
+	run train "$data" -o "$dir/t$threads" $fixed --threads $threads --seed 7 -q
+	code_is 0 "trains on $threads threads"
+done
+same "$dir/t1" "$dir/t2" "1 and 2 threads write the same bytes"
+same "$dir/t1" "$dir/t8" "1 and 8 threads write the same bytes"
+run train "$data" -o "$dir/again" $fixed --seed 7 -q
+same "$dir/t1" "$dir/again" "the same seed writes the same bytes again"
+run train "$data" -o "$dir/other" $fixed --seed 8 -q
+that "another seed writes another model" sh -c "! cmp -s '$dir/t1' '$dir/other'"
+run model show "$dir/t1" --json
+says out "2023-11-14T22:13:20Z" "SOURCE_DATE_EPOCH is the time of creation"
+run train "$data" -o "$dir/t1" $fixed -q
+SOURCE_DATE_EPOCH=yesterday
+expect 2 "a SOURCE_DATE_EPOCH that is no number is refused" train "$data" -o "$dir/t1" $fixed -q
+unset SOURCE_DATE_EPOCH
+
+# ---- searching ----
+cat >"$dir/grid.json" <<'END'
+{"forest": {"trees": [5, 10], "depth": [3, 6]}, "ridge": {"alpha": [0.1, 1]}}
+END
+expect 0 "a grid is searched" train "$data" -o "$dir/m" --grid "$dir/grid.json"
+that "one model is marked for each target" test "$(grep -c '^\* ' "$dir/out")" -eq 2
+that "one line a family for each target" test "$(grep -cE '^[* ] +(forest|ridge)' "$dir/out")" -eq 4
+expect 0 "a grid is searched with -v" train "$data" -o "$dir/m" --grid "$dir/grid.json" -v
+that "-v: a line for every setting" test "$(grep -cE '^[* ] +(forest|ridge)' "$dir/out")" -eq 12
+expect 0 "a grid is searched with --json" train "$data" -o "$dir/m" --grid "$dir/grid.json" --json
+json "$dir/out" "--json: every point of the grid, the best one chosen" \
+	"len(d['models']) == 6 and d['chosen']['scores']['mse'] == min(m['scores']['mse'] for m in d['models'])"
+echo '{"time": {"ridge": {"alpha": [1]}}, "accuracy": {"tree": {"depth": [3]}}}' >"$dir/two.json"
+expect 0 "a grid for each target" train "$data" -o "$dir/m" --grid "$dir/two.json" --json
+json "$dir/out" "a grid for each target is kept apart" \
+	"d['chosen']['name'] == 'ridge' and d['accuracy']['chosen']['name'] == 'tree'"
+echo '{"forst": {"trees": [5]}}' >"$dir/bad.json"
+expect 6 "a grid with an unknown model is an invalid file" train "$data" -o "$dir/m" --grid "$dir/bad.json"
+says err "forest" "a grid with an unknown model: the nearest one is named"
+echo '{"forest": {"trees": [5],}}' >"$dir/bad.json"
+expect 6 "a grid that is no JSON is an invalid file" train "$data" -o "$dir/m" --grid "$dir/bad.json"
+says err "bad.json:1:" "a grid that is no JSON: file and line"
+for grid in configs/grids/*.json; do
+	# A syntax check that costs nothing: the split fails before any model is fitted.
+	run train "$data" -n --grid "$grid" --split kfold:9999
+	says err "fold" "$grid is a valid grid"
+done
+
+# ---- splits and groups ----
+for split in kfold:3 holdout:3:0.25 interpolate:batch extrapolate:njobs extrapolate:cpus:2; do
+	expect 0 "--split $split" train "$data" -n --model tree --split $split
+done
+expect 0 "--group and leave-group" train "$data" -n --model tree --group network,batch --split leave-group
+for split in kfold:1 kfold:x holdout:3:1.5 extrapolate extrapolate:cpu:a sideways kfold:3:4; do
+	expect 2 "--split $split is refused" train "$data" -n --model tree --split $split
+done
+expect 2 "--split by a column that is not there is refused" train "$data" -n --model tree --split interpolate:bach
+says err "'batch'" "--split by a column that is not there: the nearest is named"
+expect 2 "--group by a column that is not there is refused" train "$data" -n --model tree --group network,bach
+make_table "$dir/rep.csv" 1 3
+run train "$dir/rep.csv" -n --model tree --group network,cpus,njobs,batch
+if grep -q 'both sides' "$dir/err"; then
+	not_ok "grouped replicates do not leak" "$(last_words)"
+else
+	ok "grouped replicates do not leak"
+fi
+
+# ---- usage ----
+expect 2 "no output file is a usage error" train "$data"
+says err "-o MODEL" "no output file: what to add"
+expect 2 "--set without --model is a usage error" train "$data" -n --set trees=5
+expect 2 "--grid with --model is a usage error" train "$data" -n --model forest --grid "$dir/grid.json"
+expect 2 "an unknown model is a usage error" train "$data" -n --model forrest
+says err "'forest'" "an unknown model: the nearest one is named"
+expect 2 "an unknown setting is a usage error" train "$data" -n --model forest --set tres=5
+says err "'trees'" "an unknown setting: the nearest one is named"
+expect 2 "a setting out of range is a usage error" train "$data" -n --model forest --set trees=0
+expect 2 "a setting that is no number is a usage error" train "$data" -n --model forest --set trees=many
+expect 2 "-o - with a report is a usage error" train "$data" -o - --model tree
+"$postrider" train "$data" -o - --model tree -q >"$dir/piped" 2>"$dir/err"
+expect 0 "-o - -q writes the model to stdout" model verify "$dir/piped"
+
+# ---- data that is not as it should be ----
+expect 4 "a missing table" train "$dir/nowhere.csv" -n
+says err "nowhere.csv" "a missing table is named"
+expect 4 "a missing schema" train "$data" -n --schema "$dir/nowhere.json"
+expect 4 "a missing grid" train "$data" -n --grid "$dir/nowhere.json"
+expect 6 "a folder instead of a table" train "$dir" -n
+: >"$dir/empty.csv"
+expect 6 "an empty file" train "$dir/empty.csv" -n
+head -n 1 "$data" >"$dir/header.csv"
+expect 6 "a header without rows" train "$dir/header.csv" -n
+printf '\211PNG\r\n\032\n\000\000\000\rIHDR' >"$dir/picture.csv"
+expect 6 "a picture instead of a table" train "$dir/picture.csv" -n
+says err "picture.csv" "a picture instead of a table is named"
+sed 's/batch/bach/' "$data" >"$dir/column.csv"
+expect 6 "a wrong column" train "$dir/column.csv" -n
+says err "'batch'" "a wrong column: what is missing is named"
+says err "'bach'" "a wrong column: what it may be is named"
+sed '5s/,10,/,ten,/' "$data" >"$dir/text.csv"
+expect 6 "text where a number must be" train "$dir/text.csv" -n
+says err "text.csv:5: column epochs: 'ten'" "text where a number must be: file, line, column, text"
+sed '4s/$/,1/' "$data" >"$dir/long.csv"
+expect 6 "a row too long" train "$dir/long.csv" -n
+says err "long.csv:4" "a row too long: file and line"
+awk -F, -v OFS=, 'NR == 3 { $7 = -1 } { print }' "$data" >"$dir/negative.csv"
+expect 6 "a negative time" train "$dir/negative.csv" -n
+says err "negative.csv:3" "a negative time: file and line"
+sed 's/$/\r/' "$data" >"$dir/crlf.csv"
+printf '\357\273\277' | cat - "$data" >"$dir/bom.csv"
+SOURCE_DATE_EPOCH=1
+export SOURCE_DATE_EPOCH
+for kind in crlf bom; do
+	cp "$dir/$kind.csv" "$dir/x.csv"
+	expect 0 "a table with $kind trains" train "$dir/x.csv" -o "$dir/$kind" $fixed -q
+done
+cp "$data" "$dir/x.csv"
+run train "$dir/x.csv" -o "$dir/plain" $fixed -q
+same "$dir/plain" "$dir/crlf" "CR LF makes no other model"
+same "$dir/plain" "$dir/bom" "a byte-order mark makes no other model"
+"$postrider" train - -o "$dir/stdin" $fixed -q <"$data" 2>"$dir/err"
+expect 0 "a table from standard input trains" model verify "$dir/stdin"
+unset SOURCE_DATE_EPOCH
+
+# ---- rows and columns left out ----
+awk -F, -v OFS=, 'NR == 1 { print $0, "suspect", "mood"; next } { print $0, NR % 7 ? "no" : "yes", "fair" }' \
+	"$data" >"$dir/suspect.csv"
+expect 0 "--exclude trains" train "$dir/suspect.csv" -n $fixed --exclude suspect=yes
+says err "13 of 96 rows left out (suspect=yes)" "--exclude says how many rows and why"
+says err "mood" "a column the schema does not know is noted"
+expect 2 "--exclude of a column that is not there is refused" train "$dir/suspect.csv" -n $fixed \
+	--exclude supect=yes
+says err "'suspect'" "--exclude of a column that is not there: the nearest is named"
+expect 2 "--exclude without a value is refused" train "$dir/suspect.csv" -n $fixed --exclude suspect
+expect 0 "several --exclude of one column" train "$dir/suspect.csv" -o "$dir/m" $fixed --exclude suspect=yes \
+	--exclude replication=9 --exclude suspect=maybe -q
+expect 0 "several --exclude of one column make a model that loads" model verify "$dir/m"
+expect 6 "all rows left out" train "$dir/suspect.csv" -n $fixed --exclude mood=fair
+cut -d, -f1-7 "$data" >"$dir/time.csv"
+expect 0 "a table without accuracy trains" train "$dir/time.csv" -o "$dir/time.model" $fixed
+says err "time alone" "a table without accuracy: said so"
+expect 0 "a table without accuracy trains with --json" train "$dir/time.csv" -n $fixed --json
+json "$dir/out" "a table without accuracy: null in JSON" "d['accuracy'] is None and d['chosen']['name'] == 'forest'"
+sed 's/cpus/cpu/' "$data" >"$dir/cpu.csv"
+expect 0 "cpu is accepted for cpus" train "$dir/cpu.csv" -n $fixed
+
+# ---- output that can not be written ----
+expect 1 "an output folder that is not there" train "$data" -o "$dir/no/such/m" $fixed -q
+says err "$dir/no/such/m" "an output folder that is not there is named"
+expect 1 "an output that is a folder" train "$data" -o "$dir" $fixed -q
+if [ -c /dev/full ]; then
+	expect 1 "a full device" train "$data" -o /dev/full $fixed -q
+	"$postrider" train "$data" -n $fixed >/dev/full 2>"$dir/err"
+	code=$? ran="train -n >/dev/full"
+	code_is 1 "a report that can not be written"
+else
+	skipped "a full device" "no /dev/full"
+	skipped "a report that can not be written" "no /dev/full"
+fi
+cp "$dir/first" "$dir/kept"
+(ulimit -f 1 && exec "$postrider" train "$data" -o "$dir/kept" --model forest --set trees=200 -q) >"$dir/out" 2>"$dir/err"
+code=$? ran="train under ulimit -f 1"
+code_is 1 "a file size limit is a failure that is told"
+same "$dir/kept" "$dir/first" "a failed write leaves the old model as it was"
+that "a failed write leaves no temporary file" test "$(find "$dir" -name '.postrider-*' | wc -l)" -eq 0
+
+# ---- Ctrl-C ----
+make_table "$dir/big.csv" 1 40
+"$postrider" train "$dir/big.csv" -o "$dir/kept" --model forest --set trees=20000,criterion=absolute \
+	>"$dir/out" 2>"$dir/err" </dev/null &
+pid=$!
+sleep 0.5
+# A shell without job control starts background jobs with SIGINT ignored; SIGTERM shows the same.
+kill -TERM $pid 2>/dev/null
+wait $pid 2>/dev/null
+code=$? ran="train, ended by a signal"
+code_is 143 "training stops when told to"
+same "$dir/kept" "$dir/first" "training that was stopped leaves the old model as it was"
+that "training that was stopped leaves no temporary file" \
+	test "$(find "$dir" -name '.postrider-*' | wc -l)" -eq 0
+if command -v timeout >/dev/null; then
+	timeout -s INT 0.5 "$postrider" train "$dir/big.csv" -o "$dir/kept" --model forest \
+		--set trees=20000,criterion=absolute >"$dir/out" 2>"$dir/err" </dev/null
+	says err "interrupted" "Ctrl-C is answered"
+	same "$dir/kept" "$dir/first" "Ctrl-C leaves the old model as it was"
+fi
+finish

@@ -1,0 +1,661 @@
+/* common/json: what RFC 8259 allows is read, everything else is refused with its place. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <float.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/io.h"
+#include "common/json.h"
+#include "common/mem.h"
+#include "common/rng.h"
+#include "tests/support/support.h"
+
+static int disarm(void **state)
+{
+	(void)state;
+	mem_fail_at(0, false);
+	io_fail_at(0, 0);
+	return 0;
+}
+
+static struct json *parse(const char *text)
+{
+	struct json *v = NULL;
+	struct err err = { 0 };
+
+	if (json_parse("t", text, strlen(text), &v, &err))
+		fail_msg("%s refused: %s", text, err.text);
+	return v;
+}
+
+/* The text must be refused with exactly this error. */
+static void refuse_bytes(const char *text, size_t len, const char *want)
+{
+	struct json *v = NULL;
+	struct err err = { 0 };
+	/* A buffer of exactly this size, so that a sanitizer sees a read past its end. */
+	char *exact = malloc(len ? len : 1);
+
+	assert_non_null(exact);
+	memcpy(exact, text, len);
+	assert_int_equal(json_parse("t", exact, len, &v, &err), -ERR_FORMAT);
+	assert_int_equal(err.code, ERR_FORMAT);
+	assert_string_equal(err.text, want);
+	assert_null(v);
+	free(exact);
+}
+
+static void refuse(const char *text, const char *want)
+{
+	refuse_bytes(text, strlen(text), want);
+}
+
+/* ---- reading ---- */
+
+static void test_json_reads_every_kind_of_value(void **state)
+{
+	struct json *root = parse(" {\"n\": null, \"t\":true,\"f\":false,\n\"x\":-2.37e2,\"s\":\"a b\",\"a\":[1,2.5],\"o\":{}}\r\n\t");
+	const struct json *v;
+
+	(void)state;
+	assert_int_equal(json_type(root), JSON_OBJECT);
+	assert_int_equal(json_size(root), 7);
+	assert_int_equal(json_type(json_get(root, "n")), JSON_NULL);
+	assert_true(json_bool(json_get(root, "t"), false));
+	assert_false(json_bool(json_get(root, "f"), true));
+	assert_true(json_number(json_get(root, "x"), 0.0) == -237.0);
+	assert_string_equal(json_string(json_get(root, "s"), ""), "a b");
+	v = json_get(root, "a");
+	assert_int_equal(json_type(v), JSON_ARRAY);
+	assert_int_equal(json_size(v), 2);
+	assert_true(json_number(json_at(v, 1), 0.0) == 2.5);
+	assert_null(json_at(v, 2));
+	assert_int_equal(json_type(json_get(root, "o")), JSON_OBJECT);
+	assert_int_equal(json_size(json_get(root, "o")), 0);
+	json_free(root);
+}
+
+static void test_json_absent_is_allowed_everywhere(void **state)
+{
+	struct json *root = parse("{\"a\":1}");
+
+	(void)state;
+	assert_int_equal(json_type(NULL), JSON_ABSENT);
+	assert_null(json_get(NULL, "k"));
+	assert_null(json_get(root, "A")); /* case matters */
+	assert_null(json_get(json_get(root, "a"), "k"));
+	assert_null(json_first(NULL));
+	assert_null(json_next(NULL));
+	assert_null(json_key(NULL));
+	assert_null(json_at(NULL, 0));
+	assert_int_equal(json_size(NULL), 0);
+	assert_int_equal(json_size(json_get(root, "a")), 0);
+	assert_true(json_bool(NULL, true));
+	assert_true(json_bool(json_get(root, "a"), true)); /* 1 is no boolean */
+	assert_true(json_number(NULL, 4.25) == 4.25);
+	assert_true(json_number(root, 4.25) == 4.25);
+	assert_string_equal(json_string(json_get(root, "a"), "other"), "other");
+	assert_null(json_string(NULL, NULL));
+	json_free(root);
+	json_free(NULL);
+}
+
+static void test_json_walking_visits_members_in_order(void **state)
+{
+	struct json *root = parse("{\"z\":1,\"y\":2,\"x\":3,\"\":4}");
+	char keys[8] = "";
+	double sum = 0.0;
+
+	(void)state;
+	for (const struct json *v = json_first(root); v; v = json_next(v)) {
+		strcat(keys, json_key(v));
+		sum = sum * 10.0 + json_number(v, NAN);
+	}
+	assert_string_equal(keys, "zyx");
+	assert_true(sum == 1234.0);
+	assert_true(json_number(json_get(root, ""), 0.0) == 4.0);
+	assert_string_equal(json_key(json_at(root, 1)), "y");
+	json_free(root);
+	root = parse("[7]");
+	assert_null(json_key(json_first(root)));
+	assert_null(json_get(root, "x"));
+	json_free(root);
+}
+
+static void test_json_any_value_may_be_the_whole_text(void **state)
+{
+	static const char *const good[] = { "0", "-0", "\"\"", "true", "false", "null", "[]", "{}", " 1 ", "1e-7",
+		                            "[[],{},[{}]]", "\"\x7f\"", "[1 , 2]", "0.10E+01" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+		json_free(parse(good[i]));
+}
+
+static void test_json_decodes_every_escape(void **state)
+{
+	struct json *v = parse("\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u0041\\u00e9\\u20AC\\ud83d\\uDE00\"");
+
+	(void)state;
+	assert_string_equal(json_string(v, ""), "\"\\/\b\f\n\r\tA\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80");
+	json_free(v);
+}
+
+static void test_json_numbers_are_exact(void **state)
+{
+	struct json *v = parse("[0.1,1e308,-1.7976931348623157e308,5e-324,1e-400,9007199254740993]");
+
+	(void)state;
+	assert_true(json_number(json_at(v, 0), 0) == 0.1);
+	assert_true(json_number(json_at(v, 1), 0) == 1e308);
+	assert_true(json_number(json_at(v, 2), 0) == -DBL_MAX);
+	assert_true(json_number(json_at(v, 3), 0) == 5e-324);
+	assert_true(json_number(json_at(v, 4), 1) == 0.0);
+	assert_true(json_number(json_at(v, 5), 0) == 9007199254740992.0); /* doubles end here */
+	json_free(v);
+}
+
+static void test_json_errors_name_line_and_column(void **state)
+{
+	(void)state;
+	refuse("", "t:1:1: the text ends where a value was expected");
+	refuse("  \n ", "t:2:2: the text ends where a value was expected");
+	refuse("{\n  \"a\": 1,\n  \"b\": tru\n}", "t:3:8: 't' where a value was expected");
+	/* columns count characters: the e with its accent is one */
+	refuse("[\"\xc3\xa9\xe2\x82\xac\" x]", "t:1:7: 'x' where ',' or ']' was expected");
+	refuse("{\"a\" 1}", "t:1:6: '1' where ':' was expected");
+	refuse("{\"a\":1 \"b\":2}", "t:1:8: '\"' where ',' or '}' was expected");
+	refuse("{a:1}", "t:1:2: 'a' where a key in quotes was expected");
+	refuse("{\"a\":1,}", "t:1:8: '}' where a key in quotes was expected");
+	refuse("[1,]", "t:1:4: ']' where a value was expected");
+	refuse("[1", "t:1:3: the text ends where ',' or ']' was expected");
+	refuse("{\"a\":1", "t:1:7: the text ends where ',' or '}' was expected");
+	refuse("{", "t:1:2: the text ends where a key in quotes was expected");
+	refuse("1 2", "t:1:3: '2' where the end of the text was expected");
+	refuse("{}\n}", "t:2:1: '}' where the end of the text was expected");
+	refuse("nul", "t:1:1: 'n' where a value was expected");
+	refuse("truex", "t:1:5: 'x' where the end of the text was expected");
+	refuse("// no comments\n1", "t:1:1: '/' where a value was expected");
+	refuse("['a']", "t:1:2: ''' where a value was expected");
+	refuse("\v1", "t:1:1: byte 0x0b where a value was expected");
+	refuse("\xef\xbb\xbf{}", "t:1:1: starts with a byte-order mark: save it as UTF-8 without one");
+}
+
+static void test_json_refuses_numbers_in_other_notations(void **state)
+{
+	(void)state;
+	refuse("01", "t:1:1: a number must not start with a needless 0");
+	refuse("-01", "t:1:1: a number must not start with a needless 0");
+	refuse("+1", "t:1:1: '+' where a value was expected");
+	refuse(".5", "t:1:1: '.' where a value was expected");
+	refuse("5.", "t:1:3: the text ends where a digit was expected");
+	refuse("[5.]", "t:1:4: ']' where a digit was expected");
+	refuse("-", "t:1:2: the text ends where a digit was expected");
+	refuse("1e", "t:1:3: the text ends where a digit was expected");
+	refuse("1e+", "t:1:4: the text ends where a digit was expected");
+	refuse("0x1", "t:1:2: 'x' where the end of the text was expected");
+	refuse("NaN", "t:1:1: 'N' where a value was expected");
+	refuse("-Infinity", "t:1:2: 'I' where a digit was expected");
+	refuse("1e309", "t:1:1: 1e309 is too large for a double");
+	refuse("[-1e999]", "t:1:2: -1e999 is too large for a double");
+}
+
+static void test_json_numbers_end_at_63_characters(void **state)
+{
+	char text[80];
+	struct json *v;
+
+	(void)state;
+	memset(text, '3', sizeof text);
+	text[1] = '.';
+	text[63] = '\0';
+	v = parse(text);
+	assert_true(json_number(v, 0) == strtod(text, NULL));
+	json_free(v);
+	text[63] = '3';
+	text[64] = '\0';
+	refuse(text, "t:1:1: a number of 64 characters: at most 63 are allowed");
+}
+
+static void test_json_refuses_bad_strings(void **state)
+{
+	(void)state;
+	refuse("\"abc", "t:1:1: the string that starts here is not closed");
+	refuse("[\"abc\n", "t:1:6: control character 0x0a inside a string: write it as \\u000a");
+	refuse("\"a\tb\"", "t:1:3: control character 0x09 inside a string: write it as \\u0009");
+	refuse("\"\\x\"", "t:1:3: 'x' where one of \"\\/bfnrtu after a backslash was expected");
+	refuse("\"\\", "t:1:3: the text ends where one of \"\\/bfnrtu after a backslash was expected");
+	refuse("\"\\u12", "t:1:6: the text ends where a hexadecimal digit was expected");
+	refuse("\"\\u12g4\"", "t:1:6: 'g' where a hexadecimal digit was expected");
+	refuse("\"a\\u0000\"", "t:1:3: \\u0000 is not allowed in a string");
+	refuse_bytes("\"a\0b\"", 5, "t:1:3: a NUL byte inside a string");
+	refuse_bytes("1\0", 2, "t:1:2: a NUL byte where the end of the text was expected");
+	refuse_bytes("\"\\\0\"", 4, "t:1:3: a NUL byte where one of \"\\/bfnrtu after a backslash was expected");
+}
+
+static void test_json_refuses_lone_surrogates(void **state)
+{
+	(void)state;
+	refuse("\"\\ud83d\"", "t:1:2: \\ud83d is half of a surrogate pair without its second");
+	refuse("\"\\ud83d\\u0041\"", "t:1:2: \\ud83d is half of a surrogate pair without its second");
+	refuse("\"\\ud83d\\ud83d\"", "t:1:2: \\ud83d is half of a surrogate pair without its second");
+	refuse("\"\\ud83dx\"", "t:1:2: \\ud83d is half of a surrogate pair without its second");
+	refuse("\"\\ud83d\\n\"", "t:1:2: \\ud83d is half of a surrogate pair without its second");
+	refuse("\"\\ude00\"", "t:1:2: \\ude00 is the second half of a surrogate pair without its first");
+	refuse("{\"\\udfff\":1}", "t:1:3: \\udfff is the second half of a surrogate pair without its first");
+}
+
+static void test_json_refuses_malformed_utf8(void **state)
+{
+	static const char *const bad[] = {
+		"\x80",             /* a tail without a head */
+		"\xc3",             /* a head without a tail */
+		"\xc0\xaf",         /* overlong '/' */
+		"\xc1\xbf",         /* overlong */
+		"\xe0\x9f\xbf",     /* overlong */
+		"\xf0\x8f\xbf\xbf", /* overlong */
+		"\xed\xa0\x80",     /* U+D800 */
+		"\xed\xbf\xbf",     /* U+DFFF */
+		"\xf4\x90\x80\x80", /* U+110000 */
+		"\xf5\x80\x80\x80", "\xff", "\xe2\x82", "\xe2(\xa1", "\xf0\x9f\x98",
+	};
+	char text[16], want[80];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		snprintf(text, sizeof text, "\"a%s\"", bad[i]);
+		snprintf(want, sizeof want, "t:1:3: byte 0x%02x is not valid UTF-8 here", (unsigned char)bad[i][0]);
+		refuse(text, want);
+		refuse_bytes(text, strlen(text) - 1, want); /* and where the text ends inside it */
+	}
+}
+
+static void test_json_takes_the_outermost_characters_of_utf8(void **state)
+{
+	struct json *v = parse("\"\xc2\x80\xdf\xbf\xe0\xa0\x80\xed\x9f\xbf\xee\x80\x80\xf0\x90\x80\x80\xf4\x8f\xbf\xbf\"");
+
+	(void)state;
+	assert_int_equal(strlen(json_string(v, "")), 2 + 2 + 3 + 3 + 3 + 4 + 4);
+	json_free(v);
+}
+
+static void test_json_nests_32_deep_and_no_deeper(void **state)
+{
+	char text[200];
+	struct json *v;
+	size_t n = 0;
+
+	(void)state;
+	memset(text, '[', 32);
+	memset(text + 32, ']', 32);
+	text[64] = '\0';
+	json_free(parse(text));
+	memset(text, '[', 33);
+	memset(text + 33, ']', 33);
+	text[66] = '\0';
+	refuse(text, "t:1:33: nested deeper than 32 levels");
+	for (int i = 0; i < 32; i++)
+		n += (size_t)sprintf(text + n, i < 31 ? "{\"\":" : "{");
+	for (int i = 0; i < 32; i++)
+		text[n++] = '}';
+	text[n] = '\0';
+	v = parse(text);
+	json_free(v);
+	/* beside each other is not inside each other */
+	json_free(parse("[[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[]]"));
+}
+
+static void test_json_refuses_a_million_brackets_quickly(void **state)
+{
+	char *text = malloc(1000000);
+	struct json *v = NULL;
+	struct err err = { 0 };
+
+	(void)state;
+	assert_non_null(text);
+	memset(text, '[', 1000000);
+	assert_int_equal(json_parse("t", text, 1000000, &v, &err), -ERR_FORMAT);
+	free(text);
+}
+
+static void test_json_refuses_duplicate_keys(void **state)
+{
+	(void)state;
+	refuse("{\"a\":1,\"b\":2,\"a\":3}", "t:1:14: key 'a' appears twice");
+	refuse("{\"a\":1,\n\"\\u0061\":3}", "t:2:1: key 'a' appears twice"); /* equal once decoded */
+	refuse("{\"\":1,\"\":2}", "t:1:7: key '' appears twice");
+	refuse("{\"x\":{\"k\":1,\"l\":2,\"k\":3}}", "t:1:19: key 'k' appears twice");
+	refuse("{\"k\":{\"k\":1},\"l\":[{\"k\":1}],\"k\":2}", "t:1:28: key 'k' appears twice");
+	/* of several, the first that repeats */
+	refuse("{\"b\":0,\"a\":0,\"a\":0,\"b\":0,\"a\":0}", "t:1:14: key 'a' appears twice");
+	refuse("{\"\\u001b[2J\":1,\"\\u001b[2J\":1}", "t:1:16: key '?[2J' appears twice");
+}
+
+static void test_json_keys_that_only_look_alike_are_different(void **state)
+{
+	json_free(parse("{\"a\":1,\"A\":2,\"a \":3,\"\\u00e0\":4,\"aa\":5,\"\":6}"));
+	/* the same key in different objects */
+	json_free(parse("{\"a\":{\"a\":{\"a\":1}},\"b\":[{\"a\":1},{\"a\":2}]}"));
+	(void)state;
+}
+
+static void test_json_looks_for_duplicates_among_many_keys_without_trouble(void **state)
+{
+	enum { N_KEYS = 200000 };
+	struct strbuf text = { 0 };
+	struct json *v = NULL;
+	struct err err = { 0 };
+	clock_t start;
+
+	(void)state;
+	strbuf_puts(&text, "{\"k0\":0");
+	for (int i = 1; i < N_KEYS; i++)
+		strbuf_printf(&text, ",\"key%07d\":%d", i, i);
+	strbuf_puts(&text, "}");
+	assert_false(text.failed);
+	start = clock();
+	assert_int_equal(json_parse("t", text.text, text.len, &v, &err), 0);
+	/* all pairs would take minutes; the limit is loose for sanitizers on slow machines */
+	assert_true((double)(clock() - start) / CLOCKS_PER_SEC < 10.0);
+	assert_int_equal(json_size(v), N_KEYS);
+	json_free(v);
+	v = NULL;
+	text.len--;
+	strbuf_puts(&text, ",\"key0000077\":0}");
+	assert_int_equal(json_parse("t", text.text, text.len, &v, &err), -ERR_FORMAT);
+	assert_non_null(strstr(err.text, "key 'key0000077' appears twice"));
+	strbuf_release(&text);
+}
+
+static void test_json_errors_stay_readable_for_long_names(void **state)
+{
+	char name[1000];
+	struct json *v = NULL;
+	struct err err = { 0 };
+
+	(void)state;
+	memset(name, 'n', sizeof name);
+	strcpy(name + sizeof name - 12, "/model.json");
+	assert_int_equal(json_parse(name, "[", 1, &v, &err), -ERR_FORMAT);
+	assert_non_null(strstr(err.text, "/model.json:1:2: the text ends"));
+	assert_int_equal(json_parse("t", "[", 1, &v, NULL), -ERR_FORMAT);
+}
+
+static void test_json_survives_every_failed_allocation(void **state)
+{
+	static const char text[] = "{\"name\":\"caf\\u00e9\",\"list\":[1,2.5,{\"deep\":null,\"key\":\"v\"}],"
+				   "\"another\":{\"one\":1,\"two\":2},\"flag\":true}";
+	unsigned long k;
+
+	(void)state;
+	for (k = 1;; k++) {
+		struct json *v = NULL;
+		struct err err = { 0 };
+		int rc;
+
+		mem_fail_at(k, false);
+		rc = json_parse("t", text, strlen(text), &v, &err);
+		if (!mem_failed()) {
+			assert_int_equal(rc, 0);
+			json_free(v);
+			break;
+		}
+		assert_int_equal(rc, -ERR_NOMEM);
+		assert_int_equal(err.code, ERR_NOMEM);
+		assert_null(v);
+	}
+	assert_true(k > 20); /* the failures did reach inside the tree */
+}
+
+static void test_json_reads_files_with_a_limit(void **state)
+{
+	const char *path = support_path(support_temp_dir(), "value.json");
+	struct json *v = NULL;
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(io_write_file(path, "{\"a\":17}\n", 9, &err), 0);
+	assert_int_equal(json_read_file(path, 9, &v, &err), 0);
+	assert_true(json_number(json_get(v, "a"), 0) == 17);
+	json_free(v);
+	v = NULL;
+	assert_int_equal(json_read_file(path, 8, &v, &err), -ERR_FORMAT);
+	assert_int_equal(json_read_file(support_path(support_temp_dir(), "no.json"), 8, &v, &err), -ERR_NOTFOUND);
+	assert_int_equal(io_write_file(path, "{\n\"a\":}", 7, &err), 0);
+	assert_int_equal(json_read_file(path, 100, &v, &err), -ERR_FORMAT);
+	assert_non_null(strstr(err.text, "value.json:2:5: '}' where a value was expected"));
+	assert_null(v);
+	unlink(path);
+}
+
+static void test_json_known_keys_suggests_what_was_meant(void **state)
+{
+	static const char *const known[] = { "trees", "depth", "rate", NULL };
+	struct json *good = parse("{\"depth\":3,\"trees\":61}"), *typo = parse("{\"trees\":1,\"dept\":3}");
+	struct json *odd = parse("{\"\\u001bzzzzzzzz\":1}"), *list = parse("[]");
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(json_known_keys(good, "settings", known, &err), 0);
+	assert_int_equal(json_known_keys(typo, "settings", known, &err), -ERR_FORMAT);
+	assert_string_equal(err.text, "settings: unknown key 'dept'; did you mean 'depth'?");
+	assert_int_equal(json_known_keys(odd, "settings", known, &err), -ERR_FORMAT);
+	assert_string_equal(err.text, "settings: unknown key '?zzzzzzzz'");
+	assert_int_equal(json_known_keys(list, "settings", known, &err), -ERR_FORMAT);
+	assert_int_equal(json_known_keys(NULL, "settings", known, &err), -ERR_FORMAT);
+	json_free(good);
+	json_free(typo);
+	json_free(odd);
+	json_free(list);
+}
+
+/* ---- writing ---- */
+
+static void write_sample(struct strbuf *out, bool pretty)
+{
+	struct json_writer w;
+
+	json_begin(&w, out, pretty);
+	json_open(&w, '{');
+	json_kv_string(&w, "name", "x");
+	json_kv_int(&w, "n", LLONG_MIN);
+	json_put_key(&w, "list");
+	json_open(&w, '[');
+	json_put_number(&w, 2.37);
+	json_put_null(&w);
+	json_open(&w, '{');
+	json_close(&w, '}');
+	json_open(&w, '[');
+	json_close(&w, ']');
+	json_close(&w, ']');
+	json_kv_bool(&w, "yes", true);
+	json_kv_number(&w, "none", NAN);
+	json_close(&w, '}');
+}
+
+static void test_json_writer_puts_commas_and_brackets(void **state)
+{
+	struct strbuf out = { 0 };
+
+	(void)state;
+	write_sample(&out, false);
+	assert_string_equal(out.text, "{\"name\":\"x\",\"n\":-9223372036854775808,\"list\":[2.37,null,{},[]],"
+	                              "\"yes\":true,\"none\":null}");
+	strbuf_release(&out);
+}
+
+static void test_json_writer_indents_by_two(void **state)
+{
+	struct strbuf out = { 0 };
+
+	(void)state;
+	write_sample(&out, true);
+	assert_string_equal(out.text, "{\n"
+	                              "  \"name\": \"x\",\n"
+	                              "  \"n\": -9223372036854775808,\n"
+	                              "  \"list\": [\n"
+	                              "    2.37,\n"
+	                              "    null,\n"
+	                              "    {},\n"
+	                              "    []\n"
+	                              "  ],\n"
+	                              "  \"yes\": true,\n"
+	                              "  \"none\": null\n"
+	                              "}");
+	json_free(parse(out.text));
+	strbuf_release(&out);
+}
+
+static void test_json_writer_writes_lone_values(void **state)
+{
+	struct strbuf out = { 0 };
+	struct json_writer w;
+
+	(void)state;
+	json_begin(&w, &out, true);
+	json_put_bool(&w, false);
+	assert_string_equal(out.text, "false");
+	strbuf_reset(&out);
+	json_begin(&w, &out, true);
+	json_put_string(&w, NULL);
+	assert_string_equal(out.text, "null");
+	strbuf_release(&out);
+}
+
+static void test_json_writer_never_writes_nan_or_infinity(void **state)
+{
+	static const double odd[] = { NAN, INFINITY, -INFINITY };
+	struct strbuf out = { 0 };
+	struct json_writer w;
+
+	(void)state;
+	json_begin(&w, &out, false);
+	json_open(&w, '[');
+	for (int i = 0; i < 3; i++)
+		json_put_number(&w, odd[i]);
+	json_close(&w, ']');
+	assert_string_equal(out.text, "[null,null,null]");
+	strbuf_release(&out);
+}
+
+static void test_json_writer_escapes_what_must_be(void **state)
+{
+	struct strbuf out = { 0 };
+	struct json_writer w;
+
+	(void)state;
+	json_begin(&w, &out, false);
+	json_open(&w, '{');
+	json_kv_string(&w, "q\"\\", "\n\r\t\x01\x1f\x7f/\xe2\x82\xac");
+	json_close(&w, '}');
+	assert_string_equal(out.text, "{\"q\\\"\\\\\":\"\\n\\r\\t\\u0001\\u001f\x7f/\xe2\x82\xac\"}");
+	strbuf_release(&out);
+}
+
+static void test_json_writer_replaces_bad_utf8(void **state)
+{
+	struct strbuf out = { 0 };
+	struct json_writer w;
+
+	(void)state;
+	json_begin(&w, &out, false);
+	json_put_string(&w, "a\xff\xc3(\xed\xa0\x80z\xe2\x82");
+	assert_string_equal(out.text, "\"a\xef\xbf\xbd\xef\xbf\xbd(\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbdz"
+	                              "\xef\xbf\xbd\xef\xbf\xbd\"");
+	json_free(parse(out.text));
+	strbuf_release(&out);
+}
+
+static void test_json_numbers_survive_writing_and_reading(void **state)
+{
+	struct rng r = rng_stream(8259, 0);
+	struct strbuf out = { 0 };
+	struct json_writer w;
+
+	(void)state;
+	for (int i = 0; i < 20000; i++) {
+		uint64_t bits = rng_next(&r);
+		struct json *v;
+		double x, back;
+
+		memcpy(&x, &bits, sizeof x);
+		if (!isfinite(x))
+			continue;
+		strbuf_reset(&out);
+		json_begin(&w, &out, false);
+		json_put_number(&w, x);
+		v = parse(out.text);
+		back = json_number(v, NAN);
+		assert_memory_equal(&x, &back, sizeof x);
+		json_free(v);
+	}
+	strbuf_release(&out);
+}
+
+static void test_json_writer_failure_is_seen_at_the_end(void **state)
+{
+	unsigned long k;
+
+	(void)state;
+	for (k = 1;; k++) {
+		struct strbuf out = { 0 };
+		bool failed;
+
+		mem_fail_at(k, false);
+		write_sample(&out, true);
+		failed = out.failed;
+		strbuf_release(&out);
+		assert_int_equal(failed, mem_failed());
+		if (!failed)
+			break;
+	}
+	assert_true(k > 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(test_json_reads_every_kind_of_value, disarm),
+		cmocka_unit_test_teardown(test_json_absent_is_allowed_everywhere, disarm),
+		cmocka_unit_test_teardown(test_json_walking_visits_members_in_order, disarm),
+		cmocka_unit_test_teardown(test_json_any_value_may_be_the_whole_text, disarm),
+		cmocka_unit_test_teardown(test_json_decodes_every_escape, disarm),
+		cmocka_unit_test_teardown(test_json_numbers_are_exact, disarm),
+		cmocka_unit_test_teardown(test_json_errors_name_line_and_column, disarm),
+		cmocka_unit_test_teardown(test_json_refuses_numbers_in_other_notations, disarm),
+		cmocka_unit_test_teardown(test_json_numbers_end_at_63_characters, disarm),
+		cmocka_unit_test_teardown(test_json_refuses_bad_strings, disarm),
+		cmocka_unit_test_teardown(test_json_refuses_lone_surrogates, disarm),
+		cmocka_unit_test_teardown(test_json_refuses_malformed_utf8, disarm),
+		cmocka_unit_test_teardown(test_json_takes_the_outermost_characters_of_utf8, disarm),
+		cmocka_unit_test_teardown(test_json_nests_32_deep_and_no_deeper, disarm),
+		cmocka_unit_test_teardown(test_json_refuses_a_million_brackets_quickly, disarm),
+		cmocka_unit_test_teardown(test_json_refuses_duplicate_keys, disarm),
+		cmocka_unit_test_teardown(test_json_keys_that_only_look_alike_are_different, disarm),
+		cmocka_unit_test_teardown(test_json_looks_for_duplicates_among_many_keys_without_trouble, disarm),
+		cmocka_unit_test_teardown(test_json_errors_stay_readable_for_long_names, disarm),
+		cmocka_unit_test_teardown(test_json_survives_every_failed_allocation, disarm),
+		cmocka_unit_test_teardown(test_json_reads_files_with_a_limit, disarm),
+		cmocka_unit_test_teardown(test_json_known_keys_suggests_what_was_meant, disarm),
+		cmocka_unit_test_teardown(test_json_writer_puts_commas_and_brackets, disarm),
+		cmocka_unit_test_teardown(test_json_writer_indents_by_two, disarm),
+		cmocka_unit_test_teardown(test_json_writer_writes_lone_values, disarm),
+		cmocka_unit_test_teardown(test_json_writer_never_writes_nan_or_infinity, disarm),
+		cmocka_unit_test_teardown(test_json_writer_escapes_what_must_be, disarm),
+		cmocka_unit_test_teardown(test_json_writer_replaces_bad_utf8, disarm),
+		cmocka_unit_test_teardown(test_json_numbers_survive_writing_and_reading, disarm),
+		cmocka_unit_test_teardown(test_json_writer_failure_is_seen_at_the_end, disarm),
+	};
+
+	return cmocka_run_group_tests_name("json", tests, NULL, NULL);
+}
