@@ -17,7 +17,7 @@
 
 struct csv_reader {
 	struct csv *t;
-	char *at, *end;        /* *end is a NUL */
+	char *at, *end; /* *end is a NUL */
 	const char *line_start;
 	uint32_t line;
 	size_t cap_cells, cap_lines, cap_header;
@@ -30,13 +30,13 @@ enum csv_after { AFTER_COMMA, AFTER_LINE, AFTER_END };
 static int csv_fail(const struct csv_reader *r, const char *at, const char *reason)
 {
 	return err_fail(r->err, ERR_FORMAT, "%s:%u:%zu: %s", text_tail(r->t->name, CSV_NAME_SHOWN), r->line,
-	                (size_t)(at - r->line_start) + 1, reason);
+			(size_t)(at - r->line_start) + 1, reason);
 }
 
 static int csv_nomem(const struct csv_reader *r)
 {
 	return err_fail(r->err, ERR_NOMEM, "%s:%u: no memory for the table",
-	                text_tail(r->t->name, CSV_NAME_SHOWN), r->line);
+			text_tail(r->t->name, CSV_NAME_SHOWN), r->line);
 }
 
 static bool is_blank(char c)
@@ -128,7 +128,8 @@ static int read_cell(struct csv_reader *r, char **out_cell, enum csv_after *out_
 		while (!special[(unsigned char)*p])
 			p++;
 		if (*p == '"')
-			return csv_fail(r, p, "a quote inside an unquoted cell: quote the whole cell and double it");
+			return csv_fail(
+				r, p, "a quote inside an unquoted cell: quote the whole cell and double it");
 		r->at = p;
 		for (last = p; last > cell && is_blank(last[-1]);)
 			last--;
@@ -173,7 +174,7 @@ static int check_header(struct csv_reader *r, uint32_t line)
 	for (size_t i = 0; i < t->n_columns; i++)
 		if (!t->header[i][0])
 			return err_fail(r->err, ERR_FORMAT, "%s:%u:1: column %zu has no name",
-			                text_tail(t->name, CSV_NAME_SHOWN), line, i + 1);
+					text_tail(t->name, CSV_NAME_SHOWN), line, i + 1);
 	sorted = mem_array(t->n_columns, sizeof *sorted);
 	if (!sorted)
 		return csv_nomem(r);
@@ -182,8 +183,8 @@ static int check_header(struct csv_reader *r, uint32_t line)
 	for (size_t i = 1; i < t->n_columns && !rc; i++)
 		if (strcmp(sorted[i - 1], sorted[i]) == 0)
 			rc = err_fail(r->err, ERR_FORMAT, "%s:%u:1: two columns are called '%s'",
-			              text_tail(t->name, CSV_NAME_SHOWN), line,
-			              text_printable(sorted[i], shown, sizeof shown));
+				      text_tail(t->name, CSV_NAME_SHOWN), line,
+				      text_printable(sorted[i], shown, sizeof shown));
 	free(sorted);
 	return rc;
 }
@@ -199,8 +200,8 @@ static int read_header(struct csv_reader *r)
 	while (after == AFTER_COMMA) {
 		if (t->n_columns == CSV_MAX_COLUMNS)
 			return err_fail(r->err, ERR_FORMAT, "%s:%u:%zu: more than %d columns",
-			                text_tail(t->name, CSV_NAME_SHOWN), r->line,
-			                (size_t)(r->at - r->line_start) + 1, CSV_MAX_COLUMNS);
+					text_tail(t->name, CSV_NAME_SHOWN), r->line,
+					(size_t)(r->at - r->line_start) + 1, CSV_MAX_COLUMNS);
 		if (mem_grow(&header, &r->cap_header, t->n_columns + 1, sizeof *t->header))
 			return csv_nomem(r);
 		t->header = header;
@@ -222,7 +223,7 @@ static int read_row(struct csv_reader *r)
 
 	if (r->n_cells + t->n_columns > CSV_MAX_CELLS)
 		return err_fail(r->err, ERR_FORMAT, "%s:%u:1: more than %zu cells",
-		                text_tail(t->name, CSV_NAME_SHOWN), line, CSV_MAX_CELLS);
+				text_tail(t->name, CSV_NAME_SHOWN), line, CSV_MAX_CELLS);
 	p = t->cell;
 	if (mem_grow(&p, &r->cap_cells, r->n_cells + t->n_columns, sizeof *t->cell))
 		return csv_nomem(r);
@@ -236,17 +237,19 @@ static int read_row(struct csv_reader *r)
 		char *cell, *start = r->at;
 
 		if (n == t->n_columns)
-			return err_fail(r->err, ERR_FORMAT,
-			                "%s:%u:%zu: more cells in this row than the %zu columns of the header",
-			                text_tail(t->name, CSV_NAME_SHOWN), r->line,
-			                (size_t)(start - r->line_start) + 1, t->n_columns);
+			return err_fail(
+				r->err, ERR_FORMAT,
+				"%s:%u:%zu: more cells in this row than the %zu columns of the header",
+				text_tail(t->name, CSV_NAME_SHOWN), r->line,
+				(size_t)(start - r->line_start) + 1, t->n_columns);
 		if ((rc = read_cell(r, &cell, &after)))
 			return rc;
 		t->cell[r->n_cells + n++] = cell;
 	}
 	if (n < t->n_columns)
-		return err_fail(r->err, ERR_FORMAT, "%s:%u:1: %zu cells in this row, but %zu columns in the header",
-		                text_tail(t->name, CSV_NAME_SHOWN), line, n, t->n_columns);
+		return err_fail(r->err, ERR_FORMAT,
+				"%s:%u:1: %zu cells in this row, but %zu columns in the header",
+				text_tail(t->name, CSV_NAME_SHOWN), line, n, t->n_columns);
 	t->line[t->n_rows++] = line;
 	r->n_cells += n;
 	return 0;
@@ -261,7 +264,8 @@ static int parse_owned(const char *name, char *text, size_t len, struct csv **ou
 
 	if (!t) {
 		free(text);
-		return err_fail(err, ERR_NOMEM, "%s: no memory for the table", text_tail(name, CSV_NAME_SHOWN));
+		return err_fail(err, ERR_NOMEM, "%s: no memory for the table",
+				text_tail(name, CSV_NAME_SHOWN));
 	}
 	t->text = text;
 	t->name = mem_strdup(name);
@@ -305,10 +309,11 @@ int csv_parse(const char *name, const char *text, size_t len, struct csv **out, 
 
 	if (len > CSV_MAX_BYTES)
 		return err_fail(err, ERR_FORMAT, "%s is longer than the limit of %zu bytes",
-		                text_tail(name, CSV_NAME_SHOWN), CSV_MAX_BYTES);
+				text_tail(name, CSV_NAME_SHOWN), CSV_MAX_BYTES);
 	copy = len ? mem_strndup(text, len) : mem_strdup("");
 	if (!copy)
-		return err_fail(err, ERR_NOMEM, "%s: no memory for the table", text_tail(name, CSV_NAME_SHOWN));
+		return err_fail(err, ERR_NOMEM, "%s: no memory for the table",
+				text_tail(name, CSV_NAME_SHOWN));
 	return parse_owned(name, copy, len, out, err);
 }
 
@@ -344,9 +349,9 @@ int csv_number(const struct csv *t, size_t row, size_t column, double *out, stru
 		return 0;
 	}
 	return err_fail(err, ERR_FORMAT, "%s:%u: column %s: '%s' is not a number",
-	                text_tail(t->name, CSV_NAME_SHOWN), t->line[row],
-	                text_printable(t->header[column], name, sizeof name),
-	                text_printable(cell, shown, sizeof shown));
+			text_tail(t->name, CSV_NAME_SHOWN), t->line[row],
+			text_printable(t->header[column], name, sizeof name),
+			text_printable(cell, shown, sizeof shown));
 }
 
 void csv_put(struct strbuf *out, const char *cell)

@@ -16,9 +16,9 @@
 #include "common/mem.h"
 #include "common/text.h"
 
-#define IO_CHUNK ((size_t)1 << 30)  /* Linux moves at most 0x7ffff000 bytes in one call */
-#define IO_FIRST_READ 65536         /* for what does not tell its size: pipes, /proc */
-#define IO_PATH_SHOWN 300           /* leaves room for the reason in an error's text */
+#define IO_CHUNK ((size_t)1 << 30) /* Linux moves at most 0x7ffff000 bytes in one call */
+#define IO_FIRST_READ 65536 /* for what does not tell its size: pipes, /proc */
+#define IO_PATH_SHOWN 300 /* leaves room for the reason in an error's text */
 #define IO_TEMP_TRIES 100
 
 /* Armed by tests, as in mem.c. */
@@ -124,7 +124,7 @@ static int io_error(const char *what, const char *path, struct err *err)
 static int io_too_long(const char *name, size_t max, struct err *err)
 {
 	return err_fail(err, ERR_FORMAT, "%s is longer than the limit of %zu bytes",
-	                text_tail(name, IO_PATH_SHOWN), max);
+			text_tail(name, IO_PATH_SHOWN), max);
 }
 
 int io_read_file(const char *path, size_t max, char **out, size_t *out_len, struct err *err)
@@ -171,8 +171,8 @@ int io_read_file(const char *path, size_t max, char **out, size_t *out_len, stru
 
 		if (room == 0) {
 			if (mem_grow(&buf, &cap, cap + 1, 1)) {
-				rc = err_fail(err, ERR_NOMEM, "no memory to read more than %zu bytes of %s", len,
-				              text_tail(name, IO_PATH_SHOWN));
+				rc = err_fail(err, ERR_NOMEM, "no memory to read more than %zu bytes of %s",
+					      len, text_tail(name, IO_PATH_SHOWN));
 				goto out;
 			}
 			continue;
@@ -233,7 +233,7 @@ static int open_temp(const char *folder, char *temp, size_t size)
 
 		clock_gettime(CLOCK_REALTIME, &now);
 		n = snprintf(temp, size, "%s/.postrider-%lx-%x-%lx", folder, (long)getpid(),
-		             atomic_fetch_add(&serial, 1), now.tv_nsec);
+			     atomic_fetch_add(&serial, 1), now.tv_nsec);
 		if (n < 0 || (size_t)n >= size) {
 			errno = ENAMETOOLONG;
 			return -1;
@@ -260,7 +260,7 @@ static void folder_of(const char *path, char *out, size_t size)
 
 /* Writes beside `path` and renames over it; `old` is what is there now, or NULL. */
 static int replace_file(const char *path, const struct stat *old, const void *bytes, size_t len,
-                        struct err *err)
+			struct err *err)
 {
 	char folder[PATH_MAX], temp[PATH_MAX];
 	int folder_fd = -1, fd = -1, rc = 0;
@@ -304,8 +304,8 @@ static int replace_file(const char *path, const struct stat *old, const void *by
 	/* Some file systems cannot sync a folder and say so with EINVAL: nothing to be done. */
 	if (io_fsync(folder_fd) < 0 && errno != EINVAL)
 		rc = err_fail(err, ERR_IO, "%s is in place, but may not survive a power cut: fsync of %s: %s",
-		              text_tail(path, IO_PATH_SHOWN / 2), text_tail(folder, IO_PATH_SHOWN / 2),
-		              strerror(errno));
+			      text_tail(path, IO_PATH_SHOWN / 2), text_tail(folder, IO_PATH_SHOWN / 2),
+			      strerror(errno));
 out:
 	if (fd >= 0) {
 		close(fd);

@@ -76,7 +76,7 @@ static size_t utf8_encode(uint32_t c, char *out)
 /* A key of an object that is still open. */
 struct scan_key {
 	size_t start, len; /* decoded bytes, in scan.decoded */
-	size_t at;         /* where it stands in the text */
+	size_t at; /* where it stands in the text */
 };
 
 struct scan {
@@ -109,8 +109,8 @@ __attribute__((format(printf, 3, 4))) static int scan_fail(struct scan *s, size_
 	va_start(ap, fmt);
 	vsnprintf(reason, sizeof reason, fmt, ap);
 	va_end(ap);
-	return err_fail(s->err, ERR_FORMAT, "%s:%zu:%zu: %s", text_tail(s->name, JSON_NAME_SHOWN), line, column,
-	                reason);
+	return err_fail(s->err, ERR_FORMAT, "%s:%zu:%zu: %s", text_tail(s->name, JSON_NAME_SHOWN), line,
+			column, reason);
 }
 
 static int scan_nomem(struct scan *s)
@@ -127,7 +127,7 @@ static int scan_peek(const struct scan *s)
 static void scan_blank(struct scan *s)
 {
 	while (s->at < s->len && (s->text[s->at] == ' ' || s->text[s->at] == '\t' || s->text[s->at] == '\n' ||
-	                          s->text[s->at] == '\r'))
+				  s->text[s->at] == '\r'))
 		s->at++;
 }
 
@@ -195,7 +195,8 @@ static int scan_escape(struct scan *s, char *out, size_t *out_len)
 	if (high == 0)
 		return scan_fail(s, start, "\\u0000 is not allowed in a string");
 	if (high >= 0xdc00 && high <= 0xdfff)
-		return scan_fail(s, start, "\\u%04x is the second half of a surrogate pair without its first", high);
+		return scan_fail(s, start, "\\u%04x is the second half of a surrogate pair without its first",
+				 high);
 	if (high >= 0xd800 && high <= 0xdbff) {
 		low = 0;
 		if (s->len - s->at >= 2 && s->text[s->at] == '\\' && s->text[s->at + 1] == 'u') {
@@ -204,7 +205,8 @@ static int scan_escape(struct scan *s, char *out, size_t *out_len)
 				return rc;
 		}
 		if (low < 0xdc00 || low > 0xdfff)
-			return scan_fail(s, start, "\\u%04x is half of a surrogate pair without its second", high);
+			return scan_fail(s, start, "\\u%04x is half of a surrogate pair without its second",
+					 high);
 		high = 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
 	}
 	*out_len = utf8_encode(high, out);
@@ -240,8 +242,9 @@ static int scan_string(struct scan *s, struct strbuf *decoded)
 		if (c == 0)
 			return scan_fail(s, s->at, "a NUL byte inside a string");
 		if (c < 0x20)
-			return scan_fail(s, s->at, "control character 0x%02x inside a string: write it as \\u%04x",
-			                 (unsigned)c, (unsigned)c);
+			return scan_fail(s, s->at,
+					 "control character 0x%02x inside a string: write it as \\u%04x",
+					 (unsigned)c, (unsigned)c);
 		len = utf8_length(s->text + s->at, s->len - s->at);
 		if (len == 0)
 			return scan_fail(s, s->at, "byte 0x%02x is not valid UTF-8 here", (unsigned)c);
@@ -288,7 +291,7 @@ static int scan_number(struct scan *s)
 	len = s->at - start;
 	if (len > JSON_MAX_NUMBER)
 		return scan_fail(s, start, "a number of %zu characters: at most %d are allowed", len,
-		                 JSON_MAX_NUMBER);
+				 JSON_MAX_NUMBER);
 	memcpy(copy, s->text + start, len);
 	copy[len] = '\0';
 	if (!isfinite(strtod(copy, NULL)))
@@ -357,14 +360,15 @@ static int scan_duplicates(struct scan *s, size_t first, size_t first_decoded)
 	if (n > 1)
 		qsort_r(key, n, sizeof *key, compare_keys, s->decoded.text);
 	for (size_t i = 1; i < n; i++) {
-		if (key[i].len == key[i - 1].len &&
-		    memcmp(s->decoded.text + key[i].start, s->decoded.text + key[i - 1].start, key[i].len) == 0 &&
+		const char *last = s->decoded.text + key[i - 1].start, *now = s->decoded.text + key[i].start;
+
+		if (key[i].len == key[i - 1].len && memcmp(now, last, key[i].len) == 0 &&
 		    (!twice || key[i].at < twice->at))
 			twice = &key[i];
 	}
 	if (twice)
 		return scan_fail(s, twice->at, "key '%s' appears twice",
-		                 text_printable(s->decoded.text + twice->start, shown, sizeof shown));
+				 text_printable(s->decoded.text + twice->start, shown, sizeof shown));
 	s->n_keys = first;
 	s->decoded.len = first_decoded;
 	return 0;
@@ -613,8 +617,8 @@ int json_known_keys(const struct json *object, const char *where, const char *co
 		text_printable(json_key(v), shown, sizeof shown);
 		near = text_nearest(json_key(v), known);
 		if (near)
-			return err_fail(err, ERR_FORMAT, "%s: unknown key '%s'; did you mean '%s'?", where, shown,
-			                near);
+			return err_fail(err, ERR_FORMAT, "%s: unknown key '%s'; did you mean '%s'?", where,
+					shown, near);
 		return err_fail(err, ERR_FORMAT, "%s: unknown key '%s'", where, shown);
 	}
 	return 0;

@@ -123,8 +123,9 @@ void log_line(enum log_level level, const char *fmt, ...)
 			if ((unsigned char)*p < 0x20 || *p == 0x7f)
 				*p = ' ';
 		colour = log_stream_wants_colour(STDERR_FILENO);
-		n = snprintf(line, sizeof line, "%s: %s%s:%s %s\n", program, colour ? level_look[level].colour : "",
-		             level_look[level].name, colour ? "\033[0m" : "", message);
+		n = snprintf(line, sizeof line, "%s: %s%s:%s %s\n", program,
+			     colour ? level_look[level].colour : "", level_look[level].name,
+			     colour ? "\033[0m" : "", message);
 		if (n > 0)
 			write_line(line, (size_t)n < sizeof line ? (size_t)n : sizeof line - 1);
 	}

@@ -69,7 +69,8 @@ static void draw(struct progress *p, int64_t now_ns)
 	if (share > 1.0)
 		share = 1.0; /* the estimate was low */
 	if (elapsed_s >= PROGRESS_ESTIMATE_AFTER_S && share > 0.0 && share < 1.0)
-		snprintf(left, sizeof left, "  %s left", text_seconds(elapsed_s / share - elapsed_s, seconds));
+		snprintf(left, sizeof left, "  %s left",
+			 text_seconds(elapsed_s / share - elapsed_s, seconds));
 	/* "label [bar] 100%  2 h 05 min left" must fit into one line, or each redraw would scroll. */
 	room = width - (int)strlen(p->label) - (int)strlen(left) - 10;
 	if (room > PROGRESS_BAR_MAX)

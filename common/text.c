@@ -18,8 +18,8 @@ static bool is_digit(char c)
 bool text_number(const char *s, double *out)
 {
 	static const double ten_to[] = { 1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-		                         1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-		                         1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22 };
+					 1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+					 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22 };
 	const char *p = s;
 	uint64_t mantissa = 0;
 	long exponent = 0, written = 0;
@@ -118,9 +118,9 @@ static int bad_duration(const char *s, struct err *err)
 	char shown[48];
 
 	return err_fail(err, ERR_ARG,
-	                "'%s' is not a duration: write seconds (90), a number with s, m, h or d (1.5m), "
-	                "MM:SS, HH:MM:SS or D-HH:MM:SS",
-	                text_printable(s, shown, sizeof shown));
+			"'%s' is not a duration: write seconds (90), a number with s, m, h or d (1.5m), "
+			"MM:SS, HH:MM:SS or D-HH:MM:SS",
+			text_printable(s, shown, sizeof shown));
 }
 
 /* Reads digits at *p; false if there are none or more than nine. */

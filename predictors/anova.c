@@ -3,7 +3,6 @@
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_errno.h>
-#include <gsl/gsl_randist.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -658,13 +657,10 @@ static int test_term(struct work *w, const struct lsq_problem *problem, struct a
 	return rc;
 }
 
-/* Half the width of a 95 % interval in standard errors. GSL's quantile is good to ten digits; a Newton step on its
- * own distribution function gives the rest. */
+/* Half the width of a 95 % interval, in standard errors. */
 static double t_quantile(size_t df)
 {
-	double t = gsl_cdf_tdist_Pinv(0.975, (double)df);
-
-	return t + (gsl_cdf_tdist_Q(t, (double)df) - 0.025) / gsl_ran_tdist_pdf(t, (double)df);
+	return gsl_cdf_tdist_Pinv(0.975, (double)df);
 }
 
 static struct anova_coefficient test_coefficient(const struct anova *a, double estimate, double variance)

@@ -250,8 +250,8 @@ static int check_header(const char *name, const unsigned char *bytes, size_t len
 		char first[32] = "";
 
 		for (size_t i = 0; i < len && i < 8; i++)
-			snprintf(first + 3 * i, sizeof first - 3 * i, "%s%02x", i ? " " : "", bytes[i]);
-		return err_fail(err, ERR_FORMAT, "%s: not a Postrider model (first bytes %s)", name, first);
+			snprintf(first + 3 * i, sizeof first - 3 * i, " %02x", bytes[i]);
+		return err_fail(err, ERR_FORMAT, "%s: not a Postrider model (first bytes%s)", name, first);
 	}
 	if (len < HEADER_BYTES)
 		return err_fail(err, ERR_FORMAT, "%s: ends at offset %zu inside the header, %zu more bytes expected",

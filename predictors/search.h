@@ -3,7 +3,6 @@
 #ifndef PREDICTORS_SEARCH_H
 #define PREDICTORS_SEARCH_H
 
-#include "common/progress.h"
 #include "predictors/predictor.h"
 #include "predictors/score.h"
 #include "predictors/split.h"
@@ -37,7 +36,9 @@ struct search_params {
 	const struct grid *grid;
 	const struct split *split;
 	struct fit_context ctx;
-	struct progress *progress;   /* counted in grid points x folds */
+	/* Optional; called from one thread at a time, in units of grid points x folds. */
+	void (*on_progress)(void *owner, size_t done, size_t total);
+	void *owner;
 };
 
 /* n = grid->n results, to be freed. Fails only where nothing could be fitted at all. */

@@ -13,6 +13,7 @@ struct train_params {
 	struct split_params split;        /* how scores are made; kind KFOLD 5 by default */
 	struct fit_context ctx;
 	bool plain_bounds;                /* do not normalise the residuals by a spread */
+	size_t search_rows;               /* a search looks at so many rows at most, drawn at random; 0: at all */
 	void (*on_progress)(void *owner, const char *stage, size_t done, size_t total); /* optional */
 	void *owner;
 	const char *data_name, *created, *program;

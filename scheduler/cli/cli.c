@@ -422,6 +422,21 @@ char *cli_number(double v, char *buf)
 	return buf;
 }
 
+char *cli_spread(double mean, double sd, char *buf)
+{
+	char a[32], b[32];
+	const char *point;
+
+	cli_number(mean, a);
+	point = strchr(a, '.');
+	if (isnan(sd) || strchr(a, 'e'))
+		cli_number(sd, b);
+	else /* as many decimals as the mean: the digits beyond say nothing about it */
+		snprintf(b, sizeof b, "%.*f", point ? (int)strlen(point + 1) : 0, sd);
+	snprintf(buf, CLI_SPREAD_SIZE, "%s %s %s", a, cli_plus_minus(), b);
+	return buf;
+}
+
 char *cli_percent(double share, char *buf)
 {
 	if (isnan(share))
@@ -511,7 +526,6 @@ void cli_table_print(const struct cli_table *t, struct strbuf *out, bool colour)
 	size_t n_columns = strlen(t->align), n_rows = t->n_cells / n_columns;
 	size_t width[64] = { 0 };
 	bool shown[64] = { false };
-	size_t last = 0;
 
 	if (t->failed || n_columns > 64 || t->n_cells % n_columns) {
 		out->failed = true;
@@ -525,12 +539,9 @@ void cli_table_print(const struct cli_table *t, struct strbuf *out, bool colour)
 		if (i >= n_columns && w > 0)
 			shown[i % n_columns] = true;
 	}
-	for (size_t c = 0; c < n_columns; c++) {
-		if (shown[c])
-			last = c;
-	}
 	for (size_t r = 0; r < n_rows; r++) {
 		bool marked = false, begun = false;
+		size_t owed = 0; /* blanks that are written once something follows them */
 
 		for (size_t i = 0; i < t->n_marks; i++)
 			marked |= t->mark[i] == r;
@@ -542,14 +553,16 @@ void cli_table_print(const struct cli_table *t, struct strbuf *out, bool colour)
 
 			if (!shown[c])
 				continue;
-			if (begun)
-				strbuf_puts(out, "  ");
+			owed += (begun ? 2 : 0) + (t->align[c] == 'r' ? pad : 0);
 			begun = true;
-			if (t->align[c] == 'r')
-				put_blanks(out, pad);
-			strbuf_puts(out, cell);
-			if (t->align[c] == 'l' && c != last)
-				put_blanks(out, pad);
+			if (cell[strspn(cell, " ")]) {
+				put_blanks(out, owed);
+				owed = 0;
+				strbuf_puts(out, cell);
+			} else {
+				owed += display_width(cell);
+			}
+			owed += t->align[c] == 'l' ? pad : 0;
 		}
 		if (colour && (r == 0 || marked))
 			strbuf_puts(out, "\033[0m");

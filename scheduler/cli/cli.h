@@ -93,6 +93,8 @@ const char *cli_plus_minus(void);       /* the sign, or "+/-" where the locale i
 void cli_bar(struct strbuf *out, double share, int width); /* share of 1, as a bar of text */
 
 char *cli_number(double v, char *buf);  /* four significant digits, "-" for NaN; buf of 32 bytes */
+#define CLI_SPREAD_SIZE 80
+char *cli_spread(double mean, double sd, char *buf); /* mean and spread; buf of CLI_SPREAD_SIZE */
 char *cli_percent(double share, char *buf); /* "94.4 %", "-" for NaN; buf of 32 bytes */
 /* The text without what a terminal would obey (control characters), in a ring of 8 buffers. */
 const char *cli_clean(const char *text);

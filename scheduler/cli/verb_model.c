@@ -162,18 +162,17 @@ static void show_target(struct strbuf *out, const char *column, const struct mod
                         const struct model_target *t, bool details)
 {
 	const struct score *s = &t->score.mean, *d = &t->score.sd;
-	char a[32], b[32], settings[256];
+	char a[CLI_SPREAD_SIZE], settings[256];
 
 	strbuf_printf(out, "\n%s\n", cli_clean(column));
 	settings_describe(&t->predictor.settings, settings, sizeof settings);
 	strbuf_printf(out, "  %-12s %s (%s)%s%s\n", "model", t->predictor.ops->name, t->predictor.ops->title,
 	              settings[0] ? ", " : "", settings);
 	strbuf_printf(out, "  %-12s %zu\n", "rows", t->n_rows);
-	strbuf_printf(out, "  %-12s %s %s %s\n", "MSE", cli_number(s->mse, a), cli_plus_minus(), cli_number(d->mse, b));
-	strbuf_printf(out, "  %-12s %s %s %s\n", "R2", cli_number(s->r2, a), cli_plus_minus(), cli_number(d->r2, b));
-	strbuf_printf(out, "  %-12s %s %s %s %%\n", "MAPE", cli_number(100.0 * s->mape, a), cli_plus_minus(),
-	              cli_number(100.0 * d->mape, b));
-	strbuf_printf(out, "  %-12s %s %s %s\n", "MAE", cli_number(s->mae, a), cli_plus_minus(), cli_number(d->mae, b));
+	strbuf_printf(out, "  %-12s %s\n", "MSE", cli_spread(s->mse, d->mse, a));
+	strbuf_printf(out, "  %-12s %s\n", "R2", cli_spread(s->r2, d->r2, a));
+	strbuf_printf(out, "  %-12s %s %%\n", "MAPE", cli_spread(100.0 * s->mape, 100.0 * d->mape, a));
+	strbuf_printf(out, "  %-12s %s\n", "MAE", cli_spread(s->mae, d->mae, a));
 	strbuf_printf(out, "  %-12s %s\n", "scored by", cli_clean(t->scored_by));
 	if (t->conformal.n)
 		strbuf_printf(out, "  %-12s %zu residuals (%s)\n", "bounds from", t->conformal.n,

@@ -280,37 +280,56 @@ static int created_text(char *out, size_t size, struct err *err)
 
 /* ---- what people read ---- */
 
-/* The best point of each family by mean MSE, in the order of the grid. */
-static bool best_of_family(const struct grid *g, const struct search_result *r, size_t i)
-{
-	for (size_t k = 0; k < g->n; k++) {
-		bool better = r[i].failed ? !r[k].failed || k < i
-		                          : !r[k].failed && (r[k].score.mean.mse < r[i].score.mean.mse ||
-		                                             (k < i && r[k].score.mean.mse == r[i].score.mean.mse));
+struct ranked {
+	const struct search_result *result;
+	size_t index; /* in the grid */
+};
 
-		if (k != i && g->point[k].ops == g->point[i].ops && better)
-			return false;
+/* The lowest mean MSE first, what failed last, and the grid's order among equals. */
+static int by_rank(const void *a, const void *b)
+{
+	const struct ranked *x = a, *y = b;
+	double p = x->result->failed ? INFINITY : x->result->score.mean.mse;
+	double q = y->result->failed ? INFINITY : y->result->score.mean.mse;
+
+	if (p != q)
+		return p < q ? -1 : 1;
+	return (x->index > y->index) - (x->index < y->index);
+}
+
+static bool family_seen(const struct grid *g, const struct ranked *rank, size_t n, size_t index)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (g->point[rank[i].index].ops == g->point[index].ops)
+			return true;
 	}
-	return true;
+	return false;
 }
 
 static void add_score(struct cli_table *t, double mean, double sd, size_t n_folds, double scale)
 {
-	char a[32], b[32];
+	char text[CLI_SPREAD_SIZE];
 
 	if (n_folds > 1 && !isnan(mean))
-		cli_table_add(t, "%s %s %s", cli_number(scale * mean, a), cli_plus_minus(),
-		              cli_number(scale * sd, b));
+		cli_table_add(t, "%s", cli_spread(scale * mean, scale * sd, text));
 	else
-		cli_table_add(t, "%s", cli_number(scale * mean, a));
+		cli_table_add(t, "%s", cli_number(scale * mean, text));
 }
 
 static void print_tried(struct strbuf *out, const struct cli *c, const struct grid *g,
                         const struct search_result *r, size_t best)
 {
+	struct ranked *rank = mem_array(g->n, sizeof *rank);
 	struct cli_table t;
 	char settings[256];
 
+	if (!rank) {
+		out->failed = true;
+		return;
+	}
+	for (size_t i = 0; i < g->n; i++)
+		rank[i] = (struct ranked){ &r[i], i };
+	qsort(rank, g->n, sizeof *rank, by_rank);
 	cli_table_init(&t, "lllrrrrl");
 	cli_table_add(&t, " ");
 	cli_table_add(&t, "model");
@@ -320,17 +339,18 @@ static void print_tried(struct strbuf *out, const struct cli *c, const struct gr
 	cli_table_add(&t, "MAPE %%");
 	cli_table_add(&t, "MAE");
 	cli_table_add(&t, "remark");
-	for (size_t i = 0; i < g->n; i++) {
+	for (size_t k = 0; k < g->n; k++) {
+		size_t i = rank[k].index;
 		const struct score_summary *s = &r[i].score;
 
-		if (!c->verbose && i != best && !best_of_family(g, r, i))
+		if (!c->verbose && i != best && family_seen(g, rank, k, i))
 			continue;
 		cli_table_add(&t, "%s", i == best ? "*" : " ");
 		cli_table_add(&t, "%s", g->point[i].ops->name);
 		settings_describe(&g->point[i].settings, settings, sizeof settings);
 		cli_table_add(&t, "%s", settings[0] ? settings : "(defaults)");
 		if (r[i].failed) {
-			for (int k = 0; k < 4; k++)
+			for (int dash = 0; dash < 4; dash++)
 				cli_table_add(&t, "-");
 			cli_table_add(&t, "%s", r[i].why);
 			continue;
@@ -345,6 +365,7 @@ static void print_tried(struct strbuf *out, const struct cli *c, const struct gr
 	}
 	cli_table_print(&t, out, cli_colour_stdout(c));
 	cli_table_release(&t);
+	free(rank);
 }
 
 static void print_importances(struct strbuf *out, const struct cli *c, const struct model *m,

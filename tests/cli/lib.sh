@@ -108,7 +108,7 @@ import json, sys
 def no_constant(name):
     raise ValueError("not JSON: " + name)
 d = json.load(open(sys.argv[1]), parse_constant=no_constant)
-if not eval(sys.argv[2]):
+if not eval("(" + sys.argv[2] + ")"):
     sys.exit("false: " + sys.argv[2])
 END
 	then

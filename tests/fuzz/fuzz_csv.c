@@ -54,11 +54,13 @@ static void check_cells(const struct csv *t, size_t size)
 			struct err err = { 0 };
 			double v = 0.0;
 
-			must(cell >= t->text && cell + strlen(cell) <= t->text + size, "a cell outside the text");
+			must(cell >= t->text && cell + strlen(cell) <= t->text + size,
+			     "a cell outside the text");
 			if (csv_number(t, row, c, &v, &err) == 0)
 				must(!isinf(v), "an infinite number");
 			else
-				must(err.code == ERR_FORMAT && strstr(err.text, "is not a number"), "an odd error");
+				must(err.code == ERR_FORMAT && strstr(err.text, "is not a number"),
+				     "an odd error");
 		}
 	}
 }
@@ -70,7 +72,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct err err = { 0 };
 
 	if (csv_parse("fuzz", (const char *)data, size, &first, &err)) {
-		must(err.code == ERR_FORMAT && strncmp(err.text, "fuzz:", 5) == 0, "an error without its place");
+		must(err.code == ERR_FORMAT && strncmp(err.text, "fuzz:", 5) == 0,
+		     "an error without its place");
 		return 0;
 	}
 	check_cells(first, size);
@@ -81,7 +84,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			fprintf(stderr, "%s\n%s\n", err.text, text.text);
 			must(false, "what was written is refused");
 		}
-		must(first->n_columns == second->n_columns && first->n_rows == second->n_rows, "another shape");
+		must(first->n_columns == second->n_columns && first->n_rows == second->n_rows,
+		     "another shape");
 		for (size_t c = 0; c < first->n_columns; c++)
 			must(strcmp(first->header[c], second->header[c]) == 0, "another header");
 		for (size_t i = 0; i < first->n_columns * first->n_rows; i++)

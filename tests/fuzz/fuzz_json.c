@@ -60,7 +60,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct err err = { 0 };
 
 	if (json_parse("fuzz", (const char *)data, size, &first, &err)) {
-		must(err.code == ERR_FORMAT && strncmp(err.text, "fuzz:", 5) == 0, "an error without its place");
+		must(err.code == ERR_FORMAT && strncmp(err.text, "fuzz:", 5) == 0,
+		     "an error without its place");
 		return 0;
 	}
 	check_lookup(first);

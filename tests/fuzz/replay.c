@@ -11,7 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define MAX_INPUT ((size_t)64 << 20)
+#define REPLAY_MAX_BYTES ((size_t)64 << 20)
 
 static int replay_file(const char *path, size_t *n)
 {
@@ -25,8 +25,8 @@ static int replay_file(const char *path, size_t *n)
 		fprintf(stderr, "replay: %s: %s\n", path, strerror(errno));
 		goto out;
 	}
-	if ((size_t)st.st_size > MAX_INPUT) {
-		fprintf(stderr, "replay: %s is larger than %zu bytes\n", path, MAX_INPUT);
+	if ((size_t)st.st_size > REPLAY_MAX_BYTES) {
+		fprintf(stderr, "replay: %s is larger than %zu bytes\n", path, REPLAY_MAX_BYTES);
 		goto out;
 	}
 	/* Exactly as many bytes as there are, so that a sanitizer sees a read past the end. */

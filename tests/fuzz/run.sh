@@ -59,20 +59,18 @@ rm -f "$out/lib$name.a"
 # shellcheck disable=SC2086
 ar rcs "$out/lib$name.a" $objects
 # shellcheck disable=SC2086
-"$CLANG" $flags -fsanitize=fuzzer -o "$out/$name" "$entry_object" "$out/lib$name.a" -llapacke -lopenblas -lgsl -lcjson -lm -pthread
+"$CLANG" $flags -fsanitize=fuzzer -o "$out/$name" "$entry_object" "$out/lib$name.a" \
+	-llapacke -lopenblas -lgsl -lcjson -lm -pthread
 
 corpus=$out/corpus-$name
 mkdir -p "$corpus"
 if [ -d "tests/fuzz/corpus/$name" ]; then
 	find "tests/fuzz/corpus/$name" -type f -exec cp {} "$corpus/" \;
 fi
-dictionary=
-[ -f "tests/fuzz/$name.dict" ] && dictionary="-dict=tests/fuzz/$name.dict"
 
 status=0
-# shellcheck disable=SC2086
 OPENBLAS_NUM_THREADS=1 "$out/$name" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 \
-	-print_final_stats=1 -artifact_prefix="$out/$name-" $dictionary "$corpus" >"$out/$name.log" 2>&1 || status=$?
+	-print_final_stats=1 -artifact_prefix="$out/$name-" "$corpus" >"$out/$name.log" 2>&1 || status=$?
 runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$out/$name.log")
 if [ "$status" -ne 0 ]; then
 	tail -n 60 "$out/$name.log" >&2

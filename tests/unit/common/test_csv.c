@@ -1,8 +1,9 @@
 /* common/csv: RFC 4180 and its everyday relatives are read, everything else is refused with its place. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
+
 #include <cmocka.h>
 
 #include <math.h>
@@ -124,18 +125,22 @@ static void test_csv_reads_both_line_ends_and_skips_blank_lines(void **state)
 
 static void test_csv_skips_a_byte_order_mark(void **state)
 {
-	struct csv *t = parse("\xef\xbb\xbf" "a,b\n1,2\n");
+	struct csv *t = parse("\xef\xbb\xbf"
+			      "a,b\n1,2\n");
 
 	(void)state;
 	assert_int_equal(csv_column(t, "a"), 0);
 	csv_free(t);
 	refuse("\xef\xbb\xbf", "t.csv:1:1: empty: a header line with the names of the columns is needed");
-	refuse("\xef\xbb\xbf" "a\"", "t.csv:1:2: a quote inside an unquoted cell: quote the whole cell and double it");
+	refuse("\xef\xbb\xbf"
+	       "a\"",
+	       "t.csv:1:2: a quote inside an unquoted cell: quote the whole cell and double it");
 }
 
 static void test_csv_reads_quoted_cells(void **state)
 {
-	struct csv *t = parse("a,\"b,c\",d\n\"say \"\"hi\"\"\",\"two\nlines\",\"\"\n\" kept \", \"x\" ,\"\"\"\"\nlast,,\n");
+	struct csv *t = parse(
+		"a,\"b,c\",d\n\"say \"\"hi\"\"\",\"two\nlines\",\"\"\n\" kept \", \"x\" ,\"\"\"\"\nlast,,\n");
 
 	(void)state;
 	assert_string_equal(t->header[1], "b,c");
@@ -174,11 +179,13 @@ static void test_csv_errors_name_line_and_column(void **state)
 	refuse("\n\n", "t.csv:3:1: empty: a header line with the names of the columns is needed");
 	refuse("a,b\n1,2\n3\n", "t.csv:3:1: 1 cells in this row, but 2 columns in the header");
 	refuse("a,b\n1,2,3\n", "t.csv:2:5: more cells in this row than the 2 columns of the header");
-	refuse("a,b\n1,x\"y\n", "t.csv:2:4: a quote inside an unquoted cell: quote the whole cell and double it");
+	refuse("a,b\n1,x\"y\n",
+	       "t.csv:2:4: a quote inside an unquoted cell: quote the whole cell and double it");
 	refuse("a,b\n1,\"x\"y\n", "t.csv:2:6: text after the closing quote of a cell");
 	refuse("a,b\n1,\"x\"\"\n2\n", "t.csv:2:3: the quoted cell that starts here is not closed");
 	refuse("a,b\n\"1\n\n2\",\"", "t.csv:4:4: the quoted cell that starts here is not closed");
-	refuse("a,b\n\"1\n\n2\",x\"", "t.csv:4:5: a quote inside an unquoted cell: quote the whole cell and double it");
+	refuse("a,b\n\"1\n\n2\",x\"",
+	       "t.csv:4:5: a quote inside an unquoted cell: quote the whole cell and double it");
 	refuse("a,b\r1,2\r", "t.csv:1:4: a carriage return without a line feed");
 	refuse("a,b\r\r\n", "t.csv:1:4: a carriage return without a line feed");
 	refuse_bytes("a,b\n1,\0\n", 8, "t.csv:2:3: a NUL byte: this is not a text file");
@@ -270,8 +277,9 @@ static void test_csv_number_refuses_the_rest_and_says_where(void **state)
 
 static void test_csv_put_writes_what_reads_back(void **state)
 {
-	static const char *const cells[] = { "plain", "with,comma", "\"quoted\"", "a\"b", " lead", "trail\t", "two\nlines",
-		                             "cr\rhere", "", "\"", "\xe2\x82\xac 5" };
+	static const char *const cells[] = { "plain", "with,comma", "\"quoted\"",    "a\"b",
+					     " lead", "trail\t",    "two\nlines",    "cr\rhere",
+					     "",      "\"",         "\xe2\x82\xac 5" };
 	enum { N = sizeof cells / sizeof *cells };
 	struct strbuf text = { 0 };
 	struct csv *t;
@@ -340,7 +348,8 @@ static void test_csv_reads_files(void **state)
 	assert_int_equal(io_write_file(path, "a,b\n1\n", 6, &err), 0);
 	assert_int_equal(csv_read_file(path, &t, &err), -ERR_FORMAT);
 	assert_non_null(strstr(err.text, "runs.csv:2:1: 1 cells"));
-	assert_int_equal(csv_read_file(support_path(support_temp_dir(), "none.csv"), &t, &err), -ERR_NOTFOUND);
+	assert_int_equal(csv_read_file(support_path(support_temp_dir(), "none.csv"), &t, &err),
+			 -ERR_NOTFOUND);
 	assert_null(t);
 	unlink(path);
 }
@@ -414,11 +423,13 @@ int main(void)
 		cmocka_unit_test_teardown(test_csv_skips_a_byte_order_mark, disarm),
 		cmocka_unit_test_teardown(test_csv_reads_quoted_cells, disarm),
 		cmocka_unit_test_teardown(test_csv_trims_blank_around_unquoted_cells, disarm),
-		cmocka_unit_test_teardown(test_csv_quoted_nothing_is_a_row_where_a_blank_line_is_none, disarm),
+		cmocka_unit_test_teardown(test_csv_quoted_nothing_is_a_row_where_a_blank_line_is_none,
+					  disarm),
 		cmocka_unit_test_teardown(test_csv_errors_name_line_and_column, disarm),
 		cmocka_unit_test_teardown(test_csv_refuses_headers_that_do_not_name_their_columns, disarm),
 		cmocka_unit_test_teardown(test_csv_columns_end_at_their_limit, disarm),
-		cmocka_unit_test_teardown(test_csv_refuses_a_length_beyond_its_limit_before_touching_it, disarm),
+		cmocka_unit_test_teardown(test_csv_refuses_a_length_beyond_its_limit_before_touching_it,
+					  disarm),
 		cmocka_unit_test_teardown(test_csv_number_reads_finite_numbers_and_gaps, disarm),
 		cmocka_unit_test_teardown(test_csv_number_refuses_the_rest_and_says_where, disarm),
 		cmocka_unit_test_teardown(test_csv_put_writes_what_reads_back, disarm),

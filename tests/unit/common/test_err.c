@@ -1,8 +1,9 @@
 /* common/err: the code travels, the text reads as a sentence, long texts are cut and not overrun. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
+
 #include <cmocka.h>
 
 #include <string.h>
@@ -14,7 +15,8 @@ static void test_err_fail_returns_the_negative_code(void **state)
 	struct err err = { 0 };
 
 	(void)state;
-	assert_int_equal(err_fail(&err, ERR_UNSTABLE, "load %.3f leaves no steady state", 1.037), -ERR_UNSTABLE);
+	assert_int_equal(err_fail(&err, ERR_UNSTABLE, "load %.3f leaves no steady state", 1.037),
+			 -ERR_UNSTABLE);
 	assert_int_equal(err.code, ERR_UNSTABLE);
 	assert_string_equal(err.text, "load 1.037 leaves no steady state");
 }
@@ -61,7 +63,8 @@ static void test_err_prefix_never_overruns(void **state)
 	err_prefix(&err, "%s", much);
 	assert_int_equal(strlen(err.text), sizeof err.text - 1);
 	err_fail(&err, ERR_IO, "short");
-	err_prefix(&err, "%.*s", (int)sizeof err.text - 2, much); /* one byte left: not even the colon's blank */
+	/* one byte left: room for the colon, not for its blank */
+	err_prefix(&err, "%.*s", (int)sizeof err.text - 2, much);
 	assert_int_equal(strlen(err.text), sizeof err.text - 1);
 }
 

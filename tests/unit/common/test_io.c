@@ -1,9 +1,10 @@
 /* common/io: whole files in, whole files out, and the old file intact whatever fails on the way. */
 #define _GNU_SOURCE
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
+
 #include <cmocka.h>
 
 #include <dirent.h>
@@ -271,7 +272,8 @@ static void test_io_read_survives_every_failure(void **state)
 	mem_fail_at(1, false);
 	assert_int_equal(io_read_file(path, 100, &(char *){ NULL }, &(size_t){ 0 }, NULL), -ERR_NOMEM);
 	mem_fail_at(2, false); /* the buffer of a pipe has to grow */
-	assert_int_equal(io_read_file("/dev/zero", 1 << 20, &(char *){ NULL }, &(size_t){ 0 }, NULL), -ERR_NOMEM);
+	assert_int_equal(io_read_file("/dev/zero", 1 << 20, &(char *){ NULL }, &(size_t){ 0 }, NULL),
+			 -ERR_NOMEM);
 	unlink(path);
 }
 

@@ -1,8 +1,9 @@
 /* common/json: what RFC 8259 allows is read, everything else is refused with its place. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
+
 #include <cmocka.h>
 
 #include <float.h>
@@ -64,7 +65,8 @@ static void refuse(const char *text, const char *want)
 
 static void test_json_reads_every_kind_of_value(void **state)
 {
-	struct json *root = parse(" {\"n\": null, \"t\":true,\"f\":false,\n\"x\":-2.37e2,\"s\":\"a b\",\"a\":[1,2.5],\"o\":{}}\r\n\t");
+	struct json *root = parse(" {\"n\": null, \"t\":true,\"f\":false,\n\"x\":-2.37e2,\"s\":\"a "
+				  "b\",\"a\":[1,2.5],\"o\":{}}\r\n\t");
 	const struct json *v;
 
 	(void)state;
@@ -134,8 +136,9 @@ static void test_json_walking_visits_members_in_order(void **state)
 
 static void test_json_any_value_may_be_the_whole_text(void **state)
 {
-	static const char *const good[] = { "0", "-0", "\"\"", "true", "false", "null", "[]", "{}", " 1 ", "1e-7",
-		                            "[[],{},[{}]]", "\"\x7f\"", "[1 , 2]", "0.10E+01" };
+	static const char *const good[] = { "0",       "-0",      "\"\"", "true", "false",        "null",
+					    "[]",      "{}",      " 1 ",  "1e-7", "[[],{},[{}]]", "\"\x7f\"",
+					    "[1 , 2]", "0.10E+01" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof good / sizeof *good; i++)
@@ -240,7 +243,8 @@ static void test_json_refuses_bad_strings(void **state)
 	refuse("\"a\\u0000\"", "t:1:3: \\u0000 is not allowed in a string");
 	refuse_bytes("\"a\0b\"", 5, "t:1:3: a NUL byte inside a string");
 	refuse_bytes("1\0", 2, "t:1:2: a NUL byte where the end of the text was expected");
-	refuse_bytes("\"\\\0\"", 4, "t:1:3: a NUL byte where one of \"\\/bfnrtu after a backslash was expected");
+	refuse_bytes("\"\\\0\"", 4,
+		     "t:1:3: a NUL byte where one of \"\\/bfnrtu after a backslash was expected");
 }
 
 static void test_json_refuses_lone_surrogates(void **state)
@@ -258,23 +262,28 @@ static void test_json_refuses_lone_surrogates(void **state)
 static void test_json_refuses_malformed_utf8(void **state)
 {
 	static const char *const bad[] = {
-		"\x80",             /* a tail without a head */
-		"\xc3",             /* a head without a tail */
-		"\xc0\xaf",         /* overlong '/' */
-		"\xc1\xbf",         /* overlong */
-		"\xe0\x9f\xbf",     /* overlong */
+		"\x80", /* a tail without a head */
+		"\xc3", /* a head without a tail */
+		"\xc0\xaf", /* overlong '/' */
+		"\xc1\xbf", /* overlong */
+		"\xe0\x9f\xbf", /* overlong */
 		"\xf0\x8f\xbf\xbf", /* overlong */
-		"\xed\xa0\x80",     /* U+D800 */
-		"\xed\xbf\xbf",     /* U+DFFF */
+		"\xed\xa0\x80", /* U+D800 */
+		"\xed\xbf\xbf", /* U+DFFF */
 		"\xf4\x90\x80\x80", /* U+110000 */
-		"\xf5\x80\x80\x80", "\xff", "\xe2\x82", "\xe2(\xa1", "\xf0\x9f\x98",
+		"\xf5\x80\x80\x80",
+		"\xff",
+		"\xe2\x82",
+		"\xe2(\xa1",
+		"\xf0\x9f\x98",
 	};
 	char text[16], want[80];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		snprintf(text, sizeof text, "\"a%s\"", bad[i]);
-		snprintf(want, sizeof want, "t:1:3: byte 0x%02x is not valid UTF-8 here", (unsigned char)bad[i][0]);
+		snprintf(want, sizeof want, "t:1:3: byte 0x%02x is not valid UTF-8 here",
+			 (unsigned char)bad[i][0]);
 		refuse(text, want);
 		refuse_bytes(text, strlen(text) - 1, want); /* and where the text ends inside it */
 	}
@@ -282,7 +291,8 @@ static void test_json_refuses_malformed_utf8(void **state)
 
 static void test_json_takes_the_outermost_characters_of_utf8(void **state)
 {
-	struct json *v = parse("\"\xc2\x80\xdf\xbf\xe0\xa0\x80\xed\x9f\xbf\xee\x80\x80\xf0\x90\x80\x80\xf4\x8f\xbf\xbf\"");
+	struct json *v = parse(
+		"\"\xc2\x80\xdf\xbf\xe0\xa0\x80\xed\x9f\xbf\xee\x80\x80\xf0\x90\x80\x80\xf4\x8f\xbf\xbf\"");
 
 	(void)state;
 	assert_int_equal(strlen(json_string(v, "")), 2 + 2 + 3 + 3 + 3 + 4 + 4);
@@ -312,7 +322,8 @@ static void test_json_nests_32_deep_and_no_deeper(void **state)
 	v = parse(text);
 	json_free(v);
 	/* beside each other is not inside each other */
-	json_free(parse("[[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[]]"));
+	json_free(parse("[[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[]"
+			",[],[],[],[],[],[]]"));
 }
 
 static void test_json_refuses_a_million_brackets_quickly(void **state)
@@ -430,7 +441,8 @@ static void test_json_reads_files_with_a_limit(void **state)
 	json_free(v);
 	v = NULL;
 	assert_int_equal(json_read_file(path, 8, &v, &err), -ERR_FORMAT);
-	assert_int_equal(json_read_file(support_path(support_temp_dir(), "no.json"), 8, &v, &err), -ERR_NOTFOUND);
+	assert_int_equal(json_read_file(support_path(support_temp_dir(), "no.json"), 8, &v, &err),
+			 -ERR_NOTFOUND);
 	assert_int_equal(io_write_file(path, "{\n\"a\":}", 7, &err), 0);
 	assert_int_equal(json_read_file(path, 100, &v, &err), -ERR_FORMAT);
 	assert_non_null(strstr(err.text, "value.json:2:5: '}' where a value was expected"));
@@ -490,7 +502,7 @@ static void test_json_writer_puts_commas_and_brackets(void **state)
 	(void)state;
 	write_sample(&out, false);
 	assert_string_equal(out.text, "{\"name\":\"x\",\"n\":-9223372036854775808,\"list\":[2.37,null,{},[]],"
-	                              "\"yes\":true,\"none\":null}");
+				      "\"yes\":true,\"none\":null}");
 	strbuf_release(&out);
 }
 
@@ -501,17 +513,17 @@ static void test_json_writer_indents_by_two(void **state)
 	(void)state;
 	write_sample(&out, true);
 	assert_string_equal(out.text, "{\n"
-	                              "  \"name\": \"x\",\n"
-	                              "  \"n\": -9223372036854775808,\n"
-	                              "  \"list\": [\n"
-	                              "    2.37,\n"
-	                              "    null,\n"
-	                              "    {},\n"
-	                              "    []\n"
-	                              "  ],\n"
-	                              "  \"yes\": true,\n"
-	                              "  \"none\": null\n"
-	                              "}");
+				      "  \"name\": \"x\",\n"
+				      "  \"n\": -9223372036854775808,\n"
+				      "  \"list\": [\n"
+				      "    2.37,\n"
+				      "    null,\n"
+				      "    {},\n"
+				      "    []\n"
+				      "  ],\n"
+				      "  \"yes\": true,\n"
+				      "  \"none\": null\n"
+				      "}");
 	json_free(parse(out.text));
 	strbuf_release(&out);
 }
@@ -571,7 +583,7 @@ static void test_json_writer_replaces_bad_utf8(void **state)
 	json_begin(&w, &out, false);
 	json_put_string(&w, "a\xff\xc3(\xed\xa0\x80z\xe2\x82");
 	assert_string_equal(out.text, "\"a\xef\xbf\xbd\xef\xbf\xbd(\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbdz"
-	                              "\xef\xbf\xbd\xef\xbf\xbd\"");
+				      "\xef\xbf\xbd\xef\xbf\xbd\"");
 	json_free(parse(out.text));
 	strbuf_release(&out);
 }
@@ -642,7 +654,8 @@ int main(void)
 		cmocka_unit_test_teardown(test_json_refuses_a_million_brackets_quickly, disarm),
 		cmocka_unit_test_teardown(test_json_refuses_duplicate_keys, disarm),
 		cmocka_unit_test_teardown(test_json_keys_that_only_look_alike_are_different, disarm),
-		cmocka_unit_test_teardown(test_json_looks_for_duplicates_among_many_keys_without_trouble, disarm),
+		cmocka_unit_test_teardown(test_json_looks_for_duplicates_among_many_keys_without_trouble,
+					  disarm),
 		cmocka_unit_test_teardown(test_json_errors_stay_readable_for_long_names, disarm),
 		cmocka_unit_test_teardown(test_json_survives_every_failed_allocation, disarm),
 		cmocka_unit_test_teardown(test_json_reads_files_with_a_limit, disarm),

@@ -1,9 +1,10 @@
 /* common/log: one line an event, whatever is in the message. */
 #define _GNU_SOURCE
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
+
 #include <cmocka.h>
 
 #include <errno.h>
@@ -63,7 +64,8 @@ static void test_log_line_says_program_level_and_message(void **state)
 	log_error("disk %d is full", 3);
 	log_warn("nearly");
 	log_info("well");
-	assert_string_equal(listen_end(), "tester: error: disk 3 is full\ntester: warning: nearly\ntester: info: well\n");
+	assert_string_equal(listen_end(),
+			    "tester: error: disk 3 is full\ntester: warning: nearly\ntester: info: well\n");
 }
 
 static void test_log_level_decides_what_is_said(void **state)
@@ -104,7 +106,8 @@ static void test_log_json_lines_are_json(void **state)
 	assert_string_equal(json_key(json_at(v, 0)), "time");
 	assert_string_equal(json_string(json_get(v, "level"), ""), "warning");
 	assert_string_equal(json_string(json_get(v, "program"), ""), "postrider");
-	assert_string_equal(json_string(json_get(v, "message"), ""), "say \"hi\"\nand a bad byte \xef\xbf\xbd");
+	assert_string_equal(json_string(json_get(v, "message"), ""),
+			    "say \"hi\"\nand a bad byte \xef\xbf\xbd");
 	/* 2024-02-29T12:34:56.789Z */
 	assert_int_equal(strlen(json_string(json_get(v, "time"), "")), 24);
 	assert_int_equal(json_string(json_get(v, "time"), "")[10], 'T');

@@ -1,8 +1,9 @@
 /* common/mem: sizes are checked, failures come when asked for. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
+
 #include <cmocka.h>
 
 #include <stdlib.h>

@@ -1,9 +1,10 @@
 /* common/pool: every index once, the same results for any number of threads, nothing that a thread
  * sanitizer objects to. Also run by `make tsan`. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
+
 #include <cmocka.h>
 
 #include <stdatomic.h>

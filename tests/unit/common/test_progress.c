@@ -1,9 +1,10 @@
 /* common/progress: a bar on a terminal, nothing at all elsewhere. */
 #define _GNU_SOURCE
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
+
 #include <cmocka.h>
 
 #include <fcntl.h>

@@ -1,8 +1,9 @@
 /* common/rng: known first numbers, streams that do not touch, and the moments the names promise. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
+
 #include <cmocka.h>
 
 #include <math.h>
@@ -15,8 +16,9 @@
 static void test_rng_next_gives_the_published_splitmix64_numbers(void **state)
 {
 	/* The reference generator's first outputs from state 1234567. */
-	static const uint64_t known[] = { 6457827717110365317ULL, 3203168211198807973ULL, 9817491932198370423ULL,
-		                          4593380528125082431ULL, 16408922859458223821ULL };
+	static const uint64_t known[] = { 6457827717110365317ULL, 3203168211198807973ULL,
+					  9817491932198370423ULL, 4593380528125082431ULL,
+					  16408922859458223821ULL };
 	struct rng r = { 1234567 };
 
 	(void)state;
@@ -166,7 +168,8 @@ static void test_rng_shuffle_makes_all_orders_alike(void **state)
 	for (int a = 0; a < 3; a++)
 		for (int b = 0; b < 3; b++)
 			if (a != b) /* six orders, 10000 each, five standard deviations */
-				assert_true(fabs(seen[a][b] - 10000.0) < 5.0 * sqrt(60000.0 / 6.0 * 5.0 / 6.0));
+				assert_true(fabs(seen[a][b] - 10000.0) <
+					    5.0 * sqrt(60000.0 / 6.0 * 5.0 / 6.0));
 }
 
 int main(void)

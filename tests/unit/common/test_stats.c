@@ -1,8 +1,9 @@
 /* common/stats: answers worked by hand, edges, and sums where naive ways lose digits. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
+
 #include <cmocka.h>
 
 #include <float.h>

@@ -1,8 +1,9 @@
 /* common/strbuf: appends of all kinds, and a failure that stays noticed. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
+
 #include <cmocka.h>
 
 #include <string.h>

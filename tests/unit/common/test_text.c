@@ -1,8 +1,9 @@
 /* common/text: numbers bit for bit as strtod reads them, durations, names that were nearly right. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
+
 #include <cmocka.h>
 
 #include <float.h>
@@ -16,12 +17,28 @@
 
 static void test_text_number_reads_decimal_notation(void **state)
 {
-	static const char *const good[] = { "0",       "-0",         "7",        "+2.37",     ".5",       "5.",
-		                            "-1e3",    "1E+3",       "6.02e23",  "1e-400",    "00012.50", "1e22",
-		                            "1e23",    "9007199254740993", "123456789012345678901234567890",
-		                            "4.9e-324", "2.2250738585072011e-308", "1.7976931348623157e308",
-		                            "0.000000000000000000000000000001", "1e0000000000000000000005",
-		                            "0.1e-0", "0e999999999999" };
+	static const char *const good[] = { "0",
+					    "-0",
+					    "7",
+					    "+2.37",
+					    ".5",
+					    "5.",
+					    "-1e3",
+					    "1E+3",
+					    "6.02e23",
+					    "1e-400",
+					    "00012.50",
+					    "1e22",
+					    "1e23",
+					    "9007199254740993",
+					    "123456789012345678901234567890",
+					    "4.9e-324",
+					    "2.2250738585072011e-308",
+					    "1.7976931348623157e308",
+					    "0.000000000000000000000000000001",
+					    "1e0000000000000000000005",
+					    "0.1e-0",
+					    "0e999999999999" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
@@ -35,10 +52,10 @@ static void test_text_number_reads_decimal_notation(void **state)
 
 static void test_text_number_refuses_everything_else(void **state)
 {
-	static const char *const bad[] = { "",    " ",    "-",    "+",     ".",     "e5",    "1e",       "1e+",
-		                           " 1",  "1 ",   "1\n",  "0x10",  "inf",   "nan",   "infinity", "-inf",
-		                           "1,5", "1.2.3", "--1", "1e400", "-1e400", "1e5.5", "12abc",   "NaN",
-		                           "1_000", "\xc2\xb2" };
+	static const char *const bad[] = { "",         " ",     "-",   "+",     ".",       "e5",    "1e",
+					   "1e+",      " 1",    "1 ",  "1\n",   "0x10",    "inf",   "nan",
+					   "infinity", "-inf",  "1,5", "1.2.3", "--1",     "1e400", "-1e400",
+					   "1e5.5",    "12abc", "NaN", "1_000", "\xc2\xb2" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -61,11 +78,20 @@ static void test_text_number_agrees_with_strtod_to_the_last_bit(void **state)
 		double v, want;
 
 		switch (i % 6) {
-		case 0: snprintf(text, sizeof text, "%u.%u", (unsigned)a % 100000, (unsigned)b % 10000); break;
-		case 1: snprintf(text, sizeof text, "%llue%d", (unsigned long long)a, (int)(b % 80) - 40); break;
-		case 2: snprintf(text, sizeof text, "0.000%llu%llu", (unsigned long long)a, (unsigned long long)b); break;
-		case 3: snprintf(text, sizeof text, "-%llu.%llue-%u", (unsigned long long)(a >> 11),
-		                 (unsigned long long)(b >> 40), (unsigned)(a % 30)); break;
+		case 0:
+			snprintf(text, sizeof text, "%u.%u", (unsigned)a % 100000, (unsigned)b % 10000);
+			break;
+		case 1:
+			snprintf(text, sizeof text, "%llue%d", (unsigned long long)a, (int)(b % 80) - 40);
+			break;
+		case 2:
+			snprintf(text, sizeof text, "0.000%llu%llu", (unsigned long long)a,
+				 (unsigned long long)b);
+			break;
+		case 3:
+			snprintf(text, sizeof text, "-%llu.%llue-%u", (unsigned long long)(a >> 11),
+				 (unsigned long long)(b >> 40), (unsigned)(a % 30));
+			break;
 		case 4: snprintf(text, sizeof text, "%.17g", rng_normal(&r) * 1e-5); break;
 		default: snprintf(text, sizeof text, "%llu000", (unsigned long long)(a >> 12)); break;
 		}
@@ -77,8 +103,9 @@ static void test_text_number_agrees_with_strtod_to_the_last_bit(void **state)
 
 static void test_text_uint64_takes_digits_and_nothing_else(void **state)
 {
-	static const char *const bad[] = { "",   "-1", "+1", " 1", "1 ", "1.0", "0x1", "18446744073709551616",
-		                           "99999999999999999999" };
+	static const char *const bad[] = {
+		"", "-1", "+1", " 1", "1 ", "1.0", "0x1", "18446744073709551616", "99999999999999999999"
+	};
 	uint64_t v = 5;
 
 	(void)state;
@@ -119,10 +146,17 @@ static void test_text_shortest_is_short_where_it_can_be(void **state)
 		double v;
 		const char *text;
 	} known[] = {
-		{ 0.1, "0.1" }, { 2.37, "2.37" }, { -0.0, "-0" }, { 1e22, "1e+22" }, { 100000, "100000" },
-		{ 123456789012345, "123456789012345" }, { 1.0 / 3.0, "0.3333333333333333" },
-		{ 0.1 + 0.2, "0.30000000000000004" }, { DBL_MAX, "1.7976931348623157e+308" },
-		{ -5e-5, "-5e-05" }, { INFINITY, "inf" },
+		{ 0.1, "0.1" },
+		{ 2.37, "2.37" },
+		{ -0.0, "-0" },
+		{ 1e22, "1e+22" },
+		{ 100000, "100000" },
+		{ 123456789012345, "123456789012345" },
+		{ 1.0 / 3.0, "0.3333333333333333" },
+		{ 0.1 + 0.2, "0.30000000000000004" },
+		{ DBL_MAX, "1.7976931348623157e+308" },
+		{ -5e-5, "-5e-05" },
+		{ INFINITY, "inf" },
 	};
 	char buf[32];
 
@@ -137,10 +171,12 @@ static void test_text_duration_reads_every_documented_form(void **state)
 		const char *text;
 		double s;
 	} known[] = {
-		{ "90", 90 },           { "90s", 90 },        { "1.5m", 90 },         { "2h", 7200 },
-		{ "1d", 86400 },        { "0", 0 },           { "0s", 0 },            { "2.37", 2.37 },
-		{ "1-02:03:04", 93784 }, { "02:03:04", 7384 }, { "100:00:01", 360001 }, { "03:04", 184 },
-		{ "90:00", 5400 },      { "0:59", 59 },       { "10-00:00:00", 864000 }, { "1e3", 1000 },
+		{ "90", 90 },         { "90s", 90 },           { "1.5m", 90 },
+		{ "2h", 7200 },       { "1d", 86400 },         { "0", 0 },
+		{ "0s", 0 },          { "2.37", 2.37 },        { "1-02:03:04", 93784 },
+		{ "02:03:04", 7384 }, { "100:00:01", 360001 }, { "03:04", 184 },
+		{ "90:00", 5400 },    { "0:59", 59 },          { "10-00:00:00", 864000 },
+		{ "1e3", 1000 },
 	};
 	struct err err = { 0 };
 
@@ -156,11 +192,32 @@ static void test_text_duration_reads_every_documented_form(void **state)
 
 static void test_text_duration_refuses_the_rest_and_says_what_it_takes(void **state)
 {
-	static const char *const bad[] = { "",         "s",       "-5",       "-1-00:00:00", "1x",       "5 m",
-		                           "1:60",     "1:2:3:4", "1:60:00",  "1-24:00:00",  "1-00:00",  "1-5",
-		                           ":30",      "30:",     "1::2",     "1.5:00",      "1e308d",   "nan",
-		                           "inf",      "1:00s",   "2-",       "9999999999:00", "1-2-03:04:05",
-		                           "1000000000000000000000000000000000000000000000000000000000000000" };
+	static const char *const bad[] = {
+		"",
+		"s",
+		"-5",
+		"-1-00:00:00",
+		"1x",
+		"5 m",
+		"1:60",
+		"1:2:3:4",
+		"1:60:00",
+		"1-24:00:00",
+		"1-00:00",
+		"1-5",
+		":30",
+		"30:",
+		"1::2",
+		"1.5:00",
+		"1e308d",
+		"nan",
+		"inf",
+		"1:00s",
+		"2-",
+		"9999999999:00",
+		"1-2-03:04:05",
+		"1000000000000000000000000000000000000000000000000000000000000000"
+	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -181,12 +238,30 @@ static void test_text_seconds_is_for_people(void **state)
 		double s;
 		const char *text;
 	} known[] = {
-		{ 90, "90 s" },          { 0.0123, "12.3 ms" },    { 7500, "2 h 05 min" },   { 0, "0 s" },
-		{ 2.374, "2.37 s" },     { 2.5, "2.5 s" },         { 99.96, "100 s" },       { 119.49, "119 s" },
-		{ 119.6, "2 min 00 s" }, { 125.4, "2 min 05 s" },  { 7199.4, "119 min 59 s" }, { 7199.9, "2 h 00 min" },
-		{ 3e5, "3 d 11 h" },     { 172799, "2 d 00 h" },   { 0.99949, "999 ms" },    { 0.9996, "1 s" },
-		{ 45.6e-6, "45.6 us" },  { 0.00099949, "999 us" }, { 3e-9, "3e-09 s" },      { -90, "-90 s" },
-		{ 1e300, "1.16e+295 d" }, { NAN, "unknown" },      { INFINITY, "inf d" },    { 9.996, "10 s" },
+		{ 90, "90 s" },
+		{ 0.0123, "12.3 ms" },
+		{ 7500, "2 h 05 min" },
+		{ 0, "0 s" },
+		{ 2.374, "2.37 s" },
+		{ 2.5, "2.5 s" },
+		{ 99.96, "100 s" },
+		{ 119.49, "119 s" },
+		{ 119.6, "2 min 00 s" },
+		{ 125.4, "2 min 05 s" },
+		{ 7199.4, "119 min 59 s" },
+		{ 7199.9, "2 h 00 min" },
+		{ 3e5, "3 d 11 h" },
+		{ 172799, "2 d 00 h" },
+		{ 0.99949, "999 ms" },
+		{ 0.9996, "1 s" },
+		{ 45.6e-6, "45.6 us" },
+		{ 0.00099949, "999 us" },
+		{ 3e-9, "3e-09 s" },
+		{ -90, "-90 s" },
+		{ 1e300, "1.16e+295 d" },
+		{ NAN, "unknown" },
+		{ INFINITY, "inf d" },
+		{ 9.996, "10 s" },
 	};
 	char buf[32];
 
@@ -265,7 +340,8 @@ static void test_text_printable_hides_what_a_terminal_would_obey(void **state)
 	assert_string_equal(text_printable("exactly fifteen", buf, sizeof buf), "exactly fifteen");
 	assert_string_equal(text_printable("exactly sixteen!", buf, sizeof buf), "exactly sixt...");
 	/* a character of two bytes is not cut in half */
-	assert_string_equal(text_printable("eleven char\xc3\xa9s and more", buf, sizeof buf), "eleven char...");
+	assert_string_equal(text_printable("eleven char\xc3\xa9s and more", buf, sizeof buf),
+			    "eleven char...");
 	assert_string_equal(text_printable("long", tiny, sizeof tiny), "lo");
 	assert_string_equal(text_printable("", tiny, sizeof tiny), "");
 }

@@ -323,7 +323,8 @@ static void test_a_flipped_bit_behind_the_checksum_does_no_harm(void **state)
 	(void)state;
 	for (size_t k = 0; k < 4; k++) {
 		struct model *m = bundle(name[k], k == 2 ? "trees=2" : "", NULL), *n;
-		struct strbuf a = encoded(m);
+		struct strbuf a = encoded(m), b = { .text = malloc(a.len), .len = a.len };
+		size_t loaded = 0;
 		double x[64];
 
 		for (size_t i = 0; i < m->features->n; i++)
@@ -331,17 +332,18 @@ static void test_a_flipped_bit_behind_the_checksum_does_no_harm(void **state)
 		for (size_t i = 0; i < a.len * 8; i++) {
 			double p;
 
-			a.text[i / 8] ^= (char)(1 << (i % 8));
-			repair(&a);
+			memcpy(b.text, a.text, a.len);
+			b.text[i / 8] ^= (char)(1 << (i % 8));
+			repair(&b);
 			n = NULL;
-			if (!model_decode("m", a.text, a.len, &n, NULL)) {
+			if (!model_decode("m", b.text, b.len, &n, NULL)) {
 				predictor_predict(&n->time.predictor, x, 1, &p);
 				model_free(n);
+				loaded++;
 			}
-			a.text[i / 8] ^= (char)(1 << (i % 8));
 		}
-		repair(&a);
-		model_free(decoded(&a));
+		assert_true(loaded > 0); /* the last digits of a number may differ */
+		free(b.text);
 		strbuf_release(&a);
 		model_free(m);
 	}
@@ -561,7 +563,7 @@ static void test_a_failed_write_leaves_the_old_file(void **state)
 	const char *path = support_path(support_temp_dir(), "b.model");
 	struct model *old = bundle("tree", "", NULL), *fresh = bundle("ridge", "", "tree");
 	struct strbuf before = encoded(old), after = encoded(fresh);
-	bool more = true;
+	bool more = true, last = false;
 
 	(void)state;
 	for (unsigned long k = 1; more; k++) {
@@ -579,10 +581,10 @@ static void test_a_failed_write_leaves_the_old_file(void **state)
 		assert_int_equal(io_read_file(path, MODEL_MAX_BYTES, &bytes, &len, NULL), 0);
 		is_old = len == before.len && !memcmp(bytes, before.text, len);
 		is_new = len == after.len && !memcmp(bytes, after.text, len);
-		/* where only the folder could not be synced the new one is in place, whole; nothing else ever is */
+		/* the very last step syncs the folder: where only that failed, the new file is in place */
 		assert_true(more ? is_old || is_new : is_new);
-		if (k == 1)
-			assert_true(is_old);
+		assert_false(more && last);
+		last = more && is_new;
 		free(bytes);
 	}
 	strbuf_release(&before);
