@@ -29,8 +29,13 @@ int err_prefix(struct err *e, const char *fmt, ...)
 	va_start(ap, fmt);
 	used = vsnprintf(e->text, sizeof e->text, fmt, ap);
 	va_end(ap);
-	if (used >= 0 && (size_t)used < sizeof e->text)
-		snprintf(e->text + used, sizeof e->text - (size_t)used, ": %s", old);
+	if (used >= 0 && (size_t)used + 3 < sizeof e->text) {
+		size_t room = sizeof e->text - (size_t)used - 3, len = strnlen(old, sizeof old);
+
+		memcpy(e->text + used, ": ", 2);
+		memcpy(e->text + used + 2, old, len < room ? len : room);
+		e->text[(size_t)used + 2 + (len < room ? len : room)] = '\0';
+	}
 	return -(int)e->code;
 }
 

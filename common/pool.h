@@ -16,7 +16,8 @@ void pool_free(struct pool *p);
 size_t pool_threads(const struct pool *p); /* 1 for NULL */
 
 /* Calls fn(ctx, i, worker) for i = 0..n-1 and returns when all are done; worker < pool_threads().
- * A NULL pool runs in the calling thread. Calls from inside a turn run inline. */
+ * A NULL pool runs in the calling thread. Calls from inside a turn run inline, as worker 0: scratch per
+ * worker must belong to the call, not to the pool. */
 typedef void pool_fn(void *ctx, size_t i, size_t worker);
 void pool_run(struct pool *p, size_t n, pool_fn *fn, void *ctx);
 

@@ -1,26 +1,32 @@
+/* SVG elements, one style sheet, and axes with round numbers. See svg.h. */
 #include "common/svg.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 /* One place for looks. Okabe and Ito's colours on white; on black the same hues, lighter where they need it. */
+/* clang-format off */
 static const char style[] =
 	"text{font-family:system-ui,-apple-system,'Segoe UI','Helvetica Neue',Arial,sans-serif;fill:#1a1a1a}"
-	".back{fill:#fff}.title{font-size:20px;font-weight:600}.head{font-size:15px;font-weight:600}"
-	".label{font-size:13px}.tick{font-size:12px;fill:#444}.note{font-size:12.5px;fill:#444}"
-	".frame{fill:none;stroke:#999;stroke-width:1}.axis{stroke:#444;stroke-width:1}"
-	".grid{stroke:#e3e3e3;stroke-width:1}.mean{stroke:#888;stroke-width:1;stroke-dasharray:5 4}"
-	".line{fill:none;stroke-width:2;stroke-linejoin:round}.whisker{fill:none;stroke-width:1.5}.mark{stroke-width:2}"
-	".c0{stroke:#0072b2}.f0{fill:#0072b2}.c1{stroke:#d55e00}.f1{fill:#d55e00}.c2{stroke:#009e73}.f2{fill:#009e73}"
-	".c3{stroke:#b8538c}.f3{fill:#b8538c}.c4{stroke:#b87a00}.f4{fill:#b87a00}.c5{stroke:#3a9bd4}.f5{fill:#3a9bd4}"
-	".c6{stroke:#555}.f6{fill:#555}.c7{stroke:#7a5230}.f7{fill:#7a5230}.open{fill:#fff}"
-	"@media (prefers-color-scheme:dark){text{fill:#eee}.back{fill:#15181c}.tick,.note{fill:#bbb}"
-	".frame{stroke:#777}.axis{stroke:#bbb}.grid{stroke:#30353c}.mean{stroke:#999}"
-	".c0{stroke:#5aa9e6}.f0{fill:#5aa9e6}.c1{stroke:#ff8a3d}.f1{fill:#ff8a3d}.c2{stroke:#2ecc9b}.f2{fill:#2ecc9b}"
-	".c3{stroke:#e394c3}.f3{fill:#e394c3}.c4{stroke:#f0b429}.f4{fill:#f0b429}.c5{stroke:#9ad7ff}.f5{fill:#9ad7ff}"
-	".c6{stroke:#bbb}.f6{fill:#bbb}.c7{stroke:#c79a72}.f7{fill:#c79a72}.open{fill:#15181c}}";
+	".title{font-size:24px;font-weight:600}.section{font-size:18px;font-weight:600}"
+	".head{font-size:15px;font-weight:600}.label{font-size:13px}"
+	".tick{font-size:12px;fill:#444}.note{font-size:12.5px;fill:#444}"
+	".back,.open{fill:#fff}.frame{fill:none;stroke:#999}.axis{stroke:#444}.grid{stroke:#e3e3e3}"
+	".mean{stroke:#888;stroke-dasharray:5 4}.line{fill:none;stroke-width:2;stroke-linejoin:round}"
+	".whisker{fill:none;stroke-width:1.5}.mark{stroke-width:2}"
+	".c0{stroke:#0072b2}.c1{stroke:#d55e00}.c2{stroke:#009e73}.c3{stroke:#b8538c}"
+	".c4{stroke:#b87a00}.c5{stroke:#3a9bd4}.c6{stroke:#555}.c7{stroke:#7a5230}"
+	".f0{fill:#0072b2}.f1{fill:#d55e00}.f2{fill:#009e73}.f3{fill:#b8538c}"
+	".f4{fill:#b87a00}.f5{fill:#3a9bd4}.f6{fill:#555}.f7{fill:#7a5230}"
+	"@media (prefers-color-scheme:dark){"
+	"text{fill:#eee}.tick,.note{fill:#bbb}"
+	".back,.open{fill:#15181c}.frame{stroke:#777}.axis{stroke:#bbb}.grid{stroke:#30353c}.mean{stroke:#999}"
+	".c0{stroke:#5aa9e6}.c1{stroke:#ff8a3d}.c2{stroke:#2ecc9b}.c3{stroke:#e394c3}"
+	".c4{stroke:#f0b429}.c5{stroke:#9ad7ff}.c6{stroke:#bbb}.c7{stroke:#c79a72}"
+	".f0{fill:#5aa9e6}.f1{fill:#ff8a3d}.f2{fill:#2ecc9b}.f3{fill:#e394c3}"
+	".f4{fill:#f0b429}.f5{fill:#9ad7ff}.f6{fill:#bbb}.f7{fill:#c79a72}}";
+/* clang-format on */
 
 /* Two decimals place a pixel; -0.00 and what is not finite become 0. */
 static double at(double v)
@@ -85,16 +91,16 @@ void svg_escape(struct strbuf *out, const char *text)
 	}
 }
 
-/* Mean advance of a character in the usual sans-serif fonts, in units of the font size. */
+/* Advance of a character, in units of the font size, in the wider ones of the usual sans-serif fonts. */
 static double advance(unsigned char c)
 {
 	if (strchr("iljtfI.,:;'|!()[] ", c))
-		return 0.32;
+		return 0.36;
 	if (c == 'm' || c == 'w' || c == 'M' || c == 'W' || c == '%')
-		return 0.86;
+		return 0.92;
 	if (c >= 'A' && c <= 'Z')
-		return 0.66;
-	return c < 0x80 ? 0.56 : 0.75;
+		return 0.7;
+	return c < 0x80 ? 0.62 : 0.8;
 }
 
 double svg_text_width(const char *text, double size)
@@ -119,7 +125,8 @@ const char *svg_fit(const char *text, double size, double width)
 		return memcpy(buf, text, strlen(text) + 1);
 	width -= 0.9 * size; /* the ellipsis */
 	while (text[n] && n < sizeof ring[0] - 8) {
-		double w = ((unsigned char)text[n] & 0xc0) == 0x80 ? 0.0 : advance((unsigned char)text[n]) * size;
+		double w = ((unsigned char)text[n] & 0xc0) == 0x80 ? 0.0
+								   : advance((unsigned char)text[n]) * size;
 
 		if (w > 0.0 && sum + w > width)
 			break;
@@ -138,8 +145,9 @@ const char *svg_fit(const char *text, double size, double width)
 void svg_begin(struct strbuf *out, double width, double height, const char *title, const char *description)
 {
 	strbuf_printf(out,
-	              "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" viewBox=\"0 0 %g %g\" width=\"%g\" height=\"%g\">\n",
-	              at(width), at(height), at(width), at(height));
+		      "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" viewBox=\"0 0 %g %g\" "
+		      "width=\"%g\" height=\"%g\">\n",
+		      at(width), at(height), at(width), at(height));
 	strbuf_puts(out, "<title>");
 	svg_escape(out, title);
 	strbuf_puts(out, "</title>\n<desc>");
@@ -171,22 +179,23 @@ void svg_close(struct strbuf *out)
 
 void svg_line(struct strbuf *out, const char *role, double x1, double y1, double x2, double y2)
 {
-	strbuf_printf(out, "<line class=\"%s\" x1=\"%g\" y1=\"%g\" x2=\"%g\" y2=\"%g\"/>\n", role, at(x1), at(y1), at(x2),
-	              at(y2));
+	strbuf_printf(out, "<line class=\"%s\" x1=\"%g\" y1=\"%g\" x2=\"%g\" y2=\"%g\"/>\n", role, at(x1),
+		      at(y1), at(x2), at(y2));
 }
 
 void svg_box(struct strbuf *out, const char *role, double x, double y, double width, double height)
 {
-	strbuf_printf(out, "<rect class=\"%s\" x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\"/>\n", role, at(x), at(y),
-	              fmax(at(width), 0.0), fmax(at(height), 0.0));
+	strbuf_printf(out, "<rect class=\"%s\" x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\"/>\n", role, at(x),
+		      at(y), fmax(at(width), 0.0), fmax(at(height), 0.0));
 }
 
 void svg_text(struct strbuf *out, const char *role, double x, double y, enum svg_anchor anchor, double turn,
-              const char *text)
+	      const char *text)
 {
 	static const char *const name[] = { "start", "middle", "end" };
 
-	strbuf_printf(out, "<text class=\"%s\" x=\"%g\" y=\"%g\" text-anchor=\"%s\"", role, at(x), at(y), name[anchor]);
+	strbuf_printf(out, "<text class=\"%s\" x=\"%g\" y=\"%g\" text-anchor=\"%s\"", role, at(x), at(y),
+		      name[anchor]);
 	if (turn != 0.0)
 		strbuf_printf(out, " transform=\"rotate(%g %g %g)\"", at(-turn), at(x), at(y));
 	strbuf_puts(out, ">");
@@ -214,9 +223,9 @@ void svg_series_bar(struct strbuf *out, size_t series, double x, double y, doubl
 
 void svg_whisker(struct strbuf *out, size_t series, double x, double low_y, double high_y)
 {
-	strbuf_printf(out, "<path class=\"whisker c%zu\" d=\"M%g %gH%gM%g %gV%gM%g %gH%g\"/>\n", series % SVG_SERIES,
-	              at(x - 5.0), at(low_y), at(x + 5.0), at(x), at(low_y), at(high_y), at(x - 5.0), at(high_y),
-	              at(x + 5.0));
+	strbuf_printf(out, "<path class=\"whisker c%zu\" d=\"M%g %gH%gM%g %gV%gM%g %gH%g\"/>\n",
+		      series % SVG_SERIES, at(x - 5.0), at(low_y), at(x + 5.0), at(x), at(low_y), at(high_y),
+		      at(x - 5.0), at(high_y), at(x + 5.0));
 }
 
 void svg_marker(struct strbuf *out, size_t series, double x, double y)
@@ -235,9 +244,11 @@ void svg_marker(struct strbuf *out, size_t series, double x, double y)
 	size_t k = series % SVG_SERIES;
 
 	if (k == 5)
-		strbuf_printf(out, "<path class=\"mark open c%zu\" d=\"M%g %g%s\"/>\n", k, at(x), at(y), shape[k]);
+		strbuf_printf(out, "<path class=\"mark open c%zu\" d=\"M%g %g%s\"/>\n", k, at(x), at(y),
+			      shape[k]);
 	else if (k > 5)
-		strbuf_printf(out, "<path class=\"mark c%zu\" fill=\"none\" d=\"M%g %g%s\"/>\n", k, at(x), at(y), shape[k]);
+		strbuf_printf(out, "<path class=\"mark c%zu\" fill=\"none\" d=\"M%g %g%s\"/>\n", k, at(x),
+			      at(y), shape[k]);
 	else
 		strbuf_printf(out, "<path class=\"f%zu\" d=\"M%g %g%s\"/>\n", k, at(x), at(y), shape[k]);
 }
@@ -306,10 +317,11 @@ void svg_axis_init(struct svg_axis *a, double low, double high, bool log, size_t
 		a->high = 1.0;
 		a->log = false;
 	}
-	a->low = fmax(a->low, -DBL_MAX / 4.0);
-	a->high = fmin(a->high, DBL_MAX / 4.0);
-	if (!(a->high - a->low > 1e-12 * fmax(fabs(a->low), fabs(a->high)))) {
-		double room = a->low == 0.0 ? 1.0 : 0.1 * fabs(a->low);
+	a->low = fmax(fmin(a->low, 1e306), -1e306);
+	a->high = fmax(fmin(a->high, 1e306), -1e306);
+	/* a range that rounding would swallow, or whose steps would */
+	if (!(a->high - a->low > fmax(1e-12 * fmax(fabs(a->low), fabs(a->high)), 1e-290))) {
+		double room = fabs(a->low) < 1e-280 ? 1.0 : 0.1 * fabs(a->low);
 
 		a->low -= room;
 		a->high += room;
@@ -342,7 +354,8 @@ char *svg_tick_label(const struct svg_axis *a, double value, char *buf)
 		snprintf(buf, 32, "%.4g", value);
 		return buf;
 	}
-	for (step = a->tick[1] - a->tick[0]; decimals < 9 && fabs(step - round(step)) > 1e-6 * step; decimals++)
+	for (step = a->tick[1] - a->tick[0]; decimals < 9 && fabs(step - round(step)) > 1e-6 * step;
+	     decimals++)
 		step *= 10.0;
 	snprintf(buf, 32, "%.*f", decimals, value);
 	return buf;

@@ -1,10 +1,10 @@
 /* Drawing charts as SVG that stands alone: no script, no outside font or style, light or dark as the viewer
  * prefers. Callers say where and in which role; colours, fonts and line widths live in one style sheet here.
  *
- * Roles (CSS classes): "title" "head" "label" "tick" "note" for text, "axis" "grid" "mean" "whisker" for
+ * Roles (CSS classes): "title" "section" "head" "label" "tick" "note" for text, "axis" "grid" "mean" for
  * lines, "frame" for boxes. Series have numbers: a colour that colour-blind readers can tell apart (Okabe and
- * Ito, 2008) and a marker of its own shape, so that a chart also reads in grey. Nothing is checked call by call:
- * strbuf's `failed` tells at the end. Coordinates that are not finite are drawn at 0. */
+ * Ito, 2008) and a marker of its own shape, so that a chart also reads in grey. Nothing is checked call by
+ * call: strbuf's `failed` tells at the end. Coordinates that are not finite are drawn at 0. */
 #ifndef COMMON_SVG_H
 #define COMMON_SVG_H
 

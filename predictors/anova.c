@@ -1,3 +1,5 @@
+/* From a table to sums of squares: choosing columns and rows, coding them as a design, fitting it with and
+ * without each term (lsq.c), and the probabilities (GSL, named only here). See anova.h. */
 #define _GNU_SOURCE /* qsort_r */
 #include "predictors/anova.h"
 
@@ -15,9 +17,9 @@
 #include "common/text.h"
 #include "predictors/lsq.h"
 
-struct raw {            /* a column before rows are chosen: one of the two, by table row */
-	double *number;     /* NaN: missing */
-	char **category;    /* NULL: missing */
+struct raw { /* a column before rows are chosen: one of the two, by table row */
+	double *number; /* NaN: missing */
+	char **category; /* NULL: missing */
 	bool owned;
 };
 
@@ -25,11 +27,13 @@ struct work {
 	const struct anova_params *p;
 	struct anova *a;
 	struct raw raw[ANOVA_MAX_FACTORS];
-	double *target;         /* by table row; NaN: missing */
-	size_t target_column;   /* of the csv */
-	uint32_t *row; size_t n;/* table rows in use */
+	double *target; /* by table row; NaN: missing */
+	size_t target_column; /* of the csv */
+	uint32_t *row;
+	size_t n; /* table rows in use */
 	double *design;
-	char **column_name; size_t n_columns;
+	char **column_name;
+	size_t n_columns;
 };
 
 static int nomem(struct err *err)
@@ -37,7 +41,8 @@ static int nomem(struct err *err)
 	return err_fail(err, ERR_NOMEM, "no memory for the analysis of variance");
 }
 
-static int add_note(struct anova *a, struct err *err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static int add_note(struct anova *a, struct err *err, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 
 static int add_note(struct anova *a, struct err *err, const char *fmt, ...)
 {
@@ -103,7 +108,8 @@ static int csv_at(const struct table *t, const struct schema_column *c)
 
 static int no_such_column(const struct table *t, const char *what, const char *name, struct err *err)
 {
-	const char **known = mem_calloc(t->csv->n_columns + t->schema->n_columns + t->schema->n_derived + 1, sizeof *known);
+	const char **known = mem_calloc(t->csv->n_columns + t->schema->n_columns + t->schema->n_derived + 1,
+					sizeof *known);
 	const char *near;
 	size_t n = 0;
 
@@ -118,8 +124,8 @@ static int no_such_column(const struct table *t, const char *what, const char *n
 		known[n++] = t->csv->header[i];
 	near = text_nearest(name, known);
 	free(known);
-	return err_fail(err, ERR_ARG, "%s '%.60s': %.200s has no such column%s%.60s%s", what, name, t->csv->name,
-	                near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+	return err_fail(err, ERR_ARG, "%s '%.60s': %.200s has no such column%s%.60s%s", what, name,
+			t->csv->name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
 /* A column of the file that the schema says nothing about: numbers if all of it reads as numbers. */
@@ -216,7 +222,8 @@ static bool varies(const struct raw *r, size_t n)
 			continue;
 		if (first == n)
 			first = i;
-		if (r->number ? r->number[i] != r->number[first] : strcmp(r->category[i], r->category[first]) != 0)
+		if (r->number ? r->number[i] != r->number[first]
+			      : strcmp(r->category[i], r->category[first]) != 0)
 			return true;
 	}
 	return false;
@@ -236,7 +243,8 @@ static int find_factors(struct work *w, struct err *err)
 		struct raw raw = { .number = t->column[i].number, .category = t->column[i].category };
 
 		/* the target may be a column the schema calls a factor */
-		if (t->column[i].present && varies(&raw, t->n_rows) && csv_at(t, &t->schema->column[i]) != (int)w->target_column)
+		if (t->column[i].present && varies(&raw, t->n_rows) &&
+		    csv_at(t, &t->schema->column[i]) != (int)w->target_column)
 			rc = add_factor(w, t->schema->column[i].name, &raw, err);
 	}
 	return rc;
@@ -363,14 +371,15 @@ static int find_levels(struct work *w, size_t k, struct err *err)
 	}
 	for (size_t i = 0; i < w->n; i++)
 		key[i] = (struct keyed){ .number = raw->number ? raw->number[w->row[i]] + 0.0 : 0.0,
-			                 .text = raw->number ? NULL : raw->category[w->row[i]],
-			                 .at = (uint32_t)i };
+					 .text = raw->number ? NULL : raw->category[w->row[i]],
+					 .at = (uint32_t)i };
 	qsort(key, w->n, sizeof *key, by_value);
 	for (size_t i = 0; i < w->n && !rc; i++) {
 		if (!i || by_value(&key[i - 1], &key[i])) {
 			if (f->value)
 				f->value[f->n_levels] = key[i].number;
-			f->label[f->n_levels] = mem_strdup(key[i].text ? key[i].text : text_shortest(key[i].number, buf));
+			f->label[f->n_levels] =
+				mem_strdup(key[i].text ? key[i].text : text_shortest(key[i].number, buf));
 			if (!f->label[f->n_levels])
 				rc = nomem(err);
 			else
@@ -395,7 +404,8 @@ static int find_all_levels(struct work *w, struct err *err)
 		struct raw raw = w->raw[k];
 
 		if (f.n_levels < 2) {
-			rc = add_note(a, err, "%.60s is %.60s in all rows: left out", f.name, f.n_levels ? f.label[0] : "missing");
+			rc = add_note(a, err, "%.60s is %.60s in all rows: left out", f.name,
+				      f.n_levels ? f.label[0] : "missing");
 			continue;
 		}
 		a->factor[k] = a->factor[kept];
@@ -411,7 +421,8 @@ static int find_all_levels(struct work *w, struct err *err)
 	}
 	a->n_factors = kept;
 	if (!kept)
-		return err_fail(err, ERR_NODATA, "no factor takes more than one value in the %zu rows left", w->n);
+		return err_fail(err, ERR_NODATA, "no factor takes more than one value in the %zu rows left",
+				w->n);
 	return 0;
 }
 
@@ -430,14 +441,16 @@ static int take_target(struct work *w, struct err *err)
 		double v = w->target[w->row[i]];
 
 		if (a->log && !(v > 0.0))
-			return err_fail(err, ERR_NUMERIC, "%.200s:%u: %.60s is %g, which has no logarithm", t->csv->name,
-			                (unsigned)t->csv->line[t->row[w->row[i]]], a->target, v);
+			return err_fail(err, ERR_NUMERIC, "%.200s:%u: %.60s is %g, which has no logarithm",
+					t->csv->name, (unsigned)t->csv->line[t->row[w->row[i]]], a->target,
+					v);
 		a->y[i] = a->log ? log(v) : v;
 		constant = constant && a->y[i] == a->y[0];
 	}
 	if (constant)
-		return err_fail(err, ERR_NODATA, "%.60s is %g in all %zu rows: there is no variation to explain", a->target,
-		                w->target[w->row[0]], w->n);
+		return err_fail(err, ERR_NODATA,
+				"%.60s is %g in all %zu rows: there is no variation to explain", a->target,
+				w->target[w->row[0]], w->n);
 	return 0;
 }
 
@@ -493,7 +506,8 @@ static int add_columns(struct work *w, const struct anova_term *t, struct err *e
 				if (t->factors >> k & 1)
 					x[i] *= column_value(&a->factor[k], i, which[k]);
 			if (!isfinite(x[i]))
-				return err_fail(err, ERR_NUMERIC, "the product %.100s is too large for a double", t->name);
+				return err_fail(err, ERR_NUMERIC,
+						"the product %.100s is too large for a double", t->name);
 		}
 		for (size_t k = 0; k < a->n_factors; k++) {
 			if (!(t->factors >> k & 1))
@@ -516,7 +530,9 @@ static int add_term(struct work *w, uint32_t factors, struct err *err)
 	struct anova_term *t = &a->term[a->n_terms];
 	struct strbuf name = { .text = NULL };
 
-	*t = (struct anova_term){ .factors = factors, .first = w->n_columns, .n_columns = 1, .f = NAN, .p = NAN };
+	*t = (struct anova_term){
+		.factors = factors, .first = w->n_columns, .n_columns = 1, .f = NAN, .p = NAN
+	};
 	for (size_t k = 0; k < a->n_factors; k++)
 		if (factors >> k & 1) {
 			t->n_columns *= own_columns(&a->factor[k]);
@@ -556,16 +572,21 @@ static int build_design(struct work *w, struct err *err)
 		if (terms <= ANOVA_MAX_TERMS && columns <= ANOVA_MAX_COLUMNS)
 			break;
 		if (a->order == 1)
-			return err_fail(err, ERR_NODATA, "the factors have %.0f levels in all, more than %d: leave some out or take them as numbers",
-			                columns, ANOVA_MAX_COLUMNS);
+			return err_fail(err, ERR_NODATA,
+					"the factors have %.0f levels in all, more than %d: leave some out "
+					"or take them as numbers",
+					columns, ANOVA_MAX_COLUMNS);
 	}
 	if (a->order < asked)
-		rc = add_note(a, err, "interactions of order %zu would make more than %d terms or %d columns: reduced to order %zu",
-		              asked, ANOVA_MAX_TERMS, ANOVA_MAX_COLUMNS, a->order);
+		rc = add_note(a, err,
+			      "interactions of order %zu would make more than %d terms or %d columns: "
+			      "reduced to order %zu",
+			      asked, ANOVA_MAX_TERMS, ANOVA_MAX_COLUMNS, a->order);
 	if (rc)
 		return rc;
 	if (a->n > LSQ_MAX_CELLS / (size_t)columns)
-		return err_fail(err, ERR_NODATA, "%zu rows and %.0f columns are too many: lower the order", a->n, columns);
+		return err_fail(err, ERR_NODATA, "%zu rows and %.0f columns are too many: lower the order",
+				a->n, columns);
 	a->term = mem_calloc((size_t)terms, sizeof *a->term);
 	w->column_name = mem_calloc((size_t)columns, sizeof *w->column_name);
 	w->design = mem_array(a->n * (size_t)columns, sizeof *w->design);
@@ -584,8 +605,8 @@ static size_t term_order(const struct anova_term *t)
 }
 
 /* Cuts interactions back until the whole model leaves something over; out_fit is the whole model. */
-static int fit_whole(struct work *w, const struct lsq_problem *problem, size_t *column, struct lsq_fit *out_fit,
-                     struct err *err)
+static int fit_whole(struct work *w, const struct lsq_problem *problem, size_t *column,
+		     struct lsq_fit *out_fit, struct err *err)
 {
 	struct anova *a = w->a;
 	size_t asked = a->order;
@@ -606,12 +627,15 @@ static int fit_whole(struct work *w, const struct lsq_problem *problem, size_t *
 			break;
 		lsq_fit_release(out_fit);
 		if (a->order == 1)
-			return err_fail(err, ERR_NODATA, "%zu rows are too few for %zu factors: no residual is left to test against",
-			                a->n, a->n_factors);
+			return err_fail(
+				err, ERR_NODATA,
+				"%zu rows are too few for %zu factors: no residual is left to test against",
+				a->n, a->n_factors);
 	}
 	if (a->order < asked)
-		return add_note(a, err, "interactions above order %zu leave no residual: reduced from order %zu", a->order,
-		                asked);
+		return add_note(a, err,
+				"interactions above order %zu leave no residual: reduced from order %zu",
+				a->order, asked);
 	return 0;
 }
 
@@ -621,7 +645,8 @@ static size_t columns_beside(const struct anova *a, const struct anova_term *t, 
 	size_t n = 0;
 
 	for (size_t i = 0; i < a->n_terms; i++)
-		for (size_t c = 0; (a->term[i].factors & t->factors) != t->factors && c < a->term[i].n_columns; c++)
+		for (size_t c = 0;
+		     (a->term[i].factors & t->factors) != t->factors && c < a->term[i].n_columns; c++)
 			column[n++] = a->term[i].first + c;
 	for (size_t c = 0; with_t && c < t->n_columns; c++)
 		column[n++] = t->first + c;
@@ -634,7 +659,7 @@ static double f_probability(double f, size_t df, size_t residual_df)
 }
 
 static int test_term(struct work *w, const struct lsq_problem *problem, struct anova_term *t, size_t *column,
-                     struct err *err)
+		     struct err *err)
 {
 	struct anova *a = w->a;
 	struct lsq_fit without = { .rank = 0 }, with = { .rank = 0 };
@@ -690,7 +715,8 @@ static int list_coefficients(struct work *w, const struct lsq_fit *f, struct err
 
 		if (j && f->aliased[j - 1]) {
 			if (n_aliased++ < 8)
-				strbuf_printf(&aliased, "%s%s", aliased.len ? ", " : "", w->column_name[j - 1]);
+				strbuf_printf(&aliased, "%s%s", aliased.len ? ", " : "",
+					      w->column_name[j - 1]);
 			continue;
 		}
 		*c = j ? test_coefficient(a, f->coefficient[j - 1], f->variance[j - 1])
@@ -702,14 +728,17 @@ static int list_coefficients(struct work *w, const struct lsq_fit *f, struct err
 			a->n_coefficients++;
 	}
 	if (!rc && n_aliased)
-		rc = add_note(a, err, "%zu column%s of the design can be made from the others and %s left out: %.300s%s", n_aliased,
-		              n_aliased == 1 ? "" : "s", n_aliased == 1 ? "is" : "are", strbuf_text(&aliased),
-		              n_aliased > 8 ? ", ..." : "");
+		rc = add_note(
+			a, err,
+			"%zu column%s of the design can be made from the others and %s left out: %.300s%s",
+			n_aliased, n_aliased == 1 ? "" : "s", n_aliased == 1 ? "is" : "are",
+			strbuf_text(&aliased), n_aliased > 8 ? ", ..." : "");
 	strbuf_release(&aliased);
 	return rc;
 }
 
-static int summarise(struct work *w, const struct lsq_problem *problem, const struct lsq_fit *f, struct err *err)
+static int summarise(struct work *w, const struct lsq_problem *problem, const struct lsq_fit *f,
+		     struct err *err)
 {
 	struct anova *a = w->a;
 	double size = 0.0;
@@ -719,12 +748,14 @@ static int summarise(struct work *w, const struct lsq_problem *problem, const st
 	for (size_t i = 0; i < a->n; i++)
 		size += a->y[i] * a->y[i];
 	if (!isfinite(size) || !(a->total_ss > 0.0))
-		return err_fail(err, ERR_NUMERIC, "the squares of %.60s do not fit a double: change its unit", a->target);
+		return err_fail(err, ERR_NUMERIC, "the squares of %.60s do not fit a double: change its unit",
+				a->target);
 	a->model_df = f->rank;
 	a->residual_df = a->n - 1 - f->rank;
 	/* what rounding alone leaves of the target: no residual at all */
 	if (a->residual_ss <= 1e-26 * size) {
-		int rc = add_note(a, err, "the model fits every row exactly: there is no residual to test against");
+		int rc = add_note(a, err,
+				  "the model fits every row exactly: there is no residual to test against");
 
 		if (rc)
 			return rc;
@@ -736,8 +767,8 @@ static int summarise(struct work *w, const struct lsq_problem *problem, const st
 	a->r2 = 1.0 - a->residual_ss / a->total_ss;
 	a->adjusted_r2 = 1.0 - a->residual_ms / (a->total_ss / (double)(a->n - 1));
 	a->f = a->residual_ms > 0.0 && a->model_df
-	               ? (a->total_ss - a->residual_ss) / (double)a->model_df / a->residual_ms
-	               : NAN;
+		       ? (a->total_ss - a->residual_ss) / (double)a->model_df / a->residual_ms
+		       : NAN;
 	a->p = f_probability(a->f, a->model_df, a->residual_df);
 	return 0;
 }
@@ -811,11 +842,11 @@ static int note_rows(struct anova *a, struct err *err)
 	int rc = 0;
 
 	if (a->n_no_target)
-		rc = add_note(a, err, "%zu row%s without %.60s: left out", a->n_no_target, a->n_no_target == 1 ? "" : "s",
-		              a->target);
+		rc = add_note(a, err, "%zu row%s without %.60s: left out", a->n_no_target,
+			      a->n_no_target == 1 ? "" : "s", a->target);
 	if (!rc && a->n_no_factor)
 		rc = add_note(a, err, "%zu row%s in which a factor is missing: left out", a->n_no_factor,
-		              a->n_no_factor == 1 ? "" : "s");
+			      a->n_no_factor == 1 ? "" : "s");
 	return rc;
 }
 

@@ -1,10 +1,10 @@
 /* Analysis of variance of a designed experiment: which factors, and which of their interactions, move a
  * target, and by how much.
  *
- * The model is linear, with an intercept, every factor, and products of factors up to an order. Sums of squares are
- * of type II: that of a term is what it adds to the model of all terms that do not contain it, so a main
- * effect is not charged for its own interactions (Fox, Applied Regression Analysis, 3rd ed., section 8.2). F
- * compares it with the residual of the whole model. The rest is in lsq.c (fits), anova_plot.c (pictures) and
+ * The model is linear, with an intercept, every factor, and products of factors up to an order. Sums of
+ * squares are of type II: that of a term is what it adds to the model of all terms that do not contain it, so
+ * a main effect is not charged for its own interactions (Fox, Applied Regression Analysis, 3rd ed., section
+ * 8.2). F compares it with the residual of the whole model. The rest is in lsq.c (fits), anova_plot.c (pictures) and
  * scheduler/cli/verb_anova.c (tables). */
 #ifndef PREDICTORS_ANOVA_H
 #define PREDICTORS_ANOVA_H
@@ -82,8 +82,8 @@ struct anova {
 	char **note; size_t n_notes; /* sentences for people: what was left out, reduced or aliased */
 };
 
-/* ERR_ARG: no such column (the nearest is named), a factor twice. ERR_NODATA: nothing varies, or no order leaves a
- * residual. ERR_NUMERIC: a logarithm or a square that does not exist. */
+/* ERR_ARG: no such column (the nearest is named), a factor twice. ERR_NODATA: nothing varies, or no order
+ * leaves a residual. ERR_NUMERIC: a logarithm or a square that does not exist. */
 int anova_run(const struct anova_params *p, struct anova **out, struct err *err);
 void anova_free(struct anova *a);
 

@@ -1,3 +1,4 @@
+/* Lays panels out and draws them with common/svg. See anova_plot.h. */
 #include "predictors/anova_plot.h"
 
 #include <math.h>
@@ -8,13 +9,14 @@
 #include "common/mem.h"
 #include "common/svg.h"
 
-#define MAX_PLACES 12    /* levels beside each other on an axis; more are put together */
-#define MAX_LINES 6      /* lines in one panel */
-#define MAX_PAIRS 12     /* interaction panels */
+#define MAX_PLACES 12 /* levels beside each other on an axis; more are put together */
+#define MAX_LINES 6 /* lines in one panel */
+#define MAX_PAIRS 12 /* interaction panels */
 #define WIDTH 1200.0
+#define LABEL_MAX 96
 #define MARGIN 28.0
-#define GUTTER 26.0      /* between panels */
-#define AXIS_ROOM 62.0   /* tick labels and the label of the y axis, left of each row */
+#define GUTTER 26.0 /* between panels */
+#define AXIS_ROOM 62.0 /* tick labels and the label of the y axis, left of each row */
 #define PLOT_HEIGHT 200.0
 #define TICK_SIZE 12.0
 #define LABEL_SIZE 13.0
@@ -22,8 +24,8 @@
 /* Levels of a factor as they are drawn: as they are, or put together where they are many. */
 struct groups {
 	size_t n;
-	uint32_t *of;                /* per level */
-	char label[MAX_PLACES][48];
+	uint32_t *of; /* per level */
+	char label[MAX_PLACES][LABEL_MAX];
 };
 
 struct cell {
@@ -35,27 +37,40 @@ struct panel {
 	const struct anova_factor *across, *by; /* by: NULL for a main effect */
 	struct groups x, line;
 	struct cell cell[MAX_PLACES * MAX_PLACES]; /* line-major */
-	const struct anova_term *term;          /* NULL: not in the model */
+	const struct anova_term *term; /* NULL: not in the model */
 };
 
-/* "time_s" is shown as "time (s)". */
-static void put_label(char *buf, size_t size, const char *name)
+/* The unit that the end of a name tells, or NULL; *out_len is the length of the name before it. */
+static const char *unit_of(const char *name, size_t *out_len)
 {
 	static const struct {
 		const char *end, *unit;
-	} known[] = { { "_s", "s" },   { "_ms", "ms" }, { "_us", "\xc2\xb5s" }, { "_mb", "MB" }, { "_gb", "GB" },
-		      { "_j", "J" },   { "_w", "W" },   { "_percent", "%" } };
+	} known[] = { { "_s", "s" },   { "_ms", "ms" }, { "_us", "\xc2\xb5s" }, { "_mb", "MB" },
+		      { "_gb", "GB" }, { "_j", "J" },   { "_w", "W" },          { "_percent", "%" } };
 	size_t len = strlen(name);
 
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
 		size_t end = strlen(known[i].end);
 
 		if (len > end && !strcmp(name + len - end, known[i].end)) {
-			snprintf(buf, size, "%.*s (%s)", (int)(len - end), name, known[i].unit);
-			return;
+			*out_len = len - end;
+			return known[i].unit;
 		}
 	}
-	snprintf(buf, size, "%s", name);
+	*out_len = len;
+	return NULL;
+}
+
+/* "time_s" is shown as "time (s)". */
+static void put_label(char *buf, size_t size, const char *name)
+{
+	size_t len;
+	const char *unit = unit_of(name, &len);
+
+	if (unit)
+		snprintf(buf, size, "%.*s (%s)", (int)len, name, unit);
+	else
+		snprintf(buf, size, "%s", name);
 }
 
 /* ---- groups ---- */
@@ -74,6 +89,18 @@ static int by_count(const void *a, const void *b)
 	return (x->level > y->level) - (x->level < y->level);
 }
 
+/* Cuts between characters where the text is too long. */
+static void copy_label(char *label, const char *text)
+{
+	size_t len = strlen(text);
+
+	if (len >= LABEL_MAX)
+		for (len = LABEL_MAX - 1; len && ((unsigned char)text[len] & 0xc0) == 0x80;)
+			len--;
+	memcpy(label, text, len);
+	label[len] = '\0';
+}
+
 /* Words: the most frequent keep their place, the others become one group. */
 static void group_words(const struct anova_factor *f, struct counted *count, size_t max, struct groups *g)
 {
@@ -81,15 +108,24 @@ static void group_words(const struct anova_factor *f, struct counted *count, siz
 	for (size_t i = 0; i < f->n_levels; i++) {
 		g->of[count[i].level] = (uint32_t)(i < max - 1 ? i : max - 1);
 		if (i < max - 1)
-			snprintf(g->label[i], sizeof g->label[i], "%s", f->label[count[i].level]);
+			copy_label(g->label[i], f->label[count[i].level]);
 	}
 	snprintf(g->label[max - 1], sizeof g->label[max - 1], "%zu others", f->n_levels - (max - 1));
 	g->n = max;
 }
 
+/* The label of a level, rounded where it is long; buf of 32 bytes. */
+static const char *short_number(const struct anova_factor *f, size_t level, char *buf)
+{
+	if (strlen(f->label[level]) <= 6)
+		return f->label[level];
+	snprintf(buf, 32, "%.3g", f->value[level]);
+	return buf;
+}
+
 /* Numbers: neighbours together, about as many observations in each group. */
 static void group_numbers(const struct anova_factor *f, const struct counted *count, size_t n, size_t max,
-                          struct groups *g)
+			  struct groups *g)
 {
 	size_t seen = 0, from = 0;
 
@@ -97,10 +133,13 @@ static void group_numbers(const struct anova_factor *f, const struct counted *co
 		g->of[i] = (uint32_t)g->n;
 		seen += count[i].n;
 		if (i + 1 == f->n_levels || (g->n + 1 < max && seen * max >= (g->n + 1) * n)) {
+			char low[32], high[32];
+
 			if (from == i)
-				snprintf(g->label[g->n], sizeof g->label[0], "%.3g", f->value[i]);
+				copy_label(g->label[g->n], short_number(f, i, low));
 			else
-				snprintf(g->label[g->n], sizeof g->label[0], "%.3g\xe2\x80\x93%.3g", f->value[from], f->value[i]);
+				snprintf(g->label[g->n], sizeof g->label[0], "%s\xe2\x80\x93%s",
+					 short_number(f, from, low), short_number(f, i, high));
 			from = i + 1;
 			g->n++;
 		}
@@ -108,7 +147,7 @@ static void group_numbers(const struct anova_factor *f, const struct counted *co
 }
 
 static int make_groups(const struct anova *a, const struct anova_factor *f, size_t max, struct groups *g,
-                       struct err *err)
+		       struct err *err)
 {
 	struct counted *count = mem_calloc(f->n_levels, sizeof *count);
 
@@ -124,7 +163,7 @@ static int make_groups(const struct anova *a, const struct anova_factor *f, size
 	if (f->n_levels <= max) {
 		for (size_t i = 0; i < f->n_levels; i++) {
 			g->of[i] = (uint32_t)i;
-			snprintf(g->label[i], sizeof g->label[i], "%s", f->label[i]);
+			copy_label(g->label[i], f->label[i]);
 		}
 		g->n = f->n_levels;
 	} else if (f->category) {
@@ -216,7 +255,7 @@ static void common_axis(struct svg_axis *y, const struct anova *a, const struct 
 				stretch(&low, &high, shown(a, cell_mean(c) - reach));
 				stretch(&low, &high, shown(a, cell_mean(c) + reach));
 			}
-	svg_axis_init(y, low, high, a->log, 5);
+	svg_axis_init(y, low, high, a->log, 7);
 }
 
 struct place {
@@ -228,11 +267,19 @@ static double slot(const struct place *at, const struct panel *p, size_t i)
 	return at->x + at->width * ((double)i + 0.5) / (double)p->x.n;
 }
 
-static void draw_axes(struct strbuf *out, const struct place *at, const struct panel *p, const struct svg_axis *y,
-                      bool first)
+/* Labels that would run into each other are turned. */
+static bool labels_turn(const struct panel *p, double width)
 {
-	double room = at->width / (double)p->x.n;
-	bool turned = false;
+	for (size_t i = 0; i < p->x.n; i++)
+		if (svg_text_width(p->x.label[i], TICK_SIZE) > width / (double)p->x.n - 6.0)
+			return true;
+	return false;
+}
+
+static void draw_axes(struct strbuf *out, const struct place *at, const struct panel *p,
+		      const struct svg_axis *y, bool first)
+{
+	bool turned = labels_turn(p, at->width);
 	char buf[256];
 
 	for (size_t i = 0; i < y->n_ticks; i++) {
@@ -240,27 +287,27 @@ static void draw_axes(struct strbuf *out, const struct place *at, const struct p
 
 		svg_line(out, "grid", at->x, v, at->x + at->width, v);
 		if (first)
-			svg_text(out, "tick", at->x - 8.0, v + 4.0, SVG_END, 0.0, svg_tick_label(y, y->tick[i], buf));
+			svg_text(out, "tick", at->x - 8.0, v + 4.0, SVG_END, 0.0,
+				 svg_tick_label(y, y->tick[i], buf));
 	}
-	for (size_t i = 0; i < p->x.n; i++)
-		turned = turned || svg_text_width(p->x.label[i], TICK_SIZE) > room - 4.0;
 	for (size_t i = 0; i < p->x.n; i++) {
 		double x = slot(at, p, i), floor_y = at->y + at->height;
 
 		svg_line(out, "axis", x, floor_y, x, floor_y + 4.0);
 		if (turned)
-			svg_text(out, "tick", x + 4.0, floor_y + 17.0, SVG_END, 35.0, svg_fit(p->x.label[i], TICK_SIZE, 72.0));
+			svg_text(out, "tick", x + 4.0, floor_y + 17.0, SVG_END, 35.0,
+				 svg_fit(p->x.label[i], TICK_SIZE, 72.0));
 		else
 			svg_text(out, "tick", x, floor_y + 18.0, SVG_MIDDLE, 0.0, p->x.label[i]);
 	}
 	svg_line(out, "axis", at->x, at->y + at->height, at->x + at->width, at->y + at->height);
 	put_label(buf, sizeof buf, p->across->name);
-	svg_text(out, "label", at->x + at->width / 2.0, at->y + at->height + (turned ? 66.0 : 38.0), SVG_MIDDLE, 0.0,
-	         svg_fit(buf, LABEL_SIZE, at->width));
+	svg_text(out, "label", at->x + at->width / 2.0, at->y + at->height + (turned ? 66.0 : 38.0),
+		 SVG_MIDDLE, 0.0, svg_fit(buf, LABEL_SIZE, at->width));
 }
 
-static void draw_line(struct strbuf *out, const struct anova *a, const struct place *at, const struct panel *p,
-                      const struct svg_axis *y, size_t line)
+static void draw_line(struct strbuf *out, const struct anova *a, const struct place *at,
+		      const struct panel *p, const struct svg_axis *y, size_t line)
 {
 	struct svg_point point[MAX_PLACES];
 	size_t n = 0;
@@ -269,7 +316,8 @@ static void draw_line(struct strbuf *out, const struct anova *a, const struct pl
 		const struct cell *c = &p->cell[line * MAX_PLACES + i];
 
 		if (c->n)
-			point[n++] = (struct svg_point){ slot(at, p, i), svg_axis_at(y, shown(a, cell_mean(c))) };
+			point[n++] =
+				(struct svg_point){ slot(at, p, i), svg_axis_at(y, shown(a, cell_mean(c))) };
 	}
 	/* between words there is nothing to interpolate, but a line shows which points belong together */
 	svg_series_line(out, line, point, n);
@@ -279,7 +327,7 @@ static void draw_line(struct strbuf *out, const struct anova *a, const struct pl
 
 		if (c->n)
 			svg_whisker(out, line, slot(at, p, i), svg_axis_at(y, shown(a, cell_mean(c) - reach)),
-			            svg_axis_at(y, shown(a, cell_mean(c) + reach)));
+				    svg_axis_at(y, shown(a, cell_mean(c) + reach)));
 	}
 	for (size_t i = 0; i < n; i++)
 		svg_marker(out, line, point[i].x, point[i].y);
@@ -333,8 +381,8 @@ static void panel_facts(const struct panel *p, char *buf, size_t size)
 		snprintf(buf, size, "%.1f %% of the variation, p %.2g", 100.0 * t->share, t->p);
 }
 
-static void draw_panel(struct strbuf *out, const struct anova *a, const struct place *at, const struct panel *p,
-                       const struct svg_axis *y, bool first)
+static void draw_panel(struct strbuf *out, const struct anova *a, const struct place *at,
+		       const struct panel *p, const struct svg_axis *y, bool first)
 {
 	double top = at->y - (p->by ? 50.0 : 12.0), mean = 0.0;
 	char title[256], facts[96];
@@ -364,6 +412,19 @@ struct section {
 	double head, foot; /* room above and below a plot */
 };
 
+static double plot_width(const struct section *s)
+{
+	return (WIDTH - 2.0 * MARGIN - AXIS_ROOM - GUTTER * (double)(s->per_row - 1)) / (double)s->per_row;
+}
+
+static void section_fit(struct section *s)
+{
+	s->foot = 62.0;
+	for (size_t i = 0; i < s->n; i++)
+		if (labels_turn(&s->panel[i], plot_width(s)))
+			s->foot = 90.0;
+}
+
 static double section_height(const struct section *s)
 {
 	size_t rows = (s->n + s->per_row - 1) / s->per_row;
@@ -372,25 +433,26 @@ static double section_height(const struct section *s)
 }
 
 static void draw_section(struct strbuf *out, const struct anova *a, const struct section *s, double top,
-                         const char *title, const char *y_label)
+			 const char *title, const char *y_label)
 {
-	double width = (WIDTH - 2.0 * MARGIN - AXIS_ROOM - GUTTER * (double)(s->per_row - 1)) / (double)s->per_row;
+	double width = plot_width(s);
 	struct svg_axis y;
 
-	svg_text(out, "title", MARGIN, top + 20.0, SVG_START, 0.0, title);
+	svg_text(out, "section", MARGIN, top + 20.0, SVG_START, 0.0, title);
 	common_axis(&y, a, s->panel, s->n);
 	for (size_t i = 0; i < s->n; i++) {
 		size_t row = i / s->per_row, column = i % s->per_row;
 		struct place at = { .x = MARGIN + AXIS_ROOM + (double)column * (width + GUTTER),
-			            .y = top + 34.0 + s->head + (double)row * (s->head + PLOT_HEIGHT + s->foot),
-			            .width = width,
-			            .height = PLOT_HEIGHT };
+				    .y = top + 34.0 + s->head +
+					 (double)row * (s->head + PLOT_HEIGHT + s->foot),
+				    .width = width,
+				    .height = PLOT_HEIGHT };
 
 		y.from = at.y + at.height;
 		y.to = at.y;
 		if (!column)
 			svg_text(out, "label", MARGIN + 10.0, at.y + at.height / 2.0, SVG_MIDDLE, 90.0,
-			         svg_fit(y_label, LABEL_SIZE, PLOT_HEIGHT + 40.0));
+				 svg_fit(y_label, LABEL_SIZE, PLOT_HEIGHT + 40.0));
 		draw_panel(out, a, &at, &s->panel[i], &y, !column);
 	}
 }
@@ -435,27 +497,30 @@ static size_t per_row(size_t n, size_t most)
 	return n ? (n + rows - 1) / rows : 1; /* 6 panels as 3 + 3 rather than 4 + 2 */
 }
 
-static void draw(struct strbuf *out, const struct anova *a, const struct section *main, const struct section *pairs,
-                 size_t n_pairs)
+static void draw(struct strbuf *out, const struct anova *a, const struct section *main,
+		 const struct section *pairs, size_t n_pairs)
 {
 	char label[200], y_label[256], title[320], note[512];
+	size_t len;
 	double height = 96.0 + section_height(main) + section_height(pairs) + 12.0;
 
 	put_label(label, sizeof label, a->target);
 	snprintf(y_label, sizeof y_label, "%s %s", a->log ? "geometric mean of" : "mean", label);
-	snprintf(title, sizeof title, "What moves %s", label);
+	unit_of(a->target, &len);
+	snprintf(title, sizeof title, "What moves %.*s", (int)(len < 250 ? len : 250), a->target);
 	snprintf(note, sizeof note,
-	         "%zu runs of %zu settings; R\xc2\xb2 %.3f. Whiskers: 95 %% intervals from the residual of the model (%zu "
-	         "degrees of freedom); dashed: mean of all runs.",
-	         a->n, a->n_settings, a->r2, a->residual_df);
+		 "%zu runs of %zu settings; R\xc2\xb2 %.3f. Whiskers: 95 %% intervals from the residual of "
+		 "the model (%zu "
+		 "degrees of freedom); dashed: mean of all runs.",
+		 a->n, a->n_settings, a->r2, a->residual_df);
 	svg_begin(out, WIDTH, height, title, note);
-	svg_text(out, "title", MARGIN, 42.0, SVG_START, 0.0, svg_fit(title, 20.0, WIDTH - 2.0 * MARGIN));
+	svg_text(out, "title", MARGIN, 42.0, SVG_START, 0.0, svg_fit(title, 24.0, WIDTH - 2.0 * MARGIN));
 	svg_text(out, "note", MARGIN, 66.0, SVG_START, 0.0, note);
 	draw_section(out, a, main, 88.0, "Main effects", y_label);
 	if (pairs->n) {
 		if (n_pairs > pairs->n)
-			snprintf(title, sizeof title, "Interactions: the %zu of %zu pairs that explain most", pairs->n,
-			         n_pairs);
+			snprintf(title, sizeof title, "Interactions: the %zu of %zu pairs that explain most",
+				 pairs->n, n_pairs);
 		else
 			snprintf(title, sizeof title, "Interactions");
 		draw_section(out, a, pairs, 88.0 + section_height(main) + 12.0, title, y_label);
@@ -468,19 +533,22 @@ int anova_plot(const struct anova *a, struct strbuf *out, struct err *err)
 	struct pair pair[ANOVA_MAX_FACTORS * ANOVA_MAX_FACTORS / 2];
 	size_t n_pairs = choose_pairs(a, pair), n_drawn = n_pairs < MAX_PAIRS ? n_pairs : MAX_PAIRS;
 	struct panel *panel = mem_calloc(a->n_factors + n_drawn, sizeof *panel);
-	struct section main = { .panel = panel, .n = a->n_factors, .per_row = per_row(a->n_factors, 4), .head = 46.0 };
+	struct section main = {
+		.panel = panel, .n = a->n_factors, .per_row = per_row(a->n_factors, 4), .head = 46.0
+	};
 	struct section pairs = { .n = n_drawn, .per_row = per_row(n_drawn, 3), .head = 84.0 };
 	int rc = 0;
 
 	if (!panel)
 		return err_fail(err, ERR_NOMEM, "no memory for a plot");
 	pairs.panel = panel + a->n_factors;
-	main.foot = pairs.foot = 82.0;
 	for (size_t i = 0; i < main.n && !rc; i++)
 		rc = panel_init(&panel[i], a, i, i, err);
 	for (size_t i = 0; i < n_drawn && !rc; i++)
 		rc = panel_init(&pairs.panel[i], a, pair[i].i, pair[i].j, err);
 	if (!rc) {
+		section_fit(&main);
+		section_fit(&pairs);
 		draw(out, a, &main, &pairs, n_pairs);
 		if (out->failed)
 			rc = err_fail(err, ERR_NOMEM, "no memory for a plot");

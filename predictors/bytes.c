@@ -42,51 +42,59 @@ void write_f64(struct writer *w, double v)
 	put(w, bits, 8);
 }
 
-static inline uint64_t load_le(const unsigned char *b, size_t width)
+/* Spelt out: the compiler makes one load of it, which it does not of a loop. */
+static inline uint32_t load_u32(const unsigned char *b)
 {
-	uint64_t v = 0;
-
-	for (size_t i = 0; i < width; i++)
-		v |= (uint64_t)b[i] << (8 * i);
-	return v;
+	return (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
 }
 
-static inline uint64_t get(struct reader *r, size_t width)
+static inline uint64_t load_u64(const unsigned char *b)
 {
-	uint64_t v;
+	return (uint64_t)load_u32(b) | (uint64_t)load_u32(b + 4) << 32;
+}
 
+/* The next `width` bytes, or NULL past the end. */
+static inline const unsigned char *take(struct reader *r, size_t width)
+{
 	if (r->failed || r->len - r->at < width) {
 		r->failed = true;
-		return 0;
+		return NULL;
 	}
-	v = load_le(r->bytes + r->at, width);
 	r->at += width;
-	return v;
+	return r->bytes + r->at - width;
 }
 
 uint8_t read_u8(struct reader *r)
 {
-	return (uint8_t)get(r, 1);
+	const unsigned char *b = take(r, 1);
+
+	return b ? b[0] : 0;
 }
 
 uint16_t read_u16(struct reader *r)
 {
-	return (uint16_t)get(r, 2);
+	const unsigned char *b = take(r, 2);
+
+	return b ? (uint16_t)(b[0] | b[1] << 8) : 0;
 }
 
 uint32_t read_u32(struct reader *r)
 {
-	return (uint32_t)get(r, 4);
+	const unsigned char *b = take(r, 4);
+
+	return b ? load_u32(b) : 0;
 }
 
 uint64_t read_u64(struct reader *r)
 {
-	return get(r, 8);
+	const unsigned char *b = take(r, 8);
+
+	return b ? load_u64(b) : 0;
 }
 
 double read_f64(struct reader *r)
 {
-	uint64_t bits = get(r, 8);
+	uint64_t bits = read_u64(r);
 	double v;
 
 	memcpy(&v, &bits, sizeof v);
@@ -127,7 +135,7 @@ uint64_t bytes_crc64_more(uint64_t crc, const void *bytes, size_t len)
 
 	pthread_once(&crc_once, crc_build);
 	for (; len >= 8; len -= 8, p += 8) {
-		c ^= load_le(p, 8);
+		c ^= load_u64(p);
 		c = crc_table[7][c & 0xff] ^ crc_table[6][c >> 8 & 0xff] ^
 		    crc_table[5][c >> 16 & 0xff] ^ crc_table[4][c >> 24 & 0xff] ^
 		    crc_table[3][c >> 32 & 0xff] ^ crc_table[2][c >> 40 & 0xff] ^

@@ -258,8 +258,8 @@ static int fit_ranges(struct features *f, const struct table *t, struct err *err
 	if (rc)
 		return rc;
 	for (size_t r = 0; r < t->n_rows; r++) {
-		for (size_t i = 0; i < f->n; i++) {
-			f->feature[i].min = fmin(f->feature[i].min, x[r * f->n + i]); /* of NaN and a number: the number */
+		for (size_t i = 0; i < f->n; i++) { /* of NaN and a number these take the number */
+			f->feature[i].min = fmin(f->feature[i].min, x[r * f->n + i]);
 			f->feature[i].max = fmax(f->feature[i].max, x[r * f->n + i]);
 		}
 	}

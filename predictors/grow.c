@@ -6,6 +6,15 @@
 #include "common/mem.h"
 #include "common/rng.h"
 
+/* In a table that outgrows the cache the rows of a node lie further and further apart as the tree gets
+ * deeper, until each code costs a line of memory. Every few levels the codes are therefore copied into
+ * the order of the nodes. */
+#define COMPACT_ROWS 32768
+#define COMPACT_LEVELS 3
+
+/* Nodes are sorted rather than counted where a feature has more than four times as many levels. */
+#define SORTED_ROWS (BINS_MAX_LEVELS / 4 + 1)
+
 #define SMALL_LEVELS 64 /* few enough levels to keep several copies of the histogram */
 #define COPIES 4
 
@@ -32,9 +41,11 @@ int grower_new(const struct bins *bins, const struct grow_params *p, const uint3
 	failed = !g->row || !g->y || !g->weight || !g->side || !g->spill;
 	g->cell = mem_calloc((g->max_levels + 1 + SMALL_LEVELS) * COPIES, sizeof *g->cell);
 	g->level = mem_array(g->max_levels + 1 < n + 1 ? g->max_levels + 1 : n + 1, sizeof *g->level);
-	g->sort_key = mem_array(n, sizeof *g->sort_key);
-	g->sort_spare = mem_array(n, sizeof *g->sort_spare);
+	g->sort_key = mem_array(n < SORTED_ROWS ? n : SORTED_ROWS, sizeof *g->sort_key);
+	g->sort_spare = mem_array(n < SORTED_ROWS ? n : SORTED_ROWS, sizeof *g->sort_spare);
 	failed |= !g->cell || !g->level || !g->sort_key || !g->sort_spare;
+	if (n > COMPACT_ROWS)
+		failed |= !(g->own_codes = mem_array(n * bins->n_features, sizeof *g->own_codes));
 	if (absolute && !failed) {
 		g->dense = mem_array(n, sizeof *g->dense);
 		g->to_dense = mem_array(g->max_levels + 1, sizeof *g->to_dense);
@@ -69,6 +80,7 @@ void grower_free(struct grower *g)
 	free(g->to_dense);
 	free(g->sort_key);
 	free(g->sort_spare);
+	free(g->own_codes);
 	grow_absolute_release(g);
 	free(g);
 }
@@ -141,7 +153,7 @@ static void note_level(struct grower *g, uint32_t code, const struct histogram_c
 
 static const uint16_t *column(const struct grower *g, size_t f)
 {
-	return g->bins->code + f * g->bins->n_rows;
+	return g->codes + f * g->bins->n_rows;
 }
 
 /* One pass over the rows of a node. Inlined for each case, so that the choice is made outside the loop. */
@@ -169,8 +181,10 @@ static void levels_by_histogram(struct grower *g, const uint16_t *code, uint32_t
 	bool split = L < SMALL_LEVELS && hi - lo >= 8 * ((size_t)L + 1);
 	size_t mask = split ? COPIES - 1 : 0, width = L + 1;
 
-	if (g->p.criterion == CRITERION_ABSOLUTE)
-		fill_histogram(cell, mask, width, code, g, false, lo, hi);
+	if (g->p.criterion == CRITERION_ABSOLUTE && split)
+		fill_histogram(cell, COPIES - 1, width, code, g, false, lo, hi);
+	else if (g->p.criterion == CRITERION_ABSOLUTE)
+		fill_histogram(cell, 0, width, code, g, false, lo, hi);
 	else if (split)
 		fill_histogram(cell, COPIES - 1, width, code, g, true, lo, hi);
 	else
@@ -429,6 +443,21 @@ static uint32_t take_rows(struct grower *g, const double *y, const uint32_t *wei
 	return n;
 }
 
+static void compact_codes(struct grower *g, uint32_t n)
+{
+	uint16_t *moved = g->spill;
+
+	for (size_t f = 0; f < g->bins->n_features; f++) {
+		const uint16_t *code = column(g, f);
+		for (uint32_t i = 0; i < n; i++)
+			moved[i] = code[g->row[i]];
+		memcpy(g->own_codes + f * g->bins->n_rows, moved, n * sizeof *moved);
+	}
+	g->codes = g->own_codes;
+	for (uint32_t i = 0; i < n; i++)
+		g->row[i] = i;
+}
+
 static void plant_root(struct grower *g, struct tree *t, uint32_t n, uint64_t key)
 {
 	uint32_t weight = 0;
@@ -464,6 +493,7 @@ int grower_tree(struct grower *g, const double *y, const uint32_t *weight, uint6
 {
 	uint32_t n = take_rows(g, y, weight), depth = 0, depth_end = 1;
 
+	g->codes = g->bins->code;
 	if (!out->importance)
 		out->importance = mem_array(g->bins->n_features, sizeof *out->importance);
 	if (!out->importance || reserve_nodes(g, out, 64))
@@ -476,6 +506,8 @@ int grower_tree(struct grower *g, const double *y, const uint32_t *weight, uint6
 		if (node == depth_end) { /* breadth first: everything before is shallower */
 			depth++;
 			depth_end = (uint32_t)out->n_nodes;
+			if (g->own_codes && depth % COMPACT_LEVELS == 0 && depth < g->p.max_depth)
+				compact_codes(g, n);
 		}
 		if (!may_split(g, g->node_hi[node] - g->node_lo[node], depth) ||
 		    is_pure(g, g->node_lo[node], g->node_hi[node]))

@@ -37,7 +37,9 @@ struct grower {
 	size_t max_levels;
 
 	/* The rows of the tree, physically grouped by node: a node is the range [lo, hi). */
-	uint32_t *row;           /* in the bins: codes are looked up through it, so that a split moves three columns */
+	const uint16_t *codes;   /* column-major; those of the bins, or own_codes */
+	uint16_t *own_codes;     /* large tables only */
+	uint32_t *row;           /* in `codes`: looked up through it, so that a split moves three columns */
 	double *y;
 	uint32_t *weight;
 	uint8_t *side;           /* 1: goes left; for the node at hand */

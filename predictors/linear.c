@@ -21,30 +21,30 @@
 #include "predictors/features.h"
 #include "predictors/lsq.h"
 
-#define MAX_ORDER 10          /* order k needs 2^k - 1 terms at least: 11 would break LINEAR_MAX_TERMS */
+#define MAX_ORDER 10 /* order k needs 2^k - 1 terms at least: 11 would break LINEAR_MAX_TERMS */
 #define MAX_EXPONENT 1000
-#define MAX_SCALED 0x1p60     /* a feature this many times beyond training is held here: 10 of them still multiply */
+#define MAX_SCALED 0x1p60 /* features are held at so many times their training range: 10 still multiply */
 #define MAX_COEFFICIENT 1e100 /* in scaled units; more is not a model but a division by nearly nothing */
-#define LASSO_GAP 1e-13        /* of the variation: coefficients are then good to about 1e-6 */
+#define LASSO_GAP 1e-13 /* of the variation: coefficients are then good to about 1e-6 */
 #define LASSO_SWEEPS 10000
 
 struct term {
 	uint16_t index[MAX_ORDER]; /* features, ascending */
 	uint8_t order;
 	bool aliased;
-	double mean, sd;           /* over the training rows, scaled units */
+	double mean, sd; /* over the training rows, scaled units */
 	double coefficient;
 };
 
 struct linear {
 	size_t n_features, n_terms;
-	double *fill;      /* per feature: training mean, stands in for a missing value */
-	double *scale;     /* per feature: 2^-exponent */
+	double *fill; /* per feature: training mean, stands in for a missing value */
+	double *scale; /* per feature: 2^-exponent */
 	int *exponent;
 	struct term *term;
 	double y_mean;
 	int y_exponent;
-	bool log;          /* fitted to the logarithm of the target */
+	bool log; /* fitted to the logarithm of the target */
 	bool converged;
 };
 
@@ -86,11 +86,11 @@ static struct linear *linear_new(size_t n_features, size_t n_terms)
 
 struct term_list {
 	const struct dataset *d;
-	uint16_t group[FEATURES_MAX];   /* columns of one category share a number; they are never multiplied */
-	size_t group_size[FEATURES_MAX];/* factors in it */
+	uint16_t group[FEATURES_MAX]; /* columns of one category share a number; they are never multiplied */
+	size_t group_size[FEATURES_MAX]; /* factors in it */
 	size_t n_groups;
-	size_t degree;                  /* highest order */
-	bool derived;                   /* derived features enter as they are */
+	size_t degree; /* highest order */
+	bool derived; /* derived features enter as they are */
 	struct term *term;
 	size_t n;
 };
@@ -185,8 +185,10 @@ static int list_terms(struct term_list *l, size_t degree, struct err *err)
 
 		while (fits > 1 && count_terms(l, fits) > LINEAR_MAX_TERMS)
 			fits--;
-		return err_fail(err, ERR_ARG, "interactions of %zu factors up to order %zu make %.0f terms or more, %d are allowed: set degree=%zu",
-		                l->n_groups, l->degree, n, LINEAR_MAX_TERMS, fits);
+		return err_fail(err, ERR_ARG,
+				"interactions of %zu factors up to order %zu make %.0f terms or more, %d are "
+				"allowed: set degree=%zu",
+				l->n_groups, l->degree, n, LINEAR_MAX_TERMS, fits);
 	}
 	l->term = mem_calloc((size_t)n, sizeof *l->term);
 	if (!l->term)
@@ -258,8 +260,9 @@ static int build_design(const struct linear *m, const struct dataset *d, double 
 	double scaled[FEATURES_MAX], *x;
 
 	if (m->n_terms && d->n_rows > LSQ_MAX_CELLS / m->n_terms)
-		return err_fail(err, ERR_ARG, "%zu rows x %zu terms are more than %zu values: lower the degree", d->n_rows,
-		                m->n_terms, LSQ_MAX_CELLS);
+		return err_fail(err, ERR_ARG,
+				"%zu rows x %zu terms are more than %zu values: lower the degree", d->n_rows,
+				m->n_terms, LSQ_MAX_CELLS);
 	x = mem_array(d->n_rows * m->n_terms, sizeof *x);
 	if (!x)
 		return err_fail(err, ERR_NOMEM, "no memory for %zu rows of %zu terms", d->n_rows, m->n_terms);
@@ -287,7 +290,8 @@ static int target_logs(const struct dataset *d, double **out, struct err *err)
 	for (size_t i = 0; i < d->n_rows; i++) {
 		if (!(d->y[i] > 0.0)) {
 			free(y);
-			return err_fail(err, ERR_ARG, "log=yes needs targets above 0; row %zu has %g", i + 1, d->y[i]);
+			return err_fail(err, ERR_ARG, "log=yes needs targets above 0; row %zu has %g", i + 1,
+					d->y[i]);
 		}
 		y[i] = log(d->y[i]);
 	}
@@ -295,10 +299,10 @@ static int target_logs(const struct dataset *d, double **out, struct err *err)
 	return 0;
 }
 
-/* The penalty's weight in the units lsq works in: scikit-learn's objective with b = c 2^(ey - e) / norm, divided
- * by 2^(2 ey). A standardised column has norm sqrt(n). */
-static void penalty_weights(const struct linear *m, const struct lsq_problem *p, enum method how, double alpha,
-                            bool standardize, double *weight)
+/* The penalty's weight in the units lsq works in: scikit-learn's objective with b = c 2^(ey - e) / norm,
+ * divided by 2^(2 ey). A standardised column has norm sqrt(n). */
+static void penalty_weights(const struct linear *m, const struct lsq_problem *p, enum method how,
+			    double alpha, bool standardize, double *weight)
 {
 	double n = (double)p->n_rows;
 
@@ -320,7 +324,7 @@ static void penalty_weights(const struct linear *m, const struct lsq_problem *p,
 }
 
 static int find_coefficients(struct linear *m, const struct lsq_problem *p, enum method how,
-                             const struct settings *s, double *c, struct err *err)
+			     const struct settings *s, double *c, struct err *err)
 {
 	double alpha = how == METHOD_LEAST_SQUARES ? 0.0 : settings_get(s, "alpha"), *weight;
 	bool *aliased;
@@ -362,15 +366,17 @@ static int store_coefficients(struct linear *m, const struct lsq_problem *p, con
 			continue;
 		t->coefficient = ldexp(c[j] / p->norm[j], -p->exponent[j]);
 		if (!(fabs(t->coefficient) <= MAX_COEFFICIENT))
-			return err_fail(err, ERR_NUMERIC, "term %zu of the model would need a coefficient of %g", j,
-			                t->coefficient);
+			return err_fail(err, ERR_NUMERIC,
+					"term %zu of the model would need a coefficient of %g", j,
+					t->coefficient);
 	}
 	m->y_mean = p->y_mean;
 	m->y_exponent = p->y_exponent;
 	return 0;
 }
 
-static int fit(enum method how, const struct settings *s, const struct dataset *d, void **out_self, struct err *err)
+static int fit(enum method how, const struct settings *s, const struct dataset *d, void **out_self,
+	       struct err *err)
 {
 	struct term_list list = { .d = d, .derived = how != METHOD_LEAST_SQUARES };
 	struct lsq_problem problem = { .n_rows = 0 };
@@ -417,21 +423,21 @@ out:
 }
 
 static int linear_fit(const struct settings *s, const struct dataset *d, const struct fit_context *ctx,
-                      void **out_self, struct err *err)
+		      void **out_self, struct err *err)
 {
 	(void)ctx;
 	return fit(METHOD_LEAST_SQUARES, s, d, out_self, err);
 }
 
 static int ridge_fit(const struct settings *s, const struct dataset *d, const struct fit_context *ctx,
-                     void **out_self, struct err *err)
+		     void **out_self, struct err *err)
 {
 	(void)ctx;
 	return fit(METHOD_RIDGE, s, d, out_self, err);
 }
 
 static int lasso_fit(const struct settings *s, const struct dataset *d, const struct fit_context *ctx,
-                     void **out_self, struct err *err)
+		     void **out_self, struct err *err)
 {
 	(void)ctx;
 	return fit(METHOD_LASSO, s, d, out_self, err);
@@ -497,7 +503,7 @@ static void put_term_name(const struct term *t, const struct dataset *names, str
 }
 
 static void put_term(struct json_writer *w, const struct linear *m, const struct term *t,
-                     const struct dataset *names)
+		     const struct dataset *names)
 {
 	int e = m->y_exponent;
 
@@ -608,11 +614,13 @@ static int linear_load(struct reader *r, size_t n_features, void **out_self, str
 	struct linear *m;
 
 	if (r->failed || features != n_features || features > FEATURES_MAX || flags > 3)
-		return err_fail(err, ERR_FORMAT, "linear model: %u features where %zu are expected, or the data ends early",
-		                (unsigned)features, n_features);
+		return err_fail(err, ERR_FORMAT,
+				"linear model: %u features where %zu are expected, or the data ends early",
+				(unsigned)features, n_features);
 	m = linear_new(features, 0);
 	if (!m)
-		return err_fail(err, ERR_NOMEM, "no memory for a linear model of %u features", (unsigned)features);
+		return err_fail(err, ERR_NOMEM, "no memory for a linear model of %u features",
+				(unsigned)features);
 	m->log = flags & 1;
 	m->converged = flags & 2;
 	for (size_t j = 0; j < features && !r->failed; j++) {
@@ -626,8 +634,9 @@ static int linear_load(struct reader *r, size_t n_features, void **out_self, str
 	/* a term takes 28 bytes or more: a count that the data cannot hold is refused before memory is asked for */
 	if (r->failed || terms > LINEAR_MAX_TERMS || terms > read_left(r) / 28) {
 		linear_destroy(m);
-		return err_fail(err, ERR_FORMAT, "linear model: its header is damaged or announces %u terms (at most %d)",
-		                r->failed ? 0u : (unsigned)terms, LINEAR_MAX_TERMS);
+		return err_fail(err, ERR_FORMAT,
+				"linear model: its header is damaged or announces %u terms (at most %d)",
+				r->failed ? 0u : (unsigned)terms, LINEAR_MAX_TERMS);
 	}
 	free(m->term);
 	m->term = mem_calloc(terms, sizeof *m->term);
@@ -639,8 +648,9 @@ static int linear_load(struct reader *r, size_t n_features, void **out_self, str
 	for (size_t j = 0; j < terms; j++)
 		if (!read_term(r, features, &m->term[j])) {
 			linear_destroy(m);
-			return err_fail(err, ERR_FORMAT,
-			                "linear model: term %zu has an impossible order, feature or coefficient", j);
+			return err_fail(
+				err, ERR_FORMAT,
+				"linear model: term %zu has an impossible order, feature or coefficient", j);
 		}
 	*out_self = m;
 	return 0;
@@ -649,21 +659,29 @@ static int linear_load(struct reader *r, size_t n_features, void **out_self, str
 /* ---- the table ---- */
 
 static const char *const no_yes[] = { "no", "yes", NULL };
+static const char degree_help[] = "highest order of interactions; 0: all";
+static const char log_help[] = "fit the logarithm of the target";
 
-#define DEGREE(default_)                                                                                     \
-	{ .name = "degree", .otherwise = (default_), .min = 0, .max = MAX_ORDER, .integer = true,            \
-	  .help = "highest order of interactions; 0: all" }
-#define LOG_TARGET                                                                                           \
-	{ .name = "log", .otherwise = 0, .min = 0, .max = 1, .integer = true, .words = no_yes,               \
-	  .help = "fit the logarithm of the target" }
-#define STANDARDIZE                                                                                          \
-	{ .name = "standardize", .otherwise = 0, .min = 0, .max = 1, .integer = true, .words = no_yes,       \
-	  .help = "divide every column by its standard deviation before penalising it" }
-#define ALPHA                                                                                                \
-	{ .name = "alpha", .otherwise = 1, .min = 0, .max = 1e300, .help = "strength of the penalty, as in scikit-learn" }
+static const struct setting_spec linear_spec[] = {
+	{ .name = "degree", .otherwise = 0, .max = MAX_ORDER, .integer = true, .help = degree_help },
+	{ .name = "log", .max = 1, .integer = true, .words = no_yes, .help = log_help },
+	{ .name = NULL },
+};
 
-static const struct setting_spec linear_spec[] = { DEGREE(0), LOG_TARGET, { .name = NULL } };
-static const struct setting_spec shrunk_spec[] = { ALPHA, DEGREE(1), STANDARDIZE, LOG_TARGET, { .name = NULL } };
+static const struct setting_spec shrunk_spec[] = {
+	{ .name = "alpha",
+	  .otherwise = 1,
+	  .max = 1e300,
+	  .help = "strength of the penalty, as in scikit-learn" },
+	{ .name = "degree", .otherwise = 1, .max = MAX_ORDER, .integer = true, .help = degree_help },
+	{ .name = "standardize",
+	  .max = 1,
+	  .integer = true,
+	  .words = no_yes,
+	  .help = "divide every column by its standard deviation before penalising it" },
+	{ .name = "log", .max = 1, .integer = true, .words = no_yes, .help = log_help },
+	{ .name = NULL },
+};
 
 #define SHARED_OPS                                                                                           \
 	.predict = linear_predict, .importances = linear_importances, .describe = linear_describe,           \

@@ -1,3 +1,5 @@
+/* Least squares: preparing, solving, and the two penalised fits. LAPACK and BLAS are named only here. See
+ * lsq.h. */
 #include "predictors/lsq.h"
 
 #include <cblas.h>
@@ -54,16 +56,16 @@ static int apply_qt(const double *qr, const double *tau, size_t m, size_t k, dou
 	lapack_int rows = (lapack_int)m, size, info;
 	double ask = 0.0, *work;
 
-	info = LAPACKE_dormqr_work(LAPACK_COL_MAJOR, 'L', 'T', rows, 1, (lapack_int)k, qr, rows, tau, b, rows, &ask,
-	                           -1);
+	info = LAPACKE_dormqr_work(LAPACK_COL_MAJOR, 'L', 'T', rows, 1, (lapack_int)k, qr, rows, tau, b, rows,
+				   &ask, -1);
 	if (info)
 		return lapack_failed("dormqr", info, err);
 	size = (lapack_int)ask;
 	work = mem_array((size_t)size, sizeof *work);
 	if (!work)
 		return err_fail(err, ERR_NOMEM, "no memory for a least-squares fit of %zu rows", m);
-	info = LAPACKE_dormqr_work(LAPACK_COL_MAJOR, 'L', 'T', rows, 1, (lapack_int)k, qr, rows, tau, b, rows, work,
-	                           size);
+	info = LAPACKE_dormqr_work(LAPACK_COL_MAJOR, 'L', 'T', rows, 1, (lapack_int)k, qr, rows, tau, b, rows,
+				   work, size);
 	free(work);
 	return info ? lapack_failed("dormqr", info, err) : 0;
 }
@@ -144,7 +146,8 @@ static int fold(struct lsq_problem *p, struct err *err)
 	small = mem_calloc(m * k, sizeof *small);
 	if (!tau || !small)
 		rc = err_fail(err, ERR_NOMEM, "no memory for a least-squares problem of %zu columns", k);
-	else if (!(rc = factor_qr(p->a, n, k, NULL, tau, err)) && !(rc = apply_qt(p->a, tau, n, k, p->b, err))) {
+	else if (!(rc = factor_qr(p->a, n, k, NULL, tau, err)) &&
+		 !(rc = apply_qt(p->a, tau, n, k, p->b, err))) {
 		for (size_t j = 0; j < k; j++)
 			memcpy(small + j * m, p->a + j * n, (j + 1) * sizeof *small);
 		p->b[k] = length(p->b + k, n - k);
@@ -176,28 +179,35 @@ static int check_finite(const double *x, const double *y, size_t n, size_t k, st
 	for (size_t j = 0; j < k; j++)
 		for (size_t i = 0; i < n; i++)
 			if (!isfinite(x[j * n + i]))
-				return err_fail(err, ERR_ARG, "column %zu of the design is %g in row %zu: need finite values", j,
-				                x[j * n + i], i);
+				return err_fail(
+					err, ERR_ARG,
+					"column %zu of the design is %g in row %zu: need finite values", j,
+					x[j * n + i], i);
 	for (size_t i = 0; i < n; i++)
 		if (!isfinite(y[i]))
-			return err_fail(err, ERR_ARG, "the target is %g in row %zu: need finite values", y[i], i);
+			return err_fail(err, ERR_ARG, "the target is %g in row %zu: need finite values", y[i],
+					i);
 	return 0;
 }
 
 int lsq_prepare(double *x, const double *y, size_t n_rows, size_t n_columns, bool intercept,
-                struct lsq_problem *out, struct err *err)
+		struct lsq_problem *out, struct err *err)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	struct lsq_problem p = { .n_rows = n_rows, .n_columns = n_columns, .m = n_rows, .centred = intercept, .a = x };
+	struct lsq_problem p = {
+		.n_rows = n_rows, .n_columns = n_columns, .m = n_rows, .centred = intercept, .a = x
+	};
 	double size;
 	int rc = 0;
 
 	pthread_once(&once, one_blas_thread);
 	if (!n_rows)
 		rc = err_fail(err, ERR_NODATA, "no rows to fit to");
-	else if (n_rows >= INT_MAX || n_columns >= INT_MAX || (n_columns && n_rows > LSQ_MAX_CELLS / n_columns))
-		rc = err_fail(err, ERR_NUMERIC, "a design of %zu rows and %zu columns is larger than the %zu values allowed",
-		              n_rows, n_columns, LSQ_MAX_CELLS);
+	else if (n_rows >= INT_MAX || n_columns >= INT_MAX ||
+		 (n_columns && n_rows > LSQ_MAX_CELLS / n_columns))
+		rc = err_fail(err, ERR_NUMERIC,
+			      "a design of %zu rows and %zu columns is larger than the %zu values allowed",
+			      n_rows, n_columns, LSQ_MAX_CELLS);
 	else
 		rc = check_finite(x, y, n_rows, n_columns, err);
 	if (rc)
@@ -231,8 +241,8 @@ fail:
 
 /* ---- solving ---- */
 
-struct solution {          /* for the k columns asked for, in the problem's units */
-	double *c, *variance;  /* variance may be NULL: not wanted */
+struct solution { /* for the k columns asked for, in the problem's units */
+	double *c, *variance; /* variance may be NULL: not wanted */
 	bool *aliased;
 	size_t rank;
 	double rss, mean_variance; /* mean_variance: u' (a'a)^-1 u with u = mean / norm */
@@ -273,10 +283,10 @@ static size_t keep_independent(const struct lsq_problem *p, struct workspace *w,
 
 		memcpy(v, p->a + column * m, m * sizeof *v);
 		for (int pass = 0; pass < 2 && rank; pass++) {
-			cblas_dgemv(CblasColMajor, CblasTrans, (int)m, (int)rank, 1.0, w->q, (int)m, v, 1, 0.0,
-			            projection, 1);
-			cblas_dgemv(CblasColMajor, CblasNoTrans, (int)m, (int)rank, -1.0, w->q, (int)m, projection, 1,
-			            1.0, v, 1);
+			cblas_dgemv(CblasColMajor, CblasTrans, (int)m, (int)rank, 1.0, w->q, (int)m, v, 1,
+				    0.0, projection, 1);
+			cblas_dgemv(CblasColMajor, CblasNoTrans, (int)m, (int)rank, -1.0, w->q, (int)m,
+				    projection, 1, 1.0, v, 1);
 		}
 		left = length(v, m);
 		if (left <= fmax(LSQ_TOLERANCE, p->noise[column]))
@@ -315,8 +325,8 @@ static int factor_independent(const struct lsq_problem *p, struct workspace *w, 
 }
 
 /* w->q holds the triangle R (r columns in pivoted order): coefficients, and variances if wanted. */
-static int solve_triangle(const struct lsq_problem *p, struct workspace *w, size_t r, double *c, double *variance,
-                          double *out_mean_variance, struct err *err)
+static int solve_triangle(const struct lsq_problem *p, struct workspace *w, size_t r, double *c,
+			  double *variance, double *out_mean_variance, struct err *err)
 {
 	size_t m = p->m;
 	double *u = w->rhs + m; /* r numbers of room */
@@ -344,7 +354,8 @@ static int solve_triangle(const struct lsq_problem *p, struct workspace *w, size
 	return 0;
 }
 
-static int solve(const struct lsq_problem *p, const size_t *column, size_t k, struct solution *out, struct err *err)
+static int solve(const struct lsq_problem *p, const size_t *column, size_t k, struct solution *out,
+		 struct err *err)
 {
 	size_t m = p->m, r = 0, room = k < m ? k : m;
 	struct workspace w = { .q = NULL };
@@ -419,7 +430,8 @@ void lsq_fit_release(struct lsq_fit *f)
 	memset(f, 0, sizeof *f);
 }
 
-int lsq_solve(const struct lsq_problem *p, const size_t *column, size_t n, struct lsq_fit *out, struct err *err)
+int lsq_solve(const struct lsq_problem *p, const size_t *column, size_t n, struct lsq_fit *out,
+	      struct err *err)
 {
 	struct lsq_fit f = { .n_columns = column ? n : p->n_columns };
 	struct solution s = { .c = NULL };
@@ -430,7 +442,8 @@ int lsq_solve(const struct lsq_problem *p, const size_t *column, size_t n, struc
 	f.coefficient = mem_array(f.n_columns, sizeof *f.coefficient);
 	f.variance = mem_array(f.n_columns, sizeof *f.variance);
 	if (!f.aliased || !f.coefficient || !f.variance) {
-		rc = err_fail(err, ERR_NOMEM, "no memory for a least-squares fit of %zu columns", f.n_columns);
+		rc = err_fail(err, ERR_NOMEM, "no memory for a least-squares fit of %zu columns",
+			      f.n_columns);
 		goto fail;
 	}
 	s = (struct solution){ .c = f.coefficient, .variance = f.variance, .aliased = f.aliased };
@@ -447,8 +460,9 @@ int lsq_solve(const struct lsq_problem *p, const size_t *column, size_t n, struc
 		f.coefficient[j] = ldexp(f.coefficient[j], p->y_exponent - p->exponent[i]);
 		f.variance[j] = ldexp(f.variance[j] / p->norm[i] / p->norm[i], -2 * p->exponent[i]);
 		if (!isfinite(f.coefficient[j])) {
-			rc = err_fail(err, ERR_NUMERIC, "coefficient %zu does not fit a double: bring the columns closer to 1",
-			              j);
+			rc = err_fail(err, ERR_NUMERIC,
+				      "coefficient %zu does not fit a double: bring the columns closer to 1",
+				      j);
 			goto fail;
 		}
 	}
@@ -459,7 +473,8 @@ int lsq_solve(const struct lsq_problem *p, const size_t *column, size_t n, struc
 		f.intercept_variance = 1.0 / (double)p->n_rows + s.mean_variance;
 	}
 	if (!isfinite(f.intercept)) {
-		rc = err_fail(err, ERR_NUMERIC, "the intercept does not fit a double: bring the columns closer to 1");
+		rc = err_fail(err, ERR_NUMERIC,
+			      "the intercept does not fit a double: bring the columns closer to 1");
 		goto fail;
 	}
 	*out = f;
@@ -485,7 +500,8 @@ int lsq_ridge_scaled(const struct lsq_problem *p, const double *weight, double *
 	int rc;
 
 	if (k && m > LSQ_MAX_CELLS / k)
-		return err_fail(err, ERR_NUMERIC, "a ridge fit of %zu rows and %zu columns is too large", p->m, k);
+		return err_fail(err, ERR_NUMERIC, "a ridge fit of %zu rows and %zu columns is too large",
+				p->m, k);
 	/* the penalty as k more rows, weight_j in row j and 0 as target: no squared condition number */
 	x = mem_calloc(m * k, sizeof *x);
 	y = mem_calloc(m, sizeof *y);
@@ -518,8 +534,8 @@ out:
 
 /* P - D for the residual r = b - a c, given a'r; Kim, Koh, Lustig, Boyd, Gorinevsky, IEEE J. Sel. Top. Signal
  * Process. 1(4), 2007: the dual point is r, shrunk until no column exceeds its weight. */
-static double duality_gap(const struct lsq_problem *p, const double *weight, const double *ab, const double *ar,
-                          const double *c)
+static double duality_gap(const struct lsq_problem *p, const double *weight, const double *ab,
+			  const double *ar, const double *c)
 {
 	double fit = 0.0, rest, penalty = 0.0, shrink = 1.0, br;
 
@@ -537,7 +553,7 @@ static double duality_gap(const struct lsq_problem *p, const double *weight, con
 }
 
 int lsq_lasso_scaled(const struct lsq_problem *p, const double *weight, double tolerance, size_t max_sweeps,
-                     double *out, bool *out_converged, struct err *err)
+		     double *out, bool *out_converged, struct err *err)
 {
 	size_t k = p->n_columns;
 	double *gram, *ab, *ar;
@@ -553,9 +569,10 @@ int lsq_lasso_scaled(const struct lsq_problem *p, const double *weight, double t
 		return err_fail(err, ERR_NOMEM, "no memory for a lasso fit of %zu columns", k);
 	}
 	if (k) {
-		cblas_dsyrk(CblasColMajor, CblasUpper, CblasTrans, (int)k, (int)p->m, 1.0, p->a, (int)p->m, 0.0, gram,
-		            (int)k);
-		cblas_dgemv(CblasColMajor, CblasTrans, (int)p->m, (int)k, 1.0, p->a, (int)p->m, p->b, 1, 0.0, ab, 1);
+		cblas_dsyrk(CblasColMajor, CblasUpper, CblasTrans, (int)k, (int)p->m, 1.0, p->a, (int)p->m,
+			    0.0, gram, (int)k);
+		cblas_dgemv(CblasColMajor, CblasTrans, (int)p->m, (int)k, 1.0, p->a, (int)p->m, p->b, 1, 0.0,
+			    ab, 1);
 	}
 	for (size_t j = 0; j < k; j++) {
 		out[j] = 0.0;
@@ -580,7 +597,7 @@ int lsq_lasso_scaled(const struct lsq_problem *p, const double *weight, double t
 			out[j] = next;
 		}
 		converged = duality_gap(p, weight, ab, ar, out) <= tolerance * p->tss ||
-		            step <= 4.0 * DBL_EPSILON * sqrt(p->tss);
+			    step <= 4.0 * DBL_EPSILON * sqrt(p->tss);
 	}
 	*out_converged = converged;
 	free(gram);

@@ -15,7 +15,7 @@
 #include "common/err.h"
 
 #define LSQ_MAX_CELLS ((size_t)1 << 28) /* rows x columns of a design: 2 GiB */
-#define LSQ_TOLERANCE 1e-9              /* a unit column that keeps less than this beside the others is aliased */
+#define LSQ_TOLERANCE 1e-9 /* a unit column that keeps less than this beside those before it is aliased */
 
 struct lsq_problem {
 	size_t n_rows, n_columns;
@@ -49,7 +49,8 @@ void lsq_problem_release(struct lsq_problem *p); /* accepts an all-zero one */
 
 /* The best coefficients for the columns listed (NULL: all of them; then n is ignored), in that order:
  * out->coefficient[i] belongs to column[i]. ERR_NUMERIC if a coefficient does not fit a double. */
-int lsq_solve(const struct lsq_problem *p, const size_t *column, size_t n, struct lsq_fit *out, struct err *err);
+int lsq_solve(const struct lsq_problem *p, const size_t *column, size_t n, struct lsq_fit *out,
+              struct err *err);
 void lsq_fit_release(struct lsq_fit *f);
 
 /* The same in the problem's own units: `out` has n_columns coefficients of the columns of `a`. */

@@ -416,7 +416,7 @@ char *cli_number(double v, char *buf)
 	else if (a == 0.0)
 		strcpy(buf, "0");
 	else if (a >= 1e7 || a < 1e-3)
-		snprintf(buf, 32, "%.3g", v);
+		snprintf(buf, 32, "%.2e", v);
 	else
 		snprintf(buf, 32, "%.*f", a >= 1000.0 ? 0 : 3 - (int)floor(log10(a)), v);
 	return buf;
@@ -579,6 +579,13 @@ void cli_table_release(struct cli_table *t)
 	*t = (struct cli_table){ 0 };
 }
 
+const struct score *cli_score(const struct score_summary *s)
+{
+	static const struct score none = { NAN, NAN, NAN, NAN };
+
+	return s->n_folds ? &s->mean : &none;
+}
+
 void cli_json_score(struct json_writer *w, const char *key, const struct score *s)
 {
 	json_put_key(w, key);
@@ -601,7 +608,7 @@ void cli_json_target(struct json_writer *w, const char *key, const struct model_
 	json_kv_string(w, "name", t->predictor.ops->name);
 	json_put_key(w, "settings");
 	settings_to_json(&t->predictor.settings, w);
-	cli_json_score(w, "scores", &t->score.mean);
+	cli_json_score(w, "scores", cli_score(&t->score));
 	json_close(w, '}');
 }
 

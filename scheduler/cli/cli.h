@@ -112,6 +112,7 @@ void cli_table_mark(struct cli_table *t); /* the row of the last cell is the one
 void cli_table_print(const struct cli_table *t, struct strbuf *out, bool colour);
 void cli_table_release(struct cli_table *t);
 
+const struct score *cli_score(const struct score_summary *s); /* its mean; all NaN without a fold */
 void cli_json_score(struct json_writer *w, const char *key, const struct score *s); /* an object */
 /* One member of a model bundle as "name"/"settings"/"scores"; null where there is none. */
 void cli_json_target(struct json_writer *w, const char *key, const struct model_target *t);

@@ -36,8 +36,9 @@ static int split_names(const char *names, char **out_text, const char **out, siz
 		if (!*piece || n == ANOVA_MAX_FACTORS) {
 			free(text);
 			return n == ANOVA_MAX_FACTORS
-			               ? err_fail(err, ERR_ARG, "--factors: more than %d names", ANOVA_MAX_FACTORS)
-			               : err_fail(err, ERR_ARG, "--factors %.200s: a name is empty", names);
+				       ? err_fail(err, ERR_ARG, "--factors: more than %d names",
+						  ANOVA_MAX_FACTORS)
+				       : err_fail(err, ERR_ARG, "--factors %.200s: a name is empty", names);
 		}
 		out[n++] = piece;
 		if (!comma)
@@ -93,7 +94,8 @@ static void add_row(struct cli_table *t, const char *name, size_t df, double ss,
 
 static void put_terms(struct strbuf *out, const struct anova *a, bool colour)
 {
-	static const char *const head[] = { "term", "df", "sum of squares", "mean square", "share", "F", "p", "" };
+	static const char *const head[] = { "term", "df", "sum of squares", "mean square", "share", "F",
+					    "p",    "" };
 	struct cli_table t;
 
 	cli_table_init(&t, "lrrrrrrl");
@@ -121,7 +123,8 @@ static void put_terms(struct strbuf *out, const struct anova *a, bool colour)
 
 static void put_coefficients(struct strbuf *out, const struct anova *a, bool colour)
 {
-	static const char *const head[] = { "coefficient", "estimate", "std. error", "t", "p", "", "2.5 %", "97.5 %" };
+	static const char *const head[] = { "coefficient", "estimate", "std. error", "t",
+					    "p",           "",         "2.5 %",      "97.5 %" };
 	struct cli_table t;
 
 	cli_table_init(&t, "lrrrrlrr");
@@ -150,12 +153,13 @@ static void put_model(struct strbuf *out, const struct anova *a)
 	char b[4][32];
 
 	strbuf_printf(out, "R2 %.4f, adjusted %.4f; ", a->r2, a->adjusted_r2);
-	strbuf_printf(out, "F %s on %zu and %zu df, p %s; residual sd %s\n", cli_number(a->f, b[0]), a->model_df,
-	              a->residual_df, cli_number(a->p, b[1]), cli_number(a->residual_sd, b[2]));
+	strbuf_printf(out, "F %s on %zu and %zu df, p %s; residual sd %s\n", cli_number(a->f, b[0]),
+		      a->model_df, a->residual_df, cli_number(a->p, b[1]), cli_number(a->residual_sd, b[2]));
 	if (a->has_lack_of_fit)
-		strbuf_printf(out, "lack of fit: F %s on %zu and %zu df, p %s%s\n", cli_number(a->lack_f, b[0]), a->lack_df,
-		              a->pure_df, cli_number(a->lack_p, b[3]),
-		              a->lack_p < 0.05 ? " (the replications agree better than the model does)" : "");
+		strbuf_printf(out, "lack of fit: F %s on %zu and %zu df, p %s%s\n",
+			      cli_number(a->lack_f, b[0]), a->lack_df, a->pure_df,
+			      cli_number(a->lack_p, b[3]),
+			      a->lack_p < 0.05 ? " (the replications agree better than the model does)" : "");
 }
 
 static void put_text(struct strbuf *out, const struct cli *c, const struct anova *a)
@@ -355,14 +359,16 @@ int verb_anova(int argc, char **argv)
 	struct options o = { 0 };
 	const struct cli_option option[] = {
 		{ 0, "schema", CLI_TEXT, "FILE", "what the columns mean (default: built in)", &o.schema },
-		{ 0, "target", CLI_TEXT, "COLUMN", "what is explained: time (default), accuracy, or any\ncolumn of numbers",
-		  &o.target },
-		{ 0, "factors", CLI_TEXT, "A,B,C", "what explains it (default: the schema's columns that vary)", &o.factors },
-		{ 0, "as", CLI_TEXT, "HOW", "numbers: one coefficient a factor (default);\nlevels: one a level", &o.as },
+		{ 0, "target", CLI_TEXT, "COLUMN",
+		  "what is explained: time (default), accuracy, or any\ncolumn of numbers", &o.target },
+		{ 0, "factors", CLI_TEXT, "A,B,C",
+		  "what explains it (default: the schema's columns that vary)", &o.factors },
+		{ 0, "as", CLI_TEXT, "HOW",
+		  "numbers: one coefficient a factor (default);\nlevels: one a level", &o.as },
 		{ 0, "order", CLI_COUNT, "N", "highest order of interactions (default: all)", &o.order },
 		{ 0, "log", CLI_FLAG, NULL, "explain the logarithm of the target", &o.log },
-		{ 0, "2k", CLI_FLAG, NULL, "only rows where every number is lowest or highest:\nthe 2^k design",
-		  &o.two_level },
+		{ 0, "2k", CLI_FLAG, NULL,
+		  "only rows where every number is lowest or highest:\nthe 2^k design", &o.two_level },
 		{ 0, "exclude", CLI_LIST, "COL=VALUE", "leave these rows out; may be repeated", &o.exclude },
 		{ 0, "plot", CLI_TEXT, "FILE.svg", "draw the main effects and the interactions", &o.plot },
 		{ 0 },
@@ -394,17 +400,18 @@ int verb_anova(int argc, char **argv)
 	if (o.as && strcmp(o.as, "numbers") && strcmp(o.as, "levels"))
 		return cli_usage_error(&c, "--as %s: write numbers or levels", o.as);
 	if (o.plot && !strcmp(o.plot, "-") && (!c.output || !strcmp(c.output, "-")))
-		return cli_usage_error(&c, "--plot - sends the picture to standard output; add -o FILE for the table");
+		return cli_usage_error(
+			&c, "--plot - sends the picture to standard output; add -o FILE for the table");
 	if (o.plot)
 		rc = cli_check_output(o.plot, &err);
 	if (!rc && c.output)
 		rc = cli_check_output(c.output, &err);
 	if (!rc)
 		rc = cli_input_open(&in, &c,
-		                    &(struct cli_input_params){ .path = c.arg[0],
-		                                                .schema_path = o.schema,
-		                                                .exclude = &o.exclude },
-		                    &err);
+				    &(struct cli_input_params){ .path = c.arg[0],
+								.schema_path = o.schema,
+								.exclude = &o.exclude },
+				    &err);
 	if (!rc)
 		rc = analyse(&o, in.table, &a, &err);
 	if (!rc)

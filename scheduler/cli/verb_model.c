@@ -63,7 +63,7 @@ static void json_target(struct json_writer *w, const char *key, const struct mod
 	json_put_key(w, "settings");
 	settings_to_json(&t->predictor.settings, w);
 	json_kv_int(w, "rows", (long long)t->n_rows);
-	cli_json_score(w, "scores", &t->score.mean);
+	cli_json_score(w, "scores", cli_score(&t->score));
 	cli_json_score(w, "spread", &t->score.sd);
 	json_kv_int(w, "folds", (long long)t->score.n_folds);
 	json_kv_string(w, "scored_by", t->scored_by);
@@ -149,8 +149,16 @@ static void show_details(struct strbuf *out, const struct model *m, const struct
 		const struct json *d = json_get(root, "details");
 
 		for (const struct json *e = json_first(d); e; e = json_next(e)) {
+			bool rows = json_type(e) == JSON_ARRAY && json_type(json_first(e)) == JSON_OBJECT;
+
 			strbuf_printf(out, "  %-12s ", cli_clean(json_key(e)));
-			put_value(out, e);
+			for (const struct json *row = json_first(e); rows && row; row = json_next(row)) {
+				strbuf_printf(out, "%s", row == json_first(e) ? "" : "               ");
+				put_value(out, row);
+				strbuf_puts(out, json_next(row) ? "\n" : "");
+			}
+			if (!rows)
+				put_value(out, e);
 			strbuf_puts(out, "\n");
 		}
 	}
@@ -161,7 +169,7 @@ static void show_details(struct strbuf *out, const struct model *m, const struct
 static void show_target(struct strbuf *out, const char *column, const struct model *m,
                         const struct model_target *t, bool details)
 {
-	const struct score *s = &t->score.mean, *d = &t->score.sd;
+	const struct score *s = cli_score(&t->score), *d = &t->score.sd;
 	char a[CLI_SPREAD_SIZE], settings[256];
 
 	strbuf_printf(out, "\n%s\n", cli_clean(column));
@@ -346,7 +354,7 @@ static void fact_add(struct facts *f, const char *group, const char *name, doubl
 static void facts_of_target(struct facts *f, const char *group, const struct model_target *t)
 {
 	const struct settings *s = &t->predictor.settings;
-	const struct score *score = &t->score.mean;
+	const struct score *score = cli_score(&t->score);
 
 	if (!t->predictor.ops) {
 		fact_add(f, group, "model", NAN, "none");

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "common/mem.h"
+#include "common/rng.h"
 #include "common/text.h"
 #include "scheduler/cli/cli.h"
 #include "scheduler/core/decide.h"
@@ -37,12 +38,39 @@ struct columns { /* one number a row */
 	double *x, *time, *accuracy;
 };
 
-static void put_table(struct strbuf *out, const struct csv *csv, const struct model *m, const struct table *t,
-                      const struct columns *p, bool bounded, double q)
+/* Finding the shortest text of a number takes longer than predicting it, and the rows of a designed
+ * experiment repeat a few predictions over and over. */
+#define MEMO_SLOTS 4096
+struct memo {
+	double value;
+	char text[32]; /* empty: nothing here yet */
+};
+
+static void put_number(struct strbuf *out, struct memo *memo, double v)
 {
+	struct rng hash = { 0 };
+	struct memo *slot;
+
+	if (isnan(v))
+		return;
+	memcpy(&hash.state, &v, sizeof v);
+	slot = &memo[rng_next(&hash) % MEMO_SLOTS];
+	if (!slot->text[0] || slot->value != v) {
+		slot->value = v;
+		text_shortest(v, slot->text);
+	}
+	strbuf_puts(out, slot->text);
+}
+
+static int put_table(struct strbuf *out, const struct csv *csv, const struct model *m, const struct table *t,
+                     const struct columns *p, bool bounded, double q, struct err *err)
+{
+	struct memo *memo = mem_calloc(MEMO_SLOTS, sizeof *memo);
 	size_t n_features = m->features->n;
 	bool has_accuracy = m->accuracy.predictor.ops != NULL;
 
+	if (!memo)
+		return err_fail(err, ERR_NOMEM, "out of memory");
 	for (size_t c = 0; c < csv->n_columns; c++) {
 		if (is_appended(csv->header[c]))
 			continue;
@@ -57,15 +85,17 @@ static void put_table(struct strbuf *out, const struct csv *csv, const struct mo
 			csv_put(out, csv_cell(csv, t->row[r], c));
 			strbuf_puts(out, ",");
 		}
-		csv_put_number(out, p->time[r]);
+		put_number(out, memo, p->time[r]);
 		strbuf_puts(out, ",");
 		if (bounded)
-			csv_put_number(out, conformal_upper(&m->time.conformal, q, p->time[r]));
+			put_number(out, memo, conformal_upper(&m->time.conformal, q, p->time[r]));
 		strbuf_puts(out, ",");
 		if (has_accuracy)
-			csv_put_number(out, p->accuracy[r]);
+			put_number(out, memo, p->accuracy[r]);
 		strbuf_puts(out, features_extrapolated(m->features, p->x + r * n_features) ? ",1\n" : ",0\n");
 	}
+	free(memo);
+	return 0;
 }
 
 static int predict_table(const struct cli *c, const struct options *o, struct model *m, struct strbuf *out,
@@ -111,7 +141,7 @@ static int predict_table(const struct cli *c, const struct options *o, struct mo
 	predictor_predict(&m->time.predictor, p.x, in.table->n_rows, p.time);
 	if (m->accuracy.predictor.ops)
 		predictor_predict(&m->accuracy.predictor, p.x, in.table->n_rows, p.accuracy);
-	put_table(out, in.csv, m, in.table, &p, bounded, q);
+	rc = put_table(out, in.csv, m, in.table, &p, bounded, q, err);
 out:
 	free(p.x);
 	free(p.time);
@@ -154,8 +184,8 @@ static void columns_needed(const struct model *m, const struct job_values *v, bo
 	}
 }
 
-/* An optional column that had one value in all of training: the job has it too. */
-static bool fill_from_training(const struct cli *c, const struct model *m, struct job_values *v, size_t column)
+/* An optional column that had one value in all of training: the job has it too. Adds it to `taken`. */
+static bool fill_from_training(const struct model *m, struct job_values *v, size_t column, struct strbuf *taken)
 {
 	const char *name = m->schema->column[column].name;
 	const struct feature *only = NULL;
@@ -174,12 +204,10 @@ static bool fill_from_training(const struct cli *c, const struct model *m, struc
 		return false;
 	if (only->category_zero) { /* a category of one value */
 		v->category[column] = only->category_zero;
-		cli_notice(c, "--job gives no %s; taking %s, the one value of the training table", name,
-		           only->category_zero);
+		strbuf_printf(taken, "%s%s=%s", taken->len ? ", " : "", name, only->category_zero);
 	} else {
 		v->number[column] = only->min;
-		cli_notice(c, "--job gives no %s; taking %s, the one value of the training table", name,
-		           text_shortest(only->min, buf));
+		strbuf_printf(taken, "%s%s=%s", taken->len ? ", " : "", name, text_shortest(only->min, buf));
 	}
 	return true;
 }
@@ -189,7 +217,7 @@ static int job_complete(const struct cli *c, const struct model *m, struct job_v
 	const struct schema *s = m->schema;
 	int decision = schema_find_any(s, s->decision);
 	bool *need = mem_calloc(s->n_columns + s->n_derived, sizeof *need);
-	struct strbuf missing = { 0 };
+	struct strbuf missing = { 0 }, taken = { 0 };
 	size_t n_missing = 0;
 	int rc = 0;
 
@@ -197,7 +225,7 @@ static int job_complete(const struct cli *c, const struct model *m, struct job_v
 		return err_fail(err, ERR_NOMEM, "out of memory");
 	columns_needed(m, v, need);
 	for (size_t i = 0; i < s->n_columns; i++) {
-		if (!need[i] || (int)i == decision || given(v, i) || fill_from_training(c, m, v, i))
+		if (!need[i] || (int)i == decision || given(v, i) || fill_from_training(m, v, i, &taken))
 			continue;
 		strbuf_printf(&missing, "%s%s", n_missing++ ? ", " : "", s->column[i].name);
 	}
@@ -205,8 +233,11 @@ static int job_complete(const struct cli *c, const struct model *m, struct job_v
 		rc = err_fail(err, ERR_ARG, "--job says nothing about %s, which the model needs; write --job %s=...%s",
 		              strbuf_text(&missing), strbuf_text(&missing),
 		              n_missing > 1 ? " with a value for each" : "");
+	else if (taken.len)
+		cli_notice(c, "not in --job, so as in all of training: %s", strbuf_text(&taken));
 	free(need);
 	strbuf_release(&missing);
+	strbuf_release(&taken);
 	return rc;
 }
 

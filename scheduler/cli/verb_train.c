@@ -19,7 +19,7 @@
 struct options {
 	const char *schema, *grid, *model, *set, *group, *split;
 	struct cli_list exclude;
-	uint64_t seed;
+	uint64_t seed, search_rows;
 	bool plain_bounds, dry_run;
 };
 
@@ -342,6 +342,7 @@ static void print_tried(struct strbuf *out, const struct cli *c, const struct gr
 	for (size_t k = 0; k < g->n; k++) {
 		size_t i = rank[k].index;
 		const struct score_summary *s = &r[i].score;
+		const struct score *mean = cli_score(s);
 
 		if (!c->verbose && i != best && family_seen(g, rank, k, i))
 			continue;
@@ -355,10 +356,10 @@ static void print_tried(struct strbuf *out, const struct cli *c, const struct gr
 			cli_table_add(&t, "%s", r[i].why);
 			continue;
 		}
-		add_score(&t, s->mean.mse, s->sd.mse, s->n_folds, 1.0);
-		add_score(&t, s->mean.r2, s->sd.r2, s->n_folds, 1.0);
-		add_score(&t, s->mean.mape, s->sd.mape, s->n_folds, 100.0);
-		add_score(&t, s->mean.mae, s->sd.mae, s->n_folds, 1.0);
+		add_score(&t, mean->mse, s->sd.mse, s->n_folds, 1.0);
+		add_score(&t, mean->r2, s->sd.r2, s->n_folds, 1.0);
+		add_score(&t, mean->mape, s->sd.mape, s->n_folds, 100.0);
+		add_score(&t, mean->mae, s->sd.mae, s->n_folds, 1.0);
 		cli_table_add(&t, "%s", "");
 		if (i == best)
 			cli_table_mark(&t);
@@ -427,8 +428,9 @@ static void print_target(struct strbuf *out, const struct cli *c, const struct m
                          const struct model_target *target, const char *column, const struct grid *g,
                          const struct search_result *r, size_t best)
 {
-	strbuf_printf(out, "%s: %zu rows, %zu model%s tried, scored by %s\n\n", cli_clean(column), target->n_rows,
-	              g->n, g->n == 1 ? "" : "s", cli_clean(target->scored_by));
+	strbuf_printf(out, "%s: %zu rows, %zu model%s tried, %s%s\n\n", cli_clean(column), target->n_rows,
+	              g->n, g->n == 1 ? "" : "s", target->scored_by[0] ? "scored by " : "no scores",
+	              cli_clean(target->scored_by));
 	print_tried(out, c, g, r, best);
 	print_importances(out, c, m, target);
 	strbuf_puts(out, "\n");
@@ -494,7 +496,7 @@ static void json_tried(struct json_writer *w, const struct model *m, const struc
 			json_put_null(w);
 			json_kv_string(w, "failed", r[i].why);
 		} else {
-			cli_json_score(w, "scores", &r[i].score.mean);
+			cli_json_score(w, "scores", cli_score(&r[i].score));
 			cli_json_score(w, "spread", &r[i].score.sd);
 		}
 		json_close(w, '}');
@@ -559,6 +561,7 @@ static int train(const struct cli *c, const struct options *o, const struct tabl
 		.split = { .kind = SPLIT_KFOLD, .folds = 5, .seed = o->seed },
 		.ctx = { .seed = o->seed, .want_oob = true },
 		.plain_bounds = o->plain_bounds,
+		.search_rows = (size_t)o->search_rows,
 		.on_progress = cli_on_progress,
 		.owner = &progress,
 		.data_name = c->arg[0],
@@ -629,12 +632,14 @@ static int deliver(const struct cli *c, const struct options *o, const struct mo
 
 int verb_train(int argc, char **argv)
 {
-	struct options o = { .seed = 1 };
+	struct options o = { .seed = 1, .search_rows = 20000 };
 	const struct cli_option option[] = {
 		{ 0, "schema", CLI_TEXT, "FILE", "what the columns mean (default: built in)", &o.schema },
 		{ 0, "model", CLI_TEXT, "NAME", "fix the model of time instead of searching", &o.model },
 		{ 0, "set", CLI_TEXT, "K=V,...", "its settings, with --model", &o.set },
 		{ 0, "grid", CLI_TEXT, "FILE", "search these models and settings (JSON)", &o.grid },
+		{ 0, "search-rows", CLI_COUNT, "N", "search on so many rows at most (default: 20000; 0: all)",
+		  &o.search_rows },
 		{ 0, "group", CLI_TEXT, "COLS", "rows equal in these columns are never split apart", &o.group },
 		{ 0, "split", CLI_TEXT, "HOW",
 		  "how rows are held out: kfold:5 (default), holdout:20:0.2,\nleave-group, interpolate:COLUMN, "

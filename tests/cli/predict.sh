@@ -80,7 +80,7 @@ that "a line a candidate" test "$(grep -cE '^[* ] +(64|128|256|512) ' "$dir/out"
 that "one is marked" test "$(grep -c '^\*' "$dir/out")" -eq 1
 says out "decided   in" "the time of the decision is shown"
 expect 0 "fields that never changed in training may be left out" predict "$m" --job $job
-says err "gives no epochs; taking 10" "a field taken from training is noted"
+says err "as in all of training: epochs=10, samples=60000" "fields taken from training are noted"
 expect 0 "one job with an SLO that can be met" predict "$m" --job $job --slo 2h --json
 json "$dir/out" "JSON: chosen is feasible and the most accurate" \
 	"d['chosen']['feasible'] and d['chosen']['accuracy'] == max(c['accuracy'] for c in d['candidates'])"

@@ -83,11 +83,13 @@ def score_split(train_rows, test_rows, args):
         return make_pipeline(PolynomialFeatures(degree=4, interaction_only=True, include_bias=False),
                              LinearRegression())
 
+    # With the absolute loss the trees see only signs, which tie often, and chance breaks the ties: it
+    # needs more seeds than the squared loss does.
     return {
         "forest": mean_mse(forest("absolute_error"), args.forest_seeds, train, test),
         "forest_squared": mean_mse(forest("squared_error"), args.forest_seeds, train, test),
         "boost": mean_mse(boost("absolute_error"), args.seeds, train, test),
-        "boost_squared": mean_mse(boost("squared_error"), args.seeds, train, test),
+        "boost_squared": mean_mse(boost("squared_error"), min(args.seeds, 3), train, test),
         "linear": mean_mse(linear, 1, (factors, time_s), (test_factors, test_time_s)),
     }
 

@@ -1,7 +1,9 @@
+/* predictors/anova and anova_plot: designs worked by hand, published fits, relations, awkward tables. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
+
 #include <cmocka.h>
 
 #include <math.h>
@@ -42,7 +44,8 @@ static struct data data_open(struct csv *csv, const char *schema)
 	struct json *v = NULL;
 	struct err err = { 0 };
 
-	if (json_parse("schema", schema, strlen(schema), &v, &err) || schema_from_json("schema", v, &d.schema, &err) ||
+	if (json_parse("schema", schema, strlen(schema), &v, &err) ||
+	    schema_from_json("schema", v, &d.schema, &err) ||
 	    table_read(csv, d.schema, false, &d.table, &err))
 		fail_msg("%s", err.text);
 	json_free(v);
@@ -126,8 +129,8 @@ static void check_term(const struct anova *a, const char *name, size_t df, doubl
 
 /* 2^2 with two replications. Cell means 3.0 5.4 4.2 9.2; effects q_a = (5.4 + 9.2 - 3.0 - 4.2) / 4 = 1.85,
  * q_b = 1.25, q_ab = 0.65; SS = 2^2 * 2 * q^2 = 27.38, 12.5, 3.38 (Jain, The Art of Computer Systems
- * Performance Analysis, section 18.4); within cells 0.02 + 0.08 + 0.08 + 0.02 = 0.2 on 4 df, so F = SS / 0.05. p: F
- * distribution with 1 and 4 df, from SciPy. */
+ * Performance Analysis, section 18.4); within cells 0.02 + 0.08 + 0.08 + 0.02 = 0.2 on 4 df, so F = SS / 0.05.
+ * p: F distribution with 1 and 4 df, from SciPy. */
 static const char two_by_two[] = "a,b,y\n"
 				 "-1,-1,3.1\n-1,-1,2.9\n1,-1,5.2\n1,-1,5.6\n"
 				 "-1,1,4.0\n-1,1,4.4\n1,1,9.1\n1,1,9.3\n";
@@ -139,7 +142,8 @@ static void test_two_by_two_as_by_hand(void **state)
 
 	(void)state;
 	for (int coding = 0; coding < 2; coding++) {
-		struct anova *a = run(&(struct anova_params){ .table = d.table, .coding = (enum anova_coding)coding });
+		struct anova *a =
+			run(&(struct anova_params){ .table = d.table, .coding = (enum anova_coding)coding });
 
 		check_term(a, "a", 1, 27.38, 547.6, 1.97676727303808e-05);
 		check_term(a, "b", 1, 12.5, 250.0, 9.34927463999446e-05);
@@ -217,8 +221,8 @@ static void test_two_cubed_as_by_hand(void **state)
 	strbuf_release(&text);
 }
 
-/* A straight line through three places measured twice. Means 1.1 3.0 3.2, slope (3.2 - 1.1) / 2, pure error 0.02 + 0.02 +
- * 0.08; the line misses the means by -17/60, 34/60, -17/60: lack 2 * 6 * (17/60)^2. */
+/* A straight line through three places measured twice. Means 1.1 3.0 3.2, slope (3.2 - 1.1) / 2, pure error
+ * 0.02 + 0.02 + 0.08; the line misses the means by -17/60, 34/60, -17/60: lack 2 * 6 * (17/60)^2. */
 static void test_lack_of_fit_as_by_hand(void **state)
 {
 	struct data d = data_text("a,y\n1,1.0\n1,1.2\n2,2.9\n2,3.1\n3,3.4\n3,3.0\n");
@@ -240,7 +244,8 @@ static void test_lack_of_fit_as_by_hand(void **state)
 /* ---- the Courier table ---- */
 
 static const char courier_schema[] =
-	"{\"columns\":[{\"name\":\"network\",\"kind\":\"category\"},{\"name\":\"cpus\",\"kind\":\"number\",\"alias\":[\"cpu\"]},"
+	"{\"columns\":[{\"name\":\"network\",\"kind\":\"category\"},{\"name\":\"cpus\",\"kind\":\"number\","
+	"\"alias\":[\"cpu\"]},"
 	"{\"name\":\"njobs\",\"kind\":\"number\"},{\"name\":\"batch\",\"kind\":\"number\"}],"
 	"\"decision\":\"batch\",\"targets\":{\"time\":\"time_s\",\"accuracy\":\"accuracy\"}%s}";
 
@@ -255,12 +260,14 @@ static bool courier(struct data *d, bool without_suspects)
 		return false;
 	if (csv_read_file(path, &csv, &err))
 		fail_msg("%s", err.text);
-	snprintf(schema, sizeof schema, courier_schema, without_suspects ? ",\"exclude\":{\"suspect\":\"yes\"}" : "");
+	snprintf(schema, sizeof schema, courier_schema,
+		 without_suspects ? ",\"exclude\":{\"suspect\":\"yes\"}" : "");
 	*d = data_open(csv, schema);
 	return true;
 }
 
-/* The authors' printed fits: R2 0.705, F 12.742 and R2 0.695, F 28.659. The longer numbers: NumPy (QR) and SciPy. */
+/* The authors' printed fits: R2 0.705, F 12.742 and R2 0.695, F 28.659. The longer numbers: NumPy (QR) and
+ * SciPy. */
 static void test_courier_numbers_as_the_authors_printed(void **state)
 {
 	static const char *const three[] = { "cpu", "batch", "njobs" };
@@ -292,7 +299,8 @@ static void test_courier_numbers_as_the_authors_printed(void **state)
 	near(coefficient(a, "batch")->estimate, -0.652839277000139, 1e-10);
 	/* t(0.975; 80 df) = 1.990063421254446: its closed form for even df, in 40 digits; SciPy is 1e-10 off */
 	near(coefficient(a, "batch")->low, -0.652839277000139 - 1.990063421254446 * 0.353749485923426, 1e-11);
-	near(coefficient(a, "batch")->high, -0.652839277000139 + 1.990063421254446 * 0.353749485923426, 1e-10);
+	near(coefficient(a, "batch")->high, -0.652839277000139 + 1.990063421254446 * 0.353749485923426,
+	     1e-10);
 	near(coefficient(a, "batch")->p, 0.0686669062913662, 1e-9);
 	near(coefficient(a, "network=simplenet:cpus")->t, 0.178855872365138, 1e-9);
 	anova_free(a);
@@ -318,7 +326,8 @@ static void test_courier_levels_log_and_missing_rows_as_in_numpy(void **state)
 	a = run(&(struct anova_params){ .table = d.table, .log = true });
 	near(a->r2, 0.8548031593567803, 1e-11);
 	check_term(a, "network", 1, 1.04547410660359, 13.3315626041707, 0.000464087122405149);
-	check_term(a, "network:cpus:njobs:batch", 1, 0.0269920397906951, 0.344194146953044, 0.559070154625703);
+	check_term(a, "network:cpus:njobs:batch", 1, 0.0269920397906951, 0.344194146953044,
+		   0.559070154625703);
 	anova_free(a);
 	a = run(&(struct anova_params){ .table = d.table, .order = 2, .coding = ANOVA_LEVELS });
 	near(a->r2, 0.9415449659348468, 1e-11);
@@ -388,7 +397,8 @@ static void test_aliased_factor_is_named_and_has_no_df(void **state)
 static void test_empty_cell_takes_its_df_from_the_interaction(void **state)
 {
 	/* 3 x 2 levels, (3, 2) never run */
-	struct data d = data_text("a,b,y\n1,1,1\n1,1,1.3\n1,2,2\n1,2,2.2\n2,1,3\n2,1,3.3\n2,2,5\n2,2,5.1\n3,1,4\n3,1,4.4\n");
+	struct data d = data_text(
+		"a,b,y\n1,1,1\n1,1,1.3\n1,2,2\n1,2,2.2\n2,1,3\n2,1,3.3\n2,2,5\n2,2,5.1\n3,1,4\n3,1,4.4\n");
 	struct anova *a = run(&(struct anova_params){ .table = d.table, .coding = ANOVA_LEVELS });
 
 	(void)state;
@@ -403,7 +413,8 @@ static void test_empty_cell_takes_its_df_from_the_interaction(void **state)
 static void test_constant_and_missing_cells_are_left_out_and_said(void **state)
 {
 	static const char *const all[] = { "a", "b" };
-	struct data d = data_text("a,b,w,y\n1,7,x,1\n2,7,z,2.2\n3,7,x,2.9\n4,7,,4\n5,7,z,\n6,7,x,6.3\n7,7,z,7\n");
+	struct data d =
+		data_text("a,b,w,y\n1,7,x,1\n2,7,z,2.2\n3,7,x,2.9\n4,7,,4\n5,7,z,\n6,7,x,6.3\n7,7,z,7\n");
 	struct anova *a = run(&(struct anova_params){ .table = d.table, .order = 1 });
 
 	(void)state;
@@ -438,7 +449,8 @@ static void test_exact_fit_tests_nothing(void **state)
 static void test_column_unknown_to_the_schema_can_be_factor_or_target(void **state)
 {
 	static const char *const factor[] = { "node", "load" };
-	struct data d = data_text("a,y,node,load,watts\n1,1,n1,3,4\n2,2,n2,1,5\n3,3,n1,2,6.5\n4,4,n2,2,6\n5,5,n3,1,7\n6,6,n3,9,9\n");
+	struct data d = data_text("a,y,node,load,watts\n1,1,n1,3,4\n2,2,n2,1,5\n3,3,n1,2,6.5\n4,4,n2,2,6\n5,"
+				  "5,n3,1,7\n6,6,n3,9,9\n");
 	struct anova *a = run(&(struct anova_params){
 		.table = d.table, .factor = factor, .n_factors = 2, .target = "watts", .order = 1 });
 
@@ -459,18 +471,27 @@ static void test_mistakes_are_named(void **state)
 {
 	static const char *const wrong[] = { "bb" }, *const twice[] = { "a", "a" }, *const self[] = { "y" };
 	struct data d = data_text("a,b,w,y,z\n1,2,p,1,0\n2,2,q,2,1\n3,3,p,4,2\n4,5,r,4,3\n");
-	struct data flat = data_text("a,y\n1,2.5\n2,2.5\n3,2.5\n"), few = data_text("a,b,c,y\n1,2,3,4\n2,5,1,7\n");
+	struct data flat = data_text("a,y\n1,2.5\n2,2.5\n3,2.5\n"),
+		    few = data_text("a,b,c,y\n1,2,3,4\n2,5,1,7\n");
 	struct err err = { 0 };
 
 	(void)state;
-	assert_int_equal(fails(&(struct anova_params){ .table = d.table, .factor = wrong, .n_factors = 1 }, &err), -ERR_ARG);
+	assert_int_equal(
+		fails(&(struct anova_params){ .table = d.table, .factor = wrong, .n_factors = 1 }, &err),
+		-ERR_ARG);
 	assert_non_null(strstr(err.text, "did you mean 'b'"));
-	assert_int_equal(fails(&(struct anova_params){ .table = d.table, .factor = twice, .n_factors = 2 }, &err), -ERR_ARG);
+	assert_int_equal(
+		fails(&(struct anova_params){ .table = d.table, .factor = twice, .n_factors = 2 }, &err),
+		-ERR_ARG);
 	assert_non_null(strstr(err.text, "twice"));
-	assert_int_equal(fails(&(struct anova_params){ .table = d.table, .factor = self, .n_factors = 1 }, &err), -ERR_ARG);
-	assert_int_equal(fails(&(struct anova_params){ .table = d.table, .target = "nothing" }, &err), -ERR_ARG);
+	assert_int_equal(
+		fails(&(struct anova_params){ .table = d.table, .factor = self, .n_factors = 1 }, &err),
+		-ERR_ARG);
+	assert_int_equal(fails(&(struct anova_params){ .table = d.table, .target = "nothing" }, &err),
+			 -ERR_ARG);
 	assert_int_equal(fails(&(struct anova_params){ .table = d.table, .target = "w" }, &err), -ERR_FORMAT);
-	assert_int_equal(fails(&(struct anova_params){ .table = d.table, .target = "z", .log = true }, &err), -ERR_NUMERIC);
+	assert_int_equal(fails(&(struct anova_params){ .table = d.table, .target = "z", .log = true }, &err),
+			 -ERR_NUMERIC);
 	assert_non_null(strstr(err.text, "text:2: z is 0"));
 	assert_int_equal(fails(&(struct anova_params){ .table = flat.table }, &err), -ERR_NODATA);
 	assert_non_null(strstr(err.text, "no variation"));
@@ -483,7 +504,8 @@ static void test_mistakes_are_named(void **state)
 static void test_squares_too_large_are_refused(void **state)
 {
 	struct data d = data_text("a,y\n1,1e200\n2,3e200\n3,2e200\n4,9e200\n");
-	struct data x = data_text("a,b,y\n1e200,1e200,1\n2e200,5e200,2\n3e200,2e200,4\n1e200,3e200,4\n4e200,3e200,3\n");
+	struct data x = data_text(
+		"a,b,y\n1e200,1e200,1\n2e200,5e200,2\n3e200,2e200,4\n1e200,3e200,4\n4e200,3e200,3\n");
 	struct err err = { 0 };
 
 	(void)state;
@@ -514,12 +536,15 @@ static void test_relations_that_always_hold(void **state)
 			double y = 50.0 + rng_normal(&r);
 
 			for (unsigned k = 0; k < 2; k++)
-				strbuf_printf(&text[k], "%u,%u,%s,%.17g\n", x + 1000 * k, z, rng_mix(i) % 2 ? "on" : "off", y);
+				strbuf_printf(&text[k], "%u,%u,%s,%.17g\n", x + 1000 * k, z,
+					      rng_mix(i) % 2 ? "on" : "off", y);
 		}
 		for (int k = 0; k < 2; k++) {
 			d[k] = data_text(strbuf_text(&text[k]));
-			a[k] = run(&(struct anova_params){ .table = d[k].table, .order = 2,
-			                                   .coding = round % 2 ? ANOVA_LEVELS : ANOVA_NUMBERS });
+			a[k] = run(
+				&(struct anova_params){ .table = d[k].table,
+							.order = 2,
+							.coding = round % 2 ? ANOVA_LEVELS : ANOVA_NUMBERS });
 		}
 		for (size_t i = 0; i < a[0]->n_terms; i++) {
 			const struct anova_term *t = &a[0]->term[i];
@@ -567,7 +592,8 @@ static void test_many_factors_reduce_the_order(void **state)
 
 static void test_no_memory_is_reported_at_every_allocation(void **state)
 {
-	struct data d = data_text("a,b,w,y\n1,2,p,1\n2,2,q,2\n3,3,p,4\n4,5,r,4\n5,9,p,1\n6,2,r,\n7,1,q,3\n8,2,p,7\n");
+	struct data d =
+		data_text("a,b,w,y\n1,2,p,1\n2,2,q,2\n3,3,p,4\n4,5,r,4\n5,9,p,1\n6,2,r,\n7,1,q,3\n8,2,p,7\n");
 	bool met = true;
 
 	(void)state;
@@ -603,7 +629,8 @@ static size_t count(const char *text, const char *what)
 
 static void test_plot_has_a_panel_for_each_factor_and_pair(void **state)
 {
-	struct data d = data_text("a,b,w,y\n1,2,\"<x>&\"\"'\",1\n2,2,\"<x>&\"\"'\",2\n3,3,q,4\n4,3,q,5\n1,3,q,2.5\n2,2,q,2.2\n");
+	struct data d = data_text("a,b,w,y\n1,2,\"<x>&\"\"'\",1\n2,2,\"<x>&\"\"'\",2\n3,3,q,4\n4,3,q,5\n1,3,"
+				  "q,2.5\n2,2,q,2.2\n");
 	struct anova *a = run(&(struct anova_params){ .table = d.table, .order = 1 });
 	struct strbuf svg = { 0 };
 	struct err err = { 0 };
@@ -634,8 +661,8 @@ static void test_plot_bins_a_factor_of_many_levels(void **state)
 	(void)state;
 	strbuf_puts(&text, "a,b,w,y\n");
 	for (int i = 0; i < 400; i++)
-		strbuf_printf(&text, "%.9f,%u,w%u,%.9f\n", rng_uniform(&r), rng_below(&r, 30), rng_below(&r, 40),
-		              exp(rng_normal(&r)));
+		strbuf_printf(&text, "%.9f,%u,w%u,%.9f\n", rng_uniform(&r), rng_below(&r, 30),
+			      rng_below(&r, 40), exp(rng_normal(&r)));
 	d = data_text(strbuf_text(&text));
 	a = run(&(struct anova_params){ .table = d.table, .order = 1, .log = true });
 	assert_int_equal(anova_plot(a, &svg, &err), 0);

@@ -1,7 +1,9 @@
+/* predictors/linear: parity with exact arithmetic and scikit-learn, the rules for terms, model files. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
+
 #include <cmocka.h>
 
 #include <float.h>
@@ -20,7 +22,7 @@
 static const struct predictor_ops *const every[] = { &linear_ops, &ridge_ops, &lasso_ops };
 
 static int try_fit(const struct predictor_ops *ops, const char *settings, const struct dataset *d, void **out,
-                   struct err *err)
+		   struct err *err)
 {
 	struct settings s;
 	struct fit_context ctx = { .seed = 1 };
@@ -97,14 +99,17 @@ static bool courier(struct dataset *d)
 		return false;
 	if (csv_read_file(path, &t, &err))
 		fail_msg("%s", err.text);
-	*d = (struct dataset){ .n_rows = t->n_rows, .n_features = 5, .name = courier_name, .factor = courier_factor };
+	*d = (struct dataset){
+		.n_rows = t->n_rows, .n_features = 5, .name = courier_name, .factor = courier_factor
+	};
 	d->x = malloc(t->n_rows * 5 * sizeof *d->x);
 	d->y = malloc(t->n_rows * sizeof *d->y);
 	for (size_t i = 0; i < t->n_rows; i++) {
 		double *x = d->x + 5 * i;
 
 		for (int j = 0; j < 3; j++)
-			assert_int_equal(csv_number(t, i, (size_t)csv_column(t, courier_name[j]), &x[j], &err), 0);
+			assert_int_equal(
+				csv_number(t, i, (size_t)csv_column(t, courier_name[j]), &x[j], &err), 0);
 		x[3] = !strcmp(csv_cell(t, i, (size_t)csv_column(t, "network")), "simplenet");
 		x[4] = x[0] * x[2];
 		assert_int_equal(csv_number(t, i, (size_t)csv_column(t, "time_s"), &d->y[i], &err), 0);
@@ -171,7 +176,7 @@ static void test_linear_equals_exact_arithmetic_on_the_courier_table(void **stat
 
 /* From scikit-learn 1.2: coefficients of cpu batch njobs network processes, intercept, prediction of row 37. */
 static void check_shrunk(const struct predictor_ops *ops, const char *settings, const struct dataset *d,
-                         const double *want, double tolerance)
+			 const double *want, double tolerance)
 {
 	void *m = fit(ops, settings, d);
 	struct json *v = describe(ops, m, d);
@@ -196,22 +201,26 @@ static void test_ridge_equals_scikit_learn_on_the_courier_table(void **state)
 		skip();
 	/* Ridge(alpha) through Cholesky: good to about 1e-11 itself */
 	check_shrunk(&ridge_ops, "", &d,
-	             (double[]){ -8.8569463200000875, -0.8544094172124741, 5.9988891658578947, -32.128797580000011,
-	                         6.1250816941401256, 466.15565876226071, 505.61651365759838 },
-	             1e-10);
+		     (double[]){ -8.8569463200000875, -0.8544094172124741, 5.9988891658578947,
+				 -32.128797580000011, 6.1250816941401256, 466.15565876226071,
+				 505.61651365759838 },
+		     1e-10);
 	check_shrunk(&ridge_ops, "alpha=100", &d,
-	             (double[]){ -6.8338912207666667, -0.85437948927305263, 5.2704090760877165, -6.4775801572580658,
-	                         5.7765909488674723, 451.84237187693111, 496.94036479840486 },
-	             1e-10);
+		     (double[]){ -6.8338912207666667, -0.85437948927305263, 5.2704090760877165,
+				 -6.4775801572580658, 5.7765909488674723, 451.84237187693111,
+				 496.94036479840486 },
+		     1e-10);
 	check_shrunk(&ridge_ops, "alpha=10,standardize=yes", &d, /* StandardScaler before, undone after */
-	             (double[]){ -2.1541756529797436, -0.77380502900430714, 12.802722322926265, -30.31018639622642,
-	                         3.961343852832822, 424.69646124258963, 491.41995359924255 },
-	             1e-10);
+		     (double[]){ -2.1541756529797436, -0.77380502900430714, 12.802722322926265,
+				 -30.31018639622642, 3.961343852832822, 424.69646124258963,
+				 491.41995359924255 },
+		     1e-10);
 	/* the five features and the six products of two factors; cpu:njobs = processes share one effect */
 	check_shrunk(&ridge_ops, "alpha=5,degree=2", &d,
-	             (double[]){ 4.9790370492391869, -0.38440084671776664, 19.992079887489187, -17.974686836898197,
-	                         3.1831444931148174, 359.32456922985818, 541.85952835635442 },
-	             1e-10);
+		     (double[]){ 4.9790370492391869, -0.38440084671776664, 19.992079887489187,
+				 -17.974686836898197, 3.1831444931148174, 359.32456922985818,
+				 541.85952835635442 },
+		     1e-10);
 	release(&d);
 }
 
@@ -224,17 +233,18 @@ static void test_lasso_equals_scikit_learn_on_the_courier_table(void **state)
 		skip();
 	/* Lasso(alpha, tol=1e-15). Ours stops at a gap of 1e-13 of the variation, so about 1e-6 of a fit */
 	check_shrunk(&lasso_ops, "alpha=0.5", &d,
-	             (double[]){ -8.7972826147644412, -0.8543927358299368, 5.8384906290762162, -31.467497479166695,
-	                         6.1241034801630443, 466.08946680298868, 505.52402620289888 },
-	             1e-6);
+		     (double[]){ -8.7972826147644412, -0.8543927358299368, 5.8384906290762162,
+				 -31.467497479166695, 6.1241034801630443, 466.08946680298868,
+				 505.52402620289888 },
+		     1e-6);
 	check_shrunk(&lasso_ops, "alpha=20", &d,
-	             (double[]){ -5.0457929989556796, -0.85373037169950172, 0, 0, 5.77795476764706, 457.53830951585144,
-	                         501.20413615896734 },
-	             1e-6);
+		     (double[]){ -5.0457929989556796, -0.85373037169950172, 0, 0, 5.77795476764706,
+				 457.53830951585144, 501.20413615896734 },
+		     1e-6);
 	check_shrunk(&lasso_ops, "alpha=7,standardize=yes", &d,
-	             (double[]){ 0, -0.81361263416507512, 11.815490344052769, -19.467497479166713, 3.4371416762037814,
-	                         429.60975374766724, 495.47641642215149 },
-	             1e-6);
+		     (double[]){ 0, -0.81361263416507512, 11.815490344052769, -19.467497479166713,
+				 3.4371416762037814, 429.60975374766724, 495.47641642215149 },
+		     1e-6);
 	release(&d);
 }
 
@@ -267,8 +277,9 @@ static void test_derived_features_stay_out_of_linear_and_in_ridge(void **state)
 {
 	double x[] = { 1, 2, 2, /**/ 3, 1, 3, /**/ 2, 5, 10, /**/ 4, 4, 16 }, y[] = { 1, 2, 4, 3.3 };
 	const char *const name[] = { "a", "b", "ab" };
-	struct dataset d = { .n_rows = 4, .n_features = 3, .x = x, .y = y, .name = name,
-		             .factor = (uint8_t[]){ 1, 1, 0 } };
+	struct dataset d = {
+		.n_rows = 4, .n_features = 3, .x = x, .y = y, .name = name, .factor = (uint8_t[]){ 1, 1, 0 }
+	};
 	void *m = fit(&linear_ops, "", &d);
 	struct json *v = describe(&linear_ops, m, &d);
 
@@ -325,7 +336,8 @@ static void test_too_many_terms_name_the_degree_that_fits(void **state)
 	for (int i = 0; i < 42; i++)
 		x[i] = i % 5;
 	assert_int_equal(try_fit(&linear_ops, "", &d, &m, &err), -ERR_ARG);
-	assert_non_null(strstr(err.text, "set degree=4")); /* 14 + 91 + 364 + 1001 = 1470; with 2002 more too many */
+	assert_non_null(
+		strstr(err.text, "set degree=4")); /* 14 + 91 + 364 + 1001 = 1470; with 2002 more too many */
 	assert_null(m);
 	assert_int_equal(try_fit(&linear_ops, "degree=5", &d, &m, &err), -ERR_ARG);
 	m = fit(&linear_ops, "degree=4", &d);

@@ -1,7 +1,9 @@
+/* predictors/lsq: fits worked by hand, what is aliased and what is refused. */
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
+
 #include <cmocka.h>
 
 #include <float.h>
@@ -14,7 +16,8 @@
 #include "predictors/lsq.h"
 
 /* lsq_prepare takes its design: hand it a copy. */
-static int prepare(const double *x, const double *y, size_t n, size_t k, struct lsq_problem *p, struct err *err)
+static int prepare(const double *x, const double *y, size_t n, size_t k, struct lsq_problem *p,
+		   struct err *err)
 {
 	double *copy = malloc((n * k + 1) * sizeof *copy);
 
@@ -42,7 +45,7 @@ static void near(double got, double want, double relative)
 
 /* By hand: x = 1 2 4, y = 3.1 4.9 9.3. mean x 7/3, mean y 17.3/3; Sxx = 21 - 49/3 = 14/3,
  * Sxy = sum x y - n mean mean = 3.1 + 9.8 + 37.2 - 7 * 17.3 / 3 = 29.2/3; slope = 29.2 / 14;
- * RSS = Syy - Sxy^2 / Sxx; Syy = 120.11 - 17.3^2 / 3. Var slope = 3/14; var intercept = 1/3 + (7/3)^2 * 3/14. */
+ * RSS = Syy - Sxy^2 / Sxx; Syy = 120.11 - 17.3^2 / 3. Var slope = 3/14; var intercept = 1/3 + (7/3)^2 3/14. */
 static void test_line_through_three_points_as_by_hand(void **state)
 {
 	double x[] = { 1, 2, 4 }, y[] = { 3.1, 4.9, 9.3 };
@@ -256,7 +259,8 @@ static void test_bad_input_is_refused_with_a_reason(void **state)
 	assert_non_null(strstr(err.text, "row 1"));
 	assert_int_equal(prepare(ok, y, 3, 1, &p, &err), -ERR_ARG);
 	assert_int_equal(prepare(ok, ok, 0, 1, &p, &err), -ERR_NODATA);
-	assert_int_equal(lsq_prepare(NULL, ok, (size_t)1 << 20, (size_t)1 << 20, true, &p, &err), -ERR_NUMERIC);
+	assert_int_equal(lsq_prepare(NULL, ok, (size_t)1 << 20, (size_t)1 << 20, true, &p, &err),
+			 -ERR_NUMERIC);
 	assert_int_equal(lsq_prepare(NULL, ok, SIZE_MAX / 2, 1, true, &p, &err), -ERR_NUMERIC);
 }
 
