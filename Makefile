@@ -42,7 +42,7 @@ all: $(PROGRAMS) ## build the programs into build/
 
 define layer_rule
 $(call archive,$1): $(call objects,$(call sources,$1))
-	@rm -f $$@ && ar rcs $$@ $$^
+	@rm -f $$@.new && ar rcs $$@.new $$^ && mv $$@.new $$@
 endef
 $(foreach l,$(LAYERS),$(eval $(call layer_rule,$l)))
 
@@ -58,15 +58,16 @@ $(BIN)/postrider-synthetic: $B/workloads/synthetic_main.o $(call archives,common
 	$(link)
 
 # ---- tests: tests/unit/<layer>/ links that layer and those below it ----
+test_support := $B/tests/support/support.o $B/tests/support/worlds.o
 unit_tests = $(patsubst %.c,$B/%,$(wildcard tests/unit/$1/test_*.c))
 define unit_rule
-$(call unit_tests,$1): $B/tests/unit/$1/%: $B/tests/unit/$1/%.o $B/tests/support/support.o $(call archives,$1)
+$(call unit_tests,$1): $B/tests/unit/$1/%: $B/tests/unit/$1/%.o $(test_support) $(call archives,$1)
 	$$(link) -lcmocka
 endef
 $(foreach l,$(LAYERS),$(eval $(call unit_rule,$l)))
 
 conform_tests := $(patsubst %.c,$B/%,$(wildcard tests/conform/test_*.c))
-$(conform_tests): $B/tests/conform/%: $B/tests/conform/%.o $B/tests/support/support.o $(call archives,core)
+$(conform_tests): $B/tests/conform/%: $B/tests/conform/%.o $(test_support) $(call archives,core)
 	$(link) -lcmocka
 
 # Fuzz entries build twice: as plain programs that replay the corpus (part of `make check`) and, with

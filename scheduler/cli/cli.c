@@ -25,7 +25,8 @@
 int cli_fail(const struct err *err)
 {
 	/* A message is never empty: an error without words still names its kind. */
-	fprintf(stderr, "postrider: %s\n", err->text[0] ? cli_clean(err->text) : "it failed without saying why");
+	fprintf(stderr, "postrider: %s\n",
+		err->text[0] ? cli_clean(err->text) : "it failed without saying why");
 	return err_exit_code(err->code) ? err_exit_code(err->code) : 1;
 }
 
@@ -38,7 +39,7 @@ int cli_usage_error(const struct cli *c, const char *fmt, ...)
 	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
 	fprintf(stderr, "postrider %s: %s\nTry 'postrider %s --help'.\n", c->usage->verb, cli_clean(text),
-	        c->usage->verb);
+		c->usage->verb);
 	return 2;
 }
 
@@ -68,16 +69,20 @@ static size_t common_options(struct cli *c, bool *help, struct cli_option *out)
 	if (u->output)
 		out[n++] = (struct cli_option){ 'o', "output", CLI_TEXT, "FILE", u->output, &c->output };
 	if (u->json)
-		out[n++] = (struct cli_option){ 0, "json", CLI_FLAG, NULL, "print one JSON object",
-			                        &c->json };
+		out[n++] =
+			(struct cli_option){ 0, "json", CLI_FLAG, NULL, "print one JSON object", &c->json };
 	if (u->threads)
-		out[n++] = (struct cli_option){ 0, "threads", CLI_COUNT, "N",
-			                        "worker threads; never changes a result (default: all cores)",
-			                        &c->threads };
+		out[n++] = (struct cli_option){ 0,
+						"threads",
+						CLI_COUNT,
+						"N",
+						"worker threads; never changes a result (default: all cores)",
+						&c->threads };
 	out[n++] = (struct cli_option){ 'q', "quiet", CLI_FLAG, NULL, "no notes, no progress", &c->quiet };
 	out[n++] = (struct cli_option){ 'v', "verbose", CLI_FLAG, NULL, "say more", &c->verbose };
-	out[n++] = (struct cli_option){ 0, "no-color", CLI_FLAG, NULL, "no colour, even on a terminal",
-		                        &c->no_color };
+	out[n++] =
+		(struct cli_option){ 0,           "no-color", CLI_FLAG, NULL, "no colour, even on a terminal",
+				     &c->no_color };
 	out[n++] = (struct cli_option){ 'h', "help", CLI_FLAG, NULL, "this text", help };
 	return n;
 }
@@ -90,7 +95,7 @@ static void print_options(const struct cli_option *o, size_t n)
 		if (o[i].letter)
 			snprintf(letter, sizeof letter, "-%c,", o[i].letter);
 		snprintf(left, sizeof left, "%s --%s%s%s", letter, o[i].name, o[i].arg ? " " : "",
-		         o[i].arg ? o[i].arg : "");
+			 o[i].arg ? o[i].arg : "");
 		printf("  %-26s ", left);
 		/* A long description goes on below its own column. */
 		for (const char *s = o[i].help; *s; s++) {
@@ -131,7 +136,7 @@ static void print_help(const struct cli_usage *u, const struct cli_option *commo
 }
 
 static const struct cli_option *option_find(const struct cli_option *o, size_t n, char letter,
-                                            const char *name, size_t len)
+					    const char *name, size_t len)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (name ? strlen(o[i].name) == len && !memcmp(o[i].name, name, len) : o[i].letter == letter)
@@ -206,7 +211,7 @@ static bool option_store(const struct cli *c, const struct cli_option *o, const 
 }
 
 static bool unknown_option(const struct cli *c, const char *given, const struct cli_option *own, size_t n_own,
-                           const struct cli_option *common, size_t n_common)
+			   const struct cli_option *common, size_t n_common)
 {
 	const char *name[128];
 	const char *near;
@@ -229,7 +234,7 @@ static bool unknown_option(const struct cli *c, const char *given, const struct 
 
 /* One argument that starts with a dash: a long option or a cluster of letters. */
 static bool parse_option(const struct cli *c, int argc, char **argv, int *at, const struct cli_option *own,
-                         size_t n_own, const struct cli_option *common, size_t n_common)
+			 size_t n_own, const struct cli_option *common, size_t n_common)
 {
 	const char *a = argv[*at];
 
@@ -304,7 +309,7 @@ bool cli_parse(struct cli *c, const struct cli_usage *u, int argc, char **argv, 
 	c->n_args = n_args;
 	if (n_args < u->min_args) {
 		cli_usage_error(c, "something is missing: postrider %s %.*s", u->verb,
-		                (int)strcspn(u->synopsis, "\n"), u->synopsis);
+				(int)strcspn(u->synopsis, "\n"), u->synopsis);
 		return false;
 	}
 	if (n_args > u->max_args) {
@@ -371,8 +376,8 @@ int cli_check_output(const char *path, struct err *err)
 		snprintf(folder, sizeof folder, ".");
 	if (access(folder, W_OK | X_OK))
 		return err_fail(err, errno == EACCES || errno == EPERM || errno == EROFS ? ERR_PERM : ERR_IO,
-		                "%s: can not be written: folder %s: %s", text_tail(path, 200), text_tail(folder, 200),
-		                strerror(errno));
+				"%s: can not be written: folder %s: %s", text_tail(path, 200),
+				text_tail(folder, 200), strerror(errno));
 	return 0;
 }
 
@@ -427,6 +432,8 @@ char *cli_spread(double mean, double sd, char *buf)
 	char a[32], b[32];
 	const char *point;
 
+	if (isnan(mean))
+		return cli_number(mean, buf);
 	cli_number(mean, a);
 	point = strchr(a, '.');
 	if (isnan(sd) || strchr(a, 'e'))
@@ -597,6 +604,12 @@ void cli_json_score(struct json_writer *w, const char *key, const struct score *
 	json_close(w, '}');
 }
 
+void cli_json_summary(struct json_writer *w, const struct score_summary *s)
+{
+	cli_json_score(w, "scores", cli_score(s));
+	cli_json_score(w, "spread", s->n_folds ? &s->sd : cli_score(s));
+}
+
 void cli_json_target(struct json_writer *w, const char *key, const struct model_target *t)
 {
 	json_put_key(w, key);
@@ -665,10 +678,10 @@ static int exclude_from_option(struct schema *s, const struct csv *csv, const ch
 
 	if (!eq || eq == rule || !eq[1])
 		return err_fail(err, ERR_ARG, "--exclude %s: write COLUMN=VALUE, for example suspect=yes",
-		                text_printable(rule, shown, sizeof shown));
+				text_printable(rule, shown, sizeof shown));
 	if (eq - rule > SCHEMA_MAX_NAME || strlen(eq + 1) > SCHEMA_MAX_NAME)
 		return err_fail(err, ERR_ARG, "--exclude %s: a name and a value have at most %d bytes",
-		                text_printable(rule, shown, sizeof shown), SCHEMA_MAX_NAME);
+				text_printable(rule, shown, sizeof shown), SCHEMA_MAX_NAME);
 	snprintf(column, sizeof column, "%.*s", (int)(eq - rule), rule);
 	if (schema_find(s, column) >= 0 || csv_column(csv, column) >= 0)
 		return schema_add_exclude(s, column, eq + 1, err);
@@ -679,37 +692,39 @@ static int exclude_from_option(struct schema *s, const struct csv *csv, const ch
 		name[i] = csv->header[i];
 	near = text_nearest(column, name);
 	free(name);
-	return err_fail(err, ERR_ARG, "--exclude: %s has no column '%s'%s%s%s", text_tail(csv->name, 200), column,
-	                near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+	return err_fail(err, ERR_ARG, "--exclude: %s has no column '%s'%s%s%s", text_tail(csv->name, 200),
+			column, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
-static void note_table(const struct cli *c, const struct table *t, const char *path)
+static void note_table(const struct cli *c, const struct table *t, const struct cli_input_params *p)
 {
+	const char *path = p->path;
 	struct strbuf names = { 0 };
 
 	for (size_t i = 0; i < t->n_ignored; i++)
 		strbuf_printf(&names, "%s%s", i ? ", " : "", t->ignored[i]);
-	if (t->n_ignored)
+	if (t->n_ignored && !p->keeps_columns)
 		cli_notice(c, "%s: ignored, as the schema does not name %s: %s", path,
-		           t->n_ignored == 1 ? "this column" : "these columns", strbuf_text(&names));
+			   t->n_ignored == 1 ? "this column" : "these columns", strbuf_text(&names));
 	strbuf_reset(&names);
 	for (size_t i = 0; i < t->schema->n_excludes; i++)
 		strbuf_printf(&names, "%s%s=%s", i ? ", " : "", t->schema->exclude[i].column,
-		              t->schema->exclude[i].value);
+			      t->schema->exclude[i].value);
 	if (t->n_excluded)
 		cli_notice(c, "%s: %zu of %zu rows left out (%s)", path, t->n_excluded,
-		           t->n_excluded + t->n_rows, strbuf_text(&names));
+			   t->n_excluded + t->n_rows, strbuf_text(&names));
 	strbuf_release(&names);
 }
 
-int cli_input_open(struct cli_input *in, const struct cli *c, const struct cli_input_params *p, struct err *err)
+int cli_input_open(struct cli_input *in, const struct cli *c, const struct cli_input_params *p,
+		   struct err *err)
 {
 	int rc;
 
 	*in = (struct cli_input){ .schema = p->schema, .borrowed = p->schema != NULL };
 	if (!in->schema) {
 		rc = p->schema_path ? schema_read_file(p->schema_path, &in->schema, err)
-		                    : schema_default(&in->schema, err);
+				    : schema_default(&in->schema, err);
 		if (rc)
 			return rc;
 	}
@@ -726,10 +741,10 @@ int cli_input_open(struct cli_input *in, const struct cli *c, const struct cli_i
 		return rc;
 	if (in->table->n_rows == 0)
 		return in->table->n_excluded
-		               ? err_fail(err, ERR_FORMAT, "%s: all %zu rows are left out by exclude rules", p->path,
-		                          in->table->n_excluded)
-		               : err_fail(err, ERR_FORMAT, "%s: has a header and no rows", p->path);
-	note_table(c, in->table, p->path);
+			       ? err_fail(err, ERR_FORMAT, "%s: all %zu rows are left out by exclude rules",
+					  p->path, in->table->n_excluded)
+			       : err_fail(err, ERR_FORMAT, "%s: has a header and no rows", p->path);
+	note_table(c, in->table, p);
 	return 0;
 }
 

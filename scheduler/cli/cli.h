@@ -114,6 +114,8 @@ void cli_table_release(struct cli_table *t);
 
 const struct score *cli_score(const struct score_summary *s); /* its mean; all NaN without a fold */
 void cli_json_score(struct json_writer *w, const char *key, const struct score *s); /* an object */
+/* "scores" and "spread" of the open object: null each where nothing was held out. */
+void cli_json_summary(struct json_writer *w, const struct score_summary *s);
 /* One member of a model bundle as "name"/"settings"/"scores"; null where there is none. */
 void cli_json_target(struct json_writer *w, const char *key, const struct model_target *t);
 
@@ -134,6 +136,7 @@ struct cli_input_params {
 	struct schema *schema;         /* instead of a path: borrowed, and the excludes go into it */
 	const struct cli_list *exclude;/* COL=VALUE; NULL: none */
 	bool need_targets;
+	bool keeps_columns;            /* the result has them all, so none is noted as ignored */
 };
 /* Notes about ignored columns and rows left out go to stderr. Release after failure too. */
 int cli_input_open(struct cli_input *in, const struct cli *c, const struct cli_input_params *p,

@@ -39,16 +39,16 @@ static const struct verb *verb_find(const char *name)
 static void help(FILE *to)
 {
 	fprintf(to, "usage: postrider VERB [options]\n"
-	            "\n"
-	            "Chooses the batch size of a training job: the best accuracy that is still in time.\n"
-	            "\n");
+		    "\n"
+		    "Chooses the batch size of a training job: the best accuracy that is still in time.\n"
+		    "\n");
 	for (size_t i = 0; i < N_VERBS; i++)
 		fprintf(to, "  %-10s %s\n", verb_all[i].name, verb_all[i].help);
 	fprintf(to, "\n"
-	            "  'postrider VERB --help' or 'postrider help VERB' says more; so does 'man postrider'.\n"
-	            "\n"
-	            "Results go to standard output, talk to standard error. Exit codes: 0 done, 1 failed,\n"
-	            "2 usage, 3 no candidate meets the SLO, 4 no such file, 6 invalid data or model file.\n");
+		    "  'postrider VERB --help' or 'postrider help VERB' says more; so does 'man postrider'.\n"
+		    "\n"
+		    "Results go to standard output, talk to standard error. Exit codes: 0 done, 1 failed,\n"
+		    "2 usage, 3 no candidate meets the SLO, 4 no such file, 6 invalid data or model file.\n");
 }
 
 static int verb_version(int argc, char **argv)
@@ -83,7 +83,7 @@ static int verb_version(int argc, char **argv)
 		strbuf_puts(&out, "postrider " POSTRIDER_VERSION "\n");
 		if (c.verbose)
 			strbuf_printf(&out, "model format %d\nmodels: %s\n", MODEL_FORMAT_VERSION,
-			              predictor_names());
+				      predictor_names());
 	}
 	code = cli_finish(&c, &out);
 	strbuf_release(&out);
@@ -99,10 +99,11 @@ static int unknown_verb(const char *given)
 		name[i] = verb_all[i].name;
 	near = text_nearest(given, name);
 	if (near)
-		fprintf(stderr, "postrider: there is no verb '%s'; did you mean '%s'?\n", cli_clean(given), near);
+		fprintf(stderr, "postrider: there is no verb '%s'; did you mean '%s'?\n", cli_clean(given),
+			near);
 	else
 		fprintf(stderr, "postrider: there is no verb '%s'; 'postrider --help' lists them\n",
-		        cli_clean(given));
+			cli_clean(given));
 	return 2;
 }
 
@@ -110,7 +111,8 @@ static int unknown_verb(const char *given)
  * are written whole (cli_write holds the signal back meanwhile), so there is nothing to undo. */
 static void interrupted(int number)
 {
-	static const char bar[] = "\r\033[K", text[] = "postrider: interrupted; no file was left half-written\n";
+	static const char bar[] = "\r\033[K",
+			  text[] = "postrider: interrupted; no file was left half-written\n";
 	ssize_t ignored = 0;
 
 	if (isatty(STDERR_FILENO))
@@ -161,8 +163,9 @@ int main(int argc, char **argv)
 		return v->run(2, ask_help);
 	}
 	if (argv[1][0] == '-') {
-		fprintf(stderr, "postrider: the verb comes first: postrider VERB [options]; 'postrider --help' "
-		                "lists the verbs\n");
+		fprintf(stderr,
+			"postrider: the verb comes first: postrider VERB [options]; 'postrider --help' "
+			"lists the verbs\n");
 		return 2;
 	}
 	v = verb_find(argv[1]);

@@ -9,7 +9,6 @@
 #include "common/text.h"
 #include "scheduler/cli/cli.h"
 
-
 struct options {
 	const char *by;
 	double confidence;
@@ -18,22 +17,23 @@ struct options {
 
 /* What is known of some rows of the table. */
 struct tally {
-	const char *value;            /* of the --by column; NULL: the whole table */
+	const char *value; /* of the --by column; NULL: the whole table */
 	size_t n_rows, n_time, n_accuracy, n_held, n_extrapolated;
-	struct score time, accuracy;  /* NaN where n is 0 */
+	struct score time, accuracy; /* NaN where n is 0 */
 };
 
 struct rows {
 	const struct table *table;
-	double *x, *time, *accuracy;  /* predictions */
+	double *x, *time, *accuracy; /* predictions */
 	bool *extrapolated;
 	bool bounded;
 	double q;
-	double *y, *p;                /* scratch: the pairs a score is made of */
+	double *y, *p; /* scratch: the pairs a score is made of */
 };
 
 /* Scores over the n rows listed. */
-static void tally_rows(const struct model *m, struct rows *r, const uint32_t *row, size_t n, struct tally *out)
+static void tally_rows(const struct model *m, struct rows *r, const uint32_t *row, size_t n,
+		       struct tally *out)
 {
 	const struct table *t = r->table;
 
@@ -119,11 +119,11 @@ static int group_column(const struct csv *csv, const struct schema *s, const cha
 	near = text_nearest(name, known);
 	free(known);
 	return err_fail(err, ERR_ARG, "--by %s: %s has no such column%s%s%s", name, csv->name,
-	                near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+			near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
 static int groups_make(const struct model *m, struct rows *r, const char *by, struct groups *out,
-                       struct err *err)
+		       struct err *err)
 {
 	const struct table *t = r->table;
 	struct keyed *key = NULL;
@@ -142,15 +142,16 @@ static int groups_make(const struct model *m, struct rows *r, const char *by, st
 		return err_fail(err, ERR_NOMEM, "out of memory");
 	}
 	for (size_t i = 0; i < t->n_rows; i++) {
-		key[i] = (struct keyed){ .text = csv_cell(t->csv, t->row[i], (size_t)column), .row = (uint32_t)i };
+		key[i] = (struct keyed){ .text = csv_cell(t->csv, t->row[i], (size_t)column),
+					 .row = (uint32_t)i };
 		key[i].is_number = text_number(key[i].text, &key[i].number);
 	}
 	qsort(key, t->n_rows, sizeof *key, by_key);
 	for (size_t from = 0, to; from < t->n_rows; from = to) {
 		for (to = from; to < t->n_rows; to++) {
 			bool same = key[to].is_number == key[from].is_number &&
-			            (key[to].is_number ? key[to].number == key[from].number
-			                               : !strcmp(key[to].text, key[from].text));
+				    (key[to].is_number ? key[to].number == key[from].number
+						       : !strcmp(key[to].text, key[from].text));
 
 			if (!same)
 				break;
@@ -187,8 +188,8 @@ static void json_tally(struct json_writer *w, const struct rows *r, const struct
 	json_kv_number(w, "extrapolated", share(t->n_extrapolated, t->n_rows));
 }
 
-static void print_json(struct strbuf *out, const struct options *o, const struct rows *r, const struct tally *all,
-                       const struct groups *g)
+static void print_json(struct strbuf *out, const struct options *o, const struct rows *r,
+		       const struct tally *all, const struct groups *g)
 {
 	struct json_writer w;
 
@@ -227,8 +228,8 @@ static void add_target(struct cli_table *t, const char *name, size_t n, const st
 	cli_table_add(t, "%s", cli_number(s->mae, a));
 }
 
-static void print_groups(struct strbuf *out, const struct cli *c, const struct options *o, const struct model *m,
-                         const struct rows *r, const struct groups *g)
+static void print_groups(struct strbuf *out, const struct cli *c, const struct options *o,
+			 const struct model *m, const struct rows *r, const struct groups *g)
 {
 	struct cli_table t;
 	char a[32];
@@ -259,8 +260,9 @@ static void print_groups(struct strbuf *out, const struct cli *c, const struct o
 	cli_table_release(&t);
 }
 
-static void print_people(struct strbuf *out, const struct cli *c, const struct options *o, const struct model *m,
-                         const struct rows *r, const struct tally *all, const struct groups *g)
+static void print_people(struct strbuf *out, const struct cli *c, const struct options *o,
+			 const struct model *m, const struct rows *r, const struct tally *all,
+			 const struct groups *g)
 {
 	struct cli_table t;
 	char a[32];
@@ -280,10 +282,11 @@ static void print_people(struct strbuf *out, const struct cli *c, const struct o
 
 	strbuf_puts(out, "\n");
 	if (r->bounded)
-		strbuf_printf(out, "%g %% upper bound holds for %zu of %zu rows (%s)\n", 100.0 * o->confidence,
-		              all->n_held, all->n_time, cli_percent(coverage(r, all), a));
-	strbuf_printf(out, "outside the training table: %zu of %zu rows (%s)\n", all->n_extrapolated, all->n_rows,
-	              cli_percent(share(all->n_extrapolated, all->n_rows), a));
+		strbuf_printf(out, "%g %% upper bound holds for %zu of %zu rows (%s)\n",
+			      100.0 * o->confidence, all->n_held, all->n_time,
+			      cli_percent(coverage(r, all), a));
+	strbuf_printf(out, "outside the training table: %zu of %zu rows (%s)\n", all->n_extrapolated,
+		      all->n_rows, cli_percent(share(all->n_extrapolated, all->n_rows), a));
 	if (g->column)
 		print_groups(out, c, o, m, r, g);
 }
@@ -325,8 +328,8 @@ static void rows_release(struct rows *r)
 	free(r->p);
 }
 
-static int evaluate(const struct cli *c, const struct options *o, const struct model *m, const struct table *t,
-                    struct strbuf *out, struct err *err)
+static int evaluate(const struct cli *c, const struct options *o, const struct model *m,
+		    const struct table *t, struct strbuf *out, struct err *err)
 {
 	struct err no_bound = { 0 };
 	struct groups groups = { 0 };
@@ -377,9 +380,11 @@ int verb_evaluate(int argc, char **argv)
 	const struct cli_usage usage = {
 		.verb = "evaluate",
 		.synopsis = "MODEL DATA.csv [--confidence C] [--by COLUMN] [--json]",
-		.what = "Scores a model on a table of runs: mean squared error, R2, mean absolute percentage\n"
+		.what = "Scores a model on a table of runs: mean squared error, R2, mean absolute "
+			"percentage\n"
 			"error, mean absolute error, and the share of rows that the upper bound holds for.\n"
-			"Scores on the table a model was trained on flatter it. Rows the model's schema excludes\n"
+			"Scores on the table a model was trained on flatter it. Rows the model's schema "
+			"excludes\n"
 			"are left out here too.",
 		.option = option,
 		.json = true,
@@ -403,11 +408,11 @@ int verb_evaluate(int argc, char **argv)
 		rc = cli_model_open(c.arg[0], &m, &err);
 	if (!rc)
 		rc = cli_input_open(&in, &c,
-		                    &(struct cli_input_params){ .path = c.arg[1],
-		                                                .schema = m->schema,
-		                                                .exclude = &o.exclude,
-		                                                .need_targets = true },
-		                    &err);
+				    &(struct cli_input_params){ .path = c.arg[1],
+								.schema = m->schema,
+								.exclude = &o.exclude,
+								.need_targets = true },
+				    &err);
 	if (!rc && in.table->n_rows > 1000)
 		rc = model_compile(m, &err);
 	if (!rc)

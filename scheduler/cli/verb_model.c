@@ -51,7 +51,7 @@ static void json_by_feature(struct json_writer *w, const char *key, const struct
 }
 
 static void json_target(struct json_writer *w, const char *key, const struct model *m,
-                        const struct model_target *t)
+			const struct model_target *t)
 {
 	json_put_key(w, key);
 	if (!t->predictor.ops) {
@@ -63,8 +63,7 @@ static void json_target(struct json_writer *w, const char *key, const struct mod
 	json_put_key(w, "settings");
 	settings_to_json(&t->predictor.settings, w);
 	json_kv_int(w, "rows", (long long)t->n_rows);
-	cli_json_score(w, "scores", cli_score(&t->score));
-	cli_json_score(w, "spread", &t->score.sd);
+	cli_json_summary(w, &t->score);
 	json_kv_int(w, "folds", (long long)t->score.n_folds);
 	json_kv_string(w, "scored_by", t->scored_by);
 	json_put_key(w, "residuals");
@@ -167,7 +166,7 @@ static void show_details(struct strbuf *out, const struct model *m, const struct
 }
 
 static void show_target(struct strbuf *out, const char *column, const struct model *m,
-                        const struct model_target *t, bool details)
+			const struct model_target *t, bool details)
 {
 	const struct score *s = cli_score(&t->score), *d = &t->score.sd;
 	char a[CLI_SPREAD_SIZE], settings[256];
@@ -175,16 +174,16 @@ static void show_target(struct strbuf *out, const char *column, const struct mod
 	strbuf_printf(out, "\n%s\n", cli_clean(column));
 	settings_describe(&t->predictor.settings, settings, sizeof settings);
 	strbuf_printf(out, "  %-12s %s (%s)%s%s\n", "model", t->predictor.ops->name, t->predictor.ops->title,
-	              settings[0] ? ", " : "", settings);
+		      settings[0] ? ", " : "", settings);
 	strbuf_printf(out, "  %-12s %zu\n", "rows", t->n_rows);
 	strbuf_printf(out, "  %-12s %s\n", "MSE", cli_spread(s->mse, d->mse, a));
 	strbuf_printf(out, "  %-12s %s\n", "R2", cli_spread(s->r2, d->r2, a));
-	strbuf_printf(out, "  %-12s %s %%\n", "MAPE", cli_spread(100.0 * s->mape, 100.0 * d->mape, a));
+	strbuf_printf(out, "  %-12s %s\n", "MAPE %", cli_spread(100.0 * s->mape, 100.0 * d->mape, a));
 	strbuf_printf(out, "  %-12s %s\n", "MAE", cli_spread(s->mae, d->mae, a));
 	strbuf_printf(out, "  %-12s %s\n", "scored by", cli_clean(t->scored_by));
 	if (t->conformal.n)
 		strbuf_printf(out, "  %-12s %zu residuals (%s)\n", "bounds from", t->conformal.n,
-		              cli_clean(t->residuals_by));
+			      cli_clean(t->residuals_by));
 	else
 		strbuf_printf(out, "  %-12s none\n", "bounds from");
 	if (details)
@@ -219,7 +218,8 @@ static void show_features(struct strbuf *out, const struct cli *c, const struct 
 		cli_table_add(&t, "%s", m->features->feature[i].name);
 		put_range(&t, &m->features->feature[i]);
 		cli_table_add(&t, "%s", m->time.importance ? cli_percent(m->time.importance[i], a) : "");
-		cli_table_add(&t, "%s", m->accuracy.importance ? cli_percent(m->accuracy.importance[i], a) : "");
+		cli_table_add(&t, "%s",
+			      m->accuracy.importance ? cli_percent(m->accuracy.importance[i], a) : "");
 	}
 	strbuf_puts(out, "\n");
 	cli_table_print(&t, out, cli_colour(c));
@@ -234,7 +234,7 @@ static void show_people(struct strbuf *out, const struct cli *c, const char *pat
 	strbuf_printf(out, "%-12s %d\n", "format", MODEL_FORMAT_VERSION);
 	strbuf_printf(out, "%-12s %s, %s\n", "written", cli_clean(m->created), cli_clean(m->program));
 	strbuf_printf(out, "%-12s %s, %zu rows, fingerprint %016llx\n", "data", cli_clean(m->data_name),
-	              m->data_rows, (unsigned long long)m->data_fingerprint);
+		      m->data_rows, (unsigned long long)m->data_fingerprint);
 	strbuf_printf(out, "%-12s %llu\n", "seed", (unsigned long long)m->seed);
 	strbuf_printf(out, "%-12s %s of", "chooses", cli_clean(m->schema->decision));
 	for (size_t i = 0; i < m->n_candidates; i++)
@@ -288,9 +288,9 @@ static int verify(const struct cli *c, struct strbuf *out)
 			json_close(&w, '}');
 		} else if (ok && !c->quiet) {
 			strbuf_printf(out, "%s: ok, %s%s%s, %zu rows, %s\n", cli_clean(c->arg[i]),
-			              m->time.predictor.ops->name, m->accuracy.predictor.ops ? " and " : "",
-			              m->accuracy.predictor.ops ? m->accuracy.predictor.ops->name : "",
-			              m->data_rows, cli_clean(m->created));
+				      m->time.predictor.ops->name, m->accuracy.predictor.ops ? " and " : "",
+				      m->accuracy.predictor.ops ? m->accuracy.predictor.ops->name : "",
+				      m->data_rows, cli_clean(m->created));
 		}
 		if (!ok) {
 			int this = cli_fail(&err);
@@ -405,11 +405,13 @@ static void facts_of(struct facts *f, const struct model *m)
 		char a[32], b[32], range[512];
 
 		if (k->category && k->category_zero)
-			snprintf(range, sizeof range, "%.200s = 1, %.200s = 0", k->category, k->category_zero);
+			snprintf(range, sizeof range, "%.200s = 1, %.200s = 0", k->category,
+				 k->category_zero);
 		else if (feature_is_category(k))
 			snprintf(range, sizeof range, "%.200s", k->category ? k->category : k->category_zero);
 		else
-			snprintf(range, sizeof range, "%s to %s", text_shortest(k->min, a), text_shortest(k->max, b));
+			snprintf(range, sizeof range, "%s to %s", text_shortest(k->min, a),
+				 text_shortest(k->max, b));
 		fact_add(f, "feature", k->name, NAN, range);
 	}
 	strbuf_reset(&text);
@@ -418,6 +420,12 @@ static void facts_of(struct facts *f, const struct model *m)
 	fact_add(f, "", "schema", NAN, strbuf_text(&text));
 	f->failed |= text.failed;
 	strbuf_release(&text);
+}
+
+/* Settings at their defaults say nothing beside a model that does not have them. */
+static bool worth_telling(const struct fact *f)
+{
+	return !strstr(f->name, ".set.") || strcmp(f->text, "default");
 }
 
 static const struct fact *fact_find(const struct facts *f, const char *name)
@@ -441,7 +449,7 @@ static void json_fact(struct json_writer *w, const char *key, const struct fact 
 }
 
 static void add_difference(const struct cli *c, struct json_writer *w, struct cli_table *t, const char *name,
-                           const struct fact *a, const struct fact *b)
+			   const struct fact *a, const struct fact *b)
 {
 	char x[32];
 	const struct fact *one[2] = { a, b };
@@ -495,13 +503,13 @@ static int diff(const struct cli *c, struct strbuf *out, struct err *err)
 	for (size_t i = 0; i < fa.n; i++) {
 		const struct fact *other = fact_find(&fb, fa.fact[i].name);
 
-		if (other && !strcmp(other->text, fa.fact[i].text))
+		if (other ? !strcmp(other->text, fa.fact[i].text) : !worth_telling(&fa.fact[i]))
 			continue;
 		add_difference(c, &w, &t, fa.fact[i].name, &fa.fact[i], other);
 		n++;
 	}
 	for (size_t i = 0; i < fb.n; i++) {
-		if (fact_find(&fa, fb.fact[i].name))
+		if (fact_find(&fa, fb.fact[i].name) || !worth_telling(&fb.fact[i]))
 			continue;
 		add_difference(c, &w, &t, fb.fact[i].name, NULL, &fb.fact[i]);
 		n++;
@@ -534,8 +542,10 @@ int verb_model(int argc, char **argv)
 	static const struct cli_usage usage = {
 		.verb = "model",
 		.synopsis = "show MODEL [--json]\nverify MODEL...\ndiff A B [--json]",
-		.what = "show: what a model file holds, where it comes from and how good it is; -v adds what the\n"
-			"model says of itself. verify: checks that files are whole (exit code 6 if one is not).\n"
+		.what = "show: what a model file holds, where it comes from and how good it is; -v adds what "
+			"the\n"
+			"model says of itself. verify: checks that files are whole (exit code 6 if one is "
+			"not).\n"
 			"diff: the settings, scores, data and features in which two models differ.",
 		.json = true,
 		.output = "write the result here instead of standard output",
@@ -571,8 +581,9 @@ int verb_model(int argc, char **argv)
 	} else {
 		const char *near = text_nearest(c.arg[0], action);
 
-		return cli_usage_error(&c, "there is no 'model %s'%s%s%s; there are show, verify and diff", c.arg[0],
-		                       near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
+		return cli_usage_error(&c, "there is no 'model %s'%s%s%s; there are show, verify and diff",
+				       c.arg[0], near ? " (did you mean '" : "", near ? near : "",
+				       near ? "'?)" : "");
 	}
 	if (!rc && (out.len || out.failed))
 		rc = cli_write(c.output, &out, &err);

@@ -22,8 +22,8 @@ struct options {
 
 /* ---- a table ---- */
 
-static const char *const appended[] = { "predicted_time_s", "upper_time_s", "predicted_accuracy", "extrapolated",
-	                                NULL };
+static const char *const appended[] = { "predicted_time_s", "upper_time_s", "predicted_accuracy",
+					"extrapolated", NULL };
 
 static bool is_appended(const char *column)
 {
@@ -63,7 +63,7 @@ static void put_number(struct strbuf *out, struct memo *memo, double v)
 }
 
 static int put_table(struct strbuf *out, const struct csv *csv, const struct model *m, const struct table *t,
-                     const struct columns *p, bool bounded, double q, struct err *err)
+		     const struct columns *p, bool bounded, double q, struct err *err)
 {
 	struct memo *memo = mem_calloc(MEMO_SLOTS, sizeof *memo);
 	size_t n_features = m->features->n;
@@ -99,7 +99,7 @@ static int put_table(struct strbuf *out, const struct csv *csv, const struct mod
 }
 
 static int predict_table(const struct cli *c, const struct options *o, struct model *m, struct strbuf *out,
-                         struct err *err)
+			 struct err *err)
 {
 	/* Rows that training left out are predicted like any other: every row in is a row out. */
 	struct schema all_rows = *m->schema;
@@ -112,7 +112,10 @@ static int predict_table(const struct cli *c, const struct options *o, struct mo
 
 	all_rows.exclude = NULL;
 	all_rows.n_excludes = 0;
-	rc = cli_input_open(&in, c, &(struct cli_input_params){ .path = c->arg[1], .schema = &all_rows }, err);
+	rc = cli_input_open(
+		&in, c,
+		&(struct cli_input_params){ .path = c->arg[1], .schema = &all_rows, .keeps_columns = true },
+		err);
 	if (rc)
 		goto out;
 	for (size_t i = 0; i < in.csv->n_columns; i++)
@@ -135,7 +138,8 @@ static int predict_table(const struct cli *c, const struct options *o, struct mo
 	p.time = mem_array(in.table->n_rows, sizeof *p.time);
 	p.accuracy = mem_array(in.table->n_rows, sizeof *p.accuracy);
 	if (!p.time || !p.accuracy) {
-		rc = err_fail(err, ERR_NOMEM, "out of memory for the predictions of %zu rows", in.table->n_rows);
+		rc = err_fail(err, ERR_NOMEM, "out of memory for the predictions of %zu rows",
+			      in.table->n_rows);
 		goto out;
 	}
 	predictor_predict(&m->time.predictor, p.x, in.table->n_rows, p.time);
@@ -185,7 +189,8 @@ static void columns_needed(const struct model *m, const struct job_values *v, bo
 }
 
 /* An optional column that had one value in all of training: the job has it too. Adds it to `taken`. */
-static bool fill_from_training(const struct model *m, struct job_values *v, size_t column, struct strbuf *taken)
+static bool fill_from_training(const struct model *m, struct job_values *v, size_t column,
+			       struct strbuf *taken)
 {
 	const char *name = m->schema->column[column].name;
 	const struct feature *only = NULL;
@@ -218,7 +223,6 @@ static int job_complete(const struct cli *c, const struct model *m, struct job_v
 	int decision = schema_find_any(s, s->decision);
 	bool *need = mem_calloc(s->n_columns + s->n_derived, sizeof *need);
 	struct strbuf missing = { 0 }, taken = { 0 };
-	size_t n_missing = 0;
 	int rc = 0;
 
 	if (!need)
@@ -227,12 +231,11 @@ static int job_complete(const struct cli *c, const struct model *m, struct job_v
 	for (size_t i = 0; i < s->n_columns; i++) {
 		if (!need[i] || (int)i == decision || given(v, i) || fill_from_training(m, v, i, &taken))
 			continue;
-		strbuf_printf(&missing, "%s%s", n_missing++ ? ", " : "", s->column[i].name);
+		strbuf_printf(&missing, "%s%s=...", missing.len ? "," : "", s->column[i].name);
 	}
-	if (n_missing)
-		rc = err_fail(err, ERR_ARG, "--job says nothing about %s, which the model needs; write --job %s=...%s",
-		              strbuf_text(&missing), strbuf_text(&missing),
-		              n_missing > 1 ? " with a value for each" : "");
+	if (missing.len)
+		rc = err_fail(err, ERR_ARG, "--job does not say everything the model needs; add %s",
+			      strbuf_text(&missing));
 	else if (taken.len)
 		cli_notice(c, "not in --job, so as in all of training: %s", strbuf_text(&taken));
 	free(need);
@@ -258,10 +261,12 @@ static int candidates_parse(const char *text, double *out, size_t *out_n, struct
 		size_t len = strcspn(text, ",");
 
 		if (n == DECIDE_MAX_CANDIDATES)
-			return err_fail(err, ERR_ARG, "--candidates: more than %d of them", DECIDE_MAX_CANDIDATES);
+			return err_fail(err, ERR_ARG, "--candidates: more than %d of them",
+					DECIDE_MAX_CANDIDATES);
 		snprintf(one, sizeof one, "%.*s", (int)(len < sizeof one ? len : sizeof one - 1), text);
 		if (len >= sizeof one || !text_number(one, &out[n]))
-			return err_fail(err, ERR_ARG, "--candidates: '%s' is not a number; write 64,128,256", one);
+			return err_fail(err, ERR_ARG, "--candidates: '%s' is not a number; write 64,128,256",
+					one);
 		n++;
 		if (!text[len])
 			break;
@@ -316,12 +321,12 @@ static void note_extrapolation(const struct cli *c, const struct model *m, const
 
 			if (!category_known(m, column, v->category[column], &known))
 				cli_notice(c, "%s=%s is not in the training table, which has %s", name,
-				           v->category[column], strbuf_text(&known));
+					   v->category[column], strbuf_text(&known));
 			strbuf_release(&known);
 		} else if (v->number[column] < f->min || v->number[column] > f->max) {
 			cli_notice(c, "%s=%s is outside the training table, which has %s to %s", name,
-			           text_shortest(v->number[column], x), text_shortest(f->min, a),
-			           text_shortest(f->max, b));
+				   text_shortest(v->number[column], x), text_shortest(f->min, a),
+				   text_shortest(f->max, b));
 		}
 	}
 }
@@ -335,9 +340,9 @@ struct answer {
 };
 
 static const enum decide_reason reason_all[] = { REASON_SLO_EXCEEDED, REASON_NO_BOUND, REASON_EXTRAPOLATED,
-	                                         REASON_LOWER_ACCURACY, REASON_SLOWER };
+						 REASON_LOWER_ACCURACY, REASON_SLOWER };
 static const char *const reason_words[] = { "bound above the SLO", "no bound at this confidence",
-	                                    "outside the training table", "less accurate", "slower" };
+					    "outside the training table", "less accurate", "slower" };
 enum { N_REASONS = sizeof reason_all / sizeof reason_all[0] };
 
 static void json_candidate(struct json_writer *w, const struct model *m, const struct candidate *k)
@@ -409,7 +414,8 @@ static char *seconds_up(double s, char *buf)
 	return buf;
 }
 
-static void print_people(struct strbuf *out, const struct cli *c, const struct model *m, const struct answer *a)
+static void print_people(struct strbuf *out, const struct cli *c, const struct model *m,
+			 const struct answer *a)
 {
 	const struct decision *d = &a->decision;
 	struct cli_table t;
@@ -448,17 +454,17 @@ static void print_people(struct strbuf *out, const struct cli *c, const struct m
 	strbuf_puts(out, "\n");
 	if (d->chosen >= 0)
 		strbuf_printf(out, "chosen    %s %s\n", cli_clean(m->schema->decision),
-		              text_shortest(d->candidate[d->chosen].decision, x));
+			      text_shortest(d->candidate[d->chosen].decision, x));
 	else
 		strbuf_puts(out, "chosen    none\n");
 	if (!isnan(a->headroom_s))
 		strbuf_printf(out, "headroom  %s of an SLO of %s\n", text_seconds(a->headroom_s, x),
-		              text_seconds(a->slo_s, y));
+			      text_seconds(a->slo_s, y));
 	strbuf_printf(out, "decided   in %.1f us\n", a->took_us);
 	strbuf_printf(out, "model     %s%s%s, %zu rows, %s\n", m->time.predictor.ops->name,
-	              m->accuracy.predictor.ops ? " and " : "",
-	              m->accuracy.predictor.ops ? m->accuracy.predictor.ops->name : "", m->data_rows,
-	              cli_clean(m->created));
+		      m->accuracy.predictor.ops ? " and " : "",
+		      m->accuracy.predictor.ops ? m->accuracy.predictor.ops->name : "", m->data_rows,
+		      cli_clean(m->created));
 }
 
 static void say_rejected(const struct model *m, const struct answer *a)
@@ -466,15 +472,16 @@ static void say_rejected(const struct model *m, const struct answer *a)
 	const struct decision *d = &a->decision;
 	char slo[32], least[32];
 
-	fprintf(stderr, "postrider: rejected: no %s meets the SLO of %s at %g %%; ", cli_clean(m->schema->decision),
-	        text_seconds(a->slo_s, slo), 100.0 * d->confidence);
+	fprintf(stderr, "postrider: rejected: no %s meets the SLO of %s at %g %%; ",
+		cli_clean(m->schema->decision), text_seconds(a->slo_s, slo), 100.0 * d->confidence);
 	if (isnan(d->smallest_slo_s))
-		fprintf(stderr, "nothing can be promised at that confidence: the model keeps %zu residuals and needs "
-		                "%zu\n",
-		        m->time.conformal.n, conformal_needed(d->confidence));
+		fprintf(stderr,
+			"nothing can be promised at that confidence: the model keeps %zu residuals and needs "
+			"%zu\n",
+			m->time.conformal.n, conformal_needed(d->confidence));
 	else
-		fprintf(stderr, "the smallest SLO that could be promised at %g %%: %s\n", 100.0 * d->confidence,
-		        seconds_up(d->smallest_slo_s, least));
+		fprintf(stderr, "the smallest SLO that could be promised at %g %%: %s\n",
+			100.0 * d->confidence, seconds_up(d->smallest_slo_s, least));
 }
 
 static double now_us(void)
@@ -486,7 +493,7 @@ static double now_us(void)
 }
 
 static int predict_job(const struct cli *c, const struct options *o, struct model *m, struct strbuf *out,
-                       int *out_exit, struct err *err)
+		       int *out_exit, struct err *err)
 {
 	double candidate[DECIDE_MAX_CANDIDATES];
 	struct decide_params p = { .model = m, .slo_s = o->slo_s, .confidence = o->confidence };
@@ -521,16 +528,15 @@ static int predict_job(const struct cli *c, const struct options *o, struct mode
 	if (rc)
 		goto out;
 	a->slo_s = o->slo_s;
-	a->headroom_s = a->decision.chosen < 0
-	                        ? NAN
-	                        : o->slo_s - a->decision.candidate[a->decision.chosen].upper_s;
+	a->headroom_s = a->decision.chosen < 0 ? NAN
+					       : o->slo_s - a->decision.candidate[a->decision.chosen].upper_s;
 	if (c->json)
 		print_json(out, c, m, a);
 	else if (!c->quiet)
 		print_people(out, c, m, a);
 	else if (a->decision.chosen >= 0)
 		strbuf_printf(out, "%s\n",
-		              text_shortest(a->decision.candidate[a->decision.chosen].decision, buf));
+			      text_shortest(a->decision.candidate[a->decision.chosen].decision, buf));
 	if (a->decision.chosen < 0 && !isnan(o->slo_s)) {
 		say_rejected(m, a);
 		*out_exit = 3;
@@ -547,7 +553,8 @@ int verb_predict(int argc, char **argv)
 {
 	struct options o = { .slo_s = NAN, .confidence = 0.9 };
 	const struct cli_option option[] = {
-		{ 0, "job", CLI_TEXT, "K=V,...", "one job instead of a table: network=lenet5,cpus=4,njobs=2", &o.job },
+		{ 0, "job", CLI_TEXT, "K=V,...", "one job instead of a table: network=lenet5,cpus=4,njobs=2",
+		  &o.job },
 		{ 0, "slo", CLI_DURATION, "TIME", "its objective: 90, 90s, 15m, 2h, D-HH:MM:SS", &o.slo_s },
 		{ 0, "candidates", CLI_TEXT, "N,...", "values to choose from (default: the model's)",
 		  &o.candidates },
@@ -559,9 +566,12 @@ int verb_predict(int argc, char **argv)
 		.verb = "predict",
 		.synopsis = "MODEL DATA.csv [-o OUT.csv] [--confidence C]\n"
 			    "MODEL --job K=V,... [--slo TIME] [--candidates N,...] [--confidence C] [--json]",
-		.what = "Appends predicted_time_s, upper_time_s, predicted_accuracy and extrapolated to every\n"
-			"row of a table; or shows what each batch size would do for one job and chooses the most\n"
-			"accurate one whose upper bound meets the SLO. Exit code 3: there is none. Under -q the\n"
+		.what = "Appends predicted_time_s, upper_time_s, predicted_accuracy and extrapolated to "
+			"every\n"
+			"row of a table; or shows what each batch size would do for one job and chooses the "
+			"most\n"
+			"accurate one whose upper bound meets the SLO. Exit code 3: there is none. Under -q "
+			"the\n"
 			"chosen value is printed alone.",
 		.option = option,
 		.json = true,
@@ -585,7 +595,9 @@ int verb_predict(int argc, char **argv)
 		return cli_usage_error(&c, "what shall be predicted? Add a table, or --job K=V,...");
 	if (!o.job && (!isnan(o.slo_s) || o.candidates || c.json))
 		return cli_usage_error(&c, "%s goes with --job, not with a table",
-		                       c.json ? "--json" : o.candidates ? "--candidates" : "--slo");
+				       c.json         ? "--json"
+				       : o.candidates ? "--candidates"
+						      : "--slo");
 	rc = c.output ? cli_check_output(c.output, &err) : 0;
 	if (!rc)
 		rc = cli_model_open(c.arg[0], &m, &err);

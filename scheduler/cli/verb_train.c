@@ -37,11 +37,11 @@ static const struct predictor_ops *model_by_name(const char *name, struct err *e
 		known[i] = predictor_all[i]->name;
 	near = text_nearest(name, known);
 	if (near)
-		err_fail(err, ERR_ARG, "--model %s: there is no such model; did you mean '%s'? There are: %s", name,
-		         near, predictor_names());
+		err_fail(err, ERR_ARG, "--model %s: there is no such model; did you mean '%s'? There are: %s",
+			 name, near, predictor_names());
 	else
 		err_fail(err, ERR_ARG, "--model %s: there is no such model; there are: %s", name,
-		         predictor_names());
+			 predictor_names());
 	return NULL;
 }
 
@@ -95,8 +95,8 @@ out:
 	return rc;
 }
 
-struct plan {                                  /* what to try; the points are used where no search is wanted */
-	struct grid *time, *accuracy;          /* owned */
+struct plan { /* what to try; the points are used where no search is wanted */
+	struct grid *time, *accuracy; /* owned */
 	struct grid one_time, one_accuracy;
 	struct grid_point time_point, accuracy_point;
 };
@@ -142,7 +142,8 @@ static void plan_release(struct plan *p)
 	grid_free(p->accuracy);
 }
 
-static int split_column(const char *text, const char *column, const struct table *t, size_t *out, struct err *err)
+static int split_column(const char *text, const char *column, const struct table *t, size_t *out,
+			struct err *err)
 {
 	struct features *f;
 	const char **name;
@@ -172,8 +173,8 @@ static int split_column(const char *text, const char *column, const struct table
 	}
 	if (rc) {
 		near = text_nearest(column, name);
-		rc = err_fail(err, ERR_ARG, "--split %s: the table has no column of numbers '%s'%s%s%s", text, column,
-		              near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+		rc = err_fail(err, ERR_ARG, "--split %s: the table has no column of numbers '%s'%s%s%s", text,
+			      column, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 	}
 	free(name);
 	features_free(f);
@@ -198,7 +199,8 @@ static int split_parse(const char *text, const struct table *t, struct split_par
 		out->folds = 5;
 		if (n == 2) {
 			if (!text_uint64(part[1], &folds) || folds < 2 || folds > 100000)
-				return err_fail(err, ERR_ARG, "--split %s: '%s' folds; need 2 or more", text, part[1]);
+				return err_fail(err, ERR_ARG, "--split %s: '%s' folds; need 2 or more", text,
+						part[1]);
 			out->folds = (size_t)folds;
 		}
 		return 0;
@@ -209,13 +211,13 @@ static int split_parse(const char *text, const struct table *t, struct split_par
 		out->share = 0.2;
 		if (n > 1) {
 			if (!text_uint64(part[1], &folds) || folds < 1 || folds > 100000)
-				return err_fail(err, ERR_ARG, "--split %s: '%s' repetitions; need 1 or more", text,
-				                part[1]);
+				return err_fail(err, ERR_ARG, "--split %s: '%s' repetitions; need 1 or more",
+						text, part[1]);
 			out->folds = (size_t)folds;
 		}
 		if (n > 2 && (!text_number(part[2], &out->share) || !(out->share > 0.0 && out->share < 1.0)))
-			return err_fail(err, ERR_ARG, "--split %s: the share '%s' is not between 0 and 1", text,
-			                part[2]);
+			return err_fail(err, ERR_ARG, "--split %s: the share '%s' is not between 0 and 1",
+					text, part[2]);
 		return 0;
 	}
 	if (!strcmp(part[0], "leave-group") && n == 1) {
@@ -230,18 +232,19 @@ static int split_parse(const char *text, const struct table *t, struct split_par
 		out->kind = SPLIT_EXTRAPOLATE;
 		out->bound = NAN;
 		if (n == 3 && !text_number(part[2], &out->bound))
-			return err_fail(err, ERR_ARG, "--split %s: the bound '%s' is not a number", text, part[2]);
+			return err_fail(err, ERR_ARG, "--split %s: the bound '%s' is not a number", text,
+					part[2]);
 		return split_column(text, part[1], t, &out->feature, err);
 	}
 	return err_fail(err, ERR_ARG,
-	                "--split %s: write kfold:5, holdout:20:0.2, leave-group, interpolate:COLUMN or "
-	                "extrapolate:COLUMN[:BOUND]",
-	                text);
+			"--split %s: write kfold:5, holdout:20:0.2, leave-group, interpolate:COLUMN or "
+			"extrapolate:COLUMN[:BOUND]",
+			text);
 }
 
 /* "network,cpus" into names inside `buf`. */
 static int groups_parse(const char *text, char *buf, size_t size, const char **out, size_t *out_n,
-                        struct err *err)
+			struct err *err)
 {
 	char *rest = buf, *one;
 
@@ -269,8 +272,8 @@ static int created_text(char *out, size_t size, struct err *err)
 
 	if (epoch && *epoch) {
 		if (!text_uint64(epoch, &s) || s > 253402300799ULL) /* the year 9999 ends there */
-			return err_fail(err, ERR_ARG, "SOURCE_DATE_EPOCH is '%s'; it must be seconds since 1970",
-			                epoch);
+			return err_fail(err, ERR_ARG,
+					"SOURCE_DATE_EPOCH is '%s'; it must be seconds since 1970", epoch);
 		now = (time_t)s;
 	}
 	gmtime_r(&now, &tm);
@@ -317,7 +320,7 @@ static void add_score(struct cli_table *t, double mean, double sd, size_t n_fold
 }
 
 static void print_tried(struct strbuf *out, const struct cli *c, const struct grid *g,
-                        const struct search_result *r, size_t best)
+			const struct search_result *r, size_t best)
 {
 	struct ranked *rank = mem_array(g->n, sizeof *rank);
 	struct cli_table t;
@@ -370,7 +373,7 @@ static void print_tried(struct strbuf *out, const struct cli *c, const struct gr
 }
 
 static void print_importances(struct strbuf *out, const struct cli *c, const struct model *m,
-                              const struct model_target *target)
+			      const struct model_target *target)
 {
 	size_t n = m->schema->n_columns + m->schema->n_derived;
 	double *impurity = mem_array(n, sizeof *impurity), *permutation = mem_array(n, sizeof *permutation);
@@ -408,7 +411,8 @@ static void print_importances(struct strbuf *out, const struct cli *c, const str
 		cli_bar(&bar, most_impurity > 0.0 ? impurity[i] / most_impurity : 0.0, BAR_WIDTH);
 		cli_table_add(&t, "%s", strbuf_text(&bar));
 		if (target->permutation)
-			cli_table_add(&t, "%s%s", permutation[i] > 0.0 ? "+" : "", cli_number(permutation[i], a));
+			cli_table_add(&t, "%s%s", permutation[i] > 0.0 ? "+" : "",
+				      cli_number(permutation[i], a));
 		else
 			cli_table_add(&t, "%s", "");
 		strbuf_reset(&bar);
@@ -425,41 +429,42 @@ out:
 }
 
 static void print_target(struct strbuf *out, const struct cli *c, const struct model *m,
-                         const struct model_target *target, const char *column, const struct grid *g,
-                         const struct search_result *r, size_t best)
+			 const struct model_target *target, const char *column, const struct grid *g,
+			 const struct search_result *r, size_t best)
 {
-	strbuf_printf(out, "%s: %zu rows, %zu model%s tried, %s%s\n\n", cli_clean(column), target->n_rows,
-	              g->n, g->n == 1 ? "" : "s", target->scored_by[0] ? "scored by " : "no scores",
-	              cli_clean(target->scored_by));
+	strbuf_printf(out, "%s: %zu row%s, %zu model%s tried, %s%s\n\n", cli_clean(column), target->n_rows,
+		      target->n_rows == 1 ? "" : "s", g->n, g->n == 1 ? "" : "s",
+		      target->scored_by[0] ? "scored by " : "no scores", cli_clean(target->scored_by));
 	print_tried(out, c, g, r, best);
 	print_importances(out, c, m, target);
 	strbuf_puts(out, "\n");
 }
 
-static void print_people(struct strbuf *out, const struct cli *c, const struct options *o, const struct model *m,
-                         const struct train_report *r)
+static void print_people(struct strbuf *out, const struct cli *c, const struct options *o,
+			 const struct model *m, const struct train_report *r)
 {
 	print_target(out, c, m, &m->time, m->schema->time, r->time_grid, r->time_result, r->time_best);
 	if (m->accuracy.predictor.ops)
-		print_target(out, c, m, &m->accuracy, m->schema->accuracy, r->accuracy_grid, r->accuracy_result,
-		             r->accuracy_best);
+		print_target(out, c, m, &m->accuracy, m->schema->accuracy, r->accuracy_grid,
+			     r->accuracy_result, r->accuracy_best);
 	if (m->time.conformal.n)
-		strbuf_printf(out, "Upper bounds rest on %zu %s residuals; 90 %% takes %zu, 99 %% takes %zu.\n",
-		              m->time.conformal.n, cli_clean(m->time.residuals_by), conformal_needed(0.9),
-		              conformal_needed(0.99));
+		strbuf_printf(out,
+			      "Upper bounds rest on %zu %s residuals; 90 %% takes %zu, 99 %% takes %zu.\n",
+			      m->time.conformal.n, cli_clean(m->time.residuals_by), conformal_needed(0.9),
+			      conformal_needed(0.99));
 	if (o->dry_run)
 		strbuf_puts(out, "Dry run: no model was written.\n");
 	else
 		strbuf_printf(out, "Model written to %s (%s%s%s, seed %llu).\n", cli_clean(c->output),
-		              m->time.predictor.ops->name, m->accuracy.predictor.ops ? " and " : "",
-		              m->accuracy.predictor.ops ? m->accuracy.predictor.ops->name : "",
-		              (unsigned long long)m->seed);
+			      m->time.predictor.ops->name, m->accuracy.predictor.ops ? " and " : "",
+			      m->accuracy.predictor.ops ? m->accuracy.predictor.ops->name : "",
+			      (unsigned long long)m->seed);
 }
 
 /* ---- what programs read ---- */
 
 static void json_importances(struct json_writer *w, const char *key, const struct model *m,
-                             const double *importance)
+			     const double *importance)
 {
 	size_t n = m->schema->n_columns + m->schema->n_derived;
 	double *sum = importance ? mem_array(n, sizeof *sum) : NULL;
@@ -481,7 +486,7 @@ static void json_importances(struct json_writer *w, const char *key, const struc
 
 /* Members "chosen", "models", "importances", ... of the object that is open. */
 static void json_tried(struct json_writer *w, const struct model *m, const struct model_target *t,
-                       const struct grid *g, const struct search_result *r)
+		       const struct grid *g, const struct search_result *r)
 {
 	cli_json_target(w, "chosen", t);
 	json_put_key(w, "models");
@@ -496,8 +501,7 @@ static void json_tried(struct json_writer *w, const struct model *m, const struc
 			json_put_null(w);
 			json_kv_string(w, "failed", r[i].why);
 		} else {
-			cli_json_score(w, "scores", cli_score(&r[i].score));
-			cli_json_score(w, "spread", &r[i].score.sd);
+			cli_json_summary(w, &r[i].score);
 		}
 		json_close(w, '}');
 	}
@@ -509,8 +513,8 @@ static void json_tried(struct json_writer *w, const struct model *m, const struc
 	json_kv_int(w, "residuals", (long long)t->conformal.n);
 }
 
-static void print_json(struct strbuf *out, const struct cli *c, const struct options *o, const struct model *m,
-                       const struct train_report *r)
+static void print_json(struct strbuf *out, const struct cli *c, const struct options *o,
+		       const struct model *m, const struct train_report *r)
 {
 	struct json_writer w;
 
@@ -543,17 +547,18 @@ static void say_notices(const struct cli *c, const struct model *m, const struct
 	for (size_t i = 0; i < r->n_notices; i++)
 		cli_notice(c, "%s", r->notice[i]);
 	if (r->leaks)
-		cli_notice(c, "equal settings lie on both sides of the split, so the scores flatter; --group COLUMNS "
-		              "keeps replicates together");
+		cli_notice(c, "equal settings lie on both sides of the split, so the scores flatter; --group "
+			      "COLUMNS "
+			      "keeps replicates together");
 	if (!m->accuracy.predictor.ops)
 		cli_notice(c, "no accuracy to learn from: this model predicts time alone, and a choice among "
-		              "batches that are in time takes the fastest");
+			      "batches that are in time takes the fastest");
 }
 
 /* ---- the verb ---- */
 
-static int train(const struct cli *c, const struct options *o, const struct table *t, struct model **out_model,
-                 struct train_report *report, struct err *err)
+static int train(const struct cli *c, const struct options *o, const struct table *t,
+		 struct model **out_model, struct train_report *report, struct err *err)
 {
 	struct cli_progress progress = { .off = c->quiet };
 	struct train_params p = {
@@ -594,9 +599,9 @@ static int train(const struct cli *c, const struct options *o, const struct tabl
 	clock_gettime(CLOCK_MONOTONIC, &to);
 	if (!rc && c->verbose)
 		cli_notice(c, "%zu models of time and %zu of accuracy in %.2f s on %zu threads", p.grid->n,
-		           report->accuracy_grid ? report->accuracy_grid->n : 0,
-		           (double)(to.tv_sec - from.tv_sec) + 1e-9 * (double)(to.tv_nsec - from.tv_nsec),
-		           pool_threads(p.ctx.pool));
+			   report->accuracy_grid ? report->accuracy_grid->n : 0,
+			   (double)(to.tv_sec - from.tv_sec) + 1e-9 * (double)(to.tv_nsec - from.tv_nsec),
+			   pool_threads(p.ctx.pool));
 out:
 	pool_free(p.ctx.pool);
 	plan_release(&plan);
@@ -605,7 +610,7 @@ out:
 
 /* The model goes first: "written to" must be true when it is read. */
 static int deliver(const struct cli *c, const struct options *o, const struct model *m,
-                   const struct train_report *r, struct err *err)
+		   const struct train_report *r, struct err *err)
 {
 	struct writer file = { 0 };
 	struct strbuf text = { 0 };
@@ -640,9 +645,11 @@ int verb_train(int argc, char **argv)
 		{ 0, "grid", CLI_TEXT, "FILE", "search these models and settings (JSON)", &o.grid },
 		{ 0, "search-rows", CLI_COUNT, "N", "search on so many rows at most (default: 20000; 0: all)",
 		  &o.search_rows },
-		{ 0, "group", CLI_TEXT, "COLS", "rows equal in these columns are never split apart", &o.group },
+		{ 0, "group", CLI_TEXT, "COLS", "rows equal in these columns are never split apart",
+		  &o.group },
 		{ 0, "split", CLI_TEXT, "HOW",
-		  "how rows are held out: kfold:5 (default), holdout:20:0.2,\nleave-group, interpolate:COLUMN, "
+		  "how rows are held out: kfold:5 (default), holdout:20:0.2,\nleave-group, "
+		  "interpolate:COLUMN, "
 		  "extrapolate:COLUMN[:BOUND]",
 		  &o.split },
 		{ 0, "exclude", CLI_LIST, "COL=VALUE", "leave these rows out; may be repeated", &o.exclude },
@@ -656,7 +663,8 @@ int verb_train(int argc, char **argv)
 		.verb = "train",
 		.synopsis = "DATA.csv -o MODEL [options]",
 		.what = "Learns response time and accuracy from a table of runs. Without --model it tries a\n"
-			"grid of models, scores each on held-out rows and keeps the one with the lowest mean\n"
+			"grid of models, scores each on held-out rows and keeps the one with the lowest "
+			"mean\n"
 			"squared error. Under -q nothing is printed but what --json asks for.",
 		.option = option,
 		.json = true,
@@ -684,15 +692,16 @@ int verb_train(int argc, char **argv)
 	if (o.grid && o.model)
 		return cli_usage_error(&c, "--grid searches and --model does not; give one of them");
 	if (c.output && !strcmp(c.output, "-") && !o.dry_run && (c.json || !c.quiet))
-		return cli_usage_error(&c, "-o - sends the model to standard output; add -q and leave out --json");
+		return cli_usage_error(
+			&c, "-o - sends the model to standard output; add -q and leave out --json");
 	rc = o.dry_run ? 0 : cli_check_output(c.output, &err);
 	if (!rc)
 		rc = cli_input_open(&in, &c,
-		                    &(struct cli_input_params){ .path = c.arg[0],
-		                                                .schema_path = o.schema,
-		                                                .exclude = &o.exclude,
-		                                                .need_targets = true },
-		                    &err);
+				    &(struct cli_input_params){ .path = c.arg[0],
+								.schema_path = o.schema,
+								.exclude = &o.exclude,
+								.need_targets = true },
+				    &err);
 	if (!rc)
 		rc = train(&c, &o, in.table, &m, &report, &err);
 	if (!rc)

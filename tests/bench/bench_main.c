@@ -136,6 +136,16 @@ static bool run_one(const struct bench *b, struct json_writer *w)
 	return r.holds != HOLDS_NO;
 }
 
+/* Whoever else computes here is in the numbers too, and more so in the longer ones. */
+static void warn_if_busy(void)
+{
+	double load;
+	long n = sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (getloadavg(&load, 1) == 1 && load > 0.25 * (double)n)
+		bench_say("the machine is busy (load %.1f on %ld processors): expect noise", load, n);
+}
+
 /* ---- the command line ---- */
 
 static void help(FILE *to)
@@ -215,6 +225,7 @@ int main(int argc, char **argv)
 
 	json_begin(&w, &text, true);
 	json_open(&w, '[');
+	warn_if_busy();
 	print_header();
 	for (size_t i = 0; i < N_BENCHES && optind == argc; i++)
 		all_hold &= run_one(&bench_all[i], &w);

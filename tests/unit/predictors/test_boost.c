@@ -1,0 +1,201 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/mem.h"
+#include "predictors/boost.h"
+#include "predictors/ensemble_model.h"
+#include "predictors/score.h"
+#include "tests/support/worlds.h"
+
+static struct predictor fit(const char *set, const struct dataset *d)
+{
+	struct fit_context ctx = { .seed = 5 };
+	struct settings s;
+	struct predictor p;
+	struct err err = { 0 };
+
+	settings_init(&s, boost_ops.spec);
+	if (settings_parse(&s, set, &err) || predictor_fit(&boost_ops, &s, d, &ctx, &p, &err))
+		fail_msg("%s", err.text);
+	return p;
+}
+
+static struct score score_on(const struct predictor *p, const struct dataset *d)
+{
+	double *predicted = malloc(d->n_rows * sizeof *predicted);
+	struct score s;
+
+	predictor_predict(p, d->x, d->n_rows, predicted);
+	s = score_of(d->y, predicted, d->n_rows);
+	free(predicted);
+	return s;
+}
+
+static size_t trees_of(const struct predictor *p)
+{
+	return ((const struct ensemble_model *)p->self)->ensemble->n_trees;
+}
+
+static void test_one_stump_at_full_rate_is_worked_by_hand(void **state)
+{
+	double x[] = { 1, 2, 3, 4 }, y[] = { 1, 2, 7, 10 }, out[4];
+	struct dataset d = { .n_rows = 4, .n_features = 1, .x = x, .y = y };
+	struct predictor squared = fit("trees=1,depth=1,rate=1", &d);
+	struct predictor absolute = fit("trees=1,depth=1,rate=1,loss=absolute", &d);
+
+	(void)state;
+	predictor_predict(&squared, x, 4, out); /* mean 5, then the means of the residuals of each side */
+	assert_true(fabs(out[0] - 1.5) < 1e-12 && fabs(out[3] - 8.5) < 1e-12);
+	predictor_predict(&absolute, x, 4, out); /* median 4.5, then the medians of the residuals */
+	assert_true(fabs(out[0] - 1.5) < 1e-12 && fabs(out[3] - 8.5) < 1e-12);
+	predictor_release(&squared);
+	predictor_release(&absolute);
+}
+
+static void test_training_loss_does_not_rise_with_more_rounds(void **state)
+{
+	static const char *const loss[] = { "squared", "absolute" };
+	struct dataset *d = world_smooth(200, 5, 1.0, 0.0, 1);
+
+	(void)state;
+	for (int k = 0; k < 2; k++) {
+		double last = INFINITY;
+		for (int trees = 1; trees < 120; trees += 13) {
+			char set[64];
+			struct predictor p;
+			struct score s;
+			snprintf(set, sizeof set, "trees=%d,loss=%s", trees, loss[k]);
+			p = fit(set, d);
+			s = score_on(&p, d);
+			assert_true((k ? s.mae : s.mse) <= last);
+			last = k ? s.mae : s.mse;
+			predictor_release(&p);
+		}
+	}
+	dataset_free(d);
+}
+
+static void test_huber_and_absolute_shrug_off_outliers(void **state)
+{
+	struct dataset *d = world_smooth(400, 5, 0.3, 0.0, 2), *clean = world_smooth(400, 5, 0.3, 0.0, 3);
+	struct predictor squared, huber, absolute;
+
+	(void)state;
+	for (size_t i = 0; i < d->n_rows; i += 20)
+		d->y[i] += 500; /* one row in twenty is nonsense */
+	squared = fit("trees=200,rate=0.1", d);
+	huber = fit("trees=200,rate=0.1,loss=huber", d);
+	absolute = fit("trees=200,rate=0.1,loss=absolute", d);
+	assert_true(score_on(&huber, clean).mae < score_on(&squared, clean).mae / 3);
+	assert_true(score_on(&absolute, clean).mae < score_on(&squared, clean).mae / 3);
+	predictor_release(&squared);
+	predictor_release(&huber);
+	predictor_release(&absolute);
+	dataset_free(d);
+	dataset_free(clean);
+}
+
+static void test_early_stopping_stops_on_noise_and_generalises_as_well(void **state)
+{
+	struct dataset *d = world_smooth(300, 6, 4.0, 0.0, 4), *fresh = world_smooth(2000, 6, 4.0, 0.0, 5);
+	struct predictor all = fit("trees=1000,depth=4,rate=0.2", d);
+	struct predictor stopped = fit("trees=1000,depth=4,rate=0.2,validation=0.2,patience=10", d);
+
+	(void)state;
+	assert_int_equal(trees_of(&all), 1000);
+	assert_true(trees_of(&stopped) < 200);
+	assert_true(score_on(&stopped, fresh).mse < score_on(&all, fresh).mse);
+	predictor_release(&all);
+	predictor_release(&stopped);
+	dataset_free(d);
+	dataset_free(fresh);
+}
+
+static void test_subsample_draws_other_rows_each_round(void **state)
+{
+	struct dataset *d = world_smooth(200, 5, 1.0, 0.0, 6);
+	struct predictor half = fit("trees=50,subsample=0.5", d), all = fit("trees=50", d);
+	double a, b;
+
+	(void)state;
+	predictor_predict(&half, d->x, 1, &a);
+	predictor_predict(&all, d->x, 1, &b);
+	assert_true(a != b);
+	assert_true(score_on(&half, d).r2 > 0.8);
+	predictor_release(&half);
+	predictor_release(&all);
+	dataset_free(d);
+}
+
+static void test_stages_of_one_run_are_the_shorter_runs(void **state)
+{
+	struct dataset *d = world_factorial(2, 0.05, 7), *test = world_factorial(1, 0.05, 8);
+	size_t stage[] = { 3, 10, 40 };
+	double staged[3 * 96], direct[96];
+	struct fit_context ctx = { .seed = 5 };
+	struct settings s;
+
+	(void)state;
+	settings_init(&s, boost_ops.spec);
+	settings_parse(&s, "loss=huber,subsample=0.7", NULL);
+	assert_int_equal(boost_staged(&s, d, test, &ctx, stage, 3, staged, NULL), 0);
+	for (int k = 0; k < 3; k++) {
+		char set[64];
+		struct predictor p;
+		snprintf(set, sizeof set, "loss=huber,subsample=0.7,trees=%zu", stage[k]);
+		p = fit(set, d);
+		predictor_predict(&p, test->x, 96, direct);
+		assert_memory_equal(direct, staged + 96 * k, sizeof direct);
+		predictor_release(&p);
+	}
+	dataset_free(d);
+	dataset_free(test);
+}
+
+static void test_running_out_of_memory_anywhere_leaves_nothing_behind(void **state)
+{
+	struct dataset *d = world_factorial(1, 0.05, 9);
+	struct fit_context ctx = { .seed = 1 };
+	unsigned long k = 1;
+
+	(void)state;
+	for (;; k++) {
+		struct settings s;
+		struct predictor p = { 0 };
+		struct err err = { 0 };
+		int status;
+
+		settings_init(&s, boost_ops.spec);
+		settings_parse(&s, "trees=3,loss=huber,validation=0.2", NULL);
+		mem_fail_at(k, false);
+		status = predictor_fit(&boost_ops, &s, d, &ctx, &p, &err);
+		mem_fail_at(0, false);
+		predictor_release(&p);
+		if (!status)
+			break;
+		assert_int_equal(err.code, ERR_NOMEM);
+	}
+	assert_true(k > 20);
+	dataset_free(d);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_one_stump_at_full_rate_is_worked_by_hand),
+		cmocka_unit_test(test_training_loss_does_not_rise_with_more_rounds),
+		cmocka_unit_test(test_huber_and_absolute_shrug_off_outliers),
+		cmocka_unit_test(test_early_stopping_stops_on_noise_and_generalises_as_well),
+		cmocka_unit_test(test_subsample_draws_other_rows_each_round),
+		cmocka_unit_test(test_stages_of_one_run_are_the_shorter_runs),
+		cmocka_unit_test(test_running_out_of_memory_anywhere_leaves_nothing_behind),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

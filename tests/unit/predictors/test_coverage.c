@@ -1,0 +1,88 @@
+/* Do 90 % bounds hold on new data? Two hundred worlds whose truth is known. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "predictors/conformal.h"
+#include "predictors/forest.h"
+#include "tests/support/worlds.h"
+
+#define WORLDS 200
+#define NEW_POINTS 500
+
+/* Share of new points at or below the bound, over all worlds. */
+static double coverage(bool factorial, bool normalise, double growth)
+{
+	size_t covered = 0, total = 0;
+
+	for (uint64_t w = 0; w < WORLDS; w++) {
+		struct dataset *d = factorial ? world_factorial(3, 0.08, w) : world_smooth(150, 5, 1.0, growth, w);
+		struct dataset *fresh = factorial ? world_factorial(6, 0.08, w + 5000)
+		                                  : world_smooth(NEW_POINTS, 5, 1.0, growth, w + 5000);
+		struct fit_context ctx = { .seed = w, .want_oob = true };
+		struct settings s;
+		struct predictor p;
+		struct conformal c = { 0 };
+		double *out = malloc(fresh->n_rows * sizeof *out), q;
+
+		settings_init(&s, forest_ops.spec);
+		settings_parse(&s, "trees=100,depth=6", NULL);
+		assert_int_equal(predictor_fit(&forest_ops, &s, d, &ctx, &p, NULL), 0);
+		assert_int_equal(conformal_fit(d->y, p.ops->oob(p.self), d->n_rows, normalise, &c, NULL), 0);
+		assert_int_equal(conformal_quantile(&c, 0.9, &q, NULL), 0);
+		predictor_predict(&p, fresh->x, fresh->n_rows, out);
+		for (size_t i = 0; i < fresh->n_rows; i++)
+			covered += fresh->y[i] <= conformal_upper(&c, q, out[i]);
+		total += fresh->n_rows;
+		conformal_release(&c);
+		predictor_release(&p);
+		dataset_free(d);
+		dataset_free(fresh);
+		free(out);
+	}
+	printf("coverage of 90 %% bounds, %s, %s: %.2f %%\n", factorial ? "factorial" : growth > 0 ? "growing noise" : "smooth",
+	       normalise ? "normalised" : "plain", 100.0 * (double)covered / (double)total);
+	return (double)covered / (double)total;
+}
+
+static void check(double share)
+{
+	assert_true(share >= 0.88 && share <= 0.93);
+}
+
+static void test_bounds_cover_new_points_of_smooth_worlds(void **state)
+{
+	(void)state;
+	check(coverage(false, false, 0.0));
+	check(coverage(false, true, 0.0));
+}
+
+static void test_bounds_cover_new_points_where_noise_grows(void **state)
+{
+	(void)state;
+	check(coverage(false, false, 2.0));
+	check(coverage(false, true, 2.0));
+}
+
+static void test_bounds_cover_new_replicates_of_an_experiment(void **state)
+{
+	(void)state;
+	check(coverage(true, false, 0.0));
+	check(coverage(true, true, 0.0));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_bounds_cover_new_points_of_smooth_worlds),
+		cmocka_unit_test(test_bounds_cover_new_points_where_noise_grows),
+		cmocka_unit_test(test_bounds_cover_new_replicates_of_an_experiment),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
