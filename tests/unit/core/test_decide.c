@@ -1,0 +1,244 @@
+/* The choice among candidates: models are made by hand, so that the right answer is known. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "predictors/features.h"
+#include "predictors/forest.h"
+#include "scheduler/core/decide.h"
+
+/* A bundle on a table of five batches whose times and accuracies are given; no noise, one full tree each.
+ * residual: the scores of the time model's bounds. */
+struct fixture {
+	struct model *m;
+	struct schema *schema;
+	struct csv *csv;
+	struct table *table;
+	struct job_values job;
+};
+
+static void fit_target(struct model_target *out, const double *x, const double *y, size_t n, size_t p)
+{
+	struct dataset d = { .n_rows = n, .n_features = p, .x = (double *)x, .y = (double *)y };
+	struct fit_context ctx = { .seed = 1 };
+	struct settings s;
+
+	settings_init(&s, tree_ops.spec);
+	assert_int_equal(predictor_fit(&tree_ops, &s, &d, &ctx, &out->predictor, NULL), 0);
+}
+
+static void make(struct fixture *f, const double *time, const double *accuracy, size_t n_residuals, double residual,
+                 double noise)
+{
+	static const char text[] = "network,cpus,njobs,batch,time_s,accuracy\n"
+				   "a,1,1,32,1,1\na,1,1,64,1,1\na,1,1,128,1,1\na,1,1,256,1,1\na,1,1,512,1,1\n";
+	double *x;
+
+	memset(f, 0, sizeof *f);
+	assert_int_equal(schema_default(&f->schema, NULL), 0);
+	assert_int_equal(csv_parse("t", text, strlen(text), &f->csv, NULL), 0);
+	assert_int_equal(table_read(f->csv, f->schema, true, &f->table, NULL), 0);
+	f->m = calloc(1, sizeof *f->m);
+	assert_int_equal(schema_default(&f->m->schema, NULL), 0);
+	assert_int_equal(features_fit(f->table, &f->m->features, NULL), 0);
+	f->m->features->schema = f->m->schema;
+	assert_int_equal(features_encode_table(f->m->features, f->table, &x, NULL), 0);
+	fit_target(&f->m->time, x, time, 5, f->m->features->n);
+	if (accuracy)
+		fit_target(&f->m->accuracy, x, accuracy, 5, f->m->features->n);
+	f->m->time.conformal = (struct conformal){ .n = n_residuals, .base = 1, .score = calloc(n_residuals + 1, sizeof(double)) };
+	for (size_t i = 0; i < n_residuals; i++)
+		f->m->time.conformal.score[i] = residual;
+	f->m->accuracy.conformal = (struct conformal){ .n = 20, .base = 1, .score = calloc(20, sizeof(double)) };
+	for (size_t i = 0; i < 20; i++)
+		f->m->accuracy.conformal.score[i] = i < 10 ? -noise : noise;
+	f->m->n_candidates = 5;
+	f->m->candidate = malloc(5 * sizeof(double));
+	for (int i = 0; i < 5; i++)
+		f->m->candidate[i] = 32 << i;
+	assert_int_equal(job_values_init(&f->job, f->m->schema, NULL), 0);
+	assert_int_equal(job_values_parse(&f->job, f->m->schema, "network=a,cpus=1,njobs=1", NULL), 0);
+	free(x);
+}
+
+static void drop(struct fixture *f)
+{
+	job_values_release(&f->job);
+	model_free(f->m);
+	table_free(f->table);
+	csv_free(f->csv);
+	schema_free(f->schema);
+}
+
+static struct decision ask(struct fixture *f, double slo, double confidence)
+{
+	struct decide_params p = { .model = f->m, .job = &f->job, .slo_s = slo, .confidence = confidence };
+	struct decision d;
+	struct err err = { 0 };
+
+	if (decide(&p, &d, &err))
+		fail_msg("%s", err.text);
+	return d;
+}
+
+static const double times[] = { 500, 400, 300, 200, 100 }, accuracies[] = { .97, .96, .95, .93, .90 };
+
+static void test_most_accurate_in_time_is_chosen(void **state)
+{
+	struct fixture f;
+	struct decision d;
+
+	(void)state;
+	make(&f, times, accuracies, 9, 25.0, 0.0);
+	d = ask(&f, 330, 0.9); /* bounds 525 425 325 225 125 */
+	assert_int_equal(d.chosen, 2);
+	assert_true(d.candidate[2].upper_s == 325 && d.candidate[2].time_s == 300);
+	assert_int_equal(d.candidate[0].reasons, REASON_SLO_EXCEEDED);
+	assert_int_equal(d.candidate[1].reasons, REASON_SLO_EXCEEDED);
+	assert_int_equal(d.candidate[3].reasons, REASON_LOWER_ACCURACY);
+	assert_true(d.candidate[3].feasible && !d.candidate[1].feasible);
+	drop(&f);
+}
+
+static void test_bound_not_the_expectation_decides(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	make(&f, times, accuracies, 9, 25.0, 0.0);
+	assert_int_equal(ask(&f, 325, 0.9).chosen, 2);
+	assert_int_equal(ask(&f, nextafter(325, 0), 0.9).chosen, 3); /* the time, 300, would still fit */
+	drop(&f);
+}
+
+static void test_none_in_time_says_the_smallest_objective(void **state)
+{
+	struct fixture f;
+	struct decision d;
+
+	(void)state;
+	make(&f, times, accuracies, 9, 25.0, 0.0);
+	d = ask(&f, 60, 0.9);
+	assert_int_equal(d.chosen, -1);
+	assert_true(d.smallest_slo_s == 125);
+	assert_int_equal(ask(&f, d.smallest_slo_s, 0.9).chosen, 4); /* and that one is kept */
+	drop(&f);
+}
+
+static void test_too_few_residuals_promise_nothing(void **state)
+{
+	struct fixture f;
+	struct decision d;
+
+	(void)state;
+	make(&f, times, accuracies, 8, 25.0, 0.0);
+	d = ask(&f, 1e6, 0.9);
+	assert_int_equal(d.chosen, -1);
+	assert_true(isnan(d.candidate[0].upper_s) && isnan(d.smallest_slo_s));
+	assert_true(d.candidate[0].reasons & REASON_NO_BOUND);
+	assert_int_equal(ask(&f, 1e6, 0.5).chosen, 0); /* eight are enough for less confidence */
+	assert_int_equal(ask(&f, NAN, 0.9).chosen, 0); /* and without an objective nothing is promised */
+	drop(&f);
+}
+
+static void test_tie_within_the_noise_goes_to_the_faster(void **state)
+{
+	static const double close[] = { .9700, .9695, .9500, .93, .90 };
+	struct fixture f;
+	struct decision d;
+
+	(void)state;
+	make(&f, times, close, 9, 25.0, 0.001);
+	d = ask(&f, 1000, 0.9);
+	assert_int_equal(d.chosen, 1);
+	assert_int_equal(d.candidate[0].reasons, REASON_SLOWER);
+	drop(&f);
+	make(&f, times, close, 9, 25.0, 0.0001);
+	assert_int_equal(ask(&f, 1000, 0.9).chosen, 0);
+	drop(&f);
+}
+
+static void test_without_accuracy_the_fastest_is_chosen(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	make(&f, times, NULL, 9, 25.0, 0.0);
+	assert_int_equal(ask(&f, 330, 0.9).chosen, 4);
+	drop(&f);
+}
+
+static void test_outside_the_training_range_is_said(void **state)
+{
+	struct fixture f;
+	struct decision d;
+
+	(void)state;
+	make(&f, times, accuracies, 9, 25.0, 0.0);
+	assert_false(ask(&f, 330, 0.9).candidate[0].extrapolated);
+	assert_int_equal(job_values_parse(&f.job, f.m->schema, "cpus=64", NULL), 0);
+	d = ask(&f, 330, 0.9);
+	assert_true(d.candidate[2].extrapolated && (d.candidate[2].reasons & REASON_EXTRAPOLATED));
+	assert_true(d.candidate[2].feasible); /* said, not refused */
+	assert_int_equal(job_values_parse(&f.job, f.m->schema, "cpus=1,network=unknown", NULL), 0);
+	assert_true(ask(&f, 330, 0.9).candidate[2].extrapolated);
+	drop(&f);
+}
+
+static void test_own_candidates_and_bad_asks(void **state)
+{
+	double own[] = { 100, 300 }, many[65] = { 0 };
+	struct fixture f;
+	struct decision d;
+	struct decide_params p;
+
+	(void)state;
+	make(&f, times, accuracies, 9, 25.0, 0.0);
+	p = (struct decide_params){ .model = f.m, .job = &f.job, .slo_s = 1000, .confidence = 0.9, .candidate = own,
+		                    .n_candidates = 2 };
+	assert_int_equal(decide(&p, &d, NULL), 0);
+	assert_int_equal(d.n_candidates, 2);
+	assert_int_equal(d.chosen, 0);
+	p.candidate = many;
+	p.n_candidates = 65;
+	assert_int_equal(decide(&p, &d, NULL), -ERR_ARG);
+	p.n_candidates = 0;
+	assert_int_equal(decide(&p, &d, NULL), -ERR_ARG);
+	p.n_candidates = 64;
+	assert_int_equal(decide(&p, &d, NULL), 0);
+	p.confidence = 1.0;
+	assert_int_equal(decide(&p, &d, NULL), -ERR_ARG);
+	p.confidence = NAN;
+	assert_int_equal(decide(&p, &d, NULL), -ERR_ARG);
+	drop(&f);
+}
+
+static void test_every_reason_has_its_own_code(void **state)
+{
+	(void)state;
+	for (unsigned a = 1; a <= REASON_SLOWER; a <<= 1)
+		for (unsigned b = 1; b < a; b <<= 1)
+			assert_string_not_equal(decide_reason_text((enum decide_reason)a), decide_reason_text((enum decide_reason)b));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_most_accurate_in_time_is_chosen),
+		cmocka_unit_test(test_bound_not_the_expectation_decides),
+		cmocka_unit_test(test_none_in_time_says_the_smallest_objective),
+		cmocka_unit_test(test_too_few_residuals_promise_nothing),
+		cmocka_unit_test(test_tie_within_the_noise_goes_to_the_faster),
+		cmocka_unit_test(test_without_accuracy_the_fastest_is_chosen),
+		cmocka_unit_test(test_outside_the_training_range_is_said),
+		cmocka_unit_test(test_own_candidates_and_bad_asks),
+		cmocka_unit_test(test_every_reason_has_its_own_code),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
