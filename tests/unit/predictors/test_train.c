@@ -1,0 +1,322 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "predictors/train.h"
+#include "tests/support/worlds.h"
+
+struct fixture {
+	struct strbuf text;
+	struct csv *csv;
+	struct schema *schema;
+	struct table *table;
+	struct grid *grid;
+};
+
+static void make(struct fixture *f, const char *text, const char *grid)
+{
+	struct json *v = NULL;
+	struct err err = { 0 };
+
+	memset(f, 0, sizeof *f);
+	if (schema_default(&f->schema, &err) || csv_parse("t.csv", text, strlen(text), &f->csv, &err) ||
+	    table_read(f->csv, f->schema, true, &f->table, &err) || json_parse("g", grid, strlen(grid), &v, &err) ||
+	    grid_from_json("g", v, &f->grid, &err))
+		fail_msg("%s", err.text);
+	json_free(v);
+}
+
+static void drop(struct fixture *f)
+{
+	grid_free(f->grid);
+	table_free(f->table);
+	schema_free(f->schema);
+	csv_free(f->csv);
+	strbuf_release(&f->text);
+}
+
+static void factorial_text(struct strbuf *b, size_t replications, bool accuracy)
+{
+	struct dataset *d = world_factorial(replications, 0.05, 2);
+
+	strbuf_puts(b, accuracy ? "network,cpus,njobs,batch,time_s,accuracy\n" : "network,cpus,njobs,batch,time_s\n");
+	for (size_t i = 0; i < d->n_rows; i++) {
+		const double *x = d->x + 5 * i;
+		strbuf_printf(b, "%s,%g,%g,%g,%.4f", x[0] ? "simplenet" : "lenet5", x[1], x[2], x[3], d->y[i]);
+		if (accuracy)
+			strbuf_printf(b, ",%.4f", 0.97 - 1e-4 * x[3]);
+		strbuf_puts(b, "\n");
+	}
+	dataset_free(d);
+}
+
+static struct model *train(struct fixture *f, const char *const *group, size_t n_groups, struct train_report *report)
+{
+	struct train_params p = { .table = f->table, .grid = f->grid, .accuracy_grid = f->grid, .group = group,
+		                  .n_groups = n_groups, .split = { .kind = SPLIT_KFOLD, .folds = 5, .seed = 1 },
+		                  .ctx = { .seed = 1 }, .data_name = "t.csv" };
+	struct model *m = NULL;
+	struct err err = { 0 };
+
+	if (train_model(&p, &m, report, &err))
+		fail_msg("%s", err.text);
+	return m;
+}
+
+static bool noticed(const struct train_report *r, const char *what)
+{
+	for (size_t i = 0; i < r->n_notices; i++)
+		if (strstr(r->notice[i], what))
+			return true;
+	return false;
+}
+
+static const char *const setting[] = { "network", "cpus", "njobs", "batch" };
+#define GRID "{\"forest\":{\"trees\":[20,60],\"depth\":[2,6]},\"linear\":{}}"
+
+static void test_the_better_model_is_chosen_and_fitted_to_all_rows(void **state)
+{
+	struct fixture f;
+	struct strbuf text = { 0 };
+	struct train_report r;
+	struct model *m;
+
+	(void)state;
+	factorial_text(&text, 3, true);
+	make(&f, strbuf_text(&text), GRID);
+	m = train(&f, setting, 4, &r);
+	assert_int_equal(m->time.n_rows, 288);
+	assert_string_equal(m->time.predictor.ops->name, "forest");
+	for (size_t i = 0; i < f.grid->n; i++)
+		assert_true(r.time_result[r.time_best].score.mean.mse <= r.time_result[i].score.mean.mse);
+	assert_true(m->time.score.mean.mse == r.time_result[r.time_best].score.mean.mse);
+	assert_int_equal(m->n_candidates, 4);
+	assert_true(m->candidate[0] == 64 && m->candidate[3] == 512);
+	assert_int_equal(m->time.conformal.n, 288);
+	assert_string_equal(m->time.residuals_by, "10-fold");
+	assert_non_null(strstr(m->time.scored_by, "grouped by network,cpus"));
+	model_free(m);
+	train_report_release(&r);
+	drop(&f);
+	strbuf_release(&text);
+}
+
+static void test_replicates_on_both_sides_are_said_and_look_better_than_they_are(void **state)
+{
+	struct fixture f;
+	struct strbuf text = { 0 };
+	struct train_report leaky, honest;
+	struct model *a, *b;
+
+	(void)state;
+	factorial_text(&text, 3, true);
+	make(&f, strbuf_text(&text), GRID);
+	a = train(&f, NULL, 0, &leaky);
+	b = train(&f, setting, 4, &honest);
+	assert_true(leaky.leaks);
+	assert_false(honest.leaks);
+	assert_true(a->time.score.mean.mse < b->time.score.mean.mse);
+	assert_string_equal(a->time.residuals_by, "out-of-bag");
+	model_free(a);
+	model_free(b);
+	train_report_release(&leaky);
+	train_report_release(&honest);
+	drop(&f);
+	strbuf_release(&text);
+}
+
+static void test_permutation_finds_the_batch_to_matter_most(void **state)
+{
+	struct fixture f;
+	struct strbuf text = { 0 };
+	struct train_report r;
+	struct model *m;
+	size_t batch = 0;
+
+	(void)state;
+	factorial_text(&text, 2, true);
+	make(&f, strbuf_text(&text), GRID);
+	m = train(&f, setting, 4, &r);
+	while (strcmp(m->features->feature[batch].name, "batch"))
+		batch++;
+	for (size_t i = 0; i < m->features->n; i++) {
+		assert_true(m->time.permutation[i] <= m->time.permutation[batch]);
+		assert_true(m->time.importance[i] <= m->time.importance[batch]);
+	}
+	model_free(m);
+	train_report_release(&r);
+	drop(&f);
+	strbuf_release(&text);
+}
+
+static void test_table_without_accuracy_trains_time_alone(void **state)
+{
+	struct fixture f;
+	struct strbuf text = { 0 };
+	struct train_report r;
+	struct model *m;
+
+	(void)state;
+	factorial_text(&text, 1, false);
+	make(&f, strbuf_text(&text), GRID);
+	m = train(&f, NULL, 0, &r);
+	assert_null(m->accuracy.predictor.ops);
+	assert_null(r.accuracy_grid);
+	model_free(m);
+	train_report_release(&r);
+	drop(&f);
+	strbuf_release(&text);
+}
+
+static void test_one_row_trains_without_scores_or_bounds_and_says_so(void **state)
+{
+	struct fixture f;
+	struct train_report r;
+	struct model *m;
+	double x[8], out;
+
+	(void)state;
+	make(&f, "network,cpus,njobs,batch,time_s\nlenet5,1,1,64,123.5\n", GRID);
+	m = train(&f, NULL, 0, &r);
+	assert_int_equal(m->time.conformal.n, 0);
+	assert_true(noticed(&r, "no bounds"));
+	for (int i = 0; i < 8; i++)
+		x[i] = 1;
+	predictor_predict(&m->time.predictor, x, 1, &out);
+	assert_true(out == 123.5);
+	model_free(m);
+	train_report_release(&r);
+	drop(&f);
+}
+
+static void test_few_rows_make_fewer_folds_and_no_promise(void **state)
+{
+	struct fixture f;
+	struct train_report r;
+	struct model *m;
+	double q;
+
+	(void)state;
+	make(&f, "network,cpus,njobs,batch,time_s\na,1,1,64,10\na,1,1,128,6\na,1,1,256,4\n", GRID);
+	m = train(&f, NULL, 0, &r);
+	assert_non_null(strstr(m->time.scored_by, "3-fold"));
+	assert_int_equal(conformal_quantile(&m->time.conformal, 0.9, &q, NULL), -ERR_NODATA);
+	assert_true(noticed(&r, "cannot carry"));
+	model_free(m);
+	train_report_release(&r);
+	drop(&f);
+}
+
+static void test_rows_without_accuracy_are_left_out_of_that_model_only(void **state)
+{
+	struct fixture f;
+	struct strbuf text = { 0 };
+	struct train_report r;
+	struct model *m;
+
+	(void)state;
+	factorial_text(&text, 1, true);
+	strbuf_puts(&text, "lenet5,1,1,64,500,\nlenet5,2,1,64,480,NA\n");
+	make(&f, strbuf_text(&text), GRID);
+	m = train(&f, NULL, 0, &r);
+	assert_int_equal(m->time.n_rows, 98);
+	assert_int_equal(m->accuracy.n_rows, 96);
+	assert_true(noticed(&r, "2 of 98 rows have no accuracy"));
+	model_free(m);
+	train_report_release(&r);
+	drop(&f);
+	strbuf_release(&text);
+}
+
+static void test_unknown_group_column_is_refused(void **state)
+{
+	static const char *const bad[] = { "nettwork" };
+	struct fixture f;
+	struct train_params p = { .group = bad, .n_groups = 1, .data_name = "t.csv",
+		                  .split = { .kind = SPLIT_KFOLD, .folds = 5 } };
+	struct train_report r;
+	struct model *m = NULL;
+	struct err err = { 0 };
+
+	(void)state;
+	make(&f, "network,cpus,njobs,batch,time_s\na,1,1,64,10\na,1,1,128,6\n", GRID);
+	p.table = f.table;
+	p.grid = p.accuracy_grid = f.grid;
+	assert_int_equal(train_model(&p, &m, &r, &err), -ERR_ARG);
+	assert_non_null(strstr(err.text, "nettwork"));
+	drop(&f);
+}
+
+static void test_a_search_may_look_at_part_of_a_large_table(void **state)
+{
+	struct fixture f;
+	struct strbuf text = { 0 };
+	struct train_params p = { .search_rows = 60, .data_name = "t.csv", .split = { .kind = SPLIT_KFOLD, .folds = 5 } };
+	struct train_report r;
+	struct model *m = NULL;
+
+	(void)state;
+	factorial_text(&text, 3, true);
+	make(&f, strbuf_text(&text), GRID);
+	p.table = f.table;
+	p.grid = p.accuracy_grid = f.grid;
+	assert_int_equal(train_model(&p, &m, &r, NULL), 0);
+	assert_true(noticed(&r, "60 of 288"));
+	assert_int_equal(m->time.n_rows, 288);
+	model_free(m);
+	train_report_release(&r);
+	drop(&f);
+	strbuf_release(&text);
+}
+
+static void test_running_out_of_memory_anywhere_leaves_nothing_behind(void **state)
+{
+	struct fixture f;
+	unsigned long k = 1;
+
+	(void)state;
+	make(&f, "network,cpus,njobs,batch,time_s,accuracy\na,1,1,64,10,.9\na,1,1,128,6,.8\nb,1,1,256,4,.7\n",
+	     "{\"forest\":{\"trees\":[2]}}");
+	for (;; k++) {
+		struct train_params p = { .table = f.table, .grid = f.grid, .accuracy_grid = f.grid, .group = setting,
+			                  .n_groups = 4, .data_name = "t.csv", .split = { .kind = SPLIT_KFOLD, .folds = 5 } };
+		struct train_report r;
+		struct model *m = NULL;
+		int status;
+
+		mem_fail_at(k, k % 2);
+		status = train_model(&p, &m, &r, NULL);
+		mem_fail_at(0, false);
+		if (status)
+			assert_null(m);
+		model_free(m);
+		train_report_release(&r);
+		if (!status && !mem_failed())
+			break;
+	}
+	assert_true(k > 100);
+	drop(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_the_better_model_is_chosen_and_fitted_to_all_rows),
+		cmocka_unit_test(test_replicates_on_both_sides_are_said_and_look_better_than_they_are),
+		cmocka_unit_test(test_permutation_finds_the_batch_to_matter_most),
+		cmocka_unit_test(test_table_without_accuracy_trains_time_alone),
+		cmocka_unit_test(test_one_row_trains_without_scores_or_bounds_and_says_so),
+		cmocka_unit_test(test_few_rows_make_fewer_folds_and_no_promise),
+		cmocka_unit_test(test_rows_without_accuracy_are_left_out_of_that_model_only),
+		cmocka_unit_test(test_unknown_group_column_is_refused),
+		cmocka_unit_test(test_a_search_may_look_at_part_of_a_large_table),
+		cmocka_unit_test(test_running_out_of_memory_anywhere_leaves_nothing_behind),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
