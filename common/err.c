@@ -19,23 +19,19 @@ int err_fail(struct err *e, enum err_code code, const char *fmt, ...)
 
 int err_prefix(struct err *e, const char *fmt, ...)
 {
-	char old[sizeof e->text];
+	char joined[2 * sizeof e->text + 2]; /* room for both, so that only the last step cuts */
+	size_t used;
 	va_list ap;
-	int used;
 
 	if (!e)
 		return -ERR_ARG;
-	memcpy(old, e->text, sizeof old);
 	va_start(ap, fmt);
-	used = vsnprintf(e->text, sizeof e->text, fmt, ap);
+	vsnprintf(joined, sizeof e->text, fmt, ap);
 	va_end(ap);
-	if (used >= 0 && (size_t)used + 3 < sizeof e->text) {
-		size_t room = sizeof e->text - (size_t)used - 3, len = strnlen(old, sizeof old);
-
-		memcpy(e->text + used, ": ", 2);
-		memcpy(e->text + used + 2, old, len < room ? len : room);
-		e->text[(size_t)used + 2 + (len < room ? len : room)] = '\0';
-	}
+	used = strlen(joined);
+	memcpy(joined + used, ": ", 2);
+	memcpy(joined + used + 2, e->text, strlen(e->text) + 1);
+	memcpy(e->text, joined, sizeof e->text - 1);
 	return -(int)e->code;
 }
 

@@ -94,7 +94,8 @@ static int boosting_init(struct boosting *b, const struct settings *s, const str
 	if (!b->score || !b->gradient || !b->work || !b->weight || !b->pick || !b->leaf || !b->start)
 		return err_fail(err, ERR_NOMEM, "no memory to boost on %zu rows", n);
 	memcpy(b->work, d->y, n * sizeof *b->work);
-	b->base = b->loss == LOSS_SQUARED ? stats_mean(d->y, n) : stats_median(b->work, n);
+	/* The lower median of an even number, as in scikit-learn: predictions then mean the same there and here. */
+	b->base = b->loss == LOSS_SQUARED ? stats_mean(d->y, n) : stats_percentile(b->work, n, 50.0);
 	for (size_t i = 0; i < n; i++)
 		b->score[i] = b->base;
 	return 0;
@@ -144,7 +145,7 @@ static void find_gradient(struct boosting *b)
 /* The step that minimises the loss over one leaf's rows, whose residuals are work[0..n). */
 static double leaf_step(const struct boosting *b, double *residual, size_t n)
 {
-	double median = n ? stats_median(residual, n) : 0.0, sum = 0.0;
+	double median = n ? stats_percentile(residual, n, 50.0) : 0.0, sum = 0.0;
 
 	if (n == 0 || b->loss == LOSS_ABSOLUTE)
 		return median;

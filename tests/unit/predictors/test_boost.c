@@ -53,8 +53,10 @@ static void test_one_stump_at_full_rate_is_worked_by_hand(void **state)
 	(void)state;
 	predictor_predict(&squared, x, 4, out); /* mean 5, then the means of the residuals of each side */
 	assert_true(fabs(out[0] - 1.5) < 1e-12 && fabs(out[3] - 8.5) < 1e-12);
-	predictor_predict(&absolute, x, 4, out); /* median 4.5, then the medians of the residuals */
-	assert_true(fabs(out[0] - 1.5) < 1e-12 && fabs(out[3] - 8.5) < 1e-12);
+	/* Lower median 2, residuals -1 0 5 8; their signs part {1,2} from {3,4}, and the lower medians of
+	 * the residuals there are -1 and 5. */
+	predictor_predict(&absolute, x, 4, out);
+	assert_true(fabs(out[0] - 1.0) < 1e-12 && fabs(out[3] - 7.0) < 1e-12);
 	predictor_release(&squared);
 	predictor_release(&absolute);
 }
