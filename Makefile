@@ -20,15 +20,17 @@ BUILD    = -std=gnu11 $(OPT) -Wall -Wextra -Wshadow -Wvla -Wmissing-prototypes -
 LIBS     = -llapacke -lopenblas -lgsl -lcjson -lm -pthread
 
 # Which layers a layer may call.
-LAYERS       := common predictors core cli
+LAYERS       := common queueing predictors core cli
 dir_common     := common
+dir_queueing   := queueing
 dir_predictors := predictors
 dir_core       := scheduler/core
 dir_cli        := scheduler/cli
 below_common     :=
-below_predictors := common
-below_core       := predictors common
-below_cli        := core predictors common
+below_queueing   := common
+below_predictors := queueing common
+below_core       := predictors queueing common
+below_cli        := core predictors queueing common
 
 sources  = $(filter-out %_main.c,$(wildcard $(dir_$1)/*.c))
 objects  = $(patsubst %.c,$B/%.o,$1)

@@ -159,7 +159,7 @@ int bins_new(const struct dataset *d, struct pool *pool, struct bins **out, stru
 	if (failed) {
 		bins_free(b);
 		return err_fail(err, ERR_NOMEM, "no memory for %zu rows x %zu features", d->n_rows,
-		                d->n_features);
+				d->n_features);
 	}
 	*out = b;
 	return 0;

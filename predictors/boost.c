@@ -14,24 +14,61 @@ enum loss { LOSS_SQUARED, LOSS_ABSOLUTE, LOSS_HUBER };
 static const char *const loss_words[] = { "squared", "absolute", "huber", NULL };
 
 static const struct setting_spec boost_spec[] = {
-	{ .name = "trees", .otherwise = 100, .min = 1, .max = ENSEMBLE_MAX_TREES, .integer = true,
+	{ .name = "trees",
+	  .otherwise = 100,
+	  .min = 1,
+	  .max = ENSEMBLE_MAX_TREES,
+	  .integer = true,
 	  .help = "rounds of boosting, one tree each" },
-	{ .name = "depth", .otherwise = 3, .min = 1, .max = 10000, .integer = true,
+	{ .name = "depth",
+	  .otherwise = 3,
+	  .min = 1,
+	  .max = 10000,
+	  .integer = true,
 	  .help = "levels below the root of each tree" },
-	{ .name = "loss", .otherwise = 0, .min = 0, .max = 2, .words = loss_words,
+	{ .name = "loss",
+	  .otherwise = 0,
+	  .min = 0,
+	  .max = 2,
+	  .words = loss_words,
 	  .help = "squared, absolute or huber" },
-	{ .name = "rate", .otherwise = 0.1, .min = 1e-6, .max = 1, .help = "share of each tree that is added" },
-	{ .name = "subsample", .otherwise = 1, .min = 0.01, .max = 1,
+	{ .name = "rate",
+	  .otherwise = 0.1,
+	  .min = 1e-6,
+	  .max = 1,
+	  .help = "share of each tree that is added" },
+	{ .name = "subsample",
+	  .otherwise = 1,
+	  .min = 0.01,
+	  .max = 1,
 	  .help = "share of the rows, drawn without replacement, each tree sees" },
-	{ .name = "alpha", .otherwise = 0.9, .min = 0.01, .max = 0.99,
+	{ .name = "alpha",
+	  .otherwise = 0.9,
+	  .min = 0.01,
+	  .max = 0.99,
 	  .help = "huber: residuals above this quantile count linearly" },
-	{ .name = "min_samples_split", .otherwise = 2, .min = 2, .max = 1e9, .integer = true,
+	{ .name = "min_samples_split",
+	  .otherwise = 2,
+	  .min = 2,
+	  .max = 1e9,
+	  .integer = true,
 	  .help = "rows a node needs to be split" },
-	{ .name = "min_samples_leaf", .otherwise = 1, .min = 1, .max = 1e9, .integer = true,
+	{ .name = "min_samples_leaf",
+	  .otherwise = 1,
+	  .min = 1,
+	  .max = 1e9,
+	  .integer = true,
 	  .help = "rows each side of a split must keep" },
-	{ .name = "validation", .otherwise = 0, .min = 0, .max = 0.5,
+	{ .name = "validation",
+	  .otherwise = 0,
+	  .min = 0,
+	  .max = 0.5,
 	  .help = "share of the rows held back for early stopping; 0: no early stopping" },
-	{ .name = "patience", .otherwise = 10, .min = 1, .max = 100000, .integer = true,
+	{ .name = "patience",
+	  .otherwise = 10,
+	  .min = 1,
+	  .max = 100000,
+	  .integer = true,
 	  .help = "rounds without improvement on the held-back rows before stopping" },
 	{ .name = NULL },
 };
@@ -43,8 +80,8 @@ struct boosting {
 	double rate, subsample, alpha;
 	struct bins *bins;
 	struct grower *grower;
-	double *score;      /* the model's prediction so far, per row */
-	double *gradient;   /* what the next tree is fitted to */
+	double *score; /* the model's prediction so far, per row */
+	double *gradient; /* what the next tree is fitted to */
 	double *work;
 	uint32_t *weight, *pick, *leaf, *start;
 	double base, threshold; /* threshold: where Huber's loss turns linear, this round */
@@ -64,7 +101,7 @@ static void boosting_release(struct boosting *b)
 }
 
 static int boosting_init(struct boosting *b, const struct settings *s, const struct dataset *d,
-                         struct pool *pool, struct err *err)
+			 struct pool *pool, struct err *err)
 {
 	struct grow_params grow = {
 		.criterion = CRITERION_SQUARED, /* equals Friedman's improvement: same order of splits */
@@ -76,9 +113,11 @@ static int boosting_init(struct boosting *b, const struct settings *s, const str
 	size_t n = d->n_rows;
 	int status;
 
-	*b = (struct boosting){ .d = d, .loss = (enum loss)settings_get(s, "loss"),
-	                        .rate = settings_get(s, "rate"), .subsample = settings_get(s, "subsample"),
-	                        .alpha = settings_get(s, "alpha") };
+	*b = (struct boosting){ .d = d,
+				.loss = (enum loss)settings_get(s, "loss"),
+				.rate = settings_get(s, "rate"),
+				.subsample = settings_get(s, "subsample"),
+				.alpha = settings_get(s, "alpha") };
 	status = bins_new(d, pool, &b->bins, err);
 	if (!status)
 		status = grower_new(b->bins, &grow, NULL, &b->grower, err);
@@ -185,7 +224,8 @@ static void set_leaves(struct boosting *b, struct tree *t)
 		gather_by_leaf(b, t);
 		for (size_t node = 0; node < t->n_nodes; node++)
 			if (!t->node[node].left)
-				t->value[node] = leaf_step(b, b->work + b->start[node], b->start[node + 1] - b->start[node]);
+				t->value[node] = leaf_step(b, b->work + b->start[node],
+							   b->start[node + 1] - b->start[node]);
 	}
 	for (size_t node = 0; node < t->n_nodes; node++)
 		t->value[node] *= b->rate;
@@ -208,14 +248,14 @@ static int boosting_round(struct boosting *b, uint64_t seed, size_t round, struc
 }
 
 int boost_staged(const struct settings *s, const struct dataset *train, const struct dataset *test,
-                 const struct fit_context *ctx, const size_t *stage, size_t n_stages, double *out,
-                 struct err *err)
+		 const struct fit_context *ctx, const size_t *stage, size_t n_stages, double *out,
+		 struct err *err)
 {
 	struct boosting b = { 0 };
 	struct tree t = { 0 };
 	double *sum = mem_calloc(test->n_rows, sizeof *sum);
 	int status = sum ? boosting_init(&b, s, train, ctx->pool, err)
-	                 : err_fail(err, ERR_NOMEM, "no memory for %zu test rows", test->n_rows);
+			 : err_fail(err, ERR_NOMEM, "no memory for %zu test rows", test->n_rows);
 
 	for (size_t round = 0, k = 0; !status && k < n_stages; round++) {
 		status = boosting_round(&b, ctx->seed, round, &t, err);
@@ -264,7 +304,7 @@ static void watch_release(struct watch *w)
 }
 
 static int watch_init(struct watch *w, const struct settings *s, const struct dataset *d, uint64_t seed,
-                      struct err *err)
+		      struct err *err)
 {
 	size_t n = d->n_rows, held = (size_t)(settings_get(s, "validation") * (double)n);
 	struct rng rng = rng_stream(seed, UINT64_MAX);
@@ -305,7 +345,7 @@ static bool watch_round(struct watch *w, const struct boosting *b, const struct 
 }
 
 static int boost_fit(const struct settings *s, const struct dataset *d, const struct fit_context *ctx,
-                     void **out_self, struct err *err)
+		     void **out_self, struct err *err)
 {
 	size_t most = (size_t)settings_get(s, "trees"), n_trees = 0;
 	struct tree *tree = mem_calloc(most, sizeof *tree);
@@ -313,7 +353,7 @@ static int boost_fit(const struct settings *s, const struct dataset *d, const st
 	struct boosting b = { 0 };
 	struct watch w = { 0 };
 	int status = tree ? watch_init(&w, s, d, ctx->seed, err)
-	                  : err_fail(err, ERR_NOMEM, "no memory for %zu rounds of boosting", most);
+			  : err_fail(err, ERR_NOMEM, "no memory for %zu rounds of boosting", most);
 
 	if (!status)
 		status = boosting_init(&b, s, w.fit ? w.fit : d, ctx->pool, err);

@@ -7,12 +7,13 @@
 #include "common/mem.h"
 
 #define BLOCK 32 /* rows whose ranks are held at once: the nodes of a tree are read once per block */
-#define WALK_SLOTS 512 /* ranks of a row on the stack, twice the number of features; else the trees as grown */
+#define WALK_SLOTS                                                                                           \
+	512 /* ranks of a row on the stack, twice the number of features; else the trees as grown */
 
 static int prepare(struct ensemble *e, struct err *err);
 
 int ensemble_new(const struct tree *tree, size_t n_trees, size_t n_features, double base, double divisor,
-                 struct ensemble **out, struct err *err)
+		 struct ensemble **out, struct err *err)
 {
 	struct ensemble *e = mem_calloc(1, sizeof *e);
 	size_t at = 0;
@@ -29,8 +30,10 @@ int ensemble_new(const struct tree *tree, size_t n_trees, size_t n_features, dou
 	if (e->n_nodes > ENSEMBLE_MAX_NODES) {
 		size_t n = e->n_nodes;
 		ensemble_free(e);
-		return err_fail(err, ERR_ARG, "the trees would have %zu nodes, more than %d: limit depth or "
-		                "raise min_samples_leaf", n, ENSEMBLE_MAX_NODES);
+		return err_fail(err, ERR_ARG,
+				"the trees would have %zu nodes, more than %d: limit depth or "
+				"raise min_samples_leaf",
+				n, ENSEMBLE_MAX_NODES);
 	}
 	e->first = mem_array(n_trees + 1, sizeof *e->first);
 	e->node = mem_array(e->n_nodes, sizeof *e->node);
@@ -162,7 +165,8 @@ static int prepare(struct ensemble *e, struct err *err)
 	if (!e->tree_depth || collect_cuts(e))
 		return err_fail(err, ERR_NOMEM, "no memory for the thresholds of %zu trees", e->n_trees);
 	for (size_t t = 0; t < e->n_trees; t++) {
-		e->tree_depth[t] = e->node[e->first[t + 1] - 1].depth; /* breadth first: the last is deepest */
+		e->tree_depth[t] =
+			e->node[e->first[t + 1] - 1].depth; /* breadth first: the last is deepest */
 		fits &= e->tree_depth[t] < 255;
 	}
 	for (size_t f = 0; f < e->n_features; f++)
@@ -447,22 +451,26 @@ static int load_tree(struct reader *r, struct ensemble *e, size_t n, size_t tree
 			v.threshold = read_f64(r);
 			value[i] = 0.0;
 			if (v.left != claimed || n - claimed < 2)
-				return err_fail(err, ERR_FORMAT, "tree %zu, node %zu: children at %u of %zu nodes", tree, i,
-				                v.left, n);
+				return err_fail(err, ERR_FORMAT,
+						"tree %zu, node %zu: children at %u of %zu nodes", tree, i,
+						v.left, n);
 			if (v.feature >= e->n_features || v.missing_left > 1 || !isfinite(v.threshold))
-				return err_fail(err, ERR_FORMAT, "tree %zu, node %zu: bad split on feature %u of %zu", tree,
-				                i, v.feature, e->n_features);
+				return err_fail(err, ERR_FORMAT,
+						"tree %zu, node %zu: bad split on feature %u of %zu", tree, i,
+						v.feature, e->n_features);
 			node[claimed].depth = node[claimed + 1].depth = depth < 255 ? depth + 1 : 255;
 			claimed += 2;
 		} else {
 			value[i] = read_f64(r);
 			if (!isfinite(value[i]))
-				return err_fail(err, ERR_FORMAT, "tree %zu, node %zu: the leaf is not a number", tree, i);
+				return err_fail(err, ERR_FORMAT,
+						"tree %zu, node %zu: the leaf is not a number", tree, i);
 		}
 		node[i] = v;
 	}
 	if (claimed != n || r->failed)
-		return err_fail(err, ERR_FORMAT, "tree %zu: %zu of %zu nodes have a parent", tree, claimed, n);
+		return err_fail(err, ERR_FORMAT, "tree %zu: %zu of %zu nodes have a parent", tree, claimed,
+				n);
 	return 0;
 }
 
@@ -481,10 +489,11 @@ int ensemble_load(struct reader *r, size_t n_features, struct ensemble **out, st
 	e->base = read_f64(r);
 	e->divisor = read_f64(r);
 	if (r->failed || e->n_trees == 0 || e->n_trees > ENSEMBLE_MAX_TREES || e->n_trees > most ||
-	    n_features == 0 || n_features > ENSEMBLE_MAX_FEATURES || !isfinite(e->base) || !(e->divisor >= 1.0) ||
-	    !isfinite(e->divisor)) {
-		status = err_fail(err, ERR_FORMAT, "%zu trees on %zu features, base %g, divisor %g: out of range",
-		                  e->n_trees, n_features, e->base, e->divisor);
+	    n_features == 0 || n_features > ENSEMBLE_MAX_FEATURES || !isfinite(e->base) ||
+	    !(e->divisor >= 1.0) || !isfinite(e->divisor)) {
+		status = err_fail(err, ERR_FORMAT,
+				  "%zu trees on %zu features, base %g, divisor %g: out of range", e->n_trees,
+				  n_features, e->base, e->divisor);
 		goto failed;
 	}
 	e->first = mem_calloc(e->n_trees + 1, sizeof *e->first);
@@ -498,8 +507,8 @@ int ensemble_load(struct reader *r, size_t n_features, struct ensemble **out, st
 		size_t n = read_u32(r);
 
 		if (r->failed || n == 0 || n > most - e->n_nodes || n > ENSEMBLE_MAX_NODES - e->n_nodes) {
-			status = err_fail(err, ERR_FORMAT, "tree %zu: %zu nodes, but only %zu bytes are left", t, n,
-			                  read_left(r));
+			status = err_fail(err, ERR_FORMAT, "tree %zu: %zu nodes, but only %zu bytes are left",
+					  t, n, read_left(r));
 			goto failed;
 		}
 		e->first[t] = (uint32_t)e->n_nodes;

@@ -22,8 +22,8 @@ static void sum_importances(const struct tree *tree, size_t n_trees, size_t p, d
 		out[f] /= total;
 }
 
-int ensemble_model_new(const struct tree *tree, size_t n_trees, size_t n_features, double base, double divisor,
-                       struct ensemble_model **out, struct err *err)
+int ensemble_model_new(const struct tree *tree, size_t n_trees, size_t n_features, double base,
+		       double divisor, struct ensemble_model **out, struct err *err)
 {
 	struct ensemble_model *m = mem_calloc(1, sizeof *m);
 	int status;

@@ -13,26 +13,49 @@ static const char *const criterion_words[] = { "squared", "absolute", NULL };
 static const char *const max_features_words[] = { "all", "sqrt", "log2", NULL };
 static const char *const no_yes[] = { "no", "yes", NULL };
 
-#define DEPTH_SETTING                                                                                   \
-	{ .name = "depth", .otherwise = 0, .min = 0, .max = 10000, .integer = true,                     \
-	  .help = "levels below the root; 0: no limit" }
-#define GROWTH_SETTINGS                                                                                 \
-	{ .name = "criterion", .otherwise = 0, .min = 0, .max = 1, .words = criterion_words,            \
-	  .help = "what a split minimises: squared or absolute error" },                                \
-	{ .name = "max_features", .otherwise = -1, .min = 0, .max = ENSEMBLE_MAX_FEATURES,              \
-	  .words = max_features_words, .words_or_number = true,                                         \
-	  .help = "features looked at per split: all, sqrt, log2, a number, or a share below 1" },      \
-	{ .name = "min_samples_split", .otherwise = 2, .min = 0, .max = 1e9,                            \
-	  .help = "rows a node needs to be split; a share of all rows if below 1" },                    \
-	{ .name = "min_samples_leaf", .otherwise = 1, .min = 0, .max = 1e9,                             \
-	  .help = "rows each side of a split must keep; a share of all rows if below 1" }
+#define DEPTH_SETTING                                                                                        \
+	{                                                                                                    \
+		.name = "depth", .otherwise = 0, .min = 0, .max = 10000, .integer = true,                    \
+		.help = "levels below the root; 0: no limit"                                                 \
+	}
+#define GROWTH_SETTINGS                                                                                      \
+	{ .name = "criterion",                                                                               \
+	  .otherwise = 0,                                                                                    \
+	  .min = 0,                                                                                          \
+	  .max = 1,                                                                                          \
+	  .words = criterion_words,                                                                          \
+	  .help = "what a split minimises: squared or absolute error" },                                     \
+		{ .name = "max_features",                                                                    \
+		  .otherwise = -1,                                                                           \
+		  .min = 0,                                                                                  \
+		  .max = ENSEMBLE_MAX_FEATURES,                                                              \
+		  .words = max_features_words,                                                               \
+		  .words_or_number = true,                                                                   \
+		  .help = "features looked at per split: all, sqrt, log2, a number, or a share below 1" },   \
+		{ .name = "min_samples_split",                                                               \
+		  .otherwise = 2,                                                                            \
+		  .min = 0,                                                                                  \
+		  .max = 1e9,                                                                                \
+		  .help = "rows a node needs to be split; a share of all rows if below 1" },                 \
+	{                                                                                                    \
+		.name = "min_samples_leaf", .otherwise = 1, .min = 0, .max = 1e9,                            \
+		.help = "rows each side of a split must keep; a share of all rows if below 1"                \
+	}
 
 static const struct setting_spec forest_spec[] = {
-	{ .name = "trees", .otherwise = 100, .min = 1, .max = ENSEMBLE_MAX_TREES, .integer = true,
+	{ .name = "trees",
+	  .otherwise = 100,
+	  .min = 1,
+	  .max = ENSEMBLE_MAX_TREES,
+	  .integer = true,
 	  .help = "number of trees" },
 	DEPTH_SETTING,
 	GROWTH_SETTINGS,
-	{ .name = "bootstrap", .otherwise = 1, .min = 0, .max = 1, .words = no_yes,
+	{ .name = "bootstrap",
+	  .otherwise = 1,
+	  .min = 0,
+	  .max = 1,
+	  .words = no_yes,
 	  .help = "grow each tree on a sample drawn with replacement" },
 	{ .name = NULL },
 };
@@ -108,11 +131,11 @@ struct forest_job {
 	const struct fit_context *ctx;
 	struct forest_params p;
 	struct grower **grower; /* per worker */
-	uint32_t **weight;      /* per worker */
-	struct tree *tree;      /* per tree */
-	uint8_t *in_bag;        /* a bit per tree and row; NULL unless out-of-bag predictions are wanted */
+	uint32_t **weight; /* per worker */
+	struct tree *tree; /* per tree */
+	uint8_t *in_bag; /* a bit per tree and row; NULL unless out-of-bag predictions are wanted */
 	size_t bag_stride;
-	atomic_int failed;      /* an enum err_code */
+	atomic_int failed; /* an enum err_code */
 };
 
 static void grow_one(void *ctx, size_t t, size_t worker)
@@ -169,7 +192,8 @@ static int forest_collect(struct forest_job *job, struct ensemble_model **out, s
 {
 	const struct dataset *d = job->data;
 	struct ensemble_model *m = NULL;
-	int status = ensemble_model_new(job->tree, job->p.n_trees, d->n_features, 0.0, (double)job->p.n_trees, &m, err);
+	int status = ensemble_model_new(job->tree, job->p.n_trees, d->n_features, 0.0, (double)job->p.n_trees,
+					&m, err);
 
 	if (status)
 		return status;
@@ -188,7 +212,7 @@ static int forest_collect(struct forest_job *job, struct ensemble_model **out, s
 }
 
 static int forest_fit(const struct settings *s, const struct dataset *d, const struct fit_context *ctx,
-                      void **out_self, struct err *err)
+		      void **out_self, struct err *err)
 {
 	struct forest_job job = { .data = d, .ctx = ctx };
 	size_t workers = pool_threads(ctx->pool);
@@ -226,7 +250,7 @@ static int forest_fit(const struct settings *s, const struct dataset *d, const s
 	pool_run(ctx->pool, job.p.n_trees, grow_one, &job);
 	status = -atomic_load(&job.failed);
 	if (status)
-		err_fail(err, (enum err_code)-status, "no memory for a forest of %zu trees", job.p.n_trees);
+		err_fail(err, (enum err_code) - status, "no memory for a forest of %zu trees", job.p.n_trees);
 	else
 		status = forest_collect(&job, &forest, err);
 	if (!status) {

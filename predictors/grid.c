@@ -6,7 +6,8 @@
 #include "common/text.h"
 #include "predictors/search.h"
 
-static int grid_add(struct grid *g, size_t *cap, const struct grid_point *point, const char *name, struct err *err)
+static int grid_add(struct grid *g, size_t *cap, const struct grid_point *point, const char *name,
+		    struct err *err)
 {
 	if (g->n >= GRID_MAX_POINTS)
 		return err_fail(err, ERR_FORMAT, "%s: more than %d settings to try", name, GRID_MAX_POINTS);
@@ -18,7 +19,7 @@ static int grid_add(struct grid *g, size_t *cap, const struct grid_point *point,
 
 /* Settings from `member` on, each value in turn; the last one varies fastest. */
 static int expand(struct grid *g, size_t *cap, const struct json *member, const struct grid_point *so_far,
-                  const char *name, struct err *err)
+		  const char *name, struct err *err)
 {
 	const struct json *value = member;
 	bool list;
@@ -29,8 +30,9 @@ static int expand(struct grid *g, size_t *cap, const struct json *member, const 
 	list = json_type(member) == JSON_ARRAY;
 	if (list && json_size(member) == 0)
 		return err_fail(err, ERR_FORMAT, "%s: %s.%s: an empty list leaves nothing to try", name,
-		                so_far->ops->name, json_key(member));
-	for (value = list ? json_first(member) : member; value && !status; value = list ? json_next(value) : NULL) {
+				so_far->ops->name, json_key(member));
+	for (value = list ? json_first(member) : member; value && !status;
+	     value = list ? json_next(value) : NULL) {
 		struct grid_point point = *so_far;
 
 		status = settings_set_json(&point.settings, json_key(member), value, err);
@@ -51,8 +53,10 @@ int grid_from_json(const char *name, const struct json *v, struct grid **out, st
 	int status = 0;
 
 	if (json_type(v) != JSON_OBJECT || json_size(v) == 0)
-		return err_fail(err, ERR_FORMAT, "%s: a grid is an object of models, e.g. {\"forest\": {\"trees\": [50, 2000]}}",
-		                name);
+		return err_fail(
+			err, ERR_FORMAT,
+			"%s: a grid is an object of models, e.g. {\"forest\": {\"trees\": [50, 2000]}}",
+			name);
 	g = mem_calloc(1, sizeof *g);
 	if (!g)
 		return err_fail(err, ERR_NOMEM, "no memory for a grid");
@@ -60,10 +64,11 @@ int grid_from_json(const char *name, const struct json *v, struct grid **out, st
 		struct grid_point point = { .ops = predictor_find(json_key(m)) };
 
 		if (!point.ops)
-			status = err_fail(err, ERR_FORMAT, "%s: no model is called '%s'; there are %s", name, json_key(m),
-			                  predictor_names());
+			status = err_fail(err, ERR_FORMAT, "%s: no model is called '%s'; there are %s", name,
+					  json_key(m), predictor_names());
 		else if (json_type(m) != JSON_OBJECT)
-			status = err_fail(err, ERR_FORMAT, "%s: %s: must be an object of settings", name, json_key(m));
+			status = err_fail(err, ERR_FORMAT, "%s: %s: must be an object of settings", name,
+					  json_key(m));
 		if (status)
 			break;
 		settings_init(&point.settings, point.ops->spec);
@@ -81,7 +86,8 @@ int grid_from_json(const char *name, const struct json *v, struct grid **out, st
 static const char default_grid[] =
 	"{\"forest\":{\"trees\":[50,150,500,2000],\"depth\":[4,6,8,10,0],\"max_features\":[\"all\",\"sqrt\"],"
 	"\"criterion\":[\"squared\",\"absolute\"]},"
-	"\"boost\":{\"trees\":[50,100,200,500],\"depth\":[2,3,4],\"loss\":[\"squared\",\"absolute\",\"huber\"],\"rate\":[0.1]},"
+	"\"boost\":{\"trees\":[50,100,200,500],\"depth\":[2,3,4],\"loss\":[\"squared\",\"absolute\","
+	"\"huber\"],\"rate\":[0.1]},"
 	"\"linear\":{\"degree\":[1,2,0],\"log\":[\"no\",\"yes\"]},"
 	"\"ridge\":{\"alpha\":[0.01,0.1,1,10],\"standardize\":[\"yes\"],\"log\":[\"no\",\"yes\"]},"
 	"\"lasso\":{\"alpha\":[0.01,0.1,1],\"standardize\":[\"yes\"],\"log\":[\"no\",\"yes\"]},"

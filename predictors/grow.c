@@ -19,7 +19,7 @@
 #define COPIES 4
 
 int grower_new(const struct bins *bins, const struct grow_params *p, const uint32_t *order,
-               struct grower **out, struct err *err)
+	       struct grower **out, struct err *err)
 {
 	struct grower *g = mem_calloc(1, sizeof *g);
 	size_t n = bins->n_rows;
@@ -157,9 +157,10 @@ static const uint16_t *column(const struct grower *g, size_t f)
 }
 
 /* One pass over the rows of a node. Inlined for each case, so that the choice is made outside the loop. */
-static inline __attribute__((always_inline)) void fill_histogram(struct histogram_cell *cell, size_t mask, size_t width,
-                                                                 const uint16_t *code, const struct grower *g,
-                                                                 bool want_sum, size_t lo, size_t hi)
+static inline __attribute__((always_inline)) void fill_histogram(struct histogram_cell *cell, size_t mask,
+								 size_t width, const uint16_t *code,
+								 const struct grower *g, bool want_sum,
+								 size_t lo, size_t hi)
 {
 	const uint32_t *row = g->row, *weight = g->weight;
 	const double *y = g->y;
@@ -336,18 +337,18 @@ static void mark_sides(struct grower *g, const struct split_choice *s, size_t lo
 }
 
 /* Stable, without a branch: every value is stored on both sides, one of the two places moves on. */
-#define PART(type, column)                                              \
-	do {                                                            \
-		type *c_ = (column), *s_ = g->spill;                    \
-		size_t l_ = lo, r_ = 0;                                 \
-		for (size_t i_ = lo; i_ < hi; i_++) {                   \
-			type v_ = c_[i_];                               \
-			c_[l_] = v_;                                    \
-			s_[r_] = v_;                                    \
-			l_ += g->side[i_];                              \
-			r_ += !g->side[i_];                             \
-		}                                                       \
-		memcpy(c_ + l_, s_, r_ * sizeof(type));                 \
+#define PART(type, column)                                                                                   \
+	do {                                                                                                 \
+		type *c_ = (column), *s_ = g->spill;                                                         \
+		size_t l_ = lo, r_ = 0;                                                                      \
+		for (size_t i_ = lo; i_ < hi; i_++) {                                                        \
+			type v_ = c_[i_];                                                                    \
+			c_[l_] = v_;                                                                         \
+			s_[r_] = v_;                                                                         \
+			l_ += g->side[i_];                                                                   \
+			r_ += !g->side[i_];                                                                  \
+		}                                                                                            \
+		memcpy(c_ + l_, s_, r_ * sizeof(type));                                                      \
 	} while (0)
 
 static void part_rows(struct grower *g, size_t lo, size_t hi)
@@ -382,7 +383,8 @@ static bool may_split(const struct grower *g, uint32_t rows, uint32_t depth)
 	return depth < g->p.max_depth && rows >= g->p.min_split && rows / 2 >= g->p.min_leaf;
 }
 
-static void apply_split(struct grower *g, struct tree *t, uint32_t node, uint32_t depth, const struct split_choice *s)
+static void apply_split(struct grower *g, struct tree *t, uint32_t node, uint32_t depth,
+			const struct split_choice *s)
 {
 	const struct bin_feature *feature = &g->bins->feature[s->feature];
 	size_t lo = g->node_lo[node], hi = g->node_hi[node], mid = lo + s->left_rows;
@@ -404,10 +406,12 @@ static void apply_split(struct grower *g, struct tree *t, uint32_t node, uint32_
 		g->node_sum[right] = g->node_sum[node] - s->left_sum;
 		t->value[left] = g->node_sum[left] / left_weight;
 		t->value[right] = g->node_sum[right] / right_weight;
-		t->importance[s->feature] += s->score - g->node_sum[node] * g->node_sum[node] / g->node_weight[node];
+		t->importance[s->feature] += s->score -
+					     g->node_sum[node] * g->node_sum[node] / g->node_weight[node];
 	}
 	t->node[node] = (struct tree_node){
-		.threshold = s->cut == s->next ? feature->high[s->cut] : midpoint(feature->high[s->cut], feature->low[s->next]),
+		.threshold = s->cut == s->next ? feature->high[s->cut]
+					       : midpoint(feature->high[s->cut], feature->low[s->next]),
 		.left = left,
 		.feature = s->feature,
 		/* without missing rows in training, the heavier side is the better guess */
@@ -489,7 +493,7 @@ static void plant_root(struct grower *g, struct tree *t, uint32_t n, uint64_t ke
 }
 
 int grower_tree(struct grower *g, const double *y, const uint32_t *weight, uint64_t key, struct tree *out,
-                struct err *err)
+		struct err *err)
 {
 	uint32_t n = take_rows(g, y, weight), depth = 0, depth_end = 1;
 

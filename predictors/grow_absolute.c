@@ -79,8 +79,8 @@ void grow_absolute_enter(struct grower *g, uint32_t node)
 }
 
 /* S of four or eight lanes at once; start[k] = -W of lane k. */
-__attribute__((target_clones("avx2", "default")))
-static void lanes4(const struct grower *g, size_t n, const int64_t *mask, const double *start, double *out)
+__attribute__((target_clones("avx2", "default"))) static void
+lanes4(const struct grower *g, size_t n, const int64_t *mask, const double *start, double *out)
 {
 	const v4i magnitude = { INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX };
 	v4d z = { start[0], start[1], start[2], start[3] }, s = { 0 };
@@ -90,13 +90,14 @@ static void lanes4(const struct grower *g, size_t n, const int64_t *mask, const 
 		v4d w = { g->weight2[i], g->weight2[i], g->weight2[i], g->weight2[i] };
 		__builtin_memcpy(&bits, mask + (size_t)g->dense[i] * MAX_LANES, sizeof bits);
 		z += (v4d)((v4i)w & bits);
-		s += g->gap[i] * ((v4d)((v4i)z & magnitude) + (v4d)((v4i)(g->cumulative2[i] - z) & magnitude));
+		s += g->gap[i] *
+		     ((v4d)((v4i)z & magnitude) + (v4d)((v4i)(g->cumulative2[i] - z) & magnitude));
 	}
 	__builtin_memcpy(out, &s, sizeof s);
 }
 
-__attribute__((target_clones("avx2", "default")))
-static void lanes8(const struct grower *g, size_t n, const int64_t *mask, const double *start, double *out)
+__attribute__((target_clones("avx2", "default"))) static void
+lanes8(const struct grower *g, size_t n, const int64_t *mask, const double *start, double *out)
 {
 	const v4i magnitude = { INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX };
 	v4d za = { start[0], start[1], start[2], start[3] }, sa = { 0 };
@@ -119,7 +120,7 @@ static void lanes8(const struct grower *g, size_t n, const int64_t *mask, const 
 }
 
 static void consider(const struct grower *g, size_t f, uint32_t node, size_t i, double score,
-                     uint32_t left_weight, uint32_t left_rows, bool missing_left, struct split_choice *best)
+		     uint32_t left_weight, uint32_t left_rows, bool missing_left, struct split_choice *best)
 {
 	uint32_t right_rows = g->node_hi[node] - g->node_lo[node] - left_rows;
 
@@ -128,9 +129,15 @@ static void consider(const struct grower *g, size_t f, uint32_t node, size_t i, 
 	if (best->found && !(score > best->score))
 		return;
 	*best = (struct split_choice){
-		.score = score, .found = true, .feature = (uint16_t)f,
-		.cut = g->level[i].code, .next = i + 1 < g->n_levels ? g->level[i + 1].code : g->level[i].code,
-		.missing_left = missing_left, .missing_seen = g->missing_rows > 0, .left_weight = left_weight, .left_rows = left_rows,
+		.score = score,
+		.found = true,
+		.feature = (uint16_t)f,
+		.cut = g->level[i].code,
+		.next = i + 1 < g->n_levels ? g->level[i + 1].code : g->level[i].code,
+		.missing_left = missing_left,
+		.missing_seen = g->missing_rows > 0,
+		.left_weight = left_weight,
+		.left_rows = left_rows,
 	};
 }
 
@@ -173,7 +180,8 @@ static void search_lanes(struct grower *g, size_t f, uint32_t node, size_t n_lan
 	if (k < n_lanes)
 		lanes4(g, n, mask + k, start + k, score + k);
 	for (k = 0; k < n_lanes; k++)
-		consider(g, f, node, k < first ? k : k - first, score[k], weight[k], rows[k], k >= first, best);
+		consider(g, f, node, k < first ? k : k - first, score[k], weight[k], rows[k], k >= first,
+			 best);
 }
 
 /* ---- many levels: a linked list in order of y from which rows are deleted ---- */
@@ -182,9 +190,9 @@ struct median_list {
 	const struct grower *g;
 	const double *y;
 	const uint32_t *w;
-	double origin;       /* y is taken relative to it, so that sums stay small */
-	uint32_t at;         /* the median's row + 1 (0 and n+1 are the ends of the list) */
-	int64_t below, total;/* weight before the median, and of all rows left */
+	double origin; /* y is taken relative to it, so that sums stay small */
+	uint32_t at; /* the median's row + 1 (0 and n+1 are the ends of the list) */
+	int64_t below, total; /* weight before the median, and of all rows left */
 	double below_sum, sum;
 };
 
@@ -192,8 +200,9 @@ static void median_list_init(struct median_list *m, struct grower *g, uint32_t n
 {
 	size_t lo = g->node_lo[node], n = g->node_hi[node] - lo;
 
-	*m = (struct median_list){ .g = g, .y = g->y + lo, .w = g->weight + lo, .at = 1,
-	                           .total = g->node_weight[node] };
+	*m = (struct median_list){
+		.g = g, .y = g->y + lo, .w = g->weight + lo, .at = 1, .total = g->node_weight[node]
+	};
 	m->origin = m->y[n / 2];
 	for (size_t i = 0; i <= n + 1; i++) {
 		g->next[i] = (uint32_t)i + 1;
@@ -253,7 +262,8 @@ static double median_list_deviation(const struct median_list *m)
 
 /* Deviation of what is left after the groups before/after each level are gone. Groups are the levels,
  * with missing rows as one more group at either end. */
-static void search_list(struct grower *g, size_t f, uint32_t node, bool missing_left, struct split_choice *best)
+static void search_list(struct grower *g, size_t f, uint32_t node, bool missing_left,
+			struct split_choice *best)
 {
 	size_t lo = g->node_lo[node], n = g->node_hi[node] - lo, P = g->n_levels, at = 0;
 	size_t shift = missing_left && g->missing_rows ? 1 : 0, groups = P + (g->missing_rows > 0);
@@ -268,7 +278,8 @@ static void search_list(struct grower *g, size_t f, uint32_t node, bool missing_
 	for (size_t j = 0; j < groups; j++)
 		g->level_end[j + 1] += g->level_end[j];
 	for (size_t i = 0; i < n; i++)
-		g->by_level[g->level_end[g->dense[i] == P ? (shift ? 0 : P) : g->dense[i] + shift]++] = (uint32_t)i;
+		g->by_level[g->level_end[g->dense[i] == P ? (shift ? 0 : P) : g->dense[i] + shift]++] =
+			(uint32_t)i;
 	/* Now level_end[j] is where group j ends. */
 	median_list_init(&m, g, node);
 	for (size_t j = 0; j + 1 < groups; j++) {
@@ -313,7 +324,7 @@ void grow_absolute_search(struct grower *g, size_t f, uint32_t node, struct spli
  * 0 for a while the weight splits exactly in half, and the row that ends the while is the other neighbour:
  * counting the rows with z < 0 and with z <= 0 finds both without a branch. */
 void grow_absolute_sides(const struct grower *g, size_t lo, size_t hi, const uint32_t weight[2],
-                         struct side_summary out[2])
+			 struct side_summary out[2])
 {
 	const double *y = g->y + lo;
 	const uint8_t *side = g->side + lo;

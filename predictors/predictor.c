@@ -28,12 +28,12 @@ const char *predictor_names(void)
 	/* Always the same text, so that two threads writing it at once do no harm. */
 	for (size_t i = 0; predictor_all[i]; i++)
 		used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", i ? ", " : "",
-		                         predictor_all[i]->name);
+					 predictor_all[i]->name);
 	return text;
 }
 
 int predictor_fit(const struct predictor_ops *ops, const struct settings *s, const struct dataset *d,
-                  const struct fit_context *ctx, struct predictor *out, struct err *err)
+		  const struct fit_context *ctx, struct predictor *out, struct err *err)
 {
 	void *self = NULL;
 	int status;
@@ -42,10 +42,10 @@ int predictor_fit(const struct predictor_ops *ops, const struct settings *s, con
 		return err_fail(err, ERR_NODATA, "%s: no rows to learn from", ops->title);
 	if (d->n_features == 0 || d->n_features > FEATURES_MAX)
 		return err_fail(err, ERR_NODATA, "%s: %zu features; need 1 to %d", ops->title, d->n_features,
-		                FEATURES_MAX);
+				FEATURES_MAX);
 	if (d->n_rows > UINT32_MAX / 4)
 		return err_fail(err, ERR_ARG, "%s: %zu rows are more than the %u it can count", ops->title,
-		                d->n_rows, UINT32_MAX / 4);
+				d->n_rows, UINT32_MAX / 4);
 	status = ops->fit(s, d, ctx, &self, err);
 	if (status)
 		return status;

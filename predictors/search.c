@@ -12,7 +12,7 @@
 
 /* A family is a set of grid points that one fit per fold serves. */
 struct family {
-	size_t *point;    /* indexes into the grid */
+	size_t *point; /* indexes into the grid */
 	size_t n;
 };
 
@@ -25,9 +25,9 @@ struct search {
 	const struct search_params *p;
 	struct family *family;
 	size_t n_families;
-	struct score *score;   /* per point and fold */
+	struct score *score; /* per point and fold */
 	struct failure *failure; /* per point; code 0: fitted in all folds so far */
-	pthread_mutex_t lock;  /* failure[] and progress */
+	pthread_mutex_t lock; /* failure[] and progress */
 	size_t done;
 };
 
@@ -58,7 +58,7 @@ static bool share_a_fit(const struct search *s, const struct grid_point *a, cons
 	if (a->ops == &forest_ops)
 		return same_but(&a->settings, &b->settings, forest_apart) &&
 		       forest_params_of(&a->settings, 1, p).grow.max_features ==
-		               forest_params_of(&b->settings, 1, p).grow.max_features;
+			       forest_params_of(&b->settings, 1, p).grow.max_features;
 	/* Early stopping looks back from where it stopped, so those runs are not prefixes of each other. */
 	if (a->ops == &boost_ops)
 		return settings_get(&a->settings, "validation") == 0 &&
@@ -119,8 +119,8 @@ static size_t setting_of(const struct search *s, size_t point, const char *name)
 }
 
 /* Adds the tree's value for row x at each of the depths. */
-static void add_by_depth(const struct tree *t, const double *x, const size_t *depth, size_t n_depths, double *sum,
-                         size_t stride)
+static void add_by_depth(const struct tree *t, const double *x, const size_t *depth, size_t n_depths,
+			 double *sum, size_t stride)
 {
 	size_t d = 0, k = 0;
 	uint32_t at = 0;
@@ -160,13 +160,13 @@ static void forest_path_release(struct forest_path *w)
 }
 
 static int forest_path_init(struct forest_path *w, const struct search *s, const struct family *f,
-                            const struct dataset *train, const struct dataset *test, struct err *err)
+			    const struct dataset *train, const struct dataset *test, struct err *err)
 {
 	size_t deepest;
 	int status;
 
-	*w = (struct forest_path){ .p = forest_params_of(&s->p->grid->point[f->point[0]].settings, train->n_rows,
-		                                         train->n_features) };
+	*w = (struct forest_path){ .p = forest_params_of(&s->p->grid->point[f->point[0]].settings,
+							 train->n_rows, train->n_features) };
 	w->depth = mem_array(f->n, sizeof *w->depth);
 	w->order = mem_array(train->n_rows, sizeof *w->order);
 	w->weight = mem_array(train->n_rows, sizeof *w->weight);
@@ -187,12 +187,13 @@ static int forest_path_init(struct forest_path *w, const struct search *s, const
 		status = bins_new(train, NULL, &w->bins, err);
 	if (!status)
 		status = grower_new(w->bins, &w->p.grow,
-		                    w->p.grow.criterion == CRITERION_ABSOLUTE ? w->order : NULL, &w->grower, err);
+				    w->p.grow.criterion == CRITERION_ABSOLUTE ? w->order : NULL, &w->grower,
+				    err);
 	return status;
 }
 
-static int run_forest_family(struct search *s, const struct family *f, size_t fold, const struct dataset *train,
-                             const struct dataset *test, struct err *err)
+static int run_forest_family(struct search *s, const struct family *f, size_t fold,
+			     const struct dataset *train, const struct dataset *test, struct err *err)
 {
 	struct forest_path w;
 	int status = forest_path_init(&w, s, f, train, test, err);
@@ -203,7 +204,7 @@ static int run_forest_family(struct search *s, const struct family *f, size_t fo
 		status = grower_tree(w.grower, train->y, w.weight, key, &w.tree, err);
 		for (size_t i = 0; !status && i < test->n_rows; i++)
 			add_by_depth(&w.tree, test->x + i * test->n_features, w.depth, w.n_depths, w.sum + i,
-			             test->n_rows);
+				     test->n_rows);
 		for (size_t i = 0; !status && i < f->n; i++) {
 			size_t k = 0, depth = setting_of(s, f->point[i], "depth");
 
@@ -213,25 +214,27 @@ static int run_forest_family(struct search *s, const struct family *f, size_t fo
 				k++;
 			for (size_t j = 0; j < test->n_rows; j++)
 				w.mean[j] = 0.0 + w.sum[k * test->n_rows + j] / (double)(t + 1);
-			s->score[f->point[i] * s->p->split->n_folds + fold] = score_of(test->y, w.mean, test->n_rows);
+			s->score[f->point[i] * s->p->split->n_folds + fold] =
+				score_of(test->y, w.mean, test->n_rows);
 		}
 	}
 	forest_path_release(&w);
 	return status;
 }
 
-static int run_boost_family(struct search *s, const struct family *f, size_t fold, const struct dataset *train,
-                            const struct dataset *test, struct err *err)
+static int run_boost_family(struct search *s, const struct family *f, size_t fold,
+			    const struct dataset *train, const struct dataset *test, struct err *err)
 {
-	size_t *stage = mem_array(f->n, sizeof *stage), n_stages = stage ? collect_sorted(s, f, "trees", stage) : 0;
+	size_t *stage = mem_array(f->n, sizeof *stage),
+	       n_stages = stage ? collect_sorted(s, f, "trees", stage) : 0;
 	double *predicted = mem_array(n_stages * test->n_rows, sizeof *predicted);
 	int status = -1;
 
 	if (!stage || !predicted)
 		status = err_fail(err, ERR_NOMEM, "no memory to boost on %zu rows", train->n_rows);
 	else
-		status = boost_staged(&s->p->grid->point[f->point[0]].settings, train, test, &s->p->ctx, stage,
-		                      n_stages, predicted, err);
+		status = boost_staged(&s->p->grid->point[f->point[0]].settings, train, test, &s->p->ctx,
+				      stage, n_stages, predicted, err);
 	for (size_t i = 0; !status && i < f->n; i++) {
 		size_t k = 0;
 		while (stage[k] != setting_of(s, f->point[i], "trees"))
@@ -245,7 +248,7 @@ static int run_boost_family(struct search *s, const struct family *f, size_t fol
 }
 
 static int run_single(struct search *s, size_t point, size_t fold, const struct dataset *train,
-                      const struct dataset *test, struct err *err)
+		      const struct dataset *test, struct err *err)
 {
 	const struct grid_point *g = &s->p->grid->point[point];
 	struct fit_context ctx = { .seed = s->p->ctx.seed, .pool = s->p->ctx.pool };
@@ -315,14 +318,15 @@ static int collect_results(struct search *s, struct search_result **out, struct 
 		/* A model that overflows to infinity is no candidate either. */
 		r[i].failed = s->failure[i].err.code || !isfinite(r[i].score.mean.mse);
 		if (s->failure[i].err.code)
-			snprintf(r[i].why, sizeof r[i].why, "%.*s", (int)sizeof r[i].why - 1, s->failure[i].err.text);
+			snprintf(r[i].why, sizeof r[i].why, "%.*s", (int)sizeof r[i].why - 1,
+				 s->failure[i].err.text);
 		else if (r[i].failed)
 			snprintf(r[i].why, sizeof r[i].why, "its predictions are not finite");
 		failed += r[i].failed;
 	}
 	if (failed == n) {
 		int status = err_fail(err, s->failure[0].err.code ? s->failure[0].err.code : ERR_NUMERIC,
-		                      "none of %zu settings could be fitted; the first: %s", n, r[0].why);
+				      "none of %zu settings could be fitted; the first: %s", n, r[0].why);
 		free(r);
 		return status;
 	}

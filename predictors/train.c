@@ -11,8 +11,8 @@
 #include "common/rng.h"
 #include "common/stats.h"
 
-#define MAX_OFFERED 64        /* values of the decision a what-if tries; decide.h has as much room */
-#define PERMUTATIONS 5        /* shuffles of each column and fold */
+#define MAX_OFFERED 64 /* values of the decision a what-if tries; decide.h has as much room */
+#define PERMUTATIONS 5 /* shuffles of each column and fold */
 
 static void notice(struct train_report *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
@@ -55,8 +55,10 @@ static int compare_rows(const void *a_, const void *b_, void *ctx_)
 			double x = c->number[a], y = c->number[b];
 			order = isnan(x) || isnan(y) ? (int)isnan(x) - (int)isnan(y) : (x > y) - (x < y);
 		} else {
-			const char *x = c->category ? c->category[a] : csv_cell(ctx->t->csv, ctx->t->row[a], (size_t)c->csv);
-			const char *y = c->category ? c->category[b] : csv_cell(ctx->t->csv, ctx->t->row[b], (size_t)c->csv);
+			const char *x = c->category ? c->category[a]
+						    : csv_cell(ctx->t->csv, ctx->t->row[a], (size_t)c->csv);
+			const char *y = c->category ? c->category[b]
+						    : csv_cell(ctx->t->csv, ctx->t->row[b], (size_t)c->csv);
 			order = strcmp(x ? x : "", y ? y : "");
 		}
 		if (order)
@@ -65,7 +67,8 @@ static int compare_rows(const void *a_, const void *b_, void *ctx_)
 	return 0;
 }
 
-static int find_group_column(const struct table *t, const char *name, struct group_column *out, struct err *err)
+static int find_group_column(const struct table *t, const char *name, struct group_column *out,
+			     struct err *err)
 {
 	int at = schema_find(t->schema, name);
 
@@ -122,11 +125,11 @@ struct training {
 	const struct train_params *p;
 	struct train_report *report;
 	struct model *model;
-	double *x;              /* the whole table as features */
-	uint32_t *group;        /* NULL without --group */
-	const char **name;      /* of the features */
+	double *x; /* the whole table as features */
+	uint32_t *group; /* NULL without --group */
+	const char **name; /* of the features */
 	uint8_t *factor;
-	const char *stage;      /* what progress is about */
+	const char *stage; /* what progress is about */
 };
 
 static void on_search_progress(void *owner, size_t done, size_t total)
@@ -141,8 +144,13 @@ static void on_search_progress(void *owner, size_t done, size_t total)
 static int target_data(const struct training *tr, const double *target, struct dataset **out, struct err *err)
 {
 	size_t n_features = tr->model->features->n, n = 0;
-	struct dataset all = { .n_rows = tr->p->table->n_rows, .n_features = n_features, .x = tr->x,
-		               .y = (double *)target, .group = tr->group, .name = tr->name, .factor = tr->factor };
+	struct dataset all = { .n_rows = tr->p->table->n_rows,
+			       .n_features = n_features,
+			       .x = tr->x,
+			       .y = (double *)target,
+			       .group = tr->group,
+			       .name = tr->name,
+			       .factor = tr->factor };
 	uint32_t *row = mem_array(all.n_rows, sizeof *row);
 	int status;
 
@@ -175,24 +183,23 @@ static size_t count_groups(const struct dataset *d)
 }
 
 static void describe_split(const struct training *tr, const struct split_params *s, size_t n_folds, char *out,
-                           size_t size)
+			   size_t size)
 {
 	const struct train_params *p = tr->p;
 	int used = 0;
 
 	switch (s->kind) {
 	case SPLIT_KFOLD: used = snprintf(out, size, "%zu-fold", n_folds); break;
-	case SPLIT_HOLDOUT: used = snprintf(out, size, "%zu x %.0f %% held out", n_folds, 100 * s->share); break;
+	case SPLIT_HOLDOUT:
+		used = snprintf(out, size, "%zu x %.0f %% held out", n_folds, 100 * s->share);
+		break;
 	case SPLIT_LEAVE_GROUP: used = snprintf(out, size, "leave one group out"); break;
-	case SPLIT_INTERPOLATE:
-		used = snprintf(out, size, "interpolating %s", tr->name[s->feature]);
-		break;
-	case SPLIT_EXTRAPOLATE:
-		used = snprintf(out, size, "extrapolating %s", tr->name[s->feature]);
-		break;
+	case SPLIT_INTERPOLATE: used = snprintf(out, size, "interpolating %s", tr->name[s->feature]); break;
+	case SPLIT_EXTRAPOLATE: used = snprintf(out, size, "extrapolating %s", tr->name[s->feature]); break;
 	}
 	for (size_t k = 0; k < p->n_groups && used > 0 && (size_t)used < size; k++)
-		used += snprintf(out + used, size - (size_t)used, "%s%s", k ? "," : ", grouped by ", p->group[k]);
+		used += snprintf(out + used, size - (size_t)used, "%s%s", k ? "," : ", grouped by ",
+				 p->group[k]);
 }
 
 /* A table drawn from d: the search of a large table looks at a part of it. */
@@ -219,14 +226,14 @@ struct cross_fit {
 	const struct grid_point *best;
 	const struct split *split;
 	struct fit_context ctx;
-	double *predicted;      /* per row; NaN where it was never held out */
-	double *rise;           /* per fold and feature: rise of the MSE */
-	struct err *error;      /* per fold */
+	double *predicted; /* per row; NaN where it was never held out */
+	double *rise; /* per fold and feature: rise of the MSE */
+	struct err *error; /* per fold */
 };
 
 /* `test` has its columns shuffled one after the other, and put back. */
 static int permute_columns(const struct predictor *m, struct dataset *test, uint64_t seed, double *predicted,
-                           double *rise, struct err *err)
+			   double *rise, struct err *err)
 {
 	size_t n = test->n_rows, p = test->n_features;
 	double before = score_of(test->y, predicted, n).mse;
@@ -283,7 +290,8 @@ static void cross_fit_fold(void *ctx, size_t fold, size_t worker)
 		predictor_predict(&m, test->x, test->n_rows, predicted);
 		for (size_t i = 0; i < rows->n_test; i++)
 			c->predicted[rows->test[i]] = predicted[i];
-		status = permute_columns(&m, test, c->ctx.seed + fold, predicted, c->rise + fold * c->d->n_features, err);
+		status = permute_columns(&m, test, c->ctx.seed + fold, predicted,
+					 c->rise + fold * c->d->n_features, err);
 	}
 	predictor_release(&m);
 	dataset_free(train);
@@ -325,10 +333,13 @@ static size_t possible_folds(size_t asked, size_t groups)
 	return folds < 2 ? 0 : folds;
 }
 
-static int score_grid(struct training *tr, const struct dataset *d, const struct grid *grid, struct model_target *out,
-                      struct search_result **out_result, size_t *out_best, struct err *err)
+static int score_grid(struct training *tr, const struct dataset *d, const struct grid *grid,
+		      struct model_target *out, struct search_result **out_result, size_t *out_best,
+		      struct err *err)
 {
-	struct search_params search = { .grid = grid, .ctx = tr->p->ctx, .on_progress = on_search_progress, .owner = tr };
+	struct search_params search = {
+		.grid = grid, .ctx = tr->p->ctx, .on_progress = on_search_progress, .owner = tr
+	};
 	struct split_params params = tr->p->split;
 	struct dataset *part = NULL;
 	struct split *split = NULL;
@@ -339,8 +350,10 @@ static int score_grid(struct training *tr, const struct dataset *d, const struct
 	if (tr->p->search_rows && grid->n > 1 && d->n_rows > tr->p->search_rows) {
 		status = thin(d, tr->p->search_rows, tr->p->ctx.seed, &part, err);
 		search.data = part;
-		notice(tr->report, "the search for the best settings looked at %zu of %zu rows, drawn at random; the "
-		       "chosen model is fitted to all", tr->p->search_rows, d->n_rows);
+		notice(tr->report,
+		       "the search for the best settings looked at %zu of %zu rows, drawn at random; the "
+		       "chosen model is fitted to all",
+		       tr->p->search_rows, d->n_rows);
 	}
 	if (!status && params.kind == SPLIT_KFOLD)
 		params.folds = possible_folds(params.folds, count_groups(search.data));
@@ -365,12 +378,13 @@ static int score_grid(struct training *tr, const struct dataset *d, const struct
 /* Residuals of rows a model has not seen: out of bag where there is a bag and no groups to keep apart,
  * otherwise from a grouped k-fold. More parts for small tables, whose models suffer most from what is
  * held out. */
-static int find_bounds(struct training *tr, const struct dataset *d, const struct grid_point *best, bool is_time,
-                       struct model_target *out, struct err *err)
+static int find_bounds(struct training *tr, const struct dataset *d, const struct grid_point *best,
+		       bool is_time, struct model_target *out, struct err *err)
 {
 	size_t asked = d->n_rows <= 2000 ? 10 : d->n_rows <= 50000 ? 5 : 2;
-	struct split_params params = { .kind = SPLIT_KFOLD, .folds = possible_folds(asked, count_groups(d)),
-		                       .seed = tr->p->ctx.seed };
+	struct split_params params = { .kind = SPLIT_KFOLD,
+				       .folds = possible_folds(asked, count_groups(d)),
+				       .seed = tr->p->ctx.seed };
 	struct cross_fit c = { .d = d, .best = best, .ctx = tr->p->ctx };
 	const double *oob = out->predictor.ops->oob ? out->predictor.ops->oob(out->predictor.self) : NULL;
 	struct split *split = NULL;
@@ -391,10 +405,12 @@ static int find_bounds(struct training *tr, const struct dataset *d, const struc
 		goto out;
 	if (oob && !d->group) {
 		snprintf(out->residuals_by, sizeof out->residuals_by, "out-of-bag");
-		status = conformal_fit(d->y, oob, d->n_rows, is_time && !tr->p->plain_bounds, &out->conformal, err);
+		status = conformal_fit(d->y, oob, d->n_rows, is_time && !tr->p->plain_bounds, &out->conformal,
+				       err);
 	} else {
 		snprintf(out->residuals_by, sizeof out->residuals_by, "%zu-fold", split->n_folds);
-		status = conformal_fit(d->y, c.predicted, d->n_rows, is_time && !tr->p->plain_bounds, &out->conformal, err);
+		status = conformal_fit(d->y, c.predicted, d->n_rows, is_time && !tr->p->plain_bounds,
+				       &out->conformal, err);
 	}
 out:
 	split_free(split);
@@ -419,7 +435,7 @@ static int copy_grid(const struct grid *g, struct grid **out, struct err *err)
 }
 
 static int train_target(struct training *tr, const double *target, const struct grid *grid, bool is_time,
-                        struct model_target *out, struct err *err)
+			struct model_target *out, struct err *err)
 {
 	struct train_report *r = tr->report;
 	struct grid **report_grid = is_time ? &r->time_grid : &r->accuracy_grid;
@@ -438,13 +454,14 @@ static int train_target(struct training *tr, const double *target, const struct 
 	if (status)
 		goto out;
 	if (d->n_rows < tr->p->table->n_rows)
-		notice(r, "%zu of %zu rows have no %s: the model of %s learns from the others", tr->p->table->n_rows - d->n_rows,
-		       tr->p->table->n_rows, what, what);
+		notice(r, "%zu of %zu rows have no %s: the model of %s learns from the others",
+		       tr->p->table->n_rows - d->n_rows, tr->p->table->n_rows, what, what);
 	can_hold_out = count_groups(d) >= 2;
 	if (can_hold_out) {
 		status = score_grid(tr, d, grid, out, result, best, err);
 	} else {
-		notice(r, "one row (or group) cannot be split: the model of %s has no scores and no bounds", what);
+		notice(r, "one row (or group) cannot be split: the model of %s has no scores and no bounds",
+		       what);
 		*best = 0;
 		*result = mem_calloc(grid->n, sizeof **result);
 		if (!*result)
@@ -462,14 +479,15 @@ static int train_target(struct training *tr, const double *target, const struct 
 			if (out->importance)
 				point->ops->importances(out->predictor.self, out->importance);
 			else
-				status = err_fail(err, ERR_NOMEM, "no memory for %zu importances", d->n_features);
+				status = err_fail(err, ERR_NOMEM, "no memory for %zu importances",
+						  d->n_features);
 		}
 		if (!status && can_hold_out)
 			status = find_bounds(tr, d, point, is_time, out, err);
 	}
 	if (!status && can_hold_out && out->conformal.n < conformal_needed(0.9))
-		notice(r, "%zu residuals of %s cannot carry a 90 %% bound; %zu are needed", out->conformal.n, what,
-		       conformal_needed(0.9));
+		notice(r, "%zu residuals of %s cannot carry a 90 %% bound; %zu are needed", out->conformal.n,
+		       what, conformal_needed(0.9));
 out:
 	dataset_free(d);
 	return status;
@@ -487,7 +505,7 @@ static int clone_schema(const struct schema *s, struct schema **out, struct err 
 	json_begin(&w, &text, false);
 	schema_to_json(s, &w);
 	status = text.failed ? err_fail(err, ERR_NOMEM, "no memory for a schema")
-	                     : json_parse("schema", strbuf_text(&text), text.len, &v, err);
+			     : json_parse("schema", strbuf_text(&text), text.len, &v, err);
 	if (!status)
 		status = schema_from_json("schema", v, out, err);
 	json_free(v);
@@ -519,15 +537,18 @@ static int offer_candidates(struct training *tr, struct err *err)
 		if (i == 0 || v[i] != v[kept - 1])
 			v[kept++] = v[i];
 	if (kept > MAX_OFFERED) {
-		notice(tr->report, "%s took %zu values: a what-if tries %d of them, evenly spread; the schema's "
-		       "\"candidates\" can name others", s->decision, kept, MAX_OFFERED);
+		notice(tr->report,
+		       "%s took %zu values: a what-if tries %d of them, evenly spread; the schema's "
+		       "\"candidates\" can name others",
+		       s->decision, kept, MAX_OFFERED);
 		for (size_t i = 0; i < MAX_OFFERED; i++)
 			v[i] = v[i * (kept - 1) / (MAX_OFFERED - 1)];
 		kept = MAX_OFFERED;
 	}
 	if (kept == 0) {
 		free(v);
-		return err_fail(err, ERR_NODATA, "%s: the decision column '%s' has no value", tr->p->data_name, s->decision);
+		return err_fail(err, ERR_NODATA, "%s: the decision column '%s' has no value",
+				tr->p->data_name, s->decision);
 	}
 	tr->model->candidate = v;
 	tr->model->n_candidates = kept;
@@ -567,7 +588,8 @@ static int begin_training(struct training *tr, struct err *err)
 	return status;
 }
 
-int train_model(const struct train_params *p, struct model **out, struct train_report *report, struct err *err)
+int train_model(const struct train_params *p, struct model **out, struct train_report *report,
+		struct err *err)
 {
 	struct training tr = { .p = p, .report = report, .model = mem_calloc(1, sizeof *tr.model) };
 	const struct table *t = p->table;

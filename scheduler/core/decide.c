@@ -36,8 +36,9 @@ static int predict_candidates(const struct decide_params *p, struct decision *d,
 	int at = schema_find(s, s->decision);
 
 	if (at < 0 || n_columns > sizeof number / sizeof *number || per_pass == 0)
-		return err_fail(err, ERR_ARG, "the model has %zu columns and %zu features, too many for a decision",
-		                n_columns, n_features);
+		return err_fail(err, ERR_ARG,
+				"the model has %zu columns and %zu features, too many for a decision",
+				n_columns, n_features);
 	memcpy(number, p->job->number, n_columns * sizeof *number);
 	for (size_t done = 0; done < d->n_candidates; done += per_pass) {
 		size_t n = d->n_candidates - done < per_pass ? d->n_candidates - done : per_pass;
@@ -84,7 +85,8 @@ static void choose(struct decision *d, double noise)
 		double most = d->candidate[best].accuracy;
 		for (size_t i = 0; i < d->n_candidates; i++) {
 			const struct candidate *c = &d->candidate[i];
-			if (c->feasible && most - c->accuracy <= noise && c->time_s < d->candidate[best].time_s)
+			if (c->feasible && most - c->accuracy <= noise &&
+			    c->time_s < d->candidate[best].time_s)
 				best = (int)i;
 		}
 	}
@@ -93,7 +95,8 @@ static void choose(struct decision *d, double noise)
 		struct candidate *c = &d->candidate[i];
 		if (!c->feasible || (int)i == best)
 			continue;
-		c->reasons |= c->accuracy < d->candidate[best].accuracy ? REASON_LOWER_ACCURACY : REASON_SLOWER;
+		c->reasons |= c->accuracy < d->candidate[best].accuracy ? REASON_LOWER_ACCURACY
+									: REASON_SLOWER;
 	}
 }
 
@@ -111,7 +114,7 @@ int decide(const struct decide_params *p, struct decision *out, struct err *err)
 	out->confidence = p->confidence;
 	if (out->n_candidates == 0 || out->n_candidates > DECIDE_MAX_CANDIDATES)
 		return err_fail(err, ERR_ARG, "%zu candidates; a decision takes 1 to %d", out->n_candidates,
-		                DECIDE_MAX_CANDIDATES);
+				DECIDE_MAX_CANDIDATES);
 	if (!(p->confidence > 0.0 && p->confidence < 1.0))
 		return err_fail(err, ERR_ARG, "confidence %g: need a number between 0 and 1", p->confidence);
 	for (size_t i = 0; i < out->n_candidates; i++)

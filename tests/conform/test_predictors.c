@@ -140,7 +140,8 @@ static void truncated_payloads_are_refused(const struct predictor_ops *ops)
 	w = saved(&p);
 	for (size_t len = 0; len < w.out.len; len++) {
 		void *self = NULL;
-		unsigned char *copy = malloc(len + 1); /* its own allocation, so that a read past its end shows */
+		unsigned char *copy =
+			malloc(len + 1); /* its own allocation, so that a read past its end shows */
 		memcpy(copy, w.out.text, len);
 		assert_true(load(ops, copy, len, 5, &self) != 0);
 		free(copy);
@@ -170,8 +171,10 @@ static void damaged_payloads_never_crash(const struct predictor_ops *ops)
 
 		memcpy(copy, w.out.text, w.out.len);
 		for (uint32_t f = 0; f <= rng_below(&rng, 3); f++)
-			copy[rng_below(&rng, (uint32_t)w.out.len)] ^= (unsigned char)(1 << rng_below(&rng, 8));
-		if (load(ops, copy, w.out.len, 5, &self) == 0) { /* a flip in a value can make another valid model */
+			copy[rng_below(&rng, (uint32_t)w.out.len)] ^=
+				(unsigned char)(1 << rng_below(&rng, 8));
+		if (load(ops, copy, w.out.len, 5, &self) ==
+		    0) { /* a flip in a value can make another valid model */
 			ops->predict(self, d->x, 4, out);
 			if (ops->compile)
 				ops->compile(self, NULL);
@@ -236,11 +239,11 @@ static void memory_failures_are_survived(const struct predictor_ops *ops)
 	dataset_free(d);
 }
 
-#define CLAIM(name)                             \
-	static void test_##name(void **state)   \
-	{                                       \
-		(void)state;                    \
-		for_each_model(name);           \
+#define CLAIM(name)                                                                                          \
+	static void test_##name(void **state)                                                                \
+	{                                                                                                    \
+		(void)state;                                                                                 \
+		for_each_model(name);                                                                        \
 	}
 CLAIM(load_predicts_identical_bits)
 CLAIM(same_seed_same_model)

@@ -35,8 +35,10 @@ struct dataset *world_factorial(size_t replications, double noise, uint64_t seed
 			x[2] = njobs[s / 8 % 3];
 			x[3] = batch[s / 24];
 			x[4] = x[1] * x[2];
-			d->y[n] = 600000 / x[3] * (0.04 + 0.006 * x[0] + 2e-4 * x[3] / pow(x[1], 0.7) + 0.007 * (1 + x[4] / 23)) *
-			          (1 + noise * rng_normal(&rng));
+			d->y[n] = 600000 / x[3] *
+				  (0.04 + 0.006 * x[0] + 2e-4 * x[3] / pow(x[1], 0.7) +
+				   0.007 * (1 + x[4] / 23)) *
+				  (1 + noise * rng_normal(&rng));
 			d->group[n] = (uint32_t)s;
 		}
 	return d;
@@ -53,7 +55,7 @@ struct dataset *world_smooth(size_t n, size_t p, double noise, double growth, ui
 		for (size_t f = 0; f < p; f++)
 			x[f] = rng_uniform(&rng);
 		d->y[i] = 10 * sin(3 * x[0] * x[1]) + 20 * (x[2] - 0.5) * (x[2] - 0.5) + 10 * x[3] +
-		          noise * rng_normal(&rng) * (1 + growth * x[3]);
+			  noise * rng_normal(&rng) * (1 + growth * x[3]);
 	}
 	return d;
 }

@@ -33,11 +33,12 @@ static void fit_target(struct model_target *out, const double *x, const double *
 	assert_int_equal(predictor_fit(&tree_ops, &s, &d, &ctx, &out->predictor, NULL), 0);
 }
 
-static void make(struct fixture *f, const double *time, const double *accuracy, size_t n_residuals, double residual,
-                 double noise)
+static void make(struct fixture *f, const double *time, const double *accuracy, size_t n_residuals,
+		 double residual, double noise)
 {
-	static const char text[] = "network,cpus,njobs,batch,time_s,accuracy\n"
-				   "a,1,1,32,1,1\na,1,1,64,1,1\na,1,1,128,1,1\na,1,1,256,1,1\na,1,1,512,1,1\n";
+	static const char text[] =
+		"network,cpus,njobs,batch,time_s,accuracy\n"
+		"a,1,1,32,1,1\na,1,1,64,1,1\na,1,1,128,1,1\na,1,1,256,1,1\na,1,1,512,1,1\n";
 	double *x;
 
 	memset(f, 0, sizeof *f);
@@ -52,10 +53,13 @@ static void make(struct fixture *f, const double *time, const double *accuracy, 
 	fit_target(&f->m->time, x, time, 5, f->m->features->n);
 	if (accuracy)
 		fit_target(&f->m->accuracy, x, accuracy, 5, f->m->features->n);
-	f->m->time.conformal = (struct conformal){ .n = n_residuals, .base = 1, .score = calloc(n_residuals + 1, sizeof(double)) };
+	f->m->time.conformal = (struct conformal){ .n = n_residuals,
+						   .base = 1,
+						   .score = calloc(n_residuals + 1, sizeof(double)) };
 	for (size_t i = 0; i < n_residuals; i++)
 		f->m->time.conformal.score[i] = residual;
-	f->m->accuracy.conformal = (struct conformal){ .n = 20, .base = 1, .score = calloc(20, sizeof(double)) };
+	f->m->accuracy.conformal =
+		(struct conformal){ .n = 20, .base = 1, .score = calloc(20, sizeof(double)) };
 	for (size_t i = 0; i < 20; i++)
 		f->m->accuracy.conformal.score[i] = i < 10 ? -noise : noise;
 	f->m->n_candidates = 5;
@@ -200,8 +204,12 @@ static void test_own_candidates_and_bad_asks(void **state)
 
 	(void)state;
 	make(&f, times, accuracies, 9, 25.0, 0.0);
-	p = (struct decide_params){ .model = f.m, .job = &f.job, .slo_s = 1000, .confidence = 0.9, .candidate = own,
-		                    .n_candidates = 2 };
+	p = (struct decide_params){ .model = f.m,
+				    .job = &f.job,
+				    .slo_s = 1000,
+				    .confidence = 0.9,
+				    .candidate = own,
+				    .n_candidates = 2 };
 	assert_int_equal(decide(&p, &d, NULL), 0);
 	assert_int_equal(d.n_candidates, 2);
 	assert_int_equal(d.chosen, 0);
@@ -224,7 +232,8 @@ static void test_every_reason_has_its_own_code(void **state)
 	(void)state;
 	for (unsigned a = 1; a <= REASON_SLOWER; a <<= 1)
 		for (unsigned b = 1; b < a; b <<= 1)
-			assert_string_not_equal(decide_reason_text((enum decide_reason)a), decide_reason_text((enum decide_reason)b));
+			assert_string_not_equal(decide_reason_text((enum decide_reason)a),
+						decide_reason_text((enum decide_reason)b));
 }
 
 int main(void)

@@ -22,9 +22,10 @@ static double coverage(bool factorial, bool normalise, double growth)
 	size_t covered = 0, total = 0;
 
 	for (uint64_t w = 0; w < WORLDS; w++) {
-		struct dataset *d = factorial ? world_factorial(3, 0.08, w) : world_smooth(150, 5, 1.0, growth, w);
+		struct dataset *d = factorial ? world_factorial(3, 0.08, w)
+					      : world_smooth(150, 5, 1.0, growth, w);
 		struct dataset *fresh = factorial ? world_factorial(6, 0.08, w + 5000)
-		                                  : world_smooth(NEW_POINTS, 5, 1.0, growth, w + 5000);
+						  : world_smooth(NEW_POINTS, 5, 1.0, growth, w + 5000);
 		struct fit_context ctx = { .seed = w, .want_oob = true };
 		struct settings s;
 		struct predictor p;
@@ -46,7 +47,10 @@ static double coverage(bool factorial, bool normalise, double growth)
 		dataset_free(fresh);
 		free(out);
 	}
-	printf("coverage of 90 %% bounds, %s, %s: %.2f %%\n", factorial ? "factorial" : growth > 0 ? "growing noise" : "smooth",
+	printf("coverage of 90 %% bounds, %s, %s: %.2f %%\n",
+	       factorial    ? "factorial"
+	       : growth > 0 ? "growing noise"
+			    : "smooth",
 	       normalise ? "normalised" : "plain", 100.0 * (double)covered / (double)total);
 	return (double)covered / (double)total;
 }

@@ -14,7 +14,8 @@
 #include "predictors/score.h"
 #include "tests/support/worlds.h"
 
-static struct predictor fit(const struct predictor_ops *ops, const char *set, const struct dataset *d, bool oob)
+static struct predictor fit(const struct predictor_ops *ops, const char *set, const struct dataset *d,
+			    bool oob)
 {
 	struct fit_context ctx = { .seed = 17, .want_oob = oob };
 	struct settings s;
@@ -54,7 +55,8 @@ static void test_forest_is_the_plain_mean_of_its_trees(void **state)
 static void test_first_trees_of_a_large_forest_are_the_small_forest(void **state)
 {
 	struct dataset *d = world_factorial(1, 0.05, 2);
-	struct predictor small = fit(&forest_ops, "trees=10", d, false), large = fit(&forest_ops, "trees=40", d, false);
+	struct predictor small = fit(&forest_ops, "trees=10", d, false),
+			 large = fit(&forest_ops, "trees=40", d, false);
 	const struct ensemble *a = ensemble_of(&small), *b = ensemble_of(&large);
 
 	(void)state;
@@ -76,7 +78,8 @@ static void test_prediction_stays_within_the_labels(void **state)
 		high = fmax(high, d->y[i]);
 	}
 	for (int c = 0; c < 2; c++) {
-		struct predictor p = fit(&forest_ops, c ? "trees=30,criterion=absolute" : "trees=30", d, false);
+		struct predictor p =
+			fit(&forest_ops, c ? "trees=30,criterion=absolute" : "trees=30", d, false);
 		for (int k = 0; k < 500; k++) {
 			for (int f = 0; f < 4; f++)
 				x[f] = 3 * rng_normal(&rng);
@@ -102,7 +105,8 @@ static void test_out_of_bag_error_is_near_that_on_new_rows(void **state)
 	on_new = score_of(fresh->y, predicted, fresh->n_rows).mse;
 	predictor_predict(&p, d->x, d->n_rows, predicted);
 	in_bag = score_of(d->y, predicted, d->n_rows).mse;
-	assert_true(out_of_bag > 0.85 * on_new && out_of_bag < 1.25 * on_new); /* spread of 600 squared errors: 6 % */
+	assert_true(out_of_bag > 0.85 * on_new &&
+		    out_of_bag < 1.25 * on_new); /* spread of 600 squared errors: 6 % */
 	assert_true(in_bag < 0.5 * out_of_bag);
 	free(predicted);
 	predictor_release(&p);
@@ -133,7 +137,9 @@ static void test_importances_find_the_features_that_matter(void **state)
 
 	(void)state;
 	for (int c = 0; c < 2; c++) {
-		struct predictor p = fit(&forest_ops, c ? "trees=50,depth=8,criterion=absolute" : "trees=50,depth=8", d, false);
+		struct predictor p = fit(&forest_ops,
+					 c ? "trees=50,depth=8,criterion=absolute" : "trees=50,depth=8", d,
+					 false);
 		p.ops->importances(p.self, importance);
 		sum = 0.0;
 		for (int f = 0; f < 8; f++) {
@@ -153,9 +159,10 @@ static void test_max_features_words_mean_what_they_mean_in_scikit_learn(void **s
 	static const struct {
 		const char *set;
 		size_t p, want;
-	} row[] = { { "max_features=all", 5, 5 }, { "max_features=sqrt", 5, 2 }, { "max_features=log2", 5, 2 },
-		    { "max_features=sqrt", 10, 3 }, { "max_features=log2", 1, 1 }, { "max_features=3", 5, 3 },
-		    { "max_features=0.5", 5, 2 }, { "max_features=99", 5, 5 } };
+	} row[] = { { "max_features=all", 5, 5 },  { "max_features=sqrt", 5, 2 },
+		    { "max_features=log2", 5, 2 }, { "max_features=sqrt", 10, 3 },
+		    { "max_features=log2", 1, 1 }, { "max_features=3", 5, 3 },
+		    { "max_features=0.5", 5, 2 },  { "max_features=99", 5, 5 } };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
@@ -176,7 +183,7 @@ static void test_min_samples_may_be_a_share_of_the_rows(void **state)
 	assert_int_equal(settings_parse(&s, "min_samples_split=0.1,min_samples_leaf=0.05", NULL), 0);
 	p = forest_params_of(&s, 71, 3);
 	assert_int_equal(p.grow.min_split, 8); /* ceil(7.1) */
-	assert_int_equal(p.grow.min_leaf, 4);  /* ceil(3.55) */
+	assert_int_equal(p.grow.min_leaf, 4); /* ceil(3.55) */
 }
 
 static void check_three_ways(const struct predictor *p, size_t n_features, uint64_t seed)
@@ -190,8 +197,10 @@ static void check_three_ways(const struct predictor *p, size_t n_features, uint6
 			/* on thresholds, between them, far outside, missing */
 			size_t f = i % n_features;
 			uint32_t kind = rng_below(&rng, 8);
-			x[i] = kind == 0 ? NAN : kind == 1 ? 1e300 * rng_normal(&rng) :
-			       kind < 5 && e->n_cuts[f] ? e->cut[f][rng_below(&rng, e->n_cuts[f])] : 10 * rng_normal(&rng);
+			x[i] = kind == 0                  ? NAN
+			       : kind == 1                ? 1e300 * rng_normal(&rng)
+			       : kind < 5 && e->n_cuts[f] ? e->cut[f][rng_below(&rng, e->n_cuts[f])]
+							  : 10 * rng_normal(&rng);
 		}
 		ensemble_predict_trees(e, x, 64, trees);
 		ensemble_predict_walks(e, x, 64, walks);
@@ -206,8 +215,8 @@ static void check_three_ways(const struct predictor *p, size_t n_features, uint6
 static void test_trees_walks_and_table_agree_to_the_last_bit(void **state)
 {
 	struct dataset *d = world_factorial(3, 0.05, 7);
-	static const char *const set[] = { "trees=200,depth=6", "trees=60,criterion=absolute", "trees=1,depth=1",
-		                           "trees=33,max_features=1" };
+	static const char *const set[] = { "trees=200,depth=6", "trees=60,criterion=absolute",
+					   "trees=1,depth=1", "trees=33,max_features=1" };
 
 	(void)state;
 	for (size_t i = 0; i < d->n_rows; i += 11)

@@ -12,11 +12,14 @@
 #include "common/rng.h"
 #include "predictors/grow.h"
 
-static const struct grow_params plain = { .criterion = CRITERION_SQUARED, .max_depth = UINT32_MAX,
-	                                  .max_features = UINT32_MAX, .min_split = 2, .min_leaf = 1 };
+static const struct grow_params plain = { .criterion = CRITERION_SQUARED,
+					  .max_depth = UINT32_MAX,
+					  .max_features = UINT32_MAX,
+					  .min_split = 2,
+					  .min_leaf = 1 };
 
 static struct tree grow_weighted(const double *x, const double *y, const uint32_t *weight, size_t n, size_t p,
-                                 struct grow_params params, uint64_t key)
+				 struct grow_params params, uint64_t key)
 {
 	struct dataset d = { .n_rows = n, .n_features = p, .x = (double *)x, .y = (double *)y };
 	struct bins *bins;
@@ -30,7 +33,9 @@ static struct tree grow_weighted(const double *x, const double *y, const uint32_
 		params.max_features = (uint32_t)p;
 	assert_int_equal(bins_new(&d, NULL, &bins, NULL), 0);
 	assert_int_equal(bins_order(y, n, order, NULL), 0);
-	assert_int_equal(grower_new(bins, &params, params.criterion == CRITERION_ABSOLUTE ? order : NULL, &g, NULL), 0);
+	assert_int_equal(
+		grower_new(bins, &params, params.criterion == CRITERION_ABSOLUTE ? order : NULL, &g, NULL),
+		0);
 	assert_int_equal(grower_tree(g, y, weight ? weight : ones, key, &t, NULL), 0);
 	grower_free(g);
 	bins_free(bins);
@@ -53,7 +58,9 @@ static void test_tree_of_four_rows_is_the_one_worked_by_hand(void **state)
 {
 	/* Squared error: cutting {1, 1.2} from {9, 9.4} leaves 0.02 + 0.08; every other cut leaves more. */
 	double x[] = { 1, 2, 4, 8 }, y[] = { 1, 1.2, 9, 9.4 };
-	struct tree t = grow(x, y, 4, 1, (struct grow_params){ .max_depth = 1, .max_features = 1, .min_split = 2, .min_leaf = 1 });
+	struct tree t = grow(
+		x, y, 4, 1,
+		(struct grow_params){ .max_depth = 1, .max_features = 1, .min_split = 2, .min_leaf = 1 });
 
 	(void)state;
 	assert_int_equal(t.n_nodes, 3);
@@ -137,7 +144,8 @@ static void test_huge_values_have_a_finite_threshold_between_them(void **state)
 	struct tree t = grow(x, y, 2, 1, plain);
 
 	(void)state;
-	assert_true(isfinite(t.node[0].threshold) && t.node[0].threshold >= x[0] && t.node[0].threshold < x[1]);
+	assert_true(isfinite(t.node[0].threshold) && t.node[0].threshold >= x[0] &&
+		    t.node[0].threshold < x[1]);
 	tree_release(&t);
 }
 
@@ -233,8 +241,11 @@ static void check_absolute_root(size_t n, uint32_t levels, uint64_t seed)
 	double x[128], y[128], got = 0.0, want;
 	uint32_t w[128];
 	int left[128], right[128];
-	struct grow_params p = { .criterion = CRITERION_ABSOLUTE, .max_depth = 1, .max_features = 1, .min_split = 2,
-		                 .min_leaf = 1 };
+	struct grow_params p = { .criterion = CRITERION_ABSOLUTE,
+				 .max_depth = 1,
+				 .max_features = 1,
+				 .min_split = 2,
+				 .min_leaf = 1 };
 	struct rng rng = rng_stream(seed, n * 1000 + levels);
 	struct tree t;
 
@@ -262,7 +273,9 @@ static void check_absolute_root(size_t n, uint32_t levels, uint64_t seed)
 
 static void test_absolute_split_is_optimal_for_few_and_many_levels(void **state)
 {
-	static const uint32_t levels[] = { 2, 3, 5, 9, 12, 17, 33, 34, 60, 100000 }; /* 33 | 34: vectors | list */
+	static const uint32_t levels[] = {
+		2, 3, 5, 9, 12, 17, 33, 34, 60, 100000
+	}; /* 33 | 34: vectors | list */
 
 	(void)state;
 	for (size_t k = 0; k < sizeof levels / sizeof *levels; k++)

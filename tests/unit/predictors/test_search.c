@@ -36,7 +36,8 @@ static struct split *folds_of(const struct dataset *d, size_t folds)
 }
 
 /* The same score the long way: fit this one setting on each fold by itself. */
-static struct score_summary by_itself(const struct dataset *d, const struct split *split, const struct grid_point *g)
+static struct score_summary by_itself(const struct dataset *d, const struct split *split,
+				      const struct grid_point *g)
 {
 	struct score fold[16];
 
@@ -46,8 +47,10 @@ static struct score_summary by_itself(const struct dataset *d, const struct spli
 		struct predictor p = { 0 };
 		double *out;
 
-		assert_int_equal(dataset_subset(d, split->fold[k].train, split->fold[k].n_train, &train, NULL), 0);
-		assert_int_equal(dataset_subset(d, split->fold[k].test, split->fold[k].n_test, &test, NULL), 0);
+		assert_int_equal(
+			dataset_subset(d, split->fold[k].train, split->fold[k].n_train, &train, NULL), 0);
+		assert_int_equal(dataset_subset(d, split->fold[k].test, split->fold[k].n_test, &test, NULL),
+				 0);
 		assert_int_equal(predictor_fit(g->ops, &g->settings, train, &ctx, &p, NULL), 0);
 		out = malloc(test->n_rows * sizeof *out);
 		predictor_predict(&p, test->x, test->n_rows, out);
@@ -63,10 +66,11 @@ static struct score_summary by_itself(const struct dataset *d, const struct spli
 static void test_shared_work_gives_the_scores_of_separate_fits(void **state)
 {
 	struct dataset *d = world_factorial(2, 0.05, 1);
-	struct grid *g = grid_of("{\"forest\":{\"trees\":[5,12,30],\"depth\":[1,3,0],\"max_features\":[\"all\",\"sqrt\",\"log2\"],"
-	                         "\"criterion\":[\"squared\",\"absolute\"],\"min_samples_leaf\":[1,3]},"
-	                         "\"boost\":{\"trees\":[4,9],\"loss\":[\"squared\",\"absolute\"]},"
-	                         "\"tree\":{\"depth\":[2,4]}}");
+	struct grid *g = grid_of("{\"forest\":{\"trees\":[5,12,30],\"depth\":[1,3,0],\"max_features\":["
+				 "\"all\",\"sqrt\",\"log2\"],"
+				 "\"criterion\":[\"squared\",\"absolute\"],\"min_samples_leaf\":[1,3]},"
+				 "\"boost\":{\"trees\":[4,9],\"loss\":[\"squared\",\"absolute\"]},"
+				 "\"tree\":{\"depth\":[2,4]}}");
 	struct split *split = folds_of(d, 3);
 	struct search_params p = { .data = d, .grid = g, .split = split, .ctx = { .seed = 21 } };
 	struct search_result *r = NULL;
@@ -88,8 +92,10 @@ static void test_shared_work_gives_the_scores_of_separate_fits(void **state)
 
 static void test_best_is_the_least_mean_squared_error_and_never_a_failed_one(void **state)
 {
-	struct search_result r[4] = { { .score.mean.mse = 3 }, { .score.mean.mse = 1, .failed = true },
-		                      { .score.mean.mse = 2 }, { .score.mean.mse = 2 } };
+	struct search_result r[4] = { { .score.mean.mse = 3 },
+				      { .score.mean.mse = 1, .failed = true },
+				      { .score.mean.mse = 2 },
+				      { .score.mean.mse = 2 } };
 
 	(void)state;
 	assert_int_equal(search_best(r, 4), 2);
@@ -100,9 +106,13 @@ static void test_bad_grids_are_refused_with_what_is_wrong(void **state)
 {
 	static const struct {
 		const char *text, *says;
-	} bad[] = { { "{\"forrest\":{}}", "forrest" }, { "{\"forest\":{\"tres\":[1]}}", "tres" },
-		    { "{\"forest\":{\"trees\":[]}}", "trees" }, { "{\"forest\":{\"trees\":[-1]}}", "trees" },
-		    { "{\"forest\":[]}", "forest" }, { "{}", "grid" }, { "[]", "grid" },
+	} bad[] = { { "{\"forrest\":{}}", "forrest" },
+		    { "{\"forest\":{\"tres\":[1]}}", "tres" },
+		    { "{\"forest\":{\"trees\":[]}}", "trees" },
+		    { "{\"forest\":{\"trees\":[-1]}}", "trees" },
+		    { "{\"forest\":[]}", "forest" },
+		    { "{}", "grid" },
+		    { "[]", "grid" },
 		    { "{\"forest\":{\"criterion\":[\"mad\"]}}", "criterion" } };
 
 	(void)state;
@@ -148,13 +158,15 @@ static void test_shipped_default_grid_is_the_built_in_one(void **state)
 	struct err err = { 0 };
 
 	(void)state;
-	if (json_read_file("configs/grids/default.json", 1 << 20, &v, &err) || grid_from_json("default.json", v, &a, &err))
+	if (json_read_file("configs/grids/default.json", 1 << 20, &v, &err) ||
+	    grid_from_json("default.json", v, &a, &err))
 		fail_msg("%s", err.text);
 	assert_int_equal(grid_default(&b, NULL), 0);
 	assert_int_equal(a->n, b->n);
 	for (size_t i = 0; i < a->n; i++) {
 		assert_ptr_equal(a->point[i].ops, b->point[i].ops);
-		assert_memory_equal(a->point[i].settings.value, b->point[i].settings.value, sizeof a->point[i].settings.value);
+		assert_memory_equal(a->point[i].settings.value, b->point[i].settings.value,
+				    sizeof a->point[i].settings.value);
 	}
 	grid_free(a);
 	grid_free(b);
@@ -177,7 +189,8 @@ static void test_paper_grid_has_252_settings(void **state)
 static void test_running_out_of_memory_in_a_search_is_reported(void **state)
 {
 	struct dataset *d = world_factorial(1, 0.05, 9);
-	struct grid *g = grid_of("{\"forest\":{\"trees\":[2],\"criterion\":[\"absolute\"]},\"boost\":{\"trees\":[1,2]},\"ridge\":{}}");
+	struct grid *g = grid_of("{\"forest\":{\"trees\":[2],\"criterion\":[\"absolute\"]},\"boost\":{"
+				 "\"trees\":[1,2]},\"ridge\":{}}");
 	struct split *split = folds_of(d, 2);
 	unsigned long k = 1;
 

@@ -55,8 +55,8 @@ static struct strbuf table_text(void)
 	strbuf_puts(&b, "network,cpus,njobs,batch,time_s,accuracy\n");
 	for (size_t i = 0; i < d->n_rows; i++) {
 		const double *x = d->x + 5 * i;
-		strbuf_printf(&b, "%s,%g,%g,%g,%.6f,%.6f\n", x[0] ? "simplenet" : "lenet5", x[1], x[2], x[3], d->y[i],
-		              0.97 - 1e-4 * x[3] - 1e-5 * (double)(i % 7));
+		strbuf_printf(&b, "%s,%g,%g,%g,%.6f,%.6f\n", x[0] ? "simplenet" : "lenet5", x[1], x[2], x[3],
+			      d->y[i], 0.97 - 1e-4 * x[3] - 1e-5 * (double)(i % 7));
 	}
 	dataset_free(d);
 	return b;
@@ -64,7 +64,8 @@ static struct strbuf table_text(void)
 
 static void test_training_a_bundle_is_the_same_for_1_2_and_8_threads(void **state)
 {
-	static const char grid_text[] = "{\"forest\":{\"trees\":[5,20],\"depth\":[3,6]},\"boost\":{\"trees\":[5,10]},\"linear\":{}}";
+	static const char grid_text[] =
+		"{\"forest\":{\"trees\":[5,20],\"depth\":[3,6]},\"boost\":{\"trees\":[5,10]},\"linear\":{}}";
 	struct strbuf text = table_text();
 	struct csv *csv;
 	struct schema *schema;
@@ -80,8 +81,12 @@ static void test_training_a_bundle_is_the_same_for_1_2_and_8_threads(void **stat
 	assert_int_equal(json_parse("g", grid_text, strlen(grid_text), &v, NULL), 0);
 	assert_int_equal(grid_from_json("g", v, &grid, NULL), 0);
 	for (size_t k = 0; k < 3; k++) {
-		struct train_params p = { .table = table, .grid = grid, .accuracy_grid = grid, .data_name = "t.csv",
-			                  .split = { .kind = SPLIT_KFOLD, .folds = 5, .seed = 1 }, .ctx = { .seed = 1 } };
+		struct train_params p = { .table = table,
+					  .grid = grid,
+					  .accuracy_grid = grid,
+					  .data_name = "t.csv",
+					  .split = { .kind = SPLIT_KFOLD, .folds = 5, .seed = 1 },
+					  .ctx = { .seed = 1 } };
 		struct train_report report;
 		struct model *m = NULL;
 		struct writer w = { 0 };

@@ -26,8 +26,8 @@ static void make(struct fixture *f, const char *text, const char *grid)
 
 	memset(f, 0, sizeof *f);
 	if (schema_default(&f->schema, &err) || csv_parse("t.csv", text, strlen(text), &f->csv, &err) ||
-	    table_read(f->csv, f->schema, true, &f->table, &err) || json_parse("g", grid, strlen(grid), &v, &err) ||
-	    grid_from_json("g", v, &f->grid, &err))
+	    table_read(f->csv, f->schema, true, &f->table, &err) ||
+	    json_parse("g", grid, strlen(grid), &v, &err) || grid_from_json("g", v, &f->grid, &err))
 		fail_msg("%s", err.text);
 	json_free(v);
 }
@@ -45,10 +45,12 @@ static void factorial_text(struct strbuf *b, size_t replications, bool accuracy)
 {
 	struct dataset *d = world_factorial(replications, 0.05, 2);
 
-	strbuf_puts(b, accuracy ? "network,cpus,njobs,batch,time_s,accuracy\n" : "network,cpus,njobs,batch,time_s\n");
+	strbuf_puts(b, accuracy ? "network,cpus,njobs,batch,time_s,accuracy\n"
+				: "network,cpus,njobs,batch,time_s\n");
 	for (size_t i = 0; i < d->n_rows; i++) {
 		const double *x = d->x + 5 * i;
-		strbuf_printf(b, "%s,%g,%g,%g,%.4f", x[0] ? "simplenet" : "lenet5", x[1], x[2], x[3], d->y[i]);
+		strbuf_printf(b, "%s,%g,%g,%g,%.4f", x[0] ? "simplenet" : "lenet5", x[1], x[2], x[3],
+			      d->y[i]);
 		if (accuracy)
 			strbuf_printf(b, ",%.4f", 0.97 - 1e-4 * x[3]);
 		strbuf_puts(b, "\n");
@@ -56,11 +58,17 @@ static void factorial_text(struct strbuf *b, size_t replications, bool accuracy)
 	dataset_free(d);
 }
 
-static struct model *train(struct fixture *f, const char *const *group, size_t n_groups, struct train_report *report)
+static struct model *train(struct fixture *f, const char *const *group, size_t n_groups,
+			   struct train_report *report)
 {
-	struct train_params p = { .table = f->table, .grid = f->grid, .accuracy_grid = f->grid, .group = group,
-		                  .n_groups = n_groups, .split = { .kind = SPLIT_KFOLD, .folds = 5, .seed = 1 },
-		                  .ctx = { .seed = 1 }, .data_name = "t.csv" };
+	struct train_params p = { .table = f->table,
+				  .grid = f->grid,
+				  .accuracy_grid = f->grid,
+				  .group = group,
+				  .n_groups = n_groups,
+				  .split = { .kind = SPLIT_KFOLD, .folds = 5, .seed = 1 },
+				  .ctx = { .seed = 1 },
+				  .data_name = "t.csv" };
 	struct model *m = NULL;
 	struct err err = { 0 };
 
@@ -238,8 +246,10 @@ static void test_unknown_group_column_is_refused(void **state)
 {
 	static const char *const bad[] = { "nettwork" };
 	struct fixture f;
-	struct train_params p = { .group = bad, .n_groups = 1, .data_name = "t.csv",
-		                  .split = { .kind = SPLIT_KFOLD, .folds = 5 } };
+	struct train_params p = { .group = bad,
+				  .n_groups = 1,
+				  .data_name = "t.csv",
+				  .split = { .kind = SPLIT_KFOLD, .folds = 5 } };
 	struct train_report r;
 	struct model *m = NULL;
 	struct err err = { 0 };
@@ -257,7 +267,9 @@ static void test_a_search_may_look_at_part_of_a_large_table(void **state)
 {
 	struct fixture f;
 	struct strbuf text = { 0 };
-	struct train_params p = { .search_rows = 60, .data_name = "t.csv", .split = { .kind = SPLIT_KFOLD, .folds = 5 } };
+	struct train_params p = { .search_rows = 60,
+				  .data_name = "t.csv",
+				  .split = { .kind = SPLIT_KFOLD, .folds = 5 } };
 	struct train_report r;
 	struct model *m = NULL;
 
@@ -284,8 +296,13 @@ static void test_running_out_of_memory_anywhere_leaves_nothing_behind(void **sta
 	make(&f, "network,cpus,njobs,batch,time_s,accuracy\na,1,1,64,10,.9\na,1,1,128,6,.8\nb,1,1,256,4,.7\n",
 	     "{\"forest\":{\"trees\":[2]}}");
 	for (;; k++) {
-		struct train_params p = { .table = f.table, .grid = f.grid, .accuracy_grid = f.grid, .group = setting,
-			                  .n_groups = 4, .data_name = "t.csv", .split = { .kind = SPLIT_KFOLD, .folds = 5 } };
+		struct train_params p = { .table = f.table,
+					  .grid = f.grid,
+					  .accuracy_grid = f.grid,
+					  .group = setting,
+					  .n_groups = 4,
+					  .data_name = "t.csv",
+					  .split = { .kind = SPLIT_KFOLD, .folds = 5 } };
 		struct train_report r;
 		struct model *m = NULL;
 		int status;
