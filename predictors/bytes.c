@@ -125,7 +125,7 @@ static void crc_build(void)
 	for (unsigned b = 0; b < 256; b++)
 		for (int k = 1; k < 8; k++)
 			crc_table[k][b] = (crc_table[k - 1][b] >> 8) ^
-			                  crc_table[0][crc_table[k - 1][b] & 0xff];
+					  crc_table[0][crc_table[k - 1][b] & 0xff];
 }
 
 uint64_t bytes_crc64_more(uint64_t crc, const void *bytes, size_t len)
@@ -136,10 +136,9 @@ uint64_t bytes_crc64_more(uint64_t crc, const void *bytes, size_t len)
 	pthread_once(&crc_once, crc_build);
 	for (; len >= 8; len -= 8, p += 8) {
 		c ^= load_u64(p);
-		c = crc_table[7][c & 0xff] ^ crc_table[6][c >> 8 & 0xff] ^
-		    crc_table[5][c >> 16 & 0xff] ^ crc_table[4][c >> 24 & 0xff] ^
-		    crc_table[3][c >> 32 & 0xff] ^ crc_table[2][c >> 40 & 0xff] ^
-		    crc_table[1][c >> 48 & 0xff] ^ crc_table[0][c >> 56];
+		c = crc_table[7][c & 0xff] ^ crc_table[6][c >> 8 & 0xff] ^ crc_table[5][c >> 16 & 0xff] ^
+		    crc_table[4][c >> 24 & 0xff] ^ crc_table[3][c >> 32 & 0xff] ^
+		    crc_table[2][c >> 40 & 0xff] ^ crc_table[1][c >> 48 & 0xff] ^ crc_table[0][c >> 56];
 	}
 	for (; len; len--, p++)
 		c = (c >> 8) ^ crc_table[0][(c ^ *p) & 0xff];

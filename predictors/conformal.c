@@ -11,7 +11,7 @@
 /* Fits spread(p) = base + slope max(p, 0) to the |residuals| by least squares with both >= 0. With
  * two unknowns the constrained optimum is the free one, or lies on one of the two axes. */
 static void spread_fit(const double *residual, const double *predicted, size_t n, double *out_base,
-                       double *out_slope)
+		       double *out_slope)
 {
 	double m_top = 0.0, r_top = 0.0, m_mean = 0.0, r_mean = 0.0, mm = 0.0, mr = 0.0;
 	double base, slope, m_squares = 0.0, m_products = 0.0;
@@ -69,8 +69,8 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-int conformal_fit(const double *y, const double *predicted, size_t n, bool normalise,
-                  struct conformal *out, struct err *err)
+int conformal_fit(const double *y, const double *predicted, size_t n, bool normalise, struct conformal *out,
+		  struct err *err)
 {
 	struct conformal c = { .base = 1.0 };
 	double *residual = mem_array(n, sizeof *residual), *p = mem_array(n, sizeof *p);
@@ -86,8 +86,9 @@ int conformal_fit(const double *y, const double *predicted, size_t n, bool norma
 		p[c.n] = predicted[i];
 		residual[c.n] = y[i] - predicted[i];
 		if (!isfinite(residual[c.n])) {
-			rc = err_fail(err, ERR_NUMERIC, "row %zu: observed %g, predicted %g: no finite residual",
-			              i, y[i], predicted[i]);
+			rc = err_fail(err, ERR_NUMERIC,
+				      "row %zu: observed %g, predicted %g: no finite residual", i, y[i],
+				      predicted[i]);
 			goto out;
 		}
 		c.n++;
@@ -99,8 +100,8 @@ int conformal_fit(const double *y, const double *predicted, size_t n, bool norma
 
 		residual[i] /= spread;
 		if (!isfinite(residual[i]) || !isfinite(spread)) {
-			rc = err_fail(err, ERR_NUMERIC, "prediction %g has a spread of %g: no finite score", p[i],
-			              spread);
+			rc = err_fail(err, ERR_NUMERIC, "prediction %g has a spread of %g: no finite score",
+				      p[i], spread);
 			goto out;
 		}
 	}
@@ -155,8 +156,9 @@ int conformal_quantile(const struct conformal *c, double confidence, double *out
 		return err_fail(err, ERR_ARG, "confidence %g: need more than 0 and less than 1", confidence);
 	rank = rank_of(c->n, confidence);
 	if (rank > (double)c->n)
-		return err_fail(err, ERR_NODATA, "%zu residuals cannot carry a confidence of %g: %zu are needed",
-		                c->n, confidence, conformal_needed(confidence));
+		return err_fail(err, ERR_NODATA,
+				"%zu residuals cannot carry a confidence of %g: %zu are needed", c->n,
+				confidence, conformal_needed(confidence));
 	*out_q = c->score[(size_t)rank - 1];
 	return 0;
 }
@@ -180,12 +182,13 @@ int conformal_load(struct reader *r, struct conformal *out, struct err *err)
 	c.slope = read_f64(r);
 	if (r->failed)
 		return err_fail(err, ERR_FORMAT, "residuals end at offset %zu, before their count and spread",
-		                r->at);
+				r->at);
 	if (n > read_left(r) / 8) /* also the limit on what is allocated: the bytes are there */
 		return err_fail(err, ERR_FORMAT, "%llu residuals announced, %zu bytes left for them",
-		                (unsigned long long)n, read_left(r));
+				(unsigned long long)n, read_left(r));
 	if (!(c.base > 0.0 && c.slope >= 0.0 && isfinite(c.base) && isfinite(c.slope)))
-		return err_fail(err, ERR_FORMAT, "spread %g + %g p: need base > 0 and slope >= 0", c.base, c.slope);
+		return err_fail(err, ERR_FORMAT, "spread %g + %g p: need base > 0 and slope >= 0", c.base,
+				c.slope);
 	c.n = (size_t)n;
 	if (c.n) {
 		c.score = mem_array(c.n, sizeof *c.score);

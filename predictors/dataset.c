@@ -8,7 +8,7 @@
 #include "common/mem.h"
 
 int dataset_subset(const struct dataset *d, const uint32_t *row, size_t n, struct dataset **out,
-                   struct err *err)
+		   struct err *err)
 {
 	struct dataset *s = mem_calloc(1, sizeof *s);
 	size_t cells;

@@ -118,8 +118,8 @@ int features_encode_table(const struct features *f, const struct table *t, doubl
 
 	assert(t->schema->n_columns == f->schema->n_columns && t->schema->n_derived == f->schema->n_derived);
 	if (__builtin_mul_overflow(t->n_rows, f->n, &cells) || !(x = mem_array(cells, sizeof *x)))
-		return err_fail(err, ERR_NOMEM, "%s: out of memory for %zu rows of %zu features", t->csv->name,
-		                t->n_rows, f->n);
+		return err_fail(err, ERR_NOMEM, "%s: out of memory for %zu rows of %zu features",
+				t->csv->name, t->n_rows, f->n);
 	for (size_t i = 0, n; i < f->n; i += n) {
 		const struct feature *feature = &f->feature[i];
 		const struct table_column *c = &t->column[feature->source];
@@ -127,7 +127,8 @@ int features_encode_table(const struct features *f, const struct table *t, doubl
 		n = feature_is_category(feature) ? group_size(f, i) : 1;
 		for (size_t r = 0; r < t->n_rows; r++) {
 			if (feature_is_category(feature))
-				encode_category(feature, n, c->present ? c->category[r] : NULL, &x[r * f->n + i]);
+				encode_category(feature, n, c->present ? c->category[r] : NULL,
+						&x[r * f->n + i]);
 			else
 				x[r * f->n + i] = c->present ? c->number[r] : NAN;
 		}
@@ -164,7 +165,7 @@ static int compare_text(const void *a, const void *b)
 
 /* The distinct values of a category column, in alphabetical order; borrowed from the table. */
 static int distinct(const struct table *t, const struct table_column *c, char ***out, size_t *out_n,
-                    struct err *err)
+		    struct err *err)
 {
 	char **value = mem_array(t->n_rows, sizeof *value);
 	size_t n = 0, kept = 0;
@@ -193,7 +194,8 @@ static char *one_hot_name(const char *column, const char *value)
 	return name;
 }
 
-static int fit_category(const struct table *t, size_t source, struct features *f, size_t *cap, struct err *err)
+static int fit_category(const struct table *t, size_t source, struct features *f, size_t *cap,
+			struct err *err)
 {
 	const char *name = schema_source_name(t->schema, source);
 	struct feature *feature;
@@ -205,8 +207,9 @@ static int fit_category(const struct table *t, size_t source, struct features *f
 	if (rc || !n)
 		goto out;
 	if (n > 2 && n > FEATURES_MAX - f->n) {
-		rc = err_fail(err, ERR_FORMAT, "%s: column '%s' has %zu different values: at most %d features in all",
-		              text_tail(t->csv->name, 200), name, n, FEATURES_MAX);
+		rc = err_fail(err, ERR_FORMAT,
+			      "%s: column '%s' has %zu different values: at most %d features in all",
+			      text_tail(t->csv->name, 200), name, n, FEATURES_MAX);
 		goto out;
 	}
 	for (size_t i = 0; i < (n > 2 ? n : 1); i++) {
@@ -232,7 +235,7 @@ nomem:
 	free(value);
 	if (full)
 		return err_fail(err, ERR_FORMAT, "%s: more than %d features", text_tail(t->csv->name, 200),
-		                FEATURES_MAX);
+				FEATURES_MAX);
 	return nomem(err);
 }
 
@@ -243,7 +246,7 @@ static int fit_number(const struct table *t, size_t source, struct features *f, 
 
 	if (full)
 		return err_fail(err, ERR_FORMAT, "%s: more than %d features", text_tail(t->csv->name, 200),
-		                FEATURES_MAX);
+				FEATURES_MAX);
 	if (!feature)
 		return nomem(err);
 	feature->name = mem_strdup(schema_source_name(t->schema, source));
@@ -276,7 +279,7 @@ int features_fit(const struct table *t, struct features **out, struct err *err)
 
 	if (!t->n_rows)
 		return err_fail(err, ERR_NODATA, "%s: no rows%s", text_tail(t->csv->name, 200),
-		                t->n_excluded ? " are left after the schema's exclusions" : "");
+				t->n_excluded ? " are left after the schema's exclusions" : "");
 	f = mem_calloc(1, sizeof *f);
 	if (!f)
 		return nomem(err);
@@ -285,7 +288,7 @@ int features_fit(const struct table *t, struct features **out, struct err *err)
 		if (!t->column[i].present)
 			continue;
 		rc = t->column[i].kind == COLUMN_CATEGORY ? fit_category(t, i, f, &cap, err)
-		                                          : fit_number(t, i, f, &cap, err);
+							  : fit_number(t, i, f, &cap, err);
 	}
 	if (!rc)
 		rc = fit_ranges(f, t, err);
@@ -344,7 +347,7 @@ static int read_bound(const char *where, const struct json *v, const char *key, 
 }
 
 static int feature_from_json(const char *where, const struct json *v, const struct schema *s,
-                             struct feature *out, struct err *err)
+			     struct feature *out, struct err *err)
 {
 	static const char *const known[] = { "name", "source", "one", "zero", "min", "max", NULL };
 	char *source = NULL;
@@ -373,14 +376,14 @@ static int feature_from_json(const char *where, const struct json *v, const stru
 		goto out;
 	at = schema_find_any(s, source);
 	if (at < 0 || strcmp(schema_source_name(s, (size_t)at), source)) {
-		rc = err_fail(err, ERR_FORMAT, "%s: source '%.*s' is not in the schema", where, SCHEMA_MAX_NAME,
-		              source);
+		rc = err_fail(err, ERR_FORMAT, "%s: source '%.*s' is not in the schema", where,
+			      SCHEMA_MAX_NAME, source);
 		goto out;
 	}
 	out->source = (size_t)at;
 	if (feature_is_category(out) != (out->source < s->n_columns && s->column[at].kind == COLUMN_CATEGORY))
 		rc = err_fail(err, ERR_FORMAT, "%s: '%s' is %s in the schema", where, source,
-		              feature_is_category(out) ? "a number" : "a category");
+			      feature_is_category(out) ? "a number" : "a category");
 out:
 	free(source);
 	return rc;
@@ -394,22 +397,24 @@ static int check_groups(const char *name, const struct features *f, struct err *
 
 		n = group_size(f, i);
 		if (i && first->source < f->feature[i - 1].source)
-			return err_fail(err, ERR_FORMAT, "%s: features[%zu]: not in the schema's order", name, i);
+			return err_fail(err, ERR_FORMAT, "%s: features[%zu]: not in the schema's order", name,
+					i);
 		if (n == 1 && (!feature_is_category(first) || first->category_zero))
 			continue;
 		for (size_t k = 0; k < n; k++) {
 			/* alphabetical order also says that no value is there twice */
 			if (!first[k].category || first[k].category_zero ||
 			    (k && strcmp(first[k - 1].category, first[k].category) >= 0))
-				return err_fail(err, ERR_FORMAT, "%s: features[%zu]: '%.*s' is not one value of several",
-				                name, i + k, SCHEMA_MAX_NAME, first[k].name);
+				return err_fail(err, ERR_FORMAT,
+						"%s: features[%zu]: '%.*s' is not one value of several", name,
+						i + k, SCHEMA_MAX_NAME, first[k].name);
 		}
 	}
 	return 0;
 }
 
 int features_from_json(const char *name, const struct json *v, const struct schema *schema,
-                       struct features **out, struct err *err)
+		       struct features **out, struct err *err)
 {
 	struct features *f;
 	size_t n = json_size(v), cap = 0;
@@ -448,7 +453,7 @@ int job_values_init(struct job_values *v, const struct schema *s, struct err *er
 {
 	size_t n = s->n_columns + s->n_derived;
 	struct job_values made = { .number = mem_array(n, sizeof *made.number),
-		                   .category = mem_calloc(n, sizeof *made.category) };
+				   .category = mem_calloc(n, sizeof *made.category) };
 
 	if (!made.number || !made.category) {
 		job_values_release(&made);
@@ -494,12 +499,14 @@ static int unknown_name(const struct schema *s, const char *name, struct err *er
 	for (size_t i = 0; i < s->n_columns + s->n_derived; i++) {
 		known[i] = schema_source_name(s, i);
 		if (used < sizeof list)
-			used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", known[i]);
+			used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "",
+						 known[i]);
 	}
 	near = text_nearest(name, known);
 	text_printable(name, shown, sizeof shown);
 	if (near)
-		return err_fail(err, ERR_ARG, "no column '%s': did you mean '%s'? (known: %s)", shown, near, list);
+		return err_fail(err, ERR_ARG, "no column '%s': did you mean '%s'? (known: %s)", shown, near,
+				list);
 	return err_fail(err, ERR_ARG, "no column '%s' (known: %s)", shown, list);
 }
 
@@ -520,7 +527,8 @@ static int parse_pairs(struct job_values *v, const struct schema *s, char *text,
 		next = comma ? comma + 1 : NULL;
 		if (!eq) {
 			*end = '\0';
-			return err_fail(err, ERR_ARG, "'%s': need name=value", text_printable(p, shown, sizeof shown));
+			return err_fail(err, ERR_ARG, "'%s': need name=value",
+					text_printable(p, shown, sizeof shown));
 		}
 		value = trimmed(eq + 1, end);
 		name = trimmed(p, eq);
@@ -540,7 +548,7 @@ static int parse_pairs(struct job_values *v, const struct schema *s, char *text,
 		}
 		if (!text_number(value, &number))
 			return err_fail(err, ERR_ARG, "%s=%s: need a number", name,
-			                text_printable(value, shown, sizeof shown));
+					text_printable(value, shown, sizeof shown));
 		if (v)
 			v->number[i] = number;
 	}

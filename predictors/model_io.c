@@ -18,14 +18,20 @@
  * of old terminals. */
 static const unsigned char magic[8] = { 0x89, 'P', 'R', 'M', '\r', '\n', 0x1a, '\n' };
 
-#define HEADER_BYTES 24          /* magic, version, number of sections, their checksum */
-#define SECTION_BYTES 20         /* tag, length, checksum */
+#define HEADER_BYTES 24 /* magic, version, number of sections, their checksum */
+#define SECTION_BYTES 20 /* tag, length, checksum */
 #define META_MAX_BYTES ((size_t)64 << 20)
 #define MAX_CANDIDATES 65536
-#define NAME_SHOWN 160           /* bytes of a file's name in a message */
+#define NAME_SHOWN 160 /* bytes of a file's name in a message */
 
-enum section_id { SECTION_META, SECTION_TIME, SECTION_ACCURACY, SECTION_TIME_BOUNDS, SECTION_ACCURACY_BOUNDS,
-	          N_SECTIONS };
+enum section_id {
+	SECTION_META,
+	SECTION_TIME,
+	SECTION_ACCURACY,
+	SECTION_TIME_BOUNDS,
+	SECTION_ACCURACY_BOUNDS,
+	N_SECTIONS
+};
 static const char section_tag[N_SECTIONS][5] = { "META", "TMOD", "AMOD", "TRES", "ARES" };
 
 static void target_release(struct model_target *t)
@@ -84,7 +90,8 @@ static void put_score(struct json_writer *w, const char *key, const struct score
 	json_close(w, '}');
 }
 
-static void put_target(struct json_writer *w, const char *key, const struct model_target *t, size_t n_features)
+static void put_target(struct json_writer *w, const char *key, const struct model_target *t,
+		       size_t n_features)
 {
 	json_put_key(w, key);
 	json_open(w, '{');
@@ -153,7 +160,8 @@ static void put_section(struct writer *w, enum section_id id, const struct strbu
 		w->out.failed = true;
 	} else {
 		strbuf_add(&w->out, head.out.text, head.out.len);
-		write_u64(w, section_crc((const unsigned char *)head.out.text, strbuf_text(payload), payload->len));
+		write_u64(w, section_crc((const unsigned char *)head.out.text, strbuf_text(payload),
+					 payload->len));
 		strbuf_add(&w->out, strbuf_text(payload), payload->len);
 	}
 	strbuf_release(&head.out);
@@ -190,12 +198,12 @@ int model_encode(const struct model *m, struct writer *w, struct err *err)
 	if (!m->time.predictor.ops)
 		return err_fail(err, ERR_ARG, "a model file needs a model of the time");
 	if (m->n_candidates > MAX_CANDIDATES)
-		return err_fail(err, ERR_ARG, "%zu candidates: a model file holds at most %d", m->n_candidates,
-		                MAX_CANDIDATES);
+		return err_fail(err, ERR_ARG, "%zu candidates: a model file holds at most %d",
+				m->n_candidates, MAX_CANDIDATES);
 	strbuf_add(&head.out, magic, sizeof magic);
 	write_u32(&head, MODEL_FORMAT_VERSION);
 	write_u32(&head, 2 + (accuracy ? 1 : 0) + (m->time.conformal.n ? 1 : 0) +
-	                         (accuracy && m->accuracy.conformal.n ? 1 : 0));
+				 (accuracy && m->accuracy.conformal.n ? 1 : 0));
 	if (!head.out.failed)
 		write_u64(&head, bytes_crc64(head.out.text, head.out.len));
 	strbuf_add(&w->out, strbuf_text(&head.out), head.out.len);
@@ -211,8 +219,9 @@ int model_encode(const struct model *m, struct writer *w, struct err *err)
 	if (!rc && (w->out.failed || head.out.failed))
 		rc = err_fail(err, ERR_NOMEM, "out of memory for the model file");
 	if (!rc && (meta.len > META_MAX_BYTES || w->out.len - start > MODEL_MAX_BYTES))
-		rc = err_fail(err, ERR_ARG, "a model file of %zu bytes (%zu of description): at most %zu (%zu)",
-		              w->out.len - start, meta.len, MODEL_MAX_BYTES, META_MAX_BYTES);
+		rc = err_fail(err, ERR_ARG,
+			      "a model file of %zu bytes (%zu of description): at most %zu (%zu)",
+			      w->out.len - start, meta.len, MODEL_MAX_BYTES, META_MAX_BYTES);
 	strbuf_release(&head.out);
 	strbuf_release(&meta);
 	return rc;
@@ -233,12 +242,12 @@ int model_save(const struct model *m, const char *path, struct err *err)
 
 struct section {
 	const unsigned char *payload;
-	size_t len, offset;     /* offset of the payload in the file */
+	size_t len, offset; /* offset of the payload in the file */
 	bool present;
 };
 
 static int check_header(const char *name, const unsigned char *bytes, size_t len, uint32_t *out_sections,
-                        struct err *err)
+			struct err *err)
 {
 	struct reader r = { .bytes = bytes, .len = len };
 	uint64_t crc;
@@ -254,27 +263,29 @@ static int check_header(const char *name, const unsigned char *bytes, size_t len
 		return err_fail(err, ERR_FORMAT, "%s: not a Postrider model (first bytes%s)", name, first);
 	}
 	if (len < HEADER_BYTES)
-		return err_fail(err, ERR_FORMAT, "%s: ends at offset %zu inside the header, %zu more bytes expected",
-		                name, len, HEADER_BYTES - len);
+		return err_fail(err, ERR_FORMAT,
+				"%s: ends at offset %zu inside the header, %zu more bytes expected", name,
+				len, HEADER_BYTES - len);
 	r.at = sizeof magic;
 	version = read_u32(&r);
 	*out_sections = read_u32(&r);
 	crc = read_u64(&r);
 	if (crc != bytes_crc64(bytes, HEADER_BYTES - 8))
-		return err_fail(err, ERR_FORMAT, "%s: the header's checksum at offset %d does not match: damaged",
-		                name, HEADER_BYTES - 8);
+		return err_fail(err, ERR_FORMAT,
+				"%s: the header's checksum at offset %d does not match: damaged", name,
+				HEADER_BYTES - 8);
 	if (version != MODEL_FORMAT_VERSION)
-		return err_fail(err, ERR_FORMAT, "%s: format version %" PRIu32 "; this program reads %d", name,
-		                version, MODEL_FORMAT_VERSION);
+		return err_fail(err, ERR_FORMAT, "%s: format version %" PRIu32 "; this program reads %d",
+				name, version, MODEL_FORMAT_VERSION);
 	if (*out_sections > N_SECTIONS)
 		return err_fail(err, ERR_FORMAT, "%s: %" PRIu32 " sections announced, at most %d", name,
-		                *out_sections, N_SECTIONS);
+				*out_sections, N_SECTIONS);
 	return 0;
 }
 
 /* Finds the sections and checks their checksums; nothing inside them is looked at. */
 static int find_sections(const char *name, const unsigned char *bytes, size_t len, uint32_t n,
-                         struct section *out, struct err *err)
+			 struct section *out, struct err *err)
 {
 	size_t at = HEADER_BYTES;
 
@@ -286,39 +297,44 @@ static int find_sections(const char *name, const unsigned char *bytes, size_t le
 
 		if (len - at < SECTION_BYTES)
 			return err_fail(err, ERR_FORMAT,
-			                "%s: ends at offset %zu inside the header of section %" PRIu32
-			                " of %" PRIu32 ", %zu more bytes expected",
-			                name, len, i + 1, n, SECTION_BYTES - (len - at));
+					"%s: ends at offset %zu inside the header of section %" PRIu32
+					" of %" PRIu32 ", %zu more bytes expected",
+					name, len, i + 1, n, SECTION_BYTES - (len - at));
 		for (size_t k = 0; k < 4; k++)
 			tag[k] = isprint(bytes[at + k]) ? (char)bytes[at + k] : '?';
 		size = read_u64(&r);
 		crc = read_u64(&r);
 		if (size > read_left(&r))
 			return err_fail(err, ERR_FORMAT,
-			                "%s: ends at offset %zu inside section %s, %" PRIu64 " more bytes expected",
-			                name, len, tag, size - read_left(&r));
+					"%s: ends at offset %zu inside section %s, %" PRIu64
+					" more bytes expected",
+					name, len, tag, size - read_left(&r));
 		if (crc != section_crc(bytes + at, bytes + r.at, (size_t)size))
-			return err_fail(err, ERR_FORMAT,
-			                "%s: the checksum of section %s at offset %zu does not match: damaged", name,
-			                tag, at);
+			return err_fail(
+				err, ERR_FORMAT,
+				"%s: the checksum of section %s at offset %zu does not match: damaged", name,
+				tag, at);
 		for (int k = 0; k < N_SECTIONS; k++)
 			if (!memcmp(bytes + at, section_tag[k], 4))
 				id = k;
 		if (id < 0)
-			return err_fail(err, ERR_FORMAT, "%s: unknown section '%s' at offset %zu", name, tag, at);
+			return err_fail(err, ERR_FORMAT, "%s: unknown section '%s' at offset %zu", name, tag,
+					at);
 		if (out[id].present || (i == 0) != (id == SECTION_META))
-			return err_fail(err, ERR_FORMAT, "%s: section %s at offset %zu is out of place", name, tag, at);
+			return err_fail(err, ERR_FORMAT, "%s: section %s at offset %zu is out of place", name,
+					tag, at);
 		out[id] = (struct section){ bytes + r.at, (size_t)size, r.at, true };
 		at = r.at + (size_t)size;
 	}
 	if (at < len)
-		return err_fail(err, ERR_FORMAT, "%s: %zu bytes too many after the last section, from offset %zu", name,
-		                len - at, at);
+		return err_fail(err, ERR_FORMAT,
+				"%s: %zu bytes too many after the last section, from offset %zu", name,
+				len - at, at);
 	if (!out[SECTION_META].present)
 		return err_fail(err, ERR_FORMAT, "%s: no section META", name);
 	if (out[SECTION_META].len > META_MAX_BYTES)
 		return err_fail(err, ERR_FORMAT, "%s: section META has %zu bytes, at most %zu", name,
-		                out[SECTION_META].len, META_MAX_BYTES);
+				out[SECTION_META].len, META_MAX_BYTES);
 	return 0;
 }
 
@@ -362,8 +378,8 @@ static int get_text(const struct source *src, const struct json *v, const char *
 }
 
 /* A list of numbers; null stands for NaN. An absent list stays NULL. */
-static int get_numbers(const struct source *src, const struct json *v, const char *key, size_t max, double **out,
-                       size_t *out_n)
+static int get_numbers(const struct source *src, const struct json *v, const char *key, size_t max,
+		       double **out, size_t *out_n)
 {
 	const struct json *list = json_get(v, key);
 	size_t n = json_size(list);
@@ -403,7 +419,9 @@ static int get_score(const struct source *src, const struct json *v, const char 
 			return bad_member(src, known[i], "a number or null");
 		*field[i] = json_number(m, NAN);
 	}
-	return json_known_keys(s, key, known, src->err) ? err_prefix(src->err, "%s: %s", src->name, src->where) : 0;
+	return json_known_keys(s, key, known, src->err)
+		       ? err_prefix(src->err, "%s: %s", src->name, src->where)
+		       : 0;
 }
 
 static int get_settings(const struct source *src, const struct json *v, struct predictor *p)
@@ -425,10 +443,11 @@ static int get_settings(const struct source *src, const struct json *v, struct p
 
 /* What META says about one target. */
 static int get_target(const struct source *src, const struct json *v, size_t n_features,
-                      struct model_target *out)
+		      struct model_target *out)
 {
-	static const char *const known[] = { "model",        "settings",   "rows",        "score", "scored_by",
-		                             "residuals_by", "importance", "permutation", NULL };
+	static const char *const known[] = { "model",      "settings",    "rows",
+					     "score",      "scored_by",   "residuals_by",
+					     "importance", "permutation", NULL };
 	const struct json *score = json_get(v, "score");
 	const struct predictor_ops *ops;
 	const char *model = json_string(json_get(v, "model"), NULL);
@@ -444,8 +463,8 @@ static int get_target(const struct source *src, const struct json *v, size_t n_f
 		return bad_member(src, "model", "a string");
 	ops = predictor_find(model);
 	if (!ops)
-		return err_fail(src->err, ERR_FORMAT, "%s: %s: this program has no model called '%s'", src->name,
-		                src->where, text_printable(model, shown, sizeof shown));
+		return err_fail(src->err, ERR_FORMAT, "%s: %s: this program has no model called '%s'",
+				src->name, src->where, text_printable(model, shown, sizeof shown));
 	out->predictor.ops = ops; /* without a self yet, which destroy() accepts */
 	out->predictor.n_features = n_features;
 	rc = get_settings(src, v, &out->predictor);
@@ -516,10 +535,10 @@ static int get_candidates(const struct source *src, const struct json *v, struct
 }
 
 static int get_meta(const char *name, const char *meta_name, const struct json *v, struct model *m,
-                    struct err *err)
+		    struct err *err)
 {
 	static const char *const known[] = { "program",  "created",    "seed", "data",     "schema",
-		                             "features", "candidates", "time", "accuracy", NULL };
+					     "features", "candidates", "time", "accuracy", NULL };
 	const struct source src = { name, "META", err };
 	const struct source time = { name, "META.time", err }, accuracy = { name, "META.accuracy", err };
 	const char *seed = json_string(json_get(v, "seed"), "");
@@ -550,36 +569,37 @@ static int get_meta(const char *name, const char *meta_name, const struct json *
 }
 
 static int check_end(const char *name, enum section_id id, const struct section *s, const struct reader *r,
-                     struct err *err)
+		     struct err *err)
 {
 	if (r->failed)
-		return err_fail(err, ERR_FORMAT, "%s: section %s at offset %zu ends before its contents do", name,
-		                section_tag[id], s->offset);
+		return err_fail(err, ERR_FORMAT, "%s: section %s at offset %zu ends before its contents do",
+				name, section_tag[id], s->offset);
 	if (r->at < r->len)
 		return err_fail(err, ERR_FORMAT, "%s: section %s: %zu bytes too many from offset %zu", name,
-		                section_tag[id], r->len - r->at, s->offset + r->at);
+				section_tag[id], r->len - r->at, s->offset + r->at);
 	return 0;
 }
 
 /* The model itself and its residuals. Where META names no model the sections must be absent. */
 static int get_payloads(const char *name, const struct section *section, enum section_id id,
-                        enum section_id bounds, struct model_target *out, struct err *err)
+			enum section_id bounds, struct model_target *out, struct err *err)
 {
 	const struct predictor_ops *ops = out->predictor.ops;
 	struct reader r = { .bytes = section[id].payload, .len = section[id].len };
 	int rc;
 
 	if (section[id].present != (ops != NULL) || (section[bounds].present && !ops))
-		return err_fail(err, ERR_FORMAT, "%s: section META and section %s do not agree on what is there", name,
-		                section_tag[section[id].present != (ops != NULL) ? id : bounds]);
+		return err_fail(err, ERR_FORMAT,
+				"%s: section META and section %s do not agree on what is there", name,
+				section_tag[section[id].present != (ops != NULL) ? id : bounds]);
 	if (!ops)
 		return 0;
 	rc = ops->load(&r, out->predictor.n_features, &out->predictor.self, err);
 	if (rc) {
 		if (rc != -ERR_NOMEM)
 			err->code = ERR_FORMAT;
-		return err_prefix(err, "%s: section %s at offset %zu (%s)", name, section_tag[id], section[id].offset,
-		                  ops->name);
+		return err_prefix(err, "%s: section %s at offset %zu (%s)", name, section_tag[id],
+				  section[id].offset, ops->name);
 	}
 	rc = check_end(name, id, &section[id], &r, err);
 	if (rc || !section[bounds].present)
@@ -588,7 +608,7 @@ static int get_payloads(const char *name, const struct section *section, enum se
 	rc = conformal_load(&r, &out->conformal, err);
 	if (rc)
 		return err_prefix(err, "%s: section %s at offset %zu", name, section_tag[bounds],
-		                  section[bounds].offset);
+				  section[bounds].offset);
 	return check_end(name, bounds, &section[bounds], &r, err);
 }
 
@@ -606,14 +626,16 @@ int model_decode(const char *name, const void *bytes, size_t len, struct model *
 		err = &unseen; /* codes are looked at below */
 	name = text_tail(name, NAME_SHOWN);
 	if (len > MODEL_MAX_BYTES)
-		return err_fail(err, ERR_FORMAT, "%s: %zu bytes, a model has at most %zu", name, len, MODEL_MAX_BYTES);
+		return err_fail(err, ERR_FORMAT, "%s: %zu bytes, a model has at most %zu", name, len,
+				MODEL_MAX_BYTES);
 	rc = check_header(name, bytes, len, &n_sections, err);
 	if (!rc)
 		rc = find_sections(name, bytes, len, n_sections, section, err);
 	if (rc)
 		return rc;
 	snprintf(meta_name, sizeof meta_name, "%s: META", name);
-	rc = json_parse(meta_name, (const char *)section[SECTION_META].payload, section[SECTION_META].len, &meta, err);
+	rc = json_parse(meta_name, (const char *)section[SECTION_META].payload, section[SECTION_META].len,
+			&meta, err);
 	if (rc)
 		return rc;
 	m = mem_calloc(1, sizeof *m);
@@ -626,7 +648,8 @@ int model_decode(const char *name, const void *bytes, size_t len, struct model *
 	if (!rc)
 		rc = get_payloads(name, section, SECTION_TIME, SECTION_TIME_BOUNDS, &m->time, err);
 	if (!rc)
-		rc = get_payloads(name, section, SECTION_ACCURACY, SECTION_ACCURACY_BOUNDS, &m->accuracy, err);
+		rc = get_payloads(name, section, SECTION_ACCURACY, SECTION_ACCURACY_BOUNDS, &m->accuracy,
+				  err);
 	if (!rc) {
 		*out = m;
 		m = NULL;

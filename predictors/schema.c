@@ -42,7 +42,7 @@ static int read_text(const char *name, const char *where, const struct json *v, 
 		return err_fail(err, ERR_FORMAT, "%s: %s: need a string", name, where);
 	if (!*s || strlen(s) > SCHEMA_MAX_NAME)
 		return err_fail(err, ERR_FORMAT, "%s: %s: '%.40s': need 1 to %d bytes", name, where, s,
-		                SCHEMA_MAX_NAME);
+				SCHEMA_MAX_NAME);
 	*out = mem_strdup(s);
 	return *out ? 0 : nomem(name, err);
 }
@@ -57,18 +57,20 @@ static int read_name(const char *name, const char *where, const struct json *v, 
 		return rc;
 	for (const char *p = *out; *p; p++)
 		if (*p == ',' || *p == '=' || iscntrl((unsigned char)*p))
-			return err_fail(err, ERR_FORMAT,
-			                "%s: %s: '%s': a name has no comma, '=' or control character; give the "
-			                "table's own name as an alias",
-			                name, where, *out);
+			return err_fail(
+				err, ERR_FORMAT,
+				"%s: %s: '%s': a name has no comma, '=' or control character; give the "
+				"table's own name as an alias",
+				name, where, *out);
 	if (isspace((unsigned char)**out) || isspace((unsigned char)(*out)[strlen(*out) - 1]))
-		return err_fail(err, ERR_FORMAT, "%s: %s: '%s': blank at the ends of a name", name, where, *out);
+		return err_fail(err, ERR_FORMAT, "%s: %s: '%s': blank at the ends of a name", name, where,
+				*out);
 	return 0;
 }
 
 /* A list of strings; `where` names the list. */
 static int read_list(const char *name, const char *where, const struct json *v, size_t max, char ***out,
-                     size_t *out_n, struct err *err)
+		     size_t *out_n, struct err *err)
 {
 	size_t n = json_size(v);
 
@@ -90,7 +92,7 @@ static int read_list(const char *name, const char *where, const struct json *v, 
 }
 
 static int read_column(const char *name, size_t index, const struct json *v, struct schema_column *c,
-                       struct err *err)
+		       struct err *err)
 {
 	static const char *const known[] = { "name", "kind", "optional", "alias", NULL };
 	const struct json *optional = json_get(v, "optional"), *alias = json_get(v, "alias");
@@ -110,11 +112,12 @@ static int read_column(const char *name, size_t index, const struct json *v, str
 		return rc;
 	kind = json_string(json_get(v, "kind"), NULL);
 	if (!kind || (strcmp(kind, "number") && strcmp(kind, "category")))
-		return err_fail(err, ERR_FORMAT, "%s: column '%s': kind: need \"number\" or \"category\"", name,
-		                c->name);
+		return err_fail(err, ERR_FORMAT, "%s: column '%s': kind: need \"number\" or \"category\"",
+				name, c->name);
 	c->kind = strcmp(kind, "number") ? COLUMN_CATEGORY : COLUMN_NUMBER;
 	if (optional && json_type(optional) != JSON_BOOL)
-		return err_fail(err, ERR_FORMAT, "%s: column '%s': optional: need true or false", name, c->name);
+		return err_fail(err, ERR_FORMAT, "%s: column '%s': optional: need true or false", name,
+				c->name);
 	c->optional = json_bool(optional, false);
 	if (!alias)
 		return 0;
@@ -122,14 +125,15 @@ static int read_column(const char *name, size_t index, const struct json *v, str
 	return read_list(name, where, alias, SCHEMA_MAX_FEW, &c->alias, &c->n_aliases, err);
 }
 
-static int check_array(const char *name, const char *key, const struct json *v, size_t *out_n, struct err *err)
+static int check_array(const char *name, const char *key, const struct json *v, size_t *out_n,
+		       struct err *err)
 {
 	*out_n = json_size(v);
 	if (json_type(v) != JSON_ARRAY)
 		return err_fail(err, ERR_FORMAT, "%s: %s: need a list of objects", name, key);
 	if (*out_n > SCHEMA_MAX_COLUMNS)
 		return err_fail(err, ERR_FORMAT, "%s: %s: %zu columns, at most %d", name, key, *out_n,
-		                SCHEMA_MAX_COLUMNS);
+				SCHEMA_MAX_COLUMNS);
 	return 0;
 }
 
@@ -154,7 +158,7 @@ static int read_columns(const char *name, const struct json *v, struct schema *s
 }
 
 static int read_derived_one(const char *name, size_t index, const struct json *v, struct schema_derived *d,
-                            struct err *err)
+			    struct err *err)
 {
 	static const char *const known[] = { "name", "product", "inverse", "log", NULL };
 	const struct json *of = NULL;
@@ -175,16 +179,16 @@ static int read_derived_one(const char *name, size_t index, const struct json *v
 		const struct json *found = json_get(v, op_name[op]);
 
 		if (found && of)
-			return err_fail(err, ERR_FORMAT, "%s: derived column '%s': both %s and %s", name, d->name,
-			                op_name[d->op], op_name[op]);
+			return err_fail(err, ERR_FORMAT, "%s: derived column '%s': both %s and %s", name,
+					d->name, op_name[d->op], op_name[op]);
 		if (found) {
 			of = found;
 			d->op = (enum derived_op)op;
 		}
 	}
 	if (!of)
-		return err_fail(err, ERR_FORMAT, "%s: derived column '%s': need product, inverse or log", name,
-		                d->name);
+		return err_fail(err, ERR_FORMAT, "%s: derived column '%s': need product, inverse or log",
+				name, d->name);
 	snprintf(where, sizeof where, "derived column '%s': %s", d->name, op_name[d->op]);
 	if (d->op == DERIVED_PRODUCT) {
 		rc = read_list(name, where, of, SCHEMA_MAX_FEW, &d->of, &d->n_of, err);
@@ -211,8 +215,8 @@ static int read_derived(const char *name, const struct json *v, struct schema *s
 	if (rc)
 		return rc;
 	if (s->n_columns + n > SCHEMA_MAX_COLUMNS)
-		return err_fail(err, ERR_FORMAT, "%s: %zu columns and %zu derived ones: at most %d together", name,
-		                s->n_columns, n, SCHEMA_MAX_COLUMNS);
+		return err_fail(err, ERR_FORMAT, "%s: %zu columns and %zu derived ones: at most %d together",
+				name, s->n_columns, n, SCHEMA_MAX_COLUMNS);
 	s->derived = mem_calloc(n, sizeof *s->derived);
 	if (!s->derived)
 		return nomem(name, err);
@@ -240,19 +244,21 @@ static int read_candidates(const char *name, const struct json *v, struct schema
 		return err_fail(err, ERR_FORMAT, "%s: candidates: need a list of numbers", name);
 	if (n > SCHEMA_MAX_CANDIDATES)
 		return err_fail(err, ERR_FORMAT, "%s: candidates: %zu values, at most %d", name, n,
-		                SCHEMA_MAX_CANDIDATES);
+				SCHEMA_MAX_CANDIDATES);
 	s->candidate = mem_array(n, sizeof *s->candidate);
 	if (!s->candidate)
 		return nomem(name, err);
 	for (const struct json *e = json_first(v); e; e = json_next(e)) {
 		if (json_type(e) != JSON_NUMBER)
-			return err_fail(err, ERR_FORMAT, "%s: candidates[%zu]: need a number", name, s->n_candidates);
+			return err_fail(err, ERR_FORMAT, "%s: candidates[%zu]: need a number", name,
+					s->n_candidates);
 		s->candidate[s->n_candidates++] = json_number(e, NAN);
 	}
 	qsort(s->candidate, s->n_candidates, sizeof *s->candidate, compare);
 	for (size_t i = 1; i < s->n_candidates; i++)
 		if (s->candidate[i] == s->candidate[i - 1])
-			return err_fail(err, ERR_FORMAT, "%s: candidates: %g is there twice", name, s->candidate[i]);
+			return err_fail(err, ERR_FORMAT, "%s: candidates: %g is there twice", name,
+					s->candidate[i]);
 	return 0;
 }
 
@@ -263,7 +269,8 @@ static int read_targets(const char *name, const struct json *v, struct schema *s
 	int rc;
 
 	if (json_type(v) != JSON_OBJECT)
-		return err_fail(err, ERR_FORMAT, "%s: targets: need an object such as {\"time\":\"time_s\"}", name);
+		return err_fail(err, ERR_FORMAT, "%s: targets: need an object such as {\"time\":\"time_s\"}",
+				name);
 	rc = json_known_keys(v, "targets", known, err);
 	if (rc)
 		return err_prefix(err, "%s", name);
@@ -274,7 +281,7 @@ static int read_targets(const char *name, const struct json *v, struct schema *s
 }
 
 static int add_exclude(const char *name, const char *column, const struct json *value, struct schema *s,
-                       struct err *err)
+		       struct err *err)
 {
 	struct schema_exclude *e = &s->exclude[s->n_excludes++];
 	char where[SCHEMA_MAX_NAME + 32];
@@ -294,15 +301,17 @@ static int read_exclude(const char *name, const struct json *v, struct schema *s
 	if (!v)
 		return 0;
 	if (json_type(v) != JSON_OBJECT)
-		return err_fail(err, ERR_FORMAT, "%s: exclude: need an object such as {\"suspect\":\"yes\"}", name);
+		return err_fail(err, ERR_FORMAT, "%s: exclude: need an object such as {\"suspect\":\"yes\"}",
+				name);
 	for (const struct json *m = json_first(v); m; m = json_next(m)) {
 		if (!*json_key(m) || strlen(json_key(m)) > SCHEMA_MAX_NAME)
-			return err_fail(err, ERR_FORMAT, "%s: exclude: column '%.40s': need 1 to %d bytes", name,
-			                json_key(m), SCHEMA_MAX_NAME);
+			return err_fail(err, ERR_FORMAT, "%s: exclude: column '%.40s': need 1 to %d bytes",
+					name, json_key(m), SCHEMA_MAX_NAME);
 		n += json_type(m) == JSON_ARRAY ? json_size(m) : 1;
 	}
 	if (n > SCHEMA_MAX_LIST)
-		return err_fail(err, ERR_FORMAT, "%s: exclude: %zu rules, at most %d", name, n, SCHEMA_MAX_LIST);
+		return err_fail(err, ERR_FORMAT, "%s: exclude: %zu rules, at most %d", name, n,
+				SCHEMA_MAX_LIST);
 	s->exclude = mem_calloc(n, sizeof *s->exclude);
 	if (!s->exclude)
 		return nomem(name, err);
@@ -345,8 +354,8 @@ static int check_names(const char *name, const struct schema *s, struct err *err
 
 		taken = taken_by(s, c->name, i, 0);
 		if (taken)
-			return err_fail(err, ERR_FORMAT, "%s: column '%s': there is %s of that name already", name,
-			                c->name, taken);
+			return err_fail(err, ERR_FORMAT, "%s: column '%s': there is %s of that name already",
+					name, c->name, taken);
 		for (size_t k = 0; k < c->n_aliases; k++) {
 			taken = taken_by(s, c->alias[k], i, 0);
 			for (size_t j = 0; j < k && !taken; j++)
@@ -354,27 +363,31 @@ static int check_names(const char *name, const struct schema *s, struct err *err
 			if (!strcmp(c->alias[k], c->name))
 				taken = "a column";
 			if (taken)
-				return err_fail(err, ERR_FORMAT,
-				                "%s: column '%s': alias '%s': there is %s of that name already", name,
-				                c->name, c->alias[k], taken);
+				return err_fail(
+					err, ERR_FORMAT,
+					"%s: column '%s': alias '%s': there is %s of that name already", name,
+					c->name, c->alias[k], taken);
 		}
 	}
 	for (size_t i = 0; i < s->n_derived; i++) {
 		taken = taken_by(s, s->derived[i].name, s->n_columns, i);
 		if (taken)
-			return err_fail(err, ERR_FORMAT, "%s: derived column '%s': there is %s of that name already",
-			                name, s->derived[i].name, taken);
+			return err_fail(err, ERR_FORMAT,
+					"%s: derived column '%s': there is %s of that name already", name,
+					s->derived[i].name, taken);
 	}
 	for (int t = 0; t < 2; t++) {
 		const char *target = t ? s->accuracy : s->time;
 
 		taken = target ? taken_by(s, target, s->n_columns, s->n_derived) : NULL;
 		if (taken)
-			return err_fail(err, ERR_FORMAT, "%s: targets.%s: '%s' is %s too: a target cannot be a factor",
-			                name, t ? "accuracy" : "time", target, taken);
+			return err_fail(err, ERR_FORMAT,
+					"%s: targets.%s: '%s' is %s too: a target cannot be a factor", name,
+					t ? "accuracy" : "time", target, taken);
 	}
 	if (s->accuracy && !strcmp(s->time, s->accuracy))
-		return err_fail(err, ERR_FORMAT, "%s: targets: '%s' is both time and accuracy", name, s->time);
+		return err_fail(err, ERR_FORMAT, "%s: targets: '%s' is both time and accuracy", name,
+				s->time);
 	for (size_t i = 0; i < s->n_ignores; i++) {
 		taken = taken_by(s, s->ignore[i], s->n_columns, s->n_derived);
 		if (!strcmp(s->ignore[i], s->time) || (s->accuracy && !strcmp(s->ignore[i], s->accuracy)))
@@ -388,8 +401,9 @@ static int check_names(const char *name, const struct schema *s, struct err *err
 		for (size_t k = 0; k < i; k++)
 			if (!strcmp(s->exclude[i].column, s->exclude[k].column) &&
 			    !strcmp(s->exclude[i].value, s->exclude[k].value))
-				return err_fail(err, ERR_FORMAT, "%s: exclude '%s': value '%s' is there twice", name,
-				                s->exclude[i].column, s->exclude[i].value);
+				return err_fail(err, ERR_FORMAT,
+						"%s: exclude '%s': value '%s' is there twice", name,
+						s->exclude[i].column, s->exclude[i].value);
 	return 0;
 }
 
@@ -431,12 +445,13 @@ static int resolve(const char *name, struct schema *s, size_t index, struct err 
 		if (found < 0) {
 			hint(s, d->of[k], index, near, sizeof near);
 			return err_fail(err, ERR_FORMAT,
-			                "%s: derived column '%s': %s of '%s', which is no column before it%s", name,
-			                d->name, op_name[d->op], d->of[k], near);
+					"%s: derived column '%s': %s of '%s', which is no column before it%s",
+					name, d->name, op_name[d->op], d->of[k], near);
 		}
 		if ((size_t)found < s->n_columns && s->column[found].kind == COLUMN_CATEGORY)
-			return err_fail(err, ERR_FORMAT, "%s: derived column '%s': %s of '%s', which is a category",
-			                name, d->name, op_name[d->op], d->of[k]);
+			return err_fail(err, ERR_FORMAT,
+					"%s: derived column '%s': %s of '%s', which is a category", name,
+					d->name, op_name[d->op], d->of[k]);
 		d->source[k] = (size_t)found;
 	}
 	return 0;
@@ -452,21 +467,23 @@ static int check_decision(const char *name, const struct schema *s, struct err *
 		if (strcmp(c->name, s->decision))
 			continue;
 		if (c->kind != COLUMN_NUMBER)
-			return err_fail(err, ERR_FORMAT, "%s: decision '%s' is a category: need a number", name,
-			                s->decision);
+			return err_fail(err, ERR_FORMAT, "%s: decision '%s' is a category: need a number",
+					name, s->decision);
 		if (c->optional)
-			return err_fail(err, ERR_FORMAT, "%s: decision '%s' is optional: every table must have it",
-			                name, s->decision);
+			return err_fail(err, ERR_FORMAT,
+					"%s: decision '%s' is optional: every table must have it", name,
+					s->decision);
 		return 0;
 	}
 	hint(s, s->decision, 0, near, sizeof near);
-	return err_fail(err, ERR_FORMAT, "%s: decision '%s' is not among the columns%s", name, s->decision, near);
+	return err_fail(err, ERR_FORMAT, "%s: decision '%s' is not among the columns%s", name, s->decision,
+			near);
 }
 
 int schema_from_json(const char *name, const struct json *v, struct schema **out, struct err *err)
 {
 	static const char *const known[] = { "columns", "derived", "decision", "candidates",
-		                             "targets", "exclude", "ignore", NULL };
+					     "targets", "exclude", "ignore",   NULL };
 	struct schema *s;
 	const struct json *ignore = json_get(v, "ignore");
 	int rc;

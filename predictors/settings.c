@@ -55,8 +55,8 @@ static const char *accepted(const struct setting_spec *spec, char *buf, size_t s
 		used += (size_t)snprintf(buf + used, size - used, "%s%s", i ? ", " : "", spec->words[i]);
 	if ((!spec->words || spec->words_or_number) && used < size)
 		snprintf(buf + used, size - used, "%s%s from %s to %s", used ? " or " : "",
-		         spec->integer ? "a whole number" : "a number", text_shortest(spec->min, low),
-		         text_shortest(spec->max, high));
+			 spec->integer ? "a whole number" : "a number", text_shortest(spec->min, low),
+			 text_shortest(spec->max, high));
 	return buf;
 }
 
@@ -64,7 +64,8 @@ static int refuse(const struct setting_spec *spec, const char *value, struct err
 {
 	char buf[256];
 
-	return err_fail(err, ERR_ARG, "%s=%.64s: need %s", spec->name, value, accepted(spec, buf, sizeof buf));
+	return err_fail(err, ERR_ARG, "%s=%.64s: need %s", spec->name, value,
+			accepted(spec, buf, sizeof buf));
 }
 
 static int unknown(const struct settings *s, const char *name, struct err *err)
@@ -77,12 +78,13 @@ static int unknown(const struct settings *s, const char *name, struct err *err)
 	for (size_t i = 0; i < n; i++) {
 		known[i] = s->spec[i].name;
 		if (used < sizeof list)
-			used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", known[i]);
+			used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "",
+						 known[i]);
 	}
 	near = text_nearest(name, known);
 	if (near)
-		return err_fail(err, ERR_ARG, "no setting '%.64s': did you mean '%s'? (known: %s)", name, near,
-		                list);
+		return err_fail(err, ERR_ARG, "no setting '%.64s': did you mean '%s'? (known: %s)", name,
+				near, list);
 	return err_fail(err, ERR_ARG, "no setting '%.64s' (known: %s)", name, n ? list : "none");
 }
 
@@ -173,8 +175,8 @@ int settings_parse(struct settings *s, const char *text, struct err *err)
 		int i, rc;
 
 		if (!eq)
-			return err_fail(err, ERR_ARG, "'%.*s': need name=value", (int)(end - p > 64 ? 64 : end - p),
-			                p);
+			return err_fail(err, ERR_ARG, "'%.*s': need name=value",
+					(int)(end - p > 64 ? 64 : end - p), p);
 		if (!trimmed(p, eq, name, sizeof name) || !trimmed(eq + 1, end, value, sizeof value))
 			return err_fail(err, ERR_ARG, "'%.60s...': too long for a setting", p);
 		rc = settings_set(&next, name, value, err);
@@ -239,7 +241,7 @@ char *settings_describe(const struct settings *s, char *buf, size_t size)
 		if (s->value[i] == s->spec[i].otherwise)
 			continue;
 		used += (size_t)snprintf(buf + used, size - used, "%s%s=%s", used ? " " : "", s->spec[i].name,
-		                         word ? word : text_shortest(s->value[i], number));
+					 word ? word : text_shortest(s->value[i], number));
 	}
 	return buf;
 }

@@ -17,8 +17,8 @@ enum side { SIDE_TRAIN, SIDE_TEST, SIDE_NEITHER };
 
 /* Rows by group: dense group numbers in the order of the labels. */
 struct grouping {
-	uint32_t *of;      /* n_rows: dense number of each row's group */
-	uint32_t *size;    /* n rows in each */
+	uint32_t *of; /* n_rows: dense number of each row's group */
+	uint32_t *size; /* n rows in each */
 	size_t n;
 };
 
@@ -82,8 +82,8 @@ static int split_alloc(size_t n_folds, size_t n_rows, struct split **out, struct
 	if (n_folds > SPLIT_MAX_FOLDS)
 		return err_fail(err, ERR_ARG, "%zu folds: at most %d", n_folds, SPLIT_MAX_FOLDS);
 	if (n_rows && n_folds > SPLIT_MAX_INDEXES / n_rows)
-		return err_fail(err, ERR_ARG, "%zu folds of %zu rows: at most %zu row numbers in all", n_folds,
-		                n_rows, SPLIT_MAX_INDEXES);
+		return err_fail(err, ERR_ARG, "%zu folds of %zu rows: at most %zu row numbers in all",
+				n_folds, n_rows, SPLIT_MAX_INDEXES);
 	s = mem_calloc(1, sizeof *s);
 	if (s) {
 		s->n_folds = n_folds;
@@ -118,7 +118,7 @@ static int fold_fill(struct fold *f, const uint8_t *side, size_t n_rows, struct 
 		count[side[i]]++;
 	if (!count[SIDE_TRAIN] || !count[SIDE_TEST])
 		return err_fail(err, ERR_NODATA, "a fold would train on %zu rows and hold out %zu of %zu",
-		                count[SIDE_TRAIN], count[SIDE_TEST], n_rows);
+				count[SIDE_TRAIN], count[SIDE_TEST], n_rows);
 	f->train = mem_array(count[SIDE_TRAIN], sizeof *f->train);
 	f->test = mem_array(count[SIDE_TEST], sizeof *f->test);
 	if (!f->train || !f->test)
@@ -137,9 +137,9 @@ struct work {
 	const struct dataset *d;
 	const struct split_params *p;
 	struct grouping group;
-	uint32_t *order;   /* group.n: groups in random order */
+	uint32_t *order; /* group.n: groups in random order */
 	uint32_t *fold_of; /* group.n: which fold holds the group out */
-	uint8_t *side;     /* n_rows */
+	uint8_t *side; /* n_rows */
 };
 
 static int shuffle_groups(struct work *w, uint64_t stream, struct err *err)
@@ -184,7 +184,7 @@ static int make_kfold(struct work *w, struct split **out, struct err *err)
 		return err_fail(err, ERR_ARG, "%zu folds: need at least 2", folds);
 	if (n < folds)
 		return err_fail(err, ERR_NODATA, "%zu %s cannot fill %zu folds", n,
-		                w->d->group ? "groups" : "rows", folds);
+				w->d->group ? "groups" : "rows", folds);
 	rc = split_alloc(folds, w->d->n_rows, out, err);
 	if (rc)
 		return rc;
@@ -232,11 +232,12 @@ static int make_holdout(struct work *w, struct split **out, struct err *err)
 	if (w->p->folds < 1)
 		return err_fail(err, ERR_ARG, "hold-out needs at least 1 repetition");
 	if (!(w->p->share > 0.0 && w->p->share < 1.0))
-		return err_fail(err, ERR_ARG, "share %g held out: need more than 0 and less than 1", w->p->share);
+		return err_fail(err, ERR_ARG, "share %g held out: need more than 0 and less than 1",
+				w->p->share);
 	held = (size_t)floor(w->p->share * (double)n + 0.5);
 	if (held < 1 || held >= n)
 		return err_fail(err, ERR_NODATA, "a share of %g of %zu %s holds out %zu", w->p->share, n,
-		                w->d->group ? "groups" : "rows", held);
+				w->d->group ? "groups" : "rows", held);
 	rc = split_alloc(w->p->folds, w->d->n_rows, out, err);
 	if (rc)
 		return rc;
@@ -262,9 +263,10 @@ static int make_leave_group(struct work *w, struct split **out, struct err *err)
 
 	if (n < 2)
 		return err_fail(err, ERR_NODATA, "leaving a group out needs 2 groups, there %s %zu",
-		                n == 1 ? "is" : "are", n);
+				n == 1 ? "is" : "are", n);
 	if (n > SPLIT_MAX_FOLDS)
-		return err_fail(err, ERR_ARG, "leaving each of %zu groups out: at most %d", n, SPLIT_MAX_FOLDS);
+		return err_fail(err, ERR_ARG, "leaving each of %zu groups out: at most %d", n,
+				SPLIT_MAX_FOLDS);
 	rc = split_alloc(n, w->d->n_rows, out, err);
 	if (rc)
 		return rc;
@@ -335,13 +337,14 @@ static int make_by_level(struct work *w, struct split **out, struct err *err)
 
 	if (w->p->feature >= w->d->n_features)
 		return err_fail(err, ERR_ARG, "no feature number %zu: there are %zu", w->p->feature,
-		                w->d->n_features);
+				w->d->n_features);
 	rc = levels_of(w, &level, &n, err);
 	if (rc)
 		return rc;
 	if (w->p->kind == SPLIT_INTERPOLATE) {
 		if (n < 3) {
-			rc = err_fail(err, ERR_NODATA, "%s has %zu levels: an inner one needs 3", feature_name(w), n);
+			rc = err_fail(err, ERR_NODATA, "%s has %zu levels: an inner one needs 3",
+				      feature_name(w), n);
 			goto out;
 		}
 		rc = split_alloc(n - 2, w->d->n_rows, out, err);
@@ -352,7 +355,7 @@ static int make_by_level(struct work *w, struct split **out, struct err *err)
 
 		if (n < 2) {
 			rc = err_fail(err, ERR_NODATA, "%s has %zu levels: holding out the highest needs 2",
-			              feature_name(w), n);
+				      feature_name(w), n);
 			goto out;
 		}
 		if (isnan(bound))
@@ -360,8 +363,9 @@ static int make_by_level(struct work *w, struct split **out, struct err *err)
 		while (first < n && level[first] <= bound)
 			first++;
 		if (first == 0 || first == n) {
-			rc = err_fail(err, ERR_NODATA, "%s > %g holds out %s row: its levels run from %g to %g",
-			              feature_name(w), bound, first ? "no" : "every", level[0], level[n - 1]);
+			rc = err_fail(err, ERR_NODATA,
+				      "%s > %g holds out %s row: its levels run from %g to %g",
+				      feature_name(w), bound, first ? "no" : "every", level[0], level[n - 1]);
 			goto out;
 		}
 		rc = split_alloc(1, w->d->n_rows, out, err);

@@ -48,8 +48,8 @@ static int absent(const struct csv *csv, const struct schema_column *c, const ch
 	if (near)
 		snprintf(hint, sizeof hint, "; is it '%s'?", text_printable(near, shown, sizeof shown));
 	free(known);
-	return err_fail(err, ERR_FORMAT, "%s: no column '%s'%s, which the schema asks for%s", csv_name(csv), name,
-	                alias, hint);
+	return err_fail(err, ERR_FORMAT, "%s: no column '%s'%s, which the schema asks for%s", csv_name(csv),
+			name, alias, hint);
 }
 
 /* Strict UTF-8: no overlong forms, no surrogates, nothing above U+10FFFF. */
@@ -142,10 +142,11 @@ static int read_categories(const struct table *t, size_t column, char ***out, st
 
 		/* a model file is JSON in part: other bytes would come back as other bytes */
 		if (!is_utf8(cell))
-			return err_fail(err, ERR_FORMAT, "%s:%u: column %s: '%s' is not UTF-8: convert the file (iconv)",
-			                csv_name(t->csv), t->csv->line[t->row[i]],
-			                text_printable(t->csv->header[column], name, sizeof name),
-			                text_printable(cell, shown, sizeof shown));
+			return err_fail(err, ERR_FORMAT,
+					"%s:%u: column %s: '%s' is not UTF-8: convert the file (iconv)",
+					csv_name(t->csv), t->csv->line[t->row[i]],
+					text_printable(t->csv->header[column], name, sizeof name),
+					text_printable(cell, shown, sizeof shown));
 		(*out)[i] = *cell ? cell : NULL;
 	}
 	return 0;
@@ -165,25 +166,25 @@ static int read_factors(struct table *t, bool *used, struct err *err)
 			continue;
 		column->present = used[at] = true;
 		rc = c->kind == COLUMN_NUMBER ? read_numbers(t, (size_t)at, &column->number, err)
-		                              : read_categories(t, (size_t)at, &column->category, err);
+					      : read_categories(t, (size_t)at, &column->category, err);
 		if (rc)
 			return rc;
 	}
 	return 0;
 }
 
-static int derive_fail(const struct table *t, const struct schema_derived *d, size_t row, const double *number,
-                       struct err *err)
+static int derive_fail(const struct table *t, const struct schema_derived *d, size_t row,
+		       const double *number, struct err *err)
 {
 	static const char *const what[] = { "product of", "inverse of", "logarithm of" };
 	char list[160] = "";
 	size_t used = 0;
 
 	for (size_t k = 0; k < d->n_of && used < sizeof list; k++)
-		used += (size_t)snprintf(list + used, sizeof list - used, "%s%.40s = %g", k ? ", " : "", d->of[k],
-		                         number[d->source[k]]);
-	return err_fail(err, ERR_FORMAT, "%s:%u: column %s: the %s %s is not a finite number", csv_name(t->csv),
-	                t->csv->line[t->row[row]], d->name, what[d->op], list);
+		used += (size_t)snprintf(list + used, sizeof list - used, "%s%.40s = %g", k ? ", " : "",
+					 d->of[k], number[d->source[k]]);
+	return err_fail(err, ERR_FORMAT, "%s:%u: column %s: the %s %s is not a finite number",
+			csv_name(t->csv), t->csv->line[t->row[row]], d->name, what[d->op], list);
 }
 
 /* Fills the missing values of one derived column from its inputs. */
@@ -250,7 +251,7 @@ static int read_targets(struct table *t, bool need, bool *used, struct err *err)
 	for (size_t i = 0; i < t->n_rows && !rc && t->time; i++)
 		if (t->time[i] <= 0.0)
 			rc = err_fail(err, ERR_FORMAT, "%s:%u: column %s: a time of %g: need more than 0",
-			              csv_name(t->csv), t->csv->line[t->row[i]], s->time, t->time[i]);
+				      csv_name(t->csv), t->csv->line[t->row[i]], s->time, t->time[i]);
 	if (!rc && accuracy >= 0) {
 		used[accuracy] = true;
 		rc = read_numbers(t, (size_t)accuracy, &t->accuracy, err);
@@ -300,7 +301,8 @@ static uint64_t hash_number(uint64_t h, double v)
 	return hash_more(h, b, 8);
 }
 
-static uint64_t hash_column(uint64_t h, const char *name, const double *number, char *const *category, size_t n)
+static uint64_t hash_column(uint64_t h, const char *name, const double *number, char *const *category,
+			    size_t n)
 {
 	h = hash_more(h, name, strlen(name) + 1);
 	for (size_t i = 0; i < n; i++) {
@@ -319,8 +321,8 @@ static uint64_t fingerprint(const struct table *t)
 
 	for (size_t i = 0; i < s->n_columns + s->n_derived; i++)
 		if (t->column[i].present)
-			h = hash_column(h, schema_source_name(s, i), t->column[i].number, t->column[i].category,
-			                t->n_rows);
+			h = hash_column(h, schema_source_name(s, i), t->column[i].number,
+					t->column[i].category, t->n_rows);
 	if (t->time)
 		h = hash_column(h, s->time, t->time, NULL, t->n_rows);
 	if (t->accuracy)
@@ -329,7 +331,7 @@ static uint64_t fingerprint(const struct table *t)
 }
 
 int table_read(const struct csv *csv, const struct schema *schema, bool need_targets, struct table **out,
-               struct err *err)
+	       struct err *err)
 {
 	struct table *t = mem_calloc(1, sizeof *t);
 	bool *used = mem_calloc(csv->n_columns, sizeof *used);

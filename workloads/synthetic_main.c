@@ -56,7 +56,7 @@ static const int njobs_level[] = { 1, 3, 5 };
 
 static const struct network {
 	const char *name;
-	double extra_s;         /* on top of an iteration */
+	double extra_s; /* on top of an iteration */
 	double accuracy_at_128;
 } network_all[] = {
 	/* Table 3: F 5.108 for the network over a variance of about 9928 is a difference of some 28 s
@@ -67,8 +67,8 @@ static const struct network {
 
 /* Table 8: an R2 of 0.971 leaves the accuracy 1.359e-5 of variance, so 0.0037 is as noisy as it can
  * be; 376.7 s2 are 19.4 s, 6.5 % of the mean time here, part of which is the forest's own error. */
-#define DEFAULT_NOISE 0.05     /* of a time, relative */
-#define ACCURACY_NOISE 0.0037  /* at DEFAULT_NOISE, and in proportion to --noise */
+#define DEFAULT_NOISE 0.05 /* of a time, relative */
+#define ACCURACY_NOISE 0.0037 /* at DEFAULT_NOISE, and in proportion to --noise */
 
 #define COUNT(a) (sizeof(a) / sizeof(a)[0])
 
@@ -77,8 +77,8 @@ static double time_s(const struct network *net, int cpus, int njobs, int batch)
 	double iterations = (double)SAMPLES * EPOCHS / batch;
 	double on_one_worker = fmax(1.0, cpus * njobs / WORKERS);
 
-	return iterations * (ITERATION_S + RECORD_S * batch / cpus + SYNC_S + net->extra_s +
-	                     DISK_S * on_one_worker);
+	return iterations *
+	       (ITERATION_S + RECORD_S * batch / cpus + SYNC_S + net->extra_s + DISK_S * on_one_worker);
 }
 
 static double accuracy(const struct network *net, int batch)
@@ -87,15 +87,15 @@ static double accuracy(const struct network *net, int batch)
 }
 
 static void put_row(struct strbuf *out, const struct network *net, int cpus, int njobs, int batch,
-                    int replication, double noise, struct rng *rng)
+		    int replication, double noise, struct rng *rng)
 {
 	/* Log-normal, so that a time stays positive whatever the noise. */
 	double took_s = time_s(net, cpus, njobs, batch) * exp(noise * rng_normal(rng));
 	double share = accuracy(net, batch) + noise / DEFAULT_NOISE * ACCURACY_NOISE * rng_normal(rng);
 
 	/* Four digits of accuracy and milliseconds: as many as a training log has. */
-	strbuf_printf(out, "%s,%d,%d,%d,%d,%d,%.3f,%.4f,%d\n", net->name, cpus, njobs, batch, EPOCHS,
-	              SAMPLES, took_s, fmin(fmax(share, 0.0), 1.0), replication);
+	strbuf_printf(out, "%s,%d,%d,%d,%d,%d,%.3f,%.4f,%d\n", net->name, cpus, njobs, batch, EPOCHS, SAMPLES,
+		      took_s, fmin(fmax(share, 0.0), 1.0), replication);
 }
 
 static void put_table(struct strbuf *out, uint64_t seed, double noise, int replications)
@@ -104,8 +104,9 @@ static void put_table(struct strbuf *out, uint64_t seed, double noise, int repli
 
 	strbuf_puts(out, "network,cpus,njobs,batch,epochs,samples,time_s,accuracy,replication\n");
 	for (int r = 1; r <= replications; r++) {
-		for (size_t i = 0; i < COUNT(network_all) * COUNT(cpus_level) * COUNT(njobs_level) *
-		                               COUNT(batch_level); i++) {
+		for (size_t i = 0;
+		     i < COUNT(network_all) * COUNT(cpus_level) * COUNT(njobs_level) * COUNT(batch_level);
+		     i++) {
 			size_t at = i;
 			int batch = batch_level[at % COUNT(batch_level)];
 			int njobs = njobs_level[(at /= COUNT(batch_level)) % COUNT(njobs_level)];
@@ -121,23 +122,24 @@ static void put_table(struct strbuf *out, uint64_t seed, double noise, int repli
 
 static void help(FILE *to)
 {
-	fprintf(to, "usage: " PROGRAM " [-o FILE] [--seed N] [--noise SHARE] [--replications R]\n"
-	            "\n"
-	            "Writes a synthetic table of training runs (CSV), made to resemble the figures printed in\n"
-	            "the Courier paper. Nothing in it was measured.\n"
-	            "\n"
-	            "  -o, --output FILE      where to (standard output)\n"
-	            "      --seed N           of the noise (1); the same seed gives the same table\n"
-	            "      --noise SHARE      relative standard deviation of a time, 0 to 1 (%g)\n"
-	            "      --replications R   runs of each of the 96 settings, 1 to %d (3)\n"
-	            "  -h, --help             this text\n",
-	        DEFAULT_NOISE, MAX_REPLICATIONS);
+	fprintf(to,
+		"usage: " PROGRAM " [-o FILE] [--seed N] [--noise SHARE] [--replications R]\n"
+		"\n"
+		"Writes a synthetic table of training runs (CSV), made to resemble the figures printed in\n"
+		"the Courier paper. Nothing in it was measured.\n"
+		"\n"
+		"  -o, --output FILE      where to (standard output)\n"
+		"      --seed N           of the noise (1); the same seed gives the same table\n"
+		"      --noise SHARE      relative standard deviation of a time, 0 to 1 (%g)\n"
+		"      --replications R   runs of each of the 96 settings, 1 to %d (3)\n"
+		"  -h, --help             this text\n",
+		DEFAULT_NOISE, MAX_REPLICATIONS);
 }
 
 static int usage_error(const char *what, const char *value)
 {
 	fprintf(stderr, PROGRAM ": %s%s%s%s\n" PROGRAM ": --help says more\n", what, value ? " '" : "",
-	        value ? value : "", value ? "'" : "");
+		value ? value : "", value ? "'" : "");
 	return 2;
 }
 
@@ -174,7 +176,7 @@ int main(int argc, char **argv)
 			if (!text_uint64(optarg, &replications) || replications < 1 ||
 			    replications > MAX_REPLICATIONS)
 				return usage_error("--replications needs a whole number from 1 to 10000, not",
-				                   optarg);
+						   optarg);
 			break;
 		case 'h': help(stdout); return 0;
 		default: fprintf(stderr, PROGRAM ": --help says more\n"); return 2;

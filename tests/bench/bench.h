@@ -7,6 +7,7 @@
 #ifndef TESTS_BENCH_BENCH_H
 #define TESTS_BENCH_BENCH_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -54,6 +55,8 @@ double bench_now_s(void);
 void bench_say(const char *fmt, ...) __attribute__((format(printf, 1, 2))); /* progress, on stderr */
 void bench_what(struct bench_result *r, const char *fmt, ...) /* appends to r->what */
 	__attribute__((format(printf, 2, 3)));
+
+extern volatile sig_atomic_t bench_child; /* the process bench_run_json() waits for; 0: none */
 
 /* Runs a program (argv ends with NULL) and parses the one JSON object it prints. ERR_NOTFOUND: there
  * is no such program, or it says that what it needs is not installed. */

@@ -50,6 +50,8 @@ static void remove_dir(void)
 
 static void on_signal(int number)
 {
+	if (bench_child > 0)
+		kill(bench_child, SIGTERM);
 	remove_dir();
 	_exit(128 + number);
 }

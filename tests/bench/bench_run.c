@@ -15,6 +15,8 @@
 #define MAX_ARGS 32
 #define MAX_ANSWER (1 << 20)
 
+volatile sig_atomic_t bench_child;
+
 double bench_now_s(void)
 {
 	struct timespec t;
@@ -82,12 +84,14 @@ int bench_run_json(const char *const *argv, struct json **out, struct err *err)
 		execvp(argv[0], (char *const *)argv);
 		_exit(127);
 	}
+	bench_child = child;
 	close(fd[1]);
 	read_all(fd[0], &text);
 	close(fd[0]);
 	do {
 		waited = waitpid(child, &status, 0);
 	} while (waited < 0 && errno == EINTR);
+	bench_child = 0;
 
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
 		status = err_fail(err, ERR_NOTFOUND, "%s is not installed", argv[0]);

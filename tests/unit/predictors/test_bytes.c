@@ -50,14 +50,14 @@ static void test_crc64_in_pieces_is_the_crc_of_the_whole(void **state)
 	(void)state;
 	for (size_t cut = 0; cut < sizeof text; cut++)
 		assert_true(bytes_crc64_more(bytes_crc64(text, cut), text + cut, sizeof text - cut) ==
-		            bytes_crc64(text, sizeof text));
+			    bytes_crc64(text, sizeof text));
 }
 
 static void test_bytes_are_little_endian(void **state)
 {
-	static const unsigned char want[] = { 0xfe, 0x34, 0x12, 0x78, 0x56, 0x34, 0x12, 0xef, 0xcd, 0xab,
-		                              0x89, 0x67, 0x45, 0x23, 0x01, 0,    0,    0,    0,    0,
-		                              0,    0xf8, 0xbf };
+	static const unsigned char want[] = { 0xfe, 0x34, 0x12, 0x78, 0x56, 0x34, 0x12, 0xef,
+					      0xcd, 0xab, 0x89, 0x67, 0x45, 0x23, 0x01, 0,
+					      0,    0,    0,    0,    0,    0xf8, 0xbf };
 	struct writer w = { 0 };
 
 	(void)state;

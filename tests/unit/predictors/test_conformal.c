@@ -295,10 +295,11 @@ static void test_loading_refuses_what_fitting_never_makes(void **state)
 		uint64_t n;
 		double v[4];
 	} bad[] = {
-		{ UINT64_MAX, { 1, 0, 1, 2 } },      { 3, { 1, 0, 1, 2 } },        { 2, { 0, 0, 1, 2 } },
-		{ 2, { -1, 0, 1, 2 } },              { 2, { 1, -1, 1, 2 } },       { 2, { 1, 0, 2, 1 } },
-		{ 2, { 1, 0, 1, INFINITY } },        { 2, { INFINITY, 0, 1, 2 } }, { 2, { 1, INFINITY, 1, 2 } },
-		{ UINT64_C(1) << 61, { 1, 0, 1, 2 } }, /* times 8 is 0 */
+		{ UINT64_MAX, { 1, 0, 1, 2 } }, { 3, { 1, 0, 1, 2 } },
+		{ 2, { 0, 0, 1, 2 } },          { 2, { -1, 0, 1, 2 } },
+		{ 2, { 1, -1, 1, 2 } },         { 2, { 1, 0, 2, 1 } },
+		{ 2, { 1, 0, 1, INFINITY } },   { 2, { INFINITY, 0, 1, 2 } },
+		{ 2, { 1, INFINITY, 1, 2 } },   { UINT64_C(1) << 61, { 1, 0, 1, 2 } }, /* times 8 is 0 */
 	};
 
 	(void)state;

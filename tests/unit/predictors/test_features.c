@@ -138,12 +138,14 @@ static void test_a_single_value_stays_recognisable(void **state)
 
 static void test_missing_values_are_nan_and_ranges_ignore_them(void **state)
 {
-	struct fixture x = fit("network,cpus,njobs,batch\n,1,1,64\nvgg,,1,512\nlenet5,3,1,128\n", default_schema);
+	struct fixture x =
+		fit("network,cpus,njobs,batch\n,1,1,64\nvgg,,1,512\nlenet5,3,1,128\n", default_schema);
 	double *m = NULL;
 
 	(void)state;
 	assert_int_equal(features_encode_table(x.f, x.t, &m, NULL), 0);
-	assert_true(isnan(m[0]) && isnan(m[5 + 1]) && isnan(m[5 + 4])); /* network, cpus and what derives from it */
+	assert_true(isnan(m[0]) && isnan(m[5 + 1]) &&
+		    isnan(m[5 + 4])); /* network, cpus and what derives from it */
 	assert_true(x.f->feature[1].min == 1.0 && x.f->feature[1].max == 3.0);
 	free(m);
 	drop(&x);
@@ -176,7 +178,8 @@ static void test_constant_columns_and_one_row(void **state)
 
 static void test_optional_columns_become_features_where_they_are(void **state)
 {
-	struct fixture x = fit("network,cpus,njobs,batch,samples\nvgg,2,1,64,60000\nvgg,2,1,64,1000\n", default_schema);
+	struct fixture x =
+		fit("network,cpus,njobs,batch,samples\nvgg,2,1,64,60000\nvgg,2,1,64,1000\n", default_schema);
 
 	(void)state;
 	assert_int_equal(x.f->n, 6);
@@ -258,7 +261,8 @@ static void test_derived_values_are_computed_unless_given(void **state)
 
 static void test_a_table_with_fewer_columns_encodes_as_missing(void **state)
 {
-	struct fixture x = fit("network,cpus,njobs,batch,epochs\nvgg,2,1,64,10\nvgg,2,1,64,20\n", default_schema);
+	struct fixture x =
+		fit("network,cpus,njobs,batch,epochs\nvgg,2,1,64,10\nvgg,2,1,64,20\n", default_schema);
 	struct fixture y = fit(one, default_schema);
 	double *m = NULL;
 
@@ -348,8 +352,9 @@ static int from_text(const char *text, struct features **out, struct err *err)
 
 static void test_what_is_written_reads_back_the_same(void **state)
 {
-	static const char *const text[] = { two, three, one,
-		                            "network,cpus,njobs,batch\nvgg,0.1,,1e308\nlenet5,1e-308,,-1e308\n" };
+	static const char *const text[] = {
+		two, three, one, "network,cpus,njobs,batch\nvgg,0.1,,1e308\nlenet5,1e-308,,-1e308\n"
+	};
 
 	(void)state;
 	for (size_t k = 0; k < 4; k++) {
@@ -399,7 +404,8 @@ static void test_reading_refuses_what_fitting_never_makes(void **state)
 		"[{\"name\":\"batch\",\"source\":\"batch\",\"min\":1,\"max\":2,\"extra\":1}]",
 		"[{\"name\":\"batch\",\"source\":\"batch\",\"one\":\"x\",\"min\":1,\"max\":2}]",
 		"[{\"name\":\"network\",\"source\":\"network\",\"min\":0,\"max\":1}]",
-		"[{\"name\":\"network\",\"source\":\"network\",\"one\":\"\",\"zero\":\"x\",\"min\":0,\"max\":1}]",
+		"[{\"name\":\"network\",\"source\":\"network\",\"one\":\"\",\"zero\":\"x\",\"min\":0,\"max\":"
+		"1}]",
 		"[{\"name\":\"batch\",\"source\":\"batch\",\"min\":1,\"max\":2},"
 		"{\"name\":\"cpus\",\"source\":\"cpus\",\"min\":1,\"max\":2}]",
 		"[{\"name\":\"batch\",\"source\":\"batch\",\"min\":1,\"max\":2},"
@@ -446,10 +452,13 @@ static void test_jobs_are_read_as_pairs(void **state)
 	(void)state;
 	assert_int_equal(job_values_init(&v, default_schema, NULL), 0);
 	assert_int_equal(job_values_parse(&v, default_schema, "", NULL), 0);
-	assert_int_equal(job_values_parse(&v, default_schema, " network = le net5 , cpu=4 ,\tprocesses=1.5e1 ", NULL), 0);
+	assert_int_equal(
+		job_values_parse(&v, default_schema, " network = le net5 , cpu=4 ,\tprocesses=1.5e1 ", NULL),
+		0);
 	assert_string_equal(v.category[0], "le net5");
 	assert_true(v.number[1] == 4.0 && v.number[6] == 15.0 && isnan(v.number[2]));
-	assert_int_equal(job_values_parse(&v, default_schema, "cpus=8,batch=64", NULL), 0); /* adds, and wins */
+	assert_int_equal(job_values_parse(&v, default_schema, "cpus=8,batch=64", NULL),
+			 0); /* adds, and wins */
 	assert_string_equal(v.category[0], "le net5");
 	assert_true(v.number[1] == 8.0 && v.number[3] == 64.0);
 	assert_int_equal(job_values_parse(&v, default_schema, "network=a=b", NULL), 0);
@@ -546,7 +555,8 @@ static void test_encoding_a_job_does_not_allocate(void **state)
 
 	(void)state;
 	assert_int_equal(job_values_init(&v, default_schema, NULL), 0);
-	assert_int_equal(job_values_parse(&v, default_schema, "network=vgg,cpus=2,njobs=2,batch=64", NULL), 0);
+	assert_int_equal(job_values_parse(&v, default_schema, "network=vgg,cpus=2,njobs=2,batch=64", NULL),
+			 0);
 	mem_fail_at(1, true);
 	features_encode_job(x.f, &v, e);
 	assert_false(features_extrapolated(x.f, e));

@@ -27,13 +27,13 @@ static char *observations(void)
 
 	strbuf_puts(&b, "network,cpus,njobs,batch,time_s,accuracy\n");
 	for (int i = 0; i < ROWS; i++)
-		strbuf_printf(&b, "%s,%d,%d,%d,%.4f,%.4f\n", network[i % 3], 1 << (i % 4), 1 + i % 5, 64 << (i / 6),
-		              10.0 + 2.37 * (i % 7) + i, 0.9 + 0.003 * ((i * 5) % 11));
+		strbuf_printf(&b, "%s,%d,%d,%d,%.4f,%.4f\n", network[i % 3], 1 << (i % 4), 1 + i % 5,
+			      64 << (i / 6), 10.0 + 2.37 * (i % 7) + i, 0.9 + 0.003 * ((i * 5) % 11));
 	return b.text;
 }
 
 static void fit_target(struct model_target *t, const char *name, const char *settings, const double *x,
-                       const double *y, const struct features *f, bool bounds)
+		       const double *y, const struct features *f, bool bounds)
 {
 	const struct predictor_ops *ops = predictor_find(name);
 	struct dataset d = { .n_rows = ROWS, .n_features = f->n, .x = (double *)x, .y = (double *)y };
@@ -49,7 +49,9 @@ static void fit_target(struct model_target *t, const char *name, const char *set
 	predictor_predict(&t->predictor, x, ROWS, predicted);
 	if (bounds)
 		assert_int_equal(conformal_fit(y, predicted, ROWS, true, &t->conformal, NULL), 0);
-	t->score = (struct score_summary){ .mean = { 0.1, 0.2, 1.0 / 3.0, NAN }, .sd = { 1, 2, 3, 4 }, .n_folds = 5 };
+	t->score = (struct score_summary){ .mean = { 0.1, 0.2, 1.0 / 3.0, NAN },
+					   .sd = { 1, 2, 3, 4 },
+					   .n_folds = 5 };
 	strcpy(t->scored_by, "5-fold, grouped by network,cpus,njobs,batch");
 	strcpy(t->residuals_by, "out-of-bag");
 	t->n_rows = ROWS;
@@ -460,7 +462,8 @@ static void test_what_meta_says_is_checked(void **state)
 		strbuf_release(&b);
 	}
 	/* text for people that is too long is cut, between characters */
-	b = edited(&a, "\"2024-02-29T12:00:00Z\"", "\"0123456789012345678901234567\xc3\xa9\xc3\xa9\xc3\xa9\"");
+	b = edited(&a, "\"2024-02-29T12:00:00Z\"",
+		   "\"0123456789012345678901234567\xc3\xa9\xc3\xa9\xc3\xa9\"");
 	n = decoded(&b);
 	assert_string_equal(n->created, "0123456789012345678901234567\xc3\xa9");
 	model_free(n);

@@ -194,9 +194,10 @@ static void test_deriving_has_an_answer_for_awkward_numbers(void **state)
 	assert_true(isnan(schema_derive(&s->derived[2], huge)));
 	schema_free(s);
 
-	s = must("{\"columns\":[{\"name\":\"a\",\"kind\":\"number\"},{\"name\":\"b\",\"kind\":\"number\"}," BATCH
-	         "],\"derived\":[{\"name\":\"p\",\"product\":[\"a\",\"a\",\"b\"]},{\"name\":\"one\",\"product\":"
-	         "[\"b\"]}]," REST "}");
+	s = must("{\"columns\":[{\"name\":\"a\",\"kind\":\"number\"},{\"name\":\"b\",\"kind\":\"number\"}"
+		 "," BATCH "],\"derived\":[{\"name\":\"p\",\"product\":[\"a\",\"a\",\"b\"]},{\"name\":"
+			   "\"one\",\"product\":"
+		 "[\"b\"]}]," REST "}");
 	double order[] = { 1e200, 0.0, 1.0 };
 	assert_true(isinf(schema_derive(&s->derived[0], order))); /* never NaN, which would mean missing */
 	order[1] = NAN;
@@ -221,7 +222,8 @@ static void test_misspelt_keys_name_the_nearest(void **state)
 	(void)state;
 	refuses("{\"colums\":[" BATCH "]," REST "}", "columns");
 	refuses("{\"columns\":[{\"name\":\"batch\",\"kid\":\"number\"}]," REST "}", "kind");
-	refuses("{\"columns\":[" BATCH "],\"derived\":[{\"name\":\"x\",\"prodct\":[\"batch\"]}]," REST "}", "product");
+	refuses("{\"columns\":[" BATCH "],\"derived\":[{\"name\":\"x\",\"prodct\":[\"batch\"]}]," REST "}",
+		"product");
 	refuses("{\"columns\":[" BATCH "],\"decision\":\"batch\",\"targets\":{\"tim\":\"t\"}}", "time");
 }
 
@@ -240,23 +242,31 @@ static void test_wrong_kinds_of_values_are_named(void **state)
 	refuses("{\"columns\":[{\"name\":\" a\",\"kind\":\"number\"}]," REST "}", "blank");
 	refuses("{\"columns\":[{\"name\":\"batch\"}]," REST "}", "'batch': kind");
 	refuses("{\"columns\":[{\"name\":\"batch\",\"kind\":\"text\"}]," REST "}", "'batch': kind");
-	refuses("{\"columns\":[{\"name\":\"batch\",\"kind\":\"number\",\"optional\":1}]," REST "}", "'batch': optional");
-	refuses("{\"columns\":[{\"name\":\"batch\",\"kind\":\"number\",\"alias\":\"b\"}]," REST "}", "'batch': alias");
-	refuses("{\"columns\":[{\"name\":\"batch\",\"kind\":\"number\",\"alias\":[1]}]," REST "}", "'batch': alias");
+	refuses("{\"columns\":[{\"name\":\"batch\",\"kind\":\"number\",\"optional\":1}]," REST "}",
+		"'batch': optional");
+	refuses("{\"columns\":[{\"name\":\"batch\",\"kind\":\"number\",\"alias\":\"b\"}]," REST "}",
+		"'batch': alias");
+	refuses("{\"columns\":[{\"name\":\"batch\",\"kind\":\"number\",\"alias\":[1]}]," REST "}",
+		"'batch': alias");
 	refuses("{\"columns\":[" BATCH "],\"derived\":{}," REST "}", "derived");
 	refuses("{\"columns\":[" BATCH "],\"derived\":[1]," REST "}", "derived[0]");
 	refuses("{\"columns\":[" BATCH "],\"derived\":[{\"log\":\"batch\"}]," REST "}", "derived[0].name");
 	refuses("{\"columns\":[" BATCH "],\"derived\":[{\"name\":\"x\"}]," REST "}", "'x': need product");
-	refuses("{\"columns\":[" BATCH "],\"derived\":[{\"name\":\"x\",\"log\":\"batch\",\"inverse\":\"batch\"}]," REST "}",
-	        "'x': both inverse and log");
-	refuses("{\"columns\":[" BATCH "],\"derived\":[{\"name\":\"x\",\"product\":[]}]," REST "}", "of nothing");
-	refuses("{\"columns\":[" BATCH "],\"derived\":[{\"name\":\"x\",\"product\":\"batch\"}]," REST "}", "product");
-	refuses("{\"columns\":[" BATCH "],\"derived\":[{\"name\":\"x\",\"log\":[\"batch\"]}]," REST "}", "log");
+	refuses("{\"columns\":[" BATCH
+		"],\"derived\":[{\"name\":\"x\",\"log\":\"batch\",\"inverse\":\"batch\"}]," REST "}",
+		"'x': both inverse and log");
+	refuses("{\"columns\":[" BATCH "],\"derived\":[{\"name\":\"x\",\"product\":[]}]," REST "}",
+		"of nothing");
+	refuses("{\"columns\":[" BATCH "],\"derived\":[{\"name\":\"x\",\"product\":\"batch\"}]," REST "}",
+		"product");
+	refuses("{\"columns\":[" BATCH "],\"derived\":[{\"name\":\"x\",\"log\":[\"batch\"]}]," REST "}",
+		"log");
 	refuses("{\"columns\":[" BATCH "],\"targets\":{\"time\":\"t\"}}", "decision");
 	refuses("{\"columns\":[" BATCH "],\"decision\":\"batch\"}", "targets");
 	refuses("{\"columns\":[" BATCH "],\"decision\":\"batch\",\"targets\":{}}", "targets.time");
-	refuses("{\"columns\":[" BATCH "],\"decision\":\"batch\",\"targets\":{\"time\":\"t\",\"accuracy\":5}}",
-	        "targets.accuracy");
+	refuses("{\"columns\":[" BATCH
+		"],\"decision\":\"batch\",\"targets\":{\"time\":\"t\",\"accuracy\":5}}",
+		"targets.accuracy");
 	refuses("{\"columns\":[" BATCH "],\"candidates\":64," REST "}", "candidates");
 	refuses("{\"columns\":[" BATCH "],\"candidates\":[\"64\"]," REST "}", "candidates[0]");
 	refuses("{\"columns\":[" BATCH "],\"candidates\":[64,128,64]," REST "}", "64 is there twice");
@@ -272,38 +282,50 @@ static void test_contradictions_say_which_names(void **state)
 {
 	(void)state;
 	refuses("{\"columns\":[" BATCH "," BATCH "]," REST "}", "column 'batch'");
-	refuses("{\"columns\":[{\"name\":\"batch\",\"kind\":\"number\",\"alias\":[\"batch\"]}]," REST "}", "alias 'batch'");
-	refuses("{\"columns\":[{\"name\":\"batch\",\"kind\":\"number\",\"alias\":[\"b\",\"b\"]}]," REST "}", "alias 'b'");
-	refuses("{\"columns\":[" BATCH ",{\"name\":\"n\",\"kind\":\"number\",\"alias\":[\"batch\"]}]," REST "}",
-	        "alias 'batch'");
+	refuses("{\"columns\":[{\"name\":\"batch\",\"kind\":\"number\",\"alias\":[\"batch\"]}]," REST "}",
+		"alias 'batch'");
+	refuses("{\"columns\":[{\"name\":\"batch\",\"kind\":\"number\",\"alias\":[\"b\",\"b\"]}]," REST "}",
+		"alias 'b'");
+	refuses("{\"columns\":[" BATCH ",{\"name\":\"n\",\"kind\":\"number\",\"alias\":[\"batch\"]}]," REST
+		"}",
+		"alias 'batch'");
 	refuses("{\"columns\":[{\"name\":\"batch\",\"kind\":\"number\",\"alias\":[\"n\"]},"
-	        "{\"name\":\"n\",\"kind\":\"number\"}]," REST "}",
-	        "column 'n': there is an alias");
+		"{\"name\":\"n\",\"kind\":\"number\"}]," REST "}",
+		"column 'n': there is an alias");
 	refuses("{\"columns\":[" BATCH "],\"derived\":[{\"name\":\"batch\",\"log\":\"batch\"}]," REST "}",
-	        "derived column 'batch'");
-	refuses("{\"columns\":[" BATCH "],\"derived\":[{\"name\":\"x\",\"log\":\"batch\"},{\"name\":\"x\",\"log\":"
-	        "\"batch\"}]," REST "}",
-	        "derived column 'x'");
+		"derived column 'batch'");
+	refuses("{\"columns\":[" BATCH
+		"],\"derived\":[{\"name\":\"x\",\"log\":\"batch\"},{\"name\":\"x\",\"log\":"
+		"\"batch\"}]," REST "}",
+		"derived column 'x'");
 	refuses("{\"columns\":[" BATCH "],\"derived\":[{\"name\":\"x\",\"log\":\"bacth\"}]," REST "}",
-	        "did you mean 'batch'?");
-	refuses("{\"columns\":[" BATCH "],\"derived\":[{\"name\":\"x\",\"log\":\"y\"},{\"name\":\"y\",\"log\":\"batch\"}],"
-	        REST "}",
-	        "no column before it");
-	refuses("{\"columns\":[" BATCH "],\"derived\":[{\"name\":\"x\",\"log\":\"x\"}]," REST "}", "no column before it");
-	refuses("{\"columns\":[" NETWORK "," BATCH "],\"derived\":[{\"name\":\"x\",\"product\":[\"batch\",\"network\"]}],"
-	        REST "}",
-	        "product of 'network', which is a category");
-	refuses("{\"columns\":[" BATCH "],\"decision\":\"bach\",\"targets\":{\"time\":\"t\"}}", "did you mean 'batch'?");
-	refuses("{\"columns\":[" NETWORK "],\"decision\":\"network\",\"targets\":{\"time\":\"t\"}}", "is a category");
-	refuses("{\"columns\":[{\"name\":\"batch\",\"kind\":\"number\",\"optional\":true}]," REST "}", "is optional");
-	refuses("{\"columns\":[" BATCH "],\"derived\":[{\"name\":\"x\",\"log\":\"batch\"}],\"decision\":\"x\","
-	        "\"targets\":{\"time\":\"t\"}}",
-	        "decision 'x'");
-	refuses("{\"columns\":[" BATCH "],\"decision\":\"batch\",\"targets\":{\"time\":\"batch\"}}", "targets.time: 'batch'");
-	refuses("{\"columns\":[" BATCH "],\"decision\":\"batch\",\"targets\":{\"time\":\"t\",\"accuracy\":\"batch\"}}",
-	        "targets.accuracy: 'batch'");
-	refuses("{\"columns\":[" BATCH "],\"decision\":\"batch\",\"targets\":{\"time\":\"t\",\"accuracy\":\"t\"}}",
-	        "both time and accuracy");
+		"did you mean 'batch'?");
+	refuses("{\"columns\":[" BATCH
+		"],\"derived\":[{\"name\":\"x\",\"log\":\"y\"},{\"name\":\"y\",\"log\":\"batch\"}]," REST "}",
+		"no column before it");
+	refuses("{\"columns\":[" BATCH "],\"derived\":[{\"name\":\"x\",\"log\":\"x\"}]," REST "}",
+		"no column before it");
+	refuses("{\"columns\":[" NETWORK "," BATCH
+		"],\"derived\":[{\"name\":\"x\",\"product\":[\"batch\",\"network\"]}]," REST "}",
+		"product of 'network', which is a category");
+	refuses("{\"columns\":[" BATCH "],\"decision\":\"bach\",\"targets\":{\"time\":\"t\"}}",
+		"did you mean 'batch'?");
+	refuses("{\"columns\":[" NETWORK "],\"decision\":\"network\",\"targets\":{\"time\":\"t\"}}",
+		"is a category");
+	refuses("{\"columns\":[{\"name\":\"batch\",\"kind\":\"number\",\"optional\":true}]," REST "}",
+		"is optional");
+	refuses("{\"columns\":[" BATCH
+		"],\"derived\":[{\"name\":\"x\",\"log\":\"batch\"}],\"decision\":\"x\","
+		"\"targets\":{\"time\":\"t\"}}",
+		"decision 'x'");
+	refuses("{\"columns\":[" BATCH "],\"decision\":\"batch\",\"targets\":{\"time\":\"batch\"}}",
+		"targets.time: 'batch'");
+	refuses("{\"columns\":[" BATCH
+		"],\"decision\":\"batch\",\"targets\":{\"time\":\"t\",\"accuracy\":\"batch\"}}",
+		"targets.accuracy: 'batch'");
+	refuses("{\"columns\":[" BATCH
+		"],\"decision\":\"batch\",\"targets\":{\"time\":\"t\",\"accuracy\":\"t\"}}",
+		"both time and accuracy");
 	refuses("{\"columns\":[" BATCH "],\"ignore\":[\"batch\"]," REST "}", "ignore: 'batch' is a column");
 	refuses("{\"columns\":[" BATCH "],\"ignore\":[\"time_s\"]," REST "}", "ignore: 'time_s' is a target");
 	refuses("{\"columns\":[" BATCH "],\"ignore\":[\"a\",\"a\"]," REST "}", "ignore: 'a'");
@@ -327,7 +349,7 @@ static char *of_size(size_t columns, size_t derived)
 static void test_limits_hold_on_both_sides(void **state)
 {
 	static const size_t fits[][2] = { { 256, 0 }, { 255, 1 }, { 1, 255 } };
-	static const size_t not[][2] = { { 257, 0 }, { 255, 2 }, { 1, 257 } };
+	static const size_t not [][2] = { { 257, 0 }, { 255, 2 }, { 1, 257 } };
 	struct strbuf b = { 0 };
 	char *text;
 
@@ -336,14 +358,16 @@ static void test_limits_hold_on_both_sides(void **state)
 		text = of_size(fits[i][0], fits[i][1]);
 		schema_free(must(text));
 		free(text);
-		text = of_size(not[i][0], not[i][1]);
+		text = of_size(not [i][0], not [i][1]);
 		refuses(text, "at most 256");
 		free(text);
 	}
 	for (int n = 128; n <= 129; n++) { /* a name's bytes */
 		strbuf_reset(&b);
-		strbuf_printf(&b, "{\"columns\":[{\"name\":\"%0*d\",\"kind\":\"number\"}],\"decision\":\"%0*d\","
-		                  "\"targets\":{\"time\":\"t\"}}", n, 1, n, 1);
+		strbuf_printf(&b,
+			      "{\"columns\":[{\"name\":\"%0*d\",\"kind\":\"number\"}],\"decision\":\"%0*d\","
+			      "\"targets\":{\"time\":\"t\"}}",
+			      n, 1, n, 1);
 		if (n == 128)
 			schema_free(must(strbuf_text(&b)));
 		else
@@ -392,7 +416,8 @@ static void test_files_that_are_not_there_or_not_json(void **state)
 	struct err err = { 0 };
 
 	(void)state;
-	assert_int_equal(schema_read_file(support_path(support_temp_dir(), "none.json"), &s, &err), -ERR_NOTFOUND);
+	assert_int_equal(schema_read_file(support_path(support_temp_dir(), "none.json"), &s, &err),
+			 -ERR_NOTFOUND);
 	assert_int_equal(io_write_file(path, "{\"columns\":\n[}", 13, &err), 0);
 	assert_int_equal(schema_read_file(path, &s, &err), -ERR_FORMAT);
 	assert_non_null(strstr(err.text, "bad.json:2:2"));

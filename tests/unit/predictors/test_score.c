@@ -96,7 +96,9 @@ static void test_a_missing_prediction_is_not_hidden(void **state)
 
 static void test_summary_is_mean_and_sd_over_folds(void **state)
 {
-	const struct score fold[] = { { 1.0, 0.5, 0.1, 3.0 }, { 2.0, 0.7, 0.3, 3.0 }, { 6.0, 0.9, 0.2, 3.0 } };
+	const struct score fold[] = { { 1.0, 0.5, 0.1, 3.0 },
+				      { 2.0, 0.7, 0.3, 3.0 },
+				      { 6.0, 0.9, 0.2, 3.0 } };
 	struct score_summary s = score_summarise(fold, 3);
 
 	(void)state;
@@ -111,7 +113,9 @@ static void test_summary_is_mean_and_sd_over_folds(void **state)
 
 static void test_summary_leaves_out_folds_without_the_measure(void **state)
 {
-	const struct score fold[] = { { 1.0, NAN, 0.1, 1.0 }, { 3.0, 0.5, 0.1, 1.0 }, { 2.0, NAN, 0.1, 1.0 } };
+	const struct score fold[] = { { 1.0, NAN, 0.1, 1.0 },
+				      { 3.0, 0.5, 0.1, 1.0 },
+				      { 2.0, NAN, 0.1, 1.0 } };
 	struct score_summary s = score_summarise(fold, 3), one = score_summarise(fold, 1);
 
 	(void)state;

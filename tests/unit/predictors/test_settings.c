@@ -14,7 +14,11 @@ static const struct setting_spec spec[] = {
 	{ .name = "trees", .otherwise = 100, .min = 1, .max = 10000, .integer = true },
 	{ .name = "rate", .otherwise = 0.1, .min = 0.001, .max = 1 },
 	{ .name = "criterion", .otherwise = 0, .words = criterion_words },
-	{ .name = "max_features", .otherwise = -1, .min = 0, .max = 1e6, .words = features_words,
+	{ .name = "max_features",
+	  .otherwise = -1,
+	  .min = 0,
+	  .max = 1e6,
+	  .words = features_words,
 	  .words_or_number = true },
 	{ .name = NULL },
 };
@@ -100,7 +104,7 @@ static void test_text_sets_several(void **state)
 	(void)state;
 	assert_int_equal(settings_parse(&s, " trees = 50 ,criterion=absolute, max_features=sqrt", &err), 0);
 	assert_true(settings_get(&s, "trees") == 50 && settings_get(&s, "criterion") == 1 &&
-	            settings_get(&s, "max_features") == -2 && settings_get(&s, "rate") == 0.1);
+		    settings_get(&s, "max_features") == -2 && settings_get(&s, "rate") == 0.1);
 	assert_int_equal(settings_parse(&s, "", &err), 0);
 	assert_int_equal(settings_parse(&s, "  ", &err), 0);
 	assert_true(settings_get(&s, "trees") == 50);
@@ -108,10 +112,11 @@ static void test_text_sets_several(void **state)
 
 static void test_a_refused_text_changes_nothing(void **state)
 {
-	static const char *const bad[] = { "trees=50,",         "trees=50,,rate=1",     "trees=50,rate",
-		                           "trees=50,rate=2",   "trees=50,tree=2",      "trees=50,trees=60",
-		                           "trees=50,=3",       ",",                    "trees=50 rate=0.5",
-		                           "trees==5",          "trees=50;rate=1" };
+	static const char *const bad[] = {
+		"trees=50,",         "trees=50,,rate=1",  "trees=50,rate",  "trees=50,rate=2",
+		"trees=50,tree=2",   "trees=50,trees=60", "trees=50,=3",    ",",
+		"trees=50 rate=0.5", "trees==5",          "trees=50;rate=1"
+	};
 	char longer[300] = "trees=50,";
 
 	(void)state;
@@ -149,19 +154,22 @@ static void test_json_has_words_and_numbers(void **state)
 	struct settings s = fresh();
 
 	(void)state;
-	assert_int_equal(set_json(&s, "{\"trees\":7,\"criterion\":\"absolute\",\"max_features\":0.5}", NULL), 0);
+	assert_int_equal(set_json(&s, "{\"trees\":7,\"criterion\":\"absolute\",\"max_features\":0.5}", NULL),
+			 0);
 	assert_true(settings_get(&s, "trees") == 7 && settings_get(&s, "criterion") == 1 &&
-	            settings_get(&s, "max_features") == 0.5);
+		    settings_get(&s, "max_features") == 0.5);
 	assert_int_equal(set_json(&s, "{\"max_features\":\"all\"}", NULL), 0);
 	assert_true(settings_get(&s, "max_features") == -1);
 }
 
 static void test_json_of_another_kind_is_refused(void **state)
 {
-	static const char *const bad[] = { "{\"trees\":\"50\"}",      "{\"trees\":0.5}",       "{\"trees\":true}",
-		                           "{\"trees\":null}",        "{\"trees\":[5]}",       "{\"trees\":{}}",
-		                           "{\"criterion\":1}",       "{\"criterion\":\"x\"}", "{\"max_features\":-1}",
-		                           "{\"max_features\":\"1\"}", "{\"Trees\":5}" };
+	static const char *const bad[] = { "{\"trees\":\"50\"}",    "{\"trees\":0.5}",
+					   "{\"trees\":true}",      "{\"trees\":null}",
+					   "{\"trees\":[5]}",       "{\"trees\":{}}",
+					   "{\"criterion\":1}",     "{\"criterion\":\"x\"}",
+					   "{\"max_features\":-1}", "{\"max_features\":\"1\"}",
+					   "{\"Trees\":5}" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -180,11 +188,13 @@ static void test_what_is_written_reads_back(void **state)
 	struct json_writer w;
 
 	(void)state;
-	assert_int_equal(settings_parse(&s, "trees=42,rate=0.3,criterion=absolute,max_features=log2", NULL), 0);
+	assert_int_equal(settings_parse(&s, "trees=42,rate=0.3,criterion=absolute,max_features=log2", NULL),
+			 0);
 	json_begin(&w, &out, false);
 	settings_to_json(&s, &w);
-	assert_string_equal(strbuf_text(&out),
-	                    "{\"trees\":42,\"rate\":0.3,\"criterion\":\"absolute\",\"max_features\":\"log2\"}");
+	assert_string_equal(
+		strbuf_text(&out),
+		"{\"trees\":42,\"rate\":0.3,\"criterion\":\"absolute\",\"max_features\":\"log2\"}");
 	assert_int_equal(set_json(&t, strbuf_text(&out), NULL), 0);
 	assert_memory_equal(s.value, t.value, sizeof s.value);
 	strbuf_release(&out);

@@ -29,8 +29,12 @@ static struct dataset *make(struct fixture *f, size_t n, uint32_t (*group)(size_
 		f->y[i] = (double)i;
 		f->group[i] = group ? group(i) : 0;
 	}
-	f->d = (struct dataset){ .n_rows = n, .n_features = 2, .x = f->x, .y = f->y,
-		                 .group = group ? f->group : NULL, .name = names };
+	f->d = (struct dataset){ .n_rows = n,
+				 .n_features = 2,
+				 .x = f->x,
+				 .y = f->y,
+				 .group = group ? f->group : NULL,
+				 .name = names };
 	return &f->d;
 }
 
@@ -167,7 +171,7 @@ static bool same(const struct split *a, const struct split *b)
 
 	for (size_t k = 0; equal && k < a->n_folds; k++)
 		equal = a->fold[k].n_test == b->fold[k].n_test &&
-		        !memcmp(a->fold[k].test, b->fold[k].test, a->fold[k].n_test * sizeof(uint32_t));
+			!memcmp(a->fold[k].test, b->fold[k].test, a->fold[k].n_test * sizeof(uint32_t));
 	return equal;
 }
 
@@ -181,7 +185,8 @@ static void test_the_seed_decides(void **state)
 	for (int i = 0; i < 2; i++) {
 		struct split_params p = { .kind = kind[i], .folds = 3, .share = 0.25, .seed = 42 };
 		struct split *a = must(d, p), *b = must(d, p);
-		struct split *c = must(d, (struct split_params){ .kind = kind[i], .folds = 3, .share = 0.25, .seed = 43 });
+		struct split *c = must(
+			d, (struct split_params){ .kind = kind[i], .folds = 3, .share = 0.25, .seed = 43 });
 
 		assert_true(same(a, b));
 		assert_false(same(a, c));
@@ -195,7 +200,8 @@ static void test_holdout_holds_its_share_each_time(void **state)
 {
 	struct fixture f;
 	struct dataset *d = make(&f, 50, NULL, NULL);
-	struct split *s = must(d, (struct split_params){ .kind = SPLIT_HOLDOUT, .folds = 8, .share = 0.2, .seed = 3 });
+	struct split *s =
+		must(d, (struct split_params){ .kind = SPLIT_HOLDOUT, .folds = 8, .share = 0.2, .seed = 3 });
 	struct split *more =
 		must(d, (struct split_params){ .kind = SPLIT_HOLDOUT, .folds = 20, .share = 0.2, .seed = 3 });
 
@@ -267,7 +273,8 @@ static void test_extrapolation_holds_high_levels_out(void **state)
 {
 	struct fixture f;
 	struct dataset *d = make(&f, 40, NULL, with_gaps);
-	struct split *s = must(d, (struct split_params){ .kind = SPLIT_EXTRAPOLATE, .feature = 0, .bound = NAN });
+	struct split *s =
+		must(d, (struct split_params){ .kind = SPLIT_EXTRAPOLATE, .feature = 0, .bound = NAN });
 
 	(void)state;
 	assert_int_equal(s->n_folds, 1);
@@ -278,8 +285,8 @@ static void test_extrapolation_holds_high_levels_out(void **state)
 	s = must(d, (struct split_params){ .kind = SPLIT_EXTRAPOLATE, .feature = 0, .bound = 128.0 });
 	assert_int_equal(s->fold[0].n_test, 16); /* above the bound, not at it */
 	split_free(s);
-	fails(d, (struct split_params){ .kind = SPLIT_EXTRAPOLATE, .feature = 0, .bound = 512.0 }, -ERR_NODATA,
-	      "batch > 512 holds out no row: its levels run from 64 to 512");
+	fails(d, (struct split_params){ .kind = SPLIT_EXTRAPOLATE, .feature = 0, .bound = 512.0 },
+	      -ERR_NODATA, "batch > 512 holds out no row: its levels run from 64 to 512");
 	fails(d, (struct split_params){ .kind = SPLIT_EXTRAPOLATE, .feature = 0, .bound = 63.0 }, -ERR_NODATA,
 	      "holds out every row");
 }
@@ -294,7 +301,8 @@ static void test_a_group_across_levels_does_not_leak(void **state)
 	struct fixture f;
 	/* rows 2k, 2k+1 share a group and have different levels */
 	struct dataset *d = make(&f, 40, in_pairs, powers);
-	struct split *s = must(d, (struct split_params){ .kind = SPLIT_EXTRAPOLATE, .feature = 0, .bound = NAN });
+	struct split *s =
+		must(d, (struct split_params){ .kind = SPLIT_EXTRAPOLATE, .feature = 0, .bound = NAN });
 
 	(void)state;
 	honest(d, s, false);
@@ -315,25 +323,32 @@ static void test_what_cannot_be_split_says_why(void **state)
 	struct dataset *d = make(&f, 4, NULL, NULL);
 
 	(void)state;
-	fails(d, (struct split_params){ .kind = SPLIT_KFOLD, .folds = 5 }, -ERR_NODATA, "4 rows cannot fill 5 folds");
+	fails(d, (struct split_params){ .kind = SPLIT_KFOLD, .folds = 5 }, -ERR_NODATA,
+	      "4 rows cannot fill 5 folds");
 	fails(d, (struct split_params){ .kind = SPLIT_KFOLD, .folds = 1 }, -ERR_ARG, "at least 2");
 	fails(d, (struct split_params){ .kind = SPLIT_KFOLD, .folds = 0 }, -ERR_ARG, "at least 2");
 	fails(d, (struct split_params){ .kind = SPLIT_HOLDOUT, .folds = 1, .share = 0.1 }, -ERR_NODATA,
 	      "a share of 0.1 of 4 rows holds out 0");
 	fails(d, (struct split_params){ .kind = SPLIT_HOLDOUT, .folds = 1, .share = 0.9 }, -ERR_NODATA,
 	      "holds out 4");
-	fails(d, (struct split_params){ .kind = SPLIT_HOLDOUT, .folds = 1, .share = 0.0 }, -ERR_ARG, "share 0");
-	fails(d, (struct split_params){ .kind = SPLIT_HOLDOUT, .folds = 1, .share = 1.0 }, -ERR_ARG, "share 1");
+	fails(d, (struct split_params){ .kind = SPLIT_HOLDOUT, .folds = 1, .share = 0.0 }, -ERR_ARG,
+	      "share 0");
+	fails(d, (struct split_params){ .kind = SPLIT_HOLDOUT, .folds = 1, .share = 1.0 }, -ERR_ARG,
+	      "share 1");
 	fails(d, (struct split_params){ .kind = SPLIT_HOLDOUT, .folds = 1, .share = NAN }, -ERR_ARG, "share");
-	fails(d, (struct split_params){ .kind = SPLIT_HOLDOUT, .folds = 0, .share = 0.5 }, -ERR_ARG, "repetition");
-	fails(d, (struct split_params){ .kind = SPLIT_INTERPOLATE, .feature = 2 }, -ERR_ARG, "no feature number 2");
-	fails(d, (struct split_params){ .kind = SPLIT_INTERPOLATE, .feature = 0 }, -ERR_NODATA, "batch has 1 levels");
+	fails(d, (struct split_params){ .kind = SPLIT_HOLDOUT, .folds = 0, .share = 0.5 }, -ERR_ARG,
+	      "repetition");
+	fails(d, (struct split_params){ .kind = SPLIT_INTERPOLATE, .feature = 2 }, -ERR_ARG,
+	      "no feature number 2");
+	fails(d, (struct split_params){ .kind = SPLIT_INTERPOLATE, .feature = 0 }, -ERR_NODATA,
+	      "batch has 1 levels");
 	fails(d, (struct split_params){ .kind = SPLIT_EXTRAPOLATE, .feature = 0, .bound = NAN }, -ERR_NODATA,
 	      "batch has 1 levels");
 	fails(d, (struct split_params){ .kind = 99 }, -ERR_ARG, "kind 99");
 	d = make(&f, 4, all_one, powers);
 	fails(d, (struct split_params){ .kind = SPLIT_LEAVE_GROUP }, -ERR_NODATA, "there is 1");
-	fails(d, (struct split_params){ .kind = SPLIT_INTERPOLATE, .feature = 0 }, -ERR_NODATA, "train on 0 rows");
+	fails(d, (struct split_params){ .kind = SPLIT_INTERPOLATE, .feature = 0 }, -ERR_NODATA,
+	      "train on 0 rows");
 	d = make(&f, 1, NULL, NULL);
 	fails(d, (struct split_params){ .kind = SPLIT_LEAVE_GROUP }, -ERR_NODATA, "needs 2 groups");
 	fails(d, (struct split_params){ .kind = SPLIT_KFOLD, .folds = 2 }, -ERR_NODATA, "1 rows");
@@ -371,7 +386,8 @@ static void test_running_out_of_memory_is_an_error_and_leaks_nothing(void **stat
 {
 	struct fixture f;
 	struct dataset *d = make(&f, 60, by_three, powers);
-	static const enum split_kind kind[] = { SPLIT_KFOLD, SPLIT_HOLDOUT, SPLIT_LEAVE_GROUP, SPLIT_EXTRAPOLATE };
+	static const enum split_kind kind[] = { SPLIT_KFOLD, SPLIT_HOLDOUT, SPLIT_LEAVE_GROUP,
+						SPLIT_EXTRAPOLATE };
 
 	(void)state;
 	for (size_t i = 0; i < 4; i++) {

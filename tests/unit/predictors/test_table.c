@@ -82,7 +82,8 @@ static void refuses(const char *text, const struct schema *s, const char *say)
 
 static void test_columns_are_found_in_any_order_and_by_alias(void **state)
 {
-	struct table *t = must("time_s,batch,cpu,network,njobs\n12.5,64,4,lenet5,3\n7,128,2,vgg,1\n", default_schema, true);
+	struct table *t = must("time_s,batch,cpu,network,njobs\n12.5,64,4,lenet5,3\n7,128,2,vgg,1\n",
+			       default_schema, true);
 
 	(void)state;
 	assert_int_equal(t->n_rows, 2);
@@ -105,9 +106,10 @@ static void test_columns_are_found_in_any_order_and_by_alias(void **state)
 
 static void test_known_columns_cause_no_notice_and_unknown_ones_do(void **state)
 {
-	struct table *t = must("network,cpus,cpu,njobs,batch,time_s,accuracy,lr,cpu_mean,iowait_mean,max_rss_mb,"
-	                       "replication,started_at,colour\nx,1,9,1,64,5,0.9,0.1,1,1,1,1,2024,red\n",
-	                       default_schema, true);
+	struct table *t =
+		must("network,cpus,cpu,njobs,batch,time_s,accuracy,lr,cpu_mean,iowait_mean,max_rss_mb,"
+		     "replication,started_at,colour\nx,1,9,1,64,5,0.9,0.1,1,1,1,1,2024,red\n",
+		     default_schema, true);
 
 	(void)state;
 	assert_int_equal(t->n_ignored, 2);
@@ -120,8 +122,8 @@ static void test_known_columns_cause_no_notice_and_unknown_ones_do(void **state)
 
 static void test_a_table_may_say_its_own_processes(void **state)
 {
-	struct table *t = must("network,cpus,njobs,batch,time_s,processes\nx,4,3,64,5,10\nx,4,3,64,5,\n", default_schema,
-	                       true);
+	struct table *t = must("network,cpus,njobs,batch,time_s,processes\nx,4,3,64,5,10\nx,4,3,64,5,\n",
+			       default_schema, true);
 
 	(void)state;
 	assert_true(t->column[6].number[0] == 10.0);
@@ -132,8 +134,8 @@ static void test_a_table_may_say_its_own_processes(void **state)
 
 static void test_missing_cells_are_nan_and_null(void **state)
 {
-	struct table *t = must("network,cpus,njobs,batch,time_s,accuracy\n,,3,64,,NA\nx,4,nan,64,5,0.5\n", default_schema,
-	                       true);
+	struct table *t = must("network,cpus,njobs,batch,time_s,accuracy\n,,3,64,,NA\nx,4,nan,64,5,0.5\n",
+			       default_schema, true);
 
 	(void)state;
 	assert_null(t->column[0].category[0]);
@@ -160,7 +162,8 @@ static void test_targets_are_needed_for_training_only(void **state)
 static void test_an_absent_column_is_named_with_the_nearest(void **state)
 {
 	(void)state;
-	refuses("network,cpux,njobs,batch,time_s\nx,4,3,64,1\n", default_schema, "no column 'cpus' (or 'cpu')");
+	refuses("network,cpux,njobs,batch,time_s\nx,4,3,64,1\n", default_schema,
+		"no column 'cpus' (or 'cpu')");
 	refuses("network,cpux,njobs,batch,time_s\nx,4,3,64,1\n", default_schema, "is it 'cpux'?");
 	refuses("a\n1\n", default_schema, "no column 'network'");
 }
@@ -169,22 +172,28 @@ static void test_bad_cells_are_named_by_line_and_column(void **state)
 {
 	(void)state;
 	refuses("network,cpus,njobs,batch,time_s\nx,4,3,64,1\n\nx,four,3,64,1\n", default_schema,
-	        "t.csv:4: column cpus: 'four' is not a number");
+		"t.csv:4: column cpus: 'four' is not a number");
 	refuses("network,cpus,njobs,batch,time_s\nx,4,3,64,1\nx,4,3,64,0\n", default_schema,
-	        "t.csv:3: column time_s: a time of 0");
-	refuses("network,cpus,njobs,batch,time_s\nx,4,3,64,-2.5\n", default_schema, "t.csv:2: column time_s: a time of -2.5");
-	refuses("network,cpus,njobs,batch,time_s,accuracy\nx,4,3,64,1,inf\n", default_schema, "t.csv:2: column accuracy");
-	refuses("network,cpus,njobs,batch,time_s\ncaf\xe9,4,3,64,1\n", default_schema, "t.csv:2: column network");
-	refuses("network,cpus,njobs,batch,time_s\n\xed\xa0\x80,4,3,64,1\n", default_schema, "not UTF-8"); /* a surrogate */
-	refuses("network,cpus,njobs,batch,time_s\n\xc0\xaf,4,3,64,1\n", default_schema, "not UTF-8"); /* overlong */
+		"t.csv:3: column time_s: a time of 0");
+	refuses("network,cpus,njobs,batch,time_s\nx,4,3,64,-2.5\n", default_schema,
+		"t.csv:2: column time_s: a time of -2.5");
+	refuses("network,cpus,njobs,batch,time_s,accuracy\nx,4,3,64,1,inf\n", default_schema,
+		"t.csv:2: column accuracy");
+	refuses("network,cpus,njobs,batch,time_s\ncaf\xe9,4,3,64,1\n", default_schema,
+		"t.csv:2: column network");
+	refuses("network,cpus,njobs,batch,time_s\n\xed\xa0\x80,4,3,64,1\n", default_schema,
+		"not UTF-8"); /* a surrogate */
+	refuses("network,cpus,njobs,batch,time_s\n\xc0\xaf,4,3,64,1\n", default_schema,
+		"not UTF-8"); /* overlong */
 	refuses("network,cpus,njobs,batch,time_s\n\xf4\x90\x80\x80,4,3,64,1\n", default_schema, "not UTF-8");
-	refuses("network,cpus,njobs,batch,time_s\n\xe2\x82,4,3,64,1\n", default_schema, "not UTF-8"); /* cut */
+	refuses("network,cpus,njobs,batch,time_s\n\xe2\x82,4,3,64,1\n", default_schema,
+		"not UTF-8"); /* cut */
 }
 
 static void test_unicode_categories_are_kept(void **state)
 {
-	struct table *t = must("network,cpus,njobs,batch,time_s\ncaf\xc3\xa9 \xf0\x9f\x90\x8e,4,3,64,1\n", default_schema,
-	                       true);
+	struct table *t = must("network,cpus,njobs,batch,time_s\ncaf\xc3\xa9 \xf0\x9f\x90\x8e,4,3,64,1\n",
+			       default_schema, true);
 
 	(void)state;
 	assert_string_equal(t->column[0].category[0], "caf\xc3\xa9 \xf0\x9f\x90\x8e");
@@ -193,21 +202,24 @@ static void test_unicode_categories_are_kept(void **state)
 
 static void test_huge_values_are_kept_and_overflow_is_named(void **state)
 {
-	struct table *t = must("network,cpus,njobs,batch,time_s\nx,1e308,1,1e308,1e308\n", default_schema, true);
+	struct table *t =
+		must("network,cpus,njobs,batch,time_s\nx,1e308,1,1e308,1e308\n", default_schema, true);
 
 	(void)state;
-	assert_true(t->column[1].number[0] == 1e308 && t->time[0] == 1e308 && t->column[6].number[0] == 1e308);
+	assert_true(t->column[1].number[0] == 1e308 && t->time[0] == 1e308 &&
+		    t->column[6].number[0] == 1e308);
 	drop(t);
 	refuses("network,cpus,njobs,batch,time_s\nx,1,1,1,1\nx,1e308,10,64,1\n", default_schema,
-	        "t.csv:3: column processes: the product of cpus = 1e+308, njobs = 10");
+		"t.csv:3: column processes: the product of cpus = 1e+308, njobs = 10");
 	refuses("network,cpus,njobs,batch,time_s\nx,1e999,1,64,1\n", default_schema, "t.csv:2: column cpus");
 }
 
-static const char chain[] = "{\"columns\":[{\"name\":\"a\",\"kind\":\"number\",\"optional\":true},"
-			    "{\"name\":\"b\",\"kind\":\"number\"}],"
-			    "\"derived\":[{\"name\":\"ia\",\"inverse\":\"a\"},{\"name\":\"lia\",\"log\":\"ia\"},"
-			    "{\"name\":\"lb\",\"log\":\"b\"}],"
-			    "\"decision\":\"b\",\"targets\":{\"time\":\"t\"}}";
+static const char chain[] =
+	"{\"columns\":[{\"name\":\"a\",\"kind\":\"number\",\"optional\":true},"
+	"{\"name\":\"b\",\"kind\":\"number\"}],"
+	"\"derived\":[{\"name\":\"ia\",\"inverse\":\"a\"},{\"name\":\"lia\",\"log\":\"ia\"},"
+	"{\"name\":\"lb\",\"log\":\"b\"}],"
+	"\"decision\":\"b\",\"targets\":{\"time\":\"t\"}}";
 
 static void test_derived_columns_build_on_each_other(void **state)
 {
@@ -239,13 +251,15 @@ static void test_derived_columns_build_on_each_other(void **state)
 
 static void test_excluded_rows_are_not_looked_at(void **state)
 {
-	struct schema *s = schema_of("{\"columns\":[{\"name\":\"net\",\"kind\":\"category\",\"alias\":[\"network\"]},"
-	                             "{\"name\":\"b\",\"kind\":\"number\"}],\"decision\":\"b\","
-	                             "\"targets\":{\"time\":\"t\"},"
-	                             "\"exclude\":{\"suspect\":[\"yes\",\"maybe\"],\"net\":\"vgg\",\"absent\":\"x\"}}");
-	struct table *t = must("network,b,t,suspect\nlenet,1,1,no\nlenet,junk,0,yes\nvgg,2,2,no\nlenet,3,3,maybe\n"
-	                       "lenet,4,4,Yes\n",
-	                       s, true);
+	struct schema *s =
+		schema_of("{\"columns\":[{\"name\":\"net\",\"kind\":\"category\",\"alias\":[\"network\"]},"
+			  "{\"name\":\"b\",\"kind\":\"number\"}],\"decision\":\"b\","
+			  "\"targets\":{\"time\":\"t\"},"
+			  "\"exclude\":{\"suspect\":[\"yes\",\"maybe\"],\"net\":\"vgg\",\"absent\":\"x\"}}");
+	struct table *t =
+		must("network,b,t,suspect\nlenet,1,1,no\nlenet,junk,0,yes\nvgg,2,2,no\nlenet,3,3,maybe\n"
+		     "lenet,4,4,Yes\n",
+		     s, true);
 
 	(void)state;
 	assert_int_equal(t->n_rows, 2);
@@ -273,15 +287,19 @@ static void test_fingerprint_follows_the_data_and_nothing_else(void **state)
 	uint64_t h = fingerprint(base, default_schema);
 
 	(void)state;
-	assert_true(h == fingerprint("network,cpu,njobs,batch,time_s\nx,4,3,64.0,1\ny,2,1,1.28e2,2\n", default_schema));
-	assert_true(h == fingerprint("time_s,network,cpus,njobs,batch,z\n1,x,4,3,64,?\n2,y,2,1,128,?\n", default_schema));
+	assert_true(h == fingerprint("network,cpu,njobs,batch,time_s\nx,4,3,64.0,1\ny,2,1,1.28e2,2\n",
+				     default_schema));
+	assert_true(h == fingerprint("time_s,network,cpus,njobs,batch,z\n1,x,4,3,64,?\n2,y,2,1,128,?\n",
+				     default_schema));
 	assert_true(h != fingerprint("network,cpus,njobs,batch,time_s\nx,4,3,64,1\ny,2,1,128,2.0000000001\n",
-	                             default_schema));
-	assert_true(h != fingerprint("network,cpus,njobs,batch,time_s\ny,2,1,128,2\nx,4,3,64,1\n", default_schema));
+				     default_schema));
+	assert_true(h != fingerprint("network,cpus,njobs,batch,time_s\ny,2,1,128,2\nx,4,3,64,1\n",
+				     default_schema));
 	assert_true(h != fingerprint("network,cpus,njobs,batch,time_s\nx,4,3,64,1\n", default_schema));
-	assert_true(h != fingerprint("network,cpus,njobs,batch,time_s\nxy,4,3,64,1\n,2,1,128,2\n", default_schema));
+	assert_true(h != fingerprint("network,cpus,njobs,batch,time_s\nxy,4,3,64,1\n,2,1,128,2\n",
+				     default_schema));
 	assert_true(h != fingerprint("network,cpus,njobs,batch,time_s,epochs\nx,4,3,64,1,\ny,2,1,128,2,\n",
-	                             default_schema));
+				     default_schema));
 }
 
 static void test_the_real_measurements_read(void **state)
@@ -295,8 +313,8 @@ static void test_the_real_measurements_read(void **state)
 	(void)state;
 	if (!path)
 		skip();
-	if (schema_read_file("configs/schemas/courier-bigdl.json", &s, &err) || csv_read_file(path, &csv, &err) ||
-	    table_read(csv, s, true, &t, &err))
+	if (schema_read_file("configs/schemas/courier-bigdl.json", &s, &err) ||
+	    csv_read_file(path, &csv, &err) || table_read(csv, s, true, &t, &err))
 		fail_msg("%s", err.text);
 	assert_int_equal(t->n_rows, 89);
 	assert_int_equal(t->n_excluded, 7);
@@ -309,7 +327,8 @@ static void test_the_real_measurements_read(void **state)
 
 static void test_running_out_of_memory_is_an_error_and_leaks_nothing(void **state)
 {
-	struct csv *csv = csv_of("network,cpus,njobs,batch,time_s,accuracy,processes,odd\nx,4,3,64,1,0.5,,1\n");
+	struct csv *csv =
+		csv_of("network,cpus,njobs,batch,time_s,accuracy,processes,odd\nx,4,3,64,1,0.5,,1\n");
 	struct csv *wrong = csv_of("network\nx\n");
 	bool more = true;
 

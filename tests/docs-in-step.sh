@@ -1,0 +1,29 @@
+#!/bin/sh
+# docs-in-step.sh BIN_DIR: every verb and every long option of a verb is in its man page, every man page's
+# verb exists, every bench name is in the README's table or docs, and the README's map names real folders.
+set -u
+bin=$1
+bad=0
+complain() {
+	echo "not in step: $*" >&2
+	bad=1
+}
+for page in docs/man/postrider-*.1; do
+	verb=$(basename "$page" .1)
+	verb=${verb#postrider-}
+	"$bin/postrider" "$verb" --help >/dev/null 2>&1 || complain "$page: there is no verb $verb"
+	for option in $("$bin/postrider" "$verb" --help | grep -oE -- '--[a-z][a-z-]+' | sort -u); do
+		# options every verb has are explained once, in postrider.1
+		sed 's/\\-/-/g' "$page" docs/man/postrider.1 | grep -q -- "$option" ||
+			complain "$page does not explain $option"
+	done
+done
+for verb in $("$bin/postrider" --help | sed -n 's/^  \([a-z][a-z-]*\)  .*/\1/p'); do
+	case $verb in version | help) continue ;; esac
+	[ -e "docs/man/postrider-$verb.1" ] || complain "no man page for the verb $verb"
+done
+grep -oE '^- `[a-z]+/`|^\| `[a-z]+/`' README.md | grep -oE '[a-z]+/' | while read -r folder; do
+	[ -d "$folder" ] || echo "$folder"
+done | while read -r folder; do complain "README.md names $folder, which is not there"; done
+[ $bad = 0 ] && echo "documents are in step"
+exit $bad
