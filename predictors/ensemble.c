@@ -225,36 +225,52 @@ static inline uint32_t step(const struct walk_node *walk, uint32_t at, const uin
 	return n.left + (rank[n.slot] > n.cut);
 }
 
-/* Four rows at a time: their walks do not depend on each other, so they overlap in the processor. A
- * leaf points to itself, so that every row takes as many steps as the tree is deep, without a test. */
+/* R rows through two trees at a time: the walks do not depend on each other, so they overlap in the
+ * processor. A leaf points to itself, so that every row takes as many steps as the deeper tree has levels,
+ * without a test. Sums are made tree after tree. */
+static inline __attribute__((always_inline)) void walk_pair(const struct ensemble *e, size_t t, const uint16_t *rank,
+                                                            size_t stride, size_t R, double *sum)
+{
+	uint32_t depth = e->tree_depth[t] > e->tree_depth[t + 1] ? e->tree_depth[t] : e->tree_depth[t + 1];
+	uint32_t a[4], b[4];
+
+#pragma GCC unroll 4
+	for (size_t r = 0; r < R; r++) {
+		a[r] = e->first[t];
+		b[r] = e->first[t + 1];
+	}
+	for (uint32_t k = 0; k < depth; k++) {
+#pragma GCC unroll 4
+		for (size_t r = 0; r < R; r++) {
+			a[r] = step(e->walk, a[r], rank + r * stride);
+			b[r] = step(e->walk, b[r], rank + r * stride);
+		}
+	}
+#pragma GCC unroll 4
+	for (size_t r = 0; r < R; r++) {
+		sum[r] += e->value[a[r]];
+		sum[r] += e->value[b[r]];
+	}
+}
+
 static void walk_block(const struct ensemble *e, const uint16_t *rank, size_t stride, size_t n, double *sum)
 {
-	const struct walk_node *walk = e->walk;
+	size_t t = 0;
 
-	for (size_t t = 0; t < e->n_trees; t++) {
-		uint32_t root = e->first[t], depth = e->tree_depth[t];
+	for (; t + 2 <= e->n_trees; t += 2) {
 		size_t i = 0;
 
-		for (; i + 4 <= n; i += 4) {
-			const uint16_t *r = rank + i * stride;
-			uint32_t a = root, b = root, c = root, d = root;
-			for (uint32_t k = 0; k < depth; k++) {
-				a = step(walk, a, r);
-				b = step(walk, b, r + stride);
-				c = step(walk, c, r + 2 * stride);
-				d = step(walk, d, r + 3 * stride);
-			}
-			sum[i] += e->value[a];
-			sum[i + 1] += e->value[b];
-			sum[i + 2] += e->value[c];
-			sum[i + 3] += e->value[d];
-		}
-		for (; i < n; i++) {
-			uint32_t a = root;
-			for (uint32_t k = 0; k < depth; k++)
-				a = step(walk, a, rank + i * stride);
-			sum[i] += e->value[a];
-		}
+		for (; i + 4 <= n; i += 4)
+			walk_pair(e, t, rank + i * stride, stride, 4, sum + i);
+		for (; i < n; i++)
+			walk_pair(e, t, rank + i * stride, stride, 1, sum + i);
+	}
+	for (size_t i = 0; t < e->n_trees && i < n; i++) { /* the last of an odd number of trees */
+		uint32_t at = e->first[t];
+
+		for (uint32_t k = 0; k < e->tree_depth[t]; k++)
+			at = step(e->walk, at, rank + i * stride);
+		sum[i] += e->value[at];
 	}
 }
 

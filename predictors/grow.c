@@ -288,7 +288,7 @@ void grower_levels(struct grower *g, size_t f, size_t lo, size_t hi, bool want_d
 
 static struct split_choice find_split(struct grower *g, uint32_t node)
 {
-	size_t p = g->bins->n_features, lo = g->node_lo[node], hi = g->node_hi[node];
+	size_t p = g->bins->n_features;
 	bool absolute = g->p.criterion == CRITERION_ABSOLUTE;
 	struct split_choice best = { 0 };
 	struct rng rng = { g->node_key[node] };
@@ -308,19 +308,10 @@ static struct split_choice find_split(struct grower *g, uint32_t node)
 		feature[j] = feature[visited];
 		if (f < 64 && g->node_constant[node] >> f & 1)
 			continue;
-		grower_levels(g, f, lo, hi, absolute);
-		if (g->n_levels + (g->missing_rows > 0) < 2) {
-			if (f < 64)
-				g->node_constant[node] |= 1ULL << f;
-			continue;
-		}
-		usable++;
-		if (g->n_levels == 0)
-			continue;
-		if (absolute)
-			grow_absolute_search(g, f, node, &best);
-		else
-			grow_squared_search(g, f, node, &best);
+		if (absolute ? grow_absolute_search(g, f, node, &best) : grow_squared_search(g, f, node, &best))
+			usable++;
+		else if (f < 64)
+			g->node_constant[node] |= 1ULL << f;
 	}
 	return best;
 }

@@ -72,12 +72,13 @@ struct grower {
 /* Fills level[], n_levels, missing_* (and dense[], if wanted) for feature f of the rows [lo, hi). */
 void grower_levels(struct grower *g, size_t f, size_t lo, size_t hi, bool want_dense);
 
-void grow_squared_search(struct grower *g, size_t f, uint32_t node, struct split_choice *best);
+/* The best split of feature f, if better than *best. False: the feature is constant in this node. */
+bool grow_squared_search(struct grower *g, size_t f, uint32_t node, struct split_choice *best);
+bool grow_absolute_search(struct grower *g, size_t f, uint32_t node, struct split_choice *best);
 
 int grow_absolute_alloc(struct grower *g);
 void grow_absolute_release(struct grower *g);
 void grow_absolute_enter(struct grower *g, uint32_t node); /* before the features of a node */
-void grow_absolute_search(struct grower *g, size_t f, uint32_t node, struct split_choice *best);
 
 /* Weighted medians and sums of weighted absolute deviations of the rows with side[i] == 0 and == 1 in
  * [lo, hi); each side has total weight weight[k], and gap[] is that of the node (grow_absolute_enter). */

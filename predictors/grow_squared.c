@@ -45,9 +45,13 @@ static void scan(const struct grower *g, size_t f, uint32_t node, bool missing_l
 	}
 }
 
-void grow_squared_search(struct grower *g, size_t f, uint32_t node, struct split_choice *best)
+bool grow_squared_search(struct grower *g, size_t f, uint32_t node, struct split_choice *best)
 {
+	grower_levels(g, f, g->node_lo[node], g->node_hi[node], false);
+	if (g->n_levels + (g->missing_rows > 0) < 2)
+		return false;
 	scan(g, f, node, false, best);
 	if (g->missing_rows)
 		scan(g, f, node, true, best);
+	return true;
 }
