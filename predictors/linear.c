@@ -486,18 +486,23 @@ static void linear_importances(const void *self, double *out)
 		out[j] = sum > 0.0 ? out[j] / sum : 0.0;
 }
 
-static void put_term_name(const struct term *t, const struct dataset *names, struct json_writer *w)
+static void append_term_name(struct strbuf *b, const struct term *t, const struct dataset *names)
 {
-	struct strbuf b = { .text = NULL };
-
 	for (size_t k = 0; k < t->order; k++) {
 		if (k)
-			strbuf_puts(&b, ":");
+			strbuf_puts(b, ":");
 		if (names && names->name)
-			strbuf_puts(&b, names->name[t->index[k]]);
+			strbuf_puts(b, names->name[t->index[k]]);
 		else
-			strbuf_printf(&b, "x%u", t->index[k]);
+			strbuf_printf(b, "x%u", t->index[k]);
 	}
+}
+
+static void put_term_name(const struct term *t, const struct dataset *names, struct json_writer *w)
+{
+	struct strbuf b = { 0 };
+
+	append_term_name(&b, t, names);
 	json_put_string(w, strbuf_text(&b));
 	strbuf_release(&b);
 }
@@ -538,6 +543,33 @@ static void linear_describe(const void *self, const struct dataset *names, struc
 		if (m->term[j].aliased)
 			put_term_name(&m->term[j], names, w);
 	json_close(w, ']');
+}
+
+#define ALIASED_NAMED 6 /* in a remark; `model show --json` has them all */
+
+static void linear_remark(const void *self, const struct dataset *names, char *out, size_t size)
+{
+	const struct linear *m = self;
+	struct strbuf b = { 0 };
+	size_t n = 0;
+
+	for (size_t j = 0; j < m->n_terms; j++) {
+		if (!m->term[j].aliased)
+			continue;
+		if (n < ALIASED_NAMED) {
+			strbuf_puts(&b, n ? ", " : "");
+			append_term_name(&b, &m->term[j], names);
+		}
+		n++;
+	}
+	if (n > ALIASED_NAMED)
+		strbuf_printf(&b, " and %zu more", n - ALIASED_NAMED);
+	if (n)
+		snprintf(out, size,
+			 "the table does not tell these terms from the others (aliased), so they are left "
+			 "out: %s",
+			 strbuf_text(&b));
+	strbuf_release(&b);
 }
 
 /* ---- model files ---- */
@@ -685,7 +717,7 @@ static const struct setting_spec shrunk_spec[] = {
 
 #define SHARED_OPS                                                                                           \
 	.predict = linear_predict, .importances = linear_importances, .describe = linear_describe,           \
-	.save = linear_save, .load = linear_load, .destroy = linear_destroy
+	.remark = linear_remark, .save = linear_save, .load = linear_load, .destroy = linear_destroy
 
 const struct predictor_ops linear_ops = {
 	.name = "linear",

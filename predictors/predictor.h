@@ -35,6 +35,8 @@ struct predictor_ops {
 	void (*importances)(const void *self, double *out);
 	/* Optional: extra facts for `model show` and --json: writes members into an open object. */
 	void (*describe)(const void *self, const struct dataset *names, struct json_writer *w);
+	/* Optional: a sentence about this fit that people should read; empty if there is none. */
+	void (*remark)(const void *self, const struct dataset *names, char *out, size_t size);
 	int (*save)(const void *self, struct writer *w, struct err *err);
 	int (*load)(struct reader *r, size_t n_features, void **out_self, struct err *err);
 	void (*destroy)(void *self);          /* accepts NULL */

@@ -474,6 +474,13 @@ static int train_target(struct training *tr, const double *target, const struct 
 		ctx.want_oob = !d->group;
 		status = predictor_fit(point->ops, &point->settings, d, &ctx, &out->predictor, err);
 		out->n_rows = d->n_rows;
+		if (!status && point->ops->remark) {
+			char remark[sizeof *r->notice - 32] = "";
+
+			point->ops->remark(out->predictor.self, d, remark, sizeof remark);
+			if (remark[0])
+				notice(r, "model of %s: %s", what, remark);
+		}
 		if (!status && point->ops->importances) {
 			out->importance = mem_calloc(d->n_features, sizeof *out->importance);
 			if (out->importance)

@@ -263,6 +263,26 @@ static void test_unknown_group_column_is_refused(void **state)
 	drop(&f);
 }
 
+static void test_aliased_terms_of_a_linear_model_are_named(void **state)
+{
+	struct fixture f;
+	struct train_report r;
+	struct model *m;
+
+	(void)state;
+	make(&f,
+	     "network,cpus,njobs,batch,epochs,time_s\na,1,1,64,10,10\na,2,1,128,10,6\na,4,1,256,10,4\na,1,1,"
+	     "512,10,3\n",
+	     "{\"linear\":{\"degree\":[1]}}");
+	m = train(&f, NULL, 0, &r);
+	assert_true(noticed(&r, "aliased"));
+	assert_true(noticed(&r, "njobs, epochs"));
+	assert_false(noticed(&r, "batch"));
+	model_free(m);
+	train_report_release(&r);
+	drop(&f);
+}
+
 static void test_a_search_may_look_at_part_of_a_large_table(void **state)
 {
 	struct fixture f;
@@ -332,6 +352,7 @@ int main(void)
 		cmocka_unit_test(test_few_rows_make_fewer_folds_and_no_promise),
 		cmocka_unit_test(test_rows_without_accuracy_are_left_out_of_that_model_only),
 		cmocka_unit_test(test_unknown_group_column_is_refused),
+		cmocka_unit_test(test_aliased_terms_of_a_linear_model_are_named),
 		cmocka_unit_test(test_a_search_may_look_at_part_of_a_large_table),
 		cmocka_unit_test(test_running_out_of_memory_anywhere_leaves_nothing_behind),
 	};
