@@ -24,6 +24,14 @@
 
 #define MAX_LANES 32 /* beyond that many splits the linked list is faster (measured) */
 
+/* Compiled twice, for processors with AVX2 and for all; the loader picks one. ThreadSanitizer cannot be
+ * used with that: the picking runs before its start-up. */
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+#define WIDE_VECTORS __attribute__((target_clones("avx2", "default")))
+#else
+#define WIDE_VECTORS
+#endif
+
 typedef double v4d __attribute__((vector_size(32)));
 typedef int64_t v4i __attribute__((vector_size(32)));
 
@@ -79,8 +87,8 @@ void grow_absolute_enter(struct grower *g, uint32_t node)
 }
 
 /* S of four or eight lanes at once; start[k] = -W of lane k. */
-__attribute__((target_clones("avx2", "default"))) static void
-lanes4(const struct grower *g, size_t n, const int64_t *mask, const double *start, double *out)
+WIDE_VECTORS static void lanes4(const struct grower *g, size_t n, const int64_t *mask, const double *start,
+				double *out)
 {
 	const v4i magnitude = { INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX };
 	v4d z = { start[0], start[1], start[2], start[3] }, s = { 0 };
@@ -96,8 +104,8 @@ lanes4(const struct grower *g, size_t n, const int64_t *mask, const double *star
 	__builtin_memcpy(out, &s, sizeof s);
 }
 
-__attribute__((target_clones("avx2", "default"))) static void
-lanes8(const struct grower *g, size_t n, const int64_t *mask, const double *start, double *out)
+WIDE_VECTORS static void lanes8(const struct grower *g, size_t n, const int64_t *mask, const double *start,
+				double *out)
 {
 	const v4i magnitude = { INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX };
 	v4d za = { start[0], start[1], start[2], start[3] }, sa = { 0 };
@@ -313,7 +321,8 @@ static void search_list(struct grower *g, size_t f, uint32_t node, bool missing_
 
 /* Counts per code, rows << 32 | weight, and the codes themselves in dense[]. Two sets of counters, because
  * neighbours in y often share a level and one addition would wait for the other. */
-static void count_few(struct grower *g, const uint16_t *code, size_t lo, size_t n, uint32_t L, uint64_t *count)
+static void count_few(struct grower *g, const uint16_t *code, size_t lo, size_t n, uint32_t L,
+		      uint64_t *count)
 {
 	uint64_t odd[FEW_LEVELS + 1];
 	const uint32_t *row = g->row + lo, *weight = g->weight + lo;
@@ -340,7 +349,8 @@ static void count_few(struct grower *g, const uint16_t *code, size_t lo, size_t 
 /* Lane k cuts after code first + k. Codes that do not occur make lanes equal to their neighbour's, which
  * are not considered. Returns false where the feature is constant, and sets *out_missing where rows are
  * missing, which this way does not handle. */
-static bool search_few(struct grower *g, size_t f, uint32_t node, bool *out_missing, struct split_choice *best)
+static bool search_few(struct grower *g, size_t f, uint32_t node, bool *out_missing,
+		       struct split_choice *best)
 {
 	uint32_t L = g->bins->feature[f].n_levels, first = 0, last = L - 1;
 	size_t lo = g->node_lo[node], n = g->node_hi[node] - lo, n_lanes, k = 0, best_lane = SIZE_MAX;
@@ -386,10 +396,13 @@ static bool search_few(struct grower *g, size_t f, uint32_t node, bool *out_miss
 
 		while (!count[next])
 			next++;
-		*best = (struct split_choice){ .score = most, .found = true, .feature = (uint16_t)f,
-			                       .cut = first + (uint32_t)best_lane, .next = next,
-			                       .left_weight = (uint32_t)left[best_lane],
-			                       .left_rows = (uint32_t)(left[best_lane] >> 32) };
+		*best = (struct split_choice){ .score = most,
+					       .found = true,
+					       .feature = (uint16_t)f,
+					       .cut = first + (uint32_t)best_lane,
+					       .next = next,
+					       .left_weight = (uint32_t)left[best_lane],
+					       .left_rows = (uint32_t)(left[best_lane] >> 32) };
 	}
 	return true;
 }
