@@ -127,28 +127,6 @@ WIDE_VECTORS static void lanes8(const struct grower *g, size_t n, const int64_t 
 	__builtin_memcpy(out + 4, &sb, sizeof sb);
 }
 
-static void consider(const struct grower *g, size_t f, uint32_t node, size_t i, double score,
-		     uint32_t left_weight, uint32_t left_rows, bool missing_left, struct split_choice *best)
-{
-	uint32_t right_rows = g->node_hi[node] - g->node_lo[node] - left_rows;
-
-	if (left_rows < g->p.min_leaf || right_rows < g->p.min_leaf || !left_rows || !right_rows)
-		return;
-	if (best->found && !(score > best->score))
-		return;
-	*best = (struct split_choice){
-		.score = score,
-		.found = true,
-		.feature = (uint16_t)f,
-		.cut = g->level[i].code,
-		.next = i + 1 < g->n_levels ? g->level[i + 1].code : g->level[i].code,
-		.missing_left = missing_left,
-		.missing_seen = g->missing_rows > 0,
-		.left_weight = left_weight,
-		.left_rows = left_rows,
-	};
-}
-
 /* Lanes in the order in which splits are considered: missing rows right, then missing rows left.
  * Lane k of the first kind has levels 0..k on the left: that mask is the same for every feature. */
 static const int64_t *fill_lanes(struct grower *g, double *start, uint32_t *weight, uint32_t *rows)
@@ -187,9 +165,13 @@ static void search_lanes(struct grower *g, size_t f, uint32_t node, size_t n_lan
 		lanes8(g, n, mask + k, start + k, score + k);
 	if (k < n_lanes)
 		lanes4(g, n, mask + k, start + k, score + k);
-	for (k = 0; k < n_lanes; k++)
-		consider(g, f, node, k < first ? k : k - first, score[k], weight[k], rows[k], k >= first,
-			 best);
+	for (k = 0; k < n_lanes; k++) {
+		struct split_choice left = { .missing_left = k >= first,
+					     .left_weight = weight[k],
+					     .left_rows = rows[k] };
+
+		grower_consider(g, f, node, k < first ? k : k - first, &left, score[k], best);
+	}
 }
 
 /* ---- many levels: a linked list in order of y from which rows are deleted ---- */
@@ -276,7 +258,7 @@ static void search_list(struct grower *g, size_t f, uint32_t node, bool missing_
 	size_t lo = g->node_lo[node], n = g->node_hi[node] - lo, P = g->n_levels, at = 0;
 	size_t shift = missing_left && g->missing_rows ? 1 : 0, groups = P + (g->missing_rows > 0);
 	double spread = (g->y[lo + n - 1] - g->y[lo]) * g->node_weight[node];
-	uint32_t weight = 0, rows = 0;
+	struct split_choice left = { .missing_left = shift };
 	struct median_list m;
 
 	for (size_t j = 0; j <= groups; j++)
@@ -304,14 +286,14 @@ static void search_list(struct grower *g, size_t f, uint32_t node, bool missing_
 	}
 	for (size_t j = 0; j + 1 < groups; j++) {
 		if (j < shift) { /* missing rows alone on the left: the same as alone on the right */
-			weight = g->missing_weight;
-			rows = g->missing_rows;
+			left.left_weight = g->missing_weight;
+			left.left_rows = g->missing_rows;
 			continue;
 		}
-		weight += g->level[j - shift].weight;
-		rows += g->level[j - shift].n_rows;
+		left.left_weight += g->level[j - shift].weight;
+		left.left_rows += g->level[j - shift].n_rows;
 		/* on the scale of S, so that features of few and of many levels compare */
-		consider(g, f, node, j - shift, spread - 2.0 * g->right_score[j], weight, rows, shift, best);
+		grower_consider(g, f, node, j - shift, &left, spread - 2.0 * g->right_score[j], best);
 	}
 }
 

@@ -72,6 +72,26 @@ struct grower {
 /* Fills level[], n_levels, missing_* (and dense[], if wanted) for feature f of the rows [lo, hi). */
 void grower_levels(struct grower *g, size_t f, size_t lo, size_t hi, bool want_dense);
 
+/* Is the split after level[i] admissible, and better than *best? A candidate replaces the best only if it is
+ * strictly better. `left` says what lies on its left side. */
+static inline void grower_consider(const struct grower *g, size_t f, uint32_t node, size_t i,
+                                   const struct split_choice *left, double score, struct split_choice *best)
+{
+	uint32_t rows = g->node_hi[node] - g->node_lo[node], right_rows = rows - left->left_rows;
+
+	if (left->left_rows < g->p.min_leaf || right_rows < g->p.min_leaf || !left->left_rows || !right_rows)
+		return;
+	if (best->found && !(score > best->score))
+		return;
+	*best = *left;
+	best->score = score;
+	best->found = true;
+	best->feature = (uint16_t)f;
+	best->cut = g->level[i].code;
+	best->next = i + 1 < g->n_levels ? g->level[i + 1].code : g->level[i].code;
+	best->missing_seen = g->missing_rows > 0;
+}
+
 /* The best split of feature f, if better than *best. False: the feature is constant in this node. */
 bool grow_squared_search(struct grower *g, size_t f, uint32_t node, struct split_choice *best);
 bool grow_absolute_search(struct grower *g, size_t f, uint32_t node, struct split_choice *best);
