@@ -60,7 +60,7 @@ $(BIN)/postrider-synthetic: $B/workloads/synthetic_main.o $(call archives,common
 	$(link)
 
 # ---- tests: tests/unit/<layer>/ links that layer and those below it ----
-test_support := $B/tests/support/support.o $B/tests/support/worlds.o
+test_support := $B/tests/support/support.o $B/tests/support/worlds.o $B/tests/support/des.o
 unit_tests = $(patsubst %.c,$B/%,$(wildcard tests/unit/$1/test_*.c))
 define unit_rule
 $(call unit_tests,$1): $B/tests/unit/$1/%: $B/tests/unit/$1/%.o $(test_support) $(call archives,$1)
@@ -115,12 +115,12 @@ fuzz-%: ## fuzz-<name>: libFuzzer for FUZZ_SECONDS (60) seconds, e.g. fuzz-json
 bench: all $(BIN)/postrider-bench ## speed against the peers, in one table; writes build/bench.json
 	@tests/bench/run.sh $(BIN)/postrider-bench build/bench.json
 
-$(BIN)/postrider-bench: $(call objects,$(wildcard tests/bench/*.c)) $(call archives,core)
+$(BIN)/postrider-bench: $(call objects,$(wildcard tests/bench/*.c)) $B/tests/support/des.o $(call archives,core)
 	$(link)
 
 .PHONY: bench-peers
-bench-peers: ## install scikit-learn, XGBoost and ranger from Debian, for `make bench`
-	@tests/install-packages.sh python3-sklearn python3-xgboost python3-numpy r-base-core r-cran-ranger
+bench-peers: ## install scikit-learn, XGBoost, ranger and SimPy from Debian, for `make bench`
+	@tests/install-packages.sh python3-sklearn python3-xgboost python3-numpy python3-simpy r-base-core r-cran-ranger
 
 # ---- set-up, run, install ----
 PACKAGES := build-essential libopenblas-dev liblapacke-dev libgsl-dev libcjson-dev libcmocka-dev

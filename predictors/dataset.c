@@ -19,6 +19,7 @@ int dataset_subset(const struct dataset *d, const uint32_t *row, size_t n, struc
 	s->n_features = d->n_features;
 	s->name = d->name;
 	s->factor = d->factor;
+	s->role = d->role;
 	if (__builtin_mul_overflow(n, d->n_features, &cells))
 		goto nomem;
 	s->x = mem_array(cells, sizeof *s->x);

@@ -26,6 +26,9 @@ static const char default_text[] =
 	"\"ignore\":[\"lr\",\"cpu_mean\",\"iowait_mean\",\"max_rss_mb\",\"replication\",\"started_at\"]}";
 
 static const char *const kind_name[] = { "number", "category", NULL }; /* enum column_kind */
+static const char *const role_name[] = { [ROLE_BATCH] = "batch",         [ROLE_CPUS] = "cpus",
+	                                 [ROLE_NJOBS] = "njobs",         [ROLE_PROCESSES] = "processes",
+	                                 [ROLE_EPOCHS] = "epochs",       [ROLE_SAMPLES] = "samples" };
 static const char *const op_name[] = { "product", "inverse", "log", NULL }; /* enum derived_op */
 
 static int nomem(const char *name, struct err *err)
@@ -480,12 +483,47 @@ static int check_decision(const char *name, const struct schema *s, struct err *
 			near);
 }
 
+/* {"cpus": "executors"}: the columns must be numbers, factors or derived. The batch is the decision. */
+static int read_roles(const char *name, const struct json *v, struct schema *s, struct err *err)
+{
+	static const char *const known[] = { "cpus", "njobs", "processes", "epochs", "samples", NULL };
+	char near[SCHEMA_MAX_NAME + 32], where[32];
+	int rc;
+
+	if (json_type(v) != JSON_OBJECT)
+		return err_fail(err, ERR_FORMAT, "%s: roles: need an object such as {\"cpus\":\"executors\"}", name);
+	rc = json_known_keys(v, "roles", known, err);
+	if (rc)
+		return err_prefix(err, "%s", name);
+	for (int r = ROLE_CPUS; r < N_ROLES && !rc; r++) {
+		const struct json *column = json_get(v, role_name[r]);
+		int at;
+
+		if (!column)
+			continue;
+		snprintf(where, sizeof where, "roles.%s", role_name[r]);
+		rc = read_text(name, where, column, &s->role[r], err);
+		if (rc)
+			return rc;
+		at = schema_find_any(s, s->role[r]);
+		if (at < 0) {
+			hint(s, s->role[r], s->n_derived, near, sizeof near);
+			return err_fail(err, ERR_FORMAT, "%s: %s: '%s' is not among the columns%s", name, where,
+			                s->role[r], near);
+		}
+		if ((size_t)at < s->n_columns && s->column[at].kind == COLUMN_CATEGORY)
+			return err_fail(err, ERR_FORMAT, "%s: %s: '%s' is a category: need a number", name, where,
+			                s->role[r]);
+	}
+	return rc;
+}
+
 int schema_from_json(const char *name, const struct json *v, struct schema **out, struct err *err)
 {
 	static const char *const known[] = { "columns", "derived", "decision", "candidates",
-					     "targets", "exclude", "ignore",   NULL };
+					     "targets", "exclude", "ignore",   "roles", NULL };
 	struct schema *s;
-	const struct json *ignore = json_get(v, "ignore");
+	const struct json *ignore = json_get(v, "ignore"), *roles = json_get(v, "roles");
 	int rc;
 
 	if (json_type(v) != JSON_OBJECT)
@@ -515,6 +553,8 @@ int schema_from_json(const char *name, const struct json *v, struct schema **out
 		rc = resolve(name, s, i, err);
 	if (!rc)
 		rc = check_decision(name, s, err);
+	if (!rc && roles)
+		rc = read_roles(name, roles, s, err);
 	if (rc)
 		schema_free(s);
 	else
@@ -577,6 +617,22 @@ static void put_excludes(const struct schema *s, struct json_writer *w)
 	json_close(w, '}');
 }
 
+static void put_roles(const struct schema *s, struct json_writer *w)
+{
+	bool any = false;
+
+	for (int r = 0; r < N_ROLES; r++)
+		any |= s->role[r] != NULL;
+	if (!any)
+		return;
+	json_put_key(w, "roles");
+	json_open(w, '{');
+	for (int r = 0; r < N_ROLES; r++)
+		if (s->role[r])
+			json_kv_string(w, role_name[r], s->role[r]);
+	json_close(w, '}');
+}
+
 void schema_to_json(const struct schema *s, struct json_writer *w)
 {
 	json_open(w, '{');
@@ -629,6 +685,7 @@ void schema_to_json(const struct schema *s, struct json_writer *w)
 		put_excludes(s, w);
 	if (s->n_ignores)
 		put_list(w, "ignore", s->ignore, s->n_ignores);
+	put_roles(s, w);
 	json_close(w, '}');
 }
 
@@ -657,6 +714,8 @@ void schema_free(struct schema *s)
 		free(s->exclude[i].value);
 	}
 	free_list(s->ignore, s->n_ignores);
+	for (int r = 0; r < N_ROLES; r++)
+		free(s->role[r]);
 	free(s->column);
 	free(s->derived);
 	free(s->exclude);
@@ -687,6 +746,18 @@ int schema_find_any(const struct schema *s, const char *column)
 		if (!strcmp(s->derived[i].name, column))
 			found = (int)(s->n_columns + i);
 	return found;
+}
+
+int schema_role(const struct schema *s, enum feature_role role)
+{
+	const char *column;
+	int at;
+
+	if (role <= ROLE_NONE || role >= N_ROLES)
+		return -1;
+	column = role == ROLE_BATCH ? s->decision : s->role[role] ? s->role[role] : role_name[role];
+	at = schema_find_any(s, column);
+	return at >= 0 && (size_t)at < s->n_columns && s->column[at].kind == COLUMN_CATEGORY ? -1 : at;
 }
 
 double schema_derive(const struct schema_derived *d, const double *number)

@@ -9,6 +9,7 @@
 
 #include "common/err.h"
 #include "common/json.h"
+#include "predictors/dataset.h"
 
 #define SCHEMA_MAX_COLUMNS 256          /* factors and derived columns together */
 #define SCHEMA_MAX_NAME 128             /* bytes in a name or in a value of `exclude` */
@@ -48,6 +49,7 @@ struct schema {
 	double *candidate; size_t n_candidates; /* its allowed values, ascending; empty: those seen in training */
 	char *time, *accuracy;           /* target columns; accuracy may be NULL */
 	char **ignore; size_t n_ignores; /* columns known and not used: no notice about them */
+	char *role[N_ROLES];             /* which column is the cpus, the jobs, ...; NULL: the one of that name */
 };
 
 int schema_default(struct schema **out, struct err *err);
@@ -58,6 +60,10 @@ void schema_free(struct schema *s);
 int schema_find(const struct schema *s, const char *column); /* index in column[], aliases too; -1 */
 /* The same, or n_columns + the index in derived[] for a derived column. */
 int schema_find_any(const struct schema *s, const char *column);
+
+/* The source (as above) that plays a role: the decision is the batch, the others are what "roles" says or go
+ * by their own names; -1: none does, or it is a category. */
+int schema_role(const struct schema *s, enum feature_role role);
 
 /* The name of source i: column i, or derived column i - n_columns. Borrowed from the schema. */
 static inline const char *schema_source_name(const struct schema *s, size_t i)

@@ -7,13 +7,15 @@ int load_check(double arrivals_per_s, double service_s, double servers, double *
 	double load;
 
 	if (!(arrivals_per_s >= 0.0 && isfinite(arrivals_per_s) && service_s >= 0.0 && isfinite(service_s)))
-		return err_fail(err, ERR_ARG, "arrival rate %g/s, service time %g s: need finite numbers >= 0",
-		                arrivals_per_s, service_s);
+		return err_fail(err, ERR_ARG,
+				"arrival rate %g/s, service time %g s: need finite numbers >= 0",
+				arrivals_per_s, service_s);
 	if (!(servers > 0.0 && isfinite(servers)))
 		return err_fail(err, ERR_ARG, "%g servers: need at least one", servers);
 	load = arrivals_per_s * service_s / servers;
 	if (!(load < 1.0))
-		return err_fail(err, ERR_UNSTABLE, "load %.4g: a queue at or above 1 has no steady state", load);
+		return err_fail(err, ERR_UNSTABLE, "load %.4g: a queue at or above 1 has no steady state",
+				load);
 	*out_load = load;
 	return 0;
 }

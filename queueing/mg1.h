@@ -1,6 +1,6 @@
 /* The M/G/1 queue, first come first served and with processor sharing: any law of the service time, known
  * by its mean and its squared coefficient of variation (variance / mean^2: 0 constant, 1 exponential).
- * Source: Kleinrock, Queueing Systems, vol. I (1975), section 5.6 (Pollaczek-Khinchine), and vol. II (1976),
+ * Source: Kleinrock, Queueing Systems, vol. I (1975), section 5.5 (Pollaczek-Khinchine), and vol. II (1976),
  * section 4.4 (processor sharing). Errors as in mm1.h. */
 #ifndef QUEUEING_MG1_H
 #define QUEUEING_MG1_H

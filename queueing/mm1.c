@@ -12,7 +12,7 @@ int mm1_solve(double arrivals_per_s, double service_s, struct mm1 *out, struct e
 
 	if (rc)
 		return rc;
-	/* Kleinrock I, (3.24) and (3.26); numbers in the system from the load alone, so that Little's law
+	/* Kleinrock I, section 3.2; numbers in the system from the load alone, so that Little's law
 	 * holds to the last digits however small the arrival rate */
 	q.in_system = q.load / (1.0 - q.load);
 	q.in_queue = q.load * q.in_system;
@@ -44,7 +44,7 @@ int mm1_mean_response_s(double arrivals_per_s, double service_s, double *out_res
 	return rc;
 }
 
-/* The response time is exponential with mean T (Kleinrock I, (5.118)). */
+/* The response time is exponential with mean T (Kleinrock I, section 5.7). */
 int mm1_response_cdf(double arrivals_per_s, double service_s, double t_s, double *out_p, struct err *err)
 {
 	double mean_s;
@@ -57,8 +57,7 @@ int mm1_response_cdf(double arrivals_per_s, double service_s, double t_s, double
 	return rc;
 }
 
-int mm1_response_quantile_s(double arrivals_per_s, double service_s, double p, double *out_s,
-                            struct err *err)
+int mm1_response_quantile_s(double arrivals_per_s, double service_s, double p, double *out_s, struct err *err)
 {
 	double mean_s;
 	int rc = load_check_probability(p, err);
@@ -80,8 +79,9 @@ int mm1_implied_service_s(double arrivals_per_s, double response_s, double *out_
 		return err_fail(err, ERR_ARG, "response time %g s: need a finite number", response_s);
 	if (response_s < 0.0)
 		return err_fail(err, ERR_UNSTABLE,
-		                "a response time of %g s at %g arrivals/s (load %.4g) implies a negative service time",
-		                response_s, arrivals_per_s, arrivals_per_s * response_s);
+				"a response time of %g s at %g arrivals/s (load %.4g) implies a negative "
+				"service time",
+				response_s, arrivals_per_s, arrivals_per_s * response_s);
 	/* T = S / (1 - lambda S) solved for S, without the product lambda T, which may overflow; the load it
 	 * implies is always below 1 */
 	*out_service_s = response_s > 0.0 ? 1.0 / (1.0 / response_s + arrivals_per_s) : 0.0;

@@ -7,7 +7,7 @@
 
 /* Erlang's B for offered load a: B(0) = 1, B(k) = a B(k-1) / (k + a B(k-1)). Every step adds and divides
  * positive numbers, so nothing cancels and nothing overflows; the textbook sum of a^k / k! does both
- * from about 150 servers on. C follows from B (Bolch et al., section 6.5):
+ * from about 150 servers on. C follows from B (Bolch et al., chapter 6):
  * C = B / (1 - rho (1 - B)), written as a sum of positive terms. */
 static double erlang_c(double offered, double load, unsigned servers)
 {
@@ -43,7 +43,7 @@ int mmc_solve(double arrivals_per_s, double service_s, unsigned servers, struct 
 
 /* An arrival waits with probability C, and then exponentially with rate (c / S) (1 - rho). */
 int mmc_wait_cdf(double arrivals_per_s, double service_s, unsigned servers, double t_s, double *out_p,
-                 struct err *err)
+		 struct err *err)
 {
 	struct mmc q;
 	int rc = load_check_size("time", t_s, err);
@@ -60,7 +60,7 @@ int mmc_wait_cdf(double arrivals_per_s, double service_s, unsigned servers, doub
 }
 
 int mmc_wait_quantile_s(double arrivals_per_s, double service_s, unsigned servers, double p, double *out_s,
-                        struct err *err)
+			struct err *err)
 {
 	struct mmc q;
 	double wait_if_any_s;

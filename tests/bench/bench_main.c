@@ -25,6 +25,8 @@ static const struct bench {
 	{ "decision.trees", bench_decision_trees },
 	{ "forest.large", bench_large },
 	{ "forest.scaling", bench_scaling },
+	{ "lookahead.1000", bench_lookahead },
+	{ "events", bench_events },
 };
 enum { N_BENCHES = sizeof bench_all / sizeof bench_all[0] };
 

@@ -1,0 +1,467 @@
+/* The fluid look-ahead: see fluid.h for the model. Events are ends and starts; between two events P, the
+ * number of processes, is constant, and so is every job's speed 1/S(P).
+ *
+ * Work done since a moment is the integral of dt / S(P(t)), and S differs from job to job, so there is no
+ * single virtual clock as in plain processor sharing. But away from the kink at P = cores, S is linear:
+ * S(P) = fixed + slope P. Time is therefore cut into bands, in which P stays on one side of the kink and
+ * within hi * 7/8 .. hi. With centre c of the band and x = (P - c) / c, |x| <= 1/15,
+ *
+ *     1 / S(P) = 1 / (S(c) (1 + lean x)) = speed * sum_m (-lean x)^m,   lean = slope c / S(c) in 0..1,
+ *
+ * so that the moments integral x^m dt, common to all jobs, give any job's work done at any time in a
+ * constant number of operations. TERMS = 10 moments leave less than 15^-10 / (1 - 1/15) = 2e-12 of the work.
+ *
+ * Which job ends next? A heap holds for each job the earliest time at which it could end while the band
+ * lasts. Only those that could end before the best end known so far are looked at exactly; a look
+ * multiplies the part of a job's remaining time that is uncertain by about 1/8, so a job is looked at O(log n)
+ * times. A new band settles all running jobs. While a machine drains, P falls by 1/8 from band to
+ * band: O(n log n) altogether. It is more only where single jobs make up an eighth of many running ones and
+ * P swings with each of them; the worst case is n bands of n jobs. */
+#include "queueing/fluid.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+
+#define TERMS 10               /* even: the sum is taken in two halves */
+#define BAND_FLOOR (7.0 / 8)   /* of its top */
+#define BAND_ABOVE (16.0 / 15) /* room above the present P, where queued jobs may fill it */
+
+struct live {                /* a running job */
+	double work_s;       /* left at the beginning of the band */
+	double fixed, slope; /* S(P) on this side of the kink */
+	double speed, lean;  /* 1 / S(centre), and the part of S(centre) that grows with P */
+	double least;        /* S at the least P that the band and the job's own processes allow */
+	double cpus;
+};
+
+struct bound {
+	double bound_s; /* the job does not end before */
+	uint32_t job;
+};
+
+struct imminent {
+	double bound_s, end_s; /* it ends at end_s, unless P changes before */
+	uint32_t job;
+};
+
+struct fluid_workspace {
+	size_t max_jobs;
+	struct live *live;
+	struct bound *heap;
+	struct imminent *front;
+};
+
+struct play {
+	const struct fluid_scene *scene;
+	const struct fluid_job *candidate;
+	struct live *live;
+	struct bound *heap;     /* the earliest on top */
+	struct imminent *front; /* jobs that could be the next to end */
+	size_t n_heap, n_front;
+	size_t next, n_jobs; /* next to start, and how many there are */
+	struct fluid_times *out;
+	double now_s;
+	uint64_t held; /* slots in use: P, as a whole number */
+	double processes, lo, hi, centre;
+	bool crowded; /* P > cores: the other side of the kink */
+	double moment[TERMS];
+};
+
+/* Unlike fmin() and fmax() no calls; nothing here is NaN. */
+static inline double lesser(double a, double b)
+{
+	return a < b ? a : b;
+}
+
+static inline double greater(double a, double b)
+{
+	return a > b ? a : b;
+}
+
+/* ---- the workspace ---- */
+
+int fluid_workspace_new(size_t max_jobs, struct fluid_workspace **out, struct err *err)
+{
+	struct fluid_workspace *w;
+
+	if (max_jobs > FLUID_MAX_JOBS)
+		return err_fail(err, ERR_ARG, "a look-ahead over %zu jobs: at most %u", max_jobs,
+		                FLUID_MAX_JOBS);
+	w = mem_calloc(1, sizeof *w);
+	if (w) {
+		size_t n = max_jobs ? max_jobs : 1;
+
+		w->max_jobs = max_jobs;
+		w->live = mem_array(n, sizeof *w->live);
+		w->heap = mem_array(n, sizeof *w->heap);
+		w->front = mem_array(n, sizeof *w->front);
+	}
+	if (!w || !w->live || !w->heap || !w->front) {
+		fluid_workspace_free(w);
+		return err_fail(err, ERR_NOMEM, "no memory for a look-ahead over %zu jobs", max_jobs);
+	}
+	*out = w;
+	return 0;
+}
+
+void fluid_workspace_free(struct fluid_workspace *w)
+{
+	if (!w)
+		return;
+	free(w->live);
+	free(w->heap);
+	free(w->front);
+	free(w);
+}
+
+/* ---- a heap with the smallest bound on top ----
+ * Not that of common/: all keys change at once with the band, and equal ones need no order. */
+
+static void sift_down(struct bound *heap, size_t n, size_t at, struct bound b)
+{
+	size_t child;
+
+	for (; (child = 2 * at + 1) + 1 < n; at = child) {
+		child += heap[child + 1].bound_s <
+		         heap[child].bound_s; /* no branch: it would be a coin toss */
+		if (!(heap[child].bound_s < b.bound_s))
+			break;
+		heap[at] = heap[child];
+	}
+	if (child + 1 == n && heap[child].bound_s < b.bound_s) {
+		heap[at] = heap[child];
+		at = child;
+	}
+	heap[at] = b;
+}
+
+static void bound_push(struct play *p, struct bound b)
+{
+	size_t at = p->n_heap++;
+
+	while (at && b.bound_s < p->heap[(at - 1) / 2].bound_s) {
+		p->heap[at] = p->heap[(at - 1) / 2];
+		at = (at - 1) / 2;
+	}
+	p->heap[at] = b;
+}
+
+static void bound_order(struct play *p)
+{
+	for (size_t i = p->n_heap / 2; i-- > 0;)
+		sift_down(p->heap, p->n_heap, i, p->heap[i]);
+}
+
+/* ---- jobs and bands ---- */
+
+static const struct fluid_job *job_at(const struct play *p, size_t i)
+{
+	const struct fluid_scene *s = p->scene;
+
+	if (i < s->n_running)
+		return &s->running[i];
+	i -= s->n_running;
+	return i < s->n_queued ? &s->queued[i] : p->candidate;
+}
+
+/* Work done since the band began. Two half sums, since one long one would wait for each product. */
+static double done_s(const double *moment, const struct live *l)
+{
+	double y = l->lean * l->lean, even = moment[TERMS - 2], odd = moment[TERMS - 1];
+
+	for (int m = TERMS - 4; m >= 0; m -= 2) {
+		even = even * y + moment[m];
+		odd = odd * y + moment[m + 1];
+	}
+	return (even - l->lean * odd) * l->speed;
+}
+
+static double left_s(const double *moment, const struct live *l)
+{
+	double left = l->work_s - done_s(moment, l);
+
+	return left > 0.0 ? left : 0.0;
+}
+
+/* S(P) on this side of the kink. Divided so that neither a huge nor a tiny C or core count overflows. */
+static void live_bend(const struct play *p, const struct fluid_job *j, struct live *l)
+{
+	const struct fluid_machine *m = &p->scene->machine;
+	double rest = 1.0 - j->cpu_share - j->disk_share;
+	double cpu = j->cpu_share / greater(m->cores, l->cpus);
+	double disk = j->disk_share / (m->disk_saturation + l->cpus);
+
+	l->fixed = rest > 0.0 ? rest : 0.0;
+	l->slope = disk; /* 0 when C is infinite */
+	l->fixed += isinf(m->disk_saturation) ? j->disk_share : disk * m->disk_saturation;
+	if (p->crowded)
+		l->slope += cpu;
+	else
+		l->fixed += isinf(m->cores) ? j->cpu_share : cpu * m->cores;
+}
+
+/* Fits a job to the band. */
+static void live_place(const struct play *p, struct live *l)
+{
+	l->speed = 1.0 / (l->fixed + l->slope * p->centre);
+	l->lean = l->slope * p->centre * l->speed;
+	l->least = l->fixed + l->slope * greater(p->lo, l->cpus);
+}
+
+/* Chooses the band for the present P. P can only rise while somebody waits, and then no further than the
+ * slots; the band leaves no room for what cannot happen. */
+static void band_choose(struct play *p)
+{
+	double cores = p->scene->machine.cores, slots = p->scene->machine.slots;
+
+	p->crowded = p->processes > cores;
+	p->hi = p->processes;
+	if (p->next < p->n_jobs)
+		p->hi = greater(p->hi, lesser(slots, p->hi * BAND_ABOVE));
+	p->lo = p->hi * BAND_FLOOR;
+	if (p->crowded)
+		p->lo = greater(p->lo, cores);
+	else
+		p->hi = lesser(p->hi, cores);
+	p->centre = 0.5 * (p->lo + p->hi);
+	for (int m = 0; m < TERMS; m++)
+		p->moment[m] = 0.0;
+}
+
+/* Leaves the band: everybody's work is settled and seen from the new one. */
+static void band_change(struct play *p)
+{
+	bool was_crowded = p->crowded;
+	double moment[TERMS];
+
+	memcpy(moment, p->moment, sizeof moment);
+	band_choose(p);
+	for (size_t i = 0; i < p->n_front; i++)
+		p->heap[p->n_heap++] = (struct bound){ .job = p->front[i].job };
+	p->n_front = 0;
+	for (size_t i = 0; i < p->n_heap; i++) {
+		struct live *l = &p->live[p->heap[i].job];
+
+		l->work_s = left_s(moment, l);
+		if (p->crowded != was_crowded)
+			live_bend(p, job_at(p, p->heap[i].job), l);
+		live_place(p, l);
+		p->heap[i].bound_s = p->now_s + l->work_s * l->least;
+	}
+	bound_order(p);
+}
+
+/* A job begins to run in the band that holds. */
+static struct bound live_enter(struct play *p, size_t i)
+{
+	const struct fluid_job *j = job_at(p, i);
+	struct live *l = &p->live[i];
+
+	l->cpus = j->cpus;
+	live_bend(p, j, l);
+	live_place(p, l);
+	l->work_s = j->work_s + done_s(p->moment, l); /* as if it had been there since the band began */
+	p->out[i].start_s = p->now_s;
+	return (struct bound){ .bound_s = p->now_s + j->work_s * l->least, .job = (uint32_t)i };
+}
+
+/* ---- events ---- */
+
+static struct imminent look(const struct play *p, uint32_t job)
+{
+	const struct live *l = &p->live[job];
+	double left = left_s(p->moment, l);
+
+	return (struct imminent){
+		.bound_s = p->now_s + left * l->least,
+		.end_s = p->now_s + left * (l->fixed + l->slope * p->processes),
+		.job = job,
+	};
+}
+
+/* When the next job ends; it is at the front then, with all others that end at this very time. */
+static double next_end_s(struct play *p)
+{
+	double best_s = INFINITY;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < p->n_front; i++) {
+		p->front[i] = look(p, p->front[i].job);
+		best_s = lesser(best_s, p->front[i].end_s);
+	}
+	for (size_t i = 0; i < p->n_front; i++) {
+		if (p->front[i].bound_s <= best_s)
+			p->front[kept++] = p->front[i];
+		else
+			bound_push(p, (struct bound){ p->front[i].bound_s, p->front[i].job });
+	}
+	p->n_front = kept;
+	while (p->n_heap && p->heap[0].bound_s <= best_s) {
+		struct imminent seen = look(p, p->heap[0].job);
+
+		best_s = lesser(best_s, seen.end_s);
+		if (seen.bound_s > best_s) {
+			sift_down(p->heap, p->n_heap, 0, (struct bound){ seen.bound_s, seen.job });
+		} else {
+			p->front[p->n_front++] = seen;
+			p->n_heap--;
+			sift_down(p->heap, p->n_heap, 0, p->heap[p->n_heap]);
+		}
+	}
+	return best_s;
+}
+
+static void advance(struct play *p, double to_s)
+{
+	double x = (p->processes - p->centre) / p->centre, term = to_s - p->now_s;
+
+	for (int m = 0; m < TERMS; m++) {
+		p->moment[m] += term;
+		term *= x;
+	}
+	p->now_s = to_s;
+}
+
+static void end_those_due(struct play *p)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < p->n_front; i++) {
+		uint32_t job = p->front[i].job;
+
+		if (p->front[i].end_s <= p->now_s) {
+			p->out[job].end_s = p->now_s;
+			p->held -= job_at(p, job)->cpus;
+		} else {
+			p->front[kept++] = p->front[i];
+		}
+	}
+	p->n_front = kept;
+}
+
+/* Hands out free slots in the order of the queue; the first that does not fit keeps all behind it waiting. */
+static void start_those_that_fit(struct play *p)
+{
+	uint32_t slots = p->scene->machine.slots;
+
+	for (; p->next < p->n_jobs; p->next++) {
+		uint32_t cpus = job_at(p, p->next)->cpus;
+
+		if (cpus > slots)
+			p->out[p->next].never = true;
+		else if (p->held + cpus <= slots)
+			p->held += cpus;
+		else
+			break;
+	}
+}
+
+static void run(struct play *p)
+{
+	size_t first = p->next;
+
+	for (size_t i = 0; i < p->n_jobs; i++)
+		p->out[i] = (struct fluid_times){ 0 };
+	for (size_t i = 0; i < first; i++)
+		p->held += job_at(p, i)->cpus;
+	start_those_that_fit(p);
+	p->processes = (double)p->held;
+	band_choose(p);
+	for (size_t i = 0; i < p->next; i++)
+		if (!p->out[i].never)
+			p->heap[p->n_heap++] = live_enter(p, i);
+	bound_order(p);
+
+	while (p->n_heap + p->n_front > 0) {
+		advance(p, next_end_s(p));
+		end_those_due(p);
+		first = p->next;
+		start_those_that_fit(p);
+		p->processes = (double)p->held;
+		if (!(p->processes >= p->lo && p->processes <= p->hi))
+			band_change(p);
+		for (size_t i = first; i < p->next; i++)
+			if (!p->out[i].never)
+				bound_push(p, live_enter(p, i));
+	}
+	assert(p->next == p->n_jobs && p->held == 0);
+}
+
+/* ---- what is asked ---- */
+
+static int check_machine(const struct fluid_machine *m, struct err *err)
+{
+	if (!(m->cores > 0.0)) /* also catches NaN; infinity is allowed, here and below */
+		return err_fail(err, ERR_ARG, "a machine with %g cores: need more than 0", m->cores);
+	if (!m->slots)
+		return err_fail(err, ERR_ARG, "a machine with 0 slots: need at least 1");
+	if (!(m->disk_saturation > 0.0))
+		return err_fail(err, ERR_ARG, "disk saturation at %g processes: need more than 0",
+		                m->disk_saturation);
+	return 0;
+}
+
+static int check_job(const char *which, size_t i, const struct fluid_job *j, struct err *err)
+{
+	if (!(j->work_s >= 0.0 && j->work_s <= FLUID_MAX_WORK_S))
+		return err_fail(err, ERR_ARG, "%s job %zu has %g s of work left: need 0 to %g", which, i,
+		                j->work_s, FLUID_MAX_WORK_S);
+	if (!j->cpus)
+		return err_fail(err, ERR_ARG, "%s job %zu has 0 cpus: need at least 1", which, i);
+	/* three shares that were divided by their sum may add up to a hair more than 1 */
+	if (!(j->cpu_share >= 0.0 && j->disk_share >= 0.0 && j->cpu_share + j->disk_share <= 1.0 + 1e-9))
+		return err_fail(
+			err, ERR_ARG,
+			"%s job %zu spends %g of its time on cpus and %g at the disk: need both >= 0 and "
+			"at most 1 together",
+			which, i, j->cpu_share, j->disk_share);
+	return 0;
+}
+
+int fluid_play(const struct fluid_scene *scene, const struct fluid_job *candidate, struct fluid_workspace *w,
+               struct fluid_times *out, struct err *err)
+{
+	size_t most = w->max_jobs, extra = candidate ? 1 : 0;
+	struct play p;
+	int status = check_machine(&scene->machine, err);
+
+	if (status)
+		return status;
+	if (extra > most || scene->n_running > most - extra ||
+	    scene->n_queued > most - extra - scene->n_running)
+		return err_fail(err, ERR_ARG,
+		                "%zu running, %zu queued and %zu new jobs: the workspace is for %zu",
+		                scene->n_running, scene->n_queued, extra, most);
+	for (size_t i = 0; !status && i < scene->n_running; i++)
+		status = check_job("running", i, &scene->running[i], err);
+	for (size_t i = 0; !status && i < scene->n_queued; i++)
+		status = check_job("queued", i, &scene->queued[i], err);
+	if (!status && candidate)
+		status = check_job("candidate", 0, candidate, err);
+	if (status)
+		return status;
+
+	p = (struct play){
+		.scene = scene,
+		.candidate = candidate,
+		.live = w->live,
+		.heap = w->heap,
+		.front = w->front,
+		.next = scene->n_running,
+		.n_jobs = scene->n_running + scene->n_queued + extra,
+		.out = out,
+	};
+	run(&p);
+	return 0;
+}
+
+void fluid_delays(const struct fluid_times *without, const struct fluid_times *with, size_t n,
+                  double *out_delay_s)
+{
+	for (size_t i = 0; i < n; i++)
+		out_delay_s[i] = greater(0.0, with[i].end_s - without[i].end_s);
+}

@@ -1,0 +1,72 @@
+/* The fluid look-ahead: the jobs that run, their work left and the queue, played forward on the shared
+ * machine until the last one ends. The scheduler calls it once without and once with a candidate; the
+ * difference is what the candidate does to promises already made.
+ *
+ * A job's work is measured in the seconds it would take alone. Among P processes it takes, per second
+ * of work,
+ *
+ *     S(P) = rest + cpu_share * max(cores, P) / max(cores, p) + disk_share * (C + P) / (C + p)
+ *
+ * seconds, with p its own processes and rest = 1 - cpu_share - disk_share: processor sharing on the
+ * cores (Kleinrock, Queueing Systems II, 1976, chapter 4), in which a job never gets more than its own
+ * processes, and the disk's stretch 1 + P/C of the calibrated model, both relative to being alone, so
+ * that S(p) = 1. Queued jobs start first come, first served, as soon as the first of them finds enough
+ * slots free. fluid.c says how this is done in O(n log n). */
+#ifndef QUEUEING_FLUID_H
+#define QUEUEING_FLUID_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/err.h"
+
+#define FLUID_MAX_WORK_S 1e15 /* thirty million years; sums and stretches of it stay far from infinity */
+#define FLUID_MAX_JOBS (1u << 24)
+
+struct fluid_machine {
+	double cores;           /* processes beyond them share; INFINITY: never too few */
+	double disk_saturation; /* C: processes that double the time at an idle disk; INFINITY: no contention */
+	uint32_t slots;         /* cpus that may be handed out; more than the cores: oversubscribed */
+};
+
+struct fluid_job {
+	double work_s;     /* work left, in seconds when alone; may be 0 */
+	double cpu_share;  /* of its time alone, the part on the cpus ... */
+	double disk_share; /* ... and the part at the disk; together at most 1, the rest never stretches */
+	uint32_t cpus;     /* its processes, and the slots that it takes; at least 1 */
+};
+
+struct fluid_scene { /* borrowed for the length of a call */
+	struct fluid_machine machine;
+	const struct fluid_job *running;
+	size_t n_running; /* they may hold more than the slots: what runs, runs */
+	const struct fluid_job *queued;
+	size_t n_queued; /* in the order in which they start */
+};
+
+struct fluid_times {
+	double start_s, end_s; /* from now on; a running job has start_s = 0 */
+	bool never;            /* wants more slots than there are: no start and no end, both 0 */
+};
+
+struct fluid_workspace; /* scratch for one call at a time, and the only memory the look-ahead needs */
+int fluid_workspace_new(size_t max_jobs, struct fluid_workspace **out, struct err *err);
+void fluid_workspace_free(struct fluid_workspace *w);
+
+/* Plays the scene; `candidate` (NULL: none) joins the end of the queue, and thus starts at once if nobody
+ * waits and it fits. A job that wants more slots than there are is passed over, so that it does not
+ * hide what becomes of those behind it. out has an element for each running job, each queued job and the
+ * candidate, in this order: those of a play without the candidate match one by one.
+ * ERR_ARG: a value out of its range (the text names the job), or more jobs than the workspace holds.
+ * Never allocates. The same scene gives the same bytes; equal jobs that start together end together. */
+int fluid_play(const struct fluid_scene *scene, const struct fluid_job *candidate, struct fluid_workspace *w,
+               struct fluid_times *out, struct err *err);
+
+/* What a candidate costs the others: by how much each of the n jobs ends later `with` it than without.
+ * At least 0: a candidate only takes, so anything below is rounding (ends are good to about 1e-11 of
+ * themselves). */
+void fluid_delays(const struct fluid_times *without, const struct fluid_times *with, size_t n,
+                  double *out_delay_s);
+
+#endif

@@ -1,0 +1,829 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/rng.h"
+#include "queueing/fluid.h"
+
+#define MOST 2500
+
+/* fluid.c leaves out less than 2e-12 of the work of each band; some hundred events add rounding. */
+#define EXACT 1e-10
+#define HAND 2e-12 /* a band or two, as above, and a handful of operations */
+
+static struct fluid_workspace *space;
+
+static int set_up(void **state)
+{
+	(void)state;
+	return fluid_workspace_new(MOST, &space, NULL);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	fluid_workspace_free(space);
+	return 0;
+}
+
+static void close_to(double got, double want, double tolerance)
+{
+	if (!(fabs(got - want) <= tolerance * fabs(want)))
+		fail_msg("got %.17g, want %.17g", got, want);
+}
+
+static struct fluid_job job(double work_s, double cpu_share, double disk_share, uint32_t cpus)
+{
+	return (struct fluid_job){ work_s, cpu_share, disk_share, cpus };
+}
+
+static struct fluid_machine machine(double cores, uint32_t slots, double disk_saturation)
+{
+	return (struct fluid_machine){ .cores = cores, .disk_saturation = disk_saturation, .slots = slots };
+}
+
+static void play(const struct fluid_scene *s, const struct fluid_job *candidate, struct fluid_times *out)
+{
+	struct err err = { 0 };
+
+	if (fluid_play(s, candidate, space, out, &err))
+		fail_msg("%s", err.text);
+}
+
+/* ---- the plain way, step by step and job by job: O(n^2) ---- */
+
+static double stretch(const struct fluid_machine *m, const struct fluid_job *j, double processes)
+{
+	double shared = fmax(1.0, processes / m->cores) / fmax(1.0, j->cpus / m->cores);
+	double disk = (1.0 + processes / m->disk_saturation) / (1.0 + j->cpus / m->disk_saturation);
+
+	return 1.0 - j->cpu_share - j->disk_share + j->cpu_share * shared + j->disk_share * disk;
+}
+
+static const struct fluid_job *nth(const struct fluid_scene *s, const struct fluid_job *candidate, size_t i)
+{
+	if (i < s->n_running)
+		return &s->running[i];
+	i -= s->n_running;
+	return i < s->n_queued ? &s->queued[i] : candidate;
+}
+
+static void play_plainly(const struct fluid_scene *s, const struct fluid_job *candidate,
+			 struct fluid_times *out)
+{
+	static double left_s[MOST], end_s[MOST];
+	static bool runs[MOST];
+	size_t n = s->n_running + s->n_queued + (candidate ? 1 : 0), next = s->n_running, running = next;
+	double now_s = 0.0, processes = 0.0;
+
+	for (size_t i = 0; i < n; i++) {
+		left_s[i] = nth(s, candidate, i)->work_s;
+		runs[i] = i < next;
+		processes += runs[i] ? nth(s, candidate, i)->cpus : 0.0;
+		out[i] = (struct fluid_times){ 0 };
+	}
+	for (;;) {
+		double first_s = INFINITY;
+
+		for (; next < n; next++) {
+			double cpus = nth(s, candidate, next)->cpus;
+
+			if (cpus > s->machine.slots) {
+				out[next].never = true;
+				continue;
+			}
+			if (processes + cpus > s->machine.slots)
+				break;
+			processes += cpus;
+			runs[next] = true;
+			running++;
+			out[next].start_s = now_s;
+		}
+		if (!running)
+			break;
+		for (size_t i = 0; i < n; i++) {
+			end_s[i] = runs[i] ? left_s[i] * stretch(&s->machine, nth(s, candidate, i), processes)
+					   : INFINITY;
+			first_s = fmin(first_s, end_s[i]);
+		}
+		for (size_t i = 0; i < n; i++)
+			if (runs[i])
+				left_s[i] -= first_s / stretch(&s->machine, nth(s, candidate, i), processes);
+		now_s += first_s;
+		for (size_t i = 0; i < n; i++) {
+			left_s[i] = fmax(left_s[i], 0.0);
+			if (runs[i] && end_s[i] <= first_s) {
+				runs[i] = false;
+				running--;
+				processes -= nth(s, candidate, i)->cpus;
+				out[i].end_s = now_s;
+			}
+		}
+	}
+}
+
+/* ---- scenes by chance ---- */
+
+struct stage {
+	struct fluid_job job[MOST];
+	struct fluid_scene scene;
+	struct fluid_job candidate;
+};
+
+static struct fluid_job any_job(struct rng *r, uint32_t widest, bool few_mixes)
+{
+	double cpu = rng_uniform(r), disk = rng_uniform(r), rest = rng_uniform(r), sum;
+
+	if (few_mixes) {
+		cpu = rng_below(r, 3);
+		disk = rng_below(r, 3);
+		rest = 0.25;
+	}
+	sum = cpu + disk + rest;
+	return job(300.0 * rng_exponential(r), cpu / sum, disk / sum, 1 + rng_below(r, widest));
+}
+
+/* Small and large machines, over- and undersubscribed, with and without a queue. */
+static void any_stage(struct rng *r, size_t most_jobs, struct stage *out)
+{
+	uint32_t widest = 1u << rng_below(r, 5), held = 0;
+	bool few_mixes = rng_below(r, 2);
+	size_t n = rng_below(r, (uint32_t)most_jobs), n_running = rng_below(r, (uint32_t)n + 1);
+
+	for (size_t i = 0; i < n; i++) {
+		out->job[i] = any_job(r, widest, few_mixes);
+		if (i && rng_below(r, 8) == 0)
+			out->job[i] = out->job[i - 1];
+		if (rng_below(r, 20) == 0)
+			out->job[i].work_s = 0.0;
+		held += i < n_running ? out->job[i].cpus : 0;
+	}
+	out->candidate = any_job(r, widest, few_mixes);
+	out->scene = (struct fluid_scene){
+		.machine = machine((0.1 + rng_uniform(r)) * (held + 8.0), 1 + rng_below(r, held + 20),
+				   (0.02 + rng_uniform(r)) * (held + 8.0)),
+		.running = out->job,
+		.n_running = n_running,
+		.queued = out->job + n_running,
+		.n_queued = n - n_running,
+	};
+}
+
+/* ---- known answers ---- */
+
+static void test_two_equal_jobs_on_one_core_take_twice_the_time(void **state)
+{
+	struct fluid_job two[] = { job(2.37, 1, 0, 1), job(2.37, 1, 0, 1) };
+	struct fluid_scene s = { .machine = machine(1, 2, 9), .running = two, .n_running = 2 };
+	struct fluid_times t[2];
+
+	(void)state;
+	play(&s, NULL, t);
+	close_to(t[0].end_s, 4.74, HAND);
+	assert_true(t[1].end_s == t[0].end_s);
+	assert_true(t[0].start_s == 0.0 && t[1].start_s == 0.0);
+}
+
+static void test_the_shorter_of_two_leaves_the_core_to_the_longer(void **state)
+{
+	struct fluid_job two[] = { job(3.5, 1, 0, 1), job(1.1, 1, 0, 1) };
+	struct fluid_scene s = { .machine = machine(1, 2, 9), .running = two, .n_running = 2 };
+	struct fluid_times t[2];
+
+	(void)state;
+	play(&s, NULL, t);
+	close_to(t[1].end_s, 2.2, HAND);
+	close_to(t[0].end_s, 4.6, HAND); /* the core is never idle */
+}
+
+static void test_a_job_never_gets_more_than_its_own_processes(void **state)
+{
+	struct fluid_job two[] = { job(7.3, 1, 0, 2), job(5.1, 1, 0, 1) };
+	struct fluid_scene s = { .machine = machine(4, 4, 9), .running = two, .n_running = 2 };
+	struct fluid_times t[2];
+
+	(void)state;
+	play(&s, NULL, t); /* 3 processes on 4 cores: nobody notices the other */
+	close_to(t[0].end_s, 7.3, HAND);
+	close_to(t[1].end_s, 5.1, HAND);
+	s.machine.cores = INFINITY;
+	play(&s, NULL, t);
+	close_to(t[0].end_s, 7.3, HAND);
+	close_to(t[1].end_s, 5.1, HAND);
+}
+
+static void test_the_disk_stretches_with_the_processes(void **state)
+{
+	struct fluid_job two[] = { job(2.5, 0, 1, 1), job(5, 0, 1, 1) };
+	struct fluid_scene s = { .machine = machine(8, 8, 4), .running = two, .n_running = 2 };
+	struct fluid_times t[2];
+
+	(void)state;
+	play(&s, NULL, t); /* (4 + 2) / (4 + 1) = 1.2 */
+	close_to(t[0].end_s, 3.0, HAND);
+	close_to(t[1].end_s, 5.5, HAND);
+	s.machine.disk_saturation = INFINITY;
+	play(&s, NULL, t);
+	close_to(t[0].end_s, 2.5, HAND);
+	close_to(t[1].end_s, 5.0, HAND);
+}
+
+static void test_mixed_jobs_match_the_sum_done_by_hand(void **state)
+{
+	struct fluid_job two[] = { job(10, 0.5, 0.3, 2), job(4, 1, 0, 3) };
+	struct fluid_scene s = { .machine = machine(4, 8, 6), .running = two, .n_running = 2 };
+	struct fluid_times t[2];
+
+	(void)state;
+	play(&s, NULL, t);
+	/* 5 processes on 4 cores: 1.25 for the second, 0.2 + 0.5 x 1.25 + 0.3 x 11/8 = 1.2375 for the first */
+	close_to(t[1].end_s, 5.0, HAND);
+	close_to(t[0].end_s, 5.0 + 10.0 - 5.0 / 1.2375, HAND);
+}
+
+static void test_a_job_alone_takes_its_work_whatever_its_mix(void **state)
+{
+	struct rng r = rng_stream(11, 0);
+
+	(void)state;
+	for (int i = 0; i < 200; i++) {
+		struct fluid_job one = any_job(&r, 40, false); /* also wider than the cores */
+		struct fluid_scene s = { .machine = machine(7.5, 1, 3.2), .running = &one, .n_running = 1 };
+		struct fluid_times t;
+
+		play(&s, NULL, &t);
+		close_to(t.end_s, one.work_s, HAND);
+	}
+}
+
+static void test_a_queue_of_three_on_one_slot_goes_one_by_one(void **state)
+{
+	struct fluid_job three[] = { job(2.1, 1, 0, 1), job(3.2, 0, 1, 1), job(4.3, 0.5, 0.5, 1) };
+	struct fluid_scene s = { .machine = machine(1, 1, 9), .queued = three, .n_queued = 3 };
+	struct fluid_times t[3];
+
+	(void)state;
+	play(&s, NULL, t);
+	assert_true(t[0].start_s == 0.0);
+	close_to(t[0].end_s, 2.1, HAND);
+	assert_true(t[1].start_s == t[0].end_s);
+	close_to(t[1].end_s, 5.3, HAND);
+	assert_true(t[2].start_s == t[1].end_s);
+	close_to(t[2].end_s, 9.6, HAND);
+}
+
+static void test_a_wide_job_at_the_head_keeps_narrow_ones_waiting(void **state)
+{
+	struct fluid_job running[] = { job(3.5, 1, 0, 1), job(6.5, 1, 0, 1) };
+	struct fluid_job queued[] = { job(1, 1, 0, 3), job(1, 1, 0, 1) };
+	struct fluid_scene s = { machine(4, 4, 9), running, 2, queued, 2 };
+	struct fluid_times t[4];
+
+	(void)state;
+	play(&s, NULL, t);
+	close_to(t[2].start_s, 3.5, HAND); /* 3 free slots when the first ends */
+	close_to(t[3].start_s, 4.5, HAND); /* one was free all the time, but its turn comes later */
+	close_to(t[3].end_s, 5.5, HAND);
+	close_to(t[1].end_s, 6.5, HAND);
+}
+
+static void test_a_candidate_delays_those_it_shares_with(void **state)
+{
+	struct fluid_job running[] = { job(6.4, 1, 0, 1), job(0.7, 0, 0, 1) }, candidate = job(2.2, 1, 0, 1);
+	struct fluid_scene s = { .machine = machine(1, 3, 9), .running = running, .n_running = 1 };
+	struct fluid_times without[2], with[3];
+	double delay_s[2];
+
+	(void)state;
+	play(&s, NULL, without);
+	play(&s, &candidate, with);
+	fluid_delays(without, with, 1, delay_s);
+	close_to(without[0].end_s, 6.4, HAND);
+	close_to(with[1].end_s, 4.4, HAND);
+	close_to(with[0].end_s, 8.6, HAND);
+	close_to(delay_s[0], 2.2, 1e-11); /* a difference of larger times */
+	assert_true(with[1].start_s == 0.0);
+
+	/* time that is neither on the cpus nor at the disk never stretches, but its process has a share:
+	 * thirds of the core until 0.7, halves until the candidate ends, then all of it */
+	s.n_running = 2;
+	play(&s, NULL, without);
+	play(&s, &candidate, with);
+	fluid_delays(without, with, 2, delay_s);
+	close_to(with[1].end_s, 0.7, HAND);
+	assert_true(delay_s[1] == 0.0);
+	close_to(without[0].end_s, 0.7 + 6.4 - 0.35, HAND);
+	close_to(with[2].end_s, 0.7 + 2.0 * (2.2 - 0.7 / 3.0), HAND);
+	close_to(with[0].end_s, 0.7 + 2.0 * (2.2 - 0.7 / 3.0) + 6.4 - 2.2, HAND);
+}
+
+static void test_a_candidate_behind_a_queue_waits_and_delays_nobody(void **state)
+{
+	struct fluid_job running = job(5.5, 1, 0, 2), queued = job(3.25, 0.4, 0.6, 2),
+			 candidate = job(1, 1, 0, 2);
+	struct fluid_scene s = { machine(2, 2, 9), &running, 1, &queued, 1 };
+	struct fluid_times without[2], with[3];
+	double delay_s[2];
+
+	(void)state;
+	play(&s, NULL, without);
+	play(&s, &candidate, with);
+	fluid_delays(without, with, 2, delay_s);
+	assert_true(delay_s[0] == 0.0 && delay_s[1] == 0.0);
+	close_to(with[2].start_s, 8.75, HAND);
+	close_to(with[2].end_s, 9.75, HAND);
+}
+
+/* ---- limits ---- */
+
+static void test_no_jobs_are_no_times(void **state)
+{
+	struct fluid_scene s = { .machine = machine(4, 4, 9) };
+	struct fluid_times t = { 7, 7, true };
+
+	(void)state;
+	play(&s, NULL, &t);
+	assert_true(t.start_s == 7 && t.end_s == 7 && t.never);
+}
+
+static void test_nothing_left_to_do_ends_at_once(void **state)
+{
+	struct fluid_job running[] = { job(0, 1, 0, 3), job(4.5, 1, 0, 3) },
+			 queued[] = { job(0, 0, 1, 3), job(2, 1, 0, 3) };
+	struct fluid_scene s = { machine(6, 6, 9), running, 2, queued, 2 };
+	struct fluid_times t[4];
+
+	(void)state;
+	play(&s, NULL, t);
+	assert_true(t[0].end_s == 0.0);
+	assert_true(t[2].start_s == 0.0 && t[2].end_s == 0.0);
+	assert_true(t[3].start_s == 0.0);
+	close_to(t[3].end_s, 2, HAND);
+	close_to(t[1].end_s, 4.5, HAND);
+}
+
+static void test_a_job_larger_than_the_machine_never_starts(void **state)
+{
+	struct fluid_job running = job(3.5, 1, 0, 2), queued[] = { job(1, 1, 0, 5), job(2, 1, 0, 4) };
+	struct fluid_job candidate = job(1, 1, 0, UINT32_MAX);
+	struct fluid_scene s = { machine(4, 4, 9), &running, 1, queued, 2 };
+	struct fluid_times t[4];
+
+	(void)state;
+	play(&s, &candidate, t);
+	assert_true(t[1].never && t[1].start_s == 0.0 && t[1].end_s == 0.0);
+	assert_true(t[3].never && t[3].start_s == 0.0 && t[3].end_s == 0.0);
+	assert_false(t[0].never || t[2].never);
+	close_to(t[2].start_s, 3.5, HAND); /* not held up by the one before it */
+	close_to(t[2].end_s, 5.5, HAND);
+	s.n_running = 0;
+	s.n_queued = 1;
+	play(&s, NULL, t);
+	assert_true(t[0].never);
+}
+
+static void test_running_jobs_may_hold_more_than_the_slots(void **state)
+{
+	struct fluid_job running[] = { job(2.5, 0, 0, 4), job(4.5, 0, 0, 6) }, queued = job(1, 0, 0, 2);
+	struct fluid_scene s = { machine(4, 3, 9), running, 2, &queued, 1 };
+	struct fluid_times t[3];
+
+	(void)state;
+	play(&s, NULL, t);
+	close_to(t[2].start_s, 4.5, HAND); /* 6 of 3 slots are still in use at 2.5 */
+}
+
+static void refused(const struct fluid_scene *s, const struct fluid_job *candidate, const char *word)
+{
+	struct fluid_times t[4] = { { 7, 7, true } };
+	struct err err = { 0 };
+
+	assert_int_equal(fluid_play(s, candidate, space, t, &err), -ERR_ARG);
+	if (!strstr(err.text, word))
+		fail_msg("'%s' does not say '%s'", err.text, word);
+	assert_true(t[0].start_s == 7 && t[0].end_s == 7 && t[0].never);
+	assert_int_equal(fluid_play(s, candidate, space, t, NULL), -ERR_ARG);
+}
+
+static void test_machines_that_make_no_sense_are_refused(void **state)
+{
+	static const double bad_cores[] = { 0, -1, NAN, -INFINITY };
+	static const double bad_disk[] = { 0, -3, NAN, -INFINITY };
+	struct fluid_scene s = { .machine = machine(1, 1, 1) };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bad_cores / sizeof *bad_cores; i++) {
+		s.machine = machine(bad_cores[i], 1, 1);
+		refused(&s, NULL, "cores");
+	}
+	for (size_t i = 0; i < sizeof bad_disk / sizeof *bad_disk; i++) {
+		s.machine = machine(1, 1, bad_disk[i]);
+		refused(&s, NULL, "disk saturation");
+	}
+	s.machine = machine(1, 0, 1);
+	refused(&s, NULL, "0 slots");
+}
+
+static void test_jobs_that_make_no_sense_are_refused_by_number(void **state)
+{
+	struct fluid_job good = job(1, 0.5, 0.5, 1);
+	struct fluid_job bad[] = {
+		job(-1, 0.5, 0.5, 1),   job(NAN, 0.5, 0.5, 1),    job(INFINITY, 0.5, 0.5, 1),
+		job(2e15, 0.5, 0.5, 1), job(1, 0.5, 0.5, 0),      job(1, -0.1, 0.5, 1),
+		job(1, 0.5, -0.1, 1),   job(1, NAN, 0.5, 1),      job(1, 0.5, NAN, 1),
+		job(1, 0.6, 0.5, 1),    job(1, INFINITY, 0.5, 1), job(1, 0, 1.1, 1),
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		struct fluid_job some[] = { good, good, bad[i] };
+		struct fluid_scene running = { .machine = machine(1, 1, 1), .running = some, .n_running = 3 };
+		struct fluid_scene queued = { .machine = machine(1, 1, 1), .queued = some, .n_queued = 3 };
+
+		refused(&running, NULL, "running job 2");
+		refused(&queued, NULL, "queued job 2");
+		running.n_running = 2;
+		refused(&running, &bad[i], "candidate job");
+	}
+	bad[0] = job(1, 0.5 + 1e-12, 0.5, 1); /* rounding, not nonsense */
+	assert_int_equal(
+		fluid_play(
+			&(struct fluid_scene){ .machine = machine(1, 1, 1), .running = bad, .n_running = 1 },
+			NULL, space, &(struct fluid_times){ 0 }, NULL),
+		0);
+}
+
+static void test_a_workspace_too_small_is_refused(void **state)
+{
+	struct fluid_job some[3] = { job(1, 1, 0, 1), job(1, 1, 0, 1), job(1, 1, 0, 1) };
+	struct fluid_scene s = { machine(1, 1, 1), some, 1, some, 2 };
+	struct fluid_workspace *small = NULL;
+	struct fluid_times t[4];
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(fluid_workspace_new(3, &small, NULL), 0);
+	assert_int_equal(fluid_play(&s, NULL, small, t, NULL), 0);
+	assert_int_equal(fluid_play(&s, some, small, t, &err), -ERR_ARG);
+	assert_non_null(strstr(err.text, "for 3"));
+	s.n_queued = SIZE_MAX;
+	assert_int_equal(fluid_play(&s, some, small, t, NULL), -ERR_ARG);
+	s.n_running = SIZE_MAX;
+	assert_int_equal(fluid_play(&s, NULL, small, t, NULL), -ERR_ARG);
+	fluid_workspace_free(small);
+
+	assert_int_equal(fluid_workspace_new(0, &small, NULL), 0);
+	s.n_running = s.n_queued = 0;
+	assert_int_equal(fluid_play(&s, NULL, small, t, NULL), 0);
+	assert_int_equal(fluid_play(&s, some, small, t, NULL), -ERR_ARG);
+	fluid_workspace_free(small);
+	fluid_workspace_free(NULL);
+	assert_int_equal(fluid_workspace_new((size_t)FLUID_MAX_JOBS + 1, &small, &err), -ERR_ARG);
+}
+
+static void test_no_memory_is_said(void **state)
+{
+	struct fluid_workspace *w = NULL;
+	bool failed = true;
+
+	(void)state;
+	for (unsigned long k = 1; failed; k++) {
+		int status;
+
+		mem_fail_at(k, false);
+		status = fluid_workspace_new(10, &w, NULL);
+		failed = mem_failed();
+		mem_fail_at(0, false);
+		assert_int_equal(status, failed ? -ERR_NOMEM : 0);
+	}
+	fluid_workspace_free(w);
+}
+
+static void test_huge_and_tiny_values_give_finite_times(void **state)
+{
+	static const double size[] = { 1e-300, 1e-9, 1, 3e5, 1.7e308, INFINITY };
+	static const double disk[] = { 1e-300, 1e-9, 1, 1e9, 1.7e308, INFINITY };
+	static const double work_s[] = { 0, 5e-324, 1e-300, 1e-9, 1, 1e9, FLUID_MAX_WORK_S };
+	static const uint32_t cpus[] = { 1, 3, 1u << 20, UINT32_MAX };
+	struct fluid_job some[7 * 4 * 3];
+	struct fluid_times t[7 * 4 * 3];
+	size_t n = 0;
+
+	(void)state;
+	for (size_t i = 0; i < 7; i++)
+		for (size_t k = 0; k < 4; k++)
+			for (size_t m = 0; m < 3; m++)
+				some[n++] = job(work_s[i], m / 2.0, 1.0 - m / 2.0, cpus[k]);
+	for (size_t c = 0; c < 6; c++)
+		for (size_t d = 0; d < 6; d++)
+			for (size_t running = 0; running <= n; running += n / 2) {
+				struct fluid_scene s = {
+					machine(size[c], UINT32_MAX, disk[d]),
+					some,
+					running,
+					some + running,
+					n - running,
+				};
+
+				play(&s, NULL, t);
+				for (size_t i = 0; i < n; i++) {
+					assert_true(isfinite(t[i].start_s) && isfinite(t[i].end_s) &&
+						    !t[i].never);
+					assert_true(t[i].start_s >= 0.0 && t[i].end_s >= t[i].start_s);
+					assert_true(t[i].end_s - t[i].start_s >=
+						    some[i].work_s * (1 - 1e-9) - t[i].end_s * 1e-12);
+				}
+			}
+}
+
+/* ---- relations ---- */
+
+static void same_times(const struct fluid_times *a, const struct fluid_times *b, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		assert_true(a[i].start_s == b[i].start_s && a[i].end_s == b[i].end_s &&
+			    a[i].never == b[i].never);
+}
+
+static void test_a_thousand_scenes_agree_with_the_plain_way(void **state)
+{
+	static struct fluid_times fast[MOST], plain[MOST];
+	static struct stage stage;
+	struct rng r = rng_stream(2024, 3);
+
+	(void)state;
+	for (int k = 0; k < 1000; k++) {
+		const struct fluid_job *candidate;
+		size_t n;
+
+		any_stage(&r, k < 900 ? 60 : 400, &stage);
+		candidate = rng_below(&r, 2) ? &stage.candidate : NULL;
+		n = stage.scene.n_running + stage.scene.n_queued + (candidate ? 1 : 0);
+		play(&stage.scene, candidate, fast);
+		play_plainly(&stage.scene, candidate, plain);
+		for (size_t i = 0; i < n; i++) {
+			assert_int_equal(fast[i].never, plain[i].never);
+			close_to(fast[i].start_s, plain[i].start_s, EXACT);
+			close_to(fast[i].end_s, plain[i].end_s, EXACT);
+		}
+	}
+}
+
+/* The worst that can be done to the bands: wide jobs come and go among many narrow ones, over the kink. */
+static void test_swings_of_the_population_agree_with_the_plain_way(void **state)
+{
+	static struct fluid_times fast[MOST], plain[MOST];
+	static struct fluid_job some[600];
+	struct rng r = rng_stream(5, 5);
+	struct fluid_scene s = { machine(350, 600, 90), some, 300, some + 300, 300 };
+
+	(void)state;
+	for (size_t i = 0; i < 600; i++) {
+		some[i] = any_job(&r, 1, false);
+		some[i].work_s = i < 300 ? 500.0 + some[i].work_s : 4.0 * rng_uniform(&r);
+		if (i >= 300)
+			some[i].cpus = 20 + rng_below(&r, 280);
+	}
+	play(&s, NULL, fast);
+	play_plainly(&s, NULL, plain);
+	for (size_t i = 0; i < 600; i++) {
+		close_to(fast[i].start_s, plain[i].start_s, EXACT);
+		close_to(fast[i].end_s, plain[i].end_s, EXACT);
+	}
+}
+
+static int ascending(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Whatever made the times: with P(t) read off the starts and ends, each job must have done its work. */
+static void test_work_is_conserved(void **state)
+{
+	static struct fluid_times t[MOST];
+	static double moment_s[2 * MOST], done_s[1500];
+	static struct fluid_job some[1500];
+	struct rng r = rng_stream(77, 1);
+	struct fluid_scene s = { machine(2500, 3600, 700), some, 1000, some + 1000, 500 };
+
+	(void)state;
+	for (size_t i = 0; i < 1500; i++)
+		some[i] = any_job(&r, 6, false);
+	play(&s, NULL, t);
+	for (size_t i = 0; i < 1500; i++) {
+		moment_s[2 * i] = t[i].start_s;
+		moment_s[2 * i + 1] = t[i].end_s;
+	}
+	qsort(moment_s, 3000, sizeof *moment_s, ascending);
+	for (size_t k = 1; k < 3000; k++) {
+		double from_s = moment_s[k - 1], to_s = moment_s[k], processes = 0.0;
+
+		if (from_s == to_s)
+			continue;
+		for (size_t i = 0; i < 1500; i++)
+			if (t[i].start_s <= from_s && t[i].end_s >= to_s)
+				processes += some[i].cpus;
+		assert_true(processes <= 3600 || from_s < t[1000].start_s);
+		for (size_t i = 0; i < 1500; i++)
+			if (t[i].start_s <= from_s && t[i].end_s >= to_s)
+				done_s[i] += (to_s - from_s) / stretch(&s.machine, &some[i], processes);
+	}
+	for (size_t i = 0; i < 1500; i++) /* a short job late in the day: its two times are rounded */
+		if (!(fabs(done_s[i] - some[i].work_s) <= EXACT * some[i].work_s + 1e-12 * t[i].end_s))
+			fail_msg("job %zu did %.17g of %.17g s", i, done_s[i], some[i].work_s);
+}
+
+static void test_a_shared_core_is_never_idle(void **state)
+{
+	static struct fluid_times t[500];
+	static struct fluid_job some[500];
+	struct rng r = rng_stream(8, 1);
+	struct fluid_scene s = { machine(1, 500, 9), some, 300, some + 300, 200 };
+	double work_s = 0.0, last_s = 0.0;
+
+	(void)state;
+	for (size_t i = 0; i < 500; i++) {
+		some[i] = job(rng_exponential(&r), 1, 0, 1);
+		work_s += some[i].work_s;
+	}
+	play(&s, NULL, t);
+	for (size_t i = 0; i < 500; i++)
+		last_s = fmax(last_s, t[i].end_s);
+	close_to(last_s, work_s, EXACT);
+}
+
+static void test_a_candidate_never_makes_anyone_end_earlier(void **state)
+{
+	static struct fluid_times without[MOST], with[MOST];
+	static double delay_s[MOST];
+	static struct stage stage;
+	struct rng r = rng_stream(99, 0);
+
+	(void)state;
+	for (int k = 0; k < 1000; k++) {
+		size_t n;
+
+		any_stage(&r, 120, &stage);
+		n = stage.scene.n_running + stage.scene.n_queued;
+		play(&stage.scene, NULL, without);
+		play(&stage.scene, &stage.candidate, with);
+		fluid_delays(without, with, n, delay_s);
+		for (size_t i = 0; i < n; i++) {
+			assert_true(with[i].end_s >= without[i].end_s * (1 - EXACT));
+			assert_true(with[i].start_s >= without[i].start_s * (1 - EXACT));
+			assert_true(delay_s[i] >= 0.0);
+		}
+	}
+}
+
+static void test_more_work_never_ends_earlier(void **state)
+{
+	static struct fluid_times less[MOST], more[MOST];
+	static struct stage stage;
+	struct rng r = rng_stream(98, 0);
+
+	(void)state;
+	for (int k = 0; k < 300; k++) {
+		any_stage(&r, 120, &stage);
+		play(&stage.scene, &stage.candidate, less);
+		stage.candidate.work_s *= 1.5;
+		play(&stage.scene, &stage.candidate, more);
+		for (size_t i = 0; i <= stage.scene.n_running + stage.scene.n_queued; i++)
+			assert_true(more[i].end_s >= less[i].end_s * (1 - EXACT));
+	}
+}
+
+static void test_the_same_scene_gives_the_same_times(void **state)
+{
+	static struct fluid_times first[MOST], again[MOST], other[MOST];
+	static struct stage stage, between;
+	struct fluid_workspace *fresh;
+	struct rng r = rng_stream(4, 2);
+
+	(void)state;
+	for (int k = 0; k < 50; k++) {
+		size_t n;
+
+		any_stage(&r, 300, &stage);
+		any_stage(&r, 300, &between);
+		n = stage.scene.n_running + stage.scene.n_queued + 1;
+		play(&stage.scene, &stage.candidate, first);
+		play(&between.scene, NULL, other); /* what the workspace was used for does not show */
+		play(&stage.scene, &stage.candidate, again);
+		same_times(first, again, n);
+		assert_int_equal(fluid_workspace_new(n, &fresh, NULL), 0);
+		assert_int_equal(fluid_play(&stage.scene, &stage.candidate, fresh, again, NULL), 0);
+		same_times(first, again, n);
+		fluid_workspace_free(fresh);
+	}
+}
+
+static void test_the_order_of_running_jobs_does_not_matter(void **state)
+{
+	static struct fluid_times straight[MOST], mixed[MOST];
+	static struct stage stage;
+	static struct fluid_job shuffled[MOST];
+	static uint32_t order[MOST];
+	struct rng r = rng_stream(6, 6);
+
+	(void)state;
+	for (int k = 0; k < 200; k++) {
+		struct fluid_scene s;
+
+		any_stage(&r, 200, &stage);
+		s = stage.scene;
+		for (uint32_t i = 0; i < s.n_running; i++)
+			order[i] = i;
+		rng_shuffle(&r, order, s.n_running);
+		for (size_t i = 0; i < s.n_running; i++)
+			shuffled[i] = stage.job[order[i]];
+		play(&s, &stage.candidate, straight);
+		s.running = shuffled;
+		play(&s, &stage.candidate, mixed);
+		for (size_t i = 0; i < s.n_running; i++) /* to the last bit */
+			assert_true(mixed[i].end_s == straight[order[i]].end_s);
+		same_times(straight + s.n_running, mixed + s.n_running, s.n_queued + 1);
+	}
+}
+
+static void test_equal_jobs_end_together(void **state)
+{
+	static struct fluid_times t[900];
+	static struct fluid_job some[900];
+	struct rng r = rng_stream(13, 1);
+	struct fluid_scene s = { .machine = machine(700, 2000, 50), .running = some, .n_running = 900 };
+
+	(void)state;
+	for (size_t i = 0; i < 300; i++)
+		some[i] = some[i + 300] = some[i + 600] = any_job(&r, 3, false);
+	play(&s, NULL, t);
+	for (size_t i = 0; i < 300; i++)
+		assert_true(t[i].end_s == t[i + 300].end_s && t[i].end_s == t[i + 600].end_s);
+	for (size_t i = 0; i < 900; i++)
+		some[i] = some[0];
+	play(&s, NULL, t);
+	for (size_t i = 1; i < 900; i++)
+		assert_true(t[i].end_s == t[0].end_s);
+}
+
+static void test_nothing_is_allocated_while_playing(void **state)
+{
+	static struct fluid_times t[MOST];
+	static struct stage stage;
+	struct rng r = rng_stream(14, 1);
+
+	(void)state;
+	mem_fail_at(1, true);
+	for (int k = 0; k < 20; k++) {
+		any_stage(&r, 300, &stage);
+		play(&stage.scene, &stage.candidate, t);
+	}
+	assert_false(mem_failed());
+	mem_fail_at(0, false);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_two_equal_jobs_on_one_core_take_twice_the_time),
+		cmocka_unit_test(test_the_shorter_of_two_leaves_the_core_to_the_longer),
+		cmocka_unit_test(test_a_job_never_gets_more_than_its_own_processes),
+		cmocka_unit_test(test_the_disk_stretches_with_the_processes),
+		cmocka_unit_test(test_mixed_jobs_match_the_sum_done_by_hand),
+		cmocka_unit_test(test_a_job_alone_takes_its_work_whatever_its_mix),
+		cmocka_unit_test(test_a_queue_of_three_on_one_slot_goes_one_by_one),
+		cmocka_unit_test(test_a_wide_job_at_the_head_keeps_narrow_ones_waiting),
+		cmocka_unit_test(test_a_candidate_delays_those_it_shares_with),
+		cmocka_unit_test(test_a_candidate_behind_a_queue_waits_and_delays_nobody),
+		cmocka_unit_test(test_no_jobs_are_no_times),
+		cmocka_unit_test(test_nothing_left_to_do_ends_at_once),
+		cmocka_unit_test(test_a_job_larger_than_the_machine_never_starts),
+		cmocka_unit_test(test_running_jobs_may_hold_more_than_the_slots),
+		cmocka_unit_test(test_machines_that_make_no_sense_are_refused),
+		cmocka_unit_test(test_jobs_that_make_no_sense_are_refused_by_number),
+		cmocka_unit_test(test_a_workspace_too_small_is_refused),
+		cmocka_unit_test(test_no_memory_is_said),
+		cmocka_unit_test(test_huge_and_tiny_values_give_finite_times),
+		cmocka_unit_test(test_a_thousand_scenes_agree_with_the_plain_way),
+		cmocka_unit_test(test_swings_of_the_population_agree_with_the_plain_way),
+		cmocka_unit_test(test_work_is_conserved),
+		cmocka_unit_test(test_a_shared_core_is_never_idle),
+		cmocka_unit_test(test_a_candidate_never_makes_anyone_end_earlier),
+		cmocka_unit_test(test_more_work_never_ends_earlier),
+		cmocka_unit_test(test_the_same_scene_gives_the_same_times),
+		cmocka_unit_test(test_the_order_of_running_jobs_does_not_matter),
+		cmocka_unit_test(test_equal_jobs_end_together),
+		cmocka_unit_test(test_nothing_is_allocated_while_playing),
+	};
+
+	return cmocka_run_group_tests_name("fluid", tests, set_up, tear_down);
+}
