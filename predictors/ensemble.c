@@ -71,6 +71,7 @@ void ensemble_free(struct ensemble *e)
 	free(e->value);
 	free(e->walk);
 	free(e->tree_depth);
+	leaf_masks_free(e->masks);
 	free(e->cell);
 	free(e->stride);
 	free(e);
@@ -85,26 +86,13 @@ static int compare_doubles(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Number of thresholds below x, which is also the rank of x: 0..n. */
-static inline uint32_t rank_of(const double *cut, uint32_t n, double x)
-{
-	uint32_t at = 0;
-
-	while (n > 0) { /* branchless halving: the compiler makes the choice a conditional move */
-		uint32_t half = (n + 1) / 2;
-		at = cut[at + half - 1] < x ? at + half : at;
-		n -= half;
-	}
-	return at;
-}
-
 #define CUTS_IN_ORDER 512 /* up to so many distinct thresholds are kept sorted while they are collected */
 
 /* Forests on designed experiments repeat a few thresholds thousands of times: most are found at once. The
  * first `sorted` entries are in order; others wait behind them until the end. */
 static void note_cut(double *cut, uint32_t *n, uint32_t *sorted, double threshold)
 {
-	uint32_t at = rank_of(cut, *sorted, threshold);
+	uint32_t at = ensemble_rank(cut, *sorted, threshold);
 
 	if (at < *sorted && cut[at] == threshold)
 		return;
@@ -185,11 +173,12 @@ static int prepare(struct ensemble *e, struct err *err)
 				*w = (struct walk_node){ .cut = UINT16_MAX, .left = i };
 				continue;
 			}
-			w->cut = (uint16_t)rank_of(e->cut[n->feature], e->n_cuts[n->feature], n->threshold);
+			w->cut = (uint16_t)ensemble_rank(e->cut[n->feature], e->n_cuts[n->feature],
+							 n->threshold);
 			w->slot = (uint16_t)(n->missing_left ? e->n_features + n->feature : n->feature);
 			w->left = e->first[t] + n->left;
 		}
-	return 0;
+	return leaf_masks_build(e, err);
 }
 
 /* ---- prediction ---- */
@@ -211,7 +200,7 @@ void ensemble_predict_trees(const struct ensemble *e, const double *x, size_t n_
 static void rank_row(const struct ensemble *e, const double *x, uint16_t *rank)
 {
 	for (size_t f = 0; f < e->n_features; f++) {
-		uint16_t r = (uint16_t)rank_of(e->cut[f], e->n_cuts[f], x[f]);
+		uint16_t r = (uint16_t)ensemble_rank(e->cut[f], e->n_cuts[f], x[f]);
 		bool missing = isnan(x[f]);
 		rank[f] = missing ? UINT16_MAX - 1 : r;
 		rank[e->n_features + f] = missing ? 0 : r;
@@ -228,8 +217,8 @@ static inline uint32_t step(const struct walk_node *walk, uint32_t at, const uin
 /* R rows through two trees at a time: the walks do not depend on each other, so they overlap in the
  * processor. A leaf points to itself, so that every row takes as many steps as the deeper tree has levels,
  * without a test. Sums are made tree after tree. */
-static inline __attribute__((always_inline)) void walk_pair(const struct ensemble *e, size_t t, const uint16_t *rank,
-                                                            size_t stride, size_t R, double *sum)
+static inline __attribute__((always_inline)) void
+walk_pair(const struct ensemble *e, size_t t, const uint16_t *rank, size_t stride, size_t R, double *sum)
 {
 	uint32_t depth = e->tree_depth[t] > e->tree_depth[t + 1] ? e->tree_depth[t] : e->tree_depth[t + 1];
 	uint32_t a[4], b[4];
@@ -304,7 +293,7 @@ static double look_up(const struct ensemble *e, const double *x)
 			(e->walk ? ensemble_predict_walks : ensemble_predict_trees)(e, x, 1, &out);
 			return out;
 		}
-		at += (size_t)e->stride[f] * rank_of(e->cut[f], e->n_cuts[f], x[f]);
+		at += (size_t)e->stride[f] * ensemble_rank(e->cut[f], e->n_cuts[f], x[f]);
 	}
 	return e->cell[at];
 }
@@ -314,6 +303,8 @@ void ensemble_predict(const struct ensemble *e, const double *x, size_t n_rows, 
 	if (e->cell)
 		for (size_t i = 0; i < n_rows; i++)
 			out[i] = look_up(e, x + i * e->n_features);
+	else if (e->masks)
+		ensemble_predict_masks(e, x, n_rows, out);
 	else if (e->walk)
 		ensemble_predict_walks(e, x, n_rows, out);
 	else
@@ -364,7 +355,7 @@ static void add_subtree(struct ensemble *e, uint32_t root, uint32_t at, struct b
 		add_to_box(e->cell, e->stride, b, 0, e->value[root + at]);
 		return;
 	}
-	rank = rank_of(e->cut[n->feature], e->n_cuts[n->feature], n->threshold);
+	rank = ensemble_rank(e->cut[n->feature], e->n_cuts[n->feature], n->threshold);
 	from = b->from[n->feature];
 	to = b->to[n->feature];
 	if (from <= rank) { /* ranks up to `rank` go left */

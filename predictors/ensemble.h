@@ -1,9 +1,11 @@
 /* Trees that are summed: what a single tree, a forest and a boosted model predict with.
  * prediction(x) = base + (sum over trees, in order, of the leaf reached by x) / divisor.
  *
- * Three ways to evaluate it, which agree to the last bit because all add the same leaves in the same
+ * Four ways to evaluate it, which agree to the last bit because all add the same leaves in the same
  * order: the trees as grown; "walks", where features become the ranks of their value among the thresholds
- * and a node is eight bytes; and an exact look-up table over the grid of all thresholds. */
+ * and a node is eight bytes; "masks", for trees of at most 64 leaves, where each rank of each feature says
+ * which leaves of a tree it leaves possible (after Lucchese et al., QuickScorer, SIGIR 2015); and an exact
+ * look-up table over the grid of all thresholds. */
 #ifndef PREDICTORS_ENSEMBLE_H
 #define PREDICTORS_ENSEMBLE_H
 
@@ -36,6 +38,7 @@ struct ensemble {
 	uint32_t *n_cuts;
 	struct walk_node *walk;       /* NULL: too many thresholds for 16 bits */
 	uint8_t *tree_depth;
+	struct leaf_masks *masks;     /* NULL: a tree has too many leaves, or the masks would be large */
 
 	/* Derived by ensemble_compile(); NULL: the grid is too large. */
 	double *cell;
@@ -56,6 +59,22 @@ void ensemble_predict(const struct ensemble *e, const double *x, size_t n_rows, 
 /* Each way by itself, for tests and benches. */
 void ensemble_predict_trees(const struct ensemble *e, const double *x, size_t n_rows, double *out);
 void ensemble_predict_walks(const struct ensemble *e, const double *x, size_t n_rows, double *out);
+void ensemble_predict_masks(const struct ensemble *e, const double *x, size_t n_rows, double *out);
+
+/* For the files of the ensemble: number of thresholds below x, which is the rank of x, 0..n. */
+static inline uint32_t ensemble_rank(const double *cut, uint32_t n, double x)
+{
+	uint32_t at = 0;
+
+	while (n > 0) { /* branchless halving: the compiler makes the choice a conditional move */
+		uint32_t half = (n + 1) / 2;
+		at = cut[at + half - 1] < x ? at + half : at;
+		n -= half;
+	}
+	return at;
+}
+int leaf_masks_build(struct ensemble *e, struct err *err); /* leaves e->masks NULL where they do not fit */
+void leaf_masks_free(struct leaf_masks *m);
 
 int ensemble_save(const struct ensemble *e, struct writer *w, struct err *err);
 int ensemble_load(struct reader *r, size_t n_features, struct ensemble **out, struct err *err);

@@ -186,10 +186,10 @@ static void test_min_samples_may_be_a_share_of_the_rows(void **state)
 	assert_int_equal(p.grow.min_leaf, 4); /* ceil(3.55) */
 }
 
-static void check_three_ways(const struct predictor *p, size_t n_features, uint64_t seed)
+static void check_all_ways(const struct predictor *p, size_t n_features, uint64_t seed)
 {
 	struct ensemble *e = (struct ensemble *)ensemble_of(p);
-	double x[64 * 8], trees[64], walks[64], table[64];
+	double x[64 * 8], trees[64], walks[64], masks[64], table[64];
 	struct rng rng = rng_stream(seed, 0);
 
 	for (int round = 0; round < 50; round++) {
@@ -205,6 +205,10 @@ static void check_three_ways(const struct predictor *p, size_t n_features, uint6
 		ensemble_predict_trees(e, x, 64, trees);
 		ensemble_predict_walks(e, x, 64, walks);
 		assert_memory_equal(trees, walks, sizeof trees);
+		if (e->masks) {
+			ensemble_predict_masks(e, x, 64, masks);
+			assert_memory_equal(trees, masks, sizeof trees);
+		}
 		assert_int_equal(ensemble_compile(e, NULL), 0);
 		assert_non_null(e->cell);
 		ensemble_predict(e, x, 64, table);
@@ -212,7 +216,7 @@ static void check_three_ways(const struct predictor *p, size_t n_features, uint6
 	}
 }
 
-static void test_trees_walks_and_table_agree_to_the_last_bit(void **state)
+static void test_trees_walks_masks_and_table_agree_to_the_last_bit(void **state)
 {
 	struct dataset *d = world_factorial(3, 0.05, 7);
 	static const char *const set[] = { "trees=200,depth=6", "trees=60,criterion=absolute",
@@ -223,7 +227,9 @@ static void test_trees_walks_and_table_agree_to_the_last_bit(void **state)
 		d->x[5 * i + i % 5] = NAN; /* missing values in training too */
 	for (size_t k = 0; k < sizeof set / sizeof *set; k++) {
 		struct predictor p = fit(&forest_ops, set[k], d, false);
-		check_three_ways(&p, 5, k);
+		/* depth 6 has at most 64 leaves, so there are masks; 288 rows grown out have more */
+		assert_true((ensemble_of(&p)->masks != NULL) == (k == 0 || k == 2));
+		check_all_ways(&p, 5, k);
 		predictor_release(&p);
 	}
 	dataset_free(d);
@@ -282,7 +288,7 @@ int main(void)
 		cmocka_unit_test(test_importances_find_the_features_that_matter),
 		cmocka_unit_test(test_max_features_words_mean_what_they_mean_in_scikit_learn),
 		cmocka_unit_test(test_min_samples_may_be_a_share_of_the_rows),
-		cmocka_unit_test(test_trees_walks_and_table_agree_to_the_last_bit),
+		cmocka_unit_test(test_trees_walks_masks_and_table_agree_to_the_last_bit),
 		cmocka_unit_test(test_table_that_would_be_large_is_not_built),
 		cmocka_unit_test(test_running_out_of_memory_anywhere_leaves_nothing_behind),
 	};
