@@ -637,13 +637,13 @@ static int deliver(const struct cli *c, const struct options *o, const struct mo
 
 int verb_train(int argc, char **argv)
 {
-	struct options o = { .seed = 1, .search_rows = 20000 };
+	struct options o = { .seed = 1, .search_rows = 5000 };
 	const struct cli_option option[] = {
 		{ 0, "schema", CLI_TEXT, "FILE", "what the columns mean (default: built in)", &o.schema },
 		{ 0, "model", CLI_TEXT, "NAME", "fix the model of time instead of searching", &o.model },
 		{ 0, "set", CLI_TEXT, "K=V,...", "its settings, with --model", &o.set },
 		{ 0, "grid", CLI_TEXT, "FILE", "search these models and settings (JSON)", &o.grid },
-		{ 0, "search-rows", CLI_COUNT, "N", "search on so many rows at most (default: 20000; 0: all)",
+		{ 0, "search-rows", CLI_COUNT, "N", "search on so many rows at most (default: 5000; 0: all)",
 		  &o.search_rows },
 		{ 0, "group", CLI_TEXT, "COLS", "rows equal in these columns are never split apart",
 		  &o.group },
