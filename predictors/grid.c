@@ -91,7 +91,10 @@ static const char default_grid[] =
 	"\"linear\":{\"degree\":[1,2,0],\"log\":[\"no\",\"yes\"]},"
 	"\"ridge\":{\"alpha\":[0.01,0.1,1,10],\"standardize\":[\"yes\"],\"log\":[\"no\",\"yes\"]},"
 	"\"lasso\":{\"alpha\":[0.01,0.1,1],\"standardize\":[\"yes\"],\"log\":[\"no\",\"yes\"]},"
-	"\"tree\":{\"depth\":[4,6,8,0]}}";
+	"\"tree\":{\"depth\":[4,6,8,0]},"
+	"\"queueing-paper\":{},"
+	"\"queueing\":{},"
+	"\"hybrid\":{\"trees\":[300],\"min_samples_leaf\":[1,3,10]}}";
 
 int grid_default(struct grid **out, struct err *err)
 {

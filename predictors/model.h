@@ -21,6 +21,7 @@ struct model_target {                   /* the model of one target; ops NULL: th
 	size_t n_rows;                  /* rows it was trained on */
 	double *importance;             /* features->n, NULL if the model has none */
 	double *permutation;            /* features->n: rise of the MSE when the column is shuffled, or NULL */
+	double *widening;               /* features->n: see widening.h; NULL: bounds are as wide everywhere */
 };
 
 struct model {
@@ -36,6 +37,11 @@ struct model {
 };
 
 void model_free(struct model *m);
+
+/* The upper bound of the time (or accuracy) of row x, whose prediction and quantile are at hand: wider where
+ * x lies outside the training table, as far as that is known. */
+double model_upper(const struct model *m, const struct model_target *t, const double *x, double q,
+                   double predicted);
 
 int model_save(const struct model *m, const char *path, struct err *err);
 int model_load(const char *path, struct model **out, struct err *err);

@@ -13,6 +13,7 @@
 #include "common/io.h"
 #include "common/mem.h"
 #include "common/text.h"
+#include "predictors/widening.h"
 
 /* As in PNG: a byte that is no text, a line end that a text-mode copy would change, and the end-of-file
  * of old terminals. */
@@ -40,6 +41,7 @@ static void target_release(struct model_target *t)
 	conformal_release(&t->conformal);
 	free(t->importance);
 	free(t->permutation);
+	free(t->widening);
 }
 
 void model_free(struct model *m)
@@ -52,6 +54,13 @@ void model_free(struct model *m)
 	schema_free(m->schema);
 	free(m->candidate);
 	free(m);
+}
+
+double model_upper(const struct model *m, const struct model_target *t, const double *x, double q,
+		   double predicted)
+{
+	return conformal_upper(&t->conformal, conformal_widened(q, widening_at(t->widening, m->features, x)),
+			       predicted);
 }
 
 int model_compile(struct model *m, struct err *err)
@@ -111,6 +120,10 @@ static void put_target(struct json_writer *w, const char *key, const struct mode
 		put_numbers(w, "importance", t->importance, n_features);
 	if (t->permutation)
 		put_numbers(w, "permutation", t->permutation, n_features);
+	if (t->conformal.n && t->conformal.log)
+		json_kv_string(w, "bounds", "log");
+	if (t->widening)
+		put_numbers(w, "widening", t->widening, n_features);
 	json_close(w, '}');
 }
 
@@ -445,10 +458,10 @@ static int get_settings(const struct source *src, const struct json *v, struct p
 static int get_target(const struct source *src, const struct json *v, size_t n_features,
 		      struct model_target *out)
 {
-	static const char *const known[] = { "model",      "settings",    "rows",
-					     "score",      "scored_by",   "residuals_by",
-					     "importance", "permutation", NULL };
-	const struct json *score = json_get(v, "score");
+	static const char *const known[] = { "model",     "settings",     "rows",       "score",
+					     "scored_by", "residuals_by", "importance", "permutation",
+					     "bounds",    "widening",     NULL };
+	const struct json *score = json_get(v, "score"), *bounds = json_get(v, "bounds");
 	const struct predictor_ops *ops;
 	const char *model = json_string(json_get(v, "model"), NULL);
 	char shown[64];
@@ -490,6 +503,18 @@ static int get_target(const struct source *src, const struct json *v, size_t n_f
 		rc = get_numbers(src, v, "permutation", n_features, &out->permutation, &n);
 	if (!rc && out->permutation && n != n_features)
 		rc = bad_member(src, "permutation", "a number per feature");
+	if (!rc)
+		rc = get_numbers(src, v, "widening", n_features, &out->widening, &n);
+	if (!rc && out->widening && n != n_features)
+		rc = bad_member(src, "widening", "a number per feature");
+	for (size_t i = 0; !rc && out->widening && i < n; i++)
+		if (!(out->widening[i] >= 1.0))
+			rc = bad_member(src, "widening", "numbers of at least 1");
+	if (!rc && bounds) {
+		out->conformal.log = !strcmp(json_string(bounds, ""), "log");
+		if (!out->conformal.log)
+			rc = bad_member(src, "bounds", "\"log\"");
+	}
 	return rc;
 }
 
@@ -586,6 +611,7 @@ static int get_payloads(const char *name, const struct section *section, enum se
 {
 	const struct predictor_ops *ops = out->predictor.ops;
 	struct reader r = { .bytes = section[id].payload, .len = section[id].len };
+	bool log;
 	int rc;
 
 	if (section[id].present != (ops != NULL) || (section[bounds].present && !ops))
@@ -605,7 +631,9 @@ static int get_payloads(const char *name, const struct section *section, enum se
 	if (rc || !section[bounds].present)
 		return rc;
 	r = (struct reader){ .bytes = section[bounds].payload, .len = section[bounds].len };
+	log = out->conformal.log; /* META knows; the section holds the scores alone */
 	rc = conformal_load(&r, &out->conformal, err);
+	out->conformal.log = log;
 	if (rc)
 		return err_prefix(err, "%s: section %s at offset %zu", name, section_tag[bounds],
 				  section[bounds].offset);

@@ -22,11 +22,15 @@ struct predictor_ops {
 	const char *name;                     /* "forest" */
 	const char *title;                    /* "random forest": for people */
 	const struct setting_spec *spec;
+	bool log_errors;                      /* it errs by a factor: bounds rest on residuals in log time */
 	/* Writes *out_self only on success. The dataset is not kept. */
 	int (*fit)(const struct settings *s, const struct dataset *d, const struct fit_context *ctx,
 	           void **out_self, struct err *err);
-	/* n_rows row-major rows in, n_rows predictions out: no allocation, no locks, thread-safe. */
+	/* n_rows row-major rows in, n_rows predictions out: no allocation, no locks, thread-safe. NaN: the
+	 * model has no answer (a queue without a steady state), which only models with why_none may say. */
 	void (*predict)(const void *self, const double *x, size_t n_rows, double *out);
+	/* Optional: why predict() gave NaN for row x, e.g. "unstable ...: load 1.2 ..."; empty if it did not. */
+	void (*why_none)(const void *self, const double *x, char *out, size_t size);
 	/* Optional: prepares an exact faster form (a look-up table). Never changes a prediction. */
 	int (*compile)(void *self, struct err *err);
 	/* Optional: n_rows out-of-bag predictions, NaN where a row was in every bag; NULL if not kept. */

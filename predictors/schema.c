@@ -23,12 +23,14 @@ static const char default_text[] =
 	"\"derived\":[{\"name\":\"processes\",\"product\":[\"cpus\",\"njobs\"]}],"
 	"\"decision\":\"batch\","
 	"\"targets\":{\"time\":\"time_s\",\"accuracy\":\"accuracy\"},"
-	"\"ignore\":[\"lr\",\"cpu_mean\",\"iowait_mean\",\"max_rss_mb\",\"replication\",\"started_at\"]}";
+	"\"ignore\":[\"lr\",\"cpu_mean\",\"iowait_mean\",\"job_cpu_mean\",\"job_iowait_mean\",\"max_rss_mb\","
+	"\"replication\",\"copy\",\"status\",\"started_at\"]}";
 
 static const char *const kind_name[] = { "number", "category", NULL }; /* enum column_kind */
-static const char *const role_name[] = { [ROLE_BATCH] = "batch",         [ROLE_CPUS] = "cpus",
-	                                 [ROLE_NJOBS] = "njobs",         [ROLE_PROCESSES] = "processes",
-	                                 [ROLE_EPOCHS] = "epochs",       [ROLE_SAMPLES] = "samples" };
+static const char *const role_name[] = {
+	[ROLE_BATCH] = "batch",         [ROLE_CPUS] = "cpus",     [ROLE_NJOBS] = "njobs",
+	[ROLE_PROCESSES] = "processes", [ROLE_EPOCHS] = "epochs", [ROLE_SAMPLES] = "samples"
+};
 static const char *const op_name[] = { "product", "inverse", "log", NULL }; /* enum derived_op */
 
 static int nomem(const char *name, struct err *err)
@@ -491,7 +493,8 @@ static int read_roles(const char *name, const struct json *v, struct schema *s, 
 	int rc;
 
 	if (json_type(v) != JSON_OBJECT)
-		return err_fail(err, ERR_FORMAT, "%s: roles: need an object such as {\"cpus\":\"executors\"}", name);
+		return err_fail(err, ERR_FORMAT, "%s: roles: need an object such as {\"cpus\":\"executors\"}",
+				name);
 	rc = json_known_keys(v, "roles", known, err);
 	if (rc)
 		return err_prefix(err, "%s", name);
@@ -508,20 +511,20 @@ static int read_roles(const char *name, const struct json *v, struct schema *s, 
 		at = schema_find_any(s, s->role[r]);
 		if (at < 0) {
 			hint(s, s->role[r], s->n_derived, near, sizeof near);
-			return err_fail(err, ERR_FORMAT, "%s: %s: '%s' is not among the columns%s", name, where,
-			                s->role[r], near);
+			return err_fail(err, ERR_FORMAT, "%s: %s: '%s' is not among the columns%s", name,
+					where, s->role[r], near);
 		}
 		if ((size_t)at < s->n_columns && s->column[at].kind == COLUMN_CATEGORY)
-			return err_fail(err, ERR_FORMAT, "%s: %s: '%s' is a category: need a number", name, where,
-			                s->role[r]);
+			return err_fail(err, ERR_FORMAT, "%s: %s: '%s' is a category: need a number", name,
+					where, s->role[r]);
 	}
 	return rc;
 }
 
 int schema_from_json(const char *name, const struct json *v, struct schema **out, struct err *err)
 {
-	static const char *const known[] = { "columns", "derived", "decision", "candidates",
-					     "targets", "exclude", "ignore",   "roles", NULL };
+	static const char *const known[] = { "columns", "derived", "decision", "candidates", "targets",
+					     "exclude", "ignore",  "roles",    NULL };
 	struct schema *s;
 	const struct json *ignore = json_get(v, "ignore"), *roles = json_get(v, "roles");
 	int rc;

@@ -247,13 +247,36 @@ static int run_boost_family(struct search *s, const struct family *f, size_t fol
 	return status;
 }
 
+/* A row without an answer makes a model unfit to be chosen. Brings those with one to the front of `test` and
+ * `predicted`, for the score. */
+static int check_answers(const struct predictor *m, struct dataset *test, double *predicted, size_t *out_n,
+			 struct err *err)
+{
+	char why[sizeof err->text] = "";
+	size_t n = 0;
+
+	for (size_t i = 0; m->ops->why_none && i < test->n_rows; i++) {
+		if (!isnan(predicted[i])) {
+			test->y[n] = test->y[i];
+			predicted[n++] = predicted[i];
+		} else if (!why[0]) {
+			m->ops->why_none(m->self, test->x + i * test->n_features, why, sizeof why);
+		}
+	}
+	if (!why[0])
+		return 0;
+	*out_n = n;
+	return err_fail(err, ERR_UNSTABLE, "%s", why);
+}
+
 static int run_single(struct search *s, size_t point, size_t fold, const struct dataset *train,
-		      const struct dataset *test, struct err *err)
+		      struct dataset *test, struct err *err)
 {
 	const struct grid_point *g = &s->p->grid->point[point];
 	struct fit_context ctx = { .seed = s->p->ctx.seed, .pool = s->p->ctx.pool };
 	struct predictor model = { 0 };
 	double *predicted = mem_array(test->n_rows, sizeof *predicted);
+	size_t n = test->n_rows;
 	int status;
 
 	if (!predicted)
@@ -261,7 +284,8 @@ static int run_single(struct search *s, size_t point, size_t fold, const struct 
 	status = predictor_fit(g->ops, &g->settings, train, &ctx, &model, err);
 	if (!status) {
 		predictor_predict(&model, test->x, test->n_rows, predicted);
-		s->score[point * s->p->split->n_folds + fold] = score_of(test->y, predicted, test->n_rows);
+		status = check_answers(&model, test, predicted, &n, err);
+		s->score[point * s->p->split->n_folds + fold] = score_of(test->y, predicted, n);
 	}
 	predictor_release(&model);
 	free(predicted);
@@ -308,7 +332,7 @@ static void run_task(void *ctx, size_t task, size_t worker)
 
 static int collect_results(struct search *s, struct search_result **out, struct err *err)
 {
-	size_t n = s->p->grid->n, folds = s->p->split->n_folds, failed = 0;
+	size_t n = s->p->grid->n, folds = s->p->split->n_folds, failed = 0, unstable = 0;
 	struct search_result *r = mem_calloc(n, sizeof *r);
 
 	if (!r)
@@ -323,8 +347,9 @@ static int collect_results(struct search *s, struct search_result **out, struct 
 		else if (r[i].failed)
 			snprintf(r[i].why, sizeof r[i].why, "its predictions are not finite");
 		failed += r[i].failed;
+		unstable += s->failure[i].err.code == ERR_UNSTABLE && isfinite(r[i].score.mean.mse);
 	}
-	if (failed == n) {
+	if (failed == n && unstable < n) {
 		int status = err_fail(err, s->failure[0].err.code ? s->failure[0].err.code : ERR_NUMERIC,
 				      "none of %zu settings could be fitted; the first: %s", n, r[0].why);
 		free(r);
@@ -346,6 +371,8 @@ int search_run(const struct search_params *p, struct search_result **out, struct
 	if (!s.score || !s.failure || find_families(&s)) {
 		status = err_fail(err, ERR_NOMEM, "no memory to try %zu settings", p->grid->n);
 	} else {
+		for (size_t i = 0; i < p->grid->n * folds; i++) /* what is not fitted has no score */
+			s.score[i] = (struct score){ NAN, NAN, NAN, NAN };
 		pool_run(p->ctx.pool, s.n_families * folds, run_task, &s);
 		status = collect_results(&s, out, err);
 	}

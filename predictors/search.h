@@ -41,7 +41,8 @@ struct search_params {
 	void *owner;
 };
 
-/* n = grid->n results, to be freed. Fails only where nothing could be fitted at all. */
+/* n = grid->n results, to be freed. Fails only where nothing could be fitted at all; models that were all
+ * fitted, and all unstable for some row, are `failed` with scores of the rows that got an answer. */
 int search_run(const struct search_params *p, struct search_result **out, struct err *err);
 
 /* Index of the best by mean MSE (failed ones never); SIZE_MAX when all failed. A tie goes to the first. */

@@ -10,6 +10,7 @@
 #include "common/mem.h"
 #include "common/rng.h"
 #include "common/stats.h"
+#include "predictors/widening.h"
 
 #define MAX_OFFERED 64 /* values of the decision a what-if tries; decide.h has as much room */
 #define PERMUTATIONS 5 /* shuffles of each column and fold */
@@ -128,7 +129,7 @@ struct training {
 	double *x; /* the whole table as features */
 	uint32_t *group; /* NULL without --group */
 	const char **name; /* of the features */
-	uint8_t *factor;
+	uint8_t *factor, *role;
 	const char *stage; /* what progress is about */
 };
 
@@ -150,7 +151,8 @@ static int target_data(const struct training *tr, const double *target, struct d
 			       .y = (double *)target,
 			       .group = tr->group,
 			       .name = tr->name,
-			       .factor = tr->factor };
+			       .factor = tr->factor,
+			       .role = tr->role };
 	uint32_t *row = mem_array(all.n_rows, sizeof *row);
 	int status;
 
@@ -368,11 +370,40 @@ static int score_grid(struct training *tr, const struct dataset *d, const struct
 	}
 	if (!status) {
 		*out_best = search_best(*out_result, grid->n);
+		if (*out_best ==
+		    SIZE_MAX) { /* all of them are unstable somewhere: still what was asked for */
+			*out_best = 0;
+			notice(tr->report, "%s; the scores are of the rows that got an answer",
+			       (*out_result)[0].why);
+		}
 		out->score = (*out_result)[*out_best].score;
 	}
 	split_free(split);
 	dataset_free(part);
 	return status;
+}
+
+/* Scores of the residuals; for a model that errs by a factor in log time, and with them how much wider bounds
+ * are outside the table. */
+static int score_residuals(struct training *tr, const struct dataset *d, const struct grid_point *best,
+			   bool is_time, const double *predicted, struct model_target *out, struct err *err)
+{
+	double squares = 0.0;
+	int status;
+
+	if (!is_time || !best->ops->log_errors || tr->p->plain_bounds)
+		return conformal_fit(d->y, predicted, d->n_rows, is_time && !tr->p->plain_bounds,
+				     &out->conformal, err);
+	status = conformal_fit_log(d->y, predicted, d->n_rows, &out->conformal, err);
+	if (status || !out->conformal.n)
+		return status;
+	out->widening = mem_array(d->n_features, sizeof *out->widening);
+	if (!out->widening)
+		return err_fail(err, ERR_NOMEM, "no memory for %zu features", d->n_features);
+	for (size_t i = 0; i < out->conformal.n; i++)
+		squares += out->conformal.score[i] * out->conformal.score[i];
+	return widening_estimate(best, d, &tr->p->ctx, sqrt(squares / (double)out->conformal.n),
+				 out->widening, err);
 }
 
 /* Residuals of rows a model has not seen: out of bag where there is a bag and no groups to keep apart,
@@ -405,12 +436,10 @@ static int find_bounds(struct training *tr, const struct dataset *d, const struc
 		goto out;
 	if (oob && !d->group) {
 		snprintf(out->residuals_by, sizeof out->residuals_by, "out-of-bag");
-		status = conformal_fit(d->y, oob, d->n_rows, is_time && !tr->p->plain_bounds, &out->conformal,
-				       err);
+		status = score_residuals(tr, d, best, is_time, oob, out, err);
 	} else {
 		snprintf(out->residuals_by, sizeof out->residuals_by, "%zu-fold", split->n_folds);
-		status = conformal_fit(d->y, c.predicted, d->n_rows, is_time && !tr->p->plain_bounds,
-				       &out->conformal, err);
+		status = score_residuals(tr, d, best, is_time, c.predicted, out, err);
 	}
 out:
 	split_free(split);
@@ -581,11 +610,18 @@ static int begin_training(struct training *tr, struct err *err)
 	snprintf(m->program, sizeof m->program, "%s", p->program ? p->program : "");
 	tr->name = mem_array(m->features->n, sizeof *tr->name);
 	tr->factor = mem_array(m->features->n, sizeof *tr->factor);
-	if (!tr->name || !tr->factor)
+	tr->role = mem_calloc(m->features->n, sizeof *tr->role);
+	if (!tr->name || !tr->factor || !tr->role)
 		return err_fail(err, ERR_NOMEM, "no memory for %zu features", m->features->n);
 	for (size_t f = 0; f < m->features->n; f++) {
 		tr->name[f] = m->features->feature[f].name;
 		tr->factor[f] = m->features->feature[f].source < m->schema->n_columns;
+		if (feature_is_category(&m->features->feature[f]))
+			tr->role[f] = ROLE_CATEGORY;
+		for (int r = 1; r < N_ROLES && !tr->role[f]; r++)
+			if (schema_role(m->schema, (enum feature_role)r) ==
+			    (int)m->features->feature[f].source)
+				tr->role[f] = (uint8_t)r;
 	}
 	status = features_encode_table(m->features, p->table, &tr->x, err);
 	if (!status && p->n_groups)
@@ -621,6 +657,7 @@ int train_model(const struct train_params *p, struct model **out, struct train_r
 	free(tr.group);
 	free(tr.name);
 	free(tr.factor);
+	free(tr.role);
 	if (status) {
 		model_free(tr.model);
 		train_report_release(report);

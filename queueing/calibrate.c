@@ -20,7 +20,7 @@
 #include "common/stats.h"
 
 const char *const calibrate_name[] = { "fixed_s",       "record_s",   "exponent", "disk_s",
-	                               "disk_record_s", "saturation", "cores" };
+				       "disk_record_s", "saturation", "cores" };
 const char *const calibrate_state_name[] = { "fitted", "stated", "given", "absent" };
 
 /* Stated where the table says nothing: shares of the fixed cost, and the speed-up that the published
@@ -30,13 +30,13 @@ const char *const calibrate_state_name[] = { "fitted", "stated", "given", "absen
 #define STATED_EXPONENT 0.8
 
 #define ROWS_PER_PARAMETER 2
-#define MAX_LOG_SE 1.5        /* a cost within a factor of 20 either way is no knowledge */
+#define MAX_LOG_SE 1.5 /* a cost within a factor of 20 either way is no knowledge */
 #define MAX_SATURATION_SE 1.0
 #define MAX_EXPONENT_SE 0.25
-#define NEGLIGIBLE 0.02       /* share of the time, in every row, below which such a cost is absent */
-#define MIN_CORES_GAIN 4.0    /* of the AICc: a kink is easily found in noise */
+#define NEGLIGIBLE 0.02 /* share of the time, in every row, below which such a cost is absent */
+#define MIN_CORES_GAIN 4.0 /* of the AICc: a kink is easily found in noise */
 #define MAX_CORES_TRIED 8
-#define QUICK_ITERATIONS 40   /* enough to tell which start is best */
+#define QUICK_ITERATIONS 40 /* enough to tell which start is best */
 #define MAX_ITERATIONS 200
 
 enum { N_SHARED = CALIBRATE_CORES, MAX_U = N_SHARED + 2 * CALIBRATE_MAX_CATEGORIES };
@@ -47,19 +47,19 @@ enum { N_SHARED = CALIBRATE_CORES, MAX_U = N_SHARED + 2 * CALIBRATE_MAX_CATEGORI
 enum hold { HOLD_FREE, HOLD_TIED /* to the fixed cost */, HOLD_CONSTANT, HOLD_ABSENT };
 
 struct row {
-	double log_t;                /* of the time of one iteration */
-	double batch, log_share;     /* log of min(cpus, batch, cores) */
-	double processes, crowd;     /* crowd = max(1, processes / cores) */
+	double log_t; /* of the time of one iteration */
+	double batch, log_share; /* log of min(cpus, batch, cores) */
+	double processes, crowd; /* crowd = max(1, processes / cores) */
 	double category[CALIBRATE_MAX_CATEGORIES];
-	size_t from;                 /* its index in the caller's table */
+	size_t from; /* its index in the caller's table */
 };
 
 struct problem {
 	const struct calibrate_params *p;
 	struct row *row;
 	size_t n, n_categories;
-	double cores;                /* INFINITY: none */
-	double log_low, log_high;    /* of the saturation */
+	double cores; /* INFINITY: none */
+	double log_low, log_high; /* of the saturation */
 	double median_t, median_batch, median_processes;
 	bool usable_category[CALIBRATE_MAX_CATEGORIES]; /* varies, and is no combination of earlier ones */
 };
@@ -69,7 +69,7 @@ struct solution {
 	uint8_t hold[MAX_U];
 	size_t n_free;
 	double rss, aicc;
-	double variance[MAX_U];      /* of the free ones; 0: could not be told */
+	double variance[MAX_U]; /* of the free ones; 0: could not be told */
 	bool fitted;
 };
 
@@ -134,7 +134,7 @@ struct terms {
 };
 
 static struct terms terms_of(const struct costs *c, const struct solution *s, const struct row *r,
-                             size_t n_categories)
+			     size_t n_categories)
 {
 	double log_fixed = 0.0, log_record = -c->a * r->log_share;
 	struct terms t = { .stretch = 1.0 + r->processes / c->saturation, .fixed = r->crowd * c->fixed };
@@ -154,20 +154,20 @@ static struct terms terms_of(const struct costs *c, const struct solution *s, co
 
 /* d log(total) / du for every coordinate; those that are not free are ignored by the caller. */
 static void gradient(const struct problem *pr, const struct costs *c, const struct solution *s,
-                     const struct row *r, double *out)
+		     const struct row *r, double *out)
 {
 	struct terms t = terms_of(c, s, r, pr->n_categories);
 	double p = s->hold[CALIBRATE_SATURATION] == HOLD_FREE ? logistic(s->u[CALIBRATE_SATURATION]) : 0.0;
 
 	out[CALIBRATE_FIXED] = (t.fixed + (s->hold[CALIBRATE_RECORD] == HOLD_TIED ? t.record : 0.0) +
-	                        (s->hold[CALIBRATE_DISK] == HOLD_TIED ? t.disk : 0.0)) /
-	                       t.total;
+				(s->hold[CALIBRATE_DISK] == HOLD_TIED ? t.disk : 0.0)) /
+			       t.total;
 	out[CALIBRATE_RECORD] = t.record / t.total;
 	out[CALIBRATE_EXPONENT] = -t.record * r->log_share * c->a * (1.0 - c->a) / t.total;
 	out[CALIBRATE_DISK] = t.disk / t.total;
 	out[CALIBRATE_DISK_RECORD] = t.disk_record / t.total;
 	out[CALIBRATE_SATURATION] = -(t.disk + t.disk_record) * (1.0 - 1.0 / t.stretch) *
-	                            (pr->log_high - pr->log_low) * p * (1.0 - p) / t.total;
+				    (pr->log_high - pr->log_low) * p * (1.0 - p) / t.total;
 	for (size_t k = 0; k < pr->n_categories; k++) {
 		out[U_RECORD_OF(k)] = r->category[k] * t.record / t.total;
 		out[U_FIXED_OF(k)] = r->category[k] * t.fixed / t.total;
@@ -176,7 +176,7 @@ static void gradient(const struct problem *pr, const struct costs *c, const stru
 
 /* How far off the logarithm of row r is. */
 static double error_of(const struct problem *pr, const struct costs *c, const struct solution *s,
-                       const struct row *r)
+		       const struct row *r)
 {
 	return log(terms_of(c, s, r, pr->n_categories).total) - r->log_t;
 }
@@ -185,7 +185,7 @@ static double error_of(const struct problem *pr, const struct costs *c, const st
 
 struct gsl_view {
 	const struct problem *pr;
-	struct solution *s;  /* scratch: its free coordinates are set from x */
+	struct solution *s; /* scratch: its free coordinates are set from x */
 	size_t free[MAX_U];
 };
 
@@ -367,9 +367,9 @@ static double largest_share(const struct problem *pr, const struct solution *s, 
 	for (size_t k = 0; k < pr->n; k++) {
 		struct terms t = terms_of(&c, s, &pr->row[k], pr->n_categories);
 		double part = i == CALIBRATE_FIXED    ? t.fixed
-		              : i == CALIBRATE_RECORD ? t.record
-		              : i == CALIBRATE_DISK   ? t.disk
-		                                      : t.disk_record;
+			      : i == CALIBRATE_RECORD ? t.record
+			      : i == CALIBRATE_DISK   ? t.disk
+						      : t.disk_record;
 		most = fmax(most, part / t.total);
 	}
 	return most;
@@ -379,7 +379,7 @@ static double largest_share(const struct problem *pr, const struct solution *s, 
 static bool take_one_out(const struct problem *pr, struct solution *s)
 {
 	static const size_t order[] = { CALIBRATE_SATURATION, CALIBRATE_EXPONENT, CALIBRATE_DISK_RECORD,
-		                        CALIBRATE_DISK, CALIBRATE_RECORD, CALIBRATE_FIXED };
+					CALIBRATE_DISK,       CALIBRATE_RECORD,   CALIBRATE_FIXED };
 	bool tied = s->hold[CALIBRATE_RECORD] == HOLD_TIED || s->hold[CALIBRATE_DISK] == HOLD_TIED;
 
 	for (size_t k = 0; k < sizeof order / sizeof *order; k++) {
@@ -480,7 +480,7 @@ static double processes_of(const struct row *r)
 }
 
 static void choose_free(const struct problem *pr, bool record_by_category, bool fixed_by_category,
-                        struct solution *s)
+			struct solution *s)
 {
 	size_t batches = count_levels(pr, batch_of, 3), shares = count_levels(pr, share_of, 3),
 	       loads = count_levels(pr, processes_of, 3);
@@ -615,7 +615,8 @@ static int prepare(struct problem *pr, size_t *out_skipped, struct err *err)
 		n_usable += usable(p, i);
 	*out_skipped = p->n - n_usable;
 	if (!n_usable)
-		return err_fail(err, ERR_NODATA, "none of %zu rows has a batch, cpus and a time above 0", p->n);
+		return err_fail(err, ERR_NODATA, "none of %zu rows has a batch, cpus and a time above 0",
+				p->n);
 	kept = n_usable < CALIBRATE_MAX_ROWS ? n_usable : CALIBRATE_MAX_ROWS;
 	pr->row = mem_calloc(kept, sizeof *pr->row);
 	v = mem_array(kept, sizeof *v);
@@ -694,7 +695,8 @@ static int fit_cores(struct problem *pr, struct solution *s, struct err *err)
 
 /* ---- results ---- */
 
-static void finish(const struct problem *pr, const struct solution *s, bool cores_given, struct calibrated *out)
+static void finish(const struct problem *pr, const struct solution *s, bool cores_given,
+		   struct calibrated *out)
 {
 	double mean = 0.0, squares = 0.0, relative = 0.0, p;
 	size_t df = pr->n > s->n_free ? pr->n - s->n_free : 0;
@@ -702,10 +704,10 @@ static void finish(const struct problem *pr, const struct solution *s, bool core
 
 	for (size_t i = 0; i < CALIBRATE_PARAMETERS; i++) {
 		out->se[i] = NAN;
-		out->state[i] = i == CALIBRATE_CORES           ? CALIBRATE_ABSENT
-		                : s->hold[i] == HOLD_FREE   ? CALIBRATE_FITTED
-		                : s->hold[i] == HOLD_ABSENT ? CALIBRATE_ABSENT
-		                                            : CALIBRATE_STATED;
+		out->state[i] = i == CALIBRATE_CORES        ? CALIBRATE_ABSENT
+				: s->hold[i] == HOLD_FREE   ? CALIBRATE_FITTED
+				: s->hold[i] == HOLD_ABSENT ? CALIBRATE_ABSENT
+							    : CALIBRATE_STATED;
 	}
 	out->value[CALIBRATE_FIXED] = c.fixed;
 	out->value[CALIBRATE_RECORD] = c.record;
@@ -732,18 +734,17 @@ static void finish(const struct problem *pr, const struct solution *s, bool core
 	out->n_categories = pr->n_categories;
 	out->category_record = out->category_fixed = 0;
 	for (size_t k = 0; k < pr->n_categories; k++) {
-		bool record = s->hold[U_RECORD_OF(k)] == HOLD_FREE, fixed = s->hold[U_FIXED_OF(k)] == HOLD_FREE;
+		bool record = s->hold[U_RECORD_OF(k)] == HOLD_FREE,
+		     fixed = s->hold[U_FIXED_OF(k)] == HOLD_FREE;
 
 		out->category_record |= record;
 		out->category_fixed |= fixed;
 		out->record_log[k] = s->u[U_RECORD_OF(k)];
 		out->fixed_log[k] = s->u[U_FIXED_OF(k)];
-		out->record_log_se[k] = record && isfinite(se_of(pr, s, U_RECORD_OF(k)))
-		                                ? se_of(pr, s, U_RECORD_OF(k))
-		                                : NAN;
-		out->fixed_log_se[k] = fixed && isfinite(se_of(pr, s, U_FIXED_OF(k)))
-		                               ? se_of(pr, s, U_FIXED_OF(k))
-		                               : NAN;
+		out->record_log_se[k] =
+			record && isfinite(se_of(pr, s, U_RECORD_OF(k))) ? se_of(pr, s, U_RECORD_OF(k)) : NAN;
+		out->fixed_log_se[k] =
+			fixed && isfinite(se_of(pr, s, U_FIXED_OF(k))) ? se_of(pr, s, U_FIXED_OF(k)) : NAN;
 	}
 	/* R2 is of log time itself, not of the time of an iteration. */
 	for (size_t i = 0; i < pr->n; i++)
@@ -795,7 +796,8 @@ static int leverages(const struct problem *pr, const struct solution *s, double 
 
 		for (size_t a = 0; a < p; a++)
 			for (size_t b = 0; b < p; b++)
-				h += gsl_matrix_get(J, i, a) * gsl_matrix_get(c, a, b) * gsl_matrix_get(J, i, b);
+				h += gsl_matrix_get(J, i, a) * gsl_matrix_get(c, a, b) *
+				     gsl_matrix_get(J, i, b);
 		out[pr->row[i].from] = isfinite(h) ? clamp(h, 0.0, 1.0) : 0.0;
 	}
 out:
@@ -820,7 +822,7 @@ int calibrate_fit(const struct calibrate_params *p, struct calibrated *out, stru
 	pthread_once(&once, gsl_returns_errors);
 	if (p->n_categories > CALIBRATE_MAX_CATEGORIES || !(p->cores >= 0.0))
 		return err_fail(err, ERR_ARG, "%zu categories, %g cores: need at most %d and at least 0",
-		                p->n_categories, p->cores, CALIBRATE_MAX_CATEGORIES);
+				p->n_categories, p->cores, CALIBRATE_MAX_CATEGORIES);
 	rc = prepare(&pr, &m.n_skipped, err);
 	if (rc)
 		goto out;
@@ -845,7 +847,8 @@ out:
 double calibrate_time_s(const struct calibrated *m, const struct calibrate_job *j)
 {
 	const double *v = m->value;
-	double record = v[CALIBRATE_RECORD], fixed = v[CALIBRATE_FIXED], log_record = 0.0, log_fixed = 0.0, share;
+	double record = v[CALIBRATE_RECORD], fixed = v[CALIBRATE_FIXED], log_record = 0.0, log_fixed = 0.0,
+	       share;
 
 	for (size_t k = 0; k < m->n_categories; k++) {
 		log_record += j->category[k] * m->record_log[k];
@@ -857,9 +860,9 @@ double calibrate_time_s(const struct calibrated *m, const struct calibrate_job *
 		fixed *= exp(log_fixed);
 	share = fmin(fmin(j->cpus, j->batch), v[CALIBRATE_CORES]);
 	return j->iterations * ((fixed + record * j->batch * pow(share, -v[CALIBRATE_EXPONENT])) *
-	                                fmax(1.0, j->processes / v[CALIBRATE_CORES]) +
-	                        (v[CALIBRATE_DISK] + v[CALIBRATE_DISK_RECORD] * j->batch) *
-	                                (1.0 + j->processes / v[CALIBRATE_SATURATION]));
+					fmax(1.0, j->processes / v[CALIBRATE_CORES]) +
+				(v[CALIBRATE_DISK] + v[CALIBRATE_DISK_RECORD] * j->batch) *
+					(1.0 + j->processes / v[CALIBRATE_SATURATION]));
 }
 
 /* "7.4 ms", "0.041 s": two digits, in the unit a person would use. */
@@ -881,20 +884,20 @@ char *calibrate_sentence(const struct calibrated *m, char *buf, size_t size)
 	int used = 0;
 
 	used = snprintf(buf, size, "%s per iteration fixed, %s per record per cpu (shared by cpus^%.2f)",
-	                cost_text(v[CALIBRATE_FIXED], a, sizeof a), cost_text(v[CALIBRATE_RECORD], b, sizeof b),
-	                v[CALIBRATE_EXPONENT]);
+			cost_text(v[CALIBRATE_FIXED], a, sizeof a),
+			cost_text(v[CALIBRATE_RECORD], b, sizeof b), v[CALIBRATE_EXPONENT]);
 	if (v[CALIBRATE_DISK] > 0.0 && (size_t)used < size)
 		used += snprintf(buf + used, size - (size_t)used, ", disk %s",
-		                 cost_text(v[CALIBRATE_DISK], a, sizeof a));
+				 cost_text(v[CALIBRATE_DISK], a, sizeof a));
 	if (v[CALIBRATE_DISK_RECORD] > 0.0 && (size_t)used < size)
 		used += snprintf(buf + used, size - (size_t)used, "%s%s per record",
-		                 v[CALIBRATE_DISK] > 0.0 ? " and " : ", disk ",
-		                 cost_text(v[CALIBRATE_DISK_RECORD], a, sizeof a));
+				 v[CALIBRATE_DISK] > 0.0 ? " and " : ", disk ",
+				 cost_text(v[CALIBRATE_DISK_RECORD], a, sizeof a));
 	if ((v[CALIBRATE_DISK] > 0.0 || v[CALIBRATE_DISK_RECORD] > 0.0) && (size_t)used < size)
 		used += snprintf(buf + used, size - (size_t)used, ", saturation at %.3g processes",
-		                 v[CALIBRATE_SATURATION]);
+				 v[CALIBRATE_SATURATION]);
 	if (isfinite(v[CALIBRATE_CORES]) && (size_t)used < size)
 		snprintf(buf + used, size - (size_t)used, ", shared evenly beyond %.3g processes",
-		         v[CALIBRATE_CORES]);
+			 v[CALIBRATE_CORES]);
 	return buf;
 }

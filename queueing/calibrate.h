@@ -21,7 +21,7 @@
 #include "common/err.h"
 
 #define CALIBRATE_MAX_CATEGORIES 16
-#define CALIBRATE_MAX_ROWS 4000 /* a few parameters need no more; larger tables are thinned evenly */
+#define CALIBRATE_MAX_ROWS 1000 /* a few parameters need no more; larger tables are thinned evenly */
 
 struct calibrate_job {
 	double iterations, batch, cpus, processes; /* all > 0 */

@@ -23,8 +23,8 @@ static bool invert(const struct paper *m, const struct paper_job *j, double time
 {
 	double disk_s = time_s / j->iterations - m->cpu_service_s, service_s;
 
-	if (!(disk_s > 0.0) ||
-	    mm1_implied_service_s(disk_arrivals_per_s(m, j), disk_s, &service_s, NULL) || !(service_s > 0.0))
+	if (!(disk_s > 0.0) || mm1_implied_service_s(disk_arrivals_per_s(m, j), disk_s, &service_s, NULL) ||
+	    !(service_s > 0.0))
 		return false;
 	*out_mu = 1.0 / service_s;
 	return isfinite(*out_mu);
@@ -80,7 +80,8 @@ static void fit_plane(struct paper *m, const struct paper_job *job, const double
 	m->mu[0] = mean[0] - m->mu[1] * mean[1] - m->mu[2] * mean[2];
 }
 
-static int fit_with(const struct paper_job *job, const double *time_s, size_t n, struct paper *m, struct err *err)
+static int fit_with(const struct paper_job *job, const double *time_s, size_t n, struct paper *m,
+		    struct err *err)
 {
 	double mu;
 
@@ -94,10 +95,11 @@ static int fit_with(const struct paper_job *job, const double *time_s, size_t n,
 			m->n_negative++;
 	}
 	if (!m->n_used)
-		return err_fail(err, ERR_UNSTABLE,
-		                "all %zu observations take at most %g s per iteration, the service of the CPU "
-		                "alone: the disk's would be negative",
-		                m->n_negative, m->cpu_service_s);
+		return err_fail(
+			err, ERR_UNSTABLE,
+			"all %zu observations take at most %g s per iteration, the service of the CPU "
+			"alone: the disk's would be negative",
+			m->n_negative, m->cpu_service_s);
 	fit_plane(m, job, time_s, n);
 	if (!isfinite(m->mu[0]) || !isfinite(m->mu[1]) || !isfinite(m->mu[2]))
 		return err_fail(err, ERR_NUMERIC, "the disk's service rate is no finite plane");
@@ -123,20 +125,22 @@ static double misfit(const struct paper *m, const struct paper_job *job, const d
 	return k ? sum / (double)k : INFINITY;
 }
 
-int paper_fit(const struct paper_job *job, const double *time_s, size_t n, double cpu_service_s, double workers,
-              struct paper *out, struct err *err)
+int paper_fit(const struct paper_job *job, const double *time_s, size_t n, double cpu_service_s,
+	      double workers, struct paper *out, struct err *err)
 {
 	struct paper best = { .cpu_service_s = cpu_service_s, .workers = workers };
 	double shortest_s = INFINITY, least = INFINITY;
 	int rc;
 
 	if (!(cpu_service_s >= 0.0 && isfinite(cpu_service_s) && workers > 0.0 && isfinite(workers)))
-		return err_fail(err, ERR_ARG, "CPU service %g s, %g workers: need >= 0 and > 0", cpu_service_s, workers);
+		return err_fail(err, ERR_ARG, "CPU service %g s, %g workers: need >= 0 and > 0",
+				cpu_service_s, workers);
 	for (size_t i = 0; i < n; i++)
 		if (usable(&job[i], time_s[i]))
 			shortest_s = fmin(shortest_s, time_s[i] / job[i].iterations);
 	if (!(shortest_s > 0.0 && isfinite(shortest_s)))
-		return err_fail(err, ERR_NODATA, "none of %zu rows has a batch, processes and a time above 0", n);
+		return err_fail(err, ERR_NODATA, "none of %zu rows has a batch, processes and a time above 0",
+				n);
 	if (cpu_service_s > 0.0) {
 		rc = fit_with(job, time_s, n, &best, err);
 		if (!rc)
@@ -168,12 +172,14 @@ int paper_time_s(const struct paper *m, const struct paper_job *job, double *out
 
 	if (!usable(job, 1.0))
 		return err_fail(err, ERR_ARG, "%g iterations of batch %g, %g processes: need numbers above 0",
-		                job->iterations, job->batch, job->processes);
+				job->iterations, job->batch, job->processes);
 	lambda = disk_arrivals_per_s(m, job);
 	mu = m->mu[0] + m->mu[1] * job->batch + m->mu[2] * job->processes;
 	if (!(mu > 0.0)) /* no disk at all: any load is too much for it */
-		return err_fail(err, ERR_UNSTABLE, "the disk's service rate is %.4g/s at %.4g requests/s: a load "
-		                "without bound", mu, lambda);
+		return err_fail(err, ERR_UNSTABLE,
+				"the disk's service rate is %.4g/s at %.4g requests/s: a load "
+				"without bound",
+				mu, lambda);
 	rc = mm1_mean_response_s(lambda, 1.0 / mu, &disk_s, err);
 	if (rc)
 		return rc;

@@ -19,7 +19,8 @@ KERNEL_INLINE float tanh_one(float x)
 		int32_t i;
 	} bits;
 
-	a = a < 10.0f ? a : 10.0f; /* past 9.02 the nearest float is 1; NaN stays out here and comes back below */
+	a = a < 10.0f ? a
+		      : 10.0f; /* past 9.02 the nearest float is 1; NaN stays out here and comes back below */
 	y = a + a;
 	n = y * 1.44269504f + ROUND_MAGIC;
 	bits.f = n;

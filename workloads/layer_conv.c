@@ -163,30 +163,36 @@ KERNEL_CLONES static void conv_back_one(const struct layer *l, const float *weig
 			size_t row = (o * l->channels_in + c) * SIDE * LANES;
 			const float *from = in + c * side * side;
 			v8f_any *grad = (v8f_any *)(grad_row + row);
-			v8f acc[SIDE];
+			v8f even[SIDE], odd[SIDE];
 
-			for (int ky = 0; ky < SIDE; ky++)
-				acc[ky] = grad[ky];
-			for (size_t k = 0; k < area; k++) {
-				const float *p = from + offset[k];
+			for (int ky = 0; ky < SIDE; ky++) {
+				even[ky] = grad[ky];
+				odd[ky] = (v8f){ 0 };
+			}
+			/* In two sums, or each multiply-add would wait for the one before it. */
+			for (size_t k = 0; k < area; k += 2) {
+				const float *p = from + offset[k], *q = from + offset[k + 1];
 
-				for (int ky = 0; ky < SIDE; ky++, p += side)
-					acc[ky] += *(const v8f_any *)p * d[k];
+				for (int ky = 0; ky < SIDE; ky++, p += side, q += side) {
+					even[ky] += *(const v8f_any *)p * d[k];
+					odd[ky] += *(const v8f_any *)q * d[k + 1];
+				}
 			}
 			for (int ky = 0; ky < SIDE; ky++)
-				grad[ky] = acc[ky];
+				grad[ky] = even[ky] + odd[ky];
 		}
-		for (size_t c = 0; d_in && c < l->channels_in; c++) {
-			const v8f_any *w =
-				(const v8f_any *)(weight_row + (o * l->channels_in + c) * SIDE * LANES);
-			float *to = d_in + c * side * side;
+		if (!d_in)
+			continue;
+		/* Channels inside, places outside: neighbours overlap, and a load that overlaps a store just made
+		 * waits for it. Lanes past the fifth add zero: cheaper than leaving them out. */
+		for (size_t k = 0; k < area; k++) {
+			const v8f_any *w = (const v8f_any *)(weight_row + o * l->channels_in * SIDE * LANES);
 
-			/* Lanes past the fifth add zero to the neighbours: cheaper than leaving them out. */
-			for (size_t k = 0; k < area; k++) {
-				float *p = to + offset[k];
+			for (size_t c = 0; c < l->channels_in; c++) {
+				float *p = d_in + c * side * side + offset[k];
 
 				for (int ky = 0; ky < SIDE; ky++, p += side)
-					*(v8f_any *)p += w[ky] * d[k];
+					*(v8f_any *)p += *w++ * d[k];
 			}
 		}
 	}
@@ -220,7 +226,7 @@ struct layer layer_conv(size_t channels_in, size_t channels_out, size_t side_in)
 	size_t pooled = (side_in - SIDE + 1) / 2;
 
 	assert(channels_out % GROUP == 0 && side_in > SIDE && (side_in - SIDE + 1) % LANES == 0);
-	assert(pooled * pooled <= MAX_AREA);
+	assert(pooled * pooled <= MAX_AREA && pooled % 2 == 0);
 	return (struct layer){ .ops = &ops,
 			       .n_in = channels_in * side_in * side_in,
 			       .n_out = channels_out * pooled * pooled,

@@ -33,7 +33,8 @@ int net_find(const char *name, struct net *out, struct err *err)
 		net_add(&net, layer_dense(100, NET_CLASSES, ACTIVATION_NONE));
 	} else {
 		near = text_nearest(name, known);
-		return err_fail(err, ERR_ARG, "there is no network '%.40s'%s%s%s; there are simplenet and lenet5", name,
+		return err_fail(err, ERR_ARG,
+				"there is no network '%.40s'%s%s%s; there are simplenet and lenet5", name,
 				near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
 	}
 	*out = net;
@@ -44,7 +45,8 @@ void net_first_params(const struct net *net, uint64_t seed, float *out_param)
 {
 	for (size_t k = 0; k < net->n_layers; k++) {
 		const struct layer *l = &net->layer[k];
-		struct rng rng = rng_stream(seed, k); /* a stream a layer: its weights depend on nothing else */
+		struct rng rng =
+			rng_stream(seed, k); /* a stream a layer: its weights depend on nothing else */
 		double bound = 1.0 / sqrt((double)l->fan_in);
 
 		for (size_t i = 0; i < l->n_params; i++)
@@ -116,12 +118,13 @@ static float *forward(const struct net *net, const float *param, struct net_room
 	return room->out[net->n_layers - 1];
 }
 
-void net_test(const struct net *net, const float *param, struct net_room *room, const uint8_t *label, size_t n,
-	      struct net_score *out)
+void net_test(const struct net *net, const float *param, struct net_room *room, const uint8_t *label,
+	      size_t n, struct net_score *out)
 {
 	*out = (struct net_score){ 0 };
 	if (n)
-		out->loss = loss_back(forward(net, param, room, n), label, n, NET_CLASSES, 1.0f, &out->correct);
+		out->loss =
+			loss_back(forward(net, param, room, n), label, n, NET_CLASSES, 1.0f, &out->correct);
 }
 
 void net_train(const struct net *net, const float *param, struct net_room *room, const uint8_t *label,

@@ -25,6 +25,7 @@ int verb_evaluate(int argc, char **argv);
 int verb_predict(int argc, char **argv);
 int verb_anova(int argc, char **argv);
 int verb_model(int argc, char **argv);
+int verb_profile(int argc, char **argv);
 
 /* ---- options ---- */
 enum cli_kind {

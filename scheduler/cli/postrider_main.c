@@ -18,6 +18,7 @@ static const struct verb {
 	int (*run)(int argc, char **argv);
 	const char *help;
 } verb_all[] = {
+	{ "profile", verb_profile, "measure a training command: a designed experiment into a table" },
 	{ "train", verb_train, "train models of time and accuracy from a table of runs" },
 	{ "evaluate", verb_evaluate, "score a model on a table it has not seen" },
 	{ "predict", verb_predict, "predict a table, or choose the batch size of one job" },

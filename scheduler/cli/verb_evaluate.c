@@ -19,6 +19,7 @@ struct options {
 struct tally {
 	const char *value; /* of the --by column; NULL: the whole table */
 	size_t n_rows, n_time, n_accuracy, n_held, n_extrapolated;
+	size_t n_unstable; /* rows with a time for which the model has none: in no score, in no bound */
 	struct score time, accuracy; /* NaN where n is 0 */
 };
 
@@ -38,16 +39,18 @@ static void tally_rows(const struct model *m, struct rows *r, const uint32_t *ro
 	const struct table *t = r->table;
 
 	out->n_rows = n;
-	out->n_time = out->n_accuracy = out->n_held = out->n_extrapolated = 0;
+	out->n_time = out->n_accuracy = out->n_held = out->n_extrapolated = out->n_unstable = 0;
 	for (size_t i = 0; i < n; i++) {
 		double y = t->time[row[i]], p = r->time[row[i]];
 
 		out->n_extrapolated += r->extrapolated[row[i]];
-		if (isnan(y))
+		out->n_unstable += !isnan(y) && isnan(p);
+		if (isnan(y) || isnan(p))
 			continue;
 		r->y[out->n_time] = y;
 		r->p[out->n_time++] = p;
-		out->n_held += r->bounded && y <= conformal_upper(&m->time.conformal, r->q, p);
+		out->n_held += r->bounded &&
+			       y <= model_upper(m, &m->time, r->x + row[i] * m->features->n, r->q, p);
 	}
 	out->time = score_of(r->y, r->p, out->n_time);
 	for (size_t i = 0; r->accuracy && i < n; i++) {
@@ -186,6 +189,7 @@ static void json_tally(struct json_writer *w, const struct rows *r, const struct
 	}
 	json_kv_number(w, "coverage", coverage(r, t));
 	json_kv_number(w, "extrapolated", share(t->n_extrapolated, t->n_rows));
+	json_kv_int(w, "unstable", (long long)t->n_unstable);
 }
 
 static void print_json(struct strbuf *out, const struct options *o, const struct rows *r,
@@ -350,6 +354,11 @@ static int evaluate(const struct cli *c, const struct options *o, const struct m
 	for (size_t i = 0; i < t->n_rows; i++)
 		every[i] = (uint32_t)i;
 	tally_rows(m, &r, every, t->n_rows, &all);
+	if (all.n_unstable)
+		cli_notice(c,
+			   "unstable for %zu of %zu rows: the model has no time for them, and they are in no "
+			   "score",
+			   all.n_unstable, all.n_rows);
 	if (all.n_time == 0) {
 		rc = err_fail(err, ERR_FORMAT, "%s: no row has a time to compare with", c->arg[1]);
 		goto out;

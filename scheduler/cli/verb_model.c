@@ -131,8 +131,23 @@ static void put_value(struct strbuf *out, const struct json *v)
 	}
 }
 
-/* The model's own facts go through JSON: it has one way to tell them. */
-static void show_details(struct strbuf *out, const struct model *m, const struct model_target *t)
+/* A fitted parameter as people write it: value, standard error, and where it comes from. */
+static void put_parameter(struct strbuf *out, const struct json *row)
+{
+	double value = json_number(json_get(row, "value"), NAN), se = json_number(json_get(row, "se"), NAN);
+	char text[CLI_SPREAD_SIZE];
+
+	strbuf_printf(out, "%-28s ", cli_clean(json_string(json_get(row, "name"), "")));
+	if (isnan(se))
+		strbuf_printf(out, "%-22s", isnan(value) ? "-" : cli_number(value, text));
+	else
+		strbuf_printf(out, "%-23s", cli_spread(value, se, text)); /* the sign takes two bytes */
+	strbuf_printf(out, " %s", cli_clean(json_string(json_get(row, "state"), "")));
+}
+
+/* The model's own facts go through JSON: it has one way to tell them. Without `all` only the sentence that
+ * sums them up, where there is one. */
+static void show_details(struct strbuf *out, const struct model *m, const struct model_target *t, bool all)
 {
 	struct strbuf text = { 0 };
 	struct json_writer w;
@@ -150,10 +165,15 @@ static void show_details(struct strbuf *out, const struct model *m, const struct
 		for (const struct json *e = json_first(d); e; e = json_next(e)) {
 			bool rows = json_type(e) == JSON_ARRAY && json_type(json_first(e)) == JSON_OBJECT;
 
+			if (!all && strcmp(json_key(e), "sentence"))
+				continue;
 			strbuf_printf(out, "  %-12s ", cli_clean(json_key(e)));
 			for (const struct json *row = json_first(e); rows && row; row = json_next(row)) {
 				strbuf_printf(out, "%s", row == json_first(e) ? "" : "               ");
-				put_value(out, row);
+				if (json_get(row, "state"))
+					put_parameter(out, row);
+				else
+					put_value(out, row);
 				strbuf_puts(out, json_next(row) ? "\n" : "");
 			}
 			if (!rows)
@@ -186,8 +206,7 @@ static void show_target(struct strbuf *out, const char *column, const struct mod
 			      cli_clean(t->residuals_by));
 	else
 		strbuf_printf(out, "  %-12s none\n", "bounds from");
-	if (details)
-		show_details(out, m, t);
+	show_details(out, m, t, details);
 }
 
 static void put_range(struct cli_table *t, const struct feature *f)

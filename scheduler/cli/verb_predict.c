@@ -88,7 +88,7 @@ static int put_table(struct strbuf *out, const struct csv *csv, const struct mod
 		put_number(out, memo, p->time[r]);
 		strbuf_puts(out, ",");
 		if (bounded)
-			put_number(out, memo, conformal_upper(&m->time.conformal, q, p->time[r]));
+			put_number(out, memo, model_upper(m, &m->time, p->x + r * n_features, q, p->time[r]));
 		strbuf_puts(out, ",");
 		if (has_accuracy)
 			put_number(out, memo, p->accuracy[r]);
@@ -339,10 +339,14 @@ struct answer {
 	double took_us;
 };
 
-static const enum decide_reason reason_all[] = { REASON_SLO_EXCEEDED, REASON_NO_BOUND, REASON_EXTRAPOLATED,
-						 REASON_LOWER_ACCURACY, REASON_SLOWER };
-static const char *const reason_words[] = { "bound above the SLO", "no bound at this confidence",
-					    "outside the training table", "less accurate", "slower" };
+static const enum decide_reason reason_all[] = { REASON_SLO_EXCEEDED,   REASON_NO_BOUND, REASON_EXTRAPOLATED,
+						 REASON_LOWER_ACCURACY, REASON_SLOWER,   REASON_UNSTABLE };
+static const char *const reason_words[] = { "bound above the SLO",
+					    "no bound at this confidence",
+					    "outside the training table",
+					    "less accurate",
+					    "slower",
+					    "no steady state" };
 enum { N_REASONS = sizeof reason_all / sizeof reason_all[0] };
 
 static void json_candidate(struct json_writer *w, const struct model *m, const struct candidate *k)
@@ -439,8 +443,8 @@ static void print_people(struct strbuf *out, const struct cli *c, const struct m
 		}
 		cli_table_add(&t, "%s", (int)i == d->chosen ? "*" : " ");
 		cli_table_add(&t, "%s", text_shortest(k->decision, x));
-		cli_table_add(&t, "%s", cli_number(k->time_s, x));
-		cli_table_add(&t, "%s", cli_number(k->upper_s, x));
+		cli_table_add(&t, "%s", isnan(k->time_s) ? "" : cli_number(k->time_s, x));
+		cli_table_add(&t, "%s", isnan(k->time_s) ? "" : cli_number(k->upper_s, x));
 		cli_table_add(&t, "%s", isnan(k->accuracy) ? "" : cli_number(k->accuracy, x));
 		cli_table_add(&t, "%s", k->feasible ? "yes" : "no");
 		cli_table_add(&t, "%s", strbuf_text(&why));

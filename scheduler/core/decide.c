@@ -11,6 +11,7 @@ const char *decide_reason_text(enum decide_reason one)
 	case REASON_EXTRAPOLATED: return "extrapolated";
 	case REASON_LOWER_ACCURACY: return "lower_accuracy";
 	case REASON_SLOWER: return "slower";
+	case REASON_UNSTABLE: return "unstable";
 	}
 	return "unknown";
 }
@@ -24,7 +25,8 @@ static double accuracy_noise(const struct conformal *c)
 	return (c->score[(3 * c->n) / 4] - c->score[c->n / 4]) / 2.0 * c->base;
 }
 
-static int predict_candidates(const struct decide_params *p, struct decision *d, struct err *err)
+/* Time and accuracy of each candidate, and the bound of the time that goes with score q (NaN: none). */
+static int predict_candidates(const struct decide_params *p, double q, struct decision *d, struct err *err)
 {
 	const struct model *m = p->model;
 	const struct schema *s = m->schema;
@@ -55,8 +57,13 @@ static int predict_candidates(const struct decide_params *p, struct decision *d,
 		if (m->accuracy.predictor.ops)
 			predictor_predict(&m->accuracy.predictor, x, n, accuracy);
 		for (size_t i = 0; i < n; i++) {
-			d->candidate[done + i].time_s = time[i];
-			d->candidate[done + i].accuracy = m->accuracy.predictor.ops ? accuracy[i] : NAN;
+			struct candidate *c = &d->candidate[done + i];
+
+			c->time_s = time[i];
+			c->upper_s = isnan(q) || isnan(time[i])
+					     ? NAN
+					     : model_upper(m, &m->time, x + i * n_features, q, time[i]);
+			c->accuracy = m->accuracy.predictor.ops ? accuracy[i] : NAN;
 		}
 	}
 	return 0;
@@ -105,7 +112,7 @@ int decide(const struct decide_params *p, struct decision *out, struct err *err)
 	const struct model *m = p->model;
 	const double *value = p->candidate ? p->candidate : m->candidate;
 	bool bounded;
-	double q = 0.0;
+	double q = NAN;
 	int status;
 
 	out->n_candidates = p->candidate ? p->n_candidates : m->n_candidates;
@@ -119,22 +126,23 @@ int decide(const struct decide_params *p, struct decision *out, struct err *err)
 		return err_fail(err, ERR_ARG, "confidence %g: need a number between 0 and 1", p->confidence);
 	for (size_t i = 0; i < out->n_candidates; i++)
 		out->candidate[i] = (struct candidate){ .decision = value[i] };
-	status = predict_candidates(p, out, err);
+	bounded = conformal_quantile(&m->time.conformal, p->confidence, &q, NULL) == 0;
+	status = predict_candidates(p, q, out, err);
 	if (status)
 		return status;
-	bounded = conformal_quantile(&m->time.conformal, p->confidence, &q, NULL) == 0;
 	for (size_t i = 0; i < out->n_candidates; i++) {
 		struct candidate *c = &out->candidate[i];
 
-		c->upper_s = bounded ? conformal_upper(&m->time.conformal, q, c->time_s) : NAN;
 		if (c->extrapolated)
 			c->reasons |= REASON_EXTRAPOLATED;
-		if (!isnan(p->slo_s) && !bounded)
+		if (isnan(c->time_s))
+			c->reasons |= REASON_UNSTABLE;
+		else if (!isnan(p->slo_s) && !bounded)
 			c->reasons |= REASON_NO_BOUND;
 		else if (!isnan(p->slo_s) && !(c->upper_s <= p->slo_s))
 			c->reasons |= REASON_SLO_EXCEEDED;
-		c->feasible = !(c->reasons & (REASON_NO_BOUND | REASON_SLO_EXCEEDED));
-		if (bounded && !(out->smallest_slo_s <= c->upper_s))
+		c->feasible = !(c->reasons & (REASON_NO_BOUND | REASON_SLO_EXCEEDED | REASON_UNSTABLE));
+		if (!isnan(c->upper_s) && !(out->smallest_slo_s <= c->upper_s))
 			out->smallest_slo_s = c->upper_s;
 	}
 	choose(out, accuracy_noise(&m->accuracy.conformal));

@@ -15,12 +15,13 @@ enum decide_reason {
 	REASON_EXTRAPOLATED = 4,      /* outside the training ranges: a notice, not a refusal */
 	REASON_LOWER_ACCURACY = 8,    /* feasible, but another one is predicted more accurate */
 	REASON_SLOWER = 16,           /* equal accuracy, another one is faster */
+	REASON_UNSTABLE = 32,         /* the model has no time for it: a queue without a steady state */
 };
 const char *decide_reason_text(enum decide_reason one); /* stable code, e.g. "slo_exceeded" */
 
 struct candidate {
 	double decision;              /* the batch */
-	double time_s, upper_s;       /* upper_s NaN when there is no bound */
+	double time_s, upper_s;       /* upper_s NaN when there is no bound, both NaN when unstable */
 	double accuracy;              /* NaN without an accuracy model */
 	bool extrapolated, feasible;
 	unsigned reasons;             /* enum decide_reason, or-ed */
@@ -38,7 +39,7 @@ struct decide_params {
 	const struct model *model;
 	const struct job_values *job; /* the decision column in it is ignored */
 	const double *candidate; size_t n_candidates; /* NULL: the model's own */
-	double slo_s;                 /* NaN: no objective, every candidate is feasible */
+	double slo_s;                 /* NaN: no objective, every candidate that is stable is feasible */
 	double confidence;            /* e.g. 0.9 */
 };
 

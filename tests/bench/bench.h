@@ -45,7 +45,7 @@ struct bench_env {
 
 typedef int bench_fn(struct bench_env *env, struct bench_result *out, struct err *err);
 bench_fn bench_fit_absolute, bench_fit_squared, bench_grid, bench_large, bench_scaling;
-bench_fn bench_decision_table, bench_decision_trees;
+bench_fn bench_decision_table, bench_decision_trees, bench_hybrid_decision;
 bench_fn bench_lookahead, bench_events;
 
 /* The part of bench_large that runs in its own process: `--child FILE ROWS TREES FEW`. */

@@ -23,6 +23,7 @@ static const struct bench {
 	{ "forest.grid", bench_grid },
 	{ "decision.table", bench_decision_table },
 	{ "decision.trees", bench_decision_trees },
+	{ "hybrid.decision", bench_hybrid_decision },
 	{ "forest.large", bench_large },
 	{ "forest.scaling", bench_scaling },
 	{ "lookahead.1000", bench_lookahead },

@@ -227,10 +227,76 @@ static void test_own_candidates_and_bad_asks(void **state)
 	drop(&f);
 }
 
+/* A model that has no time for some batches, as a queue without a steady state has none. */
+static const struct predictor_ops *stable_ops;
+
+static void unstable_predict(const void *self, const double *x, size_t n_rows, double *out)
+{
+	stable_ops->predict(self, x, n_rows, out);
+	for (size_t i = 0; i < n_rows; i++)
+		if (out[i] > 350.0)
+			out[i] = NAN;
+}
+
+static void test_unstable_candidates_are_never_chosen(void **state)
+{
+	struct predictor_ops unstable;
+	struct fixture f;
+	struct decision d;
+
+	(void)state;
+	make(&f, times, accuracies, 9, 25.0, 0.0);
+	stable_ops = f.m->time.predictor.ops;
+	unstable = *stable_ops;
+	unstable.predict = unstable_predict;
+	f.m->time.predictor.ops = &unstable;
+	for (int slo = 0; slo < 3; slo++) { /* without one, one that some meet, one that none meets */
+		d = ask(&f, slo == 0 ? NAN : slo == 1 ? 1000 : 1, 0.9);
+		assert_int_equal(d.chosen, slo < 2 ? 2 : -1); /* the most accurate two have no time */
+		for (int i = 0; i < 2; i++) {
+			assert_int_equal(d.candidate[i].reasons, REASON_UNSTABLE);
+			assert_false(d.candidate[i].feasible);
+			assert_true(isnan(d.candidate[i].time_s) && isnan(d.candidate[i].upper_s));
+		}
+		assert_true(d.smallest_slo_s == 125); /* of those that have one */
+	}
+	assert_int_equal(ask(&f, 1000, 0.99).candidate[0].reasons,
+			 REASON_UNSTABLE); /* nor is it for want of residuals */
+	f.m->time.predictor.ops = stable_ops;
+	drop(&f);
+}
+
+static void test_bounds_in_log_time_are_wider_outside_the_table(void **state)
+{
+	double own[] = { 256, 1024 };
+	struct fixture f;
+	struct decision d;
+	struct decide_params p;
+
+	(void)state;
+	make(&f, times, accuracies, 9, 0.1, 0.0);
+	f.m->time.conformal.log = true;
+	f.m->time.widening = malloc(f.m->features->n * sizeof(double));
+	for (size_t i = 0; i < f.m->features->n; i++)
+		f.m->time.widening[i] = 3.0;
+	p = (struct decide_params){ .model = f.m,
+				    .job = &f.job,
+				    .slo_s = 1000,
+				    .confidence = 0.9,
+				    .candidate = own,
+				    .n_candidates = 2 };
+	assert_int_equal(decide(&p, &d, NULL), 0);
+	assert_true(fabs(d.candidate[0].upper_s - 200 * exp(0.1)) < 1e-9);
+	assert_true(fabs(d.candidate[1].upper_s - 100 * exp(0.3)) <
+		    1e-9); /* the tree stays at its last leaf */
+	assert_int_equal(d.candidate[1].reasons & REASON_EXTRAPOLATED, REASON_EXTRAPOLATED);
+	drop(&f);
+}
+
 static void test_every_reason_has_its_own_code(void **state)
 {
 	(void)state;
-	for (unsigned a = 1; a <= REASON_SLOWER; a <<= 1)
+	for (unsigned a = 1; a <= REASON_UNSTABLE; a <<= 1)
 		for (unsigned b = 1; b < a; b <<= 1)
 			assert_string_not_equal(decide_reason_text((enum decide_reason)a),
 						decide_reason_text((enum decide_reason)b));
@@ -247,6 +313,8 @@ int main(void)
 		cmocka_unit_test(test_without_accuracy_the_fastest_is_chosen),
 		cmocka_unit_test(test_outside_the_training_range_is_said),
 		cmocka_unit_test(test_own_candidates_and_bad_asks),
+		cmocka_unit_test(test_unstable_candidates_are_never_chosen),
+		cmocka_unit_test(test_bounds_in_log_time_are_wider_outside_the_table),
 		cmocka_unit_test(test_every_reason_has_its_own_code),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -234,6 +234,31 @@ static void test_an_infinite_residual_is_refused(void **state)
 	assert_int_equal(conformal_fit(y, p, 2, false, &c, NULL), -ERR_NUMERIC);
 }
 
+static void test_scores_in_log_time_bound_by_a_factor(void **state)
+{
+	double y[9], p[9], q, zero[1] = { 0.0 }, nan[1] = { NAN };
+	struct conformal c;
+
+	(void)state;
+	for (int i = 0; i < 9; i++) {
+		p[i] = 10.0 * (i + 1);
+		y[i] = p[i] * exp(0.01 * (i + 1));
+	}
+	p[4] = NAN; /* left out */
+	assert_int_equal(conformal_fit_log(y, p, 9, &c, NULL), 0);
+	assert_true(c.log && c.n == 8 && c.base == 1.0 && c.slope == 0.0);
+	assert_int_equal(conformal_quantile(&c, 0.8, &q, NULL), 0); /* rank ceil(9 x 0.8) = 8 of 8 */
+	close_to(q, 0.09, 1e-12);
+	close_to(conformal_upper(&c, q, 237.0), 237.0 * exp(0.09), 1e-9);
+	close_to(conformal_upper(&c, conformal_widened(q, 2.5), 237.0), 237.0 * exp(0.225), 1e-9);
+	close_to(conformal_widened(-0.1, 2.5), 0.05, 1e-12); /* wider is never lower */
+	conformal_release(&c);
+	assert_int_equal(conformal_fit_log(y, zero, 1, &c, NULL), -ERR_NUMERIC);
+	assert_int_equal(conformal_fit_log(y, nan, 1, &c, NULL), 0);
+	assert_int_equal(c.n, 0);
+	conformal_release(&c);
+}
+
 /* The promise itself: over fresh draws the bound at 90 % holds 90 times in 100. 4000 draws give a
  * standard error of 0.5 %; four of them on either side. */
 static void test_bounds_hold_as_often_as_promised(void **state)
@@ -349,6 +374,7 @@ int main(void)
 		cmocka_unit_test(test_perfect_predictions_bound_themselves),
 		cmocka_unit_test(test_huge_and_tiny_values_keep_the_spread_positive_and_finite),
 		cmocka_unit_test(test_an_infinite_residual_is_refused),
+		cmocka_unit_test(test_scores_in_log_time_bound_by_a_factor),
 		cmocka_unit_test(test_bounds_hold_as_often_as_promised),
 		cmocka_unit_test(test_what_is_saved_loads_to_the_bit),
 		cmocka_unit_test(test_loading_refuses_what_fitting_never_makes),

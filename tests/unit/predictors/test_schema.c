@@ -157,6 +157,42 @@ static void test_what_is_written_reads_back_the_same(void **state)
 	schema_free(t);
 }
 
+static void test_roles_go_by_name_or_by_what_the_schema_says(void **state)
+{
+	struct schema *s = must("{\"columns\":[{\"name\":\"executors\",\"kind\":\"number\"},"
+				"{\"name\":\"njobs\",\"kind\":\"number\"},"
+				"{\"name\":\"samples\",\"kind\":\"category\"}," BATCH "],"
+				"\"derived\":[{\"name\":\"load\",\"product\":[\"executors\",\"njobs\"]}],"
+				"\"roles\":{\"cpus\":\"executors\",\"processes\":\"load\"}," REST "}"),
+		      *t;
+	char *a = written(s), *b;
+
+	(void)state;
+	t = must(a);
+	b = written(t);
+	assert_string_equal(a, b);
+	assert_int_equal(schema_role(t, ROLE_CPUS), 0);
+	assert_int_equal(schema_role(t, ROLE_NJOBS), 1);
+	assert_int_equal(schema_role(t, ROLE_SAMPLES), -1); /* that column is a category */
+	assert_int_equal(schema_role(t, ROLE_EPOCHS), -1);
+	assert_int_equal(schema_role(t, ROLE_BATCH), 3); /* the decision */
+	assert_int_equal(schema_role(t, ROLE_PROCESSES), 4); /* a derived column */
+	assert_int_equal(schema_role(t, ROLE_NONE), -1);
+	assert_int_equal(schema_role(t, ROLE_CATEGORY), -1);
+	free(a);
+	free(b);
+	schema_free(s);
+	schema_free(t);
+	refuses("{\"columns\":[" BATCH "],\"roles\":{\"cpus\":\"bathc\"}," REST "}", "did you mean 'batch'?");
+	refuses("{\"columns\":[" BATCH "],\"roles\":{\"cpu\":\"batch\"}," REST "}", "cpus");
+	refuses("{\"columns\":[" BATCH "],\"roles\":{\"batch\":\"batch\"}," REST "}", "roles");
+	refuses("{\"columns\":[" BATCH "],\"roles\":{\"cpus\":5}," REST "}", "roles.cpus");
+	refuses("{\"columns\":[" BATCH "],\"roles\":[]," REST "}", "roles");
+	refuses("{\"columns\":[{\"name\":\"n\",\"kind\":\"category\"}," BATCH
+		"],\"roles\":{\"cpus\":\"n\"}," REST "}",
+		"category");
+}
+
 static void test_derived_columns_know_where_their_inputs_are(void **state)
 {
 	struct schema *s = must(everything);
@@ -196,7 +232,7 @@ static void test_deriving_has_an_answer_for_awkward_numbers(void **state)
 
 	s = must("{\"columns\":[{\"name\":\"a\",\"kind\":\"number\"},{\"name\":\"b\",\"kind\":\"number\"}"
 		 "," BATCH "],\"derived\":[{\"name\":\"p\",\"product\":[\"a\",\"a\",\"b\"]},{\"name\":"
-			   "\"one\",\"product\":"
+		 "\"one\",\"product\":"
 		 "[\"b\"]}]," REST "}");
 	double order[] = { 1e200, 0.0, 1.0 };
 	assert_true(isinf(schema_derive(&s->derived[0], order))); /* never NaN, which would mean missing */
@@ -452,6 +488,7 @@ int main(void)
 		cmocka_unit_test(test_the_default_file_says_the_same),
 		cmocka_unit_test(test_the_schema_of_the_measurements_reads),
 		cmocka_unit_test(test_what_is_written_reads_back_the_same),
+		cmocka_unit_test(test_roles_go_by_name_or_by_what_the_schema_says),
 		cmocka_unit_test(test_derived_columns_know_where_their_inputs_are),
 		cmocka_unit_test(test_deriving_has_an_answer_for_awkward_numbers),
 		cmocka_unit_test(test_a_schema_of_one_column_is_enough),

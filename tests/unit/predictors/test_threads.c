@@ -13,12 +13,14 @@
 #include "tests/support/worlds.h"
 
 static const size_t threads[] = { 1, 2, 8 };
+static const uint8_t role[5] = { ROLE_CATEGORY, ROLE_CPUS, ROLE_NJOBS, ROLE_BATCH, ROLE_PROCESSES };
 
 static void test_every_model_is_the_same_for_1_2_and_8_threads(void **state)
 {
 	struct dataset *d = world_factorial(2, 0.05, 1);
 
 	(void)state;
+	d->role = role;
 	for (size_t m = 0; predictor_all[m]; m++) {
 		struct writer first = { 0 };
 
@@ -141,6 +143,7 @@ static void test_threads_share_one_fitted_model(void **state)
 	double want[96];
 
 	(void)state;
+	d->role = role;
 	assert_int_equal(pool_new(8, &pool, NULL), 0);
 	for (size_t m = 0; predictor_all[m]; m++)
 		for (int compiled = 0; compiled < 2; compiled++) {

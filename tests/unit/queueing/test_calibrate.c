@@ -1,0 +1,367 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/mem.h"
+#include "common/rng.h"
+#include "queueing/calibrate.h"
+
+#define ROWS 480
+
+/* A truth with awkward numbers, its terms large enough to be told apart. */
+static const struct calibrated truth = {
+	.value = { 0.031, 2.37e-4, 0.83, 0.0213, 1.71e-4, 17.3, INFINITY },
+	.n_categories = 1,
+	.record_log = { -1.13 },
+	.fixed_log = { 0.19 },
+};
+
+static double parameter(const struct calibrated *m, enum calibrate_parameter p)
+{
+	return m->value[p];
+}
+
+/* Replications of the paper's 96 settings. */
+static size_t world(const struct calibrated *m, size_t replications, double noise, uint64_t seed,
+		    struct calibrate_job *job, double *time_s)
+{
+	static const double batch[] = { 64, 128, 256, 512 }, cpus[] = { 1, 2, 4, 8 }, njobs[] = { 1, 3, 5 };
+	struct rng rng = rng_stream(seed, 11);
+	size_t n = 0;
+
+	for (size_t r = 0; r < replications; r++)
+		for (size_t s = 0; s < 96; s++, n++) {
+			job[n] = (struct calibrate_job){ .batch = batch[s / 24],
+							 .cpus = cpus[s / 2 % 4],
+							 .category = { (double)(s % 2) } };
+			job[n].processes = job[n].cpus * njobs[s / 8 % 3];
+			job[n].iterations = 600000.0 / job[n].batch;
+			time_s[n] = calibrate_time_s(m, &job[n]) * exp(noise * rng_normal(&rng));
+		}
+	return n;
+}
+
+static struct calibrated fit(const struct calibrate_job *job, const double *time_s, size_t n,
+			     size_t n_categories, double cores)
+{
+	struct calibrate_params p = {
+		.job = job, .n = n, .time_s = time_s, .n_categories = n_categories, .cores = cores
+	};
+	struct calibrated m;
+	struct err err = { 0 };
+
+	if (calibrate_fit(&p, &m, &err))
+		fail_msg("%s", err.text);
+	return m;
+}
+
+static void test_time_is_the_sum_worked_by_hand(void **state)
+{
+	struct calibrated m = { .value = { 0.03, 2e-4, 0.5, 0.007, 1e-5, 23, 8 } };
+	struct calibrate_job j = { .iterations = 237, .batch = 100, .cpus = 4, .processes = 16 };
+
+	(void)state;
+	/* 16 processes on 8 cores: the CPU's part takes twice as long; 100 records by 4^0.5 = 2 */
+	assert_true(fabs(calibrate_time_s(&m, &j) -
+			 237 * ((0.03 + 2e-4 * 100 / 2) * 2 + (0.007 + 1e-3) * (1 + 16.0 / 23))) < 1e-9);
+	j.cpus = 64; /* no more than the cores count */
+	assert_true(fabs(calibrate_time_s(&m, &j) - 237 * ((0.03 + 2e-4 * 100 / sqrt(8)) * 2 +
+							   (0.007 + 1e-3) * (1 + 16.0 / 23))) < 1e-9);
+}
+
+static void test_parameters_of_noisy_times_are_found_within_their_errors(void **state)
+{
+	static struct calibrate_job job[ROWS];
+	static double time_s[ROWS];
+	size_t n = world(&truth, 5, 0.02, 3, job, time_s);
+	struct calibrated m = fit(job, time_s, n, 1, 0);
+
+	(void)state;
+	for (int p = CALIBRATE_FIXED; p <= CALIBRATE_SATURATION; p++) {
+		printf("%-14s %-9.4g true %-9.4g +- %.2g %s\n", calibrate_name[p], m.value[p], truth.value[p],
+		       m.se[p], calibrate_state_name[m.state[p]]);
+		assert_int_equal(m.state[p], CALIBRATE_FITTED);
+		/* eight estimates: one of them beyond three standard errors would be a one-in-fifty accident */
+		assert_true(fabs(m.value[p] - truth.value[p]) < 3.0 * m.se[p]);
+		assert_true(m.se[p] > 0.0 && m.se[p] < 0.6 * m.value[p]);
+	}
+	assert_true(m.category_record && m.category_fixed);
+	assert_true(fabs(m.record_log[0] - truth.record_log[0]) < 3.0 * m.record_log_se[0]);
+	assert_true(fabs(m.fixed_log[0] - truth.fixed_log[0]) < 3.0 * m.fixed_log_se[0]);
+	assert_int_equal(m.state[CALIBRATE_CORES], CALIBRATE_ABSENT);
+	assert_true(m.sd > 0.017 && m.sd < 0.023 && m.r2 > 0.99 && m.mape < 0.02);
+	assert_int_equal(m.n_rows, n);
+	assert_int_equal(m.n_free, 8);
+}
+
+static void test_predictions_are_within_the_noise(void **state)
+{
+	static struct calibrate_job job[ROWS], fresh[ROWS];
+	static double time_s[ROWS], fresh_s[ROWS];
+	size_t n = world(&truth, 2, 0.02, 4, job, time_s);
+	struct calibrated m = fit(job, time_s, n, 1, 0);
+	double off = 0.0;
+
+	(void)state;
+	world(&truth, 1, 0.0, 5, fresh, fresh_s);
+	for (size_t i = 0; i < 96; i++)
+		off = fmax(off, fabs(log(calibrate_time_s(&m, &fresh[i]) / fresh_s[i])));
+	assert_true(off < 0.02); /* the mean of two replications errs by 1.4 %, the fit by less */
+}
+
+static void test_cores_are_found_where_they_show(void **state)
+{
+	static struct calibrate_job job[ROWS];
+	static double time_s[ROWS];
+	struct calibrated crowded = truth, m;
+	size_t n;
+
+	(void)state;
+	crowded.value[CALIBRATE_CORES] = 12;
+	n = world(&crowded, 3, 0.02, 6, job, time_s);
+	m = fit(job, time_s, n, 1, 0);
+	assert_int_equal(m.state[CALIBRATE_CORES], CALIBRATE_FITTED);
+	assert_true(parameter(&m, CALIBRATE_CORES) == 12); /* one of the loads that occurred */
+	m = fit(job, time_s, n, 1, 12);
+	assert_int_equal(m.state[CALIBRATE_CORES], CALIBRATE_GIVEN);
+	assert_true(fabs(parameter(&m, CALIBRATE_FIXED) / 0.031 - 1.0) < 0.5 && m.sd < 0.023);
+}
+
+static void test_categories_that_do_not_differ_share_their_costs(void **state)
+{
+	static struct calibrate_job job[ROWS];
+	static double time_s[ROWS];
+	struct calibrated alike = truth, m;
+	size_t n;
+
+	(void)state;
+	alike.record_log[0] = alike.fixed_log[0] = 0.0;
+	n = world(&alike, 3, 0.02, 8, job, time_s);
+	m = fit(job, time_s, n, 1, 0);
+	assert_int_equal(m.n_free, 6);
+	assert_true(!m.category_record && !m.category_fixed && m.record_log[0] == 0.0);
+}
+
+static void test_redundant_and_constant_categories_do_no_harm(void **state)
+{
+	static struct calibrate_job job[ROWS];
+	static double time_s[ROWS];
+	size_t n = world(&truth, 2, 0.02, 9, job, time_s);
+	struct calibrated m;
+
+	(void)state;
+	for (size_t i = 0; i < n; i++) {
+		job[i].category[1] = 1.0 - job[i].category[0]; /* one-hot: the second says the same */
+		job[i].category[2] = 1.0;
+	}
+	m = fit(job, time_s, n, 3, 0);
+	assert_true(m.sd < 0.023);
+	assert_true(m.record_log[1] == 0.0 && m.record_log[2] == 0.0 && isnan(m.record_log_se[1]));
+}
+
+static void test_what_never_varied_is_stated_and_named(void **state)
+{
+	static struct calibrate_job job[ROWS];
+	static double time_s[ROWS];
+	size_t n = 0, all = world(&truth, 2, 0.02, 10, job, time_s);
+	struct calibrated m;
+
+	(void)state;
+	for (size_t i = 0; i < all; i++) /* one job of one cpu alone: nothing but the batch varies */
+		if (job[i].cpus == 1 && job[i].processes == 1) {
+			job[n] = job[i];
+			time_s[n++] = time_s[i];
+		}
+	m = fit(job, time_s, n, 1, 0);
+	assert_int_equal(m.state[CALIBRATE_EXPONENT], CALIBRATE_STATED);
+	assert_int_equal(m.state[CALIBRATE_SATURATION], CALIBRATE_STATED);
+	assert_int_equal(m.state[CALIBRATE_DISK], CALIBRATE_STATED);
+	assert_int_equal(m.state[CALIBRATE_RECORD], CALIBRATE_FITTED);
+	assert_true(isnan(m.se[CALIBRATE_EXPONENT]) && parameter(&m, CALIBRATE_EXPONENT) == 0.8);
+	assert_true(m.mape < 0.03);
+}
+
+static void test_any_number_of_rows_gives_a_model(void **state)
+{
+	static struct calibrate_job job[ROWS];
+	static double time_s[ROWS];
+	size_t n = world(&truth, 1, 0.02, 12, job, time_s);
+	struct rng rng = rng_stream(5, 5);
+
+	(void)state;
+	for (size_t i = n - 1; i > 0; i--) { /* in random order: the first few are no slice of the design */
+		size_t k = rng_below(&rng, (uint32_t)i + 1);
+		struct calibrate_job j = job[i];
+		double t = time_s[i];
+
+		job[i] = job[k];
+		job[k] = j;
+		time_s[i] = time_s[k];
+		time_s[k] = t;
+	}
+	for (size_t k = 1; k <= n; k += k < 20 ? 1 : 7) {
+		struct calibrated m = fit(job, time_s, k, 1, 0);
+		double worst = 0.0;
+
+		assert_true(m.n_free >= 1 && (m.n_free <= k / 2 || m.n_free == 1));
+		for (size_t i = 0; i < n; i++) {
+			double t = calibrate_time_s(&m, &job[i]);
+
+			assert_true(t > 0.0 && isfinite(t));
+			worst = fmax(worst, fabs(log(t / time_s[i])));
+		}
+		assert_true(worst < 2.5); /* from a single row on it is right within a factor of twelve */
+		if (k == 1)
+			assert_true(fabs(calibrate_time_s(&m, &job[0]) / time_s[0] - 1.0) < 1e-6);
+		if (k > 40)
+			assert_true(worst < 0.25);
+	}
+}
+
+static void test_rows_that_make_no_sense_are_left_out(void **state)
+{
+	static struct calibrate_job job[ROWS];
+	static double time_s[ROWS];
+	size_t n = world(&truth, 1, 0.02, 13, job, time_s);
+	struct calibrate_params p = { .job = job, .time_s = time_s, .n_categories = 1 };
+	struct calibrated m;
+	struct err err = { 0 };
+
+	(void)state;
+	time_s[0] = 0.0;
+	time_s[1] = NAN;
+	job[2].batch = -64;
+	job[3].cpus = INFINITY;
+	job[4].category[0] = NAN;
+	m = fit(job, time_s, n, 1, 0);
+	assert_int_equal(m.n_skipped, 5);
+	assert_int_equal(m.n_rows, n - 5);
+	p.n = 2; /* the two without a time */
+	assert_int_equal(calibrate_fit(&p, &m, &err), -ERR_NODATA);
+	p.n = 0;
+	assert_int_equal(calibrate_fit(&p, &m, &err), -ERR_NODATA);
+	p.n_categories = CALIBRATE_MAX_CATEGORIES + 1;
+	assert_int_equal(calibrate_fit(&p, &m, &err), -ERR_ARG);
+}
+
+static void test_same_rows_same_model(void **state)
+{
+	static struct calibrate_job job[ROWS];
+	static double time_s[ROWS];
+	size_t n = world(&truth, 1, 0.02, 14, job, time_s);
+	struct calibrated a = fit(job, time_s, n, 1, 0), b = fit(job, time_s, n, 1, 0);
+
+	(void)state;
+	assert_memory_equal(a.value, b.value, sizeof a.value);
+	assert_memory_equal(a.se, b.se, sizeof a.se);
+	assert_memory_equal(a.record_log, b.record_log, sizeof a.record_log);
+}
+
+static void test_leverages_add_up_to_the_parameters(void **state)
+{
+	static struct calibrate_job job[ROWS];
+	static double time_s[ROWS], h[ROWS];
+	size_t n = world(&truth, 2, 0.02, 15, job, time_s);
+	struct calibrate_params p = {
+		.job = job, .n = n, .time_s = time_s, .n_categories = 1, .leverage = h
+	};
+	struct calibrated m;
+	double sum = 0.0;
+
+	(void)state;
+	time_s[7] = -1.0;
+	assert_int_equal(calibrate_fit(&p, &m, NULL), 0);
+	assert_true(isnan(h[7]));
+	for (size_t i = 0; i < n; i++)
+		sum += i == 7 ? 0.0 : h[i];
+	assert_true(fabs(sum - (double)m.n_free) < 1e-6); /* the trace of a projection */
+}
+
+static void test_sentence_says_what_a_person_wants_to_know(void **state)
+{
+	struct calibrated m = { .value = { 0.041, 1.1e-4, 0.84, 0.0074, 0, 23, INFINITY } };
+	char text[300], tiny[8];
+
+	(void)state;
+	assert_string_equal(calibrate_sentence(&m, text, sizeof text),
+			    "0.041 s per iteration fixed, 0.11 ms per record per cpu (shared by cpus^0.84), "
+			    "disk 7.4 ms, saturation at 23 processes");
+	m.value[CALIBRATE_CORES] = 48;
+	assert_non_null(
+		strstr(calibrate_sentence(&m, text, sizeof text), "shared evenly beyond 48 processes"));
+	m.value[CALIBRATE_DISK] = 0;
+	assert_null(strstr(calibrate_sentence(&m, text, sizeof text), "saturation"));
+	assert_int_equal(strlen(calibrate_sentence(&m, tiny, sizeof tiny)), sizeof tiny - 1);
+}
+
+static void test_prediction_takes_well_under_a_microsecond(void **state)
+{
+	struct calibrate_job j = {
+		.iterations = 1000, .batch = 64, .cpus = 2, .processes = 6, .category = { 1 }
+	};
+	struct timespec a, b;
+	double sum = 0.0, each_ns;
+
+	(void)state;
+	clock_gettime(CLOCK_MONOTONIC, &a);
+	for (int i = 0; i < 200000; i++) {
+		j.batch = 64 + i % 7;
+		sum += calibrate_time_s(&truth, &j);
+	}
+	clock_gettime(CLOCK_MONOTONIC, &b);
+	each_ns = ((double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec)) / 200000;
+	printf("%.0f ns a prediction\n", each_ns);
+	assert_true(sum > 0.0);
+	assert_true(each_ns < 5000.0); /* sanitizers and a busy machine are allowed for; it takes about 50 */
+}
+
+static void test_memory_failures_are_survived(void **state)
+{
+	static struct calibrate_job job[ROWS];
+	static double time_s[ROWS];
+	size_t n = world(&truth, 1, 0.02, 16, job, time_s);
+
+	(void)state;
+	for (unsigned long k = 1;; k++) {
+		struct calibrate_params p = { .job = job, .n = n, .time_s = time_s, .n_categories = 1 };
+		struct calibrated m;
+		int rc;
+
+		mem_fail_at(k, false);
+		rc = calibrate_fit(&p, &m, NULL);
+		mem_fail_at(0, false);
+		if (!rc) {
+			assert_true(k > 3);
+			break;
+		}
+		assert_int_equal(rc, -ERR_NOMEM);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_time_is_the_sum_worked_by_hand),
+		cmocka_unit_test(test_parameters_of_noisy_times_are_found_within_their_errors),
+		cmocka_unit_test(test_predictions_are_within_the_noise),
+		cmocka_unit_test(test_cores_are_found_where_they_show),
+		cmocka_unit_test(test_categories_that_do_not_differ_share_their_costs),
+		cmocka_unit_test(test_redundant_and_constant_categories_do_no_harm),
+		cmocka_unit_test(test_what_never_varied_is_stated_and_named),
+		cmocka_unit_test(test_any_number_of_rows_gives_a_model),
+		cmocka_unit_test(test_rows_that_make_no_sense_are_left_out),
+		cmocka_unit_test(test_same_rows_same_model),
+		cmocka_unit_test(test_leverages_add_up_to_the_parameters),
+		cmocka_unit_test(test_sentence_says_what_a_person_wants_to_know),
+		cmocka_unit_test(test_prediction_takes_well_under_a_microsecond),
+		cmocka_unit_test(test_memory_failures_are_survived),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,57 @@
+/* How the workers of one training job speak to each other: sums over all of them, and word of a signal. Behind it
+ * is shared memory on one machine (allreduce.c) or MPI across machines (train_mpi_main.c); train.c does not know.
+ *
+ * Every worker makes the same calls in the same order. Each call returns when all have made it, or fails in all
+ * that are left when one has died or given up. */
+#ifndef WORKLOADS_COMM_H
+#define WORKLOADS_COMM_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/err.h"
+
+#define COMM_MAX_WORKERS 1024u
+#define COMM_MAX_DOUBLES 16
+
+struct comm;
+
+struct comm_ops {
+	int (*sum)(struct comm *c, const float **out_sum, struct err *err);
+	int (*sum_doubles)(struct comm *c, double *v, size_t n, struct err *err);
+};
+
+struct comm {
+	unsigned rank, size;
+	float *vector; /* what this worker adds: n_floats, and KERNEL_SLACK behind them */
+	size_t n_floats;
+	int stop; /* a signal that all have agreed, in the last comm_sum(), to stop for; 0: go on */
+	const struct comm_ops *ops;
+	void *self;
+};
+
+/* The sum of everybody's vector, the same bits for all, the order of summing fixed by the ranks. Borrowed until the
+ * next call. */
+static inline int comm_sum(struct comm *c, const float **out_sum, struct err *err)
+{
+	return c->ops->sum(c, out_sum, err);
+}
+
+/* v[i] becomes its sum over all; n <= COMM_MAX_DOUBLES. */
+static inline int comm_sum_doubles(struct comm *c, double *v, size_t n, struct err *err)
+{
+	return c->ops->sum_doubles(c, v, n, err);
+}
+
+typedef int comm_work(struct comm *c, void *ctx, struct err *err);
+/* Runs `work` as that many workers and returns when all are done: 0, or the first failure. *out_signal is SIGINT or
+ * SIGTERM if one came, 0 otherwise; a second one ends the process at once. */
+typedef int comm_run(unsigned n_workers, size_t n_floats, comm_work *work, void *ctx, int *out_signal,
+                     struct err *err);
+
+/* Worker processes, forked, on this machine; a single worker is the calling process itself. Behind ctx must be
+ * shared memory if the caller wants to read there what workers wrote. */
+comm_run allreduce_run;
+
+#endif

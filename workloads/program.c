@@ -1,0 +1,300 @@
+#include "workloads/program.h"
+
+#include <cblas.h>
+#include <getopt.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/progress.h"
+#include "common/text.h"
+#include "workloads/digits.h"
+#include "workloads/report.h"
+#include "workloads/train.h"
+
+#define SEED_MAX ((uint64_t)1 << 53) /* a seed must survive JSON, whose numbers are doubles */
+#define EPOCHS_MAX 1000000
+#define TEST_DIGITS 10000
+
+struct options {
+	const char *network, *data, *make_digits;
+	uint64_t batch, epochs, workers, samples, test, seed, test_every;
+	double rate, decay;
+	bool json, direct, quiet;
+};
+
+static const struct program *program;
+
+static void help(FILE *to)
+{
+	fprintf(to,
+		"usage: %s [--network NAME] [--batch N] [--epochs N] [options]\n"
+		"       %s --make-digits DIR [--samples N] [--test N] [--seed N]\n"
+		"\n"
+		"Trains a network on handwritten digits, data-parallel over worker processes: each batch is "
+		"read\n"
+		"from disk, shared out, and the workers' gradients are averaged before every step.\n"
+		"\n"
+		"      --network NAME     simplenet or lenet5 (lenet5)\n"
+		"      --batch N          records a step, all workers together (64)\n"
+		"      --epochs N         times through the data (10)\n"
+		"      --lr X             learning rate (0.01)\n"
+		"      --decay X          step t = 0, 1, ... has the rate lr / (1 + t * decay) (0)\n",
+		program->name, program->name);
+	if (!program->workers)
+		fprintf(to, "      --workers N        processes, at most one a record of a batch (1)\n");
+	fprintf(to,
+		"      --samples N        train with the first N records only (all)\n"
+		"      --data DIR         IDX files as MNIST has them: train-images-idx3-ubyte and its "
+		"siblings\n"
+		"                         (digits drawn by this program, kept in the user's cache)\n"
+		"      --direct-io        read past the page cache, so that the disk is really used\n"
+		"      --seed N           of the first weights and the order (1); same seed and number of\n"
+		"                         workers, same result\n"
+		"      --test-every N     epochs from one test to the next (1); 0: after the last only\n"
+		"      --json             JSON lines: one an epoch, then the result\n"
+		"      --make-digits DIR  draw digits into DIR instead: --samples N (60000) to train with "
+		"and\n"
+		"                         --test N (10000) to test\n"
+		"  -q, --quiet            no progress bar, no notices\n"
+		"  -h, --help             this text\n"
+		"\n"
+		"SIGTERM or SIGINT: stops after the step at hand, tests, reports what was reached, and ends "
+		"with\n"
+		"143 or 130. A second one ends it at once.\n");
+}
+
+static int usage_error(const char *what, const char *value)
+{
+	if (!program->silent)
+		fprintf(stderr, "%s: %s%s%s%s\n%s: --help says more\n", program->name, what,
+			value ? " '" : "", value ? value : "", value ? "'" : "", program->name);
+	return 2;
+}
+
+/* A whole number from low to high; complains otherwise. */
+static bool count(const char *name, const char *text, uint64_t low, uint64_t high, uint64_t *out)
+{
+	char what[128];
+
+	if (text_uint64(text, out) && *out >= low && *out <= high)
+		return true;
+	snprintf(what, sizeof what, "--%s needs a whole number from %llu to %llu, not", name,
+		 (unsigned long long)low, (unsigned long long)high);
+	usage_error(what, text);
+	return false;
+}
+
+/* True: go on. False: leave with *out_exit. */
+static bool parse(struct options *o, int argc, char **argv, int *out_exit)
+{
+	enum {
+		OPT_NETWORK = 256,
+		OPT_BATCH,
+		OPT_EPOCHS,
+		OPT_LR,
+		OPT_DECAY,
+		OPT_WORKERS,
+		OPT_SAMPLES,
+		OPT_DATA,
+		OPT_DIRECT,
+		OPT_SEED,
+		OPT_TEST_EVERY,
+		OPT_JSON,
+		OPT_DIGITS,
+		OPT_TEST,
+	};
+	static const struct option option[] = {
+		{ "network", required_argument, NULL, OPT_NETWORK },
+		{ "batch", required_argument, NULL, OPT_BATCH },
+		{ "epochs", required_argument, NULL, OPT_EPOCHS },
+		{ "lr", required_argument, NULL, OPT_LR },
+		{ "decay", required_argument, NULL, OPT_DECAY },
+		{ "workers", required_argument, NULL, OPT_WORKERS },
+		{ "samples", required_argument, NULL, OPT_SAMPLES },
+		{ "data", required_argument, NULL, OPT_DATA },
+		{ "direct-io", no_argument, NULL, OPT_DIRECT },
+		{ "seed", required_argument, NULL, OPT_SEED },
+		{ "test-every", required_argument, NULL, OPT_TEST_EVERY },
+		{ "json", no_argument, NULL, OPT_JSON },
+		{ "make-digits", required_argument, NULL, OPT_DIGITS },
+		{ "test", required_argument, NULL, OPT_TEST },
+		{ "quiet", no_argument, NULL, 'q' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	bool good = true;
+	int c;
+
+	*out_exit = 2;
+	opterr = !program->silent;
+	while (good && (c = getopt_long(argc, argv, "qh", option, NULL)) != -1) {
+		switch (c) {
+		case OPT_NETWORK: o->network = optarg; break;
+		case OPT_BATCH: good = count("batch", optarg, 1, IDX_MAX_RECORDS, &o->batch); break;
+		case OPT_EPOCHS: good = count("epochs", optarg, 1, EPOCHS_MAX, &o->epochs); break;
+		case OPT_WORKERS:
+			if (program->workers) {
+				usage_error("the number of workers is mpirun's to say, not --workers", NULL);
+				return false;
+			}
+			good = count("workers", optarg, 1, COMM_MAX_WORKERS, &o->workers);
+			break;
+		case OPT_SAMPLES: good = count("samples", optarg, 1, IDX_MAX_RECORDS, &o->samples); break;
+		case OPT_TEST: good = count("test", optarg, 1, DIGITS_MAX, &o->test); break;
+		case OPT_SEED: good = count("seed", optarg, 0, SEED_MAX, &o->seed); break;
+		case OPT_TEST_EVERY: good = count("test-every", optarg, 0, EPOCHS_MAX, &o->test_every); break;
+		case OPT_LR:
+			if (!text_number(optarg, &o->rate) || !(o->rate > 0.0 && o->rate <= 1e6)) {
+				usage_error("--lr needs a number above 0, not", optarg);
+				return false;
+			}
+			break;
+		case OPT_DECAY:
+			if (!text_number(optarg, &o->decay) || !(o->decay >= 0.0 && o->decay <= 1e6)) {
+				usage_error("--decay needs a number from 0 on, not", optarg);
+				return false;
+			}
+			break;
+		case OPT_DATA: o->data = optarg; break;
+		case OPT_DIRECT: o->direct = true; break;
+		case OPT_JSON: o->json = true; break;
+		case OPT_DIGITS: o->make_digits = optarg; break;
+		case 'q': o->quiet = true; break;
+		case 'h':
+			if (!program->silent)
+				help(stdout);
+			*out_exit = 0;
+			return false;
+		default:
+			if (!program->silent)
+				fprintf(stderr, "%s: --help says more\n", program->name);
+			return false;
+		}
+	}
+	if (good && optind < argc) {
+		usage_error("takes no argument, got", argv[optind]);
+		return false;
+	}
+	if (good && o->test && !o->make_digits) {
+		usage_error("--test N goes with --make-digits; training always tests with all there is",
+			    NULL);
+		return false;
+	}
+	return good;
+}
+
+static int complain(const struct err *err)
+{
+	if (!program->silent)
+		fprintf(stderr, "%s: %s\n", program->name, err->text);
+	return err_exit_code(err->code);
+}
+
+static void notice_digits(const char *dir)
+{
+	if (!program->silent)
+		fprintf(stderr, "%s: note: drawing digits into %s, once\n", program->name, dir);
+}
+
+/* ---- worker 0 talks ---- */
+
+struct talk {
+	const struct train_params *p;
+	bool json;
+	struct progress *bar;
+	size_t unshown; /* records: the bar is told of them in hundreds, not one by one */
+};
+
+static void on_epoch(void *ctx, const struct train_epoch *e)
+{
+	struct talk *t = ctx;
+
+	report_epoch(stdout, t->json, t->p, e);
+}
+
+static void on_records(void *ctx, size_t n)
+{
+	struct talk *t = ctx;
+
+	t->unshown += n;
+	if (t->unshown < 512)
+		return;
+	progress_add(t->bar, t->unshown);
+	t->unshown = 0;
+}
+
+static int train(const struct options *o, struct err *err)
+{
+	struct net net;
+	struct data train_data = { .image.fd = -1 }, test_data = { .image.fd = -1 };
+	struct talk talk = { .json = o->json };
+	struct train_params p = { .net = &net,
+				  .train = &train_data,
+				  .test = &test_data,
+				  .batch = o->batch,
+				  .epochs = o->epochs,
+				  .rate = o->rate,
+				  .decay = o->decay,
+				  .seed = o->seed,
+				  .test_every = o->test_every,
+				  .workers = program->workers ? program->workers : (unsigned)o->workers,
+				  .on_epoch = on_epoch,
+				  .on_records = on_records,
+				  .ctx = &talk };
+	struct train_result result = { 0 };
+	char *cached = NULL;
+	int rc = net_find(o->network, &net, err);
+
+	if (!rc && !o->data)
+		rc = digits_cached(&cached, o->quiet ? NULL : notice_digits, err);
+	if (!rc)
+		rc = data_open(o->data ? o->data : cached, DATA_TRAIN, o->samples, o->direct, &train_data,
+			       err);
+	if (!rc)
+		rc = data_open(o->data ? o->data : cached, DATA_TEST, 0, false, &test_data, err);
+	if (!rc) {
+		talk.p = &p;
+		talk.bar = o->quiet || program->silent ? NULL
+						       : progress_new("training", o->epochs * train_data.n);
+		rc = train_run(&p, program->run, &result, err);
+		progress_free(talk.bar);
+	}
+	if (!rc && result.here)
+		report_result(stdout, o->json, &p, &result);
+	if (!rc && result.here && ferror(stdout))
+		rc = err_fail(err, ERR_IO, "cannot write the report to standard output");
+	data_close(&train_data);
+	data_close(&test_data);
+	free(cached);
+	return rc ? rc : result.stopped_by;
+}
+
+int program_main(const struct program *p, int argc, char **argv)
+{
+	struct options o = { .network = "lenet5",
+			     .batch = 64,
+			     .epochs = 10,
+			     .workers = 1,
+			     .seed = 1,
+			     .test_every = 1,
+			     .rate = 0.01 };
+	struct err err = { 0 };
+	int code, rc;
+
+	program = p;
+	if (!parse(&o, argc, argv, &code))
+		return code;
+	if (o.make_digits) {
+		rc = p->silent ? 0
+			       : digits_write(o.make_digits, o.samples ? o.samples : 60000,
+					      o.test ? o.test : TEST_DIGITS, o.seed, &err);
+		return rc ? complain(&err) : 0;
+	}
+	openblas_set_num_threads(1); /* workers are the parallelism; threads of theirs would only compete */
+	rc = train(&o, &err);
+	if (rc < 0)
+		return complain(&err);
+	return rc ? 128 + rc : 0;
+}

@@ -1,0 +1,58 @@
+/* Synchronous data-parallel training: fetch the batch, compute the gradient of one's share of it, sum the gradients
+ * of all, step; repeat. Called by program.c and by the bench; comm.h is how the workers reach each other. */
+#ifndef WORKLOADS_TRAIN_H
+#define WORKLOADS_TRAIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "workloads/comm.h"
+#include "workloads/data.h"
+#include "workloads/net.h"
+
+/* Where the time went, in seconds; a mean over the workers, each of which has its own disk wait and neighbours. */
+struct train_phases {
+	double fetch_s;   /* reading records from the file */
+	double compute_s; /* gradient and step */
+	double sync_s;    /* summing the gradients, waiting for the others included */
+	double test_s;
+};
+
+struct train_epoch {
+	size_t epoch; /* from 1 */
+	double loss;  /* mean over its records, each at the parameters of its step */
+	double accuracy; /* share of the test records; NaN: not tested after this epoch */
+	double elapsed_s; /* since the job started */
+	double max_rss_mb; /* sum of the workers' peaks */
+	struct train_phases phases; /* of this epoch */
+};
+
+struct train_result {
+	size_t epochs; /* whole ones */
+	uint64_t steps;
+	double loss;   /* of the last epoch, or of the part of one that was reached */
+	double accuracy;
+	double elapsed_s, max_rss_mb;
+	struct train_phases phases; /* of all */
+	int stopped_by; /* SIGINT or SIGTERM; 0: ran to its end */
+	bool here; /* this process is the one to report it; under MPI one of many is */
+};
+
+struct train_params {
+	const struct net *net;
+	const struct data *train, *test;
+	size_t batch, epochs;
+	double rate, decay;
+	uint64_t seed;
+	size_t test_every; /* epochs; the last is always tested. 0: only the last */
+	unsigned workers;
+	/* Called by worker 0 in its process; may be NULL. */
+	void (*on_epoch)(void *ctx, const struct train_epoch *e);
+	void (*on_records)(void *ctx, size_t n); /* so many more were trained with */
+	void *ctx;
+};
+
+int train_run(const struct train_params *p, comm_run *run, struct train_result *out, struct err *err);
+
+#endif
