@@ -63,6 +63,14 @@ $(BIN)/postrider-synthetic: $B/workloads/synthetic_main.o $(call archives,common
 $(BIN)/postrider-train: $B/workloads/train_main.o $(call archives,workloads)
 	$(link)
 
+# Where OpenMPI is installed (Debian: libopenmpi-dev, openmpi-bin), the training job across machines as well.
+ifneq ($(shell command -v mpicc),)
+PROGRAMS += $(BIN)/postrider-train-mpi
+$B/workloads/train_mpi_main.o: CFLAGS += $(shell mpicc --showme:compile 2>/dev/null)
+$(BIN)/postrider-train-mpi: $B/workloads/train_mpi_main.o $(call archives,workloads)
+	$(link) $(shell mpicc --showme:link 2>/dev/null)
+endif
+
 # The loops that training spends its time in (workloads/kernel.h says why they differ from the rest).
 $(patsubst %,$B/workloads/%.o,activation layer_conv sgd data allreduce): KERNEL := -O3 -ffp-contract=fast -fno-trapping-math
 
@@ -122,12 +130,13 @@ fuzz-%: ## fuzz-<name>: libFuzzer for FUZZ_SECONDS (60) seconds, e.g. fuzz-json
 bench: all $(BIN)/postrider-bench ## speed against the peers, in one table; writes build/bench.json
 	@tests/bench/run.sh $(BIN)/postrider-bench build/bench.json
 
-$(BIN)/postrider-bench: $(call objects,$(wildcard tests/bench/*.c)) $B/tests/support/des.o $(call archives,core)
+$(BIN)/postrider-bench: $(call objects,$(wildcard tests/bench/*.c)) $B/tests/support/des.o \
+		$(call archive,workloads) $(call archives,core)
 	$(link)
 
 .PHONY: bench-peers
-bench-peers: ## install scikit-learn, XGBoost, ranger and SimPy from Debian, for `make bench`
-	@tests/install-packages.sh python3-sklearn python3-xgboost python3-numpy python3-simpy r-base-core r-cran-ranger
+bench-peers: ## install scikit-learn, XGBoost, ranger, SimPy and PyTorch from Debian, for `make bench`
+	@tests/install-packages.sh python3-sklearn python3-xgboost python3-numpy python3-simpy python3-torch r-base-core r-cran-ranger
 
 # ---- set-up, run, install ----
 PACKAGES := build-essential libopenblas-dev liblapacke-dev libgsl-dev libcjson-dev libcmocka-dev

@@ -1,7 +1,6 @@
 /* `postrider profile`: a designed experiment on a training command, from its plan to its table. Here are the
  * options, the loop over the runs, progress, and what people read; the parts are in profile_*.c, in the order in
  * which they are used: design, journal, run (with load and result), table, summary. */
-#include <errno.h>
 #include <limits.h>
 #include <math.h>
 #include <signal.h>
@@ -9,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/mem.h"
@@ -245,7 +245,7 @@ static int measure_all(struct campaign *k, struct err *err)
 {
 	struct profile_state s = state_of(k);
 	size_t run;
-	int rc = write_tables(k, err);
+	int rc = k->journal.n_done ? write_tables(k, err) : 0;
 
 	if (!rc && k->design.warm_up && k->journal.n_done < k->plan.n)
 		rc = warm_up(k, err);
@@ -275,6 +275,22 @@ static void forget_bad(struct campaign *k)
 			k->journal.n_done--;
 		}
 	}
+}
+
+/* Measurements are dear: a table that no journal here stands behind is somebody's, and is not written over. */
+static int check_table_is_ours(const struct campaign *k, struct err *err)
+{
+	char path[PATH_MAX + 16];
+	struct stat st;
+
+	snprintf(path, sizeof path, "%s/journal.jsonl", k->dir);
+	if (k->o->restart || !access(path, F_OK) || stat(k->c->output, &st) || !S_ISREG(st.st_mode) ||
+	    !st.st_size)
+		return 0;
+	return err_fail(
+		err, ERR_ARG,
+		"%s is there already and %s holds no journal of it; write to another file, or add --restart",
+		text_tail(k->c->output, 150), text_tail(k->dir, 150));
 }
 
 static int open_journal(struct campaign *k, struct err *err)
@@ -737,6 +753,8 @@ static int run_campaign(struct campaign *k, struct err *err)
 
 	if (!rc && k->o->curves)
 		rc = cli_check_output(k->o->curves, err);
+	if (!rc)
+		rc = check_table_is_ours(k, err);
 	if (!rc && k->o->model)
 		rc = cli_model_open(k->o->model, &k->model, err);
 	if (rc)
@@ -856,7 +874,7 @@ int verb_profile(int argc, char **argv)
 			"  postrider profile --factor batch=64,512 --factor njobs=1,3 --replications 3 \\\n"
 			"          -o runs.csv -- ./train.sh --batch {batch} --seed {seed}\n",
 	};
-	struct campaign k = { .o = &o, .journal = { .fd = -1 }, .at = SIZE_MAX };
+	struct campaign k = { .o = &o, .journal = { .fd = -1 }, .at = SIZE_MAX, .left_s = NAN };
 	struct err err = { 0 };
 	struct cli c;
 	int code, rc;

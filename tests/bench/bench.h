@@ -47,6 +47,7 @@ typedef int bench_fn(struct bench_env *env, struct bench_result *out, struct err
 bench_fn bench_fit_absolute, bench_fit_squared, bench_grid, bench_large, bench_scaling;
 bench_fn bench_decision_table, bench_decision_trees, bench_hybrid_decision;
 bench_fn bench_lookahead, bench_events;
+bench_fn bench_training_simplenet, bench_training_lenet5;
 
 /* The part of bench_large that runs in its own process: `--child FILE ROWS TREES FEW`. */
 int bench_large_child(int argc, char **argv);
@@ -63,7 +64,7 @@ extern volatile sig_atomic_t bench_child; /* the process bench_run_json() waits 
  * is no such program, or it says that what it needs is not installed. */
 int bench_run_json(const char *const *argv, struct json **out, struct err *err);
 
-enum bench_peer { PEER_SKLEARN, PEER_XGBOOST, PEER_RANGER, PEER_SIMPY };
+enum bench_peer { PEER_SKLEARN, PEER_XGBOOST, PEER_RANGER, PEER_SIMPY, PEER_TORCH };
 const char *bench_peer_name(enum bench_peer p);
 /* Runs a peer's script with the arguments given (the list ends with NULL) and takes the "seconds" of
  * its answer; the whole answer too unless out_answer is NULL, to be freed. */

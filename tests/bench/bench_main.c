@@ -28,6 +28,8 @@ static const struct bench {
 	{ "forest.scaling", bench_scaling },
 	{ "lookahead.1000", bench_lookahead },
 	{ "events", bench_events },
+	{ "training.epoch.simplenet", bench_training_simplenet },
+	{ "training.epoch.lenet5", bench_training_lenet5 },
 };
 enum { N_BENCHES = sizeof bench_all / sizeof bench_all[0] };
 

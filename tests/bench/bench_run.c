@@ -122,6 +122,7 @@ static const struct peer {
 	[PEER_XGBOOST] = { "XGBoost", "xgboost_peer.py", "BENCH_PYTHON", "/usr/bin/python3" },
 	[PEER_RANGER] = { "ranger", "ranger_peer.R", "BENCH_RSCRIPT", "Rscript" },
 	[PEER_SIMPY] = { "SimPy", "simpy_peer.py", "BENCH_PYTHON", "/usr/bin/python3" },
+	[PEER_TORCH] = { "PyTorch", "torch_peer.py", "BENCH_PYTHON", "/usr/bin/python3" },
 };
 
 const char *bench_peer_name(enum bench_peer p)

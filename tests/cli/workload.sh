@@ -63,8 +63,11 @@ mkdir -p "$XDG_CACHE_HOME/postrider" && cp -r "$d" "$XDG_CACHE_HOME/postrider/di
 expect 0 "without --data: the digits of the cache" --network simplenet --epochs 1 --json
 that "without --data: all of them" test "$(field "$dir/out" result samples)" = 2000
 
-# Until the job in the background has printed something, half a minute at most.
-wait_for_a_line() {
+# start ARGUMENT...: a job without end in the background, $pid; returns when it has printed its first line
+start() {
+	: >"$dir/out" # or the lines of the last run would be taken for its own
+	"$train" --network lenet5 --data "$d" --epochs 100000 --json "$@" >"$dir/out" 2>"$dir/err" &
+	pid=$!
 	n=0
 	while [ "$(wc -l <"$dir/out")" -lt 1 ] && [ $n -lt 300 ]; do
 		sleep 0.1
@@ -75,10 +78,7 @@ wait_for_a_line() {
 # ---- signals ----
 # stopped SIGNAL CODE WORKERS
 stopped() {
-	# More epochs than anyone waits for. SIGINT is another matter: a shell has it ignored in the background.
-	"$train" --network lenet5 --data "$d" --epochs 100000 --json --workers "$3" --test-every 1 >"$dir/out" 2>"$dir/err" &
-	pid=$!
-	wait_for_a_line
+	start --workers "$3"
 	kill "-$1" $pid
 	wait $pid
 	code=$? ran="--workers $3, then SIG$1"
@@ -111,17 +111,13 @@ fi
 
 # ---- a worker dies ----
 if command -v pgrep >/dev/null; then
-	"$train" --network lenet5 --data "$d" --epochs 100000 --json --workers 3 >"$dir/out" 2>"$dir/err" &
-	pid=$!
-	wait_for_a_line
+	start --workers 3
 	kill -KILL "$(pgrep -P $pid | tail -n 1)"
 	wait $pid
 	code=$? ran="--workers 3, one of which was killed"
 	code_is 1 "a killed worker ends the job"
 	says err "was ended by signal 9" "a killed worker: said so"
-	"$train" --network lenet5 --data "$d" --epochs 100000 --json --workers 3 >"$dir/out" 2>"$dir/err" &
-	pid=$!
-	wait_for_a_line
+	start --workers 3
 	children=$(pgrep -P $pid)
 	kill -KILL $pid
 	wait $pid 2>/dev/null
