@@ -40,6 +40,9 @@ archive  = $B/lib$1.a
 archives = $(foreach l,$1 $(below_$1),$(call archive,$l))
 
 PROGRAMS := $(BIN)/postrider $(BIN)/postrider-synthetic $(BIN)/postrider-train
+# Where OpenMPI is installed (Debian: libopenmpi-dev, openmpi-bin), the training job across machines as well.
+mpicc    := $(shell command -v mpicc)
+PROGRAMS += $(if $(mpicc),$(BIN)/postrider-train-mpi)
 
 .PHONY: all
 all: $(PROGRAMS) ## build the programs into build/
@@ -63,12 +66,10 @@ $(BIN)/postrider-synthetic: $B/workloads/synthetic_main.o $(call archives,common
 $(BIN)/postrider-train: $B/workloads/train_main.o $(call archives,workloads)
 	$(link)
 
-# Where OpenMPI is installed (Debian: libopenmpi-dev, openmpi-bin), the training job across machines as well.
-ifneq ($(shell command -v mpicc),)
-PROGRAMS += $(BIN)/postrider-train-mpi
-$B/workloads/train_mpi_main.o: CFLAGS += $(shell mpicc --showme:compile 2>/dev/null)
+ifneq ($(mpicc),)
+$B/workloads/train_mpi_main.o: CFLAGS += $(shell $(mpicc) --showme:compile)
 $(BIN)/postrider-train-mpi: $B/workloads/train_mpi_main.o $(call archives,workloads)
-	$(link) $(shell mpicc --showme:link 2>/dev/null)
+	$(link) $(shell $(mpicc) --showme:link)
 endif
 
 # The loops that training spends its time in (workloads/kernel.h says why they differ from the rest).
@@ -157,10 +158,10 @@ mnist: ## real MNIST into build/mnist, for `postrider-train --data build/mnist` 
 install: all ## install under PREFIX (/usr/local), staged into DESTDIR
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/postrider \
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions
-	install -m 755 $(BIN)/postrider $(DESTDIR)$(PREFIX)/bin/
+	install -m 755 $(BIN)/postrider $(BIN)/postrider-train $(DESTDIR)$(PREFIX)/bin/
 	install -m 644 docs/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
 	install -m 644 configs/postrider.bash-completion $(DESTDIR)$(PREFIX)/share/bash-completion/completions/postrider
-	cp -r configs/schemas configs/grids $(DESTDIR)$(PREFIX)/share/postrider/
+	cp -r configs/schemas configs/grids configs/designs $(DESTDIR)$(PREFIX)/share/postrider/
 
 .PHONY: clean
 clean: ## remove build/

@@ -73,7 +73,7 @@ int net_room_init(struct net_room *room, const struct net *net, size_t max, stru
 		const struct layer *l = &net->layer[k];
 
 		room->out[k] = room_for(max, l->n_out);
-		room->choice[k] = mem_calloc(max * l->ops->n_choices(l) + 1, 1);
+		room->choice[k] = mem_calloc(max + 1, l->ops->n_choices(l) + 1);
 		room->scratch[k] = room_for(1, l->ops->n_scratch(l));
 		complete = complete && room->out[k] && room->choice[k] && room->scratch[k];
 		widest = l->n_out > widest ? l->n_out : widest;

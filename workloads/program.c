@@ -187,8 +187,8 @@ static bool parse(struct options *o, int argc, char **argv, int *out_exit)
 
 static int complain(const struct err *err)
 {
-	if (!program->silent)
-		fprintf(stderr, "%s: %s\n", program->name, err->text);
+	/* Under MPI by every rank: a file may be missing on its machine alone. */
+	fprintf(stderr, "%s: %s\n", program->name, err->text);
 	return err_exit_code(err->code);
 }
 
