@@ -73,7 +73,7 @@ $(BIN)/postrider-train-mpi: $B/workloads/train_mpi_main.o $(call archives,worklo
 endif
 
 # The loops that training spends its time in (workloads/kernel.h says why they differ from the rest).
-$(patsubst %,$B/workloads/%.o,activation layer_conv sgd data allreduce): KERNEL := -O3 -ffp-contract=fast -fno-trapping-math
+$(patsubst %,$B/workloads/%.o,activation layer_conv layer_dense sgd data allreduce): KERNEL := -O3 -ffp-contract=fast -fno-trapping-math
 
 # ---- tests: tests/unit/<layer>/ links that layer and those below it ----
 test_support := $B/tests/support/support.o $B/tests/support/worlds.o $B/tests/support/des.o
@@ -156,10 +156,12 @@ mnist: ## real MNIST into build/mnist, for `postrider-train --data build/mnist` 
 
 .PHONY: install
 install: all ## install under PREFIX (/usr/local), staged into DESTDIR
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/postrider \
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man7 \
+		$(DESTDIR)$(PREFIX)/share/postrider \
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions
 	install -m 755 $(BIN)/postrider $(BIN)/postrider-train $(DESTDIR)$(PREFIX)/bin/
 	install -m 644 docs/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
+	install -m 644 docs/man/*.7 $(DESTDIR)$(PREFIX)/share/man/man7/
 	install -m 644 configs/postrider.bash-completion $(DESTDIR)$(PREFIX)/share/bash-completion/completions/postrider
 	cp -r configs/schemas configs/grids configs/designs $(DESTDIR)$(PREFIX)/share/postrider/
 

@@ -308,7 +308,8 @@ static struct split_choice find_split(struct grower *g, uint32_t node)
 		feature[j] = feature[visited];
 		if (f < 64 && g->node_constant[node] >> f & 1)
 			continue;
-		if (absolute ? grow_absolute_search(g, f, node, &best) : grow_squared_search(g, f, node, &best))
+		if (absolute ? grow_absolute_search(g, f, node, &best)
+			     : grow_squared_search(g, f, node, &best))
 			usable++;
 		else if (f < 64)
 			g->node_constant[node] |= 1ULL << f;

@@ -11,8 +11,8 @@
 #include "predictors/queueing_models.h"
 
 const struct predictor_ops *const predictor_all[] = {
-	&forest_ops, &boost_ops, &linear_ops, &ridge_ops, &lasso_ops, &tree_ops,
-	&queueing_paper_ops, &queueing_ops, &hybrid_ops, NULL,
+	&forest_ops, &boost_ops,          &linear_ops,   &ridge_ops,  &lasso_ops,
+	&tree_ops,   &queueing_paper_ops, &queueing_ops, &hybrid_ops, NULL,
 };
 
 const struct predictor_ops *predictor_find(const char *name)

@@ -26,15 +26,15 @@
 
 #include "common/mem.h"
 
-#define TERMS 10               /* even: the sum is taken in two halves */
-#define BAND_FLOOR (7.0 / 8)   /* of its top */
+#define TERMS 10 /* even: the sum is taken in two halves */
+#define BAND_FLOOR (7.0 / 8) /* of its top */
 #define BAND_ABOVE (16.0 / 15) /* room above the present P, where queued jobs may fill it */
 
-struct live {                /* a running job */
-	double work_s;       /* left at the beginning of the band */
+struct live { /* a running job */
+	double work_s; /* left at the beginning of the band */
 	double fixed, slope; /* S(P) on this side of the kink */
-	double speed, lean;  /* 1 / S(centre), and the part of S(centre) that grows with P */
-	double least;        /* S at the least P that the band and the job's own processes allow */
+	double speed, lean; /* 1 / S(centre), and the part of S(centre) that grows with P */
+	double least; /* S at the least P that the band and the job's own processes allow */
 	double cpus;
 };
 
@@ -59,7 +59,7 @@ struct play {
 	const struct fluid_scene *scene;
 	const struct fluid_job *candidate;
 	struct live *live;
-	struct bound *heap;     /* the earliest on top */
+	struct bound *heap; /* the earliest on top */
 	struct imminent *front; /* jobs that could be the next to end */
 	size_t n_heap, n_front;
 	size_t next, n_jobs; /* next to start, and how many there are */
@@ -90,7 +90,7 @@ int fluid_workspace_new(size_t max_jobs, struct fluid_workspace **out, struct er
 
 	if (max_jobs > FLUID_MAX_JOBS)
 		return err_fail(err, ERR_ARG, "a look-ahead over %zu jobs: at most %u", max_jobs,
-		                FLUID_MAX_JOBS);
+				FLUID_MAX_JOBS);
 	w = mem_calloc(1, sizeof *w);
 	if (w) {
 		size_t n = max_jobs ? max_jobs : 1;
@@ -127,7 +127,7 @@ static void sift_down(struct bound *heap, size_t n, size_t at, struct bound b)
 
 	for (; (child = 2 * at + 1) + 1 < n; at = child) {
 		child += heap[child + 1].bound_s <
-		         heap[child].bound_s; /* no branch: it would be a coin toss */
+			 heap[child].bound_s; /* no branch: it would be a coin toss */
 		if (!(heap[child].bound_s < b.bound_s))
 			break;
 		heap[at] = heap[child];
@@ -401,7 +401,7 @@ static int check_machine(const struct fluid_machine *m, struct err *err)
 		return err_fail(err, ERR_ARG, "a machine with 0 slots: need at least 1");
 	if (!(m->disk_saturation > 0.0))
 		return err_fail(err, ERR_ARG, "disk saturation at %g processes: need more than 0",
-		                m->disk_saturation);
+				m->disk_saturation);
 	return 0;
 }
 
@@ -409,7 +409,7 @@ static int check_job(const char *which, size_t i, const struct fluid_job *j, str
 {
 	if (!(j->work_s >= 0.0 && j->work_s <= FLUID_MAX_WORK_S))
 		return err_fail(err, ERR_ARG, "%s job %zu has %g s of work left: need 0 to %g", which, i,
-		                j->work_s, FLUID_MAX_WORK_S);
+				j->work_s, FLUID_MAX_WORK_S);
 	if (!j->cpus)
 		return err_fail(err, ERR_ARG, "%s job %zu has 0 cpus: need at least 1", which, i);
 	/* three shares that were divided by their sum may add up to a hair more than 1 */
@@ -423,7 +423,7 @@ static int check_job(const char *which, size_t i, const struct fluid_job *j, str
 }
 
 int fluid_play(const struct fluid_scene *scene, const struct fluid_job *candidate, struct fluid_workspace *w,
-               struct fluid_times *out, struct err *err)
+	       struct fluid_times *out, struct err *err)
 {
 	size_t most = w->max_jobs, extra = candidate ? 1 : 0;
 	struct play p;
@@ -434,8 +434,8 @@ int fluid_play(const struct fluid_scene *scene, const struct fluid_job *candidat
 	if (extra > most || scene->n_running > most - extra ||
 	    scene->n_queued > most - extra - scene->n_running)
 		return err_fail(err, ERR_ARG,
-		                "%zu running, %zu queued and %zu new jobs: the workspace is for %zu",
-		                scene->n_running, scene->n_queued, extra, most);
+				"%zu running, %zu queued and %zu new jobs: the workspace is for %zu",
+				scene->n_running, scene->n_queued, extra, most);
 	for (size_t i = 0; !status && i < scene->n_running; i++)
 		status = check_job("running", i, &scene->running[i], err);
 	for (size_t i = 0; !status && i < scene->n_queued; i++)
@@ -460,7 +460,7 @@ int fluid_play(const struct fluid_scene *scene, const struct fluid_job *candidat
 }
 
 void fluid_delays(const struct fluid_times *without, const struct fluid_times *with, size_t n,
-                  double *out_delay_s)
+		  double *out_delay_s)
 {
 	for (size_t i = 0; i < n; i++)
 		out_delay_s[i] = greater(0.0, with[i].end_s - without[i].end_s);

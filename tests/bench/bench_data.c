@@ -33,7 +33,8 @@ static void small_runs(struct run run[FULL_ROWS])
 
 	for (int i = 0; i < FULL_ROWS; i++) {
 		struct run r = { cpus[i % 4], batch[i / 4 % 4], njobs[i / 16 % 3], i / 48 % 2, 0, 0 };
-		double iteration_s = 0.045 + 5.5e-5 * r.batch / r.cpus + 0.0017 * r.cpus * r.njobs + 0.006 * r.deep;
+		double iteration_s = 0.045 + 5.5e-5 * r.batch / r.cpus + 0.0017 * r.cpus * r.njobs +
+				     0.006 * r.deep;
 
 		r.time_s = 600000.0 / r.batch * iteration_s * (1.0 + 0.05 * rng_normal(&rng));
 		r.accuracy = 0.957 + 0.007 * r.deep - 1.39e-4 * r.batch + 0.0037 * rng_normal(&rng);
@@ -102,7 +103,7 @@ int bench_small_write(const char *path, struct err *err)
 		strbuf_puts(&text, "\n");
 	}
 	status = text.failed ? err_fail(err, ERR_NOMEM, "no memory for a table")
-	                     : io_write_file(path, text.text, text.len, err);
+			     : io_write_file(path, text.text, text.len, err);
 	strbuf_release(&text);
 	dataset_free(d);
 	return status;
@@ -116,7 +117,7 @@ int bench_small_runs(struct strbuf *out)
 	strbuf_puts(out, "network,cpus,njobs,batch,time_s,accuracy\n");
 	for (size_t i = 0; i < SMALL_ROWS; i++) {
 		strbuf_printf(out, "%s,%d,%d,%d,", run[i].deep ? "lenet5" : "simplenet", run[i].cpus,
-		              run[i].njobs, run[i].batch);
+			      run[i].njobs, run[i].batch);
 		csv_put_number(out, run[i].time_s);
 		strbuf_puts(out, ",");
 		csv_put_number(out, run[i].accuracy);

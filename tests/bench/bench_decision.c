@@ -16,14 +16,14 @@
 #include "predictors/train.h"
 #include "scheduler/core/decide.h"
 
-#define N_JOBS 24   /* 2 networks x 4 cpus x 3 njobs */
+#define N_JOBS 24 /* 2 networks x 4 cpus x 3 njobs */
 #define ROUNDS 5
 #define PAPER_FOREST "trees=2000,depth=6,criterion=absolute"
 
-struct bed {               /* a trained model and questions to ask it */
+struct bed { /* a trained model and questions to ask it */
 	struct model *model;
 	struct job_values job[N_JOBS];
-	size_t n_jobs;     /* of them initialised */
+	size_t n_jobs; /* of them initialised */
 };
 
 static int one_point(struct grid_point *point, const char *model, const char *settings, struct err *err)
@@ -102,7 +102,7 @@ static int bed_make(struct bed *b, const char *time_model, const char *time_sett
 		char text[96];
 
 		snprintf(text, sizeof text, "network=%s,cpus=%d,njobs=%d", i % 2 ? "simplenet" : "lenet5",
-		         cpus[i / 2 % 4], njobs[i / 8]);
+			 cpus[i / 2 % 4], njobs[i / 8]);
 		status = job_values_init(&b->job[i], b->model->schema, err);
 		if (status)
 			break;
@@ -151,7 +151,8 @@ static int measure(const struct bed *b, size_t calls, double *out_p50_s, double 
 }
 
 /* The least disturbed of a few rounds. */
-static int measure_best(const struct bed *b, size_t calls, double *io_p50_s, double *io_p99_s, struct err *err)
+static int measure_best(const struct bed *b, size_t calls, double *io_p50_s, double *io_p99_s,
+			struct err *err)
 {
 	int status = 0;
 
@@ -201,7 +202,8 @@ static int sklearn_decision(struct bench_env *env, struct bench_rival *out, stru
 	int status = env->sklearn_missing ? -ERR_NOTFOUND : 0;
 
 	if (s == 0.0 && !status)
-		status = bench_peer_run(env, PEER_SKLEARN, &s, NULL, err, "predict-decision", env->small_csv, NULL);
+		status = bench_peer_run(env, PEER_SKLEARN, &s, NULL, err, "predict-decision", env->small_csv,
+					NULL);
 	env->sklearn_decision_s = status ? 0.0 : s;
 	env->sklearn_missing = status == -ERR_NOTFOUND;
 	return bench_rival_add(out, PEER_SKLEARN, status, s);
@@ -210,7 +212,7 @@ static int sklearn_decision(struct bench_env *env, struct bench_rival *out, stru
 /* An absolute bar on p99 and a ratio to the peer: both must hold. The JSON shows no peer then, but
  * the ratio. */
 static void judge_absolute(struct bench_result *r, const struct bench_rival *sklearn, double least_ratio,
-                           double p50_us, bool also)
+			   double p50_us, bool also)
 {
 	double ratio = 1e6 * sklearn->seconds / r->ours;
 	bool measured = isfinite(sklearn->seconds);
@@ -219,7 +221,7 @@ static void judge_absolute(struct bench_result *r, const struct bench_rival *skl
 	if (measured) {
 		r->ratio = ratio;
 		bench_what(r, "; scikit-learn's two predicts p99 %.3g ms, ratio to be at least %g",
-		           1e3 * sklearn->seconds, least_ratio);
+			   1e3 * sklearn->seconds, least_ratio);
 	} else {
 		bench_what(r, "; scikit-learn is not installed (make bench-peers)");
 	}
@@ -242,7 +244,8 @@ int bench_decision_table(struct bench_env *env, struct bench_result *out, struct
 	status = bed_make(&bed, "forest", PAPER_FOREST, err);
 	if (status)
 		return status;
-	bench_what(out, "whole decision, 4 candidates, 2000 + 150 trees as a look-up table, p99 of 20000 calls");
+	bench_what(out,
+		   "whole decision, 4 candidates, 2000 + 150 trees as a look-up table, p99 of 20000 calls");
 	status = compile_checked(&bed, err);
 	if (!status)
 		status = measure_best(&bed, 20000, &p50_s, &p99_s, err);
@@ -278,7 +281,8 @@ int bench_decision_trees(struct bench_env *env, struct bench_result *out, struct
 		status = measure_best(&bed, 3000, &p50_s, &p99_s, err);
 		if (status || xgboost.missing)
 			continue;
-		status = bench_peer_run(env, PEER_XGBOOST, &peer_s, NULL, err, "predict-decision", env->small_csv, NULL);
+		status = bench_peer_run(env, PEER_XGBOOST, &peer_s, NULL, err, "predict-decision",
+					env->small_csv, NULL);
 		status = bench_rival_add(&xgboost, PEER_XGBOOST, status, peer_s);
 	}
 	if (!status)
@@ -290,7 +294,8 @@ int bench_decision_trees(struct bench_env *env, struct bench_result *out, struct
 		return status;
 	out->ours = 1e6 * p99_s;
 	if (isfinite(xgboost.seconds))
-		bench_what(out, "; XGBoost's inplace_predict p99 %.3g us, to be slower", 1e6 * xgboost.seconds);
+		bench_what(out, "; XGBoost's inplace_predict p99 %.3g us, to be slower",
+			   1e6 * xgboost.seconds);
 	judge_absolute(out, &sklearn, 500, 1e6 * p50_s, p99_s < xgboost.seconds);
 	if (!isfinite(xgboost.seconds)) {
 		bench_what(out, "; XGBoost is not installed (make bench-peers)");
@@ -314,8 +319,9 @@ int bench_hybrid_decision(struct bench_env *env, struct bench_result *out, struc
 	status = bed_make(&bed, "hybrid", "", err);
 	if (status)
 		return status;
-	bench_what(out, "whole decision, 4 candidates, queueing model x 300 trees and 150 trees as look-up tables, p99 "
-	                "of 20000 calls");
+	bench_what(out, "whole decision, 4 candidates, queueing model x 300 trees and 150 trees as look-up "
+			"tables, p99 "
+			"of 20000 calls");
 	status = compile_checked(&bed, err);
 	if (!status)
 		status = measure_best(&bed, 20000, &p50_s, &p99_s, err);

@@ -14,7 +14,7 @@
 
 /* The shortest of `repetitions` fits. Keeps the last forest if asked to. */
 static int fit_seconds(const char *settings_text, const struct dataset *d, struct pool *pool, int repetitions,
-                       double *io_best_s, struct predictor *out, struct err *err)
+		       double *io_best_s, struct predictor *out, struct err *err)
 {
 	const struct predictor_ops *ops = predictor_find("forest");
 	struct settings settings;
@@ -55,15 +55,16 @@ int bench_fit_absolute(struct bench_env *env, struct bench_result *out, struct e
 	out->unit = "s";
 	out->ours = INFINITY;
 	bench_what(out, "fit 2000 trees, depth 6, absolute error, %d x %d, 1 thread, against scikit-learn",
-	           SMALL_ROWS, SMALL_FEATURES);
+		   SMALL_ROWS, SMALL_FEATURES);
 	for (int i = 0; !status && i < FIT_ROUNDS; i++) {
 		double peer_s = INFINITY;
 
-		status = fit_seconds("trees=2000,depth=6,criterion=absolute", d, NULL, 5, &out->ours, NULL, err);
+		status = fit_seconds("trees=2000,depth=6,criterion=absolute", d, NULL, 5, &out->ours, NULL,
+				     err);
 		if (status || rival.missing)
 			continue;
 		status = bench_peer_run(env, PEER_SKLEARN, &peer_s, NULL, err, "forest-fit", env->small_csv,
-		                        "--criterion", "absolute", NULL);
+					"--criterion", "absolute", NULL);
 		status = bench_rival_add(&rival, PEER_SKLEARN, status, peer_s);
 	}
 	dataset_free(d);
@@ -83,17 +84,18 @@ int bench_fit_squared(struct bench_env *env, struct bench_result *out, struct er
 	out->bar = 2;
 	out->unit = "s";
 	out->ours = INFINITY;
-	bench_what(out, "fit 2000 trees, depth 6, squared error, %d x %d, 1 thread, against the faster of", SMALL_ROWS,
-	           SMALL_FEATURES);
+	bench_what(out, "fit 2000 trees, depth 6, squared error, %d x %d, 1 thread, against the faster of",
+		   SMALL_ROWS, SMALL_FEATURES);
 	for (int i = 0; !status && i < FIT_ROUNDS; i++) {
-		status = fit_seconds("trees=2000,depth=6,criterion=squared", d, NULL, 10, &out->ours, NULL, err);
+		status = fit_seconds("trees=2000,depth=6,criterion=squared", d, NULL, 10, &out->ours, NULL,
+				     err);
 		for (enum bench_peer p = PEER_XGBOOST; !status && p <= PEER_RANGER; p++) {
 			double peer_s = INFINITY;
 
 			if (missing[p])
 				continue;
 			status = bench_peer_run(env, p, &peer_s, NULL, err, "forest-fit", env->small_csv,
-			                        "--repetitions", "3", NULL);
+						"--repetitions", "3", NULL);
 			missing[p] = status == -ERR_NOTFOUND;
 			status = bench_rival_add(&rival, p, status, peer_s);
 			by_peer[p] = fmin(by_peer[p], peer_s);
@@ -130,7 +132,8 @@ static int grid_once(const struct search_params *p, double *io_best_s, struct er
 	took_s = bench_now_s() - start_s;
 	for (size_t i = 0; !status && i < p->grid->n; i++)
 		if (result[i].failed || !isfinite(result[i].score.mean.mse))
-			status = err_fail(err, ERR_NUMERIC, "setting %zu of the grid was not scored: %s", i, result[i].why);
+			status = err_fail(err, ERR_NUMERIC, "setting %zu of the grid was not scored: %s", i,
+					  result[i].why);
 	free(result);
 	if (!status && took_s < *io_best_s)
 		*io_best_s = took_s;
@@ -164,15 +167,19 @@ int bench_grid(struct bench_env *env, struct bench_result *out, struct err *err)
 		status = pool_new(2, &pool, err);
 	if (status)
 		goto out;
-	p = (struct search_params){ .data = d, .grid = grid, .split = split, .ctx = { .seed = 1, .pool = pool } };
-	bench_what(out, "the paper's grid, %zu settings x 5 folds, both criteria, 2 threads, against GridSearchCV "
-	           "with 2 processes", grid->n);
+	p = (struct search_params){
+		.data = d, .grid = grid, .split = split, .ctx = { .seed = 1, .pool = pool }
+	};
+	bench_what(out,
+		   "the paper's grid, %zu settings x 5 folds, both criteria, 2 threads, against GridSearchCV "
+		   "with 2 processes",
+		   grid->n);
 	status = grid_once(&p, &out->ours, err);
 	for (int i = 0; !status && i < (env->full ? 1 : 2); i++) {
 		struct json *turn = NULL;
 
-		status = bench_peer_run(env, PEER_SKLEARN, &peer_s, &turn, err, "forest-grid", env->small_csv, "--sample",
-		                        env->full ? "0" : "12", NULL);
+		status = bench_peer_run(env, PEER_SKLEARN, &peer_s, &turn, err, "forest-grid", env->small_csv,
+					"--sample", env->full ? "0" : "12", NULL);
 		if (!status) {
 			json_free(answer);
 			answer = turn;
@@ -187,8 +194,8 @@ int bench_grid(struct bench_env *env, struct bench_result *out, struct err *err)
 		goto out;
 	if (json_bool(json_get(answer, "scaled"), false))
 		bench_what(out, " (scaled from %.0f settings, %.3g s; BENCH_FULL=1 runs all)",
-		           json_number(json_get(answer, "sampled_settings"), NAN),
-		           json_number(json_get(answer, "sampled_seconds"), NAN));
+			   json_number(json_get(answer, "sampled_settings"), NAN),
+			   json_number(json_get(answer, "sampled_seconds"), NAN));
 	bench_judge(out, &rival, true);
 out:
 	json_free(answer);
@@ -203,9 +210,9 @@ out:
 /* ---- forest.large ---- */
 
 #define LARGE_TREES 100
-#define LARGE_FEW 10          /* trees that the peers fit, scaled up unless BENCH_FULL */
-#define LARGE_TEST 10000      /* rows behind the others, to see that a fast forest is a good one too */
-#define LARGE_MEMORY 3.0      /* times the data, beyond the data */
+#define LARGE_FEW 10 /* trees that the peers fit, scaled up unless BENCH_FULL */
+#define LARGE_TEST 10000 /* rows behind the others, to see that a fast forest is a good one too */
+#define LARGE_MEMORY 3.0 /* times the data, beyond the data */
 
 static double status_mb(const char *field)
 {
@@ -256,7 +263,8 @@ int bench_large_child(int argc, char **argv)
 	char settings[96];
 	int status;
 
-	if (argc != 4 || !text_uint64(argv[1], &rows) || !text_uint64(argv[2], &trees) || !text_uint64(argv[3], &few))
+	if (argc != 4 || !text_uint64(argv[1], &rows) || !text_uint64(argv[2], &trees) ||
+	    !text_uint64(argv[3], &few))
 		return 2;
 	status = pool_new(2, &pool, &err);
 	if (!status)
@@ -264,7 +272,8 @@ int bench_large_child(int argc, char **argv)
 	if (!status)
 		status = bench_large_read(argv[0], 0, rows, &d, &err);
 	if (!status) {
-		snprintf(settings, sizeof settings, "trees=%llu,depth=10,criterion=squared", (unsigned long long)trees);
+		snprintf(settings, sizeof settings, "trees=%llu,depth=10,criterion=squared",
+			 (unsigned long long)trees);
 		peak_reset();
 		before_mb = status_mb("VmRSS");
 		status = fit_seconds(settings, d, pool, 1, &seconds, &forest, &err);
@@ -280,7 +289,8 @@ int bench_large_child(int argc, char **argv)
 		predictor_release(&forest);
 		forest = (struct predictor){ 0 };
 		/* As many trees as the peer grows, for a fair look at the errors. */
-		snprintf(settings, sizeof settings, "trees=%llu,depth=10,criterion=squared", (unsigned long long)few);
+		snprintf(settings, sizeof settings, "trees=%llu,depth=10,criterion=squared",
+			 (unsigned long long)few);
 		status = fit_seconds(settings, d, pool, 1, &few_s, &forest, &err);
 		if (!status)
 			json_kv_number(&w, "test_mse_few", test_mse(&forest, test));
@@ -324,28 +334,29 @@ int bench_large(struct bench_env *env, struct bench_result *out, struct err *err
 		return status;
 	out->ours = json_number(json_get(answer, "seconds"), NAN);
 	growth_mb = json_number(json_get(answer, "peak_rss_mb"), NAN) -
-	            json_number(json_get(answer, "rss_before_mb"), NAN);
+		    json_number(json_get(answer, "rss_before_mb"), NAN);
 	mse = json_number(json_get(answer, "test_mse"), NAN);
 	mse_few = json_number(json_get(answer, "test_mse_few"), NAN);
 	json_free(answer);
 	answer = NULL;
 	lean = growth_mb <= LARGE_MEMORY * data_mb;
-	bench_say("ours %.3g s, %.0f MB beyond %.0f MB of data, test MSE %.4g", out->ours, growth_mb, data_mb, mse);
+	bench_say("ours %.3g s, %.0f MB beyond %.0f MB of data, test MSE %.4g", out->ours, growth_mb, data_mb,
+		  mse);
 
-	bench_what(out, "%zu x %d, %d trees, depth 10, squared error, 2 threads, against the faster of", env->large_rows,
-	           LARGE_FEATURES, LARGE_TREES);
+	bench_what(out, "%zu x %d, %d trees, depth 10, squared error, 2 threads, against the faster of",
+		   env->large_rows, LARGE_FEATURES, LARGE_TREES);
 	for (int i = 0; i < 2; i++) {
 		enum bench_peer p = i ? PEER_SKLEARN : PEER_RANGER;
 		double peer_s = INFINITY;
 
-		status = bench_peer_run(env, p, &peer_s, &answer, err, "forest-large", file, "--trees", few, "--test-rows",
-		                        test_rows, NULL);
+		status = bench_peer_run(env, p, &peer_s, &answer, err, "forest-large", file, "--trees", few,
+					"--test-rows", test_rows, NULL);
 		bench_what(out, "%s %s (", i ? " and" : "", bench_peer_name(p));
 		if (status == -ERR_NOTFOUND)
 			bench_what(out, "-)");
 		else if (!status)
 			bench_what(out, "%.4g s%s)", peer_s,
-			           json_bool(json_get(answer, "scaled"), false) ? " scaled" : "");
+				   json_bool(json_get(answer, "scaled"), false) ? " scaled" : "");
 		status = bench_rival_add(&rival, p, status, peer_s);
 		if (status)
 			return status;
@@ -355,14 +366,17 @@ int bench_large(struct bench_env *env, struct bench_result *out, struct err *err
 		answer = NULL;
 	}
 	remove(file);
-	bench_what(out, "; memory beyond the data %.2f x the data (bar %g)", growth_mb / data_mb, LARGE_MEMORY);
+	bench_what(out, "; memory beyond the data %.2f x the data (bar %g)", growth_mb / data_mb,
+		   LARGE_MEMORY);
 	/* One forest's error moves by 1 % and more with its seed; what the bins cost is far less. */
 	bench_what(out, "; test MSE with %s trees %.3f", few, mse_few);
 	if (isfinite(peer_mse))
 		bench_what(out, ", of %s %.3f", bench_peer_name(rival.fastest), peer_mse);
 	if (env->large_rows > BINS_MAX_LEVELS)
-		bench_what(out, "; ours splits between %d quantiles of a feature, the peers between any two values",
-		           BINS_QUANTILES);
+		bench_what(
+			out,
+			"; ours splits between %d quantiles of a feature, the peers between any two values",
+			BINS_QUANTILES);
 	bench_judge(out, &rival, lean);
 	return 0;
 }
@@ -395,16 +409,17 @@ int bench_scaling(struct bench_env *env, struct bench_result *out, struct err *e
 
 			part.n_rows = rows[k];
 			do /* a second's worth of each size, at least once */
-				status = fit_seconds("trees=20,depth=10,criterion=squared", &part, NULL, 1, &best_s[k],
-				                     NULL, err);
+				status = fit_seconds("trees=20,depth=10,criterion=squared", &part, NULL, 1,
+						     &best_s[k], NULL, err);
 			while (!status && bench_now_s() - start_s < 1.0);
 		}
 	}
 	dataset_free(d);
 	if (status)
 		return status;
-	bench_what(out, "largest growth of fit time over that of n log n, per tenfold rows (20 trees, depth 10, "
-	           "10 features, 1 thread):");
+	bench_what(out,
+		   "largest growth of fit time over that of n log n, per tenfold rows (20 trees, depth 10, "
+		   "10 features, 1 thread):");
 	for (int k = 0; k < SIZES; k++)
 		bench_what(out, "%s %zu rows %.3g s", k ? "," : "", rows[k], best_s[k]);
 	for (int k = 0; k + 1 < SIZES; k++) {

@@ -142,9 +142,9 @@ int bench_lookahead(struct bench_env *env, struct bench_result *out, struct err 
 	out->ours = 1e3 * p99_s;
 	out->holds = out->ours <= out->bar ? HOLDS_YES : HOLDS_NO;
 	bench_what(out,
-	           "look-ahead over 1000 running jobs of 1000 mixes, without and with a candidate, p99 of %d "
-	           "(processor time); "
-	           "p50 %.3g ms; 10000 jobs: p50 %.3g ms",
-	           CALLS, 1e3 * p50_s, 1e3 * more_p50_s);
+		   "look-ahead over 1000 running jobs of 1000 mixes, without and with a candidate, p99 of %d "
+		   "(processor time); "
+		   "p50 %.3g ms; 10000 jobs: p50 %.3g ms",
+		   CALLS, 1e3 * p50_s, 1e3 * more_p50_s);
 	return 0;
 }

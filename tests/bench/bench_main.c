@@ -68,7 +68,8 @@ static int make_dir(struct err *err)
 	int n = snprintf(dir, sizeof dir, "%s/postrider-bench.XXXXXX", base && *base ? base : "/tmp");
 
 	if (n < 0 || (size_t)n >= sizeof dir || !mkdtemp(dir))
-		return err_fail(err, ERR_IO, "cannot make a temporary folder in %s", base && *base ? base : "/tmp");
+		return err_fail(err, ERR_IO, "cannot make a temporary folder in %s",
+				base && *base ? base : "/tmp");
 	memcpy(env.dir, dir, sizeof dir);
 	atexit(remove_dir);
 	signal(SIGINT, on_signal);
@@ -84,13 +85,19 @@ static const char *number(double v, const char *unit, char *buf, size_t size)
 	if (isnan(v))
 		snprintf(buf, size, "-");
 	else
-		snprintf(buf, size, "%.*f%s%s", v >= 100 ? 0 : v >= 10 ? 1 : v >= 1 ? 2 : 4, v, *unit ? " " : "", unit);
+		snprintf(buf, size, "%.*f%s%s",
+			 v >= 100  ? 0
+			 : v >= 10 ? 1
+			 : v >= 1  ? 2
+				   : 4,
+			 v, *unit ? " " : "", unit);
 	return buf;
 }
 
 static void print_header(void)
 {
-	printf("%-20s %12s %12s %10s %12s %-5s  %s\n", "name", "ours", "peer", "ratio", "bar", "holds", "what");
+	printf("%-20s %12s %12s %10s %12s %-5s  %s\n", "name", "ours", "peer", "ratio", "bar", "holds",
+	       "what");
 	fflush(stdout);
 }
 
@@ -100,7 +107,7 @@ static void print_row(const char *name, const struct bench_result *r)
 	char ours[32], peer[32], ratio[32], bar[48];
 
 	snprintf(bar, sizeof bar, "%s %g%s%s", r->kind == BAR_RATIO ? ">=" : "<=", r->bar,
-	         r->kind == BAR_RATIO ? "" : " ", r->kind == BAR_RATIO ? "x" : r->unit);
+		 r->kind == BAR_RATIO ? "" : " ", r->kind == BAR_RATIO ? "x" : r->unit);
 	printf("%-20s %12s %12s %10s %12s %-5s  %s\n", name, number(r->ours, r->unit, ours, sizeof ours),
 	       number(r->peer, r->unit, peer, sizeof peer), number(r->ratio, "", ratio, sizeof ratio), bar,
 	       holds[r->holds], r->what);
@@ -157,17 +164,18 @@ static void warn_if_busy(void)
 
 static void help(FILE *to)
 {
-	fprintf(to, "usage: postrider-bench [-o FILE] [--peers DIR] [--rows N] [NAME...]\n"
-	            "\n"
-	            "Measures Postrider and its peers side by side. Run it from the root of the repository.\n"
-	            "\n"
-	            "  -o, --output FILE   the results as JSON\n"
-	            "      --peers DIR     folder of the peers' scripts (tests/bench/peers)\n"
-	            "      --rows N        rows of forest.large and forest.scaling (1000000), for a quick trial\n"
-	            "  -l, --list          the names\n"
-	            "  -h, --help          this text\n"
-	            "\n"
-	            "BENCH_FULL=1 lets the peers run their long tasks whole instead of a part scaled up.\n");
+	fprintf(to,
+		"usage: postrider-bench [-o FILE] [--peers DIR] [--rows N] [NAME...]\n"
+		"\n"
+		"Measures Postrider and its peers side by side. Run it from the root of the repository.\n"
+		"\n"
+		"  -o, --output FILE   the results as JSON\n"
+		"      --peers DIR     folder of the peers' scripts (tests/bench/peers)\n"
+		"      --rows N        rows of forest.large and forest.scaling (1000000), for a quick trial\n"
+		"  -l, --list          the names\n"
+		"  -h, --help          this text\n"
+		"\n"
+		"BENCH_FULL=1 lets the peers run their long tasks whole instead of a part scaled up.\n");
 }
 
 static int usage_error(const char *what, const char *value)
@@ -188,9 +196,12 @@ int main(int argc, char **argv)
 {
 	enum { OPT_PEERS = 256, OPT_ROWS };
 	static const struct option option[] = {
-		{ "output", required_argument, NULL, 'o' },  { "peers", required_argument, NULL, OPT_PEERS },
-		{ "rows", required_argument, NULL, OPT_ROWS }, { "list", no_argument, NULL, 'l' },
-		{ "help", no_argument, NULL, 'h' },          { NULL, 0, NULL, 0 },
+		{ "output", required_argument, NULL, 'o' },
+		{ "peers", required_argument, NULL, OPT_PEERS },
+		{ "rows", required_argument, NULL, OPT_ROWS },
+		{ "list", no_argument, NULL, 'l' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
 	};
 	static char self[4096];
 	const char *full = getenv("BENCH_FULL"), *output = NULL;
@@ -210,7 +221,8 @@ int main(int argc, char **argv)
 		case OPT_PEERS: env.peers = optarg; break;
 		case OPT_ROWS:
 			if (!text_uint64(optarg, &rows) || rows < 100000 || rows > 100000000)
-				return usage_error("--rows needs a number from 100000 to 100000000, not", optarg);
+				return usage_error("--rows needs a number from 100000 to 100000000, not",
+						   optarg);
 			env.large_rows = rows;
 			break;
 		case 'l':
@@ -241,7 +253,7 @@ int main(int argc, char **argv)
 	json_close(&w, ']');
 	strbuf_puts(&text, "\n");
 	if (output && (text.failed ? err_fail(&err, ERR_NOMEM, "no memory for the results")
-	                           : io_write_file(output, text.text, text.len, &err)))
+				   : io_write_file(output, text.text, text.len, &err)))
 		goto fail;
 	strbuf_release(&text);
 	return all_hold ? 0 : 1;

@@ -97,7 +97,7 @@ int bench_run_json(const char *const *argv, struct json **out, struct err *err)
 		status = err_fail(err, ERR_NOTFOUND, "%s is not installed", argv[0]);
 	else if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
 		status = err_fail(err, ERR_IO, "%s %s failed (status %d)", argv[0], argv[1],
-		                  WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status));
+				  WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status));
 	else if (text.failed)
 		status = err_fail(err, ERR_NOMEM, "no memory for the answer of %s", argv[1]);
 	else
@@ -131,7 +131,7 @@ const char *bench_peer_name(enum bench_peer p)
 }
 
 int bench_peer_run(const struct bench_env *env, enum bench_peer p, double *out_s, struct json **out_answer,
-                   struct err *err, ...)
+		   struct err *err, ...)
 {
 	const struct peer *peer = &peer_all[p];
 	const char *other = getenv(peer->variable);
@@ -145,8 +145,9 @@ int bench_peer_run(const struct bench_env *env, enum bench_peer p, double *out_s
 
 	snprintf(script, sizeof script, "%s/%s", env->peers, peer->script);
 	if (access(script, R_OK))
-		return err_fail(err, ERR_IO, "no %s: run this from the root of the repository, or say --peers DIR",
-		                script);
+		return err_fail(err, ERR_IO,
+				"no %s: run this from the root of the repository, or say --peers DIR",
+				script);
 	argv[n++] = other && *other ? other : peer->interpreter;
 	argv[n++] = script;
 	va_start(ap, err);

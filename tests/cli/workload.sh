@@ -169,6 +169,6 @@ if [ -r build/mnist/train-images-idx3-ubyte ] && [ -z "${SAN:-}" ]; then
 			awk -v a="$(field "$dir/out" result accuracy)" 'BEGIN { exit !(a > 0.94) }'
 	done
 else
-	skipped "accuracy on real MNIST" "make mnist has not been run"
+	skipped "accuracy on real MNIST" "make mnist has not been run, or a sanitizer slows it down"
 fi
 finish
