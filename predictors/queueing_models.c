@@ -335,7 +335,8 @@ int queue_model_load(struct reader *r, size_t n_features, struct queue_model *ou
 		c->record_log_se[k] = read_f64(r);
 		c->fixed_log[k] = read_f64(r);
 		c->fixed_log_se[k] = read_f64(r);
-		good &= fabs(c->record_log[k]) < 100.0 && fabs(c->fixed_log[k]) < 100.0;
+		good &= fabs(c->record_log[k]) <= CALIBRATE_MAX_LOG &&
+			fabs(c->fixed_log[k]) <= CALIBRATE_MAX_LOG;
 		c->category_record |= !isnan(c->record_log_se[k]);
 		c->category_fixed |= !isnan(c->fixed_log_se[k]);
 	}

@@ -695,6 +695,13 @@ static int fit_cores(struct problem *pr, struct solution *s, struct err *err)
 
 /* ---- results ---- */
 
+/* A category without the cost at all sends its logarithm towards minus infinity; from here on it makes no
+ * difference to a time. */
+static double within_logs(double u)
+{
+	return u > CALIBRATE_MAX_LOG ? CALIBRATE_MAX_LOG : u < -CALIBRATE_MAX_LOG ? -CALIBRATE_MAX_LOG : u;
+}
+
 static void finish(const struct problem *pr, const struct solution *s, bool cores_given,
 		   struct calibrated *out)
 {
@@ -739,8 +746,8 @@ static void finish(const struct problem *pr, const struct solution *s, bool core
 
 		out->category_record |= record;
 		out->category_fixed |= fixed;
-		out->record_log[k] = s->u[U_RECORD_OF(k)];
-		out->fixed_log[k] = s->u[U_FIXED_OF(k)];
+		out->record_log[k] = within_logs(s->u[U_RECORD_OF(k)]);
+		out->fixed_log[k] = within_logs(s->u[U_FIXED_OF(k)]);
 		out->record_log_se[k] =
 			record && isfinite(se_of(pr, s, U_RECORD_OF(k))) ? se_of(pr, s, U_RECORD_OF(k)) : NAN;
 		out->fixed_log_se[k] =

@@ -48,6 +48,8 @@ enum calibrate_state {
 };
 extern const char *const calibrate_state_name[];
 
+#define CALIBRATE_MAX_LOG 50.0 /* of a category's factor, either way */
+
 struct calibrated {
 	double value[CALIBRATE_PARAMETERS];
 	double se[CALIBRATE_PARAMETERS];  /* standard error (delta method); NaN unless fitted */

@@ -62,6 +62,26 @@ static struct calibrated fit(const struct calibrate_job *job, const double *time
 	return m;
 }
 
+static void test_category_without_a_cost_keeps_a_finite_factor(void **state)
+{
+	static struct calibrate_job job[ROWS];
+	static double time_s[ROWS];
+	struct calibrated without = truth, m;
+	size_t n;
+
+	(void)state;
+	without.record_log[0] =
+		-700.0; /* one network costs nothing per record: its factor has no best value */
+	for (uint64_t seed = 1; seed <= 5; seed++) {
+		n = world(&without, 2, 0.05, seed, job, time_s);
+		m = fit(job, time_s, n, 1, 0);
+		assert_true(fabs(m.record_log[0]) <= CALIBRATE_MAX_LOG &&
+			    fabs(m.fixed_log[0]) <= CALIBRATE_MAX_LOG);
+		for (size_t i = 0; i < n; i++)
+			assert_true(calibrate_time_s(&m, &job[i]) > 0.0);
+	}
+}
+
 static void test_time_is_the_sum_worked_by_hand(void **state)
 {
 	struct calibrated m = { .value = { 0.03, 2e-4, 0.5, 0.007, 1e-5, 23, 8 } };
@@ -348,6 +368,7 @@ static void test_memory_failures_are_survived(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_category_without_a_cost_keeps_a_finite_factor),
 		cmocka_unit_test(test_time_is_the_sum_worked_by_hand),
 		cmocka_unit_test(test_parameters_of_noisy_times_are_found_within_their_errors),
 		cmocka_unit_test(test_predictions_are_within_the_noise),
