@@ -146,7 +146,7 @@ deps: ## install the Debian packages the build and the tests need
 	@tests/install-packages.sh $(PACKAGES)
 
 .PHONY: run
-run: deps ## the whole road once: build, make an example table, train, ask what-if
+run: deps ## the whole road once, for real: build, measure a training job, train, ask what-if, run one
 	@$(MAKE) --no-print-directory all
 	@tests/demo.sh $(abspath $(BIN))
 
