@@ -8,6 +8,7 @@ readme=$PWD/README.md
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 ln -s "$bin" "$work/build"
+ln -s "$PWD/configs" "$work/configs"
 
 awk '/^```console$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$readme" >"$work/said"
 : >"$work/printed"
