@@ -274,7 +274,9 @@ int bench_decision_trees(struct bench_env *env, struct bench_result *out, struct
 	status = bed_make(&bed, "forest", PAPER_FOREST, err);
 	if (status)
 		return status;
-	bench_what(out, "whole decision, 4 candidates, 2000 + 150 trees without a look-up table, p99 of 3000 calls");
+	bench_what(
+		out,
+		"whole decision, 4 candidates, 2000 + 150 trees without a look-up table, p99 of 3000 calls");
 	for (int i = 0; !status && i < 2; i++) {
 		double peer_s = INFINITY;
 

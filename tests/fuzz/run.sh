@@ -38,10 +38,10 @@ fi
 
 # Every layer below the programs, and the entry's own file. Objects are kept and made again when
 # their source or any header is newer.
-newest_header=$(find common predictors scheduler -name '*.h' -exec ls -t {} + | head -n 1)
+newest_header=$(find common queueing predictors scheduler -name '*.h' -exec ls -t {} + | head -n 1)
 entry_object=$out/obj/tests_fuzz_fuzz_$name.o
 objects='' todo=''
-for source in common/*.c predictors/*.c scheduler/core/*.c "$entry"; do
+for source in common/*.c queueing/*.c predictors/*.c scheduler/core/*.c "$entry"; do
 	[ -f "$source" ] || continue
 	case $source in *_main.c) continue ;; esac
 	object=$out/obj/$(echo "$source" | tr / _ | sed 's/\.c$/.o/')
