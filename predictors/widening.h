@@ -4,8 +4,9 @@
  * at its two ends over that of the ordinary residuals, at least 1.
  *
  * A factor with two levels cannot show how it goes on: with one of them held out it does not vary any more.
- * The largest residual met at any end of the others then counts as the 90 % point of its own. Derived columns have none of their own: beyond the range
- * of a product of factors that are each within theirs lie combinations, not levels. */
+ * The largest residual met at any end of the others then counts as the 90 % point of its own. Derived
+ * columns have none of their own: beyond the range of a product of factors that are each within theirs lie
+ * combinations, not levels. How far to trust these rules: docs/ARCHITECTURE.md, "Bounds". */
 #ifndef PREDICTORS_WIDENING_H
 #define PREDICTORS_WIDENING_H
 
