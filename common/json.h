@@ -1,7 +1,7 @@
 /* JSON, hardened: a strict scanner in front of cJSON finds every error with its line and column
  * before a tree is built (depth at most 32, no duplicate keys, valid UTF-8, no \u0000, numbers
  * finite, nothing after the value), and a writer that never writes NaN or infinity (null instead).
- * cJSON is not visible outside json.c. */
+ * cJSON is not visible outside json.c. A tree is one block of memory: reading and freeing a request are cheap. */
 #ifndef COMMON_JSON_H
 #define COMMON_JSON_H
 
@@ -36,7 +36,8 @@ const char *json_string(const struct json *v, const char *otherwise); /* borrowe
 int json_known_keys(const struct json *object, const char *where, const char *const *known,
                     struct err *err);
 
-/* Writer: commas and quoting are its business. Numbers are the shortest text that reads back the same. */
+/* Writer (json_write.c): commas and quoting are its business. Numbers are the shortest text that reads back the
+ * same, or rounded to a number of decimals. */
 struct json_writer {
 	struct strbuf *out;
 	bool need_comma;
@@ -50,12 +51,16 @@ void json_close(struct json_writer *w, char bracket); /* '}' or ']' */
 void json_put_key(struct json_writer *w, const char *key);
 void json_put_string(struct json_writer *w, const char *s); /* NULL: null; bad UTF-8 becomes U+FFFD */
 void json_put_number(struct json_writer *w, double v);      /* NaN, infinity: null */
+/* Rounded to at most `decimals` (0 to 9) decimals as printf rounds, zeros at the end cut off: 2.5, -0.1, 3; what
+ * rounds to zero is 0. NaN, infinity: null. From 1e9 on the shortest text, as json_put_number. */
+void json_put_fixed(struct json_writer *w, double v, int decimals);
 void json_put_int(struct json_writer *w, long long v);
 void json_put_bool(struct json_writer *w, bool v);
 void json_put_null(struct json_writer *w);
 /* key and value in one */
 void json_kv_string(struct json_writer *w, const char *key, const char *s);
 void json_kv_number(struct json_writer *w, const char *key, double v);
+void json_kv_fixed(struct json_writer *w, const char *key, double v, int decimals);
 void json_kv_int(struct json_writer *w, const char *key, long long v);
 void json_kv_bool(struct json_writer *w, const char *key, bool v);
 

@@ -22,6 +22,13 @@ char *text_shortest(double v, char *buf);
 /* For people: "90 s", "12.3 ms", "2 h 05 min". Returns buf (at least 32 bytes). */
 char *text_seconds(double s, char *buf);
 
+/* A moment in nanoseconds since 1970 as RFC 3339 in UTC, "2026-11-16T10:00:00.000000Z". Returns buf (at least
+ * 40 bytes). */
+char *text_utc(int64_t ns, char *buf);
+/* The other way round, any offset and any number of decimals ("2026-11-16T11:00:00.5+01:00"); years 1970 to
+ * 2200. False, and *out_ns untouched, for anything else. */
+bool text_utc_parse(const char *s, int64_t *out_ns);
+
 /* The name in the NULL-terminated list nearest to `s` by edit distance, or NULL if none is near. */
 const char *text_nearest(const char *s, const char *const *names);
 

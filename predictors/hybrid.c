@@ -224,6 +224,16 @@ static int hybrid_fit(const struct settings *s, const struct dataset *d, const s
 
 /* ---- the rest ---- */
 
+static void hybrid_shares(const void *self, const double *x, double *out_cpu_share, double *out_disk_share)
+{
+	queue_model_shares(&((const struct hybrid *)self)->queue, x, out_cpu_share, out_disk_share);
+}
+
+static void hybrid_machine(const void *self, double *out_cores, double *out_disk_saturation)
+{
+	queue_model_machine(&((const struct hybrid *)self)->queue, out_cores, out_disk_saturation);
+}
+
 static int hybrid_compile(void *self, struct err *err)
 {
 	return ensemble_compile(((struct hybrid *)self)->forest->ensemble, err);
@@ -312,6 +322,8 @@ const struct predictor_ops hybrid_ops = {
 	.log_errors = true,
 	.fit = hybrid_fit,
 	.predict = hybrid_predict,
+	.shares = hybrid_shares,
+	.machine = hybrid_machine,
 	.compile = hybrid_compile,
 	.oob = hybrid_oob,
 	.importances = hybrid_importances,

@@ -31,6 +31,12 @@ struct predictor_ops {
 	void (*predict)(const void *self, const double *x, size_t n_rows, double *out);
 	/* Optional: why predict() gave NaN for row x, e.g. "unstable ...: load 1.2 ..."; empty if it did not. */
 	void (*why_none)(const void *self, const double *x, char *out, size_t size);
+	/* Optional, for the look-ahead (queueing/fluid.h): which parts of the time of job x, alone on the machine
+	 * with its own processes, pass on the cpus and at the disk. Without it all of it does on the cpus. */
+	void (*shares)(const void *self, const double *x, double *out_cpu_share, double *out_disk_share);
+	/* Optional, likewise: the cores (INFINITY: never too few) and the processes that double the time at the
+	 * disk (INFINITY: none do), as this model has learnt them. Without it they are as configured. */
+	void (*machine)(const void *self, double *out_cores, double *out_disk_saturation);
 	/* Optional: prepares an exact faster form (a look-up table). Never changes a prediction. */
 	int (*compile)(void *self, struct err *err);
 	/* Optional: n_rows out-of-bag predictions, NaN where a row was in every bag; NULL if not kept. */

@@ -207,6 +207,29 @@ double queue_model_time_s(const struct queue_model *m, const double *x)
 	return calibrate_time_s(&m->c, &j);
 }
 
+void queue_model_shares(const struct queue_model *m, const double *x, double *out_cpu_share,
+			double *out_disk_share)
+{
+	const double *v = m->c.value;
+	struct calibrate_job j;
+	double all_s, disk_s;
+
+	queue_map_job(&m->map, x, &j);
+	j.processes = j.cpus; /* alone */
+	all_s = calibrate_time_s(&m->c, &j);
+	disk_s = j.iterations * (v[CALIBRATE_DISK] + v[CALIBRATE_DISK_RECORD] * j.batch) *
+		 (1.0 + j.processes / v[CALIBRATE_SATURATION]);
+	/* false too where both are infinite or neither is a number */
+	*out_disk_share = disk_s / all_s >= 0.0 && disk_s / all_s <= 1.0 ? disk_s / all_s : 0.0;
+	*out_cpu_share = 1.0 - *out_disk_share;
+}
+
+void queue_model_machine(const struct queue_model *m, double *out_cores, double *out_disk_saturation)
+{
+	*out_cores = m->c.value[CALIBRATE_CORES];
+	*out_disk_saturation = m->c.value[CALIBRATE_SATURATION];
+}
+
 static void describe_assumed(const struct queue_map *m, struct json_writer *w)
 {
 	char text[128];
@@ -462,6 +485,16 @@ static void queueing_importances(const void *self, double *out)
 		out[f] = q->importance ? q->importance[f] : 0.0;
 }
 
+static void queueing_shares(const void *self, const double *x, double *out_cpu_share, double *out_disk_share)
+{
+	queue_model_shares(&((const struct queueing *)self)->m, x, out_cpu_share, out_disk_share);
+}
+
+static void queueing_machine(const void *self, double *out_cores, double *out_disk_saturation)
+{
+	queue_model_machine(&((const struct queueing *)self)->m, out_cores, out_disk_saturation);
+}
+
 static void queueing_describe(const void *self, const struct dataset *names, struct json_writer *w)
 {
 	queue_model_describe(&((const struct queueing *)self)->m, names, w);
@@ -502,6 +535,8 @@ const struct predictor_ops queueing_ops = {
 	.log_errors = true,
 	.fit = queueing_fit,
 	.predict = queueing_predict,
+	.shares = queueing_shares,
+	.machine = queueing_machine,
 	.importances = queueing_importances,
 	.describe = queueing_describe,
 	.remark = queueing_remark,

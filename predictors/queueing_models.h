@@ -52,6 +52,10 @@ struct queue_model {
 int queue_model_fit(const char *title, const struct settings *s, const struct dataset *d, double *leverage,
                     struct queue_model *out, struct err *err);
 double queue_model_time_s(const struct queue_model *m, const double *x);
+/* As in predictor.h. */
+void queue_model_shares(const struct queue_model *m, const double *x, double *out_cpu_share,
+                        double *out_disk_share);
+void queue_model_machine(const struct queue_model *m, double *out_cores, double *out_disk_saturation);
 void queue_model_describe(const struct queue_model *m, const struct dataset *names, struct json_writer *w);
 void queue_model_remark(const struct queue_model *m, char *out, size_t size);
 void queue_model_save(const struct queue_model *m, struct writer *w);

@@ -625,6 +625,42 @@ void cli_json_target(struct json_writer *w, const char *key, const struct model_
 	json_close(w, '}');
 }
 
+void cli_json_copy(struct json_writer *w, const struct json *v)
+{
+	switch (json_type(v)) {
+	case JSON_ABSENT:
+	case JSON_NULL: json_put_null(w); break;
+	case JSON_BOOL: json_put_bool(w, json_bool(v, false)); break;
+	case JSON_NUMBER: json_put_number(w, json_number(v, NAN)); break;
+	case JSON_STRING: json_put_string(w, json_string(v, "")); break;
+	case JSON_ARRAY:
+		json_open(w, '[');
+		for (const struct json *e = json_first(v); e; e = json_next(e))
+			cli_json_copy(w, e); /* no deeper than JSON_MAX_DEPTH: it was parsed */
+		json_close(w, ']');
+		break;
+	case JSON_OBJECT:
+		json_open(w, '{');
+		cli_json_members(w, v, (const char *const[]){ NULL });
+		json_close(w, '}');
+		break;
+	}
+}
+
+void cli_json_members(struct json_writer *w, const struct json *object, const char *const *without)
+{
+	for (const struct json *m = json_first(object); m; m = json_next(m)) {
+		bool left_out = false;
+
+		for (size_t i = 0; without[i]; i++)
+			left_out |= !strcmp(without[i], json_key(m));
+		if (left_out)
+			continue;
+		json_put_key(w, json_key(m));
+		cli_json_copy(w, m);
+	}
+}
+
 void cli_importances(const struct model *m, const double *importance, double *out)
 {
 	size_t n = m->schema->n_columns + m->schema->n_derived;

@@ -26,6 +26,15 @@ int verb_predict(int argc, char **argv);
 int verb_anova(int argc, char **argv);
 int verb_model(int argc, char **argv);
 int verb_profile(int argc, char **argv);
+int verb_check_config(int argc, char **argv);
+int verb_submit(int argc, char **argv);
+int verb_status(int argc, char **argv);
+int verb_list(int argc, char **argv);
+int verb_cancel(int argc, char **argv);
+int verb_wait(int argc, char **argv);
+int verb_watch(int argc, char **argv);
+int verb_explain(int argc, char **argv);
+int verb_stats(int argc, char **argv);
 
 /* ---- options ---- */
 enum cli_kind {
@@ -119,6 +128,10 @@ void cli_json_score(struct json_writer *w, const char *key, const struct score *
 void cli_json_summary(struct json_writer *w, const struct score_summary *s);
 /* One member of a model bundle as "name"/"settings"/"scores"; null where there is none. */
 void cli_json_target(struct json_writer *w, const char *key, const struct model_target *t);
+
+/* A value read elsewhere, as it was; and the members of an object, without those of the NULL-terminated list. */
+void cli_json_copy(struct json_writer *w, const struct json *v);
+void cli_json_members(struct json_writer *w, const struct json *object, const char *const *without);
 
 /* Sums per-feature importances under the name of the column a feature comes from. `out` has room
  * for schema->n_columns + schema->n_derived; NaN where no feature comes from that column. */

@@ -24,6 +24,15 @@ static const struct verb {
 	{ "predict", verb_predict, "predict a table, or choose the batch size of one job" },
 	{ "anova", verb_anova, "which factors matter: analysis of variance of a table" },
 	{ "model", verb_model, "show, verify and compare model files" },
+	{ "check-config", verb_check_config, "check a configuration of the daemon, show what is in effect" },
+	{ "submit", verb_submit, "hand a job to the daemon: the batch is chosen, the objective promised" },
+	{ "status", verb_status, "one job: its state, its promise, when it is predicted to end" },
+	{ "list", verb_list, "jobs in a table, newest first" },
+	{ "cancel", verb_cancel, "stop jobs" },
+	{ "wait", verb_wait, "wait until jobs have ended; the exit code is theirs" },
+	{ "watch", verb_watch, "what happens, as it happens" },
+	{ "explain", verb_explain, "why a job got its batch, and why the others lost" },
+	{ "stats", verb_stats, "objectives met, coverage of the bounds, queue and storage" },
 	{ "version", verb_version, "the version of this program and of what it reads" },
 };
 enum { N_VERBS = sizeof verb_all / sizeof verb_all[0] };
@@ -44,12 +53,14 @@ static void help(FILE *to)
 		    "Chooses the batch size of a training job: the best accuracy that is still in time.\n"
 		    "\n");
 	for (size_t i = 0; i < N_VERBS; i++)
-		fprintf(to, "  %-10s %s\n", verb_all[i].name, verb_all[i].help);
+		fprintf(to, "  %-13s %s\n", verb_all[i].name, verb_all[i].help);
 	fprintf(to, "\n"
 		    "  'postrider VERB --help' or 'postrider help VERB' says more; so does 'man postrider'.\n"
 		    "\n"
 		    "Results go to standard output, talk to standard error. Exit codes: 0 done, 1 failed,\n"
-		    "2 usage, 3 no candidate meets the SLO, 4 no such file, 6 invalid data or model file.\n");
+		    "2 usage, 3 no candidate meets the SLO, 4 no such job, model or file, 5 daemon not reachable,\n"
+		    "6 invalid configuration, data or model file, 7 not permitted, 8 refused for now,\n"
+		    "124 --timeout ran out, 130 interrupted. 'wait' and 'submit --wait': the job's own.\n");
 }
 
 static int verb_version(int argc, char **argv)

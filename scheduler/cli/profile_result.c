@@ -7,27 +7,9 @@
 #include <string.h>
 
 #include "common/io.h"
+#include "common/json_path.h"
 #include "common/mem.h"
 #include "common/text.h"
-
-/* "a.b.c": members inside members. A member whose own name has dots goes first. */
-static const struct json *at_path(const struct json *v, const char *path)
-{
-	char name[PROFILE_MAX_VALUE + 1];
-	const struct json *whole = json_get(v, path);
-
-	while (!whole && v && *path) {
-		size_t len = strcspn(path, ".");
-
-		if (len > PROFILE_MAX_VALUE)
-			return NULL;
-		memcpy(name, path, len);
-		name[len] = '\0';
-		v = json_get(v, name);
-		path += len + (path[len] == '.');
-	}
-	return whole ? whole : v;
-}
 
 static int add_epoch(struct profile_copy *c, size_t *cap, const struct json *v, double epoch, double accuracy,
 		     struct err *err)
@@ -58,8 +40,8 @@ static int take_json(const struct profile_design *d, const char *line, size_t le
 
 	if (json_parse("line", line, len, &v, NULL))
 		return 0; /* a brace may open a sentence, too */
-	accuracy = json_number(at_path(v, accuracy_path), NAN);
-	epoch = json_number(at_path(v, epoch_path), NAN);
+	accuracy = json_number(json_path(v, accuracy_path), NAN);
+	epoch = json_number(json_path(v, epoch_path), NAN);
 	if (!isnan(accuracy))
 		c->accuracy = accuracy;
 	if (!isnan(accuracy) && !isnan(epoch))

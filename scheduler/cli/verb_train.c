@@ -11,13 +11,14 @@
 #include "common/text.h"
 #include "predictors/train.h"
 #include "scheduler/cli/cli.h"
+#include "scheduler/core/policy.h"
 
 #define GRID_FILE_MAX ((size_t)1 << 20)
 #define GROUP_MAX 32
 #define BAR_WIDTH 24
 
 struct options {
-	const char *schema, *grid, *model, *set, *group, *split;
+	const char *schema, *grid, *model, *policy, *set, *group, *split;
 	struct cli_list exclude;
 	uint64_t seed, search_rows;
 	bool plain_bounds, dry_run;
@@ -557,6 +558,30 @@ static void say_notices(const struct cli *c, const struct model *m, const struct
 
 /* ---- the verb ---- */
 
+/* --policy stands for the model it wants, and for a schema without the load where it does without. */
+static int policy_means(struct options *o, struct schema **out_schema, struct err *err)
+{
+	struct policy_choice by;
+	struct schema *given;
+	int rc = policy_parse(o->policy, &by, err);
+
+	if (rc)
+		return err_prefix(err, "--policy");
+	if (!by.policy->predictor)
+		return err_fail(err, ERR_ARG,
+				"--policy %s: it chooses without a prediction, so any model will do",
+				by.policy->name);
+	o->model = by.policy->predictor;
+	if (!by.policy->without_load)
+		return 0;
+	rc = o->schema ? schema_read_file(o->schema, &given, err) : schema_default(&given, err);
+	if (rc)
+		return rc;
+	rc = policy_schema(by.policy, given, out_schema, err);
+	schema_free(given);
+	return rc;
+}
+
 static int train(const struct cli *c, const struct options *o, const struct table *t,
 		 struct model **out_model, struct train_report *report, struct err *err)
 {
@@ -641,6 +666,8 @@ int verb_train(int argc, char **argv)
 	const struct cli_option option[] = {
 		{ 0, "schema", CLI_TEXT, "FILE", "what the columns mean (default: built in)", &o.schema },
 		{ 0, "model", CLI_TEXT, "NAME", "fix the model of time instead of searching", &o.model },
+		{ 0, "policy", CLI_TEXT, "NAME", "train what this policy wants instead of searching",
+		  &o.policy },
 		{ 0, "set", CLI_TEXT, "K=V,...", "its settings, with --model", &o.set },
 		{ 0, "grid", CLI_TEXT, "FILE", "search these models and settings (JSON)", &o.grid },
 		{ 0, "search-rows", CLI_COUNT, "N", "search on so many rows at most (default: 5000; 0: all)",
@@ -674,10 +701,12 @@ int verb_train(int argc, char **argv)
 		.max_args = 1,
 		.examples = "  postrider train runs.csv -o runs.model\n"
 			    "  postrider train runs.csv -o f.model --model forest --set trees=500,depth=9\n"
+			    "  postrider train runs.csv -o paper.model --policy courier\n"
 			    "  postrider train runs.csv -n --split extrapolate:njobs --json\n",
 	};
 	struct cli_input in = { 0 };
 	struct train_report report = { 0 };
+	struct schema *schema = NULL;
 	struct model *m = NULL;
 	struct err err = { 0 };
 	struct cli c;
@@ -691,14 +720,20 @@ int verb_train(int argc, char **argv)
 		return cli_usage_error(&c, "--set needs --model NAME: settings belong to one model");
 	if (o.grid && o.model)
 		return cli_usage_error(&c, "--grid searches and --model does not; give one of them");
+	if (o.policy && (o.model || o.grid))
+		return cli_usage_error(&c, "--policy says which model; leave out --%s",
+				       o.model ? "model" : "grid");
 	if (c.output && !strcmp(c.output, "-") && !o.dry_run && (c.json || !c.quiet))
 		return cli_usage_error(
 			&c, "-o - sends the model to standard output; add -q and leave out --json");
 	rc = o.dry_run ? 0 : cli_check_output(c.output, &err);
+	if (!rc && o.policy)
+		rc = policy_means(&o, &schema, &err);
 	if (!rc)
 		rc = cli_input_open(&in, &c,
 				    &(struct cli_input_params){ .path = c.arg[0],
 								.schema_path = o.schema,
+								.schema = schema,
 								.exclude = &o.exclude,
 								.need_targets = true },
 				    &err);
@@ -710,5 +745,6 @@ int verb_train(int argc, char **argv)
 	train_report_release(&report);
 	model_free(m);
 	cli_input_release(&in);
+	schema_free(schema);
 	return code;
 }

@@ -1,7 +1,11 @@
+/* The decision: predict the candidates, judge each, take the best. What it costs the others, and what they
+ * cost it, is lookahead.c. */
 #include "scheduler/core/decide.h"
 
 #include <math.h>
 #include <string.h>
+
+#include "scheduler/core/decide_internal.h"
 
 const char *decide_reason_text(enum decide_reason one)
 {
@@ -12,61 +16,203 @@ const char *decide_reason_text(enum decide_reason one)
 	case REASON_LOWER_ACCURACY: return "lower_accuracy";
 	case REASON_SLOWER: return "slower";
 	case REASON_UNSTABLE: return "unstable";
+	case REASON_MEMORY: return "memory";
+	case REASON_BREAKS_PROMISE: return "breaks_promise";
+	case REASON_TOO_WIDE: return "too_wide";
+	case REASON_NOT_PICKED: return "not_picked";
 	}
 	return "unknown";
 }
 
-/* Half the distance between the quartiles of the accuracy model's residuals: for errors that are alike
- * in both directions their median size. Accuracies nearer than that are not told apart. */
-static double accuracy_noise(const struct conformal *c)
+/* ---- the machine ---- */
+
+double decide_stretch(const struct fluid_machine *m, const struct fluid_job *j, double processes)
 {
-	if (c->n < 9)
-		return 0.0;
-	return (c->score[(3 * c->n) / 4] - c->score[c->n / 4]) / 2.0 * c->base;
+	double own = j->cpus, rest = 1.0 - j->cpu_share - j->disk_share;
+	double s = rest > 0.0 ? rest : 0.0;
+
+	s += isinf(m->cores) ? j->cpu_share
+			     : j->cpu_share * (fmax(m->cores, processes) / fmax(m->cores, own));
+	s += isinf(m->disk_saturation)
+		     ? j->disk_share
+		     : j->disk_share * ((m->disk_saturation + processes) / (m->disk_saturation + own));
+	return s;
 }
 
-/* Time and accuracy of each candidate, and the bound of the time that goes with score q (NaN: none). */
-static int predict_candidates(const struct decide_params *p, double q, struct decision *d, struct err *err)
+struct fluid_machine decide_machine(const struct model *m, double cores, uint32_t slots)
+{
+	struct fluid_machine machine = { .cores = cores, .disk_saturation = INFINITY, .slots = slots };
+
+	if (m && m->time.predictor.ops->machine)
+		m->time.predictor.ops->machine(m->time.predictor.self, &machine.cores,
+					       &machine.disk_saturation);
+	return machine;
+}
+
+static double within(double v, double low, double high)
+{
+	return v >= low ? (v <= high ? v : high) : low; /* NaN: low */
+}
+
+struct fluid_job decide_fluid_job(const struct candidate *c, uint32_t cpus)
+{
+	double cpu = within(c->cpu_share, 0.0, 1.0);
+
+	return (struct fluid_job){
+		.work_s = within(c->work_s, 0.0, FLUID_MAX_WORK_S),
+		.cpu_share = cpu,
+		.disk_share = within(c->disk_share, 0.0, 1.0 - cpu),
+		.cpus = cpus,
+	};
+}
+
+double decide_work_s(const struct decide_scene *s, const struct candidate *c, double time_s, double processes)
+{
+	struct fluid_job j = decide_fluid_job(c, s->cpus);
+
+	return isnan(time_s)
+		       ? NAN
+		       : within(time_s / decide_stretch(&s->machine, &j, processes), 0.0, FLUID_MAX_WORK_S);
+}
+
+/* ---- predictions ---- */
+
+int decide_rows_init(struct decide_rows *r, const struct decide_params *p, struct err *err)
 {
 	const struct model *m = p->model;
 	const struct schema *s = m->schema;
-	size_t n_columns = s->n_columns + s->n_derived, n_features = m->features->n;
-	double number[2 * SCHEMA_MAX_COLUMNS], x[DECIDE_MAX_CANDIDATES * 16], *row = x;
-	double time[DECIDE_MAX_CANDIDATES], accuracy[DECIDE_MAX_CANDIDATES];
-	struct job_values job = { .number = number, .category = p->job->category };
-	size_t per_pass = sizeof x / sizeof *x / n_features;
-	int at = schema_find(s, s->decision);
+	size_t n_columns = s->n_columns + s->n_derived;
+	int cpus = schema_role(s, ROLE_CPUS);
 
-	if (at < 0 || n_columns > sizeof number / sizeof *number || per_pass == 0)
+	r->p = p;
+	r->decision = schema_find(s, s->decision);
+	r->njobs = schema_role(s, ROLE_NJOBS);
+	r->processes = schema_role(s, ROLE_PROCESSES);
+	if (r->decision < 0 || n_columns > SCHEMA_MAX_COLUMNS || m->features->n > DECIDE_MAX_FEATURES)
 		return err_fail(err, ERR_ARG,
 				"the model has %zu columns and %zu features, too many for a decision",
-				n_columns, n_features);
-	memcpy(number, p->job->number, n_columns * sizeof *number);
+				n_columns, m->features->n);
+	memcpy(r->number, p->job->number, n_columns * sizeof *r->number);
+	r->job = (struct job_values){ .number = r->number, .category = p->job->category };
+	if (p->scene && cpus >= 0 && isnan(r->number[cpus]))
+		r->number[cpus] = p->scene->cpus;
+	return 0;
+}
+
+static void encode(struct decide_rows *r, const struct decide_load *load, struct candidate *c, double *x)
+{
+	r->number[r->decision] = c->decision;
+	if (load && r->njobs >= 0)
+		r->number[r->njobs] = load->njobs;
+	if (load && r->processes >= 0) /* a derived one too: what is given is not derived */
+		r->number[r->processes] = load->processes;
+	features_encode_job(r->p->model->features, &r->job, x);
+	c->extrapolated = features_extrapolated(r->p->model->features, x);
+}
+
+static void fill_shares(const struct predictor *time, const double *x, struct candidate *c)
+{
+	c->cpu_share = 1.0;
+	c->disk_share = 0.0;
+	if (time->ops->shares)
+		time->ops->shares(time->self, x, &c->cpu_share, &c->disk_share);
+}
+
+void decide_predict_one(struct decide_rows *r, const struct decide_load *load, struct candidate *c, double *x)
+{
+	const struct model *m = r->p->model;
+
+	encode(r, load, c, x);
+	predictor_predict(&m->time.predictor, x, 1, &c->time_s);
+	if (m->accuracy.predictor.ops)
+		predictor_predict(&m->accuracy.predictor, x, 1, &c->accuracy);
+}
+
+void decide_predict_all(struct decide_rows *r, const struct decide_load *load, double q, struct decision *d)
+{
+	const struct model *m = r->p->model;
+	double x[DECIDE_MAX_FEATURES], time[DECIDE_MAX_CANDIDATES], accuracy[DECIDE_MAX_CANDIDATES];
+	size_t n_features = m->features->n, per_pass = DECIDE_MAX_FEATURES / n_features;
+
 	for (size_t done = 0; done < d->n_candidates; done += per_pass) {
 		size_t n = d->n_candidates - done < per_pass ? d->n_candidates - done : per_pass;
 
-		for (size_t i = 0; i < n; i++) {
-			struct candidate *c = &d->candidate[done + i];
-
-			number[at] = c->decision;
-			row = x + i * n_features;
-			features_encode_job(m->features, &job, row);
-			c->extrapolated = features_extrapolated(m->features, row);
-		}
+		for (size_t i = 0; i < n; i++)
+			encode(r, load ? &load[done + i] : NULL, &d->candidate[done + i], x + i * n_features);
 		predictor_predict(&m->time.predictor, x, n, time);
 		if (m->accuracy.predictor.ops)
 			predictor_predict(&m->accuracy.predictor, x, n, accuracy);
 		for (size_t i = 0; i < n; i++) {
 			struct candidate *c = &d->candidate[done + i];
+			const double *row = x + i * n_features;
 
 			c->time_s = time[i];
-			c->upper_s = isnan(q) || isnan(time[i])
-					     ? NAN
-					     : model_upper(m, &m->time, x + i * n_features, q, time[i]);
+			c->upper_s = isnan(q) || isnan(time[i]) ? NAN
+								: model_upper(m, &m->time, row, q, time[i]);
 			c->accuracy = m->accuracy.predictor.ops ? accuracy[i] : NAN;
+			if (r->p->scene)
+				fill_shares(&m->time.predictor, row, c);
 		}
 	}
-	return 0;
+}
+
+/* As the paper does it: what runs now, and this one beside it, for as long as it takes. */
+static void predict_at_present(struct decide_rows *r, double q, struct decision *d)
+{
+	const struct decide_scene *s = r->p->scene;
+	struct decide_load load[DECIDE_MAX_CANDIDATES];
+	double processes = s->cpus;
+
+	for (size_t i = 0; i < s->n_running; i++)
+		processes += s->running[i].cpus;
+	for (size_t i = 0; i < d->n_candidates; i++)
+		load[i] = (struct decide_load){ .njobs = (double)s->n_running + 1.0, .processes = processes };
+	decide_predict_all(r, load, q, d);
+	for (size_t i = 0; i < d->n_candidates; i++) {
+		struct candidate *c = &d->candidate[i];
+
+		c->work_s = decide_work_s(s, c, c->time_s, processes);
+	}
+}
+
+/* ---- judging and choosing ---- */
+
+/* Half the distance between the quartiles of the accuracy model's residuals: for errors that are alike
+ * in both directions their median size. Accuracies nearer than that are not told apart. */
+static double accuracy_noise(const struct model *m)
+{
+	const struct conformal *c = m ? &m->accuracy.conformal : NULL;
+
+	if (!c || c->n < 9)
+		return 0.0;
+	return (c->score[(3 * c->n) / 4] - c->score[c->n / 4]) / 2.0 * c->base;
+}
+
+static bool by_bounds(const struct decide_params *p)
+{
+	return !p->scene || p->scene->policy->policy->bounds;
+}
+
+double decide_needed_s(const struct decide_params *p, const struct candidate *c)
+{
+	return by_bounds(p) ? c->wait_upper_s + c->upper_s : c->wait_s + c->time_s;
+}
+
+void decide_judge(const struct decide_params *p, struct candidate *c)
+{
+	bool objective = !isnan(p->slo_s);
+
+	c->reasons &= REASONS_HARD;
+	if (c->extrapolated)
+		c->reasons |= REASON_EXTRAPOLATED;
+	if (isnan(c->time_s))
+		c->reasons |= REASON_UNSTABLE;
+	else if (objective && by_bounds(p) && isnan(c->upper_s))
+		c->reasons |= REASON_NO_BOUND;
+	else if (objective && !(decide_needed_s(p, c) <= p->slo_s))
+		c->reasons |= REASON_SLO_EXCEEDED;
+	c->feasible =
+		!(c->reasons & (REASON_NO_BOUND | REASON_SLO_EXCEEDED | REASON_UNSTABLE | REASONS_HARD));
 }
 
 /* More accurate, or as accurate (or not known) and faster. */
@@ -77,8 +223,9 @@ static bool beats(const struct candidate *a, const struct candidate *b)
 	return a->time_s < b->time_s;
 }
 
-static void choose(struct decision *d, double noise)
+int decide_best(const struct decide_params *p, const struct decision *d)
 {
+	double noise = accuracy_noise(p->model);
 	int best = -1;
 
 	/* The most accurate first, then the fastest among those that tie with it: pairwise ties alone would
@@ -97,54 +244,113 @@ static void choose(struct decision *d, double noise)
 				best = (int)i;
 		}
 	}
-	d->chosen = best;
-	for (size_t i = 0; best >= 0 && i < d->n_candidates; i++) {
+	return best;
+}
+
+/* Chooses, says why the others lost, and what could have been promised. */
+static void conclude(const struct decide_params *p, struct decision *d)
+{
+	const struct policy_choice *by = p->scene ? p->scene->policy : NULL;
+	bool own_rule = by && by->policy->choose;
+	struct rng rng = by ? p->scene->rng : (struct rng){ 0 };
+
+	d->chosen = own_rule ? by->policy->choose(by, d, accuracy_noise(p->model), &rng) : decide_best(p, d);
+	for (size_t i = 0; i < d->n_candidates; i++) {
 		struct candidate *c = &d->candidate[i];
-		if (!c->feasible || (int)i == best)
+		double needed_s = decide_needed_s(p, c);
+
+		/* one that was not played may break a promise: nothing can be said for sure of it */
+		if (!(c->reasons & REASONS_HARD) && !isnan(needed_s) &&
+		    (d->chosen >= 0 || !isnan(c->delays_s)) && !(d->smallest_slo_s <= needed_s))
+			d->smallest_slo_s = needed_s;
+		if (d->chosen < 0 || (int)i == d->chosen)
 			continue;
-		c->reasons |= c->accuracy < d->candidate[best].accuracy ? REASON_LOWER_ACCURACY
-									: REASON_SLOWER;
+		if (own_rule)
+			c->reasons |= c->reasons & REASONS_HARD ? 0 : REASON_NOT_PICKED;
+		else if (c->feasible)
+			c->reasons |= c->accuracy < d->candidate[d->chosen].accuracy ? REASON_LOWER_ACCURACY
+										     : REASON_SLOWER;
 	}
+}
+
+/* Memory and width: what no prediction changes. */
+static void refuse_the_impossible(const struct decide_scene *s, struct decision *d)
+{
+	for (size_t i = 0; i < d->n_candidates; i++) {
+		struct candidate *c = &d->candidate[i];
+
+		c->memory_mb = NAN;
+		if (!isnan(s->memory_mb) || !isnan(s->memory_mb_per_record))
+			c->memory_mb = (isnan(s->memory_mb) ? 0.0 : s->memory_mb) +
+				       (isnan(s->memory_mb_per_record) ? 0.0 : s->memory_mb_per_record) *
+					       c->decision;
+		if (c->memory_mb > s->memory_limit_mb)
+			c->reasons |= REASON_MEMORY;
+		if (s->cpus > s->machine.slots)
+			c->reasons |= REASON_TOO_WIDE;
+	}
+}
+
+static int check(const struct decide_params *p, size_t n_candidates, struct err *err)
+{
+	const struct policy *policy = p->scene ? p->scene->policy->policy : NULL;
+
+	if (!p->model && (!policy || !policy->choose))
+		return err_fail(err, ERR_ARG, "a decision by %s needs a model",
+				policy ? policy->name : "prediction");
+	if (n_candidates == 0 || n_candidates > DECIDE_MAX_CANDIDATES)
+		return err_fail(err, ERR_ARG, "%zu candidates; a decision takes 1 to %d", n_candidates,
+				DECIDE_MAX_CANDIDATES);
+	if (!(p->confidence > 0.0 && p->confidence < 1.0))
+		return err_fail(err, ERR_ARG, "confidence %g: need a number between 0 and 1", p->confidence);
+	return 0;
 }
 
 int decide(const struct decide_params *p, struct decision *out, struct err *err)
 {
 	const struct model *m = p->model;
-	const double *value = p->candidate ? p->candidate : m->candidate;
-	bool bounded;
+	const struct decide_scene *scene = p->scene;
+	const double *value = p->candidate ? p->candidate : m ? m->candidate : NULL;
+	struct decide_rows rows;
 	double q = NAN;
 	int status;
 
-	out->n_candidates = p->candidate ? p->n_candidates : m->n_candidates;
+	out->n_candidates = p->candidate ? p->n_candidates : m ? m->n_candidates : 0;
 	out->chosen = -1;
 	out->smallest_slo_s = NAN;
 	out->confidence = p->confidence;
-	if (out->n_candidates == 0 || out->n_candidates > DECIDE_MAX_CANDIDATES)
-		return err_fail(err, ERR_ARG, "%zu candidates; a decision takes 1 to %d", out->n_candidates,
-				DECIDE_MAX_CANDIDATES);
-	if (!(p->confidence > 0.0 && p->confidence < 1.0))
-		return err_fail(err, ERR_ARG, "confidence %g: need a number between 0 and 1", p->confidence);
+	status = check(p, out->n_candidates, err);
+	if (!status && m)
+		status = decide_rows_init(&rows, p, err);
+	if (status)
+		return status;
 	for (size_t i = 0; i < out->n_candidates; i++)
-		out->candidate[i] = (struct candidate){ .decision = value[i] };
-	bounded = conformal_quantile(&m->time.conformal, p->confidence, &q, NULL) == 0;
-	status = predict_candidates(p, q, out, err);
+		out->candidate[i] = (struct candidate){ .decision = value[i],
+							.time_s = NAN,
+							.upper_s = NAN,
+							.accuracy = NAN,
+							.memory_mb = NAN,
+							.work_s = NAN,
+							.cpu_share = NAN,
+							.disk_share = NAN };
+	if (scene)
+		refuse_the_impossible(scene, out);
+	if (m && conformal_quantile(&m->time.conformal, p->confidence, &q, NULL))
+		q = NAN;
+	if (m && scene && scene->policy->policy->looks_ahead)
+		status = decide_look_ahead(&rows, q, out, err);
+	else if (m && scene)
+		predict_at_present(&rows, q, out);
+	else if (m)
+		decide_predict_all(&rows, NULL, q, out);
 	if (status)
 		return status;
 	for (size_t i = 0; i < out->n_candidates; i++) {
-		struct candidate *c = &out->candidate[i];
-
-		if (c->extrapolated)
-			c->reasons |= REASON_EXTRAPOLATED;
-		if (isnan(c->time_s))
-			c->reasons |= REASON_UNSTABLE;
-		else if (!isnan(p->slo_s) && !bounded)
-			c->reasons |= REASON_NO_BOUND;
-		else if (!isnan(p->slo_s) && !(c->upper_s <= p->slo_s))
-			c->reasons |= REASON_SLO_EXCEEDED;
-		c->feasible = !(c->reasons & (REASON_NO_BOUND | REASON_SLO_EXCEEDED | REASON_UNSTABLE));
-		if (!isnan(c->upper_s) && !(out->smallest_slo_s <= c->upper_s))
-			out->smallest_slo_s = c->upper_s;
+		if (m)
+			decide_judge(p, &out->candidate[i]);
+		else
+			out->candidate[i].feasible = !(out->candidate[i].reasons & REASONS_HARD);
 	}
-	choose(out, accuracy_noise(&m->accuracy.conformal));
+	conclude(p, out);
 	return 0;
 }

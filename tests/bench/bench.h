@@ -1,5 +1,5 @@
 /* What the benches share. bench_main.c has the table of benches, the printed table and the JSON;
- * bench_forest.c and bench_decision.c are the benches; bench_data.c makes what they work on;
+ * bench_forest.c, bench_decision.c and their like are the benches; bench_data.c makes what they work on;
  * bench_run.c runs the peers' scripts (tests/bench/peers/) and reads what they answer.
  *
  * Ours and the peer's are measured in one run, in turns, so that a slow moment of the machine
@@ -39,6 +39,8 @@ struct bench_env {
 	const char *self;       /* this program, to run parts of it in a process of their own */
 	size_t large_rows;      /* 1,000,000 unless a quick trial was asked for */
 	bool full;              /* peers run their long tasks whole */
+	double submit_s;        /* length of daemon.submit */
+	char model[300];        /* what bench_model() has trained; "": nothing yet */
 	double sklearn_decision_s; /* p99 of the peer's decision, measured once a run; 0: not yet */
 	bool sklearn_missing;
 };
@@ -48,6 +50,7 @@ bench_fn bench_fit_absolute, bench_fit_squared, bench_grid, bench_large, bench_s
 bench_fn bench_decision_table, bench_decision_trees, bench_hybrid_decision;
 bench_fn bench_lookahead, bench_events;
 bench_fn bench_training_simplenet, bench_training_lenet5;
+bench_fn bench_decision_busy, bench_daemon_submit, bench_daemon_predict, bench_daemon_pipelined;
 
 /* The part of bench_large that runs in its own process: `--child FILE ROWS TREES FEW`. */
 int bench_large_child(int argc, char **argv);
@@ -59,6 +62,9 @@ void bench_what(struct bench_result *r, const char *fmt, ...) /* appends to r->w
 	__attribute__((format(printf, 2, 3)));
 
 extern volatile sig_atomic_t bench_child; /* the process bench_run_json() waits for; 0: none */
+
+#define BENCH_MAX_SERVERS 4
+extern volatile sig_atomic_t bench_servers[BENCH_MAX_SERVERS]; /* processes of bench_daemon.c; 0: none */
 
 /* Runs a program (argv ends with NULL) and parses the one JSON object it prints. ERR_NOTFOUND: there
  * is no such program, or it says that what it needs is not installed. */
@@ -82,6 +88,10 @@ int bench_rival_add(struct bench_rival *v, enum bench_peer p, int status, double
 
 /* Fills peer, ratio and holds in: `also` is what must hold besides the ratio. */
 void bench_judge(struct bench_result *r, const struct bench_rival *v, bool also);
+
+/* ---- bench_daemon.c ---- */
+/* The file of a hybrid trained on configs/profiles/two-cores, once a run. */
+int bench_model(struct bench_env *env, const char **out_path, struct err *err);
 
 /* ---- bench_data.c ---- */
 #define SMALL_ROWS 230 /* 80 % of the 288 runs of the paper's full factorial */

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/io.h"
@@ -27,29 +28,34 @@ static const struct bench {
 	{ "forest.large", bench_large },
 	{ "forest.scaling", bench_scaling },
 	{ "lookahead.1000", bench_lookahead },
+	{ "decision.busy", bench_decision_busy },
 	{ "events", bench_events },
 	{ "training.epoch.simplenet", bench_training_simplenet },
 	{ "training.epoch.lenet5", bench_training_lenet5 },
+	{ "daemon.submit", bench_daemon_submit },
+	{ "daemon.predict", bench_daemon_predict },
+	{ "daemon.pipelined", bench_daemon_pipelined },
 };
 enum { N_BENCHES = sizeof bench_all / sizeof bench_all[0] };
 
-static struct bench_env env = { .peers = "tests/bench/peers", .large_rows = 1000000 };
+static struct bench_env env = { .peers = "tests/bench/peers", .large_rows = 1000000, .submit_s = 60.0 };
 
 /* ---- the temporary folder ---- */
 
-static const char *const temporary[] = { "small.csv", "large.bin" };
-
-/* Calls only what a signal handler may call. */
+/* Calls only what a signal handler may call; a daemon's folder has a tree of files, which rm knows best. */
 static void remove_dir(void)
 {
-	char path[sizeof env.dir + 32];
+	pid_t child;
 
-	for (size_t i = 0; env.dir[0] && i < sizeof temporary / sizeof temporary[0]; i++) {
-		strcpy(stpcpy(stpcpy(path, env.dir), "/"), temporary[i]);
-		unlink(path);
+	if (!env.dir[0])
+		return;
+	child = _Fork();
+	if (child == 0) {
+		execl("/bin/rm", "rm", "-rf", "--", env.dir, (char *)NULL);
+		_exit(127);
 	}
-	if (env.dir[0])
-		rmdir(env.dir);
+	if (child > 0)
+		waitpid(child, NULL, 0);
 	env.dir[0] = '\0';
 }
 
@@ -57,6 +63,9 @@ static void on_signal(int number)
 {
 	if (bench_child > 0)
 		kill(bench_child, SIGTERM);
+	for (size_t i = 0; i < BENCH_MAX_SERVERS; i++)
+		if (bench_servers[i] > 0)
+			kill(bench_servers[i], SIGKILL);
 	remove_dir();
 	_exit(128 + number);
 }
@@ -82,15 +91,14 @@ static int make_dir(struct err *err)
 
 static const char *number(double v, const char *unit, char *buf, size_t size)
 {
+	const char *blank = *unit ? " " : "";
+
 	if (isnan(v))
 		snprintf(buf, size, "-");
+	else if (v > 0.0 && v < 0.001)
+		snprintf(buf, size, "%.3g%s%s", v, blank, unit);
 	else
-		snprintf(buf, size, "%.*f%s%s",
-			 v >= 100  ? 0
-			 : v >= 10 ? 1
-			 : v >= 1  ? 2
-				   : 4,
-			 v, *unit ? " " : "", unit);
+		snprintf(buf, size, "%.*f%s%s", v >= 100 ? 0 : v >= 10 ? 1 : v >= 1 ? 2 : 4, v, blank, unit);
 	return buf;
 }
 
@@ -165,13 +173,14 @@ static void warn_if_busy(void)
 static void help(FILE *to)
 {
 	fprintf(to,
-		"usage: postrider-bench [-o FILE] [--peers DIR] [--rows N] [NAME...]\n"
+		"usage: postrider-bench [-o FILE] [--peers DIR] [--rows N] [--seconds S] [NAME...]\n"
 		"\n"
 		"Measures Postrider and its peers side by side. Run it from the root of the repository.\n"
 		"\n"
 		"  -o, --output FILE   the results as JSON\n"
 		"      --peers DIR     folder of the peers' scripts (tests/bench/peers)\n"
 		"      --rows N        rows of forest.large and forest.scaling (1000000), for a quick trial\n"
+		"      --seconds S     length of daemon.submit (60), likewise\n"
 		"  -l, --list          the names\n"
 		"  -h, --help          this text\n"
 		"\n"
@@ -194,11 +203,12 @@ static const struct bench *find(const char *name)
 
 int main(int argc, char **argv)
 {
-	enum { OPT_PEERS = 256, OPT_ROWS };
+	enum { OPT_PEERS = 256, OPT_ROWS, OPT_SECONDS };
 	static const struct option option[] = {
 		{ "output", required_argument, NULL, 'o' },
 		{ "peers", required_argument, NULL, OPT_PEERS },
 		{ "rows", required_argument, NULL, OPT_ROWS },
+		{ "seconds", required_argument, NULL, OPT_SECONDS },
 		{ "list", no_argument, NULL, 'l' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
@@ -224,6 +234,11 @@ int main(int argc, char **argv)
 				return usage_error("--rows needs a number from 100000 to 100000000, not",
 						   optarg);
 			env.large_rows = rows;
+			break;
+		case OPT_SECONDS:
+			if (!text_number(optarg, &env.submit_s) || env.submit_s < 1.0 ||
+			    env.submit_s > 3600.0)
+				return usage_error("--seconds needs a number from 1 to 3600, not", optarg);
 			break;
 		case 'l':
 			for (size_t i = 0; i < N_BENCHES; i++)

@@ -119,6 +119,25 @@ expect 2 "-o - with a report is a usage error" train "$data" -o - --model tree
 "$postrider" train "$data" -o - --model tree -q >"$dir/piped" 2>"$dir/err"
 expect 0 "-o - -q writes the model to stdout" model verify "$dir/piped"
 
+# ---- what a policy wants ----
+for pair in courier:forest postrider:hybrid boost-full:boost queueing:queueing anova:linear; do
+	expect 0 "--policy ${pair%:*} trains" train "$data" -o "$dir/policy" --policy "${pair%:*}" --json
+	json "$dir/out" "--policy ${pair%:*} is --model ${pair#*:}" \
+		"d['chosen']['name'] == '${pair#*:}' and 'njobs' in d['permutation_importances']"
+done
+expect 0 "--policy boost trains" train "$data" -o "$dir/policy" --policy boost --json --group network,cpus,batch
+json "$dir/out" "--policy boost knows nothing of the load" \
+	"d['chosen']['name'] == 'boost' and 'batch' in d['permutation_importances'] and
+	 not {'njobs', 'processes'} & (set(d['importances']) | set(d['permutation_importances']))"
+silent err "--policy boost: the columns left out are no surprise"
+expect 0 "--policy boost makes a model that loads" model verify "$dir/policy"
+expect 2 "--policy with --model is a usage error" train "$data" -n --policy courier --model forest
+expect 2 "--policy with --set is a usage error" train "$data" -n --policy courier --set trees=5
+expect 2 "an unknown policy is a usage error" train "$data" -n --policy curier
+says err "'courier'" "an unknown policy: the nearest one is named"
+expect 2 "a policy that wants no model is a usage error" train "$data" -n --policy naive
+expect 4 "--policy boost and a missing schema" train "$data" -n --policy boost --schema "$dir/nowhere.json"
+
 # ---- data that is not as it should be ----
 expect 4 "a missing table" train "$dir/nowhere.csv" -n
 says err "nowhere.csv" "a missing table is named"

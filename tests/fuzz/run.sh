@@ -41,7 +41,7 @@ fi
 newest_header=$(find common queueing predictors scheduler -name '*.h' -exec ls -t {} + | head -n 1)
 entry_object=$out/obj/tests_fuzz_fuzz_$name.o
 objects='' todo=''
-for source in common/*.c queueing/*.c predictors/*.c scheduler/core/*.c "$entry"; do
+for source in common/*.c queueing/*.c predictors/*.c scheduler/core/*.c scheduler/config/*.c "$entry"; do
 	[ -f "$source" ] || continue
 	case $source in *_main.c) continue ;; esac
 	object=$out/obj/$(echo "$source" | tr / _ | sed 's/\.c$/.o/')

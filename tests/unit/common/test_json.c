@@ -404,20 +404,27 @@ static void test_json_errors_stay_readable_for_long_names(void **state)
 
 static void test_json_survives_every_failed_allocation(void **state)
 {
-	static const char text[] = "{\"name\":\"caf\\u00e9\",\"list\":[1,2.5,{\"deep\":null,\"key\":\"v\"}],"
-				   "\"another\":{\"one\":1,\"two\":2},\"flag\":true}";
+	struct strbuf text = { 0 };
 	unsigned long k;
 
 	(void)state;
+	/* A tree takes one allocation; many keys of open objects and keys with escapes take more. */
+	strbuf_puts(&text, "{\"name\":\"caf\\u00e9\",\"list\":[1,2.5,{\"deep\":null,\"k\\u00e9y\":\"v\"}]");
+	for (int i = 0; i < 100; i++)
+		strbuf_printf(&text, ",\"\\u0061 key long enough to fill a buffer %d\":%d", i, i);
+	strbuf_puts(&text, "}");
+	assert_false(text.failed);
 	for (k = 1;; k++) {
 		struct json *v = NULL;
 		struct err err = { 0 };
 		int rc;
 
 		mem_fail_at(k, false);
-		rc = json_parse("t", text, strlen(text), &v, &err);
+		rc = json_parse("t", text.text, text.len, &v, &err);
 		if (!mem_failed()) {
 			assert_int_equal(rc, 0);
+			assert_true(json_number(json_get(v, "a key long enough to fill a buffer 77"), 0) ==
+				    77);
 			json_free(v);
 			break;
 		}
@@ -425,7 +432,113 @@ static void test_json_survives_every_failed_allocation(void **state)
 		assert_int_equal(err.code, ERR_NOMEM);
 		assert_null(v);
 	}
-	assert_true(k > 20); /* the failures did reach inside the tree */
+	assert_true(k > 10); /* growing both several times, and the tree */
+	strbuf_release(&text);
+}
+
+static void test_json_tree_of_a_request_is_one_allocation(void **state)
+{
+	static const char text[] =
+		"{\"v\":1,\"op\":\"predict\",\"id\":\"7\\n\",\"params\":{\"network\":\"lenet5\","
+		"\"epochs\":4},\"batches\":[64,128,[],{},\"\",null],\"\":true}";
+	struct json *v = NULL;
+
+	(void)state;
+	mem_fail_at(2, true);
+	assert_int_equal(json_parse("t", text, strlen(text), &v, NULL), 0);
+	assert_false(mem_failed());
+	assert_string_equal(json_string(json_get(v, "id"), ""), "7\n");
+	json_free(v);
+}
+
+/* Values of every shape: the estimate of a tree's memory must hold for all of them, or it takes two blocks. */
+static void test_json_room_for_a_tree_is_never_too_small(void **state)
+{
+	static const char *const piece[] = { "1",
+					     "\"\"",
+					     "\"a\"",
+					     "\"1234567\"",
+					     "\"12345678\"",
+					     "null",
+					     "[]",
+					     "{}",
+					     "[[[0]]]",
+					     "{\"\":\"\"}",
+					     "true",
+					     "\"\\u0041\"",
+					     "{\"abcdefg\":1}",
+					     "\"\xe2\x82\xac\"" };
+	enum { N_PIECES = sizeof piece / sizeof *piece };
+	struct rng r = rng_stream(4711, 0);
+	struct strbuf text = { 0 };
+
+	(void)state;
+	for (int i = 0; i < 2000; i++) {
+		size_t n = rng_next(&r) % 40;
+		struct json *v = NULL;
+
+		strbuf_reset(&text);
+		strbuf_puts(&text, "[0");
+		for (size_t j = 0; j < n; j++)
+			strbuf_printf(&text, ",%s", piece[rng_next(&r) % N_PIECES]);
+		strbuf_puts(&text, "]");
+		mem_fail_at(2, true);
+		assert_int_equal(json_parse("t", text.text, text.len, &v, NULL), 0);
+		assert_int_equal(json_size(v), n + 1);
+		json_free(v);
+		mem_fail_at(0, false);
+	}
+	strbuf_release(&text);
+}
+
+static void test_json_long_keys_that_appear_twice_are_cut_in_the_message(void **state)
+{
+	struct strbuf text = { 0 };
+	struct json *v = NULL;
+	struct err err = { 0 };
+
+	(void)state;
+	strbuf_puts(&text, "{");
+	for (int i = 0; i < 2; i++) {
+		strbuf_puts(&text, i ? ",\"" : "\"");
+		for (int j = 0; j < 300; j++)
+			strbuf_puts(&text, "k");
+		strbuf_puts(&text, "\":1");
+	}
+	strbuf_puts(&text, "}");
+	assert_int_equal(json_parse("t", text.text, text.len, &v, &err), -ERR_FORMAT);
+	assert_non_null(strstr(err.text, "t:1:307: key 'kkkk"));
+	assert_non_null(strstr(err.text, "...' appears twice"));
+	strbuf_release(&text);
+}
+
+/* Up to 16 keys are compared pair by pair, more are sorted: both find the same one. */
+static void test_json_duplicates_are_found_at_any_number_of_keys(void **state)
+{
+	struct strbuf text = { 0 };
+
+	(void)state;
+	for (int n = 2; n < 40; n++) {
+		for (int again = 0; again < n - 1; again++) {
+			struct json *v = NULL;
+			struct err err = { 0 };
+			char want[64];
+			size_t at = 0;
+
+			strbuf_reset(&text);
+			for (int i = 0; i < n; i++) {
+				strbuf_puts(&text, i ? "," : "{");
+				at = text.len;
+				strbuf_printf(&text, i % 2 ? "\"k%02d\":1" : "\"\\u006b%02d\":1",
+					      i == n - 1 ? again : i);
+			}
+			strbuf_puts(&text, "}");
+			assert_int_equal(json_parse("t", text.text, text.len, &v, &err), -ERR_FORMAT);
+			snprintf(want, sizeof want, "t:1:%zu: key 'k%02d' appears twice", at + 1, again);
+			assert_string_equal(err.text, want);
+		}
+	}
+	strbuf_release(&text);
 }
 
 static void test_json_reads_files_with_a_limit(void **state)
@@ -614,6 +727,162 @@ static void test_json_numbers_survive_writing_and_reading(void **state)
 	strbuf_release(&out);
 }
 
+static const char *fixed(double v, int decimals)
+{
+	static struct strbuf out;
+	struct json_writer w;
+
+	if (decimals < 0) { /* the end of it */
+		strbuf_release(&out);
+		return NULL;
+	}
+	strbuf_reset(&out);
+	json_begin(&w, &out, false);
+	json_put_fixed(&w, v, decimals);
+	assert_false(out.failed);
+	return out.text;
+}
+
+static void test_json_fixed_numbers_are_short(void **state)
+{
+	(void)state;
+	assert_string_equal(fixed(2.5, 6), "2.5");
+	assert_string_equal(fixed(64, 6), "64");
+	assert_string_equal(fixed(100, 0), "100");
+	assert_string_equal(fixed(0.0, 6), "0");
+	assert_string_equal(fixed(-0.0, 6), "0");
+	assert_string_equal(fixed(-4e-7, 6), "0");
+	assert_string_equal(fixed(-6e-7, 6), "-0.000001");
+	assert_string_equal(fixed(0.1 + 0.2, 6), "0.3");
+	assert_string_equal(fixed(-28.000001, 6), "-28.000001");
+	assert_string_equal(fixed(0.9999996, 6), "1");
+	assert_string_equal(fixed(999999999.9999999, 6), "1000000000");
+	assert_string_equal(fixed(0.5, 0), "0"); /* halves go to the even one, as with printf */
+	assert_string_equal(fixed(1.5, 0), "2");
+	assert_string_equal(fixed(2.5, 0), "2");
+	assert_string_equal(fixed(5e-324, 9), "0");
+	assert_string_equal(fixed(1e9, 6), "1000000000");
+	assert_string_equal(fixed(1234567890.1234567, 6), "1234567890.1234567");
+	assert_string_equal(fixed(-1e300, 6), "-1e+300");
+	assert_string_equal(fixed(NAN, 6), "null");
+	assert_string_equal(fixed(INFINITY, 6), "null");
+	assert_string_equal(fixed(-INFINITY, 6), "null");
+	fixed(0, -1);
+}
+
+/* What printf writes, its zeros and a sign without a value taken off. */
+static void check_against_printf(double v, int decimals)
+{
+	char want[64];
+	size_t len = (size_t)snprintf(want, sizeof want, "%.*f", decimals, v);
+
+	if (strchr(want, '.')) {
+		while (want[len - 1] == '0')
+			len--;
+		if (want[len - 1] == '.')
+			len--;
+		want[len] = '\0';
+	}
+	assert_string_equal(fixed(v, decimals), strcmp(want, "-0") == 0 ? "0" : want);
+}
+
+static void test_json_fixed_rounds_as_printf_does(void **state)
+{
+	struct rng r = rng_stream(1306, 0);
+
+	(void)state;
+	for (int i = 0; i < 200000; i++) {
+		int decimals = i % 10;
+		/* a whole number over a power of two: exact halves of the last decimal are among them */
+		double v = (double)(int64_t)(rng_next(&r) >> 35) / (double)(1 << (i % 24));
+
+		v = i % 3 ? v : nextafter(v, i % 2 ? INFINITY : -INFINITY);
+		check_against_printf(v, decimals);
+		/* any size from 2^-60 to 2^29 */
+		v = ldexp((double)rng_next(&r), -124 + (int)(rng_next(&r) % 90));
+		check_against_printf(i % 2 ? v : -v, decimals);
+		/* beside a decimal number, where errors of a product would show */
+		v = (double)(rng_next(&r) % 1000000000) / 1e6 + 5e-7;
+		check_against_printf(v, 6);
+	}
+	fixed(0, -1);
+}
+
+static void test_json_writer_writes_whole_numbers_as_before(void **state)
+{
+	static const double whole[] = { 0,    -0.0, 1,    -1, 64, 999999999999999.0, -999999999999999.0,
+					1e15, 1e21, -7e14 };
+	struct strbuf out = { 0 };
+	struct json_writer w;
+	char want[32];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) {
+		strbuf_reset(&out);
+		json_begin(&w, &out, false);
+		json_put_number(&w, whole[i]);
+		snprintf(want, sizeof want, "%.15g", whole[i]);
+		assert_string_equal(out.text, want);
+	}
+	for (int shift = 0; shift < 64; shift++)
+		for (int sign = 0; sign < 2; sign++) {
+			long long v = (long long)(~(uint64_t)0 >> shift);
+
+			v = sign ? (v > 0 ? -v : v) : v;
+			strbuf_reset(&out);
+			json_begin(&w, &out, false);
+			json_put_int(&w, v);
+			snprintf(want, sizeof want, "%lld", v);
+			assert_string_equal(out.text, want);
+		}
+	strbuf_release(&out);
+}
+
+/* Every byte at every place of a string of every length around eight: whatever is copied eight at a time is right. */
+static void test_json_writer_escapes_at_every_place(void **state)
+{
+	struct strbuf out = { 0 };
+	struct json_writer w;
+
+	(void)state;
+	for (size_t len = 1; len < 20; len++)
+		for (size_t at = 0; at < len; at++)
+			for (int c = 1; c < 128; c++) {
+				char s[20];
+				struct json *v;
+
+				memset(s, 'z', len);
+				s[at] = (char)c;
+				s[len] = '\0';
+				strbuf_reset(&out);
+				json_begin(&w, &out, false);
+				json_put_string(&w, s);
+				v = parse(out.text);
+				assert_string_equal(json_string(v, ""), s);
+				json_free(v);
+			}
+	strbuf_release(&out);
+}
+
+static void test_json_writer_fills_buffers_of_any_size(void **state)
+{
+	struct strbuf whole = { 0 };
+
+	(void)state;
+	write_sample(&whole, true);
+	for (size_t before = 0; before < 300; before++) {
+		struct strbuf out = { 0 };
+
+		for (size_t i = 0; i < before; i++)
+			strbuf_add(&out, " ", 1);
+		write_sample(&out, true);
+		assert_int_equal(out.len, before + whole.len);
+		assert_string_equal(out.text + before, whole.text);
+		strbuf_release(&out);
+	}
+	strbuf_release(&whole);
+}
+
 static void test_json_writer_failure_is_seen_at_the_end(void **state)
 {
 	unsigned long k;
@@ -658,6 +927,11 @@ int main(void)
 					  disarm),
 		cmocka_unit_test_teardown(test_json_errors_stay_readable_for_long_names, disarm),
 		cmocka_unit_test_teardown(test_json_survives_every_failed_allocation, disarm),
+		cmocka_unit_test_teardown(test_json_tree_of_a_request_is_one_allocation, disarm),
+		cmocka_unit_test_teardown(test_json_room_for_a_tree_is_never_too_small, disarm),
+		cmocka_unit_test_teardown(test_json_long_keys_that_appear_twice_are_cut_in_the_message,
+					  disarm),
+		cmocka_unit_test_teardown(test_json_duplicates_are_found_at_any_number_of_keys, disarm),
 		cmocka_unit_test_teardown(test_json_reads_files_with_a_limit, disarm),
 		cmocka_unit_test_teardown(test_json_known_keys_suggests_what_was_meant, disarm),
 		cmocka_unit_test_teardown(test_json_writer_puts_commas_and_brackets, disarm),
@@ -667,6 +941,11 @@ int main(void)
 		cmocka_unit_test_teardown(test_json_writer_escapes_what_must_be, disarm),
 		cmocka_unit_test_teardown(test_json_writer_replaces_bad_utf8, disarm),
 		cmocka_unit_test_teardown(test_json_numbers_survive_writing_and_reading, disarm),
+		cmocka_unit_test_teardown(test_json_fixed_numbers_are_short, disarm),
+		cmocka_unit_test_teardown(test_json_fixed_rounds_as_printf_does, disarm),
+		cmocka_unit_test_teardown(test_json_writer_writes_whole_numbers_as_before, disarm),
+		cmocka_unit_test_teardown(test_json_writer_escapes_at_every_place, disarm),
+		cmocka_unit_test_teardown(test_json_writer_fills_buffers_of_any_size, disarm),
 		cmocka_unit_test_teardown(test_json_writer_failure_is_seen_at_the_end, disarm),
 	};
 

@@ -354,6 +354,58 @@ static void test_text_tail_keeps_the_end(void **state)
 	assert_string_equal(text_tail("", 8), "");
 }
 
+static void test_text_utc_writes_and_reads_moments(void **state)
+{
+	static const struct {
+		const char *text;
+		int64_t ns;
+	} known[] = {
+		{ "1970-01-01T00:00:00.000000Z", 0 },
+		{ "2000-02-29T12:34:56.000007Z", 951827696000007000 },
+		{ "2024-12-31T23:59:59.999999Z", 1735689599999999000 },
+		{ "2100-03-01T00:00:00.000000Z", 4107542400000000000 }, /* 2100 is no leap year */
+	};
+	char buf[40];
+	int64_t ns;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+		assert_string_equal(text_utc(known[i].ns, buf), known[i].text);
+		assert_true(text_utc_parse(known[i].text, &ns));
+		assert_int_equal(ns, known[i].ns);
+	}
+	assert_true(text_utc_parse("2024-12-31T23:59:59.5-01:30", &ns));
+	assert_string_equal(text_utc(ns, buf), "2025-01-01T01:29:59.500000Z");
+	assert_true(text_utc_parse("2024-12-31t23:59:59z", &ns));
+}
+
+static void test_text_utc_refuses_what_is_no_moment(void **state)
+{
+	static const char *const bad[] = { "",
+					   "2024",
+					   "2024-12-31",
+					   "2024-12-31T23:59:59",
+					   "2024-13-01T00:00:00Z",
+					   "2023-02-29T00:00:00Z",
+					   "2024-02-30T00:00:00Z",
+					   "2024-12-31T24:00:00Z",
+					   "2024-12-31T23:60:00Z",
+					   "2024-12-31T23:59:59.Z",
+					   "2024-12-31T23:59:59+1:00",
+					   "2024-12-31T23:59:59+24:00",
+					   "2024-12-31T23:59:59Zz",
+					   "1969-12-31T23:59:59Z",
+					   "2201-01-01T00:00:00Z",
+					   "tomorrow" };
+	int64_t ns = 7;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		assert_false(text_utc_parse(bad[i], &ns));
+		assert_int_equal(ns, 7);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -372,6 +424,8 @@ int main(void)
 		cmocka_unit_test(test_text_nearest_works_at_the_longest_names_it_compares),
 		cmocka_unit_test(test_text_printable_hides_what_a_terminal_would_obey),
 		cmocka_unit_test(test_text_tail_keeps_the_end),
+		cmocka_unit_test(test_text_utc_writes_and_reads_moments),
+		cmocka_unit_test(test_text_utc_refuses_what_is_no_moment),
 	};
 
 	return cmocka_run_group_tests_name("text", tests, NULL, NULL);

@@ -1,0 +1,95 @@
+/* The configuration of the daemon: one JSON file, every key documented in configs/README.md. Read by
+ * postriderd, by `postrider check-config`, and by the client for the place of the socket.
+ *
+ * A configuration is immutable once read; a reload reads a second one and swaps. Keys that cannot change
+ * while the daemon runs (socket, state folder) are compared by config_reloadable(). */
+#ifndef SCHEDULER_CONFIG_CONFIG_H
+#define SCHEDULER_CONFIG_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "common/err.h"
+#include "common/log.h"
+#include "scheduler/config/job_type.h"
+
+#define CONFIG_MAX_BYTES ((size_t)1 << 20)
+#define CONFIG_MAX_TYPES 256
+#define CONFIG_MAX_ADMINS 64
+
+enum config_durability { DURABLE_ALWAYS, DURABLE_INTERVAL, DURABLE_NONE };
+
+struct config {
+	char *path;              /* where it was read; NULL: defaults alone */
+	char *socket;            /* Unix stream socket */
+	mode_t socket_mode;      /* 0660; 0600 for a user's own daemon */
+	char *socket_group;      /* NULL: as it comes */
+	char *state_dir;         /* database and job folders */
+	char *policy;            /* "postrider", "fixed:128", ...: see core/policy.h */
+	char *model;             /* model file; NULL only for policies that need none */
+	double confidence;       /* of jobs that do not say one. There is no default objective on purpose. */
+	uint64_t seed;           /* of `naive` and of the {seed} placeholder */
+
+	double cores;            /* of the machine; default: those the daemon may run on */
+	uint32_t slots;          /* cpus handed out to jobs; default: the cores */
+	double memory_mb;        /* for jobs; default: 90 % of what the machine has */
+	bool pin;                /* give each local job its own cpus by affinity, while slots <= cores */
+	char *cgroup;            /* cgroup v2 folder under which each job gets one; NULL: none */
+
+	size_t max_queued;       /* queued jobs; more are refused with queue_full */
+	size_t max_finished;     /* finished jobs kept in memory; older ones are in the database */
+	size_t max_connections;
+	size_t max_connections_per_uid;
+	size_t max_output_bytes; /* unread output of one connection; more: it is closed */
+	double idle_timeout_s;   /* a connection without a request and without a watch; 0: never */
+	double kill_grace_s;     /* from SIGTERM to SIGKILL */
+	double advise_timeout_s; /* an advised job that was told to start and did not */
+	double drain_timeout_s;  /* `drain` and SIGTERM with "drain_on_term": wait so long; 0: for ever */
+	bool drain_on_term;      /* SIGTERM waits for running jobs instead of leaving them to be re-adopted */
+	enum config_durability durability;
+	double durability_interval_s;
+
+	uid_t admin_uid[CONFIG_MAX_ADMINS]; size_t n_admin_uids; /* root and the daemon's own user always are */
+	gid_t admin_gid[CONFIG_MAX_ADMINS]; size_t n_admin_gids;
+
+	enum log_level log_level;
+	bool log_json;
+
+	struct job_type *type; size_t n_types; /* by name, ascending */
+};
+
+/* All defaults, as a user's own daemon would have them ($XDG_RUNTIME_DIR, $XDG_STATE_HOME), or the
+ * system's (/run/postrider, /var/lib/postrider) when run by root. */
+int config_default(struct config **out, struct err *err);
+/* Relative paths start from the folder the program was started in, and are absolute from here on.
+ * ERR_FORMAT: "FILE:LINE:COLUMN: reason" or "FILE: types.x.argv[2]: reason"; unknown keys name the nearest. */
+int config_read(const char *path, struct config **out, struct err *err);
+int config_from_json(const char *name, const struct json *v, struct config **out, struct err *err);
+void config_free(struct config *c);
+/* Writes the effective configuration, every key, as JSON: what `check-config --json` prints. */
+void config_to_json(const struct config *c, struct json_writer *w);
+
+/* The file to read: `given`, $POSTRIDER_CONFIG, $XDG_CONFIG_HOME/postrider/config.json,
+ * /etc/postrider/config.json; NULL when none of them is there (to be freed). */
+char *config_find(const char *given);
+/* The socket a client talks to: `given`, $POSTRIDER_SOCKET, the configuration's, else the user's own or the
+ * system's, whichever is there. Nothing else in the configuration is looked at: it is the daemon's. */
+int config_socket(const char *given, char **out, struct err *err);
+
+const struct job_type *config_type(const struct config *c, const char *name); /* NULL: none */
+const char *config_nearest_type(const struct config *c, const char *name);    /* NULL: none is near */
+/* The group of the socket; false in *out_set: as it comes. ERR_NOTFOUND: there is no such group. */
+int config_socket_group(const struct config *c, gid_t *out, bool *out_set, struct err *err);
+/* ERR_ARG, naming the key, where the two differ in something that needs a restart. */
+int config_reloadable(const struct config *old, const struct config *fresh, struct err *err);
+
+/* Whether what a configuration names is there and fits together: model and policy, programs, folders, groups.
+ * Told one by one, "FILE: types.digits.argv[0]: reason"; returns how many of them are errors, the rest being
+ * worth a look. For a daemon's start the first error will do. */
+typedef void config_finding(void *owner, bool is_error, const char *text);
+size_t config_check(const struct config *c, config_finding *tell, void *owner);
+int config_check_files(const struct config *c, struct err *err); /* ERR_FORMAT */
+
+#endif

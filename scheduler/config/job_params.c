@@ -1,0 +1,420 @@
+/* Parameters of a job type and the values jobs choose for them. What a value may be is decided here and
+ * nowhere else: numbers within bounds, and words of [A-Za-z0-9_.+-] that start with neither '-' nor '.', so
+ * that no value can be taken for an option or climb out of a folder once it stands in a command. */
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/text.h"
+#include "scheduler/config/type_parts.h"
+
+#define WHOLE_MAX 9007199254740992.0 /* 2^53: beyond it doubles skip numbers */
+
+static const char *const kind_name[] = { "integer", "number", "word", NULL }; /* enum param_kind */
+
+/* Placeholders that are there without a parameter, and columns the scheduler itself fills in. */
+static const char *const reserved[] = { "batch", "cpus",  "lr",        "job", "dir",
+					"seed",  "njobs", "processes", NULL };
+
+void param_release(struct job_param *p)
+{
+	for (size_t i = 0; i < p->n_words; i++)
+		free(p->word[i]);
+	free(p->word);
+	free(p->name);
+	free(p->otherwise);
+	*p = (struct job_param){ 0 };
+}
+
+const struct job_param *param_find(const struct job_type *t, const char *name, size_t len)
+{
+	for (size_t i = 0; i < t->n_params; i++) {
+		if (strlen(t->param[i].name) == len && !memcmp(t->param[i].name, name, len))
+			return &t->param[i];
+	}
+	return NULL;
+}
+
+/* ---- values ---- */
+
+static bool word_is_safe(const char *s)
+{
+	size_t len = strlen(s);
+
+	if (len == 0 || len > JOB_TYPE_MAX_VALUE || s[0] == '-' || s[0] == '.')
+		return false;
+	for (; *s; s++) {
+		if (!isalnum((unsigned char)*s) && !strchr("_.+-", *s))
+			return false;
+	}
+	return true;
+}
+
+static int word_value(const struct job_param *p, const struct json *v, char **out_text, struct err *err)
+{
+	const char *s = json_string(v, NULL), *near;
+	char shown[64];
+
+	if (!s)
+		return err_fail(err, ERR_ARG, "%s must be a string", p->name);
+	text_printable(s, shown, sizeof shown);
+	if (!word_is_safe(s))
+		return err_fail(err, ERR_ARG,
+				"%s: '%s' is no word: 1 to %d of letters, digits and _ . + -, the first "
+				"neither - nor .",
+				p->name, shown, JOB_TYPE_MAX_VALUE);
+	for (size_t i = 0; i < p->n_words; i++) {
+		if (!strcmp(p->word[i], s))
+			break;
+		if (i + 1 < p->n_words)
+			continue;
+		near = text_nearest(s, (const char *const *)p->word); /* NULL after the last */
+		return err_fail(err, ERR_ARG, "%s: '%s' is none of the %zu values it may have; %s '%s'%s",
+				p->name, shown, p->n_words, near ? "did you mean" : "the first is",
+				near ? near : p->word[0], near ? "?" : "");
+	}
+	*out_text = mem_strdup(s);
+	return *out_text ? 0 : err_fail(err, ERR_NOMEM, "out of memory");
+}
+
+/* The bounds in words: " from 1 to 100", or nothing where there are none. */
+static const char *range_text(const struct job_param *p, char *buf, size_t size)
+{
+	char low[32], high[32];
+
+	buf[0] = '\0';
+	if (isfinite(p->min) && isfinite(p->max))
+		snprintf(buf, size, " from %s to %s", text_shortest(p->min, low),
+			 text_shortest(p->max, high));
+	else if (isfinite(p->min))
+		snprintf(buf, size, " of at least %s", text_shortest(p->min, low));
+	else if (isfinite(p->max))
+		snprintf(buf, size, " of at most %s", text_shortest(p->max, high));
+	return buf;
+}
+
+/* A number, or its decimal text: a command line need not know the kinds. */
+static int number_value(const struct job_param *p, const struct json *v, char **out_text, double *out_number,
+			struct err *err)
+{
+	const char *s = json_string(v, NULL),
+		   *kind = p->kind == PARAM_INTEGER ? "a whole number" : "a number";
+	double number = json_number(v, NAN);
+	char text[32], shown[64], range[96];
+
+	if (s)
+		text_printable(s, shown, sizeof shown);
+	else if (isfinite(number))
+		text_shortest(number, shown);
+	else
+		snprintf(shown, sizeof shown, "this value");
+	range_text(p, range, sizeof range);
+	if (s && !text_number(s, &number))
+		number = NAN;
+	if (isnan(number) || (p->kind == PARAM_INTEGER && number != floor(number)))
+		return err_fail(err, ERR_ARG, "%s: %s is not %s%s", p->name, shown, kind, range);
+	if (number < p->min || number > p->max)
+		return err_fail(err, ERR_ARG, "%s: %s is out of range; it must be %s%s", p->name, shown, kind,
+				range);
+	number += 0.0; /* "-0" becomes 0 */
+	/* One text for one value, and no exponent in what a program reads as an integer. */
+	if (p->kind == PARAM_INTEGER)
+		snprintf(text, sizeof text, "%.0f", number);
+	else
+		text_shortest(number, text);
+	*out_text = mem_strdup(text);
+	if (!*out_text)
+		return err_fail(err, ERR_NOMEM, "out of memory");
+	*out_number = number;
+	return 0;
+}
+
+static int param_value(const struct job_param *p, const struct json *v, char **out_text, double *out_number,
+		       struct err *err)
+{
+	*out_number = NAN;
+	return p->kind == PARAM_WORD ? word_value(p, v, out_text, err)
+				     : number_value(p, v, out_text, out_number, err);
+}
+
+/* ---- reading the parameters of a type ---- */
+
+static bool name_is_good(const char *s)
+{
+	if (strlen(s) > JOB_TYPE_MAX_NAME || (!isalpha((unsigned char)*s) && *s != '_'))
+		return false;
+	for (; *s; s++) {
+		if (!isalnum((unsigned char)*s) && !strchr("_.-", *s))
+			return false;
+	}
+	return true;
+}
+
+static void read_words(struct fields *f, struct job_param *p)
+{
+	const struct json *list = fields_list(f, "values", 1, PARAM_MAX_WORDS);
+	char key[32];
+
+	if (!list)
+		return;
+	if (p->kind != PARAM_WORD) {
+		fields_fail(f, ERR_FORMAT, "values", "is for words; numbers have min and max");
+		return;
+	}
+	p->word = mem_calloc(json_size(list) + 1, sizeof *p->word);
+	if (!p->word) {
+		fields_nomem(f, "values");
+		return;
+	}
+	for (const struct json *e = json_first(list); e && !f->rc; e = json_next(e)) {
+		char *word = NULL;
+
+		snprintf(key, sizeof key, "values[%zu]", p->n_words);
+		field_text_value(f, key, e, JOB_TYPE_MAX_VALUE, &word);
+		if (!word)
+			return;
+		p->word[p->n_words++] = word;
+		if (!word_is_safe(word))
+			fields_fail(f, ERR_FORMAT, key,
+				    "'%s' is no word: letters, digits and _ . + -, the first neither - nor .",
+				    word);
+		for (size_t i = 0; i + 1 < p->n_words; i++) {
+			if (!strcmp(p->word[i], word))
+				fields_fail(f, ERR_FORMAT, key, "'%s' is there twice", word);
+		}
+	}
+}
+
+static void read_bounds(struct fields *f, struct job_param *p)
+{
+	double limit = p->kind == PARAM_INTEGER ? WHOLE_MAX : HUGE_VAL;
+
+	p->min = -limit;
+	p->max = limit;
+	if (p->kind == PARAM_WORD) {
+		if (fields_get(f, "min") || fields_get(f, "max"))
+			fields_fail(f, ERR_FORMAT, fields_get(f, "min") ? "min" : "max",
+				    "is for numbers; words have values");
+		p->min = p->max = NAN;
+		return;
+	}
+	if (p->kind == PARAM_NUMBER)
+		limit = 1e300;
+	field_number(f, "min", -limit, limit, &p->min);
+	field_number(f, "max", -limit, limit, &p->max);
+	if (p->kind == PARAM_INTEGER && p->min != floor(p->min))
+		fields_fail(f, ERR_FORMAT, "min", "must be a whole number, as the parameter is");
+	if (p->kind == PARAM_INTEGER && p->max != floor(p->max))
+		fields_fail(f, ERR_FORMAT, "max", "must be a whole number, as the parameter is");
+	if (p->min > p->max)
+		fields_fail(f, ERR_FORMAT, "min", "is above max");
+}
+
+static void read_default(struct fields *f, struct job_param *p)
+{
+	const struct json *v = fields_get(f, "default");
+	struct err why = { 0 };
+	double number;
+
+	if (!v)
+		return;
+	if (p->required)
+		fields_fail(f, ERR_FORMAT, "default", "is never used: the parameter is required");
+	else if (param_value(p, v, &p->otherwise, &number, &why))
+		fields_fail(f, why.code == ERR_NOMEM ? ERR_NOMEM : ERR_FORMAT, "default", "%s", why.text);
+}
+
+static void param_read(struct fields *all, const char *name, struct job_param *p)
+{
+	static const char *const known[] = { "kind", "required", "default", "min", "max", "values", NULL };
+	struct fields f;
+	int kind = -1;
+
+	if (!name_is_good(name)) {
+		fields_fail(all, ERR_FORMAT, name,
+			    "is no name of a parameter: letters, digits and _ . -, a letter or _ first, at "
+			    "most %d",
+			    JOB_TYPE_MAX_NAME);
+		return;
+	}
+	for (size_t i = 0; reserved[i]; i++) {
+		if (!strcmp(reserved[i], name))
+			fields_fail(all, ERR_FORMAT, name,
+				    "is filled in by Postrider, so it can be no parameter");
+	}
+	p->name = all->rc ? NULL : mem_strdup(name);
+	if (!p->name) {
+		fields_nomem(all, name);
+		return;
+	}
+	if (!fields_open_member(&f, all, name, known)) {
+		fields_fail(all, ERR_FORMAT, name, "must be an object { ... }"); /* null */
+		return;
+	}
+	field_choice(&f, "kind", kind_name, &kind);
+	if (kind < 0)
+		fields_fail(&f, ERR_FORMAT, "kind", "is needed: integer, number or word");
+	else
+		p->kind = (enum param_kind)kind;
+	field_bool(&f, "required", &p->required);
+	read_bounds(&f, p);
+	read_words(&f, p);
+	read_default(&f, p);
+	fields_close(&f, all);
+}
+
+void params_read(struct fields *f, struct job_type *t)
+{
+	struct fields all;
+	size_t n = json_size(fields_get(f, "params"));
+
+	if (!fields_open_member(&all, f, "params", NULL))
+		return;
+	if (n > JOB_TYPE_MAX_PARAMS)
+		fields_fail(f, ERR_FORMAT, "params", "has %zu parameters; at most %d are allowed", n,
+			    JOB_TYPE_MAX_PARAMS);
+	t->param = f->rc ? NULL : mem_calloc(n, sizeof *t->param);
+	if (!t->param) {
+		fields_nomem(f, "params");
+		return;
+	}
+	for (const struct json *m = json_first(all.object); m && !all.rc; m = json_next(m))
+		param_read(&all, json_key(m), &t->param[t->n_params++]); /* a half-read one is freed too */
+	fields_close(&all, f);
+}
+
+/* ---- writing ---- */
+
+static void put_value(const struct job_param *p, const char *text, double number, struct json_writer *w)
+{
+	if (!text)
+		json_put_null(w);
+	else if (p->kind == PARAM_WORD)
+		json_put_string(w, text);
+	else
+		json_put_number(w, number);
+}
+
+void param_to_json(const struct job_param *p, struct json_writer *w)
+{
+	double number = NAN;
+
+	if (p->otherwise && p->kind != PARAM_WORD)
+		text_number(p->otherwise, &number);
+	json_open(w, '{');
+	json_kv_string(w, "kind", kind_name[p->kind]);
+	json_kv_bool(w, "required", p->required);
+	json_put_key(w, "default");
+	put_value(p, p->otherwise, number, w);
+	if (p->kind == PARAM_WORD) {
+		json_put_key(w, "values");
+		if (!p->n_words) {
+			json_put_null(w);
+		} else {
+			json_open(w, '[');
+			for (size_t i = 0; i < p->n_words; i++)
+				json_put_string(w, p->word[i]);
+			json_close(w, ']');
+		}
+	} else {
+		json_kv_number(w, "min", p->min);
+		json_kv_number(w, "max", p->max);
+	}
+	json_close(w, '}');
+}
+
+/* ---- one job's values ---- */
+
+static int unknown_param(const struct job_type *t, const char *name, struct err *err)
+{
+	const char *known[JOB_TYPE_MAX_PARAMS + 1] = { NULL };
+	char shown[64];
+	const char *near;
+
+	for (size_t i = 0; i < t->n_params; i++)
+		known[i] = t->param[i].name;
+	near = text_nearest(name, known);
+	text_printable(name, shown, sizeof shown);
+	if (near)
+		return err_fail(err, ERR_ARG, "the type %s has no parameter '%s'; did you mean '%s'?",
+				t->name, shown, near);
+	return err_fail(err, ERR_ARG, "the type %s has no parameter '%s'", t->name, shown);
+}
+
+/* The value of parameter i from what was given, or its default. */
+static int params_fill(const struct job_type *t, size_t i, const struct json *given, struct job_params *out,
+		       struct err *err)
+{
+	const struct job_param *p = &t->param[i];
+	const struct json *v = json_get(given, p->name);
+
+	if (v)
+		return param_value(p, v, &out->value[i], &out->number[i], err);
+	if (p->required)
+		return err_fail(err, ERR_ARG, "%s is needed by the type %s", p->name, t->name);
+	if (!p->otherwise)
+		return 0;
+	out->value[i] = mem_strdup(p->otherwise);
+	if (!out->value[i])
+		return err_fail(err, ERR_NOMEM, "out of memory");
+	if (p->kind != PARAM_WORD)
+		text_number(p->otherwise, &out->number[i]);
+	return 0;
+}
+
+int job_params_read(const struct job_type *t, const struct json *given, struct job_params *out,
+		    const char **out_field, struct err *err)
+{
+	struct job_params made = { { NULL }, { 0 } };
+	const char *field = "params";
+	int rc = 0;
+
+	if (given && json_type(given) != JSON_OBJECT)
+		rc = err_fail(err, ERR_ARG, "params must be an object { ... }");
+	for (const struct json *m = json_first(given); m && !rc; m = json_next(m)) {
+		if (param_find(t, json_key(m), strlen(json_key(m))))
+			continue;
+		field = json_key(m);
+		rc = unknown_param(t, field, err);
+	}
+	for (size_t i = 0; i < JOB_TYPE_MAX_PARAMS; i++)
+		made.number[i] = NAN;
+	for (size_t i = 0; i < t->n_params && !rc; i++) {
+		field = t->param[i].name;
+		rc = params_fill(t, i, given, &made, err);
+	}
+	if (rc) {
+		job_params_release(&made);
+		if (out_field)
+			*out_field = field;
+		return rc;
+	}
+	*out = made;
+	return 0;
+}
+
+void job_params_to_json(const struct job_type *t, const struct job_params *p, struct json_writer *w)
+{
+	json_open(w, '{');
+	for (size_t i = 0; i < t->n_params; i++) {
+		if (!p->value[i])
+			continue;
+		json_put_key(w, t->param[i].name);
+		put_value(&t->param[i], p->value[i], p->number[i], w);
+	}
+	json_close(w, '}');
+}
+
+void job_params_release(struct job_params *p)
+{
+	if (!p)
+		return;
+	for (size_t i = 0; i < JOB_TYPE_MAX_PARAMS; i++) {
+		free(p->value[i]);
+		p->value[i] = NULL;
+		p->number[i] = NAN;
+	}
+}

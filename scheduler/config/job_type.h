@@ -1,0 +1,92 @@
+/* What a job may run: a type of the operator's, with an argv template and typed parameters. Clients choose
+ * a type and values, never a command; no shell is involved. */
+#ifndef SCHEDULER_CONFIG_JOB_TYPE_H
+#define SCHEDULER_CONFIG_JOB_TYPE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/err.h"
+#include "common/json.h"
+
+#define JOB_TYPE_MAX_PARAMS 32
+#define JOB_TYPE_MAX_ARGS 256
+#define JOB_TYPE_MAX_ARG 4096   /* bytes of one word, placeholders filled in */
+#define JOB_TYPE_MAX_NAME 64    /* [a-z0-9][a-z0-9_.-]* */
+#define JOB_TYPE_MAX_VALUE 128  /* bytes of a parameter's value */
+#define JOB_TYPE_MAX_BATCHES 64
+#define JOB_TYPE_MAX_CPUS 4096
+
+enum param_kind { PARAM_INTEGER, PARAM_NUMBER, PARAM_WORD };
+
+struct job_param {           /* its name is also the model's column, where the model has one */
+	char *name;
+	enum param_kind kind;
+	bool required;
+	char *otherwise;     /* text; NULL: none */
+	double min, max;     /* of numbers */
+	char **word; size_t n_words; /* PARAM_WORD: allowed values; NULL after the last; none: any of
+	                             [A-Za-z0-9_.+-]{1,128} that starts with neither - nor . */
+};
+
+enum lr_rule { LR_NONE, LR_LINEAR, LR_SQRT };
+
+struct job_type {
+	char *name, *about;
+	char *argv[JOB_TYPE_MAX_ARGS + 1]; size_t n_argv; /* NULL after the last; empty: advise only */
+	struct job_param *param; size_t n_params;
+	uint32_t cpus_min, cpus_max, cpus_default;
+	double batch[JOB_TYPE_MAX_BATCHES]; size_t n_batches; /* ascending; none: the model's */
+	enum lr_rule lr_rule;
+	double lr_base, lr_base_batch;
+	double memory_mb, memory_mb_per_record; /* of one job: memory_mb + per_record * batch; NaN: not known */
+	double max_time_s;      /* run time after which the job is stopped; 0: none */
+	uint64_t max_file_mb, max_address_mb; uint32_t max_open_files; int nice; /* rlimits; 0: as the daemon has */
+	char *accuracy_path, *epoch_path; /* in the JSON lines of its output; "accuracy" and "epoch" */
+	char *epochs_param;     /* parameter that holds the number of epochs; NULL: no progress known */
+	char *work_dir;         /* NULL: the job's own folder */
+	char **env; size_t n_env; /* "NAME=value", beside PATH, HOME, LANG, POSTRIDER_JOB */
+};
+
+/* One job's choice of values, checked against the type: text of every parameter, defaults filled in. */
+struct job_params {
+	char *value[JOB_TYPE_MAX_PARAMS]; /* by the type's param[] index; NULL: not given, no default */
+	double number[JOB_TYPE_MAX_PARAMS]; /* NaN for words and where not given */
+};
+
+int job_type_from_json(const char *where, const char *name, const struct json *v, struct job_type *out,
+                       struct err *err); /* `where`: "FILE: types.NAME" */
+void job_type_to_json(const struct job_type *t, struct json_writer *w);
+void job_type_release(struct job_type *t);
+
+/* Numbers may be given as JSON numbers or as their decimal text. ERR_ARG: text says which parameter and why;
+ * *out_field is its name, borrowed from `t` or `given`. `given` and out_field may be NULL. */
+int job_params_read(const struct job_type *t, const struct json *given, struct job_params *out,
+                    const char **out_field, struct err *err);
+void job_params_to_json(const struct job_type *t, const struct job_params *p, struct json_writer *w);
+void job_params_release(struct job_params *p);
+
+/* What the placeholders of argv stand for, beside the parameters. */
+struct job_argv_values {
+	const char *job;   /* {job}: the id */
+	const char *dir;   /* {dir}: the job's folder */
+	double batch, lr;  /* {batch}, {lr} (NaN: no rule) */
+	uint32_t cpus;     /* {cpus} */
+	uint64_t seed;     /* {seed} */
+};
+/* argv[] and each word are to be freed: job_argv_free(). Unknown placeholders were refused when the type
+ * was read; a word that becomes too long is ERR_ARG. A word whose placeholder has no value (an optional
+ * parameter) is left out, together with a flag "--x" directly before it. */
+int job_type_argv(const struct job_type *t, const struct job_params *p, const struct job_argv_values *v,
+                  char ***out, struct err *err);
+void job_argv_free(char **argv);
+
+/* Does the command have this placeholder? `postrider check-config` asks. */
+bool job_type_uses(const struct job_type *t, const char *name);
+
+/* The learning rate that belongs to a batch; LR_NONE: lr_base for every batch. NaN: the type gives none. */
+double job_type_lr(const struct job_type *t, double batch);
+const char *lr_rule_name(enum lr_rule r); /* "none", "linear", "sqrt" */
+
+#endif

@@ -1,0 +1,20 @@
+/* What the files behind job_type.h share: job_type.c (reading and writing a type), job_params.c (parameters
+ * and their values), job_argv.c (the template of the command). */
+#ifndef SCHEDULER_CONFIG_TYPE_PARTS_H
+#define SCHEDULER_CONFIG_TYPE_PARTS_H
+
+#include "scheduler/config/fields.h"
+#include "scheduler/config/job_type.h"
+
+#define PARAM_MAX_WORDS 1024
+
+/* "params" of an open type: t->param[], t->n_params. */
+void params_read(struct fields *f, struct job_type *t);
+void param_to_json(const struct job_param *p, struct json_writer *w); /* the object alone */
+void param_release(struct job_param *p);
+const struct job_param *param_find(const struct job_type *t, const char *name, size_t len);
+
+/* "argv" of an open type whose parameters are known: t->argv[], t->n_argv. */
+void argv_read(struct fields *f, struct job_type *t);
+
+#endif

@@ -1,0 +1,45 @@
+/* Shared by decide.c and lookahead.c, and by nobody else. */
+#ifndef SCHEDULER_CORE_DECIDE_INTERNAL_H
+#define SCHEDULER_CORE_DECIDE_INTERNAL_H
+
+#include "scheduler/core/decide.h"
+
+/* Whatever the objective, such a candidate is not taken. */
+#define REASONS_HARD (REASON_MEMORY | REASON_BREAKS_PROMISE | REASON_TOO_WIDE)
+
+struct decide_load {                  /* what a candidate is predicted to meet, itself included */
+	double njobs, processes;
+};
+
+/* From a candidate and a load to the features of the model: the job's values with some of them replaced. */
+struct decide_rows {
+	const struct decide_params *p;
+	struct job_values job;        /* its numbers are the array below */
+	int decision, njobs, processes; /* columns; -1: the model has none */
+	double number[SCHEMA_MAX_COLUMNS];
+};
+int decide_rows_init(struct decide_rows *r, const struct decide_params *p, struct err *err);
+
+#define DECIDE_MAX_FEATURES (DECIDE_MAX_CANDIDATES * 16)
+
+/* Time, accuracy and extrapolation of one candidate under a load (NULL: the job's own values); x: its row. */
+void decide_predict_one(struct decide_rows *r, const struct decide_load *load, struct candidate *c, double *x);
+/* The same of all in as few passes as there is room for, with the bound that goes with score q (NaN: none). load:
+ * one for each candidate. With a scene the shares too. */
+void decide_predict_all(struct decide_rows *r, const struct decide_load *load, double q, struct decision *d);
+
+/* Work that takes time_s among `processes`. */
+double decide_work_s(const struct decide_scene *s, const struct candidate *c, double time_s, double processes);
+
+/* Wait and time as the policy compares them with an objective. */
+double decide_needed_s(const struct decide_params *p, const struct candidate *c);
+/* Fills in `feasible` and all reasons but the hard ones, which stay. */
+void decide_judge(const struct decide_params *p, struct candidate *c);
+/* The feasible one with the best accuracy, ties within the noise of the accuracy model to the fastest; -1: none. */
+int decide_best(const struct decide_params *p, const struct decision *d);
+
+/* lookahead.c: fills in waits, times and effects on others. The candidates have their batches and the hard
+ * reasons that need no look. */
+int decide_look_ahead(struct decide_rows *r, double q, struct decision *d, struct err *err);
+
+#endif

@@ -1,0 +1,156 @@
+#include "scheduler/core/policy.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/text.h"
+#include "scheduler/core/policy_baseline.h"
+
+#define MAX_BATCH 1e12 /* of fixed:B */
+
+static const struct policy courier = {
+	.name = "courier",
+	.title = "the paper's: forests, the jobs that run as a feature, expected time",
+	.predictor = "forest",
+};
+
+static const struct policy postrider = {
+	.name = "postrider",
+	.title = "a queueing model times a forest, upper bounds, a look ahead",
+	.predictor = "hybrid",
+	.bounds = true,
+	.looks_ahead = true,
+};
+
+static const struct policy naive = {
+	.name = "naive",
+	.title = "a batch drawn at random, as in the paper's comparison",
+	.admits_all = true,
+	.choose = policy_choose_naive,
+};
+
+static const struct policy boost = {
+	.name = "boost",
+	.title = "gradient boosting that knows nothing of the load, as in the paper's comparison",
+	.predictor = "boost",
+	.without_load = true,
+};
+
+static const struct policy boost_full = {
+	.name = "boost-full",
+	.title = "gradient boosting that knows the load",
+	.predictor = "boost",
+};
+
+static const struct policy queueing = {
+	.name = "queueing",
+	.title = "the calibrated queueing model alone, expected time",
+	.predictor = "queueing",
+};
+
+static const struct policy anova = {
+	.name = "anova",
+	.title = "a linear model, as the analysis of variance has it, expected time",
+	.predictor = "linear",
+};
+
+static const struct policy fixed = {
+	.name = "fixed",
+	.title = "one batch for every job, or the nearest one it allows",
+	.admits_all = true,
+	.takes_batch = true,
+	.choose = policy_choose_fixed,
+};
+
+const struct policy *const policy_all[] = { &courier,  &postrider, &naive, &boost, &boost_full,
+					    &queueing, &anova,     &fixed, NULL };
+enum { N_POLICIES = sizeof policy_all / sizeof policy_all[0] - 1 };
+
+const char *policy_names(void)
+{
+	static char text[256];
+	size_t used = 0;
+
+	/* Always the same text, so that two threads writing it at once do no harm. */
+	for (size_t i = 0; policy_all[i] && used < sizeof text; i++)
+		used += (size_t)snprintf(text + used, sizeof text - used, "%s%s%s", i ? ", " : "",
+					 policy_all[i]->name, policy_all[i]->takes_batch ? ":B" : "");
+	return text;
+}
+
+static int unknown(const char *text, size_t len, struct err *err)
+{
+	const char *known[N_POLICIES + 1] = { 0 }, *near;
+	char name[64], shown[64];
+
+	for (size_t i = 0; i < N_POLICIES; i++)
+		known[i] = policy_all[i]->name;
+	snprintf(name, sizeof name, "%.*s", (int)(len < sizeof name ? len : sizeof name - 1), text);
+	near = text_nearest(name, known);
+	return err_fail(err, ERR_ARG, "there is no policy '%s'%s%s%s; there are: %s",
+			text_printable(name, shown, sizeof shown), near ? "; did you mean '" : "",
+			near ? near : "", near ? "'?" : "", policy_names());
+}
+
+int policy_parse(const char *text, struct policy_choice *out, struct err *err)
+{
+	const char *colon = strchr(text, ':');
+	size_t len = colon ? (size_t)(colon - text) : strlen(text);
+	const struct policy *p = NULL;
+	double batch = NAN;
+	char shown[64];
+
+	for (size_t i = 0; policy_all[i] && !p; i++)
+		if (strlen(policy_all[i]->name) == len && !strncmp(policy_all[i]->name, text, len))
+			p = policy_all[i];
+	if (!p)
+		return unknown(text, len, err);
+	if (p->takes_batch && !colon)
+		return err_fail(err, ERR_ARG, "policy %s: which batch? Write %s:128", p->name, p->name);
+	if (!p->takes_batch && colon)
+		return err_fail(err, ERR_ARG, "policy %s takes no argument, and there is '%s'", p->name,
+				text_printable(colon + 1, shown, sizeof shown));
+	if (colon && (!text_number(colon + 1, &batch) || !(batch > 0.0 && batch <= MAX_BATCH)))
+		return err_fail(err, ERR_ARG, "policy %s: the batch '%s' is not a number above 0", p->name,
+				text_printable(colon + 1, shown, sizeof shown));
+	*out = (struct policy_choice){ .policy = p, .batch = batch };
+	return 0;
+}
+
+static bool knows_load(const struct model *m)
+{
+	for (size_t i = 0; i < m->features->n; i++) {
+		int source = (int)m->features->feature[i].source;
+
+		if (source == schema_role(m->schema, ROLE_NJOBS) ||
+		    source == schema_role(m->schema, ROLE_PROCESSES))
+			return true;
+	}
+	return false;
+}
+
+int policy_accepts(const struct policy_choice *c, const struct model *m, struct err *err)
+{
+	const struct policy *p = c->policy;
+
+	if (!p->predictor)
+		return 0;
+	if (!m)
+		return err_fail(err, ERR_ARG,
+				"policy %s needs a model: postrider train DATA.csv --policy %s -o MODEL",
+				p->name, p->name);
+	if (!m->time.predictor.ops || strcmp(m->time.predictor.ops->name, p->predictor))
+		return err_fail(
+			err, ERR_ARG,
+			"policy %s wants the model %s of response time, and this one is %s: postrider "
+			"train DATA.csv --policy %s -o MODEL makes it",
+			p->name, p->predictor, m->time.predictor.ops ? m->time.predictor.ops->name : "none",
+			p->name);
+	if (p->without_load && knows_load(m))
+		return err_fail(err, ERR_ARG,
+				"policy %s wants a model that knows nothing of the load, and this one has it "
+				"among its columns: postrider train DATA.csv --policy %s -o MODEL makes one",
+				p->name, p->name);
+	return 0;
+}

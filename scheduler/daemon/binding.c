@@ -1,0 +1,154 @@
+#include "scheduler/daemon/binding.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+
+void binding_release(struct binding *b)
+{
+	if (b->type)
+		job_params_release(&b->params);
+	free(b->values.number);
+	free(b->batch);
+	*b = (struct binding){ 0 };
+}
+
+static int compare_numbers(const void *a_, const void *b_)
+{
+	double a = *(const double *)a_, b = *(const double *)b_;
+
+	return (a > b) - (a < b);
+}
+
+static bool allows(const struct job_type *t, double batch)
+{
+	for (size_t i = 0; i < t->n_batches; i++) {
+		if (t->batch[i] == batch)
+			return true;
+	}
+	return t->n_batches == 0;
+}
+
+/* The job's own list, or a copy of its type's: what is kept must outlive a configuration. */
+static int read_batches(const struct json *v, struct binding *b, const char **out_field, struct err *err)
+{
+	size_t n = json_type(v) == JSON_ARRAY ? json_size(v) : b->type->n_batches;
+	const struct json *item = json_first(v);
+
+	*out_field = "batches";
+	if (json_type(v) != JSON_ABSENT && json_type(v) != JSON_NULL && json_type(v) != JSON_ARRAY)
+		return err_fail(err, ERR_ARG, "batches: need a list of numbers");
+	if (json_type(v) == JSON_ARRAY && (n == 0 || n > JOB_TYPE_MAX_BATCHES))
+		return err_fail(err, ERR_ARG, "batches: %zu of them; need 1 to %d", n, JOB_TYPE_MAX_BATCHES);
+	if (n == 0)
+		return 0;
+	b->batch = mem_array(n, sizeof *b->batch);
+	if (!b->batch)
+		return err_fail(err, ERR_NOMEM, "out of memory for the batches of a job");
+	b->n_batches = n;
+	if (json_type(v) != JSON_ARRAY) {
+		memcpy(b->batch, b->type->batch, n * sizeof *b->batch);
+		return 0;
+	}
+	for (size_t i = 0; i < n; i++, item = json_next(item)) {
+		double batch = json_number(item, NAN);
+
+		if (!(batch >= 1.0 && batch <= 1e9))
+			return err_fail(err, ERR_ARG, "batches: element %zu: need a number from 1 to 1e9", i + 1);
+		if (!allows(b->type, batch))
+			return err_fail(err, ERR_ARG, "batches: %g is not allowed for jobs of type %s", batch,
+					b->type->name);
+		b->batch[i] = batch;
+	}
+	qsort(b->batch, n, sizeof *b->batch, compare_numbers);
+	for (size_t i = 1; i < n; i++) {
+		if (b->batch[i] == b->batch[i - 1])
+			return err_fail(err, ERR_ARG, "batches: %g is there twice", b->batch[i]);
+	}
+	return 0;
+}
+
+int binding_make(const struct setup *s, const char *type, const struct json *params, const struct json *batches,
+		 uint32_t cpus, struct binding *out, const char **out_field, struct err *err)
+{
+	int rc;
+
+	*out = (struct binding){ 0 };
+	*out_field = "type";
+	out->type = config_type(s->config, type);
+	if (!out->type)
+		return err_fail(err, ERR_NOTFOUND, "there is no job type %s", type);
+	*out_field = "params";
+	rc = job_params_read(out->type, params, &out->params, out_field, err);
+	if (rc) {
+		out->type = NULL; /* nothing was read, nothing is to be released */
+		return rc;
+	}
+	rc = read_batches(batches, out, out_field, err);
+	if (!rc && out->n_batches == 0 && !s->model) {
+		*out_field = "batches";
+		rc = err_fail(err, ERR_ARG, "batches: the policy has no model, so the type or the job must say them");
+	}
+	if (!rc)
+		rc = setup_values_new(s, &out->values, err);
+	if (rc) {
+		binding_release(out);
+		return rc;
+	}
+	setup_values_fill(s, out->type, &out->params, cpus, &out->values);
+	return 0;
+}
+
+int binding_of_row(const struct setup *s, const struct store_job *row, struct binding *out, struct err *err)
+{
+	struct json *params = NULL, *batches = NULL;
+	const char *field;
+	int rc = 0;
+
+	*out = (struct binding){ 0 };
+	if (row->params)
+		rc = json_parse("params", row->params, strlen(row->params), &params, err);
+	if (!rc && row->batches)
+		rc = json_parse("batches", row->batches, strlen(row->batches), &batches, err);
+	if (!rc)
+		rc = binding_make(s, row->type, params, batches, row->cpus, out, &field, err);
+	json_free(params);
+	json_free(batches);
+	return rc;
+}
+
+void binding_give(struct binding *b, struct job *job)
+{
+	char *decided = job->decision_text;
+
+	job->decision_text = NULL;
+	job_drop_live_parts(job);
+	job->decision_text = decided;
+	job->type = b->type;
+	job->params = b->params;
+	job->values = b->values;
+	job->batch = b->batch;
+	job->n_batches = b->n_batches;
+	*b = (struct binding){ 0 };
+}
+
+void binding_request(const struct job *job, struct sched_request *out)
+{
+	const struct store_job *r = &job->row;
+
+	*out = (struct sched_request){
+		.id = job->id,
+		.values = &job->values,
+		.cpus = r->cpus,
+		.batch = job->n_batches ? job->batch : NULL,
+		.n_batches = job->n_batches,
+		.slo_s = r->slo_s,
+		.confidence = r->confidence,
+		.best_effort = r->best_effort,
+		.memory_mb = job->type ? job->type->memory_mb : NAN,
+		.memory_mb_per_record = job->type ? job->type->memory_mb_per_record : NAN,
+		.max_memory_mb = r->max_memory_mb,
+	};
+}

@@ -1,0 +1,27 @@
+/* What ties a live job to the present configuration and model: its type, its checked parameters, its values in
+ * the model's columns, the batches it may take. Made when a job arrives, after a restart from the row in the
+ * store, and anew for every live job when the configuration or the model changes. */
+#ifndef SCHEDULER_DAEMON_BINDING_H
+#define SCHEDULER_DAEMON_BINDING_H
+
+#include "common/json.h"
+#include "scheduler/daemon/jobs.h"
+#include "scheduler/daemon/setup.h"
+
+struct binding {
+	const struct job_type *type;
+	struct job_params params;
+	struct job_values values;
+	double *batch; size_t n_batches;
+};
+
+/* `params` and `batches` may be NULL. ERR_NOTFOUND: no such type; ERR_ARG: *out_field says what is wrong with it. */
+int binding_make(const struct setup *s, const char *type, const struct json *params, const struct json *batches,
+                 uint32_t cpus, struct binding *out, const char **out_field, struct err *err);
+int binding_of_row(const struct setup *s, const struct store_job *row, struct binding *out, struct err *err);
+void binding_release(struct binding *b);
+void binding_give(struct binding *b, struct job *job); /* the job takes what b holds, and drops what it had */
+/* What the scheduler is told of a job that is bound. Borrows from the job. */
+void binding_request(const struct job *job, struct sched_request *out);
+
+#endif

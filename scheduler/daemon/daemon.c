@@ -1,0 +1,506 @@
+/* The daemon: set-up, the turn of the loop, timers, leaving. See daemon.h for who does what. */
+#include "scheduler/daemon/daemon.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "common/mem.h"
+#include "scheduler/daemon/notify.h"
+#include "scheduler/daemon/ops.h"
+
+#define REPAIR_S 1
+#define OUTLOOK_S 2
+#define ADVISE_S 5
+
+static const int signals[4] = { SIGTERM, SIGINT, SIGHUP, SIGUSR2 };
+
+/* ---- time ---- */
+
+static int64_t clock_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+int64_t daemon_now_ns(const struct daemon *d)
+{
+	return clock_ns(CLOCK_MONOTONIC) + d->clock_offset_ns;
+}
+
+/* How long the loop was busy with one thing: `since` is when that began. */
+static void note_block(struct daemon *d, int64_t since)
+{
+	double ms = (double)(clock_ns(CLOCK_MONOTONIC) - since) / 1e6;
+
+	if (ms > d->tally.max_block_ms)
+		d->tally.max_block_ms = ms;
+}
+
+/* ---- the turn ---- */
+
+void daemon_changed(struct daemon *d)
+{
+	if (d->dirty || !d->turn)
+		return;
+	d->dirty = true;
+	event_active(d->turn, EV_TIMEOUT, 0);
+}
+
+uint64_t daemon_ticket(struct daemon *d)
+{
+	return store_ticket(d->store);
+}
+
+static void leave_if_idle(struct daemon *d)
+{
+	if (d->stopping || (d->stop_when_idle && sched_running(d->sched) == 0 && d->starts.n == 0)) {
+		d->stopping = true;
+		if (store_pending(d->store) == 0 || d->store_failed)
+			event_base_loopexit(d->base, NULL);
+	}
+}
+
+void daemon_turn(struct daemon *d)
+{
+	int64_t since = clock_ns(CLOCK_MONOTONIC);
+
+	d->dirty = false;
+	life_pump(d);
+	store_commit(d->store);
+	leave_if_idle(d);
+	note_block(d, since);
+}
+
+static void on_turn(evutil_socket_t fd, short what, void *owner)
+{
+	(void)fd;
+	(void)what;
+	daemon_turn(owner);
+}
+
+static void on_server_turn(void *owner)
+{
+	daemon_turn(owner);
+}
+
+static void on_line(void *owner, struct conn *c, char *line, size_t len)
+{
+	struct daemon *d = owner;
+	int64_t since = clock_ns(CLOCK_MONOTONIC);
+
+	ops_line(d, c, line, len);
+	note_block(d, since);
+}
+
+static void on_close(void *owner, struct conn *c)
+{
+	watch_drop(owner, c);
+}
+
+/* ---- the store tells ---- */
+
+static void store_went(struct daemon *d, bool failed, const struct err *why)
+{
+	d->store_failed = failed;
+	if (failed) {
+		struct timeval every = { .tv_sec = REPAIR_S };
+
+		log_error("the database cannot be written: %s; no job is taken or started until that is repaired",
+			  why->text);
+		watch_tell(d, "storage_failed", NULL);
+		event_add(d->repair_timer, &every);
+	} else {
+		log_warn("the database can be written again");
+		event_del(d->repair_timer);
+		life_save_unsaved(d);
+		watch_tell(d, "storage_repaired", NULL);
+		daemon_changed(d);
+	}
+}
+
+static void on_store(evutil_socket_t fd, short what, void *owner)
+{
+	struct daemon *d = owner;
+	int64_t since = clock_ns(CLOCK_MONOTONIC);
+	struct err why = { 0 };
+	bool failed;
+
+	(void)fd;
+	(void)what;
+	store_dispatch(d->store);
+	/* Replies first: whoever watches a job hears that it was taken before hearing that it started. */
+	server_durable(d->server, store_durable(d->store));
+	life_durable(d, store_durable(d->store));
+	failed = store_failed(d->store, &why);
+	if (failed != d->store_failed)
+		store_went(d, failed, &why);
+	leave_if_idle(d);
+	note_block(d, since);
+}
+
+static void on_repair(evutil_socket_t fd, short what, void *owner)
+{
+	struct daemon *d = owner;
+
+	(void)fd;
+	(void)what;
+	store_repair(d->store);
+}
+
+/* ---- timers ---- */
+
+static void on_outlook(evutil_socket_t fd, short what, void *owner)
+{
+	struct daemon *d = owner;
+	int64_t since = clock_ns(CLOCK_MONOTONIC);
+
+	(void)fd;
+	(void)what;
+	outlook_all(d);
+	note_block(d, since);
+}
+
+static void on_advise(evutil_socket_t fd, short what, void *owner)
+{
+	(void)fd;
+	(void)what;
+	life_expire_advised(owner);
+}
+
+static void tell_status(struct daemon *d, const char *before)
+{
+	char text[160];
+
+	snprintf(text, sizeof text, "%sSTATUS=%zu queued, %zu running", before, sched_queued(d->sched),
+		 sched_running(d->sched));
+	notify_send(text, NULL);
+}
+
+static void on_watchdog(evutil_socket_t fd, short what, void *owner)
+{
+	(void)fd;
+	(void)what;
+	tell_status(owner, "WATCHDOG=1\n");
+}
+
+/* ---- leaving ---- */
+
+void daemon_drain(struct daemon *d, bool on, bool stop)
+{
+	if (on != d->draining) {
+		log_info(on ? "draining: no job is taken or started" : "taking jobs again");
+		d->draining = on;
+		watch_tell(d, "draining", NULL);
+	}
+	d->stop_when_idle = on && stop;
+	daemon_changed(d);
+}
+
+static void on_drain_timeout(evutil_socket_t fd, short what, void *owner)
+{
+	struct daemon *d = owner;
+
+	(void)fd;
+	(void)what;
+	log_warn("jobs are still running; they go on, and are found again after a restart");
+	d->stopping = true;
+	daemon_changed(d);
+}
+
+static void on_signal(evutil_socket_t number, short what, void *owner)
+{
+	struct daemon *d = owner;
+	const struct config *c = d->setup->config;
+	struct err err = { 0 };
+
+	(void)what;
+	if (number == SIGUSR2)
+		return; /* "reopen the log": ours is standard error */
+	if (number == SIGHUP) {
+		notify_reloading(NULL);
+		if (d->loader)
+			d->reload_again = true;
+		else if (daemon_reload(d, NULL, &err))
+			log_warn("not reloaded: %s", err.text);
+		return;
+	}
+	if (d->draining && d->stop_when_idle) { /* the second time */
+		d->stopping = true;
+		daemon_changed(d);
+		return;
+	}
+	notify_send("STOPPING=1", NULL);
+	server_stop_accepting(d->server);
+	daemon_drain(d, true, true);
+	if (!c->drain_on_term) {
+		if (sched_running(d->sched) > 0)
+			log_info("%zu jobs go on without the daemon, and are found again after a restart",
+				 sched_running(d->sched));
+		d->stopping = true;
+		daemon_changed(d);
+	} else if (c->drain_timeout_s > 0.0) {
+		struct timeval t = { .tv_sec = (time_t)c->drain_timeout_s };
+
+		event_base_once(d->base, -1, EV_TIMEOUT, on_drain_timeout, d, &t);
+	}
+}
+
+/* ---- set-up ---- */
+
+/* The folders above it that are missing, as mkdir -p makes them. What fails shows when the last one is made. */
+static void make_parents(const char *dir)
+{
+	char path[4096];
+
+	if ((size_t)snprintf(path, sizeof path, "%s", dir) >= sizeof path)
+		return;
+	for (char *at = path + 1; (at = strchr(at, '/')) != NULL; at++) {
+		*at = 0;
+		if (mkdir(path, 0755) == 0)
+			chmod(path, 0755);
+		*at = '/';
+	}
+}
+
+/* The state folder, made if need be; others must not be able to plant a database or a job's report in it. */
+static int check_state_dir(const char *dir, bool force, struct err *err)
+{
+	struct stat st;
+	char jobs[4096];
+
+	make_parents(dir);
+	/* Jobs of other users, which only root can start, must reach their folders below it, and see no more. */
+	if (mkdir(dir, 0750) == 0)
+		chmod(dir, geteuid() == 0 ? 0711 : 0750);
+	else if (errno != EEXIST)
+		return err_fail(err, errno == ENOENT ? ERR_NOTFOUND : ERR_IO, "%s: %s", dir, strerror(errno));
+	if (lstat(dir, &st) || !S_ISDIR(st.st_mode))
+		return err_fail(err, ERR_FORMAT, "%s: is not a folder", dir);
+	if (!force && (st.st_mode & 0022))
+		return err_fail(err, ERR_PERM, "%s: others may write there (mode %04o); 'chmod go-w' it, or use --force",
+				dir, (unsigned)st.st_mode & 07777);
+	if (!force && st.st_uid != geteuid())
+		return err_fail(err, ERR_PERM, "%s: belongs to uid %u, not to the daemon's; use --force if that is meant",
+				dir, (unsigned)st.st_uid);
+	if ((size_t)snprintf(jobs, sizeof jobs, "%s/jobs", dir) >= sizeof jobs)
+		return err_fail(err, ERR_ARG, "%s: the path is too long", dir);
+	if (mkdir(jobs, 0711) == 0)
+		chmod(jobs, 0711);
+	else if (errno != EEXIST)
+		return err_fail(err, ERR_IO, "%s: %s", jobs, strerror(errno));
+	return 0;
+}
+
+static int replace_text(char **at, const char *with, struct err *err)
+{
+	char *copy;
+
+	if (!with)
+		return 0;
+	copy = mem_strdup(with);
+	if (!copy)
+		return err_fail(err, ERR_NOMEM, "out of memory for the configuration");
+	free(*at);
+	*at = copy;
+	return 0;
+}
+
+int daemon_read_setup(const struct daemon_params *p, struct setup **out, struct err *err)
+{
+	struct config *c = NULL;
+	char *path = config_find(p->config_path);
+	int rc = path ? config_read(path, &c, err) : config_default(&c, err);
+
+	free(path);
+	if (rc)
+		return rc;
+	rc = replace_text(&c->socket, p->socket, err);
+	if (!rc)
+		rc = replace_text(&c->state_dir, p->state_dir, err);
+	if (!rc)
+		rc = replace_text(&c->policy, p->policy, err);
+	if (!rc)
+		rc = replace_text(&c->model, p->model, err);
+	if (rc) {
+		config_free(c);
+		return rc;
+	}
+	return setup_new(c, out, err);
+}
+
+static int open_parts(struct daemon *d, bool force, struct err *err)
+{
+	const struct config *c = d->setup->config;
+	struct store_params store = { .dir = c->state_dir,
+				      .durability = c->durability,
+				      .interval_s = c->durability_interval_s };
+	struct executor_sink sink = life_sink;
+	struct sched_params sched;
+	int rc = check_state_dir(c->state_dir, force, err);
+
+	sink.owner = d;
+	setup_sched_params(d->setup, &sched);
+	if (!rc)
+		rc = jobs_init(&d->jobs, err);
+	if (!rc)
+		rc = store_open(&store, &d->store, err);
+	if (!rc)
+		rc = sched_new(&sched, &d->sched, err);
+	for (size_t i = 0; !rc && executor_all[i] && i < DAEMON_MAX_EXECUTORS; i++)
+		rc = executor_all[i]->create(d->base, &sink, &d->executor[i], err);
+	return rc;
+}
+
+static int open_server(struct daemon *d, bool force, struct err *err)
+{
+	const struct config *c = d->setup->config;
+	struct server_params p = {
+		.base = d->base,
+		.path = c->socket,
+		.mode = c->socket_mode,
+		.listen_fd = -1,
+		.force = force,
+		.handler = { .owner = d,
+			     .on_line = on_line,
+			     .greeting = ops_greeting,
+			     .refusal = ops_refusal,
+			     .on_close = on_close,
+			     .on_turn = on_server_turn },
+	};
+	int rc = notify_listen_fd(&p.listen_fd, err);
+
+	if (!rc)
+		rc = daemon_server_limits(c, &p, err);
+	if (!rc)
+		rc = server_new(&p, &d->server, err);
+	return rc;
+}
+
+static struct event *timer(struct daemon *d, event_callback_fn fn, int seconds)
+{
+	struct event *e = event_new(d->base, -1, EV_PERSIST, fn, d);
+	struct timeval every = { .tv_sec = seconds };
+
+	if (e && seconds > 0)
+		event_add(e, &every);
+	return e;
+}
+
+static int add_events(struct daemon *d, struct err *err)
+{
+	double watchdog_s = notify_watchdog_s();
+	bool good;
+
+	d->turn = event_new(d->base, -1, 0, on_turn, d);
+	d->store_event = event_new(d->base, store_fd(d->store), EV_READ | EV_PERSIST, on_store, d);
+	d->repair_timer = timer(d, on_repair, 0);
+	d->outlook_timer = timer(d, on_outlook, OUTLOOK_S);
+	d->advise_timer = timer(d, on_advise, ADVISE_S);
+	good = d->turn && d->store_event && d->repair_timer && d->outlook_timer && d->advise_timer &&
+	       !event_add(d->store_event, NULL);
+	for (size_t i = 0; good && i < sizeof signals / sizeof signals[0]; i++) {
+		d->signal_event[i] = evsignal_new(d->base, signals[i], on_signal, d);
+		good = d->signal_event[i] && !event_add(d->signal_event[i], NULL);
+	}
+	if (good && watchdog_s > 0.0) {
+		long half_us = (long)(watchdog_s / 2.0 * 1e6);
+		struct timeval half = { .tv_sec = half_us / 1000000, .tv_usec = half_us % 1000000 };
+
+		d->watchdog_timer = event_new(d->base, -1, EV_PERSIST, on_watchdog, d);
+		good = d->watchdog_timer && !event_add(d->watchdog_timer, &half);
+	}
+	return good ? 0 : err_fail(err, ERR_NOMEM, "out of memory for the events of the loop");
+}
+
+int daemon_new(const struct daemon_params *p, struct daemon **out, struct err *err)
+{
+	struct daemon *d = mem_calloc(1, sizeof *d);
+	int rc;
+
+	if (!d)
+		return err_fail(err, ERR_NOMEM, "out of memory");
+	d->params = *p;
+	d->clock_offset_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
+	d->started_ns = d->load_since_ns = daemon_now_ns(d);
+	d->base = event_base_new();
+	rc = d->base ? 0 : err_fail(err, ERR_NOMEM, "no event loop: %s", strerror(errno));
+	if (!rc)
+		rc = daemon_read_setup(p, &d->setup, err);
+	if (!rc) {
+		log_set_level(d->setup->config->log_level);
+		log_set_json(d->setup->config->log_json);
+		rc = open_parts(d, p->force, err);
+	}
+	if (!rc)
+		rc = add_events(d, err);
+	/* The socket comes last: a client that gets in finds everything restored. */
+	if (!rc)
+		rc = life_restore(d, err);
+	if (!rc)
+		rc = open_server(d, p->force, err);
+	if (rc) {
+		daemon_free(d);
+		return rc;
+	}
+	*out = d;
+	return 0;
+}
+
+int daemon_run(struct daemon *d)
+{
+	log_info("listening on %s, policy %s, model %s, %u cpus for jobs", d->setup->config->socket,
+		 d->setup->config->policy, d->setup->model_name[0] ? d->setup->model_name : "none",
+		 d->setup->config->slots);
+	daemon_changed(d);
+	tell_status(d, "READY=1\n");
+	return event_base_dispatch(d->base) < 0 ? 1 : 0;
+}
+
+static void drop(struct event *e)
+{
+	if (e)
+		event_free(e);
+}
+
+void daemon_free(struct daemon *d)
+{
+	if (!d)
+		return;
+	daemon_reload_abandon(d);
+	server_free(d->server); /* its on_close calls still find the daemon whole */
+	for (size_t i = 0; executor_all[i] && i < DAEMON_MAX_EXECUTORS; i++) {
+		if (d->executor[i])
+			executor_all[i]->destroy(d->executor[i]);
+	}
+	drop(d->turn);
+	drop(d->store_event);
+	drop(d->repair_timer);
+	drop(d->outlook_timer);
+	drop(d->advise_timer);
+	drop(d->watchdog_timer);
+	for (size_t i = 0; i < sizeof d->signal_event / sizeof d->signal_event[0]; i++)
+		drop(d->signal_event[i]);
+	store_close(d->store);
+	sched_free(d->sched);
+	jobs_release(&d->jobs);
+	free(d->watcher);
+	free(d->starts.item);
+	free(d->estimate_id);
+	free(d->estimate);
+	strbuf_release(&d->out);
+	strbuf_release(&d->text);
+	setup_free(d->setup);
+	if (d->base)
+		event_base_free(d->base);
+	free(d);
+}

@@ -1,0 +1,129 @@
+/* The daemon as a whole: what its parts share, and who does what.
+ *
+ *   daemon.c      set-up, restoring after a restart, the turn of the loop, timers, leaving
+ *   ops*.c        one request line in, one reply out
+ *   binding.c     a job's type, parameters and values under the present configuration and model
+ *   restore.c     jobs come back from the store after a restart
+ *   lifecycle.c   a job from admitted to ended: store, executor, scheduler and watchers told in step
+ *   outlook.c     estimates of live jobs, and the alarm when one is going to be late
+ *   watch.c       who gets which events
+ *   tally.c       what `stats` tells
+ *   setup.c       configuration and model together: loading, checking, swapping
+ *
+ * Everything here runs in the loop's thread. */
+#ifndef SCHEDULER_DAEMON_DAEMON_H
+#define SCHEDULER_DAEMON_DAEMON_H
+
+#include <event2/event.h>
+
+#include "common/json.h"
+#include "common/strbuf.h"
+#include "scheduler/config/config.h"
+#include "scheduler/core/sched.h"
+#include "scheduler/daemon/executor.h"
+#include "scheduler/daemon/job_json.h"
+#include "scheduler/daemon/jobs.h"
+#include "scheduler/daemon/server.h"
+#include "scheduler/daemon/setup.h"
+#include "scheduler/daemon/store.h"
+#include "scheduler/daemon/tally.h"
+
+#define DAEMON_VERSION "0.1.0"
+#define DAEMON_MAX_EXECUTORS 8
+
+struct start_list { struct pending_start *item; size_t n, cap; };
+
+struct daemon_params {
+	const char *config_path;        /* NULL: config_find() */
+	const char *socket, *state_dir, *policy, *model; /* flags that win over the file; NULL: not given */
+	bool force;                     /* start on a state folder that others may write to */
+};
+
+struct daemon {
+	struct daemon_params params;    /* a reload reads the same file, and the flags win again */
+	struct event_base *base;
+	struct setup *setup;            /* configuration, model and what is derived from them; never NULL */
+	struct sched *sched;
+	struct store *store;
+	struct server *server;
+	void *executor[DAEMON_MAX_EXECUTORS]; /* as executor_all[] */
+	struct jobs jobs;
+	struct tally tally;
+	uint64_t next_id;
+	int64_t clock_offset_ns;        /* real time minus monotonic time, fixed at the start: see daemon_now_ns() */
+	int64_t started_ns;
+
+	struct watcher *watcher;        /* watch.c */
+	size_t n_watchers;
+	struct start_list starts;       /* jobs whose start is on its way to the disk, by ticket */
+	double jobs_integral_s, processes_integral_s; /* of running jobs and their cpus over time */
+	int64_t load_since_ns; size_t load_jobs; uint64_t load_processes;
+
+	bool draining, stopping, stop_when_idle, store_failed, dirty;
+	struct loader *loader;          /* a reload under way; NULL: none */
+	bool reload_again;              /* asked for meanwhile: the files may have changed after they were read */
+	struct event *turn;             /* activated where something changed outside a request */
+	struct event *store_event, *repair_timer, *outlook_timer, *advise_timer, *watchdog_timer;
+	struct event *signal_event[4];
+
+	/* scratch of one request or event */
+	struct strbuf out, text;
+	struct decision decision;
+	uint64_t *estimate_id; struct sched_estimate *estimate; size_t estimate_cap;
+};
+
+/* ---- daemon.c ---- */
+int daemon_new(const struct daemon_params *p, struct daemon **out, struct err *err);
+int daemon_run(struct daemon *d);       /* until told to leave; an exit code */
+void daemon_free(struct daemon *d);
+int64_t daemon_now_ns(const struct daemon *d); /* since 1970, but never jumps: the clock as it was at the start, plus
+                                                  the monotonic time since */
+void daemon_changed(struct daemon *d);  /* a turn is due: start what can start, commit what was collected */
+void daemon_turn(struct daemon *d);
+uint64_t daemon_ticket(struct daemon *d); /* what is collected now will be durable with this one */
+void daemon_drain(struct daemon *d, bool on, bool stop);
+
+/* ---- reload.c ---- */
+struct later; /* ops.h */
+int daemon_read_setup(const struct daemon_params *p, struct setup **out, struct err *err); /* of daemon.c */
+int daemon_server_limits(const struct config *c, struct server_params *out, struct err *err);
+void daemon_reload_abandon(struct daemon *d);
+int daemon_reload(struct daemon *d, struct later *answer, struct err *err); /* in a thread; answer may be NULL */
+
+/* ---- lifecycle.c ---- */
+#define LIFE_CANCELLED "cancelled" /* the reason of a job that runs and was told to stop: it survives a restart */
+struct exec_job; /* executor.h */
+int life_admit(struct daemon *d, struct job *job, const struct decision *dec, enum sched_verdict verdict,
+               const char *decision_text, struct err *err); /* takes job on success */
+void life_pump(struct daemon *d);               /* starts whatever may start */
+void life_durable(struct daemon *d, uint64_t ticket); /* spawns what waited for the disk */
+int life_cancel(struct daemon *d, struct job *job, struct err *err);
+void life_ended(struct daemon *d, struct job *job, const struct exec_outcome *o);
+int life_started_by_owner(struct daemon *d, struct job *job, struct err *err); /* decided: job->decision_text */
+void life_progress(struct daemon *d, struct job *job, double done);
+void life_save(struct daemon *d, struct job *job); /* the row as it is now; remembered where the store has failed */
+void life_save_unsaved(struct daemon *d);
+int life_restore(struct daemon *d, struct err *err);
+void life_adopt(struct daemon *d, struct job *job); /* one that ran, or was about to, when the daemon went away */
+void life_expire_advised(struct daemon *d);
+extern const struct executor_sink life_sink; /* owner is the daemon: copied by daemon.c */
+
+/* ---- outlook.c ---- */
+void outlook_live(struct daemon *d, const struct job *job, struct job_live *out); /* what is known of it now */
+void outlook_facts(struct daemon *d, const struct job *job, struct job_live *out); /* all of it but the estimate */
+void outlook_store(struct daemon *d, struct job *job, const char *why);
+void outlook_all(struct daemon *d); /* estimates of every live job: stores the moved ones, tells of late ones */
+size_t outlook_play(struct daemon *d); /* d->estimate_id[], d->estimate[]: of all live jobs; how many */
+
+/* ---- watch.c ---- */
+int watch_add(struct daemon *d, struct conn *c, uint64_t job, struct err *err); /* 0: all jobs */
+void watch_drop(struct daemon *d, const struct conn *c);
+void watch_tell(struct daemon *d, const char *event, const struct job *job); /* job NULL: of the daemon itself */
+
+/* ---- ops.c ---- */
+void ops_line(void *owner, struct conn *c, char *line, size_t len);
+const char *ops_greeting(void *owner, struct conn *c, size_t *out_len);
+const char *ops_refusal(void *owner, const char *code, const char *message, size_t *out_len);
+void ops_reload_done(struct later *answer, const struct err *err); /* err NULL: it worked */
+
+#endif

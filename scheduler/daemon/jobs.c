@@ -1,0 +1,332 @@
+#include "scheduler/daemon/jobs.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/rng.h"
+
+#define FIRST_BUCKETS 1024
+#define KEY_BUCKETS 262144 /* a power of two above twice JOBS_MAX_KEYS */
+#define NO_KEY UINT32_MAX
+
+const char *const job_state_name[N_JOB_STATES] = {
+	[JOB_QUEUED] = "queued",       [JOB_RUNNING] = "running",   [JOB_DONE] = "done", [JOB_FAILED] = "failed",
+	[JOB_CANCELLED] = "cancelled", [JOB_REJECTED] = "rejected", [JOB_LOST] = "lost",
+};
+
+struct key_entry {
+	uid_t uid;
+	uint32_t next; /* in its bucket */
+	uint64_t job;
+	char *text; /* NULL: empty */
+};
+
+/* ---- one job ---- */
+
+const char *name_keep(const char *name)
+{
+	static char *kept[1024];
+	static size_t n;
+
+	if (!name)
+		return NULL;
+	for (size_t i = 0; i < n; i++) {
+		if (!strcmp(kept[i], name))
+			return kept[i];
+	}
+	if (n == sizeof kept / sizeof kept[0] || !(kept[n] = mem_strdup(name)))
+		return "(earlier)";
+	return kept[n++];
+}
+
+static int copy_text(char **own, const char **row, const char *from)
+{
+	*own = NULL;
+	*row = NULL;
+	if (!from)
+		return 0;
+	*own = mem_strdup(from);
+	*row = *own;
+	return *own ? 0 : -1;
+}
+
+void job_values_drop(struct job *job)
+{
+	free(job->values.number); /* one block: category[] lies behind it */
+	job->values = (struct job_values){ 0 };
+}
+
+void job_drop_live_parts(struct job *job)
+{
+	job_values_drop(job);
+	if (job->type)
+		job_params_release(&job->params);
+	job->type = NULL;
+	free(job->decision_text);
+	job->decision_text = NULL;
+	free(job->batch);
+	job->batch = NULL;
+	job->n_batches = 0;
+}
+
+void job_free(struct job *job)
+{
+	if (!job)
+		return;
+	job_drop_live_parts(job);
+	free(job->key);
+	free(job->type_name);
+	free(job->params_text);
+	free(job->batches_text);
+	free(job->reason);
+	free(job->tag);
+	free(job);
+}
+
+int job_new(const struct store_job *row, struct job **out, struct err *err)
+{
+	struct job *job = mem_calloc(1, sizeof *job);
+	struct store_job *r;
+
+	if (!job)
+		return err_fail(err, ERR_NOMEM, "out of memory for a job");
+	job->id = row->id;
+	job->row = *row;
+	r = &job->row;
+	r->mode = name_keep(row->mode);
+	r->verdict = name_keep(row->verdict);
+	r->policy = name_keep(row->policy);
+	r->model = name_keep(row->model);
+	r->slo_outcome = name_keep(row->slo_outcome);
+	job->epoch = job->epochs = job->epoch_accuracy = NAN;
+	if (copy_text(&job->key, &r->key, row->key) | copy_text(&job->type_name, &r->type, row->type) |
+	    copy_text(&job->params_text, &r->params, row->params) |
+	    copy_text(&job->batches_text, &r->batches, row->batches) |
+	    copy_text(&job->reason, &r->reason, row->reason) | copy_text(&job->tag, &r->tag, row->tag)) {
+		job_free(job);
+		return err_fail(err, ERR_NOMEM, "out of memory for a job");
+	}
+	*out = job;
+	return 0;
+}
+
+int job_set_reason(struct job *job, const char *reason)
+{
+	char *copy = reason ? mem_strdup(reason) : NULL;
+
+	if (reason && !copy)
+		return -1;
+	free(job->reason);
+	job->reason = copy;
+	job->row.reason = copy;
+	return 0;
+}
+
+/* ---- lists ---- */
+
+static void list_append(struct job_list *l, struct job *job)
+{
+	job->before = l->last;
+	job->after = NULL;
+	if (l->last)
+		l->last->after = job;
+	else
+		l->first = job;
+	l->last = job;
+	l->n++;
+}
+
+static void list_remove(struct job_list *l, struct job *job)
+{
+	if (job->before)
+		job->before->after = job->after;
+	else
+		l->first = job->after;
+	if (job->after)
+		job->after->before = job->before;
+	else
+		l->last = job->before;
+	job->before = job->after = NULL;
+	l->n--;
+}
+
+static struct job_list *list_of(struct jobs *j, enum job_state s)
+{
+	return job_state_live(s) ? &j->live : &j->ended;
+}
+
+/* ---- the index by id ---- */
+
+static size_t bucket_of(const struct jobs *j, uint64_t id)
+{
+	return rng_mix(id) & (j->n_buckets - 1);
+}
+
+static int index_grow(struct jobs *j)
+{
+	size_t n = j->n_buckets * 2, old_n = j->n_buckets;
+	struct job **old = j->bucket, **bucket = mem_calloc(n, sizeof *bucket);
+
+	if (!bucket)
+		return -1;
+	j->bucket = bucket;
+	j->n_buckets = n;
+	for (size_t i = 0; i < old_n; i++) {
+		for (struct job *job = old[i], *next; job; job = next) {
+			size_t at = bucket_of(j, job->id);
+
+			next = job->same_hash;
+			job->same_hash = bucket[at];
+			bucket[at] = job;
+		}
+	}
+	free(old);
+	return 0;
+}
+
+int jobs_init(struct jobs *j, struct err *err)
+{
+	*j = (struct jobs){ .n_buckets = FIRST_BUCKETS };
+	j->bucket = mem_calloc(FIRST_BUCKETS, sizeof *j->bucket);
+	j->key = mem_calloc(JOBS_MAX_KEYS, sizeof *j->key);
+	j->key_bucket = mem_array(KEY_BUCKETS, sizeof *j->key_bucket);
+	if (!j->bucket || !j->key || !j->key_bucket) {
+		jobs_release(j);
+		return err_fail(err, ERR_NOMEM, "out of memory for the index of jobs");
+	}
+	memset(j->key_bucket, 0xff, KEY_BUCKETS * sizeof *j->key_bucket);
+	return 0;
+}
+
+void jobs_release(struct jobs *j)
+{
+	struct job_list *list[] = { &j->live, &j->ended };
+
+	for (size_t i = 0; i < 2; i++) {
+		for (struct job *job = list[i]->first, *next; job; job = next) {
+			next = job->after;
+			job_free(job);
+		}
+	}
+	for (size_t i = 0; j->key && i < JOBS_MAX_KEYS; i++)
+		free(j->key[i].text);
+	free(j->key);
+	free(j->key_bucket);
+	free(j->bucket);
+	*j = (struct jobs){ 0 };
+}
+
+int jobs_add(struct jobs *j, struct job *job, struct err *err)
+{
+	size_t at;
+
+	/* A longer chain is slower, not wrong: without memory the index stays as it is. */
+	if (j->n >= j->n_buckets && index_grow(j) && j->n >= 64 * j->n_buckets)
+		return err_fail(err, ERR_NOMEM, "out of memory for the index of jobs");
+	at = bucket_of(j, job->id);
+	job->same_hash = j->bucket[at];
+	j->bucket[at] = job;
+	j->n++;
+	j->count[job->state]++;
+	job->row.state = job_state_name[job->state];
+	list_append(list_of(j, job->state), job);
+	return 0;
+}
+
+struct job *jobs_find(const struct jobs *j, uint64_t id)
+{
+	for (struct job *job = j->bucket[bucket_of(j, id)]; job; job = job->same_hash) {
+		if (job->id == id)
+			return job;
+	}
+	return NULL;
+}
+
+void jobs_set_state(struct jobs *j, struct job *job, enum job_state state)
+{
+	struct job_list *from = list_of(j, job->state), *to = list_of(j, state);
+
+	j->count[job->state]--;
+	j->count[state]++;
+	job->state = state;
+	job->row.state = job_state_name[state];
+	if (from != to) {
+		list_remove(from, job);
+		list_append(to, job);
+	}
+}
+
+void jobs_take_out(struct jobs *j, struct job *job)
+{
+	struct job **at = &j->bucket[bucket_of(j, job->id)];
+
+	while (*at != job)
+		at = &(*at)->same_hash;
+	*at = job->same_hash;
+	j->n--;
+	j->count[job->state]--;
+	list_remove(list_of(j, job->state), job);
+}
+
+void jobs_trim(struct jobs *j, size_t max_ended)
+{
+	/* An unsaved one is nowhere else. */
+	while (j->ended.n > max_ended && !j->ended.first->unsaved) {
+		struct job *oldest = j->ended.first;
+
+		jobs_take_out(j, oldest);
+		job_free(oldest);
+	}
+}
+
+/* ---- keys ---- */
+
+static size_t key_bucket_of(uid_t uid, const char *key)
+{
+	uint64_t h = rng_mix(uid + 1);
+
+	for (; *key; key++)
+		h = (h ^ (unsigned char)*key) * 0x100000001b3ULL; /* FNV-1a's prime */
+	return rng_mix(h) & (KEY_BUCKETS - 1);
+}
+
+uint64_t jobs_key_find(const struct jobs *j, uid_t uid, const char *key)
+{
+	for (uint32_t i = j->key_bucket[key_bucket_of(uid, key)]; i != NO_KEY; i = j->key[i].next) {
+		if (j->key[i].uid == uid && !strcmp(j->key[i].text, key))
+			return j->key[i].job;
+	}
+	return 0;
+}
+
+static void key_drop(struct jobs *j, uint32_t i)
+{
+	uint32_t *at = &j->key_bucket[key_bucket_of(j->key[i].uid, j->key[i].text)];
+
+	while (*at != i)
+		at = &j->key[*at].next;
+	*at = j->key[i].next;
+	free(j->key[i].text);
+	j->key[i].text = NULL;
+	j->n_keys--;
+}
+
+int jobs_key_add(struct jobs *j, uid_t uid, const char *key, uint64_t id, struct err *err)
+{
+	char *copy = mem_strdup(key);
+	uint32_t i, *bucket;
+
+	if (!copy)
+		return err_fail(err, ERR_NOMEM, "out of memory for a key");
+	if (j->n_keys == JOBS_MAX_KEYS) {
+		key_drop(j, (uint32_t)j->first_key);
+		j->first_key = (j->first_key + 1) % JOBS_MAX_KEYS;
+	}
+	i = (uint32_t)((j->first_key + j->n_keys++) % JOBS_MAX_KEYS);
+	bucket = &j->key_bucket[key_bucket_of(uid, key)];
+	j->key[i] = (struct key_entry){ .uid = uid, .next = *bucket, .job = id, .text = copy };
+	*bucket = i;
+	return 0;
+}

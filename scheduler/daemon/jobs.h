@@ -1,0 +1,87 @@
+/* The jobs the daemon has in memory: all that live, and the latest that ended. Found by id, and by the
+ * idempotency key of their user. Knows nothing of scheduling; lifecycle.c changes their states. */
+#ifndef SCHEDULER_DAEMON_JOBS_H
+#define SCHEDULER_DAEMON_JOBS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "common/err.h"
+#include "predictors/features.h"
+#include "scheduler/config/job_type.h"
+#include "scheduler/daemon/store.h"
+
+enum job_state { JOB_QUEUED, JOB_RUNNING, JOB_DONE, JOB_FAILED, JOB_CANCELLED, JOB_REJECTED, JOB_LOST };
+enum { N_JOB_STATES = JOB_LOST + 1 };
+extern const char *const job_state_name[N_JOB_STATES];
+
+static inline bool job_state_live(enum job_state s)
+{
+	return s == JOB_QUEUED || s == JOB_RUNNING;
+}
+
+#define JOBS_MAX_KEYS 100000 /* remembered; the oldest is forgotten */
+#define JOBS_MAX_KEY 128     /* bytes of one */
+#define JOBS_MAX_TAG 128
+
+struct job {
+	uint64_t id;
+	enum job_state state;
+	struct store_job row;          /* as it is kept; its text is the next line's, or from name_keep() */
+	char *key, *type_name, *params_text, *batches_text, *reason, *tag; /* what row points to; any may be NULL */
+
+	/* of live jobs only */
+	const struct job_type *type;   /* of the present configuration; NULL: it has no such type any more */
+	struct job_params params;
+	struct job_values values;      /* under the present model's schema; one block, freed by job_values_drop() */
+	double *batch; size_t n_batches; /* allowed; none: the type's or the model's */
+	bool ready;                    /* an advised job whose turn it is, since ready_ns */
+	int64_t ready_ns;
+	bool starting;                 /* waits for its start to be on disk */
+	bool cancelling;               /* was told to stop */
+	bool late_told;
+	pid_t pid;
+	char *decision_text;           /* of an advised job: what was decided for its start */
+	double epoch, epochs, epoch_accuracy; /* progress; NaN: none */
+	double jobs_before_s, processes_before_s; /* integrals of the load when it started: see lifecycle.c */
+	double estimate_told_s;        /* the end last stored as an estimate, seconds since 1970 */
+
+	bool unsaved;                  /* its last change is not in the store, which has failed */
+	struct job *same_hash;         /* chain of the index */
+	struct job *before, *after;    /* in its list: live ones by id, ended ones by when they ended */
+};
+
+struct job_list { struct job *first, *last; size_t n; };
+
+struct jobs {
+	struct job **bucket; size_t n_buckets, n;
+	struct job_list live, ended;
+	size_t count[N_JOB_STATES];    /* of jobs in memory */
+	struct key_entry *key; uint32_t *key_bucket; size_t n_keys, first_key; /* a ring, and its index */
+};
+
+int jobs_init(struct jobs *j, struct err *err);
+void jobs_release(struct jobs *j);
+
+/* A job with `row` copied, not in any list yet. */
+int job_new(const struct store_job *row, struct job **out, struct err *err);
+void job_free(struct job *job);
+/* A copy that stays for the life of the program: names of policies, models, modes. Few differ; beyond a
+ * thousand it answers "(earlier)". NULL stays NULL. */
+const char *name_keep(const char *name);
+int job_set_reason(struct job *job, const char *reason); /* NULL: none; -1 without memory */
+void job_values_drop(struct job *job);
+void job_drop_live_parts(struct job *job); /* what only a live job needs */
+
+int jobs_add(struct jobs *j, struct job *job, struct err *err); /* takes it; in the list that fits its state */
+void jobs_take_out(struct jobs *j, struct job *job); /* the caller's again */
+struct job *jobs_find(const struct jobs *j, uint64_t id);
+void jobs_set_state(struct jobs *j, struct job *job, enum job_state state); /* row.state too; moves it between lists */
+void jobs_trim(struct jobs *j, size_t max_ended);
+
+/* 0: no such key. */
+uint64_t jobs_key_find(const struct jobs *j, uid_t uid, const char *key);
+int jobs_key_add(struct jobs *j, uid_t uid, const char *key, uint64_t id, struct err *err);
+
+#endif

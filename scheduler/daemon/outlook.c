@@ -1,0 +1,152 @@
+/* What is known now of the jobs that live: when each will start and end, why it waits. See daemon.h. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/log.h"
+#include "common/mem.h"
+#include "scheduler/daemon/daemon.h"
+
+/* An estimate is stored again when its end has moved by this much of what is left, and by a second. */
+#define MOVED_SHARE 0.05
+#define MOVED_S 1.0
+/* Every job's estimate is looked at regularly only up to so many of them: beyond, those that are asked for. */
+#define WATCHED_JOBS 1000
+
+size_t outlook_play(struct daemon *d)
+{
+	size_t need = d->jobs.live.n;
+
+	if (need > d->estimate_cap) {
+		size_t cap = need + need / 2;
+		uint64_t *id = mem_resize(d->estimate_id, cap, sizeof *id);
+		struct sched_estimate *e;
+
+		if (!id)
+			return 0;
+		d->estimate_id = id;
+		e = mem_resize(d->estimate, cap, sizeof *e);
+		if (!e)
+			return 0;
+		d->estimate = e;
+		d->estimate_cap = cap;
+	}
+	return sched_estimates(d->sched, daemon_now_ns(d), d->estimate_id, d->estimate, d->estimate_cap);
+}
+
+/* The message is valid until the next call. */
+static void why_waiting(const struct daemon *d, const struct job *job, struct job_live *out)
+{
+	static char text[128];
+	uint32_t slots = d->setup->config->slots, used = sched_slots_used(d->sched);
+	uint32_t unused = slots > used ? slots - used : 0;
+	const struct job *first = d->jobs.live.first;
+
+	if (job->ready) {
+		out->waiting_code = "owner";
+		out->waiting_message = "it may start; its owner has not said that it did";
+		return;
+	}
+	if (d->draining) {
+		out->waiting_code = "draining";
+		out->waiting_message = "the daemon starts no more jobs";
+		return;
+	}
+	while (first && (first->state != JOB_QUEUED || first->ready))
+		first = first->after;
+	if (first != job) {
+		out->waiting_code = "turn";
+		snprintf(text, sizeof text, "job %llu and perhaps others are before it",
+			 first ? (unsigned long long)first->id : 0);
+	} else if (job->row.cpus > unused) {
+		out->waiting_code = "slots";
+		snprintf(text, sizeof text, "%u of %u cpus are free, it wants %u", unused, slots,
+			 job->row.cpus);
+	} else {
+		out->waiting_code = "memory";
+		snprintf(text, sizeof text, "the running jobs leave too little memory");
+	}
+	out->waiting_message = text;
+}
+
+void outlook_facts(struct daemon *d, const struct job *job, struct job_live *out)
+{
+	if (!job_state_live(job->state))
+		return;
+	if (job->state == JOB_QUEUED)
+		why_waiting(d, job, out);
+	out->epoch = job->epoch;
+	out->epochs = job->epochs;
+	out->accuracy = job->epoch_accuracy;
+	out->has_progress = !isnan(job->epoch);
+	out->pid = job->pid;
+}
+
+void outlook_live(struct daemon *d, const struct job *job, struct job_live *out)
+{
+	struct sched_estimate e;
+
+	*out = (struct job_live){ 0 };
+	if (!job_state_live(job->state))
+		return;
+	if (!sched_estimate(d->sched, daemon_now_ns(d), job->id, &e, NULL) && !isnan(e.end_s)) {
+		out->has_estimate = true;
+		out->start_s = e.start_s;
+		out->end_s = e.end_s;
+		out->end_low_s = e.end_low_s;
+		out->end_high_s = e.end_high_s;
+		out->late = e.late;
+	}
+	outlook_facts(d, job, out);
+}
+
+static void keep(struct daemon *d, struct job *job, const struct sched_estimate *e, const char *why)
+{
+	int64_t now = daemon_now_ns(d);
+
+	job->estimate_told_s = (double)now / 1e9 + e->end_s;
+	store_add_estimate(d->store, job->id, now, e->start_s, e->end_s, e->end_low_s, e->end_high_s, why, NULL);
+	daemon_changed(d);
+}
+
+static void tell_late(struct daemon *d, struct job *job, const struct sched_estimate *e)
+{
+	if (!e->late || job->late_told)
+		return;
+	job->late_told = true;
+	log_warn("job %llu is predicted to miss its objective of %g s", (unsigned long long)job->id, job->row.slo_s);
+	watch_tell(d, "late", job);
+}
+
+void outlook_store(struct daemon *d, struct job *job, const char *why)
+{
+	struct sched_estimate e;
+
+	if (sched_estimate(d->sched, daemon_now_ns(d), job->id, &e, NULL) || isnan(e.end_s))
+		return;
+	keep(d, job, &e, why);
+	tell_late(d, job, &e);
+}
+
+void outlook_all(struct daemon *d)
+{
+	double now_s = (double)daemon_now_ns(d) / 1e9;
+	size_t n;
+
+	if (d->jobs.live.n > WATCHED_JOBS || d->store_failed)
+		return;
+	n = outlook_play(d);
+	for (size_t i = 0; i < n; i++) {
+		struct job *job = jobs_find(&d->jobs, d->estimate_id[i]);
+		struct sched_estimate e = d->estimate[i]; /* telling may play again */
+		double moved;
+
+		if (!job || isnan(e.end_s))
+			continue;
+		moved = fabs(now_s + e.end_s - job->estimate_told_s);
+		if (moved > MOVED_S && moved > MOVED_SHARE * e.end_s)
+			keep(d, job, &e, "moved");
+		tell_late(d, job, &e);
+	}
+}

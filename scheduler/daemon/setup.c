@@ -1,0 +1,149 @@
+#include "scheduler/daemon/setup.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+
+void setup_free(struct setup *s)
+{
+	if (!s)
+		return;
+	free(s->columns);
+	model_free(s->model);
+	config_free(s->config);
+	free(s);
+}
+
+static int read_model(struct setup *s, struct err *err)
+{
+	int rc;
+
+	if (!s->config->model) {
+		if (s->policy.policy->predictor)
+			return err_fail(err, ERR_FORMAT,
+					"%s: model: the policy %s decides by a model, and none is named",
+					s->config->path ? s->config->path : "configuration",
+					s->policy.policy->name);
+		return 0;
+	}
+	rc = model_load(s->config->model, &s->model, err);
+	if (!rc && !s->model->time.predictor.ops)
+		rc = err_fail(err, ERR_FORMAT, "%s: holds no model of time", s->config->model);
+	if (!rc)
+		rc = policy_accepts(&s->policy, s->model, err);
+	if (!rc)
+		rc = model_compile(s->model, err);
+	if (!rc)
+		snprintf(s->model_name, sizeof s->model_name, "%s-%016llx", s->model->time.predictor.ops->name,
+			 (unsigned long long)s->model->data_fingerprint);
+	return rc;
+}
+
+/* Numbers go to number columns; anything may be a category, which is text. */
+static int map_type(const struct setup *s, const struct job_type *t, struct type_columns *out, struct err *err)
+{
+	const struct schema *schema = s->model ? s->model->schema : NULL;
+
+	out->cpus = schema ? schema_role(schema, ROLE_CPUS) : -1;
+	for (size_t i = 0; i < t->n_params; i++) {
+		const struct job_param *p = &t->param[i];
+		int source = schema ? schema_find_any(schema, p->name) : -1;
+
+		out->param[i] = source;
+		if (source < 0)
+			continue;
+		if (p->kind == PARAM_WORD && ((size_t)source >= schema->n_columns ||
+					      schema->column[source].kind == COLUMN_NUMBER))
+			return err_fail(err, ERR_FORMAT,
+					"%s: types.%s.params.%s: a word here, but a number in the model %s",
+					s->config->path ? s->config->path : "configuration", t->name, p->name,
+					s->config->model);
+	}
+	return 0;
+}
+
+int setup_new(struct config *config, struct setup **out, struct err *err)
+{
+	struct setup *s = mem_calloc(1, sizeof *s);
+	int rc;
+
+	if (!s) {
+		config_free(config);
+		return err_fail(err, ERR_NOMEM, "out of memory for the configuration");
+	}
+	s->config = config;
+	rc = policy_parse(config->policy, &s->policy, err);
+	if (!rc)
+		rc = read_model(s, err);
+	if (!rc) {
+		s->columns = mem_calloc(config->n_types ? config->n_types : 1, sizeof *s->columns);
+		if (!s->columns)
+			rc = err_fail(err, ERR_NOMEM, "out of memory for the configuration");
+	}
+	for (size_t i = 0; !rc && i < config->n_types; i++)
+		rc = map_type(s, &config->type[i], &s->columns[i], err);
+	if (rc) {
+		setup_free(s);
+		return rc;
+	}
+	s->n_values = s->model ? s->model->schema->n_columns + s->model->schema->n_derived : 0;
+	*out = s;
+	return 0;
+}
+
+void setup_sched_params(const struct setup *s, struct sched_params *out)
+{
+	const struct config *c = s->config;
+
+	*out = (struct sched_params){
+		.policy = s->policy,
+		.model = s->model,
+		.machine = { .cores = c->cores, .slots = c->slots, .memory_mb = c->memory_mb },
+		/* what runs is not queued: each holds at least one slot */
+		.max_jobs = c->max_queued + c->slots,
+		.seed = c->seed,
+	};
+}
+
+int setup_values_new(const struct setup *s, struct job_values *out, struct err *err)
+{
+	size_t n = s->n_values ? s->n_values : 1;
+	double *block = mem_array(n, sizeof(double) + sizeof(char *));
+
+	if (!block)
+		return err_fail(err, ERR_NOMEM, "out of memory for the values of a job");
+	*out = (struct job_values){ .number = block, .category = (const char **)(block + n) };
+	return 0;
+}
+
+void setup_values_unknown(const struct setup *s, struct job_values *out)
+{
+	for (size_t i = 0; i < s->n_values; i++) {
+		out->number[i] = NAN;
+		out->category[i] = NULL;
+	}
+}
+
+void setup_values_fill(const struct setup *s, const struct job_type *t, const struct job_params *params,
+		       uint32_t cpus, struct job_values *out)
+{
+	const struct type_columns *columns = &s->columns[t - s->config->type];
+
+	setup_values_unknown(s, out);
+	for (size_t i = 0; i < t->n_params; i++) {
+		int source = columns->param[i];
+
+		if (source < 0 || !params->value[i])
+			continue;
+		if ((size_t)source < s->model->schema->n_columns &&
+		    s->model->schema->column[source].kind == COLUMN_CATEGORY)
+			out->category[source] = params->value[i];
+		else
+			out->number[source] = params->number[i];
+	}
+	if (columns->cpus >= 0)
+		out->number[columns->cpus] = cpus;
+}

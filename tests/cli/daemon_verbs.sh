@@ -1,0 +1,165 @@
+#!/bin/sh
+# status, list, cancel, wait, watch, explain and stats, against a real daemon.
+# shellcheck disable=SC2086 # lists of ids are meant
+. tests/cli/lib.sh
+. tests/cli/daemon_lib.sh
+
+run list
+code_is 0 "an empty list"
+says err "no jobs" "an empty list is said to be one"
+
+submitted --slo 5m --tag first && done_job=$id
+tried is_state "$done_job" "done"
+submitted --set nap=40 --cpus 2 && long=$id
+tried is_state "$long" running
+submitted --set nap=1 --slo 5m && queued=$id
+submitted --slo 0.001
+rejected=$id
+
+# ---- status ----
+expect 0 "status of a job that is done" status "$done_job"
+says out "job $done_job: done" "its state"
+says out "objective met" "the outcome of its objective"
+says out "accuracy 0.9100" "its accuracy, from its own output"
+# shellcheck disable=SC2317 # called by tried
+has_progress() { "$postrider" status "$1" | grep -q progress; }
+tried has_progress "$long"
+expect 0 "status of a running job" status "$long"
+says out "progress    epoch 1 of 4" "its progress"
+says out "ends        in " "when it is predicted to end"
+expect 0 "status of a queued job" status "$queued"
+says out "waits       " "why it waits"
+says out "starts      " "when it is predicted to start"
+says out "promised" "what it was promised"
+run status "$queued" --json
+json "$dir/out" "status --json is the job object" \
+	"d['job'] == '$queued' and d['state'] == 'queued' and d['estimate']['end_low_s'] <= d['estimate']['end_high_s'] and
+	 d['waiting']['code'] == 'slots'"
+expect 4 "status of a job that never was" status 999
+says err "999" "the job that never was is named"
+
+# ---- list ----
+expect 0 "a list" list
+that "a list has a header and a line a job" test "$(wc -l <"$dir/out")" -eq 5
+run list -q
+that "newest first" test "$(tr '\n' ' ' <"$dir/out")" = "$rejected $queued $long $done_job "
+run list -q --state queued,running
+that "a list by state" test "$(tr '\n' ' ' <"$dir/out")" = "$queued $long "
+run list -q --type abroad
+silent out "a list by type"
+run list --limit 2
+that "a list with a limit" test "$(wc -l <"$dir/out")" -eq 3
+says err "there are more" "a list with a limit says that there are more"
+run list --jsonl --mine
+that "list --jsonl is an object a line" test "$(grep -c '^{"job":"[0-9]*",.*}$' "$dir/out")" -eq 4
+run list --json
+json "$dir/out" "list --json" "len(d['jobs']) == 4 and d['more'] is False"
+
+# ---- explain ----
+expect 0 "explain a job that was rejected" explain "$rejected"
+says out "over the objective of 1 ms" "each candidate says why it lost"
+says out "the smallest objective that could have been promised" "the smallest objective is told"
+expect 0 "explain a job that has run" explain "$done_job"
+says out "decided at arrival" "the decision when it arrived"
+says out "decided at start" "the decision when it started"
+says out "how the estimate moved" "how the estimate moved"
+run explain "$done_job" --json
+json "$dir/out" "explain --json" \
+	"[x['when'] for x in d['decisions']] == ['arrival', 'start'] and len(d['estimates']) >= 1 and d['job']['state'] == 'done'"
+expect 4 "explain a job that never was" explain 999
+
+# ---- wait and cancel ----
+expect 124 "wait with a timeout" wait "$queued" --timeout 0.3
+says err "still queued" "wait with a timeout says what the job does"
+expect 3 "wait for a job that was rejected" wait "$rejected"
+expect 0 "wait for a job that is done" wait "$done_job"
+timeout --preserve-status -s INT 1 "$postrider" wait "$long" >"$dir/out" 2>"$dir/err"
+that "Ctrl-C ends a wait with 130" test $? -eq 130
+says err "the jobs go on" "Ctrl-C ends the wait, not the job"
+that "the job goes on" is_state "$long" running
+
+expect 0 "cancel a running job" cancel "$long"
+says out "asked to stop" "a running job is asked to stop"
+expect 1 "wait for a cancelled job" wait "$long"
+says out "cancelled" "wait says that it was cancelled"
+expect 1 "cancel a job that has ended" cancel "$done_job"
+expect 4 "cancel a job that never was" cancel 999
+submitted --set nap=30 --cpus 2 && blocker=$id
+tried is_state "$blocker" running
+submitted --set nap=30 && waiting=$id
+expect 4 "cancel tries each job" cancel 999 "$waiting" "$blocker"
+tried is_state "$blocker" cancelled
+that "those that can be cancelled are" is_state "$waiting" cancelled
+
+submitted --set code=15 && five=$id
+submitted --set code=16 && six=$id
+expect 15 "wait for several: the first exit code that is not 0" wait "$done_job" "$five" "$six"
+that "wait for several: a line each" test "$(wc -l <"$dir/out")" -eq 3
+run wait "$five" "$six" --json
+json "$dir/out" "wait --json" "[j['exit_code'] for j in d['jobs']] == [15, 16]"
+
+# ---- watch ----
+submitted --set nap=1 --slo 5m
+expect 0 "watch a job until it has ended" watch "$id"
+says out "finished: job $id done" "watch prints a line an event"
+submitted --set nap=1
+expect 0 "watch --jsonl" watch "$id" --jsonl
+tail -n 1 "$dir/out" >"$dir/last"
+json "$dir/last" "watch --jsonl: the last event" "d['event'] == 'finished' and d['job']['state'] == 'done' and 'at' in d"
+expect 124 "watch everything, for a while" watch --timeout 0.3
+expect 4 "watch a job that never was" watch 999
+if command -v script >/dev/null; then
+	submitted --set nap=1
+	script -qec "stty cols 60 rows 10; exec $postrider watch $id" "$dir/screen" >"$dir/ignored" 2>&1 </dev/null
+	that "on a terminal: the end of the job ends it well" test $? -eq 0
+	that "on a terminal: the cursor is hidden and shown again" sh -c \
+		"[ \$(grep -c '\\[?25l' '$dir/screen') -ge 1 ] && [ \$(grep -c '\\[?25h' '$dir/screen') -ge 1 ]"
+	that "on a terminal: drawn over itself" grep -q '\[[0-9]*A' "$dir/screen"
+	{ sleep 1; printf '\003'; sleep 1; } |
+		script -qec "$postrider watch" "$dir/screen" >"$dir/ignored" 2>&1
+	that "on a terminal: Ctrl-C leaves with 130" test $? -eq 130
+	that "on a terminal: Ctrl-C shows the cursor" sh -c "grep -q '\\[?25h' '$dir/screen'"
+else
+	skipped "watch on a terminal" "needs script(1)"
+fi
+
+# ---- stats ----
+expect 0 "stats" stats
+says out "storage      well" "the storage is well"
+says out "coverage of the bounds" "coverage by confidence"
+run stats --json
+json "$dir/out" "stats --json" \
+	"d['slo']['met'] >= 2 and d['submissions']['rejected'] == 1 and d['store']['failed'] is False and
+	 d['coverage'][0]['confidence'] == 0.9 and d['types'][0]['type'] == 'nap'"
+
+# ---- whose jobs ----
+if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
+	chmod 755 "$dir"
+	submitted --set nap=20
+	setpriv --reuid=65534 --regid=65534 --clear-groups "$postrider" cancel "$id" >"$dir/out" 2>"$dir/err"
+	that "another user's job can not be cancelled: 7" test $? -eq 7
+	setpriv --reuid=65534 --regid=65534 --clear-groups "$postrider" status -q "$id" >"$dir/out" 2>"$dir/err"
+	that "it can be looked at" test "$(cat "$dir/out")" = running
+	chmod 700 "$dir"
+	setpriv --reuid=65534 --regid=65534 --clear-groups "$postrider" status -q "$id" >"$dir/out" 2>"$dir/err"
+	that "a socket out of reach: 7" test $? -eq 7
+	run cancel "$id"
+else
+	skipped "another user's job can not be cancelled" "needs root and setpriv(1)"
+fi
+
+# ---- the daemon goes away ----
+submitted --set nap=3,code=44 && survivor=$id
+tried is_state "$survivor" running
+"$postrider" wait "$survivor" >"$dir/out" 2>"$dir/err" &
+waiter=$!
+sleep 0.5
+daemon_stop
+wait $waiter
+that "wait notices that the daemon went away: 5" test $? -eq 5
+says err "went away" "wait says that the daemon went away"
+expect 5 "without a daemon: 5" list
+says err "$dir/postrider.sock" "without a daemon: the socket is named"
+daemon_start
+expect 44 "after a restart the job is waited for again, and its exit code is there" wait "$survivor"
+finish

@@ -1,0 +1,90 @@
+/* Shared by the tests of the whole daemon and by the drill: a real postriderd on a socket in a fresh temporary
+ * folder, and a client that speaks the protocol as text. BIN in the environment is the folder of the programs.
+ *
+ * What cannot be set up ends the program with a sentence: a test that goes on without its daemon tells nothing. */
+#ifndef TESTS_DAEMON_HARNESS_H
+#define TESTS_DAEMON_HARNESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "common/json.h"
+
+#define PATIENCE_S 30.0 /* for a loaded machine under a sanitizer; what passes does not wait */
+
+void die(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
+double now_s(void); /* monotonic */
+void sleep_s(double s);
+bool sanitized(void); /* built with one: bars of time do not hold */
+const char *program(const char *name); /* in BIN; one of a ring of buffers */
+/* Runs a program with its output in a file (NULL: nowhere); its exit code, -1: a signal ended it. argv ends with NULL. */
+int run_program(const char *const *argv, const char *output);
+
+/* ---- a daemon and its place ---- */
+
+struct yard {
+	char dir[96];                                /* everything below is in it */
+	char config[128], socket[128], state[128], log[128];
+	char runs[128];                              /* where jobs write "B id name" as they begin, "E ..." as they end */
+	char model[128];                             /* empty: none */
+	const char *flag[4];                         /* further arguments; NULL after the last */
+	uid_t uid;                                   /* that the daemon runs as; 0: as the test */
+	pid_t pid;                                   /* 0: it does not run */
+};
+
+void yard_open(struct yard *y); /* a fresh folder and the configuration "" */
+void yard_train(struct yard *y); /* a model of an example table; before yard_configure() */
+/* `settings`: members of the configuration, each with a comma behind it; `types`: further job types, each with a comma
+ * before it. The types there always are:
+ *   line      appends to `runs`, sleeps for `seconds` in between; parameter `name`
+ *   stubborn  ignores SIGTERM      fails     exits with 3      missing   a program that is not there
+ *   hasty     max_time_s 1, sleeps 60        epochs    prints 3 epochs and an accuracy      advised   no command */
+void yard_configure(const struct yard *y, const char *settings, const char *types);
+void yard_spawn(struct yard *y);
+bool yard_greeted(struct yard *y, double patience_s); /* it answers; false: not in time, or it left */
+double yard_start(struct yard *y); /* both; how long it took until the greeting, s */
+int yard_wait(struct yard *y); /* its exit code; -signal where one ended it */
+int yard_stop(struct yard *y, int signal); /* likewise */
+int yard_refused(struct yard *y); /* starts a daemon that leaves by itself; its exit code */
+bool yard_logged(const struct yard *y, const char *text);
+size_t yard_runs(const struct yard *y, char mark, const char *job); /* lines "B 17 ..." */
+void yard_close(struct yard *y); /* stops it; jobs that still run are ended too */
+
+/* ---- a client ---- */
+
+struct talk;
+struct talk *talk_try(const struct yard *y, double patience_s); /* greeted; NULL: not reachable */
+struct talk *talk_open(const struct yard *y); /* or dies */
+void talk_close(struct talk *t);
+int talk_fd(const struct talk *t);
+/* A line without its newline. False: the connection is gone. */
+bool talk_say(struct talk *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The next line, valid until the next call; NULL: none came, or the connection is gone. */
+char *talk_hear(struct talk *t, double patience_s);
+struct json *talk_hear_json(struct talk *t, double patience_s); /* to be freed; NULL likewise */
+/* Says and hears one line; dies if there is no answer. To be freed. */
+struct json *talk_ask(struct talk *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* In a reply, by a path as in json_path(); "" and NaN where there is nothing. */
+const char *text_at(const struct json *v, const char *path);
+double number_at(const struct json *v, const char *path);
+bool is_ok(const struct json *v);
+const char *error_of(const struct json *v); /* its code; "" */
+
+/* Short cuts; each dies without an answer. */
+uint64_t submit(struct talk *t, const char *members); /* ",\"type\":..."; the job's id, 0: refused */
+void state_of(struct talk *t, uint64_t job, char out[16]);
+/* Waits until the job is in this state; the job's whole status, to be freed; dies if it never is. */
+struct json *await(struct talk *t, uint64_t job, const char *state);
+void await_idle(struct talk *t, double patience_s); /* no job queued or running */
+double stat_of(struct talk *t, const char *path);
+
+/* ---- the machine ---- */
+size_t count_fds(pid_t pid);
+double rss_mb(pid_t pid);
+/* The first row's first column as text, of a database opened for reading; "" where there is none. To be freed. */
+char *ask_database(const struct yard *y, const char *sql);
+
+#endif

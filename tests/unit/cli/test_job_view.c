@@ -1,0 +1,364 @@
+/* scheduler/cli/job_view and decision_view: objects of the protocol in, what people read out. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scheduler/cli/decision_view.h"
+#include "scheduler/cli/job_view.h"
+
+#define RUNNING                                                                                              \
+	"{\"job\":\"12\",\"state\":\"running\",\"type\":\"digits\",\"mode\":\"run\",\"params\":{"            \
+	"\"network\":\"lenet5\","                                                                            \
+	"\"epochs\":4},\"cpus\":2,\"tag\":null,\"uid\":1000,\"slo_s\":60,\"confidence\":0.9,\"best_"         \
+	"effort\":false,"                                                                                    \
+	"\"verdict\":\"promised\",\"batches\":[64,128],\"max_memory_mb\":null,"                              \
+	"\"submitted_at\":\"2026-11-16T10:00:00.000000Z\",\"started_at\":\"2026-11-16T10:00:00.200000Z\","   \
+	"\"ended_at\":null,\"batch\":128,\"lr\":0.02,\"policy\":\"postrider\",\"model\":\"9f2c\","           \
+	"\"predicted_s\":41.2,"                                                                              \
+	"\"upper_s\":55.0,\"predicted_accuracy\":0.94,\"estimate\":{\"start_s\":0,\"end_s\":20.1,\"end_low_" \
+	"s\":17.0,"                                                                                          \
+	"\"end_high_s\":24.5,\"late\":false},\"waiting\":null,\"progress\":{\"epoch\":2,\"epochs\":4,"       \
+	"\"accuracy\":0.91},"                                                                                \
+	"\"wait_s\":0.2,\"run_s\":null,\"response_s\":null,\"accuracy\":null,\"exit_code\":null,\"signal\":" \
+	"null,"                                                                                              \
+	"\"max_rss_mb\":null,\"slo_outcome\":null,\"slack_s\":null,\"reason\":null,\"pid\":4711}"
+
+static struct json *parsed(const char *text)
+{
+	struct json *v = NULL;
+	struct err err = { 0 };
+
+	if (json_parse("test", text, strlen(text), &v, &err))
+		fail_msg("%s", err.text);
+	return v;
+}
+
+static double at(const char *moment)
+{
+	double s = NAN;
+
+	assert_true(job_moment(moment, &s));
+	return s;
+}
+
+static void has(const char *text, const char *want)
+{
+	if (!strstr(text, want))
+		fail_msg("'%s' is not in:\n%s", want, text);
+}
+
+/* The block, and the line, of a job. */
+static void shows(const char *json, const char *const *in_block, const char *line)
+{
+	struct json *v = parsed(json);
+	struct strbuf out = { 0 };
+	struct job_view j;
+
+	assert_true(job_view_read(v, &j));
+	job_view_block(&j, at("2026-11-16T10:00:35Z"), &out);
+	for (size_t i = 0; in_block[i]; i++)
+		has(strbuf_text(&out), in_block[i]);
+	strbuf_reset(&out);
+	job_view_line(&j, 0.0, &out);
+	assert_string_equal(strbuf_text(&out), line);
+	strbuf_release(&out);
+	json_free(v);
+}
+
+static void test_a_running_job_shows_its_promise_and_its_end(void **state)
+{
+	(void)state;
+	shows(RUNNING,
+	      (const char *const[]){ "job 12: running\n",
+				     "digits network=lenet5 epochs=4, 2 cpus, of user 1000", ", 35 s ago",
+				     "60 s at 90 %: promised", "41.2 s in all, at most 55 s, accuracy 0.9400",
+				     "128, learning rate 0.02\n", "waited 200 ms, process 4711",
+				     "in 20.1 s (17 s to 24.5 s)\n", "epoch 2 of 4, accuracy 0.9100", NULL },
+	      "job 12 running, batch 128, epoch 2 of 4, ends in 20.1 s (17 s to 24.5 s)");
+}
+
+static void test_a_queued_job_shows_why_it_waits(void **state)
+{
+	(void)state;
+	shows("{\"job\":\"13\",\"state\":\"queued\",\"batch\":64,\"estimate\":{\"start_s\":12,\"end_s\":40,"
+	      "\"end_low_s\":"
+	      "null,\"end_high_s\":55,\"late\":true},\"waiting\":{\"code\":\"slots\",\"message\":\"2 of 4 "
+	      "cpus are free, it "
+	      "wants 4\"}}",
+	      (const char *const[]){
+		      "job 13: queued\n", "decided again when it starts", "starts      in 12 s\n",
+		      "waits       2 of 4 cpus are free, it wants 4\n",
+		      "ends        in 40 s (at most 55 s): predicted to miss its objective\n", NULL },
+	      "job 13 queued, batch 64, starts in 12 s, ends in 40 s (at most 55 s), predicted to be late");
+}
+
+static void test_an_ended_job_shows_how_and_whether_in_time(void **state)
+{
+	(void)state;
+	shows("{\"job\":\"14\",\"state\":\"done\",\"slo_s\":60,\"confidence\":0.9,\"batch\":128,\"ended_at\":"
+	      "\"2026-11-16T10:00:30Z\",\"run_s\":40.2,\"response_s\":40.4,\"accuracy\":0.93,\"exit_code\":0,"
+	      "\"max_rss_mb\":"
+	      "120,\"slo_outcome\":\"met\",\"slack_s\":19.6}",
+	      (const char *const[]){ "5 s ago, ran 40.2 s, 40.4 s since it was submitted",
+				     "exit code 0, accuracy 0.9300", "memory 120.0 MB",
+				     "objective met, 19.6 s to spare", NULL },
+	      "job 14 done, batch 128 after 40.4 s, exit code 0, accuracy 0.9300, objective met, 19.6 s to "
+	      "spare");
+	shows("{\"job\":\"15\",\"state\":\"failed\",\"signal\":9,\"slo_outcome\":\"missed\",\"slack_s\":-3,"
+	      "\"reason\":\"it ran "
+	      "longer than 5 s\"}",
+	      (const char *const[]){ "ended by signal 9 (Killed)", "missed by 3 s", "it ran longer than 5 s",
+				     NULL },
+	      "job 15 failed, ended by signal 9 (Killed), objective missed by 3 s: it ran longer than 5 s");
+}
+
+static void test_words_in_a_job_are_cleaned(void **state)
+{
+	struct json *v = parsed("{\"job\":\"16\",\"state\":\"queued\",\"type\":\"a\\u001b[2J\",\"tag\":"
+				"\"b\\u0007\",\"params\":{"
+				"\"k\\u001b\":\"v\\u009b\"},\"waiting\":{\"message\":\"w\\u001b\"},"
+				"\"submitted_at\":\"\\u001b\"}");
+	struct strbuf out = { 0 };
+	struct cli_table t;
+	struct job_view j;
+
+	(void)state;
+	assert_true(job_view_read(v, &j));
+	job_view_block(&j, 0.0, &out);
+	job_view_line(&j, 0.0, &out);
+	cli_table_init(&t, JOB_VIEW_ALIGN);
+	job_view_header(&t);
+	job_view_row(&t, &j, 0.0, 0.0);
+	cli_table_print(&t, &out, false);
+	assert_false(out.failed);
+	assert_null(strchr(strbuf_text(&out), '\033'));
+	assert_null(strchr(strbuf_text(&out), '\a'));
+	assert_null(strstr(strbuf_text(&out), "\xc2\x9b"));
+	cli_table_release(&t);
+	strbuf_release(&out);
+	json_free(v);
+}
+
+static void test_what_is_no_job_is_refused(void **state)
+{
+	static const char *const bad[] = { "null",
+					   "[]",
+					   "{}",
+					   "{\"job\":12,\"state\":\"done\"}",
+					   "{\"job\":\"\",\"state\":\"done\"}",
+					   "{\"job\":\"1x\",\"state\":\"done\"}",
+					   "{\"job\":\"123456789012345678901\",\"state\":\"done\"}",
+					   "{\"job\":\"12\"}",
+					   "{\"job\":\"12\",\"state\":\"asleep\"}" };
+	struct job_view j;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		struct json *v = parsed(bad[i]);
+
+		if (job_view_read(v, &j))
+			fail_msg("accepted: %s", bad[i]);
+		json_free(v);
+	}
+	assert_false(job_view_read(NULL, &j));
+}
+
+/* A daemon of another mind: every member of the wrong type, and numbers out of any range. */
+static void test_wrong_types_and_wild_numbers_are_shown_without_harm(void **state)
+{
+	static const char *const odd[] = {
+		"{\"job\":\"1\",\"state\":\"done\",\"type\":1,\"params\":[1,{}],\"estimate\":3,\"waiting\":[]"
+		",\"progress\":\"x\","
+		"\"exit_code\":\"0\",\"submitted_at\":5,\"slo_s\":\"60\",\"reason\":{}}",
+		"{\"job\":\"1\",\"state\":\"running\",\"estimate\":{\"start_s\":-1e300,\"end_s\":1e300,\"end_"
+		"low_s\":-5,"
+		"\"end_high_s\":1e308},\"batch\":-1e308,\"cpus\":1e308,\"uid\":-1e300,\"pid\":1e300,"
+		"\"started_at\":"
+		"\"9999-99-99T00:00:00Z\",\"progress\":{\"epoch\":1e300,\"epochs\":-1e300}}",
+		"{\"job\":\"1\",\"state\":\"failed\",\"exit_code\":1e300,\"signal\":-1e300,\"slack_s\":1e300,"
+		"\"slo_outcome\":\"\"}",
+		"{\"job\":\"1\",\"state\":\"failed\",\"exit_code\":0.5,\"signal\":127,\"ended_at\":\"\"}",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
+		struct json *v = parsed(odd[i]);
+		struct strbuf out = { 0 };
+		struct job_view j;
+		int code;
+
+		assert_true(job_view_read(v, &j));
+		job_view_block(&j, 1e9, &out);
+		job_view_line(&j, 1e9, &out);
+		code = job_view_exit_code(&j);
+		assert_true(code >= 0 && code < 256);
+		assert_true(out.len > 0);
+		strbuf_release(&out);
+		json_free(v);
+	}
+}
+
+static void exits(const char *json, int want)
+{
+	struct json *v = parsed(json);
+	struct job_view j;
+
+	assert_true(job_view_read(v, &j));
+	assert_int_equal(job_view_exit_code(&j), want);
+	json_free(v);
+}
+
+static void test_exit_codes_of_jobs(void **state)
+{
+	(void)state;
+	exits("{\"job\":\"1\",\"state\":\"done\",\"exit_code\":0}", 0);
+	exits("{\"job\":\"1\",\"state\":\"done\",\"exit_code\":null}", 0);
+	exits("{\"job\":\"1\",\"state\":\"failed\",\"exit_code\":7}", 7);
+	exits("{\"job\":\"1\",\"state\":\"failed\",\"exit_code\":0}", 1);
+	exits("{\"job\":\"1\",\"state\":\"failed\",\"exit_code\":null,\"signal\":9}", 1);
+	exits("{\"job\":\"1\",\"state\":\"cancelled\",\"exit_code\":0}", 1);
+	exits("{\"job\":\"1\",\"state\":\"lost\"}", 1);
+	exits("{\"job\":\"1\",\"state\":\"rejected\"}", 3);
+}
+
+static void test_estimates_come_nearer_with_age(void **state)
+{
+	struct json *v = parsed(RUNNING);
+	char buf[JOB_VIEW_SPAN];
+	struct job_view j;
+
+	(void)state;
+	assert_true(job_view_read(v, &j));
+	assert_string_equal(job_view_end(&j, 10.1, buf), "in 10 s (6.9 s to 14.4 s)");
+	assert_string_equal(job_view_end(&j, 1000.0, buf), "any moment");
+	json_free(v);
+}
+
+/* ---- decisions ---- */
+
+#define DECISION                                                                                             \
+	"{\"at\":\"2026-11-16T10:00:00Z\",\"when\":\"arrival\",\"policy\":\"naive\",\"confidence\":0.9,"     \
+	"\"slo_s\":60,"                                                                                      \
+	"\"chosen\":1,\"smallest_slo_s\":37.5,\"took_us\":12.4,\"candidates\":["                             \
+	"{\"batch\":64,\"wait_s\":0,\"wait_upper_s\":0,\"time_s\":70.1,\"upper_s\":88,\"accuracy\":0.95,"    \
+	"\"breaks\":\"7\","                                                                                  \
+	"\"memory_mb\":4000,\"headroom_s\":-28,\"feasible\":false,\"reasons\":[\"slo_exceeded\",\"breaks_"   \
+	"promise\"]},"                                                                                       \
+	"{\"batch\":128,\"lr\":0.02,\"wait_s\":0,\"time_s\":41.2,\"upper_s\":55,\"accuracy\":0.94,"          \
+	"\"headroom_s\":5,"                                                                                  \
+	"\"feasible\":true,\"reasons\":[]},"                                                                 \
+	"{\"batch\":256,\"wait_upper_s\":9,\"time_s\":30,\"upper_s\":58,\"accuracy\":0.9,\"feasible\":true," \
+	"\"reasons\":"                                                                                       \
+	"[\"lower_accuracy\"]}]}"
+
+static void test_a_decision_says_why_each_candidate_lost(void **state)
+{
+	struct json *v = parsed(DECISION);
+	struct strbuf out = { 0 };
+	struct decision_view d;
+
+	(void)state;
+	assert_true(decision_view_read(v, &d));
+	assert_int_equal(d.chosen, 1);
+	assert_true(d.taken.batch == 128.0);
+	decision_view_table(&d, &out, false);
+	has(strbuf_text(&out), "bound (90 %)");
+	has(strbuf_text(&out), "bound 88 s is over the objective of 60 s; job 7 would miss its promise");
+	has(strbuf_text(&out), "*    128");
+	has(strbuf_text(&out), "chosen");
+	has(strbuf_text(&out), "accuracy 0.9000 is below the 0.9400 of batch 128");
+	strbuf_release(&out);
+	json_free(v);
+}
+
+static void test_every_reason_has_a_phrase(void **state)
+{
+	static const char *const phrase[][2] = {
+		{ "slo_exceeded", "waits up to 9 s and takes up to 58 s: over the objective of 60 s" },
+		{ "no_bound", "too few past runs for a bound at 90 %" },
+		{ "extrapolated", "outside what the model was trained on" },
+		{ "lower_accuracy", "accuracy 0.9000 is below the 0.9400 of batch 128" },
+		{ "slower", "as accurate as batch 128, which takes 41.2 s instead of 30 s" },
+		{ "unstable", "the model has no time for it: a queue without a steady state" },
+		{ "memory", "needs more memory than it may have" },
+		{ "breaks_promise", "another job would miss its promise" },
+		{ "too_wide", "wants more cpus than the machine hands out" },
+		{ "not_picked", "policy naive chooses by another rule" },
+		{ "made_up", "made_up" },
+	};
+	struct json *v = parsed(DECISION);
+	struct decision_view d;
+	struct candidate_view k;
+
+	(void)state;
+	assert_true(decision_view_read(v, &d));
+	assert_true(candidate_view_read(json_at(d.candidates, 2), &k));
+	for (size_t i = 0; i < sizeof phrase / sizeof phrase[0]; i++) {
+		struct strbuf out = { 0 };
+
+		decision_reason(&d, &k, phrase[i][0], &out);
+		assert_string_equal(strbuf_text(&out), phrase[i][1]);
+		strbuf_release(&out);
+	}
+	json_free(v);
+}
+
+static void test_what_is_no_decision_is_refused(void **state)
+{
+	static const char *const bad[] = { "null",
+					   "{}",
+					   "{\"candidates\":3}",
+					   "{\"candidates\":[3]}",
+					   "{\"candidates\":[{\"batch\":\"64\"}]}",
+					   "{\"chosen\":1,\"candidates\":[{\"batch\":64}]}",
+					   "{\"chosen\":-2,\"candidates\":[{\"batch\":64}]}",
+					   "{\"chosen\":0.5,\"candidates\":[{\"batch\":64}]}" };
+	struct decision_view d;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		struct json *v = parsed(bad[i]);
+
+		if (decision_view_read(v, &d))
+			fail_msg("accepted: %s", bad[i]);
+		json_free(v);
+	}
+}
+
+static void test_seconds_to_type_back_are_rounded_up(void **state)
+{
+	static const double s[] = { 37.5, 37.50001, 0.1234567, 1234.2, 99999.99, 1e-9 };
+	char buf[32];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof s / sizeof s[0]; i++)
+		assert_true(strtod(decision_seconds_up(s[i], buf), NULL) >= s[i]);
+	assert_string_equal(decision_seconds_up(37.50001, buf), "37.51 s");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_running_job_shows_its_promise_and_its_end),
+		cmocka_unit_test(test_a_queued_job_shows_why_it_waits),
+		cmocka_unit_test(test_an_ended_job_shows_how_and_whether_in_time),
+		cmocka_unit_test(test_words_in_a_job_are_cleaned),
+		cmocka_unit_test(test_what_is_no_job_is_refused),
+		cmocka_unit_test(test_wrong_types_and_wild_numbers_are_shown_without_harm),
+		cmocka_unit_test(test_exit_codes_of_jobs),
+		cmocka_unit_test(test_estimates_come_nearer_with_age),
+		cmocka_unit_test(test_a_decision_says_why_each_candidate_lost),
+		cmocka_unit_test(test_every_reason_has_a_phrase),
+		cmocka_unit_test(test_what_is_no_decision_is_refused),
+		cmocka_unit_test(test_seconds_to_type_back_are_rounded_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,691 @@
+/* The verbs that talk to the daemon, against one that answers from a script: what is asked, what is printed, with
+ * which exit code. tests/cli/submit.sh and daemon_verbs.sh do the same with the real one. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "scheduler/cli/cli.h"
+#include "tests/unit/cli/fake_daemon.h"
+
+#define SAY(t)                                                                                               \
+	{                                                                                                    \
+		FAKE_SAY, t, 0                                                                               \
+	}
+#define HEAR(t)                                                                                              \
+	{                                                                                                    \
+		FAKE_HEAR, t, 0                                                                              \
+	}
+#define STAY                                                                                                 \
+	{                                                                                                    \
+		FAKE_STAY, NULL, 0                                                                           \
+	}
+#define END                                                                                                  \
+	{                                                                                                    \
+		FAKE_END, NULL, 0                                                                            \
+	}
+#define STEPS(...) ((const struct fake_step[]){ SAY(FAKE_GREETING), __VA_ARGS__, END })
+#define OK(id, rest) "{\"v\":1,\"id\":" #id ",\"ok\":true," rest "}\n"
+#define NO(id, code, text)                                                                                   \
+	"{\"v\":1,\"id\":" #id ",\"ok\":false,\"error\":{\"code\":\"" code "\",\"message\":\"" text "\"}}\n"
+#define JOB(id, state, rest) "{\"job\":\"" id "\",\"state\":\"" state "\"" rest "}"
+
+static char out[1 << 16], err[1 << 16];
+
+static void read_back(const char *path, char *text, size_t size)
+{
+	FILE *f = fopen(path, "r");
+
+	assert_non_null(f);
+	text[fread(text, 1, size - 1, f)] = '\0';
+	fclose(f);
+}
+
+static int redirect(int fd, const char *path, int flags)
+{
+	int before = dup(fd), to = open(path, flags, 0600);
+
+	assert_true(before >= 0 && to >= 0);
+	dup2(to, fd);
+	close(to);
+	return before;
+}
+
+static void restore(int fd, int before)
+{
+	dup2(before, fd);
+	close(before);
+}
+
+/* Runs a verb with its words in `line`, separated by blanks; "@" stands for the fake's socket. */
+static int run(int (*verb)(int, char **), const struct fake_step *step, const char *line)
+{
+	const char *out_path = support_path(support_temp_dir(), "out"),
+		   *err_path = support_path(support_temp_dir(), "err");
+	struct fake_daemon *d = step ? fake_start(step) : NULL;
+	char words[1024], *argv[64] = { (char[]){ "verb" } }, path[128];
+	int argc = 1, code, old_out, old_err;
+	const char *complaint = "";
+
+	snprintf(words, sizeof words, "%s", line);
+	for (char *w = strtok(words, " "); w; w = strtok(NULL, " "))
+		argv[argc++] = w;
+	if (d) {
+		snprintf(path, sizeof path, "--socket=%s", d->path);
+		argv[argc++] = path;
+	}
+	fflush(stdout);
+	fflush(stderr);
+	old_out = redirect(STDOUT_FILENO, out_path, O_WRONLY | O_CREAT | O_TRUNC);
+	old_err = redirect(STDERR_FILENO, err_path, O_WRONLY | O_CREAT | O_TRUNC);
+	code = verb(argc, argv);
+	fflush(stdout);
+	fflush(stderr);
+	restore(STDOUT_FILENO, old_out);
+	restore(STDERR_FILENO, old_err);
+	read_back(out_path, out, sizeof out);
+	read_back(err_path, err, sizeof err);
+	if (d)
+		complaint = fake_stop(d);
+	if (complaint[0])
+		fail_msg("%s: %s (stderr: %s)", line, complaint, err);
+	return code;
+}
+
+static void expect(int code, int want, const char *line)
+{
+	if (code != want)
+		fail_msg("%s: exit code %d, not %d; stdout: %s stderr: %s", line, code, want, out, err);
+}
+#define RUN(want, verb, step, line) expect(run(verb, step, line), want, line)
+
+static void has(const char *text, const char *want)
+{
+	if (!strstr(text, want))
+		fail_msg("'%s' is not in:\n%s", want, text);
+}
+
+/* ---- usage ---- */
+
+static void test_usage_errors_of_submit(void **state)
+{
+	static const char *const bad[] = {
+		"",
+		"digits --slo 5m --deadline 2026-11-16T10:00:00Z",
+		"digits --deadline tomorrow",
+		"digits --slo 0",
+		"digits --set network",
+		"digits --set =x",
+		"digits --set network=",
+		"digits --set a=1,a=2",
+		"digits --set a=1 --set a=2",
+		"digits --mode walk",
+		"digits --batches 64,,128",
+		"digits --batches -64",
+		"digits --batches x",
+		"digits --confidence 1",
+		"digits --dry-run --wait",
+		"digits more",
+		"--file a --jsonl b",
+		"--jsonl a --wait",
+		"--jsonl a --key k",
+		"digits --slow 5",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		RUN(2, verb_submit, NULL, bad[i]);
+		assert_string_equal(out, "");
+		has(err, "Try 'postrider submit --help'");
+	}
+}
+
+static void test_usage_errors_of_the_others(void **state)
+{
+	(void)state;
+	RUN(2, verb_status, NULL, "");
+	RUN(2, verb_status, NULL, "twelve");
+	has(err, "'twelve' is no job id");
+	RUN(2, verb_status, NULL, "1 2");
+	RUN(2, verb_status, NULL, "--timeout 0 1");
+	RUN(2, verb_explain, NULL, "x");
+	RUN(2, verb_cancel, NULL, "");
+	RUN(2, verb_cancel, NULL, "1 x");
+	RUN(2, verb_wait, NULL, "");
+	RUN(2, verb_wait, NULL, "1 -2");
+	RUN(2, verb_watch, NULL, "1 2");
+	RUN(2, verb_watch, NULL, "x");
+	RUN(2, verb_stats, NULL, "1");
+	RUN(2, verb_list, NULL, "x");
+	RUN(2, verb_list, NULL, "--state runing");
+	has(err, "did you mean 'running'?");
+	RUN(2, verb_list, NULL, "--state done,");
+	RUN(2, verb_list, NULL, "--limit 0");
+	RUN(2, verb_list, NULL, "--json --jsonl");
+}
+
+static void test_without_a_daemon_all_say_so_with_5(void **state)
+{
+	static const struct {
+		int (*verb)(int, char **);
+		const char *words;
+	} all[] = { { verb_submit, "digits" }, { verb_status, "1" }, { verb_list, "" },
+		    { verb_cancel, "1" },      { verb_wait, "1" },   { verb_watch, "" },
+		    { verb_explain, "1" },     { verb_stats, "" } };
+
+	(void)state;
+	setenv("POSTRIDER_SOCKET", support_path(support_temp_dir(), "none.sock"), 1);
+	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+		RUN(5, all[i].verb, NULL, all[i].words);
+		assert_string_equal(out, "");
+		has(err, "none.sock");
+		has(err, "start postriderd");
+	}
+	unsetenv("POSTRIDER_SOCKET");
+}
+
+/* ---- submit ---- */
+
+#define TAKEN                                                                                                \
+	"\"verdict\":\"promised\",\"job\":" JOB(                                                             \
+		"12", "queued",                                                                              \
+		",\"slo_s\":60,\"confidence\":0.9,\"batch\":128") ",\"decision\":{\"confidence\":0.9,\"slo_" \
+								  "s\":60,\"chosen\":0,\"candidates\":[{"    \
+								  "\"batch\":128,\"lr\":0.02,"               \
+								  "\"wait_s\":2,\"wait_upper_s\":3,\"time_"  \
+								  "s\":41,\"upper_s\":52,\"accuracy\":0.94," \
+								  "\"headroom_s\":5,\"reasons\":[]}]}"
+#define TURNED_DOWN                                                                                          \
+	"\"verdict\":\"rejected\",\"job\":" JOB(                                                             \
+		"13", "rejected",                                                                            \
+		",\"slo_s\":20,\"confidence\":0.9") ",\"decision\":{\"confidence\":0.9,\"slo_s\":20,"        \
+						    "\"chosen\":null,\"smallest_slo_s\":37.5,"               \
+						    "\"candidates\":[]}"
+
+static void test_submit_asks_and_shows_the_decision(void **state)
+{
+	(void)state;
+	RUN(0, verb_submit,
+	    STEPS(HEAR("\"op\":\"submit\",\"id\":1,\"type\":\"digits\",\"slo_s\":60,\"confidence\":0.9,"
+		       "\"cpus\":2,"
+		       "\"max_memory_mb\":4000,\"best_effort\":true,\"mode\":\"run\",\"key\":\"k\",\"tag\":"
+		       "\"t\","
+		       "\"batches\":[64,128],\"params\":{\"network\":\"lenet5\",\"epochs\":\"4\"}}\n"),
+		  SAY(OK(1, TAKEN)), STAY),
+	    "digits --set network=lenet5 --set epochs=4 --slo 1m --confidence 90% --cpus 2 --max-memory 4000 "
+	    "--best-effort "
+	    "--mode run --key k --tag t --batches 64,128");
+	has(out, "job 12 admitted: 60 s at 90 % is promised\n");
+	has(out, "batch      128, learning rate 0.02\n");
+	has(out, "start      in 2 s\n");
+	has(out, "end        in 43 s, at most 55 s\n");
+	has(out, "headroom   5 s\n");
+	assert_string_equal(err, "");
+	RUN(0, verb_submit, STEPS(HEAR("\"type\":\"digits\"}\n"), SAY(OK(1, TAKEN)), STAY), "digits -q");
+	assert_string_equal(out, "12\n");
+	RUN(0, verb_submit, STEPS(HEAR(NULL), SAY(OK(1, TAKEN)), STAY), "digits --json");
+	has(out, "\"verdict\": \"promised\"");
+	assert_null(strstr(out, "\"ok\""));
+}
+
+static void test_submit_of_a_rejected_job_leaves_with_3(void **state)
+{
+	(void)state;
+	RUN(3, verb_submit, STEPS(HEAR(NULL), SAY(OK(1, TURNED_DOWN)), STAY), "digits --slo 20");
+	has(out, "job 13 rejected: no batch meets 20 s at 90 %\n");
+	has(out, "could be promised: 37.50 s\n");
+	has(out, "postrider explain 13");
+	RUN(3, verb_submit, STEPS(HEAR("\"watch\":true"), SAY(OK(1, TURNED_DOWN)), STAY),
+	    "digits --slo 20 --wait -q");
+	assert_string_equal(out, "13\n");
+}
+
+static void test_submit_maps_errors(void **state)
+{
+	(void)state;
+	RUN(8, verb_submit, STEPS(HEAR(NULL), SAY(NO(1, "queue_full", "1000 jobs are queued")), STAY),
+	    "digits");
+	has(err, "postrider: 1000 jobs are queued\n");
+	RUN(4, verb_submit, STEPS(HEAR(NULL), SAY(NO(1, "unknown_type", "no digit")), STAY), "digit");
+	RUN(1, verb_submit, STEPS(HEAR(NULL), SAY(OK(1, "\"verdict\":\"perhaps\"")), STAY), "digits");
+	has(err, "not what the protocol promises");
+	RUN(1, verb_submit, STEPS(HEAR(NULL), SAY(OK(1, "\"verdict\":\"promised\",\"job\":null")), STAY),
+	    "digits");
+	RUN(1, verb_submit,
+	    STEPS(HEAR(NULL),
+		  SAY(OK(1, "\"verdict\":\"promised\",\"job\":" JOB("1", "queued",
+								    "") ",\"decision\":{\"chosen\":3}")),
+		  STAY),
+	    "digits");
+	RUN(124, verb_submit, STEPS(HEAR(NULL), STAY), "digits --timeout 0.1");
+}
+
+static void test_submit_dry_run_keeps_nothing_and_shows_all(void **state)
+{
+	(void)state;
+	RUN(0, verb_submit,
+	    STEPS(HEAR("\"dry_run\":true"),
+		  SAY(OK(1, "\"verdict\":\"promised\",\"job\":null,\"decision\":{\"confidence\":0.9,\"slo_"
+			    "s\":60,\"chosen\":0,"
+			    "\"candidates\":[{\"batch\":128,\"time_s\":41,\"upper_s\":52,\"reasons\":[]}]}")),
+		  STAY),
+	    "digits --slo 60 -n");
+	has(out, "it would be admitted: 60 s at 90 % is promised\n");
+	has(out, "chosen");
+}
+
+static void test_submit_wait_returns_the_jobs_exit_code(void **state)
+{
+	(void)state;
+	/* Its events may overtake the reply, and those of others come along. */
+	RUN(7, verb_submit,
+	    STEPS(HEAR("\"watch\":true"),
+		  SAY("{\"v\":1,\"event\":\"started\",\"job\":" JOB("12", "running", "") "}\n"),
+		  SAY(OK(1, TAKEN)),
+		  SAY("{\"v\":1,\"event\":\"finished\",\"job\":" JOB("11", "done", "") "}\n"),
+		  SAY("{\"v\":1,\"event\":\"draining\"}\n"),
+		  SAY("{\"v\":1,\"event\":\"finished\",\"job\":" JOB("12", "failed",
+								     ",\"exit_code\":7") "}\n"),
+		  STAY),
+	    "digits --wait");
+	has(out, "job 12 failed, exit code 7\n");
+	RUN(5, verb_submit, STEPS(HEAR(NULL), SAY(OK(1, TAKEN))), "digits --wait -q");
+	assert_string_equal(out, "12\n"); /* the id is out, whatever happens later */
+	has(err, "went away");
+	RUN(124, verb_submit, STEPS(HEAR(NULL), SAY(OK(1, TAKEN)), STAY), "digits --wait --timeout 0.2");
+	has(err, "job 12 has not ended");
+	RUN(0, verb_submit,
+	    STEPS(HEAR(NULL), SAY(OK(1, TAKEN)),
+		  SAY("{\"v\":1,\"event\":\"finished\",\"job\":" JOB("12", "done", ",\"exit_code\":0") "}\n"),
+		  STAY),
+	    "digits --wait --json");
+	has(out, "\"state\": \"done\"");
+}
+
+static void test_submit_wait_for_a_job_that_is_there_already_watches_it(void **state)
+{
+	(void)state;
+	RUN(0, verb_submit,
+	    STEPS(HEAR("\"key\":\"k\""), SAY(OK(1, "\"duplicate\":true," TAKEN)),
+		  HEAR("\"op\":\"watch\",\"id\":2,\"job\":\"12\""),
+		  SAY(OK(2, "\"watching\":true,\"jobs\":[" JOB("12", "done", ",\"exit_code\":0") "]")), STAY),
+	    "digits --wait --key k");
+	has(out, "job 12 is there already under this key");
+	has(out, "job 12 done, exit code 0\n");
+}
+
+static const char *file_with(const char *name, const char *text)
+{
+	const char *path = support_path(support_temp_dir(), name);
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+	return path;
+}
+
+static void test_submit_takes_a_file_and_options_win_over_it(void **state)
+{
+	char line[256];
+
+	(void)state;
+	snprintf(
+		line, sizeof line, "--file %s --slo 30 --set epochs=9",
+		file_with("job.json",
+			  "{\"type\":\"digits\",\"deadline\":\"2026-11-16T10:00:00Z\",\"cpus\":2,\"params\":{"
+			  "\"network\":\"lenet5\",\"epochs\":4}}"));
+	RUN(0, verb_submit,
+	    STEPS(HEAR("\"slo_s\":30,\"params\":{\"network\":\"lenet5\",\"epochs\":\"9\"},\"type\":"
+		       "\"digits\",\"cpus\":2}\n"),
+		  SAY(OK(1, TAKEN)), STAY),
+	    line);
+	snprintf(line, sizeof line, "--file %s", file_with("job.json", "{\"type\":\"digits\",\"slo\":4}"));
+	RUN(6, verb_submit, NULL, line);
+	has(err, "slo_s");
+	snprintf(line, sizeof line, "--file %s", file_with("job.json", "{\"type\":"));
+	RUN(6, verb_submit, NULL, line);
+	snprintf(line, sizeof line, "--file %s", file_with("job.json", "[]"));
+	RUN(6, verb_submit, NULL, line);
+	RUN(4, verb_submit, NULL, "--file nowhere.json");
+}
+
+#define MANY                                                                                                 \
+	"{\"type\":\"a\"}\n\nnot "                                                                           \
+	"json\n{\"type\":\"b\",\"slo_s\":20}\r\n{\"typ\":\"c\"}\n{\"type\":\"nope\"}\n{\"type\":\"d\"}"
+
+static const struct fake_step many_steps[] = {
+	SAY(FAKE_GREETING),
+	HEAR("\"id\":1,\"type\":\"a\"}\n"),
+	HEAR("\"id\":2,\"type\":\"b\",\"slo_s\":20}\n"),
+	HEAR("\"id\":3,\"type\":\"nope\"}\n"),
+	HEAR("\"id\":4,\"type\":\"d\"}\n"),
+	SAY(OK(1, TAKEN)),
+	SAY(OK(2, TURNED_DOWN)),
+	SAY(NO(3, "unknown_type", "there is no job type 'nope'")),
+	SAY(OK(4, "\"duplicate\":true,\"job\":" JOB("9", "done",
+						    ",\"verdict\":\"best_effort\"") ",\"decision\":null")),
+	STAY,
+	END,
+};
+
+static void test_submit_of_many_goes_on_after_a_bad_line(void **state)
+{
+	char line[256];
+	const char *path = file_with("many.jsonl", MANY);
+
+	(void)state;
+	snprintf(line, sizeof line, "--jsonl %s", path);
+	RUN(3, verb_submit, many_steps, line);
+	has(out, "line 1: promised: job 12 queued");
+	has(out, "line 4: rejected: job 13 rejected; could be promised: 37.50 s\n");
+	has(out, "line 7: best effort before: job 9 done\n");
+	has(err, "many.jsonl:3: ");
+	has(err, "many.jsonl:5: ");
+	has(err, "many.jsonl:6: there is no job type 'nope'");
+	has(err, "6 jobs: 1 promised, 1 best effort, 1 rejected, 3 failed; 1 were there before\n");
+	snprintf(line, sizeof line, "--jsonl %s -q", path);
+	RUN(3, verb_submit, many_steps, line);
+	assert_string_equal(out, "12\n13\n9\n");
+	snprintf(line, sizeof line, "--jsonl %s --json", path);
+	RUN(3, verb_submit, many_steps, line);
+	has(out, "{\"line\":1,\"verdict\":\"promised\",");
+	has(out, "{\"line\":3,\"error\":{\"code\":\"bad_line\"");
+	has(out, "{\"line\":6,\"error\":{\"code\":\"unknown_type\"");
+}
+
+static void test_submit_of_many_leaves_with_the_first_error(void **state)
+{
+	char line[256];
+
+	(void)state;
+	snprintf(line, sizeof line, "--jsonl %s -q",
+		 file_with("many.jsonl", "{\"type\":\"a\"}\n{\"type\":\"nope\"}\n{\n"));
+	RUN(6, verb_submit,
+	    STEPS(HEAR(NULL), HEAR(NULL), SAY(OK(1, TAKEN)), SAY(NO(2, "unknown_type", "no")), STAY), line);
+	snprintf(line, sizeof line, "--jsonl %s -q", file_with("many.jsonl", "{\"type\":\"nope\"}\n"));
+	RUN(4, verb_submit, STEPS(HEAR(NULL), SAY(NO(1, "unknown_type", "no")), STAY), line);
+	snprintf(line, sizeof line, "--jsonl %s", file_with("many.jsonl", ""));
+	RUN(0, verb_submit, STEPS(STAY), line);
+	has(err, "0 jobs");
+	RUN(4, verb_submit, STEPS(STAY), "--jsonl nowhere.jsonl");
+	snprintf(line, sizeof line, "--jsonl %s",
+		 file_with("many.jsonl", "{\"type\":\"a\"}\n{\"type\":\"b\"}\n"));
+	RUN(1, verb_submit, STEPS(HEAR(NULL), HEAR(NULL), SAY(OK(1, TAKEN))), line);
+	has(err, "may have been taken");
+}
+
+static void test_submit_of_many_skips_a_line_that_is_too_long(void **state)
+{
+	char *text = malloc(300000), line[256];
+	size_t n = 0;
+
+	(void)state;
+	n += (size_t)sprintf(text, "{\"type\":\"");
+	memset(text + n, 'x', 200000);
+	sprintf(text + n + 200000, "\"}\n{\"type\":\"b\"}\n");
+	snprintf(line, sizeof line, "--jsonl %s -q", file_with("long.jsonl", text));
+	RUN(2, verb_submit, STEPS(HEAR("\"type\":\"b\""), SAY(OK(1, TAKEN)), STAY), line);
+	assert_string_equal(out, "12\n");
+	has(err, "long.jsonl:1: longer than the 65536 bytes");
+	free(text);
+}
+
+/* More lines than may be under way: every one is answered, in order. */
+static void test_submit_of_many_keeps_the_order_over_more_lines_than_fly(void **state)
+{
+	enum { N = 150 };
+	static struct fake_step step[2 * N + 3];
+	static char text[N * 32], reply[N][200];
+	char line[256], want[N * 8] = "";
+	size_t n = 0;
+
+	(void)state;
+	step[0] = (struct fake_step)SAY(FAKE_GREETING);
+	for (size_t i = 0; i < N; i++) {
+		n += (size_t)sprintf(text + n, "{\"type\":\"t%zu\"}\n", i);
+		sprintf(reply[i],
+			"{\"v\":1,\"id\":%zu,\"ok\":true,\"verdict\":\"best_effort\",\"job\":{\"job\":\"%"
+			"zu\",\"state\":"
+			"\"queued\"},\"decision\":null}\n",
+			i + 1, 1000 + i);
+		step[1 + 2 * i] = (struct fake_step)HEAR("submit");
+		step[2 + 2 * i] = (struct fake_step)SAY(reply[i]);
+		sprintf(want + strlen(want), "%zu\n", 1000 + i);
+	}
+	step[2 * N + 1] = (struct fake_step)STAY;
+	step[2 * N + 2] = (struct fake_step)END;
+	snprintf(line, sizeof line, "--jsonl %s -q", file_with("order.jsonl", text));
+	RUN(0, verb_submit, step, line);
+	assert_string_equal(out, want);
+}
+
+/* ---- the others ---- */
+
+static void test_status(void **state)
+{
+	(void)state;
+	RUN(0, verb_status,
+	    STEPS(HEAR("\"job\":\"12\""), SAY(OK(1, "\"job\":" JOB("12", "running", ""))), STAY), "12");
+	has(out, "job 12: running\n");
+	RUN(0, verb_status, STEPS(HEAR(NULL), SAY(OK(1, "\"job\":" JOB("12", "running", ""))), STAY),
+	    "12 -q");
+	assert_string_equal(out, "running\n");
+	RUN(0, verb_status,
+	    STEPS(HEAR(NULL), SAY(OK(1, "\"job\":" JOB("12", "running", ",\"lr\":0.5"))), STAY), "12 --json");
+	assert_string_equal(out, "{\n  \"job\": \"12\",\n  \"state\": \"running\",\n  \"lr\": 0.5\n}\n");
+	RUN(4, verb_status, STEPS(HEAR(NULL), SAY(NO(1, "unknown_job", "there is no job 12")), STAY), "12");
+	RUN(1, verb_status, STEPS(HEAR(NULL), SAY(OK(1, "\"job\":[]")), STAY), "12");
+}
+
+static void test_list_reads_page_after_page(void **state)
+{
+	(void)state;
+	RUN(0, verb_list,
+	    STEPS(HEAR("\"state\":[\"queued\",\"done\",\"lost\"],\"type\":\"digits\",\"mine\":true,\"limit\":"
+		       "3}\n"),
+		  SAY(OK(1, "\"jobs\":[" JOB("9", "queued", "") "," JOB("8", "done", "") "],\"more\":true")),
+		  HEAR("\"limit\":1,\"before\":\"8\"}\n"),
+		  SAY(OK(2, "\"jobs\":[" JOB("7", "lost", "") "],\"more\":true")), STAY),
+	    "--state queued,done --state lost --type digits --mine --limit 3");
+	has(out, "job  state");
+	has(out, "  7  lost");
+	has(err, "there are more");
+	RUN(0, verb_list,
+	    STEPS(HEAR("\"limit\":50}\n"), SAY(OK(1, "\"jobs\":[" JOB("9", "queued", "") "],\"more\":true")),
+		  HEAR("\"before\":\"9\""), SAY(OK(2, "\"jobs\":[],\"more\":true")), STAY),
+	    "--all -q"); /* an empty page ends it, whatever it says */
+	assert_string_equal(out, "9\n");
+	RUN(0, verb_list,
+	    STEPS(HEAR(NULL), SAY(OK(1, "\"jobs\":[" JOB("9", "queued", "") "],\"more\":false")), STAY),
+	    "--jsonl");
+	assert_string_equal(out, "{\"job\":\"9\",\"state\":\"queued\"}\n");
+	RUN(0, verb_list, STEPS(HEAR(NULL), SAY(OK(1, "\"jobs\":[],\"more\":false")), STAY), "--json");
+	has(out, "\"more\": false");
+	RUN(0, verb_list, STEPS(HEAR(NULL), SAY(OK(1, "\"jobs\":[]")), STAY), "");
+	has(err, "no jobs");
+	RUN(1, verb_list, STEPS(HEAR(NULL), SAY(OK(1, "\"jobs\":[7]")), STAY), "");
+	assert_string_equal(out, "");
+	RUN(1, verb_list, STEPS(HEAR(NULL), SAY(OK(1, "\"jobs\":{}")), STAY), "");
+}
+
+static void test_cancel_tries_each(void **state)
+{
+	const struct fake_step *step =
+		STEPS(HEAR("\"job\":\"1\""), SAY(OK(1, "\"job\":" JOB("1", "cancelled", ""))), HEAR(NULL),
+		      SAY(NO(2, "not_permitted", "job 2 belongs to uid 5")), HEAR(NULL),
+		      SAY(OK(3, "\"job\":" JOB("3", "running", ""))), STAY);
+
+	(void)state;
+	RUN(7, verb_cancel, step, "1 2 3");
+	has(out, "job 1 cancelled\njob 3 is asked to stop");
+	has(err, "belongs to uid 5");
+	RUN(7, verb_cancel,
+	    STEPS(HEAR(NULL), SAY(NO(1, "not_permitted", "no")), HEAR(NULL),
+		  SAY(NO(2, "wrong_state", "has ended")), STAY),
+	    "1 2 --json");
+	has(out, "\"code\": \"not_permitted\"");
+	RUN(1, verb_cancel, STEPS(HEAR(NULL)), "1 2"); /* hung up: the second has no chance */
+}
+
+static void test_wait_returns_the_first_exit_code_that_is_not_0(void **state)
+{
+	(void)state;
+	RUN(7, verb_wait,
+	    STEPS(HEAR("\"op\":\"watch\",\"id\":1,\"job\":\"1\""),
+		  SAY(OK(1, "\"watching\":true,\"jobs\":[" JOB("1", "running", "") "]")),
+		  SAY("{\"v\":1,\"event\":\"progress\",\"job\":" JOB("1", "running", "") "}\n"),
+		  SAY("{\"v\":1,\"event\":\"finished\",\"job\":" JOB("1", "done", ",\"exit_code\":0") "}\n"),
+		  HEAR("\"op\":\"unwatch\""), SAY("{\"v\":1,\"id\":2,\"ok\":true}\n"), HEAR("\"job\":\"2\""),
+		  SAY(OK(3, "\"jobs\":[" JOB("2", "failed", ",\"exit_code\":7") "]")),
+		  HEAR("\"op\":\"unwatch\""), SAY("{\"v\":1,\"id\":4,\"ok\":true}\n"), HEAR("\"job\":\"3\""),
+		  SAY(OK(5, "\"jobs\":[" JOB("3", "failed", ",\"exit_code\":9") "]")),
+		  HEAR("\"op\":\"unwatch\""), SAY("{\"v\":1,\"id\":6,\"ok\":true}\n"), STAY),
+	    "1 2 3");
+	assert_string_equal(
+		out, "job 1 done, exit code 0\njob 2 failed, exit code 7\njob 3 failed, exit code 9\n");
+	RUN(4, verb_wait, STEPS(HEAR(NULL), SAY(NO(1, "unknown_job", "there is no job 1")), STAY), "1");
+	RUN(5, verb_wait, STEPS(HEAR(NULL), SAY(OK(1, "\"jobs\":[" JOB("1", "running", "") "]"))), "1");
+	has(err, "went away");
+	RUN(124, verb_wait, STEPS(HEAR(NULL), SAY(OK(1, "\"jobs\":[" JOB("1", "queued", "") "]")), STAY),
+	    "1 --timeout 0.1");
+	has(err, "job 1 is still queued");
+	RUN(1, verb_wait, STEPS(HEAR(NULL), SAY(OK(1, "\"jobs\":[" JOB("2", "queued", "") "]")), STAY), "1");
+}
+
+static void test_watch_prints_a_line_an_event(void **state)
+{
+	const struct fake_step *step =
+		STEPS(HEAR("\"op\":\"watch\",\"id\":1,\"job\":\"1\"}\n"),
+		      SAY(OK(1, "\"jobs\":[" JOB("1", "queued", "") "]")),
+		      SAY("{\"v\":1,\"event\":\"reloaded\",\"at\":\"2026-11-16T10:00:00Z\"}\n"),
+		      SAY("{\"v\":1,\"event\":\"started\",\"at\":\"2026-11-16T10:00:01Z\",\"job\":" JOB(
+			      "1", "running", "") "}\n"),
+		      SAY("{\"v\":1,\"event\":\"finished\",\"at\":\"t\\u001b\",\"job\":" JOB("1", "done",
+											     "") "}\n"),
+		      STAY);
+
+	(void)state;
+	RUN(0, verb_watch, step, "1");
+	has(out, "now: job 1 queued");
+	has(out, "2026-11-16T10:00:00Z reloaded\n");
+	has(out, "2026-11-16T10:00:01Z started: job 1 running");
+	has(out, "t? finished: job 1 done\n");
+	RUN(0, verb_watch, step, "1 --jsonl");
+	has(out, "{\"event\":\"current\",\"job\":{\"job\":\"1\",\"state\":\"queued\"}}\n");
+	has(out, "{\"event\":\"started\",\"at\":\"2026-11-16T10:00:01Z\",\"job\":{\"job\":\"1\",\"state\":"
+		 "\"running\"}}\n");
+	RUN(5, verb_watch, STEPS(HEAR(NULL), SAY(OK(1, "\"jobs\":[]"))), "");
+	RUN(124, verb_watch, STEPS(HEAR(NULL), SAY(OK(1, "\"jobs\":[]")), STAY), "--timeout 0.1");
+	RUN(1, verb_watch, STEPS(HEAR(NULL), SAY(OK(1, "\"watching\":true")), STAY), "");
+	RUN(1, verb_watch, STEPS(HEAR(NULL), SAY(OK(1, "\"jobs\":[]")), SAY("garbage\n"), STAY), "");
+}
+
+static void test_explain_shows_decisions_and_estimates(void **state)
+{
+	const struct fake_step *step = STEPS(
+		HEAR(NULL),
+		SAY(OK(1, "\"job\":" JOB(
+				  "5", "rejected",
+				  ",\"verdict\":\"rejected\"") ",\"decisions\":[{\"when\":\"arrival\",\"at\":"
+							       "\"2026-11-16T10:00:00Z\",\"policy\":"
+							       "\"postrider\",\"slo_s\":60,\"confidence\":0."
+							       "9,\"chosen\":null,"
+							       "\"smallest_slo_s\":88,\"took_us\":12.4,"
+							       "\"candidates\":[{\"batch\":64,\"wait_upper_"
+							       "s\":0,\"upper_s\":88,"
+							       "\"reasons\":[\"slo_exceeded\"]}]}],"
+							       "\"estimates\":[{\"at\":\"2026-11-16T10:00:"
+							       "00Z\",\"start_s\":0,"
+							       "\"end_s\":20,\"end_low_s\":17,\"end_high_s\":"
+							       "24,\"why\":\"submitted\"},{\"at\":\"2026-11-"
+							       "16T10:00:10Z\","
+							       "\"end_s\":13,\"why\":\"started\"}]")),
+		STAY);
+
+	(void)state;
+	RUN(0, verb_explain, step, "5");
+	has(out, "decided at arrival, ");
+	has(out, "bound 88 s is over the objective of 60 s");
+	has(out, "could have been promised: 88.00 s\n");
+	has(out, "how the estimate moved\n");
+	has(out, "+3 s");
+	RUN(0, verb_explain, step, "5 --json");
+	has(out, "\"decisions\": [");
+	RUN(1, verb_explain,
+	    STEPS(HEAR(NULL), SAY(OK(1, "\"job\":" JOB("5", "done", "") ",\"decisions\":[{}]")), STAY), "5");
+	assert_string_equal(out, "");
+}
+
+static void test_stats(void **state)
+{
+	const struct fake_step *step =
+		STEPS(HEAR("\"op\":\"stats\""),
+		      SAY(OK(1, "\"jobs\":{\"queued\":3,\"running\":0,\"done\":40},\"submissions\":{"
+				"\"promised\":40,\"best_effort\":2},"
+				"\"slo\":{\"promised\":40,\"met\":38,\"missed\":2,\"attainment\":0.95},"
+				"\"coverage\":[{\"confidence\":0.9,"
+				"\"n\":40,\"inside\":37,\"share\":0.925}],\"types\":[{\"type\":\"digits\","
+				"\"n\":40,\"mape\":0.05,\"bias\":-0.01,"
+				"\"attainment\":0.95,\"mean_accuracy\":0.93}],\"queue\":{\"length\":3,"
+				"\"running\":2,\"slots\":4,"
+				"\"slots_used\":4,\"utilisation\":0.8},\"wait\":{\"mean_s\":1.5,\"p95_s\":4},"
+				"\"decision\":{\"n\":42,"
+				"\"mean_us\":12,\"p99_us\":40},\"store\":{\"failed\":true,\"pending\":3,"
+				"\"commits\":9,\"mean_commit_ms\":2,"
+				"\"max_commit_ms\":11},\"loop\":{\"max_block_ms\":3},\"connections\":2,"
+				"\"uptime_s\":3600,\"rss_mb\":20,"
+				"\"policy\":\"postrider\",\"model\":\"9f2c\"")),
+		      STAY);
+
+	(void)state;
+	RUN(0, verb_stats, step, "");
+	has(out, "3 queued, 40 done\n");
+	has(out, "40 promised, 2 best effort\n");
+	has(out, "38 of 40 met: 95.0 %\n");
+	has(out, "4 of 4 cpus in use, 2 running, 3 waiting; used so far: 80.0 %\n");
+	has(out, "FAILED: no job is taken until it is repaired");
+	has(out, "90.0 %    40            37  92.5 %\n");
+	has(out, "digits    40         5.0 %  -1.0 %");
+	RUN(0, verb_stats, step, "--json");
+	has(out, "\"attainment\": 0.95");
+	RUN(0, verb_stats, STEPS(HEAR(NULL), SAY(OK(1, "\"slo\":{}")), STAY), "");
+	has(out, "no promise has come due yet\n");
+	RUN(1, verb_stats, STEPS(HEAR(NULL), SAY("{\"v\":1,\"id\":1,\"ok\":true}\n"), STAY), "");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_usage_errors_of_submit),
+		cmocka_unit_test(test_usage_errors_of_the_others),
+		cmocka_unit_test(test_without_a_daemon_all_say_so_with_5),
+		cmocka_unit_test(test_submit_asks_and_shows_the_decision),
+		cmocka_unit_test(test_submit_of_a_rejected_job_leaves_with_3),
+		cmocka_unit_test(test_submit_maps_errors),
+		cmocka_unit_test(test_submit_dry_run_keeps_nothing_and_shows_all),
+		cmocka_unit_test(test_submit_wait_returns_the_jobs_exit_code),
+		cmocka_unit_test(test_submit_wait_for_a_job_that_is_there_already_watches_it),
+		cmocka_unit_test(test_submit_takes_a_file_and_options_win_over_it),
+		cmocka_unit_test(test_submit_of_many_goes_on_after_a_bad_line),
+		cmocka_unit_test(test_submit_of_many_leaves_with_the_first_error),
+		cmocka_unit_test(test_submit_of_many_skips_a_line_that_is_too_long),
+		cmocka_unit_test(test_submit_of_many_keeps_the_order_over_more_lines_than_fly),
+		cmocka_unit_test(test_status),
+		cmocka_unit_test(test_list_reads_page_after_page),
+		cmocka_unit_test(test_cancel_tries_each),
+		cmocka_unit_test(test_wait_returns_the_first_exit_code_that_is_not_0),
+		cmocka_unit_test(test_watch_prints_a_line_an_event),
+		cmocka_unit_test(test_explain_shows_decisions_and_estimates),
+		cmocka_unit_test(test_stats),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,497 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/io.h"
+#include "common/mem.h"
+#include "scheduler/config/config.h"
+#include "scheduler/config/places.h"
+#include "tests/support/support.h"
+
+static int read_text(const char *text, struct config **out, struct err *err)
+{
+	struct json *v = NULL;
+	int rc = json_parse("c.json", text, strlen(text), &v, err);
+
+	if (!rc)
+		rc = config_from_json("c.json", v, out, err);
+	json_free(v);
+	return rc;
+}
+
+static struct config *must(const char *text)
+{
+	struct config *c = NULL;
+	struct err err = { 0 };
+
+	if (read_text(text, &c, &err))
+		fail_msg("%s", err.text);
+	return c;
+}
+
+static void refuses(const char *text, const char *start, const char *say)
+{
+	struct config *c = NULL;
+	struct err err = { 0 };
+
+	if (read_text(text, &c, &err) != -ERR_FORMAT || c)
+		fail_msg("taken, or another code: %s: %s", text, err.text);
+	if (strncmp(err.text, start, strlen(start)))
+		fail_msg("'%s' does not start with '%s'", err.text, start);
+	if (!strstr(err.text, say))
+		fail_msg("'%s' does not say '%s'", err.text, say);
+}
+
+/* To be freed. */
+static char *written(const struct config *c)
+{
+	struct strbuf out = { 0 };
+	struct json_writer w;
+
+	json_begin(&w, &out, false);
+	config_to_json(c, &w);
+	assert_false(out.failed);
+	return out.text;
+}
+
+static const char everything[] =
+	"{\"socket\":\"/tmp/p.sock\",\"socket_mode\":\"0606\",\"socket_group\":\"7\",\"state_dir\":\"/tmp/"
+	"s\","
+	"\"policy\":\"naive\",\"model\":\"/tmp/m\",\"confidence\":0.95,\"seed\":42,\"cores\":3.5,\"slots\":7,"
+	"\"memory_mb\":1234.5,\"pin\":true,\"cgroup\":\"/sys/fs/cgroup/"
+	"x\",\"max_queued\":11,\"max_finished\":0,"
+	"\"max_connections\":13,\"max_connections_per_uid\":12,\"max_output_bytes\":65536,\"idle_timeout_s\":"
+	"0,"
+	"\"kill_grace_s\":1.5,\"advise_timeout_s\":60,\"drain_timeout_s\":9,\"drain_on_term\":true,"
+	"\"durability\":\"interval\",\"durability_interval_s\":0.25,\"admins\":{\"users\":[\"root\",1001,"
+	"\"77\"],"
+	"\"groups\":[0,\"root\"]},\"log\":{\"level\":\"debug\",\"format\":\"json\"},"
+	"\"types\":{\"b\":{\"about\":\"second\"},\"a\":{},\"a.c\":{}}}";
+
+static void test_every_key_reaches_its_place(void **state)
+{
+	struct config *c = must(everything);
+
+	(void)state;
+	assert_string_equal(c->socket, "/tmp/p.sock");
+	assert_int_equal(c->socket_mode, 0606);
+	assert_string_equal(c->socket_group, "7");
+	assert_string_equal(c->state_dir, "/tmp/s");
+	assert_string_equal(c->policy, "naive");
+	assert_string_equal(c->model, "/tmp/m");
+	assert_true(c->confidence == 0.95 && c->seed == 42 && c->cores == 3.5 && c->slots == 7);
+	assert_true(c->memory_mb == 1234.5 && c->pin);
+	assert_string_equal(c->cgroup, "/sys/fs/cgroup/x");
+	assert_true(c->max_queued == 11 && c->max_finished == 0 && c->max_connections == 13);
+	assert_true(c->max_connections_per_uid == 12 && c->max_output_bytes == 65536);
+	assert_true(c->idle_timeout_s == 0.0 && c->kill_grace_s == 1.5 && c->advise_timeout_s == 60.0);
+	assert_true(c->drain_timeout_s == 9.0 && c->drain_on_term);
+	assert_true(c->durability == DURABLE_INTERVAL && c->durability_interval_s == 0.25);
+	assert_int_equal(c->n_admin_uids, 3);
+	assert_true(c->admin_uid[0] == 0 && c->admin_uid[1] == 1001 && c->admin_uid[2] == 77);
+	assert_int_equal(c->n_admin_gids, 2);
+	assert_true(c->admin_gid[0] == 0 && c->admin_gid[1] == 0);
+	assert_true(c->log_level == LOG_DEBUG && c->log_json);
+	config_free(c);
+}
+
+static void test_types_are_found_by_name(void **state)
+{
+	struct config *c = must(everything);
+
+	(void)state;
+	assert_int_equal(c->n_types, 3);
+	assert_string_equal(c->type[0].name, "a");
+	assert_string_equal(c->type[1].name, "a.c");
+	assert_string_equal(c->type[2].name, "b");
+	assert_ptr_equal(config_type(c, "b"), &c->type[2]);
+	assert_string_equal(config_type(c, "b")->about, "second");
+	assert_ptr_equal(config_type(c, "a"), &c->type[0]);
+	assert_null(config_type(c, "c"));
+	assert_null(config_type(c, ""));
+	assert_string_equal(config_nearest_type(c, "a,c"), "a.c");
+	assert_null(config_nearest_type(c, "something"));
+	config_free(c);
+}
+
+static void test_an_empty_file_is_the_defaults(void **state)
+{
+	struct config *c = must("{}"), *d = NULL;
+	char *a, *b;
+
+	(void)state;
+	assert_int_equal(config_default(&d, NULL), 0);
+	a = written(c);
+	b = written(d);
+	assert_string_equal(a, b);
+	free(a);
+	free(b);
+	assert_null(c->path);
+	assert_null(c->model);
+	assert_string_equal(c->policy, "postrider");
+	assert_int_equal(c->socket_mode, geteuid() ? 0600 : 0660);
+	assert_true(c->confidence == 0.9 && c->seed == 1 && !c->pin);
+	assert_true(c->cores >= 1.0 && c->slots == (uint32_t)c->cores && c->memory_mb > 100.0);
+	assert_true(c->max_queued == 20000 && c->max_finished == 10000 && c->max_connections == 10240);
+	assert_true(c->max_connections_per_uid == 10000 && c->max_output_bytes == 1048576);
+	assert_true(c->idle_timeout_s == 600.0 && c->kill_grace_s == 30.0 && c->advise_timeout_s == 600.0);
+	assert_true(c->drain_timeout_s == 0.0 && !c->drain_on_term && c->durability == DURABLE_ALWAYS);
+	assert_true(c->durability_interval_s == 1.0 && c->log_level == LOG_INFO && !c->log_json);
+	assert_int_equal(c->n_types, 0);
+	config_free(c);
+	config_free(d);
+	config_free(NULL);
+}
+
+static void test_defaults_follow_what_is_said(void **state)
+{
+	struct config *c = must("{\"cores\":6.7,\"max_connections\":50}");
+
+	(void)state;
+	assert_int_equal(c->slots, 6);
+	assert_int_equal(c->max_connections_per_uid, 50);
+	config_free(c);
+	c = must("{\"cores\":0.5}");
+	assert_int_equal(c->slots, 1);
+	config_free(c);
+}
+
+static void test_what_is_written_reads_back_the_same(void **state)
+{
+	static const char *const text[] = { everything, "{}" };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct config *c = must(text[i]), *d;
+		char *a = written(c), *b;
+
+		d = must(a);
+		b = written(d);
+		assert_string_equal(a, b);
+		free(a);
+		free(b);
+		config_free(c);
+		config_free(d);
+	}
+}
+
+static void test_the_files_we_ship_read(void **state)
+{
+	struct config *c = NULL;
+	struct err err = { 0 };
+	char here[4096], expected[4200];
+
+	(void)state;
+	if (config_read("configs/postrider.json", &c, &err))
+		fail_msg("%s", err.text);
+	assert_string_equal(c->socket_group, "postrider");
+	assert_non_null(config_type(c, "digits"));
+	config_free(c);
+	if (config_read("configs/demo.json", &c, &err))
+		fail_msg("%s", err.text);
+	assert_non_null(getcwd(here, sizeof here));
+	snprintf(expected, sizeof expected, "%s/configs/demo.json", here);
+	assert_string_equal(c->path, expected);
+	snprintf(expected, sizeof expected, "%s/build/run/postrider.sock", here);
+	assert_string_equal(c->socket, expected);
+	snprintf(expected, sizeof expected, "%s/build/postrider-train", here);
+	assert_string_equal(config_type(c, "digits")->argv[0], expected);
+	assert_string_equal(config_type(c, "digits")->work_dir, here);
+	assert_true(c->cores == 2.0 && c->slots == 4);
+	config_free(c);
+}
+
+static void test_mistakes_in_the_text_have_line_and_column(void **state)
+{
+	const char *path = support_path(support_temp_dir(), "bad.json");
+	static const char text[] = "{\n  \"cores\": 2,\n  \"slots\": ,\n}\n";
+	struct config *c = NULL;
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(io_write_file(path, text, strlen(text), NULL), 0);
+	assert_int_equal(config_read(path, &c, &err), -ERR_FORMAT);
+	assert_null(c);
+	assert_non_null(strstr(err.text, "bad.json:3:12: "));
+	assert_int_equal(config_read(support_path(support_temp_dir(), "nowhere"), &c, &err), -ERR_NOTFOUND);
+}
+
+static void test_mistakes_in_the_meaning_have_a_place(void **state)
+{
+	(void)state;
+	refuses("{\"types\":{\"digits\":{\"params\":{\"epochs\":{\"kind\":\"integer\",\"min\":\"x\"}}}}}",
+		"c.json: types.digits.params.epochs.min: ", "number");
+	refuses("{\"types\":{\"x\":{\"argv\":[\"a\",\"b\",\"{c}\"]}}}",
+		"c.json: types.x.argv[2]: ", "no {c}");
+	refuses("{\"types\":{\"X\":{}}}", "c.json: types.X: ", "name of a type");
+	refuses("{\"types\":[]}", "c.json: types: ", "object");
+	refuses("{\"sokcet\":\"x\"}", "c.json: unknown key 'sokcet'", "did you mean 'socket'?");
+	refuses("{\"admins\":{\"user\":[]}}", "c.json: admins: ", "did you mean 'users'?");
+	refuses("{\"log\":{\"lvl\":1}}", "c.json: log: ", "did you mean 'level'?");
+	refuses("[]", "c.json: ", "object");
+	refuses("{\"policy\":\"postridr\"}", "c.json: policy: ", "'postrider'");
+	refuses("{\"policy\":\"fixed\"}", "c.json: policy: ", "fixed");
+	refuses("{\"log\":{\"level\":\"loud\"}}", "c.json: log.level: ", "error, warn, info, debug");
+	refuses("{\"durability\":\"allways\"}", "c.json: durability: ", "did you mean 'always'?");
+}
+
+static void test_ranges_are_checked_on_both_sides(void **state)
+{
+	static const struct {
+		const char *key, *low, *high, *below, *above;
+	} range[] = {
+		{ "confidence", "0.001", "0.9999", "0", "1" },
+		{ "seed", "0", "9007199254740992", "-1", "9007199254740994" },
+		{ "cores", "0.01", "65536", "0", "65537" },
+		{ "slots", "1", "65536", "0", "65537" },
+		{ "memory_mb", "1", "1e9", "0", "1e10" },
+		{ "max_queued", "1", "1000000", "0", "1000001" },
+		{ "max_finished", "0", "1000000", "-1", "1000001" },
+		{ "max_connections", "1", "1000000", "0", "1000001" },
+		{ "max_connections_per_uid", "1", "10240", "0", "10241" },
+		{ "max_output_bytes", "65536", "1073741824", "65535", "1073741825" },
+		{ "idle_timeout_s", "0", "1e7", "-1", "1e8" },
+		{ "kill_grace_s", "0", "86400", "-0.1", "86401" },
+		{ "advise_timeout_s", "1", "1e7", "0", "1e8" },
+		{ "drain_timeout_s", "0", "1e7", "-1", "1e308" },
+		{ "durability_interval_s", "0.001", "60", "0", "61" },
+		{ "slots", "2", "3", "2.5", "\"2\"" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof range / sizeof range[0]; i++) {
+		char text[128], start[64];
+
+		snprintf(start, sizeof start, "c.json: %s: ", range[i].key);
+		snprintf(text, sizeof text, "{\"%s\":%s}", range[i].key, range[i].low);
+		config_free(must(text));
+		snprintf(text, sizeof text, "{\"%s\":%s}", range[i].key, range[i].high);
+		config_free(must(text));
+		snprintf(text, sizeof text, "{\"%s\":%s}", range[i].key, range[i].below);
+		refuses(text, start, "must be");
+		snprintf(text, sizeof text, "{\"%s\":%s}", range[i].key, range[i].above);
+		refuses(text, start, "must be");
+	}
+}
+
+static void test_modes_are_octal_text(void **state)
+{
+	static const char *const bad[] = { "660",       "\"066\"", "\"0888\"", "\"1660\"",
+					   "\"00660\"", "\"\"",    "\"rw\"",   "\"0060\"" };
+	struct config *c = must("{\"socket_mode\":\"660\"}");
+
+	(void)state;
+	assert_int_equal(c->socket_mode, 0660);
+	config_free(c);
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		char text[64];
+
+		snprintf(text, sizeof text, "{\"socket_mode\":%s}", bad[i]);
+		refuses(text, "c.json: socket_mode: ", "");
+	}
+}
+
+static void test_a_socket_must_fit_its_address(void **state)
+{
+	char path[PLACE_MAX_SOCKET + 2], text[256];
+
+	(void)state;
+	memset(path, 'a', sizeof path);
+	path[0] = '/';
+	path[PLACE_MAX_SOCKET + 1] = '\0';
+	snprintf(text, sizeof text, "{\"socket\":\"%s\"}", path);
+	refuses(text, "c.json: socket: ", "at most 107");
+	path[PLACE_MAX_SOCKET] = '\0';
+	snprintf(text, sizeof text, "{\"socket\":\"%s\"}", path);
+	config_free(must(text));
+}
+
+static void test_admins_must_exist(void **state)
+{
+	struct strbuf text = { 0 };
+
+	(void)state;
+	refuses("{\"admins\":{\"users\":[\"no-such-user-here\"]}}",
+		"c.json: admins.users[0]: ", "there is no user");
+	refuses("{\"admins\":{\"groups\":[0,\"no-such-group\"]}}",
+		"c.json: admins.groups[1]: ", "there is no group");
+	refuses("{\"admins\":{\"users\":[-1]}}", "c.json: admins.users[0]: ", "number of a user");
+	refuses("{\"admins\":{\"users\":[4294967295]}}", "c.json: admins.users[0]: ", "number of a user");
+	refuses("{\"admins\":{\"users\":[\"4294967295\"]}}", "c.json: admins.users[0]: ", "there is no user");
+	refuses("{\"admins\":{\"users\":[null]}}", "c.json: admins.users[0]: ", "string");
+	strbuf_puts(&text, "{\"admins\":{\"users\":[0");
+	for (int i = 0; i < CONFIG_MAX_ADMINS; i++)
+		strbuf_puts(&text, ",0");
+	strbuf_puts(&text, "]}}");
+	refuses(text.text, "c.json: admins.users: ", "to 64");
+	strbuf_release(&text);
+}
+
+static void test_types_are_limited_in_number(void **state)
+{
+	struct strbuf text = { 0 };
+
+	(void)state;
+	strbuf_puts(&text, "{\"types\":{\"t\":{}");
+	for (int i = 0; i < CONFIG_MAX_TYPES; i++)
+		strbuf_printf(&text, ",\"t%d\":{}", i);
+	strbuf_puts(&text, "}}");
+	refuses(text.text, "c.json: types: ", "at most 256");
+	strbuf_release(&text);
+}
+
+static void test_a_long_name_of_a_file_leaves_room_for_the_reason(void **state)
+{
+	static const char text[] =
+		"{\"types\":{\"digits\":{\"params\":{\"epochs\":{\"kind\":\"integer\",\"min\":0.5}}}}}";
+	struct strbuf name = { 0 };
+	struct config *c = NULL;
+	struct json *v = NULL;
+	struct err err = { 0 };
+
+	(void)state;
+	for (int i = 0; i < 3000; i++)
+		strbuf_puts(&name, "x");
+	assert_int_equal(json_parse("c", text, strlen(text), &v, NULL), 0);
+	assert_int_equal(config_from_json(name.text, v, &c, &err), -ERR_FORMAT);
+	assert_non_null(strstr(err.text, ": types.digits.params.epochs.min: must be a whole number"));
+	json_free(v);
+	strbuf_release(&name);
+}
+
+static void test_a_reload_keeps_what_needs_a_restart(void **state)
+{
+	static const struct {
+		const char *text, *key;
+	} change[] = {
+		{ "{\"socket\":\"/tmp/q\"}", "socket " },
+		{ "{\"socket_mode\":\"0640\"}", "socket_mode " },
+		{ "{\"socket_group\":\"7\"}", "socket_group " },
+		{ "{\"state_dir\":\"/tmp/q\"}", "state_dir " },
+		{ "{\"durability\":\"none\"}", "durability " },
+		{ "{\"durability_interval_s\":2}", "durability_interval_s " },
+	};
+	struct config
+		*old = must("{}"),
+		*fresh = must(
+			"{\"slots\":9,\"cores\":9,\"model\":\"/x\",\"max_queued\":5,\"types\":{\"a\":{}},"
+			"\"policy\":\"naive\",\"kill_grace_s\":1,\"log\":{\"level\":\"warn\"}}");
+
+	(void)state;
+	assert_int_equal(config_reloadable(old, fresh, NULL), 0);
+	config_free(fresh);
+	for (size_t i = 0; i < sizeof change / sizeof change[0]; i++) {
+		struct err err = { 0 };
+
+		fresh = must(change[i].text);
+		assert_int_equal(config_reloadable(old, fresh, &err), -ERR_ARG);
+		if (strncmp(err.text, change[i].key, strlen(change[i].key)))
+			fail_msg("'%s' does not name %s", err.text, change[i].key);
+		config_free(fresh);
+	}
+	config_free(old);
+}
+
+static void test_the_group_of_the_socket_is_found(void **state)
+{
+	struct config *c = must("{}");
+	gid_t group = 5;
+	bool set = true;
+
+	(void)state;
+	assert_int_equal(config_socket_group(c, &group, &set, NULL), 0);
+	assert_false(set);
+	config_free(c);
+	c = must("{\"socket_group\":\"root\"}");
+	assert_int_equal(config_socket_group(c, &group, &set, NULL), 0);
+	assert_true(set && group == 0);
+	config_free(c);
+	c = must("{\"socket_group\":\"no-such-group\"}");
+	assert_int_equal(config_socket_group(c, &group, &set, NULL), -ERR_NOTFOUND);
+	config_free(c);
+}
+
+static void test_running_out_of_memory_is_told(void **state)
+{
+	const char *path = support_path(support_temp_dir(), "all.json");
+	bool failed = true;
+
+	(void)state;
+	assert_int_equal(io_write_file(path, everything, strlen(everything), NULL), 0);
+	for (int forever = 0; forever <= 1; forever++) {
+		failed = true;
+		for (unsigned long k = 1; failed; k++) {
+			struct config *c = NULL;
+			struct err err = { 0 };
+			int rc;
+
+			mem_fail_at(k, forever);
+			rc = config_read(path, &c, &err);
+			failed = mem_failed();
+			mem_fail_at(0, false);
+			assert_int_equal(rc, failed ? -ERR_NOMEM : 0);
+			assert_true(failed == (c == NULL));
+			if (failed)
+				assert_true(err.text[0]);
+			config_free(c);
+		}
+	}
+	failed = true;
+	for (unsigned long k = 1; failed; k++) {
+		struct config *c = NULL;
+
+		mem_fail_at(k, false);
+		config_default(&c, NULL); /* may still succeed: without /proc/meminfo memory is unlimited */
+		failed = mem_failed();
+		mem_fail_at(0, false);
+		config_free(c);
+	}
+}
+
+static void test_failing_to_read_is_told(void **state)
+{
+	const char *path = support_path(support_temp_dir(), "all.json");
+	struct config *c = NULL;
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(io_write_file(path, "{}", 2, NULL), 0);
+	io_fail_at(1, 5 /* EIO */);
+	assert_int_equal(config_read(path, &c, &err), -ERR_IO);
+	io_fail_at(0, 0);
+	assert_null(c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_every_key_reaches_its_place),
+		cmocka_unit_test(test_types_are_found_by_name),
+		cmocka_unit_test(test_an_empty_file_is_the_defaults),
+		cmocka_unit_test(test_defaults_follow_what_is_said),
+		cmocka_unit_test(test_what_is_written_reads_back_the_same),
+		cmocka_unit_test(test_the_files_we_ship_read),
+		cmocka_unit_test(test_mistakes_in_the_text_have_line_and_column),
+		cmocka_unit_test(test_mistakes_in_the_meaning_have_a_place),
+		cmocka_unit_test(test_ranges_are_checked_on_both_sides),
+		cmocka_unit_test(test_modes_are_octal_text),
+		cmocka_unit_test(test_a_socket_must_fit_its_address),
+		cmocka_unit_test(test_admins_must_exist),
+		cmocka_unit_test(test_types_are_limited_in_number),
+		cmocka_unit_test(test_a_long_name_of_a_file_leaves_room_for_the_reason),
+		cmocka_unit_test(test_a_reload_keeps_what_needs_a_restart),
+		cmocka_unit_test(test_the_group_of_the_socket_is_found),
+		cmocka_unit_test(test_running_out_of_memory_is_told),
+		cmocka_unit_test(test_failing_to_read_is_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,195 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/io.h"
+#include "scheduler/config/config.h"
+#include "scheduler/config/places.h"
+#include "tests/support/support.h"
+
+static const char *home;
+
+/* A home of our own: nothing of whoever runs the tests is looked at. */
+static int set_up(void **state)
+{
+	(void)state;
+	home = support_temp_dir();
+	setenv("HOME", home, 1);
+	setenv("XDG_CONFIG_HOME", support_path(home, "etc"), 1);
+	unsetenv("XDG_STATE_HOME");
+	unsetenv("XDG_RUNTIME_DIR");
+	unsetenv("POSTRIDER_CONFIG");
+	unsetenv("POSTRIDER_SOCKET");
+	return 0;
+}
+
+static void put(const char *path, const char *text)
+{
+	assert_int_equal(io_write_file(path, text, strlen(text), NULL), 0);
+}
+
+static void finds(const char *given, const char *expected)
+{
+	char *path = config_find(given);
+
+	assert_non_null(path);
+	assert_string_equal(path, expected);
+	free(path);
+}
+
+static void test_what_is_given_wins(void **state)
+{
+	(void)state;
+	setenv("POSTRIDER_CONFIG", "/from/environment", 1);
+	finds("/given", "/given");
+	finds(NULL, "/from/environment");
+	setenv("POSTRIDER_CONFIG", "", 1);
+	mkdir(support_path(home, "etc"), 0700);
+	mkdir(support_path(home, "etc/postrider"), 0700);
+	put(support_path(home, "etc/postrider/config.json"), "{}");
+	finds(NULL, support_path(home, "etc/postrider/config.json"));
+	unsetenv("XDG_CONFIG_HOME");
+	mkdir(support_path(home, ".config"), 0700);
+	mkdir(support_path(home, ".config/postrider"), 0700);
+	put(support_path(home, ".config/postrider/config.json"), "{}");
+	finds(NULL, support_path(home, ".config/postrider/config.json"));
+	setenv("XDG_CONFIG_HOME", "relative", 1); /* to be ignored */
+	finds(NULL, support_path(home, ".config/postrider/config.json"));
+}
+
+static void talks_to(const char *given, const char *expected)
+{
+	char *socket = NULL;
+	struct err err = { 0 };
+
+	if (config_socket(given, &socket, &err))
+		fail_msg("%s", err.text);
+	assert_string_equal(socket, expected);
+	free(socket);
+}
+
+static void test_the_socket_comes_from_the_nearest_place(void **state)
+{
+	const char *path = support_path(home, "c.json");
+	char *usual = NULL, *socket = NULL;
+	struct err err = { 0 };
+
+	(void)state;
+	setenv("POSTRIDER_CONFIG", path, 1);
+	setenv("POSTRIDER_SOCKET", "/from/environment", 1);
+	/* What else is in the file is the daemon's business, mistakes included. */
+	put(path, "{\"socket\":\"/from/file\",\"types\":3}");
+	talks_to("/given", "/given");
+	talks_to(NULL, "/from/environment");
+	unsetenv("POSTRIDER_SOCKET");
+	talks_to(NULL, "/from/file");
+	put(path, "{}");
+	assert_int_equal(place_socket(&usual, NULL), 0);
+	if (access(PLACE_SYSTEM_SOCKET, F_OK))
+		talks_to(NULL, usual);
+	free(usual);
+	put(path, "{\"socket\":3}");
+	assert_int_equal(config_socket(NULL, &socket, &err), -ERR_FORMAT);
+	assert_non_null(strstr(err.text, "socket: must be a string"));
+	put(path, "{");
+	assert_int_equal(config_socket(NULL, &socket, &err), -ERR_FORMAT);
+	setenv("POSTRIDER_CONFIG", support_path(home, "nowhere"), 1);
+	assert_int_equal(config_socket(NULL, &socket, &err), -ERR_NOTFOUND);
+	assert_null(socket);
+	unsetenv("POSTRIDER_CONFIG");
+}
+
+static void test_a_socket_too_long_is_refused(void **state)
+{
+	char path[PLACE_MAX_SOCKET + 2], *socket = NULL;
+
+	(void)state;
+	memset(path, 'a', sizeof path);
+	path[PLACE_MAX_SOCKET + 1] = '\0';
+	assert_int_equal(config_socket(path, &socket, NULL), -ERR_ARG);
+	assert_null(socket);
+	path[PLACE_MAX_SOCKET] = '\0';
+	talks_to(path, path);
+}
+
+static void test_default_places_are_the_users_or_the_systems(void **state)
+{
+	char *dir = NULL, *socket = NULL;
+
+	(void)state;
+	assert_int_equal(place_state_dir(&dir, NULL), 0);
+	assert_int_equal(place_socket(&socket, NULL), 0);
+	if (place_is_system()) {
+		assert_string_equal(dir, "/var/lib/postrider");
+		assert_string_equal(socket, "/run/postrider/postrider.sock");
+	} else {
+		assert_string_equal(dir, support_path(home, ".local/state/postrider"));
+		assert_string_equal(socket, support_path(home, ".local/state/postrider/postrider.sock"));
+	}
+	free(dir);
+	free(socket);
+}
+
+static void test_paths_become_absolute(void **state)
+{
+	static const struct {
+		const char *given, *expected;
+	} path[] = {
+		{ "/a/b", "/a/b" }, { "a/b", "HERE/a/b" }, { "./a", "HERE/a" }, { ".//./a", "HERE/a" },
+		{ ".", "HERE" },    { "./", "HERE" },      { "..", "HERE/.." }, { ".a", "HERE/.a" },
+	};
+	char here[4096];
+
+	(void)state;
+	assert_non_null(getcwd(here, sizeof here));
+	for (size_t i = 0; i < sizeof path / sizeof path[0]; i++) {
+		char expected[4200], *got = NULL;
+
+		if (strncmp(path[i].expected, "HERE", 4))
+			snprintf(expected, sizeof expected, "%s", path[i].expected);
+		else
+			snprintf(expected, sizeof expected, "%s%s", here, path[i].expected + 4);
+		assert_int_equal(place_absolute(path[i].given, &got, NULL), 0);
+		assert_string_equal(got, expected);
+		free(got);
+	}
+}
+
+static void test_users_and_groups_are_found(void **state)
+{
+	struct err err = { 0 };
+	uid_t uid = 1;
+	gid_t gid = 1;
+
+	(void)state;
+	assert_int_equal(place_user("root", &uid, NULL), 0);
+	assert_int_equal(uid, 0);
+	assert_int_equal(place_group("root", &gid, NULL), 0);
+	assert_int_equal(gid, 0);
+	assert_int_equal(place_user("1234", &uid, NULL), 0);
+	assert_int_equal(uid, 1234);
+	assert_int_equal(place_user("no-such-user-here", &uid, &err), -ERR_NOTFOUND);
+	assert_int_equal(place_group("", &gid, &err), -ERR_NOTFOUND);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_what_is_given_wins),
+		cmocka_unit_test(test_the_socket_comes_from_the_nearest_place),
+		cmocka_unit_test(test_a_socket_too_long_is_refused),
+		cmocka_unit_test(test_default_places_are_the_users_or_the_systems),
+		cmocka_unit_test(test_paths_become_absolute),
+		cmocka_unit_test(test_users_and_groups_are_found),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, NULL);
+}

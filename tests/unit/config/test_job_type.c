@@ -1,0 +1,415 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/mem.h"
+#include "scheduler/config/job_type.h"
+
+#define WHERE "c.json: types.digits"
+
+static int read_text(const char *text, struct job_type *out, struct err *err)
+{
+	struct json *v = NULL;
+	int rc = json_parse("c.json", text, strlen(text), &v, err);
+
+	if (!rc)
+		rc = job_type_from_json(WHERE, "digits", v, out, err);
+	json_free(v);
+	return rc;
+}
+
+static struct job_type must(const char *text)
+{
+	struct job_type t = { 0 };
+	struct err err = { 0 };
+
+	if (read_text(text, &t, &err))
+		fail_msg("%s", err.text);
+	return t;
+}
+
+/* The text, with the place it names after the type, and what it says. */
+static void refuses(const char *text, const char *place, const char *say)
+{
+	struct job_type t = { .name = (char[]){ "untouched" } };
+	struct err err = { 0 };
+	char expected[256];
+
+	if (read_text(text, &t, &err) != -ERR_FORMAT)
+		fail_msg("taken, or another code: %s: %s", text, err.text);
+	assert_string_equal(t.name, "untouched");
+	snprintf(expected, sizeof expected, WHERE "%s: ", place);
+	if (strncmp(err.text, expected, strlen(expected)))
+		fail_msg("'%s' does not start with '%s'", err.text, expected);
+	if (!strstr(err.text, say))
+		fail_msg("'%s' does not say '%s'", err.text, say);
+}
+
+/* To be freed. */
+static char *written(const struct job_type *t)
+{
+	struct strbuf out = { 0 };
+	struct json_writer w;
+
+	json_begin(&w, &out, false);
+	job_type_to_json(t, &w);
+	assert_false(out.failed);
+	return out.text;
+}
+
+static const char everything[] =
+	"{\"about\":\"digits\",\"argv\":[\"/bin/"
+	"train\",\"--b={batch}\",\"--lr\",\"{lr}\",\"{net}\",\"{{x}\"],"
+	"\"params\":{\"net\":{\"kind\":\"word\",\"required\":true,\"values\":[\"lenet5\",\"simplenet\"]},"
+	"\"epochs\":{\"kind\":\"integer\",\"min\":1,\"max\":100,\"default\":4},"
+	"\"rate\":{\"kind\":\"number\",\"max\":0.5},\"note\":{\"kind\":\"word\",\"default\":\"a+b\"}},"
+	"\"cpus\":{\"min\":1,\"max\":4,\"default\":2},\"batches\":[256,64,128],"
+	"\"lr\":{\"rule\":\"linear\",\"base\":0.01,\"base_batch\":64},\"memory_mb\":200,"
+	"\"memory_mb_per_record\":0.25,\"max_time_s\":3600,"
+	"\"limits\":{\"file_mb\":10,\"address_mb\":4000,\"open_files\":64,\"nice\":-5},"
+	"\"result\":{\"accuracy\":\"metrics.top1\",\"epoch\":\"step\"},\"epochs_param\":\"epochs\","
+	"\"work_dir\":\"/srv\",\"env\":{\"A\":\"1\",\"PATH\":\"/bin\"}}";
+
+static void test_every_key_reaches_its_place(void **state)
+{
+	struct job_type t = must(everything);
+
+	(void)state;
+	assert_string_equal(t.name, "digits");
+	assert_string_equal(t.about, "digits");
+	assert_int_equal(t.n_argv, 6);
+	assert_string_equal(t.argv[5], "{{x}");
+	assert_null(t.argv[6]);
+	assert_int_equal(t.n_params, 4);
+	assert_int_equal(t.param[0].kind, PARAM_WORD);
+	assert_true(t.param[0].required);
+	assert_int_equal(t.param[0].n_words, 2);
+	assert_string_equal(t.param[1].otherwise, "4");
+	assert_true(t.param[1].min == 1.0 && t.param[1].max == 100.0);
+	assert_true(isinf(t.param[2].min) && t.param[2].max == 0.5);
+	assert_true(t.cpus_min == 1 && t.cpus_max == 4 && t.cpus_default == 2);
+	assert_int_equal(t.n_batches, 3);
+	assert_true(t.batch[0] == 64.0 && t.batch[1] == 128.0 && t.batch[2] == 256.0);
+	assert_int_equal(t.lr_rule, LR_LINEAR);
+	assert_true(t.memory_mb == 200.0 && t.memory_mb_per_record == 0.25 && t.max_time_s == 3600.0);
+	assert_true(t.max_file_mb == 10 && t.max_address_mb == 4000 && t.max_open_files == 64);
+	assert_int_equal(t.nice, -5);
+	assert_string_equal(t.accuracy_path, "metrics.top1");
+	assert_string_equal(t.epoch_path, "step");
+	assert_string_equal(t.epochs_param, "epochs");
+	assert_string_equal(t.work_dir, "/srv");
+	assert_int_equal(t.n_env, 2);
+	assert_string_equal(t.env[1], "PATH=/bin");
+	job_type_release(&t);
+	assert_null(t.name);
+	job_type_release(&t);
+	job_type_release(NULL);
+}
+
+static void test_an_empty_type_has_defaults(void **state)
+{
+	struct job_type t = must("{}");
+
+	(void)state;
+	assert_int_equal(t.n_argv, 0);
+	assert_int_equal(t.n_params, 0);
+	assert_true(t.cpus_min == 1 && t.cpus_max == 1 && t.cpus_default == 1);
+	assert_int_equal(t.n_batches, 0);
+	assert_int_equal(t.lr_rule, LR_NONE);
+	assert_true(isnan(job_type_lr(&t, 64.0)));
+	assert_true(isnan(t.memory_mb) && isnan(t.memory_mb_per_record));
+	assert_true(t.max_time_s == 0.0 && t.max_file_mb == 0 && t.nice == 0);
+	assert_string_equal(t.accuracy_path, "accuracy");
+	assert_string_equal(t.epoch_path, "epoch");
+	assert_null(t.epochs_param);
+	assert_null(t.work_dir);
+	job_type_release(&t);
+}
+
+static void test_what_is_written_reads_back_the_same(void **state)
+{
+	static const char *const text[] = { everything, "{}", "{\"params\":{\"n\":{\"kind\":\"number\"}}}" };
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		struct job_type t = must(text[i]), u;
+		char *a = written(&t), *b;
+
+		u = must(a);
+		b = written(&u);
+		assert_string_equal(a, b);
+		free(a);
+		free(b);
+		job_type_release(&t);
+		job_type_release(&u);
+	}
+}
+
+static void test_null_is_the_default(void **state)
+{
+	struct job_type t =
+		must("{\"about\":null,\"argv\":null,\"params\":null,\"cpus\":null,\"batches\":null,"
+		     "\"lr\":{\"rule\":null,\"base\":null},\"memory_mb\":null,\"env\":null}");
+
+	(void)state;
+	assert_int_equal(t.n_argv, 0);
+	assert_true(isnan(t.memory_mb));
+	job_type_release(&t);
+}
+
+static void test_a_lone_end_of_the_cpus_gives_the_others(void **state)
+{
+	struct job_type t = must("{\"cpus\":{\"max\":8}}");
+
+	(void)state;
+	assert_true(t.cpus_min == 1 && t.cpus_max == 8 && t.cpus_default == 1);
+	job_type_release(&t);
+	t = must("{\"cpus\":{\"min\":3}}");
+	assert_true(t.cpus_min == 3 && t.cpus_max == 3 && t.cpus_default == 3);
+	job_type_release(&t);
+	t = must("{\"cpus\":{\"default\":5}}");
+	assert_true(t.cpus_min == 1 && t.cpus_max == 5 && t.cpus_default == 5);
+	job_type_release(&t);
+}
+
+static void test_a_parameter_called_epochs_is_the_number_of_epochs(void **state)
+{
+	struct job_type t = must("{\"params\":{\"epochs\":{\"kind\":\"integer\"}}}");
+
+	(void)state;
+	assert_string_equal(t.epochs_param, "epochs");
+	job_type_release(&t);
+	t = must("{\"params\":{\"epochs\":{\"kind\":\"word\"}}}");
+	assert_null(t.epochs_param);
+	job_type_release(&t);
+}
+
+static void test_the_learning_rate_follows_its_rule(void **state)
+{
+	struct job_type t = { .lr_rule = LR_LINEAR, .lr_base = 0.01, .lr_base_batch = 64.0 };
+
+	(void)state;
+	assert_true(job_type_lr(&t, 64.0) == 0.01);
+	assert_float_equal(job_type_lr(&t, 237.0), 0.01 * 237.0 / 64.0, 1e-15);
+	t.lr_rule = LR_SQRT;
+	assert_float_equal(job_type_lr(&t, 256.0), 0.02, 1e-15);
+	t.lr_rule = LR_NONE;
+	assert_true(job_type_lr(&t, 512.0) == 0.01);
+	assert_string_equal(lr_rule_name(LR_NONE), "none");
+	assert_string_equal(lr_rule_name(LR_LINEAR), "linear");
+	assert_string_equal(lr_rule_name(LR_SQRT), "sqrt");
+}
+
+static void test_relative_paths_start_from_here(void **state)
+{
+	struct job_type t = must("{\"argv\":[\"build/train\",\"{batch}\",\"data/x\"],\"work_dir\":\".\"}");
+	char here[4096], expected[4200];
+
+	(void)state;
+	assert_non_null(getcwd(here, sizeof here));
+	snprintf(expected, sizeof expected, "%s/build/train", here);
+	assert_string_equal(t.argv[0], expected);
+	assert_string_equal(t.argv[2], "data/x"); /* the job's own business */
+	assert_string_equal(t.work_dir, here);
+	job_type_release(&t);
+	t = must("{\"argv\":[\"train\",\"{batch}\"]}");
+	assert_string_equal(t.argv[0], "train"); /* from the PATH */
+	job_type_release(&t);
+}
+
+static void test_unknown_keys_name_the_nearest(void **state)
+{
+	(void)state;
+	refuses("{\"batchs\":[1]}", "", "did you mean 'batches'?");
+	refuses("{\"cpus\":{\"mim\":1}}", ".cpus", "did you mean 'min'?");
+	refuses("{\"lr\":{\"rul\":\"none\"}}", ".lr", "did you mean 'rule'?");
+	refuses("{\"limits\":{\"open_file\":1}}", ".limits", "did you mean 'open_files'?");
+	refuses("{\"result\":{\"acuracy\":\"x\"}}", ".result", "did you mean 'accuracy'?");
+	refuses("{\"params\":{\"epochs\":{\"kind\":\"integer\",\"mni\":1}}}", ".params.epochs", "'min'");
+}
+
+static void test_ranges_are_checked_on_both_sides(void **state)
+{
+	struct job_type t = must("{\"cpus\":{\"max\":4096},\"limits\":{\"nice\":19},\"batches\":[1,1e9]}");
+
+	(void)state;
+	job_type_release(&t);
+	refuses("{\"cpus\":{\"max\":4097}}", ".cpus.max", "from 1 to 4096");
+	refuses("{\"cpus\":{\"min\":0}}", ".cpus.min", "from 1 to 4096");
+	refuses("{\"cpus\":{\"min\":1.5}}", ".cpus.min", "whole number");
+	refuses("{\"cpus\":{\"min\":4,\"max\":2}}", ".cpus.max", "below min");
+	refuses("{\"cpus\":{\"max\":2,\"default\":3}}", ".cpus.default", "not from min to max");
+	refuses("{\"cpus\":2}", ".cpus", "object");
+	refuses("{\"batches\":[]}", ".batches", "1 to 64");
+	refuses("{\"batches\":[64,64]}", ".batches", "twice");
+	refuses("{\"batches\":[0]}", ".batches[0]", "whole number");
+	refuses("{\"batches\":[64,\"128\"]}", ".batches[1]", "whole number");
+	refuses("{\"batches\":[1000000001]}", ".batches[0]", "whole number");
+	refuses("{\"batches\":64}", ".batches", "list");
+	refuses("{\"lr\":{\"rule\":\"cubic\"}}", ".lr.rule", "none, linear, sqrt");
+	refuses("{\"lr\":{\"rule\":\"linear\",\"base_batch\":64}}", ".lr.base", "is needed");
+	refuses("{\"lr\":{\"rule\":\"sqrt\",\"base\":1}}", ".lr.base_batch", "is needed");
+	refuses("{\"lr\":{\"base\":0}}", ".lr.base", "from 1e-12");
+	refuses("{\"limits\":{\"nice\":20}}", ".limits.nice", "from -20 to 19");
+	refuses("{\"limits\":{\"nice\":0.5}}", ".limits.nice", "whole");
+	refuses("{\"memory_mb\":-1}", ".memory_mb", "from 0 to");
+	refuses("{\"max_time_s\":\"90s\"}", ".max_time_s", "number");
+	refuses("{\"about\":\"a\\nb\"}", ".about", "control character");
+	refuses("{\"about\":\"\"}", ".about", "1 to 512");
+	refuses("[]", "", "object");
+}
+
+static void test_parameters_are_checked(void **state)
+{
+	(void)state;
+	refuses("{\"params\":{\"x\":{}}}", ".params.x.kind", "is needed");
+	refuses("{\"params\":{\"x\":null}}", ".params.x", "object");
+	refuses("{\"params\":{\"x\":{\"kind\":\"float\"}}}", ".params.x.kind", "integer, number, word");
+	refuses("{\"params\":{\"1x\":{\"kind\":\"word\"}}}", ".params.1x", "name of a parameter");
+	refuses("{\"params\":{\"a b\":{\"kind\":\"word\"}}}", ".params.a b", "name of a parameter");
+	refuses("{\"params\":{\"\":{\"kind\":\"word\"}}}", ".params.", "name of a parameter");
+	refuses("{\"params\":{\"batch\":{\"kind\":\"integer\"}}}", ".params.batch", "filled in by Postrider");
+	refuses("{\"params\":{\"njobs\":{\"kind\":\"integer\"}}}", ".params.njobs", "filled in by Postrider");
+	refuses("{\"params\":{\"x\":{\"kind\":\"integer\",\"min\":2,\"max\":1}}}", ".params.x.min",
+		"above max");
+	refuses("{\"params\":{\"x\":{\"kind\":\"integer\",\"min\":0.5}}}", ".params.x.min", "whole");
+	refuses("{\"params\":{\"x\":{\"kind\":\"integer\",\"values\":[\"a\"]}}}", ".params.x.values",
+		"words");
+	refuses("{\"params\":{\"x\":{\"kind\":\"word\",\"max\":1}}}", ".params.x.max", "numbers");
+	refuses("{\"params\":{\"x\":{\"kind\":\"word\",\"values\":[]}}}", ".params.x.values", "1 to 1024");
+	refuses("{\"params\":{\"x\":{\"kind\":\"word\",\"values\":[\"a\",\"a\"]}}}", ".params.x.values[1]",
+		"twice");
+	refuses("{\"params\":{\"x\":{\"kind\":\"word\",\"values\":[\"-a\"]}}}", ".params.x.values[0]",
+		"no word");
+	refuses("{\"params\":{\"x\":{\"kind\":\"word\",\"values\":[\"a/b\"]}}}", ".params.x.values[0]",
+		"no word");
+	refuses("{\"params\":{\"x\":{\"kind\":\"integer\",\"max\":9,\"default\":10}}}", ".params.x.default",
+		"range");
+	refuses("{\"params\":{\"x\":{\"kind\":\"integer\",\"default\":\"ten\"}}}", ".params.x.default",
+		"whole number");
+	refuses("{\"params\":{\"x\":{\"kind\":\"word\",\"values\":[\"a\"],\"default\":\"b\"}}}",
+		".params.x.default", "none of");
+	refuses("{\"params\":{\"x\":{\"kind\":\"integer\",\"required\":true,\"default\":1}}}",
+		".params.x.default", "required");
+	refuses("{\"epochs_param\":\"x\"}", ".epochs_param", "no parameter 'x'");
+	refuses("{\"params\":{\"x\":{\"kind\":\"word\"}},\"epochs_param\":\"x\"}", ".epochs_param", "a word");
+}
+
+static void test_the_environment_is_checked(void **state)
+{
+	(void)state;
+	refuses("{\"env\":{\"A=B\":\"1\"}}", ".env.A=B", "name of a variable");
+	refuses("{\"env\":{\"1A\":\"1\"}}", ".env.1A", "name of a variable");
+	refuses("{\"env\":{\"A\":1}}", ".env.A", "string");
+	refuses("{\"env\":{\"POSTRIDER_JOB\":\"1\"}}", ".env.POSTRIDER_JOB", "set by Postrider");
+}
+
+static void test_names_of_types_are_checked(void **state)
+{
+	static const char *const bad[] = { "", "Digits", "-x", ".x", "a b", "a/b", "\xc3\xa4" };
+	char longest[JOB_TYPE_MAX_NAME + 2];
+	struct job_type t = { 0 };
+	struct json *v = NULL;
+
+	(void)state;
+	assert_int_equal(json_parse("c", "{}", 2, &v, NULL), 0);
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+		assert_int_equal(job_type_from_json("c", bad[i], v, &t, NULL), -ERR_FORMAT);
+	memset(longest, 'a', sizeof longest);
+	longest[JOB_TYPE_MAX_NAME + 1] = '\0';
+	assert_int_equal(job_type_from_json("c", longest, v, &t, NULL), -ERR_FORMAT);
+	longest[JOB_TYPE_MAX_NAME] = '\0';
+	assert_int_equal(job_type_from_json("c", longest, v, &t, NULL), 0);
+	job_type_release(&t);
+	json_free(v);
+}
+
+static void test_counts_are_limited(void **state)
+{
+	struct strbuf text = { 0 };
+	struct job_type t = { 0 };
+
+	(void)state;
+	for (int n = JOB_TYPE_MAX_PARAMS; n <= JOB_TYPE_MAX_PARAMS + 1; n++) {
+		strbuf_reset(&text);
+		strbuf_puts(&text, "{\"params\":{");
+		for (int i = 0; i < n; i++)
+			strbuf_printf(&text, "%s\"p%d\":{\"kind\":\"word\"}", i ? "," : "", i);
+		strbuf_puts(&text, "}}");
+		if (n == JOB_TYPE_MAX_PARAMS) {
+			t = must(text.text);
+			job_type_release(&t);
+		} else {
+			refuses(text.text, ".params", "at most 32");
+		}
+	}
+	for (int n = JOB_TYPE_MAX_ARGS; n <= JOB_TYPE_MAX_ARGS + 1; n++) {
+		strbuf_reset(&text);
+		strbuf_puts(&text, "{\"argv\":[\"x\"");
+		for (int i = 1; i < n; i++)
+			strbuf_puts(&text, ",\"{batch}\"");
+		strbuf_puts(&text, "]}");
+		if (n == JOB_TYPE_MAX_ARGS) {
+			t = must(text.text);
+			job_type_release(&t);
+		} else {
+			refuses(text.text, ".argv", "to 256");
+		}
+	}
+	strbuf_release(&text);
+}
+
+static void test_running_out_of_memory_is_told(void **state)
+{
+	bool failed = true;
+
+	(void)state;
+	for (unsigned long k = 1; failed; k++) {
+		struct job_type t = { 0 };
+		struct json *v = NULL;
+		struct err err = { 0 };
+		int rc;
+
+		assert_int_equal(json_parse("c", everything, strlen(everything), &v, NULL), 0);
+		mem_fail_at(k, false);
+		rc = job_type_from_json(WHERE, "digits", v, &t, &err);
+		failed = mem_failed();
+		mem_fail_at(0, false);
+		assert_int_equal(rc, failed ? -ERR_NOMEM : 0);
+		if (failed)
+			assert_non_null(strstr(err.text, "memory"));
+		job_type_release(&t);
+		json_free(v);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_every_key_reaches_its_place),
+		cmocka_unit_test(test_an_empty_type_has_defaults),
+		cmocka_unit_test(test_what_is_written_reads_back_the_same),
+		cmocka_unit_test(test_null_is_the_default),
+		cmocka_unit_test(test_a_lone_end_of_the_cpus_gives_the_others),
+		cmocka_unit_test(test_a_parameter_called_epochs_is_the_number_of_epochs),
+		cmocka_unit_test(test_the_learning_rate_follows_its_rule),
+		cmocka_unit_test(test_relative_paths_start_from_here),
+		cmocka_unit_test(test_unknown_keys_name_the_nearest),
+		cmocka_unit_test(test_ranges_are_checked_on_both_sides),
+		cmocka_unit_test(test_parameters_are_checked),
+		cmocka_unit_test(test_the_environment_is_checked),
+		cmocka_unit_test(test_names_of_types_are_checked),
+		cmocka_unit_test(test_counts_are_limited),
+		cmocka_unit_test(test_running_out_of_memory_is_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

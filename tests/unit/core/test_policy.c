@@ -1,0 +1,197 @@
+/* The table of policies: names, arguments, which model each wants, and the schema of that model. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+
+#include "common/mem.h"
+#include "tests/unit/core/hand_model.h"
+
+static void test_every_policy_is_found_by_its_name(void **state)
+{
+	struct policy_choice c;
+	char text[64];
+
+	(void)state;
+	for (size_t i = 0; policy_all[i]; i++) {
+		const struct policy *p = policy_all[i];
+
+		snprintf(text, sizeof text, "%s%s", p->name, p->takes_batch ? ":96.5" : "");
+		assert_int_equal(policy_parse(text, &c, NULL), 0);
+		assert_ptr_equal(c.policy, p);
+		assert_true(p->takes_batch ? c.batch == 96.5 : isnan(c.batch));
+		assert_non_null(strstr(policy_names(), p->name));
+		assert_true(strlen(p->title) > 10);
+		if (p->predictor)
+			assert_non_null(predictor_find(p->predictor));
+		for (size_t k = 0; k < i; k++)
+			assert_string_not_equal(p->name, policy_all[k]->name);
+	}
+	assert_non_null(strstr(policy_names(), "fixed:B"));
+}
+
+static void test_bad_policies_are_refused_with_a_hint(void **state)
+{
+	static const struct {
+		const char *text, *says;
+	} bad[] = {
+		{ "curier", "did you mean 'courier'?" },
+		{ "", "there are: courier" },
+		{ "fixed", "fixed:128" },
+		{ "fixed:", "not a number above 0" },
+		{ "fixed:-1", "'-1'" },
+		{ "fixed:0", "above 0" },
+		{ "fixed:nan", "not a number" },
+		{ "fixed:1e99", "not a number above 0" },
+		{ "courier:3", "takes no argument" },
+		{ "post\trider:", "no policy 'post?rider'" },
+		{ "a name far longer than any policy has, and longer than the buffers that show it, too",
+		  "a name far" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		struct policy_choice c = { 0 };
+		struct err err = { 0 };
+
+		assert_int_equal(policy_parse(bad[i].text, &c, &err), -ERR_ARG);
+		assert_null(c.policy);
+		if (!strstr(err.text, bad[i].says))
+			fail_msg("'%s': %s", bad[i].text, err.text);
+	}
+}
+
+static void test_a_policy_accepts_what_it_wants(void **state)
+{
+	struct model *m = hand_model(&hand_hybrid);
+	struct predictor_ops boost = hand_hybrid;
+	struct policy_choice c;
+	struct err err = { 0 };
+
+	(void)state;
+	for (size_t i = 0; policy_all[i]; i++) {
+		c = (struct policy_choice){ .policy = policy_all[i], .batch = 1 };
+		if (!policy_all[i]->predictor || !strcmp(policy_all[i]->predictor, "hybrid"))
+			assert_int_equal(policy_accepts(&c, m, NULL), 0);
+		else
+			assert_int_equal(policy_accepts(&c, m, NULL), -ERR_ARG);
+		assert_int_equal(policy_accepts(&c, NULL, NULL), policy_all[i]->predictor ? -ERR_ARG : 0);
+	}
+	c = hand_policy("courier");
+	policy_accepts(&c, m, &err);
+	assert_non_null(strstr(err.text, "postrider train DATA.csv --policy courier"));
+	boost.name = "boost";
+	m->time.predictor.ops = &boost;
+	c = hand_policy("boost-full");
+	assert_int_equal(policy_accepts(&c, m, NULL), 0);
+	c = hand_policy("boost"); /* this one has njobs and processes */
+	assert_int_equal(policy_accepts(&c, m, &err), -ERR_ARG);
+	assert_non_null(strstr(err.text, "nothing of the load"));
+	m->features->n = 2; /* the network and the cpus are left */
+	assert_int_equal(policy_accepts(&c, m, NULL), 0);
+	m->features->n = HAND_FEATURES;
+	model_free(m);
+}
+
+static struct schema *schema_of(const char *text)
+{
+	struct json *v;
+	struct schema *s;
+	struct err err = { 0 };
+
+	if (json_parse("test", text, strlen(text), &v, &err) || schema_from_json("test", v, &s, &err))
+		fail_msg("%s", err.text);
+	json_free(v);
+	return s;
+}
+
+static bool ignores(const struct schema *s, const char *name)
+{
+	for (size_t i = 0; i < s->n_ignores; i++)
+		if (!strcmp(s->ignore[i], name))
+			return true;
+	return false;
+}
+
+static const char crowded[] =
+	"{\"columns\":[{\"name\":\"tenants\",\"kind\":\"number\",\"alias\":[\"others\"]},"
+	"{\"name\":\"batch\",\"kind\":\"number\"},{\"name\":\"cpus\",\"kind\":\"number\"},"
+	"{\"name\":\"njobs\",\"kind\":\"number\"},{\"name\":\"epochs\",\"kind\":\"number\"}],"
+	"\"derived\":[{\"name\":\"all\",\"product\":[\"tenants\",\"cpus\"]},{\"name\":\"work\",\"product\":["
+	"\"epochs\",\"batch\"]},"
+	"{\"name\":\"log_all\",\"log\":\"all\"},{\"name\":\"log_work\",\"log\":\"work\"}],"
+	"\"decision\":\"batch\",\"targets\":{\"time\":\"t\"},\"roles\":{\"njobs\":\"tenants\",\"processes\":"
+	"\"all\"}}";
+
+static void test_the_load_and_all_that_is_made_of_it_leaves_the_schema(void **state)
+{
+	struct schema *s = schema_of(crowded), *made;
+	const double number[] = { 8, 2, 5, 40, NAN }; /* batch, cpus, epochs, work, its logarithm */
+
+	(void)state;
+	assert_int_equal(policy_schema(hand_policy("boost").policy, s, &made, NULL), 0);
+	assert_int_equal(made->n_columns, 3);
+	assert_int_equal(made->n_derived, 2);
+	assert_int_equal(schema_role(made, ROLE_NJOBS), -1); /* the other column of that name went too */
+	assert_int_equal(schema_role(made, ROLE_PROCESSES), -1);
+	assert_int_equal(schema_find_any(made, "log_work"), 4);
+	assert_true(schema_derive(&made->derived[0], number) == 40); /* the sources moved along */
+	assert_true(schema_derive(&made->derived[1], number) == log(40));
+	assert_true(ignores(made, "tenants") && ignores(made, "others") && ignores(made, "njobs") &&
+		    ignores(made, "all") && ignores(made, "log_all") && !ignores(made, "work"));
+	assert_int_equal(s->n_columns, 5); /* the given one stays as it was */
+	schema_free(made);
+	assert_int_equal(policy_schema(hand_policy("courier").policy, s, &made, NULL), 0);
+	assert_int_equal(made->n_columns, 5);
+	assert_int_equal(made->n_derived, 4);
+	schema_free(made);
+	schema_free(s);
+}
+
+static void test_a_schema_that_decides_on_the_load_is_refused(void **state)
+{
+	struct schema
+		*s = schema_of(
+			"{\"columns\":[{\"name\":\"njobs\",\"kind\":\"number\"}],\"decision\":\"njobs\","
+			"\"targets\":{\"time\":\"t\"}}"),
+		*made;
+
+	(void)state;
+	assert_int_equal(policy_schema(hand_policy("boost").policy, s, &made, NULL), -ERR_ARG);
+	schema_free(s);
+}
+
+static void test_a_schema_without_memory_is_an_error_and_no_leak(void **state)
+{
+	struct schema *s = schema_of(crowded), *made;
+
+	(void)state;
+	for (unsigned long k = 1;; k++) {
+		int rc;
+
+		mem_fail_at(k, false);
+		rc = policy_schema(hand_policy("boost").policy, s, &made, NULL);
+		mem_fail_at(0, false);
+		if (!rc)
+			break;
+		assert_int_equal(rc, -ERR_NOMEM);
+	}
+	schema_free(made);
+	schema_free(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_every_policy_is_found_by_its_name),
+		cmocka_unit_test(test_bad_policies_are_refused_with_a_hint),
+		cmocka_unit_test(test_a_policy_accepts_what_it_wants),
+		cmocka_unit_test(test_the_load_and_all_that_is_made_of_it_leaves_the_schema),
+		cmocka_unit_test(test_a_schema_that_decides_on_the_load_is_refused),
+		cmocka_unit_test(test_a_schema_without_memory_is_an_error_and_no_leak),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,623 @@
+/* The scheduler on a machine of two cores, with answers worked out by hand (hand_model.h). */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "common/mem.h"
+#include "tests/unit/core/sched_bed.h"
+
+static void test_a_job_alone_gets_the_most_accurate_batch_in_time(void **state)
+{
+	struct bed b;
+	struct sched_request r;
+
+	(void)state;
+	make(&b, "postrider", 2);
+	r = job(&b, 1, 130);
+	assert_int_equal(submit(&b, 0, &r), SCHED_PROMISED);
+	assert_int_equal(b.d.chosen, 1); /* 100 s, at most 120 s */
+	near(b.d.candidate[1].time_s, 100);
+	near(b.d.candidate[1].upper_s, 120);
+	near(b.d.candidate[1].work_s, 100);
+	near(b.d.smallest_slo_s, 15);
+	assert_int_equal(b.d.candidate[0].reasons & REASON_SLO_EXCEEDED, REASON_SLO_EXCEEDED);
+	assert_int_equal(sched_queued(b.s), 1);
+	assert_int_equal(next(&b, 0), 1);
+	assert_int_equal(b.d.chosen, 1);
+	assert_int_equal(sched_running(b.s), 1);
+	assert_int_equal(sched_slots_used(b.s), 2);
+	assert_int_equal(next(&b, 0), 0);
+	drop(&b);
+}
+
+/* A has 100 s of work and runs on both cores; a second job on them halves its speed. */
+static void test_two_jobs_share_two_cores(void **state)
+{
+	const double end_of_other[] = { 200, 200, 150, 125, 112.5 };
+	const double time[] = { 300, 200, 100, 50, 25 };
+	struct bed b;
+	struct sched_request r;
+
+	(void)state;
+	make(&b, "postrider", 4);
+	submit_batch(&b, 0, 1, &b64, NAN);
+	assert_int_equal(next(&b, 0), 1);
+	r = job(&b, 2, NAN);
+	assert_int_equal(submit(&b, 0, &r), SCHED_BEST_EFFORT);
+	for (int i = 0; i < 5; i++) {
+		near(b.d.candidate[i].wait_s, 0);
+		near(b.d.candidate[i].time_s, time[i]);
+		near(b.d.candidate[i].upper_s, 1.2 * time[i]);
+		near(b.d.candidate[i].work_s, 6400.0 / b.d.candidate[i].decision);
+		near(b.d.candidate[i].delays_s, end_of_other[i] - 100);
+	}
+	drop(&b);
+}
+
+static void test_a_job_waits_for_those_before_it(void **state)
+{
+	struct bed b;
+	struct sched_request r;
+	struct sched_estimate e;
+
+	(void)state;
+	make(&b, "postrider", 2);
+	submit_batch(&b, 0, 1, &b64, NAN);
+	assert_int_equal(next(&b, 0), 1);
+	submit_batch(&b, 0, 2, &b128, NAN);
+	assert_int_equal(next(&b, 0), 0);
+	r = job(&b, 3, 194); /* 150 s of wait, 12.5 s at least, and both may take 1.2 times as long */
+	assert_int_equal(submit(&b, 0, &r), SCHED_REJECTED);
+	near(b.d.candidate[4].wait_s, 150);
+	near(b.d.candidate[4].wait_upper_s, 180);
+	near(b.d.smallest_slo_s, 195);
+	assert_int_equal(b.d.chosen, -1);
+	assert_false(sched_lives(b.s, 3));
+	r.slo_s = b.d.smallest_slo_s;
+	assert_int_equal(submit(&b, 0, &r), SCHED_PROMISED);
+	assert_int_equal(b.d.chosen, 4);
+	assert_int_equal(sched_estimate(b.s, 40 * S, 3, &e, NULL), 0);
+	near(e.start_s, 110);
+	near(e.end_s, 122.5);
+	near(e.end_high_s, 122.5 * 1.2);
+	near(e.end_low_s, 122.5 / 1.2);
+	assert_false(e.late);
+	assert_int_equal(sched_estimate(b.s, 40 * S, 4, &e, NULL), -ERR_NOTFOUND);
+	drop(&b);
+}
+
+static void test_a_promise_is_kept_before_others_are_admitted(void **state)
+{
+	struct bed b;
+	struct sched_request r;
+
+	(void)state;
+	make(&b, "postrider", 4);
+	/* 100 s of work to be done by 200 s, so at most 166.7 s are expected to pass */
+	assert_int_equal(submit_batch(&b, 0, 11, &b64, 200), SCHED_PROMISED);
+	assert_int_equal(next(&b, 0), 11);
+	r = job(&b, 12, 1000);
+	assert_int_equal(submit(&b, 0, &r), SCHED_PROMISED);
+	for (int i = 0; i < 2; i++) { /* they would share the cores for too long */
+		assert_int_equal(b.d.candidate[i].breaks, 11);
+		assert_true(b.d.candidate[i].reasons & REASON_BREAKS_PROMISE);
+		assert_false(b.d.candidate[i].feasible);
+	}
+	assert_int_equal(b.d.chosen, 2);
+	assert_int_equal(b.d.candidate[2].breaks, 0);
+	assert_int_equal(next(&b, 0), 12);
+	assert_int_equal(b.d.chosen, 2); /* and the same at the start */
+	drop(&b);
+	make(&b, "postrider", 4);
+	submit_batch(&b, 0, 11, &b64, 121);
+	next(&b, 0);
+	r = job(&b, 12, 1000);
+	r.best_effort = true;
+	assert_int_equal(submit(&b, 0, &r), SCHED_REJECTED); /* nobody may disturb it, best effort or not */
+	assert_true(isnan(b.d.smallest_slo_s));
+	drop(&b);
+	make(&b, "postrider", 4);
+	submit_batch(&b, 0, 11, &b64, NAN); /* without a promise there is none to break */
+	next(&b, 0);
+	assert_int_equal(submit(&b, 0, &r), SCHED_PROMISED);
+	assert_int_equal(b.d.chosen, 0);
+	drop(&b);
+}
+
+static void test_best_effort_gets_the_fastest(void **state)
+{
+	struct bed b;
+	struct sched_request r;
+
+	(void)state;
+	make(&b, "postrider", 2);
+	r = job(&b, 1, 10);
+	assert_int_equal(submit(&b, 0, &r), SCHED_REJECTED);
+	r.best_effort = true;
+	assert_int_equal(submit(&b, 0, &r), SCHED_BEST_EFFORT);
+	assert_int_equal(b.d.chosen, 4);
+	assert_int_equal(next(&b, 0), 1);
+	assert_int_equal(b.d.chosen, 4);
+	drop(&b);
+}
+
+static void test_the_batch_is_decided_anew_for_the_time_left(void **state)
+{
+	struct bed b;
+	struct sched_request r;
+
+	(void)state;
+	make(&b, "postrider", 2);
+	submit_batch(&b, 0, 1, &b128, NAN); /* 50 s */
+	next(&b, 0);
+	r = job(&b, 2, 185); /* (50 + 100) * 1.2 is in time */
+	assert_int_equal(submit(&b, 0, &r), SCHED_PROMISED);
+	assert_int_equal(b.d.chosen, 1);
+	assert_int_equal(sched_remove(b.s, 90 * S, 1, NULL), 0); /* it took longer: 95 s are left */
+	assert_int_equal(next(&b, 90), 2);
+	assert_int_equal(b.d.chosen, 2);
+	near(b.d.candidate[2].upper_s, 60);
+	drop(&b);
+	make(&b, "postrider", 2);
+	submit_batch(&b, 0, 1, &b128, NAN);
+	next(&b, 0);
+	submit(&b, 0, &r);
+	sched_remove(b.s, 180 * S, 1,
+		     NULL); /* none is in time any more: the promise is kept as well as can be */
+	assert_int_equal(next(&b, 180), 2);
+	assert_int_equal(b.d.chosen, 4);
+	assert_false(b.d.candidate[4].feasible);
+	drop(&b);
+	make(&b, "postrider", 2);
+	submit_batch(&b, 0, 1, &b128, NAN);
+	next(&b, 0);
+	submit(&b, 0, &r);
+	sched_remove(b.s, 1 * S, 1, NULL); /* there is more time than was thought */
+	assert_int_equal(next(&b, 1), 2);
+	assert_int_equal(b.d.chosen, 1); /* 200 s at 1.2 are still too much */
+	drop(&b);
+}
+
+static void test_first_come_first_served(void **state)
+{
+	struct bed b;
+	struct sched_request r;
+
+	(void)state;
+	make(&b, "postrider", 4);
+	for (uint64_t id = 1; id <= 4; id++) {
+		r = job(&b, id, NAN);
+		r.cpus = id == 2 ? 4 : 1;
+		submit(&b, 0, &r);
+	}
+	assert_int_equal(next(&b, 0), 1);
+	assert_int_equal(next(&b, 0), 0); /* the second wants all, and those behind it do not pass */
+	assert_int_equal(sched_remove(b.s, 5 * S, 1, NULL), 0);
+	assert_int_equal(next(&b, 5), 2);
+	assert_int_equal(next(&b, 5), 0);
+	assert_int_equal(sched_remove(b.s, 6 * S, 2, NULL), 0);
+	assert_int_equal(next(&b, 6), 3);
+	assert_int_equal(next(&b, 6), 4);
+	assert_int_equal(next(&b, 6), 0);
+	assert_int_equal(sched_queued(b.s), 0);
+	drop(&b);
+}
+
+static void test_cancelling_in_the_middle_moves_the_others_up(void **state)
+{
+	struct bed b;
+	struct sched_estimate e;
+
+	(void)state;
+	make(&b, "postrider", 2);
+	for (uint64_t id = 1; id <= 4; id++)
+		submit_batch(&b, 0, id, &b64, NAN);
+	assert_int_equal(next(&b, 0), 1);
+	sched_estimate(b.s, 0, 4, &e, NULL);
+	near(e.start_s, 300);
+	assert_int_equal(sched_remove(b.s, 0, 3, NULL), 0);
+	assert_int_equal(sched_remove(b.s, 0, 3, NULL), -ERR_NOTFOUND);
+	sched_estimate(b.s, 0, 4, &e, NULL);
+	near(e.start_s, 200);
+	assert_int_equal(sched_remove(b.s, 0, 1, NULL), 0);
+	assert_int_equal(next(&b, 0), 2);
+	assert_int_equal(sched_remove(b.s, 0, 2, NULL), 0);
+	assert_int_equal(next(&b, 0), 4);
+	drop(&b);
+}
+
+static void test_too_wide_is_refused_best_effort_or_not(void **state)
+{
+	struct bed b;
+	struct sched_request r;
+
+	(void)state;
+	make(&b, "postrider", 2);
+	r = job(&b, 1, NAN);
+	r.cpus = 3;
+	r.best_effort = true;
+	assert_int_equal(submit(&b, 0, &r), SCHED_REJECTED);
+	for (int i = 0; i < 5; i++)
+		assert_true(b.d.candidate[i].reasons & REASON_TOO_WIDE);
+	assert_true(isnan(b.d.smallest_slo_s));
+	drop(&b);
+}
+
+static void test_memory_refuses_what_never_fits_and_waits_for_what_does_not_fit_yet(void **state)
+{
+	struct bed b;
+	struct sched_request r;
+	struct sched_params p;
+
+	(void)state;
+	make(&b, "postrider", 4);
+	sched_free(b.s);
+	p = params(&b, "postrider", 4);
+	p.machine.memory_mb = 1000;
+	assert_int_equal(sched_new(&p, &b.s, NULL), 0);
+	r = job(&b, 1, NAN);
+	r.memory_mb = 100;
+	r.memory_mb_per_record = 4; /* 228, 356, 612, 1124, 2148 */
+	submit(&b, 0, &r);
+	assert_true(b.d.candidate[2].memory_mb == 612);
+	assert_false(b.d.candidate[2].reasons & REASON_MEMORY);
+	assert_true(b.d.candidate[3].reasons & REASON_MEMORY);
+	assert_int_equal(next(&b, 0), 1); /* batch 32: 228 MB */
+	r = job(&b, 2, NAN);
+	r.memory_mb = 700;
+	submit(&b, 0, &r);
+	assert_int_equal(next(&b, 0), 2); /* 928 of 1000 MB */
+	r.id = 3;
+	r.memory_mb = 300;
+	r.cpus = 1;
+	sched_remove(b.s, 1 * S, 1, NULL);
+	assert_int_equal(submit(&b, 1, &r), SCHED_BEST_EFFORT);
+	assert_int_equal(next(&b, 1), 3); /* just fits: 1000 of 1000 */
+	r.id = 4;
+	r.memory_mb = 1;
+	assert_int_equal(submit(&b, 1, &r), SCHED_BEST_EFFORT); /* a slot is free, memory is not: it waits */
+	assert_int_equal(next(&b, 1), 0);
+	sched_remove(b.s, 2 * S, 2, NULL);
+	assert_int_equal(next(&b, 2), 4);
+	r.id = 5;
+	r.memory_mb = 1001;
+	r.best_effort = true;
+	assert_int_equal(submit(&b, 2, &r), SCHED_REJECTED);
+	r.memory_mb = 90;
+	r.max_memory_mb = 80; /* its own limit */
+	assert_int_equal(submit(&b, 2, &r), SCHED_REJECTED);
+	r.memory_mb = -1;
+	assert_int_equal(sched_submit(b.s, 2 * S, &r, &b.d, &b.verdict, NULL), -ERR_ARG);
+	drop(&b);
+}
+
+/* At its start a job takes no more memory than there is, even if another batch would be better. */
+static void test_memory_that_is_taken_limits_the_batch_at_the_start(void **state)
+{
+	const double two[] = { 64, 512 };
+	struct bed b;
+	struct sched_request r;
+	struct sched_params p;
+
+	(void)state;
+	make(&b, "postrider", 4);
+	sched_free(b.s);
+	p = params(&b, "postrider", 4);
+	p.machine.memory_mb = 600;
+	assert_int_equal(sched_new(&p, &b.s, NULL), 0);
+	r = job(&b, 1, NAN);
+	r.memory_mb = 500;
+	submit(&b, 0, &r);
+	next(&b, 0);
+	r = job(&b, 2, 1000);
+	r.batch = two;
+	r.n_batches = 2;
+	r.memory_mb_per_record = 1;
+	submit(&b, 0, &r);
+	assert_int_equal(b.d.chosen, 0);
+	assert_int_equal(next(&b, 0), 2); /* 64 MB fit beside 500 */
+	assert_int_equal(b.d.chosen, 0);
+	assert_true(b.d.candidate[1].reasons & REASON_MEMORY); /* 512 MB do not, now */
+	drop(&b);
+}
+
+static void test_work_is_counted_by_the_load(void **state)
+{
+	struct bed b;
+	struct sched_estimate e;
+
+	(void)state;
+	make(&b, "postrider", 4);
+	submit_batch(&b, 0, 1, &b64, NAN);
+	submit_batch(&b, 0, 2, &b32, NAN);
+	next(&b, 0);
+	sched_estimate(b.s, 20 * S, 1, &e, NULL);
+	assert_int_equal(next(&b, 20), 2); /* 20 of 100 s are done, then at half speed */
+	sched_estimate(b.s, 30 * S, 1, &e, NULL);
+	near(e.end_s, 150); /* 75 left */
+	sched_remove(b.s, 30 * S, 2, NULL);
+	sched_estimate(b.s, 40 * S, 1, &e, NULL);
+	near(e.end_s, 65);
+	sched_estimate(b.s, 10 * S, 1, &e, NULL); /* time does not go backwards */
+	near(e.end_s, 65);
+	sched_estimate(b.s, 205 * S, 1, &e,
+		       NULL); /* 200 s done where 100 were expected: it is not over yet */
+	near(e.end_s, 10);
+	drop(&b);
+}
+
+static void test_progress_corrects_the_expected_end(void **state)
+{
+	struct bed b;
+	struct sched_estimate e;
+
+	(void)state;
+	make(&b, "postrider", 2);
+	submit_batch(&b, 0, 1, &b64, 200);
+	submit_batch(&b, 0, 2, &b64, NAN);
+	next(&b, 0);
+	assert_int_equal(sched_progress(b.s, 50 * S, 1, 0.25, NULL), 0); /* so 200 s in all, not 100 */
+	sched_estimate(b.s, 50 * S, 1, &e, NULL);
+	near(e.end_s, 0.75 * (0.1 * 100 + 0.25 * 200) / 0.35);
+	assert_true(e.late); /* 154 s at their bound, and 150 are left */
+	assert_int_equal(sched_progress(b.s, 51 * S, 1, 0.1, NULL), 0); /* what is done stays done */
+	sched_estimate(b.s, 51 * S, 1, &e, NULL);
+	near(e.end_s, 0.75 * (0.1 * 100 + 0.25 * 200) / 0.35 - 1);
+	assert_int_equal(sched_progress(b.s, 52 * S, 1, 1.5, NULL), -ERR_ARG);
+	assert_int_equal(sched_progress(b.s, 52 * S, 1, NAN, NULL), -ERR_ARG);
+	assert_int_equal(sched_progress(b.s, 52 * S, 2, 0.5, NULL), -ERR_ARG);
+	assert_int_equal(sched_progress(b.s, 52 * S, 3, 0.5, NULL), -ERR_NOTFOUND);
+	assert_int_equal(sched_progress(b.s, 60 * S, 1, 1.0, NULL), 0);
+	sched_estimate(b.s, 60 * S, 1, &e, NULL);
+	near(e.end_s, 3);
+	drop(&b);
+}
+
+static void test_an_owner_starts_an_advised_job_out_of_turn(void **state)
+{
+	struct bed b;
+
+	(void)state;
+	make(&b, "postrider", 2);
+	for (uint64_t id = 1; id <= 3; id++)
+		submit_batch(&b, 0, id, &b64, NAN);
+	assert_int_equal(next(&b, 0), 1);
+	assert_int_equal(sched_start_now(b.s, 0, 3, &b.d, NULL), 0);
+	assert_int_equal(b.d.chosen, 0);
+	assert_int_equal(sched_slots_used(b.s), 4); /* more than there are: what runs, runs */
+	assert_int_equal(sched_start_now(b.s, 0, 3, &b.d, NULL), -ERR_ARG);
+	assert_int_equal(sched_start_now(b.s, 0, 9, &b.d, NULL), -ERR_NOTFOUND);
+	sched_remove(b.s, 1 * S, 1, NULL);
+	assert_int_equal(next(&b, 1), 0);
+	sched_remove(b.s, 1 * S, 3, NULL);
+	assert_int_equal(next(&b, 1), 2);
+	drop(&b);
+}
+
+static void test_courier_knows_the_jobs_that_run_and_no_waits(void **state)
+{
+	struct bed b;
+	struct sched_request r;
+	struct sched_estimate e;
+
+	(void)state;
+	make(&b, "courier", 2);
+	submit_batch(&b, 0, 1, &b64, NAN);
+	next(&b, 0);
+	r = job(&b, 2, 100);
+	assert_int_equal(submit(&b, 0, &r), SCHED_PROMISED);
+	assert_int_equal(b.d.chosen, 2); /* 50 s, twice as long beside the other, and no bound */
+	near(b.d.candidate[2].time_s, 100);
+	near(b.d.candidate[2].wait_s, 0);
+	near(b.d.candidate[2].delays_s, 0);
+	near(b.d.candidate[2].work_s, 50);
+	near(b.d.smallest_slo_s, 25);
+	sched_estimate(b.s, 0, 2, &e, NULL); /* what becomes of it is still known */
+	near(e.start_s, 100);
+	near(e.end_s, 150);
+	drop(&b);
+}
+
+static void test_naive_draws_once_and_needs_no_model(void **state)
+{
+	const double batch[] = { 16, 32, 64, 128 };
+	struct bed b;
+	struct sched_params p;
+	struct sched_request r;
+	struct sched_estimate e;
+	int seen[4] = { 0 };
+
+	(void)state;
+	make(&b, "postrider", 2);
+	sched_free(b.s);
+	p = params(&b, "naive", 2);
+	p.model = NULL;
+	assert_int_equal(sched_new(&p, &b.s, NULL), 0);
+	for (uint64_t id = 1; id <= 400; id++) {
+		double drawn;
+
+		r = job(&b, id, 1);
+		r.values = NULL;
+		r.batch = batch;
+		r.n_batches = 4;
+		assert_int_equal(submit(&b, (int64_t)id, &r), SCHED_BEST_EFFORT); /* nothing is predicted */
+		assert_in_range(b.d.chosen, 0, 3);
+		seen[b.d.chosen]++;
+		drawn = b.d.candidate[b.d.chosen].decision;
+		assert_true(isnan(b.d.candidate[0].time_s) && isnan(b.d.candidate[0].accuracy));
+		assert_int_equal(b.d.candidate[!b.d.chosen].reasons, REASON_NOT_PICKED);
+		assert_int_equal(next(&b, (int64_t)id), id);
+		assert_true(b.d.candidate[b.d.chosen].decision == drawn);
+		assert_int_equal(b.d.candidate[b.d.chosen].reasons, 0);
+		assert_int_equal(sched_estimate(b.s, (int64_t)id * S, id, &e, NULL), 0);
+		assert_true(e.start_s == 0 && isnan(e.end_s) && isnan(e.end_high_s) && !e.late);
+		sched_remove(b.s, (int64_t)id * S, id, NULL);
+	}
+	for (int i = 0; i < 4; i++) /* 100 expected, standard deviation 8.7 */
+		assert_in_range(seen[i], 65, 135);
+	r.id = 500;
+	r.batch = NULL;
+	assert_int_equal(sched_submit(b.s, 500 * S, &r, &b.d, &b.verdict, NULL), -ERR_ARG);
+	drop(&b);
+}
+
+static void test_fixed_takes_the_nearest_batch_that_a_job_allows(void **state)
+{
+	const double some[] = { 32, 512 };
+	struct bed b;
+	struct sched_request r;
+
+	(void)state;
+	make(&b, "fixed:128", 2);
+	r = job(&b, 1, 1);
+	assert_int_equal(submit(&b, 0, &r), SCHED_BEST_EFFORT); /* it is too late, and said */
+	assert_int_equal(b.d.chosen, 2);
+	assert_true(b.d.candidate[2].reasons & REASON_SLO_EXCEEDED);
+	r.id = 2;
+	r.slo_s = 1000;
+	assert_int_equal(submit(&b, 0, &r), SCHED_PROMISED);
+	r.id = 3;
+	r.batch = some;
+	r.n_batches = 2;
+	submit(&b, 0, &r);
+	assert_int_equal(b.d.chosen, 0);
+	drop(&b);
+}
+
+static void test_bad_requests_change_nothing(void **state)
+{
+	const double down[] = { 64, 32 }, bad[] = { NAN };
+	struct bed b;
+	struct sched_request good, r;
+	struct sched_params p;
+	struct sched *none = NULL;
+
+	(void)state;
+	make(&b, "postrider", 2);
+	good = job(&b, 1, NAN);
+	r = good;
+	r.id = 0;
+	assert_int_equal(sched_submit(b.s, 0, &r, &b.d, &b.verdict, NULL), -ERR_ARG);
+	r = good;
+	r.cpus = 0;
+	assert_int_equal(sched_submit(b.s, 0, &r, &b.d, &b.verdict, NULL), -ERR_ARG);
+	r = good;
+	r.confidence = 1;
+	assert_int_equal(sched_submit(b.s, 0, &r, &b.d, &b.verdict, NULL), -ERR_ARG);
+	r = good;
+	r.batch = down;
+	r.n_batches = 2;
+	assert_int_equal(sched_submit(b.s, 0, &r, &b.d, &b.verdict, NULL), -ERR_ARG);
+	r.batch = bad;
+	r.n_batches = 1;
+	assert_int_equal(sched_submit(b.s, 0, &r, &b.d, &b.verdict, NULL), -ERR_ARG);
+	r = good;
+	r.values = NULL;
+	assert_int_equal(sched_submit(b.s, 0, &r, &b.d, &b.verdict, NULL), -ERR_ARG);
+	assert_int_equal(sched_queued(b.s), 0);
+	assert_int_equal(sched_what_if(b.s, 0, &good, &b.d, &b.verdict, NULL), 0);
+	assert_int_equal(sched_queued(b.s), 0);
+	assert_int_equal(submit(&b, 0, &good), SCHED_BEST_EFFORT);
+	assert_int_equal(sched_submit(b.s, 0, &good, &b.d, &b.verdict, NULL), -ERR_ARG); /* there already */
+	for (good.slo_s = -1e300; good.slo_s < 1e301; good.slo_s += 1e300) { /* far deadlines do no harm */
+		good.id++;
+		submit(&b, 0, &good);
+		next(&b, 0);
+		sched_remove(b.s, 0, good.id, NULL);
+	}
+	sched_free(b.s);
+	b.s = NULL;
+	p = params(&b, "postrider", 2);
+	p.max_jobs = 2;
+	assert_int_equal(sched_new(&p, &b.s, NULL), 0);
+	for (uint64_t id = 1; id <= 3; id++) {
+		r = job(&b, id, NAN);
+		assert_int_equal(sched_submit(b.s, 0, &r, &b.d, &b.verdict, NULL), id < 3 ? 0 : -ERR_BUSY);
+	}
+	p.max_jobs = 0;
+	assert_int_equal(sched_new(&p, &none, NULL), -ERR_ARG);
+	p = params(&b, "postrider", 0);
+	assert_int_equal(sched_new(&p, &none, NULL), -ERR_ARG);
+	p = params(&b, "postrider", 2);
+	p.machine.cores = NAN;
+	assert_int_equal(sched_new(&p, &none, NULL), -ERR_ARG);
+	p = params(&b, "courier", 2);
+	assert_int_equal(sched_new(&p, &none, NULL), -ERR_ARG); /* the model is not what it wants */
+	assert_null(none);
+	drop(&b);
+}
+
+static void test_too_few_residuals_make_no_promise(void **state)
+{
+	struct bed b;
+	struct sched_request r;
+	struct sched_estimate e;
+
+	(void)state;
+	make(&b, "postrider", 2);
+	r = job(&b, 1, 1e6);
+	r.confidence = 0.99;
+	assert_int_equal(submit(&b, 0, &r), SCHED_REJECTED);
+	assert_true(b.d.candidate[0].reasons & REASON_NO_BOUND);
+	assert_true(isnan(b.d.smallest_slo_s));
+	r.best_effort = true;
+	assert_int_equal(submit(&b, 0, &r), SCHED_BEST_EFFORT);
+	next(&b, 0);
+	sched_estimate(b.s, 0, 1, &e, NULL);
+	near(e.end_s, 12.5);
+	assert_true(isnan(e.end_high_s) && isnan(e.end_low_s));
+	drop(&b);
+}
+
+static void test_every_failed_allocation_is_an_error(void **state)
+{
+	struct bed b;
+	struct sched_params p;
+	struct sched *s;
+
+	(void)state;
+	make(&b, "postrider", 4);
+	p = params(&b, "postrider", 4);
+	for (unsigned long k = 1;; k++) {
+		int rc;
+
+		mem_fail_at(k, false);
+		rc = sched_new(&p, &s, NULL);
+		mem_fail_at(0, false);
+		if (!rc)
+			break;
+		assert_int_equal(rc, -ERR_NOMEM);
+	}
+	sched_free(s);
+	sched_free(NULL);
+	drop(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_job_alone_gets_the_most_accurate_batch_in_time),
+		cmocka_unit_test(test_two_jobs_share_two_cores),
+		cmocka_unit_test(test_a_job_waits_for_those_before_it),
+		cmocka_unit_test(test_a_promise_is_kept_before_others_are_admitted),
+		cmocka_unit_test(test_best_effort_gets_the_fastest),
+		cmocka_unit_test(test_the_batch_is_decided_anew_for_the_time_left),
+		cmocka_unit_test(test_first_come_first_served),
+		cmocka_unit_test(test_cancelling_in_the_middle_moves_the_others_up),
+		cmocka_unit_test(test_too_wide_is_refused_best_effort_or_not),
+		cmocka_unit_test(test_memory_refuses_what_never_fits_and_waits_for_what_does_not_fit_yet),
+		cmocka_unit_test(test_memory_that_is_taken_limits_the_batch_at_the_start),
+		cmocka_unit_test(test_work_is_counted_by_the_load),
+		cmocka_unit_test(test_progress_corrects_the_expected_end),
+		cmocka_unit_test(test_an_owner_starts_an_advised_job_out_of_turn),
+		cmocka_unit_test(test_courier_knows_the_jobs_that_run_and_no_waits),
+		cmocka_unit_test(test_naive_draws_once_and_needs_no_model),
+		cmocka_unit_test(test_fixed_takes_the_nearest_batch_that_a_job_allows),
+		cmocka_unit_test(test_bad_requests_change_nothing),
+		cmocka_unit_test(test_too_few_residuals_make_no_promise),
+		cmocka_unit_test(test_every_failed_allocation_is_an_error),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,185 @@
+/* Restarts, and changes of the model, the policy and the machine. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/unit/core/sched_bed.h"
+
+static void test_restored_jobs_go_on_as_if_nothing_had_happened(void **state)
+{
+	struct sched_restored kept[6] = { 0 };
+	struct sched_params p;
+	struct sched *again;
+	struct bed b;
+	uint64_t id_a[8], id_b[8], started;
+	struct sched_estimate a[8], c[8];
+	struct decision other;
+	enum sched_verdict verdict;
+	struct sched_request r;
+	size_t n = 0;
+
+	(void)state;
+	make(&b, "postrider", 6);
+	hand_disk = 0.3;
+	for (uint64_t id = 1; id <= 6; id++) {
+		r = job(&b, id, id % 2 ? 2000.0 : NAN);
+		r.cpus = 2;
+		assert_int_not_equal(submit(&b, (int64_t)(7 * id), &r), SCHED_REJECTED);
+		kept[id - 1] = (struct sched_restored){ .request = r,
+							.submitted_ns = (int64_t)(7 * id) * S,
+							.promised = b.verdict == SCHED_PROMISED,
+							.taken = b.d.candidate[b.d.chosen] };
+		if (sched_next(b.s, (int64_t)(7 * id + 1) * S, &started, &b.d)) {
+			kept[started - 1].running = true;
+			kept[started - 1].started_ns = (int64_t)(7 * id + 1) * S;
+			kept[started - 1].taken = b.d.candidate[b.d.chosen];
+		}
+	}
+	assert_int_equal(sched_running(b.s), 3);
+	p = params(&b, "postrider", 6);
+	assert_int_equal(sched_new(&p, &again, NULL), 0);
+	for (int i = 0; i < 6; i++)
+		assert_int_equal(sched_restore(again, &kept[i], NULL), 0);
+	assert_int_equal(sched_restore(again, &kept[2], NULL), -ERR_ARG);
+	assert_int_equal(sched_slots_used(again), 6);
+	for (int64_t t = 60; t < 300; t += 20) {
+		n = sched_estimates(b.s, t * S, id_a, a, 8);
+		assert_int_equal(sched_estimates(again, t * S, id_b, c, 8), n);
+		for (size_t i = 0; i < n; i++) {
+			assert_int_equal(id_a[i], id_b[i]);
+			assert_true(a[i].start_s == c[i].start_s && a[i].end_s == c[i].end_s);
+			assert_true(a[i].end_high_s == c[i].end_high_s && a[i].late == c[i].late);
+		}
+		r = job(&b, (uint64_t)t, 3000);
+		assert_int_equal(sched_what_if(again, t * S, &r, &other, &verdict, NULL), 0);
+		assert_int_equal(sched_what_if(b.s, t * S, &r, &b.d, &b.verdict, NULL), 0);
+		assert_true(hand_digest(1, &b.d) == hand_digest(1, &other) && verdict == b.verdict);
+		if (t % 60 == 0) {
+			sched_remove(b.s, t * S, id_a[0], NULL);
+			sched_remove(again, t * S, id_a[0], NULL);
+			assert_int_equal(sched_next(b.s, t * S, &started, &b.d),
+					 sched_next(again, t * S, &started, &other));
+		}
+	}
+	assert_true(n > 0);
+	assert_int_equal(sched_restore(again, &kept[0], NULL), -ERR_ARG); /* too late for that */
+	sched_free(again);
+	drop(&b);
+}
+
+static void test_a_restored_job_without_a_decision_is_measured(void **state)
+{
+	struct bed b;
+	struct sched_restored r = { 0 };
+	struct sched_estimate e;
+
+	(void)state;
+	make(&b, "postrider", 2);
+	r.request = job(&b, 1, NAN);
+	r.request.batch = &b128;
+	r.request.n_batches = 1;
+	assert_int_equal(sched_restore(b.s, &r, NULL), 0);
+	assert_int_equal(sched_estimate(b.s, 0, 1, &e, NULL), 0);
+	near(e.end_s, 50);
+	assert_int_equal(next(&b, 0), 1);
+	drop(&b);
+}
+
+static const struct job_values *values_of(void *owner, uint64_t id)
+{
+	return id == 99 ? NULL : owner;
+}
+
+static void test_another_model_is_used_from_now_on(void **state)
+{
+	struct bed b;
+	struct sched_params p, q;
+	struct sched_request r;
+	struct model *other = hand_model(&hand_forest);
+	struct sched_estimate e;
+
+	(void)state;
+	make(&b, "postrider", 2);
+	submit_batch(&b, 0, 1, &b64, 300);
+	next(&b, 0);
+	submit_batch(&b, 0, 2, &b128, NAN);
+	p = params(&b, "courier", 4);
+	p.model = other;
+	assert_int_equal(sched_use(b.s, 10 * S, &p, values_of, &b.values, NULL), 0);
+	assert_int_equal(next(&b, 10), 2); /* there are four slots now */
+	sched_estimate(b.s, 10 * S, 1, &e, NULL);
+	near(e.end_s, 140); /* 90 left of what was decided; the other one 50 */
+	q = p;
+	q.policy = hand_policy("postrider");
+	assert_int_equal(sched_use(b.s, 10 * S, &q, values_of, &b.values, &b.err), -ERR_ARG);
+	assert_non_null(strstr(b.err.text, "--policy postrider"));
+	assert_int_equal(sched_use(b.s, 10 * S, &p, NULL, NULL, NULL), -ERR_ARG);
+	r = job(&b, 99, NAN);
+	submit(&b, 10, &r);
+	assert_int_equal(sched_use(b.s, 10 * S, &p, values_of, &b.values, NULL), -ERR_ARG);
+	sched_remove(b.s, 10 * S, 99, NULL);
+	p = params(&b, "naive", 1); /* no model, and too narrow for the two that run */
+	p.model = NULL;
+	assert_int_equal(sched_use(b.s, 10 * S, &p, NULL, NULL, NULL), 0);
+	submit_batch(&b, 10, 5, &b128, NAN);
+	assert_int_equal(b.verdict, SCHED_REJECTED);
+	r = job(&b, 6, NAN);
+	r.cpus = 1;
+	r.batch = &b512;
+	r.n_batches = 1;
+	submit(&b, 10, &r);
+	assert_int_equal(next(&b, 11), 0);
+	sched_remove(b.s, 12 * S, 1, NULL);
+	assert_int_equal(next(&b, 12), 0);
+	sched_remove(b.s, 12 * S, 2, NULL);
+	assert_int_equal(next(&b, 12), 6);
+	p = params(&b, "postrider", 2); /* a model again: what is not known is measured */
+	assert_int_equal(sched_use(b.s, 12 * S, &p, values_of, &b.values, NULL), 0);
+	sched_estimate(b.s, 12 * S, 6, &e, NULL);
+	near(e.end_s, 12.5);
+	model_free(other);
+	drop(&b);
+}
+
+static void test_a_job_that_no_longer_fits_does_not_block_the_queue(void **state)
+{
+	struct bed b;
+	struct sched_params p;
+	struct sched_request r;
+
+	(void)state;
+	make(&b, "postrider", 4);
+	r = job(&b, 1, NAN);
+	submit(&b, 0, &r);
+	next(&b, 0);
+	r.id = 2;
+	r.cpus = 4;
+	submit(&b, 0, &r);
+	r.id = 3;
+	r.cpus = 1;
+	submit(&b, 0, &r);
+	p = params(&b, "postrider", 3);
+	assert_int_equal(sched_use(b.s, 0, &p, values_of, &b.values, NULL), 0);
+	assert_int_equal(next(&b, 0), 3);
+	assert_int_equal(next(&b, 0), 0);
+	sched_remove(b.s, 1 * S, 1, NULL);
+	sched_remove(b.s, 1 * S, 3, NULL);
+	assert_int_equal(next(&b, 1), 0);
+	p = params(&b, "postrider", 4);
+	assert_int_equal(sched_use(b.s, 1 * S, &p, values_of, &b.values, NULL), 0);
+	assert_int_equal(next(&b, 1), 2);
+	drop(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_restored_jobs_go_on_as_if_nothing_had_happened),
+		cmocka_unit_test(test_a_restored_job_without_a_decision_is_measured),
+		cmocka_unit_test(test_another_model_is_used_from_now_on),
+		cmocka_unit_test(test_a_job_that_no_longer_fits_does_not_block_the_queue),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
