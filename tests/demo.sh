@@ -1,6 +1,7 @@
 #!/bin/sh
 # The whole road once, for real, on this machine: demo.sh BIN_DIR. Run from the root of the repository; what
-# it makes is left in build/run/ to look at. BIN_DIR is build: the design names the job as build/postrider-train.
+# it makes is left in build/run/ to look at. BIN_DIR is build: the design and the configuration name the job as
+# build/postrider-train.
 set -u
 if [ $# -ne 1 ]; then
 	echo "usage: demo.sh BIN_DIR" >&2
@@ -10,7 +11,10 @@ bin=$1
 out=build/run
 table=$out/runs.csv
 model=$out/runs.model
+log=$out/postriderd.log
+daemon=
 mkdir -p "$out" || exit 1
+chmod go-w "$out"
 
 # Shows the command as one would type it, then runs it from the folder of the build.
 show() {
@@ -28,13 +32,21 @@ show() {
 	"$bin/$program" "$@"
 }
 
+leave() {
+	[ -n "$daemon" ] && kill "$daemon" 2>/dev/null && wait "$daemon" 2>/dev/null
+	daemon=
+}
+trap leave EXIT
+trap 'exit 130' INT TERM
+
 stop() { # what
 	echo "demo: $1" >&2
+	[ -s "$log" ] && tail -n 5 "$log" >&2
 	exit 1
 }
 
 echo "Digits to train on, drawn by a generator: nothing is downloaded."
-[ -e "$out/digits/train-images-idx3-ubyte" ] ||
+"$bin/postrider-train" --network simplenet --data "$out/digits" --samples 12000 --epochs 1 -q >/dev/null 2>&1 ||
 	show postrider-train --make-digits "$out/digits" --samples 12000 --test 2000 || stop "no digits"
 
 echo
@@ -42,39 +54,62 @@ echo "A short designed experiment on this machine: 48 settings of a real trainin
 show postrider profile configs/designs/quick.json -o "$table" --restart || stop "measuring failed"
 
 echo
-echo "Models of time and of accuracy, compared on settings they have not seen."
-show postrider train "$table" -o "$model" --group network,cpus,njobs,batch || stop "training failed"
-
-# An objective that is neither generous nor hopeless on this machine: the bound of batch 128.
-bound_of() { # JOB BATCH
-	"$bin/postrider" predict "$model" -q --json --job "$1,batch=$2,epochs=4,samples=12000" |
-		sed -n 's/.*"upper_s": *\([0-9.e+-]*\).*/\1/p' | head -n 1
-}
+echo "Models of time (the queueing model, and a forest on what it gets wrong) and of accuracy."
+show postrider train "$table" -o "$model" --policy postrider --group network,cpus,njobs,batch || stop "training failed"
 
 echo
-echo "What would each batch do, and which one is the most accurate in time? Three jobs:"
-first="network=lenet5,cpus=1,njobs=1,epochs=4,samples=12000"
-for job in "$first" "network=lenet5,cpus=2,njobs=3,epochs=4,samples=12000" \
-	"network=simplenet,cpus=1,njobs=2,epochs=4,samples=12000"; do
-	slo=$(bound_of "${job%,epochs=*}" 128)
-	[ -n "$slo" ] || stop "no bound for $job"
-	show postrider predict "$model" --job "$job" --slo "$(printf '%.2f' "$slo")s" --confidence 0.9 ||
-		echo "(refused: exit code $?)"
+echo "The daemon, with that model; its log goes to $log."
+rm -rf "$out/state"
+printf '\n$ postriderd --config configs/demo.json &\n'
+"$bin/postriderd" --config configs/demo.json 2>"$log" &
+daemon=$!
+export POSTRIDER_SOCKET="$out/postrider.sock"
+tries=0
+until "$bin/postrider" stats -q >/dev/null 2>&1; do
+	tries=$((tries + 1))
+	[ $tries -gt 100 ] && stop "the daemon does not answer"
+	kill -0 "$daemon" 2>/dev/null || stop "the daemon has ended"
+	sleep 0.1
+done
+
+# What the machine can do decides what is easy and what is hard: the bound of a job beside another, with batch 128.
+bound_of() { # NETWORK CPUS
+	"$bin/postrider" predict "$model" -q --json --job "network=$1,cpus=$2,njobs=2,batch=128,epochs=4,samples=12000" |
+		sed -n 's/.*"upper_s": *\([0-9.e+-]*\).*/\1/p' | head -n 1
+}
+lenet=$(bound_of lenet5 1)
+simple=$(bound_of simplenet 2)
+[ -n "$lenet" ] && [ -n "$simple" ] || stop "no bounds"
+
+echo
+echo "A dozen jobs with objectives from generous to hopeless, two a second:"
+show postrider submit digits --set network=lenet5 --slo "$(awk "BEGIN { printf \"%.2f\", 3 * $lenet }")s" ||
+	echo "(refused: exit code $?)"
+n=1
+for share in 1.2 4 1 0.5 0.9 6 3 1.1 0.8 8 0.2; do
+	sleep 0.5
+	case $((n % 2)) in
+	0) network=lenet5 cpus=1 bound=$lenet ;;
+	*) network=simplenet cpus=2 bound=$simple ;;
+	esac
+	slo=$(awk "BEGIN { printf \"%.2f\", $share * $bound }")
+	id=$("$bin/postrider" submit digits --set "network=$network" --cpus $cpus --slo "${slo}s" -q)
+	code=$?
+	echo "job $id: $network within $slo s: $([ $code = 0 ] && echo promised || echo "refused, exit code $code")"
+	n=$((n + 1))
 done
 
 echo
-echo "The first of them for real, with the batch that was chosen:"
-slo=$(printf '%.2f' "$(bound_of "${first%,epochs=*}" 128)")
-batch=$("$bin/postrider" predict "$model" -q --job "$first" --slo "${slo}s" --confidence 0.9) || stop "nothing was chosen"
-predicted=$("$bin/postrider" predict "$model" -q --json --job "$first,batch=$batch" |
-	sed -n 's/.*"time_s": *\([0-9.e+-]*\).*/\1/p' | head -n 1)
-from=$(date +%s.%N)
-show postrider-train --network lenet5 --batch "$batch" --workers 1 --epochs 4 --samples 12000 --data "$out/digits" ||
-	stop "the job failed"
-to=$(date +%s.%N)
+echo "While they run:"
+show postrider list --state queued,running
+last=$("$bin/postrider" list -q --state queued,running,done --limit 1)
+[ -n "$last" ] && show postrider explain "$last"
+
+for id in $("$bin/postrider" list -q --state queued,running); do
+	"$bin/postrider" wait "$id" --timeout 120s >/dev/null || stop "job $id did not end well"
+done
+
 echo
-awk -v from="$from" -v to="$to" -v predicted="$predicted" -v slo="$slo" -v batch="$batch" 'BEGIN {
-	took = to - from
-	printf "batch %s took %.2f s; predicted %.2f s, promised at 90 %% within %.2f s: %s\n", batch, took, predicted, slo,
-		took <= slo ? "kept" : "missed"
-}'
+echo "What was promised, and what came of it:"
+show postrider list --outcomes
+show postrider stats

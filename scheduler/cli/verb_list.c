@@ -6,6 +6,7 @@
 
 #include "common/text.h"
 #include "scheduler/cli/job_talk.h"
+#include "scheduler/cli/outcome_view.h"
 
 #define LIST_PAGE 50 /* jobs a reply, so that one stays well below what a line may hold */
 #define LIST_LIMIT 100 /* unless --limit or --all says otherwise */
@@ -14,7 +15,7 @@ struct options {
 	struct client_params at;
 	struct cli_list state;
 	const char *type;
-	bool mine, all, jsonl;
+	bool mine, all, jsonl, outcomes;
 	uint64_t limit;
 };
 
@@ -24,6 +25,7 @@ struct result { /* what the pages are put into */
 	struct strbuf out;
 	struct json_writer w;
 	struct cli_table table;
+	struct outcome_sums sums;
 	double now_s;
 	uint64_t n;
 	char before[24]; /* id of the last job */
@@ -95,6 +97,8 @@ static int take_job(struct result *r, const struct json *v, struct client_fault 
 		strbuf_puts(&r->out, "\n");
 	} else if (r->c->quiet) {
 		strbuf_printf(&r->out, "%s\n", job.id);
+	} else if (r->o->outcomes) {
+		outcome_row(&r->table, &job, &r->sums);
 	} else {
 		job_view_row(&r->table, &job, 0.0, r->now_s);
 	}
@@ -137,8 +141,11 @@ static int list(const struct cli *c, const struct options *o, struct client *cli
 	struct result r = { .c = c, .o = o, .now_s = job_now() };
 	int rc;
 
-	cli_table_init(&r.table, JOB_VIEW_ALIGN);
-	job_view_header(&r.table);
+	cli_table_init(&r.table, o->outcomes ? OUTCOME_ALIGN : JOB_VIEW_ALIGN);
+	if (o->outcomes)
+		outcome_header(&r.table);
+	else
+		job_view_header(&r.table);
 	json_begin(&r.w, &r.out, true);
 	if (c->json) {
 		json_open(&r.w, '{');
@@ -155,6 +162,8 @@ static int list(const struct cli *c, const struct options *o, struct client *cli
 		strbuf_puts(&r.out, "\n");
 	} else if (!rc && !o->jsonl && !c->quiet && r.n) {
 		cli_table_print(&r.table, &r.out, cli_colour(c));
+		if (o->outcomes)
+			outcome_summary(&r.sums, &r.out);
 	}
 	if (!rc) {
 		rc = cli_finish(c, &r.out);
@@ -182,6 +191,8 @@ int verb_list(int argc, char **argv)
 		{ 0, "mine", CLI_FLAG, NULL, "only my own", &o.mine },
 		{ 0, "limit", CLI_COUNT, "N", "at most so many (default: 100)", &o.limit },
 		{ 0, "all", CLI_FLAG, NULL, "all there are", &o.all },
+		{ 0, "outcomes", CLI_FLAG, NULL, "what was predicted and promised, and what came of it",
+		  &o.outcomes },
 		{ 0, "jsonl", CLI_FLAG, NULL, "print a JSON object a line", &o.jsonl },
 		CLIENT_OPTIONS(o.at),
 		{ 0 },
@@ -189,7 +200,7 @@ int verb_list(int argc, char **argv)
 	const struct cli_usage usage = {
 		.verb = "list",
 		.synopsis =
-			"[--state STATE,...] [--type TYPE] [--mine] [--limit N | --all] [--json | --jsonl]",
+			"[--state STATE,...] [--type TYPE] [--mine] [--limit N | --all] [--outcomes] [--json | --jsonl]",
 		.what = "Lists jobs, newest first, with predicted start and end and the reason for waiting "
 			"of\n"
 			"those that live. Under -q the ids are printed alone.",

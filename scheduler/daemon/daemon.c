@@ -488,9 +488,10 @@ void daemon_free(struct daemon *d)
 	drop(d->outlook_timer);
 	drop(d->advise_timer);
 	drop(d->watchdog_timer);
+	store_close(d->store);
+	/* Until here a signal that comes once more must not end us half-way. */
 	for (size_t i = 0; i < sizeof d->signal_event / sizeof d->signal_event[0]; i++)
 		drop(d->signal_event[i]);
-	store_close(d->store);
 	sched_free(d->sched);
 	jobs_release(&d->jobs);
 	free(d->watcher);

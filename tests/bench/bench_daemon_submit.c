@@ -232,28 +232,29 @@ static double stat_of(const struct json *stats, const char *group, const char *n
 	return json_number(json_get(json_get(stats, group), name), NAN);
 }
 
-/* What a submit of Slurm's takes; it answers before the job is on disk (its state is saved seconds later). */
-static int add_slurm(const struct bench_env *env, struct bench_result *out, struct err *err)
+/* What a submit of Slurm's takes; it answers before the job is on disk (its state is saved seconds later). Only told,
+ * so that a cluster that does not start here is no failure of ours. */
+static void add_slurm(const struct bench_env *env, struct bench_result *out)
 {
 	char script[512];
 	const char *const argv[] = { "/bin/sh", script, "200", NULL };
 	struct json *answer = NULL;
+	struct err err = { 0 };
 	int status;
 
 	snprintf(script, sizeof script, "%s/slurm_peer.sh", env->peers);
 	bench_say("slurm: 200 held jobs by sbatch, then 200 eight at a time");
-	status = bench_run_json(argv, &answer, err);
-	if (status == -ERR_NOTFOUND) {
+	status = bench_run_json(argv, &answer, &err);
+	if (status == -ERR_NOTFOUND)
 		bench_what(out, "; slurm is not installed (make bench-peers)");
-		return 0;
-	}
-	if (status)
-		return status;
-	bench_what(out, "; slurm (not durable at once): %.0f sbatch/s one by one, %.0f/s eight at a time",
-		   json_number(json_get(answer, "per_second"), NAN),
-		   json_number(json_get(answer, "parallel_per_second"), NAN));
+	else if (status)
+		bench_what(out, "; slurm did not work: %s", err.text);
+	else
+		bench_what(out,
+			   "; slurm (not durable at once): %.0f sbatch/s one by one, %.0f/s eight at a time",
+			   json_number(json_get(answer, "per_second"), NAN),
+			   json_number(json_get(answer, "parallel_per_second"), NAN));
 	json_free(answer);
-	return 0;
 }
 
 static void judge(struct bench_result *out, struct load *l, const struct json *stats, double cpu_s,
@@ -293,7 +294,7 @@ static int measure(struct bench_site *s, double seconds, struct bench_result *ou
 {
 	struct json *stats = NULL;
 	struct load load;
-	double cpu_s, disk_p50_s, disk_p99_s;
+	double cpu_s, disk_p50_s = NAN, disk_p99_s = NAN;
 	int status;
 
 	bench_say("submitting the %d jobs that are held", HELD);
@@ -333,6 +334,6 @@ int bench_daemon_submit(struct bench_env *env, struct bench_result *out, struct 
 	status = measure(&site, env->submit_s, out, err);
 	bench_site_close(&site);
 	if (!status)
-		status = add_slurm(env, out, err);
+		add_slurm(env, out);
 	return status;
 }

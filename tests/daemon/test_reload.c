@@ -1,0 +1,214 @@
+/* A configuration read anew, or changed while the daemon was away: what is right takes effect, what is wrong does not,
+ * and no job is harmed by either. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/daemon/harness.h"
+
+#define EXTRA                                                                                                         \
+	",\"extra\":{\"argv\":[\"/bin/sh\",\"-c\",\"sleep {seconds}\",\"{batch}\"],\"batches\":[64],\"params\":{"       \
+	"\"seconds\":{\"kind\":\"number\",\"min\":0,\"max\":60,\"default\":0}}}"
+#define ONE_SLOT "\"slots\":1,\"kill_grace_s\":1,"
+
+static struct yard yard;
+static struct talk *t;
+
+static void open_with(bool model)
+{
+	yard_open(&yard);
+	if (model)
+		yard_train(&yard);
+	yard_configure(&yard, ONE_SLOT, EXTRA);
+	yard_start(&yard);
+	t = talk_open(&yard);
+}
+
+static int open_plain(void **state)
+{
+	(void)state;
+	open_with(false);
+	return 0;
+}
+
+static int open_wise(void **state)
+{
+	(void)state;
+	open_with(true);
+	return 0;
+}
+
+static int close_one(void **state)
+{
+	(void)state;
+	talk_close(t);
+	yard_close(&yard);
+	return 0;
+}
+
+/* "": it worked; else the code of the error. */
+static const char *reload(void)
+{
+	static char code[32];
+	struct json *v = talk_ask(t, "{\"op\":\"reload\"}");
+
+	snprintf(code, sizeof code, "%s", json_bool(json_get(v, "reloaded"), false) ? "" : error_of(v));
+	json_free(v);
+	return code;
+}
+
+static void restart(int signal)
+{
+	talk_close(t);
+	yard_stop(&yard, signal);
+	yard_start(&yard);
+	t = talk_open(&yard);
+}
+
+static void test_a_reload_that_removes_the_type_of_a_queued_job_is_refused(void **state)
+{
+	uint64_t busy = submit(t, ",\"type\":\"line\",\"params\":{\"seconds\":20}");
+	uint64_t queued = submit(t, ",\"type\":\"extra\"");
+
+	(void)state;
+	yard_configure(&yard, ONE_SLOT, "");
+	assert_string_equal(reload(), "bad_field");
+	assert_true(yard_logged(&yard, "would no longer be valid"));
+	assert_true(submit(t, ",\"type\":\"extra\"") > queued); /* the old configuration is in force */
+	json_free(talk_ask(t, "{\"op\":\"cancel\",\"job\":\"%llu\"}", (unsigned long long)busy));
+	json_free(await(t, queued, "done"));
+	json_free(await(t, queued + 1, "done"));
+	assert_string_equal(reload(), ""); /* nobody needs the type any more */
+	assert_int_equal(submit(t, ",\"type\":\"extra\""), 0);
+}
+
+static void test_a_running_job_outlives_its_type(void **state)
+{
+	uint64_t job = submit(t, ",\"type\":\"extra\",\"params\":{\"seconds\":1.5}");
+
+	(void)state;
+	json_free(await(t, job, "running"));
+	yard_configure(&yard, ONE_SLOT, "");
+	assert_string_equal(reload(), "");
+	json_free(talk_ask(t, "{\"op\":\"stats\"}"));
+	json_free(talk_ask(t, "{\"op\":\"status\",\"job\":\"%llu\"}", (unsigned long long)job));
+	json_free(await(t, job, "done"));
+}
+
+/* The daemon was away when the operator removed the type: there is nobody to refuse it. */
+static void test_a_restart_without_the_type_of_jobs_fails_the_queued_and_adopts_the_running(void **state)
+{
+	uint64_t running = submit(t, ",\"type\":\"extra\",\"params\":{\"seconds\":1.5}");
+	uint64_t queued = submit(t, ",\"type\":\"extra\"");
+	struct json *v;
+
+	(void)state;
+	json_free(await(t, running, "running"));
+	yard_configure(&yard, ONE_SLOT, "");
+	restart(SIGKILL);
+	v = await(t, queued, "failed");
+	assert_non_null(strstr(text_at(v, "job.reason"), "extra"));
+	json_free(v);
+	json_free(talk_ask(t, "{\"op\":\"list\",\"state\":\"running\"}"));
+	json_free(submit(t, ",\"type\":\"line\",\"slo_s\":1000") ? await(t, running, "done") : NULL);
+}
+
+static void test_a_bad_configuration_is_told_and_changes_nothing(void **state)
+{
+	(void)state;
+	yard_configure(&yard, "\"slots\":3,\"max_qeued\":1,", "");
+	assert_string_equal(reload(), "bad_field");
+	assert_true(stat_of(t, "queue.slots") == 1.0);
+	assert_true(yard_logged(&yard, "max_queued")); /* the nearest key */
+	yard_configure(&yard, "\"slots\":3,", EXTRA);
+	assert_string_equal(reload(), "");
+	assert_true(stat_of(t, "queue.slots") == 3.0);
+}
+
+static void test_more_slots_start_what_was_waiting(void **state)
+{
+	uint64_t busy = submit(t, ",\"type\":\"line\",\"params\":{\"seconds\":20}"), queued = submit(t, ",\"type\":\"line\"");
+
+	(void)state;
+	json_free(await(t, busy, "running"));
+	yard_configure(&yard, "\"slots\":2,", EXTRA);
+	assert_string_equal(reload(), "");
+	json_free(await(t, queued, "done"));
+}
+
+static void test_fewer_slots_let_running_jobs_end(void **state)
+{
+	uint64_t job[2];
+
+	(void)state;
+	yard_configure(&yard, "\"slots\":2,", EXTRA);
+	assert_string_equal(reload(), "");
+	for (int i = 0; i < 2; i++) {
+		job[i] = submit(t, ",\"type\":\"line\",\"params\":{\"seconds\":1}");
+		json_free(await(t, job[i], "running"));
+	}
+	yard_configure(&yard, ONE_SLOT, EXTRA);
+	assert_string_equal(reload(), "");
+	for (int i = 0; i < 2; i++)
+		json_free(await(t, job[i], "done"));
+	json_free(await(t, submit(t, ",\"type\":\"line\""), "done"));
+}
+
+/* The second comes while the first is being read: what was written in between must not be missed. */
+static void test_the_last_of_many_hangups_wins(void **state)
+{
+	double until;
+
+	(void)state;
+	for (unsigned i = 2; i <= 9; i++) {
+		char settings[64];
+
+		snprintf(settings, sizeof settings, "\"slots\":%u,", i);
+		yard_configure(&yard, settings, EXTRA);
+		kill(yard.pid, SIGHUP);
+		sleep_s(0.0005 * i);
+	}
+	until = now_s() + 10.0;
+	while (stat_of(t, "queue.slots") != 9.0 && now_s() < until)
+		sleep_s(0.02);
+	assert_true(stat_of(t, "queue.slots") == 9.0);
+}
+
+static void test_what_needs_a_restart_is_not_changed_by_a_reload(void **state)
+{
+	char log[160];
+
+	(void)state;
+	snprintf(log, sizeof log, "%s", yard.state);
+	snprintf(yard.state, sizeof yard.state, "%s/elsewhere", yard.dir);
+	yard_configure(&yard, ONE_SLOT, EXTRA);
+	snprintf(yard.state, sizeof yard.state, "%s", log);
+	assert_string_equal(reload(), "bad_field");
+	assert_true(yard_logged(&yard, "state_dir"));
+	json_free(await(t, submit(t, ",\"type\":\"line\""), "done"));
+}
+
+#define CASE(name, open) cmocka_unit_test_setup_teardown(name, open, close_one)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_a_reload_that_removes_the_type_of_a_queued_job_is_refused, open_plain),
+		CASE(test_a_running_job_outlives_its_type, open_wise),
+		CASE(test_a_restart_without_the_type_of_jobs_fails_the_queued_and_adopts_the_running, open_wise),
+		CASE(test_a_bad_configuration_is_told_and_changes_nothing, open_plain),
+		CASE(test_more_slots_start_what_was_waiting, open_plain),
+		CASE(test_fewer_slots_let_running_jobs_end, open_plain),
+		CASE(test_the_last_of_many_hangups_wins, open_plain),
+		CASE(test_what_needs_a_restart_is_not_changed_by_a_reload, open_plain),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
