@@ -94,7 +94,8 @@ static const char default_grid[] =
 	"\"tree\":{\"depth\":[4,6,8,0]},"
 	"\"queueing-paper\":{},"
 	"\"queueing\":{},"
-	"\"hybrid\":{\"trees\":[300],\"min_samples_leaf\":[1,3,10]}}";
+	"\"hybrid\":{\"trees\":[300],\"min_samples_leaf\":[1,3,10]},"
+	"\"curve\":{\"trees\":[200],\"min_samples_leaf\":[1,10]}}";
 
 int grid_default(struct grid **out, struct err *err)
 {

@@ -9,6 +9,7 @@
 #include "predictors/features.h"
 #include "predictors/forest.h"
 #include "predictors/queueing_models.h"
+#include "predictors/ranges.h"
 
 #define PASS_CELLS 2048 /* the rows predicted at a time live on the stack: 16 KiB */
 
@@ -16,7 +17,7 @@ struct hybrid {
 	struct queue_model queue;
 	struct ensemble_model *forest;
 	size_t n_features;
-	double *low, *high; /* training range of each feature; NaN where it had no value */
+	struct ranges ranges;
 	double *oob; /* per row; NULL unless asked for */
 	double *importance; /* NULL after loading */
 };
@@ -80,30 +81,10 @@ static void hybrid_destroy(void *self)
 	if (!h)
 		return;
 	ensemble_model_free(h->forest);
-	free(h->low);
-	free(h->high);
+	ranges_release(&h->ranges);
 	free(h->oob);
 	free(h->importance);
 	free(h);
-}
-
-/* Brings x into the training ranges; returns how far outside it was, in ranges. */
-static double pull_in(const struct hybrid *h, const double *x, double *out)
-{
-	double most = 0.0;
-
-	for (size_t f = 0; f < h->n_features; f++) {
-		double v = x[f], low = h->low[f], high = h->high[f], off;
-
-		out[f] = v;
-		if (isnan(v) || isnan(low) || (v >= low && v <= high))
-			continue;
-		out[f] = v < low ? low : high;
-		/* a feature that never varied has no range: any other value is one of them away */
-		off = high > low ? fabs(v - out[f]) / (high - low) : 1.0;
-		most = fmax(most, off);
-	}
-	return most;
 }
 
 static void hybrid_predict(const void *self, const double *x, size_t n_rows, double *out)
@@ -116,8 +97,8 @@ static void hybrid_predict(const void *self, const double *x, size_t n_rows, dou
 		size_t n = n_rows - done < per_pass ? n_rows - done : per_pass;
 
 		for (size_t i = 0; i < n; i++)
-			shrink[i] = 1.0 / (1.0 + pull_in(h, x + (done + i) * h->n_features,
-							 inside + i * h->n_features));
+			shrink[i] = 1.0 / (1.0 + ranges_pull_in(&h->ranges, x + (done + i) * h->n_features,
+								inside + i * h->n_features));
 		ensemble_predict(h->forest->ensemble, inside, n, out + done);
 		for (size_t i = 0; i < n; i++)
 			out[done + i] = queue_model_time_s(&h->queue, x + (done + i) * h->n_features) *
@@ -126,22 +107,6 @@ static void hybrid_predict(const void *self, const double *x, size_t n_rows, dou
 }
 
 /* ---- fit ---- */
-
-static int find_ranges(struct hybrid *h, const struct dataset *d, struct err *err)
-{
-	h->low = mem_array(d->n_features, sizeof *h->low);
-	h->high = mem_array(d->n_features, sizeof *h->high);
-	if (!h->low || !h->high)
-		return err_fail(err, ERR_NOMEM, "no memory for %zu ranges", d->n_features);
-	for (size_t f = 0; f < d->n_features; f++) {
-		h->low[f] = h->high[f] = NAN;
-		for (size_t i = 0; i < d->n_rows; i++) { /* fmin and fmax ignore a NaN */
-			h->low[f] = fmin(h->low[f], d->x[i * d->n_features + f]);
-			h->high[f] = fmax(h->high[f], d->x[i * d->n_features + f]);
-		}
-	}
-	return 0;
-}
 
 /* Out-of-bag predictions of all rows. The queueing part has seen every row; its leverage h says how much a row
  * drew the fit towards itself, and e / (1 - h) is the residual without that (Cook and Weisberg, Residuals and
@@ -184,7 +149,7 @@ static int fit_forest(struct hybrid *h, const struct settings *s, const struct d
 		for (size_t i = 0; i < n; i++)
 			rest->y[i] = log(rest->y[i]) -
 				     log(queue_model_time_s(&h->queue, rest->x + i * d->n_features));
-		rc = find_ranges(h, rest, err);
+		rc = ranges_find(rest, &h->ranges, err);
 	}
 	if (!rc)
 		rc = forest_ops.fit(s, rest, ctx, &forest, err);
@@ -271,10 +236,7 @@ static int hybrid_save(const void *self, struct writer *w, struct err *err)
 	const struct hybrid *h = self;
 
 	queue_model_save(&h->queue, w);
-	for (size_t f = 0; f < h->n_features; f++) {
-		write_f64(w, h->low[f]);
-		write_f64(w, h->high[f]);
-	}
+	ranges_save(&h->ranges, w);
 	return ensemble_model_save(h->forest, w, err);
 }
 
@@ -291,19 +253,9 @@ static int hybrid_load(struct reader *r, size_t n_features, void **out_self, str
 		rc = err_fail(err, ERR_FORMAT, "%zu features; need 1 to %d", n_features, FEATURES_MAX);
 		goto out;
 	}
-	h->low = mem_array(n_features, sizeof *h->low);
-	h->high = mem_array(n_features, sizeof *h->high);
-	if (!h->low || !h->high) {
-		rc = err_fail(err, ERR_NOMEM, "no memory for %zu ranges", n_features);
-		goto out;
-	}
 	rc = queue_model_load(r, n_features, &h->queue, err);
-	for (size_t f = 0; !rc && f < n_features; f++) {
-		h->low[f] = read_f64(r);
-		h->high[f] = read_f64(r);
-		if (r->failed || isnan(h->low[f]) != isnan(h->high[f]) || h->low[f] > h->high[f])
-			rc = err_fail(err, ERR_FORMAT, "the training range of feature %zu is none", f);
-	}
+	if (!rc)
+		rc = ranges_load(r, n_features, &h->ranges, err);
 	if (!rc)
 		rc = ensemble_model_load(r, n_features, &forest, err);
 	h->forest = forest;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "predictors/boost.h"
+#include "predictors/curve_model.h"
 #include "predictors/features.h"
 #include "predictors/forest.h"
 #include "predictors/hybrid.h"
@@ -11,8 +12,8 @@
 #include "predictors/queueing_models.h"
 
 const struct predictor_ops *const predictor_all[] = {
-	&forest_ops, &boost_ops,          &linear_ops,   &ridge_ops,  &lasso_ops,
-	&tree_ops,   &queueing_paper_ops, &queueing_ops, &hybrid_ops, NULL,
+	&forest_ops,         &boost_ops,    &linear_ops, &ridge_ops, &lasso_ops, &tree_ops,
+	&queueing_paper_ops, &queueing_ops, &hybrid_ops, &curve_ops, NULL,
 };
 
 const struct predictor_ops *predictor_find(const char *name)

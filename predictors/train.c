@@ -120,6 +120,47 @@ static int label_groups(const struct train_params *p, uint32_t **out, struct err
 	return status;
 }
 
+/* ---- runs: rows that are one run, stopped after different epochs ---- */
+
+/* The first row of the table with the same run, for each row; to be freed. */
+static int first_of_runs(const struct train_params *p, uint32_t **out, struct err *err)
+{
+	const struct table *t = p->table;
+	uint32_t *first = mem_array(t->n_rows, sizeof *first);
+	uint32_t *seen = mem_calloc(t->csv->n_rows, sizeof *seen); /* its first row + 1 */
+
+	if (!first || !seen) {
+		free(first);
+		free(seen);
+		return err_fail(err, ERR_NOMEM, "no memory to group %zu rows", t->n_rows);
+	}
+	for (size_t i = 0; i < t->n_rows; i++) {
+		uint32_t *at = &seen[p->run[t->row[i]]];
+
+		if (!*at)
+			*at = (uint32_t)i + 1;
+		first[i] = *at - 1;
+	}
+	free(seen);
+	*out = first;
+	return 0;
+}
+
+/* Groups that no run is split by: a row is in that of its run's first row. */
+static int join_runs(const uint32_t *first, size_t n, uint32_t **group, struct err *err)
+{
+	if (!*group) {
+		*group = mem_array(n, sizeof **group);
+		if (!*group)
+			return err_fail(err, ERR_NOMEM, "no memory to group %zu rows", n);
+		memcpy(*group, first, n * sizeof **group);
+		return 0;
+	}
+	for (size_t i = 0; i < n; i++)
+		(*group)[i] = (*group)[first[i]]; /* the first row is never after i, and keeps its own */
+	return 0;
+}
+
 /* ---- what every target shares ---- */
 
 struct training {
@@ -127,7 +168,8 @@ struct training {
 	struct train_report *report;
 	struct model *model;
 	double *x; /* the whole table as features */
-	uint32_t *group; /* NULL without --group */
+	uint32_t *group; /* NULL without --group and runs */
+	uint32_t *first; /* per row of the table: the first of its run; NULL: each is its own */
 	const char **name; /* of the features */
 	uint8_t *factor, *role;
 	const char *stage; /* what progress is about */
@@ -141,8 +183,9 @@ static void on_search_progress(void *owner, size_t done, size_t total)
 		tr->p->on_progress(tr->p->owner, tr->stage, done, total);
 }
 
-/* The rows that have the target. */
-static int target_data(const struct training *tr, const double *target, struct dataset **out, struct err *err)
+/* The rows that have the target, and (to be freed) the first row of the run of each, NULL without runs. */
+static int target_data(const struct training *tr, const double *target, struct dataset **out,
+		       uint32_t **out_first, struct err *err)
 {
 	size_t n_features = tr->model->features->n, n = 0;
 	struct dataset all = { .n_rows = tr->p->table->n_rows,
@@ -162,7 +205,11 @@ static int target_data(const struct training *tr, const double *target, struct d
 		if (!isnan(target[i]))
 			row[n++] = (uint32_t)i;
 	status = dataset_subset(&all, row, n, out, err);
-	free(row);
+	for (size_t i = 0; !status && tr->first && i < n; i++)
+		row[i] = tr->first[row[i]];
+	*out_first = tr->first ? row : NULL;
+	if (!tr->first)
+		free(row);
 	return status;
 }
 
@@ -202,6 +249,8 @@ static void describe_split(const struct training *tr, const struct split_params 
 	for (size_t k = 0; k < p->n_groups && used > 0 && (size_t)used < size; k++)
 		used += snprintf(out + used, size - (size_t)used, "%s%s", k ? "," : ", grouped by ",
 				 p->group[k]);
+	if (p->run && !p->n_groups && used > 0 && (size_t)used < size)
+		snprintf(out + used, size - (size_t)used, ", grouped by run");
 }
 
 /* A table drawn from d: the search of a large table looks at a part of it. */
@@ -383,6 +432,54 @@ static int score_grid(struct training *tr, const struct dataset *d, const struct
 	return status;
 }
 
+enum keep {
+	KEEP_ANY, /* a row drawn at random: residuals that are as large as those of all rows */
+	KEEP_LATEST, /* the one that takes longest beyond its prediction: a bound that holds for it holds for all */
+	KEEP_LATEST_SHARE, /* the same, as a share of the prediction */
+};
+
+static double lateness(enum keep how, double y, double predicted)
+{
+	return how == KEEP_LATEST_SHARE && predicted > 0.0 ? y / predicted - 1.0 : y - predicted;
+}
+
+/* Leaves the prediction of one row a run; NaN for the others. */
+static int keep_one_a_run(const struct training *tr, const struct dataset *d, const uint32_t *first,
+			  enum keep how, double *predicted, struct err *err)
+{
+	struct rng rng = rng_stream(tr->p->ctx.seed, UINT64_MAX - 2);
+	size_t n_rows = tr->p->table->n_rows;
+	uint32_t *kept = mem_array(n_rows, sizeof *kept), *seen = mem_calloc(n_rows, sizeof *seen);
+
+	if (!kept || !seen) {
+		free(kept);
+		free(seen);
+		return err_fail(err, ERR_NOMEM, "no memory for the residuals of %zu rows", d->n_rows);
+	}
+	for (size_t i = 0; i < d->n_rows; i++) {
+		uint32_t *k = &kept[first[i]], *n = &seen[first[i]];
+		bool take;
+
+		if (isnan(predicted[i]))
+			continue;
+		if (++*n == 1)
+			take = true;
+		else if (how == KEEP_ANY)
+			take = rng_below(&rng, *n) == 0; /* each of n with the same chance */
+		else
+			take = lateness(how, d->y[i], predicted[i]) > lateness(how, d->y[*k], predicted[*k]);
+		if (take && *n > 1)
+			predicted[*k] = NAN;
+		if (take)
+			*k = (uint32_t)i;
+		else
+			predicted[i] = NAN;
+	}
+	free(kept);
+	free(seen);
+	return 0;
+}
+
 /* Scores of the residuals; for a model that errs by a factor in log time, and with them how much wider bounds
  * are outside the table. */
 static int score_residuals(struct training *tr, const struct dataset *d, const struct grid_point *best,
@@ -407,10 +504,10 @@ static int score_residuals(struct training *tr, const struct dataset *d, const s
 }
 
 /* Residuals of rows a model has not seen: out of bag where there is a bag and no groups to keep apart,
- * otherwise from a grouped k-fold. More parts for small tables, whose models suffer most from what is
- * held out. */
-static int find_bounds(struct training *tr, const struct dataset *d, const struct grid_point *best,
-		       bool is_time, struct model_target *out, struct err *err)
+ * otherwise from a grouped k-fold, one a run. More parts for small tables, whose models suffer most from what
+ * is held out. */
+static int find_bounds(struct training *tr, const struct dataset *d, const uint32_t *first,
+		       const struct grid_point *best, bool is_time, struct model_target *out, struct err *err)
 {
 	size_t asked = d->n_rows <= 2000 ? 10 : d->n_rows <= 50000 ? 5 : 2;
 	struct split_params params = { .kind = SPLIT_KFOLD,
@@ -432,6 +529,14 @@ static int find_bounds(struct training *tr, const struct dataset *d, const struc
 		goto out;
 	c.split = split;
 	status = cross_fit(&c, out->permutation, err);
+	if (status)
+		goto out;
+	if (first)
+		status = keep_one_a_run(tr, d, first,
+					!is_time              ? KEEP_ANY
+					: tr->p->plain_bounds ? KEEP_LATEST
+							      : KEEP_LATEST_SHARE,
+					c.predicted, err);
 	if (status)
 		goto out;
 	if (oob && !d->group) {
@@ -472,8 +577,9 @@ static int train_target(struct training *tr, const double *target, const struct 
 	size_t *best = is_time ? &r->time_best : &r->accuracy_best;
 	const char *what = is_time ? "time" : "accuracy";
 	struct dataset *d = NULL;
+	uint32_t *first = NULL;
 	bool can_hold_out;
-	int status = target_data(tr, target, &d, err);
+	int status = target_data(tr, target, &d, &first, err);
 
 	tr->stage = is_time ? "time models" : "accuracy models";
 	if (!status && d->n_rows == 0)
@@ -519,13 +625,14 @@ static int train_target(struct training *tr, const double *target, const struct 
 						  d->n_features);
 		}
 		if (!status && can_hold_out)
-			status = find_bounds(tr, d, point, is_time, out, err);
+			status = find_bounds(tr, d, first, point, is_time, out, err);
 	}
 	if (!status && can_hold_out && out->conformal.n < conformal_needed(0.9))
 		notice(r, "%zu residuals of %s cannot carry a 90 %% bound; %zu are needed", out->conformal.n,
 		       what, conformal_needed(0.9));
 out:
 	dataset_free(d);
+	free(first);
 	return status;
 }
 
@@ -626,6 +733,10 @@ static int begin_training(struct training *tr, struct err *err)
 	status = features_encode_table(m->features, p->table, &tr->x, err);
 	if (!status && p->n_groups)
 		status = label_groups(p, &tr->group, err);
+	if (!status && p->run)
+		status = first_of_runs(p, &tr->first, err);
+	if (!status && p->run)
+		status = join_runs(tr->first, p->table->n_rows, &tr->group, err);
 	if (!status)
 		status = offer_candidates(tr, err);
 	return status;
@@ -655,6 +766,7 @@ int train_model(const struct train_params *p, struct model **out, struct train_r
 		status = train_target(&tr, t->accuracy, p->accuracy_grid, false, &tr.model->accuracy, err);
 	free(tr.x);
 	free(tr.group);
+	free(tr.first);
 	free(tr.name);
 	free(tr.factor);
 	free(tr.role);

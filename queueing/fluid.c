@@ -63,6 +63,7 @@ struct play {
 	struct imminent *front; /* jobs that could be the next to end */
 	size_t n_heap, n_front;
 	size_t next, n_jobs; /* next to start, and how many there are */
+	size_t n_wanted; /* that have not ended yet */
 	struct fluid_times *out;
 	double now_s;
 	uint64_t held; /* slots in use: P, as a whole number */
@@ -216,7 +217,7 @@ static void live_place(const struct play *p, struct live *l)
  * slots; the band leaves no room for what cannot happen. */
 static void band_choose(struct play *p)
 {
-	double cores = p->scene->machine.cores, slots = p->scene->machine.slots;
+	double cores = p->scene->machine.cores, slots = p->scene->machine.slots + p->scene->outside;
 
 	p->crowded = p->processes > cores;
 	p->hi = p->processes;
@@ -326,6 +327,11 @@ static void advance(struct play *p, double to_s)
 	p->now_s = to_s;
 }
 
+static bool is_wanted(const struct play *p, size_t i)
+{
+	return !p->scene->wanted || p->scene->wanted[i];
+}
+
 static void end_those_due(struct play *p)
 {
 	size_t kept = 0;
@@ -335,7 +341,10 @@ static void end_those_due(struct play *p)
 
 		if (p->front[i].end_s <= p->now_s) {
 			p->out[job].end_s = p->now_s;
+			p->n_wanted -= is_wanted(p, job);
 			p->held -= job_at(p, job)->cpus;
+			if (job_at(p, job)->group)
+				p->scene->group[job_at(p, job)->group - 1].held -= job_at(p, job)->cpus;
 		} else {
 			p->front[kept++] = p->front[i];
 		}
@@ -343,20 +352,50 @@ static void end_those_due(struct play *p)
 	p->n_front = kept;
 }
 
-/* Hands out free slots in the order of the queue; the first that does not fit keeps all behind it waiting. */
+#define NOT_ENDED (-1.0) /* as an end, until there is one */
+
+static bool waits(const struct play *p, const struct fluid_job *j)
+{
+	const struct fluid_group *g = j->group ? &p->scene->group[j->group - 1] : NULL;
+
+	return p->held + j->cpus > p->scene->machine.slots || (g && g->held + j->cpus > g->cpus) ||
+	       (j->after && p->out[j->after - 1].end_s == NOT_ENDED);
+}
+
+static void hold(struct play *p, const struct fluid_job *j)
+{
+	p->held += j->cpus;
+	if (j->group)
+		p->scene->group[j->group - 1].held += j->cpus;
+}
+
+/* Hands out free slots in the order of the queue; the first that has to wait keeps all behind it waiting. */
 static void start_those_that_fit(struct play *p)
 {
 	uint32_t slots = p->scene->machine.slots;
 
 	for (; p->next < p->n_jobs; p->next++) {
-		uint32_t cpus = job_at(p, p->next)->cpus;
+		const struct fluid_job *j = job_at(p, p->next);
 
-		if (cpus > slots)
-			p->out[p->next].never = true;
-		else if (p->held + cpus <= slots)
-			p->held += cpus;
-		else
+		if (j->cpus > slots || (j->group && j->cpus > p->scene->group[j->group - 1].cpus)) {
+			p->out[p->next] = (struct fluid_times){ .never = true };
+			p->n_wanted -= is_wanted(p, p->next);
+		} else if (!waits(p, j)) {
+			hold(p, j);
+		} else {
 			break;
+		}
+	}
+}
+
+/* What has not happened when the play is over. */
+static void leave_open(struct play *p)
+{
+	for (size_t i = 0; i < p->n_jobs; i++) {
+		if (p->out[i].end_s == NOT_ENDED)
+			p->out[i].end_s = INFINITY;
+		if (i >= p->next)
+			p->out[i].start_s = INFINITY;
 	}
 }
 
@@ -364,31 +403,36 @@ static void run(struct play *p)
 {
 	size_t first = p->next;
 
-	for (size_t i = 0; i < p->n_jobs; i++)
-		p->out[i] = (struct fluid_times){ 0 };
+	for (size_t i = 0; i < p->n_jobs; i++) {
+		p->out[i] = (struct fluid_times){ .end_s = NOT_ENDED };
+		p->n_wanted += is_wanted(p, i);
+	}
+	for (size_t i = 0; i < p->scene->n_groups; i++)
+		p->scene->group[i].held = 0;
 	for (size_t i = 0; i < first; i++)
-		p->held += job_at(p, i)->cpus;
+		hold(p, job_at(p, i));
 	start_those_that_fit(p);
-	p->processes = (double)p->held;
+	p->processes = (double)p->held + p->scene->outside;
 	band_choose(p);
 	for (size_t i = 0; i < p->next; i++)
 		if (!p->out[i].never)
 			p->heap[p->n_heap++] = live_enter(p, i);
 	bound_order(p);
 
-	while (p->n_heap + p->n_front > 0) {
+	while (p->n_wanted > 0 && p->n_heap + p->n_front > 0) {
 		advance(p, next_end_s(p));
 		end_those_due(p);
 		first = p->next;
 		start_those_that_fit(p);
-		p->processes = (double)p->held;
+		p->processes = (double)p->held + p->scene->outside;
 		if (!(p->processes >= p->lo && p->processes <= p->hi))
 			band_change(p);
 		for (size_t i = first; i < p->next; i++)
 			if (!p->out[i].never)
 				bound_push(p, live_enter(p, i));
 	}
-	assert(p->next == p->n_jobs && p->held == 0);
+	assert(p->n_wanted == 0);
+	leave_open(p);
 }
 
 /* ---- what is asked ---- */
@@ -405,7 +449,9 @@ static int check_machine(const struct fluid_machine *m, struct err *err)
 	return 0;
 }
 
-static int check_job(const char *which, size_t i, const struct fluid_job *j, struct err *err)
+/* at: its index among all. */
+static int check_job(const struct fluid_scene *s, const char *which, size_t i, size_t at,
+		     const struct fluid_job *j, struct err *err)
 {
 	if (!(j->work_s >= 0.0 && j->work_s <= FLUID_MAX_WORK_S))
 		return err_fail(err, ERR_ARG, "%s job %zu has %g s of work left: need 0 to %g", which, i,
@@ -419,6 +465,11 @@ static int check_job(const char *which, size_t i, const struct fluid_job *j, str
 			"%s job %zu spends %g of its time on cpus and %g at the disk: need both >= 0 and "
 			"at most 1 together",
 			which, i, j->cpu_share, j->disk_share);
+	if (j->after > at || j->group > s->n_groups)
+		return err_fail(err, ERR_ARG,
+				"%s job %zu waits for job %u and is in group %u: there are %zu before it, "
+				"and %zu groups",
+				which, i, j->after, j->group, at, s->n_groups);
 	return 0;
 }
 
@@ -431,17 +482,20 @@ int fluid_play(const struct fluid_scene *scene, const struct fluid_job *candidat
 
 	if (status)
 		return status;
+	if (!(scene->outside >= 0.0 && scene->outside <= FLUID_MAX_OUTSIDE))
+		return err_fail(err, ERR_ARG, "%g processes of others: need 0 to %g", scene->outside,
+				FLUID_MAX_OUTSIDE);
 	if (extra > most || scene->n_running > most - extra ||
 	    scene->n_queued > most - extra - scene->n_running)
 		return err_fail(err, ERR_ARG,
 				"%zu running, %zu queued and %zu new jobs: the workspace is for %zu",
 				scene->n_running, scene->n_queued, extra, most);
 	for (size_t i = 0; !status && i < scene->n_running; i++)
-		status = check_job("running", i, &scene->running[i], err);
+		status = check_job(scene, "running", i, i, &scene->running[i], err);
 	for (size_t i = 0; !status && i < scene->n_queued; i++)
-		status = check_job("queued", i, &scene->queued[i], err);
+		status = check_job(scene, "queued", i, scene->n_running + i, &scene->queued[i], err);
 	if (!status && candidate)
-		status = check_job("candidate", 0, candidate, err);
+		status = check_job(scene, "candidate", 0, scene->n_running + scene->n_queued, candidate, err);
 	if (status)
 		return status;
 

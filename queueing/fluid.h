@@ -10,8 +10,9 @@
  * seconds, with p its own processes and rest = 1 - cpu_share - disk_share: processor sharing on the
  * cores (Kleinrock, Queueing Systems II, 1976, chapter 4), in which a job never gets more than its own
  * processes, and the disk's stretch 1 + P/C of the calibrated model, both relative to being alone, so
- * that S(p) = 1. Queued jobs start first come, first served, as soon as the first of them finds enough
- * slots free. fluid.c says how this is done in O(n log n). */
+ * that S(p) = 1. Queued jobs start in their order, as soon as the first of them finds enough slots free; one that
+ * waits for the end of another, or for the quota of its group, keeps all behind it waiting, so that times depend
+ * continuously on the works. fluid.c says how this is done in O(n log n). */
 #ifndef QUEUEING_FLUID_H
 #define QUEUEING_FLUID_H
 
@@ -23,6 +24,7 @@
 
 #define FLUID_MAX_WORK_S 1e15 /* thirty million years; sums and stretches of it stay far from infinity */
 #define FLUID_MAX_JOBS (1u << 24)
+#define FLUID_MAX_OUTSIDE 1e6
 
 struct fluid_machine {
 	double cores;           /* processes beyond them share; INFINITY: never too few */
@@ -35,6 +37,14 @@ struct fluid_job {
 	double cpu_share;  /* of its time alone, the part on the cpus ... */
 	double disk_share; /* ... and the part at the disk; together at most 1, the rest never stretches */
 	uint32_t cpus;     /* its processes, and the slots that it takes; at least 1 */
+	uint32_t after;    /* queued: does not start before the job with index after - 1 (running ones count first, then
+	                      queued ones; one before it) has ended; 0: waits for nobody */
+	uint32_t group;    /* 1 + index of the group that it counts for; 0: none */
+};
+
+struct fluid_group {       /* jobs that together may hold only so many slots */
+	uint32_t cpus;     /* a job that alone wants more never starts; what runs, runs */
+	uint64_t held;     /* scratch of a play */
 };
 
 struct fluid_scene { /* borrowed for the length of a call */
@@ -43,11 +53,16 @@ struct fluid_scene { /* borrowed for the length of a call */
 	size_t n_running; /* they may hold more than the slots: what runs, runs */
 	const struct fluid_job *queued;
 	size_t n_queued; /* in the order in which they start */
+	struct fluid_group *group;
+	size_t n_groups;
+	double outside; /* processes of others, which come and go unseen: they count in P all the time, and take no slots */
+	const bool *wanted; /* by job: the play is over when these have ended, and what has not happened by then is at
+	                       INFINITY; NULL: all are */
 };
 
 struct fluid_times {
 	double start_s, end_s; /* from now on; a running job has start_s = 0 */
-	bool never;            /* wants more slots than there are: no start and no end, both 0 */
+	bool never;            /* wants more slots than there are for it: no start and no end, both 0 */
 };
 
 struct fluid_workspace; /* scratch for one call at a time, and the only memory the look-ahead needs */

@@ -9,6 +9,7 @@
 #include "common/mem.h"
 #include "common/pool.h"
 #include "common/text.h"
+#include "predictors/curves.h"
 #include "predictors/train.h"
 #include "scheduler/cli/cli.h"
 #include "scheduler/core/policy.h"
@@ -18,7 +19,7 @@
 #define BAR_WIDTH 24
 
 struct options {
-	const char *schema, *grid, *model, *policy, *set, *group, *split;
+	const char *schema, *grid, *model, *policy, *set, *group, *split, *curves;
 	struct cli_list exclude;
 	uint64_t seed, search_rows;
 	bool plain_bounds, dry_run;
@@ -46,13 +47,15 @@ static const struct predictor_ops *model_by_name(const char *name, struct err *e
 	return NULL;
 }
 
-/* Models of a queue know how time comes about; of accuracy they know nothing. */
-static bool suits_accuracy(const struct predictor_ops *ops)
+/* Models of a queue know how time comes about; of accuracy they know nothing. A learning curve is the other way. */
+static bool suits(const struct predictor_ops *ops, bool time)
 {
+	if (time)
+		return strcmp(ops->name, "curve") != 0;
 	return strncmp(ops->name, "queueing", 8) && strcmp(ops->name, "hybrid");
 }
 
-static int grid_of_accuracy(struct grid **out, struct err *err)
+static int grid_of(bool time, struct grid **out, struct err *err)
 {
 	struct grid *g;
 	size_t kept = 0;
@@ -61,7 +64,7 @@ static int grid_of_accuracy(struct grid **out, struct err *err)
 	if (rc)
 		return rc;
 	for (size_t i = 0; i < g->n; i++) {
-		if (suits_accuracy(g->point[i].ops))
+		if (suits(g->point[i].ops, time))
 			g->point[kept++] = g->point[i];
 	}
 	g->n = kept;
@@ -112,11 +115,13 @@ static int plan_fixed(struct plan *p, const struct options *o, struct err *err)
 	settings_init(&p->time_point.settings, p->time_point.ops->spec);
 	if (o->set && settings_parse(&p->time_point.settings, o->set, err))
 		return err_prefix(err, "--set");
-	p->accuracy_point.ops = predictor_find("forest");
+	p->accuracy_point.ops = predictor_find(o->curves ? "curve" : "forest");
 	if (!p->accuracy_point.ops)
 		return err_fail(err, ERR_ARG, "this build has no forest, which accuracy needs");
 	settings_init(&p->accuracy_point.settings, p->accuracy_point.ops->spec);
-	rc = settings_parse(&p->accuracy_point.settings, "trees=150,depth=9,criterion=absolute", err);
+	rc = o->curves ? 0
+		       : settings_parse(&p->accuracy_point.settings, "trees=150,depth=9,criterion=absolute",
+					err);
 	p->one_time = (struct grid){ &p->time_point, 1 };
 	p->one_accuracy = (struct grid){ &p->accuracy_point, 1 };
 	return rc;
@@ -131,9 +136,9 @@ static int plan_make(struct plan *p, const struct options *o, struct err *err)
 	if (o->grid)
 		rc = grids_read(o->grid, &p->time, &p->accuracy, err);
 	if (!rc && !p->time)
-		rc = grid_default(&p->time, err);
+		rc = grid_of(true, &p->time, err);
 	if (!rc && !p->accuracy)
-		rc = grid_of_accuracy(&p->accuracy, err);
+		rc = grid_of(false, &p->accuracy, err);
 	return rc;
 }
 
@@ -582,12 +587,58 @@ static int policy_means(struct options *o, struct schema **out_schema, struct er
 	return rc;
 }
 
-static int train(const struct cli *c, const struct options *o, const struct table *t,
+/* ---- --curves ---- */
+
+struct joined { /* the runs, each with what it was after fewer epochs */
+	struct csv *csv; /* of the curves */
+	struct curves *curves;
+	struct table *table;
+};
+
+static void say_joined(const struct cli *c, const struct options *o, const struct curves *j)
+{
+	cli_notice(c, "%zu runs and their curves make %zu rows; those of a run are never split apart",
+		   j->n_runs, j->csv->n_rows);
+	if (j->n_without || j->n_unfinished)
+		cli_notice(
+			c,
+			"%zu runs have no curve in %s and %zu one that does not reach their last epoch: they "
+			"are used as they are",
+			j->n_without, cli_clean(o->curves), j->n_unfinished);
+	if (j->n_strangers)
+		cli_notice(c, "%zu rows of %s are of no run in %s", j->n_strangers, cli_clean(o->curves),
+			   cli_clean(c->arg[0]));
+}
+
+static int join_open(struct joined *j, const struct cli *c, const struct options *o,
+		     const struct cli_input *in, struct err *err)
+{
+	int rc = csv_read_file(o->curves, &j->csv, err);
+
+	if (!rc)
+		rc = curves_join(in->csv, j->csv, in->schema, &j->curves, err);
+	if (!rc)
+		rc = table_read(j->curves->csv, in->schema, true, &j->table, err);
+	if (!rc)
+		say_joined(c, o, j->curves);
+	return rc;
+}
+
+static void joined_release(struct joined *j)
+{
+	table_free(j->table);
+	curves_free(j->curves);
+	csv_free(j->csv);
+}
+
+/* run: as in train.h. */
+static int train(const struct cli *c, const struct options *o, const struct table *t, const uint32_t *run,
 		 struct model **out_model, struct train_report *report, struct err *err)
 {
 	struct cli_progress progress = { .off = c->quiet };
 	struct train_params p = {
 		.table = t,
+		.run = run,
 		.split = { .kind = SPLIT_KFOLD, .folds = 5, .seed = o->seed },
 		.ctx = { .seed = o->seed, .want_oob = true },
 		.plain_bounds = o->plain_bounds,
@@ -679,6 +730,11 @@ int verb_train(int argc, char **argv)
 		  "interpolate:COLUMN, "
 		  "extrapolate:COLUMN[:BOUND]",
 		  &o.split },
+		{ 0, "curves", CLI_TEXT, "FILE",
+		  "accuracy and time per epoch, as `profile` writes them: learn from every\nepoch of a run, "
+		  "not "
+		  "from its last alone",
+		  &o.curves },
 		{ 0, "exclude", CLI_LIST, "COL=VALUE", "leave these rows out; may be repeated", &o.exclude },
 		{ 0, "seed", CLI_COUNT, "N", "of everything random (default: 1)", &o.seed },
 		{ 0, "plain-bounds", CLI_FLAG, NULL, "upper bounds of equal width for short and long jobs",
@@ -700,11 +756,13 @@ int verb_train(int argc, char **argv)
 		.min_args = 1,
 		.max_args = 1,
 		.examples = "  postrider train runs.csv -o runs.model\n"
+			    "  postrider train runs.csv -o runs.model --curves curves.csv\n"
 			    "  postrider train runs.csv -o f.model --model forest --set trees=500,depth=9\n"
 			    "  postrider train runs.csv -o paper.model --policy courier\n"
 			    "  postrider train runs.csv -n --split extrapolate:njobs --json\n",
 	};
 	struct cli_input in = { 0 };
+	struct joined joined = { 0 };
 	struct train_report report = { 0 };
 	struct schema *schema = NULL;
 	struct model *m = NULL;
@@ -737,13 +795,17 @@ int verb_train(int argc, char **argv)
 								.exclude = &o.exclude,
 								.need_targets = true },
 				    &err);
+	if (!rc && o.curves)
+		rc = join_open(&joined, &c, &o, &in, &err);
 	if (!rc)
-		rc = train(&c, &o, in.table, &m, &report, &err);
+		rc = train(&c, &o, o.curves ? joined.table : in.table, o.curves ? joined.curves->run : NULL,
+			   &m, &report, &err);
 	if (!rc)
 		rc = deliver(&c, &o, m, &report, &err);
 	code = rc ? cli_fail(&err) : 0;
 	train_report_release(&report);
 	model_free(m);
+	joined_release(&joined);
 	cli_input_release(&in);
 	schema_free(schema);
 	return code;

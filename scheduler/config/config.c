@@ -1,5 +1,5 @@
-/* Reading the configuration, its defaults, and writing what is in effect. Job types are in job_type.c, default
- * places in places.c, what needs the file system in config_check.c. */
+/* Reading the configuration, its defaults, and writing what is in effect. Admins and tenants are in config_people.c,
+ * job types in job_type.c, default places in places.c, what needs the file system in config_check.c. */
 #include "scheduler/config/config.h"
 
 #include <math.h>
@@ -9,16 +9,13 @@
 
 #include "common/mem.h"
 #include "common/text.h"
-#include "scheduler/config/fields.h"
+#include "scheduler/config/config_parts.h"
 #include "scheduler/config/machine.h"
 #include "scheduler/config/places.h"
 #include "scheduler/core/policy.h"
 
 #define MAX_CORES 65536
-#define MAX_COUNT 1000000 /* jobs, connections */
-#define MAX_SECONDS 1e7
 #define MAX_MB 1e9
-#define MAX_NAME 256 /* of users and groups */
 #define MAX_POLICY 64
 #define PER_UID_DEFAULT 10000
 
@@ -40,6 +37,9 @@ void config_free(struct config *c)
 	free(c->policy);
 	free(c->model);
 	free(c->cgroup);
+	tenants_release(c);
+	late_release(c);
+	learning_release(&c->learning);
 	free(c);
 }
 
@@ -64,6 +64,11 @@ static struct config *config_blank(void)
 	c->advise_timeout_s = 600.0;
 	c->durability_interval_s = 1.0;
 	c->log_level = LOG_INFO;
+	c->default_tenant = -1;
+	c->fair_window_s = 3600.0;
+	c->on_late = ON_LATE_NOTIFY;
+	c->outside_load = true;
+	learning_default(&c->learning);
 	return c;
 }
 
@@ -137,58 +142,6 @@ static void read_policy(struct fields *f, struct config *c)
 		fields_fail(f, why.code == ERR_NOMEM ? ERR_NOMEM : ERR_FORMAT, "policy", "%s", why.text);
 }
 
-/* One entry of admins: a name of this machine, or a number. */
-static void read_admin(struct fields *f, const char *key, const struct json *v, bool group, uint32_t *out)
-{
-	double number = json_number(v, NAN);
-	struct err why = { 0 };
-	char *name = NULL;
-	uid_t uid = 0;
-	gid_t gid = 0;
-	int rc;
-
-	if (json_type(v) == JSON_NUMBER) {
-		if (!(number >= 0.0 && number < UINT32_MAX) || number != floor(number))
-			fields_fail(f, ERR_FORMAT, key, "is no number of a %s", group ? "group" : "user");
-		else
-			*out = (uint32_t)number;
-		return;
-	}
-	field_text_value(f, key, v, MAX_NAME, &name);
-	if (!name)
-		return;
-	rc = group ? place_group(name, &gid, &why) : place_user(name, &uid, &why);
-	if (rc)
-		fields_fail(f, why.code == ERR_NOTFOUND ? ERR_FORMAT : why.code, key, "%s", why.text);
-	*out = group ? gid : uid;
-	free(name);
-}
-
-static void read_admin_list(struct fields *f, const char *name, bool group, uint32_t *id, size_t *n)
-{
-	const struct json *list = fields_list(f, name, 0, CONFIG_MAX_ADMINS);
-	char key[32];
-
-	for (const struct json *e = json_first(list); e && !f->rc; e = json_next(e)) {
-		snprintf(key, sizeof key, "%s[%zu]", name, *n);
-		read_admin(f, key, e, group, &id[*n]);
-		++*n;
-	}
-}
-
-static void read_admins(struct fields *f, struct config *c)
-{
-	static const char *const known[] = { "users", "groups", NULL };
-	struct fields a;
-
-	_Static_assert(sizeof(uid_t) == sizeof(uint32_t) && sizeof(gid_t) == sizeof(uint32_t), "Linux's ids");
-	if (!fields_open_member(&a, f, "admins", known))
-		return;
-	read_admin_list(&a, "users", false, c->admin_uid, &c->n_admin_uids);
-	read_admin_list(&a, "groups", true, c->admin_gid, &c->n_admin_gids);
-	fields_close(&a, f);
-}
-
 static void read_log(struct fields *f, struct config *c)
 {
 	static const char *const known[] = { "level", "format", NULL };
@@ -220,15 +173,15 @@ static void read_limits(struct fields *f, struct config *c)
 {
 	int durability = DURABLE_ALWAYS;
 
-	field_size(f, "max_queued", 1, MAX_COUNT, &c->max_queued);
-	field_size(f, "max_finished", 0, MAX_COUNT, &c->max_finished);
-	field_size(f, "max_connections", 1, MAX_COUNT, &c->max_connections);
+	field_size(f, "max_queued", 1, CONFIG_MAX_COUNT, &c->max_queued);
+	field_size(f, "max_finished", 0, CONFIG_MAX_COUNT, &c->max_finished);
+	field_size(f, "max_connections", 1, CONFIG_MAX_COUNT, &c->max_connections);
 	field_size(f, "max_connections_per_uid", 1, c->max_connections, &c->max_connections_per_uid);
 	field_size(f, "max_output_bytes", 65536, (size_t)1 << 30, &c->max_output_bytes);
-	field_number(f, "idle_timeout_s", 0.0, MAX_SECONDS, &c->idle_timeout_s);
+	field_number(f, "idle_timeout_s", 0.0, CONFIG_MAX_SECONDS, &c->idle_timeout_s);
 	field_number(f, "kill_grace_s", 0.0, 86400.0, &c->kill_grace_s);
-	field_number(f, "advise_timeout_s", 1.0, MAX_SECONDS, &c->advise_timeout_s);
-	field_number(f, "drain_timeout_s", 0.0, MAX_SECONDS, &c->drain_timeout_s);
+	field_number(f, "advise_timeout_s", 1.0, CONFIG_MAX_SECONDS, &c->advise_timeout_s);
+	field_number(f, "drain_timeout_s", 0.0, CONFIG_MAX_SECONDS, &c->drain_timeout_s);
 	field_bool(f, "drain_on_term", &c->drain_on_term);
 	field_choice(f, "durability", durability_name, &durability);
 	c->durability = (enum config_durability)durability;
@@ -303,6 +256,13 @@ int config_from_json(const char *name, const struct json *v, struct config **out
 					     "log",
 					     "types",
 					     "max_connections_per_uid",
+					     "tenants",
+					     "default_tenant",
+					     "fair_window_s",
+					     "notify",
+					     "on_late",
+					     "outside_load",
+					     "learning",
 					     NULL };
 	struct config *c = config_blank();
 	struct fields f;
@@ -313,7 +273,7 @@ int config_from_json(const char *name, const struct json *v, struct config **out
 	fields_open(&f, name, ": ", v, known, err);
 	field_path(&f, "socket", &c->socket);
 	read_mode(&f, &c->socket_mode);
-	field_text(&f, "socket_group", MAX_NAME, &c->socket_group);
+	field_text(&f, "socket_group", CONFIG_MAX_USER_NAME, &c->socket_group);
 	field_path(&f, "state_dir", &c->state_dir);
 	read_policy(&f, c);
 	field_path(&f, "model", &c->model);
@@ -321,7 +281,11 @@ int config_from_json(const char *name, const struct json *v, struct config **out
 	field_whole(&f, "seed", 0, FIELDS_MAX_WHOLE, &c->seed);
 	read_machine(&f, c);
 	read_limits(&f, c);
-	read_admins(&f, c);
+	admins_read(&f, c);
+	late_read(&f, c);
+	tenants_read(&f, c);
+	field_bool(&f, "outside_load", &c->outside_load);
+	learning_read(&f, &c->learning);
 	read_log(&f, c);
 	read_types(&f, c);
 	if (!f.rc && (f.rc = config_complete(c, err)))
@@ -360,15 +324,6 @@ int config_read(const char *path, struct config **out, struct err *err)
 
 /* ---- writing ---- */
 
-static void put_ids(struct json_writer *w, const char *key, const uint32_t *id, size_t n)
-{
-	json_put_key(w, key);
-	json_open(w, '[');
-	for (size_t i = 0; i < n; i++)
-		json_put_int(w, id[i]);
-	json_close(w, ']');
-}
-
 static void put_limits(const struct config *c, struct json_writer *w)
 {
 	json_kv_int(w, "max_queued", (long long)c->max_queued);
@@ -405,11 +360,11 @@ void config_to_json(const struct config *c, struct json_writer *w)
 	json_kv_bool(w, "pin", c->pin);
 	json_kv_string(w, "cgroup", c->cgroup);
 	put_limits(c, w);
-	json_put_key(w, "admins");
-	json_open(w, '{');
-	put_ids(w, "users", c->admin_uid, c->n_admin_uids);
-	put_ids(w, "groups", c->admin_gid, c->n_admin_gids);
-	json_close(w, '}');
+	admins_write(c, w);
+	late_write(c, w);
+	tenants_write(c, w);
+	json_kv_bool(w, "outside_load", c->outside_load);
+	learning_write(&c->learning, w);
 	json_put_key(w, "log");
 	json_open(w, '{');
 	json_kv_string(w, "level", level_name[c->log_level]);

@@ -18,8 +18,44 @@
 #define CONFIG_MAX_BYTES ((size_t)1 << 20)
 #define CONFIG_MAX_TYPES 256
 #define CONFIG_MAX_ADMINS 64
+#define CONFIG_MAX_TENANTS 1024
+#define CONFIG_MAX_MEMBERS 4096 /* users, and likewise groups, of one tenant */
 
 enum config_durability { DURABLE_ALWAYS, DURABLE_INTERVAL, DURABLE_NONE };
+
+/* What happens when a promised job is predicted to be late. The log and those who watch are told in any case. */
+enum config_on_late {
+	ON_LATE_NOTHING,
+	ON_LATE_NOTIFY,           /* run `notify` */
+	ON_LATE_STOP_BEST_EFFORT, /* and stop jobs without a promise, the youngest first, until no job is late any more or
+	                             none is left whose end would help */
+};
+const char *config_on_late_name(enum config_on_late v); /* "nothing", "notify", "stop_best_effort" */
+
+struct config_tenant {
+	char *name;
+	uid_t *uid; size_t n_uids;
+	gid_t *gid; size_t n_gids;
+	double weight;           /* > 0; its share is by weight */
+	size_t max_queued;       /* 0: no limit of its own */
+	uint32_t max_cpus;       /* of its running jobs together; 0: no limit of its own */
+	enum config_on_late on_late; /* of its jobs */
+};
+
+struct config_learning {
+	char *table;             /* observations to start from, CSV; NULL: the daemon's own alone */
+	char *schema;            /* what their columns mean; NULL: the model's own, without a model the default one */
+	char *curves;            /* learning curves that belong to the table; NULL: none */
+	size_t retrain_after;    /* finished jobs since the last training; 0: never by itself */
+	size_t min_observations; /* rows to train on at least */
+	size_t test_jobs;        /* latest jobs on which the old and the new model are compared */
+	double significance;     /* the new one is taken if its p value is below this */
+	size_t keep_versions;    /* model files kept */
+	double explore;          /* share of jobs with headroom that take the second-best candidate */
+	double hysteresis;       /* a recurring job keeps its batch unless the gain is above this share */
+	bool adapt;              /* bounds follow the latest jobs (core/adapt.h) */
+	size_t promise_after;    /* observations of a type the model does not know before its jobs are promised anything */
+};
 
 struct config {
 	char *path;              /* where it was read; NULL: defaults alone */
@@ -54,6 +90,14 @@ struct config {
 	uid_t admin_uid[CONFIG_MAX_ADMINS]; size_t n_admin_uids; /* root and the daemon's own user always are */
 	gid_t admin_gid[CONFIG_MAX_ADMINS]; size_t n_admin_gids;
 
+	struct config_tenant *tenant; size_t n_tenants; /* in the order of the file: the first that fits counts */
+	int default_tenant;      /* of everybody who is in none; -1: everybody is a tenant of their own, of weight 1 */
+	double fair_window_s;    /* over which shares are counted, and longest wait of a tenant below its share */
+	enum config_on_late on_late; /* of jobs of nobody's tenant */
+	char **notify; size_t n_notify; /* a command as types have one, placeholders in it; NULL after the last; none: 0 */
+	bool outside_load;       /* count processes that are not ours (daemon/outside.h) */
+	struct config_learning learning;
+
 	enum log_level log_level;
 	bool log_json;
 
@@ -80,6 +124,21 @@ int config_socket(const char *given, char **out, struct err *err);
 
 const struct job_type *config_type(const struct config *c, const char *name); /* NULL: none */
 const char *config_nearest_type(const struct config *c, const char *name);    /* NULL: none is near */
+/* The tenant a user belongs to: one that names the user, else the first with a group the user is in, else the
+ * default one, by index in tenant[]; -1: none, so the user is a tenant of their own. in_group is asked only for groups
+ * that some tenant has; NULL: no user is in any. */
+typedef bool config_in_group(void *owner, uid_t uid, gid_t gid);
+int config_tenant_of(const struct config *c, uid_t uid, config_in_group *in_group, void *owner);
+int config_tenant_find(const struct config *c, const char *name); /* -1: none of that name */
+
+/* The command of `notify`, filled in; to be freed with job_argv_free(). ERR_NOTFOUND: there is none. */
+struct config_notice {
+	uint64_t job;            /* {job} */
+	const char *type, *tenant, *event; /* {type} {tenant} {event}; NULL: an empty text */
+	double slo_s, late_s;    /* {slo_s} {late_s}, to the millisecond; NaN: an empty text */
+};
+int config_notify_argv(const struct config *c, const struct config_notice *n, char ***out, struct err *err);
+
 /* The group of the socket; false in *out_set: as it comes. ERR_NOTFOUND: there is no such group. */
 int config_socket_group(const struct config *c, gid_t *out, bool *out_set, struct err *err);
 /* ERR_ARG, naming the key, where the two differ in something that needs a restart. */

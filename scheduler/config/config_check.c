@@ -138,13 +138,13 @@ static bool is_program(const char *path)
 	return !stat(path, &st) && S_ISREG(st.st_mode) && may(path, X_OK);
 }
 
-/* As the job will look for it: in the PATH of its type, or in ours. */
+/* As the job will look for it: in the PATH of its type (NULL: of none), or in ours. */
 static bool is_in_path(const struct job_type *t, const char *name)
 {
 	const char *path = getenv("PATH");
 	char whole[PATH_MAX];
 
-	for (size_t i = 0; i < t->n_env; i++) {
+	for (size_t i = 0; t && i < t->n_env; i++) {
 		if (!strncmp(t->env[i], "PATH=", 5))
 			path = t->env[i] + 5;
 	}
@@ -207,6 +207,59 @@ static void check_use_of_type(struct check *k, const struct job_type *t)
 			find(k, false, type_key(t, part, key, sizeof key),
 			     "argv does not use it: it only tells the model something");
 	}
+}
+
+/* ---- tenants, notify, learning ---- */
+
+static void check_tenants(struct check *k)
+{
+	const struct config *c = k->config;
+	char key[TYPE_KEY_SIZE];
+
+	for (size_t i = 0; i < c->n_tenants; i++) {
+		const struct config_tenant *t = &c->tenant[i];
+
+		snprintf(key, sizeof key, "tenants.%s", t->name);
+		if (!t->n_uids && !t->n_gids && c->default_tenant != (int)i)
+			find(k, false, key, "has neither users nor groups, so nobody is in it");
+		if (t->max_cpus > c->slots)
+			find(k, false, key, "max_cpus %u are more than the %u slots there are", t->max_cpus,
+			     c->slots);
+	}
+}
+
+static void check_notify(struct check *k)
+{
+	const struct config *c = k->config;
+
+	if (c->n_notify && strchr(c->notify[0], '/') && !is_program(c->notify[0]))
+		find(k, true, "notify[0]", "%s is no program that may be run", text_tail(c->notify[0], 120));
+	else if (c->n_notify && !strchr(c->notify[0], '/') && !is_in_path(NULL, c->notify[0]))
+		find(k, true, "notify[0]", "there is no program '%s' in the PATH",
+		     text_tail(c->notify[0], 80));
+}
+
+static void check_readable(struct check *k, const char *key, const char *path)
+{
+	struct stat st;
+
+	if (path && (stat(path, &st) || !may(path, R_OK)))
+		find(k, true, key, "%s: %s", text_tail(path, 120), strerror(errno));
+	else if (path && S_ISDIR(st.st_mode))
+		find(k, true, key, "%s is a folder", text_tail(path, 120));
+}
+
+static void check_learning(struct check *k)
+{
+	const struct config_learning *l = &k->config->learning;
+	struct schema *schema = NULL;
+	struct err why = { 0 };
+
+	check_readable(k, "learning.table", l->table);
+	check_readable(k, "learning.curves", l->curves);
+	if (l->schema && schema_read_file(l->schema, &schema, &why))
+		find(k, true, "learning.schema", "%s", why.text);
+	schema_free(schema);
 }
 
 /* ---- the model ---- */
@@ -325,6 +378,9 @@ size_t config_check(const struct config *c, config_finding *tell, void *owner)
 		find(&k, false, "pin", "has no effect: %u slots are more than the %g cores", c->slots,
 		     c->cores);
 	check_model(&k);
+	check_tenants(&k);
+	check_notify(&k);
+	check_learning(&k);
 	if (!c->n_types)
 		find(&k, false, "types", "there are none, so no job can be submitted");
 	for (size_t i = 0; i < c->n_types; i++) {

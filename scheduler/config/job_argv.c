@@ -1,6 +1,5 @@
-/* The template of a job's command: words with placeholders. `{name}` stands for a value, `{{` for a brace, a
- * lone `}` for itself. Everything that could be wrong with a template is found when it is read, so that a
- * job can only fail for the length of a word or for want of memory. */
+/* The template of a job's command (template.h): which placeholders it has, and filling it in. A job can only
+ * fail for the length of a word, for want of memory, or for epochs that are open and that nobody chose. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
@@ -10,44 +9,10 @@
 
 #include "common/mem.h"
 #include "common/text.h"
-#include "scheduler/config/places.h"
+#include "scheduler/config/template.h"
 #include "scheduler/config/type_parts.h"
 
 static const char *const builtin[] = { "batch", "cpus", "lr", "job", "dir", "seed", NULL };
-
-enum piece_kind { PIECE_END, PIECE_TEXT, PIECE_NAME, PIECE_BAD };
-
-struct piece {
-	const char *text; /* what it stands for, or the placeholder's name */
-	size_t len;
-};
-
-/* The piece at *at, which moves on. */
-static enum piece_kind piece_next(const char **at, struct piece *out)
-{
-	const char *s = *at;
-	size_t len;
-
-	if (!*s)
-		return PIECE_END;
-	if (s[0] != '{' || s[1] == '{') {
-		len = s[0] == '{' ? 1 : strcspn(s, "{");
-		*out = (struct piece){ s, len };
-		*at = s + len + (s[0] == '{');
-		return PIECE_TEXT;
-	}
-	len = strcspn(s + 1, "{}");
-	*out = (struct piece){ s + 1, len };
-	if (len == 0 || s[1 + len] != '}')
-		return PIECE_BAD;
-	*at = s + len + 2;
-	return PIECE_NAME;
-}
-
-static bool piece_is(const struct piece *p, const char *name)
-{
-	return strlen(name) == p->len && !memcmp(name, p->text, p->len);
-}
 
 static bool piece_known(const struct job_type *t, const struct piece *p)
 {
@@ -75,106 +40,34 @@ bool job_type_uses(const struct job_type *t, const char *name)
 
 /* ---- reading ---- */
 
-static void unknown_placeholder(struct fields *f, const struct job_type *t, const char *key,
-				const struct piece *p)
+static bool known(const void *owner, const struct piece *p)
 {
-	const char *known[JOB_TYPE_MAX_PARAMS + 8] = { NULL };
-	char name[JOB_TYPE_MAX_NAME + 1], shown[64];
-	size_t n = 0;
-	const char *near;
-
-	for (; builtin[n]; n++)
-		known[n] = builtin[n];
-	for (size_t i = 0; i < t->n_params; i++)
-		known[n++] = t->param[i].name;
-	snprintf(name, sizeof name, "%.*s", (int)(p->len < sizeof name ? p->len : sizeof name - 1), p->text);
-	near = text_nearest(name, known);
-	text_printable(name, shown, sizeof shown);
-	if (near)
-		fields_fail(f, ERR_FORMAT, key, "there is no {%s}; did you mean {%s}?", shown, near);
-	else
-		fields_fail(
-			f, ERR_FORMAT, key,
-			"there is no {%s}: neither a parameter nor one of batch, cpus, lr, job, dir, seed",
-			shown);
-}
-
-static void word_check(struct fields *f, const struct job_type *t, const char *key, const char *word,
-		       bool program)
-{
-	enum piece_kind kind;
-	const char *at = word;
-	struct piece p;
-
-	while (!f->rc && (kind = piece_next(&at, &p)) != PIECE_END) {
-		if (kind == PIECE_BAD)
-			fields_fail(f, ERR_FORMAT, key,
-				    "has a '{' that opens no placeholder; write {{ for the brace itself");
-		else if (kind == PIECE_NAME && program)
-			fields_fail(f, ERR_FORMAT, key,
-				    "is the program: no placeholder may say which one is run");
-		else if (kind == PIECE_NAME && !piece_known(t, &p))
-			unknown_placeholder(f, t, key, &p);
-		if (kind == PIECE_BAD)
-			return;
-	}
-}
-
-/* A program with a slash in its name is found from here, not from where the job will run. */
-static void program_absolute(struct fields *f, struct job_type *t)
-{
-	struct err why = { 0 };
-	char *whole = NULL;
-
-	if (!t->argv[0][0]) {
-		fields_fail(f, ERR_FORMAT, "argv[0]", "is empty; it names the program");
-		return;
-	}
-	if (!strchr(t->argv[0], '/'))
-		return;
-	if (place_absolute(t->argv[0], &whole, &why)) {
-		fields_fail(f, why.code, "argv[0]", "%s", why.text);
-		return;
-	}
-	free(t->argv[0]);
-	t->argv[0] = whole;
+	return piece_known(owner, p);
 }
 
 void argv_read(struct fields *f, struct job_type *t)
 {
-	const struct json *list = fields_list(f, "argv", 0, JOB_TYPE_MAX_ARGS);
-	char key[32];
+	const char *name[JOB_TYPE_MAX_PARAMS + sizeof builtin / sizeof *builtin] = { NULL };
+	const struct template_rules rules = { .known = known, .owner = t, .names = name };
+	size_t n = 0;
 
-	for (const struct json *e = json_first(list); e && !f->rc; e = json_next(e)) {
-		const char *s = json_string(e, NULL);
-
-		snprintf(key, sizeof key, "argv[%zu]", t->n_argv);
-		if (!s) {
-			fields_fail(f, ERR_FORMAT, key, "must be a string");
-			return;
-		}
-		if (strlen(s) > JOB_TYPE_MAX_ARG) {
-			fields_fail(f, ERR_FORMAT, key, "has %zu bytes; at most %d are allowed", strlen(s),
-				    JOB_TYPE_MAX_ARG);
-			return;
-		}
-		word_check(f, t, key, s, t->n_argv == 0);
-		t->argv[t->n_argv] = f->rc ? NULL : mem_strdup(s);
-		if (!t->argv[t->n_argv]) {
-			fields_nomem(f, key);
-			return;
-		}
-		t->n_argv++;
-	}
-	if (!t->n_argv || f->rc)
-		return;
-	program_absolute(f, t);
-	if (!job_type_uses(t, "batch"))
+	for (; builtin[n]; n++)
+		name[n] = builtin[n];
+	for (size_t i = 0; i < t->n_params; i++)
+		name[n++] = t->param[i].name;
+	template_read(f, "argv", &rules, t->argv, &t->n_argv);
+	if (t->n_argv && !f->rc && !job_type_uses(t, "batch"))
 		fields_fail(f, ERR_FORMAT, "argv",
 			    "has no {batch}: the batch that is chosen would not reach the job");
 }
 
 /* ---- filling in ---- */
+
+/* "3..20" must never reach a command: what was chosen does. */
+static bool is_open(const struct job_type *t, const struct job_params *params, const struct job_param *param)
+{
+	return job_params_open(params) && t->epochs_param && !strcmp(param->name, t->epochs_param);
+}
 
 /* The text of a placeholder, in buf (32 bytes) where it has to be made; NULL: it has no value. */
 static const char *piece_value(const struct job_type *t, const struct job_params *params,
@@ -199,6 +92,10 @@ static const char *piece_value(const struct job_type *t, const struct job_params
 		return buf;
 	}
 	param = param_find(t, p->text, p->len);
+	if (param && is_open(t, params, param)) {
+		snprintf(buf, 32, "%.0f", v->epochs);
+		return buf;
+	}
 	return param ? params->value[param - t->param] : NULL;
 }
 
@@ -235,10 +132,16 @@ static bool is_flag(const char *word)
 int job_type_argv(const struct job_type *t, const struct job_params *p, const struct job_argv_values *v,
 		  char ***out, struct err *err)
 {
-	char **argv = mem_calloc(t->n_argv + 1, sizeof *argv);
-	struct strbuf word = { 0 };
 	size_t n = 0, flag_at = SIZE_MAX; /* argv[flag_at] is a flag and the last word so far */
-	int rc = argv ? 0 : err_fail(err, ERR_NOMEM, "out of memory for the command");
+	struct strbuf word = { 0 };
+	char **argv;
+	int rc;
+
+	if (job_params_open(p) && !(v->epochs >= p->epochs_from && v->epochs <= p->epochs_to))
+		return err_fail(err, ERR_ARG, "%s are open, from %g to %g, and none of them was chosen",
+				t->epochs_param, p->epochs_from, p->epochs_to);
+	argv = mem_calloc(t->n_argv + 1, sizeof *argv);
+	rc = argv ? 0 : err_fail(err, ERR_NOMEM, "out of memory for the command");
 
 	for (size_t i = 0; i < t->n_argv && !rc; i++) {
 		const char *given = t->argv[i];

@@ -132,6 +132,50 @@ static int number_value(const struct job_param *p, const struct json *v, char **
 	return 0;
 }
 
+/* "3..20" into its ends; false: it is no range. */
+static bool range_parse(const char *s, double *out_from, double *out_to)
+{
+	const char *dots = s ? strstr(s, "..") : NULL;
+	char low[32];
+	uint64_t from, to;
+
+	if (!dots || (size_t)(dots - s) >= sizeof low)
+		return false;
+	snprintf(low, sizeof low, "%.*s", (int)(dots - s), s);
+	if (!text_uint64(low, &from) || !text_uint64(dots + 2, &to) || from > WHOLE_MAX || to > WHOLE_MAX)
+		return false;
+	*out_from = (double)from;
+	*out_to = (double)to;
+	return true;
+}
+
+/* Open epochs. The ends are checked as single values are; what lies between them is then within the bounds, too. */
+static int open_epochs(const struct job_type *t, const struct job_param *p, double from, double to,
+		       struct job_params *out, struct err *err)
+{
+	double one[2];
+	char text[64], range[96];
+
+	if (from < 1.0 || from > to)
+		return err_fail(err, ERR_ARG,
+				"%s: %.0f..%.0f is no range: FROM..TO, FROM at least 1 and not above TO",
+				p->name, from, to);
+	if (from < p->min || to > p->max)
+		return err_fail(err, ERR_ARG, "%s: %.0f..%.0f is out of range; it must be whole numbers%s",
+				p->name, from, to, range_text(p, range, sizeof range));
+	if (!job_type_epochs(t, from, to, one, 2))
+		return err_fail(err, ERR_ARG,
+				"%s: none of the %zu counts the type %s may choose from lies in %.0f..%.0f",
+				p->name, t->n_epochs, t->name, from, to);
+	snprintf(text, sizeof text, "%.0f..%.0f", from, to);
+	out->value[p - t->param] = mem_strdup(text);
+	if (!out->value[p - t->param])
+		return err_fail(err, ERR_NOMEM, "out of memory");
+	out->epochs_from = from;
+	out->epochs_to = to;
+	return 0;
+}
+
 static int param_value(const struct job_param *p, const struct json *v, char **out_text, double *out_number,
 		       struct err *err)
 {
@@ -350,7 +394,11 @@ static int params_fill(const struct job_type *t, size_t i, const struct json *gi
 {
 	const struct job_param *p = &t->param[i];
 	const struct json *v = json_get(given, p->name);
+	double from, to;
 
+	if (t->epochs_param && !strcmp(p->name, t->epochs_param) &&
+	    range_parse(json_string(v, NULL), &from, &to))
+		return open_epochs(t, p, from, to, out, err);
 	if (v)
 		return param_value(p, v, &out->value[i], &out->number[i], err);
 	if (p->required)
@@ -368,7 +416,7 @@ static int params_fill(const struct job_type *t, size_t i, const struct json *gi
 int job_params_read(const struct job_type *t, const struct json *given, struct job_params *out,
 		    const char **out_field, struct err *err)
 {
-	struct job_params made = { { NULL }, { 0 } };
+	struct job_params made = { .epochs_from = NAN, .epochs_to = NAN };
 	const char *field = "params";
 	int rc = 0;
 
@@ -403,7 +451,10 @@ void job_params_to_json(const struct job_type *t, const struct job_params *p, st
 		if (!p->value[i])
 			continue;
 		json_put_key(w, t->param[i].name);
-		put_value(&t->param[i], p->value[i], p->number[i], w);
+		if (job_params_open(p) && t->epochs_param && !strcmp(t->param[i].name, t->epochs_param))
+			json_put_string(w, p->value[i]);
+		else
+			put_value(&t->param[i], p->value[i], p->number[i], w);
 	}
 	json_close(w, '}');
 }
@@ -417,4 +468,5 @@ void job_params_release(struct job_params *p)
 		p->value[i] = NULL;
 		p->number[i] = NAN;
 	}
+	p->epochs_from = p->epochs_to = NAN;
 }

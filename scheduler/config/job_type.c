@@ -172,28 +172,6 @@ static void read_result(struct fields *f, struct job_type *t)
 	fields_close(&r, f);
 }
 
-/* The parameter that says how many epochs there are; one that is called so, unless another is named. */
-static void read_epochs_param(struct fields *f, struct job_type *t)
-{
-	const struct job_param *p;
-
-	field_text(f, "epochs_param", JOB_TYPE_MAX_NAME, &t->epochs_param);
-	if (f->rc)
-		return;
-	p = param_find(t, t->epochs_param ? t->epochs_param : "epochs",
-		       strlen(t->epochs_param ? t->epochs_param : "epochs"));
-	if (t->epochs_param && !p)
-		fields_fail(f, ERR_FORMAT, "epochs_param", "there is no parameter '%s'", t->epochs_param);
-	else if (t->epochs_param && p->kind == PARAM_WORD)
-		fields_fail(f, ERR_FORMAT, "epochs_param", "the parameter '%s' is a word, not a number",
-			    t->epochs_param);
-	if (t->epochs_param || !p || p->kind == PARAM_WORD)
-		return;
-	t->epochs_param = mem_strdup("epochs");
-	if (!t->epochs_param)
-		fields_nomem(f, "epochs_param");
-}
-
 static bool env_name_is_good(const char *s)
 {
 	if (strlen(s) > JOB_TYPE_MAX_NAME || (!isalpha((unsigned char)*s) && *s != '_'))
@@ -265,11 +243,13 @@ static bool name_is_good(const char *s)
 int job_type_from_json(const char *where, const char *name, const struct json *v, struct job_type *out,
 		       struct err *err)
 {
-	static const char *const known[] = { "about",     "argv",         "params",
-					     "cpus",      "batches",      "lr",
-					     "memory_mb", "limits",       "result",
-					     "env",       "epochs_param", "memory_mb_per_record",
-					     "work_dir",  "max_time_s",   NULL };
+	static const char *const known[] = {
+		"about",    "argv",       "params",         "cpus",
+		"batches",  "lr",         "memory_mb",      "limits",
+		"result",   "env",        "epochs_param",   "memory_mb_per_record",
+		"work_dir", "max_time_s", "epochs_choices", "early_stop",
+		NULL
+	};
 	struct job_type t = { .memory_mb = NAN, .memory_mb_per_record = NAN };
 	struct fields f;
 
@@ -293,7 +273,7 @@ int job_type_from_json(const char *where, const char *name, const struct json *v
 	field_number(&f, "max_time_s", 0.0, MAX_TIME_S, &t.max_time_s);
 	read_limits(&f, &t);
 	read_result(&f, &t);
-	read_epochs_param(&f, &t);
+	epochs_read(&f, &t);
 	field_path(&f, "work_dir", &t.work_dir);
 	read_env(&f, &t);
 	if (f.rc) {
@@ -322,6 +302,20 @@ static void put_command(const struct job_type *t, struct json_writer *w)
 	json_close(w, '}');
 }
 
+/* null where there are none: the default. */
+static void put_numbers(struct json_writer *w, const char *key, const double *v, size_t n)
+{
+	json_put_key(w, key);
+	if (!n) {
+		json_put_null(w);
+		return;
+	}
+	json_open(w, '[');
+	for (size_t i = 0; i < n; i++)
+		json_put_number(w, v[i]);
+	json_close(w, ']');
+}
+
 static void put_choice(const struct job_type *t, struct json_writer *w)
 {
 	json_put_key(w, "cpus");
@@ -330,15 +324,7 @@ static void put_choice(const struct job_type *t, struct json_writer *w)
 	json_kv_int(w, "max", t->cpus_max);
 	json_kv_int(w, "default", t->cpus_default);
 	json_close(w, '}');
-	json_put_key(w, "batches");
-	if (t->n_batches) {
-		json_open(w, '[');
-		for (size_t i = 0; i < t->n_batches; i++)
-			json_put_number(w, t->batch[i]);
-		json_close(w, ']');
-	} else {
-		json_put_null(w);
-	}
+	put_numbers(w, "batches", t->batch, t->n_batches);
 	json_put_key(w, "lr");
 	json_open(w, '{');
 	json_kv_string(w, "rule", lr_rule_name(t->lr_rule));
@@ -376,6 +362,8 @@ void job_type_to_json(const struct job_type *t, struct json_writer *w)
 	json_kv_string(w, "epoch", t->epoch_path);
 	json_close(w, '}');
 	json_kv_string(w, "epochs_param", t->epochs_param);
+	put_numbers(w, "epochs_choices", t->epochs, t->n_epochs);
+	json_kv_bool(w, "early_stop", t->early_stop);
 	json_kv_string(w, "work_dir", t->work_dir);
 	json_put_key(w, "env");
 	json_open(w, '{');

@@ -17,6 +17,7 @@
 #define JOB_TYPE_MAX_VALUE 128  /* bytes of a parameter's value */
 #define JOB_TYPE_MAX_BATCHES 64
 #define JOB_TYPE_MAX_CPUS 4096
+#define JOB_TYPE_MAX_EPOCHS 256
 
 enum param_kind { PARAM_INTEGER, PARAM_NUMBER, PARAM_WORD };
 
@@ -45,6 +46,8 @@ struct job_type {
 	uint64_t max_file_mb, max_address_mb; uint32_t max_open_files; int nice; /* rlimits; 0: as the daemon has */
 	char *accuracy_path, *epoch_path; /* in the JSON lines of its output; "accuracy" and "epoch" */
 	char *epochs_param;     /* parameter that holds the number of epochs; NULL: no progress known */
+	double epochs[JOB_TYPE_MAX_EPOCHS]; size_t n_epochs; /* what open epochs are chosen from, ascending; none: any */
+	bool early_stop;        /* a job that would be late may be stopped after an epoch and has a result all the same */
 	char *work_dir;         /* NULL: the job's own folder */
 	char **env; size_t n_env; /* "NAME=value", beside PATH, HOME, LANG, POSTRIDER_JOB */
 };
@@ -52,15 +55,23 @@ struct job_type {
 /* One job's choice of values, checked against the type: text of every parameter, defaults filled in. */
 struct job_params {
 	char *value[JOB_TYPE_MAX_PARAMS]; /* by the type's param[] index; NULL: not given, no default */
-	double number[JOB_TYPE_MAX_PARAMS]; /* NaN for words and where not given */
+	double number[JOB_TYPE_MAX_PARAMS]; /* NaN for words, where not given, and of open epochs */
+	/* Open epochs: the parameter that holds them was given as "3..20" (its value[] here), and how many it will be is
+	 * part of the decision. 0 or NaN (after job_params_read() NaN): they are not open. */
+	double epochs_from, epochs_to;
 };
+static inline bool job_params_open(const struct job_params *p)
+{
+	return p->epochs_from > 0.0;
+}
 
 int job_type_from_json(const char *where, const char *name, const struct json *v, struct job_type *out,
                        struct err *err); /* `where`: "FILE: types.NAME" */
 void job_type_to_json(const struct job_type *t, struct json_writer *w);
 void job_type_release(struct job_type *t);
 
-/* Numbers may be given as JSON numbers or as their decimal text. ERR_ARG: text says which parameter and why;
+/* Numbers may be given as JSON numbers or as their decimal text, the epochs also as a range of whole numbers
+ * "FROM..TO", both ends allowed and among them at least one that may be chosen. ERR_ARG: text says which parameter and why;
  * *out_field is its name, borrowed from `t` or `given`. `given` and out_field may be NULL. */
 int job_params_read(const struct job_type *t, const struct json *given, struct job_params *out,
                     const char **out_field, struct err *err);
@@ -74,6 +85,7 @@ struct job_argv_values {
 	double batch, lr;  /* {batch}, {lr} (NaN: no rule) */
 	uint32_t cpus;     /* {cpus} */
 	uint64_t seed;     /* {seed} */
+	double epochs;     /* what was chosen where the epochs are open; else not looked at */
 };
 /* argv[] and each word are to be freed: job_argv_free(). Unknown placeholders were refused when the type
  * was read; a word that becomes too long is ERR_ARG. A word whose placeholder has no value (an optional
@@ -81,6 +93,10 @@ struct job_argv_values {
 int job_type_argv(const struct job_type *t, const struct job_params *p, const struct job_argv_values *v,
                   char ***out, struct err *err);
 void job_argv_free(char **argv);
+
+/* The counts that open epochs are chosen from, ascending: those of the type from `from` to `to`, or without any every
+ * whole number there. More than `max` (at least 2) are thinned out evenly, the first and the last kept. Returns how many. */
+size_t job_type_epochs(const struct job_type *t, double from, double to, double *out, size_t max);
 
 /* Does the command have this placeholder? `postrider check-config` asks. */
 bool job_type_uses(const struct job_type *t, const char *name);

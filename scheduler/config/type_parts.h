@@ -1,5 +1,5 @@
 /* What the files behind job_type.h share: job_type.c (reading and writing a type), job_params.c (parameters
- * and their values), job_argv.c (the template of the command). */
+ * and their values), job_epochs.c (how long a job trains), job_argv.c (the template of the command). */
 #ifndef SCHEDULER_CONFIG_TYPE_PARTS_H
 #define SCHEDULER_CONFIG_TYPE_PARTS_H
 
@@ -13,6 +13,9 @@ void params_read(struct fields *f, struct job_type *t);
 void param_to_json(const struct job_param *p, struct json_writer *w); /* the object alone */
 void param_release(struct job_param *p);
 const struct job_param *param_find(const struct job_type *t, const char *name, size_t len);
+
+/* "epochs_param", "epochs_choices" and "early_stop" of an open type whose parameters are known. */
+void epochs_read(struct fields *f, struct job_type *t);
 
 /* "argv" of an open type whose parameters are known: t->argv[], t->n_argv. */
 void argv_read(struct fields *f, struct job_type *t);

@@ -20,6 +20,7 @@ const char *decide_reason_text(enum decide_reason one)
 	case REASON_BREAKS_PROMISE: return "breaks_promise";
 	case REASON_TOO_WIDE: return "too_wide";
 	case REASON_NOT_PICKED: return "not_picked";
+	case REASON_NOT_TRIED: return "not_tried";
 	}
 	return "unknown";
 }
@@ -86,12 +87,15 @@ int decide_rows_init(struct decide_rows *r, const struct decide_params *p, struc
 
 	r->p = p;
 	r->decision = schema_find(s, s->decision);
+	r->epochs = schema_role(s, ROLE_EPOCHS);
 	r->njobs = schema_role(s, ROLE_NJOBS);
 	r->processes = schema_role(s, ROLE_PROCESSES);
 	if (r->decision < 0 || n_columns > SCHEMA_MAX_COLUMNS || m->features->n > DECIDE_MAX_FEATURES)
 		return err_fail(err, ERR_ARG,
 				"the model has %zu columns and %zu features, too many for a decision",
 				n_columns, m->features->n);
+	if (p->epochs && r->epochs < 0)
+		return err_fail(err, ERR_ARG, "the epochs are open, and the model has no column of them");
 	memcpy(r->number, p->job->number, n_columns * sizeof *r->number);
 	r->job = (struct job_values){ .number = r->number, .category = p->job->category };
 	if (p->scene && cpus >= 0 && isnan(r->number[cpus]))
@@ -102,6 +106,8 @@ int decide_rows_init(struct decide_rows *r, const struct decide_params *p, struc
 static void encode(struct decide_rows *r, const struct decide_load *load, struct candidate *c, double *x)
 {
 	r->number[r->decision] = c->decision;
+	if (r->p->epochs)
+		r->number[r->epochs] = c->epochs;
 	if (load && r->njobs >= 0)
 		r->number[r->njobs] = load->njobs;
 	if (load && r->processes >= 0) /* a derived one too: what is given is not derived */
@@ -124,8 +130,37 @@ void decide_predict_one(struct decide_rows *r, const struct decide_load *load, s
 
 	encode(r, load, c, x);
 	predictor_predict(&m->time.predictor, x, 1, &c->time_s);
-	if (m->accuracy.predictor.ops)
+	if (m->accuracy.predictor.ops && !r->p->epochs)
 		predictor_predict(&m->accuracy.predictor, x, 1, &c->accuracy);
+}
+
+/* More epochs do not make a model worse, as far as it is kept at its best; a predicted dip is an error of the
+ * predictor. Isotonic regression (pooling adjacent violators: Ayer and others, 1955) spreads that error over both
+ * sides of the dip. A running maximum would take every error upwards at its word, and ties go to the shorter
+ * time, so that a noisy peak early in the curve would win. */
+static void smooth_curve(struct candidate *c, size_t n)
+{
+	struct {
+		double mean;
+		size_t n;
+	} pool[DECIDE_MAX_CANDIDATES];
+	size_t pools = 0, at = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		pool[pools].mean = c[i].accuracy;
+		pool[pools++].n = 1;
+		while (pools > 1 && pool[pools - 2].mean > pool[pools - 1].mean) {
+			size_t both = pool[pools - 2].n + pool[pools - 1].n;
+
+			pool[pools - 2].mean += (pool[pools - 1].mean - pool[pools - 2].mean) *
+						((double)pool[pools - 1].n / (double)both);
+			pool[pools - 2].n = both;
+			pools--;
+		}
+	}
+	for (size_t k = 0; k < pools; k++)
+		for (size_t i = 0; i < pool[k].n; i++)
+			c[at++].accuracy = pool[k].mean;
 }
 
 void decide_predict_all(struct decide_rows *r, const struct decide_load *load, double q, struct decision *d)
@@ -154,6 +189,9 @@ void decide_predict_all(struct decide_rows *r, const struct decide_load *load, d
 				fill_shares(&m->time.predictor, row, c);
 		}
 	}
+	for (size_t i = 0; r->p->epochs && m->accuracy.predictor.ops && i < d->n_candidates;
+	     i += r->p->n_epochs)
+		smooth_curve(&d->candidate[i], r->p->n_epochs);
 }
 
 /* As the paper does it: what runs now, and this one beside it, for as long as it takes. */
@@ -161,12 +199,13 @@ static void predict_at_present(struct decide_rows *r, double q, struct decision 
 {
 	const struct decide_scene *s = r->p->scene;
 	struct decide_load load[DECIDE_MAX_CANDIDATES];
-	double processes = s->cpus;
+	double processes = s->cpus + s->outside;
 
 	for (size_t i = 0; i < s->n_running; i++)
 		processes += s->running[i].cpus;
 	for (size_t i = 0; i < d->n_candidates; i++)
-		load[i] = (struct decide_load){ .njobs = (double)s->n_running + 1.0, .processes = processes };
+		load[i] = (struct decide_load){ .njobs = (double)s->n_running + 1.0 + s->outside,
+						.processes = processes };
 	decide_predict_all(r, load, q, d);
 	for (size_t i = 0; i < d->n_candidates; i++) {
 		struct candidate *c = &d->candidate[i];
@@ -286,21 +325,23 @@ static void refuse_the_impossible(const struct decide_scene *s, struct decision 
 					       c->decision;
 		if (c->memory_mb > s->memory_limit_mb)
 			c->reasons |= REASON_MEMORY;
-		if (s->cpus > s->machine.slots)
+		if (s->cpus > s->most_cpus)
 			c->reasons |= REASON_TOO_WIDE;
 	}
 }
 
-static int check(const struct decide_params *p, size_t n_candidates, struct err *err)
+static int check(const struct decide_params *p, size_t n_batches, struct err *err)
 {
 	const struct policy *policy = p->scene ? p->scene->policy->policy : NULL;
+	size_t n_epochs = p->epochs ? p->n_epochs : 1;
 
 	if (!p->model && (!policy || !policy->choose))
 		return err_fail(err, ERR_ARG, "a decision by %s needs a model",
 				policy ? policy->name : "prediction");
-	if (n_candidates == 0 || n_candidates > DECIDE_MAX_CANDIDATES)
-		return err_fail(err, ERR_ARG, "%zu candidates; a decision takes 1 to %d", n_candidates,
-				DECIDE_MAX_CANDIDATES);
+	if (!n_batches || !n_epochs || n_batches > DECIDE_MAX_CANDIDATES / n_epochs)
+		return err_fail(err, ERR_ARG,
+				"%zu batches x %zu numbers of epochs; a decision takes 1 to %d pairs",
+				n_batches, n_epochs, DECIDE_MAX_CANDIDATES);
 	if (!(p->confidence > 0.0 && p->confidence < 1.0))
 		return err_fail(err, ERR_ARG, "confidence %g: need a number between 0 and 1", p->confidence);
 	return 0;
@@ -311,21 +352,25 @@ int decide(const struct decide_params *p, struct decision *out, struct err *err)
 	const struct model *m = p->model;
 	const struct decide_scene *scene = p->scene;
 	const double *value = p->candidate ? p->candidate : m ? m->candidate : NULL;
+	size_t n_batches = p->candidate ? p->n_candidates : m ? m->n_candidates : 0;
+	size_t n_epochs = p->epochs ? p->n_epochs : 1;
 	struct decide_rows rows;
 	double q = NAN;
 	int status;
 
-	out->n_candidates = p->candidate ? p->n_candidates : m ? m->n_candidates : 0;
+	out->n_candidates = 0;
 	out->chosen = -1;
 	out->smallest_slo_s = NAN;
 	out->confidence = p->confidence;
-	status = check(p, out->n_candidates, err);
+	status = check(p, n_batches, err);
 	if (!status && m)
 		status = decide_rows_init(&rows, p, err);
 	if (status)
 		return status;
+	out->n_candidates = n_batches * n_epochs;
 	for (size_t i = 0; i < out->n_candidates; i++)
-		out->candidate[i] = (struct candidate){ .decision = value[i],
+		out->candidate[i] = (struct candidate){ .decision = value[i / n_epochs],
+							.epochs = p->epochs ? p->epochs[i % n_epochs] : NAN,
 							.time_s = NAN,
 							.upper_s = NAN,
 							.accuracy = NAN,

@@ -1,11 +1,12 @@
-/* Shared by decide.c and lookahead.c, and by nobody else. */
+/* Shared by decide.c and lookahead*.c, and by nobody else. */
 #ifndef SCHEDULER_CORE_DECIDE_INTERNAL_H
 #define SCHEDULER_CORE_DECIDE_INTERNAL_H
 
+#include "common/heap.h"
 #include "scheduler/core/decide.h"
 
 /* Whatever the objective, such a candidate is not taken. */
-#define REASONS_HARD (REASON_MEMORY | REASON_BREAKS_PROMISE | REASON_TOO_WIDE)
+#define REASONS_HARD (REASON_MEMORY | REASON_BREAKS_PROMISE | REASON_TOO_WIDE | REASON_NOT_TRIED)
 
 struct decide_load {                  /* what a candidate is predicted to meet, itself included */
 	double njobs, processes;
@@ -15,17 +16,18 @@ struct decide_load {                  /* what a candidate is predicted to meet, 
 struct decide_rows {
 	const struct decide_params *p;
 	struct job_values job;        /* its numbers are the array below */
-	int decision, njobs, processes; /* columns; -1: the model has none */
+	int decision, epochs, njobs, processes; /* columns; -1: the model has none */
 	double number[SCHEMA_MAX_COLUMNS];
 };
 int decide_rows_init(struct decide_rows *r, const struct decide_params *p, struct err *err);
 
-#define DECIDE_MAX_FEATURES (DECIDE_MAX_CANDIDATES * 16)
+#define DECIDE_MAX_FEATURES 1024 /* of one pass: rows x features */
 
-/* Time, accuracy and extrapolation of one candidate under a load (NULL: the job's own values); x: its row. */
+/* Time, accuracy and extrapolation of one candidate under a load (NULL: the job's own values); x: its row. Where epochs
+ * are open the accuracy stays as it is: it was made to rise with them, and does not depend on the load. */
 void decide_predict_one(struct decide_rows *r, const struct decide_load *load, struct candidate *c, double *x);
 /* The same of all in as few passes as there is room for, with the bound that goes with score q (NaN: none). load:
- * one for each candidate. With a scene the shares too. */
+ * one for each candidate. With a scene the shares too. Accuracies rise with the epochs of a batch. */
 void decide_predict_all(struct decide_rows *r, const struct decide_load *load, double q, struct decision *d);
 
 /* Work that takes time_s among `processes`. */
@@ -37,6 +39,15 @@ double decide_needed_s(const struct decide_params *p, const struct candidate *c)
 void decide_judge(const struct decide_params *p, struct candidate *c);
 /* The feasible one with the best accuracy, ties within the noise of the accuracy model to the fastest; -1: none. */
 int decide_best(const struct decide_params *p, const struct decision *d);
+
+struct decide_scratch {
+	size_t max_jobs;
+	struct fluid_workspace *workspace;
+	struct fluid_times *without, *with;
+	struct heap ends;
+	bool *wanted; /* by seat: what becomes of it with the candidate is to be known */
+	bool played[DECIDE_MAX_CANDIDATES];
+};
 
 /* lookahead.c: fills in waits, times and effects on others. The candidates have their batches and the hard
  * reasons that need no look. */

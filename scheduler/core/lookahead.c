@@ -3,8 +3,8 @@
  * what it does to the others.
  *
  * A candidate's time depends on the load, the load on who is still there, and that on its time. So:
- *   1. T0, its time alone, and the play without it. It is the last in the queue, so nothing before its start
- *      depends on it: its wait follows from that play.
+ *   1. T0, its time alone, and the play without it, or what the scheduler knows of that already. Who starts before it
+ *      does not depend on it, so its wait follows, but for what those behind it did to them.
  *   2. The load (processes P and jobs n, means over its life) from the play without it; T at that load by the
  *      model; its work W = T / S(P), the seconds alone that would take T there. These are approximate numbers: the
  *      candidate slows the others down, so they stay longer than without it.
@@ -21,100 +21,59 @@
  * Playing everything costs candidates x plays x jobs. Where that is too much, the candidates are taken in order of
  * preference by their approximate numbers, each is played once, and the first that holds is the choice; the others
  * keep approximate numbers (delays_s NaN). When none holds, those that need least are played until one breaks
- * no promise, so that the smallest objective is one that would be taken. */
+ * no promise, so that the smallest objective is one that would be taken. Of very many (pairs of batches and epochs),
+ * those with almost as much work as one that failed are left out, and after MOST_PLAYS all but the fastest.
+ * A play that is not worth making whole ends when the candidate has ended, and every job whose promise could be in
+ * question: those whose deadlines lie behind the last end there can be (bound_on_ends()) are not. */
 #include <math.h>
-#include <stdlib.h>
 
-#include "common/heap.h"
-#include "common/mem.h"
 #include "scheduler/core/decide_internal.h"
 
 #define PLAY_ALL 1024 /* jobs x candidates: 0.5 ms of plays, measured */
+#define MOST_PLAYS 12
+#define MUCH_LESS_WORK 0.9 /* than one that failed: worth a play */
 #define WORK_MOVED 1e-3
 #define SAME 1e-9 /* ends are good to 1e-11 of themselves, deadlines to a nanosecond */
-
-struct decide_scratch {
-	size_t max_jobs;
-	struct fluid_workspace *workspace;
-	struct fluid_times *without, *with;
-	struct heap ends;
-};
-
-int decide_scratch_new(size_t max_jobs, struct decide_scratch **out, struct err *err)
-{
-	struct decide_scratch *w = mem_calloc(1, sizeof *w);
-	int rc = 0;
-
-	if (w) {
-		w->max_jobs = max_jobs;
-		w->without = mem_array(max_jobs + 1, sizeof *w->without);
-		w->with = mem_array(max_jobs + 1, sizeof *w->with);
-	}
-	if (!w || !w->without || !w->with || heap_reserve(&w->ends, max_jobs + 1))
-		rc = err_fail(err, ERR_NOMEM, "no memory for a look-ahead over %zu jobs", max_jobs);
-	if (!rc)
-		rc = fluid_workspace_new(max_jobs + 1, &w->workspace, err);
-	if (rc)
-		decide_scratch_free(w);
-	else
-		*out = w;
-	return rc;
-}
-
-void decide_scratch_free(struct decide_scratch *w)
-{
-	if (!w)
-		return;
-	fluid_workspace_free(w->workspace);
-	heap_release(&w->ends);
-	free(w->without);
-	free(w->with);
-	free(w);
-}
-
-int decide_play(struct decide_scratch *w, const struct fluid_scene *f, const struct fluid_times **out,
-		struct err *err)
-{
-	int status = fluid_play(f, NULL, w->workspace, w->without, err);
-
-	if (!status)
-		*out = w->without;
-	return status;
-}
 
 struct look {
 	struct decide_rows *rows;
 	const struct decide_scene *s;
 	struct decide_scratch *w;
 	struct decision *d;
+	const struct fluid_times *before; /* by seat */
 	double q;
-	size_t n; /* neighbours */
+	size_t n, seat; /* seats, and that of the candidate */
 	double wait_s; /* of the candidate, whatever its work */
 	double most; /* processes there can be at a time */
+	bool whole; /* plays are made to their end */
 };
 
 /* ---- without the candidate ---- */
 
-static const struct fluid_job *job_at(const struct decide_scene *s, size_t i)
+static const struct fluid_job *job_at(const struct decide_scene *s, size_t seat)
 {
-	return i < s->n_running ? &s->running[i] : &s->queued[i - s->n_running];
+	size_t running = s->n_running + s->starting;
+
+	return seat < running ? &s->running[seat] : &s->queued[seat - running];
 }
 
-/* When the candidate starts: the last of the queue has started, and its slots are free. */
+/* When the candidate starts: those before it have started, the one it waits for has ended, and its slots are free. */
 static double find_wait_s(struct look *l)
 {
 	const struct decide_scene *s = l->s;
-	const struct fluid_times *t = l->w->without;
+	const struct fluid_times *t = l->before;
 	double last_s = 0.0;
 	uint64_t held = 0;
 	struct heap_entry first;
 
 	if (s->starting)
 		return 0.0;
-	for (size_t i = s->n_running; i < l->n; i++)
+	if (s->after)
+		last_s = t[s->after - 1].end_s;
+	for (size_t i = s->n_running; i < l->seat; i++)
 		last_s = fmax(last_s, t[i].start_s);
 	heap_reset(&l->w->ends);
-	for (size_t i = 0; i < l->n; i++) {
+	for (size_t i = 0; i < l->seat; i++) {
 		if (t[i].never || !(t[i].end_s > last_s))
 			continue;
 		held += job_at(s, i)->cpus;
@@ -145,27 +104,49 @@ static void meet(const struct fluid_job *job, const struct fluid_times *t, size_
 	load->processes += processes_s / (to_s - from_s);
 }
 
+/* What the candidate meets between two moments, itself and the processes of others included; its own seat in t
+ * has no times. */
+static struct decide_load load_between(const struct look *l, const struct fluid_times *t, double from_s,
+				       double to_s)
+{
+	const struct decide_scene *s = l->s;
+	size_t running = s->n_running + s->starting;
+	struct decide_load load = { .njobs = 1.0 + s->outside, .processes = s->cpus + s->outside };
+
+	if (to_s > from_s && !isinf(to_s)) {
+		meet(s->running, t, running, from_s, to_s, &load);
+		meet(s->queued, t + running, l->n - running, from_s, to_s, &load);
+	}
+	return load;
+}
+
 /* The load in which the candidate would run, as if it disturbed nobody. */
 static struct decide_load load_without(const struct look *l, const struct candidate *c, double alone_s)
 {
 	const struct decide_scene *s = l->s;
 	struct fluid_job job = decide_fluid_job(c, s->cpus);
-	struct decide_load load = { .njobs = 1.0, .processes = s->cpus };
+	struct decide_load load = { .njobs = 1.0 + s->outside, .processes = s->cpus + s->outside };
 	double for_s = alone_s;
 
-	for (int pass = 0; pass < 2 && for_s > 0.0 && l->n; pass++) {
-		const struct fluid_times *t = l->w->without;
-		double to_s = l->wait_s + for_s;
-
-		if (!(to_s > l->wait_s) || isinf(to_s))
-			break;
-		load = (struct decide_load){ .njobs = 1.0, .processes = s->cpus };
-		meet(s->running, t, s->n_running, l->wait_s, to_s, &load);
-		meet(s->queued, t + s->n_running, s->n_queued, l->wait_s, to_s, &load);
+	for (int pass = 0; pass < 2 && for_s > 0.0 && l->n > 1; pass++) {
+		load = load_between(l, l->before, l->wait_s, l->wait_s + for_s);
 		load.processes =
 			fmin(load.processes, l->most); /* it holds slots that others had without it */
 		for_s = alone_s * decide_stretch(&s->machine, &job, load.processes);
 	}
+	return load;
+}
+
+/* The load of the moment, and the candidate in it. */
+static struct decide_load load_now(const struct look *l)
+{
+	const struct decide_scene *s = l->s;
+	struct decide_load load = { .njobs = 1.0 + s->outside + (double)s->n_running,
+				    .processes = s->cpus + s->outside };
+
+	for (size_t i = 0; i < s->n_running; i++)
+		load.processes += s->running[i].cpus;
+	load.processes = fmin(load.processes, l->most);
 	return load;
 }
 
@@ -182,11 +163,12 @@ static void approximate(struct look *l)
 	struct decide_load load[DECIDE_MAX_CANDIDATES];
 
 	for (size_t i = 0; i < d->n_candidates; i++)
-		load[i] = (struct decide_load){ .njobs = 1.0, .processes = s->cpus };
+		load[i] =
+			(struct decide_load){ .njobs = 1.0 + s->outside, .processes = s->cpus + s->outside };
 	decide_predict_all(l->rows, load, l->q, d);
 	for (size_t i = 0; i < d->n_candidates; i++)
-		load[i] = load_without(l, &d->candidate[i], d->candidate[i].time_s);
-	if (l->n)
+		load[i] = l->before ? load_without(l, &d->candidate[i], d->candidate[i].time_s) : load_now(l);
+	if (l->n > 1)
 		decide_predict_all(l->rows, load, l->q, d);
 	for (size_t i = 0; i < d->n_candidates; i++) {
 		struct candidate *c = &d->candidate[i];
@@ -200,72 +182,131 @@ static void approximate(struct look *l)
 
 /* ---- with it ---- */
 
-/* Index, in a play with the candidate, of neighbour i, and of the candidate itself. */
-static size_t seat_of(const struct decide_scene *s, size_t i)
+/* Plays the scene with the job in the seat; NULL: nobody sits there. */
+static int play(const struct decide_scene *s, const struct fluid_job *job, const bool *wanted,
+		struct fluid_times *out, struct err *err)
 {
-	return i + (s->starting && i >= s->n_running);
-}
-
-static size_t own_seat(const struct look *l)
-{
-	return l->s->starting ? l->s->n_running : l->n;
-}
-
-static int play(struct look *l, const struct fluid_job *candidate, struct fluid_times *out, struct err *err)
-{
-	const struct decide_scene *s = l->s;
 	struct fluid_scene f = { .machine = s->machine,
 				 .running = s->running,
-				 .n_running = s->n_running,
+				 .n_running = s->n_running + s->starting,
 				 .queued = s->queued,
-				 .n_queued = s->n_queued };
+				 .n_queued = s->n_queued + !s->starting,
+				 .group = s->group,
+				 .n_groups = s->n_groups,
+				 .outside = s->outside,
+				 .wanted = wanted };
+	struct fluid_job *seat = s->starting ? &s->running[s->n_running] : &s->queued[s->position];
 
-	if (candidate && s->starting) {
-		s->running[f.n_running++] = *candidate;
-		candidate = NULL;
+	if (job) {
+		*seat = *job;
+		seat->after = s->after;
+		seat->group = s->own_group;
+	} else { /* one that is over at once, or passed over */
+		*seat = (struct fluid_job){ .cpus = s->starting ? 1 : UINT32_MAX };
 	}
-	return fluid_play(&f, candidate, l->w->workspace, out, err);
+	return fluid_play(&f, NULL, s->scratch->workspace, out, err);
 }
 
 /* What it met in the play just made. */
 static struct decide_load load_with(const struct look *l)
 {
-	const struct decide_scene *s = l->s;
-	const struct fluid_times *t = l->w->with, *own = &t[own_seat(l)];
-	struct decide_load load = { .njobs = 1.0, .processes = s->cpus };
+	struct fluid_times *t = l->w->with, own = t[l->seat];
+	struct decide_load load;
 
-	if (!(own->end_s > own->start_s))
-		return load;
-	meet(s->running, t, s->n_running, own->start_s, own->end_s, &load);
-	meet(s->queued, t + seat_of(s, s->n_running), s->n_queued, own->start_s, own->end_s, &load);
+	t[l->seat] = (struct fluid_times){ 0 };
+	load = load_between(l, t, own.start_s, own.end_s);
+	t[l->seat] = own;
 	return load;
+}
+
+static double deadline_s(const struct decide_neighbour *n)
+{
+	return n->deadline_s + SAME * fabs(n->deadline_s) + SAME;
+}
+
+bool decide_in_time(const struct decide_neighbour *n, double end_s)
+{
+	return end_s * (isnan(n->ratio) ? 1.0 : n->ratio) <= deadline_s(n);
 }
 
 /* A promise counts as broken where its bound was in time and is not any more, and likewise its expected end: one
  * whose bound is already past the deadline is still worth keeping. */
-static bool breaks(const struct decide_neighbour *n, double without_s, double with_s)
+static bool breaks(const struct decide_neighbour *n, const struct fluid_times *before,
+		   const struct fluid_times *after)
 {
-	double deadline_s = n->deadline_s + SAME * fabs(n->deadline_s) + SAME;
-	double ratio = isnan(n->ratio) ? 1.0 : n->ratio;
+	if (before->never)
+		return false;
+	if (n->guarded && after->start_s > before->start_s + SAME * before->start_s + SAME)
+		return true;
+	if (isinf(n->deadline_s))
+		return false;
+	return (decide_in_time(n, before->end_s) && !decide_in_time(n, after->end_s)) ||
+	       (before->end_s <= deadline_s(n) && after->end_s > deadline_s(n));
+}
 
-	return (without_s * ratio <= deadline_s && with_s * ratio > deadline_s) ||
-	       (without_s <= deadline_s && with_s > deadline_s);
+/* No play with the candidate lasts longer. One after another they would end by the sum of their times among the most
+ * processes there can be. Without quotas, as long as somebody waits for slots, fewer than the widest job wants are
+ * free; and who waits for an end waits while that job runs. */
+static double bound_on_ends(const struct look *l, const struct fluid_job *candidate)
+{
+	const struct decide_scene *s = l->s;
+	double sum_s = 0.0, longest_s = 0.0, slot_s = 0.0, afters = s->after > 0, busy;
+	uint32_t widest = 1;
+
+	for (size_t i = 0; i < l->n; i++) {
+		const struct fluid_job *j = i == l->seat ? candidate : job_at(s, i);
+		double time_s;
+
+		if (j->cpus > s->machine.slots && i >= s->n_running + s->starting)
+			continue;
+		time_s = j->work_s * decide_stretch(&s->machine, j, l->most);
+		sum_s += time_s;
+		slot_s += time_s * j->cpus;
+		longest_s = time_s > longest_s ? time_s : longest_s;
+		widest = j->cpus > widest ? j->cpus : widest;
+		afters += j->after > 0;
+	}
+	busy = (double)s->machine.slots - widest + 1.0;
+	if (s->own_group || busy < 1.0)
+		return sum_s;
+	return fmin(sum_s, slot_s / busy + (1.0 + afters) * longest_s);
+}
+
+/* Whom a play with this candidate has to follow to the end. */
+static const bool *find_wanted(const struct look *l, const struct fluid_job *candidate)
+{
+	const struct decide_scene *s = l->s;
+	bool *wanted = l->w->wanted;
+	double last_s;
+
+	if (l->whole)
+		return NULL;
+	last_s = bound_on_ends(l, candidate) * (1.0 + SAME);
+	for (size_t i = 0; i < l->n; i++) {
+		const struct decide_neighbour *n = &s->neighbour[i];
+
+		wanted[i] =
+			i == l->seat || n->guarded ||
+			(!isinf(n->deadline_s) && !(decide_in_time(n, last_s) && last_s <= n->deadline_s));
+	}
+	return wanted;
 }
 
 static void note_effects(const struct look *l, struct candidate *c)
 {
-	const struct fluid_times *without = l->w->without, *with = l->w->with;
+	const struct fluid_times *before = l->before, *with = l->w->with;
 
 	c->delays_s = 0.0;
 	c->breaks = 0;
 	c->reasons &= ~(unsigned)REASON_BREAKS_PROMISE;
 	for (size_t i = 0; i < l->n; i++) {
-		const struct fluid_times *before = &without[i], *after = &with[seat_of(l->s, i)];
-		double delay_s = after->end_s - before->end_s;
+		double delay_s = with[i].end_s - before[i].end_s;
 
-		if (delay_s > c->delays_s && delay_s > SAME * after->end_s)
+		if (i == l->seat || (!l->whole && !l->w->wanted[i] && isinf(with[i].end_s)))
+			continue;
+		if (delay_s > c->delays_s && delay_s > SAME * with[i].end_s)
 			c->delays_s = delay_s;
-		if (!c->breaks && !before->never && breaks(&l->s->neighbour[i], before->end_s, after->end_s))
+		if (!c->breaks && breaks(&l->s->neighbour[i], &before[i], &with[i]))
 			c->breaks = l->s->neighbour[i].id;
 	}
 	if (c->breaks)
@@ -276,9 +317,10 @@ static void note_effects(const struct look *l, struct candidate *c)
 static int play_candidate(struct look *l, struct candidate *c, int plays, struct err *err)
 {
 	const struct decide_params *p = l->rows->p;
-	const struct fluid_times *own = &l->w->with[own_seat(l)];
+	const struct fluid_times *own = &l->w->with[l->seat];
 	double x[DECIDE_MAX_FEATURES];
 
+	l->w->played[c - l->d->candidate] = true;
 	if (isnan(c->work_s)) {
 		c->delays_s = 0.0; /* it has no time, so it is not taken, and delays nobody */
 		return 0;
@@ -287,7 +329,7 @@ static int play_candidate(struct look *l, struct candidate *c, int plays, struct
 		struct fluid_job job = decide_fluid_job(c, l->s->cpus);
 		struct decide_load load;
 		double work_s;
-		int status = play(l, &job, l->w->with, err);
+		int status = play(l->s, &job, find_wanted(l, &job), l->w->with, err);
 
 		if (status)
 			return status;
@@ -305,7 +347,8 @@ static int play_candidate(struct look *l, struct candidate *c, int plays, struct
 			     : model_upper(p->model, &p->model->time, x, l->q, c->time_s);
 	c->wait_s = own->start_s;
 	c->wait_upper_s = c->wait_s > 0.0 ? c->wait_s * ratio_of(c) : 0.0;
-	note_effects(l, c);
+	if (l->before)
+		note_effects(l, c);
 	decide_judge(p, c);
 	return 0;
 }
@@ -332,9 +375,9 @@ static int next_to_promise(const struct look *l)
 		const struct candidate *c = &l->d->candidate[i];
 		double needed_s = decide_needed_s(l->rows->p, c);
 
-		if (c->reasons & REASONS_HARD || isnan(c->time_s))
+		if (c->reasons & REASONS_HARD & ~(unsigned)REASON_NOT_TRIED || isnan(c->time_s))
 			continue;
-		if (!isnan(c->delays_s))
+		if (l->w->played[i])
 			return -1;
 		if (isnan(needed_s))
 			needed_s = c->wait_s +
@@ -347,51 +390,131 @@ static int next_to_promise(const struct look *l)
 	return least;
 }
 
+/* Leaves out those that are not played yet and have more work than this. */
+static void leave_out(struct look *l, double work_s)
+{
+	for (size_t i = 0; i < l->d->n_candidates; i++) {
+		struct candidate *c = &l->d->candidate[i];
+
+		if (!l->w->played[i] && !(c->work_s <= work_s)) {
+			c->reasons |= REASON_NOT_TRIED;
+			c->feasible = false;
+		}
+	}
+}
+
 static int play_sparingly(struct look *l, struct err *err)
 {
 	struct decision *d = l->d;
-	int i, status;
+	bool many = d->n_candidates > MOST_PLAYS;
+	int i, status, plays = 0;
 
 	for (size_t k = 0; k < d->n_candidates; k++)
 		decide_judge(l->rows->p, &d->candidate[k]);
 	while ((i = decide_best(l->rows->p, d)) >= 0) {
-		if (!isnan(d->candidate[i].delays_s))
+		double work_s = d->candidate[i].work_s;
+
+		if (l->w->played[i])
 			return 0;
 		status = play_candidate(l, &d->candidate[i], 1, err);
 		if (status)
 			return status;
+		if (many && !d->candidate[i].feasible)
+			leave_out(l, ++plays < MOST_PLAYS ? MUCH_LESS_WORK * work_s : 0.0);
 	}
 	while ((i = next_to_promise(l)) >= 0) {
+		d->candidate[i].reasons &= ~(unsigned)REASON_NOT_TRIED;
 		status = play_candidate(l, &d->candidate[i], 1, err);
 		if (status)
 			return status;
+		if (many && ++plays >= 2 * MOST_PLAYS)
+			break;
 	}
 	return 0;
+}
+
+/* Without a play to begin with, the wait of one that was played is everybody's. */
+static void share_wait(struct look *l)
+{
+	const struct candidate *from = NULL;
+
+	for (size_t i = 0; i < l->d->n_candidates; i++)
+		if (l->w->played[i] && !isnan(l->d->candidate[i].work_s))
+			from = &l->d->candidate[i];
+	for (size_t i = 0; i < l->d->n_candidates && from; i++) {
+		struct candidate *c = &l->d->candidate[i];
+
+		if (l->w->played[i])
+			continue;
+		c->wait_s = from->wait_s;
+		c->wait_upper_s = c->wait_s > 0.0 ? c->wait_s * ratio_of(c) : 0.0;
+	}
 }
 
 int decide_look_ahead(struct decide_rows *rows, double q, struct decision *d, struct err *err)
 {
 	const struct decide_scene *s = rows->p->scene;
-	struct look l = {
-		.rows = rows, .s = s, .w = s->scratch, .d = d, .q = q, .n = s->n_running + s->n_queued
-	};
+	struct look l = { .rows = rows,
+			  .s = s,
+			  .w = s->scratch,
+			  .d = d,
+			  .before = s->before,
+			  .q = q,
+			  .n = s->n_running + s->n_queued + 1,
+			  .seat = s->n_running + (s->starting ? 0 : s->position) };
 	double held = s->cpus;
-	int status;
+	int status = 0;
 
-	if (l.n > l.w->max_jobs)
-		return err_fail(err, ERR_ARG, "a scene of %zu jobs, and scratch for %zu", l.n, l.w->max_jobs);
+	if (l.n > l.w->max_jobs + 1)
+		return err_fail(err, ERR_ARG, "a scene of %zu jobs, and scratch for %zu", l.n - 1,
+				l.w->max_jobs);
 	for (size_t i = 0; i < s->n_running; i++)
 		held += s->running[i].cpus;
-	l.most = fmax(held, s->machine.slots);
-	if (s->cpus > s->machine.slots && !s->starting) { /* it never starts: its times alone have to do */
-		l.n = 0;
+	l.most = fmax(held, s->machine.slots) + s->outside;
+	if (s->cpus > s->most_cpus && !s->starting) { /* it never starts: its times alone have to do */
+		l.n = 1;
 		approximate(&l);
 		return 0;
 	}
-	status = play(&l, NULL, l.w->without, err);
+	l.whole = l.n * d->n_candidates <= PLAY_ALL;
+	for (size_t i = 0; i < d->n_candidates; i++)
+		l.w->played[i] = false;
+	if (!l.before && (l.whole || !s->indifferent)) {
+		status = play(s, NULL, NULL, l.w->without, err);
+		l.w->without[l.seat] = (struct fluid_times){ 0 };
+		l.before = l.w->without;
+	}
 	if (status)
 		return status;
-	l.wait_s = find_wait_s(&l);
+	l.wait_s = l.before ? find_wait_s(&l) : 0.0;
 	approximate(&l);
-	return (l.n + 1) * d->n_candidates <= PLAY_ALL ? play_all(&l, err) : play_sparingly(&l, err);
+	status = l.whole ? play_all(&l, err) : play_sparingly(&l, err);
+	if (!l.before)
+		share_wait(&l);
+	return status;
+}
+
+int decide_probe(const struct decide_scene *s, const struct fluid_job *job, uint64_t *out_breaks,
+		 struct fluid_times *out_own, struct err *err)
+{
+	struct decide_scratch *w = s->scratch;
+	const struct fluid_times *before = s->before;
+	size_t n = s->n_running + s->n_queued + 1, seat = s->n_running + (s->starting ? 0 : s->position);
+	int status = 0;
+
+	if (!before)
+		status = play(s, NULL, NULL, w->without, err);
+	if (!before)
+		before = w->without;
+	if (!status)
+		status = play(s, job, NULL, w->with, err);
+	if (status)
+		return status;
+	*out_breaks = 0;
+	for (size_t i = 0; i < n && !*out_breaks; i++)
+		if (i != seat && breaks(&s->neighbour[i], &before[i], &w->with[i]))
+			*out_breaks = s->neighbour[i].id;
+	if (out_own)
+		*out_own = w->with[seat];
+	return 0;
 }

@@ -2,15 +2,43 @@
  * in, decisions and starts come out; the same input gives the same output to the byte. The daemon drives it
  * with real time and processes, the simulator with virtual ones.
  *
- * First come, first served, with capacity in cpu slots. A job's batch is decided when it arrives and again when
- * it starts. Every running and queued job has an estimate by the fluid look-ahead, and a job that was promised
- * its objective keeps the promise before others are admitted.
+ * A job's batch (and epochs, where they are open) is decided when it arrives and again when it starts, for the time
+ * that is left then.
  *
- * Nothing allocates but sched_new(), which makes room for max_jobs.
+ * The plan. Promised jobs that wait stand in the plan, by priority and then by deadline (earliest first). The
+ * look-ahead plays the running jobs and the plan in strict order; an arriving job is promised its objective only if,
+ * in its place in the plan, it is in time by its bound and no promise that would hold without it is broken.
+ * Where its place breaks one, it is tried behind the end of the job it would break (at most 4 such steps), and then
+ * waits for that end.
  *
- * A queued job waits for its turn, for slots, and for the memory of the batch it was admitted with; at its start no
- * batch is taken that needs more memory than is free. The look-ahead knows slots, not memory: a wait for memory
- * alone is not foreseen. Of a queue beyond 512 jobs it sees a summary (sched_scene.c). */
+ * Starts. Jobs are tried in the order: the plan; then jobs without a promise, of the tenant with the lowest standing
+ * first (below), each tenant's in order of arrival. (Below priority 0: first the plan's, then the others'.) The next
+ * one that finds its slots, its memory and room in its tenant's quota starts if starting it now is predicted to break no
+ * promise that would hold without it, running or waiting, and not to delay a job that is due; otherwise it is held, and
+ * tried again at the next event. So a job further back may start before one that cannot. With no promise to keep
+ * and nobody due, whatever fits starts. Of those that would fit, at most 16 are looked at in a call
+ * (4 where more than 256 jobs run or are planned), 4 of a tenant.
+ *
+ * Due. The first waiting job without a promise of a tenant is due once it has waited for the window, if the
+ * tenant's standing is not above the mean; a job without a promise and with a priority above 0 is due at once. At most
+ * one of a tenant is due by waiting. It then takes a place in the plan: before all deadlines if that breaks no
+ * promise, else behind those promises made so far. From then on nothing starts, and nothing is promised, that by the
+ * look-ahead delays its start (but jobs of a higher priority). So no job starves, and a tenant is not below its share
+ * for longer than the window while it has work that could run, except while jobs that run, or were promised before
+ * that moment, bind the machine.
+ *
+ * Standing: (usage + window x cpus that run now) / weight. Usage is in cpu-seconds and fades by 1/e in a window, so
+ * that under a constant load it is window x cpus. A tenant whose standing is not above the mean of the tenants that
+ * have jobs (sums over them, usage and weight apart) is not above its weighted share.
+ *
+ * Policies that do not look ahead start in the same order and strictly: nothing is held, nobody passes but over a
+ * quota.
+ *
+ * Nothing allocates but sched_new(), which makes room for max_jobs, and sched_set_tenants().
+ *
+ * A queued job waits for the memory of the batch it was admitted with; at its start no batch is taken that needs more
+ * memory than is free. The look-ahead knows slots and quotas, not memory: a wait for memory alone is not
+ * foreseen. Of a queue beyond 512 jobs it sees a part and a summary (sched_scene.c). */
 #ifndef SCHEDULER_CORE_SCHED_H
 #define SCHEDULER_CORE_SCHED_H
 
@@ -23,6 +51,8 @@
 #include "scheduler/core/policy.h"
 
 #define SCHED_NEVER INT64_MAX
+#define SCHED_DEFAULT_WINDOW_S 3600.0
+#define SCHED_MAX_TENANTS 65536
 
 struct sched;
 
@@ -39,6 +69,7 @@ struct sched_params {
 	struct sched_machine machine;
 	size_t max_jobs;            /* live ones (queued and running) at most */
 	uint64_t seed;              /* of naive's draws: job i's depend on seed and id alone */
+	double window_s;            /* of usage and of waiting without a promise; 0: SCHED_DEFAULT_WINDOW_S */
 };
 int sched_new(const struct sched_params *p, struct sched **out, struct err *err);
 void sched_free(struct sched *s);
@@ -49,6 +80,11 @@ struct sched_request {              /* a job as it arrives */
 	                               the load (njobs, processes) and the decision in it are ignored. */
 	uint32_t cpus;              /* at least 1 */
 	const double *batch; size_t n_batches; /* borrowed likewise, ascending; NULL: the model's candidates */
+	const double *epochs; size_t n_epochs; /* to choose from, likewise; NULL: fixed by the values. At most
+	                               DECIDE_MAX_CANDIDATES pairs. */
+	uint32_t tenant;            /* index among those of sched_set_tenants(); ignored before it was called */
+	int priority;               /* higher ones go before all lower ones; who may ask for one is the caller's business */
+	bool may_stop;              /* rather stopped early than late: sched_should_stop() */
 	double slo_s;               /* from arrival to end; NaN: no objective */
 	double confidence;
 	bool best_effort;           /* take it without a promise rather than reject it */
@@ -60,8 +96,8 @@ enum sched_verdict {
 	SCHED_PROMISED,             /* admitted, and its objective is predicted to hold */
 	SCHED_BEST_EFFORT,          /* admitted without a promise: it has no objective, or asked for it; or a policy
 	                               that admits all does not predict that its objective will hold */
-	SCHED_REJECTED,             /* not kept: d->smallest_slo_s says what could have been promised. Best effort too, if
-	                               it fits nowhere or every candidate would break somebody's promise. */
+	SCHED_REJECTED,             /* not kept: d->smallest_slo_s says what could be promised (NaN: nothing was found).
+	                               Best effort too, if it fits nowhere. */
 };
 const char *sched_verdict_name(enum sched_verdict v); /* "promised", "best_effort", "rejected" */
 
@@ -72,9 +108,30 @@ struct sched_estimate {             /* of one job, at the time of asking; second
 	bool late;                  /* promised, and end_high_s is behind the deadline */
 };
 
+/* ---- tenants ---- */
+struct sched_tenant {
+	const char *name;           /* for messages; borrowed until the next call; NULL: its number */
+	double weight;              /* > 0 */
+	size_t max_queued;          /* waiting jobs; 0: no limit */
+	uint32_t max_cpus;          /* of its running jobs together; 0: no limit. What an owner starts himself counts, and
+	                               is not refused. */
+};
+/* From now on; usage stays with the index. May be called again at any time, also with more of them; before the first
+ * call all jobs are one tenant's. ERR_ARG: a live job is of a tenant that is not there any more. */
+int sched_set_tenants(struct sched *s, int64_t now_ns, const struct sched_tenant *tenant, size_t n, struct err *err);
+
+struct sched_share {                /* of a tenant, at the time of asking */
+	double usage_cpu_s;
+	double standing, mean_standing; /* see above; mean NaN: nobody has jobs */
+	uint64_t cpus;              /* that run */
+	size_t queued, running;
+};
+int sched_share(struct sched *s, int64_t now_ns, uint32_t tenant, struct sched_share *out, struct err *err);
+
 /* ---- events ---- */
 /* A job arrives. Unless rejected it is queued; sched_next() says when it may start, perhaps at once.
- * ERR_BUSY: max_jobs are there; ERR_ARG: a value out of range; nothing has changed then. */
+ * ERR_BUSY: max_jobs are there, or the tenant's max_queued wait; ERR_ARG: a value out of range; nothing has
+ * changed then. */
 int sched_submit(struct sched *s, int64_t now_ns, const struct sched_request *r, struct decision *out,
                  enum sched_verdict *out_verdict, struct err *err);
 /* The same decision without keeping the job: `predict` and --dry-run. */
@@ -90,13 +147,16 @@ int sched_start_now(struct sched *s, int64_t now_ns, uint64_t id, struct decisio
 
 /* A running job reports that `done` (0..1) of its work is behind it. */
 int sched_progress(struct sched *s, int64_t now_ns, uint64_t id, double done, struct err *err);
+/* Processes of others that keep the machine busy (a mean, not necessarily whole): from now on they count in every
+ * look-ahead, and in the loads that predictions see, as jobs of one process each that never end. */
+int sched_set_outside(struct sched *s, int64_t now_ns, double processes, struct err *err);
 /* It ended, was cancelled, or is lost: its slots are free, and it is forgotten. ERR_NOTFOUND: no such live job. */
 int sched_remove(struct sched *s, int64_t now_ns, uint64_t id, struct err *err);
 
 /* After a restart and before the first event: a job admitted earlier, in the order of arrival; running ones with the
  * batch they started with. No decision is made; where `taken` has no work, the model says what there is. Work done
- * is counted anew from the starts of those that still run: reports of progress, and jobs that have ended since, are
- * not known. */
+ * is counted anew from the starts of those that still run: reports of progress, jobs that have ended since, the usage
+ * of tenants, and which job waited for the end of another are not known. sched_set_tenants() comes first. */
 struct sched_restored {
 	struct sched_request request;
 	int64_t submitted_ns;
@@ -107,12 +167,37 @@ struct sched_restored {
 int sched_restore(struct sched *s, const struct sched_restored *r, struct err *err);
 
 /* ---- questions ---- */
-/* Estimates of every live job in one play: out[i] belongs to id[i]; returns how many (at most `max`). Order:
- * running jobs by start, then the queue. No allocation. The bounds are the expected end times and over the ratio of
+/* Estimates of every live job in one play (or two): out[i] belongs to id[i]; returns how many (at most `max`). Order:
+ * running jobs by start, then the queue in the order of starts. Nobody passes another in it, so that jobs may start
+ * earlier. No allocation. The bounds are the expected end times and over the ratio of
  * bound and expectation at the job's decision. 2 ms for 10,000 jobs; sched_estimate() of one is cheaper, and of a
  * job behind more than 512 others approximate. */
 size_t sched_estimates(struct sched *s, int64_t now_ns, uint64_t *id, struct sched_estimate *out, size_t max);
 int sched_estimate(struct sched *s, int64_t now_ns, uint64_t id, struct sched_estimate *out, struct err *err);
+/* Why a job waits. */
+enum sched_wait {
+	SCHED_WAIT_NOT,             /* it runs, or would start at the next call of sched_next() */
+	SCHED_WAIT_SLOTS,           /* first in turn, and too few slots are free: needed, available */
+	SCHED_WAIT_MEMORY,          /* likewise; MB */
+	SCHED_WAIT_TURN,            /* `ahead` jobs go before it, and the machine is full or they are not to be passed */
+	SCHED_WAIT_HELD,            /* starting now would break the promise of job `job`, or delay it if it is due */
+	SCHED_WAIT_QUOTA,           /* its tenant's cpus: needed, available */
+};
+const char *sched_wait_name(enum sched_wait w); /* "not", "slots", "memory", "turn", "held", "quota" */
+struct sched_waiting {
+	enum sched_wait why;
+	double needed, available;   /* NaN where it says nothing */
+	uint64_t job;               /* held; 0 otherwise */
+	size_t ahead;               /* in the order of starts */
+	bool due;
+};
+int sched_waiting(struct sched *s, int64_t now_ns, uint64_t id, struct sched_waiting *out, struct err *err);
+
+/* A running job with an objective that may be stopped early, and has done `done` of its `epochs`: after which epoch to
+ * stop it, so that it ends in time as far as its own progress tells; 0: let it run. At least `done`, so that equal to
+ * it means at once. Reports of progress come first (sched_progress()). */
+uint32_t sched_should_stop(struct sched *s, int64_t now_ns, uint64_t id, uint32_t done, uint32_t epochs);
+
 size_t sched_running(const struct sched *s);
 size_t sched_queued(const struct sched *s);
 uint32_t sched_slots_used(const struct sched *s);

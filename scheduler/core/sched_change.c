@@ -11,6 +11,10 @@ static void complete(struct sched *s, struct live *j)
 
 	if (!(j->taken.decision > 0.0) && n) /* none was handed over */
 		j->taken = (struct candidate){ .decision = batch[0], .work_s = NAN };
+	if (!j->r.epochs)
+		j->taken.epochs = NAN;
+	else if (!(j->taken.epochs > 0.0))
+		j->taken.epochs = j->r.epochs[0];
 	if (!(j->taken.work_s > 0.0)) {
 		j->taken.work_s = NAN;
 		live_take(j, &j->taken);
@@ -36,39 +40,46 @@ int sched_restore(struct sched *s, const struct sched_restored *r, struct err *e
 	place = live_add(s, &r->request, r->submitted_ns);
 	j = &s->live[place];
 	j->promised = r->promised;
-	j->running = r->running;
+	s->n_promised += r->promised;
 	j->started_ns = r->started_ns;
 	live_take(j, &r->taken);
 	complete(s, j);
 	if (!r->running) {
-		live_enqueue(s, place);
+		place_restored(s, place);
 		return 0;
 	}
-	live_insert_running(s, place);
-	s->slots_used += j->r.cpus;
+	live_run(s, place);
 	s->unsettled = true;
 	return 0;
+}
+
+/* The next live job from place `i` on; max_jobs: there is none. */
+static size_t next_live(const struct sched *s, size_t i)
+{
+	while (i < s->max_jobs && !s->live[i].r.id)
+		i++;
+	return i;
 }
 
 static int check_change(struct sched *s, const struct sched_params *p,
 			const struct job_values *(*values_of)(void *owner, uint64_t id), void *owner,
 			struct err *err)
 {
-	const struct live_list *list[] = { &s->running, &s->queue };
 	int rc = sched_check_params(p, err);
 
-	for (int k = 0; k < 2 && !rc; k++) {
-		for (uint32_t i = list[k]->first; i != NOBODY && !rc; i = s->live[i].next) {
-			const struct live *j = &s->live[i];
+	for (size_t i = next_live(s, 0); i < s->max_jobs && !rc; i = next_live(s, i + 1)) {
+		const struct live *j = &s->live[i];
+		unsigned long long id = j->r.id;
 
-			if (p->model && (!values_of || !values_of(owner, j->r.id)))
-				rc = err_fail(err, ERR_ARG, "job %llu has no values for the new model",
-					      (unsigned long long)j->r.id);
-			else if (!p->model && !j->r.batch)
-				rc = err_fail(err, ERR_ARG,
-					      "job %llu leaves its batches to the model, and there is none",
-					      (unsigned long long)j->r.id);
-		}
+		if (p->model && (!values_of || !values_of(owner, j->r.id)))
+			rc = err_fail(err, ERR_ARG, "job %llu has no values for the new model", id);
+		else if (!p->model && !j->r.batch)
+			rc = err_fail(err, ERR_ARG,
+				      "job %llu leaves its batches to the model, and there is none", id);
+		else if (p->model && j->r.epochs && schema_role(p->model->schema, ROLE_EPOCHS) < 0)
+			rc = err_fail(err, ERR_ARG,
+				      "job %llu has open epochs, and the new model has no column of them",
+				      id);
 	}
 	return rc;
 }
@@ -76,28 +87,23 @@ static int check_change(struct sched *s, const struct sched_params *p,
 int sched_use(struct sched *s, int64_t now_ns, const struct sched_params *p,
 	      const struct job_values *(*values_of)(void *owner, uint64_t id), void *owner, struct err *err)
 {
-	const struct live_list *list[] = { &s->running, &s->queue };
 	int rc = check_change(s, p, values_of, owner, err);
 
 	if (rc)
 		return rc;
-	live_settle(s, live_clock(s, now_ns));
+	now_ns = live_clock(s, now_ns);
+	live_settle(s, now_ns);
+	tenants_settle(s, now_ns);
 	sched_set(s, p);
-	s->queue_slot_ns = 0;
-	s->queue_cpus = 0;
-	for (int k = 0; k < 2; k++) {
-		for (uint32_t i = list[k]->first; i != NOBODY; i = s->live[i].next) {
-			struct live *j = &s->live[i];
+	for (size_t i = next_live(s, 0); i < s->max_jobs; i = next_live(s, i + 1)) {
+		struct live *j = &s->live[i];
 
-			j->r.values = p->model ? values_of(owner, j->r.id) : NULL;
-			complete(s, j);
-			if (j->running)
-				continue;
+		j->r.values = p->model ? values_of(owner, j->r.id) : NULL;
+		complete(s, j);
+		if (!j->running)
 			live_weigh(s, j);
-			s->queue_slot_ns += j->slot_ns;
-			s->queue_cpus += j->slot_cpus;
-		}
 	}
 	live_set_speeds(s);
+	live_changed(s);
 	return 0;
 }

@@ -1,24 +1,32 @@
-/* Inside the scheduler: shared by sched.c (events), sched_change.c, sched_live.c (the jobs and their work), sched_scene.c (what a
- * decision or an estimate sees), and by nobody else. */
+/* Inside the scheduler, and nobody else's business: sched.c (events), sched_start.c (who starts), sched_place.c (places in
+ * the plan), sched_tenant.c (shares and quotas), sched_scene.c (what a decision sees), sched_ask.c (questions),
+ * sched_live.c (the jobs and their work), sched_change.c (restarts, other models). */
 #ifndef SCHEDULER_CORE_SCHED_INTERNAL_H
 #define SCHEDULER_CORE_SCHED_INTERNAL_H
 
+#include "common/heap.h"
 #include "scheduler/core/job_index.h"
 #include "scheduler/core/sched.h"
 
 #define NOBODY UINT32_MAX
 
-/* A decision looks at so many queued jobs one by one. Of a longer queue, a job that arrives sees the last ones as
- * they are (they may still run when it starts: only they can be delayed by it) and those before them merged; one
- * that starts sees the first. Chosen so that a submit with 10,000 queued jobs stays well below 1 ms. */
+/* A decision looks at so many queued jobs one by one; the rest of a longer queue is merged (those far before the job)
+ * or left out (those far behind it), so that a submit with 10,000 queued jobs takes about a millisecond. */
 #define SCENE_WINDOW 512
 #define SCENE_STREAMS 64
+#define MOST_HOLDS 4 /* places behind the end of another job that are tried for one */
 
 struct live {                         /* a job that waits or runs */
 	struct sched_request r;
 	int64_t submitted_ns, started_ns, deadline_ns; /* SCHED_NEVER: no objective */
 	bool promised, running;
-	uint32_t prev, next;          /* in the queue, or among those that run */
+	bool planned;                 /* waits in the plan; else, if it waits, with its tenant */
+	bool due;                     /* waits in the plan without a promise */
+	uint32_t prev, next;          /* in the list it is in */
+	int64_t turn_ns;              /* in the plan: deadline, or when it was due; earlier ones go first */
+	uint32_t after;               /* place of the job whose end it waits for, if after_id still lives there */
+	uint64_t after_id;            /* 0: none */
+	uint64_t held_by, held_round; /* whom it would have harmed, when it was tried last */
 	struct candidate taken;       /* what was decided last */
 	double ratio;                 /* of that: upper bound over expected time; NaN: no bound */
 	/* Work, in seconds alone. Done is exact at sched.since_ns; speed is that since then. */
@@ -28,6 +36,9 @@ struct live {                         /* a job that waits or runs */
 	 * that sums of a long queue come out the same whatever came and went. */
 	uint64_t slot_ns;
 	uint32_t slot_cpus;           /* its cpus, or 0 likewise */
+	struct fluid_times plan;      /* by the play of the plan, from sched.plan_ns on */
+	uint64_t seat_stamp;          /* of the scene it has a seat in, and that seat */
+	uint32_t seat;
 };
 
 struct live_list {
@@ -35,11 +46,23 @@ struct live_list {
 	size_t n;
 };
 
+struct tenant {
+	struct sched_tenant is;
+	double usage;                 /* cpu-seconds, faded up to sched.usage_ns */
+	uint64_t cpus;                /* of its running jobs */
+	size_t n_queued, n_running;
+	uint32_t due;                 /* its job that is due by waiting; NOBODY */
+	struct live_list waiting;     /* without a promise and not due: by priority, then arrival */
+	uint32_t cursor;              /* scratch: how far an order has come in it */
+};
+
 struct sched {
 	struct policy_choice policy;
 	const struct model *model;
 	struct sched_machine machine;
 	struct fluid_machine fluid;   /* the machine as the model knows it */
+	double outside, window_s;
+	bool looks_ahead;             /* the policy does, and there is a model */
 	size_t max_jobs;
 	uint64_t seed;
 
@@ -47,35 +70,67 @@ struct sched {
 	uint32_t *spare;              /* places not in use */
 	size_t n_spare;
 	struct job_index index;
-	struct live_list queue, running;
-	uint64_t slots_used;          /* processes that run: the P of the moment */
-	unsigned __int128 queue_slot_ns;
-	uint64_t queue_cpus;
+	struct live_list plan, running;
+	size_t n_queued, n_promised;  /* waiting, in the plan or not; promised, waiting or running */
+	size_t n_due;                 /* waiting */
+	uint64_t slots_used;          /* cpus of those that run */
+
+	struct tenant *tenant;
+	size_t n_tenants;
+	bool tenants_given, quotas;   /* there are some */
+	struct fluid_group *group;    /* n_tenants */
+	struct heap standings;        /* of tenants, to go through them */
+	int64_t usage_ns;
 
 	int64_t last_ns;              /* of the last event; INT64_MIN: there was none */
 	int64_t since_ns;             /* of the last change of who runs */
+	int64_t changed_ns;           /* of the last change at all */
 	bool unsettled;               /* running jobs were restored, and their work is not counted yet */
 
+	/* what becomes of the plan (sched_scene.c) */
+	int64_t plan_ns;              /* live.plan counts from here; INT64_MIN: not known */
+	double plan_first_s;          /* the first start or end in it */
+	bool plan_holds;              /* every promise in it */
+
+	int64_t quiet_ns;             /* sched_next() had nothing to start then, and nothing has changed; INT64_MIN: it may */
+	uint64_t round, stamp;        /* counts tries of sched_next() after a change; scenes */
+
 	/* scratch of one decision or estimate */
+	uint32_t *order; size_t n_order;
 	struct fluid_job *scene_running, *scene_queued;
 	struct decide_neighbour *neighbour;
+	struct fluid_times *before;
 	struct decide_scratch *scratch;
+	struct decision *trial;
+};
+
+struct seat {                         /* in the plan */
+	size_t position;              /* so many go before */
+	uint32_t after;               /* place of the job whose end it waits for; NOBODY */
 };
 
 /* ---- sched.c ---- */
 int sched_check_params(const struct sched_params *p, struct err *err);
 int sched_check_request(const struct sched *s, const struct sched_request *r, struct err *err);
 void sched_set(struct sched *s, const struct sched_params *p); /* policy, model and machine */
+int sched_not_found(uint64_t id, struct err *err);
+/* The candidate that is first by time (by its bound where it has one and `bounds` says so) among those with none
+ * of these reasons; -1: there is none. */
+int sched_soonest(const struct decision *d, unsigned reasons, bool bounds);
 
 /* ---- sched_live.c ---- */
 struct live *live_find(struct sched *s, uint64_t id, uint32_t *out_place); /* NULL: no such job */
 uint32_t live_add(struct sched *s, const struct sched_request *r, int64_t submitted_ns); /* there is room */
 void live_forget(struct sched *s, uint32_t place); /* neither queued nor running any more */
+int64_t live_deadline_ns(int64_t submitted_ns, double slo_s); /* SCHED_NEVER: none */
 
-void live_append(struct sched *s, struct live_list *l, uint32_t place);
+void live_link(struct sched *s, struct live_list *l, uint32_t before, uint32_t place); /* behind `before`; NOBODY: first */
 void live_unlink(struct sched *s, struct live_list *l, uint32_t place);
-void live_enqueue(struct sched *s, uint32_t place); /* to the end of the queue */
+void live_wait(struct sched *s, uint32_t place); /* joins the waiting ones of its tenant */
+void live_plan(struct sched *s, uint32_t place, uint32_t before, uint32_t after); /* joins the plan behind `before` */
 void live_dequeue(struct sched *s, uint32_t place);
+void live_run(struct sched *s, uint32_t place);      /* joins those that run, by the time of its start */
+void live_end(struct sched *s, uint32_t place);      /* leaves them */
 
 /* Takes over what was decided: work, shares, ratio. */
 void live_take(struct live *j, const struct candidate *c);
@@ -83,22 +138,67 @@ void live_take(struct live *j, const struct candidate *c);
 void live_measure(struct sched *s, struct live *j);
 
 int64_t live_clock(struct sched *s, int64_t now_ns); /* the time, never before that of an earlier event */
+void live_changed(struct sched *s);                  /* what was known of the future is not any more */
 void live_settle(struct sched *s, int64_t now_ns);   /* counts work done up to now */
 void live_set_speeds(struct sched *s);               /* after a change of who runs */
-void live_insert_running(struct sched *s, uint32_t place); /* restored: by the time of its start */
 double live_left_s(const struct sched *s, const struct live *j, int64_t now_ns);
 double live_memory_mb(const struct sched_request *r, double batch); /* 0: not known */
 double live_memory_used_mb(const struct sched *s);
+/* Of the batch it was admitted with; or of its smallest, where a change of the machine has left no room for that. */
+double live_memory_wanted_mb(const struct sched *s, const struct live *j);
 /* The batches the job may have. */
 const double *live_batches(const struct sched *s, const struct sched_request *r, size_t *out_n);
 void live_weigh(struct sched *s, struct live *j);    /* fills in slot_ns and slot_cpus */
+const struct live *live_after(const struct sched *s, const struct live *j); /* NULL: it waits for nobody's end */
 
 /* Seconds until a moment; INFINITY for SCHED_NEVER. */
 double live_until_s(int64_t moment_ns, int64_t now_ns);
 
+/* ---- sched_tenant.c ---- */
+int tenants_init(struct sched *s); /* one for all; 0, or -1 without memory */
+void tenants_release(struct sched *s);
+struct tenant *tenant_of(const struct sched *s, const struct sched_request *r);
+uint32_t tenant_most_cpus(const struct sched *s, const struct sched_request *r); /* of the machine's slots */
+void tenants_settle(struct sched *s, int64_t now_ns); /* usage up to now */
+double tenant_standing(const struct sched *s, const struct tenant *t);
+double tenants_mean(const struct sched *s);
+/* Into s->standings: those with jobs in `waiting`, the lowest standing first. */
+void tenants_rank(struct sched *s);
+
 /* ---- sched_scene.c ---- */
-/* A scene for a job that arrives, or that starts (and is in no list at the moment). */
-void scene_make(struct sched *s, int64_t now_ns, const struct sched_request *r, bool starting,
-                struct decide_scene *out);
+/* Into s->order: the plan, but for place `except` (NOBODY). */
+void order_plan(struct sched *s, uint32_t except);
+/* Into s->order: all that wait, in the order of starts, and where a new one without a promise would be (r may be NULL). */
+size_t order_all(struct sched *s, const struct sched_request *r);
+
+struct scene_place {                  /* of the job decided about, beside the jobs in s->order */
+	bool starting;                /* it starts now; `place` is where it lives, and it is not in the order */
+	uint32_t place;
+	struct seat seat;             /* otherwise */
+	bool promises;                /* those of the others count */
+};
+void scene_make(struct sched *s, int64_t now_ns, const struct sched_request *r, const struct scene_place *at,
+		struct decide_scene *out);
+/* Fills in live.plan; false: it cannot be known. out_shift_s: the seconds since plan_ns. */
+bool plan_know(struct sched *s, int64_t now_ns, double *out_shift_s);
+/* A play of the running jobs and s->order; NULL: nothing is known. By seat. */
+const struct fluid_times *scene_play(struct sched *s, int64_t now_ns, size_t around, size_t *out_seat);
+
+/* ---- sched_place.c ---- */
+int place_ask(struct sched *s, int64_t now_ns, const struct sched_request *r, double slo_s,
+	      const struct scene_place *at, struct decision *out, struct err *err);
+/* Decides about a job that arrives, and finds its seat if it is to be promised. */
+int place_arrival(struct sched *s, int64_t now_ns, const struct sched_request *r, struct decision *out,
+		  struct seat *out_seat, struct err *err);
+void place_take(struct sched *s, uint32_t place, const struct seat *seat); /* takes that seat */
+void place_restored(struct sched *s, uint32_t place);
+/* Seats for those that are due by now. */
+void place_due(struct sched *s, int64_t now_ns);
+/* A seat for a job without a promise that waits nowhere at the moment. */
+void place_unpromised(struct sched *s, int64_t now_ns, uint32_t place);
+
+/* ---- sched_start.c ---- */
+/* It starts now, whatever becomes of others. */
+void start_at_once(struct sched *s, int64_t now_ns, uint32_t place, struct decision *out);
 
 #endif

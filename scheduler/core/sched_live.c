@@ -1,4 +1,4 @@
-/* The live jobs: their places, the queue and those that run, and how far the work of each has come.
+/* The live jobs: their places, the lists they wait and run in, and how far the work of each has come.
  *
  * Work is counted in seconds alone. While P processes run, a job's grows by 1 / S(P) a second (queueing/fluid.h), so
  * it is settled only when somebody starts or ends: in between it is a straight line. */
@@ -7,7 +7,8 @@
 #include "scheduler/core/sched_internal.h"
 
 /* A job that is past its expected work has this part of what it has done still before it: the longer it is late,
- * the less is known of its end, but it never counts as nothing. */
+ * the less is known of its end, but it never counts as nothing. Not a moment before: what is planned for a job that
+ * ends as expected stays as it was. */
 #define LATE_REST 0.05
 
 /* ---- places and lists ---- */
@@ -20,36 +21,43 @@ struct live *live_find(struct sched *s, uint64_t id, uint32_t *out_place)
 	return place == JOB_INDEX_NONE ? NULL : &s->live[place];
 }
 
+int64_t live_deadline_ns(int64_t submitted_ns, double slo_s)
+{
+	/* up, and one more: a job that just fits is not to fail by the rounding of its deadline */
+	double ns = ceil(slo_s * 1e9) + 1.0;
+	int64_t deadline_ns;
+
+	if (isnan(slo_s) || ns >= 4e18)
+		return SCHED_NEVER;
+	if (ns < -4e18)
+		return INT64_MIN / 2;
+	return __builtin_add_overflow(submitted_ns, (int64_t)ns, &deadline_ns) ? SCHED_NEVER : deadline_ns;
+}
+
 uint32_t live_add(struct sched *s, const struct sched_request *r, int64_t submitted_ns)
 {
 	uint32_t place = s->spare[--s->n_spare];
-	struct live *j = &s->live[place];
 
-	*j = (struct live){ .r = *r,
-			    .submitted_ns = submitted_ns,
-			    .deadline_ns = SCHED_NEVER,
-			    .prev = NOBODY,
-			    .next = NOBODY };
-	if (!isnan(r->slo_s)) {
-		/* up, and one more: a job that just fits is not to fail by the rounding of its deadline */
-		double ns = ceil(r->slo_s * 1e9) + 1.0;
-
-		if (ns < -4e18)
-			j->deadline_ns = INT64_MIN / 2;
-		else if (ns < 4e18 && __builtin_add_overflow(submitted_ns, (int64_t)ns, &j->deadline_ns))
-			j->deadline_ns = SCHED_NEVER;
-	}
+	s->live[place] = (struct live){ .r = *r,
+					.submitted_ns = submitted_ns,
+					.deadline_ns = live_deadline_ns(submitted_ns, r->slo_s),
+					.prev = NOBODY,
+					.next = NOBODY,
+					.after = NOBODY };
 	job_index_put(&s->index, r->id, place);
 	return place;
 }
 
 void live_forget(struct sched *s, uint32_t place)
 {
+	if (s->live[place].promised)
+		s->n_promised--;
 	job_index_remove(&s->index, s->live[place].r.id);
+	s->live[place].r.id = 0; /* so that nobody waits for its end any more */
 	s->spare[s->n_spare++] = place;
 }
 
-static void link_after(struct sched *s, struct live_list *l, uint32_t before, uint32_t place)
+void live_link(struct sched *s, struct live_list *l, uint32_t before, uint32_t place)
 {
 	uint32_t after = before == NOBODY ? l->first : s->live[before].next;
 
@@ -58,11 +66,6 @@ static void link_after(struct sched *s, struct live_list *l, uint32_t before, ui
 	*(before == NOBODY ? &l->first : &s->live[before].next) = place;
 	*(after == NOBODY ? &l->last : &s->live[after].prev) = place;
 	l->n++;
-}
-
-void live_append(struct sched *s, struct live_list *l, uint32_t place)
-{
-	link_after(s, l, l->last, place);
 }
 
 void live_unlink(struct sched *s, struct live_list *l, uint32_t place)
@@ -75,42 +78,101 @@ void live_unlink(struct sched *s, struct live_list *l, uint32_t place)
 	l->n--;
 }
 
-void live_insert_running(struct sched *s, uint32_t place)
-{
-	uint32_t before = s->running.last;
-
-	while (before != NOBODY && s->live[before].started_ns > s->live[place].started_ns)
-		before = s->live[before].prev;
-	link_after(s, &s->running, before, place);
-}
-
 void live_weigh(struct sched *s, struct live *j)
 {
 	struct fluid_job f = decide_fluid_job(&j->taken, j->r.cpus);
 	bool never = j->r.cpus > s->machine.slots;
 	/* With others like it, so many slots are in use: where three of four are, the fourth counts as well. */
 	double used = never ? 1.0 : s->machine.slots - s->machine.slots % j->r.cpus;
-	double ns = 1e9 * f.cpus * f.work_s * decide_stretch(&s->fluid, &f, used) * (s->machine.slots / used);
+	double ns = 1e9 * f.cpus * f.work_s * decide_stretch(&s->fluid, &f, used + s->outside) *
+		    (s->machine.slots / used);
 
 	j->slot_cpus = never ? 0 : j->r.cpus;
 	j->slot_ns = never ? 0 : ns < 9e18 ? (uint64_t)ns : (uint64_t)9e18;
 }
 
-void live_enqueue(struct sched *s, uint32_t place)
+static void queue(struct sched *s, struct live *j)
+{
+	live_weigh(s, j);
+	s->n_queued++;
+	tenant_of(s, &j->r)->n_queued++;
+	live_changed(s);
+}
+
+void live_wait(struct sched *s, uint32_t place)
+{
+	struct live *j = &s->live[place];
+	struct live_list *l = &tenant_of(s, &j->r)->waiting;
+	uint32_t before = l->last;
+
+	while (before != NOBODY && (s->live[before].r.priority < j->r.priority ||
+				    (s->live[before].r.priority == j->r.priority &&
+				     s->live[before].submitted_ns > j->submitted_ns)))
+		before = s->live[before].prev;
+	live_link(s, l, before, place);
+	queue(s, j);
+}
+
+void live_plan(struct sched *s, uint32_t place, uint32_t before, uint32_t after)
 {
 	struct live *j = &s->live[place];
 
-	live_weigh(s, j);
-	s->queue_slot_ns += j->slot_ns;
-	s->queue_cpus += j->slot_cpus;
-	live_append(s, &s->queue, place);
+	j->planned = true;
+	j->due = !j->promised;
+	s->n_due += j->due;
+	j->after = after;
+	j->after_id = after == NOBODY ? 0 : s->live[after].r.id;
+	live_link(s, &s->plan, before, place);
+	queue(s, j);
+}
+
+const struct live *live_after(const struct sched *s, const struct live *j)
+{
+	return j->after_id && s->live[j->after].r.id == j->after_id ? &s->live[j->after] : NULL;
 }
 
 void live_dequeue(struct sched *s, uint32_t place)
 {
-	s->queue_slot_ns -= s->live[place].slot_ns;
-	s->queue_cpus -= s->live[place].slot_cpus;
-	live_unlink(s, &s->queue, place);
+	struct live *j = &s->live[place];
+	struct tenant *t = tenant_of(s, &j->r);
+
+	live_unlink(s, j->planned ? &s->plan : &t->waiting, place);
+	s->n_due -= j->due;
+	j->planned = j->due = false;
+	if (t->due == place)
+		t->due = NOBODY;
+	s->n_queued--;
+	t->n_queued--;
+	live_changed(s);
+}
+
+void live_run(struct sched *s, uint32_t place)
+{
+	struct live *j = &s->live[place];
+	struct tenant *t = tenant_of(s, &j->r);
+	uint32_t before = s->running.last;
+
+	while (before != NOBODY && s->live[before].started_ns > j->started_ns)
+		before = s->live[before].prev;
+	live_link(s, &s->running, before, place);
+	j->running = true;
+	s->slots_used += j->r.cpus;
+	t->cpus += j->r.cpus;
+	t->n_running++;
+	live_changed(s);
+}
+
+void live_end(struct sched *s, uint32_t place)
+{
+	struct live *j = &s->live[place];
+	struct tenant *t = tenant_of(s, &j->r);
+
+	live_unlink(s, &s->running, place);
+	j->running = false;
+	s->slots_used -= j->r.cpus;
+	t->cpus -= j->r.cpus;
+	t->n_running--;
+	live_changed(s);
 }
 
 /* ---- what was decided ---- */
@@ -132,21 +194,23 @@ void live_measure(struct sched *s, struct live *j)
 {
 	static const struct policy by_bound = { .name = "none", .bounds = true };
 	const struct policy_choice alone = { .policy = &by_bound, .batch = NAN };
-	struct decide_scene scene = {
-		.policy = &alone, .machine = s->fluid, .cpus = j->r.cpus, .memory_limit_mb = INFINITY
-	};
+	struct decide_scene scene = { .policy = &alone,
+				      .machine = s->fluid,
+				      .cpus = j->r.cpus,
+				      .most_cpus = UINT32_MAX,
+				      .memory_limit_mb = INFINITY };
 	struct decide_params p = { .model = s->model,
 				   .job = j->r.values,
 				   .candidate = &j->taken.decision,
 				   .n_candidates = 1,
+				   .epochs = isnan(j->taken.epochs) ? NULL : &j->taken.epochs,
+				   .n_epochs = 1,
 				   .slo_s = NAN,
 				   .confidence = j->r.confidence,
 				   .scene = &scene };
-	struct decision d;
 
-	if (!s->model || !j->r.values || decide(&p, &d, NULL))
-		return;
-	live_take(j, &d.candidate[0]);
+	if (s->model && j->r.values && !decide(&p, s->trial, NULL))
+		live_take(j, &s->trial->candidate[0]);
 }
 
 /* ---- time and work ---- */
@@ -171,6 +235,12 @@ static void settle_until(struct sched *s, int64_t now_ns, uint32_t end)
 	s->since_ns = now_ns;
 }
 
+void live_changed(struct sched *s)
+{
+	s->changed_ns = s->last_ns;
+	s->plan_ns = s->quiet_ns = INT64_MIN;
+}
+
 void live_settle(struct sched *s, int64_t now_ns)
 {
 	settle_until(s, now_ns, NOBODY);
@@ -182,7 +252,7 @@ static void set_speeds_until(struct sched *s, uint64_t processes, uint32_t end)
 		struct live *j = &s->live[i];
 		struct fluid_job f = decide_fluid_job(&j->taken, j->r.cpus);
 
-		j->speed = 1.0 / decide_stretch(&s->fluid, &f, (double)processes);
+		j->speed = 1.0 / decide_stretch(&s->fluid, &f, (double)processes + s->outside);
 	}
 }
 
@@ -212,7 +282,7 @@ static void settle_restored(struct sched *s, int64_t now_ns)
 int64_t live_clock(struct sched *s, int64_t now_ns)
 {
 	if (s->last_ns == INT64_MIN)
-		s->since_ns = now_ns;
+		s->since_ns = s->changed_ns = s->usage_ns = now_ns;
 	if (now_ns > s->last_ns)
 		s->last_ns = now_ns;
 	if (s->unsettled)
@@ -225,7 +295,7 @@ double live_left_s(const struct sched *s, const struct live *j, int64_t now_ns)
 	double for_s = now_ns > s->since_ns ? 1e-9 * (double)(now_ns - s->since_ns) : 0.0;
 	double done_s = j->done_s + for_s * j->speed;
 
-	return fmax(j->total_s - done_s, LATE_REST * done_s);
+	return done_s < j->total_s ? j->total_s - done_s : LATE_REST * done_s;
 }
 
 /* ---- memory ---- */
@@ -234,6 +304,15 @@ double live_memory_mb(const struct sched_request *r, double batch)
 {
 	return (isnan(r->memory_mb) ? 0.0 : r->memory_mb) +
 	       (isnan(r->memory_mb_per_record) || isnan(batch) ? 0.0 : r->memory_mb_per_record * batch);
+}
+
+double live_memory_wanted_mb(const struct sched *s, const struct live *j)
+{
+	size_t n;
+	const double *batch = live_batches(s, &j->r, &n);
+	double mb = live_memory_mb(&j->r, j->taken.decision);
+
+	return mb <= s->machine.memory_mb || !n ? mb : live_memory_mb(&j->r, batch[0]);
 }
 
 /* Added up anew each time: a running sum would drift by the rounding of what came and went. */

@@ -202,6 +202,37 @@ json "$dir/out" "a table without accuracy: null in JSON" "d['accuracy'] is None 
 sed 's/cpus/cpu/' "$data" >"$dir/cpu.csv"
 expect 0 "cpu is accepted for cpus" train "$dir/cpu.csv" -n $fixed
 
+# ---- curves ----
+awk -F, 'BEGIN { print "network,cpus,njobs,batch,epochs,replication,epoch,elapsed_s,accuracy" }
+	NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+	{ for (e = 1; e <= 10; e++)
+		print $1 "," $2 "," $3 "," $4 "," $at["epochs"] "," $at["replication"] "," e "," \
+			($at["time_s"] - 0.01) * e / 10 "," $at["accuracy"] * (1 - 0.5 / e) }' "$data" >"$dir/curves.csv"
+expect 0 "--curves trains" train "$data" -o "$dir/curves.model" $fixed --curves "$dir/curves.csv" --json
+says err "96 runs and their curves make 960 rows" "--curves: what became of the runs"
+json "$dir/out" "--curves: every epoch is a row, every run a residual, the accuracy model is a curve" \
+	"d['rows'] == 960 and d['residuals'] == 96 and d['accuracy']['residuals'] == 96 and
+	 d['accuracy']['chosen']['name'] == 'curve' and 'grouped by run' in d['scored_by']"
+expect 0 "--curves makes a model that loads" model verify "$dir/curves.model"
+expect 0 "a model of curves is asked" predict "$dir/curves.model" \
+	--job network=lenet5,cpus=4,njobs=1,epochs=20 --slo 100h --json
+json "$dir/out" "more epochs than were run are called extrapolated" \
+	"all('extrapolated' in c['reasons'] for c in d['candidates'])"
+expect 0 "fewer epochs than the runs had are known" predict "$dir/curves.model" \
+	--job network=lenet5,cpus=4,njobs=1,epochs=3 --slo 100h --json
+json "$dir/out" "fewer epochs than the runs had are not extrapolated" \
+	"not any('extrapolated' in c['reasons'] for c in d['candidates'])"
+expect 0 "--curves with groups that would cut runs" train "$data" -n --model tree --curves "$dir/curves.csv" \
+	--group network,epochs
+head -n 50 "$dir/curves.csv" >"$dir/some.csv"
+sed -n '2,3s/^[a-z0-9]*/nowhere/p' "$dir/curves.csv" >>"$dir/some.csv"
+expect 0 "curves of some runs" train "$data" -n --model tree --curves "$dir/some.csv"
+says err "91 runs have no curve in $dir/some.csv and 1 one that does not reach" "curves of some runs: how many have none"
+says err "2 rows of $dir/some.csv are of no run" "curves of other runs: how many"
+expect 4 "curves that are not there" train "$data" -n --model tree --curves "$dir/nowhere.csv"
+expect 6 "curves without epochs" train "$data" -n --model tree --curves "$data"
+says err "'epoch'" "curves without epochs: what is missing"
+
 # ---- output that can not be written ----
 expect 1 "an output folder that is not there" train "$data" -o "$dir/no/such/m" $fixed -q
 says err "$dir/no/such/m" "an output folder that is not there is named"

@@ -80,7 +80,7 @@ static void check_command(const struct job_type *t, const struct job_params *p)
 static void try_type(const struct job_type *t)
 {
 	struct strbuf given = given_for(t), back = { 0 };
-	struct job_params p = { { NULL }, { 0 } };
+	struct job_params p = { 0 };
 	struct json *v = NULL;
 	struct json_writer w;
 
@@ -103,6 +103,41 @@ static void try_type(const struct job_type *t)
 	strbuf_release(&back);
 }
 
+/* Whatever counts a type offers must be a range a job may ask for, and the other way round. */
+static void try_epochs(const struct job_type *t)
+{
+	double out[16];
+	size_t n = job_type_epochs(t, 1.0, 1e6, out, 16);
+
+	for (size_t i = 0; i < n; i++) {
+		if (!(out[i] >= 1.0 && out[i] <= 1e6) || (i && out[i] <= out[i - 1]))
+			abort();
+	}
+	if (t->n_epochs &&
+	    (!n || out[0] != t->epochs[0] || (n > 1 && out[n - 1] != t->epochs[t->n_epochs - 1])))
+		abort();
+}
+
+static void try_notice(const struct config *c)
+{
+	struct config_notice n = {
+		.job = 7, .type = "t", .tenant = "x", .event = "late", .slo_s = NAN, .late_s = 3
+	};
+	char **argv = NULL;
+	size_t words = 0;
+
+	if (config_notify_argv(c, &n, &argv, NULL)) {
+		if (c->n_notify)
+			abort();
+		return;
+	}
+	while (argv[words])
+		words++;
+	if (words != c->n_notify)
+		abort();
+	job_argv_free(argv);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct config *c = parse((const char *)data, size), *d;
@@ -123,7 +158,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (config_type(c, c->type[i].name) != &c->type[i])
 			abort();
 		try_type(&c->type[i]);
+		try_epochs(&c->type[i]);
 	}
+	try_notice(c);
+	if (config_tenant_of(c, 7, NULL, NULL) >= (int)c->n_tenants)
+		abort();
 	strbuf_release(&a);
 	strbuf_release(&b);
 	config_free(c);

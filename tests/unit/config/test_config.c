@@ -74,6 +74,14 @@ static const char everything[] =
 	"\"durability\":\"interval\",\"durability_interval_s\":0.25,\"admins\":{\"users\":[\"root\",1001,"
 	"\"77\"],"
 	"\"groups\":[0,\"root\"]},\"log\":{\"level\":\"debug\",\"format\":\"json\"},"
+	"\"notify\":[\"/bin/mail\",\"{event}\",\"job {job} of {tenant}\"],\"on_late\":\"stop_best_effort\","
+	"\"tenants\":{\"vision\":{\"users\":[\"root\",1001],\"groups\":[7],\"weight\":2.5,\"max_queued\":100,"
+	"\"max_cpus\":3,\"on_late\":\"nothing\"},\"audio\":{\"users\":[\"1002\"]},\"rest\":{}},"
+	"\"default_tenant\":\"rest\",\"fair_window_s\":120,\"outside_load\":false,"
+	"\"learning\":{\"table\":\"/tmp/runs.csv\",\"schema\":\"/tmp/s.json\",\"curves\":\"/tmp/c.csv\","
+	"\"retrain_after\":0,\"min_observations\":12,\"test_jobs\":20,\"significance\":0.01,\"keep_"
+	"versions\":3,"
+	"\"explore\":0.1,\"hysteresis\":0.2,\"adapt\":false,\"promise_after\":19},"
 	"\"types\":{\"b\":{\"about\":\"second\"},\"a\":{},\"a.c\":{}}}";
 
 static void test_every_key_reaches_its_place(void **state)
@@ -100,6 +108,36 @@ static void test_every_key_reaches_its_place(void **state)
 	assert_int_equal(c->n_admin_gids, 2);
 	assert_true(c->admin_gid[0] == 0 && c->admin_gid[1] == 0);
 	assert_true(c->log_level == LOG_DEBUG && c->log_json);
+	config_free(c);
+}
+
+static void test_every_key_of_tenants_and_learning_reaches_its_place(void **state)
+{
+	struct config *c = must(everything);
+	const struct config_learning *l = &c->learning;
+
+	(void)state;
+	assert_int_equal(c->n_tenants, 3);
+	assert_string_equal(c->tenant[0].name, "vision"); /* the order of the file */
+	assert_string_equal(c->tenant[1].name, "audio");
+	assert_true(c->tenant[0].n_uids == 2 && c->tenant[0].uid[0] == 0 && c->tenant[0].uid[1] == 1001);
+	assert_true(c->tenant[0].n_gids == 1 && c->tenant[0].gid[0] == 7);
+	assert_true(c->tenant[0].weight == 2.5 && c->tenant[0].max_queued == 100 &&
+		    c->tenant[0].max_cpus == 3);
+	assert_int_equal(c->tenant[0].on_late, ON_LATE_NOTHING);
+	assert_true(c->tenant[1].weight == 1.0 && !c->tenant[1].max_queued && !c->tenant[1].max_cpus);
+	assert_int_equal(c->tenant[1].on_late, ON_LATE_STOP_BEST_EFFORT); /* as the file says for all */
+	assert_int_equal(c->on_late, ON_LATE_STOP_BEST_EFFORT);
+	assert_true(c->default_tenant == 2 && c->fair_window_s == 120.0 && !c->outside_load);
+	assert_int_equal(c->n_notify, 3);
+	assert_string_equal(c->notify[2], "job {job} of {tenant}");
+	assert_null(c->notify[3]);
+	assert_string_equal(l->table, "/tmp/runs.csv");
+	assert_string_equal(l->schema, "/tmp/s.json");
+	assert_string_equal(l->curves, "/tmp/c.csv");
+	assert_true(l->retrain_after == 0 && l->min_observations == 12 && l->test_jobs == 20);
+	assert_true(l->significance == 0.01 && l->keep_versions == 3 && l->explore == 0.1);
+	assert_true(l->hysteresis == 0.2 && !l->adapt && l->promise_after == 19);
 	config_free(c);
 }
 
@@ -146,6 +184,13 @@ static void test_an_empty_file_is_the_defaults(void **state)
 	assert_true(c->drain_timeout_s == 0.0 && !c->drain_on_term && c->durability == DURABLE_ALWAYS);
 	assert_true(c->durability_interval_s == 1.0 && c->log_level == LOG_INFO && !c->log_json);
 	assert_int_equal(c->n_types, 0);
+	assert_true(c->n_tenants == 0 && c->default_tenant == -1 && c->fair_window_s == 3600.0);
+	assert_true(c->n_notify == 0 && c->on_late == ON_LATE_NOTIFY && c->outside_load);
+	assert_true(!c->learning.table && !c->learning.schema && !c->learning.curves && c->learning.adapt);
+	assert_true(c->learning.retrain_after == 200 && c->learning.min_observations == 30);
+	assert_true(c->learning.test_jobs == 50 && c->learning.significance == 0.05);
+	assert_true(c->learning.keep_versions == 10 && c->learning.explore == 0.0);
+	assert_true(c->learning.hysteresis == 0.05 && c->learning.promise_after == 9);
 	config_free(c);
 	config_free(d);
 	config_free(NULL);
@@ -264,6 +309,8 @@ static void test_ranges_are_checked_on_both_sides(void **state)
 		{ "drain_timeout_s", "0", "1e7", "-1", "1e308" },
 		{ "durability_interval_s", "0.001", "60", "0", "61" },
 		{ "slots", "2", "3", "2.5", "\"2\"" },
+		{ "fair_window_s", "1", "1e7", "0.5", "1e8" },
+		{ "outside_load", "true", "false", "0", "\"yes\"" },
 	};
 
 	(void)state;
@@ -474,6 +521,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_key_reaches_its_place),
+		cmocka_unit_test(test_every_key_of_tenants_and_learning_reaches_its_place),
 		cmocka_unit_test(test_types_are_found_by_name),
 		cmocka_unit_test(test_an_empty_file_is_the_defaults),
 		cmocka_unit_test(test_defaults_follow_what_is_said),

@@ -89,6 +89,32 @@ static void test_programs_must_be_there(void **state)
 	one(TYPE(",\"work_dir\":\"/nowhere\""), 1, "types.t.work_dir: /nowhere is no folder");
 }
 
+static void test_tenants_notify_and_learning_are_looked_at(void **state)
+{
+	const char *bad = support_path(support_temp_dir(), "schema.json");
+	char text[512];
+
+	(void)state;
+	one(TYPE("") ",\"tenants\":{\"a\":{\"users\":[0],\"max_cpus\":2},\"b\":{}},\"default_tenant\":\"b\"",
+	    0, "");
+	one(TYPE("") ",\"tenants\":{\"a\":{}}", 0,
+	    "note configuration: tenants.a: has neither users nor groups");
+	one(TYPE("") ",\"tenants\":{\"a\":{\"users\":[0],\"max_cpus\":3}}", 0,
+	    "max_cpus 3 are more than the 2 slots");
+	one(TYPE("") ",\"notify\":[\"/bin/sh\",\"{job}\"]", 0, "");
+	one(TYPE("") ",\"notify\":[\"sh\"]", 0, "");
+	one(TYPE("") ",\"notify\":[\"/etc/passwd\"]", 1,
+	    "error configuration: notify[0]: /etc/passwd is no program");
+	one(TYPE("") ",\"notify\":[\"no-such-program\"]", 1, "notify[0]: there is no program");
+	one(TYPE("") ",\"learning\":{\"table\":\"/etc/passwd\",\"curves\":\"/etc/passwd\"}", 0, "");
+	one(TYPE("") ",\"learning\":{\"table\":\"/nowhere/x\",\"curves\":\"/\"}", 2,
+	    "learning.table: /nowhere/x: No such");
+	one(TYPE("") ",\"learning\":{\"schema\":\"/nowhere/x\"}", 1, "learning.schema: ");
+	assert_int_equal(io_write_file(bad, "{\"columns\":7}", 13, NULL), 0);
+	snprintf(text, sizeof text, TYPE("") ",\"learning\":{\"schema\":\"%s\"}", bad);
+	one(text, 1, "learning.schema: ");
+}
+
 static void test_the_state_folder_must_be_usable(void **state)
 {
 	const char *dir = support_temp_dir();
@@ -186,6 +212,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nothing_is_told_where_nothing_is_wrong),
 		cmocka_unit_test(test_programs_must_be_there),
+		cmocka_unit_test(test_tenants_notify_and_learning_are_looked_at),
 		cmocka_unit_test(test_the_state_folder_must_be_usable),
 		cmocka_unit_test(test_the_socket_and_its_group_are_looked_at),
 		cmocka_unit_test(test_what_has_no_effect_is_noted),

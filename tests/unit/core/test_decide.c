@@ -197,7 +197,7 @@ static void test_outside_the_training_range_is_said(void **state)
 
 static void test_own_candidates_and_bad_asks(void **state)
 {
-	double own[] = { 100, 300 }, many[65] = { 0 };
+	double own[] = { 100, 300 }, many[DECIDE_MAX_CANDIDATES + 1] = { 0 };
 	struct fixture f;
 	struct decision d;
 	struct decide_params p;
@@ -214,11 +214,11 @@ static void test_own_candidates_and_bad_asks(void **state)
 	assert_int_equal(d.n_candidates, 2);
 	assert_int_equal(d.chosen, 0);
 	p.candidate = many;
-	p.n_candidates = 65;
+	p.n_candidates = DECIDE_MAX_CANDIDATES + 1;
 	assert_int_equal(decide(&p, &d, NULL), -ERR_ARG);
 	p.n_candidates = 0;
 	assert_int_equal(decide(&p, &d, NULL), -ERR_ARG);
-	p.n_candidates = 64;
+	p.n_candidates = DECIDE_MAX_CANDIDATES;
 	assert_int_equal(decide(&p, &d, NULL), 0);
 	p.confidence = 1.0;
 	assert_int_equal(decide(&p, &d, NULL), -ERR_ARG);
@@ -296,7 +296,7 @@ static void test_bounds_in_log_time_are_wider_outside_the_table(void **state)
 static void test_every_reason_has_its_own_code(void **state)
 {
 	(void)state;
-	for (unsigned a = 1; a <= REASON_UNSTABLE; a <<= 1)
+	for (unsigned a = 1; a <= REASON_NOT_TRIED; a <<= 1)
 		for (unsigned b = 1; b < a; b <<= 1)
 			assert_string_not_equal(decide_reason_text((enum decide_reason)a),
 						decide_reason_text((enum decide_reason)b));

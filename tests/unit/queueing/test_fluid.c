@@ -41,7 +41,9 @@ static void close_to(double got, double want, double tolerance)
 
 static struct fluid_job job(double work_s, double cpu_share, double disk_share, uint32_t cpus)
 {
-	return (struct fluid_job){ work_s, cpu_share, disk_share, cpus };
+	return (struct fluid_job){
+		.work_s = work_s, .cpu_share = cpu_share, .disk_share = disk_share, .cpus = cpus
+	};
 }
 
 static struct fluid_machine machine(double cores, uint32_t slots, double disk_saturation)
@@ -75,39 +77,55 @@ static const struct fluid_job *nth(const struct fluid_scene *s, const struct flu
 	return i < s->n_queued ? &s->queued[i] : candidate;
 }
 
+/* Slots that the running jobs of a group hold. */
+static uint64_t held_by(const struct fluid_scene *s, const struct fluid_job *candidate, const bool *runs,
+			size_t n, uint32_t group)
+{
+	uint64_t held = 0;
+
+	for (size_t i = 0; i < n; i++)
+		held += runs[i] && nth(s, candidate, i)->group == group ? nth(s, candidate, i)->cpus : 0;
+	return held;
+}
+
 static void play_plainly(const struct fluid_scene *s, const struct fluid_job *candidate,
 			 struct fluid_times *out)
 {
 	static double left_s[MOST], end_s[MOST];
-	static bool runs[MOST];
+	static bool runs[MOST], over[MOST];
 	size_t n = s->n_running + s->n_queued + (candidate ? 1 : 0), next = s->n_running, running = next;
-	double now_s = 0.0, processes = 0.0;
+	double now_s = 0.0, held = 0.0;
 
 	for (size_t i = 0; i < n; i++) {
 		left_s[i] = nth(s, candidate, i)->work_s;
 		runs[i] = i < next;
-		processes += runs[i] ? nth(s, candidate, i)->cpus : 0.0;
+		held += runs[i] ? nth(s, candidate, i)->cpus : 0.0;
 		out[i] = (struct fluid_times){ 0 };
+		over[i] = false;
 	}
 	for (;;) {
-		double first_s = INFINITY;
+		double first_s = INFINITY, processes;
 
 		for (; next < n; next++) {
-			double cpus = nth(s, candidate, next)->cpus;
+			const struct fluid_job *j = nth(s, candidate, next);
+			double cpus = j->cpus, quota = j->group ? s->group[j->group - 1].cpus : INFINITY;
 
-			if (cpus > s->machine.slots) {
+			if (cpus > s->machine.slots || cpus > quota) {
 				out[next].never = true;
+				over[next] = true;
 				continue;
 			}
-			if (processes + cpus > s->machine.slots)
+			if (held + cpus > s->machine.slots || (j->after && !over[j->after - 1]) ||
+			    (j->group && (double)held_by(s, candidate, runs, n, j->group) + cpus > quota))
 				break;
-			processes += cpus;
+			held += cpus;
 			runs[next] = true;
 			running++;
 			out[next].start_s = now_s;
 		}
 		if (!running)
 			break;
+		processes = held + s->outside;
 		for (size_t i = 0; i < n; i++) {
 			end_s[i] = runs[i] ? left_s[i] * stretch(&s->machine, nth(s, candidate, i), processes)
 					   : INFINITY;
@@ -122,7 +140,8 @@ static void play_plainly(const struct fluid_scene *s, const struct fluid_job *ca
 			if (runs[i] && end_s[i] <= first_s) {
 				runs[i] = false;
 				running--;
-				processes -= nth(s, candidate, i)->cpus;
+				over[i] = true;
+				held -= nth(s, candidate, i)->cpus;
 				out[i].end_s = now_s;
 			}
 		}
@@ -174,6 +193,23 @@ static void any_stage(struct rng *r, size_t most_jobs, struct stage *out)
 		.queued = out->job + n_running,
 		.n_queued = n - n_running,
 	};
+}
+
+/* Some wait for others, some share a quota, and others use the machine. */
+static void entangle(struct rng *r, struct stage *stage, struct fluid_group *group, size_t n_groups)
+{
+	size_t n = stage->scene.n_running + stage->scene.n_queued;
+
+	for (size_t i = 0; i < n_groups; i++)
+		group[i] = (struct fluid_group){ .cpus = 1 + rng_below(r, 40) };
+	for (size_t i = 0; i < n; i++) {
+		stage->job[i].group = rng_below(r, (uint32_t)n_groups + 1);
+		if (i >= stage->scene.n_running && i && rng_below(r, 4) == 0)
+			stage->job[i].after = 1 + rng_below(r, (uint32_t)i);
+	}
+	stage->scene.group = group;
+	stage->scene.n_groups = n_groups;
+	stage->scene.outside = rng_below(r, 2) ? 5.0 * rng_uniform(r) : 0.0;
 }
 
 /* ---- known answers ---- */
@@ -283,7 +319,11 @@ static void test_a_wide_job_at_the_head_keeps_narrow_ones_waiting(void **state)
 {
 	struct fluid_job running[] = { job(3.5, 1, 0, 1), job(6.5, 1, 0, 1) };
 	struct fluid_job queued[] = { job(1, 1, 0, 3), job(1, 1, 0, 1) };
-	struct fluid_scene s = { machine(4, 4, 9), running, 2, queued, 2 };
+	struct fluid_scene s = { .machine = machine(4, 4, 9),
+				 .running = running,
+				 .n_running = 2,
+				 .queued = queued,
+				 .n_queued = 2 };
 	struct fluid_times t[4];
 
 	(void)state;
@@ -328,7 +368,11 @@ static void test_a_candidate_behind_a_queue_waits_and_delays_nobody(void **state
 {
 	struct fluid_job running = job(5.5, 1, 0, 2), queued = job(3.25, 0.4, 0.6, 2),
 			 candidate = job(1, 1, 0, 2);
-	struct fluid_scene s = { machine(2, 2, 9), &running, 1, &queued, 1 };
+	struct fluid_scene s = { .machine = machine(2, 2, 9),
+				 .running = &running,
+				 .n_running = 1,
+				 .queued = &queued,
+				 .n_queued = 1 };
 	struct fluid_times without[2], with[3];
 	double delay_s[2];
 
@@ -357,7 +401,11 @@ static void test_nothing_left_to_do_ends_at_once(void **state)
 {
 	struct fluid_job running[] = { job(0, 1, 0, 3), job(4.5, 1, 0, 3) },
 			 queued[] = { job(0, 0, 1, 3), job(2, 1, 0, 3) };
-	struct fluid_scene s = { machine(6, 6, 9), running, 2, queued, 2 };
+	struct fluid_scene s = { .machine = machine(6, 6, 9),
+				 .running = running,
+				 .n_running = 2,
+				 .queued = queued,
+				 .n_queued = 2 };
 	struct fluid_times t[4];
 
 	(void)state;
@@ -373,7 +421,11 @@ static void test_a_job_larger_than_the_machine_never_starts(void **state)
 {
 	struct fluid_job running = job(3.5, 1, 0, 2), queued[] = { job(1, 1, 0, 5), job(2, 1, 0, 4) };
 	struct fluid_job candidate = job(1, 1, 0, UINT32_MAX);
-	struct fluid_scene s = { machine(4, 4, 9), &running, 1, queued, 2 };
+	struct fluid_scene s = { .machine = machine(4, 4, 9),
+				 .running = &running,
+				 .n_running = 1,
+				 .queued = queued,
+				 .n_queued = 2 };
 	struct fluid_times t[4];
 
 	(void)state;
@@ -392,7 +444,11 @@ static void test_a_job_larger_than_the_machine_never_starts(void **state)
 static void test_running_jobs_may_hold_more_than_the_slots(void **state)
 {
 	struct fluid_job running[] = { job(2.5, 0, 0, 4), job(4.5, 0, 0, 6) }, queued = job(1, 0, 0, 2);
-	struct fluid_scene s = { machine(4, 3, 9), running, 2, &queued, 1 };
+	struct fluid_scene s = { .machine = machine(4, 3, 9),
+				 .running = running,
+				 .n_running = 2,
+				 .queued = &queued,
+				 .n_queued = 1 };
 	struct fluid_times t[3];
 
 	(void)state;
@@ -463,7 +519,9 @@ static void test_jobs_that_make_no_sense_are_refused_by_number(void **state)
 static void test_a_workspace_too_small_is_refused(void **state)
 {
 	struct fluid_job some[3] = { job(1, 1, 0, 1), job(1, 1, 0, 1), job(1, 1, 0, 1) };
-	struct fluid_scene s = { machine(1, 1, 1), some, 1, some, 2 };
+	struct fluid_scene s = {
+		.machine = machine(1, 1, 1), .running = some, .n_running = 1, .queued = some, .n_queued = 2
+	};
 	struct fluid_workspace *small = NULL;
 	struct fluid_times t[4];
 	struct err err = { 0 };
@@ -525,11 +583,11 @@ static void test_huge_and_tiny_values_give_finite_times(void **state)
 		for (size_t d = 0; d < 6; d++)
 			for (size_t running = 0; running <= n; running += n / 2) {
 				struct fluid_scene s = {
-					machine(size[c], UINT32_MAX, disk[d]),
-					some,
-					running,
-					some + running,
-					n - running,
+					.machine = machine(size[c], UINT32_MAX, disk[d]),
+					.running = some,
+					.n_running = running,
+					.queued = some + running,
+					.n_queued = n - running,
 				};
 
 				play(&s, NULL, t);
@@ -541,6 +599,71 @@ static void test_huge_and_tiny_values_give_finite_times(void **state)
 						    some[i].work_s * (1 - 1e-9) - t[i].end_s * 1e-12);
 				}
 			}
+}
+
+static void test_a_job_waits_for_the_end_of_another_and_keeps_those_behind_it_waiting(void **state)
+{
+	struct fluid_job running = job(7.5, 0, 0, 1), queued[] = { job(2.25, 0, 0, 1), job(1, 0, 0, 1) };
+	struct fluid_scene s = { .machine = machine(4, 4, 9),
+				 .running = &running,
+				 .n_running = 1,
+				 .queued = queued,
+				 .n_queued = 2 };
+	struct fluid_times t[3];
+	struct err err = { 0 };
+
+	(void)state;
+	queued[0].after = 1;
+	play(&s, NULL, t);
+	close_to(t[1].start_s, 7.5, EXACT);
+	close_to(t[1].end_s, 9.75, EXACT);
+	close_to(t[2].start_s, 7.5, EXACT);
+	queued[0].after = 2; /* itself */
+	assert_int_equal(fluid_play(&s, NULL, space, t, &err), -ERR_ARG);
+	assert_non_null(strstr(err.text, "waits for"));
+}
+
+static void test_a_group_stays_within_its_quota(void **state)
+{
+	struct fluid_group group[] = { { .cpus = 2 } };
+	struct fluid_job running = job(3.5, 0, 0, 2), queued[] = { job(2.25, 0, 0, 1), job(1, 0, 0, 3) };
+	struct fluid_scene s = { .machine = machine(4, 8, 9),
+				 .running = &running,
+				 .n_running = 1,
+				 .queued = queued,
+				 .n_queued = 2,
+				 .group = group,
+				 .n_groups = 1 };
+	struct fluid_times t[3];
+
+	(void)state;
+	running.group = queued[0].group = queued[1].group = 1;
+	play(&s, NULL, t);
+	close_to(t[1].start_s, 3.5, EXACT);
+	assert_true(t[2].never); /* three of two */
+	queued[0].group = 2;
+	assert_int_equal(fluid_play(&s, NULL, space, t, NULL), -ERR_ARG);
+}
+
+static void test_others_on_the_machine_slow_all_down_and_take_no_slots(void **state)
+{
+	struct fluid_job running = job(3.5, 1, 0, 1), queued = job(2, 1, 0, 1);
+	struct fluid_scene s = { .machine = machine(2, 2, 9),
+				 .running = &running,
+				 .n_running = 1,
+				 .queued = &queued,
+				 .n_queued = 1,
+				 .outside = 2.5 };
+	struct fluid_times t[2];
+
+	(void)state;
+	play(&s, NULL, t);
+	close_to(t[1].end_s, 2 * 4.5 / 2, EXACT); /* among 4.5 processes on 2 cores */
+	close_to(t[0].end_s, 4.5 + 1.5 * 3.5 / 2, EXACT);
+	s.outside = -1;
+	assert_int_equal(fluid_play(&s, NULL, space, t, NULL), -ERR_ARG);
+	s.outside = NAN;
+	assert_int_equal(fluid_play(&s, NULL, space, t, NULL), -ERR_ARG);
 }
 
 /* ---- relations ---- */
@@ -560,10 +683,13 @@ static void test_a_thousand_scenes_agree_with_the_plain_way(void **state)
 
 	(void)state;
 	for (int k = 0; k < 1000; k++) {
+		struct fluid_group group[3];
 		const struct fluid_job *candidate;
 		size_t n;
 
 		any_stage(&r, k < 900 ? 60 : 400, &stage);
+		if (k % 2)
+			entangle(&r, &stage, group, 3);
 		candidate = rng_below(&r, 2) ? &stage.candidate : NULL;
 		n = stage.scene.n_running + stage.scene.n_queued + (candidate ? 1 : 0);
 		play(&stage.scene, candidate, fast);
@@ -577,12 +703,57 @@ static void test_a_thousand_scenes_agree_with_the_plain_way(void **state)
 }
 
 /* The worst that can be done to the bands: wide jobs come and go among many narrow ones, over the kink. */
+static void test_a_play_for_some_tells_of_them_what_the_whole_one_does(void **state)
+{
+	static struct fluid_times whole[MOST], part[MOST];
+	static struct stage stage;
+	static bool wanted[MOST];
+	struct rng r = rng_stream(2024, 33);
+	size_t open = 0;
+
+	(void)state;
+	for (int k = 0; k < 300; k++) {
+		struct fluid_group group[3];
+		double last_s = 0.0;
+		size_t n;
+
+		any_stage(&r, 60, &stage);
+		if (k % 2)
+			entangle(&r, &stage, group, 3);
+		n = stage.scene.n_running + stage.scene.n_queued;
+		play(&stage.scene, NULL, whole);
+		for (size_t i = 0; i < n; i++) {
+			wanted[i] = rng_below(&r, 20) == 0;
+			last_s = wanted[i] ? fmax(last_s, whole[i].end_s) : last_s;
+		}
+		stage.scene.wanted = wanted;
+		play(&stage.scene, NULL, part);
+		for (size_t i = 0; i < n; i++) {
+			bool ended = !isinf(part[i].end_s), started = !isinf(part[i].start_s);
+
+			assert_true(ended || !wanted[i]);
+			if (ended && !whole[i].never)
+				assert_true(part[i].end_s == whole[i].end_s);
+			else if (!whole[i].never)
+				assert_true(whole[i].end_s >= last_s);
+			if (started && !whole[i].never)
+				assert_true(part[i].start_s == whole[i].start_s);
+			open += !ended;
+		}
+	}
+	assert_true(open > 1000);
+}
+
 static void test_swings_of_the_population_agree_with_the_plain_way(void **state)
 {
 	static struct fluid_times fast[MOST], plain[MOST];
 	static struct fluid_job some[600];
 	struct rng r = rng_stream(5, 5);
-	struct fluid_scene s = { machine(350, 600, 90), some, 300, some + 300, 300 };
+	struct fluid_scene s = { .machine = machine(350, 600, 90),
+				 .running = some,
+				 .n_running = 300,
+				 .queued = some + 300,
+				 .n_queued = 300 };
 
 	(void)state;
 	for (size_t i = 0; i < 600; i++) {
@@ -613,7 +784,11 @@ static void test_work_is_conserved(void **state)
 	static double moment_s[2 * MOST], done_s[1500];
 	static struct fluid_job some[1500];
 	struct rng r = rng_stream(77, 1);
-	struct fluid_scene s = { machine(2500, 3600, 700), some, 1000, some + 1000, 500 };
+	struct fluid_scene s = { .machine = machine(2500, 3600, 700),
+				 .running = some,
+				 .n_running = 1000,
+				 .queued = some + 1000,
+				 .n_queued = 500 };
 
 	(void)state;
 	for (size_t i = 0; i < 1500; i++)
@@ -647,7 +822,11 @@ static void test_a_shared_core_is_never_idle(void **state)
 	static struct fluid_times t[500];
 	static struct fluid_job some[500];
 	struct rng r = rng_stream(8, 1);
-	struct fluid_scene s = { machine(1, 500, 9), some, 300, some + 300, 200 };
+	struct fluid_scene s = { .machine = machine(1, 500, 9),
+				 .running = some,
+				 .n_running = 300,
+				 .queued = some + 300,
+				 .n_queued = 200 };
 	double work_s = 0.0, last_s = 0.0;
 
 	(void)state;
@@ -808,12 +987,16 @@ int main(void)
 		cmocka_unit_test(test_nothing_left_to_do_ends_at_once),
 		cmocka_unit_test(test_a_job_larger_than_the_machine_never_starts),
 		cmocka_unit_test(test_running_jobs_may_hold_more_than_the_slots),
+		cmocka_unit_test(test_a_job_waits_for_the_end_of_another_and_keeps_those_behind_it_waiting),
+		cmocka_unit_test(test_a_group_stays_within_its_quota),
+		cmocka_unit_test(test_others_on_the_machine_slow_all_down_and_take_no_slots),
 		cmocka_unit_test(test_machines_that_make_no_sense_are_refused),
 		cmocka_unit_test(test_jobs_that_make_no_sense_are_refused_by_number),
 		cmocka_unit_test(test_a_workspace_too_small_is_refused),
 		cmocka_unit_test(test_no_memory_is_said),
 		cmocka_unit_test(test_huge_and_tiny_values_give_finite_times),
 		cmocka_unit_test(test_a_thousand_scenes_agree_with_the_plain_way),
+		cmocka_unit_test(test_a_play_for_some_tells_of_them_what_the_whole_one_does),
 		cmocka_unit_test(test_swings_of_the_population_agree_with_the_plain_way),
 		cmocka_unit_test(test_work_is_conserved),
 		cmocka_unit_test(test_a_shared_core_is_never_idle),

@@ -1,0 +1,36 @@
+/* Recurring jobs keep their batch: a job that comes again, from the same user with the same type and parameters, takes
+ * what it took the last time unless something else is better by more than a threshold, or that is not feasible
+ * any more. Learning curves stay comparable, and small changes of load or model do not make it flap.
+ *
+ * A bounded table; when it is full, the job not seen for longest is forgotten. Pure; nothing allocates but
+ * recurring_new(). */
+#ifndef SCHEDULER_CORE_RECURRING_H
+#define SCHEDULER_CORE_RECURRING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/err.h"
+#include "scheduler/core/decide.h"
+
+#define RECURRING_THRESHOLD 0.05 /* default: 5 % of the accuracy */
+#define RECURRING_MAX 10000000
+
+struct recurring;
+
+int recurring_new(size_t max_jobs, struct recurring **out, struct err *err); /* 1 to RECURRING_MAX */
+void recurring_free(struct recurring *r);
+
+/* key: a fingerprint of user, type and parameters. epochs: NaN where the job does not leave them open. */
+void recurring_remember(struct recurring *r, uint64_t key, double batch, double epochs);
+bool recurring_recall(const struct recurring *r, uint64_t key, double *out_batch, double *out_epochs);
+void recurring_forget(struct recurring *r, uint64_t key);
+size_t recurring_count(const struct recurring *r);
+
+/* The candidate to take: the remembered one if it is among them and feasible, and d->chosen is predicted at most
+ * `threshold` more accurate, relative to it (without accuracies: faster, likewise); else d->chosen, also when that is
+ * -1. Changes nothing: a what-if may ask. */
+int recurring_keep(const struct recurring *r, uint64_t key, const struct decision *d, double threshold);
+
+#endif

@@ -1,0 +1,190 @@
+/* Questions: when each job will start and end, why one waits, whether one had better stop early. */
+#include <math.h>
+
+#include "scheduler/core/sched_internal.h"
+
+/* ---- estimates ---- */
+
+static struct sched_estimate estimate_of(const struct live *j, const struct fluid_times *t, int64_t now_ns)
+{
+	struct sched_estimate e = {
+		.start_s = j->running ? 0.0 : NAN, .end_s = NAN, .end_low_s = NAN, .end_high_s = NAN
+	};
+	double ratio = j->ratio;
+
+	if (!t || t->never || isnan(j->total_s))
+		return e;
+	e.start_s = t->start_s;
+	e.end_s = t->end_s;
+	if (isnan(ratio))
+		return e;
+	/* As the upper bound is a factor above, the lower is one below: times are never negative. A confidence
+	 * below one half may have its bound below the expectation. */
+	e.end_high_s = t->end_s * fmax(ratio, 1.0 / ratio);
+	e.end_low_s = t->end_s * fmin(ratio, 1.0 / ratio);
+	e.late = j->promised && e.end_high_s > live_until_s(j->deadline_ns, now_ns);
+	return e;
+}
+
+/* A play of everybody does not hold those without a promise, as sched_next() will: a promise that they would break
+ * is seen as the plan sees it. */
+static struct sched_estimate with_holding(struct sched *s, const struct live *j, struct sched_estimate e,
+					  int64_t now_ns)
+{
+	double shift_s;
+	struct fluid_times t;
+	struct sched_estimate planned;
+
+	if (!e.late || !s->looks_ahead || s->plan.n > SCENE_WINDOW || !plan_know(s, now_ns, &shift_s))
+		return e;
+	t = j->plan;
+	t.start_s = fmax(t.start_s - shift_s, 0.0);
+	t.end_s = fmax(t.end_s - shift_s, 0.0);
+	planned = estimate_of(j, &t, now_ns);
+	return planned.late ? e : planned;
+}
+
+/* A queued job behind one whose work is not known has no times either. */
+static bool works_known(const struct sched *s)
+{
+	for (uint32_t i = s->running.first; i != NOBODY; i = s->live[i].next)
+		if (isnan(s->live[i].total_s))
+			return false;
+	for (size_t k = 0; k < s->n_order; k++)
+		if (isnan(s->live[s->order[k]].total_s))
+			return false;
+	return true;
+}
+
+size_t sched_estimates(struct sched *s, int64_t now_ns, uint64_t *id, struct sched_estimate *out, size_t max)
+{
+	const struct fluid_times *t;
+	size_t n = 0;
+	bool known;
+
+	now_ns = live_clock(s, now_ns);
+	order_all(s, NULL);
+	t = scene_play(s, now_ns, SIZE_MAX, NULL);
+	known = works_known(s);
+	for (uint32_t i = s->running.first; i != NOBODY && n < max; i = s->live[i].next, n++) {
+		id[n] = s->live[i].r.id;
+		out[n] = estimate_of(&s->live[i], t ? &t[n] : NULL, now_ns);
+	}
+	for (size_t k = 0; k < s->n_order && n < max; k++, n++) {
+		const struct live *j = &s->live[s->order[k]];
+
+		id[n] = j->r.id;
+		out[n] = estimate_of(j, t && known ? &t[n] : NULL, now_ns);
+	}
+	for (size_t i = 0; i < n; i++)
+		if (out[i].late)
+			out[i] = with_holding(s, &s->live[job_index_find(&s->index, id[i])], out[i], now_ns);
+	return n;
+}
+
+int sched_estimate(struct sched *s, int64_t now_ns, uint64_t id, struct sched_estimate *out, struct err *err)
+{
+	const struct fluid_times *t;
+	uint32_t place;
+	const struct live *j = live_find(s, id, &place);
+	size_t at = 0, seat;
+	bool known;
+
+	if (!j)
+		return sched_not_found(id, err);
+	now_ns = live_clock(s, now_ns);
+	order_all(s, NULL);
+	known = j->running || works_known(s);
+	while (!j->running && at < s->n_order && s->order[at] != place)
+		at++;
+	t = scene_play(s, now_ns, at, &seat);
+	if (j->running)
+		seat = j->seat;
+	*out = with_holding(s, j, estimate_of(j, t && known ? &t[seat] : NULL, now_ns), now_ns);
+	return 0;
+}
+
+/* ---- waiting ---- */
+
+const char *sched_wait_name(enum sched_wait w)
+{
+	switch (w) {
+	case SCHED_WAIT_NOT: return "not";
+	case SCHED_WAIT_SLOTS: return "slots";
+	case SCHED_WAIT_MEMORY: return "memory";
+	case SCHED_WAIT_TURN: return "turn";
+	case SCHED_WAIT_HELD: return "held";
+	case SCHED_WAIT_QUOTA: return "quota";
+	}
+	return "unknown";
+}
+
+static void say(struct sched_waiting *w, enum sched_wait why, double needed, double available)
+{
+	w->why = why;
+	w->needed = needed;
+	w->available = fmax(available, 0.0);
+}
+
+/* The first reason that holds, the nearest to the job first. */
+static void find_reason(const struct sched *s, const struct live *j, struct sched_waiting *w)
+{
+	const struct tenant *t = tenant_of(s, &j->r);
+	double used_mb = live_memory_used_mb(s), wanted_mb = live_memory_wanted_mb(s, j);
+	double free_slots = (double)s->machine.slots - (double)s->slots_used;
+	bool narrow = j->r.cpus <= tenant_most_cpus(s, &j->r);
+
+	if (t->is.max_cpus && t->cpus + j->r.cpus > t->is.max_cpus)
+		say(w, SCHED_WAIT_QUOTA, j->r.cpus, (double)t->is.max_cpus - (double)t->cpus);
+	else if (j->r.cpus > free_slots)
+		say(w, w->ahead && narrow ? SCHED_WAIT_TURN : SCHED_WAIT_SLOTS, j->r.cpus, free_slots);
+	else if (wanted_mb > s->machine.memory_mb ||
+		 (s->running.n && used_mb + wanted_mb > s->machine.memory_mb))
+		say(w, SCHED_WAIT_MEMORY, wanted_mb, s->machine.memory_mb - used_mb);
+	else if (j->held_by && j->held_round == s->round &&
+		 job_index_find(&s->index, j->held_by) != JOB_INDEX_NONE)
+		w->why = SCHED_WAIT_HELD;
+	else if (s->quiet_ns != INT64_MIN) /* it was not tried: the number of tries, or nobody passes */
+		w->why = SCHED_WAIT_TURN;
+	if (w->why == SCHED_WAIT_HELD)
+		w->job = j->held_by;
+}
+
+int sched_waiting(struct sched *s, int64_t now_ns, uint64_t id, struct sched_waiting *out, struct err *err)
+{
+	uint32_t place;
+	const struct live *j = live_find(s, id, &place);
+
+	if (!j)
+		return sched_not_found(id, err);
+	live_clock(s, now_ns);
+	*out = (struct sched_waiting){ .needed = NAN, .available = NAN, .due = j->due };
+	if (j->running)
+		return 0;
+	order_all(s, NULL);
+	while (out->ahead < s->n_order && s->order[out->ahead] != place)
+		out->ahead++;
+	find_reason(s, j, out);
+	return 0;
+}
+
+/* ---- stopping early ---- */
+
+uint32_t sched_should_stop(struct sched *s, int64_t now_ns, uint64_t id, uint32_t done, uint32_t epochs)
+{
+	uint32_t place;
+	const struct live *j = live_find(s, id, &place);
+	struct sched_estimate e;
+	double left_s, more;
+
+	if (!j || !j->running || !j->r.may_stop || j->deadline_ns == SCHED_NEVER || !done || done >= epochs)
+		return 0;
+	if (sched_estimate(s, now_ns, id, &e, NULL) || isnan(e.end_s))
+		return 0;
+	left_s = live_until_s(j->deadline_ns, s->last_ns);
+	if (e.end_s <= left_s)
+		return 0;
+	/* epochs are alike, so the time to the end is spread evenly over those to come */
+	more = floor(left_s / e.end_s * (double)(epochs - done));
+	return more > 0.0 ? done + (uint32_t)more : done;
+}

@@ -1,0 +1,330 @@
+/* Who starts next, with what, and who is held. sched.h says the rules. */
+#include <math.h>
+
+#include "scheduler/core/sched_internal.h"
+
+/* Looks ahead in one call of sched_next() that may come to nothing. */
+#define MOST_TRIES 16
+#define MOST_TRIES_OF_MANY 4 /* with more than MANY jobs to play each time */
+#define MANY 256
+#define MOST_TRIES_OF_A_TENANT 4
+
+/* ---- the batch ---- */
+
+/* Puts another one in the place of the chosen. */
+static void choose_instead(struct decision *d, int chosen, unsigned why)
+{
+	const unsigned lost = REASON_LOWER_ACCURACY | REASON_SLOWER | REASON_NOT_PICKED;
+
+	if (chosen == d->chosen)
+		return;
+	if (d->chosen >= 0)
+		d->candidate[d->chosen].reasons |= why;
+	d->chosen = chosen;
+	d->candidate[chosen].reasons &= ~lost;
+}
+
+static int find_taken(const struct decision *d, const struct candidate *taken)
+{
+	for (size_t i = 0; i < d->n_candidates; i++) {
+		const struct candidate *c = &d->candidate[i];
+
+		if (c->decision == taken->decision &&
+		    (c->epochs == taken->epochs || isnan(c->epochs) || isnan(taken->epochs)))
+			return (int)i;
+	}
+	return -1;
+}
+
+/* As sched_soonest(), of those whose effect on the others is known: without a promise it breaks none either. */
+static int harmless(const struct decision *d)
+{
+	int least = -1;
+
+	for (size_t i = 0; i < d->n_candidates; i++) {
+		const struct candidate *c = &d->candidate[i];
+
+		if (!(c->reasons &
+		      (REASON_MEMORY | REASON_TOO_WIDE | REASON_BREAKS_PROMISE | REASON_NOT_TRIED)) &&
+		    !isnan(c->delays_s) && !isnan(c->time_s) &&
+		    (least < 0 || c->time_s < d->candidate[least].time_s))
+			least = (int)i;
+	}
+	return least;
+}
+
+/* It is to start: when none of the candidates is in time, as soon as can be. */
+static int least_bad(const struct sched *s, const struct live *j, const struct decision *d)
+{
+	const unsigned room = REASON_MEMORY | REASON_TOO_WIDE;
+	bool bounds = s->policy.policy->bounds && j->promised;
+	int i = sched_soonest(d, room, bounds);
+
+	if (i < 0)
+		i = sched_soonest(d, 0, bounds); /* its owner started it, room or not */
+	if (i < 0)
+		i = find_taken(d, &j->taken);
+	return i < 0 ? 0 : i;
+}
+
+/* Decides as if it started now; d->chosen is -1 where every candidate is late or harms somebody. */
+static void decide_now(struct sched *s, int64_t now_ns, uint32_t place, struct decision *out)
+{
+	const struct live *j = &s->live[place];
+	const struct scene_place at = { .starting = true, .place = place, .promises = true };
+	double left_s = live_until_s(j->deadline_ns, now_ns);
+
+	if (place_ask(s, now_ns, &j->r, isinf(left_s) ? NAN : left_s, &at, out, NULL)) {
+		/* Nothing of what was checked on arrival fails now; the batch decided then would do. */
+		out->candidate[0] = j->taken;
+		out->n_candidates = 1;
+		out->chosen = 0;
+		return;
+	}
+	if (s->policy.policy->choose) { /* drawn once, when it arrived */
+		int drawn = find_taken(out, &j->taken);
+
+		if (drawn >= 0)
+			choose_instead(out, drawn, REASON_NOT_PICKED);
+	}
+	if (out->chosen < 0 && !j->promised) {
+		int i = harmless(out);
+
+		if (i >= 0)
+			choose_instead(out, i, 0);
+	}
+}
+
+static uint64_t whom_it_harms(const struct decision *d)
+{
+	for (size_t i = 0; i < d->n_candidates; i++)
+		if (d->candidate[i].breaks)
+			return d->candidate[i].breaks;
+	return 0;
+}
+
+/* From the queue to those that run, with what was chosen. */
+static void start(struct sched *s, int64_t now_ns, uint32_t place, const struct decision *d)
+{
+	struct live *j = &s->live[place];
+
+	live_dequeue(s, place);
+	live_take(j, &d->candidate[d->chosen]);
+	live_settle(s, now_ns);
+	tenants_settle(s, now_ns);
+	j->started_ns = now_ns;
+	live_run(s, place);
+	live_set_speeds(s);
+}
+
+void start_at_once(struct sched *s, int64_t now_ns, uint32_t place, struct decision *out)
+{
+	decide_now(s, now_ns, place, out);
+	if (out->chosen < 0)
+		choose_instead(out, least_bad(s, &s->live[place], out), 0);
+	start(s, now_ns, place, out);
+}
+
+/* ---- holding ---- */
+
+/* Its turn in the plan has come. */
+static bool planned_now(struct sched *s, int64_t now_ns, const struct live *j)
+{
+	double shift_s;
+
+	return j->planned && plan_know(s, now_ns, &shift_s) && !j->plan.never &&
+	       j->plan.start_s - shift_s <= 1e-6;
+}
+
+/* In its place, and behind the end of the one it would harm, everybody is in time, itself included: it waits there. */
+static bool waits_instead(struct sched *s, int64_t now_ns, uint32_t place, uint64_t harmed)
+{
+	struct live *j = &s->live[place];
+	const struct fluid_job job = decide_fluid_job(&j->taken, j->r.cpus);
+	struct scene_place at = { .promises = true, .seat.after = job_index_find(&s->index, harmed) };
+	const struct decide_neighbour own = { .ratio = j->ratio,
+					      .deadline_s = live_until_s(j->deadline_ns, now_ns) };
+	uint32_t before = j->prev, after = j->after;
+	struct decide_scene scene;
+	struct fluid_times times;
+	uint64_t breaks = 0;
+	bool better;
+
+	if (at.seat.after == JOB_INDEX_NONE || !s->live[at.seat.after].running)
+		return false;
+	for (uint32_t i = j->prev; i != NOBODY; i = s->live[i].prev)
+		at.seat.position++;
+	live_dequeue(s, place);
+	scene_make(s, now_ns, &j->r, &at, &scene);
+	better = !decide_probe(&scene, &job, &breaks, &times, NULL) && !breaks &&
+		 decide_in_time(&own, times.end_s);
+	live_plan(s, place, before, better ? at.seat.after : after);
+	return better;
+}
+
+/* Tries to start it; false: it is held, and out is nobody's. */
+static bool start_unless_harmful(struct sched *s, int64_t now_ns, uint32_t place, struct decision *out)
+{
+	struct live *j = &s->live[place];
+	uint64_t harmed;
+
+	decide_now(s, now_ns, place, out);
+	harmed = out->chosen < 0 ? whom_it_harms(out) : 0;
+	if (harmed) {
+		bool its_turn = planned_now(s, now_ns, j);
+
+		j->held_by = harmed;
+		j->held_round = s->round;
+		if (!its_turn)
+			return false;
+		if (!j->promised) { /* things have changed since it got its seat */
+			bool by_waiting = tenant_of(s, &j->r)->due == place;
+
+			live_dequeue(s, place);
+			place_unpromised(s, now_ns, place);
+			if (by_waiting)
+				tenant_of(s, &j->r)->due = place;
+			return false;
+		}
+		if (waits_instead(s, now_ns, place, harmed))
+			return false;
+	}
+	if (out->chosen < 0)
+		choose_instead(out, least_bad(s, j, out), 0);
+	start(s, now_ns, place, out);
+	return true;
+}
+
+/* ---- who is next ---- */
+
+enum room { ROOM, NO_ROOM, NO_QUOTA, NEVER };
+
+static enum room room_for(const struct sched *s, const struct live *j, double memory_used_mb)
+{
+	const struct tenant *t = tenant_of(s, &j->r);
+	double wanted_mb = live_memory_wanted_mb(s, j);
+
+	if (j->r.cpus > tenant_most_cpus(s, &j->r) || wanted_mb > s->machine.memory_mb)
+		return NEVER;
+	if (t->is.max_cpus && t->cpus + j->r.cpus > t->is.max_cpus)
+		return NO_QUOTA;
+	if (s->slots_used + j->r.cpus > s->machine.slots)
+		return NO_ROOM;
+	/* alone it fits, whatever the rounding of a sum says */
+	return s->running.n && memory_used_mb + wanted_mb > s->machine.memory_mb ? NO_ROOM : ROOM;
+}
+
+struct search {
+	struct sched *s;
+	int64_t now_ns;
+	struct decision *out;
+	double memory_used_mb;
+	int tries, tries_of_tenant;
+	bool stopped; /* nobody behind may start */
+};
+
+/* While nothing runs there is no event to wait for. */
+static bool enough(const struct search *q)
+{
+	const struct sched *s = q->s;
+
+	return q->tries >= (s->running.n + s->plan.n > MANY ? MOST_TRIES_OF_MANY : MOST_TRIES) &&
+	       s->running.n;
+}
+
+/* true: it has started. */
+static bool try(struct search *q, uint32_t place)
+{
+	struct sched *s = q->s;
+	enum room room = room_for(s, &s->live[place], q->memory_used_mb);
+
+	if (room != ROOM) {
+		/* without a look ahead nobody passes one that waits for room */
+		q->stopped = room == NO_ROOM && !s->looks_ahead;
+		return false;
+	}
+	if (!s->looks_ahead || s->n_promised + s->n_due == 0) {
+		start_at_once(s, q->now_ns, place, q->out);
+		return true;
+	}
+	if (start_unless_harmful(s, q->now_ns, place, q->out))
+		return true;
+	q->tries_of_tenant++;
+	q->tries++;
+	return false;
+}
+
+/* A list may change under a try: one that is held gets another seat. Its successor is then tried at the next event. */
+static bool try_plan(struct search *q, bool below, uint32_t *out_place)
+{
+	struct sched *s = q->s;
+
+	for (uint32_t i = s->plan.first, next; i != NOBODY && !q->stopped; i = next) {
+		next = s->live[i].next;
+		if ((s->live[i].r.priority < 0) == below &&
+		    (!enough(q) || planned_now(s, q->now_ns, &s->live[i])) && try(q, i)) {
+			*out_place = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool try_waiting(struct search *q, bool below, uint32_t *out_place)
+{
+	struct sched *s = q->s;
+	struct heap_entry top;
+
+	tenants_rank(s);
+	while (!q->stopped && !enough(q) && heap_pop(&s->standings, &top)) {
+		uint32_t i = s->tenant[top.payload].waiting.first;
+
+		q->tries_of_tenant = 0;
+		for (; i != NOBODY && !q->stopped && !enough(q) &&
+		       (q->tries_of_tenant < MOST_TRIES_OF_A_TENANT || !s->running.n);
+		     i = s->live[i].next) {
+			if ((s->live[i].r.priority < 0) == below && try(q, i)) {
+				*out_place = i;
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+bool sched_next(struct sched *s, int64_t now_ns, uint64_t *out_id, struct decision *out)
+{
+	struct search q = { .s = s, .out = out };
+	uint32_t place;
+
+	q.now_ns = now_ns = live_clock(s, now_ns);
+	if (s->quiet_ns == now_ns || !s->n_queued)
+		return false;
+	tenants_settle(s, now_ns);
+	place_due(s, now_ns);
+	s->round++;
+	if (s->slots_used < s->machine.slots) {
+		q.memory_used_mb = isfinite(s->machine.memory_mb) ? live_memory_used_mb(s) : 0.0;
+		for (int below = 0; below < 2; below++) {
+			if (try_plan(&q, below, &place) || try_waiting(&q, below, &place)) {
+				*out_id = s->live[place].r.id;
+				return true;
+			}
+		}
+	}
+	s->quiet_ns = now_ns;
+	return false;
+}
+
+int sched_start_now(struct sched *s, int64_t now_ns, uint64_t id, struct decision *out, struct err *err)
+{
+	uint32_t place;
+	const struct live *j = live_find(s, id, &place);
+
+	if (!j)
+		return sched_not_found(id, err);
+	if (j->running)
+		return err_fail(err, ERR_ARG, "job %llu runs already", (unsigned long long)id);
+	start_at_once(s, live_clock(s, now_ns), place, out);
+	return 0;
+}

@@ -1,0 +1,213 @@
+/* Tenants: what each has used, where it stands, and its quotas. sched.h says what the numbers mean. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "common/mem.h"
+#include "scheduler/core/sched_internal.h"
+
+struct tenant *tenant_of(const struct sched *s, const struct sched_request *r)
+{
+	return &s->tenant[s->tenants_given ? r->tenant : 0];
+}
+
+uint32_t tenant_most_cpus(const struct sched *s, const struct sched_request *r)
+{
+	uint32_t quota = tenant_of(s, r)->is.max_cpus;
+
+	return quota && quota < s->machine.slots ? quota : s->machine.slots;
+}
+
+/* ---- the roll of them ---- */
+
+struct roll {
+	struct tenant *tenant;
+	struct fluid_group *group;
+};
+
+static void roll_release(struct roll *t)
+{
+	free(t->tenant);
+	free(t->group);
+}
+
+static int roll_make(struct sched *s, const struct sched_tenant *tenant, size_t n, struct roll *out)
+{
+	out->tenant = mem_array(n, sizeof *out->tenant);
+	out->group = mem_array(n, sizeof *out->group);
+	if (!out->tenant || !out->group || heap_reserve(&s->standings, n)) {
+		roll_release(out);
+		return -1;
+	}
+	for (size_t i = 0; i < n; i++) {
+		out->tenant[i] = (struct tenant){ .is = tenant[i],
+						  .due = NOBODY,
+						  .waiting = { .first = NOBODY, .last = NOBODY } };
+		out->group[i].cpus = tenant[i].max_cpus ? tenant[i].max_cpus : UINT32_MAX;
+	}
+	return 0;
+}
+
+static void roll_use(struct sched *s, const struct roll *t, size_t n)
+{
+	free(s->tenant);
+	free(s->group);
+	s->tenant = t->tenant;
+	s->group = t->group;
+	s->n_tenants = n;
+	s->quotas = false;
+	for (size_t i = 0; i < n; i++)
+		s->quotas |= t->tenant[i].is.max_cpus > 0;
+}
+
+int tenants_init(struct sched *s)
+{
+	const struct sched_tenant all = { .weight = 1.0 };
+	struct roll t;
+
+	if (roll_make(s, &all, 1, &t))
+		return -1;
+	roll_use(s, &t, 1);
+	return 0;
+}
+
+void tenants_release(struct sched *s)
+{
+	free(s->tenant);
+	free(s->group);
+	heap_release(&s->standings);
+}
+
+static int check_tenants(const struct sched *s, const struct sched_tenant *tenant, size_t n, struct err *err)
+{
+	if (!n || n > SCHED_MAX_TENANTS)
+		return err_fail(err, ERR_ARG, "%zu tenants: need 1 to %d", n, SCHED_MAX_TENANTS);
+	for (size_t i = 0; i < n; i++)
+		if (!(tenant[i].weight > 0.0 && tenant[i].weight <= 1e9))
+			return err_fail(err, ERR_ARG,
+					"tenant %zu has weight %g: need more than 0, at most 1e9", i,
+					tenant[i].weight);
+	for (size_t i = 0; i < s->max_jobs; i++)
+		if (s->live[i].r.id && s->live[i].r.tenant >= n)
+			return err_fail(err, ERR_ARG, "live job %llu is of tenant %u, and there are %zu",
+					(unsigned long long)s->live[i].r.id, s->live[i].r.tenant, n);
+	return 0;
+}
+
+/* Before the first call all jobs are one tenant's; now each goes to its own. */
+static void move_over(struct sched *s, const struct roll *to, size_t n)
+{
+	for (size_t i = 0; i < n && i < s->n_tenants && s->tenants_given; i++)
+		to->tenant[i].usage = s->tenant[i].usage;
+	for (size_t i = 0; i < s->max_jobs; i++) {
+		const struct live *j = &s->live[i];
+		struct tenant *t = &to->tenant[j->r.tenant < n ? j->r.tenant : 0];
+
+		if (!j->r.id)
+			continue;
+		if (tenant_of(s, &j->r)->due == i)
+			t->due = (uint32_t)i;
+		t->cpus += j->running ? j->r.cpus : 0;
+		t->n_running += j->running;
+		t->n_queued += !j->running;
+	}
+	for (size_t k = 0; k < s->n_tenants; k++) { /* in their order */
+		for (uint32_t i = s->tenant[k].waiting.first, next; i != NOBODY; i = next) {
+			struct live_list *l = &to->tenant[s->live[i].r.tenant].waiting;
+
+			next = s->live[i].next;
+			live_link(s, l, l->last, i);
+		}
+	}
+}
+
+int sched_set_tenants(struct sched *s, int64_t now_ns, const struct sched_tenant *tenant, size_t n,
+		      struct err *err)
+{
+	struct roll t;
+	int rc = check_tenants(s, tenant, n, err);
+
+	if (rc)
+		return rc;
+	if (roll_make(s, tenant, n, &t))
+		return err_fail(err, ERR_NOMEM, "no memory for %zu tenants", n);
+	if (s->last_ns != INT64_MIN) /* restoring comes later, and is no event */
+		tenants_settle(s, live_clock(s, now_ns));
+	move_over(s, &t, n);
+	roll_use(s, &t, n);
+	s->tenants_given = true;
+	live_changed(s);
+	return 0;
+}
+
+/* ---- where they stand ---- */
+
+/* The part of a usage that is left since it was settled. */
+static double kept(const struct sched *s, int64_t now_ns)
+{
+	return now_ns > s->usage_ns ? exp(-1e-9 * (double)(now_ns - s->usage_ns) / s->window_s) : 1.0;
+}
+
+static double usage_at(const struct sched *s, const struct tenant *t, double part)
+{
+	return t->usage * part + (double)t->cpus * s->window_s * (1.0 - part);
+}
+
+void tenants_settle(struct sched *s, int64_t now_ns)
+{
+	double part = kept(s, now_ns);
+
+	for (size_t i = 0; i < s->n_tenants && part < 1.0; i++)
+		s->tenant[i].usage = usage_at(s, &s->tenant[i], part);
+	if (now_ns > s->usage_ns)
+		s->usage_ns = now_ns;
+}
+
+static double claim(const struct sched *s, const struct tenant *t)
+{
+	return t->usage + s->window_s * (double)t->cpus;
+}
+
+double tenant_standing(const struct sched *s, const struct tenant *t)
+{
+	return claim(s, t) / t->is.weight;
+}
+
+double tenants_mean(const struct sched *s)
+{
+	double claims = 0.0, weights = 0.0;
+
+	for (size_t i = 0; i < s->n_tenants; i++) {
+		const struct tenant *t = &s->tenant[i];
+
+		if (t->n_queued || t->n_running) {
+			claims += claim(s, t);
+			weights += t->is.weight;
+		}
+	}
+	return weights > 0.0 ? claims / weights : NAN;
+}
+
+void tenants_rank(struct sched *s)
+{
+	heap_reset(&s->standings);
+	for (size_t i = 0; i < s->n_tenants; i++)
+		if (s->tenant[i].waiting.n)
+			heap_push(&s->standings, tenant_standing(s, &s->tenant[i]), (uint32_t)i);
+}
+
+int sched_share(struct sched *s, int64_t now_ns, uint32_t tenant, struct sched_share *out, struct err *err)
+{
+	const struct tenant *t;
+
+	if (tenant >= s->n_tenants)
+		return err_fail(err, ERR_NOTFOUND, "there is no tenant %u", tenant);
+	t = &s->tenant[tenant];
+	tenants_settle(s, live_clock(s, now_ns));
+	*out = (struct sched_share){ .usage_cpu_s = t->usage,
+				     .standing = tenant_standing(s, t),
+				     .mean_standing = tenants_mean(s),
+				     .cpus = t->cpus,
+				     .queued = t->n_queued,
+				     .running = t->n_running };
+	return 0;
+}

@@ -1,0 +1,265 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "scheduler/config/job_type.h"
+
+#define EPOCHS "\"params\":{\"epochs\":{\"kind\":\"integer\",\"min\":2,\"max\":100}}"
+
+static int read_text(const char *text, struct job_type *out, struct err *err)
+{
+	struct json *v = NULL;
+	int rc = json_parse("c.json", text, strlen(text), &v, err);
+
+	if (!rc)
+		rc = job_type_from_json("c.json: types.digits", "digits", v, out, err);
+	json_free(v);
+	return rc;
+}
+
+static struct job_type must(const char *text)
+{
+	struct job_type t = { 0 };
+	struct err err = { 0 };
+
+	if (read_text(text, &t, &err))
+		fail_msg("%s", err.text);
+	return t;
+}
+
+static void refuses(const char *text, const char *place, const char *say)
+{
+	struct job_type t = { 0 };
+	struct err err = { 0 };
+	char start[128];
+
+	if (read_text(text, &t, &err) != -ERR_FORMAT)
+		fail_msg("taken, or another code: %s: %s", text, err.text);
+	snprintf(start, sizeof start, "c.json: types.digits.%s: ", place);
+	if (strncmp(err.text, start, strlen(start)) || !strstr(err.text, say))
+		fail_msg("'%s' does not start with '%s' and say '%s'", err.text, start, say);
+}
+
+static void has(const struct job_type *t, double from, double to, size_t max, const char *expected)
+{
+	double out[64];
+	char text[512] = "";
+	size_t n = job_type_epochs(t, from, to, out, max), used = 0;
+
+	for (size_t i = 0; i < n; i++)
+		used += (size_t)snprintf(text + used, sizeof text - used, "%s%g", i ? " " : "", out[i]);
+	assert_string_equal(text, expected);
+}
+
+static void test_counts_are_a_list_or_steps(void **state)
+{
+	struct job_type t = must("{" EPOCHS ",\"epochs_choices\":[20,5,10,40]}");
+
+	(void)state;
+	assert_int_equal(t.n_epochs, 4);
+	has(&t, 1, 1000, 64, "5 10 20 40");
+	has(&t, 5, 20, 64, "5 10 20");
+	has(&t, 6, 39, 64, "10 20");
+	has(&t, 6, 9, 64, "");
+	has(&t, 1, 100, 2, "5 40");
+	has(&t, 1, 100, 3, "5 20 40");
+	job_type_release(&t);
+	t = must("{" EPOCHS ",\"epochs_choices\":{\"min\":5,\"max\":23,\"step\":5}}");
+	has(&t, 1, 1000, 64, "5 10 15 20");
+	job_type_release(&t);
+	t = must("{" EPOCHS ",\"epochs_choices\":{\"min\":98,\"max\":100}}");
+	has(&t, 1, 1000, 64, "98 99 100");
+	job_type_release(&t);
+}
+
+static void test_without_a_list_any_count_will_do(void **state)
+{
+	struct job_type t = must("{" EPOCHS "}");
+
+	(void)state;
+	has(&t, 3, 6, 64, "3 4 5 6");
+	has(&t, 4, 4, 64, "4");
+	has(&t, 2.5, 4.5, 64, "3 4");
+	has(&t, 6, 3, 64, "");
+	has(&t, NAN, 3, 64, "");
+	has(&t, 1, NAN, 64, "");
+	has(&t, 1, INFINITY, 64, "");
+	has(&t, 1, 101, 5, "1 26 51 76 101");
+	has(&t, 1, 1e15, 2, "1 1e+15");
+	job_type_release(&t);
+}
+
+static void test_mistakes_have_a_place(void **state)
+{
+	(void)state;
+	refuses("{\"epochs_choices\":[1]}", "epochs_choices", "epochs_param");
+	refuses("{\"early_stop\":true}", "early_stop", "epochs_param");
+	refuses("{" EPOCHS ",\"early_stop\":1}", "early_stop", "true or false");
+	refuses("{" EPOCHS ",\"epochs_choices\":[]}", "epochs_choices", "1 to 256");
+	refuses("{" EPOCHS ",\"epochs_choices\":3}", "epochs_choices", "list");
+	refuses("{" EPOCHS ",\"epochs_choices\":[5,0]}", "epochs_choices[1]", "whole number");
+	refuses("{" EPOCHS ",\"epochs_choices\":[5,2.5]}", "epochs_choices[1]", "whole number");
+	refuses("{" EPOCHS ",\"epochs_choices\":[5,\"6\"]}", "epochs_choices[1]", "whole number");
+	refuses("{" EPOCHS ",\"epochs_choices\":[5,101]}", "epochs_choices[1]",
+		"bounds of the parameter epochs");
+	refuses("{" EPOCHS ",\"epochs_choices\":[5,5]}", "epochs_choices", "5 is there twice");
+	refuses("{" EPOCHS ",\"epochs_choices\":{\"min\":5}}", "epochs_choices.max", "needed");
+	refuses("{" EPOCHS ",\"epochs_choices\":{\"max\":5}}", "epochs_choices.min", "needed");
+	refuses("{" EPOCHS ",\"epochs_choices\":{\"min\":5,\"max\":4}}", "epochs_choices.max", "below min");
+	refuses("{" EPOCHS ",\"epochs_choices\":{\"min\":5,\"max\":101}}", "epochs_choices.max", "bounds");
+	refuses("{" EPOCHS ",\"epochs_choices\":{\"min\":1,\"max\":1000000}}", "epochs_choices.step",
+		"at most 256");
+	refuses("{" EPOCHS ",\"epochs_choices\":{\"min\":5,\"max\":9,\"step\":0}}", "epochs_choices.step",
+		"from 1");
+}
+
+static void test_epochs_are_written_as_they_are_read(void **state)
+{
+	struct job_type t =
+		must("{" EPOCHS ",\"early_stop\":true,\"epochs_choices\":{\"min\":5,\"max\":15,\"step\":5}}");
+	struct strbuf out = { 0 };
+	struct json_writer w;
+	struct job_type back;
+
+	(void)state;
+	assert_true(t.early_stop);
+	json_begin(&w, &out, false);
+	job_type_to_json(&t, &w);
+	assert_non_null(strstr(out.text, "\"epochs_choices\":[5,10,15],\"early_stop\":true"));
+	back = must(out.text);
+	assert_true(back.early_stop && back.n_epochs == 3 && back.epochs[2] == 15.0);
+	job_type_release(&back);
+	job_type_release(&t);
+	strbuf_release(&out);
+}
+
+/* ---- a job's own ---- */
+
+static int params_of(const struct job_type *t, const char *text, struct job_params *out, struct err *err)
+{
+	struct json *v = NULL;
+	int rc = json_parse("given", text, strlen(text), &v, err);
+
+	if (!rc)
+		rc = job_params_read(t, v, out, NULL, err);
+	json_free(v);
+	return rc;
+}
+
+static void params_refused(const struct job_type *t, const char *text, const char *say)
+{
+	struct job_params p = { 0 };
+	struct err err = { 0 };
+
+	if (params_of(t, text, &p, &err) != -ERR_ARG)
+		fail_msg("taken, or another code: %s: %s", text, err.text);
+	if (!strstr(err.text, say))
+		fail_msg("'%s' does not say '%s'", err.text, say);
+}
+
+static void test_a_job_may_leave_its_epochs_open(void **state)
+{
+	struct job_type t = must("{" EPOCHS ",\"argv\":[\"t\",\"{batch}\",\"--epochs\",\"{epochs}\"]}");
+	struct job_argv_values v = { .batch = 64, .lr = NAN, .epochs = 12 };
+	struct job_params p = { 0 };
+	struct strbuf out = { 0 };
+	struct json_writer w;
+	struct err err = { 0 };
+	char **argv = NULL;
+
+	(void)state;
+	assert_int_equal(params_of(&t, "{\"epochs\":\"3..20\"}", &p, NULL), 0);
+	assert_true(job_params_open(&p) && p.epochs_from == 3.0 && p.epochs_to == 20.0);
+	assert_true(isnan(p.number[0]));
+	assert_int_equal(job_type_argv(&t, &p, &v, &argv, NULL), 0);
+	assert_string_equal(argv[3], "12"); /* what was chosen, never the range */
+	job_argv_free(argv);
+	v.epochs = 21;
+	assert_int_equal(job_type_argv(&t, &p, &v, &argv, &err), -ERR_ARG);
+	v.epochs = NAN;
+	assert_int_equal(job_type_argv(&t, &p, &v, &argv, &err), -ERR_ARG);
+	assert_non_null(strstr(err.text, "epochs are open, from 3 to 20"));
+	json_begin(&w, &out, false);
+	job_params_to_json(&t, &p, &w);
+	assert_string_equal(out.text, "{\"epochs\":\"3..20\"}");
+	job_params_release(&p);
+	assert_false(job_params_open(&p));
+	assert_int_equal(params_of(&t, out.text, &p, NULL), 0); /* a restart reads it back */
+	assert_true(p.epochs_to == 20.0);
+	job_params_release(&p);
+	strbuf_release(&out);
+	assert_int_equal(params_of(&t, "{\"epochs\":7}", &p, NULL), 0);
+	assert_true(!job_params_open(&p) && p.number[0] == 7.0);
+	assert_int_equal(job_type_argv(&t, &p, &v, &argv, NULL), 0);
+	assert_string_equal(argv[3], "7");
+	job_argv_free(argv);
+	job_params_release(&p);
+	job_type_release(&t);
+}
+
+static void test_a_range_must_make_sense(void **state)
+{
+	struct job_type t = must("{\"params\":{\"epochs\":{\"kind\":\"integer\",\"min\":2,\"max\":100},"
+				 "\"layers\":{\"kind\":\"integer\"}},\"epochs_choices\":[10,20]}");
+
+	(void)state;
+	params_refused(&t, "{\"epochs\":\"20..3\"}", "is no range");
+	params_refused(&t, "{\"epochs\":\"0..3\"}", "is no range");
+	params_refused(&t, "{\"epochs\":\"1..30\"}", "out of range");
+	params_refused(&t, "{\"epochs\":\"3..101\"}", "out of range");
+	params_refused(&t, "{\"epochs\":\"11..19\"}", "none of the 2 counts");
+	params_refused(&t, "{\"epochs\":\"3..\"}", "is not a whole number");
+	params_refused(&t, "{\"epochs\":\"..3\"}", "is not a whole number");
+	params_refused(&t, "{\"epochs\":\"3..2e1\"}", "is not a whole number");
+	params_refused(&t, "{\"epochs\":\"3...20\"}", "is not a whole number");
+	params_refused(&t, "{\"epochs\":\"3..99999999999999999999999\"}", "is not a whole number");
+	params_refused(&t, "{\"epochs\":[3,20]}", "is not a whole number");
+	params_refused(&t, "{\"layers\":\"3..20\"}", "is not a whole number");
+	job_type_release(&t);
+}
+
+static void test_running_out_of_memory_is_told(void **state)
+{
+	struct job_type t = must("{" EPOCHS "}");
+	bool failed = true;
+
+	(void)state;
+	for (unsigned long k = 1; failed; k++) {
+		struct job_params p = { 0 };
+		struct json *v = NULL;
+		int rc;
+
+		assert_int_equal(json_parse("given", "{\"epochs\":\"3..20\"}", 18, &v, NULL), 0);
+		mem_fail_at(k, false);
+		rc = job_params_read(&t, v, &p, NULL, NULL);
+		failed = mem_failed();
+		mem_fail_at(0, false);
+		assert_int_equal(rc, failed ? -ERR_NOMEM : 0);
+		job_params_release(&p);
+		json_free(v);
+	}
+	job_type_release(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_counts_are_a_list_or_steps),
+		cmocka_unit_test(test_without_a_list_any_count_will_do),
+		cmocka_unit_test(test_mistakes_have_a_place),
+		cmocka_unit_test(test_epochs_are_written_as_they_are_read),
+		cmocka_unit_test(test_a_job_may_leave_its_epochs_open),
+		cmocka_unit_test(test_a_range_must_make_sense),
+		cmocka_unit_test(test_running_out_of_memory_is_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,549 @@
+/* Bounds that stay true: what share of promises is kept in worlds whose times move, with and without adaptation,
+ * and what it costs. The tables printed are the evidence; the claims are the bars. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/rng.h"
+#include "common/stats.h"
+#include "predictors/conformal.h"
+#include "scheduler/core/adapt.h"
+
+#define JOBS 5000
+#define MIDDLE 2500 /* where things change */
+#define RESIDUALS 89 /* as many as the Courier table has rows */
+#define SPREAD 0.1 /* of the log times around the prediction */
+#define SEEDS 6
+#define MAX_DELAY 64
+
+enum course { STEADY, LONGER, BACK_TO_NORMAL, SLOW_DRIFT, SHORTER, WILDER };
+enum method { NOTHING, WINDOW, WINDOW_AND_LEVEL, BIAS_AND_WINDOW, ALL, LARGE_STEP };
+static const char *const method_name[] = { "nothing",     "window",     "window+level",
+					   "bias+window", "everything", "everything, step 0.02" };
+
+struct world {
+	enum course course;
+	bool heavy; /* Student's t with 3 degrees of freedom, of the same variance */
+	size_t delay; /* jobs started before a job's result is known */
+};
+
+struct outcome { /* shares in percent */
+	double all, first100, later; /* of all jobs; of 0..100 and 200..1200 after the middle */
+	double width_before, width_after; /* mean bound over the model's time */
+	double error_before, error_after; /* mean |expected / actual - 1|, in percent */
+	bool kept[JOBS];
+};
+
+static double noise(const struct world *w, struct rng *r)
+{
+	double z = rng_normal(r), a, b, c;
+
+	if (!w->heavy)
+		return SPREAD * z;
+	a = rng_normal(r);
+	b = rng_normal(r);
+	c = rng_normal(r);
+	return SPREAD * z / sqrt(a * a + b * b + c * c); /* t3 / sqrt(3) */
+}
+
+static double truth(const struct world *w, size_t i, struct rng *r)
+{
+	double s = noise(w, r), longer = log(1.2), t = ((double)i - 1500.0) / 1000.0;
+
+	switch (w->course) {
+	case STEADY: return s;
+	case LONGER: return s + (i >= MIDDLE ? longer : 0.0);
+	case BACK_TO_NORMAL: return s + (i >= 1250 && i < MIDDLE ? longer : 0.0);
+	case SLOW_DRIFT: return s + longer * fmin(fmax(t, 0.0), 1.0);
+	case SHORTER: return s - (i >= MIDDLE ? longer : 0.0);
+	case WILDER: return i >= MIDDLE ? 2.0 * s : s;
+	}
+	return s;
+}
+
+/* Residuals of a model: as many draws of its own noise. */
+static void model_residuals(const struct world *w, struct rng *r, double *score)
+{
+	for (size_t i = 0; i < RESIDUALS; i++)
+		score[i] = noise(w, r);
+	stats_sort(score, RESIDUALS);
+}
+
+static double model_quantile(double *score, double confidence)
+{
+	struct conformal c = { .n = RESIDUALS, .score = score, .base = 1.0, .log = true };
+	double q = NAN;
+
+	assert_int_equal(conformal_quantile(&c, confidence, &q, NULL), 0);
+	return q;
+}
+
+static struct adapt *new_adapt(enum method m)
+{
+	struct adapt_params p = {
+		.step = m == WINDOW || m == BIAS_AND_WINDOW ? -1.0
+			: m == LARGE_STEP                   ? 0.02
+							    : 0.0,
+		.no_bias = m == WINDOW || m == WINDOW_AND_LEVEL,
+	};
+	struct adapt *a = NULL;
+
+	assert_int_equal(adapt_new(&p, &a, NULL), 0);
+	return a;
+}
+
+static double share(const bool *kept, size_t from, size_t to)
+{
+	size_t n = 0;
+
+	for (size_t i = from; i < to; i++)
+		n += kept[i];
+	return 100.0 * (double)n / (double)(to - from);
+}
+
+static void play(const struct world *w, enum method m, double confidence, uint64_t seed, struct outcome *o)
+{
+	struct rng rng = rng_stream(seed, 7);
+	struct adapt *a = new_adapt(m);
+	double score[RESIDUALS], model_q, predicted[MAX_DELAY + 1], upper[MAX_DELAY + 1],
+		actual[MAX_DELAY + 1];
+	enum adapt_source source;
+
+	memset(o, 0, sizeof *o);
+	model_residuals(w, &rng, score);
+	model_q = model_quantile(score, confidence);
+	for (size_t i = 0; i < JOBS + w->delay; i++) {
+		size_t at = i % (w->delay + 1), done = (i + 1) % (w->delay + 1);
+		double q = model_q, bias = 1.0;
+
+		if (m != NOTHING) {
+			assert_true(adapt_quantile(a, 3, confidence, model_q, &q, &source));
+			bias = adapt_bias(a, 3);
+		}
+		if (i < JOBS) {
+			double wrong;
+
+			predicted[at] = 10.0 + 500.0 * rng_uniform(&rng);
+			actual[at] = predicted[at] * exp(truth(w, i, &rng));
+			upper[at] = predicted[at] * bias * exp(q);
+			o->kept[i] = actual[at] <= upper[at];
+			wrong = fabs(predicted[at] * bias / actual[at] - 1.0) * 100.0;
+			if (i >= 500 && i < 1250) {
+				o->width_before += bias * exp(q) / 750.0;
+				o->error_before += wrong / 750.0;
+			} else if (i >= MIDDLE + 200) {
+				o->width_after += bias * exp(q) / (JOBS - MIDDLE - 200);
+				o->error_after += wrong / (JOBS - MIDDLE - 200);
+			}
+		}
+		if (i >= w->delay)
+			assert_true(
+				adapt_observe(a, 3, confidence, predicted[done], upper[done], actual[done]));
+	}
+	o->all = share(o->kept, 0, JOBS);
+	o->first100 = share(o->kept, MIDDLE, MIDDLE + 100);
+	o->later = share(o->kept, MIDDLE + 200, MIDDLE + 1200);
+	adapt_free(a);
+}
+
+struct summary {
+	double all, first100, later, least, most, width_before, width_after, error_before, error_after;
+	double single[SEEDS];
+};
+
+static struct summary average(const struct world *w, enum method m, double confidence)
+{
+	struct summary s = { .least = 100.0 };
+	static struct outcome o;
+
+	for (uint64_t seed = 0; seed < SEEDS; seed++) {
+		play(w, m, confidence, seed, &o);
+		s.all += o.all / SEEDS;
+		s.first100 += o.first100 / SEEDS;
+		s.later += o.later / SEEDS;
+		s.least = fmin(s.least, o.later);
+		s.most = fmax(s.most, o.later);
+		s.width_before += o.width_before / SEEDS;
+		s.width_after += o.width_after / SEEDS;
+		s.error_before += o.error_before / SEEDS;
+		s.error_after += o.error_after / SEEDS;
+		s.single[seed] = o.later;
+	}
+	return s;
+}
+
+static void print_head(const char *what)
+{
+	printf("\n%s\n%-22s %5s  %6s %8s %9s %13s  %14s %14s\n", what, "", "asked", "kept", "0..100",
+	       "200..1200", "single seeds", "bound / time", "error %");
+	printf("%-22s %5s  %6s %8s %9s %13s  %6s %7s %6s %7s\n", "", "%", "all", "after", "after",
+	       "least  most", "before", "after", "before", "after");
+}
+
+static void print_row(const char *name, double confidence, const struct summary *s)
+{
+	printf("%-22s %5.0f  %6.1f %8.1f %9.1f %6.1f %6.1f  %6.3f %7.3f %6.1f %7.1f\n", name,
+	       100.0 * confidence, s->all, s->first100, s->later, s->least, s->most, s->width_before,
+	       s->width_after, s->error_before, s->error_after);
+}
+
+static const double asked[] = { 0.8, 0.9, 0.95 };
+
+static void test_promises_are_kept_as_often_as_asked_when_nothing_changes(void **state)
+{
+	struct world w = { .course = STEADY };
+
+	(void)state;
+	print_head("times from the model's own noise");
+	for (size_t k = 0; k < 3; k++) {
+		struct summary without = average(&w, NOTHING, asked[k]), with = average(&w, ALL, asked[k]);
+
+		print_row(method_name[NOTHING], asked[k], &without);
+		print_row(method_name[ALL], asked[k], &with);
+		assert_true(fabs(with.all - 100.0 * asked[k]) <= 1.0);
+		assert_true(fabs(with.least - 100.0 * asked[k]) <= 2.0);
+		assert_true(fabs(with.most - 100.0 * asked[k]) <= 2.0);
+		/* the price: what a bound from endless residuals would be, and 3 % */
+		assert_true(with.width_after <= 1.03 * exp(SPREAD * (k == 0   ? 0.8416
+								     : k == 1 ? 1.2816
+									      : 1.6449)));
+		assert_true(with.error_after <= 1.03 * without.error_after);
+	}
+}
+
+static void test_promises_are_kept_again_200_jobs_after_all_times_grew_by_a_fifth(void **state)
+{
+	struct world w = { .course = LONGER };
+
+	(void)state;
+	print_head("all times 20 % longer from the middle on");
+	for (size_t k = 0; k < 3; k++) {
+		struct summary without = average(&w, NOTHING, asked[k]), with;
+
+		print_row(method_name[NOTHING], asked[k], &without);
+		assert_true(without.later < 100.0 * asked[k] - 20.0);
+		for (enum method m = asked[k] == 0.9 ? WINDOW : ALL;
+		     m <= (asked[k] == 0.9 ? LARGE_STEP : ALL); m++) {
+			with = average(&w, m, asked[k]);
+			print_row(method_name[m], asked[k], &with);
+			if (m != ALL)
+				continue;
+			for (size_t seed = 0; seed < SEEDS; seed++)
+				assert_true(fabs(with.single[seed] - 100.0 * asked[k]) <= 3.0);
+			assert_true(fabs(with.later - 100.0 * asked[k]) <= 1.0);
+			assert_true(with.all > 100.0 * asked[k] - 1.0);
+			/* the expectation follows too */
+			assert_true(with.error_after <= 1.1 * with.error_before);
+			assert_true(without.error_after > 1.5 * with.error_after);
+			printf("  single seeds, 200..1200 after:");
+			for (size_t seed = 0; seed < SEEDS; seed++)
+				printf(" %.1f", with.single[seed]);
+			printf("\n");
+		}
+	}
+}
+
+static void test_promises_are_kept_in_other_worlds(void **state)
+{
+	const struct {
+		const char *name;
+		struct world world;
+	} tried[] = {
+		{ "heavy tails, longer", { .course = LONGER, .heavy = true } },
+		{ "back to normal", { .course = BACK_TO_NORMAL } },
+		{ "slow drift", { .course = SLOW_DRIFT } },
+		{ "20 % shorter", { .course = SHORTER } },
+		{ "twice the noise", { .course = WILDER } },
+		{ "longer, 30 in flight", { .course = LONGER, .delay = 30 } },
+		{ "steady, 30 in flight", { .course = STEADY, .delay = 30 } },
+	};
+
+	(void)state;
+	print_head("other worlds, everything (and, in flight, with a large step)");
+	for (size_t i = 0; i < sizeof tried / sizeof *tried; i++) {
+		for (size_t k = 0; k < 3; k++) {
+			struct summary s = average(&tried[i].world, ALL, asked[k]), large;
+
+			print_row(tried[i].name, asked[k], &s);
+			assert_true(fabs(s.all - 100.0 * asked[k]) <= 1.0);
+			assert_true(fabs(s.later - 100.0 * asked[k]) <= 2.0);
+			assert_true(fabs(s.least - 100.0 * asked[k]) <= 3.0);
+			assert_true(fabs(s.most - 100.0 * asked[k]) <= 3.0);
+			if (!tried[i].world.delay || asked[k] < 0.95)
+				continue;
+			large = average(&tried[i].world, LARGE_STEP, asked[k]);
+			print_row("  step 0.02", asked[k], &large);
+		}
+	}
+}
+
+/* One adapt, jobs of several types and confidences in turn. */
+struct mixed {
+	uint64_t n[8], kept[8];
+};
+
+static void play_mixed(struct adapt *a, uint64_t seed, size_t jobs, size_t change, int drifting,
+		       struct mixed *by_type, struct mixed *by_level)
+{
+	struct rng rng = rng_stream(seed, 9);
+	struct world w = { .course = STEADY };
+	double score[RESIDUALS];
+	enum adapt_source source;
+
+	memset(by_type, 0, sizeof *by_type);
+	memset(by_level, 0, sizeof *by_level);
+	model_residuals(&w, &rng, score);
+	for (size_t i = 0; i < jobs; i++) {
+		int type = (int)rng_below(&rng, 4);
+		size_t level = rng_below(&rng, 3);
+		double q, model_q = model_quantile(score, asked[level]), actual, upper;
+
+		assert_true(adapt_quantile(a, type, asked[level], model_q, &q, &source));
+		upper = 100.0 * adapt_bias(a, type) * exp(q);
+		actual = 100.0 * exp(noise(&w, &rng) + (type == drifting && i >= change ? log(1.2) : 0.0));
+		if (i >= change + 800) { /* 200 of the type */
+			by_type->n[type]++;
+			by_type->kept[type] += actual <= upper;
+			by_level->n[level]++;
+			by_level->kept[level] += actual <= upper;
+		}
+		assert_true(adapt_observe(a, type, asked[level], 100.0, upper, actual));
+	}
+}
+
+static void test_one_type_drifts_and_the_others_do_not_pay_for_it(void **state)
+{
+	double type_share[4] = { 0 }, level_share[3] = { 0 }, bias[4] = { 0 };
+
+	(void)state;
+	for (uint64_t seed = 0; seed < SEEDS; seed++) {
+		struct adapt *a = new_adapt(ALL);
+		struct mixed by_type, by_level;
+		uint64_t n, kept, n_all = 0;
+
+		play_mixed(a, seed, 10000, 4000, 2, &by_type, &by_level);
+		for (int t = 0; t < 4; t++) {
+			type_share[t] += 100.0 * (double)by_type.kept[t] / (double)by_type.n[t] / SEEDS;
+			bias[t] += adapt_bias(a, t) / SEEDS;
+		}
+		for (int k = 0; k < 3; k++) {
+			level_share[k] += 100.0 * (double)by_level.kept[k] / (double)by_level.n[k] / SEEDS;
+			adapt_share(a, (int)lround(100.0 * asked[k]), &n, &kept);
+			assert_true(fabs(100.0 * (double)kept / (double)n - 100.0 * asked[k]) <= 2.0);
+			n_all += n;
+		}
+		assert_int_equal(n_all, 10000);
+		adapt_free(a);
+	}
+	printf("\nfour types, type 2 gets 20 %% longer, confidences 80, 90, 95 %% in turn (mean 88.3)\n");
+	for (int t = 0; t < 4; t++) {
+		printf("  type %d: kept %.1f %%, bias %.3f\n", t, type_share[t], bias[t]);
+		assert_true(fabs(type_share[t] - 88.33) <= 1.5);
+		assert_true(fabs(bias[t] - (t == 2 ? 1.2 : 1.0)) <= 0.03);
+	}
+	for (int k = 0; k < 3; k++) {
+		printf("  asked %.0f %%: kept %.1f %%\n", 100.0 * asked[k], level_share[k]);
+		assert_true(fabs(level_share[k] - 100.0 * asked[k]) <= 1.5);
+	}
+}
+
+static void test_few_scores_change_little_and_carry_no_confidence_they_cannot(void **state)
+{
+	struct adapt *a = new_adapt(ALL);
+	struct rng rng = rng_stream(4, 4);
+	double q, last = 0.25;
+	enum adapt_source source;
+
+	(void)state;
+	assert_true(adapt_quantile(a, 0, 0.9, 0.25, &q, &source));
+	assert_true(q == 0.25);
+	assert_int_equal(source, ADAPT_MODEL);
+	assert_true(adapt_bias(a, 0) == 1.0);
+	assert_false(adapt_quantile(a, 0, 0.9, NAN, &q, &source)); /* the model has none either */
+	assert_int_equal(source, ADAPT_NONE);
+	assert_true(isnan(q));
+	for (size_t n = 1; n <= 300; n++) {
+		double now;
+
+		assert_true(adapt_observe(a, 0, 0.9, 10.0, NAN, 10.0 * exp(SPREAD * rng_normal(&rng))));
+		assert_int_equal(adapt_quantile(a, 0, 0.9, NAN, &q, &source), n >= 9);
+		assert_int_equal(adapt_quantile(a, 0, 0.95, NAN, &q, &source), n >= 19);
+		assert_int_equal(adapt_quantile(a, 0, 0.99, NAN, &q, &source), n >= 99);
+		assert_false(
+			adapt_quantile(a, 0, 0.999, NAN, &q, &source)); /* no window is as long as that */
+		assert_true(adapt_quantile(a, 0, 0.999, 0.4, &q, &source));
+		assert_true(q == 0.4);
+		assert_true(adapt_quantile(a, 0, 0.9, 0.25, &q, &source));
+		if (n < 9)
+			assert_true(q == 0.25);
+		now = log(adapt_bias(a, 0)) + q;
+		assert_true(fabs(now - last) < 0.4 * SPREAD); /* nothing jumps */
+		last = now;
+		if (n == 80)
+			assert_int_equal(source, ADAPT_TYPE);
+		if (n == 20)
+			assert_int_equal(source, ADAPT_MODEL);
+	}
+	assert_true(fabs(q - 0.128) < 0.04);
+	adapt_free(a);
+}
+
+static void test_an_unknown_type_follows_the_others(void **state)
+{
+	double q, mean_q = 0.0, mean_bias = 0.0, before;
+	enum adapt_source source;
+
+	(void)state;
+	for (uint64_t seed = 0; seed < 10; seed++) {
+		struct adapt *a = new_adapt(ALL);
+		struct rng rng = rng_stream(5, seed);
+
+		for (int i = 0; i < 1000; i++)
+			assert_true(adapt_observe(a, i % 5, 0.9, 10.0, NAN,
+						  12.0 * exp(SPREAD * rng_normal(&rng))));
+		assert_true(adapt_quantile(a, 77, 0.9, 0.5, &q, &source));
+		assert_int_equal(source, ADAPT_POOLED);
+		assert_true(adapt_bias(a, -1) == adapt_bias(a, 77));
+		mean_q += q / 10.0;
+		mean_bias += (before = adapt_bias(a, 77)) / 10.0;
+		/* one far score of it is not a shift: a tenth of it at most is believed */
+		assert_true(adapt_observe(a, 77, 0.9, 10.0, NAN, 1200.0));
+		assert_true(log(adapt_bias(a, 77) / before) < 0.1 * log(120.0));
+		adapt_free(a);
+	}
+	assert_true(fabs(mean_q - 1.2816 * SPREAD) < 0.015); /* a mean of ten 90 % points of 200 scores */
+	assert_true(fabs(mean_bias - 1.2) < 0.03);
+}
+
+static void test_the_type_unused_for_longest_makes_room(void **state)
+{
+	struct adapt_params p = { .max_types = 2 };
+	struct adapt *a = NULL;
+	double q;
+	enum adapt_source source;
+
+	(void)state;
+	assert_int_equal(adapt_new(&p, &a, NULL), 0);
+	for (int i = 0; i < 200; i++) {
+		double noise_s = i % 2 ? 1.0 : -1.0;
+
+		assert_true(adapt_observe(a, 1, 0.9, 10.0, NAN, 20.0 + noise_s));
+		assert_true(adapt_observe(a, 2, 0.9, 10.0, NAN, 40.0 + noise_s));
+	}
+	assert_true(adapt_bias(a, 1) < 2.2);
+	assert_true(adapt_bias(a, 2) > 3.8);
+	assert_true(adapt_observe(a, 1, 0.9, 10.0, NAN, 20.0));
+	assert_true(adapt_observe(a, 3, 0.9, 10.0, NAN, 20.0)); /* in the place of 2 */
+	assert_true(adapt_quantile(a, 1, 0.9, 0.1, &q, &source));
+	assert_int_equal(source, ADAPT_TYPE);
+	assert_true(adapt_quantile(a, 2, 0.9, 0.1, &q, &source));
+	assert_int_equal(source, ADAPT_POOLED);
+	adapt_reset(a);
+	assert_true(adapt_bias(a, 1) == 1.0);
+	assert_true(adapt_quantile(a, 1, 0.9, 0.1, &q, &source));
+	assert_int_equal(source, ADAPT_MODEL);
+	adapt_free(a);
+}
+
+static void test_the_same_observations_give_the_same_state(void **state)
+{
+	struct adapt *a = new_adapt(ALL), *b = new_adapt(ALL);
+	struct mixed by_type, by_level;
+	enum adapt_source source;
+
+	(void)state;
+	play_mixed(a, 3, 2000, 500, 1, &by_type, &by_level);
+	play_mixed(b, 3, 2000, 500, 1, &by_type, &by_level);
+	for (int t = -1; t < 5; t++) {
+		double p, q;
+
+		assert_true(adapt_bias(a, t) == adapt_bias(b, t));
+		for (size_t k = 0; k < 3; k++) {
+			assert_true(adapt_quantile(a, t, asked[k], 0.2, &p, &source));
+			assert_true(adapt_quantile(b, t, asked[k], 0.2, &q, &source));
+			assert_true(p == q);
+		}
+	}
+	adapt_free(a);
+	adapt_free(b);
+}
+
+static void test_nonsense_is_left_out_and_nothing_is_ever_not_finite(void **state)
+{
+	static const double odd[] = { NAN,    INFINITY, -INFINITY, 0.0, -0.0,  -3.0, 5e-324,
+				      1e-300, 1e308,    2.37,      0.9, 0.995, 1.0 };
+	const size_t n = sizeof odd / sizeof *odd;
+	struct adapt *a = new_adapt(ALL);
+	struct rng rng = rng_stream(6, 6);
+	enum adapt_source source;
+	uint64_t counted, kept;
+	double q;
+
+	(void)state;
+	assert_false(adapt_observe(a, 0, 0.9, NAN, 1.0, 1.0));
+	assert_false(adapt_observe(a, 0, 0.9, 1.0, 1.0, 0.0));
+	assert_false(adapt_observe(a, 0, 0.9, INFINITY, 1.0, 1.0));
+	adapt_share(a, 90, &counted, &kept);
+	assert_int_equal(counted, 0);
+	for (int i = 0; i < 20000; i++) {
+		double confidence = odd[rng_below(&rng, n)];
+
+		adapt_observe(a, (int)rng_below(&rng, 200) - 3, confidence, odd[rng_below(&rng, n)],
+			      odd[rng_below(&rng, n)], odd[rng_below(&rng, n)]);
+		assert_true(adapt_bias(a, i % 50) > 0.0 || adapt_bias(a, i % 50) == 0.0);
+		if (adapt_quantile(a, i % 50, confidence, 0.3, &q, &source))
+			assert_true(isfinite(q));
+	}
+	adapt_share(a, -1, &counted, &kept);
+	assert_int_equal(counted, 0);
+	adapt_share(a, 101, &counted, &kept);
+	assert_int_equal(counted, 0);
+	adapt_free(a);
+	adapt_free(NULL);
+}
+
+static void test_bad_settings_and_missing_memory_are_said(void **state)
+{
+	const struct adapt_params bad[] = {
+		{ .window = 19 },          { .window = SIZE_MAX }, { .recent = 4 }, { .recent = SIZE_MAX },
+		{ .max_types = SIZE_MAX }, { .step = NAN },        { .step = 0.6 },
+	};
+	struct adapt *a = NULL;
+	struct err err = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+		assert_int_equal(adapt_new(&bad[i], &a, &err), -ERR_ARG);
+	for (unsigned long k = 1; k <= 3; k++) {
+		mem_fail_at(k, false);
+		assert_int_equal(adapt_new(&(struct adapt_params){ 0 }, &a, &err), -ERR_NOMEM);
+		mem_fail_at(0, false);
+	}
+	assert_null(a);
+	assert_string_equal(adapt_source_name(ADAPT_POOLED), "pooled");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_promises_are_kept_as_often_as_asked_when_nothing_changes),
+		cmocka_unit_test(test_promises_are_kept_again_200_jobs_after_all_times_grew_by_a_fifth),
+		cmocka_unit_test(test_promises_are_kept_in_other_worlds),
+		cmocka_unit_test(test_one_type_drifts_and_the_others_do_not_pay_for_it),
+		cmocka_unit_test(test_few_scores_change_little_and_carry_no_confidence_they_cannot),
+		cmocka_unit_test(test_an_unknown_type_follows_the_others),
+		cmocka_unit_test(test_the_type_unused_for_longest_makes_room),
+		cmocka_unit_test(test_the_same_observations_give_the_same_state),
+		cmocka_unit_test(test_nonsense_is_left_out_and_nothing_is_ever_not_finite),
+		cmocka_unit_test(test_bad_settings_and_missing_memory_are_said),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

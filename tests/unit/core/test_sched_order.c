@@ -1,0 +1,341 @@
+/* Who starts when: deadlines, priorities, jobs that pass others, jobs that are held or due, and why one waits. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/unit/core/sched_bed.h"
+
+static enum sched_verdict submit_as(struct bed *b, int64_t now_s, uint64_t id, const double *batch,
+				    uint32_t cpus, double slo_s, int priority)
+{
+	struct sched_request r = job(b, id, slo_s);
+
+	r.batch = batch;
+	r.n_batches = 1;
+	r.cpus = cpus;
+	r.priority = priority;
+	return submit(b, now_s, &r);
+}
+
+static struct sched_waiting waiting(struct bed *b, int64_t now_s, uint64_t id)
+{
+	struct sched_waiting w;
+
+	assert_int_equal(sched_waiting(b->s, now_s * S, id, &w, NULL), 0);
+	return w;
+}
+
+/* With a window of 100 s. */
+static void make_with_window(struct bed *b, const char *policy, uint32_t slots)
+{
+	struct sched_params p;
+
+	make(b, policy, slots);
+	sched_free(b->s);
+	p = params(b, policy, slots);
+	p.window_s = 100;
+	assert_int_equal(sched_new(&p, &b->s, NULL), 0);
+}
+
+static void test_the_earliest_deadline_goes_first_and_promises_before_the_rest(void **state)
+{
+	const uint64_t order[] = { 4, 3, 2, 1 };
+	struct bed b;
+
+	(void)state;
+	make(&b, "postrider", 2);
+	submit_as(&b, 0, 9, &b128, 2, NAN, 0);
+	assert_int_equal(next(&b, 0), 9);
+	assert_int_equal(submit_as(&b, 0, 1, &b128, 2, NAN, 0), SCHED_BEST_EFFORT);
+	assert_int_equal(submit_as(&b, 0, 2, &b128, 2, 3000, 0), SCHED_PROMISED);
+	assert_int_equal(submit_as(&b, 0, 3, &b128, 2, 2000, 0), SCHED_PROMISED);
+	assert_int_equal(submit_as(&b, 0, 4, &b128, 2, 1000, 0), SCHED_PROMISED);
+	near(b.d.candidate[0].wait_s, 50); /* its place is the first, not the last */
+	near(b.d.candidate[0].delays_s, 50);
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(next(&b, 50 * (i + 1)), 0);
+		assert_int_equal(waiting(&b, 50 * (i + 1), order[i]).why, SCHED_WAIT_SLOTS);
+		sched_remove(b.s, 50 * (i + 1) * S, i ? order[i - 1] : 9, NULL);
+		assert_int_equal(next(&b, 50 * (i + 1)), order[i]);
+	}
+	drop(&b);
+}
+
+/* Two promises made: one that would push the second behind its deadline is not. */
+static void test_a_place_before_others_breaks_no_promise_of_theirs(void **state)
+{
+	struct bed b;
+
+	(void)state;
+	make(&b, "postrider", 2);
+	assert_int_equal(submit_as(&b, 0, 1, &b64, 2, 121, 0), SCHED_PROMISED);
+	assert_int_equal(next(&b, 0), 1);
+	assert_int_equal(submit_as(&b, 0, 2, &b64, 2, 250, 0), SCHED_PROMISED); /* 200 s, at most 240 */
+	assert_int_equal(submit_as(&b, 0, 3, &b128, 2, 200, 0), SCHED_REJECTED);
+	near(b.d.smallest_slo_s, 300); /* behind the second */
+	assert_int_equal(submit_as(&b, 0, 3, &b128, 2, 300, 0), SCHED_PROMISED);
+	drop(&b);
+}
+
+static void test_a_higher_priority_goes_before_all_but_breaks_no_promise(void **state)
+{
+	struct bed b;
+
+	(void)state;
+	make(&b, "postrider", 2);
+	submit_as(&b, 0, 1, &b128, 2, NAN, 0);
+	assert_int_equal(next(&b, 0), 1);
+	submit_as(&b, 0, 2, &b128, 2, NAN, -1);
+	submit_as(&b, 0, 3, &b128, 2, NAN, 0);
+	submit_as(&b, 0, 4, &b128, 2, 1000, 0);
+	submit_as(&b, 0, 5, &b128, 2, NAN, 1); /* without a promise, and before the promised one */
+	submit_as(&b, 0, 6, &b128, 2, 1000, 2);
+	for (uint64_t id = 6; id >= 2; id--) {
+		sched_remove(b.s, 0, id == 6 ? 1 : id + 1, NULL);
+		assert_int_equal(next(&b, 0), id);
+	}
+	drop(&b);
+	make(&b, "postrider", 2);
+	submit_as(&b, 0, 1, &b128, 2, NAN, 0);
+	assert_int_equal(next(&b, 0), 1);
+	submit_as(&b, 0, 2, &b128, 2, 125, 0); /* 100 s, at most 120 */
+	submit_as(&b, 0, 3, &b128, 2, NAN, 9);
+	sched_remove(b.s, 50 * S, 1, NULL);
+	assert_int_equal(next(&b, 50), 2);
+	drop(&b);
+}
+
+static void test_a_narrow_job_passes_a_wide_one_until_that_is_due(void **state)
+{
+	struct bed b;
+
+	(void)state;
+	make_with_window(&b, "postrider", 4);
+	submit_as(&b, 0, 1, &b64, 2, NAN, 0);
+	assert_int_equal(next(&b, 0), 1);
+	submit_as(&b, 0, 2, &b64, 4, NAN, 0);
+	assert_int_equal(next(&b, 0), 0);
+	submit_as(&b, 10, 3, &b64, 1, NAN, 0);
+	assert_int_equal(next(&b, 10), 3); /* passes */
+	assert_int_equal(next(&b, 10), 0);
+	assert_int_equal(waiting(&b, 10, 2).why, SCHED_WAIT_SLOTS);
+	assert_false(waiting(&b, 10, 2).due);
+	submit_as(&b, 100, 4, &b64, 1, NAN, 0);
+	assert_int_equal(next(&b, 100), 0); /* a slot is free, but the wide one is due */
+	assert_true(waiting(&b, 100, 2).due);
+	assert_int_equal(waiting(&b, 100, 4).why, SCHED_WAIT_HELD);
+	assert_int_equal(waiting(&b, 100, 4).job, 2);
+	assert_int_equal(submit_as(&b, 100, 5, &b64, 1, 4000, 0), SCHED_PROMISED);
+	assert_int_equal(next(&b, 100), 0); /* nor does a promise made later */
+	assert_int_equal(waiting(&b, 100, 5).why, SCHED_WAIT_HELD);
+	sched_remove(b.s, 150 * S, 1, NULL);
+	assert_int_equal(next(&b, 150), 0);
+	sched_remove(b.s, 160 * S, 3, NULL);
+	assert_int_equal(next(&b, 160), 2);
+	assert_int_equal(next(&b, 160), 0);
+	sched_remove(b.s, 260 * S, 2, NULL);
+	assert_int_equal(next(&b, 260), 4); /* due by now, and the promise has time */
+	assert_int_equal(next(&b, 260), 5);
+	drop(&b);
+}
+
+static void test_a_stream_of_promises_does_not_starve_the_rest(void **state)
+{
+	struct bed b;
+	uint64_t started = 0;
+	int64_t at_s = 0;
+
+	(void)state;
+	make_with_window(&b, "postrider", 2);
+	submit_as(&b, 0, 1, &b128, 2, 100, 0);
+	assert_int_equal(next(&b, 0), 1);
+	submit_as(&b, 0, 2, &b128, 2, NAN, 0);
+	for (uint64_t id = 3; id < 30 && started != 2; id++) {
+		submit_as(&b, at_s, id, &b128, 2, 400, 0); /* one more for each that ends */
+		at_s += 50;
+		sched_remove(b.s, at_s * S, started ? started : 1, NULL);
+		started = next(&b, at_s);
+	}
+	assert_int_equal(started, 2);
+	assert_in_range(at_s, 100, 250);
+	drop(&b);
+}
+
+/* The first has 100 s of work and a promise that leaves no room; whoever runs beside it would break it. */
+static void test_a_job_without_a_promise_is_held_not_rejected(void **state)
+{
+	struct bed b;
+	struct sched_request r;
+	struct sched_estimate e;
+
+	(void)state;
+	make(&b, "postrider", 4);
+	submit_batch(&b, 0, 11, &b64, 121);
+	assert_int_equal(next(&b, 0), 11);
+	r = job(&b, 12, NAN);
+	assert_int_equal(submit(&b, 0, &r), SCHED_BEST_EFFORT);
+	r = job(&b, 13, 20);
+	r.best_effort = true;
+	assert_int_equal(submit(&b, 0, &r), SCHED_BEST_EFFORT);
+	assert_int_equal(b.d.chosen, 4); /* the fastest */
+	assert_int_equal(next(&b, 0), 0);
+	assert_int_equal(waiting(&b, 0, 12).why, SCHED_WAIT_HELD);
+	assert_int_equal(waiting(&b, 0, 12).job, 11);
+	assert_int_equal(waiting(&b, 0, 13).job, 11);
+	sched_estimate(b.s, 0, 12, &e, NULL);
+	near(e.start_s, 100); /* when that has ended */
+	sched_estimate(b.s, 0, 11, &e, NULL);
+	assert_false(e.late);
+	assert_int_equal(sched_progress(b.s, 20 * S, 11, 0.5, NULL), 0); /* far ahead of what was thought */
+	assert_int_equal(next(&b, 20), 12);
+	drop(&b);
+}
+
+static void test_policies_without_a_look_ahead_start_strictly_in_order(void **state)
+{
+	struct bed b;
+
+	(void)state;
+	make_with_window(&b, "courier", 4);
+	submit_as(&b, 0, 1, &b64, 2, NAN, 0);
+	submit_as(&b, 0, 2, &b64, 4, NAN, 0);
+	submit_as(&b, 0, 3, &b64, 1, NAN, 0);
+	assert_int_equal(next(&b, 0), 1);
+	assert_int_equal(next(&b, 0), 0);
+	assert_int_equal(waiting(&b, 0, 2).why, SCHED_WAIT_SLOTS);
+	assert_int_equal(waiting(&b, 0, 3).why, SCHED_WAIT_TURN);
+	assert_int_equal(waiting(&b, 0, 3).ahead, 1);
+	submit_as(&b, 1, 4, &b64, 1, 1000, 0);
+	assert_int_equal(next(&b, 1), 4); /* its deadline puts it first */
+	sched_remove(b.s, 101 * S, 1, NULL);
+	assert_int_equal(submit_as(&b, 101, 5, &b64, 1, 1000, 0), SCHED_PROMISED);
+	assert_int_equal(next(&b, 101), 0); /* the wide one is due, and before it */
+	sched_remove(b.s, 102 * S, 4, NULL);
+	assert_int_equal(next(&b, 102), 2);
+	drop(&b);
+}
+
+static void test_reasons_for_waiting_are_told(void **state)
+{
+	struct bed b;
+	struct sched_request r;
+	struct sched_params p;
+	struct sched_waiting w;
+
+	(void)state;
+	make(&b, "postrider", 4);
+	sched_free(b.s);
+	p = params(&b, "postrider", 4);
+	p.machine.memory_mb = 1000;
+	assert_int_equal(sched_new(&p, &b.s, NULL), 0);
+	r = job(&b, 1, NAN);
+	r.memory_mb = 900;
+	submit(&b, 0, &r);
+	assert_int_equal(waiting(&b, 0, 1).why, SCHED_WAIT_NOT);
+	assert_int_equal(next(&b, 0), 1);
+	assert_int_equal(waiting(&b, 0, 1).why, SCHED_WAIT_NOT);
+	r.id = 2;
+	r.memory_mb = 200;
+	submit(&b, 0, &r);
+	r.id = 3;
+	r.cpus = 3;
+	r.memory_mb = NAN;
+	submit(&b, 0, &r);
+	assert_int_equal(next(&b, 0), 0);
+	w = waiting(&b, 0, 2);
+	assert_int_equal(w.why, SCHED_WAIT_MEMORY);
+	near(w.needed, 200);
+	near(w.available, 100);
+	w = waiting(&b, 0, 3);
+	assert_int_equal(w.why, SCHED_WAIT_TURN);
+	assert_int_equal(w.ahead, 1);
+	near(w.needed, 3);
+	near(w.available, 2);
+	assert_int_equal(sched_waiting(b.s, 0, 4, &w, NULL), -ERR_NOTFOUND);
+	for (int i = SCHED_WAIT_NOT; i <= SCHED_WAIT_QUOTA; i++)
+		for (int k = SCHED_WAIT_NOT; k < i; k++)
+			assert_string_not_equal(sched_wait_name((enum sched_wait)i),
+						sched_wait_name((enum sched_wait)k));
+	drop(&b);
+}
+
+static void test_others_on_the_machine_slow_jobs_down(void **state)
+{
+	struct bed b;
+	struct sched_estimate e;
+
+	(void)state;
+	make(&b, "postrider", 4);
+	assert_int_equal(sched_set_outside(b.s, 0, 2.0, NULL), 0);
+	submit_batch(&b, 0, 1, &b64, NAN);
+	near(b.d.candidate[0].time_s, 200); /* four processes on two cores */
+	near(b.d.candidate[0].work_s, 100);
+	assert_int_equal(next(&b, 0), 1);
+	sched_estimate(b.s, 50 * S, 1, &e, NULL);
+	near(e.end_s, 150);
+	assert_int_equal(sched_set_outside(b.s, 50 * S, 0.0, NULL), 0); /* a quarter is done */
+	sched_estimate(b.s, 50 * S, 1, &e, NULL);
+	near(e.end_s, 75);
+	assert_int_equal(sched_slots_used(b.s), 2); /* they take no slots */
+	assert_int_equal(sched_set_outside(b.s, 50 * S, -1.0, NULL), -ERR_ARG);
+	assert_int_equal(sched_set_outside(b.s, 50 * S, NAN, NULL), -ERR_ARG);
+	drop(&b);
+	make(&b, "courier", 4);
+	assert_int_equal(sched_set_outside(b.s, 0, 2.0, NULL), 0);
+	submit_batch(&b, 0, 1, &b64, NAN);
+	near(b.d.candidate[0].time_s, 200);
+	drop(&b);
+}
+
+static void test_a_late_job_that_allows_it_is_stopped_in_time(void **state)
+{
+	struct bed b;
+	struct sched_request r;
+
+	(void)state;
+	make(&b, "postrider", 2);
+	r = job(&b, 1, 130);
+	r.batch = &b64;
+	r.n_batches = 1;
+	r.may_stop = true;
+	assert_int_equal(submit(&b, 0, &r), SCHED_PROMISED); /* 100 s in 10 epochs */
+	assert_int_equal(sched_should_stop(b.s, 0, 1, 1, 10), 0); /* it does not run */
+	next(&b, 0);
+	assert_int_equal(sched_should_stop(b.s, 10 * S, 1, 0, 10), 0);
+	assert_int_equal(sched_should_stop(b.s, 10 * S, 1, 1, 10), 0);
+	sched_progress(b.s, 60 * S, 1, 0.3,
+		       NULL); /* 20 s each: 70 s are left, and 7 epochs take more than 105 s */
+	assert_int_equal(sched_should_stop(b.s, 60 * S, 1, 3, 10), 7);
+	sched_progress(b.s, 120 * S, 1, 0.6, NULL);
+	assert_int_equal(sched_should_stop(b.s, 120 * S, 1, 6, 10), 6); /* not one more */
+	assert_int_equal(sched_should_stop(b.s, 140 * S, 1, 6, 10), 6);
+	assert_int_equal(sched_should_stop(b.s, 140 * S, 1, 10, 10), 0);
+	assert_int_equal(sched_should_stop(b.s, 140 * S, 2, 5, 10), 0); /* nobody */
+	r.id = 2;
+	r.may_stop = false;
+	sched_remove(b.s, 150 * S, 1, NULL);
+	submit(&b, 150, &r);
+	next(&b, 150);
+	sched_progress(b.s, 210 * S, 2, 0.3, NULL);
+	assert_int_equal(sched_should_stop(b.s, 210 * S, 2, 3, 10), 0);
+	drop(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_the_earliest_deadline_goes_first_and_promises_before_the_rest),
+		cmocka_unit_test(test_a_place_before_others_breaks_no_promise_of_theirs),
+		cmocka_unit_test(test_a_higher_priority_goes_before_all_but_breaks_no_promise),
+		cmocka_unit_test(test_a_narrow_job_passes_a_wide_one_until_that_is_due),
+		cmocka_unit_test(test_a_stream_of_promises_does_not_starve_the_rest),
+		cmocka_unit_test(test_a_job_without_a_promise_is_held_not_rejected),
+		cmocka_unit_test(test_policies_without_a_look_ahead_start_strictly_in_order),
+		cmocka_unit_test(test_reasons_for_waiting_are_told),
+		cmocka_unit_test(test_others_on_the_machine_slow_jobs_down),
+		cmocka_unit_test(test_a_late_job_that_allows_it_is_stopped_in_time),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
