@@ -145,6 +145,10 @@ coverage: ## line coverage per file after a run of the tests
 fuzz-%: ## fuzz-<name>: libFuzzer for FUZZ_SECONDS (60) seconds, e.g. fuzz-json
 	@tests/fuzz/run.sh $* $(or $(FUZZ_SECONDS),60)
 
+.PHONY: drill
+drill: $(PROGRAMS) $(BIN)/postrider-drill ## hold the daemon to its promises at length: kill -9, signals, many jobs (10 minutes)
+	@BIN=$(abspath $(BIN)) $(BIN)/postrider-drill
+
 # ---- benches ----
 .PHONY: bench
 bench: all $(BIN)/postrider-bench ## speed against the peers, in one table; writes build/bench.json

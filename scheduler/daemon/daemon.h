@@ -60,8 +60,10 @@ struct daemon {
 	int64_t load_since_ns; size_t load_jobs; uint64_t load_processes;
 
 	bool draining, stopping, stop_when_idle, store_failed, dirty;
+	bool leaving;                   /* a signal said so: no more connections are accepted */
 	struct loader *loader;          /* a reload under way; NULL: none */
 	bool reload_again;              /* asked for meanwhile: the files may have changed after they were read */
+	struct asked *asked_first, *asked_last; size_t n_asked; /* questions that wait for the disk: ops_ask.c */
 	struct event *turn;             /* activated where something changed outside a request */
 	struct event *store_event, *repair_timer, *outlook_timer, *advise_timer, *watchdog_timer;
 	struct event *signal_event[4];
@@ -125,5 +127,7 @@ void ops_line(void *owner, struct conn *c, char *line, size_t len);
 const char *ops_greeting(void *owner, struct conn *c, size_t *out_len);
 const char *ops_refusal(void *owner, const char *code, const char *message, size_t *out_len);
 void ops_reload_done(struct later *answer, const struct err *err); /* err NULL: it worked */
+void ops_ask_due(struct daemon *d);     /* more is on disk, or the store has failed: questions that waited for it are asked */
+void ops_ask_abandon(struct daemon *d); /* the daemon is leaving */
 
 #endif

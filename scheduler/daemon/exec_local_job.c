@@ -107,7 +107,7 @@ static void not_started(struct local_job *j)
 
 static void give_reason(const struct local_job *j, const struct job_exit *x, char *out, size_t size)
 {
-	char duration[32];
+	char duration[32], words[160];
 
 	out[0] = '\0';
 	if (!x->ran)
@@ -123,7 +123,8 @@ static void give_reason(const struct local_job *j, const struct job_exit *x, cha
 	else if (x->exit_signal)
 		snprintf(out, size, "ended by signal %d (%s)", x->exit_signal, strsignal(x->exit_signal));
 	else
-		snprintf(out, size, "ended with exit code %d", x->exit_code);
+		snprintf(out, size, "ended with exit code %d%s%s", x->exit_code, *job_last_words(j->dir, words, sizeof words) ? ": " : "",
+			 words);
 }
 
 static void ended(struct local_job *j, const struct job_exit *x)

@@ -19,11 +19,16 @@ static void put_param(struct json_writer *w, const struct job_param *p)
 	json_kv_string(w, "name", p->name);
 	json_kv_string(w, "kind", kind[p->kind]);
 	json_kv_bool(w, "required", p->required);
-	json_kv_string(w, "default", p->otherwise);
 	if (p->kind != PARAM_WORD) {
+		double number = NAN;
+
+		if (p->otherwise)
+			text_number(p->otherwise, &number);
+		json_kv_number(w, "default", number);
 		json_kv_number(w, "min", p->min);
 		json_kv_number(w, "max", p->max);
 	} else {
+		json_kv_string(w, "default", p->otherwise);
 		json_put_key(w, "values");
 		json_open(w, '[');
 		for (size_t i = 0; i < p->n_words; i++)
@@ -126,7 +131,7 @@ void op_watch(struct request *r)
 	struct job *job = NULL;
 	struct err err = { 0 };
 
-	if (json_type(json_get(r->v, "job")) != JSON_ABSENT) {
+	if (request_given(json_get(r->v, "job"))) {
 		job = request_job(r, NULL);
 		if (!job)
 			return;
@@ -268,11 +273,15 @@ void op_retrain(struct request *r)
 
 void op_drain(struct request *r)
 {
-	bool off = json_bool(json_get(r->v, "off"), false), stop = json_bool(json_get(r->v, "stop"), false);
+	bool off, stop;
 
-	if (!allowed(r))
+	if (!allowed(r) || !request_bool(r, "off", &off) || !request_bool(r, "stop", &stop))
 		return;
-	daemon_drain(r->d, !off, stop && !off);
+	if (off && r->d->leaving) {
+		reply_error(r, "wrong_state", NULL, NULL, "the daemon was told by a signal to leave");
+		return;
+	}
+	daemon_drain(r->d, !off, (stop || r->d->leaving) && !off);
 	reply_begin(r);
 	json_kv_bool(&r->w, "draining", r->d->draining);
 	json_kv_int(&r->w, "running", (long long)sched_running(r->d->sched));

@@ -156,8 +156,8 @@ void yard_train(struct yard *y)
 {
 	char table[128];
 	const char *make[] = { program("postrider-synthetic"), "-o", table, NULL };
-	const char *train[] = { program("postrider"), "train", table, "--model", "hybrid", "--set",
-				"trees=10", "-o", y->model, NULL };
+	const char *train[] = { program("postrider"), "train", table,    "--model", "hybrid", "--set",
+				"trees=10",           "-o",    y->model, NULL };
 
 	snprintf(table, sizeof table, "%s/runs.csv", y->dir);
 	snprintf(y->model, sizeof y->model, "%s/runs.model", y->dir);
@@ -182,28 +182,38 @@ void yard_configure(const struct yard *y, const char *settings, const char *type
 	struct err err = { 0 };
 
 	make_runs(y);
-	strbuf_printf(&b, "{\"socket\":\"%s\",\"socket_mode\":\"0666\",\"state_dir\":\"%s\",\"cores\":2,%s", y->socket,
-		      y->state, settings);
+	strbuf_printf(&b, "{\"socket\":\"%s\",\"socket_mode\":\"0666\",\"state_dir\":\"%s\",\"cores\":2,%s",
+		      y->socket, y->state, settings);
 	if (y->model[0])
 		strbuf_printf(&b, "\"policy\":\"postrider\",\"model\":\"%s\",\n\"types\":{\n", y->model);
 	else
 		strbuf_puts(&b, "\"policy\":\"fixed:64\",\n\"types\":{\n");
-	strbuf_printf(&b,
-		      "\"line\":{\"argv\":[\"/bin/sh\",\"-c\",\"echo B {job} {name} >>%s; [ {seconds} = 0 ] || "
-		      "sleep {seconds}; echo E {job} {name} >>%s\",\"{batch}\"],\n  \"params\":{\"name\":{\"kind\":\"word\","
-		      "\"default\":\"x\"},\"seconds\":{\"kind\":\"number\",\"min\":0,\"max\":60,\"default\":0},\n"
-		      "  \"network\":{\"kind\":\"word\",\"default\":\"lenet5\"}},\"batches\":[64,128]},\n",
-		      y->runs, y->runs);
-	strbuf_puts(&b, "\"stubborn\":{\"argv\":[\"/bin/sh\",\"-c\",\"trap '' TERM; echo up; while :; do sleep 0.1; "
-			"done\",\"{batch}\"],\"batches\":[64]},\n"
-			"\"fails\":{\"argv\":[\"/bin/sh\",\"-c\",\"exit 3\",\"{batch}\"],\"batches\":[64]},\n"
-			"\"missing\":{\"argv\":[\"/nowhere/there-is-no-such-program\",\"{batch}\"],\"batches\":[64]},\n"
-			"\"hasty\":{\"argv\":[\"/bin/sh\",\"-c\",\"exec sleep 60\",\"{batch}\"],\"batches\":[64],\"max_time_s\":1},\n");
-	strbuf_puts(&b, "\"epochs\":{\"argv\":[\"/bin/sh\",\"-c\",\"for e in 1 2 3; do echo '{{\\\"epoch\\\":'$e', "
-			"\\\"accuracy\\\":0.'$e'}'; sleep 1.1; done\",\"{batch}\"],\"batches\":[64],\n"
-			"  \"params\":{\"n\":{\"kind\":\"integer\",\"min\":1,\"max\":3,\"default\":3}},\"epochs_param\":\"n\"},\n"
-			"\"advised\":{\"batches\":[64,128],\"params\":{\"network\":{\"kind\":\"word\",\"default\":"
-			"\"lenet5\"}}}");
+	strbuf_printf(
+		&b,
+		"\"line\":{\"argv\":[\"/bin/sh\",\"-c\",\"echo B {job} {name} >>%s; [ {seconds} = 0 ] || "
+		"sleep {seconds}; echo E {job} {name} >>%s\",\"{batch}\"],\n  "
+		"\"params\":{\"name\":{\"kind\":\"word\","
+		"\"default\":\"x\"},\"seconds\":{\"kind\":\"number\",\"min\":0,\"max\":60,\"default\":0},\n"
+		"  \"network\":{\"kind\":\"word\",\"default\":\"lenet5\"}},\"batches\":[64,128]},\n",
+		y->runs, y->runs);
+	strbuf_puts(
+		&b,
+		"\"stubborn\":{\"argv\":[\"/bin/sh\",\"-c\",\"trap '' TERM; echo up; while :; do sleep 0.1; "
+		"done\",\"{batch}\"],\"batches\":[64]},\n"
+		"\"fails\":{\"argv\":[\"/bin/sh\",\"-c\",\"exit 3\",\"{batch}\"],\"batches\":[64]},\n"
+		"\"missing\":{\"argv\":[\"/nowhere/"
+		"there-is-no-such-program\",\"{batch}\"],\"batches\":[64]},\n"
+		"\"hasty\":{\"argv\":[\"/bin/sh\",\"-c\",\"exec sleep "
+		"60\",\"{batch}\"],\"batches\":[64],\"max_time_s\":1},\n");
+	strbuf_puts(
+		&b,
+		"\"epochs\":{\"argv\":[\"/bin/sh\",\"-c\",\"for e in 1 2 3; do echo '{{\\\"epoch\\\":'$e', "
+		"\\\"accuracy\\\":0.'$e'}'; sleep 1.1; done\",\"{batch}\"],\"batches\":[64],\n"
+		"  "
+		"\"params\":{\"n\":{\"kind\":\"integer\",\"min\":1,\"max\":3,\"default\":3}},\"epochs_"
+		"param\":\"n\"},\n"
+		"\"advised\":{\"batches\":[64,128],\"params\":{\"network\":{\"kind\":\"word\",\"default\":"
+		"\"lenet5\"}}}");
 	strbuf_printf(&b, "%s}}\n", types);
 	if (b.failed || io_write_file(y->config, b.text, b.len, &err))
 		die("%s: %s", y->config, err.text);
@@ -320,7 +330,8 @@ size_t yard_runs(const struct yard *y, char mark, const char *job)
 	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
 		size_t len = strlen(job);
 
-		n += line[0] == mark && line[1] == ' ' && !strncmp(line + 2, job, len) && line[2 + len] == ' ';
+		n += line[0] == mark && line[1] == ' ' && !strncmp(line + 2, job, len) &&
+		     line[2 + len] == ' ';
 	}
 	free(text);
 	return n;
