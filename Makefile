@@ -110,8 +110,11 @@ $(BIN)/postrider-drill: $B/tests/daemon/drill_main.o $(daemon_test_support) $(te
 # clang, as libFuzzer targets.
 fuzz_names  := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 fuzz_replay := $(foreach n,$(fuzz_names),$B/tests/fuzz/replay_$n)
-$(fuzz_replay): $B/tests/fuzz/replay_%: $B/tests/fuzz/fuzz_%.o $B/tests/fuzz/replay.o $(call archives,config)
+$(filter-out %_request,$(fuzz_replay)): $B/tests/fuzz/replay_%: $B/tests/fuzz/fuzz_%.o $B/tests/fuzz/replay.o $(call archives,config)
 	$(link)
+# Requests are fuzzed against the whole daemon.
+$B/tests/fuzz/replay_request: $B/tests/fuzz/fuzz_request.o $B/tests/fuzz/replay.o $(call archives,daemon)
+	$(link) $(DAEMON_LIBS)
 
 TESTS := $(foreach l,$(LAYERS),$(call unit_tests,$l)) $(conform_tests) $(daemon_tests)
 

@@ -56,6 +56,13 @@ void daemon_changed(struct daemon *d)
 	event_active(d->turn, EV_TIMEOUT, 0);
 }
 
+void daemon_later(struct daemon *d)
+{
+	struct timeval soon = { 0 };
+
+	event_add(d->turn, &soon);
+}
+
 uint64_t daemon_ticket(struct daemon *d)
 {
 	return store_ticket(d->store);
@@ -75,6 +82,7 @@ void daemon_turn(struct daemon *d)
 	int64_t since = clock_ns(CLOCK_MONOTONIC);
 
 	d->dirty = false;
+	life_durable(d, store_durable(d->store));
 	life_pump(d);
 	store_commit(d->store);
 	leave_if_idle(d);

@@ -81,6 +81,7 @@ void daemon_free(struct daemon *d);
 int64_t daemon_now_ns(const struct daemon *d); /* since 1970, but never jumps: the clock as it was at the start, plus
                                                   the monotonic time since */
 void daemon_changed(struct daemon *d);  /* a turn is due: start what can start, commit what was collected */
+void daemon_later(struct daemon *d);    /* likewise, after the loop has looked at everything else */
 void daemon_turn(struct daemon *d);
 uint64_t daemon_ticket(struct daemon *d); /* what is collected now will be durable with this one */
 void daemon_drain(struct daemon *d, bool on, bool stop);

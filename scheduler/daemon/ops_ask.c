@@ -1,10 +1,12 @@
 /* Questions to the store. Its reader sees what is committed, but a client that submitted a job and asks about it in
- * the same breath must find it: a question waits until everything collected before it is on disk. Where the store has
- * failed the answer is what the disk has. See ops.h. */
+ * the same breath must find it: a question waits until everything collected before it is on disk, and while the reader
+ * has its hands full. Where the store has failed the answer is what the disk has. See ops.h. */
 #include <stdlib.h>
 
 #include "common/mem.h"
 #include "scheduler/daemon/ops.h"
+
+#define MAX_ASKED 20000 /* questions in line, a quarter of a kilobyte each */
 
 struct asked {
 	struct asked *next;
@@ -23,29 +25,22 @@ static int hand_over(struct daemon *d, const struct asked *a, struct err *err)
 			 a->token, err);
 }
 
-int ops_ask(struct daemon *d, enum store_question question, uint64_t job, const struct store_filter *f,
-	    store_answer *fn, void *owner, uint64_t token, struct err *err)
+static bool is_due(const struct daemon *d, const struct asked *a)
 {
-	struct asked made = { .ticket = daemon_ticket(d),
-			      .question = question,
-			      .job = job,
-			      .token = token,
-			      .fn = fn,
-			      .owner = owner,
-			      .filtered = f != NULL };
+	return d->store_failed || a->ticket <= store_durable(d->store);
+}
+
+static int wait_in_line(struct daemon *d, const struct asked *made, struct err *err)
+{
 	struct asked *a;
 
-	if (f)
-		made.filter = *f;
-	if (d->store_failed || made.ticket <= store_durable(d->store))
-		return hand_over(d, &made, err);
-	if (d->n_asked >= STORE_MAX_QUESTIONS)
+	if (d->n_asked >= MAX_ASKED)
 		return err_fail(err, ERR_BUSY, "%d questions already wait for the database: ask again later",
-				STORE_MAX_QUESTIONS);
+				MAX_ASKED);
 	a = mem_alloc(sizeof *a);
 	if (!a)
 		return err_fail(err, ERR_NOMEM, "out of memory for a question to the database");
-	*a = made;
+	*a = *made;
 	if (d->asked_last)
 		d->asked_last->next = a;
 	else
@@ -53,6 +48,30 @@ int ops_ask(struct daemon *d, enum store_question question, uint64_t job, const 
 	d->asked_last = a;
 	d->n_asked++;
 	return 0;
+}
+
+int ops_ask(struct daemon *d, enum store_question question, uint64_t job, const struct store_filter *f,
+	    store_answer *fn, void *owner, uint64_t token, struct err *err)
+{
+	struct asked made = {
+		.ticket = daemon_ticket(d),
+		.question = question,
+		.job = job,
+		.token = token,
+		.filtered = f != NULL,
+		.fn = fn,
+		.owner = owner,
+	};
+
+	if (f)
+		made.filter = *f;
+	if (!d->asked_first && is_due(d, &made)) {
+		int rc = hand_over(d, &made, err);
+
+		if (rc != -ERR_BUSY)
+			return rc;
+	}
+	return wait_in_line(d, &made, err);
 }
 
 static void pop(struct daemon *d)
@@ -78,7 +97,7 @@ void ops_ask_due(struct daemon *d)
 {
 	struct asked *a;
 
-	while ((a = d->asked_first) && (d->store_failed || a->ticket <= store_durable(d->store))) {
+	while ((a = d->asked_first) && is_due(d, a)) {
 		struct err err = { 0 };
 		int rc = hand_over(d, a, &err);
 

@@ -104,8 +104,13 @@ void op_hello(struct request *r)
 
 /* ---- watch ---- */
 
-static void answer_watch_one(struct request *r, const struct job *job)
+#define WATCH_JOBS 200 /* told at once, running ones first as they are the oldest; `list` has them all */
+
+static void answer_watch(struct request *r, const struct job *job)
 {
+	const struct job *j = job ? NULL : r->d->jobs.live.first;
+	size_t n = 0;
+
 	reply_begin(r);
 	json_kv_bool(&r->w, "watching", true);
 	json_put_key(&r->w, "jobs");
@@ -116,13 +121,14 @@ static void answer_watch_one(struct request *r, const struct job *job)
 		outlook_live(r->d, job, &live);
 		job_json(&r->w, &job->row, &live);
 	}
-	for (const struct job *j = job ? NULL : r->d->jobs.live.first; j; j = j->after) {
+	for (; j && n < WATCH_JOBS; j = j->after, n++) {
 		struct job_live live = { 0 };
 
 		outlook_facts(r->d, j, &live);
 		job_json(&r->w, &j->row, &live);
 	}
 	json_close(&r->w, ']');
+	json_kv_bool(&r->w, "more", j != NULL);
 	reply_send(r, 0);
 }
 
@@ -139,7 +145,7 @@ void op_watch(struct request *r)
 	if (watch_add(r->d, r->conn, job ? job->id : 0, &err))
 		reply_err(r, &err, NULL);
 	else
-		answer_watch_one(r, job);
+		answer_watch(r, job);
 }
 
 void op_unwatch(struct request *r)
@@ -255,8 +261,8 @@ void ops_reload_done(struct later *l, const struct err *err)
 {
 	struct json_writer w;
 
-	if (err) {
-		later_error(l, "bad_field", err->text);
+	if (err) { /* what is wrong with the files, or with the machine */
+		later_error(l, err->code == ERR_NOMEM || err->code == ERR_IO ? "internal" : "bad_field", err->text);
 		return;
 	}
 	later_begin(l, &w);

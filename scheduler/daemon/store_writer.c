@@ -17,10 +17,10 @@
 
 #define TRANSACTION_BYTES ((size_t)8 << 20) /* batches are merged up to this */
 #define SPARE_BATCHES 4
-/* Frames (pages) of the log that were not in it at the last checkpoint. A checkpoint keeps the next commit waiting, so
- * it is done when nobody waits; the second number is for when somebody always does. */
-#define CHECKPOINT_IDLE 1000
-#define CHECKPOINT_BUSY 4000
+/* Frames (pages) of the log: those that were not in it at the last checkpoint and are worth another, and all of it when
+ * the writer sees to it that it begins anew. */
+#define CHECKPOINT_FRAMES 1000
+#define CHECKPOINT_LIMIT 4000
 #define FRAME_BYTES 4120 /* a page and its header in the log */
 
 enum statement {
@@ -165,8 +165,10 @@ static int reopen(struct writer *w, struct err *err)
 
 	finalize(w);
 	pause_reader(s);
+	store_checkpoint_wait(s);
+	db_close(s->checkpoint_db, false);
 	db_close(s->db, false);
-	s->db = NULL;
+	s->db = s->checkpoint_db = NULL;
 	rc = schema_reopen(s->path, s->durability, &s->db, err);
 	if (rc == 0)
 		rc = check_stored(w, err);
@@ -177,6 +179,8 @@ static int reopen(struct writer *w, struct err *err)
 	}
 	if (rc == 0 && s->durability != DURABLE_NONE)
 		rc = sync_log(w, err); /* that it is empty now */
+	if (rc == 0)
+		rc = schema_reopen(s->path, s->durability, &s->checkpoint_db, err);
 	if (rc == 0)
 		rc = prepare(w, err);
 	resume_reader(s);
@@ -339,38 +343,43 @@ static int apply(struct writer *w, struct batch *first, struct batch *last, stru
 
 /* ---- the log ---- */
 
-static int checkpoint(struct writer *w, struct err *err)
+/* Moves what the checkpointer could not, so that the next transaction begins the log anew. */
+static int finish_log(struct writer *w, struct err *err)
 {
-	struct store *s = w->s;
-	int64_t started_ns = store_now_ns();
-	int rc = sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
-	double took_ms = (double)(store_now_ns() - started_ns) / 1e6;
+	int frames, moved;
 
-	if (rc && (rc & 0xff) != SQLITE_BUSY)
-		return db_fail(s->db, rc, "move the log into", s->path, err);
-	w->wal_frames_seen = w->wal_frames;
-	pthread_mutex_lock(&s->lock);
-	s->stats.checkpoints++;
-	if (took_ms > s->stats.max_checkpoint_ms)
-		s->stats.max_checkpoint_ms = took_ms;
-	pthread_mutex_unlock(&s->lock);
-	return 0;
+	return store_checkpoint(w->s, w->s->db, &frames, &moved, err);
 }
 
 /* While somebody reads, a checkpoint goes only as far as what he may still need, and the log grows: counting from the last
  * attempt keeps that from meaning a checkpoint with every commit. */
-static int tidy(struct writer *w, bool others_wait, struct err *err)
+static int tidy(struct writer *w, struct err *err)
 {
-	int fresh, rc = 0;
+	struct store *s = w->s;
+	bool finish = false;
+	int rc = 0;
 
-	if (w->unsynced_since_ns && store_now_ns() - w->unsynced_since_ns >= w->s->interval_ns)
+	if (w->unsynced_since_ns && store_now_ns() - w->unsynced_since_ns >= s->interval_ns)
 		rc = sync_log(w, err);
+	if (rc)
+		return rc;
 	if (w->wal_frames < w->wal_frames_seen)
 		w->wal_frames_seen = 0; /* the log began anew */
-	fresh = w->wal_frames - w->wal_frames_seen;
-	if (rc == 0 && fresh >= (others_wait ? CHECKPOINT_BUSY : CHECKPOINT_IDLE))
-		rc = checkpoint(w, err);
-	return rc;
+	pthread_mutex_lock(&s->lock);
+	if (s->checkpoint == CHECKPOINT_DONE) { /* just now: there is little left */
+		s->checkpoint = CHECKPOINT_IDLE;
+		finish = w->wal_frames >= CHECKPOINT_LIMIT;
+	}
+	if (finish) {
+		w->wal_frames_seen = w->wal_frames;
+	} else if (s->checkpoint == CHECKPOINT_IDLE &&
+		   w->wal_frames - w->wal_frames_seen >= CHECKPOINT_FRAMES) {
+		w->wal_frames_seen = w->wal_frames;
+		s->checkpoint = CHECKPOINT_ASKED;
+		pthread_cond_signal(&s->checkpoint_wake);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return finish ? finish_log(w, err) : 0;
 }
 
 /* ---- the thread; what follows holds the lock where it touches the store's shared part ---- */
@@ -379,7 +388,7 @@ static void wait_for_work(struct writer *w)
 {
 	struct store *s = w->s;
 
-	while (!s->stop && !s->repair && (atomic_load(&s->failed) || !s->first)) {
+	while (!s->stop && !s->repair && !s->checkpoint_why.code && (atomic_load(&s->failed) || !s->first)) {
 		if (w->unsynced_since_ns && !atomic_load(&s->failed)) {
 			int64_t due_ns = w->unsynced_since_ns + s->interval_ns;
 			struct timespec due = { due_ns / 1000000000, due_ns % 1000000000 };
@@ -437,6 +446,7 @@ static void finish_run(struct writer *w, uint64_t last_ticket, double took_ms)
 	atomic_store(&s->durable, last_ticket);
 	s->stats.commits++;
 	s->stats.rows += rows;
+	s->wal_frames = w->wal_frames;
 	s->stats.wal_bytes = (uint64_t)w->wal_frames * FRAME_BYTES;
 	s->total_commit_ms += took_ms;
 	if (took_ms > s->stats.max_commit_ms)
@@ -447,6 +457,7 @@ static void fail(struct writer *w, const struct err *why)
 {
 	w->broken = true;
 	w->s->why = *why;
+	w->s->checkpoint_why = (struct err){ 0 };
 	atomic_store(&w->s->failed, true);
 	store_notify(w->s);
 }
@@ -470,7 +481,7 @@ static bool turn(struct writer *w)
 {
 	struct store *s = w->s;
 	struct batch *first = s->first, *last = end_of_run(s);
-	bool closing = s->stop, others_wait;
+	bool closing = s->stop, told;
 	struct err err = { 0 };
 	int64_t started_ns;
 	double took_ms;
@@ -478,6 +489,11 @@ static bool turn(struct writer *w)
 
 	if (closing && !first && !w->broken)
 		return false;
+	if (s->checkpoint_why.code) {
+		err = s->checkpoint_why;
+		fail(w, &err);
+		return true;
+	}
 	s->repair = false;
 	pthread_mutex_unlock(&s->lock);
 	started_ns = store_now_ns();
@@ -490,15 +506,12 @@ static bool turn(struct writer *w)
 	}
 	if (first)
 		finish_run(w, last->ticket, took_ms);
-	if (first || atomic_load(&s->failed)) {
-		atomic_store(&s->failed, false);
-		store_notify(s);
-	}
-	if (closing)
-		return true;
-	others_wait = s->first != NULL;
+	told = first || atomic_load(&s->failed);
+	atomic_store(&s->failed, false);
 	pthread_mutex_unlock(&s->lock);
-	rc = tidy(w, others_wait, &err);
+	if (told) /* without the lock: it is what the loop takes first */
+		store_notify(s);
+	rc = closing ? 0 : tidy(w, &err);
 	pthread_mutex_lock(&s->lock);
 	if (rc)
 		fail(w, &err);

@@ -196,7 +196,7 @@ static void test_nonsense_in_a_list_is_refused(void **state)
 {
 	static const char *const nonsense[] = { "\"limit\":0",     "\"limit\":1001",     "\"limit\":2.5",
 						"\"limit\":\"5\"", "\"state\":\"dead\"", "\"state\":[1]",
-						"\"before\":17",   "\"before\":\"x\"",   "\"mine\":\"yes\"",
+						"\"before\":true", "\"before\":\"x\"",   "\"mine\":\"yes\"",
 						"\"type\":5" };
 
 	(void)state;

@@ -74,8 +74,8 @@ void document_read(const char *path, struct document *out)
 	*out = (struct document){ 0 };
 	if (io_read_file(path, (size_t)1 << 24, &out->text, &len, &err))
 		die("%s", err.text);
-	/* The steps point into a copy of their own: the text stays whole. */
-	for (char *line = mem_strdup(out->text), *next; line; line = next, number++) {
+	out->lines = mem_strdup(out->text);
+	for (char *line = out->lines, *next; line; line = next, number++) {
 		next = strchr(line, '\n');
 		if (next)
 			*next++ = '\0';
@@ -104,6 +104,7 @@ void document_release(struct document *d)
 	}
 	free(d->transcript);
 	free(d->text);
+	free(d->lines);
 	json_free(d->configuration);
 	*d = (struct document){ 0 };
 }
@@ -384,6 +385,22 @@ static rlim_t first_free_fd(pid_t pid)
 	return fd;
 }
 
+static void use_up_descriptors(const struct replay *r)
+{
+	rlim_t was = 0;
+
+	/* The connection of whoever looked whether the daemon is up may only just be going. */
+	for (int same = 0; same < 5; same++) {
+		rlim_t at = first_free_fd(r->yard.pid);
+
+		if (at != was)
+			same = 0;
+		was = at;
+		set_limit(r, RLIMIT_NOFILE, at);
+		sleep_s(0.01);
+	}
+}
+
 /* ---- steps ---- */
 
 static bool complain(const struct replay *r, const struct step *s, const char *what, const char *got)
@@ -391,6 +408,25 @@ static bool complain(const struct replay *r, const struct step *s, const char *w
 	printf("%s, line %zu: %s\n  wanted: %s\n  got:    %s\n", r->t->name, s->line, what, s->text,
 	       got ? got : "nothing");
 	return false;
+}
+
+/* Lines that follow each other are sent at once, as a client that pipelines does; *at becomes the last of them. */
+static bool say(struct replay *r, size_t *at)
+{
+	const struct step *s = &r->t->step[*at];
+	struct strbuf lines = { 0 };
+	bool good;
+
+	for (size_t i = *at; i < r->t->n_steps && r->t->step[i].kind == '>'; i++) {
+		strbuf_puts(&lines, r->t->step[i].text);
+		strbuf_puts(&lines, "\n");
+		*at = i;
+	}
+	if (lines.failed)
+		die("out of memory");
+	good = client_send(current(r), lines.text, lines.len);
+	strbuf_release(&lines);
+	return good || complain(r, s, "the connection has ended", NULL);
 }
 
 static bool expect(struct replay *r, const struct step *s)
@@ -497,9 +533,10 @@ static bool direct(struct replay *r, const struct step *s)
 		do_restart(r);
 	else if (!strncmp(s->text, "disk ", 5))
 		set_limit(r, RLIMIT_FSIZE, !strcmp(s->text, "disk full") ? 0 : RLIM_INFINITY);
-	else if (!strncmp(s->text, "descriptors ", 12))
-		set_limit(r, RLIMIT_NOFILE,
-			  strstr(s->text, "used up") ? first_free_fd(r->yard.pid) : RLIM_INFINITY);
+	else if (!strcmp(s->text, "descriptors used up"))
+		use_up_descriptors(r);
+	else if (!strcmp(s->text, "descriptors free"))
+		set_limit(r, RLIMIT_NOFILE, RLIM_INFINITY);
 	else
 		die("%s, line %zu: what is '@ %s'?", r->t->name, s->line, s->text);
 	return true;
@@ -547,16 +584,12 @@ bool transcript_replay(const struct document *d, const struct transcript *t, con
 	for (size_t i = 0; i < t->n_steps && good; i++) {
 		const struct step *s = &t->step[i];
 
-		if (s->kind == '@') {
+		if (s->kind == '@')
 			good = direct(&r, s);
-		} else if (s->kind == '<') {
+		else if (s->kind == '<')
 			good = expect(&r, s);
-		} else {
-			struct client *c = current(&r);
-
-			good = (client_send(c, s->text, strlen(s->text)) && client_send(c, "\n", 1)) ||
-			       complain(&r, s, "the connection has ended", NULL);
-		}
+		else
+			good = say(&r, &i);
 	}
 	for (size_t i = 0; i < r.n_clients; i++) {
 		good = good && nothing_left(&r, &r.client[i]);

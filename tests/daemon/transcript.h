@@ -23,6 +23,7 @@ struct transcript {
 
 struct document {
 	char *text;             /* the whole file */
+	char *lines;            /* again, cut into lines: what the steps point into */
 	struct transcript *transcript; size_t n_transcripts, cap;
 	struct json *configuration;
 };

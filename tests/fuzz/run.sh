@@ -38,10 +38,18 @@ fi
 
 # Every layer below the programs, and the entry's own file. Objects are kept and made again when
 # their source or any header is newer.
+layers='common queueing predictors scheduler/core scheduler/config' libs=
+if grep -q '"scheduler/daemon/' "$entry"; then
+	layers="$layers scheduler/daemon" libs='-levent_core -lsqlite3'
+fi
+sources=
+for layer in $layers; do
+	sources="$sources $(echo "$layer"/*.c)"
+done
 newest_header=$(find common queueing predictors scheduler -name '*.h' -exec ls -t {} + | head -n 1)
 entry_object=$out/obj/tests_fuzz_fuzz_$name.o
 objects='' todo=''
-for source in common/*.c queueing/*.c predictors/*.c scheduler/core/*.c scheduler/config/*.c "$entry"; do
+for source in $sources "$entry"; do
 	[ -f "$source" ] || continue
 	case $source in *_main.c) continue ;; esac
 	object=$out/obj/$(echo "$source" | tr / _ | sed 's/\.c$/.o/')
@@ -60,7 +68,7 @@ rm -f "$out/lib$name.a"
 ar rcs "$out/lib$name.a" $objects
 # shellcheck disable=SC2086
 "$CLANG" $flags -fsanitize=fuzzer -o "$out/$name" "$entry_object" "$out/lib$name.a" \
-	-llapacke -lopenblas -lgsl -lcjson -lm -pthread
+	-llapacke -lopenblas -lgsl -lcjson $libs -lm -pthread
 
 corpus=$out/corpus-$name
 mkdir -p "$corpus"
