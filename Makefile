@@ -69,8 +69,8 @@ $(BIN)/postrider: $B/scheduler/cli/postrider_main.o $(call archives,cli)
 $(BIN)/postriderd: $B/scheduler/daemon/postriderd_main.o $(call archives,daemon)
 	$(link) $(DAEMON_LIBS)
 # Starts once a job: linked with the C library alone, so that it is there at once.
-$(BIN)/postrider-supervisor: $B/scheduler/daemon/supervisor_main.o
-	@mkdir -p $(@D); $(if $(V),,echo "  LD  $@";) $(CC) $(BUILD) -o $@ $<
+$(BIN)/postrider-supervisor: $(call objects,$(wildcard scheduler/supervisor/*.c))
+	@mkdir -p $(@D); $(if $(V),,echo "  LD  $@";) $(CC) $(BUILD) -o $@ $^
 $(BIN)/postrider-synthetic: $B/workloads/synthetic_main.o $(call archives,common)
 	$(link)
 $(BIN)/postrider-train: $B/workloads/train_main.o $(call archives,workloads)
@@ -136,7 +136,7 @@ tsan: ## the tests of everything that uses threads, under ThreadSanitizer
 
 .PHONY: check-threads
 thread_tests := $(patsubst %,$B/tests/unit/%,common/test_pool predictors/test_threads \
-	daemon/test_store_threads daemon/test_store_failure daemon/test_store)
+	daemon/test_store_threads daemon/test_store_failure daemon/test_store daemon/test_exec_spawn)
 check-threads: $(PROGRAMS) $(thread_tests)
 	@BIN=$(abspath $(BIN)) BUILD_DIR=$(abspath $B) SAN='$(SAN)' tests/run.sh --only $(thread_tests)
 

@@ -60,6 +60,7 @@ void daemon_later(struct daemon *d)
 {
 	struct timeval soon = { 0 };
 
+	d->dirty = true; /* not everything was looked at: nobody may be told why it waits */
 	event_add(d->turn, &soon);
 }
 

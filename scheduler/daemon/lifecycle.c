@@ -443,7 +443,7 @@ static const char *slo_outcome(const struct job *job, enum job_state state)
 
 static enum job_state state_after(const struct job *job, const struct exec_outcome *o)
 {
-	if (job->cancelling)
+	if (job->cancelling || o->stopped) /* stopped: by a daemon that died before it could write that down */
 		return JOB_CANCELLED;
 	if (o->lost)
 		return JOB_LOST;

@@ -200,6 +200,7 @@ static void stop_threads(struct store *s)
 	pthread_cond_broadcast(&s->reader_wake);
 	pthread_cond_broadcast(&s->writer_wake);
 	pthread_cond_broadcast(&s->checkpoint_wake);
+	pthread_cond_broadcast(&s->checkpoint_done);
 	pthread_mutex_unlock(&s->lock);
 	if (s->reader_runs)
 		pthread_join(s->reader_thread, NULL);

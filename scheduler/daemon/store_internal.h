@@ -60,7 +60,6 @@ struct store {
 	struct err why;               /* of `failed` */
 	enum checkpoint_state checkpoint;
 	struct err checkpoint_why;    /* a checkpoint failed, and the writer does not know yet */
-	int wal_frames;               /* of the log, as of the last commit */
 	struct store_stats stats;
 	double total_commit_ms;
 	bool reader_pause;            /* the writer wants the reader's connection closed */
@@ -86,10 +85,9 @@ void *store_writer_run(void *store);
 void *store_reader_run(void *store);
 void *store_checkpoint_run(void *store);
 
-/* One checkpoint, as far as it gets without waiting for readers; how many frames the log had when it began, and
- * how many of them are in the database now (-1: another program was about it). */
-int store_checkpoint(struct store *s, sqlite3 *db, int *out_frames, int *out_moved, struct err *err);
-/* The writer waits until the checkpointer does nothing; how its last work ended is forgotten. */
+/* One checkpoint, as far as it gets without waiting for readers. */
+int store_checkpoint(struct store *s, sqlite3 *db, struct err *err);
+/* The writer waits until the checkpointer does nothing. */
 void store_checkpoint_wait(struct store *s);
 
 /* Answers q into q->text or q->err, through a connection of its own. Gives up, with -ERR_BUSY, when the

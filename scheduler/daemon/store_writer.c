@@ -1,4 +1,5 @@
-/* The writer: takes the batches that wait, applies them in one transaction, says so, and tidies the log in between.
+/* The writer: takes the batches that wait, applies them in one transaction, says so, and has the log moved into the
+ * database (store_checkpoint.c).
  * While it waits for the disk the loop goes on collecting, so a slow disk makes transactions larger, not the loop slower.
  *
  * After any error the connection is not trusted any more. A failed fsync may have marked pages as clean that never
@@ -17,10 +18,11 @@
 
 #define TRANSACTION_BYTES ((size_t)8 << 20) /* batches are merged up to this */
 #define SPARE_BATCHES 4
-/* Frames (pages) of the log: those that were not in it at the last checkpoint and are worth another, and all of it when
- * the writer sees to it that it begins anew. */
+/* Frames (pages) of the log: those that were not in it at the last checkpoint and are worth another; all of it when the
+ * writer sees to it that it begins anew; and those written beside one checkpoint before the writer waits for its end. */
 #define CHECKPOINT_FRAMES 1000
 #define CHECKPOINT_LIMIT 4000
+#define CHECKPOINT_AHEAD 4000
 #define FRAME_BYTES 4120 /* a page and its header in the log */
 
 enum statement {
@@ -343,43 +345,51 @@ static int apply(struct writer *w, struct batch *first, struct batch *last, stru
 
 /* ---- the log ---- */
 
-/* Moves what the checkpointer could not, so that the next transaction begins the log anew. */
-static int finish_log(struct writer *w, struct err *err)
+/* Asks for a checkpoint when one is due; true: one has just ended and left little, without which the log begins anew.
+ * While somebody reads, a checkpoint goes only as far as what he may still need, and the log grows: counting from the last
+ * attempt keeps that from meaning a checkpoint with every commit. */
+static bool look_after_log(struct writer *w)
 {
-	int frames, moved;
+	struct store *s = w->s;
+	int fresh;
 
-	return store_checkpoint(w->s, w->s->db, &frames, &moved, err);
+	if (w->wal_frames < w->wal_frames_seen)
+		w->wal_frames_seen = 0; /* the log began anew */
+	fresh = w->wal_frames - w->wal_frames_seen;
+	while (fresh >= CHECKPOINT_AHEAD && !s->stop &&
+	       (s->checkpoint == CHECKPOINT_ASKED || s->checkpoint == CHECKPOINT_RUNS))
+		pthread_cond_wait(&s->checkpoint_done, &s->lock); /* it does not keep up */
+	if (s->checkpoint_why.code)
+		return false; /* nothing is done on top of a failure */
+	if (s->checkpoint == CHECKPOINT_DONE) {
+		s->checkpoint = CHECKPOINT_IDLE;
+		if (w->wal_frames >= CHECKPOINT_LIMIT) {
+			w->wal_frames_seen = w->wal_frames;
+			return true;
+		}
+	}
+	if (s->checkpoint == CHECKPOINT_IDLE && fresh >= CHECKPOINT_FRAMES) {
+		w->wal_frames_seen = w->wal_frames;
+		s->checkpoint = CHECKPOINT_ASKED;
+		pthread_cond_signal(&s->checkpoint_wake);
+	}
+	return false;
 }
 
-/* While somebody reads, a checkpoint goes only as far as what he may still need, and the log grows: counting from the last
- * attempt keeps that from meaning a checkpoint with every commit. */
 static int tidy(struct writer *w, struct err *err)
 {
 	struct store *s = w->s;
-	bool finish = false;
+	bool finish;
 	int rc = 0;
 
 	if (w->unsynced_since_ns && store_now_ns() - w->unsynced_since_ns >= s->interval_ns)
 		rc = sync_log(w, err);
 	if (rc)
 		return rc;
-	if (w->wal_frames < w->wal_frames_seen)
-		w->wal_frames_seen = 0; /* the log began anew */
 	pthread_mutex_lock(&s->lock);
-	if (s->checkpoint == CHECKPOINT_DONE) { /* just now: there is little left */
-		s->checkpoint = CHECKPOINT_IDLE;
-		finish = w->wal_frames >= CHECKPOINT_LIMIT;
-	}
-	if (finish) {
-		w->wal_frames_seen = w->wal_frames;
-	} else if (s->checkpoint == CHECKPOINT_IDLE &&
-		   w->wal_frames - w->wal_frames_seen >= CHECKPOINT_FRAMES) {
-		w->wal_frames_seen = w->wal_frames;
-		s->checkpoint = CHECKPOINT_ASKED;
-		pthread_cond_signal(&s->checkpoint_wake);
-	}
+	finish = look_after_log(w);
 	pthread_mutex_unlock(&s->lock);
-	return finish ? finish_log(w, err) : 0;
+	return finish ? store_checkpoint(s, s->db, err) : 0;
 }
 
 /* ---- the thread; what follows holds the lock where it touches the store's shared part ---- */
@@ -446,7 +456,6 @@ static void finish_run(struct writer *w, uint64_t last_ticket, double took_ms)
 	atomic_store(&s->durable, last_ticket);
 	s->stats.commits++;
 	s->stats.rows += rows;
-	s->wal_frames = w->wal_frames;
 	s->stats.wal_bytes = (uint64_t)w->wal_frames * FRAME_BYTES;
 	s->total_commit_ms += took_ms;
 	if (took_ms > s->stats.max_commit_ms)

@@ -50,7 +50,8 @@ static void await_descriptors(const struct health *h)
 
 	while (count_fds(h->yard.pid) > h->fds) {
 		if (now_s() > until)
-			die("the daemon has %zu descriptors, %zu at the start", count_fds(h->yard.pid), h->fds);
+			die("the daemon has %zu descriptors, %zu at the start", count_fds(h->yard.pid),
+			    h->fds);
 		sleep_s(0.005);
 	}
 }

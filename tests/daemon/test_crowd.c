@@ -329,6 +329,38 @@ static void test_clients_that_go_while_the_database_is_asked_leave_nothing(void 
 	health_check(&d, 16.0);
 }
 
+static void test_watchers_that_go_are_noticed_at_once(void **state)
+{
+	struct talk *t[50], *half;
+	struct json *v;
+	double began;
+
+	(void)state;
+	start("");
+	for (int i = 0; i < 50; i++) {
+		t[i] = talk_open(&d.yard);
+		json_free(talk_ask(t[i], "{\"op\":\"watch\"}"));
+	}
+	half = talk_open(&d.yard);
+	json_free(talk_ask(half, "{\"op\":\"watch\"}"));
+	shutdown(talk_fd(half), SHUT_WR); /* has nothing more to ask, and listens on */
+	for (int i = 0; i < 50; i++)
+		talk_close(t[i]);
+	began = now_s();
+	while (count_fds(d.yard.pid) > d.fds + 1) {
+		assert_true(now_s() - began < 3.0); /* before the server would look for them by itself */
+		sleep_s(0.01);
+	}
+	t[0] = talk_open(&d.yard);
+	assert_true(submit(t[0], ADVISED) > 0);
+	v = hear(half);
+	assert_string_equal(text_at(v, "event"), "submitted");
+	json_free(v);
+	talk_close(half);
+	talk_close(t[0]);
+	health_check(&d, 16.0);
+}
+
 /* More than the store's reader takes at a time. */
 static void test_thousands_of_questions_wait_their_turn(void **state)
 {
@@ -426,6 +458,7 @@ int main(void)
 		CASE(test_a_slow_watcher_is_closed_while_others_are_served),
 		CASE(test_a_submit_whose_client_has_gone_is_kept),
 		CASE(test_clients_that_go_while_the_database_is_asked_leave_nothing),
+		CASE(test_watchers_that_go_are_noticed_at_once),
 		CASE(test_thousands_of_questions_wait_their_turn),
 		CASE(test_a_bad_reload_by_signal_disturbs_nobody),
 	};

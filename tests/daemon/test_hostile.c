@@ -178,10 +178,11 @@ static void test_depth_is_bounded(void **state)
 
 static void test_empty_lines_and_carriage_returns_are_nothing(void **state)
 {
+	static const char lines[] = "\n\r\n\n\r\n{\"op\":\"hello\",\"id\":1}\r\n";
 	struct json *v;
 
 	(void)state;
-	assert_true(send_bytes(t, "\n\r\n\n\r\n{\"op\":\"hello\",\"id\":1}\r\n", 31));
+	assert_true(send_bytes(t, lines, sizeof lines - 1));
 	v = talk_hear_json(t, PATIENCE_S);
 	assert_true(is_ok(v) && number_at(v, "id") == 1.0);
 	json_free(v);

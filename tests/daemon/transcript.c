@@ -596,6 +596,10 @@ bool transcript_replay(const struct document *d, const struct transcript *t, con
 		client_hang_up(&r.client[i]);
 	}
 	json_free(r.settings);
+	if (yard_stop(&r.yard, SIGTERM)) { /* also by itself: a sanitizer speaks at the end */
+		printf("%s: the daemon did not leave well\n", t->name);
+		good = false;
+	}
 	yard_close(&r.yard);
 	return good;
 }

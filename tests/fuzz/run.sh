@@ -1,9 +1,9 @@
 #!/bin/sh
 # Fuzzes one parser with libFuzzer: tests/fuzz/run.sh NAME SECONDS
 #
-# Starts from a copy of tests/fuzz/corpus/NAME; what it finds on the way stays in
-# build/fuzz/corpus-NAME, an input that breaks the parser in build/fuzz/NAME-crash-*. Such an input
-# belongs into tests/fuzz/corpus/NAME together with the fix. JOBS compilers run at a time (2).
+# Starts from a copy of tests/fuzz/corpus/NAME, with the words of tests/fuzz/NAME.dict where there are any;
+# what it finds on the way stays in build/fuzz/corpus-NAME, an input that breaks the parser in
+# build/fuzz/NAME-crash-*. Such an input belongs into tests/fuzz/corpus/NAME together with the fix. JOBS compilers run at a time (2).
 set -eu
 cd "$(dirname "$0")/../.."
 
@@ -76,9 +76,13 @@ if [ -d "tests/fuzz/corpus/$name" ]; then
 	find "tests/fuzz/corpus/$name" -type f -exec cp {} "$corpus/" \;
 fi
 
+words=
+[ -f "tests/fuzz/$name.dict" ] && words=-dict=tests/fuzz/$name.dict
+
 status=0
+# shellcheck disable=SC2086 # no dictionary, no word
 OPENBLAS_NUM_THREADS=1 "$out/$name" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 \
-	-print_final_stats=1 -artifact_prefix="$out/$name-" "$corpus" >"$out/$name.log" 2>&1 || status=$?
+	-print_final_stats=1 $words -artifact_prefix="$out/$name-" "$corpus" >"$out/$name.log" 2>&1 || status=$?
 runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$out/$name.log")
 if [ "$status" -ne 0 ]; then
 	tail -n 60 "$out/$name.log" >&2
