@@ -24,6 +24,7 @@ static struct {
 	atomic_bool closed;
 	atomic_uint arrived; /* calls of posix_spawn() since the case began */
 	atomic_int error; /* what the next ones return; 0: what they did */
+	atomic_int foreign; /* a descriptor that a child must not have, not even for a moment; 0: none */
 	sem_t let_in; /* one call each, while it is closed */
 	pthread_t loop;
 } gate;
@@ -38,6 +39,12 @@ int posix_spawn(pid_t *restrict pid, const char *restrict path, const posix_spaw
 
 	*(void **)&real = dlsym(RTLD_NEXT, "posix_spawn");
 	assert_false(pthread_equal(pthread_self(), gate.loop)); /* it would hold up the loop */
+	if (atomic_load(&gate.foreign)) {
+		char link[64];
+
+		snprintf(link, sizeof link, "/proc/thread-self/fd/%d", atomic_load(&gate.foreign));
+		atomic_store(&gate.foreign, access(link, F_OK) ? -1 : 0);
+	}
 	atomic_fetch_add(&gate.arrived, 1);
 	while (atomic_load(&gate.closed) && sem_wait(&gate.let_in))
 		;
@@ -68,6 +75,7 @@ static int set_up(void **state)
 	atomic_store(&gate.closed, false);
 	atomic_store(&gate.arrived, 0);
 	atomic_store(&gate.error, 0);
+	atomic_store(&gate.foreign, 0);
 	sem_init(&gate.let_in, 0, 0);
 	*state = world_new("run");
 	return 0;
@@ -137,6 +145,23 @@ static void test_jobs_have_the_scheduling_of_the_daemon(void **state)
 	assert_int_equal(sched_getscheduler(told_of(w, 1)->pid), sched_getscheduler(0));
 	assert_int_equal(sched_getscheduler(supervisor_of(jobs, 1)), sched_getscheduler(0));
 	wait_finished(w, 1);
+}
+
+/* A daemon that is killed while a child of it is not yet another program must not live on in that child: its lock
+ * would keep the next daemon out. */
+static void test_child_never_has_the_descriptors_of_the_daemon(void **state)
+{
+	struct world *w = *state;
+	int lock = open("/dev/null", O_RDONLY);
+
+	assert_true(lock > 2);
+	atomic_store(&gate.foreign, lock);
+	start_script(w, jobs_dir(), 1, "exit 3");
+	wait_finished(w, 1);
+	assert_int_equal(told_of(w, 1)->outcome.exit_code, 3);
+	assert_int_equal(atomic_load(&gate.foreign), -1);
+	assert_int_equal(fcntl(lock, F_GETFD), 0); /* and the daemon still has it */
+	close(lock);
 }
 
 /* ---- stopping ---- */
@@ -445,6 +470,7 @@ int main(void)
 		CASE(test_start_returns_while_the_machine_is_slow),
 		CASE(test_jobs_are_started_in_order),
 		CASE(test_jobs_have_the_scheduling_of_the_daemon),
+		CASE(test_child_never_has_the_descriptors_of_the_daemon),
 		CASE(test_job_that_waits_for_its_start_is_stopped_at_once),
 		CASE(test_stopped_job_may_be_started_again),
 		CASE(test_job_that_is_being_started_is_stopped_once_it_is),
