@@ -69,8 +69,8 @@ $(BIN)/postrider: $B/scheduler/cli/postrider_main.o $(call archives,cli)
 $(BIN)/postriderd: $B/scheduler/daemon/postriderd_main.o $(call archives,daemon)
 	$(link) $(DAEMON_LIBS)
 # Starts once a job: linked with the C library alone, so that it is there at once.
-$(BIN)/postrider-supervisor: $B/scheduler/daemon/supervisor_main.o
-	@mkdir -p $(@D); $(if $(V),,echo "  LD  $@";) $(CC) $(BUILD) -o $@ $<
+$(BIN)/postrider-supervisor: $(call objects,$(wildcard scheduler/supervisor/*.c))
+	@mkdir -p $(@D); $(if $(V),,echo "  LD  $@";) $(CC) $(BUILD) -o $@ $^
 $(BIN)/postrider-synthetic: $B/workloads/synthetic_main.o $(call archives,common)
 	$(link)
 $(BIN)/postrider-train: $B/workloads/train_main.o $(call archives,workloads)
@@ -110,8 +110,11 @@ $(BIN)/postrider-drill: $B/tests/daemon/drill_main.o $(daemon_test_support) $(te
 # clang, as libFuzzer targets.
 fuzz_names  := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 fuzz_replay := $(foreach n,$(fuzz_names),$B/tests/fuzz/replay_$n)
-$(fuzz_replay): $B/tests/fuzz/replay_%: $B/tests/fuzz/fuzz_%.o $B/tests/fuzz/replay.o $(call archives,config)
+$(filter-out %_request,$(fuzz_replay)): $B/tests/fuzz/replay_%: $B/tests/fuzz/fuzz_%.o $B/tests/fuzz/replay.o $(call archives,config)
 	$(link)
+# Requests are fuzzed against the whole daemon.
+$B/tests/fuzz/replay_request: $B/tests/fuzz/fuzz_request.o $B/tests/fuzz/replay.o $(call archives,daemon)
+	$(link) $(DAEMON_LIBS)
 
 TESTS := $(foreach l,$(LAYERS),$(call unit_tests,$l)) $(conform_tests) $(daemon_tests)
 
@@ -133,7 +136,7 @@ tsan: ## the tests of everything that uses threads, under ThreadSanitizer
 
 .PHONY: check-threads
 thread_tests := $(patsubst %,$B/tests/unit/%,common/test_pool predictors/test_threads \
-	daemon/test_store_threads daemon/test_store_failure daemon/test_store)
+	daemon/test_store_threads daemon/test_store_failure daemon/test_store daemon/test_exec_spawn)
 check-threads: $(PROGRAMS) $(thread_tests)
 	@BIN=$(abspath $(BIN)) BUILD_DIR=$(abspath $B) SAN='$(SAN)' tests/run.sh --only $(thread_tests)
 
@@ -144,6 +147,10 @@ coverage: ## line coverage per file after a run of the tests
 
 fuzz-%: ## fuzz-<name>: libFuzzer for FUZZ_SECONDS (60) seconds, e.g. fuzz-json
 	@tests/fuzz/run.sh $* $(or $(FUZZ_SECONDS),60)
+
+.PHONY: drill
+drill: $(PROGRAMS) $(BIN)/postrider-drill ## hold the daemon to its promises at length: kill -9, signals, many jobs (10 minutes)
+	@BIN=$(abspath $(BIN)) $(BIN)/postrider-drill
 
 # ---- benches ----
 .PHONY: bench

@@ -55,8 +55,8 @@ static int read_batches(const struct json *v, struct binding *b, const char **ou
 	for (size_t i = 0; i < n; i++, item = json_next(item)) {
 		double batch = json_number(item, NAN);
 
-		if (!(batch >= 1.0 && batch <= 1e9))
-			return err_fail(err, ERR_ARG, "batches: element %zu: need a number from 1 to 1e9", i + 1);
+		if (!(batch >= 1.0 && batch <= 1e9 && batch == floor(batch)))
+			return err_fail(err, ERR_ARG, "batches: element %zu: need a whole number from 1 to 1e9", i + 1);
 		if (!allows(b->type, batch))
 			return err_fail(err, ERR_ARG, "batches: %g is not allowed for jobs of type %s", batch,
 					b->type->name);
@@ -81,7 +81,7 @@ int binding_make(const struct setup *s, const char *type, const struct json *par
 	if (!out->type)
 		return err_fail(err, ERR_NOTFOUND, "there is no job type %s", type);
 	*out_field = "params";
-	rc = job_params_read(out->type, params, &out->params, out_field, err);
+	rc = job_params_read(out->type, json_type(params) == JSON_NULL ? NULL : params, &out->params, out_field, err);
 	if (rc) {
 		out->type = NULL; /* nothing was read, nothing is to be released */
 		return rc;

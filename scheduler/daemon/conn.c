@@ -118,6 +118,14 @@ static void keep_rest(struct conn *c, const char *rest, size_t len)
 	c->in_len = len;
 }
 
+/* Has the peer closed the connection, and not just its own side? */
+static bool is_gone(const struct conn *c)
+{
+	struct pollfd p = { .fd = c->fd };
+
+	return poll(&p, 1, 0) == 1 && (p.revents & (POLLHUP | POLLERR));
+}
+
 /* One read behind what is there. Small rests go through the server's buffer, so that an idle connection keeps no
  * buffer of its own; the rest of a long line stays where it is, lest it is copied for every few bytes that come. */
 static void read_more(struct conn *c, struct slice *slice)
@@ -147,6 +155,8 @@ static void read_more(struct conn *c, struct slice *slice)
 	}
 	if (n == 0) {
 		c->eof = true;
+		if (c->watching && is_gone(c)) /* else it closed its side only, and listens on */
+			conn_break_off(c);
 		return;
 	}
 	if (buf != c->in && len)
@@ -242,7 +252,6 @@ void conn_settle(struct conn *c)
 void conn_sweep(struct conn *c, int64_t now_ns)
 {
 	double idle_s = c->server->limit.idle_timeout_s;
-	struct pollfd p = { .fd = c->fd };
 
 	if (c->n_waiting) /* waits for us; once it is released, the peer has its time */
 		return;
@@ -253,7 +262,7 @@ void conn_sweep(struct conn *c, int64_t now_ns)
 	}
 	if (c->watching) {
 		/* One that closed its side and watches on is not read, so only asking shows that it is gone. */
-		if (c->eof && poll(&p, 1, 0) == 1 && (p.revents & (POLLHUP | POLLERR)))
+		if (c->eof && is_gone(c))
 			conn_break_off(c);
 		return;
 	}

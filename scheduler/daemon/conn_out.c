@@ -263,7 +263,8 @@ void conn_push(struct conn *c, const char *text, size_t len)
 	if (c->closing)
 		return;
 	if (len <= max && unsent(c) <= max - len) {
-		out_add(c, text, len);
+		/* Behind replies that wait: that a job was taken is heard before what became of it. */
+		conn_reply(c, text, len, 0);
 		return;
 	}
 	drop_unsent(c);

@@ -56,6 +56,14 @@ void daemon_changed(struct daemon *d)
 	event_active(d->turn, EV_TIMEOUT, 0);
 }
 
+void daemon_later(struct daemon *d)
+{
+	struct timeval soon = { 0 };
+
+	d->dirty = true; /* not everything was looked at: nobody may be told why it waits */
+	event_add(d->turn, &soon);
+}
+
 uint64_t daemon_ticket(struct daemon *d)
 {
 	return store_ticket(d->store);
@@ -75,6 +83,7 @@ void daemon_turn(struct daemon *d)
 	int64_t since = clock_ns(CLOCK_MONOTONIC);
 
 	d->dirty = false;
+	life_durable(d, store_durable(d->store));
 	life_pump(d);
 	store_commit(d->store);
 	leave_if_idle(d);
@@ -144,6 +153,7 @@ static void on_store(evutil_socket_t fd, short what, void *owner)
 	failed = store_failed(d->store, &why);
 	if (failed != d->store_failed)
 		store_went(d, failed, &why);
+	ops_ask_due(d);
 	leave_if_idle(d);
 	note_block(d, since);
 }
@@ -200,7 +210,7 @@ void daemon_drain(struct daemon *d, bool on, bool stop)
 	if (on != d->draining) {
 		log_info(on ? "draining: no job is taken or started" : "taking jobs again");
 		d->draining = on;
-		watch_tell(d, "draining", NULL);
+		watch_tell(d, on ? "draining" : "resumed", NULL);
 	}
 	d->stop_when_idle = on && stop;
 	daemon_changed(d);
@@ -241,6 +251,7 @@ static void on_signal(evutil_socket_t number, short what, void *owner)
 	}
 	notify_send("STOPPING=1", NULL);
 	server_stop_accepting(d->server);
+	d->leaving = true;
 	daemon_drain(d, true, true);
 	if (!c->drain_on_term) {
 		if (sched_running(d->sched) > 0)
@@ -477,6 +488,7 @@ void daemon_free(struct daemon *d)
 	if (!d)
 		return;
 	daemon_reload_abandon(d);
+	ops_ask_abandon(d);
 	server_free(d->server); /* its on_close calls still find the daemon whole */
 	for (size_t i = 0; executor_all[i] && i < DAEMON_MAX_EXECUTORS; i++) {
 		if (d->executor[i])

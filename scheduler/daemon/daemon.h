@@ -60,8 +60,10 @@ struct daemon {
 	int64_t load_since_ns; size_t load_jobs; uint64_t load_processes;
 
 	bool draining, stopping, stop_when_idle, store_failed, dirty;
+	bool leaving;                   /* a signal said so: no more connections are accepted */
 	struct loader *loader;          /* a reload under way; NULL: none */
 	bool reload_again;              /* asked for meanwhile: the files may have changed after they were read */
+	struct asked *asked_first, *asked_last; size_t n_asked; /* questions that wait for the disk: ops_ask.c */
 	struct event *turn;             /* activated where something changed outside a request */
 	struct event *store_event, *repair_timer, *outlook_timer, *advise_timer, *watchdog_timer;
 	struct event *signal_event[4];
@@ -79,6 +81,7 @@ void daemon_free(struct daemon *d);
 int64_t daemon_now_ns(const struct daemon *d); /* since 1970, but never jumps: the clock as it was at the start, plus
                                                   the monotonic time since */
 void daemon_changed(struct daemon *d);  /* a turn is due: start what can start, commit what was collected */
+void daemon_later(struct daemon *d);    /* likewise, after the loop has looked at everything else */
 void daemon_turn(struct daemon *d);
 uint64_t daemon_ticket(struct daemon *d); /* what is collected now will be durable with this one */
 void daemon_drain(struct daemon *d, bool on, bool stop);
@@ -125,5 +128,7 @@ void ops_line(void *owner, struct conn *c, char *line, size_t len);
 const char *ops_greeting(void *owner, struct conn *c, size_t *out_len);
 const char *ops_refusal(void *owner, const char *code, const char *message, size_t *out_len);
 void ops_reload_done(struct later *answer, const struct err *err); /* err NULL: it worked */
+void ops_ask_due(struct daemon *d);     /* more is on disk, or the store has failed: questions that waited for it are asked */
+void ops_ask_abandon(struct daemon *d); /* the daemon is leaving */
 
 #endif

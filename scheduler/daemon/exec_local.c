@@ -1,5 +1,6 @@
-/* The executor of jobs on this machine: each has a supervisor of its own (supervisor_main.c), which this file starts,
- * watches by a pidfd, and whose records it reads (exec_local_job.c). Nothing here waits for a disk or a process.
+/* The executor of jobs on this machine: each has a supervisor of its own (scheduler/supervisor/), which this file has
+ * started (exec_local_spawner.c), watches by a pidfd, and whose records it reads (exec_local_job.c). Nothing here waits
+ * for a disk or a process.
  *
  * One timer serves all jobs: it reads what they printed, tells progress and ends. It runs while there are jobs. Read
  * executor.h first, then exec_local_record.h. */
@@ -21,10 +22,11 @@
 
 #include "common/log.h"
 #include "common/mem.h"
+#include "common/text.h"
 #include "scheduler/daemon/exec_local_cpus.h"
 #include "scheduler/daemon/exec_local_job.h"
 #include "scheduler/daemon/exec_local_proc.h"
-#include "scheduler/daemon/exec_local_spawn.h"
+#include "scheduler/daemon/exec_local_spawner.h"
 
 #define TICK_US 200000
 #define TICK_MAX_BYTES (256 << 10) /* of output looked at in one turn: a few milliseconds of parsing */
@@ -34,7 +36,9 @@
 struct local {
 	struct event_base *base;
 	struct executor_sink sink;
-	char *supervisor;
+	struct spawn_program program; /* the supervisor */
+	struct spawner *spawner;
+	struct event *spawned; /* orders came back */
 	char boot[RECORD_BOOT_BYTES + 1];
 	struct local_job **job;
 	size_t n_jobs, cap;
@@ -122,47 +126,6 @@ static void tell_finished(struct local *l, size_t at, int64_t now_boot_ns)
 
 /* ---- the supervisor's report ---- */
 
-static void close_report(struct local_job *j)
-{
-	if (j->report)
-		event_free(j->report);
-	j->report = NULL;
-	if (j->report_fd >= 0)
-		close(j->report_fd);
-	j->report_fd = -1;
-}
-
-static void take_report_line(struct local_job *j, const char *line)
-{
-	if (strcmp(line, REPORT_STARTED) == 0)
-		j->said_started = true;
-	else if (strncmp(line, REPORT_FAILED, strlen(REPORT_FAILED)) == 0)
-		snprintf(j->failed, sizeof j->failed, "%s", line + strlen(REPORT_FAILED));
-	else if (strncmp(line, REPORT_NOTE, strlen(REPORT_NOTE)) == 0)
-		log_warn("job %" PRIu64 ": %s", j->id, line + strlen(REPORT_NOTE));
-}
-
-static void take_report(struct local_job *j)
-{
-	ssize_t n = -1;
-	char *newline;
-
-	while (j->report_fd >= 0 && j->n_said < sizeof j->said &&
-	       (n = read(j->report_fd, j->said + j->n_said, sizeof j->said - j->n_said)) > 0) {
-		j->n_said += (size_t)n;
-		while ((newline = memchr(j->said, '\n', j->n_said))) {
-			size_t used = (size_t)(newline - j->said) + 1;
-
-			*newline = '\0';
-			take_report_line(j, j->said);
-			j->n_said -= used;
-			memmove(j->said, newline + 1, j->n_said);
-		}
-	}
-	if (n == 0 || j->n_said == sizeof j->said)
-		close_report(j);
-}
-
 /* The report says so, the record says when. */
 static void note_start(struct local_job *j)
 {
@@ -176,7 +139,7 @@ static void on_report(evutil_socket_t fd, short what, void *job)
 {
 	(void)fd;
 	(void)what;
-	take_report(job);
+	local_job_take_report(job);
 	note_start(job);
 }
 
@@ -184,14 +147,28 @@ static void on_report(evutil_socket_t fd, short what, void *job)
 
 static void on_gone(evutil_socket_t fd, short what, void *job);
 
+/* Our own child, not reaped yet: nobody else's number. False: somebody else has reaped it, as the kernel does where
+ * SIGCHLD is ignored. */
+static bool open_pidfd(struct local_job *j)
+{
+	j->pidfd = pidfd_open(j->supervisor, 0);
+	if (j->pidfd >= 0 || errno != ESRCH)
+		return true;
+	local_job_take_report(j);
+	local_job_close_report(j);
+	j->seen_gone = true;
+	j->state = LOCAL_UNSETTLED;
+	tick_in(j->local, 0);
+	return false;
+}
+
 /* Without memory or descriptors for it, it is tried again at every tick. */
 static void watch(struct local_job *j)
 {
 	if (j->state != LOCAL_STARTING && j->state != LOCAL_RUNNING)
 		return;
-	if (j->pidfd < 0)
-		j->pidfd = pidfd_open(j->supervisor,
-				      0); /* our own child, not reaped yet: nobody else's number */
+	if (j->pidfd < 0 && !open_pidfd(j))
+		return;
 	if (j->pidfd >= 0 && !j->gone) {
 		j->gone = event_new(j->local->base, j->pidfd, EV_READ, on_gone, j);
 		if (j->gone && event_add(j->gone, NULL)) {
@@ -206,6 +183,16 @@ static void watch(struct local_job *j)
 			j->report = NULL;
 		}
 	}
+}
+
+/* Asked for before the supervisor was known. */
+static void pass_on_stop(const struct local_job *j)
+{
+	struct err err = { 0 };
+
+	if (j->stop_asked && (j->state == LOCAL_STARTING || j->state == LOCAL_RUNNING) &&
+	    local_job_send_stop(j, &err))
+		log_error("%s", err.text);
 }
 
 /* An adopted supervisor is not our child, and has nothing to say to us but its record. */
@@ -241,6 +228,7 @@ static int adopt_late(struct local_job *j, struct err *err)
 		local_job_lost(j, "there is no record of its start");
 	mark_cpus(j);
 	watch(j);
+	pass_on_stop(j); /* the supervisor that heard it came second */
 	return rc;
 }
 
@@ -261,9 +249,9 @@ static void on_gone(evutil_socket_t fd, short what, void *job)
 
 	(void)fd;
 	(void)what;
-	take_report(j);
+	local_job_take_report(j);
 	note_start(j);
-	close_report(j);
+	local_job_close_report(j);
 	reap(j);
 	event_free(j->gone);
 	j->gone = NULL;
@@ -273,6 +261,41 @@ static void on_gone(evutil_socket_t fd, short what, void *job)
 	j->state = LOCAL_UNSETTLED;
 	settle(j);
 	tick_in(j->local, 0);
+}
+
+/* ---- the supervisor's beginning ---- */
+
+static void take_order(struct local_job *j, struct spawn_order *o)
+{
+	j->order = NULL;
+	if (!o->pid) {
+		local_job_never_ran(j, false, "could not be started: cannot run %s: %s",
+				    text_tail(o->program->path, 150), strerror(o->error));
+		tick_in(j->local, 0);
+		return;
+	}
+	j->supervisor = o->pid;
+	j->report_fd = spawn_order_take_report(o);
+	j->state = LOCAL_STARTING;
+	watch(j);
+	pass_on_stop(j);
+}
+
+static void on_spawned(evutil_socket_t fd, short what, void *self)
+{
+	struct local *l = self;
+	struct spawn_order *o = spawner_returned(l->spawner);
+
+	(void)fd;
+	(void)what;
+	while (o) {
+		struct spawn_order *next = o->next;
+
+		if (o->job) /* else it was withdrawn */
+			take_order(o->job, o);
+		spawn_order_free(o);
+		o = next;
+	}
 }
 
 /* ---- the tick ---- */
@@ -319,7 +342,7 @@ static void visit(struct local *l, size_t at, int64_t now_boot_ns)
 
 	watch(j);
 	if (j->state == LOCAL_STARTING)
-		take_report(j);
+		local_job_take_report(j);
 	note_start(j);
 	if (j->state == LOCAL_UNSETTLED)
 		settle(j);
@@ -356,12 +379,15 @@ static void local_destroy(void *self)
 
 	if (!l)
 		return;
+	if (l->spawned)
+		event_free(l->spawned); /* before the spawner, whose descriptor it watches */
+	spawner_free(l->spawner); /* before the program, which its orders borrow */
 	for (size_t i = 0; i < l->n_jobs; i++)
 		local_job_free(l->job[i]);
 	if (l->tick)
 		event_free(l->tick);
 	free(l->job);
-	free(l->supervisor);
+	spawn_program_release(&l->program);
 	free(l);
 }
 
@@ -382,7 +408,14 @@ static int local_create(struct event_base *base, const struct executor_sink *sin
 	else if (!proc_boot_id(l->boot))
 		rc = err_fail(err, ERR_IO, "cannot read /proc/sys/kernel/random/boot_id: is /proc mounted?");
 	else
-		rc = spawn_find_supervisor(&l->supervisor, err);
+		rc = spawn_program_init(&l->program, err);
+	if (!rc)
+		rc = spawner_new(&l->spawner, err);
+	if (!rc) {
+		l->spawned = event_new(base, spawner_fd(l->spawner), EV_READ | EV_PERSIST, on_spawned, l);
+		if (!l->spawned || event_add(l->spawned, NULL))
+			rc = err_fail(err, ERR_NOMEM, "out of memory for the executor");
+	}
 	if (rc) {
 		local_destroy(l);
 		return rc;
@@ -438,15 +471,15 @@ static int local_start(void *self, const struct exec_job *from, struct err *err)
 	j->pinned = from->pin && cpus_take(&l->cpus, from->cpus, &j->cpus);
 	if (j->pinned && !cpus_format(&j->cpus, list, sizeof list))
 		release_cpus(j);
-	rc = spawn_supervisor(l->supervisor, from, j->pinned ? list : NULL, &j->supervisor, &j->report_fd,
-			      err);
+	rc = spawn_order_new(&l->program, from, j->pinned ? list : NULL, &j->order, err);
 	if (rc) {
 		release_cpus(j);
 		local_job_free(j);
 		return rc;
 	}
+	j->order->job = j;
 	l->job[l->n_jobs++] = j;
-	watch(j);
+	spawner_add(l->spawner, j->order);
 	if (!event_pending(l->tick, EV_TIMEOUT, NULL))
 		tick_in(l, TICK_US);
 	return 0;
@@ -484,30 +517,25 @@ static int local_adopt(void *self, const struct exec_job *from, bool *out_unstar
 
 static int local_stop(void *self, uint64_t id, double grace_s, struct err *err)
 {
-	struct local_job *j = find(self, id);
-	union sigval grace_ms;
-	siginfo_t info;
-	int failed;
+	struct local *l = self;
+	struct local_job *j = find(l, id);
 
 	if (!j)
 		return err_fail(err, ERR_NOTFOUND, "job %" PRIu64 " is not running here", id);
 	if (!(grace_s >= 0.0))
 		return err_fail(err, ERR_ARG, "job %" PRIu64 ": a grace of %g s: need a number >= 0", id,
 				grace_s);
-	if (j->state == LOCAL_UNSETTLED || j->state == LOCAL_ENDED)
-		return 0;
-	grace_ms.sival_int = grace_s < INT_MAX / 1000 ? (int)ceil(1e3 * grace_s) : INT_MAX;
-	memset(&info, 0, sizeof info);
-	info.si_signo = SIGTERM;
-	info.si_code = SI_QUEUE;
-	info.si_pid = getpid();
-	info.si_uid = getuid();
-	info.si_value = grace_ms;
-	failed = j->pidfd >= 0 ? pidfd_send_signal(j->pidfd, SIGTERM, &info, 0)
-			       : sigqueue(j->supervisor, SIGTERM, grace_ms);
-	if (failed && errno != ESRCH)
-		return err_fail(err, errno == EPERM ? ERR_PERM : ERR_IO, "cannot stop job %" PRIu64 ": %s",
-				id, strerror(errno));
+	j->stop_grace_s = j->stop_asked ? fmin(j->stop_grace_s, grace_s) : grace_s;
+	j->stop_asked = true;
+	if (j->state == LOCAL_STARTING || j->state == LOCAL_RUNNING)
+		return local_job_send_stop(j, err);
+	if (j->state == LOCAL_ORDERED && spawner_withdraw(j->order)) {
+		spawn_order_empty(j->order);
+		j->order->job = NULL;
+		j->order = NULL;
+		local_job_never_ran(j, true, "stopped on request, before it was started");
+		tick_in(l, 0);
+	}
 	return 0;
 }
 

@@ -4,7 +4,9 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/log.h"
 #include "common/mem.h"
 #include "common/strbuf.h"
 #include "common/text.h"
@@ -71,6 +74,71 @@ void local_job_free(struct local_job *j)
 	free(j);
 }
 
+/* ---- the supervisor's report ---- */
+
+void local_job_close_report(struct local_job *j)
+{
+	if (j->report)
+		event_free(j->report);
+	j->report = NULL;
+	if (j->report_fd >= 0)
+		close(j->report_fd);
+	j->report_fd = -1;
+}
+
+static void take_report_line(struct local_job *j, const char *line)
+{
+	if (strcmp(line, REPORT_STARTED) == 0)
+		j->said_started = true;
+	else if (strncmp(line, REPORT_FAILED, strlen(REPORT_FAILED)) == 0)
+		snprintf(j->failed, sizeof j->failed, "%s", line + strlen(REPORT_FAILED));
+	else if (strncmp(line, REPORT_NOTE, strlen(REPORT_NOTE)) == 0)
+		log_warn("job %" PRIu64 ": %s", j->id, line + strlen(REPORT_NOTE));
+}
+
+void local_job_take_report(struct local_job *j)
+{
+	ssize_t n = -1;
+	char *newline;
+
+	while (j->report_fd >= 0 && j->n_said < sizeof j->said &&
+	       (n = read(j->report_fd, j->said + j->n_said, sizeof j->said - j->n_said)) > 0) {
+		j->n_said += (size_t)n;
+		while ((newline = memchr(j->said, '\n', j->n_said))) {
+			size_t used = (size_t)(newline - j->said) + 1;
+
+			*newline = '\0';
+			take_report_line(j, j->said);
+			j->n_said -= used;
+			memmove(j->said, newline + 1, j->n_said);
+		}
+	}
+	if (n == 0 || j->n_said == sizeof j->said)
+		local_job_close_report(j);
+}
+
+/* ---- stopping ---- */
+
+int local_job_send_stop(const struct local_job *j, struct err *err)
+{
+	siginfo_t info;
+	int failed;
+
+	memset(&info, 0, sizeof info);
+	info.si_signo = SIGTERM;
+	info.si_code = SI_QUEUE; /* by this the supervisor knows that it is us */
+	info.si_pid = getpid();
+	info.si_uid = getuid();
+	info.si_value.sival_int = j->stop_grace_s < INT_MAX / 1000 ? (int)ceil(1e3 * j->stop_grace_s)
+								   : INT_MAX;
+	failed = j->pidfd >= 0 ? pidfd_send_signal(j->pidfd, SIGTERM, &info, 0)
+			       : sigqueue(j->supervisor, SIGTERM, info.si_value);
+	if (failed && errno != ESRCH)
+		return err_fail(err, errno == EPERM ? ERR_PERM : ERR_IO, "cannot stop job %" PRIu64 ": %s",
+				j->id, strerror(errno));
+	return 0;
+}
+
 /* ---- outcomes ---- */
 
 static struct exec_outcome blank(const struct local_job *j)
@@ -97,17 +165,21 @@ void local_job_lost(struct local_job *j, const char *fmt, ...)
 	j->state = LOCAL_ENDED;
 }
 
-static void not_started(struct local_job *j)
+void local_job_never_ran(struct local_job *j, bool stopped, const char *fmt, ...)
 {
+	va_list ap;
+
 	j->outcome = blank(j);
-	snprintf(j->outcome.reason, sizeof j->outcome.reason, "%s",
-		 j->failed[0] ? j->failed : "its supervisor could not start it, and did not say why");
+	j->outcome.stopped = stopped;
+	va_start(ap, fmt);
+	vsnprintf(j->outcome.reason, sizeof j->outcome.reason, fmt, ap);
+	va_end(ap);
 	j->state = LOCAL_ENDED;
 }
 
 static void give_reason(const struct local_job *j, const struct job_exit *x, char *out, size_t size)
 {
-	char duration[32];
+	char duration[32], words[160];
 
 	out[0] = '\0';
 	if (!x->ran)
@@ -116,14 +188,15 @@ static void give_reason(const struct local_job *j, const struct job_exit *x, cha
 		snprintf(out, size, "stopped: it ran longer than %s", text_seconds(j->max_time_s, duration));
 	else if (x->timed_out)
 		snprintf(out, size, "stopped: it ran longer than it may");
-	else if (x->exit_code == 0)
-		return;
 	else if (x->stopped)
 		snprintf(out, size, "stopped on request");
+	else if (x->exit_code == 0)
+		return;
 	else if (x->exit_signal)
 		snprintf(out, size, "ended by signal %d (%s)", x->exit_signal, strsignal(x->exit_signal));
 	else
-		snprintf(out, size, "ended with exit code %d", x->exit_code);
+		snprintf(out, size, "ended with exit code %d%s%s", x->exit_code,
+			 *job_last_words(j->dir, words, sizeof words) ? ": " : "", words);
 }
 
 static void ended(struct local_job *j, const struct job_exit *x)
@@ -132,6 +205,7 @@ static void ended(struct local_job *j, const struct job_exit *x)
 					    .exit_code = x->exit_code,
 					    .exit_signal = x->exit_signal,
 					    .timed_out = x->timed_out,
+					    .stopped = x->stopped,
 					    .started_ns = x->started_ns,
 					    .ended_ns = x->ended_ns,
 					    .run_s = x->ran ? x->run_s : NAN,
@@ -193,7 +267,9 @@ int local_job_settle(struct local_job *j, struct err *err)
 	if (j->supervisor_code == SUPERVISOR_LOST_RACE)
 		return err_fail(err, ERR_BUSY, "another supervisor has job %" PRIu64, j->id);
 	if (j->supervisor_code == SUPERVISOR_NOT_STARTED || j->supervisor_code == SUPERVISOR_USAGE) {
-		not_started(j);
+		local_job_never_ran(j, false, "%s",
+				    j->failed[0] ? j->failed
+						 : "its supervisor could not start it, and did not say why");
 		return 0;
 	}
 	rc = job_exit_read(j->dir, &x, &why);

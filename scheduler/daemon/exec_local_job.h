@@ -7,9 +7,11 @@
 
 #include "scheduler/daemon/executor.h"
 #include "scheduler/daemon/exec_local_record.h"
+#include "scheduler/daemon/exec_local_spawn.h"
 #include "scheduler/daemon/job_output.h"
 
 enum local_state {
+	LOCAL_ORDERED,   /* its supervisor is being started, or waits for that: exec_local_spawner.h */
 	LOCAL_STARTING,  /* there is a supervisor, and it has not reported yet */
 	LOCAL_RUNNING,
 	LOCAL_UNSETTLED, /* the supervisor is gone, or not known; its records could not be read yet */
@@ -26,7 +28,10 @@ struct local_job {
 	enum local_state state;
 	bool adopted;               /* by a daemon that did not start it: the start of one that ended is not news */
 	bool told_started;
+	bool stop_asked;            /* kept for a supervisor that is not known yet */
+	double stop_grace_s;        /* the shortest that was asked for */
 
+	struct spawn_order *order;  /* the spawner's; NULL: it came back */
 	pid_t supervisor;
 	int pidfd;                  /* of the supervisor; -1: none yet, or it is gone */
 	struct event *gone;         /* pidfd is readable: it ended. NULL: not watched yet */
@@ -53,6 +58,13 @@ struct local_job {
 int local_job_new(const struct exec_job *j, struct local_job **out, struct err *err);
 void local_job_free(struct local_job *j); /* the processes stay as they are */
 
+/* What the supervisor says of the start: said_started and failed. */
+void local_job_take_report(struct local_job *j);
+void local_job_close_report(struct local_job *j);
+
+/* The stop that was asked for, to the supervisor that the job has. */
+int local_job_send_stop(const struct local_job *j, struct err *err);
+
 /* The record DIR.started, once it is there. */
 int local_job_learn_start(struct local_job *j, struct err *err);
 
@@ -64,6 +76,8 @@ int local_job_settle(struct local_job *j, struct err *err);
  * supervisor open, or LOCAL_ENDED; *out_unstarted: there is no record. */
 int local_job_examine(struct local_job *j, const char *boot, bool *out_unstarted, struct err *err);
 
+/* It ends here, and nothing of it has run. */
+void local_job_never_ran(struct local_job *j, bool stopped, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void local_job_lost(struct local_job *j, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 int64_t local_clock_ns(clockid_t id);

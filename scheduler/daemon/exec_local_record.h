@@ -1,5 +1,5 @@
 /* What postrider-supervisor and the daemon say to each other. The supervisor is linked with the C library alone,
- * so this is a header of constants; job_folder.c reads what supervisor_main.c writes.
+ * so this is a header of constants; job_folder.c reads what supervisor_record.c writes.
  *
  * Beside the job's folder DIR, in a folder that belongs to the daemon, there are two records. The job's own folder
  * belongs to the user of the job, who could forge or remove what lies in it, and have a daemon run by root end
@@ -22,6 +22,7 @@
  *                                            note TEXT | -
  *                                            end
  *
+ * "stopped" means on request: by a SIGTERM that was queued with a value, as the daemon does it, not by anybody's.
  * START_TICKS is field 22 of /proc/PID/stat: with the boot's id, a process is known for good, whatever becomes of
  * its pid. */
 #ifndef SCHEDULER_DAEMON_EXEC_LOCAL_RECORD_H

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
@@ -25,8 +26,6 @@
 #ifndef LIBEXEC
 #define LIBEXEC "/usr/local/libexec/postrider"
 #endif
-
-extern char **environ;
 
 /* ---- finding it ---- */
 
@@ -46,7 +45,7 @@ static bool from_our_folder(const char *rest, char *out, size_t size)
 	return access(out, X_OK) == 0;
 }
 
-int spawn_find_supervisor(char **out, struct err *err)
+static int find_program(char **out, struct err *err)
 {
 	const char *named = getenv("POSTRIDER_SUPERVISOR");
 	char path[PATH_MAX];
@@ -75,14 +74,9 @@ int spawn_find_supervisor(char **out, struct err *err)
 	return 0;
 }
 
-/* ---- its command line ---- */
+/* ---- its command line and its environment ---- */
 
-struct words { /* one text, words ending in NUL; as an array at the end */
-	struct strbuf text;
-	size_t n;
-};
-
-__attribute__((format(printf, 2, 3))) static void add(struct words *w, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static void add(struct spawn_words *w, const char *fmt, ...)
 {
 	char word[PATH_MAX + 64];
 	va_list ap;
@@ -98,7 +92,7 @@ __attribute__((format(printf, 2, 3))) static void add(struct words *w, const cha
 	w->n++;
 }
 
-static void add_word(struct words *w, const char *word)
+static void add_word(struct spawn_words *w, const char *word)
 {
 	strbuf_add(&w->text, word, strlen(word) + 1);
 	w->n++;
@@ -109,7 +103,8 @@ static uint64_t bytes_of(uint64_t mb)
 	return mb < UINT64_MAX >> 20 ? mb << 20 : UINT64_MAX;
 }
 
-static void add_options(struct words *w, const char *program, const struct exec_job *j, const char *cpus)
+static void add_options(struct spawn_words *w, const char *program, const struct exec_job *j,
+			const char *cpus)
 {
 	const struct job_type *t = j->type;
 
@@ -144,37 +139,87 @@ static void add_options(struct words *w, const char *program, const struct exec_
 		add_word(w, j->argv[i]);
 }
 
-/* The words as an array, pointing into their text; NULL: no memory, or a word that is too long. */
-static char **as_array(struct words *w)
+/* The words as an array. False: no memory, or a word that is too long. */
+static bool words_close(struct spawn_words *w)
 {
-	char **argv = w->text.failed ? NULL : mem_array(w->n + 1, sizeof *argv);
 	char *at = w->text.text;
 
-	if (!argv)
-		return NULL;
+	w->word = w->text.failed ? NULL : mem_array(w->n + 1, sizeof *w->word);
+	if (!w->word)
+		return false;
 	for (size_t i = 0; i < w->n; i++) {
-		argv[i] = at;
+		w->word[i] = at;
 		at += strlen(at) + 1;
 	}
-	argv[w->n] = NULL;
-	return argv;
+	w->word[w->n] = NULL;
+	return true;
+}
+
+static void words_release(struct spawn_words *w)
+{
+	free(w->word);
+	strbuf_release(&w->text);
+	*w = (struct spawn_words){ 0 };
+}
+
+int spawn_program_init(struct spawn_program *p, struct err *err)
+{
+	int rc;
+
+	*p = (struct spawn_program){ .sched_class = sched_getscheduler(0) };
+	rc = find_program(&p->path, err);
+	if (rc)
+		return rc;
+	for (char **e = environ; e && *e; e++)
+		add_word(&p->environment, *e);
+	if (!words_close(&p->environment)) {
+		spawn_program_release(p);
+		return err_fail(err, ERR_NOMEM, "out of memory for a copy of the environment");
+	}
+	return 0;
+}
+
+void spawn_program_release(struct spawn_program *p)
+{
+	if (!p)
+		return;
+	free(p->path);
+	words_release(&p->environment);
+	p->path = NULL;
 }
 
 /* ---- starting it ---- */
 
-static int set_attributes(posix_spawnattr_t *attr)
+/* Jobs get the class of the daemon; the thread we run on may have changed its own. */
+static int set_class(posix_spawnattr_t *attr, int daemon_class, short *flags)
 {
+	const struct sched_param none = { 0 };
+	int error;
+
+	if (daemon_class != SCHED_OTHER || sched_getscheduler(0) == SCHED_OTHER)
+		return 0;
+	*flags |= POSIX_SPAWN_SETSCHEDULER;
+	error = posix_spawnattr_setschedpolicy(attr, SCHED_OTHER);
+	return error ? error : posix_spawnattr_setschedparam(attr, &none);
+}
+
+static int set_attributes(posix_spawnattr_t *attr, const struct spawn_program *p)
+{
+	short flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
 	sigset_t all;
 	int error;
 
 	/* Held until it is ready for them: a stop may come early, and Ctrl-C in our terminal before it has a session
-	 * of its own. It makes that itself, as it takes the kernel milliseconds on a busy machine and we wait here. */
+	 * of its own. It makes that itself, as it takes the kernel milliseconds on a busy machine and the next start
+	 * waits here. */
 	sigfillset(&all);
 	error = posix_spawnattr_setsigmask(attr, &all);
 	if (!error)
 		error = posix_spawnattr_setsigdefault(attr, &all);
 	if (!error)
-		error = posix_spawnattr_setflags(attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+		error = set_class(attr, p->sched_class, &flags);
+	if (!error)
+		error = posix_spawnattr_setflags(attr, flags);
 	return error;
 }
 
@@ -193,7 +238,7 @@ static int set_files(posix_spawn_file_actions_t *files, int report_fd)
 }
 
 /* 0 or an error number. */
-static int spawn(const char *program, char **argv, int report_fd, pid_t *out_pid)
+static int spawn(const struct spawn_order *o, int report_fd, pid_t *out_pid)
 {
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attr;
@@ -206,17 +251,52 @@ static int spawn(const char *program, char **argv, int report_fd, pid_t *out_pid
 		posix_spawnattr_destroy(&attr);
 		return error;
 	}
-	error = set_attributes(&attr);
+	error = set_attributes(&attr, o->program);
 	if (!error)
 		error = set_files(&files, report_fd);
 	if (!error)
-		error = posix_spawn(out_pid, program, &files, &attr, argv, environ);
+		error = posix_spawn(out_pid, o->program->path, &files, &attr, o->argv.word,
+				    o->program->environment.word);
 	posix_spawn_file_actions_destroy(&files);
 	posix_spawnattr_destroy(&attr);
 	return error;
 }
 
-/* Above the standard streams, which set_files() writes over. */
+/* From the table of the process into that of this thread. Only for pipes: it is opened anew. */
+static int fetch_report(const struct spawn_order *o)
+{
+	char path[64];
+
+	snprintf(path, sizeof path, "/proc/self/fd/%d", o->report[1]);
+	return open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+}
+
+void spawn_order_run(struct spawn_order *o, bool own_table)
+{
+	int fd = own_table ? fetch_report(o) : o->report[1];
+	pid_t pid = 0;
+
+	if (fd < 0) {
+		o->error = errno;
+		return;
+	}
+	o->error = spawn(o, fd, &pid);
+	if (!o->error)
+		o->pid = pid;
+	if (own_table)
+		close(fd);
+}
+
+/* ---- what it takes ---- */
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+/* Above the standard streams, which set_files() writes over. 0 or an error number. */
 static int open_report(int fd[2])
 {
 	int low[2], error = 0;
@@ -229,42 +309,54 @@ static int open_report(int fd[2])
 			error = errno;
 		close(low[i]);
 	}
-	for (int i = 0; i < 2 && error; i++) {
-		if (fd[i] >= 0)
-			close(fd[i]);
-	}
 	return error;
 }
 
-int spawn_supervisor(const char *program, const struct exec_job *j, const char *cpus, pid_t *out_pid,
-		     int *out_report_fd, struct err *err)
+int spawn_order_new(const struct spawn_program *p, const struct exec_job *j, const char *cpus,
+		    struct spawn_order **out, struct err *err)
 {
-	struct words w = { 0 };
-	char **argv;
-	int report[2], error, rc = 0;
+	struct spawn_order *o = mem_calloc(1, sizeof *o);
+	int error;
 
-	add_options(&w, program, j, cpus);
-	argv = as_array(&w);
-	if (!argv) {
-		rc = err_fail(err, ERR_NOMEM, "job %" PRIu64 ": out of memory, or a path is too long", j->id);
-		goto out;
+	if (!o)
+		return err_fail(err, ERR_NOMEM, "job %" PRIu64 ": out of memory", j->id);
+	o->program = p;
+	o->report[0] = o->report[1] = -1;
+	add_options(&o->argv, p->path, j, cpus);
+	if (!words_close(&o->argv)) {
+		spawn_order_free(o);
+		return err_fail(err, ERR_NOMEM, "job %" PRIu64 ": out of memory, or a path is too long",
+				j->id);
 	}
-	error = open_report(report);
+	error = open_report(o->report);
 	if (error) {
-		rc = err_fail(err, ERR_IO, "job %" PRIu64 ": cannot open a pipe: %s", j->id, strerror(error));
-		goto out;
+		spawn_order_free(o);
+		return err_fail(err, ERR_IO, "job %" PRIu64 ": cannot open a pipe: %s", j->id,
+				strerror(error));
 	}
-	error = spawn(program, argv, report[1], out_pid);
-	close(report[1]);
-	if (error) {
-		close(report[0]);
-		rc = err_fail(err, ERR_IO, "job %" PRIu64 ": cannot start %s: %s", j->id,
-			      text_tail(program, 200), strerror(error));
-		goto out;
-	}
-	*out_report_fd = report[0];
-out:
-	free(argv);
-	strbuf_release(&w.text);
-	return rc;
+	*out = o;
+	return 0;
+}
+
+int spawn_order_take_report(struct spawn_order *o)
+{
+	int fd = o->report[0];
+
+	o->report[0] = -1;
+	return fd;
+}
+
+void spawn_order_empty(struct spawn_order *o)
+{
+	close_fd(&o->report[0]);
+	close_fd(&o->report[1]);
+	words_release(&o->argv);
+}
+
+void spawn_order_free(struct spawn_order *o)
+{
+	if (!o)
+		return;
+	spawn_order_empty(o);
+	free(o);
 }

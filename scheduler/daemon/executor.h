@@ -32,6 +32,7 @@ struct exec_outcome {
 	int exit_code;               /* -1: a signal ended it, or never started */
 	int exit_signal;             /* 0: none */
 	bool timed_out;              /* we stopped it: max_time_s */
+	bool stopped;                /* stop() was called, by us or a daemon before us */
 	int64_t started_ns, ended_ns; /* 1970, UTC; started 0: it never ran */
 	double run_s;                /* by the monotonic clock; NaN: not known */
 	double accuracy;             /* last number at the type's accuracy path; NaN: none */

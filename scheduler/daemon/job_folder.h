@@ -24,7 +24,7 @@ struct job_exit { /* DIR.exit: how it ended */
 	bool ran;                       /* false: `reason` says why not */
 	int exit_code;                  /* -1: a signal ended it, or it never ran */
 	int exit_signal;                /* 0: none */
-	bool timed_out, stopped;        /* we ended it: its time was over, or we were asked to */
+	bool timed_out, stopped;        /* we ended it: its time was over, or the daemon asked for it */
 	int64_t started_ns, ended_ns;   /* 1970, UTC; started 0: it never ran */
 	double run_s;                   /* by CLOCK_BOOTTIME; 0: it never ran */
 	double max_rss_mb, cpu_s;       /* all its processes; the largest of them */

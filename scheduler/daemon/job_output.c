@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,6 +14,7 @@
 #include "common/json_path.h"
 #include "common/mem.h"
 #include "common/strbuf.h"
+#include "common/text.h"
 #include "scheduler/daemon/exec_local_record.h"
 
 int job_output_init(struct job_output *o, const char *dir, const char *accuracy_path, const char *epoch_path,
@@ -142,4 +144,32 @@ size_t job_output_read(struct job_output *o, char *scratch, bool ended, bool *ou
 	*out_more = o->looked < size;
 	o->at += (int64_t)len;
 	return (size_t)got;
+}
+
+char *job_last_words(const char *dir, char *out, size_t size)
+{
+	char path[4096], tail[513], *end, *line;
+	struct stat st;
+	ssize_t n = -1;
+	int fd = -1;
+
+	out[0] = '\0';
+	if ((size_t)snprintf(path, sizeof path, "%s/" JOB_STDERR, dir) < sizeof path)
+		fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0)
+		return out;
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode)) {
+		off_t room = (off_t)sizeof tail - 1;
+
+		n = pread(fd, tail, sizeof tail - 1, st.st_size > room ? st.st_size - room : 0);
+	}
+	close(fd);
+	if (n <= 0)
+		return out;
+	tail[n] = '\0';
+	end = tail + strlen(tail); /* a NUL byte of the job's ends it sooner */
+	while (end > tail && strchr(" \t\r\n", end[-1]))
+		*--end = '\0';
+	line = strrchr(tail, '\n');
+	return text_printable(line ? line + 1 : tail, out, size);
 }

@@ -40,4 +40,7 @@ void job_output_release(struct job_output *o);
  * needs no newline. Gives the bytes read; *out_more: there is more to be read right away. */
 size_t job_output_read(struct job_output *o, char *scratch, bool ended, bool *out_more);
 
+/* The last line of the job's standard error, fit to be shown; "" where there is none. Returns out. */
+char *job_last_words(const char *dir, char *out, size_t size);
+
 #endif

@@ -46,6 +46,7 @@ struct job {
 	double epoch, epochs, epoch_accuracy; /* progress; NaN: none */
 	double jobs_before_s, processes_before_s; /* integrals of the load when it started: see lifecycle.c */
 	double estimate_told_s;        /* the end last stored as an estimate, seconds since 1970 */
+	size_t played;                 /* where its estimate was in the last outlook_play(), if it is still there */
 
 	bool unsaved;                  /* its last change is not in the store, which has failed */
 	struct job *same_hash;         /* chain of the index */

@@ -12,6 +12,8 @@
 #include "scheduler/daemon/daemon.h"
 #include "scheduler/daemon/decision_json.h"
 
+#define TURN_US 1000.0 /* of starts in one turn of the loop: others want to be served */
+
 struct pending_start {
 	uint64_t ticket, job;
 };
@@ -116,8 +118,8 @@ int life_admit(struct daemon *d, struct job *job, const struct decision *dec, en
 	tally_verdict(&d->tally, verdict);
 	if (verdict == SCHED_REJECTED)
 		job_drop_live_parts(job);
+	daemon_changed(d); /* first: what is told must not say why it waits before the turn has looked */
 	watch_tell(d, verdict == SCHED_REJECTED ? "rejected" : "submitted", job);
-	daemon_changed(d);
 	return 0;
 }
 
@@ -175,7 +177,7 @@ static void turn_of(struct daemon *d, struct job *job, double took_us)
 	if (d->decision.chosen >= 0)
 		take_candidate(job, &d->decision.candidate[d->decision.chosen]);
 	job->row.policy = name_keep(d->setup->config->policy);
-	job->row.model = name_keep(d->setup->model_name);
+	job->row.model = name_keep(d->setup->model_name[0] ? d->setup->model_name : NULL);
 	tally_decision(&d->tally, took_us);
 	load_enters(d, job);
 	store_start_decision(d, job, took_us);
@@ -195,12 +197,17 @@ static void turn_of(struct daemon *d, struct job *job, double took_us)
 
 void life_pump(struct daemon *d)
 {
+	double began = monotonic_us();
 	uint64_t id;
 
 	while (!d->draining && !d->store_failed) {
 		double before = monotonic_us();
 		struct job *job;
 
+		if (before - began > TURN_US) {
+			daemon_later(d);
+			return;
+		}
 		if (!sched_next(d->sched, daemon_now_ns(d), &id, &d->decision))
 			return;
 		job = jobs_find(&d->jobs, id);
@@ -285,14 +292,17 @@ static void spawn_or_fail(struct daemon *d, struct job *job)
 void life_durable(struct daemon *d, uint64_t ticket)
 {
 	struct start_list *l = &d->starts;
+	double began = monotonic_us();
 	size_t n = 0;
 
-	while (n < l->n && l->item[n].ticket <= ticket)
-		n++;
 	/* Ended jobs may push new starts: look at the list anew each time. */
-	for (size_t i = 0; i < n; i++) {
-		struct job *job = jobs_find(&d->jobs, l->item[i].job);
+	for (; n < l->n && l->item[n].ticket <= ticket; n++) {
+		struct job *job = jobs_find(&d->jobs, l->item[n].job);
 
+		if (n > 0 && monotonic_us() - began > TURN_US) {
+			daemon_later(d);
+			break;
+		}
 		if (job && job->starting)
 			spawn_or_fail(d, job);
 		else if (job && job->ready)
@@ -433,7 +443,7 @@ static const char *slo_outcome(const struct job *job, enum job_state state)
 
 static enum job_state state_after(const struct job *job, const struct exec_outcome *o)
 {
-	if (job->cancelling)
+	if (job->cancelling || o->stopped) /* stopped: by a daemon that died before it could write that down */
 		return JOB_CANCELLED;
 	if (o->lost)
 		return JOB_LOST;

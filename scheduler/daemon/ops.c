@@ -285,6 +285,67 @@ void ops_line(void *owner, struct conn *c, char *line, size_t len)
 
 /* ---- what handlers share ---- */
 
+bool request_given(const struct json *v)
+{
+	return json_type(v) != JSON_ABSENT && json_type(v) != JSON_NULL;
+}
+
+/* A number within (low, high], or `otherwise` where it is not given. False: answered. */
+bool request_number(struct request *r, const char *field, double low, double high, double otherwise, double *out)
+{
+	const struct json *v = json_get(r->v, field);
+	double x = json_number(v, NAN);
+
+	*out = otherwise;
+	if (!request_given(v))
+		return true;
+	if (!(x > low && x <= high)) {
+		reply_error(r, "bad_field", field, NULL, "%s: need a number above %g, at most %g", field, low, high);
+		return false;
+	}
+	*out = x;
+	return true;
+}
+
+bool request_bool(struct request *r, const char *field, bool *out)
+{
+	const struct json *v = json_get(r->v, field);
+
+	*out = json_bool(v, false);
+	if (!request_given(v) || json_type(v) == JSON_BOOL)
+		return true;
+	reply_error(r, "bad_field", field, NULL, "%s: need true or false", field);
+	return false;
+}
+
+/* Text of at most `max` bytes, NULL where it is not given. */
+bool request_text(struct request *r, const char *field, size_t max, const char **out)
+{
+	const struct json *v = json_get(r->v, field);
+
+	*out = json_string(v, NULL);
+	if (!request_given(v) || (*out && **out && strlen(*out) <= max))
+		return true;
+	reply_error(r, "bad_field", field, NULL, "%s: need text of 1 to %zu bytes", field, max);
+	return false;
+}
+
+/* An id is text; a whole number that a double holds exactly is as good. */
+bool request_id(struct request *r, const char *field, uint64_t *out)
+{
+	const struct json *v = json_get(r->v, field);
+	double x = json_number(v, 0.0);
+
+	if (x >= 1.0 && x <= 9007199254740992.0 && x == floor(x)) {
+		*out = (uint64_t)x;
+		return true;
+	}
+	if (text_uint64(json_string(v, ""), out) && *out > 0)
+		return true;
+	reply_error(r, "bad_field", field, NULL, "%s: need the id of a job, digits as text", field);
+	return false;
+}
+
 bool request_admin(const struct request *r)
 {
 	const struct config *c = r->d->setup->config;
@@ -314,24 +375,13 @@ bool request_may_change(struct request *r, const struct job *job)
 
 struct job *request_job(struct request *r, uint64_t *out_old)
 {
-	const struct json *v = json_get(r->v, "job");
-	const char *text = json_string(v, NULL);
 	struct job *job = NULL;
-	uint64_t id = 0;
-	char number[32];
+	uint64_t id;
 
 	if (out_old)
 		*out_old = 0;
-	/* An id is text; a whole number that a double holds exactly is as good. */
-	if (json_type(v) == JSON_NUMBER && json_number(v, 0) >= 1 && json_number(v, 0) <= 9007199254740992.0 &&
-	    json_number(v, 0) == floor(json_number(v, 0))) {
-		snprintf(number, sizeof number, "%.0f", json_number(v, 0));
-		text = number;
-	}
-	if (!text || !text_uint64(text, &id) || id == 0) {
-		reply_error(r, "bad_field", "job", NULL, "need the id of a job, digits as text");
+	if (!request_id(r, "job", &id))
 		return NULL;
-	}
 	if (id < r->d->next_id)
 		job = jobs_find(&r->d->jobs, id);
 	if (job)
@@ -339,9 +389,9 @@ struct job *request_job(struct request *r, uint64_t *out_old)
 	if (id < r->d->next_id && out_old)
 		*out_old = id;
 	else if (id < r->d->next_id)
-		reply_error(r, "wrong_state", "job", NULL, "job %s has ended", text);
+		reply_error(r, "wrong_state", "job", NULL, "job %llu has ended", (unsigned long long)id);
 	else
-		reply_error(r, "unknown_job", "job", NULL, "there is no job %s", text);
+		reply_error(r, "unknown_job", "job", NULL, "there is no job %llu", (unsigned long long)id);
 	return NULL;
 }
 

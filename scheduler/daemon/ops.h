@@ -34,6 +34,18 @@ void later_begin(struct later *l, struct json_writer *w); /* into d->out, as rep
 void later_send(struct later *l, struct json_writer *w);  /* frees l */
 void later_error(struct later *l, const char *code, const char *message); /* frees l */
 
+/* Members of the request; null is as good as leaving one out. False: it is given and wrong, and that is answered. */
+bool request_given(const struct json *v);
+bool request_bool(struct request *r, const char *field, bool *out);                    /* false where it is not given */
+bool request_text(struct request *r, const char *field, size_t max, const char **out); /* 1 to max bytes; NULL likewise */
+bool request_id(struct request *r, const char *field, uint64_t *out); /* of a job; digits as text, or a whole number */
+bool request_number(struct request *r, const char *field, double low, double high, double otherwise,
+                    double *out); /* in (low, high] */
+
+/* A question to the store's reader, asked when everything collected so far is on disk. As store_ask(). */
+int ops_ask(struct daemon *d, enum store_question question, uint64_t job, const struct store_filter *f,
+            store_answer *fn, void *owner, uint64_t token, struct err *err);
+
 /* The job that "job" names. False: answered with an error, or (where `old` is not NULL and the job is no longer
  * in memory) *out_old is its id and the caller asks the store. */
 struct job *request_job(struct request *r, uint64_t *out_old);

@@ -19,11 +19,16 @@ static void put_param(struct json_writer *w, const struct job_param *p)
 	json_kv_string(w, "name", p->name);
 	json_kv_string(w, "kind", kind[p->kind]);
 	json_kv_bool(w, "required", p->required);
-	json_kv_string(w, "default", p->otherwise);
 	if (p->kind != PARAM_WORD) {
+		double number = NAN;
+
+		if (p->otherwise)
+			text_number(p->otherwise, &number);
+		json_kv_number(w, "default", number);
 		json_kv_number(w, "min", p->min);
 		json_kv_number(w, "max", p->max);
 	} else {
+		json_kv_string(w, "default", p->otherwise);
 		json_put_key(w, "values");
 		json_open(w, '[');
 		for (size_t i = 0; i < p->n_words; i++)
@@ -99,8 +104,13 @@ void op_hello(struct request *r)
 
 /* ---- watch ---- */
 
-static void answer_watch_one(struct request *r, const struct job *job)
+#define WATCH_JOBS 200 /* told at once, running ones first as they are the oldest; `list` has them all */
+
+static void answer_watch(struct request *r, const struct job *job)
 {
+	const struct job *j = job ? NULL : r->d->jobs.live.first;
+	size_t n = 0;
+
 	reply_begin(r);
 	json_kv_bool(&r->w, "watching", true);
 	json_put_key(&r->w, "jobs");
@@ -111,13 +121,14 @@ static void answer_watch_one(struct request *r, const struct job *job)
 		outlook_live(r->d, job, &live);
 		job_json(&r->w, &job->row, &live);
 	}
-	for (const struct job *j = job ? NULL : r->d->jobs.live.first; j; j = j->after) {
+	for (; j && n < WATCH_JOBS; j = j->after, n++) {
 		struct job_live live = { 0 };
 
 		outlook_facts(r->d, j, &live);
 		job_json(&r->w, &j->row, &live);
 	}
 	json_close(&r->w, ']');
+	json_kv_bool(&r->w, "more", j != NULL);
 	reply_send(r, 0);
 }
 
@@ -126,7 +137,7 @@ void op_watch(struct request *r)
 	struct job *job = NULL;
 	struct err err = { 0 };
 
-	if (json_type(json_get(r->v, "job")) != JSON_ABSENT) {
+	if (request_given(json_get(r->v, "job"))) {
 		job = request_job(r, NULL);
 		if (!job)
 			return;
@@ -134,7 +145,7 @@ void op_watch(struct request *r)
 	if (watch_add(r->d, r->conn, job ? job->id : 0, &err))
 		reply_err(r, &err, NULL);
 	else
-		answer_watch_one(r, job);
+		answer_watch(r, job);
 }
 
 void op_unwatch(struct request *r)
@@ -250,8 +261,8 @@ void ops_reload_done(struct later *l, const struct err *err)
 {
 	struct json_writer w;
 
-	if (err) {
-		later_error(l, "bad_field", err->text);
+	if (err) { /* what is wrong with the files, or with the machine */
+		later_error(l, err->code == ERR_NOMEM || err->code == ERR_IO ? "internal" : "bad_field", err->text);
 		return;
 	}
 	later_begin(l, &w);
@@ -268,11 +279,15 @@ void op_retrain(struct request *r)
 
 void op_drain(struct request *r)
 {
-	bool off = json_bool(json_get(r->v, "off"), false), stop = json_bool(json_get(r->v, "stop"), false);
+	bool off, stop;
 
-	if (!allowed(r))
+	if (!allowed(r) || !request_bool(r, "off", &off) || !request_bool(r, "stop", &stop))
 		return;
-	daemon_drain(r->d, !off, stop && !off);
+	if (off && r->d->leaving) {
+		reply_error(r, "wrong_state", NULL, NULL, "the daemon was told by a signal to leave");
+		return;
+	}
+	daemon_drain(r->d, !off, (stop || r->d->leaving) && !off);
 	reply_begin(r);
 	json_kv_bool(&r->w, "draining", r->d->draining);
 	json_kv_int(&r->w, "running", (long long)sched_running(r->d->sched));

@@ -26,7 +26,7 @@ static void ask(struct request *r, enum store_question q, uint64_t id, const str
 	struct later *l = later_new(r);
 	struct err err = { 0 };
 
-	if (l && store_ask(r->d->store, q, id, f, fn, l, id, &err))
+	if (l && ops_ask(r->d, q, id, f, fn, l, id, &err))
 		later_error(l, "internal", err.text);
 }
 
@@ -126,7 +126,7 @@ static bool take_states(struct request *r, struct listing *l)
 {
 	const struct json *v = json_get(r->v, "state");
 
-	l->any_state = json_type(v) == JSON_ABSENT || json_type(v) == JSON_NULL;
+	l->any_state = !request_given(v);
 	if (l->any_state)
 		return true;
 	if (json_type(v) != JSON_ARRAY)
@@ -140,29 +140,23 @@ static bool take_states(struct request *r, struct listing *l)
 
 static bool take_listing(struct request *r, struct listing *l)
 {
-	double limit = json_number(json_get(r->v, "limit"), LIST_DEFAULT);
-	const char *before = json_string(json_get(r->v, "before"), NULL);
-	const char *type = json_string(json_get(r->v, "type"), "");
+	double limit;
+	const char *type;
+	bool mine;
 
 	*l = (struct listing){ .filter = { .uid = -1 } };
-	if (!take_states(r, l))
+	if (!take_states(r, l) || !request_number(r, "limit", 0, LIST_MAX, LIST_DEFAULT, &limit) ||
+	    !request_text(r, "type", JOB_TYPE_MAX_NAME, &type) || !request_bool(r, "mine", &mine))
 		return false;
-	if (!(limit >= 1 && limit <= LIST_MAX && limit == floor(limit))) {
+	if (limit != floor(limit)) {
 		reply_error(r, "bad_field", "limit", NULL, "limit: need a whole number from 1 to %d", LIST_MAX);
 		return false;
 	}
 	l->filter.limit = (size_t)limit;
-	if (json_type(json_get(r->v, "before")) != JSON_ABSENT &&
-	    (!before || !text_uint64(before, &l->filter.before_id))) {
-		reply_error(r, "bad_field", "before", NULL, "before: need the id of a job, digits as text");
+	if (request_given(json_get(r->v, "before")) && !request_id(r, "before", &l->filter.before_id))
 		return false;
-	}
-	if (strlen(type) >= sizeof l->filter.type) {
-		reply_error(r, "unknown_type", "type", NULL, "there is no such job type");
-		return false;
-	}
-	strcpy(l->filter.type, type);
-	if (json_bool(json_get(r->v, "mine"), false))
+	snprintf(l->filter.type, sizeof l->filter.type, "%s", type ? type : "");
+	if (mine)
 		l->filter.uid = conn_uid(r->conn);
 	return true;
 }
@@ -170,19 +164,16 @@ static bool take_listing(struct request *r, struct listing *l)
 /* Estimates of all live jobs come from one play: a listing of a thousand would otherwise make a thousand. */
 static void live_of(struct daemon *d, const struct job *job, size_t n_played, struct job_live *out)
 {
-	*out = (struct job_live){ 0 };
-	for (size_t i = 0; i < n_played; i++) {
-		const struct sched_estimate *e = &d->estimate[i];
+	const struct sched_estimate *e = job->played < n_played ? &d->estimate[job->played] : NULL;
 
-		if (d->estimate_id[i] != job->id || isnan(e->end_s))
-			continue;
+	*out = (struct job_live){ 0 };
+	if (e && d->estimate_id[job->played] == job->id && !isnan(e->end_s)) {
 		out->has_estimate = true;
 		out->start_s = e->start_s;
 		out->end_s = e->end_s;
 		out->end_low_s = e->end_low_s;
 		out->end_high_s = e->end_high_s;
 		out->late = e->late;
-		break;
 	}
 	outlook_facts(d, job, out);
 }
@@ -245,14 +236,16 @@ static void answer_list(void *owner, uint64_t token, const struct strbuf *text, 
 	json_put_key(&w, "jobs");
 	json_open(&w, '[');
 	for (; *line && n < ll->limit; line = end + 1, n++) {
-		unsigned long long id = 0;
+		static const char before_id[] = "{\"job\":\"";
 		struct job *job;
 
 		end = strchr(line, '\n');
 		if (!end)
 			break;
-		sscanf(line, "{\"job\":\"%llu\"", &id);
-		job = jobs_find(&l->d->jobs, id);
+		/* sscanf() would measure all of the text that is left, for every line */
+		job = strncmp(line, before_id, sizeof before_id - 1)
+			      ? NULL
+			      : jobs_find(&l->d->jobs, strtoull(line + sizeof before_id - 1, NULL, 10));
 		if (job) {
 			struct job_live live;
 
@@ -302,7 +295,7 @@ void op_list(struct request *r)
 	ll->later = later_new(r);
 	if (!ll->later) {
 		free(ll);
-	} else if (store_ask(r->d->store, STORE_LIST, 0, &l.filter, answer_list, ll, 0, &err)) {
+	} else if (ops_ask(r->d, STORE_LIST, 0, &l.filter, answer_list, ll, 0, &err)) {
 		later_error(ll->later, "internal", err.text);
 		free(ll);
 	}
@@ -369,26 +362,24 @@ void op_started(struct request *r)
 void op_finished(struct request *r)
 {
 	struct job *job = advised(r);
-	const struct json *given = json_get(r->v, "exit_code");
-	double code = json_type(given) == JSON_ABSENT ? 0.0 : json_number(given, NAN);
-	struct exec_outcome o = { .max_rss_mb = NAN, .cpu_s = NAN };
+	struct exec_outcome o = { .max_rss_mb = NAN, .cpu_s = NAN, .ended_ns = daemon_now_ns(r->d) };
+	double code, lived_s;
 
-	if (!job)
+	if (!job || !request_number(r, "exit_code", -1.0, 255.0, 0.0, &code) ||
+	    !request_number(r, "accuracy", -HUGE_VAL, HUGE_VAL, NAN, &o.accuracy) ||
+	    !request_number(r, "run_s", -1.0, HUGE_VAL, NAN, &o.run_s))
 		return;
 	o.id = job->id;
-	o.accuracy = json_number(json_get(r->v, "accuracy"), NAN);
-	o.run_s = json_number(json_get(r->v, "run_s"), NAN);
-	if (!(code >= 0.0 && code <= 255.0 && code == floor(code))) {
+	lived_s = (double)(o.ended_ns - job->row.submitted_ns) / 1e9;
+	if (code < 0.0 || code != floor(code)) {
 		reply_error(r, "bad_field", "exit_code", NULL, "exit_code: need a whole number from 0 to 255");
 	} else if (job->state != JOB_RUNNING) {
 		wrong_state(r, job, "it was not running");
-	} else if (o.run_s < 0.0) {
-		reply_error(r, "bad_field", "run_s", NULL, "run_s: need a number that is not negative");
+	} else if (o.run_s < 0.0 || o.run_s > lived_s) {
+		reply_error(r, "bad_field", "run_s", NULL, "run_s: need a number from 0 to %.6f, its age", lived_s);
 	} else {
 		o.exit_code = (int)code;
-		o.ended_ns = daemon_now_ns(r->d);
-		o.started_ns = isnan(o.run_s) || o.run_s > 1e9 ? job->row.started_ns
-							      : o.ended_ns - (int64_t)(o.run_s * 1e9);
+		o.started_ns = isnan(o.run_s) ? job->row.started_ns : o.ended_ns - (int64_t)(o.run_s * 1e9);
 		if (o.exit_code)
 			snprintf(o.reason, sizeof o.reason, "its owner reported exit code %d", o.exit_code);
 		life_ended(r->d, job, &o);

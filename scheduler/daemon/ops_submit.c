@@ -29,59 +29,14 @@ static double monotonic_us(void)
 	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
 }
 
-static bool is_given(const struct json *v)
-{
-	return json_type(v) != JSON_ABSENT && json_type(v) != JSON_NULL;
-}
-
-/* A number within (low, high], or `otherwise` where it is not given. False: answered. */
-static bool take_number(struct request *r, const char *field, double low, double high, double otherwise, double *out)
-{
-	const struct json *v = json_get(r->v, field);
-	double x = json_number(v, NAN);
-
-	*out = otherwise;
-	if (!is_given(v))
-		return true;
-	if (!(x > low && x <= high)) {
-		reply_error(r, "bad_field", field, NULL, "%s: need a number above %g, at most %g", field, low, high);
-		return false;
-	}
-	*out = x;
-	return true;
-}
-
-static bool take_bool(struct request *r, const char *field, bool *out)
-{
-	const struct json *v = json_get(r->v, field);
-
-	*out = json_bool(v, false);
-	if (!is_given(v) || json_type(v) == JSON_BOOL)
-		return true;
-	reply_error(r, "bad_field", field, NULL, "%s: need true or false", field);
-	return false;
-}
-
-/* Text of at most `max` bytes, NULL where it is not given. */
-static bool take_text(struct request *r, const char *field, size_t max, const char **out)
-{
-	const struct json *v = json_get(r->v, field);
-
-	*out = json_string(v, NULL);
-	if (!is_given(v) || (*out && **out && strlen(*out) <= max))
-		return true;
-	reply_error(r, "bad_field", field, NULL, "%s: need text of 1 to %zu bytes", field, max);
-	return false;
-}
-
 static bool take_objective(struct request *r, struct wish *out)
 {
 	const struct json *v = json_get(r->v, "deadline");
 	int64_t at_ns;
 
-	if (!take_number(r, "slo_s", 0.0, SLO_MAX_S, NAN, &out->slo_s))
+	if (!request_number(r, "slo_s", 0.0, SLO_MAX_S, NAN, &out->slo_s))
 		return false;
-	if (!is_given(v))
+	if (!request_given(v))
 		return true;
 	if (!isnan(out->slo_s)) {
 		reply_error(r, "bad_field", "deadline", NULL, "deadline: slo_s is given too; need one of them");
@@ -128,10 +83,10 @@ static bool take_wish(struct request *r, struct wish *out)
 		unknown_type(r, out->type);
 		return false;
 	}
-	if (!take_number(r, "cpus", 0.0, JOB_TYPE_MAX_CPUS, t->cpus_default, &cpus) || !take_objective(r, out) ||
-	    !take_number(r, "confidence", 0.0, 0.9999, c->confidence, &out->confidence) ||
-	    !take_number(r, "max_memory_mb", 0.0, 1e12, NAN, &out->max_memory_mb) ||
-	    !take_bool(r, "best_effort", &out->best_effort))
+	if (!request_number(r, "cpus", 0.0, JOB_TYPE_MAX_CPUS, t->cpus_default, &cpus) || !take_objective(r, out) ||
+	    !request_number(r, "confidence", 0.0, 0.9999, c->confidence, &out->confidence) ||
+	    !request_number(r, "max_memory_mb", 0.0, 1e12, NAN, &out->max_memory_mb) ||
+	    !request_bool(r, "best_effort", &out->best_effort))
 		return false;
 	if (cpus != floor(cpus) || cpus < t->cpus_min || cpus > t->cpus_max) {
 		reply_error(r, "bad_field", "cpus", NULL, "cpus: need a whole number from %u to %u for jobs of type %s",
@@ -229,9 +184,9 @@ struct extras { /* what only `submit` has */
 
 static bool take_extras(struct request *r, struct extras *out)
 {
-	if (!take_text(r, "mode", 16, &out->mode) || !take_text(r, "key", JOBS_MAX_KEY, &out->key) ||
-	    !take_text(r, "tag", JOBS_MAX_TAG, &out->tag) || !take_bool(r, "dry_run", &out->dry_run) ||
-	    !take_bool(r, "watch", &out->watch))
+	if (!request_text(r, "mode", 16, &out->mode) || !request_text(r, "key", JOBS_MAX_KEY, &out->key) ||
+	    !request_text(r, "tag", JOBS_MAX_TAG, &out->tag) || !request_bool(r, "dry_run", &out->dry_run) ||
+	    !request_bool(r, "watch", &out->watch))
 		return false;
 	if (!out->mode)
 		out->mode = "run";
@@ -302,7 +257,7 @@ static void answer_old_duplicate(void *owner, uint64_t token, const struct strbu
 	later_send(l, &w);
 }
 
-static void reply_duplicate(struct request *r, uint64_t id)
+static void reply_duplicate(struct request *r, const struct extras *x, uint64_t id)
 {
 	struct job *job = jobs_find(&r->d->jobs, id);
 	struct err err = { 0 };
@@ -310,6 +265,8 @@ static void reply_duplicate(struct request *r, uint64_t id)
 
 	r->d->tally.duplicates++;
 	if (job) {
+		if (x->watch)
+			watch_add(r->d, r->conn, id, NULL);
 		reply_begin(r);
 		json_kv_string(&r->w, "verdict", job->row.verdict);
 		json_kv_bool(&r->w, "duplicate", true);
@@ -320,7 +277,7 @@ static void reply_duplicate(struct request *r, uint64_t id)
 		return;
 	}
 	l = later_new(r);
-	if (l && store_ask(r->d->store, STORE_JOB, id, NULL, answer_old_duplicate, l, 0, &err))
+	if (l && ops_ask(r->d, STORE_JOB, id, NULL, answer_old_duplicate, l, 0, &err))
 		later_error(l, "internal", err.text);
 }
 
@@ -364,7 +321,7 @@ static int new_job(struct request *r, const struct wish *wish, const struct extr
 
 	json_begin(&w, &params, false);
 	job_params_to_json(b->type, &b->params, &w);
-	if (is_given(json_get(r->v, "batches"))) {
+	if (request_given(json_get(r->v, "batches"))) {
 		json_begin(&w, &batches, false);
 		json_open(&w, '[');
 		for (size_t i = 0; i < b->n_batches; i++)
@@ -522,11 +479,10 @@ void op_submit(struct request *r)
 		what_if(r, true);
 		return;
 	}
-	if (!take_wish(r, &wish))
-		return;
+	/* Before anything else is looked at: since the first try a deadline may have passed, a type may have gone. */
 	earlier = x.key ? jobs_key_find(&r->d->jobs, conn_uid(r->conn), x.key) : 0;
 	if (earlier)
-		reply_duplicate(r, earlier);
-	else if (may_submit(r, &wish, &x))
+		reply_duplicate(r, &x, earlier);
+	else if (take_wish(r, &wish) && may_submit(r, &wish, &x))
 		submit(r, &wish, &x);
 }

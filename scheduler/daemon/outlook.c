@@ -16,7 +16,7 @@
 
 size_t outlook_play(struct daemon *d)
 {
-	size_t need = d->jobs.live.n;
+	size_t need = d->jobs.live.n, n;
 
 	if (need > d->estimate_cap) {
 		size_t cap = need + need / 2;
@@ -32,7 +32,14 @@ size_t outlook_play(struct daemon *d)
 		d->estimate = e;
 		d->estimate_cap = cap;
 	}
-	return sched_estimates(d->sched, daemon_now_ns(d), d->estimate_id, d->estimate, d->estimate_cap);
+	n = sched_estimates(d->sched, daemon_now_ns(d), d->estimate_id, d->estimate, d->estimate_cap);
+	for (size_t i = 0; i < n; i++) {
+		struct job *job = jobs_find(&d->jobs, d->estimate_id[i]);
+
+		if (job)
+			job->played = i;
+	}
+	return n;
 }
 
 /* The message is valid until the next call. */
@@ -53,6 +60,11 @@ static void why_waiting(const struct daemon *d, const struct job *job, struct jo
 		out->waiting_message = "the daemon starts no more jobs";
 		return;
 	}
+	if (d->store_failed) {
+		out->waiting_code = "storage";
+		out->waiting_message = "nothing is started that cannot be written down";
+		return;
+	}
 	while (first && (first->state != JOB_QUEUED || first->ready))
 		first = first->after;
 	if (first != job) {
@@ -63,6 +75,8 @@ static void why_waiting(const struct daemon *d, const struct job *job, struct jo
 		out->waiting_code = "slots";
 		snprintf(text, sizeof text, "%u of %u cpus are free, it wants %u", unused, slots,
 			 job->row.cpus);
+	} else if (d->dirty) { /* the turn that may start it is still to come */
+		return;
 	} else {
 		out->waiting_code = "memory";
 		snprintf(text, sizeof text, "the running jobs leave too little memory");

@@ -15,12 +15,22 @@
 #include "scheduler/daemon/daemon.h"
 #include "scheduler/daemon/notify.h"
 
+#define REBIND_NS 1000000 /* of parsing jobs anew in one turn of the loop */
+
+struct rebound { /* live jobs, and what they are under the new configuration and model */
+	uint64_t *id;
+	struct binding *binding;
+	size_t n, cap;
+};
+
 struct loader {
 	struct daemon *d;
 	struct later *answer; /* NULL: a signal asked */
 	pthread_t thread;
 	int done_fd; /* readable when the thread has finished */
-	struct event *done;
+	struct event *done, *step;
+	struct rebound rebound;
+	bool joined;
 	/* the thread's until then */
 	struct setup *fresh;
 	struct err err;
@@ -39,47 +49,66 @@ static void *load(void *arg)
 	return NULL;
 }
 
-/* ---- the swap ---- */
-
-struct rebound { /* live jobs, and what they are under the new configuration and model */
-	struct job **job;
-	struct binding *binding;
-	size_t n;
-};
+/* ---- live jobs under the new configuration and model ---- */
 
 static void rebound_release(struct rebound *r)
 {
 	for (size_t i = 0; i < r->n; i++)
 		binding_release(&r->binding[i]);
-	free(r->job);
+	free(r->id);
 	free(r->binding);
+	*r = (struct rebound){ 0 };
 }
 
 /* Running jobs need no type any more; queued ones do. */
-static int rebind(const struct daemon *d, const struct setup *fresh, struct rebound *out, struct err *err)
+static int rebind(const struct setup *fresh, const struct job *job, struct rebound *r, struct err *err)
 {
-	size_t n = d->jobs.live.n ? d->jobs.live.n : 1;
+	struct binding *b;
+	size_t cap = r->cap; /* of both: they grow in step */
+	int rc;
 
-	*out = (struct rebound){ .job = mem_array(n, sizeof *out->job), .binding = mem_calloc(n, sizeof *out->binding) };
-	if (!out->job || !out->binding)
+	if (mem_grow((void **)&r->id, &cap, r->n + 1, sizeof *r->id) ||
+	    mem_grow((void **)&r->binding, &r->cap, r->n + 1, sizeof *r->binding))
 		return err_fail(err, ERR_NOMEM, "out of memory for the jobs under the new configuration");
-	for (struct job *job = d->jobs.live.first; job; job = job->after) {
-		struct binding *b = &out->binding[out->n];
-		int rc = binding_of_row(fresh, &job->row, b, err);
-
-		if (rc && job->state == JOB_QUEUED)
-			return err_prefix(err, "job %llu is queued and would no longer be valid",
-					  (unsigned long long)job->id);
-		if (rc) {
-			rc = setup_values_new(fresh, &b->values, err);
-			if (rc)
-				return rc;
-			setup_values_unknown(fresh, &b->values);
-		}
-		out->job[out->n++] = job;
+	b = &r->binding[r->n];
+	*b = (struct binding){ 0 };
+	rc = binding_of_row(fresh, &job->row, b, err);
+	if (rc && job->state == JOB_QUEUED)
+		return err_prefix(err, "job %llu is queued and would no longer be valid", (unsigned long long)job->id);
+	if (rc) {
+		rc = setup_values_new(fresh, &b->values, err);
+		if (rc)
+			return rc;
+		setup_values_unknown(fresh, &b->values);
 	}
+	r->id[r->n++] = job->id;
 	return 0;
 }
+
+/* The jobs that are not rebound yet, for as long as a turn of the loop may take; they are listed by id, and new ones
+ * have higher ids. *out_all: that was the last. */
+static int rebind_some(const struct daemon *d, const struct setup *fresh, struct rebound *r, bool *out_all,
+		       struct err *err)
+{
+	uint64_t last = r->n ? r->id[r->n - 1] : 0;
+	const struct job *job = d->jobs.live.first;
+	int64_t until = daemon_now_ns(d) + REBIND_NS;
+	int rc;
+
+	while (job && job->id <= last)
+		job = job->after;
+	for (size_t n = 0; job; job = job->after, n++) {
+		if (n % 64 == 63 && daemon_now_ns(d) > until)
+			break;
+		rc = rebind(fresh, job, r, err);
+		if (rc)
+			return rc;
+	}
+	*out_all = !job;
+	return 0;
+}
+
+/* ---- the swap ---- */
 
 static const struct job_values *values_of(void *owner, uint64_t id)
 {
@@ -102,28 +131,31 @@ static void exchange(struct job *job, struct binding *b)
 	b->values = was.values;
 }
 
-static int swap(struct daemon *d, struct setup *fresh, struct err *err)
+static void exchange_all(struct daemon *d, struct rebound *r)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		struct job *job = jobs_find(&d->jobs, r->id[i]);
+
+		if (job && job_state_live(job->state)) /* it may have ended since */
+			exchange(job, &r->binding[i]);
+	}
+}
+
+static int swap(struct daemon *d, struct setup *fresh, struct rebound *r, struct err *err)
 {
 	struct server_params limits = { 0 };
 	struct sched_params sched;
-	struct rebound r = { 0 };
-	int rc = config_reloadable(d->setup->config, fresh->config, err);
+	int rc = daemon_server_limits(fresh->config, &limits, err);
 
-	setup_sched_params(fresh, &sched);
-	if (!rc)
-		rc = daemon_server_limits(fresh->config, &limits, err);
-	if (!rc)
-		rc = rebind(d, fresh, &r, err);
-	if (!rc) {
-		for (size_t i = 0; i < r.n; i++)
-			exchange(r.job[i], &r.binding[i]);
-		rc = sched_use(d->sched, daemon_now_ns(d), &sched, values_of, &d->jobs, err);
-		for (size_t i = 0; rc && i < r.n; i++)
-			exchange(r.job[i], &r.binding[i]);
-	}
-	rebound_release(&r);
 	if (rc)
 		return rc;
+	setup_sched_params(fresh, &sched);
+	exchange_all(d, r);
+	rc = sched_use(d->sched, daemon_now_ns(d), &sched, values_of, &d->jobs, err);
+	if (rc) {
+		exchange_all(d, r);
+		return rc;
+	}
 	server_set_limits(d->server, &limits);
 	log_set_level(fresh->config->log_level);
 	log_set_json(fresh->config->log_json);
@@ -136,30 +168,22 @@ static int swap(struct daemon *d, struct setup *fresh, struct err *err)
 
 static void loader_free(struct loader *l)
 {
+	rebound_release(&l->rebound);
 	if (l->done)
 		event_free(l->done);
+	if (l->step)
+		event_free(l->step);
 	if (l->done_fd >= 0)
 		close(l->done_fd);
 	setup_free(l->fresh);
 	free(l);
 }
 
-static void on_done(evutil_socket_t fd, short what, void *arg)
+static void finish(struct loader *l, int rc)
 {
-	struct loader *l = arg;
 	struct daemon *d = l->d;
 	struct err err = { 0 };
-	int rc;
 
-	(void)fd;
-	(void)what;
-	pthread_join(l->thread, NULL);
-	rc = l->rc;
-	if (!rc) {
-		rc = swap(d, l->fresh, &l->err);
-		if (!rc)
-			l->fresh = NULL; /* the daemon's now */
-	}
 	if (rc) {
 		log_error("the configuration stays as it was: %s", l->err.text);
 	} else {
@@ -177,6 +201,42 @@ static void on_done(evutil_socket_t fd, short what, void *arg)
 		log_warn("not reloaded: %s", err.text);
 }
 
+static void on_step(evutil_socket_t fd, short what, void *arg)
+{
+	struct loader *l = arg;
+	struct timeval soon = { 0 };
+	bool all = false;
+	int rc = rebind_some(l->d, l->fresh, &l->rebound, &all, &l->err);
+
+	(void)fd;
+	(void)what;
+	if (!rc && !all) {
+		event_add(l->step, &soon);
+		return;
+	}
+	if (!rc)
+		rc = swap(l->d, l->fresh, &l->rebound, &l->err);
+	if (!rc)
+		l->fresh = NULL; /* the daemon's now */
+	finish(l, rc);
+}
+
+static void on_done(evutil_socket_t fd, short what, void *arg)
+{
+	struct loader *l = arg;
+	int rc;
+
+	pthread_join(l->thread, NULL);
+	l->joined = true;
+	rc = l->rc;
+	if (!rc)
+		rc = config_reloadable(l->d->setup->config, l->fresh->config, &l->err);
+	if (rc)
+		finish(l, rc);
+	else
+		on_step(fd, what, l);
+}
+
 int daemon_reload(struct daemon *d, struct later *answer, struct err *err)
 {
 	struct loader *l = mem_calloc(1, sizeof *l);
@@ -188,7 +248,8 @@ int daemon_reload(struct daemon *d, struct later *answer, struct err *err)
 	l->answer = answer;
 	l->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	l->done = l->done_fd < 0 ? NULL : event_new(d->base, l->done_fd, EV_READ, on_done, l);
-	if (!l->done || event_add(l->done, NULL)) {
+	l->step = event_new(d->base, -1, 0, on_step, l);
+	if (!l->done || !l->step || event_add(l->done, NULL)) {
 		loader_free(l);
 		return err_fail(err, ERR_IO, "no reload: %s", strerror(errno));
 	}
@@ -208,7 +269,8 @@ void daemon_reload_abandon(struct daemon *d)
 
 	if (!d->loader)
 		return;
-	pthread_join(d->loader->thread, NULL);
+	if (!d->loader->joined)
+		pthread_join(d->loader->thread, NULL);
 	if (d->loader->answer)
 		ops_reload_done(d->loader->answer, &leaving);
 	loader_free(d->loader);

@@ -18,7 +18,7 @@
 #define MAX_LINES_PER_TURN 256 /* of one connection */
 #define SHARED_LINES_PER_TURN 512 /* of all that are ready, shared out equally, but at least a few each */
 #define FEW_LINES 8
-#define TURN_NS 4000000 /* the loop looks at everything else after this long */
+#define TURN_NS 2000000 /* the loop looks at everything else after this long */
 #define ACCEPTS_PER_TURN 64
 #define ACCEPT_AGAIN_US 100000 /* after the system had no descriptor or memory for a connection */
 #define DEFAULT_OUTPUT ((size_t)8 << 20)

@@ -62,7 +62,7 @@ void conn_reply(struct conn *c, const char *text, size_t len, uint64_t ticket);
 struct reply *conn_hold(struct conn *c); /* a reply that comes later; NULL without memory: the connection is closed */
 /* Fills it; every reply held is filled exactly once, also after its connection is gone. */
 void reply_fill(struct reply *r, const char *text, size_t len);
-/* Text outside the order of replies (events of a watch): goes out behind what is already sendable. A
+/* Text that answers no request (events of a watch): goes out behind the replies of requests made so far. A
  * connection whose unread output would exceed the limit is closed, with a last line saying so. */
 void conn_push(struct conn *c, const char *text, size_t len);
 void conn_set_watching(struct conn *c, bool on); /* a watching connection has no idle timeout */

@@ -102,6 +102,8 @@ static int init_sync(struct store *s, struct err *err)
 	pthread_cond_init(&s->writer_wake, &attr);
 	pthread_cond_init(&s->reader_wake, &attr);
 	pthread_cond_init(&s->reader_closed, &attr);
+	pthread_cond_init(&s->checkpoint_wake, &attr);
+	pthread_cond_init(&s->checkpoint_done, &attr);
 	pthread_condattr_destroy(&attr);
 	s->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (s->event_fd < 0)
@@ -124,6 +126,10 @@ static int start_threads(struct store *s, struct err *err)
 		error = pthread_create(&s->reader_thread, NULL, store_reader_run, s);
 		s->reader_runs = error == 0;
 	}
+	if (error == 0) {
+		error = pthread_create(&s->checkpoint_thread, NULL, store_checkpoint_run, s);
+		s->checkpoint_runs = error == 0;
+	}
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return error ? err_fail(err, ERR_IO, "cannot start a thread of the store: %s", strerror(error)) : 0;
 }
@@ -135,9 +141,9 @@ static int read_counters(struct store *s, struct err *err)
 
 	if ((rc = db_number(s->db, "SELECT value FROM meta WHERE name='batch'", &batch, err)) ||
 	    (rc = db_number(s->db,
-			      "SELECT max((SELECT value FROM meta WHERE name='last_id'),"
-			      " ifnull((SELECT max(id) FROM jobs),0))",
-			      &last_id, err)))
+			    "SELECT max((SELECT value FROM meta WHERE name='last_id'),"
+			    " ifnull((SELECT max(id) FROM jobs),0))",
+			    &last_id, err)))
 		return rc;
 	s->base_batch = (uint64_t)batch;
 	s->last_id = (uint64_t)last_id;
@@ -176,6 +182,7 @@ int store_open(const struct store_params *p, struct store **out, struct err *err
 	}
 	if ((rc = lock_folder(p->dir, &s->lock_fd, err)) ||
 	    (rc = schema_open(s->path, s->durability, &s->db, err)) || (rc = read_counters(s, err)) ||
+	    (rc = schema_reopen(s->path, s->durability, &s->checkpoint_db, err)) ||
 	    (rc = start_threads(s, err)))
 		goto fail;
 	*out = s;
@@ -192,11 +199,15 @@ static void stop_threads(struct store *s)
 	atomic_store(&s->reader_abort, true);
 	pthread_cond_broadcast(&s->reader_wake);
 	pthread_cond_broadcast(&s->writer_wake);
+	pthread_cond_broadcast(&s->checkpoint_wake);
+	pthread_cond_broadcast(&s->checkpoint_done);
 	pthread_mutex_unlock(&s->lock);
 	if (s->reader_runs)
 		pthread_join(s->reader_thread, NULL);
 	if (s->writer_runs)
 		pthread_join(s->writer_thread, NULL);
+	if (s->checkpoint_runs)
+		pthread_join(s->checkpoint_thread, NULL);
 }
 
 /* Whoever asked is owed an answer, even this one. */
@@ -237,10 +248,13 @@ void store_close(struct store *s)
 	if (store_pending(s))
 		log_error("%zu rows could not be saved: %s", store_pending(s), s->why.text);
 	/* After a failure the log may hold what was never confirmed: leave it to the next start to look at. */
-	db_close(s->db, !atomic_load(&s->failed));
+	db_close(s->checkpoint_db, false);
+	db_close(s->db, !atomic_load(&s->failed) && !s->checkpoint_why.code);
 	free_batches(s->open);
 	free_batches(s->first);
 	free_batches(s->spare);
+	pthread_cond_destroy(&s->checkpoint_done);
+	pthread_cond_destroy(&s->checkpoint_wake);
 	pthread_cond_destroy(&s->reader_closed);
 	pthread_cond_destroy(&s->reader_wake);
 	pthread_cond_destroy(&s->writer_wake);
@@ -379,8 +393,8 @@ uint64_t store_commit(struct store *s)
 	else
 		s->first = b;
 	s->last = b;
-	pthread_cond_signal(&s->writer_wake);
 	pthread_mutex_unlock(&s->lock);
+	pthread_cond_signal(&s->writer_wake); /* with the lock held it would wake up only to wait for that */
 	return s->last_ticket;
 }
 
@@ -459,7 +473,8 @@ void store_dispatch(struct store *s)
 	done = s->answered;
 	s->answered = (struct question_list){ 0 };
 	s->answered_bytes = 0;
-	pthread_cond_signal(&s->reader_wake);
+	if (done.first) /* it may wait for room; else leave it asleep: this is called with every commit */
+		pthread_cond_signal(&s->reader_wake);
 	pthread_mutex_unlock(&s->lock);
 	while ((q = question_pop(&done))) {
 		pthread_mutex_lock(&s->lock);

@@ -1,7 +1,8 @@
 /* What must survive: jobs, decisions with all their candidates, every estimate ever made, observations. SQLite
- * in WAL mode under <state_dir>/postrider.db, owned by two threads: a writer, which commits what one turn of
- * the loop collected as one transaction while the next turn collects, and a reader, which answers questions
- * about old jobs from a snapshot. The loop itself never waits for the disk.
+ * in WAL mode under <state_dir>/postrider.db, owned by three threads: a writer, which commits what one turn of
+ * the loop collected as one transaction while the next turn collects; a checkpointer, which moves its log into
+ * the database meanwhile; and a reader, which answers questions about old jobs from a snapshot. The loop itself
+ * never waits for the disk.
  *
  * Called from the loop's thread only. Durability is told by tickets: what was added before store_commit()
  * returned ticket t is on disk once store_durable() >= t. After a failed write or sync the store is `failed`:

@@ -1,4 +1,5 @@
-/* The writer: takes the batches that wait, applies them in one transaction, says so, and tidies the log in between.
+/* The writer: takes the batches that wait, applies them in one transaction, says so, and has the log moved into the
+ * database (store_checkpoint.c).
  * While it waits for the disk the loop goes on collecting, so a slow disk makes transactions larger, not the loop slower.
  *
  * After any error the connection is not trusted any more. A failed fsync may have marked pages as clean that never
@@ -17,10 +18,11 @@
 
 #define TRANSACTION_BYTES ((size_t)8 << 20) /* batches are merged up to this */
 #define SPARE_BATCHES 4
-/* Frames (pages) of the log that were not in it at the last checkpoint. A checkpoint keeps the next commit waiting, so
- * it is done when nobody waits; the second number is for when somebody always does. */
-#define CHECKPOINT_IDLE 1000
-#define CHECKPOINT_BUSY 4000
+/* Frames (pages) of the log: those that were not in it at the last checkpoint and are worth another; all of it when the
+ * writer sees to it that it begins anew; and those written beside one checkpoint before the writer waits for its end. */
+#define CHECKPOINT_FRAMES 1000
+#define CHECKPOINT_LIMIT 4000
+#define CHECKPOINT_AHEAD 4000
 #define FRAME_BYTES 4120 /* a page and its header in the log */
 
 enum statement {
@@ -165,8 +167,10 @@ static int reopen(struct writer *w, struct err *err)
 
 	finalize(w);
 	pause_reader(s);
+	store_checkpoint_wait(s);
+	db_close(s->checkpoint_db, false);
 	db_close(s->db, false);
-	s->db = NULL;
+	s->db = s->checkpoint_db = NULL;
 	rc = schema_reopen(s->path, s->durability, &s->db, err);
 	if (rc == 0)
 		rc = check_stored(w, err);
@@ -177,6 +181,8 @@ static int reopen(struct writer *w, struct err *err)
 	}
 	if (rc == 0 && s->durability != DURABLE_NONE)
 		rc = sync_log(w, err); /* that it is empty now */
+	if (rc == 0)
+		rc = schema_reopen(s->path, s->durability, &s->checkpoint_db, err);
 	if (rc == 0)
 		rc = prepare(w, err);
 	resume_reader(s);
@@ -339,38 +345,51 @@ static int apply(struct writer *w, struct batch *first, struct batch *last, stru
 
 /* ---- the log ---- */
 
-static int checkpoint(struct writer *w, struct err *err)
+/* Asks for a checkpoint when one is due; true: one has just ended and left little, without which the log begins anew.
+ * While somebody reads, a checkpoint goes only as far as what he may still need, and the log grows: counting from the last
+ * attempt keeps that from meaning a checkpoint with every commit. */
+static bool look_after_log(struct writer *w)
 {
 	struct store *s = w->s;
-	int64_t started_ns = store_now_ns();
-	int rc = sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
-	double took_ms = (double)(store_now_ns() - started_ns) / 1e6;
+	int fresh;
 
-	if (rc && (rc & 0xff) != SQLITE_BUSY)
-		return db_fail(s->db, rc, "move the log into", s->path, err);
-	w->wal_frames_seen = w->wal_frames;
-	pthread_mutex_lock(&s->lock);
-	s->stats.checkpoints++;
-	if (took_ms > s->stats.max_checkpoint_ms)
-		s->stats.max_checkpoint_ms = took_ms;
-	pthread_mutex_unlock(&s->lock);
-	return 0;
-}
-
-/* While somebody reads, a checkpoint goes only as far as what he may still need, and the log grows: counting from the last
- * attempt keeps that from meaning a checkpoint with every commit. */
-static int tidy(struct writer *w, bool others_wait, struct err *err)
-{
-	int fresh, rc = 0;
-
-	if (w->unsynced_since_ns && store_now_ns() - w->unsynced_since_ns >= w->s->interval_ns)
-		rc = sync_log(w, err);
 	if (w->wal_frames < w->wal_frames_seen)
 		w->wal_frames_seen = 0; /* the log began anew */
 	fresh = w->wal_frames - w->wal_frames_seen;
-	if (rc == 0 && fresh >= (others_wait ? CHECKPOINT_BUSY : CHECKPOINT_IDLE))
-		rc = checkpoint(w, err);
-	return rc;
+	while (fresh >= CHECKPOINT_AHEAD && !s->stop &&
+	       (s->checkpoint == CHECKPOINT_ASKED || s->checkpoint == CHECKPOINT_RUNS))
+		pthread_cond_wait(&s->checkpoint_done, &s->lock); /* it does not keep up */
+	if (s->checkpoint_why.code)
+		return false; /* nothing is done on top of a failure */
+	if (s->checkpoint == CHECKPOINT_DONE) {
+		s->checkpoint = CHECKPOINT_IDLE;
+		if (w->wal_frames >= CHECKPOINT_LIMIT) {
+			w->wal_frames_seen = w->wal_frames;
+			return true;
+		}
+	}
+	if (s->checkpoint == CHECKPOINT_IDLE && fresh >= CHECKPOINT_FRAMES) {
+		w->wal_frames_seen = w->wal_frames;
+		s->checkpoint = CHECKPOINT_ASKED;
+		pthread_cond_signal(&s->checkpoint_wake);
+	}
+	return false;
+}
+
+static int tidy(struct writer *w, struct err *err)
+{
+	struct store *s = w->s;
+	bool finish;
+	int rc = 0;
+
+	if (w->unsynced_since_ns && store_now_ns() - w->unsynced_since_ns >= s->interval_ns)
+		rc = sync_log(w, err);
+	if (rc)
+		return rc;
+	pthread_mutex_lock(&s->lock);
+	finish = look_after_log(w);
+	pthread_mutex_unlock(&s->lock);
+	return finish ? store_checkpoint(s, s->db, err) : 0;
 }
 
 /* ---- the thread; what follows holds the lock where it touches the store's shared part ---- */
@@ -379,7 +398,7 @@ static void wait_for_work(struct writer *w)
 {
 	struct store *s = w->s;
 
-	while (!s->stop && !s->repair && (atomic_load(&s->failed) || !s->first)) {
+	while (!s->stop && !s->repair && !s->checkpoint_why.code && (atomic_load(&s->failed) || !s->first)) {
 		if (w->unsynced_since_ns && !atomic_load(&s->failed)) {
 			int64_t due_ns = w->unsynced_since_ns + s->interval_ns;
 			struct timespec due = { due_ns / 1000000000, due_ns % 1000000000 };
@@ -447,6 +466,7 @@ static void fail(struct writer *w, const struct err *why)
 {
 	w->broken = true;
 	w->s->why = *why;
+	w->s->checkpoint_why = (struct err){ 0 };
 	atomic_store(&w->s->failed, true);
 	store_notify(w->s);
 }
@@ -470,7 +490,7 @@ static bool turn(struct writer *w)
 {
 	struct store *s = w->s;
 	struct batch *first = s->first, *last = end_of_run(s);
-	bool closing = s->stop, others_wait;
+	bool closing = s->stop, told;
 	struct err err = { 0 };
 	int64_t started_ns;
 	double took_ms;
@@ -478,6 +498,11 @@ static bool turn(struct writer *w)
 
 	if (closing && !first && !w->broken)
 		return false;
+	if (s->checkpoint_why.code) {
+		err = s->checkpoint_why;
+		fail(w, &err);
+		return true;
+	}
 	s->repair = false;
 	pthread_mutex_unlock(&s->lock);
 	started_ns = store_now_ns();
@@ -490,15 +515,12 @@ static bool turn(struct writer *w)
 	}
 	if (first)
 		finish_run(w, last->ticket, took_ms);
-	if (first || atomic_load(&s->failed)) {
-		atomic_store(&s->failed, false);
-		store_notify(s);
-	}
-	if (closing)
-		return true;
-	others_wait = s->first != NULL;
+	told = first || atomic_load(&s->failed);
+	atomic_store(&s->failed, false);
 	pthread_mutex_unlock(&s->lock);
-	rc = tidy(w, others_wait, &err);
+	if (told) /* without the lock: it is what the loop takes first */
+		store_notify(s);
+	rc = closing ? 0 : tidy(w, &err);
 	pthread_mutex_lock(&s->lock);
 	if (rc)
 		fail(w, &err);

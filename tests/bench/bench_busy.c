@@ -25,6 +25,7 @@ struct house {
 	struct sched *sched;
 	struct job_values values[KINDS];
 	size_t n_values; /* of them initialised */
+	uint64_t last_id;
 	int64_t now_ns;
 	double tight_s; /* an objective that can just be promised */
 };
@@ -88,14 +89,13 @@ static int make_values(struct house *h, struct err *err)
  * promise that every later decision has to look after. */
 static int arrive(struct house *h, size_t n, struct rng *r, struct decision *d, struct err *err)
 {
-	static uint64_t id;
 	enum sched_verdict verdict;
 	uint64_t started;
 	int status = 0;
 
 	for (size_t i = 0; !status && i < n; i++) {
 		double slo_s = i % 2 ? 1e6 * (1.0 + rng_uniform(r)) : NAN;
-		struct sched_request q = request(h, ++id, i % KINDS, slo_s);
+		struct sched_request q = request(h, ++h->last_id, i % KINDS, slo_s);
 
 		h->now_ns += 100000 + rng_below(r, 900000); /* so that no two have got equally far */
 		status = sched_submit(h->sched, h->now_ns, &q, d, &verdict, err);

@@ -53,13 +53,14 @@ int bench_client_open(struct bench_client *c, const char *path, enum bench_frami
 	c->in = mem_alloc(IN_SIZE);
 	if (c->in)
 		return 0;
-	bench_client_close(c);
+	close(c->fd);
+	c->fd = -1;
 	return err_fail(err, ERR_NOMEM, "no memory for a client");
 }
 
 void bench_client_close(struct bench_client *c)
 {
-	if (c->in && c->fd >= 0)
+	if (c->in) /* else it was never open */
 		close(c->fd);
 	free(c->in);
 	*c = (struct bench_client){ .fd = -1 };

@@ -154,7 +154,7 @@ static int load_make(struct load *l, const struct bench_site *s, double seconds,
 	return 0;
 }
 
-/* Takes what has come on one connection; returns how many replies. */
+/* Takes what has come on one connection, and adds the number of replies to *io_done. */
 static int take_replies(struct load *l, size_t which, size_t *io_done, struct err *err)
 {
 	struct bench_client *c = &l->client[which];

@@ -11,10 +11,12 @@ static void help(FILE *to)
 {
 	fprintf(to, "usage: BIN=build postrider-drill [options]\n"
 		    "\n"
-		    "Holds a real postriderd to its promises under load. Without options: everything, as long as it takes.\n"
+		    "Holds a real postriderd to its promises under load. Without options: everything, as "
+		    "long as it takes.\n"
 		    "\n"
 		    "      --kills N      kill -9 at N random moments (500)\n"
-		    "      --cycles N     SIGTERM and start, SIGHUP with bad and good configurations, N times (200)\n"
+		    "      --cycles N     SIGTERM and start, SIGHUP with bad and good configurations, N "
+		    "times (200)\n"
 		    "      --queued N     starting with N queued jobs (10000)\n"
 		    "      --jobs N       memory and descriptors over N advised jobs (100000)\n"
 		    "      --real N       ... and so many that the daemon runs (2000)\n"
@@ -22,7 +24,8 @@ static void help(FILE *to)
 		    "      --seed N       of every random choice (1)\n"
 		    "  -h, --help         this text\n"
 		    "\n"
-		    "A drill that is given 0 is left out; with any of --kills, --cycles, --queued, --jobs the others are.\n"
+		    "A drill that is given 0 is left out; with any of --kills, --cycles, --queued, --jobs "
+		    "the others are.\n"
 		    "Exit codes: 0 every promise was kept, 1 one was not, 2 usage.\n");
 }
 
@@ -31,10 +34,14 @@ enum { KILLS = 256, CYCLES, QUEUED, JOBS, REAL, NO_MODEL, SEED };
 int main(int argc, char **argv)
 {
 	static const struct option option[] = {
-		{ "kills", required_argument, NULL, KILLS },   { "cycles", required_argument, NULL, CYCLES },
-		{ "queued", required_argument, NULL, QUEUED }, { "jobs", required_argument, NULL, JOBS },
-		{ "real", required_argument, NULL, REAL },     { "no-model", no_argument, NULL, NO_MODEL },
-		{ "seed", required_argument, NULL, SEED },     { "help", no_argument, NULL, 'h' },
+		{ "kills", required_argument, NULL, KILLS },
+		{ "cycles", required_argument, NULL, CYCLES },
+		{ "queued", required_argument, NULL, QUEUED },
+		{ "jobs", required_argument, NULL, JOBS },
+		{ "real", required_argument, NULL, REAL },
+		{ "no-model", no_argument, NULL, NO_MODEL },
+		{ "seed", required_argument, NULL, SEED },
+		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
 	struct drill d = { .model = true, .seed = 1, .to = stdout };
@@ -50,9 +57,9 @@ int main(int argc, char **argv)
 		}
 		if (c == NO_MODEL) {
 			d.model = false;
-		} else if (c == '?' || !text_uint64(optarg, c == SEED	? &d.seed
-							     : c == REAL ? &real
-									 : &n[c - KILLS])) {
+		} else if (c == '?' || !text_uint64(optarg, c == SEED   ? &d.seed
+							    : c == REAL ? &real
+									: &n[c - KILLS])) {
 			fprintf(stderr, "postrider-drill: --help says more\n");
 			return 2;
 		}

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -156,8 +157,8 @@ void yard_train(struct yard *y)
 {
 	char table[128];
 	const char *make[] = { program("postrider-synthetic"), "-o", table, NULL };
-	const char *train[] = { program("postrider"), "train", table, "--model", "hybrid", "--set",
-				"trees=10", "-o", y->model, NULL };
+	const char *train[] = { program("postrider"), "train", table,    "--model", "hybrid", "--set",
+				"trees=10",           "-o",    y->model, NULL };
 
 	snprintf(table, sizeof table, "%s/runs.csv", y->dir);
 	snprintf(y->model, sizeof y->model, "%s/runs.model", y->dir);
@@ -182,28 +183,38 @@ void yard_configure(const struct yard *y, const char *settings, const char *type
 	struct err err = { 0 };
 
 	make_runs(y);
-	strbuf_printf(&b, "{\"socket\":\"%s\",\"socket_mode\":\"0666\",\"state_dir\":\"%s\",\"cores\":2,%s", y->socket,
-		      y->state, settings);
+	strbuf_printf(&b, "{\"socket\":\"%s\",\"socket_mode\":\"0666\",\"state_dir\":\"%s\",\"cores\":2,%s",
+		      y->socket, y->state, settings);
 	if (y->model[0])
 		strbuf_printf(&b, "\"policy\":\"postrider\",\"model\":\"%s\",\n\"types\":{\n", y->model);
 	else
 		strbuf_puts(&b, "\"policy\":\"fixed:64\",\n\"types\":{\n");
-	strbuf_printf(&b,
-		      "\"line\":{\"argv\":[\"/bin/sh\",\"-c\",\"echo B {job} {name} >>%s; [ {seconds} = 0 ] || "
-		      "sleep {seconds}; echo E {job} {name} >>%s\",\"{batch}\"],\n  \"params\":{\"name\":{\"kind\":\"word\","
-		      "\"default\":\"x\"},\"seconds\":{\"kind\":\"number\",\"min\":0,\"max\":60,\"default\":0},\n"
-		      "  \"network\":{\"kind\":\"word\",\"default\":\"lenet5\"}},\"batches\":[64,128]},\n",
-		      y->runs, y->runs);
-	strbuf_puts(&b, "\"stubborn\":{\"argv\":[\"/bin/sh\",\"-c\",\"trap '' TERM; echo up; while :; do sleep 0.1; "
-			"done\",\"{batch}\"],\"batches\":[64]},\n"
-			"\"fails\":{\"argv\":[\"/bin/sh\",\"-c\",\"exit 3\",\"{batch}\"],\"batches\":[64]},\n"
-			"\"missing\":{\"argv\":[\"/nowhere/there-is-no-such-program\",\"{batch}\"],\"batches\":[64]},\n"
-			"\"hasty\":{\"argv\":[\"/bin/sh\",\"-c\",\"exec sleep 60\",\"{batch}\"],\"batches\":[64],\"max_time_s\":1},\n");
-	strbuf_puts(&b, "\"epochs\":{\"argv\":[\"/bin/sh\",\"-c\",\"for e in 1 2 3; do echo '{{\\\"epoch\\\":'$e', "
-			"\\\"accuracy\\\":0.'$e'}'; sleep 1.1; done\",\"{batch}\"],\"batches\":[64],\n"
-			"  \"params\":{\"n\":{\"kind\":\"integer\",\"min\":1,\"max\":3,\"default\":3}},\"epochs_param\":\"n\"},\n"
-			"\"advised\":{\"batches\":[64,128],\"params\":{\"network\":{\"kind\":\"word\",\"default\":"
-			"\"lenet5\"}}}");
+	strbuf_printf(
+		&b,
+		"\"line\":{\"argv\":[\"/bin/sh\",\"-c\",\"echo B {job} {name} >>%s; [ {seconds} = 0 ] || "
+		"sleep {seconds}; echo E {job} {name} >>%s\",\"{batch}\"],\n  "
+		"\"params\":{\"name\":{\"kind\":\"word\","
+		"\"default\":\"x\"},\"seconds\":{\"kind\":\"number\",\"min\":0,\"max\":60,\"default\":0},\n"
+		"  \"network\":{\"kind\":\"word\",\"default\":\"lenet5\"}},\"batches\":[64,128]},\n",
+		y->runs, y->runs);
+	strbuf_puts(
+		&b,
+		"\"stubborn\":{\"argv\":[\"/bin/sh\",\"-c\",\"trap '' TERM; echo up; while :; do sleep 0.1; "
+		"done\",\"{batch}\"],\"batches\":[64]},\n"
+		"\"fails\":{\"argv\":[\"/bin/sh\",\"-c\",\"exit 3\",\"{batch}\"],\"batches\":[64]},\n"
+		"\"missing\":{\"argv\":[\"/nowhere/"
+		"there-is-no-such-program\",\"{batch}\"],\"batches\":[64]},\n"
+		"\"hasty\":{\"argv\":[\"/bin/sh\",\"-c\",\"exec sleep "
+		"60\",\"{batch}\"],\"batches\":[64],\"max_time_s\":1},\n");
+	strbuf_puts(
+		&b,
+		"\"epochs\":{\"argv\":[\"/bin/sh\",\"-c\",\"for e in 1 2 3; do echo '{{\\\"epoch\\\":'$e', "
+		"\\\"accuracy\\\":0.'$e'}'; sleep 1.1; done\",\"{batch}\"],\"batches\":[64],\n"
+		"  "
+		"\"params\":{\"n\":{\"kind\":\"integer\",\"min\":1,\"max\":3,\"default\":3}},\"epochs_"
+		"param\":\"n\"},\n"
+		"\"advised\":{\"batches\":[64,128],\"params\":{\"network\":{\"kind\":\"word\",\"default\":"
+		"\"lenet5\"}}}");
 	strbuf_printf(&b, "%s}}\n", types);
 	if (b.failed || io_write_file(y->config, b.text, b.len, &err))
 		die("%s: %s", y->config, err.text);
@@ -231,6 +242,7 @@ void yard_spawn(struct yard *y)
 		dup2(fd, 1);
 		if (y->uid && (setgid(y->uid) || setuid(y->uid)))
 			_exit(126);
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that crashes leaves no daemon behind */
 		execv(argv[0], (char *const *)argv);
 		_exit(127);
 	}
@@ -320,7 +332,8 @@ size_t yard_runs(const struct yard *y, char mark, const char *job)
 	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
 		size_t len = strlen(job);
 
-		n += line[0] == mark && line[1] == ' ' && !strncmp(line + 2, job, len) && line[2 + len] == ' ';
+		n += line[0] == mark && line[1] == ' ' && !strncmp(line + 2, job, len) &&
+		     line[2 + len] == ' ';
 	}
 	free(text);
 	return n;
@@ -337,19 +350,22 @@ static void end_jobs(const struct yard *y)
 	d = opendir(jobs);
 	while (d && (e = readdir(d))) {
 		const char *dot = strrchr(e->d_name, '.');
-		char path[512], *text, *line;
+		char path[512], record[512], *text, *line;
 		int pid;
 
 		if (!dot || strcmp(dot, ".started"))
 			continue;
-		snprintf(path, sizeof path, "%s/%.*s.exit", jobs, (int)(dot - e->d_name), e->d_name);
-		if (!access(path, F_OK))
+		snprintf(record, sizeof record, "%s/%.*s.exit", jobs, (int)(dot - e->d_name), e->d_name);
+		if (!access(record, F_OK))
 			continue;
 		snprintf(path, sizeof path, "%s/%s", jobs, e->d_name);
 		text = read_all(path);
 		line = strstr(text, "\njob ");
 		if (line && sscanf(line, "\njob %d", &pid) == 1 && pid > 1)
 			kill(-pid, SIGKILL);
+		/* Its supervisor writes that down, and must not do so in a folder that is being removed. */
+		for (int i = 0; i < 200 && access(record, F_OK); i++)
+			sleep_s(0.005);
 		free(text);
 	}
 	if (d)
@@ -361,6 +377,8 @@ void yard_close(struct yard *y)
 	if (y->pid > 0)
 		yard_stop(y, SIGKILL);
 	end_jobs(y);
+	if (yard_logged(y, "Sanitizer") || yard_logged(y, "runtime error"))
+		die("a sanitizer complained");
 	for (size_t i = 0; i < sizeof open_yard / sizeof open_yard[0]; i++) {
 		if (open_yard[i] == y)
 			open_yard[i] = NULL;
@@ -469,7 +487,8 @@ char *talk_hear(struct talk *t, double patience_s)
 	double until = now_s() + patience_s;
 	size_t seen = 0;
 
-	memmove(t->text, t->text + t->used, t->len - t->used);
+	if (t->used)
+		memmove(t->text, t->text + t->used, t->len - t->used);
 	t->len -= t->used;
 	t->used = 0;
 	for (;;) {

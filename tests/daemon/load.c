@@ -60,13 +60,16 @@ __attribute__((format(printf, 2, 3))) static void complain(struct client *c, con
 
 static bool say_submit(struct client *c, struct talk *t, size_t i)
 {
-	/* The same for every try of the same key. */
-	bool is_long = (rng_mix(c->load->p.seed + 31 * c->number + i) >> 11) * 0x1p-53 < c->load->p.long_share;
+	/* The same for every try of the same key: a few with an objective that can be promised, or that cannot. */
+	const char *objective = i % 16 == 5 ? ",\"slo_s\":1e8" : i % 16 == 6 ? ",\"slo_s\":0.001" : "";
+	bool is_long = (rng_mix(c->load->p.seed + 31 * c->number + i) >> 11) * 0x1p-53 <
+		       c->load->p.long_share;
 
 	return talk_say(t,
-			"{\"op\":\"submit\",\"type\":\"line\",\"key\":\"%u-%zu\",\"id\":%zu,\"params\":{\"name\":\"%u-%zu\","
-			"\"seconds\":%s}}",
-			c->number, i, i, c->number, i, is_long ? "0.9" : "0");
+			"{\"op\":\"submit\",\"type\":\"line\",\"key\":\"%u-%zu\",\"id\":%zu,\"params\":{"
+			"\"name\":\"%u-%zu\","
+			"\"seconds\":%s}%s}",
+			c->number, i, i, c->number, i, is_long ? "0.9" : "0", objective);
 }
 
 /* 1: an answer; 0: ask again later; -1: the connection is gone. */
@@ -79,10 +82,12 @@ static int hear_submit(struct client *c, struct talk *t, size_t i)
 		return -1;
 	if (!is_ok(v)) {
 		const char *code = error_of(v);
-		bool later = !strcmp(code, "queue_full") || !strcmp(code, "draining") || !strcmp(code, "storage_failed");
+		bool later = !strcmp(code, "queue_full") || !strcmp(code, "draining") ||
+			     !strcmp(code, "storage_failed");
 
 		if (!later)
-			complain(c, "key %u-%zu: refused: %s: %s", c->number, i, code, text_at(v, "error.message"));
+			complain(c, "key %u-%zu: refused: %s: %s", c->number, i, code,
+				 text_at(v, "error.message"));
 		json_free(v);
 		return later ? 0 : 1;
 	}
@@ -92,8 +97,8 @@ static int hear_submit(struct client *c, struct talk *t, size_t i)
 	if (id == 0)
 		complain(c, "key %u-%zu: an answer without a job", c->number, i);
 	if (c->entry[i].id && c->entry[i].id != id)
-		complain(c, "key %u-%zu: was job %llu, now is %llu", c->number, i, (unsigned long long)c->entry[i].id,
-			 (unsigned long long)id);
+		complain(c, "key %u-%zu: was job %llu, now is %llu", c->number, i,
+			 (unsigned long long)c->entry[i].id, (unsigned long long)id);
 	c->duplicates += json_bool(json_get(v, "duplicate"), false);
 	c->entry[i].id = id;
 	json_free(v);
@@ -153,7 +158,8 @@ static struct talk *cancel_one(struct client *c, struct talk *t, size_t i)
 		c->entry[i].cancelled = true;
 		c->cancels++;
 	} else if (strcmp(error_of(v), "wrong_state")) {
-		complain(c, "cancelling job %llu: %s", (unsigned long long)c->entry[i].id, text_at(v, "error.message"));
+		complain(c, "cancelling job %llu: %s", (unsigned long long)c->entry[i].id,
+			 text_at(v, "error.message"));
 	}
 	json_free(v);
 	return t;
@@ -281,10 +287,11 @@ static void read_runs(struct audit *a)
 	fclose(f);
 }
 
-static void check_row(struct audit *a, unsigned long long id, const char *key, const char *state, const char *reason)
+static void check_row(struct audit *a, unsigned long long id, const char *key, const char *state,
+		      const char *reason)
 {
 	struct entry *e = entry_of(a->load, key);
-	unsigned long *count = !strcmp(state, "done")	      ? &a->books->done
+	unsigned long *count = !strcmp(state, "done")        ? &a->books->done
 			       : !strcmp(state, "failed")    ? &a->books->failed
 			       : !strcmp(state, "cancelled") ? &a->books->cancelled
 			       : !strcmp(state, "rejected")  ? &a->books->rejected
@@ -305,13 +312,16 @@ static void check_row(struct audit *a, unsigned long long id, const char *key, c
 	++*count;
 	if (!strcmp(state, "done") && (e->begun != 1 || e->ended != 1))
 		find(a, "job %llu is done, began %u times and ended %u times", id, e->begun, e->ended);
+	if (!strcmp(state, "rejected") && e->begun)
+		find(a, "job %llu was rejected and ran", id);
 	if (e->begun > 1)
 		find(a, "job %llu is %s and ran %u times", id, state, e->begun);
 	if ((!strcmp(state, "lost") || !strcmp(state, "failed")) && !*reason)
 		find(a, "job %llu is %s without a reason", id, state);
 	/* A job of ours fails only where a cancellation stopped it and the daemon died before that was on disk. */
 	if (!strcmp(state, "failed") && (!e->asked || e->cancelled || strcmp(reason, "stopped on request")))
-		find(a, "job %llu failed: %s%s", id, reason, e->cancelled ? " (its cancellation was acknowledged)" : "");
+		find(a, "job %llu failed: %s%s", id, reason,
+		     e->cancelled ? " (its cancellation was acknowledged)" : "");
 	if (!strcmp(state, "cancelled") && !e->asked)
 		find(a, "job %llu is cancelled, and nobody asked for that", id);
 }
@@ -324,12 +334,14 @@ static void read_database(struct audit *a)
 	sqlite3_stmt *q = NULL;
 
 	snprintf(path, sizeof path, "%s/postrider.db", a->load->yard.state);
-	if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL) || sqlite3_prepare_v2(db, sql, -1, &q, NULL)) {
+	if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL) ||
+	    sqlite3_prepare_v2(db, sql, -1, &q, NULL)) {
 		find(a, "%s: %s", path, db ? sqlite3_errmsg(db) : "out of memory");
 	} else {
 		while (sqlite3_step(q) == SQLITE_ROW)
 			check_row(a, (unsigned long long)sqlite3_column_int64(q, 0),
-				  (const char *)sqlite3_column_text(q, 1), (const char *)sqlite3_column_text(q, 2),
+				  (const char *)sqlite3_column_text(q, 1),
+				  (const char *)sqlite3_column_text(q, 2),
 				  (const char *)sqlite3_column_text(q, 3));
 	}
 	sqlite3_finalize(q);

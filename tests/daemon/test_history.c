@@ -56,7 +56,8 @@ static void restart(int signal)
 
 static void test_a_key_makes_one_job_however_often_it_is_sent(void **state)
 {
-	static const char again[] = "{\"op\":\"submit\",\"type\":\"line\",\"key\":\"nightly\",\"params\":{\"name\":\"n\"}}";
+	static const char again[] =
+		"{\"op\":\"submit\",\"type\":\"line\",\"key\":\"nightly\",\"params\":{\"name\":\"n\"}}";
 	struct json *v = talk_ask(t, again);
 	unsigned long long first = strtoull(text_at(v, "job.job"), NULL, 10), second;
 
@@ -125,8 +126,11 @@ static void make_many(unsigned n)
 			json_free(v);
 		}
 		for (unsigned i = 0; i < 50; i++)
-			talk_say(t, "{\"op\":\"started\",\"job\":\"%llu\"}\n{\"op\":\"finished\",\"job\":\"%llu\",\"exit_code\":%d}",
-				 (unsigned long long)(first + i), (unsigned long long)(first + i), i % 10 == 0);
+			talk_say(t,
+				 "{\"op\":\"started\",\"job\":\"%llu\"}\n{\"op\":\"finished\",\"job\":\"%"
+				 "llu\",\"exit_code\":%d}",
+				 (unsigned long long)(first + i), (unsigned long long)(first + i),
+				 i % 10 == 0);
 		for (int i = 0; i < 100; i++) {
 			struct json *v = talk_hear_json(t, PATIENCE_S);
 
@@ -180,7 +184,8 @@ static void test_lists_page_through_all_jobs_without_gaps(void **state)
 	assert_int_equal(walk("", 1000, NULL), earlier + MANY);
 	assert_int_equal(walk("", 7, NULL), earlier + MANY);
 	assert_int_equal(walk(",\"state\":\"failed\"", 100, "failed"), MANY / 10);
-	assert_int_equal(walk(",\"state\":[\"done\",\"failed\"],\"type\":\"advised\",\"mine\":true", 333, NULL), MANY);
+	assert_int_equal(
+		walk(",\"state\":[\"done\",\"failed\"],\"type\":\"advised\",\"mine\":true", 333, NULL), MANY);
 	assert_int_equal(walk(",\"type\":\"no-such-type\"", 100, NULL), 0);
 	assert_int_equal(walk(",\"state\":\"queued\"", 100, "queued"), 0);
 	restart(SIGKILL);
@@ -189,9 +194,9 @@ static void test_lists_page_through_all_jobs_without_gaps(void **state)
 
 static void test_nonsense_in_a_list_is_refused(void **state)
 {
-	static const char *const nonsense[] = { "\"limit\":0",	  "\"limit\":1001",	"\"limit\":2.5",
+	static const char *const nonsense[] = { "\"limit\":0",     "\"limit\":1001",     "\"limit\":2.5",
 						"\"limit\":\"5\"", "\"state\":\"dead\"", "\"state\":[1]",
-						"\"before\":17",   "\"before\":\"x\"",	"\"mine\":\"yes\"",
+						"\"before\":true", "\"before\":\"x\"",   "\"mine\":\"yes\"",
 						"\"type\":5" };
 
 	(void)state;
@@ -225,7 +230,8 @@ static void test_a_job_long_gone_is_explained_from_the_database(void **state)
 
 static void test_a_key_of_a_job_long_gone_still_finds_it(void **state)
 {
-	struct json *v = talk_ask(t, "{\"op\":\"submit\",\"type\":\"advised\",\"mode\":\"advise\",\"key\":\"the-first\"}");
+	struct json *v = talk_ask(
+		t, "{\"op\":\"submit\",\"type\":\"advised\",\"mode\":\"advise\",\"key\":\"the-first\"}");
 
 	(void)state;
 	assert_true(is_ok(v));
@@ -245,10 +251,12 @@ static void test_a_dry_run_stores_nothing(void **state)
 	(void)state;
 	before = ask_database(&wise, "SELECT count(*) FROM jobs");
 	for (int i = 0; i < 5; i++) {
-		v = talk_ask(w, "{\"op\":\"submit\",\"type\":\"line\",\"slo_s\":100000,\"key\":\"dry\",\"dry_run\":true}");
+		v = talk_ask(w, "{\"op\":\"submit\",\"type\":\"line\",\"slo_s\":100000,\"key\":\"dry\",\"dry_"
+				"run\":true}");
 		assert_string_equal(text_at(v, "verdict"), "promised");
 		assert_true(json_type(json_get(v, "job")) == JSON_NULL);
-		assert_true(json_size(json_get(json_get(v, "decision"), "candidates")) == 2); /* batches 64 and 128 */
+		assert_true(json_size(json_get(json_get(v, "decision"), "candidates")) ==
+			    2); /* batches 64 and 128 */
 		json_free(v);
 	}
 	json_free(talk_ask(w, "{\"op\":\"predict\",\"type\":\"line\",\"slo_s\":100000}"));
@@ -279,7 +287,8 @@ static void test_a_rejected_job_is_kept_and_explained(void **state)
 
 static void test_a_promised_job_has_an_estimate_and_an_outcome(void **state)
 {
-	struct json *v = talk_ask(w, "{\"op\":\"submit\",\"type\":\"line\",\"slo_s\":100000,\"params\":{\"seconds\":0.5}}");
+	struct json *v = talk_ask(
+		w, "{\"op\":\"submit\",\"type\":\"line\",\"slo_s\":100000,\"params\":{\"seconds\":0.5}}");
 	uint64_t job = strtoull(text_at(v, "job.job"), NULL, 10);
 
 	(void)state;

@@ -224,7 +224,8 @@ static const char *event_of(struct json *v)
 
 static void test_an_advised_job_goes_from_ready_to_started_to_finished(void **state)
 {
-	struct json *v = talk_ask(t, "{\"op\":\"submit\",\"type\":\"advised\",\"mode\":\"advise\",\"watch\":true}");
+	struct json *v =
+		talk_ask(t, "{\"op\":\"submit\",\"type\":\"advised\",\"mode\":\"advise\",\"watch\":true}");
 	unsigned long long job = strtoull(text_at(v, "job.job"), NULL, 10);
 	struct talk *other = talk_open(&yard);
 
@@ -314,7 +315,8 @@ static void test_what_the_daemon_runs_cannot_be_reported_by_its_owner(void **sta
 
 	(void)state;
 	for (int i = 0; i < 3; i++) {
-		struct json *v = talk_ask(t, "{\"op\":\"%s\",\"job\":\"%llu\"}", op[i], (unsigned long long)job);
+		struct json *v =
+			talk_ask(t, "{\"op\":\"%s\",\"job\":\"%llu\"}", op[i], (unsigned long long)job);
 
 		assert_string_equal(error_of(v), "wrong_state");
 		json_free(v);
@@ -324,10 +326,14 @@ static void test_what_the_daemon_runs_cannot_be_reported_by_its_owner(void **sta
 static void test_nonsense_about_an_advised_job_is_refused(void **state)
 {
 	static const char *const nonsense[] = {
-		"\"op\":\"finished\",\"exit_code\":-1",	  "\"op\":\"finished\",\"exit_code\":256",
-		"\"op\":\"finished\",\"exit_code\":1e300", "\"op\":\"finished\",\"exit_code\":\"0\"",
-		"\"op\":\"finished\",\"exit_code\":1.5",	  "\"op\":\"finished\",\"run_s\":-1",
-		"\"op\":\"progress\",\"done\":1.01",	  "\"op\":\"progress\",\"done\":\"all\"",
+		"\"op\":\"finished\",\"exit_code\":-1",
+		"\"op\":\"finished\",\"exit_code\":256",
+		"\"op\":\"finished\",\"exit_code\":1e300",
+		"\"op\":\"finished\",\"exit_code\":\"0\"",
+		"\"op\":\"finished\",\"exit_code\":1.5",
+		"\"op\":\"finished\",\"run_s\":-1",
+		"\"op\":\"progress\",\"done\":1.01",
+		"\"op\":\"progress\",\"done\":\"all\"",
 		"\"op\":\"progress\"",
 	};
 	uint64_t job = submit(t, ",\"type\":\"advised\",\"mode\":\"advise\"");
@@ -388,8 +394,10 @@ static void test_events_do_not_overtake_the_reply_of_a_submission(void **state)
 	for (int i = 0; i < 20; i++, next++) {
 		struct json *v;
 
-		talk_say(t, "{\"op\":\"submit\",\"id\":1,\"type\":\"line\",\"watch\":true}\n{\"op\":\"cancel\",\"id\":2,"
-			    "\"job\":\"%llu\"}\n{\"op\":\"unwatch\",\"id\":3}",
+		talk_say(t,
+			 "{\"op\":\"submit\",\"id\":1,\"type\":\"line\",\"watch\":true}\n{\"op\":\"cancel\","
+			 "\"id\":2,"
+			 "\"job\":\"%llu\"}\n{\"op\":\"unwatch\",\"id\":3}",
 			 (unsigned long long)next);
 		v = talk_hear_json(t, PATIENCE_S);
 		assert_non_null(v);
@@ -407,12 +415,15 @@ static void test_events_do_not_overtake_the_reply_of_a_submission(void **state)
 
 static void test_unknown_and_malformed_ids_have_their_own_errors(void **state)
 {
-	static const char *const op[] = { "status", "explain", "cancel", "started", "finished", "progress", "watch" };
+	static const char *const op[] = { "status",   "explain",  "cancel", "started",
+					  "finished", "progress", "watch" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof op / sizeof op[0]; i++) {
-		static const char *const id[] = { "\"999\"", "\"18446744073709551615\"", "\"-1\"", "\"0\"", "\"1x\"", "1.5",
-						  "null", "[]" };
+		static const char *const id[] = { "\"999\"", "\"18446744073709551615\"",
+						  "\"-1\"",  "\"0\"",
+						  "\"1x\"",  "1.5",
+						  "true",    "[]" };
 
 		for (size_t k = 0; k < sizeof id / sizeof id[0]; k++) {
 			struct json *v = talk_ask(t, "{\"op\":\"%s\",\"job\":%s}", op[i], id[k]);
@@ -445,6 +456,9 @@ static void test_a_draining_daemon_takes_no_jobs_until_told_to(void **state)
 	(void)state;
 	fill_slots(busy);
 	queued = submit(t, ",\"type\":\"line\"");
+	v = talk_ask(t, "{\"op\":\"drain\",\"off\":\"true\"}");
+	assert_string_equal(error_of(v), "bad_field");
+	json_free(v);
 	json_free(talk_ask(t, "{\"op\":\"drain\"}"));
 	v = talk_ask(t, "{\"op\":\"submit\",\"type\":\"line\"}");
 	assert_string_equal(error_of(v), "draining");

@@ -1,9 +1,9 @@
 #!/bin/sh
 # Fuzzes one parser with libFuzzer: tests/fuzz/run.sh NAME SECONDS
 #
-# Starts from a copy of tests/fuzz/corpus/NAME; what it finds on the way stays in
-# build/fuzz/corpus-NAME, an input that breaks the parser in build/fuzz/NAME-crash-*. Such an input
-# belongs into tests/fuzz/corpus/NAME together with the fix. JOBS compilers run at a time (2).
+# Starts from a copy of tests/fuzz/corpus/NAME, with the words of tests/fuzz/NAME.dict where there are any;
+# what it finds on the way stays in build/fuzz/corpus-NAME, an input that breaks the parser in
+# build/fuzz/NAME-crash-*. Such an input belongs into tests/fuzz/corpus/NAME together with the fix. JOBS compilers run at a time (2).
 set -eu
 cd "$(dirname "$0")/../.."
 
@@ -38,10 +38,18 @@ fi
 
 # Every layer below the programs, and the entry's own file. Objects are kept and made again when
 # their source or any header is newer.
+layers='common queueing predictors scheduler/core scheduler/config' libs=
+if grep -q '"scheduler/daemon/' "$entry"; then
+	layers="$layers scheduler/daemon" libs='-levent_core -lsqlite3'
+fi
+sources=
+for layer in $layers; do
+	sources="$sources $(echo "$layer"/*.c)"
+done
 newest_header=$(find common queueing predictors scheduler -name '*.h' -exec ls -t {} + | head -n 1)
 entry_object=$out/obj/tests_fuzz_fuzz_$name.o
 objects='' todo=''
-for source in common/*.c queueing/*.c predictors/*.c scheduler/core/*.c scheduler/config/*.c "$entry"; do
+for source in $sources "$entry"; do
 	[ -f "$source" ] || continue
 	case $source in *_main.c) continue ;; esac
 	object=$out/obj/$(echo "$source" | tr / _ | sed 's/\.c$/.o/')
@@ -60,7 +68,7 @@ rm -f "$out/lib$name.a"
 ar rcs "$out/lib$name.a" $objects
 # shellcheck disable=SC2086
 "$CLANG" $flags -fsanitize=fuzzer -o "$out/$name" "$entry_object" "$out/lib$name.a" \
-	-llapacke -lopenblas -lgsl -lcjson -lm -pthread
+	-llapacke -lopenblas -lgsl -lcjson $libs -lm -pthread
 
 corpus=$out/corpus-$name
 mkdir -p "$corpus"
@@ -68,9 +76,13 @@ if [ -d "tests/fuzz/corpus/$name" ]; then
 	find "tests/fuzz/corpus/$name" -type f -exec cp {} "$corpus/" \;
 fi
 
+words=
+[ -f "tests/fuzz/$name.dict" ] && words=-dict=tests/fuzz/$name.dict
+
 status=0
+# shellcheck disable=SC2086 # no dictionary, no word
 OPENBLAS_NUM_THREADS=1 "$out/$name" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 \
-	-print_final_stats=1 -artifact_prefix="$out/$name-" "$corpus" >"$out/$name.log" 2>&1 || status=$?
+	-print_final_stats=1 $words -artifact_prefix="$out/$name-" "$corpus" >"$out/$name.log" 2>&1 || status=$?
 runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$out/$name.log")
 if [ "$status" -ne 0 ]; then
 	tail -n 60 "$out/$name.log" >&2

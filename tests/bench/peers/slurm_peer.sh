@@ -12,7 +12,7 @@ done
 
 dir=$(mktemp -d "${TMPDIR:-/tmp}/slurm-peer.XXXXXX")
 chmod 755 "$dir" # munged wants to see who can get at its socket
-munged_pid= slurmctld_pid= slurmd_pid=
+munged_pid='' slurmctld_pid='' slurmd_pid=''
 
 stop() { # the id of a process of ours; a stubborn one is killed after five seconds
 	[ -n "$1" ] || return 0
@@ -25,6 +25,7 @@ stop() { # the id of a process of ours; a stubborn one is killed after five seco
 }
 clean_up() {
 	trap - EXIT INT TERM
+	stop "${!:-}" # a signal may come between the start of one and the note of its id
 	stop "$slurmd_pid"
 	stop "$slurmctld_pid"
 	stop "$munged_pid"

@@ -29,9 +29,9 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* A daemon in a process of its own that starts a job and turns its loop; -9 ends it. It tells when start()
- * has returned, or, if asked, when it has heard of the job's start. */
-static pid_t daemon_that_starts(const char *jobs, uint64_t id, const char *script, bool hear)
+/* A daemon in a process of its own that starts a job and turns its loop; -9 ends it. It tells when it has heard of the
+ * job's start; with a grace, it asks the job to stop then. */
+static pid_t daemon_that_stops(const char *jobs, uint64_t id, const char *script, double grace_s)
 {
 	int fd[2];
 	char byte;
@@ -44,8 +44,9 @@ static pid_t daemon_that_starts(const char *jobs, uint64_t id, const char *scrip
 		struct world *w = world_new("run");
 
 		start_script(w, jobs, id, script);
-		if (hear)
-			wait_started(w, 1);
+		wait_started(w, 1);
+		if (grace_s >= 0.0 && stop_job(w, id, grace_s))
+			_exit(1);
 		if (write(fd[1], "s", 1) != 1)
 			_exit(1);
 		for (;;)
@@ -57,32 +58,15 @@ static pid_t daemon_that_starts(const char *jobs, uint64_t id, const char *scrip
 	return pid;
 }
 
+static pid_t daemon_that_starts(const char *jobs, uint64_t id, const char *script)
+{
+	return daemon_that_stops(jobs, id, script, -1.0);
+}
+
 static void kill_daemon(pid_t pid)
 {
 	assert_int_equal(kill(pid, SIGKILL), 0);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
-}
-
-static void wait_for_file(const char *path)
-{
-	double until_s = now_s() + PATIENCE_S;
-
-	while (access(path, F_OK)) {
-		if (now_s() > until_s)
-			fail_msg("%s does not come", path);
-		usleep(2000);
-	}
-}
-
-static long long number_after(const char *text, const char *key, int skip)
-{
-	const char *at = strstr(text, key);
-
-	assert_non_null(at);
-	at += strlen(key);
-	while (skip-- > 0)
-		at = strchr(at, ' ') + 1;
-	return atoll(at);
 }
 
 static void test_job_survives_its_daemon_and_is_adopted(void **state)
@@ -91,8 +75,7 @@ static void test_job_survives_its_daemon_and_is_adopted(void **state)
 	const char *jobs = jobs_dir();
 	pid_t daemon = daemon_that_starts(jobs, 1,
 					  "echo '{\"epoch\":1,\"accuracy\":0.25}'; sleep 0.6; "
-					  "echo '{\"epoch\":2,\"accuracy\":0.75}'; exit 5",
-					  true);
+					  "echo '{\"epoch\":2,\"accuracy\":0.75}'; exit 5");
 	struct told *t = told_of(w, 1);
 
 	kill_daemon(daemon);
@@ -116,7 +99,7 @@ static void test_job_that_ended_unwatched_is_told_of(void **state)
 	const char *jobs = jobs_dir();
 	struct told *t = told_of(w, 2);
 
-	kill_daemon(daemon_that_starts(jobs, 2, "echo '{\"accuracy\":0.875}'; exit 3", false));
+	kill_daemon(daemon_that_starts(jobs, 2, "echo '{\"accuracy\":0.875}'; exit 3"));
 	wait_for_file(in_job(jobs, 2, ".exit"));
 	must_adopt(w, jobs, 2);
 	wait_finished(w, 1);
@@ -130,13 +113,27 @@ static void test_adopted_job_can_be_stopped(void **state)
 {
 	struct world *w = *state;
 	const char *jobs = jobs_dir();
-	struct err err = { 0 };
 
-	kill_daemon(daemon_that_starts(jobs, 3, "trap '' TERM; while :; do sleep 0.1; done", true));
+	kill_daemon(daemon_that_starts(jobs, 3, "trap '' TERM; while :; do sleep 0.1; done"));
 	must_adopt(w, jobs, 3);
-	assert_int_equal(w->ops->stop(w->self, 3, 0.1, &err), 0);
+	assert_int_equal(stop_job(w, 3, 0.1), 0);
 	wait_finished(w, 1);
 	assert_int_equal(told_of(w, 3)->outcome.exit_signal, SIGKILL);
+	assert_true(told_of(w, 3)->outcome.stopped);
+}
+
+/* A daemon that dies before it has written down that it stopped the job leaves that to the job's record. */
+static void test_stop_is_remembered_across_the_daemons_death(void **state)
+{
+	struct world *w = *state;
+	const char *jobs = jobs_dir();
+
+	kill_daemon(daemon_that_stops(jobs, 16, "trap '' TERM; while :; do sleep 0.1; done", 0.3));
+	must_adopt(w, jobs, 16);
+	wait_finished(w, 1);
+	assert_true(told_of(w, 16)->outcome.stopped);
+	assert_true(told_of(w, 16)->outcome.exit_signal != 0);
+	assert_string_equal(told_of(w, 16)->outcome.reason, "stopped on request");
 }
 
 /* Killed at any moment around the start: the command runs once, whoever starts it. */
@@ -155,7 +152,7 @@ static void test_daemon_killed_while_starting_runs_the_job_once(void **state)
 
 		if (daemon == 0) {
 			start_script(world_new("run"), jobs, id, script);
-			usleep((useconds_t)(id * 100));
+			usleep((useconds_t)(id * 400));
 			kill(getpid(), SIGKILL);
 		}
 		assert_int_equal(waitpid(daemon, NULL, 0), daemon);
@@ -214,11 +211,6 @@ static void test_pinned_cpus_are_remembered(void **state)
 
 /* ---- the supervisor dies ---- */
 
-static pid_t supervisor_of(const char *jobs, uint64_t id)
-{
-	return (pid_t)number_after(file_text(in_job(jobs, id, ".started")), "\nsupervisor ", 0);
-}
-
 static void test_job_dies_with_its_supervisor_and_is_lost(void **state)
 {
 	struct world *w = *state;
@@ -267,8 +259,7 @@ static void test_supervisor_that_died_unwatched_is_noticed(void **state)
 	pid_t child, supervisor;
 
 	kill_daemon(daemon_that_starts(
-		jobs, 8, "sh -c 'echo $$ > child; while :; do sleep 1; done' & while :; do sleep 1; done",
-		true));
+		jobs, 8, "sh -c 'echo $$ > child; while :; do sleep 1; done' & while :; do sleep 1; done"));
 	child = pid_in_file(in_job(jobs, 8, "/child"));
 	supervisor = supervisor_of(jobs, 8);
 	assert_int_equal(kill(supervisor, SIGKILL), 0);
@@ -428,8 +419,8 @@ static void test_adopting_survives_a_moment_without_descriptors(void **state)
 	struct world *w = *state;
 	const char *jobs = jobs_dir();
 
-	kill_daemon(daemon_that_starts(jobs, 13, "sleep 0.5; exit 6", true));
-	kill_daemon(daemon_that_starts(jobs, 14, "exit 7", false));
+	kill_daemon(daemon_that_starts(jobs, 13, "sleep 0.5; exit 6"));
+	kill_daemon(daemon_that_starts(jobs, 14, "exit 7"));
 	wait_for_file(in_job(jobs, 14, ".exit"));
 	io_fail_at(1, EMFILE);
 	must_adopt(w, jobs, 13);
@@ -539,6 +530,7 @@ int main(void)
 		CASE(test_job_survives_its_daemon_and_is_adopted),
 		CASE(test_job_that_ended_unwatched_is_told_of),
 		CASE(test_adopted_job_can_be_stopped),
+		CASE(test_stop_is_remembered_across_the_daemons_death),
 		CASE(test_daemon_killed_while_starting_runs_the_job_once),
 		CASE(test_destroyed_executor_leaves_its_jobs),
 		CASE(test_pinned_cpus_are_remembered),

@@ -366,4 +366,42 @@ static inline pid_t pid_in_file(const char *path)
 	return (pid_t)atoi(file_text(path));
 }
 
+static inline int stop_job(struct world *w, uint64_t id, double grace_s)
+{
+	struct err err = { 0 };
+	int rc;
+
+	w->inside = true;
+	rc = w->ops->stop(w->self, id, grace_s, &err);
+	w->inside = false;
+	return rc;
+}
+
+static inline void wait_for_file(const char *path)
+{
+	double until_s = now_s() + PATIENCE_S;
+
+	while (access(path, F_OK)) {
+		if (now_s() > until_s)
+			fail_msg("%s does not come", path);
+		usleep(2000);
+	}
+}
+
+static inline long long number_after(const char *text, const char *key, int skip)
+{
+	const char *at = strstr(text, key);
+
+	assert_non_null(at);
+	at += strlen(key);
+	while (skip-- > 0)
+		at = strchr(at, ' ') + 1;
+	return atoll(at);
+}
+
+static inline pid_t supervisor_of(const char *jobs, uint64_t id)
+{
+	return (pid_t)number_after(file_text(in_job(jobs, id, ".started")), "\nsupervisor ", 0);
+}
+
 #endif

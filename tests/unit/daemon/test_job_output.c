@@ -290,6 +290,37 @@ static void test_failing_allocations_lose_a_line_at_most(void **state)
 	assert_true(l->out.accuracy == 0.5);
 }
 
+static void test_last_words_are_the_last_line_made_fit_to_show(void **state)
+{
+	static const struct {
+		const char *said, *shown;
+	} known[] = {
+		{ "", "" },
+		{ "\n \n", "" },
+		{ "first\nno such file: x\n\n", "no such file: x" },
+		{ "only", "only" },
+		{ "a\n\033[31mred\n", "?[31mred" },
+	};
+	struct log *l = *state;
+	char path[500], out[160];
+
+	assert_string_equal(job_last_words(l->dir, out, sizeof out), ""); /* there is none yet */
+	snprintf(path, sizeof path, "%s/stderr", l->dir);
+	for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+		FILE *f = fopen(path, "w");
+
+		assert_non_null(f);
+		for (int k = 0; i == 2 && k < 1000; k++)
+			fputs("long before\n", f);
+		fputs(known[i].said, f);
+		fclose(f);
+		assert_string_equal(job_last_words(l->dir, out, sizeof out), known[i].shown);
+	}
+	unlink(path);
+	assert_int_equal(mkfifo(path, 0600), 0); /* must not hang */
+	assert_string_equal(job_last_words(l->dir, out, sizeof out), "");
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -306,6 +337,7 @@ int main(void)
 		CASE(test_time_of_an_epoch_is_that_of_the_file),
 		CASE(test_log_that_is_no_file_is_left_alone),
 		CASE(test_failing_allocations_lose_a_line_at_most),
+		CASE(test_last_words_are_the_last_line_made_fit_to_show),
 	};
 
 	return cmocka_run_group_tests_name("job_output", tests, NULL, NULL);

@@ -286,6 +286,86 @@ static void test_commit_whose_sync_failed_is_not_applied_twice(void **state)
 	fail_msg("every call failed");
 }
 
+/* A log that the next commit makes long enough for a checkpoint. */
+static void fill_log(struct store *s)
+{
+	size_t size = 3850000; /* 940 pages */
+	char *json = malloc(size + 1);
+	struct store_stats stats;
+	struct err err = { 0 };
+
+	assert_non_null(json);
+	memset(json, ' ', size);
+	json[size] = '\0';
+	assert_int_equal(add_all(s, 1), 0);
+	assert_int_equal(store_add_decision(s, 1, NOON, "start", json, &err), 0);
+	commit_all(s);
+	json[250000] = '\0'; /* 61 more; with the next commit it is a thousand */
+	assert_int_equal(store_add_decision(s, 2, NOON, "start", json, &err), 0);
+	store_stats(s, &stats);
+	assert_int_equal(stats.checkpoints, 0);
+	free(json);
+}
+
+/* It goes on beside the commits, and nobody waits for it: its failure must be heard of all the same. `leave`: the store is
+ * closed meanwhile. Returns whether the commit was through when something failed. */
+static bool fail_checkpoint(unsigned long k, bool leave, bool *out_happened)
+{
+	const char *dir = memory_dir();
+	struct store *s = open_store(dir);
+	struct store_stats stats = { 0 };
+	double give_up = now_s() + 10;
+	bool committed;
+	uint64_t t;
+
+	fill_log(s);
+	store_fail_at(k, false, false);
+	t = store_commit(s);
+	assert_true(wait_ticket(s, t));
+	committed = store_durable(s) == t;
+	while (!leave && !store_failed(s, NULL) && stats.checkpoints == 0 && now_s() < give_up) {
+		usleep(100);
+		store_stats(s, &stats);
+	}
+	*out_happened = store_fail_happened();
+	if (!leave) {
+		store_fail_at(0, false, false); /* what has not happened by now would hit something else */
+		assert_int_equal(store_failed(s, NULL), *out_happened);
+		assert_true(*out_happened || stats.checkpoints == 1);
+		store_dispatch(s); /* else the news of the failure is taken for that of the repair */
+		assert_true(repair_store(s));
+		assert_int_equal(add_all(s, 3), 0);
+		commit_all(s);
+	}
+	store_close(s);
+	store_fail_at(0, false, false);
+	assert_int_equal(sql_number(dir, "SELECT count(*) FROM decisions"), leave ? 3 : 4);
+	assert_whole(dir);
+	remove_tree(dir);
+	return committed && *out_happened;
+}
+
+static void test_failed_checkpoint_fails_the_store_and_is_repaired(void **state)
+{
+	bool happened = true;
+	int in_checkpoint = 0;
+
+	(void)state;
+	for (unsigned long k = 1; happened; k += 97)
+		in_checkpoint += fail_checkpoint(k, false, &happened);
+	print_message("%d failures in the checkpoint\n", in_checkpoint);
+	assert_true(in_checkpoint > 3);
+}
+
+static void test_close_beside_a_failing_checkpoint_loses_nothing(void **state)
+{
+	bool happened;
+
+	(void)state;
+	for (unsigned long k = 140; k < 1200; k += 151)
+		fail_checkpoint(k, true, &happened);
+}
+
 static void test_database_that_vanished_is_not_made_anew(void **state)
 {
 	const char *dir = memory_dir();
@@ -441,6 +521,8 @@ int main(void)
 		cmocka_unit_test_teardown(test_failed_store_refuses_keeps_and_recovers, disarm),
 		cmocka_unit_test_teardown(test_repair_without_failure_does_nothing, disarm),
 		cmocka_unit_test_teardown(test_commit_whose_sync_failed_is_not_applied_twice, disarm),
+		cmocka_unit_test_teardown(test_failed_checkpoint_fails_the_store_and_is_repaired, disarm),
+		cmocka_unit_test_teardown(test_close_beside_a_failing_checkpoint_loses_nothing, disarm),
 		cmocka_unit_test_teardown(test_database_that_vanished_is_not_made_anew, disarm),
 		cmocka_unit_test_teardown(test_older_copy_put_in_place_is_noticed, disarm),
 		cmocka_unit_test_teardown(test_close_of_a_failed_store_tries_once_more, disarm),

@@ -1,0 +1,92 @@
+/* What the files of postrider-supervisor share. Begin with supervisor_main.c, which has the order of things:
+ *
+ *   supervisor_options.c  the command line
+ *   supervisor_child.c    the child, from fork() until it is the command
+ *   supervisor_record.c   DIR.started and DIR.exit
+ *   supervisor_place.c    the job's folder and cgroup
+ *   supervisor_watch.c    waiting for the end, stopping, ending what is left
+ *   supervisor_tools.c    clocks, texts, /proc */
+#ifndef SCHEDULER_SUPERVISOR_SUPERVISOR_H
+#define SCHEDULER_SUPERVISOR_SUPERVISOR_H
+
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+#include <time.h>
+
+#include "scheduler/daemon/exec_local_record.h"
+
+#define NS_PER_S INT64_C(1000000000)
+
+struct options {
+	const char *dir, *job, *work_dir, *cpus, *cgroup;
+	uid_t uid;
+	gid_t gid;
+	char *user, *home; /* of uid; user NULL: it has no name */
+	double grace_s, max_time_s; /* max_time_s 0: none */
+	rlim_t fsize, as, nofile; /* 0: as they are */
+	int nice;
+	char **env; /* "NAME=value" */
+	size_t n_env;
+	char **argv;
+};
+
+struct moment {
+	int64_t real_ns, boot_ns;
+};
+
+struct run {
+	const struct options *opt;
+	pid_t pid; /* of the job: leader of its session and group */
+	int go_fd, said_fd; /* the child waits at one, and says on the other why it cannot run the command */
+	struct moment started, ended; /* started 0: it never ran */
+	siginfo_t end;
+	bool timed_out, stopped; /* stopped: the daemon asked for it */
+	int64_t kill_at_ns, out_of_time_ns; /* boot time */
+	char reason[RECORD_MAX_TEXT + 1], note[RECORD_MAX_TEXT + 1];
+};
+
+/* ---- supervisor_tools.c ---- */
+int64_t clock_ns(clockid_t id);
+struct moment moment_now(void);
+int64_t after_s(int64_t from_ns, double s);
+bool write_all(int fd, const char *text, size_t len);
+/* To the daemon, or whoever started us; if nobody listens any more, the records tell the same. */
+void report(const char *what, const char *text);
+/* Before anything was touched. */
+void give_up(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3), noreturn));
+void add_note(struct run *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void set_reason(struct run *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+bool process_stat(pid_t pid, long *out_parent, unsigned long long *out_ticks); /* of /proc/PID/stat */
+
+/* ---- supervisor_options.c ---- */
+void parse_options(int argc, char **argv, struct options *o); /* o->env has room for argc words */
+void find_user(struct options *o); /* o->user and o->home */
+void options_release(struct options *o);
+bool parse_cpus(const char *s, cpu_set_t *out); /* "0-3,8" */
+
+/* ---- supervisor_child.c ---- */
+void fork_child(struct run *r);       /* it waits at go_fd */
+void abandon_child(struct run *r);    /* instead of letting it go */
+bool child_refused(struct run *r);    /* after letting it go; true: it cannot run the command, the reason is set */
+
+/* ---- supervisor_record.c ---- */
+void win_the_race(struct run *r);     /* DIR.started, or the end of this process: another was first */
+void sync_started(const struct run *r);
+int finish(struct run *r);            /* DIR.exit; the exit code for main() */
+
+/* ---- supervisor_place.c ---- */
+bool make_folder(struct run *r);      /* false: the reason is set */
+void enter_cgroup(struct run *r);
+void kill_cgroup(const struct run *r);
+void remove_cgroup(const struct run *r);
+
+/* ---- supervisor_watch.c ---- */
+void watch(struct run *r);            /* until the job has ended */
+void end_leftovers(struct run *r);
+
+#endif

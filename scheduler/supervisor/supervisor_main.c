@@ -1,0 +1,117 @@
+/* postrider-supervisor: runs one job, watches over it, and leaves a record of how it ended. Started by
+ * exec_local_spawn.c; survives the daemon, so that a new one can adopt the job. docs/man/postrider-supervisor.8 is the
+ * manual, exec_local_record.h has the format of the records.
+ *
+ * Single-threaded and linked with the C library alone: it is there at once, and after fork() all of that library
+ * may be used.
+ *
+ * The order of things matters. The child is forked first, since the record names it, and waits; the record is
+ * linked, which only one supervisor can do; only then is anything touched and the child let go. Whoever
+ * dies on the way, the command runs once or not at all. */
+#define _GNU_SOURCE
+#include "scheduler/supervisor/supervisor.h"
+
+#include <fcntl.h>
+#include <getopt.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int not_run(struct run *r)
+{
+	r->started = (struct moment){ 0 };
+	r->ended = moment_now();
+	report(REPORT_FAILED, r->reason);
+	return finish(r);
+}
+
+/* The daemon's ear is for the start alone; nothing of the daemon's is held after it. */
+static void hang_up(void)
+{
+	int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	for (int fd = 0; fd <= STDERR_FILENO && null_fd >= 0; fd++)
+		dup2(null_fd, fd);
+	if (null_fd > STDERR_FILENO)
+		close(null_fd);
+}
+
+static int supervise(struct run *r)
+{
+	fork_child(r);
+	win_the_race(r);
+	if (!make_folder(r)) {
+		abandon_child(r);
+		return not_run(r);
+	}
+	enter_cgroup(r);
+	if (r->note[0])
+		report(REPORT_NOTE, r->note);
+	write_all(r->go_fd, "g", 1); /* if it died already, the wait will tell */
+	close(r->go_fd);
+	if (child_refused(r)) {
+		end_leftovers(r);
+		return not_run(r);
+	}
+	report(REPORT_STARTED, "");
+	hang_up();
+	sync_started(r);
+	watch(r);
+	r->ended = moment_now();
+	end_leftovers(r);
+	return finish(r);
+}
+
+static void settle_in(void)
+{
+	sigset_t held;
+
+	setsid();
+	umask(0);
+	signal(SIGINT, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	signal(SIGQUIT, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN); /* a daemon that is gone reads no report */
+	signal(SIGXFSZ, SIG_IGN);
+	signal(SIGCHLD, SIG_DFL); /* inherited as ignored, it would lose the job's end */
+	sigemptyset(&held);
+	sigaddset(&held, SIGCHLD);
+	sigaddset(&held, SIGTERM);
+	sigprocmask(SIG_SETMASK, &held, NULL); /* all others were held until here */
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	/* Below 3 there is always something, so that no pipe of ours gets a number the job's streams will have. */
+	for (int fd = 0; fd <= STDERR_FILENO; fd++) {
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0)
+			exit(SUPERVISOR_NOT_STARTED);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = { .uid = getuid(), .gid = getgid(), .grace_s = 30.0 };
+	struct run r = { .opt = &o };
+	char path[PATH_MAX];
+	int rc;
+
+	settle_in();
+	opterr = 0;
+	o.env = calloc((size_t)argc + 1, sizeof *o.env);
+	if (!o.env)
+		give_up(SUPERVISOR_NOT_STARTED, "out of memory");
+	parse_options(argc, argv, &o);
+	if (geteuid() != 0 && o.uid != geteuid())
+		give_up(SUPERVISOR_NOT_STARTED, "jobs run as the daemon's own user only");
+	snprintf(path, sizeof path, "%s%s", o.dir, RECORD_STARTED);
+	if (access(path, F_OK) == 0) {
+		rc = SUPERVISOR_LOST_RACE;
+	} else {
+		find_user(&o);
+		rc = supervise(&r);
+	}
+	options_release(&o);
+	return rc;
+}

@@ -1,0 +1,175 @@
+/* The command line. docs/man/postrider-supervisor.8 is the manual. See supervisor.h. */
+#define _GNU_SOURCE
+#include "scheduler/supervisor/supervisor.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MAX_SECONDS 1e9 /* 30 years: as good as for ever, and far from overflowing */
+
+static double seconds_arg(const char *name, const char *s)
+{
+	char *end;
+	double v = strtod(s, &end);
+
+	if (end == s || *end || !(v >= 0.0))
+		give_up(SUPERVISOR_USAGE, "--%s %s: not a number of seconds", name, s);
+	return v < MAX_SECONDS ? v : MAX_SECONDS;
+}
+
+static unsigned long long count_arg(const char *name, const char *s)
+{
+	unsigned long long v;
+	char *end;
+
+	errno = 0;
+	v = strtoull(s, &end, 10);
+	if (*s < '0' || *s > '9' || *end || errno)
+		give_up(SUPERVISOR_USAGE, "--%s %s: not a number", name, s);
+	return v;
+}
+
+static unsigned id_arg(const char *name, const char *s)
+{
+	unsigned long long v = count_arg(name, s);
+
+	if (v >= UINT32_MAX) /* -1 means "leave it" to chown and setuid */
+		give_up(SUPERVISOR_USAGE, "--%s %s: there is no such id", name, s);
+	return (unsigned)v;
+}
+
+static int nice_arg(const char *s)
+{
+	char *end;
+	long v = strtol(s, &end, 10);
+
+	if (end == s || *end || v < -20 || v > 19)
+		give_up(SUPERVISOR_USAGE, "--nice %s: need -20 to 19", s);
+	return (int)v;
+}
+
+/* "0-3,8" */
+bool parse_cpus(const char *s, cpu_set_t *out)
+{
+	CPU_ZERO(out);
+	while (*s) {
+		char *end;
+		unsigned long from = strtoul(s, &end, 10), to = from;
+
+		if (end == s || *s < '0' || *s > '9')
+			return false;
+		if (*end == '-') {
+			s = end + 1;
+			to = strtoul(s, &end, 10);
+			if (end == s || *s < '0' || *s > '9')
+				return false;
+		}
+		if (from > to || to >= CPU_SETSIZE || (*end && *end != ',') || (*end && !end[1]))
+			return false;
+		for (; from <= to; from++)
+			CPU_SET(from, out);
+		s = end + (*end == ',');
+	}
+	return CPU_COUNT(out) > 0;
+}
+
+static void usage(void)
+{
+	static const char text[] =
+		"usage: postrider-supervisor --dir DIR [options] -- COMMAND [ARGUMENT...]\n"
+		"\n"
+		"Runs one job of postriderd and writes DIR.started and DIR.exit; see "
+		"postrider-supervisor(8).\n"
+		"\n"
+		"  --dir DIR          the job's folder, an absolute path; made unless it is there\n"
+		"  --job ID           its number, for POSTRIDER_JOB\n"
+		"  --uid U --gid G    the user it runs as (our own)\n"
+		"  --work-dir DIR     where it runs (its folder)\n"
+		"  --env NAME=VALUE   added to its environment; may be repeated\n"
+		"  --cpus LIST        the cpus it may use, as in 0-3,8\n"
+		"  --cgroup PATH      a cgroup v2 folder to make for it\n"
+		"  --nice N           niceness\n"
+		"  --grace SECONDS    from SIGTERM to SIGKILL (30)\n"
+		"  --max-time SECONDS stop it after so long (0: never)\n"
+		"  --rlimit-fsize BYTES --rlimit-as BYTES --rlimit-nofile N\n";
+
+	fputs(text, stdout);
+}
+
+void parse_options(int argc, char **argv, struct options *o)
+{
+	static const struct option known[] = {
+		{ "dir", 1, NULL, 'd' },       { "job", 1, NULL, 'j' },
+		{ "uid", 1, NULL, 'u' },       { "gid", 1, NULL, 'g' },
+		{ "work-dir", 1, NULL, 'w' },  { "env", 1, NULL, 'e' },
+		{ "cpus", 1, NULL, 'c' },      { "cgroup", 1, NULL, 'G' },
+		{ "nice", 1, NULL, 'n' },      { "grace", 1, NULL, 'k' },
+		{ "max-time", 1, NULL, 't' },  { "rlimit-fsize", 1, NULL, 'F' },
+		{ "rlimit-as", 1, NULL, 'A' }, { "rlimit-nofile", 1, NULL, 'N' },
+		{ "help", 0, NULL, 'h' },      { NULL, 0, NULL, 0 },
+	};
+	cpu_set_t cpus;
+	int c;
+
+	while ((c = getopt_long(argc, argv, "+h", known, NULL)) != -1) {
+		switch (c) {
+		case 'd': o->dir = optarg; break;
+		case 'j': o->job = optarg; break;
+		case 'u': o->uid = id_arg("uid", optarg); break;
+		case 'g': o->gid = id_arg("gid", optarg); break;
+		case 'w': o->work_dir = optarg; break;
+		case 'e': o->env[o->n_env++] = optarg; break;
+		case 'c': o->cpus = optarg; break;
+		case 'G': o->cgroup = optarg; break;
+		case 'n': o->nice = nice_arg(optarg); break;
+		case 'k': o->grace_s = seconds_arg("grace", optarg); break;
+		case 't': o->max_time_s = seconds_arg("max-time", optarg); break;
+		case 'F': o->fsize = count_arg("rlimit-fsize", optarg); break;
+		case 'A': o->as = count_arg("rlimit-as", optarg); break;
+		case 'N': o->nofile = count_arg("rlimit-nofile", optarg); break;
+		case 'h': usage(); exit(0);
+		default: give_up(SUPERVISOR_USAGE, "unknown option or missing value; see --help");
+		}
+	}
+	o->argv = argv + optind;
+	if (!o->argv[0])
+		give_up(SUPERVISOR_USAGE, "there is no command to run");
+	if (!o->dir || o->dir[0] != '/' || !o->dir[1])
+		give_up(SUPERVISOR_USAGE, "--dir: need an absolute path");
+	if (strlen(o->dir) + 64 > PATH_MAX)
+		give_up(SUPERVISOR_USAGE, "--dir: the path is too long");
+	if (o->cpus && (strlen(o->cpus) > RECORD_MAX_CPUS || !parse_cpus(o->cpus, &cpus)))
+		give_up(SUPERVISOR_USAGE, "--cpus %.100s: not a list of cpus", o->cpus);
+	for (size_t i = 0; i < o->n_env; i++) {
+		if (!strchr(o->env[i], '=') || o->env[i][0] == '=')
+			give_up(SUPERVISOR_USAGE, "--env %.100s: need NAME=VALUE", o->env[i]);
+	}
+}
+
+/* Who the job's user is. Our own is known without asking, which may take a network. */
+void find_user(struct options *o)
+{
+	const char *home = getuid() != 0 && o->uid == getuid() ? getenv("HOME") : NULL;
+	struct passwd *pw = home && *home ? NULL : getpwuid(o->uid);
+
+	if (pw) {
+		o->user = strdup(pw->pw_name);
+		home = pw->pw_dir;
+	}
+	o->home = strdup(home && *home ? home : o->dir);
+	if (!o->home || (pw && !o->user))
+		give_up(SUPERVISOR_NOT_STARTED, "out of memory");
+}
+
+void options_release(struct options *o)
+{
+	free(o->user);
+	free(o->home);
+	free(o->env);
+}

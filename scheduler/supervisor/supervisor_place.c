@@ -1,0 +1,80 @@
+/* Where the job runs: its folder and its cgroup. See supervisor.h. */
+#define _GNU_SOURCE
+#include "scheduler/supervisor/supervisor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+bool make_folder(struct run *r)
+{
+	const struct options *o = r->opt;
+	struct stat st;
+	int fd, error = 0;
+
+	if (mkdir(o->dir, 0750) && errno != EEXIST) {
+		set_reason(r, "cannot make the folder %s: %s", o->dir, strerror(errno));
+		return false;
+	}
+	fd = open(o->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st))
+		error = errno;
+	else if (st.st_uid != o->uid && st.st_uid != geteuid())
+		error = EEXIST; /* somebody else's */
+	else if (geteuid() == 0 && fchown(fd, o->uid, o->gid))
+		error = errno;
+	if (fd >= 0)
+		close(fd);
+	if (error)
+		set_reason(r, "cannot give the folder %s to user %u: %s", o->dir, o->uid, strerror(error));
+	return !error;
+}
+
+static bool put_file(const char *dir, const char *name, const char *text)
+{
+	char path[PATH_MAX];
+	int fd, n = snprintf(path, sizeof path, "%s/%s", dir, name);
+	bool done;
+
+	if (n < 0 || (size_t)n >= sizeof path) {
+		errno = ENAMETOOLONG;
+		return false;
+	}
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	done = write_all(fd, text, strlen(text));
+	n = errno;
+	close(fd);
+	errno = n;
+	return done;
+}
+
+/* Good to have, not needed: without one, processes are found by their group and their parents. */
+void enter_cgroup(struct run *r)
+{
+	const char *path = r->opt->cgroup;
+	char pid[32];
+
+	if (!path)
+		return;
+	snprintf(pid, sizeof pid, "%ld", (long)r->pid);
+	if ((mkdir(path, 0755) && errno != EEXIST) || !put_file(path, "cgroup.procs", pid))
+		add_note(r, "no cgroup %s: %s", path, strerror(errno));
+}
+
+void kill_cgroup(const struct run *r)
+{
+	if (r->opt->cgroup)
+		put_file(r->opt->cgroup, "cgroup.kill", "1"); /* kernels before 5.14 do not know it */
+}
+
+void remove_cgroup(const struct run *r)
+{
+	if (r->opt->cgroup)
+		rmdir(r->opt->cgroup);
+}

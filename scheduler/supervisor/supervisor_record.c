@@ -1,0 +1,156 @@
+/* The two records beside the job's folder. exec_local_record.h has their format; see also supervisor.h. */
+#define _GNU_SOURCE
+#include "scheduler/supervisor/supervisor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define RECORD_TRIES 30 /* a second apart: a full disk may be cleared */
+
+static void sync_folder_of(const char *path)
+{
+	char dir[PATH_MAX];
+	char *slash;
+	int fd;
+
+	snprintf(dir, sizeof dir, "%s", path);
+	slash = strrchr(dir, '/');
+	if (!slash)
+		return;
+	slash[slash == dir] = '\0'; /* keep the root's own */
+	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0) {
+		fsync(fd);
+		close(fd);
+	}
+}
+
+/* ---- the start ---- */
+
+static bool boot_id(char out[RECORD_BOOT_BYTES + 1])
+{
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, out, RECORD_BOOT_BYTES);
+
+	if (fd >= 0)
+		close(fd);
+	if (n != RECORD_BOOT_BYTES)
+		return false;
+	out[n] = '\0';
+	return true;
+}
+
+/* DIR.started with the whole of its content, or the end: another supervisor was first. */
+void win_the_race(struct run *r)
+{
+	char path[PATH_MAX], temp[PATH_MAX + 32], text[RECORD_MAX_BYTES], boot[RECORD_BOOT_BYTES + 1];
+	unsigned long long ticks, job_ticks;
+	long parent;
+	int fd, n, error = 0;
+
+	snprintf(path, sizeof path, "%s%s", r->opt->dir, RECORD_STARTED);
+	snprintf(temp, sizeof temp, "%s.%ld", path, (long)getpid());
+	if (!boot_id(boot) || !process_stat(getpid(), &parent, &ticks) ||
+	    !process_stat(r->pid, &parent, &job_ticks)) {
+		abandon_child(r);
+		give_up(SUPERVISOR_NOT_STARTED, "cannot read /proc: is it mounted?");
+	}
+	r->started = moment_now();
+	n = snprintf(text, sizeof text,
+		     RECORD_STARTED_MAGIC
+		     "\nboot %s\nsupervisor %ld %llu\njob %ld %llu\nstarted %lld %lld\ncpus %s\nend\n",
+		     boot, (long)getpid(), ticks, (long)r->pid, job_ticks, (long long)r->started.real_ns,
+		     (long long)r->started.boot_ns, r->opt->cpus ? r->opt->cpus : "-");
+	unlink(temp); /* of a namesake that was killed here, before the pids went round */
+	fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
+	if (fd < 0 || !write_all(fd, text, (size_t)n) || link(temp, path))
+		error = errno;
+	if (fd >= 0) {
+		close(fd);
+		unlink(temp);
+	}
+	if (!error)
+		return;
+	abandon_child(r);
+	if (error == EEXIST)
+		exit(SUPERVISOR_LOST_RACE);
+	give_up(SUPERVISOR_NOT_STARTED, "cannot make %s: %s", path, strerror(error));
+}
+
+/* The record on disk, so that after a crash of the machine the job is not taken for one that never started. The
+ * job does not wait for it: a disk takes longer for this than all the rest. */
+void sync_started(const struct run *r)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	snprintf(path, sizeof path, "%s%s", r->opt->dir, RECORD_STARTED);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		fsync(fd);
+		close(fd);
+	}
+	sync_folder_of(path);
+}
+
+/* ---- the end ---- */
+
+static int format_exit(const struct run *r, char *text, size_t size)
+{
+	bool ran = r->started.real_ns != 0, by_exit = r->end.si_code == CLD_EXITED;
+	char status[64] = "none";
+	struct rusage use;
+
+	getrusage(RUSAGE_CHILDREN, &use);
+	if (ran)
+		snprintf(status, sizeof status, "%s %d", by_exit ? "exit" : "signal", r->end.si_status);
+	return snprintf(
+		text, size,
+		RECORD_EXIT_MAGIC
+		"\nstarted %lld %lld\nended %lld %lld\nstatus %s\ntimed_out %d\nstopped %d\nmax_rss_kb %ld\n"
+		"cpu_us %lld\nreason %s\nnote %s\nend\n",
+		(long long)r->started.real_ns, (long long)r->started.boot_ns, (long long)r->ended.real_ns,
+		(long long)r->ended.boot_ns, status, r->timed_out, r->stopped, use.ru_maxrss,
+		(use.ru_utime.tv_sec + use.ru_stime.tv_sec) * 1000000LL + use.ru_utime.tv_usec +
+			use.ru_stime.tv_usec,
+		r->reason[0] ? r->reason : "-", r->note[0] ? r->note : "-");
+}
+
+static bool write_exit(const struct run *r)
+{
+	char path[PATH_MAX], temp[PATH_MAX + 32], text[RECORD_MAX_BYTES];
+	int n = format_exit(r, text, sizeof text), fd;
+	bool done;
+
+	snprintf(path, sizeof path, "%s%s", r->opt->dir, RECORD_EXIT);
+	snprintf(temp, sizeof temp, "%s.new", path);
+	fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
+	if (fd < 0)
+		return false;
+	done = write_all(fd, text, (size_t)n);
+	fsync(fd); /* where it fails, the record is at least there for as long as the machine runs */
+	close(fd);
+	if (!done || rename(temp, path)) {
+		unlink(temp);
+		return false;
+	}
+	sync_folder_of(path);
+	return true;
+}
+
+int finish(struct run *r)
+{
+	for (int try = 1; !write_exit(r); try++) {
+		if (try == RECORD_TRIES)
+			return SUPERVISOR_NO_RECORD;
+		sleep(1);
+	}
+	return SUPERVISOR_DONE;
+}

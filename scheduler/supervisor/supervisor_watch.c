@@ -1,0 +1,166 @@
+/* Waiting: for the job's end, for the word to stop it, for its time to be over; and ending what it left. See
+ * supervisor.h. */
+#define _GNU_SOURCE
+#include "scheduler/supervisor/supervisor.h"
+
+#include <dirent.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NEVER_NS INT64_MAX
+#define LEFTOVERS_NS (5 * NS_PER_S) /* processes that SIGKILL does not end so soon hang in the kernel */
+
+/* ---- until it ends ---- */
+
+static void signal_group(const struct run *r, int number)
+{
+	kill(-r->pid, number);
+	if (number == SIGTERM)
+		kill(-r->pid, SIGCONT); /* one that is stopped could not hear it */
+}
+
+static void ask_to_end(struct run *r, double grace_s)
+{
+	int64_t at_ns = after_s(clock_ns(CLOCK_BOOTTIME), grace_s);
+
+	signal_group(r, SIGTERM);
+	if (at_ns < r->kill_at_ns)
+		r->kill_at_ns = at_ns;
+}
+
+/* Asked by the daemon, which sends its grace in milliseconds along and will call the job cancelled; or by somebody
+ * else, at a shutdown of the machine say, whom nobody asked to cancel it. */
+static void on_stop(struct run *r, const siginfo_t *info)
+{
+	double grace_s = r->opt->grace_s;
+
+	if (info->si_code == SI_QUEUE) {
+		r->stopped = true;
+		if (info->si_value.sival_int >= 0)
+			grace_s = 1e-3 * info->si_value.sival_int;
+	}
+	ask_to_end(r, grace_s);
+}
+
+/* Orphans of the job come to us. The job itself stays a zombie for now: that keeps its number from being given
+ * to somebody else while we signal its group. True: it has ended. */
+static bool reap_orphans(struct run *r)
+{
+	for (;;) {
+		siginfo_t info = { 0 };
+
+		if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) || info.si_pid == 0)
+			return false;
+		if (info.si_pid == r->pid) {
+			r->end = info;
+			return true;
+		}
+		waitpid(info.si_pid, NULL, 0);
+	}
+}
+
+/* By name first: waitid(P_ALL) may show another zombie again and again. */
+static bool job_ended(struct run *r)
+{
+	siginfo_t info = { 0 };
+
+	if (waitid(P_PID, (id_t)r->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == r->pid) {
+		r->end = info;
+		return true;
+	}
+	return reap_orphans(r);
+}
+
+static void on_time(struct run *r)
+{
+	int64_t now_ns = clock_ns(CLOCK_BOOTTIME);
+
+	if (now_ns >= r->out_of_time_ns) {
+		r->out_of_time_ns = NEVER_NS;
+		r->timed_out = true;
+		ask_to_end(r, r->opt->grace_s);
+	}
+	if (now_ns >= r->kill_at_ns) {
+		signal_group(r, SIGKILL);
+		r->kill_at_ns = NEVER_NS;
+	}
+}
+
+/* The next signal, or 0 at the time given. Slept in pieces: sigtimedwait() does not count a suspended machine. */
+static int next_signal(int64_t until_ns, siginfo_t *info)
+{
+	int64_t left_ns = until_ns == NEVER_NS ? 3600 * NS_PER_S : until_ns - clock_ns(CLOCK_BOOTTIME);
+	struct timespec t = { 0 };
+	sigset_t set;
+	int number;
+
+	if (left_ns > 3600 * NS_PER_S)
+		left_ns = 3600 * NS_PER_S;
+	if (left_ns > 0)
+		t = (struct timespec){ .tv_sec = left_ns / NS_PER_S, .tv_nsec = left_ns % NS_PER_S };
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigaddset(&set, SIGTERM);
+	number = sigtimedwait(&set, info, &t);
+	return number > 0 ? number : 0;
+}
+
+void watch(struct run *r)
+{
+	r->kill_at_ns = NEVER_NS;
+	r->out_of_time_ns = r->opt->max_time_s > 0.0 ? after_s(r->started.boot_ns, r->opt->max_time_s)
+						     : NEVER_NS;
+	while (!job_ended(r)) {
+		int64_t until_ns = r->kill_at_ns < r->out_of_time_ns ? r->kill_at_ns : r->out_of_time_ns;
+		siginfo_t info;
+
+		if (next_signal(until_ns, &info) == SIGTERM)
+			on_stop(r, &info);
+		on_time(r);
+	}
+}
+
+/* ---- what is left ---- */
+
+/* Children of ours, by walking all processes: only when something is left. */
+static void kill_orphans(void)
+{
+	DIR *d = opendir("/proc");
+	struct dirent *e;
+
+	while (d && (e = readdir(d))) {
+		unsigned long long ticks;
+		long parent, pid = strtol(e->d_name, NULL, 10);
+
+		if (pid > 0 && process_stat((pid_t)pid, &parent, &ticks) && parent == getpid())
+			kill((pid_t)pid, SIGKILL); /* ours to reap: the number cannot be another's */
+	}
+	if (d)
+		closedir(d);
+}
+
+/* Nothing of the job may go on after its end: its cpus will be given to the next one. */
+void end_leftovers(struct run *r)
+{
+	int64_t until_ns = clock_ns(CLOCK_BOOTTIME) + LEFTOVERS_NS;
+	siginfo_t info;
+	pid_t pid;
+
+	signal_group(r, SIGKILL);
+	kill_cgroup(r);
+	waitpid(r->pid, NULL, 0);
+	while ((pid = waitpid(-1, NULL, WNOHANG)) >= 0) {
+		if (pid > 0)
+			continue;
+		if (clock_ns(CLOCK_BOOTTIME) >= until_ns) {
+			add_note(r, "processes of the job do not end");
+			break;
+		}
+		kill_orphans();
+		next_signal(clock_ns(CLOCK_BOOTTIME) + NS_PER_S / 50, &info);
+	}
+	remove_cgroup(r);
+}

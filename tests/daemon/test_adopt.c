@@ -1,0 +1,218 @@
+/* Jobs that live while the daemon does not: each is found again, once, and is still what it was. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/daemon/harness.h"
+
+static struct yard yard;
+static struct talk *t;
+
+static int open_one(void **state)
+{
+	(void)state;
+	yard_open(&yard);
+	yard_configure(&yard, "\"slots\":2,\"kill_grace_s\":1,", "");
+	yard_start(&yard);
+	t = talk_open(&yard);
+	return 0;
+}
+
+static int close_one(void **state)
+{
+	(void)state;
+	talk_close(t);
+	yard_close(&yard);
+	return 0;
+}
+
+static void leave(int signal)
+{
+	talk_close(t);
+	t = NULL;
+	yard_stop(&yard, signal);
+}
+
+static void come_back(void)
+{
+	yard_start(&yard);
+	t = talk_open(&yard);
+}
+
+static double await_pid(uint64_t job)
+{
+	double until = now_s() + PATIENCE_S;
+
+	while (now_s() < until) {
+		struct json *v = await(t, job, "running");
+		double pid = number_at(v, "job.pid");
+
+		json_free(v);
+		if (pid > 1.0)
+			return pid;
+		sleep_s(0.01);
+	}
+	fail_msg("job %llu has no process", (unsigned long long)job);
+	return 0.0;
+}
+
+static size_t runs(char mark, uint64_t job)
+{
+	char name[24];
+
+	snprintf(name, sizeof name, "%llu", (unsigned long long)job);
+	return yard_runs(&yard, mark, name);
+}
+
+static void test_a_running_job_is_found_again_as_the_same_process(void **state)
+{
+	uint64_t job = submit(t, ",\"type\":\"line\",\"params\":{\"seconds\":1.5}");
+	double pid = await_pid(job);
+	struct json *v;
+
+	(void)state;
+	leave(SIGKILL);
+	come_back();
+	assert_true(await_pid(job) == pid);
+	assert_true(stat_of(t, "queue.slots_used") == 1.0);
+	v = await(t, job, "done");
+	assert_true(number_at(v, "job.run_s") >= 1.4); /* all of it, not what this daemon saw */
+	json_free(v);
+	assert_int_equal(runs('B', job), 1);
+	assert_int_equal(runs('E', job), 1);
+}
+
+static void test_a_job_that_ended_while_nobody_watched_is_done(void **state)
+{
+	uint64_t good = submit(t, ",\"type\":\"line\",\"params\":{\"seconds\":0.5}");
+	uint64_t late = submit(t, ",\"type\":\"hasty\"");
+	struct json *v;
+
+	(void)state;
+	await_pid(good);
+	await_pid(late);
+	leave(SIGTERM);
+	sleep_s(1.5); /* its time limit is kept without the daemon, too */
+	come_back();
+	v = await(t, good, "done");
+	assert_true(number_at(v, "job.exit_code") == 0.0);
+	json_free(v);
+	v = await(t, late, "failed");
+	assert_true(number_at(v, "job.run_s") < 10.0);
+	assert_non_null(strstr(text_at(v, "job.reason"), "longer"));
+	json_free(v);
+}
+
+static void test_an_adopted_job_can_be_cancelled(void **state)
+{
+	uint64_t job = submit(t, ",\"type\":\"line\",\"params\":{\"seconds\":30}");
+	struct json *v;
+
+	(void)state;
+	await_pid(job);
+	leave(SIGKILL);
+	come_back();
+	json_free(talk_ask(t, "{\"op\":\"cancel\",\"job\":\"%llu\"}", (unsigned long long)job));
+	v = await(t, job, "cancelled");
+	assert_true(number_at(v, "job.signal") == SIGTERM);
+	json_free(v);
+	assert_int_equal(runs('E', job), 0);
+}
+
+/* It was acknowledged, so it is a cancellation, whoever is there to see the end. */
+static void test_a_cancellation_survives_the_daemon(void **state)
+{
+	uint64_t job = submit(t, ",\"type\":\"stubborn\"");
+
+	(void)state;
+	await_pid(job);
+	sleep_s(0.3); /* its shell has set the trap by then */
+	json_free(talk_ask(t, "{\"op\":\"cancel\",\"job\":\"%llu\"}", (unsigned long long)job));
+	leave(SIGKILL);
+	come_back();
+	json_free(await(t, job, "cancelled"));
+}
+
+static void test_the_queue_keeps_its_order(void **state)
+{
+	uint64_t busy[2], queued[5];
+	unsigned long long id;
+	char line[160];
+	size_t n = 0;
+	FILE *f;
+
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		busy[i] = submit(t, ",\"type\":\"line\",\"params\":{\"seconds\":30}");
+	for (int i = 0; i < 5; i++)
+		queued[i] = submit(t, ",\"type\":\"line\"");
+	await_pid(busy[0]);
+	await_pid(busy[1]);
+	leave(SIGKILL);
+	come_back();
+	json_free(talk_ask(t, "{\"op\":\"cancel\",\"job\":\"%llu\"}", (unsigned long long)busy[0]));
+	json_free(await(t, queued[4], "done"));
+	f = fopen(yard.runs, "r"); /* one slot: one after the other */
+	assert_non_null(f);
+	while (fgets(line, sizeof line, f)) {
+		if (sscanf(line, "E %llu", &id) == 1)
+			assert_true(n < 5 && id == queued[n++]);
+	}
+	fclose(f);
+	assert_int_equal(n, 5);
+}
+
+static void test_an_advised_job_is_what_it_was(void **state)
+{
+	uint64_t running = submit(t, ",\"type\":\"advised\",\"mode\":\"advise\"");
+	uint64_t ready = submit(t, ",\"type\":\"advised\",\"mode\":\"advise\"");
+	uint64_t queued = submit(t, ",\"type\":\"advised\",\"mode\":\"advise\"");
+	struct json *v;
+
+	(void)state;
+	json_free(talk_ask(t, "{\"op\":\"started\",\"job\":\"%llu\"}", (unsigned long long)running));
+	leave(SIGKILL);
+	come_back();
+	v = talk_ask(t, "{\"op\":\"status\",\"job\":\"%llu\"}", (unsigned long long)ready);
+	assert_string_equal(text_at(v, "job.state"), "queued");
+	assert_string_equal(text_at(v, "job.waiting.code"), "owner");
+	json_free(v);
+	v = talk_ask(t, "{\"op\":\"status\",\"job\":\"%llu\"}", (unsigned long long)queued);
+	assert_string_not_equal(text_at(v, "job.waiting.code"), "owner"); /* both slots are taken */
+	json_free(v);
+	v = talk_ask(t, "{\"op\":\"finished\",\"job\":\"%llu\",\"accuracy\":0.5}",
+		     (unsigned long long)running);
+	assert_string_equal(text_at(v, "job.state"), "done");
+	assert_true(number_at(v, "job.run_s") > 0.0);
+	json_free(v);
+	for (int i = 0; i < 2; i++) {
+		uint64_t job = i ? queued : ready;
+
+		v = talk_ask(t, "{\"op\":\"started\",\"job\":\"%llu\"}", (unsigned long long)job);
+		assert_string_equal(text_at(v, "job.state"), "running");
+		json_free(v);
+	}
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, open_one, close_one)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_a_running_job_is_found_again_as_the_same_process),
+		CASE(test_a_job_that_ended_while_nobody_watched_is_done),
+		CASE(test_an_adopted_job_can_be_cancelled),
+		CASE(test_a_cancellation_survives_the_daemon),
+		CASE(test_the_queue_keeps_its_order),
+		CASE(test_an_advised_job_is_what_it_was),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

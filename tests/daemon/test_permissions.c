@@ -1,0 +1,345 @@
+/* Who may do what, and where a daemon refuses to start. Most of it needs root: another user must be there to be
+ * refused. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/daemon/harness.h"
+
+#define OTHER 65534 /* nobody */
+#define THIRD 65533
+
+static struct yard yard;
+
+static int open_one(void **state)
+{
+	(void)state;
+	yard_open(&yard);
+	return 0;
+}
+
+static int close_one(void **state)
+{
+	(void)state;
+	yard_close(&yard);
+	return 0;
+}
+
+static void need_root(void)
+{
+	if (geteuid() != 0) {
+		printf("skipped: needs root, to be another user\n");
+		skip();
+	}
+}
+
+/* One request of another user, in a process of its own; the code of the error, "" where it was answered well.
+ * `out_job`: the id in the answer. */
+static const char *ask_as(uid_t uid, const char *request, unsigned long long *out_job)
+{
+	static char code[64];
+	char answer[128] = "";
+	int pipe_fd[2], status;
+	ssize_t n;
+	pid_t pid;
+
+	assert_int_equal(pipe(pipe_fd), 0);
+	fflush(stdout);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		struct talk *t;
+		struct json *v;
+
+		if (setgid(uid) || setuid(uid))
+			_exit(1);
+		t = talk_try(&yard, 5.0);
+		if (!t || !talk_say(t, "%s", request) || !(v = talk_hear_json(t, PATIENCE_S)))
+			_exit(1);
+		dprintf(pipe_fd[1], "%s %s", error_of(v)[0] ? error_of(v) : "-", text_at(v, "job.job"));
+		_exit(0);
+	}
+	close(pipe_fd[1]);
+	n = read(pipe_fd[0], answer, sizeof answer - 1);
+	close(pipe_fd[0]);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_true(n > 0);
+	code[0] = 0;
+	if (out_job)
+		*out_job = 0;
+	sscanf(answer, "%63s %llu", code, out_job ? out_job : &(unsigned long long){ 0 });
+	if (!strcmp(code, "-"))
+		code[0] = 0;
+	return code;
+}
+
+static const char *ask_about_as(uid_t uid, const char *op, unsigned long long job)
+{
+	char request[96];
+
+	snprintf(request, sizeof request, "{\"op\":\"%s\",\"job\":\"%llu\"}", op, job);
+	return ask_as(uid, request, NULL);
+}
+
+static void test_another_user_cannot_cancel_a_job_but_an_admin_can(void **state)
+{
+	char settings[96];
+	struct talk *t;
+	uint64_t first, second;
+
+	(void)state;
+	need_root();
+	snprintf(settings, sizeof settings, "\"admins\":{\"users\":[%d]},", THIRD);
+	yard_configure(&yard, settings, "");
+	yard_start(&yard);
+	t = talk_open(&yard);
+	first = submit(t, ",\"type\":\"line\",\"params\":{\"seconds\":30}");
+	second = submit(t, ",\"type\":\"advised\",\"mode\":\"advise\"");
+	assert_string_equal(ask_about_as(OTHER, "cancel", first), "not_permitted");
+	assert_string_equal(ask_about_as(OTHER, "started", second), "not_permitted");
+	assert_string_equal(ask_about_as(OTHER, "finished", second), "not_permitted");
+	assert_string_equal(ask_as(OTHER, "{\"op\":\"drain\"}", NULL), "not_permitted");
+	assert_string_equal(ask_as(OTHER, "{\"op\":\"reload\"}", NULL), "not_permitted");
+	assert_string_equal(ask_about_as(OTHER, "status", first), ""); /* the queue is everybody's to see */
+	json_free(await(t, first, "running"));
+	assert_string_equal(ask_about_as(THIRD, "cancel", first), "");
+	assert_string_equal(ask_as(THIRD, "{\"op\":\"reload\"}", NULL), "");
+	json_free(await(t, first, "cancelled"));
+	talk_close(t);
+}
+
+static void test_keys_are_each_users_own(void **state)
+{
+	static const char again[] = "{\"op\":\"submit\",\"type\":\"line\",\"key\":\"same\"}";
+	unsigned long long mine, theirs, again_theirs;
+
+	(void)state;
+	need_root();
+	yard_start(&yard);
+	assert_string_equal(ask_as(OTHER, again, &theirs), "");
+	assert_string_equal(ask_as(THIRD, again, &mine), "");
+	assert_string_equal(ask_as(OTHER, again, &again_theirs), "");
+	assert_true(mine != theirs);
+	assert_true(theirs == again_theirs);
+}
+
+static void test_a_job_runs_as_the_user_who_submitted_it(void **state)
+{
+	char types[320], path[192];
+	struct stat st;
+	unsigned long long job;
+	struct talk *t;
+
+	(void)state;
+	need_root();
+	snprintf(path, sizeof path, "%s/made", yard.dir);
+	assert_int_equal(mkdir(path, 0777), 0);
+	assert_int_equal(chmod(path, 0777), 0);
+	snprintf(types, sizeof types,
+		 ",\"touch\":{\"argv\":[\"/bin/sh\",\"-c\",\"id -u; id -G; : "
+		 ">%s/{job}\",\"{batch}\"],\"batches\":[64]}",
+		 path);
+	yard_configure(&yard, "", types);
+	yard_start(&yard);
+	assert_string_equal(ask_as(OTHER, "{\"op\":\"submit\",\"type\":\"touch\"}", &job), "");
+	t = talk_open(&yard);
+	json_free(await(t, job, "done"));
+	talk_close(t);
+	snprintf(path + strlen(path), sizeof path - strlen(path), "/%llu", job);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_uid, OTHER);
+	assert_int_equal(st.st_gid, OTHER);
+	snprintf(path, sizeof path, "%s/jobs/%llu", yard.state, job);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_uid, OTHER);
+	assert_int_equal(st.st_mode & 0022, 0);
+	assert_int_equal(ask_as(OTHER, "{\"op\":\"status\",\"job\":\"1\"}", NULL)[0], 0);
+}
+
+/* The records beside the job's folder are the daemon's: whoever could write them could have root kill for them. */
+static void test_a_user_cannot_write_the_records_of_a_job(void **state)
+{
+	unsigned long long job;
+	struct talk *t;
+	struct stat st;
+	char path[192];
+
+	(void)state;
+	need_root();
+	yard_start(&yard);
+	assert_string_equal(ask_as(OTHER, "{\"op\":\"submit\",\"type\":\"line\"}", &job), "");
+	t = talk_open(&yard);
+	json_free(await(t, job, "done"));
+	talk_close(t);
+	snprintf(path, sizeof path, "%s/jobs/%llu.exit", yard.state, job);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_uid, 0);
+	assert_int_equal(st.st_mode & 0022, 0);
+	snprintf(path, sizeof path, "%s/jobs", yard.state);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_uid, 0);
+	assert_int_equal(st.st_mode & 0022, 0);
+	snprintf(path, sizeof path, "%s/postrider.db", yard.state);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 0077 & ~0040, 0);
+}
+
+static void test_a_daemon_that_is_not_root_runs_its_own_users_jobs_only(void **state)
+{
+	unsigned long long job;
+	struct talk *t;
+
+	(void)state;
+	need_root();
+	yard.uid = OTHER;
+	assert_int_equal(chown(yard.dir, OTHER, OTHER), 0);
+	assert_int_equal(chown(yard.config, OTHER, OTHER), 0);
+	yard_start(&yard);
+	assert_string_equal(ask_as(THIRD, "{\"op\":\"submit\",\"type\":\"line\"}", NULL), "not_permitted");
+	assert_string_equal(
+		ask_as(THIRD, "{\"op\":\"submit\",\"type\":\"advised\",\"mode\":\"advise\"}", NULL), "");
+	assert_string_equal(ask_as(OTHER, "{\"op\":\"submit\",\"type\":\"line\"}", &job), "");
+	t = talk_open(&yard);
+	json_free(await(t, job, "done"));
+	talk_close(t);
+}
+
+static void test_a_state_folder_that_others_may_write_to_is_refused(void **state)
+{
+	static const mode_t loose[] = { 0777, 0770, 01777, 0702 };
+
+	(void)state;
+	assert_int_equal(mkdir(yard.state, 0700), 0);
+	for (size_t i = 0; i < sizeof loose / sizeof loose[0]; i++) {
+		assert_int_equal(chmod(yard.state, loose[i]), 0);
+		assert_int_equal(yard_refused(&yard), 7);
+	}
+	assert_true(yard_logged(&yard, "others may write"));
+	yard.flag[0] = "--force";
+	yard_start(&yard);
+	assert_int_equal(yard_stop(&yard, SIGTERM), 0);
+	yard.flag[0] = NULL;
+	assert_int_equal(chmod(yard.state, 0700), 0);
+	yard_start(&yard);
+}
+
+static void test_a_state_folder_behind_a_link_or_of_another_user_is_refused(void **state)
+{
+	char real[128];
+
+	(void)state;
+	need_root();
+	snprintf(real, sizeof real, "%s/real", yard.dir);
+	assert_int_equal(mkdir(real, 0700), 0);
+	assert_int_equal(symlink(real, yard.state), 0);
+	assert_int_not_equal(yard_refused(&yard), 0);
+	assert_int_equal(unlink(yard.state), 0);
+	assert_int_equal(mkdir(yard.state, 0700), 0);
+	assert_int_equal(chown(yard.state, OTHER, OTHER), 0);
+	assert_int_equal(yard_refused(&yard), 7);
+}
+
+static void test_a_second_daemon_on_the_same_state_or_socket_is_refused(void **state)
+{
+	struct yard second;
+	struct talk *t;
+
+	(void)state;
+	yard_start(&yard);
+	second = yard; /* both are the first one's */
+	assert_int_equal(yard_refused(&second), 8);
+	snprintf(second.socket, sizeof second.socket, "%s/socket-2", yard.dir);
+	second.flag[0] = "--socket";
+	second.flag[1] = second.socket;
+	assert_int_equal(yard_refused(&second), 8); /* the same state */
+	snprintf(second.state, sizeof second.state, "%s/state-2", yard.dir);
+	second.flag[0] = "--state";
+	second.flag[1] = second.state;
+	assert_int_equal(yard_refused(&second), 8); /* the same socket */
+	t = talk_open(&yard); /* and the first one did not notice */
+	json_free(await(t, submit(t, ",\"type\":\"line\""), "done"));
+	talk_close(t);
+}
+
+static void test_a_stale_socket_is_replaced_and_nothing_else_is(void **state)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	struct stat st;
+	FILE *f;
+
+	(void)state;
+	snprintf(at.sun_path, sizeof at.sun_path, "%.107s", yard.socket);
+	assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof at), 0);
+	close(fd); /* nobody listens there any more */
+	yard_start(&yard);
+	assert_int_equal(yard_stop(&yard, SIGKILL), -SIGKILL);
+	assert_int_equal(stat(yard.socket, &st), 0); /* its own, left behind */
+	yard_start(&yard);
+	assert_int_equal(yard_stop(&yard, SIGTERM), 0);
+	assert_int_not_equal(stat(yard.socket, &st), 0);
+	f = fopen(yard.socket, "w");
+	assert_non_null(f);
+	fclose(f);
+	assert_int_not_equal(yard_refused(&yard), 0);
+	assert_int_equal(stat(yard.socket, &st), 0);
+	assert_true(S_ISREG(st.st_mode));
+}
+
+static void test_bad_files_are_told_by_the_exit_code(void **state)
+{
+	struct yard bad = yard;
+	char path[160];
+	FILE *f;
+
+	(void)state;
+	snprintf(bad.config, sizeof bad.config, "%s/nowhere.json", yard.dir);
+	assert_int_equal(yard_refused(&bad), 4);
+	yard_configure(&yard, "\"slots\":0,", "");
+	assert_int_equal(yard_refused(&yard), 6);
+	yard_configure(&yard, "", "");
+	assert_int_equal(mkdir(yard.state, 0700), 0);
+	snprintf(path, sizeof path, "%s/postrider.db", yard.state);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	for (int i = 0; i < 5000; i++)
+		fputs("this is not a database\n", f);
+	fclose(f);
+	assert_int_equal(yard_refused(&yard), 6);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, open_one, close_one)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_another_user_cannot_cancel_a_job_but_an_admin_can),
+		CASE(test_keys_are_each_users_own),
+		CASE(test_a_job_runs_as_the_user_who_submitted_it),
+		CASE(test_a_user_cannot_write_the_records_of_a_job),
+		CASE(test_a_daemon_that_is_not_root_runs_its_own_users_jobs_only),
+		CASE(test_a_state_folder_that_others_may_write_to_is_refused),
+		CASE(test_a_state_folder_behind_a_link_or_of_another_user_is_refused),
+		CASE(test_a_second_daemon_on_the_same_state_or_socket_is_refused),
+		CASE(test_a_stale_socket_is_replaced_and_nothing_else_is),
+		CASE(test_bad_files_are_told_by_the_exit_code),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
