@@ -20,6 +20,7 @@ bool candidate_view_read(const struct json *v, struct candidate_view *out)
 		return false;
 	*out = (struct candidate_view){
 		.batch = number(v, "batch"),
+		.epochs = number(v, "epochs"),
 		.lr = number(v, "lr"),
 		.wait_s = number(v, "wait_s"),
 		.wait_upper_s = number(v, "wait_upper_s"),
@@ -88,21 +89,34 @@ static void why_slow(const struct decision_view *d, const struct candidate_view 
 			      text_seconds(d->slo_s, b));
 }
 
+/* "128", or "128 with 12 epochs" where they were chosen, too. */
+static char *pair(const struct candidate_view *k, char *buf, size_t size)
+{
+	char a[32], b[32];
+
+	if (isnan(k->epochs))
+		snprintf(buf, size, "%s", text_shortest(k->batch, a));
+	else
+		snprintf(buf, size, "%s with %s epochs", text_shortest(k->batch, a),
+			 text_shortest(k->epochs, b));
+	return buf;
+}
+
 static void why_not_best(const struct decision_view *d, const struct candidate_view *k, bool slower,
 			 struct strbuf *out)
 {
-	char a[32], b[32], c[32];
+	char a[32], b[32], c[80];
 
 	if (d->chosen < 0)
 		strbuf_puts(out,
 			    slower ? "as accurate as another, and slower" : "another one is more accurate");
 	else if (slower)
 		strbuf_printf(out, "as accurate as batch %s, which takes %s instead of %s",
-			      text_shortest(d->taken.batch, a), text_seconds(d->taken.time_s, b),
-			      text_seconds(k->time_s, c));
+			      pair(&d->taken, c, sizeof c), text_seconds(d->taken.time_s, a),
+			      text_seconds(k->time_s, b));
 	else
 		strbuf_printf(out, "accuracy %s is below the %s of batch %s", cli_number(k->accuracy, a),
-			      cli_number(d->taken.accuracy, b), text_shortest(d->taken.batch, c));
+			      cli_number(d->taken.accuracy, b), pair(&d->taken, c, sizeof c));
 }
 
 static void why_memory(const struct candidate_view *k, struct strbuf *out)
@@ -142,11 +156,29 @@ void decision_reason(const struct decision_view *d, const struct candidate_view 
 	else if (!strcmp(code, "not_picked"))
 		strbuf_printf(out, "policy %s chooses by another rule",
 			      d->policy ? cli_clean(d->policy) : "");
+	else if (!strcmp(code, "not_tried"))
+		strbuf_puts(out, "not looked at: about as much work as one that failed");
 	else
 		strbuf_puts(out, cli_clean(code));
 }
 
 /* ---- the table ---- */
+
+#define CANDIDATES_SHOWN 24 /* up to so many, all of them */
+
+/* Is `k` one end of its batch, or of what is feasible, seen from its neighbour? */
+static bool is_edge(const struct candidate_view *k, const struct json *neighbour)
+{
+	struct candidate_view n;
+
+	return !candidate_view_read(neighbour, &n) || n.batch != k->batch || n.feasible != k->feasible;
+}
+
+static bool is_telling(const struct decision_view *d, const struct candidate_view *k, long i,
+		       const struct json *before, const struct json *after)
+{
+	return (d->chosen >= 0 && labs(i - d->chosen) <= 1) || is_edge(k, before) || is_edge(k, after);
+}
 
 static void add_number(struct cli_table *t, double v)
 {
@@ -164,7 +196,7 @@ static void add_seconds(struct cli_table *t, double s)
 
 static void table_header(const struct decision_view *d, struct cli_table *t)
 {
-	static const char *const name[] = { " ", "batch", "lr", "wait", "time", NULL };
+	static const char *const name[] = { " ", "batch", "epochs", "lr", "wait", "time", NULL };
 
 	for (size_t i = 0; name[i]; i++)
 		cli_table_add(t, "%s", name[i]);
@@ -178,46 +210,61 @@ static void table_header(const struct decision_view *d, struct cli_table *t)
 	cli_table_add(t, "why");
 }
 
-void decision_view_table(const struct decision_view *d, struct strbuf *out, bool colour)
+static void table_row(const struct decision_view *d, const struct candidate_view *k, bool chosen,
+		      struct cli_table *t)
 {
+	struct strbuf why = { 0 };
+	char buf[32];
+
+	if (chosen)
+		strbuf_puts(&why, "chosen");
+	for (const struct json *r = json_first(k->reasons); r; r = json_next(r)) {
+		if (why.len)
+			strbuf_puts(&why, "; ");
+		decision_reason(d, k, json_string(r, "?"), &why);
+	}
+	cli_table_add(t, "%s", chosen ? "*" : " ");
+	cli_table_add(t, "%s", text_shortest(k->batch, buf));
+	cli_table_add(t, "%s", isnan(k->epochs) ? "" : text_shortest(k->epochs, buf));
+	if (isnan(k->lr))
+		cli_table_add(t, "%s", "");
+	else
+		cli_table_add(t, "%.4g", k->lr);
+	add_seconds(t, k->wait_s);
+	add_seconds(t, k->time_s);
+	add_seconds(t, k->upper_s);
+	add_number(t, k->accuracy);
+	add_seconds(t, k->headroom_s);
+	add_seconds(t, k->delays_s > 0.0 ? k->delays_s : NAN);
+	cli_table_add(t, "%s", strbuf_text(&why));
+	if (chosen)
+		cli_table_mark(t);
+	strbuf_release(&why);
+}
+
+void decision_view_table(const struct decision_view *d, struct strbuf *out, bool colour, bool every)
+{
+	bool all = every || d->n_candidates <= CANDIDATES_SHOWN;
+	const struct json *before = NULL;
+	struct candidate_view k;
 	struct cli_table t;
+	size_t n_left_out = 0;
 	long i = 0;
 
-	cli_table_init(&t, "lrrrrrrrrl");
+	cli_table_init(&t, "lrrrrrrrrrl");
 	table_header(d, &t);
-	for (const struct json *c = json_first(d->candidates); c; c = json_next(c), i++) {
-		struct strbuf why = { 0 };
-		struct candidate_view k;
-		char buf[32];
-
+	for (const struct json *c = json_first(d->candidates); c; before = c, c = json_next(c), i++) {
 		if (!candidate_view_read(c, &k))
 			continue;
-		if (i == d->chosen)
-			strbuf_puts(&why, "chosen");
-		for (const struct json *r = json_first(k.reasons); r; r = json_next(r)) {
-			if (why.len)
-				strbuf_puts(&why, "; ");
-			decision_reason(d, &k, json_string(r, "?"), &why);
-		}
-		cli_table_add(&t, "%s", i == d->chosen ? "*" : " ");
-		cli_table_add(&t, "%s", text_shortest(k.batch, buf));
-		if (isnan(k.lr))
-			cli_table_add(&t, "%s", "");
+		if (all || is_telling(d, &k, i, before, json_next(c)))
+			table_row(d, &k, i == d->chosen, &t);
 		else
-			cli_table_add(&t, "%.4g", k.lr);
-		add_seconds(&t, k.wait_s);
-		add_seconds(&t, k.time_s);
-		add_seconds(&t, k.upper_s);
-		add_number(&t, k.accuracy);
-		add_seconds(&t, k.headroom_s);
-		add_seconds(&t, k.delays_s > 0.0 ? k.delays_s : NAN);
-		cli_table_add(&t, "%s", strbuf_text(&why));
-		if (i == d->chosen)
-			cli_table_mark(&t);
-		strbuf_release(&why);
+			n_left_out++;
 	}
 	cli_table_print(&t, out, colour);
 	cli_table_release(&t);
+	if (n_left_out)
+		strbuf_printf(out, "(%zu candidates in between left out; -v shows all)\n", n_left_out);
 }
 
 char *decision_seconds_up(double s, char *buf)

@@ -78,6 +78,11 @@ bool job_view_read(const struct json *v, struct job_view *out)
 	out->deadline_at = string(v, "deadline_at");
 	out->params = json_get(v, "params");
 	out->best_effort = json_bool(json_get(v, "best_effort"), false);
+	out->may_stop = json_bool(json_get(v, "may_stop"), false);
+	out->tenant = string(v, "tenant");
+	out->priority = number(v, "priority");
+	out->chosen_epochs = number(v, "epochs");
+	out->stopped_epoch = number(v, "stopped_epoch");
 	out->uid = number(v, "uid");
 	out->cpus = number(v, "cpus");
 	out->slo_s = number(v, "slo_s");
@@ -250,6 +255,12 @@ static void label(struct strbuf *out, const char *name)
 	strbuf_printf(out, "  %-11s ", name);
 }
 
+/* Of a tenant of the configuration; a user in none of them is a tenant of their own, which says nothing new. */
+static bool in_tenant(const struct job_view *j)
+{
+	return j->tenant && strncmp(j->tenant, "uid ", 4) != 0;
+}
+
 static void put_params(const struct job_view *j, struct strbuf *out)
 {
 	char buf[32];
@@ -271,6 +282,10 @@ static void put_params(const struct job_view *j, struct strbuf *out)
 		strbuf_printf(out, ", tag %s", cli_clean(j->tag));
 	if (!isnan(j->uid))
 		strbuf_printf(out, ", of user %.0f", j->uid);
+	if (in_tenant(j))
+		strbuf_printf(out, ", tenant %s", cli_clean(j->tenant));
+	if (j->priority < 0.0 || j->priority > 0.0)
+		strbuf_printf(out, ", priority %g", j->priority);
 	strbuf_puts(out, "\n");
 }
 
@@ -297,8 +312,12 @@ static void put_batch(const struct job_view *j, struct strbuf *out)
 	strbuf_printf(out, "%s", text_shortest(j->batch, buf));
 	if (!isnan(j->lr))
 		strbuf_printf(out, ", learning rate %s", text_shortest(j->lr, buf));
+	if (!isnan(j->chosen_epochs))
+		strbuf_printf(out, ", %s epochs", text_shortest(j->chosen_epochs, buf));
 	if (is(j, "queued"))
 		strbuf_puts(out, " (decided again when it starts)");
+	else if (j->may_stop && !job_view_ended(j))
+		strbuf_puts(out, ", may stop early");
 	strbuf_puts(out, "\n");
 }
 
@@ -379,6 +398,10 @@ static void put_ending(const struct job_view *j, double now_s, struct strbuf *ou
 			strbuf_printf(out, "%smemory %s MB", comma, cli_number(j->max_rss_mb, a));
 		strbuf_puts(out, "\n");
 	}
+	if (!isnan(j->stopped_epoch)) {
+		label(out, "stopped");
+		strbuf_printf(out, "after epoch %g, to be in time\n", j->stopped_epoch);
+	}
 	if (j->outcome) {
 		label(out, "outcome");
 		strbuf_printf(out, "objective %s\n", outcome_words(j, buf, sizeof buf));
@@ -423,6 +446,8 @@ void job_view_line(const struct job_view *j, double age_s, struct strbuf *out)
 	strbuf_printf(out, "job %s %s", cli_clean(j->id), cli_clean(j->state));
 	if (!isnan(j->batch) && !is(j, "rejected"))
 		strbuf_printf(out, ", batch %s", text_shortest(j->batch, a));
+	if (!isnan(j->chosen_epochs) && !is(j, "rejected"))
+		strbuf_printf(out, ", %s epochs", text_shortest(j->chosen_epochs, a));
 	if (is(j, "queued"))
 		strbuf_printf(out, ", starts %s", in_seconds(nearer(j->start_s, age_s), a));
 	if (!job_view_ended(j)) {
@@ -440,6 +465,8 @@ void job_view_line(const struct job_view *j, double age_s, struct strbuf *out)
 		strbuf_printf(out, ", %s", buf);
 	if (!isnan(j->accuracy))
 		strbuf_printf(out, ", accuracy %s", cli_number(j->accuracy, a));
+	if (!isnan(j->stopped_epoch))
+		strbuf_printf(out, ", stopped after epoch %g", j->stopped_epoch);
 	if (j->outcome)
 		strbuf_printf(out, ", objective %s", outcome_words(j, buf, sizeof buf));
 	if (j->reason)
@@ -450,8 +477,9 @@ void job_view_line(const struct job_view *j, double age_s, struct strbuf *out)
 
 void job_view_header(struct cli_table *t)
 {
-	static const char *const name[] = { "job", "state", "type",          "batch",   "cpus", "slo",
-					    "age", "start", "predicted end", "outcome", "note" };
+	static const char *const name[] = { "job",           "state",   "type", "tenant", "batch",
+					    "epochs",        "cpus",    "slo",  "age",    "start",
+					    "predicted end", "outcome", "note" };
 
 	for (size_t i = 0; i < sizeof name / sizeof name[0]; i++)
 		cli_table_add(t, "%s", name[i]);
@@ -478,6 +506,8 @@ static void add_note(struct cli_table *t, const struct job_view *j)
 		cli_table_add(t, "%s", j->reason);
 	else if (is(j, "failed"))
 		cli_table_add(t, "%s", ending_words(j, ending, sizeof ending));
+	else if (job_view_ended(j) && !isnan(j->stopped_epoch))
+		cli_table_add(t, "stopped after epoch %g", j->stopped_epoch);
 	else if (job_view_ended(j) && !isnan(j->accuracy))
 		cli_table_add(t, "accuracy %s", cli_number(j->accuracy, ending));
 	else
@@ -492,7 +522,9 @@ void job_view_row(struct cli_table *t, const struct job_view *j, double age_s, d
 	cli_table_add(t, "%s", j->id);
 	cli_table_add(t, "%s", j->state);
 	cli_table_add(t, "%s", j->type ? j->type : "");
+	cli_table_add(t, "%s", in_tenant(j) ? j->tenant : "");
 	cli_table_add(t, "%s", isnan(j->batch) ? "" : text_shortest(j->batch, buf));
+	cli_table_add(t, "%s", isnan(j->chosen_epochs) ? "" : text_shortest(j->chosen_epochs, buf));
 	cli_table_add(t, "%s", isnan(j->cpus) ? "" : text_shortest(j->cpus, buf));
 	add_seconds(t, j->slo_s);
 	add_seconds(t, age_of(j->submitted_at, now_s));

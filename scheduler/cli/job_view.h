@@ -14,7 +14,9 @@ struct job_view { /* numbers are NaN, text NULL where nothing is known */
 	const char *type, *mode, *tag, *verdict, *policy, *model, *reason, *outcome;
 	const char *submitted_at, *started_at, *ended_at, *deadline_at;
 	const struct json *params;
-	bool best_effort, late;
+	bool best_effort, late, may_stop;
+	const char *tenant;
+	double priority, chosen_epochs, stopped_epoch;
 	double uid, cpus, slo_s, confidence, batch, lr, max_memory_mb;
 	double predicted_s, upper_s, predicted_accuracy;   /* when it arrived */
 	double start_s, end_s, end_low_s, end_high_s;      /* from when the object was made */
@@ -37,7 +39,7 @@ void job_view_block(const struct job_view *j, double now_s, struct strbuf *out);
  * estimates have come nearer by as much. */
 void job_view_line(const struct job_view *j, double age_s, struct strbuf *out);
 
-#define JOB_VIEW_ALIGN "rllrrrrrlll" /* of the table that rows go into */
+#define JOB_VIEW_ALIGN "rlllrrrrrrlll" /* of the table that rows go into */
 void job_view_header(struct cli_table *t);
 void job_view_row(struct cli_table *t, const struct job_view *j, double age_s, double now_s);
 

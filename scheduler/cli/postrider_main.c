@@ -23,7 +23,7 @@ static const struct verb {
 	{ "evaluate", verb_evaluate, "score a model on a table it has not seen" },
 	{ "predict", verb_predict, "predict a table, or choose the batch size of one job" },
 	{ "anova", verb_anova, "which factors matter: analysis of variance of a table" },
-	{ "model", verb_model, "show, verify and compare model files" },
+	{ "model", verb_model, "show, verify and compare model files; the daemon's own models" },
 	{ "check-config", verb_check_config, "check a configuration of the daemon, show what is in effect" },
 	{ "submit", verb_submit, "hand a job to the daemon: the batch is chosen, the objective promised" },
 	{ "status", verb_status, "one job: its state, its promise, when it is predicted to end" },

@@ -10,11 +10,12 @@
 struct submit_options {
 	struct client_params at;
 	const char *type, *deadline, *batches, *mode, *key, *tag; /* NULL: not given */
+	const char *epochs, *priority; /* "3..20", "10" or "5,10,20"; a whole number */
 	const char *file, *jsonl;
 	struct cli_list set;
 	double slo_s, confidence;       /* NaN: not given */
 	uint64_t cpus, max_memory_mb;   /* 0: not given */
-	bool best_effort, wait, dry_run;
+	bool best_effort, may_stop, wait, dry_run;
 };
 
 /* False: what is wrong with the options was said. */

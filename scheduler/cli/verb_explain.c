@@ -11,7 +11,7 @@
 #define ESTIMATES_SHOWN 12 /* the first and the last half of them, unless -v asks for all */
 
 static void put_decision(const struct decision_view *d, const struct job_view *job, struct strbuf *out,
-			 bool colour)
+			 bool colour, bool every)
 {
 	char when[JOB_CLOCK], a[32], b[32];
 	double at_s;
@@ -29,7 +29,7 @@ static void put_decision(const struct decision_view *d, const struct job_view *j
 	strbuf_puts(out, "\n");
 	if (!isnan(d->slo_s))
 		strbuf_printf(out, "objective %s%s\n", text_seconds(d->slo_s, a), start ? " left" : "");
-	decision_view_table(d, out, colour);
+	decision_view_table(d, out, colour, every);
 	/* At a start nothing is refused any more: a promise once made is kept as well as can be. */
 	if (d->chosen < 0 || (job->verdict && !strcmp(job->verdict, "rejected"))) {
 		if (isnan(d->smallest_slo_s))
@@ -111,7 +111,7 @@ static int explain(const struct cli *c, const struct json *reply, const struct j
 	job_view_block(job, job_now(), &out);
 	for (const struct json *v = json_first(json_get(reply, "decisions")); v && !rc; v = json_next(v)) {
 		if (decision_view_read(v, &d))
-			put_decision(&d, job, &out, colour);
+			put_decision(&d, job, &out, colour, c->verbose);
 		else
 			rc = client_bad_reply(f, "one of its decisions lacks its candidates");
 	}
@@ -131,11 +131,12 @@ int verb_explain(int argc, char **argv)
 	const struct cli_usage usage = {
 		.verb = "explain",
 		.synopsis = "JOB [-v] [--json]",
-		.what = "Shows why a job got its batch, or was rejected: the decisions when it arrived and "
+		.what = "Shows why a job got its batch and epochs, or was rejected: the decisions when it "
+			"arrived and "
 			"when it\n"
 			"started, each candidate with its wait, time, bound, accuracy and headroom and why "
 			"it\n"
-			"lost, and how the estimate of its end moved (-v: every one).",
+			"lost, and how the estimate of its end moved (-v: every candidate and estimate).",
 		.option = option,
 		.json = true,
 		.min_args = 1,

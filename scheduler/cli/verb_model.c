@@ -1,4 +1,5 @@
-/* `postrider model`: what is in a model file, whether it is whole, and how two differ. */
+/* `postrider model`: what is in a model file, whether it is whole, and how two differ; what the daemon has trained
+ * (model_talk.c). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,7 +7,7 @@
 
 #include "common/mem.h"
 #include "common/text.h"
-#include "scheduler/cli/cli.h"
+#include "scheduler/cli/model_talk.h"
 
 /* ---- show ---- */
 
@@ -556,58 +557,105 @@ out:
 
 /* ---- the verb ---- */
 
-int verb_model(int argc, char **argv)
+static const char *const action[] = { "show", "verify", "diff", "list", "retrain", "rollback", NULL };
+
+/* True: it knows what to do. Else what is wrong was said. */
+static bool words_check(const struct cli *c)
 {
-	static const struct cli_usage usage = {
-		.verb = "model",
-		.synopsis = "show MODEL [--json]\nverify MODEL...\ndiff A B [--json]",
-		.what = "show: what a model file holds, where it comes from and how good it is; -v adds what "
-			"the\n"
-			"model says of itself. verify: checks that files are whole (exit code 6 if one is "
-			"not).\n"
-			"diff: the settings, scores, data and features in which two models differ.",
-		.json = true,
-		.output = "write the result here instead of standard output",
-		.min_args = 2,
-		.max_args = SIZE_MAX,
-		.examples = "  postrider model show runs.model\n"
-			    "  postrider model verify *.model\n"
-			    "  postrider model diff old.model new.model\n",
-	};
-	static const char *const action[] = { "show", "verify", "diff", NULL };
+	/* How many words each action takes beside its name. */
+	static const size_t least[] = { 1, 1, 2, 0, 0, 1 }, most[] = { 1, SIZE_MAX, 2, 0, 0, 1 };
+	static const char *const takes[] = { "one model",     "at least one model", "two models",
+					     "no more words", "no more words",      "one version" };
+	const char *near;
+	size_t i = 0, n = c->n_args - 1;
+
+	while (action[i] && strcmp(action[i], c->arg[0]))
+		i++;
+	if (!action[i]) {
+		near = text_nearest(c->arg[0], action);
+		cli_usage_error(c,
+				"there is no 'model %s'%s%s%s; there are show, verify, diff, list, retrain "
+				"and rollback",
+				c->arg[0], near ? " (did you mean '" : "", near ? near : "",
+				near ? "'?)" : "");
+		return false;
+	}
+	if (n > most[i] && most[i] == 1)
+		cli_usage_error(c, "%s takes %s; '%s' is one too many", action[i], takes[i], c->arg[2]);
+	else if (n < least[i] || n > most[i])
+		cli_usage_error(c, "%s takes %s, not %zu", action[i], takes[i], n);
+	else
+		return true;
+	return false;
+}
+
+/* What is done with files, here; what the daemon has is asked of it elsewhere. */
+static int look_at_files(const struct cli *c)
+{
 	struct strbuf out = { 0 };
 	struct err err = { 0 };
-	struct cli c;
-	int code, rc = 0;
+	int code = 0, rc = c->output ? cli_check_output(c->output, &err) : 0;
 
-	if (!cli_parse(&c, &usage, argc, argv, &code))
-		return code;
-	if (!strcmp(c.arg[0], "show") && c.n_args != 2)
-		return cli_usage_error(&c, "show takes one model; '%s' is one too many", c.arg[2]);
-	if (!strcmp(c.arg[0], "diff") && c.n_args != 3)
-		return cli_usage_error(&c, "diff takes two models, not %zu", c.n_args - 1);
-	if (c.output) {
-		rc = cli_check_output(c.output, &err);
-		if (rc)
-			return cli_fail(&err);
-	}
-	if (!strcmp(c.arg[0], "show")) {
-		rc = show(&c, &out, &err);
-	} else if (!strcmp(c.arg[0], "verify")) {
-		code = verify(&c, &out);
-	} else if (!strcmp(c.arg[0], "diff")) {
-		rc = diff(&c, &out, &err);
-	} else {
-		const char *near = text_nearest(c.arg[0], action);
-
-		return cli_usage_error(&c, "there is no 'model %s'%s%s%s; there are show, verify and diff",
-				       c.arg[0], near ? " (did you mean '" : "", near ? near : "",
-				       near ? "'?)" : "");
-	}
+	if (rc)
+		return cli_fail(&err);
+	if (!strcmp(c->arg[0], "show"))
+		rc = show(c, &out, &err);
+	else if (!strcmp(c->arg[0], "verify"))
+		code = verify(c, &out);
+	else
+		rc = diff(c, &out, &err);
 	if (!rc && (out.len || out.failed))
-		rc = cli_write(c.output, &out, &err);
+		rc = cli_write(c->output, &out, &err);
 	if (rc)
 		code = cli_fail(&err);
 	strbuf_release(&out);
 	return code;
+}
+
+int verb_model(int argc, char **argv)
+{
+	struct client_params at = { .timeout_s = NAN };
+	const struct cli_option option[] = { CLIENT_OPTIONS(at), { 0 } };
+	const struct cli_usage usage = {
+		.verb = "model",
+		.synopsis = "show MODEL [--json]\nverify MODEL...\ndiff A B [--json]\n"
+			    "list [--json]\nretrain\nrollback VERSION",
+		.what = "show: what a model file holds, where it comes from and how good it is; -v adds what "
+			"the\n"
+			"model says of itself. verify: checks that files are whole (exit code 6 if one is "
+			"not).\n"
+			"diff: the settings, scores, data and features in which two models differ.\n"
+			"Of the daemon, which these three do not need: list: the models it trained by "
+			"itself, "
+			"and\n"
+			"which one is in use. retrain: train another one now; it is taken if it proves "
+			"better. "
+			"rollback:\n"
+			"use an older version again, 0 being the configuration's model. The last two are for "
+			"admins.",
+		.option = option,
+		.json = true,
+		.output = "write the result here instead of standard output",
+		.min_args = 1,
+		.max_args = SIZE_MAX,
+		.examples = "  postrider model show runs.model\n"
+			    "  postrider model verify *.model\n"
+			    "  postrider model diff old.model new.model\n"
+			    "  postrider model list\n"
+			    "  postrider model rollback 3\n",
+	};
+	struct cli c;
+	int code;
+
+	if (!cli_parse(&c, &usage, argc, argv, &code))
+		return code;
+	if (!words_check(&c))
+		return 2;
+	if (!strcmp(c.arg[0], "list"))
+		return model_list(&c, &at);
+	if (!strcmp(c.arg[0], "retrain"))
+		return model_retrain(&c, &at);
+	if (!strcmp(c.arg[0], "rollback"))
+		return model_rollback(&c, &at, c.arg[1]);
+	return look_at_files(&c);
 }

@@ -33,8 +33,10 @@ static void put_counts(struct strbuf *out, const struct json *object)
 	strbuf_puts(out, comma[0] ? "\n" : "none\n");
 }
 
-static void put_queue(struct strbuf *out, const struct json *q, const struct json *wait)
+static void put_queue(struct strbuf *out, const struct json *q, const struct json *wait,
+		      const struct json *outside)
 {
+	double processes = number(outside, "processes");
 	char a[32], b[32];
 
 	label(out, "machine");
@@ -43,6 +45,10 @@ static void put_queue(struct strbuf *out, const struct json *q, const struct jso
 	if (!isnan(number(q, "utilisation")))
 		strbuf_printf(out, "; used so far: %s", cli_percent(number(q, "utilisation"), a));
 	strbuf_puts(out, "\n");
+	if (processes > 0.0) {
+		label(out, "outside");
+		strbuf_printf(out, "work of %.3g processes that are not ours is on the machine\n", processes);
+	}
 	if (isnan(number(wait, "mean_s")))
 		return;
 	label(out, "waits");
@@ -145,6 +151,105 @@ static void put_types(struct strbuf *out, const struct json *all, bool colour)
 	cli_table_release(&t);
 }
 
+static void put_tenants(struct strbuf *out, const struct json *all, bool colour)
+{
+	static const char *const name[] = { "tenant",      "weight",      "queued",   "running",
+					    "cpus in use", "cpu seconds", "standing", NULL };
+	struct cli_table t;
+	char a[32];
+
+	if (!json_size(all))
+		return;
+	cli_table_init(&t, "lrrrrrr");
+	for (size_t i = 0; name[i]; i++)
+		cli_table_add(&t, "%s", name[i]);
+	for (const struct json *e = json_first(all); e; e = json_next(e)) {
+		cli_table_add(&t, "%s", json_string(json_get(e, "tenant"), "?"));
+		cli_table_add(&t, "%s", text_shortest(number(e, "weight"), a));
+		cli_table_add(&t, "%.0f", number(e, "queued"));
+		cli_table_add(&t, "%.0f", number(e, "running"));
+		cli_table_add(&t, "%.0f", number(e, "cpus"));
+		cli_table_add(&t, "%.0f", number(e, "usage_cpu_s"));
+		cli_table_add(&t, "%.0f", number(e, "standing"));
+	}
+	strbuf_puts(out, "\ntenants: the lowest standing is next\n");
+	cli_table_print(&t, out, colour);
+	cli_table_release(&t);
+}
+
+/* ---- learning ---- */
+
+static void put_alarm(struct strbuf *out, const struct json *drift, const char *of)
+{
+	char a[32];
+
+	if (!json_bool(json_get(drift, "alarm"), false))
+		return;
+	label(out, "drift");
+	strbuf_printf(out, "%s take %s %s than predicted, for %.0f of %.0f jobs\n", of,
+		      cli_percent(0.01 * fabs(number(drift, "shift_percent")), a),
+		      json_bool(json_get(drift, "slower"), false) ? "longer" : "less", number(drift, "since"),
+		      number(drift, "jobs"));
+}
+
+static void put_learning(struct strbuf *out, const struct json *v)
+{
+	double since = number(v, "since_training"), after = number(v, "retrain_after");
+	const char *last = json_string(json_get(v, "last"), NULL);
+	char a[32];
+
+	if (json_type(v) != JSON_OBJECT)
+		return;
+	label(out, "learning");
+	strbuf_printf(out, "%s",
+		      json_bool(json_get(v, "adapt"), false) ? "bounds follow the latest jobs"
+							     : "bounds are the model's own");
+	if (json_bool(json_get(v, "training"), false))
+		strbuf_puts(out, "; another model is being trained");
+	else if (after > 0.0)
+		strbuf_printf(out, "; another model is trained after %.0f more jobs",
+			      fmax(after - since, 0.0));
+	strbuf_puts(out, "\n");
+	if (last) {
+		label(out, "");
+		strbuf_printf(out, "last training: %s", cli_clean(last));
+		if (!isnan(number(v, "last_took_s")))
+			strbuf_printf(out, " (%s)", text_seconds(number(v, "last_took_s"), a));
+		strbuf_puts(out, "\n");
+	}
+	put_alarm(out, json_get(v, "drift"), "all jobs together");
+	for (const struct json *t = json_first(json_get(v, "types")); t; t = json_next(t)) {
+		char of[96];
+
+		snprintf(of, sizeof of, "jobs of type %.64s",
+			 cli_clean(json_string(json_get(t, "type"), "?")));
+		put_alarm(out, json_get(t, "drift"), of);
+	}
+}
+
+static void put_kept(struct strbuf *out, const struct json *all, bool colour)
+{
+	static const char *const name[] = { "confidence", "jobs", "within bound", "share", "lately", NULL };
+	struct cli_table t;
+	char a[32];
+
+	if (!json_size(all))
+		return;
+	cli_table_init(&t, "rrrrr");
+	for (size_t i = 0; name[i]; i++)
+		cli_table_add(&t, "%s", name[i]);
+	for (const struct json *e = json_first(all); e; e = json_next(e)) {
+		cli_table_add(&t, "%s", cli_percent(number(e, "confidence"), a));
+		cli_table_add(&t, "%.0f", number(e, "n"));
+		cli_table_add(&t, "%.0f", number(e, "kept"));
+		cli_table_add(&t, "%s", cli_percent(number(e, "share"), a));
+		cli_table_add(&t, "%s", cli_percent(number(e, "recent_share"), a));
+	}
+	strbuf_puts(out, "\nrun times within their bounds\n");
+	cli_table_print(&t, out, colour);
+	cli_table_release(&t);
+}
+
 static int stats(const struct cli *c, const struct json *v)
 {
 	struct strbuf out = { 0 };
@@ -156,10 +261,13 @@ static int stats(const struct cli *c, const struct json *v)
 	label(&out, "submitted");
 	put_counts(&out, json_get(v, "submissions"));
 	put_promises(&out, json_get(v, "slo"));
-	put_queue(&out, json_get(v, "queue"), json_get(v, "wait"));
+	put_queue(&out, json_get(v, "queue"), json_get(v, "wait"), json_get(v, "outside"));
 	put_health(&out, v);
+	put_learning(&out, json_get(v, "learning"));
 	put_coverage(&out, json_get(v, "coverage"), colour);
+	put_kept(&out, json_get(json_get(v, "learning"), "kept"), colour);
 	put_types(&out, json_get(v, "types"), colour);
+	put_tenants(&out, json_get(v, "tenants"), colour);
 	code = cli_finish(c, &out);
 	strbuf_release(&out);
 	return code;
@@ -173,8 +281,9 @@ int verb_stats(int argc, char **argv)
 		.verb = "stats",
 		.synopsis = "[--json]",
 		.what = "Shows how well the daemon does: objectives met, how often the bounds held at each\n"
-			"confidence, the error of predictions by job type, the queue, and the health of the\n"
-			"storage.",
+			"confidence, the error of predictions by job type, the queue, the tenants that "
+			"share\n"
+			"the machine, what was learned from the jobs, and the health of the storage.",
 		.option = option,
 		.json = true,
 		.examples = "  postrider stats --json\n",

@@ -33,7 +33,9 @@ static void put_headline(const struct submit_answer *a, bool dry_run, struct str
 	switch (a->verdict) {
 	case SUBMIT_PROMISED: strbuf_printf(out, "admitted: %s is promised\n", want); break;
 	case SUBMIT_BEST_EFFORT:
-		if (any_objective)
+		if (any_objective && a->has_job && a->job.reason)
+			strbuf_printf(out, "admitted as best effort, without a promise of %s\n", want);
+		else if (any_objective)
 			strbuf_printf(out, "admitted as best effort: %s can not be promised\n", want);
 		else
 			strbuf_puts(out, "admitted as best effort: it has no objective\n");
@@ -51,6 +53,8 @@ static void put_taken(const struct submit_answer *a, struct strbuf *out)
 	if (!isnan(k->lr))
 		strbuf_printf(out, ", learning rate %s", text_shortest(k->lr, x));
 	strbuf_puts(out, "\n");
+	if (!isnan(k->epochs))
+		strbuf_printf(out, "  epochs     %s\n", text_shortest(k->epochs, x));
 	if (!isnan(k->wait_s))
 		strbuf_printf(out, "  start      %s%s\n", k->wait_s > 0.0 ? "in " : "at once",
 			      k->wait_s > 0.0 ? text_seconds(k->wait_s, x) : "");
@@ -94,9 +98,12 @@ static void put_answer(const struct submit_answer *a, bool dry_run, const struct
 		put_taken(a, out);
 	else if (a->duplicate)
 		job_view_line(&a->job, 0.0, out), strbuf_puts(out, "\n");
+	/* A job like none that was seen before is taken to learn from it. */
+	if (a->verdict == SUBMIT_BEST_EFFORT && a->has_job && a->job.reason && !a->duplicate)
+		strbuf_printf(out, "  note       %s\n", cli_clean(a->job.reason));
 	if (dry_run && a->has_decision) {
 		strbuf_puts(out, "\n");
-		decision_view_table(&a->decision, out, cli_colour(c));
+		decision_view_table(&a->decision, out, cli_colour(c), c->verbose);
 	}
 }
 
@@ -246,6 +253,12 @@ int verb_submit(int argc, char **argv)
 		{ 0, "max-memory", CLI_COUNT, "MB", "no batch that is known to need more", &o.max_memory_mb },
 		{ 0, "best-effort", CLI_FLAG, NULL, "take it without a promise rather than reject it",
 		  &o.best_effort },
+		{ 0, "epochs", CLI_TEXT, "A..B | N,...",
+		  "how many epochs, or what they are chosen from together with\nthe batch", &o.epochs },
+		{ 0, "may-stop", CLI_FLAG, NULL, "if it would be late: stop after the last epoch in time",
+		  &o.may_stop },
+		{ 0, "priority", CLI_TEXT, "N", "-100 to 100, default 0; above others; for admins",
+		  &o.priority },
 		{ 0, "mode", CLI_TEXT, "MODE", "run (the daemon starts it) or advise (you do)", &o.mode },
 		{ 0, "key", CLI_TEXT, "KEY", "a second submit with the same key makes no second job",
 		  &o.key },
@@ -274,9 +287,11 @@ int verb_submit(int argc, char **argv)
 		.option = option,
 		.json = true,
 		.max_args = 1,
-		.examples = "  postrider submit digits --set network=lenet5,epochs=4 --cpus 2 --slo 60s\n"
-			    "  id=$(postrider submit digits --slo 5m -q) && postrider wait $id\n"
-			    "  postrider submit --jsonl jobs.jsonl -q > ids\n",
+		.examples =
+			"  postrider submit digits --set network=lenet5,epochs=4 --cpus 2 --slo 60s\n"
+			"  postrider submit digits --set network=lenet5 --epochs 3..20 --may-stop --slo 5m\n"
+			"  id=$(postrider submit digits --slo 5m -q) && postrider wait $id\n"
+			"  postrider submit --jsonl jobs.jsonl -q > ids\n",
 	};
 	struct cli c;
 	int code;

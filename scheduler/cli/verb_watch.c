@@ -23,6 +23,12 @@ struct watch {
 
 /* ---- a line an event ---- */
 
+/* What the daemon says of itself comes with a sentence where there is more to say than its name. */
+static const char *message_of(const struct json *event)
+{
+	return json_string(json_get(event, "message"), NULL);
+}
+
 static void say_event(const struct watch *w, const struct json *event)
 {
 	const char *name = json_string(json_get(event, "event"), "?"),
@@ -42,6 +48,8 @@ static void say_event(const struct watch *w, const struct json *event)
 			strbuf_puts(&line, ": ");
 			job_view_line(&job, 0.0, &line);
 		}
+		if (message_of(event))
+			strbuf_printf(&line, ": %s", cli_clean(message_of(event)));
 	}
 	printf("%s\n", strbuf_text(&line));
 	fflush(stdout);
@@ -158,9 +166,10 @@ static int take_event(struct watch *w, struct json *event, struct client_fault *
 		return 0;
 	}
 	if (!about_job) {
-		snprintf(w->screen.notice, sizeof w->screen.notice, "%.60s %.60s",
+		snprintf(w->screen.notice, sizeof w->screen.notice, "%.40s %.40s%s%.120s",
 			 cli_clean(json_string(json_get(event, "at"), "")),
-			 cli_clean(json_string(json_get(event, "event"), "?")));
+			 cli_clean(json_string(json_get(event, "event"), "?")), message_of(event) ? ": " : "",
+			 message_of(event) ? cli_clean(message_of(event)) : "");
 		json_free(event);
 		return 0;
 	}

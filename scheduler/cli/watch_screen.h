@@ -15,7 +15,7 @@ struct watch_row {
 
 struct watch_screen {
 	struct watch_row *row; size_t n, cap;
-	char notice[160];     /* the last thing the daemon said about itself */
+	char notice[224];     /* the last thing the daemon said about itself */
 	size_t drawn;         /* lines on the screen now */
 	bool colour, hidden;  /* the cursor */
 	struct strbuf out;

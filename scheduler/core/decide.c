@@ -78,6 +78,46 @@ double decide_work_s(const struct decide_scene *s, const struct candidate *c, do
 
 /* ---- predictions ---- */
 
+/* What was learnt since the model was trained takes the place of its own quantile, as far as it carries. */
+static void correct(struct decide_rows *r, const struct decide_params *p)
+{
+	const struct conformal *c = &p->model->time.conformal;
+	enum adapt_source source;
+	double q;
+
+	r->adapt = p->scene ? p->scene->adapt : NULL;
+	r->bias = r->adapt ? adapt_bias(r->adapt, p->scene->type) : 1.0;
+	if (conformal_quantile(c, p->confidence, &r->q, NULL))
+		r->q = NAN;
+	if (r->adapt && c->log && adapt_quantile(r->adapt, p->scene->type, p->confidence, r->q, &q, &source))
+		r->q = q;
+}
+
+/* The same for a model whose errors are not factors: its quantile depends on the time, and so does the score, in
+ * the model's own units, of the factor that was learnt. */
+static double adapted_score(const struct decide_rows *r, double time_s)
+{
+	const struct conformal *c = &r->p->model->time.conformal;
+	double spread = c->base + c->slope * time_s, upper_s, q;
+	enum adapt_source source;
+
+	if (!(time_s > 0.0 && spread > 0.0))
+		return r->q;
+	upper_s = isnan(r->q) ? NAN : conformal_upper(c, r->q, time_s);
+	if (!adapt_quantile(r->adapt, r->p->scene->type, r->p->confidence,
+			    upper_s > 0.0 ? log(upper_s / time_s) : NAN, &q, &source))
+		return r->q;
+	return time_s * expm1(q) / spread;
+}
+
+double decide_upper_s(const struct decide_rows *r, const double *x, double time_s)
+{
+	const struct model *m = r->p->model;
+	double q = r->adapt && !m->time.conformal.log ? adapted_score(r, time_s) : r->q;
+
+	return isnan(q) || isnan(time_s) ? NAN : model_upper(m, &m->time, x, q, time_s);
+}
+
 int decide_rows_init(struct decide_rows *r, const struct decide_params *p, struct err *err)
 {
 	const struct model *m = p->model;
@@ -100,6 +140,7 @@ int decide_rows_init(struct decide_rows *r, const struct decide_params *p, struc
 	r->job = (struct job_values){ .number = r->number, .category = p->job->category };
 	if (p->scene && cpus >= 0 && isnan(r->number[cpus]))
 		r->number[cpus] = p->scene->cpus;
+	correct(r, p);
 	return 0;
 }
 
@@ -129,7 +170,8 @@ void decide_predict_one(struct decide_rows *r, const struct decide_load *load, s
 	const struct model *m = r->p->model;
 
 	encode(r, load, c, x);
-	predictor_predict(&m->time.predictor, x, 1, &c->time_s);
+	predictor_predict(&m->time.predictor, x, 1, &c->model_s);
+	c->time_s = c->model_s * r->bias;
 	if (m->accuracy.predictor.ops && !r->p->epochs)
 		predictor_predict(&m->accuracy.predictor, x, 1, &c->accuracy);
 }
@@ -163,7 +205,7 @@ static void smooth_curve(struct candidate *c, size_t n)
 			c[at++].accuracy = pool[k].mean;
 }
 
-void decide_predict_all(struct decide_rows *r, const struct decide_load *load, double q, struct decision *d)
+void decide_predict_all(struct decide_rows *r, const struct decide_load *load, struct decision *d)
 {
 	const struct model *m = r->p->model;
 	double x[DECIDE_MAX_FEATURES], time[DECIDE_MAX_CANDIDATES], accuracy[DECIDE_MAX_CANDIDATES];
@@ -181,9 +223,9 @@ void decide_predict_all(struct decide_rows *r, const struct decide_load *load, d
 			struct candidate *c = &d->candidate[done + i];
 			const double *row = x + i * n_features;
 
-			c->time_s = time[i];
-			c->upper_s = isnan(q) || isnan(time[i]) ? NAN
-								: model_upper(m, &m->time, row, q, time[i]);
+			c->model_s = time[i];
+			c->time_s = time[i] * r->bias;
+			c->upper_s = decide_upper_s(r, row, c->time_s);
 			c->accuracy = m->accuracy.predictor.ops ? accuracy[i] : NAN;
 			if (r->p->scene)
 				fill_shares(&m->time.predictor, row, c);
@@ -195,7 +237,7 @@ void decide_predict_all(struct decide_rows *r, const struct decide_load *load, d
 }
 
 /* As the paper does it: what runs now, and this one beside it, for as long as it takes. */
-static void predict_at_present(struct decide_rows *r, double q, struct decision *d)
+static void predict_at_present(struct decide_rows *r, struct decision *d)
 {
 	const struct decide_scene *s = r->p->scene;
 	struct decide_load load[DECIDE_MAX_CANDIDATES];
@@ -206,7 +248,7 @@ static void predict_at_present(struct decide_rows *r, double q, struct decision 
 	for (size_t i = 0; i < d->n_candidates; i++)
 		load[i] = (struct decide_load){ .njobs = (double)s->n_running + 1.0 + s->outside,
 						.processes = processes };
-	decide_predict_all(r, load, q, d);
+	decide_predict_all(r, load, d);
 	for (size_t i = 0; i < d->n_candidates; i++) {
 		struct candidate *c = &d->candidate[i];
 
@@ -355,7 +397,6 @@ int decide(const struct decide_params *p, struct decision *out, struct err *err)
 	size_t n_batches = p->candidate ? p->n_candidates : m ? m->n_candidates : 0;
 	size_t n_epochs = p->epochs ? p->n_epochs : 1;
 	struct decide_rows rows;
-	double q = NAN;
 	int status;
 
 	out->n_candidates = 0;
@@ -373,6 +414,7 @@ int decide(const struct decide_params *p, struct decision *out, struct err *err)
 							.epochs = p->epochs ? p->epochs[i % n_epochs] : NAN,
 							.time_s = NAN,
 							.upper_s = NAN,
+							.model_s = NAN,
 							.accuracy = NAN,
 							.memory_mb = NAN,
 							.work_s = NAN,
@@ -380,14 +422,12 @@ int decide(const struct decide_params *p, struct decision *out, struct err *err)
 							.disk_share = NAN };
 	if (scene)
 		refuse_the_impossible(scene, out);
-	if (m && conformal_quantile(&m->time.conformal, p->confidence, &q, NULL))
-		q = NAN;
 	if (m && scene && scene->policy->policy->looks_ahead)
-		status = decide_look_ahead(&rows, q, out, err);
+		status = decide_look_ahead(&rows, out, err);
 	else if (m && scene)
-		predict_at_present(&rows, q, out);
+		predict_at_present(&rows, out);
 	else if (m)
-		decide_predict_all(&rows, NULL, q, out);
+		decide_predict_all(&rows, NULL, out);
 	if (status)
 		return status;
 	for (size_t i = 0; i < out->n_candidates; i++) {

@@ -6,9 +6,10 @@
 
 #include "predictors/model.h"
 #include "queueing/fluid.h"
+#include "scheduler/core/adapt.h"
 #include "scheduler/core/policy.h"
 
-#define DECIDE_MAX_CANDIDATES 256 /* batches x numbers of epochs; a struct decision has 34 kB */
+#define DECIDE_MAX_CANDIDATES 256 /* batches x numbers of epochs; a struct decision has 37 kB */
 
 /* Reason bits: why a candidate is not feasible, or lost against the chosen one. */
 enum decide_reason {
@@ -32,6 +33,8 @@ struct candidate {
 	double epochs;                /* NaN: not open, the job's own values say them */
 	double wait_s, wait_upper_s;  /* until it can start; 0 without a scene */
 	double time_s, upper_s;       /* from start to end; upper_s NaN when there is no bound, both when unstable */
+	double model_s;               /* the time as the model has it, before what was learnt of its errors since (adapt.h);
+	                                 what sched_observe() is told when the job has ended */
 	double accuracy;              /* NaN without an accuracy model */
 	double memory_mb;             /* NaN: not known */
 	double work_s;                /* of the look-ahead: seconds it would take alone; NaN without a scene */
@@ -90,6 +93,9 @@ struct decide_scene {
 	double memory_mb, memory_mb_per_record; /* it needs; NaN: not known */
 	double memory_limit_mb;       /* a candidate that needs more is not feasible; INFINITY: no limit */
 	struct rng rng;               /* of a policy that draws */
+	const struct adapt *adapt; int type; /* corrects times and bounds of jobs of this type; NULL: the model's own */
+	bool recalls;                 /* a recurring job: recurring_keep() comes after the decision, and takes this pair if */
+	double recalled_batch, recalled_epochs, hysteresis; /* it can, so that it is the one to be looked at */
 	struct decide_scratch *scratch; /* of a policy that looks ahead */
 };
 

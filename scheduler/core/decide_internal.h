@@ -17,6 +17,9 @@ struct decide_rows {
 	const struct decide_params *p;
 	struct job_values job;        /* its numbers are the array below */
 	int decision, epochs, njobs, processes; /* columns; -1: the model has none */
+	double bias;                  /* on the model's times; 1 without adaptation */
+	double q;                     /* score of the bounds, NaN: none; adapted where the model errs by a factor */
+	const struct adapt *adapt;    /* NULL: none */
 	double number[SCHEMA_MAX_COLUMNS];
 };
 int decide_rows_init(struct decide_rows *r, const struct decide_params *p, struct err *err);
@@ -26,9 +29,11 @@ int decide_rows_init(struct decide_rows *r, const struct decide_params *p, struc
 /* Time, accuracy and extrapolation of one candidate under a load (NULL: the job's own values); x: its row. Where epochs
  * are open the accuracy stays as it is: it was made to rise with them, and does not depend on the load. */
 void decide_predict_one(struct decide_rows *r, const struct decide_load *load, struct candidate *c, double *x);
-/* The same of all in as few passes as there is room for, with the bound that goes with score q (NaN: none). load:
- * one for each candidate. With a scene the shares too. Accuracies rise with the epochs of a batch. */
-void decide_predict_all(struct decide_rows *r, const struct decide_load *load, double q, struct decision *d);
+/* The same of all in as few passes as there is room for, with their bounds. load: one for each candidate. With a
+ * scene the shares too. Accuracies rise with the epochs of a batch. */
+void decide_predict_all(struct decide_rows *r, const struct decide_load *load, struct decision *d);
+/* The bound of a time (the corrected one) of row x; NaN: there is none. */
+double decide_upper_s(const struct decide_rows *r, const double *x, double time_s);
 
 /* Work that takes time_s among `processes`. */
 double decide_work_s(const struct decide_scene *s, const struct candidate *c, double time_s, double processes);
@@ -51,6 +56,6 @@ struct decide_scratch {
 
 /* lookahead.c: fills in waits, times and effects on others. The candidates have their batches and the hard
  * reasons that need no look. */
-int decide_look_ahead(struct decide_rows *r, double q, struct decision *d, struct err *err);
+int decide_look_ahead(struct decide_rows *r, struct decision *d, struct err *err);
 
 #endif

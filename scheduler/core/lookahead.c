@@ -20,7 +20,8 @@
  *
  * Playing everything costs candidates x plays x jobs. Where that is too much, the candidates are taken in order of
  * preference by their approximate numbers, each is played once, and the first that holds is the choice; the others
- * keep approximate numbers (delays_s NaN). When none holds, those that need least are played until one breaks
+ * keep approximate numbers (delays_s NaN). A recurring job prefers what it had, and if that holds it is what is played:
+ * the caller takes it in place of the best. When none holds, those that need least are played until one breaks
  * no promise, so that the smallest objective is one that would be taken. Of very many (pairs of batches and epochs),
  * those with almost as much work as one that failed are left out, and after MOST_PLAYS all but the fastest.
  * A play that is not worth making whole ends when the candidate has ended, and every job whose promise could be in
@@ -28,6 +29,7 @@
 #include <math.h>
 
 #include "scheduler/core/decide_internal.h"
+#include "scheduler/core/recurring.h"
 
 #define PLAY_ALL 1024 /* jobs x candidates: 0.5 ms of plays, measured */
 #define MOST_PLAYS 12
@@ -41,7 +43,6 @@ struct look {
 	struct decide_scratch *w;
 	struct decision *d;
 	const struct fluid_times *before; /* by seat */
-	double q;
 	size_t n, seat; /* seats, and that of the candidate */
 	double wait_s; /* of the candidate, whatever its work */
 	double most; /* processes there can be at a time */
@@ -165,11 +166,11 @@ static void approximate(struct look *l)
 	for (size_t i = 0; i < d->n_candidates; i++)
 		load[i] =
 			(struct decide_load){ .njobs = 1.0 + s->outside, .processes = s->cpus + s->outside };
-	decide_predict_all(l->rows, load, l->q, d);
+	decide_predict_all(l->rows, load, d);
 	for (size_t i = 0; i < d->n_candidates; i++)
 		load[i] = l->before ? load_without(l, &d->candidate[i], d->candidate[i].time_s) : load_now(l);
 	if (l->n > 1)
-		decide_predict_all(l->rows, load, l->q, d);
+		decide_predict_all(l->rows, load, d);
 	for (size_t i = 0; i < d->n_candidates; i++) {
 		struct candidate *c = &d->candidate[i];
 
@@ -340,11 +341,12 @@ static int play_candidate(struct look *l, struct candidate *c, int plays, struct
 			break;
 		c->work_s = work_s;
 	}
-	if (!isnan(c->time_s))
+	if (!isnan(c->time_s)) {
 		c->time_s = own->end_s - own->start_s;
-	c->upper_s = isnan(l->q) || isnan(c->time_s)
-			     ? NAN
-			     : model_upper(p->model, &p->model->time, x, l->q, c->time_s);
+		c->model_s = c->time_s /
+			     l->rows->bias; /* so that what is learnt is about the time promised */
+	}
+	c->upper_s = decide_upper_s(l->rows, x, c->time_s);
 	c->wait_s = own->start_s;
 	c->wait_upper_s = c->wait_s > 0.0 ? c->wait_s * ratio_of(c) : 0.0;
 	if (l->before)
@@ -412,8 +414,12 @@ static int play_sparingly(struct look *l, struct err *err)
 	for (size_t k = 0; k < d->n_candidates; k++)
 		decide_judge(l->rows->p, &d->candidate[k]);
 	while ((i = decide_best(l->rows->p, d)) >= 0) {
-		double work_s = d->candidate[i].work_s;
+		const struct decide_scene *s = l->s;
+		double work_s;
 
+		if (s->recalls)
+			i = recurring_choice(d, i, s->recalled_batch, s->recalled_epochs, s->hysteresis);
+		work_s = d->candidate[i].work_s;
 		if (l->w->played[i])
 			return 0;
 		status = play_candidate(l, &d->candidate[i], 1, err);
@@ -451,7 +457,7 @@ static void share_wait(struct look *l)
 	}
 }
 
-int decide_look_ahead(struct decide_rows *rows, double q, struct decision *d, struct err *err)
+int decide_look_ahead(struct decide_rows *rows, struct decision *d, struct err *err)
 {
 	const struct decide_scene *s = rows->p->scene;
 	struct look l = { .rows = rows,
@@ -459,7 +465,6 @@ int decide_look_ahead(struct decide_rows *rows, double q, struct decision *d, st
 			  .w = s->scratch,
 			  .d = d,
 			  .before = s->before,
-			  .q = q,
 			  .n = s->n_running + s->n_queued + 1,
 			  .seat = s->n_running + (s->starting ? 0 : s->position) };
 	double held = s->cpus;

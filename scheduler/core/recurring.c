@@ -155,18 +155,23 @@ static bool same_epochs(double a, double b)
 	return isnan(a) || isnan(b) || a == b;
 }
 
+int recurring_choice(const struct decision *d, int best, double batch, double epochs, double threshold)
+{
+	for (size_t i = 0; i < d->n_candidates; i++) {
+		const struct candidate *c = &d->candidate[i];
+
+		if (c->decision == batch && same_epochs(c->epochs, epochs) && c->feasible &&
+		    gain(&d->candidate[best], c) <= threshold)
+			return (int)i;
+	}
+	return best;
+}
+
 int recurring_keep(const struct recurring *r, uint64_t key, const struct decision *d, double threshold)
 {
 	double batch, epochs;
 
 	if (d->chosen < 0 || !recurring_recall(r, key, &batch, &epochs))
 		return d->chosen;
-	for (size_t i = 0; i < d->n_candidates; i++) {
-		const struct candidate *c = &d->candidate[i];
-
-		if (c->decision == batch && same_epochs(c->epochs, epochs) && c->feasible &&
-		    gain(&d->candidate[d->chosen], c) <= threshold)
-			return (int)i;
-	}
-	return d->chosen;
+	return recurring_choice(d, d->chosen, batch, epochs, threshold);
 }

@@ -32,5 +32,7 @@ size_t recurring_count(const struct recurring *r);
  * `threshold` more accurate, relative to it (without accuracies: faster, likewise); else d->chosen, also when that is
  * -1. Changes nothing: a what-if may ask. */
 int recurring_keep(const struct recurring *r, uint64_t key, const struct decision *d, double threshold);
+/* The same with what is remembered at hand, and `best` (not -1) in the place of d->chosen. */
+int recurring_choice(const struct decision *d, int best, double batch, double epochs, double threshold);
 
 #endif

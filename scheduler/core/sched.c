@@ -36,6 +36,10 @@ int sched_check_params(const struct sched_params *p, struct err *err)
 				m->memory_mb);
 	if (!(p->window_s >= 0.0 && p->window_s <= 1e9))
 		return err_fail(err, ERR_ARG, "a window of %g s: need 0 (the default) to 1e9", p->window_s);
+	if (!(p->hysteresis >= 0.0 && p->hysteresis <= 1e9))
+		return err_fail(err, ERR_ARG, "a hysteresis of %g: need 0 (none) or more", p->hysteresis);
+	if (!(p->explore >= 0.0 && p->explore <= 1.0))
+		return err_fail(err, ERR_ARG, "exploring a share of %g: need 0 to 1", p->explore);
 	if (p->model && !p->model->time.predictor.ops)
 		return err_fail(err, ERR_ARG, "a model without a model of time");
 	return policy_accepts(&p->policy, p->model, err);
@@ -43,6 +47,7 @@ int sched_check_params(const struct sched_params *p, struct err *err)
 
 void sched_set(struct sched *s, const struct sched_params *p)
 {
+	learn_use(s, p);
 	s->policy = p->policy;
 	s->model = p->model;
 	s->machine = p->machine;
@@ -82,6 +87,8 @@ int sched_new(const struct sched_params *p, struct sched **out, struct err *err)
 		rc = err_fail(err, ERR_NOMEM, "no memory for a scheduler of %zu jobs", n);
 	if (!rc)
 		rc = decide_scratch_new(scene, &s->scratch, err);
+	if (!rc)
+		rc = learn_init(s, err);
 	if (rc) {
 		sched_free(s);
 		return rc;
@@ -98,8 +105,9 @@ void sched_free(struct sched *s)
 	if (!s)
 		return;
 	decide_scratch_free(s->scratch);
+	learn_release(s);
 	job_index_release(&s->index);
-	tenants_release(s);
+	sched_tenants_release(s);
 	free(s->order);
 	free(s->before);
 	free(s->trial);
@@ -188,8 +196,10 @@ static int arrive(struct sched *s, int64_t now_ns, const struct sched_request *r
 
 	if (!rc)
 		rc = place_arrival(s, live_clock(s, now_ns), r, out, out_seat, err);
-	if (!rc)
+	if (!rc) {
+		learn_keep(s, r, out);
 		*out_verdict = verdict_of(s, r, out);
+	}
 	return rc;
 }
 

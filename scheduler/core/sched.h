@@ -53,6 +53,7 @@
 #define SCHED_NEVER INT64_MAX
 #define SCHED_DEFAULT_WINDOW_S 3600.0
 #define SCHED_MAX_TENANTS 65536
+#define SCHED_RECURRING 16384 /* recurring jobs remembered; the one not seen for longest is forgotten */
 
 struct sched;
 
@@ -70,6 +71,10 @@ struct sched_params {
 	size_t max_jobs;            /* live ones (queued and running) at most */
 	uint64_t seed;              /* of naive's draws: job i's depend on seed and id alone */
 	double window_s;            /* of usage and of waiting without a promise; 0: SCHED_DEFAULT_WINDOW_S */
+	bool adapt;                 /* times and bounds follow what sched_observe() says; policies with bounds only */
+	double hysteresis;          /* a recurring job leaves its batch for one better by more than this part; 0: at once */
+	double explore;             /* share of the promised jobs with headroom that start with the second best (explore.h); a
+	                               recurring one is back at its own the next time; 0: none */
 };
 int sched_new(const struct sched_params *p, struct sched **out, struct err *err);
 void sched_free(struct sched *s);
@@ -85,6 +90,8 @@ struct sched_request {              /* a job as it arrives */
 	uint32_t tenant;            /* index among those of sched_set_tenants(); ignored before it was called */
 	int priority;               /* higher ones go before all lower ones; who may ask for one is the caller's business */
 	bool may_stop;              /* rather stopped early than late: sched_should_stop() */
+	int type;                   /* a number from 0 on that stays the job type's own (adapt.h); below 0: none */
+	uint64_t recurring;         /* fingerprint of user, type and parameters (recurring.h); 0: none */
 	double slo_s;               /* from arrival to end; NaN: no objective */
 	double confidence;
 	bool best_effort;           /* take it without a promise rather than reject it */
@@ -166,6 +173,15 @@ struct sched_restored {
 };
 int sched_restore(struct sched *s, const struct sched_restored *r, struct err *err);
 
+/* ---- learning ---- */
+/* A job has ended by itself: model_s and upper_s of the candidate it started with (upper_s NaN: nothing was promised),
+ * and the seconds it ran. Ignored unless adapt is on. To restore what was learnt: the same calls in the same order. */
+void sched_observe(struct sched *s, int type, double confidence, double model_s, double upper_s, double actual_s);
+/* What was learnt; NULL: adapt is off, or the policy has no bounds. */
+const struct adapt *sched_adapt(const struct sched *s);
+/* After a restart: a recurring job that has ended since took this. Starts are remembered anyway. epochs NaN: not open. */
+void sched_remember(struct sched *s, uint64_t recurring, double batch, double epochs);
+
 /* ---- questions ---- */
 /* Estimates of every live job in one play (or two): out[i] belongs to id[i]; returns how many (at most `max`). Order:
  * running jobs by start, then the queue in the order of starts. Nobody passes another in it, so that jobs may start
@@ -205,7 +221,7 @@ bool sched_lives(const struct sched *s, uint64_t id);
 
 /* ---- change ---- */
 /* Another model, policy or machine from now on; jobs keep what was decided for them; max_jobs and the seed stay as
- * they were. The values of live jobs must be under the new model's schema: the caller hands them over by id (without
+ * they were. With another model adaptation begins anew (adapt_reset()); recurring jobs are still remembered. The values of live jobs must be under the new model's schema: the caller hands them over by id (without
  * a model values_of may be NULL). A queued job that the new machine cannot hold is passed over until it can be.
  * On failure nothing has changed. */
 int sched_use(struct sched *s, int64_t now_ns, const struct sched_params *p,

@@ -48,6 +48,7 @@ int sched_restore(struct sched *s, const struct sched_restored *r, struct err *e
 		place_restored(s, place);
 		return 0;
 	}
+	learn_start(s, j);
 	live_run(s, place);
 	s->unsettled = true;
 	return 0;

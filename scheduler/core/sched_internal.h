@@ -1,6 +1,7 @@
 /* Inside the scheduler, and nobody else's business: sched.c (events), sched_start.c (who starts), sched_place.c (places in
  * the plan), sched_tenant.c (shares and quotas), sched_scene.c (what a decision sees), sched_ask.c (questions),
- * sched_live.c (the jobs and their work), sched_change.c (restarts, other models). */
+ * sched_live.c (the jobs and their work), sched_learn.c (what ended jobs teach, and earlier choices), sched_change.c
+ * (restarts, other models). */
 #ifndef SCHEDULER_CORE_SCHED_INTERNAL_H
 #define SCHEDULER_CORE_SCHED_INTERNAL_H
 
@@ -27,6 +28,7 @@ struct live {                         /* a job that waits or runs */
 	uint32_t after;               /* place of the job whose end it waits for, if after_id still lives there */
 	uint64_t after_id;            /* 0: none */
 	uint64_t held_by, held_round; /* whom it would have harmed, when it was tried last */
+	bool explores;                /* what was chosen last is not the best, on purpose */
 	struct candidate taken;       /* what was decided last */
 	double ratio;                 /* of that: upper bound over expected time; NaN: no bound */
 	/* Work, in seconds alone. Done is exact at sched.since_ns; speed is that since then. */
@@ -63,6 +65,10 @@ struct sched {
 	struct fluid_machine fluid;   /* the machine as the model knows it */
 	double outside, window_s;
 	bool looks_ahead;             /* the policy does, and there is a model */
+	bool adapts;                  /* the policy has bounds, and there is a model */
+	double hysteresis, explore;
+	struct adapt *adapt;          /* both there whether in use or not: a change may ask for them */
+	struct recurring *recurring;
 	size_t max_jobs;
 	uint64_t seed;
 
@@ -154,9 +160,21 @@ const struct live *live_after(const struct sched *s, const struct live *j); /* N
 /* Seconds until a moment; INFINITY for SCHED_NEVER. */
 double live_until_s(int64_t moment_ns, int64_t now_ns);
 
+/* ---- sched_learn.c ---- */
+int learn_init(struct sched *s, struct err *err);
+void learn_release(struct sched *s);
+void learn_use(struct sched *s, const struct sched_params *p); /* before s->model is replaced */
+/* What was learnt, as the scene of a job sees it. */
+void learn_in_scene(const struct sched *s, const struct sched_request *r, struct decide_scene *scene);
+/* A recurring job keeps its batch, if it may. */
+void learn_keep(const struct sched *s, const struct sched_request *r, struct decision *d);
+/* At its start only; slo_s: the time that is left. */
+void learn_explore(const struct sched *s, struct live *j, double slo_s, struct decision *d);
+void learn_start(struct sched *s, const struct live *j); /* it starts with what was taken */
+
 /* ---- sched_tenant.c ---- */
 int tenants_init(struct sched *s); /* one for all; 0, or -1 without memory */
-void tenants_release(struct sched *s);
+void sched_tenants_release(struct sched *s);
 struct tenant *tenant_of(const struct sched *s, const struct sched_request *r);
 uint32_t tenant_most_cpus(const struct sched *s, const struct sched_request *r); /* of the machine's slots */
 void tenants_settle(struct sched *s, int64_t now_ns); /* usage up to now */

@@ -209,6 +209,7 @@ void live_measure(struct sched *s, struct live *j)
 				   .confidence = j->r.confidence,
 				   .scene = &scene };
 
+	learn_in_scene(s, &j->r, &scene);
 	if (s->model && j->r.values && !decide(&p, s->trial, NULL))
 		live_take(j, &s->trial->candidate[0]);
 }

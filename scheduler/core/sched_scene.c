@@ -385,6 +385,7 @@ void scene_make(struct sched *s, int64_t now_ns, const struct sched_request *r, 
 		.rng = rng_stream(s->seed, r->id),
 		.scratch = s->scratch,
 	};
+	learn_in_scene(s, r, out);
 	if (s->looks_ahead && at->promises) {
 		if (s->plan.n <= SCENE_WINDOW)
 			known = plan_know(s, now_ns, &shift_s); /* which makes an order of its own */

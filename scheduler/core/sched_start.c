@@ -70,10 +70,11 @@ static int least_bad(const struct sched *s, const struct live *j, const struct d
 /* Decides as if it started now; d->chosen is -1 where every candidate is late or harms somebody. */
 static void decide_now(struct sched *s, int64_t now_ns, uint32_t place, struct decision *out)
 {
-	const struct live *j = &s->live[place];
+	struct live *j = &s->live[place];
 	const struct scene_place at = { .starting = true, .place = place, .promises = true };
 	double left_s = live_until_s(j->deadline_ns, now_ns);
 
+	j->explores = false;
 	if (place_ask(s, now_ns, &j->r, isinf(left_s) ? NAN : left_s, &at, out, NULL)) {
 		/* Nothing of what was checked on arrival fails now; the batch decided then would do. */
 		out->candidate[0] = j->taken;
@@ -87,6 +88,8 @@ static void decide_now(struct sched *s, int64_t now_ns, uint32_t place, struct d
 		if (drawn >= 0)
 			choose_instead(out, drawn, REASON_NOT_PICKED);
 	}
+	learn_keep(s, &j->r, out);
+	learn_explore(s, j, left_s, out);
 	if (out->chosen < 0 && !j->promised) {
 		int i = harmless(out);
 
@@ -110,6 +113,7 @@ static void start(struct sched *s, int64_t now_ns, uint32_t place, const struct 
 
 	live_dequeue(s, place);
 	live_take(j, &d->candidate[d->chosen]);
+	learn_start(s, j);
 	live_settle(s, now_ns);
 	tenants_settle(s, now_ns);
 	j->started_ns = now_ns;

@@ -70,7 +70,7 @@ int tenants_init(struct sched *s)
 	return 0;
 }
 
-void tenants_release(struct sched *s)
+void sched_tenants_release(struct sched *s)
 {
 	free(s->tenant);
 	free(s->group);

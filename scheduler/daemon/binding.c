@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "scheduler/core/decide.h"
 
 void binding_release(struct binding *b)
 {
@@ -12,6 +13,7 @@ void binding_release(struct binding *b)
 		job_params_release(&b->params);
 	free(b->values.number);
 	free(b->batch);
+	free(b->epochs);
 	*b = (struct binding){ 0 };
 }
 
@@ -70,6 +72,28 @@ static int read_batches(const struct json *v, struct binding *b, const char **ou
 	return 0;
 }
 
+/* Open epochs: as many of them as there is room for beside the batches. */
+static int read_epochs(const struct setup *s, struct binding *b, const char **out_field, struct err *err)
+{
+	size_t n_batches = b->n_batches ? b->n_batches : s->model->n_candidates;
+	double choice[DECIDE_MAX_CANDIDATES];
+
+	*out_field = "params";
+	if (!s->model || schema_role(s->model->schema, ROLE_EPOCHS) < 0)
+		return err_fail(err, ERR_ARG, "%s: they cannot be left open: the model knows nothing of epochs",
+				b->type->epochs_param);
+	b->n_epochs = job_type_epochs(b->type, b->params.epochs_from, b->params.epochs_to, choice,
+				      DECIDE_MAX_CANDIDATES / n_batches);
+	if (b->n_epochs == 0)
+		return err_fail(err, ERR_ARG, "%s: the type allows none from %g to %g", b->type->epochs_param,
+				b->params.epochs_from, b->params.epochs_to);
+	b->epochs = mem_array(b->n_epochs, sizeof *b->epochs);
+	if (!b->epochs)
+		return err_fail(err, ERR_NOMEM, "out of memory for the epochs of a job");
+	memcpy(b->epochs, choice, b->n_epochs * sizeof *b->epochs);
+	return 0;
+}
+
 int binding_make(const struct setup *s, const char *type, const struct json *params, const struct json *batches,
 		 uint32_t cpus, struct binding *out, const char **out_field, struct err *err)
 {
@@ -91,6 +115,8 @@ int binding_make(const struct setup *s, const char *type, const struct json *par
 		*out_field = "batches";
 		rc = err_fail(err, ERR_ARG, "batches: the policy has no model, so the type or the job must say them");
 	}
+	if (!rc && job_params_open(&out->params))
+		rc = read_epochs(s, out, out_field, err);
 	if (!rc)
 		rc = setup_values_new(s, &out->values, err);
 	if (rc) {
@@ -131,6 +157,8 @@ void binding_give(struct binding *b, struct job *job)
 	job->values = b->values;
 	job->batch = b->batch;
 	job->n_batches = b->n_batches;
+	job->epoch_choice = b->epochs;
+	job->n_epoch_choices = b->n_epochs;
 	*b = (struct binding){ 0 };
 }
 
@@ -144,6 +172,13 @@ void binding_request(const struct job *job, struct sched_request *out)
 		.cpus = r->cpus,
 		.batch = job->n_batches ? job->batch : NULL,
 		.n_batches = job->n_batches,
+		.epochs = job->n_epoch_choices ? job->epoch_choice : NULL,
+		.n_epochs = job->n_epoch_choices,
+		.tenant = job->tenant,
+		.priority = r->priority,
+		.may_stop = r->may_stop && job->type && job->type->early_stop,
+		.type = job->type_number,
+		.recurring = job->recurring,
 		.slo_s = r->slo_s,
 		.confidence = r->confidence,
 		.best_effort = r->best_effort,

@@ -13,6 +13,7 @@ struct binding {
 	struct job_params params;
 	struct job_values values;
 	double *batch; size_t n_batches;
+	double *epochs; size_t n_epochs; /* to choose from; none: they are fixed */
 };
 
 /* `params` and `batches` may be NULL. ERR_NOTFOUND: no such type; ERR_ARG: *out_field says what is wrong with it. */

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/io.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "scheduler/daemon/notify.h"
@@ -19,6 +20,7 @@
 #define REPAIR_S 1
 #define OUTLOOK_S 2
 #define ADVISE_S 5
+#define OUTSIDE_S 1
 
 static const int signals[4] = { SIGTERM, SIGINT, SIGHUP, SIGUSR2 };
 
@@ -178,6 +180,33 @@ static void on_outlook(evutil_socket_t fd, short what, void *owner)
 	(void)what;
 	outlook_all(d);
 	note_block(d, since);
+}
+
+/* Others' load, from the kernel's counts: two small files that are never on a disk. */
+static void on_outside(evutil_socket_t fd, short what, void *owner)
+{
+	struct daemon *d = owner;
+	char *stat = NULL, *pressure = NULL;
+	size_t len;
+	int64_t now = daemon_now_ns(d);
+	double before = outside_processes(&d->outside), after;
+
+	(void)fd;
+	(void)what;
+	if (!d->setup->config->outside_load) {
+		sched_set_outside(d->sched, now, 0.0, NULL);
+		return;
+	}
+	if (io_read_file("/proc/stat", OUTSIDE_MAX_TEXT, &stat, &len, NULL) == 0) {
+		io_read_file("/proc/pressure/cpu", OUTSIDE_MAX_TEXT, &pressure, &len, NULL);
+		after = outside_sample(&d->outside, stat, pressure, (double)d->load_processes,
+				       (double)(now - d->outside_ns) / 1e9);
+		d->outside_ns = now;
+		if (after != before)
+			sched_set_outside(d->sched, now, after, NULL);
+	}
+	free(stat);
+	free(pressure);
 }
 
 static void on_advise(evutil_socket_t fd, short what, void *owner)
@@ -417,7 +446,8 @@ static int add_events(struct daemon *d, struct err *err)
 	d->repair_timer = timer(d, on_repair, 0);
 	d->outlook_timer = timer(d, on_outlook, OUTLOOK_S);
 	d->advise_timer = timer(d, on_advise, ADVISE_S);
-	good = d->turn && d->store_event && d->repair_timer && d->outlook_timer && d->advise_timer &&
+	d->outside_timer = timer(d, on_outside, OUTSIDE_S);
+	good = d->turn && d->store_event && d->repair_timer && d->outlook_timer && d->advise_timer && d->outside_timer &&
 	       !event_add(d->store_event, NULL);
 	for (size_t i = 0; good && i < sizeof signals / sizeof signals[0]; i++) {
 		d->signal_event[i] = evsignal_new(d->base, signals[i], on_signal, d);
@@ -454,11 +484,15 @@ int daemon_new(const struct daemon_params *p, struct daemon **out, struct err *e
 	}
 	if (!rc)
 		rc = add_events(d, err);
+	if (!rc)
+		rc = learning_new(d, &d->learning, err);
 	/* The socket comes last: a client that gets in finds everything restored. */
 	if (!rc)
 		rc = life_restore(d, err);
-	if (!rc)
+	if (!rc) {
+		learning_restore(d->learning);
 		rc = open_server(d, p->force, err);
+	}
 	if (rc) {
 		daemon_free(d);
 		return rc;
@@ -488,6 +522,7 @@ void daemon_free(struct daemon *d)
 	if (!d)
 		return;
 	daemon_reload_abandon(d);
+	learning_free(d->learning);
 	ops_ask_abandon(d);
 	server_free(d->server); /* its on_close calls still find the daemon whole */
 	for (size_t i = 0; executor_all[i] && i < DAEMON_MAX_EXECUTORS; i++) {
@@ -499,6 +534,7 @@ void daemon_free(struct daemon *d)
 	drop(d->repair_timer);
 	drop(d->outlook_timer);
 	drop(d->advise_timer);
+	drop(d->outside_timer);
 	drop(d->watchdog_timer);
 	store_close(d->store);
 	/* Until here a signal that comes once more must not end us half-way. */
@@ -506,6 +542,7 @@ void daemon_free(struct daemon *d)
 		drop(d->signal_event[i]);
 	sched_free(d->sched);
 	jobs_release(&d->jobs);
+	tenants_free(&d->tenants);
 	free(d->watcher);
 	free(d->starts.item);
 	free(d->estimate_id);

@@ -6,6 +6,9 @@
  *   restore.c     jobs come back from the store after a restart
  *   lifecycle.c   a job from admitted to ended: store, executor, scheduler and watchers told in step
  *   outlook.c     estimates of live jobs, and the alarm when one is going to be late
+ *   react.c       what is done when a promise is about to break
+ *   tenants.c     who shares the machine, and their numbers
+ *   learning.c    what is learned from jobs that end: bounds, drift, new models
  *   watch.c       who gets which events
  *   tally.c       what `stats` tells
  *   setup.c       configuration and model together: loading, checking, swapping
@@ -23,10 +26,13 @@
 #include "scheduler/daemon/executor.h"
 #include "scheduler/daemon/job_json.h"
 #include "scheduler/daemon/jobs.h"
+#include "scheduler/daemon/learning.h"
+#include "scheduler/daemon/outside.h"
 #include "scheduler/daemon/server.h"
 #include "scheduler/daemon/setup.h"
 #include "scheduler/daemon/store.h"
 #include "scheduler/daemon/tally.h"
+#include "scheduler/daemon/tenants.h"
 
 #define DAEMON_VERSION "0.1.0"
 #define DAEMON_MAX_EXECUTORS 8
@@ -48,6 +54,10 @@ struct daemon {
 	struct server *server;
 	void *executor[DAEMON_MAX_EXECUTORS]; /* as executor_all[] */
 	struct jobs jobs;
+	struct tenants tenants;
+	struct learning *learning;
+	struct outside outside;
+	int64_t outside_ns;             /* of its last reading */
 	struct tally tally;
 	uint64_t next_id;
 	int64_t clock_offset_ns;        /* real time minus monotonic time, fixed at the start: see daemon_now_ns() */
@@ -65,7 +75,7 @@ struct daemon {
 	bool reload_again;              /* asked for meanwhile: the files may have changed after they were read */
 	struct asked *asked_first, *asked_last; size_t n_asked; /* questions that wait for the disk: ops_ask.c */
 	struct event *turn;             /* activated where something changed outside a request */
-	struct event *store_event, *repair_timer, *outlook_timer, *advise_timer, *watchdog_timer;
+	struct event *store_event, *repair_timer, *outlook_timer, *advise_timer, *watchdog_timer, *outside_timer;
 	struct event *signal_event[4];
 
 	/* scratch of one request or event */
@@ -117,6 +127,9 @@ void outlook_facts(struct daemon *d, const struct job *job, struct job_live *out
 void outlook_store(struct daemon *d, struct job *job, const char *why);
 void outlook_all(struct daemon *d); /* estimates of every live job: stores the moved ones, tells of late ones */
 size_t outlook_play(struct daemon *d); /* d->estimate_id[], d->estimate[]: of all live jobs; how many */
+
+/* ---- react.c ---- */
+void react_late(struct daemon *d, struct job *job, double late_s, bool first_time);
 
 /* ---- watch.c ---- */
 int watch_add(struct daemon *d, struct conn *c, uint64_t job, struct err *err); /* 0: all jobs */

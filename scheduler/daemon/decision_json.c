@@ -5,7 +5,7 @@
 
 #include "common/text.h"
 
-#define N_REASONS 10 /* bits of enum decide_reason */
+#define N_REASONS 11 /* bits of enum decide_reason */
 
 static void put_candidate(struct json_writer *w, const struct candidate *c, const struct decision_about *a)
 {
@@ -13,6 +13,7 @@ static void put_candidate(struct json_writer *w, const struct candidate *c, cons
 
 	json_open(w, '{');
 	json_kv_fixed(w, "batch", c->decision, 6);
+	json_kv_fixed(w, "epochs", c->epochs, 6);
 	json_kv_fixed(w, "lr", a->type ? job_type_lr(a->type, c->decision) : NAN, 9);
 	json_kv_fixed(w, "wait_s", c->wait_s, 6);
 	json_kv_fixed(w, "wait_upper_s", c->wait_upper_s, 6);

@@ -126,9 +126,12 @@ static void put_request(struct json_writer *w, const struct store_job *j)
 	json_kv_int(w, "cpus", j->cpus);
 	json_kv_string(w, "tag", j->tag);
 	json_kv_int(w, "uid", j->uid);
+	json_kv_string(w, "tenant", j->tenant);
+	json_kv_int(w, "priority", j->priority);
 	json_kv_fixed(w, "slo_s", j->slo_s, 6);
 	json_kv_fixed(w, "confidence", j->confidence, 6);
 	json_kv_bool(w, "best_effort", j->best_effort);
+	json_kv_bool(w, "may_stop", j->may_stop);
 	json_kv_string(w, "verdict", j->verdict);
 	kv_raw(w, "batches", j->batches);
 	json_kv_fixed(w, "max_memory_mb", j->max_memory_mb, 6);
@@ -141,6 +144,7 @@ static void put_request(struct json_writer *w, const struct store_job *j)
 static void put_decided(struct json_writer *w, const struct store_job *j)
 {
 	json_kv_number(w, "batch", j->batch);
+	json_kv_number(w, "epochs", j->epochs);
 	json_kv_number(w, "lr", j->lr); /* not rounded: a learning rate may be tiny */
 	json_kv_string(w, "policy", j->policy);
 	json_kv_string(w, "model", j->model);
@@ -157,6 +161,7 @@ static void put_outcome(struct json_writer *w, const struct store_job *j)
 	json_kv_fixed(w, "run_s", span_s(j->started_ns, j->ended_ns), 6);
 	json_kv_fixed(w, "response_s", response_s, 6);
 	json_kv_fixed(w, "accuracy", j->accuracy, 6);
+	json_kv_number(w, "stopped_epoch", j->stopped_epoch);
 	kv_int_or_null(w, "exit_code", j->exit_code, -1);
 	kv_int_or_null(w, "signal", j->exit_signal, 0);
 	json_kv_fixed(w, "max_rss_mb", j->max_rss_mb, 6);

@@ -25,20 +25,30 @@ struct key_entry {
 
 /* ---- one job ---- */
 
+static char *kept[1024];
+static size_t n_kept;
+
+static int keep(const char *name)
+{
+	for (size_t i = 0; i < n_kept; i++) {
+		if (!strcmp(kept[i], name))
+			return (int)i;
+	}
+	if (n_kept == sizeof kept / sizeof kept[0] || !(kept[n_kept] = mem_strdup(name)))
+		return -1;
+	return (int)n_kept++;
+}
+
 const char *name_keep(const char *name)
 {
-	static char *kept[1024];
-	static size_t n;
+	int i = name ? keep(name) : -1;
 
-	if (!name)
-		return NULL;
-	for (size_t i = 0; i < n; i++) {
-		if (!strcmp(kept[i], name))
-			return kept[i];
-	}
-	if (n == sizeof kept / sizeof kept[0] || !(kept[n] = mem_strdup(name)))
-		return "(earlier)";
-	return kept[n++];
+	return !name ? NULL : i < 0 ? "(earlier)" : kept[i];
+}
+
+int name_number(const char *name)
+{
+	return name ? keep(name) : -1;
 }
 
 static int copy_text(char **own, const char **row, const char *from)
@@ -66,6 +76,9 @@ void job_drop_live_parts(struct job *job)
 	job->type = NULL;
 	free(job->decision_text);
 	job->decision_text = NULL;
+	free(job->epoch_choice);
+	job->epoch_choice = NULL;
+	job->n_epoch_choices = 0;
 	free(job->batch);
 	job->batch = NULL;
 	job->n_batches = 0;
@@ -96,6 +109,8 @@ int job_new(const struct store_job *row, struct job **out, struct err *err)
 	job->row = *row;
 	r = &job->row;
 	r->mode = name_keep(row->mode);
+	r->tenant = name_keep(row->tenant);
+	job->type_number = name_number(row->type);
 	r->verdict = name_keep(row->verdict);
 	r->policy = name_keep(row->policy);
 	r->model = name_keep(row->model);

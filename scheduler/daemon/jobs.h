@@ -28,6 +28,7 @@ static inline bool job_state_live(enum job_state s)
 struct job {
 	uint64_t id;
 	enum job_state state;
+	int type_number;               /* of its type's name: name_number() */
 	struct store_job row;          /* as it is kept; its text is the next line's, or from name_keep() */
 	char *key, *type_name, *params_text, *batches_text, *reason, *tag; /* what row points to; any may be NULL */
 
@@ -36,6 +37,10 @@ struct job {
 	struct job_params params;
 	struct job_values values;      /* under the present model's schema; one block, freed by job_values_drop() */
 	double *batch; size_t n_batches; /* allowed; none: the type's or the model's */
+	double *epoch_choice; size_t n_epoch_choices; /* none: its epochs are fixed */
+	uint32_t tenant;               /* tenants.h */
+	uint64_t recurring;            /* fingerprint of user, type and parameters */
+	bool stop_told;                /* to stop early */
 	bool ready;                    /* an advised job whose turn it is, since ready_ns */
 	int64_t ready_ns;
 	bool starting;                 /* waits for its start to be on disk */
@@ -71,6 +76,7 @@ void job_free(struct job *job);
 /* A copy that stays for the life of the program: names of policies, models, modes. Few differ; beyond a
  * thousand it answers "(earlier)". NULL stays NULL. */
 const char *name_keep(const char *name);
+int name_number(const char *name); /* of a name that is kept; the same for the life of the program */
 int job_set_reason(struct job *job, const char *reason); /* NULL: none; -1 without memory */
 void job_values_drop(struct job *job);
 void job_drop_live_parts(struct job *job); /* what only a live job needs */

@@ -129,6 +129,8 @@ static void take_candidate(struct job *job, const struct candidate *c)
 {
 	job->row.batch = c->decision;
 	job->row.lr = job->type ? job_type_lr(job->type, c->decision) : NAN;
+	job->row.epochs = c->epochs;
+	job->row.model_s = c->model_s;
 	job->row.run_predicted_s = c->time_s;
 	job->row.run_upper_s = c->upper_s;
 	job->row.work_s = c->work_s;
@@ -241,7 +243,7 @@ static int exec_job_of(const struct daemon *d, const struct job *job, char **arg
 	};
 	for (size_t i = 0; t->epochs_param && i < t->n_params; i++) {
 		if (!strcmp(t->param[i].name, t->epochs_param))
-			out->epochs = job->params.number[i];
+			out->epochs = isnan(job->row.epochs) ? job->params.number[i] : job->row.epochs;
 	}
 	return 0;
 }
@@ -257,6 +259,7 @@ static int spawn(struct daemon *d, struct job *job, struct err *err)
 		.dir = dir,
 		.batch = job->row.batch,
 		.lr = job->row.lr,
+		.epochs = job->row.epochs,
 		.cpus = job->row.cpus,
 		.seed = d->setup->config->seed + job->id,
 	};
@@ -388,6 +391,32 @@ void life_progress(struct daemon *d, struct job *job, double done)
 	watch_tell(d, "progress", job);
 }
 
+/* A job that will be late, and may be stopped, ends after the last epoch that is in time: a result somewhat worse, but
+ * there. */
+static void stop_early(struct daemon *d, struct job *job)
+{
+	const struct executor_ops *ops = NULL;
+	void *self = executor_of(d, job, &ops);
+	struct err err = { 0 };
+	uint32_t after;
+
+	if (!job->row.may_stop || job->stop_told || job->cancelling || !(job->epoch >= 1.0) || job->epoch >= job->epochs)
+		return;
+	after = sched_should_stop(d->sched, daemon_now_ns(d), job->id, (uint32_t)job->epoch, (uint32_t)job->epochs);
+	if (after == 0 || after > (uint32_t)job->epoch)
+		return;
+	if (!ops || ops->stop(self, job->id, d->setup->config->kill_grace_s, &err)) {
+		log_warn("job %llu could not be stopped early: %s", (unsigned long long)job->id, err.text);
+		return;
+	}
+	job->stop_told = true;
+	job->row.stopped_epoch = job->epoch;
+	log_info("job %llu would be late: stopped after epoch %g of %g", (unsigned long long)job->id, job->epoch,
+		 job->epochs);
+	life_save(d, job);
+	watch_tell(d, "stopping", job);
+}
+
 static void on_progress(void *owner, const struct exec_progress *p)
 {
 	struct daemon *d = owner;
@@ -398,8 +427,10 @@ static void on_progress(void *owner, const struct exec_progress *p)
 	job->epoch = p->epoch;
 	job->epochs = p->epochs;
 	job->epoch_accuracy = p->accuracy;
-	if (p->epochs > 0.0 && p->epoch >= 0.0 && p->epoch <= p->epochs)
+	if (p->epochs > 0.0 && p->epoch >= 0.0 && p->epoch <= p->epochs) {
 		life_progress(d, job, p->epoch / p->epochs);
+		stop_early(d, job);
+	}
 }
 
 /* ---- ended ---- */
@@ -415,7 +446,10 @@ static void put_observation(struct daemon *d, struct job *job, double run_s)
 	for (size_t i = 0; job->type && i < job->type->n_params; i++) {
 		if (!job->params.value[i])
 			continue;
-		if (isnan(job->params.number[i]))
+		if (!isnan(job->row.epochs) && job->type->epochs_param &&
+		    !strcmp(job->type->param[i].name, job->type->epochs_param))
+			json_kv_number(&w, job->type->param[i].name, job->row.epochs);
+		else if (isnan(job->params.number[i]))
 			json_kv_string(&w, job->type->param[i].name, job->params.value[i]);
 		else
 			json_kv_number(&w, job->type->param[i].name, job->params.number[i]);
@@ -443,6 +477,8 @@ static const char *slo_outcome(const struct job *job, enum job_state state)
 
 static enum job_state state_after(const struct job *job, const struct exec_outcome *o)
 {
+	if (job->stop_told && !job->cancelling && !o->lost) /* as it was told, if it left a result */
+		return isnan(o->accuracy) ? JOB_FAILED : JOB_DONE;
 	if (job->cancelling || o->stopped) /* stopped: by a daemon that died before it could write that down */
 		return JOB_CANCELLED;
 	if (o->lost)
@@ -477,12 +513,14 @@ void life_ended(struct daemon *d, struct job *job, const struct exec_outcome *o)
 		load_leaves(d, job);
 	job->starting = job->ready = false;
 	job->pid = 0;
-	if (state == JOB_DONE && r->started_ns && r->ended_ns > r->started_ns)
+	if (state == JOB_DONE && !job->stop_told && r->started_ns && r->ended_ns > r->started_ns)
 		put_observation(d, job, (double)(r->ended_ns - r->started_ns) / 1e9);
 	jobs_set_state(&d->jobs, job, state);
 	life_save(d, job);
 	if (state != JOB_CANCELLED)
 		tally_ended(&d->tally, r);
+	if (state == JOB_DONE && !job->stop_told)
+		learning_ended(d->learning, job);
 	log_info("job %llu %s%s%s%s%s", (unsigned long long)job->id, r->state, r->reason ? ": " : "",
 		 r->reason ? r->reason : "", r->slo_outcome ? ", objective " : "", r->slo_outcome ? r->slo_outcome : "");
 	watch_tell(d, state == JOB_CANCELLED ? "cancelled" : "finished", job);

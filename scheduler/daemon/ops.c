@@ -17,9 +17,9 @@ static const struct op {
 	void (*run)(struct request *r);
 	const char *known[20]; /* members, beside v, op and id */
 } op_all[] = {
-	{ "predict", op_predict, { "type", "params", "cpus", "slo_s", "deadline", "confidence", "batches", "best_effort",
+	{ "predict", op_predict, { "type", "params", "cpus", "slo_s", "deadline", "confidence", "batches", "best_effort", "epochs", "priority", "may_stop",
 				   "max_memory_mb" } },
-	{ "submit", op_submit, { "type", "params", "cpus", "slo_s", "deadline", "confidence", "batches", "best_effort",
+	{ "submit", op_submit, { "type", "params", "cpus", "slo_s", "deadline", "confidence", "batches", "best_effort", "epochs", "priority", "may_stop",
 				 "max_memory_mb", "mode", "key", "tag", "dry_run", "watch" } },
 	{ "status", op_status, { "job" } },
 	{ "list", op_list, { "state", "type", "mine", "limit", "before" } },
@@ -34,6 +34,8 @@ static const struct op {
 	{ "stats", op_stats, { NULL } },
 	{ "reload", op_reload, { NULL } },
 	{ "retrain", op_retrain, { NULL } },
+	{ "models", op_models, { NULL } },
+	{ "rollback", op_rollback, { "version" } },
 	{ "drain", op_drain, { "stop", "off" } },
 };
 enum { N_OPS = sizeof op_all / sizeof op_all[0] };

@@ -68,6 +68,8 @@ void op_hello(struct request *r);
 void op_stats(struct request *r);
 void op_reload(struct request *r);
 void op_retrain(struct request *r);
+void op_models(struct request *r);
+void op_rollback(struct request *r);
 void op_drain(struct request *r);
 
 #endif

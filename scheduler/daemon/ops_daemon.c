@@ -1,4 +1,4 @@
-/* Ops about the daemon itself: hello, watch, stats, reload, retrain, drain. See ops.h. */
+/* Ops about the daemon itself: hello, watch, stats, reload, drain, retrain, models, rollback. See ops.h. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +7,8 @@
 
 #include "common/io.h"
 #include "common/text.h"
+#include "scheduler/daemon/learning.h"
+#include "scheduler/daemon/model_versions.h"
 #include "scheduler/daemon/ops.h"
 
 /* ---- hello ---- */
@@ -218,6 +220,12 @@ void op_stats(struct request *r)
 	tally_json(&d->tally, &r->w);
 	put_queue(r);
 	put_store(r);
+	tenants_json(&d->tenants, d->sched, daemon_now_ns(d), &r->w);
+	json_put_key(&r->w, "outside");
+	json_open(&r->w, '{');
+	json_kv_fixed(&r->w, "processes", d->setup->config->outside_load ? outside_processes(&d->outside) : NAN, 3);
+	json_close(&r->w, '}');
+	learning_json(d->learning, &r->w);
 	json_put_key(&r->w, "loop");
 	json_open(&r->w, '{');
 	json_kv_fixed(&r->w, "max_block_ms", d->tally.max_block_ms, 3);
@@ -267,14 +275,52 @@ void ops_reload_done(struct later *l, const struct err *err)
 	}
 	later_begin(l, &w);
 	json_kv_bool(&w, "reloaded", true);
+	json_kv_string(&w, "model", l->d->setup->model_name[0] ? l->d->setup->model_name : NULL);
 	later_send(l, &w);
 }
 
+/* ---- models ---- */
+
 void op_retrain(struct request *r)
 {
-	if (allowed(r))
-		reply_error(r, "bad_field", "op", "train with 'postrider train', then ask for a reload",
-			    "retrain is unsupported by this version");
+	struct err err = { 0 };
+
+	if (!allowed(r))
+		return;
+	if (learning_retrain(r->d->learning, "asked for", &err)) {
+		reply_error(r, err.code == ERR_BUSY ? "wrong_state" : "internal", NULL, NULL, "%s", err.text);
+		return;
+	}
+	reply_begin(r);
+	json_kv_bool(&r->w, "retraining", true);
+	reply_send(r, 0);
+}
+
+void op_models(struct request *r)
+{
+	reply_begin(r);
+	learning_models_json(r->d->learning, &r->w);
+	reply_send(r, 0);
+}
+
+void op_rollback(struct request *r)
+{
+	double version;
+	struct later *l;
+	struct err err = { 0 };
+
+	if (!allowed(r) || !request_number(r, "version", -1.0, VERSIONS_MAX_NUMBER, -1.0, &version))
+		return;
+	if (version < 0.0 || version != floor(version)) {
+		reply_error(r, "bad_field", "version", "0 is the configuration's model",
+			    "version: need the number of a version");
+		return;
+	}
+	l = later_new(r);
+	if (!l || !learning_rollback(r->d->learning, (uint32_t)version, l, &err))
+		return;
+	later_error(l, err.code == ERR_BUSY ? "wrong_state" : err.code == ERR_NOTFOUND ? "bad_field" : "internal",
+		    err.text);
 }
 
 void op_drain(struct request *r)

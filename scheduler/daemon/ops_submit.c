@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/rng.h"
 #include "common/text.h"
 #include "scheduler/daemon/binding.h"
 #include "scheduler/daemon/decision_json.h"
@@ -17,7 +18,9 @@ struct wish { /* the fields that `submit` and `predict` have in common */
 	const char *type;
 	uint32_t cpus;
 	double slo_s, confidence, max_memory_mb;
-	bool best_effort;
+	bool best_effort, may_stop;
+	int priority;
+	uint32_t tenant;
 	int64_t now_ns;
 };
 
@@ -66,6 +69,86 @@ static void unknown_type(struct request *r, const char *name)
 		    text_printable(name, shown, sizeof shown));
 }
 
+/* Whose job it is, and how urgent: only admins put one before others'. */
+static bool take_standing(struct request *r, struct wish *out)
+{
+	struct daemon *d = r->d;
+	struct err err = { 0 };
+	double priority;
+
+	if (!request_number(r, "priority", -101.0, 100.0, 0.0, &priority) || !request_bool(r, "may_stop", &out->may_stop))
+		return false;
+	if (priority != floor(priority)) {
+		reply_error(r, "bad_field", "priority", NULL, "priority: need a whole number from -100 to 100");
+		return false;
+	}
+	if (priority > 0.0 && !request_admin(r)) {
+		reply_error(r, "not_permitted", "priority", NULL, "only admins may put a job before others");
+		return false;
+	}
+	out->priority = (int)priority;
+	if (tenants_of(&d->tenants, d->setup->config, d->sched, out->now_ns, r->conn, &out->tenant, &err)) {
+		reply_err(r, &err, NULL);
+		return false;
+	}
+	return true;
+}
+
+/* The parameters as the job gives them, with "epochs" of the request in the place of the parameter that holds them:
+ * short for those who do not know what the type calls it. *out_own is to be freed. NULL with an answer given. */
+static const struct json *take_params(struct request *r, const struct job_type *t, struct json **out_own, bool *out_ok)
+{
+	const struct json *given = json_get(r->v, "params"), *epochs = json_get(r->v, "epochs");
+	struct strbuf text = { 0 };
+	struct json_writer w;
+	int rc;
+
+	*out_own = NULL;
+	*out_ok = true;
+	if (json_type(epochs) == JSON_ABSENT || json_type(epochs) == JSON_NULL)
+		return given;
+	*out_ok = false;
+	if (!t->epochs_param || (json_type(epochs) != JSON_NUMBER && json_type(epochs) != JSON_STRING)) {
+		reply_error(r, "bad_field", "epochs", NULL, "%s",
+			    t->epochs_param ? "epochs: need a number, or a range as text: \"3..20\""
+					    : "epochs: jobs of this type have none");
+		return NULL;
+	}
+	json_begin(&w, &text, false);
+	json_open(&w, '{');
+	for (const struct json *m = json_type(given) == JSON_OBJECT ? json_first(given) : NULL; m; m = json_next(m)) {
+		if (!strcmp(json_key(m), t->epochs_param))
+			continue;
+		if (json_type(m) == JSON_NUMBER)
+			json_kv_number(&w, json_key(m), json_number(m, NAN));
+		else
+			json_kv_string(&w, json_key(m), json_string(m, NULL));
+	}
+	if (json_type(epochs) == JSON_NUMBER)
+		json_kv_number(&w, t->epochs_param, json_number(epochs, NAN));
+	else
+		json_kv_string(&w, t->epochs_param, json_string(epochs, NULL));
+	json_close(&w, '}');
+	rc = text.failed ? -1 : json_parse("params", text.text, text.len, out_own, NULL);
+	strbuf_release(&text);
+	if (rc)
+		reply_error(r, "internal", NULL, NULL, "out of memory");
+	*out_ok = !rc;
+	return *out_own;
+}
+
+/* The same job again: what makes it so. */
+static uint64_t fingerprint(uid_t uid, const char *type, const char *params)
+{
+	uint64_t h = rng_mix(uid + 1);
+
+	for (const char *s = type; *s; s++)
+		h = (h ^ (unsigned char)*s) * 0x100000001b3ULL;
+	for (const char *s = params; *s; s++)
+		h = (h ^ (unsigned char)*s) * 0x100000001b3ULL;
+	return rng_mix(h) | 1;
+}
+
 static bool take_wish(struct request *r, struct wish *out)
 {
 	const struct config *c = r->d->setup->config;
@@ -94,7 +177,7 @@ static bool take_wish(struct request *r, struct wish *out)
 		return false;
 	}
 	out->cpus = (uint32_t)cpus;
-	return true;
+	return take_standing(r, out);
 }
 
 static void put_decision(struct daemon *d, struct json_writer *w, const struct job_type *t, const struct wish *wish,
@@ -121,10 +204,14 @@ static void what_if(struct request *r, bool dry_run)
 	struct sched_request q;
 	struct binding b;
 	enum sched_verdict verdict;
+	const struct json *params;
+	struct json *own;
 	struct wish wish;
 	struct err err = { 0 };
 	const char *field = NULL;
 	double before, took_us;
+	bool ok;
+	int rc;
 
 	if (!take_wish(r, &wish))
 		return;
@@ -133,8 +220,12 @@ static void what_if(struct request *r, bool dry_run)
 			    d->setup->config->policy);
 		return;
 	}
-	if (binding_make(d->setup, wish.type, json_get(r->v, "params"), json_get(r->v, "batches"), wish.cpus, &b, &field,
-			 &err)) {
+	params = take_params(r, config_type(d->setup->config, wish.type), &own, &ok);
+	if (!ok)
+		return;
+	rc = binding_make(d->setup, wish.type, params, json_get(r->v, "batches"), wish.cpus, &b, &field, &err);
+	json_free(own);
+	if (rc) {
 		reply_err(r, &err, field);
 		return;
 	}
@@ -144,6 +235,12 @@ static void what_if(struct request *r, bool dry_run)
 		.cpus = wish.cpus,
 		.batch = b.n_batches ? b.batch : NULL,
 		.n_batches = b.n_batches,
+		.epochs = b.n_epochs ? b.epochs : NULL,
+		.n_epochs = b.n_epochs,
+		.tenant = wish.tenant,
+		.priority = wish.priority,
+		.may_stop = wish.may_stop && b.type->early_stop,
+		.type = name_number(wish.type),
 		.slo_s = wish.slo_s,
 		.confidence = wish.confidence,
 		.best_effort = wish.best_effort,
@@ -313,6 +410,12 @@ static int new_job(struct request *r, const struct wish *wish, const struct extr
 		.exit_code = -1,
 		.max_rss_mb = NAN,
 		.cpu_s = NAN,
+		.epochs = NAN,
+		.model_s = NAN,
+		.stopped_epoch = NAN,
+		.tenant = tenants_name(&r->d->tenants, wish->tenant),
+		.priority = wish->priority,
+		.may_stop = wish->may_stop,
 		.policy = r->d->setup->config->policy,
 		.model = r->d->setup->model_name[0] ? r->d->setup->model_name : NULL,
 		.tag = x->tag,
@@ -387,6 +490,8 @@ static void take_promise(struct job *job, const struct decision *d, enum sched_v
 	row->predicted_s = c->wait_s + c->time_s;
 	row->upper_s = c->wait_upper_s + c->upper_s;
 	row->predicted_accuracy = c->accuracy;
+	row->epochs = c->epochs;
+	row->model_s = c->model_s;
 	row->run_predicted_s = c->time_s;
 	row->run_upper_s = c->upper_s;
 	row->work_s = c->work_s;
@@ -426,10 +531,17 @@ static void submit(struct request *r, const struct wish *wish, const struct extr
 	enum sched_verdict verdict;
 	struct err err = { 0 };
 	const char *field = NULL;
+	char why[192];
 	double before, took_us;
-	int rc = binding_make(d->setup, wish->type, json_get(r->v, "params"), json_get(r->v, "batches"), wish->cpus, &b,
-			      &field, &err);
+	struct json *own;
+	bool ok, known;
+	const struct json *params = take_params(r, config_type(d->setup->config, wish->type), &own, &ok);
+	int rc;
 
+	if (!ok)
+		return;
+	rc = binding_make(d->setup, wish->type, params, json_get(r->v, "batches"), wish->cpus, &b, &field, &err);
+	json_free(own);
 	if (!rc)
 		rc = new_job(r, wish, x, &b, &job, &err);
 	binding_release(&b);
@@ -437,7 +549,13 @@ static void submit(struct request *r, const struct wish *wish, const struct extr
 		reply_err(r, &err, field);
 		return;
 	}
+	job->tenant = wish->tenant;
+	job->recurring = fingerprint(job->row.uid, job->row.type, job->row.params);
 	binding_request(job, &q);
+	/* A job like none the model has seen is taken, and learned from, but nothing is promised. */
+	known = learning_knows(d->learning, &job->values, job->n_epoch_choices > 0, job->row.type, why, sizeof why);
+	if (!known)
+		q.slo_s = NAN;
 	before = monotonic_us();
 	rc = sched_submit(d->sched, wish->now_ns, &q, &d->decision, &verdict, &err);
 	took_us = monotonic_us() - before;
@@ -451,6 +569,8 @@ static void submit(struct request *r, const struct wish *wish, const struct extr
 	json_begin(&w, &d->text, false);
 	put_decision(d, &w, job->type, wish, took_us);
 	take_promise(job, &d->decision, verdict);
+	if (!known && verdict != SCHED_REJECTED)
+		job_set_reason(job, why);
 	rc = d->text.failed ? err_fail(&err, ERR_NOMEM, "out of memory for a decision")
 			    : life_admit(d, job, &d->decision, verdict, strbuf_text(&d->text), &err);
 	if (rc) {

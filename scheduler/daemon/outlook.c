@@ -46,9 +46,7 @@ size_t outlook_play(struct daemon *d)
 static void why_waiting(const struct daemon *d, const struct job *job, struct job_live *out)
 {
 	static char text[128];
-	uint32_t slots = d->setup->config->slots, used = sched_slots_used(d->sched);
-	uint32_t unused = slots > used ? slots - used : 0;
-	const struct job *first = d->jobs.live.first;
+	struct sched_waiting w;
 
 	if (job->ready) {
 		out->waiting_code = "owner";
@@ -65,21 +63,26 @@ static void why_waiting(const struct daemon *d, const struct job *job, struct jo
 		out->waiting_message = "nothing is started that cannot be written down";
 		return;
 	}
-	while (first && (first->state != JOB_QUEUED || first->ready))
-		first = first->after;
-	if (first != job) {
-		out->waiting_code = "turn";
-		snprintf(text, sizeof text, "job %llu and perhaps others are before it",
-			 first ? (unsigned long long)first->id : 0);
-	} else if (job->row.cpus > unused) {
-		out->waiting_code = "slots";
-		snprintf(text, sizeof text, "%u of %u cpus are free, it wants %u", unused, slots,
-			 job->row.cpus);
-	} else if (d->dirty) { /* the turn that may start it is still to come */
-		return;
-	} else {
-		out->waiting_code = "memory";
-		snprintf(text, sizeof text, "the running jobs leave too little memory");
+	if (d->dirty || sched_waiting(d->sched, daemon_now_ns(d), job->id, &w, NULL) || w.why == SCHED_WAIT_NOT)
+		return; /* the turn that may start it is still to come */
+	out->waiting_code = sched_wait_name(w.why);
+	switch (w.why) {
+	case SCHED_WAIT_SLOTS:
+		snprintf(text, sizeof text, "%.0f of %u cpus are free, it wants %.0f", w.available,
+			 d->setup->config->slots, w.needed);
+		break;
+	case SCHED_WAIT_MEMORY:
+		snprintf(text, sizeof text, "%.0f MB are free, it wants %.0f", w.available, w.needed);
+		break;
+	case SCHED_WAIT_HELD:
+		snprintf(text, sizeof text, "starting now would break what job %llu was promised",
+			 (unsigned long long)w.job);
+		break;
+	case SCHED_WAIT_QUOTA:
+		snprintf(text, sizeof text, "%s may use %.0f cpus more, it wants %.0f", job->row.tenant, w.available,
+			 w.needed);
+		break;
+	default: snprintf(text, sizeof text, "%zu jobs are before it", w.ahead); break;
 	}
 	out->waiting_message = text;
 }
@@ -126,11 +129,18 @@ static void keep(struct daemon *d, struct job *job, const struct sched_estimate 
 
 static void tell_late(struct daemon *d, struct job *job, const struct sched_estimate *e)
 {
-	if (!e->late || job->late_told)
+	double left_s = job->row.slo_s - (double)(daemon_now_ns(d) - job->row.submitted_ns) / 1e9;
+	bool first_time = !job->late_told;
+
+	if (!e->late)
 		return;
 	job->late_told = true;
-	log_warn("job %llu is predicted to miss its objective of %g s", (unsigned long long)job->id, job->row.slo_s);
-	watch_tell(d, "late", job);
+	if (first_time) {
+		log_warn("job %llu is predicted to miss its objective of %g s", (unsigned long long)job->id,
+			 job->row.slo_s);
+		watch_tell(d, "late", job);
+	}
+	react_late(d, job, e->end_s - left_s, first_time);
 }
 
 void outlook_store(struct daemon *d, struct job *job, const char *why)

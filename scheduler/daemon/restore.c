@@ -75,9 +75,15 @@ static int schedule_again(struct daemon *d, struct job *job, struct err *err)
 			   .work_s = r->work_s,
 			   .cpu_share = r->cpu_share,
 			   .disk_share = r->disk_share,
-			   .memory_mb = NAN },
+			   .memory_mb = NAN,
+			   .epochs = r->epochs,
+			   .model_s = r->model_s },
 	};
 
+	if (tenants_named(&d->tenants, d->setup->config, d->sched, daemon_now_ns(d), r->tenant ? r->tenant : "earlier",
+			  &job->tenant, err))
+		return -err->code;
+	job->stop_told = !isnan(r->stopped_epoch);
 	binding_request(job, &back.request);
 	return sched_restore(d->sched, &back, err);
 }

@@ -105,6 +105,10 @@ void setup_sched_params(const struct setup *s, struct sched_params *out)
 		/* what runs is not queued: each holds at least one slot */
 		.max_jobs = c->max_queued + c->slots,
 		.seed = c->seed,
+		.window_s = c->fair_window_s,
+		.adapt = c->learning.adapt,
+		.hysteresis = c->learning.hysteresis,
+		.explore = c->learning.explore,
 	};
 }
 

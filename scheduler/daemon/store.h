@@ -18,7 +18,7 @@
 #include "common/err.h"
 #include "common/strbuf.h"
 
-#define STORE_SCHEMA_VERSION 1
+#define STORE_SCHEMA_VERSION 2
 
 struct store;
 
@@ -60,6 +60,13 @@ struct store_job {
 	const char *policy, *model;  /* that decided */
 	const char *slo_outcome;     /* "met", "missed"; NULL: none */
 	const char *tag;             /* the submitter's name for it; NULL */
+	double epochs;               /* chosen, where the job left them open; NaN: it did not */
+	double model_s;              /* the model's own run time at the start's decision: run_predicted_s without what
+	                                was learned since it was trained (core/adapt.h) */
+	const char *tenant;          /* by name; NULL: of a job older than tenants */
+	int priority;
+	bool may_stop;               /* rather stopped early than late */
+	double stopped_epoch;        /* the epoch it was told to stop after; NaN: it was not */
 };
 
 /* Collecting; 0, or ERR_BUSY when the store is failed, ERR_NOMEM. Nothing is written before store_commit(). */
@@ -113,11 +120,12 @@ enum store_question {
 	STORE_JOB,           /* one job: its row as a JSON object; empty text: no such job */
 	STORE_EXPLAIN,       /* {"job":{...},"decisions":[...],"estimates":[...]}; empty text: no such job */
 	STORE_LIST,          /* JSON objects, one a line, newest first */
-	STORE_OBSERVATIONS,  /* CSV of the observation table; of the filter, type and since_ns count */
+	STORE_OBSERVATIONS,  /* CSV of the observation table, by job; of the filter, type, since_ns and limit (the latest so
+	                        many; 0: all) count */
 };
 struct store_filter { /* of STORE_LIST; NULL: the newest 100 */
 	uint64_t before_id;  /* 0: from the newest */
-	size_t limit;        /* at most 10,000; 0: 100 */
+	size_t limit;        /* at most 10,000; 0: 100; of STORE_LIST */
 	char state[80];      /* "": any; one, or several separated by commas */
 	char type[72];       /* "": any */
 	int64_t uid;         /* -1: any */

@@ -314,13 +314,14 @@ static int each_observation(struct answer *a, struct columns *c,
 			    int (*fn)(struct answer *a, struct columns *c, const struct json *row))
 {
 	const struct store_filter *f = &a->q->filter;
-	int rc = prepare_text(a, "SELECT job,at_ns,columns,time_s,accuracy FROM observations"
-				 " WHERE (?1='' OR type=?1) AND at_ns>=?2 ORDER BY job");
+	int rc = prepare_text(a, "SELECT * FROM (SELECT job,at_ns,columns,time_s,accuracy FROM observations"
+				 " WHERE (?1='' OR type=?1) AND at_ns>=?2 ORDER BY job DESC LIMIT ?3) ORDER BY job");
 
 	if (rc)
 		return rc;
 	sqlite3_bind_text(a->st, 1, f->type, -1, SQLITE_STATIC);
 	sqlite3_bind_int64(a->st, 2, f->since_ns ? f->since_ns : INT64_MIN);
+	sqlite3_bind_int64(a->st, 3, f->limit ? (sqlite3_int64)f->limit : -1);
 	while ((rc = step(a)) > 0) {
 		const char *text = text_at(a, 2);
 		struct json *row = NULL;

@@ -67,7 +67,7 @@ static int check_filter(enum store_question kind, const struct store_filter *f, 
 	if (kind == STORE_LIST && out->limit > LIST_MAX)
 		return err_fail(err, ERR_ARG, "a list of %zu jobs: at most %d at a time", out->limit,
 				LIST_MAX);
-	if (out->limit == 0)
+	if (kind == STORE_LIST && out->limit == 0)
 		out->limit = LIST_LIMIT;
 	return 0;
 }

@@ -47,6 +47,12 @@ const struct job_column job_column[JOB_COLUMNS] = {
 	COLUMN(TEXT, model),
 	COLUMN(TEXT, slo_outcome),
 	COLUMN(TEXT, tag),
+	COLUMN(NUMBER, epochs),
+	COLUMN(NUMBER, model_s),
+	COLUMN(TEXT, tenant),
+	COLUMN(INT, priority),
+	COLUMN(BOOL, may_stop),
+	COLUMN(NUMBER, stopped_epoch),
 #undef COLUMN
 };
 
@@ -106,6 +112,7 @@ static int bind_column(sqlite3_stmt *st, int at, const struct job_column *c, con
 		if (n == (c->kind == COLUMN_EXIT ? -1 : 0))
 			return sqlite3_bind_null(st, at);
 		return sqlite3_bind_int(st, at, n);
+	case COLUMN_INT: return sqlite3_bind_int(st, at, *(const int *)p);
 	}
 	return SQLITE_MISUSE;
 }
@@ -151,7 +158,8 @@ int job_load(sqlite3_stmt *st, struct store_job *out, struct err *err)
 		case COLUMN_UNSIGNED: *(uint32_t *)p = (uint32_t)sqlite3_column_int64(st, i); break;
 		case COLUMN_BOOL: *(bool *)p = sqlite3_column_int(st, i) != 0; break;
 		case COLUMN_EXIT: *(int *)p = null ? -1 : sqlite3_column_int(st, i); break;
-		case COLUMN_SIGNAL: *(int *)p = sqlite3_column_int(st, i); break;
+		case COLUMN_SIGNAL:
+		case COLUMN_INT: *(int *)p = sqlite3_column_int(st, i); break;
 		}
 	}
 	return 0;

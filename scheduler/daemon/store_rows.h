@@ -21,6 +21,7 @@ enum column_kind {
 	COLUMN_BOOL,
 	COLUMN_EXIT,     /* int; -1 is NULL */
 	COLUMN_SIGNAL,   /* int; 0 is NULL */
+	COLUMN_INT,      /* int, never NULL */
 };
 
 struct job_column {
@@ -28,8 +29,8 @@ struct job_column {
 	enum column_kind kind;
 	size_t offset; /* in struct store_job */
 };
-#define JOB_COLUMNS 38
-#define JOB_TEXTS 12 /* how many of them are text */
+#define JOB_COLUMNS 44
+#define JOB_TEXTS 13 /* how many of them are text */
 extern const struct job_column job_column[JOB_COLUMNS];
 
 static inline bool column_is_text(const struct job_column *c)

@@ -188,9 +188,22 @@ static int make_version_1(sqlite3 *db)
 		NULL, NULL, NULL);
 }
 
+/* What a job's tenant, its free epochs and the bounds that adapt need. Jobs of version 1 had none of it. */
+static int make_version_2(sqlite3 *db)
+{
+	return sqlite3_exec(db,
+			    "ALTER TABLE jobs ADD COLUMN epochs REAL;"
+			    "ALTER TABLE jobs ADD COLUMN model_s REAL;"
+			    "ALTER TABLE jobs ADD COLUMN tenant TEXT;"
+			    "ALTER TABLE jobs ADD COLUMN priority INTEGER NOT NULL DEFAULT 0;"
+			    "ALTER TABLE jobs ADD COLUMN may_stop INTEGER NOT NULL DEFAULT 0;"
+			    "ALTER TABLE jobs ADD COLUMN stopped_epoch REAL;",
+			    NULL, NULL, NULL);
+}
+
 /* step[i] leads from version i to i + 1. A change of the tables is one more entry here, and one more in
  * STORE_SCHEMA_VERSION; entries that were ever released stay as they are. */
-static schema_step *const steps[] = { make_version_1 };
+static schema_step *const steps[] = { make_version_1, make_version_2 };
 _Static_assert(sizeof steps / sizeof *steps == STORE_SCHEMA_VERSION, "a step for every version");
 
 /* Version 0 stands for an empty file, and only for that. */

@@ -119,6 +119,49 @@ static void test_an_ended_job_shows_how_and_whether_in_time(void **state)
 	      "job 15 failed, ended by signal 9 (Killed), objective missed by 3 s: it ran longer than 5 s");
 }
 
+static void test_tenant_epochs_and_an_early_stop_are_shown(void **state)
+{
+	static const char queued[] =
+		"{\"job\":\"3\",\"state\":\"queued\",\"type\":\"digits\",\"params\":{\"epochs\":\"3..20\"},"
+		"\"uid\":1000,\"tenant\":\"research\",\"priority\":5,\"may_stop\":true,\"batch\":128,"
+		"\"epochs\":12,\"stopped_epoch\":null,\"waiting\":{\"code\":\"quota\",\"message\":\"its "
+		"tenant "
+		"runs on 2 of 2 cpus\"}}";
+	static const char own[] = "{\"job\":\"3\",\"state\":\"running\",\"uid\":1000,\"tenant\":\"uid 1000\","
+				  "\"priority\":0,\"may_stop\":true,\"batch\":128,\"epochs\":null}";
+	static const char stopped[] = "{\"job\":\"3\",\"state\":\"done\",\"batch\":128,\"epochs\":12,"
+				      "\"stopped_epoch\":9,\"slo_outcome\":\"met\",\"slack_s\":2}";
+	struct json *v = parsed(own);
+	struct strbuf out = { 0 };
+	struct cli_table t;
+	struct job_view j;
+
+	(void)state;
+	shows(queued,
+	      (const char *const[]){ "digits epochs=3..20, of user 1000, tenant research, priority 5\n",
+				     "batch       128, 12 epochs (decided again when it starts)\n",
+				     "waits       its tenant runs on 2 of 2 cpus\n", NULL },
+	      "job 3 queued, batch 128, 12 epochs, starts unknown, ends unknown");
+	shows(own, (const char *const[]){ ", of user 1000\n", "batch       128, may stop early\n", NULL },
+	      "job 3 running, batch 128, ends unknown");
+	shows(stopped,
+	      (const char *const[]){ "batch       128, 12 epochs\n",
+				     "stopped     after epoch 9, to be in time\n", NULL },
+	      "job 3 done, batch 128, 12 epochs, stopped after epoch 9, objective met, 2 s to spare");
+	/* A user in no tenant is one alone: a column of that would tell nothing. */
+	cli_table_init(&t, JOB_VIEW_ALIGN);
+	job_view_header(&t);
+	assert_true(job_view_read(v, &j));
+	job_view_row(&t, &j, 0.0, 0.0);
+	assert_int_equal(t.n_cells, 2 * strlen(JOB_VIEW_ALIGN));
+	cli_table_print(&t, &out, false);
+	assert_null(strstr(strbuf_text(&out), "tenant"));
+	assert_null(strstr(strbuf_text(&out), "epochs"));
+	cli_table_release(&t);
+	strbuf_release(&out);
+	json_free(v);
+}
+
 static void test_words_in_a_job_are_cleaned(void **state)
 {
 	struct json *v = parsed("{\"job\":\"16\",\"state\":\"queued\",\"type\":\"a\\u001b[2J\",\"tag\":"
@@ -268,7 +311,7 @@ static void test_a_decision_says_why_each_candidate_lost(void **state)
 	assert_true(decision_view_read(v, &d));
 	assert_int_equal(d.chosen, 1);
 	assert_true(d.taken.batch == 128.0);
-	decision_view_table(&d, &out, false);
+	decision_view_table(&d, &out, false, false);
 	has(strbuf_text(&out), "bound (90 %)");
 	has(strbuf_text(&out), "bound 88 s is over the objective of 60 s; job 7 would miss its promise");
 	has(strbuf_text(&out), "*    128");
@@ -291,6 +334,7 @@ static void test_every_reason_has_a_phrase(void **state)
 		{ "breaks_promise", "another job would miss its promise" },
 		{ "too_wide", "wants more cpus than the machine hands out" },
 		{ "not_picked", "policy naive chooses by another rule" },
+		{ "not_tried", "not looked at: about as much work as one that failed" },
 		{ "made_up", "made_up" },
 	};
 	struct json *v = parsed(DECISION);
@@ -307,6 +351,65 @@ static void test_every_reason_has_a_phrase(void **state)
 		assert_string_equal(strbuf_text(&out), phrase[i][1]);
 		strbuf_release(&out);
 	}
+	json_free(v);
+}
+
+/* Batches 64 and 128 with 1 to 20 epochs each; 64 is feasible up to 7 of them, 128 up to 15, which is chosen. */
+static struct json *pairs(void)
+{
+	struct strbuf text = { 0 };
+	struct json *v;
+
+	strbuf_puts(&text, "{\"confidence\":0.9,\"slo_s\":60,\"chosen\":34,\"candidates\":[");
+	for (int i = 0; i < 40; i++) {
+		int batch = i < 20 ? 64 : 128, epochs = i % 20 + 1;
+		bool feasible = epochs <= (i < 20 ? 7 : 15);
+
+		strbuf_printf(&text,
+			      "%s{\"batch\":%d,\"epochs\":%d,\"time_s\":%d,\"upper_s\":%d,\"accuracy\":%g,"
+			      "\"feasible\":%s,\"reasons\":[%s]}",
+			      i ? "," : "", batch, epochs, 2 * epochs, 3 * epochs, 0.5 + 0.02 * epochs,
+			      feasible ? "true" : "false",
+			      i == 34    ? ""
+			      : feasible ? "\"lower_accuracy\""
+					 : "\"slo_exceeded\"");
+	}
+	strbuf_puts(&text, "]}");
+	v = parsed(strbuf_text(&text));
+	strbuf_release(&text);
+	return v;
+}
+
+static size_t lines_of(const char *text)
+{
+	size_t n = 0;
+
+	for (; *text; text++)
+		n += *text == '\n';
+	return n;
+}
+
+static void test_of_many_pairs_those_that_tell_something_are_shown(void **state)
+{
+	struct json *v = pairs();
+	struct strbuf out = { 0 };
+	struct decision_view d;
+
+	(void)state;
+	assert_true(decision_view_read(v, &d));
+	assert_true(d.taken.epochs == 15.0);
+	decision_view_table(&d, &out, false, true);
+	assert_int_equal(lines_of(strbuf_text(&out)), 41);
+	strbuf_reset(&out);
+	/* The ends of both batches, both sides of what is feasible, and 14 epochs beside the chosen 15. */
+	decision_view_table(&d, &out, false, false);
+	assert_int_equal(lines_of(strbuf_text(&out)), 1 + 9 + 1);
+	has(strbuf_text(&out), "(31 candidates in between left out; -v shows all)\n");
+	has(strbuf_text(&out), "*    128      15");
+	has(strbuf_text(&out), "     128      16");
+	has(strbuf_text(&out), "      64       7");
+	has(strbuf_text(&out), "is below the 0.8000 of batch 128 with 15 epochs");
+	strbuf_release(&out);
 	json_free(v);
 }
 
@@ -349,6 +452,7 @@ int main(void)
 		cmocka_unit_test(test_a_running_job_shows_its_promise_and_its_end),
 		cmocka_unit_test(test_a_queued_job_shows_why_it_waits),
 		cmocka_unit_test(test_an_ended_job_shows_how_and_whether_in_time),
+		cmocka_unit_test(test_tenant_epochs_and_an_early_stop_are_shown),
 		cmocka_unit_test(test_words_in_a_job_are_cleaned),
 		cmocka_unit_test(test_what_is_no_job_is_refused),
 		cmocka_unit_test(test_wrong_types_and_wild_numbers_are_shown_without_harm),
@@ -356,6 +460,7 @@ int main(void)
 		cmocka_unit_test(test_estimates_come_nearer_with_age),
 		cmocka_unit_test(test_a_decision_says_why_each_candidate_lost),
 		cmocka_unit_test(test_every_reason_has_a_phrase),
+		cmocka_unit_test(test_of_many_pairs_those_that_tell_something_are_shown),
 		cmocka_unit_test(test_what_is_no_decision_is_refused),
 		cmocka_unit_test(test_seconds_to_type_back_are_rounded_up),
 	};

@@ -131,6 +131,21 @@ static void test_usage_errors_of_submit(void **state)
 		"digits --batches -64",
 		"digits --batches x",
 		"digits --confidence 1",
+		"digits --epochs 3..",
+		"digits --epochs ..3",
+		"digits --epochs 20..3",
+		"digits --epochs 0..3",
+		"digits --epochs 3..4.5",
+		"digits --epochs 1.5",
+		"digits --epochs 0",
+		"digits --epochs 3,,4",
+		"digits --epochs many",
+		"digits --epochs inf",
+		"digits --epochs 1..inf",
+		"digits --priority high",
+		"digits --priority 1.5",
+		"digits --priority 101",
+		"digits --priority=-101",
 		"digits --dry-run --wait",
 		"digits more",
 		"--file a --jsonl b",
@@ -163,6 +178,18 @@ static void test_usage_errors_of_the_others(void **state)
 	RUN(2, verb_watch, NULL, "1 2");
 	RUN(2, verb_watch, NULL, "x");
 	RUN(2, verb_stats, NULL, "1");
+	RUN(2, verb_model, NULL, "");
+	RUN(2, verb_model, NULL, "lst");
+	has(err, "did you mean 'list'?");
+	RUN(2, verb_model, NULL, "list 1");
+	RUN(2, verb_model, NULL, "retrain now");
+	RUN(2, verb_model, NULL, "rollback");
+	RUN(2, verb_model, NULL, "rollback 1 2");
+	RUN(2, verb_model, NULL, "rollback x");
+	has(err, "'x' is no version");
+	RUN(2, verb_model, NULL, "rollback 1000000000");
+	RUN(2, verb_model, NULL, "show");
+	RUN(2, verb_model, NULL, "diff a");
 	RUN(2, verb_list, NULL, "x");
 	RUN(2, verb_list, NULL, "--state runing");
 	has(err, "did you mean 'running'?");
@@ -176,9 +203,10 @@ static void test_without_a_daemon_all_say_so_with_5(void **state)
 	static const struct {
 		int (*verb)(int, char **);
 		const char *words;
-	} all[] = { { verb_submit, "digits" }, { verb_status, "1" }, { verb_list, "" },
-		    { verb_cancel, "1" },      { verb_wait, "1" },   { verb_watch, "" },
-		    { verb_explain, "1" },     { verb_stats, "" } };
+	} all[] = { { verb_submit, "digits" }, { verb_status, "1" },        { verb_list, "" },
+		    { verb_cancel, "1" },      { verb_wait, "1" },          { verb_watch, "" },
+		    { verb_explain, "1" },     { verb_stats, "" },          { verb_model, "list" },
+		    { verb_model, "retrain" }, { verb_model, "rollback 1" } };
 
 	(void)state;
 	setenv("POSTRIDER_SOCKET", support_path(support_temp_dir(), "none.sock"), 1);
@@ -233,6 +261,50 @@ static void test_submit_asks_and_shows_the_decision(void **state)
 	RUN(0, verb_submit, STEPS(HEAR(NULL), SAY(OK(1, TAKEN)), STAY), "digits --json");
 	has(out, "\"verdict\": \"promised\"");
 	assert_null(strstr(out, "\"ok\""));
+}
+
+#define PAIR                                                                                                 \
+	"\"verdict\":\"promised\",\"job\":" JOB("12", "queued",                                              \
+						",\"slo_s\":60,\"confidence\":0.9,\"batch\":128,\"epochs\":" \
+						"12") ",\"decision\":{\"chosen\":0,"                         \
+						      "\"candidates\":[{"                                    \
+						      "\"batch\":128,"                                       \
+						      "\"epochs\":12}]}"
+
+static void test_submit_leaves_epochs_open(void **state)
+{
+	static const char *const words[][2] = {
+		{ "digits --epochs 3..20", "\"type\":\"digits\",\"epochs\":\"3..20\"}\n" },
+		{ "digits --epochs 10", "\"epochs\":10}\n" },
+		{ "digits --epochs 5,10,20", "\"epochs\":[5,10,20]}\n" },
+		{ "digits --priority 7 --may-stop", "\"priority\":7,\"may_stop\":true}\n" },
+		{ "digits --priority=-7", "\"priority\":-7}\n" },
+		{ "digits --priority -7", "\"priority\":-7}\n" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+		RUN(0, verb_submit, STEPS(HEAR(words[i][1]), SAY(OK(1, PAIR)), STAY), words[i][0]);
+		has(out, "batch      128\n");
+		has(out, "epochs     12\n");
+	}
+	RUN(7, verb_submit, STEPS(HEAR(NULL), SAY(NO(1, "not_permitted", "only admins")), STAY),
+	    "digits --priority 7");
+}
+
+static void test_submit_says_that_a_job_is_learned_from(void **state)
+{
+	(void)state;
+	RUN(0, verb_submit,
+	    STEPS(HEAR(NULL),
+		  SAY(OK(1, "\"verdict\":\"best_effort\",\"job\":" JOB(
+				    "4", "queued",
+				    ",\"slo_s\":60,\"confidence\":0.9,\"reason\":\"network=new is not "
+				    "known\"") ",\"decision\":null")),
+		  STAY),
+	    "digits --slo 60");
+	assert_string_equal(out, "job 4 admitted as best effort, without a promise of 60 s at 90 %\n"
+				 "  note       network=new is not known\n");
 }
 
 static void test_submit_of_a_rejected_job_leaves_with_3(void **state)
@@ -578,6 +650,13 @@ static void test_watch_prints_a_line_an_event(void **state)
 	has(out, "2026-11-16T10:00:00Z reloaded\n");
 	has(out, "2026-11-16T10:00:01Z started: job 1 running");
 	has(out, "t? finished: job 1 done\n");
+	RUN(124, verb_watch,
+	    STEPS(HEAR(NULL), SAY(OK(1, "\"jobs\":[]")),
+		  SAY("{\"v\":1,\"event\":\"drift\",\"at\":\"t\",\"message\":\"times are 20 %\\u001b "
+		      "longer\"}\n"),
+		  STAY),
+	    "--timeout 0.3");
+	has(out, "t drift: times are 20 %? longer\n");
 	RUN(0, verb_watch, step, "1 --jsonl");
 	has(out, "{\"event\":\"current\",\"job\":{\"job\":\"1\",\"state\":\"queued\"}}\n");
 	has(out, "{\"event\":\"started\",\"at\":\"2026-11-16T10:00:01Z\",\"job\":{\"job\":\"1\",\"state\":"
@@ -624,6 +703,49 @@ static void test_explain_shows_decisions_and_estimates(void **state)
 	assert_string_equal(out, "");
 }
 
+static void test_stats_show_tenants_and_learning(void **state)
+{
+	const struct fake_step *step = STEPS(
+		HEAR(NULL),
+		SAY(OK(1,
+		       "\"slo\":{},\"queue\":{\"slots\":4},\"outside\":{\"processes\":2.04},\"tenants\":["
+		       "{\"tenant\":\"research\",\"weight\":2,\"queued\":3,\"running\":1,\"cpus\":2,"
+		       "\"usage_cpu_s\":640.2,\"standing\":5000.4}],\"learning\":{\"adapt\":true,\"kept\":["
+		       "{\"confidence\":0.9,\"n\":40,\"kept\":36,\"share\":0.9,\"recent_share\":0.875}],"
+		       "\"drift\":{\"alarm\":true,\"slower\":true,\"jobs\":40,\"since\":12,\"shift_percent\":"
+		       "21.4,"
+		       "\"statistic\":9,\"threshold\":8},\"types\":[{\"type\":\"digits\",\"drift\":{"
+		       "\"alarm\":"
+		       "false}},{\"type\":\"fast\",\"drift\":{\"alarm\":true,\"slower\":false,\"jobs\":9,"
+		       "\"since\":"
+		       "4,\"shift_percent\":-30}}],\"since_training\":12,\"retrain_after\":200,\"last\":"
+		       "\"version 3 "
+		       "is in use\",\"last_took_s\":6.5}")),
+		STAY);
+
+	(void)state;
+	RUN(0, verb_stats, step, "");
+	has(out, "outside      work of 2.04 processes that are not ours");
+	has(out,
+	    "learning     bounds follow the latest jobs; another model is trained after 188 more jobs\n");
+	has(out, "             last training: version 3 is in use (6.5 s)\n");
+	has(out, "drift        all jobs together take 21.4 % longer than predicted, for 12 of 40 jobs\n");
+	has(out, "drift        jobs of type fast take 30.0 % less than predicted, for 4 of 9 jobs\n");
+	assert_null(strstr(out, "type digits"));
+	has(out, "    90.0 %    40            36  90.0 %  87.5 %\n");
+	has(out, "research       2       3        1            2          640      5000\n");
+	/* What has the wrong type is nothing. */
+	RUN(0, verb_stats,
+	    STEPS(HEAR(NULL),
+		  SAY(OK(1, "\"slo\":{},\"tenants\":{},\"outside\":3,\"learning\":{\"kept\":3,\"types\":[3],"
+			    "\"drift\":[]}")),
+		  STAY),
+	    "");
+	RUN(0, verb_stats, STEPS(HEAR(NULL), SAY(OK(1, "\"slo\":{},\"learning\":7,\"tenants\":[7]")), STAY),
+	    "");
+	assert_null(strstr(out, "learning"));
+}
+
 static void test_stats(void **state)
 {
 	const struct fake_step *step =
@@ -661,6 +783,118 @@ static void test_stats(void **state)
 	RUN(1, verb_stats, STEPS(HEAR(NULL), SAY("{\"v\":1,\"id\":1,\"ok\":true}\n"), STAY), "");
 }
 
+#define VERSION(n, rest) "{\"version\":" #n ",\"created\":\"2026-11-16T10:00:00Z\"" rest "}"
+
+static void test_model_list_shows_versions_and_the_one_in_use(void **state)
+{
+	const struct fake_step *step = STEPS(
+		HEAR("\"op\":\"models\",\"id\":1}\n"),
+		SAY(OK(1,
+		       "\"current\":1,\"training\":true,\"models\":[" VERSION(
+			       1,
+			       ",\"reason\":\"200 jobs\",\"accepted\":true,\"kept\":true,\"rows\":848,"
+			       "\"observations\":200,\"tested\":100,\"old_error\":0.112,\"new_error\":0.051,"
+			       "\"p\":0.0031,\"message\":\"better\"") "," VERSION(2,
+										  ",\"reason\":\"drift\","
+										  "\"accepted\":false,"
+										  "\"rows\":"
+										  "1048,\"p\":0.4,"
+										  "\"message\":\"not \\u001b"
+										  "better\"") "," VERSION(3,
+													  ","
+													  "\""
+													  "re"
+													  "as"
+													  "on"
+													  "\""
+													  ":"
+													  "\""
+													  "as"
+													  "ke"
+													  "d "
+													  "fo"
+													  "r"
+													  "\""
+													  ","
+													  "\""
+													  "ro"
+													  "ll"
+													  "ed"
+													  "_b"
+													  "ac"
+													  "k_"
+													  "to"
+													  "\""
+													  ":1"
+													  ","
+													  "\""
+													  "ac"
+													  "ce"
+													  "pt"
+													  "ed"
+													  "\""
+													  ":f"
+													  "al"
+													  "se"
+													  ","
+													  "\""
+													  "ro"
+													  "ws"
+													  "\""
+													  ":"
+													  "0") "]")),
+		STAY);
+
+	(void)state;
+	RUN(0, verb_model, step, "list");
+	has(out, "*        1 ");
+	has(out, "  200 jobs ");
+	has(out, "11.2 %");
+	has(out, "5.1 %");
+	has(out, "0.0031");
+	has(out, "not taken");
+	has(out, "not ?better");
+	has(out, "went back");
+	has(out, "  taken  ");
+	has(out, "version 1 is in use\nanother one is being trained\n");
+	RUN(0, verb_model, step, "list --json");
+	has(out, "\"current\": 1");
+	RUN(0, verb_model,
+	    STEPS(HEAR(NULL), SAY(OK(1, "\"current\":0,\"training\":false,\"models\":[]")), STAY), "list");
+	assert_string_equal(out, "the daemon has trained no model yet\n"
+				 "the configuration's model (version 0) is in use\n");
+	RUN(1, verb_model, STEPS(HEAR(NULL), SAY(OK(1, "\"current\":1")), STAY), "list");
+	has(err, "there is no list of models in it");
+	RUN(2, verb_model, STEPS(HEAR(NULL), SAY(NO(1, "unknown_op", "no op 'models'")), STAY), "list");
+}
+
+static void test_model_retrain_and_rollback_ask_the_daemon(void **state)
+{
+	(void)state;
+	RUN(0, verb_model,
+	    STEPS(HEAR("\"op\":\"retrain\",\"id\":1}\n"), SAY(OK(1, "\"training\":true")), STAY), "retrain");
+	has(out, "training has begun");
+	RUN(0, verb_model,
+	    STEPS(HEAR("\"op\":\"rollback\",\"id\":1,\"version\":3}\n"),
+		  SAY(OK(1, "\"reloaded\":true,\"version\":3")), STAY),
+	    "rollback 3");
+	assert_string_equal(out, "version 3 is in use again\n");
+	RUN(0, verb_model,
+	    STEPS(HEAR("\"version\":0}\n"), SAY(OK(1, "\"reloaded\":true,\"version\":0")), STAY),
+	    "rollback 0");
+	assert_string_equal(out, "the configuration's model is in use again\n");
+	RUN(0, verb_model, STEPS(HEAR(NULL), SAY(OK(1, "\"reloaded\":true,\"version\":0")), STAY),
+	    "rollback 0 --json");
+	has(out, "\"version\": 0");
+	RUN(0, verb_model, STEPS(HEAR(NULL), SAY(OK(1, "\"reloaded\":true,\"version\":0")), STAY),
+	    "rollback 0 -q");
+	assert_string_equal(out, "");
+	RUN(7, verb_model, STEPS(HEAR(NULL), SAY(NO(1, "not_permitted", "only admins may do that")), STAY),
+	    "rollback 3");
+	has(err, "only admins may do that");
+	RUN(1, verb_model, STEPS(HEAR(NULL), SAY(NO(1, "wrong_state", "one is under way")), STAY), "retrain");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -668,6 +902,8 @@ int main(void)
 		cmocka_unit_test(test_usage_errors_of_the_others),
 		cmocka_unit_test(test_without_a_daemon_all_say_so_with_5),
 		cmocka_unit_test(test_submit_asks_and_shows_the_decision),
+		cmocka_unit_test(test_submit_leaves_epochs_open),
+		cmocka_unit_test(test_submit_says_that_a_job_is_learned_from),
 		cmocka_unit_test(test_submit_of_a_rejected_job_leaves_with_3),
 		cmocka_unit_test(test_submit_maps_errors),
 		cmocka_unit_test(test_submit_dry_run_keeps_nothing_and_shows_all),
@@ -684,7 +920,10 @@ int main(void)
 		cmocka_unit_test(test_wait_returns_the_first_exit_code_that_is_not_0),
 		cmocka_unit_test(test_watch_prints_a_line_an_event),
 		cmocka_unit_test(test_explain_shows_decisions_and_estimates),
+		cmocka_unit_test(test_stats_show_tenants_and_learning),
 		cmocka_unit_test(test_stats),
+		cmocka_unit_test(test_model_list_shows_versions_and_the_one_in_use),
+		cmocka_unit_test(test_model_retrain_and_rollback_ask_the_daemon),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,7 +22,6 @@
 #define REPLICATIONS 3
 #define EPOCHS 4
 #define CONFIDENCE 0.9
-#define MAX_BATCHES 8
 
 /* Objectives, as multiples of the median time of the job's runs with 4 epochs in the training replications. */
 static const double objective[] = { 0.2, 0.3, 0.4, 0.5, 0.6, 0.75, 0.9, 1.1, 1.4, 2.0 };
@@ -144,60 +143,34 @@ static struct model *train_part(const struct part *p)
 
 /* ---- one job under one policy ---- */
 
-struct pair { /* a candidate that is feasible */
-	double batch, epochs, time_s, accuracy;
-};
-
 struct choice {
 	double batch, epochs; /* NaN: rejected */
 };
 
-/* As decide() does among batches, here among all pairs: the most accurate that is feasible, and among those that
- * noise does not tell from it the fastest. */
-static struct choice best_of(const struct model *m, const struct pair *pair, size_t n)
-{
-	const struct conformal *c = &m->accuracy.conformal;
-	double noise = (c->score[3 * c->n / 4] - c->score[c->n / 4]) / 2.0 * c->base;
-	double most = -INFINITY, fastest = INFINITY;
-	struct choice best = { NAN, NAN };
-
-	for (size_t i = 0; i < n; i++)
-		most = fmax(most, pair[i].accuracy);
-	for (size_t i = 0; i < n; i++)
-		if (most - pair[i].accuracy <= noise && pair[i].time_s < fastest) {
-			fastest = pair[i].time_s;
-			best = (struct choice){ pair[i].batch, pair[i].epochs };
-		}
-	return best;
-}
-
 static struct choice choose(const struct model *m, const struct freedom *by, const char *job, double slo_s)
 {
-	struct pair pair[EPOCHS * MAX_BATCHES];
-	size_t n = 0;
+	static const double epochs[EPOCHS] = { 1, 2, 3, 4 };
+	struct choice choice = { NAN, NAN };
+	struct job_values v;
+	struct decision d;
+	struct err err = { 0 };
+	char text[128];
 
-	for (int epochs = by->least; epochs <= by->most; epochs++) {
-		struct job_values v;
-		struct decision d;
-		struct err err = { 0 };
-		char text[128];
-
-		snprintf(text, sizeof text, "%s,epochs=%d,samples=12000", job, epochs);
-		assert_int_equal(job_values_init(&v, m->schema, NULL), 0);
-		if (job_values_parse(&v, m->schema, text, &err) ||
-		    decide(
-			    &(struct decide_params){
-				    .model = m, .job = &v, .slo_s = slo_s, .confidence = CONFIDENCE },
-			    &d, &err))
-			fail_msg("%s: %s", text, err.text);
-		assert_true(d.n_candidates <= MAX_BATCHES);
-		for (size_t i = 0; i < d.n_candidates; i++)
-			if (d.candidate[i].feasible)
-				pair[n++] = (struct pair){ d.candidate[i].decision, epochs,
-							   d.candidate[i].time_s, d.candidate[i].accuracy };
-		job_values_release(&v);
-	}
-	return best_of(m, pair, n);
+	snprintf(text, sizeof text, "%s,samples=12000", job);
+	assert_int_equal(job_values_init(&v, m->schema, NULL), 0);
+	if (job_values_parse(&v, m->schema, text, &err) ||
+	    decide(&(struct decide_params){ .model = m,
+					    .job = &v,
+					    .epochs = epochs + by->least - 1,
+					    .n_epochs = (size_t)(by->most - by->least + 1),
+					    .slo_s = slo_s,
+					    .confidence = CONFIDENCE },
+		   &d, &err))
+		fail_msg("%s: %s", text, err.text);
+	if (d.chosen >= 0)
+		choice = (struct choice){ d.candidate[d.chosen].decision, d.candidate[d.chosen].epochs };
+	job_values_release(&v);
+	return choice;
 }
 
 /* What the copies of that setting met in the world. */

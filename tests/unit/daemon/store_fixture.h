@@ -123,6 +123,10 @@ FIXTURE struct store_job plain_job(uint64_t id)
 		.cpu_s = NAN,
 		.policy = "postrider",
 		.model = "9f2c",
+		.epochs = NAN,
+		.model_s = NAN,
+		.tenant = "lab",
+		.stopped_epoch = NAN,
 	};
 }
 

@@ -52,6 +52,12 @@ static struct store_job full_job(void)
 		.model = "9f2c",
 		.slo_outcome = "met",
 		.tag = "",
+		.epochs = 12,
+		.model_s = 40.75,
+		.tenant = "uid 4294967294",
+		.priority = -100,
+		.may_stop = true,
+		.stopped_epoch = 7,
 	};
 }
 
@@ -93,6 +99,12 @@ static void assert_same_job(const struct store_job *a, const struct store_job *b
 	assert_text(a->model, b->model);
 	assert_text(a->slo_outcome, b->slo_outcome);
 	assert_text(a->tag, b->tag);
+	assert_text(a->tenant, b->tenant);
+	assert_int_equal(a->priority, b->priority);
+	assert_true(a->may_stop == b->may_stop);
+	assert_number(a->epochs, b->epochs);
+	assert_number(a->model_s, b->model_s);
+	assert_number(a->stopped_epoch, b->stopped_epoch);
 	assert_number(a->slo_s, b->slo_s);
 	assert_number(a->confidence, b->confidence);
 	assert_number(a->max_memory_mb, b->max_memory_mb);

@@ -143,6 +143,13 @@ static void test_observations_come_as_one_table(void **state)
 	if (csv_parse("observations", text, strlen(text), &t, &err))
 		fail_msg("%s", err.text);
 	csv_free(t);
+	/* The latest alone, and the columns are theirs. */
+	text = ask(s, STORE_OBSERVATIONS, 0, &(struct store_filter){ .uid = -1, .limit = 1 });
+	assert_string_equal(text, "cpus,batch,ok,time_s,accuracy,job,at\n"
+				  "4,64,true,12.5,,2,2026-11-17T10:00:00.123456Z\n");
+	text = ask(s, STORE_OBSERVATIONS, 0, &(struct store_filter){ .uid = -1, .limit = 5000 });
+	assert_non_null(strstr(text, ",1,2026"));
+	assert_true(strstr(text, ",1,2026") < strstr(text, ",2,2026")); /* by job */
 	text = ask(s, STORE_OBSERVATIONS, 0, &(struct store_filter){ .uid = -1, .type = "digits" });
 	assert_string_equal(text, "network,cpus,time_s,accuracy,job,at\n"
 				  "\"le\"\"net,5\",2,40.5,0.93,1,2026-11-17T10:00:00.123456Z\n");

@@ -120,7 +120,7 @@ static void test_newer_version_is_refused_with_both_versions(void **state)
 	fill(dir, 3);
 	sql_run(dir, "PRAGMA user_version=7; UPDATE meta SET value=7 WHERE name='schema_version'");
 	assert_refused(dir, ERR_FORMAT,
-		       "has schema version 7, this postriderd knows versions up to 1: start the newer");
+		       "has schema version 7, this postriderd knows versions up to 2: start the newer");
 	assert_int_equal(sql_number(dir, "SELECT count(*) FROM jobs"), 3); /* and left alone */
 }
 
@@ -131,7 +131,7 @@ static void test_versions_that_contradict_are_damage(void **state)
 	(void)state;
 	fill(dir, 1);
 	sql_run(dir, "UPDATE meta SET value=7 WHERE name='schema_version'");
-	assert_refused(dir, ERR_FORMAT, "header says version 1, its table `meta` version 7");
+	assert_refused(dir, ERR_FORMAT, "header says version 2, its table `meta` version 7");
 }
 
 static void test_database_of_another_program_is_refused_and_left_alone(void **state)
@@ -351,6 +351,81 @@ static void test_older_version_is_brought_forward_step_by_step(void **state)
 	assert_int_equal(sql_number(dir, "SELECT sum(b) FROM t"), 10);
 }
 
+/* A file as version 1 made it, letter for letter, with a job of every state that matters. */
+static const char version_1[] =
+	"CREATE TABLE meta(name TEXT PRIMARY KEY NOT NULL, value ANY) STRICT, WITHOUT ROWID;"
+	"INSERT INTO meta "
+	"VALUES('created','2026-11-01T00:00:00Z'),('batch',17),('last_id',9),('schema_version',1);"
+	"CREATE TABLE jobs(id INTEGER PRIMARY KEY, key TEXT, uid INTEGER NOT NULL, gid INTEGER NOT NULL,"
+	" type TEXT NOT NULL, mode TEXT NOT NULL, params TEXT NOT NULL, batches TEXT, cpus INTEGER NOT NULL,"
+	" slo_s REAL, confidence REAL, max_memory_mb REAL, best_effort INTEGER NOT NULL,"
+	" state TEXT NOT NULL, verdict TEXT NOT NULL, reason TEXT,"
+	" submitted_ns INTEGER, started_ns INTEGER, ended_ns INTEGER, batch REAL, lr REAL,"
+	" predicted_s REAL, upper_s REAL, predicted_accuracy REAL, run_predicted_s REAL, run_upper_s REAL,"
+	" work_s REAL, cpu_share REAL, disk_share REAL, accuracy REAL, exit_code INTEGER, exit_signal "
+	"INTEGER,"
+	" max_rss_mb REAL, cpu_s REAL, policy TEXT, model TEXT, slo_outcome TEXT, tag TEXT) STRICT;"
+	"CREATE INDEX jobs_state ON jobs(state); CREATE INDEX jobs_uid ON jobs(uid);"
+	"CREATE INDEX jobs_type ON jobs(type);"
+	"CREATE UNIQUE INDEX jobs_key ON jobs(uid,key) WHERE key IS NOT NULL;"
+	"CREATE TABLE decisions(job INTEGER NOT NULL, at_ns INTEGER NOT NULL, moment TEXT NOT NULL,"
+	" json TEXT NOT NULL) STRICT; CREATE INDEX decisions_job ON decisions(job);"
+	"CREATE TABLE estimates(job INTEGER NOT NULL, n INTEGER NOT NULL, at_ns INTEGER NOT NULL,"
+	" start_s REAL, end_s REAL, end_low_s REAL, end_high_s REAL, why TEXT NOT NULL,"
+	" PRIMARY KEY(job,n)) STRICT, WITHOUT ROWID;"
+	"CREATE TABLE observations(job INTEGER PRIMARY KEY, at_ns INTEGER NOT NULL, type TEXT NOT NULL,"
+	" columns TEXT NOT NULL, time_s REAL, accuracy REAL) STRICT;"
+	"INSERT INTO jobs(id,key,uid,gid,type,mode,params,cpus,slo_s,confidence,best_effort,state,verdict,"
+	" submitted_ns,batch) "
+	"VALUES(8,'k',1000,100,'digits','run','{}',2,60,0.9,0,'queued','promised',5,128),"
+	" (7,NULL,1000,100,'digits','run','{}',2,60,0.9,0,'done','promised',4,64);"
+	"INSERT INTO observations VALUES(7,6,'digits','{\"batch\":64}',12.5,0.9);"
+	"PRAGMA user_version=1; PRAGMA application_id=1347572292";
+
+static int is_as_before(void *owner, const struct store_job *j, struct err *err)
+{
+	(void)err;
+	*(size_t *)owner += 1;
+	assert_true(j->id == 8 || j->id == 7);
+	assert_true(j->batch == (j->id == 8 ? 128 : 64) && j->slo_s == 60 && j->cpus == 2);
+	assert_true(isnan(j->epochs) && isnan(j->model_s) && isnan(j->stopped_epoch));
+	assert_null(j->tenant);
+	assert_int_equal(j->priority, 0);
+	assert_false(j->may_stop);
+	return 0;
+}
+
+static void test_file_of_version_1_keeps_its_jobs_and_takes_new_ones(void **state)
+{
+	const char *dir = fresh_dir();
+	struct store_job j = plain_job(10);
+	struct store *s;
+	struct err err = { 0 };
+	size_t seen = 0;
+
+	(void)state;
+	assert_int_equal(STORE_APPLICATION, 1347572292);
+	sql_run(dir, version_1);
+	s = open_store(dir);
+	assert_int_equal(store_last_id(s), 9);
+	assert_int_equal(store_each_live(s, is_as_before, &seen, &err), 0);
+	assert_int_equal(store_each_finished(s, 10, is_as_before, &seen, &err), 0);
+	assert_int_equal(seen, 2);
+	j.tenant = "lab";
+	j.priority = 5;
+	j.model_s = 40.5;
+	assert_int_equal(store_add_job(s, &j, &err), 0);
+	commit_all(s);
+	assert_non_null(strstr(ask(s, STORE_OBSERVATIONS, 0, NULL), "64,12.5,0.9,7,"));
+	assert_non_null(strstr(ask(s, STORE_JOB, 10, NULL), "\"tenant\":\"lab\",\"priority\":5"));
+	store_close(s);
+	assert_int_equal(sql_number(dir, "PRAGMA user_version"), STORE_SCHEMA_VERSION);
+	assert_int_equal(sql_number(dir, "SELECT count(*) FROM jobs WHERE tenant IS NULL AND priority=0"), 2);
+	assert_int_equal(sql_number(dir, "SELECT count(*) FROM jobs WHERE model_s=40.5"), 1);
+	assert_whole(dir);
+	store_close(open_store(dir)); /* nothing is done twice */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -367,6 +442,7 @@ int main(void)
 		cmocka_unit_test(test_no_flipped_byte_does_harm),
 		cmocka_unit_test(test_log_cut_anywhere_gives_whole_commits_only),
 		cmocka_unit_test(test_older_version_is_brought_forward_step_by_step),
+		cmocka_unit_test(test_file_of_version_1_keeps_its_jobs_and_takes_new_ones),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,112 @@
+/* What jobs that have ended teach the decisions to come: times and bounds that follow the machine (adapt.h), batches that
+ * recurring jobs keep (recurring.h), and now and then one that is not the best (explore.h). */
+#include <math.h>
+
+#include "scheduler/core/explore.h"
+#include "scheduler/core/recurring.h"
+#include "scheduler/core/sched_internal.h"
+
+int learn_init(struct sched *s, struct err *err)
+{
+	const struct adapt_params defaults = { 0 };
+	int rc = adapt_new(&defaults, &s->adapt, err);
+
+	return rc ? rc : recurring_new(SCHED_RECURRING, &s->recurring, err);
+}
+
+void learn_release(struct sched *s)
+{
+	adapt_free(s->adapt);
+	recurring_free(s->recurring);
+}
+
+void learn_use(struct sched *s, const struct sched_params *p)
+{
+	if (p->model != s->model)
+		adapt_reset(s->adapt);
+	s->adapts = p->adapt && p->model && p->policy.policy->bounds;
+	s->hysteresis = p->hysteresis;
+	s->explore = p->explore;
+}
+
+void sched_observe(struct sched *s, int type, double confidence, double model_s, double upper_s,
+		   double actual_s)
+{
+	if (s->adapts && adapt_observe(s->adapt, type, confidence, model_s, upper_s, actual_s))
+		s->quiet_ns = INT64_MIN; /* who was held may be free to start */
+}
+
+const struct adapt *sched_adapt(const struct sched *s)
+{
+	return s->adapts ? s->adapt : NULL;
+}
+
+void sched_remember(struct sched *s, uint64_t recurring, double batch, double epochs)
+{
+	if (recurring)
+		recurring_remember(s->recurring, recurring, batch, epochs);
+}
+
+/* A policy with a rule of its own has its own reasons. */
+static bool keeps(const struct sched *s, const struct sched_request *r)
+{
+	return r->recurring && s->hysteresis > 0.0 && !s->policy.policy->choose;
+}
+
+void learn_in_scene(const struct sched *s, const struct sched_request *r, struct decide_scene *scene)
+{
+	scene->adapt = sched_adapt(s);
+	scene->type = r->type;
+	scene->hysteresis = s->hysteresis;
+	scene->recalls = keeps(s, r) && recurring_recall(s->recurring, r->recurring, &scene->recalled_batch,
+							 &scene->recalled_epochs);
+}
+
+/* Puts a feasible one in the place of the best: those that are better lost by another rule. */
+static void take_instead(struct decision *d, int taken)
+{
+	const unsigned lost = REASON_LOWER_ACCURACY | REASON_SLOWER | REASON_NOT_PICKED;
+	struct candidate *t;
+
+	if (taken == d->chosen)
+		return;
+	t = &d->candidate[taken];
+	d->chosen = taken;
+	t->reasons &= ~lost;
+	for (size_t i = 0; i < d->n_candidates; i++) {
+		struct candidate *c = &d->candidate[i];
+
+		if (!c->feasible || c == t)
+			continue;
+		c->reasons &= ~lost;
+		if (c->accuracy < t->accuracy)
+			c->reasons |= REASON_LOWER_ACCURACY;
+		else if (c->accuracy > t->accuracy || c->time_s < t->time_s)
+			c->reasons |= REASON_NOT_PICKED;
+		else
+			c->reasons |= REASON_SLOWER;
+	}
+}
+
+void learn_keep(const struct sched *s, const struct sched_request *r, struct decision *d)
+{
+	if (d->chosen >= 0 && keeps(s, r))
+		take_instead(d, recurring_keep(s->recurring, r->recurring, d, s->hysteresis));
+}
+
+void learn_explore(const struct sched *s, struct live *j, double slo_s, struct decision *d)
+{
+	const struct explore_params p = { .share = s->explore, .seed = s->seed };
+	int taken = d->chosen;
+
+	if (j->promised && s->explore > 0.0 && !s->policy.policy->choose)
+		taken = explore_pick(&p, d, j->r.id, slo_s);
+	j->explores = taken != d->chosen;
+	take_instead(d, taken);
+}
+
+void learn_start(struct sched *s, const struct live *j)
+{
+	if (!j->explores)
+		sched_remember(s, j->r.recurring, j->taken.decision, j->taken.epochs);
+}

@@ -1,0 +1,497 @@
+/* A whole daemon that learns. Its jobs are advised ones that say how long they ran, by a law of ours: so the model is
+ * right, wrong by a factor, or becomes wrong, as a case wants it. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/io.h"
+#include "common/json_path.h"
+#include "common/rng.h"
+#include "common/strbuf.h"
+#include "tests/daemon/harness.h"
+
+#define STUDY_PARAMS                                                                                         \
+	"{\"batches\":[64,128,256,512],\"params\":{\"network\":{\"kind\":\"word\",\"default\":\"lenet5\"},"  \
+	"\"epochs\":{\"kind\":\"integer\",\"min\":1,\"max\":20,\"default\":2},"                              \
+	"\"samples\":{\"kind\":\"integer\",\"min\":1,\"default\":12000}}}"
+#define TYPES ",\"study\":" STUDY_PARAMS ",\"fresh\":" STUDY_PARAMS
+#define LEARNING(after)                                                                                      \
+	"\"slots\":2,\"durability\":\"none\",\"learning\":{\"retrain_after\":" after                         \
+	",\"min_observations\":20,\"test_jobs\":30,\"table\":\"%s\"},"
+#define NOISE 0.04
+
+struct job_kind {
+	const char *network;
+	double batch, epochs;
+};
+
+static struct yard school, yard; /* where the model comes from; the daemon at hand */
+static struct talk *t;
+static struct rng rng;
+static char table[160];
+
+/* The first element of a list. */
+static const struct json *first_of(const struct json *v, const char *path)
+{
+	return json_first(json_path(v, path));
+}
+
+/* ---- the law ---- */
+
+static double law_s(const struct job_kind *k)
+{
+	double steps = k->epochs * 12000.0 / k->batch;
+	double per_record = !strcmp(k->network, "lenet5")      ? 4e-7
+			    : !strcmp(k->network, "simplenet") ? 1e-7
+							       : 9e-7;
+
+	return 0.5 * (0.006 + steps * (4e-5 + per_record * k->batch));
+}
+
+static double noise(void)
+{
+	return exp(NOISE * rng_normal(&rng));
+}
+
+static struct job_kind any_kind(void)
+{
+	static const double batch[] = { 64, 128, 256, 512 };
+
+	return (struct job_kind){ rng_below(&rng, 2) ? "lenet5" : "simplenet", batch[rng_below(&rng, 4)],
+				  2.0 + (double)rng_below(&rng, 3) };
+}
+
+static void make_model(void)
+{
+	const char *train[] = { program("postrider"), "train", table,        "--model", "hybrid", "--set",
+				"trees=20",           "-o",    school.model, NULL };
+	struct strbuf b = { 0 };
+	struct err err = { 0 };
+
+	yard_open(&school);
+	snprintf(table, sizeof table, "%s/runs.csv", school.dir);
+	snprintf(school.model, sizeof school.model, "%s/runs.model", school.dir);
+	strbuf_puts(&b, "network,cpus,njobs,batch,epochs,samples,time_s,accuracy\n");
+	for (int i = 0; i < 240; i++) {
+		struct job_kind k = any_kind();
+
+		strbuf_printf(&b, "%s,1,%d,%g,%g,12000,%.6f,%.4f\n", k.network, 1 + i % 2, k.batch, k.epochs,
+			      law_s(&k) * noise(), 0.95 - 3e-4 * k.batch + 0.01 * k.epochs);
+	}
+	if (b.failed || io_write_file(table, b.text, b.len, &err))
+		die("%s: %s", table, err.text);
+	if (run_program(train, NULL))
+		die("no model of %s", table);
+	strbuf_release(&b);
+}
+
+/* ---- jobs ---- */
+
+/* Submits one; NULL members: none. The reply is to be freed. */
+static struct json *offer(const char *type, const struct job_kind *k, const char *members)
+{
+	return talk_ask(t,
+			"{\"op\":\"submit\",\"mode\":\"advise\",\"type\":\"%s\",\"batches\":[%g],\"params\":{"
+			"\"network\":"
+			"\"%s\",\"epochs\":%g}%s}",
+			type, k->batch, k->network, k->epochs, members);
+}
+
+/* Runs a job that was offered, for as long as it says. */
+static void run_offered(struct json *reply, double run_s)
+{
+	unsigned long long id = strtoull(text_at(reply, "job.job"), NULL, 10);
+	double began = now_s();
+	struct json *v;
+
+	if (!is_ok(reply))
+		die("refused: %s", error_of(reply));
+	json_free(reply);
+	v = talk_ask(t, "{\"op\":\"started\",\"job\":\"%llu\"}", id);
+	assert_true(is_ok(v));
+	json_free(v);
+	if (began + run_s > now_s())
+		sleep_s(began + run_s - now_s());
+	v = talk_ask(t, "{\"op\":\"finished\",\"job\":\"%llu\",\"accuracy\":0.9,\"run_s\":%.6f}", id, run_s);
+	if (!is_ok(v))
+		die("%s", text_at(v, "error.message"));
+	json_free(v);
+}
+
+/* n jobs of all kinds, `speed` times as long as the law says. */
+static void run_jobs(size_t n, double speed)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct job_kind k = any_kind();
+
+		run_offered(offer("study", &k, ""), speed * law_s(&k) * noise());
+	}
+}
+
+static double predicted_s(const struct job_kind *k)
+{
+	struct json *v = talk_ask(
+		t,
+		"{\"op\":\"predict\",\"type\":\"study\",\"batches\":[%g],\"params\":{\"network\":\"%s\","
+		"\"epochs\":%g}}",
+		k->batch, k->network, k->epochs);
+	double s = number_at(first_of(v, "decision.candidates"), "time_s");
+
+	json_free(v);
+	return s;
+}
+
+/* ---- the daemon ---- */
+
+static void open_with(const char *settings)
+{
+	char text[600];
+
+	rng = rng_stream(20261116, 7);
+	yard_open(&yard);
+	memcpy(yard.model, school.model, sizeof yard.model);
+	snprintf(text, sizeof text, settings, table);
+	yard_configure(&yard, text, TYPES);
+	yard_start(&yard);
+	t = talk_open(&yard);
+}
+
+static int open_plain(void **state)
+{
+	(void)state;
+	open_with(LEARNING("0"));
+	return 0;
+}
+
+static int open_eager(void **state)
+{
+	(void)state;
+	open_with(LEARNING("70"));
+	return 0;
+}
+
+/* From its own jobs alone. */
+static int open_own(void **state)
+{
+	(void)state;
+	open_with("\"slots\":2,\"durability\":\"none\",\"learning\":{\"retrain_after\":0,\"min_"
+		  "observations\":20,"
+		  "\"test_jobs\":30},");
+	return 0;
+}
+
+static int open_rigid(void **state)
+{
+	(void)state;
+	open_with("\"slots\":2,\"durability\":\"none\",\"learning\":{\"adapt\":false,\"retrain_after\":0,"
+		  "\"min_observations\":20,\"table\":\"%s\"},");
+	return 0;
+}
+
+static int close_one(void **state)
+{
+	(void)state;
+	talk_close(t);
+	yard_close(&yard);
+	return 0;
+}
+
+static bool training(void)
+{
+	struct json *v = talk_ask(t, "{\"op\":\"models\"}");
+	bool under_way = json_bool(json_get(v, "training"), true);
+
+	json_free(v);
+	return under_way;
+}
+
+static bool reloads(void)
+{
+	struct json *v = talk_ask(t, "{\"op\":\"reload\"}");
+	bool done = is_ok(v);
+
+	json_free(v);
+	return done;
+}
+
+/* Until no training is under way, and the model it gave is in use: a reload is refused while another one goes on. */
+static void await_training(void)
+{
+	double until = now_s() + 2.0 * PATIENCE_S;
+
+	while (training() || !reloads()) {
+		if (now_s() > until)
+			die("the training, or putting its model to use, does not end");
+		sleep_s(0.05);
+	}
+}
+
+static void retrain(void)
+{
+	struct json *v = talk_ask(t, "{\"op\":\"retrain\"}");
+
+	if (!json_bool(json_get(v, "retraining"), false))
+		die("no training: %s", text_at(v, "error.message"));
+	json_free(v);
+	await_training();
+}
+
+static double current(void)
+{
+	struct json *v = talk_ask(t, "{\"op\":\"models\"}");
+	double n = number_at(v, "current");
+
+	json_free(v);
+	return n;
+}
+
+/* ---- cases ---- */
+
+static void test_a_model_wrong_by_half_is_replaced_and_can_be_had_back(void **state)
+{
+	const struct job_kind k = { "lenet5", 128, 3 };
+	struct json *v;
+	double before;
+
+	(void)state;
+	run_jobs(70, 2.0);
+	/* Bounds and times follow already: the last jobs said so. */
+	before = predicted_s(&k);
+	assert_true(before > 1.6 * law_s(&k) && before < 2.4 * law_s(&k));
+	retrain();
+	v = talk_ask(t, "{\"op\":\"models\"}");
+	assert_true(number_at(v, "current") == 1.0);
+	assert_true(number_at(first_of(v, "models"), "version") == 1.0);
+	assert_true(json_bool(json_get(first_of(v, "models"), "accepted"), false));
+	assert_true(json_bool(json_get(first_of(v, "models"), "kept"), false));
+	assert_true(number_at(first_of(v, "models"), "new_error") <
+		    number_at(first_of(v, "models"), "old_error"));
+	assert_true(number_at(first_of(v, "models"), "observations") == 70.0);
+	assert_string_equal(text_at(first_of(v, "models"), "reason"), "asked for");
+	json_free(v);
+	assert_true(yard_logged(&yard, ": taken"));
+	assert_true(predicted_s(&k) > 1.5 * law_s(&k)); /* the model itself: nothing was learned since */
+
+	v = talk_ask(t, "{\"op\":\"rollback\",\"version\":0}");
+	assert_true(json_bool(json_get(v, "reloaded"), false));
+	json_free(v);
+	assert_true(current() == 0.0);
+	assert_true(predicted_s(&k) < 1.4 * law_s(&k));
+	v = talk_ask(t, "{\"op\":\"rollback\",\"version\":1}");
+	assert_true(json_bool(json_get(v, "reloaded"), false));
+	json_free(v);
+	assert_true(current() == 1.0);
+
+	talk_close(t);
+	yard_stop(&yard, SIGTERM);
+	yard_start(&yard);
+	t = talk_open(&yard);
+	assert_true(current() == 1.0);
+	assert_true(predicted_s(&k) > 1.5 * law_s(&k));
+}
+
+static void test_rollbacks_to_nowhere_are_refused(void **state)
+{
+	static const char *const bad[] = { "7", "-1", "1.5", "\"x\"", "null", "1e12" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		struct json *v = talk_ask(t, "{\"op\":\"rollback\",\"version\":%s}", bad[i]);
+
+		assert_string_equal(error_of(v), "bad_field");
+		json_free(v);
+	}
+	assert_true(current() == 0.0);
+}
+
+static void test_a_model_that_is_right_stays(void **state)
+{
+	struct json *v;
+
+	(void)state;
+	run_jobs(60, 1.0);
+	retrain();
+	v = talk_ask(t, "{\"op\":\"models\"}");
+	assert_true(number_at(v, "current") == 0.0);
+	assert_int_equal(json_size(json_get(v, "models")), 1);
+	assert_false(json_bool(json_get(first_of(v, "models"), "accepted"), true));
+	assert_non_null(strstr(text_at(first_of(v, "models"), "message"), "not taken"));
+	json_free(v);
+	v = talk_ask(t, "{\"op\":\"stats\"}");
+	assert_non_null(strstr(text_at(v, "learning.last"), "not taken"));
+	assert_true(number_at(v, "learning.since_training") == 0.0);
+	/* Shares of what was within its bound, by confidence. */
+	assert_true(number_at(first_of(v, "learning.kept"), "confidence") == 0.9);
+	assert_true(number_at(first_of(v, "learning.kept"), "n") == 60.0);
+	assert_true(number_at(first_of(v, "learning.kept"), "share") > 0.7);
+	assert_true(number_at(first_of(v, "learning.types"), "observed") == 60.0);
+	assert_true(fabs(number_at(first_of(v, "learning.types"), "bias") - 1.0) < 0.15);
+	assert_true(number_at(v, "learning.alarms") == 0.0);
+	json_free(v);
+}
+
+static void test_training_on_nothing_says_what_is_missing(void **state)
+{
+	struct json *v;
+
+	(void)state;
+	retrain();
+	v = talk_ask(t, "{\"op\":\"stats\"}");
+	assert_non_null(strstr(text_at(v, "learning.last"), "too few"));
+	json_free(v);
+	assert_true(current() == 0.0);
+}
+
+static void test_training_begins_by_itself_and_those_who_watch_are_told(void **state)
+{
+	struct talk *w = talk_open(&yard);
+	double until = now_s() + 2.0 * PATIENCE_S;
+	bool told = false;
+
+	(void)state;
+	json_free(talk_ask(w, "{\"op\":\"watch\"}"));
+	run_jobs(70, 2.0);
+	while (!told && now_s() < until) {
+		struct json *v = talk_hear_json(w, PATIENCE_S);
+
+		told = v && !strcmp(text_at(v, "event"), "retrained");
+		json_free(v);
+	}
+	assert_true(told);
+	await_training();
+	assert_true(current() == 1.0);
+	assert_true(yard_logged(&yard, "training (70 jobs)"));
+	talk_close(w);
+}
+
+static void test_times_that_become_longer_raise_an_alarm_once(void **state)
+{
+	size_t drifts = 0;
+	struct json *v;
+
+	(void)state;
+	run_jobs(25, 1.0);
+	assert_true(stat_of(t, "learning.alarms") == 0.0);
+	run_jobs(40, 1.4);
+	v = talk_ask(t, "{\"op\":\"stats\"}");
+	assert_true(json_bool(json_get(json_get(json_get(v, "learning"), "drift"), "alarm"), false));
+	assert_true(json_bool(json_get(json_get(json_get(v, "learning"), "drift"), "slower"), false));
+	assert_true(number_at(v, "learning.drift.shift_percent") > 15.0);
+	assert_true(number_at(first_of(v, "learning.types"), "bias") > 1.2); /* and decisions follow */
+	drifts = (size_t)number_at(v, "learning.alarms");
+	assert_true(drifts >= 1 && drifts <= 2); /* of the type, and of all jobs */
+	json_free(v);
+	assert_true(yard_logged(&yard, "drift: jobs of type study take +"));
+
+	/* A restart learns it again from what is kept, quietly. */
+	talk_close(t);
+	yard_stop(&yard, SIGTERM);
+	yard_start(&yard);
+	t = talk_open(&yard);
+	v = talk_ask(t, "{\"op\":\"stats\"}");
+	assert_true(json_bool(json_get(json_get(json_get(v, "learning"), "drift"), "alarm"), false));
+	assert_true(number_at(first_of(v, "learning.types"), "bias") > 1.2);
+	assert_true(number_at(v, "learning.alarms") == 0.0);
+	assert_true(number_at(first_of(v, "learning.kept"), "n") == 65.0);
+	assert_true(number_at(v, "learning.since_training") == 65.0);
+	json_free(v);
+}
+
+static void test_drift_is_told_to_those_who_watch(void **state)
+{
+	struct talk *w = talk_open(&yard);
+	bool told = false;
+
+	(void)state;
+	json_free(talk_ask(w, "{\"op\":\"watch\"}"));
+	run_jobs(40, 1.5);
+	for (struct json *v; !told && (v = talk_hear_json(w, 2.0)) != NULL;) {
+		told = !strcmp(text_at(v, "event"), "drift");
+		json_free(v);
+	}
+	assert_true(told);
+	talk_close(w);
+}
+
+static void test_a_new_kind_of_job_runs_without_a_promise_until_it_is_known(void **state)
+{
+	const struct job_kind k = { "resnet", 128, 2 };
+	struct json *v;
+
+	(void)state;
+	for (int i = 0; i < 9; i++) {
+		v = offer("fresh", &k, ",\"slo_s\":900");
+		assert_string_equal(text_at(v, "verdict"), "best_effort");
+		assert_non_null(strstr(text_at(v, "job.reason"), "never seen network 'resnet'"));
+		run_offered(v, law_s(&k) * noise());
+	}
+	v = offer("fresh", &k, ",\"slo_s\":900"); /* bounds can be computed now */
+	assert_string_equal(text_at(v, "verdict"), "promised");
+	run_offered(v, law_s(&k) * noise());
+}
+
+static void test_a_stranger_among_known_jobs_waits_for_a_training(void **state)
+{
+	const struct job_kind strange = { "resnet", 128, 2 }, known = { "lenet5", 128, 2 };
+	struct json *v;
+
+	(void)state;
+	v = offer("study", &known, ",\"slo_s\":900");
+	assert_string_equal(text_at(v, "verdict"), "promised");
+	run_offered(v, law_s(&known));
+	for (int i = 0; i < 40; i++) {
+		v = offer("study", &strange, ",\"slo_s\":900");
+		assert_string_equal(text_at(v, "verdict"), "best_effort");
+		run_offered(v, 3.0 * law_s(&strange) * noise());
+	}
+	retrain();
+	assert_true(current() == 1.0);
+	v = offer("study", &strange, ",\"slo_s\":900");
+	assert_string_equal(text_at(v, "verdict"), "promised");
+	json_free(v);
+}
+
+static void test_without_adaptation_nothing_follows(void **state)
+{
+	const struct job_kind k = { "lenet5", 128, 3 };
+	double before = predicted_s(&k);
+	struct json *v;
+
+	(void)state;
+	run_jobs(25, 1.6);
+	assert_true(fabs(predicted_s(&k) / before - 1.0) < 0.05);
+	v = talk_ask(t, "{\"op\":\"stats\"}");
+	assert_true(number_at(first_of(v, "learning.kept"), "share") < 0.5);
+	json_free(v);
+}
+
+#define CASE(name, open) cmocka_unit_test_setup_teardown(name, open, close_one)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_a_model_wrong_by_half_is_replaced_and_can_be_had_back, open_own),
+		CASE(test_rollbacks_to_nowhere_are_refused, open_plain),
+		CASE(test_a_model_that_is_right_stays, open_plain),
+		CASE(test_training_on_nothing_says_what_is_missing, open_plain),
+		CASE(test_training_begins_by_itself_and_those_who_watch_are_told, open_eager),
+		CASE(test_times_that_become_longer_raise_an_alarm_once, open_plain),
+		CASE(test_drift_is_told_to_those_who_watch, open_plain),
+		CASE(test_a_new_kind_of_job_runs_without_a_promise_until_it_is_known, open_plain),
+		CASE(test_a_stranger_among_known_jobs_waits_for_a_training, open_plain),
+		CASE(test_without_adaptation_nothing_follows, open_rigid),
+	};
+
+	rng = rng_stream(20261116, 1);
+	make_model();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,692 @@
+/* What the scheduler learns from jobs that have ended, from end to end: bounds that hold at the asked confidence
+ * also when the machine has changed, recurring jobs that keep their batch, and exploration. On the model of
+ * hand_model.h; how long a job runs is the model's own time at its start, times a factor of known noise. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+
+#include "common/mem.h"
+#include "common/stats.h"
+#include "tests/unit/core/sched_bed.h"
+
+#define SPREAD 0.15
+#define RESIDUALS 500
+#define JOBS 5000
+#define MIDDLE 2500
+#define AGAIN (MIDDLE + 200)
+#define SLOTS 8
+#define TYPES 3
+
+/* ---- a world ---- */
+
+struct run { /* of a job, from its arrival to its end */
+	uint64_t id;
+	int64_t submitted_ns, end_ns;
+	double slo_s, model_s, upper_s, actual_s;
+	int type;
+	bool runs, tight, promised, waited;
+	size_t number; /* of starts with a promise */
+};
+
+struct world {
+	struct bed b;
+	struct rng rng;
+	struct run run[4 * SLOTS];
+	double confidence, longer; /* from the middle on */
+	uint64_t ids, digest;
+	size_t started;
+	bool bound_kept[JOBS], met[JOBS], at_once[JOBS], waited[JOBS]; /* the last two: of the tight ones */
+};
+
+/* As many residuals as a model might have, drawn from the noise itself. */
+static void give_noise(struct model *m, struct rng *r)
+{
+	struct conformal *c = &m->time.conformal;
+
+	free(c->score);
+	c->n = RESIDUALS;
+	c->score = malloc(RESIDUALS * sizeof *c->score);
+	for (size_t i = 0; i < RESIDUALS; i++)
+		c->score[i] = SPREAD * rng_normal(r);
+	stats_sort(c->score, RESIDUALS);
+}
+
+static void remake(struct bed *b, const struct sched_params *p)
+{
+	sched_free(b->s);
+	b->s = NULL;
+	if (sched_new(p, &b->s, &b->err))
+		fail_msg("%s", b->err.text);
+}
+
+static struct world *new_world(uint64_t seed, double confidence, bool adapt, double longer)
+{
+	struct world *w = calloc(1, sizeof *w);
+	struct sched_params p;
+
+	make(&w->b, "postrider", SLOTS);
+	w->rng = rng_stream(seed, 3);
+	w->confidence = confidence;
+	w->longer = longer;
+	give_noise(w->b.m, &w->rng);
+	p = params(&w->b, "postrider", SLOTS);
+	p.adapt = adapt;
+	remake(&w->b, &p);
+	return w;
+}
+
+static void free_world(struct world *w)
+{
+	drop(&w->b);
+	free(w);
+}
+
+static struct run *find_run(struct world *w, uint64_t id)
+{
+	for (size_t i = 0; i < sizeof w->run / sizeof *w->run; i++)
+		if (w->run[i].id == id)
+			return &w->run[i];
+	return NULL;
+}
+
+/* Half of the jobs ask for the very bound that is offered, so that it alone decides whether they are in time. */
+static void arrive(struct world *w, int64_t now_ns)
+{
+	struct bed *b = &w->b;
+	struct run *run = find_run(w, 0);
+	struct sched_request r = job(b, ++w->ids, 1e-3);
+	double room = 1.0 + 3.0 * rng_uniform(&w->rng);
+
+	r.type = (int)rng_below(&w->rng, TYPES);
+	r.confidence = w->confidence;
+	if (!run || sched_what_if(b->s, now_ns, &r, &b->d, &b->verdict, NULL) || isnan(b->d.smallest_slo_s))
+		return;
+	r.slo_s = b->d.smallest_slo_s * (1.0 + 1e-9) * (w->ids % 2 ? 1.0 : room);
+	assert_int_equal(sched_submit(b->s, now_ns, &r, &b->d, &b->verdict, NULL), 0);
+	w->digest = hand_digest(w->digest, &b->d);
+	if (b->verdict == SCHED_REJECTED)
+		return;
+	*run = (struct run){ .id = r.id,
+			     .submitted_ns = now_ns,
+			     .slo_s = r.slo_s,
+			     .type = r.type,
+			     .tight = w->ids % 2,
+			     .promised = b->verdict == SCHED_PROMISED };
+}
+
+static void start_all(struct world *w, int64_t now_ns)
+{
+	struct decision *d = &w->b.d;
+	uint64_t id;
+
+	while (w->started < JOBS && sched_next(w->b.s, now_ns, &id, d)) {
+		const struct candidate *c = &d->candidate[d->chosen];
+		struct run *run = find_run(w, id);
+
+		w->digest = hand_digest(w->digest, d);
+		run->runs = true;
+		run->waited = now_ns > run->submitted_ns;
+		run->number = w->started;
+		run->model_s = c->model_s;
+		run->upper_s = c->upper_s;
+		run->actual_s = c->model_s * exp(SPREAD * rng_normal(&w->rng)) *
+				(w->started >= MIDDLE ? w->longer : 1.0);
+		run->end_ns = now_ns + (int64_t)(1e9 * run->actual_s);
+		w->started += run->promised;
+	}
+}
+
+static void end(struct world *w, struct run *run)
+{
+	assert_int_equal(sched_remove(w->b.s, run->end_ns, run->id, NULL), 0);
+	sched_observe(w->b.s, run->type, w->confidence, run->model_s, run->promised ? run->upper_s : NAN,
+		      run->actual_s);
+	if (run->promised) {
+		w->bound_kept[run->number] = run->actual_s <= run->upper_s;
+		w->at_once[run->number] = run->tight && !run->waited;
+		w->waited[run->number] = run->tight && run->waited;
+		w->met[run->number] = 1e-9 * (double)(run->end_ns - run->submitted_ns) <= run->slo_s;
+	}
+	run->id = 0;
+}
+
+/* A job a minute: some wait and many start at once. Waits are foreseen by the look-ahead and not learnt from: with a job
+ * every 20 s nearly all wait, and of objectives equal to the bound 78, 85 and 90 % are met where 80, 90 and 95 are
+ * asked. Those after a wait are printed, and nothing is claimed of them here. */
+static void play(struct world *w)
+{
+	int64_t arrival_ns = 0;
+
+	while (w->started < JOBS) {
+		struct run *first = NULL;
+
+		for (size_t i = 0; i < sizeof w->run / sizeof *w->run; i++)
+			if (w->run[i].id && w->run[i].runs && (!first || w->run[i].end_ns < first->end_ns))
+				first = &w->run[i];
+		if (first && first->end_ns <= arrival_ns) {
+			int64_t now_ns = first->end_ns;
+
+			end(w, first);
+			start_all(w, now_ns);
+		} else {
+			arrive(w, arrival_ns);
+			start_all(w, arrival_ns);
+			arrival_ns += (int64_t)(60e9 * rng_exponential(&w->rng));
+		}
+	}
+	for (size_t i = 0; i < sizeof w->run / sizeof *w->run; i++)
+		if (w->run[i].id && w->run[i].runs)
+			end(w, &w->run[i]);
+}
+
+/* Percent of those that `of` names (NULL: of all). */
+static double share(const bool *kept, const bool *of, size_t from, size_t to)
+{
+	double n = 0.0, sum = 0.0;
+
+	for (size_t i = from; i < to; i++) {
+		sum += kept[i] && (!of || of[i]);
+		n += !of || of[i];
+	}
+	return 100.0 * sum / n;
+}
+
+static const double asked[] = { 0.8, 0.9, 0.95 };
+
+static void test_promises_are_kept_at_the_asked_confidence(void **state)
+{
+	(void)state;
+	printf("kept of %d jobs, the model's own noise:\n  asked  bounds  objectives equal to the bound: "
+	       "started at once, after a wait\n",
+	       JOBS);
+	for (size_t k = 0; k < 3; k++) {
+		struct world *w = new_world(11 + k, asked[k], true, 1.0);
+		double kept, at_once;
+		uint64_t n, n_kept;
+
+		play(w);
+		kept = share(w->bound_kept, NULL, 0, JOBS);
+		at_once = share(w->met, w->at_once, 0, JOBS);
+		printf("  %5.1f  %6.2f  %6.2f  %6.2f\n", 100.0 * asked[k], kept, at_once,
+		       share(w->met, w->waited, 0, JOBS));
+		assert_true(fabs(kept - 100.0 * asked[k]) <= 2.0);
+		assert_true(fabs(at_once - 100.0 * asked[k]) <= 2.0);
+		adapt_share(sched_adapt(w->b.s), (int)lround(100.0 * asked[k]), &n, &n_kept);
+		assert_int_equal(n, JOBS);
+		near(100.0 * (double)n_kept / (double)n, kept);
+		free_world(w);
+	}
+}
+
+static void test_a_slower_machine_is_followed_within_200_jobs(void **state)
+{
+	(void)state;
+	printf("20 %% longer from job %d on; bounds kept before, in the first 200, and after:\n"
+	       "  asked  adapt  before  first  after\n",
+	       MIDDLE);
+	for (size_t k = 0; k < 3; k++) {
+		for (int adapt = 0; adapt < 2; adapt++) {
+			struct world *w = new_world(21 + k, asked[k], adapt, 1.2);
+			double after, next;
+
+			play(w);
+			after = share(w->bound_kept, NULL, AGAIN, JOBS);
+			next = share(w->bound_kept, NULL, AGAIN, AGAIN + 500);
+			printf("  %5.1f  %5s  %6.2f  %5.1f  %5.2f (%.1f in the next 500)\n", 100.0 * asked[k],
+			       adapt ? "on" : "off", share(w->bound_kept, NULL, 0, MIDDLE),
+			       share(w->bound_kept, NULL, MIDDLE, AGAIN), after, next);
+			assert_true((fabs(after - 100.0 * asked[k]) <= 3.0) == adapt);
+			free_world(w);
+		}
+	}
+}
+
+static void test_the_same_events_teach_the_same(void **state)
+{
+	struct world *w[2];
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		w[i] = new_world(31, 0.9, true, 1.2);
+		play(w[i]);
+	}
+	assert_true(w[0]->digest == w[1]->digest);
+	for (int type = -1; type < TYPES; type++)
+		assert_true(adapt_bias(sched_adapt(w[0]->b.s), type) ==
+			    adapt_bias(sched_adapt(w[1]->b.s), type));
+	free_world(w[0]);
+	free_world(w[1]);
+}
+
+static void test_nothing_is_allocated_while_it_learns(void **state)
+{
+	struct world *w = new_world(41, 0.9, true, 1.2);
+	struct sched_params p = params(&w->b, "postrider", SLOTS);
+
+	(void)state;
+	p.adapt = true;
+	p.hysteresis = 0.05;
+	p.explore = 0.2;
+	remake(&w->b, &p);
+	mem_fail_at(1, true);
+	play(w);
+	for (uint64_t key = 1; key < 2 * SCHED_RECURRING; key++)
+		sched_remember(w->b.s, key, 64, NAN);
+	assert_false(mem_failed());
+	mem_fail_at(0, false);
+	free_world(w);
+}
+
+/* ---- the numbers of a decision ---- */
+
+static void learn(struct bed *b, int type, double factor, int n)
+{
+	for (int i = 0; i < n; i++) {
+		double noise = 0.02 * ((double)(i % 5) - 2.0);
+
+		sched_observe(b->s, type, 0.9, 100.0, NAN, 100.0 * factor * exp(noise));
+	}
+}
+
+static struct candidate ask_one(struct bed *b, const double *batch, int type)
+{
+	struct sched_request r = job(b, 99, NAN);
+
+	r.batch = batch;
+	r.n_batches = 1;
+	r.type = type;
+	assert_int_equal(sched_what_if(b->s, 0, &r, &b->d, &b->verdict, NULL), 0);
+	return b->d.candidate[0];
+}
+
+static void make_adapting(struct bed *b, bool log)
+{
+	struct sched_params p;
+
+	make(b, "postrider", SLOTS);
+	if (!log) { /* the same bounds of a job of 100 s, by difference */
+		b->m->time.conformal.log = false;
+		b->m->time.conformal.base = 1.0;
+		b->m->time.conformal.slope = 0.1;
+		for (size_t i = 0; i < b->m->time.conformal.n; i++)
+			b->m->time.conformal.score[i] = 20.0 / 11.0;
+	}
+	p = params(b, "postrider", SLOTS);
+	p.adapt = true;
+	remake(b, &p);
+}
+
+static void test_times_work_and_bounds_are_corrected_together(void **state)
+{
+	struct bed b;
+
+	(void)state;
+	for (int log = 0; log < 2; log++) {
+		struct candidate before, after;
+
+		make_adapting(&b, log);
+		before = ask_one(&b, &b64, 1);
+		near(before.time_s, 100.0);
+		near(before.model_s, 100.0);
+		near(before.upper_s, 120.0);
+		learn(&b, 1, 1.5, 400); /* the first ones, without a bias yet, are out of the window */
+		after = ask_one(&b, &b64, 1);
+		near(after.model_s, 100.0);
+		assert_true(fabs(after.time_s - 150.0) < 2.0);
+		near(after.work_s / before.work_s, after.time_s / 100.0);
+		assert_true(fabs(after.upper_s - 150.0 * exp(0.04)) < 3.0); /* the noise there is now */
+		drop(&b);
+	}
+}
+
+static void test_without_observations_the_model_speaks(void **state)
+{
+	struct bed b, plain;
+
+	(void)state;
+	for (int log = 0; log < 2; log++) {
+		make_adapting(&b, log);
+		make_adapting(&plain, log);
+		learn(&plain, 1, 1.5, 200);
+		assert_int_equal(sched_what_if(b.s, 0, &(struct sched_request){ 0 }, &b.d, &b.verdict, NULL),
+				 -ERR_ARG);
+		near(ask_one(&b, &b128, 0).upper_s, log ? 60.0 : 50.0 + 20.0 / 11.0 * 6.0);
+		/* a type that none was seen of follows the others */
+		assert_true(ask_one(&plain, &b128, 2).time_s > 70.0);
+		drop(&plain);
+		drop(&b);
+	}
+}
+
+static void test_adaptation_is_for_policies_with_bounds(void **state)
+{
+	struct bed b;
+	struct sched_params p;
+
+	(void)state;
+	make(&b, "courier", SLOTS);
+	p = params(&b, "courier", SLOTS);
+	p.adapt = true;
+	remake(&b, &p);
+	assert_null(sched_adapt(b.s));
+	learn(&b, 1, 1.5, 200);
+	near(ask_one(&b, &b64, 1).time_s, 100.0);
+	drop(&b);
+	make(&b, "postrider", SLOTS);
+	assert_null(sched_adapt(b.s)); /* off */
+	learn(&b, 1, 1.5, 200);
+	near(ask_one(&b, &b64, 1).time_s, 100.0);
+	drop(&b);
+}
+
+static void test_another_model_begins_anew_and_the_same_does_not(void **state)
+{
+	struct bed b;
+	struct sched_params p;
+	struct model *other;
+
+	(void)state;
+	make_adapting(&b, true);
+	learn(&b, 1, 1.5, 200);
+	sched_remember(b.s, 77, 128, NAN);
+	p = params(&b, "postrider", SLOTS);
+	p.adapt = true;
+	p.hysteresis = 0.05;
+	assert_int_equal(sched_use(b.s, 0, &p, NULL, NULL, NULL), 0);
+	assert_true(ask_one(&b, &b64, 1).time_s > 145.0);
+	other = hand_model(&hand_hybrid);
+	p.model = other;
+	assert_int_equal(sched_use(b.s, 0, &p, NULL, NULL, NULL), 0);
+	near(ask_one(&b, &b64, 1).time_s, 100.0);
+	assert_true(adapt_bias(sched_adapt(b.s), 1) == 1.0);
+	p.adapt = false;
+	assert_int_equal(sched_use(b.s, 0, &p, NULL, NULL, NULL), 0);
+	assert_null(sched_adapt(b.s));
+	model_free(b.m);
+	b.m = other;
+	drop(&b);
+}
+
+static void test_bad_parameters_are_refused(void **state)
+{
+	const double bad[] = { -0.1, NAN, INFINITY };
+	struct bed b;
+
+	(void)state;
+	make(&b, "postrider", SLOTS);
+	for (size_t i = 0; i < 3; i++) {
+		struct sched_params p = params(&b, "postrider", SLOTS);
+
+		p.hysteresis = bad[i];
+		assert_int_equal(sched_use(b.s, 0, &p, NULL, NULL, NULL), -ERR_ARG);
+		p.hysteresis = 0.0;
+		p.explore = bad[i];
+		assert_int_equal(sched_use(b.s, 0, &p, NULL, NULL, NULL), -ERR_ARG);
+	}
+	drop(&b);
+}
+
+static void test_too_little_memory_is_said(void **state)
+{
+	struct bed b;
+	struct sched_params p;
+
+	(void)state;
+	make(&b, "postrider", SLOTS);
+	p = params(&b, "postrider", SLOTS);
+	for (unsigned long k = 1;; k++) {
+		struct sched *s = NULL;
+		int rc;
+
+		mem_fail_at(k, false);
+		rc = sched_new(&p, &s, &b.err);
+		if (!mem_failed()) {
+			mem_fail_at(0, false);
+			assert_int_equal(rc, 0);
+			sched_free(s);
+			break;
+		}
+		assert_int_equal(rc, -ERR_NOMEM);
+		assert_null(s);
+	}
+	drop(&b);
+}
+
+/* ---- recurring jobs ---- */
+
+/* Accuracies are 0.9968, 0.9936, 0.9872, 0.9744 for batches 32, 64, 128, 256: from 128 to 64 they gain 0.65 %, to 32
+ * 0.97 %. Their bounds alone are 240, 120, 60, 30 s. */
+static void make_keeping(struct bed *b)
+{
+	struct sched_params p;
+
+	make(b, "postrider", SLOTS);
+	p = params(b, "postrider", SLOTS);
+	p.hysteresis = 0.008;
+	remake(b, &p);
+}
+
+/* Comes, starts and ends; what it took at the start. */
+static double comes_again(struct bed *b, uint64_t id, uint64_t key, double slo_s)
+{
+	struct sched_request r = job(b, id, slo_s);
+	int64_t now_s = 1000 * (int64_t)id;
+	double arrived;
+
+	r.recurring = key;
+	assert_int_equal(submit(b, now_s, &r), isnan(slo_s) ? SCHED_BEST_EFFORT : SCHED_PROMISED);
+	arrived = b->d.candidate[b->d.chosen].decision;
+	assert_int_equal(next(b, now_s), id);
+	near(b->d.candidate[b->d.chosen].decision, arrived);
+	assert_int_equal(sched_remove(b->s, (now_s + 10) * S, id, NULL), 0);
+	return arrived;
+}
+
+static void test_a_recurring_job_keeps_its_batch_unless_the_gain_is_large(void **state)
+{
+	struct bed b;
+
+	(void)state;
+	make_keeping(&b);
+	near(comes_again(&b, 1, 5, 61), 128);
+	near(comes_again(&b, 2, 5, 121), 128); /* 64 would gain 0.65 % */
+	assert_int_equal(b.d.candidate[1].reasons, REASON_NOT_PICKED);
+	assert_int_equal(b.d.candidate[2].reasons, 0);
+	assert_int_equal(b.d.candidate[3].reasons, REASON_LOWER_ACCURACY);
+	near(comes_again(&b, 3, 6, 121), 64); /* it is another one */
+	near(comes_again(&b, 4, 0, 121), 64); /* one that does not recur */
+	near(comes_again(&b, 5, 5, 241), 32); /* 0.97 % */
+	near(comes_again(&b, 6, 5, NAN), 32);
+	drop(&b);
+}
+
+static void test_an_objective_at_risk_moves_a_recurring_job(void **state)
+{
+	struct bed b;
+
+	(void)state;
+	make_keeping(&b);
+	near(comes_again(&b, 1, 5, 61), 128);
+	near(comes_again(&b, 2, 5, 59), 256);
+	drop(&b);
+}
+
+static void test_a_job_late_at_its_start_leaves_its_batch(void **state)
+{
+	struct bed b;
+	struct sched_request r;
+
+	(void)state;
+	make_keeping(&b);
+	near(comes_again(&b, 1, 5, 61), 128);
+	r = job(&b, 2, 61);
+	r.recurring = 5;
+	submit(&b, 5000, &r);
+	near(b.d.candidate[b.d.chosen].decision, 128);
+	assert_int_equal(next(&b, 5025), 2); /* 36 s are left */
+	near(b.d.candidate[b.d.chosen].decision, 256);
+	drop(&b);
+}
+
+static void test_only_starts_are_remembered(void **state)
+{
+	struct bed b;
+	struct sched_request r;
+
+	(void)state;
+	make_keeping(&b);
+	r = job(&b, 1, 61);
+	r.recurring = 5;
+	assert_int_equal(sched_what_if(b.s, S, &r, &b.d, &b.verdict, NULL), 0);
+	submit(&b, 1, &r);
+	assert_int_equal(sched_remove(b.s, S, 1, NULL), 0);
+	near(comes_again(&b, 2, 5, 121), 64);
+	sched_remember(b.s, 5, 128, NAN); /* as after a restart */
+	r.id = 3;
+	r.slo_s = 121;
+	assert_int_equal(sched_what_if(b.s, 5000 * S, &r, &b.d, &b.verdict, NULL), 0);
+	near(b.d.candidate[b.d.chosen].decision, 128);
+	near(comes_again(&b, 6, 5, 121), 128);
+	drop(&b);
+}
+
+static void test_a_restored_job_that_runs_is_remembered(void **state)
+{
+	struct bed b;
+	struct sched_restored r = { .running = true, .taken = { .decision = 128, .epochs = NAN } };
+
+	(void)state;
+	make_keeping(&b);
+	r.request = job(&b, 1, 500);
+	r.request.recurring = 5;
+	assert_int_equal(sched_restore(b.s, &r, NULL), 0);
+	assert_int_equal(sched_remove(b.s, 50 * S, 1, NULL), 0);
+	near(comes_again(&b, 2, 5, 121), 128);
+	drop(&b);
+}
+
+/* On a machine with very many jobs most candidates are only estimated: what is kept must have been played. */
+static void test_what_is_kept_was_looked_at_among_many_jobs(void **state)
+{
+	struct bed b;
+	struct sched_params p;
+	struct sched_request r;
+
+	(void)state;
+	make(&b, "postrider", SLOTS);
+	p = params(&b, "postrider", 1000);
+	p.hysteresis = 0.008;
+	remake(&b, &p);
+	for (uint64_t id = 1; id <= 300; id++) {
+		r = job(&b, id, 1e5 + (double)id);
+		r.batch = &b512;
+		r.n_batches = 1;
+		r.cpus = 1;
+		assert_int_equal(submit(&b, 0, &r), SCHED_PROMISED);
+	}
+	while (next(&b, 0))
+		;
+	assert_int_equal(sched_running(b.s), 300);
+	sched_remember(b.s, 5, 64, NAN);
+	r = job(&b, 500, 1e6);
+	r.recurring = 5;
+	assert_int_equal(submit(&b, 1, &r), SCHED_PROMISED);
+	near(b.d.candidate[b.d.chosen].decision, 64);
+	assert_false(isnan(b.d.candidate[b.d.chosen].delays_s));
+	assert_true(isnan(b.d.candidate[0].delays_s)); /* the best was not needed */
+	drop(&b);
+}
+
+/* ---- exploration ---- */
+
+static size_t explored(struct bed *b, uint64_t from, uint64_t to, double slo_s, uint64_t key, bool *out)
+{
+	size_t n = 0;
+
+	for (uint64_t id = from; id < to; id++) {
+		struct sched_request r = job(b, id, slo_s);
+
+		r.recurring = key;
+		submit(b, (int64_t)id, &r);
+		near(b->d.candidate[b->d.chosen].decision, 32); /* never on arrival */
+		assert_int_equal(next(b, (int64_t)id), id);
+		out[id - from] = b->d.candidate[b->d.chosen].decision != 32;
+		if (out[id - from]) {
+			near(b->d.candidate[b->d.chosen].decision, 64);
+			assert_int_equal(b->d.candidate[0].reasons, REASON_NOT_PICKED);
+		}
+		n += out[id - from];
+		assert_int_equal(sched_remove(b->s, (int64_t)id * S + 1, id, NULL), 0);
+	}
+	return n;
+}
+
+static void test_a_share_of_the_jobs_with_headroom_explores(void **state)
+{
+	static bool first[2000], again[2000];
+	struct bed b;
+	struct sched_params p;
+	size_t n;
+
+	(void)state;
+	make(&b, "postrider", SLOTS);
+	p = params(&b, "postrider", SLOTS);
+	assert_int_equal(explored(&b, 1, 500, 1000, 0, first), 0); /* off */
+	p.explore = 0.3;
+	remake(&b, &p);
+	n = explored(&b, 1, 2001, 1000, 0, first);
+	printf("explored: %.1f %% of 2000 where 30 %% may\n", (double)n / 20.0);
+	assert_true(n >= 540 && n <= 660);
+	remake(&b, &p);
+	assert_int_equal(explored(&b, 1, 2001, 1000, 0, again), n);
+	assert_memory_equal(first, again, sizeof first);
+	assert_int_equal(explored(&b, 3001, 4000, 400, 0, again), 0); /* too little headroom */
+	assert_int_equal(explored(&b, 5001, 6000, NAN, 0, again), 0); /* no promise */
+	drop(&b);
+}
+
+static void test_a_recurring_job_does_not_keep_what_it_explored(void **state)
+{
+	static bool out[2000];
+	struct bed b;
+	struct sched_params p;
+
+	(void)state;
+	make(&b, "postrider", SLOTS);
+	p = params(&b, "postrider", SLOTS);
+	p.explore = 0.3;
+	p.hysteresis = 0.05;
+	remake(&b, &p);
+	assert_true(explored(&b, 1, 501, 1000, 9, out) > 100); /* and arrivals still say 32 */
+	drop(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_promises_are_kept_at_the_asked_confidence),
+		cmocka_unit_test(test_a_slower_machine_is_followed_within_200_jobs),
+		cmocka_unit_test(test_the_same_events_teach_the_same),
+		cmocka_unit_test(test_nothing_is_allocated_while_it_learns),
+		cmocka_unit_test(test_times_work_and_bounds_are_corrected_together),
+		cmocka_unit_test(test_without_observations_the_model_speaks),
+		cmocka_unit_test(test_adaptation_is_for_policies_with_bounds),
+		cmocka_unit_test(test_another_model_begins_anew_and_the_same_does_not),
+		cmocka_unit_test(test_bad_parameters_are_refused),
+		cmocka_unit_test(test_too_little_memory_is_said),
+		cmocka_unit_test(test_a_recurring_job_keeps_its_batch_unless_the_gain_is_large),
+		cmocka_unit_test(test_an_objective_at_risk_moves_a_recurring_job),
+		cmocka_unit_test(test_a_job_late_at_its_start_leaves_its_batch),
+		cmocka_unit_test(test_only_starts_are_remembered),
+		cmocka_unit_test(test_a_restored_job_that_runs_is_remembered),
+		cmocka_unit_test(test_what_is_kept_was_looked_at_among_many_jobs),
+		cmocka_unit_test(test_a_share_of_the_jobs_with_headroom_explores),
+		cmocka_unit_test(test_a_recurring_job_does_not_keep_what_it_explored),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
