@@ -56,7 +56,8 @@ static int read_batches(const struct json *v, struct binding *b, const char **ou
 		double batch = json_number(item, NAN);
 
 		if (!(batch >= 1.0 && batch <= 1e9 && batch == floor(batch)))
-			return err_fail(err, ERR_ARG, "batches: element %zu: need a whole number from 1 to 1e9", i + 1);
+			return err_fail(err, ERR_ARG,
+					"batches: element %zu: need a whole number from 1 to 1e9", i + 1);
 		if (!allows(b->type, batch))
 			return err_fail(err, ERR_ARG, "batches: %g is not allowed for jobs of type %s", batch,
 					b->type->name);
@@ -70,8 +71,9 @@ static int read_batches(const struct json *v, struct binding *b, const char **ou
 	return 0;
 }
 
-int binding_make(const struct setup *s, const char *type, const struct json *params, const struct json *batches,
-		 uint32_t cpus, struct binding *out, const char **out_field, struct err *err)
+int binding_make(const struct setup *s, const char *type, const struct json *params,
+		 const struct json *batches, uint32_t cpus, struct binding *out, const char **out_field,
+		 struct err *err)
 {
 	int rc;
 
@@ -81,7 +83,8 @@ int binding_make(const struct setup *s, const char *type, const struct json *par
 	if (!out->type)
 		return err_fail(err, ERR_NOTFOUND, "there is no job type %s", type);
 	*out_field = "params";
-	rc = job_params_read(out->type, json_type(params) == JSON_NULL ? NULL : params, &out->params, out_field, err);
+	rc = job_params_read(out->type, json_type(params) == JSON_NULL ? NULL : params, &out->params,
+			     out_field, err);
 	if (rc) {
 		out->type = NULL; /* nothing was read, nothing is to be released */
 		return rc;
@@ -89,7 +92,8 @@ int binding_make(const struct setup *s, const char *type, const struct json *par
 	rc = read_batches(batches, out, out_field, err);
 	if (!rc && out->n_batches == 0 && !s->model) {
 		*out_field = "batches";
-		rc = err_fail(err, ERR_ARG, "batches: the policy has no model, so the type or the job must say them");
+		rc = err_fail(err, ERR_ARG,
+			      "batches: the policy has no model, so the type or the job must say them");
 	}
 	if (!rc)
 		rc = setup_values_new(s, &out->values, err);

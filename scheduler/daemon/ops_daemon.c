@@ -262,7 +262,8 @@ void ops_reload_done(struct later *l, const struct err *err)
 	struct json_writer w;
 
 	if (err) { /* what is wrong with the files, or with the machine */
-		later_error(l, err->code == ERR_NOMEM || err->code == ERR_IO ? "internal" : "bad_field", err->text);
+		later_error(l, err->code == ERR_NOMEM || err->code == ERR_IO ? "internal" : "bad_field",
+			    err->text);
 		return;
 	}
 	later_begin(l, &w);

@@ -39,7 +39,8 @@ static bool take_objective(struct request *r, struct wish *out)
 	if (!request_given(v))
 		return true;
 	if (!isnan(out->slo_s)) {
-		reply_error(r, "bad_field", "deadline", NULL, "deadline: slo_s is given too; need one of them");
+		reply_error(r, "bad_field", "deadline", NULL,
+			    "deadline: slo_s is given too; need one of them");
 		return false;
 	}
 	if (!text_utc_parse(json_string(v, ""), &at_ns)) {
@@ -83,22 +84,24 @@ static bool take_wish(struct request *r, struct wish *out)
 		unknown_type(r, out->type);
 		return false;
 	}
-	if (!request_number(r, "cpus", 0.0, JOB_TYPE_MAX_CPUS, t->cpus_default, &cpus) || !take_objective(r, out) ||
+	if (!request_number(r, "cpus", 0.0, JOB_TYPE_MAX_CPUS, t->cpus_default, &cpus) ||
+	    !take_objective(r, out) ||
 	    !request_number(r, "confidence", 0.0, 0.9999, c->confidence, &out->confidence) ||
 	    !request_number(r, "max_memory_mb", 0.0, 1e12, NAN, &out->max_memory_mb) ||
 	    !request_bool(r, "best_effort", &out->best_effort))
 		return false;
 	if (cpus != floor(cpus) || cpus < t->cpus_min || cpus > t->cpus_max) {
-		reply_error(r, "bad_field", "cpus", NULL, "cpus: need a whole number from %u to %u for jobs of type %s",
-			    t->cpus_min, t->cpus_max, t->name);
+		reply_error(r, "bad_field", "cpus", NULL,
+			    "cpus: need a whole number from %u to %u for jobs of type %s", t->cpus_min,
+			    t->cpus_max, t->name);
 		return false;
 	}
 	out->cpus = (uint32_t)cpus;
 	return true;
 }
 
-static void put_decision(struct daemon *d, struct json_writer *w, const struct job_type *t, const struct wish *wish,
-			 double took_us)
+static void put_decision(struct daemon *d, struct json_writer *w, const struct job_type *t,
+			 const struct wish *wish, double took_us)
 {
 	struct decision_about about = {
 		.at_ns = wish->now_ns,
@@ -129,12 +132,13 @@ static void what_if(struct request *r, bool dry_run)
 	if (!take_wish(r, &wish))
 		return;
 	if (!d->setup->model) {
-		reply_error(r, "no_model", NULL, NULL, "the policy %s predicts nothing: no model is configured",
+		reply_error(r, "no_model", NULL, NULL,
+			    "the policy %s predicts nothing: no model is configured",
 			    d->setup->config->policy);
 		return;
 	}
-	if (binding_make(d->setup, wish.type, json_get(r->v, "params"), json_get(r->v, "batches"), wish.cpus, &b, &field,
-			 &err)) {
+	if (binding_make(d->setup, wish.type, json_get(r->v, "params"), json_get(r->v, "batches"), wish.cpus,
+			 &b, &field, &err)) {
 		reply_err(r, &err, field);
 		return;
 	}
@@ -205,12 +209,14 @@ static bool may_submit(struct request *r, const struct wish *wish, const struct 
 	uid_t uid = conn_uid(r->conn);
 
 	if (d->draining) {
-		reply_error(r, "draining", NULL, "try again when the daemon is back", "the daemon takes no more jobs");
+		reply_error(r, "draining", NULL, "try again when the daemon is back",
+			    "the daemon takes no more jobs");
 		return false;
 	}
 	if (d->store_failed) {
 		store_failed(d->store, &why);
-		reply_error(r, "storage_failed", NULL, "the daemon tries to repair it every second", "%s", why.text);
+		reply_error(r, "storage_failed", NULL, "the daemon tries to repair it every second", "%s",
+			    why.text);
 		return false;
 	}
 	if (sched_queued(d->sched) >= d->setup->config->max_queued) {
@@ -221,20 +227,22 @@ static bool may_submit(struct request *r, const struct wish *wish, const struct 
 	if (strcmp(x->mode, "run"))
 		return true;
 	if (t->n_argv == 0) {
-		reply_error(r, "bad_field", "mode", NULL, "mode: jobs of type %s are not run here, only advised", t->name);
+		reply_error(r, "bad_field", "mode", NULL,
+			    "mode: jobs of type %s are not run here, only advised", t->name);
 		return false;
 	}
 	if (geteuid() != 0 && uid != geteuid()) {
 		reply_error(r, "not_permitted", NULL, NULL,
-			    "this daemon runs jobs of its own user (uid %u) only, and you are uid %u", (unsigned)geteuid(),
-			    (unsigned)uid);
+			    "this daemon runs jobs of its own user (uid %u) only, and you are uid %u",
+			    (unsigned)geteuid(), (unsigned)uid);
 		return false;
 	}
 	return true;
 }
 
 /* The first job's reply again: after a lost answer a client cannot know whether it was taken. */
-static void answer_old_duplicate(void *owner, uint64_t token, const struct strbuf *text, const struct err *err)
+static void answer_old_duplicate(void *owner, uint64_t token, const struct strbuf *text,
+				 const struct err *err)
 {
 	struct later *l = owner;
 	struct json_writer w;
@@ -242,7 +250,8 @@ static void answer_old_duplicate(void *owner, uint64_t token, const struct strbu
 
 	(void)token;
 	if (err->code || text->len == 0) {
-		later_error(l, "internal", err->code ? err->text : "the job of this key is not in the database");
+		later_error(l, "internal",
+			    err->code ? err->text : "the job of this key is not in the database");
 		return;
 	}
 	json_parse("job", strbuf_text(text), text->len, &row, NULL);
@@ -350,14 +359,15 @@ static void why_rejected(const struct store_job *row, const struct decision *d, 
 	for (size_t i = 0; i < d->n_candidates; i++)
 		common &= d->candidate[i].reasons;
 	if (!isnan(d->smallest_slo_s))
-		snprintf(text, size, "no batch meets %g s at confidence %g; %.6g s could be promised", row->slo_s,
-			 row->confidence, d->smallest_slo_s);
+		snprintf(text, size, "no batch meets %g s at confidence %g; %.6g s could be promised",
+			 row->slo_s, row->confidence, d->smallest_slo_s);
 	else if (common & REASON_TOO_WIDE)
 		snprintf(text, size, "it wants %u cpus, more than are handed out", row->cpus);
 	else if (common & REASON_MEMORY)
 		snprintf(text, size, "every batch needs more memory than there is");
 	else if (common & REASON_NO_BOUND)
-		snprintf(text, size, "there are too few observations for a promise at confidence %g", row->confidence);
+		snprintf(text, size, "there are too few observations for a promise at confidence %g",
+			 row->confidence);
 	else if (common & REASON_BREAKS_PROMISE)
 		snprintf(text, size, "every batch would break a promise already made (job %llu)",
 			 (unsigned long long)first->breaks);
@@ -427,8 +437,8 @@ static void submit(struct request *r, const struct wish *wish, const struct extr
 	struct err err = { 0 };
 	const char *field = NULL;
 	double before, took_us;
-	int rc = binding_make(d->setup, wish->type, json_get(r->v, "params"), json_get(r->v, "batches"), wish->cpus, &b,
-			      &field, &err);
+	int rc = binding_make(d->setup, wish->type, json_get(r->v, "params"), json_get(r->v, "batches"),
+			      wish->cpus, &b, &field, &err);
 
 	if (!rc)
 		rc = new_job(r, wish, x, &b, &job, &err);

@@ -120,7 +120,8 @@ static void keep(struct daemon *d, struct job *job, const struct sched_estimate 
 	int64_t now = daemon_now_ns(d);
 
 	job->estimate_told_s = (double)now / 1e9 + e->end_s;
-	store_add_estimate(d->store, job->id, now, e->start_s, e->end_s, e->end_low_s, e->end_high_s, why, NULL);
+	store_add_estimate(d->store, job->id, now, e->start_s, e->end_s, e->end_low_s, e->end_high_s, why,
+			   NULL);
 	daemon_changed(d);
 }
 
@@ -129,7 +130,8 @@ static void tell_late(struct daemon *d, struct job *job, const struct sched_esti
 	if (!e->late || job->late_told)
 		return;
 	job->late_told = true;
-	log_warn("job %llu is predicted to miss its objective of %g s", (unsigned long long)job->id, job->row.slo_s);
+	log_warn("job %llu is predicted to miss its objective of %g s", (unsigned long long)job->id,
+		 job->row.slo_s);
 	watch_tell(d, "late", job);
 }
 

@@ -99,7 +99,8 @@ int life_restore(struct daemon *d, struct err *err)
 	if (!rc)
 		rc = store_each_live(d->store, on_live_row, d, err);
 	if (!rc)
-		rc = store_each_key(d->store, daemon_now_ns(d) - (int64_t)KEYS_KEPT_S * 1000000000, on_key, d, err);
+		rc = store_each_key(d->store, daemon_now_ns(d) - (int64_t)KEYS_KEPT_S * 1000000000, on_key, d,
+				    err);
 	if (rc)
 		return rc;
 	d->next_id = store_last_id(d->store) + 1;
