@@ -383,8 +383,7 @@ static int set_up_writing(sqlite3 *db, const char *path, int durability, struct 
 	if ((rc = use_wal(db, path, err)) || (rc = db_exec(db, synchronous[durability], "set up", err)))
 		return rc;
 	/* Checkpoints are made beside the commits (store_checkpoint.c). Two MB of cache hold the ends of all trees, which is
-	 * where rows go; with 16 MB commits were no faster, and the daemon's memory grew by as much over its first
-	 * 20,000 jobs. */
+	 * where rows go; with 16 MB the daemon's memory grew by as much over its first thousands of jobs. */
 	return db_exec(db,
 		       "PRAGMA wal_autocheckpoint=0; PRAGMA journal_size_limit=67108864;"
 		       "PRAGMA cache_size=-2048",
