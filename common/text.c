@@ -331,8 +331,8 @@ bool text_utc_parse(const char *s, int64_t *out_ns)
 	}
 	if (*s == '+' || *s == '-') {
 		sign = *s++ == '-' ? -1 : 1;
-		if ((h = take_digits(&s, 2)) < 0 || !take_char(&s, ":") || (m = take_digits(&s, 2)) < 0 || h > 23 ||
-		    m > 59)
+		if ((h = take_digits(&s, 2)) < 0 || !take_char(&s, ":") || (m = take_digits(&s, 2)) < 0 ||
+		    h > 23 || m > 59)
 			return false;
 		offset = sign * (60 * h + m);
 	} else if (!take_char(&s, "Zz")) {
@@ -342,7 +342,8 @@ bool text_utc_parse(const char *s, int64_t *out_ns)
 	if (*s || year < 1970 || year > 2200 || month < 1 || month > 12 || day < 1 ||
 	    day > length[month - 1] + (month == 2 && leap) || hour > 23 || minute > 59 || second > 60)
 		return false;
-	*out_ns = ((days_of(year, month, day) * 1440 + hour * 60 + minute - offset) * 60 + second) * 1000000000 +
+	*out_ns = ((days_of(year, month, day) * 1440 + hour * 60 + minute - offset) * 60 + second) *
+			  1000000000 +
 		  fraction;
 	return true;
 }

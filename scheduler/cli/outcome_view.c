@@ -7,8 +7,9 @@
 
 void outcome_header(struct cli_table *t)
 {
-	static const char *const name[] = { "job",       "state",    "with",   "batch",         "objective", "predicted",
-					    "promised", "actual", "kept", "accuracy", "predicted" };
+	static const char *const name[] = { "job",       "state",     "with",     "batch",
+					    "objective", "predicted", "promised", "actual",
+					    "kept",      "accuracy",  "predicted" };
 
 	for (size_t i = 0; i < sizeof name / sizeof name[0]; i++)
 		cli_table_add(t, "%s", name[i]);
@@ -81,7 +82,8 @@ void outcome_summary(const struct outcome_sums *s, struct strbuf *out)
 		strbuf_printf(out, "objectives   %zu of %zu promised were met: %s\n", s->kept, s->promised,
 			      cli_percent((double)s->kept / (double)s->promised, share));
 	if (s->predicted)
-		strbuf_printf(out, "predictions  off by %s on average; %zu of %zu responses within their bound\n",
+		strbuf_printf(out,
+			      "predictions  off by %s on average; %zu of %zu responses within their bound\n",
 			      cli_percent(s->error / (double)s->predicted, error), s->within, s->predicted);
 	if (s->rejected)
 		strbuf_printf(out, "rejected     %zu: no batch could be promised in time\n", s->rejected);

@@ -58,7 +58,8 @@ static void help(FILE *to)
 		    "  'postrider VERB --help' or 'postrider help VERB' says more; so does 'man postrider'.\n"
 		    "\n"
 		    "Results go to standard output, talk to standard error. Exit codes: 0 done, 1 failed,\n"
-		    "2 usage, 3 no candidate meets the SLO, 4 no such job, model or file, 5 daemon not reachable,\n"
+		    "2 usage, 3 no candidate meets the SLO, 4 no such job, model or file, 5 daemon not "
+		    "reachable,\n"
 		    "6 invalid configuration, data or model file, 7 not permitted, 8 refused for now,\n"
 		    "124 --timeout ran out, 130 interrupted. 'wait' and 'submit --wait': the job's own.\n");
 }

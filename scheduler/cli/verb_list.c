@@ -199,8 +199,8 @@ int verb_list(int argc, char **argv)
 	};
 	const struct cli_usage usage = {
 		.verb = "list",
-		.synopsis =
-			"[--state STATE,...] [--type TYPE] [--mine] [--limit N | --all] [--outcomes] [--json | --jsonl]",
+		.synopsis = "[--state STATE,...] [--type TYPE] [--mine] [--limit N | --all] [--outcomes] "
+			    "[--json | --jsonl]",
 		.what = "Lists jobs, newest first, with predicted start and end and the reason for waiting "
 			"of\n"
 			"those that live. Under -q the ids are printed alone.",

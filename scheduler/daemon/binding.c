@@ -58,7 +58,8 @@ static int read_batches(const struct json *v, struct binding *b, const char **ou
 		double batch = json_number(item, NAN);
 
 		if (!(batch >= 1.0 && batch <= 1e9 && batch == floor(batch)))
-			return err_fail(err, ERR_ARG, "batches: element %zu: need a whole number from 1 to 1e9", i + 1);
+			return err_fail(err, ERR_ARG,
+					"batches: element %zu: need a whole number from 1 to 1e9", i + 1);
 		if (!allows(b->type, batch))
 			return err_fail(err, ERR_ARG, "batches: %g is not allowed for jobs of type %s", batch,
 					b->type->name);
@@ -80,7 +81,8 @@ static int read_epochs(const struct setup *s, struct binding *b, const char **ou
 
 	*out_field = "params";
 	if (!s->model || schema_role(s->model->schema, ROLE_EPOCHS) < 0)
-		return err_fail(err, ERR_ARG, "%s: they cannot be left open: the model knows nothing of epochs",
+		return err_fail(err, ERR_ARG,
+				"%s: they cannot be left open: the model knows nothing of epochs",
 				b->type->epochs_param);
 	b->n_epochs = job_type_epochs(b->type, b->params.epochs_from, b->params.epochs_to, choice,
 				      DECIDE_MAX_CANDIDATES / n_batches);
@@ -94,8 +96,9 @@ static int read_epochs(const struct setup *s, struct binding *b, const char **ou
 	return 0;
 }
 
-int binding_make(const struct setup *s, const char *type, const struct json *params, const struct json *batches,
-		 uint32_t cpus, struct binding *out, const char **out_field, struct err *err)
+int binding_make(const struct setup *s, const char *type, const struct json *params,
+		 const struct json *batches, uint32_t cpus, struct binding *out, const char **out_field,
+		 struct err *err)
 {
 	int rc;
 
@@ -105,7 +108,8 @@ int binding_make(const struct setup *s, const char *type, const struct json *par
 	if (!out->type)
 		return err_fail(err, ERR_NOTFOUND, "there is no job type %s", type);
 	*out_field = "params";
-	rc = job_params_read(out->type, json_type(params) == JSON_NULL ? NULL : params, &out->params, out_field, err);
+	rc = job_params_read(out->type, json_type(params) == JSON_NULL ? NULL : params, &out->params,
+			     out_field, err);
 	if (rc) {
 		out->type = NULL; /* nothing was read, nothing is to be released */
 		return rc;
@@ -113,7 +117,8 @@ int binding_make(const struct setup *s, const char *type, const struct json *par
 	rc = read_batches(batches, out, out_field, err);
 	if (!rc && out->n_batches == 0 && !s->model) {
 		*out_field = "batches";
-		rc = err_fail(err, ERR_ARG, "batches: the policy has no model, so the type or the job must say them");
+		rc = err_fail(err, ERR_ARG,
+			      "batches: the policy has no model, so the type or the job must say them");
 	}
 	if (!rc && job_params_open(&out->params))
 		rc = read_epochs(s, out, out_field, err);

@@ -126,7 +126,8 @@ static void store_went(struct daemon *d, bool failed, const struct err *why)
 	if (failed) {
 		struct timeval every = { .tv_sec = REPAIR_S };
 
-		log_error("the database cannot be written: %s; no job is taken or started until that is repaired",
+		log_error("the database cannot be written: %s; no job is taken or started until that is "
+			  "repaired",
 			  why->text);
 		watch_tell(d, "storage_failed", NULL);
 		event_add(d->repair_timer, &every);
@@ -327,10 +328,12 @@ static int check_state_dir(const char *dir, bool force, struct err *err)
 	if (lstat(dir, &st) || !S_ISDIR(st.st_mode))
 		return err_fail(err, ERR_FORMAT, "%s: is not a folder", dir);
 	if (!force && (st.st_mode & 0022))
-		return err_fail(err, ERR_PERM, "%s: others may write there (mode %04o); 'chmod go-w' it, or use --force",
+		return err_fail(err, ERR_PERM,
+				"%s: others may write there (mode %04o); 'chmod go-w' it, or use --force",
 				dir, (unsigned)st.st_mode & 07777);
 	if (!force && st.st_uid != geteuid())
-		return err_fail(err, ERR_PERM, "%s: belongs to uid %u, not to the daemon's; use --force if that is meant",
+		return err_fail(err, ERR_PERM,
+				"%s: belongs to uid %u, not to the daemon's; use --force if that is meant",
 				dir, (unsigned)st.st_uid);
 	if ((size_t)snprintf(jobs, sizeof jobs, "%s/jobs", dir) >= sizeof jobs)
 		return err_fail(err, ERR_ARG, "%s: the path is too long", dir);
@@ -447,8 +450,8 @@ static int add_events(struct daemon *d, struct err *err)
 	d->outlook_timer = timer(d, on_outlook, OUTLOOK_S);
 	d->advise_timer = timer(d, on_advise, ADVISE_S);
 	d->outside_timer = timer(d, on_outside, OUTSIDE_S);
-	good = d->turn && d->store_event && d->repair_timer && d->outlook_timer && d->advise_timer && d->outside_timer &&
-	       !event_add(d->store_event, NULL);
+	good = d->turn && d->store_event && d->repair_timer && d->outlook_timer && d->advise_timer &&
+	       d->outside_timer && !event_add(d->store_event, NULL);
 	for (size_t i = 0; good && i < sizeof signals / sizeof signals[0]; i++) {
 		d->signal_event[i] = evsignal_new(d->base, signals[i], on_signal, d);
 		good = d->signal_event[i] && !event_add(d->signal_event[i], NULL);

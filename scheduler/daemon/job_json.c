@@ -167,7 +167,8 @@ static void put_outcome(struct json_writer *w, const struct store_job *j)
 	json_kv_fixed(w, "max_rss_mb", j->max_rss_mb, 6);
 	json_kv_string(w, "slo_outcome", j->slo_outcome);
 	/* A job that failed in no time has nothing to spare. */
-	json_kv_fixed(w, "slack_s", j->slo_outcome && !strcmp(j->state, "done") ? j->slo_s - response_s : NAN, 6);
+	json_kv_fixed(w, "slack_s", j->slo_outcome && !strcmp(j->state, "done") ? j->slo_s - response_s : NAN,
+		      6);
 	json_kv_string(w, "reason", j->reason);
 }
 

@@ -12,8 +12,9 @@
 #define NO_KEY UINT32_MAX
 
 const char *const job_state_name[N_JOB_STATES] = {
-	[JOB_QUEUED] = "queued",       [JOB_RUNNING] = "running",   [JOB_DONE] = "done", [JOB_FAILED] = "failed",
-	[JOB_CANCELLED] = "cancelled", [JOB_REJECTED] = "rejected", [JOB_LOST] = "lost",
+	[JOB_QUEUED] = "queued", [JOB_RUNNING] = "running",     [JOB_DONE] = "done",
+	[JOB_FAILED] = "failed", [JOB_CANCELLED] = "cancelled", [JOB_REJECTED] = "rejected",
+	[JOB_LOST] = "lost",
 };
 
 struct key_entry {

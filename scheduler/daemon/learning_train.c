@@ -240,7 +240,8 @@ void learning_train_due(struct learning *l)
 
 	l->since_training++;
 	/* Without a model there is none to be better than: whoever wants one asks. */
-	if (!after || !l->d->setup->model || l->since_training < after || l->d->leaving || learning_train_busy(l))
+	if (!after || !l->d->setup->model || l->since_training < after || l->d->leaving ||
+	    learning_train_busy(l))
 		return;
 	snprintf(reason, sizeof reason, "%zu jobs", l->since_training);
 	if (learning_retrain(l, reason, &err))

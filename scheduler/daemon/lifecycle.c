@@ -110,8 +110,8 @@ int life_admit(struct daemon *d, struct job *job, const struct decision *dec, en
 	/* From here on the job is taken; without memory for its history it is as good. */
 	store_add_decision(d->store, job->id, job->row.submitted_ns, "arrival", decision_text, NULL);
 	if (c && verdict != SCHED_REJECTED && !isnan(c->time_s))
-		store_add_estimate(d->store, job->id, job->row.submitted_ns, c->wait_s, c->wait_s + c->time_s, NAN,
-				   c->wait_upper_s + c->upper_s, "arrival", NULL);
+		store_add_estimate(d->store, job->id, job->row.submitted_ns, c->wait_s, c->wait_s + c->time_s,
+				   NAN, c->wait_upper_s + c->upper_s, "arrival", NULL);
 	/* Without memory for the key the job is as good; a retry would make a second one, as without a key. */
 	if (job->key)
 		jobs_key_add(&d->jobs, job->row.uid, job->key, job->id, NULL);
@@ -144,7 +144,8 @@ static void starts_push(struct daemon *d, uint64_t job)
 
 	/* jobs_add() of the same job would have failed before this does: it is the smaller of the two */
 	if (mem_grow((void **)&l->item, &l->cap, l->n + 1, sizeof *l->item)) {
-		log_error("out of memory: job %llu starts when the daemon is restarted", (unsigned long long)job);
+		log_error("out of memory: job %llu starts when the daemon is restarted",
+			  (unsigned long long)job);
 		return;
 	}
 	l->item[l->n++] = (struct pending_start){ .ticket = daemon_ticket(d), .job = job };
@@ -356,8 +357,8 @@ static void on_started(void *owner, uint64_t id, int64_t at_ns, pid_t pid)
 	life_save(d, job);
 	tally_wait(&d->tally, (double)(at_ns - job->row.submitted_ns) / 1e9);
 	outlook_store(d, job, "start");
-	log_info("job %llu started: pid %d, batch %g, %u cpus", (unsigned long long)id, (int)pid, job->row.batch,
-		 job->row.cpus);
+	log_info("job %llu started: pid %d, batch %g, %u cpus", (unsigned long long)id, (int)pid,
+		 job->row.batch, job->row.cpus);
 	watch_tell(d, "started", job);
 }
 
@@ -400,9 +401,11 @@ static void stop_early(struct daemon *d, struct job *job)
 	struct err err = { 0 };
 	uint32_t after;
 
-	if (!job->row.may_stop || job->stop_told || job->cancelling || !(job->epoch >= 1.0) || job->epoch >= job->epochs)
+	if (!job->row.may_stop || job->stop_told || job->cancelling || !(job->epoch >= 1.0) ||
+	    job->epoch >= job->epochs)
 		return;
-	after = sched_should_stop(d->sched, daemon_now_ns(d), job->id, (uint32_t)job->epoch, (uint32_t)job->epochs);
+	after = sched_should_stop(d->sched, daemon_now_ns(d), job->id, (uint32_t)job->epoch,
+				  (uint32_t)job->epochs);
 	if (after == 0 || after > (uint32_t)job->epoch)
 		return;
 	if (!ops || ops->stop(self, job->id, d->setup->config->kill_grace_s, &err)) {
@@ -411,8 +414,8 @@ static void stop_early(struct daemon *d, struct job *job)
 	}
 	job->stop_told = true;
 	job->row.stopped_epoch = job->epoch;
-	log_info("job %llu would be late: stopped after epoch %g of %g", (unsigned long long)job->id, job->epoch,
-		 job->epochs);
+	log_info("job %llu would be late: stopped after epoch %g of %g", (unsigned long long)job->id,
+		 job->epoch, job->epochs);
 	life_save(d, job);
 	watch_tell(d, "stopping", job);
 }
@@ -461,8 +464,8 @@ static void put_observation(struct daemon *d, struct job *job, double run_s)
 		      fmax(job->row.cpus, (d->processes_integral_s - job->processes_before_s) / run_s), 3);
 	json_kv_number(&w, "lr", job->row.lr);
 	json_close(&w, '}');
-	store_add_observation(d->store, job->id, job->row.ended_ns, job->row.type, strbuf_text(&d->text), run_s,
-			      job->row.accuracy, NULL);
+	store_add_observation(d->store, job->id, job->row.ended_ns, job->row.type, strbuf_text(&d->text),
+			      run_s, job->row.accuracy, NULL);
 }
 
 /* Keeping the objective is about the answer being there in time, so a job that failed has missed it. */
@@ -479,7 +482,8 @@ static enum job_state state_after(const struct job *job, const struct exec_outco
 {
 	if (job->stop_told && !job->cancelling && !o->lost) /* as it was told, if it left a result */
 		return isnan(o->accuracy) ? JOB_FAILED : JOB_DONE;
-	if (job->cancelling || o->stopped) /* stopped: by a daemon that died before it could write that down */
+	if (job->cancelling ||
+	    o->stopped) /* stopped: by a daemon that died before it could write that down */
 		return JOB_CANCELLED;
 	if (o->lost)
 		return JOB_LOST;
@@ -522,7 +526,8 @@ void life_ended(struct daemon *d, struct job *job, const struct exec_outcome *o)
 	if (state == JOB_DONE && !job->stop_told)
 		learning_ended(d->learning, job);
 	log_info("job %llu %s%s%s%s%s", (unsigned long long)job->id, r->state, r->reason ? ": " : "",
-		 r->reason ? r->reason : "", r->slo_outcome ? ", objective " : "", r->slo_outcome ? r->slo_outcome : "");
+		 r->reason ? r->reason : "", r->slo_outcome ? ", objective " : "",
+		 r->slo_outcome ? r->slo_outcome : "");
 	watch_tell(d, state == JOB_CANCELLED ? "cancelled" : "finished", job);
 	job_drop_live_parts(job);
 	jobs_trim(&d->jobs, d->setup->config->max_finished);

@@ -17,10 +17,14 @@ static const struct op {
 	void (*run)(struct request *r);
 	const char *known[20]; /* members, beside v, op and id */
 } op_all[] = {
-	{ "predict", op_predict, { "type", "params", "cpus", "slo_s", "deadline", "confidence", "batches", "best_effort", "epochs", "priority", "may_stop",
-				   "max_memory_mb" } },
-	{ "submit", op_submit, { "type", "params", "cpus", "slo_s", "deadline", "confidence", "batches", "best_effort", "epochs", "priority", "may_stop",
-				 "max_memory_mb", "mode", "key", "tag", "dry_run", "watch" } },
+	{ "predict",
+	  op_predict,
+	  { "type", "params", "cpus", "slo_s", "deadline", "confidence", "batches", "best_effort", "epochs",
+	    "priority", "may_stop", "max_memory_mb" } },
+	{ "submit",
+	  op_submit,
+	  { "type", "params", "cpus", "slo_s", "deadline", "confidence", "batches", "best_effort", "epochs",
+	    "priority", "may_stop", "max_memory_mb", "mode", "key", "tag", "dry_run", "watch" } },
 	{ "status", op_status, { "job" } },
 	{ "list", op_list, { "state", "type", "mine", "limit", "before" } },
 	{ "explain", op_explain, { "job" } },
@@ -90,7 +94,8 @@ static void put_error(struct json_writer *w, const char *code, const char *messa
 	json_close(w, '}');
 }
 
-void reply_error(struct request *r, const char *code, const char *field, const char *hint, const char *fmt, ...)
+void reply_error(struct request *r, const char *code, const char *field, const char *hint, const char *fmt,
+		 ...)
 {
 	char message[600];
 	va_list args;
@@ -106,14 +111,14 @@ void reply_error(struct request *r, const char *code, const char *field, const c
 void reply_err(struct request *r, const struct err *err, const char *field)
 {
 	static const char *const code[] = {
-		[ERR_NOMEM] = "internal",   [ERR_ARG] = "bad_field",      [ERR_IO] = "internal",
-		[ERR_FORMAT] = "bad_field", [ERR_NUMERIC] = "bad_field",  [ERR_UNSTABLE] = "bad_field",
-		[ERR_NODATA] = "no_model",  [ERR_BUSY] = "queue_full",    [ERR_NOTFOUND] = "unknown_job",
+		[ERR_NOMEM] = "internal",     [ERR_ARG] = "bad_field",     [ERR_IO] = "internal",
+		[ERR_FORMAT] = "bad_field",   [ERR_NUMERIC] = "bad_field", [ERR_UNSTABLE] = "bad_field",
+		[ERR_NODATA] = "no_model",    [ERR_BUSY] = "queue_full",   [ERR_NOTFOUND] = "unknown_job",
 		[ERR_PERM] = "not_permitted",
 	};
 
-	reply_error(r, err->code > ERR_NONE && err->code <= ERR_PERM ? code[err->code] : "internal", field, NULL, "%s",
-		    err->text);
+	reply_error(r, err->code > ERR_NONE && err->code <= ERR_PERM ? code[err->code] : "internal", field,
+		    NULL, "%s", err->text);
 }
 
 struct later *later_new(struct request *r)
@@ -141,8 +146,9 @@ void later_begin(struct later *l, struct json_writer *w)
 
 void later_send(struct later *l, struct json_writer *w)
 {
-	static const char memory[] = "{\"v\":1,\"ok\":false,\"error\":{\"code\":\"internal\",\"message\":\"out of "
-				     "memory\"}}\n";
+	static const char memory[] =
+		"{\"v\":1,\"ok\":false,\"error\":{\"code\":\"internal\",\"message\":\"out of "
+		"memory\"}}\n";
 
 	if (finish(&l->d->out, w))
 		reply_fill(l->reply, l->d->out.text, l->d->out.len);
@@ -235,7 +241,8 @@ static bool check_members(struct request *r, const struct op *op)
 		if (near)
 			snprintf(hint, sizeof hint, "did you mean '%s'?", near);
 		text_printable(key, shown, sizeof shown);
-		reply_error(r, "unknown_field", shown, near ? hint : NULL, "'%s' knows no member '%s'", op->name, shown);
+		reply_error(r, "unknown_field", shown, near ? hint : NULL, "'%s' knows no member '%s'",
+			    op->name, shown);
 		return false;
 	}
 	return true;
@@ -251,7 +258,8 @@ static void run(struct request *r)
 		return;
 	}
 	if (!take_id(r, json_get(r->v, "id"))) {
-		reply_error(r, "bad_field", "id", NULL, "need a number, or a string of at most %d bytes", OPS_MAX_ID);
+		reply_error(r, "bad_field", "id", NULL, "need a number, or a string of at most %d bytes",
+			    OPS_MAX_ID);
 		return;
 	}
 	if (json_type(json_get(r->v, "v")) != JSON_ABSENT && json_number(json_get(r->v, "v"), NAN) != 1.0) {
@@ -293,7 +301,8 @@ bool request_given(const struct json *v)
 }
 
 /* A number within (low, high], or `otherwise` where it is not given. False: answered. */
-bool request_number(struct request *r, const char *field, double low, double high, double otherwise, double *out)
+bool request_number(struct request *r, const char *field, double low, double high, double otherwise,
+		    double *out)
 {
 	const struct json *v = json_get(r->v, field);
 	double x = json_number(v, NAN);
@@ -302,7 +311,8 @@ bool request_number(struct request *r, const char *field, double low, double hig
 	if (!request_given(v))
 		return true;
 	if (!(x > low && x <= high)) {
-		reply_error(r, "bad_field", field, NULL, "%s: need a number above %g, at most %g", field, low, high);
+		reply_error(r, "bad_field", field, NULL, "%s: need a number above %g, at most %g", field, low,
+			    high);
 		return false;
 	}
 	*out = x;
@@ -370,7 +380,8 @@ bool request_may_change(struct request *r, const struct job *job)
 {
 	if (conn_uid(r->conn) == job->row.uid || request_admin(r))
 		return true;
-	reply_error(r, "not_permitted", NULL, NULL, "job %llu belongs to uid %u; only its owner or an admin may do that",
+	reply_error(r, "not_permitted", NULL, NULL,
+		    "job %llu belongs to uid %u; only its owner or an admin may do that",
 		    (unsigned long long)job->id, (unsigned)job->row.uid);
 	return false;
 }

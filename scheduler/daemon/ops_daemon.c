@@ -223,7 +223,8 @@ void op_stats(struct request *r)
 	tenants_json(&d->tenants, d->sched, daemon_now_ns(d), &r->w);
 	json_put_key(&r->w, "outside");
 	json_open(&r->w, '{');
-	json_kv_fixed(&r->w, "processes", d->setup->config->outside_load ? outside_processes(&d->outside) : NAN, 3);
+	json_kv_fixed(&r->w, "processes",
+		      d->setup->config->outside_load ? outside_processes(&d->outside) : NAN, 3);
 	json_close(&r->w, '}');
 	learning_json(d->learning, &r->w);
 	json_put_key(&r->w, "loop");
@@ -270,7 +271,8 @@ void ops_reload_done(struct later *l, const struct err *err)
 	struct json_writer w;
 
 	if (err) { /* what is wrong with the files, or with the machine */
-		later_error(l, err->code == ERR_NOMEM || err->code == ERR_IO ? "internal" : "bad_field", err->text);
+		later_error(l, err->code == ERR_NOMEM || err->code == ERR_IO ? "internal" : "bad_field",
+			    err->text);
 		return;
 	}
 	later_begin(l, &w);
@@ -319,7 +321,10 @@ void op_rollback(struct request *r)
 	l = later_new(r);
 	if (!l || !learning_rollback(r->d->learning, (uint32_t)version, l, &err))
 		return;
-	later_error(l, err.code == ERR_BUSY ? "wrong_state" : err.code == ERR_NOTFOUND ? "bad_field" : "internal",
+	later_error(l,
+		    err.code == ERR_BUSY       ? "wrong_state"
+		    : err.code == ERR_NOTFOUND ? "bad_field"
+					       : "internal",
 		    err.text);
 }
 

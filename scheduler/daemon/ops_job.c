@@ -21,7 +21,8 @@ static void reply_job(struct request *r, const struct job *job, uint64_t ticket)
 	reply_send(r, ticket);
 }
 
-static void ask(struct request *r, enum store_question q, uint64_t id, const struct store_filter *f, store_answer *fn)
+static void ask(struct request *r, enum store_question q, uint64_t id, const struct store_filter *f,
+		store_answer *fn)
 {
 	struct later *l = later_new(r);
 	struct err err = { 0 };
@@ -77,7 +78,8 @@ static void answer_explain(void *owner, uint64_t id, const struct strbuf *text, 
 
 	if (answered_badly(l, id, text, err))
 		return;
-	history = strstr(strbuf_text(text), ",\"decisions\":["); /* inside a string the quotes would be escaped */
+	history = strstr(strbuf_text(text),
+			 ",\"decisions\":["); /* inside a string the quotes would be escaped */
 	later_begin(l, &w);
 	if (job && history) {
 		outlook_live(l->d, job, &live);
@@ -149,7 +151,8 @@ static bool take_listing(struct request *r, struct listing *l)
 	    !request_text(r, "type", JOB_TYPE_MAX_NAME, &type) || !request_bool(r, "mine", &mine))
 		return false;
 	if (limit != floor(limit)) {
-		reply_error(r, "bad_field", "limit", NULL, "limit: need a whole number from 1 to %d", LIST_MAX);
+		reply_error(r, "bad_field", "limit", NULL, "limit: need a whole number from 1 to %d",
+			    LIST_MAX);
 		return false;
 	}
 	l->filter.limit = (size_t)limit;
@@ -305,8 +308,8 @@ void op_list(struct request *r)
 
 static void wrong_state(struct request *r, const struct job *job, const char *what)
 {
-	reply_error(r, "wrong_state", "job", NULL, "job %llu is %s: %s", (unsigned long long)job->id, job->row.state,
-		    what);
+	reply_error(r, "wrong_state", "job", NULL, "job %llu is %s: %s", (unsigned long long)job->id,
+		    job->row.state, what);
 }
 
 void op_cancel(struct request *r)
@@ -332,7 +335,8 @@ static struct job *advised(struct request *r)
 	if (!job || !request_may_change(r, job))
 		return NULL;
 	if (strcmp(job->row.mode, "advise")) {
-		reply_error(r, "wrong_state", "job", NULL, "job %llu is run by the daemon, which sees for itself",
+		reply_error(r, "wrong_state", "job", NULL,
+			    "job %llu is run by the daemon, which sees for itself",
 			    (unsigned long long)job->id);
 		return NULL;
 	}
@@ -372,11 +376,13 @@ void op_finished(struct request *r)
 	o.id = job->id;
 	lived_s = (double)(o.ended_ns - job->row.submitted_ns) / 1e9;
 	if (code < 0.0 || code != floor(code)) {
-		reply_error(r, "bad_field", "exit_code", NULL, "exit_code: need a whole number from 0 to 255");
+		reply_error(r, "bad_field", "exit_code", NULL,
+			    "exit_code: need a whole number from 0 to 255");
 	} else if (job->state != JOB_RUNNING) {
 		wrong_state(r, job, "it was not running");
 	} else if (o.run_s < 0.0 || o.run_s > lived_s) {
-		reply_error(r, "bad_field", "run_s", NULL, "run_s: need a number from 0 to %.6f, its age", lived_s);
+		reply_error(r, "bad_field", "run_s", NULL, "run_s: need a number from 0 to %.6f, its age",
+			    lived_s);
 	} else {
 		o.exit_code = (int)code;
 		o.started_ns = isnan(o.run_s) ? job->row.started_ns : o.ended_ns - (int64_t)(o.run_s * 1e9);

@@ -42,7 +42,8 @@ static bool take_objective(struct request *r, struct wish *out)
 	if (!request_given(v))
 		return true;
 	if (!isnan(out->slo_s)) {
-		reply_error(r, "bad_field", "deadline", NULL, "deadline: slo_s is given too; need one of them");
+		reply_error(r, "bad_field", "deadline", NULL,
+			    "deadline: slo_s is given too; need one of them");
 		return false;
 	}
 	if (!text_utc_parse(json_string(v, ""), &at_ns)) {
@@ -76,10 +77,12 @@ static bool take_standing(struct request *r, struct wish *out)
 	struct err err = { 0 };
 	double priority;
 
-	if (!request_number(r, "priority", -101.0, 100.0, 0.0, &priority) || !request_bool(r, "may_stop", &out->may_stop))
+	if (!request_number(r, "priority", -101.0, 100.0, 0.0, &priority) ||
+	    !request_bool(r, "may_stop", &out->may_stop))
 		return false;
 	if (priority != floor(priority)) {
-		reply_error(r, "bad_field", "priority", NULL, "priority: need a whole number from -100 to 100");
+		reply_error(r, "bad_field", "priority", NULL,
+			    "priority: need a whole number from -100 to 100");
 		return false;
 	}
 	if (priority > 0.0 && !request_admin(r)) {
@@ -96,7 +99,8 @@ static bool take_standing(struct request *r, struct wish *out)
 
 /* The parameters as the job gives them, with "epochs" of the request in the place of the parameter that holds them:
  * short for those who do not know what the type calls it. *out_own is to be freed. NULL with an answer given. */
-static const struct json *take_params(struct request *r, const struct job_type *t, struct json **out_own, bool *out_ok)
+static const struct json *take_params(struct request *r, const struct job_type *t, struct json **out_own,
+				      bool *out_ok)
 {
 	const struct json *given = json_get(r->v, "params"), *epochs = json_get(r->v, "epochs");
 	struct strbuf text = { 0 };
@@ -116,7 +120,8 @@ static const struct json *take_params(struct request *r, const struct job_type *
 	}
 	json_begin(&w, &text, false);
 	json_open(&w, '{');
-	for (const struct json *m = json_type(given) == JSON_OBJECT ? json_first(given) : NULL; m; m = json_next(m)) {
+	for (const struct json *m = json_type(given) == JSON_OBJECT ? json_first(given) : NULL; m;
+	     m = json_next(m)) {
 		if (!strcmp(json_key(m), t->epochs_param))
 			continue;
 		if (json_type(m) == JSON_NUMBER)
@@ -166,22 +171,24 @@ static bool take_wish(struct request *r, struct wish *out)
 		unknown_type(r, out->type);
 		return false;
 	}
-	if (!request_number(r, "cpus", 0.0, JOB_TYPE_MAX_CPUS, t->cpus_default, &cpus) || !take_objective(r, out) ||
+	if (!request_number(r, "cpus", 0.0, JOB_TYPE_MAX_CPUS, t->cpus_default, &cpus) ||
+	    !take_objective(r, out) ||
 	    !request_number(r, "confidence", 0.0, 0.9999, c->confidence, &out->confidence) ||
 	    !request_number(r, "max_memory_mb", 0.0, 1e12, NAN, &out->max_memory_mb) ||
 	    !request_bool(r, "best_effort", &out->best_effort))
 		return false;
 	if (cpus != floor(cpus) || cpus < t->cpus_min || cpus > t->cpus_max) {
-		reply_error(r, "bad_field", "cpus", NULL, "cpus: need a whole number from %u to %u for jobs of type %s",
-			    t->cpus_min, t->cpus_max, t->name);
+		reply_error(r, "bad_field", "cpus", NULL,
+			    "cpus: need a whole number from %u to %u for jobs of type %s", t->cpus_min,
+			    t->cpus_max, t->name);
 		return false;
 	}
 	out->cpus = (uint32_t)cpus;
 	return take_standing(r, out);
 }
 
-static void put_decision(struct daemon *d, struct json_writer *w, const struct job_type *t, const struct wish *wish,
-			 double took_us)
+static void put_decision(struct daemon *d, struct json_writer *w, const struct job_type *t,
+			 const struct wish *wish, double took_us)
 {
 	struct decision_about about = {
 		.at_ns = wish->now_ns,
@@ -216,14 +223,16 @@ static void what_if(struct request *r, bool dry_run)
 	if (!take_wish(r, &wish))
 		return;
 	if (!d->setup->model) {
-		reply_error(r, "no_model", NULL, NULL, "the policy %s predicts nothing: no model is configured",
+		reply_error(r, "no_model", NULL, NULL,
+			    "the policy %s predicts nothing: no model is configured",
 			    d->setup->config->policy);
 		return;
 	}
 	params = take_params(r, config_type(d->setup->config, wish.type), &own, &ok);
 	if (!ok)
 		return;
-	rc = binding_make(d->setup, wish.type, params, json_get(r->v, "batches"), wish.cpus, &b, &field, &err);
+	rc = binding_make(d->setup, wish.type, params, json_get(r->v, "batches"), wish.cpus, &b, &field,
+			  &err);
 	json_free(own);
 	if (rc) {
 		reply_err(r, &err, field);
@@ -302,12 +311,14 @@ static bool may_submit(struct request *r, const struct wish *wish, const struct 
 	uid_t uid = conn_uid(r->conn);
 
 	if (d->draining) {
-		reply_error(r, "draining", NULL, "try again when the daemon is back", "the daemon takes no more jobs");
+		reply_error(r, "draining", NULL, "try again when the daemon is back",
+			    "the daemon takes no more jobs");
 		return false;
 	}
 	if (d->store_failed) {
 		store_failed(d->store, &why);
-		reply_error(r, "storage_failed", NULL, "the daemon tries to repair it every second", "%s", why.text);
+		reply_error(r, "storage_failed", NULL, "the daemon tries to repair it every second", "%s",
+			    why.text);
 		return false;
 	}
 	if (sched_queued(d->sched) >= d->setup->config->max_queued) {
@@ -318,20 +329,22 @@ static bool may_submit(struct request *r, const struct wish *wish, const struct 
 	if (strcmp(x->mode, "run"))
 		return true;
 	if (t->n_argv == 0) {
-		reply_error(r, "bad_field", "mode", NULL, "mode: jobs of type %s are not run here, only advised", t->name);
+		reply_error(r, "bad_field", "mode", NULL,
+			    "mode: jobs of type %s are not run here, only advised", t->name);
 		return false;
 	}
 	if (geteuid() != 0 && uid != geteuid()) {
 		reply_error(r, "not_permitted", NULL, NULL,
-			    "this daemon runs jobs of its own user (uid %u) only, and you are uid %u", (unsigned)geteuid(),
-			    (unsigned)uid);
+			    "this daemon runs jobs of its own user (uid %u) only, and you are uid %u",
+			    (unsigned)geteuid(), (unsigned)uid);
 		return false;
 	}
 	return true;
 }
 
 /* The first job's reply again: after a lost answer a client cannot know whether it was taken. */
-static void answer_old_duplicate(void *owner, uint64_t token, const struct strbuf *text, const struct err *err)
+static void answer_old_duplicate(void *owner, uint64_t token, const struct strbuf *text,
+				 const struct err *err)
 {
 	struct later *l = owner;
 	struct json_writer w;
@@ -339,7 +352,8 @@ static void answer_old_duplicate(void *owner, uint64_t token, const struct strbu
 
 	(void)token;
 	if (err->code || text->len == 0) {
-		later_error(l, "internal", err->code ? err->text : "the job of this key is not in the database");
+		later_error(l, "internal",
+			    err->code ? err->text : "the job of this key is not in the database");
 		return;
 	}
 	json_parse("job", strbuf_text(text), text->len, &row, NULL);
@@ -453,14 +467,15 @@ static void why_rejected(const struct store_job *row, const struct decision *d, 
 	for (size_t i = 0; i < d->n_candidates; i++)
 		common &= d->candidate[i].reasons;
 	if (!isnan(d->smallest_slo_s))
-		snprintf(text, size, "no batch meets %g s at confidence %g; %.6g s could be promised", row->slo_s,
-			 row->confidence, d->smallest_slo_s);
+		snprintf(text, size, "no batch meets %g s at confidence %g; %.6g s could be promised",
+			 row->slo_s, row->confidence, d->smallest_slo_s);
 	else if (common & REASON_TOO_WIDE)
 		snprintf(text, size, "it wants %u cpus, more than are handed out", row->cpus);
 	else if (common & REASON_MEMORY)
 		snprintf(text, size, "every batch needs more memory than there is");
 	else if (common & REASON_NO_BOUND)
-		snprintf(text, size, "there are too few observations for a promise at confidence %g", row->confidence);
+		snprintf(text, size, "there are too few observations for a promise at confidence %g",
+			 row->confidence);
 	else if (common & REASON_BREAKS_PROMISE)
 		snprintf(text, size, "every batch would break a promise already made (job %llu)",
 			 (unsigned long long)first->breaks);
@@ -540,7 +555,8 @@ static void submit(struct request *r, const struct wish *wish, const struct extr
 
 	if (!ok)
 		return;
-	rc = binding_make(d->setup, wish->type, params, json_get(r->v, "batches"), wish->cpus, &b, &field, &err);
+	rc = binding_make(d->setup, wish->type, params, json_get(r->v, "batches"), wish->cpus, &b, &field,
+			  &err);
 	json_free(own);
 	if (!rc)
 		rc = new_job(r, wish, x, &b, &job, &err);
@@ -553,7 +569,8 @@ static void submit(struct request *r, const struct wish *wish, const struct extr
 	job->recurring = fingerprint(job->row.uid, job->row.type, job->row.params);
 	binding_request(job, &q);
 	/* A job like none the model has seen is taken, and learned from, but nothing is promised. */
-	known = learning_knows(d->learning, &job->values, job->n_epoch_choices > 0, job->row.type, why, sizeof why);
+	known = learning_knows(d->learning, &job->values, job->n_epoch_choices > 0, job->row.type, why,
+			       sizeof why);
 	if (!known)
 		q.slo_s = NAN;
 	before = monotonic_us();

@@ -63,7 +63,8 @@ static void why_waiting(const struct daemon *d, const struct job *job, struct jo
 		out->waiting_message = "nothing is started that cannot be written down";
 		return;
 	}
-	if (d->dirty || sched_waiting(d->sched, daemon_now_ns(d), job->id, &w, NULL) || w.why == SCHED_WAIT_NOT)
+	if (d->dirty || sched_waiting(d->sched, daemon_now_ns(d), job->id, &w, NULL) ||
+	    w.why == SCHED_WAIT_NOT)
 		return; /* the turn that may start it is still to come */
 	out->waiting_code = sched_wait_name(w.why);
 	switch (w.why) {
@@ -79,8 +80,8 @@ static void why_waiting(const struct daemon *d, const struct job *job, struct jo
 			 (unsigned long long)w.job);
 		break;
 	case SCHED_WAIT_QUOTA:
-		snprintf(text, sizeof text, "%s may use %.0f cpus more, it wants %.0f", job->row.tenant, w.available,
-			 w.needed);
+		snprintf(text, sizeof text, "%s may use %.0f cpus more, it wants %.0f", job->row.tenant,
+			 w.available, w.needed);
 		break;
 	default: snprintf(text, sizeof text, "%zu jobs are before it", w.ahead); break;
 	}
@@ -123,7 +124,8 @@ static void keep(struct daemon *d, struct job *job, const struct sched_estimate 
 	int64_t now = daemon_now_ns(d);
 
 	job->estimate_told_s = (double)now / 1e9 + e->end_s;
-	store_add_estimate(d->store, job->id, now, e->start_s, e->end_s, e->end_low_s, e->end_high_s, why, NULL);
+	store_add_estimate(d->store, job->id, now, e->start_s, e->end_s, e->end_low_s, e->end_high_s, why,
+			   NULL);
 	daemon_changed(d);
 }
 

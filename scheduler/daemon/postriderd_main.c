@@ -15,23 +15,28 @@ static void help(FILE *to)
 	fprintf(to,
 		"usage: postriderd [--config FILE] [options]\n"
 		"\n"
-		"Takes training jobs over a Unix socket, decides the batch size of each, runs it and keeps its word.\n"
+		"Takes training jobs over a Unix socket, decides the batch size of each, runs it and keeps "
+		"its word.\n"
 		"Stays in the foreground; logs on standard error.\n"
 		"\n"
-		"  -c, --config FILE     configuration ($POSTRIDER_CONFIG, the user's, /etc/postrider/config.json)\n"
+		"  -c, --config FILE     configuration ($POSTRIDER_CONFIG, the user's, "
+		"/etc/postrider/config.json)\n"
 		"      --socket PATH     instead of the configuration's\n"
 		"      --state DIR       likewise: the folder of the database and the jobs\n"
-		"      --policy NAME     likewise: courier, postrider, naive, boost, boost-full, queueing, anova, fixed:B\n"
+		"      --policy NAME     likewise: courier, postrider, naive, boost, boost-full, queueing, "
+		"anova, fixed:B\n"
 		"      --model FILE      likewise\n"
 		"  -f, --force           start on a state folder that others may write to\n"
 		"  -h, --help            this text\n"
 		"      --version         the version\n"
 		"\n"
 		"SIGHUP reads configuration and model again and keeps the old ones if the new ones are bad.\n"
-		"SIGTERM or SIGINT: takes no more jobs, saves and leaves; running jobs go on and are found again. A\n"
+		"SIGTERM or SIGINT: takes no more jobs, saves and leaves; running jobs go on and are found "
+		"again. A\n"
 		"second one leaves at once.\n"
 		"\n"
-		"Exit codes: 0 left as asked, 1 failed, 2 usage, 4 no such file, 6 invalid configuration, model or\n"
+		"Exit codes: 0 left as asked, 1 failed, 2 usage, 4 no such file, 6 invalid configuration, "
+		"model or\n"
 		"database, 7 not permitted, 8 another daemon is there.\n");
 }
 
@@ -41,10 +46,14 @@ enum { OPT_SOCKET = 256, OPT_STATE, OPT_POLICY, OPT_MODEL, OPT_VERSION };
 static int parse(int argc, char **argv, struct daemon_params *p)
 {
 	static const struct option option[] = {
-		{ "config", required_argument, NULL, 'c' },     { "socket", required_argument, NULL, OPT_SOCKET },
-		{ "state", required_argument, NULL, OPT_STATE }, { "policy", required_argument, NULL, OPT_POLICY },
-		{ "model", required_argument, NULL, OPT_MODEL }, { "force", no_argument, NULL, 'f' },
-		{ "help", no_argument, NULL, 'h' },             { "version", no_argument, NULL, OPT_VERSION },
+		{ "config", required_argument, NULL, 'c' },
+		{ "socket", required_argument, NULL, OPT_SOCKET },
+		{ "state", required_argument, NULL, OPT_STATE },
+		{ "policy", required_argument, NULL, OPT_POLICY },
+		{ "model", required_argument, NULL, OPT_MODEL },
+		{ "force", no_argument, NULL, 'f' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, OPT_VERSION },
 		{ 0 },
 	};
 	int c;
@@ -63,7 +72,8 @@ static int parse(int argc, char **argv, struct daemon_params *p)
 		}
 	}
 	if (optind < argc) {
-		fprintf(stderr, "postriderd: what is '%s'? It takes options only; --help says more\n", argv[optind]);
+		fprintf(stderr, "postriderd: what is '%s'? It takes options only; --help says more\n",
+			argv[optind]);
 		return 2;
 	}
 	return -1;

@@ -65,12 +65,14 @@ static void notify(struct daemon *d, const struct job *job, double late_s)
 
 	if (rc) {
 		if (rc != -ERR_NOTFOUND)
-			log_warn("nobody was notified of job %llu: %s", (unsigned long long)job->id, err.text);
+			log_warn("nobody was notified of job %llu: %s", (unsigned long long)job->id,
+				 err.text);
 		return;
 	}
 	rc = posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ);
 	if (rc)
-		log_warn("nobody was notified of job %llu: %s: %s", (unsigned long long)job->id, argv[0], strerror(rc));
+		log_warn("nobody was notified of job %llu: %s: %s", (unsigned long long)job->id, argv[0],
+			 strerror(rc));
 	else
 		watch_for_end(d, pid);
 	job_argv_free(argv);
@@ -86,8 +88,8 @@ static void stop_youngest(struct daemon *d, const struct job *late)
 
 		if (job->state != JOB_RUNNING || promised || job->cancelling || job->row.priority > 0)
 			continue;
-		log_warn("job %llu, which was promised nothing, is stopped for job %llu", (unsigned long long)job->id,
-			 (unsigned long long)late->id);
+		log_warn("job %llu, which was promised nothing, is stopped for job %llu",
+			 (unsigned long long)job->id, (unsigned long long)late->id);
 		watch_tell(d, "stopping", job);
 		if (life_cancel(d, job, &err))
 			log_warn("job %llu: %s", (unsigned long long)job->id, err.text);

@@ -74,7 +74,8 @@ static int rebind(const struct setup *fresh, const struct job *job, struct rebou
 	*b = (struct binding){ 0 };
 	rc = binding_of_row(fresh, &job->row, b, err);
 	if (rc && job->state == JOB_QUEUED)
-		return err_prefix(err, "job %llu is queued and would no longer be valid", (unsigned long long)job->id);
+		return err_prefix(err, "job %llu is queued and would no longer be valid",
+				  (unsigned long long)job->id);
 	if (rc) {
 		rc = setup_values_new(fresh, &b->values, err);
 		if (rc)
@@ -289,7 +290,8 @@ int daemon_server_limits(const struct config *c, struct server_params *out, stru
 		const struct group *g = getgrnam(c->socket_group);
 
 		if (!g)
-			return err_fail(err, ERR_FORMAT, "socket_group: there is no group %s", c->socket_group);
+			return err_fail(err, ERR_FORMAT, "socket_group: there is no group %s",
+					c->socket_group);
 		out->group = g->gr_gid;
 		out->set_group = true;
 	}

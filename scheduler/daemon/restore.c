@@ -80,8 +80,8 @@ static int schedule_again(struct daemon *d, struct job *job, struct err *err)
 			   .model_s = r->model_s },
 	};
 
-	if (tenants_named(&d->tenants, d->setup->config, d->sched, daemon_now_ns(d), r->tenant ? r->tenant : "earlier",
-			  &job->tenant, err))
+	if (tenants_named(&d->tenants, d->setup->config, d->sched, daemon_now_ns(d),
+			  r->tenant ? r->tenant : "earlier", &job->tenant, err))
 		return -err->code;
 	job->stop_told = !isnan(r->stopped_epoch);
 	binding_request(job, &back.request);
@@ -105,7 +105,8 @@ int life_restore(struct daemon *d, struct err *err)
 	if (!rc)
 		rc = store_each_live(d->store, on_live_row, d, err);
 	if (!rc)
-		rc = store_each_key(d->store, daemon_now_ns(d) - (int64_t)KEYS_KEPT_S * 1000000000, on_key, d, err);
+		rc = store_each_key(d->store, daemon_now_ns(d) - (int64_t)KEYS_KEPT_S * 1000000000, on_key, d,
+				    err);
 	if (rc)
 		return rc;
 	d->next_id = store_last_id(d->store) + 1;

@@ -37,13 +37,14 @@ static int read_model(struct setup *s, struct err *err)
 	if (!rc)
 		rc = model_compile(s->model, err);
 	if (!rc)
-		snprintf(s->model_name, sizeof s->model_name, "%s-%016llx", s->model->time.predictor.ops->name,
-			 (unsigned long long)s->model->data_fingerprint);
+		snprintf(s->model_name, sizeof s->model_name, "%s-%016llx",
+			 s->model->time.predictor.ops->name, (unsigned long long)s->model->data_fingerprint);
 	return rc;
 }
 
 /* Numbers go to number columns; anything may be a category, which is text. */
-static int map_type(const struct setup *s, const struct job_type *t, struct type_columns *out, struct err *err)
+static int map_type(const struct setup *s, const struct job_type *t, struct type_columns *out,
+		    struct err *err)
 {
 	const struct schema *schema = s->model ? s->model->schema : NULL;
 
@@ -55,8 +56,8 @@ static int map_type(const struct setup *s, const struct job_type *t, struct type
 		out->param[i] = source;
 		if (source < 0)
 			continue;
-		if (p->kind == PARAM_WORD && ((size_t)source >= schema->n_columns ||
-					      schema->column[source].kind == COLUMN_NUMBER))
+		if (p->kind == PARAM_WORD &&
+		    ((size_t)source >= schema->n_columns || schema->column[source].kind == COLUMN_NUMBER))
 			return err_fail(err, ERR_FORMAT,
 					"%s: types.%s.params.%s: a word here, but a number in the model %s",
 					s->config->path ? s->config->path : "configuration", t->name, p->name,

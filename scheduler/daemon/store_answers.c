@@ -314,8 +314,9 @@ static int each_observation(struct answer *a, struct columns *c,
 			    int (*fn)(struct answer *a, struct columns *c, const struct json *row))
 {
 	const struct store_filter *f = &a->q->filter;
-	int rc = prepare_text(a, "SELECT * FROM (SELECT job,at_ns,columns,time_s,accuracy FROM observations"
-				 " WHERE (?1='' OR type=?1) AND at_ns>=?2 ORDER BY job DESC LIMIT ?3) ORDER BY job");
+	int rc = prepare_text(
+		a, "SELECT * FROM (SELECT job,at_ns,columns,time_s,accuracy FROM observations"
+		   " WHERE (?1='' OR type=?1) AND at_ns>=?2 ORDER BY job DESC LIMIT ?3) ORDER BY job");
 
 	if (rc)
 		return rc;

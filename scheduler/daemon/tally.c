@@ -58,7 +58,8 @@ void tally_ended(struct tally *t, const struct store_job *row)
 	struct tally_type *type = type_of(t, row->type);
 	bool promised = row->verdict && !strcmp(row->verdict, "promised");
 	bool met = row->slo_outcome && !strcmp(row->slo_outcome, "met");
-	double run_s = row->started_ns && row->ended_ns ? (double)(row->ended_ns - row->started_ns) / 1e9 : NAN;
+	double run_s = row->started_ns && row->ended_ns ? (double)(row->ended_ns - row->started_ns) / 1e9
+							: NAN;
 	double response_s = row->ended_ns ? (double)(row->ended_ns - row->submitted_ns) / 1e9 : NAN;
 	bool done = !strcmp(row->state, "done");
 	struct tally_level *level;

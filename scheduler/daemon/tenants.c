@@ -27,8 +27,8 @@ static struct sched_tenant as_configured(const struct config *c, const char *nam
 	return one;
 }
 
-int tenants_named(struct tenants *t, const struct config *c, struct sched *s, int64_t now_ns, const char *name,
-		  uint32_t *out, struct err *err)
+int tenants_named(struct tenants *t, const struct config *c, struct sched *s, int64_t now_ns,
+		  const char *name, uint32_t *out, struct err *err)
 {
 	int rc;
 
@@ -53,8 +53,8 @@ static bool in_group(void *owner, uid_t uid, gid_t gid)
 	return conn_in_group(owner, gid);
 }
 
-int tenants_of(struct tenants *t, const struct config *c, struct sched *s, int64_t now_ns, const struct conn *conn,
-	       uint32_t *out, struct err *err)
+int tenants_of(struct tenants *t, const struct config *c, struct sched *s, int64_t now_ns,
+	       const struct conn *conn, uint32_t *out, struct err *err)
 {
 	int at = config_tenant_of(c, conn_uid(conn), in_group, (void *)conn);
 	char own[32];
@@ -63,7 +63,8 @@ int tenants_of(struct tenants *t, const struct config *c, struct sched *s, int64
 	return tenants_named(t, c, s, now_ns, at >= 0 ? c->tenant[at].name : own, out, err);
 }
 
-int tenants_refresh(struct tenants *t, const struct config *c, struct sched *s, int64_t now_ns, struct err *err)
+int tenants_refresh(struct tenants *t, const struct config *c, struct sched *s, int64_t now_ns,
+		    struct err *err)
 {
 	for (size_t i = 0; i < t->n; i++)
 		t->tenant[i] = as_configured(c, t->tenant[i].name);

@@ -71,17 +71,20 @@ static void test_job_object_is_written_in_full(void **state)
 		"{\"job\":\"12\",\"state\":\"done\",\"type\":\"digits\",\"mode\":\"run\","
 		"\"params\":{\"network\":\"lenet5\",\"epochs\":4},\"cpus\":2,\"tag\":null,\"uid\":1000,"
 		"\"tenant\":\"lab\",\"priority\":-3,\"slo_s\":60,"
-		"\"confidence\":0.9,\"best_effort\":false,\"may_stop\":true,\"verdict\":\"promised\",\"batches\":[64,128],"
+		"\"confidence\":0.9,\"best_effort\":false,\"may_stop\":true,\"verdict\":\"promised\","
+		"\"batches\":[64,128],"
 		"\"max_memory_mb\":null,\"submitted_at\":\"2026-11-17T10:00:00.123456Z\","
 		"\"started_at\":\"2026-11-17T10:00:00.323456Z\",\"ended_at\":\"2026-11-17T10:00:40.323457Z\","
-		"\"deadline_at\":\"2026-11-17T10:01:00.123456Z\",\"batch\":128,\"epochs\":6,\"lr\":0.02,\"policy\":"
+		"\"deadline_at\":\"2026-11-17T10:01:00.123456Z\",\"batch\":128,\"epochs\":6,\"lr\":0.02,"
+		"\"policy\":"
 		"\"postrider\","
 		"\"model\":\"9f2c\",\"predicted_s\":41.2,\"upper_s\":55,\"predicted_accuracy\":0.94,"
 		"\"estimate\":{\"start_s\":0,\"end_s\":20.1,\"end_low_s\":17,\"end_high_s\":24.5,\"late\":"
 		"false},"
 		"\"waiting\":{\"code\":\"slots\",\"message\":\"2 of 4 cpus are free, it wants 4\"},"
 		"\"progress\":{\"epoch\":2,\"epochs\":4,\"accuracy\":0.91},\"wait_s\":0.2,\"run_s\":40,"
-		"\"response_s\":40.2,\"accuracy\":0.931235,\"stopped_epoch\":4,\"exit_code\":0,\"signal\":null,\"max_rss_mb\":"
+		"\"response_s\":40.2,\"accuracy\":0.931235,\"stopped_epoch\":4,\"exit_code\":0,\"signal\":"
+		"null,\"max_rss_mb\":"
 		"312.5,"
 		"\"slo_outcome\":\"met\",\"slack_s\":19.8,\"reason\":null,\"pid\":4711}");
 }
@@ -121,11 +124,12 @@ static void test_job_without_anything_known_is_null_throughout(void **state)
 {
 	struct store_job j = plain_job(7);
 	struct json *v;
-	static const char *const null[] = { "slo_s",       "started_at", "ended_at", "deadline_at", "batch",
-					    "lr",          "estimate",   "waiting",  "progress",    "wait_s",
-					    "run_s",       "response_s", "accuracy", "exit_code",   "signal",
-					    "slo_outcome", "slack_s",    "reason",   "pid",         "tenant",
-					    "epochs",      "stopped_epoch" };
+	static const char *const null[] = { "slo_s",    "started_at",   "ended_at", "deadline_at",
+					    "batch",    "lr",           "estimate", "waiting",
+					    "progress", "wait_s",       "run_s",    "response_s",
+					    "accuracy", "exit_code",    "signal",   "slo_outcome",
+					    "slack_s",  "reason",       "pid",      "tenant",
+					    "epochs",   "stopped_epoch" };
 
 	(void)state;
 	j.slo_s = j.batch = j.lr = NAN;

@@ -15,7 +15,9 @@
 
 static struct job *add(struct jobs *j, uint64_t id, enum job_state state)
 {
-	struct store_job row = { .id = id, .type = "digits", .mode = "run", .params = "{}", .verdict = "promised" };
+	struct store_job row = {
+		.id = id, .type = "digits", .mode = "run", .params = "{}", .verdict = "promised"
+	};
 	struct job *job;
 
 	assert_int_equal(job_new(&row, &job, NULL), 0);
@@ -115,7 +117,9 @@ static void test_jobs_survive_any_failed_allocation(void **state)
 {
 	(void)state;
 	for (unsigned long k = 1; k < 40; k++) {
-		struct store_job row = { .id = 3, .type = "t", .mode = "run", .params = "{}", .tag = "x", .key = "y" };
+		struct store_job row = {
+			.id = 3, .type = "t", .mode = "run", .params = "{}", .tag = "x", .key = "y"
+		};
 		struct jobs j = { 0 };
 		struct job *job = NULL;
 		struct err err = { 0 };
