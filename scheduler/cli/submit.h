@@ -10,7 +10,7 @@
 struct submit_options {
 	struct client_params at;
 	const char *type, *deadline, *batches, *mode, *key, *tag; /* NULL: not given */
-	const char *epochs, *priority; /* "3..20", "10" or "5,10,20"; a whole number */
+	const char *epochs, *priority; /* "3..20" or "10"; a whole number */
 	const char *file, *jsonl;
 	struct cli_list set;
 	double slo_s, confidence;       /* NaN: not given */

@@ -8,7 +8,6 @@
 
 #define MAX_BATCHES 64
 #define MAX_PARAMS 64
-#define MAX_EPOCHS 256 /* counts in a list */
 #define MAX_PRIORITY 100
 
 /* ---- options ---- */
@@ -73,8 +72,8 @@ static bool set_check(const struct cli *c, const struct cli_list *set)
 	return true;
 }
 
-/* "64,128", at most `max` of them; false: not that. */
-static bool list_parse(const char *text, size_t max, double *out, size_t *out_n)
+/* "64,128"; false: not that. */
+static bool batches_parse(const char *text, double *out, size_t *out_n)
 {
 	char one[32];
 	size_t n = 0;
@@ -82,7 +81,7 @@ static bool list_parse(const char *text, size_t max, double *out, size_t *out_n)
 	for (;; text++) {
 		size_t len = strcspn(text, ",");
 
-		if (n == max || len >= sizeof one)
+		if (n == MAX_BATCHES || len >= sizeof one)
 			return false;
 		memcpy(one, text, len);
 		one[len] = '\0';
@@ -97,6 +96,12 @@ static bool list_parse(const char *text, size_t max, double *out, size_t *out_n)
 	return true;
 }
 
+/* "10"; false: not that. */
+static bool count_parse(const char *text, double *out)
+{
+	return text_number(text, out) && *out >= 1.0 && *out == floor(*out);
+}
+
 /* "3..20"; false: not that. */
 static bool range_check(const char *text)
 {
@@ -108,19 +113,7 @@ static bool range_check(const char *text)
 		return false;
 	memcpy(one, text, (size_t)(dots - text));
 	one[dots - text] = '\0';
-	return text_number(one, &from) && text_number(dots + 2, &to) && from >= 1.0 && from <= to &&
-	       from == floor(from) && to == floor(to);
-}
-
-static bool epochs_check(const char *text)
-{
-	double count[MAX_EPOCHS];
-	size_t n = 0;
-	bool good = list_parse(text, MAX_EPOCHS, count, &n);
-
-	for (size_t i = 0; good && i < n; i++)
-		good = count[i] == floor(count[i]);
-	return good || range_check(text);
+	return count_parse(one, &from) && count_parse(dots + 2, &to) && from <= to;
 }
 
 static bool priority_parse(const char *text, double *out)
@@ -148,7 +141,7 @@ static bool source_check(const struct cli *c, const struct submit_options *o)
 
 bool submit_options_check(const struct cli *c, const struct submit_options *o)
 {
-	double batch[MAX_BATCHES], priority;
+	double batch[MAX_BATCHES], priority, epochs;
 	int64_t at_ns;
 	size_t n;
 
@@ -162,12 +155,11 @@ bool submit_options_check(const struct cli *c, const struct submit_options *o)
 				o->deadline);
 	else if (o->mode && strcmp(o->mode, "run") && strcmp(o->mode, "advise"))
 		cli_usage_error(c, "--mode: '%s' is neither run nor advise", o->mode);
-	else if (o->batches && !list_parse(o->batches, MAX_BATCHES, batch, &n))
+	else if (o->batches && !batches_parse(o->batches, batch, &n))
 		cli_usage_error(c, "--batches: '%s' is no list of at most %d sizes; write 64,128,256",
 				o->batches, MAX_BATCHES);
-	else if (o->epochs && !epochs_check(o->epochs))
-		cli_usage_error(c, "--epochs: '%s' is neither a range 3..20 nor counts such as 10 or 5,10,20",
-				o->epochs);
+	else if (o->epochs && !count_parse(o->epochs, &epochs) && !range_check(o->epochs))
+		cli_usage_error(c, "--epochs: '%s' is neither a range 3..20 nor a count", o->epochs);
 	else if (o->priority && !priority_parse(o->priority, &priority))
 		cli_usage_error(c, "--priority: '%s' is no whole number from -%d to %d", o->priority,
 				MAX_PRIORITY, MAX_PRIORITY);
@@ -237,7 +229,7 @@ static void put_batches(struct json_writer *w, const char *text)
 	double batch[MAX_BATCHES];
 	size_t n = 0;
 
-	if (!list_parse(text, MAX_BATCHES, batch, &n))
+	if (!batches_parse(text, batch, &n))
 		return;
 	json_put_key(w, "batches");
 	json_open(w, '[');
@@ -246,30 +238,11 @@ static void put_batches(struct json_writer *w, const char *text)
 	json_close(w, ']');
 }
 
-/* A range as its text, one count as a number, several as a list. */
-static void put_epochs(struct json_writer *w, const char *text)
-{
-	double count[MAX_EPOCHS];
-	size_t n = 0;
-
-	json_put_key(w, "epochs");
-	if (!list_parse(text, MAX_EPOCHS, count, &n)) {
-		json_put_string(w, text);
-	} else if (n == 1) {
-		json_put_number(w, count[0]);
-	} else {
-		json_open(w, '[');
-		for (size_t i = 0; i < n; i++)
-			json_put_number(w, count[i]);
-		json_close(w, ']');
-	}
-}
-
 void submit_request(struct client *client, const struct submit_options *o, const struct json *object)
 {
 	struct json_writer *w = client_begin(client, "submit");
 	const char *ours[20] = { "params" };
-	double priority;
+	double priority, epochs;
 	size_t n = 1;
 
 	if (o->type)
@@ -304,7 +277,10 @@ void submit_request(struct client *client, const struct submit_options *o, const
 	}
 	if (o->epochs) {
 		ours[n++] = "epochs";
-		put_epochs(w, o->epochs);
+		if (count_parse(o->epochs, &epochs))
+			json_kv_number(w, "epochs", epochs);
+		else
+			json_kv_string(w, "epochs", o->epochs);
 	}
 	if (o->priority && priority_parse(o->priority, &priority))
 		json_kv_number(w, ours[n++] = "priority", priority);

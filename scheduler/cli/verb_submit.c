@@ -253,7 +253,7 @@ int verb_submit(int argc, char **argv)
 		{ 0, "max-memory", CLI_COUNT, "MB", "no batch that is known to need more", &o.max_memory_mb },
 		{ 0, "best-effort", CLI_FLAG, NULL, "take it without a promise rather than reject it",
 		  &o.best_effort },
-		{ 0, "epochs", CLI_TEXT, "A..B | N,...",
+		{ 0, "epochs", CLI_TEXT, "A..B | N",
 		  "how many epochs, or what they are chosen from together with\nthe batch", &o.epochs },
 		{ 0, "may-stop", CLI_FLAG, NULL, "if it would be late: stop after the last epoch in time",
 		  &o.may_stop },

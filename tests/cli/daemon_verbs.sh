@@ -1,5 +1,5 @@
 #!/bin/sh
-# status, list, cancel, wait, watch, explain and stats, against a real daemon.
+# status, list, cancel, wait, watch, explain, stats and model, against a real daemon.
 # shellcheck disable=SC2086 # lists of ids are meant
 . tests/cli/lib.sh
 . tests/cli/daemon_lib.sh
@@ -127,10 +127,47 @@ fi
 expect 0 "stats" stats
 says out "storage      well" "the storage is well"
 says out "coverage of the bounds" "coverage by confidence"
+says out "uid $(id -u)" "who uses the machine"
+says out "learning     bounds follow the latest jobs" "whether bounds follow"
 run stats --json
 json "$dir/out" "stats --json" \
 	"d['slo']['met'] >= 2 and d['submissions']['rejected'] == 1 and d['store']['failed'] is False and
 	 d['coverage'][0]['confidence'] == 0.9 and d['types'][0]['type'] == 'nap'"
+
+json "$dir/out" "stats --json: tenants and learning" \
+	"d['tenants'][0]['weight'] == 1 and d['learning']['adapt'] is True and d['learning']['kept'][0]['confidence'] == 0.9 and
+	 'processes' in d['outside']"
+
+# ---- epochs and priorities ----
+expect 0 "open epochs" submit nap --epochs 2..6 --slo 10m --json
+json "$dir/out" "open epochs: pairs are looked at, one is chosen" \
+	"d['job']['epochs'] in range(2, 7) and d['job']['params']['epochs'] == '2..6' and len(d['decision']['candidates']) == 20 and
+	 d['decision']['candidates'][d['decision']['chosen']]['epochs'] == d['job']['epochs']"
+id=$("$postrider" list -q --limit 1 2>/dev/null)
+tried is_state "$id" "done"
+expect 0 "explain a job with open epochs" explain "$id"
+says out " epochs" "explain: the epochs of candidates, and of the job"
+expect 0 "epochs as a number" submit nap --epochs 3 --json
+json "$dir/out" "epochs as a number are not open" "d['job']['epochs'] is None and d['job']['params']['epochs'] == 3"
+expect 2 "epochs that the type does not allow" submit nap --epochs 90..200
+expect 0 "an admin's priority" submit nap --priority 7 --json
+json "$dir/out" "an admin's priority is the job's" "d['job']['priority'] == 7"
+expect 0 "a job that may stop early" submit nap --may-stop --json
+json "$dir/out" "that it may stop is told" "d['job']['may_stop'] is True and d['job']['stopped_epoch'] is None"
+
+# ---- models of the daemon ----
+expect 0 "model list" model list
+says out "the daemon has trained no model yet" "no model was trained yet"
+says out "the configuration's model (version 0) is in use" "the configuration's model is in use"
+expect 2 "back to a version that never was" model rollback 7
+expect 0 "back to the configuration's model" model rollback 0
+says out "the configuration's model is in use again" "back to the configuration's model: it is said"
+expect 0 "retrain" model retrain
+says out "training has begun" "retrain does not wait"
+# shellcheck disable=SC2317 # called by tried
+trained() { "$postrider" model list --json >"$dir/models" && grep -q '"training": false' "$dir/models"; }
+that "the training ends" tried trained
+json "$dir/models" "model list --json" "d['current'] == 0 and d['training'] is False and d['models'][0]['rolled_back_to'] == 0"
 
 # ---- whose jobs ----
 if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
@@ -138,6 +175,13 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
 	submitted --set nap=20
 	setpriv --reuid=65534 --regid=65534 --clear-groups "$postrider" cancel "$id" >"$dir/out" 2>"$dir/err"
 	that "another user's job can not be cancelled: 7" test $? -eq 7
+	setpriv --reuid=65534 --regid=65534 --clear-groups "$postrider" submit abroad --mode advise --priority 7 >"$dir/out" 2>"$dir/err"
+	that "a priority is for admins: 7" test $? -eq 7
+	says err "only admins" "that a priority is for admins is said"
+	setpriv --reuid=65534 --regid=65534 --clear-groups "$postrider" model retrain >"$dir/out" 2>"$dir/err"
+	that "a training is for admins: 7" test $? -eq 7
+	setpriv --reuid=65534 --regid=65534 --clear-groups "$postrider" model list >"$dir/out" 2>"$dir/err"
+	that "models can be looked at" test $? -eq 0
 	setpriv --reuid=65534 --regid=65534 --clear-groups "$postrider" status -q "$id" >"$dir/out" 2>"$dir/err"
 	that "it can be looked at" test "$(cat "$dir/out")" = running
 	chmod 700 "$dir"

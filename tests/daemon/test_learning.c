@@ -201,6 +201,8 @@ static int close_one(void **state)
 {
 	(void)state;
 	talk_close(t);
+	if (yard.pid) /* also tells of a leak, where a sanitizer looks for them */
+		assert_int_equal(yard_stop(&yard, SIGTERM), 0);
 	yard_close(&yard);
 	return 0;
 }
@@ -292,7 +294,7 @@ static void test_a_model_wrong_by_half_is_replaced_and_can_be_had_back(void **st
 	assert_true(current() == 1.0);
 
 	talk_close(t);
-	yard_stop(&yard, SIGTERM);
+	assert_int_equal(yard_stop(&yard, SIGTERM), 0);
 	yard_start(&yard);
 	t = talk_open(&yard);
 	assert_true(current() == 1.0);
@@ -394,7 +396,7 @@ static void test_times_that_become_longer_raise_an_alarm_once(void **state)
 
 	/* A restart learns it again from what is kept, quietly. */
 	talk_close(t);
-	yard_stop(&yard, SIGTERM);
+	assert_int_equal(yard_stop(&yard, SIGTERM), 0);
 	yard_start(&yard);
 	t = talk_open(&yard);
 	v = talk_ask(t, "{\"op\":\"stats\"}");
@@ -474,6 +476,21 @@ static void test_without_adaptation_nothing_follows(void **state)
 	json_free(v);
 }
 
+static void test_the_daemon_leaves_in_the_middle_of_a_training(void **state)
+{
+	(void)state;
+	run_jobs(40, 2.0);
+	json_free(talk_ask(t, "{\"op\":\"retrain\"}"));
+	assert_true(training());
+	sleep_s(0.2);
+	assert_int_equal(yard_stop(&yard, SIGTERM), 0);
+	yard_start(&yard);
+	talk_close(t);
+	t = talk_open(&yard);
+	assert_false(training());
+	assert_true(current() <= 1.0); /* all of it, or nothing */
+}
+
 #define CASE(name, open) cmocka_unit_test_setup_teardown(name, open, close_one)
 
 int main(void)
@@ -488,6 +505,7 @@ int main(void)
 		CASE(test_drift_is_told_to_those_who_watch, open_plain),
 		CASE(test_a_new_kind_of_job_runs_without_a_promise_until_it_is_known, open_plain),
 		CASE(test_a_stranger_among_known_jobs_waits_for_a_training, open_plain),
+		CASE(test_the_daemon_leaves_in_the_middle_of_a_training, open_plain),
 		CASE(test_without_adaptation_nothing_follows, open_rigid),
 	};
 
