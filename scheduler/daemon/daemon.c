@@ -14,6 +14,7 @@
 #include "common/io.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "scheduler/config/places.h"
 #include "scheduler/daemon/notify.h"
 #include "scheduler/daemon/ops.h"
 
@@ -358,6 +359,22 @@ static int replace_text(char **at, const char *with, struct err *err)
 	return 0;
 }
 
+/* A path of the command line, from the folder the daemon was started in. */
+static int replace_path(char **at, const char *with, struct err *err)
+{
+	char *path;
+	int rc;
+
+	if (!with)
+		return 0;
+	rc = place_absolute(with, &path, err);
+	if (rc)
+		return rc;
+	free(*at);
+	*at = path;
+	return 0;
+}
+
 int daemon_read_setup(const struct daemon_params *p, struct setup **out, struct err *err)
 {
 	struct config *c = NULL;
@@ -367,13 +384,13 @@ int daemon_read_setup(const struct daemon_params *p, struct setup **out, struct 
 	free(path);
 	if (rc)
 		return rc;
-	rc = replace_text(&c->socket, p->socket, err);
+	rc = replace_path(&c->socket, p->socket, err);
 	if (!rc)
-		rc = replace_text(&c->state_dir, p->state_dir, err);
+		rc = replace_path(&c->state_dir, p->state_dir, err);
 	if (!rc)
 		rc = replace_text(&c->policy, p->policy, err);
 	if (!rc)
-		rc = replace_text(&c->model, p->model, err);
+		rc = replace_path(&c->model, p->model, err);
 	if (rc) {
 		config_free(c);
 		return rc;
