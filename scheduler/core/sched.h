@@ -223,7 +223,7 @@ bool sched_lives(const struct sched *s, uint64_t id);
 /* Another model, policy or machine from now on; jobs keep what was decided for them; max_jobs and the seed stay as
  * they were. With another model adaptation begins anew (adapt_reset()); recurring jobs are still remembered. The values of live jobs must be under the new model's schema: the caller hands them over by id (without
  * a model values_of may be NULL). A queued job that the new machine cannot hold is passed over until it can be.
- * On failure nothing has changed. */
+ * On failure nothing has changed. Before the first event and without jobs it is no event: jobs may be restored after it. */
 int sched_use(struct sched *s, int64_t now_ns, const struct sched_params *p,
               const struct job_values *(*values_of)(void *owner, uint64_t id), void *owner, struct err *err);
 

@@ -92,9 +92,12 @@ int sched_use(struct sched *s, int64_t now_ns, const struct sched_params *p,
 
 	if (rc)
 		return rc;
-	now_ns = live_clock(s, now_ns);
-	live_settle(s, now_ns);
-	tenants_settle(s, now_ns);
+	/* Before anything has happened it is no event: jobs may still be restored. */
+	if (s->last_ns != INT64_MIN || next_live(s, 0) < s->max_jobs) {
+		now_ns = live_clock(s, now_ns);
+		live_settle(s, now_ns);
+		tenants_settle(s, now_ns);
+	}
 	sched_set(s, p);
 	for (size_t i = next_live(s, 0); i < s->max_jobs; i = next_live(s, i + 1)) {
 		struct live *j = &s->live[i];

@@ -43,6 +43,7 @@ struct job {
 	bool stop_told;                /* to stop early */
 	bool ready;                    /* an advised job whose turn it is, since ready_ns */
 	int64_t ready_ns;
+	bool unrestored;               /* the scheduler did not take it back after a restart */
 	bool starting;                 /* waits for its start to be on disk */
 	bool cancelling;               /* was told to stop */
 	bool late_told;

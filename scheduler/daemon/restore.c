@@ -110,15 +110,21 @@ int life_restore(struct daemon *d, struct err *err)
 	if (rc)
 		return rc;
 	d->next_id = store_last_id(d->store) + 1;
-	for (struct job *job = d->jobs.live.first, *next; job; job = next) {
+	/* All of them first: once one of them ends, which is an event, the scheduler takes no more back. */
+	for (struct job *job = d->jobs.live.first; job; job = job->after) {
 		struct err why = { 0 };
 
-		next = job->after;
-		if (!job->type && job->state == JOB_QUEUED) {
-			give_up(d, job, job->reason ? job->reason : "its type is no longer configured");
-		} else if (schedule_again(d, job, &why)) {
+		job->unrestored = !job->type && job->state == JOB_QUEUED;
+		if (!job->unrestored && schedule_again(d, job, &why)) {
 			log_warn("job %llu: %s", (unsigned long long)job->id, why.text);
-			give_up(d, job, why.text);
+			job->unrestored = true;
+			job_set_reason(job, why.text);
+		}
+	}
+	for (struct job *job = d->jobs.live.first, *next; job; job = next) {
+		next = job->after;
+		if (job->unrestored) {
+			give_up(d, job, job->reason ? job->reason : "its type is no longer configured");
 		} else if (job->state == JOB_RUNNING) {
 			running++;
 			life_adopt(d, job);

@@ -92,6 +92,24 @@ static const struct job_values *values_of(void *owner, uint64_t id)
 	return id == 99 ? NULL : owner;
 }
 
+static void test_another_model_before_anything_happened_is_no_event(void **state)
+{
+	struct bed b;
+	struct sched_params p;
+	struct sched_restored r = { 0 };
+
+	(void)state;
+	make(&b, "postrider", 2);
+	p = params(&b, "postrider", 2);
+	assert_int_equal(sched_use(b.s, 10 * S, &p, values_of, &b.values, NULL), 0);
+	r.request = job(&b, 1, NAN);
+	r.request.batch = &b128;
+	r.request.n_batches = 1;
+	assert_int_equal(sched_restore(b.s, &r, NULL), 0);
+	assert_int_equal(next(&b, 10), 1);
+	drop(&b);
+}
+
 static void test_another_model_is_used_from_now_on(void **state)
 {
 	struct bed b;
@@ -178,6 +196,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_restored_jobs_go_on_as_if_nothing_had_happened),
 		cmocka_unit_test(test_a_restored_job_without_a_decision_is_measured),
+		cmocka_unit_test(test_another_model_before_anything_happened_is_no_event),
 		cmocka_unit_test(test_another_model_is_used_from_now_on),
 		cmocka_unit_test(test_a_job_that_no_longer_fits_does_not_block_the_queue),
 	};
