@@ -54,10 +54,20 @@ struct row {
 	size_t from; /* its index in the caller's table */
 };
 
+/* Replicates of a setting pull the fit like their mean, as often as there are of them. */
+struct point {
+	size_t row; /* the first of them */
+	double log_t; /* mean */
+	double weight, root; /* how many, and its square root */
+};
+
 struct problem {
 	const struct calibrate_params *p;
 	struct row *row;
 	size_t n, n_categories;
+	struct point *point;
+	size_t n_points;
+	double within; /* squares of log_t about the means of the points: no fit explains them */
 	double cores; /* INFINITY: none */
 	double log_low, log_high; /* of the saturation */
 	double median_t, median_batch, median_processes;
@@ -174,11 +184,11 @@ static void gradient(const struct problem *pr, const struct costs *c, const stru
 	}
 }
 
-/* How far off the logarithm of row r is. */
+/* How far off the logarithm of a point is. */
 static double error_of(const struct problem *pr, const struct costs *c, const struct solution *s,
-		       const struct row *r)
+		       const struct point *p)
 {
-	return log(terms_of(c, s, r, pr->n_categories).total) - r->log_t;
+	return log(terms_of(c, s, &pr->row[p->row], pr->n_categories).total) - p->log_t;
 }
 
 /* ---- one fit from one start ---- */
@@ -203,8 +213,8 @@ static int residuals(const gsl_vector *x, void *ctx, gsl_vector *f)
 
 	put_free(v, x);
 	c = costs_of(v->pr, v->s);
-	for (size_t i = 0; i < v->pr->n; i++)
-		gsl_vector_set(f, i, error_of(v->pr, &c, v->s, &v->pr->row[i]));
+	for (size_t i = 0; i < v->pr->n_points; i++)
+		gsl_vector_set(f, i, v->pr->point[i].root * error_of(v->pr, &c, v->s, &v->pr->point[i]));
 	return GSL_SUCCESS;
 }
 
@@ -216,10 +226,12 @@ static int jacobian(const gsl_vector *x, void *ctx, gsl_matrix *J)
 
 	put_free(v, x);
 	c = costs_of(v->pr, v->s);
-	for (size_t i = 0; i < v->pr->n; i++) {
-		gradient(v->pr, &c, v->s, &v->pr->row[i], g);
+	for (size_t i = 0; i < v->pr->n_points; i++) {
+		const struct point *p = &v->pr->point[i];
+
+		gradient(v->pr, &c, v->s, &v->pr->row[p->row], g);
 		for (size_t k = 0; k < x->size; k++)
-			gsl_matrix_set(J, i, k, g[v->free[k]]);
+			gsl_matrix_set(J, i, k, p->root * g[v->free[k]]);
 	}
 	return GSL_SUCCESS;
 }
@@ -227,11 +239,11 @@ static int jacobian(const gsl_vector *x, void *ctx, gsl_matrix *J)
 static double rss_of(const struct problem *pr, const struct solution *s)
 {
 	struct costs c = costs_of(pr, s);
-	double sum = 0.0;
+	double sum = pr->within;
 
-	for (size_t i = 0; i < pr->n; i++) {
-		double e = error_of(pr, &c, s, &pr->row[i]);
-		sum += e * e;
+	for (size_t i = 0; i < pr->n_points; i++) {
+		double e = error_of(pr, &c, s, &pr->point[i]);
+		sum += pr->point[i].weight * e * e;
 	}
 	return sum;
 }
@@ -252,7 +264,7 @@ static int descend(const struct problem *pr, struct solution *s, size_t max_iter
 	gsl_multifit_nlinear_parameters how = gsl_multifit_nlinear_default_parameters();
 	struct gsl_view view = { .pr = pr, .s = s };
 	struct solution start = *s;
-	gsl_multifit_nlinear_fdf fdf = { .f = residuals, .df = jacobian, .n = pr->n, .params = &view };
+	gsl_multifit_nlinear_fdf fdf = { .f = residuals, .df = jacobian, .n = pr->n_points, .params = &view };
 	gsl_multifit_nlinear_workspace *w;
 	gsl_vector *x;
 	gsl_matrix *covariance;
@@ -266,7 +278,7 @@ static int descend(const struct problem *pr, struct solution *s, size_t max_iter
 	fdf.p = s->n_free;
 	x = gsl_vector_alloc(s->n_free);
 	covariance = gsl_matrix_alloc(s->n_free, s->n_free);
-	w = gsl_multifit_nlinear_alloc(gsl_multifit_nlinear_trust, &how, pr->n, s->n_free);
+	w = gsl_multifit_nlinear_alloc(gsl_multifit_nlinear_trust, &how, pr->n_points, s->n_free);
 	if (!x || !covariance || !w) {
 		gsl_vector_free(x);
 		gsl_matrix_free(covariance);
@@ -605,8 +617,53 @@ static void set_cores(struct problem *pr, double cores)
 	}
 }
 
+static bool same_setting(const struct problem *pr, const struct row *a, const struct row *b)
+{
+	return a->batch == b->batch && a->processes == b->processes &&
+	       pr->p->job[a->from].cpus == pr->p->job[b->from].cpus &&
+	       !memcmp(a->category, b->category, pr->n_categories * sizeof *a->category);
+}
+
+/* Merged where the points left are still more than there can be parameters. */
+static int make_points(struct problem *pr, struct err *err)
+{
+	pr->point = mem_array(pr->n, sizeof *pr->point);
+	if (!pr->point)
+		return err_fail(err, ERR_NOMEM, "no memory for %zu rows", pr->n);
+	for (size_t i = 0; i < pr->n; i++) {
+		struct point *p = pr->point, *end = pr->point + pr->n_points;
+
+		while (p < end && !same_setting(pr, &pr->row[p->row], &pr->row[i]))
+			p++;
+		if (p == end) {
+			*p = (struct point){ .row = i };
+			pr->n_points++;
+		}
+		p->weight += 1.0;
+		p->log_t += (pr->row[i].log_t - p->log_t) / p->weight;
+	}
+	if (pr->n_points <= N_SHARED + 2 * pr->n_categories) {
+		pr->n_points = pr->n;
+		for (size_t i = 0; i < pr->n; i++)
+			pr->point[i] = (struct point){ .row = i, .log_t = pr->row[i].log_t, .weight = 1.0 };
+	}
+	for (size_t i = 0; i < pr->n; i++) {
+		const struct point *p = pr->point;
+
+		while (p->row != i && !same_setting(pr, &pr->row[p->row], &pr->row[i]))
+			p++;
+		if (pr->n_points < pr->n)
+			pr->within += (pr->row[i].log_t - p->log_t) * (pr->row[i].log_t - p->log_t);
+	}
+	for (size_t i = 0; i < pr->n_points; i++)
+		pr->point[i].root = sqrt(pr->point[i].weight);
+	return 0;
+}
+
 static int prepare(struct problem *pr, size_t *out_skipped, struct err *err)
 {
+	int rc;
+
 	const struct calibrate_params *p = pr->p;
 	size_t n_usable = 0, seen = 0, kept;
 	double *v, low = INFINITY, high = 0.0;
@@ -651,7 +708,8 @@ static int prepare(struct problem *pr, size_t *out_skipped, struct err *err)
 		v[i] = pr->row[i].processes;
 	pr->median_processes = stats_median(v, pr->n);
 	free(v);
-	return find_categories(pr, err);
+	rc = find_categories(pr, err);
+	return rc ? rc : make_points(pr, err);
 }
 
 /* ---- cores ---- */
@@ -758,7 +816,7 @@ static void finish(const struct problem *pr, const struct solution *s, bool core
 		mean += log(pr->p->time_s[pr->row[i].from]) / (double)pr->n;
 	for (size_t i = 0; i < pr->n; i++) {
 		double y = log(pr->p->time_s[pr->row[i].from]) - mean;
-		double e = error_of(pr, &c, s, &pr->row[i]);
+		double e = log(terms_of(&c, s, &pr->row[i], pr->n_categories).total) - pr->row[i].log_t;
 
 		squares += y * y;
 		relative += fabs(expm1(e)) / (double)pr->n;
@@ -848,6 +906,7 @@ int calibrate_fit(const struct calibrate_params *p, struct calibrated *out, stru
 		*out = m;
 out:
 	free(pr.row);
+	free(pr.point);
 	return rc;
 }
 
