@@ -110,7 +110,7 @@ static double adapted_score(const struct decide_rows *r, double time_s)
 	return time_s * expm1(q) / spread;
 }
 
-double decide_upper_s(const struct decide_rows *r, const double *x, double time_s)
+double decide_guard_s(const struct decide_rows *r, const double *x, double time_s)
 {
 	const struct model *m = r->p->model;
 	double q = r->adapt && !m->time.conformal.log ? adapted_score(r, time_s) : r->q;
@@ -225,7 +225,7 @@ void decide_predict_all(struct decide_rows *r, const struct decide_load *load, s
 
 			c->model_s = time[i];
 			c->time_s = time[i] * r->bias;
-			c->upper_s = decide_upper_s(r, row, c->time_s);
+			c->guard_s = decide_guard_s(r, row, c->time_s);
 			c->accuracy = m->accuracy.predictor.ops ? accuracy[i] : NAN;
 			if (r->p->scene)
 				fill_shares(&m->time.predictor, row, c);
@@ -276,7 +276,7 @@ static bool by_bounds(const struct decide_params *p)
 
 double decide_needed_s(const struct decide_params *p, const struct candidate *c)
 {
-	return by_bounds(p) ? c->wait_upper_s + c->upper_s : c->wait_s + c->time_s;
+	return by_bounds(p) ? c->wait_upper_s + c->guard_s : c->wait_s + c->time_s;
 }
 
 void decide_judge(const struct decide_params *p, struct candidate *c)
@@ -288,7 +288,7 @@ void decide_judge(const struct decide_params *p, struct candidate *c)
 		c->reasons |= REASON_EXTRAPOLATED;
 	if (isnan(c->time_s))
 		c->reasons |= REASON_UNSTABLE;
-	else if (objective && by_bounds(p) && isnan(c->upper_s))
+	else if (objective && by_bounds(p) && isnan(c->guard_s))
 		c->reasons |= REASON_NO_BOUND;
 	else if (objective && !(decide_needed_s(p, c) <= p->slo_s))
 		c->reasons |= REASON_SLO_EXCEEDED;
@@ -328,6 +328,25 @@ int decide_best(const struct decide_params *p, const struct decision *d)
 	return best;
 }
 
+/* The run times of jobs like this one, whatever load they met, say what to tell people. Where the objective will be
+ * promised, that is a bound of its own: it is what later arrivals must leave alone. */
+static void tell_bound(const struct decide_params *p, struct candidate *c)
+{
+	const struct adapt *told = p->scene ? p->scene->told : NULL;
+	double limit_s = p->slo_s - c->wait_upper_s, q; /* NaN: no objective */
+	enum adapt_source source;
+
+	c->upper_s = c->guard_s;
+	if (!told || !(c->guard_s > 0.0 && c->time_s > 0.0) ||
+	    !adapt_quantile(told, p->scene->type, p->confidence, log(c->guard_s / c->time_s), &q, &source))
+		return;
+	c->upper_s = c->model_s * adapt_bias(told, p->scene->type) * exp(q);
+	if (c->feasible && c->upper_s > limit_s)
+		c->upper_s = limit_s;
+	if (!(c->upper_s >= c->guard_s))
+		c->upper_s = c->guard_s;
+}
+
 /* Chooses, says why the others lost, and what could have been promised. */
 static void conclude(const struct decide_params *p, struct decision *d)
 {
@@ -340,6 +359,7 @@ static void conclude(const struct decide_params *p, struct decision *d)
 		struct candidate *c = &d->candidate[i];
 		double needed_s = decide_needed_s(p, c);
 
+		tell_bound(p, c);
 		/* one that was not played may break a promise: nothing can be said for sure of it */
 		if (!(c->reasons & REASONS_HARD) && !isnan(needed_s) &&
 		    (d->chosen >= 0 || !isnan(c->delays_s)) && !(d->smallest_slo_s <= needed_s))
@@ -413,6 +433,7 @@ int decide(const struct decide_params *p, struct decision *out, struct err *err)
 		out->candidate[i] = (struct candidate){ .decision = value[i / n_epochs],
 							.epochs = p->epochs ? p->epochs[i % n_epochs] : NAN,
 							.time_s = NAN,
+							.guard_s = NAN,
 							.upper_s = NAN,
 							.model_s = NAN,
 							.accuracy = NAN,

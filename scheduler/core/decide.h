@@ -32,9 +32,12 @@ struct candidate {
 	double decision;              /* the batch */
 	double epochs;                /* NaN: not open, the job's own values say them */
 	double wait_s, wait_upper_s;  /* until it can start; 0 without a scene */
-	double time_s, upper_s;       /* from start to end; upper_s NaN when there is no bound, both when unstable */
-	double model_s;               /* the time as the model has it, before what was learnt of its errors since (adapt.h);
-	                                 what sched_observe() is told when the job has ended */
+	double time_s, guard_s;       /* from start to end, and its bound, both under the load that is foreseen: what promises
+	                                 rest on, because whoever comes later is let in only if they hold. guard_s NaN when
+	                                 there is no bound, both when unstable */
+	double upper_s;               /* the bound to tell people: whoever comes later may slow it down, though not behind its
+	                                 objective where that is promised. At least guard_s, NaN likewise */
+	double model_s;               /* the time as the model has it, before what was learnt of its errors since (adapt.h) */
 	double accuracy;              /* NaN without an accuracy model */
 	double memory_mb;             /* NaN: not known */
 	double work_s;                /* of the look-ahead: seconds it would take alone; NaN without a scene */
@@ -94,6 +97,7 @@ struct decide_scene {
 	double memory_limit_mb;       /* a candidate that needs more is not feasible; INFINITY: no limit */
 	struct rng rng;               /* of a policy that draws */
 	const struct adapt *adapt; int type; /* corrects times and bounds of jobs of this type; NULL: the model's own */
+	const struct adapt *told;     /* likewise the bounds that are told, by times under whatever load came; NULL: guard_s */
 	bool recalls;                 /* a recurring job: recurring_keep() comes after the decision, and takes this pair if */
 	double recalled_batch, recalled_epochs, hysteresis; /* it can, so that it is the one to be looked at */
 	struct decide_scratch *scratch; /* of a policy that looks ahead */

@@ -32,8 +32,8 @@ void decide_predict_one(struct decide_rows *r, const struct decide_load *load, s
 /* The same of all in as few passes as there is room for, with their bounds. load: one for each candidate. With a
  * scene the shares too. Accuracies rise with the epochs of a batch. */
 void decide_predict_all(struct decide_rows *r, const struct decide_load *load, struct decision *d);
-/* The bound of a time (the corrected one) of row x; NaN: there is none. */
-double decide_upper_s(const struct decide_rows *r, const double *x, double time_s);
+/* The bound of a time (the corrected one) of row x, as promises rest on it; NaN: there is none. */
+double decide_guard_s(const struct decide_rows *r, const double *x, double time_s);
 
 /* Work that takes time_s among `processes`. */
 double decide_work_s(const struct decide_scene *s, const struct candidate *c, double time_s, double processes);

@@ -9,7 +9,7 @@
 static bool has_headroom(const struct candidate *c, double limit_s)
 {
 	return c->feasible && !isnan(c->delays_s) &&
-	       c->wait_upper_s + c->upper_s <= limit_s; /* no bound: no */
+	       c->wait_upper_s + c->guard_s <= limit_s; /* no bound: no */
 }
 
 /* As decide() puts them: the more accurate, or, alike or not known, the faster. */

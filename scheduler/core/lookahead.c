@@ -154,7 +154,7 @@ static struct decide_load load_now(const struct look *l)
 /* Upper bound over expected time; NaN without a bound. */
 static double ratio_of(const struct candidate *c)
 {
-	return c->time_s > 0.0 ? c->upper_s / c->time_s : c->upper_s * 0.0 + 1.0;
+	return c->time_s > 0.0 ? c->guard_s / c->time_s : c->guard_s * 0.0 + 1.0;
 }
 
 static void approximate(struct look *l)
@@ -346,7 +346,7 @@ static int play_candidate(struct look *l, struct candidate *c, int plays, struct
 		c->model_s = c->time_s /
 			     l->rows->bias; /* so that what is learnt is about the time promised */
 	}
-	c->upper_s = decide_upper_s(l->rows, x, c->time_s);
+	c->guard_s = decide_guard_s(l->rows, x, c->time_s);
 	c->wait_s = own->start_s;
 	c->wait_upper_s = c->wait_s > 0.0 ? c->wait_s * ratio_of(c) : 0.0;
 	if (l->before)

@@ -162,7 +162,7 @@ int sched_soonest(const struct decision *d, unsigned reasons, bool bounds)
 
 	for (size_t i = 0; i < d->n_candidates; i++) {
 		const struct candidate *c = &d->candidate[i];
-		double s = bounds && !isnan(c->upper_s) ? c->upper_s : c->time_s;
+		double s = bounds && !isnan(c->guard_s) ? c->guard_s : c->time_s;
 
 		if (!(c->reasons & reasons) && !isnan(s) && (least < 0 || s < least_s)) {
 			least = (int)i;

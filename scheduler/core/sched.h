@@ -174,11 +174,23 @@ struct sched_restored {
 int sched_restore(struct sched *s, const struct sched_restored *r, struct err *err);
 
 /* ---- learning ---- */
-/* A job has ended by itself: model_s and upper_s of the candidate it started with (upper_s NaN: nothing was promised),
- * and the seconds it ran. Ignored unless adapt is on. To restore what was learnt: the same calls in the same order. */
-void sched_observe(struct sched *s, int type, double confidence, double model_s, double upper_s, double actual_s);
-/* What was learnt; NULL: adapt is off, or the policy has no bounds. */
+/* A running job has ended after actual_s seconds: those that it would have run under the load that was foreseen at its
+ * start, without what later arrivals have added and early ends have saved. That is what guard_s was a bound of. Asked
+ * before sched_remove(). NaN: not running, or nothing was foreseen. */
+double sched_foreseen_s(struct sched *s, int64_t now_ns, uint64_t id, double actual_s);
+/* A job has ended by itself. Ignored unless adapt is on. To restore what was learnt: the same calls in the same order. */
+struct sched_observation {
+	int type;
+	double confidence;
+	double model_s, guard_s, upper_s; /* of the candidate it started with; bounds NaN: nothing was promised */
+	double foreseen_s;          /* sched_foreseen_s() at its end; NaN: not known, and actual_s stands for it */
+	double actual_s;            /* that it ran */
+};
+void sched_observe(struct sched *s, const struct sched_observation *o);
+/* What was learnt of run times under the load foreseen, which promises rest on, and of run times as they came, which is
+ * told; NULL: adapt is off, or the policy has no bounds. */
 const struct adapt *sched_adapt(const struct sched *s);
+const struct adapt *sched_adapt_told(const struct sched *s);
 /* After a restart: a recurring job that has ended since took this. Starts are remembered anyway. epochs NaN: not open. */
 void sched_remember(struct sched *s, uint64_t recurring, double batch, double epochs);
 

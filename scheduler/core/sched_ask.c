@@ -23,6 +23,11 @@ static struct sched_estimate estimate_of(const struct live *j, const struct flui
 	e.end_high_s = t->end_s * fmax(ratio, 1.0 / ratio);
 	e.end_low_s = t->end_s * fmin(ratio, 1.0 / ratio);
 	e.late = j->promised && e.end_high_s > live_until_s(j->deadline_ns, now_ns);
+	/* Whoever comes later may slow it down, but not behind a promise that holds. */
+	if (j->told > ratio && !e.late)
+		e.end_high_s = fmax(e.end_high_s,
+				    fmin(t->end_s * j->told,
+					 j->promised ? live_until_s(j->deadline_ns, now_ns) : INFINITY));
 	return e;
 }
 

@@ -30,7 +30,8 @@ struct live {                         /* a job that waits or runs */
 	uint64_t held_by, held_round; /* whom it would have harmed, when it was tried last */
 	bool explores;                /* what was chosen last is not the best, on purpose */
 	struct candidate taken;       /* what was decided last */
-	double ratio;                 /* of that: upper bound over expected time; NaN: no bound */
+	double ratio;                 /* of that: bound over expected time, under the load foreseen; NaN: no bound */
+	double told;                  /* likewise of the bound that is told */
 	/* Work, in seconds alone. Done is exact at sched.since_ns; speed is that since then. */
 	double prior_s, total_s, done_s, speed;
 	double reported;              /* largest share of it that was reported as done */
@@ -67,7 +68,7 @@ struct sched {
 	bool looks_ahead;             /* the policy does, and there is a model */
 	bool adapts;                  /* the policy has bounds, and there is a model */
 	double hysteresis, explore;
-	struct adapt *adapt;          /* both there whether in use or not: a change may ask for them */
+	struct adapt *adapt, *told;   /* all there whether in use or not: a change may ask for them */
 	struct recurring *recurring;
 	size_t max_jobs;
 	uint64_t seed;

@@ -11,34 +11,64 @@ int learn_init(struct sched *s, struct err *err)
 	const struct adapt_params defaults = { 0 };
 	int rc = adapt_new(&defaults, &s->adapt, err);
 
+	if (!rc)
+		rc = adapt_new(&defaults, &s->told, err);
 	return rc ? rc : recurring_new(SCHED_RECURRING, &s->recurring, err);
 }
 
 void learn_release(struct sched *s)
 {
 	adapt_free(s->adapt);
+	adapt_free(s->told);
 	recurring_free(s->recurring);
 }
 
 void learn_use(struct sched *s, const struct sched_params *p)
 {
-	if (p->model != s->model)
+	if (p->model != s->model) {
 		adapt_reset(s->adapt);
+		adapt_reset(s->told);
+	}
 	s->adapts = p->adapt && p->model && p->policy.policy->bounds;
 	s->hysteresis = p->hysteresis;
 	s->explore = p->explore;
 }
 
-void sched_observe(struct sched *s, int type, double confidence, double model_s, double upper_s,
-		   double actual_s)
+double sched_foreseen_s(struct sched *s, int64_t now_ns, uint64_t id, double actual_s)
 {
-	if (s->adapts && adapt_observe(s->adapt, type, confidence, model_s, upper_s, actual_s))
+	uint32_t place;
+	const struct live *j = live_find(s, id, &place);
+	double elapsed_s, done_s;
+
+	now_ns = live_clock(s, now_ns);
+	if (!j || !j->running || !s->looks_ahead || !(j->prior_s > 0.0) || !(j->taken.time_s > 0.0) ||
+	    now_ns <= j->started_ns)
+		return NAN;
+	elapsed_s = 1e-9 * (double)(now_ns - j->started_ns);
+	done_s = j->done_s + (now_ns > s->since_ns ? 1e-9 * (double)(now_ns - s->since_ns) * j->speed : 0.0);
+	/* Its mean speed counts: who asks late, or started it late, has seen it run for another time than we. */
+	return j->taken.time_s * (done_s / elapsed_s) * actual_s / j->prior_s;
+}
+
+void sched_observe(struct sched *s, const struct sched_observation *o)
+{
+	double foreseen_s = isnan(o->foreseen_s) ? o->actual_s : o->foreseen_s;
+
+	if (!s->adapts)
+		return;
+	adapt_observe(s->told, o->type, o->confidence, o->model_s, o->upper_s, o->actual_s);
+	if (adapt_observe(s->adapt, o->type, o->confidence, o->model_s, o->guard_s, foreseen_s))
 		s->quiet_ns = INT64_MIN; /* who was held may be free to start */
 }
 
 const struct adapt *sched_adapt(const struct sched *s)
 {
 	return s->adapts ? s->adapt : NULL;
+}
+
+const struct adapt *sched_adapt_told(const struct sched *s)
+{
+	return s->adapts ? s->told : NULL;
 }
 
 void sched_remember(struct sched *s, uint64_t recurring, double batch, double epochs)
@@ -56,6 +86,7 @@ static bool keeps(const struct sched *s, const struct sched_request *r)
 void learn_in_scene(const struct sched *s, const struct sched_request *r, struct decide_scene *scene)
 {
 	scene->adapt = sched_adapt(s);
+	scene->told = sched_adapt_told(s);
 	scene->type = r->type;
 	scene->hysteresis = s->hysteresis;
 	scene->recalls = keeps(s, r) && recurring_recall(s->recurring, r->recurring, &scene->recalled_batch,

@@ -180,7 +180,8 @@ void live_end(struct sched *s, uint32_t place)
 void live_take(struct live *j, const struct candidate *c)
 {
 	j->taken = *c;
-	j->ratio = c->time_s > 0.0 && c->upper_s > 0.0 ? c->upper_s / c->time_s : NAN;
+	j->ratio = c->time_s > 0.0 && c->guard_s > 0.0 ? c->guard_s / c->time_s : NAN;
+	j->told = c->time_s > 0.0 && c->upper_s > 0.0 ? c->upper_s / c->time_s : NAN;
 	j->prior_s = j->total_s = c->work_s;
 }
 

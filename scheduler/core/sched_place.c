@@ -113,7 +113,7 @@ static uint64_t whom_to_wait_for(const struct decision *d, double slo_s)
 
 	for (size_t i = 0; i < d->n_candidates; i++) {
 		const struct candidate *c = &d->candidate[i];
-		double time_s = isnan(c->upper_s) ? c->time_s : c->upper_s;
+		double time_s = isnan(c->guard_s) ? c->time_s : c->guard_s;
 
 		if (c->breaks && time_s <= slo_s && time_s < least_s) {
 			least_s = time_s;

@@ -204,10 +204,19 @@ static void observe(struct learning *l, const struct job *job, const char *stran
 	/* Decided by another model: it says nothing of this one. */
 	if (!r->model || strcmp(r->model, l->model_name) || !(r->model_s > 0.0 && isfinite(r->model_s)))
 		return;
-	sched_observe(l->d->sched, job->type_number, r->confidence, r->model_s, r->run_upper_s, run_s);
+	sched_observe(l->d->sched, &(struct sched_observation){
+					   .type = job->type_number,
+					   .confidence = r->confidence,
+					   .model_s = r->model_s,
+					   .guard_s = isnan(r->guard_s) ? r->run_upper_s : r->guard_s,
+					   .upper_s = r->run_upper_s,
+					   .foreseen_s = r->foreseen_s,
+					   .actual_s = run_s,
+				   });
 	kind_count(l, job->type_number, stranger);
 	if (!*stranger) /* a stranger's error is no sign of a change */
-		watch_drift(l, job->type_number, r->type, r->model_s, run_s, quiet);
+		watch_drift(l, job->type_number, r->type, r->model_s,
+			    r->foreseen_s > 0.0 ? r->foreseen_s : run_s, quiet);
 }
 
 static void strangeness(const struct learning *l, const struct job_values *v, bool epochs_open, char *out,

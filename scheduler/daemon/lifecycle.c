@@ -132,6 +132,7 @@ static void take_candidate(struct job *job, const struct candidate *c)
 	job->row.epochs = c->epochs;
 	job->row.model_s = c->model_s;
 	job->row.run_predicted_s = c->time_s;
+	job->row.guard_s = c->guard_s;
 	job->row.run_upper_s = c->upper_s;
 	job->row.work_s = c->work_s;
 	job->row.cpu_share = c->cpu_share;
@@ -512,6 +513,9 @@ void life_ended(struct daemon *d, struct job *job, const struct exec_outcome *o)
 	r->cpu_s = o->cpu_s;
 	job_set_reason(job, o->reason[0] ? o->reason : NULL);
 	r->slo_outcome = slo_outcome(job, state);
+	if (ran && r->started_ns)
+		r->foreseen_s = sched_foreseen_s(d->sched, daemon_now_ns(d), job->id,
+						 (double)(r->ended_ns - r->started_ns) / 1e9);
 	sched_remove(d->sched, daemon_now_ns(d), job->id, NULL);
 	if (ran)
 		load_leaves(d, job);

@@ -426,6 +426,8 @@ static int new_job(struct request *r, const struct wish *wish, const struct extr
 		.cpu_s = NAN,
 		.epochs = NAN,
 		.model_s = NAN,
+		.guard_s = NAN,
+		.foreseen_s = NAN,
 		.stopped_epoch = NAN,
 		.tenant = tenants_name(&r->d->tenants, wish->tenant),
 		.priority = wish->priority,
@@ -508,6 +510,7 @@ static void take_promise(struct job *job, const struct decision *d, enum sched_v
 	row->epochs = c->epochs;
 	row->model_s = c->model_s;
 	row->run_predicted_s = c->time_s;
+	row->guard_s = c->guard_s;
 	row->run_upper_s = c->upper_s;
 	row->work_s = c->work_s;
 	row->cpu_share = c->cpu_share;

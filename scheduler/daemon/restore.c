@@ -70,6 +70,7 @@ static int schedule_again(struct daemon *d, struct job *job, struct err *err)
 		.started_ns = r->started_ns,
 		.taken = { .decision = r->batch,
 			   .time_s = r->run_predicted_s,
+			   .guard_s = isnan(r->guard_s) ? r->run_upper_s : r->guard_s,
 			   .upper_s = r->run_upper_s,
 			   .accuracy = r->predicted_accuracy,
 			   .work_s = r->work_s,

@@ -18,7 +18,7 @@
 #include "common/err.h"
 #include "common/strbuf.h"
 
-#define STORE_SCHEMA_VERSION 2
+#define STORE_SCHEMA_VERSION 3
 
 struct store;
 
@@ -67,6 +67,9 @@ struct store_job {
 	int priority;
 	bool may_stop;               /* rather stopped early than late */
 	double stopped_epoch;        /* the epoch it was told to stop after; NaN: it was not */
+	double guard_s;              /* at the start's decision: the bound of the run time under the load foreseen, which the
+	                                promise rests on; run_upper_s is the one that is told */
+	double foreseen_s;           /* ended: the run time it would have had under that load (core/sched.h) */
 };
 
 /* Collecting; 0, or ERR_BUSY when the store is failed, ERR_NOMEM. Nothing is written before store_commit(). */

@@ -53,6 +53,8 @@ const struct job_column job_column[JOB_COLUMNS] = {
 	COLUMN(INT, priority),
 	COLUMN(BOOL, may_stop),
 	COLUMN(NUMBER, stopped_epoch),
+	COLUMN(NUMBER, guard_s),
+	COLUMN(NUMBER, foreseen_s),
 #undef COLUMN
 };
 

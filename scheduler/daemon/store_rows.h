@@ -29,7 +29,7 @@ struct job_column {
 	enum column_kind kind;
 	size_t offset; /* in struct store_job */
 };
-#define JOB_COLUMNS 44
+#define JOB_COLUMNS 46
 #define JOB_TEXTS 13 /* how many of them are text */
 extern const struct job_column job_column[JOB_COLUMNS];
 

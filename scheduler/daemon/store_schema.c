@@ -201,9 +201,18 @@ static int make_version_2(sqlite3 *db)
 			    NULL, NULL, NULL);
 }
 
+/* What bounds that look away from later arrivals learn from. Jobs of earlier versions have none of it. */
+static int make_version_3(sqlite3 *db)
+{
+	return sqlite3_exec(db,
+			    "ALTER TABLE jobs ADD COLUMN guard_s REAL;"
+			    "ALTER TABLE jobs ADD COLUMN foreseen_s REAL;",
+			    NULL, NULL, NULL);
+}
+
 /* step[i] leads from version i to i + 1. A change of the tables is one more entry here, and one more in
  * STORE_SCHEMA_VERSION; entries that were ever released stay as they are. */
-static schema_step *const steps[] = { make_version_1, make_version_2 };
+static schema_step *const steps[] = { make_version_1, make_version_2, make_version_3 };
 _Static_assert(sizeof steps / sizeof *steps == STORE_SCHEMA_VERSION, "a step for every version");
 
 /* Version 0 stands for an empty file, and only for that. */

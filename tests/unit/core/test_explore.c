@@ -18,7 +18,7 @@ static struct decision four(void)
 		d.candidate[i] = (struct candidate){ .decision = 32.0 * (double)(1 << i),
 						     .wait_upper_s = 5.0,
 						     .time_s = 40.0 - 5.0 * (double)i,
-						     .upper_s = 45.0 - 5.0 * (double)i,
+						     .guard_s = 45.0 - 5.0 * (double)i,
 						     .accuracy = accuracy[i],
 						     .feasible = true };
 	return d;
@@ -65,13 +65,13 @@ static void test_only_jobs_with_headroom_explore(void **state)
 	assert_int_equal(explore_pick(&all, &d, 1, 99.0), 0);
 	assert_int_equal(explore_pick(&most, &d, 1, 99.0), 2);
 	assert_int_equal(explore_pick(&all, &d, 1, NAN), 0); /* no objective */
-	d.candidate[2].upper_s = 90.0; /* feasible, but without headroom: the next one */
+	d.candidate[2].guard_s = 90.0; /* feasible, but without headroom: the next one */
 	assert_int_equal(explore_pick(&all, &d, 1, 100.0), 1);
 	d.candidate[1].feasible = false;
 	assert_int_equal(explore_pick(&all, &d, 1, 100.0), 3);
 	d.candidate[3].delays_s = NAN; /* not played */
 	assert_int_equal(explore_pick(&all, &d, 1, 100.0), 0);
-	d.candidate[0].upper_s = NAN;
+	d.candidate[0].guard_s = NAN;
 	assert_int_equal(explore_pick(&all, &d, 1, 100.0), 0);
 	d.chosen = -1;
 	assert_int_equal(explore_pick(&all, &d, 1, 100.0), -1);

@@ -132,7 +132,7 @@ static void start_all(struct world *w, int64_t now_ns)
 		run->waited = now_ns > run->submitted_ns;
 		run->number = w->started;
 		run->model_s = c->model_s;
-		run->upper_s = c->upper_s;
+		run->upper_s = c->guard_s;
 		run->actual_s = c->model_s * exp(SPREAD * rng_normal(&w->rng)) *
 				(w->started >= MIDDLE ? w->longer : 1.0);
 		run->end_ns = now_ns + (int64_t)(1e9 * run->actual_s);
@@ -143,8 +143,14 @@ static void start_all(struct world *w, int64_t now_ns)
 static void end(struct world *w, struct run *run)
 {
 	assert_int_equal(sched_remove(w->b.s, run->end_ns, run->id, NULL), 0);
-	sched_observe(w->b.s, run->type, w->confidence, run->model_s, run->promised ? run->upper_s : NAN,
-		      run->actual_s);
+	/* How long a job of this world runs is settled when it starts: the load that comes makes no difference. */
+	sched_observe(w->b.s, &(struct sched_observation){ .type = run->type,
+							   .confidence = w->confidence,
+							   .model_s = run->model_s,
+							   .guard_s = run->promised ? run->upper_s : NAN,
+							   .upper_s = run->promised ? run->upper_s : NAN,
+							   .foreseen_s = NAN,
+							   .actual_s = run->actual_s });
 	if (run->promised) {
 		w->bound_kept[run->number] = run->actual_s <= run->upper_s;
 		w->at_once[run->number] = run->tight && !run->waited;
@@ -288,7 +294,13 @@ static void learn(struct bed *b, int type, double factor, int n)
 	for (int i = 0; i < n; i++) {
 		double noise = 0.02 * ((double)(i % 5) - 2.0);
 
-		sched_observe(b->s, type, 0.9, 100.0, NAN, 100.0 * factor * exp(noise));
+		sched_observe(b->s, &(struct sched_observation){ .type = type,
+								 .confidence = 0.9,
+								 .model_s = 100.0,
+								 .guard_s = NAN,
+								 .upper_s = NAN,
+								 .foreseen_s = NAN,
+								 .actual_s = 100.0 * factor * exp(noise) });
 	}
 }
 

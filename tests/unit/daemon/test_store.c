@@ -54,6 +54,8 @@ static struct store_job full_job(void)
 		.tag = "",
 		.epochs = 12,
 		.model_s = 40.75,
+		.guard_s = 44.5,
+		.foreseen_s = 41.25,
 		.tenant = "uid 4294967294",
 		.priority = -100,
 		.may_stop = true,
@@ -104,6 +106,8 @@ static void assert_same_job(const struct store_job *a, const struct store_job *b
 	assert_true(a->may_stop == b->may_stop);
 	assert_number(a->epochs, b->epochs);
 	assert_number(a->model_s, b->model_s);
+	assert_number(a->guard_s, b->guard_s);
+	assert_number(a->foreseen_s, b->foreseen_s);
 	assert_number(a->stopped_epoch, b->stopped_epoch);
 	assert_number(a->slo_s, b->slo_s);
 	assert_number(a->confidence, b->confidence);

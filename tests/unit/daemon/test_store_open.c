@@ -120,7 +120,7 @@ static void test_newer_version_is_refused_with_both_versions(void **state)
 	fill(dir, 3);
 	sql_run(dir, "PRAGMA user_version=7; UPDATE meta SET value=7 WHERE name='schema_version'");
 	assert_refused(dir, ERR_FORMAT,
-		       "has schema version 7, this postriderd knows versions up to 2: start the newer");
+		       "has schema version 7, this postriderd knows versions up to 3: start the newer");
 	assert_int_equal(sql_number(dir, "SELECT count(*) FROM jobs"), 3); /* and left alone */
 }
 
@@ -131,7 +131,7 @@ static void test_versions_that_contradict_are_damage(void **state)
 	(void)state;
 	fill(dir, 1);
 	sql_run(dir, "UPDATE meta SET value=7 WHERE name='schema_version'");
-	assert_refused(dir, ERR_FORMAT, "header says version 2, its table `meta` version 7");
+	assert_refused(dir, ERR_FORMAT, "header says version 3, its table `meta` version 7");
 }
 
 static void test_database_of_another_program_is_refused_and_left_alone(void **state)
@@ -388,7 +388,8 @@ static int is_as_before(void *owner, const struct store_job *j, struct err *err)
 	*(size_t *)owner += 1;
 	assert_true(j->id == 8 || j->id == 7);
 	assert_true(j->batch == (j->id == 8 ? 128 : 64) && j->slo_s == 60 && j->cpus == 2);
-	assert_true(isnan(j->epochs) && isnan(j->model_s) && isnan(j->stopped_epoch));
+	assert_true(isnan(j->epochs) && isnan(j->model_s) && isnan(j->stopped_epoch) && isnan(j->guard_s) &&
+		    isnan(j->foreseen_s));
 	assert_null(j->tenant);
 	assert_int_equal(j->priority, 0);
 	assert_false(j->may_stop);
