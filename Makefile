@@ -18,16 +18,18 @@ BUILD    = -std=gnu11 $(OPT) -Wall -Wextra -Wshadow -Wvla -Wmissing-prototypes -
            $(KERNEL) $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer) \
            $(if $(COV),--coverage -O0)
 DAEMON_LIBS := -levent_core -lsqlite3
+SIM_LIBS    := -lsqlite3 # a trace may be the daemon's history
 LIBS     = -llapacke -lopenblas -lgsl -lcjson -lm -pthread
 
 # Which layers a layer may call.
-LAYERS       := common queueing predictors core config daemon cli workloads
+LAYERS       := common queueing predictors core config daemon sim cli workloads
 dir_common     := common
 dir_queueing   := queueing
 dir_predictors := predictors
 dir_core       := scheduler/core
 dir_config     := scheduler/config
 dir_daemon     := scheduler/daemon
+dir_sim        := sim
 dir_cli        := scheduler/cli
 dir_workloads  := workloads
 below_common     :=
@@ -36,7 +38,8 @@ below_predictors := queueing common
 below_core       := predictors queueing common
 below_config     := core predictors queueing common
 below_daemon     := config core predictors queueing common
-below_cli        := config core predictors queueing common
+below_sim        := core predictors queueing common
+below_cli        := sim config core predictors queueing common
 below_workloads  := common
 
 sources  = $(filter-out %_main.c,$(wildcard $(dir_$1)/*.c))
@@ -65,7 +68,7 @@ $B/%.o: %.c
 link = @mkdir -p $(@D); $(if $(V),,echo "  LD  $@";) $(CC) $(BUILD) -o $@ $(filter %.o %.a,$^) $(LIBS)
 
 $(BIN)/postrider: $B/scheduler/cli/postrider_main.o $(call archives,cli)
-	$(link)
+	$(link) $(SIM_LIBS)
 $(BIN)/postriderd: $B/scheduler/daemon/postriderd_main.o $(call archives,daemon)
 	$(link) $(DAEMON_LIBS)
 # Starts once a job: linked with the C library alone, so that it is there at once.
@@ -90,7 +93,7 @@ test_support := $B/tests/support/support.o $B/tests/support/worlds.o $B/tests/su
 unit_tests = $(patsubst %.c,$B/%,$(wildcard tests/unit/$1/test_*.c))
 define unit_rule
 $(call unit_tests,$1): $B/tests/unit/$1/%: $B/tests/unit/$1/%.o $(test_support) $(call archives,$1)
-	$$(link) -lcmocka $(if $(filter daemon,$1),$(DAEMON_LIBS))
+	$$(link) -lcmocka $(if $(filter daemon,$1),$(DAEMON_LIBS)) $(if $(filter sim cli,$1),$(SIM_LIBS))
 endef
 $(foreach l,$(LAYERS),$(eval $(call unit_rule,$l)))
 
@@ -110,11 +113,14 @@ $(BIN)/postrider-drill: $B/tests/daemon/drill_main.o $(daemon_test_support) $(te
 # clang, as libFuzzer targets.
 fuzz_names  := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 fuzz_replay := $(foreach n,$(fuzz_names),$B/tests/fuzz/replay_$n)
-$(filter-out %_request,$(fuzz_replay)): $B/tests/fuzz/replay_%: $B/tests/fuzz/fuzz_%.o $B/tests/fuzz/replay.o $(call archives,config)
+$(filter-out %_request %_trace,$(fuzz_replay)): $B/tests/fuzz/replay_%: $B/tests/fuzz/fuzz_%.o $B/tests/fuzz/replay.o $(call archives,config)
 	$(link)
 # Requests are fuzzed against the whole daemon.
 $B/tests/fuzz/replay_request: $B/tests/fuzz/fuzz_request.o $B/tests/fuzz/replay.o $(call archives,daemon)
 	$(link) $(DAEMON_LIBS)
+# Traces are the simulator's.
+$B/tests/fuzz/replay_trace: $B/tests/fuzz/fuzz_trace.o $B/tests/fuzz/replay.o $(call archives,sim)
+	$(link) $(SIM_LIBS)
 
 TESTS := $(foreach l,$(LAYERS),$(call unit_tests,$l)) $(conform_tests) $(daemon_tests)
 
@@ -122,8 +128,10 @@ TESTS := $(foreach l,$(LAYERS),$(call unit_tests,$l)) $(conform_tests) $(daemon_
 check: $(PROGRAMS) $(TESTS) $(fuzz_replay) ## build and run every test (packages must be there)
 	@BIN=$(abspath $(BIN)) BUILD_DIR=$(abspath $B) SAN='$(SAN)' tests/run.sh $(TESTS) -- $(fuzz_replay)
 
+# The report is tested in a real browser; where there is no such package those tests say `skipped`.
 .PHONY: test
 test: deps ## install what is missing, then check
+	@command -v chromium >/dev/null || tests/install-packages.sh chromium || echo "going on without a browser"
 	@$(MAKE) --no-print-directory check
 
 .PHONY: asan
@@ -136,7 +144,8 @@ tsan: ## the tests of everything that uses threads, under ThreadSanitizer
 
 .PHONY: check-threads
 thread_tests := $(patsubst %,$B/tests/unit/%,common/test_pool predictors/test_threads \
-	daemon/test_store_threads daemon/test_store_failure daemon/test_store daemon/test_exec_spawn)
+	daemon/test_store_threads daemon/test_store_failure daemon/test_store daemon/test_exec_spawn daemon/test_learner \
+	sim/test_compare)
 check-threads: $(PROGRAMS) $(thread_tests)
 	@BIN=$(abspath $(BIN)) BUILD_DIR=$(abspath $B) SAN='$(SAN)' tests/run.sh --only $(thread_tests)
 
@@ -157,13 +166,12 @@ drill: $(PROGRAMS) $(BIN)/postrider-drill ## hold the daemon to its promises at 
 bench: all $(BIN)/postrider-bench ## speed against the peers, in one table; writes build/bench.json
 	@tests/bench/run.sh $(BIN)/postrider-bench build/bench.json
 
-$(BIN)/postrider-bench: $(call objects,$(wildcard tests/bench/*.c)) $B/tests/support/des.o \
-		$(call archive,workloads) $(call archives,core)
-	$(link)
+$(BIN)/postrider-bench: $(call objects,$(wildcard tests/bench/*.c)) $(call archive,workloads) $(call archives,sim)
+	$(link) $(SIM_LIBS)
 
 .PHONY: bench-peers
 bench-peers: ## install scikit-learn, XGBoost, ranger, SimPy, PyTorch, Redis and Slurm from Debian, for `make bench`
-	@tests/install-packages.sh python3-sklearn python3-xgboost python3-numpy python3-simpy python3-torch r-base-core r-cran-ranger \
+	@tests/install-packages.sh python3-sklearn python3-xgboost python3-numpy python3-simpy3 python3-torch r-base-core r-cran-ranger \
 		redis-server slurm-wlm munge
 
 # ---- set-up, run, install ----
@@ -191,7 +199,7 @@ install: all ## install under PREFIX (/usr/local), staged into DESTDIR
 	install -m 755 $(BIN)/postrider-supervisor $(DESTDIR)$(PREFIX)/libexec/postrider/
 	for n in 1 5 7 8; do install -m 644 docs/man/*.$$n $(DESTDIR)$(PREFIX)/share/man/man$$n/ || exit 1; done
 	install -m 644 configs/postrider.bash-completion $(DESTDIR)$(PREFIX)/share/bash-completion/completions/postrider
-	cp -r configs/schemas configs/grids configs/designs $(DESTDIR)$(PREFIX)/share/postrider/
+	cp -r $(addprefix configs/,schemas grids designs profiles worlds clusters traces) $(DESTDIR)$(PREFIX)/share/postrider/
 	$(call with_prefix,configs/postrider.json,share/postrider/postrider.json)
 	$(call with_prefix,configs/systemd/postrider.service,lib/systemd/system/postrider.service)
 	install -m 644 configs/systemd/postrider.socket $(DESTDIR)$(PREFIX)/lib/systemd/system/

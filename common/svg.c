@@ -15,13 +15,15 @@ static const char style[] =
 	".back,.open{fill:#fff}.frame{fill:none;stroke:#999}.axis{stroke:#444}.grid{stroke:#e3e3e3}"
 	".mean{stroke:#888;stroke-dasharray:5 4}.line{fill:none;stroke-width:2;stroke-linejoin:round}"
 	".whisker{fill:none;stroke-width:1.5}.mark{stroke-width:2}"
+	".dots{fill:none;stroke-width:3;stroke-linecap:round;stroke-opacity:.5}"
+	".hatch{fill:none;stroke:#fff;stroke-width:1.5}"
 	".c0{stroke:#0072b2}.c1{stroke:#d55e00}.c2{stroke:#009e73}.c3{stroke:#b8538c}"
 	".c4{stroke:#b87a00}.c5{stroke:#3a9bd4}.c6{stroke:#555}.c7{stroke:#7a5230}"
 	".f0{fill:#0072b2}.f1{fill:#d55e00}.f2{fill:#009e73}.f3{fill:#b8538c}"
 	".f4{fill:#b87a00}.f5{fill:#3a9bd4}.f6{fill:#555}.f7{fill:#7a5230}"
 	"@media (prefers-color-scheme:dark){"
 	"text{fill:#eee}.tick,.note{fill:#bbb}"
-	".back,.open{fill:#15181c}.frame{stroke:#777}.axis{stroke:#bbb}.grid{stroke:#30353c}.mean{stroke:#999}"
+	".back,.open{fill:#15181c}.hatch{stroke:#15181c}.frame{stroke:#777}.axis{stroke:#bbb}.grid{stroke:#30353c}.mean{stroke:#999}"
 	".c0{stroke:#5aa9e6}.c1{stroke:#ff8a3d}.c2{stroke:#2ecc9b}.c3{stroke:#e394c3}"
 	".c4{stroke:#f0b429}.c5{stroke:#9ad7ff}.c6{stroke:#bbb}.c7{stroke:#c79a72}"
 	".f0{fill:#5aa9e6}.f1{fill:#ff8a3d}.f2{fill:#2ecc9b}.f3{fill:#e394c3}"
@@ -142,18 +144,41 @@ const char *svg_fit(const char *text, double size, double width)
 
 /* ---- elements ---- */
 
-void svg_begin(struct strbuf *out, double width, double height, const char *title, const char *description)
+static void put_size(struct strbuf *out, double width, double height)
 {
-	strbuf_printf(out,
-		      "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" viewBox=\"0 0 %g %g\" "
-		      "width=\"%g\" height=\"%g\">\n",
-		      at(width), at(height), at(width), at(height));
+	strbuf_printf(out, " role=\"img\" viewBox=\"0 0 %g %g\" width=\"%g\" height=\"%g\">\n", at(width),
+		      at(height), at(width), at(height));
+}
+
+static void put_about(struct strbuf *out, const char *title, const char *description)
+{
 	strbuf_puts(out, "<title>");
 	svg_escape(out, title);
 	strbuf_puts(out, "</title>\n<desc>");
 	svg_escape(out, description);
-	strbuf_printf(out, "</desc>\n<style>%s</style>\n", style);
+	strbuf_puts(out, "</desc>\n");
+}
+
+void svg_begin(struct strbuf *out, double width, double height, const char *title, const char *description)
+{
+	strbuf_puts(out, "<svg xmlns=\"http://www.w3.org/2000/svg\"");
+	put_size(out, width, height);
+	put_about(out, title, description);
+	strbuf_printf(out, "<style>%s</style>\n", style);
 	svg_box(out, "back", 0.0, 0.0, width, height);
+}
+
+void svg_begin_inside(struct strbuf *out, const char *role, double width, double height, const char *title,
+		      const char *description)
+{
+	strbuf_printf(out, "<svg class=\"%s\"", role);
+	put_size(out, width, height);
+	put_about(out, title, description);
+}
+
+const char *svg_style(void)
+{
+	return style;
 }
 
 void svg_end(struct strbuf *out)
@@ -228,7 +253,48 @@ void svg_whisker(struct strbuf *out, size_t series, double x, double low_y, doub
 		      at(x - 5.0), at(high_y), at(x + 5.0));
 }
 
+void svg_whisker_across(struct strbuf *out, size_t series, double y, double low_x, double high_x)
+{
+	strbuf_printf(out, "<path class=\"whisker c%zu\" d=\"M%g %gV%gM%g %gH%gM%g %gV%g\"/>\n",
+		      series % SVG_SERIES, at(low_x), at(y - 5.0), at(y + 5.0), at(low_x), at(y), at(high_x),
+		      at(high_x), at(y - 5.0), at(y + 5.0));
+}
+
 void svg_marker(struct strbuf *out, size_t series, double x, double y)
+{
+	svg_mark(out, series, series, x, y);
+}
+
+void svg_dots(struct strbuf *out, size_t series, const struct svg_point *point, size_t n)
+{
+	if (!n)
+		return;
+	strbuf_printf(out, "<path class=\"dots c%zu\" d=\"", series % SVG_SERIES);
+	for (size_t i = 0; i < n; i++) /* a line of no length is its round cap */
+		strbuf_printf(out, "M%g %gh0", at(point[i].x), at(point[i].y));
+	strbuf_puts(out, "\"/>\n");
+}
+
+void svg_hatch(struct strbuf *out, double x, double y, double width, double height)
+{
+	static const double pitch = 6.0;
+	static const size_t most = 400; /* strokes: a page is no wider */
+
+	if (!(width > 0.0) || !(height > 0.0))
+		return;
+	strbuf_puts(out, "<path class=\"hatch\" d=\"");
+	for (size_t i = 0; i < most; i++) {
+		/* from the foot upwards to the right, cut at the right edge */
+		double from = x + 1.0 + (double)i * pitch, run = fmin(height, x + width - from);
+
+		if (run <= 0.0)
+			break;
+		strbuf_printf(out, "M%g %gl%g %g", at(from), at(y + height), at(run), at(-run));
+	}
+	strbuf_puts(out, "\"/>\n");
+}
+
+void svg_mark(struct strbuf *out, size_t colour, size_t shape_index, double x, double y)
 {
 	/* relative paths around the point: disc, square, triangle, diamond, triangle down, ring, cross, plus */
 	static const char *const shape[SVG_SERIES] = {
@@ -241,16 +307,16 @@ void svg_marker(struct strbuf *out, size_t series, double x, double y)
 		"m-4 -4l8 8m0 -8l-8 8",
 		"m-5 0h10m-5 -5v10",
 	};
-	size_t k = series % SVG_SERIES;
+	size_t k = shape_index % SVG_SERIES, c = colour % SVG_SERIES;
 
 	if (k == 5)
-		strbuf_printf(out, "<path class=\"mark open c%zu\" d=\"M%g %g%s\"/>\n", k, at(x), at(y),
+		strbuf_printf(out, "<path class=\"mark open c%zu\" d=\"M%g %g%s\"/>\n", c, at(x), at(y),
 			      shape[k]);
 	else if (k > 5)
-		strbuf_printf(out, "<path class=\"mark c%zu\" fill=\"none\" d=\"M%g %g%s\"/>\n", k, at(x),
+		strbuf_printf(out, "<path class=\"mark c%zu\" fill=\"none\" d=\"M%g %g%s\"/>\n", c, at(x),
 			      at(y), shape[k]);
 	else
-		strbuf_printf(out, "<path class=\"f%zu\" d=\"M%g %g%s\"/>\n", k, at(x), at(y), shape[k]);
+		strbuf_printf(out, "<path class=\"f%zu\" d=\"M%g %g%s\"/>\n", c, at(x), at(y), shape[k]);
 }
 
 /* ---- axes ---- */

@@ -18,6 +18,10 @@
 
 /* Title and description are for screen readers; the drawing is `width` x `height` units and scales. */
 void svg_begin(struct strbuf *out, double width, double height, const char *title, const char *description);
+/* The same as a part of an HTML page that has the style sheet once, in a <style> of its own: `role` is its class. */
+void svg_begin_inside(struct strbuf *out, const char *role, double width, double height, const char *title,
+                      const char *description);
+const char *svg_style(void);
 void svg_end(struct strbuf *out);
 
 void svg_open(struct strbuf *out, const char *role, const char *title); /* a group; title may be NULL */
@@ -37,7 +41,14 @@ struct svg_point {
 void svg_series_line(struct strbuf *out, size_t series, const struct svg_point *point, size_t n);
 void svg_series_bar(struct strbuf *out, size_t series, double x, double y, double width, double height);
 void svg_whisker(struct strbuf *out, size_t series, double x, double low_y, double high_y);
+void svg_whisker_across(struct strbuf *out, size_t series, double y, double low_x, double high_x);
 void svg_marker(struct strbuf *out, size_t series, double x, double y);
+/* Colour and shape apart: series k of more than 8 stay apart as (k, k + k / 8). */
+void svg_mark(struct strbuf *out, size_t colour, size_t shape, double x, double y);
+/* Thousands of small points as one element. */
+void svg_dots(struct strbuf *out, size_t series, const struct svg_point *point, size_t n);
+/* Diagonal lines in the colour of the background over a box: a second sign beside its colour. */
+void svg_hatch(struct strbuf *out, double x, double y, double width, double height);
 
 /* Text with what XML does not allow replaced: markup, control characters, bytes that are no UTF-8. */
 void svg_escape(struct strbuf *out, const char *text);

@@ -33,6 +33,10 @@ static const struct verb {
 	{ "watch", verb_watch, "what happens, as it happens" },
 	{ "explain", verb_explain, "why a job got its batch, and why the others lost" },
 	{ "stats", verb_stats, "objectives met, coverage of the bounds, queue and storage" },
+	{ "replay", verb_replay, "what one policy would have done to the jobs of a trace" },
+	{ "compare", verb_compare, "policies side by side on the same jobs; the paper's experiment" },
+	{ "report", verb_report, "a comparison as one HTML page with figures" },
+	{ "trace", verb_trace, "check a trace, say what is in it, write it in our own format" },
 	{ "version", verb_version, "the version of this program and of what it reads" },
 };
 enum { N_VERBS = sizeof verb_all / sizeof verb_all[0] };

@@ -719,7 +719,7 @@ int verb_train(int argc, char **argv)
 		{ 0, "model", CLI_TEXT, "NAME", "fix the model of time instead of searching", &o.model },
 		{ 0, "policy", CLI_TEXT, "NAME", "train what this policy wants instead of searching",
 		  &o.policy },
-		{ 0, "set", CLI_TEXT, "K=V,...", "its settings, with --model", &o.set },
+		{ 0, "set", CLI_TEXT, "K=V,...", "its settings, with --model or --policy", &o.set },
 		{ 0, "grid", CLI_TEXT, "FILE", "search these models and settings (JSON)", &o.grid },
 		{ 0, "search-rows", CLI_COUNT, "N", "search on so many rows at most (default: 5000; 0: all)",
 		  &o.search_rows },
@@ -774,8 +774,8 @@ int verb_train(int argc, char **argv)
 		return code;
 	if (!c.output && !o.dry_run)
 		return cli_usage_error(&c, "where shall the model go? Add -o MODEL, or -n to write none");
-	if (o.set && !o.model)
-		return cli_usage_error(&c, "--set needs --model NAME: settings belong to one model");
+	if (o.set && !o.model && !o.policy)
+		return cli_usage_error(&c, "--set needs --model or --policy: settings belong to one model");
 	if (o.grid && o.model)
 		return cli_usage_error(&c, "--grid searches and --model does not; give one of them");
 	if (o.policy && (o.model || o.grid))

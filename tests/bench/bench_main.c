@@ -35,6 +35,7 @@ static const struct bench {
 	{ "daemon.submit", bench_daemon_submit },
 	{ "daemon.predict", bench_daemon_predict },
 	{ "daemon.pipelined", bench_daemon_pipelined },
+	{ "replay.million", bench_replay_million },
 };
 enum { N_BENCHES = sizeof bench_all / sizeof bench_all[0] };
 

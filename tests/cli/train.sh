@@ -107,7 +107,7 @@ fi
 # ---- usage ----
 expect 2 "no output file is a usage error" train "$data"
 says err "-o MODEL" "no output file: what to add"
-expect 2 "--set without --model is a usage error" train "$data" -n --set trees=5
+expect 2 "--set without --model or --policy is a usage error" train "$data" -n --set trees=5
 expect 2 "--grid with --model is a usage error" train "$data" -n --model forest --grid "$dir/grid.json"
 expect 2 "an unknown model is a usage error" train "$data" -n --model forrest
 says err "'forest'" "an unknown model: the nearest one is named"
@@ -132,7 +132,8 @@ json "$dir/out" "--policy boost knows nothing of the load" \
 silent err "--policy boost: the columns left out are no surprise"
 expect 0 "--policy boost makes a model that loads" model verify "$dir/policy"
 expect 2 "--policy with --model is a usage error" train "$data" -n --policy courier --model forest
-expect 2 "--policy with --set is a usage error" train "$data" -n --policy courier --set trees=5
+expect 0 "--policy takes settings of its model" train "$data" -n --policy courier --set trees=5 --json
+json "$dir/out" "and trains with them" "d['chosen']['name'] == 'forest' and d['chosen']['settings']['trees'] == 5"
 expect 2 "an unknown policy is a usage error" train "$data" -n --policy curier
 says err "'courier'" "an unknown policy: the nearest one is named"
 expect 2 "a policy that wants no model is a usage error" train "$data" -n --policy naive

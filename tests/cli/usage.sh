@@ -11,10 +11,10 @@ for how in --help -h help; do
 	expect 0 "postrider $how succeeds" $how
 	says out "usage: postrider VERB" "postrider $how: help on stdout"
 done
-for verb in train evaluate predict anova model version; do
+for verb in train evaluate predict anova model replay compare report trace version; do
 	says out "  $verb " "the help lists $verb"
 done
-for verb in train evaluate predict anova model version; do
+for verb in train evaluate predict anova model replay compare report trace version; do
 	expect 0 "$verb --help succeeds" $verb --help
 	says out "postrider $verb" "$verb --help shows how to call it"
 	cp "$dir/out" "$dir/long"
@@ -25,6 +25,8 @@ done
 
 expect 2 "an unknown verb is a usage error" trian
 says err "'train'" "an unknown verb: the nearest one is named"
+expect 2 "another unknown verb is a usage error" comprae
+says err "'compare'" "another unknown verb: the nearest one is named"
 expect 2 "help of an unknown verb is a usage error" help predcit
 says err "'predict'" "help of an unknown verb: the nearest one is named"
 expect 2 "an option before the verb is a usage error" --json train

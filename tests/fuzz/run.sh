@@ -41,12 +41,14 @@ fi
 layers='common queueing predictors scheduler/core scheduler/config' libs=
 if grep -q '"scheduler/daemon/' "$entry"; then
 	layers="$layers scheduler/daemon" libs='-levent_core -lsqlite3'
+elif grep -q '"sim/' "$entry"; then
+	layers="$layers sim" libs=-lsqlite3
 fi
 sources=
 for layer in $layers; do
 	sources="$sources $(echo "$layer"/*.c)"
 done
-newest_header=$(find common queueing predictors scheduler -name '*.h' -exec ls -t {} + | head -n 1)
+newest_header=$(find common queueing predictors scheduler sim -name '*.h' -exec ls -t {} + | head -n 1)
 entry_object=$out/obj/tests_fuzz_fuzz_$name.o
 objects='' todo=''
 for source in $sources "$entry"; do

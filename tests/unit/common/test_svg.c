@@ -193,6 +193,78 @@ static void test_no_memory_is_seen_at_the_end(void **state)
 	strbuf_release(&b);
 }
 
+static void test_parts_of_a_page_share_one_style_sheet(void **state)
+{
+	struct strbuf b = { 0 };
+
+	(void)state;
+	svg_begin_inside(&b, "chart wide", 344.0, 120.5, "a <title>", "what it shows");
+	svg_end(&b);
+	assert_string_equal(strbuf_text(&b),
+			    "<svg class=\"chart wide\" role=\"img\" viewBox=\"0 0 344 120.5\" width=\"344\" "
+			    "height=\"120.5\">\n<title>a &lt;title&gt;</title>\n<desc>what it shows</desc>\n"
+			    "</svg>\n");
+	strbuf_reset(&b);
+	svg_begin(&b, 10.0, 10.0, "t", "d");
+	assert_non_null(strstr(strbuf_text(&b), svg_style())); /* a drawing that stands alone carries it */
+	strbuf_release(&b);
+}
+
+static void test_marks_take_colour_and_shape_apart(void **state)
+{
+	struct strbuf a = { 0 }, b = { 0 };
+
+	(void)state;
+	svg_marker(&a, 3, 5.0, 6.0);
+	svg_mark(&b, 3, 3, 5.0, 6.0);
+	assert_string_equal(strbuf_text(&a), strbuf_text(&b));
+	strbuf_reset(&b);
+	svg_mark(&b, 3 + SVG_SERIES, 1, 5.0, 6.0);
+	assert_string_equal(strbuf_text(&b), "<path class=\"f3\" d=\"M5 6m-4 -4h8v8h-8z\"/>\n");
+	strbuf_release(&a);
+	strbuf_release(&b);
+}
+
+static void test_dots_are_one_element_however_many(void **state)
+{
+	const struct svg_point point[] = { { 1.0, 2.0 }, { 3.456, NAN } };
+	struct strbuf b = { 0 };
+
+	(void)state;
+	svg_dots(&b, 9, point, 0);
+	assert_string_equal(strbuf_text(&b), "");
+	svg_dots(&b, 9, point, 2);
+	assert_string_equal(strbuf_text(&b), "<path class=\"dots c1\" d=\"M1 2h0M3.46 0h0\"/>\n");
+	strbuf_release(&b);
+}
+
+static void test_a_hatch_stays_within_its_box(void **state)
+{
+	struct strbuf b = { 0 };
+
+	(void)state;
+	svg_hatch(&b, 10.0, 20.0, 0.0, 5.0);
+	svg_hatch(&b, 10.0, 20.0, NAN, 5.0);
+	assert_string_equal(strbuf_text(&b), "");
+	svg_hatch(&b, 10.0, 20.0, 9.5, 5.0); /* strokes at 11 and 17; the second is cut at 19.5 */
+	assert_string_equal(strbuf_text(&b), "<path class=\"hatch\" d=\"M11 25l5 -5M17 25l2.5 -2.5\"/>\n");
+	strbuf_reset(&b);
+	svg_hatch(&b, 0.0, 0.0, 1e9, 5.0); /* ends */
+	assert_true(b.len < 20000);
+	strbuf_release(&b);
+}
+
+static void test_a_whisker_across_has_its_ends_upright(void **state)
+{
+	struct strbuf b = { 0 };
+
+	(void)state;
+	svg_whisker_across(&b, 2, 30.0, 10.0, 20.0);
+	assert_string_equal(strbuf_text(&b),
+			    "<path class=\"whisker c2\" d=\"M10 25V35M10 30H20M20 25V35\"/>\n");
+	strbuf_release(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -205,6 +277,11 @@ int main(void)
 		cmocka_unit_test(test_tick_labels_have_the_decimals_of_the_step),
 		cmocka_unit_test(test_long_text_is_cut_between_characters),
 		cmocka_unit_test(test_no_memory_is_seen_at_the_end),
+		cmocka_unit_test(test_parts_of_a_page_share_one_style_sheet),
+		cmocka_unit_test(test_marks_take_colour_and_shape_apart),
+		cmocka_unit_test(test_dots_are_one_element_however_many),
+		cmocka_unit_test(test_a_hatch_stays_within_its_box),
+		cmocka_unit_test(test_a_whisker_across_has_its_ends_upright),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

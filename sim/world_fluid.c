@@ -1,0 +1,364 @@
+/* The world `fluid`: the means of the world `queueing`, for long traces. Jobs share the machine as sharing.h says; how
+ * long one takes among P processes comes from tables (world_fluid_laws.h), made when the world is opened. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/mem.h"
+#include "sim/campaign.h"
+#include "sim/sharing.h"
+#include "sim/world_fluid_laws.h"
+#include "sim/world_ops.h"
+#include "sim/world_queueing_kinds.h"
+
+struct choice { /* a batch that a kind of job may have */
+	double batch;
+	uint32_t law;
+};
+
+struct fluid_world {
+	struct world_file *file;
+	struct cluster given, cluster;
+	struct disturbances disturbances;
+	const struct trace *trace; /* NULL: none */
+	struct qkind *kind;
+	struct choice *choice; /* of kind i: choice[first[i]] to choice[first[i + 1] - 1] */
+	size_t *first;
+	struct fluid_laws *laws;
+};
+
+struct fluid_run {
+	const struct fluid_world *world;
+	struct sharing *sharing;
+	double busy_s;
+};
+
+/* What sharing.c keeps with a job until it ends. */
+enum { ITERATIONS, ACCURACY, CORE_S, START_S };
+
+/* ---- the world ---- */
+
+static void fluid_close(void *self)
+{
+	struct fluid_world *w = self;
+
+	if (!w)
+		return;
+	world_file_free(w->file);
+	fluid_laws_free(w->laws);
+	free(w->choice);
+	free(w->first);
+	free(w->kind);
+	free(w);
+}
+
+static int add_choice(struct fluid_world *w, size_t kind, double batch, size_t *io_n, struct err *err)
+{
+	const struct qkind *k = &w->kind[kind];
+	struct world_work work = qkind_work(w->file, k, batch, NAN);
+
+	for (size_t i = w->first[kind]; i < *io_n; i++)
+		if (w->choice[i].batch == batch)
+			return 0;
+	w->choice[*io_n].batch = batch;
+	return fluid_laws_add(w->laws, k->cpus, work.compute_s, work.disk_s, &w->choice[(*io_n)++].law, err);
+}
+
+/* Every kind may have its own batches and the world's. */
+static int make_choices(struct fluid_world *w, struct err *err)
+{
+	size_t n = 0, most = 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < w->trace->n_kinds; i++)
+		most += w->kind[i].n_batches + w->file->batch.n;
+	w->choice = mem_array(most ? most : 1, sizeof *w->choice);
+	w->first = mem_array(w->trace->n_kinds + 1, sizeof *w->first);
+	if (!w->choice || !w->first)
+		return err_fail(err, ERR_NOMEM, "no memory for %zu kinds of jobs", w->trace->n_kinds);
+	for (size_t i = 0; i < w->trace->n_kinds && !rc; i++) {
+		w->first[i] = n;
+		for (size_t b = 0; b < w->kind[i].n_batches && !rc; b++)
+			rc = add_choice(w, i, w->kind[i].batch[b], &n, err);
+		for (size_t b = 0; b < w->file->batch.n && !rc; b++)
+			rc = add_choice(w, i, w->file->batch.v[b], &n, err);
+		w->first[i + 1] = n;
+	}
+	return rc;
+}
+
+static int bind_trace(struct fluid_world *w, struct err *err)
+{
+	int rc = qkinds_bind(w->file, w->trace, &w->kind, err);
+
+	if (!rc)
+		rc = fluid_laws_new(w->file, &w->cluster, w->cluster.slots, &w->laws, err);
+	return rc ? rc : make_choices(w, err);
+}
+
+static int fluid_open(const struct world_open *o, void **out_self, struct cluster *out_given,
+		      struct cluster *out_cluster, struct err *err)
+{
+	struct fluid_world *w = mem_calloc(1, sizeof *w);
+	int rc = w ? world_file_read(o->argument, &w->file, err)
+		   : err_fail(err, ERR_NOMEM, "no memory for a world");
+
+	if (!rc) {
+		w->given = o->given ? *o->given : w->file->cluster;
+		w->cluster = o->cluster ? *o->cluster : w->given;
+		w->disturbances = o->disturbances;
+		w->trace = o->trace;
+		rc = w->trace ? bind_trace(w, err) : 0;
+	}
+	if (rc) {
+		fluid_close(w);
+		return rc;
+	}
+	*out_self = w;
+	*out_given = w->given;
+	*out_cluster = w->cluster;
+	return 0;
+}
+
+/* A setting of the experiment, by the same laws. */
+static int play_fluid(const struct campaign_params *p, const struct campaign_setting *s,
+		      const struct luck *luck, double *out_time_s, struct err *err)
+{
+	struct world_work work = qkind_work(p->file, &s->kind, s->batch, NAN);
+	struct fluid_laws *laws = NULL;
+	struct sharing *sharing = NULL;
+	struct sharing_end e;
+	uint32_t law = 0;
+	int rc = fluid_laws_new(p->file, p->cluster, (double)s->njobs * s->kind.cpus, &laws, err);
+
+	if (!rc)
+		rc = fluid_laws_add(laws, s->kind.cpus, work.compute_s, work.disk_s, &law, err);
+	if (!rc) {
+		struct sharing_params sp = { .law = fluid_laws_job_s,
+					     .owner = laws,
+					     .cores = p->cluster->cores };
+
+		rc = sharing_new(&sp, &sharing, err);
+	}
+	for (size_t i = 0; i < s->njobs && !rc; i++) {
+		struct sharing_job j = { .id = i,
+					 .cpus = s->kind.cpus,
+					 .tag = law,
+					 .slow = luck[i].slow,
+					 .until = 1.0,
+					 .extra[ITERATIONS] = work.iterations };
+
+		rc = sharing_start(sharing, 0.0, &j, err);
+	}
+	while (!rc && sharing_end(sharing, &e))
+		out_time_s[e.job.id] = e.at_s;
+	sharing_free(sharing);
+	fluid_laws_free(laws);
+	return rc;
+}
+
+static int fluid_training(const void *self, size_t fold, uint64_t seed, struct csv **out, struct err *err)
+{
+	const struct fluid_world *w = self;
+	struct campaign_params p = {
+		.file = w->file,
+		.cluster = &w->given,
+		.noise = w->disturbances.noise,
+		.replications = CAMPAIGN_REPLICATIONS,
+		.seed = seed,
+		.play = play_fluid,
+	};
+
+	(void)fold;
+	return campaign_run(&p, out, err);
+}
+
+static void fluid_split_text(const void *self, size_t fold, char *out, size_t size)
+{
+	(void)self;
+	(void)fold;
+	snprintf(out, size,
+		 "models learn from a designed experiment in the same world, with luck of its own");
+}
+
+static void fluid_describe(const void *self, struct json_writer *j)
+{
+	const struct fluid_world *w = self;
+
+	world_file_describe(w->file, j);
+}
+
+static size_t fluid_batches(const void *self, const double **out)
+{
+	const struct fluid_world *w = self;
+
+	*out = w->file->batch.v;
+	return w->file->batch.n;
+}
+
+/* ---- a run ---- */
+
+static void fluid_run_free(void *run)
+{
+	struct fluid_run *r = run;
+
+	if (!r)
+		return;
+	sharing_free(r->sharing);
+	free(r);
+}
+
+static int fluid_run_new(const void *self, size_t fold, void **out_run, struct err *err)
+{
+	const struct fluid_world *w = self;
+	struct sharing_params p = {
+		.law = fluid_laws_job_s,
+		.owner = w->laws,
+		.cores = w->cluster.cores,
+		.drift = w->disturbances.drift,
+		.drift_at_s = w->disturbances.drift_at_s,
+	};
+	struct fluid_run *r = mem_calloc(1, sizeof *r);
+	int rc = r ? sharing_new(&p, &r->sharing, err) : err_fail(err, ERR_NOMEM, "no memory for a run");
+
+	(void)fold;
+	if (rc) {
+		fluid_run_free(r);
+		return rc;
+	}
+	r->world = w;
+	*out_run = r;
+	return 0;
+}
+
+static const struct choice *choice_of(const struct fluid_world *w, const struct world_job *j, struct err *err)
+{
+	if (!w->trace || j->kind >= w->trace->n_kinds) {
+		err_fail(err, ERR_ARG, "job %llu is of kind %u, which the trace does not have",
+			 (unsigned long long)j->id, j->kind);
+		return NULL;
+	}
+	for (size_t i = w->first[j->kind]; i < w->first[j->kind + 1]; i++)
+		if (w->choice[i].batch == j->batch)
+			return &w->choice[i];
+	if (qkind_check_batch(w->file, &w->kind[j->kind], j->batch, err))
+		err_prefix(err, "job %llu", (unsigned long long)j->id);
+	return NULL;
+}
+
+static int fluid_start(void *run, double now_s, const struct world_job *j, struct err *err)
+{
+	struct fluid_run *r = run;
+	const struct fluid_world *w = r->world;
+	const struct choice *c = choice_of(w, j, err);
+	const struct qkind *k;
+	struct world_work work;
+	double until = isnan(j->luck.fails_at) ? 1.0 : fmin(1.0, j->luck.fails_at);
+	struct sharing_job s;
+
+	if (!c)
+		return -ERR_ARG;
+	k = &w->kind[j->kind];
+	work = qkind_work(w->file, k, j->batch, j->epochs);
+	s = (struct sharing_job){
+		.id = j->id,
+		.cpus = k->cpus,
+		.tag = c->law,
+		.slow = j->luck.slow,
+		.until = until,
+		.extra = { [ITERATIONS] = work.iterations,
+			   [ACCURACY] = qkind_accuracy(w->file, k, work.iterations, &j->luck),
+			   [CORE_S] = k->cpus * work.iterations * work.compute_s * j->luck.slow * until,
+			   [START_S] = now_s },
+	};
+	return sharing_start(r->sharing, now_s, &s, err);
+}
+
+static double fluid_next_s(void *run)
+{
+	struct fluid_run *r = run;
+
+	return sharing_next_s(r->sharing);
+}
+
+/* Core-seconds: computing alone, so less than cores are held. What is done behind the drift takes longer. */
+static double core_s(const struct fluid_world *w, const struct sharing_end *e)
+{
+	double drift = w->disturbances.drift, from = e->job.extra[START_S], all = e->at_s - from;
+	double behind = fmin(all, fmax(0.0, e->at_s - w->disturbances.drift_at_s));
+
+	if (drift == 0.0 || !(all > 0.0))
+		return e->job.extra[CORE_S];
+	return e->job.extra[CORE_S] * all / (all - behind + behind / (1.0 + drift));
+}
+
+static bool fluid_end(void *run, struct world_end *out, double *out_at_s)
+{
+	struct fluid_run *r = run;
+	struct sharing_end e;
+
+	if (!sharing_end(r->sharing, &e))
+		return false;
+	r->busy_s += core_s(r->world, &e);
+	*out = (struct world_end){
+		.id = e.job.id,
+		.accuracy = e.job.until < 1.0 ? NAN : e.job.extra[ACCURACY],
+		.processes = e.processes,
+		.njobs = e.njobs,
+		.failed = e.job.until < 1.0,
+	};
+	*out_at_s = e.at_s;
+	return true;
+}
+
+static int fluid_copy(void *to, const void *from, struct err *err)
+{
+	struct fluid_run *t = to;
+	const struct fluid_run *f = from;
+	int rc = sharing_copy(t->sharing, f->sharing, err);
+
+	if (!rc)
+		t->busy_s = f->busy_s;
+	return rc;
+}
+
+static size_t fluid_running(const void *run)
+{
+	const struct fluid_run *r = run;
+
+	return sharing_running(r->sharing);
+}
+
+static double fluid_busy_s(const void *run) /* of the jobs that have ended */
+{
+	const struct fluid_run *r = run;
+
+	return r->busy_s;
+}
+
+static uint64_t fluid_events(const void *run)
+{
+	const struct fluid_run *r = run;
+
+	return sharing_events(r->sharing);
+}
+
+const struct world_ops world_fluid = {
+	.name = "fluid",
+	.title = "the means of the world queueing",
+	.open = fluid_open,
+	.close = fluid_close,
+	.training = fluid_training,
+	.split_text = fluid_split_text,
+	.describe = fluid_describe,
+	.batches = fluid_batches,
+	.run_new = fluid_run_new,
+	.run_free = fluid_run_free,
+	.start = fluid_start,
+	.next_s = fluid_next_s,
+	.end = fluid_end,
+	.copy = fluid_copy,
+	.running = fluid_running,
+	.busy_s = fluid_busy_s,
+	.events = fluid_events,
+};

@@ -1,0 +1,117 @@
+#!/bin/sh
+# postrider compare: policies side by side, sweeps, and the paper's experiment.
+# shellcheck disable=SC2086 # lists of words are meant
+. tests/cli/lib.sh
+trace=gen:poisson,jobs=60,gap=1.2
+machine="--cluster cores=2,slots=4"
+table=configs/profiles/two-cores/runs.csv
+measured="--world measured:$table $machine"
+quick="--policies fixed:64,naive,oracle --replications 4"
+
+# ---- side by side ----
+expect 0 "policies are compared" compare $trace $measured $quick
+for name in fixed:64 naive oracle; do
+	says out "$name" "there is a row for $name"
+done
+says out "4 replications" "how often is said"
+says out "Against fixed:64" "without courier the first policy is the baseline"
+says out "better," "wins are counted"
+says out "worse," "losses are counted"
+says out "learnt from" "how the table was parted is said"
+cp "$dir/out" "$dir/text"
+run compare $trace $measured $quick --threads 1 -q
+same "$dir/out" "$dir/text" "other threads, the same text"
+expect 0 "as JSON, into a folder" compare $trace $measured $quick --json -o "$dir/cmp" --baseline naive
+same "$dir/out" "$dir/cmp/compare.json" "compare.json is what --json prints"
+json "$dir/out" "JSON: what scripts rely on" \
+	"[p['name'] for p in d['policies']] == ['fixed:64', 'naive', 'oracle'] and
+	 all(k in p for p in d['policies'] for k in ('jobs', 'promised', 'met', 'attainment', 'attainment_ci', 'accuracy_met', 'regret'))"
+json "$dir/out" "JSON: the baseline is not compared with itself" \
+	"d['baseline'] == 'naive' and [('versus' in p) for p in d['policies']] == [True, False, True]"
+json "$dir/out" "JSON: regret is what the oracle has more" \
+	"all(abs(p['regret'] - (d['policies'][2]['accuracy_zero'] - p['accuracy_zero'])) < 1e-9 for p in d['policies'])"
+json "$dir/out" "JSON: every fold has its split" "len(d['world']['splits']) == 3"
+that "jobs.csv has a row a job, policy and replication" test "$(wc -l <"$dir/cmp/jobs.csv")" -eq 721
+expect 0 "one replication" compare $trace $measured --policies fixed:64,naive --replications 1
+says out "One replication" "one replication: nothing is tested, and that is said"
+
+# ---- models are trained ----
+# A small table, so that training is short.
+awk 'BEGIN { print "network,cpus,njobs,batch,epochs,samples,time_s,accuracy,replication"
+	for (r = 1; r <= 2; r++) for (c = 1; c <= 2; c++) for (j = 1; j <= 3; j += 2) for (b = 64; b <= 256; b *= 2)
+		printf "lenet5,%d,%d,%d,4,12000,%.3f,%.4f,%d\n", c, j, b, 5 * (1 + 300 / b) * (1 + 0.2 * c * j) * (1 + 0.02 * r),
+			0.95 - 2e-4 * b, r }' >"$dir/small.csv"
+small="--world measured:$dir/small.csv --cluster cores=4"
+expect 0 "policies that learn are trained" compare gen:poisson,jobs=30,gap=20,cpus=1\|2,network=lenet5,slo=60 \
+	$small --policies courier,postrider,oracle --replications 2 --json
+json "$dir/out" "trained: predictions have errors" \
+	"all(p['mape'] is not None for p in d['policies'][:2]) and d['baseline'] == 'courier'"
+json "$dir/out" "trained: importances of the forest" "sum(d['policies'][0]['importances'].values()) > 0.99"
+
+# ---- sweeps ----
+expect 0 "a sweep" compare $trace $measured $quick --sweep slo.scale=0.2..1:3
+says out "slo.scale" "a sweep: a row a value"
+expect 0 "a sweep as JSON, into a folder" compare $trace $measured $quick --sweep slo.scale=0.2,0.6,1 --json -o "$dir/sw"
+json "$dir/out" "a sweep: three points" \
+	"d['sweep']['key'] == 'slo.scale' and [p['value'] for p in d['sweep']['points']] == [0.2, 0.6, 1]"
+json "$dir/out" "a sweep: the object is the comparison in the middle" \
+	"d['policies'] == d['sweep']['points'][1]['policies'] and d['kind'] == 'compare'"
+json "$dir/out" "a sweep: a wider objective is met more often" \
+	"[p['policies'][2]['met'] for p in d['sweep']['points']] == sorted(p['policies'][2]['met'] for p in d['sweep']['points'])"
+json "$dir/sw/sweep.json" "sweep.json has the same points" "len(d['points']) == 3 and d['key'] == 'slo.scale'"
+that "a sweep: the folder has the jobs of the middle" test "$(wc -l <"$dir/sw/jobs.csv")" -eq 721
+run compare $trace $measured $quick --set slo.scale=0.6 --json
+cp "$dir/out" "$dir/middle"
+json "$dir/sw/compare.json" "a value of a sweep is what --set gives" \
+	"d['policies'] == json.load(open('$dir/middle'))['policies']"
+expect 0 "the folder of a sweep is used again" compare $trace $measured $quick -o "$dir/sw"
+that "the folder of a sweep: its sweep is gone" test ! -e "$dir/sw/sweep.json"
+expect 2 "a sweep of nothing" compare $trace $measured $quick --sweep slo.sclae=1..2
+says err "'slo.scale'" "a sweep of nothing: the nearest is named"
+expect 2 "a sweep and a setting of the same" compare $trace $measured $quick --sweep noise=0,0.1 --set noise=0.2
+expect 0 "a capacity for each policy" compare $trace $measured --policies fixed:64,fixed:512 --replications 2 --capacity 50% --to 8 \
+	--json -o "$dir/cap"
+json "$dir/out" "a capacity for each policy: two answers" "[p['policy'] for p in d['policies']] == ['fixed:64', 'fixed:512']"
+same "$dir/out" "$dir/cap/capacity.json" "capacity.json is what --json prints"
+
+# ---- the paper ----
+paper="compare --paper $small --jobs 60"
+expect 0 "the paper's experiment" $paper -o "$dir/paper" --json
+same "$dir/out" "$dir/paper/paper.json" "paper.json is what --json prints"
+json "$dir/out" "the paper: five jobs of Table 9, as printed there" \
+	"[t['paper']['batch'] for t in d['table9']] == [128, 128, 128, 128, 512] and
+	 [t['njobs'] for t in d['table9']] == [5, 1, 1, 2, 3]"
+json "$dir/out" "the paper: Table 11 has boosting with and without the load" \
+	"{t['policy']: t['knows_load'] for t in d['table11']}['boost'] is False and
+	 {t['policy']: t['knows_load'] for t in d['table11']}['boost-full'] is True"
+json "$dir/out" "the paper: Figures 9 and 10" "len(d['figure9']) == 15 and len(d['figure10']) == 20"
+json "$dir/out" "the paper: five jobs, then 60" "[e['jobs'] for e in d['experiments']] == [5, 60]"
+json "$dir/out" "the paper: nobody beats the oracle" \
+	"all(p['regret'] >= 0 and p['met'] <= e['policies'][-1]['met'] for e in d['experiments'] for p in e['policies'])"
+that "paper_jobs.csv has a row a job and policy" test "$(wc -l <"$dir/paper/paper_jobs.csv")" -eq 456
+expect 0 "the paper's experiment for people" $paper --threads 1
+says out "Table 9" "the paper: Table 9"
+says out "Table 11" "the paper: Table 11"
+says out "Figure 9" "the paper: Figure 9"
+says out "Figure 10" "the paper: Figure 10"
+says out "below 45 %" "the paper: what five jobs can say"
+says out "Against courier" "the paper: wins and losses"
+expect 0 "the machine of a table may be left out" compare --paper --world "measured:$dir/small.csv" --jobs 60 --json
+says err "the paper's is taken, cores=48" "the machine left out: what is taken is said"
+json "$dir/out" "the machine left out: 48 cores" "d['world']['measured_on']['cores'] == 48"
+expect 2 "--paper and a trace" compare $trace --paper
+expect 2 "--paper and policies" compare --paper --policies courier
+says err "--policies" "--paper and policies: what to leave out is named"
+expect 2 "--jobs without --paper" compare $trace $measured $quick --jobs 5
+expect 0 "--paper can be tried dry" compare --paper -n
+says out "Nothing was run" "--paper, dry: said so"
+
+# ---- usage ----
+expect 2 "an unknown policy" compare $trace $measured --policies courier,postridre
+says err "'postrider'" "an unknown policy: the nearest is named"
+expect 2 "a policy twice" compare $trace $measured --policies naive,naive
+expect 2 "a baseline that is not compared" compare $trace $measured --policies naive,oracle --baseline courier
+expect 2 "a replication of nothing" compare $trace $measured --policies naive --replications 1000000
+expect 2 "a level of 1" compare $trace $measured --policies naive --level 1
+expect 4 "a missing table" compare $trace --world "measured:$dir/nowhere.csv" $machine
+finish

@@ -1,0 +1,150 @@
+#!/bin/sh
+# postrider replay: one policy, one trace, one world; what-ifs; what is refused.
+# shellcheck disable=SC2086 # lists of words are meant
+. tests/cli/lib.sh
+trace=gen:poisson,jobs=60,gap=1.5
+machine="--cluster cores=2,slots=4"
+table=configs/profiles/two-cores/runs.csv
+measured="--world measured:$table $machine"
+fluid="--world fluid $machine"
+
+# ---- what comes out ----
+expect 0 "a generated trace is replayed" replay $trace --policy fixed:128 $fluid
+says out "60 jobs" "the trace is described"
+says out "world fluid on 2 cores with 4 slots" "world and machine are named"
+says out "fixed:128" "the policy has a row"
+says out "promises nothing" "a policy that promises nothing is marked"
+says err "decisions took" "decision times are talk"
+expect 0 "-q is quiet" replay $trace --policy fixed:128 $fluid -q
+silent err "-q leaves stderr empty"
+expect 0 "as JSON" replay $trace --policy fixed:128 $measured --json
+json "$dir/out" "JSON: kind, seed and the policy" \
+	"d['kind'] == 'replay' and d['seed'] == 1 and d['replications'] == 1 and
+	 [p['name'] for p in d['policies']] == ['fixed:128'] and d['policies'][0]['jobs'] == 60"
+json "$dir/out" "JSON: shares are shares" \
+	"0 <= d['policies'][0]['attainment'] <= 1 and len(d['policies'][0]['attainment_ci']) == 2"
+cp "$dir/out" "$dir/one"
+run replay $trace --policy fixed:128 $measured --json --threads 1 -q
+same "$dir/out" "$dir/one" "other threads, the same bytes"
+run replay $trace --policy fixed:128 $measured --json --seed 2
+json "$dir/out" "another seed, other jobs" "d['trace']['fingerprint'] != '$(sed -n 's/.*"fingerprint": "\(.*\)".*/\1/p' "$dir/one")'"
+json "$dir/one" "the command line is kept without what changes nothing" \
+	"d['command'].startswith('postrider replay $trace --policy fixed:128') and '--json' not in d['command']"
+
+expect 0 "the oracle can be replayed alone" replay $trace --policy oracle $measured
+expect 0 "a folder is written" replay $trace --policy fixed:128 $measured -o "$dir/run" --json
+same "$dir/out" "$dir/run/compare.json" "compare.json is what --json prints"
+that "jobs.csv has a row a job" test "$(wc -l <"$dir/run/jobs.csv")" -eq 61
+that "timing.json is there" test -s "$dir/run/timing.json"
+cp "$dir/run/jobs.csv" "$dir/jobs.csv"
+expect 0 "a folder is written again" replay $trace --policy fixed:128 $measured -o "$dir/run" --threads 1
+same "$dir/run/compare.json" "$dir/one" "written again: the same bytes"
+same "$dir/run/jobs.csv" "$dir/jobs.csv" "written again: the same jobs"
+mkdir "$dir/mine" && echo precious >"$dir/mine/notes"
+expect 2 "a folder of something else is left alone" replay $trace --policy fixed:128 $fluid -o "$dir/mine"
+says err "notes" "a folder of something else: what is in it is named"
+that "a folder of something else still has it" grep -q precious "$dir/mine/notes"
+
+# ---- files as traces ----
+cat >"$dir/t.csv" <<'END'
+arrival_s,network,epochs,samples,cpus,slo_s
+0,lenet5,4,12000,1,5
+0.5,simplenet,4,12000,2,5
+2.25,lenet5,4,12000,4,9
+END
+expect 0 "a CSV file is replayed" replay "$dir/t.csv" --policy fixed:64 $measured --json
+json "$dir/out" "a CSV file: its three jobs" "d['policies'][0]['jobs'] == 3 and d['policies'][0]['met'] == 3"
+grep -v '"\(command\|name\)":' "$dir/out" >"$dir/by-name"
+"$postrider" replay - --policy fixed:64 $measured --json <"$dir/t.csv" 2>"$dir/err" |
+	grep -v '"\(command\|name\)":' >"$dir/by-pipe"
+same "$dir/by-pipe" "$dir/by-name" "the same on standard input"
+sed 's/2.25,/soon,/' "$dir/t.csv" >"$dir/bad.csv"
+expect 6 "a bad trace is refused" replay "$dir/bad.csv" --policy fixed:64 $measured
+says err "bad.csv:4" "a bad trace: its line is named"
+silent out "a bad trace: nothing on stdout"
+sed 's/simplenet/resnet/' "$dir/t.csv" >"$dir/other.csv"
+run replay "$dir/other.csv" --policy fixed:64 $measured
+that "a job that the world does not know is refused" test "$code" -ne 0
+says err "resnet" "a job that the world does not know: it is named"
+
+# ---- what-ifs ----
+run replay $trace --policy fixed:128 $measured --set cluster.cores=4 --json
+json "$dir/out" "--set cluster.cores: slots follow" "d['cluster']['cores'] == 4 and d['cluster']['slots'] == 8"
+run replay $trace --policy fixed:128 $measured --set slo.scale=0.001 --json
+json "$dir/out" "--set slo.scale: nothing is in time any more" "d['policies'][0]['met'] == 0"
+expect 0 "--drift, --stragglers, --failures and --noise together" replay $trace --policy fixed:128 $measured \
+	--drift 20%@50% --stragglers 10%x3 --failures 20% --noise 0.2 --json
+json "$dir/out" "disturbances: some jobs failed" "d['policies'][0]['failed'] > 0 and d['disturbances']['stragglers'] == 0.1"
+
+expect 0 "--capacity searches the cores" replay $trace --policy fixed:128 $measured --capacity 90% --to 16 --json
+json "$dir/out" "--capacity: the least that is enough, and its neighbour below is not" \
+	"d['by'] == 'cluster.cores' and d['of'] == 'attainment_all' and
+	 (lambda p: all(q['holds'] == (q['mean'] >= 0.9) for q in p['points']) and
+	  min(q['value'] for q in p['points'] if q['holds']) == p['answer'])(d['policies'][0])"
+expect 0 "--capacity of what can not be" replay $trace --policy fixed:128 $measured --set slo.scale=0.001 --capacity 90% --to 4
+says out "no cluster.cores from 1 to 4" "--capacity of what can not be: said so"
+expect 0 "--capacity by slots of the response time" replay $trace --policy fixed:128 $measured --capacity 20 --of response_p95_s \
+	--by cluster.slots --from 4 --to 8
+says out "cluster.slots=" "--capacity by slots: an answer"
+expect 2 "--capacity above 100%" replay $trace --policy fixed:128 $measured --capacity 120%
+expect 2 "--capacity of no metric" replay $trace --policy fixed:128 $measured --capacity 90% --of attainmet
+says err "'attainment'" "--capacity of no metric: the nearest is named"
+expect 2 "--capacity by a scale" replay $trace --policy fixed:128 $measured --capacity 90% --by slo.scale
+expect 2 "--of without --capacity" replay $trace --policy fixed:128 $measured --of attainment
+expect 2 "--from above --to" replay $trace --policy fixed:128 $measured --capacity 90% --from 9 --to 3
+
+# ---- the dry run ----
+expect 0 "a dry run" replay $trace --policy fixed:128 $measured -n -o "$dir/never"
+says out "Nothing was run" "a dry run says so"
+says out "2 cores, 4 slots" "a dry run names the machine"
+that "a dry run writes nothing" test ! -e "$dir/never"
+expect 6 "a dry run reads the trace" replay "$dir/bad.csv" --policy fixed:64 $measured -n
+
+# ---- models ----
+if "$postrider" train "$table" -o "$dir/m" --model queueing -q 2>"$dir/err"; then
+	expect 2 "a model trained on the table that happens is refused" replay $trace --policy queueing $measured --model "$dir/m"
+	says err "knows by heart" "a model trained on the table that happens: the reason is said"
+	cp "$table" "$dir/copy.csv"
+	expect 2 "the same with a copy of the table" replay $trace --policy queueing --world "measured:$dir/copy.csv" $machine \
+		--model "$dir/m"
+	expect 0 "in another world it is welcome" replay $trace --policy queueing $fluid --model "$dir/m"
+	expect 2 "a model that the policy does not take" replay $trace --policy courier $fluid --model "$dir/m"
+	says err "forest" "a model that the policy does not take: what it wants is said"
+else
+	not_ok "there is a model to hand over" "$(last_words)"
+fi
+
+# ---- usage ----
+expect 2 "no policy" replay $trace $fluid
+says err "--policy postrider" "no policy: how to name one"
+expect 2 "no world" replay $trace --policy naive
+says err "measured:TABLE.csv" "no world: which there are"
+expect 2 "no trace" replay --policy naive $fluid
+says err "--from-history" "no trace: what could be given"
+expect 2 "a trace and a history" replay $trace --policy naive $fluid --from-history "$dir"
+expect 2 "an unknown policy" replay $trace --policy postridr $fluid
+says err "'postrider'" "an unknown policy: the nearest is named"
+expect 2 "an unknown world" replay $trace --policy naive --world magic
+expect 2 "an unknown generator" replay gen:poison --policy naive $fluid
+expect 2 "two policies" replay $trace --policy naive,courier $fluid
+says err "postrider compare" "two policies: the verb for that is named"
+expect 4 "a missing trace" replay "$dir/nowhere.csv" --policy naive $fluid
+expect 4 "a missing table" replay $trace --policy naive --world "measured:$dir/nowhere.csv" $machine
+expect 4 "a missing schema" replay $trace --policy naive $measured --schema "$dir/nowhere.json"
+expect 4 "a missing model" replay $trace --policy queueing $fluid --model "$dir/nowhere"
+expect 4 "a missing history" replay --from-history "$dir/nowhere" --policy naive $fluid
+expect 2 "a bad drift" replay $trace --policy naive $fluid --drift fast
+says err "--drift" "a bad drift: the option is named"
+expect 2 "a bad noise" replay $trace --policy naive $fluid --noise loud
+expect 2 "a bad share to explore" replay $trace --policy naive $fluid --explore 120%
+expect 2 "a key twice" replay $trace --policy naive $fluid --set noise=0.1 --set noise=0.2
+expect 2 "a sweep and a capacity" replay $trace --policy naive $fluid --sweep noise=0,0.1 --capacity 99%
+
+# ---- Ctrl-C ----
+"$postrider" replay gen:poisson,jobs=3000000,gap=0.01 --policy fixed:128 $fluid -o "$dir/stopped" >"$dir/out" 2>"$dir/err" &
+pid=$!
+sleep 0.4
+kill -TERM $pid 2>/dev/null
+wait $pid 2>/dev/null
+that "a run that is stopped leaves no folder behind" test ! -e "$dir/stopped/compare.json"
+finish

@@ -1,0 +1,64 @@
+#!/bin/sh
+# postrider report: one page of a folder; bad folders; the page in a real browser where there is one.
+. tests/cli/lib.sh
+fixture=tests/report/fixture
+cp -r "$fixture" "$dir/run"
+rm -f "$dir/run/report.html"
+
+expect 0 "a folder becomes a page" report "$dir/run"
+says err "report.html" "where it went is said"
+silent out "standard output stays clean"
+that "the page is in the folder" test -s "$dir/run/report.html"
+expect 0 "the page goes where -o says, quietly" report "$dir/run" -q -o "$dir/other.html"
+silent err "quiet is quiet"
+same "$dir/run/report.html" "$dir/other.html" "the same folder gives the same bytes"
+expect 0 "the page goes to standard output" report "$dir/run" -o -
+same "$dir/run/report.html" "$dir/out" "standard output has the same bytes"
+expect 0 "a slash at the end of the folder" report "$dir/run/" -q
+
+page=$dir/run/report.html
+# shellcheck disable=SC2016 # $1 is the inner shell's
+that "no script, nothing from outside" sh -c '! grep -qiE "<script|<link|@import|url\(| src=|href=\"[^d]" "$1"' sh "$page"
+# shellcheck disable=SC2016
+that "light and dark, screen and print" sh -c 'grep -q "prefers-color-scheme:dark" "$1" && grep -q "@media print" "$1"' sh "$page"
+for id in attainment tradeoff predicted residuals importances anova timeline calibration; do
+	that "figure $id is there" grep -q "<figure id=\"$id\">" "$page"
+	that "figure $id has its data" grep -q "<a download=\"$id.csv\" href=\"data:text/csv" "$page"
+done
+
+# Every number: the unit test compares all of them; here one by hand, from the file to the page.
+value=$(tr ',' '\n' <"$fixture/compare.json" |
+	awk '/"name": *"postrider"/ { mine = 1 } mine && /"attainment_all":/ { sub(/.*: */, ""); print; exit }')
+that "a number of the table is that of compare.json" \
+	grep -q "data-policy=\"postrider\" data-metric=\"attainment_all\" data-value=\"${value:-none}\"" "$page"
+
+# ---- folders that are not what they should be ----
+expect 4 "no such folder" report "$dir/nowhere"
+says err "nowhere" "no such folder: it is named"
+mkdir "$dir/empty"
+expect 4 "a folder without compare.json" report "$dir/empty"
+says err "compare.json" "the missing file is named"
+mkdir "$dir/broken"
+printf '{\n"policies": [}\n' >"$dir/broken/compare.json"
+expect 6 "broken JSON" report "$dir/broken"
+says err "compare.json:2:14" "broken JSON: line and column are named"
+that "nothing is written after an error" test ! -e "$dir/broken/report.html"
+cp "$fixture/compare.json" "$dir/broken/compare.json"
+sed '3s/,met,/,lost,/; 3s/,missed,/,lost,/; 3s/,rejected,/,lost,/; 3s/,failed,/,lost,/' "$fixture/jobs.csv" >"$dir/broken/jobs.csv"
+expect 6 "a job with an unknown outcome" report "$dir/broken"
+says err "jobs.csv:3" "an unknown outcome: the line is named"
+rm "$dir/broken/jobs.csv"
+expect 0 "a folder with compare.json alone" report "$dir/broken" -q
+that "what is missing is said in the page" grep -q "jobs.csv is not in the folder" "$dir/broken/report.html"
+expect 2 "no folder given" report
+expect 2 "two folders" report "$dir/run" "$dir/broken"
+run report "$dir/run" -o "$dir/no/such/page.html"
+that "a page that can not be written is an error" test "$code" -ne 0
+
+# ---- in a browser ----
+if ! BIN=$BIN tests/report/browser.sh >"$dir/browser" 2>"$dir/browser.err"; then
+	grep -q '^not ok' "$dir/browser" || not_ok "the browser test runs" "$(tail -n 1 "$dir/browser.err" | cut -c 1-200)"
+	failures=$((failures + 1))
+fi
+cat "$dir/browser"
+finish

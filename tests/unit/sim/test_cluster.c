@@ -1,0 +1,155 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "common/io.h"
+#include "sim/cluster.h"
+#include "tests/support/support.h"
+
+static struct cluster parsed(const char *text)
+{
+	struct cluster c;
+	struct err err = { 0 };
+
+	if (cluster_parse(text, &c, &err))
+		fail_msg("%s: %s", text, err.text);
+	return c;
+}
+
+static void refused(const char *text, const char *why)
+{
+	struct cluster c;
+	struct err err = { 0 };
+
+	if (cluster_parse(text, &c, &err) != -ERR_ARG || !strstr(err.text, why))
+		fail_msg("'%s': '%s' does not say '%s'", text, err.text, why);
+}
+
+static const char *file_with(const char *text)
+{
+	const char *path = support_path(support_temp_dir(), "cluster.json");
+
+	assert_int_equal(io_write_file(path, text, strlen(text), NULL), 0);
+	return path;
+}
+
+static void refused_file(const char *text, const char *why)
+{
+	struct cluster c;
+	struct err err = { 0 };
+
+	if (cluster_parse(file_with(text), &c, &err) != -ERR_FORMAT || !strstr(err.text, why) ||
+	    !strstr(err.text, "cluster.json"))
+		fail_msg("'%s': '%s' does not say '%s'", text, err.text, why);
+}
+
+static void test_text_gives_a_cluster_with_defaults(void **state)
+{
+	struct cluster c = parsed("cores=16,slots=32,nodes=4,memory_mb=64000.5");
+
+	(void)state;
+	assert_true(c.cores == 16.0 && c.slots == 32 && c.nodes == 4 && c.memory_mb == 64000.5);
+	c = parsed("cores=2.75");
+	assert_true(c.cores == 2.75 && c.slots == 2 && c.nodes == 1 && c.memory_mb == INFINITY);
+	assert_int_equal(parsed("cores=0.5").slots, 1);
+}
+
+static void test_bad_text_is_refused_by_key_and_reason(void **state)
+{
+	(void)state;
+	refused("slots=3", "no 'cores'");
+	refused("core=3", "is it 'cores'?");
+	refused("cores=3,,slots=2", "no key=number");
+	refused("cores=3,colour=2", "known are");
+	refused("cores=three", "'three' is not a number");
+	refused("cores=1,cores=2", "twice");
+	refused("cores=0", "cores = 0");
+	refused("cores=-1", "cores = -1");
+	refused("cores=1000001", "at most 1000000");
+	refused("cores=1,slots=1.5", "whole");
+	refused("cores=1,slots=10000001", "at most");
+	refused("cores=1,nodes=4097", "at most 4096");
+	refused("cores=1,memory_mb=0", "memory_mb");
+	assert_int_equal(parsed("cores=1000000,slots=10000000,nodes=4096").slots, CLUSTER_MAX_SLOTS);
+}
+
+static void test_a_file_says_the_same(void **state)
+{
+	struct cluster c = parsed("configs/clusters/two-cores.json");
+	struct err err = { 0 };
+
+	(void)state;
+	assert_true(c.cores == 2.0 && c.slots == 4 && c.nodes == 1);
+	refused_file("{\"cores\": 2, \"slot\": 4}", "slots");
+	refused_file("{\"slots\": 4}", "no 'cores'");
+	refused_file("{\"cores\": \"2\"}", "must be a number");
+	refused_file("{\"cores\": 2, \"nodes\": 0}", "nodes = 0");
+	refused_file("[2]", "an object");
+	refused_file("{", "1:2");
+	assert_int_equal(cluster_parse("no/such/file.json", &c, &err), -ERR_NOTFOUND);
+}
+
+static void test_json_reads_back_as_the_same(void **state)
+{
+	struct cluster c = parsed("cores=2.5,slots=7,nodes=2,memory_mb=100"), back = { 0 };
+	struct strbuf text = { 0 };
+	struct json_writer w;
+	struct json *v = NULL;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		strbuf_reset(&text);
+		json_begin(&w, &text, false);
+		cluster_to_json(&c, &w);
+		assert_int_equal(json_parse("c", text.text, text.len, &v, NULL), 0);
+		assert_int_equal(cluster_from_json("c", v, &back, NULL), 0);
+		assert_true(back.cores == c.cores && back.slots == c.slots && back.nodes == c.nodes &&
+			    back.memory_mb == c.memory_mb);
+		json_free(v);
+		c.memory_mb = INFINITY;
+	}
+	strbuf_release(&text);
+}
+
+static void test_slots_follow_the_cores_unless_set(void **state)
+{
+	struct cluster c = parsed("cores=2,slots=4");
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(cluster_set(&c, "cores", 16.0, NULL), 0);
+	assert_true(c.cores == 16.0 && c.slots == 32);
+	assert_int_equal(cluster_set(&c, "cores", 0.1, NULL), 0);
+	assert_int_equal(c.slots, 1);
+	c = parsed("cores=3,slots=7");
+	assert_int_equal(cluster_set(&c, "cores", 9.0, NULL), 0);
+	assert_int_equal(c.slots, 21);
+	assert_int_equal(cluster_set(&c, "slots", 10.0, NULL), 0);
+	assert_int_equal(cluster_set(&c, "cores", 90.0, NULL), 0);
+	assert_int_equal(c.slots, 10);
+	assert_int_equal(cluster_set(&c, "nodes", 3.0, NULL), 0);
+	assert_int_equal(cluster_set(&c, "memory_mb", 1e4, NULL), 0);
+	assert_true(c.nodes == 3 && c.memory_mb == 1e4);
+	assert_int_equal(cluster_set(&c, "memory", 1.0, &err), -ERR_ARG);
+	assert_int_equal(cluster_set(&c, "cores", NAN, &err), -ERR_ARG);
+	assert_int_equal(cluster_set(&c, "slots", 2.5, &err), -ERR_ARG);
+	assert_true(c.cores == 90.0 && c.slots == 10);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_text_gives_a_cluster_with_defaults),
+		cmocka_unit_test(test_bad_text_is_refused_by_key_and_reason),
+		cmocka_unit_test(test_a_file_says_the_same),
+		cmocka_unit_test(test_json_reads_back_as_the_same),
+		cmocka_unit_test(test_slots_follow_the_cores_unless_set),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

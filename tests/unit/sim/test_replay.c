@@ -1,0 +1,330 @@
+/* What must hold in every replay, whatever the policy: claims about time, capacity, work and chance, checked on the
+ * outcomes alone, against what the world and the scheduler say of themselves. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/rng.h"
+#include "tests/unit/sim/replay_bed.h"
+
+#define TRACE "gen:poisson,jobs=600,rate=1.2,cpus=1|2|4,network=lenet5|simplenet,slo=lognormal:5:0.6"
+#define POLICIES "postrider,courier,naive,oracle"
+
+static struct bed bed;
+
+static int open_bed(void **state)
+{
+	(void)state;
+	bed_open(&bed, TRACE, "fluid", "cores=2,slots=6", POLICIES);
+	return 0;
+}
+
+static int close_bed(void **state)
+{
+	(void)state;
+	bed_close(&bed);
+	return 0;
+}
+
+static bool ran(const struct outcome *o)
+{
+	return o->state != OUTCOME_REJECTED && o->state != OUTCOME_REFUSED;
+}
+
+static uint32_t cpus_of(size_t job)
+{
+	return bed.trace->kind[bed.trace->job[job].kind].cpus;
+}
+
+/* ---- a replay as a list of moments ---- */
+
+struct moment {
+	int64_t at_ns;
+	int change; /* +1 a start, -1 an end */
+	size_t job;
+};
+
+static int by_time(const void *a, const void *b)
+{
+	const struct moment *x = a, *y = b;
+
+	if (x->at_ns != y->at_ns)
+		return x->at_ns < y->at_ns ? -1 : 1;
+	return x->change - y->change; /* ends first */
+}
+
+static struct moment *moments_of(const struct replay_result *r, size_t *out_n)
+{
+	struct moment *m = malloc(2 * r->n * sizeof *m);
+	size_t n = 0;
+
+	assert_non_null(m);
+	for (size_t i = 0; i < r->n; i++) {
+		if (!ran(&r->outcome[i]))
+			continue;
+		m[n++] = (struct moment){ r->outcome[i].start_ns, 1, i };
+		m[n++] = (struct moment){ r->outcome[i].end_ns, -1, i };
+	}
+	qsort(m, n, sizeof *m, by_time);
+	*out_n = n;
+	return m;
+}
+
+static void test_no_job_runs_before_it_arrives_and_every_one_that_was_taken_ends(void **state)
+{
+	(void)state;
+	for (size_t p = 0; p < bed.n_policies; p++) {
+		struct replay_result r = bed_replay(&bed, p, 1);
+		size_t taken = 0;
+
+		for (size_t i = 0; i < r.n; i++) {
+			const struct outcome *o = &r.outcome[i];
+
+			if (!ran(o)) {
+				assert_true(o->start_ns == 0 && o->end_ns == 0 && isnan(o->accuracy));
+				continue;
+			}
+			taken++;
+			assert_true(o->start_ns >= bed.trace->job[i].arrival_ns);
+			assert_true(o->end_ns > o->start_ns);
+			assert_true(o->batch > 0.0 && o->accuracy >= 0.0 && o->accuracy <= 1.0);
+			assert_int_equal(o->state == OUTCOME_MET,
+					 1e-9 * (double)(o->end_ns - bed.trace->job[i].arrival_ns) <=
+						 bed.trace->job[i].slo_s);
+		}
+		assert_true(taken > r.n / 10);
+		replay_result_release(&r);
+	}
+}
+
+static void test_capacity_is_never_exceeded(void **state)
+{
+	(void)state;
+	for (size_t p = 0; p < bed.n_policies; p++) {
+		struct replay_result r = bed_replay(&bed, p, 2);
+		size_t n, most = 0, running = 0;
+		struct moment *m = moments_of(&r, &n);
+		long used = 0;
+
+		for (size_t i = 0; i < n; i++) {
+			used += m[i].change * (long)cpus_of(m[i].job);
+			running += (size_t)m[i].change;
+			most = running > most ? running : most;
+			assert_in_range(used, 0, world_cluster(bed.world)->slots);
+		}
+		assert_int_equal(used, 0);
+		assert_int_equal(most, r.most_running);
+		free(m);
+		replay_result_release(&r);
+	}
+}
+
+/* The integrals of the processes and of the busy cores over time, from the moments alone, are what the world says. */
+static void test_work_is_conserved(void **state)
+{
+	double cores = world_cluster(bed.world)->cores;
+
+	(void)state;
+	for (size_t p = 0; p < bed.n_policies; p++) {
+		struct replay_result r = bed_replay(&bed, p, 3);
+		double busy_s = 0.0, jobs_s = 0.0, run_s = 0.0, met_s = 0.0;
+		long used = 0, running = 0;
+		size_t n;
+		struct moment *m = moments_of(&r, &n);
+
+		for (size_t i = 0; i < n; i++) {
+			double dt = i ? 1e-9 * (double)(m[i].at_ns - m[i - 1].at_ns) : 0.0;
+
+			busy_s += dt * fmin(cores, (double)used);
+			jobs_s += dt * (double)running * (double)running;
+			used += m[i].change * (long)cpus_of(m[i].job);
+			running += m[i].change;
+		}
+		for (size_t i = 0; i < r.n; i++) {
+			double s = 1e-9 * (double)(r.outcome[i].end_ns - r.outcome[i].start_ns);
+
+			if (!ran(&r.outcome[i]))
+				continue;
+			run_s += s;
+			met_s += s * r.outcome[i].njobs;
+		}
+		/* a process at the disk leaves its core alone: at most so much, and not much less */
+		assert_true(r.busy_s <= busy_s * (1.0 + 1e-6) && r.busy_s > 0.8 * busy_s);
+		/* ends are rounded up to the nanosecond: 1e-9 s an event of some 1 s */
+		assert_true(fabs(met_s / jobs_s - 1.0) <
+			    1e-6); /* each of n jobs meets n, for as long as they are n */
+		assert_true(run_s > 0.0 && r.busy_s <= cores * r.end_s);
+		free(m);
+		replay_result_release(&r);
+	}
+}
+
+/* L = lambda W: jobs counted at random moments against their times in the system. */
+static void test_little_s_law_holds(void **state)
+{
+	enum { LOOKS = 20000 };
+	struct rng rng = rng_stream(9, 9);
+
+	(void)state;
+	for (size_t p = 0; p < bed.n_policies; p++) {
+		struct replay_result r = bed_replay(&bed, p, 4);
+		double span_ns = 1e9 * r.end_s, in_system_s = 0.0, seen = 0.0, seen2 = 0.0, half;
+
+		for (size_t i = 0; i < r.n; i++)
+			if (ran(&r.outcome[i]))
+				in_system_s += 1e-9 *
+					       (double)(r.outcome[i].end_ns - bed.trace->job[i].arrival_ns);
+		for (int k = 0; k < LOOKS; k++) {
+			int64_t at_ns = (int64_t)(rng_uniform(&rng) * span_ns);
+			int there = 0;
+
+			for (size_t i = 0; i < r.n; i++)
+				there += ran(&r.outcome[i]) && bed.trace->job[i].arrival_ns <= at_ns &&
+					 at_ns < r.outcome[i].end_ns;
+			seen += there;
+			seen2 += (double)there * there;
+		}
+		seen /= LOOKS;
+		half = 4.0 * sqrt((seen2 / LOOKS - seen * seen) / LOOKS); /* looks are independent: 4 sigma */
+		assert_true(fabs(seen - in_system_s / r.end_s) < half);
+		replay_result_release(&r);
+	}
+}
+
+/* A policy that holds nobody back leaves no slots free for the first that waits, and starts in the order of arrival. */
+static void test_naive_leaves_nobody_waiting_who_could_run(void **state)
+{
+	struct replay_result r = bed_replay(&bed, 2, 5);
+	int64_t last_ns = 0;
+	size_t n, waits = 0;
+	struct moment *m = moments_of(&r, &n);
+
+	(void)state;
+	assert_string_equal(bed.policy[2].name, "naive");
+	for (size_t i = 0; i < r.n; i++) {
+		assert_true(ran(&r.outcome[i]));
+		assert_true(r.outcome[i].start_ns >= last_ns);
+		last_ns = r.outcome[i].start_ns;
+	}
+	for (size_t i = 0, first = 0; i < n; i++) { /* between moment i and the next */
+		long used = 0;
+
+		if (i + 1 < n && m[i + 1].at_ns == m[i].at_ns)
+			continue;
+		for (size_t k = 0; k <= i; k++)
+			used += m[k].change * (long)cpus_of(m[k].job);
+		while (first < r.n && r.outcome[first].start_ns <= m[i].at_ns)
+			first++;
+		if (first == r.n || bed.trace->job[first].arrival_ns > m[i].at_ns)
+			continue;
+		waits++;
+		assert_true(used + (long)cpus_of(first) > (long)world_cluster(bed.world)->slots);
+	}
+	assert_true(waits > 0); /* the machine was full at times, or this says nothing */
+	free(m);
+	replay_result_release(&r);
+}
+
+static void test_same_seed_gives_same_outcomes_and_another_seed_others(void **state)
+{
+	(void)state;
+	for (size_t p = 0; p < bed.n_policies; p++) {
+		struct replay_result a = bed_replay(&bed, p, 6), b = bed_replay(&bed, p, 6),
+				     c = bed_replay(&bed, p, 7);
+		bool other = false;
+
+		assert_true(a.end_s == b.end_s && a.busy_s == b.busy_s && a.events == b.events);
+		for (size_t i = 0; i < a.n; i++) {
+			a.outcome[i].decision_s = b.outcome[i].decision_s = 0.0; /* wall-clock */
+			assert_memory_equal(&a.outcome[i].start_ns, &b.outcome[i].start_ns,
+					    sizeof a.outcome[i] - offsetof(struct outcome, start_ns));
+			assert_int_equal(a.outcome[i].state, b.outcome[i].state);
+			other |= c.outcome[i].accuracy != a.outcome[i].accuracy && ran(&a.outcome[i]) &&
+				 ran(&c.outcome[i]);
+		}
+		assert_true(other);
+		replay_result_release(&a);
+		replay_result_release(&b);
+		replay_result_release(&c);
+	}
+}
+
+/* Common random numbers: with the same batch a job is equally accurate under every policy. */
+static void test_a_job_has_the_same_luck_under_every_policy(void **state)
+{
+	struct replay_result a = bed_replay(&bed, 0, 8), b = bed_replay(&bed, 2, 8);
+	size_t same = 0;
+
+	(void)state;
+	for (size_t i = 0; i < a.n; i++) {
+		if (!ran(&a.outcome[i]) || !ran(&b.outcome[i]) || a.outcome[i].batch != b.outcome[i].batch)
+			continue;
+		assert_true(a.outcome[i].accuracy == b.outcome[i].accuracy);
+		same++;
+	}
+	assert_true(same > 10);
+	replay_result_release(&a);
+	replay_result_release(&b);
+}
+
+static void test_oracle_keeps_every_promise_to_the_nanosecond(void **state)
+{
+	struct replay_result r = bed_replay(&bed, 3, 9);
+	size_t promised = 0;
+
+	(void)state;
+	assert_true(bed.policy[3].oracle);
+	for (size_t i = 0; i < r.n; i++) {
+		if (!r.outcome[i].promised)
+			continue;
+		promised++;
+		assert_int_equal(r.outcome[i].state, OUTCOME_MET);
+	}
+	assert_true(promised > r.n / 4);
+	replay_result_release(&r);
+}
+
+/* Perfect knowledge is worth something: nobody meets more accuracy than the oracle by more than chance. */
+static void test_oracle_is_ahead_of_the_others(void **state)
+{
+	double value[4] = { 0 };
+
+	(void)state;
+	for (size_t p = 0; p < bed.n_policies; p++)
+		for (uint64_t seed = 20; seed < 23; seed++) {
+			struct replay_result r = bed_replay(&bed, p, seed);
+
+			for (size_t i = 0; i < r.n; i++)
+				if (r.outcome[i].state == OUTCOME_MET)
+					value[p] += r.outcome[i].accuracy;
+			replay_result_release(&r);
+		}
+	for (size_t p = 0; p < 3; p++) {
+		print_message("# accuracy met: %s %.1f, oracle %.1f\n", bed.policy[p].name, value[p],
+			      value[3]);
+		assert_true(value[p] < value[3]);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_no_job_runs_before_it_arrives_and_every_one_that_was_taken_ends),
+		cmocka_unit_test(test_capacity_is_never_exceeded),
+		cmocka_unit_test(test_work_is_conserved),
+		cmocka_unit_test(test_little_s_law_holds),
+		cmocka_unit_test(test_naive_leaves_nobody_waiting_who_could_run),
+		cmocka_unit_test(test_same_seed_gives_same_outcomes_and_another_seed_others),
+		cmocka_unit_test(test_a_job_has_the_same_luck_under_every_policy),
+		cmocka_unit_test(test_oracle_keeps_every_promise_to_the_nanosecond),
+		cmocka_unit_test(test_oracle_is_ahead_of_the_others),
+	};
+
+	return cmocka_run_group_tests(tests, open_bed, close_bed);
+}

@@ -1,0 +1,369 @@
+/* What-ifs: keys, values, ranges, and the search for the least number that will do. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/sweep.h"
+
+/* ---- settings ---- */
+
+static void test_a_setting_is_read_into_its_key(void **state)
+{
+	struct what_if w;
+
+	(void)state;
+	what_if_init(&w);
+	assert_int_equal(what_if_parse(&w, "cluster.cores=2.5", NULL), 0);
+	assert_int_equal(what_if_parse(&w, "slo.scale=0.37", NULL), 0);
+	assert_true(w.value[WHAT_CORES] == 2.5 && w.value[WHAT_SLO] == 0.37);
+	assert_true(isnan(w.value[WHAT_SLOTS]) && isnan(w.value[WHAT_LOAD]) && isnan(w.value[WHAT_NOISE]));
+}
+
+static void test_bad_settings_say_what_is_wrong(void **state)
+{
+	static const struct {
+		const char *text, *says;
+	} bad[] = {
+		{ "cluster.cores", "key=value" },     { "cluster.coers=4", "'cluster.cores'?" },
+		{ "cores=4", "there are:" },          { "cluster.cores=four", "'four' is not a number" },
+		{ "cluster.cores=0", "above 0" },     { "cluster.cores=-1", "above 0" },
+		{ "cluster.cores=1e9", "at most" },   { "cluster.slots=2.5", "whole" },
+		{ "cluster.slots=0", "from 1" },      { "slo.scale=0", "above 0" },
+		{ "slo.scale=nan", "not a number" },  { "load.scale=inf", "not a number" },
+		{ "noise=-0.1", "from 0" },           { "=4", "there is nothing called ''" },
+		{ "cluster.cores=", "not a number" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		struct what_if w;
+		struct err err = { 0 };
+
+		what_if_init(&w);
+		assert_int_equal(what_if_parse(&w, bad[i].text, &err), -ERR_ARG);
+		if (!strstr(err.text, bad[i].says))
+			fail_msg("%s: no '%s' in: %s", bad[i].text, bad[i].says, err.text);
+		for (int k = 0; k < WHAT_KEYS; k++)
+			assert_true(isnan(w.value[k]));
+	}
+}
+
+static void test_a_key_can_be_set_once(void **state)
+{
+	struct what_if w;
+	struct err err = { 0 };
+
+	(void)state;
+	what_if_init(&w);
+	assert_int_equal(what_if_parse(&w, "noise=0", NULL), 0);
+	assert_int_equal(what_if_parse(&w, "noise=0.1", &err), -ERR_ARG);
+	assert_non_null(strstr(err.text, "twice"));
+	assert_true(w.value[WHAT_NOISE] == 0.0);
+}
+
+static void test_settings_change_what_they_name_and_nothing_else(void **state)
+{
+	const struct cluster given = { .cores = 2, .slots = 5, .nodes = 1, .memory_mb = INFINITY };
+	struct compare_params p = { .noise = 0.2, .slo_scale = 1.5 };
+	struct cluster room;
+	struct what_if w;
+
+	(void)state;
+	what_if_init(&w);
+	assert_int_equal(what_if_apply(&w, &given, &room, &p, NULL), 0);
+	assert_null(p.world.cluster);
+	assert_true(p.noise == 0.2 && p.slo_scale == 1.5 && p.load_scale == 0.0);
+	what_if_set(&w, WHAT_CORES, 4, NULL);
+	what_if_set(&w, WHAT_LOAD, 1.2, NULL);
+	assert_int_equal(what_if_apply(&w, &given, &room, &p, NULL), 0);
+	assert_ptr_equal(p.world.cluster, &room);
+	assert_true(room.cores == 4.0 && room.slots == 10); /* by their ratio */
+	assert_true(given.cores == 2.0 && p.load_scale == 1.2 && p.noise == 0.2);
+	what_if_set(&w, WHAT_SLOTS, 7, NULL);
+	p.world.cluster = NULL;
+	assert_int_equal(what_if_apply(&w, &given, &room, &p, NULL), 0);
+	assert_true(room.cores == 4.0 && room.slots == 7); /* set ones stay as they are set */
+}
+
+/* ---- sweeps ---- */
+
+static void values_are(const char *text, const double *value, size_t n)
+{
+	struct sweep s;
+	struct err err = { 0 };
+
+	if (sweep_parse(text, &s, &err))
+		fail_msg("%s: %s", text, err.text);
+	assert_int_equal(s.n, n);
+	for (size_t i = 0; i < n; i++)
+		if (fabs(s.value[i] - value[i]) > 1e-12)
+			fail_msg("%s: value %zu is %g, not %g", text, i, s.value[i], value[i]);
+}
+
+static void test_a_range_includes_its_ends(void **state)
+{
+	(void)state;
+	values_are("slo.scale=0.5..2", (double[]){ 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2 }, 7);
+	values_are("slo.scale=0.5..2:3", (double[]){ 0.5, 1.25, 2 }, 3);
+	values_are("load.scale=1..1.5:2", (double[]){ 1, 1.5 }, 2);
+}
+
+static void test_a_range_of_whole_numbers_has_no_fractions_and_no_repeats(void **state)
+{
+	(void)state;
+	values_are("cluster.slots=2..5", (double[]){ 2, 3, 4, 5 }, 4); /* 2, 2.5, 3, 3.5, ...: to the even */
+	values_are("cluster.cores=1..3:5", (double[]){ 1, 2, 3 }, 3);
+	values_are("cluster.cores=0.5..1.5:3", (double[]){ 0.5, 1, 1.5 }, 3); /* the ends say so */
+}
+
+static void test_a_list_is_taken_as_given(void **state)
+{
+	(void)state;
+	values_are("cluster.cores=16,2,4", (double[]){ 16, 2, 4 }, 3);
+	values_are("noise=0", (double[]){ 0 }, 1);
+}
+
+static void test_bad_sweeps_say_what_is_wrong(void **state)
+{
+	static const struct {
+		const char *text, *says;
+	} bad[] = {
+		{ "slo.scale", "key=value" },       { "slo.sclae=1..2", "'slo.scale'?" },
+		{ "slo.scale=2..1", "rise" },       { "slo.scale=1..1", "rise" },
+		{ "slo.scale=1..x", "'x'" },        { "slo.scale=..2", "''" },
+		{ "slo.scale=1..2:1", "2 to" },     { "slo.scale=1..2:101", "2 to" },
+		{ "slo.scale=1..2:two", "'two'" },  { "slo.scale=1,2,1", "twice" },
+		{ "slo.scale=1,,2", "''" },         { "slo.scale=", "''" },
+		{ "cluster.slots=1,2.5", "whole" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		struct sweep s = { .n = 77 };
+		struct err err = { 0 };
+
+		assert_int_equal(sweep_parse(bad[i].text, &s, &err), -ERR_ARG);
+		if (!strstr(err.text, bad[i].says))
+			fail_msg("%s: no '%s' in: %s", bad[i].text, bad[i].says, err.text);
+		assert_int_equal(s.n, 77); /* untouched */
+	}
+}
+
+static void test_a_list_may_be_as_long_as_the_limit_and_no_longer(void **state)
+{
+	char text[1024] = "noise=";
+	struct sweep s;
+
+	(void)state;
+	for (int i = 0; i < SWEEP_MAX_POINTS; i++)
+		snprintf(text + strlen(text), sizeof text - strlen(text), "%s%d.%02d", i ? "," : "", i / 100,
+			 i % 100);
+	assert_int_equal(sweep_parse(text, &s, NULL), 0);
+	assert_int_equal(s.n, SWEEP_MAX_POINTS);
+	strcat(text, ",1.5");
+	assert_int_equal(sweep_parse(text, &s, NULL), -ERR_ARG);
+}
+
+/* ---- capacity ---- */
+
+struct curve {
+	double (*of)(double v);
+	size_t calls;
+	double fails_at; /* 0: never */
+};
+
+static int measure(void *owner, double value, struct interval *out, struct err *err)
+{
+	struct curve *c = owner;
+
+	c->calls++;
+	if (c->fails_at == value)
+		return err_fail(err, ERR_FORMAT, "no world at %g", value);
+	*out = (struct interval){ c->of(value), c->of(value) - 0.01, c->of(value) + 0.01 };
+	return 0;
+}
+
+static double saturates(double v)
+{
+	return v / (v + 3.0); /* 0.9 at 27 */
+}
+
+static double falls(double v)
+{
+	return 1000.0 / v;
+}
+
+static double humps(double v)
+{
+	return v >= 40.0 && v <= 60.0 ? 0.95 : 0.5;
+}
+
+static double nothing(double v)
+{
+	(void)v;
+	return NAN;
+}
+
+static struct capacity search(struct curve *c, double from, double to, double target, int better)
+{
+	struct capacity found;
+	struct err err = { 0 };
+
+	if (capacity_search(&(struct capacity_params){ .from = from,
+						       .to = to,
+						       .target = target,
+						       .better = better,
+						       .measure = measure,
+						       .owner = c },
+			    &found, &err))
+		fail_msg("%s", err.text);
+	for (size_t i = 1; i < found.n; i++)
+		assert_true(found.point[i - 1].value < found.point[i].value);
+	return found;
+}
+
+static bool tried(const struct capacity *c, double v, bool holds)
+{
+	for (size_t i = 0; i < c->n; i++)
+		if (c->point[i].value == v)
+			return c->point[i].holds == holds;
+	return false;
+}
+
+static void test_the_least_value_that_holds_is_found_with_its_neighbours(void **state)
+{
+	struct curve c = { .of = saturates };
+	struct capacity found = search(&c, 1, 1000, 0.9, 1);
+
+	(void)state;
+	assert_true(found.answer == 27.0);
+	assert_true(tried(&found, 26, false) && tried(&found, 27, true) && tried(&found, 28, true));
+	assert_true(tried(&found, 1, false) && tried(&found, 1000, true));
+	assert_false(found.contradicts);
+	assert_true(c.calls == found.n && c.calls <= 14); /* log2(1000), the ends, a neighbour; none twice */
+}
+
+static void test_less_can_be_better(void **state)
+{
+	struct curve c = { .of = falls };
+	struct capacity found = search(&c, 1, 200, 30.0, -1);
+
+	(void)state;
+	assert_true(found.answer == 34.0); /* 1000 / 33 is 30.3 */
+	assert_false(found.contradicts);
+}
+
+static void test_a_range_whose_first_value_will_do_needs_no_search(void **state)
+{
+	struct curve c = { .of = saturates };
+	struct capacity found = search(&c, 30, 90, 0.9, 1);
+
+	(void)state;
+	assert_true(found.answer == 30.0);
+	assert_int_equal(found.n, 3); /* the ends and its neighbour */
+}
+
+static void test_no_value_within_the_range_will_do(void **state)
+{
+	struct curve c = { .of = saturates };
+	struct capacity found = search(&c, 1, 26, 0.9, 1);
+
+	(void)state;
+	assert_true(isnan(found.answer));
+	assert_false(found.contradicts);
+	for (size_t i = 0; i < found.n; i++)
+		assert_false(found.point[i].holds);
+	c = (struct curve){ .of = nothing };
+	found = search(&c, 1, 8, 0.9, 1);
+	assert_true(isnan(found.answer)); /* not a number holds nothing */
+}
+
+static void test_a_range_of_one_value_is_asked_once(void **state)
+{
+	struct curve c = { .of = saturates };
+	struct capacity found = search(&c, 27, 27, 0.9, 1);
+
+	(void)state;
+	assert_true(found.answer == 27.0);
+	assert_int_equal(c.calls, 1);
+}
+
+static void test_points_that_contradict_more_is_better_are_said_to(void **state)
+{
+	struct curve c = { .of = humps };
+	struct capacity found = search(&c, 1, 100, 0.9, 1);
+
+	(void)state;
+	assert_true(found.contradicts);
+	assert_true(found.answer == 40.0); /* the rising side of the hump, though the largest value fails */
+}
+
+static void test_a_failed_measurement_ends_the_search(void **state)
+{
+	struct curve c = { .of = saturates, .fails_at = 1000 };
+	struct capacity found;
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(capacity_search(&(struct capacity_params){ .from = 1,
+								    .to = 1000,
+								    .target = 0.9,
+								    .better = 1,
+								    .measure = measure,
+								    .owner = &c },
+					 &found, &err),
+			 -ERR_FORMAT);
+	assert_string_equal(err.text, "no world at 1000");
+}
+
+static void test_a_range_that_makes_no_sense_is_refused(void **state)
+{
+	static const double range[][2] = {
+		{ 0, 5 }, { 5, 4 }, { 1.5, 4 }, { 1, 4.5 }, { -3, 3 }, { NAN, 3 }
+	};
+	struct curve c = { .of = saturates };
+	struct capacity found;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof range / sizeof *range; i++)
+		assert_int_equal(capacity_search(&(struct capacity_params){ .from = range[i][0],
+									    .to = range[i][1],
+									    .target = 0.9,
+									    .better = 1,
+									    .measure = measure,
+									    .owner = &c },
+						 &found, NULL),
+				 -ERR_ARG);
+	assert_int_equal(c.calls, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_setting_is_read_into_its_key),
+		cmocka_unit_test(test_bad_settings_say_what_is_wrong),
+		cmocka_unit_test(test_a_key_can_be_set_once),
+		cmocka_unit_test(test_settings_change_what_they_name_and_nothing_else),
+		cmocka_unit_test(test_a_range_includes_its_ends),
+		cmocka_unit_test(test_a_range_of_whole_numbers_has_no_fractions_and_no_repeats),
+		cmocka_unit_test(test_a_list_is_taken_as_given),
+		cmocka_unit_test(test_bad_sweeps_say_what_is_wrong),
+		cmocka_unit_test(test_a_list_may_be_as_long_as_the_limit_and_no_longer),
+		cmocka_unit_test(test_the_least_value_that_holds_is_found_with_its_neighbours),
+		cmocka_unit_test(test_less_can_be_better),
+		cmocka_unit_test(test_a_range_whose_first_value_will_do_needs_no_search),
+		cmocka_unit_test(test_no_value_within_the_range_will_do),
+		cmocka_unit_test(test_a_range_of_one_value_is_asked_once),
+		cmocka_unit_test(test_points_that_contradict_more_is_better_are_said_to),
+		cmocka_unit_test(test_a_failed_measurement_ends_the_search),
+		cmocka_unit_test(test_a_range_that_makes_no_sense_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

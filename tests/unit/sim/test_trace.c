@@ -1,0 +1,262 @@
+/* sim/trace and sim/trace_build: opening by name, scaling, and what the builder promises. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/io.h"
+#include "common/mem.h"
+#include "sim/trace.h"
+#include "sim/trace_build.h"
+#include "tests/support/support.h"
+
+static int disarm(void **state)
+{
+	(void)state;
+	mem_fail_at(0, false);
+	io_fail_at(0, 0);
+	return 0;
+}
+
+static struct trace *open_spec(const char *spec)
+{
+	struct trace *t = NULL;
+	struct err err = { 0 };
+
+	if (trace_open(&(struct trace_source){ .spec = spec, .seed = 7 }, &t, &err))
+		fail_msg("refused: %s", err.text);
+	return t;
+}
+
+static void refuse(const struct trace_source *s, enum err_code code, const char *want)
+{
+	struct trace *t = NULL;
+	struct err err = { 0 };
+
+	assert_int_equal(trace_open(s, &t, &err), -(int)code);
+	if (!strstr(err.text, want))
+		fail_msg("'%s' is not in '%s'", want, err.text);
+	assert_null(t);
+}
+
+static const struct trace_kind_text plain = {
+	.cpus = 1, .epochs_from = NAN, .epochs_to = NAN, .memory_mb = NAN, .memory_mb_per_record = NAN
+};
+
+static void test_the_name_says_what_it_is(void **state)
+{
+	struct trace *t;
+
+	(void)state;
+	t = open_spec("configs/traces/morning.csv");
+	assert_int_equal(t->n_jobs, 10);
+	assert_string_equal(t->about, "10 jobs over 40 s, 2 tenants");
+	assert_int_equal(t->n_notices, 0);
+	trace_free(t);
+	t = open_spec("configs/traces/times.jsonl");
+	assert_int_equal(t->n_jobs, 4);
+	assert_int_equal(t->job[3].arrival_ns, 4000000000);
+	trace_free(t);
+	t = open_spec("configs/traces/small.swf");
+	assert_int_equal(t->n_jobs, 9);
+	trace_free(t);
+	t = open_spec("gen:poisson,jobs=1234");
+	assert_int_equal(t->n_jobs, 1234);
+	assert_non_null(strstr(t->about, "1,234 jobs over "));
+	assert_non_null(strstr(t->about, "generated: poisson,jobs=1234 (seed 7)"));
+	trace_free(t);
+}
+
+static void test_what_is_no_trace_is_refused(void **state)
+{
+	const char *odd = support_path(support_temp_dir(), "trace.txt"),
+		   *packed = support_path(support_temp_dir(), "log.swf.gz");
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(io_write_file(odd, "x", 1, &err), 0);
+	assert_int_equal(io_write_file(packed, "x", 1, &err), 0);
+	refuse(&(struct trace_source){ .spec = "nowhere.csv" }, ERR_NOTFOUND, "nowhere.csv");
+	refuse(&(struct trace_source){ .spec = "nowhere" }, ERR_NOTFOUND, "no such trace");
+	refuse(&(struct trace_source){ .spec = "nowhere", .history = true }, ERR_NOTFOUND,
+	       "no such file or folder");
+	refuse(&(struct trace_source){ .spec = odd }, ERR_ARG, "must end in .csv, .jsonl, .swf or .db");
+	refuse(&(struct trace_source){ .spec = packed }, ERR_ARG, "gunzip");
+	refuse(&(struct trace_source){ .spec = "a.csv", .map = "m.json" }, ERR_ARG,
+	       "a mapping is for traces in SWF");
+	refuse(&(struct trace_source){ .spec = "gen:nothing" }, ERR_ARG, "no such generator");
+}
+
+static void test_scaling_changes_objectives_and_gaps_alone(void **state)
+{
+	struct trace *t = open_spec("configs/traces/morning.csv"), *half = NULL, *same = NULL;
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(trace_scaled(t, 0.5, 2.0, &half, &err), 0);
+	for (size_t i = 0; i < t->n_jobs; i++) {
+		assert_int_equal(half->job[i].arrival_ns, t->job[i].arrival_ns / 2);
+		assert_true(isnan(t->job[i].slo_s) ? isnan(half->job[i].slo_s)
+						   : half->job[i].slo_s == 0.5 * t->job[i].slo_s);
+		assert_int_equal(half->job[i].kind, t->job[i].kind);
+	}
+	assert_true(half->fingerprint != t->fingerprint);
+	assert_int_equal(trace_scaled(t, 1.0, 1.0, &same, &err), 0);
+	assert_true(same->fingerprint == t->fingerprint);
+	trace_free(same);
+	trace_free(half);
+	half = NULL;
+	assert_int_equal(trace_scaled(t, 0.0, 1.0, &half, &err), -ERR_ARG);
+	assert_int_equal(trace_scaled(t, 1.0, NAN, &half, &err), -ERR_ARG);
+	assert_int_equal(trace_scaled(t, INFINITY, 1.0, &half, &err), -ERR_ARG);
+	assert_int_equal(trace_scaled(t, 1e12, 1.0, &half, &err), -ERR_ARG); /* beyond a hundred years */
+	assert_int_equal(trace_scaled(t, 1.0, 1e-12, &half, &err), -ERR_ARG);
+	assert_null(half);
+	trace_free(t);
+}
+
+static void test_scaling_survives_the_lack_of_memory(void **state)
+{
+	struct trace *t = open_spec("configs/traces/morning.csv");
+
+	(void)state;
+	for (unsigned long k = 1;; k++) {
+		struct trace *copy = NULL;
+		struct err err = { 0 };
+		int rc;
+
+		mem_fail_at(k, k % 2);
+		rc = trace_scaled(t, 2.0, 2.0, &copy, &err);
+		if (!mem_failed()) {
+			mem_fail_at(0, false);
+			assert_int_equal(rc, 0);
+			assert_true(k > 10);
+			trace_free(copy);
+			break;
+		}
+		mem_fail_at(0, false);
+		assert_int_equal(rc, -ERR_NOMEM);
+		assert_null(copy);
+	}
+	trace_free(t);
+}
+
+/* ---- the builder ---- */
+
+static void test_numbers_follow_first_use(void **state)
+{
+	struct trace_build *b = NULL;
+	struct trace *t = NULL;
+	struct trace_kind_text k = plain;
+	struct trace_job j = { .slo_s = NAN, .confidence = NAN, .type = -1 };
+	uint32_t kind[3], tenant[3];
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(trace_build_new("t", NULL, 0, &b, &err), 0);
+	for (uint32_t i = 0; i < 3; i++) {
+		static const char *const name[] = { "a", "b", "c" };
+
+		k.cpus = i + 1;
+		assert_int_equal(trace_build_kind(b, &k, &kind[i], &err), 0);
+		assert_int_equal(trace_build_tenant(b, name[i], NAN, &tenant[i], &err), 0);
+	}
+	j.kind = kind[2], j.tenant = tenant[2], j.arrival_ns = 9000000000;
+	assert_int_equal(trace_build_job(b, &j, &err), 0);
+	j.kind = kind[1], j.tenant = tenant[1], j.arrival_ns = 3000000000;
+	assert_int_equal(trace_build_job(b, &j, &err), 0);
+	assert_int_equal(trace_build_done(b, "by hand", &t, &err), 0);
+	assert_int_equal(t->n_kinds, 2); /* the first was never used */
+	assert_int_equal(t->kind[0].cpus, 2);
+	assert_string_equal(t->tenant[0], "b");
+	assert_string_equal(t->tenant[1], "c");
+	assert_int_equal(t->job[0].id, 2);
+	assert_string_equal(t->about, "2 jobs over 6 s, 2 tenants, by hand");
+	trace_free(t);
+	trace_build_free(b);
+}
+
+static void test_ids_are_found_again_in_any_order(void **state)
+{
+	struct trace_build *b = NULL;
+	struct trace_job j = { .slo_s = NAN, .confidence = NAN, .type = -1 };
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(trace_build_new("t", NULL, 0, &b, &err), 0);
+	assert_int_equal(trace_build_kind(b, &plain, &j.kind, &err), 0);
+	for (uint64_t i = 0; i < 2000; i++) {
+		j.id = (i * 7919) % 2003 + 1; /* a permutation */
+		assert_int_equal(trace_build_job(b, &j, &err), 0);
+	}
+	for (uint64_t i = 0; i < 2000; i += 37) {
+		j.id = (i * 7919) % 2003 + 1;
+		assert_int_equal(trace_build_job(b, &j, &err), -ERR_FORMAT);
+	}
+	assert_int_equal(trace_build_jobs(b), 2000);
+	trace_build_free(b);
+}
+
+static void test_the_builder_refuses_what_would_not_read_back(void **state)
+{
+	const char *const column[] = { "epochs", "network" }, *value[2] = { NULL, "x" };
+	const double batch[] = { 64.0, 32.0 };
+	struct trace_build *b = NULL;
+	struct trace_kind_text k = plain;
+	struct trace_job j = { .slo_s = NAN, .confidence = NAN, .type = -1 };
+	uint32_t at = 0;
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(trace_build_new("t", (const char *const[]){ "cpus" }, 1, &b, &err), -ERR_FORMAT);
+	assert_string_equal(err.text, "t: 'cpus' is a field of its own, not a column of values");
+	assert_int_equal(trace_build_new("t", column, 2, &b, &err), 0);
+	k.value = value;
+	k.cpus = 0;
+	assert_int_equal(trace_build_kind(b, &k, &at, &err), -ERR_FORMAT);
+	k.cpus = TRACE_MAX_CPUS + 1;
+	assert_int_equal(trace_build_kind(b, &k, &at, &err), -ERR_FORMAT);
+	k.cpus = TRACE_MAX_CPUS;
+	k.batch = batch;
+	k.n_batches = 2;
+	assert_int_equal(trace_build_kind(b, &k, &at, &err), -ERR_FORMAT);
+	k.n_batches = 1;
+	assert_int_equal(trace_build_kind(b, &k, &at, &err), 0);
+	value[0] = "4";
+	k.epochs_from = 1.0, k.epochs_to = 4.0;
+	assert_int_equal(trace_build_kind(b, &k, &at, &err), -ERR_ARG); /* open, and fixed too */
+	k.epochs_to = NAN;
+	assert_int_equal(trace_build_kind(b, &k, &at, &err), -ERR_FORMAT);
+	assert_int_equal(trace_build_tenant(b, "", NAN, &at, &err), -ERR_FORMAT);
+	assert_int_equal(trace_build_tenant(b, "x", -1.0, &at, &err), -ERR_FORMAT);
+	j.kind = 1;
+	assert_int_equal(trace_build_job(b, &j, &err), -ERR_ARG); /* no such kind */
+	j.kind = 0;
+	j.arrival_ns = -1;
+	assert_int_equal(trace_build_job(b, &j, &err), -ERR_FORMAT);
+	assert_string_equal(err.text, "t: job 1: field arrival_s: -1e-09 is not between 0 and 3.2e+09 s");
+	trace_build_free(b);
+	trace_build_free(NULL);
+	trace_free(NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_the_name_says_what_it_is),
+		cmocka_unit_test(test_what_is_no_trace_is_refused),
+		cmocka_unit_test(test_scaling_changes_objectives_and_gaps_alone),
+		cmocka_unit_test_teardown(test_scaling_survives_the_lack_of_memory, disarm),
+		cmocka_unit_test(test_numbers_follow_first_use),
+		cmocka_unit_test(test_ids_are_found_again_in_any_order),
+		cmocka_unit_test(test_the_builder_refuses_what_would_not_read_back),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
