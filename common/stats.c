@@ -45,9 +45,26 @@ static int compare_doubles(const void *a_, const void *b_)
 	return (a > b) - (a < b);
 }
 
+/* qsort() asks through a pointer, which is most of the time that a few numbers take. */
+#define FEW 48
+
+static void sort_few(double *v, size_t n)
+{
+	for (size_t i = 1; i < n; i++) {
+		double x = v[i];
+		size_t k = i;
+
+		for (; k > 0 && compare_doubles(&x, &v[k - 1]) < 0; k--)
+			v[k] = v[k - 1];
+		v[k] = x;
+	}
+}
+
 void stats_sort(double *v, size_t n)
 {
-	if (n > 1)
+	if (n <= FEW)
+		sort_few(v, n);
+	else
 		qsort(v, n, sizeof *v, compare_doubles);
 }
 

@@ -14,6 +14,7 @@
 
 #define JOBS 1000000
 #define FEW 100000 /* for the growth */
+#define NONE 1000 /* what is not the replay: training, reading, writing */
 #define BAR_S 30.0
 #define BAR_MB 1000.0 /* 10^6 bytes */
 #define GROWTH_SLACK 1.1 /* a shared machine: times of two runs differ by so much */
@@ -65,25 +66,28 @@ static int replay(const struct bench_env *env, size_t jobs, struct run *out, str
 int bench_replay_million(struct bench_env *env, struct bench_result *out, struct err *err)
 {
 	double allowed = (double)JOBS * log(JOBS) / ((double)FEW * log(FEW)), grew;
-	struct run few, many;
+	struct run none, few, many;
 	int status;
 
 	out->kind = BAR_AT_MOST;
 	out->bar = BAR_S;
 	out->unit = "s";
-	status = replay(env, FEW, &few, err);
+	status = replay(env, NONE, &none, err);
+	if (!status)
+		status = replay(env, FEW, &few, err);
 	if (!status)
 		status = replay(env, JOBS, &many, err);
 	if (status)
 		return status;
-	grew = many.cpu_s / few.cpu_s;
+	grew = (many.cpu_s - none.cpu_s) / fmax(few.cpu_s - none.cpu_s, 1e-3);
 	out->ours = many.wall_s;
 	out->holds = many.wall_s <= BAR_S && many.mb <= BAR_MB && grew <= GROWTH_SLACK * allowed ? HOLDS_YES
 												 : HOLDS_NO;
 	bench_what(out,
 		   "a replay of %d jobs in the fluid world under postrider, training included: %.3g us of "
 		   "processor time "
-		   "a job, %.0f MB (bar %.0f); ten times the jobs take %.3g times as long (n log n: %.3g)",
+		   "a job, %.0f MB (bar %.0f); without the training ten times "
+		   "the jobs take %.3g times as long (n log n: %.3g)",
 		   JOBS, 1e6 * many.cpu_s / JOBS, many.mb, BAR_MB, grew, allowed);
 	return 0;
 }
