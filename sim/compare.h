@@ -23,6 +23,7 @@ struct compare_params {
 	bool adapt;
 	double hysteresis, explore;
 	const struct model *model;   /* for all policies that accept it, instead of training; NULL: trained */
+	struct compare_cache *cache; /* of trained models; NULL: none are kept */
 	bool keep_outcomes;          /* of every run, for jobs.csv; otherwise only the numbers */
 	struct pool *pool;
 	void (*on_progress)(void *owner, const char *stage, size_t done, size_t total);
@@ -47,6 +48,12 @@ struct compare_result {
 	struct world **world;        /* per replication, likewise */
 	struct csv *training;        /* what the models of replication 0 learnt from; NULL: --model */
 };
+/* Trained models kept from one comparison to the next, for what-ifs: only between comparisons that differ in nothing that
+ * is learnt from (world, schema, machine as given, noise, seed). One comparison at a time. */
+struct compare_cache;
+int compare_cache_new(struct compare_cache **out, struct err *err);
+void compare_cache_free(struct compare_cache *c);
+
 int compare_run(const struct compare_params *p, struct compare_result **out, struct err *err);
 void compare_free(struct compare_result *r);
 

@@ -1,6 +1,8 @@
 #include "sim/compare_models.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/mem.h"
 #include "sim/scaled_model.h"
@@ -15,7 +17,7 @@ void compare_models_release(struct compare_models *f)
 	if (!f)
 		return;
 	for (size_t i = 0; i < f->n; i++) {
-		if (f->trained)
+		if (f->trained && !f->cached)
 			sim_models_free(f->trained[i]);
 		if (f->table)
 			csv_free(f->table[i]);
@@ -47,11 +49,66 @@ static size_t policies_to_train(const struct compare_params *p, struct sim_polic
 	return n;
 }
 
+/* ---- trained before ---- */
+
+#define CACHE_MAX 256
+
+struct cached { /* models of one fold for some policies, and the table they borrow from */
+	size_t fold;
+	char policies[SIM_MAX_POLICIES * SIM_POLICY_NAME];
+	struct csv *table;
+	struct sim_models *models;
+};
+
+struct compare_cache {
+	struct cached entry[CACHE_MAX];
+	size_t n;
+};
+
+int compare_cache_new(struct compare_cache **out, struct err *err)
+{
+	struct compare_cache *c = mem_calloc(1, sizeof *c);
+
+	if (!c)
+		return no_memory_for_models(err);
+	*out = c;
+	return 0;
+}
+
+void compare_cache_free(struct compare_cache *c)
+{
+	for (size_t i = 0; c && i < c->n; i++) {
+		sim_models_free(c->entry[i].models);
+		csv_free(c->entry[i].table);
+	}
+	free(c);
+}
+
+static void name_policies(const struct sim_policy *policy, size_t n, char *out, size_t size)
+{
+	size_t used = 0;
+
+	out[0] = '\0';
+	for (size_t i = 0; i < n && used < size; i++)
+		used += (size_t)snprintf(out + used, size - used, "%s,", policy[i].name);
+}
+
+static struct cached *cache_find(struct compare_cache *c, size_t fold, const char *policies)
+{
+	for (size_t i = 0; c && i < c->n; i++)
+		if (c->entry[i].fold == fold && !strcmp(c->entry[i].policies, policies))
+			return &c->entry[i];
+	return NULL;
+}
+
+/* ---- training ---- */
+
 static int train_fold(struct compare_runs *x, size_t fold, const struct sim_policy *policy, size_t n_policies,
 		      struct compare_models *f, struct err *err)
 {
 	const struct compare_params *p = x->p;
 	const struct world *w = x->r->world[fold]; /* the first replication of this fold */
+	struct cached made = { .fold = fold }, *before;
 	struct sim_models_params m = {
 		.policy = policy,
 		.n_policies = n_policies,
@@ -65,9 +122,25 @@ static int train_fold(struct compare_runs *x, size_t fold, const struct sim_poli
 	};
 	int status = world_training(w, fold, p->seed, &f->table[fold], err);
 
-	m.table = f->table[fold];
+	if (status)
+		return status;
+	name_policies(policy, n_policies, made.policies, sizeof made.policies);
+	before = cache_find(p->cache, fold, made.policies);
+	if (before) {
+		f->trained[fold] = before->models;
+		return sim_models_rescale(before->models, m.given, m.cluster, err);
+	}
+	if (f->cached) /* the caller's table goes its own way */
+		status = world_training(w, fold, p->seed, &made.table, err);
+	m.table = f->cached ? made.table : f->table[fold];
 	if (!status)
 		status = sim_models_train(&m, &f->trained[fold], err);
+	if (f->cached && status) {
+		csv_free(made.table);
+	} else if (f->cached) {
+		made.models = f->trained[fold];
+		p->cache->entry[p->cache->n++] = made;
+	}
 	if (status && f->n > 1)
 		err_prefix(err, "fold %zu", fold + 1);
 	return status;
@@ -91,6 +164,7 @@ int compare_models_of(struct compare_runs *x, struct compare_models *f, struct e
 
 	x->folds = folds ? folds : 1;
 	f->n = x->folds < p->replications ? x->folds : p->replications;
+	f->cached = p->cache && p->cache->n + f->n <= CACHE_MAX;
 	f->table = mem_calloc(f->n, sizeof(struct csv *));
 	f->trained = mem_calloc(f->n, sizeof(struct sim_models *));
 	f->of = mem_calloc(f->n * p->n_policies, sizeof(const struct model *));

@@ -7,7 +7,8 @@
 struct compare_models { /* of all folds that are used */
 	size_t n;
 	struct csv **table;
-	struct sim_models **trained;
+	struct sim_models **trained; /* borrowed from a cache, or its own */
+	bool cached;
 	struct model *given_scaled; /* --model on another machine; NULL: as it is */
 	const struct model **of; /* [fold * n_policies + policy] */
 };

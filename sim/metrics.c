@@ -177,9 +177,16 @@ void metrics_trials(const struct trace *t, const struct replay_result *r, const 
 
 /* ---- accuracy ---- */
 
-/* Over the jobs with an objective, whatever was not met counted as 0. A met job whose accuracy nobody knows is left
- * out. NaN: no objectives, or a world without accuracies. */
-static double accuracy_or_zero(const struct trace *t, const struct outcome *o, size_t n)
+static void mark_unknown(const struct trace *t, const struct outcome *o, size_t n, bool *unknown)
+{
+	for (size_t i = 0; i < n; i++)
+		if (was_done(&o[i]) && !isfinite(o[i].accuracy))
+			unknown[t->job[i].kind] = true;
+}
+
+/* Over the jobs with an objective, whatever was not met counted as 0. Jobs of a kind whose accuracy is not always known are
+ * left out, met or not: else only their misses would count. NaN: no objectives, or a world without accuracies. */
+static double accuracy_or_zero(const struct trace *t, const struct outcome *o, const bool *unknown, size_t n)
 {
 	double sum = 0.0, jobs = 0.0;
 	bool done = false, known = false;
@@ -189,7 +196,7 @@ static double accuracy_or_zero(const struct trace *t, const struct outcome *o, s
 
 		done = done || was_done(&o[i]);
 		known = known || (was_done(&o[i]) && isfinite(o[i].accuracy));
-		if (!has_objective(t, i) || (met && !isfinite(o[i].accuracy)))
+		if (!has_objective(t, i) || unknown[t->job[i].kind])
 			continue;
 		jobs++;
 		sum += met ? o[i].accuracy : 0.0;
@@ -197,11 +204,17 @@ static double accuracy_or_zero(const struct trace *t, const struct outcome *o, s
 	return done && !known ? NAN : ratio(sum, jobs);
 }
 
-static void put_accuracies(const struct trace *t, const struct replay_result *r, const struct outcome *oracle,
-			   double *out)
+static int put_accuracies(const struct trace *t, const struct replay_result *r, const struct outcome *oracle,
+			  double *out, struct err *err)
 {
+	bool *unknown = mem_calloc(t->n_kinds ? t->n_kinds : 1, sizeof *unknown);
 	struct mean all = { 0 }, met = { 0 }, error = { 0 };
 
+	if (!unknown)
+		return err_fail(err, ERR_NOMEM, "out of memory for %zu kinds of jobs", t->n_kinds);
+	mark_unknown(t, r->outcome, r->n, unknown);
+	if (oracle)
+		mark_unknown(t, oracle, r->n, unknown);
 	for (size_t i = 0; i < r->n; i++) {
 		const struct outcome *o = &r->outcome[i];
 
@@ -215,9 +228,11 @@ static void put_accuracies(const struct trace *t, const struct replay_result *r,
 	out[METRIC_ACCURACY] = mean_of(&all);
 	out[METRIC_ACCURACY_MET] = mean_of(&met);
 	out[METRIC_ACCURACY_MAE] = mean_of(&error);
-	out[METRIC_ACCURACY_ZERO] = accuracy_or_zero(t, r->outcome, r->n);
+	out[METRIC_ACCURACY_ZERO] = accuracy_or_zero(t, r->outcome, unknown, r->n);
 	if (oracle)
-		out[METRIC_REGRET] = accuracy_or_zero(t, oracle, r->n) - out[METRIC_ACCURACY_ZERO];
+		out[METRIC_REGRET] = accuracy_or_zero(t, oracle, unknown, r->n) - out[METRIC_ACCURACY_ZERO];
+	free(unknown);
+	return 0;
 }
 
 /* ---- times ---- */
@@ -305,10 +320,11 @@ int metrics_of(const struct trace *t, const struct cluster *c, const struct repl
 	fill_nan(value);
 	counts = count_all(t, r, oracle);
 	put_counts(&counts, oracle != NULL, value);
-	put_accuracies(t, r, oracle, value);
 	put_errors(r, value);
 	value[METRIC_UTILISATION] = ratio(r->busy_s, c->cores * r->end_s);
-	status = put_fairness(t, r, value, err);
+	status = put_accuracies(t, r, oracle, value, err);
+	if (!status)
+		status = put_fairness(t, r, value, err);
 	if (!status)
 		status = put_responses(t, r, value, err);
 	for (size_t m = 0; !status && m < METRICS; m++)

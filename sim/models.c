@@ -152,6 +152,16 @@ static size_t factors_of(const struct table *t, const char **out)
 	return n;
 }
 
+static int scale_entry(struct entry *e, const struct cluster *given, const struct cluster *cluster,
+		       struct err *err)
+{
+	scaled_model_free(e->scaled);
+	e->scaled = NULL;
+	return given->cores == cluster->cores
+		       ? 0
+		       : scaled_model_new(e->model, given->cores, cluster->cores, &e->scaled, err);
+}
+
 static int train_entry(const struct sim_models_params *p, const struct policy *policy, const uint32_t *run,
 		       struct entry *e, struct err *err)
 {
@@ -191,8 +201,18 @@ static int train_entry(const struct sim_models_params *p, const struct policy *p
 	grid_free(time);
 	if (!status)
 		status = model_compile(e->model, err);
-	if (!status && p->given && p->cluster && p->given->cores != p->cluster->cores)
-		status = scaled_model_new(e->model, p->given->cores, p->cluster->cores, &e->scaled, err);
+	if (!status && p->given && p->cluster)
+		status = scale_entry(e, p->given, p->cluster, err);
+	return status;
+}
+
+int sim_models_rescale(struct sim_models *m, const struct cluster *given, const struct cluster *cluster,
+		       struct err *err)
+{
+	int status = 0;
+
+	for (size_t i = 0; !status && i < m->n; i++)
+		status = scale_entry(&m->entry[i], given, cluster, err);
 	return status;
 }
 

@@ -27,6 +27,8 @@ struct sim_models_params {
 };
 int sim_models_train(const struct sim_models_params *p, struct sim_models **out, struct err *err);
 void sim_models_free(struct sim_models *m);
+/* The same models on another machine from now on; given: that of the training. What sim_models_of() gave is gone. */
+int sim_models_rescale(struct sim_models *m, const struct cluster *given, const struct cluster *cluster, struct err *err);
 const struct model *sim_models_of(const struct sim_models *m, const struct sim_policy *p); /* NULL: it wants none */
 
 #endif

@@ -226,7 +226,9 @@ int sweep_parse(const char *text, struct sweep *out, struct err *err)
 
 int sweep_run(const struct sweep_params *p, struct err *err)
 {
-	int rc = 0;
+	/* noise is part of what models learn from; nothing else that is swept is */
+	struct compare_cache *cache = NULL;
+	int rc = p->sweep->key == WHAT_NOISE ? 0 : compare_cache_new(&cache, err);
 
 	for (size_t i = 0; i < p->sweep->n && !rc; i++) {
 		struct compare_params c = *p->compare;
@@ -234,6 +236,7 @@ int sweep_run(const struct sweep_params *p, struct err *err)
 		struct compare_result *r = NULL;
 		struct cluster room;
 
+		c.cache = cache;
 		c.keep_outcomes = p->compare->keep_outcomes && i == p->keep;
 		rc = what_if_set(&w, p->sweep->key, p->sweep->value[i], err);
 		if (!rc)
@@ -246,6 +249,7 @@ int sweep_run(const struct sweep_params *p, struct err *err)
 			rc = p->on_point(p->owner, i, &r, err);
 		compare_free(r);
 	}
+	compare_cache_free(cache);
 	return rc;
 }
 

@@ -186,6 +186,7 @@ static int run_sweep(struct call *k, struct err *err)
 struct searching {
 	struct sim_setup *s;
 	const struct sim_policy *policy;
+	struct compare_cache *cache; /* NULL: what is changed is learnt from */
 };
 
 static int measure(void *owner, double value, struct interval *out, struct err *err)
@@ -201,6 +202,7 @@ static int measure(void *owner, double value, struct interval *out, struct err *
 	p.n_policies = 1;
 	p.baseline = 0;
 	p.keep_outcomes = false;
+	p.cache = q->cache;
 	if (!rc)
 		rc = what_if_apply(&what, &q->s->given, &room, &p, err);
 	if (!rc)
@@ -260,6 +262,10 @@ static int run_capacity(struct call *k, struct err *err)
 	for (size_t i = 0; i < s->n_policies && !rc; i++) {
 		struct searching q = { .s = s, .policy = &s->policy[i] };
 
+		if (s->capacity.by != WHAT_NOISE)
+			rc = compare_cache_new(&q.cache, err);
+		if (rc)
+			break;
 		rc = capacity_search(&(struct capacity_params){ .from = s->capacity.from,
 								.to = s->capacity.to,
 								.target = s->capacity.target,
@@ -267,6 +273,7 @@ static int run_capacity(struct call *k, struct err *err)
 								.measure = measure,
 								.owner = &q },
 				     found, err);
+		compare_cache_free(q.cache);
 		if (rc)
 			break;
 		capacity_view_json(&s->policy[i], found, &w);

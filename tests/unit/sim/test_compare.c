@@ -456,6 +456,44 @@ static void test_models_do_not_learn_from_what_happens(void **state)
 
 /* ---- errors ---- */
 
+/* Models that were kept, also on another machine than they were kept for, decide like those trained anew. */
+static void test_models_that_are_kept_are_the_models_that_are_trained(void **state)
+{
+	static const struct cluster larger = { .cores = 6.0, .slots = 12, .nodes = 1, .memory_mb = INFINITY };
+	struct strbuf fresh[2] = { 0 }, kept[2] = { 0 };
+	struct compare_cache *cache;
+	struct bed b;
+
+	(void)state;
+	bed_measured(&b, "courier,naive", 4);
+	assert_int_equal(compare_cache_new(&cache, NULL), 0);
+	for (int round = 0; round < 2; round++) { /* the second one finds everything */
+		for (int i = 0; i < 2; i++) {
+			struct strbuf *out = round ? &kept[i] : &fresh[i];
+			struct compare_result *r;
+
+			b.p.world.cluster = i ? &larger : NULL;
+			b.p.cache = round ? cache : NULL;
+			r = run_or_fail(&b.p);
+			bytes_of(&b.p, r, out);
+			compare_free(r);
+			if (round) { /* once more, from the cache */
+				strbuf_release(out);
+				*out = (struct strbuf){ 0 };
+				r = run_or_fail(&b.p);
+				bytes_of(&b.p, r, out);
+				compare_free(r);
+			}
+		}
+	}
+	for (int i = 0; i < 2; i++) {
+		assert_string_equal(strbuf_text(&fresh[i]), strbuf_text(&kept[i]));
+		strbuf_release(&fresh[i]);
+		strbuf_release(&kept[i]);
+	}
+	compare_cache_free(cache);
+}
+
 static void test_bad_parameters_are_refused(void **state)
 {
 	static const struct {
@@ -631,6 +669,7 @@ int main(void)
 		cmocka_unit_test(test_policies_that_predict_get_models),
 		cmocka_unit_test(test_a_model_given_is_used_instead_of_training),
 		cmocka_unit_test(test_models_do_not_learn_from_what_happens),
+		cmocka_unit_test(test_models_that_are_kept_are_the_models_that_are_trained),
 		cmocka_unit_test(test_bad_parameters_are_refused),
 		cmocka_unit_test(test_the_lowest_error_wins),
 		cmocka_unit_test(test_no_allocation_that_fails_is_overlooked),
