@@ -17,7 +17,7 @@
 #define NAME_SHOWN 200
 #define HISTORY_FILE "postrider.db"
 #define HISTORY_APPLICATION 0x50525244
-#define HISTORY_VERSION 2 /* the newest we know: docs/STORE.md */
+#define HISTORY_VERSION 3 /* the newest we know: docs/STORE.md */
 #define BUSY_TIMEOUT_MS 5000
 #define MAX_PATH 4096
 #define MAX_SEEN 65536
@@ -60,6 +60,7 @@ enum {
 static const char *const select_jobs[] = {
 	[1] = SELECT_COMMON "NULL,0 FROM jobs ORDER BY id",
 	[2] = SELECT_COMMON "tenant,priority FROM jobs ORDER BY id",
+	[3] = SELECT_COMMON "tenant,priority FROM jobs ORDER BY id",
 };
 
 /* ---- the database ---- */

@@ -113,3 +113,9 @@ echo
 echo "What was promised, and what came of it:"
 show postrider list --outcomes
 show postrider stats
+
+echo
+echo "And what would other policies have done? The same jobs, replayed in a simulation of what was measured above:"
+show postrider compare --from-history "$out/state" --world "measured:$table" --cluster "cores=$(nproc),slots=4" \
+	--policies courier,postrider,naive,oracle --replications 10 -o "$out/compare" || stop "comparing failed"
+show postrider report "$out/compare" || stop "no report"

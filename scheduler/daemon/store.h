@@ -18,7 +18,7 @@
 #include "common/err.h"
 #include "common/strbuf.h"
 
-#define STORE_SCHEMA_VERSION 3
+#define STORE_SCHEMA_VERSION 3 /* sim/trace_history.c reads it, too */
 
 struct store;
 

@@ -5,7 +5,8 @@
 # A quick profile of the reference job here and now; one model from it; then for each policy a fresh daemon and JOBS (72)
 # jobs: network, cpus, gap to the next arrival and objective from a fixed random sequence, the objective between 0.6 and
 # 6 times the 90 % bound of the job alone with batch 128. OUT_DIR/jobs.csv has a row a job and policy, the table that is
-# printed at the end is made of it.
+# printed at the end is made of it. Below it the same jobs, replayed from the daemon's history in the world of that profile:
+# how far the simulation is from what really happened.
 set -u
 if [ $# -lt 2 ]; then
 	echo "usage: slo.sh BIN_DIR OUT_DIR [JOBS]" >&2
@@ -24,7 +25,8 @@ stop() { echo "slo.sh: $1" >&2; exit 1; }
 if [ ! -e "$out/runs.csv" ]; then
 	"$bin/postrider" profile tests/experiment/slo-design.json -o "$out/runs.csv" -q || stop "measuring failed"
 fi
-"$bin/postrider" train "$out/runs.csv" -o "$out/runs.model" --policy postrider --group network,cpus,njobs,batch -q >/dev/null ||
+"$bin/postrider" train "$out/runs.csv" -o "$out/runs.model" --policy postrider --set "cores=$(nproc)" \
+	--group network,cpus,njobs,batch -q >/dev/null ||
 	stop "training failed"
 
 bound_of() {
@@ -52,10 +54,11 @@ END {
 
 echo "policy,job,network,cpus,slo_s,verdict,state,batch,predicted_s,upper_s,response_s,outcome,predicted_accuracy,accuracy" >"$out/jobs.csv"
 for policy in postrider naive; do
-	rm -rf "$out/state"
+	state=$out/state-$policy
+	rm -rf "$state"
 	POSTRIDER_SOCKET=$out/$policy.sock
 	export POSTRIDER_SOCKET
-	"$bin/postriderd" --config configs/demo.json --socket "$POSTRIDER_SOCKET" --state "$out/state" --model "$out/runs.model" \
+	"$bin/postriderd" --config configs/demo.json --socket "$POSTRIDER_SOCKET" --state "$state" --model "$out/runs.model" \
 		--policy $policy 2>"$out/$policy.log" &
 	daemon=$!
 	sleep 1
@@ -104,3 +107,8 @@ END {
 			100 * met_all[p] / n[p], accuracy[p] / met_all[p], bounded[p] ? sprintf("%d of %d", inside[p], bounded[p]) : "-"
 	}
 }' "$out/jobs.csv"
+
+echo
+echo "The same jobs replayed (the history of the first daemon), 20 times with other luck:"
+"$bin/postrider" compare --from-history "$out/state-postrider" --world "measured:$out/runs.csv" --cluster "cores=$(nproc),slots=4" \
+	--policies postrider,naive,courier,oracle --baseline naive --replications 20 -o "$out/replayed" -q || stop "replaying failed"

@@ -355,6 +355,64 @@ static void test_times_work_and_bounds_are_corrected_together(void **state)
 	}
 }
 
+/* A runs alone, and as long as foreseen, were it not for B, which comes in the middle and shares the cores with it. */
+static void test_what_later_arrivals_add_is_not_the_model_s_error(void **state)
+{
+	struct bed b;
+
+	(void)state;
+	make(&b, "postrider", 4);
+	assert_int_not_equal(submit_batch(&b, 0, 1, &b64, NAN), SCHED_REJECTED);
+	assert_int_equal(next(&b, 0), 1);
+	near(b.d.candidate[0].time_s, 100.0);
+	assert_int_not_equal(submit_batch(&b, 50, 2, &b64, NAN), SCHED_REJECTED);
+	assert_int_equal(next(&b, 50), 2);
+	near(b.d.candidate[0].time_s, 150.0); /* half as fast until A is gone */
+	near(sched_foreseen_s(b.s, 150 * S, 1, 150.0), 100.0);
+	near(sched_foreseen_s(b.s, 150 * S, 1, 75.0), 50.0); /* by its speed, whatever time it is */
+	assert_int_equal(sched_remove(b.s, 150 * S, 1, NULL), 0);
+	assert_true(isnan(sched_foreseen_s(b.s, 150 * S, 1, 150.0)));
+	near(sched_foreseen_s(b.s, 200 * S, 2, 150.0), 150.0); /* B met what it foresaw */
+	drop(&b);
+}
+
+/* Jobs end as foreseen but for later arrivals, which make them half as long again. */
+static void test_promises_rest_on_one_bound_and_another_is_told(void **state)
+{
+	const double slo_s = 130.0;
+	struct sched_request r;
+	struct candidate c;
+	struct bed b;
+
+	(void)state;
+	make_adapting(&b, 1);
+	for (int i = 0; i < 400; i++) {
+		double noise = exp(0.02 * ((double)(i % 5) - 2.0));
+
+		sched_observe(b.s, &(struct sched_observation){ .type = 1,
+								.confidence = 0.9,
+								.model_s = 100.0,
+								.guard_s = NAN,
+								.upper_s = NAN,
+								.foreseen_s = 100.0 * noise,
+								.actual_s = 150.0 * noise });
+	}
+	c = ask_one(&b, &b64, 1); /* without an objective */
+	assert_true(fabs(c.time_s - 100.0) < 2.0 && fabs(c.guard_s - 100.0 * exp(0.04)) < 2.0);
+	assert_true(fabs(c.upper_s - 150.0 * exp(0.04)) < 3.0);
+	r = job(&b, 7, slo_s);
+	r.batch = &b64;
+	r.n_batches = 1;
+	r.type = 1;
+	assert_int_equal(submit(&b, 0, &r), SCHED_PROMISED);
+	near(b.d.candidate[0].upper_s, slo_s); /* nobody is let in who would make it later */
+	r.id = 8;
+	r.slo_s = 102.0;
+	assert_int_equal(submit(&b, 0, &r), SCHED_REJECTED);
+	assert_true(b.d.candidate[0].upper_s >= b.d.candidate[0].guard_s);
+	drop(&b);
+}
+
 static void test_without_observations_the_model_speaks(void **state)
 {
 	struct bed b, plain;
@@ -685,6 +743,8 @@ int main(void)
 		cmocka_unit_test(test_the_same_events_teach_the_same),
 		cmocka_unit_test(test_nothing_is_allocated_while_it_learns),
 		cmocka_unit_test(test_times_work_and_bounds_are_corrected_together),
+		cmocka_unit_test(test_what_later_arrivals_add_is_not_the_model_s_error),
+		cmocka_unit_test(test_promises_rest_on_one_bound_and_another_is_told),
 		cmocka_unit_test(test_without_observations_the_model_speaks),
 		cmocka_unit_test(test_adaptation_is_for_policies_with_bounds),
 		cmocka_unit_test(test_another_model_begins_anew_and_the_same_does_not),

@@ -209,9 +209,9 @@ static void test_files_that_are_no_history_are_refused(void **state)
 	assert_int_equal(
 		io_write_file(path, "this is no database at all, but long enough to look at", 54, &err), 0);
 	refuse(path, ERR_FORMAT, "file is not a database");
-	db = make(path, 3);
+	db = make(path, 4);
 	sqlite3_close(db);
-	refuse(path, ERR_FORMAT, "has schema version 3, this postrider knows versions up to 2");
+	refuse(path, ERR_FORMAT, "has schema version 4, this postrider knows versions up to 3");
 	db = make(path, 2);
 	run(db, "PRAGMA application_id=1");
 	sqlite3_close(db);
