@@ -1,15 +1,22 @@
 /* Retraining never delays the loop by more than 5 ms: a thread that wants to wake up every millisecond, allocates a
- * little as the loop does, and notes by how much it is late; without a training and with one. */
+ * little as the loop does, and notes by how much it is late; beside a training, and beside a thread of the same low
+ * priority that only counts, in turns: what both see is the machine's doing, not the training's. */
+#define _GNU_SOURCE /* gettid() */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "common/stats.h"
 #include "scheduler/daemon/learner.h"
@@ -18,6 +25,9 @@
 
 #define BAR_S 0.005
 #define TURNS_MAX 60000
+#define CONTROL_S 1.2
+#define TRAININGS                                                                                            \
+	4 /* one after another: five seconds or so, in which others on the machine have their say as well */
 
 static double now_s(void)
 {
@@ -45,6 +55,19 @@ static double turn(void)
 	return late;
 }
 
+static atomic_bool counting;
+
+static void *count(void *unused)
+{
+	volatile uint64_t n = 0;
+
+	(void)unused;
+	setpriority(PRIO_PROCESS, (id_t)gettid(), LEARNER_NICE); /* as the learner's thread */
+	while (atomic_load(&counting))
+		n++;
+	return NULL;
+}
+
 static void test_the_loop_is_not_delayed(void **state)
 {
 	struct config_learning c = {
@@ -59,38 +82,53 @@ static void test_the_loop_is_not_delayed(void **state)
 	struct learner_result r = { 0 };
 	size_t n = 0, n_busy = 0, over = 0, over_busy = 0;
 	struct learner *l = NULL;
+	pthread_t counter;
 
 	(void)state;
 	assert_non_null(late);
 	assert_int_equal(policy_parse("postrider", &p.policy, NULL), 0);
 	assert_int_equal(learner_new(&p, &l, NULL), 0);
-	for (begun = now_s(); now_s() < begun + 2.0 && n < TURNS_MAX;) {
-		late[n] = turn();
-		over += late[n++] > BAR_S;
+	for (int i = 0; i < TRAININGS && n_busy < TURNS_MAX; i++) {
+		char *copy = i + 1 < TRAININGS ? strdup(text) : text; /* the learner takes it */
+
+		assert_non_null(copy);
+		learner_result_release(&r);
+		atomic_store(&counting, true);
+		assert_int_equal(pthread_create(&counter, NULL, count, NULL), 0);
+		for (begun = now_s(); now_s() < begun + CONTROL_S && n < TURNS_MAX;) {
+			late[n] = turn();
+			over += late[n++] > BAR_S;
+		}
+		atomic_store(&counting, false);
+		pthread_join(counter, NULL);
+		assert_int_equal(learner_start(l, copy, strlen(copy), NULL, "a test", NULL), 0);
+		while (!learner_poll(l, &r) && n_busy < TURNS_MAX) {
+			busy[n_busy] = turn();
+			over_busy += busy[n_busy++] > BAR_S;
+		}
+		if (i == 0 && n_busy < TURNS_MAX)
+			assert_true(r.accepted);
 	}
-	assert_int_equal(learner_start(l, text, strlen(text), NULL, "a test", NULL), 0);
-	while (!learner_poll(l, &r) && n_busy < TURNS_MAX) {
-		busy[n_busy] = turn();
-		over_busy += busy[n_busy++] > BAR_S;
-	}
-	printf("late without a training: median %.2f, 99 %% %.2f, most %.2f ms (%zu turns); with one of %.1f "
+	printf("late beside a thread that counts: median %.2f, 99 %% %.2f, most %.2f ms (%zu turns); with "
+	       "some of "
+	       "%.1f "
 	       "s: median %.2f, "
 	       "99 %% %.2f, most %.2f ms (%zu turns); above 5 ms: %zu and %zu\n",
 	       1e3 * stats_percentile(late, n, 50), 1e3 * stats_percentile(late, n, 99),
 	       1e3 * stats_percentile(late, n, 100), n, r.seconds, 1e3 * stats_percentile(busy, n_busy, 50),
 	       1e3 * stats_percentile(busy, n_busy, 99), 1e3 * stats_percentile(busy, n_busy, 100), n_busy,
 	       over, over_busy);
-	if (n_busy < TURNS_MAX)
-		assert_true(r.accepted);
 	learner_result_release(&r);
 	learner_free(l);
-	if (over) {
-		printf("skipped: others delay this thread by more than 5 ms, too\n");
+	if (over > n / 100) {
+		printf("skipped: others delay this thread by more than 5 ms all the time\n");
 		free(late);
 		skip();
 	}
-	/* one turn in a thousand is left for what others on the machine do meanwhile */
-	assert_true(over_busy <= n_busy / 1000);
+	/* Rare events, counted twice: both counts may be off by a few (three times the root of their sum). One turn in a
+	 * thousand is left for what others on the machine do meanwhile. */
+	assert_true((double)over_busy <=
+		    (double)over + 3.0 * sqrt((double)(over + over_busy)) + (double)n_busy / 1000.0);
 	free(late);
 }
 
