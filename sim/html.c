@@ -18,7 +18,7 @@ static const char page_style[] =
 	"html{-webkit-text-size-adjust:100%}"
 	"body{margin:0;background:var(--back);color:var(--ink);"
 	"font:16px/1.5 system-ui,-apple-system,'Segoe UI','Helvetica Neue',Arial,sans-serif}"
-	"main{max-width:1032px;margin:0 auto;padding:16px}"
+	"main{max-width:1120px;margin:0 auto;padding:16px}"
 	"h1{font-size:1.75rem;line-height:1.2;margin:.4em 0 .3em}"
 	"h2{font-size:1.35rem;line-height:1.25;margin:1.8em 0 .5em}"
 	"h3{font-size:1.1rem;line-height:1.3;margin:0 0 .2em}"

@@ -255,9 +255,9 @@ static int write_page(const struct report_data *d, struct strbuf *out, struct er
 	strbuf_puts(out, "<header>\n");
 	html_element(out, "h1", title);
 	report_put_summary(d, out);
-	strbuf_puts(out, "<h2>What was run</h2>\n");
-	put_facts(out, d);
-	strbuf_puts(out, "</header>\n");
+	strbuf_puts(out, "<p class=\"soft\">Seed, version, machine, command line, world and trace: <a "
+			 "href=\"#run\">what was "
+			 "run</a>.</p>\n</header>\n");
 	strbuf_puts(out,
 		    compared ? "<h2>The comparison in numbers</h2>\n" : "<h2>The replay in numbers</h2>\n");
 	report_put_tables(d, out);
@@ -265,6 +265,8 @@ static int write_page(const struct report_data *d, struct strbuf *out, struct er
 	rc = put_figures(out, d, err);
 	strbuf_puts(out, "<h2>Decision times</h2>\n");
 	report_put_decision_times(d, out);
+	strbuf_puts(out, "<h2 id=\"run\">What was run</h2>\n");
+	put_facts(out, d);
 	strbuf_puts(out,
 		    "<footer><p class=\"soft\">Written by postrider report from the files of one folder. The "
 		    "numbers are those of compare.json; nothing in this page is loaded from elsewhere.</p>"
