@@ -21,53 +21,8 @@ struct curve {
 	bool shares; /* all of training lay within 0 and 1 */
 };
 
-static const char *const criterion_words[] = { "squared", "absolute", NULL };
-static const char *const max_features_words[] = { "all", "sqrt", "log2", NULL };
-static const char *const no_yes[] = { "no", "yes", NULL };
-
-/* The forest's settings by the forest's names: forest_params_of() reads them. */
 static const struct setting_spec curve_spec[] = {
-	{ .name = "trees",
-	  .otherwise = 200,
-	  .min = 1,
-	  .max = ENSEMBLE_MAX_TREES,
-	  .integer = true,
-	  .help = "number of trees on what the curve gets wrong" },
-	{ .name = "depth",
-	  .otherwise = 0,
-	  .min = 0,
-	  .max = 10000,
-	  .integer = true,
-	  .help = "levels below the root; 0: no limit" },
-	{ .name = "criterion",
-	  .otherwise = 0,
-	  .min = 0,
-	  .max = 1,
-	  .words = criterion_words,
-	  .help = "what a split minimises: squared or absolute error" },
-	{ .name = "max_features",
-	  .otherwise = -1,
-	  .min = 0,
-	  .max = ENSEMBLE_MAX_FEATURES,
-	  .words = max_features_words,
-	  .words_or_number = true,
-	  .help = "features looked at per split: all, sqrt, log2, a number, or a share below 1" },
-	{ .name = "min_samples_split",
-	  .otherwise = 2,
-	  .min = 0,
-	  .max = 1e9,
-	  .help = "rows a node needs to be split; a share of all rows if below 1" },
-	{ .name = "min_samples_leaf",
-	  .otherwise = 10,
-	  .min = 0,
-	  .max = 1e9,
-	  .help = "rows each side of a split must keep; a share of all rows if below 1" },
-	{ .name = "bootstrap",
-	  .otherwise = 1,
-	  .min = 0,
-	  .max = 1,
-	  .words = no_yes,
-	  .help = "grow each tree on a sample drawn with replacement" },
+	FOREST_SETTINGS(200, 10, "number of trees on what the curve gets wrong"),
 	{ .name = NULL },
 };
 

@@ -9,60 +9,17 @@
 #include "common/rng.h"
 #include "predictors/ensemble_model.h"
 
-static const char *const criterion_words[] = { "squared", "absolute", NULL };
-static const char *const max_features_words[] = { "all", "sqrt", "log2", NULL };
-static const char *const no_yes[] = { "no", "yes", NULL };
-
-#define DEPTH_SETTING                                                                                        \
-	{                                                                                                    \
-		.name = "depth", .otherwise = 0, .min = 0, .max = 10000, .integer = true,                    \
-		.help = "levels below the root; 0: no limit"                                                 \
-	}
-#define GROWTH_SETTINGS                                                                                      \
-	{ .name = "criterion",                                                                               \
-	  .otherwise = 0,                                                                                    \
-	  .min = 0,                                                                                          \
-	  .max = 1,                                                                                          \
-	  .words = criterion_words,                                                                          \
-	  .help = "what a split minimises: squared or absolute error" },                                     \
-		{ .name = "max_features",                                                                    \
-		  .otherwise = -1,                                                                           \
-		  .min = 0,                                                                                  \
-		  .max = ENSEMBLE_MAX_FEATURES,                                                              \
-		  .words = max_features_words,                                                               \
-		  .words_or_number = true,                                                                   \
-		  .help = "features looked at per split: all, sqrt, log2, a number, or a share below 1" },   \
-		{ .name = "min_samples_split",                                                               \
-		  .otherwise = 2,                                                                            \
-		  .min = 0,                                                                                  \
-		  .max = 1e9,                                                                                \
-		  .help = "rows a node needs to be split; a share of all rows if below 1" },                 \
-	{                                                                                                    \
-		.name = "min_samples_leaf", .otherwise = 1, .min = 0, .max = 1e9,                            \
-		.help = "rows each side of a split must keep; a share of all rows if below 1"                \
-	}
+const char *const forest_criterion_words[] = { "squared", "absolute", NULL };
+const char *const forest_max_features_words[] = { "all", "sqrt", "log2", NULL };
+const char *const forest_no_yes[] = { "no", "yes", NULL };
 
 static const struct setting_spec forest_spec[] = {
-	{ .name = "trees",
-	  .otherwise = 100,
-	  .min = 1,
-	  .max = ENSEMBLE_MAX_TREES,
-	  .integer = true,
-	  .help = "number of trees" },
-	DEPTH_SETTING,
-	GROWTH_SETTINGS,
-	{ .name = "bootstrap",
-	  .otherwise = 1,
-	  .min = 0,
-	  .max = 1,
-	  .words = no_yes,
-	  .help = "grow each tree on a sample drawn with replacement" },
+	FOREST_SETTINGS(100, 1, "number of trees"),
 	{ .name = NULL },
 };
 
 static const struct setting_spec tree_spec[] = {
-	DEPTH_SETTING,
-	GROWTH_SETTINGS,
+	FOREST_GROWTH_SETTINGS(1),
 	{ .name = NULL },
 };
 

@@ -5,11 +5,9 @@
 #include <stdlib.h>
 
 #include "common/mem.h"
-#include "sim/campaign.h"
+#include "sim/file_world.h"
 #include "sim/sharing.h"
 #include "sim/world_fluid_laws.h"
-#include "sim/world_ops.h"
-#include "sim/world_queueing_kinds.h"
 
 struct choice { /* a batch that a kind of job may have */
 	double batch;
@@ -17,11 +15,7 @@ struct choice { /* a batch that a kind of job may have */
 };
 
 struct fluid_world {
-	struct world_file *file;
-	struct cluster given, cluster;
-	struct disturbances disturbances;
-	const struct trace *trace; /* NULL: none */
-	struct qkind *kind;
+	struct file_world base;
 	struct choice *choice; /* of kind i: choice[first[i]] to choice[first[i + 1] - 1] */
 	size_t *first;
 	struct fluid_laws *laws;
@@ -44,18 +38,17 @@ static void fluid_close(void *self)
 
 	if (!w)
 		return;
-	world_file_free(w->file);
+	file_world_release(&w->base);
 	fluid_laws_free(w->laws);
 	free(w->choice);
 	free(w->first);
-	free(w->kind);
 	free(w);
 }
 
 static int add_choice(struct fluid_world *w, size_t kind, double batch, size_t *io_n, struct err *err)
 {
-	const struct qkind *k = &w->kind[kind];
-	struct world_work work = qkind_work(w->file, k, batch, NAN);
+	const struct qkind *k = &w->base.kind[kind];
+	struct world_work work = qkind_work(w->base.file, k, batch, NAN);
 
 	for (size_t i = w->first[kind]; i < *io_n; i++)
 		if (w->choice[i].batch == batch)
@@ -70,18 +63,18 @@ static int make_choices(struct fluid_world *w, struct err *err)
 	size_t n = 0, most = 0;
 	int rc = 0;
 
-	for (size_t i = 0; i < w->trace->n_kinds; i++)
-		most += w->kind[i].n_batches + w->file->batch.n;
+	for (size_t i = 0; i < w->base.trace->n_kinds; i++)
+		most += w->base.kind[i].n_batches + w->base.file->batch.n;
 	w->choice = mem_array(most ? most : 1, sizeof *w->choice);
-	w->first = mem_array(w->trace->n_kinds + 1, sizeof *w->first);
+	w->first = mem_array(w->base.trace->n_kinds + 1, sizeof *w->first);
 	if (!w->choice || !w->first)
-		return err_fail(err, ERR_NOMEM, "no memory for %zu kinds of jobs", w->trace->n_kinds);
-	for (size_t i = 0; i < w->trace->n_kinds && !rc; i++) {
+		return err_fail(err, ERR_NOMEM, "no memory for %zu kinds of jobs", w->base.trace->n_kinds);
+	for (size_t i = 0; i < w->base.trace->n_kinds && !rc; i++) {
 		w->first[i] = n;
-		for (size_t b = 0; b < w->kind[i].n_batches && !rc; b++)
-			rc = add_choice(w, i, w->kind[i].batch[b], &n, err);
-		for (size_t b = 0; b < w->file->batch.n && !rc; b++)
-			rc = add_choice(w, i, w->file->batch.v[b], &n, err);
+		for (size_t b = 0; b < w->base.kind[i].n_batches && !rc; b++)
+			rc = add_choice(w, i, w->base.kind[i].batch[b], &n, err);
+		for (size_t b = 0; b < w->base.file->batch.n && !rc; b++)
+			rc = add_choice(w, i, w->base.file->batch.v[b], &n, err);
 		w->first[i + 1] = n;
 	}
 	return rc;
@@ -89,10 +82,8 @@ static int make_choices(struct fluid_world *w, struct err *err)
 
 static int bind_trace(struct fluid_world *w, struct err *err)
 {
-	int rc = qkinds_bind(w->file, w->trace, &w->kind, err);
+	int rc = fluid_laws_new(w->base.file, &w->base.cluster, w->base.cluster.slots, &w->laws, err);
 
-	if (!rc)
-		rc = fluid_laws_new(w->file, &w->cluster, w->cluster.slots, &w->laws, err);
 	return rc ? rc : make_choices(w, err);
 }
 
@@ -100,23 +91,17 @@ static int fluid_open(const struct world_open *o, void **out_self, struct cluste
 		      struct cluster *out_cluster, struct err *err)
 {
 	struct fluid_world *w = mem_calloc(1, sizeof *w);
-	int rc = w ? world_file_read(o->argument, &w->file, err)
-		   : err_fail(err, ERR_NOMEM, "no memory for a world");
+	int rc = w ? file_world_init(&w->base, o, err) : err_fail(err, ERR_NOMEM, "no memory for a world");
 
-	if (!rc) {
-		w->given = o->given ? *o->given : w->file->cluster;
-		w->cluster = o->cluster ? *o->cluster : w->given;
-		w->disturbances = o->disturbances;
-		w->trace = o->trace;
-		rc = w->trace ? bind_trace(w, err) : 0;
-	}
+	if (!rc && w->base.trace)
+		rc = bind_trace(w, err);
 	if (rc) {
 		fluid_close(w);
 		return rc;
 	}
 	*out_self = w;
-	*out_given = w->given;
-	*out_cluster = w->cluster;
+	*out_given = w->base.given;
+	*out_cluster = w->base.cluster;
 	return 0;
 }
 
@@ -160,40 +145,9 @@ static int play_fluid(const struct campaign_params *p, const struct campaign_set
 static int fluid_training(const void *self, size_t fold, uint64_t seed, struct csv **out, struct err *err)
 {
 	const struct fluid_world *w = self;
-	struct campaign_params p = {
-		.file = w->file,
-		.cluster = &w->given,
-		.noise = w->disturbances.noise,
-		.replications = CAMPAIGN_REPLICATIONS,
-		.seed = seed,
-		.play = play_fluid,
-	};
 
 	(void)fold;
-	return campaign_run(&p, out, err);
-}
-
-static void fluid_split_text(const void *self, size_t fold, char *out, size_t size)
-{
-	(void)self;
-	(void)fold;
-	snprintf(out, size,
-		 "models learn from a designed experiment in the same world, with luck of its own");
-}
-
-static void fluid_describe(const void *self, struct json_writer *j)
-{
-	const struct fluid_world *w = self;
-
-	world_file_describe(w->file, j);
-}
-
-static size_t fluid_batches(const void *self, const double **out)
-{
-	const struct fluid_world *w = self;
-
-	*out = w->file->batch.v;
-	return w->file->batch.n;
+	return file_world_training(&w->base, play_fluid, seed, out, err);
 }
 
 /* ---- a run ---- */
@@ -214,9 +168,9 @@ static int fluid_run_new(const void *self, size_t fold, void **out_run, struct e
 	struct sharing_params p = {
 		.law = fluid_laws_job_s,
 		.owner = w->laws,
-		.cores = w->cluster.cores,
-		.drift = w->disturbances.drift,
-		.drift_at_s = w->disturbances.drift_at_s,
+		.cores = w->base.cluster.cores,
+		.drift = w->base.disturbances.drift,
+		.drift_at_s = w->base.disturbances.drift_at_s,
 	};
 	struct fluid_run *r = mem_calloc(1, sizeof *r);
 	int rc = r ? sharing_new(&p, &r->sharing, err) : err_fail(err, ERR_NOMEM, "no memory for a run");
@@ -233,7 +187,7 @@ static int fluid_run_new(const void *self, size_t fold, void **out_run, struct e
 
 static const struct choice *choice_of(const struct fluid_world *w, const struct world_job *j, struct err *err)
 {
-	if (!w->trace || j->kind >= w->trace->n_kinds) {
+	if (!w->base.trace || j->kind >= w->base.trace->n_kinds) {
 		err_fail(err, ERR_ARG, "job %llu is of kind %u, which the trace does not have",
 			 (unsigned long long)j->id, j->kind);
 		return NULL;
@@ -241,7 +195,7 @@ static const struct choice *choice_of(const struct fluid_world *w, const struct 
 	for (size_t i = w->first[j->kind]; i < w->first[j->kind + 1]; i++)
 		if (w->choice[i].batch == j->batch)
 			return &w->choice[i];
-	if (qkind_check_batch(w->file, &w->kind[j->kind], j->batch, err))
+	if (qkind_check_batch(w->base.file, &w->base.kind[j->kind], j->batch, err))
 		err_prefix(err, "job %llu", (unsigned long long)j->id);
 	return NULL;
 }
@@ -258,8 +212,8 @@ static int fluid_start(void *run, double now_s, const struct world_job *j, struc
 
 	if (!c)
 		return -ERR_ARG;
-	k = &w->kind[j->kind];
-	work = qkind_work(w->file, k, j->batch, j->epochs);
+	k = &w->base.kind[j->kind];
+	work = qkind_work(w->base.file, k, j->batch, j->epochs);
 	s = (struct sharing_job){
 		.id = j->id,
 		.cpus = k->cpus,
@@ -267,7 +221,7 @@ static int fluid_start(void *run, double now_s, const struct world_job *j, struc
 		.slow = j->luck.slow,
 		.until = until,
 		.extra = { [ITERATIONS] = work.iterations,
-			   [ACCURACY] = qkind_accuracy(w->file, k, work.iterations, &j->luck),
+			   [ACCURACY] = qkind_accuracy(w->base.file, k, work.iterations, &j->luck),
 			   [CORE_S] = k->cpus * work.iterations * work.compute_s * j->luck.slow * until,
 			   [START_S] = now_s },
 	};
@@ -284,8 +238,8 @@ static double fluid_next_s(void *run)
 /* Core-seconds: computing alone, so less than cores are held. What is done behind the drift takes longer. */
 static double core_s(const struct fluid_world *w, const struct sharing_end *e)
 {
-	double drift = w->disturbances.drift, from = e->job.extra[START_S], all = e->at_s - from;
-	double behind = fmin(all, fmax(0.0, e->at_s - w->disturbances.drift_at_s));
+	double drift = w->base.disturbances.drift, from = e->job.extra[START_S], all = e->at_s - from;
+	double behind = fmin(all, fmax(0.0, e->at_s - w->base.disturbances.drift_at_s));
 
 	if (drift == 0.0 || !(all > 0.0))
 		return e->job.extra[CORE_S];
@@ -349,9 +303,9 @@ const struct world_ops world_fluid = {
 	.open = fluid_open,
 	.close = fluid_close,
 	.training = fluid_training,
-	.split_text = fluid_split_text,
-	.describe = fluid_describe,
-	.batches = fluid_batches,
+	.split_text = file_world_split_text,
+	.describe = file_world_describe,
+	.batches = file_world_batches,
 	.run_new = fluid_run_new,
 	.run_free = fluid_run_free,
 	.start = fluid_start,

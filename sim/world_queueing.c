@@ -12,21 +12,11 @@
 
 #include "common/mem.h"
 #include "common/text.h"
-#include "sim/campaign.h"
-#include "sim/world_ops.h"
-#include "sim/world_queueing_kinds.h"
+#include "sim/file_world.h"
 #include "sim/world_queueing_machine.h"
 
-struct queueing_world {
-	struct world_file *file;
-	struct cluster given, cluster;
-	struct disturbances disturbances;
-	const struct trace *trace; /* NULL: none */
-	struct qkind *kind;
-};
-
 struct queueing_run {
-	const struct queueing_world *world;
+	const struct file_world *world;
 	struct qmachine *now, *ahead;
 	bool is_ahead; /* `ahead` stands at the next end */
 };
@@ -35,17 +25,13 @@ struct queueing_run {
 
 static void queueing_close(void *self)
 {
-	struct queueing_world *w = self;
-
-	if (!w)
-		return;
-	world_file_free(w->file);
-	free(w->kind);
-	free(w);
+	if (self)
+		file_world_release(self);
+	free(self);
 }
 
 /* A job that would take hours to simulate is refused before anything runs. */
-static int check_cycles(const struct queueing_world *w, struct err *err)
+static int check_cycles(const struct file_world *w, struct err *err)
 {
 	for (size_t i = 0; i < w->trace->n_kinds; i++) {
 		const struct qkind *k = &w->kind[i];
@@ -65,18 +51,9 @@ static int check_cycles(const struct queueing_world *w, struct err *err)
 static int queueing_open(const struct world_open *o, void **out_self, struct cluster *out_given,
 			 struct cluster *out_cluster, struct err *err)
 {
-	struct queueing_world *w = mem_calloc(1, sizeof *w);
-	int rc = w ? world_file_read(o->argument, &w->file, err)
-		   : err_fail(err, ERR_NOMEM, "no memory for a world");
+	struct file_world *w = mem_calloc(1, sizeof *w);
+	int rc = w ? file_world_init(w, o, err) : err_fail(err, ERR_NOMEM, "no memory for a world");
 
-	if (!rc) {
-		w->given = o->given ? *o->given : w->file->cluster;
-		w->cluster = o->cluster ? *o->cluster : w->given;
-		w->disturbances = o->disturbances;
-		w->trace = o->trace;
-	}
-	if (!rc && w->trace)
-		rc = qkinds_bind(w->file, w->trace, &w->kind, err);
 	if (!rc && w->trace)
 		rc = check_cycles(w, err);
 	if (rc) {
@@ -91,41 +68,8 @@ static int queueing_open(const struct world_open *o, void **out_self, struct clu
 
 static int queueing_training(const void *self, size_t fold, uint64_t seed, struct csv **out, struct err *err)
 {
-	const struct queueing_world *w = self;
-	struct campaign_params p = {
-		.file = w->file,
-		.cluster = &w->given,
-		.noise = w->disturbances.noise,
-		.replications = CAMPAIGN_REPLICATIONS,
-		.seed = seed,
-		.play = campaign_play_queueing,
-	};
-
 	(void)fold;
-	return campaign_run(&p, out, err);
-}
-
-static void queueing_split_text(const void *self, size_t fold, char *out, size_t size)
-{
-	(void)self;
-	(void)fold;
-	snprintf(out, size,
-		 "models learn from a designed experiment in the same world, with luck of its own");
-}
-
-static void queueing_describe(const void *self, struct json_writer *j)
-{
-	const struct queueing_world *w = self;
-
-	world_file_describe(w->file, j);
-}
-
-static size_t queueing_batches(const void *self, const double **out)
-{
-	const struct queueing_world *w = self;
-
-	*out = w->file->batch.v;
-	return w->file->batch.n;
+	return file_world_training(self, campaign_play_queueing, seed, out, err);
 }
 
 /* ---- a run ---- */
@@ -143,7 +87,7 @@ static void queueing_run_free(void *run)
 
 static int queueing_run_new(const void *self, size_t fold, void **out_run, struct err *err)
 {
-	const struct queueing_world *w = self;
+	const struct file_world *w = self;
 	struct queueing_run *r = mem_calloc(1, sizeof *r);
 	struct qmachine_params p = {
 		.node_cores = w->cluster.cores / w->cluster.nodes,
@@ -184,7 +128,7 @@ static void swap(struct queueing_run *r)
 #define FAILED -1.0
 #define UNKNOWN -2.0
 
-static int job_of(const struct queueing_world *w, const struct world_job *j, struct qmachine_job *out,
+static int job_of(const struct file_world *w, const struct world_job *j, struct qmachine_job *out,
 		  struct err *err)
 {
 	const struct qkind *k;
@@ -312,9 +256,9 @@ const struct world_ops world_queueing = {
 	.open = queueing_open,
 	.close = queueing_close,
 	.training = queueing_training,
-	.split_text = queueing_split_text,
-	.describe = queueing_describe,
-	.batches = queueing_batches,
+	.split_text = file_world_split_text,
+	.describe = file_world_describe,
+	.batches = file_world_batches,
 	.run_new = queueing_run_new,
 	.run_free = queueing_run_free,
 	.start = queueing_start,
