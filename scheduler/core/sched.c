@@ -82,8 +82,14 @@ int sched_new(const struct sched_params *p, struct sched **out, struct err *err)
 	s->neighbour = mem_array(scene + 1, sizeof *s->neighbour);
 	s->before = mem_array(scene + 1, sizeof *s->before);
 	s->trial = mem_alloc(sizeof *s->trial);
+	s->rows = (struct plan_rows){ .place = mem_array(n, sizeof *s->rows.place),
+				      .priority = mem_array(n, sizeof *s->rows.priority),
+				      .turn_ns = mem_array(n, sizeof *s->rows.turn_ns),
+				      .slot_ns = mem_array(n, sizeof *s->rows.slot_ns),
+				      .slot_cpus = mem_array(n, sizeof *s->rows.slot_cpus) };
 	if (!s->live || !s->spare || !s->order || !s->scene_running || !s->scene_queued || !s->neighbour ||
-	    !s->before || !s->trial || tenants_init(s) || job_index_init(&s->index, n))
+	    !s->before || !s->trial || !s->rows.place || !s->rows.priority || !s->rows.turn_ns ||
+	    !s->rows.slot_ns || !s->rows.slot_cpus || tenants_init(s) || job_index_init(&s->index, n))
 		rc = err_fail(err, ERR_NOMEM, "no memory for a scheduler of %zu jobs", n);
 	if (!rc)
 		rc = decide_scratch_new(scene, &s->scratch, err);
@@ -109,6 +115,11 @@ void sched_free(struct sched *s)
 	job_index_release(&s->index);
 	sched_tenants_release(s);
 	free(s->order);
+	free(s->rows.place);
+	free(s->rows.priority);
+	free(s->rows.turn_ns);
+	free(s->rows.slot_ns);
+	free(s->rows.slot_cpus);
 	free(s->before);
 	free(s->trial);
 	free(s->live);

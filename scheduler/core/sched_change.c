@@ -107,6 +107,7 @@ int sched_use(struct sched *s, int64_t now_ns, const struct sched_params *p,
 		if (!j->running)
 			live_weigh(s, j);
 	}
+	live_plan_weigh(s);
 	live_set_speeds(s);
 	live_changed(s);
 	return 0;

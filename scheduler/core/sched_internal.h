@@ -49,6 +49,16 @@ struct live_list {
 	size_t n;
 };
 
+/* The plan once more, in its order: what every decision walks through, side by side in memory. A list of thousands of jobs
+ * spread over theirs takes a millisecond to follow, an array of them microseconds. */
+struct plan_rows {
+	uint32_t *place;              /* plan.n of each, room for max_jobs */
+	int32_t *priority;
+	int64_t *turn_ns;
+	uint64_t *slot_ns;
+	uint32_t *slot_cpus;
+};
+
 struct tenant {
 	struct sched_tenant is;
 	double usage;                 /* cpu-seconds, faded up to sched.usage_ns */
@@ -78,6 +88,7 @@ struct sched {
 	size_t n_spare;
 	struct job_index index;
 	struct live_list plan, running;
+	struct plan_rows rows;
 	size_t n_queued, n_promised;  /* waiting, in the plan or not; promised, waiting or running */
 	size_t n_due;                 /* waiting */
 	uint64_t slots_used;          /* cpus of those that run */
@@ -104,6 +115,7 @@ struct sched {
 
 	/* scratch of one decision or estimate */
 	uint32_t *order; size_t n_order;
+	bool order_is_plan;           /* whole */
 	struct fluid_job *scene_running, *scene_queued;
 	struct decide_neighbour *neighbour;
 	struct fluid_times *before;
@@ -134,7 +146,9 @@ int64_t live_deadline_ns(int64_t submitted_ns, double slo_s); /* SCHED_NEVER: no
 void live_link(struct sched *s, struct live_list *l, uint32_t before, uint32_t place); /* behind `before`; NOBODY: first */
 void live_unlink(struct sched *s, struct live_list *l, uint32_t place);
 void live_wait(struct sched *s, uint32_t place); /* joins the waiting ones of its tenant */
-void live_plan(struct sched *s, uint32_t place, uint32_t before, uint32_t after); /* joins the plan behind `before` */
+void live_plan(struct sched *s, uint32_t place, size_t position, uint32_t after); /* joins the plan behind so many */
+size_t live_plan_position(const struct sched *s, uint32_t place); /* so many go before it; it is there */
+void live_plan_weigh(struct sched *s);               /* after live_weigh() of those in it */
 void live_dequeue(struct sched *s, uint32_t place);
 void live_run(struct sched *s, uint32_t place);      /* joins those that run, by the time of its start */
 void live_end(struct sched *s, uint32_t place);      /* leaves them */

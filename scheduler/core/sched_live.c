@@ -2,7 +2,9 @@
  *
  * Work is counted in seconds alone. While P processes run, a job's grows by 1 / S(P) a second (queueing/fluid.h), so
  * it is settled only when somebody starts or ends: in between it is a straight line. */
+#include <assert.h>
 #include <math.h>
+#include <string.h>
 
 #include "scheduler/core/sched_internal.h"
 
@@ -113,7 +115,47 @@ void live_wait(struct sched *s, uint32_t place)
 	queue(s, j);
 }
 
-void live_plan(struct sched *s, uint32_t place, uint32_t before, uint32_t after)
+/* ---- the plan ---- */
+
+size_t live_plan_position(const struct sched *s, uint32_t place)
+{
+	size_t i = 0;
+
+	while (i < s->plan.n && s->rows.place[i] != place)
+		i++;
+	assert(i < s->plan.n);
+	return i;
+}
+
+static void row_fill(struct sched *s, size_t at, uint32_t place)
+{
+	const struct live *j = &s->live[place];
+
+	s->rows.place[at] = place;
+	s->rows.priority[at] = j->r.priority;
+	s->rows.turn_ns[at] = j->turn_ns;
+	s->rows.slot_ns[at] = j->slot_ns;
+	s->rows.slot_cpus[at] = j->slot_cpus;
+}
+
+#define MOVE_ROWS(a, to, from, n) memmove((a) + (to), (a) + (from), (n) * sizeof *(a))
+
+static void rows_move(struct plan_rows *r, size_t to, size_t from, size_t n)
+{
+	MOVE_ROWS(r->place, to, from, n);
+	MOVE_ROWS(r->priority, to, from, n);
+	MOVE_ROWS(r->turn_ns, to, from, n);
+	MOVE_ROWS(r->slot_ns, to, from, n);
+	MOVE_ROWS(r->slot_cpus, to, from, n);
+}
+
+void live_plan_weigh(struct sched *s)
+{
+	for (size_t i = 0; i < s->plan.n; i++)
+		row_fill(s, i, s->rows.place[i]);
+}
+
+void live_plan(struct sched *s, uint32_t place, size_t position, uint32_t after)
 {
 	struct live *j = &s->live[place];
 
@@ -122,8 +164,10 @@ void live_plan(struct sched *s, uint32_t place, uint32_t before, uint32_t after)
 	s->n_due += j->due;
 	j->after = after;
 	j->after_id = after == NOBODY ? 0 : s->live[after].r.id;
-	live_link(s, &s->plan, before, place);
+	live_link(s, &s->plan, position ? s->rows.place[position - 1] : NOBODY, place);
 	queue(s, j);
+	rows_move(&s->rows, position + 1, position, s->plan.n - 1 - position);
+	row_fill(s, position, place);
 }
 
 const struct live *live_after(const struct sched *s, const struct live *j)
@@ -136,6 +180,11 @@ void live_dequeue(struct sched *s, uint32_t place)
 	struct live *j = &s->live[place];
 	struct tenant *t = tenant_of(s, &j->r);
 
+	if (j->planned) {
+		size_t at = live_plan_position(s, place);
+
+		rows_move(&s->rows, at, at + 1, s->plan.n - 1 - at);
+	}
 	live_unlink(s, j->planned ? &s->plan : &t->waiting, place);
 	s->n_due -= j->due;
 	j->planned = j->due = false;

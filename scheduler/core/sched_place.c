@@ -26,26 +26,13 @@ int place_ask(struct sched *s, int64_t now_ns, const struct sched_request *r, do
 /* ---- seats ---- */
 
 /* Before the first in the plan, from `from` on, whose turn is later. */
-static size_t position_of(struct sched *s, int priority, int64_t turn_ns, size_t from)
+static size_t position_of(const struct sched *s, int priority, int64_t turn_ns, size_t from)
 {
-	size_t i;
+	const struct plan_rows *r = &s->rows;
+	size_t i = from;
 
-	order_plan(s, NOBODY);
-	for (i = from; i < s->n_order; i++) {
-		const struct live *j = &s->live[s->order[i]];
-
-		if (j->r.priority < priority || (j->r.priority == priority && j->turn_ns > turn_ns))
-			break;
-	}
-	return i;
-}
-
-static size_t find_in_plan(struct sched *s, uint32_t place)
-{
-	size_t i = 0;
-
-	order_plan(s, NOBODY);
-	while (i < s->n_order && s->order[i] != place)
+	while (i < s->plan.n &&
+	       (r->priority[i] > priority || (r->priority[i] == priority && r->turn_ns[i] <= turn_ns)))
 		i++;
 	return i;
 }
@@ -81,7 +68,7 @@ static bool seat_behind(struct sched *s, uint64_t id, int priority, int64_t turn
 
 	if (!j || place == seat->after)
 		return false;
-	behind = j->running ? 0 : find_in_plan(s, place) + 1;
+	behind = j->running ? 0 : live_plan_position(s, place) + 1;
 	if (j->due) {
 		if (behind <= seat->position)
 			return false;
@@ -99,8 +86,7 @@ void place_take(struct sched *s, uint32_t place, const struct seat *seat)
 	struct live *j = &s->live[place];
 
 	j->turn_ns = j->promised ? j->deadline_ns : j->turn_ns;
-	order_plan(s, NOBODY);
-	live_plan(s, place, seat->position ? s->order[seat->position - 1] : NOBODY, seat->after);
+	live_plan(s, place, seat->position, seat->after);
 }
 
 /* ---- arrivals ---- */
@@ -163,9 +149,9 @@ static double last_turn_s(const struct sched *s, int64_t now_ns, int priority)
 {
 	double last_s = 0.0;
 
-	for (uint32_t i = s->plan.first; i != NOBODY; i = s->live[i].next)
-		if (s->live[i].r.priority >= priority && s->live[i].turn_ns != SCHED_NEVER)
-			last_s = fmax(last_s, live_until_s(s->live[i].turn_ns, now_ns));
+	for (size_t i = 0; i < s->plan.n; i++)
+		if (s->rows.priority[i] >= priority && s->rows.turn_ns[i] != SCHED_NEVER)
+			last_s = fmax(last_s, live_until_s(s->rows.turn_ns[i], now_ns));
 	return last_s;
 }
 

@@ -19,18 +19,20 @@
 
 void order_plan(struct sched *s, uint32_t except)
 {
+	s->order_is_plan = except == NOBODY;
 	s->n_order = 0;
-	for (uint32_t i = s->plan.first; i != NOBODY; i = s->live[i].next)
-		if (i != except)
-			s->order[s->n_order++] = i;
+	for (size_t i = 0; i < s->plan.n; i++) {
+		s->order[s->n_order] = s->rows.place[i];
+		s->n_order += s->rows.place[i] != except;
+	}
 }
 
 /* Those of the plan whose priority is below 0, or the others. */
 static void order_planned(struct sched *s, bool below)
 {
-	for (uint32_t i = s->plan.first; i != NOBODY; i = s->live[i].next)
-		if ((s->live[i].r.priority < 0) == below)
-			s->order[s->n_order++] = i;
+	for (size_t i = 0; i < s->plan.n; i++)
+		if ((s->rows.priority[i] < 0) == below)
+			s->order[s->n_order++] = s->rows.place[i];
 }
 
 /* Where a job is that joins its tenant now; SIZE_MAX: it is not among these. */
@@ -81,6 +83,7 @@ size_t order_all(struct sched *s, const struct sched_request *r)
 {
 	struct newcomer n = { .r = r, .position = SIZE_MAX };
 
+	s->order_is_plan = false;
 	s->n_order = 0;
 	order_planned(s, false);
 	order_waiting(s, false, &n);
@@ -182,7 +185,11 @@ static size_t fill_streams(struct sched *s, size_t n_merged, size_t first_seat)
 	size_t n;
 	double work_s;
 
-	for (size_t k = 0; k < n_merged; k++) {
+	for (size_t k = 0; s->order_is_plan && k < n_merged; k++) {
+		slot_ns += s->rows.slot_ns[k];
+		cpus += s->rows.slot_cpus[k];
+	}
+	for (size_t k = 0; !s->order_is_plan && k < n_merged; k++) {
 		slot_ns += s->live[s->order[k]].slot_ns;
 		cpus += s->live[s->order[k]].slot_cpus;
 	}

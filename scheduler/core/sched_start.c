@@ -148,7 +148,7 @@ static bool waits_instead(struct sched *s, int64_t now_ns, uint32_t place, uint6
 	struct scene_place at = { .promises = true, .seat.after = job_index_find(&s->index, harmed) };
 	const struct decide_neighbour own = { .ratio = j->ratio,
 					      .deadline_s = live_until_s(j->deadline_ns, now_ns) };
-	uint32_t before = j->prev, after = j->after;
+	uint32_t after = j->after;
 	struct decide_scene scene;
 	struct fluid_times times;
 	uint64_t breaks = 0;
@@ -156,13 +156,12 @@ static bool waits_instead(struct sched *s, int64_t now_ns, uint32_t place, uint6
 
 	if (at.seat.after == JOB_INDEX_NONE || !s->live[at.seat.after].running)
 		return false;
-	for (uint32_t i = j->prev; i != NOBODY; i = s->live[i].prev)
-		at.seat.position++;
+	at.seat.position = live_plan_position(s, place);
 	live_dequeue(s, place);
 	scene_make(s, now_ns, &j->r, &at, &scene);
 	better = !decide_probe(&scene, &job, &breaks, &times, NULL) && !breaks &&
 		 decide_in_time(&own, times.end_s);
-	live_plan(s, place, before, better ? at.seat.after : after);
+	live_plan(s, place, at.seat.position, better ? at.seat.after : after);
 	return better;
 }
 
