@@ -87,8 +87,12 @@ static void correct(struct decide_rows *r, const struct decide_params *p)
 
 	r->adapt = p->scene ? p->scene->adapt : NULL;
 	r->bias = r->adapt ? adapt_bias(r->adapt, p->scene->type) : 1.0;
+	r->told = NAN;
 	if (conformal_quantile(c, p->confidence, &r->q, NULL))
 		r->q = NAN;
+	if (c->log && p->scene && p->scene->told &&
+	    adapt_quantile(p->scene->told, p->scene->type, p->confidence, r->q, &q, &source))
+		r->told = adapt_bias(p->scene->told, p->scene->type) * exp(q);
 	if (r->adapt && c->log && adapt_quantile(r->adapt, p->scene->type, p->confidence, r->q, &q, &source))
 		r->q = q;
 }
@@ -328,19 +332,29 @@ int decide_best(const struct decide_params *p, const struct decision *d)
 	return best;
 }
 
+/* What to tell over the model's own time: for a model whose errors are no factors it depends on the candidate. */
+static double told_of(const struct decide_rows *r, const struct candidate *c)
+{
+	const struct decide_scene *s = r->p->scene;
+	enum adapt_source source;
+	double q;
+
+	if (!isnan(r->told) || !s || !s->told || r->p->model->time.conformal.log ||
+	    !adapt_quantile(s->told, s->type, r->p->confidence, log(c->guard_s / c->time_s), &q, &source))
+		return r->told;
+	return adapt_bias(s->told, s->type) * exp(q);
+}
+
 /* The run times of jobs like this one, whatever load they met, say what to tell people. Where the objective will be
  * promised, that is a bound of its own: it is what later arrivals must leave alone. */
-static void tell_bound(const struct decide_params *p, struct candidate *c)
+static void tell_bound(const struct decide_rows *r, struct candidate *c)
 {
-	const struct adapt *told = p->scene ? p->scene->told : NULL;
-	double limit_s = p->slo_s - c->wait_upper_s, q; /* NaN: no objective */
-	enum adapt_source source;
+	double limit_s = r->p->slo_s - c->wait_upper_s; /* NaN: no objective */
 
 	c->upper_s = c->guard_s;
-	if (!told || !(c->guard_s > 0.0 && c->time_s > 0.0) ||
-	    !adapt_quantile(told, p->scene->type, p->confidence, log(c->guard_s / c->time_s), &q, &source))
+	if (!(c->guard_s > 0.0 && c->time_s > 0.0))
 		return;
-	c->upper_s = c->model_s * adapt_bias(told, p->scene->type) * exp(q);
+	c->upper_s = c->model_s * told_of(r, c);
 	if (c->feasible && c->upper_s > limit_s)
 		c->upper_s = limit_s;
 	if (!(c->upper_s >= c->guard_s))
@@ -348,7 +362,7 @@ static void tell_bound(const struct decide_params *p, struct candidate *c)
 }
 
 /* Chooses, says why the others lost, and what could have been promised. */
-static void conclude(const struct decide_params *p, struct decision *d)
+static void conclude(const struct decide_params *p, const struct decide_rows *rows, struct decision *d)
 {
 	const struct policy_choice *by = p->scene ? p->scene->policy : NULL;
 	bool own_rule = by && by->policy->choose;
@@ -359,7 +373,8 @@ static void conclude(const struct decide_params *p, struct decision *d)
 		struct candidate *c = &d->candidate[i];
 		double needed_s = decide_needed_s(p, c);
 
-		tell_bound(p, c);
+		if (rows)
+			tell_bound(rows, c);
 		/* one that was not played may break a promise: nothing can be said for sure of it */
 		if (!(c->reasons & REASONS_HARD) && !isnan(needed_s) &&
 		    (d->chosen >= 0 || !isnan(c->delays_s)) && !(d->smallest_slo_s <= needed_s))
@@ -457,6 +472,6 @@ int decide(const struct decide_params *p, struct decision *out, struct err *err)
 		else
 			out->candidate[i].feasible = !(out->candidate[i].reasons & REASONS_HARD);
 	}
-	conclude(p, out);
+	conclude(p, m ? &rows : NULL, out);
 	return 0;
 }

@@ -20,6 +20,7 @@ struct decide_rows {
 	double bias;                  /* on the model's times; 1 without adaptation */
 	double q;                     /* score of the bounds, NaN: none; adapted where the model errs by a factor */
 	const struct adapt *adapt;    /* NULL: none */
+	double told;                  /* the bound to tell over the model's own time, where it errs by a factor; NaN: none */
 	double number[SCHEMA_MAX_COLUMNS];
 };
 int decide_rows_init(struct decide_rows *r, const struct decide_params *p, struct err *err);
