@@ -242,11 +242,21 @@ static void draw_predicted(struct strbuf *out, const struct report_data *d, cons
 	svg_end(out);
 }
 
-static int make_predicted(const struct report_data *d, struct report_figure *f, struct err *err)
+static void panels_free(struct run_panels *s)
+{
+	if (s)
+		panels_release(s);
+	free(s);
+}
+
+/* *out NULL without an error: there is nothing to draw, and the figure says why. */
+static int panels_open(const struct report_data *d, bool by_load, const char *none, struct report_figure *f,
+		       struct run_panels **out, struct err *err)
 {
 	struct run_panels *s;
 	int rc;
 
+	*out = NULL;
 	if (!d->jobs) {
 		f->missing = "jobs.csv is not in the folder.";
 		return 0;
@@ -254,18 +264,30 @@ static int make_predicted(const struct report_data *d, struct report_figure *f, 
 	s = mem_calloc(1, sizeof *s);
 	if (!s)
 		return err_fail(err, ERR_NOMEM, "no memory for a figure");
-	rc = panels_collect(d, false, s, err);
-	if (!rc && !s->n)
-		f->missing = "No run in jobs.csv has a prediction.";
+	rc = panels_collect(d, by_load, s, err);
 	if (!rc && s->n) {
-		median_errors(s);
-		panels_csv(d, s, "predicted_s,run_s", &f->csv);
-		say_predicted(d, s, &f->see);
-		draw_predicted(&f->svg, d, s, "chart wide", CHART_WIDE, strbuf_text(&f->see));
-		draw_predicted(&f->svg, d, s, "chart narrow", CHART_NARROW, strbuf_text(&f->see));
+		*out = s;
+		return 0;
 	}
-	panels_release(s);
-	free(s);
+	if (!rc)
+		f->missing = none;
+	panels_free(s);
+	return rc;
+}
+
+static int make_predicted(const struct report_data *d, struct report_figure *f, struct err *err)
+{
+	struct run_panels *s;
+	int rc = panels_open(d, false, "No run in jobs.csv has a prediction.", f, &s, err);
+
+	if (rc || !s)
+		return rc;
+	median_errors(s);
+	panels_csv(d, s, "predicted_s,run_s", &f->csv);
+	say_predicted(d, s, &f->see);
+	draw_predicted(&f->svg, d, s, "chart wide", CHART_WIDE, strbuf_text(&f->see));
+	draw_predicted(&f->svg, d, s, "chart narrow", CHART_NARROW, strbuf_text(&f->see));
+	panels_free(s);
 	return rc;
 }
 
@@ -391,28 +413,19 @@ static void draw_residuals(struct strbuf *out, const struct report_data *d, cons
 static int make_residuals(const struct report_data *d, struct report_figure *f, struct err *err)
 {
 	struct run_panels *s;
-	int rc;
+	int rc = panels_open(d, true, "No run in jobs.csv has a prediction and the load it met.", f, &s, err);
 
-	if (!d->jobs) {
-		f->missing = "jobs.csv is not in the folder.";
-		return 0;
-	}
-	s = mem_calloc(1, sizeof *s);
-	if (!s)
-		return err_fail(err, ERR_NOMEM, "no memory for a figure");
-	rc = panels_collect(d, true, s, err);
-	if (!rc && !s->n)
-		f->missing = "No run in jobs.csv has a prediction and the load it met.";
+	if (rc || !s)
+		return rc;
 	for (size_t k = 0; k < s->n && !rc; k++)
 		rc = bin_medians(s, &s->panel[k], err);
-	if (!rc && s->n) {
+	if (!rc) {
 		panels_csv(d, s, "processes,actual_over_predicted", &f->csv);
 		say_residuals(d, s, &f->see);
 		draw_residuals(&f->svg, d, s, "chart wide", CHART_WIDE, strbuf_text(&f->see));
 		draw_residuals(&f->svg, d, s, "chart narrow", CHART_NARROW, strbuf_text(&f->see));
 	}
-	panels_release(s);
-	free(s);
+	panels_free(s);
 	return rc;
 }
 

@@ -65,6 +65,10 @@ int main(int argc, char **argv)
 		}
 		chosen |= c >= KILLS && c <= JOBS;
 	}
+	if (optind < argc) {
+		fprintf(stderr, "postrider-drill: '%s' is no option; --help says more\n", argv[optind]);
+		return 2;
+	}
 	for (int i = 0; i < 4 && !chosen; i++)
 		n[i] = all[i];
 	setvbuf(stdout, NULL, _IOLBF, 0);

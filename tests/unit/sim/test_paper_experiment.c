@@ -9,15 +9,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/io.h"
 #include "common/mem.h"
 #include "sim/paper_experiment.h"
+#include "tests/support/support.h"
 
 #define JOBS 200
 
-static char table_path[64];
+static char table_path[512];
 static struct paper_result *result;
 
 /* Two networks, cpus 1, 2 and 4, 1 to 5 jobs, three batches, two replications a little apart. */
@@ -25,7 +25,7 @@ static int make_table(void)
 {
 	static const double batches[] = { 64, 128, 256 }, cpus[] = { 1, 2, 4 }, njobs[] = { 1, 3, 5 };
 	struct strbuf text = { 0 };
-	int fd, rc;
+	int rc;
 
 	strbuf_puts(&text, "network,cpus,njobs,batch,time_s,accuracy,replication\n");
 	for (int i = 0; i < 2 * 3 * 3 * 3 * 2; i++) {
@@ -37,11 +37,8 @@ static int make_table(void)
 		strbuf_printf(&text, "%s,%g,%g,%g,%.4f,%.4f,%d\n", network ? "lenet5" : "simplenet", c, n,
 			      batch, s, 0.95 - 2e-4 * batch - 0.01 * network, replication + 1);
 	}
-	snprintf(table_path, sizeof table_path, "/tmp/test_paper_XXXXXX");
-	fd = mkstemp(table_path);
-	rc = fd < 0 || text.failed || write(fd, text.text, text.len) != (ssize_t)text.len;
-	if (fd >= 0)
-		close(fd);
+	snprintf(table_path, sizeof table_path, "%s", support_path(support_temp_dir(), "table.csv"));
+	rc = text.failed || io_write_file(table_path, text.text, text.len, NULL);
 	strbuf_release(&text);
 	return rc;
 }
@@ -49,7 +46,7 @@ static int make_table(void)
 static int run(size_t threads, uint64_t seed, size_t jobs, struct paper_result **out, struct err *err)
 {
 	static const struct cluster machine = { .cores = 4, .slots = 20, .nodes = 1, .memory_mb = INFINITY };
-	char spec[96];
+	char spec[600];
 	struct pool *pool = NULL;
 	int rc;
 
@@ -83,7 +80,7 @@ static int tear_down(void **state)
 {
 	(void)state;
 	paper_free(result);
-	return unlink(table_path);
+	return 0;
 }
 
 static const struct paper_outcome *of(const struct paper_set *s, int policy, size_t job)
