@@ -22,12 +22,15 @@ SIM_LIBS    := -lsqlite3 # a trace may be the daemon's history
 LIBS     = -llapacke -lopenblas -lgsl -lcjson -lm -pthread
 
 # Which layers a layer may call.
-LAYERS       := common queueing predictors core config daemon sim cli workloads
+LAYERS       := common queueing predictors core process config store profiler daemon sim cli workloads
 dir_common     := common
 dir_queueing   := queueing
 dir_predictors := predictors
 dir_core       := scheduler/core
+dir_process    := scheduler/process
 dir_config     := scheduler/config
+dir_store      := scheduler/store
+dir_profiler   := scheduler/profiler
 dir_daemon     := scheduler/daemon
 dir_sim        := sim
 dir_cli        := scheduler/cli
@@ -36,13 +39,16 @@ below_common     :=
 below_queueing   := common
 below_predictors := queueing common
 below_core       := predictors queueing common
-below_config     := core predictors queueing common
-below_daemon     := config core predictors queueing common
+below_process    := common
+below_config     := process core predictors queueing common
+below_store      := config process core predictors queueing common
+below_profiler   := process core predictors queueing common
+below_daemon     := store config process core predictors queueing common
 below_sim        := core predictors queueing common
-below_cli        := sim config core predictors queueing common
+below_cli        := profiler sim config process core predictors queueing common
 below_workloads  := common
 
-sources  = $(filter-out %_main.c,$(wildcard $(dir_$1)/*.c))
+sources  = $(filter-out %_main.c,$(wildcard $(dir_$1)/*.c $(dir_$1)/*/*.c))
 objects  = $(patsubst %.c,$B/%.o,$1)
 archive  = $B/lib$1.a
 archives = $(foreach l,$1 $(below_$1),$(call archive,$l))
@@ -57,7 +63,7 @@ all: $(PROGRAMS) ## build the programs into build/
 
 define layer_rule
 $(call archive,$1): $(call objects,$(call sources,$1))
-	@rm -f $$@.new && ar rcs $$@.new $$^ && mv $$@.new $$@
+	@rm -f $$@.new && ar rcsP $$@.new $$^ && mv $$@.new $$@
 endef
 $(foreach l,$(LAYERS),$(eval $(call layer_rule,$l)))
 
@@ -93,7 +99,7 @@ test_support := $B/tests/support/support.o $B/tests/support/worlds.o $B/tests/su
 unit_tests = $(patsubst %.c,$B/%,$(wildcard tests/unit/$1/test_*.c))
 define unit_rule
 $(call unit_tests,$1): $B/tests/unit/$1/%: $B/tests/unit/$1/%.o $(test_support) $(call archives,$1)
-	$$(link) -lcmocka $(if $(filter daemon,$1),$(DAEMON_LIBS)) $(if $(filter sim cli,$1),$(SIM_LIBS))
+	$$(link) -lcmocka $(if $(filter daemon store,$1),$(DAEMON_LIBS)) $(if $(filter sim cli,$1),$(SIM_LIBS))
 endef
 $(foreach l,$(LAYERS),$(eval $(call unit_rule,$l)))
 
@@ -124,8 +130,11 @@ $B/tests/fuzz/replay_trace: $B/tests/fuzz/fuzz_trace.o $B/tests/fuzz/replay.o $(
 
 TESTS := $(foreach l,$(LAYERS),$(call unit_tests,$l)) $(conform_tests) $(daemon_tests)
 
+.PHONY: build-tests
+build-tests: $(PROGRAMS) $(TESTS) $(fuzz_replay) ## build the programs and every test, run nothing
+
 .PHONY: check
-check: $(PROGRAMS) $(TESTS) $(fuzz_replay) ## build and run every test (packages must be there)
+check: build-tests ## build and run every test (packages must be there)
 	@BIN=$(abspath $(BIN)) BUILD_DIR=$(abspath $B) SAN='$(SAN)' tests/run.sh $(TESTS) -- $(fuzz_replay)
 
 # The report is tested in a real browser; where there is no such package those tests say `skipped`.
@@ -144,7 +153,7 @@ tsan: ## the tests of everything that uses threads, under ThreadSanitizer
 
 .PHONY: check-threads
 thread_tests := $(patsubst %,$B/tests/unit/%,common/test_pool predictors/test_threads \
-	daemon/test_store_threads daemon/test_store_failure daemon/test_store daemon/test_exec_spawn daemon/test_learner \
+	store/test_store_threads store/test_store_failure store/test_store daemon/test_exec_spawn daemon/test_learner \
 	sim/test_compare)
 check-threads: $(PROGRAMS) $(thread_tests)
 	@BIN=$(abspath $(BIN)) BUILD_DIR=$(abspath $B) SAN='$(SAN)' tests/run.sh --only $(thread_tests)

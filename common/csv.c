@@ -11,7 +11,7 @@
 
 #include "common/io.h"
 #include "common/mem.h"
-#include "common/text.h"
+#include "common/text/text.h"
 
 #define CSV_NAME_SHOWN 200
 

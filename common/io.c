@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "common/mem.h"
-#include "common/text.h"
+#include "common/text/text.h"
 
 #define IO_CHUNK ((size_t)1 << 30) /* Linux moves at most 0x7ffff000 bytes in one call */
 #define IO_FIRST_READ 65536 /* for what does not tell its size: pipes, /proc */

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/json.h"
+#include "common/json/json.h"
 #include "common/strbuf.h"
 
 #define LOG_MAX_MESSAGE 4096 /* on the stack: an "out of memory" must be sayable without memory */

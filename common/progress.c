@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "common/mem.h"
-#include "common/text.h"
+#include "common/text/text.h"
 
 #define PROGRESS_EVERY_NS 100000000 /* ten times a second */
 #define PROGRESS_BAR_MAX 40

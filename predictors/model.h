@@ -4,10 +4,10 @@
 #ifndef PREDICTORS_MODEL_H
 #define PREDICTORS_MODEL_H
 
-#include "predictors/conformal.h"
-#include "predictors/features.h"
+#include "predictors/models/conformal.h"
+#include "predictors/data/features.h"
 #include "predictors/predictor.h"
-#include "predictors/score.h"
+#include "predictors/data/score.h"
 
 #define MODEL_MAX_BYTES ((size_t)1 << 30)
 #define MODEL_FORMAT_VERSION 1

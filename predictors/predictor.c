@@ -3,13 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "predictors/boost.h"
-#include "predictors/curve_model.h"
-#include "predictors/features.h"
-#include "predictors/forest.h"
-#include "predictors/hybrid.h"
-#include "predictors/linear.h"
-#include "predictors/queueing_models.h"
+#include "predictors/trees/boost.h"
+#include "predictors/models/curve_model.h"
+#include "predictors/data/features.h"
+#include "predictors/trees/forest.h"
+#include "predictors/models/hybrid.h"
+#include "predictors/models/linear.h"
+#include "predictors/models/queueing_models.h"
 
 const struct predictor_ops *const predictor_all[] = {
 	&forest_ops,         &boost_ops,    &linear_ops, &ridge_ops, &lasso_ops, &tree_ops,

@@ -8,9 +8,9 @@
 
 #include "common/err.h"
 #include "common/pool.h"
-#include "predictors/bytes.h"
-#include "predictors/dataset.h"
-#include "predictors/settings.h"
+#include "predictors/file/bytes.h"
+#include "predictors/data/dataset.h"
+#include "predictors/data/settings.h"
 
 struct fit_context {
 	uint64_t seed;

@@ -10,8 +10,8 @@
  * processor sharing: more processes than cores share them evenly. `fixed` and `record` may differ between
  * categories (networks): by a factor each, where the data shows it.
  *
- * calibrate.c fits by least squares on log time. predictors/queueing_models.c feeds it; the hybrid
- * (predictors/hybrid.c) learns what it gets wrong. */
+ * calibrate.c fits by least squares on log time. predictors/models/queueing_models.c feeds it; the hybrid
+ * (predictors/models/hybrid.c) learns what it gets wrong. */
 #ifndef QUEUEING_CALIBRATE_H
 #define QUEUEING_CALIBRATE_H
 

@@ -144,7 +144,7 @@ calm() {
 	for program; do
 		case $program in
 		--) return ;;
-		*/tests/daemon/* | */unit/daemon/* | */unit/workloads/* | */test_pool | */test_threads) ;;
+		*/tests/daemon/* | */unit/daemon/* | */unit/store/* | */unit/process/* | */unit/workloads/* | */test_pool | */test_threads) ;;
 		*/daemon_*.sh | */submit.sh | */profile.sh | */workload.sh | */trace.sh | */lib.sh) ;;
 		*) [ -x "$program" ] && echo "$program" ;;
 		esac

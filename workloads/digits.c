@@ -12,7 +12,7 @@
 #include "common/io.h"
 #include "common/mem.h"
 #include "common/rng.h"
-#include "common/text.h"
+#include "common/text/text.h"
 #include "workloads/idx.h"
 
 #define SIDE DIGITS_SIDE

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "common/mem.h"
-#include "common/text.h"
+#include "common/text/text.h"
 
 #define TYPE_BYTE 0x08
 #define BLOCK                                                                                                \

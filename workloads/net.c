@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "common/text.h"
+#include "common/text/text.h"
 #include "workloads/kernel.h"
 #include "workloads/loss.h"
 

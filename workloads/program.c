@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/progress.h"
-#include "common/text.h"
+#include "common/text/text.h"
 #include "workloads/digits.h"
 #include "workloads/report.h"
 #include "workloads/train.h"

@@ -2,8 +2,8 @@
 
 #include <math.h>
 
-#include "common/json.h"
-#include "common/text.h"
+#include "common/json/json.h"
+#include "common/text/text.h"
 
 static void put_phases(struct json_writer *w, const struct train_phases *p)
 {

@@ -11,7 +11,7 @@
 #include "common/io.h"
 #include "common/rng.h"
 #include "common/strbuf.h"
-#include "common/text.h"
+#include "common/text/text.h"
 
 #define PROGRAM "postrider-synthetic"
 #define MAX_REPLICATIONS 10000

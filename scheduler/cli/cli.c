@@ -18,7 +18,7 @@
 #include "common/io.h"
 #include "common/log.h"
 #include "common/mem.h"
-#include "common/text.h"
+#include "common/text/text.h"
 
 /* ---- talk ---- */
 

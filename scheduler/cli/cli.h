@@ -10,11 +10,11 @@
 #include <stdint.h>
 
 #include "common/err.h"
-#include "common/json.h"
+#include "common/json/json.h"
 #include "common/progress.h"
 #include "common/strbuf.h"
 #include "predictors/model.h"
-#include "predictors/table.h"
+#include "predictors/data/table.h"
 
 #define POSTRIDER_VERSION "0.1.0"
 #define CLI_LIST_MAX 64

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "common/log.h"
-#include "common/text.h"
+#include "common/text/text.h"
 #include "scheduler/cli/cli.h"
 
 static int verb_version(int argc, char **argv);

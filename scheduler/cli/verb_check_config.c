@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/text.h"
+#include "common/text/text.h"
 #include "scheduler/cli/cli.h"
 #include "scheduler/config/config.h"
 

@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "common/text.h"
+#include "common/text/text.h"
 #include "scheduler/config/config_parts.h"
-#include "scheduler/config/machine.h"
-#include "scheduler/config/places.h"
+#include "scheduler/process/machine.h"
+#include "common/places.h"
 #include "scheduler/core/policy.h"
 
 #define MAX_CORES 65536

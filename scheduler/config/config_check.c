@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 #include "common/mem.h"
-#include "common/text.h"
+#include "common/text/text.h"
 #include "predictors/model.h"
 #include "scheduler/config/config.h"
-#include "scheduler/config/fields.h"
+#include "common/json/fields.h"
 #include "scheduler/core/policy.h"
 
 #define USUAL_PATH "/usr/local/bin:/usr/bin:/bin"

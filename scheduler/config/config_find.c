@@ -4,10 +4,10 @@
 #include <unistd.h>
 
 #include "common/mem.h"
-#include "common/text.h"
+#include "common/text/text.h"
 #include "scheduler/config/config.h"
-#include "scheduler/config/fields.h"
-#include "scheduler/config/places.h"
+#include "common/json/fields.h"
+#include "common/places.h"
 
 #define SYSTEM_CONFIG "/etc/postrider/config.json"
 

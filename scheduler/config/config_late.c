@@ -7,7 +7,7 @@
 
 #include "common/mem.h"
 #include "scheduler/config/config_parts.h"
-#include "scheduler/config/template.h"
+#include "scheduler/process/template.h"
 
 const char *const on_late_name[] = { "nothing", "notify", "stop_best_effort", NULL };
 static const char *const placeholder[] = { "job", "type", "tenant", "slo_s", "late_s", "event", NULL };

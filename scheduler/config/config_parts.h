@@ -4,7 +4,7 @@
 #define SCHEDULER_CONFIG_CONFIG_PARTS_H
 
 #include "scheduler/config/config.h"
-#include "scheduler/config/fields.h"
+#include "common/json/fields.h"
 
 #define CONFIG_MAX_SECONDS 1e7
 #define CONFIG_MAX_COUNT 1000000 /* jobs, connections */

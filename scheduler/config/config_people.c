@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "common/text.h"
+#include "common/text/text.h"
 #include "scheduler/config/config_parts.h"
-#include "scheduler/config/places.h"
+#include "common/places.h"
 
 #define MIN_WEIGHT 0.001
 #define MAX_WEIGHT 1e6

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "common/text.h"
-#include "scheduler/config/template.h"
+#include "common/text/text.h"
+#include "scheduler/process/template.h"
 #include "scheduler/config/type_parts.h"
 
 static const char *const builtin[] = { "batch", "cpus", "lr", "job", "dir", "seed", NULL };

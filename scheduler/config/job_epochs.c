@@ -6,7 +6,7 @@
 
 #include "common/mem.h"
 #include "common/stats.h"
-#include "common/text.h"
+#include "common/text/text.h"
 #include "scheduler/config/type_parts.h"
 
 #define MAX_EPOCHS 1000000

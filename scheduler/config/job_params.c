@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "common/text.h"
+#include "common/text/text.h"
 #include "scheduler/config/type_parts.h"
 
 #define WHOLE_MAX 9007199254740992.0 /* 2^53: beyond it doubles skip numbers */

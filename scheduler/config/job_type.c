@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "common/text.h"
-#include "scheduler/config/places.h"
+#include "common/text/text.h"
+#include "common/places.h"
 #include "scheduler/config/type_parts.h"
 
 #define MAX_ABOUT 512

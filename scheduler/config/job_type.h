@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
-#include "common/json.h"
+#include "common/json/json.h"
 
 #define JOB_TYPE_MAX_PARAMS 32
 #define JOB_TYPE_MAX_ARGS 256

@@ -3,7 +3,7 @@
 #ifndef SCHEDULER_CONFIG_TYPE_PARTS_H
 #define SCHEDULER_CONFIG_TYPE_PARTS_H
 
-#include "scheduler/config/fields.h"
+#include "common/json/fields.h"
 #include "scheduler/config/job_type.h"
 
 #define PARAM_MAX_WORDS 1024

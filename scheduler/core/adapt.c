@@ -7,7 +7,7 @@
 
 #include "common/mem.h"
 #include "common/stats.h"
-#include "predictors/conformal.h"
+#include "predictors/models/conformal.h"
 
 #define PERCENTS 101
 

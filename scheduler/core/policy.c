@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/text.h"
+#include "common/text/text.h"
 #include "scheduler/core/policy_baseline.h"
 
 #define MAX_BATCH 1e12 /* of fixed:B */

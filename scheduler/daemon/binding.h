@@ -4,7 +4,7 @@
 #ifndef SCHEDULER_DAEMON_BINDING_H
 #define SCHEDULER_DAEMON_BINDING_H
 
-#include "common/json.h"
+#include "common/json/json.h"
 #include "scheduler/daemon/jobs.h"
 #include "scheduler/daemon/setup.h"
 

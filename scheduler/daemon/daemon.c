@@ -14,9 +14,9 @@
 #include "common/io.h"
 #include "common/log.h"
 #include "common/mem.h"
-#include "scheduler/config/places.h"
-#include "scheduler/daemon/notify.h"
-#include "scheduler/daemon/ops.h"
+#include "common/places.h"
+#include "scheduler/daemon/net/systemd.h"
+#include "scheduler/daemon/ops/ops.h"
 
 #define REPAIR_S 1
 #define OUTLOOK_S 2

@@ -19,19 +19,19 @@
 
 #include <event2/event.h>
 
-#include "common/json.h"
+#include "common/json/json.h"
 #include "common/strbuf.h"
 #include "scheduler/config/config.h"
 #include "scheduler/core/sched.h"
-#include "scheduler/daemon/executor.h"
-#include "scheduler/daemon/job_json.h"
+#include "scheduler/daemon/exec/executor.h"
+#include "scheduler/store/job_json.h"
 #include "scheduler/daemon/jobs.h"
-#include "scheduler/daemon/learning.h"
-#include "scheduler/daemon/outside.h"
-#include "scheduler/daemon/server.h"
+#include "scheduler/daemon/learn/learning.h"
+#include "scheduler/process/other_load.h"
+#include "scheduler/daemon/net/server.h"
 #include "scheduler/daemon/setup.h"
-#include "scheduler/daemon/store.h"
-#include "scheduler/daemon/tally.h"
+#include "scheduler/store/store.h"
+#include "scheduler/daemon/outcome_stats.h"
 #include "scheduler/daemon/tenants.h"
 
 #define DAEMON_VERSION "0.1.0"

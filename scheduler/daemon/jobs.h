@@ -8,9 +8,9 @@
 #include <sys/types.h>
 
 #include "common/err.h"
-#include "predictors/features.h"
+#include "predictors/data/features.h"
 #include "scheduler/config/job_type.h"
-#include "scheduler/daemon/store.h"
+#include "scheduler/store/store.h"
 
 enum job_state { JOB_QUEUED, JOB_RUNNING, JOB_DONE, JOB_FAILED, JOB_CANCELLED, JOB_REJECTED, JOB_LOST };
 enum { N_JOB_STATES = JOB_LOST + 1 };

@@ -10,7 +10,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "scheduler/daemon/daemon.h"
-#include "scheduler/daemon/decision_json.h"
+#include "scheduler/daemon/ops/decision_json.h"
 
 #define TURN_US 1000.0 /* of starts in one turn of the loop: others want to be served */
 

@@ -13,7 +13,7 @@
 #include "common/mem.h"
 #include "scheduler/daemon/binding.h"
 #include "scheduler/daemon/daemon.h"
-#include "scheduler/daemon/notify.h"
+#include "scheduler/daemon/net/systemd.h"
 
 #define REBIND_NS 1000000 /* of parsing jobs anew in one turn of the loop */
 

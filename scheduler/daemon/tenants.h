@@ -4,10 +4,10 @@
 #ifndef SCHEDULER_DAEMON_TENANTS_H
 #define SCHEDULER_DAEMON_TENANTS_H
 
-#include "common/json.h"
+#include "common/json/json.h"
 #include "scheduler/config/config.h"
 #include "scheduler/core/sched.h"
-#include "scheduler/daemon/server.h"
+#include "scheduler/daemon/net/server.h"
 
 struct tenants { /* all zero: none yet */
 	struct sched_tenant *tenant; size_t n, cap; /* names are kept for good (jobs.h: name_keep()) */

@@ -18,7 +18,7 @@
 #include <sys/types.h>
 #include <time.h>
 
-#include "scheduler/daemon/exec_local_record.h"
+#include "scheduler/process/record_format.h"
 
 #define NS_PER_S INT64_C(1000000000)
 

@@ -12,8 +12,8 @@
 #include <stddef.h>
 
 #include "common/err.h"
-#include "common/json.h"
-#include "predictors/dataset.h"
+#include "common/json/json.h"
+#include "predictors/data/dataset.h"
 #include "predictors/predictor.h"
 
 enum bench_bar {

@@ -11,9 +11,9 @@
 #include "common/mem.h"
 #include "common/pool.h"
 #include "common/stats.h"
-#include "predictors/schema.h"
-#include "predictors/table.h"
-#include "predictors/train.h"
+#include "predictors/data/schema.h"
+#include "predictors/data/table.h"
+#include "predictors/search/train.h"
 #include "scheduler/core/decide.h"
 
 #define N_JOBS 24 /* 2 networks x 4 cpus x 3 njobs */

@@ -1,5 +1,5 @@
 /* Bench of the event loop: an M/M/1 queue with processor sharing at a load of 0.8, in the engine of the simulator's
- * worlds (sim/sharing.h) and in SimPy. An event is an arrival or a departure, on both sides; times are for a million of
+ * worlds (sim/world/sharing.h) and in SimPy. An event is an arrival or a departure, on both sides; times are for a million of
  * them. */
 #include "tests/bench/bench.h"
 
@@ -8,7 +8,7 @@
 
 #include "common/rng.h"
 #include "queueing/mm1.h"
-#include "sim/sharing.h"
+#include "sim/world/sharing.h"
 
 #define CUSTOMERS 2000000
 #define PEER_CUSTOMERS "100000" /* two events each; the rest of the million would only take longer */

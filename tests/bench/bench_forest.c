@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "common/pool.h"
-#include "common/text.h"
-#include "predictors/bins.h"
-#include "predictors/search.h"
-#include "predictors/split.h"
+#include "common/text/text.h"
+#include "predictors/trees/bins.h"
+#include "predictors/search/search.h"
+#include "predictors/data/split.h"
 
 /* The shortest of `repetitions` fits. Keeps the last forest if asked to. */
 static int fit_seconds(const char *settings_text, const struct dataset *d, struct pool *pool, int repetitions,

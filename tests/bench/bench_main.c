@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "common/io.h"
-#include "common/text.h"
+#include "common/text/text.h"
 #include "tests/bench/bench.h"
 
 static const struct bench {

@@ -14,7 +14,7 @@
 #include "common/csv.h"
 #include "common/mem.h"
 #include "common/strbuf.h"
-#include "predictors/train.h"
+#include "predictors/search/train.h"
 #include "scheduler/core/sched.h"
 
 #define LIVE 64

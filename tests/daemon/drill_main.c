@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/text.h"
+#include "common/text/text.h"
 #include "tests/daemon/drills.h"
 #include "tests/daemon/harness.h"
 

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "common/json.h"
+#include "common/json/json.h"
 
 #define PATIENCE_S 30.0 /* for a loaded machine under a sanitizer; what passes does not wait */
 

@@ -323,7 +323,7 @@ static char *section_of(const char *op)
 
 static void test_every_op_and_member_is_documented_and_asked(void **state)
 {
-	char *text = source("scheduler/daemon/ops.c"), *section = NULL;
+	char *text = source("scheduler/daemon/ops/ops.c"), *section = NULL;
 	const char *p = strstr(text, "op_all[] = {"), *end = p ? strstr(p, "\n};") : NULL;
 	size_t n_ops = 0, bad = 0;
 	int depth = 0;

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "common/json.h"
+#include "common/json/json.h"
 
 struct step {
 	char kind;              /* '>' sent, '<' expected, '@' done by us */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "predictors/features.h"
+#include "predictors/data/features.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

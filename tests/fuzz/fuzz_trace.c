@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/generate.h"
-#include "sim/trace.h"
+#include "sim/trace/generate.h"
+#include "sim/trace/trace.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,7 @@
 #define TESTS_WORLDS_H
 
 #include "common/rng.h"
-#include "predictors/dataset.h"
+#include "predictors/data/dataset.h"
 
 /* The levels of the Courier paper: network 0/1, cpus, njobs, batch, processes; `replications` of the 96
  * settings, response time with multiplicative noise. Groups are the settings. */

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 
 #include "common/mem.h"
-#include "scheduler/cli/client.h"
+#include "scheduler/cli/client/client.h"
 #include "tests/unit/cli/fake_daemon.h"
 
 #define SAY(t)                                                                                               \

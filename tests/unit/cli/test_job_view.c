@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scheduler/cli/decision_view.h"
-#include "scheduler/cli/job_view.h"
+#include "scheduler/cli/client/decision_view.h"
+#include "scheduler/cli/client/job_view.h"
 
 #define RUNNING                                                                                              \
 	"{\"job\":\"12\",\"state\":\"running\",\"type\":\"digits\",\"mode\":\"run\",\"params\":{"            \

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "scheduler/cli/watch_screen.h"
+#include "scheduler/cli/client/watch_screen.h"
 
 static void take(struct watch_screen *s, const char *id, const char *state)
 {

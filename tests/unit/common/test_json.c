@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "common/io.h"
-#include "common/json.h"
+#include "common/json/json.h"
 #include "common/mem.h"
 #include "common/rng.h"
 #include "tests/support/support.h"

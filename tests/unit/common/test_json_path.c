@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "common/json_path.h"
+#include "common/json/path.h"
 
 /* The number at a path of a document; NaN: none is there. */
 static double number_at(const char *text, const char *path)

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "common/svg.h"
+#include "common/draw/svg.h"
 
 static const char *escaped(const char *text)
 {

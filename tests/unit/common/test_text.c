@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "common/rng.h"
-#include "common/text.h"
+#include "common/text/text.h"
 
 static void test_text_number_reads_decimal_notation(void **state)
 {

@@ -13,7 +13,7 @@
 #include "common/io.h"
 #include "common/mem.h"
 #include "scheduler/config/config.h"
-#include "scheduler/config/places.h"
+#include "common/places.h"
 #include "tests/support/support.h"
 
 static int read_text(const char *text, struct config **out, struct err *err)

@@ -12,7 +12,7 @@
 
 #include "common/io.h"
 #include "scheduler/config/config.h"
-#include "scheduler/config/places.h"
+#include "common/places.h"
 #include "tests/support/support.h"
 
 static const char *home;

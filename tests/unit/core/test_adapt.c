@@ -14,7 +14,7 @@
 #include "common/mem.h"
 #include "common/rng.h"
 #include "common/stats.h"
-#include "predictors/conformal.h"
+#include "predictors/models/conformal.h"
 #include "scheduler/core/adapt.h"
 
 #define JOBS 5000

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "predictors/features.h"
-#include "predictors/forest.h"
+#include "predictors/data/features.h"
+#include "predictors/trees/forest.h"
 #include "scheduler/core/decide.h"
 
 /* A bundle on a table of five batches whose times and accuracies are given; no noise, one full tree each.

@@ -15,8 +15,8 @@
 
 #include "common/csv.h"
 #include "common/stats.h"
-#include "predictors/curves.h"
-#include "predictors/train.h"
+#include "predictors/data/curves.h"
+#include "predictors/search/train.h"
 #include "scheduler/core/decide.h"
 
 #define REPLICATIONS 3

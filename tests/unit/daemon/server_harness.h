@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #include "common/strbuf.h"
-#include "scheduler/daemon/server.h"
+#include "scheduler/daemon/net/server.h"
 #include "tests/support/support.h"
 
 #define MAX_REPLIES 4096

@@ -11,7 +11,7 @@
 #include <sched.h>
 #include <spawn.h>
 
-#include "scheduler/daemon/exec_local_proc.h"
+#include "scheduler/process/identity.h"
 #include "tests/unit/daemon/test_exec_harness.h"
 
 extern char **environ;

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "scheduler/daemon/exec_local_cpus.h"
+#include "scheduler/daemon/exec/cpus.h"
 
 static struct cpus with(const char *list)
 {

@@ -19,7 +19,7 @@
 
 #include "common/io.h"
 #include "common/mem.h"
-#include "scheduler/daemon/executor.h"
+#include "scheduler/daemon/exec/executor.h"
 #include "tests/support/support.h"
 
 #define MAX_TOLD 512

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scheduler/daemon/knowledge.h"
+#include "scheduler/daemon/learn/knowledge.h"
 
 /* What training leaves of a table: a schema and the features; no more is looked at. */
 static struct model *model_of(const char *table)

@@ -14,7 +14,7 @@
 #include "common/io.h"
 #include "common/log.h"
 #include "common/mem.h"
-#include "scheduler/daemon/learner.h"
+#include "scheduler/daemon/learn/learner.h"
 #include "tests/support/support.h"
 #include "tests/unit/daemon/learner_world.h"
 

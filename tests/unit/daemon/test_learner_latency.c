@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "common/stats.h"
-#include "scheduler/daemon/learner.h"
+#include "scheduler/daemon/learn/learner.h"
 #include "tests/support/support.h"
 #include "tests/unit/daemon/learner_world.h"
 

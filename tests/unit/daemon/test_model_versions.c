@@ -13,7 +13,7 @@
 #include "common/io.h"
 #include "common/log.h"
 #include "common/mem.h"
-#include "scheduler/daemon/model_versions.h"
+#include "scheduler/daemon/learn/model_versions.h"
 #include "tests/support/support.h"
 
 static const char *fresh_folder(void)

@@ -11,12 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/json.h"
+#include "common/json/json.h"
 #include "common/mem.h"
 #include "common/rng.h"
 #include "common/strbuf.h"
-#include "predictors/anova.h"
-#include "predictors/anova_plot.h"
+#include "predictors/anova/anova.h"
+#include "predictors/anova/anova_plot.h"
 #include "tests/support/support.h"
 
 struct data {

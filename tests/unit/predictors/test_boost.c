@@ -9,9 +9,9 @@
 #include <stdlib.h>
 
 #include "common/mem.h"
-#include "predictors/boost.h"
-#include "predictors/ensemble_model.h"
-#include "predictors/score.h"
+#include "predictors/trees/boost.h"
+#include "predictors/trees/ensemble_model.h"
+#include "predictors/data/score.h"
 #include "tests/support/worlds.h"
 
 static struct predictor fit(const char *set, const struct dataset *d)

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "predictors/bytes.h"
+#include "predictors/file/bytes.h"
 
 static void test_crc64_gives_the_published_check_value(void **state)
 {

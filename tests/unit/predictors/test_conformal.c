@@ -10,7 +10,7 @@
 
 #include "common/mem.h"
 #include "common/rng.h"
-#include "predictors/conformal.h"
+#include "predictors/models/conformal.h"
 
 static void close_to(double got, double want, double tolerance)
 {

@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "predictors/conformal.h"
-#include "predictors/forest.h"
+#include "predictors/models/conformal.h"
+#include "predictors/trees/forest.h"
 #include "tests/support/worlds.h"
 
 #define WORLDS 200

@@ -14,11 +14,11 @@
 #include "common/csv.h"
 #include "common/rng.h"
 #include "common/stats.h"
-#include "predictors/curve_model.h"
-#include "predictors/curves.h"
-#include "predictors/features.h"
-#include "predictors/learning_curve.h"
-#include "predictors/score.h"
+#include "predictors/models/curve_model.h"
+#include "predictors/data/curves.h"
+#include "predictors/data/features.h"
+#include "predictors/models/learning_curve.h"
+#include "predictors/data/score.h"
 
 enum { NET, BATCH, AT_EPOCHS, WIDTH };
 static const uint8_t world_role[WIDTH] = { ROLE_CATEGORY, ROLE_BATCH, ROLE_EPOCHS };

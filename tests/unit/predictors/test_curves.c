@@ -11,8 +11,8 @@
 
 #include "common/mem.h"
 #include "common/rng.h"
-#include "predictors/curves.h"
-#include "predictors/train.h"
+#include "predictors/data/curves.h"
+#include "predictors/search/train.h"
 
 static struct csv *parse(const char *name, const char *text)
 {

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "predictors/features.h"
+#include "predictors/data/features.h"
 
 static struct schema *default_schema;
 

@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "predictors/ensemble_model.h"
-#include "predictors/forest.h"
-#include "predictors/score.h"
+#include "predictors/trees/ensemble_model.h"
+#include "predictors/trees/forest.h"
+#include "predictors/data/score.h"
 #include "tests/support/worlds.h"
 
 static struct predictor fit(const struct predictor_ops *ops, const char *set, const struct dataset *d,

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "common/rng.h"
-#include "predictors/grow.h"
+#include "predictors/trees/grow.h"
 
 static const struct grow_params plain = { .criterion = CRITERION_SQUARED,
 					  .max_depth = UINT32_MAX,

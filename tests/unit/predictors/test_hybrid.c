@@ -10,13 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "predictors/conformal.h"
-#include "predictors/forest.h"
-#include "predictors/hybrid.h"
-#include "predictors/queueing_models.h"
-#include "predictors/score.h"
-#include "predictors/train.h"
-#include "predictors/widening.h"
+#include "predictors/models/conformal.h"
+#include "predictors/trees/forest.h"
+#include "predictors/models/hybrid.h"
+#include "predictors/models/queueing_models.h"
+#include "predictors/data/score.h"
+#include "predictors/search/train.h"
+#include "predictors/models/widening.h"
 #include "tests/support/worlds.h"
 
 static const uint8_t role[5] = { ROLE_CATEGORY, ROLE_CPUS, ROLE_NJOBS, ROLE_BATCH, ROLE_PROCESSES };

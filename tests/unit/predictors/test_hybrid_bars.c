@@ -13,10 +13,10 @@
 
 #include "common/csv.h"
 #include "common/rng.h"
-#include "predictors/forest.h"
-#include "predictors/hybrid.h"
-#include "predictors/queueing_models.h"
-#include "predictors/train.h"
+#include "predictors/trees/forest.h"
+#include "predictors/models/hybrid.h"
+#include "predictors/models/queueing_models.h"
+#include "predictors/search/train.h"
 #include "tests/support/support.h"
 
 #define SPLITS 20

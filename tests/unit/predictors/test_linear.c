@@ -13,10 +13,10 @@
 #include <string.h>
 
 #include "common/csv.h"
-#include "common/json.h"
+#include "common/json/json.h"
 #include "common/mem.h"
 #include "common/rng.h"
-#include "predictors/linear.h"
+#include "predictors/models/linear.h"
 #include "tests/support/support.h"
 
 static const struct predictor_ops *const every[] = { &linear_ops, &ridge_ops, &lasso_ops };

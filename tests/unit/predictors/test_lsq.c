@@ -13,7 +13,7 @@
 
 #include "common/mem.h"
 #include "common/rng.h"
-#include "predictors/lsq.h"
+#include "predictors/models/lsq.h"
 
 /* lsq_prepare takes its design: hand it a copy. */
 static int prepare(const double *x, const double *y, size_t n, size_t k, struct lsq_problem *p,

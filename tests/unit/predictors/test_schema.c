@@ -11,7 +11,7 @@
 
 #include "common/io.h"
 #include "common/mem.h"
-#include "predictors/schema.h"
+#include "predictors/data/schema.h"
 #include "tests/support/support.h"
 
 static int read_text(const char *text, struct schema **out, struct err *err)

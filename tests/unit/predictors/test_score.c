@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#include "predictors/score.h"
+#include "predictors/data/score.h"
 
 #define CLOSE 1e-12 /* a few roundings of numbers near 1 */
 

@@ -11,7 +11,7 @@
 
 #include "common/io.h"
 #include "common/mem.h"
-#include "predictors/search.h"
+#include "predictors/search/search.h"
 #include "tests/support/worlds.h"
 
 static struct grid *grid_of(const char *text)

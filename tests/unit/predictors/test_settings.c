@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "predictors/settings.h"
+#include "predictors/data/settings.h"
 
 static const char *const criterion_words[] = { "squared", "absolute", NULL };
 static const char *const features_words[] = { "all", "sqrt", "log2", NULL };

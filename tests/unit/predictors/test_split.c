@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "predictors/split.h"
+#include "predictors/data/split.h"
 
 #define MAX_ROWS 300
 

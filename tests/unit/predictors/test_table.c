@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "predictors/table.h"
+#include "predictors/data/table.h"
 #include "tests/support/support.h"
 
 static struct schema *default_schema;

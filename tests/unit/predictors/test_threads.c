@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "predictors/model.h"
-#include "predictors/train.h"
+#include "predictors/search/train.h"
 #include "tests/support/worlds.h"
 
 static const size_t threads[] = { 1, 2, 8 };

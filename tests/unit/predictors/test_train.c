@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "predictors/train.h"
+#include "predictors/search/train.h"
 #include "tests/support/worlds.h"
 
 struct fixture {

@@ -9,7 +9,7 @@
 #include "common/io.h"
 #include "common/mem.h"
 #include "common/rng.h"
-#include "sim/world_ops.h"
+#include "sim/world/ops.h"
 #include "tests/support/support.h"
 
 #define BED_KINDS 16

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "sim/replay.h"
+#include "sim/replay/replay.h"
 
 struct bed {
 	struct trace *trace;

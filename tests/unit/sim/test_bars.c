@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/compare.h"
+#include "sim/compare/compare.h"
 
 #define TRACE                                                                                                \
 	"gen:poisson,jobs=1000,load=0.8,work=1.2,cores=2,cpus=1|2|4,network=lenet5|simplenet,slo=normal:2."  \

@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "common/stats.h"
-#include "sim/campaign.h"
+#include "sim/world/campaign.h"
 #include "tests/support/des.h"
 #include "tests/unit/sim/queueing_bed.h"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/io.h"
-#include "sim/cluster.h"
+#include "sim/world/cluster.h"
 #include "tests/support/support.h"
 
 static struct cluster parsed(const char *text)

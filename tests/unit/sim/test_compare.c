@@ -13,9 +13,9 @@
 
 #include "common/io.h"
 #include "common/mem.h"
-#include "sim/compare.h"
-#include "sim/compare_runs.h"
-#include "sim/record.h"
+#include "sim/compare/compare.h"
+#include "sim/compare/compare_runs.h"
+#include "sim/compare/record.h"
 #include "tests/support/support.h"
 
 static const struct cluster machine = { .cores = 4.0, .slots = 8, .nodes = 1, .memory_mb = INFINITY };

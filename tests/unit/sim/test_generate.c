@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "sim/generate.h"
+#include "sim/trace/generate.h"
 
 static int disarm(void **state)
 {

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/stats.h"
-#include "sim/luck.h"
+#include "sim/world/luck.h"
 
 enum { JOBS = 40000 };
 

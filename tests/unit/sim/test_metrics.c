@@ -10,7 +10,7 @@
 
 #include "common/mem.h"
 #include "common/rng.h"
-#include "sim/metrics.h"
+#include "sim/compare/metrics.h"
 
 #define S INT64_C(1000000000)
 #define NEAR 1e-12 /* a handful of roundings on numbers of the size of 100 */

@@ -12,7 +12,7 @@
 
 #include "common/io.h"
 #include "common/mem.h"
-#include "sim/paper_experiment.h"
+#include "sim/compare/paper_experiment.h"
 #include "tests/support/support.h"
 
 #define JOBS 200

@@ -17,9 +17,9 @@
 #include "common/io.h"
 #include "common/mem.h"
 #include "common/rng.h"
-#include "common/text.h"
-#include "sim/record.h"
-#include "sim/record_number.h"
+#include "common/text/text.h"
+#include "sim/compare/record.h"
+#include "sim/compare/record_number.h"
 #include "tests/support/support.h"
 
 #define S INT64_C(1000000000)

@@ -13,11 +13,11 @@
 #include <sys/stat.h>
 
 #include "common/io.h"
-#include "common/json.h"
+#include "common/json/json.h"
 #include "common/mem.h"
-#include "common/text.h"
-#include "sim/metrics.h"
-#include "sim/report.h"
+#include "common/text/text.h"
+#include "sim/compare/metrics.h"
+#include "sim/report/report.h"
 #include "tests/support/support.h"
 
 #define FIXTURE "tests/report/fixture"

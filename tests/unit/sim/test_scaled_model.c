@@ -8,8 +8,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "sim/models.h"
-#include "sim/scaled_model.h"
+#include "sim/replay/models.h"
+#include "sim/replay/scaled_model.h"
 
 static struct csv *table;
 static struct sim_policy policy;

@@ -13,7 +13,7 @@
 #include "common/rng.h"
 #include "queueing/mm1.h"
 #include "queueing/ps.h"
-#include "sim/sharing.h"
+#include "sim/world/sharing.h"
 #include "tests/support/des.h"
 
 static void close_to(double got, double want, double tolerance)

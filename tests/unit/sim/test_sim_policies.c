@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "sim/policies.h"
+#include "sim/replay/policies.h"
 
 static void test_list_of_policies_is_read_in_its_order(void **state)
 {

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/sweep.h"
+#include "sim/compare/sweep.h"
 
 /* ---- settings ---- */
 

@@ -12,8 +12,8 @@
 
 #include "common/io.h"
 #include "common/mem.h"
-#include "sim/trace.h"
-#include "sim/trace_build.h"
+#include "sim/trace/trace.h"
+#include "sim/trace/build.h"
 #include "tests/support/support.h"
 
 static int disarm(void **state)

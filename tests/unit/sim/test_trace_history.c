@@ -15,7 +15,7 @@
 
 #include "common/io.h"
 #include "common/mem.h"
-#include "sim/trace.h"
+#include "sim/trace/trace.h"
 #include "tests/support/support.h"
 
 /* The tables of docs/STORE.md, as far as a trace is concerned. */

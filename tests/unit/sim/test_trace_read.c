@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "sim/trace.h"
-#include "sim/trace_row.h"
+#include "sim/trace/trace.h"
+#include "sim/trace/row.h"
 
 static int disarm(void **state)
 {

@@ -12,8 +12,8 @@
 
 #include "common/io.h"
 #include "common/mem.h"
-#include "sim/trace.h"
-#include "sim/trace_swf_map.h"
+#include "sim/trace/trace.h"
+#include "sim/trace/swf_map.h"
 
 static int disarm(void **state)
 {

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "common/rng.h"
-#include "sim/world.h"
+#include "sim/world/world.h"
 
 /* What every world promises, for every entry of the table. */
 static const char *const specs[] = { "measured:configs/profiles/two-cores/runs.csv", "queueing", "fluid" };

@@ -12,7 +12,7 @@
 #include "common/io.h"
 #include "common/mem.h"
 #include "common/rng.h"
-#include "sim/world_file.h"
+#include "sim/world/file.h"
 #include "tests/support/support.h"
 
 /* A small whole file; %s goes in before the last brace. */

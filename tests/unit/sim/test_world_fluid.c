@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "queueing/closed.h"
-#include "sim/world_fluid_laws.h"
+#include "sim/world/fluid_laws.h"
 #include "tests/support/des.h"
 #include "tests/unit/sim/queueing_bed.h"
 

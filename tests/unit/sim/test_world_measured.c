@@ -14,9 +14,9 @@
 #include "common/mem.h"
 #include "common/rng.h"
 #include "common/stats.h"
-#include "predictors/curves.h"
-#include "predictors/table.h"
-#include "sim/world.h"
+#include "predictors/data/curves.h"
+#include "predictors/data/table.h"
+#include "sim/world/world.h"
 #include "tests/support/support.h"
 
 #define RUNS "configs/profiles/two-cores/runs.csv"

@@ -9,7 +9,7 @@
 
 #include "queueing/closed.h"
 #include "queueing/mm1.h"
-#include "sim/world_queueing_machine.h"
+#include "sim/world/queueing_machine.h"
 #include "tests/support/des.h"
 #include "tests/unit/sim/queueing_bed.h"
 

@@ -1,0 +1,67 @@
+/* JSON, hardened: a strict scanner in front of cJSON finds every error with its line and column
+ * before a tree is built (depth at most 32, no duplicate keys, valid UTF-8, no \u0000, numbers
+ * finite, nothing after the value), and a writer that never writes NaN or infinity (null instead).
+ * cJSON is not visible outside json.c. A tree is one block of memory: reading and freeing a request are cheap. */
+#ifndef COMMON_JSON_JSON_H
+#define COMMON_JSON_JSON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/err.h"
+#include "common/strbuf.h"
+
+#define JSON_MAX_DEPTH 32
+
+struct json; /* a value inside a parsed document; NULL stands for "absent" everywhere below */
+
+/* `name` is what errors call the text, e.g. a file name. Errors: "NAME:LINE:COLUMN: reason". */
+int json_parse(const char *name, const char *text, size_t len, struct json **out, struct err *err);
+int json_read_file(const char *path, size_t max, struct json **out, struct err *err);
+void json_free(struct json *root);
+
+enum json_type { JSON_ABSENT, JSON_NULL, JSON_BOOL, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSON_OBJECT };
+enum json_type json_type(const struct json *v);
+const struct json *json_get(const struct json *object, const char *key); /* case-sensitive */
+size_t json_size(const struct json *v);                        /* members or elements */
+const struct json *json_at(const struct json *v, size_t i); /* i-th of them, found by walking */
+const struct json *json_first(const struct json *v);           /* walking: first, next */
+const struct json *json_next(const struct json *v);
+const char *json_key(const struct json *member);               /* name of an object's member */
+bool json_bool(const struct json *v, bool otherwise);
+double json_number(const struct json *v, double otherwise);
+const char *json_string(const struct json *v, const char *otherwise); /* borrowed until json_free */
+
+/* Every key of `object` must be in the NULL-terminated list; the error names the nearest one. */
+int json_known_keys(const struct json *object, const char *where, const char *const *known,
+                    struct err *err);
+
+/* Writer (json_write.c): commas and quoting are its business. Numbers are the shortest text that reads back the
+ * same, or rounded to a number of decimals. */
+struct json_writer {
+	struct strbuf *out;
+	bool need_comma;
+	bool after_key;
+	bool pretty; /* two-space indentation */
+	int depth;
+};
+void json_begin(struct json_writer *w, struct strbuf *out, bool pretty);
+void json_open(struct json_writer *w, char bracket);  /* '{' or '[' */
+void json_close(struct json_writer *w, char bracket); /* '}' or ']' */
+void json_put_key(struct json_writer *w, const char *key);
+void json_put_string(struct json_writer *w, const char *s); /* NULL: null; bad UTF-8 becomes U+FFFD */
+void json_put_number(struct json_writer *w, double v);      /* NaN, infinity: null */
+/* Rounded to at most `decimals` (0 to 9) decimals as printf rounds, zeros at the end cut off: 2.5, -0.1, 3; what
+ * rounds to zero is 0. NaN, infinity: null. From 1e9 on the shortest text, as json_put_number. */
+void json_put_fixed(struct json_writer *w, double v, int decimals);
+void json_put_int(struct json_writer *w, long long v);
+void json_put_bool(struct json_writer *w, bool v);
+void json_put_null(struct json_writer *w);
+/* key and value in one */
+void json_kv_string(struct json_writer *w, const char *key, const char *s);
+void json_kv_number(struct json_writer *w, const char *key, double v);
+void json_kv_fixed(struct json_writer *w, const char *key, double v, int decimals);
+void json_kv_int(struct json_writer *w, const char *key, long long v);
+void json_kv_bool(struct json_writer *w, const char *key, bool v);
+
+#endif

@@ -1,0 +1,357 @@
+/* The writer of JSON. A reply of the daemon is a thousand bytes in some hundred pieces, so pieces go straight into
+ * the buffer where there is room; a piece that does not fit takes the way through strbuf_add, which grows it. */
+#include "common/json/json.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "common/json/utf8.h"
+#include "common/text/text.h"
+
+#define INT_DIGITS 20 /* of 2^64 - 1 */
+#define FIXED_BELOW 1e9 /* json_put_fixed: below, 10^9 times the value fits 64 bits */
+
+void json_begin(struct json_writer *w, struct strbuf *out, bool pretty)
+{
+	*w = (struct json_writer){ .out = out, .pretty = pretty };
+}
+
+/* Where n bytes may be written at once; NULL: take the slow way. */
+static inline char *room_for(struct strbuf *out, size_t n)
+{
+	return !out->failed && out->cap - out->len > n ? out->text + out->len : NULL;
+}
+
+static inline void wrote(struct strbuf *out, const char *end)
+{
+	out->len = (size_t)(end - out->text);
+	out->text[out->len] = '\0';
+}
+
+static inline void put_bytes(struct strbuf *out, const char *bytes, size_t n)
+{
+	char *p = room_for(out, n);
+
+	if (!p) {
+		strbuf_add(out, bytes, n);
+		return;
+	}
+	memcpy(p, bytes, n);
+	wrote(out, p + n);
+}
+
+static inline void put_char(struct strbuf *out, char c)
+{
+	put_bytes(out, &c, 1);
+}
+
+static void new_line(struct json_writer *w)
+{
+	put_char(w->out, '\n');
+	for (int i = 0; i < w->depth; i++)
+		put_bytes(w->out, "  ", 2);
+}
+
+/* What goes before a key, an element or the value of a key. */
+static inline void begin_item(struct json_writer *w)
+{
+	if (w->after_key) {
+		w->after_key = false;
+		return;
+	}
+	if (w->need_comma)
+		put_char(w->out, ',');
+	if (w->pretty && w->depth > 0)
+		new_line(w);
+}
+
+void json_open(struct json_writer *w, char bracket)
+{
+	assert(bracket == '{' || bracket == '[');
+	begin_item(w);
+	put_char(w->out, bracket);
+	w->depth++;
+	w->need_comma = false;
+}
+
+void json_close(struct json_writer *w, char bracket)
+{
+	assert(bracket == '}' || bracket == ']');
+	assert(w->depth > 0 && !w->after_key);
+	w->depth--;
+	if (w->pretty && w->need_comma) /* an empty one stays on its line */
+		new_line(w);
+	put_char(w->out, bracket);
+	w->need_comma = true;
+}
+
+/* ---- text ---- */
+
+static inline bool is_plain(unsigned char c)
+{
+	return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
+}
+
+/* One character that cannot stand for itself; s[0] is no part of a well-formed one if n is 0. */
+static void put_escape(struct strbuf *out, unsigned char c, size_t n)
+{
+	static const char hex[] = "0123456789abcdef";
+
+	if (n == 0)
+		put_bytes(out, "\xef\xbf\xbd", 3);
+	else if (c == '"' || c == '\\')
+		put_bytes(out, (char[]){ '\\', (char)c }, 2);
+	else if (c == '\n')
+		put_bytes(out, "\\n", 2);
+	else if (c == '\t')
+		put_bytes(out, "\\t", 2);
+	else if (c == '\r')
+		put_bytes(out, "\\r", 2);
+	else
+		put_bytes(out, (char[]){ '\\', 'u', '0', '0', hex[c >> 4], hex[c & 15] }, 6);
+}
+
+/* The rest of a string, its first quote written, from somewhere on. */
+static void put_rest(struct strbuf *out, const unsigned char *s, size_t len)
+{
+	size_t plain = 0;
+
+	for (size_t i = 0; i < len;) {
+		size_t n = utf8_length(s + i, len - i);
+
+		if (n > 1 || (n == 1 && is_plain(s[i]))) {
+			i += n;
+			continue;
+		}
+		put_bytes(out, (const char *)s + plain, i - plain);
+		put_escape(out, s[i], n);
+		plain = ++i;
+	}
+	put_bytes(out, (const char *)s + plain, len - plain);
+	put_char(out, '"');
+}
+
+/* Copies plain text from s to p, at most len bytes of it; returns how many. Eight bytes at a time while all of them
+ * are plain: a byte is not when it has its high bit, or is below 0x20, or equals the quote or the backslash, each of
+ * which turns the high bit of its byte on below (a borrow from the byte before can do so too: then the slow loop
+ * decides). */
+static inline size_t copy_plain(char *p, const unsigned char *s, size_t len)
+{
+	const uint64_t ones = 0x0101010101010101, high = 0x8080808080808080;
+	size_t i = 0;
+
+	for (; i + 8 <= len; i += 8) {
+		uint64_t v, quote, backslash;
+
+		memcpy(&v, s + i, 8);
+		quote = v ^ (ones * '"');
+		backslash = v ^ (ones * '\\');
+		if ((v | (v - ones * 0x20) | (quote - ones) | (backslash - ones)) & high)
+			break;
+		memcpy(p + i, &v, 8);
+	}
+	for (; i < len && is_plain(s[i]); i++)
+		p[i] = (char)s[i];
+	return i;
+}
+
+/* A string in quotes and what follows it, at most two bytes. */
+static inline void put_quoted(struct strbuf *out, const char *s_, const char *tail, size_t tail_len)
+{
+	const unsigned char *s = (const unsigned char *)s_;
+	size_t len = strlen(s_), plain;
+	char *p = room_for(out, len + 4);
+
+	if (!p) {
+		put_char(out, '"');
+		put_rest(out, s, len);
+		put_bytes(out, tail, tail_len);
+		return;
+	}
+	*p++ = '"';
+	plain = copy_plain(p, s, len); /* nearly all text is */
+	p += plain;
+	if (plain < len) {
+		wrote(out, p);
+		put_rest(out, s + plain, len - plain);
+		put_bytes(out, tail, tail_len);
+		return;
+	}
+	*p++ = '"';
+	for (size_t i = 0; i < tail_len; i++)
+		*p++ = tail[i];
+	wrote(out, p);
+}
+
+void json_put_key(struct json_writer *w, const char *key)
+{
+	assert(!w->after_key);
+	begin_item(w);
+	put_quoted(w->out, key, ": ", w->pretty ? 2 : 1);
+	w->after_key = true;
+}
+
+/* A value that is ready as text. */
+static inline void put_text(struct json_writer *w, const char *text, size_t len)
+{
+	begin_item(w);
+	put_bytes(w->out, text, len);
+	w->need_comma = true;
+}
+
+void json_put_string(struct json_writer *w, const char *s)
+{
+	if (!s) {
+		json_put_null(w);
+		return;
+	}
+	begin_item(w);
+	put_quoted(w->out, s, "", 0);
+	w->need_comma = true;
+}
+
+void json_put_bool(struct json_writer *w, bool v)
+{
+	put_text(w, v ? "true" : "false", v ? 4 : 5);
+}
+
+void json_put_null(struct json_writer *w)
+{
+	put_text(w, "null", 4);
+}
+
+/* ---- numbers ---- */
+
+/* Writes the digits of v so that they end before `end`; returns where they start. */
+static char *digits_before(char *end, uint64_t v)
+{
+	static const char pairs[] =
+		"00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+		"40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+		"8081828384858687888990919293949596979899";
+
+	while (v >= 100) {
+		end -= 2;
+		memcpy(end, pairs + v % 100 * 2, 2);
+		v /= 100;
+	}
+	if (v >= 10) {
+		end -= 2;
+		memcpy(end, pairs + v * 2, 2);
+	} else {
+		*--end = (char)('0' + v);
+	}
+	return end;
+}
+
+void json_put_int(struct json_writer *w, long long v)
+{
+	char buf[INT_DIGITS + 1], *end = buf + sizeof buf, *start;
+
+	/* the smallest one has no positive counterpart, but its remainder as unsigned is right */
+	start = digits_before(end, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
+	if (v < 0)
+		*--start = '-';
+	put_text(w, start, (size_t)(end - start));
+}
+
+void json_put_number(struct json_writer *w, double v)
+{
+	char buf[32];
+
+	if (!isfinite(v)) {
+		json_put_null(w);
+		return;
+	}
+	if (v == trunc(v) && fabs(v) < 1e15 && !(v == 0.0 && signbit(v))) {
+		json_put_int(w, (long long)v);
+		return;
+	}
+	text_shortest(v, buf);
+	put_text(w, buf, strlen(buf));
+}
+
+static const uint64_t power_of_ten[] = { 1,      10,      100,      1000,      10000,
+					 100000, 1000000, 10000000, 100000000, 1000000000 };
+
+/* |v| * 10^decimals rounded to the nearest whole number, halves to the even one, as printf does. A double is
+ * m * 2^-shift with m below 2^53, so the product is exact in 128 bits and nothing is rounded twice. */
+static uint64_t scaled(double v, int decimals)
+{
+	const uint64_t hidden = (uint64_t)1 << 52;
+	unsigned __int128 product, half;
+	uint64_t bits, whole;
+	int shift;
+
+	memcpy(&bits, &v, sizeof bits);
+	shift = 1075 - (int)(bits >> 52 & 0x7ff);
+	if (shift > 100) /* the product is below 2^83: far from a half; this is where subnormals go, too */
+		return 0;
+	product = (unsigned __int128)((bits & (hidden - 1)) | hidden) * power_of_ten[decimals];
+	whole = (uint64_t)(product >> shift); /* v is below 2^30, so shift is at least 23 */
+	half = (unsigned __int128)1 << (shift - 1);
+	product &= (half << 1) - 1;
+	return whole + (product > half || (product == half && whole % 2));
+}
+
+void json_put_fixed(struct json_writer *w, double v, int decimals)
+{
+	char buf[2 * INT_DIGITS + 2], *end = buf + sizeof buf, *start = end;
+	uint64_t all, fraction;
+
+	assert(decimals >= 0 && decimals <= 9);
+	if (!(fabs(v) < FIXED_BELOW)) { /* NaN too */
+		json_put_number(w, v);
+		return;
+	}
+	all = scaled(v, decimals);
+	fraction = all % power_of_ten[decimals];
+	if (fraction) {
+		char *first = end - decimals;
+
+		memset(first, '0', (size_t)decimals);
+		digits_before(end, fraction);
+		while (end[-1] == '0')
+			end--;
+		start = first;
+		*--start = '.';
+	}
+	start = digits_before(start, all / power_of_ten[decimals]);
+	if (v < 0.0 && all) /* what rounds to nothing has no sign */
+		*--start = '-';
+	put_text(w, start, (size_t)(end - start));
+}
+
+/* ---- key and value in one ---- */
+
+void json_kv_string(struct json_writer *w, const char *key, const char *s)
+{
+	json_put_key(w, key);
+	json_put_string(w, s);
+}
+
+void json_kv_number(struct json_writer *w, const char *key, double v)
+{
+	json_put_key(w, key);
+	json_put_number(w, v);
+}
+
+void json_kv_fixed(struct json_writer *w, const char *key, double v, int decimals)
+{
+	json_put_key(w, key);
+	json_put_fixed(w, v, decimals);
+}
+
+void json_kv_int(struct json_writer *w, const char *key, long long v)
+{
+	json_put_key(w, key);
+	json_put_int(w, v);
+}
+
+void json_kv_bool(struct json_writer *w, const char *key, bool v)
+{
+	json_put_key(w, key);
+	json_put_bool(w, v);
+}

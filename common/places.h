@@ -1,0 +1,26 @@
+/* Where things are when nobody says: the daemon's socket and state, and the folder relative paths start from. */
+#ifndef COMMON_PLACES_H
+#define COMMON_PLACES_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "common/err.h"
+
+#define PLACE_MAX_SOCKET 107 /* bytes: what sockaddr_un has room for */
+#define PLACE_SYSTEM_SOCKET "/run/postrider/postrider.sock"
+
+/* The path from the folder the program was started in; ERR_FORMAT when it becomes too long. */
+int place_absolute(const char *path, char **out, struct err *err);
+
+bool place_is_system(void); /* root's daemon is the machine's, anybody else's is their own */
+int place_state_dir(char **out, struct err *err);
+int place_socket(char **out, struct err *err);
+/* "/FOLDER/config.json" of the user's configuration; NULL: there is no home to look in. */
+char *place_user_config(void);
+
+/* ERR_NOTFOUND: there is no such user or group. Digits are taken as the number. */
+int place_user(const char *name, uid_t *out, struct err *err);
+int place_group(const char *name, gid_t *out, struct err *err);
+
+#endif

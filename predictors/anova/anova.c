@@ -1,0 +1,922 @@
+/* From a table to sums of squares: choosing columns and rows, coding them as a design, fitting it with and
+ * without each term (lsq.c), and the probabilities (GSL, named only here). See anova.h. */
+#define _GNU_SOURCE /* qsort_r */
+#include "predictors/anova/anova.h"
+
+#include <gsl/gsl_cdf.h>
+#include <gsl/gsl_errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/strbuf.h"
+#include "common/text/text.h"
+#include "predictors/models/lsq.h"
+
+struct raw { /* a column before rows are chosen: one of the two, by table row */
+	double *number; /* NaN: missing */
+	char **category; /* NULL: missing */
+	bool owned;
+};
+
+struct work {
+	const struct anova_params *p;
+	struct anova *a;
+	struct raw raw[ANOVA_MAX_FACTORS];
+	double *target; /* by table row; NaN: missing */
+	size_t target_column; /* of the csv */
+	uint32_t *row;
+	size_t n; /* table rows in use */
+	double *design;
+	char **column_name;
+	size_t n_columns;
+};
+
+static int nomem(struct err *err)
+{
+	return err_fail(err, ERR_NOMEM, "no memory for the analysis of variance");
+}
+
+static int add_note(struct anova *a, struct err *err, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static int add_note(struct anova *a, struct err *err, const char *fmt, ...)
+{
+	char text[512], **all;
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	all = mem_resize(a->note, a->n_notes + 1, sizeof *all);
+	if (!all)
+		return nomem(err);
+	a->note = all;
+	all[a->n_notes] = mem_strdup(text);
+	if (!all[a->n_notes])
+		return nomem(err);
+	a->n_notes++;
+	return 0;
+}
+
+static void factor_release(struct anova_factor *f)
+{
+	free(f->name);
+	for (size_t i = 0; f->label && i < f->n_levels; i++)
+		free(f->label[i]);
+	free(f->label);
+	free(f->value);
+	free(f->at);
+	memset(f, 0, sizeof *f);
+}
+
+void anova_free(struct anova *a)
+{
+	if (!a)
+		return;
+	for (size_t i = 0; i < a->n_factors; i++)
+		factor_release(&a->factor[i]);
+	for (size_t i = 0; i < a->n_terms; i++)
+		free(a->term[i].name);
+	for (size_t i = 0; i < a->n_coefficients; i++)
+		free(a->coefficient[i].name);
+	for (size_t i = 0; i < a->n_notes; i++)
+		free(a->note[i]);
+	free(a->target);
+	free(a->factor);
+	free(a->y);
+	free(a->term);
+	free(a->coefficient);
+	free(a->note);
+	free(a);
+}
+
+/* ---- columns ---- */
+
+static int csv_at(const struct table *t, const struct schema_column *c)
+{
+	int at = csv_column(t->csv, c->name);
+
+	for (size_t i = 0; at < 0 && i < c->n_aliases; i++)
+		at = csv_column(t->csv, c->alias[i]);
+	return at;
+}
+
+static int no_such_column(const struct table *t, const char *what, const char *name, struct err *err)
+{
+	const char **known = mem_calloc(t->csv->n_columns + t->schema->n_columns + t->schema->n_derived + 1,
+					sizeof *known);
+	const char *near;
+	size_t n = 0;
+
+	if (!known)
+		return nomem(err);
+	for (size_t i = 0; i < t->schema->n_columns; i++)
+		if (t->column[i].present)
+			known[n++] = t->schema->column[i].name;
+	for (size_t i = 0; i < t->schema->n_derived; i++)
+		known[n++] = t->schema->derived[i].name;
+	for (size_t i = 0; i < t->csv->n_columns; i++)
+		known[n++] = t->csv->header[i];
+	near = text_nearest(name, known);
+	free(known);
+	return err_fail(err, ERR_ARG, "%s '%.60s': %.200s has no such column%s%.60s%s", what, name,
+			t->csv->name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+/* A column of the file that the schema says nothing about: numbers if all of it reads as numbers. */
+static int read_raw(const struct table *t, size_t column, struct raw *out, struct err *err)
+{
+	double *number = mem_array(t->n_rows, sizeof *number);
+	char **category;
+
+	if (!number)
+		return nomem(err);
+	for (size_t i = 0; i < t->n_rows; i++)
+		if (csv_number(t->csv, t->row[i], column, &number[i], NULL)) {
+			free(number);
+			number = NULL;
+			break;
+		}
+	if (number) {
+		*out = (struct raw){ .number = number, .owned = true };
+		return 0;
+	}
+	category = mem_array(t->n_rows, sizeof *category);
+	if (!category)
+		return nomem(err);
+	for (size_t i = 0; i < t->n_rows; i++) {
+		category[i] = t->csv->cell[t->row[i] * t->csv->n_columns + column];
+		if (!*category[i])
+			category[i] = NULL;
+	}
+	*out = (struct raw){ .category = category, .owned = true };
+	return 0;
+}
+
+static void raw_release(struct raw *r)
+{
+	if (r->owned) {
+		free(r->number);
+		free(r->category);
+	}
+	memset(r, 0, sizeof *r);
+}
+
+static int add_factor(struct work *w, const char *name, const struct raw *raw, struct err *err)
+{
+	struct anova *a = w->a;
+
+	if (a->n_factors == ANOVA_MAX_FACTORS)
+		return err_fail(err, ERR_ARG, "more than %d factors: choose some", ANOVA_MAX_FACTORS);
+	for (size_t i = 0; i < a->n_factors; i++)
+		if (!strcmp(a->factor[i].name, name))
+			return err_fail(err, ERR_ARG, "factor '%.60s' is given twice", name);
+	if (!strcmp(a->target, name))
+		return err_fail(err, ERR_ARG, "'%.60s' is the target: it cannot be a factor of itself", name);
+	a->factor[a->n_factors].name = mem_strdup(name);
+	if (!a->factor[a->n_factors].name)
+		return nomem(err);
+	w->raw[a->n_factors++] = *raw;
+	return 0;
+}
+
+static int add_named_factor(struct work *w, const char *name, struct err *err)
+{
+	const struct table *t = w->p->table;
+	const struct schema *s = t->schema;
+	int at = schema_find(s, name), rc;
+	struct raw raw = { .number = NULL };
+	const char *known = name;
+
+	if (at >= 0 && t->column[at].present) {
+		raw = (struct raw){ .number = t->column[at].number, .category = t->column[at].category };
+		known = s->column[at].name;
+	}
+	for (size_t i = 0; i < s->n_derived && !raw.number && !raw.category; i++)
+		if (!strcmp(s->derived[i].name, name) && t->column[s->n_columns + i].present)
+			raw.number = t->column[s->n_columns + i].number;
+	if (!raw.number && !raw.category) {
+		at = csv_column(t->csv, name);
+		if (at < 0)
+			return no_such_column(t, "factor", name, err);
+		rc = read_raw(t, (size_t)at, &raw, err);
+		if (rc)
+			return rc;
+	}
+	rc = add_factor(w, known, &raw, err);
+	if (rc)
+		raw_release(&raw);
+	return rc;
+}
+
+/* Does the column take two values at least, over all rows? */
+static bool varies(const struct raw *r, size_t n)
+{
+	for (size_t i = 0, first = n; i < n; i++) {
+		if (r->number ? isnan(r->number[i]) : !r->category[i])
+			continue;
+		if (first == n)
+			first = i;
+		if (r->number ? r->number[i] != r->number[first]
+			      : strcmp(r->category[i], r->category[first]) != 0)
+			return true;
+	}
+	return false;
+}
+
+static int find_factors(struct work *w, struct err *err)
+{
+	const struct table *t = w->p->table;
+	int rc = 0;
+
+	w->a->factor = mem_calloc(ANOVA_MAX_FACTORS, sizeof *w->a->factor);
+	if (!w->a->factor)
+		return nomem(err);
+	for (size_t i = 0; i < w->p->n_factors && !rc; i++)
+		rc = add_named_factor(w, w->p->factor[i], err);
+	for (size_t i = 0; i < t->schema->n_columns && !rc && !w->p->n_factors; i++) {
+		struct raw raw = { .number = t->column[i].number, .category = t->column[i].category };
+
+		/* the target may be a column the schema calls a factor */
+		if (t->column[i].present && varies(&raw, t->n_rows) &&
+		    csv_at(t, &t->schema->column[i]) != (int)w->target_column)
+			rc = add_factor(w, t->schema->column[i].name, &raw, err);
+	}
+	return rc;
+}
+
+static int find_target(struct work *w, struct err *err)
+{
+	const struct table *t = w->p->table;
+	const char *name = w->p->target ? w->p->target : "time";
+	int at = csv_column(t->csv, name);
+
+	if (at < 0 && !strcmp(name, "time"))
+		name = t->schema->time;
+	else if (at < 0 && !strcmp(name, "accuracy") && t->schema->accuracy)
+		name = t->schema->accuracy;
+	at = csv_column(t->csv, name);
+	if (at < 0 && schema_find(t->schema, name) >= 0)
+		at = csv_at(t, &t->schema->column[schema_find(t->schema, name)]);
+	if (at < 0)
+		return no_such_column(t, "target", name, err);
+	w->target_column = (size_t)at;
+	w->a->target = mem_strdup(name);
+	w->target = mem_array(t->n_rows, sizeof *w->target);
+	if (!w->a->target || !w->target)
+		return nomem(err);
+	for (size_t i = 0; i < t->n_rows; i++) {
+		int rc = csv_number(t->csv, t->row[i], w->target_column, &w->target[i], err);
+
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+/* ---- rows and levels ---- */
+
+static bool missing(const struct raw *r, size_t row)
+{
+	return r->number ? isnan(r->number[row]) : !r->category[row];
+}
+
+static int choose_rows(struct work *w, struct err *err)
+{
+	const struct table *t = w->p->table;
+	struct anova *a = w->a;
+
+	w->row = mem_array(t->n_rows, sizeof *w->row);
+	if (!w->row)
+		return nomem(err);
+	for (size_t i = 0; i < t->n_rows; i++) {
+		bool whole = true;
+
+		for (size_t k = 0; k < a->n_factors && whole; k++)
+			whole = !missing(&w->raw[k], i);
+		if (isnan(w->target[i]))
+			a->n_no_target++;
+		else if (!whole)
+			a->n_no_factor++;
+		else
+			w->row[w->n++] = (uint32_t)i;
+	}
+	return 0;
+}
+
+static void keep_extremes(struct work *w)
+{
+	double low[ANOVA_MAX_FACTORS], high[ANOVA_MAX_FACTORS];
+	size_t kept = 0;
+
+	for (size_t k = 0; k < w->a->n_factors; k++) {
+		low[k] = INFINITY;
+		high[k] = -INFINITY;
+		for (size_t i = 0; w->raw[k].number && i < w->n; i++) {
+			low[k] = fmin(low[k], w->raw[k].number[w->row[i]]);
+			high[k] = fmax(high[k], w->raw[k].number[w->row[i]]);
+		}
+	}
+	for (size_t i = 0; i < w->n; i++) {
+		bool at_end = true;
+
+		for (size_t k = 0; k < w->a->n_factors && at_end; k++) {
+			double v = w->raw[k].number ? w->raw[k].number[w->row[i]] : NAN;
+
+			at_end = isnan(v) || v == low[k] || v == high[k];
+		}
+		if (at_end)
+			w->row[kept++] = w->row[i];
+	}
+	w->a->n_not_extreme = w->n - kept;
+	w->n = kept;
+}
+
+struct keyed {
+	double number;
+	const char *text;
+	uint32_t at;
+};
+
+static int by_value(const void *a, const void *b)
+{
+	const struct keyed *x = a, *y = b;
+
+	if (x->text)
+		return strcmp(x->text, y->text);
+	return (x->number > y->number) - (x->number < y->number);
+}
+
+static int find_levels(struct work *w, size_t k, struct err *err)
+{
+	struct anova_factor *f = &w->a->factor[k];
+	const struct raw *raw = &w->raw[k];
+	struct keyed *key = mem_array(w->n, sizeof *key);
+	char buf[32];
+	int rc = 0;
+
+	f->category = !raw->number;
+	f->levels = f->category || w->p->coding == ANOVA_LEVELS;
+	f->at = mem_array(w->n, sizeof *f->at);
+	f->label = mem_calloc(w->n, sizeof *f->label);
+	f->value = f->category ? NULL : mem_array(w->n, sizeof *f->value);
+	if (!key || !f->at || !f->label || (!f->category && !f->value)) {
+		free(key);
+		return nomem(err);
+	}
+	for (size_t i = 0; i < w->n; i++)
+		key[i] = (struct keyed){ .number = raw->number ? raw->number[w->row[i]] + 0.0 : 0.0,
+					 .text = raw->number ? NULL : raw->category[w->row[i]],
+					 .at = (uint32_t)i };
+	qsort(key, w->n, sizeof *key, by_value);
+	for (size_t i = 0; i < w->n && !rc; i++) {
+		if (!i || by_value(&key[i - 1], &key[i])) {
+			if (f->value)
+				f->value[f->n_levels] = key[i].number;
+			f->label[f->n_levels] =
+				mem_strdup(key[i].text ? key[i].text : text_shortest(key[i].number, buf));
+			if (!f->label[f->n_levels])
+				rc = nomem(err);
+			else
+				f->n_levels++;
+		}
+		f->at[key[i].at] = f->n_levels ? (uint32_t)(f->n_levels - 1) : 0;
+	}
+	free(key);
+	return rc;
+}
+
+static int find_all_levels(struct work *w, struct err *err)
+{
+	struct anova *a = w->a;
+	size_t kept = 0;
+	int rc = 0;
+
+	for (size_t k = 0; k < a->n_factors && !rc; k++)
+		rc = find_levels(w, k, err);
+	for (size_t k = 0; k < a->n_factors && !rc; k++) {
+		struct anova_factor f = a->factor[k];
+		struct raw raw = w->raw[k];
+
+		if (f.n_levels < 2) {
+			rc = add_note(a, err, "%.60s is %.60s in all rows: left out", f.name,
+				      f.n_levels ? f.label[0] : "missing");
+			continue;
+		}
+		a->factor[k] = a->factor[kept];
+		w->raw[k] = w->raw[kept];
+		a->factor[kept] = f;
+		w->raw[kept++] = raw;
+	}
+	if (rc)
+		return rc;
+	for (size_t k = kept; k < a->n_factors; k++) {
+		factor_release(&a->factor[k]);
+		raw_release(&w->raw[k]);
+	}
+	a->n_factors = kept;
+	if (!kept)
+		return err_fail(err, ERR_NODATA, "no factor takes more than one value in the %zu rows left",
+				w->n);
+	return 0;
+}
+
+static int take_target(struct work *w, struct err *err)
+{
+	const struct table *t = w->p->table;
+	struct anova *a = w->a;
+	bool constant = true;
+
+	a->n = w->n;
+	a->log = w->p->log;
+	a->y = mem_array(w->n, sizeof *a->y);
+	if (!a->y)
+		return nomem(err);
+	for (size_t i = 0; i < w->n; i++) {
+		double v = w->target[w->row[i]];
+
+		if (a->log && !(v > 0.0))
+			return err_fail(err, ERR_NUMERIC, "%.200s:%u: %.60s is %g, which has no logarithm",
+					t->csv->name, (unsigned)t->csv->line[t->row[w->row[i]]], a->target,
+					v);
+		a->y[i] = a->log ? log(v) : v;
+		constant = constant && a->y[i] == a->y[0];
+	}
+	if (constant)
+		return err_fail(err, ERR_NODATA,
+				"%.60s is %g in all %zu rows: there is no variation to explain", a->target,
+				w->target[w->row[0]], w->n);
+	return 0;
+}
+
+/* ---- the design ---- */
+
+static size_t own_columns(const struct anova_factor *f)
+{
+	return f->levels ? f->n_levels - 1 : 1;
+}
+
+/* Terms and columns of all orders up to `order`; saturates. */
+static void count_design(const struct anova *a, size_t order, double *out_terms, double *out_columns)
+{
+	double terms[ANOVA_MAX_FACTORS + 1] = { 1.0 }, columns[ANOVA_MAX_FACTORS + 1] = { 1.0 };
+
+	for (size_t i = 0; i < a->n_factors; i++)
+		for (size_t k = order; k > 0; k--) {
+			terms[k] += terms[k - 1];
+			columns[k] += columns[k - 1] * (double)own_columns(&a->factor[i]);
+		}
+	*out_terms = *out_columns = 0.0;
+	for (size_t k = 1; k <= order; k++) {
+		*out_terms += terms[k];
+		*out_columns += columns[k];
+	}
+}
+
+static double column_value(const struct anova_factor *f, size_t row, size_t which)
+{
+	if (f->levels)
+		return f->at[row] == which + 1 ? 1.0 : 0.0; /* level 0 is the reference */
+	return f->value[f->at[row]];
+}
+
+/* Writes the columns of one term: the last factor's turn fastest. */
+static int add_columns(struct work *w, const struct anova_term *t, struct err *err)
+{
+	const struct anova *a = w->a;
+
+	for (size_t c = 0; c < t->n_columns; c++) {
+		double *x = w->design + (t->first + c) * a->n;
+		struct strbuf name = { .text = NULL };
+		size_t which[ANOVA_MAX_FACTORS] = { 0 }, rest = c;
+
+		for (size_t k = a->n_factors; k-- > 0;)
+			if (t->factors >> k & 1) {
+				which[k] = rest % own_columns(&a->factor[k]);
+				rest /= own_columns(&a->factor[k]);
+			}
+		for (size_t i = 0; i < a->n; i++) {
+			x[i] = 1.0;
+			for (size_t k = 0; k < a->n_factors; k++)
+				if (t->factors >> k & 1)
+					x[i] *= column_value(&a->factor[k], i, which[k]);
+			if (!isfinite(x[i]))
+				return err_fail(err, ERR_NUMERIC,
+						"the product %.100s is too large for a double", t->name);
+		}
+		for (size_t k = 0; k < a->n_factors; k++) {
+			if (!(t->factors >> k & 1))
+				continue;
+			strbuf_printf(&name, "%s%s", name.len ? ":" : "", a->factor[k].name);
+			if (a->factor[k].levels)
+				strbuf_printf(&name, "=%s", a->factor[k].label[which[k] + 1]);
+		}
+		w->column_name[t->first + c] = name.failed ? NULL : mem_strdup(strbuf_text(&name));
+		strbuf_release(&name);
+		if (!w->column_name[t->first + c])
+			return nomem(err);
+	}
+	return 0;
+}
+
+static int add_term(struct work *w, uint32_t factors, struct err *err)
+{
+	struct anova *a = w->a;
+	struct anova_term *t = &a->term[a->n_terms];
+	struct strbuf name = { .text = NULL };
+
+	*t = (struct anova_term){
+		.factors = factors, .first = w->n_columns, .n_columns = 1, .f = NAN, .p = NAN
+	};
+	for (size_t k = 0; k < a->n_factors; k++)
+		if (factors >> k & 1) {
+			t->n_columns *= own_columns(&a->factor[k]);
+			strbuf_printf(&name, "%s%s", name.len ? ":" : "", a->factor[k].name);
+		}
+	t->name = name.failed ? NULL : mem_strdup(strbuf_text(&name));
+	strbuf_release(&name);
+	if (!t->name)
+		return nomem(err);
+	a->n_terms++;
+	w->n_columns += t->n_columns;
+	return add_columns(w, t, err);
+}
+
+/* All products of `order` factors, in dictionary order. */
+static int add_terms(struct work *w, uint32_t have, size_t next, size_t order, struct err *err)
+{
+	int rc = 0;
+
+	if (!order)
+		return add_term(w, have, err);
+	for (size_t k = next; k + order <= w->a->n_factors && !rc; k++)
+		rc = add_terms(w, have | (uint32_t)1 << k, k + 1, order - 1, err);
+	return rc;
+}
+
+static int build_design(struct work *w, struct err *err)
+{
+	struct anova *a = w->a;
+	double terms, columns;
+	size_t asked = w->p->order && w->p->order < a->n_factors ? w->p->order : a->n_factors;
+	int rc = 0;
+
+	a->order = asked;
+	for (;; a->order--) {
+		count_design(a, a->order, &terms, &columns);
+		if (terms <= ANOVA_MAX_TERMS && columns <= ANOVA_MAX_COLUMNS)
+			break;
+		if (a->order == 1)
+			return err_fail(err, ERR_NODATA,
+					"the factors have %.0f levels in all, more than %d: leave some out "
+					"or take them as numbers",
+					columns, ANOVA_MAX_COLUMNS);
+	}
+	if (a->order < asked)
+		rc = add_note(a, err,
+			      "interactions of order %zu would make more than %d terms or %d columns: "
+			      "reduced to order %zu",
+			      asked, ANOVA_MAX_TERMS, ANOVA_MAX_COLUMNS, a->order);
+	if (rc)
+		return rc;
+	if (a->n > LSQ_MAX_CELLS / (size_t)columns)
+		return err_fail(err, ERR_NODATA, "%zu rows and %.0f columns are too many: lower the order",
+				a->n, columns);
+	a->term = mem_calloc((size_t)terms, sizeof *a->term);
+	w->column_name = mem_calloc((size_t)columns, sizeof *w->column_name);
+	w->design = mem_array(a->n * (size_t)columns, sizeof *w->design);
+	if (!a->term || !w->column_name || !w->design)
+		return nomem(err);
+	for (size_t order = 1; order <= a->order && !rc; order++)
+		rc = add_terms(w, 0, 0, order, err);
+	return rc;
+}
+
+/* ---- fitting ---- */
+
+static size_t term_order(const struct anova_term *t)
+{
+	return (size_t)__builtin_popcount(t->factors);
+}
+
+/* Cuts interactions back until the whole model leaves something over; out_fit is the whole model. */
+static int fit_whole(struct work *w, const struct lsq_problem *problem, size_t *column,
+		     struct lsq_fit *out_fit, struct err *err)
+{
+	struct anova *a = w->a;
+	size_t asked = a->order;
+	int rc;
+
+	for (;; a->order--) {
+		size_t n = 0;
+
+		while (a->n_terms && term_order(&a->term[a->n_terms - 1]) > a->order)
+			free(a->term[--a->n_terms].name);
+		n = a->term[a->n_terms - 1].first + a->term[a->n_terms - 1].n_columns;
+		for (size_t j = 0; j < n; j++)
+			column[j] = j;
+		rc = lsq_solve(problem, column, n, out_fit, err);
+		if (rc)
+			return rc;
+		if (out_fit->rank + 1 < a->n)
+			break;
+		lsq_fit_release(out_fit);
+		if (a->order == 1)
+			return err_fail(
+				err, ERR_NODATA,
+				"%zu rows are too few for %zu factors: no residual is left to test against",
+				a->n, a->n_factors);
+	}
+	if (a->order < asked)
+		return add_note(a, err,
+				"interactions above order %zu leave no residual: reduced from order %zu",
+				a->order, asked);
+	return 0;
+}
+
+/* The columns of all terms that do not contain t, then (with_t) those of t. */
+static size_t columns_beside(const struct anova *a, const struct anova_term *t, bool with_t, size_t *column)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < a->n_terms; i++)
+		for (size_t c = 0;
+		     (a->term[i].factors & t->factors) != t->factors && c < a->term[i].n_columns; c++)
+			column[n++] = a->term[i].first + c;
+	for (size_t c = 0; with_t && c < t->n_columns; c++)
+		column[n++] = t->first + c;
+	return n;
+}
+
+static double f_probability(double f, size_t df, size_t residual_df)
+{
+	return isnan(f) ? NAN : gsl_cdf_fdist_Q(f, (double)df, (double)residual_df);
+}
+
+static int test_term(struct work *w, const struct lsq_problem *problem, struct anova_term *t, size_t *column,
+		     struct err *err)
+{
+	struct anova *a = w->a;
+	struct lsq_fit without = { .rank = 0 }, with = { .rank = 0 };
+	int rc = lsq_solve(problem, column, columns_beside(a, t, false, column), &without, err);
+
+	if (!rc)
+		rc = lsq_solve(problem, column, columns_beside(a, t, true, column), &with, err);
+	if (!rc) {
+		t->df = with.rank > without.rank ? with.rank - without.rank : 0;
+		/* more columns cannot fit worse: what is below 0 is rounding */
+		t->ss = t->df ? fmax(without.rss - with.rss, 0.0) : 0.0;
+		t->share = t->ss / a->total_ss;
+		t->ms = t->df ? t->ss / (double)t->df : 0.0;
+		if (t->df && a->residual_ms > 0.0)
+			t->f = t->ms / a->residual_ms;
+		t->p = f_probability(t->f, t->df, a->residual_df);
+	}
+	lsq_fit_release(&without);
+	lsq_fit_release(&with);
+	return rc;
+}
+
+/* Half the width of a 95 % interval, in standard errors. */
+static double t_quantile(size_t df)
+{
+	return gsl_cdf_tdist_Pinv(0.975, (double)df);
+}
+
+static struct anova_coefficient test_coefficient(const struct anova *a, double estimate, double variance)
+{
+	struct anova_coefficient c = { .estimate = estimate, .se = sqrt(variance * a->residual_ms) };
+	double reach = t_quantile(a->residual_df) * c.se;
+
+	c.low = estimate - reach;
+	c.high = estimate + reach;
+	c.t = c.se > 0.0 ? estimate / c.se : NAN;
+	c.p = isnan(c.t) ? NAN : fmin(2.0 * gsl_cdf_tdist_Q(fabs(c.t), (double)a->residual_df), 1.0);
+	return c;
+}
+
+static int list_coefficients(struct work *w, const struct lsq_fit *f, struct err *err)
+{
+	struct anova *a = w->a;
+	struct strbuf aliased = { .text = NULL };
+	size_t n_aliased = 0;
+	int rc = 0;
+
+	a->coefficient = mem_calloc(f->n_columns + 1, sizeof *a->coefficient);
+	if (!a->coefficient)
+		return nomem(err);
+	for (size_t j = 0; j <= f->n_columns && !rc; j++) {
+		struct anova_coefficient *c = &a->coefficient[a->n_coefficients];
+
+		if (j && f->aliased[j - 1]) {
+			if (n_aliased++ < 8)
+				strbuf_printf(&aliased, "%s%s", aliased.len ? ", " : "",
+					      w->column_name[j - 1]);
+			continue;
+		}
+		*c = j ? test_coefficient(a, f->coefficient[j - 1], f->variance[j - 1])
+		       : test_coefficient(a, f->intercept, f->intercept_variance);
+		c->name = mem_strdup(j ? w->column_name[j - 1] : "(intercept)");
+		if (!c->name)
+			rc = nomem(err);
+		else
+			a->n_coefficients++;
+	}
+	if (!rc && n_aliased)
+		rc = add_note(
+			a, err,
+			"%zu column%s of the design can be made from the others and %s left out: %.300s%s",
+			n_aliased, n_aliased == 1 ? "" : "s", n_aliased == 1 ? "is" : "are",
+			strbuf_text(&aliased), n_aliased > 8 ? ", ..." : "");
+	strbuf_release(&aliased);
+	return rc;
+}
+
+static int summarise(struct work *w, const struct lsq_problem *problem, const struct lsq_fit *f,
+		     struct err *err)
+{
+	struct anova *a = w->a;
+	double size = 0.0;
+
+	a->total_ss = ldexp(problem->tss, 2 * problem->y_exponent);
+	a->residual_ss = f->rss;
+	for (size_t i = 0; i < a->n; i++)
+		size += a->y[i] * a->y[i];
+	if (!isfinite(size) || !(a->total_ss > 0.0))
+		return err_fail(err, ERR_NUMERIC, "the squares of %.60s do not fit a double: change its unit",
+				a->target);
+	a->model_df = f->rank;
+	a->residual_df = a->n - 1 - f->rank;
+	/* what rounding alone leaves of the target: no residual at all */
+	if (a->residual_ss <= 1e-26 * size) {
+		int rc = add_note(a, err,
+				  "the model fits every row exactly: there is no residual to test against");
+
+		if (rc)
+			return rc;
+		a->residual_ss = 0.0;
+	}
+	a->residual_ss = fmin(a->residual_ss, a->total_ss);
+	a->residual_ms = a->residual_ss / (double)a->residual_df;
+	a->residual_sd = sqrt(a->residual_ms);
+	a->r2 = 1.0 - a->residual_ss / a->total_ss;
+	a->adjusted_r2 = 1.0 - a->residual_ms / (a->total_ss / (double)(a->n - 1));
+	a->f = a->residual_ms > 0.0 && a->model_df
+		       ? (a->total_ss - a->residual_ss) / (double)a->model_df / a->residual_ms
+		       : NAN;
+	a->p = f_probability(a->f, a->model_df, a->residual_df);
+	return 0;
+}
+
+double anova_interval(const struct anova *a, size_t n)
+{
+	return n ? t_quantile(a->residual_df) * a->residual_sd / sqrt((double)n) : NAN;
+}
+
+/* ---- replications ---- */
+
+static int compare_settings(const struct anova *a, uint32_t x, uint32_t y)
+{
+	for (size_t k = 0; k < a->n_factors; k++)
+		if (a->factor[k].at[x] != a->factor[k].at[y])
+			return a->factor[k].at[x] < a->factor[k].at[y] ? -1 : 1;
+	return 0;
+}
+
+static int by_setting(const void *x, const void *y, void *anova)
+{
+	uint32_t i = *(const uint32_t *)x, j = *(const uint32_t *)y;
+	int d = compare_settings(anova, i, j);
+
+	return d ? d : (i > j) - (i < j);
+}
+
+static void test_lack_of_fit(struct anova *a)
+{
+	a->pure_df = a->n - a->n_settings;
+	/* a model of s-1 columns passes through the mean of each of the s settings */
+	if (!a->pure_df || a->residual_df <= a->pure_df || !(a->pure_ss > 0.0))
+		return;
+	a->has_lack_of_fit = true;
+	a->lack_df = a->residual_df - a->pure_df;
+	a->lack_ss = fmax(a->residual_ss - a->pure_ss, 0.0);
+	a->lack_f = a->lack_ss / (double)a->lack_df / (a->pure_ss / (double)a->pure_df);
+	a->lack_p = f_probability(a->lack_f, a->lack_df, a->pure_df);
+}
+
+static int count_replications(struct anova *a, struct err *err)
+{
+	uint32_t *row = mem_array(a->n, sizeof *row);
+
+	if (!row)
+		return nomem(err);
+	for (size_t i = 0; i < a->n; i++)
+		row[i] = (uint32_t)i;
+	qsort_r(row, a->n, sizeof *row, by_setting, a);
+	a->min_replications = a->n;
+	for (size_t from = 0, to; from < a->n; from = to) {
+		double mean = 0.0;
+
+		for (to = from; to < a->n && !compare_settings(a, row[from], row[to]); to++)
+			mean += (a->y[row[to]] - mean) / (double)(to - from + 1);
+		for (size_t i = from; i < to; i++)
+			a->pure_ss += (a->y[row[i]] - mean) * (a->y[row[i]] - mean);
+		a->n_settings++;
+		if (to - from < a->min_replications)
+			a->min_replications = to - from;
+		if (to - from > a->max_replications)
+			a->max_replications = to - from;
+	}
+	free(row);
+	test_lack_of_fit(a);
+	return 0;
+}
+
+static int note_rows(struct anova *a, struct err *err)
+{
+	int rc = 0;
+
+	if (a->n_no_target)
+		rc = add_note(a, err, "%zu row%s without %.60s: left out", a->n_no_target,
+			      a->n_no_target == 1 ? "" : "s", a->target);
+	if (!rc && a->n_no_factor)
+		rc = add_note(a, err, "%zu row%s in which a factor is missing: left out", a->n_no_factor,
+			      a->n_no_factor == 1 ? "" : "s");
+	return rc;
+}
+
+static int analyse(struct work *w, struct err *err)
+{
+	struct lsq_problem problem = { .n_rows = 0 };
+	struct lsq_fit whole = { .rank = 0 };
+	struct anova *a = w->a;
+	size_t *column = mem_array(w->n_columns, sizeof *column);
+	double *design = w->design;
+	int rc;
+
+	if (!column)
+		return nomem(err);
+	w->design = NULL;
+	rc = lsq_prepare(design, a->y, a->n, w->n_columns, true, &problem, err);
+	if (!rc)
+		rc = fit_whole(w, &problem, column, &whole, err);
+	if (!rc)
+		rc = summarise(w, &problem, &whole, err);
+	if (!rc)
+		rc = list_coefficients(w, &whole, err);
+	for (size_t i = 0; i < a->n_terms && !rc; i++)
+		rc = test_term(w, &problem, &a->term[i], column, err);
+	if (!rc)
+		rc = count_replications(a, err);
+	lsq_fit_release(&whole);
+	lsq_problem_release(&problem);
+	free(column);
+	return rc;
+}
+
+static void gsl_returns_errors(void)
+{
+	gsl_set_error_handler_off(); /* its own handler aborts */
+}
+
+int anova_run(const struct anova_params *p, struct anova **out, struct err *err)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct work w = { .p = p, .a = mem_calloc(1, sizeof *w.a) };
+	int rc;
+
+	pthread_once(&once, gsl_returns_errors);
+	if (!w.a)
+		return nomem(err);
+	if ((rc = find_target(&w, err)) || (rc = find_factors(&w, err)) || (rc = choose_rows(&w, err)))
+		goto out;
+	if (p->extremes)
+		keep_extremes(&w);
+	if (!w.n) {
+		rc = err_fail(err, ERR_NODATA, "no row has %.60s and every factor", w.a->target);
+		goto out;
+	}
+	if ((rc = note_rows(w.a, err)) || (rc = find_all_levels(&w, err)) || (rc = take_target(&w, err)) ||
+	    (rc = build_design(&w, err)))
+		goto out;
+	rc = analyse(&w, err);
+out:
+	for (size_t k = 0; k < ANOVA_MAX_FACTORS; k++)
+		raw_release(&w.raw[k]);
+	for (size_t j = 0; w.column_name && j < w.n_columns; j++)
+		free(w.column_name[j]);
+	free(w.column_name);
+	free(w.design);
+	free(w.target);
+	free(w.row);
+	if (rc)
+		anova_free(w.a);
+	else
+		*out = w.a;
+	return rc;
+}

@@ -1,0 +1,55 @@
+/* Copies of the rows a fold or a bag asks for. */
+#include "predictors/data/dataset.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+
+int dataset_subset(const struct dataset *d, const uint32_t *row, size_t n, struct dataset **out,
+		   struct err *err)
+{
+	struct dataset *s = mem_calloc(1, sizeof *s);
+	size_t cells;
+
+	if (!s)
+		return err_fail(err, ERR_NOMEM, "out of memory for %zu rows", n);
+	s->n_rows = n;
+	s->n_features = d->n_features;
+	s->name = d->name;
+	s->factor = d->factor;
+	s->role = d->role;
+	if (__builtin_mul_overflow(n, d->n_features, &cells))
+		goto nomem;
+	s->x = mem_array(cells, sizeof *s->x);
+	s->y = mem_array(n, sizeof *s->y);
+	if (d->group)
+		s->group = mem_array(n, sizeof *s->group);
+	if (!s->x || !s->y || (d->group && !s->group))
+		goto nomem;
+	for (size_t i = 0; i < n; i++) {
+		assert(row[i] < d->n_rows);
+		if (d->n_features)
+			memcpy(s->x + i * d->n_features, d->x + row[i] * d->n_features,
+			       d->n_features * sizeof *s->x);
+		s->y[i] = d->y[row[i]];
+		if (d->group)
+			s->group[i] = d->group[row[i]];
+	}
+	*out = s;
+	return 0;
+nomem:
+	dataset_free(s);
+	return err_fail(err, ERR_NOMEM, "out of memory for %zu rows of %zu features", n, d->n_features);
+}
+
+void dataset_free(struct dataset *d)
+{
+	if (!d)
+		return;
+	free(d->x);
+	free(d->y);
+	free(d->group);
+	free(d);
+}

@@ -1,0 +1,38 @@
+/* What a model is fitted to: a matrix of features, one target, and group labels for honest splits. */
+#ifndef PREDICTORS_DATA_DATASET_H
+#define PREDICTORS_DATA_DATASET_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/err.h"
+
+/* What a feature means to a model that knows how time comes about. */
+enum feature_role {
+	ROLE_NONE,
+	ROLE_BATCH,     /* the decision */
+	ROLE_CPUS,      /* of this job */
+	ROLE_NJOBS,     /* jobs that share the machine, this one included */
+	ROLE_PROCESSES, /* of all of them */
+	ROLE_EPOCHS,
+	ROLE_SAMPLES,
+	N_ROLES,
+	ROLE_CATEGORY = N_ROLES, /* a 0/1 column of a category; there may be several */
+};
+
+struct dataset {
+	size_t n_rows, n_features;
+	double *x;               /* row-major, n_rows x n_features; NaN = missing */
+	double *y;               /* n_rows, finite */
+	uint32_t *group;         /* rows that must stay on one side of a split; NULL: each row its own */
+	const char *const *name; /* n_features names, borrowed; may be NULL */
+	const uint8_t *factor;   /* n_features, 1 where the feature is a factor, 0 where derived; may be NULL: all factors */
+	const uint8_t *role;     /* n_features, enum feature_role, borrowed; may be NULL: nothing is known */
+};
+
+/* Copies the rows given (with repetition if asked for); name, factor and role stay borrowed. */
+int dataset_subset(const struct dataset *d, const uint32_t *row, size_t n, struct dataset **out,
+                   struct err *err);
+void dataset_free(struct dataset *d); /* frees x, y, group and d */
+
+#endif

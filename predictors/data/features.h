@@ -1,0 +1,66 @@
+/* From raw columns to the numbers a model sees. Fitted on the training table: the categories that
+ * occurred and the range of every feature. A category with two values becomes one 0/1 column, with more one
+ * column per value (`network=lenet5`). One with a single value becomes one column that is always 0: no
+ * use to a model, but it lets another value at prediction count as what it is. Missing values are NaN;
+ * an unknown category is NaN in all its columns and counts as extrapolation. Columns the training table
+ * did not have, and categories without a single value, become no feature. */
+#ifndef PREDICTORS_DATA_FEATURES_H
+#define PREDICTORS_DATA_FEATURES_H
+
+#include "predictors/data/table.h"
+
+#define FEATURES_MAX 1024
+
+struct feature {
+	char *name;         /* "batch", "network" (two values), "network=lenet5" (more than two) */
+	size_t source;      /* table column (schema columns, then derived) */
+	char *category;     /* value that gives 1; NULL for numbers and for a category of one value */
+	char *category_zero;/* for categories of one or two values: the first of them, which gives 0 */
+	double min, max;    /* over the training rows, NaN when all missing */
+};
+
+struct features {
+	const struct schema *schema;  /* borrowed */
+	struct feature *feature;      /* by source: factors in the schema's order, derived ones after them */
+	size_t n;
+	bool derives;                 /* some feature is a derived column */
+};
+
+/* True for a feature that stands for a category. */
+static inline bool feature_is_category(const struct feature *f)
+{
+	return f->category || f->category_zero;
+}
+
+int features_fit(const struct table *t, struct features **out, struct err *err);
+int features_to_json(const struct features *f, struct json_writer *w);
+int features_from_json(const char *name, const struct json *v, const struct schema *schema,
+                       struct features **out, struct err *err);
+void features_free(struct features *f);
+
+/* Row-major matrix n_rows x f->n of the whole table, to be freed. The table was read under a schema
+ * equal to f->schema. */
+int features_encode_table(const struct features *f, const struct table *t, double **out_x, struct err *err);
+
+/* One job as name=value pairs: values per schema column; derived columns are computed. */
+struct job_values {
+	double *number;         /* schema->n_columns + n_derived; NaN where not given */
+	const char **category;  /* schema->n_columns + n_derived; NULL where not given */
+	struct job_text *text;  /* copies of what was parsed: `category` points into them */
+};
+int job_values_init(struct job_values *v, const struct schema *s, struct err *err);
+void job_values_release(struct job_values *v);
+/* "network=lenet5,cpus=4": factors, their aliases and derived columns. Unknown names and bad numbers are
+ * ERR_ARG naming the nearest column, names given twice and empty values are ERR_ARG too; v is then
+ * unchanged. A second text adds to the first and wins over it. */
+int job_values_parse(struct job_values *v, const struct schema *s, const char *text, struct err *err);
+
+/* No allocation: fills x[f->n]; derived columns are computed from v unless v gives them, and are NaN
+ * where they have no finite value. */
+void features_encode_job(const struct features *f, const struct job_values *v, double *x);
+
+/* True when any x lies outside the training range, is missing where training had values, or is there
+ * where training had none. */
+bool features_extrapolated(const struct features *f, const double *x);
+
+#endif

@@ -1,0 +1,242 @@
+#include "predictors/models/hybrid.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "predictors/trees/ensemble_model.h"
+#include "predictors/data/features.h"
+#include "predictors/trees/forest.h"
+#include "predictors/models/queueing_models.h"
+#include "predictors/data/ranges.h"
+
+#define PASS_CELLS 2048 /* the rows predicted at a time live on the stack: 16 KiB */
+
+struct hybrid {
+	struct queue_model queue;
+	struct ensemble_model *forest;
+	size_t n_features;
+	struct ranges ranges;
+	double *oob; /* per row; NULL unless asked for */
+	double *importance; /* NULL after loading */
+};
+
+static const struct setting_spec hybrid_spec[] = {
+	FOREST_SETTINGS(300, 1, "number of trees on the log residual"),
+	QUEUE_CORES_SETTING,
+	QUEUE_SIZE_SETTINGS,
+	{ .name = NULL },
+};
+
+static void hybrid_destroy(void *self)
+{
+	struct hybrid *h = self;
+
+	if (!h)
+		return;
+	ensemble_model_free(h->forest);
+	ranges_release(&h->ranges);
+	free(h->oob);
+	free(h->importance);
+	free(h);
+}
+
+static void hybrid_predict(const void *self, const double *x, size_t n_rows, double *out)
+{
+	const struct hybrid *h = self;
+	double inside[PASS_CELLS], shrink[PASS_CELLS];
+	size_t per_pass = PASS_CELLS / h->n_features; /* FEATURES_MAX leaves room for two */
+
+	for (size_t done = 0; done < n_rows; done += per_pass) {
+		size_t n = n_rows - done < per_pass ? n_rows - done : per_pass;
+
+		for (size_t i = 0; i < n; i++)
+			shrink[i] = 1.0 / (1.0 + ranges_pull_in(&h->ranges, x + (done + i) * h->n_features,
+								inside + i * h->n_features));
+		ensemble_predict(h->forest->ensemble, inside, n, out + done);
+		for (size_t i = 0; i < n; i++)
+			out[done + i] = queue_model_time_s(&h->queue, x + (done + i) * h->n_features) *
+					exp(shrink[i] * out[done + i]);
+	}
+}
+
+/* ---- fit ---- */
+
+/* Out-of-bag predictions of all rows. The queueing part has seen every row; its leverage h says how much a row
+ * drew the fit towards itself, and e / (1 - h) is the residual without that (Cook and Weisberg, Residuals and
+ * Influence in Regression, 1982, section 2.2). */
+static int complete_oob(struct hybrid *h, const struct dataset *d, const uint32_t *row, size_t n,
+			const double *leverage, struct err *err)
+{
+	h->oob = mem_array(d->n_rows, sizeof *h->oob);
+	if (!h->oob)
+		return err_fail(err, ERR_NOMEM, "no memory for the out-of-bag predictions");
+	for (size_t i = 0; i < d->n_rows; i++)
+		h->oob[i] = NAN;
+	for (size_t k = 0; k < n; k++) {
+		size_t i = row[k];
+		double t = queue_model_time_s(&h->queue, d->x + i * d->n_features);
+		double e = log(d->y[i]) - log(t) - h->forest->oob[k];
+
+		e /= 1.0 - fmin(leverage[i], 0.9); /* a row that makes its own fit tells nothing of others */
+		h->oob[i] = d->y[i] * exp(-e);
+	}
+	return 0;
+}
+
+static int fit_forest(struct hybrid *h, const struct settings *s, const struct dataset *d,
+		      const struct fit_context *ctx, const double *leverage, struct err *err)
+{
+	uint32_t *row = mem_array(d->n_rows, sizeof *row);
+	struct dataset *rest = NULL;
+	size_t n = 0;
+	void *forest = NULL;
+	int rc;
+
+	if (!row)
+		return err_fail(err, ERR_NOMEM, "no memory for %zu rows", d->n_rows);
+	for (size_t i = 0; i < d->n_rows; i++)
+		if (!isnan(leverage[i])) /* left out of the calibration: no time, no residual */
+			row[n++] = (uint32_t)i;
+	rc = dataset_subset(d, row, n, &rest, err);
+	if (!rc) {
+		for (size_t i = 0; i < n; i++)
+			rest->y[i] = log(rest->y[i]) -
+				     log(queue_model_time_s(&h->queue, rest->x + i * d->n_features));
+		rc = ranges_find(rest, &h->ranges, err);
+	}
+	if (!rc)
+		rc = forest_ops.fit(s, rest, ctx, &forest, err);
+	h->forest = forest;
+	if (!rc && h->forest->oob)
+		rc = complete_oob(h, d, row, n, leverage, err);
+	dataset_free(rest);
+	free(row);
+	return rc;
+}
+
+static int hybrid_fit(const struct settings *s, const struct dataset *d, const struct fit_context *ctx,
+		      void **out_self, struct err *err)
+{
+	struct hybrid *h = mem_calloc(1, sizeof *h);
+	double *leverage = mem_array(d->n_rows, sizeof *leverage);
+	int rc;
+
+	if (!h || !leverage) {
+		free(h);
+		free(leverage);
+		return err_fail(err, ERR_NOMEM, "no memory for a hybrid of %zu rows", d->n_rows);
+	}
+	h->n_features = d->n_features;
+	rc = queue_model_fit(hybrid_ops.title, s, d, leverage, &h->queue, err);
+	if (!rc)
+		rc = fit_forest(h, s, d, ctx, leverage, err);
+	if (!rc)
+		rc = queue_importances(hybrid_predict, h, d, &h->importance, err);
+	free(leverage);
+	if (rc)
+		hybrid_destroy(h);
+	else
+		*out_self = h;
+	return rc;
+}
+
+/* ---- the rest ---- */
+
+static void hybrid_shares(const void *self, const double *x, double *out_cpu_share, double *out_disk_share)
+{
+	queue_model_shares(&((const struct hybrid *)self)->queue, x, out_cpu_share, out_disk_share);
+}
+
+static void hybrid_machine(const void *self, double *out_cores, double *out_disk_saturation)
+{
+	queue_model_machine(&((const struct hybrid *)self)->queue, out_cores, out_disk_saturation);
+}
+
+static int hybrid_compile(void *self, struct err *err)
+{
+	return ensemble_compile(((struct hybrid *)self)->forest->ensemble, err);
+}
+
+static const double *hybrid_oob(const void *self)
+{
+	return ((const struct hybrid *)self)->oob;
+}
+
+static void hybrid_importances(const void *self, double *out)
+{
+	const struct hybrid *h = self;
+
+	for (size_t f = 0; f < h->n_features; f++)
+		out[f] = h->importance ? h->importance[f] : 0.0;
+}
+
+static void hybrid_describe(const void *self, const struct dataset *names, struct json_writer *w)
+{
+	const struct hybrid *h = self;
+
+	queue_model_describe(&h->queue, names, w);
+	ensemble_model_describe(h->forest, names, w);
+}
+
+static void hybrid_remark(const void *self, const struct dataset *names, char *out, size_t size)
+{
+	(void)names;
+	queue_model_remark(&((const struct hybrid *)self)->queue, out, size);
+}
+
+static int hybrid_save(const void *self, struct writer *w, struct err *err)
+{
+	const struct hybrid *h = self;
+
+	queue_model_save(&h->queue, w);
+	ranges_save(&h->ranges, w);
+	return ensemble_model_save(h->forest, w, err);
+}
+
+static int hybrid_load(struct reader *r, size_t n_features, void **out_self, struct err *err)
+{
+	struct hybrid *h = mem_calloc(1, sizeof *h);
+	void *forest = NULL;
+	int rc;
+
+	if (!h)
+		return err_fail(err, ERR_NOMEM, "no memory for a hybrid");
+	h->n_features = n_features;
+	if (n_features == 0 || n_features > FEATURES_MAX) {
+		rc = err_fail(err, ERR_FORMAT, "%zu features; need 1 to %d", n_features, FEATURES_MAX);
+		goto out;
+	}
+	rc = queue_model_load(r, n_features, &h->queue, err);
+	if (!rc)
+		rc = ranges_load(r, n_features, &h->ranges, err);
+	if (!rc)
+		rc = ensemble_model_load(r, n_features, &forest, err);
+	h->forest = forest;
+out:
+	if (rc)
+		hybrid_destroy(h);
+	else
+		*out_self = h;
+	return rc;
+}
+
+const struct predictor_ops hybrid_ops = {
+	.name = "hybrid",
+	.title = "calibrated queueing model times a forest",
+	.spec = hybrid_spec,
+	.log_errors = true,
+	.fit = hybrid_fit,
+	.predict = hybrid_predict,
+	.shares = hybrid_shares,
+	.machine = hybrid_machine,
+	.compile = hybrid_compile,
+	.oob = hybrid_oob,
+	.importances = hybrid_importances,
+	.describe = hybrid_describe,
+	.remark = hybrid_remark,
+	.save = hybrid_save,
+	.load = hybrid_load,
+	.destroy = hybrid_destroy,
+};

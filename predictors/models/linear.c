@@ -1,0 +1,744 @@
+/* linear, ridge, lasso: one model, three ways to find its coefficients.
+ *
+ * A term is a feature or a product of features ("cpus:njobs"). `linear` is the model of the analysis of
+ * variance in the Courier paper (section 4.1): the factors and all their interactions. `ridge` and `lasso`
+ * take the features as they are and follow scikit-learn's objectives, so that an alpha found there means the
+ * same here.
+ *
+ * Features are brought near one by powers of two before they are multiplied, so products of large values
+ * neither overflow nor lose a bit. Coefficients and term means are kept in those units; a prediction is
+ * 2^y_exponent * (y_mean + sum coefficient * (term - term_mean)). Called through predictor_all[]; the
+ * arithmetic is in lsq.c. */
+#include "predictors/models/linear.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "predictors/data/features.h"
+#include "predictors/models/lsq.h"
+
+#define MAX_ORDER 10 /* order k needs 2^k - 1 terms at least: 11 would break LINEAR_MAX_TERMS */
+#define MAX_EXPONENT 1000
+#define MAX_SCALED 0x1p60 /* features are held at so many times their training range: 10 still multiply */
+#define MAX_COEFFICIENT 1e100 /* in scaled units; more is not a model but a division by nearly nothing */
+#define LASSO_GAP 1e-13 /* of the variation: coefficients are then good to about 1e-6 */
+#define LASSO_SWEEPS 10000
+
+struct term {
+	uint16_t index[MAX_ORDER]; /* features, ascending */
+	uint8_t order;
+	bool aliased;
+	double mean, sd; /* over the training rows, scaled units */
+	double coefficient;
+};
+
+struct linear {
+	size_t n_features, n_terms;
+	double *fill; /* per feature: training mean, stands in for a missing value */
+	double *scale; /* per feature: 2^-exponent */
+	int *exponent;
+	struct term *term;
+	double y_mean;
+	int y_exponent;
+	bool log; /* fitted to the logarithm of the target */
+	bool converged;
+};
+
+enum method { METHOD_LEAST_SQUARES, METHOD_RIDGE, METHOD_LASSO };
+
+static void linear_destroy(void *self)
+{
+	struct linear *m = self;
+
+	if (!m)
+		return;
+	free(m->fill);
+	free(m->scale);
+	free(m->exponent);
+	free(m->term);
+	free(m);
+}
+
+static struct linear *linear_new(size_t n_features, size_t n_terms)
+{
+	struct linear *m = mem_calloc(1, sizeof *m);
+
+	if (!m)
+		return NULL;
+	m->n_features = n_features;
+	m->n_terms = n_terms;
+	m->fill = mem_calloc(n_features, sizeof *m->fill);
+	m->scale = mem_calloc(n_features, sizeof *m->scale);
+	m->exponent = mem_calloc(n_features, sizeof *m->exponent);
+	m->term = mem_calloc(n_terms, sizeof *m->term);
+	if (!m->fill || !m->scale || !m->exponent || !m->term) {
+		linear_destroy(m);
+		return NULL;
+	}
+	return m;
+}
+
+/* ---- terms ---- */
+
+struct term_list {
+	const struct dataset *d;
+	uint16_t group[FEATURES_MAX]; /* columns of one category share a number; they are never multiplied */
+	size_t group_size[FEATURES_MAX]; /* factors in it */
+	size_t n_groups;
+	size_t degree; /* highest order */
+	bool derived; /* derived features enter as they are */
+	struct term *term;
+	size_t n;
+};
+
+static bool is_factor(const struct dataset *d, size_t i)
+{
+	return !d->factor || d->factor[i];
+}
+
+static bool same_category(const char *a, const char *b)
+{
+	const char *end = strchr(a, '=');
+	size_t len = end ? (size_t)(end - a) + 1 : 0;
+
+	return len && strncmp(a, b, len) == 0;
+}
+
+static void list_groups(struct term_list *l)
+{
+	const struct dataset *d = l->d;
+
+	for (size_t i = 0; i < d->n_features; i++) {
+		size_t g = l->n_groups;
+
+		if (!is_factor(d, i))
+			continue;
+		for (size_t j = 0; d->name && j < i && g == l->n_groups; j++)
+			if (is_factor(d, j) && same_category(d->name[i], d->name[j]))
+				g = l->group[j];
+		if (g == l->n_groups)
+			l->n_groups++;
+		l->group[i] = (uint16_t)g;
+		l->group_size[g]++;
+	}
+}
+
+/* How many terms have each order: the elementary symmetric polynomials of the group sizes. In double, as
+ * they grow without bound; exact where it matters. */
+static double count_terms(const struct term_list *l, size_t degree)
+{
+	double by_order[MAX_ORDER + 2] = { 1.0 }, sum = 0.0;
+
+	for (size_t g = 0; g < l->n_groups; g++)
+		for (size_t k = degree; k > 0; k--)
+			by_order[k] += by_order[k - 1] * (double)l->group_size[g];
+	for (size_t k = 1; k <= degree; k++)
+		sum += by_order[k];
+	for (size_t i = 0; l->derived && i < l->d->n_features; i++)
+		sum += !is_factor(l->d, i);
+	return sum;
+}
+
+static void add_term(struct term_list *l, const uint16_t *index, size_t order)
+{
+	struct term *t = &l->term[l->n++];
+
+	memcpy(t->index, index, order * sizeof *index);
+	t->order = (uint8_t)order;
+}
+
+/* All products of `order` factors from different groups, in dictionary order. */
+static void add_products(struct term_list *l, uint16_t *index, size_t have, size_t order)
+{
+	if (have == order) {
+		add_term(l, index, order);
+		return;
+	}
+	for (size_t i = have ? (size_t)index[have - 1] + 1 : 0; i < l->d->n_features; i++) {
+		bool clash = !is_factor(l->d, i);
+
+		for (size_t j = 0; j < have && !clash; j++)
+			clash = l->group[index[j]] == l->group[i];
+		if (clash)
+			continue;
+		index[have] = (uint16_t)i;
+		add_products(l, index, have + 1, order);
+	}
+}
+
+static int list_terms(struct term_list *l, size_t degree, struct err *err)
+{
+	uint16_t index[MAX_ORDER];
+	double n;
+
+	list_groups(l);
+	l->degree = degree && degree < l->n_groups ? degree : l->n_groups;
+	if (l->degree > MAX_ORDER + 1)
+		l->degree = MAX_ORDER + 1; /* too many terms already: counted for the message */
+	n = count_terms(l, l->degree);
+	if (n > LINEAR_MAX_TERMS) {
+		size_t fits = l->degree;
+
+		while (fits > 1 && count_terms(l, fits) > LINEAR_MAX_TERMS)
+			fits--;
+		return err_fail(err, ERR_ARG,
+				"interactions of %zu factors up to order %zu make %.0f terms or more, %d are "
+				"allowed: set degree=%zu",
+				l->n_groups, l->degree, n, LINEAR_MAX_TERMS, fits);
+	}
+	l->term = mem_calloc((size_t)n, sizeof *l->term);
+	if (!l->term)
+		return err_fail(err, ERR_NOMEM, "no memory for %.0f terms", n);
+	for (size_t i = 0; i < l->d->n_features; i++) {
+		uint16_t one = (uint16_t)i;
+
+		if (is_factor(l->d, i) || l->derived)
+			add_term(l, &one, 1);
+	}
+	for (size_t order = 2; order <= l->degree; order++)
+		add_products(l, index, 0, order);
+	return 0;
+}
+
+/* ---- from features to columns ---- */
+
+static void scale_features(struct linear *m, const struct dataset *d)
+{
+	for (size_t j = 0; j < d->n_features; j++) {
+		double top = 0.0, sum = 0.0;
+		size_t n = 0;
+		int e = 0;
+
+		for (size_t i = 0; i < d->n_rows; i++)
+			if (isfinite(d->x[i * d->n_features + j]))
+				top = fmax(top, fabs(d->x[i * d->n_features + j]));
+		if (top > 0.0)
+			frexp(top, &e);
+		e = e > MAX_EXPONENT ? MAX_EXPONENT : e < -MAX_EXPONENT ? -MAX_EXPONENT : e;
+		m->exponent[j] = e;
+		m->scale[j] = ldexp(1.0, -e);
+		for (size_t i = 0; i < d->n_rows; i++) {
+			double v = d->x[i * d->n_features + j];
+
+			if (isfinite(v)) {
+				sum += v * m->scale[j];
+				n++;
+			}
+		}
+		m->fill[j] = n ? sum / (double)n : 0.0;
+	}
+}
+
+static void scale_row(const struct linear *m, const double *x, double *out)
+{
+	for (size_t j = 0; j < m->n_features; j++) {
+		double v = x[j];
+
+		if (!isfinite(v))
+			v = m->fill[j];
+		else
+			v *= m->scale[j];
+		out[j] = v > MAX_SCALED ? MAX_SCALED : v < -MAX_SCALED ? -MAX_SCALED : v;
+	}
+}
+
+static double term_value(const struct term *t, const double *scaled)
+{
+	double v = scaled[t->index[0]];
+
+	for (size_t k = 1; k < t->order; k++)
+		v *= scaled[t->index[k]];
+	return v;
+}
+
+static int build_design(const struct linear *m, const struct dataset *d, double **out, struct err *err)
+{
+	double scaled[FEATURES_MAX], *x;
+
+	if (m->n_terms && d->n_rows > LSQ_MAX_CELLS / m->n_terms)
+		return err_fail(err, ERR_ARG,
+				"%zu rows x %zu terms are more than %zu values: lower the degree", d->n_rows,
+				m->n_terms, LSQ_MAX_CELLS);
+	x = mem_array(d->n_rows * m->n_terms, sizeof *x);
+	if (!x)
+		return err_fail(err, ERR_NOMEM, "no memory for %zu rows of %zu terms", d->n_rows, m->n_terms);
+	for (size_t i = 0; i < d->n_rows; i++) {
+		scale_row(m, d->x + i * d->n_features, scaled);
+		for (size_t j = 0; j < m->n_terms; j++) {
+			double v = term_value(&m->term[j], scaled);
+
+			/* far below any other value of its column's features: nothing to learn from */
+			x[j * d->n_rows + i] = fabs(v) < 1e-90 ? 0.0 : v;
+		}
+	}
+	*out = x;
+	return 0;
+}
+
+/* ---- fitting ---- */
+
+static int target_logs(const struct dataset *d, double **out, struct err *err)
+{
+	double *y = mem_array(d->n_rows, sizeof *y);
+
+	if (!y)
+		return err_fail(err, ERR_NOMEM, "no memory for %zu targets", d->n_rows);
+	for (size_t i = 0; i < d->n_rows; i++) {
+		if (!(d->y[i] > 0.0)) {
+			free(y);
+			return err_fail(err, ERR_ARG, "log=yes needs targets above 0; row %zu has %g", i + 1,
+					d->y[i]);
+		}
+		y[i] = log(d->y[i]);
+	}
+	*out = y;
+	return 0;
+}
+
+/* The penalty's weight in the units lsq works in: scikit-learn's objective with b = c 2^(ey - e) / norm,
+ * divided by 2^(2 ey). A standardised column has norm sqrt(n). */
+static void penalty_weights(const struct linear *m, const struct lsq_problem *p, enum method how,
+			    double alpha, bool standardize, double *weight)
+{
+	double n = (double)p->n_rows;
+
+	for (size_t j = 0; j < p->n_columns; j++) {
+		int e = p->exponent[j];
+
+		for (size_t k = 0; k < m->term[j].order; k++)
+			e += m->exponent[m->term[j].index[k]];
+		weight[j] = how == METHOD_RIDGE ? sqrt(alpha) : n * alpha;
+		if (!(p->norm[j] > 0.0))
+			weight[j] = 0.0;
+		else if (standardize)
+			weight[j] /= sqrt(n);
+		else
+			weight[j] = ldexp(weight[j] / p->norm[j], -e);
+		if (how == METHOD_LASSO)
+			weight[j] = ldexp(weight[j], -p->y_exponent);
+	}
+}
+
+static int find_coefficients(struct linear *m, const struct lsq_problem *p, enum method how,
+			     const struct settings *s, double *c, struct err *err)
+{
+	double alpha = how == METHOD_LEAST_SQUARES ? 0.0 : settings_get(s, "alpha"), *weight;
+	bool *aliased;
+	int rc;
+
+	m->converged = true;
+	if (alpha == 0.0) {
+		aliased = mem_array(p->n_columns, sizeof *aliased);
+		if (!aliased)
+			return err_fail(err, ERR_NOMEM, "no memory for %zu terms", p->n_columns);
+		rc = lsq_solve_scaled(p, c, aliased, err);
+		for (size_t j = 0; j < p->n_columns && !rc; j++)
+			m->term[j].aliased = aliased[j];
+		free(aliased);
+		return rc;
+	}
+	weight = mem_array(p->n_columns, sizeof *weight);
+	if (!weight)
+		return err_fail(err, ERR_NOMEM, "no memory for %zu terms", p->n_columns);
+	penalty_weights(m, p, how, alpha, settings_get(s, "standardize") != 0.0, weight);
+	for (size_t j = 0; j < p->n_columns; j++)
+		m->term[j].aliased = !(p->norm[j] > 0.0);
+	if (how == METHOD_RIDGE)
+		rc = lsq_ridge_scaled(p, weight, c, err);
+	else
+		rc = lsq_lasso_scaled(p, weight, LASSO_GAP, LASSO_SWEEPS, c, &m->converged, err);
+	free(weight);
+	return rc;
+}
+
+static int store_coefficients(struct linear *m, const struct lsq_problem *p, const double *c, struct err *err)
+{
+	for (size_t j = 0; j < m->n_terms; j++) {
+		struct term *t = &m->term[j];
+
+		t->mean = ldexp(p->mean[j], p->exponent[j]);
+		t->sd = ldexp(p->norm[j] / sqrt((double)p->n_rows), p->exponent[j]);
+		if (t->aliased || !(p->norm[j] > 0.0))
+			continue;
+		t->coefficient = ldexp(c[j] / p->norm[j], -p->exponent[j]);
+		if (!(fabs(t->coefficient) <= MAX_COEFFICIENT))
+			return err_fail(err, ERR_NUMERIC,
+					"term %zu of the model would need a coefficient of %g", j,
+					t->coefficient);
+	}
+	m->y_mean = p->y_mean;
+	m->y_exponent = p->y_exponent;
+	return 0;
+}
+
+static int fit(enum method how, const struct settings *s, const struct dataset *d, void **out_self,
+	       struct err *err)
+{
+	struct term_list list = { .d = d, .derived = how != METHOD_LEAST_SQUARES };
+	struct lsq_problem problem = { .n_rows = 0 };
+	struct linear *m = NULL;
+	double *x = NULL, *y = NULL, *c = NULL;
+	int rc;
+
+	if (!d->n_rows)
+		return err_fail(err, ERR_NODATA, "no rows to fit to");
+	if (d->n_features > FEATURES_MAX)
+		return err_fail(err, ERR_ARG, "%zu features, at most %d", d->n_features, FEATURES_MAX);
+	rc = list_terms(&list, (size_t)settings_get(s, "degree"), err);
+	if (rc)
+		return rc;
+	m = linear_new(d->n_features, 0);
+	c = mem_array(list.n, sizeof *c);
+	if (!m || !c) {
+		rc = err_fail(err, ERR_NOMEM, "no memory for a linear model of %zu terms", list.n);
+		goto out;
+	}
+	free(m->term);
+	m->term = list.term;
+	m->n_terms = list.n;
+	list.term = NULL;
+	m->log = settings_get(s, "log") != 0.0;
+	scale_features(m, d);
+	if ((m->log && (rc = target_logs(d, &y, err))) || (rc = build_design(m, d, &x, err)))
+		goto out;
+	rc = lsq_prepare(x, m->log ? y : d->y, d->n_rows, m->n_terms, true, &problem, err);
+	if (!rc)
+		rc = find_coefficients(m, &problem, how, s, c, err);
+	if (!rc)
+		rc = store_coefficients(m, &problem, c, err);
+out:
+	lsq_problem_release(&problem);
+	free(list.term);
+	free(c);
+	free(y);
+	if (rc)
+		linear_destroy(m);
+	else
+		*out_self = m;
+	return rc;
+}
+
+static int linear_fit(const struct settings *s, const struct dataset *d, const struct fit_context *ctx,
+		      void **out_self, struct err *err)
+{
+	(void)ctx;
+	return fit(METHOD_LEAST_SQUARES, s, d, out_self, err);
+}
+
+static int ridge_fit(const struct settings *s, const struct dataset *d, const struct fit_context *ctx,
+		     void **out_self, struct err *err)
+{
+	(void)ctx;
+	return fit(METHOD_RIDGE, s, d, out_self, err);
+}
+
+static int lasso_fit(const struct settings *s, const struct dataset *d, const struct fit_context *ctx,
+		     void **out_self, struct err *err)
+{
+	(void)ctx;
+	return fit(METHOD_LASSO, s, d, out_self, err);
+}
+
+/* ---- using ---- */
+
+static void linear_predict(const void *self, const double *x, size_t n_rows, double *out)
+{
+	const struct linear *m = self;
+	double scaled[FEATURES_MAX];
+
+	for (size_t i = 0; i < n_rows; i++) {
+		double sum = 0.0, v;
+
+		scale_row(m, x + i * m->n_features, scaled);
+		for (size_t j = 0; j < m->n_terms; j++) {
+			const struct term *t = &m->term[j];
+
+			if (t->coefficient != 0.0)
+				sum += t->coefficient * (term_value(t, scaled) - t->mean);
+		}
+		v = ldexp(m->y_mean + sum, m->y_exponent);
+		if (m->log)
+			v = exp(v);
+		out[i] = v > DBL_MAX ? DBL_MAX : v < -DBL_MAX ? -DBL_MAX : v;
+	}
+}
+
+static void linear_importances(const void *self, double *out)
+{
+	const struct linear *m = self;
+	double sum = 0.0;
+
+	for (size_t j = 0; j < m->n_features; j++)
+		out[j] = 0.0;
+	for (size_t j = 0; j < m->n_terms; j++) {
+		const struct term *t = &m->term[j];
+		double weight = fabs(t->coefficient) * t->sd;
+
+		sum += weight;
+		for (size_t k = 0; k < t->order; k++)
+			out[t->index[k]] += weight / t->order;
+	}
+	for (size_t j = 0; j < m->n_features; j++)
+		out[j] = sum > 0.0 ? out[j] / sum : 0.0;
+}
+
+static void append_term_name(struct strbuf *b, const struct term *t, const struct dataset *names)
+{
+	for (size_t k = 0; k < t->order; k++) {
+		if (k)
+			strbuf_puts(b, ":");
+		if (names && names->name)
+			strbuf_puts(b, names->name[t->index[k]]);
+		else
+			strbuf_printf(b, "x%u", t->index[k]);
+	}
+}
+
+static void put_term_name(const struct term *t, const struct dataset *names, struct json_writer *w)
+{
+	struct strbuf b = { 0 };
+
+	append_term_name(&b, t, names);
+	json_put_string(w, strbuf_text(&b));
+	strbuf_release(&b);
+}
+
+static void put_term(struct json_writer *w, const struct linear *m, const struct term *t,
+		     const struct dataset *names)
+{
+	int e = m->y_exponent;
+
+	for (size_t k = 0; k < t->order; k++)
+		e -= m->exponent[t->index[k]];
+	json_open(w, '{');
+	json_put_key(w, "term");
+	put_term_name(t, names, w);
+	json_kv_number(w, "coefficient", ldexp(t->coefficient, e));
+	json_close(w, '}');
+}
+
+static void linear_describe(const void *self, const struct dataset *names, struct json_writer *w)
+{
+	const struct linear *m = self;
+	double intercept = m->y_mean;
+
+	for (size_t j = 0; j < m->n_terms; j++)
+		intercept -= m->term[j].coefficient * m->term[j].mean;
+	json_kv_bool(w, "log_target", m->log);
+	json_kv_bool(w, "converged", m->converged);
+	json_kv_number(w, "intercept", ldexp(intercept, m->y_exponent));
+	json_put_key(w, "terms");
+	json_open(w, '[');
+	for (size_t j = 0; j < m->n_terms; j++)
+		if (!m->term[j].aliased)
+			put_term(w, m, &m->term[j], names);
+	json_close(w, ']');
+	json_put_key(w, "aliased");
+	json_open(w, '[');
+	for (size_t j = 0; j < m->n_terms; j++)
+		if (m->term[j].aliased)
+			put_term_name(&m->term[j], names, w);
+	json_close(w, ']');
+}
+
+#define ALIASED_NAMED 6 /* in a remark; `model show --json` has them all */
+
+static void linear_remark(const void *self, const struct dataset *names, char *out, size_t size)
+{
+	const struct linear *m = self;
+	struct strbuf b = { 0 };
+	size_t n = 0;
+
+	for (size_t j = 0; j < m->n_terms; j++) {
+		if (!m->term[j].aliased)
+			continue;
+		if (n < ALIASED_NAMED) {
+			strbuf_puts(&b, n ? ", " : "");
+			append_term_name(&b, &m->term[j], names);
+		}
+		n++;
+	}
+	if (n > ALIASED_NAMED)
+		strbuf_printf(&b, " and %zu more", n - ALIASED_NAMED);
+	if (n)
+		snprintf(out, size,
+			 "the table does not tell these terms from the others (aliased), so they are left "
+			 "out: %s",
+			 strbuf_text(&b));
+	strbuf_release(&b);
+}
+
+/* ---- model files ---- */
+
+static int linear_save(const void *self, struct writer *w, struct err *err)
+{
+	const struct linear *m = self;
+
+	write_u8(w, (uint8_t)((m->log ? 1 : 0) | (m->converged ? 2 : 0)));
+	write_u32(w, (uint32_t)m->n_features);
+	for (size_t j = 0; j < m->n_features; j++) {
+		write_f64(w, m->fill[j]);
+		write_u16(w, (uint16_t)(m->exponent[j] + MAX_EXPONENT));
+	}
+	write_f64(w, m->y_mean);
+	write_u16(w, (uint16_t)(m->y_exponent + MAX_EXPONENT));
+	write_u32(w, (uint32_t)m->n_terms);
+	for (size_t j = 0; j < m->n_terms; j++) {
+		const struct term *t = &m->term[j];
+
+		write_u8(w, t->order);
+		for (size_t k = 0; k < t->order; k++)
+			write_u16(w, t->index[k]);
+		write_u8(w, t->aliased);
+		write_f64(w, t->mean);
+		write_f64(w, t->sd);
+		write_f64(w, t->coefficient);
+	}
+	return w->out.failed ? err_fail(err, ERR_NOMEM, "no memory to write a linear model") : 0;
+}
+
+/* The number if it is within +-limit; otherwise marks the reader as failed. */
+static double read_within(struct reader *r, double limit)
+{
+	double v = read_f64(r);
+
+	if (!(fabs(v) <= limit)) {
+		r->failed = true;
+		return 0.0;
+	}
+	return v;
+}
+
+static int read_exponent(struct reader *r)
+{
+	int e = (int)read_u16(r) - MAX_EXPONENT;
+
+	if (e > MAX_EXPONENT)
+		r->failed = true;
+	return e;
+}
+
+static bool read_term(struct reader *r, size_t n_features, struct term *t)
+{
+	t->order = read_u8(r);
+	if (t->order < 1 || t->order > MAX_ORDER)
+		return false;
+	for (size_t k = 0; k < t->order; k++) {
+		t->index[k] = read_u16(r);
+		if (t->index[k] >= n_features || (k && t->index[k] <= t->index[k - 1]))
+			return false;
+	}
+	t->aliased = read_u8(r) != 0;
+	t->mean = read_within(r, MAX_COEFFICIENT);
+	t->sd = fabs(read_within(r, MAX_COEFFICIENT));
+	t->coefficient = read_within(r, MAX_COEFFICIENT);
+	return !r->failed;
+}
+
+static int linear_load(struct reader *r, size_t n_features, void **out_self, struct err *err)
+{
+	uint8_t flags = read_u8(r);
+	uint32_t features = read_u32(r), terms;
+	struct linear *m;
+
+	if (r->failed || features != n_features || features > FEATURES_MAX || flags > 3)
+		return err_fail(err, ERR_FORMAT,
+				"linear model: %u features where %zu are expected, or the data ends early",
+				(unsigned)features, n_features);
+	m = linear_new(features, 0);
+	if (!m)
+		return err_fail(err, ERR_NOMEM, "no memory for a linear model of %u features",
+				(unsigned)features);
+	m->log = flags & 1;
+	m->converged = flags & 2;
+	for (size_t j = 0; j < features && !r->failed; j++) {
+		m->fill[j] = read_within(r, MAX_COEFFICIENT);
+		m->exponent[j] = read_exponent(r);
+		m->scale[j] = ldexp(1.0, -m->exponent[j]);
+	}
+	m->y_mean = read_within(r, MAX_COEFFICIENT);
+	m->y_exponent = read_exponent(r);
+	terms = read_u32(r);
+	/* a term takes 28 bytes or more: a count that the data cannot hold is refused before memory is asked for */
+	if (r->failed || terms > LINEAR_MAX_TERMS || terms > read_left(r) / 28) {
+		linear_destroy(m);
+		return err_fail(err, ERR_FORMAT,
+				"linear model: its header is damaged or announces %u terms (at most %d)",
+				r->failed ? 0u : (unsigned)terms, LINEAR_MAX_TERMS);
+	}
+	free(m->term);
+	m->term = mem_calloc(terms, sizeof *m->term);
+	if (!m->term) {
+		linear_destroy(m);
+		return err_fail(err, ERR_NOMEM, "no memory for a linear model of %u terms", (unsigned)terms);
+	}
+	m->n_terms = terms;
+	for (size_t j = 0; j < terms; j++)
+		if (!read_term(r, features, &m->term[j])) {
+			linear_destroy(m);
+			return err_fail(
+				err, ERR_FORMAT,
+				"linear model: term %zu has an impossible order, feature or coefficient", j);
+		}
+	*out_self = m;
+	return 0;
+}
+
+/* ---- the table ---- */
+
+static const char *const no_yes[] = { "no", "yes", NULL };
+static const char degree_help[] = "highest order of interactions; 0: all";
+static const char log_help[] = "fit the logarithm of the target";
+
+static const struct setting_spec linear_spec[] = {
+	{ .name = "degree", .otherwise = 0, .max = MAX_ORDER, .integer = true, .help = degree_help },
+	{ .name = "log", .max = 1, .integer = true, .words = no_yes, .help = log_help },
+	{ .name = NULL },
+};
+
+static const struct setting_spec shrunk_spec[] = {
+	{ .name = "alpha",
+	  .otherwise = 1,
+	  .max = 1e300,
+	  .help = "strength of the penalty, as in scikit-learn" },
+	{ .name = "degree", .otherwise = 1, .max = MAX_ORDER, .integer = true, .help = degree_help },
+	{ .name = "standardize",
+	  .max = 1,
+	  .integer = true,
+	  .words = no_yes,
+	  .help = "divide every column by its standard deviation before penalising it" },
+	{ .name = "log", .max = 1, .integer = true, .words = no_yes, .help = log_help },
+	{ .name = NULL },
+};
+
+#define SHARED_OPS                                                                                           \
+	.predict = linear_predict, .importances = linear_importances, .describe = linear_describe,           \
+	.remark = linear_remark, .save = linear_save, .load = linear_load, .destroy = linear_destroy
+
+const struct predictor_ops linear_ops = {
+	.name = "linear",
+	.title = "linear model with interactions",
+	.spec = linear_spec,
+	.fit = linear_fit,
+	SHARED_OPS,
+};
+
+const struct predictor_ops ridge_ops = {
+	.name = "ridge",
+	.title = "ridge regression",
+	.spec = shrunk_spec,
+	.fit = ridge_fit,
+	SHARED_OPS,
+};
+
+const struct predictor_ops lasso_ops = {
+	.name = "lasso",
+	.title = "lasso",
+	.spec = shrunk_spec,
+	.fit = lasso_fit,
+	SHARED_OPS,
+};

@@ -1,0 +1,69 @@
+/* The queueing models as predictors: `queueing-paper` (queueing/paper.h) and `queueing`
+ * (queueing/calibrate.h), and what the hybrid needs of the latter.
+ *
+ * They know what features mean, so they need a dataset with roles (dataset.h): a batch and the cpus at
+ * least. Without njobs a job is alone; without processes there are cpus * njobs; without samples or epochs
+ * the settings of that name count for every job. A missing value counts as the mean of training, and one
+ * a thousand times outside the training range as that. */
+#ifndef PREDICTORS_MODELS_QUEUEING_MODELS_H
+#define PREDICTORS_MODELS_QUEUEING_MODELS_H
+
+#include "predictors/predictor.h"
+#include "queueing/calibrate.h"
+
+extern const struct predictor_ops queueing_paper_ops, queueing_ops;
+
+/* Settings of every model that stands on the calibrated one. */
+#define QUEUE_SIZE_SETTINGS                                                                                  \
+	{ .name = "samples",                                                                                 \
+	  .otherwise = 60000,                                                                                \
+	  .min = 1,                                                                                          \
+	  .max = 1e15,                                                                                       \
+	  .help = "records in an epoch, where the table has no such column" },                               \
+	{                                                                                                    \
+		.name = "epochs", .otherwise = 10, .min = 1e-6, .max = 1e9,                                  \
+		.help = "epochs of a job, where the table has no such column"                                \
+	}
+#define QUEUE_CORES_SETTING                                                                                  \
+	{                                                                                                    \
+		.name = "cores", .otherwise = 0, .min = 0, .max = 1e9,                                       \
+		.help = "of the machine; 0: fitted where the table shows them"                               \
+	}
+
+/* From features to what a queueing model asks for. */
+struct queue_map {
+	int32_t at[N_ROLES];            /* feature with that role; -1: none */
+	double low[N_ROLES], high[N_ROLES], mean[N_ROLES]; /* over training */
+	double samples, epochs;         /* assumed where no column says */
+	uint32_t n_categories;
+	uint32_t category[CALIBRATE_MAX_CATEGORIES];
+	double category_mean[CALIBRATE_MAX_CATEGORIES];
+};
+int queue_map_make(const char *title, const struct settings *s, const struct dataset *d, struct queue_map *out,
+                   struct err *err);
+void queue_map_job(const struct queue_map *m, const double *x, struct calibrate_job *out);
+
+/* The calibrated model on features. */
+struct queue_model {
+	struct queue_map map;
+	struct calibrated c;
+};
+/* leverage: NULL or room for d->n_rows, as in calibrate.h. */
+int queue_model_fit(const char *title, const struct settings *s, const struct dataset *d, double *leverage,
+                    struct queue_model *out, struct err *err);
+double queue_model_time_s(const struct queue_model *m, const double *x);
+/* As in predictor.h. */
+void queue_model_shares(const struct queue_model *m, const double *x, double *out_cpu_share,
+                        double *out_disk_share);
+void queue_model_machine(const struct queue_model *m, double *out_cores, double *out_disk_saturation);
+void queue_model_describe(const struct queue_model *m, const struct dataset *names, struct json_writer *w);
+void queue_model_remark(const struct queue_model *m, char *out, size_t size);
+void queue_model_save(const struct queue_model *m, struct writer *w);
+int queue_model_load(struct reader *r, size_t n_features, struct queue_model *out, struct err *err);
+
+/* Importances of a model that has no splits to count: the variance of its log prediction as one feature
+ * takes the values it had in training, the others staying, averaged over rows; as shares. To be freed. */
+int queue_importances(void (*predict)(const void *self, const double *x, size_t n_rows, double *out),
+                      const void *self, const struct dataset *d, double **out, struct err *err);
+
+#endif

@@ -1,0 +1,257 @@
+#include "predictors/models/widening.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/rng.h"
+#include "common/stats.h"
+
+#define MAX_ROWS 2000 /* of the table that is held out from; larger ones are thinned evenly */
+#define END_SHARE 0.15 /* of the rows that an end holds at least, if levels are left */
+#define MIN_LEVELS 3
+#define NORMAL_90 1.2815515594600038 /* the 90 % point of a normal distribution, in standard deviations */
+
+enum side { SIDE_BOTH, SIDE_TRAIN, SIDE_TEST };
+
+struct end { /* one end of one factor */
+	size_t feature;
+	bool within_groups; /* the factor varies within groups */
+	double from, to; /* values held out */
+	double squares; /* sum over the rows that got a prediction */
+	double largest; /* of the absolute residuals */
+	size_t n;
+};
+
+struct ends {
+	const struct grid_point *model;
+	const struct dataset *d;
+	struct fit_context ctx;
+	struct end *end;
+	size_t n;
+};
+
+/* Distinct values of a column, ascending, NaN left out; out has room for n_rows. */
+static size_t levels_of(const struct dataset *d, size_t feature, double *out)
+{
+	size_t n = 0, kept = 0;
+
+	for (size_t i = 0; i < d->n_rows; i++)
+		if (!isnan(d->x[i * d->n_features + feature]))
+			out[n++] = d->x[i * d->n_features + feature];
+	stats_sort(out, n);
+	for (size_t i = 0; i < n; i++)
+		if (i == 0 || out[i] != out[kept - 1])
+			out[kept++] = out[i];
+	return kept;
+}
+
+static size_t rows_between(const struct dataset *d, size_t feature, double from, double to)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < d->n_rows; i++)
+		n += d->x[i * d->n_features + feature] >= from && d->x[i * d->n_features + feature] <= to;
+	return n;
+}
+
+/* As many levels from the end as make up the share, two being left. */
+static struct end end_of(const struct dataset *d, size_t feature, const double *level, size_t n, bool top)
+{
+	struct end e = { .feature = feature };
+	size_t k = 1;
+
+	for (;; k++) {
+		e.from = top ? level[n - k] : level[0];
+		e.to = top ? level[n - 1] : level[k - 1];
+		if (k + 2 >= n ||
+		    (double)rows_between(d, feature, e.from, e.to) >= END_SHARE * (double)d->n_rows)
+			return e;
+	}
+}
+
+static bool at_end(const struct dataset *d, const struct end *e, size_t row)
+{
+	double v = d->x[row * d->n_features + e->feature];
+
+	return v >= e->from && v <= e->to;
+}
+
+/* Where a factor takes several values within a group (the epochs of one run), the end of a group must not be
+ * predicted by what its other rows have taught: half of the groups teach, the other half is predicted. */
+static enum side side_of(const struct dataset *d, const struct end *e, size_t row)
+{
+	if (!e->within_groups)
+		return SIDE_BOTH;
+	return rng_mix(d->group[row]) & 1 ? SIDE_TEST : SIDE_TRAIN;
+}
+
+/* What cannot be fitted without an end tells nothing about it: n stays 0. */
+static void hold_out(void *ctx, size_t index, size_t worker)
+{
+	struct ends *all = ctx;
+	struct end *e = &all->end[index];
+	const struct dataset *d = all->d;
+	uint32_t *row = mem_array(d->n_rows, sizeof *row);
+	struct dataset *train = NULL;
+	struct predictor m = { 0 };
+	size_t n = 0;
+
+	(void)worker;
+	for (size_t i = 0; row && i < d->n_rows; i++)
+		if (!at_end(d, e, i) && side_of(d, e, i) != SIDE_TEST)
+			row[n++] = (uint32_t)i;
+	if (row && n && !dataset_subset(d, row, n, &train, NULL) &&
+	    !predictor_fit(all->model->ops, &all->model->settings, train, &all->ctx, &m, NULL)) {
+		for (size_t i = 0; i < d->n_rows; i++) {
+			const double *x = d->x + i * d->n_features;
+			double p, r;
+
+			if (!at_end(d, e, i) || side_of(d, e, i) == SIDE_TRAIN)
+				continue;
+			predictor_predict(&m, x, 1, &p);
+			r = log(d->y[i]) - log(p);
+			if (!isfinite(r))
+				continue;
+			e->squares += r * r;
+			e->largest = fmax(e->largest, fabs(r));
+			e->n++;
+		}
+	}
+	predictor_release(&m);
+	dataset_free(train);
+	free(row);
+}
+
+/* Does the feature take two values in one group? */
+static bool varies_within(const struct dataset *d, size_t feature, const uint32_t *first)
+{
+	for (size_t i = 0; first && i < d->n_rows; i++) {
+		double a = d->x[i * d->n_features + feature];
+		double b = d->x[first[i] * d->n_features + feature];
+
+		if (!isnan(a) && !isnan(b) && a != b)
+			return true;
+	}
+	return false;
+}
+
+/* The first row of each row's group, to be freed; NULL without groups. */
+static int first_rows(const struct dataset *d, uint32_t **out, struct err *err)
+{
+	uint32_t *first, *seen, most = 0;
+
+	*out = NULL;
+	if (!d->group)
+		return 0;
+	for (size_t i = 0; i < d->n_rows; i++)
+		most = d->group[i] > most ? d->group[i] : most;
+	first = mem_array(d->n_rows, sizeof *first);
+	seen = mem_calloc((size_t)most + 1, sizeof *seen); /* the group's first row + 1 */
+	if (!first || !seen) {
+		free(first);
+		free(seen);
+		return err_fail(err, ERR_NOMEM, "no memory for the groups of %zu rows", d->n_rows);
+	}
+	for (size_t i = 0; i < d->n_rows; i++) {
+		if (!seen[d->group[i]])
+			seen[d->group[i]] = (uint32_t)i + 1;
+		first[i] = seen[d->group[i]] - 1;
+	}
+	free(seen);
+	*out = first;
+	return 0;
+}
+
+static int thinned(const struct dataset *d, struct dataset **out, struct err *err)
+{
+	size_t n = d->n_rows < MAX_ROWS ? d->n_rows : MAX_ROWS;
+	uint32_t *row = mem_array(n, sizeof *row);
+	int rc;
+
+	if (!row)
+		return err_fail(err, ERR_NOMEM, "no memory for %zu rows", n);
+	for (size_t i = 0; i < n; i++)
+		row[i] = (uint32_t)(i * d->n_rows / n);
+	rc = dataset_subset(d, row, n, out, err);
+	free(row);
+	return rc;
+}
+
+static bool is_factor(const struct dataset *d, size_t f)
+{
+	return (!d->factor || d->factor[f]) && !(d->role && d->role[f] == ROLE_CATEGORY);
+}
+
+int widening_estimate(const struct grid_point *model, const struct dataset *d, const struct fit_context *ctx,
+		      double rms, double *out, struct err *err)
+{
+	struct ends all = { .model = model, .ctx = { .seed = ctx->seed, .pool = ctx->pool } };
+	struct dataset *part = NULL;
+	double *level = NULL, worst = 0.0;
+	uint32_t *first = NULL;
+	int rc = thinned(d, &part, err);
+
+	if (!rc)
+		rc = first_rows(part, &first, err);
+	if (rc)
+		goto out;
+	all.d = part;
+	all.end = mem_calloc(2 * d->n_features, sizeof *all.end);
+	level = mem_array(part->n_rows, sizeof *level);
+	if (!all.end || !level) {
+		rc = err_fail(err, ERR_NOMEM, "no memory to hold out levels of %zu features", d->n_features);
+		goto out;
+	}
+	for (size_t f = 0; f < d->n_features; f++) {
+		size_t n = is_factor(part, f) ? levels_of(part, f, level) : 0;
+
+		for (int top = 0; n >= MIN_LEVELS && top < 2; top++) {
+			all.end[all.n] = end_of(part, f, level, n, top);
+			all.end[all.n++].within_groups = varies_within(part, f, first);
+		}
+	}
+	pool_run(ctx->pool, all.n, hold_out, &all);
+	for (size_t k = 0; k < all.n; k++)
+		worst = fmax(worst, all.end[k].largest);
+	for (size_t f = 0; f < d->n_features; f++) {
+		double squares = 0.0;
+		size_t n = 0;
+
+		for (size_t k = 0; k < all.n; k++)
+			if (all.end[k].feature == f) {
+				squares += all.end[k].squares;
+				n += all.end[k].n;
+			}
+		out[f] = 1.0;
+		if (is_factor(part, f))
+			out[f] = !(rms > 0.0) || worst == 0.0 ? WIDENING_UNKNOWN
+				 : n                          ? sqrt(squares / (double)n) / rms
+							      : worst / (NORMAL_90 * rms);
+		if (!(out[f] >= 1.0))
+			out[f] = 1.0;
+	}
+out:
+	free(first);
+	free(all.end);
+	free(level);
+	dataset_free(part);
+	return rc;
+}
+
+double widening_at(const double *widening, const struct features *f, const double *x)
+{
+	double most = 1.0;
+	bool missing = false;
+
+	for (size_t i = 0; widening && i < f->n; i++) {
+		if (isnan(x[i]) != isnan(f->feature[i].min))
+			missing = true;
+		else if (x[i] < f->feature[i].min || x[i] > f->feature[i].max)
+			most = fmax(most, widening[i]);
+	}
+	for (size_t i = 0; missing && i < f->n; i++)
+		most = fmax(most, widening[i]);
+	return most;
+}

@@ -1,0 +1,26 @@
+/* How much wider bounds must be outside the training ranges. Residuals of held-out rows inside the table say
+ * nothing about that, so whole levels are held out: for every factor the lowest and the highest ones, a
+ * seventh of the rows or so at a time. The factor of a feature is the root mean square of the log residuals
+ * at its two ends over that of the ordinary residuals, at least 1.
+ *
+ * A factor with two levels cannot show how it goes on: with one of them held out it does not vary any more.
+ * The largest residual met at any end of the others then counts as the 90 % point of its own. Derived
+ * columns have none of their own: beyond the range of a product of factors that are each within theirs lie
+ * combinations, not levels. How far to trust these rules: docs/ARCHITECTURE.md, "Bounds". */
+#ifndef PREDICTORS_MODELS_WIDENING_H
+#define PREDICTORS_MODELS_WIDENING_H
+
+#include "predictors/data/features.h"
+#include "predictors/search/search.h"
+
+#define WIDENING_UNKNOWN 2.0 /* stated where no level could be held out */
+
+/* rms: of the ordinary log residuals. out: d->n_features factors, all >= 1. */
+int widening_estimate(const struct grid_point *model, const struct dataset *d, const struct fit_context *ctx,
+                      double rms, double *out, struct err *err);
+
+/* The largest factor among the features that lie outside their training range; 1 inside. A missing value
+ * (an unknown category too) counts as the worst of all. widening NULL: 1. */
+double widening_at(const double *widening, const struct features *f, const double *x);
+
+#endif

@@ -1,0 +1,41 @@
+/* From a table to a model bundle: search or a fixed model, fit, residuals, bounds, importances. */
+#ifndef PREDICTORS_SEARCH_TRAIN_H
+#define PREDICTORS_SEARCH_TRAIN_H
+
+#include "predictors/model.h"
+#include "predictors/search/search.h"
+
+struct train_params {
+	const struct table *table;
+	const struct grid *grid;          /* of the time model; one point: no search */
+	const struct grid *accuracy_grid; /* of the accuracy model */
+	const char *const *group; size_t n_groups; /* --group: columns whose equal values stay together */
+	/* Per row of the table's csv: the run it is part of (curves.h); NULL: each row is a run. Rows of a run are not
+	 * independent. So they stay together in every split, whatever the groups (that of its first row counts);
+	 * out-of-bag residuals are not used; and there is one residual a run, so that no run counts twice. For the
+	 * bounds of time it is the run's worst: a bound that holds for it holds for all of them, so a decision may
+	 * pick the epochs and still keep its confidence, at the price of being wider than one epoch count alone
+	 * would need. Of accuracy, where residuals say what is noise, it is that of a row drawn at random. */
+	const uint32_t *run;
+	struct split_params split;        /* how scores are made; kind KFOLD 5 by default */
+	struct fit_context ctx;
+	bool plain_bounds;                /* do not normalise the residuals by a spread */
+	size_t search_rows;               /* a search looks at so many rows at most, drawn at random; 0: at all */
+	void (*on_progress)(void *owner, const char *stage, size_t done, size_t total); /* optional */
+	void *owner;
+	const char *data_name, *created, *program;
+};
+
+struct train_report {                     /* everything tried, for the table people read */
+	struct grid *time_grid, *accuracy_grid;   /* copies; accuracy_grid NULL without accuracy */
+	struct search_result *time_result, *accuracy_result;
+	size_t time_best, accuracy_best;
+	bool leaks;                       /* a random split with replicates on both sides */
+	char notice[8][256]; size_t n_notices; /* "12 rows without accuracy: ...", for people */
+};
+
+int train_model(const struct train_params *p, struct model **out, struct train_report *report,
+                struct err *err);
+void train_report_release(struct train_report *r);
+
+#endif

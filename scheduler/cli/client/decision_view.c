@@ -1,0 +1,279 @@
+/* See decision_view.h. */
+#include "scheduler/cli/client/decision_view.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/text/text.h"
+#include "scheduler/cli/cli.h"
+
+static double number(const struct json *object, const char *key)
+{
+	return json_number(json_get(object, key), NAN);
+}
+
+bool candidate_view_read(const struct json *v, struct candidate_view *out)
+{
+	if (json_type(v) != JSON_OBJECT || json_type(json_get(v, "batch")) != JSON_NUMBER)
+		return false;
+	*out = (struct candidate_view){
+		.batch = number(v, "batch"),
+		.epochs = number(v, "epochs"),
+		.lr = number(v, "lr"),
+		.wait_s = number(v, "wait_s"),
+		.wait_upper_s = number(v, "wait_upper_s"),
+		.time_s = number(v, "time_s"),
+		.upper_s = number(v, "upper_s"),
+		.accuracy = number(v, "accuracy"),
+		.memory_mb = number(v, "memory_mb"),
+		.delays_s = number(v, "delays_s"),
+		.headroom_s = number(v, "headroom_s"),
+		.breaks = json_string(json_get(v, "breaks"), NULL),
+		.feasible = json_bool(json_get(v, "feasible"), false),
+		.extrapolated = json_bool(json_get(v, "extrapolated"), false),
+		.reasons = json_get(v, "reasons"),
+	};
+	return true;
+}
+
+bool decision_view_read(const struct json *v, struct decision_view *out)
+{
+	const struct json *all = json_get(v, "candidates"), *chosen = json_get(v, "chosen");
+	struct candidate_view k;
+	double at = json_number(chosen, -1.0);
+
+	if (json_type(all) != JSON_ARRAY)
+		return false;
+	*out = (struct decision_view){
+		.at = json_string(json_get(v, "at"), NULL),
+		.when = json_string(json_get(v, "when"), NULL),
+		.policy = json_string(json_get(v, "policy"), NULL),
+		.model = json_string(json_get(v, "model"), NULL),
+		.confidence = number(v, "confidence"),
+		.slo_s = number(v, "slo_s"),
+		.smallest_slo_s = number(v, "smallest_slo_s"),
+		.took_us = number(v, "took_us"),
+		.candidates = all,
+		.n_candidates = json_size(all),
+		.chosen = -1,
+	};
+	for (const struct json *c = json_first(all); c; c = json_next(c)) {
+		if (!candidate_view_read(c, &k))
+			return false;
+	}
+	if (json_type(chosen) != JSON_NUMBER)
+		return true;
+	if (!(at >= 0.0 && at < (double)out->n_candidates) || at != floor(at))
+		return false;
+	out->chosen = (long)at;
+	return candidate_view_read(json_at(all, (size_t)at), &out->taken);
+}
+
+/* ---- why ---- */
+
+static void why_slow(const struct decision_view *d, const struct candidate_view *k, struct strbuf *out)
+{
+	char a[32], b[32], c[32];
+
+	if (k->wait_upper_s > 0.0)
+		strbuf_printf(out, "waits up to %s and takes up to %s: over the objective of %s",
+			      text_seconds(k->wait_upper_s, a), text_seconds(k->upper_s, b),
+			      text_seconds(d->slo_s, c));
+	else if (!isnan(k->upper_s))
+		strbuf_printf(out, "bound %s is over the objective of %s", text_seconds(k->upper_s, a),
+			      text_seconds(d->slo_s, b));
+	else
+		strbuf_printf(out, "time %s is over the objective of %s", text_seconds(k->time_s, a),
+			      text_seconds(d->slo_s, b));
+}
+
+/* "128", or "128 with 12 epochs" where they were chosen, too. */
+static char *pair(const struct candidate_view *k, char *buf, size_t size)
+{
+	char a[32], b[32];
+
+	if (isnan(k->epochs))
+		snprintf(buf, size, "%s", text_shortest(k->batch, a));
+	else
+		snprintf(buf, size, "%s with %s epochs", text_shortest(k->batch, a),
+			 text_shortest(k->epochs, b));
+	return buf;
+}
+
+static void why_not_best(const struct decision_view *d, const struct candidate_view *k, bool slower,
+			 struct strbuf *out)
+{
+	char a[32], b[32], c[80];
+
+	if (d->chosen < 0)
+		strbuf_puts(out,
+			    slower ? "as accurate as another, and slower" : "another one is more accurate");
+	else if (slower)
+		strbuf_printf(out, "as accurate as batch %s, which takes %s instead of %s",
+			      pair(&d->taken, c, sizeof c), text_seconds(d->taken.time_s, a),
+			      text_seconds(k->time_s, b));
+	else
+		strbuf_printf(out, "accuracy %s is below the %s of batch %s", cli_number(k->accuracy, a),
+			      cli_number(d->taken.accuracy, b), pair(&d->taken, c, sizeof c));
+}
+
+static void why_memory(const struct candidate_view *k, struct strbuf *out)
+{
+	char a[32];
+
+	if (isnan(k->memory_mb))
+		strbuf_puts(out, "needs more memory than it may have");
+	else
+		strbuf_printf(out, "needs %s MB of memory, more than it may have",
+			      cli_number(k->memory_mb, a));
+}
+
+void decision_reason(const struct decision_view *d, const struct candidate_view *k, const char *code,
+		     struct strbuf *out)
+{
+	if (!strcmp(code, "slo_exceeded"))
+		why_slow(d, k, out);
+	else if (!strcmp(code, "no_bound"))
+		strbuf_printf(out, "too few past runs for a bound at %g %%", 100.0 * d->confidence);
+	else if (!strcmp(code, "extrapolated"))
+		strbuf_puts(out, "outside what the model was trained on");
+	else if (!strcmp(code, "lower_accuracy"))
+		why_not_best(d, k, false, out);
+	else if (!strcmp(code, "slower"))
+		why_not_best(d, k, true, out);
+	else if (!strcmp(code, "unstable"))
+		strbuf_puts(out, "the model has no time for it: a queue without a steady state");
+	else if (!strcmp(code, "memory"))
+		why_memory(k, out);
+	else if (!strcmp(code, "breaks_promise") && k->breaks)
+		strbuf_printf(out, "job %s would miss its promise", cli_clean(k->breaks));
+	else if (!strcmp(code, "breaks_promise"))
+		strbuf_puts(out, "another job would miss its promise");
+	else if (!strcmp(code, "too_wide"))
+		strbuf_puts(out, "wants more cpus than the machine hands out");
+	else if (!strcmp(code, "not_picked"))
+		strbuf_printf(out, "policy %s chooses by another rule",
+			      d->policy ? cli_clean(d->policy) : "");
+	else if (!strcmp(code, "not_tried"))
+		strbuf_puts(out, "not looked at: about as much work as one that failed");
+	else
+		strbuf_puts(out, cli_clean(code));
+}
+
+/* ---- the table ---- */
+
+#define CANDIDATES_SHOWN 24 /* up to so many, all of them */
+
+/* Is `k` one end of its batch, or of what is feasible, seen from its neighbour? */
+static bool is_edge(const struct candidate_view *k, const struct json *neighbour)
+{
+	struct candidate_view n;
+
+	return !candidate_view_read(neighbour, &n) || n.batch != k->batch || n.feasible != k->feasible;
+}
+
+static bool is_telling(const struct decision_view *d, const struct candidate_view *k, long i,
+		       const struct json *before, const struct json *after)
+{
+	return (d->chosen >= 0 && labs(i - d->chosen) <= 1) || is_edge(k, before) || is_edge(k, after);
+}
+
+static void add_number(struct cli_table *t, double v)
+{
+	char buf[32];
+
+	cli_table_add(t, "%s", isnan(v) ? "" : cli_number(v, buf));
+}
+
+static void add_seconds(struct cli_table *t, double s)
+{
+	char buf[32];
+
+	cli_table_add(t, "%s", isnan(s) ? "" : text_seconds(s, buf));
+}
+
+static void table_header(const struct decision_view *d, struct cli_table *t)
+{
+	static const char *const name[] = { " ", "batch", "epochs", "lr", "wait", "time", NULL };
+
+	for (size_t i = 0; name[i]; i++)
+		cli_table_add(t, "%s", name[i]);
+	if (isnan(d->confidence))
+		cli_table_add(t, "bound");
+	else
+		cli_table_add(t, "bound (%g %%)", 100.0 * d->confidence);
+	cli_table_add(t, "accuracy");
+	cli_table_add(t, "headroom");
+	cli_table_add(t, "delays others");
+	cli_table_add(t, "why");
+}
+
+static void table_row(const struct decision_view *d, const struct candidate_view *k, bool chosen,
+		      struct cli_table *t)
+{
+	struct strbuf why = { 0 };
+	char buf[32];
+
+	if (chosen)
+		strbuf_puts(&why, "chosen");
+	for (const struct json *r = json_first(k->reasons); r; r = json_next(r)) {
+		if (why.len)
+			strbuf_puts(&why, "; ");
+		decision_reason(d, k, json_string(r, "?"), &why);
+	}
+	cli_table_add(t, "%s", chosen ? "*" : " ");
+	cli_table_add(t, "%s", text_shortest(k->batch, buf));
+	cli_table_add(t, "%s", isnan(k->epochs) ? "" : text_shortest(k->epochs, buf));
+	if (isnan(k->lr))
+		cli_table_add(t, "%s", "");
+	else
+		cli_table_add(t, "%.4g", k->lr);
+	add_seconds(t, k->wait_s);
+	add_seconds(t, k->time_s);
+	add_seconds(t, k->upper_s);
+	add_number(t, k->accuracy);
+	add_seconds(t, k->headroom_s);
+	add_seconds(t, k->delays_s > 0.0 ? k->delays_s : NAN);
+	cli_table_add(t, "%s", strbuf_text(&why));
+	if (chosen)
+		cli_table_mark(t);
+	strbuf_release(&why);
+}
+
+void decision_view_table(const struct decision_view *d, struct strbuf *out, bool colour, bool every)
+{
+	bool all = every || d->n_candidates <= CANDIDATES_SHOWN;
+	const struct json *before = NULL;
+	struct candidate_view k;
+	struct cli_table t;
+	size_t n_left_out = 0;
+	long i = 0;
+
+	cli_table_init(&t, "lrrrrrrrrrl");
+	table_header(d, &t);
+	for (const struct json *c = json_first(d->candidates); c; before = c, c = json_next(c), i++) {
+		if (!candidate_view_read(c, &k))
+			continue;
+		if (all || is_telling(d, &k, i, before, json_next(c)))
+			table_row(d, &k, i == d->chosen, &t);
+		else
+			n_left_out++;
+	}
+	cli_table_print(&t, out, colour);
+	cli_table_release(&t);
+	if (n_left_out)
+		strbuf_printf(out, "(%zu candidates in between left out; -v shows all)\n", n_left_out);
+}
+
+char *decision_seconds_up(double s, char *buf)
+{
+	int decimals = s >= 1000.0 ? 0 : s >= 1.0 ? 3 - (int)floor(log10(s)) : 6;
+	double scale = pow(10.0, decimals), up = ceil(s * scale);
+
+	snprintf(buf, 32, "%.*f s", decimals, up / scale);
+	if (strtod(buf, NULL) < s) /* the product itself was rounded down */
+		snprintf(buf, 32, "%.*f s", decimals, (up + 1.0) / scale);
+	return buf;
+}

@@ -1,0 +1,131 @@
+/* See job_talk.h. */
+#include "scheduler/cli/client/job_talk.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define REDRAW_S 1.0 /* the time left shrinks even where nothing happens */
+
+bool job_ids_check(const struct cli *c)
+{
+	for (size_t i = 0; i < c->n_args; i++) {
+		if (!job_id_valid(c->arg[i])) {
+			cli_usage_error(c,
+					"'%s' is no job id; an id is a number, as 'postrider list' shows it",
+					c->arg[i]);
+			return false;
+		}
+	}
+	return true;
+}
+
+int job_ask(struct client *c, const char *op, const char *id, struct json **out, struct job_view *out_job,
+	    struct client_fault *f)
+{
+	int rc;
+
+	json_kv_string(client_begin(c, op), "job", id);
+	rc = client_call(c, out, f);
+	if (rc)
+		return rc;
+	if (job_view_read(json_get(*out, "job"), out_job))
+		return 0;
+	json_free(*out);
+	*out = NULL;
+	return client_bad_reply(f, "there is no job object in it");
+}
+
+/* ---- following ---- */
+
+struct line { /* on the terminal, drawn over itself */
+	bool on;
+	struct strbuf text;
+};
+
+static void line_draw(struct line *l, const struct job_view *j, double age_s)
+{
+	struct winsize size;
+	size_t width = 80, shown = 0, bytes = 0;
+	const char *s;
+
+	if (!l->on)
+		return;
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+		width = size.ws_col;
+	strbuf_reset(&l->text);
+	job_view_line(j, age_s, &l->text);
+	s = strbuf_text(&l->text);
+	/* Never the last column, and never half a character. */
+	while (s[bytes] && shown + 1 < width) {
+		bytes++;
+		while (((unsigned char)s[bytes] & 0xc0) == 0x80)
+			bytes++;
+		shown++;
+	}
+	fprintf(stderr, "\r%.*s\033[K", (int)bytes, s);
+	fflush(stderr);
+}
+
+static void line_end(struct line *l)
+{
+	if (l->on)
+		fputs("\r\033[K", stderr);
+	strbuf_release(&l->text);
+}
+
+int job_follow(struct client *c, const struct job_view *now, bool quiet, struct json **out_last,
+	       struct job_view *out_job, struct client_fault *f)
+{
+	const char *term = getenv("TERM");
+	struct line line = { .on = !quiet && isatty(STDERR_FILENO) && (!term || strcmp(term, "dumb")) };
+	struct json *event = NULL, *last = NULL;
+	struct job_view job = *now, heard;
+	double came_s = job_now();
+	int rc = 0;
+
+	while (!job_view_ended(&job)) {
+		line_draw(&line, &job, job_now() - came_s);
+		rc = client_event(c, line.on ? REDRAW_S : NAN, &event, f);
+		if (rc)
+			break;
+		if (!event)
+			continue;
+		/* Events of other jobs and of the daemon itself may come along. */
+		if (job_view_read(json_get(event, "job"), &heard) && !strcmp(heard.id, now->id)) {
+			json_free(last);
+			last = event;
+			job = heard;
+			came_s = job_now();
+		} else {
+			json_free(event);
+		}
+	}
+	line_end(&line);
+	if (rc) {
+		json_free(last);
+		return rc;
+	}
+	*out_last = last;
+	*out_job = job;
+	return 0;
+}
+
+int job_print_reply(const struct cli *c, const struct json *reply)
+{
+	struct strbuf out = { 0 };
+	struct json_writer w;
+	int code;
+
+	json_begin(&w, &out, true);
+	json_open(&w, '{');
+	cli_json_members(&w, reply, (const char *const[]){ "v", "id", "ok", NULL });
+	json_close(&w, '}');
+	strbuf_puts(&out, "\n");
+	code = cli_finish(c, &out);
+	strbuf_release(&out);
+	return code;
+}

@@ -1,0 +1,213 @@
+/* See model_talk.h. */
+#include "scheduler/cli/client/model_talk.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/text/text.h"
+#include "scheduler/cli/client/job_talk.h"
+
+#define MAX_VERSION 999999999
+
+static double number(const struct json *object, const char *key)
+{
+	return json_number(json_get(object, key), NAN);
+}
+
+/* Asks what was begun with client_begin(); a fault is said. The reply is to be freed. */
+static int ask(struct client *client, struct json **out)
+{
+	struct client_fault f;
+	int code = client_call(client, out, &f);
+
+	return code ? client_say(&f) : 0;
+}
+
+static int open_daemon(const struct client_params *at, struct client **out)
+{
+	struct client_fault f;
+	int code = client_open(at, out, &f);
+
+	return code ? client_say(&f) : 0;
+}
+
+/* ---- list ---- */
+
+static void add_count(struct cli_table *t, double n)
+{
+	if (n > 0.0)
+		cli_table_add(t, "%.0f", n);
+	else
+		cli_table_add(t, "%s", "");
+}
+
+static void add_share(struct cli_table *t, double v)
+{
+	char buf[32];
+
+	cli_table_add(t, "%s", isnan(v) ? "" : cli_percent(v, buf));
+}
+
+/* "2026-11-16 10:00:00", in the reader's time zone. */
+static void add_moment(struct cli_table *t, const char *at)
+{
+	char buf[JOB_CLOCK];
+	double s;
+
+	cli_table_add(t, "%s", !at ? "" : job_moment(at, &s) ? job_clock(s, "%Y-%m-%d %H:%M:%S", buf) : at);
+}
+
+static const char *fate_of(const struct json *m)
+{
+	if (json_type(json_get(m, "rolled_back_to")) == JSON_NUMBER)
+		return "went back";
+	if (!json_bool(json_get(m, "accepted"), false))
+		return "not taken";
+	return json_bool(json_get(m, "kept"), true) ? "taken" : "taken, file removed";
+}
+
+static void add_version(struct cli_table *t, const struct json *m, double current)
+{
+	double p = number(m, "p");
+
+	/* A line that tells of going back has a number, and no model of its own. */
+	bool in_use = number(m, "version") == current &&
+		      json_type(json_get(m, "rolled_back_to")) != JSON_NUMBER;
+
+	cli_table_add(t, "%s", in_use ? "*" : "");
+	cli_table_add(t, "%.0f", number(m, "version"));
+	add_moment(t, json_string(json_get(m, "created"), NULL));
+	cli_table_add(t, "%s", json_string(json_get(m, "reason"), ""));
+	add_count(t, number(m, "rows"));
+	add_count(t, number(m, "observations"));
+	add_count(t, number(m, "tested"));
+	add_share(t, number(m, "old_error"));
+	add_share(t, number(m, "new_error"));
+	if (isnan(p))
+		cli_table_add(t, "%s", "");
+	else
+		cli_table_add(t, "%.3g", p);
+	cli_table_add(t, "%s", fate_of(m));
+	cli_table_add(t, "%s", json_string(json_get(m, "message"), ""));
+	if (in_use)
+		cli_table_mark(t);
+}
+
+static int put_list(const struct cli *c, const struct json *reply)
+{
+	static const char *const name[] = { "",          "version",  "made",   "because",
+					    "rows",      "own runs", "tested", "error before",
+					    "error now", "p",        "was",    "what came of it" };
+	const struct json *all = json_get(reply, "models");
+	double current = number(reply, "current");
+	struct strbuf out = { 0 };
+	struct cli_table t;
+	int code;
+
+	cli_table_init(&t, "lrllrrrrrrll");
+	for (size_t i = 0; i < sizeof name / sizeof name[0]; i++)
+		cli_table_add(&t, "%s", name[i]);
+	for (const struct json *m = json_first(all); m; m = json_next(m))
+		add_version(&t, m, current);
+	if (json_size(all))
+		cli_table_print(&t, &out, cli_colour(c));
+	cli_table_release(&t);
+	if (!json_size(all))
+		strbuf_puts(&out, "the daemon has trained no model yet\n");
+	if (current > 0.0)
+		strbuf_printf(&out, "version %.0f is in use\n", current);
+	else
+		strbuf_puts(&out, "the configuration's model (version 0) is in use\n");
+	if (json_bool(json_get(reply, "training"), false))
+		strbuf_puts(&out, "another one is being trained\n");
+	code = cli_finish(c, &out);
+	strbuf_release(&out);
+	return code;
+}
+
+int model_list(const struct cli *c, const struct client_params *at)
+{
+	struct client *client = NULL;
+	struct json *reply = NULL;
+	struct client_fault f;
+	int code = open_daemon(at, &client);
+
+	if (!code) {
+		client_begin(client, "models");
+		code = ask(client, &reply);
+	}
+	if (!code && json_type(json_get(reply, "models")) != JSON_ARRAY) {
+		client_bad_reply(&f, "there is no list of models in it");
+		code = client_say(&f);
+	}
+	if (!code)
+		code = c->json ? job_print_reply(c, reply) : put_list(c, reply);
+	json_free(reply);
+	client_close(client);
+	return code;
+}
+
+/* ---- changes ---- */
+
+/* What the daemon says came of it; `otherwise` where it does not. */
+static int put_outcome(const struct cli *c, const struct json *reply, const char *otherwise)
+{
+	struct strbuf out = { 0 };
+	int code;
+
+	if (c->json)
+		return job_print_reply(c, reply);
+	if (c->quiet)
+		return 0;
+	strbuf_printf(&out, "%s\n", cli_clean(json_string(json_get(reply, "message"), otherwise)));
+	code = cli_finish(c, &out);
+	strbuf_release(&out);
+	return code;
+}
+
+int model_retrain(const struct cli *c, const struct client_params *at)
+{
+	struct client *client = NULL;
+	struct json *reply = NULL;
+	int code = open_daemon(at, &client);
+
+	if (!code) {
+		client_begin(client, "retrain");
+		code = ask(client, &reply);
+	}
+	if (!code)
+		code = put_outcome(
+			c, reply,
+			"training has begun; 'postrider watch' tells when it is done, 'postrider model "
+			"list' what came of it");
+	json_free(reply);
+	client_close(client);
+	return code;
+}
+
+int model_rollback(const struct cli *c, const struct client_params *at, const char *version)
+{
+	struct client *client = NULL;
+	struct json *reply = NULL;
+	char otherwise[64];
+	uint64_t n;
+	int code;
+
+	if (!text_uint64(version, &n) || n > MAX_VERSION)
+		return cli_usage_error(c,
+				       "'%s' is no version; 'postrider model list' has them, 0 is the "
+				       "configuration's model",
+				       version);
+	code = open_daemon(at, &client);
+	if (!code) {
+		json_kv_int(client_begin(client, "rollback"), "version", (long long)n);
+		code = ask(client, &reply);
+	}
+	snprintf(otherwise, sizeof otherwise, "version %llu is in use again", (unsigned long long)n);
+	if (!code)
+		code = put_outcome(c, reply, n ? otherwise : "the configuration's model is in use again");
+	json_free(reply);
+	client_close(client);
+	return code;
+}

@@ -1,0 +1,15 @@
+/* The models a daemon trained by itself: which there are, another one on request, and back to an older one. The part of
+ * `postrider model` that talks to the daemon. */
+#ifndef SCHEDULER_CLI_CLIENT_MODEL_TALK_H
+#define SCHEDULER_CLI_CLIENT_MODEL_TALK_H
+
+#include "scheduler/cli/cli.h"
+#include "scheduler/cli/client/client.h"
+
+/* Each returns the exit code of the verb. */
+int model_list(const struct cli *c, const struct client_params *at);
+int model_retrain(const struct cli *c, const struct client_params *at);
+/* 0: back to the configuration's model. */
+int model_rollback(const struct cli *c, const struct client_params *at, const char *version);
+
+#endif

@@ -1,0 +1,41 @@
+/* The parts of `postrider submit`: what the options say (submit_request.c turns them, alone or on top of a
+ * file's object, into a request), and many jobs from a file of lines (submit_many.c). */
+#ifndef SCHEDULER_CLI_CLIENT_SUBMIT_H
+#define SCHEDULER_CLI_CLIENT_SUBMIT_H
+
+#include "scheduler/cli/client/client.h"
+#include "scheduler/cli/client/decision_view.h"
+#include "scheduler/cli/client/job_talk.h"
+
+struct submit_options {
+	struct client_params at;
+	const char *type, *deadline, *batches, *mode, *key, *tag; /* NULL: not given */
+	const char *epochs, *priority; /* "3..20" or "10"; a whole number */
+	const char *file, *jsonl;
+	struct cli_list set;
+	double slo_s, confidence;       /* NaN: not given */
+	uint64_t cpus, max_memory_mb;   /* 0: not given */
+	bool best_effort, may_stop, wait, dry_run;
+};
+
+/* False: what is wrong with the options was said. */
+bool submit_options_check(const struct cli *c, const struct submit_options *o);
+
+/* An object of a file that may be submitted: its members are those of the protocol. `where` names it. */
+int submit_object_check(const char *where, const struct json *object, struct err *err);
+/* Begins the request and fills it in. `object` may be NULL; what the options say wins over it. */
+void submit_request(struct client *client, const struct submit_options *o, const struct json *object);
+
+enum submit_verdict { SUBMIT_PROMISED, SUBMIT_BEST_EFFORT, SUBMIT_REJECTED };
+struct submit_answer {                 /* borrows from the reply */
+	enum submit_verdict verdict;
+	bool duplicate, has_job, has_decision;
+	struct job_view job;
+	struct decision_view decision;
+};
+int submit_answer_read(const struct json *reply, bool dry_run, struct submit_answer *out, struct client_fault *f);
+
+/* Submits every line of o->jsonl; the exit code. */
+int submit_many(const struct cli *c, const struct submit_options *o, struct client *client);
+
+#endif

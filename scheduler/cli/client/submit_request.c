@@ -1,0 +1,322 @@
+/* From options and a file's object to a request, and from a reply to an answer. See submit.h. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/text/text.h"
+#include "scheduler/cli/client/submit.h"
+
+#define MAX_BATCHES 64
+#define MAX_PARAMS 64
+#define MAX_PRIORITY 100
+
+/* ---- options ---- */
+
+struct setting { /* one K=V of --set */
+	const char *key, *value;
+	size_t key_len, value_len;
+};
+
+/* All K=V of all --set, in order; SIZE_MAX: *out_bad is not one, or they are too many (*out_bad NULL). */
+static size_t settings(const struct cli_list *set, struct setting *out, const char **out_bad)
+{
+	size_t n = 0;
+
+	*out_bad = NULL;
+	for (size_t i = 0; i < set->n; i++) {
+		const char *s = set->item[i];
+
+		for (;;) {
+			size_t len = strcspn(s, ","), key_len = strcspn(s, "=");
+
+			if (n == MAX_PARAMS)
+				return SIZE_MAX;
+			if (key_len == 0 || key_len + 1 >= len) {
+				*out_bad = s;
+				return SIZE_MAX;
+			}
+			out[n++] = (struct setting){ s, s + key_len + 1, key_len, len - key_len - 1 };
+			if (!s[len])
+				break;
+			s += len + 1;
+		}
+	}
+	return n;
+}
+
+static bool set_check(const struct cli *c, const struct cli_list *set)
+{
+	struct setting all[MAX_PARAMS];
+	const char *bad;
+	size_t n = settings(set, all, &bad);
+
+	if (n == SIZE_MAX && bad) {
+		cli_usage_error(c, "--set: '%.*s' is not K=V; write --set network=lenet5,epochs=4",
+				(int)strcspn(bad, ","), bad);
+		return false;
+	}
+	if (n == SIZE_MAX) {
+		cli_usage_error(c, "--set: more than %d parameters", MAX_PARAMS);
+		return false;
+	}
+	for (size_t i = 0; i < n; i++) {
+		for (size_t k = 0; k < i; k++) {
+			if (all[i].key_len == all[k].key_len &&
+			    !memcmp(all[i].key, all[k].key, all[i].key_len)) {
+				cli_usage_error(c, "--set: %.*s is given twice", (int)all[i].key_len,
+						all[i].key);
+				return false;
+			}
+		}
+	}
+	return true;
+}
+
+/* "64,128"; false: not that. */
+static bool batches_parse(const char *text, double *out, size_t *out_n)
+{
+	char one[32];
+	size_t n = 0;
+
+	for (;; text++) {
+		size_t len = strcspn(text, ",");
+
+		if (n == MAX_BATCHES || len >= sizeof one)
+			return false;
+		memcpy(one, text, len);
+		one[len] = '\0';
+		if (!text_number(one, &out[n]) || !(out[n] > 0.0))
+			return false;
+		n++;
+		text += len;
+		if (!*text)
+			break;
+	}
+	*out_n = n;
+	return true;
+}
+
+/* "10"; false: not that. */
+static bool count_parse(const char *text, double *out)
+{
+	return text_number(text, out) && *out >= 1.0 && *out == floor(*out);
+}
+
+/* "3..20"; false: not that. */
+static bool range_check(const char *text)
+{
+	const char *dots = strstr(text, "..");
+	double from, to;
+	char one[32];
+
+	if (!dots || (size_t)(dots - text) >= sizeof one)
+		return false;
+	memcpy(one, text, (size_t)(dots - text));
+	one[dots - text] = '\0';
+	return count_parse(one, &from) && count_parse(dots + 2, &to) && from <= to;
+}
+
+static bool priority_parse(const char *text, double *out)
+{
+	return text_number(text, out) && fabs(*out) <= MAX_PRIORITY && *out == floor(*out);
+}
+
+static bool source_check(const struct cli *c, const struct submit_options *o)
+{
+	if (o->file && o->jsonl)
+		cli_usage_error(c, "--file and --jsonl: give one of them");
+	else if (!o->file && !o->jsonl && !o->type)
+		cli_usage_error(c, "which job type? postrider submit TYPE, or --file, or --jsonl");
+	else if (o->jsonl && o->wait)
+		cli_usage_error(c, "--wait goes with one job; 'postrider wait' takes the ids of many");
+	else if (o->jsonl && o->key)
+		cli_usage_error(
+			c, "--key with --jsonl would make all lines one job; put a \"key\" into each line");
+	else if (o->dry_run && o->wait)
+		cli_usage_error(c, "--dry-run makes no job to --wait for");
+	else
+		return true;
+	return false;
+}
+
+bool submit_options_check(const struct cli *c, const struct submit_options *o)
+{
+	double batch[MAX_BATCHES], priority, epochs;
+	int64_t at_ns;
+	size_t n;
+
+	if (!source_check(c, o) || !set_check(c, &o->set))
+		return false;
+	if (!isnan(o->slo_s) && o->deadline)
+		cli_usage_error(c, "--slo and --deadline: give one of them");
+	else if (o->deadline && !text_utc_parse(o->deadline, &at_ns))
+		cli_usage_error(c,
+				"--deadline: '%s' is no moment; write 2026-11-16T10:05:00Z or with an offset",
+				o->deadline);
+	else if (o->mode && strcmp(o->mode, "run") && strcmp(o->mode, "advise"))
+		cli_usage_error(c, "--mode: '%s' is neither run nor advise", o->mode);
+	else if (o->batches && !batches_parse(o->batches, batch, &n))
+		cli_usage_error(c, "--batches: '%s' is no list of at most %d sizes; write 64,128,256",
+				o->batches, MAX_BATCHES);
+	else if (o->epochs && !count_parse(o->epochs, &epochs) && !range_check(o->epochs))
+		cli_usage_error(c, "--epochs: '%s' is neither a range 3..20 nor a count", o->epochs);
+	else if (o->priority && !priority_parse(o->priority, &priority))
+		cli_usage_error(c, "--priority: '%s' is no whole number from -%d to %d", o->priority,
+				MAX_PRIORITY, MAX_PRIORITY);
+	else
+		return true;
+	return false;
+}
+
+/* ---- the request ---- */
+
+int submit_object_check(const char *where, const struct json *object, struct err *err)
+{
+	static const char *const known[] = { "type",     "params",     "cpus",     "slo_s",
+					     "deadline", "confidence", "batches",  "best_effort",
+					     "mode",     "key",        "tag",      "max_memory_mb",
+					     "dry_run",  "epochs",     "priority", "may_stop",
+					     NULL };
+
+	if (json_type(object) != JSON_OBJECT)
+		return err_fail(err, ERR_FORMAT, "%s: a job is a JSON object with \"type\" and the like",
+				where);
+	return json_known_keys(object, where, known, err);
+}
+
+static void put_params(struct json_writer *w, const struct submit_options *o, const struct json *params)
+{
+	struct setting all[MAX_PARAMS];
+	const char *bad;
+	size_t n = settings(&o->set, all, &bad);
+	char text[512];
+
+	if (n == SIZE_MAX) /* submit_options_check() said so already */
+		n = 0;
+	if (!n && json_type(params) != JSON_ABSENT && json_type(params) != JSON_OBJECT) {
+		json_put_key(w, "params"); /* the daemon will say what is wrong with it */
+		cli_json_copy(w, params);
+		return;
+	}
+	if (!n && json_type(params) == JSON_ABSENT)
+		return;
+	json_put_key(w, "params");
+	json_open(w, '{');
+	for (const struct json *m = json_type(params) == JSON_OBJECT ? json_first(params) : NULL; m;
+	     m = json_next(m)) {
+		bool again = false;
+
+		for (size_t i = 0; i < n; i++)
+			again |= strlen(json_key(m)) == all[i].key_len &&
+				 !memcmp(json_key(m), all[i].key, all[i].key_len);
+		if (again)
+			continue;
+		json_put_key(w, json_key(m));
+		cli_json_copy(w, m);
+	}
+	for (size_t i = 0; i < n; i++) {
+		snprintf(text, sizeof text, "%.*s", (int)all[i].key_len, all[i].key);
+		json_put_key(w, text);
+		/* As text, also where it looks like a number: the daemon knows the parameter's kind, we do not. */
+		snprintf(text, sizeof text, "%.*s", (int)all[i].value_len, all[i].value);
+		json_put_string(w, text);
+	}
+	json_close(w, '}');
+}
+
+static void put_batches(struct json_writer *w, const char *text)
+{
+	double batch[MAX_BATCHES];
+	size_t n = 0;
+
+	if (!batches_parse(text, batch, &n))
+		return;
+	json_put_key(w, "batches");
+	json_open(w, '[');
+	for (size_t i = 0; i < n; i++)
+		json_put_number(w, batch[i]);
+	json_close(w, ']');
+}
+
+void submit_request(struct client *client, const struct submit_options *o, const struct json *object)
+{
+	struct json_writer *w = client_begin(client, "submit");
+	const char *ours[20] = { "params" };
+	double priority, epochs;
+	size_t n = 1;
+
+	if (o->type)
+		json_kv_string(w, ours[n++] = "type", o->type);
+	if (!isnan(o->slo_s) || o->deadline) {
+		ours[n++] = "slo_s";
+		ours[n++] = "deadline";
+	}
+	if (!isnan(o->slo_s))
+		json_kv_number(w, "slo_s", o->slo_s);
+	if (o->deadline)
+		json_kv_string(w, "deadline", o->deadline);
+	if (!isnan(o->confidence))
+		json_kv_number(w, ours[n++] = "confidence", o->confidence);
+	if (o->cpus)
+		json_kv_int(w, ours[n++] = "cpus", (long long)o->cpus);
+	if (o->max_memory_mb)
+		json_kv_int(w, ours[n++] = "max_memory_mb", (long long)o->max_memory_mb);
+	if (o->best_effort)
+		json_kv_bool(w, ours[n++] = "best_effort", true);
+	if (o->dry_run)
+		json_kv_bool(w, ours[n++] = "dry_run", true);
+	if (o->mode)
+		json_kv_string(w, ours[n++] = "mode", o->mode);
+	if (o->key)
+		json_kv_string(w, ours[n++] = "key", o->key);
+	if (o->tag)
+		json_kv_string(w, ours[n++] = "tag", o->tag);
+	if (o->batches) {
+		ours[n++] = "batches";
+		put_batches(w, o->batches);
+	}
+	if (o->epochs) {
+		ours[n++] = "epochs";
+		if (count_parse(o->epochs, &epochs))
+			json_kv_number(w, "epochs", epochs);
+		else
+			json_kv_string(w, "epochs", o->epochs);
+	}
+	if (o->priority && priority_parse(o->priority, &priority))
+		json_kv_number(w, ours[n++] = "priority", priority);
+	if (o->may_stop)
+		json_kv_bool(w, ours[n++] = "may_stop", true);
+	ours[n] = NULL;
+	put_params(w, o, json_get(object, "params"));
+	if (o->wait)
+		json_kv_bool(w, "watch", true);
+	if (object)
+		cli_json_members(w, object, ours);
+}
+
+/* ---- the answer ---- */
+
+int submit_answer_read(const struct json *reply, bool dry_run, struct submit_answer *out,
+		       struct client_fault *f)
+{
+	static const char *const name[] = { "promised", "best_effort", "rejected" };
+	const char *verdict = json_string(json_get(reply, "verdict"), NULL);
+	const struct json *decision = json_get(reply, "decision");
+	size_t i = 0;
+
+	*out = (struct submit_answer){ .duplicate = json_bool(json_get(reply, "duplicate"), false) };
+	out->has_job = job_view_read(json_get(reply, "job"), &out->job);
+	if (!out->has_job && !dry_run)
+		return client_bad_reply(f, "there is no job object in it");
+	if (!verdict && out->has_job) /* an old job's, found by its key */
+		verdict = out->job.verdict;
+	while (i < 3 && verdict && strcmp(name[i], verdict))
+		i++;
+	if (i == 3 || !verdict)
+		return client_bad_reply(f, "its verdict is none of promised, best_effort, rejected");
+	out->verdict = (enum submit_verdict)i;
+	out->has_decision = decision_view_read(decision, &out->decision);
+	if (!out->has_decision && json_type(decision) == JSON_OBJECT)
+		return client_bad_reply(f, "its decision lacks the candidates");
+	return 0;
+}

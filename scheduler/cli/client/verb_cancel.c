@@ -1,0 +1,98 @@
+/* `postrider cancel`: queued jobs leave at once, running ones are asked to stop. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "scheduler/cli/client/job_talk.h"
+
+static void put_json(struct json_writer *w, const char *id, const struct json *reply,
+		     const struct client_fault *f)
+{
+	if (reply) {
+		cli_json_copy(w, json_get(reply, "job"));
+		return;
+	}
+	json_open(w, '{');
+	json_kv_string(w, "job", id);
+	json_put_key(w, "error");
+	json_open(w, '{');
+	json_kv_string(w, "code", f->code);
+	json_kv_string(w, "message", f->text);
+	json_close(w, '}');
+	json_close(w, '}');
+}
+
+static void put_line(struct strbuf *out, const struct job_view *j)
+{
+	if (!strcmp(j->state, "running"))
+		strbuf_printf(out, "job %s is asked to stop; 'postrider wait %s' waits until it has\n", j->id,
+			      j->id);
+	else
+		strbuf_printf(out, "job %s %s\n", j->id, j->state);
+}
+
+int verb_cancel(int argc, char **argv)
+{
+	struct client_params at = { .timeout_s = NAN };
+	const struct cli_option option[] = { CLIENT_OPTIONS(at), { 0 } };
+	const struct cli_usage usage = {
+		.verb = "cancel",
+		.synopsis = "JOB... [--json]",
+		.what = "Cancels jobs. A queued one is cancelled at once; a running one gets SIGTERM, and "
+			"SIGKILL\n"
+			"after the daemon's grace, and is cancelled when it has ended. Only its owner and "
+			"an\n"
+			"admin may. Each job is tried; the exit code is that of the first failure.",
+		.option = option,
+		.json = true,
+		.min_args = 1,
+		.max_args = 10000,
+		.examples = "  postrider cancel 12 13\n",
+	};
+	struct client *client = NULL;
+	struct strbuf out = { 0 };
+	struct client_fault f;
+	struct json_writer w;
+	struct cli c;
+	int code, first = 0;
+
+	if (!cli_parse(&c, &usage, argc, argv, &code))
+		return code;
+	if (!job_ids_check(&c))
+		return 2;
+	code = client_open(&at, &client, &f);
+	if (code)
+		return client_say(&f);
+	json_begin(&w, &out, true);
+	if (c.json) {
+		json_open(&w, '{');
+		json_put_key(&w, "jobs");
+		json_open(&w, '[');
+	}
+	for (size_t i = 0; i < c.n_args; i++) {
+		struct json *reply = NULL;
+		struct job_view job;
+
+		code = job_ask(client, "cancel", c.arg[i], &reply, &job, &f);
+		if (code)
+			client_say(&f);
+		if (c.json)
+			put_json(&w, c.arg[i], reply, &f);
+		else if (!code && !c.quiet)
+			put_line(&out, &job);
+		json_free(reply);
+		if (!first)
+			first = code;
+		if (code && !f.code[0]) /* the connection is gone, and with it the others' chance */
+			break;
+	}
+	if (c.json) {
+		json_close(&w, ']');
+		json_close(&w, '}');
+		strbuf_puts(&out, "\n");
+	}
+	code = cli_finish(&c, &out);
+	strbuf_release(&out);
+	client_close(client);
+	return first ? first : code;
+}

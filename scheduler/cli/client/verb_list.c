@@ -1,0 +1,229 @@
+/* `postrider list`: jobs in a table, newest first, read page by page. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/text/text.h"
+#include "scheduler/cli/client/job_talk.h"
+#include "scheduler/cli/client/outcome_view.h"
+
+#define LIST_PAGE 50 /* jobs a reply, so that one stays well below what a line may hold */
+#define LIST_LIMIT 100 /* unless --limit or --all says otherwise */
+
+struct options {
+	struct client_params at;
+	struct cli_list state;
+	const char *type;
+	bool mine, all, jsonl, outcomes;
+	uint64_t limit;
+};
+
+struct result { /* what the pages are put into */
+	const struct cli *c;
+	const struct options *o;
+	struct strbuf out;
+	struct json_writer w;
+	struct cli_table table;
+	struct outcome_sums sums;
+	double now_s;
+	uint64_t n;
+	char before[24]; /* id of the last job */
+	bool more;
+};
+
+/* --state may be given several times, and may have several names: checked here, written below. */
+static bool states_check(const struct cli *c, const struct cli_list *list)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		const char *s = list->item[i];
+
+		for (;;) {
+			size_t len = strcspn(s, ",");
+			const char *near;
+			bool known = false;
+			char one[32];
+
+			snprintf(one, sizeof one, "%.*s", (int)(len < 31 ? len : 31), s);
+			for (size_t k = 0; job_states[k]; k++)
+				known |= !strcmp(job_states[k], one);
+			if (!known) {
+				near = text_nearest(one, job_states);
+				cli_usage_error(c, "--state: there is no state '%s'%s%s%s", one,
+						near ? "; did you mean '" : "", near ? near : "",
+						near ? "'?" : "");
+				return false;
+			}
+			if (!s[len])
+				break;
+			s += len + 1;
+		}
+	}
+	return true;
+}
+
+static void put_states(struct json_writer *w, const struct cli_list *list)
+{
+	char one[32];
+
+	if (!list->n)
+		return;
+	json_put_key(w, "state");
+	json_open(w, '[');
+	for (size_t i = 0; i < list->n; i++) {
+		for (const char *s = list->item[i]; *s;) {
+			size_t len = strcspn(s, ",");
+
+			snprintf(one, sizeof one, "%.*s", (int)len, s);
+			json_put_string(w, one);
+			s += len + (s[len] == ',');
+		}
+	}
+	json_close(w, ']');
+}
+
+static int take_job(struct result *r, const struct json *v, struct client_fault *f)
+{
+	struct job_view job;
+	struct json_writer w;
+
+	if (!job_view_read(v, &job))
+		return client_bad_reply(f, "something in its list is no job object");
+	if (r->c->json) {
+		cli_json_copy(&r->w, v);
+	} else if (r->o->jsonl) {
+		json_begin(&w, &r->out, false);
+		cli_json_copy(&w, v);
+		strbuf_puts(&r->out, "\n");
+	} else if (r->c->quiet) {
+		strbuf_printf(&r->out, "%s\n", job.id);
+	} else if (r->o->outcomes) {
+		outcome_row(&r->table, &job, &r->sums);
+	} else {
+		job_view_row(&r->table, &job, 0.0, r->now_s);
+	}
+	snprintf(r->before, sizeof r->before, "%s", job.id);
+	r->n++;
+	return 0;
+}
+
+static int take_page(struct result *r, struct client *client, struct client_fault *f)
+{
+	const struct options *o = r->o;
+	uint64_t left = o->all ? LIST_PAGE : o->limit - r->n, n = r->n;
+	struct json_writer *w = client_begin(client, "list");
+	struct json *reply = NULL;
+	int rc;
+
+	put_states(w, &o->state);
+	if (o->type)
+		json_kv_string(w, "type", o->type);
+	if (o->mine)
+		json_kv_bool(w, "mine", true);
+	json_kv_int(w, "limit", left < LIST_PAGE ? (long long)left : LIST_PAGE);
+	if (r->before[0])
+		json_kv_string(w, "before", r->before);
+	rc = client_call(client, &reply, f);
+	if (rc)
+		return rc;
+	if (json_type(json_get(reply, "jobs")) != JSON_ARRAY)
+		rc = client_bad_reply(f, "there is no list of jobs in it");
+	for (const struct json *v = json_first(json_get(reply, "jobs")); v && !rc; v = json_next(v))
+		rc = take_job(r, v, f);
+	/* A page without a job can not lead to a next one. */
+	r->more = !rc && json_bool(json_get(reply, "more"), false) && r->n > n;
+	json_free(reply);
+	return rc;
+}
+
+static int list(const struct cli *c, const struct options *o, struct client *client, struct client_fault *f)
+{
+	struct result r = { .c = c, .o = o, .now_s = job_now() };
+	int rc;
+
+	cli_table_init(&r.table, o->outcomes ? OUTCOME_ALIGN : JOB_VIEW_ALIGN);
+	if (o->outcomes)
+		outcome_header(&r.table);
+	else
+		job_view_header(&r.table);
+	json_begin(&r.w, &r.out, true);
+	if (c->json) {
+		json_open(&r.w, '{');
+		json_put_key(&r.w, "jobs");
+		json_open(&r.w, '[');
+	}
+	do
+		rc = take_page(&r, client, f);
+	while (!rc && r.more && (o->all || r.n < o->limit));
+	if (!rc && c->json) {
+		json_close(&r.w, ']');
+		json_kv_bool(&r.w, "more", r.more);
+		json_close(&r.w, '}');
+		strbuf_puts(&r.out, "\n");
+	} else if (!rc && !o->jsonl && !c->quiet && r.n) {
+		cli_table_print(&r.table, &r.out, cli_colour(c));
+		if (o->outcomes)
+			outcome_summary(&r.sums, &r.out);
+	}
+	if (!rc) {
+		rc = cli_finish(c, &r.out);
+		*f = (struct client_fault){ .exit_code = rc };
+		if (!rc && !r.n && !c->json && !o->jsonl)
+			cli_notice(c, "no jobs");
+		if (!rc && r.more)
+			cli_notice(c, "there are more; --all shows them, --limit so many");
+	} else {
+		client_say(f);
+	}
+	cli_table_release(&r.table);
+	strbuf_release(&r.out);
+	return rc;
+}
+
+int verb_list(int argc, char **argv)
+{
+	struct options o = { .at = { .timeout_s = NAN }, .limit = LIST_LIMIT };
+	const struct cli_option option[] = {
+		{ 0, "state", CLI_LIST, "STATE,...",
+		  "only these: queued, running, done, failed, cancelled,\nrejected, lost; may be given again",
+		  &o.state },
+		{ 0, "type", CLI_TEXT, "TYPE", "only jobs of this type", &o.type },
+		{ 0, "mine", CLI_FLAG, NULL, "only my own", &o.mine },
+		{ 0, "limit", CLI_COUNT, "N", "at most so many (default: 100)", &o.limit },
+		{ 0, "all", CLI_FLAG, NULL, "all there are", &o.all },
+		{ 0, "outcomes", CLI_FLAG, NULL, "what was predicted and promised, and what came of it",
+		  &o.outcomes },
+		{ 0, "jsonl", CLI_FLAG, NULL, "print a JSON object a line", &o.jsonl },
+		CLIENT_OPTIONS(o.at),
+		{ 0 },
+	};
+	const struct cli_usage usage = {
+		.verb = "list",
+		.synopsis = "[--state STATE,...] [--type TYPE] [--mine] [--limit N | --all] [--outcomes] "
+			    "[--json | --jsonl]",
+		.what = "Lists jobs, newest first, with predicted start and end and the reason for waiting "
+			"of\n"
+			"those that live. Under -q the ids are printed alone.",
+		.option = option,
+		.json = true,
+		.examples = "  postrider list --state queued,running\n"
+			    "  postrider cancel $(postrider list -q --mine --state queued)\n",
+	};
+	struct client *client = NULL;
+	struct client_fault f;
+	struct cli c;
+	int code;
+
+	if (!cli_parse(&c, &usage, argc, argv, &code))
+		return code;
+	if (!states_check(&c, &o.state))
+		return 2;
+	if (o.jsonl && c.json)
+		return cli_usage_error(&c, "--json and --jsonl: give one of them");
+	if (!o.limit)
+		return cli_usage_error(&c, "--limit: at least 1");
+	code = client_open(&o.at, &client, &f);
+	code = code ? client_say(&f) : list(&c, &o, client, &f);
+	client_close(client);
+	return code;
+}

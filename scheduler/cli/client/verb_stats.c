@@ -1,0 +1,313 @@
+/* `postrider stats`: are promises kept, do the bounds cover, how full is the machine, is the storage well. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/text/text.h"
+#include "scheduler/cli/client/job_talk.h"
+
+static double number(const struct json *object, const char *key)
+{
+	return json_number(json_get(object, key), NAN);
+}
+
+static void label(struct strbuf *out, const char *name)
+{
+	strbuf_printf(out, "%-12s ", name);
+}
+
+/* "3 queued, 2 running, 40 done": what is not zero. */
+static void put_counts(struct strbuf *out, const struct json *object)
+{
+	const char *comma = "";
+
+	for (const struct json *m = json_first(object); m; m = json_next(m)) {
+		const char *name = json_key(m);
+
+		if (!(json_number(m, 0.0) > 0.0) || !name)
+			continue;
+		strbuf_printf(out, "%s%.0f %s", comma, json_number(m, 0.0),
+			      strcmp(name, "best_effort") ? cli_clean(name) : "best effort");
+		comma = ", ";
+	}
+	strbuf_puts(out, comma[0] ? "\n" : "none\n");
+}
+
+static void put_queue(struct strbuf *out, const struct json *q, const struct json *wait,
+		      const struct json *outside)
+{
+	double processes = number(outside, "processes");
+	char a[32], b[32];
+
+	label(out, "machine");
+	strbuf_printf(out, "%.0f of %.0f cpus in use, %.0f running, %.0f waiting", number(q, "slots_used"),
+		      number(q, "slots"), number(q, "running"), number(q, "length"));
+	if (!isnan(number(q, "utilisation")))
+		strbuf_printf(out, "; used so far: %s", cli_percent(number(q, "utilisation"), a));
+	strbuf_puts(out, "\n");
+	if (processes > 0.0) {
+		label(out, "outside");
+		strbuf_printf(out, "work of %.3g processes that are not ours is on the machine\n", processes);
+	}
+	if (isnan(number(wait, "mean_s")))
+		return;
+	label(out, "waits");
+	strbuf_printf(out, "%s on average, 95 %% at most %s\n", text_seconds(number(wait, "mean_s"), a),
+		      text_seconds(number(wait, "p95_s"), b));
+}
+
+static void put_promises(struct strbuf *out, const struct json *slo)
+{
+	double met = number(slo, "met"), missed = number(slo, "missed");
+	char a[32];
+
+	label(out, "objectives");
+	if (!(met + missed > 0.0))
+		strbuf_puts(out, "no promise has come due yet\n");
+	else
+		strbuf_printf(out, "%.0f of %.0f met: %s\n", met, met + missed,
+			      cli_percent(number(slo, "attainment"), a));
+}
+
+static void put_health(struct strbuf *out, const struct json *v)
+{
+	const struct json *store = json_get(v, "store"), *decision = json_get(v, "decision");
+	char a[32], b[32];
+
+	if (number(decision, "n") > 0.0) {
+		label(out, "decisions");
+		strbuf_printf(out, "%.0f, %s on average, 99 %% within %s\n", number(decision, "n"),
+			      text_seconds(1e-6 * number(decision, "mean_us"), a),
+			      text_seconds(1e-6 * number(decision, "p99_us"), b));
+	}
+	label(out, "storage");
+	if (json_bool(json_get(store, "failed"), false))
+		strbuf_puts(out, "FAILED: no job is taken until it is repaired");
+	else
+		strbuf_puts(out, "well");
+	if (number(store, "commits") > 0.0)
+		strbuf_printf(out, "; %.0f commits, %s on average, at most %s", number(store, "commits"),
+			      text_seconds(1e-3 * number(store, "mean_commit_ms"), a),
+			      text_seconds(1e-3 * number(store, "max_commit_ms"), b));
+	if (number(store, "pending") > 0.0)
+		strbuf_printf(out, "; %.0f rows on their way", number(store, "pending"));
+	strbuf_puts(out, "\n");
+	label(out, "daemon");
+	strbuf_printf(out, "up %s, %.0f connections, %.0f MB, policy %s",
+		      text_seconds(number(v, "uptime_s"), a), number(v, "connections"), number(v, "rss_mb"),
+		      cli_clean(json_string(json_get(v, "policy"), "-")));
+	strbuf_printf(out, ", model %s", cli_clean(json_string(json_get(v, "model"), "none")));
+	if (number(json_get(v, "loop"), "max_block_ms") > 0.0)
+		strbuf_printf(out, "; longest turn %s",
+			      text_seconds(1e-3 * number(json_get(v, "loop"), "max_block_ms"), b));
+	strbuf_puts(out, "\n");
+}
+
+static void put_coverage(struct strbuf *out, const struct json *all, bool colour)
+{
+	struct cli_table t;
+	char a[32];
+
+	if (!json_size(all))
+		return;
+	cli_table_init(&t, "rrrr");
+	cli_table_add(&t, "confidence");
+	cli_table_add(&t, "jobs");
+	cli_table_add(&t, "within bound");
+	cli_table_add(&t, "share");
+	for (const struct json *e = json_first(all); e; e = json_next(e)) {
+		cli_table_add(&t, "%s", cli_percent(number(e, "confidence"), a));
+		cli_table_add(&t, "%.0f", number(e, "n"));
+		cli_table_add(&t, "%.0f", number(e, "inside"));
+		cli_table_add(&t, "%s", cli_percent(number(e, "share"), a));
+	}
+	strbuf_puts(out, "\ncoverage of the bounds\n");
+	cli_table_print(&t, out, colour);
+	cli_table_release(&t);
+}
+
+static void put_types(struct strbuf *out, const struct json *all, bool colour)
+{
+	static const char *const name[] = { "type",     "jobs", "error (MAPE)", "bias", "objectives met",
+					    "accuracy", NULL };
+	struct cli_table t;
+	char a[32];
+
+	if (!json_size(all))
+		return;
+	cli_table_init(&t, "lrrrrr");
+	for (size_t i = 0; name[i]; i++)
+		cli_table_add(&t, "%s", name[i]);
+	for (const struct json *e = json_first(all); e; e = json_next(e)) {
+		cli_table_add(&t, "%s", json_string(json_get(e, "type"), "?"));
+		cli_table_add(&t, "%.0f", number(e, "n"));
+		cli_table_add(&t, "%s", cli_percent(number(e, "mape"), a));
+		cli_table_add(&t, "%s", cli_percent(number(e, "bias"), a));
+		cli_table_add(&t, "%s", cli_percent(number(e, "attainment"), a));
+		cli_table_add(&t, "%s", cli_number(number(e, "mean_accuracy"), a));
+	}
+	strbuf_puts(out, "\npredictions by type\n");
+	cli_table_print(&t, out, colour);
+	cli_table_release(&t);
+}
+
+static void put_tenants(struct strbuf *out, const struct json *all, bool colour)
+{
+	static const char *const name[] = { "tenant",      "weight",      "queued",   "running",
+					    "cpus in use", "cpu seconds", "standing", NULL };
+	struct cli_table t;
+	char a[32];
+
+	if (!json_size(all))
+		return;
+	cli_table_init(&t, "lrrrrrr");
+	for (size_t i = 0; name[i]; i++)
+		cli_table_add(&t, "%s", name[i]);
+	for (const struct json *e = json_first(all); e; e = json_next(e)) {
+		cli_table_add(&t, "%s", json_string(json_get(e, "tenant"), "?"));
+		cli_table_add(&t, "%s", text_shortest(number(e, "weight"), a));
+		cli_table_add(&t, "%.0f", number(e, "queued"));
+		cli_table_add(&t, "%.0f", number(e, "running"));
+		cli_table_add(&t, "%.0f", number(e, "cpus"));
+		cli_table_add(&t, "%.0f", number(e, "usage_cpu_s"));
+		cli_table_add(&t, "%.0f", number(e, "standing"));
+	}
+	strbuf_puts(out, "\ntenants: the lowest standing is next\n");
+	cli_table_print(&t, out, colour);
+	cli_table_release(&t);
+}
+
+/* ---- learning ---- */
+
+static void put_alarm(struct strbuf *out, const struct json *drift, const char *of)
+{
+	char a[32];
+
+	if (!json_bool(json_get(drift, "alarm"), false))
+		return;
+	label(out, "drift");
+	strbuf_printf(out, "%s take %s %s than predicted, for %.0f of %.0f jobs\n", of,
+		      cli_percent(0.01 * fabs(number(drift, "shift_percent")), a),
+		      json_bool(json_get(drift, "slower"), false) ? "longer" : "less", number(drift, "since"),
+		      number(drift, "jobs"));
+}
+
+static void put_learning(struct strbuf *out, const struct json *v)
+{
+	double since = number(v, "since_training"), after = number(v, "retrain_after");
+	const char *last = json_string(json_get(v, "last"), NULL);
+	char a[32];
+
+	if (json_type(v) != JSON_OBJECT)
+		return;
+	label(out, "learning");
+	strbuf_printf(out, "%s",
+		      json_bool(json_get(v, "adapt"), false) ? "bounds follow the latest jobs"
+							     : "bounds are the model's own");
+	if (json_bool(json_get(v, "training"), false))
+		strbuf_puts(out, "; another model is being trained");
+	else if (after > 0.0)
+		strbuf_printf(out, "; another model is trained after %.0f more jobs",
+			      fmax(after - since, 0.0));
+	strbuf_puts(out, "\n");
+	if (last) {
+		label(out, "");
+		strbuf_printf(out, "last training: %s", cli_clean(last));
+		if (!isnan(number(v, "last_took_s")))
+			strbuf_printf(out, " (%s)", text_seconds(number(v, "last_took_s"), a));
+		strbuf_puts(out, "\n");
+	}
+	put_alarm(out, json_get(v, "drift"), "all jobs together");
+	for (const struct json *t = json_first(json_get(v, "types")); t; t = json_next(t)) {
+		char of[96];
+
+		snprintf(of, sizeof of, "jobs of type %.64s",
+			 cli_clean(json_string(json_get(t, "type"), "?")));
+		put_alarm(out, json_get(t, "drift"), of);
+	}
+}
+
+static void put_kept(struct strbuf *out, const struct json *all, bool colour)
+{
+	static const char *const name[] = { "confidence", "jobs", "within bound", "share", "lately", NULL };
+	struct cli_table t;
+	char a[32];
+
+	if (!json_size(all))
+		return;
+	cli_table_init(&t, "rrrrr");
+	for (size_t i = 0; name[i]; i++)
+		cli_table_add(&t, "%s", name[i]);
+	for (const struct json *e = json_first(all); e; e = json_next(e)) {
+		cli_table_add(&t, "%s", cli_percent(number(e, "confidence"), a));
+		cli_table_add(&t, "%.0f", number(e, "n"));
+		cli_table_add(&t, "%.0f", number(e, "kept"));
+		cli_table_add(&t, "%s", cli_percent(number(e, "share"), a));
+		cli_table_add(&t, "%s", cli_percent(number(e, "recent_share"), a));
+	}
+	strbuf_puts(out, "\nrun times within their bounds\n");
+	cli_table_print(&t, out, colour);
+	cli_table_release(&t);
+}
+
+static int stats(const struct cli *c, const struct json *v)
+{
+	struct strbuf out = { 0 };
+	bool colour = cli_colour(c);
+	int code;
+
+	label(&out, "jobs");
+	put_counts(&out, json_get(v, "jobs"));
+	label(&out, "submitted");
+	put_counts(&out, json_get(v, "submissions"));
+	put_promises(&out, json_get(v, "slo"));
+	put_queue(&out, json_get(v, "queue"), json_get(v, "wait"), json_get(v, "outside"));
+	put_health(&out, v);
+	put_learning(&out, json_get(v, "learning"));
+	put_coverage(&out, json_get(v, "coverage"), colour);
+	put_kept(&out, json_get(json_get(v, "learning"), "kept"), colour);
+	put_types(&out, json_get(v, "types"), colour);
+	put_tenants(&out, json_get(v, "tenants"), colour);
+	code = cli_finish(c, &out);
+	strbuf_release(&out);
+	return code;
+}
+
+int verb_stats(int argc, char **argv)
+{
+	struct client_params at = { .timeout_s = NAN };
+	const struct cli_option option[] = { CLIENT_OPTIONS(at), { 0 } };
+	const struct cli_usage usage = {
+		.verb = "stats",
+		.synopsis = "[--json]",
+		.what = "Shows how well the daemon does: objectives met, how often the bounds held at each\n"
+			"confidence, the error of predictions by job type, the queue, the tenants that "
+			"share\n"
+			"the machine, what was learned from the jobs, and the health of the storage.",
+		.option = option,
+		.json = true,
+		.examples = "  postrider stats --json\n",
+	};
+	struct client *client = NULL;
+	struct json *reply = NULL;
+	struct client_fault f;
+	struct cli c;
+	int code;
+
+	if (!cli_parse(&c, &usage, argc, argv, &code))
+		return code;
+	code = client_open(&at, &client, &f);
+	if (!code) {
+		client_begin(client, "stats");
+		code = client_call(client, &reply, &f);
+	}
+	if (!code && json_type(json_get(reply, "slo")) != JSON_OBJECT)
+		code = client_bad_reply(&f, "there are no objectives in its statistics");
+	if (code)
+		client_say(&f);
+	else
+		code = c.json ? job_print_reply(&c, reply) : stats(&c, reply);
+	json_free(reply);
+	client_close(client);
+	return code;
+}

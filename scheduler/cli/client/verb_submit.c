@@ -1,0 +1,303 @@
+/* `postrider submit`: one job or many, what was decided for it, and on request its end. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/text/text.h"
+#include "scheduler/cli/client/submit.h"
+
+/* ---- one job, for people ---- */
+
+static char *objective(const struct submit_answer *a, char *buf, size_t size)
+{
+	double slo_s = a->has_job ? a->job.slo_s : a->decision.slo_s;
+	double confidence = a->has_job ? a->job.confidence : a->decision.confidence;
+	char t[32];
+
+	snprintf(buf, size, "%s at %g %%", text_seconds(slo_s, t), 100.0 * confidence);
+	return buf;
+}
+
+static void put_headline(const struct submit_answer *a, bool dry_run, struct strbuf *out)
+{
+	bool any_objective = !isnan(a->has_job ? a->job.slo_s : a->decision.slo_s);
+	char want[80];
+
+	objective(a, want, sizeof want);
+	if (a->has_job)
+		strbuf_printf(out, "job %s ", a->job.id);
+	else
+		strbuf_puts(out, dry_run ? "it would be " : "");
+	if (a->duplicate)
+		strbuf_puts(out, "is there already under this key: ");
+	switch (a->verdict) {
+	case SUBMIT_PROMISED: strbuf_printf(out, "admitted: %s is promised\n", want); break;
+	case SUBMIT_BEST_EFFORT:
+		if (any_objective && a->has_job && a->job.reason)
+			strbuf_printf(out, "admitted as best effort, without a promise of %s\n", want);
+		else if (any_objective)
+			strbuf_printf(out, "admitted as best effort: %s can not be promised\n", want);
+		else
+			strbuf_puts(out, "admitted as best effort: it has no objective\n");
+		break;
+	case SUBMIT_REJECTED: strbuf_printf(out, "rejected: no batch meets %s\n", want); break;
+	}
+}
+
+static void put_taken(const struct submit_answer *a, struct strbuf *out)
+{
+	const struct candidate_view *k = &a->decision.taken;
+	char x[32], y[32];
+
+	strbuf_printf(out, "  batch      %s", text_shortest(k->batch, x));
+	if (!isnan(k->lr))
+		strbuf_printf(out, ", learning rate %s", text_shortest(k->lr, x));
+	strbuf_puts(out, "\n");
+	if (!isnan(k->epochs))
+		strbuf_printf(out, "  epochs     %s\n", text_shortest(k->epochs, x));
+	if (!isnan(k->wait_s))
+		strbuf_printf(out, "  start      %s%s\n", k->wait_s > 0.0 ? "in " : "at once",
+			      k->wait_s > 0.0 ? text_seconds(k->wait_s, x) : "");
+	if (!isnan(k->time_s)) {
+		double wait_s = isnan(k->wait_s) ? 0.0 : k->wait_s;
+		double upper_s = k->upper_s + (isnan(k->wait_upper_s) ? wait_s : k->wait_upper_s);
+
+		strbuf_printf(out, "  end        in %s", text_seconds(wait_s + k->time_s, x));
+		if (!isnan(upper_s))
+			strbuf_printf(out, ", at most %s", text_seconds(upper_s, y));
+		strbuf_puts(out, "\n");
+	}
+	if (!isnan(k->headroom_s))
+		strbuf_printf(out, "  headroom   %s\n", text_seconds(k->headroom_s, x));
+	if (!isnan(k->accuracy))
+		strbuf_printf(out, "  accuracy   %s expected\n", cli_number(k->accuracy, x));
+	if (k->extrapolated)
+		strbuf_puts(out, "  note       outside what the model was trained on\n");
+}
+
+static void put_refusal(const struct submit_answer *a, struct strbuf *out)
+{
+	char up[32];
+
+	if (a->has_decision && !isnan(a->decision.smallest_slo_s))
+		strbuf_printf(out, "  the smallest objective that could be promised: %s\n",
+			      decision_seconds_up(a->decision.smallest_slo_s, up));
+	else if (a->has_decision)
+		strbuf_puts(out, "  no objective could be promised at that confidence\n");
+	if (a->has_job)
+		strbuf_printf(out, "  'postrider explain %s' says why each batch lost\n", a->job.id);
+	strbuf_puts(out, "  --best-effort takes it without a promise\n");
+}
+
+static void put_answer(const struct submit_answer *a, bool dry_run, const struct cli *c, struct strbuf *out)
+{
+	put_headline(a, dry_run, out);
+	if (a->verdict == SUBMIT_REJECTED)
+		put_refusal(a, out);
+	else if (a->has_decision && a->decision.chosen >= 0)
+		put_taken(a, out);
+	else if (a->duplicate)
+		job_view_line(&a->job, 0.0, out), strbuf_puts(out, "\n");
+	/* A job like none that was seen before is taken to learn from it. */
+	if (a->verdict == SUBMIT_BEST_EFFORT && a->has_job && a->job.reason && !a->duplicate)
+		strbuf_printf(out, "  note       %s\n", cli_clean(a->job.reason));
+	if (dry_run && a->has_decision) {
+		strbuf_puts(out, "\n");
+		decision_view_table(&a->decision, out, cli_colour(c), c->verbose);
+	}
+}
+
+/* ---- waiting for it ---- */
+
+/* A job found by its key is not watched by having been submitted. */
+static int watch_duplicate(struct client *client, const char *id, struct json **out, struct job_view *job,
+			   struct client_fault *f)
+{
+	int rc;
+
+	json_kv_string(client_begin(client, "watch"), "job", id);
+	rc = client_call(client, out, f);
+	if (!rc && (!job_view_read(json_at(json_get(*out, "jobs"), 0), job) || strcmp(job->id, id)))
+		rc = client_bad_reply(f, "the job to watch is not in it");
+	return rc;
+}
+
+static int wait_for(const struct cli *c, struct client *client, const struct json *reply,
+		    const struct submit_answer *a, struct client_fault *f)
+{
+	struct json *watched = NULL, *last = NULL;
+	struct job_view job = a->job;
+	struct strbuf out = { 0 };
+	struct json_writer w;
+	int rc = 0, wrote = 0;
+
+	if (a->duplicate)
+		rc = watch_duplicate(client, a->job.id, &watched, &job, f);
+	if (!rc)
+		rc = job_follow(client, &job, c->quiet, &last, &job, f);
+	if (rc == CLIENT_INTERRUPTED)
+		fprintf(stderr,
+			"postrider: job %s goes on; 'postrider wait %s' waits again, 'postrider cancel %s' "
+			"stops "
+			"it\n",
+			a->job.id, a->job.id, a->job.id);
+	else if (rc == CLIENT_TIMED_OUT)
+		client_fail(f, rc, "job %s has not ended when --timeout runs out; it goes on", a->job.id);
+	if (rc) {
+		client_say(f);
+	} else {
+		if (c->json) {
+			json_begin(&w, &out, true);
+			json_open(&w, '{');
+			cli_json_members(&w, reply, (const char *const[]){ "v", "id", "ok", "job", NULL });
+			json_put_key(&w, "job");
+			cli_json_copy(&w, last      ? json_get(last, "job")
+					  : watched ? json_at(json_get(watched, "jobs"), 0)
+						    : json_get(reply, "job"));
+			json_close(&w, '}');
+			strbuf_puts(&out, "\n");
+		} else if (!c->quiet) {
+			job_view_line(&job, 0.0, &out);
+			strbuf_puts(&out, "\n");
+		}
+		rc = job_view_exit_code(&job);
+		if (out.len || out.failed)
+			wrote = cli_finish(c, &out);
+	}
+	strbuf_release(&out);
+	json_free(last);
+	json_free(watched);
+	return rc ? rc : wrote;
+}
+
+static int submit_one(const struct cli *c, const struct submit_options *o, struct client *client,
+		      const struct json *object)
+{
+	bool dry_run = o->dry_run || json_bool(json_get(object, "dry_run"), false);
+	struct strbuf out = { 0 };
+	struct json *reply = NULL;
+	struct submit_answer a;
+	struct client_fault f;
+	int rc;
+
+	submit_request(client, o, object);
+	rc = client_call(client, &reply, &f);
+	if (!rc)
+		rc = submit_answer_read(reply, dry_run, &a, &f);
+	if (rc) {
+		if (rc == CLIENT_INTERRUPTED)
+			fprintf(stderr, "postrider: interrupted before the answer came; 'postrider list "
+					"--mine' shows "
+					"whether the job was taken\n");
+		client_say(&f);
+		json_free(reply);
+		return rc;
+	}
+	if (c->quiet && a.has_job && !c->json)
+		strbuf_printf(&out, "%s\n", a.job.id);
+	else if (!c->quiet && !c->json)
+		put_answer(&a, dry_run, c, &out);
+	if (c->json && (!o->wait || a.verdict == SUBMIT_REJECTED))
+		rc = job_print_reply(c, reply);
+	else if (out.len || out.failed)
+		rc = cli_finish(c, &out); /* the id is out before the wait */
+	if (!rc && a.verdict == SUBMIT_REJECTED)
+		rc = CLIENT_REJECTED;
+	else if (!rc && o->wait)
+		rc = wait_for(c, client, reply, &a, &f);
+	strbuf_release(&out);
+	json_free(reply);
+	return rc;
+}
+
+/* ---- the verb ---- */
+
+static int submit(const struct cli *c, const struct submit_options *o)
+{
+	struct client *client = NULL;
+	struct json *object = NULL;
+	struct client_fault f;
+	struct err err = { 0 };
+	int code;
+
+	if (o->file && (json_read_file(o->file, CLIENT_MAX_REQUEST, &object, &err) ||
+			submit_object_check(o->file, object, &err))) {
+		json_free(object);
+		return cli_fail(&err);
+	}
+	if (o->wait || o->jsonl)
+		client_catch_signals();
+	code = client_open(&o->at, &client, &f);
+	if (code)
+		client_say(&f);
+	else
+		code = o->jsonl ? submit_many(c, o, client) : submit_one(c, o, client, object);
+	client_close(client);
+	json_free(object);
+	return code;
+}
+
+int verb_submit(int argc, char **argv)
+{
+	struct submit_options o = { .at = { .timeout_s = NAN }, .slo_s = NAN, .confidence = NAN };
+	const struct cli_option option[] = {
+		{ 0, "set", CLI_LIST, "K=V,...", "parameters of the job type; may be given again", &o.set },
+		{ 0, "slo", CLI_DURATION, "TIME", "the objective, from now to its end: 300s, 15m, 2h",
+		  &o.slo_s },
+		{ 0, "deadline", CLI_TEXT, "MOMENT", "or as a moment: 2026-11-16T10:05:00Z", &o.deadline },
+		{ 0, "confidence", CLI_CONFIDENCE, "C", "of the promise: 0.9 or 90% (default: the daemon's)",
+		  &o.confidence },
+		{ 0, "batches", CLI_TEXT, "N,...", "batch sizes to choose from (default: the job type's)",
+		  &o.batches },
+		{ 0, "cpus", CLI_COUNT, "N", "cpus it runs on (default: the job type's)", &o.cpus },
+		{ 0, "max-memory", CLI_COUNT, "MB", "no batch that is known to need more", &o.max_memory_mb },
+		{ 0, "best-effort", CLI_FLAG, NULL, "take it without a promise rather than reject it",
+		  &o.best_effort },
+		{ 0, "epochs", CLI_TEXT, "A..B | N",
+		  "how many epochs, or what they are chosen from together with\nthe batch", &o.epochs },
+		{ 0, "may-stop", CLI_FLAG, NULL, "if it would be late: stop after the last epoch in time",
+		  &o.may_stop },
+		{ 0, "priority", CLI_TEXT, "N", "-100 to 100, default 0; above others; for admins",
+		  &o.priority },
+		{ 0, "mode", CLI_TEXT, "MODE", "run (the daemon starts it) or advise (you do)", &o.mode },
+		{ 0, "key", CLI_TEXT, "KEY", "a second submit with the same key makes no second job",
+		  &o.key },
+		{ 0, "tag", CLI_TEXT, "TAG", "your own name for it", &o.tag },
+		{ 0, "file", CLI_TEXT, "JOB.json", "the job as an object; options win over it", &o.file },
+		{ 0, "jsonl", CLI_TEXT, "FILE", "many jobs, an object a line; - is standard input",
+		  &o.jsonl },
+		{ 0, "wait", CLI_FLAG, NULL, "wait for its end and leave with its exit code", &o.wait },
+		{ 'n', "dry-run", CLI_FLAG, NULL, "decide and show all candidates, and keep nothing",
+		  &o.dry_run },
+		CLIENT_OPTIONS(o.at),
+		{ 0 },
+	};
+	const struct cli_usage usage = {
+		.verb = "submit",
+		.synopsis = "TYPE [--set K=V,...] [--slo TIME | --deadline MOMENT] [options]\n"
+			    "--file JOB.json [options]\n"
+			    "--jsonl FILE [options]",
+		.what = "Hands a job of one of the operator's types to the daemon, which chooses the most "
+			"accurate\n"
+			"batch size that meets the objective, promises it, and runs the job. Exit code 3: no "
+			"batch\n"
+			"meets it, and the smallest objective that could be promised is told. Without an "
+			"objective\n"
+			"the job is taken as best effort. Under -q the job's id is printed alone.",
+		.option = option,
+		.json = true,
+		.max_args = 1,
+		.examples =
+			"  postrider submit digits --set network=lenet5,epochs=4 --cpus 2 --slo 60s\n"
+			"  postrider submit digits --set network=lenet5 --epochs 3..20 --may-stop --slo 5m\n"
+			"  id=$(postrider submit digits --slo 5m -q) && postrider wait $id\n"
+			"  postrider submit --jsonl jobs.jsonl -q > ids\n",
+	};
+	struct cli c;
+	int code;
+
+	if (!cli_parse(&c, &usage, argc, argv, &code))
+		return code;
+	o.type = c.n_args ? c.arg[0] : NULL;
+	return submit_options_check(&c, &o) ? submit(&c, &o) : 2;
+}

@@ -1,0 +1,31 @@
+/* The picture of `postrider watch` on a terminal: a table of jobs that is drawn over itself. */
+#ifndef SCHEDULER_CLI_CLIENT_WATCH_SCREEN_H
+#define SCHEDULER_CLI_CLIENT_WATCH_SCREEN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "scheduler/cli/client/job_view.h"
+
+struct watch_row {
+	struct json *line;    /* owned: what `job` borrows from */
+	struct job_view job;
+	double came_s;        /* when, by the wall clock */
+};
+
+struct watch_screen {
+	struct watch_row *row; size_t n, cap;
+	char notice[224];     /* the last thing the daemon said about itself */
+	size_t drawn;         /* lines on the screen now */
+	bool colour, hidden;  /* the cursor */
+	struct strbuf out;
+};
+
+/* Takes `line`, of which `job` is a part. A job that is there already is replaced; of those that have ended the
+ * latest few stay. 0, or -1 without memory (the line is freed). */
+int watch_screen_take(struct watch_screen *s, struct json *line, const struct json *job);
+/* Draws into `out` what leads from the last picture to this one, no more than width x height. */
+void watch_screen_draw(struct watch_screen *s, size_t width, size_t height, double now_s);
+void watch_screen_release(struct watch_screen *s);
+
+#endif

@@ -1,0 +1,436 @@
+/* `postrider evaluate`: how a model does on a table, as scores, and whether its bounds keep their
+ * word; for the whole table and, with --by, for each value of a column. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/text/text.h"
+#include "scheduler/cli/cli.h"
+
+struct options {
+	const char *by;
+	double confidence;
+	struct cli_list exclude;
+};
+
+/* What is known of some rows of the table. */
+struct tally {
+	const char *value; /* of the --by column; NULL: the whole table */
+	size_t n_rows, n_time, n_accuracy, n_held, n_extrapolated;
+	size_t n_unstable; /* rows with a time for which the model has none: in no score, in no bound */
+	struct score time, accuracy; /* NaN where n is 0 */
+};
+
+struct rows {
+	const struct table *table;
+	double *x, *time, *accuracy; /* predictions */
+	bool *extrapolated;
+	bool bounded;
+	double q;
+	double *y, *p; /* scratch: the pairs a score is made of */
+};
+
+/* Scores over the n rows listed. */
+static void tally_rows(const struct model *m, struct rows *r, const uint32_t *row, size_t n,
+		       struct tally *out)
+{
+	const struct table *t = r->table;
+
+	out->n_rows = n;
+	out->n_time = out->n_accuracy = out->n_held = out->n_extrapolated = out->n_unstable = 0;
+	for (size_t i = 0; i < n; i++) {
+		double y = t->time[row[i]], p = r->time[row[i]];
+
+		out->n_extrapolated += r->extrapolated[row[i]];
+		out->n_unstable += !isnan(y) && isnan(p);
+		if (isnan(y) || isnan(p))
+			continue;
+		r->y[out->n_time] = y;
+		r->p[out->n_time++] = p;
+		out->n_held += r->bounded &&
+			       y <= model_upper(m, &m->time, r->x + row[i] * m->features->n, r->q, p);
+	}
+	out->time = score_of(r->y, r->p, out->n_time);
+	for (size_t i = 0; r->accuracy && i < n; i++) {
+		if (isnan(t->accuracy[row[i]]))
+			continue;
+		r->y[out->n_accuracy] = t->accuracy[row[i]];
+		r->p[out->n_accuracy++] = r->accuracy[row[i]];
+	}
+	out->accuracy = score_of(r->y, r->p, out->n_accuracy);
+}
+
+static double share(size_t part, size_t whole)
+{
+	return whole ? (double)part / (double)whole : NAN;
+}
+
+static double coverage(const struct rows *r, const struct tally *t)
+{
+	return r->bounded ? share(t->n_held, t->n_time) : NAN;
+}
+
+/* ---- groups ---- */
+
+struct groups {
+	const char *column;
+	struct tally *tally;
+	size_t n;
+};
+
+struct keyed {
+	const char *text;
+	double number;
+	bool is_number;
+	uint32_t row;
+};
+
+/* Numbers by size, then words by letter; equal ones by row, so that the order is settled. */
+static int by_key(const void *a, const void *b)
+{
+	const struct keyed *x = a, *y = b;
+	int order;
+
+	if (x->is_number != y->is_number)
+		return x->is_number ? -1 : 1;
+	if (x->is_number && x->number != y->number)
+		return x->number < y->number ? -1 : 1;
+	order = x->is_number ? 0 : strcmp(x->text, y->text);
+	return order ? order : (x->row > y->row) - (x->row < y->row);
+}
+
+static int group_column(const struct csv *csv, const struct schema *s, const char *name, struct err *err)
+{
+	int column = csv_column(csv, name), at = schema_find(s, name);
+	const char **known;
+	const char *near;
+
+	if (column < 0 && at >= 0) { /* the schema's name for a column the table calls otherwise */
+		column = csv_column(csv, s->column[at].name);
+		for (size_t i = 0; column < 0 && i < s->column[at].n_aliases; i++)
+			column = csv_column(csv, s->column[at].alias[i]);
+	}
+	if (column >= 0)
+		return column;
+	known = mem_calloc(csv->n_columns + 1, sizeof *known);
+	if (!known)
+		return err_fail(err, ERR_NOMEM, "out of memory");
+	for (size_t i = 0; i < csv->n_columns; i++)
+		known[i] = csv->header[i];
+	near = text_nearest(name, known);
+	free(known);
+	return err_fail(err, ERR_ARG, "--by %s: %s has no such column%s%s%s", name, csv->name,
+			near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+static int groups_make(const struct model *m, struct rows *r, const char *by, struct groups *out,
+		       struct err *err)
+{
+	const struct table *t = r->table;
+	struct keyed *key = NULL;
+	uint32_t *row = NULL;
+	int column = group_column(t->csv, t->schema, by, err);
+
+	if (column < 0)
+		return column;
+	out->column = by;
+	key = mem_array(t->n_rows, sizeof *key);
+	row = mem_array(t->n_rows, sizeof *row);
+	out->tally = mem_calloc(t->n_rows, sizeof *out->tally);
+	if (!key || !row || !out->tally) {
+		free(key);
+		free(row);
+		return err_fail(err, ERR_NOMEM, "out of memory");
+	}
+	for (size_t i = 0; i < t->n_rows; i++) {
+		key[i] = (struct keyed){ .text = csv_cell(t->csv, t->row[i], (size_t)column),
+					 .row = (uint32_t)i };
+		key[i].is_number = text_number(key[i].text, &key[i].number);
+	}
+	qsort(key, t->n_rows, sizeof *key, by_key);
+	for (size_t from = 0, to; from < t->n_rows; from = to) {
+		for (to = from; to < t->n_rows; to++) {
+			bool same = key[to].is_number == key[from].is_number &&
+				    (key[to].is_number ? key[to].number == key[from].number
+						       : !strcmp(key[to].text, key[from].text));
+
+			if (!same)
+				break;
+			row[to - from] = key[to].row;
+		}
+		out->tally[out->n].value = key[from].text;
+		tally_rows(m, r, row, to - from, &out->tally[out->n++]);
+	}
+	free(key);
+	free(row);
+	return 0;
+}
+
+/* ---- the report ---- */
+
+static void json_tally(struct json_writer *w, const struct rows *r, const struct tally *t)
+{
+	json_kv_int(w, "rows", (long long)t->n_rows);
+	json_put_key(w, "time");
+	json_open(w, '{');
+	json_kv_int(w, "rows", (long long)t->n_time);
+	cli_json_score(w, "scores", &t->time);
+	json_close(w, '}');
+	json_put_key(w, "accuracy");
+	if (t->n_accuracy) {
+		json_open(w, '{');
+		json_kv_int(w, "rows", (long long)t->n_accuracy);
+		cli_json_score(w, "scores", &t->accuracy);
+		json_close(w, '}');
+	} else {
+		json_put_null(w);
+	}
+	json_kv_number(w, "coverage", coverage(r, t));
+	json_kv_number(w, "extrapolated", share(t->n_extrapolated, t->n_rows));
+	json_kv_int(w, "unstable", (long long)t->n_unstable);
+}
+
+static void print_json(struct strbuf *out, const struct options *o, const struct rows *r,
+		       const struct tally *all, const struct groups *g)
+{
+	struct json_writer w;
+
+	json_begin(&w, out, true);
+	json_open(&w, '{');
+	json_tally(&w, r, all);
+	json_kv_number(&w, "confidence", o->confidence);
+	if (g->column) {
+		json_put_key(&w, "by");
+		json_open(&w, '{');
+		json_kv_string(&w, "column", g->column);
+		json_put_key(&w, "groups");
+		json_open(&w, '[');
+		for (size_t i = 0; i < g->n; i++) {
+			json_open(&w, '{');
+			json_kv_string(&w, "value", g->tally[i].value);
+			json_tally(&w, r, &g->tally[i]);
+			json_close(&w, '}');
+		}
+		json_close(&w, ']');
+		json_close(&w, '}');
+	}
+	json_close(&w, '}');
+	strbuf_puts(out, "\n");
+}
+
+static void add_target(struct cli_table *t, const char *name, size_t n, const struct score *s)
+{
+	char a[32];
+
+	cli_table_add(t, "%s", name);
+	cli_table_add(t, "%zu", n);
+	cli_table_add(t, "%s", cli_number(s->mse, a));
+	cli_table_add(t, "%s", cli_number(s->r2, a));
+	cli_table_add(t, "%s", cli_number(100.0 * s->mape, a));
+	cli_table_add(t, "%s", cli_number(s->mae, a));
+}
+
+static void print_groups(struct strbuf *out, const struct cli *c, const struct options *o,
+			 const struct model *m, const struct rows *r, const struct groups *g)
+{
+	struct cli_table t;
+	char a[32];
+
+	cli_table_init(&t, "lrrrrrrr");
+	cli_table_add(&t, "%s", g->column);
+	cli_table_add(&t, "rows");
+	cli_table_add(&t, "%s MSE", m->schema->time);
+	cli_table_add(&t, "MAPE %%");
+	cli_table_add(&t, "MAE");
+	cli_table_add(&t, "in the %g %% bound", 100.0 * o->confidence);
+	cli_table_add(&t, "extrapolated");
+	cli_table_add(&t, "%s MAE", m->schema->accuracy ? m->schema->accuracy : "accuracy");
+	for (size_t i = 0; i < g->n; i++) {
+		const struct tally *k = &g->tally[i];
+
+		cli_table_add(&t, "%s", k->value[0] ? k->value : "(empty)");
+		cli_table_add(&t, "%zu", k->n_rows);
+		cli_table_add(&t, "%s", cli_number(k->time.mse, a));
+		cli_table_add(&t, "%s", cli_number(100.0 * k->time.mape, a));
+		cli_table_add(&t, "%s", cli_number(k->time.mae, a));
+		cli_table_add(&t, "%s", r->bounded ? cli_percent(coverage(r, k), a) : "");
+		cli_table_add(&t, "%s", cli_percent(share(k->n_extrapolated, k->n_rows), a));
+		cli_table_add(&t, "%s", r->accuracy ? cli_number(k->accuracy.mae, a) : "");
+	}
+	strbuf_puts(out, "\n");
+	cli_table_print(&t, out, cli_colour(c));
+	cli_table_release(&t);
+}
+
+static void print_people(struct strbuf *out, const struct cli *c, const struct options *o,
+			 const struct model *m, const struct rows *r, const struct tally *all,
+			 const struct groups *g)
+{
+	struct cli_table t;
+	char a[32];
+
+	cli_table_init(&t, "lrrrrr");
+	cli_table_add(&t, "target");
+	cli_table_add(&t, "rows");
+	cli_table_add(&t, "MSE");
+	cli_table_add(&t, "R2");
+	cli_table_add(&t, "MAPE %%");
+	cli_table_add(&t, "MAE");
+	add_target(&t, m->schema->time, all->n_time, &all->time);
+	if (all->n_accuracy)
+		add_target(&t, m->schema->accuracy, all->n_accuracy, &all->accuracy);
+	cli_table_print(&t, out, cli_colour(c));
+	cli_table_release(&t);
+
+	strbuf_puts(out, "\n");
+	if (r->bounded)
+		strbuf_printf(out, "%g %% upper bound holds for %zu of %zu rows (%s)\n",
+			      100.0 * o->confidence, all->n_held, all->n_time,
+			      cli_percent(coverage(r, all), a));
+	strbuf_printf(out, "outside the training table: %zu of %zu rows (%s)\n", all->n_extrapolated,
+		      all->n_rows, cli_percent(share(all->n_extrapolated, all->n_rows), a));
+	if (g->column)
+		print_groups(out, c, o, m, r, g);
+}
+
+/* ---- the verb ---- */
+
+static int rows_predict(const struct model *m, const struct table *t, struct rows *r, struct err *err)
+{
+	int rc;
+
+	r->table = t;
+	rc = features_encode_table(m->features, t, &r->x, err);
+	if (rc)
+		return rc;
+	r->time = mem_array(t->n_rows, sizeof *r->time);
+	r->extrapolated = mem_array(t->n_rows, sizeof *r->extrapolated);
+	r->y = mem_array(t->n_rows, sizeof *r->y);
+	r->p = mem_array(t->n_rows, sizeof *r->p);
+	if (m->accuracy.predictor.ops && t->accuracy)
+		r->accuracy = mem_array(t->n_rows, sizeof *r->accuracy);
+	if (!r->time || !r->extrapolated || !r->y || !r->p ||
+	    (m->accuracy.predictor.ops && t->accuracy && !r->accuracy))
+		return err_fail(err, ERR_NOMEM, "out of memory for the predictions of %zu rows", t->n_rows);
+	predictor_predict(&m->time.predictor, r->x, t->n_rows, r->time);
+	if (r->accuracy)
+		predictor_predict(&m->accuracy.predictor, r->x, t->n_rows, r->accuracy);
+	for (size_t i = 0; i < t->n_rows; i++)
+		r->extrapolated[i] = features_extrapolated(m->features, r->x + i * m->features->n);
+	return 0;
+}
+
+static void rows_release(struct rows *r)
+{
+	free(r->x);
+	free(r->time);
+	free(r->accuracy);
+	free(r->extrapolated);
+	free(r->y);
+	free(r->p);
+}
+
+static int evaluate(const struct cli *c, const struct options *o, const struct model *m,
+		    const struct table *t, struct strbuf *out, struct err *err)
+{
+	struct err no_bound = { 0 };
+	struct groups groups = { 0 };
+	struct tally all = { 0 };
+	struct rows r = { 0 };
+	uint32_t *every = mem_array(t->n_rows, sizeof *every);
+	int rc = every ? rows_predict(m, t, &r, err) : err_fail(err, ERR_NOMEM, "out of memory");
+
+	if (rc)
+		goto out;
+	r.bounded = !conformal_quantile(&m->time.conformal, o->confidence, &r.q, &no_bound);
+	if (!r.bounded)
+		cli_notice(c, "no upper bound to check: %s", no_bound.text);
+	if (m->accuracy.predictor.ops && !t->accuracy)
+		cli_notice(c, "%s has no accuracy column; time alone is scored", c->arg[1]);
+	if (!m->accuracy.predictor.ops)
+		cli_notice(c, "%s holds no model of accuracy; time alone is scored", c->arg[0]);
+	for (size_t i = 0; i < t->n_rows; i++)
+		every[i] = (uint32_t)i;
+	tally_rows(m, &r, every, t->n_rows, &all);
+	if (all.n_unstable)
+		cli_notice(c,
+			   "unstable for %zu of %zu rows: the model has no time for them, and they are in no "
+			   "score",
+			   all.n_unstable, all.n_rows);
+	if (all.n_time == 0) {
+		rc = err_fail(err, ERR_FORMAT, "%s: no row has a time to compare with", c->arg[1]);
+		goto out;
+	}
+	if (o->by)
+		rc = groups_make(m, &r, o->by, &groups, err);
+	if (!rc && c->json)
+		print_json(out, o, &r, &all, &groups);
+	else if (!rc)
+		print_people(out, c, o, m, &r, &all, &groups);
+out:
+	free(groups.tally);
+	rows_release(&r);
+	free(every);
+	return rc;
+}
+
+int verb_evaluate(int argc, char **argv)
+{
+	struct options o = { .confidence = 0.9 };
+	const struct cli_option option[] = {
+		{ 0, "confidence", CLI_CONFIDENCE, "C", "of the upper bound: 0.9 or 90% (default: 0.9)",
+		  &o.confidence },
+		{ 0, "by", CLI_TEXT, "COLUMN", "and the same for each value of this column", &o.by },
+		{ 0, "exclude", CLI_LIST, "COL=VALUE", "leave these rows out; may be repeated", &o.exclude },
+		{ 0 },
+	};
+	const struct cli_usage usage = {
+		.verb = "evaluate",
+		.synopsis = "MODEL DATA.csv [--confidence C] [--by COLUMN] [--json]",
+		.what = "Scores a model on a table of runs: mean squared error, R2, mean absolute "
+			"percentage\n"
+			"error, mean absolute error, and the share of rows that the upper bound holds for.\n"
+			"Scores on the table a model was trained on flatter it. Rows the model's schema "
+			"excludes\n"
+			"are left out here too.",
+		.option = option,
+		.json = true,
+		.output = "write the report here instead of standard output",
+		.min_args = 2,
+		.max_args = 2,
+		.examples = "  postrider evaluate runs.model later.csv\n"
+			    "  postrider evaluate runs.model later.csv --by network --confidence 95%\n",
+	};
+	struct cli_input in = { 0 };
+	struct strbuf out = { 0 };
+	struct model *m = NULL;
+	struct err err = { 0 };
+	struct cli c;
+	int code, rc;
+
+	if (!cli_parse(&c, &usage, argc, argv, &code))
+		return code;
+	rc = c.output ? cli_check_output(c.output, &err) : 0;
+	if (!rc)
+		rc = cli_model_open(c.arg[0], &m, &err);
+	if (!rc)
+		rc = cli_input_open(&in, &c,
+				    &(struct cli_input_params){ .path = c.arg[1],
+								.schema = m->schema,
+								.exclude = &o.exclude,
+								.need_targets = true },
+				    &err);
+	if (!rc && in.table->n_rows > 1000)
+		rc = model_compile(m, &err);
+	if (!rc)
+		rc = evaluate(&c, &o, m, in.table, &out, &err);
+	if (!rc)
+		rc = cli_write(c.output, &out, &err);
+	code = rc ? cli_fail(&err) : 0;
+	cli_input_release(&in);
+	strbuf_release(&out);
+	model_free(m);
+	return code;
+}

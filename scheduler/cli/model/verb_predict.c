@@ -1,0 +1,617 @@
+/* `postrider predict`: a whole table with predictions appended, or the what-if of one job: every
+ * candidate batch with its time, bound and accuracy, and the one scheduler/core/decide.c chooses. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/mem.h"
+#include "common/rng.h"
+#include "common/text/text.h"
+#include "scheduler/cli/cli.h"
+#include "scheduler/core/decide.h"
+
+/* Below this many rows, building the look-up tables costs more than walking the trees. */
+#define COMPILE_FROM_ROWS 1000
+
+struct options {
+	const char *job, *candidates;
+	double slo_s, confidence;
+};
+
+/* ---- a table ---- */
+
+static const char *const appended[] = { "predicted_time_s", "upper_time_s", "predicted_accuracy",
+					"extrapolated", NULL };
+
+static bool is_appended(const char *column)
+{
+	for (size_t i = 0; appended[i]; i++) {
+		if (!strcmp(appended[i], column))
+			return true;
+	}
+	return false;
+}
+
+struct columns { /* one number a row */
+	double *x, *time, *accuracy;
+};
+
+/* Finding the shortest text of a number takes longer than predicting it, and the rows of a designed
+ * experiment repeat a few predictions over and over. */
+#define MEMO_SLOTS 4096
+struct memo {
+	double value;
+	char text[32]; /* empty: nothing here yet */
+};
+
+static void put_number(struct strbuf *out, struct memo *memo, double v)
+{
+	struct rng hash = { 0 };
+	struct memo *slot;
+
+	if (isnan(v))
+		return;
+	memcpy(&hash.state, &v, sizeof v);
+	slot = &memo[rng_next(&hash) % MEMO_SLOTS];
+	if (!slot->text[0] || slot->value != v) {
+		slot->value = v;
+		text_shortest(v, slot->text);
+	}
+	strbuf_puts(out, slot->text);
+}
+
+static int put_table(struct strbuf *out, const struct csv *csv, const struct model *m, const struct table *t,
+		     const struct columns *p, bool bounded, double q, struct err *err)
+{
+	struct memo *memo = mem_calloc(MEMO_SLOTS, sizeof *memo);
+	size_t n_features = m->features->n;
+	bool has_accuracy = m->accuracy.predictor.ops != NULL;
+
+	if (!memo)
+		return err_fail(err, ERR_NOMEM, "out of memory");
+	for (size_t c = 0; c < csv->n_columns; c++) {
+		if (is_appended(csv->header[c]))
+			continue;
+		csv_put(out, csv->header[c]);
+		strbuf_puts(out, ",");
+	}
+	strbuf_puts(out, "predicted_time_s,upper_time_s,predicted_accuracy,extrapolated\n");
+	for (size_t r = 0; r < t->n_rows; r++) {
+		for (size_t c = 0; c < csv->n_columns; c++) {
+			if (is_appended(csv->header[c]))
+				continue;
+			csv_put(out, csv_cell(csv, t->row[r], c));
+			strbuf_puts(out, ",");
+		}
+		put_number(out, memo, p->time[r]);
+		strbuf_puts(out, ",");
+		if (bounded)
+			put_number(out, memo, model_upper(m, &m->time, p->x + r * n_features, q, p->time[r]));
+		strbuf_puts(out, ",");
+		if (has_accuracy)
+			put_number(out, memo, p->accuracy[r]);
+		strbuf_puts(out, features_extrapolated(m->features, p->x + r * n_features) ? ",1\n" : ",0\n");
+	}
+	free(memo);
+	return 0;
+}
+
+static int predict_table(const struct cli *c, const struct options *o, struct model *m, struct strbuf *out,
+			 struct err *err)
+{
+	/* Rows that training left out are predicted like any other: every row in is a row out. */
+	struct schema all_rows = *m->schema;
+	struct columns p = { 0 };
+	struct cli_input in = { 0 };
+	struct err no_bound = { 0 };
+	double q = NAN;
+	bool bounded, again = false;
+	int rc;
+
+	all_rows.exclude = NULL;
+	all_rows.n_excludes = 0;
+	rc = cli_input_open(
+		&in, c,
+		&(struct cli_input_params){ .path = c->arg[1], .schema = &all_rows, .keeps_columns = true },
+		err);
+	if (rc)
+		goto out;
+	for (size_t i = 0; i < in.csv->n_columns; i++)
+		again |= is_appended(in.csv->header[i]);
+	if (again)
+		cli_notice(c, "%s: already has predictions; they are replaced", c->arg[1]);
+	bounded = !conformal_quantile(&m->time.conformal, o->confidence, &q, &no_bound);
+	if (!bounded)
+		cli_notice(c, "upper_time_s stays empty: %s", no_bound.text);
+	if (!m->accuracy.predictor.ops)
+		cli_notice(c, "predicted_accuracy stays empty: %s holds no model of accuracy", c->arg[0]);
+	if (in.table->n_rows > COMPILE_FROM_ROWS) {
+		rc = model_compile(m, err);
+		if (rc)
+			goto out;
+	}
+	rc = features_encode_table(m->features, in.table, &p.x, err);
+	if (rc)
+		goto out;
+	p.time = mem_array(in.table->n_rows, sizeof *p.time);
+	p.accuracy = mem_array(in.table->n_rows, sizeof *p.accuracy);
+	if (!p.time || !p.accuracy) {
+		rc = err_fail(err, ERR_NOMEM, "out of memory for the predictions of %zu rows",
+			      in.table->n_rows);
+		goto out;
+	}
+	predictor_predict(&m->time.predictor, p.x, in.table->n_rows, p.time);
+	if (m->accuracy.predictor.ops)
+		predictor_predict(&m->accuracy.predictor, p.x, in.table->n_rows, p.accuracy);
+	rc = put_table(out, in.csv, m, in.table, &p, bounded, q, err);
+out:
+	free(p.x);
+	free(p.time);
+	free(p.accuracy);
+	cli_input_release(&in);
+	return rc;
+}
+
+/* ---- one job: what it says and what it must say ---- */
+
+static bool given(const struct job_values *v, size_t column)
+{
+	return !isnan(v->number[column]) || v->category[column];
+}
+
+/* Which columns the model looks at, directly or through a derived one that the job does not give. */
+static void columns_needed(const struct model *m, const struct job_values *v, bool *need)
+{
+	const struct schema *s = m->schema;
+	bool more = true;
+
+	for (size_t i = 0; i < m->features->n; i++) {
+		const struct feature *f = &m->features->feature[i];
+
+		if (!isnan(f->min)) /* a column that training never saw filled teaches nothing */
+			need[f->source] = true;
+	}
+	while (more) { /* derived columns may be made of derived columns */
+		more = false;
+		for (size_t i = 0; i < s->n_derived; i++) {
+			size_t at = s->n_columns + i;
+
+			for (size_t k = 0; need[at] && !given(v, at) && k < s->derived[i].n_of; k++) {
+				size_t of = s->derived[i].source[k];
+
+				if (!need[of])
+					need[of] = more = true;
+			}
+		}
+	}
+}
+
+/* An optional column that had one value in all of training: the job has it too. Adds it to `taken`. */
+static bool fill_from_training(const struct model *m, struct job_values *v, size_t column,
+			       struct strbuf *taken)
+{
+	const char *name = m->schema->column[column].name;
+	const struct feature *only = NULL;
+	char buf[32];
+
+	if (!m->schema->column[column].optional)
+		return false;
+	for (size_t i = 0; i < m->features->n; i++) {
+		if (m->features->feature[i].source != column)
+			continue;
+		if (only)
+			return false;
+		only = &m->features->feature[i];
+	}
+	if (!only || only->category || !(only->min == only->max))
+		return false;
+	if (only->category_zero) { /* a category of one value */
+		v->category[column] = only->category_zero;
+		strbuf_printf(taken, "%s%s=%s", taken->len ? ", " : "", name, only->category_zero);
+	} else {
+		v->number[column] = only->min;
+		strbuf_printf(taken, "%s%s=%s", taken->len ? ", " : "", name, text_shortest(only->min, buf));
+	}
+	return true;
+}
+
+static int job_complete(const struct cli *c, const struct model *m, struct job_values *v, struct err *err)
+{
+	const struct schema *s = m->schema;
+	int decision = schema_find_any(s, s->decision);
+	bool *need = mem_calloc(s->n_columns + s->n_derived, sizeof *need);
+	struct strbuf missing = { 0 }, taken = { 0 };
+	int rc = 0;
+
+	if (!need)
+		return err_fail(err, ERR_NOMEM, "out of memory");
+	columns_needed(m, v, need);
+	for (size_t i = 0; i < s->n_columns; i++) {
+		if (!need[i] || (int)i == decision || given(v, i) || fill_from_training(m, v, i, &taken))
+			continue;
+		strbuf_printf(&missing, "%s%s=...", missing.len ? "," : "", s->column[i].name);
+	}
+	if (missing.len)
+		rc = err_fail(err, ERR_ARG, "--job does not say everything the model needs; add %s",
+			      strbuf_text(&missing));
+	else if (taken.len)
+		cli_notice(c, "not in --job, so as in all of training: %s", strbuf_text(&taken));
+	free(need);
+	strbuf_release(&missing);
+	strbuf_release(&taken);
+	return rc;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* "64,128" ascending without repetition; room for DECIDE_MAX_CANDIDATES. */
+static int candidates_parse(const char *text, double *out, size_t *out_n, struct err *err)
+{
+	char one[64];
+	size_t n = 0, kept = 0;
+
+	for (;;) {
+		size_t len = strcspn(text, ",");
+
+		if (n == DECIDE_MAX_CANDIDATES)
+			return err_fail(err, ERR_ARG, "--candidates: more than %d of them",
+					DECIDE_MAX_CANDIDATES);
+		snprintf(one, sizeof one, "%.*s", (int)(len < sizeof one ? len : sizeof one - 1), text);
+		if (len >= sizeof one || !text_number(one, &out[n]))
+			return err_fail(err, ERR_ARG, "--candidates: '%s' is not a number; write 64,128,256",
+					one);
+		n++;
+		if (!text[len])
+			break;
+		text += len + 1;
+	}
+	qsort(out, n, sizeof *out, by_value);
+	for (size_t i = 0; i < n; i++) {
+		if (i == 0 || out[i] != out[kept - 1])
+			out[kept++] = out[i];
+	}
+	*out_n = kept;
+	return 0;
+}
+
+/* Is `value` one of the categories that a column had in training? Lists those it had. */
+static bool category_known(const struct model *m, size_t column, const char *value, struct strbuf *known)
+{
+	bool seen = false;
+
+	for (size_t i = 0; i < m->features->n; i++) {
+		const struct feature *f = &m->features->feature[i];
+		const char *one[2] = { f->category_zero, f->category };
+
+		for (size_t k = 0; f->source == column && k < 2; k++) {
+			if (!one[k])
+				continue;
+			strbuf_printf(known, "%s%s", known->len ? ", " : "", one[k]);
+			seen |= !strcmp(one[k], value);
+		}
+	}
+	return seen;
+}
+
+/* Says which of the job's own values lie outside what training saw. */
+static void note_extrapolation(const struct cli *c, const struct model *m, const struct job_values *v)
+{
+	const struct schema *s = m->schema;
+	int decision = schema_find_any(s, s->decision);
+	size_t last = SIZE_MAX;
+
+	for (size_t i = 0; i < m->features->n; i++) {
+		const struct feature *f = &m->features->feature[i];
+		size_t column = f->source;
+		const char *name = schema_source_name(s, column);
+		char a[32], b[32], x[32];
+
+		if (column == last || (int)column == decision || !given(v, column))
+			continue;
+		last = column; /* one-hot features of a column stand side by side */
+		if (feature_is_category(f)) {
+			struct strbuf known = { 0 };
+
+			if (!category_known(m, column, v->category[column], &known))
+				cli_notice(c, "%s=%s is not in the training table, which has %s", name,
+					   v->category[column], strbuf_text(&known));
+			strbuf_release(&known);
+		} else if (v->number[column] < f->min || v->number[column] > f->max) {
+			cli_notice(c, "%s=%s is outside the training table, which has %s to %s", name,
+				   text_shortest(v->number[column], x), text_shortest(f->min, a),
+				   text_shortest(f->max, b));
+		}
+	}
+}
+
+/* ---- one job: the answer ---- */
+
+struct answer {
+	struct decision decision;
+	double slo_s, headroom_s; /* NaN: none */
+	double took_us;
+};
+
+static const enum decide_reason reason_all[] = { REASON_SLO_EXCEEDED,   REASON_NO_BOUND, REASON_EXTRAPOLATED,
+						 REASON_LOWER_ACCURACY, REASON_SLOWER,   REASON_UNSTABLE };
+static const char *const reason_words[] = { "bound above the SLO",
+					    "no bound at this confidence",
+					    "outside the training table",
+					    "less accurate",
+					    "slower",
+					    "no steady state" };
+enum { N_REASONS = sizeof reason_all / sizeof reason_all[0] };
+
+static void json_candidate(struct json_writer *w, const struct model *m, const struct candidate *k)
+{
+	json_open(w, '{');
+	json_kv_number(w, m->schema->decision, k->decision);
+	json_kv_number(w, "time_s", k->time_s);
+	json_kv_number(w, "upper_s", k->upper_s);
+	json_kv_number(w, "accuracy", k->accuracy);
+	json_kv_bool(w, "feasible", k->feasible);
+	json_kv_bool(w, "extrapolated", k->extrapolated);
+	json_put_key(w, "reasons");
+	json_open(w, '[');
+	for (size_t i = 0; i < N_REASONS; i++) {
+		if (k->reasons & reason_all[i])
+			json_put_string(w, decide_reason_text(reason_all[i]));
+	}
+	json_close(w, ']');
+	json_close(w, '}');
+}
+
+static void print_json(struct strbuf *out, const struct cli *c, const struct model *m, const struct answer *a)
+{
+	const struct decision *d = &a->decision;
+	struct json_writer w;
+	char hex[32];
+
+	json_begin(&w, out, true);
+	json_open(&w, '{');
+	json_put_key(&w, "chosen");
+	if (d->chosen >= 0)
+		json_candidate(&w, m, &d->candidate[d->chosen]);
+	else
+		json_put_null(&w);
+	json_put_key(&w, "candidates");
+	json_open(&w, '[');
+	for (size_t i = 0; i < d->n_candidates; i++)
+		json_candidate(&w, m, &d->candidate[i]);
+	json_close(&w, ']');
+	json_kv_number(&w, "smallest_slo_s", d->smallest_slo_s);
+	json_kv_number(&w, "confidence", d->confidence);
+	json_kv_number(&w, "slo_s", a->slo_s);
+	json_kv_number(&w, "headroom_s", a->headroom_s);
+	json_put_key(&w, "model");
+	json_open(&w, '{');
+	json_kv_string(&w, "path", c->arg[0]);
+	json_kv_string(&w, "time", m->time.predictor.ops->name);
+	json_kv_string(&w, "accuracy", m->accuracy.predictor.ops ? m->accuracy.predictor.ops->name : NULL);
+	json_kv_string(&w, "created", m->created);
+	json_kv_string(&w, "program", m->program);
+	json_kv_int(&w, "data_rows", (long long)m->data_rows);
+	snprintf(hex, sizeof hex, "%016llx", (unsigned long long)m->data_fingerprint);
+	json_kv_string(&w, "data_fingerprint", hex);
+	json_close(&w, '}');
+	json_kv_number(&w, "decision_us", a->took_us);
+	json_close(&w, '}');
+	strbuf_puts(out, "\n");
+}
+
+/* Rounded up, so that the number read here can be promised when it is typed back. */
+static char *seconds_up(double s, char *buf)
+{
+	int decimals = s >= 1000.0 ? 0 : s >= 1.0 ? 3 - (int)floor(log10(s)) : 6;
+	double scale = pow(10.0, decimals), up = ceil(s * scale);
+
+	snprintf(buf, 32, "%.*f s", decimals, up / scale);
+	if (strtod(buf, NULL) < s) /* the product itself was rounded down */
+		snprintf(buf, 32, "%.*f s", decimals, (up + 1.0) / scale);
+	return buf;
+}
+
+static void print_people(struct strbuf *out, const struct cli *c, const struct model *m,
+			 const struct answer *a)
+{
+	const struct decision *d = &a->decision;
+	struct cli_table t;
+	char x[32], y[32];
+
+	cli_table_init(&t, "lrrrrll");
+	cli_table_add(&t, " ");
+	cli_table_add(&t, "%s", m->schema->decision);
+	cli_table_add(&t, "time s");
+	cli_table_add(&t, "upper s (%g %%)", 100.0 * d->confidence);
+	cli_table_add(&t, "accuracy");
+	cli_table_add(&t, "feasible");
+	cli_table_add(&t, "why not");
+	for (size_t i = 0; i < d->n_candidates; i++) {
+		const struct candidate *k = &d->candidate[i];
+		struct strbuf why = { 0 };
+
+		for (size_t r = 0; r < N_REASONS; r++) {
+			if (k->reasons & reason_all[r])
+				strbuf_printf(&why, "%s%s", why.len ? "; " : "", reason_words[r]);
+		}
+		cli_table_add(&t, "%s", (int)i == d->chosen ? "*" : " ");
+		cli_table_add(&t, "%s", text_shortest(k->decision, x));
+		cli_table_add(&t, "%s", isnan(k->time_s) ? "" : cli_number(k->time_s, x));
+		cli_table_add(&t, "%s", isnan(k->time_s) ? "" : cli_number(k->upper_s, x));
+		cli_table_add(&t, "%s", isnan(k->accuracy) ? "" : cli_number(k->accuracy, x));
+		cli_table_add(&t, "%s", k->feasible ? "yes" : "no");
+		cli_table_add(&t, "%s", strbuf_text(&why));
+		if ((int)i == d->chosen)
+			cli_table_mark(&t);
+		strbuf_release(&why);
+	}
+	cli_table_print(&t, out, cli_colour(c));
+	cli_table_release(&t);
+
+	strbuf_puts(out, "\n");
+	if (d->chosen >= 0)
+		strbuf_printf(out, "chosen    %s %s\n", cli_clean(m->schema->decision),
+			      text_shortest(d->candidate[d->chosen].decision, x));
+	else
+		strbuf_puts(out, "chosen    none\n");
+	if (!isnan(a->headroom_s))
+		strbuf_printf(out, "headroom  %s of an SLO of %s\n", text_seconds(a->headroom_s, x),
+			      text_seconds(a->slo_s, y));
+	strbuf_printf(out, "decided   in %.1f us\n", a->took_us);
+	strbuf_printf(out, "model     %s%s%s, %zu rows, %s\n", m->time.predictor.ops->name,
+		      m->accuracy.predictor.ops ? " and " : "",
+		      m->accuracy.predictor.ops ? m->accuracy.predictor.ops->name : "", m->data_rows,
+		      cli_clean(m->created));
+}
+
+static void say_rejected(const struct model *m, const struct answer *a)
+{
+	const struct decision *d = &a->decision;
+	char slo[32], least[32];
+
+	fprintf(stderr, "postrider: rejected: no %s meets the SLO of %s at %g %%; ",
+		cli_clean(m->schema->decision), text_seconds(a->slo_s, slo), 100.0 * d->confidence);
+	if (isnan(d->smallest_slo_s))
+		fprintf(stderr,
+			"nothing can be promised at that confidence: the model keeps %zu residuals and needs "
+			"%zu\n",
+			m->time.conformal.n, conformal_needed(d->confidence));
+	else
+		fprintf(stderr, "the smallest SLO that could be promised at %g %%: %s\n",
+			100.0 * d->confidence, seconds_up(d->smallest_slo_s, least));
+}
+
+static double now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
+}
+
+static int predict_job(const struct cli *c, const struct options *o, struct model *m, struct strbuf *out,
+		       int *out_exit, struct err *err)
+{
+	double candidate[DECIDE_MAX_CANDIDATES];
+	struct decide_params p = { .model = m, .slo_s = o->slo_s, .confidence = o->confidence };
+	struct answer *a = mem_calloc(1, sizeof *a);
+	struct job_values v = { 0 };
+	int decision = schema_find_any(m->schema, m->schema->decision);
+	char buf[32];
+	double from_us;
+	int rc;
+
+	if (!a)
+		return err_fail(err, ERR_NOMEM, "out of memory");
+	rc = job_values_init(&v, m->schema, err);
+	if (!rc && job_values_parse(&v, m->schema, o->job, err))
+		rc = err_prefix(err, "--job");
+	if (!rc)
+		rc = job_complete(c, m, &v, err);
+	if (!rc && o->candidates) {
+		rc = candidates_parse(o->candidates, candidate, &p.n_candidates, err);
+	} else if (!rc && decision >= 0 && !isnan(v.number[decision])) {
+		candidate[0] = v.number[decision]; /* the job leaves no choice: what would this one do? */
+		p.n_candidates = 1;
+	}
+	if (rc)
+		goto out;
+	p.job = &v;
+	p.candidate = p.n_candidates ? candidate : NULL;
+	note_extrapolation(c, m, &v);
+	from_us = now_us();
+	rc = decide(&p, &a->decision, err);
+	a->took_us = now_us() - from_us;
+	if (rc)
+		goto out;
+	a->slo_s = o->slo_s;
+	a->headroom_s = a->decision.chosen < 0 ? NAN
+					       : o->slo_s - a->decision.candidate[a->decision.chosen].upper_s;
+	if (c->json)
+		print_json(out, c, m, a);
+	else if (!c->quiet)
+		print_people(out, c, m, a);
+	else if (a->decision.chosen >= 0)
+		strbuf_printf(out, "%s\n",
+			      text_shortest(a->decision.candidate[a->decision.chosen].decision, buf));
+	if (a->decision.chosen < 0 && !isnan(o->slo_s)) {
+		say_rejected(m, a);
+		*out_exit = 3;
+	}
+out:
+	job_values_release(&v);
+	free(a);
+	return rc;
+}
+
+/* ---- the verb ---- */
+
+int verb_predict(int argc, char **argv)
+{
+	struct options o = { .slo_s = NAN, .confidence = 0.9 };
+	const struct cli_option option[] = {
+		{ 0, "job", CLI_TEXT, "K=V,...", "one job instead of a table: network=lenet5,cpus=4,njobs=2",
+		  &o.job },
+		{ 0, "slo", CLI_DURATION, "TIME", "its objective: 90, 90s, 15m, 2h, D-HH:MM:SS", &o.slo_s },
+		{ 0, "candidates", CLI_TEXT, "N,...", "values to choose from (default: the model's)",
+		  &o.candidates },
+		{ 0, "confidence", CLI_CONFIDENCE, "C", "of upper bounds: 0.9 or 90% (default: 0.9)",
+		  &o.confidence },
+		{ 0 },
+	};
+	const struct cli_usage usage = {
+		.verb = "predict",
+		.synopsis = "MODEL DATA.csv [-o OUT.csv] [--confidence C]\n"
+			    "MODEL --job K=V,... [--slo TIME] [--candidates N,...] [--confidence C] [--json]",
+		.what = "Appends predicted_time_s, upper_time_s, predicted_accuracy and extrapolated to "
+			"every\n"
+			"row of a table; or shows what each batch size would do for one job and chooses the "
+			"most\n"
+			"accurate one whose upper bound meets the SLO. Exit code 3: there is none. Under -q "
+			"the\n"
+			"chosen value is printed alone.",
+		.option = option,
+		.json = true,
+		.output = "write the result here instead of standard output",
+		.min_args = 1,
+		.max_args = 2,
+		.examples = "  postrider predict runs.model new.csv -o predicted.csv\n"
+			    "  postrider predict runs.model --job network=lenet5,cpus=4,njobs=2 --slo 300s\n",
+	};
+	struct strbuf out = { 0 };
+	struct model *m = NULL;
+	struct err err = { 0 };
+	struct cli c;
+	int code, rc;
+
+	if (!cli_parse(&c, &usage, argc, argv, &code))
+		return code;
+	if (o.job && c.n_args > 1)
+		return cli_usage_error(&c, "--job and the table %s: give one of them", c.arg[1]);
+	if (!o.job && c.n_args < 2)
+		return cli_usage_error(&c, "what shall be predicted? Add a table, or --job K=V,...");
+	if (!o.job && (!isnan(o.slo_s) || o.candidates || c.json))
+		return cli_usage_error(&c, "%s goes with --job, not with a table",
+				       c.json         ? "--json"
+				       : o.candidates ? "--candidates"
+						      : "--slo");
+	rc = c.output ? cli_check_output(c.output, &err) : 0;
+	if (!rc)
+		rc = cli_model_open(c.arg[0], &m, &err);
+	if (!rc)
+		rc = o.job ? predict_job(&c, &o, m, &out, &code, &err) : predict_table(&c, &o, m, &out, &err);
+	if (!rc && (out.len || out.failed))
+		rc = cli_write(c.output, &out, &err);
+	if (rc)
+		code = cli_fail(&err);
+	strbuf_release(&out);
+	model_free(m);
+	return code;
+}

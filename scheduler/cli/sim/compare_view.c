@@ -1,0 +1,406 @@
+/* See the header. */
+#include "scheduler/cli/sim/compare_view.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+
+char *compare_view_share(const struct interval *v, char *buf)
+{
+	if (isnan(v->mean))
+		strcpy(buf, "-");
+	else if (isnan(v->low) || isnan(v->high))
+		snprintf(buf, 64, "%.1f %%", 100.0 * v->mean);
+	else
+		snprintf(buf, 64, "%.1f %% [%.1f, %.1f]", 100.0 * v->mean, 100.0 * v->low, 100.0 * v->high);
+	return buf;
+}
+
+static char *accuracy(const struct interval *v, char *buf)
+{
+	if (isnan(v->mean))
+		strcpy(buf, "-");
+	else if (isnan(v->low) || isnan(v->high))
+		snprintf(buf, 64, "%.4f", v->mean);
+	else
+		snprintf(buf, 64, "%.4f [%.4f, %.4f]", v->mean, v->low, v->high);
+	return buf;
+}
+
+static char *fixed4(double v, char *buf)
+{
+	if (isnan(v))
+		strcpy(buf, "-");
+	else
+		snprintf(buf, 32, "%.4f", v);
+	return buf;
+}
+
+/* ---- the two tables ---- */
+
+static void print_objectives(const struct compare_result *r, bool colour, struct strbuf *out)
+{
+	bool has_oracle = false;
+	struct cli_table t;
+	char a[64];
+
+	for (size_t i = 0; i < r->n_policies; i++)
+		has_oracle |= r->policy[i].policy.oracle;
+	cli_table_init(&t, "lrrrrrrr");
+	cli_table_add(&t, "policy");
+	cli_table_add(&t, "kept of promised");
+	cli_table_add(&t, "met of all");
+	cli_table_add(&t, "of the oracle's");
+	cli_table_add(&t, "accuracy, a miss is 0");
+	cli_table_add(&t, "of the met");
+	cli_table_add(&t, "regret");
+	cli_table_add(&t, "rejected");
+	for (size_t i = 0; i < r->n_policies; i++) {
+		const struct interval *m = r->policy[i].metric;
+
+		cli_table_add(&t, "%s", r->policy[i].policy.name);
+		cli_table_add(&t, "%s%s", compare_view_share(&m[METRIC_ATTAINMENT], a),
+			      m[METRIC_PROMISED].mean > 0.0 || isnan(m[METRIC_ATTAINMENT].mean) ? "" : " *");
+		cli_table_add(&t, "%s", compare_view_share(&m[METRIC_ATTAINMENT_ALL], a));
+		cli_table_add(&t, "%s", has_oracle ? cli_percent(m[METRIC_ATTAINMENT_ORACLE].mean, a) : "");
+		cli_table_add(&t, "%s", accuracy(&m[METRIC_ACCURACY_ZERO], a));
+		cli_table_add(&t, "%s", fixed4(m[METRIC_ACCURACY_MET].mean, a));
+		cli_table_add(&t, "%s", has_oracle ? fixed4(m[METRIC_REGRET].mean, a) : "");
+		cli_table_add(&t, "%s", cli_percent(m[METRIC_REJECTED].mean / m[METRIC_JOBS].mean, a));
+	}
+	cli_table_print(&t, out, colour);
+	cli_table_release(&t);
+	for (size_t i = 0; i < r->n_policies; i++) {
+		const struct interval *m = r->policy[i].metric;
+
+		if (m[METRIC_PROMISED].mean > 0.0 || isnan(m[METRIC_ATTAINMENT].mean))
+			continue;
+		strbuf_puts(out, "* promises nothing: of the jobs taken\n");
+		break;
+	}
+}
+
+static void print_times(const struct compare_result *r, bool colour, struct strbuf *out)
+{
+	struct cli_table t;
+	char a[64];
+
+	cli_table_init(&t, "lrrrrrrrr");
+	cli_table_add(&t, "policy");
+	cli_table_add(&t, "response s");
+	cli_table_add(&t, "p95 s");
+	cli_table_add(&t, "p99 s");
+	cli_table_add(&t, "wait s");
+	cli_table_add(&t, "utilisation");
+	cli_table_add(&t, "fairness");
+	cli_table_add(&t, "coverage");
+	cli_table_add(&t, "MAPE");
+	for (size_t i = 0; i < r->n_policies; i++) {
+		const struct interval *m = r->policy[i].metric;
+
+		cli_table_add(&t, "%s", r->policy[i].policy.name);
+		cli_table_add(&t, "%s", cli_number(m[METRIC_RESPONSE_MEAN].mean, a));
+		cli_table_add(&t, "%s", cli_number(m[METRIC_RESPONSE_P95].mean, a));
+		cli_table_add(&t, "%s", cli_number(m[METRIC_RESPONSE_P99].mean, a));
+		cli_table_add(&t, "%s", cli_number(m[METRIC_WAIT_MEAN].mean, a));
+		cli_table_add(&t, "%s", cli_percent(m[METRIC_UTILISATION].mean, a));
+		cli_table_add(&t, "%s", fixed4(m[METRIC_FAIRNESS].mean, a));
+		cli_table_add(&t, "%s", cli_percent(m[METRIC_COVERAGE].mean, a));
+		cli_table_add(&t, "%s", cli_percent(m[METRIC_MAPE].mean, a));
+	}
+	cli_table_print(&t, out, colour);
+	cli_table_release(&t);
+}
+
+/* ---- paired tests ---- */
+
+static const enum metric tested[] = {
+	METRIC_ATTAINMENT,    METRIC_ATTAINMENT_ALL, METRIC_ACCURACY_ZERO,
+	METRIC_RESPONSE_MEAN, METRIC_RESPONSE_P95,   METRIC_FAIRNESS,
+};
+enum { N_TESTED = sizeof tested / sizeof tested[0] };
+
+enum verdict { WORSE, UNDECIDED, BETTER, THE_SAME, UNKNOWN };
+
+static enum verdict verdict(const struct paired_result *p, enum metric m, double level)
+{
+	double sign = p->difference * metric_info[m].better;
+
+	if (isnan(p->difference))
+		return UNKNOWN;
+	if (p->difference == 0.0 && p->low == 0.0 && p->high == 0.0)
+		return THE_SAME; /* in every replication */
+	if (isnan(p->p) || !(p->p < 1.0 - level) || sign == 0.0)
+		return UNDECIDED;
+	return sign > 0.0 ? BETTER : WORSE;
+}
+
+static void paired_row(struct cli_table *t, const struct compare_policy *c, enum metric m, double level)
+{
+	static const char *const word[] = { "worse", "not told apart", "better" };
+	const struct paired_result *p = &c->versus[m];
+	bool share = !strcmp(metric_info[m].unit, "share") && m != METRIC_ACCURACY_ZERO &&
+		     m != METRIC_FAIRNESS;
+	char a[32], b[32], d[32];
+
+	cli_table_add(t, "%s", c->policy.name);
+	cli_table_add(t, "%s", metric_info[m].title);
+	if (share) {
+		cli_table_add(t, "%+.1f points", 100.0 * p->difference);
+		cli_table_add(t, "[%+.1f, %+.1f]", 100.0 * p->low, 100.0 * p->high);
+	} else {
+		cli_table_add(t, "%s%s%s", p->difference > 0.0 ? "+" : "", cli_number(p->difference, a),
+			      !strcmp(metric_info[m].unit, "s") ? " s" : "");
+		cli_table_add(t, "[%s, %s]", cli_number(p->low, a), cli_number(p->high, b));
+	}
+	snprintf(d, sizeof d, "%.3g", p->p);
+	cli_table_add(t, "%s", p->p < 1e-4 ? "< 0.0001" : d);
+	cli_table_add(t, "%s", word[verdict(p, m, level)]);
+}
+
+static void print_paired(const struct compare_result *r, double level, bool colour, struct strbuf *out)
+{
+	const char *baseline = r->policy[r->baseline].policy.name;
+	struct cli_table t;
+
+	if (r->n_policies < 2)
+		return;
+	if (r->replications < 2) {
+		strbuf_printf(
+			out,
+			"\nOne replication: nothing can be tested against %s; --replications 20 could.\n",
+			baseline);
+		return;
+	}
+	strbuf_printf(out, "\nAgainst %s, replication by replication (%g %% intervals, paired t):\n",
+		      baseline, 100.0 * level);
+	cli_table_init(&t, "llrrrl");
+	cli_table_add(&t, "policy");
+	cli_table_add(&t, "what");
+	cli_table_add(&t, "difference");
+	cli_table_add(&t, "interval");
+	cli_table_add(&t, "p");
+	cli_table_add(&t, "verdict");
+	for (size_t i = 0; i < r->n_policies; i++)
+		for (size_t k = 0; k < N_TESTED && i != r->baseline; k++)
+			if (verdict(&r->policy[i].versus[tested[k]], tested[k], level) < THE_SAME)
+				paired_row(&t, &r->policy[i], tested[k], level);
+	cli_table_print(&t, out, colour);
+	cli_table_release(&t);
+	strbuf_puts(out, "\n");
+	for (size_t i = 0; i < r->n_policies; i++) {
+		int n[UNKNOWN + 1] = { 0 };
+
+		if (i == r->baseline)
+			continue;
+		for (size_t k = 0; k < N_TESTED; k++)
+			n[verdict(&r->policy[i].versus[tested[k]], tested[k], level)]++;
+		strbuf_printf(out, "%s against %s: %d better, %d worse, %d not told apart, %d the same\n",
+			      r->policy[i].policy.name, baseline, n[BETTER], n[WORSE], n[UNDECIDED],
+			      n[THE_SAME]);
+	}
+}
+
+/* ---- a comparison ---- */
+
+static void print_source(const struct compare_result *r, const struct sim_setup *s, struct strbuf *out)
+{
+	const struct cluster *m = world_cluster(r->world[0]);
+	const struct trace *t = r->trace[0];
+	bool anew = r->replications > 1 && r->trace[1] != t;
+
+	strbuf_printf(out, "%s%s\n", cli_clean(t->about ? t->about : t->name),
+		      anew ? "; drawn anew in each replication" : "");
+	strbuf_printf(out, "world %s on %g cores with %u slots; seed %llu", s->world_name, m->cores, m->slots,
+		      (unsigned long long)s->params.seed);
+	if (r->replications > 1)
+		strbuf_printf(out, ", %zu replications, %g %% intervals", r->replications,
+			      100.0 * s->params.level);
+	strbuf_printf(out, "\n%s%s\n\n", cli_clean(s->split),
+		      s->n_folds > 1 && r->replications > 1 ? "; in turn" : "");
+}
+
+void compare_view_print(const struct compare_result *r, const struct sim_setup *s, bool colour,
+			struct strbuf *out)
+{
+	print_source(r, s, out);
+	print_objectives(r, colour, out);
+	strbuf_puts(out, "\n");
+	print_times(r, colour, out);
+	print_paired(r, s->params.level, colour, out);
+}
+
+void compare_view_talk(const struct cli *c, const struct compare_result *r)
+{
+	for (size_t i = 0; i < r->n_policies; i++)
+		if (!isnan(r->policy[i].decision_mean_s))
+			cli_notice(c,
+				   "%s: decisions took %.1f us in the mean, 99 %% of them at most %.1f us, "
+				   "here and now",
+				   r->policy[i].policy.name, 1e6 * r->policy[i].decision_mean_s,
+				   1e6 * r->policy[i].decision_p99_s);
+}
+
+/* ---- sweeps ---- */
+
+int sweep_view_init(struct sweep_view *v, const struct sim_setup *s, struct err *err)
+{
+	size_t n = s->sweep.n * s->n_policies;
+
+	*v = (struct sweep_view){ .setup = s,
+				  .all = mem_calloc(n, sizeof *v->all),
+				  .zero = mem_calloc(n, sizeof *v->zero) };
+	if (v->all && v->zero)
+		return 0;
+	sweep_view_release(v);
+	return err_fail(err, ERR_NOMEM, "out of memory for a sweep");
+}
+
+void sweep_view_release(struct sweep_view *v)
+{
+	free(v->all);
+	free(v->zero);
+	v->all = v->zero = NULL;
+}
+
+void sweep_view_point(struct sweep_view *v, size_t i, const struct compare_result *r)
+{
+	for (size_t k = 0; k < r->n_policies; k++) {
+		v->all[i * r->n_policies + k] = r->policy[k].metric[METRIC_ATTAINMENT_ALL];
+		v->zero[i * r->n_policies + k] = r->policy[k].metric[METRIC_ACCURACY_ZERO];
+	}
+}
+
+static void sweep_table(const struct sweep_view *v, bool shares, bool colour, struct strbuf *out)
+{
+	const struct sim_setup *s = v->setup;
+	char align[SIM_MAX_POLICIES + 2], a[64], number[32];
+	struct cli_table t;
+
+	memset(align, 'r', sizeof align);
+	align[s->n_policies + 1] = '\0';
+	cli_table_init(&t, align);
+	cli_table_add(&t, "%s", what_key_name[s->sweep.key]);
+	for (size_t k = 0; k < s->n_policies; k++)
+		cli_table_add(&t, "%s", s->policy[k].name);
+	for (size_t i = 0; i < s->sweep.n; i++) {
+		snprintf(number, sizeof number, "%.6g", s->sweep.value[i]);
+		cli_table_add(&t, "%s", number);
+		for (size_t k = 0; k < s->n_policies; k++) {
+			size_t at = i * s->n_policies + k;
+
+			cli_table_add(&t, "%s",
+				      shares ? compare_view_share(&v->all[at], a)
+					     : accuracy(&v->zero[at], a));
+		}
+	}
+	cli_table_print(&t, out, colour);
+	cli_table_release(&t);
+}
+
+void sweep_view_print(const struct sweep_view *v, bool colour, struct strbuf *out)
+{
+	strbuf_puts(out, "SLOs met of all:\n");
+	sweep_table(v, true, colour, out);
+	strbuf_puts(out, "\nAccuracy, missed and rejected as 0:\n");
+	sweep_table(v, false, colour, out);
+}
+
+/* ---- capacity ---- */
+
+static char *metric_text(enum metric m, const struct interval *v, char *buf)
+{
+	char a[32], b[32], c[32];
+
+	if (!strcmp(metric_info[m].unit, "share"))
+		return compare_view_share(v, buf);
+	if (isnan(v->low) || isnan(v->high))
+		snprintf(buf, 64, "%s", cli_number(v->mean, a));
+	else
+		snprintf(buf, 64, "%.18s [%.18s, %.18s]", cli_number(v->mean, a), cli_number(v->low, b),
+			 cli_number(v->high, c));
+	return buf;
+}
+
+static void answer(const struct sim_setup *s, const struct sim_policy *p, const struct capacity *c,
+		   struct strbuf *out)
+{
+	const struct sim_capacity *q = &s->capacity;
+	const char *key = what_key_name[q->by],
+		   *than = metric_info[q->of].better > 0 ? "at least" : "at most";
+	bool share = !strcmp(metric_info[q->of].unit, "share");
+	char target[32];
+
+	snprintf(target, sizeof target, share ? "%g %%" : "%g", share ? 100.0 * q->target : q->target);
+	if (isnan(c->answer))
+		strbuf_printf(out, "%s: no %s from %g to %g gives %s of %s %s.\n", p->name, key, q->from,
+			      q->to, metric_info[q->of].name, than, target);
+	else
+		strbuf_printf(out, "%s: %s=%g for %s of %s %s.\n", p->name, key, c->answer,
+			      metric_info[q->of].name, than, target);
+	if (c->contradicts)
+		strbuf_printf(
+			out,
+			"More is not always better here: among the values tried a larger one fails where a "
+			"smaller one does, so the\nanswer is one that will do, and perhaps not the least. "
+			"More "
+			"replications, or --sweep %s=%g..%g, say more.\n",
+			key, q->from, q->to);
+	for (size_t i = 0; i < c->n; i++) {
+		const struct capacity_point *t = &c->point[i];
+
+		if (t->value == c->answer && (t->metric.low < q->target && q->target < t->metric.high)) {
+			strbuf_printf(out,
+				      "The target lies within the interval of %s=%g: chance may have a hand "
+				      "in it.\n",
+				      key, t->value);
+			break;
+		}
+	}
+}
+
+void capacity_view_print(const struct sim_setup *s, const struct sim_policy *p, const struct capacity *c,
+			 bool colour, struct strbuf *out)
+{
+	struct cli_table t;
+	char a[64];
+
+	answer(s, p, c, out);
+	cli_table_init(&t, "rrl");
+	cli_table_add(&t, "%s", what_key_name[s->capacity.by]);
+	cli_table_add(&t, "%s", metric_info[s->capacity.of].name);
+	cli_table_add(&t, " ");
+	for (size_t i = 0; i < c->n; i++) {
+		cli_table_add(&t, "%g", c->point[i].value);
+		cli_table_add(&t, "%s", metric_text(s->capacity.of, &c->point[i].metric, a));
+		cli_table_add(&t, "%s", c->point[i].holds ? "enough" : "not enough");
+		if (c->point[i].value == c->answer)
+			cli_table_mark(&t);
+	}
+	cli_table_print(&t, out, colour);
+	cli_table_release(&t);
+}
+
+void capacity_view_json(const struct sim_policy *p, const struct capacity *c, struct json_writer *w)
+{
+	json_open(w, '{');
+	json_kv_string(w, "policy", p->name);
+	json_kv_number(w, "answer", c->answer);
+	json_kv_bool(w, "contradicts", c->contradicts);
+	json_put_key(w, "points");
+	json_open(w, '[');
+	for (size_t i = 0; i < c->n; i++) {
+		json_open(w, '{');
+		json_kv_number(w, "value", c->point[i].value);
+		json_kv_number(w, "mean", c->point[i].metric.mean);
+		json_kv_number(w, "low", c->point[i].metric.low);
+		json_kv_number(w, "high", c->point[i].metric.high);
+		json_kv_bool(w, "holds", c->point[i].holds);
+		json_close(w, '}');
+	}
+	json_close(w, ']');
+	json_close(w, '}');
+}

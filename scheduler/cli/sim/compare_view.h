@@ -1,0 +1,30 @@
+/* Comparisons, sweeps and capacities as people read them. Nothing here is of the wall clock but compare_view_talk(). */
+#ifndef SCHEDULER_CLI_SIM_COMPARE_VIEW_H
+#define SCHEDULER_CLI_SIM_COMPARE_VIEW_H
+
+#include "scheduler/cli/sim/sim_options.h"
+
+/* Where the numbers come from, the two tables, and the paired tests against the baseline: wins and losses. */
+void compare_view_print(const struct compare_result *r, const struct sim_setup *s, bool colour, struct strbuf *out);
+/* Decision times, on stderr: they are of this machine and this moment. */
+void compare_view_talk(const struct cli *c, const struct compare_result *r);
+
+/* A table of values x policies, filled point by point. */
+struct sweep_view {
+	const struct sim_setup *setup;
+	struct interval *all, *zero; /* [point * n_policies + policy]: attainment_all, accuracy_zero */
+};
+int sweep_view_init(struct sweep_view *v, const struct sim_setup *s, struct err *err);
+void sweep_view_release(struct sweep_view *v);
+void sweep_view_point(struct sweep_view *v, size_t i, const struct compare_result *r);
+void sweep_view_print(const struct sweep_view *v, bool colour, struct strbuf *out);
+
+void capacity_view_print(const struct sim_setup *s, const struct sim_policy *p, const struct capacity *c, bool colour,
+                         struct strbuf *out);
+/* An object of the open array. */
+void capacity_view_json(const struct sim_policy *p, const struct capacity *c, struct json_writer *w);
+
+/* "94.4 % [93.1, 95.6]"; buf of 64 bytes. */
+char *compare_view_share(const struct interval *v, char *buf);
+
+#endif

@@ -1,0 +1,262 @@
+/* `postrider compare`: policies side by side on the same jobs and the same luck (sim_verb.c), and the experiment of the
+ * Courier paper by name (--paper). */
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "scheduler/cli/sim/paper_view.h"
+#include "scheduler/cli/sim/sim_options.h"
+
+#define DEFAULT_POLICIES "courier,postrider,naive,boost,boost-full,queueing,oracle"
+#define DEFAULT_REPLICATIONS 20
+#define PROGRAM "postrider " POSTRIDER_VERSION
+#define OWN_TABLE "profiles/two-cores/runs.csv"
+#define OWN_CLUSTER "cores=2,slots=4" /* that table was measured on */
+#define PAPER_CLUSTER "cores=48" /* three workers with 16 each: section 3 of the paper */
+
+struct compare_options {
+	struct sim_options sim;
+	const char *policies, *baseline;
+	uint64_t replications, jobs;
+	bool paper;
+};
+
+/* ---- the paper's experiment ---- */
+
+/* The measurements that come with the program: in the source tree, or beside the installed program. */
+static bool own_table(char *out, size_t size)
+{
+	char exe[PATH_MAX];
+	ssize_t len;
+	char *slash;
+
+	snprintf(out, size, "configs/" OWN_TABLE);
+	if (!access(out, R_OK))
+		return true;
+	len = readlink("/proc/self/exe", exe, sizeof exe - 1);
+	if (len <= 0)
+		return false;
+	exe[len] = '\0';
+	for (int i = 0; i < 2; i++) { /* the name and its folder, bin */
+		slash = strrchr(exe, '/');
+		if (!slash)
+			return false;
+		*slash = '\0';
+	}
+	return (size_t)snprintf(out, size, "%s/share/postrider/" OWN_TABLE, exe) < size && !access(out, R_OK);
+}
+
+static int paper_write(const struct cli *c, const struct paper_result *r, const struct strbuf *json,
+		       struct err *err)
+{
+	struct strbuf jobs = { 0 };
+	sigset_t before;
+	int rc;
+
+	paper_jobs_csv(r, &jobs);
+	sim_hold_signals(&before);
+	rc = sim_make_folder(c->output, err);
+	if (!rc)
+		rc = sim_write_in(c->output, "paper_jobs.csv", &jobs, err);
+	if (!rc)
+		rc = sim_write_in(c->output, "paper.json", json, err);
+	sim_let_signals(&before);
+	strbuf_release(&jobs);
+	return rc;
+}
+
+static int paper_results(const struct cli *c, const struct paper_result *r, const char *command,
+			 struct strbuf *out, struct err *err)
+{
+	struct strbuf json = { 0 };
+	struct json_writer w;
+	int rc = 0;
+
+	json_begin(&w, &json, true);
+	paper_json(r, PROGRAM, command, &w);
+	strbuf_puts(&json, "\n");
+	if (c->json)
+		strbuf_add(out, strbuf_text(&json), json.len);
+	else
+		paper_view_print(r, cli_colour_stdout(c), out);
+	if (c->output)
+		rc = paper_write(c, r, &json, err);
+	strbuf_release(&json);
+	return rc;
+}
+
+static int paper_prepare_world(struct compare_options *o, struct sim_setup *s, const struct cli *c,
+			       char *world, size_t size, struct err *err)
+{
+	char table[PATH_MAX];
+
+	if (!o->sim.world) {
+		if (!own_table(table, sizeof table))
+			return err_fail(err, ERR_NOTFOUND,
+					"neither configs/" OWN_TABLE
+					" nor an installed one is there: name a table with --world "
+					"measured:TABLE.csv");
+		snprintf(world, size, "measured:%s", table);
+		o->sim.world = world;
+		if (!o->sim.cluster)
+			o->sim.cluster = OWN_CLUSTER;
+	}
+	if (!o->sim.cluster && !strncmp(o->sim.world, "measured:", strlen("measured:"))) {
+		cli_notice(c, "the machine that the table was measured on is not said (--cluster): the "
+			      "paper's is taken, " PAPER_CLUSTER);
+		o->sim.cluster = PAPER_CLUSTER;
+	}
+	return sim_setup_open_world(s, c, &o->sim, err);
+}
+
+static int run_paper(const struct cli *c, struct compare_options *o, const char *command)
+{
+	struct sim_setup s;
+	struct paper_result *r = NULL;
+	struct strbuf out = { 0 };
+	struct err err = { 0 };
+	char world[PATH_MAX + 16];
+	int code = 0, rc = c->output ? sim_check_folder(c->output, &err) : 0;
+
+	s = (struct sim_setup){ .n_policies = 0 };
+	if (!rc)
+		rc = paper_prepare_world(o, &s, c, world, sizeof world, &err);
+	if (!rc && o->sim.dry_run) {
+		strbuf_printf(&out,
+			      "The experiment of the Courier paper in %s: its 5 jobs and %llu more, seed "
+			      "%llu.\nNothing was "
+			      "run.\n",
+			      cli_clean(o->sim.world), (unsigned long long)o->jobs,
+			      (unsigned long long)o->sim.seed);
+	} else if (!rc) {
+		rc = paper_run(&(struct paper_params){ .world = s.params.world,
+						       .jobs = (size_t)o->jobs,
+						       .seed = o->sim.seed,
+						       .confidence = o->sim.confidence,
+						       .level = o->sim.level,
+						       .pool = s.pool,
+						       .on_progress = cli_on_progress,
+						       .owner = &s.progress },
+			       &r, &err);
+		cli_progress_end(&s.progress);
+		pool_free(s.pool);
+		s.pool = NULL;
+		if (!rc)
+			rc = paper_results(c, r, command, &out, &err);
+	}
+	if (!rc)
+		rc = cli_write(NULL, &out, &err);
+	if (rc)
+		code = cli_fail(&err);
+	strbuf_release(&out);
+	paper_free(r);
+	sim_setup_release(&s);
+	return code;
+}
+
+/* What --paper fixes itself. */
+static const char *not_with_paper(const struct cli *c, const struct compare_options *o)
+{
+	const struct sim_options *s = &o->sim;
+
+	if (c->n_args)
+		return "a trace";
+	if (o->policies)
+		return "--policies";
+	if (o->baseline)
+		return "--baseline";
+	if (o->replications)
+		return "--replications";
+	if (s->history)
+		return "--from-history";
+	if (s->model)
+		return "--model";
+	if (s->set.n)
+		return "--set";
+	if (s->sweep)
+		return "--sweep";
+	if (s->capacity || s->of || s->by || s->from || s->to)
+		return "--capacity";
+	if (s->drift || s->stragglers || s->failures || s->noise)
+		return "a disturbance";
+	return s->map ? "--map" : NULL;
+}
+
+/* ---- the verb ---- */
+
+int verb_compare(int argc, char **argv)
+{
+	struct cli_option option[SIM_OPTIONS + 1] = { { 0 } };
+	struct compare_options o = { 0 };
+	struct strbuf command = { 0 };
+	const struct cli_option own[] = {
+		{ 0, "policies", CLI_TEXT, "P,...",
+		  "(default: " DEFAULT_POLICIES ");\nfixed:B and anova exist as well", &o.policies },
+		{ 0, "baseline", CLI_TEXT, "P", "the one that tests are against (default: courier)",
+		  &o.baseline },
+		{ 0, "replications", CLI_COUNT, "N", "times with other luck (default: 20)", &o.replications },
+		{ 0, "paper", CLI_FLAG, NULL,
+		  "the experiment of the Courier paper: Tables 9 and 11, Figures 9 and 10", &o.paper },
+		{ 0, "jobs", CLI_COUNT, "N", "jobs of --paper beside its five (default: 1000)", &o.jobs },
+	};
+	enum { N_OWN = sizeof own / sizeof own[0] };
+	const struct cli_usage usage = {
+		.verb = "compare",
+		.synopsis = "TRACE --world W [--policies P,...] [--replications N] [--cluster C] [-o DIR]\n"
+			    "--from-history PATH --world W [options]\n"
+			    "--paper [--world measured:TABLE.csv] [--jobs N] [-o DIR] [--json]",
+		.what = "Replays the same jobs with the same luck under several policies and prints what "
+			"differs, with\n"
+			"intervals, wins and losses. TRACE as in 'postrider replay'. Models are trained "
+			"here, never on\n"
+			"what happens. The same input and seed give the same bytes, whatever the threads.",
+		.option = option,
+		.json = true,
+		.threads = true,
+		.output = "a folder for compare.json, jobs.csv and more (postrider report)",
+		.max_args = 1,
+		.examples = "  postrider compare gen:poisson,jobs=1000,gap=2 --world measured:runs.csv \\\n"
+			    "      --cluster cores=2,slots=5 -o DIR\n"
+			    "  postrider compare jobs.csv --world fluid --sweep slo.scale=0.5..2\n"
+			    "  postrider compare jobs.csv --world fluid --policies postrider --capacity 99%\n"
+			    "  postrider compare --paper\n",
+	};
+	const char *clash;
+	struct cli c;
+	size_t n;
+	int code;
+
+	sim_options_init(&o.sim);
+	sim_command(argc, argv, &command);
+	memcpy(option, own, sizeof own);
+	n = N_OWN + sim_options_list(&o.sim, &option[N_OWN]);
+	option[n] = (struct cli_option){ .name = NULL };
+	if (!cli_parse(&c, &usage, argc, argv, &code))
+		goto out;
+	clash = o.paper ? not_with_paper(&c, &o) : NULL;
+	if (clash) {
+		code = cli_usage_error(
+			&c, "--paper says itself which jobs and policies there are: leave out %s", clash);
+	} else if (o.paper) {
+		o.jobs = o.jobs ? o.jobs : PAPER_JOBS;
+		code = run_paper(&c, &o, strbuf_text(&command));
+	} else if (o.jobs) {
+		code = cli_usage_error(
+			&c,
+			"--jobs goes with --paper; a generated trace says it itself: gen:poisson,jobs=%llu",
+			(unsigned long long)o.jobs);
+	} else {
+		code = sim_verb_run(
+			&c, &o.sim,
+			&(struct sim_verb){ .kind = "compare",
+					    .policies = o.policies ? o.policies : DEFAULT_POLICIES,
+					    .baseline = o.baseline,
+					    .replications = o.replications ? o.replications
+									   : DEFAULT_REPLICATIONS,
+					    .command = strbuf_text(&command) });
+	}
+out:
+	strbuf_release(&command);
+	return code;
+}

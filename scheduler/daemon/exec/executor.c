@@ -1,0 +1,17 @@
+/* The table of executors. See executor.h; an entry is added here and in its own file. */
+#include "scheduler/daemon/exec/executor.h"
+
+#include <string.h>
+
+#include "scheduler/daemon/exec/local.h"
+
+const struct executor_ops *const executor_all[] = { &exec_local_ops, &exec_advise_ops, NULL };
+
+const struct executor_ops *executor_find(const char *name)
+{
+	for (size_t i = 0; executor_all[i]; i++) {
+		if (strcmp(executor_all[i]->name, name) == 0)
+			return executor_all[i];
+	}
+	return NULL;
+}

@@ -1,0 +1,76 @@
+/* The table of executors: how a job is run. `local` starts it here through a supervisor; `advise` leaves that to
+ * the caller. A job names its executor by its mode ("run", "advise"); the table finds it by that name.
+ *
+ * Called from the loop; the sink is called from the loop too, never from inside start() or stop(). */
+#ifndef SCHEDULER_DAEMON_EXEC_EXECUTOR_H
+#define SCHEDULER_DAEMON_EXEC_EXECUTOR_H
+
+#include <event2/event.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "common/err.h"
+#include "scheduler/config/config.h"
+
+struct exec_job {                    /* what start() needs; borrowed for the call */
+	uint64_t id;
+	const struct job_type *type;
+	char *const *argv;           /* filled in; NULL after the last */
+	const char *dir;             /* the job's folder; the supervisor makes it */
+	uid_t uid; gid_t gid;        /* the submitter's */
+	uint32_t cpus;
+	double epochs;               /* to come; NaN: progress is not known */
+	double kill_grace_s, max_time_s;
+	bool pin; const char *cgroup;
+};
+
+struct exec_outcome {
+	uint64_t id;
+	bool lost;                   /* nobody knows how it ended; `reason` says why */
+	int exit_code;               /* -1: a signal ended it, or never started */
+	int exit_signal;             /* 0: none */
+	bool timed_out;              /* we stopped it: max_time_s */
+	bool stopped;                /* stop() was called, by us or a daemon before us */
+	int64_t started_ns, ended_ns; /* 1970, UTC; started 0: it never ran */
+	double run_s;                /* by the monotonic clock; NaN: not known */
+	double accuracy;             /* last number at the type's accuracy path; NaN: none */
+	double max_rss_mb, cpu_s;    /* NaN: not known */
+	char reason[256];            /* for people; empty where it ended well */
+};
+
+struct exec_progress {
+	uint64_t id;
+	double epoch, epochs;        /* of how many */
+	double accuracy;             /* NaN: not said */
+	double elapsed_s;            /* since the start, when the line was seen */
+};
+
+struct executor_sink {
+	void *owner;
+	void (*started)(void *owner, uint64_t id, int64_t at_ns, pid_t pid);
+	void (*progress)(void *owner, const struct exec_progress *p);
+	void (*finished)(void *owner, const struct exec_outcome *o);
+};
+
+struct executor_ops {
+	const char *name;            /* "run", "advise" */
+	int (*create)(struct event_base *base, const struct executor_sink *sink, void **out_self, struct err *err);
+	/* 0: under way; `started` or `finished` will be told. */
+	int (*start)(void *self, const struct exec_job *j, struct err *err);
+	/* SIGTERM to the whole group, SIGKILL after the grace; `finished` will be told. ERR_NOTFOUND: not ours. */
+	int (*stop)(void *self, uint64_t id, double grace_s, struct err *err);
+	/* After a restart: a job that was being started or ran. It is watched again, its outcome read, or it is
+	 * found lost; the sink is told from the loop. *out_unstarted: nothing was ever started, so start() may be
+	 * called; a supervisor that is late will find that it lost the race. */
+	int (*adopt)(void *self, const struct exec_job *j, bool *out_unstarted, struct err *err);
+	/* Optional: somebody else told how the job ended (an advised job's owner); nothing will be told of it. */
+	void (*forget)(void *self, uint64_t id);
+	size_t (*running)(const void *self);
+	void (*destroy)(void *self); /* jobs stay as they are */
+};
+extern const struct executor_ops *const executor_all[]; /* NULL-terminated */
+const struct executor_ops *executor_find(const char *name);
+
+#endif

@@ -1,0 +1,555 @@
+/* The executor of jobs on this machine: each has a supervisor of its own (scheduler/supervisor/), which this file has
+ * started (exec_local_spawner.c), watches by a pidfd, and whose records it reads (exec_local_job.c). Nothing here waits
+ * for a disk or a process.
+ *
+ * One timer serves all jobs: it reads what they printed, tells progress and ends. It runs while there are jobs. Read
+ * executor.h first, then exec_local_record.h. */
+#define _GNU_SOURCE
+#include "scheduler/daemon/exec/local.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "common/mem.h"
+#include "common/text/text.h"
+#include "scheduler/daemon/exec/cpus.h"
+#include "scheduler/daemon/exec/local_job.h"
+#include "scheduler/process/identity.h"
+#include "scheduler/daemon/exec/spawner.h"
+
+#define TICK_US 200000
+#define TICK_MAX_BYTES (256 << 10) /* of output looked at in one turn: a few milliseconds of parsing */
+#define PROGRESS_NS INT64_C(1000000000) /* of one job, from one word about it to the next */
+#define SETTLE_TRIES 50 /* ticks to wait for a record that cannot be read: 10 s */
+
+struct local {
+	struct event_base *base;
+	struct executor_sink sink;
+	struct spawn_program program; /* the supervisor */
+	struct spawner *spawner;
+	struct event *spawned; /* orders came back */
+	char boot[RECORD_BOOT_BYTES + 1];
+	struct local_job **job;
+	size_t n_jobs, cap;
+	size_t next; /* whose output is looked at first in the next turn */
+	struct event *tick;
+	struct cpus cpus;
+	char scratch[JOB_OUTPUT_MAX_LINE + 1];
+};
+
+static struct local_job *find(const struct local *l, uint64_t id)
+{
+	for (size_t i = 0; i < l->n_jobs; i++) {
+		if (l->job[i]->id == id)
+			return l->job[i];
+	}
+	return NULL;
+}
+
+static void tick_in(struct local *l, int us)
+{
+	const struct timeval t = { .tv_usec = us };
+
+	if (event_add(l->tick, &t))
+		log_error("out of memory for the timer of the running jobs");
+}
+
+/* ---- telling ---- */
+
+static void tell_started(struct local_job *j)
+{
+	const struct executor_sink *sink = &j->local->sink;
+
+	j->told_started = true;
+	sink->started(sink->owner, j->id, j->started_ns, j->pid);
+}
+
+/* When the line was written is known better than when we saw it, but comes from a clock that may jump and a file that
+ * is the user's: it lies between the start and now. */
+static double elapsed_s(const struct local_job *j, int64_t now_boot_ns)
+{
+	double said_s = 1e-9 * (double)(j->output.epoch_ns - j->started_ns);
+	double most_s = 1e-9 * (double)(now_boot_ns - j->started_boot_ns);
+
+	if (j->state == LOCAL_ENDED && !isnan(j->outcome.run_s))
+		most_s = j->outcome.run_s;
+	return fmax(0.0, fmin(said_s, most_s));
+}
+
+static void tell_progress(struct local_job *j, int64_t now_boot_ns)
+{
+	const struct executor_sink *sink = &j->local->sink;
+	struct exec_progress p = { .id = j->id,
+				   .epoch = j->output.epoch,
+				   .epochs = j->epochs,
+				   .accuracy = j->output.epoch_accuracy,
+				   .elapsed_s = elapsed_s(j, now_boot_ns) };
+
+	j->output.news = false;
+	j->progress_boot_ns = now_boot_ns;
+	sink->progress(sink->owner, &p);
+}
+
+static void release_cpus(struct local_job *j)
+{
+	if (j->pinned)
+		cpus_give_back(&j->local->cpus, &j->cpus);
+	j->pinned = false;
+}
+
+/* Out of the table first: the sink may start the next job. */
+static void tell_finished(struct local *l, size_t at, int64_t now_boot_ns)
+{
+	struct local_job *j = l->job[at];
+
+	l->job[at] = l->job[--l->n_jobs];
+	release_cpus(j);
+	if (j->outcome.started_ns && !j->told_started && !j->adopted)
+		tell_started(j);
+	if (j->output.news)
+		tell_progress(j, now_boot_ns);
+	j->outcome.accuracy = j->output.accuracy;
+	l->sink.finished(l->sink.owner, &j->outcome);
+	local_job_free(j);
+}
+
+/* ---- the supervisor's report ---- */
+
+/* The report says so, the record says when. */
+static void note_start(struct local_job *j)
+{
+	if (j->state == LOCAL_STARTING && j->said_started && !local_job_learn_start(j, NULL))
+		j->state = LOCAL_RUNNING; /* else: the next tick tries again */
+	if (j->state == LOCAL_RUNNING && !j->told_started)
+		tell_started(j);
+}
+
+static void on_report(evutil_socket_t fd, short what, void *job)
+{
+	(void)fd;
+	(void)what;
+	local_job_take_report(job);
+	note_start(job);
+}
+
+/* ---- the supervisor's end ---- */
+
+static void on_gone(evutil_socket_t fd, short what, void *job);
+
+/* Our own child, not reaped yet: nobody else's number. False: somebody else has reaped it, as the kernel does where
+ * SIGCHLD is ignored. */
+static bool open_pidfd(struct local_job *j)
+{
+	j->pidfd = pidfd_open(j->supervisor, 0);
+	if (j->pidfd >= 0 || errno != ESRCH)
+		return true;
+	local_job_take_report(j);
+	local_job_close_report(j);
+	j->seen_gone = true;
+	j->state = LOCAL_UNSETTLED;
+	tick_in(j->local, 0);
+	return false;
+}
+
+/* Without memory or descriptors for it, it is tried again at every tick. */
+static void watch(struct local_job *j)
+{
+	if (j->state != LOCAL_STARTING && j->state != LOCAL_RUNNING)
+		return;
+	if (j->pidfd < 0 && !open_pidfd(j))
+		return;
+	if (j->pidfd >= 0 && !j->gone) {
+		j->gone = event_new(j->local->base, j->pidfd, EV_READ, on_gone, j);
+		if (j->gone && event_add(j->gone, NULL)) {
+			event_free(j->gone);
+			j->gone = NULL;
+		}
+	}
+	if (j->report_fd >= 0 && !j->report) {
+		j->report = event_new(j->local->base, j->report_fd, EV_READ | EV_PERSIST, on_report, j);
+		if (j->report && event_add(j->report, NULL)) {
+			event_free(j->report);
+			j->report = NULL;
+		}
+	}
+}
+
+/* Asked for before the supervisor was known. */
+static void pass_on_stop(const struct local_job *j)
+{
+	struct err err = { 0 };
+
+	if (j->stop_asked && (j->state == LOCAL_STARTING || j->state == LOCAL_RUNNING) &&
+	    local_job_send_stop(j, &err))
+		log_error("%s", err.text);
+}
+
+/* An adopted supervisor is not our child, and has nothing to say to us but its record. */
+static void reap(struct local_job *j)
+{
+	siginfo_t info = { 0 };
+
+	j->supervisor_code = -1;
+	if (!waitid(P_PIDFD, (id_t)j->pidfd, &info, WEXITED | WNOHANG) && info.si_pid != 0 &&
+	    info.si_code == CLD_EXITED)
+		j->supervisor_code = info.si_status;
+}
+
+/* Whatever cpus we had in mind for it, it has those its own supervisor gave it. */
+static void mark_cpus(struct local_job *j)
+{
+	if (j->state == LOCAL_RUNNING && j->pinned)
+		cpus_mark(&j->local->cpus, &j->cpus);
+	else
+		j->pinned = false;
+}
+
+/* Our supervisor came second, or nobody could say which one the job has: it is watched as if it had been found
+ * after a restart. */
+static int adopt_late(struct local_job *j, struct err *err)
+{
+	bool unstarted = false;
+	int rc;
+
+	release_cpus(j);
+	rc = local_job_examine(j, j->local->boot, &unstarted, err);
+	if (!rc && unstarted)
+		local_job_lost(j, "there is no record of its start");
+	mark_cpus(j);
+	watch(j);
+	pass_on_stop(j); /* the supervisor that heard it came second */
+	return rc;
+}
+
+static void settle(struct local_job *j)
+{
+	struct err err = { 0 };
+	int rc = local_job_settle(j, &err);
+
+	if (rc == -ERR_BUSY)
+		rc = adopt_late(j, &err);
+	if (rc && ++j->tries >= SETTLE_TRIES)
+		local_job_lost(j, "%.250s", err.text);
+}
+
+static void on_gone(evutil_socket_t fd, short what, void *job)
+{
+	struct local_job *j = job;
+
+	(void)fd;
+	(void)what;
+	local_job_take_report(j);
+	note_start(j);
+	local_job_close_report(j);
+	reap(j);
+	event_free(j->gone);
+	j->gone = NULL;
+	close(j->pidfd);
+	j->pidfd = -1;
+	j->seen_gone = true;
+	j->state = LOCAL_UNSETTLED;
+	settle(j);
+	tick_in(j->local, 0);
+}
+
+/* ---- the supervisor's beginning ---- */
+
+static void take_order(struct local_job *j, struct spawn_order *o)
+{
+	j->order = NULL;
+	if (!o->pid) {
+		local_job_never_ran(j, false, "could not be started: cannot run %s: %s",
+				    text_tail(o->program->path, 150), strerror(o->error));
+		tick_in(j->local, 0);
+		return;
+	}
+	j->supervisor = o->pid;
+	j->report_fd = spawn_order_take_report(o);
+	j->state = LOCAL_STARTING;
+	watch(j);
+	pass_on_stop(j);
+}
+
+static void on_spawned(evutil_socket_t fd, short what, void *self)
+{
+	struct local *l = self;
+	struct spawn_order *o = spawner_returned(l->spawner);
+
+	(void)fd;
+	(void)what;
+	while (o) {
+		struct spawn_order *next = o->next;
+
+		if (o->job) /* else it was withdrawn */
+			take_order(o->job, o);
+		spawn_order_free(o);
+		o = next;
+	}
+}
+
+/* ---- the tick ---- */
+
+/* What ran has output; what never ran may have an old log in its folder. */
+static bool has_output(const struct local_job *j)
+{
+	return j->state == LOCAL_RUNNING || (j->state == LOCAL_ENDED && j->outcome.started_ns);
+}
+
+/* A piece of each job's output, so that one that prints much does not hold up the others, or us. False: there is
+ * more to be read at once. */
+static bool read_outputs(struct local *l)
+{
+	size_t bytes = 0, n = l->n_jobs;
+	bool all_read = true;
+
+	for (size_t i = 0; i < n; i++) {
+		struct local_job *j = l->job[(l->next + i) % n];
+		bool more = false;
+
+		if (!has_output(j))
+			continue;
+		if (bytes >= TICK_MAX_BYTES) {
+			l->next = (l->next + i) % n;
+			return false;
+		}
+		bytes += job_output_read(&j->output, l->scratch, j->state == LOCAL_ENDED, &more);
+		all_read &= !more;
+	}
+	return all_read;
+}
+
+static bool output_is_read(struct local_job *j)
+{
+	bool more = false;
+
+	return !has_output(j) || (job_output_read(&j->output, j->local->scratch, true, &more) == 0 && !more);
+}
+
+static void visit(struct local *l, size_t at, int64_t now_boot_ns)
+{
+	struct local_job *j = l->job[at];
+
+	watch(j);
+	if (j->state == LOCAL_STARTING)
+		local_job_take_report(j);
+	note_start(j);
+	if (j->state == LOCAL_UNSETTLED)
+		settle(j);
+	if (j->state == LOCAL_RUNNING && j->output.news && now_boot_ns - j->progress_boot_ns >= PROGRESS_NS)
+		tell_progress(j, now_boot_ns);
+	if (j->state == LOCAL_ENDED && output_is_read(j))
+		tell_finished(l, at, now_boot_ns);
+}
+
+static void on_tick(evutil_socket_t fd, short what, void *self)
+{
+	struct local *l = self;
+	bool all_read = read_outputs(l), all_told = true;
+	int64_t now_boot_ns = local_clock_ns(CLOCK_BOOTTIME);
+
+	(void)fd;
+	(void)what;
+	for (size_t i = l->n_jobs;
+	     i-- > 0;) { /* backwards: an end moves the last one, already seen, to its place */
+		if (i < l->n_jobs)
+			visit(l, i, now_boot_ns);
+	}
+	for (size_t i = 0; i < l->n_jobs; i++)
+		all_told &= l->job[i]->state != LOCAL_ENDED;
+	if (l->n_jobs)
+		tick_in(l, all_read && all_told ? TICK_US : 0);
+}
+
+/* ---- the table's functions ---- */
+
+static void local_destroy(void *self)
+{
+	struct local *l = self;
+
+	if (!l)
+		return;
+	if (l->spawned)
+		event_free(l->spawned); /* before the spawner, whose descriptor it watches */
+	spawner_free(l->spawner); /* before the program, which its orders borrow */
+	for (size_t i = 0; i < l->n_jobs; i++)
+		local_job_free(l->job[i]);
+	if (l->tick)
+		event_free(l->tick);
+	free(l->job);
+	spawn_program_release(&l->program);
+	free(l);
+}
+
+static int local_create(struct event_base *base, const struct executor_sink *sink, void **out_self,
+			struct err *err)
+{
+	struct local *l = mem_calloc(1, sizeof *l);
+	int rc = 0;
+
+	if (l) {
+		l->base = base;
+		l->sink = *sink;
+		l->tick = event_new(base, -1, 0, on_tick, l);
+		cpus_init(&l->cpus);
+	}
+	if (!l || !l->tick)
+		rc = err_fail(err, ERR_NOMEM, "out of memory for the executor");
+	else if (!proc_boot_id(l->boot))
+		rc = err_fail(err, ERR_IO, "cannot read /proc/sys/kernel/random/boot_id: is /proc mounted?");
+	else
+		rc = spawn_program_init(&l->program, err);
+	if (!rc)
+		rc = spawner_new(&l->spawner, err);
+	if (!rc) {
+		l->spawned = event_new(base, spawner_fd(l->spawner), EV_READ | EV_PERSIST, on_spawned, l);
+		if (!l->spawned || event_add(l->spawned, NULL))
+			rc = err_fail(err, ERR_NOMEM, "out of memory for the executor");
+	}
+	if (rc) {
+		local_destroy(l);
+		return rc;
+	}
+	*out_self = l;
+	return 0;
+}
+
+/* A job of its own and room for it in the table. */
+static int enlist(struct local *l, const struct exec_job *from, struct local_job **out, struct err *err)
+{
+	void *list = l->job;
+	int rc;
+
+	if (find(l, from->id))
+		return err_fail(err, ERR_BUSY, "job %" PRIu64 " is already running", from->id);
+	if (!from->dir || from->dir[0] != '/')
+		return err_fail(err, ERR_ARG, "job %" PRIu64 ": its folder needs an absolute path", from->id);
+	if (mem_grow(&list, &l->cap, l->n_jobs + 1, sizeof *l->job))
+		return err_fail(err, ERR_NOMEM, "out of memory for job %" PRIu64, from->id);
+	l->job = list;
+	rc = local_job_new(from, out, err);
+	if (!rc)
+		(*out)->local = l;
+	return rc;
+}
+
+static int check_start(const struct exec_job *j, struct err *err)
+{
+	if (!j->argv || !j->argv[0])
+		return err_fail(err, ERR_ARG, "job %" PRIu64 " has no command", j->id);
+	if (geteuid() != 0 && j->uid != geteuid())
+		return err_fail(err, ERR_PERM, "jobs run as the daemon's own user only (%u, not %u)",
+				(unsigned)geteuid(), (unsigned)j->uid);
+	if (!(j->kill_grace_s >= 0.0) || isnan(j->max_time_s))
+		return err_fail(err, ERR_ARG,
+				"job %" PRIu64 ": grace %g s, longest time %g s: need numbers >= 0", j->id,
+				j->kill_grace_s, j->max_time_s);
+	return 0;
+}
+
+static int local_start(void *self, const struct exec_job *from, struct err *err)
+{
+	struct local *l = self;
+	char list[RECORD_MAX_CPUS + 1];
+	struct local_job *j;
+	int rc = check_start(from, err);
+
+	if (!rc)
+		rc = enlist(l, from, &j, err);
+	if (rc)
+		return rc;
+	j->pinned = from->pin && cpus_take(&l->cpus, from->cpus, &j->cpus);
+	if (j->pinned && !cpus_format(&j->cpus, list, sizeof list))
+		release_cpus(j);
+	rc = spawn_order_new(&l->program, from, j->pinned ? list : NULL, &j->order, err);
+	if (rc) {
+		release_cpus(j);
+		local_job_free(j);
+		return rc;
+	}
+	j->order->job = j;
+	l->job[l->n_jobs++] = j;
+	spawner_add(l->spawner, j->order);
+	if (!event_pending(l->tick, EV_TIMEOUT, NULL))
+		tick_in(l, TICK_US);
+	return 0;
+}
+
+static int local_adopt(void *self, const struct exec_job *from, bool *out_unstarted, struct err *err)
+{
+	struct local *l = self;
+	struct local_job *j;
+	struct err why = { 0 };
+	bool unstarted = false;
+	int rc = enlist(l, from, &j, err);
+
+	if (rc)
+		return rc;
+	j->adopted = true;
+	rc = local_job_examine(j, l->boot, &unstarted, &why);
+	if (unstarted) {
+		local_job_free(j);
+		*out_unstarted = true;
+		return 0;
+	}
+	if (rc) { /* for want of descriptors, say: given up as lost, it would run on unseen */
+		log_warn("%s; trying again", why.text);
+		j->state = LOCAL_UNSETTLED;
+		j->supervisor_code = SUPERVISOR_LOST_RACE;
+	}
+	mark_cpus(j);
+	l->job[l->n_jobs++] = j;
+	watch(j);
+	tick_in(l, 0);
+	*out_unstarted = false;
+	return 0;
+}
+
+static int local_stop(void *self, uint64_t id, double grace_s, struct err *err)
+{
+	struct local *l = self;
+	struct local_job *j = find(l, id);
+
+	if (!j)
+		return err_fail(err, ERR_NOTFOUND, "job %" PRIu64 " is not running here", id);
+	if (!(grace_s >= 0.0))
+		return err_fail(err, ERR_ARG, "job %" PRIu64 ": a grace of %g s: need a number >= 0", id,
+				grace_s);
+	j->stop_grace_s = j->stop_asked ? fmin(j->stop_grace_s, grace_s) : grace_s;
+	j->stop_asked = true;
+	if (j->state == LOCAL_STARTING || j->state == LOCAL_RUNNING)
+		return local_job_send_stop(j, err);
+	if (j->state == LOCAL_ORDERED && spawner_withdraw(j->order)) {
+		spawn_order_empty(j->order);
+		j->order->job = NULL;
+		j->order = NULL;
+		local_job_never_ran(j, true, "stopped on request, before it was started");
+		tick_in(l, 0);
+	}
+	return 0;
+}
+
+static size_t local_running(const void *self)
+{
+	return ((const struct local *)self)->n_jobs;
+}
+
+const struct executor_ops exec_local_ops = {
+	.name = "run",
+	.create = local_create,
+	.start = local_start,
+	.stop = local_stop,
+	.adopt = local_adopt,
+	.running = local_running,
+	.destroy = local_destroy,
+};

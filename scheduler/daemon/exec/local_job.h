@@ -1,0 +1,85 @@
+/* One job of the local executor, from its start to its end, and how its end is found out. The table of jobs and
+ * the telling are the business of exec_local.c. */
+#ifndef SCHEDULER_DAEMON_EXEC_LOCAL_JOB_H
+#define SCHEDULER_DAEMON_EXEC_LOCAL_JOB_H
+
+#include <sched.h>
+
+#include "scheduler/daemon/exec/executor.h"
+#include "scheduler/process/record_format.h"
+#include "scheduler/daemon/exec/spawn.h"
+#include "scheduler/process/output.h"
+
+enum local_state {
+	LOCAL_ORDERED,   /* its supervisor is being started, or waits for that: exec_local_spawner.h */
+	LOCAL_STARTING,  /* there is a supervisor, and it has not reported yet */
+	LOCAL_RUNNING,
+	LOCAL_UNSETTLED, /* the supervisor is gone, or not known; its records could not be read yet */
+	LOCAL_ENDED,     /* `outcome` says how */
+};
+
+struct local; /* the executor, in exec_local.c */
+
+struct local_job {
+	struct local *local;
+	uint64_t id;
+	char *dir;
+	double epochs, max_time_s;
+	enum local_state state;
+	bool adopted;               /* by a daemon that did not start it: the start of one that ended is not news */
+	bool told_started;
+	bool stop_asked;            /* kept for a supervisor that is not known yet */
+	double stop_grace_s;        /* the shortest that was asked for */
+
+	struct spawn_order *order;  /* the spawner's; NULL: it came back */
+	pid_t supervisor;
+	int pidfd;                  /* of the supervisor; -1: none yet, or it is gone */
+	struct event *gone;         /* pidfd is readable: it ended. NULL: not watched yet */
+	int report_fd;              /* -1: closed */
+	struct event *report;
+	char said[REPORT_MAX_BYTES]; /* start of a line of the report that is not whole yet */
+	size_t n_said;
+	bool said_started;
+	char failed[RECORD_MAX_TEXT + 1]; /* why it could not be started, says the report */
+	bool seen_gone;             /* we watched it end; else it was found gone */
+	int supervisor_code;        /* its exit code; -1: a signal ended it, or it was not our child */
+	unsigned tries;             /* to read its record */
+
+	bool pinned;
+	cpu_set_t cpus;
+	pid_t pid;                  /* the job's own; 0: not known */
+	uint64_t pid_ticks;
+	int64_t started_ns, started_boot_ns; /* 0: not known */
+	struct job_output output;
+	int64_t progress_boot_ns;   /* when progress was last told */
+	struct exec_outcome outcome;
+};
+
+int local_job_new(const struct exec_job *j, struct local_job **out, struct err *err);
+void local_job_free(struct local_job *j); /* the processes stay as they are */
+
+/* What the supervisor says of the start: said_started and failed. */
+void local_job_take_report(struct local_job *j);
+void local_job_close_report(struct local_job *j);
+
+/* The stop that was asked for, to the supervisor that the job has. */
+int local_job_send_stop(const struct local_job *j, struct err *err);
+
+/* The record DIR.started, once it is there. */
+int local_job_learn_start(struct local_job *j, struct err *err);
+
+/* The supervisor is gone. 0: state is now LOCAL_ENDED. ERR_BUSY: it lost a race, somebody else has the job:
+ * local_job_examine(). Else the record cannot be read right now. */
+int local_job_settle(struct local_job *j, struct err *err);
+
+/* What the records beside the folder say of a job whose supervisor is not known: LOCAL_RUNNING with the pidfd of its
+ * supervisor open, or LOCAL_ENDED; *out_unstarted: there is no record. */
+int local_job_examine(struct local_job *j, const char *boot, bool *out_unstarted, struct err *err);
+
+/* It ends here, and nothing of it has run. */
+void local_job_never_ran(struct local_job *j, bool stopped, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void local_job_lost(struct local_job *j, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+int64_t local_clock_ns(clockid_t id);
+
+#endif

@@ -1,0 +1,54 @@
+/* Starting the supervisor of a job: an order has all that it takes, so that carrying it out is one system call and
+ * can be left to a thread (exec_local_spawner.h). Used by exec_local.c; the other side is scheduler/supervisor/. */
+#ifndef SCHEDULER_DAEMON_EXEC_SPAWN_H
+#define SCHEDULER_DAEMON_EXEC_SPAWN_H
+
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "common/strbuf.h"
+#include "scheduler/daemon/exec/executor.h"
+
+struct spawn_words { /* one text, words ending in NUL; at the end an array that points into it, NULL after the last */
+	struct strbuf text;
+	size_t n;
+	char **word;
+};
+
+/* The program, and our environment as it was when the program was found: whoever changes that later does not
+ * disturb a start on another thread. */
+struct spawn_program {
+	char *path;
+	struct spawn_words environment;
+	int sched_class; /* of the thread that found it: SCHED_OTHER, SCHED_BATCH, ... */
+};
+
+/* It is $POSTRIDER_SUPERVISOR, beside this program, in ../libexec/postrider from there, or in LIBEXEC. */
+int spawn_program_init(struct spawn_program *p, struct err *err);
+void spawn_program_release(struct spawn_program *p);
+
+enum spawn_state { SPAWN_WAITING, SPAWN_TAKEN, SPAWN_WITHDRAWN };
+
+struct spawn_order {
+	struct spawn_order *next;          /* exec_local_spawner.c's, as is the state */
+	_Atomic(enum spawn_state) state;
+	void *job;                         /* whose; not looked at here */
+	const struct spawn_program *program; /* borrowed until it is freed */
+	struct spawn_words argv;
+	int report[2];                     /* a pipe, non-blocking: the lines of exec_local_record.h; -1: taken.
+	                                    * Numbers of the process */
+	pid_t pid;                         /* 0: not started */
+	int error;                         /* why not, an error number */
+};
+
+/* `cpus`: a list, or NULL for any. */
+int spawn_order_new(const struct spawn_program *p, const struct exec_job *j, const char *cpus, struct spawn_order **out,
+                    struct err *err);
+/* Sets pid or error; takes as long as the machine is busy. `own_table`: this thread's descriptors are its own, not
+ * those of the process. */
+void spawn_order_run(struct spawn_order *o, bool own_table);
+int spawn_order_take_report(struct spawn_order *o); /* the end that is read; to be closed */
+void spawn_order_empty(struct spawn_order *o); /* nothing but the shell is left */
+void spawn_order_free(struct spawn_order *o);
+
+#endif

@@ -1,0 +1,227 @@
+#include "scheduler/daemon/learn/learner_train.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "predictors/search/train.h"
+
+/* ---- what is fitted ---- */
+
+static int point_default(const char *name, const char *settings, struct grid_point *out, struct err *err)
+{
+	out->ops = predictor_find(name);
+	if (!out->ops)
+		return err_fail(err, ERR_NOTFOUND, "this build has no model '%s'", name);
+	settings_init(&out->settings, out->ops->spec);
+	return settings ? settings_parse(&out->settings, settings, err) : 0;
+}
+
+static void point_of(const struct predictor *p, struct grid_point *out)
+{
+	*out = (struct grid_point){ .ops = p->ops, .settings = p->settings };
+}
+
+int learner_plan_make(const struct policy *p, const struct model *current, bool curves,
+		      struct learner_plan *out, struct err *err)
+{
+	const struct predictor *time = current ? &current->time.predictor : NULL;
+	const struct predictor *accuracy = current ? &current->accuracy.predictor : NULL;
+	int rc = 0;
+
+	if (time && time->ops && (!p->predictor || !strcmp(time->ops->name, p->predictor)))
+		point_of(time, &out->time);
+	else
+		rc = point_default(p->predictor ? p->predictor : "hybrid", NULL, &out->time, err);
+	if (rc)
+		return rc;
+	if (accuracy && accuracy->ops)
+		point_of(accuracy, &out->accuracy);
+	else if (curves)
+		rc = point_default("curve", NULL, &out->accuracy, err);
+	else
+		rc = point_default("forest", "trees=150,depth=9,criterion=absolute", &out->accuracy, err);
+	return rc;
+}
+
+/* ---- stopping ---- */
+
+/* Training is a row of fits (folds, parts left out, the model itself), and has no way to be told to stop. So the models
+ * it is given look at the flag before each one; after the first refusal the rest fails at once. */
+struct stopping {
+	const atomic_bool *stop;
+	const struct predictor_ops *time, *accuracy;
+};
+static _Thread_local struct stopping stopping; /* training uses this thread alone: no pool */
+
+static int stopped(struct err *err)
+{
+	return err_fail(err, ERR_BUSY, "stopped");
+}
+
+static int fit_time(const struct settings *s, const struct dataset *d, const struct fit_context *ctx,
+		    void **out_self, struct err *err)
+{
+	return atomic_load(stopping.stop) ? stopped(err) : stopping.time->fit(s, d, ctx, out_self, err);
+}
+
+static int fit_accuracy(const struct settings *s, const struct dataset *d, const struct fit_context *ctx,
+			void **out_self, struct err *err)
+{
+	return atomic_load(stopping.stop) ? stopped(err) : stopping.accuracy->fit(s, d, ctx, out_self, err);
+}
+
+int learner_train(const struct learner_plan *plan, const struct learner_table *t, uint64_t seed,
+		  const char *data_name, const char *created, const char *program, const atomic_bool *stop,
+		  struct model **out, struct err *err)
+{
+	struct predictor_ops time = *plan->time.ops, accuracy = *plan->accuracy.ops;
+	struct grid_point time_point = { .ops = &time, .settings = plan->time.settings };
+	struct grid_point accuracy_point = { .ops = &accuracy, .settings = plan->accuracy.settings };
+	const struct grid time_grid = { &time_point, 1 }, accuracy_grid = { &accuracy_point, 1 };
+	struct train_params p = {
+		.table = t->table,
+		.run = t->run,
+		.grid = &time_grid,
+		.accuracy_grid = &accuracy_grid,
+		.split = { .kind = SPLIT_KFOLD, .folds = 5, .seed = seed },
+		.ctx = { .seed = seed, .want_oob = true },
+		.data_name = data_name,
+		.created = created,
+		.program = program,
+	};
+	struct train_report report = { 0 };
+	struct model *m = NULL;
+	int rc;
+
+	stopping = (struct stopping){ .stop = stop, .time = plan->time.ops, .accuracy = plan->accuracy.ops };
+	time.fit = fit_time;
+	accuracy.fit = fit_accuracy;
+	rc = train_model(&p, &m, &report, err);
+	train_report_release(&report);
+	if (atomic_load(stop)) {
+		model_free(m);
+		return stopped(err);
+	}
+	if (rc)
+		return rc;
+	m->time.predictor.ops = plan->time.ops; /* the real ones outlive this call */
+	if (m->accuracy.predictor.ops)
+		m->accuracy.predictor.ops = plan->accuracy.ops;
+	*out = m;
+	return 0;
+}
+
+/* ---- a trial ---- */
+
+static int predict_rows(const struct predictor *p, const struct features *f, const struct table *test,
+			double *predicted, struct err *err)
+{
+	double *x = NULL, *y = mem_array(test->n_rows, sizeof *y);
+	int rc = y ? features_encode_table(f, test, &x, err)
+		   : err_fail(err, ERR_NOMEM, "out of memory for a trial");
+
+	if (!rc) {
+		predictor_predict(p, x, test->n_rows, y);
+		for (size_t i = 0; i < test->n_rows; i++)
+			predicted[test->row[i]] = y[i];
+	}
+	free(x);
+	free(y);
+	return rc;
+}
+
+int learner_ask(const struct model *m, const struct table *test, double *predicted, struct err *err)
+{
+	return predict_rows(&m->time.predictor, m->features, test, predicted, err);
+}
+
+struct meaning { /* of the features, for the models that know how time comes about */
+	const char **name;
+	uint8_t *factor, *role;
+};
+
+static void meaning_release(struct meaning *m)
+{
+	free(m->name);
+	free(m->factor);
+	free(m->role);
+}
+
+static int meaning_of(const struct features *f, const struct schema *s, struct meaning *out, struct err *err)
+{
+	*out = (struct meaning){ .name = mem_array(f->n, sizeof *out->name),
+				 .factor = mem_calloc(f->n, 1),
+				 .role = mem_calloc(f->n, 1) };
+	if (!out->name || !out->factor || !out->role) {
+		meaning_release(out);
+		return err_fail(err, ERR_NOMEM, "out of memory for %zu features", f->n);
+	}
+	for (size_t i = 0; i < f->n; i++) {
+		out->name[i] = f->feature[i].name;
+		out->factor[i] = f->feature[i].source < s->n_columns;
+		if (feature_is_category(&f->feature[i]))
+			out->role[i] = ROLE_CATEGORY;
+		for (int r = 1; r < N_ROLES && !out->role[i]; r++) {
+			if (schema_role(s, (enum feature_role)r) == (int)f->feature[i].source)
+				out->role[i] = (uint8_t)r;
+		}
+	}
+	return 0;
+}
+
+/* The rows that have a time. */
+static int rows_with_time(const struct table *t, double *x, size_t n_features, const struct meaning *m,
+			  struct dataset **out, struct err *err)
+{
+	struct dataset all = { .n_rows = t->n_rows,
+			       .n_features = n_features,
+			       .x = x,
+			       .y = t->time,
+			       .name = m->name,
+			       .factor = m->factor,
+			       .role = m->role };
+	uint32_t *row = mem_array(t->n_rows, sizeof *row);
+	size_t n = 0;
+	int rc;
+
+	if (!row)
+		return err_fail(err, ERR_NOMEM, "out of memory for %zu rows", t->n_rows);
+	for (size_t i = 0; i < t->n_rows; i++) {
+		if (!isnan(t->time[i]))
+			row[n++] = (uint32_t)i;
+	}
+	rc = dataset_subset(&all, row, n, out, err);
+	free(row);
+	return rc;
+}
+
+int learner_trial(const struct learner_plan *plan, const struct learner_table *t, const struct table *test,
+		  uint64_t seed, const atomic_bool *stop, double *predicted, struct err *err)
+{
+	struct fit_context ctx = { .seed = seed };
+	struct meaning meaning = { 0 };
+	struct predictor fitted = { 0 };
+	struct features *f = NULL;
+	struct dataset *d = NULL;
+	double *x = NULL;
+	int rc = atomic_load(stop) ? stopped(err) : features_fit(t->table, &f, err);
+
+	if (!rc)
+		rc = meaning_of(f, t->table->schema, &meaning, err);
+	if (!rc)
+		rc = features_encode_table(f, t->table, &x, err);
+	if (!rc)
+		rc = rows_with_time(t->table, x, f->n, &meaning, &d, err);
+	if (!rc)
+		rc = predictor_fit(plan->time.ops, &plan->time.settings, d, &ctx, &fitted, err);
+	if (!rc)
+		rc = predict_rows(&fitted, f, test, predicted, err);
+	predictor_release(&fitted);
+	dataset_free(d);
+	free(x);
+	meaning_release(&meaning);
+	features_free(f);
+	return rc;
+}

@@ -1,0 +1,65 @@
+#include "scheduler/daemon/ops/decision_json.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "common/text/text.h"
+
+#define N_REASONS 11 /* bits of enum decide_reason */
+
+static void put_candidate(struct json_writer *w, const struct candidate *c, const struct decision_about *a)
+{
+	char id[24];
+
+	json_open(w, '{');
+	json_kv_fixed(w, "batch", c->decision, 6);
+	json_kv_fixed(w, "epochs", c->epochs, 6);
+	json_kv_fixed(w, "lr", a->type ? job_type_lr(a->type, c->decision) : NAN, 9);
+	json_kv_fixed(w, "wait_s", c->wait_s, 6);
+	json_kv_fixed(w, "wait_upper_s", c->wait_upper_s, 6);
+	json_kv_fixed(w, "time_s", c->time_s, 6);
+	json_kv_fixed(w, "upper_s", c->upper_s, 6);
+	json_kv_fixed(w, "accuracy", c->accuracy, 6);
+	json_kv_fixed(w, "memory_mb", c->memory_mb, 3);
+	json_kv_fixed(w, "delays_s", c->delays_s, 6);
+	if (c->breaks)
+		snprintf(id, sizeof id, "%llu", (unsigned long long)c->breaks);
+	json_kv_string(w, "breaks", c->breaks ? id : NULL);
+	json_kv_fixed(w, "headroom_s", a->slo_s - c->wait_upper_s - c->upper_s, 6);
+	json_kv_bool(w, "extrapolated", c->extrapolated);
+	json_kv_bool(w, "feasible", c->feasible);
+	json_put_key(w, "reasons");
+	json_open(w, '[');
+	for (int i = 0; i < N_REASONS; i++) {
+		if (c->reasons & 1u << i)
+			json_put_string(w, decide_reason_text((enum decide_reason)(1u << i)));
+	}
+	json_close(w, ']');
+	json_close(w, '}');
+}
+
+void decision_json(struct json_writer *w, const struct decision *d, const struct decision_about *a)
+{
+	char at[40];
+
+	json_open(w, '{');
+	json_kv_string(w, "at", text_utc(a->at_ns, at));
+	json_kv_string(w, "when", a->when);
+	json_kv_string(w, "policy", a->policy);
+	json_kv_string(w, "model", a->model && *a->model ? a->model : NULL);
+	json_kv_fixed(w, "confidence", d->confidence, 6);
+	json_kv_fixed(w, "slo_s", a->slo_s, 6);
+	json_put_key(w, "chosen");
+	if (d->chosen >= 0)
+		json_put_int(w, d->chosen);
+	else
+		json_put_null(w);
+	json_kv_fixed(w, "smallest_slo_s", d->smallest_slo_s, 6);
+	json_kv_fixed(w, "took_us", a->took_us, 1);
+	json_put_key(w, "candidates");
+	json_open(w, '[');
+	for (size_t i = 0; i < d->n_candidates; i++)
+		put_candidate(w, &d->candidate[i], a);
+	json_close(w, ']');
+	json_close(w, '}');
+}

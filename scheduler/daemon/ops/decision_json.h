@@ -1,0 +1,19 @@
+/* A decision as the protocol and the store have it: docs/PROTOCOL.md, "The decision object". */
+#ifndef SCHEDULER_DAEMON_OPS_DECISION_JSON_H
+#define SCHEDULER_DAEMON_OPS_DECISION_JSON_H
+
+#include "common/json/json.h"
+#include "scheduler/config/job_type.h"
+#include "scheduler/core/decide.h"
+
+struct decision_about {
+	int64_t at_ns;
+	const char *when;            /* "arrival", "start" */
+	const char *policy, *model;  /* model "": none */
+	const struct job_type *type; /* for the learning rates */
+	double slo_s;                /* what was left of it; NaN: none */
+	double took_us;
+};
+void decision_json(struct json_writer *w, const struct decision *d, const struct decision_about *a);
+
+#endif

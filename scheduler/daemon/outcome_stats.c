@@ -1,0 +1,193 @@
+#include "scheduler/daemon/outcome_stats.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void tally_verdict(struct tally *t, enum sched_verdict v)
+{
+	t->verdict[v]++;
+}
+
+static void ring_add(struct tally_ring *r, double v)
+{
+	r->value[r->n++ % TALLY_RING] = (float)v;
+}
+
+void tally_decision(struct tally *t, double took_us)
+{
+	t->decisions++;
+	t->decision_us_sum += took_us;
+	ring_add(&t->decision_us, took_us);
+}
+
+void tally_wait(struct tally *t, double wait_s)
+{
+	ring_add(&t->wait_s, wait_s);
+}
+
+static struct tally_type *type_of(struct tally *t, const char *name)
+{
+	for (size_t i = 0; i < t->n_types; i++) {
+		if (!strcmp(t->type[i].name, name))
+			return &t->type[i];
+	}
+	if (t->n_types == TALLY_MAX_TYPES)
+		return NULL;
+	snprintf(t->type[t->n_types].name, sizeof t->type[0].name, "%s", name);
+	return &t->type[t->n_types++];
+}
+
+static struct tally_level *level_of(struct tally *t, double confidence)
+{
+	int percent = (int)lround(100.0 * confidence);
+
+	for (size_t i = 0; i < t->n_levels; i++) {
+		if (t->level[i].percent == percent)
+			return &t->level[i];
+	}
+	if (t->n_levels == TALLY_MAX_LEVELS)
+		return NULL;
+	t->level[t->n_levels].percent = percent;
+	return &t->level[t->n_levels++];
+}
+
+void tally_ended(struct tally *t, const struct store_job *row)
+{
+	struct tally_type *type = type_of(t, row->type);
+	bool promised = row->verdict && !strcmp(row->verdict, "promised");
+	bool met = row->slo_outcome && !strcmp(row->slo_outcome, "met");
+	double run_s = row->started_ns && row->ended_ns ? (double)(row->ended_ns - row->started_ns) / 1e9
+							: NAN;
+	double response_s = row->ended_ns ? (double)(row->ended_ns - row->submitted_ns) / 1e9 : NAN;
+	bool done = !strcmp(row->state, "done");
+	struct tally_level *level;
+
+	if (type)
+		type->ended++;
+	if (promised && row->slo_outcome) {
+		t->met += met;
+		t->missed += !met;
+		if (type) {
+			type->promised++;
+			type->met += met;
+		}
+	}
+	/* A job that failed says nothing about how long it would have taken. */
+	if (done && isfinite(row->upper_s) && isfinite(response_s) &&
+	    (level = level_of(t, row->confidence)) != NULL) {
+		level->n++;
+		level->inside += response_s <= row->upper_s;
+	}
+	if (type && done && row->run_predicted_s > 0.0 && run_s > 0.0) {
+		type->predicted++;
+		type->sum_ape += fabs(run_s / row->run_predicted_s - 1.0);
+		type->sum_log += log(run_s / row->run_predicted_s);
+	}
+	if (type && done && isfinite(row->accuracy)) {
+		type->with_accuracy++;
+		type->sum_accuracy += row->accuracy;
+	}
+}
+
+/* ---- telling ---- */
+
+static int compare_floats(const void *a_, const void *b_)
+{
+	float a = *(const float *)a_, b = *(const float *)b_;
+
+	return (a > b) - (a < b);
+}
+
+static double ring_quantile(const struct tally_ring *r, double q)
+{
+	size_t n = r->n < TALLY_RING ? (size_t)r->n : TALLY_RING;
+	float sorted[TALLY_RING];
+
+	if (n == 0)
+		return NAN;
+	memcpy(sorted, r->value, n * sizeof *sorted);
+	qsort(sorted, n, sizeof *sorted, compare_floats);
+	return sorted[(size_t)(q * (double)(n - 1) + 0.5)];
+}
+
+static double ring_mean(const struct tally_ring *r)
+{
+	size_t n = r->n < TALLY_RING ? (size_t)r->n : TALLY_RING;
+	double sum = 0.0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += r->value[i];
+	return n ? sum / (double)n : NAN;
+}
+
+static double share(uint64_t part, uint64_t whole)
+{
+	return whole ? (double)part / (double)whole : NAN;
+}
+
+static void put_types(const struct tally *t, struct json_writer *w)
+{
+	json_put_key(w, "types");
+	json_open(w, '[');
+	for (size_t i = 0; i < t->n_types; i++) {
+		const struct tally_type *y = &t->type[i];
+		double n = (double)y->predicted;
+
+		json_open(w, '{');
+		json_kv_string(w, "type", y->name);
+		json_kv_int(w, "n", (long long)y->ended);
+		json_kv_number(w, "mape", n > 0 ? y->sum_ape / n : NAN);
+		json_kv_number(w, "bias", n > 0 ? exp(y->sum_log / n) - 1.0 : NAN);
+		json_kv_number(w, "attainment", share(y->met, y->promised));
+		json_kv_number(w, "mean_accuracy",
+			       y->with_accuracy ? y->sum_accuracy / (double)y->with_accuracy : NAN);
+		json_close(w, '}');
+	}
+	json_close(w, ']');
+}
+
+void tally_json(const struct tally *t, struct json_writer *w)
+{
+	json_put_key(w, "submissions");
+	json_open(w, '{');
+	for (int v = SCHED_PROMISED; v <= SCHED_REJECTED; v++)
+		json_kv_int(w, sched_verdict_name((enum sched_verdict)v), (long long)t->verdict[v]);
+	json_kv_int(w, "duplicates", (long long)t->duplicates);
+	json_close(w, '}');
+
+	json_put_key(w, "slo");
+	json_open(w, '{');
+	json_kv_int(w, "promised", (long long)(t->met + t->missed));
+	json_kv_int(w, "met", (long long)t->met);
+	json_kv_int(w, "missed", (long long)t->missed);
+	json_kv_number(w, "attainment", share(t->met, t->met + t->missed));
+	json_close(w, '}');
+
+	json_put_key(w, "coverage");
+	json_open(w, '[');
+	for (size_t i = 0; i < t->n_levels; i++) {
+		json_open(w, '{');
+		json_kv_number(w, "confidence", t->level[i].percent / 100.0);
+		json_kv_int(w, "n", (long long)t->level[i].n);
+		json_kv_int(w, "inside", (long long)t->level[i].inside);
+		json_kv_number(w, "share", share(t->level[i].inside, t->level[i].n));
+		json_close(w, '}');
+	}
+	json_close(w, ']');
+	put_types(t, w);
+
+	json_put_key(w, "wait");
+	json_open(w, '{');
+	json_kv_number(w, "mean_s", ring_mean(&t->wait_s));
+	json_kv_number(w, "p95_s", ring_quantile(&t->wait_s, 0.95));
+	json_close(w, '}');
+
+	json_put_key(w, "decision");
+	json_open(w, '{');
+	json_kv_int(w, "n", (long long)t->decisions);
+	json_kv_number(w, "mean_us", t->decisions ? t->decision_us_sum / (double)t->decisions : NAN);
+	json_kv_number(w, "p99_us", ring_quantile(&t->decision_us, 0.99));
+	json_close(w, '}');
+}

@@ -1,0 +1,45 @@
+/* What the machine has, for a configuration that does not say. */
+#define _GNU_SOURCE
+#include "scheduler/process/machine.h"
+
+#include <math.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/io.h"
+
+#define MEMORY_SHARE 0.9 /* the rest is for the system and the daemon */
+#define MEMINFO_MAX 65536
+
+double machine_cores(void)
+{
+	cpu_set_t set;
+	long n;
+
+	if (!sched_getaffinity(0, sizeof set, &set) && CPU_COUNT(&set) > 0)
+		return CPU_COUNT(&set);
+	n = sysconf(_SC_NPROCESSORS_ONLN); /* a machine with more cpus than cpu_set_t has bits */
+	return n > 0 ? (double)n : 1.0;
+}
+
+double machine_memory_mb(void)
+{
+	char *text = NULL;
+	const char *line;
+	size_t len;
+	double mb = HUGE_VAL;
+
+	if (io_read_file("/proc/meminfo", MEMINFO_MAX, &text, &len, NULL))
+		return mb;
+	line = strstr(text, "MemTotal:");
+	if (line) {
+		double kb = strtod(line + strlen("MemTotal:"), NULL);
+
+		if (kb >= 2048.0)
+			mb = floor(MEMORY_SHARE * kb / 1024.0);
+	}
+	free(text);
+	return mb;
+}

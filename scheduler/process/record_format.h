@@ -1,0 +1,59 @@
+/* What postrider-supervisor and the daemon say to each other. The supervisor is linked with the C library alone,
+ * so this is a header of constants; job_folder.c reads what supervisor_record.c writes.
+ *
+ * Beside the job's folder DIR, in a folder that belongs to the daemon, there are two records. The job's own folder
+ * belongs to the user of the job, who could forge or remove what lies in it, and have a daemon run by root end
+ * somebody else's processes.
+ *
+ *   DIR.started   exactly one supervisor can make it: it appears whole, by link(2), before the command runs
+ *   DIR.exit      how the job ended: it appears whole, by rename(2)
+ *
+ * Both are lines of a key and its values, each key once and in this order; the last line is "end":
+ *
+ *   postrider-started 1                      postrider-exit 1
+ *   boot BOOT_ID                             started REALTIME_NS BOOTTIME_NS     0 0: it never ran
+ *   supervisor PID START_TICKS               ended REALTIME_NS BOOTTIME_NS
+ *   job PID START_TICKS                      status exit CODE | signal NUMBER | none
+ *   started REALTIME_NS BOOTTIME_NS          timed_out 0|1
+ *   cpus LIST | -                            stopped 0|1
+ *   end                                      max_rss_kb N
+ *                                            cpu_us N
+ *                                            reason TEXT | -
+ *                                            note TEXT | -
+ *                                            end
+ *
+ * "stopped" means on request: by a SIGTERM that was queued with a value, as the daemon does it, not by anybody's.
+ * START_TICKS is field 22 of /proc/PID/stat: with the boot's id, a process is known for good, whatever becomes of
+ * its pid. */
+#ifndef SCHEDULER_PROCESS_RECORD_FORMAT_H
+#define SCHEDULER_PROCESS_RECORD_FORMAT_H
+
+#define RECORD_STARTED ".started"
+#define RECORD_EXIT ".exit"
+#define RECORD_STARTED_MAGIC "postrider-started 1"
+#define RECORD_EXIT_MAGIC "postrider-exit 1"
+#define RECORD_MAX_BYTES 8192
+#define RECORD_MAX_TEXT 255  /* bytes of a reason or a note */
+#define RECORD_MAX_CPUS 4095 /* bytes of a list of cpus, "0-3,8" */
+#define RECORD_BOOT_BYTES 36
+
+/* In the job's folder, as the user of the job. */
+#define JOB_STDOUT "stdout"
+#define JOB_STDERR "stderr"
+
+/* Exit codes of the supervisor. */
+enum {
+	SUPERVISOR_DONE = 0,       /* DIR.exit is written */
+	SUPERVISOR_USAGE = 2,
+	SUPERVISOR_LOST_RACE = 120, /* DIR.started was there: nothing was touched */
+	SUPERVISOR_NOT_STARTED = 121, /* nothing was touched; the reason is in the report */
+	SUPERVISOR_NO_RECORD = 122, /* the job ended, but DIR.exit cannot be written */
+};
+
+/* The report: lines on the supervisor's standard output, which is then closed. */
+#define REPORT_STARTED "started" /* DIR.started says the rest */
+#define REPORT_FAILED "failed "  /* and the reason */
+#define REPORT_NOTE "note "      /* something was not possible, the job runs anyway */
+#define REPORT_MAX_BYTES 1024
+
+#endif

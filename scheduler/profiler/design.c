@@ -1,0 +1,1041 @@
+/* Designs: reading them, checking them, combining levels into runs. See profile_design.h. */
+#include "scheduler/profiler/design.h"
+
+#include <ctype.h>
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/rng.h"
+#include "common/text/text.h"
+
+#define GRID_MAX ((size_t)1 << 31) /* settings are 32-bit numbers */
+#define LHS_DRAWS 64 /* the one with the fewest settings drawn twice is kept */
+#define SEEDS_A_REPLICATION 1000 /* more than PROFILE_MAX_JOBS: copies of two replications share none */
+
+/* Columns of the table that no factor may be called, and placeholders that exist without one. */
+static const char *const reserved[] = {
+	"seed",      "copy",     "replication", "run",        "time_s",       "accuracy",   "status",
+	"processes", "cpu_mean", "iowait_mean", "max_rss_mb", "job_cpu_mean", "started_at", "job_iowait_mean",
+	NULL
+};
+static const char *const builtin[] = { "seed", "copy", "replication", "run", NULL };
+
+static int nomem(struct err *err)
+{
+	return err_fail(err, ERR_NOMEM, "out of memory for the design");
+}
+
+void profile_design_init(struct profile_design *d)
+{
+	*d = (struct profile_design){
+		.replications = 1, .seed = 1, .timeout_s = 3600.0, .tries = 3, .max_spread = 0.3
+	};
+}
+
+static void factor_release(struct profile_factor *f)
+{
+	for (size_t i = 0; i < f->n_levels; i++)
+		free(f->level[i]);
+	free(f->level);
+	free(f->name);
+	*f = (struct profile_factor){ 0 };
+}
+
+static void command_release(struct profile_design *d)
+{
+	for (size_t i = 0; i < d->n_command; i++)
+		free(d->command[i]);
+	d->n_command = 0;
+	d->command[0] = NULL;
+}
+
+void profile_design_release(struct profile_design *d)
+{
+	if (!d)
+		return;
+	for (size_t i = 0; i < d->n_factors; i++)
+		factor_release(&d->factor[i]);
+	for (size_t i = 0; i < d->n_fixed; i++)
+		factor_release(&d->fixed[i]);
+	command_release(d);
+	free(d->accuracy_path);
+	free(d->epoch_path);
+	free(d->regex);
+	profile_design_init(d);
+}
+
+/* ---- factors ---- */
+
+static bool is_word(const char *s, size_t len)
+{
+	if (len == 0 || isdigit((unsigned char)s[0]))
+		return false;
+	for (size_t i = 0; i < len; i++) {
+		if (!isalnum((unsigned char)s[i]) && s[i] != '_')
+			return false;
+	}
+	return true;
+}
+
+static bool in_list(const char *s, const char *const *list)
+{
+	for (; *list; list++) {
+		if (!strcmp(*list, s))
+			return true;
+	}
+	return false;
+}
+
+static int factor_begin(struct profile_factor *f, const char *where, const char *name, struct err *err)
+{
+	char shown[64];
+
+	*f = (struct profile_factor){ .number = true };
+	if (strlen(name) > PROFILE_MAX_VALUE || !is_word(name, strlen(name)))
+		return err_fail(err, ERR_FORMAT,
+				"%s: '%s' is no name for a factor; letters, digits and _ make one", where,
+				text_printable(name, shown, sizeof shown));
+	if (in_list(name, reserved))
+		return err_fail(err, ERR_FORMAT, "%s: '%s' is measured or counted, so it can be no factor",
+				where, name);
+	f->name = mem_strdup(name);
+	f->level = mem_calloc(PROFILE_MAX_LEVELS, sizeof *f->level);
+	return f->name && f->level ? 0 : nomem(err);
+}
+
+/* Numbers are kept as their shortest text, so that 64 and 64.0 are one level. */
+static int factor_add(struct profile_factor *f, const char *where, const char *text, struct err *err)
+{
+	char number[32], shown[64];
+	double v;
+
+	if (f->n_levels == PROFILE_MAX_LEVELS)
+		return err_fail(err, ERR_FORMAT, "%s: %s has more than %d levels", where, f->name,
+				PROFILE_MAX_LEVELS);
+	if (text_number(text, &v))
+		text = text_shortest(v, number);
+	else
+		f->number = false;
+	if (!*text || strlen(text) > PROFILE_MAX_VALUE)
+		return err_fail(err, ERR_FORMAT, "%s: %s has a level that is empty or longer than %d bytes",
+				where, f->name, PROFILE_MAX_VALUE);
+	for (const char *s = text; *s; s++) {
+		if ((unsigned char)*s < 0x20 || *s == 0x7f)
+			return err_fail(err, ERR_FORMAT, "%s: level '%s' of %s has a control character in it",
+					where, text_printable(text, shown, sizeof shown), f->name);
+	}
+	for (size_t i = 0; i < f->n_levels; i++) {
+		if (!strcmp(f->level[i], text))
+			return err_fail(err, ERR_FORMAT, "%s: %s has the level %s twice", where, f->name,
+					text);
+	}
+	f->level[f->n_levels] = mem_strdup(text);
+	if (!f->level[f->n_levels])
+		return nomem(err);
+	f->n_levels++;
+	return 0;
+}
+
+static struct profile_factor *find(struct profile_factor *f, size_t n, const char *name)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (!strcmp(f[i].name, name))
+			return &f[i];
+	}
+	return NULL;
+}
+
+static void drop(struct profile_factor *f, size_t *n, const char *name)
+{
+	struct profile_factor *at = find(f, *n, name);
+
+	if (!at)
+		return;
+	factor_release(at);
+	memmove(at, at + 1, (size_t)(f + *n - at - 1) * sizeof *at);
+	--*n;
+}
+
+/* Takes *f. What has one level is fixed; a factor of the same name is replaced where it stands. */
+static int factor_put(struct profile_design *d, const char *where, struct profile_factor *f, struct err *err)
+{
+	bool varies = f->n_levels > 1;
+	struct profile_factor *list = varies ? d->factor : d->fixed, *at;
+	size_t *n = varies ? &d->n_factors : &d->n_fixed;
+
+	if (f->n_levels == 0)
+		return err_fail(err, ERR_FORMAT, "%s: %s has no level", where, f->name);
+	drop(varies ? d->fixed : d->factor, varies ? &d->n_fixed : &d->n_factors, f->name);
+	at = find(list, *n, f->name);
+	if (at) {
+		factor_release(at);
+	} else {
+		if (*n == PROFILE_MAX_FACTORS)
+			return err_fail(err, ERR_FORMAT, "%s: more than %d %s", where, PROFILE_MAX_FACTORS,
+					varies ? "factors" : "fixed values");
+		at = &list[(*n)++];
+	}
+	*at = *f;
+	*f = (struct profile_factor){ 0 };
+	return 0;
+}
+
+/* A slip on the command line is not one in a file. */
+static int as_usage(struct err *err)
+{
+	if (err)
+		err->code = ERR_ARG;
+	return -ERR_ARG;
+}
+
+int profile_design_factor(struct profile_design *d, const char *text, struct err *err)
+{
+	const char *eq = strchr(text, '=');
+	struct profile_factor f = { 0 };
+	char *copy, *rest, *one;
+	char shown[64];
+	int rc;
+
+	if (!eq || eq == text || !eq[1])
+		return err_fail(err, ERR_ARG, "--factor %s: write NAME=LEVEL,LEVEL, for example cpus=1,2,4",
+				text_printable(text, shown, sizeof shown));
+	copy = mem_strdup(text);
+	if (!copy)
+		return nomem(err);
+	copy[eq - text] = '\0';
+	rc = factor_begin(&f, "--factor", copy, err);
+	rest = copy + (eq - text) + 1;
+	while (!rc && (one = strsep(&rest, ",")))
+		rc = factor_add(&f, "--factor", one, err);
+	if (!rc)
+		rc = factor_put(d, "--factor", &f, err);
+	if (rc == -ERR_FORMAT)
+		rc = as_usage(err);
+	factor_release(&f);
+	free(copy);
+	return rc;
+}
+
+int profile_design_kind(struct profile_design *d, const char *text, struct err *err)
+{
+	uint64_t n;
+
+	if (!strcmp(text, "full")) {
+		d->kind = PROFILE_FULL;
+	} else if (!strcmp(text, "2k")) {
+		d->kind = PROFILE_TWO_LEVEL;
+	} else if (!strncmp(text, "lhs:", 4) && text_uint64(text + 4, &n) && n >= 1 &&
+		   n <= PROFILE_MAX_RUNS) {
+		d->kind = PROFILE_LHS;
+		d->lhs_runs = (size_t)n;
+	} else {
+		return err_fail(err, ERR_ARG,
+				"there is no design '%s'; write full, 2k or lhs:N with N from 1 to %d", text,
+				PROFILE_MAX_RUNS);
+	}
+	return 0;
+}
+
+static void kind_text(const struct profile_design *d, char *out, size_t size)
+{
+	if (d->kind == PROFILE_LHS)
+		snprintf(out, size, "lhs:%zu", d->lhs_runs);
+	else
+		snprintf(out, size, "%s", d->kind == PROFILE_FULL ? "full" : "2k");
+}
+
+/* ---- the command and the result ---- */
+
+static int command_add(struct profile_design *d, const char *word, struct err *err)
+{
+	if (d->n_command == PROFILE_MAX_ARGS)
+		return err_fail(err, ERR_ARG, "the command has more than %d words", PROFILE_MAX_ARGS);
+	if (strlen(word) >= PROFILE_MAX_ARG)
+		return err_fail(err, ERR_ARG, "a word of the command is longer than %d bytes",
+				PROFILE_MAX_ARG - 1);
+	d->command[d->n_command] = mem_strdup(word);
+	if (!d->command[d->n_command])
+		return nomem(err);
+	d->command[++d->n_command] = NULL;
+	return 0;
+}
+
+int profile_design_argv(struct profile_design *d, char *const *word, size_t n, struct err *err)
+{
+	int rc = 0;
+
+	command_release(d);
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = command_add(d, word[i], err);
+	return rc;
+}
+
+/* Blanks separate words; '...' is taken as it is, in "..." a backslash still protects " and \. */
+int profile_design_command(struct profile_design *d, const char *text, struct err *err)
+{
+	struct strbuf word = { 0 };
+	bool open = false;
+	char quote = 0;
+	int rc = 0;
+
+	command_release(d);
+	for (const char *s = text; !rc; s++) {
+		if (*s == '\0' || (!quote && isspace((unsigned char)*s))) {
+			if (quote) {
+				rc = err_fail(err, ERR_ARG, "--command: a %c is not closed", quote);
+				break;
+			}
+			if (open)
+				rc = word.failed ? nomem(err) : command_add(d, strbuf_text(&word), err);
+			strbuf_reset(&word);
+			open = false;
+			if (*s == '\0')
+				break;
+			continue;
+		}
+		open = true;
+		if (!quote && (*s == '\'' || *s == '"'))
+			quote = *s;
+		else if (quote && *s == quote)
+			quote = 0;
+		else if (*s == '\\' && s[1] && (!quote || (quote == '"' && (s[1] == '"' || s[1] == '\\'))))
+			strbuf_add(&word, ++s, 1);
+		else
+			strbuf_add(&word, s, 1);
+	}
+	strbuf_release(&word);
+	return rc;
+}
+
+static int text_put(char **at, const char *text, struct err *err)
+{
+	char *copy = mem_strdup(text);
+
+	if (!copy)
+		return nomem(err);
+	free(*at);
+	*at = copy;
+	return 0;
+}
+
+int profile_design_result(struct profile_design *d, const char *accuracy_path, const char *regex,
+			  struct err *err)
+{
+	char why[128];
+	regex_t re;
+	int rc;
+
+	if (accuracy_path && regex)
+		return err_fail(err, ERR_ARG,
+				"the accuracy comes from a JSON path or from a regular expression, not both");
+	if (regex) {
+		rc = regcomp(&re, regex, REG_EXTENDED);
+		if (rc) {
+			regerror(rc, &re, why, sizeof why);
+			return err_fail(err, ERR_ARG, "regular expression '%.200s': %s", regex, why);
+		}
+		rc = re.re_nsub
+			     ? 0
+			     : err_fail(err, ERR_ARG,
+					"regular expression '%.200s' has no (group), which is what is read",
+					regex);
+		regfree(&re);
+		if (rc)
+			return rc;
+		free(d->accuracy_path);
+		d->accuracy_path = NULL;
+	} else if (!accuracy_path) {
+		return 0;
+	} else {
+		free(d->regex);
+		d->regex = NULL;
+	}
+	d->result_given = true;
+	return regex ? text_put(&d->regex, regex, err) : text_put(&d->accuracy_path, accuracy_path, err);
+}
+
+/* ---- JSON ---- */
+
+static int level_from_json(struct profile_factor *f, const char *where, const struct json *v, struct err *err)
+{
+	char number[32];
+
+	if (json_type(v) == JSON_NUMBER)
+		return factor_add(f, where, text_shortest(json_number(v, 0.0), number), err);
+	if (json_type(v) == JSON_STRING)
+		return factor_add(f, where, json_string(v, ""), err);
+	return err_fail(err, ERR_FORMAT, "%s: a level of %s is neither a number nor a string", where,
+			f->name);
+}
+
+static int factors_from_json(struct profile_design *d, const char *name, const struct json *v, bool fixed,
+			     struct err *err)
+{
+	char where[256];
+
+	snprintf(where, sizeof where, "%s: %s", text_tail(name, 200), fixed ? "fixed" : "factors");
+	if (v && json_type(v) != JSON_OBJECT)
+		return err_fail(err, ERR_FORMAT, "%s: must be an object of %s", where,
+				fixed ? "values" : "lists of levels");
+	for (const struct json *m = json_first(v); m; m = json_next(m)) {
+		struct profile_factor f = { 0 };
+		int rc = factor_begin(&f, where, json_key(m), err);
+
+		if (!rc &&
+		    (find(d->factor, d->n_factors, json_key(m)) || find(d->fixed, d->n_fixed, json_key(m))))
+			rc = err_fail(err, ERR_FORMAT, "%s: '%s' is both a factor and fixed", where, f.name);
+		if (!rc && !fixed && json_type(m) != JSON_ARRAY)
+			rc = err_fail(err, ERR_FORMAT, "%s: the levels of %s must be a list", where, f.name);
+		if (!rc && fixed)
+			rc = level_from_json(&f, where, m, err);
+		for (const struct json *l = fixed ? NULL : json_first(m); l && !rc; l = json_next(l))
+			rc = level_from_json(&f, where, l, err);
+		if (!rc)
+			rc = factor_put(d, where, &f, err);
+		factor_release(&f);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+/* A number within bounds, or what was there before where the key is absent. */
+static int number_from_json(const char *name, const struct json *root, const char *key, double min,
+			    double max, bool whole, double *io, struct err *err)
+{
+	const struct json *v = json_get(root, key);
+	double n = json_number(v, 0.0);
+
+	if (!v)
+		return 0;
+	if (json_type(v) != JSON_NUMBER || !(n >= min && n <= max) ||
+	    (whole && n != (double)(uint64_t)n)) /* n >= min >= 0 here: the cast is safe */
+		return err_fail(err, ERR_FORMAT, "%s: %s must be a %snumber from %g to %g", name, key,
+				whole ? "whole " : "", min, max);
+	*io = n;
+	return 0;
+}
+
+static int command_from_json(struct profile_design *d, const char *name, const struct json *v,
+			     struct err *err)
+{
+	int rc = 0;
+
+	if (!v)
+		return 0;
+	if (json_type(v) != JSON_ARRAY || json_size(v) == 0)
+		return err_fail(err, ERR_FORMAT, "%s: command must be a list of words, the program first",
+				name);
+	command_release(d);
+	for (v = json_first(v); v && !rc; v = json_next(v)) {
+		if (json_type(v) != JSON_STRING)
+			return err_fail(err, ERR_FORMAT, "%s: command: word %zu is no string", name,
+					d->n_command + 1);
+		rc = command_add(d, json_string(v, ""), err);
+	}
+	return rc;
+}
+
+static int result_from_json(struct profile_design *d, const char *name, const struct json *v, struct err *err)
+{
+	static const char *const known[] = { "accuracy", "epoch", "regex", NULL };
+	char where[256];
+	int rc;
+
+	if (!v)
+		return 0;
+	snprintf(where, sizeof where, "%s: result", text_tail(name, 200));
+	if (json_type(v) != JSON_OBJECT)
+		return err_fail(err, ERR_FORMAT, "%s: must be an object", where);
+	rc = json_known_keys(v, where, known, err);
+	if (rc)
+		return rc;
+	for (const struct json *m = json_first(v); m; m = json_next(m)) {
+		if (!json_string(m, "")[0])
+			return err_fail(err, ERR_FORMAT, "%s: %s must be a string that is not empty", where,
+					json_key(m));
+	}
+	rc = profile_design_result(d, json_string(json_get(v, "accuracy"), NULL),
+				   json_string(json_get(v, "regex"), NULL), err);
+	if (!rc && json_get(v, "epoch"))
+		rc = text_put(&d->epoch_path, json_string(json_get(v, "epoch"), ""), err);
+	return rc;
+}
+
+int profile_design_from_json(struct profile_design *d, const char *name, const struct json *v,
+			     struct err *err)
+{
+	static const char *const known[] = { "factors", "fixed",      "design",  "replications",
+					     "seed",    "command",    "result",  "timeout_s",
+					     "tries",   "max_spread", "warm_up", NULL };
+	double replications = (double)d->replications, seed = (double)d->seed, tries = (double)d->tries;
+	const struct json *design = json_get(v, "design"), *warm_up = json_get(v, "warm_up");
+	int rc;
+
+	if (json_type(v) != JSON_OBJECT)
+		return err_fail(err, ERR_FORMAT, "%s: a design is a JSON object", name);
+	rc = json_known_keys(v, name, known, err);
+	if (!rc)
+		rc = factors_from_json(d, name, json_get(v, "factors"), false, err);
+	if (!rc)
+		rc = factors_from_json(d, name, json_get(v, "fixed"), true, err);
+	if (!rc && design && profile_design_kind(d, json_string(design, ""), err)) {
+		err->code = ERR_FORMAT;
+		rc = err_prefix(err, "%s: design", text_tail(name, 200));
+	}
+	if (!rc)
+		rc = number_from_json(name, v, "replications", 1, PROFILE_MAX_REPLICATIONS, true,
+				      &replications, err);
+	if (!rc)
+		rc = number_from_json(name, v, "seed", 0, (double)PROFILE_MAX_SEED, true, &seed, err);
+	if (!rc)
+		rc = number_from_json(name, v, "timeout_s", 0.01, 1e7, false, &d->timeout_s, err);
+	if (!rc)
+		rc = number_from_json(name, v, "tries", 1, 100, true, &tries, err);
+	if (!rc)
+		rc = number_from_json(name, v, "max_spread", 0, 1000, false, &d->max_spread, err);
+	if (!rc && warm_up && json_type(warm_up) != JSON_BOOL)
+		rc = err_fail(err, ERR_FORMAT, "%s: warm_up must be true or false", name);
+	if (!rc)
+		rc = command_from_json(d, name, json_get(v, "command"), err);
+	if (!rc)
+		rc = result_from_json(d, name, json_get(v, "result"), err);
+	if (rc) {
+		if (err && err->code == ERR_ARG)
+			err->code = ERR_FORMAT; /* the file is at fault, not the command line */
+		return err ? -(int)err->code : rc;
+	}
+	d->replications = (size_t)replications;
+	d->seed = (uint64_t)seed;
+	d->tries = (size_t)tries;
+	d->warm_up = json_bool(warm_up, d->warm_up);
+	return 0;
+}
+
+int profile_design_read(struct profile_design *d, const char *path, struct err *err)
+{
+	struct json *root;
+	int rc = json_read_file(path, PROFILE_MAX_BYTES, &root, err);
+
+	if (rc)
+		return rc;
+	rc = profile_design_from_json(d, path, root, err);
+	json_free(root);
+	return rc;
+}
+
+/* ---- checks ---- */
+
+/* The placeholder that starts at *s ("{name}"), its length without braces; 0: there is none. */
+static size_t placeholder(const char *s)
+{
+	const char *end = *s == '{' ? strchr(s, '}') : NULL;
+
+	return end && is_word(s + 1, (size_t)(end - s - 1)) ? (size_t)(end - s - 1) : 0;
+}
+
+static bool command_uses(const struct profile_design *d, const char *name)
+{
+	for (size_t i = 0; i < d->n_command; i++) {
+		for (const char *s = d->command[i]; *s; s++) {
+			size_t len = placeholder(s);
+
+			if (len && strlen(name) == len && !memcmp(s + 1, name, len))
+				return true;
+		}
+	}
+	return false;
+}
+
+static int check_placeholders(const struct profile_design *d, struct err *err)
+{
+	const char *known[2 * PROFILE_MAX_FACTORS + 5] = { NULL };
+	const char *near;
+	char name[PROFILE_MAX_VALUE + 1];
+	size_t n = 0;
+
+	for (size_t i = 0; i < d->n_factors; i++)
+		known[n++] = d->factor[i].name;
+	for (size_t i = 0; i < d->n_fixed; i++)
+		known[n++] = d->fixed[i].name;
+	for (size_t i = 0; builtin[i]; i++)
+		known[n++] = builtin[i];
+	for (size_t i = 0; i < d->n_command; i++) {
+		for (const char *s = d->command[i]; *s; s++) {
+			size_t len = placeholder(s);
+
+			if (!len)
+				continue;
+			snprintf(name, sizeof name, "%.*s",
+				 (int)(len < PROFILE_MAX_VALUE ? len : PROFILE_MAX_VALUE), s + 1);
+			if (in_list(name, known))
+				continue;
+			near = text_nearest(name, known);
+			return err_fail(err, ERR_FORMAT,
+					"the command has {%s}, which is no factor and not fixed%s%s%s", name,
+					near ? "; did you mean {" : "", near ? near : "", near ? "}?" : "");
+		}
+	}
+	for (size_t i = 0; i < d->n_factors; i++) {
+		if (strcmp(d->factor[i].name, "njobs") && !command_uses(d, d->factor[i].name))
+			return err_fail(err, ERR_FORMAT, "factor %s changes nothing: the command has no {%s}",
+					d->factor[i].name, d->factor[i].name);
+	}
+	return 0;
+}
+
+static int check_jobs(struct profile_design *d, struct err *err)
+{
+	struct profile_factor *jobs = find(d->factor, d->n_factors, "njobs"), one = { 0 };
+	int rc = 0;
+
+	if (!jobs)
+		jobs = find(d->fixed, d->n_fixed, "njobs");
+	if (!jobs) {
+		rc = factor_begin(&one, "njobs", "njobs", err);
+		if (!rc)
+			rc = factor_add(&one, "njobs", "1", err);
+		if (!rc)
+			rc = factor_put(d, "njobs", &one, err);
+		factor_release(&one);
+		return rc;
+	}
+	for (size_t i = 0; i < jobs->n_levels; i++) {
+		uint64_t n;
+
+		if (!text_uint64(jobs->level[i], &n) || n < 1 || n > PROFILE_MAX_JOBS)
+			return err_fail(err, ERR_FORMAT, "njobs=%s: copies at the same time are 1 to %d",
+					jobs->level[i], PROFILE_MAX_JOBS);
+	}
+	return 0;
+}
+
+static size_t settings_planned(const struct profile_design *d)
+{
+	size_t n = 1;
+
+	if (d->kind == PROFILE_LHS)
+		return d->lhs_runs;
+	if (d->kind == PROFILE_FULL)
+		return profile_grid_size(d);
+	return (size_t)1 << d->n_factors < GRID_MAX ? n << d->n_factors : SIZE_MAX;
+}
+
+int profile_design_check(struct profile_design *d, struct err *err)
+{
+	size_t n;
+	int rc;
+
+	if (d->n_command == 0)
+		return err_fail(
+			err, ERR_ARG,
+			"there is no command to measure; add --command '...', -- PROGRAM ARGUMENT..., or "
+			"\"command\" to the design");
+	if (d->replications < 1 || d->replications > PROFILE_MAX_REPLICATIONS)
+		return err_fail(err, ERR_ARG, "%zu replications; 1 to %d are possible", d->replications,
+				PROFILE_MAX_REPLICATIONS);
+	rc = check_jobs(d, err);
+	if (!rc)
+		rc = check_placeholders(d, err);
+	if (rc)
+		return rc;
+	if (profile_grid_size(d) == SIZE_MAX)
+		return err_fail(err, ERR_FORMAT, "the full grid of these levels has more than %zu settings",
+				GRID_MAX);
+	n = settings_planned(d);
+	if (n > PROFILE_MAX_RUNS / d->replications)
+		return err_fail(err, ERR_FORMAT,
+				"%zu settings, %zu replications: more than %d runs; lhs:N measures a part of "
+				"the grid",
+				n, d->replications, PROFILE_MAX_RUNS);
+	return 0;
+}
+
+/* ---- what makes a campaign the same one ---- */
+
+static void put_factors(struct json_writer *w, const char *key, const struct profile_factor *f, size_t n)
+{
+	json_put_key(w, key);
+	json_open(w, '{');
+	for (size_t i = 0; i < n; i++) {
+		json_put_key(w, f[i].name);
+		json_open(w, '[');
+		for (size_t l = 0; l < f[i].n_levels; l++)
+			json_put_string(w, f[i].level[l]);
+		json_close(w, ']');
+	}
+	json_close(w, '}');
+}
+
+void profile_design_canonical(const struct profile_design *d, struct strbuf *out)
+{
+	struct json_writer w;
+	char kind[32];
+
+	kind_text(d, kind, sizeof kind);
+	json_begin(&w, out, false);
+	json_open(&w, '{');
+	put_factors(&w, "factors", d->factor, d->n_factors);
+	put_factors(&w, "fixed", d->fixed, d->n_fixed);
+	json_kv_string(&w, "design", kind);
+	json_kv_int(&w, "replications", (long long)d->replications);
+	json_kv_int(&w, "seed", (long long)d->seed);
+	json_put_key(&w, "command");
+	json_open(&w, '[');
+	for (size_t i = 0; i < d->n_command; i++)
+		json_put_string(&w, d->command[i]);
+	json_close(&w, ']');
+	json_kv_string(&w, "accuracy", d->accuracy_path);
+	json_kv_string(&w, "epoch", d->epoch_path);
+	json_kv_string(&w, "regex", d->regex);
+	json_close(&w, '}');
+}
+
+uint64_t profile_design_fingerprint(const struct profile_design *d)
+{
+	struct strbuf text = { 0 };
+	uint64_t h = 0xcbf29ce484222325ULL; /* FNV-1a, 64 bits */
+
+	profile_design_canonical(d, &text);
+	for (size_t i = 0; i < text.len; i++)
+		h = (h ^ (unsigned char)text.text[i]) * 0x100000001b3ULL;
+	strbuf_release(&text);
+	return h;
+}
+
+/* A value for a sentence: lists with commas between, the rest as it is. */
+static void put_value(struct strbuf *out, const struct json *v)
+{
+	char number[32];
+
+	switch (json_type(v)) {
+	case JSON_STRING: strbuf_puts(out, json_string(v, "")); break;
+	case JSON_NUMBER: strbuf_puts(out, text_shortest(json_number(v, 0.0), number)); break;
+	case JSON_ARRAY:
+		for (const struct json *e = json_first(v); e; e = json_next(e)) {
+			put_value(out, e);
+			strbuf_puts(out, json_next(e) ? "," : "");
+		}
+		break;
+	default: strbuf_puts(out, "none"); break;
+	}
+}
+
+static void put_change(struct strbuf *out, const char *what, const char *name, const struct json *before,
+		       const struct json *now)
+{
+	struct strbuf a = { 0 }, b = { 0 };
+
+	put_value(&a, before);
+	put_value(&b, now);
+	if (strcmp(strbuf_text(&a), strbuf_text(&b)) || !before != !now)
+		strbuf_printf(out, "%s%s%s was %.100s and is %.100s", out->len ? "; " : "", what, name,
+			      strbuf_text(&a), strbuf_text(&b));
+	strbuf_release(&a);
+	strbuf_release(&b);
+}
+
+static void put_factor_changes(struct strbuf *out, const char *what, const struct json *before,
+			       const struct json *now)
+{
+	const struct json *a, *b;
+
+	for (a = json_first(before); a; a = json_next(a))
+		put_change(out, what, json_key(a), a, json_get(now, json_key(a)));
+	for (b = json_first(now); b; b = json_next(b)) {
+		if (!json_get(before, json_key(b)))
+			put_change(out, what, json_key(b), NULL, b);
+	}
+	if (out->len)
+		return;
+	for (a = json_first(before), b = json_first(now); a && b; a = json_next(a), b = json_next(b)) {
+		if (strcmp(json_key(a), json_key(b))) {
+			strbuf_printf(out, "the order of the %ss changed",
+				      what[0] == 'f' ? "factor" : "value");
+			return;
+		}
+	}
+}
+
+bool profile_design_differs(const struct profile_design *d, const struct json *earlier, char *out,
+			    size_t size)
+{
+	static const char *const rest[] = { "design",   "replications", "seed",  "command",
+					    "accuracy", "epoch",        "regex", NULL };
+	struct strbuf text = { 0 }, change = { 0 };
+	struct json *now = NULL;
+	bool differs;
+
+	profile_design_canonical(d, &text);
+	if (json_parse("design", strbuf_text(&text), text.len, &now, NULL)) {
+		snprintf(out, size, "it can not be compared for want of memory");
+		strbuf_release(&text);
+		return true;
+	}
+	put_factor_changes(&change, "factor ", json_get(earlier, "factors"), json_get(now, "factors"));
+	put_factor_changes(&change, "", json_get(earlier, "fixed"), json_get(now, "fixed"));
+	for (size_t i = 0; rest[i]; i++)
+		put_change(&change, "", rest[i], json_get(earlier, rest[i]), json_get(now, rest[i]));
+	differs = change.len > 0 || change.failed;
+	snprintf(out, size, "%s", strbuf_text(&change));
+	json_free(now);
+	strbuf_release(&text);
+	strbuf_release(&change);
+	return differs;
+}
+
+/* ---- the plan ---- */
+
+size_t profile_grid_size(const struct profile_design *d)
+{
+	size_t n = 1;
+
+	for (size_t i = 0; i < d->n_factors; i++) {
+		if (n > GRID_MAX / d->factor[i].n_levels)
+			return SIZE_MAX;
+		n *= d->factor[i].n_levels;
+	}
+	return n;
+}
+
+void profile_grid_at(const struct profile_design *d, size_t setting, uint16_t *out_level)
+{
+	for (size_t i = d->n_factors; i-- > 0;) { /* the last factor turns fastest */
+		out_level[i] = (uint16_t)(setting % d->factor[i].n_levels);
+		setting /= d->factor[i].n_levels;
+	}
+}
+
+static uint32_t setting_of(const struct profile_design *d, const uint16_t *level)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < d->n_factors; i++)
+		n = n * d->factor[i].n_levels + level[i];
+	return (uint32_t)n;
+}
+
+/* Of numbers the smallest and the largest, of words the first and the last. */
+static uint16_t extreme(const struct profile_factor *f, bool high)
+{
+	size_t best = high ? f->n_levels - 1 : 0;
+
+	for (size_t i = 0; f->number && i < f->n_levels; i++) {
+		if (high ? atof(f->level[i]) > atof(f->level[best])
+			 : atof(f->level[i]) < atof(f->level[best]))
+			best = i;
+	}
+	return (uint16_t)best;
+}
+
+static int by_setting(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static size_t distinct(uint32_t *v, size_t n)
+{
+	size_t k = n > 0;
+
+	qsort(v, n, sizeof *v, by_setting);
+	for (size_t i = 1; i < n; i++)
+		k += v[i] != v[i - 1];
+	return k;
+}
+
+/* A Latin hypercube on levels (McKay, Beckman, Conover, Technometrics 21, 1979): run r has stratum perm(r) of
+ * N, and the levels divide the strata evenly, so each level is used N / n_levels times, rounded either way. */
+static void lhs_draw(const struct profile_design *d, struct rng *rng, uint32_t *perm,
+		     struct profile_point *out)
+{
+	size_t n = d->lhs_runs;
+
+	for (size_t f = 0; f < d->n_factors; f++) {
+		for (size_t i = 0; i < n; i++)
+			perm[i] = (uint32_t)i;
+		rng_shuffle(rng, perm, n);
+		for (size_t i = 0; i < n; i++)
+			out[i].level[f] = (uint16_t)((uint64_t)perm[i] * d->factor[f].n_levels / n);
+	}
+	for (size_t i = 0; i < n; i++)
+		out[i].setting = setting_of(d, out[i].level);
+}
+
+static int lhs_make(const struct profile_design *d, struct profile_point *out, struct err *err)
+{
+	size_t n = d->lhs_runs, most = 0;
+	struct profile_point *drawn = mem_calloc(n, sizeof *drawn);
+	uint32_t *perm = mem_array(n, sizeof *perm);
+	struct rng rng = rng_stream(d->seed, UINT64_MAX);
+
+	for (int k = 0; k < LHS_DRAWS && drawn && perm && most < n; k++) {
+		size_t settings;
+
+		lhs_draw(d, &rng, perm, drawn);
+		for (size_t i = 0; i < n; i++)
+			perm[i] = drawn[i].setting;
+		settings = distinct(perm, n);
+		if (settings > most) {
+			most = settings;
+			memcpy(out, drawn, n * sizeof *drawn);
+		}
+	}
+	free(drawn);
+	free(perm);
+	return most ? 0 : nomem(err);
+}
+
+int profile_plan_make(const struct profile_design *d, struct profile_plan *out, struct err *err)
+{
+	size_t n = settings_planned(d);
+	struct profile_point *one = mem_calloc(n, sizeof *one);
+	struct profile_plan p = { .run = mem_calloc(n * d->replications, sizeof *p.run) };
+	uint32_t *order = mem_array(n, sizeof *order);
+	int rc = one && p.run && order ? 0 : nomem(err);
+
+	if (!rc && d->kind == PROFILE_LHS)
+		rc = lhs_make(d, one, err);
+	for (size_t i = 0; i < n && !rc && d->kind != PROFILE_LHS; i++) {
+		if (d->kind == PROFILE_FULL)
+			profile_grid_at(d, i, one[i].level);
+		for (size_t f = 0; f < d->n_factors && d->kind == PROFILE_TWO_LEVEL; f++)
+			one[i].level[f] = extreme(&d->factor[f], i >> f & 1);
+		one[i].setting = setting_of(d, one[i].level);
+	}
+	for (size_t r = 0; r < d->replications && !rc; r++) {
+		struct rng rng = rng_stream(d->seed, r);
+
+		for (size_t i = 0; i < n; i++)
+			order[i] = (uint32_t)i;
+		rng_shuffle(&rng, order, n);
+		for (size_t i = 0; i < n; i++) {
+			p.run[p.n] = one[order[i]];
+			p.run[p.n++].replication = (uint32_t)r + 1;
+		}
+	}
+	if (!rc) {
+		for (size_t i = 0; i < n; i++)
+			order[i] = one[i].setting;
+		p.n_settings = distinct(order, n);
+		*out = p;
+	} else {
+		free(p.run);
+	}
+	free(order);
+	free(one);
+	return rc;
+}
+
+void profile_plan_release(struct profile_plan *p)
+{
+	if (!p)
+		return;
+	free(p->run);
+	*p = (struct profile_plan){ 0 };
+}
+
+/* ---- values at a point ---- */
+
+const char *profile_value(const struct profile_design *d, const uint16_t *level, const char *name)
+{
+	for (size_t i = 0; i < d->n_factors; i++) {
+		if (!strcmp(d->factor[i].name, name))
+			return d->factor[i].level[level[i]];
+	}
+	for (size_t i = 0; i < d->n_fixed; i++) {
+		if (!strcmp(d->fixed[i].name, name))
+			return d->fixed[i].level[0];
+	}
+	return NULL;
+}
+
+size_t profile_jobs(const struct profile_design *d, const uint16_t *level)
+{
+	const char *text = profile_value(d, level, "njobs");
+	uint64_t n = 1;
+
+	if (text)
+		text_uint64(text, &n);
+	return (size_t)n;
+}
+
+void profile_describe(const struct profile_design *d, const uint16_t *level, struct strbuf *out)
+{
+	for (size_t i = 0; i < d->n_factors; i++)
+		strbuf_printf(out, "%s%s=%s", i ? " " : "", d->factor[i].name, d->factor[i].level[level[i]]);
+	if (d->n_factors == 0)
+		strbuf_puts(out, "one setting");
+}
+
+uint64_t profile_seed(const struct profile_design *d, const struct profile_point *p, size_t copy)
+{
+	return d->seed + (uint64_t)(p->replication - 1) * SEEDS_A_REPLICATION + (copy - 1);
+}
+
+static int fill_in(const struct profile_design *d, const struct profile_point *p, size_t copy,
+		   const char *template, char **out, struct err *err)
+{
+	struct strbuf word = { 0 };
+	char name[PROFILE_MAX_VALUE + 1];
+	int rc = 0;
+
+	for (const char *s = template; *s; s++) {
+		size_t len = placeholder(s);
+		const char *value;
+
+		if (!len || len > PROFILE_MAX_VALUE) {
+			strbuf_add(&word, s, 1);
+			continue;
+		}
+		memcpy(name, s + 1, len);
+		name[len] = '\0';
+		value = profile_value(d, p->level, name);
+		if (value)
+			strbuf_puts(&word, value);
+		else if (!strcmp(name, "seed"))
+			strbuf_printf(&word, "%llu", (unsigned long long)profile_seed(d, p, copy));
+		else if (!strcmp(name, "copy"))
+			strbuf_printf(&word, "%zu", copy);
+		else if (!strcmp(name, "replication"))
+			strbuf_printf(&word, "%u", p->replication);
+		else
+			strbuf_printf(&word, "%u-%u", p->setting + 1, p->replication); /* {run} */
+		s += len + 1;
+	}
+	if (word.failed)
+		rc = nomem(err);
+	else if (word.len >= PROFILE_MAX_ARG)
+		rc = err_fail(err, ERR_ARG, "'%.60s' filled in is longer than %d bytes", template,
+			      PROFILE_MAX_ARG - 1);
+	else if (!(*out = mem_strdup(strbuf_text(&word))))
+		rc = nomem(err);
+	strbuf_release(&word);
+	return rc;
+}
+
+int profile_argv(const struct profile_design *d, const struct profile_point *p, size_t copy, char ***out_word,
+		 struct err *err)
+{
+	char **word = mem_calloc(d->n_command + 1, sizeof *word);
+	int rc = word ? 0 : nomem(err);
+
+	for (size_t i = 0; i < d->n_command && !rc; i++)
+		rc = fill_in(d, p, copy, d->command[i], &word[i], err);
+	if (rc)
+		profile_argv_free(word);
+	else
+		*out_word = word;
+	return rc;
+}
+
+void profile_argv_free(char **word)
+{
+	for (size_t i = 0; word && word[i]; i++)
+		free(word[i]);
+	free(word);
+}

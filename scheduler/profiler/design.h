@@ -1,0 +1,109 @@
+/* The design of an experiment: factors and their levels, how they are combined, how often and in which order
+ * they are run, and the command that is run. From a JSON file, from flags, or from both; flags win.
+ *
+ * A design that was checked gives a plan: every run in order, the same for the same design. Used by
+ * verb_profile.c; read profile_journal.h next. */
+#ifndef SCHEDULER_PROFILER_DESIGN_H
+#define SCHEDULER_PROFILER_DESIGN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/err.h"
+#include "common/json/json.h"
+#include "common/strbuf.h"
+
+#define PROFILE_MAX_FACTORS 16
+#define PROFILE_MAX_LEVELS 64
+#define PROFILE_MAX_VALUE 128      /* bytes of a name or a level */
+#define PROFILE_MAX_ARGS 256       /* words of the command */
+#define PROFILE_MAX_ARG 4096       /* bytes of one of them, placeholders filled in */
+#define PROFILE_MAX_JOBS 64        /* copies at the same time */
+#define PROFILE_MAX_RUNS 100000    /* replications included; also of the full grid */
+#define PROFILE_MAX_REPLICATIONS 1000
+#define PROFILE_MAX_SEED ((uint64_t)1 << 53) /* JSON numbers are doubles */
+#define PROFILE_MAX_BYTES ((size_t)1 << 20)  /* of a design file */
+
+enum profile_kind { PROFILE_FULL, PROFILE_TWO_LEVEL, PROFILE_LHS };
+
+struct profile_factor {
+	char *name;
+	char **level; size_t n_levels; /* as text, in the order given */
+	bool number;                   /* every level is one */
+};
+
+struct profile_design {
+	struct profile_factor factor[PROFILE_MAX_FACTORS]; size_t n_factors; /* what varies */
+	struct profile_factor fixed[PROFILE_MAX_FACTORS];  size_t n_fixed;   /* one level each */
+	enum profile_kind kind;
+	size_t lhs_runs;               /* of a Latin hypercube, before replication */
+	size_t replications;
+	uint64_t seed;
+	char *command[PROFILE_MAX_ARGS + 1]; size_t n_command; /* the template; NULL after the last */
+	/* Where the result is in the command's output: paths like "metrics.accuracy" into its JSON lines, or an
+	 * extended regular expression whose first group is the accuracy. */
+	char *accuracy_path, *epoch_path, *regex;
+	bool result_given;             /* somebody asked for it, so a run without it has failed */
+	bool warm_up;                  /* run the first setting once, unmeasured, before anything else */
+	double timeout_s;              /* of one run */
+	size_t tries;                  /* how often an unstable run is measured at most */
+	double max_spread;             /* (longest - shortest) / mean above which it is; 0: no bound */
+};
+
+void profile_design_init(struct profile_design *d); /* all defaults, nothing owned */
+void profile_design_release(struct profile_design *d);
+
+int profile_design_read(struct profile_design *d, const char *path, struct err *err);
+int profile_design_from_json(struct profile_design *d, const char *name, const struct json *v, struct err *err);
+
+/* The same from flags: each replaces what the file said. */
+int profile_design_factor(struct profile_design *d, const char *text, struct err *err); /* "cpus=1,2"; one level: fixed */
+int profile_design_kind(struct profile_design *d, const char *text, struct err *err);   /* full, 2k, lhs:N */
+int profile_design_command(struct profile_design *d, const char *text, struct err *err);/* split like a shell would */
+int profile_design_argv(struct profile_design *d, char *const *word, size_t n, struct err *err);
+int profile_design_result(struct profile_design *d, const char *accuracy_path, const char *regex, struct err *err);
+
+/* What only the whole can say: something varies, the command uses every factor and names no other, sizes fit.
+ * A design without njobs gets one job. */
+int profile_design_check(struct profile_design *d, struct err *err);
+
+/* What makes two campaigns the same one, as one line of JSON. Time limit, tries, bound and
+ * warm-up are no part of it: they say how patient we are, not what is measured. */
+void profile_design_canonical(const struct profile_design *d, struct strbuf *out);
+uint64_t profile_design_fingerprint(const struct profile_design *d);
+/* What differs, in words, between the canonical text of an earlier design and this one; false: nothing does. */
+bool profile_design_differs(const struct profile_design *d, const struct json *earlier, char *out, size_t size);
+
+/* ---- the plan ---- */
+struct profile_point {
+	uint16_t level[PROFILE_MAX_FACTORS];
+	uint32_t setting;     /* equal for equal levels: the index in the full grid */
+	uint32_t replication; /* from 1 */
+};
+struct profile_plan {
+	struct profile_point *run; size_t n; /* in the order in which they are run */
+	size_t n_settings;                   /* different ones among them */
+};
+/* Replication by replication, each in its own random order: stopped early, every setting was measured about
+ * as often as every other, and a drift of the machine is no effect of a factor. */
+int profile_plan_make(const struct profile_design *d, struct profile_plan *out, struct err *err);
+void profile_plan_release(struct profile_plan *p);
+size_t profile_grid_size(const struct profile_design *d); /* of the full grid; SIZE_MAX: too large */
+void profile_grid_at(const struct profile_design *d, size_t setting, uint16_t *out_level);
+
+/* A factor's or a fixed value at a point; NULL: the design has no such name. */
+const char *profile_value(const struct profile_design *d, const uint16_t *level, const char *name);
+size_t profile_jobs(const struct profile_design *d, const uint16_t *level);
+void profile_describe(const struct profile_design *d, const uint16_t *level, struct strbuf *out); /* "cpus=2 batch=64" */
+
+/* The seed a copy (from 1) gets: another one for each copy and replication, the same ones in each setting, so
+ * that settings are compared on the same luck. */
+uint64_t profile_seed(const struct profile_design *d, const struct profile_point *p, size_t copy);
+
+/* The command of one copy with its placeholders filled in: word[] is to be freed, each and the list. */
+int profile_argv(const struct profile_design *d, const struct profile_point *p, size_t copy, char ***out_word,
+                 struct err *err);
+void profile_argv_free(char **word);
+
+#endif

@@ -1,0 +1,463 @@
+/* The journal of a campaign on disk. See profile_journal.h. */
+#define _GNU_SOURCE
+#include "scheduler/profiler/journal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/io.h"
+#include "common/mem.h"
+#include "common/text/text.h"
+
+#define LOCK_TRIES 20 /* a second: a profile that was killed may still be dying */
+
+static const char *const status_name[] = { "ok", "failed", "timeout", "unstable" };
+
+const char *profile_status_name(enum profile_status s)
+{
+	return status_name[s];
+}
+
+void profile_outcome_release(struct profile_outcome *o)
+{
+	for (size_t i = 0; i < o->n_copies; i++)
+		free(o->copy[i].epoch);
+	free(o->copy);
+	*o = (struct profile_outcome){ 0 };
+}
+
+double profile_outcome_time(const struct profile_outcome *o)
+{
+	double sum = 0.0;
+
+	for (size_t i = 0; i < o->n_copies; i++)
+		sum += o->copy[i].time_s;
+	return o->n_copies ? sum / (double)o->n_copies : NAN;
+}
+
+double profile_outcome_spread(const struct profile_outcome *o)
+{
+	double low = INFINITY, high = 0.0;
+
+	for (size_t i = 0; i < o->n_copies; i++) {
+		low = fmin(low, o->copy[i].time_s);
+		high = fmax(high, o->copy[i].time_s);
+	}
+	return high > 0.0 ? (high - low) / profile_outcome_time(o) : 0.0;
+}
+
+static int system_error(const struct profile_journal *j, const char *what, struct err *err)
+{
+	enum err_code code = errno == EACCES || errno == EPERM || errno == EROFS ? ERR_PERM : ERR_IO;
+
+	return err_fail(err, code, "cannot %s %s: %s", what, text_tail(j->path, 300), strerror(errno));
+}
+
+/* ---- a line out ---- */
+
+static void put_copy(struct json_writer *w, const struct profile_copy *c)
+{
+	json_open(w, '{');
+	json_kv_number(w, "time_s", c->time_s);
+	json_kv_number(w, "accuracy", c->accuracy);
+	json_kv_number(w, "max_rss_mb", c->max_rss_mb);
+	json_kv_number(w, "job_cpu_mean", c->job_cpu_mean);
+	json_kv_number(w, "job_iowait_mean", c->job_iowait_mean);
+	json_kv_int(w, "exit", c->exit_code);
+	json_kv_int(w, "signal", c->signal);
+	json_put_key(w, "curve");
+	json_open(w, '[');
+	for (size_t i = 0; i < c->n_epochs; i++) {
+		json_open(w, '[');
+		json_put_number(w, c->epoch[i].epoch);
+		json_put_number(w, c->epoch[i].accuracy);
+		json_put_number(w, c->epoch[i].loss);
+		json_put_number(w, c->epoch[i].elapsed_s);
+		json_close(w, ']');
+	}
+	json_close(w, ']');
+	json_close(w, '}');
+}
+
+static void put_outcome(struct strbuf *out, const struct profile_design *d, const struct profile_point *p,
+			size_t run, const struct profile_outcome *o)
+{
+	struct strbuf setting = { 0 };
+	struct json_writer w;
+
+	profile_describe(d, p->level, &setting);
+	json_begin(&w, out, false);
+	json_open(&w, '{');
+	json_kv_int(&w, "run", (long long)run + 1);
+	json_kv_string(&w, "setting", strbuf_text(&setting));
+	json_kv_int(&w, "replication", p->replication);
+	json_kv_string(&w, "status", profile_status_name(o->status));
+	json_kv_string(&w, "started_at", o->started_at);
+	json_kv_number(&w, "cpu_mean", o->cpu_mean);
+	json_kv_number(&w, "iowait_mean", o->iowait_mean);
+	json_kv_string(&w, "why", o->why[0] ? o->why : NULL);
+	json_put_key(&w, "copies");
+	json_open(&w, '[');
+	for (size_t i = 0; i < o->n_copies; i++)
+		put_copy(&w, &o->copy[i]);
+	json_close(&w, ']');
+	json_close(&w, '}');
+	strbuf_puts(out, "\n");
+	out->failed |= setting.failed;
+	strbuf_release(&setting);
+}
+
+static void put_header(struct strbuf *out, const struct profile_design *d)
+{
+	struct strbuf design = { 0 };
+	char created[32];
+	time_t now = time(NULL);
+	struct tm tm;
+
+	gmtime_r(&now, &tm);
+	strftime(created, sizeof created, "%Y-%m-%dT%H:%M:%SZ", &tm);
+	profile_design_canonical(d, &design);
+	strbuf_printf(out,
+		      "{\"journal\":\"postrider profile\",\"version\":%d,\"fingerprint\":\"%016" PRIx64
+		      "\",\"created\":\"%s\",\"design\":%s}\n",
+		      PROFILE_JOURNAL_VERSION, profile_design_fingerprint(d), created, strbuf_text(&design));
+	out->failed |= design.failed;
+	strbuf_release(&design);
+}
+
+/* All of it and synced, or the file as it was. */
+static int append(struct profile_journal *j, const struct strbuf *text, struct err *err)
+{
+	size_t done = 0;
+
+	if (text->failed)
+		return err_fail(err, ERR_NOMEM, "out of memory for a line of %s", text_tail(j->path, 300));
+	while (done < text->len) {
+		ssize_t n = pwrite(j->fd, text->text + done, text->len - done, j->len + (off_t)done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		done += (size_t)n;
+	}
+	if (done < text->len || fsync(j->fd)) {
+		int rc = system_error(j, "write", err);
+
+		if (ftruncate(j->fd, j->len)) {
+			/* The torn line is cut off by whoever opens it next. */
+		}
+		return rc;
+	}
+	j->len += (long long)text->len;
+	return 0;
+}
+
+int profile_journal_append(struct profile_journal *j, const struct profile_design *d,
+			   const struct profile_plan *plan, size_t run, struct profile_outcome *o,
+			   struct err *err)
+{
+	struct strbuf line = { 0 };
+	struct profile_outcome *at = &j->run[run];
+	size_t tries = at->tries + 1;
+	int rc;
+
+	put_outcome(&line, d, &plan->run[run], run, o);
+	rc = append(j, &line, err);
+	strbuf_release(&line);
+	if (rc)
+		return rc;
+	j->n_done += !at->done;
+	profile_outcome_release(at);
+	*at = *o;
+	at->done = true;
+	at->tries = tries;
+	*o = (struct profile_outcome){ 0 };
+	return 0;
+}
+
+/* ---- a line in ---- */
+
+static int get_curve(const struct json *v, struct profile_copy *c)
+{
+	size_t n = json_size(v);
+
+	if (n > PROFILE_MAX_EPOCHS)
+		return -1;
+	c->epoch = n ? mem_calloc(n, sizeof *c->epoch) : NULL;
+	if (n && !c->epoch)
+		return -1;
+	for (v = json_first(v); v; v = json_next(v)) {
+		const struct json *m = json_first(v);
+		struct profile_epoch *e = &c->epoch[c->n_epochs++];
+		double *field[] = { &e->epoch, &e->accuracy, &e->loss, &e->elapsed_s };
+
+		for (size_t i = 0; i < 4; i++) {
+			*field[i] = json_number(m, NAN);
+			m = m ? json_next(m) : NULL;
+		}
+	}
+	return 0;
+}
+
+static int get_copies(const struct json *v, struct profile_outcome *o, size_t n)
+{
+	if (json_type(v) != JSON_ARRAY || json_size(v) != n)
+		return -1;
+	o->copy = mem_calloc(n, sizeof *o->copy);
+	if (!o->copy)
+		return -1;
+	for (v = json_first(v); v; v = json_next(v)) {
+		struct profile_copy *c = &o->copy[o->n_copies++];
+
+		c->time_s = json_number(json_get(v, "time_s"), NAN);
+		c->accuracy = json_number(json_get(v, "accuracy"), NAN);
+		c->max_rss_mb = json_number(json_get(v, "max_rss_mb"), NAN);
+		c->job_cpu_mean = json_number(json_get(v, "job_cpu_mean"), NAN);
+		c->job_iowait_mean = json_number(json_get(v, "job_iowait_mean"), NAN);
+		c->exit_code = (int)fmin(fmax(json_number(json_get(v, "exit"), 0.0), 0.0), 255.0);
+		c->signal = (int)fmin(fmax(json_number(json_get(v, "signal"), 0.0), 0.0), 255.0);
+		if (get_curve(json_get(v, "curve"), c))
+			return -1;
+		if (o->status == PROFILE_OK && !(c->time_s > 0.0))
+			return -1;
+	}
+	return 0;
+}
+
+static int get_outcome(const struct json *v, const struct profile_design *d, const struct profile_plan *plan,
+		       size_t *out_run, struct profile_outcome *out)
+{
+	double run = json_number(json_get(v, "run"), 0.0);
+	const char *status = json_string(json_get(v, "status"), "");
+	struct profile_outcome o = { .status = PROFILE_UNSTABLE };
+
+	if (!(run >= 1.0 && run <= (double)plan->n))
+		return -1;
+	*out_run = (size_t)run - 1;
+	for (int s = PROFILE_OK; s < PROFILE_UNSTABLE; s++) {
+		if (!strcmp(status, status_name[s]))
+			o.status = (enum profile_status)s;
+	}
+	if (o.status == PROFILE_UNSTABLE)
+		return -1;
+	snprintf(o.started_at, sizeof o.started_at, "%s", json_string(json_get(v, "started_at"), ""));
+	snprintf(o.why, sizeof o.why, "%s", json_string(json_get(v, "why"), ""));
+	o.cpu_mean = json_number(json_get(v, "cpu_mean"), NAN);
+	o.iowait_mean = json_number(json_get(v, "iowait_mean"), NAN);
+	if (get_copies(json_get(v, "copies"), &o, profile_jobs(d, plan->run[*out_run].level))) {
+		profile_outcome_release(&o);
+		return -1;
+	}
+	*out = o;
+	return 0;
+}
+
+static int check_header(const struct profile_journal *j, const struct json *v, const struct profile_design *d,
+			struct err *err)
+{
+	const char *kind = json_string(json_get(v, "journal"), "");
+	double version = json_number(json_get(v, "version"), 0.0);
+	char text[320];
+
+	if (strcmp(kind, "postrider profile"))
+		return err_fail(err, ERR_FORMAT, "%s:1: is no journal of a profile", text_tail(j->path, 300));
+	if (version != PROFILE_JOURNAL_VERSION)
+		return err_fail(err, ERR_FORMAT, "%s:1: version %g; this program reads version %d",
+				text_tail(j->path, 300), version, PROFILE_JOURNAL_VERSION);
+	if (profile_design_differs(d, json_get(v, "design"), text, sizeof text))
+		return err_fail(
+			err, ERR_FORMAT,
+			"%s is of another design: %s. Go back to that design, write to another file, or "
+			"add --restart",
+			text_tail(j->path, 100), text);
+	return 0;
+}
+
+static int take_line(struct profile_journal *j, const struct json *v, const struct profile_design *d,
+		     const struct profile_plan *plan, size_t line, bool last, bool *out_torn, struct err *err)
+{
+	struct profile_outcome o = { 0 }, *at;
+	size_t run, tries;
+
+	if (line == 1)
+		return check_header(j, v, d, err);
+	if (get_outcome(v, d, plan, &run, &o)) {
+		*out_torn = last;
+		return last ? 0
+			    : err_fail(err, ERR_FORMAT, "%s:%zu: is not the line of a run of this design",
+				       text_tail(j->path, 300), line);
+	}
+	at = &j->run[run];
+	tries = at->tries + 1;
+	j->n_done += !at->done;
+	profile_outcome_release(at);
+	*at = o;
+	at->done = true;
+	at->tries = tries;
+	return 0;
+}
+
+static int take_text(struct profile_journal *j, const char *text, size_t len, const struct profile_design *d,
+		     const struct profile_plan *plan, struct err *err)
+{
+	size_t at = 0, line = 0;
+	bool torn = false;
+	int rc = 0;
+
+	while (at < len && !rc && !torn) {
+		const char *end = memchr(text + at, '\n', len - at);
+		size_t next = end ? (size_t)(end - text) + 1 : len;
+		struct json *v = NULL;
+		struct err why = { 0 };
+
+		line++;
+		if (!end) {
+			torn = true;
+		} else if (json_parse("line", text + at, (size_t)(end - text) - at, &v, &why)) {
+			torn = next == len;
+			if (!torn)
+				rc = err_fail(err, ERR_FORMAT, "%s:%zu: damaged in the middle: %s",
+					      text_tail(j->path, 200), line, why.text);
+		} else {
+			rc = take_line(j, v, d, plan, line, next == len, &torn, err);
+			json_free(v);
+		}
+		if (!torn && !rc)
+			at = next;
+	}
+	j->len = (long long)at;
+	j->n_cut = torn ? len - at : 0;
+	return rc;
+}
+
+/* ---- opening ---- */
+
+static int make_folder(const char *dir, struct err *err)
+{
+	if (mkdir(dir, 0777) && errno != EEXIST)
+		return err_fail(err, errno == EACCES || errno == EPERM || errno == EROFS ? ERR_PERM : ERR_IO,
+				"cannot make the folder %s: %s", text_tail(dir, 300), strerror(errno));
+	return 0;
+}
+
+static void sync_folder(const char *dir)
+{
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd >= 0) {
+		fsync(fd); /* without it the file may lack a name after a crash: then it begins anew */
+		close(fd);
+	}
+}
+
+static int open_locked(struct profile_journal *j, struct err *err)
+{
+	j->fd = open(j->path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+	if (j->fd < 0)
+		return system_error(j, "open", err);
+	for (int i = 0; i < LOCK_TRIES; i++) {
+		if (flock(j->fd, LOCK_EX | LOCK_NB) == 0)
+			return 0;
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			break;
+		nanosleep(&(struct timespec){ .tv_nsec = 50000000 }, NULL);
+		errno = EWOULDBLOCK;
+	}
+	if (errno == EWOULDBLOCK)
+		return err_fail(err, ERR_BUSY, "%s: another postrider is measuring with it",
+				text_tail(j->path, 300));
+	return system_error(j, "lock", err);
+}
+
+static int set_aside(struct profile_journal *j, struct err *err)
+{
+	struct strbuf old = { 0 };
+	int rc;
+
+	strbuf_printf(&old, "%s.old", j->path);
+	if (old.failed)
+		rc = err_fail(err, ERR_NOMEM, "out of memory");
+	else if (rename(j->path, strbuf_text(&old)))
+		rc = system_error(j, "rename", err);
+	else {
+		close(j->fd);
+		j->fd = -1;
+		rc = open_locked(j, err);
+	}
+	strbuf_release(&old);
+	return rc;
+}
+
+static int read_all(struct profile_journal *j, const struct profile_design *d,
+		    const struct profile_plan *plan, struct err *err)
+{
+	struct err why = { 0 };
+	char *text = NULL;
+	size_t len = 0;
+	int rc = io_read_file(j->path, PROFILE_JOURNAL_MAX, &text, &len, &why);
+
+	if (rc == -ERR_NOTFOUND)
+		return 0; /* nothing was measured yet: PROFILE_LOOK only */
+	if (rc)
+		return err_fail(err, why.code, "%s", why.text);
+	j->existed = len > 0;
+	rc = take_text(j, text, len, d, plan, err);
+	free(text);
+	return rc;
+}
+
+int profile_journal_open(struct profile_journal *j, const char *dir, const struct profile_design *d,
+			 const struct profile_plan *plan, enum profile_open how, struct err *err)
+{
+	struct strbuf path = { 0 }, header = { 0 };
+	int rc = 0;
+
+	*j = (struct profile_journal){ .fd = -1, .n_runs = plan->n };
+	strbuf_printf(&path, "%s/journal.jsonl", dir);
+	j->path = path.failed ? NULL : mem_strdup(strbuf_text(&path));
+	j->run = mem_calloc(plan->n, sizeof *j->run);
+	strbuf_release(&path);
+	if (!j->path || !j->run)
+		return err_fail(err, ERR_NOMEM, "out of memory for the journal");
+	if (how == PROFILE_LOOK)
+		return read_all(j, d, plan, err);
+	rc = make_folder(dir, err);
+	if (!rc)
+		rc = open_locked(j, err);
+	if (!rc && how == PROFILE_RESTART && lseek(j->fd, 0, SEEK_END) > 0)
+		rc = set_aside(j, err);
+	if (!rc)
+		rc = read_all(j, d, plan, err);
+	if (!rc && j->n_cut && ftruncate(j->fd, j->len))
+		rc = system_error(j, "shorten", err);
+	if (!rc && j->len == 0) {
+		put_header(&header, d);
+		rc = append(j, &header, err);
+		sync_folder(dir);
+	}
+	strbuf_release(&header);
+	return rc;
+}
+
+void profile_journal_close(struct profile_journal *j)
+{
+	if (!j)
+		return;
+	for (size_t i = 0; j->run && i < j->n_runs; i++)
+		profile_outcome_release(&j->run[i]);
+	free(j->run);
+	free(j->path);
+	if (j->fd >= 0)
+		close(j->fd);
+	*j = (struct profile_journal){ .fd = -1 };
+}

@@ -1,0 +1,76 @@
+/* The journal of a campaign: JSON lines, the design first and then one line for each finished measurement,
+ * written and synced before anything else happens. Whatever kills the program, what was measured stays.
+ *
+ * Of several lines about one run the last one counts: a run that was unstable is measured again. A last line
+ * that is torn (the program died while it wrote) is cut off; damage anywhere else is an error, since nobody
+ * knows what else it hit. Used by verb_profile.c; profile_run.c makes what is written here. */
+#ifndef SCHEDULER_PROFILER_JOURNAL_H
+#define SCHEDULER_PROFILER_JOURNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/err.h"
+#include "scheduler/profiler/design.h"
+
+#define PROFILE_JOURNAL_VERSION 1
+#define PROFILE_JOURNAL_MAX ((size_t)1 << 30)
+#define PROFILE_MAX_EPOCHS 100000 /* of the curve of one copy */
+
+enum profile_status { PROFILE_OK, PROFILE_FAILED, PROFILE_TIMEOUT, PROFILE_UNSTABLE };
+const char *profile_status_name(enum profile_status s);
+
+struct profile_epoch {
+	double epoch, accuracy, loss, elapsed_s; /* NaN where the command did not say */
+};
+
+struct profile_copy {
+	double time_s;          /* from spawn to exit */
+	double accuracy;        /* NaN: none was found */
+	double max_rss_mb;      /* of its largest process */
+	double job_cpu_mean;    /* % of one core, over its own time, children included */
+	double job_iowait_mean; /* % of its time its first process waited for a disk; NaN: the kernel does not count */
+	int exit_code, signal;  /* 0 and 0: it went well */
+	struct profile_epoch *epoch; size_t n_epochs;
+};
+
+struct profile_outcome {
+	bool done;
+	enum profile_status status; /* never PROFILE_UNSTABLE: that depends on the bound, and is decided later */
+	size_t tries;               /* measurements so far, this one included */
+	char started_at[32];        /* RFC 3339, UTC */
+	double cpu_mean, iowait_mean; /* % of the machine, from the first spawn to the last exit */
+	struct profile_copy *copy; size_t n_copies;
+	char why[256];              /* what failed; empty if nothing did */
+};
+void profile_outcome_release(struct profile_outcome *o);
+double profile_outcome_time(const struct profile_outcome *o);   /* mean of its copies */
+double profile_outcome_spread(const struct profile_outcome *o); /* (longest - shortest) / mean; 0 for one copy */
+
+struct profile_journal {
+	char *path;
+	int fd;                       /* -1: read only */
+	long long len;                /* of what is whole */
+	struct profile_outcome *run; size_t n_runs; /* one for each run of the plan */
+	size_t n_done;
+	size_t n_cut;                 /* bytes of a torn last line */
+	bool existed;
+};
+
+enum profile_open {
+	PROFILE_RESUME,  /* go on where it was, or begin */
+	PROFILE_RESTART, /* keep the old journal as journal.jsonl.old, and begin */
+	PROFILE_LOOK,    /* read what is there, change nothing */
+};
+
+/* DIR/journal.jsonl. A journal of another design is ERR_FORMAT and the text says what differs; one that another
+ * process writes is ERR_BUSY. Close after failure too. */
+int profile_journal_open(struct profile_journal *j, const char *dir, const struct profile_design *d,
+                         const struct profile_plan *plan, enum profile_open how, struct err *err);
+/* Takes the contents of *o, on disk when it returns 0. After a failure the file is as it was. */
+int profile_journal_append(struct profile_journal *j, const struct profile_design *d,
+                           const struct profile_plan *plan, size_t run, struct profile_outcome *o, struct err *err);
+void profile_journal_close(struct profile_journal *j);
+
+#endif

@@ -1,0 +1,498 @@
+/* Running the copies of one run. See profile_run.h. */
+#define _GNU_SOURCE
+#include "scheduler/profiler/run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/io.h"
+#include "common/mem.h"
+#include "common/text/text.h"
+#include "scheduler/process/usage.h"
+#include "scheduler/profiler/result.h"
+
+#define GRACE_S 2.0 /* from the request to end to the end */
+#define TICK_S 1.0
+#define LAST_WORDS_READ 4096
+
+struct child {
+	pid_t pid; /* 0: not started, or reaped */
+	double from_s;
+	int status;
+};
+
+struct running {
+	const struct profile_run_params *p;
+	struct profile_outcome *out;
+	pid_t watchman; /* 0: none */
+	int watch_fd; /* its ear: the process groups to end if we die */
+	struct child child[PROFILE_MAX_JOBS];
+	size_t n_started, n_alive;
+	double begun_s, kill_at_s; /* kill_at_s: INFINITY unless we asked them to end */
+	bool timed_out;
+	size_t failed; /* the copy that failed by itself, from 1, before we ended the others; 0: none */
+	int signal; /* that asked us to stop */
+};
+
+static double now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- signals ---- */
+
+static bool is_ignored(int number)
+{
+	struct sigaction old;
+
+	return !sigaction(number, NULL, &old) && old.sa_handler == SIG_IGN;
+}
+
+void profile_signals_hold(struct profile_signals *s)
+{
+	static const int stop[] = { SIGINT, SIGTERM, SIGHUP };
+
+	sigemptyset(&s->watched);
+	sigaddset(&s->watched, SIGCHLD);
+	for (size_t i = 0; i < sizeof stop / sizeof stop[0]; i++) {
+		if (!is_ignored(stop[i])) /* nohup and background jobs mean it */
+			sigaddset(&s->watched, stop[i]);
+	}
+	signal(SIGCHLD, SIG_DFL); /* inherited as ignored, it would reap the copies before us */
+	sigprocmask(SIG_BLOCK, &s->watched, &s->before);
+}
+
+void profile_signals_release(const struct profile_signals *s)
+{
+	sigprocmask(SIG_SETMASK, &s->before, NULL);
+}
+
+/* The next signal within so many seconds; 0: none came. */
+static int next_signal(const struct profile_signals *s, double wait_s)
+{
+	struct timespec t = { .tv_sec = (time_t)wait_s };
+	int number;
+
+	t.tv_nsec = (long)((wait_s - (double)t.tv_sec) * 1e9);
+	number = sigtimedwait(&s->watched, NULL, &t);
+	return number > 0 ? number : 0;
+}
+
+int profile_signals_pending(const struct profile_signals *s)
+{
+	int number;
+
+	do
+		number = next_signal(s, 0.0);
+	while (number == SIGCHLD);
+	return number;
+}
+
+/* ---- the watchman ---- */
+
+/* A process that does nothing but wait for our death: whatever kills us, it ends the groups of the copies, workers
+ * of theirs included, so that they do not run beside the next measurement. A 0 tells it that all went well. */
+static void watch(int fd)
+{
+	pid_t group[PROFILE_MAX_JOBS], one;
+	size_t n = 0;
+
+	setsid(); /* Ctrl-C is not for it */
+	for (int i = 0; i < 1024; i++) { /* the lock of the journal, above all, must not outlive us here */
+		if (i != fd)
+			close(i);
+	}
+	while (read(fd, &one, sizeof one) == (ssize_t)sizeof one) {
+		if (one == 0)
+			_exit(0);
+		if (n < PROFILE_MAX_JOBS)
+			group[n++] = one;
+	}
+	while (n > 0)
+		kill(-group[--n], SIGKILL);
+	_exit(0);
+}
+
+/* Without a watchman the first process of each copy still dies with us, so that failing here is no failure. */
+static void watch_begin(struct running *r)
+{
+	int fd[2];
+
+	r->watch_fd = -1;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0,
+		       fd)) /* no pipe: send() can do without SIGPIPE */
+		return;
+	r->watchman = fork();
+	if (r->watchman == 0) {
+		close(fd[1]);
+		watch(fd[0]);
+	}
+	close(fd[0]);
+	if (r->watchman > 0) {
+		r->watch_fd = fd[1];
+	} else {
+		r->watchman = 0;
+		close(fd[1]);
+	}
+}
+
+static void watch_tell(const struct running *r, pid_t group)
+{
+	if (r->watch_fd >= 0 && send(r->watch_fd, &group, sizeof group, MSG_NOSIGNAL) < 0) {
+		/* It is gone: as if there had been none. */
+	}
+}
+
+static void watch_end(struct running *r)
+{
+	watch_tell(r, 0);
+	if (r->watch_fd >= 0)
+		close(r->watch_fd);
+	if (r->watchman > 0)
+		waitpid(r->watchman, NULL, 0);
+}
+
+/* ---- starting ---- */
+
+static int log_path(const struct profile_run_params *p, size_t copy, const char *end, char *out,
+		    struct err *err)
+{
+	int n = snprintf(out, PATH_MAX, "%s/logs/%s.copy-%zu.%s", p->dir, p->name, copy, end);
+
+	return n < PATH_MAX ? 0
+			    : err_fail(err, ERR_ARG, "%s: the path of the logs is too long",
+				       text_tail(p->dir, 200));
+}
+
+static int log_open(const struct profile_run_params *p, size_t copy, const char *end, int *out_fd,
+		    struct err *err)
+{
+	char path[PATH_MAX];
+	int rc = log_path(p, copy, end, path, err);
+
+	if (rc)
+		return rc;
+	*out_fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
+	if (*out_fd < 0)
+		return err_fail(err, errno == EACCES || errno == EROFS ? ERR_PERM : ERR_IO,
+				"cannot write %s: %s", text_tail(path, 300), strerror(errno));
+	return 0;
+}
+
+/* In the child, from fork to exec: async-signal-safe calls only. */
+static void become(char **word, const sigset_t *mask, pid_t parent, int in, int out, int err_fd, int tell)
+{
+	int error;
+
+	setpgid(0, 0);
+	/* Whatever kills us shall not leave copies behind to spoil the next measurement. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(127);
+	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
+	sigprocmask(SIG_SETMASK, mask, NULL);
+	if (dup2(in, 0) >= 0 && dup2(out, 1) >= 0 && dup2(err_fd, 2) >= 0)
+		execvp(word[0], word);
+	error = errno;
+	if (write(tell, &error, sizeof error) < 0)
+		_exit(126);
+	_exit(127);
+}
+
+static int start_copy(struct running *r, size_t copy, int in, int tell, struct err *err)
+{
+	const struct profile_run_params *p = r->p;
+	struct child *c = &r->child[copy - 1];
+	int out_fd = -1, err_fd = -1;
+	char **word = NULL;
+	pid_t parent = getpid();
+	int rc = profile_argv(p->design, p->point, copy, &word, err);
+
+	if (!rc)
+		rc = log_open(p, copy, "out", &out_fd, err);
+	if (!rc)
+		rc = log_open(p, copy, "err", &err_fd, err);
+	if (!rc) {
+		c->from_s = now_s();
+		c->pid = fork();
+		if (c->pid == 0)
+			become(word, &p->signals->before, parent, in, out_fd, err_fd, tell);
+		if (c->pid < 0) {
+			c->pid = 0;
+			rc = err_fail(err, ERR_IO, "cannot start a process: %s", strerror(errno));
+		} else {
+			setpgid(c->pid, c->pid); /* both sides do it: neither knows who is first */
+			watch_tell(r, c->pid);
+			r->n_started++;
+			r->n_alive++;
+		}
+	}
+	if (out_fd >= 0)
+		close(out_fd);
+	if (err_fd >= 0)
+		close(err_fd);
+	profile_argv_free(word);
+	return rc;
+}
+
+static int start_all(struct running *r, struct err *err)
+{
+	int tell[2], in = open("/dev/null", O_RDONLY | O_CLOEXEC), error = 0, rc = 0;
+	size_t n = profile_jobs(r->p->design, r->p->point->level);
+	ssize_t got;
+
+	if (in < 0 || pipe2(tell, O_CLOEXEC)) {
+		if (in >= 0)
+			close(in);
+		return err_fail(err, ERR_IO, "cannot open a pipe or /dev/null: %s", strerror(errno));
+	}
+	r->begun_s = now_s();
+	for (size_t i = 1; i <= n && !rc; i++)
+		rc = start_copy(r, i, in, tell[1], err);
+	close(in);
+	close(tell[1]);
+	do /* ends when the last copy has become the program, or says why it has not */
+		got = read(tell[0], &error, sizeof error);
+	while (got < 0 && errno == EINTR);
+	close(tell[0]);
+	if (!rc && got == (ssize_t)sizeof error)
+		rc = err_fail(err,
+			      error == ENOENT   ? ERR_NOTFOUND
+			      : error == EACCES ? ERR_PERM
+						: ERR_IO,
+			      "cannot run '%s': %s", text_tail(r->p->design->command[0], 200),
+			      strerror(error));
+	return rc;
+}
+
+/* ---- waiting ---- */
+
+static void signal_all(struct running *r, int number)
+{
+	for (size_t i = 0; i < r->n_started; i++) {
+		if (r->child[i].pid > 0)
+			kill(-r->child[i].pid, number);
+	}
+}
+
+/* Asks all to end; the second time at once. */
+static void end_all(struct running *r)
+{
+	bool again = isfinite(r->kill_at_s);
+
+	signal_all(r, again ? SIGKILL : SIGTERM);
+	if (!again)
+		r->kill_at_s = now_s() + GRACE_S;
+}
+
+static void measure(struct profile_copy *m, const struct child *c, double to_s, double blocked_s,
+		    const struct rusage *use)
+{
+	double cpu_s = (double)(use->ru_utime.tv_sec + use->ru_stime.tv_sec) +
+		       1e-6 * (double)(use->ru_utime.tv_usec + use->ru_stime.tv_usec);
+
+	m->time_s = to_s - c->from_s;
+	m->max_rss_mb = (double)use->ru_maxrss / 1024.0;
+	m->job_cpu_mean = 100.0 * cpu_s / m->time_s;
+	m->job_iowait_mean = 100.0 * blocked_s / m->time_s;
+	m->exit_code = WIFEXITED(c->status) ? WEXITSTATUS(c->status) : 0;
+	m->signal = WIFSIGNALED(c->status) ? WTERMSIG(c->status) : 0;
+}
+
+static void reap(struct running *r)
+{
+	for (size_t i = 0; i < r->n_started; i++) {
+		struct child *c = &r->child[i];
+		struct profile_copy *m = &r->out->copy[i];
+		siginfo_t info = { 0 };
+		struct rusage use;
+		double to_s, blocked_s;
+
+		if (c->pid == 0 || waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT) ||
+		    info.si_pid != c->pid)
+			continue;
+		to_s = now_s();
+		blocked_s = profile_load_blocked_s(c->pid); /* while the zombie can still be asked */
+		kill(-c->pid, SIGKILL); /* what it left running would run beside the next measurement */
+		wait4(c->pid, &c->status, 0, &use);
+		measure(m, c, to_s, blocked_s, &use);
+		c->pid = 0;
+		r->n_alive--;
+		/* One job less on the machine is another setting: the others measure nothing any more. */
+		if ((m->exit_code || m->signal) && !isfinite(r->kill_at_s) && !r->failed) {
+			r->failed = i + 1;
+			end_all(r);
+		}
+	}
+}
+
+static void wait_all(struct running *r)
+{
+	double limit_s = r->begun_s + r->p->design->timeout_s;
+
+	while (r->n_alive) {
+		double now = now_s(),
+		       until = fmin(now + TICK_S, isfinite(r->kill_at_s) ? r->kill_at_s : limit_s);
+		int number = next_signal(r->p->signals, fmax(until - now, 0.0));
+
+		reap(r);
+		if (number && number != SIGCHLD) {
+			r->signal = number;
+			end_all(r);
+		}
+		now = now_s();
+		if (r->n_alive && !isfinite(r->kill_at_s) && now >= limit_s) {
+			r->timed_out = true;
+			end_all(r);
+		} else if (r->n_alive && now >= r->kill_at_s) {
+			signal_all(r, SIGKILL);
+			r->kill_at_s = now + GRACE_S; /* a process in a system call may take its time */
+		}
+		if (r->p->on_tick)
+			r->p->on_tick(r->p->owner, now - r->begun_s);
+	}
+}
+
+/* ---- judging ---- */
+
+/* The last line a copy wrote to its stderr, if any, fit for a sentence. */
+static void last_words(const struct profile_run_params *p, size_t copy, char *out, size_t size)
+{
+	char path[PATH_MAX], text[LAST_WORDS_READ + 1];
+	FILE *f;
+	size_t n;
+	char *line;
+
+	out[0] = '\0';
+	if (log_path(p, copy, "err", path, NULL) || !(f = fopen(path, "re")))
+		return;
+	if (fseek(f, -LAST_WORDS_READ, SEEK_END))
+		rewind(f); /* it is shorter than that */
+	n = fread(text, 1, LAST_WORDS_READ, f);
+	fclose(f);
+	while (n && (text[n - 1] == '\n' || text[n - 1] == ' '))
+		n--;
+	text[n] = '\0';
+	line = strrchr(text, '\n');
+	text_printable(line ? line + 1 : text, out, size);
+}
+
+static void say_failed(struct running *r, size_t copy, const char *what)
+{
+	char words[128];
+
+	last_words(r->p, copy, words, sizeof words);
+	snprintf(r->out->why, sizeof r->out->why, "copy %zu %s%s%s", copy, what, words[0] ? ": " : "", words);
+}
+
+static int judge(struct running *r, struct err *err)
+{
+	struct profile_outcome *o = r->out;
+	char path[PATH_MAX], text[96], seconds[32];
+	int rc = 0;
+
+	if (r->timed_out) {
+		o->status = PROFILE_TIMEOUT;
+		snprintf(o->why, sizeof o->why, "took longer than %s",
+			 text_seconds(r->p->design->timeout_s, seconds));
+		return 0;
+	}
+	if (r->failed) {
+		const struct profile_copy *c = &o->copy[r->failed - 1];
+
+		o->status = PROFILE_FAILED;
+		if (c->signal)
+			snprintf(text, sizeof text, "was ended by signal %d (%s)", c->signal,
+				 strsignal(c->signal));
+		else
+			snprintf(text, sizeof text, "ended with exit code %d", c->exit_code);
+		say_failed(r, r->failed, text);
+		return 0;
+	}
+	for (size_t i = 0; i < o->n_copies && !rc; i++) {
+		struct err why = { 0 };
+
+		rc = log_path(r->p, i + 1, "out", path, err);
+		if (rc)
+			break;
+		if (profile_result_read(r->p->design, path, &o->copy[i], &why)) {
+			if (why.code == ERR_NOMEM)
+				return err_fail(err, ERR_NOMEM, "%s", why.text);
+			o->status = PROFILE_FAILED;
+			snprintf(o->why, sizeof o->why, "copy %zu: its output can not be read: %.150s", i + 1,
+				 why.text);
+		} else if (isnan(o->copy[i].accuracy) && r->p->design->result_given && !o->why[0]) {
+			o->status = PROFILE_FAILED;
+			say_failed(r, i + 1, "ended well and printed no accuracy where it was looked for");
+		}
+	}
+	return rc;
+}
+
+static int prepare(struct running *r, struct err *err)
+{
+	size_t n = profile_jobs(r->p->design, r->p->point->level);
+	char path[PATH_MAX];
+	time_t now = time(NULL);
+	struct tm tm;
+
+	if (snprintf(path, sizeof path, "%s/logs", r->p->dir) >= (int)sizeof path)
+		return err_fail(err, ERR_ARG, "%s: the path is too long", text_tail(r->p->dir, 200));
+	if (mkdir(path, 0777) && errno != EEXIST)
+		return err_fail(err, ERR_IO, "cannot make the folder %s: %s", text_tail(path, 300),
+				strerror(errno));
+	r->out->copy = mem_calloc(n, sizeof *r->out->copy);
+	if (!r->out->copy)
+		return err_fail(err, ERR_NOMEM, "out of memory for a run");
+	r->out->n_copies = n;
+	for (size_t i = 0; i < n; i++)
+		r->out->copy[i].accuracy = NAN;
+	gmtime_r(&now, &tm);
+	strftime(r->out->started_at, sizeof r->out->started_at, "%Y-%m-%dT%H:%M:%SZ", &tm);
+	return 0;
+}
+
+int profile_run(const struct profile_run_params *p, struct profile_outcome *out, int *out_signal,
+		struct err *err)
+{
+	struct running r = { .p = p, .out = out, .kill_at_s = INFINITY };
+	struct profile_load from, to;
+	int rc;
+
+	*out = (struct profile_outcome){ 0 };
+	*out_signal = 0;
+	rc = prepare(&r, err);
+	if (!rc) {
+		watch_begin(&r);
+		profile_load_read(&from);
+		rc = start_all(&r, err);
+		if (rc)
+			signal_all(&r, SIGKILL);
+		wait_all(&r);
+		profile_load_read(&to);
+		watch_end(&r);
+		profile_load_mean(&from, &to, &out->cpu_mean, &out->iowait_mean);
+	}
+	*out_signal = r.signal;
+	if (!rc && !r.signal)
+		rc = judge(&r, err);
+	if (rc || r.signal)
+		profile_outcome_release(out);
+	return rc;
+}

@@ -1,0 +1,35 @@
+/* One run: as many copies of the command as njobs says, at the same time, each in its own process group with
+ * its own log files, measured from spawn to exit. No shell is involved. Used by verb_profile.c.
+ *
+ * Signals are waited for, not handled: between profile_signals_hold() and profile_signals_release() Ctrl-C
+ * stays pending until somebody asks, so nothing is ever interrupted half-way. */
+#ifndef SCHEDULER_PROFILER_RUN_H
+#define SCHEDULER_PROFILER_RUN_H
+
+#include <signal.h>
+
+#include "scheduler/profiler/journal.h"
+
+struct profile_signals {
+	sigset_t before, watched; /* what the mask was; what is held now */
+};
+void profile_signals_hold(struct profile_signals *s);
+void profile_signals_release(const struct profile_signals *s);
+int profile_signals_pending(const struct profile_signals *s); /* takes one that asks us to stop; 0: none */
+
+struct profile_run_params {
+	const struct profile_design *design;
+	const struct profile_point *point;
+	const struct profile_signals *signals;
+	const char *dir;         /* logs go to DIR/logs/NAME.copy-1.out and .err */
+	const char *name;        /* "run-0012.try-1" */
+	void (*on_tick)(void *owner, double elapsed_s); /* optional: about once a second */
+	void *owner;
+};
+
+/* 0: *out holds what was measured, a failure of the command included. *out_signal is not 0 where we were asked to
+ * stop: the copies were ended and there is no outcome. An error means that no run can work: the program can
+ * not be started, or a log not be written. */
+int profile_run(const struct profile_run_params *p, struct profile_outcome *out, int *out_signal, struct err *err);
+
+#endif

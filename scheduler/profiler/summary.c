@@ -1,0 +1,336 @@
+/* Analysis of a campaign. See profile_summary.h. */
+#include "scheduler/profiler/summary.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/text/text.h"
+#include "predictors/data/features.h"
+#include "scheduler/core/decide.h"
+
+#define SUGGEST_CONFIDENCE 0.9
+
+/* ---- the table ---- */
+
+static void put_column(struct json_writer *w, const struct profile_factor *f)
+{
+	json_open(w, '{');
+	json_kv_string(w, "name", f->name);
+	json_kv_string(w, "kind", f->number ? "number" : "category");
+	json_close(w, '}');
+}
+
+/* batch is the decision; a design without one has njobs at least, which is a number. */
+static const char *decision_of(const struct profile_design *d)
+{
+	for (size_t i = 0; i < d->n_factors; i++) {
+		if (d->factor[i].number && !strcmp(d->factor[i].name, "batch"))
+			return "batch";
+	}
+	for (size_t i = 0; i < d->n_fixed; i++) {
+		if (d->fixed[i].number && !strcmp(d->fixed[i].name, "batch"))
+			return "batch";
+	}
+	return "njobs";
+}
+
+static void put_schema(const struct profile_design *d, struct strbuf *out)
+{
+	static const enum profile_status bad[] = { PROFILE_FAILED, PROFILE_TIMEOUT, PROFILE_UNSTABLE };
+	struct json_writer w;
+
+	json_begin(&w, out, false);
+	json_open(&w, '{');
+	json_put_key(&w, "columns");
+	json_open(&w, '[');
+	for (size_t i = 0; i < d->n_factors; i++)
+		put_column(&w, &d->factor[i]);
+	for (size_t i = 0; i < d->n_fixed; i++)
+		put_column(&w, &d->fixed[i]);
+	json_close(&w, ']');
+	json_kv_string(&w, "decision", decision_of(d));
+	json_put_key(&w, "targets");
+	json_open(&w, '{');
+	json_kv_string(&w, "time", "time_s");
+	json_kv_string(&w, "accuracy", "accuracy");
+	json_close(&w, '}');
+	json_put_key(&w, "exclude");
+	json_open(&w, '{');
+	json_put_key(&w, "status");
+	json_open(&w, '[');
+	for (size_t i = 0; i < 3; i++)
+		json_put_string(&w, profile_status_name(bad[i]));
+	json_close(&w, ']');
+	json_close(&w, '}');
+	json_close(&w, '}');
+}
+
+int profile_data_open(struct profile_data *p, const struct profile_design *d, const struct strbuf *text,
+		      struct err *err)
+{
+	struct strbuf schema = { 0 };
+	struct json *v = NULL;
+	int rc;
+
+	*p = (struct profile_data){ 0 };
+	put_schema(d, &schema);
+	rc = schema.failed || text->failed ? err_fail(err, ERR_NOMEM, "out of memory for the table")
+					   : json_parse("schema", strbuf_text(&schema), schema.len, &v, err);
+	if (!rc)
+		rc = schema_from_json("schema", v, &p->schema, err);
+	if (!rc)
+		rc = csv_parse("table", strbuf_text(text), text->len, &p->csv, err);
+	if (!rc)
+		rc = table_read(p->csv, p->schema, true, &p->table, err);
+	json_free(v);
+	strbuf_release(&schema);
+	return rc;
+}
+
+void profile_data_release(struct profile_data *p)
+{
+	table_free(p->table);
+	csv_free(p->csv);
+	schema_free(p->schema);
+	*p = (struct profile_data){ 0 };
+}
+
+int profile_anova(const struct profile_data *p, const char *target, struct anova **out, struct err *err)
+{
+	struct anova_params a = { .table = p->table, .target = target, .coding = ANOVA_LEVELS, .order = 2 };
+	int rc = anova_run(&a, out, err);
+
+	if (rc == -ERR_NODATA || rc == -ERR_NUMERIC) {
+		a.order = 1;
+		rc = anova_run(&a, out, err);
+	}
+	return rc;
+}
+
+/* ---- what to measure next ---- */
+
+/* "cpus=2,network=lenet5" of a setting; with `schema` only the columns that it knows. */
+static void put_job(const struct profile_design *d, const uint16_t *level, const struct schema *schema,
+		    struct strbuf *out)
+{
+	for (size_t i = 0; i < d->n_factors + d->n_fixed; i++) {
+		const struct profile_factor *f = i < d->n_factors ? &d->factor[i]
+								  : &d->fixed[i - d->n_factors];
+
+		if (schema_find(schema, f->name) >= 0)
+			strbuf_printf(out, "%s%s=%s", out->len ? "," : "", f->name,
+				      f->level[i < d->n_factors ? level[i] : 0]);
+	}
+}
+
+static int job_of(const struct profile_design *d, size_t setting, const struct schema *schema,
+		  struct job_values *out, struct err *err)
+{
+	uint16_t level[PROFILE_MAX_FACTORS];
+	struct strbuf text = { 0 };
+	int rc = job_values_init(out, schema, err);
+
+	if (rc)
+		return rc;
+	profile_grid_at(d, setting, level);
+	put_job(d, level, schema, &text);
+	rc = text.failed ? err_fail(err, ERR_NOMEM, "out of memory")
+			 : job_values_parse(out, schema, strbuf_text(&text), err);
+	strbuf_release(&text);
+	if (rc)
+		job_values_release(out);
+	return rc;
+}
+
+static int ask_model(const struct profile_design *d, const struct model *m, struct profile_suggestion *one,
+		     size_t n, struct err *err)
+{
+	int at = schema_find(m->schema, m->schema->decision);
+	struct decision *out = mem_calloc(1, sizeof *out);
+	int rc = out ? 0 : err_fail(err, ERR_NOMEM, "out of memory for a decision");
+
+	for (size_t i = 0; i < n && !rc; i++) {
+		struct job_values job;
+		struct decide_params q = { .model = m,
+					   .job = &job,
+					   .n_candidates = 1,
+					   .slo_s = NAN,
+					   .confidence = SUGGEST_CONFIDENCE };
+
+		rc = job_of(d, one[i].setting, m->schema, &job, err);
+		if (rc)
+			break;
+		q.candidate = &job.number[at];
+		if (isnan(*q.candidate))
+			rc = err_fail(err, ERR_ARG,
+				      "the design says nothing about %s, which the model decides on",
+				      m->schema->decision);
+		else
+			rc = decide(&q, out, err);
+		if (!rc) {
+			const struct candidate *c = &out->candidate[0];
+
+			one[i].time_s = c->time_s;
+			one[i].uncertainty = (c->upper_s - c->time_s) / c->time_s;
+			one[i].extrapolated = c->extrapolated;
+		}
+		job_values_release(&job);
+	}
+	free(out);
+	return rc;
+}
+
+static int good_rows(const struct profile_data *p, const struct features *f, struct dataset **out,
+		     struct err *err)
+{
+	const struct table *t = p->table;
+	struct dataset all = { .n_rows = t->n_rows, .n_features = f->n };
+	uint32_t *row = mem_array(t->n_rows, sizeof *row);
+	size_t n = 0;
+	int rc = features_encode_table(f, t, &all.x, err);
+
+	all.y = mem_array(t->n_rows, sizeof *all.y);
+	if (!rc && (!row || !all.y))
+		rc = err_fail(err, ERR_NOMEM, "out of memory for %zu rows", t->n_rows);
+	for (size_t i = 0; i < t->n_rows && !rc; i++) {
+		all.y[i] = log(t->time[i]);
+		if (isfinite(all.y[i]))
+			row[n++] = (uint32_t)i;
+	}
+	if (!rc && n == 0)
+		rc = err_fail(err, ERR_NODATA, "no row to learn from");
+	if (!rc)
+		rc = dataset_subset(&all, row, n, out, err);
+	free(all.x);
+	free(all.y);
+	free(row);
+	return rc;
+}
+
+static int encode_grid(const struct profile_design *d, const struct profile_data *p, const struct features *f,
+		       const struct profile_suggestion *one, size_t n, double **out, struct err *err)
+{
+	double *x = mem_array(n * (f->n ? f->n : 1), sizeof *x);
+	int rc = x ? 0 : err_fail(err, ERR_NOMEM, "out of memory for a grid of %zu settings", n);
+
+	for (size_t i = 0; i < n && !rc; i++) {
+		struct job_values job;
+
+		rc = job_of(d, one[i].setting, p->schema, &job, err);
+		if (rc)
+			break;
+		features_encode_job(f, &job, x + i * f->n);
+		job_values_release(&job);
+	}
+	if (rc)
+		free(x);
+	else
+		*out = x;
+	return rc;
+}
+
+/* Welford's sums over the trees: the mean goes to time_s and the variance to uncertainty, turned at the end. */
+static int ask_trees(const struct dataset *data, const double *x, uint64_t seed,
+		     struct profile_suggestion *one, size_t n, struct err *err)
+{
+	const struct predictor_ops *ops = predictor_find("forest");
+	double *predicted = mem_array(n, sizeof *predicted);
+	struct settings settings;
+	int rc = predicted && ops ? 0 : err_fail(err, ERR_NOMEM, "out of memory for %zu predictions", n);
+
+	if (!rc) {
+		settings_init(&settings, ops->spec);
+		rc = settings_parse(&settings, "trees=1", err);
+	}
+	for (size_t t = 0; t < PROFILE_TREES && !rc; t++) {
+		struct fit_context ctx = { .seed = seed + t };
+		struct predictor tree = { 0 };
+
+		rc = predictor_fit(ops, &settings, data, &ctx, &tree, err);
+		if (rc)
+			break;
+		predictor_predict(&tree, x, n, predicted);
+		for (size_t i = 0; i < n; i++) {
+			double step = predicted[i] - one[i].time_s;
+
+			one[i].time_s += step / (double)(t + 1);
+			one[i].uncertainty += step * (predicted[i] - one[i].time_s);
+		}
+		predictor_release(&tree);
+	}
+	for (size_t i = 0; i < n && !rc; i++) {
+		one[i].time_s = exp(one[i].time_s);
+		one[i].uncertainty = sqrt(one[i].uncertainty / (PROFILE_TREES - 1));
+	}
+	free(predicted);
+	return rc;
+}
+
+static int ask_forest(const struct profile_design *d, const struct profile_data *p,
+		      struct profile_suggestion *one, size_t n, struct err *err)
+{
+	struct features *f = NULL;
+	struct dataset *data = NULL;
+	double *x = NULL;
+	int rc = features_fit(p->table, &f, err);
+
+	if (!rc)
+		rc = good_rows(p, f, &data, err);
+	if (!rc)
+		rc = encode_grid(d, p, f, one, n, &x, err);
+	if (!rc)
+		rc = ask_trees(data, x, d->seed, one, n, err);
+	free(x);
+	dataset_free(data);
+	features_free(f);
+	return rc;
+}
+
+static int by_need(const void *a, const void *b)
+{
+	const struct profile_suggestion *x = a, *y = b;
+	/* No bound at all is as uncertain as it gets. */
+	double p = isnan(x->uncertainty) ? INFINITY : x->uncertainty;
+	double q = isnan(y->uncertainty) ? INFINITY : y->uncertainty;
+
+	if (x->extrapolated != y->extrapolated)
+		return x->extrapolated ? -1 : 1;
+	if (p != q)
+		return p > q ? -1 : 1;
+	if (x->replications != y->replications)
+		return x->replications < y->replications ? -1 : 1;
+	return (x->setting > y->setting) - (x->setting < y->setting);
+}
+
+int profile_suggest(const struct profile_state *s, const struct profile_verdict *v,
+		    const struct profile_data *p, const struct model *m, size_t n,
+		    struct profile_suggestion **out, size_t *out_n, struct err *err)
+{
+	size_t size = profile_grid_size(s->design);
+	struct profile_suggestion *one;
+	int rc;
+
+	if (size > PROFILE_MAX_RUNS)
+		return err_fail(err, ERR_ARG,
+				"--suggest: the full grid has %zu settings; at most %d are looked at", size,
+				PROFILE_MAX_RUNS);
+	one = mem_calloc(size, sizeof *one);
+	if (!one)
+		return err_fail(err, ERR_NOMEM, "out of memory for a grid of %zu settings", size);
+	for (size_t i = 0; i < size; i++)
+		one[i].setting = i;
+	for (size_t i = 0; i < s->plan->n; i++)
+		one[s->plan->run[i].setting].replications += s->journal->run[i].done &&
+							     v->status[i] == PROFILE_OK;
+	rc = m ? ask_model(s->design, m, one, size, err) : ask_forest(s->design, p, one, size, err);
+	if (rc) {
+		free(one);
+		return rc;
+	}
+	qsort(one, size, sizeof *one, by_need);
+	*out = one;
+	*out_n = n < size ? n : size;
+	return 0;
+}

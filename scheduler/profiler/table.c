@@ -1,0 +1,295 @@
+/* Verdicts, tables and estimates from a journal. See profile_table.h. */
+#include "scheduler/profiler/table.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/csv.h"
+#include "common/mem.h"
+
+/* ---- verdicts ---- */
+
+struct measured {
+	uint32_t setting;
+	uint32_t run;
+	double time_s;
+};
+
+static int by_setting(const void *a, const void *b)
+{
+	const struct measured *x = a, *y = b;
+
+	if (x->setting != y->setting)
+		return x->setting < y->setting ? -1 : 1;
+	return (x->time_s > y->time_s) - (x->time_s < y->time_s);
+}
+
+/* The n replications of one setting, by time. */
+static void judge_setting(const struct profile_state *s, const struct measured *m, size_t n,
+			  struct profile_verdict *v)
+{
+	double mean = 0.0, squares = 0.0, middle, far = -1.0;
+	size_t farthest = 0;
+
+	if (n < 2)
+		return;
+	for (size_t i = 0; i < n; i++)
+		mean += m[i].time_s / (double)n;
+	for (size_t i = 0; i < n; i++)
+		squares += (m[i].time_s - mean) * (m[i].time_s - mean);
+	v->cv[v->n_cv++] = sqrt(squares / (double)(n - 1)) / mean;
+	if (s->design->max_spread <= 0.0 || (m[n - 1].time_s - m[0].time_s) / mean <= s->design->max_spread)
+		return;
+	middle = 0.5 * (m[(n - 1) / 2].time_s + m[n / 2].time_s);
+	for (size_t i = 0; i < n; i++) {
+		bool may = s->journal->run[m[i].run].tries < s->design->tries;
+
+		v->status[m[i].run] = PROFILE_UNSTABLE;
+		if (may && fabs(m[i].time_s - middle) > far) {
+			far = fabs(m[i].time_s - middle);
+			farthest = i;
+		}
+	}
+	if (far >= 0.0)
+		v->apart[m[farthest].run] = true;
+}
+
+int profile_judge(const struct profile_state *s, struct profile_verdict *out, struct err *err)
+{
+	size_t n = s->plan->n, k = 0;
+	struct profile_verdict v = { .status = mem_calloc(n, sizeof *v.status),
+				     .apart = mem_calloc(n, sizeof *v.apart),
+				     .cv = mem_calloc(n, sizeof *v.cv) };
+	struct measured *m = mem_calloc(n, sizeof *m);
+
+	if (!v.status || !v.apart || !v.cv || !m) {
+		profile_verdict_release(&v);
+		free(m);
+		return err_fail(err, ERR_NOMEM, "out of memory for %zu runs", n);
+	}
+	for (size_t i = 0; i < n; i++) {
+		const struct profile_outcome *o = &s->journal->run[i];
+
+		v.status[i] = o->status;
+		if (!o->done || o->status != PROFILE_OK)
+			continue;
+		if (s->design->max_spread > 0.0 && profile_outcome_spread(o) > s->design->max_spread) {
+			v.status[i] = PROFILE_UNSTABLE;
+			v.apart[i] = o->tries < s->design->tries;
+			continue;
+		}
+		m[k++] = (struct measured){ s->plan->run[i].setting, (uint32_t)i, profile_outcome_time(o) };
+	}
+	qsort(m, k, sizeof *m, by_setting);
+	for (size_t i = 0, to; i < k; i = to) {
+		for (to = i + 1; to < k && m[to].setting == m[i].setting;)
+			to++;
+		judge_setting(s, m + i, to - i, &v);
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (!s->journal->run[i].done)
+			continue;
+		v.n_ok += v.status[i] == PROFILE_OK;
+		v.n_failed += v.status[i] == PROFILE_FAILED;
+		v.n_timeout += v.status[i] == PROFILE_TIMEOUT;
+		v.n_unstable += v.status[i] == PROFILE_UNSTABLE;
+	}
+	free(m);
+	*out = v;
+	return 0;
+}
+
+void profile_verdict_release(struct profile_verdict *v)
+{
+	if (!v)
+		return;
+	free(v->status);
+	free(v->apart);
+	free(v->cv);
+	*v = (struct profile_verdict){ 0 };
+}
+
+size_t profile_repeat(const struct profile_state *s, const struct profile_verdict *v)
+{
+	for (size_t i = 0; i < s->plan->n; i++) {
+		if (v->apart[i])
+			return i;
+	}
+	return SIZE_MAX;
+}
+
+/* ---- tables ---- */
+
+/* The columns of the default schema come first, in its order. */
+static const char *const first_column[] = { "network", "cpus", "njobs", "batch", "epochs", "samples", NULL };
+
+static bool is_first(const char *name)
+{
+	for (size_t i = 0; first_column[i]; i++) {
+		if (!strcmp(first_column[i], name))
+			return true;
+	}
+	return false;
+}
+
+/* The settings of a row, or their names where level is NULL; each followed by a comma. */
+static void put_settings(const struct profile_design *d, const uint16_t *level, struct strbuf *out)
+{
+	static const uint16_t any[PROFILE_MAX_FACTORS];
+
+	for (size_t i = 0; first_column[i]; i++) {
+		const char *value = profile_value(d, level ? level : any, first_column[i]);
+
+		if (!value)
+			continue;
+		csv_put(out, level ? value : first_column[i]);
+		strbuf_puts(out, ",");
+	}
+	for (size_t i = 0; i < d->n_factors + d->n_fixed; i++) {
+		const struct profile_factor *f = i < d->n_factors ? &d->factor[i]
+								  : &d->fixed[i - d->n_factors];
+
+		if (is_first(f->name))
+			continue;
+		csv_put(out, level ? f->level[i < d->n_factors ? level[i] : 0] : f->name);
+		strbuf_puts(out, ",");
+	}
+}
+
+static void put_number(struct strbuf *out, double v)
+{
+	char text[32];
+
+	/* Six decimals: microseconds and parts of a megabyte, beyond which there is only noise. */
+	if (!isnan(v)) {
+		snprintf(text, sizeof text, "%.6f", v);
+		strbuf_puts(out, text);
+	}
+	strbuf_puts(out, ",");
+}
+
+void profile_put_table(const struct profile_state *s, const struct profile_verdict *v, struct strbuf *out)
+{
+	const struct profile_design *d = s->design;
+	static const uint16_t any[PROFILE_MAX_FACTORS];
+	bool processes = profile_value(d, any, "cpus") != NULL;
+
+	put_settings(d, NULL, out);
+	strbuf_printf(out,
+		      "time_s,accuracy,%scpu_mean,iowait_mean,job_cpu_mean,job_iowait_mean,max_rss_mb,"
+		      "replication,copy,status,started_at\n",
+		      processes ? "processes," : "");
+	for (size_t i = 0; i < s->plan->n; i++) {
+		const struct profile_outcome *o = &s->journal->run[i];
+		const struct profile_point *p = &s->plan->run[i];
+
+		for (size_t c = 0; o->done && c < o->n_copies; c++) {
+			const struct profile_copy *m = &o->copy[c];
+			bool good = o->status == PROFILE_OK;
+
+			put_settings(d, p->level, out);
+			put_number(out, v->status[i] == PROFILE_OK ? m->time_s : NAN);
+			put_number(out, good ? m->accuracy : NAN);
+			if (processes)
+				strbuf_printf(out, "%g,",
+					      atof(profile_value(d, p->level, "cpus")) * (double)o->n_copies);
+			put_number(out, o->cpu_mean);
+			put_number(out, o->iowait_mean);
+			put_number(out, m->job_cpu_mean);
+			put_number(out, m->job_iowait_mean);
+			put_number(out, m->max_rss_mb);
+			strbuf_printf(out, "%u,%zu,%s,%s\n", p->replication, c + 1,
+				      profile_status_name(v->status[i]), o->started_at);
+		}
+	}
+}
+
+void profile_put_curves(const struct profile_state *s, const struct profile_verdict *v, struct strbuf *out)
+{
+	put_settings(s->design, NULL, out);
+	strbuf_puts(out, "replication,copy,status,epoch,elapsed_s,loss,accuracy\n");
+	for (size_t i = 0; i < s->plan->n; i++) {
+		const struct profile_outcome *o = &s->journal->run[i];
+		const struct profile_point *p = &s->plan->run[i];
+
+		for (size_t c = 0; o->done && o->status == PROFILE_OK && c < o->n_copies; c++) {
+			for (size_t e = 0; e < o->copy[c].n_epochs; e++) {
+				const struct profile_epoch *at = &o->copy[c].epoch[e];
+
+				put_settings(s->design, p->level, out);
+				strbuf_printf(out, "%u,%zu,%s,%g,", p->replication, c + 1,
+					      profile_status_name(v->status[i]), at->epoch);
+				put_number(out, at->elapsed_s);
+				put_number(out, at->loss);
+				csv_put_number(out, at->accuracy);
+				strbuf_puts(out, "\n");
+			}
+		}
+	}
+}
+
+/* ---- how long it will take ---- */
+
+/* From the first spawn to the last exit, about: the copies start together. */
+static double duration_s(const struct profile_outcome *o)
+{
+	double longest = 0.0;
+
+	for (size_t i = 0; i < o->n_copies; i++)
+		longest = fmax(longest, o->copy[i].time_s);
+	return longest;
+}
+
+void profile_estimate_make(const struct profile_state *s, struct profile_estimate *out)
+{
+	size_t count[PROFILE_MAX_FACTORS][PROFILE_MAX_LEVELS] = { { 0 } };
+	double sum = 0.0;
+
+	*out = (struct profile_estimate){ 0 };
+	for (size_t i = 0; i < s->plan->n; i++) {
+		double t = s->journal->run[i].done ? duration_s(&s->journal->run[i]) : 0.0;
+
+		if (!(t > 0.0))
+			continue;
+		out->n++;
+		sum += log(t);
+		for (size_t f = 0; f < s->design->n_factors; f++) {
+			out->effect[f][s->plan->run[i].level[f]] += log(t);
+			count[f][s->plan->run[i].level[f]]++;
+		}
+	}
+	if (!out->n)
+		return;
+	out->mean_log = sum / (double)out->n;
+	for (size_t f = 0; f < s->design->n_factors; f++) {
+		for (size_t l = 0; l < s->design->factor[f].n_levels; l++) {
+			double n = (double)count[f][l];
+
+			out->effect[f][l] = n > 0.0 ? (out->effect[f][l] - n * out->mean_log) / (n + 1.0)
+						    : 0.0;
+		}
+	}
+}
+
+double profile_estimate_run_s(const struct profile_estimate *e, const struct profile_design *d,
+			      const struct profile_point *p)
+{
+	double sum = e->n ? e->mean_log : NAN;
+
+	for (size_t f = 0; f < d->n_factors; f++)
+		sum += e->effect[f][p->level[f]];
+	return exp(sum);
+}
+
+double profile_estimate_left_s(const struct profile_estimate *e, const struct profile_state *s)
+{
+	double left = 0.0;
+
+	for (size_t i = 0; i < s->plan->n; i++) {
+		if (!s->journal->run[i].done)
+			left += profile_estimate_run_s(e, s->design, &s->plan->run[i]);
+	}
+	return left;
+}

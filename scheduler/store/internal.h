@@ -1,0 +1,101 @@
+/* What the files of the store share. The loop collects into `open` without a lock and hands batches over under
+ * `lock`; the writer (store_writer.c), the checkpointer (store_checkpoint.c) and the reader (store_reader.c) are the threads
+ * behind it. Each SQLite connection belongs to one thread. `lock` is held for pointer moves only, never during I/O. */
+#ifndef SCHEDULER_STORE_INTERNAL_H
+#define SCHEDULER_STORE_INTERNAL_H
+
+#include <pthread.h>
+#include <sqlite3.h>
+#include <stdatomic.h>
+
+#include "scheduler/store/store.h"
+#include "scheduler/store/batch.h"
+
+struct question {
+	struct question *next;
+	enum store_question kind;
+	uint64_t job;
+	struct store_filter filter;
+	store_answer *fn;
+	void *owner;
+	uint64_t token;
+	struct strbuf text;
+	struct err err;
+};
+
+struct question_list {
+	struct question *first, *last;
+};
+
+/* Who may touch the checkpointer's connection: it in CHECKPOINT_RUNS, the writer in all others. */
+enum checkpoint_state {
+	CHECKPOINT_IDLE,
+	CHECKPOINT_ASKED,
+	CHECKPOINT_RUNS,
+	CHECKPOINT_DONE,              /* and not looked at by the writer */
+};
+
+struct store {
+	char *path;                   /* of the database */
+	int lock_fd, event_fd;        /* -1: not open */
+	int durability;
+	int64_t interval_ns, read_limit_ns;
+	uint64_t base_batch;          /* meta.batch when this process opened the file: ticket 0 */
+
+	/* the loop's own */
+	struct batch *open;           /* being filled; NULL: nothing collected */
+	uint64_t last_ticket, last_id;
+	size_t rows_added, bytes_added;
+
+	pthread_mutex_t lock;
+	pthread_cond_t writer_wake, reader_wake, reader_closed, checkpoint_wake, checkpoint_done;
+	pthread_t writer_thread, reader_thread, checkpoint_thread;
+	bool writer_runs, reader_runs, checkpoint_runs;
+
+	/* under the lock */
+	bool stop, repair;
+	struct batch *first, *last;   /* handed over, not durable, by ticket */
+	struct batch *spare;          /* emptied, to be used again */
+	size_t n_spare;
+	struct err why;               /* of `failed` */
+	enum checkpoint_state checkpoint;
+	struct err checkpoint_why;    /* a checkpoint failed, and the writer does not know yet */
+	struct store_stats stats;
+	double total_commit_ms;
+	bool reader_pause;            /* the writer wants the reader's connection closed */
+	bool reader_open;             /* the reader has a connection */
+	struct question_list asked, answered;
+	size_t n_questions, answered_bytes;
+
+	/* read by the loop without the lock */
+	atomic_bool failed;
+	atomic_uint_fast64_t durable;
+	atomic_size_t rows_done, bytes_done;
+	/* read by the reader in the midst of a question */
+	atomic_bool reader_abort;
+
+	sqlite3 *db;                  /* the writer's, made by store_open() */
+	sqlite3 *checkpoint_db;       /* the checkpointer's, likewise */
+};
+
+int64_t store_now_ns(void); /* monotonic */
+void store_notify(struct store *s); /* makes store_fd() readable */
+
+void *store_writer_run(void *store);
+void *store_reader_run(void *store);
+void *store_checkpoint_run(void *store);
+
+/* One checkpoint, as far as it gets without waiting for readers. */
+int store_checkpoint(struct store *s, sqlite3 *db, struct err *err);
+/* The writer waits until the checkpointer does nothing. */
+void store_checkpoint_wait(struct store *s);
+
+/* Answers q into q->text or q->err, through a connection of its own. Gives up, with -ERR_BUSY, when the
+ * connection's progress handler says so. */
+void question_answer(sqlite3 *db, struct question *q);
+struct question *question_pop(struct question_list *l);
+void question_push(struct question_list *l, struct question *q);
+void question_push_front(struct question_list *l, struct question *q);
+void question_free(struct question *q);
+
+#endif

@@ -1,0 +1,457 @@
+#define _GNU_SOURCE
+#include "scheduler/store/schema.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/text/text.h"
+#include "scheduler/config/config.h"
+#include "scheduler/store/store.h"
+#include "scheduler/store/vfs.h"
+
+#define PATH_SHOWN 200
+#define BUSY_TIMEOUT_MS 5000 /* somebody's sqlite3 shell may hold the file for a moment */
+#define CHECK_ALL_BYTES (64 << 20) /* a larger file is not read through at every start */
+
+/* ---- errors ---- */
+
+static enum err_code code_of(int rc)
+{
+	switch (rc & 0xff) {
+	case SQLITE_NOMEM: return ERR_NOMEM;
+	case SQLITE_NOTADB:
+	case SQLITE_CORRUPT: return ERR_FORMAT;
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+	case SQLITE_INTERRUPT: return ERR_BUSY;
+	case SQLITE_PERM:
+	case SQLITE_READONLY:
+	case SQLITE_AUTH: return ERR_PERM;
+	default: return ERR_IO;
+	}
+}
+
+/* What can be done about it. */
+static const char *advice(int rc)
+{
+	switch (rc & 0xff) {
+	case SQLITE_FULL: return "; make room on the disk";
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED: return "; another program holds the file: end it";
+	case SQLITE_NOTADB:
+	case SQLITE_CORRUPT:
+		return "; move the file away, or restore a copy (the .recover command of sqlite3 may save "
+		       "rows)";
+	case SQLITE_PERM:
+	case SQLITE_READONLY:
+	case SQLITE_AUTH: return "; the daemon's user must own and may write the file";
+	default: return "";
+	}
+}
+
+int db_fail(sqlite3 *db, int rc, const char *what, const char *path, struct err *err)
+{
+	int extended = db ? sqlite3_extended_errcode(db) : rc, error = db ? sqlite3_system_errno(db) : 0;
+	/* The connection remembers its last error: it is only of interest where it is this one. */
+	bool same = db && (extended & 0xff) == (rc & 0xff);
+	bool system = same && error && ((rc & 0xff) == SQLITE_IOERR || (rc & 0xff) == SQLITE_CANTOPEN);
+	const char *reason = same ? sqlite3_errmsg(db) : sqlite3_errstr(rc);
+
+	return err_fail(err, system && (error == EACCES || error == EROFS) ? ERR_PERM : code_of(rc),
+			"cannot %s %s: %s%s%s%s%s", what, text_tail(path, PATH_SHOWN), reason,
+			system ? " (" : "", system ? strerror(error) : "", system ? ")" : "", advice(rc));
+}
+
+static const char *path_of(sqlite3 *db)
+{
+	const char *path = sqlite3_db_filename(db, "main");
+
+	return path ? path : STORE_FILE;
+}
+
+/* ---- connections ---- */
+
+int db_open(const char *path, bool for_reading, sqlite3 **out, struct err *err)
+{
+	int flags = (for_reading ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) | SQLITE_OPEN_NOMUTEX |
+		    SQLITE_OPEN_EXRESCODE;
+	int rc = store_vfs_register();
+	sqlite3 *db = NULL;
+
+	if (rc)
+		return db_fail(NULL, rc, "open", path, err);
+	rc = sqlite3_open_v2(path, &db, flags, STORE_VFS);
+	if (rc) {
+		rc = db_fail(db, rc, "open", path, err);
+		sqlite3_close(db);
+		return rc;
+	}
+	sqlite3_busy_timeout(db, BUSY_TIMEOUT_MS);
+	/* A file made to harm us must not run anything of its own: no triggers, no views, no odd functions. */
+	sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+	sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+	rc = db_exec(db, "PRAGMA temp_store=MEMORY", "set up", err);
+	if (rc) {
+		sqlite3_close(db);
+		return rc;
+	}
+	*out = db;
+	return 0;
+}
+
+void db_close(sqlite3 *db, bool checkpoint)
+{
+	if (!db)
+		return;
+	sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, !checkpoint, NULL);
+	sqlite3_close(db);
+}
+
+int db_exec(sqlite3 *db, const char *sql, const char *what, struct err *err)
+{
+	int rc = sqlite3_exec(db, sql, NULL, NULL, NULL);
+
+	return rc ? db_fail(db, rc, what, path_of(db), err) : 0;
+}
+
+int db_prepare(sqlite3 *db, const char *sql, sqlite3_stmt **out, struct err *err)
+{
+	int rc = sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, out, NULL);
+
+	return rc ? db_fail(db, rc, "read", path_of(db), err) : 0;
+}
+
+int db_number(sqlite3 *db, const char *sql, int64_t *out, struct err *err)
+{
+	sqlite3_stmt *st = NULL;
+	int rc = db_prepare(db, sql, &st, err);
+
+	if (rc)
+		return rc;
+	rc = sqlite3_step(st);
+	if (rc == SQLITE_ROW || rc == SQLITE_DONE) {
+		*out = rc == SQLITE_ROW ? sqlite3_column_int64(st, 0) : 0;
+		rc = 0;
+	} else {
+		rc = db_fail(db, rc, "read", path_of(db), err);
+	}
+	sqlite3_finalize(st);
+	return rc;
+}
+
+/* ---- versions ---- */
+
+/* meta: what concerns the file as a whole. `batch` counts the hand-overs of the loop that are in the file: a writer that
+ * does not know whether its commit arrived looks there. `last_id` outlives jobs that somebody deletes. */
+static int make_version_1(sqlite3 *db)
+{
+	return sqlite3_exec(
+		db,
+		"CREATE TABLE meta(name TEXT PRIMARY KEY NOT NULL, value ANY) STRICT, WITHOUT ROWID;"
+		"INSERT INTO meta "
+		"VALUES('created',strftime('%Y-%m-%dT%H:%M:%SZ','now')),('batch',0),('last_id',0);"
+		"CREATE TABLE jobs(id INTEGER PRIMARY KEY, key TEXT, uid INTEGER NOT NULL, gid INTEGER NOT "
+		"NULL,"
+		" type TEXT NOT NULL, mode TEXT NOT NULL, params TEXT NOT NULL, batches TEXT, cpus INTEGER "
+		"NOT NULL,"
+		" slo_s REAL, confidence REAL, max_memory_mb REAL, best_effort INTEGER NOT NULL,"
+		" state TEXT NOT NULL, verdict TEXT NOT NULL, reason TEXT,"
+		" submitted_ns INTEGER, started_ns INTEGER, ended_ns INTEGER, batch REAL, lr REAL,"
+		" predicted_s REAL, upper_s REAL, predicted_accuracy REAL, run_predicted_s REAL, run_upper_s "
+		"REAL,"
+		" work_s REAL, cpu_share REAL, disk_share REAL, accuracy REAL, exit_code INTEGER, "
+		"exit_signal INTEGER,"
+		" max_rss_mb REAL, cpu_s REAL, policy TEXT, model TEXT, slo_outcome TEXT, tag TEXT) STRICT;"
+		/* Each index ends in the id, so it also gives the newest first. */
+		"CREATE INDEX jobs_state ON jobs(state);"
+		"CREATE INDEX jobs_uid ON jobs(uid);"
+		"CREATE INDEX jobs_type ON jobs(type);"
+		"CREATE UNIQUE INDEX jobs_key ON jobs(uid,key) WHERE key IS NOT NULL;"
+		"CREATE TABLE decisions(job INTEGER NOT NULL, at_ns INTEGER NOT NULL, moment TEXT NOT NULL,"
+		" json TEXT NOT NULL) STRICT;"
+		"CREATE INDEX decisions_job ON decisions(job);"
+		/* Small rows in great number: kept where they are looked for, without a second tree. */
+		"CREATE TABLE estimates(job INTEGER NOT NULL, n INTEGER NOT NULL, at_ns INTEGER NOT NULL,"
+		" start_s REAL, end_s REAL, end_low_s REAL, end_high_s REAL, why TEXT NOT NULL,"
+		" PRIMARY KEY(job,n)) STRICT, WITHOUT ROWID;"
+		"CREATE TABLE observations(job INTEGER PRIMARY KEY, at_ns INTEGER NOT NULL, type TEXT NOT "
+		"NULL,"
+		" columns TEXT NOT NULL, time_s REAL, accuracy REAL) STRICT;",
+		NULL, NULL, NULL);
+}
+
+/* What a job's tenant, its free epochs and the bounds that adapt need. Jobs of version 1 had none of it. */
+static int make_version_2(sqlite3 *db)
+{
+	return sqlite3_exec(db,
+			    "ALTER TABLE jobs ADD COLUMN epochs REAL;"
+			    "ALTER TABLE jobs ADD COLUMN model_s REAL;"
+			    "ALTER TABLE jobs ADD COLUMN tenant TEXT;"
+			    "ALTER TABLE jobs ADD COLUMN priority INTEGER NOT NULL DEFAULT 0;"
+			    "ALTER TABLE jobs ADD COLUMN may_stop INTEGER NOT NULL DEFAULT 0;"
+			    "ALTER TABLE jobs ADD COLUMN stopped_epoch REAL;",
+			    NULL, NULL, NULL);
+}
+
+/* What bounds that look away from later arrivals learn from. Jobs of earlier versions have none of it. */
+static int make_version_3(sqlite3 *db)
+{
+	return sqlite3_exec(db,
+			    "ALTER TABLE jobs ADD COLUMN guard_s REAL;"
+			    "ALTER TABLE jobs ADD COLUMN foreseen_s REAL;",
+			    NULL, NULL, NULL);
+}
+
+/* step[i] leads from version i to i + 1. A change of the tables is one more entry here, and one more in
+ * STORE_SCHEMA_VERSION; entries that were ever released stay as they are. */
+static schema_step *const steps[] = { make_version_1, make_version_2, make_version_3 };
+_Static_assert(sizeof steps / sizeof *steps == STORE_SCHEMA_VERSION, "a step for every version");
+
+/* Version 0 stands for an empty file, and only for that. */
+static int read_version(sqlite3 *db, const char *path, int64_t *out, struct err *err)
+{
+	int64_t application = 0, version = 0, objects = 0, recorded = 0;
+	int rc;
+
+	if ((rc = db_number(db, "PRAGMA application_id", &application, err)) ||
+	    (rc = db_number(db, "PRAGMA user_version", &version, err)) ||
+	    (rc = db_number(db, "SELECT count(*) FROM sqlite_schema", &objects, err)))
+		return rc;
+	if (objects == 0 && application == 0 && version == 0) {
+		*out = 0;
+		return 0;
+	}
+	if (application != STORE_APPLICATION || version <= 0)
+		return err_fail(err, ERR_FORMAT,
+				"%s is an SQLite database, but not one of Postrider: move it away",
+				text_tail(path, PATH_SHOWN));
+	rc = db_number(db, "SELECT value FROM meta WHERE name='schema_version'", &recorded, err);
+	if (rc == 0 && recorded != version)
+		return err_fail(err, ERR_FORMAT,
+				"%s is damaged: its header says version %lld, its table `meta` version %lld: "
+				"restore a copy",
+				text_tail(path, PATH_SHOWN), (long long)version, (long long)recorded);
+	*out = version;
+	return rc;
+}
+
+static int record_version(sqlite3 *db, int version, struct err *err)
+{
+	char sql[256];
+
+	snprintf(sql, sizeof sql,
+		 "INSERT OR REPLACE INTO meta VALUES('schema_version',%d);"
+		 "PRAGMA user_version=%d; PRAGMA application_id=%d",
+		 version, version, STORE_APPLICATION);
+	return db_exec(db, sql, "write the version of", err);
+}
+
+int schema_migrate(sqlite3 *db, const char *path, schema_step *const *step, int n_steps, struct err *err)
+{
+	int64_t version = 0;
+	int rc = read_version(db, path, &version, err);
+
+	if (rc)
+		return rc;
+	if (version > n_steps)
+		return err_fail(err, ERR_FORMAT,
+				"%s has schema version %lld, this postriderd knows versions up to %d: start "
+				"the newer "
+				"postriderd that made it, or give this one another state_dir",
+				text_tail(path, PATH_SHOWN), (long long)version, n_steps);
+	if (version == n_steps)
+		return 0;
+	if ((rc = db_exec(db, "BEGIN IMMEDIATE", "migrate", err)))
+		return rc;
+	for (; rc == 0 && version < n_steps; version++)
+		if ((rc = step[version](db)))
+			rc = db_fail(db, rc, "migrate", path, err);
+	if (rc == 0)
+		rc = record_version(db, n_steps, err);
+	if (rc == 0)
+		rc = db_exec(db, "COMMIT", "migrate", err);
+	if (rc)
+		sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+	return rc;
+}
+
+/* ---- opening ---- */
+
+/* Made by us, before SQLite sees it: it would let everybody read it. Its log and shared memory take after it. */
+static int make_file(const char *path, struct err *err)
+{
+	char dir[4096];
+	struct stat st;
+	int fd;
+
+	if (stat(path, &st) == 0) {
+		if (S_ISREG(st.st_mode))
+			return 0;
+		return err_fail(err, ERR_FORMAT, "%s is %s, not a database: move it away",
+				text_tail(path, PATH_SHOWN),
+				S_ISDIR(st.st_mode) ? "a folder" : "no regular file");
+	}
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return err_fail(err, errno == EACCES || errno == EROFS || errno == EPERM ? ERR_PERM : ERR_IO,
+				"cannot make %s: %s", text_tail(path, PATH_SHOWN), strerror(errno));
+	close(fd);
+	snprintf(dir, sizeof dir, "%s", path);
+	fd = open(dirname(dir), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || fsync(fd) < 0) { /* else a power cut takes the whole file with it */
+		err_fail(err, ERR_IO, "cannot sync the folder of %s: %s", text_tail(path, PATH_SHOWN),
+			 strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		return -ERR_IO;
+	}
+	close(fd);
+	return 0;
+}
+
+/* SQLite takes what is missing of the last page for zeros. The log comes first: a file that was being extended when the
+ * power failed is short until its log is moved into it. Where another program reads, that cannot be done, nor told. */
+static int check_length(sqlite3 *db, const char *path, int64_t bytes, struct err *err)
+{
+	int rc = sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+	struct stat st;
+
+	if ((rc & 0xff) == SQLITE_BUSY)
+		return 0;
+	if (rc)
+		return db_fail(db, rc, "move the log into", path, err);
+	if (stat(path, &st) < 0)
+		return err_fail(err, ERR_IO, "cannot look at %s: %s", text_tail(path, PATH_SHOWN),
+				strerror(errno));
+	if (st.st_size >= bytes)
+		return 0;
+	return err_fail(err, ERR_FORMAT, "%s is damaged: it was cut at %lld of %lld bytes%s",
+			text_tail(path, PATH_SHOWN), (long long)st.st_size, (long long)bytes,
+			advice(SQLITE_CORRUPT));
+}
+
+/* Reads a small file through. Of a large one only what the start needs anyhow: damage elsewhere is found when
+ * it is read. */
+static int check_file(sqlite3 *db, const char *path, struct err *err)
+{
+	sqlite3_stmt *st = NULL;
+	int64_t bytes = 0;
+	char found[200] = "";
+	int rc = db_number(db, "SELECT page_count*page_size FROM pragma_page_count, pragma_page_size", &bytes,
+			   err);
+
+	if (rc || (rc = check_length(db, path, bytes, err)))
+		return rc;
+	rc = db_prepare(db, bytes <= CHECK_ALL_BYTES ? "PRAGMA quick_check(1)" : "PRAGMA quick_check(meta)",
+			&st, err);
+	if (rc)
+		return rc;
+	rc = sqlite3_step(st);
+	if (rc == SQLITE_ROW && sqlite3_column_text(st, 0)) {
+		text_printable((const char *)sqlite3_column_text(st, 0), found, sizeof found);
+		rc = 0;
+		if (strcmp(found, "ok") != 0)
+			rc = err_fail(err, ERR_FORMAT, "%s is damaged: %s%s", text_tail(path, PATH_SHOWN),
+				      found, advice(SQLITE_CORRUPT));
+	} else {
+		rc = db_fail(db, rc == SQLITE_ROW ? SQLITE_NOMEM : rc, "check", path, err);
+	}
+	sqlite3_finalize(st);
+	return rc;
+}
+
+/* journal_mode answers with the mode that is now in force, and not with an error, where it could not change it. */
+static int use_wal(sqlite3 *db, const char *path, struct err *err)
+{
+	sqlite3_stmt *st = NULL;
+	int rc = db_prepare(db, "PRAGMA journal_mode=WAL", &st, err);
+	const char *mode;
+
+	if (rc)
+		return rc;
+	rc = sqlite3_step(st);
+	mode = rc == SQLITE_ROW ? (const char *)sqlite3_column_text(st, 0) : NULL;
+	if (rc != SQLITE_ROW)
+		rc = db_fail(db, rc, "switch to write-ahead logging", path, err);
+	else if (!mode || sqlite3_stricmp(mode, "wal") != 0)
+		rc = err_fail(err, ERR_IO,
+			      "%s cannot have a write-ahead log (journal mode %s): use a local file system",
+			      text_tail(path, PATH_SHOWN), mode ? mode : "unknown");
+	else
+		rc = 0;
+	sqlite3_finalize(st);
+	return rc;
+}
+
+static int set_up_writing(sqlite3 *db, const char *path, int durability, struct err *err)
+{
+	static const char *const synchronous[] = {
+		[DURABLE_ALWAYS] = "PRAGMA synchronous=FULL",
+		[DURABLE_INTERVAL] = "PRAGMA synchronous=NORMAL",
+		[DURABLE_NONE] = "PRAGMA synchronous=OFF",
+	};
+	int rc;
+
+	if (sqlite3_db_readonly(db, "main") == 1)
+		return db_fail(NULL, SQLITE_READONLY, "write", path, err);
+	if ((rc = use_wal(db, path, err)) || (rc = db_exec(db, synchronous[durability], "set up", err)))
+		return rc;
+	/* Checkpoints are made beside the commits (store_checkpoint.c). Two MB of cache hold the ends of all trees, which is
+	 * where rows go; with 16 MB the daemon's memory grew by as much over its first thousands of jobs. */
+	return db_exec(db,
+		       "PRAGMA wal_autocheckpoint=0; PRAGMA journal_size_limit=67108864;"
+		       "PRAGMA cache_size=-2048",
+		       "set up", err);
+}
+
+int schema_open(const char *path, int durability, sqlite3 **out, struct err *err)
+{
+	int64_t version = 0;
+	sqlite3 *db = NULL;
+	int rc = make_file(path, err);
+
+	if (rc || (rc = db_open(path, false, &db, err)))
+		return rc;
+	/* Whose file it is comes before any change to it. */
+	rc = read_version(db, path, &version, err);
+	if (rc == 0 && version <= STORE_SCHEMA_VERSION) /* else it is refused below */
+		rc = set_up_writing(db, path, durability, err);
+	if (rc == 0 && version > 0 && version <= STORE_SCHEMA_VERSION)
+		rc = check_file(db, path, err);
+	if (rc || (rc = schema_migrate(db, path, steps, STORE_SCHEMA_VERSION, err))) {
+		db_close(db, false);
+		return rc;
+	}
+	*out = db;
+	return 0;
+}
+
+int schema_reopen(const char *path, int durability, sqlite3 **out, struct err *err)
+{
+	int64_t version = 0;
+	sqlite3 *db = NULL;
+	int rc = db_open(path, false, &db, err);
+
+	if (rc)
+		return rc;
+	if ((rc = read_version(db, path, &version, err)) == 0 && version != STORE_SCHEMA_VERSION)
+		rc = err_fail(err, ERR_FORMAT,
+			      "%s is not the file it was: it has schema version %lld instead of %d",
+			      text_tail(path, PATH_SHOWN), (long long)version, STORE_SCHEMA_VERSION);
+	if (rc == 0)
+		rc = set_up_writing(db, path, durability, err);
+	if (rc) {
+		db_close(db, false);
+		return rc;
+	}
+	*out = db;
+	return 0;
+}

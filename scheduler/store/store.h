@@ -1,0 +1,162 @@
+/* What must survive: jobs, decisions with all their candidates, every estimate ever made, observations. SQLite
+ * in WAL mode under <state_dir>/postrider.db, owned by three threads: a writer, which commits what one turn of
+ * the loop collected as one transaction while the next turn collects; a checkpointer, which moves its log into
+ * the database meanwhile; and a reader, which answers questions about old jobs from a snapshot. The loop itself
+ * never waits for the disk.
+ *
+ * Called from the loop's thread only. Durability is told by tickets: what was added before store_commit()
+ * returned ticket t is on disk once store_durable() >= t. After a failed write or sync the store is `failed`:
+ * it takes nothing more, tickets stop, and store_repair() tries again with all that is still pending. */
+#ifndef SCHEDULER_STORE_STORE_H
+#define SCHEDULER_STORE_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "common/err.h"
+#include "common/strbuf.h"
+
+#define STORE_SCHEMA_VERSION 3 /* sim/trace/history.c reads it, too */
+
+struct store;
+
+struct store_params {
+	const char *dir;             /* must exist */
+	int durability;              /* enum config_durability: always fsyncs every commit */
+	double interval_s;           /* of DURABLE_INTERVAL */
+	double read_limit_s;         /* a question that takes longer is given up; 0: 5 s */
+};
+/* Opens or makes the database, checks it (a damaged one is ERR_FORMAT with the file and SQLite's reason), migrates
+ * older versions, refuses newer ones, and locks it: a second daemon gets ERR_BUSY. */
+int store_open(const struct store_params *p, struct store **out, struct err *err);
+/* Commits what is pending (a failed store tries once more, and logs what it could not save), joins the
+ * threads. Questions still open are answered with ERR_BUSY from inside this call. */
+void store_close(struct store *s);
+
+/* One job as it is kept. Text is copied. NaN and NULL become SQL NULL. Times are nanoseconds since 1970, UTC. */
+struct store_job {
+	uint64_t id;
+	const char *key;             /* idempotency key of this uid; NULL: none */
+	uid_t uid; gid_t gid;
+	const char *type, *mode;     /* "run" or "advise" */
+	const char *params;          /* JSON object */
+	const char *batches;         /* JSON array of the batches the job allows; NULL: all */
+	uint32_t cpus;
+	double slo_s, confidence, max_memory_mb;
+	bool best_effort;
+	const char *state;           /* "queued", ... */
+	const char *verdict;         /* "promised", "best_effort", "rejected" */
+	const char *reason;          /* why failed, lost, rejected; NULL */
+	int64_t submitted_ns, started_ns, ended_ns; /* 0: not yet */
+	double batch, lr;            /* as started, or as decided so far */
+	double predicted_s, upper_s, predicted_accuracy; /* response (wait + time) promised at arrival; accuracy */
+	double run_predicted_s, run_upper_s; /* run time at the start's decision */
+	double work_s, cpu_share, disk_share; /* of the look-ahead */
+	double accuracy;             /* measured */
+	int exit_code, exit_signal;  /* -1, 0: not known */
+	double max_rss_mb, cpu_s;
+	const char *policy, *model;  /* that decided */
+	const char *slo_outcome;     /* "met", "missed"; NULL: none */
+	const char *tag;             /* the submitter's name for it; NULL */
+	double epochs;               /* chosen, where the job left them open; NaN: it did not */
+	double model_s;              /* the model's own run time at the start's decision: run_predicted_s without what
+	                                was learned since it was trained (core/adapt.h) */
+	const char *tenant;          /* by name; NULL: of a job older than tenants */
+	int priority;
+	bool may_stop;               /* rather stopped early than late */
+	double stopped_epoch;        /* the epoch it was told to stop after; NaN: it was not */
+	double guard_s;              /* at the start's decision: the bound of the run time under the load foreseen, which the
+	                                promise rests on; run_upper_s is the one that is told */
+	double foreseen_s;           /* ended: the run time it would have had under that load (core/sched.h) */
+};
+
+/* Collecting; 0, or ERR_BUSY when the store is failed, ERR_NOMEM. Nothing is written before store_commit(). */
+int store_add_job(struct store *s, const struct store_job *j, struct err *err);
+int store_update_job(struct store *s, const struct store_job *j, struct err *err); /* whole row by id */
+int store_add_decision(struct store *s, uint64_t job, int64_t at_ns, const char *when, /* "arrival", "start" */
+                       const char *json, struct err *err);
+int store_add_estimate(struct store *s, uint64_t job, int64_t at_ns, double start_s, double end_s,
+                       double end_low_s, double end_high_s, const char *why, struct err *err);
+/* One finished job as a row of the observation table; `columns` is a JSON object column -> value. */
+int store_add_observation(struct store *s, uint64_t job, int64_t at_ns, const char *type, const char *columns,
+                          double time_s, double accuracy, struct err *err);
+
+/* All or nothing for several adds: what was added since the mark is forgotten. Without effect after a store_commit()
+ * in between. */
+struct store_mark {
+	uint64_t ticket;             /* of the batch it points into */
+	size_t len, n_rows;
+};
+struct store_mark store_mark(const struct store *s);
+void store_undo(struct store *s, struct store_mark mark);
+
+/* Hands everything collected to the writer; the ticket it will be durable with (the last one, if nothing was
+ * collected). Never blocks. */
+uint64_t store_commit(struct store *s);
+/* The ticket that what is collected now will get; the last one, if nothing is. */
+uint64_t store_ticket(const struct store *s);
+uint64_t store_durable(const struct store *s);
+bool store_failed(const struct store *s, struct err *out_why);
+/* Tries again what failed, in the writer; the answer comes by the descriptor. */
+void store_repair(struct store *s);
+size_t store_pending(const struct store *s); /* rows not durable yet */
+
+struct store_stats {
+	uint64_t commits, rows;      /* transactions since the start, and the rows they carried */
+	double mean_commit_ms, max_commit_ms;
+	uint64_t checkpoints;
+	double max_checkpoint_ms;
+	uint64_t wal_bytes;          /* the log as of the last commit */
+	size_t pending;              /* rows not durable yet */
+};
+void store_stats(const struct store *s, struct store_stats *out);
+
+/* Readable when tickets advanced, the store failed or recovered, or a question was answered: then call
+ * store_dispatch(), which clears it and calls the callbacks of answered questions. */
+int store_fd(const struct store *s);
+void store_dispatch(struct store *s);
+
+/* ---- questions, answered by the reader thread ---- */
+enum store_question {
+	STORE_JOB,           /* one job: its row as a JSON object; empty text: no such job */
+	STORE_EXPLAIN,       /* {"job":{...},"decisions":[...],"estimates":[...]}; empty text: no such job */
+	STORE_LIST,          /* JSON objects, one a line, newest first */
+	STORE_OBSERVATIONS,  /* CSV of the observation table, by job; of the filter, type, since_ns and limit (the latest so
+	                        many; 0: all) count */
+};
+struct store_filter { /* of STORE_LIST; NULL: the newest 100 */
+	uint64_t before_id;  /* 0: from the newest */
+	size_t limit;        /* at most 10,000; 0: 100; of STORE_LIST */
+	char state[80];      /* "": any; one, or several separated by commas */
+	char type[72];       /* "": any */
+	int64_t uid;         /* -1: any */
+	int64_t since_ns;    /* 0: always */
+};
+#define STORE_MAX_QUESTIONS 1000 /* asked and not dispatched; more: ERR_BUSY */
+/* `text` is the answer, valid during the call; err->code is set when it failed. May ask again, not close. */
+typedef void store_answer(void *owner, uint64_t token, const struct strbuf *text, const struct err *err);
+int store_ask(struct store *s, enum store_question q, uint64_t job, const struct store_filter *f,
+              store_answer *fn, void *owner, uint64_t token, struct err *err);
+
+/* ---- start-up: before the threads have anything to do ---- */
+/* Every job that is queued or running, by id; the row is valid during the call. Not 0 from fn stops. */
+int store_each_live(struct store *s, int (*fn)(void *owner, const struct store_job *j, struct err *err),
+                    void *owner, struct err *err);
+/* The latest `n` finished ones (by id), oldest first. */
+int store_each_finished(struct store *s, size_t n,
+                        int (*fn)(void *owner, const struct store_job *j, struct err *err), void *owner,
+                        struct err *err);
+/* Keys not older than `since_ns`: so that a retried submit finds its job. */
+int store_each_key(struct store *s, int64_t since_ns,
+                   int (*fn)(void *owner, uid_t uid, const char *key, uint64_t job, struct err *err),
+                   void *owner, struct err *err);
+uint64_t store_last_id(struct store *s); /* highest id ever given; 0: none */
+
+/* Tests only: the k-th write, sync, truncation or opening of a database file from now on fails with SQLITE_IOERR or
+ * SQLITE_FULL (k = 0: none); `forever`: and all after it. */
+void store_fail_at(unsigned long k, bool full, bool forever);
+bool store_fail_happened(void); /* did the armed failure happen? */
+
+#endif

@@ -1,0 +1,60 @@
+/* Policies side by side: the same traces, the same luck, so that differences are differences. Replications differ in
+ * their luck, in the generated trace (where it is generated) and in the fold of the world. Runs go through a pool and
+ * are put together by index: the result does not depend on the threads. */
+#ifndef SIM_COMPARE_COMPARE_H
+#define SIM_COMPARE_COMPARE_H
+
+#include "common/pool.h"
+#include "sim/compare/metrics.h"
+
+#define COMPARE_MAX_REPLICATIONS 10000
+
+struct compare_params {
+	struct trace_source trace;   /* a generated one is drawn anew in each replication: trace.seed + replication */
+	double slo_scale, load_scale; /* 0: 1 */
+	struct world_params world;   /* its trace is filled in here */
+	const char *drift, *stragglers, *failures; double noise; /* as given (luck.h) */
+	const struct sim_policy *policy; size_t n_policies;
+	size_t baseline;             /* index: paired tests are against it */
+	size_t replications;
+	uint64_t seed;               /* of luck, training tables and models */
+	double confidence;           /* of jobs that do not say one */
+	double level;                /* of the intervals in the result, 0.95 */
+	bool adapt;
+	double hysteresis, explore;
+	const struct model *model;   /* for all policies that accept it, instead of training; NULL: trained */
+	struct compare_cache *cache; /* of trained models; NULL: none are kept */
+	bool keep_outcomes;          /* of every run, for jobs.csv; otherwise only the numbers */
+	struct pool *pool;
+	void (*on_progress)(void *owner, const char *stage, size_t done, size_t total);
+	void *owner;
+};
+
+struct compare_policy {              /* one of the policies */
+	struct sim_policy policy;
+	double *value;               /* [replication * METRICS + metric] */
+	struct interval metric[METRICS];
+	struct paired_result versus[METRICS]; /* against the baseline; all NaN for the baseline itself */
+	struct replay_result *run;   /* per replication; outcomes NULL unless kept */
+	double decision_mean_s, decision_p99_s; /* wall-clock, over all */
+	double *importance; char **feature; size_t n_features; /* of its time model (fold 0); NULL: none */
+	size_t tracked[101], covered[101]; /* calibration: by confidence in percent, runs with a bound and within it */
+};
+
+struct compare_result {
+	struct compare_policy *policy; size_t n_policies;
+	size_t baseline, replications;
+	struct trace **trace;        /* per replication; the same pointer where it is not generated */
+	struct world **world;        /* per replication, likewise */
+	struct csv *training;        /* what the models of replication 0 learnt from; NULL: --model */
+};
+/* Trained models kept from one comparison to the next, for what-ifs: only between comparisons that differ in nothing that
+ * is learnt from (world, schema, machine as given, noise, seed). One comparison at a time. */
+struct compare_cache;
+int compare_cache_new(struct compare_cache **out, struct err *err);
+void compare_cache_free(struct compare_cache *c);
+
+int compare_run(const struct compare_params *p, struct compare_result **out, struct err *err);
+void compare_free(struct compare_result *r);
+
+#endif

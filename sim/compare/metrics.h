@@ -1,0 +1,63 @@
+/* From outcomes to numbers. One table of metrics, read by the printed comparison, --json and the report: each with its
+ * name, unit and whether more is better. A metric of a replay is one number; over replications it has a mean and a
+ * confidence interval (Student's t over replications; Wilson's for a share in a single replay). */
+#ifndef SIM_COMPARE_METRICS_H
+#define SIM_COMPARE_METRICS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/err.h"
+#include "sim/replay/replay.h"
+
+enum metric {
+	METRIC_JOBS,             /* with an objective, unless nobody has one */
+	METRIC_PROMISED,         /* jobs promised */
+	METRIC_MET,              /* jobs in time */
+	METRIC_REJECTED,         /* rejected or refused */
+	METRIC_FAILED,
+	METRIC_ATTAINMENT,       /* kept of the promised; for a policy that promises nothing, of those taken */
+	METRIC_ATTAINMENT_ALL,   /* met / all with an objective */
+	METRIC_ATTAINMENT_ADMITTED, /* met / taken */
+	METRIC_ATTAINMENT_ORACLE,   /* met / those the oracle met, of these; NaN without the oracle */
+	METRIC_ACCURACY,         /* mean of all that ended with a result */
+	METRIC_ACCURACY_MET,     /* of the met */
+	METRIC_ACCURACY_ZERO,    /* over all jobs with an objective, missed and rejected counted as 0 */
+	METRIC_REGRET,           /* the oracle's minus ours, of the latter; NaN without the oracle */
+	METRIC_RESPONSE_MEAN, METRIC_RESPONSE_P95, METRIC_RESPONSE_P99, /* s, of those taken */
+	METRIC_WAIT_MEAN,        /* s */
+	METRIC_UTILISATION,      /* core-seconds worked / (cores x time to the last event) */
+	METRIC_FAIRNESS,         /* Jain's index over tenants of (met / jobs); 1 with one tenant */
+	METRIC_COVERAGE,         /* run times within their bound */
+	METRIC_MSE, METRIC_MAPE, /* of the run time, predicted at the start */
+	METRIC_ACCURACY_MAE,
+	METRICS,
+};
+struct metric_info {
+	const char *name;   /* JSON key: "attainment" */
+	const char *title;  /* "SLOs kept of those promised" */
+	const char *unit;   /* "share", "s", "jobs", "" */
+	int better;         /* 1 more, -1 less, 0 neither */
+};
+extern const struct metric_info metric_info[METRICS];
+
+/* oracle: outcomes of the oracle on the same trace and luck; NULL: not run. NaN where nothing can be said. */
+int metrics_of(const struct trace *t, const struct cluster *c, const struct replay_result *r,
+               const struct outcome *oracle, double out[METRICS], struct err *err);
+
+/* Of how many jobs a share is one, for metrics_wilson(): of attainments and coverage; NaN for all others. */
+void metrics_trials(const struct trace *t, const struct replay_result *r, const struct outcome *oracle,
+                    double out[METRICS]);
+/* Whether a run time and a bound of it are there to be compared, and whether it held. */
+bool metrics_bounded(const struct outcome *o, bool *out_within);
+
+struct interval { double mean, low, high; };
+/* Over n replications (NaN ones left out), two-sided; n < 2: low and high are NaN. Allocates nothing. */
+struct interval metrics_interval(const double *v, size_t n, double confidence);
+struct interval metrics_wilson(double met, double n, double confidence); /* n = 0: all NaN */
+
+struct paired_result { double difference, low, high, p; size_t n; };
+/* b - a, pair by pair; p of Student's paired t, two-sided; NaN below 2 pairs. All differences equal: p is 0 or 1. */
+struct paired_result metrics_paired(const double *a, const double *b, size_t n, double confidence);
+
+#endif

@@ -1,0 +1,368 @@
+#include "sim/compare/record_jobs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/csv.h"
+#include "common/mem.h"
+#include "common/text/text.h"
+#include "sim/compare/record_number.h"
+
+#define PIECE_ROWS 4096 /* about a megabyte */
+#define CLASH "trace_"
+
+static const char *const before[] = { "policy", "replication", "job", "arrival_s", "tenant", "type", "cpus" };
+static const char *const behind[] = { "slo_s",
+				      "confidence",
+				      "promised",
+				      "outcome",
+				      "start_s",
+				      "end_s",
+				      "wait_s",
+				      "response_s",
+				      "run_s",
+				      "batch",
+				      "epochs",
+				      "promised_s",
+				      "promised_upper_s",
+				      "predicted_s",
+				      "upper_s",
+				      "predicted_accuracy",
+				      "accuracy",
+				      "processes",
+				      "njobs" };
+#define N_BEFORE (sizeof before / sizeof *before)
+#define N_BEHIND (sizeof behind / sizeof *behind)
+#define EPOCHS "epochs"
+
+/* Traces of a comparison come from one source, so all have the columns of the first. */
+struct jobs_table {
+	const struct compare_result *r;
+	size_t n_columns; /* of the trace, `epochs` aside */
+	size_t *column; /* index in the first trace */
+	ptrdiff_t epochs; /* likewise; -1: none */
+	char **name; /* as the header has them */
+};
+
+static bool is_ours(const char *name)
+{
+	for (size_t i = 0; i < N_BEFORE; i++)
+		if (!strcmp(name, before[i]))
+			return true;
+	for (size_t i = 0; i < N_BEHIND; i++)
+		if (!strcmp(name, behind[i]))
+			return true;
+	return false;
+}
+
+static bool is_a_column(const struct trace *t, const char *name)
+{
+	for (size_t i = 0; i < t->n_columns; i++)
+		if (!strcmp(t->column[i], name))
+			return true;
+	return false;
+}
+
+/* A name that neither we nor the trace have yet. To be freed; NULL: out of memory. */
+static char *free_name(const struct trace *t, const char *name)
+{
+	struct strbuf b = { 0 };
+
+	strbuf_puts(&b, name);
+	while (!b.failed && (is_ours(strbuf_text(&b)) ||
+			     (strcmp(strbuf_text(&b), name) && is_a_column(t, strbuf_text(&b))))) {
+		char *longer = mem_strdup(strbuf_text(&b));
+
+		strbuf_reset(&b);
+		b.failed = !longer;
+		if (longer) {
+			strbuf_puts(&b, CLASH);
+			strbuf_puts(&b, longer);
+		}
+		free(longer);
+	}
+	if (b.failed) {
+		strbuf_release(&b);
+		return NULL;
+	}
+	return b.text;
+}
+
+static void jobs_table_release(struct jobs_table *t)
+{
+	for (size_t i = 0; t->name && i < t->n_columns; i++)
+		free(t->name[i]);
+	free(t->name);
+	free(t->column);
+}
+
+bool record_jobs_kept(const struct compare_result *r)
+{
+	for (size_t i = 0; i < r->n_policies; i++)
+		for (size_t k = 0; k < r->replications; k++)
+			if (!r->policy[i].run || !r->policy[i].run[k].outcome)
+				return false;
+	return true;
+}
+
+static int jobs_table_init(struct jobs_table *t, const struct compare_result *r, struct err *err)
+{
+	const struct trace *first = r->trace[0];
+	size_t n = first->n_columns;
+
+	*t = (struct jobs_table){ .r = r, .epochs = -1 };
+	if (!record_jobs_kept(r))
+		return err_fail(err, ERR_ARG, "what became of the single jobs was not kept");
+	t->column = mem_calloc(n + 1, sizeof *t->column);
+	t->name = mem_calloc(n + 1, sizeof *t->name);
+	for (size_t i = 0; t->column && t->name && i < n; i++) {
+		if (!strcmp(first->column[i], EPOCHS)) {
+			t->epochs = (ptrdiff_t)i;
+			continue;
+		}
+		t->column[t->n_columns] = i;
+		t->name[t->n_columns] = free_name(first, first->column[i]);
+		if (!t->name[t->n_columns++])
+			goto fail;
+	}
+	if (t->column && t->name)
+		return 0;
+fail:
+	jobs_table_release(t);
+	return err_fail(err, ERR_NOMEM, "out of memory for the table of jobs");
+}
+
+/* ---- cells ---- */
+
+static void put_header(const struct jobs_table *t, struct strbuf *out)
+{
+	for (size_t i = 0; i < N_BEFORE; i++)
+		strbuf_printf(out, "%s%s", i ? "," : "", before[i]);
+	for (size_t i = 0; i < t->n_columns; i++) {
+		strbuf_add(out, ",", 1);
+		csv_put(out, t->name[i]);
+	}
+	for (size_t i = 0; i < N_BEHIND; i++)
+		strbuf_printf(out, ",%s", behind[i]);
+	strbuf_add(out, "\n", 1);
+}
+
+static void put_number(struct strbuf *out, double v)
+{
+	strbuf_add(out, ",", 1);
+	record_put_double(out, v); /* a bound that is infinite bounds nothing: an empty cell */
+}
+
+static void put_text(struct strbuf *out, const char *text)
+{
+	strbuf_add(out, ",", 1);
+	if (text)
+		csv_put(out, text);
+}
+
+static void put_seconds(struct strbuf *out, int64_t ns)
+{
+	strbuf_add(out, ",", 1);
+	record_put_seconds(out, ns);
+}
+
+static void put_times(struct strbuf *out, const struct trace_job *j, const struct outcome *o)
+{
+	put_seconds(out, o->start_ns);
+	put_seconds(out, o->end_ns);
+	put_seconds(out, o->start_ns - j->arrival_ns);
+	put_seconds(out, o->end_ns - j->arrival_ns);
+	put_seconds(out, o->end_ns - o->start_ns);
+}
+
+static const char *value_of(const struct trace_kind *k, const struct trace *t, ptrdiff_t column)
+{
+	return column >= 0 && (size_t)column < t->n_columns ? k->value[column] : NULL;
+}
+
+static void put_row(const struct jobs_table *x, const struct trace *t, size_t i, const char *start,
+		    const struct outcome *o, struct strbuf *out)
+{
+	const struct trace_job *j = &t->job[i];
+	const struct trace_kind *k = &t->kind[j->kind];
+	bool taken = o->state != OUTCOME_REJECTED && o->state != OUTCOME_REFUSED;
+
+	strbuf_puts(out, start);
+	record_put_whole(out, j->id);
+	put_seconds(out, j->arrival_ns);
+	put_text(out, t->tenant[j->tenant]);
+	put_text(out, j->type >= 0 ? t->type[j->type] : NULL);
+	strbuf_add(out, ",", 1);
+	record_put_whole(out, k->cpus);
+	for (size_t c = 0; c < x->n_columns; c++)
+		put_text(out, value_of(k, t, (ptrdiff_t)x->column[c]));
+	put_number(out, j->slo_s);
+	put_number(out, j->confidence);
+	strbuf_puts(out, o->promised ? ",1," : ",0,");
+	strbuf_puts(out, outcome_state_name[o->state]);
+	if (taken)
+		put_times(out, j, o);
+	else
+		strbuf_puts(out, ",,,,,");
+	put_number(out, o->batch);
+	if (isnan(o->epochs))
+		put_text(out, value_of(k, t, x->epochs));
+	else
+		put_number(out, o->epochs);
+	put_number(out, o->promised_s);
+	put_number(out, o->promised_upper_s);
+	put_number(out, o->run_s);
+	put_number(out, o->run_upper_s);
+	put_number(out, o->predicted_accuracy);
+	put_number(out, o->accuracy);
+	put_number(out, o->processes);
+	put_number(out, o->njobs);
+	strbuf_add(out, "\n", 1);
+}
+
+/* ---- all of them, in pieces ---- */
+
+typedef int piece_fn(void *owner, struct strbuf *piece, struct err *err);
+
+static int no_memory_for_rows(struct err *err)
+{
+	return err_fail(err, ERR_NOMEM, "out of memory for the rows of jobs");
+}
+
+/* Hands the text over whenever there is a piece of it, and empties the buffer if `done` does so. */
+static int put_run(const struct jobs_table *x, size_t policy, size_t replication, struct strbuf *out,
+		   piece_fn *done, void *owner, struct err *err)
+{
+	const struct trace *t = x->r->trace[replication];
+	const struct replay_result *run = &x->r->policy[policy].run[replication];
+	struct strbuf start = { 0 };
+	int status = 0;
+
+	csv_put(&start, x->r->policy[policy].policy.name);
+	strbuf_printf(&start, ",%zu,", replication + 1);
+	if (start.failed)
+		status = no_memory_for_rows(err);
+	for (size_t i = 0; !status && i < run->n && i < t->n_jobs; i++) {
+		put_row(x, t, i, strbuf_text(&start), &run->outcome[i], out);
+		if ((i + 1) % PIECE_ROWS == 0 || i + 1 == run->n)
+			status = out->failed ? no_memory_for_rows(err) : done(owner, out, err);
+	}
+	strbuf_release(&start);
+	return status;
+}
+
+static int put_all(const struct compare_result *r, struct strbuf *out, piece_fn *done, void *owner,
+		   struct err *err)
+{
+	struct jobs_table t;
+	int status = jobs_table_init(&t, r, err);
+
+	if (status)
+		return status;
+	put_header(&t, out);
+	for (size_t i = 0; !status && i < r->n_policies; i++)
+		for (size_t k = 0; !status && k < r->replications; k++)
+			status = put_run(&t, i, k, out, done, owner, err);
+	jobs_table_release(&t);
+	return status;
+}
+
+static int keep_piece(void *owner, struct strbuf *piece, struct err *err)
+{
+	(void)owner;
+	(void)piece;
+	(void)err;
+	return 0;
+}
+
+int record_jobs_csv(const struct compare_result *r, struct strbuf *out, struct err *err)
+{
+	int status = put_all(r, out, keep_piece, NULL, err);
+
+	return !status && out->failed ? no_memory_for_rows(err) : status;
+}
+
+/* ---- to a file ---- */
+
+struct part_file {
+	const char *path;
+	int fd;
+};
+
+static int part_error(const char *path, struct err *err)
+{
+	enum err_code code = errno == EACCES || errno == EPERM || errno == EROFS ? ERR_PERM : ERR_IO;
+
+	return err_fail(err, code, "cannot write %s: %s", text_tail(path, 300), strerror(errno));
+}
+
+static int write_piece(void *owner, struct strbuf *piece, struct err *err)
+{
+	struct part_file *f = owner;
+	const char *at = strbuf_text(piece);
+	size_t left = piece->len;
+
+	while (left) {
+		ssize_t n = write(f->fd, at, left);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return part_error(f->path, err);
+		at += n;
+		left -= (size_t)n;
+	}
+	strbuf_reset(piece);
+	return 0;
+}
+
+/* A fixed name, so that whatever an interrupted run left is replaced by the next. */
+static char *part_name(const char *path)
+{
+	size_t size = strlen(path) + sizeof ".part";
+	char *part = mem_alloc(size);
+
+	if (part)
+		snprintf(part, size, "%s.part", path);
+	return part;
+}
+
+static int write_part(const char *part, const struct compare_result *r, struct err *err)
+{
+	struct part_file f = { .path = part };
+	struct strbuf piece = { 0 };
+	int status;
+
+	unlink(part); /* never write through a link that somebody put there */
+	f.fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (f.fd < 0)
+		return part_error(part, err);
+	status = put_all(r, &piece, write_piece, &f, err);
+	if (!status && fsync(f.fd))
+		status = part_error(part, err);
+	if (close(f.fd) && !status)
+		status = part_error(part, err);
+	strbuf_release(&piece);
+	return status;
+}
+
+int record_jobs_write(const char *path, const struct compare_result *r, struct err *err)
+{
+	char *part = part_name(path);
+	int status;
+
+	if (!part)
+		return no_memory_for_rows(err);
+	status = write_part(part, r, err);
+	if (!status && rename(part, path))
+		status = part_error(path, err);
+	if (status)
+		unlink(part);
+	free(part);
+	return status;
+}

@@ -1,0 +1,32 @@
+/* Who decides in a replay: a policy of scheduler/core (brain_sched.c), or the oracle (brain_oracle.c). replay.c feeds
+ * them the same events and starts what they say. Jobs go by their index in the trace. */
+#ifndef SIM_REPLAY_BRAIN_H
+#define SIM_REPLAY_BRAIN_H
+
+#include "sim/replay/replay.h"
+
+struct brain_start {              /* a job to start now */
+	size_t job;
+	double batch, epochs;
+	double run_s, run_upper_s, predicted_accuracy; /* NaN: not predicted */
+};
+
+struct brain_ops {
+	/* `run` is what really happens; the oracle looks at it. Borrowed. */
+	int (*make)(const struct replay_params *p, struct world_run *run, void **out_self, struct err *err);
+	void (*destroy)(void *self);  /* accepts NULL */
+	/* Fills state (rejected or refused, else untouched), promised, promised_s and promised_upper_s. */
+	int (*arrive)(void *self, int64_t now_ns, size_t job, bool *out_taken, struct outcome *io, struct err *err);
+	/* The next job to start; false: none for now. */
+	bool (*next)(void *self, int64_t now_ns, struct brain_start *out);
+	int (*ended)(void *self, int64_t now_ns, size_t job, bool failed, double run_s, struct err *err);
+	size_t (*waiting)(const void *self);
+};
+extern const struct brain_ops brain_sched, brain_oracle;
+
+static inline double replay_confidence(const struct replay_params *p, const struct trace_job *j)
+{
+	return isnan(j->confidence) ? p->confidence : j->confidence;
+}
+
+#endif

@@ -1,0 +1,247 @@
+#include "sim/replay/models.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "predictors/search/train.h"
+#include "sim/replay/scaled_model.h"
+
+struct entry { /* one model, for every policy that wants this predictor under this view of the load */
+	const char *predictor;
+	bool without_load;
+	struct schema *schema;
+	struct table *table;
+	struct model *model, *scaled; /* scaled NULL: the simulated machine is the measured one */
+};
+
+struct sim_models {
+	struct entry entry[SIM_MAX_POLICIES];
+	size_t n;
+};
+
+void sim_models_free(struct sim_models *m)
+{
+	if (!m)
+		return;
+	for (size_t i = 0; i < m->n; i++) {
+		scaled_model_free(m->entry[i].scaled);
+		model_free(m->entry[i].model);
+		table_free(m->entry[i].table);
+		schema_free(m->entry[i].schema);
+	}
+	free(m);
+}
+
+static const struct entry *find(const struct sim_models *m, const struct sim_policy *p)
+{
+	for (size_t i = 0; !p->oracle && p->choice.policy->predictor && i < m->n; i++)
+		if (!strcmp(m->entry[i].predictor, p->choice.policy->predictor) &&
+		    m->entry[i].without_load == p->choice.policy->without_load)
+			return &m->entry[i];
+	return NULL;
+}
+
+const struct model *sim_models_of(const struct sim_models *m, const struct sim_policy *p)
+{
+	const struct entry *e = m ? find(m, p) : NULL;
+
+	return e ? (e->scaled ? e->scaled : e->model) : NULL;
+}
+
+static bool knows_cores(const struct predictor_ops *ops)
+{
+	for (const struct setting_spec *spec = ops->spec; spec && spec->name; spec++)
+		if (!strcmp(spec->name, "cores"))
+			return true;
+	return false;
+}
+
+/* The default grid, cut down to one kind of model. A model of queues may fit the number of cores, or be told what the
+ * operator knows: both are tried, and scored like any other two settings. */
+static int grid_of(const char *predictor, double cores, struct grid **out, struct err *err)
+{
+	struct grid *g;
+	size_t kept = 0, fitted;
+	char told[64];
+	int status = grid_default(&g, err);
+
+	if (status)
+		return status;
+	for (size_t i = 0; i < g->n; i++)
+		if (!strcmp(g->point[i].ops->name, predictor))
+			g->point[kept++] = g->point[i];
+	fitted = kept;
+	snprintf(told, sizeof told, "cores=%.17g", cores);
+	for (size_t i = 0;
+	     !status && i < fitted && cores > 0.0 && knows_cores(g->point[i].ops) && kept < g->n; i++) {
+		g->point[kept] = g->point[i];
+		status = settings_parse(&g->point[kept++].settings, told, err);
+	}
+	g->n = kept;
+	if (!status && !kept)
+		status = err_fail(err, ERR_ARG, "the default grid has no model %s", predictor);
+	if (status)
+		grid_free(g);
+	else
+		*out = g;
+	return status;
+}
+
+/* Of accuracy all policies get the same model: what they differ in is time. */
+static int accuracy_point(bool curves, struct grid_point *out, struct err *err)
+{
+	out->ops = predictor_find(curves ? "curve" : "forest");
+	settings_init(&out->settings, out->ops->spec);
+	return curves ? 0 : settings_parse(&out->settings, "trees=150,depth=9,criterion=absolute", err);
+}
+
+/* Rows of one run (of a table joined with its curves) say so in a column of their own. */
+#define RUN_COLUMN "run_of"
+
+static int runs_of(const struct csv *table, uint32_t **out, struct err *err)
+{
+	int column = csv_column(table, RUN_COLUMN);
+	uint32_t *run;
+	int status = 0;
+
+	*out = NULL;
+	if (column < 0)
+		return 0;
+	run = mem_array(table->n_rows, sizeof *run);
+	if (!run)
+		return err_fail(err, ERR_NOMEM, "out of memory for the runs of a table");
+	for (size_t i = 0; !status && i < table->n_rows; i++) {
+		double v;
+
+		status = csv_number(table, i, (size_t)column, &v, err);
+		if (!status && !(v >= 0.0 && v < (double)table->n_rows))
+			status = err_fail(err, ERR_FORMAT, "%s:%u: column %s: there is no such row",
+					  table->name, table->line[i], RUN_COLUMN);
+		if (!status)
+			run[i] = (uint32_t)v;
+	}
+	if (status)
+		free(run);
+	else
+		*out = run;
+	return status;
+}
+
+static int copy_schema(const struct schema *given, const struct policy *p, struct schema **out,
+		       struct err *err)
+{
+	struct schema *base = NULL;
+	int status = given ? 0 : schema_default(&base, err);
+
+	if (!status)
+		status = policy_schema(p, given ? given : base, out, err);
+	schema_free(base);
+	return status;
+}
+
+/* Settings that differ in nothing but the replication stay on one side of a split: all factors the table has. */
+static size_t factors_of(const struct table *t, const char **out)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->schema->n_columns; i++)
+		if (t->column[i].present)
+			out[n++] = t->schema->column[i].name;
+	return n;
+}
+
+static int scale_entry(struct entry *e, const struct cluster *given, const struct cluster *cluster,
+		       struct err *err)
+{
+	scaled_model_free(e->scaled);
+	e->scaled = NULL;
+	return given->cores == cluster->cores
+		       ? 0
+		       : scaled_model_new(e->model, given->cores, cluster->cores, &e->scaled, err);
+}
+
+static int train_entry(const struct sim_models_params *p, const struct policy *policy, const uint32_t *run,
+		       struct entry *e, struct err *err)
+{
+	const char *factor[SCHEMA_MAX_COLUMNS];
+	struct grid_point point;
+	struct grid *time = NULL, accuracy = { &point, 1 };
+	struct train_params t = {
+		.run = run,
+		.accuracy_grid = &accuracy,
+		.split = { .kind = SPLIT_KFOLD, .folds = 5, .seed = p->seed },
+		.ctx = { .seed = p->seed, .want_oob = true, .pool = p->pool },
+		.on_progress = p->on_progress,
+		.owner = p->owner,
+		.data_name = p->table->name,
+		.created = "",
+		.program = "",
+	};
+	struct train_report report = { 0 };
+	int status = copy_schema(p->schema, policy, &e->schema, err);
+
+	e->predictor = policy->predictor;
+	e->without_load = policy->without_load;
+	if (!status)
+		status = table_read(p->table, e->schema, true, &e->table, err);
+	if (!status)
+		status = grid_of(policy->predictor, p->given ? p->given->cores : 0.0, &time, err);
+	if (!status)
+		status = accuracy_point(run != NULL, &point, err);
+	if (!status) {
+		t.table = e->table;
+		t.grid = time;
+		t.group = p->group ? p->group : factor;
+		t.n_groups = p->group ? p->n_groups : factors_of(e->table, factor);
+		status = train_model(&t, &e->model, &report, err);
+		train_report_release(&report);
+	}
+	grid_free(time);
+	if (!status)
+		status = model_compile(e->model, err);
+	if (!status && p->given && p->cluster)
+		status = scale_entry(e, p->given, p->cluster, err);
+	return status;
+}
+
+int sim_models_rescale(struct sim_models *m, const struct cluster *given, const struct cluster *cluster,
+		       struct err *err)
+{
+	int status = 0;
+
+	for (size_t i = 0; !status && i < m->n; i++)
+		status = scale_entry(&m->entry[i], given, cluster, err);
+	return status;
+}
+
+int sim_models_train(const struct sim_models_params *p, struct sim_models **out, struct err *err)
+{
+	struct sim_models *m = mem_calloc(1, sizeof *m);
+	uint32_t *run = NULL;
+	int status;
+
+	if (!m)
+		return err_fail(err, ERR_NOMEM, "out of memory for models");
+	status = runs_of(p->table, &run, err);
+	for (size_t i = 0; !status && i < p->n_policies; i++) {
+		const struct sim_policy *policy = &p->policy[i];
+
+		if (policy->oracle || !policy->choice.policy->predictor || find(m, policy))
+			continue;
+		if (m->n == SIM_MAX_POLICIES) {
+			status = err_fail(err, ERR_ARG, "more than %d different models", SIM_MAX_POLICIES);
+			break;
+		}
+		status = train_entry(p, policy->choice.policy, run, &m->entry[m->n++], err);
+		if (status)
+			err_prefix(err, "a model for %s", policy->name);
+	}
+	free(run);
+	if (status)
+		sim_models_free(m);
+	else
+		*out = m;
+	return status;
+}

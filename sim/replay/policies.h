@@ -1,0 +1,23 @@
+/* The policies of a comparison: those of scheduler/core by their names, and `oracle`, which only a simulation can have. */
+#ifndef SIM_REPLAY_POLICIES_H
+#define SIM_REPLAY_POLICIES_H
+
+#include <stdbool.h>
+
+#include "common/err.h"
+#include "scheduler/core/policy.h"
+
+#define SIM_MAX_POLICIES 32
+#define SIM_POLICY_NAME 48
+
+struct sim_policy {
+	char name[SIM_POLICY_NAME];   /* as given: "fixed:128" */
+	const char *title;
+	bool oracle;
+	struct policy_choice choice;  /* unless oracle */
+};
+int sim_policy_parse(const char *text, struct sim_policy *out, struct err *err);
+/* "courier,postrider,oracle"; ERR_ARG: an unknown one, or one twice. */
+int sim_policies_parse(const char *list, struct sim_policy *out, size_t max, size_t *out_n, struct err *err);
+
+#endif

@@ -1,0 +1,176 @@
+/* The loop of a replay: the earliest of the next arrival and the next end happens; at the same moment ends come first,
+ * so that what they leave is there for whoever arrives. After every event all that may start does. */
+#include "sim/replay/replay.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "common/mem.h"
+#include "sim/replay/brain.h"
+
+#define PROGRESS_EVERY 1024 /* jobs */
+
+struct replay {
+	const struct replay_params *p;
+	const struct brain_ops *ops;
+	void *brain;
+	struct world_run *run;
+	struct replay_result *r;
+	int64_t now_ns;
+	size_t arrived;
+};
+
+static double clock_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int start_jobs(struct replay *x, struct err *err)
+{
+	double before_s = clock_s(), after_s;
+	struct brain_start s;
+	int status = 0;
+
+	while (!status && x->ops->next(x->brain, x->now_ns, &s)) {
+		const struct trace_job *j = &x->p->trace->job[s.job];
+		struct outcome *o = &x->r->outcome[s.job];
+		struct world_job w = { .id = s.job + 1,
+				       .kind = j->kind,
+				       .batch = s.batch,
+				       .epochs = s.epochs,
+				       .luck = luck_of(world_disturbances(x->p->world), x->p->seed, j->id) };
+
+		after_s = clock_s();
+		o->decision_s += after_s - before_s;
+		o->start_ns = x->now_ns;
+		o->batch = s.batch;
+		o->epochs = s.epochs;
+		o->run_s = s.run_s;
+		o->run_upper_s = s.run_upper_s;
+		o->predicted_accuracy = s.predicted_accuracy;
+		status = world_run_start(x->run, x->now_ns, &w, err);
+		if (status)
+			err_prefix(err, "%s:%u: job %llu", x->p->trace->name, j->line,
+				   (unsigned long long)j->id);
+		before_s = clock_s();
+	}
+	if (world_run_running(x->run) > x->r->most_running)
+		x->r->most_running = world_run_running(x->run);
+	if (x->ops->waiting(x->brain) > x->r->most_queued)
+		x->r->most_queued = x->ops->waiting(x->brain);
+	return status;
+}
+
+static int arrive(struct replay *x, struct err *err)
+{
+	struct outcome *o = &x->r->outcome[x->arrived];
+	double before_s = clock_s();
+	bool taken;
+	int status;
+
+	*o = (struct outcome){ .batch = NAN,
+			       .epochs = NAN,
+			       .promised_s = NAN,
+			       .promised_upper_s = NAN,
+			       .run_s = NAN,
+			       .run_upper_s = NAN,
+			       .predicted_accuracy = NAN,
+			       .accuracy = NAN,
+			       .processes = NAN,
+			       .njobs = NAN };
+	status = x->ops->arrive(x->brain, x->now_ns, x->arrived, &taken, o, err);
+	o->decision_s += clock_s() - before_s;
+	x->r->events++;
+	x->arrived++;
+	if (x->p->on_progress && (x->arrived % PROGRESS_EVERY == 0 || x->arrived == x->r->n))
+		x->p->on_progress(x->p->owner, x->arrived, x->r->n);
+	return status;
+}
+
+static int end(struct replay *x, struct err *err)
+{
+	struct world_end e;
+	const struct trace_job *j;
+	struct outcome *o;
+	double response_s;
+
+	if (!world_run_end(x->run, &e))
+		return err_fail(err, ERR_NUMERIC, "the world said that a job ends, and none did");
+	j = &x->p->trace->job[e.id - 1];
+	o = &x->r->outcome[e.id - 1];
+	o->end_ns = e.at_ns;
+	o->accuracy = e.failed ? NAN : e.accuracy;
+	o->processes = e.processes;
+	o->njobs = e.njobs;
+	response_s = 1e-9 * (double)(e.at_ns - j->arrival_ns);
+	if (e.failed)
+		o->state = OUTCOME_FAILED;
+	else if (isnan(j->slo_s))
+		o->state = OUTCOME_DONE;
+	else
+		o->state = response_s <= j->slo_s ? OUTCOME_MET : OUTCOME_MISSED;
+	return x->ops->ended(x->brain, x->now_ns, e.id - 1, e.failed, 1e-9 * (double)(e.at_ns - o->start_ns),
+			     err);
+}
+
+static int play(struct replay *x, struct err *err)
+{
+	const struct trace *t = x->p->trace;
+	int status = 0;
+
+	while (!status) {
+		int64_t arrival_ns = x->arrived < t->n_jobs ? t->job[x->arrived].arrival_ns : WORLD_NEVER;
+		int64_t end_ns = world_run_next(x->run);
+
+		if (arrival_ns == WORLD_NEVER && end_ns == WORLD_NEVER)
+			break;
+		x->now_ns = end_ns <= arrival_ns ? end_ns : arrival_ns;
+		status = end_ns <= arrival_ns ? end(x, err) : arrive(x, err);
+		if (!status)
+			status = start_jobs(x, err);
+	}
+	if (!status && x->ops->waiting(x->brain))
+		status = err_fail(err, ERR_NUMERIC,
+				  "%s: %zu jobs wait on an idle machine and will never start under policy %s",
+				  t->name, x->ops->waiting(x->brain), x->p->policy->name);
+	return status;
+}
+
+int replay_run(const struct replay_params *p, struct replay_result *out, struct err *err)
+{
+	struct replay_result r = { .n = p->trace->n_jobs };
+	struct replay x = { .p = p, .ops = p->policy->oracle ? &brain_oracle : &brain_sched, .r = &r };
+	int status;
+
+	r.outcome = mem_array(r.n, sizeof *r.outcome);
+	if (!r.outcome)
+		return err_fail(err, ERR_NOMEM, "out of memory for %zu outcomes", r.n);
+	status = world_run_new(p->world, p->fold, &x.run, err);
+	if (!status)
+		status = x.ops->make(p, x.run, &x.brain, err);
+	if (!status)
+		status = play(&x, err);
+	if (!status) {
+		r.end_s = 1e-9 * (double)x.now_ns;
+		r.busy_s = world_run_busy_s(x.run);
+		r.events += world_run_events(x.run);
+		*out = r;
+	} else {
+		free(r.outcome);
+	}
+	x.ops->destroy(x.brain);
+	world_run_free(x.run);
+	return status;
+}
+
+void replay_result_release(struct replay_result *r)
+{
+	if (!r)
+		return;
+	free(r->outcome);
+	*r = (struct replay_result){ 0 };
+}

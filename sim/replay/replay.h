@@ -1,0 +1,37 @@
+/* One replay: the jobs of a trace arrive, a policy decides with the code of scheduler/core, a world says what happens.
+ * Virtual time, one thread; the same input gives the same outcomes to the bit. */
+#ifndef SIM_REPLAY_REPLAY_H
+#define SIM_REPLAY_REPLAY_H
+
+#include "sim/replay/models.h"
+#include "sim/replay/outcome.h"
+#include "sim/replay/policies.h"
+#include "sim/trace/trace.h"
+#include "sim/world/world.h"
+
+struct replay_params {
+	const struct trace *trace;
+	const struct world *world;
+	size_t fold;
+	const struct sim_policy *policy;
+	const struct model *model;  /* NULL: only for a policy that wants none; the oracle needs none */
+	uint64_t seed;              /* of the luck of jobs and of the policy's draws */
+	double confidence;          /* of jobs that do not say one */
+	bool adapt;                 /* bounds follow what happens (core/adapt.h) */
+	double hysteresis, explore, window_s; /* as in core/sched.h */
+	size_t max_live;            /* jobs queued and running; more are refused; 0: 65,536 */
+	void (*on_progress)(void *owner, size_t done, size_t total); /* optional; jobs arrived */
+	void *owner;
+};
+
+struct replay_result {
+	struct outcome *outcome; size_t n; /* by job of the trace */
+	double end_s;               /* virtual moment of the last event */
+	double busy_s;              /* core-seconds worked */
+	uint64_t events;            /* arrivals, and the world's own: starts, ends, services */
+	size_t most_running, most_queued;
+};
+int replay_run(const struct replay_params *p, struct replay_result *out, struct err *err);
+void replay_result_release(struct replay_result *r);
+
+#endif

@@ -1,0 +1,93 @@
+/* What the figures of the report share: their frame on the page, two sizes, axes, legends, small multiples. */
+#ifndef SIM_REPORT_CHART_H
+#define SIM_REPORT_CHART_H
+
+#include "common/draw/svg.h"
+#include "sim/report/data.h"
+
+#define CHART_WIDE 960.0   /* a desk or paper */
+#define CHART_NARROW 344.0 /* a phone */
+#define CHART_TICK 12.0    /* sizes of letters, as in svg.c */
+#define CHART_LABEL 13.0
+#define CHART_HEAD 15.0
+
+/* A figure on its way: made by its file, written out by report.c. */
+struct report_figure {
+	struct strbuf see;       /* the sentence that says what to see: text */
+	struct strbuf csv;       /* its data */
+	struct strbuf svg;       /* HTML: the drawings */
+	const char *missing;     /* why there is none; NULL: it is there. Static. */
+	bool table;              /* the data are few: shown as a table, too */
+	bool skip;               /* not even worth a word */
+};
+struct report_figure_ops {
+	const char *id, *title;
+	int (*make)(const struct report_data *d, struct report_figure *f, struct err *err);
+};
+extern const struct report_figure_ops report_fig_attainment, report_fig_tradeoff, report_fig_predicted,
+	report_fig_residuals, report_fig_importances, report_fig_anova, report_fig_timeline, report_fig_calibration,
+	report_fig_sweep;
+
+struct chart {                   /* a plotting area inside a drawing */
+	double left, top, right, bottom;
+	struct svg_axis x, y;
+	bool percent_x, percent_y; /* shares are labelled in percent */
+};
+/* Lays the axes into the area, then grid, ticks and labels (above the y axis, below the x axis; NULL: none). Numbers that
+ * would touch another are left out. */
+void chart_frame(struct strbuf *out, struct chart *c, const char *x_label, const char *y_label, bool y_numbers);
+double chart_x(const struct chart *c, double v);
+double chart_y(const struct chart *c, double v);
+
+/* Where entries of a legend go: left to right, then on the next line. Returns the height used; out NULL: measures only. */
+struct legend_entry {
+	const char *text;
+	size_t colour, shape;
+};
+/* As a shape: a patch of the colour; hatched; its outline. */
+#define LEGEND_BAR SIZE_MAX
+#define LEGEND_HATCHED (SIZE_MAX - 1)
+#define LEGEND_OPEN (SIZE_MAX - 2)
+/* The patch itself, of any size. */
+void chart_patch(struct strbuf *out, size_t colour, size_t shape, double x, double y, double width, double height);
+double chart_legend(struct strbuf *out, const struct legend_entry *e, size_t n, double left, double top, double width);
+
+/* Values by rows, with intervals: policies down, a share across. */
+struct chart_rows {
+	const char **label; size_t n_rows;
+	const char *const *series; size_t n_series;
+	const struct interval *value; /* row-major; mean NaN: none */
+	const double *target;         /* per row, drawn as a stroke; NULL: none */
+	const char *target_name;
+	const char *x_label, *title, *description;
+};
+void chart_draw_rows(struct strbuf *out, const char *role, double width, const struct chart_rows *r);
+
+/* Small multiples: panels of equal size in a grid. */
+struct chart_grid {
+	double width;                 /* of the whole */
+	size_t n, columns;
+	double left, top, gap, head, foot, panel_width, panel_height; /* head: title and a line; foot: numbers */
+};
+void chart_grid_fit(struct chart_grid *g, size_t n, double width, size_t most_columns, double aspect);
+double chart_grid_height(const struct chart_grid *g);
+void chart_grid_place(const struct chart_grid *g, size_t i, struct chart *c);
+bool chart_grid_first(const struct chart_grid *g, size_t i); /* of its row */
+/* The labels that all panels share, and the two lines above a panel. */
+void chart_grid_labels(struct strbuf *out, const struct chart_grid *g, const char *x_label, const char *y_label);
+void chart_grid_head(struct strbuf *out, const struct chart *c, const char *title, const char *note);
+
+/* ---- words ---- */
+/* In a ring of 16 buffers of 48 bytes. */
+const char *word_percent(double share);  /* "93.4 %" */
+const char *word_points(double share);   /* "+3.4 points" */
+const char *word_number(double v);       /* four digits */
+const char *word_short(double v);        /* two digits */
+const char *word_seconds(double s);
+const char *word_count(double n);        /* "1,000" */
+const char *word_p(double p);            /* "p < 0.0001", "p 0.023" */
+/* A metric's value as its unit wants it. */
+const char *word_metric(enum metric m, double v);
+bool word_is_share(enum metric m);       /* shown in percent */
+
+#endif

@@ -1,0 +1,381 @@
+/* The comparison in numbers. See report_table.h.
+ *
+ * A difference from the baseline counts as better or worse where the paired test says so at the level of the intervals;
+ * else the page says that there is no clear difference. Losses are marked like wins. */
+#include "sim/report/table.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/csv.h"
+#include "common/text/text.h"
+#include "common/draw/html.h"
+#include "sim/report/chart.h"
+
+#define EN_DASH "\xe2\x80\x93"
+#define STAR "\xe2\x98\x85"
+#define UP "\xe2\x96\xb2"
+#define DOWN "\xe2\x96\xbc"
+
+static const enum metric main_metric[] = {
+	METRIC_ATTAINMENT,   METRIC_ATTAINMENT_ALL, METRIC_ATTAINMENT_ORACLE, METRIC_ACCURACY_ZERO,
+	METRIC_ACCURACY_MET, METRIC_REGRET,         METRIC_REJECTED,          METRIC_RESPONSE_MEAN,
+	METRIC_RESPONSE_P95, METRIC_WAIT_MEAN,      METRIC_UTILISATION,       METRIC_COVERAGE,
+	METRIC_MAPE,
+};
+#define N_MAIN (sizeof main_metric / sizeof *main_metric)
+#define N_FIRST 6 /* of them are about objectives and accuracy; two tables fit a page where one would not */
+
+enum verdict { VERDICT_NONE, VERDICT_SAME, VERDICT_BETTER, VERDICT_WORSE };
+
+static enum verdict verdict_of(const struct report_data *d, size_t policy, enum metric m)
+{
+	const struct paired_result *v = &d->policies.policy[policy].versus[m];
+
+	if (d->baseline == SIZE_MAX || policy == d->baseline || !metric_info[m].better || isnan(v->p) ||
+	    isnan(v->difference))
+		return VERDICT_NONE;
+	if (v->p >= 1.0 - d->level || v->difference == 0.0)
+		return VERDICT_SAME;
+	return v->difference * metric_info[m].better > 0.0 ? VERDICT_BETTER : VERDICT_WORSE;
+}
+
+static size_t rivals(const struct report_data *d)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < d->policies.n; i++)
+		n += !d->policies.policy[i].oracle;
+	return n;
+}
+
+/* ---- summary ---- */
+
+/* "a, b and c" as it goes on. */
+static void put_item(struct strbuf *out, size_t i, size_t n, const char *text)
+{
+	if (i)
+		strbuf_puts(out, i + 1 == n ? " and " : ", ");
+	strbuf_puts(out, text);
+}
+
+static void put_difference(const struct report_data *d, enum metric m, char *buf, size_t size)
+{
+	const struct paired_result *v = &d->policies.policy[d->focus].versus[m];
+	const char *p = word_p(v->p);
+
+	if (word_is_share(m))
+		snprintf(buf, size, "%s (%s, %s)", metric_info[m].title, word_points(v->difference), p);
+	else
+		snprintf(buf, size, "%s (%s%s, %s)", metric_info[m].title,
+			 v->difference > 0.0 ? "+" : "\xe2\x88\x92", word_metric(m, fabs(v->difference)), p);
+}
+
+/* " better in a (+1 point, p 0.01) and b (...)"; returns how many there are. */
+static size_t put_verdicts(const struct report_data *d, enum verdict want, const char *before,
+			   struct strbuf *out)
+{
+	size_t n = 0, i = 0;
+
+	for (size_t k = 0; k < N_MAIN; k++)
+		n += verdict_of(d, d->focus, main_metric[k]) == want;
+	if (n)
+		strbuf_puts(out, before);
+	for (size_t k = 0; k < N_MAIN; k++) {
+		char item[192];
+
+		if (verdict_of(d, d->focus, main_metric[k]) != want)
+			continue;
+		put_difference(d, main_metric[k], item, sizeof item);
+		put_item(out, i++, n, item);
+	}
+	return n;
+}
+
+static void put_against_baseline(const struct report_data *d, struct strbuf *out)
+{
+	size_t same = 0, said = 0;
+
+	if (d->baseline == SIZE_MAX || d->focus == d->baseline)
+		return;
+	for (size_t k = 0; k < N_MAIN; k++)
+		same += verdict_of(d, d->focus, main_metric[k]) == VERDICT_SAME;
+	strbuf_printf(out, " Against the baseline %s, %s is", d->policies.policy[d->baseline].name,
+		      d->policies.policy[d->focus].name);
+	said += put_verdicts(d, VERDICT_BETTER, " better in ", out);
+	said += put_verdicts(d, VERDICT_WORSE, said ? "; worse in " : " worse in ", out);
+	if (same)
+		strbuf_printf(out, "%s not clearly different in %zu of the measures below", said ? ";" : "",
+			      same);
+	else if (!said)
+		strbuf_puts(out, " not tested: there are too few replications");
+	strbuf_puts(out, ".");
+}
+
+static void put_leader(const struct report_data *d, struct strbuf *out)
+{
+	size_t best = report_best(&d->policies, METRIC_ACCURACY_ZERO, 1);
+
+	if (best == SIZE_MAX || rivals(d) < 2)
+		return;
+	strbuf_printf(out,
+		      " With a missed or rejected SLO counted as accuracy zero, %s is the most accurate (%s)",
+		      d->policies.policy[best].name,
+		      word_metric(METRIC_ACCURACY_ZERO,
+				  d->policies.policy[best].metric[METRIC_ACCURACY_ZERO].mean));
+	for (size_t i = 0; i < d->policies.n; i++)
+		if (d->policies.policy[i].oracle &&
+		    !isnan(d->policies.policy[i].metric[METRIC_ACCURACY_ZERO].mean))
+			strbuf_printf(out, "; the oracle, which knows what will happen, has %s",
+				      word_metric(METRIC_ACCURACY_ZERO,
+						  d->policies.policy[i].metric[METRIC_ACCURACY_ZERO].mean));
+	strbuf_puts(out, ".");
+}
+
+void report_put_summary(const struct report_data *d, struct strbuf *out)
+{
+	const struct report_policy *focus = &d->policies.policy[d->focus];
+	double jobs = focus->metric[METRIC_JOBS].mean;
+	struct strbuf text = { 0 };
+
+	if (d->policies.n > 1)
+		strbuf_printf(&text, "%zu policies met the same jobs (%s with an objective)", d->policies.n,
+			      word_count(round(jobs)));
+	else
+		strbuf_printf(&text, "%s met %s jobs with an objective", focus->name,
+			      word_count(round(jobs)));
+	if (d->replications > 1.0)
+		strbuf_printf(&text, " in each of %s replications", word_count(d->replications));
+	strbuf_puts(&text, ".");
+	if (!isnan(focus->metric[METRIC_ATTAINMENT].mean))
+		strbuf_printf(&text, " %s kept %s of the SLOs it promised", focus->name,
+			      word_percent(focus->metric[METRIC_ATTAINMENT].mean));
+	if (!isnan(focus->metric[METRIC_ATTAINMENT].mean) &&
+	    !isnan(focus->metric[METRIC_ATTAINMENT_ALL].mean))
+		strbuf_printf(&text, " and met %s of all",
+			      word_percent(focus->metric[METRIC_ATTAINMENT_ALL].mean));
+	if (!isnan(focus->metric[METRIC_ATTAINMENT].mean))
+		strbuf_puts(&text, ".");
+	put_leader(d, &text);
+	put_against_baseline(d, &text);
+	html_element(out, "p class=\"lead\" id=\"summary\"", strbuf_text(&text));
+	strbuf_puts(out, "\n");
+	out->failed |= text.failed;
+	strbuf_release(&text);
+}
+
+/* ---- tables ---- */
+
+static void put_attribute(struct strbuf *out, const char *name, double v)
+{
+	char buf[32];
+
+	strbuf_printf(out, " %s=\"%s\"", name, isnan(v) ? "null" : text_shortest(v, buf));
+}
+
+static void put_interval(struct strbuf *out, enum metric m, const struct interval *v)
+{
+	if (isnan(v->low) || isnan(v->high))
+		return;
+	strbuf_puts(out, "<small>");
+	if (word_is_share(m)) /* the sign once */
+		strbuf_printf(out, "%.1f" EN_DASH "%s", 100.0 * v->low, word_percent(v->high));
+	else
+		strbuf_printf(out, "%s " EN_DASH " %s", word_metric(m, v->low), word_metric(m, v->high));
+	strbuf_puts(out, "</small>");
+}
+
+static void put_versus(const struct report_data *d, size_t policy, enum metric m, struct strbuf *out)
+{
+	const char *p = word_p(d->policies.policy[policy].versus[m].p);
+
+	p = p[1] == ' ' && p[2] == '<' ? "p &lt; 0.0001" : p;
+	switch (verdict_of(d, policy, m)) {
+	case VERDICT_BETTER: strbuf_printf(out, "<small class=\"win\">" UP " better, %s</small>", p); break;
+	case VERDICT_WORSE: strbuf_printf(out, "<small class=\"loss\">" DOWN " worse, %s</small>", p); break;
+	case VERDICT_SAME:
+		if (d->policies.policy[policy].versus[m].difference == 0.0)
+			strbuf_puts(out, "<small>= the same</small>");
+		else
+			strbuf_printf(out, "<small>= unclear, %s</small>", p);
+		break;
+	case VERDICT_NONE: break;
+	}
+}
+
+static bool is_best(const struct report_data *d, size_t policy, enum metric m)
+{
+	const struct report_policy *p = &d->policies.policy[policy];
+	size_t best;
+
+	if (!metric_info[m].better || p->oracle || rivals(d) < 2 || isnan(p->metric[m].mean))
+		return false;
+	best = report_best(&d->policies, m, metric_info[m].better);
+	return p->metric[m].mean == d->policies.policy[best].metric[m].mean; /* equal ones share it */
+}
+
+static void put_cell(const struct report_data *d, size_t policy, enum metric m, struct strbuf *out)
+{
+	const struct report_policy *p = &d->policies.policy[policy];
+	const struct interval *v = &p->metric[m];
+	bool best = is_best(d, policy, m);
+
+	strbuf_puts(out, "<td data-policy=\"");
+	html_text(out, p->name);
+	strbuf_printf(out, "\" data-metric=\"%s\"", metric_info[m].name);
+	put_attribute(out, "data-value", v->mean);
+	put_attribute(out, "data-low", v->low);
+	put_attribute(out, "data-high", v->high);
+	strbuf_puts(out, best ? "><b><abbr title=\"best\">" STAR "</abbr>&nbsp;" : ">");
+	html_text(out, word_metric(m, v->mean));
+	if (best)
+		strbuf_puts(out, "</b>");
+	put_interval(out, m, v);
+	put_versus(d, policy, m, out);
+	strbuf_puts(out, "</td>");
+}
+
+static void put_table(const struct report_data *d, const enum metric *metric, size_t n, const char *label,
+		      struct strbuf *out)
+{
+	html_scroll_begin(out, label);
+	strbuf_puts(out, "<table>\n");
+	html_element(out, "caption", label);
+	strbuf_puts(out, "\n<thead><tr><th scope=\"col\">policy</th>");
+	for (size_t k = 0; k < n; k++) {
+		strbuf_puts(out, "<th scope=\"col\">");
+		html_text(out, metric_info[metric[k]].title);
+		if (metric_info[metric[k]].better)
+			strbuf_printf(out, "<small>%s is better</small>",
+				      metric_info[metric[k]].better > 0 ? "more" : "less");
+		strbuf_puts(out, "</th>");
+	}
+	strbuf_puts(out, "</tr></thead>\n<tbody>\n");
+	for (size_t i = 0; i < d->policies.n; i++) {
+		strbuf_puts(out, "<tr><th scope=\"row\">");
+		html_text(out, d->policies.policy[i].name);
+		if (i == d->baseline)
+			strbuf_puts(out, "<small>baseline</small>");
+		strbuf_puts(out, "</th>\n");
+		for (size_t k = 0; k < n; k++) {
+			put_cell(d, i, metric[k], out);
+			strbuf_puts(out, "\n");
+		}
+		strbuf_puts(out, "</tr>\n");
+	}
+	strbuf_puts(out, "</tbody>\n</table>\n");
+	html_scroll_end(out);
+}
+
+static bool anybody_has(const struct report_data *d, enum metric m)
+{
+	for (size_t i = 0; i < d->policies.n; i++)
+		if (!isnan(d->policies.policy[i].metric[m].mean))
+			return true;
+	return false;
+}
+
+static void put_csv(const struct report_data *d, struct strbuf *out)
+{
+	strbuf_puts(out, "policy,metric,value,low,high,difference,difference_low,difference_high,p\n");
+	for (size_t i = 0; i < d->policies.n; i++)
+		for (size_t m = 0; m < METRICS; m++) {
+			const struct report_policy *p = &d->policies.policy[i];
+			const double number[] = { p->metric[m].mean, p->metric[m].low,
+						  p->metric[m].high, p->versus[m].difference,
+						  p->versus[m].low,  p->versus[m].high,
+						  p->versus[m].p };
+
+			csv_put(out, p->name);
+			strbuf_printf(out, ",%s", metric_info[m].name);
+			for (size_t k = 0; k < sizeof number / sizeof *number; k++) {
+				strbuf_puts(out, ",");
+				csv_put_number(out, number[k]);
+			}
+			strbuf_puts(out, "\n");
+		}
+}
+
+static void put_legend(const struct report_data *d, struct strbuf *out)
+{
+	strbuf_puts(out, "<p class=\"soft\">");
+	if (d->replications > 1.0)
+		strbuf_printf(
+			out,
+			"Means over %s replications; below each the %g\xc2\xa0%% interval (of the mean over "
+			"replications). ",
+			word_count(d->replications), 100.0 * d->level);
+	if (rivals(d) > 1)
+		strbuf_puts(out, STAR " is the best of a column, the oracle aside. ");
+	if (d->baseline != SIZE_MAX) {
+		strbuf_puts(out, UP " and " DOWN " are better and worse than the baseline ");
+		html_text(out, d->policies.policy[d->baseline].name);
+		strbuf_printf(out,
+			      " by a paired test on the same random numbers (p below %.2g); the p values are "
+			      "of single tests, not corrected for their number.",
+			      1.0 - d->level);
+	}
+	strbuf_puts(out, "</p>\n");
+}
+
+/* A table of those that anybody has. */
+static void put_main(const struct report_data *d, size_t from, size_t to, const char *label,
+		     struct strbuf *out)
+{
+	enum metric shown[N_MAIN];
+	size_t n = 0;
+
+	for (size_t k = from; k < to; k++)
+		if (anybody_has(d, main_metric[k]))
+			shown[n++] = main_metric[k];
+	if (n)
+		put_table(d, shown, n, label, out);
+}
+
+void report_put_tables(const struct report_data *d, struct strbuf *out)
+{
+	enum metric all[METRICS];
+	struct strbuf csv = { 0 };
+
+	for (size_t m = 0; m < METRICS; m++)
+		all[m] = (enum metric)m;
+	put_main(d, 0, N_FIRST, "Objectives and accuracy", out);
+	put_main(d, N_FIRST, N_MAIN, "Times, load and predictions", out);
+	put_legend(d, out);
+	put_csv(d, &csv);
+	strbuf_puts(out, "<p class=\"data\">Every measure with its interval and test: ");
+	html_csv_link(out, "comparison", &csv);
+	strbuf_puts(out, "</p>\n<details><summary>All measures</summary>\n");
+	put_table(d, all, METRICS, "All measures", out);
+	strbuf_puts(out, "</details>\n");
+	out->failed |= csv.failed;
+	strbuf_release(&csv);
+}
+
+/* ---- decision times ---- */
+
+void report_put_decision_times(const struct report_data *d, struct strbuf *out)
+{
+	const struct json *list = json_get(d->timing, "decision_s");
+
+	if (!json_first(list)) {
+		strbuf_puts(out, "<p class=\"soft\">timing.json is not in the folder: decision times are not "
+				 "known.</p>\n");
+		return;
+	}
+	strbuf_puts(out, "<p>Wall-clock time of a decision on this machine, arrival and start of a job "
+			 "together. It is no part of the reproducible result.</p>\n");
+	html_scroll_begin(out, "Decision times");
+	strbuf_puts(out, "<table>\n<thead><tr><th scope=\"col\">policy</th><th scope=\"col\">mean</th>"
+			 "<th scope=\"col\">99th percentile</th></tr></thead>\n<tbody>\n");
+	for (const struct json *v = json_first(list); v; v = json_next(v)) {
+		strbuf_puts(out, "<tr>");
+		html_element(out, "th scope=\"row\"", json_key(v));
+		html_element(out, "td", word_seconds(json_number(json_get(v, "mean"), NAN)));
+		html_element(out, "td", word_seconds(json_number(json_get(v, "p99"), NAN)));
+		strbuf_puts(out, "</tr>\n");
+	}
+	strbuf_puts(out, "</tbody>\n</table>\n");
+	html_scroll_end(out);
+}

@@ -1,0 +1,193 @@
+/* Traces: opening by what the name says, freeing, scaling. See trace.h. */
+#include "sim/trace/trace.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#include "common/mem.h"
+#include "common/text/text.h"
+#include "sim/trace/generate.h"
+#include "sim/trace/build.h"
+
+#define SPEC_SHOWN 200
+
+static void free_names(char **name, size_t n)
+{
+	for (size_t i = 0; name && i < n; i++)
+		free(name[i]);
+	free(name);
+}
+
+void trace_free(struct trace *t)
+{
+	if (!t)
+		return;
+	for (size_t i = 0; i < t->n_kinds; i++)
+		free(t->kind[i].value); /* one block with batches and texts (trace_kind_copy) */
+	free(t->kind);
+	free_names(t->column, t->n_columns);
+	free_names(t->tenant, t->n_tenants);
+	free_names(t->type, t->n_types);
+	free_names(t->notice, t->n_notices);
+	free(t->weight);
+	free(t->job);
+	free(t->name);
+	free(t->about);
+	free(t);
+}
+
+/* ---- opening ---- */
+
+static bool ends_in(const char *path, const char *end)
+{
+	size_t n = strlen(path), m = strlen(end);
+
+	return n > m && strcasecmp(path + n - m, end) == 0;
+}
+
+static int open_file(const struct trace_source *s, struct trace **out, struct err *err)
+{
+	struct stat st;
+
+	if (ends_in(s->spec, ".csv") || strcmp(s->spec, "-") == 0)
+		return trace_read_csv(s->spec, out, err);
+	if (ends_in(s->spec, ".jsonl") || ends_in(s->spec, ".ndjson"))
+		return trace_read_jsonl(s->spec, out, err);
+	if (ends_in(s->spec, ".swf"))
+		return trace_read_swf(s->spec, s->map, out, err);
+	if (ends_in(s->spec, ".db") || (stat(s->spec, &st) == 0 && S_ISDIR(st.st_mode)))
+		return trace_read_history(s->spec, out, err);
+	if (stat(s->spec, &st) != 0)
+		return err_fail(err, ERR_NOTFOUND,
+				"%s: no such trace: need a file, or gen:KIND,key=value,...",
+				text_tail(s->spec, SPEC_SHOWN));
+	if (ends_in(s->spec, ".gz"))
+		return err_fail(err, ERR_ARG, "%s is compressed: unpack it first (gunzip)",
+				text_tail(s->spec, SPEC_SHOWN));
+	return err_fail(err, ERR_ARG,
+			"%s: what kind of trace is it? The name must end in .csv, .jsonl, .swf or .db",
+			text_tail(s->spec, SPEC_SHOWN));
+}
+
+int trace_open(const struct trace_source *s, struct trace **out, struct err *err)
+{
+	bool generated = !s->history && strncmp(s->spec, "gen:", 4) == 0;
+
+	if (s->map && (generated || s->history || !ends_in(s->spec, ".swf")))
+		return err_fail(err, ERR_ARG, "%s: a mapping is for traces in SWF (.swf) alone",
+				text_tail(s->spec, SPEC_SHOWN));
+	if (s->history)
+		return trace_read_history(s->spec, out, err);
+	if (generated)
+		return generate_trace(s->spec + 4, s->seed, out, err);
+	return open_file(s, out, err);
+}
+
+/* ---- scaling ---- */
+
+static char **copy_names(char **name, size_t n)
+{
+	char **out = mem_calloc(n + 1, sizeof *out);
+
+	for (size_t i = 0; out && i < n; i++)
+		if (!(out[i] = mem_strdup(name[i]))) {
+			free_names(out, i);
+			return NULL;
+		}
+	return out;
+}
+
+static int copy_kinds(const struct trace *t, struct trace *out)
+{
+	out->kind = mem_calloc(t->n_kinds, sizeof *out->kind);
+	if (!out->kind)
+		return -1;
+	for (; out->n_kinds < t->n_kinds; out->n_kinds++)
+		if (trace_kind_copy(&t->kind[out->n_kinds], t->n_columns, t->n_columns,
+				    &out->kind[out->n_kinds]))
+			return -1;
+	return 0;
+}
+
+static int trace_copy(const struct trace *t, struct trace *out)
+{
+	if (!(out->name = mem_strdup(t->name)) || copy_kinds(t, out))
+		return -1;
+	if (!(out->column = copy_names(t->column, t->n_columns)))
+		return -1;
+	out->n_columns = t->n_columns;
+	if (!(out->tenant = copy_names(t->tenant, t->n_tenants)))
+		return -1;
+	out->n_tenants = t->n_tenants;
+	if (!(out->type = copy_names(t->type, t->n_types)))
+		return -1;
+	out->n_types = t->n_types;
+	if (!(out->notice = copy_names(t->notice, t->n_notices)))
+		return -1;
+	out->n_notices = t->n_notices;
+	out->weight = mem_array(t->n_tenants, sizeof *out->weight);
+	out->job = mem_array(t->n_jobs, sizeof *out->job);
+	if (!out->weight || !out->job)
+		return -1;
+	memcpy(out->weight, t->weight, t->n_tenants * sizeof *t->weight);
+	memcpy(out->job, t->job, t->n_jobs * sizeof *t->job);
+	out->n_jobs = t->n_jobs;
+	return 0;
+}
+
+static int scale_jobs(struct trace *t, double slo_scale, double load_scale, struct err *err)
+{
+	for (size_t i = 0; i < t->n_jobs; i++) {
+		struct trace_job *j = &t->job[i];
+		double arrival_s = (double)j->arrival_ns / 1e9 / load_scale;
+
+		if (!(arrival_s <= TRACE_MAX_ARRIVAL_S))
+			return err_fail(
+				err, ERR_ARG,
+				"load x %g: job %llu would arrive after %g s, more than a hundred years",
+				load_scale, (unsigned long long)j->id, arrival_s);
+		/* Unscaled arrivals stay as they are: double seconds do not carry every nanosecond. */
+		if (load_scale != 1.0)
+			j->arrival_ns = (int64_t)llround(arrival_s * 1e9);
+		j->slo_s *= slo_scale;
+		if (!isnan(j->slo_s) && !(j->slo_s > 0.0 && j->slo_s <= TRACE_MAX_ARRIVAL_S))
+			return err_fail(err, ERR_ARG, "objectives x %g: job %llu would have %g s", slo_scale,
+					(unsigned long long)j->id, j->slo_s);
+	}
+	return 0;
+}
+
+int trace_scaled(const struct trace *t, double slo_scale, double load_scale, struct trace **out,
+		 struct err *err)
+{
+	struct trace *copy;
+	char source[128];
+	int rc;
+
+	if (!(slo_scale > 0.0) || !(load_scale > 0.0) || isinf(slo_scale) || isinf(load_scale))
+		return err_fail(err, ERR_ARG, "scales of objectives %g and load %g: need both above 0",
+				slo_scale, load_scale);
+	copy = mem_calloc(1, sizeof *copy);
+	if (!copy || trace_copy(t, copy)) {
+		trace_free(copy);
+		return err_fail(err, ERR_NOMEM, "%s: no memory for a copy of the trace",
+				text_tail(t->name, SPEC_SHOWN));
+	}
+	if ((rc = scale_jobs(copy, slo_scale, load_scale, err))) {
+		trace_free(copy);
+		return rc;
+	}
+	snprintf(source, sizeof source, "objectives x %g, load x %g", slo_scale, load_scale);
+	copy->about = trace_about(copy, source);
+	if (!copy->about) {
+		trace_free(copy);
+		return err_fail(err, ERR_NOMEM, "no memory for a copy of the trace");
+	}
+	copy->fingerprint = trace_fingerprint(copy);
+	*out = copy;
+	return 0;
+}

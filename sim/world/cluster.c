@@ -1,0 +1,205 @@
+#include "sim/world/cluster.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/text/text.h"
+
+#define FILE_MAX_BYTES ((size_t)1 << 16)
+#define MEMORY_MAX_MB 1e12
+
+static const char *const keys[] = { "cores", "slots", "nodes", "memory_mb", NULL };
+enum { KEY_CORES, KEY_SLOTS, KEY_NODES, KEY_MEMORY, N_KEYS };
+
+struct given { /* what a text or a file says; NaN: nothing */
+	double value[N_KEYS];
+};
+
+static int key_of(const char *name)
+{
+	for (int k = 0; k < N_KEYS; k++)
+		if (!strcmp(name, keys[k]))
+			return k;
+	return -1;
+}
+
+static int unknown_key(const char *name, struct err *err)
+{
+	char shown[64];
+	const char *near = text_nearest(name, keys);
+
+	return err_fail(err, ERR_ARG, "unknown key '%s' of a cluster: %s%s%s",
+			text_printable(name, shown, sizeof shown),
+			near ? "is it '" : "known are cores, slots, nodes, memory_mb", near ? near : "",
+			near ? "'?" : "");
+}
+
+static int check(int key, double v, struct err *err)
+{
+	static const double most[N_KEYS] = { CLUSTER_MAX_CORES, CLUSTER_MAX_SLOTS, CLUSTER_MAX_NODES,
+					     MEMORY_MAX_MB };
+	bool whole = key == KEY_SLOTS || key == KEY_NODES;
+
+	if (v > 0.0 && v <= most[key] && (!whole || v == floor(v)))
+		return 0;
+	if (key == KEY_MEMORY && v == INFINITY)
+		return 0;
+	return err_fail(err, ERR_ARG, "%s = %g: need %s number above 0, at most %.0f", keys[key], v,
+			whole ? "a whole" : "a", most[key]);
+}
+
+/* One process a core, so that nobody shares one unless somebody asks for it. */
+static uint32_t slots_of(double cores)
+{
+	return cores < 1.0 ? 1 : (uint32_t)cores;
+}
+
+static int put_together(const struct given *g, struct cluster *out, struct err *err)
+{
+	struct cluster c = { .nodes = 1, .memory_mb = INFINITY };
+	int rc = 0;
+
+	if (isnan(g->value[KEY_CORES]))
+		return err_fail(err, ERR_ARG, "no 'cores': a cluster must say how many it has");
+	for (int k = 0; k < N_KEYS && !rc; k++)
+		rc = isnan(g->value[k]) ? 0 : check(k, g->value[k], err);
+	if (rc)
+		return rc;
+	c.cores = g->value[KEY_CORES];
+	c.slots = isnan(g->value[KEY_SLOTS]) ? slots_of(c.cores) : (uint32_t)g->value[KEY_SLOTS];
+	if (!isnan(g->value[KEY_NODES]))
+		c.nodes = (uint32_t)g->value[KEY_NODES];
+	if (!isnan(g->value[KEY_MEMORY]))
+		c.memory_mb = g->value[KEY_MEMORY];
+	*out = c;
+	return 0;
+}
+
+/* ---- text ---- */
+
+static int parse_pair(const char *pair, size_t len, struct given *g, struct err *err)
+{
+	char text[96], shown[64], *value;
+	int key;
+
+	if (len >= sizeof text)
+		return err_fail(err, ERR_ARG, "'%.40s...' is too long for a key and a number", pair);
+	memcpy(text, pair, len);
+	text[len] = '\0';
+	value = strchr(text, '=');
+	if (!value)
+		return err_fail(err, ERR_ARG, "'%s' is no key=number; a cluster is written cores=16,slots=32",
+				text_printable(text, shown, sizeof shown));
+	*value++ = '\0';
+	key = key_of(text);
+	if (key < 0)
+		return unknown_key(text, err);
+	if (!isnan(g->value[key]))
+		return err_fail(err, ERR_ARG, "'%s' is given twice", keys[key]);
+	if (!text_number(value, &g->value[key]))
+		return err_fail(err, ERR_ARG, "%s: '%s' is not a number", keys[key],
+				text_printable(value, shown, sizeof shown));
+	return 0;
+}
+
+static int parse_text(const char *text, struct cluster *out, struct err *err)
+{
+	struct given g = { { NAN, NAN, NAN, NAN } };
+	int rc = 0;
+
+	for (const char *at = text, *end; at && !rc; at = *end ? end + 1 : NULL) {
+		end = at + strcspn(at, ",");
+		rc = parse_pair(at, (size_t)(end - at), &g, err);
+	}
+	return rc ? rc : put_together(&g, out, err);
+}
+
+/* ---- JSON ---- */
+
+int cluster_from_json(const char *where, const struct json *v, struct cluster *out, struct err *err)
+{
+	struct given g = { { NAN, NAN, NAN, NAN } };
+	struct err reason;
+	int rc;
+
+	if (json_type(v) != JSON_OBJECT)
+		return err_fail(err, ERR_FORMAT, "%.200s: a cluster is an object such as {\"cores\": 16}",
+				where);
+	rc = json_known_keys(v, where, keys, err);
+	for (int k = 0; k < N_KEYS && !rc; k++) {
+		const struct json *member = json_get(v, keys[k]);
+
+		if (member && json_type(member) != JSON_NUMBER)
+			rc = err_fail(err, ERR_FORMAT, "%.200s: '%s' must be a number", where, keys[k]);
+		else if (member)
+			g.value[k] = json_number(member, NAN);
+	}
+	if (!rc && put_together(&g, out, &reason))
+		rc = err_fail(err, ERR_FORMAT, "%.200s: %.250s", where, reason.text);
+	return rc;
+}
+
+static bool is_text(const char *s)
+{
+	size_t len = strlen(s);
+
+	return strchr(s, '=') && !(len > 5 && !strcmp(s + len - 5, ".json"));
+}
+
+int cluster_parse(const char *text_or_file, struct cluster *out, struct err *err)
+{
+	struct json *v = NULL;
+	int rc;
+
+	if (is_text(text_or_file)) {
+		rc = parse_text(text_or_file, out, err);
+		return rc ? err_prefix(err, "cluster") : 0;
+	}
+	rc = json_read_file(text_or_file, FILE_MAX_BYTES, &v, err);
+	if (!rc)
+		rc = cluster_from_json(text_tail(text_or_file, 200), v, out, err);
+	json_free(v);
+	return rc;
+}
+
+/* ---- what-if ---- */
+
+int cluster_set(struct cluster *c, const char *key, double value, struct err *err)
+{
+	int k = key_of(key), rc = k < 0 ? unknown_key(key, err) : check(k, value, err);
+
+	if (rc)
+		return rc;
+	switch (k) {
+	case KEY_CORES:
+		if (!c->slots_set) {
+			/* the half an ulp that the ratio may be short of a whole number */
+			double slots = floor((double)c->slots * (value / c->cores) * (1.0 + 1e-12));
+
+			c->slots = slots < 1.0                 ? 1
+				   : slots > CLUSTER_MAX_SLOTS ? CLUSTER_MAX_SLOTS
+							       : (uint32_t)slots;
+		}
+		c->cores = value;
+		break;
+	case KEY_SLOTS:
+		c->slots = (uint32_t)value;
+		c->slots_set = true;
+		break;
+	case KEY_NODES: c->nodes = (uint32_t)value; break;
+	default: c->memory_mb = value;
+	}
+	return 0;
+}
+
+void cluster_to_json(const struct cluster *c, struct json_writer *w)
+{
+	json_open(w, '{');
+	json_kv_number(w, keys[KEY_CORES], c->cores);
+	json_kv_int(w, keys[KEY_SLOTS], c->slots);
+	json_kv_int(w, keys[KEY_NODES], c->nodes);
+	if (isfinite(c->memory_mb))
+		json_kv_number(w, keys[KEY_MEMORY], c->memory_mb);
+	json_close(w, '}');
+}

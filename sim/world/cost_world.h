@@ -1,0 +1,28 @@
+/* What the worlds `queueing` and `fluid` have in common: a world file, the machines, the kinds of the trace, and that models
+ * learn from a designed experiment. Each of them begins with a struct file_world, so that these serve as members of its
+ * ops. */
+#ifndef SIM_WORLD_COST_WORLD_H
+#define SIM_WORLD_COST_WORLD_H
+
+#include "sim/world/campaign.h"
+#include "sim/world/ops.h"
+#include "sim/world/queueing_kinds.h"
+
+struct file_world {
+	struct world_file *file;
+	struct cluster given, cluster;
+	struct disturbances disturbances;
+	const struct trace *trace; /* NULL: none */
+	struct qkind *kind;        /* by kind of the trace */
+};
+
+/* Zeroed beforehand; to be released after an error, too. */
+int file_world_init(struct file_world *w, const struct world_open *o, struct err *err);
+void file_world_release(struct file_world *w);
+
+int file_world_training(const struct file_world *w, campaign_play *play, uint64_t seed, struct csv **out, struct err *err);
+void file_world_split_text(const void *self, size_t fold, char *out, size_t size);
+void file_world_describe(const void *self, struct json_writer *j);
+size_t file_world_batches(const void *self, const double **out);
+
+#endif

@@ -1,0 +1,318 @@
+/* The world `fluid`: the means of the world `queueing`, for long traces. Jobs share the machine as sharing.h says; how
+ * long one takes among P processes comes from tables (world_fluid_laws.h), made when the world is opened. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/mem.h"
+#include "sim/world/cost_world.h"
+#include "sim/world/sharing.h"
+#include "sim/world/fluid_laws.h"
+
+struct choice { /* a batch that a kind of job may have */
+	double batch;
+	uint32_t law;
+};
+
+struct fluid_world {
+	struct file_world base;
+	struct choice *choice; /* of kind i: choice[first[i]] to choice[first[i + 1] - 1] */
+	size_t *first;
+	struct fluid_laws *laws;
+};
+
+struct fluid_run {
+	const struct fluid_world *world;
+	struct sharing *sharing;
+	double busy_s;
+};
+
+/* What sharing.c keeps with a job until it ends. */
+enum { ITERATIONS, ACCURACY, CORE_S, START_S };
+
+/* ---- the world ---- */
+
+static void fluid_close(void *self)
+{
+	struct fluid_world *w = self;
+
+	if (!w)
+		return;
+	file_world_release(&w->base);
+	fluid_laws_free(w->laws);
+	free(w->choice);
+	free(w->first);
+	free(w);
+}
+
+static int add_choice(struct fluid_world *w, size_t kind, double batch, size_t *io_n, struct err *err)
+{
+	const struct qkind *k = &w->base.kind[kind];
+	struct world_work work = qkind_work(w->base.file, k, batch, NAN);
+
+	for (size_t i = w->first[kind]; i < *io_n; i++)
+		if (w->choice[i].batch == batch)
+			return 0;
+	w->choice[*io_n].batch = batch;
+	return fluid_laws_add(w->laws, k->cpus, work.compute_s, work.disk_s, &w->choice[(*io_n)++].law, err);
+}
+
+/* Every kind may have its own batches and the world's. */
+static int make_choices(struct fluid_world *w, struct err *err)
+{
+	size_t n = 0, most = 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < w->base.trace->n_kinds; i++)
+		most += w->base.kind[i].n_batches + w->base.file->batch.n;
+	w->choice = mem_array(most ? most : 1, sizeof *w->choice);
+	w->first = mem_array(w->base.trace->n_kinds + 1, sizeof *w->first);
+	if (!w->choice || !w->first)
+		return err_fail(err, ERR_NOMEM, "no memory for %zu kinds of jobs", w->base.trace->n_kinds);
+	for (size_t i = 0; i < w->base.trace->n_kinds && !rc; i++) {
+		w->first[i] = n;
+		for (size_t b = 0; b < w->base.kind[i].n_batches && !rc; b++)
+			rc = add_choice(w, i, w->base.kind[i].batch[b], &n, err);
+		for (size_t b = 0; b < w->base.file->batch.n && !rc; b++)
+			rc = add_choice(w, i, w->base.file->batch.v[b], &n, err);
+		w->first[i + 1] = n;
+	}
+	return rc;
+}
+
+static int bind_trace(struct fluid_world *w, struct err *err)
+{
+	int rc = fluid_laws_new(w->base.file, &w->base.cluster, w->base.cluster.slots, &w->laws, err);
+
+	return rc ? rc : make_choices(w, err);
+}
+
+static int fluid_open(const struct world_open *o, void **out_self, struct cluster *out_given,
+		      struct cluster *out_cluster, struct err *err)
+{
+	struct fluid_world *w = mem_calloc(1, sizeof *w);
+	int rc = w ? file_world_init(&w->base, o, err) : err_fail(err, ERR_NOMEM, "no memory for a world");
+
+	if (!rc && w->base.trace)
+		rc = bind_trace(w, err);
+	if (rc) {
+		fluid_close(w);
+		return rc;
+	}
+	*out_self = w;
+	*out_given = w->base.given;
+	*out_cluster = w->base.cluster;
+	return 0;
+}
+
+/* A setting of the experiment, by the same laws. */
+static int play_fluid(const struct campaign_params *p, const struct campaign_setting *s,
+		      const struct luck *luck, double *out_time_s, struct err *err)
+{
+	struct world_work work = qkind_work(p->file, &s->kind, s->batch, NAN);
+	struct fluid_laws *laws = NULL;
+	struct sharing *sharing = NULL;
+	struct sharing_end e;
+	uint32_t law = 0;
+	int rc = fluid_laws_new(p->file, p->cluster, (double)s->njobs * s->kind.cpus, &laws, err);
+
+	if (!rc)
+		rc = fluid_laws_add(laws, s->kind.cpus, work.compute_s, work.disk_s, &law, err);
+	if (!rc) {
+		struct sharing_params sp = { .law = fluid_laws_job_s,
+					     .owner = laws,
+					     .cores = p->cluster->cores };
+
+		rc = sharing_new(&sp, &sharing, err);
+	}
+	for (size_t i = 0; i < s->njobs && !rc; i++) {
+		struct sharing_job j = { .id = i,
+					 .cpus = s->kind.cpus,
+					 .tag = law,
+					 .slow = luck[i].slow,
+					 .until = 1.0,
+					 .extra[ITERATIONS] = work.iterations };
+
+		rc = sharing_start(sharing, 0.0, &j, err);
+	}
+	while (!rc && sharing_end(sharing, &e))
+		out_time_s[e.job.id] = e.at_s;
+	sharing_free(sharing);
+	fluid_laws_free(laws);
+	return rc;
+}
+
+static int fluid_training(const void *self, size_t fold, uint64_t seed, struct csv **out, struct err *err)
+{
+	const struct fluid_world *w = self;
+
+	(void)fold;
+	return file_world_training(&w->base, play_fluid, seed, out, err);
+}
+
+/* ---- a run ---- */
+
+static void fluid_run_free(void *run)
+{
+	struct fluid_run *r = run;
+
+	if (!r)
+		return;
+	sharing_free(r->sharing);
+	free(r);
+}
+
+static int fluid_run_new(const void *self, size_t fold, void **out_run, struct err *err)
+{
+	const struct fluid_world *w = self;
+	struct sharing_params p = {
+		.law = fluid_laws_job_s,
+		.owner = w->laws,
+		.cores = w->base.cluster.cores,
+		.drift = w->base.disturbances.drift,
+		.drift_at_s = w->base.disturbances.drift_at_s,
+	};
+	struct fluid_run *r = mem_calloc(1, sizeof *r);
+	int rc = r ? sharing_new(&p, &r->sharing, err) : err_fail(err, ERR_NOMEM, "no memory for a run");
+
+	(void)fold;
+	if (rc) {
+		fluid_run_free(r);
+		return rc;
+	}
+	r->world = w;
+	*out_run = r;
+	return 0;
+}
+
+static const struct choice *choice_of(const struct fluid_world *w, const struct world_job *j, struct err *err)
+{
+	if (!w->base.trace || j->kind >= w->base.trace->n_kinds) {
+		err_fail(err, ERR_ARG, "job %llu is of kind %u, which the trace does not have",
+			 (unsigned long long)j->id, j->kind);
+		return NULL;
+	}
+	for (size_t i = w->first[j->kind]; i < w->first[j->kind + 1]; i++)
+		if (w->choice[i].batch == j->batch)
+			return &w->choice[i];
+	if (qkind_check_batch(w->base.file, &w->base.kind[j->kind], j->batch, err))
+		err_prefix(err, "job %llu", (unsigned long long)j->id);
+	return NULL;
+}
+
+static int fluid_start(void *run, double now_s, const struct world_job *j, struct err *err)
+{
+	struct fluid_run *r = run;
+	const struct fluid_world *w = r->world;
+	const struct choice *c = choice_of(w, j, err);
+	const struct qkind *k;
+	struct world_work work;
+	double until = isnan(j->luck.fails_at) ? 1.0 : fmin(1.0, j->luck.fails_at);
+	struct sharing_job s;
+
+	if (!c)
+		return -ERR_ARG;
+	k = &w->base.kind[j->kind];
+	work = qkind_work(w->base.file, k, j->batch, j->epochs);
+	s = (struct sharing_job){
+		.id = j->id,
+		.cpus = k->cpus,
+		.tag = c->law,
+		.slow = j->luck.slow,
+		.until = until,
+		.extra = { [ITERATIONS] = work.iterations,
+			   [ACCURACY] = qkind_accuracy(w->base.file, k, work.iterations, &j->luck),
+			   [CORE_S] = k->cpus * work.iterations * work.compute_s * j->luck.slow * until,
+			   [START_S] = now_s },
+	};
+	return sharing_start(r->sharing, now_s, &s, err);
+}
+
+static double fluid_next_s(void *run)
+{
+	struct fluid_run *r = run;
+
+	return sharing_next_s(r->sharing);
+}
+
+/* Core-seconds: computing alone, so less than cores are held. What is done behind the drift takes longer. */
+static double core_s(const struct fluid_world *w, const struct sharing_end *e)
+{
+	double drift = w->base.disturbances.drift, from = e->job.extra[START_S], all = e->at_s - from;
+	double behind = fmin(all, fmax(0.0, e->at_s - w->base.disturbances.drift_at_s));
+
+	if (drift == 0.0 || !(all > 0.0))
+		return e->job.extra[CORE_S];
+	return e->job.extra[CORE_S] * all / (all - behind + behind / (1.0 + drift));
+}
+
+static bool fluid_end(void *run, struct world_end *out, double *out_at_s)
+{
+	struct fluid_run *r = run;
+	struct sharing_end e;
+
+	if (!sharing_end(r->sharing, &e))
+		return false;
+	r->busy_s += core_s(r->world, &e);
+	*out = (struct world_end){
+		.id = e.job.id,
+		.accuracy = e.job.until < 1.0 ? NAN : e.job.extra[ACCURACY],
+		.processes = e.processes,
+		.njobs = e.njobs,
+		.failed = e.job.until < 1.0,
+	};
+	*out_at_s = e.at_s;
+	return true;
+}
+
+static int fluid_copy(void *to, const void *from, struct err *err)
+{
+	struct fluid_run *t = to;
+	const struct fluid_run *f = from;
+	int rc = sharing_copy(t->sharing, f->sharing, err);
+
+	if (!rc)
+		t->busy_s = f->busy_s;
+	return rc;
+}
+
+static size_t fluid_running(const void *run)
+{
+	const struct fluid_run *r = run;
+
+	return sharing_running(r->sharing);
+}
+
+static double fluid_busy_s(const void *run) /* of the jobs that have ended */
+{
+	const struct fluid_run *r = run;
+
+	return r->busy_s;
+}
+
+static uint64_t fluid_events(const void *run)
+{
+	const struct fluid_run *r = run;
+
+	return sharing_events(r->sharing);
+}
+
+const struct world_ops world_fluid = {
+	.name = "fluid",
+	.title = "the means of the world queueing",
+	.open = fluid_open,
+	.close = fluid_close,
+	.training = fluid_training,
+	.split_text = file_world_split_text,
+	.describe = file_world_describe,
+	.batches = file_world_batches,
+	.run_new = fluid_run_new,
+	.run_free = fluid_run_free,
+	.start = fluid_start,
+	.next_s = fluid_next_s,
+	.end = fluid_end,
+	.copy = fluid_copy,
+	.running = fluid_running,
+	.busy_s = fluid_busy_s,
+	.events = fluid_events,
+};

@@ -1,0 +1,368 @@
+/* The world `measured`: what happened in an observation table happens again. The rows are in measured_table.h, what
+ * they say of a job in measured_fold.h; here jobs run, side by side in sharing.h, each along the course of times by load
+ * that its luck drew when it started.
+ *
+ * On a machine with other cores than the table's, what counts is the load per core: P processes on twice the cores are
+ * like P / 2, but a job alone is never faster than measured. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/text/text.h"
+#include "sim/world/measured_fold.h"
+#include "sim/world/measured_kinds.h"
+#include "sim/world/sharing.h"
+#include "sim/world/ops.h"
+
+struct measured_world {
+	struct measured_table *table;
+	struct measured_fold *fold;
+	size_t n_folds;
+	struct measured_kinds kinds;
+	const struct trace *trace; /* borrowed; NULL: none, and no job can start */
+	struct cluster given, cluster;
+	struct disturbances disturbances;
+};
+
+struct measured_run {
+	const struct measured_world *world;
+	const struct measured_fold *fold;
+	double load_scale; /* processes here to processes there */
+	struct sharing *sharing;
+	struct measured_course *course; /* of running jobs, by tag */
+	uint32_t *unused; /* tags of jobs that have ended */
+	uint32_t n_unused, n_tags, cap;
+};
+
+enum { EXTRA_ACCURACY }; /* in sharing_job.extra */
+
+/* ---- the world ---- */
+
+static void measured_close(void *self)
+{
+	struct measured_world *w = self;
+
+	if (!w)
+		return;
+	measured_kinds_release(&w->kinds);
+	for (size_t i = 0; w->fold && i < w->n_folds; i++)
+		measured_fold_release(&w->fold[i]);
+	free(w->fold);
+	measured_table_free(w->table);
+	free(w);
+}
+
+static int make_folds(struct measured_world *w, struct err *err)
+{
+	int rc = 0;
+
+	w->n_folds = measured_table_folds(w->table);
+	w->fold = mem_calloc(w->n_folds, sizeof *w->fold);
+	if (!w->fold)
+		return err_fail(err, ERR_NOMEM, "no memory for %zu folds of a table", w->n_folds);
+	for (size_t i = 0; i < w->n_folds && !rc; i++)
+		rc = measured_fold_make(w->table, i, w->given.cores, &w->fold[i], err);
+	return rc;
+}
+
+static int measured_open(const struct world_open *o, void **out_self, struct cluster *out_given,
+			 struct cluster *out_cluster, struct err *err)
+{
+	struct measured_world *w;
+	int rc;
+
+	if (!o->argument)
+		return err_fail(
+			err, ERR_ARG,
+			"the world 'measured' is made of an observation table: write measured:TABLE.csv, "
+			"or measured:RUNS.csv+CURVES.csv to know fewer epochs too");
+	if (!o->given)
+		return err_fail(
+			err, ERR_ARG,
+			"the world 'measured' must know the machine that %s was measured on: its cluster "
+			"is not given",
+			text_tail(o->argument, 150));
+	w = mem_calloc(1, sizeof *w);
+	if (!w)
+		return err_fail(err, ERR_NOMEM, "no memory for a world");
+	w->given = *o->given;
+	w->cluster = o->cluster ? *o->cluster : *o->given;
+	w->disturbances = o->disturbances;
+	w->trace = o->trace;
+	rc = measured_table_open(o->argument, o->schema, o->hold_out, &w->table, err);
+	if (!rc)
+		rc = make_folds(w, err);
+	if (!rc)
+		rc = measured_kinds_bind(w->table, w->fold, o->trace, &w->kinds, err);
+	if (rc) {
+		measured_close(w);
+		return rc;
+	}
+	*out_given = w->given;
+	*out_cluster = w->cluster;
+	*out_self = w;
+	return 0;
+}
+
+static size_t measured_folds(const void *self)
+{
+	return ((const struct measured_world *)self)->n_folds;
+}
+
+static int measured_training(const void *self, size_t fold, uint64_t seed, struct csv **out, struct err *err)
+{
+	(void)seed; /* nothing is drawn: the rows are what they are */
+	return measured_table_training(((const struct measured_world *)self)->table, fold, out, err);
+}
+
+static void measured_split_text(const void *self, size_t fold, char *out, size_t size)
+{
+	measured_table_split_text(((const struct measured_world *)self)->table, fold, out, size);
+}
+
+static void measured_describe(const void *self, struct json_writer *j)
+{
+	const struct measured_world *w = self;
+	const struct measured_table *t = w->table;
+
+	json_kv_string(j, "table", t->csv->name);
+	json_kv_bool(j, "curves", t->curves != NULL);
+	json_kv_int(j, "rows", (long long)t->n_rows);
+	json_kv_int(j, "rows_left_out", (long long)t->n_left_out);
+	json_kv_int(j, "settings", (long long)t->n_settings);
+	json_kv_int(j, "replications", (long long)t->n_replications);
+	json_kv_string(j, "split", t->n_replications > 1 ? "replications" : "checkerboard");
+	json_kv_int(j, "folds", (long long)w->n_folds);
+	json_put_key(j, "levels");
+	json_open(j, '{');
+	for (size_t a = 0; a < t->n_axes; a++) {
+		json_put_key(j, t->axis[a].name);
+		json_open(j, '[');
+		for (size_t i = 0; i < t->axis[a].n_levels; i++)
+			json_put_number(j, t->axis[a].level[i]);
+		json_close(j, ']');
+	}
+	json_close(j, '}');
+	json_put_key(j, "measured_on");
+	cluster_to_json(&w->given, j);
+}
+
+static size_t measured_batches(const void *self, const double **out)
+{
+	const struct measured_world *w = self;
+
+	*out = w->kinds.batch;
+	return w->kinds.n_batches;
+}
+
+/* ---- runs ---- */
+
+static double measured_law(const void *owner, const struct sharing_job *j, double processes)
+{
+	const struct measured_run *r = owner;
+	double load = processes * r->load_scale;
+
+	return measured_course_at(&r->course[j->tag], load > j->cpus ? load - j->cpus : 0.0);
+}
+
+static void measured_run_free(void *run)
+{
+	struct measured_run *r = run;
+
+	if (!r)
+		return;
+	sharing_free(r->sharing);
+	free(r->course);
+	free(r->unused);
+	free(r);
+}
+
+static int measured_run_new(const void *self, size_t fold, void **out_run, struct err *err)
+{
+	const struct measured_world *w = self;
+	struct measured_run *r = mem_calloc(1, sizeof *r);
+	struct sharing_params p = {
+		.law = measured_law,
+		.owner = r,
+		.cores = w->cluster.cores,
+		.drift = w->disturbances.drift,
+		.drift_at_s = w->disturbances.drift_at_s,
+	};
+	int rc;
+
+	if (!r)
+		return err_fail(err, ERR_NOMEM, "no memory for a run of the world 'measured'");
+	r->world = w;
+	r->fold = &w->fold[fold];
+	r->load_scale = w->given.cores / w->cluster.cores;
+	rc = sharing_new(&p, &r->sharing, err);
+	if (rc)
+		measured_run_free(r);
+	else
+		*out_run = r;
+	return rc;
+}
+
+static int reserve(struct measured_run *r, uint32_t need, struct err *err)
+{
+	uint32_t cap = r->cap ? r->cap : 16;
+	void *p;
+
+	if (need <= r->cap)
+		return 0;
+	while (cap < need)
+		cap *= 2;
+	p = mem_resize(r->course, cap, sizeof *r->course);
+	r->course = p ? p : r->course;
+	if (p) {
+		p = mem_resize(r->unused, cap, sizeof *r->unused);
+		r->unused = p ? p : r->unused;
+	}
+	if (!p)
+		return err_fail(err, ERR_NOMEM, "no memory for %u jobs that run at the same time", need);
+	r->cap = cap;
+	return 0;
+}
+
+static int check_value(const struct measured_table *t, uint32_t combo, size_t axis, double v, uint64_t job,
+		       struct err *err)
+{
+	if (!measured_check_range(t, combo, axis, v, err))
+		return 0;
+	return err_prefix(err, "job %llu: %s", (unsigned long long)job, t->axis[axis].name);
+}
+
+static int put_question(const struct measured_world *w, const struct world_job *j,
+			struct measured_question *q, struct err *err)
+{
+	const struct measured_table *t = w->table;
+	unsigned long long id = j->id;
+	int rc;
+
+	if (!w->trace)
+		return err_fail(err, ERR_ARG, "job %llu: this world was opened without a trace", id);
+	q->combo = w->kinds.combo[j->kind];
+	memcpy(q->value, w->kinds.value + j->kind * t->n_axes, t->n_axes * sizeof *q->value);
+	q->value[t->batch_axis] = j->batch;
+	rc = check_value(t, q->combo, t->batch_axis, j->batch, id, err);
+	if (rc || (isnan(j->epochs) && t->epochs_axis < 0))
+		return rc;
+	if (t->epochs_axis < 0)
+		return err_fail(err, ERR_ARG,
+				"job %llu: %g epochs, but %s does not say for how many its times are", id,
+				j->epochs, text_tail(t->csv->name, 150));
+	if (!isnan(j->epochs))
+		q->value[t->epochs_axis] = j->epochs;
+	return check_value(t, q->combo, (size_t)t->epochs_axis, q->value[t->epochs_axis], id, err);
+}
+
+static int measured_start(void *run, double now_s, const struct world_job *j, struct err *err)
+{
+	struct measured_run *r = run;
+	struct measured_question q = { .time_u = j->luck.time_u, .accuracy_u = j->luck.accuracy_u };
+	struct sharing_job s = { .id = j->id,
+				 .slow = j->luck.slow,
+				 .until = isnan(j->luck.fails_at) ? 1.0 : j->luck.fails_at };
+	int rc = put_question(r->world, j, &q, err);
+
+	if (!rc)
+		rc = reserve(r, r->n_tags + 1, err);
+	if (rc)
+		return rc;
+	s.cpus = r->world->trace->kind[j->kind].cpus;
+	s.tag = r->n_unused ? r->unused[r->n_unused - 1] : r->n_tags;
+	if (!measured_ask(r->fold, &q, &r->course[s.tag], &s.extra[EXTRA_ACCURACY]))
+		return err_fail(err, ERR_ARG, "job %llu: its categories were not measured",
+				(unsigned long long)j->id);
+	if (!isnan(j->luck.fails_at))
+		s.extra[EXTRA_ACCURACY] = NAN;
+	rc = sharing_start(r->sharing, now_s, &s, err);
+	if (rc)
+		return rc;
+	if (r->n_unused)
+		r->n_unused--;
+	else
+		r->n_tags++;
+	return 0;
+}
+
+static double measured_next_s(void *run)
+{
+	return sharing_next_s(((struct measured_run *)run)->sharing);
+}
+
+static bool measured_end(void *run, struct world_end *out, double *out_at_s)
+{
+	struct measured_run *r = run;
+	struct sharing_end e;
+
+	if (!sharing_end(r->sharing, &e))
+		return false;
+	r->unused[r->n_unused++] = e.job.tag;
+	*out_at_s = e.at_s;
+	*out = (struct world_end){
+		.id = e.job.id,
+		.accuracy = e.job.extra[EXTRA_ACCURACY],
+		.processes = e.processes,
+		.njobs = e.njobs,
+		.failed = e.job.until < 1.0,
+	};
+	return true;
+}
+
+static int measured_copy(void *to_run, const void *from_run, struct err *err)
+{
+	struct measured_run *to = to_run;
+	const struct measured_run *from = from_run;
+	int rc = reserve(to, from->n_tags, err);
+
+	if (!rc)
+		rc = sharing_copy(to->sharing, from->sharing, err);
+	if (rc)
+		return rc;
+	to->fold = from->fold;
+	to->n_tags = from->n_tags;
+	to->n_unused = from->n_unused;
+	if (from->n_tags)
+		memcpy(to->course, from->course, from->n_tags * sizeof *to->course);
+	if (from->n_unused)
+		memcpy(to->unused, from->unused, from->n_unused * sizeof *to->unused);
+	return 0;
+}
+
+static size_t measured_running(const void *run)
+{
+	return sharing_running(((const struct measured_run *)run)->sharing);
+}
+
+static double measured_busy_s(const void *run)
+{
+	return sharing_busy_s(((const struct measured_run *)run)->sharing);
+}
+
+static uint64_t measured_events(const void *run)
+{
+	return sharing_events(((const struct measured_run *)run)->sharing);
+}
+
+const struct world_ops world_measured = {
+	.name = "measured",
+	.title = "what happened in an observation table happens again",
+	.open = measured_open,
+	.close = measured_close,
+	.folds = measured_folds,
+	.training = measured_training,
+	.split_text = measured_split_text,
+	.describe = measured_describe,
+	.batches = measured_batches,
+	.run_new = measured_run_new,
+	.run_free = measured_run_free,
+	.start = measured_start,
+	.next_s = measured_next_s,
+	.end = measured_end,
+	.copy = measured_copy,
+	.running = measured_running,
+	.busy_s = measured_busy_s,
+	.events = measured_events,
+};

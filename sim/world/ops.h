@@ -1,0 +1,42 @@
+/* The table of worlds: one file an entry, found by name in world.c. world.h says what each member must do; world.c does
+ * what is common (parsing the spec, the cluster, conversion of time, luck, folds of one). Optional ones may be NULL. */
+#ifndef SIM_WORLD_OPS_H
+#define SIM_WORLD_OPS_H
+
+#include "sim/world/world.h"
+
+struct world_open {                /* what an implementation is opened with */
+	const char *argument;      /* behind the ':' of the spec; NULL: none */
+	const struct schema *schema;  /* NULL: the default */
+	const struct cluster *given;  /* NULL: its own */
+	const struct cluster *cluster;/* NULL: as given */
+	struct disturbances disturbances;
+	const struct trace *trace; /* NULL: none yet; only for tests and for `world_training` */
+	size_t hold_out;
+};
+
+struct world_ops {
+	const char *name, *title;
+	/* out_given and out_cluster: the machines in effect. */
+	int (*open)(const struct world_open *o, void **out_self, struct cluster *out_given, struct cluster *out_cluster,
+	            struct err *err);
+	void (*close)(void *self);
+	size_t (*folds)(const void *self);                         /* NULL: 1 */
+	int (*training)(const void *self, size_t fold, uint64_t seed, struct csv **out, struct err *err);
+	void (*split_text)(const void *self, size_t fold, char *out, size_t size);
+	void (*describe)(const void *self, struct json_writer *w); /* members of an open object */
+	size_t (*batches)(const void *self, const double **out);
+
+	int (*run_new)(const void *self, size_t fold, void **out_run, struct err *err);
+	void (*run_free)(void *run);
+	int (*start)(void *run, double now_s, const struct world_job *j, struct err *err);
+	double (*next_s)(void *run);                               /* INFINITY: nothing runs */
+	bool (*end)(void *run, struct world_end *out, double *out_at_s);
+	int (*copy)(void *to, const void *from, struct err *err);
+	size_t (*running)(const void *run);
+	double (*busy_s)(const void *run);
+	uint64_t (*events)(const void *run);
+};
+extern const struct world_ops world_measured, world_queueing, world_fluid;
+
+#endif

@@ -1,0 +1,287 @@
+/* What all worlds have in common: found by name, machines, moments as whole nanoseconds, and arguments that make
+ * sense before an implementation (world_ops.h) sees them. */
+#include "sim/world/world.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/text/text.h"
+#include "sim/world/ops.h"
+
+#define NS_PER_S 1e9
+#define MOST_NS 9.2e18 /* fits an int64_t, and is before WORLD_NEVER */
+#define NAME_MAX_BYTES 32
+
+static const struct world_ops *const worlds[] = { &world_measured, &world_queueing, &world_fluid };
+#define N_WORLDS (sizeof worlds / sizeof *worlds)
+
+struct world {
+	const struct world_ops *ops;
+	void *self;
+	struct cluster given, cluster;
+	struct disturbances disturbances;
+	const struct trace *trace; /* borrowed; NULL: none */
+};
+
+struct world_run {
+	const struct world *world;
+	void *run;
+	int64_t last_ns; /* the last start or end: time does not run backwards */
+	double last_s; /* of the last end, as the implementation said it */
+	int64_t next_ns;
+	bool next_known;
+};
+
+/* ---- worlds ---- */
+
+static int find_ops(const char *spec, const struct world_ops **out, const char **out_argument,
+		    struct err *err)
+{
+	const char *names[N_WORLDS + 1], *near;
+	char name[NAME_MAX_BYTES], shown[64];
+	size_t len = strcspn(spec, ":");
+
+	snprintf(name, sizeof name, "%.*s", (int)(len < sizeof name ? len : sizeof name), spec);
+	for (size_t i = 0; i < N_WORLDS; i++) {
+		names[i] = worlds[i]->name;
+		if (strcmp(name, names[i]))
+			continue;
+		*out = worlds[i];
+		*out_argument = spec[len] && spec[len + 1] ? spec + len + 1 : NULL;
+		return 0;
+	}
+	names[N_WORLDS] = NULL;
+	near = text_nearest(name, names);
+	return err_fail(
+		err, ERR_ARG,
+		"no world '%s'%s%s%s: write measured:TABLE.csv, queueing[:FILE.json] or fluid[:FILE.json]",
+		text_printable(spec, shown, sizeof shown), near ? "; is it '" : "", near ? near : "",
+		near ? "'?" : "");
+}
+
+int world_open(const struct world_params *p, struct world **out, struct err *err)
+{
+	struct world_open o = {
+		.schema = p->schema,
+		.given = p->given,
+		.cluster = p->cluster,
+		.trace = p->trace,
+		.hold_out = p->hold_out ? p->hold_out : 1,
+	};
+	struct world *w = mem_calloc(1, sizeof *w);
+	int rc;
+
+	if (!w)
+		return err_fail(err, ERR_NOMEM, "no memory for a world");
+	if (p->disturbances)
+		o.disturbances = *p->disturbances;
+	w->disturbances = o.disturbances;
+	w->trace = p->trace;
+	rc = find_ops(p->spec, &w->ops, &o.argument, err);
+	if (!rc)
+		rc = w->ops->open(&o, &w->self, &w->given, &w->cluster, err);
+	if (rc)
+		free(w);
+	else
+		*out = w;
+	return rc;
+}
+
+void world_free(struct world *w)
+{
+	if (!w)
+		return;
+	w->ops->close(w->self);
+	free(w);
+}
+
+const char *world_name(const struct world *w)
+{
+	return w->ops->name;
+}
+
+const struct cluster *world_cluster(const struct world *w)
+{
+	return &w->cluster;
+}
+
+const struct disturbances *world_disturbances(const struct world *w)
+{
+	return &w->disturbances;
+}
+
+const struct cluster *world_given(const struct world *w)
+{
+	return &w->given;
+}
+
+size_t world_folds(const struct world *w)
+{
+	return w->ops->folds ? w->ops->folds(w->self) : 1;
+}
+
+static int check_fold(const struct world *w, size_t fold, struct err *err)
+{
+	if (fold < world_folds(w))
+		return 0;
+	return err_fail(err, ERR_ARG, "fold %zu of the world '%s', which has %zu", fold, w->ops->name,
+			world_folds(w));
+}
+
+int world_training(const struct world *w, size_t fold, uint64_t seed, struct csv **out, struct err *err)
+{
+	int rc = check_fold(w, fold, err);
+
+	return rc ? rc : w->ops->training(w->self, fold, seed, out, err);
+}
+
+void world_split_text(const struct world *w, size_t fold, char *out, size_t size)
+{
+	if (!size)
+		return;
+	out[0] = '\0';
+	if (fold < world_folds(w))
+		w->ops->split_text(w->self, fold, out, size);
+}
+
+void world_describe(const struct world *w, struct json_writer *w_json)
+{
+	json_kv_string(w_json, "title", w->ops->title);
+	w->ops->describe(w->self, w_json);
+}
+
+size_t world_batches(const struct world *w, const double **out)
+{
+	return w->ops->batches(w->self, out);
+}
+
+/* ---- one course of events ---- */
+
+int world_run_new(const struct world *w, size_t fold, struct world_run **out, struct err *err)
+{
+	struct world_run *r;
+	int rc = check_fold(w, fold, err);
+
+	if (rc)
+		return rc;
+	r = mem_calloc(1, sizeof *r);
+	if (!r)
+		return err_fail(err, ERR_NOMEM, "no memory for a run of the world '%s'", w->ops->name);
+	r->world = w;
+	rc = w->ops->run_new(w->self, fold, &r->run, err);
+	if (rc)
+		free(r);
+	else
+		*out = r;
+	return rc;
+}
+
+void world_run_free(struct world_run *r)
+{
+	if (!r)
+		return;
+	r->world->ops->run_free(r->run);
+	free(r);
+}
+
+/* Rounded up, and never before what was handed out already. */
+static int64_t moment_ns(const struct world_run *r, double at_s)
+{
+	double ns = ceil(at_s * NS_PER_S);
+	int64_t moment = ns < MOST_NS ? (int64_t)ns : (int64_t)MOST_NS;
+
+	return moment < r->last_ns ? r->last_ns : moment;
+}
+
+static int check_start(const struct world_run *r, int64_t now_ns, const struct world_job *j, struct err *err)
+{
+	const struct trace *t = r->world->trace;
+	unsigned long long id = j->id;
+
+	if (now_ns < r->last_ns || (r->next_known && now_ns > r->next_ns))
+		return err_fail(err, ERR_ARG,
+				"job %llu starts at %lld ns: need from %lld on, up to the next end", id,
+				(long long)now_ns, (long long)r->last_ns);
+	if (t && j->kind >= t->n_kinds)
+		return err_fail(err, ERR_ARG, "job %llu is of kind %u, but the trace has %zu", id, j->kind,
+				t->n_kinds);
+	if (!(j->batch > 0.0 && isfinite(j->batch)))
+		return err_fail(err, ERR_ARG, "job %llu: a batch of %g", id, j->batch);
+	if (!isnan(j->epochs) && !(j->epochs > 0.0 && isfinite(j->epochs)))
+		return err_fail(err, ERR_ARG, "job %llu: %g epochs", id, j->epochs);
+	return 0;
+}
+
+int world_run_start(struct world_run *r, int64_t now_ns, const struct world_job *j, struct err *err)
+{
+	double now_s = (double)now_ns / NS_PER_S;
+	int rc = check_start(r, now_ns, j, err);
+
+	if (rc)
+		return rc;
+	/* rounded, the moment of an end may come out a hair before the end itself */
+	rc = r->world->ops->start(r->run, now_s < r->last_s ? r->last_s : now_s, j, err);
+	if (rc)
+		return rc;
+	r->last_ns = now_ns;
+	r->next_known = false;
+	return 0;
+}
+
+int64_t world_run_next(struct world_run *r)
+{
+	double at_s;
+
+	if (r->next_known)
+		return r->next_ns;
+	at_s = r->world->ops->next_s(r->run);
+	r->next_ns = at_s == INFINITY ? WORLD_NEVER : moment_ns(r, at_s);
+	r->next_known = true;
+	return r->next_ns;
+}
+
+bool world_run_end(struct world_run *r, struct world_end *out)
+{
+	double at_s;
+
+	if (!r->world->ops->end(r->run, out, &at_s))
+		return false;
+	out->at_ns = moment_ns(r, at_s);
+	r->last_ns = out->at_ns;
+	r->last_s = at_s > r->last_s ? at_s : r->last_s;
+	r->next_known = false;
+	return true;
+}
+
+int world_run_copy(struct world_run *to, const struct world_run *from, struct err *err)
+{
+	void *run = to->run;
+	int rc;
+
+	if (to->world != from->world)
+		return err_fail(err, ERR_ARG, "a run cannot become the copy of one of another world");
+	rc = to == from ? 0 : from->world->ops->copy(run, from->run, err);
+	if (!rc) {
+		*to = *from;
+		to->run = run;
+	}
+	return rc;
+}
+
+size_t world_run_running(const struct world_run *r)
+{
+	return r->world->ops->running(r->run);
+}
+
+double world_run_busy_s(const struct world_run *r)
+{
+	return r->world->ops->busy_s(r->run);
+}
+
+uint64_t world_run_events(const struct world_run *r)
+{
+	return r->world->ops->events(r->run);
+}

@@ -1,0 +1,132 @@
+/* scheduler/daemon/tally: what `stats` says of ended jobs, worked out by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/strbuf.h"
+#include "scheduler/daemon/outcome_stats.h"
+
+static struct tally tally;
+
+static struct store_job ended(const char *state, const char *outcome, double run_s)
+{
+	return (struct store_job){
+		.type = "digits",
+		.state = state,
+		.verdict = "promised",
+		.slo_outcome = outcome,
+		.confidence = 0.9,
+		.submitted_ns = 1000000000,
+		.started_ns = 2000000000,
+		.ended_ns = 2000000000 + (int64_t)(run_s * 1e9),
+		.upper_s = 11.0,
+		.run_predicted_s = 8.0,
+		.accuracy = 0.5,
+	};
+}
+
+static const struct json *told(struct json **root)
+{
+	struct strbuf text = { 0 };
+	struct json_writer w;
+
+	json_begin(&w, &text, false);
+	json_open(&w, '{');
+	tally_json(&tally, &w);
+	json_close(&w, '}');
+	assert_int_equal(json_parse("stats", text.text, text.len, root, NULL), 0);
+	strbuf_release(&text);
+	return *root;
+}
+
+static void test_tally_counts_promises_coverage_and_errors(void **state)
+{
+	struct store_job row = ended("done", "met", 10.0); /* response 11: just inside the bound */
+	const struct json *v, *type, *level;
+	struct json *root;
+
+	(void)state;
+	tally = (struct tally){ 0 };
+	tally_ended(&tally, &row);
+	row = ended("done", "missed", 12.0);
+	tally_ended(&tally, &row);
+	row = ended("failed", "missed", 1.0); /* missed its promise, but says nothing of times */
+	tally_ended(&tally, &row);
+	v = told(&root);
+	assert_int_equal(json_number(json_get(json_get(v, "slo"), "promised"), 0), 3);
+	assert_int_equal(json_number(json_get(json_get(v, "slo"), "met"), 0), 1);
+	level = json_at(json_get(v, "coverage"), 0);
+	assert_int_equal(json_number(json_get(level, "n"), 0), 2);
+	assert_int_equal(json_number(json_get(level, "inside"), 0), 1);
+	type = json_at(json_get(v, "types"), 0);
+	assert_int_equal(json_number(json_get(type, "n"), 0), 3);
+	/* |10/8 - 1| = 0.25 and |12/8 - 1| = 0.5 */
+	assert_true(fabs(json_number(json_get(type, "mape"), 0) - 0.375) < 1e-12);
+	assert_true(fabs(json_number(json_get(type, "bias"), 0) - (sqrt(1.25 * 1.5) - 1.0)) < 1e-12);
+	json_free(root);
+}
+
+static void test_tally_says_null_where_nothing_is_known(void **state)
+{
+	struct json *root;
+
+	(void)state;
+	tally = (struct tally){ 0 };
+	assert_int_equal(json_type(json_get(json_get(told(&root), "slo"), "attainment")), JSON_NULL);
+	assert_int_equal(json_type(json_get(json_get(root, "decision"), "p99_us")), JSON_NULL);
+	json_free(root);
+}
+
+static void test_tally_quantiles_are_of_the_latest(void **state)
+{
+	struct json *root;
+	const struct json *v;
+
+	(void)state;
+	tally = (struct tally){ 0 };
+	for (int i = 0; i < TALLY_RING; i++)
+		tally_decision(&tally, 1e6); /* all pushed out by what follows */
+	for (int i = 0; i < TALLY_RING; i++)
+		tally_decision(&tally, i);
+	v = json_get(told(&root), "decision");
+	assert_int_equal(json_number(json_get(v, "n"), 0), 2 * TALLY_RING);
+	assert_true(fabs(json_number(json_get(v, "p99_us"), 0) - 0.99 * TALLY_RING) < 2.0);
+	json_free(root);
+}
+
+static void test_tally_keeps_to_its_room(void **state)
+{
+	char name[16];
+
+	(void)state;
+	tally = (struct tally){ 0 };
+	for (int i = 0; i < TALLY_MAX_TYPES + 10; i++) {
+		struct store_job row = ended("done", "met", 1.0);
+
+		snprintf(name, sizeof name, "type%d", i);
+		row.type = name;
+		row.confidence = 0.01 * (i % 90 + 1);
+		tally_ended(&tally, &row);
+	}
+	assert_int_equal(tally.n_types, TALLY_MAX_TYPES);
+	assert_int_equal(tally.n_levels, TALLY_MAX_LEVELS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_tally_counts_promises_coverage_and_errors),
+		cmocka_unit_test(test_tally_says_null_where_nothing_is_known),
+		cmocka_unit_test(test_tally_quantiles_are_of_the_latest),
+		cmocka_unit_test(test_tally_keeps_to_its_room),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,262 @@
+/* Shared by the tests of the store: folders, a job with something in every column, waiting for the writer. Included after
+ * cmocka, once a program. */
+#ifndef TESTS_UNIT_STORE_STORE_FIXTURE_H
+#define TESTS_UNIT_STORE_STORE_FIXTURE_H
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <math.h>
+#include <poll.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/mem.h"
+#include "scheduler/config/config.h"
+#include "scheduler/store/store.h"
+#include "tests/support/support.h"
+
+#define FIXTURE __attribute__((unused)) static
+#define NOON INT64_C(1794909600123456789) /* 2026-11-17T10:00:00.123456789Z */
+
+FIXTURE double now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* A fresh folder on the disk, in a static buffer. */
+FIXTURE const char *fresh_dir(void)
+{
+	static unsigned n;
+	static char path[128];
+
+	snprintf(path, sizeof path, "%s/%u", support_temp_dir(), n++);
+	assert_int_equal(mkdir(path, 0700), 0);
+	return path;
+}
+
+/* The same in memory: for tests that do thousands of syncs and do not ask how long they take. */
+static char memory_root[64];
+
+static int remove_entry(const char *path, const struct stat *st, int flag, struct FTW *ftw)
+{
+	(void)st;
+	(void)flag;
+	(void)ftw;
+	return remove(path);
+}
+
+FIXTURE void remove_tree(const char *path)
+{
+	nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static void remove_memory_root(void)
+{
+	remove_tree(memory_root);
+}
+
+FIXTURE const char *memory_dir(void)
+{
+	static unsigned n;
+	static char path[128];
+
+	if (!memory_root[0]) {
+		snprintf(memory_root, sizeof memory_root, "/dev/shm/postrider-test-XXXXXX");
+		if (!mkdtemp(memory_root)) {
+			memory_root[0] = '\0';
+			return fresh_dir();
+		}
+		atexit(remove_memory_root);
+	}
+	snprintf(path, sizeof path, "%s/%u", memory_root, n++);
+	assert_int_equal(mkdir(path, 0700), 0);
+	return path;
+}
+
+FIXTURE struct store *open_store(const char *dir)
+{
+	struct store *s = NULL;
+	struct err err = { 0 };
+
+	if (store_open(&(struct store_params){ .dir = dir }, &s, &err))
+		fail_msg("%s", err.text);
+	return s;
+}
+
+FIXTURE struct store_job plain_job(uint64_t id)
+{
+	return (struct store_job){
+		.id = id,
+		.uid = 1000,
+		.gid = 100,
+		.type = "digits",
+		.mode = "run",
+		.params = "{\"network\":\"lenet5\",\"epochs\":4}",
+		.cpus = 2,
+		.slo_s = 60,
+		.confidence = 0.9,
+		.max_memory_mb = NAN,
+		.state = "queued",
+		.verdict = "promised",
+		.submitted_ns = NOON + (int64_t)(id % 1000000),
+		.batch = 128,
+		.lr = 0.02,
+		.predicted_s = 41.2,
+		.upper_s = 55,
+		.predicted_accuracy = 0.94,
+		.run_predicted_s = NAN,
+		.run_upper_s = NAN,
+		.work_s = 41,
+		.cpu_share = 0.7,
+		.disk_share = 0.1,
+		.accuracy = NAN,
+		.exit_code = -1,
+		.max_rss_mb = NAN,
+		.cpu_s = NAN,
+		.policy = "postrider",
+		.model = "9f2c",
+		.epochs = NAN,
+		.model_s = NAN,
+		.tenant = "lab",
+		.stopped_epoch = NAN,
+	};
+}
+
+/* Until ticket t is durable or the store has failed; false: neither happened in ten seconds. */
+FIXTURE bool wait_ticket(struct store *s, uint64_t t)
+{
+	double give_up = now_s() + 10;
+
+	while (store_durable(s) < t && !store_failed(s, NULL)) {
+		struct pollfd p = { store_fd(s), POLLIN, 0 };
+
+		if (now_s() > give_up)
+			return false;
+		poll(&p, 1, 100);
+		store_dispatch(s);
+	}
+	return true;
+}
+
+FIXTURE void commit_all(struct store *s)
+{
+	uint64_t t = store_commit(s);
+
+	assert_true(wait_ticket(s, t));
+	assert_true(store_durable(s) >= t);
+}
+
+/* Asks for a repair and waits for what comes of it: true if the store works again. */
+FIXTURE bool repair_store(struct store *s)
+{
+	struct err why;
+	struct pollfd p = { store_fd(s), POLLIN, 0 };
+
+	if (!store_failed(s, &why))
+		return true;
+	store_dispatch(s);
+	store_repair(s);
+	assert_int_equal(poll(&p, 1, 10000), 1); /* the answer, whichever it is */
+	store_dispatch(s);
+	return !store_failed(s, NULL);
+}
+
+struct answered {
+	int times;
+	uint64_t token;
+	struct strbuf text;
+	struct err err;
+};
+
+FIXTURE void keep_answer(void *owner, uint64_t token, const struct strbuf *text, const struct err *err)
+{
+	struct answered *a = owner;
+
+	a->times++;
+	a->token = token;
+	a->err = *err;
+	strbuf_reset(&a->text);
+	strbuf_puts(&a->text, strbuf_text(text));
+}
+
+FIXTURE void wait_answer(struct store *s, const struct answered *a, int times)
+{
+	double give_up = now_s() + 20;
+
+	while (a->times < times) {
+		struct pollfd p = { store_fd(s), POLLIN, 0 };
+
+		assert_true(now_s() < give_up);
+		poll(&p, 1, 100);
+		store_dispatch(s);
+	}
+}
+
+/* Asks and waits; the text is valid until the next call. */
+FIXTURE const char *ask(struct store *s, enum store_question q, uint64_t job, const struct store_filter *f)
+{
+	static struct answered a;
+	struct err err = { 0 };
+
+	strbuf_release(&a.text);
+	a = (struct answered){ 0 };
+	if (store_ask(s, q, job, f, keep_answer, &a, 77, &err))
+		fail_msg("%s", err.text);
+	wait_answer(s, &a, 1);
+	assert_int_equal(a.token, 77);
+	if (a.err.code)
+		fail_msg("%s", a.err.text);
+	return strbuf_text(&a.text);
+}
+
+/* The database by itself, without the store. */
+FIXTURE long long number_of(sqlite3 *db, const char *sql)
+{
+	sqlite3_stmt *st = NULL;
+	long long v;
+
+	if (sqlite3_prepare_v2(db, sql, -1, &st, NULL))
+		fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+	assert_int_equal(sqlite3_step(st), SQLITE_ROW);
+	v = sqlite3_column_int64(st, 0);
+	sqlite3_finalize(st);
+	return v;
+}
+
+FIXTURE long long sql_number(const char *dir, const char *sql)
+{
+	sqlite3 *db = NULL;
+	long long v;
+
+	assert_int_equal(sqlite3_open(support_path(dir, "postrider.db"), &db), SQLITE_OK);
+	v = number_of(db, sql);
+	sqlite3_close(db);
+	return v;
+}
+
+FIXTURE void sql_run(const char *dir, const char *sql)
+{
+	sqlite3 *db = NULL;
+
+	assert_int_equal(sqlite3_open(support_path(dir, "postrider.db"), &db), SQLITE_OK);
+	if (sqlite3_exec(db, sql, NULL, NULL, NULL))
+		fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+	sqlite3_close(db);
+}
+
+#define NOT_OK "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check<>'ok'"
+
+FIXTURE void assert_whole(const char *dir)
+{
+	assert_int_equal(sql_number(dir, NOT_OK), 0);
+}
+
+#endif

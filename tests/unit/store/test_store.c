@@ -1,0 +1,606 @@
+/* scheduler/daemon/store: what goes in comes out, and tickets mean what they say. */
+#define _GNU_SOURCE
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/store/store_fixture.h"
+
+/* ---- rows ---- */
+
+static struct store_job full_job(void)
+{
+	return (struct store_job){
+		.id = 42,
+		.key = "nightly-17 \"quoted\" ; DROP TABLE jobs; --",
+		.uid = 4294967294u, /* above 2^31 */
+		.gid = 3000000000u,
+		.type = "digits",
+		.mode = "advise",
+		.params = "{\"text\":\"\\u00e9 'x' \xf0\x9f\x90\x8e\"}",
+		.batches = "[64,128]",
+		.cpus = 4000000000u,
+		.slo_s = 60.25,
+		.confidence = 0.95,
+		.max_memory_mb = 4096.5,
+		.best_effort = true,
+		.state = "running",
+		.verdict = "best_effort",
+		.reason = "it's \"complicated\"\nand long",
+		.submitted_ns = NOON,
+		.started_ns = NOON + 1,
+		.ended_ns = INT64_MAX,
+		.batch = 128,
+		.lr = 1.0 / 3.0,
+		.predicted_s = 41.2,
+		.upper_s = INFINITY,
+		.predicted_accuracy = 0.94,
+		.run_predicted_s = 4.9e-324,
+		.run_upper_s = 1.7976931348623157e308,
+		.work_s = 0.0,
+		.cpu_share = 0.7,
+		.disk_share = 0.3,
+		.accuracy = 0.93,
+		.exit_code = 17,
+		.exit_signal = 9,
+		.max_rss_mb = 312.5,
+		.cpu_s = 77.7,
+		.policy = "postrider",
+		.model = "9f2c",
+		.slo_outcome = "met",
+		.tag = "",
+		.epochs = 12,
+		.model_s = 40.75,
+		.guard_s = 44.5,
+		.foreseen_s = 41.25,
+		.tenant = "uid 4294967294",
+		.priority = -100,
+		.may_stop = true,
+		.stopped_epoch = 7,
+	};
+}
+
+struct wanted {
+	struct store_job job[4];
+	size_t n;
+};
+
+static void assert_text(const char *a, const char *b)
+{
+	if (a && b)
+		assert_string_equal(a, b);
+	else
+		assert_true(a == b);
+}
+
+static void assert_number(double a, double b)
+{
+	assert_true(a == b || (isnan(a) && isnan(b)));
+}
+
+static void assert_same_job(const struct store_job *a, const struct store_job *b)
+{
+	assert_true(a->id == b->id && a->uid == b->uid && a->gid == b->gid && a->cpus == b->cpus);
+	assert_true(a->best_effort == b->best_effort);
+	assert_true(a->submitted_ns == b->submitted_ns && a->started_ns == b->started_ns &&
+		    a->ended_ns == b->ended_ns);
+	assert_int_equal(a->exit_code, b->exit_code);
+	assert_int_equal(a->exit_signal, b->exit_signal);
+	assert_text(a->key, b->key);
+	assert_text(a->type, b->type);
+	assert_text(a->mode, b->mode);
+	assert_text(a->params, b->params);
+	assert_text(a->batches, b->batches);
+	assert_text(a->state, b->state);
+	assert_text(a->verdict, b->verdict);
+	assert_text(a->reason, b->reason);
+	assert_text(a->policy, b->policy);
+	assert_text(a->model, b->model);
+	assert_text(a->slo_outcome, b->slo_outcome);
+	assert_text(a->tag, b->tag);
+	assert_text(a->tenant, b->tenant);
+	assert_int_equal(a->priority, b->priority);
+	assert_true(a->may_stop == b->may_stop);
+	assert_number(a->epochs, b->epochs);
+	assert_number(a->model_s, b->model_s);
+	assert_number(a->guard_s, b->guard_s);
+	assert_number(a->foreseen_s, b->foreseen_s);
+	assert_number(a->stopped_epoch, b->stopped_epoch);
+	assert_number(a->slo_s, b->slo_s);
+	assert_number(a->confidence, b->confidence);
+	assert_number(a->max_memory_mb, b->max_memory_mb);
+	assert_number(a->batch, b->batch);
+	assert_number(a->lr, b->lr);
+	assert_number(a->predicted_s, b->predicted_s);
+	assert_number(a->upper_s, b->upper_s);
+	assert_number(a->predicted_accuracy, b->predicted_accuracy);
+	assert_number(a->run_predicted_s, b->run_predicted_s);
+	assert_number(a->run_upper_s, b->run_upper_s);
+	assert_number(a->work_s, b->work_s);
+	assert_number(a->cpu_share, b->cpu_share);
+	assert_number(a->disk_share, b->disk_share);
+	assert_number(a->accuracy, b->accuracy);
+	assert_number(a->max_rss_mb, b->max_rss_mb);
+	assert_number(a->cpu_s, b->cpu_s);
+}
+
+static int check_next(void *owner, const struct store_job *j, struct err *err)
+{
+	struct wanted *w = owner;
+
+	(void)err;
+	assert_true(w->n < 4);
+	assert_same_job(j, &w->job[w->n++]);
+	return 0;
+}
+
+static void test_every_column_comes_back_as_it_was(void **state)
+{
+	const char *dir = fresh_dir();
+	struct wanted w = { .job = { plain_job(41), full_job() } };
+	struct store *s = open_store(dir);
+	struct store_job bare = { .id = 43,
+				  .type = "",
+				  .mode = "run",
+				  .params = "{}",
+				  .state = "queued",
+				  .verdict = "",
+				  .slo_s = NAN,
+				  .confidence = NAN,
+				  .max_memory_mb = NAN,
+				  .batch = NAN,
+				  .lr = NAN,
+				  .predicted_s = NAN,
+				  .upper_s = NAN,
+				  .predicted_accuracy = NAN,
+				  .run_predicted_s = NAN,
+				  .run_upper_s = NAN,
+				  .work_s = NAN,
+				  .cpu_share = NAN,
+				  .disk_share = NAN,
+				  .accuracy = NAN,
+				  .exit_code = -1,
+				  .max_rss_mb = NAN,
+				  .cpu_s = NAN };
+	struct err err = { 0 };
+
+	(void)state;
+	w.job[2] = bare;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(store_add_job(s, &w.job[i], &err), 0);
+	commit_all(s);
+	assert_int_equal(store_each_live(s, check_next, &w, &err), 0);
+	assert_int_equal(w.n, 3);
+	store_close(s);
+	s = open_store(dir); /* and after a restart */
+	w.n = 0;
+	assert_int_equal(store_each_live(s, check_next, &w, &err), 0);
+	assert_int_equal(w.n, 3);
+	assert_int_equal(store_last_id(s), 43);
+	store_close(s);
+}
+
+static void test_update_replaces_the_whole_row_but_not_the_key(void **state)
+{
+	struct store *s = open_store(fresh_dir());
+	struct wanted w = { .job = { full_job() } };
+	struct store_job first = plain_job(42);
+	struct err err = { 0 };
+
+	(void)state;
+	first.key = w.job[0].key;
+	first.uid = w.job[0].uid;
+	assert_int_equal(store_add_job(s, &first, &err), 0);
+	commit_all(s);
+	assert_int_equal(store_update_job(s, &w.job[0], &err), 0);
+	commit_all(s);
+	assert_int_equal(store_each_live(s, check_next, &w, &err), 0);
+	assert_int_equal(w.n, 1);
+	store_close(s);
+}
+
+static void test_texts_are_copied_when_they_are_added(void **state)
+{
+	struct store *s = open_store(fresh_dir());
+	struct store_job j = plain_job(1);
+	char type[] = "digits", why[] = "arrival";
+	struct err err = { 0 };
+
+	(void)state;
+	j.type = type;
+	assert_int_equal(store_add_job(s, &j, &err), 0);
+	assert_int_equal(store_add_estimate(s, 1, NOON, 0, 1, 2, 3, why, &err), 0);
+	memset(type, 'x', sizeof type - 1);
+	memset(why, 'x', sizeof why - 1);
+	commit_all(s);
+	assert_non_null(strstr(ask(s, STORE_EXPLAIN, 1, NULL), "\"type\":\"digits\""));
+	assert_non_null(strstr(ask(s, STORE_EXPLAIN, 1, NULL), "\"why\":\"arrival\""));
+	store_close(s);
+}
+
+static void test_rows_that_cannot_be_kept_are_refused(void **state)
+{
+	struct store *s = open_store(fresh_dir());
+	struct store_job j = plain_job(0);
+	struct err err = { 0 };
+	char *huge = calloc(1, ((size_t)16 << 20) + 2);
+
+	(void)state;
+	assert_non_null(huge);
+	memset(huge, ' ', ((size_t)16 << 20) + 1);
+	assert_int_equal(store_add_job(s, &j, &err), -ERR_ARG);
+	j.id = UINT64_MAX;
+	assert_int_equal(store_add_job(s, &j, &err), -ERR_ARG);
+	j.id = 1;
+	j.state = NULL;
+	assert_int_equal(store_add_job(s, &j, &err), -ERR_ARG);
+	assert_non_null(strstr(err.text, "state"));
+	assert_int_equal(store_add_decision(s, 1, NOON, "arrival", huge, &err), -ERR_ARG);
+	assert_int_equal(store_add_decision(s, 1, NOON, "arrival", NULL, &err), -ERR_ARG);
+	assert_int_equal(store_add_estimate(s, 0, NOON, 0, 1, 2, 3, "x", NULL), -ERR_ARG);
+	assert_int_equal(store_pending(s), 0);
+	assert_int_equal(store_commit(s), 0);
+	free(huge);
+	store_close(s);
+}
+
+/* ---- tickets ---- */
+
+static void test_tickets_ascend_and_pending_rows_are_counted(void **state)
+{
+	struct store *s = open_store(fresh_dir());
+	struct err err = { 0 };
+	uint64_t last = 0;
+
+	(void)state;
+	assert_int_equal(store_commit(s), 0); /* nothing collected: nothing to wait for */
+	for (uint64_t i = 1; i <= 20; i++) {
+		struct store_job j = plain_job(i);
+		uint64_t t;
+
+		assert_int_equal(store_add_job(s, &j, &err), 0);
+		assert_true(store_pending(s) > 0);
+		t = store_commit(s);
+		assert_true(t == last + 1);
+		assert_true(store_durable(s) <= t);
+		assert_true(store_commit(s) == t);
+		last = t;
+	}
+	assert_true(wait_ticket(s, last));
+	assert_true(store_durable(s) == last);
+	assert_int_equal(store_pending(s), 0);
+	assert_true(store_last_id(s) == 20);
+	store_close(s);
+}
+
+static void test_batches_that_wait_share_a_transaction(void **state)
+{
+	const char *dir = fresh_dir();
+	struct store *s = open_store(dir);
+	struct store_stats stats;
+	struct err err = { 0 };
+
+	(void)state;
+	for (uint64_t i = 1; i <= 1000; i++) {
+		struct store_job j = plain_job(i);
+
+		assert_int_equal(store_add_job(s, &j, &err), 0);
+		if (i % 10 == 0)
+			store_commit(s);
+	}
+	commit_all(s);
+	store_stats(s, &stats);
+	assert_int_equal(stats.rows, 1000);
+	assert_true(stats.commits >= 1 && stats.commits < 100);
+	assert_true(stats.mean_commit_ms > 0 && stats.max_commit_ms >= stats.mean_commit_ms);
+	assert_int_equal(stats.pending, 0);
+	assert_true(stats.wal_bytes > 0);
+	store_close(s);
+	assert_int_equal(sql_number(dir, "SELECT count(*) FROM jobs"), 1000);
+	assert_int_equal(sql_number(dir, "SELECT value FROM meta WHERE name='batch'"), 100);
+}
+
+static void test_undo_forgets_what_came_after_the_mark(void **state)
+{
+	const char *dir = fresh_dir();
+	struct store *s = open_store(dir);
+	struct store_job a = plain_job(1), b = plain_job(2);
+	struct store_mark mark;
+	struct err err = { 0 };
+
+	(void)state;
+	mark = store_mark(s); /* before there is anything */
+	assert_int_equal(store_add_job(s, &b, &err), 0);
+	store_undo(s, mark);
+	assert_int_equal(store_pending(s), 0);
+	assert_int_equal(store_add_job(s, &a, &err), 0);
+	mark = store_mark(s);
+	assert_int_equal(store_add_job(s, &b, &err), 0);
+	assert_int_equal(store_add_decision(s, 2, NOON, "arrival", "{}", &err), 0);
+	store_undo(s, mark);
+	assert_int_equal(store_pending(s), 1);
+	commit_all(s);
+	assert_int_equal(store_add_job(s, &b, &err), 0);
+	store_undo(s, mark); /* of a batch that is gone: without effect */
+	commit_all(s);
+	store_close(s);
+	assert_int_equal(sql_number(dir, "SELECT group_concat(id,'')='12' FROM jobs"), 1);
+	assert_int_equal(sql_number(dir, "SELECT count(*) FROM decisions"), 0);
+}
+
+static void test_close_commits_what_was_only_collected(void **state)
+{
+	const char *dir = fresh_dir();
+	struct store *s = open_store(dir);
+	struct store_job j = plain_job(5);
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(store_add_job(s, &j, &err), 0);
+	store_close(s);
+	assert_int_equal(sql_number(dir, "SELECT count(*) FROM jobs"), 1);
+}
+
+static void test_other_durabilities_write_the_same_rows(void **state)
+{
+	(void)state;
+	for (int d = DURABLE_INTERVAL; d <= DURABLE_NONE; d++) {
+		const char *dir = fresh_dir();
+		struct store_params p = { .dir = dir, .durability = d, .interval_s = 0.01 };
+		struct store *s = NULL;
+		struct err err = { 0 };
+
+		assert_int_equal(store_open(&p, &s, &err), 0);
+		for (uint64_t i = 1; i <= 50; i++) {
+			struct store_job j = plain_job(i);
+
+			assert_int_equal(store_add_job(s, &j, &err), 0);
+			commit_all(s);
+		}
+		usleep(30000); /* the interval's sync comes by itself */
+		assert_false(store_failed(s, NULL));
+		store_close(s);
+		assert_int_equal(sql_number(dir, "SELECT count(*) FROM jobs"), 50);
+		assert_whole(dir);
+	}
+}
+
+static void test_interval_syncs_without_further_commits(void **state)
+{
+	struct store_params p = { .dir = fresh_dir(), .durability = DURABLE_INTERVAL, .interval_s = 0.4 };
+	struct store_job j = plain_job(1);
+	struct store *s = NULL;
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(store_open(&p, &s, &err), 0);
+	assert_int_equal(store_add_job(s, &j, &err), 0);
+	commit_all(s);
+	store_fail_at(1, false, false); /* the next call to the disk can only be that sync */
+	for (int i = 0; i < 500 && !store_failed(s, NULL); i++)
+		usleep(10000);
+	assert_true(store_failed(s, &err));
+	assert_non_null(strstr(err.text, "sync"));
+	assert_true(repair_store(s));
+	store_close(s);
+}
+
+static void test_log_is_moved_into_the_database_while_running(void **state)
+{
+	const char *dir = memory_dir();
+	struct store *s = open_store(dir);
+	struct store_stats stats = { 0 };
+	struct stat st;
+	struct err err = { 0 };
+	char *json = calloc(1, 40001);
+
+	(void)state;
+	assert_non_null(json);
+	memset(json, ' ', 40000);
+	for (uint64_t i = 1; i <= 2500; i++) { /* 100 MB in all */
+		struct store_job j = plain_job(i);
+
+		assert_int_equal(store_add_job(s, &j, &err), 0);
+		assert_int_equal(store_add_decision(s, i, NOON, "arrival", json, &err), 0);
+		if (i % 10 == 0)
+			commit_all(s);
+	}
+	store_stats(s, &stats);
+	assert_true(stats.checkpoints > 2);
+	assert_int_equal(stat(support_path(dir, "postrider.db-wal"), &st), 0);
+	assert_true(st.st_size < 40 << 20); /* it begins anew, however slow a checkpoint is */
+	free(json);
+	store_close(s);
+}
+
+/* An operator's sqlite3 with a transaction left open: the log grows, but commits go on, and not each with a checkpoint. */
+static void test_long_reader_stops_neither_commits_nor_sees_them(void **state)
+{
+	const char *dir = memory_dir();
+	struct store *s = open_store(dir);
+	struct store_stats stats = { 0 };
+	sqlite3 *other = NULL;
+	struct err err = { 0 };
+	char *json = calloc(1, 40001);
+
+	(void)state;
+	assert_non_null(json);
+	memset(json, ' ', 40000);
+	assert_int_equal(sqlite3_open(support_path(dir, "postrider.db"), &other), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(other, "BEGIN", NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(number_of(other, "SELECT count(*) FROM decisions"), 0);
+	for (uint64_t i = 1; i <= 400; i++) { /* 4,000 pages */
+		assert_int_equal(store_add_decision(s, i, NOON, "arrival", json, &err), 0);
+		commit_all(s);
+	}
+	store_stats(s, &stats);
+	assert_true(stats.wal_bytes > 16 << 20);
+	assert_true(stats.checkpoints >= 1 && stats.checkpoints <= 12); /* at most two for 1,000 pages */
+	assert_int_equal(number_of(other, "SELECT count(*) FROM decisions"), 0);
+	assert_int_equal(sqlite3_exec(other, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(number_of(other, "SELECT count(*) FROM decisions"), 400);
+	sqlite3_close(other);
+	/* It begins anew some time after the next checkpoint, which goes on beside the commits. */
+	for (uint64_t i = 401; i <= 3000 && stats.wal_bytes > 16 << 20; i++) {
+		assert_int_equal(store_add_decision(s, i, NOON, "arrival", json, &err), 0);
+		commit_all(s);
+		store_stats(s, &stats);
+	}
+	assert_true(stats.wal_bytes < 16 << 20);
+	free(json);
+	store_close(s);
+}
+
+/* ---- keys ---- */
+
+struct key_seen {
+	uint64_t job[8];
+	char key[8][16];
+	size_t n;
+};
+
+static int on_key(void *owner, uid_t uid, const char *key, uint64_t job, struct err *err)
+{
+	struct key_seen *k = owner;
+
+	(void)err;
+	assert_int_equal(uid, 1000);
+	assert_true(k->n < 8);
+	k->job[k->n] = job;
+	snprintf(k->key[k->n++], sizeof k->key[0], "%s", key);
+	return 0;
+}
+
+static void test_keys_are_found_again_and_the_latest_owner_counts(void **state)
+{
+	struct store *s = open_store(fresh_dir());
+	struct key_seen seen = { 0 };
+	struct err err = { 0 };
+	static const char *const key[] = { "a", "b", NULL, "a", "c" };
+
+	(void)state;
+	for (uint64_t i = 1; i <= 5; i++) {
+		struct store_job j = plain_job(i);
+
+		j.key = key[i - 1];
+		j.submitted_ns = NOON + (int64_t)i * INT64_C(86400000000000);
+		assert_int_equal(store_add_job(s, &j, &err), 0);
+		commit_all(s);
+	}
+	assert_int_equal(store_each_key(s, 0, on_key, &seen, &err), 0);
+	assert_int_equal(seen.n, 3);
+	assert_true(seen.job[0] == 5 && seen.job[1] == 4 && seen.job[2] == 2);
+	assert_string_equal(seen.key[1], "a");
+	/* an update of the first owner does not take the key back */
+	{
+		struct store_job j = plain_job(1);
+
+		j.key = "a";
+		j.state = "done";
+		assert_int_equal(store_update_job(s, &j, &err), 0);
+		commit_all(s);
+	}
+	seen.n = 0;
+	assert_int_equal(store_each_key(s, NOON + 3 * INT64_C(86400000000000), on_key, &seen, &err), 0);
+	assert_int_equal(seen.n, 2);
+	assert_true(seen.job[1] == 4);
+	store_close(s);
+}
+
+static void test_last_id_outlives_deleted_jobs(void **state)
+{
+	const char *dir = fresh_dir();
+	struct store *s = open_store(dir);
+	struct store_job j = plain_job(900);
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(store_last_id(s), 0);
+	assert_int_equal(store_add_job(s, &j, &err), 0);
+	commit_all(s);
+	store_close(s);
+	sql_run(dir, "DELETE FROM jobs");
+	s = open_store(dir);
+	assert_int_equal(store_last_id(s), 900);
+	store_close(s);
+}
+
+/* ---- start-up ---- */
+
+static int count_jobs(void *owner, const struct store_job *j, struct err *err)
+{
+	uint64_t *last = owner;
+
+	(void)err;
+	assert_true(j->id > *last);
+	*last = j->id;
+	return 0;
+}
+
+static int stop_at_once(void *owner, const struct store_job *j, struct err *err)
+{
+	(void)j;
+	++*(int *)owner;
+	return err_fail(err, ERR_NODATA, "enough");
+}
+
+static void test_ten_thousand_live_jobs_are_read_quickly(void **state)
+{
+	const char *dir = fresh_dir();
+	struct store *s = open_store(dir);
+	uint64_t last = 0;
+	struct err err = { 0 };
+	double started;
+	int calls = 0;
+
+	(void)state;
+	for (uint64_t i = 1; i <= 20000; i++) {
+		struct store_job j = plain_job(i);
+
+		j.state = i % 2 ? "done" : i % 4 ? "running" : "queued";
+		assert_int_equal(store_add_job(s, &j, &err), 0);
+	}
+	commit_all(s);
+	store_close(s);
+	started = now_s();
+	s = open_store(dir);
+	print_message("opened in %.1f ms\n", (now_s() - started) * 1e3);
+	started = now_s();
+	assert_int_equal(store_each_live(s, count_jobs, &last, &err), 0);
+	print_message("10,000 live jobs read in %.1f ms\n", (now_s() - started) * 1e3);
+	assert_true(last == 20000);
+	assert_true(now_s() - started < 2.0); /* 0.5 s promised; sanitizers and a busy machine are slower */
+	last = 0;
+	assert_int_equal(store_each_finished(s, 10, count_jobs, &last, &err),
+			 0); /* the latest, oldest first */
+	assert_true(last == 19999);
+	assert_int_equal(store_each_live(s, stop_at_once, &calls, &err), -ERR_NODATA);
+	assert_int_equal(calls, 1);
+	store_close(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_every_column_comes_back_as_it_was),
+		cmocka_unit_test(test_update_replaces_the_whole_row_but_not_the_key),
+		cmocka_unit_test(test_texts_are_copied_when_they_are_added),
+		cmocka_unit_test(test_rows_that_cannot_be_kept_are_refused),
+		cmocka_unit_test(test_tickets_ascend_and_pending_rows_are_counted),
+		cmocka_unit_test(test_batches_that_wait_share_a_transaction),
+		cmocka_unit_test(test_undo_forgets_what_came_after_the_mark),
+		cmocka_unit_test(test_close_commits_what_was_only_collected),
+		cmocka_unit_test(test_other_durabilities_write_the_same_rows),
+		cmocka_unit_test(test_interval_syncs_without_further_commits),
+		cmocka_unit_test(test_log_is_moved_into_the_database_while_running),
+		cmocka_unit_test(test_long_reader_stops_neither_commits_nor_sees_them),
+		cmocka_unit_test(test_keys_are_found_again_and_the_latest_owner_counts),
+		cmocka_unit_test(test_last_id_outlives_deleted_jobs),
+		cmocka_unit_test(test_ten_thousand_live_jobs_are_read_quickly),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

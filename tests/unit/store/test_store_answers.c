@@ -1,0 +1,235 @@
+/* scheduler/daemon/store_reader, store_answers: what the store answers about old jobs, and in which form. */
+#define _GNU_SOURCE
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/store/store_fixture.h"
+
+#include "common/csv.h"
+#include "common/json/json.h"
+
+static void test_unknown_job_is_an_empty_answer(void **state)
+{
+	struct store *s = open_store(fresh_dir());
+
+	(void)state;
+	assert_string_equal(ask(s, STORE_JOB, 5, NULL), "");
+	assert_string_equal(ask(s, STORE_EXPLAIN, 5, NULL), "");
+	assert_string_equal(ask(s, STORE_LIST, 0, NULL), "");
+	assert_string_equal(ask(s, STORE_OBSERVATIONS, 0, NULL), "time_s,accuracy,job,at\n");
+	store_close(s);
+}
+
+static void test_explain_gives_job_decisions_and_estimates(void **state)
+{
+	struct store *s = open_store(fresh_dir());
+	struct store_job j = plain_job(12);
+	struct err err = { 0 };
+	const char *text;
+	struct json *v = NULL;
+
+	(void)state;
+	assert_int_equal(store_add_job(s, &j, &err), 0);
+	assert_int_equal(
+		store_add_decision(s, 12, NOON, "arrival", "{\"when\":\"arrival\",\"x\":1e-7}", &err), 0);
+	assert_int_equal(store_add_decision(s, 12, NOON + 5, "start", "{\"when\":\"start\"}", &err), 0);
+	assert_int_equal(store_add_decision(s, 13, NOON, "arrival", "{\"other\":true}", &err), 0);
+	assert_int_equal(store_add_estimate(s, 12, NOON, 0, 20.12345678, NAN, 24.5, "submitted", &err), 0);
+	assert_int_equal(store_add_estimate(s, 12, NOON, 1, 21, 17, 25, "finished", &err),
+			 0); /* same moment: both stay */
+	commit_all(s);
+	text = ask(s, STORE_EXPLAIN, 12, NULL);
+	if (json_parse("explain", text, strlen(text), &v, &err))
+		fail_msg("%s", err.text);
+	assert_int_equal(json_size(v), 3);
+	assert_string_equal(json_string(json_get(json_get(v, "job"), "job"), ""), "12");
+	json_free(v);
+	assert_non_null(strstr(
+		text,
+		",\"decisions\":[{\"when\":\"arrival\",\"x\":1e-7},{\"when\":\"start\"}],\"estimates\":["
+		"{\"at\":\"2026-11-17T10:00:00.123456Z\",\"start_s\":0,\"end_s\":20.123457,"
+		"\"end_low_s\":null,\"end_high_s\":24.5,\"why\":\"submitted\"},{"));
+	text = ask(s, STORE_JOB, 12, NULL);
+	assert_int_equal(strncmp(text, "{\"job\":\"12\",\"state\":\"queued\",", 27), 0);
+	assert_non_null(strstr(text, "\"estimate\":null,\"waiting\":null,\"progress\":null"));
+	store_close(s);
+}
+
+/* The ids of a list, as text "9 7 5 ". */
+static const char *listed(struct store *s, struct store_filter f)
+{
+	static char out[256];
+	const char *text = ask(s, STORE_LIST, 0, &f);
+
+	out[0] = '\0';
+	while (*text) {
+		const char *end = strchr(text, '\n');
+		size_t n = strlen(out);
+		unsigned long id;
+
+		assert_non_null(end);
+		assert_int_equal(sscanf(text, "{\"job\":\"%lu\"", &id), 1);
+		snprintf(out + n, sizeof out - n, "%lu ", id);
+		text = end + 1;
+	}
+	return out;
+}
+
+static void test_list_filters_and_pages(void **state)
+{
+	struct store *s = open_store(fresh_dir());
+	struct err err = { 0 };
+
+	(void)state;
+	for (uint64_t i = 1; i <= 10; i++) {
+		struct store_job j = plain_job(i);
+
+		j.state = i % 2 ? "done" : "failed";
+		j.uid = i % 3 ? 1000 : 0;
+		j.type = i <= 5 ? "digits" : "other";
+		j.submitted_ns = NOON + (int64_t)i * INT64_C(7200000000000);
+		assert_int_equal(store_add_job(s, &j, &err), 0);
+	}
+	commit_all(s);
+	assert_string_equal(listed(s, (struct store_filter){ .uid = -1 }), "10 9 8 7 6 5 4 3 2 1 ");
+	assert_string_equal(listed(s, (struct store_filter){ .uid = -1, .limit = 3 }), "10 9 8 ");
+	assert_string_equal(listed(s, (struct store_filter){ .uid = -1, .limit = 3, .before_id = 8 }),
+			    "7 6 5 ");
+	assert_string_equal(listed(s, (struct store_filter){ .uid = 0 }), "9 6 3 ");
+	assert_string_equal(listed(s, (struct store_filter){ .uid = -1, .state = "failed" }), "10 8 6 4 2 ");
+	assert_string_equal(listed(s, (struct store_filter){ .uid = -1, .state = "done", .type = "other" }),
+			    "9 7 ");
+	assert_string_equal(
+		listed(s, (struct store_filter){ .uid = 1000, .state = "failed", .type = "digits" }), "4 2 ");
+	assert_string_equal(listed(s, (struct store_filter){ .uid = -1, .type = "none" }), "");
+	assert_string_equal(
+		listed(s, (struct store_filter){ .uid = -1, .since_ns = NOON + 8 * INT64_C(7200000000000) }),
+		"10 9 8 ");
+	assert_string_equal(
+		listed(s, (struct store_filter){ .uid = -1, .before_id = UINT64_MAX, .limit = 1 }), "10 ");
+	assert_int_equal(store_ask(s, STORE_LIST, 0, &(struct store_filter){ .limit = 10001 }, keep_answer,
+				   NULL, 0, &err),
+			 -ERR_ARG);
+	store_close(s);
+}
+
+static void test_observations_come_as_one_table(void **state)
+{
+	struct store *s = open_store(fresh_dir());
+	const char *text;
+	struct csv *t = NULL;
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(store_add_observation(s, 1, NOON, "digits",
+					       "{\"network\":\"le\\\"net,5\",\"cpus\":2}", 40.5, 0.93, &err),
+			 0);
+	assert_int_equal(store_add_observation(s, 2, NOON, "other",
+					       "{\"cpus\":4,\"batch\":64,\"time_s\":7,\"x\":null}", 12.25,
+					       NAN, &err),
+			 0);
+	assert_int_equal(store_add_observation(s, 2, NOON, "other", "{\"cpus\":4,\"batch\":64,\"ok\":true}",
+					       12.5, NAN, &err),
+			 0); /* told twice: the later one counts */
+	commit_all(s);
+	text = ask(s, STORE_OBSERVATIONS, 0, NULL);
+	assert_string_equal(text, "network,cpus,batch,ok,time_s,accuracy,job,at\n"
+				  "\"le\"\"net,5\",2,,,40.5,0.93,1,2026-11-17T10:00:00.123456Z\n"
+				  ",4,64,true,12.5,,2,2026-11-17T10:00:00.123456Z\n");
+	if (csv_parse("observations", text, strlen(text), &t, &err))
+		fail_msg("%s", err.text);
+	csv_free(t);
+	/* The latest alone, and the columns are theirs. */
+	text = ask(s, STORE_OBSERVATIONS, 0, &(struct store_filter){ .uid = -1, .limit = 1 });
+	assert_string_equal(text, "cpus,batch,ok,time_s,accuracy,job,at\n"
+				  "4,64,true,12.5,,2,2026-11-17T10:00:00.123456Z\n");
+	text = ask(s, STORE_OBSERVATIONS, 0, &(struct store_filter){ .uid = -1, .limit = 5000 });
+	assert_non_null(strstr(text, ",1,2026"));
+	assert_true(strstr(text, ",1,2026") < strstr(text, ",2,2026")); /* by job */
+	text = ask(s, STORE_OBSERVATIONS, 0, &(struct store_filter){ .uid = -1, .type = "digits" });
+	assert_string_equal(text, "network,cpus,time_s,accuracy,job,at\n"
+				  "\"le\"\"net,5\",2,40.5,0.93,1,2026-11-17T10:00:00.123456Z\n");
+	store_close(s);
+}
+
+static void test_damaged_observation_is_an_error_that_names_the_job(void **state)
+{
+	struct store *s = open_store(fresh_dir());
+	struct answered a = { 0 };
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(store_add_observation(s, 31, NOON, "digits", "{\"cpus\":", 40.5, 0.93, &err), 0);
+	commit_all(s);
+	assert_int_equal(store_ask(s, STORE_OBSERVATIONS, 0, NULL, keep_answer, &a, 1, &err), 0);
+	wait_answer(s, &a, 1);
+	assert_int_equal(a.err.code, ERR_FORMAT);
+	assert_non_null(strstr(a.err.text, "job 31"));
+	assert_string_equal(strbuf_text(&a.text), "");
+	strbuf_release(&a.text);
+	store_close(s);
+}
+
+static void test_too_many_questions_are_refused_and_all_others_answered(void **state)
+{
+	struct store *s = open_store(fresh_dir());
+	struct answered a = { 0 };
+	struct err err = { 0 };
+	int taken = 0;
+
+	(void)state;
+	/* Nothing is dispatched meanwhile, so the number that is taken is exact. */
+	while (store_ask(s, STORE_JOB, 1, NULL, keep_answer, &a, 1, &err) == 0)
+		taken++;
+	assert_int_equal(taken, STORE_MAX_QUESTIONS);
+	assert_int_equal(err.code, ERR_BUSY);
+	wait_answer(s, &a, 10);
+	store_close(s); /* the rest is answered here at the latest */
+	assert_int_equal(a.times, STORE_MAX_QUESTIONS);
+	strbuf_release(&a.text);
+}
+
+static void test_long_question_is_given_up(void **state)
+{
+	struct store_params p = { .dir = fresh_dir(), .read_limit_s = 1e-6 };
+	struct answered a = { 0 };
+	struct store *s = NULL;
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(store_open(&p, &s, &err), 0);
+	for (uint64_t i = 1; i <= 2000; i++) {
+		struct store_job j = plain_job(i);
+
+		assert_int_equal(store_add_job(s, &j, &err), 0);
+	}
+	commit_all(s);
+	assert_int_equal(store_ask(s, STORE_LIST, 0, &(struct store_filter){ .uid = -1, .limit = 10000 },
+				   keep_answer, &a, 1, &err),
+			 0);
+	wait_answer(s, &a, 1);
+	assert_int_equal(a.err.code, ERR_BUSY);
+	assert_non_null(strstr(a.err.text, "took longer"));
+	assert_string_equal(strbuf_text(&a.text), "");
+	strbuf_release(&a.text);
+	store_close(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_unknown_job_is_an_empty_answer),
+		cmocka_unit_test(test_explain_gives_job_decisions_and_estimates),
+		cmocka_unit_test(test_list_filters_and_pages),
+		cmocka_unit_test(test_observations_come_as_one_table),
+		cmocka_unit_test(test_damaged_observation_is_an_error_that_names_the_job),
+		cmocka_unit_test(test_too_many_questions_are_refused_and_all_others_answered),
+		cmocka_unit_test(test_long_question_is_given_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
