@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/mem.h"
 #include "common/text/text.h"
 
@@ -228,12 +228,10 @@ static int open_temp(const char *folder, char *temp, size_t size)
 	static atomic_uint serial;
 
 	for (int i = 0; i < IO_TEMP_TRIES; i++) {
-		struct timespec now;
 		int fd, n;
 
-		clock_gettime(CLOCK_REALTIME, &now);
 		n = snprintf(temp, size, "%s/.postrider-%lx-%x-%lx", folder, (long)getpid(),
-			     atomic_fetch_add(&serial, 1), now.tv_nsec);
+			     atomic_fetch_add(&serial, 1), (long)(clock_wall_ns() % 1000000000));
 		if (n < 0 || (size_t)n >= size) {
 			errno = ENAMETOOLONG;
 			return -1;

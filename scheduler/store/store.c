@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/text/text.h"
@@ -26,14 +27,6 @@
 #define PATH_SHOWN 300
 #define PENDING_MAX_BYTES ((size_t)128 << 20) /* waiting for a slow disk; beyond that adds are refused */
 #define READ_LIMIT_S 5.0
-
-int64_t store_now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 void store_notify(struct store *s)
 {

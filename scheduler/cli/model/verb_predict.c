@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "common/clock.h"
 #include "common/mem.h"
 #include "common/rng.h"
 #include "common/text/text.h"
@@ -488,14 +488,6 @@ static void say_rejected(const struct model *m, const struct answer *a)
 			100.0 * d->confidence, seconds_up(d->smallest_slo_s, least));
 }
 
-static double now_us(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
-}
-
 static int predict_job(const struct cli *c, const struct options *o, struct model *m, struct strbuf *out,
 		       int *out_exit, struct err *err)
 {
@@ -526,9 +518,9 @@ static int predict_job(const struct cli *c, const struct options *o, struct mode
 	p.job = &v;
 	p.candidate = p.n_candidates ? candidate : NULL;
 	note_extrapolation(c, m, &v);
-	from_us = now_us();
+	from_us = clock_monotonic_us();
 	rc = decide(&p, &a->decision, err);
-	a->took_us = now_us() - from_us;
+	a->took_us = clock_monotonic_us() - from_us;
 	if (rc)
 		goto out;
 	a->slo_s = o->slo_s;

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <stdio.h>
-#include <time.h>
 
+#include "common/clock.h"
 #include "common/mem.h"
 #include "scheduler/daemon/exec/local.h"
 
@@ -35,10 +35,8 @@ static void tell_end(struct advise *a, uint64_t id)
 	struct exec_outcome o = {
 		.id = id, .exit_code = -1, .run_s = NAN, .accuracy = NAN, .max_rss_mb = NAN, .cpu_s = NAN
 	};
-	struct timespec now;
 
-	clock_gettime(CLOCK_REALTIME, &now);
-	o.ended_ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+	o.ended_ns = clock_wall_ns();
 	snprintf(o.reason, sizeof o.reason, "stopped on request; its owner runs it and has to end it");
 	a->sink.finished(a->sink.owner, &o);
 }

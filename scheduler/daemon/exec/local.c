@@ -17,9 +17,9 @@
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/text/text.h"
@@ -356,7 +356,7 @@ static void on_tick(evutil_socket_t fd, short what, void *self)
 {
 	struct local *l = self;
 	bool all_read = read_outputs(l), all_told = true;
-	int64_t now_boot_ns = local_clock_ns(CLOCK_BOOTTIME);
+	int64_t now_boot_ns = clock_boot_ns();
 
 	(void)fd;
 	(void)what;

@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/strbuf.h"
@@ -22,14 +22,6 @@
 #include "scheduler/daemon/exec/cpus.h"
 #include "scheduler/process/identity.h"
 #include "scheduler/process/run_record.h"
-
-int64_t local_clock_ns(clockid_t id)
-{
-	struct timespec t;
-
-	clock_gettime(id, &t);
-	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
-}
 
 int local_job_new(const struct exec_job *from, struct local_job **out, struct err *err)
 {
@@ -145,7 +137,7 @@ static struct exec_outcome blank(const struct local_job *j)
 {
 	return (struct exec_outcome){ .id = j->id,
 				      .exit_code = -1,
-				      .ended_ns = local_clock_ns(CLOCK_REALTIME),
+				      .ended_ns = clock_wall_ns(),
 				      .run_s = NAN,
 				      .accuracy = NAN,
 				      .max_rss_mb = NAN,

@@ -11,9 +11,9 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/mem.h"
 #include "scheduler/daemon/learn/learner_work.h"
 
@@ -91,14 +91,6 @@ static void lower_priority(void)
 	setpriority(PRIO_PROCESS, (id_t)gettid(), LEARNER_NICE);
 }
 
-static double monotonic_s(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 static void *run(void *arg)
 {
 	struct learner *l = arg;
@@ -117,7 +109,7 @@ static void *run(void *arg)
 	};
 	struct model_version *fresh = mem_array(VERSIONS_MAX, sizeof *fresh);
 	struct learner_result r = { 0 };
-	double from_s = monotonic_s();
+	double from_s = clock_monotonic_s();
 	uint64_t one = 1;
 	ssize_t ignored;
 	int rc;
@@ -134,7 +126,7 @@ static void *run(void *arg)
 		publish(l, fresh);
 	free(fresh);
 	task_release(&l->task);
-	r.seconds = monotonic_s() - from_s;
+	r.seconds = clock_monotonic_s() - from_s;
 	l->result = r;
 	pthread_mutex_lock(&l->lock);
 	l->state = LEARNER_DONE;

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/mem.h"
 #include "common/text/text.h"
 #include "scheduler/core/paired.h"
@@ -244,11 +244,9 @@ static void describe(const struct training *t, struct model_version *v)
 
 static void now_text(char *out, size_t size)
 {
-	struct timespec now;
 	char text[40];
 
-	clock_gettime(CLOCK_REALTIME, &now);
-	text_utc((int64_t)now.tv_sec * 1000000000 + now.tv_nsec, text);
+	text_utc(clock_wall_ns(), text);
 	snprintf(out, size, "%.31s", text);
 }
 
