@@ -162,7 +162,7 @@ int io_read_file(const char *path, size_t max, char **out, size_t *out_len, stru
 	cap = first + 2;
 	buf = mem_alloc(cap);
 	if (!buf) {
-		rc = err_fail(err, ERR_NOMEM, "no memory to read %s", text_tail(name, IO_PATH_SHOWN));
+		rc = err_fail(err, ERR_NOMEM, "out of memory to read %s", text_tail(name, IO_PATH_SHOWN));
 		goto out;
 	}
 	for (;;) {
@@ -171,8 +171,9 @@ int io_read_file(const char *path, size_t max, char **out, size_t *out_len, stru
 
 		if (room == 0) {
 			if (mem_grow(&buf, &cap, cap + 1, 1)) {
-				rc = err_fail(err, ERR_NOMEM, "no memory to read more than %zu bytes of %s",
-					      len, text_tail(name, IO_PATH_SHOWN));
+				rc = err_fail(err, ERR_NOMEM,
+					      "out of memory to read more than %zu bytes of %s", len,
+					      text_tail(name, IO_PATH_SHOWN));
 				goto out;
 			}
 			continue;

@@ -55,7 +55,7 @@ static int worker_init(struct worker *w, const struct train_params *p, struct co
 	w->label = mem_array(max, 1);
 	w->order = mem_array(p->train->n, sizeof *w->order);
 	if (!w->param || !w->label || !w->order)
-		return err_fail(err, ERR_NOMEM, "no memory for a worker");
+		return err_nomem(err, "a worker");
 	net_first_params(p->net, p->seed, w->param);
 	return net_room_init(&w->room, p->net, max, err);
 }
@@ -239,7 +239,7 @@ int train_run(const struct train_params *p, comm_run *run, struct train_result *
 				p->workers, p->batch);
 	job = mmap(NULL, sizeof *job, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (job == MAP_FAILED)
-		return err_fail(err, ERR_NOMEM, "no memory to share: %s", strerror(errno));
+		return err_fail(err, ERR_NOMEM, "out of memory to share: %s", strerror(errno));
 	job->p = p;
 	job->start_s = clock_monotonic_s();
 	rc = run(p->workers, p->net->n_params, work, job, &number, err);

@@ -519,5 +519,5 @@ int json_scan(const char *name, const char *text, size_t len, struct json_extent
 
 int json_nomem(const char *name, struct err *err)
 {
-	return err_fail(err, ERR_NOMEM, "%s: no memory to read it", text_tail(name, JSON_NAME_SHOWN));
+	return err_fail(err, ERR_NOMEM, "%s: out of memory to read it", text_tail(name, JSON_NAME_SHOWN));
 }

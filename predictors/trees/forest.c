@@ -160,7 +160,7 @@ static int forest_collect(struct forest_job *job, struct ensemble_model **out, s
 		m->oob = oob.out = mem_array(d->n_rows, sizeof *m->oob);
 		if (!m->oob) {
 			ensemble_model_free(m);
-			return err_fail(err, ERR_NOMEM, "no memory for the out-of-bag predictions");
+			return err_nomem(err, "the out-of-bag predictions");
 		}
 		pool_run(job->ctx->pool, (d->n_rows + OOB_CHUNK - 1) / OOB_CHUNK, oob_rows, &oob);
 	}
@@ -182,7 +182,7 @@ static int forest_fit(const struct settings *s, const struct dataset *d, const s
 	status = bins_new(d, ctx->pool, &bins, err);
 	if (status)
 		return status;
-	status = err_fail(err, ERR_NOMEM, "no memory for a forest of %zu trees", job.p.n_trees);
+	status = err_nomem(err, "a forest of %zu trees", job.p.n_trees);
 	job.grower = mem_calloc(workers, sizeof *job.grower);
 	job.weight = mem_calloc(workers, sizeof *job.weight);
 	job.tree = mem_calloc(job.p.n_trees, sizeof *job.tree);
@@ -207,7 +207,8 @@ static int forest_fit(const struct settings *s, const struct dataset *d, const s
 	pool_run(ctx->pool, job.p.n_trees, grow_one, &job);
 	status = -atomic_load(&job.failed);
 	if (status)
-		err_fail(err, (enum err_code) - status, "no memory for a forest of %zu trees", job.p.n_trees);
+		err_fail(err, (enum err_code) - status, "out of memory for a forest of %zu trees",
+			 job.p.n_trees);
 	else
 		status = forest_collect(&job, &forest, err);
 	if (!status) {

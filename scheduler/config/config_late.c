@@ -99,7 +99,7 @@ int config_notify_argv(const struct config *c, const struct config_notice *n, ch
 		return err_fail(err, ERR_NOTFOUND, "notify: no command is configured");
 	argv = mem_calloc(c->n_notify + 1, sizeof *argv);
 	if (!argv)
-		rc = err_fail(err, ERR_NOMEM, "out of memory for the command of notify");
+		rc = err_nomem(err, "the command of notify");
 	for (size_t i = 0; i < c->n_notify && !rc; i++) {
 		const char *at = c->notify[i];
 		enum piece_kind kind;
@@ -114,7 +114,7 @@ int config_notify_argv(const struct config *c, const struct config_notice *n, ch
 		}
 		argv[i] = word.failed ? NULL : mem_strdup(strbuf_text(&word));
 		if (!argv[i])
-			rc = err_fail(err, ERR_NOMEM, "out of memory for the command of notify");
+			rc = err_nomem(err, "the command of notify");
 	}
 	strbuf_release(&word);
 	if (rc) {

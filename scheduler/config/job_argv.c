@@ -141,7 +141,7 @@ int job_type_argv(const struct job_type *t, const struct job_params *p, const st
 		return err_fail(err, ERR_ARG, "%s are open, from %g to %g, and none of them was chosen",
 				t->epochs_param, p->epochs_from, p->epochs_to);
 	argv = mem_calloc(t->n_argv + 1, sizeof *argv);
-	rc = argv ? 0 : err_fail(err, ERR_NOMEM, "out of memory for the command");
+	rc = argv ? 0 : err_nomem(err, "the command");
 
 	for (size_t i = 0; i < t->n_argv && !rc; i++) {
 		const char *given = t->argv[i];
@@ -163,7 +163,7 @@ int job_type_argv(const struct job_type *t, const struct job_params *p, const st
 		}
 		argv[n] = word.failed ? NULL : mem_strdup(strbuf_text(&word));
 		if (!argv[n])
-			rc = err_fail(err, ERR_NOMEM, "out of memory for the command");
+			rc = err_nomem(err, "the command");
 		else if (is_flag(given))
 			flag_at = n++;
 		else

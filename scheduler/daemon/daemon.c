@@ -346,7 +346,7 @@ static int replace_text(char **at, const char *with, struct err *err)
 		return 0;
 	copy = mem_strdup(with);
 	if (!copy)
-		return err_fail(err, ERR_NOMEM, "out of memory for the configuration");
+		return err_nomem(err, "the configuration");
 	free(*at);
 	*at = copy;
 	return 0;
@@ -473,7 +473,7 @@ static int add_events(struct daemon *d, struct err *err)
 		d->watchdog_timer = event_new(d->base, -1, EV_PERSIST, on_watchdog, d);
 		good = d->watchdog_timer && !event_add(d->watchdog_timer, &half);
 	}
-	return good ? 0 : err_fail(err, ERR_NOMEM, "out of memory for the events of the loop");
+	return good ? 0 : err_nomem(err, "the events of the loop");
 }
 
 int daemon_new(const struct daemon_params *p, struct daemon **out, struct err *err)
@@ -482,7 +482,7 @@ int daemon_new(const struct daemon_params *p, struct daemon **out, struct err *e
 	int rc;
 
 	if (!d)
-		return err_fail(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	d->params = *p;
 	d->clock_offset_ns = clock_wall_ns() - clock_monotonic_ns();
 	d->started_ns = d->load_since_ns = daemon_now_ns(d);

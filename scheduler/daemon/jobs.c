@@ -105,7 +105,7 @@ int job_new(const struct store_job *row, struct job **out, struct err *err)
 	struct store_job *r;
 
 	if (!job)
-		return err_fail(err, ERR_NOMEM, "out of memory for a job");
+		return err_nomem(err, "a job");
 	job->id = row->id;
 	job->row = *row;
 	r = &job->row;
@@ -122,7 +122,7 @@ int job_new(const struct store_job *row, struct job **out, struct err *err)
 	    copy_text(&job->batches_text, &r->batches, row->batches) |
 	    copy_text(&job->reason, &r->reason, row->reason) | copy_text(&job->tag, &r->tag, row->tag)) {
 		job_free(job);
-		return err_fail(err, ERR_NOMEM, "out of memory for a job");
+		return err_nomem(err, "a job");
 	}
 	*out = job;
 	return 0;
@@ -210,7 +210,7 @@ int jobs_init(struct jobs *j, struct err *err)
 	j->key_bucket = mem_array(KEY_BUCKETS, sizeof *j->key_bucket);
 	if (!j->bucket || !j->key || !j->key_bucket) {
 		jobs_release(j);
-		return err_fail(err, ERR_NOMEM, "out of memory for the index of jobs");
+		return err_nomem(err, "the index of jobs");
 	}
 	memset(j->key_bucket, 0xff, KEY_BUCKETS * sizeof *j->key_bucket);
 	return 0;
@@ -240,7 +240,7 @@ int jobs_add(struct jobs *j, struct job *job, struct err *err)
 
 	/* A longer chain is slower, not wrong: without memory the index stays as it is. */
 	if (j->n >= j->n_buckets && index_grow(j) && j->n >= 64 * j->n_buckets)
-		return err_fail(err, ERR_NOMEM, "out of memory for the index of jobs");
+		return err_nomem(err, "the index of jobs");
 	at = bucket_of(j, job->id);
 	job->same_hash = j->bucket[at];
 	j->bucket[at] = job;
@@ -335,7 +335,7 @@ int jobs_key_add(struct jobs *j, uid_t uid, const char *key, uint64_t id, struct
 	uint32_t i, *bucket;
 
 	if (!copy)
-		return err_fail(err, ERR_NOMEM, "out of memory for a key");
+		return err_nomem(err, "a key");
 	if (j->n_keys == JOBS_MAX_KEYS) {
 		key_drop(j, (uint32_t)j->first_key);
 		j->first_key = (j->first_key + 1) % JOBS_MAX_KEYS;

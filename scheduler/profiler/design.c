@@ -23,11 +23,6 @@ static const char *const reserved[] = {
 };
 static const char *const builtin[] = { "seed", "copy", "replication", "run", NULL };
 
-static int nomem(struct err *err)
-{
-	return err_fail(err, ERR_NOMEM, "out of memory for the design");
-}
-
 void profile_design_init(struct profile_design *d)
 {
 	*d = (struct profile_design){
@@ -103,7 +98,7 @@ static int factor_begin(struct profile_factor *f, const char *where, const char 
 				where, name);
 	f->name = mem_strdup(name);
 	f->level = mem_calloc(PROFILE_MAX_LEVELS, sizeof *f->level);
-	return f->name && f->level ? 0 : nomem(err);
+	return f->name && f->level ? 0 : err_nomem(err, "the design");
 }
 
 /* Numbers are kept as their shortest text, so that 64 and 64.0 are one level. */
@@ -134,7 +129,7 @@ static int factor_add(struct profile_factor *f, const char *where, const char *t
 	}
 	f->level[f->n_levels] = mem_strdup(text);
 	if (!f->level[f->n_levels])
-		return nomem(err);
+		return err_nomem(err, "the design");
 	f->n_levels++;
 	return 0;
 }
@@ -204,7 +199,7 @@ int profile_design_factor(struct profile_design *d, const char *text, struct err
 				text_printable(text, shown, sizeof shown));
 	copy = mem_strdup(text);
 	if (!copy)
-		return nomem(err);
+		return err_nomem(err, "the design");
 	copy[eq - text] = '\0';
 	rc = factor_begin(&f, "--factor", copy, err);
 	rest = copy + (eq - text) + 1;
@@ -258,7 +253,7 @@ static int command_add(struct profile_design *d, const char *word, struct err *e
 				PROFILE_MAX_ARG - 1);
 	d->command[d->n_command] = mem_strdup(word);
 	if (!d->command[d->n_command])
-		return nomem(err);
+		return err_nomem(err, "the design");
 	d->command[++d->n_command] = NULL;
 	return 0;
 }
@@ -289,7 +284,8 @@ int profile_design_command(struct profile_design *d, const char *text, struct er
 				break;
 			}
 			if (open)
-				rc = word.failed ? nomem(err) : command_add(d, strbuf_text(&word), err);
+				rc = word.failed ? err_nomem(err, "the design")
+						 : command_add(d, strbuf_text(&word), err);
 			strbuf_reset(&word);
 			open = false;
 			if (*s == '\0')
@@ -315,7 +311,7 @@ static int text_put(char **at, const char *text, struct err *err)
 	char *copy = mem_strdup(text);
 
 	if (!copy)
-		return nomem(err);
+		return err_nomem(err, "the design");
 	free(*at);
 	*at = copy;
 	return 0;
@@ -887,7 +883,7 @@ static int lhs_make(const struct profile_design *d, struct profile_point *out, s
 	}
 	free(drawn);
 	free(perm);
-	return most ? 0 : nomem(err);
+	return most ? 0 : err_nomem(err, "the design");
 }
 
 int profile_plan_make(const struct profile_design *d, struct profile_plan *out, struct err *err)
@@ -896,7 +892,7 @@ int profile_plan_make(const struct profile_design *d, struct profile_plan *out, 
 	struct profile_point *one = mem_calloc(n, sizeof *one);
 	struct profile_plan p = { .run = mem_calloc(n * d->replications, sizeof *p.run) };
 	uint32_t *order = mem_array(n, sizeof *order);
-	int rc = one && p.run && order ? 0 : nomem(err);
+	int rc = one && p.run && order ? 0 : err_nomem(err, "the design");
 
 	if (!rc && d->kind == PROFILE_LHS)
 		rc = lhs_make(d, one, err);
@@ -1008,12 +1004,12 @@ static int fill_in(const struct profile_design *d, const struct profile_point *p
 		s += len + 1;
 	}
 	if (word.failed)
-		rc = nomem(err);
+		rc = err_nomem(err, "the design");
 	else if (word.len >= PROFILE_MAX_ARG)
 		rc = err_fail(err, ERR_ARG, "'%.60s' filled in is longer than %d bytes", template,
 			      PROFILE_MAX_ARG - 1);
 	else if (!(*out = mem_strdup(strbuf_text(&word))))
-		rc = nomem(err);
+		rc = err_nomem(err, "the design");
 	strbuf_release(&word);
 	return rc;
 }
@@ -1022,7 +1018,7 @@ int profile_argv(const struct profile_design *d, const struct profile_point *p, 
 		 struct err *err)
 {
 	char **word = mem_calloc(d->n_command + 1, sizeof *word);
-	int rc = word ? 0 : nomem(err);
+	int rc = word ? 0 : err_nomem(err, "the design");
 
 	for (size_t i = 0; i < d->n_command && !rc; i++)
 		rc = fill_in(d, p, copy, d->command[i], &word[i], err);

@@ -19,7 +19,7 @@ static int add_epoch(struct profile_copy *c, size_t *cap, const struct json *v, 
 	if (c->n_epochs == PROFILE_MAX_EPOCHS || (c->n_epochs && epoch <= c->epoch[c->n_epochs - 1].epoch))
 		return 0;
 	if (mem_grow(&list, cap, c->n_epochs + 1, sizeof *c->epoch))
-		return err_fail(err, ERR_NOMEM, "out of memory for a curve");
+		return err_nomem(err, "a curve");
 	c->epoch = list;
 	c->epoch[c->n_epochs++] =
 		(struct profile_epoch){ .epoch = epoch,
@@ -81,7 +81,7 @@ int profile_result_parse(const struct profile_design *d, const char *text, size_
 
 	c->accuracy = NAN;
 	if (d->regex && regcomp(&re, d->regex, REG_EXTENDED))
-		return err_fail(err, ERR_NOMEM, "out of memory for a regular expression");
+		return err_nomem(err, "a regular expression");
 	for (size_t at = 0; at < len && !rc;) {
 		const char *end = memchr(text + at, '\n', len - at);
 		size_t n = (end ? (size_t)(end - text) : len) - at;
@@ -96,7 +96,7 @@ int profile_result_parse(const struct profile_design *d, const char *text, size_
 		at += n + 1;
 	}
 	if (!rc && line.failed)
-		rc = err_fail(err, ERR_NOMEM, "out of memory for a line of output");
+		rc = err_nomem(err, "a line of output");
 	strbuf_release(&line);
 	if (d->regex)
 		regfree(&re);

@@ -452,7 +452,7 @@ static int prepare(struct running *r, struct err *err)
 				strerror(errno));
 	r->out->copy = mem_calloc(n, sizeof *r->out->copy);
 	if (!r->out->copy)
-		return err_fail(err, ERR_NOMEM, "out of memory for a run");
+		return err_nomem(err, "a run");
 	r->out->n_copies = n;
 	for (size_t i = 0; i < n; i++)
 		r->out->copy[i].accuracy = NAN;

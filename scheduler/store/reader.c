@@ -85,7 +85,7 @@ int store_ask(struct store *s, enum store_question kind, uint64_t job, const str
 		return rc;
 	q = mem_calloc(1, sizeof *q);
 	if (!q)
-		return err_fail(err, ERR_NOMEM, "no memory for a question to the database");
+		return err_nomem(err, "a question to the database");
 	q->kind = kind;
 	q->job = job;
 	q->filter = filter;

@@ -148,7 +148,7 @@ int job_load(sqlite3_stmt *st, struct store_job *out, struct err *err)
 		case COLUMN_NEEDED:
 			*(const char **)p = (const char *)sqlite3_column_text(st, i);
 			if (!null && !*(const char **)p)
-				return err_fail(err, ERR_NOMEM, "no memory to read job %llu",
+				return err_fail(err, ERR_NOMEM, "out of memory to read job %llu",
 						(unsigned long long)out->id);
 			if (null && c->kind == COLUMN_NEEDED)
 				return err_fail(err, ERR_FORMAT,

@@ -84,7 +84,7 @@ static int prepare(struct writer *w, struct err *err)
 	job_insert_sql(&insert);
 	job_update_sql(&update);
 	if (insert.failed || update.failed)
-		rc = err_fail(err, ERR_NOMEM, "no memory to write to the database");
+		rc = err_fail(err, ERR_NOMEM, "out of memory to write to the database");
 	for (int i = 0; rc == 0 && i < N_STATEMENTS; i++) {
 		const char *sql = i == INSERT_JOB   ? insert.text
 				  : i == UPDATE_JOB ? update.text

@@ -315,7 +315,7 @@ static char *path_in(const char *dir, const char *name, struct err *err)
 	if (path)
 		snprintf(path, size, "%s/%s", dir, name);
 	else
-		err_fail(err, ERR_NOMEM, "out of memory for the name of a file");
+		err_nomem(err, "the name of a file");
 	return path;
 }
 
@@ -326,7 +326,7 @@ static int write_text(const char *path, const struct strbuf *text, struct err *e
 	int status;
 
 	if (text->failed)
-		return err_fail(err, ERR_NOMEM, "out of memory for %s", text_tail(path, 300));
+		return err_nomem(err, "%s", text_tail(path, 300));
 	sigemptyset(&stop);
 	sigaddset(&stop, SIGINT);
 	sigaddset(&stop, SIGTERM);

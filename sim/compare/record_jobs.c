@@ -134,7 +134,7 @@ static int jobs_table_init(struct jobs_table *t, const struct compare_result *r,
 		return 0;
 fail:
 	jobs_table_release(t);
-	return err_fail(err, ERR_NOMEM, "out of memory for the table of jobs");
+	return err_nomem(err, "the table of jobs");
 }
 
 /* ---- cells ---- */
@@ -229,11 +229,6 @@ static void put_row(const struct jobs_table *x, const struct trace *t, size_t i,
 
 typedef int piece_fn(void *owner, struct strbuf *piece, struct err *err);
 
-static int no_memory_for_rows(struct err *err)
-{
-	return err_fail(err, ERR_NOMEM, "out of memory for the rows of jobs");
-}
-
 /* Hands the text over whenever there is a piece of it, and empties the buffer if `done` does so. */
 static int put_run(const struct jobs_table *x, size_t policy, size_t replication, struct strbuf *out,
 		   piece_fn *done, void *owner, struct err *err)
@@ -246,11 +241,11 @@ static int put_run(const struct jobs_table *x, size_t policy, size_t replication
 	csv_put(&start, x->r->policy[policy].policy.name);
 	strbuf_printf(&start, ",%zu,", replication + 1);
 	if (start.failed)
-		status = no_memory_for_rows(err);
+		status = err_nomem(err, "the rows of jobs");
 	for (size_t i = 0; !status && i < run->n && i < t->n_jobs; i++) {
 		put_row(x, t, i, strbuf_text(&start), &run->outcome[i], out);
 		if ((i + 1) % PIECE_ROWS == 0 || i + 1 == run->n)
-			status = out->failed ? no_memory_for_rows(err) : done(owner, out, err);
+			status = out->failed ? err_nomem(err, "the rows of jobs") : done(owner, out, err);
 	}
 	strbuf_release(&start);
 	return status;
@@ -284,7 +279,7 @@ int record_jobs_csv(const struct compare_result *r, struct strbuf *out, struct e
 {
 	int status = put_all(r, out, keep_piece, NULL, err);
 
-	return !status && out->failed ? no_memory_for_rows(err) : status;
+	return !status && out->failed ? err_nomem(err, "the rows of jobs") : status;
 }
 
 /* ---- to a file ---- */
@@ -357,7 +352,7 @@ int record_jobs_write(const char *path, const struct compare_result *r, struct e
 	int status;
 
 	if (!part)
-		return no_memory_for_rows(err);
+		return err_nomem(err, "the rows of jobs");
 	status = write_part(part, r, err);
 	if (!status && rename(part, path))
 		status = part_error(path, err);

@@ -140,7 +140,7 @@ int replay_run(const struct replay_params *p, struct replay_result *out, struct 
 
 	r.outcome = mem_array(r.n, sizeof *r.outcome);
 	if (!r.outcome)
-		return err_fail(err, ERR_NOMEM, "out of memory for %zu outcomes", r.n);
+		return err_nomem(err, "%zu outcomes", r.n);
 	status = world_run_new(p->world, p->fold, &x.run, err);
 	if (!status)
 		status = x.ops->make(p, x.run, &x.brain, err);

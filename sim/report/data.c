@@ -25,11 +25,6 @@ static char *join(const char *dir, const char *name)
 	return path;
 }
 
-static int no_memory(struct err *err)
-{
-	return err_fail(err, ERR_NOMEM, "no memory for a report");
-}
-
 /* A file that need not be there leaves *out as it was. */
 static int read_json(const char *dir, const char *name, bool needed, struct json **out, struct err *err)
 {
@@ -38,7 +33,7 @@ static int read_json(const char *dir, const char *name, bool needed, struct json
 	int rc;
 
 	if (!path)
-		return no_memory(err);
+		return err_nomem(err, "a report");
 	rc = json_read_file(path, REPORT_MAX_JSON, out, &why);
 	if (!rc && json_type(*out) != JSON_OBJECT)
 		rc = err_fail(&why, ERR_FORMAT, "%s:1:1: an object { ... } is expected",
@@ -63,7 +58,7 @@ static int read_csv(const char *dir, const char *name, struct csv **out, struct 
 	int rc;
 
 	if (!path)
-		return no_memory(err);
+		return err_nomem(err, "a report");
 	rc = csv_read_file(path, out, &why);
 	if (rc && why.code == ERR_NOTFOUND)
 		rc = 0;
@@ -145,7 +140,7 @@ static int read_calibration(const struct place *at, const struct json *policy, s
 		return bad_member(at, "calibration", "an array", err);
 	out->calibration = mem_calloc(json_size(list) + 1, sizeof *out->calibration);
 	if (!out->calibration)
-		return no_memory(err);
+		return err_nomem(err, "a report");
 	for (const struct json *v = json_first(list); v; v = json_next(v)) {
 		struct report_calibration c = { .confidence = json_number(json_get(v, "confidence"), NAN),
 						.runs = json_number(json_get(v, "runs"), NAN),
@@ -220,7 +215,7 @@ static int read_policies(const char *file, const struct json *list, struct repor
 				REPORT_MAX_POLICIES);
 	out->policy = mem_calloc(n, sizeof *out->policy);
 	if (!out->policy)
-		return no_memory(err);
+		return err_nomem(err, "a report");
 	for (const struct json *v = json_first(list); v; v = json_next(v)) {
 		int rc;
 
@@ -326,7 +321,7 @@ static int read_sweep(const char *dir, struct report_data *d, struct err *err)
 	d->sweep_value = mem_calloc(n, sizeof *d->sweep_value);
 	d->sweep = mem_calloc(n, sizeof *d->sweep);
 	if (!d->sweep_value || !d->sweep)
-		return no_memory(err);
+		return err_nomem(err, "a report");
 	for (const struct json *v = json_first(points); v && !rc; v = json_next(v)) {
 		char file[64];
 
@@ -349,7 +344,7 @@ int report_data_read(const char *dir, struct report_data **out, struct err *err)
 		return err_fail(err, ERR_NOTFOUND, "%s: there is no such folder", text_tail(dir, 200));
 	d = mem_calloc(1, sizeof *d);
 	if (!d)
-		return no_memory(err);
+		return err_nomem(err, "a report");
 	rc = read_compare(dir, d, err);
 	if (!rc)
 		rc = read_json(dir, "timing.json", false, &d->timing, err);

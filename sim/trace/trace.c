@@ -174,7 +174,7 @@ int trace_scaled(const struct trace *t, double slo_scale, double load_scale, str
 	copy = mem_calloc(1, sizeof *copy);
 	if (!copy || trace_copy(t, copy)) {
 		trace_free(copy);
-		return err_fail(err, ERR_NOMEM, "%s: no memory for a copy of the trace",
+		return err_fail(err, ERR_NOMEM, "%s: out of memory for a copy of the trace",
 				text_tail(t->name, SPEC_SHOWN));
 	}
 	if ((rc = scale_jobs(copy, slo_scale, load_scale, err))) {
@@ -185,7 +185,7 @@ int trace_scaled(const struct trace *t, double slo_scale, double load_scale, str
 	copy->about = trace_about(copy, source);
 	if (!copy->about) {
 		trace_free(copy);
-		return err_fail(err, ERR_NOMEM, "no memory for a copy of the trace");
+		return err_nomem(err, "a copy of the trace");
 	}
 	copy->fingerprint = trace_fingerprint(copy);
 	*out = copy;

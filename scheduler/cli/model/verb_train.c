@@ -164,7 +164,7 @@ static int split_column(const char *text, const char *column, const struct table
 	name = mem_calloc(f->n + 1, sizeof *name);
 	if (!name) {
 		features_free(f);
-		return err_fail(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	}
 	if (at >= 0)
 		column = t->schema->column[at].name; /* an alias stands for its column */

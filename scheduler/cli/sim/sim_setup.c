@@ -343,7 +343,7 @@ static int look(struct sim_setup *s, const struct cli *c, const struct sim_optio
 		s->trace_about = mem_strdup(t->about ? t->about : t->name);
 		s->world_name = mem_strdup(world_name(w));
 		if (!s->trace_about || !s->world_name)
-			rc = err_fail(err, ERR_NOMEM, "out of memory");
+			rc = err_nomem(err, NULL);
 	}
 	world_free(w);
 	trace_free(t);

@@ -29,7 +29,7 @@ int local_job_new(const struct exec_job *from, struct local_job **out, struct er
 	int rc;
 
 	if (!j)
-		return err_fail(err, ERR_NOMEM, "out of memory for job %" PRIu64, from->id);
+		return err_nomem(err, "job %" PRIu64, from->id);
 	j->id = from->id;
 	j->epochs = from->epochs;
 	j->max_time_s = from->max_time_s;
@@ -40,7 +40,7 @@ int local_job_new(const struct exec_job *from, struct local_job **out, struct er
 	rc = job_output_init(&j->output, from->dir, from->type ? from->type->accuracy_path : NULL,
 			     from->type ? from->type->epoch_path : NULL, err);
 	if (!rc && !j->dir)
-		rc = err_fail(err, ERR_NOMEM, "out of memory for job %" PRIu64, from->id);
+		rc = err_nomem(err, "job %" PRIu64, from->id);
 	if (rc) {
 		local_job_free(j);
 		return rc;

@@ -48,11 +48,6 @@ struct learner {
 	uint32_t current;
 };
 
-static int nomem(struct err *err)
-{
-	return err_fail(err, ERR_NOMEM, "out of memory for learning");
-}
-
 void learner_result_release(struct learner_result *r)
 {
 	free(r->path);
@@ -173,7 +168,7 @@ int learner_new(const struct learner_params *p, struct learner **out, struct err
 	int rc = 0;
 
 	if (!l)
-		return nomem(err);
+		return err_nomem(err, "learning");
 	l->learning = *p->learning;
 	l->policy = p->policy;
 	l->seed = p->seed;
@@ -188,7 +183,7 @@ int learner_new(const struct learner_params *p, struct learner **out, struct err
 		    copy_text(p->learning->curves, &l->learning.curves) +
 		    copy_text(p->program, &l->program) ||
 	    !l->known)
-		rc = rc ? rc : nomem(err);
+		rc = rc ? rc : err_nomem(err, "learning");
 	if (!rc)
 		rc = versions_open(p->folder, &l->versions, err);
 	if (rc) {
@@ -251,7 +246,7 @@ int learner_start(struct learner *l, char *observations, size_t len, const char 
 	snprintf(task.reason, sizeof task.reason, "%s", reason);
 	if (!observations || copy_text(model_path, &task.model_path)) {
 		task_release(&task);
-		return nomem(err);
+		return err_nomem(err, "learning");
 	}
 	return start(l, &task, err);
 }

@@ -14,11 +14,6 @@
 
 #define NO_ANSWER 1e-3 /* of the time it took */
 
-static int nomem(struct err *err)
-{
-	return err_fail(err, ERR_NOMEM, "out of memory for learning");
-}
-
 /* ---- a training ---- */
 
 struct training {
@@ -62,11 +57,11 @@ static int find_rows(struct training *t, struct err *err)
 {
 	size_t n = t->observations->n_rows;
 	bool *good = mem_array(n, sizeof *good);
-	int rc = good ? 0 : nomem(err);
+	int rc = good ? 0 : err_nomem(err, "learning");
 
 	t->row = mem_array(n, sizeof *t->row);
 	if (!t->row)
-		rc = nomem(err);
+		rc = err_nomem(err, "learning");
 	for (size_t i = 0; !rc && i < n; i++)
 		good[i] = true;
 	if (!rc)
@@ -174,7 +169,7 @@ static int compare(const struct training *t, size_t n, struct model_version *v, 
 	double *said = mem_array(4 * n, sizeof *said);
 	struct paired_jobs jobs = { .n = n, .actual_s = said, .old_s = said + n, .new_s = said + 2 * n };
 	struct paired_result result;
-	int rc = said ? predict_both(t, n, said, err) : nomem(err);
+	int rc = said ? predict_both(t, n, said, err) : err_nomem(err, "learning");
 
 	if (!rc) {
 		punish(said, said + n, n);
@@ -279,7 +274,7 @@ int learner_work_train(const struct learner_work *w, struct learner_result *r, s
 	v.rows = t.n_rows + (t.base.runs ? t.base.runs->n_rows : 0);
 	v.accepted = !tests || v.p < w->learning->significance;
 	if (!rc && v.accepted && !(path = versions_path(w->versions, v.number)))
-		rc = nomem(err);
+		rc = err_nomem(err, "learning");
 	if (!rc && v.accepted)
 		rc = train_and_save(&t, path, &v, &model, err);
 	if (!rc) {
@@ -312,7 +307,7 @@ int learner_work_roll_back(const struct learner_work *w, struct learner_result *
 	struct model *model = NULL;
 	struct model_version v;
 	char *path = to ? versions_path(w->versions, to) : NULL;
-	int rc = to && !path ? nomem(err) : 0;
+	int rc = to && !path ? err_nomem(err, "learning") : 0;
 
 	if (!rc && to)
 		rc = model_load(path, &model, err);

@@ -319,7 +319,7 @@ int server_new(const struct server_params *p, struct server **out, struct err *e
 	int rc;
 
 	if (!s)
-		return err_fail(err, ERR_NOMEM, "no memory for the server");
+		return err_nomem(err, "the server");
 	s->base = p->base;
 	s->handler = p->handler;
 	s->spare_fd = -1;

@@ -442,7 +442,7 @@ static int new_job(struct request *r, const struct wish *wish, const struct extr
 	}
 	row.params = strbuf_text(&params);
 	if (params.failed || batches.failed)
-		rc = err_fail(err, ERR_NOMEM, "out of memory for a job");
+		rc = err_nomem(err, "a job");
 	else
 		rc = job_new(&row, out, err);
 	if (!rc)
@@ -583,7 +583,7 @@ static void submit(struct request *r, const struct wish *wish, const struct extr
 	take_promise(job, &d->decision, verdict);
 	if (!known && verdict != SCHED_REJECTED)
 		job_set_reason(job, why);
-	rc = d->text.failed ? err_fail(&err, ERR_NOMEM, "out of memory for a decision")
+	rc = d->text.failed ? err_nomem(&err, "a decision")
 			    : life_admit(d, job, &d->decision, verdict, strbuf_text(&d->text), &err);
 	if (rc) {
 		sched_remove(d->sched, wish->now_ns, job->id, NULL);

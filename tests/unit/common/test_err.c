@@ -27,6 +27,18 @@ static void test_err_fail_works_for_a_caller_who_does_not_listen(void **state)
 	assert_int_equal(err_fail(NULL, ERR_IO, "nobody reads this: %d", 7), -ERR_IO);
 }
 
+static void test_err_nomem_says_what_the_memory_was_for(void **state)
+{
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(err_nomem(&err, "%d rows", 7), -ERR_NOMEM);
+	assert_string_equal(err.text, "out of memory for 7 rows");
+	assert_int_equal(err_nomem(&err, NULL), -ERR_NOMEM);
+	assert_string_equal(err.text, "out of memory");
+	assert_int_equal(err_nomem(NULL, "nothing"), -ERR_NOMEM);
+}
+
 static void test_err_fail_cuts_a_text_that_does_not_fit(void **state)
 {
 	struct err err = { 0 };
@@ -88,6 +100,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_err_fail_returns_the_negative_code),
 		cmocka_unit_test(test_err_fail_works_for_a_caller_who_does_not_listen),
+		cmocka_unit_test(test_err_nomem_says_what_the_memory_was_for),
 		cmocka_unit_test(test_err_fail_cuts_a_text_that_does_not_fit),
 		cmocka_unit_test(test_err_prefix_goes_before_the_text),
 		cmocka_unit_test(test_err_prefix_never_overruns),
