@@ -111,7 +111,7 @@ static void *run(void *arg)
 
 	lower_priority();
 	if (!fresh)
-		rc = nomem(&r.err);
+		rc = err_nomem(&r.err, "learning");
 	else
 		rc = work.observations ? learner_work_train(&work, &r, &r.err)
 				       : learner_work_roll_back(&work, &r, &r.err);
