@@ -11,7 +11,6 @@
 #include "common/csv.h"
 #include "common/mem.h"
 #include "common/text/text.h"
-#include "sim/compare/record_number.h"
 
 #define PIECE_ROWS 4096 /* about a megabyte */
 #define CLASH "trace_"
@@ -152,10 +151,20 @@ static void put_header(const struct jobs_table *t, struct strbuf *out)
 	strbuf_add(out, "\n", 1);
 }
 
+static void put_whole(struct strbuf *out, uint64_t v)
+{
+	char buf[TEXT_NUMBER];
+
+	strbuf_puts(out, text_decimal(false, v, 0, buf));
+}
+
 static void put_number(struct strbuf *out, double v)
 {
+	char buf[TEXT_NUMBER];
+
 	strbuf_add(out, ",", 1);
-	record_put_double(out, v); /* a bound that is infinite bounds nothing: an empty cell */
+	if (isfinite(v)) /* a bound that is infinite bounds nothing: an empty cell */
+		strbuf_puts(out, text_shortest(v, buf));
 }
 
 static void put_text(struct strbuf *out, const char *text)
@@ -167,8 +176,10 @@ static void put_text(struct strbuf *out, const char *text)
 
 static void put_seconds(struct strbuf *out, int64_t ns)
 {
+	char buf[TEXT_NUMBER];
+
 	strbuf_add(out, ",", 1);
-	record_put_seconds(out, ns);
+	strbuf_puts(out, text_decimal(ns < 0, ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns, 9, buf));
 }
 
 static void put_times(struct strbuf *out, const struct trace_job *j, const struct outcome *o)
@@ -193,12 +204,12 @@ static void put_row(const struct jobs_table *x, const struct trace *t, size_t i,
 	bool taken = o->state != OUTCOME_REJECTED && o->state != OUTCOME_REFUSED;
 
 	strbuf_puts(out, start);
-	record_put_whole(out, j->id);
+	put_whole(out, j->id);
 	put_seconds(out, j->arrival_ns);
 	put_text(out, t->tenant[j->tenant]);
 	put_text(out, j->type >= 0 ? t->type[j->type] : NULL);
 	strbuf_add(out, ",", 1);
-	record_put_whole(out, k->cpus);
+	put_whole(out, k->cpus);
 	for (size_t c = 0; c < x->n_columns; c++)
 		put_text(out, value_of(k, t, (ptrdiff_t)x->column[c]));
 	put_number(out, j->slo_s);
