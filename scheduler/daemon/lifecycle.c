@@ -268,7 +268,7 @@ static int spawn(struct daemon *d, struct job *job, struct err *err)
 		return rc;
 	exec_job_of(d, job, argv, dir, sizeof dir, &e);
 	rc = ops->start(self, &e, err);
-	job_argv_free(argv);
+	argv_free(argv);
 	return rc;
 }
 

@@ -104,6 +104,5 @@ uint64_t profile_seed(const struct profile_design *d, const struct profile_point
 /* The command of one copy with its placeholders filled in: word[] is to be freed, each and the list. */
 int profile_argv(const struct profile_design *d, const struct profile_point *p, size_t copy, char ***out_word,
                  struct err *err);
-void profile_argv_free(char **word);
 
 #endif

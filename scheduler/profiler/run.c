@@ -20,6 +20,7 @@
 #include "common/clock.h"
 #include "common/io.h"
 #include "common/mem.h"
+#include "common/text/template.h"
 #include "common/text/text.h"
 #include "scheduler/process/usage.h"
 #include "scheduler/profiler/result.h"
@@ -240,7 +241,7 @@ static int start_copy(struct running *r, size_t copy, int in, int tell, struct e
 		close(out_fd);
 	if (err_fd >= 0)
 		close(err_fd);
-	profile_argv_free(word);
+	argv_free(word);
 	return rc;
 }
 

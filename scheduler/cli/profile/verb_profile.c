@@ -13,6 +13,7 @@
 
 #include "common/mem.h"
 #include "common/stats.h"
+#include "common/text/template.h"
 #include "common/text/text.h"
 #include "scheduler/cli/cli.h"
 #include "scheduler/profiler/run.h"
@@ -346,7 +347,7 @@ static int json_command(struct json_writer *w, const struct campaign *k, size_t 
 	for (size_t i = 0; word[i]; i++)
 		json_put_string(w, word[i]);
 	json_close(w, ']');
-	profile_argv_free(word);
+	argv_free(word);
 	return 0;
 }
 
@@ -420,7 +421,7 @@ static int plan_text(const struct campaign *k, struct strbuf *out, struct err *e
 	strbuf_puts(out, "\nThe first command:");
 	for (size_t i = 0; word[i]; i++)
 		strbuf_printf(out, " %s", cli_clean(word[i]));
-	profile_argv_free(word);
+	argv_free(word);
 	strbuf_printf(out, "\n%zu runs of %zu settings, seed %llu; %zu done. ", k->plan.n, k->plan.n_settings,
 		      (unsigned long long)d->seed, k->journal.n_done);
 	if (k->estimate.n)

@@ -8,11 +8,12 @@
 
 #include <string.h>
 
+#include "common/mem.h"
 #include "common/text/template.h"
 
 static const char *const names[] = { "batch", "cpus", NULL };
 
-static bool put(void *owner, const char *name, struct strbuf *out)
+static bool put(const void *owner, const char *name, struct strbuf *out)
 {
 	if (owner && !strcmp(name, owner))
 		return false;
@@ -64,6 +65,7 @@ static void test_a_stray_brace_and_an_unknown_name_are_errors(void **state)
 		{ "{}", "has a '{' that opens no placeholder; write {{ for the brace itself" },
 		{ "{batch", "has a '{' that opens no placeholder; write {{ for the brace itself" },
 		{ "{bat{ch}", "has a '{' that opens no placeholder; write {{ for the brace itself" },
+		{ "{print $1}", "has a '{' that opens no placeholder; write {{ for the brace itself" },
 		{ "{bacth}", "there is no {bacth}; did you mean {batch}?" },
 		{ "{network}", "there is no {network}: it is none of batch, cpus" },
 	};
@@ -87,6 +89,46 @@ static void test_a_word_says_which_placeholders_it_uses(void **state)
 	assert_false(template_uses("{{x}", NULL));
 }
 
+static void test_a_command_leaves_out_what_has_no_value(void **state)
+{
+	static char *const word[] = { "run", "--cpus", "{cpus}", "--batch", "{batch}", "--x={batch}", "end" };
+	struct err err = { 0 };
+	char **argv = NULL;
+
+	(void)state;
+	assert_int_equal(template_argv(word, 7, put, "batch", 100, &argv, &err), 0);
+	assert_string_equal(argv[0], "run");
+	assert_string_equal(argv[1], "--cpus");
+	assert_string_equal(argv[2], "<cpus>");
+	assert_string_equal(argv[3], "end");
+	assert_null(argv[4]);
+	argv_free(argv);
+	assert_int_equal(template_argv(word, 7, put, NULL, 8, &argv, &err), -ERR_ARG);
+	assert_string_equal(err.text, "word 5 of the command has 11 bytes; at most 8 are allowed");
+	argv_free(NULL);
+}
+
+static void test_every_failed_allocation_of_a_command_is_reported(void **state)
+{
+	static char *const word[] = { "run", "{cpus}", "{{" };
+	bool failed = true;
+	unsigned long k;
+
+	(void)state;
+	for (k = 1; failed; k++) {
+		char **argv = NULL;
+		int rc;
+
+		mem_fail_at(k, false);
+		rc = template_argv(word, 3, put, NULL, 100, &argv, NULL);
+		failed = mem_failed();
+		mem_fail_at(0, false);
+		assert_int_equal(rc, failed ? -ERR_NOMEM : 0);
+		argv_free(argv);
+	}
+	assert_true(k > 4);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -94,6 +136,8 @@ int main(void)
 		cmocka_unit_test(test_a_value_that_is_missing_ends_the_filling),
 		cmocka_unit_test(test_a_stray_brace_and_an_unknown_name_are_errors),
 		cmocka_unit_test(test_a_word_says_which_placeholders_it_uses),
+		cmocka_unit_test(test_a_command_leaves_out_what_has_no_value),
+		cmocka_unit_test(test_every_failed_allocation_of_a_command_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
