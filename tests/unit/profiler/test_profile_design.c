@@ -11,7 +11,7 @@
 
 #include "common/mem.h"
 #include "common/text/template.h"
-#include "scheduler/profiler/design.h"
+#include "scheduler/profiler/plan.h"
 
 #define COMMAND "\"command\":[\"t\",\"{cpus}\",\"{batch}\",\"{network}\"]"
 #define FACTORS "\"factors\":{\"cpus\":[1,2,4],\"batch\":[64,512],\"network\":[\"a\",\"b\"]}"
