@@ -9,6 +9,7 @@
 
 #include "common/log.h"
 #include "common/mem.h"
+#include "scheduler/core/outcome.h"
 #include "scheduler/daemon/daemon.h"
 #include "scheduler/daemon/ops/decision_json.h"
 
@@ -476,7 +477,7 @@ static const char *slo_outcome(const struct job *job, enum job_state state)
 
 	if (isnan(job->row.slo_s) || state == JOB_CANCELLED)
 		return NULL;
-	return state == JOB_DONE && response_s <= job->row.slo_s ? "met" : "missed";
+	return outcome_met(state == JOB_DONE, response_s, job->row.slo_s) ? "met" : "missed";
 }
 
 static enum job_state state_after(const struct job *job, const struct exec_outcome *o)
