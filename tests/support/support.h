@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "tests/support/test.h"
+
 /* The path of a file of the real measurements, "courier-bigdl/fullfactorial_rep1.csv"; NULL (and a
  * line "skipped: ..." on stdout) where they are absent: call skip() of cmocka then. */
 const char *support_shared_data(const char *name);

@@ -1,17 +1,11 @@
 /* scheduler/daemon/tally: what `stats` says of ended jobs, worked out by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/strbuf.h"
 #include "scheduler/daemon/outcome_stats.h"
+#include "tests/support/test.h"
 
 static struct tally tally;
 
@@ -47,13 +41,12 @@ static const struct json *told(struct json **root)
 	return *root;
 }
 
-static void test_tally_counts_promises_coverage_and_errors(void **state)
+TEST(test_tally_counts_promises_coverage_and_errors)
 {
 	struct store_job row = ended("done", "met", 10.0); /* just inside the bound */
 	const struct json *v, *type, *level;
 	struct json *root;
 
-	(void)state;
 	tally = (struct tally){ 0 };
 	tally_ended(&tally, &row);
 	row = ended("done", "missed", 12.0);
@@ -74,23 +67,21 @@ static void test_tally_counts_promises_coverage_and_errors(void **state)
 	json_free(root);
 }
 
-static void test_tally_says_null_where_nothing_is_known(void **state)
+TEST(test_tally_says_null_where_nothing_is_known)
 {
 	struct json *root;
 
-	(void)state;
 	tally = (struct tally){ 0 };
 	assert_int_equal(json_type(json_get(json_get(told(&root), "slo"), "attainment")), JSON_NULL);
 	assert_int_equal(json_type(json_get(json_get(root, "decision"), "p99_us")), JSON_NULL);
 	json_free(root);
 }
 
-static void test_tally_quantiles_are_of_the_latest(void **state)
+TEST(test_tally_quantiles_are_of_the_latest)
 {
 	struct json *root;
 	const struct json *v;
 
-	(void)state;
 	tally = (struct tally){ 0 };
 	for (int i = 0; i < TALLY_RING; i++)
 		tally_decision(&tally, 1e6); /* all pushed out by what follows */
@@ -102,11 +93,10 @@ static void test_tally_quantiles_are_of_the_latest(void **state)
 	json_free(root);
 }
 
-static void test_tally_keeps_to_its_room(void **state)
+TEST(test_tally_keeps_to_its_room)
 {
 	char name[16];
 
-	(void)state;
 	tally = (struct tally){ 0 };
 	for (int i = 0; i < TALLY_MAX_TYPES + 10; i++) {
 		struct store_job row = ended("done", "met", 1.0);
@@ -118,16 +108,4 @@ static void test_tally_keeps_to_its_room(void **state)
 	}
 	assert_int_equal(tally.n_types, TALLY_MAX_TYPES);
 	assert_int_equal(tally.n_levels, TALLY_MAX_LEVELS);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_tally_counts_promises_coverage_and_errors),
-		cmocka_unit_test(test_tally_says_null_where_nothing_is_known),
-		cmocka_unit_test(test_tally_quantiles_are_of_the_latest),
-		cmocka_unit_test(test_tally_keeps_to_its_room),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }
