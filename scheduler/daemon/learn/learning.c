@@ -34,8 +34,8 @@ static void count_kept(struct learning *l, const struct store_job *row, double r
 	struct kept_level *level;
 	bool kept;
 
-	if (!outcome_bounded(run_s, row->run_upper_s, &kept) || !(row->confidence > 0.0 && row->confidence < 1.0) ||
-	    !(level = level_of(l, row->confidence)))
+	if (!outcome_bounded(run_s, row->run_upper_s, &kept) ||
+	    !(row->confidence > 0.0 && row->confidence < 1.0) || !(level = level_of(l, row->confidence)))
 		return;
 	level->recent[level->n++ % LEARNING_RECENT] = kept;
 	level->kept += kept;
