@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "scheduler/profiler/design.h"
+#include "scheduler/profiler/plan.h"
 #include "tests/support/test.h"
 
 #define COMMAND "\"command\":[\"t\",\"{cpus}\",\"{batch}\",\"{network}\"]"

@@ -8,8 +8,7 @@
 
 #include "common/io.h"
 #include "common/mem.h"
-#include "scheduler/process/usage.h"
-#include "scheduler/profiler/result.h"
+#include "scheduler/profiler/run.h"
 #include "scheduler/profiler/table.h"
 #include "tests/support/support.h"
 #include "tests/support/test.h"
@@ -390,27 +389,4 @@ TEST(test_results_are_found_in_lines)
 	result("a.b", NULL, "{\"a.b\":0.5,\"a\":{\"b\":0.25}}\n", 0.5, 0);
 	result(NULL, "acc[a-z]*[:=] *([0-9.]+)", "acc: 0.25, accuracy=0.5\naccuracy: much\n", 0.5, 0);
 	result(NULL, "(x*)", "0.5\n", NAN, 0); /* an empty match does not loop for ever */
-}
-
-TEST(test_load_is_read_from_proc)
-{
-	struct profile_load a, b;
-	double cpu, iowait;
-	uint64_t ticks;
-
-	assert_true(profile_load_parse("cpu  100 0 50 800 50 0 0 0 0 0\ncpu0 ...", &a));
-	assert_true(profile_load_parse("cpu  160 0 80 890 70 0 0 0 0 0\n", &b));
-	profile_load_mean(&a, &b, &cpu, &iowait);
-	assert_true(fabs(cpu - 45.0) < 1e-9 && fabs(iowait - 10.0) < 1e-9); /* 90 and 20 of 200 ticks */
-	profile_load_mean(&a, &a, &cpu, &iowait);
-	assert_true(isnan(cpu) && isnan(iowait));
-	assert_false(profile_load_parse("intr 1 2 3", &a));
-	assert_true(profile_load_blocked_ticks(
-		"7 (a) b) c) S 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 "
-		"26 27 28 29 30 31 32 33 34 35 36 37 38 39 40 41 4242 43",
-		&ticks));
-	assert_int_equal(ticks, 4242);
-	assert_false(profile_load_blocked_ticks("7 (a) S 4", &ticks));
-	profile_load_read(&a);
-	assert_true(a.known);
 }
