@@ -9,13 +9,13 @@
 
 static struct job *add(struct jobs *j, uint64_t id, enum job_state state)
 {
-	struct store_job row = {
-		.id = id, .type = "digits", .mode = "run", .params = "{}", .verdict = "promised"
+	struct job_record row = {
+		.id = id, .type = "digits", .mode = "run", .params = "{}", .verdict = VERDICT_PROMISED
 	};
 	struct job *job;
 
 	assert_int_equal(job_new(&row, &job, NULL), 0);
-	job->state = state;
+	job->row.state = state;
 	assert_int_equal(jobs_add(j, job, NULL), 0);
 	return job;
 }
@@ -47,7 +47,7 @@ TEST(test_jobs_change_lists_with_their_state)
 	assert_ptr_equal(j.live.first, a);
 	jobs_set_state(&j, a, JOB_RUNNING);
 	assert_ptr_equal(j.live.first, a);
-	assert_string_equal(a->row.state, "running");
+	assert_int_equal(a->row.state, JOB_RUNNING);
 	jobs_set_state(&j, a, JOB_LOST);
 	assert_ptr_equal(j.live.first, b);
 	assert_ptr_equal(j.ended.first, a);
@@ -106,7 +106,7 @@ TEST(test_jobs_keys_belong_to_a_user_and_are_bounded)
 TEST(test_jobs_survive_any_failed_allocation)
 {
 	for (unsigned long k = 1; k < 40; k++) {
-		struct store_job row = {
+		struct job_record row = {
 			.id = 3, .type = "t", .mode = "run", .params = "{}", .tag = "x", .key = "y"
 		};
 		struct jobs j = { 0 };

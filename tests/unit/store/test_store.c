@@ -5,9 +5,9 @@
 
 /* ---- rows ---- */
 
-static struct store_job full_job(void)
+static struct job_record full_job(void)
 {
-	return (struct store_job){
+	return (struct job_record){
 		.id = 42,
 		.key = "nightly-17 \"quoted\" ; DROP TABLE jobs; --",
 		.uid = 4294967294u, /* above 2^31 */
@@ -21,8 +21,8 @@ static struct store_job full_job(void)
 		.confidence = 0.95,
 		.max_memory_mb = 4096.5,
 		.best_effort = true,
-		.state = "running",
-		.verdict = "best_effort",
+		.state = JOB_RUNNING,
+		.verdict = VERDICT_BEST_EFFORT,
 		.reason = "it's \"complicated\"\nand long",
 		.submitted_ns = NOON,
 		.started_ns = NOON + 1,
@@ -44,7 +44,7 @@ static struct store_job full_job(void)
 		.cpu_s = 77.7,
 		.policy = "postrider",
 		.model = "9f2c",
-		.slo_outcome = "met",
+		.slo_outcome = SLO_MET,
 		.tag = "",
 		.epochs = 12,
 		.model_s = 40.75,
@@ -58,7 +58,7 @@ static struct store_job full_job(void)
 }
 
 struct wanted {
-	struct store_job job[4];
+	struct job_record job[4];
 	size_t n;
 };
 
@@ -75,7 +75,7 @@ static void assert_number(double a, double b)
 	assert_true(a == b || (isnan(a) && isnan(b)));
 }
 
-static void assert_same_job(const struct store_job *a, const struct store_job *b)
+static void assert_same_job(const struct job_record *a, const struct job_record *b)
 {
 	assert_true(a->id == b->id && a->uid == b->uid && a->gid == b->gid && a->cpus == b->cpus);
 	assert_true(a->best_effort == b->best_effort);
@@ -88,12 +88,12 @@ static void assert_same_job(const struct store_job *a, const struct store_job *b
 	assert_text(a->mode, b->mode);
 	assert_text(a->params, b->params);
 	assert_text(a->batches, b->batches);
-	assert_text(a->state, b->state);
-	assert_text(a->verdict, b->verdict);
+	assert_int_equal(a->state, b->state);
+	assert_int_equal(a->verdict, b->verdict);
 	assert_text(a->reason, b->reason);
 	assert_text(a->policy, b->policy);
 	assert_text(a->model, b->model);
-	assert_text(a->slo_outcome, b->slo_outcome);
+	assert_int_equal(a->slo_outcome, b->slo_outcome);
 	assert_text(a->tag, b->tag);
 	assert_text(a->tenant, b->tenant);
 	assert_int_equal(a->priority, b->priority);
@@ -121,7 +121,7 @@ static void assert_same_job(const struct store_job *a, const struct store_job *b
 	assert_number(a->cpu_s, b->cpu_s);
 }
 
-static int check_next(void *owner, const struct store_job *j, struct err *err)
+static int check_next(void *owner, const struct job_record *j, struct err *err)
 {
 	struct wanted *w = owner;
 
@@ -136,29 +136,28 @@ TEST(test_every_column_comes_back_as_it_was)
 	const char *dir = fresh_dir();
 	struct wanted w = { .job = { plain_job(41), full_job() } };
 	struct store *s = open_store(dir);
-	struct store_job bare = { .id = 43,
-				  .type = "",
-				  .mode = "run",
-				  .params = "{}",
-				  .state = "queued",
-				  .verdict = "",
-				  .slo_s = NAN,
-				  .confidence = NAN,
-				  .max_memory_mb = NAN,
-				  .batch = NAN,
-				  .lr = NAN,
-				  .predicted_s = NAN,
-				  .upper_s = NAN,
-				  .predicted_accuracy = NAN,
-				  .run_predicted_s = NAN,
-				  .run_upper_s = NAN,
-				  .work_s = NAN,
-				  .cpu_share = NAN,
-				  .disk_share = NAN,
-				  .accuracy = NAN,
-				  .exit_code = -1,
-				  .max_rss_mb = NAN,
-				  .cpu_s = NAN };
+	struct job_record bare = { .id = 43,
+				   .type = "",
+				   .mode = "run",
+				   .params = "{}",
+				   .verdict = VERDICT_REJECTED,
+				   .slo_s = NAN,
+				   .confidence = NAN,
+				   .max_memory_mb = NAN,
+				   .batch = NAN,
+				   .lr = NAN,
+				   .predicted_s = NAN,
+				   .upper_s = NAN,
+				   .predicted_accuracy = NAN,
+				   .run_predicted_s = NAN,
+				   .run_upper_s = NAN,
+				   .work_s = NAN,
+				   .cpu_share = NAN,
+				   .disk_share = NAN,
+				   .accuracy = NAN,
+				   .exit_code = -1,
+				   .max_rss_mb = NAN,
+				   .cpu_s = NAN };
 	struct err err = { 0 };
 
 	w.job[2] = bare;
@@ -180,7 +179,7 @@ TEST(test_update_replaces_the_whole_row_but_not_the_key)
 {
 	struct store *s = open_store(fresh_dir());
 	struct wanted w = { .job = { full_job() } };
-	struct store_job first = plain_job(42);
+	struct job_record first = plain_job(42);
 	struct err err = { 0 };
 
 	first.key = w.job[0].key;
@@ -197,7 +196,7 @@ TEST(test_update_replaces_the_whole_row_but_not_the_key)
 TEST(test_texts_are_copied_when_they_are_added)
 {
 	struct store *s = open_store(fresh_dir());
-	struct store_job j = plain_job(1);
+	struct job_record j = plain_job(1);
 	char type[] = "digits", why[] = "arrival";
 	struct err err = { 0 };
 
@@ -215,7 +214,7 @@ TEST(test_texts_are_copied_when_they_are_added)
 TEST(test_rows_that_cannot_be_kept_are_refused)
 {
 	struct store *s = open_store(fresh_dir());
-	struct store_job j = plain_job(0);
+	struct job_record j = plain_job(0);
 	struct err err = { 0 };
 	char *huge = calloc(1, ((size_t)16 << 20) + 2);
 
@@ -225,9 +224,17 @@ TEST(test_rows_that_cannot_be_kept_are_refused)
 	j.id = UINT64_MAX;
 	assert_int_equal(store_add_job(s, &j, &err), -ERR_ARG);
 	j.id = 1;
-	j.state = NULL;
+	j.state = (enum job_state)N_JOB_STATES;
 	assert_int_equal(store_add_job(s, &j, &err), -ERR_ARG);
 	assert_non_null(strstr(err.text, "state"));
+	j.state = JOB_QUEUED;
+	j.verdict = VERDICT_NONE;
+	assert_int_equal(store_add_job(s, &j, &err), -ERR_ARG);
+	assert_non_null(strstr(err.text, "verdict"));
+	j.verdict = VERDICT_PROMISED;
+	j.params = NULL;
+	assert_int_equal(store_add_job(s, &j, &err), -ERR_ARG);
+	assert_non_null(strstr(err.text, "params"));
 	assert_int_equal(store_add_decision(s, 1, NOON, "arrival", huge, &err), -ERR_ARG);
 	assert_int_equal(store_add_decision(s, 1, NOON, "arrival", NULL, &err), -ERR_ARG);
 	assert_int_equal(store_add_estimate(s, 0, NOON, 0, 1, 2, 3, "x", NULL), -ERR_ARG);
@@ -247,7 +254,7 @@ TEST(test_tickets_ascend_and_pending_rows_are_counted)
 
 	assert_int_equal(store_commit(s), 0); /* nothing collected: nothing to wait for */
 	for (uint64_t i = 1; i <= 20; i++) {
-		struct store_job j = plain_job(i);
+		struct job_record j = plain_job(i);
 		uint64_t t;
 
 		assert_int_equal(store_add_job(s, &j, &err), 0);
@@ -273,7 +280,7 @@ TEST(test_batches_that_wait_share_a_transaction)
 	struct err err = { 0 };
 
 	for (uint64_t i = 1; i <= 1000; i++) {
-		struct store_job j = plain_job(i);
+		struct job_record j = plain_job(i);
 
 		assert_int_equal(store_add_job(s, &j, &err), 0);
 		if (i % 10 == 0)
@@ -295,7 +302,7 @@ TEST(test_undo_forgets_what_came_after_the_mark)
 {
 	const char *dir = fresh_dir();
 	struct store *s = open_store(dir);
-	struct store_job a = plain_job(1), b = plain_job(2);
+	struct job_record a = plain_job(1), b = plain_job(2);
 	struct store_mark mark;
 	struct err err = { 0 };
 
@@ -322,7 +329,7 @@ TEST(test_close_commits_what_was_only_collected)
 {
 	const char *dir = fresh_dir();
 	struct store *s = open_store(dir);
-	struct store_job j = plain_job(5);
+	struct job_record j = plain_job(5);
 	struct err err = { 0 };
 
 	assert_int_equal(store_add_job(s, &j, &err), 0);
@@ -340,7 +347,7 @@ TEST(test_other_durabilities_write_the_same_rows)
 
 		assert_int_equal(store_open(&p, &s, &err), 0);
 		for (uint64_t i = 1; i <= 50; i++) {
-			struct store_job j = plain_job(i);
+			struct job_record j = plain_job(i);
 
 			assert_int_equal(store_add_job(s, &j, &err), 0);
 			commit_all(s);
@@ -356,7 +363,7 @@ TEST(test_other_durabilities_write_the_same_rows)
 TEST(test_interval_syncs_without_further_commits)
 {
 	struct store_params p = { .dir = fresh_dir(), .durability = DURABLE_INTERVAL, .interval_s = 0.4 };
-	struct store_job j = plain_job(1);
+	struct job_record j = plain_job(1);
 	struct store *s = NULL;
 	struct err err = { 0 };
 
@@ -384,7 +391,7 @@ TEST(test_log_is_moved_into_the_database_while_running)
 	assert_non_null(json);
 	memset(json, ' ', 40000);
 	for (uint64_t i = 1; i <= 2500; i++) { /* 100 MB in all */
-		struct store_job j = plain_job(i);
+		struct job_record j = plain_job(i);
 
 		assert_int_equal(store_add_job(s, &j, &err), 0);
 		assert_int_equal(store_add_decision(s, i, NOON, "arrival", json, &err), 0);
@@ -464,7 +471,7 @@ TEST(test_keys_are_found_again_and_the_latest_owner_counts)
 	static const char *const key[] = { "a", "b", NULL, "a", "c" };
 
 	for (uint64_t i = 1; i <= 5; i++) {
-		struct store_job j = plain_job(i);
+		struct job_record j = plain_job(i);
 
 		j.key = key[i - 1];
 		j.submitted_ns = NOON + (int64_t)i * INT64_C(86400000000000);
@@ -477,10 +484,10 @@ TEST(test_keys_are_found_again_and_the_latest_owner_counts)
 	assert_string_equal(seen.key[1], "a");
 	/* an update of the first owner does not take the key back */
 	{
-		struct store_job j = plain_job(1);
+		struct job_record j = plain_job(1);
 
 		j.key = "a";
-		j.state = "done";
+		j.state = JOB_DONE;
 		assert_int_equal(store_update_job(s, &j, &err), 0);
 		commit_all(s);
 	}
@@ -495,7 +502,7 @@ TEST(test_last_id_outlives_deleted_jobs)
 {
 	const char *dir = fresh_dir();
 	struct store *s = open_store(dir);
-	struct store_job j = plain_job(900);
+	struct job_record j = plain_job(900);
 	struct err err = { 0 };
 
 	assert_int_equal(store_last_id(s), 0);
@@ -510,7 +517,7 @@ TEST(test_last_id_outlives_deleted_jobs)
 
 /* ---- start-up ---- */
 
-static int count_jobs(void *owner, const struct store_job *j, struct err *err)
+static int count_jobs(void *owner, const struct job_record *j, struct err *err)
 {
 	uint64_t *last = owner;
 
@@ -520,7 +527,7 @@ static int count_jobs(void *owner, const struct store_job *j, struct err *err)
 	return 0;
 }
 
-static int stop_at_once(void *owner, const struct store_job *j, struct err *err)
+static int stop_at_once(void *owner, const struct job_record *j, struct err *err)
 {
 	(void)j;
 	++*(int *)owner;
@@ -537,9 +544,9 @@ TEST(test_ten_thousand_live_jobs_are_read_quickly)
 	int calls = 0;
 
 	for (uint64_t i = 1; i <= 20000; i++) {
-		struct store_job j = plain_job(i);
+		struct job_record j = plain_job(i);
 
-		j.state = i % 2 ? "done" : i % 4 ? "running" : "queued";
+		j.state = i % 2 ? JOB_DONE : i % 4 ? JOB_RUNNING : JOB_QUEUED;
 		assert_int_equal(store_add_job(s, &j, &err), 0);
 	}
 	commit_all(s);

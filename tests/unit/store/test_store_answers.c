@@ -20,7 +20,7 @@ TEST(test_unknown_job_is_an_empty_answer)
 TEST(test_explain_gives_job_decisions_and_estimates)
 {
 	struct store *s = open_store(fresh_dir());
-	struct store_job j = plain_job(12);
+	struct job_record j = plain_job(12);
 	struct err err = { 0 };
 	const char *text;
 	struct json *v = NULL;
@@ -77,9 +77,9 @@ TEST(test_list_filters_and_pages)
 	struct err err = { 0 };
 
 	for (uint64_t i = 1; i <= 10; i++) {
-		struct store_job j = plain_job(i);
+		struct job_record j = plain_job(i);
 
-		j.state = i % 2 ? "done" : "failed";
+		j.state = i % 2 ? JOB_DONE : JOB_FAILED;
 		j.uid = i % 3 ? 1000 : 0;
 		j.type = i <= 5 ? "digits" : "other";
 		j.submitted_ns = NOON + (int64_t)i * INT64_C(7200000000000);
@@ -190,7 +190,7 @@ TEST(test_long_question_is_given_up)
 
 	assert_int_equal(store_open(&p, &s, &err), 0);
 	for (uint64_t i = 1; i <= 2000; i++) {
-		struct store_job j = plain_job(i);
+		struct job_record j = plain_job(i);
 
 		assert_int_equal(store_add_job(s, &j, &err), 0);
 	}

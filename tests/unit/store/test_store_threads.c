@@ -24,7 +24,7 @@ TEST(test_collecting_writing_and_reading_go_on_at_once)
 	int asked = 0;
 
 	for (uint64_t i = 1; i <= 3000; i++) {
-		struct store_job j = plain_job(i);
+		struct job_record j = plain_job(i);
 		struct store_stats stats;
 
 		assert_int_equal(store_add_job(s, &j, &err), 0);
@@ -100,7 +100,7 @@ TEST(test_collecting_costs_the_loop_microseconds)
 	double adding = 0, committing = 0, worst = 0, started, all = now_s();
 
 	for (uint64_t i = 1; i <= SUBMITS; i++) {
-		struct store_job j = plain_job(i);
+		struct job_record j = plain_job(i);
 		double t;
 
 		started = now_s();
