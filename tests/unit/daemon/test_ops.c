@@ -1,15 +1,9 @@
 /* Ops on a daemon in this process: who may do what. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/support/test.h"
 #include "tests/unit/daemon/local_daemon.h"
 
 #define OTHER 65534
@@ -51,9 +45,8 @@ static bool is_admin(uid_t uid, gid_t gid, gid_t group)
 	return admin;
 }
 
-static void test_members_of_an_admin_group_are_admins(void **state)
+TEST_WITH(test_members_of_an_admin_group_are_admins, open_one, close_one)
 {
-	(void)state;
 	l.settings = "\"admins\":{\"users\":[65533],\"groups\":[4711]},";
 	local_start(&l);
 	assert_true(is_admin(0, 0, 0));
@@ -63,11 +56,10 @@ static void test_members_of_an_admin_group_are_admins(void **state)
 	assert_false(is_admin(OTHER, OTHER, OTHER));
 }
 
-static void test_the_group_of_the_socket_may_be_a_number(void **state)
+TEST_WITH(test_the_group_of_the_socket_may_be_a_number, open_one, close_one)
 {
 	struct stat st;
 
-	(void)state;
 	l.settings = "\"socket_group\":\"4711\",";
 	if (geteuid() != 0)
 		skip();
@@ -76,27 +68,12 @@ static void test_the_group_of_the_socket_may_be_a_number(void **state)
 	assert_int_equal(st.st_gid, CREW);
 }
 
-static void test_a_group_that_is_not_there_is_refused_by_name(void **state)
+TEST_WITH(test_a_group_that_is_not_there_is_refused_by_name, open_one, close_one)
 {
 	struct err err = { 0 };
 
-	(void)state;
 	l.settings = "\"socket_group\":\"no-such-group\",";
 	local_write_config(&l);
 	assert_int_equal(local_try_start(&l, &err), -ERR_FORMAT);
 	assert_non_null(strstr(err.text, "socket_group: there is no group"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_members_of_an_admin_group_are_admins, open_one,
-						close_one),
-		cmocka_unit_test_setup_teardown(test_the_group_of_the_socket_may_be_a_number, open_one,
-						close_one),
-		cmocka_unit_test_setup_teardown(test_a_group_that_is_not_there_is_refused_by_name, open_one,
-						close_one),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,11 @@
 /* A daemon in this process that trains a model and puts it to use. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/io.h"
+#include "tests/support/test.h"
 #include "tests/unit/daemon/learner_world.h"
 #include "tests/unit/daemon/local_daemon.h"
 
@@ -64,12 +58,11 @@ static bool has_model(const struct local_daemon *at)
 	return at->d->setup->model != NULL && !at->d->loader;
 }
 
-static void test_the_model_in_use_is_the_one_that_was_trained(void **state)
+TEST_WITH(test_the_model_in_use_is_the_one_that_was_trained, open_one, close_one)
 {
 	char path[160], journal[160];
 	struct json *v;
 
-	(void)state;
 	start_with_a_table();
 	snprintf(path, sizeof path, "%s/models/0001.model", l.state);
 	snprintf(journal, sizeof journal, "%s/models/versions.jsonl", l.state);
@@ -84,14 +77,4 @@ static void test_the_model_in_use_is_the_one_that_was_trained(void **state)
 	assert_true(number_at(v, "current") == 1.0);
 	assert_string_equal(text_at(v, "model"), l.d->setup->model_name);
 	json_free(v);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_the_model_in_use_is_the_one_that_was_trained, open_one,
-						close_one),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }
