@@ -21,7 +21,7 @@
 #define REPAIR_S 1
 #define OUTLOOK_S 2
 #define ADVISE_S 5
-#define OUTSIDE_S 1
+#define OTHER_LOAD_S 1
 
 static const int signals[4] = { SIGTERM, SIGINT, SIGHUP, SIGUSR2 };
 
@@ -185,13 +185,13 @@ static void on_outlook(evutil_socket_t fd, short what, void *owner)
 }
 
 /* Others' load, from the kernel's counts: two small files that are never on a disk. */
-static void on_outside(evutil_socket_t fd, short what, void *owner)
+static void on_other_load(evutil_socket_t fd, short what, void *owner)
 {
 	struct daemon *d = owner;
 	char *stat = NULL, *pressure = NULL;
 	size_t len;
 	int64_t now = daemon_now_ns(d);
-	double before = outside_processes(&d->outside), after;
+	double before = other_load_processes(&d->other_load), after;
 
 	(void)fd;
 	(void)what;
@@ -199,11 +199,11 @@ static void on_outside(evutil_socket_t fd, short what, void *owner)
 		sched_set_outside(d->sched, now, 0.0, NULL);
 		return;
 	}
-	if (io_read_file("/proc/stat", OUTSIDE_MAX_TEXT, &stat, &len, NULL) == 0) {
-		io_read_file("/proc/pressure/cpu", OUTSIDE_MAX_TEXT, &pressure, &len, NULL);
-		after = outside_sample(&d->outside, stat, pressure, (double)d->load_processes,
-				       (double)(now - d->outside_ns) / 1e9);
-		d->outside_ns = now;
+	if (io_read_file("/proc/stat", OTHER_LOAD_MAX_TEXT, &stat, &len, NULL) == 0) {
+		io_read_file("/proc/pressure/cpu", OTHER_LOAD_MAX_TEXT, &pressure, &len, NULL);
+		after = other_load_sample(&d->other_load, stat, pressure, (double)d->load_processes,
+					  (double)(now - d->other_load_ns) / 1e9);
+		d->other_load_ns = now;
 		if (after != before)
 			sched_set_outside(d->sched, now, after, NULL);
 	}
@@ -466,9 +466,9 @@ static int add_events(struct daemon *d, struct err *err)
 	d->repair_timer = timer(d, on_repair, 0);
 	d->outlook_timer = timer(d, on_outlook, OUTLOOK_S);
 	d->advise_timer = timer(d, on_advise, ADVISE_S);
-	d->outside_timer = timer(d, on_outside, OUTSIDE_S);
+	d->other_load_timer = timer(d, on_other_load, OTHER_LOAD_S);
 	good = d->turn && d->store_event && d->repair_timer && d->outlook_timer && d->advise_timer &&
-	       d->outside_timer && !event_add(d->store_event, NULL);
+	       d->other_load_timer && !event_add(d->store_event, NULL);
 	for (size_t i = 0; good && i < sizeof signals / sizeof signals[0]; i++) {
 		d->signal_event[i] = evsignal_new(d->base, signals[i], on_signal, d);
 		good = d->signal_event[i] && !event_add(d->signal_event[i], NULL);
@@ -554,7 +554,7 @@ void daemon_free(struct daemon *d)
 	drop(d->repair_timer);
 	drop(d->outlook_timer);
 	drop(d->advise_timer);
-	drop(d->outside_timer);
+	drop(d->other_load_timer);
 	drop(d->watchdog_timer);
 	store_close(d->store);
 	/* Until here a signal that comes once more must not end us half-way. */

@@ -56,8 +56,8 @@ struct daemon {
 	struct jobs jobs;
 	struct tenants tenants;
 	struct learning *learning;
-	struct outside outside;
-	int64_t outside_ns;             /* of its last reading */
+	struct other_load other_load;
+	int64_t other_load_ns;             /* of its last reading */
 	struct tally tally;
 	uint64_t next_id;
 	int64_t clock_offset_ns;        /* real time minus monotonic time, fixed at the start: see daemon_now_ns() */
@@ -75,7 +75,7 @@ struct daemon {
 	bool reload_again;              /* asked for meanwhile: the files may have changed after they were read */
 	struct asked *asked_first, *asked_last; size_t n_asked; /* questions that wait for the disk: ops_ask.c */
 	struct event *turn;             /* activated where something changed outside a request */
-	struct event *store_event, *repair_timer, *outlook_timer, *advise_timer, *watchdog_timer, *outside_timer;
+	struct event *store_event, *repair_timer, *outlook_timer, *advise_timer, *watchdog_timer, *other_load_timer;
 	struct event *signal_event[4];
 
 	/* scratch of one request or event */

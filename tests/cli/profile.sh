@@ -50,7 +50,7 @@ json "$dir/out" "2k leaves the levels between out" "{r['setting']['batch'] for r
 expect 0 "a campaign runs" profile "$dir/d.json" -o "$t" --curves "$dir/c.csv" --suggest 2
 silent err "a campaign that goes well has nothing to complain of"
 says out "16 runs of 8 settings: 16 ok" "the summary counts the runs"
-says out "time goes with" "the summary has the shares of the factors"
+says out "time depends on" "the summary has the shares of the factors"
 says out "Between replications" "the summary says how noisy the machine is"
 says out "Measure next" "the summary suggests what to measure"
 that "one row a copy" test "$(rows "$t")" = 32
@@ -106,7 +106,7 @@ that "every row is there" test "$(rows "$k")" = 32
 
 printf '{"run":3,"status":"o' >>"$k.profile/journal.jsonl"
 expect 0 "a torn last line does no harm" profile "$dir/d.json" -o "$k"
-says err "the last line was torn, 20 bytes" "a torn last line is reported"
+says err "the last line was torn (20 bytes)" "a torn last line is reported"
 expect 0 "and it is gone afterwards" profile "$dir/d.json" -o "$k" -q
 silent err "the journal is whole again"
 sed -i '5s/run/rnu/' "$k.profile/journal.jsonl"
@@ -153,7 +153,7 @@ if env --default-signal=INT true 2>/dev/null; then
 	wait "$pid"
 	code=$? ran="profile interrupted"
 	code_is 130 "Ctrl-C: exit code 130"
-	says err "are saved in $dir/int.csv.profile/journal.jsonl; the same command goes on" "Ctrl-C: what is saved and how to go on"
+	says err "are saved in $dir/int.csv.profile/journal.jsonl; the same command continues" "Ctrl-C: what is saved and how to go on"
 	that "Ctrl-C: nothing of the dropped run is in the journal" test "$(lines "$dir/int.csv.profile/journal.jsonl")" -le 2
 	that "Ctrl-C: no copy is left behind" gone "$(cat "$dir/slow.pid-30")"
 	[ -e "$dir/int.csv" ] || echo >"$dir/int.csv" # the long run may have come first
@@ -210,7 +210,7 @@ that "a warm-up is not in the table" test "$(rows "$dir/w.csv")" = 2 -a -e "$dir
 	>"$dir/out" 2>"$dir/err"
 code=$? ran="profile with a limit on the size of files"
 code_is 1 "a journal that can not grow stops the campaign"
-says err "the same command goes on from there" "a full disk: what is saved is said"
+says err "the same command continues there" "a full disk: what is saved is said"
 expect 0 "with room again it goes on" profile --factor batch=1,2,3 --factor njobs=24 --max-spread 0 -o "$dir/full.csv" -- true {batch}
 that "a full disk has cost no row" test "$(rows "$dir/full.csv")" = 72
 

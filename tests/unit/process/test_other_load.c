@@ -34,18 +34,18 @@ static const char pressure_text[] = "some avg10=26.08 avg60=29.55 avg300=44.38 t
 
 static void test_stat_is_read(void **state)
 {
-	struct outside_reading r = { 0 };
+	struct proc_cpu r = { 0 };
 
 	(void)state;
-	assert_int_equal(outside_parse_stat(stat_text, &r, NULL), 0);
+	assert_int_equal(other_load_parse_stat(stat_text, &r, NULL), 0);
 	assert_int_equal(r.cpus, 2);
 	assert_true(r.running == 3.0);
-	/* user, nice, system, steal; guests are in user already */
-	assert_true(r.busy == 1197390 + 208587 + 188319 + 14225);
-	assert_true(r.total == r.busy + 1487747 + 9229 + 7 + 4081);
+	/* eight columns; guests are in user already */
+	assert_true(r.user == 1197390 && r.nice == 208587 && r.system == 188319 && r.steal == 14225);
+	assert_true(r.total == 1197390 + 208587 + 188319 + 14225 + 1487747 + 9229 + 7 + 4081);
 	/* as kernels before 2.5 had it */
-	assert_int_equal(outside_parse_stat("cpu 1 2 3 4\ncpu0 1 2 3 4\nprocs_running 1\n", &r, NULL), 0);
-	assert_true(r.cpus == 1 && r.busy == 6.0 && r.total == 10.0);
+	assert_int_equal(other_load_parse_stat("cpu 1 2 3 4\ncpu0 1 2 3 4\nprocs_running 1\n", &r, NULL), 0);
+	assert_true(r.cpus == 1 && r.user + r.nice + r.system == 6.0 && r.total == 10.0);
 }
 
 static void test_what_is_no_stat_is_refused(void **state)
@@ -60,13 +60,13 @@ static void test_what_is_no_stat_is_refused(void **state)
 					   "cpu  1 2 3 4\ncpu0 1 2 3 4\nprocs_running\n",
 					   "cpu  1 2 3 4\ncpu0 1 2 3 4\nprocs_running -1\n",
 					   "cpu  1 2 3 1e999\ncpu0 1 2 3 4\nprocs_running 1\n" };
-	struct outside_reading r = { .cpus = 77 };
+	struct proc_cpu r = { .cpus = 77 };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct err err = { 0 };
 
-		if (outside_parse_stat(bad[i], &r, &err) != -ERR_FORMAT || !err.text[0])
+		if (other_load_parse_stat(bad[i], &r, &err) != -ERR_FORMAT || !err.text[0])
 			fail_msg("taken: %s", bad[i]);
 		assert_int_equal(r.cpus, 77);
 	}
@@ -83,14 +83,49 @@ static void test_pressure_is_read(void **state)
 	double s = 0.0;
 
 	(void)state;
-	assert_int_equal(outside_parse_pressure(pressure_text, &s, NULL), 0);
+	assert_int_equal(other_load_parse_pressure(pressure_text, &s, NULL), 0);
 	assert_true(s == 3566.875621);
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-		if (outside_parse_pressure(bad[i], &s, NULL) != -ERR_FORMAT)
+		if (other_load_parse_pressure(bad[i], &s, NULL) != -ERR_FORMAT)
 			fail_msg("taken: %s", bad[i]);
 	}
-	assert_int_equal(outside_parse_pressure(NULL, &s, NULL), -ERR_FORMAT);
+	assert_int_equal(other_load_parse_pressure(NULL, &s, NULL), -ERR_FORMAT);
 	assert_true(s == 3566.875621);
+}
+
+/* ---- what proc.h reads ---- */
+
+static void test_the_cpus_are_busy_for_a_share_of_the_time(void **state)
+{
+	struct proc_cpu a, b;
+	double cpu, iowait;
+
+	(void)state;
+	assert_true(proc_cpu_parse("cpu  100 0 50 800 50 0 0 0 0 0\ncpu0 ...", &a));
+	assert_true(proc_cpu_parse("cpu  160 0 80 890 70 0 0 0 0 0\n", &b));
+	proc_cpu_mean(&a, &b, &cpu, &iowait);
+	assert_true(fabs(cpu - 45.0) < 1e-9 && fabs(iowait - 10.0) < 1e-9); /* 90 and 20 of 200 ticks */
+	proc_cpu_mean(&a, &a, &cpu, &iowait);
+	assert_true(isnan(cpu) && isnan(iowait));
+	assert_false(proc_cpu_parse("intr 1 2 3", &a));
+	assert_true(proc_cpu_read(&a) && a.cpus >= 1 && a.total > 0.0);
+}
+
+static void test_a_process_is_read_whatever_its_name(void **state)
+{
+	struct proc_process p;
+
+	(void)state;
+	assert_true(proc_process_parse(
+		"7 (a) b) c) S 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 "
+		"26 27 28 29 30 31 32 33 34 35 36 37 38 39 40 41 4242 43",
+		&p));
+	assert_true(p.state == 'S' && p.session == 6);
+	assert_true(p.start_ticks == 22 && p.blocked_ticks == 4242);
+	assert_false(proc_process_parse("7 (a) S 4", &p));
+	assert_false(proc_process_parse("nothing", &p));
+	assert_true(proc_process_read(getpid(), &p) && p.state == 'R');
+	assert_false(proc_process_read((pid_t)1 << 30, &p));
 }
 
 /* ---- a machine that is made up ---- */
@@ -99,7 +134,7 @@ struct machine {
 	double busy, idle, waited_us; /* so far */
 	double ours;
 	bool no_pressure;
-	struct outside o;
+	struct other_load o;
 };
 
 /* Two cpus for dt seconds, with `processes` that want them all the time. */
@@ -116,7 +151,7 @@ static double play(struct machine *m, double processes, double dt)
 		 m->idle, processes + 1.0);
 	snprintf(pressure, sizeof pressure, "some avg10=0.00 avg60=0.00 avg300=0.00 total=%.0f\n",
 		 m->waited_us);
-	return outside_sample(&m->o, text, m->no_pressure ? NULL : pressure, m->ours, dt);
+	return other_load_sample(&m->o, text, m->no_pressure ? NULL : pressure, m->ours, dt);
 }
 
 static double play_for(struct machine *m, double processes, double seconds)
@@ -173,7 +208,7 @@ static void test_a_short_burst_moves_little(void **state)
 	play_for(&m, 0.0, 5.0);
 	for (int i = 0; i < 5; i++)
 		play(&m, 2.0, 0.1);
-	assert_true(outside_processes(&m.o) == 0.0);
+	assert_true(other_load_processes(&m.o) == 0.0);
 	assert_true(play(&m, 0.0, 0.1) == 0.0);
 }
 
@@ -183,7 +218,7 @@ static void test_a_job_of_ours_that_sleeps_does_not_hide_others_for_long(void **
 
 	(void)state;
 	play_for(&m, 0.0, 100.0);
-	assert_true(outside_processes(&m.o) == 0.0);
+	assert_true(other_load_processes(&m.o) == 0.0);
 	m.ours = 0.0;
 	assert_true(play_for(&m, 2.0, 4.0) > 1.4);
 }
@@ -211,20 +246,21 @@ static void test_bad_readings_change_nothing(void **state)
 	(void)state;
 	before = play_for(&m, 1.0, 10.0);
 	assert_true(before > 0.9);
-	assert_true(outside_sample(&m.o, "", NULL, 0.0, 1.0) == before);
-	assert_true(outside_sample(&m.o, "rubbish", pressure_text, 0.0, 1.0) == before);
-	assert_true(outside_sample(&m.o, stat_text, NULL, NAN, 1.0) == before);
-	assert_true(outside_sample(&m.o, stat_text, NULL, -1.0, 1.0) == before);
+	assert_true(other_load_sample(&m.o, "", NULL, 0.0, 1.0) == before);
+	assert_true(other_load_sample(&m.o, "rubbish", pressure_text, 0.0, 1.0) == before);
+	assert_true(other_load_sample(&m.o, stat_text, NULL, NAN, 1.0) == before);
+	assert_true(other_load_sample(&m.o, stat_text, NULL, -1.0, 1.0) == before);
 	assert_int_equal(m.o.n_bad, 4);
 	memcpy(same, stat_text, sizeof same);
-	outside_sample(&m.o, stat_text, pressure_text, 0.0, 100.0); /* a gap: new marks, the old estimate */
-	assert_true(outside_processes(&m.o) == before);
-	assert_true(outside_sample(&m.o, same, pressure_text, 0.0, 1.0) == before); /* not a tick later */
-	assert_true(outside_sample(&m.o, same, pressure_text, 0.0, 0.0) == before);
-	assert_true(outside_sample(&m.o, same, pressure_text, 0.0, NAN) == before);
-	assert_true(outside_sample(&m.o, "cpu 1 1 1 1\ncpu0 1 1 1 1\nprocs_running 1\n", NULL, 0.0, 1.0) ==
+	other_load_sample(&m.o, stat_text, pressure_text, 0.0,
+			  100.0); /* a gap: new marks, the old estimate */
+	assert_true(other_load_processes(&m.o) == before);
+	assert_true(other_load_sample(&m.o, same, pressure_text, 0.0, 1.0) == before); /* not a tick later */
+	assert_true(other_load_sample(&m.o, same, pressure_text, 0.0, 0.0) == before);
+	assert_true(other_load_sample(&m.o, same, pressure_text, 0.0, NAN) == before);
+	assert_true(other_load_sample(&m.o, "cpu 1 1 1 1\ncpu0 1 1 1 1\nprocs_running 1\n", NULL, 0.0, 1.0) ==
 		    before);
-	assert_true(isfinite(outside_processes(&m.o)));
+	assert_true(isfinite(other_load_processes(&m.o)));
 }
 
 /* ---- this machine ---- */
@@ -238,7 +274,7 @@ static double now_s(void)
 }
 
 /* For so many seconds; the mean of the estimates of the last one, and how far they lie apart in *out_spread. */
-static double watch(struct outside *o, double seconds, double *out_spread)
+static double watch(struct other_load *o, double seconds, double *out_spread)
 {
 	double begun = now_s(), last = begun, sum = 0.0, low = INFINITY, high = 0.0;
 	int n = 0;
@@ -252,7 +288,7 @@ static double watch(struct outside *o, double seconds, double *out_spread)
 		assert_int_equal(io_read_file("/proc/stat", (size_t)1 << 20, &text, &len, NULL), 0);
 		io_read_file("/proc/pressure/cpu", 4096, &pressure, &len, NULL);
 		at = now_s();
-		v = outside_sample(o, text, pressure, 0.0, at - last);
+		v = other_load_sample(o, text, pressure, 0.0, at - last);
 		last = at;
 		free(text);
 		free(pressure);
@@ -269,7 +305,7 @@ static double watch(struct outside *o, double seconds, double *out_spread)
 
 static void test_a_real_hog_is_one_process(void **state)
 {
-	struct outside o = { 0 };
+	struct other_load o = { 0 };
 	double quiet, busy, after, spread;
 	pid_t hog;
 
@@ -303,6 +339,8 @@ int main(void)
 		cmocka_unit_test(test_stat_is_read),
 		cmocka_unit_test(test_what_is_no_stat_is_refused),
 		cmocka_unit_test(test_pressure_is_read),
+		cmocka_unit_test(test_the_cpus_are_busy_for_a_share_of_the_time),
+		cmocka_unit_test(test_a_process_is_read_whatever_its_name),
 		cmocka_unit_test(test_a_load_that_stays_is_believed_and_forgotten_within_seconds),
 		cmocka_unit_test(test_our_own_processes_do_not_count),
 		cmocka_unit_test(test_more_than_the_cpus_is_counted_with_and_without_pressure),

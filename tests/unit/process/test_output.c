@@ -277,7 +277,7 @@ static void test_failing_allocations_lose_a_line_at_most(void **state)
 
 	for (unsigned long k = 1; k <= 3; k++) {
 		mem_fail_at(k, false);
-		assert_int_equal(job_output_init(&o, l->dir, NULL, NULL, NULL), -ERR_NOMEM);
+		assert_int_equal(job_output_init(&o, l->dir, "a", "b", NULL), -ERR_NOMEM);
 	}
 	for (unsigned long k = 1; failed; k++) {
 		put(l, "{\"accuracy\":0.5}\n");

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "scheduler/profiler/design.h"
+#include "scheduler/profiler/plan.h"
 
 #define COMMAND "\"command\":[\"t\",\"{cpus}\",\"{batch}\",\"{network}\"]"
 #define FACTORS "\"factors\":{\"cpus\":[1,2,4],\"batch\":[64,512],\"network\":[\"a\",\"b\"]}"

@@ -14,8 +14,7 @@
 
 #include "common/io.h"
 #include "common/mem.h"
-#include "scheduler/process/usage.h"
-#include "scheduler/profiler/result.h"
+#include "scheduler/profiler/run.h"
 #include "scheduler/profiler/table.h"
 #include "tests/support/support.h"
 
@@ -407,30 +406,6 @@ static void test_results_are_found_in_lines(void **state)
 	result(NULL, "(x*)", "0.5\n", NAN, 0); /* an empty match does not loop for ever */
 }
 
-static void test_load_is_read_from_proc(void **state)
-{
-	struct profile_load a, b;
-	double cpu, iowait;
-	uint64_t ticks;
-
-	(void)state;
-	assert_true(profile_load_parse("cpu  100 0 50 800 50 0 0 0 0 0\ncpu0 ...", &a));
-	assert_true(profile_load_parse("cpu  160 0 80 890 70 0 0 0 0 0\n", &b));
-	profile_load_mean(&a, &b, &cpu, &iowait);
-	assert_true(fabs(cpu - 45.0) < 1e-9 && fabs(iowait - 10.0) < 1e-9); /* 90 and 20 of 200 ticks */
-	profile_load_mean(&a, &a, &cpu, &iowait);
-	assert_true(isnan(cpu) && isnan(iowait));
-	assert_false(profile_load_parse("intr 1 2 3", &a));
-	assert_true(profile_load_blocked_ticks(
-		"7 (a) b) c) S 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 "
-		"26 27 28 29 30 31 32 33 34 35 36 37 38 39 40 41 4242 43",
-		&ticks));
-	assert_int_equal(ticks, 4242);
-	assert_false(profile_load_blocked_ticks("7 (a) S 4", &ticks));
-	profile_load_read(&a);
-	assert_true(a.known);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -444,7 +419,6 @@ int main(void)
 		cmocka_unit_test(test_the_table_has_a_row_a_copy_and_no_time_of_failures),
 		cmocka_unit_test(test_the_estimate_follows_the_levels),
 		cmocka_unit_test(test_results_are_found_in_lines),
-		cmocka_unit_test(test_load_is_read_from_proc),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
