@@ -47,7 +47,7 @@ below_store      := jobs config process core predictors queueing common
 below_profiler   := process core predictors queueing common
 below_daemon     := store jobs config process core predictors queueing common
 below_sim        := core predictors queueing common
-below_cli        := profiler sim config process core predictors queueing common
+below_cli        := profiler sim jobs config process core predictors queueing common
 below_workloads  := common
 
 sources  = $(filter-out %_main.c,$(wildcard $(dir_$1)/*.c $(dir_$1)/*/*.c))
