@@ -89,9 +89,9 @@ TEST(test_tenants_keep_one_number_each_beyond_a_thousand)
 	assert_int_equal(config_default(&c, NULL), 0);
 	for (unsigned round = 0; round < 2; round++) {
 		for (unsigned i = 0; i < 1500; i++) {
-			assert_int_equal(tenants_named(&t, c, s, 1, nth(text, sizeof text, "uid", i), &number,
-						       NULL),
-					 0);
+			assert_int_equal(
+				tenants_named(&t, c, s, 1, nth(text, sizeof text, "uid", i), &number, NULL),
+				0);
 			assert_int_equal(number, i);
 			assert_string_equal(tenants_name(&t, number), text);
 		}
