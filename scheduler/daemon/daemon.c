@@ -22,7 +22,7 @@
 #define REPAIR_S 1
 #define OUTLOOK_S 2
 #define ADVISE_S 5
-#define OUTSIDE_S 1
+#define OTHER_LOAD_S 1
 
 static const int signals[4] = { SIGTERM, SIGINT, SIGHUP, SIGUSR2 };
 
@@ -178,13 +178,13 @@ static void on_outlook(evutil_socket_t fd, short what, void *owner)
 }
 
 /* Others' load, from the kernel's counts: two small files that are never on a disk. */
-static void on_outside(evutil_socket_t fd, short what, void *owner)
+static void on_other_load(evutil_socket_t fd, short what, void *owner)
 {
 	struct daemon *d = owner;
 	char *stat = NULL, *pressure = NULL;
 	size_t len;
 	int64_t now = daemon_now_ns(d);
-	double before = outside_processes(&d->outside), after;
+	double before = other_load_processes(&d->other_load), after;
 
 	(void)fd;
 	(void)what;
@@ -192,11 +192,11 @@ static void on_outside(evutil_socket_t fd, short what, void *owner)
 		sched_set_outside(d->sched, now, 0.0, NULL);
 		return;
 	}
-	if (io_read_file("/proc/stat", OUTSIDE_MAX_TEXT, &stat, &len, NULL) == 0) {
-		io_read_file("/proc/pressure/cpu", OUTSIDE_MAX_TEXT, &pressure, &len, NULL);
-		after = outside_sample(&d->outside, stat, pressure, (double)d->load_processes,
-				       (double)(now - d->outside_ns) / 1e9);
-		d->outside_ns = now;
+	if (io_read_file("/proc/stat", OTHER_LOAD_MAX_TEXT, &stat, &len, NULL) == 0) {
+		io_read_file("/proc/pressure/cpu", OTHER_LOAD_MAX_TEXT, &pressure, &len, NULL);
+		after = other_load_sample(&d->other_load, stat, pressure, (double)d->load_processes,
+					  (double)(now - d->other_load_ns) / 1e9);
+		d->other_load_ns = now;
 		if (after != before)
 			sched_set_outside(d->sched, now, after, NULL);
 	}
@@ -264,7 +264,7 @@ static void on_signal(evutil_socket_t number, short what, void *owner)
 		notify_reloading(NULL);
 		if (d->loader)
 			d->reload_again = true;
-		else if (daemon_reload(d, NULL, &err))
+		else if (daemon_reload(d, NULL, NULL, &err))
 			log_warn("not reloaded: %s", err.text);
 		return;
 	}
@@ -368,15 +368,17 @@ static int replace_path(char **at, const char *with, struct err *err)
 	return 0;
 }
 
-int daemon_read_setup(const struct daemon_params *p, struct setup **out, struct err *err)
+int daemon_read_setup(const struct daemon_params *p, struct model *model, struct setup **out, struct err *err)
 {
 	struct config *c = NULL;
 	char *path = config_find(p->config_path);
 	int rc = path ? config_read(path, &c, err) : config_default(&c, err);
 
 	free(path);
-	if (rc)
+	if (rc) {
+		model_free(model);
 		return rc;
+	}
 	rc = replace_path(&c->socket, p->socket, err);
 	if (!rc)
 		rc = replace_path(&c->state_dir, p->state_dir, err);
@@ -385,10 +387,11 @@ int daemon_read_setup(const struct daemon_params *p, struct setup **out, struct 
 	if (!rc)
 		rc = replace_path(&c->model, p->model, err);
 	if (rc) {
+		model_free(model);
 		config_free(c);
 		return rc;
 	}
-	return setup_new(c, out, err);
+	return setup_new(c, model, out, err);
 }
 
 static int open_parts(struct daemon *d, bool force, struct err *err)
@@ -459,9 +462,9 @@ static int add_events(struct daemon *d, struct err *err)
 	d->repair_timer = timer(d, on_repair, 0);
 	d->outlook_timer = timer(d, on_outlook, OUTLOOK_S);
 	d->advise_timer = timer(d, on_advise, ADVISE_S);
-	d->outside_timer = timer(d, on_outside, OUTSIDE_S);
+	d->other_load_timer = timer(d, on_other_load, OTHER_LOAD_S);
 	good = d->turn && d->store_event && d->repair_timer && d->outlook_timer && d->advise_timer &&
-	       d->outside_timer && !event_add(d->store_event, NULL);
+	       d->other_load_timer && !event_add(d->store_event, NULL);
 	for (size_t i = 0; good && i < sizeof signals / sizeof signals[0]; i++) {
 		d->signal_event[i] = evsignal_new(d->base, signals[i], on_signal, d);
 		good = d->signal_event[i] && !event_add(d->signal_event[i], NULL);
@@ -489,7 +492,7 @@ int daemon_new(const struct daemon_params *p, struct daemon **out, struct err *e
 	d->base = event_base_new();
 	rc = d->base ? 0 : err_fail(err, ERR_NOMEM, "no event loop: %s", strerror(errno));
 	if (!rc)
-		rc = daemon_read_setup(p, &d->setup, err);
+		rc = daemon_read_setup(p, NULL, &d->setup, err);
 	if (!rc) {
 		log_set_level(d->setup->config->log_level);
 		log_set_json(d->setup->config->log_json);
@@ -547,7 +550,7 @@ void daemon_free(struct daemon *d)
 	drop(d->repair_timer);
 	drop(d->outlook_timer);
 	drop(d->advise_timer);
-	drop(d->outside_timer);
+	drop(d->other_load_timer);
 	drop(d->watchdog_timer);
 	store_close(d->store);
 	/* Until here a signal that comes once more must not end us half-way. */

@@ -24,15 +24,15 @@
 #include "scheduler/config/config.h"
 #include "scheduler/core/sched.h"
 #include "scheduler/daemon/exec/executor.h"
-#include "scheduler/store/job_json.h"
-#include "scheduler/daemon/jobs.h"
+#include "scheduler/jobs/jobs.h"
+#include "scheduler/jobs/record.h"
 #include "scheduler/daemon/learn/learning.h"
 #include "scheduler/process/other_load.h"
 #include "scheduler/daemon/net/server.h"
 #include "scheduler/daemon/setup.h"
 #include "scheduler/store/store.h"
 #include "scheduler/daemon/outcome_stats.h"
-#include "scheduler/daemon/tenants.h"
+#include "scheduler/jobs/tenants.h"
 
 #define DAEMON_VERSION "0.1.0"
 #define DAEMON_MAX_EXECUTORS 8
@@ -56,8 +56,8 @@ struct daemon {
 	struct jobs jobs;
 	struct tenants tenants;
 	struct learning *learning;
-	struct outside outside;
-	int64_t outside_ns;             /* of its last reading */
+	struct other_load other_load;
+	int64_t other_load_ns;             /* of its last reading */
 	struct tally tally;
 	uint64_t next_id;
 	int64_t clock_offset_ns;        /* real time minus monotonic time, fixed at the start: see daemon_now_ns() */
@@ -75,7 +75,7 @@ struct daemon {
 	bool reload_again;              /* asked for meanwhile: the files may have changed after they were read */
 	struct asked *asked_first, *asked_last; size_t n_asked; /* questions that wait for the disk: ops_ask.c */
 	struct event *turn;             /* activated where something changed outside a request */
-	struct event *store_event, *repair_timer, *outlook_timer, *advise_timer, *watchdog_timer, *outside_timer;
+	struct event *store_event, *repair_timer, *outlook_timer, *advise_timer, *watchdog_timer, *other_load_timer;
 	struct event *signal_event[4];
 
 	/* scratch of one request or event */
@@ -98,10 +98,12 @@ void daemon_drain(struct daemon *d, bool on, bool stop);
 
 /* ---- reload.c ---- */
 struct later; /* ops.h */
-int daemon_read_setup(const struct daemon_params *p, struct setup **out, struct err *err); /* of daemon.c */
+/* Of daemon.c. Takes `model`, also on failure: it is the one of the file that is named; NULL: the file is read. */
+int daemon_read_setup(const struct daemon_params *p, struct model *model, struct setup **out, struct err *err);
 int daemon_server_limits(const struct config *c, struct server_params *out, struct err *err);
 void daemon_reload_abandon(struct daemon *d);
-int daemon_reload(struct daemon *d, struct later *answer, struct err *err); /* in a thread; answer may be NULL */
+/* In a thread. answer may be NULL. Takes `model` as daemon_read_setup() does, also on failure. */
+int daemon_reload(struct daemon *d, struct later *answer, struct model *model, struct err *err);
 
 /* ---- lifecycle.c ---- */
 #define LIFE_CANCELLED "cancelled" /* the reason of a job that runs and was told to stop: it survives a restart */

@@ -2,15 +2,13 @@
  * be blocked, and swapped in between two turns of the loop; the old ones stay where the new ones are bad, or
  * where a queued job would no longer be valid under them. See daemon.h. */
 #include <errno.h>
-#include <grp.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "common/log.h"
 #include "common/mem.h"
+#include "common/worker.h"
 #include "scheduler/daemon/binding.h"
 #include "scheduler/daemon/daemon.h"
 #include "scheduler/daemon/net/systemd.h"
@@ -26,11 +24,11 @@ struct rebound { /* live jobs, and what they are under the new configuration and
 struct loader {
 	struct daemon *d;
 	struct later *answer; /* NULL: a signal asked */
-	pthread_t thread;
+	struct model *model; /* to use instead of reading the file; NULL: it is read */
+	struct worker worker;
 	int done_fd; /* readable when the thread has finished */
 	struct event *done, *step;
 	struct rebound rebound;
-	bool joined;
 	/* the thread's until then */
 	struct setup *fresh;
 	struct err err;
@@ -40,12 +38,10 @@ struct loader {
 static void *load(void *arg)
 {
 	struct loader *l = arg;
-	uint64_t one = 1;
-	ssize_t ignored;
 
-	l->rc = daemon_read_setup(&l->d->params, &l->fresh, &l->err);
-	ignored = write(l->done_fd, &one, sizeof one);
-	(void)ignored;
+	l->rc = daemon_read_setup(&l->d->params, l->model, &l->fresh, &l->err);
+	l->model = NULL; /* taken */
+	bell_ring(l->done_fd);
 	return NULL;
 }
 
@@ -73,7 +69,7 @@ static int rebind(const struct setup *fresh, const struct job *job, struct rebou
 	b = &r->binding[r->n];
 	*b = (struct binding){ 0 };
 	rc = binding_of_row(fresh, &job->row, b, err);
-	if (rc && job->state == JOB_QUEUED)
+	if (rc && job->row.state == JOB_QUEUED)
 		return err_prefix(err, "job %llu is queued and would no longer be valid",
 				  (unsigned long long)job->id);
 	if (rc) {
@@ -137,7 +133,7 @@ static void exchange_all(struct daemon *d, struct rebound *r)
 	for (size_t i = 0; i < r->n; i++) {
 		struct job *job = jobs_find(&d->jobs, r->id[i]);
 
-		if (job && job_state_live(job->state)) /* it may have ended since */
+		if (job && job_state_live(job->row.state)) /* it may have ended since */
 			exchange(job, &r->binding[i]);
 	}
 }
@@ -176,8 +172,8 @@ static void loader_free(struct loader *l)
 		event_free(l->done);
 	if (l->step)
 		event_free(l->step);
-	if (l->done_fd >= 0)
-		close(l->done_fd);
+	bell_free(&l->done_fd);
+	model_free(l->model);
 	setup_free(l->fresh);
 	free(l);
 }
@@ -200,7 +196,7 @@ static void finish(struct loader *l, int rc)
 		ops_reload_done(l->answer, rc ? &l->err : NULL);
 	d->loader = NULL;
 	loader_free(l);
-	if (d->reload_again && daemon_reload(d, NULL, &err))
+	if (d->reload_again && daemon_reload(d, NULL, NULL, &err))
 		log_warn("not reloaded: %s", err.text);
 }
 
@@ -229,8 +225,7 @@ static void on_done(evutil_socket_t fd, short what, void *arg)
 	struct loader *l = arg;
 	int rc;
 
-	pthread_join(l->thread, NULL);
-	l->joined = true;
+	worker_join(&l->worker);
 	rc = l->rc;
 	if (!rc)
 		rc = config_reloadable(l->d->setup->config, l->fresh->config, &l->err);
@@ -240,26 +235,28 @@ static void on_done(evutil_socket_t fd, short what, void *arg)
 		on_step(fd, what, l);
 }
 
-int daemon_reload(struct daemon *d, struct later *answer, struct err *err)
+int daemon_reload(struct daemon *d, struct later *answer, struct model *model, struct err *err)
 {
 	struct loader *l = mem_calloc(1, sizeof *l);
 	int rc;
 
-	if (!l)
+	if (!l) {
+		model_free(model);
 		return err_nomem(err, "a reload");
+	}
 	l->d = d;
 	l->answer = answer;
-	l->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	l->done = l->done_fd < 0 ? NULL : event_new(d->base, l->done_fd, EV_READ, on_done, l);
+	l->model = model;
+	rc = bell_new(&l->done_fd, true, "a reload", err);
+	l->done = rc ? NULL : event_new(d->base, l->done_fd, EV_READ, on_done, l);
 	l->step = event_new(d->base, -1, 0, on_step, l);
-	if (!l->done || !l->step || event_add(l->done, NULL)) {
-		loader_free(l);
-		return err_fail(err, ERR_IO, "no reload: %s", strerror(errno));
-	}
-	rc = pthread_create(&l->thread, NULL, load, l);
+	if (!rc && (!l->done || !l->step || event_add(l->done, NULL)))
+		rc = err_nomem(err, "a reload");
+	if (!rc)
+		rc = worker_start(&l->worker, load, l, "a reload", err);
 	if (rc) {
 		loader_free(l);
-		return err_fail(err, ERR_IO, "no thread for a reload: %s", strerror(rc));
+		return rc;
 	}
 	d->loader = l;
 	d->reload_again = false;
@@ -272,8 +269,7 @@ void daemon_reload_abandon(struct daemon *d)
 
 	if (!d->loader)
 		return;
-	if (!d->loader->joined)
-		pthread_join(d->loader->thread, NULL);
+	worker_join(&d->loader->worker);
 	if (d->loader->answer)
 		ops_reload_done(d->loader->answer, &leaving);
 	loader_free(d->loader);
@@ -282,18 +278,13 @@ void daemon_reload_abandon(struct daemon *d)
 
 int daemon_server_limits(const struct config *c, struct server_params *out, struct err *err)
 {
+	struct err why = { 0 };
+
 	out->max_connections = c->max_connections;
 	out->max_connections_per_uid = c->max_connections_per_uid;
 	out->max_output_bytes = c->max_output_bytes;
 	out->idle_timeout_s = c->idle_timeout_s;
-	if (c->socket_group) {
-		const struct group *g = getgrnam(c->socket_group);
-
-		if (!g)
-			return err_fail(err, ERR_FORMAT, "socket_group: there is no group %s",
-					c->socket_group);
-		out->group = g->gr_gid;
-		out->set_group = true;
-	}
+	if (config_socket_group(c, &out->group, &out->set_group, &why))
+		return err_fail(err, ERR_FORMAT, "socket_group: %s", why.text);
 	return 0;
 }

@@ -1,4 +1,4 @@
-/* What the machine has, for a configuration that does not say. */
+/* The cores and the memory of this machine. See machine.h. */
 #define _GNU_SOURCE
 #include "scheduler/process/machine.h"
 

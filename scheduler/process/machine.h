@@ -1,8 +1,8 @@
-/* What the machine has, for a configuration that does not say. */
+/* The cores and the memory of this machine, for a configuration that does not set them. */
 #ifndef SCHEDULER_PROCESS_MACHINE_H
 #define SCHEDULER_PROCESS_MACHINE_H
 
-double machine_cores(void);     /* those this process may run on; at least 1 */
-double machine_memory_mb(void); /* 90 % of it; infinite where it can not be told: then it limits nobody */
+double machine_cores(void);     /* the cpus this process may run on; at least 1 */
+double machine_memory_mb(void); /* 90 % of the memory; infinite, so no limit, if it is not known */
 
 #endif

@@ -1,4 +1,4 @@
-/* The output of a running job. See job_output.h. */
+/* Reads the numbers that a command prints. See output.h. */
 #define _GNU_SOURCE
 #include "scheduler/process/output.h"
 
@@ -17,6 +17,53 @@
 #include "common/text/text.h"
 #include "scheduler/process/record_format.h"
 
+#define TAIL_BYTES 4096
+
+/* The last match in the line counts. An empty match ends the search, which would not move on. */
+static bool last_match(const regex_t *re, const char *line, size_t len, double *out)
+{
+	size_t at = 0;
+	bool found = false;
+
+	while (at <= len) {
+		regmatch_t m[2] = { { .rm_so = (regoff_t)at, .rm_eo = (regoff_t)len } };
+		char number[64];
+		size_t n;
+
+		if (regexec(re, line, 2, m, REG_STARTEND | (at ? REG_NOTBOL : 0)))
+			break;
+		n = m[1].rm_so < 0 ? 0 : (size_t)(m[1].rm_eo - m[1].rm_so);
+		if (n && n < sizeof number) {
+			memcpy(number, line + m[1].rm_so, n);
+			number[n] = '\0';
+			found |= text_number(number, out);
+		}
+		if ((size_t)m[0].rm_eo == at)
+			break;
+		at = (size_t)m[0].rm_eo;
+	}
+	return found;
+}
+
+bool output_line(const struct output_rules *r, const char *line, size_t len, struct output_numbers *out)
+{
+	struct json *v;
+
+	*out = (struct output_numbers){ NAN, NAN, NAN, NAN };
+	if (r->regex)
+		return last_match(r->regex, line, len, &out->accuracy);
+	if (len == 0 || line[0] != '{' || json_parse("line", line, len, &v, NULL))
+		return false; /* a sentence may start with a brace, too */
+	out->accuracy = json_number(json_path(v, r->accuracy_path ? r->accuracy_path : "accuracy"), NAN);
+	out->epoch = json_number(json_path(v, r->epoch_path ? r->epoch_path : "epoch"), NAN);
+	out->loss = json_number(json_get(v, "loss"), NAN);
+	out->elapsed_s = json_number(json_get(v, "elapsed_s"), NAN);
+	json_free(v);
+	return !isnan(out->accuracy) || !isnan(out->epoch);
+}
+
+/* ---- a log that grows ---- */
+
 int job_output_init(struct job_output *o, const char *dir, const char *accuracy_path, const char *epoch_path,
 		    struct err *err)
 {
@@ -25,9 +72,9 @@ int job_output_init(struct job_output *o, const char *dir, const char *accuracy_
 	*o = (struct job_output){ .fd = -1, .accuracy = NAN, .epoch = NAN, .epoch_accuracy = NAN };
 	strbuf_printf(&path, "%s/%s", dir, JOB_STDOUT);
 	o->path = path.text;
-	o->accuracy_path = mem_strdup(accuracy_path ? accuracy_path : "accuracy");
-	o->epoch_path = mem_strdup(epoch_path ? epoch_path : "epoch");
-	if (!path.failed && o->accuracy_path && o->epoch_path)
+	o->accuracy_path = accuracy_path ? mem_strdup(accuracy_path) : NULL;
+	o->epoch_path = epoch_path ? mem_strdup(epoch_path) : NULL;
+	if (!path.failed && !o->accuracy_path == !accuracy_path && !o->epoch_path == !epoch_path)
 		return 0;
 	job_output_release(o);
 	return err_nomem(err, "a job's output");
@@ -47,25 +94,22 @@ void job_output_release(struct job_output *o)
 
 static void take_line(struct job_output *o, const char *line, size_t len, int64_t written_ns)
 {
-	struct json *v;
-	double accuracy, epoch;
+	struct output_rules rules = { .accuracy_path = o->accuracy_path, .epoch_path = o->epoch_path };
+	struct output_numbers n;
 
-	if (len == 0 || line[0] != '{' || json_parse("line", line, len, &v, NULL))
-		return; /* a brace may open a sentence, too */
-	accuracy = json_number(json_path(v, o->accuracy_path), NAN);
-	epoch = json_number(json_path(v, o->epoch_path), NAN);
-	json_free(v);
-	if (!isnan(accuracy))
-		o->accuracy = accuracy;
-	if (!isnan(epoch) && !(epoch <= o->epoch)) { /* true for the first, when there is none before */
-		o->epoch = epoch;
-		o->epoch_accuracy = accuracy;
+	if (!output_line(&rules, line, len, &n))
+		return;
+	if (!isnan(n.accuracy))
+		o->accuracy = n.accuracy;
+	if (!isnan(n.epoch) && !(n.epoch <= o->epoch)) { /* true for the first, when there is none before */
+		o->epoch = n.epoch;
+		o->epoch_accuracy = n.accuracy;
 		o->epoch_ns = written_ns;
 		o->news = true;
 	}
 }
 
-/* A fifo or a device in its place must neither hold us up nor be looked at for ever. */
+/* A fifo or a device instead of the log must not block us, and is not looked at again. */
 static bool ready(struct job_output *o, struct stat *st)
 {
 	if (o->unfit)
@@ -146,16 +190,14 @@ size_t job_output_read(struct job_output *o, char *scratch, bool ended, bool *ou
 	return (size_t)got;
 }
 
-char *job_last_words(const char *dir, char *out, size_t size)
+char *output_last_words(const char *path, char *out, size_t size)
 {
-	char path[4096], tail[513], *end, *line;
+	char tail[TAIL_BYTES + 1], *end, *line;
 	struct stat st;
 	ssize_t n = -1;
-	int fd = -1;
+	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 
 	out[0] = '\0';
-	if ((size_t)snprintf(path, sizeof path, "%s/" JOB_STDERR, dir) < sizeof path)
-		fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0)
 		return out;
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode)) {
@@ -167,9 +209,19 @@ char *job_last_words(const char *dir, char *out, size_t size)
 	if (n <= 0)
 		return out;
 	tail[n] = '\0';
-	end = tail + strlen(tail); /* a NUL byte of the job's ends it sooner */
+	end = tail + strlen(tail); /* a NUL byte in the log ends the text sooner */
 	while (end > tail && strchr(" \t\r\n", end[-1]))
 		*--end = '\0';
 	line = strrchr(tail, '\n');
 	return text_printable(line ? line + 1 : tail, out, size);
+}
+
+char *job_last_words(const char *dir, char *out, size_t size)
+{
+	char path[4096];
+
+	out[0] = '\0';
+	return (size_t)snprintf(path, sizeof path, "%s/" JOB_STDERR, dir) < sizeof path
+		       ? output_last_words(path, out, size)
+		       : out;
 }

@@ -1,12 +1,12 @@
-/* What postrider-supervisor and the daemon say to each other. The supervisor is linked with the C library alone,
- * so this is a header of constants; job_folder.c reads what supervisor_record.c writes.
+/* The language between postrider-supervisor and the daemon. The supervisor is linked with the C library alone, so this
+ * header has constants only. supervisor_record.c writes the records, run_record.c reads them.
  *
- * Beside the job's folder DIR, in a folder that belongs to the daemon, there are two records. The job's own folder
- * belongs to the user of the job, who could forge or remove what lies in it, and have a daemon run by root end
- * somebody else's processes.
+ * Two records lie beside the job's folder DIR, in a folder that belongs to the daemon. The job's folder itself belongs to
+ * the user of the job: the user could forge records in it and make a daemon that runs as root end the processes of
+ * others.
  *
- *   DIR.started   exactly one supervisor can make it: it appears whole, by link(2), before the command runs
- *   DIR.exit      how the job ended: it appears whole, by rename(2)
+ *   DIR.started   written by exactly one supervisor: it appears complete, by link(2), before the command runs
+ *   DIR.exit      how the job ended: it appears complete, by rename(2)
  *
  * Both are lines of a key and its values, each key once and in this order; the last line is "end":
  *
@@ -22,9 +22,9 @@
  *                                            note TEXT | -
  *                                            end
  *
- * "stopped" means on request: by a SIGTERM that was queued with a value, as the daemon does it, not by anybody's.
- * START_TICKS is field 22 of /proc/PID/stat: with the boot's id, a process is known for good, whatever becomes of
- * its pid. */
+ * "stopped" means that the daemon asked for it: by a SIGTERM that was queued with a value. Other SIGTERMs do not count.
+ * START_TICKS is field 22 of /proc/PID/stat. With the id of the boot it identifies a process for good, even if its pid is
+ * given to another one later. */
 #ifndef SCHEDULER_PROCESS_RECORD_FORMAT_H
 #define SCHEDULER_PROCESS_RECORD_FORMAT_H
 
@@ -45,15 +45,15 @@
 enum {
 	SUPERVISOR_DONE = 0,       /* DIR.exit is written */
 	SUPERVISOR_USAGE = 2,
-	SUPERVISOR_LOST_RACE = 120, /* DIR.started was there: nothing was touched */
-	SUPERVISOR_NOT_STARTED = 121, /* nothing was touched; the reason is in the report */
+	SUPERVISOR_LOST_RACE = 120, /* DIR.started existed already: nothing was changed */
+	SUPERVISOR_NOT_STARTED = 121, /* nothing was changed; the report has the reason */
 	SUPERVISOR_NO_RECORD = 122, /* the job ended, but DIR.exit cannot be written */
 };
 
 /* The report: lines on the supervisor's standard output, which is then closed. */
 #define REPORT_STARTED "started" /* DIR.started says the rest */
 #define REPORT_FAILED "failed "  /* and the reason */
-#define REPORT_NOTE "note "      /* something was not possible, the job runs anyway */
+#define REPORT_NOTE "note "      /* something did not work, but the job runs */
 #define REPORT_MAX_BYTES 1024
 
 #endif

@@ -1,4 +1,4 @@
-/* The records beside a job's folder. See job_folder.h. */
+/* Parses the records that the supervisor leaves beside a job's folder. See run_record.h. */
 #include "scheduler/process/run_record.h"
 
 #include <limits.h>
@@ -10,9 +10,9 @@
 #include "common/text/text.h"
 
 #define NAME_SHOWN 200
-#define MAX_PID (1 << 22) /* what Linux can be set to at most */
+#define MAX_PID (1 << 22) /* the largest pid that Linux can be configured for */
 
-struct record { /* being read, line by line */
+struct record { /* a text that is read line by line */
 	const char *name, *at, *end;
 	int line;
 	struct err *err;
@@ -32,7 +32,7 @@ static int take_text(struct record *r, const char *key, char *out, size_t size)
 
 	r->line++;
 	if (!newline)
-		return damaged(r, "it breaks off");
+		return damaged(r, "it ends too early");
 	len = (size_t)(newline - r->at);
 	if (len < key_len + 1 || memcmp(r->at, key, key_len) != 0 || r->at[key_len] != ' ')
 		return damaged(r, "another line was expected");
@@ -51,7 +51,7 @@ static int take_line(struct record *r, const char *whole)
 
 	r->line++;
 	if ((size_t)(r->end - r->at) < len + 1 || memcmp(r->at, whole, len) != 0 || r->at[len] != '\n')
-		return damaged(r, r->line == 1 ? "it is of another kind or version" : "it breaks off");
+		return damaged(r, r->line == 1 ? "it has another kind or version" : "it ends too early");
 	r->at += len + 1;
 	return 0;
 }

@@ -1,5 +1,5 @@
-/* Reading what the supervisor of a job wrote beside the job's folder: exec_local_record.h has the format, and why the
- * records lie beside it. Used by exec_local.c. */
+/* Reads the records that a job's supervisor wrote beside the job's folder. record_format.h has the format and says why
+ * the records lie beside the folder. Used by the daemon's executor. */
 #ifndef SCHEDULER_PROCESS_RUN_RECORD_H
 #define SCHEDULER_PROCESS_RUN_RECORD_H
 
@@ -11,7 +11,7 @@
 #include "common/err.h"
 #include "scheduler/process/record_format.h"
 
-struct job_started { /* DIR.started: a supervisor has the job */
+struct job_started { /* DIR.started: a supervisor runs the job */
 	char boot[RECORD_BOOT_BYTES + 1];
 	pid_t supervisor, job;
 	uint64_t supervisor_ticks, job_ticks; /* when they were started: field 22 of /proc/PID/stat */
@@ -20,22 +20,22 @@ struct job_started { /* DIR.started: a supervisor has the job */
 	char cpus[RECORD_MAX_CPUS + 1];       /* "": any */
 };
 
-struct job_exit { /* DIR.exit: how it ended */
+struct job_exit { /* DIR.exit: how the job ended */
 	bool ran;                       /* false: `reason` says why not */
 	int exit_code;                  /* -1: a signal ended it, or it never ran */
 	int exit_signal;                /* 0: none */
-	bool timed_out, stopped;        /* we ended it: its time was over, or the daemon asked for it */
+	bool timed_out, stopped;        /* the supervisor ended it: its time was over, or the daemon asked */
 	int64_t started_ns, ended_ns;   /* 1970, UTC; started 0: it never ran */
 	double run_s;                   /* by CLOCK_BOOTTIME; 0: it never ran */
-	double max_rss_mb, cpu_s;       /* all its processes; the largest of them */
+	double max_rss_mb, cpu_s;       /* of the largest process; of all of them */
 	char reason[RECORD_MAX_TEXT + 1], note[RECORD_MAX_TEXT + 1]; /* "": none */
 };
 
-/* ERR_NOTFOUND: there is none. ERR_FORMAT: it is damaged, and where. Else the system's reason. */
+/* ERR_NOTFOUND: there is no record. ERR_FORMAT: it is damaged, and the text says where. Otherwise the system's reason. */
 int job_started_read(const char *dir, struct job_started *out, struct err *err);
 int job_exit_read(const char *dir, struct job_exit *out, struct err *err);
 
-/* The same from text; `name` is what errors call it. */
+/* The same from text; errors call it `name`. */
 int job_started_parse(const char *name, const char *text, size_t len, struct job_started *out, struct err *err);
 int job_exit_parse(const char *name, const char *text, size_t len, struct job_exit *out, struct err *err);
 

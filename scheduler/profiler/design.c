@@ -1,5 +1,6 @@
-/* Designs: reading them, checking them, combining levels into runs. See profile_design.h. */
-#include "scheduler/profiler/design.h"
+/* Designs: their factors, their command, reading them from JSON and checking them. See design.h; plan.c combines the
+ * levels into runs. */
+#include "scheduler/profiler/plan.h"
 
 #include <ctype.h>
 #include <regex.h>
@@ -8,12 +9,8 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "common/rng.h"
+#include "common/text/template.h"
 #include "common/text/text.h"
-
-#define GRID_MAX ((size_t)1 << 31) /* settings are 32-bit numbers */
-#define LHS_DRAWS 64 /* the one with the fewest settings drawn twice is kept */
-#define SEEDS_A_REPLICATION 1000 /* more than PROFILE_MAX_JOBS: copies of two replications share none */
 
 /* Columns of the table that no factor may be called, and placeholders that exist without one. */
 static const char *const reserved[] = {
@@ -232,14 +229,6 @@ int profile_design_kind(struct profile_design *d, const char *text, struct err *
 				PROFILE_MAX_RUNS);
 	}
 	return 0;
-}
-
-static void kind_text(const struct profile_design *d, char *out, size_t size)
-{
-	if (d->kind == PROFILE_LHS)
-		snprintf(out, size, "lhs:%zu", d->lhs_runs);
-	else
-		snprintf(out, size, "%s", d->kind == PROFILE_FULL ? "full" : "2k");
 }
 
 /* ---- the command and the result ---- */
@@ -525,23 +514,11 @@ int profile_design_read(struct profile_design *d, const char *path, struct err *
 
 /* ---- checks ---- */
 
-/* The placeholder that starts at *s ("{name}"), its length without braces; 0: there is none. */
-static size_t placeholder(const char *s)
-{
-	const char *end = *s == '{' ? strchr(s, '}') : NULL;
-
-	return end && is_word(s + 1, (size_t)(end - s - 1)) ? (size_t)(end - s - 1) : 0;
-}
-
 static bool command_uses(const struct profile_design *d, const char *name)
 {
 	for (size_t i = 0; i < d->n_command; i++) {
-		for (const char *s = d->command[i]; *s; s++) {
-			size_t len = placeholder(s);
-
-			if (len && strlen(name) == len && !memcmp(s + 1, name, len))
-				return true;
-		}
+		if (template_uses(d->command[i], name))
+			return true;
 	}
 	return false;
 }
@@ -549,8 +526,6 @@ static bool command_uses(const struct profile_design *d, const char *name)
 static int check_placeholders(const struct profile_design *d, struct err *err)
 {
 	const char *known[2 * PROFILE_MAX_FACTORS + 5] = { NULL };
-	const char *near;
-	char name[PROFILE_MAX_VALUE + 1];
 	size_t n = 0;
 
 	for (size_t i = 0; i < d->n_factors; i++)
@@ -560,20 +535,8 @@ static int check_placeholders(const struct profile_design *d, struct err *err)
 	for (size_t i = 0; builtin[i]; i++)
 		known[n++] = builtin[i];
 	for (size_t i = 0; i < d->n_command; i++) {
-		for (const char *s = d->command[i]; *s; s++) {
-			size_t len = placeholder(s);
-
-			if (!len)
-				continue;
-			snprintf(name, sizeof name, "%.*s",
-				 (int)(len < PROFILE_MAX_VALUE ? len : PROFILE_MAX_VALUE), s + 1);
-			if (in_list(name, known))
-				continue;
-			near = text_nearest(name, known);
-			return err_fail(err, ERR_FORMAT,
-					"the command has {%s}, which is no factor and not fixed%s%s%s", name,
-					near ? "; did you mean {" : "", near ? near : "", near ? "}?" : "");
-		}
+		if (template_check(d->command[i], known, err))
+			return err_prefix(err, "word %zu of the command", i + 1);
 	}
 	for (size_t i = 0; i < d->n_factors; i++) {
 		if (strcmp(d->factor[i].name, "njobs") && !command_uses(d, d->factor[i].name))
@@ -609,17 +572,6 @@ static int check_jobs(struct profile_design *d, struct err *err)
 	return 0;
 }
 
-static size_t settings_planned(const struct profile_design *d)
-{
-	size_t n = 1;
-
-	if (d->kind == PROFILE_LHS)
-		return d->lhs_runs;
-	if (d->kind == PROFILE_FULL)
-		return profile_grid_size(d);
-	return (size_t)1 << d->n_factors < GRID_MAX ? n << d->n_factors : SIZE_MAX;
-}
-
 int profile_design_check(struct profile_design *d, struct err *err)
 {
 	size_t n;
@@ -640,8 +592,8 @@ int profile_design_check(struct profile_design *d, struct err *err)
 		return rc;
 	if (profile_grid_size(d) == SIZE_MAX)
 		return err_fail(err, ERR_FORMAT, "the full grid of these levels has more than %zu settings",
-				GRID_MAX);
-	n = settings_planned(d);
+				PROFILE_MAX_GRID);
+	n = profile_settings_planned(d);
 	if (n > PROFILE_MAX_RUNS / d->replications)
 		return err_fail(err, ERR_FORMAT,
 				"%zu settings, %zu replications: more than %d runs; lhs:N measures a part of "
@@ -650,388 +602,38 @@ int profile_design_check(struct profile_design *d, struct err *err)
 	return 0;
 }
 
-/* ---- what makes a campaign the same one ---- */
+/* ---- the command of one copy ---- */
 
-static void put_factors(struct json_writer *w, const char *key, const struct profile_factor *f, size_t n)
+struct filling {
+	const struct profile_design *design;
+	const struct profile_point *point;
+	size_t copy;
+};
+
+static bool put_placeholder(const void *owner, const char *name, struct strbuf *out)
 {
-	json_put_key(w, key);
-	json_open(w, '{');
-	for (size_t i = 0; i < n; i++) {
-		json_put_key(w, f[i].name);
-		json_open(w, '[');
-		for (size_t l = 0; l < f[i].n_levels; l++)
-			json_put_string(w, f[i].level[l]);
-		json_close(w, ']');
-	}
-	json_close(w, '}');
-}
+	const struct filling *f = owner;
+	const struct profile_point *p = f->point;
+	const char *value = profile_value(f->design, p->level, name);
 
-void profile_design_canonical(const struct profile_design *d, struct strbuf *out)
-{
-	struct json_writer w;
-	char kind[32];
-
-	kind_text(d, kind, sizeof kind);
-	json_begin(&w, out, false);
-	json_open(&w, '{');
-	put_factors(&w, "factors", d->factor, d->n_factors);
-	put_factors(&w, "fixed", d->fixed, d->n_fixed);
-	json_kv_string(&w, "design", kind);
-	json_kv_int(&w, "replications", (long long)d->replications);
-	json_kv_int(&w, "seed", (long long)d->seed);
-	json_put_key(&w, "command");
-	json_open(&w, '[');
-	for (size_t i = 0; i < d->n_command; i++)
-		json_put_string(&w, d->command[i]);
-	json_close(&w, ']');
-	json_kv_string(&w, "accuracy", d->accuracy_path);
-	json_kv_string(&w, "epoch", d->epoch_path);
-	json_kv_string(&w, "regex", d->regex);
-	json_close(&w, '}');
-}
-
-uint64_t profile_design_fingerprint(const struct profile_design *d)
-{
-	struct strbuf text = { 0 };
-	uint64_t h = 0xcbf29ce484222325ULL; /* FNV-1a, 64 bits */
-
-	profile_design_canonical(d, &text);
-	for (size_t i = 0; i < text.len; i++)
-		h = (h ^ (unsigned char)text.text[i]) * 0x100000001b3ULL;
-	strbuf_release(&text);
-	return h;
-}
-
-/* A value for a sentence: lists with commas between, the rest as it is. */
-static void put_value(struct strbuf *out, const struct json *v)
-{
-	char number[32];
-
-	switch (json_type(v)) {
-	case JSON_STRING: strbuf_puts(out, json_string(v, "")); break;
-	case JSON_NUMBER: strbuf_puts(out, text_shortest(json_number(v, 0.0), number)); break;
-	case JSON_ARRAY:
-		for (const struct json *e = json_first(v); e; e = json_next(e)) {
-			put_value(out, e);
-			strbuf_puts(out, json_next(e) ? "," : "");
-		}
-		break;
-	default: strbuf_puts(out, "none"); break;
-	}
-}
-
-static void put_change(struct strbuf *out, const char *what, const char *name, const struct json *before,
-		       const struct json *now)
-{
-	struct strbuf a = { 0 }, b = { 0 };
-
-	put_value(&a, before);
-	put_value(&b, now);
-	if (strcmp(strbuf_text(&a), strbuf_text(&b)) || !before != !now)
-		strbuf_printf(out, "%s%s%s was %.100s and is %.100s", out->len ? "; " : "", what, name,
-			      strbuf_text(&a), strbuf_text(&b));
-	strbuf_release(&a);
-	strbuf_release(&b);
-}
-
-static void put_factor_changes(struct strbuf *out, const char *what, const struct json *before,
-			       const struct json *now)
-{
-	const struct json *a, *b;
-
-	for (a = json_first(before); a; a = json_next(a))
-		put_change(out, what, json_key(a), a, json_get(now, json_key(a)));
-	for (b = json_first(now); b; b = json_next(b)) {
-		if (!json_get(before, json_key(b)))
-			put_change(out, what, json_key(b), NULL, b);
-	}
-	if (out->len)
-		return;
-	for (a = json_first(before), b = json_first(now); a && b; a = json_next(a), b = json_next(b)) {
-		if (strcmp(json_key(a), json_key(b))) {
-			strbuf_printf(out, "the order of the %ss changed",
-				      what[0] == 'f' ? "factor" : "value");
-			return;
-		}
-	}
-}
-
-bool profile_design_differs(const struct profile_design *d, const struct json *earlier, char *out,
-			    size_t size)
-{
-	static const char *const rest[] = { "design",   "replications", "seed",  "command",
-					    "accuracy", "epoch",        "regex", NULL };
-	struct strbuf text = { 0 }, change = { 0 };
-	struct json *now = NULL;
-	bool differs;
-
-	profile_design_canonical(d, &text);
-	if (json_parse("design", strbuf_text(&text), text.len, &now, NULL)) {
-		snprintf(out, size, "it can not be compared for want of memory");
-		strbuf_release(&text);
-		return true;
-	}
-	put_factor_changes(&change, "factor ", json_get(earlier, "factors"), json_get(now, "factors"));
-	put_factor_changes(&change, "", json_get(earlier, "fixed"), json_get(now, "fixed"));
-	for (size_t i = 0; rest[i]; i++)
-		put_change(&change, "", rest[i], json_get(earlier, rest[i]), json_get(now, rest[i]));
-	differs = change.len > 0 || change.failed;
-	snprintf(out, size, "%s", strbuf_text(&change));
-	json_free(now);
-	strbuf_release(&text);
-	strbuf_release(&change);
-	return differs;
-}
-
-/* ---- the plan ---- */
-
-size_t profile_grid_size(const struct profile_design *d)
-{
-	size_t n = 1;
-
-	for (size_t i = 0; i < d->n_factors; i++) {
-		if (n > GRID_MAX / d->factor[i].n_levels)
-			return SIZE_MAX;
-		n *= d->factor[i].n_levels;
-	}
-	return n;
-}
-
-void profile_grid_at(const struct profile_design *d, size_t setting, uint16_t *out_level)
-{
-	for (size_t i = d->n_factors; i-- > 0;) { /* the last factor turns fastest */
-		out_level[i] = (uint16_t)(setting % d->factor[i].n_levels);
-		setting /= d->factor[i].n_levels;
-	}
-}
-
-static uint32_t setting_of(const struct profile_design *d, const uint16_t *level)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < d->n_factors; i++)
-		n = n * d->factor[i].n_levels + level[i];
-	return (uint32_t)n;
-}
-
-/* Of numbers the smallest and the largest, of words the first and the last. */
-static uint16_t extreme(const struct profile_factor *f, bool high)
-{
-	size_t best = high ? f->n_levels - 1 : 0;
-
-	for (size_t i = 0; f->number && i < f->n_levels; i++) {
-		if (high ? atof(f->level[i]) > atof(f->level[best])
-			 : atof(f->level[i]) < atof(f->level[best]))
-			best = i;
-	}
-	return (uint16_t)best;
-}
-
-static int by_setting(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-static size_t distinct(uint32_t *v, size_t n)
-{
-	size_t k = n > 0;
-
-	qsort(v, n, sizeof *v, by_setting);
-	for (size_t i = 1; i < n; i++)
-		k += v[i] != v[i - 1];
-	return k;
-}
-
-/* A Latin hypercube on levels (McKay, Beckman, Conover, Technometrics 21, 1979): run r has stratum perm(r) of
- * N, and the levels divide the strata evenly, so each level is used N / n_levels times, rounded either way. */
-static void lhs_draw(const struct profile_design *d, struct rng *rng, uint32_t *perm,
-		     struct profile_point *out)
-{
-	size_t n = d->lhs_runs;
-
-	for (size_t f = 0; f < d->n_factors; f++) {
-		for (size_t i = 0; i < n; i++)
-			perm[i] = (uint32_t)i;
-		rng_shuffle(rng, perm, n);
-		for (size_t i = 0; i < n; i++)
-			out[i].level[f] = (uint16_t)((uint64_t)perm[i] * d->factor[f].n_levels / n);
-	}
-	for (size_t i = 0; i < n; i++)
-		out[i].setting = setting_of(d, out[i].level);
-}
-
-static int lhs_make(const struct profile_design *d, struct profile_point *out, struct err *err)
-{
-	size_t n = d->lhs_runs, most = 0;
-	struct profile_point *drawn = mem_calloc(n, sizeof *drawn);
-	uint32_t *perm = mem_array(n, sizeof *perm);
-	struct rng rng = rng_stream(d->seed, UINT64_MAX);
-
-	for (int k = 0; k < LHS_DRAWS && drawn && perm && most < n; k++) {
-		size_t settings;
-
-		lhs_draw(d, &rng, perm, drawn);
-		for (size_t i = 0; i < n; i++)
-			perm[i] = drawn[i].setting;
-		settings = distinct(perm, n);
-		if (settings > most) {
-			most = settings;
-			memcpy(out, drawn, n * sizeof *drawn);
-		}
-	}
-	free(drawn);
-	free(perm);
-	return most ? 0 : err_nomem(err, "the design");
-}
-
-int profile_plan_make(const struct profile_design *d, struct profile_plan *out, struct err *err)
-{
-	size_t n = settings_planned(d);
-	struct profile_point *one = mem_calloc(n, sizeof *one);
-	struct profile_plan p = { .run = mem_calloc(n * d->replications, sizeof *p.run) };
-	uint32_t *order = mem_array(n, sizeof *order);
-	int rc = one && p.run && order ? 0 : err_nomem(err, "the design");
-
-	if (!rc && d->kind == PROFILE_LHS)
-		rc = lhs_make(d, one, err);
-	for (size_t i = 0; i < n && !rc && d->kind != PROFILE_LHS; i++) {
-		if (d->kind == PROFILE_FULL)
-			profile_grid_at(d, i, one[i].level);
-		for (size_t f = 0; f < d->n_factors && d->kind == PROFILE_TWO_LEVEL; f++)
-			one[i].level[f] = extreme(&d->factor[f], i >> f & 1);
-		one[i].setting = setting_of(d, one[i].level);
-	}
-	for (size_t r = 0; r < d->replications && !rc; r++) {
-		struct rng rng = rng_stream(d->seed, r);
-
-		for (size_t i = 0; i < n; i++)
-			order[i] = (uint32_t)i;
-		rng_shuffle(&rng, order, n);
-		for (size_t i = 0; i < n; i++) {
-			p.run[p.n] = one[order[i]];
-			p.run[p.n++].replication = (uint32_t)r + 1;
-		}
-	}
-	if (!rc) {
-		for (size_t i = 0; i < n; i++)
-			order[i] = one[i].setting;
-		p.n_settings = distinct(order, n);
-		*out = p;
-	} else {
-		free(p.run);
-	}
-	free(order);
-	free(one);
-	return rc;
-}
-
-void profile_plan_release(struct profile_plan *p)
-{
-	if (!p)
-		return;
-	free(p->run);
-	*p = (struct profile_plan){ 0 };
-}
-
-/* ---- values at a point ---- */
-
-const char *profile_value(const struct profile_design *d, const uint16_t *level, const char *name)
-{
-	for (size_t i = 0; i < d->n_factors; i++) {
-		if (!strcmp(d->factor[i].name, name))
-			return d->factor[i].level[level[i]];
-	}
-	for (size_t i = 0; i < d->n_fixed; i++) {
-		if (!strcmp(d->fixed[i].name, name))
-			return d->fixed[i].level[0];
-	}
-	return NULL;
-}
-
-size_t profile_jobs(const struct profile_design *d, const uint16_t *level)
-{
-	const char *text = profile_value(d, level, "njobs");
-	uint64_t n = 1;
-
-	if (text)
-		text_uint64(text, &n);
-	return (size_t)n;
-}
-
-void profile_describe(const struct profile_design *d, const uint16_t *level, struct strbuf *out)
-{
-	for (size_t i = 0; i < d->n_factors; i++)
-		strbuf_printf(out, "%s%s=%s", i ? " " : "", d->factor[i].name, d->factor[i].level[level[i]]);
-	if (d->n_factors == 0)
-		strbuf_puts(out, "one setting");
-}
-
-uint64_t profile_seed(const struct profile_design *d, const struct profile_point *p, size_t copy)
-{
-	return d->seed + (uint64_t)(p->replication - 1) * SEEDS_A_REPLICATION + (copy - 1);
-}
-
-static int fill_in(const struct profile_design *d, const struct profile_point *p, size_t copy,
-		   const char *template, char **out, struct err *err)
-{
-	struct strbuf word = { 0 };
-	char name[PROFILE_MAX_VALUE + 1];
-	int rc = 0;
-
-	for (const char *s = template; *s; s++) {
-		size_t len = placeholder(s);
-		const char *value;
-
-		if (!len || len > PROFILE_MAX_VALUE) {
-			strbuf_add(&word, s, 1);
-			continue;
-		}
-		memcpy(name, s + 1, len);
-		name[len] = '\0';
-		value = profile_value(d, p->level, name);
-		if (value)
-			strbuf_puts(&word, value);
-		else if (!strcmp(name, "seed"))
-			strbuf_printf(&word, "%llu", (unsigned long long)profile_seed(d, p, copy));
-		else if (!strcmp(name, "copy"))
-			strbuf_printf(&word, "%zu", copy);
-		else if (!strcmp(name, "replication"))
-			strbuf_printf(&word, "%u", p->replication);
-		else
-			strbuf_printf(&word, "%u-%u", p->setting + 1, p->replication); /* {run} */
-		s += len + 1;
-	}
-	if (word.failed)
-		rc = err_nomem(err, "the design");
-	else if (word.len >= PROFILE_MAX_ARG)
-		rc = err_fail(err, ERR_ARG, "'%.60s' filled in is longer than %d bytes", template,
-			      PROFILE_MAX_ARG - 1);
-	else if (!(*out = mem_strdup(strbuf_text(&word))))
-		rc = err_nomem(err, "the design");
-	strbuf_release(&word);
-	return rc;
+	if (value)
+		strbuf_puts(out, value);
+	else if (!strcmp(name, "seed"))
+		strbuf_printf(out, "%llu", (unsigned long long)profile_seed(f->design, p, f->copy));
+	else if (!strcmp(name, "copy"))
+		strbuf_printf(out, "%zu", f->copy);
+	else if (!strcmp(name, "replication"))
+		strbuf_printf(out, "%u", p->replication);
+	else
+		strbuf_printf(out, "%u-%u", p->setting + 1, p->replication); /* {run} */
+	return true;
 }
 
 int profile_argv(const struct profile_design *d, const struct profile_point *p, size_t copy, char ***out_word,
 		 struct err *err)
 {
-	char **word = mem_calloc(d->n_command + 1, sizeof *word);
-	int rc = word ? 0 : err_nomem(err, "the design");
+	struct filling f = { d, p, copy };
 
-	for (size_t i = 0; i < d->n_command && !rc; i++)
-		rc = fill_in(d, p, copy, d->command[i], &word[i], err);
-	if (rc)
-		profile_argv_free(word);
-	else
-		*out_word = word;
-	return rc;
-}
-
-void profile_argv_free(char **word)
-{
-	for (size_t i = 0; word && word[i]; i++)
-		free(word[i]);
-	free(word);
+	return template_argv(d->command, d->n_command, put_placeholder, &f, PROFILE_MAX_ARG - 1, out_word,
+			     err);
 }

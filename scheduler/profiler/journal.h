@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
-#include "scheduler/profiler/design.h"
+#include "scheduler/profiler/plan.h"
 
 #define PROFILE_JOURNAL_VERSION 1
 #define PROFILE_JOURNAL_MAX ((size_t)1 << 30)

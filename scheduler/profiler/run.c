@@ -20,13 +20,13 @@
 #include "common/clock.h"
 #include "common/io.h"
 #include "common/mem.h"
+#include "common/text/template.h"
 #include "common/text/text.h"
-#include "scheduler/process/usage.h"
-#include "scheduler/profiler/result.h"
+#include "scheduler/process/output.h"
+#include "scheduler/process/proc.h"
 
 #define GRACE_S 2.0 /* from the request to end to the end */
 #define TICK_S 1.0
-#define LAST_WORDS_READ 4096
 
 struct child {
 	pid_t pid; /* 0: not started, or reaped */
@@ -240,7 +240,7 @@ static int start_copy(struct running *r, size_t copy, int in, int tell, struct e
 		close(out_fd);
 	if (err_fd >= 0)
 		close(err_fd);
-	profile_argv_free(word);
+	argv_free(word);
 	return rc;
 }
 
@@ -321,7 +321,7 @@ static void reap(struct running *r)
 		    info.si_pid != c->pid)
 			continue;
 		to_s = clock_monotonic_s();
-		blocked_s = profile_load_blocked_s(c->pid); /* while the zombie can still be asked */
+		blocked_s = proc_blocked_s(c->pid); /* while the zombie can still be asked */
 		kill(-c->pid, SIGKILL); /* what it left running would run beside the next measurement */
 		wait4(c->pid, &c->status, 0, &use);
 		measure(m, c, to_s, blocked_s, &use);
@@ -364,33 +364,12 @@ static void wait_all(struct running *r)
 
 /* ---- judging ---- */
 
-/* The last line a copy wrote to its stderr, if any, fit for a sentence. */
-static void last_words(const struct profile_run_params *p, size_t copy, char *out, size_t size)
-{
-	char path[PATH_MAX], text[LAST_WORDS_READ + 1];
-	FILE *f;
-	size_t n;
-	char *line;
-
-	out[0] = '\0';
-	if (log_path(p, copy, "err", path, NULL) || !(f = fopen(path, "re")))
-		return;
-	if (fseek(f, -LAST_WORDS_READ, SEEK_END))
-		rewind(f); /* it is shorter than that */
-	n = fread(text, 1, LAST_WORDS_READ, f);
-	fclose(f);
-	while (n && (text[n - 1] == '\n' || text[n - 1] == ' '))
-		n--;
-	text[n] = '\0';
-	line = strrchr(text, '\n');
-	text_printable(line ? line + 1 : text, out, size);
-}
-
 static void say_failed(struct running *r, size_t copy, const char *what)
 {
-	char words[128];
+	char path[PATH_MAX], words[128] = "";
 
-	last_words(r->p, copy, words, sizeof words);
+	if (!log_path(r->p, copy, "err", path, NULL))
+		output_last_words(path, words, sizeof words);
 	snprintf(r->out->why, sizeof r->out->why, "copy %zu %s%s%s", copy, what, words[0] ? ": " : "", words);
 }
 
@@ -465,7 +444,7 @@ int profile_run(const struct profile_run_params *p, struct profile_outcome *out,
 		struct err *err)
 {
 	struct running r = { .p = p, .out = out, .kill_at_s = INFINITY };
-	struct profile_load from, to;
+	struct proc_cpu from = { 0 }, to = { 0 };
 	int rc;
 
 	*out = (struct profile_outcome){ 0 };
@@ -473,14 +452,14 @@ int profile_run(const struct profile_run_params *p, struct profile_outcome *out,
 	rc = prepare(&r, err);
 	if (!rc) {
 		watch_begin(&r);
-		profile_load_read(&from);
+		proc_cpu_read(&from);
 		rc = start_all(&r, err);
 		if (rc)
 			signal_all(&r, SIGKILL);
 		wait_all(&r);
-		profile_load_read(&to);
+		proc_cpu_read(&to);
 		watch_end(&r);
-		profile_load_mean(&from, &to, &out->cpu_mean, &out->iowait_mean);
+		proc_cpu_mean(&from, &to, &out->cpu_mean, &out->iowait_mean);
 	}
 	*out_signal = r.signal;
 	if (!rc && !r.signal)

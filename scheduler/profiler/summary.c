@@ -1,80 +1,56 @@
-/* Analysis of a campaign. See profile_summary.h. */
-#include "scheduler/profiler/summary.h"
-
+/* What a campaign says once it has measured: which factors matter, and what to measure next. See campaign.h. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/stats.h"
 #include "common/text/text.h"
+#include "predictors/anova/anova.h"
 #include "predictors/data/features.h"
+#include "predictors/model.h"
 #include "scheduler/core/decide.h"
+#include "scheduler/profiler/campaign.h"
 
 #define SUGGEST_CONFIDENCE 0.9
+#define TREES 64 /* their disagreement is the uncertainty */
 
 /* ---- the table ---- */
 
-static void put_column(struct json_writer *w, const struct profile_factor *f)
-{
-	json_open(w, '{');
-	json_kv_string(w, "name", f->name);
-	json_kv_string(w, "kind", f->number ? "number" : "category");
-	json_close(w, '}');
-}
+struct data { /* the table under a schema made from the design; only rows with status ok are in it */
+	struct schema *schema;
+	struct csv *csv;
+	struct table *table;
+};
 
-/* batch is the decision; a design without one has njobs at least, which is a number. */
-static const char *decision_of(const struct profile_design *d)
-{
-	for (size_t i = 0; i < d->n_factors; i++) {
-		if (d->factor[i].number && !strcmp(d->factor[i].name, "batch"))
-			return "batch";
-	}
-	for (size_t i = 0; i < d->n_fixed; i++) {
-		if (d->fixed[i].number && !strcmp(d->fixed[i].name, "batch"))
-			return "batch";
-	}
-	return "njobs";
-}
-
+/* Every factor is a column. batch is the decision; a design without a batch has njobs, which is a number. Names of
+ * factors are words, so they need no quoting. */
 static void put_schema(const struct profile_design *d, struct strbuf *out)
 {
-	static const enum profile_status bad[] = { PROFILE_FAILED, PROFILE_TIMEOUT, PROFILE_UNSTABLE };
-	struct json_writer w;
+	const struct profile_factor *batch = profile_factor_find(d, "batch");
 
-	json_begin(&w, out, false);
-	json_open(&w, '{');
-	json_put_key(&w, "columns");
-	json_open(&w, '[');
-	for (size_t i = 0; i < d->n_factors; i++)
-		put_column(&w, &d->factor[i]);
-	for (size_t i = 0; i < d->n_fixed; i++)
-		put_column(&w, &d->fixed[i]);
-	json_close(&w, ']');
-	json_kv_string(&w, "decision", decision_of(d));
-	json_put_key(&w, "targets");
-	json_open(&w, '{');
-	json_kv_string(&w, "time", "time_s");
-	json_kv_string(&w, "accuracy", "accuracy");
-	json_close(&w, '}');
-	json_put_key(&w, "exclude");
-	json_open(&w, '{');
-	json_put_key(&w, "status");
-	json_open(&w, '[');
-	for (size_t i = 0; i < 3; i++)
-		json_put_string(&w, profile_status_name(bad[i]));
-	json_close(&w, ']');
-	json_close(&w, '}');
-	json_close(&w, '}');
+	strbuf_puts(out, "{\"columns\":[");
+	for (size_t i = 0; i < d->n_factors + d->n_fixed; i++) {
+		const struct profile_factor *f = profile_factor_at(d, i);
+
+		strbuf_printf(out, "%s{\"name\":\"%s\",\"kind\":\"%s\"}", i ? "," : "", f->name,
+			      f->number ? "number" : "category");
+	}
+	strbuf_printf(out,
+		      "],\"decision\":\"%s\",\"targets\":{\"time\":\"time_s\",\"accuracy\":\"accuracy\"},"
+		      "\"exclude\":{\"status\":[\"%s\",\"%s\",\"%s\"]}}",
+		      batch && batch->number ? "batch" : "njobs", profile_status_name(PROFILE_FAILED),
+		      profile_status_name(PROFILE_TIMEOUT), profile_status_name(PROFILE_UNSTABLE));
 }
 
-int profile_data_open(struct profile_data *p, const struct profile_design *d, const struct strbuf *text,
-		      struct err *err)
+static int data_open(struct data *p, const struct profile_design *d, const struct strbuf *text,
+		     struct err *err)
 {
 	struct strbuf schema = { 0 };
 	struct json *v = NULL;
 	int rc;
 
-	*p = (struct profile_data){ 0 };
+	*p = (struct data){ 0 };
 	put_schema(d, &schema);
 	rc = schema.failed || text->failed ? err_nomem(err, "the table")
 					   : json_parse("schema", strbuf_text(&schema), schema.len, &v, err);
@@ -89,15 +65,16 @@ int profile_data_open(struct profile_data *p, const struct profile_design *d, co
 	return rc;
 }
 
-void profile_data_release(struct profile_data *p)
+static void data_release(struct data *p)
 {
 	table_free(p->table);
 	csv_free(p->csv);
 	schema_free(p->schema);
-	*p = (struct profile_data){ 0 };
+	*p = (struct data){ 0 };
 }
 
-int profile_anova(const struct profile_data *p, const char *target, struct anova **out, struct err *err)
+/* Main effects and pairs, each value a level; main effects alone if the table is too small for pairs. */
+static int analyse(const struct data *p, const char *target, struct anova **out, struct err *err)
 {
 	struct anova_params a = { .table = p->table, .target = target, .coding = ANOVA_LEVELS, .order = 2 };
 	int rc = anova_run(&a, out, err);
@@ -111,13 +88,12 @@ int profile_anova(const struct profile_data *p, const char *target, struct anova
 
 /* ---- what to measure next ---- */
 
-/* "cpus=2,network=lenet5" of a setting; with `schema` only the columns that it knows. */
+/* "cpus=2,network=lenet5" of a setting: the columns that the schema knows. */
 static void put_job(const struct profile_design *d, const uint16_t *level, const struct schema *schema,
 		    struct strbuf *out)
 {
 	for (size_t i = 0; i < d->n_factors + d->n_fixed; i++) {
-		const struct profile_factor *f = i < d->n_factors ? &d->factor[i]
-								  : &d->fixed[i - d->n_factors];
+		const struct profile_factor *f = profile_factor_at(d, i);
 
 		if (schema_find(schema, f->name) >= 0)
 			strbuf_printf(out, "%s%s=%s", out->len ? "," : "", f->name,
@@ -163,8 +139,7 @@ static int ask_model(const struct profile_design *d, const struct model *m, stru
 			break;
 		q.candidate = &job.number[at];
 		if (isnan(*q.candidate))
-			rc = err_fail(err, ERR_ARG,
-				      "the design says nothing about %s, which the model decides on",
+			rc = err_fail(err, ERR_ARG, "the design has no %s, which the model decides on",
 				      m->schema->decision);
 		else
 			rc = decide(&q, out, err);
@@ -181,8 +156,7 @@ static int ask_model(const struct profile_design *d, const struct model *m, stru
 	return rc;
 }
 
-static int good_rows(const struct profile_data *p, const struct features *f, struct dataset **out,
-		     struct err *err)
+static int good_rows(const struct data *p, const struct features *f, struct dataset **out, struct err *err)
 {
 	const struct table *t = p->table;
 	struct dataset all = { .n_rows = t->n_rows, .n_features = f->n };
@@ -208,7 +182,7 @@ static int good_rows(const struct profile_data *p, const struct features *f, str
 	return rc;
 }
 
-static int encode_grid(const struct profile_design *d, const struct profile_data *p, const struct features *f,
+static int encode_grid(const struct profile_design *d, const struct data *p, const struct features *f,
 		       const struct profile_suggestion *one, size_t n, double **out, struct err *err)
 {
 	double *x = mem_array(n * (f->n ? f->n : 1), sizeof *x);
@@ -230,7 +204,7 @@ static int encode_grid(const struct profile_design *d, const struct profile_data
 	return rc;
 }
 
-/* Welford's sums over the trees: the mean goes to time_s and the variance to uncertainty, turned at the end. */
+/* Welford's sums over the trees: time_s holds the mean and uncertainty the variance until the end. */
 static int ask_trees(const struct dataset *data, const double *x, uint64_t seed,
 		     struct profile_suggestion *one, size_t n, struct err *err)
 {
@@ -243,7 +217,7 @@ static int ask_trees(const struct dataset *data, const double *x, uint64_t seed,
 		settings_init(&settings, ops->spec);
 		rc = settings_parse(&settings, "trees=1", err);
 	}
-	for (size_t t = 0; t < PROFILE_TREES && !rc; t++) {
+	for (size_t t = 0; t < TREES && !rc; t++) {
 		struct fit_context ctx = { .seed = seed + t };
 		struct predictor tree = { 0 };
 
@@ -261,14 +235,14 @@ static int ask_trees(const struct dataset *data, const double *x, uint64_t seed,
 	}
 	for (size_t i = 0; i < n && !rc; i++) {
 		one[i].time_s = exp(one[i].time_s);
-		one[i].uncertainty = sqrt(one[i].uncertainty / (PROFILE_TREES - 1));
+		one[i].uncertainty = sqrt(one[i].uncertainty / (TREES - 1));
 	}
 	free(predicted);
 	return rc;
 }
 
-static int ask_forest(const struct profile_design *d, const struct profile_data *p,
-		      struct profile_suggestion *one, size_t n, struct err *err)
+static int ask_forest(const struct profile_design *d, const struct data *p, struct profile_suggestion *one,
+		      size_t n, struct err *err)
 {
 	struct features *f = NULL;
 	struct dataset *data = NULL;
@@ -290,7 +264,7 @@ static int ask_forest(const struct profile_design *d, const struct profile_data 
 static int by_need(const void *a, const void *b)
 {
 	const struct profile_suggestion *x = a, *y = b;
-	/* No bound at all is as uncertain as it gets. */
+	/* A setting without a bound is the least certain. */
 	double p = isnan(x->uncertainty) ? INFINITY : x->uncertainty;
 	double q = isnan(y->uncertainty) ? INFINITY : y->uncertainty;
 
@@ -303,33 +277,71 @@ static int by_need(const void *a, const void *b)
 	return (x->setting > y->setting) - (x->setting < y->setting);
 }
 
-int profile_suggest(const struct profile_state *s, const struct profile_verdict *v,
-		    const struct profile_data *p, const struct model *m, size_t n,
-		    struct profile_suggestion **out, size_t *out_n, struct err *err)
+static int suggest(const struct profile_campaign *k, const struct data *p, const struct model *m, size_t n,
+		   struct profile_summary *out, struct err *err)
 {
-	size_t size = profile_grid_size(s->design);
+	size_t size = profile_grid_size(&k->design);
 	struct profile_suggestion *one;
 	int rc;
 
 	if (size > PROFILE_MAX_RUNS)
-		return err_fail(err, ERR_ARG,
-				"--suggest: the full grid has %zu settings; at most %d are looked at", size,
-				PROFILE_MAX_RUNS);
+		return err_fail(err, ERR_ARG, "--suggest: the full grid has %zu settings; the limit is %d",
+				size, PROFILE_MAX_RUNS);
 	one = mem_calloc(size, sizeof *one);
 	if (!one)
 		return err_nomem(err, "a grid of %zu settings", size);
 	for (size_t i = 0; i < size; i++)
 		one[i].setting = i;
-	for (size_t i = 0; i < s->plan->n; i++)
-		one[s->plan->run[i].setting].replications += s->journal->run[i].done &&
-							     v->status[i] == PROFILE_OK;
-	rc = m ? ask_model(s->design, m, one, size, err) : ask_forest(s->design, p, one, size, err);
+	for (size_t i = 0; i < k->plan.n; i++)
+		one[k->plan.run[i].setting].replications += k->journal.run[i].done &&
+							    k->verdict.status[i] == PROFILE_OK;
+	rc = m ? ask_model(&k->design, m, one, size, err) : ask_forest(&k->design, p, one, size, err);
 	if (rc) {
 		free(one);
 		return rc;
 	}
 	qsort(one, size, sizeof *one, by_need);
-	*out = one;
-	*out_n = n < size ? n : size;
+	out->suggestion = one;
+	out->n_suggestions = n < size ? n : size;
 	return 0;
+}
+
+int profile_summary_make(const struct profile_campaign *k, const struct model *m, size_t n_suggest,
+			 struct profile_summary *out, struct err *err)
+{
+	const struct profile_verdict *v = &k->verdict;
+	struct profile_summary s = { .median_cv = NAN, .max_cv = NAN };
+	struct strbuf text = { 0 };
+	struct data data = { 0 };
+	int rc = 0;
+
+	for (size_t i = 0; i < v->n_cv; i++)
+		s.max_cv = fmax(s.max_cv, v->cv[i]);
+	if (v->n_cv)
+		s.median_cv = stats_median(v->cv, v->n_cv);
+	if (v->n_ok && k->design.n_factors) {
+		profile_put_table(&k->state, v, &text);
+		rc = data_open(&data, &k->design, &text, err);
+		if (!rc) { /* a table too small to analyse is no failure: the summary says why */
+			analyse(&data, "time", &s.time, &s.no_time);
+			analyse(&data, "accuracy", &s.accuracy, &s.no_accuracy);
+		}
+	}
+	if (!rc && n_suggest && (m || (data.table && data.table->n_rows > 1)))
+		rc = suggest(k, &data, m, n_suggest, &s, err);
+	data_release(&data);
+	strbuf_release(&text);
+	if (rc)
+		profile_summary_release(&s);
+	else
+		*out = s;
+	return rc;
+}
+
+void profile_summary_release(struct profile_summary *s)
+{
+	anova_free(s->time);
+	anova_free(s->accuracy);
+	free(s->suggestion);
+	*s = (struct profile_summary){ 0 };
 }

@@ -148,8 +148,7 @@ static void put_settings(const struct profile_design *d, const uint16_t *level, 
 		strbuf_puts(out, ",");
 	}
 	for (size_t i = 0; i < d->n_factors + d->n_fixed; i++) {
-		const struct profile_factor *f = i < d->n_factors ? &d->factor[i]
-								  : &d->fixed[i - d->n_factors];
+		const struct profile_factor *f = profile_factor_at(d, i);
 
 		if (is_first(f->name))
 			continue;

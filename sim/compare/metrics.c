@@ -4,9 +4,12 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/mem.h"
 #include "common/stats.h"
+#include "common/text/text.h"
+#include "scheduler/core/outcome.h"
 
 #define NS_PER_S 1e9
 
@@ -36,6 +39,24 @@ const struct metric_info metric_info[METRICS] = {
 	[METRIC_ACCURACY_MAE] = { "accuracy_mae", "error of the accuracy", "", -1 },
 };
 
+int metric_parse(const char *name, enum metric *out, struct err *err)
+{
+	const char *known[METRICS + 1] = { NULL }, *near;
+	char shown[64];
+
+	for (int m = 0; m < METRICS; m++) {
+		known[m] = metric_info[m].name;
+		if (!strcmp(name, metric_info[m].name)) {
+			*out = (enum metric)m;
+			return 0;
+		}
+	}
+	near = text_nearest(name, known);
+	return err_fail(err, ERR_ARG, "there is no metric '%s'%s%s%s",
+			text_printable(name, shown, sizeof shown), near ? "; did you mean '" : "",
+			near ? near : "", near ? "'?" : "");
+}
+
 static bool was_taken(const struct outcome *o)
 {
 	return o->state != OUTCOME_REJECTED && o->state != OUTCOME_REFUSED;
@@ -54,10 +75,7 @@ static double run_time_s(const struct outcome *o)
 
 bool metrics_bounded(const struct outcome *o, bool *out_within)
 {
-	if (!was_done(o) || isnan(o->run_upper_s))
-		return false;
-	*out_within = run_time_s(o) <= o->run_upper_s;
-	return true;
+	return was_done(o) && outcome_bounded(run_time_s(o), o->run_upper_s, out_within);
 }
 
 /* The share of 0 things is not known. */
@@ -272,8 +290,7 @@ static void put_errors(const struct replay_result *r, double *out)
 		if (!was_done(o) || isnan(miss))
 			continue;
 		mean_add(&square, miss * miss);
-		if (run_s > 0.0)
-			mean_add(&relative, fabs(miss) / run_s);
+		mean_add(&relative, outcome_error(o->run_s, run_s));
 	}
 	out[METRIC_MSE] = mean_of(&square);
 	out[METRIC_MAPE] = mean_of(&relative);

@@ -7,6 +7,7 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
+#include "scheduler/core/outcome.h"
 #include "sim/replay/brain.h"
 
 #define PROGRESS_EVERY 1024 /* jobs */
@@ -61,7 +62,6 @@ static int arrive(struct replay *x, struct err *err)
 {
 	struct outcome *o = &x->r->outcome[x->arrived];
 	double before_s = clock_monotonic_s();
-	bool taken;
 	int status;
 
 	*o = (struct outcome){ .batch = NAN,
@@ -74,7 +74,7 @@ static int arrive(struct replay *x, struct err *err)
 			       .accuracy = NAN,
 			       .processes = NAN,
 			       .njobs = NAN };
-	status = x->ops->arrive(x->brain, x->now_ns, x->arrived, &taken, o, err);
+	status = x->ops->arrive(x->brain, x->now_ns, x->arrived, o, err);
 	o->decision_s += clock_monotonic_s() - before_s;
 	x->r->events++;
 	x->arrived++;
@@ -104,7 +104,7 @@ static int end(struct replay *x, struct err *err)
 	else if (isnan(j->slo_s))
 		o->state = OUTCOME_DONE;
 	else
-		o->state = response_s <= j->slo_s ? OUTCOME_MET : OUTCOME_MISSED;
+		o->state = outcome_met(true, response_s, j->slo_s) ? OUTCOME_MET : OUTCOME_MISSED;
 	return x->ops->ended(x->brain, x->now_ns, e.id - 1, e.failed, 1e-9 * (double)(e.at_ns - o->start_ns),
 			     err);
 }

@@ -50,7 +50,7 @@ json "$dir/out" "2k leaves the levels between out" "{r['setting']['batch'] for r
 expect 0 "a campaign runs" profile "$dir/d.json" -o "$t" --curves "$dir/c.csv" --suggest 2
 silent err "a campaign that goes well has nothing to complain of"
 says out "16 runs of 8 settings: 16 ok" "the summary counts the runs"
-says out "time goes with" "the summary has the shares of the factors"
+says out "time depends on" "the summary has the shares of the factors"
 says out "Between replications" "the summary says how noisy the machine is"
 says out "Measure next" "the summary suggests what to measure"
 that "one row a copy" test "$(rows "$t")" = 32
@@ -106,7 +106,7 @@ that "every row is there" test "$(rows "$k")" = 32
 
 printf '{"run":3,"status":"o' >>"$k.profile/journal.jsonl"
 expect 0 "a torn last line does no harm" profile "$dir/d.json" -o "$k"
-says err "the last line was torn, 20 bytes" "a torn last line is reported"
+says err "the last line was torn (20 bytes)" "a torn last line is reported"
 expect 0 "and it is gone afterwards" profile "$dir/d.json" -o "$k" -q
 silent err "the journal is whole again"
 sed -i '5s/run/rnu/' "$k.profile/journal.jsonl"
@@ -153,7 +153,7 @@ if env --default-signal=INT true 2>/dev/null; then
 	wait "$pid"
 	code=$? ran="profile interrupted"
 	code_is 130 "Ctrl-C: exit code 130"
-	says err "are saved in $dir/int.csv.profile/journal.jsonl; the same command goes on" "Ctrl-C: what is saved and how to go on"
+	says err "are saved in $dir/int.csv.profile/journal.jsonl; the same command continues" "Ctrl-C: what is saved and how to go on"
 	that "Ctrl-C: nothing of the dropped run is in the journal" test "$(lines "$dir/int.csv.profile/journal.jsonl")" -le 2
 	that "Ctrl-C: no copy is left behind" gone "$(cat "$dir/slow.pid-30")"
 	[ -e "$dir/int.csv" ] || echo >"$dir/int.csv" # the long run may have come first
@@ -165,7 +165,7 @@ fi
 # ---- failures ----
 f=$dir/f.csv
 expect 1 "a failing command: exit code 1 after the rest" profile --factor batch=1,2,3 --factor njobs=2 --factor cpus=1 \
-	--factor network=x --max-spread 0 -o "$f" -- sh -c 'echo no luck >&2; echo "{\"accuracy\":0.5}"; exit $(($1 == 2 ? 7 : 0))' sh {batch}
+	--factor network=x --max-spread 0 -o "$f" -- sh -c 'echo no luck >&2; echo "{{\"accuracy\":0.5}"; exit $(($1 == 2 ? 7 : 0))' sh {batch}
 says out "2 ok, 1 failed" "failures are counted"
 says out "ended with exit code 7: no luck" "a failure is explained with the command's last words"
 that "failed rows are marked and have no time" test "$(awk -F, '$4 == 2 { print $5 $6 $(NF - 1) }' "$f" | sort -u)" = failed
@@ -173,11 +173,11 @@ that "the others are there" test "$(column "$f" status | grep -c ok)" = 4
 expect 0 "anova goes on without them" anova "$f"
 says err "2 rows" "anova says what it leaves out"
 expect 1 "failures are not forgotten" profile --factor batch=1,2,3 --factor njobs=2 --factor cpus=1 \
-	--factor network=x --max-spread 0 -o "$f" --json -- sh -c 'echo no luck >&2; echo "{\"accuracy\":0.5}"; exit $(($1 == 2 ? 7 : 0))' sh {batch}
+	--factor network=x --max-spread 0 -o "$f" --json -- sh -c 'echo no luck >&2; echo "{{\"accuracy\":0.5}"; exit $(($1 == 2 ? 7 : 0))' sh {batch}
 json "$dir/out" "JSON: the problem is there" \
 	"d['failed'] == 1 and d['problems'][0]['status'] == 'failed' and d['problems'][0]['setting'] == {'batch': 2}"
 run profile --factor batch=1,2,3 --factor njobs=2 --factor cpus=1 --factor network=x --max-spread 0 -o "$f" --retry \
-	-- sh -c 'echo no luck >&2; echo "{\"accuracy\":0.5}"; exit $(($1 == 2 ? 7 : 0))' sh {batch}
+	-- sh -c 'echo no luck >&2; echo "{{\"accuracy\":0.5}"; exit $(($1 == 2 ? 7 : 0))' sh {batch}
 says out "run-000" "--retry measures a failure once more"
 says out "try-2" "--retry: the second try has logs of its own"
 
@@ -210,7 +210,7 @@ that "a warm-up is not in the table" test "$(rows "$dir/w.csv")" = 2 -a -e "$dir
 	>"$dir/out" 2>"$dir/err"
 code=$? ran="profile with a limit on the size of files"
 code_is 1 "a journal that can not grow stops the campaign"
-says err "the same command goes on from there" "a full disk: what is saved is said"
+says err "the same command continues there" "a full disk: what is saved is said"
 expect 0 "with room again it goes on" profile --factor batch=1,2,3 --factor njobs=24 --max-spread 0 -o "$dir/full.csv" -- true {batch}
 that "a full disk has cost no row" test "$(rows "$dir/full.csv")" = 72
 

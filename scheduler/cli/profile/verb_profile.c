@@ -1,25 +1,20 @@
-/* `postrider profile`: a designed experiment on a training command, from its plan to its table. Here are the
- * options, the loop over the runs, progress, and what people read; the parts are in profile_*.c, in the order in
- * which they are used: design, journal, run (with load and result), table, summary. */
-#include <limits.h>
+/* `postrider profile`: a designed experiment on a training command. This file parses the options, shows progress and
+ * prints the plan and the summary; scheduler/profiler measures. */
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/mem.h"
-#include "common/stats.h"
+#include "common/text/template.h"
 #include "common/text/text.h"
+#include "predictors/anova/anova.h"
 #include "scheduler/cli/cli.h"
-#include "scheduler/profiler/run.h"
-#include "scheduler/profiler/summary.h"
+#include "scheduler/profiler/campaign.h"
 
 #define TERMS_SHOWN 6
-#define SHARE_SHOWN 0.0005 /* what would print as 0.0 % says nothing */
+#define SHARE_SHOWN 0.0005 /* a smaller share would print as 0.0 % */
 #define BAD_SHOWN 10
 #define SUGGEST_MAX 1000
 
@@ -30,33 +25,15 @@ struct options {
 	uint64_t replications, seed, tries, suggest; /* UINT64_MAX: not given */
 	bool dry_run, restart, retry, warm_up;
 	char **word;
-	size_t n_words; /* what came after -- */
+	size_t n_words; /* the words after -- */
 };
 
-struct campaign {
+struct verb {
 	const struct cli *c;
 	const struct options *o;
-	struct profile_design design;
-	struct profile_plan plan;
-	struct profile_journal journal;
-	struct profile_signals signals;
-	struct profile_verdict verdict;
-	struct profile_estimate estimate;
-	struct model *model;
-	char dir[PATH_MAX];
-	size_t n_resumed;
-	int signal; /* that stopped us */
-	/* progress */
-	bool bar;
-	size_t at; /* the run that is measured; SIZE_MAX: none */
-	char shown[256]; /* the setting that runs */
-	double left_s;
+	struct profile_campaign k;
+	bool bar; /* show progress */
 };
-
-static struct profile_state state_of(const struct campaign *k)
-{
-	return (struct profile_state){ &k->design, &k->plan, &k->journal };
-}
 
 /* ---- the design from file and flags ---- */
 
@@ -95,43 +72,40 @@ static int flags_into_design(struct profile_design *d, const struct options *o, 
 	return 0;
 }
 
-static int design_make(struct campaign *k, struct err *err)
+static int campaign_prepare(struct verb *v, struct err *err)
 {
+	const struct options *o = v->o;
+	const char *output = v->c->output ? v->c->output : "";
+	struct profile_campaign *k = &v->k;
+	int n = o->workdir ? snprintf(k->dir, sizeof k->dir, "%s", o->workdir)
+			   : snprintf(k->dir, sizeof k->dir, "%s.profile", output);
 	int rc = 0;
 
-	if (k->c->n_args)
-		rc = profile_design_read(&k->design, k->c->arg[0], err);
+	k->table = v->c->output;
+	k->curves = o->curves;
+	if (v->c->n_args)
+		rc = profile_design_read(&k->design, v->c->arg[0], err);
 	if (!rc)
-		rc = flags_into_design(&k->design, k->o, err);
+		rc = flags_into_design(&k->design, o, err);
 	if (!rc)
-		rc = profile_design_check(&k->design, err);
-	if (!rc)
-		rc = profile_plan_make(&k->design, &k->plan, err);
+		rc = profile_campaign_plan(k, err);
+	if (!rc && n >= (int)sizeof k->dir - 64)
+		rc = err_fail(err, ERR_ARG, "the path of the work folder is too long");
 	return rc;
-}
-
-static int folder_name(struct campaign *k, struct err *err)
-{
-	const char *given = k->o->workdir, *output = k->c->output;
-	int n = given ? snprintf(k->dir, sizeof k->dir, "%s", given)
-		      : snprintf(k->dir, sizeof k->dir, "%s.profile", output ? output : "");
-
-	if (n >= (int)sizeof k->dir - 64)
-		return err_fail(err, ERR_ARG, "the path of the work folder is too long");
-	return 0;
 }
 
 /* ---- progress ---- */
 
-static void bar_wipe(struct campaign *k)
+static void bar_wipe(const struct verb *v)
 {
-	if (k->bar)
+	if (v->bar)
 		fprintf(stderr, "\r\033[K");
 }
 
-static void bar_draw(void *owner, double elapsed_s)
+static void on_tick(void *owner, double elapsed_s)
 {
-	struct campaign *k = owner;
+	const struct verb *v = owner;
+	const struct profile_campaign *k = &v->k;
 	double expected = k->at == SIZE_MAX
 				  ? NAN
 				  : profile_estimate_run_s(&k->estimate, &k->design, &k->plan.run[k->at]);
@@ -140,7 +114,7 @@ static void bar_draw(void *owner, double elapsed_s)
 	struct winsize size = { 0 };
 	int width;
 
-	if (!k->bar)
+	if (!v->bar)
 		return;
 	width = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1 : 79;
 	snprintf(line, sizeof line, "%zu/%zu %s  %s%s%s%s", k->journal.n_done, k->plan.n, k->shown,
@@ -150,176 +124,48 @@ static void bar_draw(void *owner, double elapsed_s)
 	fflush(stderr);
 }
 
-static void say_run(struct campaign *k, size_t run)
+static void on_run(void *owner, size_t run)
 {
+	const struct verb *v = owner;
+	const struct profile_campaign *k = &v->k;
 	const struct profile_outcome *o = &k->journal.run[run];
 	char a[32], b[32];
 
-	if (!k->c->verbose || k->c->quiet)
+	if (!v->c->verbose || v->c->quiet)
 		return;
-	bar_wipe(k);
-	fprintf(stderr, "postrider: run %zu of %zu: %s, replication %u: %s%s%s, %s%s%s\n", run + 1, k->plan.n,
+	bar_wipe(v);
+	fprintf(stderr, "postrider: run %zu of %zu: %s, replication %u: %s%s%s, %s", run + 1, k->plan.n,
 		cli_clean(k->shown), k->plan.run[run].replication, profile_status_name(o->status),
-		o->why[0] ? ": " : "", cli_clean(o->why), text_seconds(profile_outcome_time(o), a),
-		k->left_s > 0.0 ? ", left about " : "", k->left_s > 0.0 ? text_seconds(k->left_s, b) : "");
+		o->why[0] ? ": " : "", cli_clean(o->why), text_seconds(profile_outcome_time(o), a));
+	if (k->left_s > 0.0)
+		fprintf(stderr, ", about %s left", text_seconds(k->left_s, b));
+	fputs("\n", stderr);
 }
 
-/* ---- the loop ---- */
-
-static int write_tables(struct campaign *k, struct err *err)
+static void on_note(void *owner, const char *text)
 {
-	struct profile_state s = state_of(k);
-	struct strbuf table = { 0 }, curves = { 0 };
-	int rc;
-
-	profile_verdict_release(&k->verdict);
-	rc = profile_judge(&s, &k->verdict, err);
-	if (rc)
-		return rc;
-	profile_put_table(&s, &k->verdict, &table);
-	rc = cli_write(k->c->output, &table, err);
-	if (!rc && k->o->curves) {
-		profile_put_curves(&s, &k->verdict, &curves);
-		rc = cli_write(k->o->curves, &curves, err);
-	}
-	strbuf_release(&table);
-	strbuf_release(&curves);
-	profile_estimate_make(&s, &k->estimate);
-	k->left_s = profile_estimate_left_s(&k->estimate, &s);
-	return rc;
+	cli_notice(((struct verb *)owner)->c, "%s", text);
 }
 
-static int measure(struct campaign *k, size_t run, struct err *err)
+/* ---- settings, for people and programs ---- */
+
+/* Starts a table whose columns are `before`, one for each factor, and `after`. */
+static void table_begin(struct cli_table *t, char *align, const struct profile_design *d, const char *before,
+			const char *after)
 {
-	struct profile_outcome outcome = { 0 };
-	struct strbuf shown = { 0 };
-	char name[64];
-	struct profile_run_params p = { .design = &k->design,
-					.point = &k->plan.run[run],
-					.signals = &k->signals,
-					.dir = k->dir,
-					.name = name,
-					.on_tick = bar_draw,
-					.owner = k };
-	int rc;
-
-	snprintf(name, sizeof name, "run-%04zu.try-%zu", run + 1, k->journal.run[run].tries + 1);
-	profile_describe(&k->design, p.point->level, &shown);
-	snprintf(k->shown, sizeof k->shown, "%s", strbuf_text(&shown));
-	strbuf_release(&shown);
-	k->at = run;
-	bar_draw(k, 0.0);
-	rc = profile_run(&p, &outcome, &k->signal, err);
-	if (!rc && !k->signal)
-		rc = profile_journal_append(&k->journal, &k->design, &k->plan, run, &outcome, err);
-	if (!rc && !k->signal)
-		rc = write_tables(k, err);
-	if (!rc && !k->signal)
-		say_run(k, run);
-	profile_outcome_release(&outcome);
-	return rc;
+	strcpy(align, before);
+	for (size_t i = 0; i < d->n_factors; i++)
+		strcat(align, d->factor[i].number ? "r" : "l");
+	strcat(align, after);
+	cli_table_init(t, align);
 }
 
-/* The first run of a program pays for what later ones find ready: files in the page cache, data it prepares. */
-static int warm_up(struct campaign *k, struct err *err)
+/* The names of the factors, or their levels. */
+static void table_setting(struct cli_table *t, const struct profile_design *d, const uint16_t *level)
 {
-	struct profile_outcome outcome = { 0 };
-	struct profile_run_params p = { .design = &k->design,
-					.point = &k->plan.run[0],
-					.signals = &k->signals,
-					.dir = k->dir,
-					.name = "warm-up",
-					.on_tick = bar_draw,
-					.owner = k };
-	int rc;
-
-	snprintf(k->shown, sizeof k->shown, "warm-up");
-	rc = profile_run(&p, &outcome, &k->signal, err);
-	if (!rc && !k->signal && outcome.status != PROFILE_OK)
-		cli_notice(k->c, "the warm-up did not go well: %s", outcome.why);
-	profile_outcome_release(&outcome);
-	return rc;
+	for (size_t i = 0; i < d->n_factors; i++)
+		cli_table_add(t, "%s", level ? d->factor[i].level[level[i]] : d->factor[i].name);
 }
-
-static int measure_all(struct campaign *k, struct err *err)
-{
-	struct profile_state s = state_of(k);
-	size_t run;
-	int rc = k->journal.n_done ? write_tables(k, err) : 0;
-
-	if (!rc && k->design.warm_up && k->journal.n_done < k->plan.n)
-		rc = warm_up(k, err);
-	for (size_t i = 0; i < k->plan.n && !rc && !k->signal; i++) {
-		k->signal = profile_signals_pending(&k->signals);
-		if (!k->signal && !k->journal.run[i].done)
-			rc = measure(k, i, err);
-	}
-	/* At the end, not at once: what disturbed a run may disturb the next minute, too. */
-	while (!rc && !k->signal && (run = profile_repeat(&s, &k->verdict)) != SIZE_MAX) {
-		k->signal = profile_signals_pending(&k->signals);
-		if (!k->signal)
-			rc = measure(k, run, err);
-	}
-	bar_wipe(k);
-	return rc;
-}
-
-/* What went wrong last time is measured once more. */
-static void forget_bad(struct campaign *k)
-{
-	for (size_t i = 0; i < k->plan.n; i++) {
-		struct profile_outcome *o = &k->journal.run[i];
-
-		if (o->done && k->verdict.status[i] != PROFILE_OK) {
-			o->done = false;
-			k->journal.n_done--;
-		}
-	}
-}
-
-/* Measurements are dear: a table that no journal here stands behind is somebody's, and is not written over. */
-static int check_table_is_ours(const struct campaign *k, struct err *err)
-{
-	char path[PATH_MAX + 16];
-	struct stat st;
-
-	snprintf(path, sizeof path, "%s/journal.jsonl", k->dir);
-	if (k->o->restart || !access(path, F_OK) || stat(k->c->output, &st) || !S_ISREG(st.st_mode) ||
-	    !st.st_size)
-		return 0;
-	return err_fail(
-		err, ERR_ARG,
-		"%s is there already and %s holds no journal of it; write to another file, or add --restart",
-		text_tail(k->c->output, 150), text_tail(k->dir, 150));
-}
-
-static int open_journal(struct campaign *k, struct err *err)
-{
-	struct profile_state s = state_of(k);
-	int rc = profile_journal_open(&k->journal, k->dir, &k->design, &k->plan,
-				      k->o->dry_run   ? PROFILE_LOOK
-				      : k->o->restart ? PROFILE_RESTART
-						      : PROFILE_RESUME,
-				      err);
-
-	if (rc)
-		return rc;
-	k->n_resumed = k->journal.n_done;
-	if (k->journal.n_cut)
-		cli_notice(
-			k->c,
-			"%s: the last line was torn, %zu bytes; it is cut off and its run is measured again",
-			k->journal.path, k->journal.n_cut);
-	if (k->journal.existed && !k->o->dry_run)
-		cli_notice(k->c, "resuming: %zu of %zu runs are already in %s", k->n_resumed, k->plan.n,
-			   k->journal.path);
-	rc = profile_judge(&s, &k->verdict, err);
-	if (!rc && k->o->retry)
-		forget_bad(k);
-	return rc;
-}
-
-/* ---- the plan, for people and programs ---- */
 
 static void json_setting(struct json_writer *w, const struct profile_design *d, const uint16_t *level)
 {
@@ -334,25 +180,12 @@ static void json_setting(struct json_writer *w, const struct profile_design *d, 
 	json_close(w, '}');
 }
 
-static int json_command(struct json_writer *w, const struct campaign *k, size_t run, struct err *err)
-{
-	char **word;
-	int rc = profile_argv(&k->design, &k->plan.run[run], 1, &word, err);
+/* ---- the plan ---- */
 
-	if (rc)
-		return rc;
-	json_put_key(w, "command");
-	json_open(w, '[');
-	for (size_t i = 0; word[i]; i++)
-		json_put_string(w, word[i]);
-	json_close(w, ']');
-	profile_argv_free(word);
-	return 0;
-}
-
-static int plan_json(const struct campaign *k, struct strbuf *out, struct err *err)
+static int plan_json(const struct profile_campaign *k, struct strbuf *out, struct err *err)
 {
 	struct json_writer w;
+	char **word;
 	int rc = 0;
 
 	json_begin(&w, out, true);
@@ -362,6 +195,9 @@ static int plan_json(const struct campaign *k, struct strbuf *out, struct err *e
 	for (size_t i = 0; i < k->plan.n && !rc; i++) {
 		const struct profile_point *p = &k->plan.run[i];
 
+		rc = profile_argv(&k->design, p, 1, &word, err);
+		if (rc)
+			break;
 		json_open(&w, '{');
 		json_kv_int(&w, "run", (long long)i + 1);
 		json_kv_int(&w, "replication", p->replication);
@@ -369,8 +205,13 @@ static int plan_json(const struct campaign *k, struct strbuf *out, struct err *e
 		json_kv_int(&w, "copies", (long long)profile_jobs(&k->design, p->level));
 		json_kv_bool(&w, "done", k->journal.run[i].done);
 		json_kv_number(&w, "expected_s", profile_estimate_run_s(&k->estimate, &k->design, p));
-		rc = json_command(&w, k, i, err);
+		json_put_key(&w, "command");
+		json_open(&w, '[');
+		for (size_t j = 0; word[j]; j++)
+			json_put_string(&w, word[j]);
+		json_close(&w, ']');
 		json_close(&w, '}');
+		argv_free(word);
 	}
 	json_close(&w, ']');
 	json_kv_int(&w, "settings", (long long)k->plan.n_settings);
@@ -384,62 +225,55 @@ static int plan_json(const struct campaign *k, struct strbuf *out, struct err *e
 	return rc;
 }
 
-static int plan_text(const struct campaign *k, struct strbuf *out, struct err *err)
+static int plan_text(const struct verb *v, struct strbuf *out, struct err *err)
 {
+	const struct profile_campaign *k = &v->k;
 	const struct profile_design *d = &k->design;
-	char align[PROFILE_MAX_FACTORS + 5] = "rr", a[32];
+	char align[PROFILE_MAX_FACTORS + 5], a[32];
 	struct cli_table t;
 	char **word;
 	int rc = profile_argv(d, &k->plan.run[0], 1, &word, err);
 
 	if (rc)
 		return rc;
-	for (size_t i = 0; i < d->n_factors; i++)
-		strcat(align, d->factor[i].number ? "r" : "l");
-	strcat(align, "rr");
-	cli_table_init(&t, align);
+	table_begin(&t, align, d, "rr", "rr");
 	cli_table_add(&t, "run");
 	cli_table_add(&t, "replication");
-	for (size_t i = 0; i < d->n_factors; i++)
-		cli_table_add(&t, "%s", d->factor[i].name);
+	table_setting(&t, d, NULL);
 	cli_table_add(&t, "expected s");
 	cli_table_add(&t, "done");
 	for (size_t i = 0; i < k->plan.n; i++) {
 		const struct profile_point *p = &k->plan.run[i];
+		double expected_s = profile_estimate_run_s(&k->estimate, d, p);
 
 		cli_table_add(&t, "%zu", i + 1);
 		cli_table_add(&t, "%u", p->replication);
-		for (size_t f = 0; f < d->n_factors; f++)
-			cli_table_add(&t, "%s", d->factor[f].level[p->level[f]]);
-		cli_table_add(&t, "%s",
-			      k->estimate.n ? cli_number(profile_estimate_run_s(&k->estimate, d, p), a) : "");
+		table_setting(&t, d, p->level);
+		cli_table_add(&t, "%s", k->estimate.n ? cli_number(expected_s, a) : "");
 		cli_table_add(&t, "%s", k->journal.run[i].done ? "yes" : "");
 	}
-	cli_table_print(&t, out, cli_colour_stdout(k->c));
+	cli_table_print(&t, out, cli_colour_stdout(v->c));
 	cli_table_release(&t);
 	strbuf_puts(out, "\nThe first command:");
 	for (size_t i = 0; word[i]; i++)
 		strbuf_printf(out, " %s", cli_clean(word[i]));
-	profile_argv_free(word);
+	argv_free(word);
 	strbuf_printf(out, "\n%zu runs of %zu settings, seed %llu; %zu done. ", k->plan.n, k->plan.n_settings,
 		      (unsigned long long)d->seed, k->journal.n_done);
 	if (k->estimate.n)
 		strbuf_printf(out, "The rest takes about %s.\n", text_seconds(k->left_s, a));
 	else
-		strbuf_printf(out, "At most %s by the time limit; an estimate comes with the first run.\n",
+		strbuf_printf(out,
+			      "The time limit allows at most %s; an estimate comes after the first run.\n",
 			      text_seconds((double)k->plan.n * d->timeout_s, a));
 	return 0;
 }
 
-static int print_plan(struct campaign *k, struct err *err)
+static int print_plan(const struct verb *v, struct err *err)
 {
-	struct profile_state s = state_of(k);
 	struct strbuf out = { 0 };
-	int rc;
+	int rc = v->c->json ? plan_json(&v->k, &out, err) : plan_text(v, &out, err);
 
-	profile_estimate_make(&s, &k->estimate);
-	k->left_s = profile_estimate_left_s(&k->estimate, &s);
-	rc = k->c->json ? plan_json(k, &out, err) : plan_text(k, &out, err);
 	if (!rc)
 		rc = cli_write(NULL, &out, err);
 	strbuf_release(&out);
@@ -447,53 +281,6 @@ static int print_plan(struct campaign *k, struct err *err)
 }
 
 /* ---- the summary ---- */
-
-struct summary {
-	struct profile_data data;
-	struct anova *time, *accuracy; /* NULL: there is nothing to say */
-	struct profile_suggestion *suggestion;
-	size_t n_suggestions;
-	double median_cv, max_cv; /* NaN without replications */
-};
-
-static int summary_make(struct campaign *k, struct summary *m, struct err *err)
-{
-	struct profile_state s = state_of(k);
-	struct strbuf text = { 0 };
-	struct err why = { 0 };
-	int rc = 0;
-
-	m->median_cv = m->max_cv = NAN;
-	for (size_t i = 0; i < k->verdict.n_cv; i++)
-		m->max_cv = fmax(m->max_cv, k->verdict.cv[i]);
-	if (k->verdict.n_cv)
-		m->median_cv = stats_median(k->verdict.cv, k->verdict.n_cv);
-	profile_put_table(&s, &k->verdict, &text);
-	if (k->verdict.n_ok && k->design.n_factors) {
-		rc = profile_data_open(&m->data, &k->design, &text, err);
-		if (!rc && profile_anova(&m->data, "time", &m->time, &why))
-			cli_notice(k->c, "no analysis of time: %s", why.text);
-		if (!rc && profile_anova(&m->data, "accuracy", &m->accuracy, &why) && k->c->verbose)
-			cli_notice(k->c, "no analysis of accuracy: %s", why.text);
-	}
-	if (!rc && k->o->suggest != UINT64_MAX) {
-		if (k->model || (m->data.table && m->data.table->n_rows > 1))
-			rc = profile_suggest(&s, &k->verdict, &m->data, k->model, (size_t)k->o->suggest,
-					     &m->suggestion, &m->n_suggestions, err);
-		else
-			cli_notice(k->c, "nothing to suggest: no run with a result yet, and no --model");
-	}
-	strbuf_release(&text);
-	return rc;
-}
-
-static void summary_release(struct summary *m)
-{
-	anova_free(m->time);
-	anova_free(m->accuracy);
-	free(m->suggestion);
-	profile_data_release(&m->data);
-}
 
 static int by_share(const void *a, const void *b)
 {
@@ -516,7 +303,7 @@ static size_t largest_terms(const struct anova *a, const struct anova_term **out
 	return n;
 }
 
-static void put_shares(struct strbuf *out, const struct campaign *k, const struct anova *a, const char *what)
+static void put_shares(struct strbuf *out, const struct verb *v, const struct anova *a, const char *what)
 {
 	const struct anova_term *term[ANOVA_MAX_TERMS];
 	struct strbuf bar = { 0 };
@@ -528,7 +315,7 @@ static void put_shares(struct strbuf *out, const struct campaign *k, const struc
 		return;
 	n = largest_terms(a, term);
 	cli_table_init(&t, "lrl");
-	cli_table_add(&t, "%s goes with", what);
+	cli_table_add(&t, "%s depends on", what);
 	cli_table_add(&t, "share");
 	cli_table_add(&t, " ");
 	for (size_t i = 0; i <= n; i++) {
@@ -543,12 +330,12 @@ static void put_shares(struct strbuf *out, const struct campaign *k, const struc
 		cli_table_add(&t, "%s", strbuf_text(&bar));
 	}
 	strbuf_puts(out, "\n");
-	cli_table_print(&t, out, cli_colour_stdout(k->c));
+	cli_table_print(&t, out, cli_colour_stdout(v->c));
 	cli_table_release(&t);
 	strbuf_release(&bar);
 }
 
-static void put_bad(struct strbuf *out, const struct campaign *k)
+static void put_bad(struct strbuf *out, const struct profile_campaign *k)
 {
 	size_t shown = 0, all = k->verdict.n_failed + k->verdict.n_timeout + k->verdict.n_unstable;
 	struct strbuf setting = { 0 };
@@ -579,22 +366,18 @@ static void put_bad(struct strbuf *out, const struct campaign *k)
 	strbuf_release(&setting);
 }
 
-static void put_suggestions(struct strbuf *out, const struct campaign *k, const struct summary *m)
+static void put_suggestions(struct strbuf *out, const struct verb *v, const struct profile_summary *m)
 {
-	const struct profile_design *d = &k->design;
-	char align[PROFILE_MAX_FACTORS + 5] = "", a[32];
+	const struct profile_design *d = &v->k.design;
+	char align[PROFILE_MAX_FACTORS + 5], a[32];
 	struct cli_table t;
 
 	if (!m->n_suggestions)
 		return;
-	for (size_t i = 0; i < d->n_factors; i++)
-		strcat(align, d->factor[i].number ? "r" : "l");
-	strcat(align, "rrrl");
-	cli_table_init(&t, align);
-	for (size_t i = 0; i < d->n_factors; i++)
-		cli_table_add(&t, "%s", d->factor[i].name);
+	table_begin(&t, align, d, "", "rrrl");
+	table_setting(&t, d, NULL);
 	cli_table_add(&t, "expected s");
-	cli_table_add(&t, "%s", k->model ? "bound above it" : "trees disagree by");
+	cli_table_add(&t, "%s", v->o->model ? "bound above it" : "trees disagree by");
 	cli_table_add(&t, "measured");
 	cli_table_add(&t, "remark");
 	for (size_t i = 0; i < m->n_suggestions; i++) {
@@ -602,20 +385,20 @@ static void put_suggestions(struct strbuf *out, const struct campaign *k, const 
 		uint16_t level[PROFILE_MAX_FACTORS];
 
 		profile_grid_at(d, s->setting, level);
-		for (size_t f = 0; f < d->n_factors; f++)
-			cli_table_add(&t, "%s", d->factor[f].level[level[f]]);
+		table_setting(&t, d, level);
 		cli_table_add(&t, "%s", cli_number(s->time_s, a));
 		cli_table_add(&t, "%s", cli_percent(s->uncertainty, a));
 		cli_table_add(&t, "%zu", s->replications);
-		cli_table_add(&t, "%s", s->extrapolated ? "outside what the model was trained on" : "");
+		cli_table_add(&t, "%s", s->extrapolated ? "outside the data the model was trained on" : "");
 	}
-	strbuf_puts(out, "\nMeasure next, the least certain first:\n");
-	cli_table_print(&t, out, cli_colour_stdout(k->c));
+	strbuf_puts(out, "\nMeasure next (the least certain settings come first):\n");
+	cli_table_print(&t, out, cli_colour_stdout(v->c));
 	cli_table_release(&t);
 }
 
-static void summary_text(const struct campaign *k, const struct summary *m, struct strbuf *out)
+static void summary_text(const struct verb *verb, const struct profile_summary *m, struct strbuf *out)
 {
+	const struct profile_campaign *k = &verb->k;
 	const struct profile_verdict *v = &k->verdict;
 	char a[32], b[32];
 
@@ -623,7 +406,7 @@ static void summary_text(const struct campaign *k, const struct summary *m, stru
 		out, "%zu runs of %zu settings: %zu ok, %zu failed, %zu over the time limit, %zu unstable",
 		k->journal.n_done, k->plan.n_settings, v->n_ok, v->n_failed, v->n_timeout, v->n_unstable);
 	if (k->n_resumed)
-		strbuf_printf(out, "; %zu of them from before", k->n_resumed);
+		strbuf_printf(out, "; %zu of them were measured before", k->n_resumed);
 	strbuf_puts(out, ".\n");
 	put_bad(out, k);
 	if (v->n_cv)
@@ -631,10 +414,10 @@ static void summary_text(const struct campaign *k, const struct summary *m, stru
 			      "Between replications the time of a setting varies by %s (median of %zu; at "
 			      "most %s).\n",
 			      cli_percent(m->median_cv, a), v->n_cv, cli_percent(m->max_cv, b));
-	put_shares(out, k, m->time, "time");
-	put_shares(out, k, m->accuracy, "accuracy");
-	put_suggestions(out, k, m);
-	strbuf_printf(out, "\nTable written to %s; journal and logs are in %s.\n", cli_clean(k->c->output),
+	put_shares(out, verb, m->time, "time");
+	put_shares(out, verb, m->accuracy, "accuracy");
+	put_suggestions(out, verb, m);
+	strbuf_printf(out, "\nTable written to %s; journal and logs are in %s.\n", cli_clean(k->table),
 		      cli_clean(k->dir));
 }
 
@@ -656,7 +439,7 @@ static void json_terms(struct json_writer *w, const char *key, const struct anov
 	json_close(w, ']');
 }
 
-static void json_bad(struct json_writer *w, const struct campaign *k)
+static void json_bad(struct json_writer *w, const struct profile_campaign *k)
 {
 	json_put_key(w, "problems");
 	json_open(w, '[');
@@ -677,15 +460,16 @@ static void json_bad(struct json_writer *w, const struct campaign *k)
 	json_close(w, ']');
 }
 
-static void summary_json(const struct campaign *k, const struct summary *m, struct strbuf *out)
+static void summary_json(const struct profile_campaign *k, const struct profile_summary *m,
+			 struct strbuf *out)
 {
 	const struct profile_verdict *v = &k->verdict;
 	struct json_writer w;
 
 	json_begin(&w, out, true);
 	json_open(&w, '{');
-	json_kv_string(&w, "table", k->c->output);
-	json_kv_string(&w, "curves", k->o->curves);
+	json_kv_string(&w, "table", k->table);
+	json_kv_string(&w, "curves", k->curves);
 	json_kv_string(&w, "journal", k->journal.path);
 	json_kv_int(&w, "seed", (long long)k->design.seed);
 	json_kv_int(&w, "settings", (long long)k->plan.n_settings);
@@ -727,61 +511,71 @@ static void summary_json(const struct campaign *k, const struct summary *m, stru
 	strbuf_puts(out, "\n");
 }
 
-static int print_summary(struct campaign *k, struct err *err)
+static int print_summary(const struct verb *v, const struct model *model, struct err *err)
 {
-	struct summary m = { 0 };
+	size_t n_suggest = v->o->suggest == UINT64_MAX ? 0 : (size_t)v->o->suggest;
+	struct profile_summary m = { 0 };
 	struct strbuf out = { 0 };
-	int rc = summary_make(k, &m, err);
+	int rc = profile_summary_make(&v->k, model, n_suggest, &m, err);
 
-	if (!rc && k->c->json)
-		summary_json(k, &m, &out);
-	else if (!rc && !k->c->quiet)
-		summary_text(k, &m, &out);
-	if (!rc && (out.len || out.failed))
+	if (rc)
+		return rc;
+	if (m.no_time.text[0])
+		cli_notice(v->c, "no analysis of time: %s", m.no_time.text);
+	if (m.no_accuracy.text[0] && v->c->verbose)
+		cli_notice(v->c, "no analysis of accuracy: %s", m.no_accuracy.text);
+	if (n_suggest && !m.n_suggestions)
+		cli_notice(v->c, "nothing to suggest: no run has a result yet, and there is no --model");
+	if (v->c->json)
+		summary_json(&v->k, &m, &out);
+	else if (!v->c->quiet)
+		summary_text(v, &m, &out);
+	if (out.len || out.failed)
 		rc = cli_write(NULL, &out, err);
 	strbuf_release(&out);
-	summary_release(&m);
+	profile_summary_release(&m);
 	return rc;
 }
 
 /* ---- the verb ---- */
 
-static int run_campaign(struct campaign *k, struct err *err)
+static int run_campaign(struct verb *v, struct err *err)
 {
 	const char *term = getenv("TERM");
-	int rc = cli_check_output(k->c->output, err);
+	struct profile_campaign *k = &v->k;
+	struct model *model = NULL;
+	int rc = cli_check_output(k->table, err);
 
-	if (!rc && k->o->curves)
-		rc = cli_check_output(k->o->curves, err);
-	if (!rc)
-		rc = check_table_is_ours(k, err);
-	if (!rc && k->o->model)
-		rc = cli_model_open(k->o->model, &k->model, err);
+	if (!rc && k->curves)
+		rc = cli_check_output(k->curves, err);
+	if (!rc && v->o->model)
+		rc = cli_model_open(v->o->model, &model, err);
 	if (rc)
 		return rc;
-	k->bar = !k->c->quiet && isatty(STDERR_FILENO) && !(term && !strcmp(term, "dumb"));
+	v->bar = !v->c->quiet && isatty(STDERR_FILENO) && !(term && !strcmp(term, "dumb"));
 	profile_signals_hold(&k->signals);
-	rc = open_journal(k, err);
+	rc = profile_campaign_open(k, v->o->restart ? PROFILE_RESTART : PROFILE_RESUME, v->o->retry, err);
 	if (!rc) {
-		rc = measure_all(k, err);
+		rc = profile_campaign_run(k, err);
+		bar_wipe(v);
 		if (rc && k->journal.n_done < k->plan.n)
-			cli_notice(k->c,
-				   "%zu of %zu runs are saved in %s; the same command goes on from there",
+			cli_notice(v->c, "%zu of %zu runs are saved in %s; the same command continues there",
 				   k->journal.n_done, k->plan.n, k->journal.path);
 	}
 	if (!rc && k->signal)
 		fprintf(stderr,
-			"postrider: interrupted; the run that was on its way is dropped, %zu of %zu are "
-			"saved in %s; "
-			"the same command goes on from there\n",
+			"postrider: interrupted; the current run is dropped, %zu of %zu runs are saved in "
+			"%s; "
+			"the same command continues there\n",
 			k->journal.n_done, k->plan.n, cli_clean(k->journal.path));
 	profile_signals_release(&k->signals);
 	if (!rc && !k->signal)
-		rc = print_summary(k, err);
+		rc = print_summary(v, model, err);
+	model_free(model);
 	return rc;
 }
 
-static int exit_code(const struct campaign *k)
+static int exit_code(const struct profile_campaign *k)
 {
 	if (k->signal)
 		return 128 + k->signal;
@@ -874,9 +668,9 @@ int verb_profile(int argc, char **argv)
 			"  postrider profile --factor batch=64,512 --factor njobs=1,3 --replications 3 \\\n"
 			"          -o runs.csv -- ./train.sh --batch {batch} --seed {seed}\n",
 	};
-	struct campaign k = { .o = &o, .journal = { .fd = -1 }, .at = SIZE_MAX, .left_s = NAN };
-	struct err err = { 0 };
 	struct cli c;
+	struct verb v = { .c = &c, .o = &o };
+	struct err err = { 0 };
 	int code, rc;
 
 	for (int i = 1; i < argc; i++) {
@@ -891,25 +685,17 @@ int verb_profile(int argc, char **argv)
 	code = check_usage(&c, &o);
 	if (code)
 		return code;
-	k.c = &c;
-	profile_design_init(&k.design);
-	rc = design_make(&k, &err);
+	profile_campaign_init(&v.k);
+	v.k.owner = &v;
+	v.k.on_tick = on_tick;
+	v.k.on_run = on_run;
+	v.k.on_note = on_note;
+	rc = campaign_prepare(&v, &err);
+	if (!rc && o.dry_run)
+		rc = profile_campaign_open(&v.k, PROFILE_LOOK, o.retry, &err);
 	if (!rc)
-		rc = folder_name(&k, &err);
-	if (!rc && o.dry_run) {
-		rc = open_journal(&k, &err);
-		if (!rc)
-			rc = print_plan(&k, &err);
-		code = rc ? cli_fail(&err) : 0;
-	} else {
-		if (!rc)
-			rc = run_campaign(&k, &err);
-		code = rc ? cli_fail(&err) : exit_code(&k);
-	}
-	model_free(k.model);
-	profile_verdict_release(&k.verdict);
-	profile_journal_close(&k.journal);
-	profile_plan_release(&k.plan);
-	profile_design_release(&k.design);
+		rc = o.dry_run ? print_plan(&v, &err) : run_campaign(&v, &err);
+	code = rc ? cli_fail(&err) : o.dry_run ? 0 : exit_code(&v.k);
+	profile_campaign_release(&v.k);
 	return code;
 }

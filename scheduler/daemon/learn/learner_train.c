@@ -1,3 +1,4 @@
+/* The training of a new model and the trial of one on fresh observations. */
 #include "scheduler/daemon/learn/learner_train.h"
 
 #include <math.h>
@@ -5,112 +6,28 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "predictors/search/train.h"
 
-/* ---- what is fitted ---- */
-
-static int point_default(const char *name, const char *settings, struct grid_point *out, struct err *err)
-{
-	out->ops = predictor_find(name);
-	if (!out->ops)
-		return err_fail(err, ERR_NOTFOUND, "this build has no model '%s'", name);
-	settings_init(&out->settings, out->ops->spec);
-	return settings ? settings_parse(&out->settings, settings, err) : 0;
-}
-
-static void point_of(const struct predictor *p, struct grid_point *out)
-{
-	*out = (struct grid_point){ .ops = p->ops, .settings = p->settings };
-}
-
-int learner_plan_make(const struct policy *p, const struct model *current, bool curves,
-		      struct learner_plan *out, struct err *err)
-{
-	const struct predictor *time = current ? &current->time.predictor : NULL;
-	const struct predictor *accuracy = current ? &current->accuracy.predictor : NULL;
-	int rc = 0;
-
-	if (time && time->ops && (!p->predictor || !strcmp(time->ops->name, p->predictor)))
-		point_of(time, &out->time);
-	else
-		rc = point_default(p->predictor ? p->predictor : "hybrid", NULL, &out->time, err);
-	if (rc)
-		return rc;
-	if (accuracy && accuracy->ops)
-		point_of(accuracy, &out->accuracy);
-	else if (curves)
-		rc = point_default("curve", NULL, &out->accuracy, err);
-	else
-		rc = point_default("forest", "trees=150,depth=9,criterion=absolute", &out->accuracy, err);
-	return rc;
-}
-
-/* ---- stopping ---- */
-
-/* Training is a row of fits (folds, parts left out, the model itself), and has no way to be told to stop. So the models
- * it is given look at the flag before each one; after the first refusal the rest fails at once. */
-struct stopping {
-	const atomic_bool *stop;
-	const struct predictor_ops *time, *accuracy;
-};
-static _Thread_local struct stopping stopping; /* training uses this thread alone: no pool */
-
-static int stopped(struct err *err)
-{
-	return err_fail(err, ERR_BUSY, "stopped");
-}
-
-static int fit_time(const struct settings *s, const struct dataset *d, const struct fit_context *ctx,
-		    void **out_self, struct err *err)
-{
-	return atomic_load(stopping.stop) ? stopped(err) : stopping.time->fit(s, d, ctx, out_self, err);
-}
-
-static int fit_accuracy(const struct settings *s, const struct dataset *d, const struct fit_context *ctx,
-			void **out_self, struct err *err)
-{
-	return atomic_load(stopping.stop) ? stopped(err) : stopping.accuracy->fit(s, d, ctx, out_self, err);
-}
-
-int learner_train(const struct learner_plan *plan, const struct learner_table *t, uint64_t seed,
+int learner_train(const struct recipe *recipe, const struct learner_table *t, uint64_t seed,
 		  const char *data_name, const char *created, const char *program, const atomic_bool *stop,
 		  struct model **out, struct err *err)
 {
-	struct predictor_ops time = *plan->time.ops, accuracy = *plan->accuracy.ops;
-	struct grid_point time_point = { .ops = &time, .settings = plan->time.settings };
-	struct grid_point accuracy_point = { .ops = &accuracy, .settings = plan->accuracy.settings };
-	const struct grid time_grid = { &time_point, 1 }, accuracy_grid = { &accuracy_point, 1 };
-	struct train_params p = {
-		.table = t->table,
-		.run = t->run,
-		.grid = &time_grid,
-		.accuracy_grid = &accuracy_grid,
-		.split = { .kind = SPLIT_KFOLD, .folds = 5, .seed = seed },
-		.ctx = { .seed = seed, .want_oob = true },
-		.data_name = data_name,
-		.created = created,
-		.program = program,
-	};
+	struct grid_point time = recipe->time, accuracy = recipe->accuracy;
+	const struct grid time_grid = { &time, 1 }, accuracy_grid = { &accuracy, 1 };
+	struct train_params p = recipe_params(seed);
 	struct train_report report = { 0 };
-	struct model *m = NULL;
 	int rc;
 
-	stopping = (struct stopping){ .stop = stop, .time = plan->time.ops, .accuracy = plan->accuracy.ops };
-	time.fit = fit_time;
-	accuracy.fit = fit_accuracy;
-	rc = train_model(&p, &m, &report, err);
+	p.table = t->table;
+	p.run = t->run;
+	p.grid = &time_grid;
+	p.accuracy_grid = &accuracy_grid;
+	p.ctx.stop = stop;
+	p.data_name = data_name;
+	p.created = created;
+	p.program = program;
+	rc = train_model(&p, out, &report, err);
 	train_report_release(&report);
-	if (atomic_load(stop)) {
-		model_free(m);
-		return stopped(err);
-	}
-	if (rc)
-		return rc;
-	m->time.predictor.ops = plan->time.ops; /* the real ones outlive this call */
-	if (m->accuracy.predictor.ops)
-		m->accuracy.predictor.ops = plan->accuracy.ops;
-	*out = m;
-	return 0;
+	return rc;
 }
 
 /* ---- a trial ---- */
@@ -196,16 +113,16 @@ static int rows_with_time(const struct table *t, double *x, size_t n_features, c
 	return rc;
 }
 
-int learner_trial(const struct learner_plan *plan, const struct learner_table *t, const struct table *test,
+int learner_trial(const struct recipe *recipe, const struct learner_table *t, const struct table *test,
 		  uint64_t seed, const atomic_bool *stop, double *predicted, struct err *err)
 {
-	struct fit_context ctx = { .seed = seed };
+	struct fit_context ctx = { .seed = seed, .stop = stop };
 	struct meaning meaning = { 0 };
 	struct predictor fitted = { 0 };
 	struct features *f = NULL;
 	struct dataset *d = NULL;
 	double *x = NULL;
-	int rc = atomic_load(stop) ? stopped(err) : features_fit(t->table, &f, err);
+	int rc = features_fit(t->table, &f, err);
 
 	if (!rc)
 		rc = meaning_of(f, t->table->schema, &meaning, err);
@@ -214,7 +131,7 @@ int learner_trial(const struct learner_plan *plan, const struct learner_table *t
 	if (!rc)
 		rc = rows_with_time(t->table, x, f->n, &meaning, &d, err);
 	if (!rc)
-		rc = predictor_fit(plan->time.ops, &plan->time.settings, d, &ctx, &fitted, err);
+		rc = predictor_fit(recipe->time.ops, &recipe->time.settings, d, &ctx, &fitted, err);
 	if (!rc)
 		rc = predict_rows(&fitted, f, test, predicted, err);
 	predictor_release(&fitted);

@@ -224,7 +224,7 @@ void op_stats(struct request *r)
 	json_put_key(&r->w, "outside");
 	json_open(&r->w, '{');
 	json_kv_fixed(&r->w, "processes",
-		      d->setup->config->outside_load ? outside_processes(&d->outside) : NAN, 3);
+		      d->setup->config->outside_load ? other_load_processes(&d->other_load) : NAN, 3);
 	json_close(&r->w, '}');
 	learning_json(d->learning, &r->w);
 	json_put_key(&r->w, "loop");
@@ -262,7 +262,7 @@ void op_reload(struct request *r)
 		return;
 	}
 	l = later_new(r);
-	if (l && daemon_reload(r->d, l, &err))
+	if (l && daemon_reload(r->d, l, NULL, &err))
 		later_error(l, "internal", err.text);
 }
 

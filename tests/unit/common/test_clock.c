@@ -1,19 +1,13 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <time.h>
 
 #include "common/clock.h"
+#include "tests/support/test.h"
 
-static void test_monotonic_readings_never_go_back_and_agree(void **state)
+TEST(test_monotonic_readings_never_go_back_and_agree)
 {
 	int64_t before = clock_monotonic_ns(), after;
 	double us = clock_monotonic_us(), s = clock_monotonic_s();
 
-	(void)state;
 	after = clock_monotonic_ns();
 	assert_true(before <= after);
 	/* a double of nanoseconds since the start is good to well under a microsecond */
@@ -21,30 +15,17 @@ static void test_monotonic_readings_never_go_back_and_agree(void **state)
 	assert_true(s >= (double)before / 1e9 - 1e-6 && s <= (double)after / 1e9 + 1e-6);
 }
 
-static void test_the_boot_clock_is_not_behind_the_monotonic_one(void **state)
+TEST(test_the_boot_clock_is_not_behind_the_monotonic_one)
 {
 	int64_t monotonic = clock_monotonic_ns();
 
-	(void)state;
 	assert_true(clock_boot_ns() >= monotonic);
 }
 
-static void test_the_wall_clock_counts_from_1970(void **state)
+TEST(test_the_wall_clock_counts_from_1970)
 {
 	int64_t before = (int64_t)time(NULL);
 
-	(void)state;
 	/* time() may read a coarser clock, which lags by some milliseconds */
 	assert_in_range(clock_wall_ns() / 1000000000 - before + 1, 0, 5);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_monotonic_readings_never_go_back_and_agree),
-		cmocka_unit_test(test_the_boot_clock_is_not_behind_the_monotonic_one),
-		cmocka_unit_test(test_the_wall_clock_counts_from_1970),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,13 @@
 /* common/text/template: one placeholder language; what is wrong is found when the word is read. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <string.h>
 
+#include "common/mem.h"
 #include "common/text/template.h"
+#include "tests/support/test.h"
 
 static const char *const names[] = { "batch", "cpus", NULL };
 
-static bool put(void *owner, const char *name, struct strbuf *out)
+static bool put(const void *owner, const char *name, struct strbuf *out)
 {
 	if (owner && !strcmp(name, owner))
 		return false;
@@ -20,7 +15,7 @@ static bool put(void *owner, const char *name, struct strbuf *out)
 	return true;
 }
 
-static void test_placeholders_are_filled_in_and_braces_doubled(void **state)
+TEST(test_placeholders_are_filled_in_and_braces_doubled)
 {
 	static const struct {
 		const char *word, *text;
@@ -35,7 +30,6 @@ static void test_placeholders_are_filled_in_and_braces_doubled(void **state)
 		{ "{{", "{" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
 		struct strbuf out = { 0 };
 
@@ -46,16 +40,15 @@ static void test_placeholders_are_filled_in_and_braces_doubled(void **state)
 	}
 }
 
-static void test_a_value_that_is_missing_ends_the_filling(void **state)
+TEST(test_a_value_that_is_missing_ends_the_filling)
 {
 	struct strbuf out = { 0 };
 
-	(void)state;
 	assert_false(template_fill("{cpus}-{batch}", put, "batch", &out));
 	strbuf_release(&out);
 }
 
-static void test_a_stray_brace_and_an_unknown_name_are_errors(void **state)
+TEST(test_a_stray_brace_and_an_unknown_name_are_errors)
 {
 	static const struct {
 		const char *word, *message;
@@ -64,11 +57,11 @@ static void test_a_stray_brace_and_an_unknown_name_are_errors(void **state)
 		{ "{}", "has a '{' that opens no placeholder; write {{ for the brace itself" },
 		{ "{batch", "has a '{' that opens no placeholder; write {{ for the brace itself" },
 		{ "{bat{ch}", "has a '{' that opens no placeholder; write {{ for the brace itself" },
+		{ "{print $1}", "has a '{' that opens no placeholder; write {{ for the brace itself" },
 		{ "{bacth}", "there is no {bacth}; did you mean {batch}?" },
 		{ "{network}", "there is no {network}: it is none of batch, cpus" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct err err = { 0 };
 
@@ -77,9 +70,8 @@ static void test_a_stray_brace_and_an_unknown_name_are_errors(void **state)
 	}
 }
 
-static void test_a_word_says_which_placeholders_it_uses(void **state)
+TEST(test_a_word_says_which_placeholders_it_uses)
 {
-	(void)state;
 	assert_true(template_uses("--b={batch}", "batch"));
 	assert_false(template_uses("--b={{batch}", "batch"));
 	assert_false(template_uses("--b={batch}", "bat"));
@@ -87,14 +79,40 @@ static void test_a_word_says_which_placeholders_it_uses(void **state)
 	assert_false(template_uses("{{x}", NULL));
 }
 
-int main(void)
+TEST(test_a_command_leaves_out_what_has_no_value)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_placeholders_are_filled_in_and_braces_doubled),
-		cmocka_unit_test(test_a_value_that_is_missing_ends_the_filling),
-		cmocka_unit_test(test_a_stray_brace_and_an_unknown_name_are_errors),
-		cmocka_unit_test(test_a_word_says_which_placeholders_it_uses),
-	};
+	static char *const word[] = { "run", "--cpus", "{cpus}", "--batch", "{batch}", "--x={batch}", "end" };
+	struct err err = { 0 };
+	char **argv = NULL;
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	assert_int_equal(template_argv(word, 7, put, "batch", 100, &argv, &err), 0);
+	assert_string_equal(argv[0], "run");
+	assert_string_equal(argv[1], "--cpus");
+	assert_string_equal(argv[2], "<cpus>");
+	assert_string_equal(argv[3], "end");
+	assert_null(argv[4]);
+	argv_free(argv);
+	assert_int_equal(template_argv(word, 7, put, NULL, 8, &argv, &err), -ERR_ARG);
+	assert_string_equal(err.text, "word 5 of the command has 11 bytes; at most 8 are allowed");
+	argv_free(NULL);
+}
+
+TEST(test_every_failed_allocation_of_a_command_is_reported)
+{
+	static char *const word[] = { "run", "{cpus}", "{{" };
+	bool failed = true;
+	unsigned long k;
+
+	for (k = 1; failed; k++) {
+		char **argv = NULL;
+		int rc;
+
+		mem_fail_at(k, false);
+		rc = template_argv(word, 3, put, NULL, 100, &argv, NULL);
+		failed = mem_failed();
+		mem_fail_at(0, false);
+		assert_int_equal(rc, failed ? -ERR_NOMEM : 0);
+		argv_free(argv);
+	}
+	assert_true(k > 4);
 }

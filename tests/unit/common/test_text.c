@@ -1,11 +1,4 @@
 /* common/text: numbers bit for bit as strtod reads them, durations, names that were nearly right. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -14,8 +7,9 @@
 
 #include "common/rng.h"
 #include "common/text/text.h"
+#include "tests/support/test.h"
 
-static void test_text_number_reads_decimal_notation(void **state)
+TEST(test_text_number_reads_decimal_notation)
 {
 	static const char *const good[] = { "0",
 					    "-0",
@@ -40,7 +34,6 @@ static void test_text_number_reads_decimal_notation(void **state)
 					    "0.1e-0",
 					    "0e999999999999" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
 		double v = -77.0, want = strtod(good[i], NULL);
 
@@ -50,14 +43,13 @@ static void test_text_number_reads_decimal_notation(void **state)
 	}
 }
 
-static void test_text_number_refuses_everything_else(void **state)
+TEST(test_text_number_refuses_everything_else)
 {
 	static const char *const bad[] = { "",         " ",     "-",   "+",     ".",       "e5",    "1e",
 					   "1e+",      " 1",    "1 ",  "1\n",   "0x10",    "inf",   "nan",
 					   "infinity", "-inf",  "1,5", "1.2.3", "--1",     "1e400", "-1e400",
 					   "1e5.5",    "12abc", "NaN", "1_000", "\xc2\xb2" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		double v = -77.25;
 
@@ -67,12 +59,11 @@ static void test_text_number_refuses_everything_else(void **state)
 	}
 }
 
-static void test_text_number_agrees_with_strtod_to_the_last_bit(void **state)
+TEST(test_text_number_agrees_with_strtod_to_the_last_bit)
 {
 	struct rng r = rng_stream(1990, 1);
 	char text[96];
 
-	(void)state;
 	for (int i = 0; i < 300000; i++) {
 		uint64_t a = rng_next(&r), b = rng_next(&r);
 		double v, want;
@@ -101,14 +92,13 @@ static void test_text_number_agrees_with_strtod_to_the_last_bit(void **state)
 	}
 }
 
-static void test_text_uint64_takes_digits_and_nothing_else(void **state)
+TEST(test_text_uint64_takes_digits_and_nothing_else)
 {
 	static const char *const bad[] = {
 		"", "-1", "+1", " 1", "1 ", "1.0", "0x1", "18446744073709551616", "99999999999999999999"
 	};
 	uint64_t v = 5;
 
-	(void)state;
 	assert_true(text_uint64("18446744073709551615", &v) && v == UINT64_MAX);
 	assert_true(text_uint64("007", &v) && v == 7);
 	assert_true(text_uint64("0", &v) && v == 0);
@@ -120,12 +110,11 @@ static void test_text_uint64_takes_digits_and_nothing_else(void **state)
 	}
 }
 
-static void test_text_shortest_reads_back_as_the_same_double(void **state)
+TEST(test_text_shortest_reads_back_as_the_same_double)
 {
 	struct rng r = rng_stream(1990, 2);
 	char buf[32];
 
-	(void)state;
 	for (int i = 0; i < 200000; i++) {
 		uint64_t bits = rng_next(&r);
 		double v, back;
@@ -140,7 +129,7 @@ static void test_text_shortest_reads_back_as_the_same_double(void **state)
 	}
 }
 
-static void test_text_shortest_is_short_where_it_can_be(void **state)
+TEST(test_text_shortest_is_short_where_it_can_be)
 {
 	static const struct {
 		double v;
@@ -160,7 +149,6 @@ static void test_text_shortest_is_short_where_it_can_be(void **state)
 	};
 	char buf[32];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
 		assert_string_equal(text_shortest(known[i].v, buf), known[i].text);
 }
@@ -178,7 +166,7 @@ static void check_double(double v)
 		fail_msg("%.20g: %s instead of %s", v, have, want);
 }
 
-static void test_text_shortest_is_what_printf_writes(void **state)
+TEST(test_text_shortest_is_what_printf_writes)
 {
 	static const double edge[] = { 0.0,
 				       -0.0,
@@ -203,7 +191,6 @@ static void test_text_shortest_is_what_printf_writes(void **state)
 				       1e308 };
 	struct rng r = rng_stream(3, 9);
 
-	(void)state;
 	for (size_t i = 0; i < sizeof edge / sizeof *edge; i++) {
 		check_double(edge[i]);
 		check_double(nextafter(edge[i], 0.0));
@@ -222,7 +209,7 @@ static void test_text_shortest_is_what_printf_writes(void **state)
 	}
 }
 
-static void test_text_decimal_is_exact(void **state)
+TEST(test_text_decimal_is_exact)
 {
 	static const struct {
 		int64_t ns;
@@ -235,7 +222,6 @@ static void test_text_decimal_is_exact(void **state)
 		      { INT64_MAX, "9223372036.854775807" },
 		      { INT64_MIN, "-9223372036.854775808" } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
 		int64_t ns = known[i].ns;
 		char buf[TEXT_NUMBER];
@@ -245,11 +231,10 @@ static void test_text_decimal_is_exact(void **state)
 	}
 }
 
-static void test_text_fixed_rounds_as_printf_does(void **state)
+TEST(test_text_fixed_rounds_as_printf_does)
 {
 	struct rng r = rng_stream(3, 10);
 
-	(void)state;
 	for (int i = 0; i < 100000; i++) {
 		double v = exp(40.0 * rng_uniform(&r) - 20.0) * (i % 2 ? 1.0 : -1.0), back;
 		char have[TEXT_NUMBER], want[64];
@@ -282,13 +267,12 @@ static void test_text_fixed_rounds_as_printf_does(void **state)
 
 static const struct text_limits sizes = { .min = 1, .max = 1000, .whole = true };
 
-static void test_text_list_reads_numbers_between_separators(void **state)
+TEST(test_text_list_reads_numbers_between_separators)
 {
 	struct text_limits open = sizes;
 	double v[4];
 	size_t n = 0;
 
-	(void)state;
 	assert_int_equal(text_list("64,128", ',', &sizes, 4, v, &n, NULL), 0);
 	assert_int_equal(n, 2);
 	assert_true(v[0] == 64.0 && v[1] == 128.0);
@@ -300,7 +284,7 @@ static void test_text_list_reads_numbers_between_separators(void **state)
 	assert_true(v[0] == 2.0 && v[1] == 3.0 && v[2] == 4.0 && v[3] == 9.0);
 }
 
-static void test_text_list_refuses_the_rest_and_says_what_it_wants(void **state)
+TEST(test_text_list_refuses_the_rest_and_says_what_it_wants)
 {
 	static const struct {
 		const char *text, *message;
@@ -318,7 +302,6 @@ static void test_text_list_refuses_the_rest_and_says_what_it_wants(void **state)
 	double v[4];
 	size_t n = 77;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct err err = { 0 };
 
@@ -332,19 +315,18 @@ static void test_text_list_refuses_the_rest_and_says_what_it_wants(void **state)
 	assert_int_equal(text_list("1..1000000000", ',', &open, 4, v, &n, NULL), -ERR_ARG);
 }
 
-static void test_text_distinct_sorts_and_finds_twins(void **state)
+TEST(test_text_distinct_sorts_and_finds_twins)
 {
 	double v[] = { 128.0, 2.5, 64.0 }, twins[] = { 3.0, 2.5, 3.0 };
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(text_distinct(v, 3, &err), 0);
 	assert_true(v[0] == 2.5 && v[1] == 64.0 && v[2] == 128.0);
 	assert_int_equal(text_distinct(twins, 3, &err), -ERR_ARG);
 	assert_string_equal(err.text, "3 is there twice");
 }
 
-static void test_text_range_is_two_numbers(void **state)
+TEST(test_text_range_is_two_numbers)
 {
 	static const char *const bad[] = {
 		"", "3", "..", "3..", "..3", "a..b", "3..20..", "3...20", "3 .. 20"
@@ -352,7 +334,6 @@ static void test_text_range_is_two_numbers(void **state)
 	double from = -7.0, to = -7.0;
 	char buf[TEXT_RANGE];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
 		if (text_range(bad[i], &from, &to))
 			fail_msg("'%s' is no range", bad[i]);
@@ -363,18 +344,17 @@ static void test_text_range_is_two_numbers(void **state)
 	assert_true(text_range("20..3", &from, &to)); /* comparing them is the caller's business */
 }
 
-static void test_text_hint_ends_a_sentence(void **state)
+TEST(test_text_hint_ends_a_sentence)
 {
 	static const char *const names[] = { "forest", "boost", NULL };
 	char buf[TEXT_HINT];
 
-	(void)state;
 	assert_string_equal(text_hint("forset", names, buf), "; did you mean 'forest'?");
 	assert_string_equal(text_hint("linear", names, buf), "");
 	assert_string_equal(text_hint(NULL, names, buf), "");
 }
 
-static void test_text_duration_reads_every_documented_form(void **state)
+TEST(test_text_duration_reads_every_documented_form)
 {
 	static const struct {
 		const char *text;
@@ -391,7 +371,6 @@ static void test_text_duration_reads_every_documented_form(void **state)
 	};
 	struct err err = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
 		double s = -1.0;
 
@@ -401,7 +380,7 @@ static void test_text_duration_reads_every_documented_form(void **state)
 	}
 }
 
-static void test_text_duration_refuses_the_rest_and_says_what_it_takes(void **state)
+TEST(test_text_duration_refuses_the_rest_and_says_what_it_takes)
 {
 	static const char *const bad[] = {
 		"",
@@ -440,7 +419,6 @@ static void test_text_duration_refuses_the_rest_and_says_what_it_takes(void **st
 		"1000000000000000000000000000000000000000000000000000000000000000"
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct err err = { 0 };
 		double s = -1.0;
@@ -453,7 +431,7 @@ static void test_text_duration_refuses_the_rest_and_says_what_it_takes(void **st
 	}
 }
 
-static void test_text_seconds_is_for_people(void **state)
+TEST(test_text_seconds_is_for_people)
 {
 	static const struct {
 		double s;
@@ -486,17 +464,15 @@ static void test_text_seconds_is_for_people(void **state)
 	};
 	char buf[32];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
 		assert_string_equal(text_seconds(known[i].s, buf), known[i].text);
 }
 
-static void test_text_seconds_fits_its_buffer_for_any_double(void **state)
+TEST(test_text_seconds_fits_its_buffer_for_any_double)
 {
 	struct rng r = rng_stream(1990, 3);
 	char buf[40];
 
-	(void)state;
 	for (int i = 0; i < 100000; i++) {
 		uint64_t bits = rng_next(&r);
 		double v;
@@ -509,11 +485,10 @@ static void test_text_seconds_fits_its_buffer_for_any_double(void **state)
 	}
 }
 
-static void test_text_nearest_finds_what_was_meant(void **state)
+TEST(test_text_nearest_finds_what_was_meant)
 {
 	static const char *const names[] = { "forest", "boost", "linear", "svr", "batch-size", NULL };
 
-	(void)state;
 	assert_string_equal(text_nearest("forset", names), "forest");
 	assert_string_equal(text_nearest("Forest", names), "forest");
 	assert_string_equal(text_nearest("LINEAR", names), "linear");
@@ -524,12 +499,11 @@ static void test_text_nearest_finds_what_was_meant(void **state)
 	assert_string_equal(text_nearest("sv", names), "svr");
 }
 
-static void test_text_nearest_keeps_quiet_when_nothing_is_near(void **state)
+TEST(test_text_nearest_keeps_quiet_when_nothing_is_near)
 {
 	static const char *const names[] = { "forest", "boost", "k", NULL }, *const none[] = { NULL };
 	char long_name[200];
 
-	(void)state;
 	assert_null(text_nearest("gradient", names));
 	assert_null(text_nearest("", names));
 	assert_null(text_nearest("z", names)); /* one letter for another is no likeness */
@@ -540,11 +514,10 @@ static void test_text_nearest_keeps_quiet_when_nothing_is_near(void **state)
 	assert_null(text_nearest("forest", (const char *const[]){ long_name, NULL }));
 }
 
-static void test_text_nearest_works_at_the_longest_names_it_compares(void **state)
+TEST(test_text_nearest_works_at_the_longest_names_it_compares)
 {
 	char a[65], b[65];
 
-	(void)state;
 	memset(a, 'a', 64);
 	memset(b, 'a', 64);
 	a[64] = b[64] = '\0';
@@ -552,11 +525,10 @@ static void test_text_nearest_works_at_the_longest_names_it_compares(void **stat
 	assert_string_equal(text_nearest(b, (const char *const[]){ a, NULL }), a);
 }
 
-static void test_text_printable_hides_what_a_terminal_would_obey(void **state)
+TEST(test_text_printable_hides_what_a_terminal_would_obey)
 {
 	char buf[16], tiny[3];
 
-	(void)state;
 	assert_string_equal(text_printable("a\033[31m\n\x7f", buf, sizeof buf), "a?[31m??");
 	assert_string_equal(text_printable("exactly fifteen", buf, sizeof buf), "exactly fifteen");
 	assert_string_equal(text_printable("exactly sixteen!", buf, sizeof buf), "exactly sixt...");
@@ -567,15 +539,14 @@ static void test_text_printable_hides_what_a_terminal_would_obey(void **state)
 	assert_string_equal(text_printable("", tiny, sizeof tiny), "");
 }
 
-static void test_text_tail_keeps_the_end(void **state)
+TEST(test_text_tail_keeps_the_end)
 {
-	(void)state;
 	assert_string_equal(text_tail("models/run.json", 8), "run.json");
 	assert_string_equal(text_tail("run.json", 8), "run.json");
 	assert_string_equal(text_tail("", 8), "");
 }
 
-static void test_text_utc_writes_and_reads_moments(void **state)
+TEST(test_text_utc_writes_and_reads_moments)
 {
 	static const struct {
 		const char *text;
@@ -589,7 +560,6 @@ static void test_text_utc_writes_and_reads_moments(void **state)
 	char buf[40];
 	int64_t ns;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
 		assert_string_equal(text_utc(known[i].ns, buf), known[i].text);
 		assert_true(text_utc_parse(known[i].text, &ns));
@@ -600,7 +570,7 @@ static void test_text_utc_writes_and_reads_moments(void **state)
 	assert_true(text_utc_parse("2024-12-31t23:59:59z", &ns));
 }
 
-static void test_text_utc_refuses_what_is_no_moment(void **state)
+TEST(test_text_utc_refuses_what_is_no_moment)
 {
 	static const char *const bad[] = { "",
 					   "2024",
@@ -620,42 +590,8 @@ static void test_text_utc_refuses_what_is_no_moment(void **state)
 					   "tomorrow" };
 	int64_t ns = 7;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
 		assert_false(text_utc_parse(bad[i], &ns));
 		assert_int_equal(ns, 7);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_text_number_reads_decimal_notation),
-		cmocka_unit_test(test_text_number_refuses_everything_else),
-		cmocka_unit_test(test_text_number_agrees_with_strtod_to_the_last_bit),
-		cmocka_unit_test(test_text_uint64_takes_digits_and_nothing_else),
-		cmocka_unit_test(test_text_shortest_reads_back_as_the_same_double),
-		cmocka_unit_test(test_text_shortest_is_short_where_it_can_be),
-		cmocka_unit_test(test_text_shortest_is_what_printf_writes),
-		cmocka_unit_test(test_text_decimal_is_exact),
-		cmocka_unit_test(test_text_fixed_rounds_as_printf_does),
-		cmocka_unit_test(test_text_list_reads_numbers_between_separators),
-		cmocka_unit_test(test_text_list_refuses_the_rest_and_says_what_it_wants),
-		cmocka_unit_test(test_text_distinct_sorts_and_finds_twins),
-		cmocka_unit_test(test_text_range_is_two_numbers),
-		cmocka_unit_test(test_text_hint_ends_a_sentence),
-		cmocka_unit_test(test_text_duration_reads_every_documented_form),
-		cmocka_unit_test(test_text_duration_refuses_the_rest_and_says_what_it_takes),
-		cmocka_unit_test(test_text_seconds_is_for_people),
-		cmocka_unit_test(test_text_seconds_fits_its_buffer_for_any_double),
-		cmocka_unit_test(test_text_nearest_finds_what_was_meant),
-		cmocka_unit_test(test_text_nearest_keeps_quiet_when_nothing_is_near),
-		cmocka_unit_test(test_text_nearest_works_at_the_longest_names_it_compares),
-		cmocka_unit_test(test_text_printable_hides_what_a_terminal_would_obey),
-		cmocka_unit_test(test_text_tail_keeps_the_end),
-		cmocka_unit_test(test_text_utc_writes_and_reads_moments),
-		cmocka_unit_test(test_text_utc_refuses_what_is_no_moment),
-	};
-
-	return cmocka_run_group_tests_name("text", tests, NULL, NULL);
 }

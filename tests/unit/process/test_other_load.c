@@ -1,9 +1,3 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,6 +9,7 @@
 
 #include "common/io.h"
 #include "scheduler/process/other_load.h"
+#include "tests/support/test.h"
 
 /* As a kernel of version 6 writes it, on two cpus. */
 static const char stat_text[] = "cpu  1197390 208587 188319 1487747 9229 7 4081 14225 11 0\n"
@@ -32,23 +27,22 @@ static const char pressure_text[] = "some avg10=26.08 avg60=29.55 avg300=44.38 t
 
 /* ---- reading ---- */
 
-static void test_stat_is_read(void **state)
+TEST(test_stat_is_read)
 {
-	struct outside_reading r = { 0 };
+	struct proc_cpu r = { 0 };
 
-	(void)state;
-	assert_int_equal(outside_parse_stat(stat_text, &r, NULL), 0);
+	assert_int_equal(other_load_parse_stat(stat_text, &r, NULL), 0);
 	assert_int_equal(r.cpus, 2);
 	assert_true(r.running == 3.0);
-	/* user, nice, system, steal; guests are in user already */
-	assert_true(r.busy == 1197390 + 208587 + 188319 + 14225);
-	assert_true(r.total == r.busy + 1487747 + 9229 + 7 + 4081);
+	/* eight columns; guests are in user already */
+	assert_true(r.user == 1197390 && r.nice == 208587 && r.system == 188319 && r.steal == 14225);
+	assert_true(r.total == 1197390 + 208587 + 188319 + 14225 + 1487747 + 9229 + 7 + 4081);
 	/* as kernels before 2.5 had it */
-	assert_int_equal(outside_parse_stat("cpu 1 2 3 4\ncpu0 1 2 3 4\nprocs_running 1\n", &r, NULL), 0);
-	assert_true(r.cpus == 1 && r.busy == 6.0 && r.total == 10.0);
+	assert_int_equal(other_load_parse_stat("cpu 1 2 3 4\ncpu0 1 2 3 4\nprocs_running 1\n", &r, NULL), 0);
+	assert_true(r.cpus == 1 && r.user + r.nice + r.system == 6.0 && r.total == 10.0);
 }
 
-static void test_what_is_no_stat_is_refused(void **state)
+TEST(test_what_is_no_stat_is_refused)
 {
 	static const char *const bad[] = { "",
 					   "\n",
@@ -60,19 +54,18 @@ static void test_what_is_no_stat_is_refused(void **state)
 					   "cpu  1 2 3 4\ncpu0 1 2 3 4\nprocs_running\n",
 					   "cpu  1 2 3 4\ncpu0 1 2 3 4\nprocs_running -1\n",
 					   "cpu  1 2 3 1e999\ncpu0 1 2 3 4\nprocs_running 1\n" };
-	struct outside_reading r = { .cpus = 77 };
+	struct proc_cpu r = { .cpus = 77 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct err err = { 0 };
 
-		if (outside_parse_stat(bad[i], &r, &err) != -ERR_FORMAT || !err.text[0])
+		if (other_load_parse_stat(bad[i], &r, &err) != -ERR_FORMAT || !err.text[0])
 			fail_msg("taken: %s", bad[i]);
 		assert_int_equal(r.cpus, 77);
 	}
 }
 
-static void test_pressure_is_read(void **state)
+TEST(test_pressure_is_read)
 {
 	static const char *const bad[] = { "",
 					   "some avg10=1\n",
@@ -82,15 +75,47 @@ static void test_pressure_is_read(void **state)
 					   "some total=x\n" };
 	double s = 0.0;
 
-	(void)state;
-	assert_int_equal(outside_parse_pressure(pressure_text, &s, NULL), 0);
+	assert_int_equal(other_load_parse_pressure(pressure_text, &s, NULL), 0);
 	assert_true(s == 3566.875621);
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-		if (outside_parse_pressure(bad[i], &s, NULL) != -ERR_FORMAT)
+		if (other_load_parse_pressure(bad[i], &s, NULL) != -ERR_FORMAT)
 			fail_msg("taken: %s", bad[i]);
 	}
-	assert_int_equal(outside_parse_pressure(NULL, &s, NULL), -ERR_FORMAT);
+	assert_int_equal(other_load_parse_pressure(NULL, &s, NULL), -ERR_FORMAT);
 	assert_true(s == 3566.875621);
+}
+
+/* ---- what proc.h reads ---- */
+
+TEST(test_the_cpus_are_busy_for_a_share_of_the_time)
+{
+	struct proc_cpu a, b;
+	double cpu, iowait;
+
+	assert_true(proc_cpu_parse("cpu  100 0 50 800 50 0 0 0 0 0\ncpu0 ...", &a));
+	assert_true(proc_cpu_parse("cpu  160 0 80 890 70 0 0 0 0 0\n", &b));
+	proc_cpu_mean(&a, &b, &cpu, &iowait);
+	assert_true(fabs(cpu - 45.0) < 1e-9 && fabs(iowait - 10.0) < 1e-9); /* 90 and 20 of 200 ticks */
+	proc_cpu_mean(&a, &a, &cpu, &iowait);
+	assert_true(isnan(cpu) && isnan(iowait));
+	assert_false(proc_cpu_parse("intr 1 2 3", &a));
+	assert_true(proc_cpu_read(&a) && a.cpus >= 1 && a.total > 0.0);
+}
+
+TEST(test_a_process_is_read_whatever_its_name)
+{
+	struct proc_process p;
+
+	assert_true(proc_process_parse(
+		"7 (a) b) c) S 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 "
+		"26 27 28 29 30 31 32 33 34 35 36 37 38 39 40 41 4242 43",
+		&p));
+	assert_true(p.state == 'S' && p.session == 6);
+	assert_true(p.start_ticks == 22 && p.blocked_ticks == 4242);
+	assert_false(proc_process_parse("7 (a) S 4", &p));
+	assert_false(proc_process_parse("nothing", &p));
+	assert_true(proc_process_read(getpid(), &p) && p.state == 'R');
+	assert_false(proc_process_read((pid_t)1 << 30, &p));
 }
 
 /* ---- a machine that is made up ---- */
@@ -99,7 +124,7 @@ struct machine {
 	double busy, idle, waited_us; /* so far */
 	double ours;
 	bool no_pressure;
-	struct outside o;
+	struct other_load o;
 };
 
 /* Two cpus for dt seconds, with `processes` that want them all the time. */
@@ -116,7 +141,7 @@ static double play(struct machine *m, double processes, double dt)
 		 m->idle, processes + 1.0);
 	snprintf(pressure, sizeof pressure, "some avg10=0.00 avg60=0.00 avg300=0.00 total=%.0f\n",
 		 m->waited_us);
-	return outside_sample(&m->o, text, m->no_pressure ? NULL : pressure, m->ours, dt);
+	return other_load_sample(&m->o, text, m->no_pressure ? NULL : pressure, m->ours, dt);
 }
 
 static double play_for(struct machine *m, double processes, double seconds)
@@ -128,9 +153,8 @@ static double play_for(struct machine *m, double processes, double seconds)
 	return v;
 }
 
-static void test_a_load_that_stays_is_believed_and_forgotten_within_seconds(void **state)
+TEST(test_a_load_that_stays_is_believed_and_forgotten_within_seconds)
 {
-	(void)state;
 	for (int pressure = 0; pressure <= 1; pressure++) {
 		struct machine m = { .no_pressure = !pressure };
 
@@ -144,11 +168,10 @@ static void test_a_load_that_stays_is_believed_and_forgotten_within_seconds(void
 	}
 }
 
-static void test_our_own_processes_do_not_count(void **state)
+TEST(test_our_own_processes_do_not_count)
 {
 	struct machine m = { .ours = 2.0 };
 
-	(void)state;
 	assert_true(play_for(&m, 2.0, 30.0) == 0.0);
 	assert_true(fabs(play_for(&m, 3.0, 30.0) - 1.0) < 0.05);
 	assert_true(fabs(play_for(&m, 7.0, 30.0) - 5.0) < 0.2);
@@ -156,44 +179,40 @@ static void test_our_own_processes_do_not_count(void **state)
 	assert_true(play_for(&m, 7.0, 30.0) == 0.0);
 }
 
-static void test_more_than_the_cpus_is_counted_with_and_without_pressure(void **state)
+TEST(test_more_than_the_cpus_is_counted_with_and_without_pressure)
 {
 	struct machine with = { 0 }, without = { .no_pressure = true };
 
-	(void)state;
 	assert_true(fabs(play_for(&with, 5.0, 40.0) - 5.0) < 0.05);
 	assert_true(fabs(play_for(&without, 5.0, 40.0) - 5.0) < 0.05);
 }
 
-static void test_a_short_burst_moves_little(void **state)
+TEST(test_a_short_burst_moves_little)
 {
 	struct machine m = { 0 };
 
-	(void)state;
 	play_for(&m, 0.0, 5.0);
 	for (int i = 0; i < 5; i++)
 		play(&m, 2.0, 0.1);
-	assert_true(outside_processes(&m.o) == 0.0);
+	assert_true(other_load_processes(&m.o) == 0.0);
 	assert_true(play(&m, 0.0, 0.1) == 0.0);
 }
 
-static void test_a_job_of_ours_that_sleeps_does_not_hide_others_for_long(void **state)
+TEST(test_a_job_of_ours_that_sleeps_does_not_hide_others_for_long)
 {
 	struct machine m = { .ours = 8.0 };
 
-	(void)state;
 	play_for(&m, 0.0, 100.0);
-	assert_true(outside_processes(&m.o) == 0.0);
+	assert_true(other_load_processes(&m.o) == 0.0);
 	m.ours = 0.0;
 	assert_true(play_for(&m, 2.0, 4.0) > 1.4);
 }
 
-static void test_the_rate_of_reading_does_not_matter(void **state)
+TEST(test_the_rate_of_reading_does_not_matter)
 {
 	struct machine slow = { 0 }, quick = { 0 };
 	double a, b = 0.0;
 
-	(void)state;
 	play(&slow, 0.0, 1.0);
 	play(&quick, 0.0, 1.0);
 	a = play_for(&slow, 2.0, 6.0);
@@ -202,29 +221,29 @@ static void test_the_rate_of_reading_does_not_matter(void **state)
 	assert_true(fabs(a - b) < 0.15);
 }
 
-static void test_bad_readings_change_nothing(void **state)
+TEST(test_bad_readings_change_nothing)
 {
 	struct machine m = { 0 };
 	double before;
 	char same[sizeof stat_text];
 
-	(void)state;
 	before = play_for(&m, 1.0, 10.0);
 	assert_true(before > 0.9);
-	assert_true(outside_sample(&m.o, "", NULL, 0.0, 1.0) == before);
-	assert_true(outside_sample(&m.o, "rubbish", pressure_text, 0.0, 1.0) == before);
-	assert_true(outside_sample(&m.o, stat_text, NULL, NAN, 1.0) == before);
-	assert_true(outside_sample(&m.o, stat_text, NULL, -1.0, 1.0) == before);
+	assert_true(other_load_sample(&m.o, "", NULL, 0.0, 1.0) == before);
+	assert_true(other_load_sample(&m.o, "rubbish", pressure_text, 0.0, 1.0) == before);
+	assert_true(other_load_sample(&m.o, stat_text, NULL, NAN, 1.0) == before);
+	assert_true(other_load_sample(&m.o, stat_text, NULL, -1.0, 1.0) == before);
 	assert_int_equal(m.o.n_bad, 4);
 	memcpy(same, stat_text, sizeof same);
-	outside_sample(&m.o, stat_text, pressure_text, 0.0, 100.0); /* a gap: new marks, the old estimate */
-	assert_true(outside_processes(&m.o) == before);
-	assert_true(outside_sample(&m.o, same, pressure_text, 0.0, 1.0) == before); /* not a tick later */
-	assert_true(outside_sample(&m.o, same, pressure_text, 0.0, 0.0) == before);
-	assert_true(outside_sample(&m.o, same, pressure_text, 0.0, NAN) == before);
-	assert_true(outside_sample(&m.o, "cpu 1 1 1 1\ncpu0 1 1 1 1\nprocs_running 1\n", NULL, 0.0, 1.0) ==
+	other_load_sample(&m.o, stat_text, pressure_text, 0.0,
+			  100.0); /* a gap: new marks, the old estimate */
+	assert_true(other_load_processes(&m.o) == before);
+	assert_true(other_load_sample(&m.o, same, pressure_text, 0.0, 1.0) == before); /* not a tick later */
+	assert_true(other_load_sample(&m.o, same, pressure_text, 0.0, 0.0) == before);
+	assert_true(other_load_sample(&m.o, same, pressure_text, 0.0, NAN) == before);
+	assert_true(other_load_sample(&m.o, "cpu 1 1 1 1\ncpu0 1 1 1 1\nprocs_running 1\n", NULL, 0.0, 1.0) ==
 		    before);
-	assert_true(isfinite(outside_processes(&m.o)));
+	assert_true(isfinite(other_load_processes(&m.o)));
 }
 
 /* ---- this machine ---- */
@@ -238,7 +257,7 @@ static double now_s(void)
 }
 
 /* For so many seconds; the mean of the estimates of the last one, and how far they lie apart in *out_spread. */
-static double watch(struct outside *o, double seconds, double *out_spread)
+static double watch(struct other_load *o, double seconds, double *out_spread)
 {
 	double begun = now_s(), last = begun, sum = 0.0, low = INFINITY, high = 0.0;
 	int n = 0;
@@ -252,7 +271,7 @@ static double watch(struct outside *o, double seconds, double *out_spread)
 		assert_int_equal(io_read_file("/proc/stat", (size_t)1 << 20, &text, &len, NULL), 0);
 		io_read_file("/proc/pressure/cpu", 4096, &pressure, &len, NULL);
 		at = now_s();
-		v = outside_sample(o, text, pressure, 0.0, at - last);
+		v = other_load_sample(o, text, pressure, 0.0, at - last);
 		last = at;
 		free(text);
 		free(pressure);
@@ -267,13 +286,12 @@ static double watch(struct outside *o, double seconds, double *out_spread)
 	return sum / n;
 }
 
-static void test_a_real_hog_is_one_process(void **state)
+TEST(test_a_real_hog_is_one_process)
 {
-	struct outside o = { 0 };
+	struct other_load o = { 0 };
 	double quiet, busy, after, spread;
 	pid_t hog;
 
-	(void)state;
 	quiet = watch(&o, 3.0, &spread);
 	if (quiet > 0.5 || spread > 0.3) {
 		printf("skipped: %.2f processes of others (+- %.2f) keep this machine busy\n", quiet, spread);
@@ -295,23 +313,4 @@ static void test_a_real_hog_is_one_process(void **state)
 		skip();
 	}
 	assert_true(busy - quiet > 0.7 && busy - quiet < 1.6);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_stat_is_read),
-		cmocka_unit_test(test_what_is_no_stat_is_refused),
-		cmocka_unit_test(test_pressure_is_read),
-		cmocka_unit_test(test_a_load_that_stays_is_believed_and_forgotten_within_seconds),
-		cmocka_unit_test(test_our_own_processes_do_not_count),
-		cmocka_unit_test(test_more_than_the_cpus_is_counted_with_and_without_pressure),
-		cmocka_unit_test(test_a_short_burst_moves_little),
-		cmocka_unit_test(test_a_job_of_ours_that_sleeps_does_not_hide_others_for_long),
-		cmocka_unit_test(test_the_rate_of_reading_does_not_matter),
-		cmocka_unit_test(test_bad_readings_change_nothing),
-		cmocka_unit_test(test_a_real_hog_is_one_process),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,4 @@
 /* What a comparison leaves behind: bytes that read back, a folder that is whole or not there, nothing of others lost. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -20,6 +14,7 @@
 #include "common/text/text.h"
 #include "sim/compare/record.h"
 #include "tests/support/support.h"
+#include "tests/support/test.h"
 
 #define S INT64_C(1000000000)
 
@@ -167,9 +162,10 @@ static void bed_init(struct bed *b)
 	b->r = (struct compare_result){
 		.policy = b->policy, .n_policies = 2, .replications = 2, .trace = b->trace, .world = b->world
 	};
-	b->params =
-		(struct compare_params){ .seed = 11, .confidence = 0.9, .level = 0.95, .replications = 2 };
-	b->about = (struct record_about){ "compare", "postrider 0", "postrider compare x", &b->params };
+	b->params = (struct compare_params){
+		.seed = 11, .settings = { .confidence = 0.9 }, .level = 0.95, .replications = 2
+	};
+	b->about = (struct record_about){ "compare", "postrider 0", "postrider compare x", &b->params, NULL };
 }
 
 /* For what is said of a world: any will do, on any trace. */
@@ -222,7 +218,7 @@ static bool is_there(const char *dir, const char *name)
 
 /* ---- jobs.csv ---- */
 
-static void test_every_job_is_a_row_to_the_byte(void **state)
+TEST(test_every_job_is_a_row_to_the_byte)
 {
 	static const char want[] = HEADER ROWS("naive,1,") ROWS("naive,2,") ROWS("fixed:128,1,")
 		ROWS("fixed:128,2,");
@@ -230,7 +226,6 @@ static void test_every_job_is_a_row_to_the_byte(void **state)
 	struct csv *back;
 	struct bed b;
 
-	(void)state;
 	bed_init(&b);
 	assert_int_equal(record_jobs_csv(&b.r, &out, NULL), 0);
 	assert_string_equal(strbuf_text(&out), want);
@@ -240,13 +235,12 @@ static void test_every_job_is_a_row_to_the_byte(void **state)
 	strbuf_release(&out);
 }
 
-static void test_outcomes_that_are_gone_make_no_rows(void **state)
+TEST(test_outcomes_that_are_gone_make_no_rows)
 {
 	struct strbuf out = { 0 };
 	struct err err = { 0 };
 	struct bed b;
 
-	(void)state;
 	bed_init(&b);
 	b.run[3].outcome = NULL;
 	assert_int_equal(record_jobs_csv(&b.r, &out, &err), -ERR_ARG);
@@ -254,12 +248,11 @@ static void test_outcomes_that_are_gone_make_no_rows(void **state)
 	strbuf_release(&out);
 }
 
-static void test_rows_without_memory_are_an_error(void **state)
+TEST(test_rows_without_memory_are_an_error)
 {
 	unsigned long k = 0;
 	struct bed b;
 
-	(void)state;
 	bed_init(&b);
 	for (bool failed = true; failed;) {
 		struct strbuf out = { 0 };
@@ -277,7 +270,7 @@ static void test_rows_without_memory_are_an_error(void **state)
 
 /* ---- compare.json ---- */
 
-static void test_the_object_has_every_number(void **state)
+TEST(test_the_object_has_every_number)
 {
 	const struct json *p, *v;
 	struct strbuf out = { 0 };
@@ -285,7 +278,6 @@ static void test_the_object_has_every_number(void **state)
 	struct err err = { 0 };
 	struct bed b;
 
-	(void)state;
 	bed_init(&b);
 	bed_open_world(&b);
 	record_text(&b.r, &b.about, &out);
@@ -326,7 +318,7 @@ static void test_the_object_has_every_number(void **state)
 	bed_release(&b);
 }
 
-static void test_times_of_decisions_are_apart(void **state)
+TEST(test_times_of_decisions_are_apart)
 {
 	struct strbuf out = { 0 }, numbers = { 0 };
 	struct json_writer w;
@@ -334,7 +326,6 @@ static void test_times_of_decisions_are_apart(void **state)
 	const struct json *v;
 	struct bed b;
 
-	(void)state;
 	bed_init(&b);
 	json_begin(&w, &out, false);
 	record_timing(&b.r, "2026-11-16T10:00:00Z", &w);
@@ -345,7 +336,7 @@ static void test_times_of_decisions_are_apart(void **state)
 	assert_true(json_number(json_get(json_get(root, "machine"), "cores"), NAN) >= 1.0);
 	assert_string_equal(json_string(json_get(root, "created"), ""), "2026-11-16T10:00:00Z");
 	json_begin(&w, &numbers, false);
-	record_policies(&b.r, 0.95, &w);
+	record_policies(&b.r, &w);
 	assert_null(strstr(strbuf_text(&numbers), "decision"));
 	json_free(root);
 	strbuf_release(&out);
@@ -354,13 +345,12 @@ static void test_times_of_decisions_are_apart(void **state)
 
 /* ---- the document ---- */
 
-static void test_every_member_and_column_is_documented(void **state)
+TEST(test_every_member_and_column_is_documented)
 {
 	static const char header[] = HEADER;
 	char *doc = read_text("docs", "REPLAY_OUTPUT.md"), name[80];
 	const char *at = header;
 
-	(void)state;
 	for (size_t m = 0; m < METRICS; m++) {
 		snprintf(name, sizeof name, "\n| `%s` | %s", metric_info[m].name,
 			 strcmp(metric_info[m].unit, "s\xc2\xb2") ? metric_info[m].unit : "s^2");
@@ -380,7 +370,7 @@ static void test_every_member_and_column_is_documented(void **state)
 
 /* ---- the folder ---- */
 
-static void test_a_folder_is_made_and_written_over(void **state)
+TEST(test_a_folder_is_made_and_written_over)
 {
 	const char *dir = folder("new");
 	const char table[] = "network,cpus,time_s\n\"a,b\",2,3.5\n";
@@ -388,7 +378,6 @@ static void test_a_folder_is_made_and_written_over(void **state)
 	struct strbuf want = { 0 };
 	struct bed b;
 
-	(void)state;
 	bed_init(&b);
 	bed_open_world(&b);
 	assert_int_equal(csv_parse("t", table, strlen(table), &b.r.training, NULL), 0);
@@ -422,14 +411,13 @@ static void test_a_folder_is_made_and_written_over(void **state)
 	bed_release(&b);
 }
 
-static void test_somebody_s_folder_is_left_alone(void **state)
+TEST(test_somebody_s_folder_is_left_alone)
 {
 	const char *dir = folder("theirs");
 	char file[4200];
 	struct err err = { 0 };
 	struct bed b;
 
-	(void)state;
 	bed_init(&b);
 	snprintf(file, sizeof file, "%s/thesis.tex", dir);
 	assert_int_equal(mkdir(dir, 0777), 0);
@@ -446,13 +434,12 @@ static void test_somebody_s_folder_is_left_alone(void **state)
 	assert_int_equal(record_check(dir, NULL), 0);
 }
 
-static void test_a_failing_disk_leaves_no_comparison_that_looks_whole(void **state)
+TEST(test_a_failing_disk_leaves_no_comparison_that_looks_whole)
 {
 	const char *dir = folder("failing");
 	unsigned long k = 0;
 	struct bed b;
 
-	(void)state;
 	bed_init(&b);
 	bed_open_world(&b);
 	for (bool failed = true; failed;) {
@@ -476,13 +463,12 @@ static void test_a_failing_disk_leaves_no_comparison_that_looks_whole(void **sta
 	bed_release(&b);
 }
 
-static void test_a_folder_without_memory_is_an_error(void **state)
+TEST(test_a_folder_without_memory_is_an_error)
 {
 	const char *dir = folder("poor");
 	unsigned long k = 0;
 	struct bed b;
 
-	(void)state;
 	bed_init(&b);
 	bed_open_world(&b);
 	for (bool failed = true; failed;) {
@@ -496,22 +482,4 @@ static void test_a_folder_without_memory_is_an_error(void **state)
 	}
 	assert_true(k > 8);
 	bed_release(&b);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_every_job_is_a_row_to_the_byte),
-		cmocka_unit_test(test_outcomes_that_are_gone_make_no_rows),
-		cmocka_unit_test(test_rows_without_memory_are_an_error),
-		cmocka_unit_test(test_the_object_has_every_number),
-		cmocka_unit_test(test_times_of_decisions_are_apart),
-		cmocka_unit_test(test_every_member_and_column_is_documented),
-		cmocka_unit_test(test_a_folder_is_made_and_written_over),
-		cmocka_unit_test(test_somebody_s_folder_is_left_alone),
-		cmocka_unit_test(test_a_failing_disk_leaves_no_comparison_that_looks_whole),
-		cmocka_unit_test(test_a_folder_without_memory_is_an_error),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,31 +1,26 @@
 /* What-ifs: keys, values, ranges, and the search for the least number that will do. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/compare/capacity.h"
 #include "sim/compare/sweep.h"
+#include "tests/support/test.h"
 
 /* ---- settings ---- */
 
-static void test_a_setting_is_read_into_its_key(void **state)
+TEST(test_a_setting_is_read_into_its_key)
 {
-	struct what_if w;
+	struct what_if w = { 0 };
 
-	(void)state;
-	what_if_init(&w);
 	assert_int_equal(what_if_parse(&w, "cluster.cores=2.5", NULL), 0);
 	assert_int_equal(what_if_parse(&w, "slo.scale=0.37", NULL), 0);
 	assert_true(w.value[WHAT_CORES] == 2.5 && w.value[WHAT_SLO] == 0.37);
-	assert_true(isnan(w.value[WHAT_SLOTS]) && isnan(w.value[WHAT_LOAD]) && isnan(w.value[WHAT_NOISE]));
+	assert_true(w.set[WHAT_CORES] && w.set[WHAT_SLO]);
+	assert_false(w.set[WHAT_SLOTS] || w.set[WHAT_LOAD] || w.set[WHAT_NOISE]);
 }
 
-static void test_bad_settings_say_what_is_wrong(void **state)
+TEST(test_bad_settings_say_what_is_wrong)
 {
 	static const struct {
 		const char *text, *says;
@@ -40,55 +35,49 @@ static void test_bad_settings_say_what_is_wrong(void **state)
 		{ "cluster.cores=", "not a number" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-		struct what_if w;
+		struct what_if w = { 0 };
 		struct err err = { 0 };
 
-		what_if_init(&w);
 		assert_int_equal(what_if_parse(&w, bad[i].text, &err), -ERR_ARG);
 		if (!strstr(err.text, bad[i].says))
 			fail_msg("%s: no '%s' in: %s", bad[i].text, bad[i].says, err.text);
 		for (int k = 0; k < WHAT_KEYS; k++)
-			assert_true(isnan(w.value[k]));
+			assert_false(w.set[k]);
 	}
 }
 
-static void test_a_key_can_be_set_once(void **state)
+TEST(test_a_key_can_be_set_once)
 {
-	struct what_if w;
+	struct what_if w = { 0 };
 	struct err err = { 0 };
 
-	(void)state;
-	what_if_init(&w);
 	assert_int_equal(what_if_parse(&w, "noise=0", NULL), 0);
 	assert_int_equal(what_if_parse(&w, "noise=0.1", &err), -ERR_ARG);
 	assert_non_null(strstr(err.text, "twice"));
 	assert_true(w.value[WHAT_NOISE] == 0.0);
 }
 
-static void test_settings_change_what_they_name_and_nothing_else(void **state)
+TEST(test_settings_change_what_they_name_and_nothing_else)
 {
 	const struct cluster given = { .cores = 2, .slots = 5, .nodes = 1, .memory_mb = INFINITY };
-	struct compare_params p = { .noise = 0.2, .slo_scale = 1.5 };
-	struct cluster room;
-	struct what_if w;
+	struct cluster m = given;
+	struct what_if w = { 0 };
 
-	(void)state;
-	what_if_init(&w);
-	assert_int_equal(what_if_apply(&w, &given, &room, &p, NULL), 0);
-	assert_null(p.world.cluster);
-	assert_true(p.noise == 0.2 && p.slo_scale == 1.5 && p.load_scale == 0.0);
+	assert_int_equal(what_if_machine(&w, &m, NULL), 0);
+	assert_true(m.cores == 2.0 && m.slots == 5 && m.nodes == 1 && isinf(m.memory_mb));
+	assert_true(what_if_or(&w, WHAT_LOAD, 0.7) == 0.7);
 	what_if_set(&w, WHAT_CORES, 4, NULL);
 	what_if_set(&w, WHAT_LOAD, 1.2, NULL);
-	assert_int_equal(what_if_apply(&w, &given, &room, &p, NULL), 0);
-	assert_ptr_equal(p.world.cluster, &room);
-	assert_true(room.cores == 4.0 && room.slots == 10); /* by their ratio */
-	assert_true(given.cores == 2.0 && p.load_scale == 1.2 && p.noise == 0.2);
+	assert_int_equal(what_if_machine(&w, &m, NULL), 0);
+	assert_true(m.cores == 4.0 && m.slots == 10 && m.nodes == 1); /* slots by their ratio */
+	assert_true(what_if_or(&w, WHAT_LOAD, 0.7) == 1.2 && what_if_or(&w, WHAT_NOISE, 0.2) == 0.2);
 	what_if_set(&w, WHAT_SLOTS, 7, NULL);
-	p.world.cluster = NULL;
-	assert_int_equal(what_if_apply(&w, &given, &room, &p, NULL), 0);
-	assert_true(room.cores == 4.0 && room.slots == 7); /* set ones stay as they are set */
+	what_if_set(&w, WHAT_MEMORY, 2000, NULL);
+	m = given;
+	assert_int_equal(what_if_machine(&w, &m, NULL), 0);
+	assert_true(m.cores == 4.0 && m.slots == 7 &&
+		    m.memory_mb == 2000); /* set ones stay as they are set */
 }
 
 /* ---- sweeps ---- */
@@ -106,30 +95,27 @@ static void values_are(const char *text, const double *value, size_t n)
 			fail_msg("%s: value %zu is %g, not %g", text, i, s.value[i], value[i]);
 }
 
-static void test_a_range_includes_its_ends(void **state)
+TEST(test_a_range_includes_its_ends)
 {
-	(void)state;
 	values_are("slo.scale=0.5..2", (double[]){ 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2 }, 7);
 	values_are("slo.scale=0.5..2:3", (double[]){ 0.5, 1.25, 2 }, 3);
 	values_are("load.scale=1..1.5:2", (double[]){ 1, 1.5 }, 2);
 }
 
-static void test_a_range_of_whole_numbers_has_no_fractions_and_no_repeats(void **state)
+TEST(test_a_range_of_whole_numbers_has_no_fractions_and_no_repeats)
 {
-	(void)state;
 	values_are("cluster.slots=2..5", (double[]){ 2, 3, 4, 5 }, 4); /* 2, 2.5, 3, 3.5, ...: to the even */
 	values_are("cluster.cores=1..3:5", (double[]){ 1, 2, 3 }, 3);
 	values_are("cluster.cores=0.5..1.5:3", (double[]){ 0.5, 1, 1.5 }, 3); /* the ends say so */
 }
 
-static void test_a_list_is_taken_as_given(void **state)
+TEST(test_a_list_is_taken_as_given)
 {
-	(void)state;
 	values_are("cluster.cores=16,2,4", (double[]){ 16, 2, 4 }, 3);
 	values_are("noise=0", (double[]){ 0 }, 1);
 }
 
-static void test_bad_sweeps_say_what_is_wrong(void **state)
+TEST(test_bad_sweeps_say_what_is_wrong)
 {
 	static const struct {
 		const char *text, *says;
@@ -143,7 +129,6 @@ static void test_bad_sweeps_say_what_is_wrong(void **state)
 		{ "cluster.slots=1,2.5", "whole" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct sweep s = { .n = 77 };
 		struct err err = { 0 };
@@ -155,12 +140,11 @@ static void test_bad_sweeps_say_what_is_wrong(void **state)
 	}
 }
 
-static void test_a_list_may_be_as_long_as_the_limit_and_no_longer(void **state)
+TEST(test_a_list_may_be_as_long_as_the_limit_and_no_longer)
 {
 	char text[1024] = "noise=";
 	struct sweep s;
 
-	(void)state;
 	for (int i = 0; i < SWEEP_MAX_POINTS; i++)
 		snprintf(text + strlen(text), sizeof text - strlen(text), "%s%d.%02d", i ? "," : "", i / 100,
 			 i % 100);
@@ -236,12 +220,11 @@ static bool tried(const struct capacity *c, double v, bool holds)
 	return false;
 }
 
-static void test_the_least_value_that_holds_is_found_with_its_neighbours(void **state)
+TEST(test_the_least_value_that_holds_is_found_with_its_neighbours)
 {
 	struct curve c = { .of = saturates };
 	struct capacity found = search(&c, 1, 1000, 0.9, 1);
 
-	(void)state;
 	assert_true(found.answer == 27.0);
 	assert_true(tried(&found, 26, false) && tried(&found, 27, true) && tried(&found, 28, true));
 	assert_true(tried(&found, 1, false) && tried(&found, 1000, true));
@@ -249,32 +232,29 @@ static void test_the_least_value_that_holds_is_found_with_its_neighbours(void **
 	assert_true(c.calls == found.n && c.calls <= 14); /* log2(1000), the ends, a neighbour; none twice */
 }
 
-static void test_less_can_be_better(void **state)
+TEST(test_less_can_be_better)
 {
 	struct curve c = { .of = falls };
 	struct capacity found = search(&c, 1, 200, 30.0, -1);
 
-	(void)state;
 	assert_true(found.answer == 34.0); /* 1000 / 33 is 30.3 */
 	assert_false(found.contradicts);
 }
 
-static void test_a_range_whose_first_value_will_do_needs_no_search(void **state)
+TEST(test_a_range_whose_first_value_will_do_needs_no_search)
 {
 	struct curve c = { .of = saturates };
 	struct capacity found = search(&c, 30, 90, 0.9, 1);
 
-	(void)state;
 	assert_true(found.answer == 30.0);
 	assert_int_equal(found.n, 3); /* the ends and its neighbour */
 }
 
-static void test_no_value_within_the_range_will_do(void **state)
+TEST(test_no_value_within_the_range_will_do)
 {
 	struct curve c = { .of = saturates };
 	struct capacity found = search(&c, 1, 26, 0.9, 1);
 
-	(void)state;
 	assert_true(isnan(found.answer));
 	assert_false(found.contradicts);
 	for (size_t i = 0; i < found.n; i++)
@@ -284,33 +264,30 @@ static void test_no_value_within_the_range_will_do(void **state)
 	assert_true(isnan(found.answer)); /* not a number holds nothing */
 }
 
-static void test_a_range_of_one_value_is_asked_once(void **state)
+TEST(test_a_range_of_one_value_is_asked_once)
 {
 	struct curve c = { .of = saturates };
 	struct capacity found = search(&c, 27, 27, 0.9, 1);
 
-	(void)state;
 	assert_true(found.answer == 27.0);
 	assert_int_equal(c.calls, 1);
 }
 
-static void test_points_that_contradict_more_is_better_are_said_to(void **state)
+TEST(test_points_that_contradict_more_is_better_are_said_to)
 {
 	struct curve c = { .of = humps };
 	struct capacity found = search(&c, 1, 100, 0.9, 1);
 
-	(void)state;
 	assert_true(found.contradicts);
 	assert_true(found.answer == 40.0); /* the rising side of the hump, though the largest value fails */
 }
 
-static void test_a_failed_measurement_ends_the_search(void **state)
+TEST(test_a_failed_measurement_ends_the_search)
 {
 	struct curve c = { .of = saturates, .fails_at = 1000 };
 	struct capacity found;
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(capacity_search(&(struct capacity_params){ .from = 1,
 								    .to = 1000,
 								    .target = 0.9,
@@ -322,7 +299,7 @@ static void test_a_failed_measurement_ends_the_search(void **state)
 	assert_string_equal(err.text, "no world at 1000");
 }
 
-static void test_a_range_that_makes_no_sense_is_refused(void **state)
+TEST(test_a_range_that_makes_no_sense_is_refused)
 {
 	static const double range[][2] = {
 		{ 0, 5 }, { 5, 4 }, { 1.5, 4 }, { 1, 4.5 }, { -3, 3 }, { NAN, 3 }
@@ -330,7 +307,6 @@ static void test_a_range_that_makes_no_sense_is_refused(void **state)
 	struct curve c = { .of = saturates };
 	struct capacity found;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof range / sizeof *range; i++)
 		assert_int_equal(capacity_search(&(struct capacity_params){ .from = range[i][0],
 									    .to = range[i][1],
@@ -343,27 +319,57 @@ static void test_a_range_that_makes_no_sense_is_refused(void **state)
 	assert_int_equal(c.calls, 0);
 }
 
-int main(void)
+TEST(test_a_question_that_has_no_answer_is_refused)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_setting_is_read_into_its_key),
-		cmocka_unit_test(test_bad_settings_say_what_is_wrong),
-		cmocka_unit_test(test_a_key_can_be_set_once),
-		cmocka_unit_test(test_settings_change_what_they_name_and_nothing_else),
-		cmocka_unit_test(test_a_range_includes_its_ends),
-		cmocka_unit_test(test_a_range_of_whole_numbers_has_no_fractions_and_no_repeats),
-		cmocka_unit_test(test_a_list_is_taken_as_given),
-		cmocka_unit_test(test_bad_sweeps_say_what_is_wrong),
-		cmocka_unit_test(test_a_list_may_be_as_long_as_the_limit_and_no_longer),
-		cmocka_unit_test(test_the_least_value_that_holds_is_found_with_its_neighbours),
-		cmocka_unit_test(test_less_can_be_better),
-		cmocka_unit_test(test_a_range_whose_first_value_will_do_needs_no_search),
-		cmocka_unit_test(test_no_value_within_the_range_will_do),
-		cmocka_unit_test(test_a_range_of_one_value_is_asked_once),
-		cmocka_unit_test(test_points_that_contradict_more_is_better_are_said_to),
-		cmocka_unit_test(test_a_failed_measurement_ends_the_search),
-		cmocka_unit_test(test_a_range_that_makes_no_sense_is_refused),
+	static const struct {
+		struct capacity_question q;
+		const char *says;
+	} bad[] = {
+		{ { .of = METRIC_UTILISATION, .by = WHAT_CORES, .target = 0.5 }, "utilisation: no target" },
+		{ { .of = METRIC_REGRET, .by = WHAT_CORES, .target = 0.5 }, "oracle" },
+		{ { .of = METRIC_ATTAINMENT_ALL, .by = WHAT_SLO, .target = 0.5 },
+		  "whole numbers of a machine" },
+		{ { .of = METRIC_ATTAINMENT_ALL, .by = WHAT_CORES, .target = 1.2 }, "120% is not between" },
+		{ { .of = METRIC_ATTAINMENT_ALL, .by = WHAT_CORES, .target = 0.0 }, "0% is not between" },
+	};
+	const struct capacity_question good[] = {
+		{ .of = METRIC_ATTAINMENT_ALL, .by = WHAT_CORES, .target = 1.0 },
+		{ .of = METRIC_RESPONSE_P95, .by = WHAT_MEMORY, .target = 20.0 },
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		struct err err = { 0 };
+
+		assert_int_equal(capacity_check(&bad[i].q, &err), -ERR_ARG);
+		if (!strstr(err.text, bad[i].says))
+			fail_msg("case %zu says: %s", i, err.text);
+	}
+	for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+		assert_int_equal(capacity_check(&good[i], NULL), 0);
+}
+
+TEST(test_the_range_goes_to_eight_times_the_machine)
+{
+	const struct cluster m = { .cores = 2.5, .slots = 5, .nodes = 3, .memory_mb = INFINITY };
+	const struct {
+		enum what_key by;
+		double to;
+	} expected[] = {
+		{ WHAT_CORES, 20.0 }, { WHAT_SLOTS, 40.0 }, { WHAT_NODES, 24.0 }, { WHAT_MEMORY, 8e6 }
+	};
+	struct capacity_question q = { .by = WHAT_CORES, .from = 30 };
+
+	for (size_t i = 0; i < 4; i++) {
+		struct capacity_question one = { .by = expected[i].by };
+
+		assert_int_equal(capacity_fill_range(&one, &m, NULL), 0);
+		assert_true(one.from == 1.0 && one.to == expected[i].to);
+	}
+	assert_int_equal(capacity_fill_range(&q, &m, NULL), 0);
+	assert_true(q.from == 30.0 && q.to == 30.0);
+	q.to = 29.0;
+	assert_int_equal(capacity_fill_range(&q, &m, NULL), -ERR_ARG);
+	q = (struct capacity_question){ .by = WHAT_NODES, .to = 1e9 };
+	assert_int_equal(capacity_fill_range(&q, &m, NULL),
+			 -ERR_ARG); /* more nodes than a cluster may have */
 }

@@ -1,0 +1,215 @@
+/* Plans: which runs a design gives, in which order, and what a run is called. See plan.h. */
+#include "scheduler/profiler/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/rng.h"
+#include "common/text/text.h"
+
+#define LHS_DRAWS 64 /* the draw with the fewest settings twice is kept */
+#define SEEDS_A_REPLICATION 1000 /* more than PROFILE_MAX_JOBS, so copies of two replications share no seed */
+
+/* ---- settings ---- */
+
+size_t profile_grid_size(const struct profile_design *d)
+{
+	size_t n = 1;
+
+	for (size_t i = 0; i < d->n_factors; i++) {
+		if (n > PROFILE_MAX_GRID / d->factor[i].n_levels)
+			return SIZE_MAX;
+		n *= d->factor[i].n_levels;
+	}
+	return n;
+}
+
+size_t profile_settings_planned(const struct profile_design *d)
+{
+	if (d->kind == PROFILE_LHS)
+		return d->lhs_runs;
+	if (d->kind == PROFILE_FULL)
+		return profile_grid_size(d);
+	return (size_t)1 << d->n_factors; /* at most PROFILE_MAX_FACTORS of them */
+}
+
+void profile_grid_at(const struct profile_design *d, size_t setting, uint16_t *out_level)
+{
+	for (size_t i = d->n_factors; i-- > 0;) { /* the last factor turns fastest */
+		out_level[i] = (uint16_t)(setting % d->factor[i].n_levels);
+		setting /= d->factor[i].n_levels;
+	}
+}
+
+static uint32_t setting_of(const struct profile_design *d, const uint16_t *level)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < d->n_factors; i++)
+		n = n * d->factor[i].n_levels + level[i];
+	return (uint32_t)n;
+}
+
+/* Of numbers the smallest and the largest, of words the first and the last. */
+static uint16_t extreme(const struct profile_factor *f, bool high)
+{
+	size_t best = high ? f->n_levels - 1 : 0;
+
+	for (size_t i = 0; f->number && i < f->n_levels; i++) {
+		if (high ? atof(f->level[i]) > atof(f->level[best])
+			 : atof(f->level[i]) < atof(f->level[best]))
+			best = i;
+	}
+	return (uint16_t)best;
+}
+
+static int by_setting(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static size_t distinct(uint32_t *v, size_t n)
+{
+	size_t k = n > 0;
+
+	qsort(v, n, sizeof *v, by_setting);
+	for (size_t i = 1; i < n; i++)
+		k += v[i] != v[i - 1];
+	return k;
+}
+
+/* A Latin hypercube on levels (McKay, Beckman, Conover, Technometrics 21, 1979): run r has stratum perm(r) of
+ * N, and the levels divide the strata evenly, so each level is used N / n_levels times, rounded either way. */
+static void lhs_draw(const struct profile_design *d, struct rng *rng, uint32_t *perm,
+		     struct profile_point *out)
+{
+	size_t n = d->lhs_runs;
+
+	for (size_t f = 0; f < d->n_factors; f++) {
+		for (size_t i = 0; i < n; i++)
+			perm[i] = (uint32_t)i;
+		rng_shuffle(rng, perm, n);
+		for (size_t i = 0; i < n; i++)
+			out[i].level[f] = (uint16_t)((uint64_t)perm[i] * d->factor[f].n_levels / n);
+	}
+	for (size_t i = 0; i < n; i++)
+		out[i].setting = setting_of(d, out[i].level);
+}
+
+static int lhs_make(const struct profile_design *d, struct profile_point *out, struct err *err)
+{
+	size_t n = d->lhs_runs, most = 0;
+	struct profile_point *drawn = mem_calloc(n, sizeof *drawn);
+	uint32_t *perm = mem_array(n, sizeof *perm);
+	struct rng rng = rng_stream(d->seed, UINT64_MAX);
+
+	for (int k = 0; k < LHS_DRAWS && drawn && perm && most < n; k++) {
+		size_t settings;
+
+		lhs_draw(d, &rng, perm, drawn);
+		for (size_t i = 0; i < n; i++)
+			perm[i] = drawn[i].setting;
+		settings = distinct(perm, n);
+		if (settings > most) {
+			most = settings;
+			memcpy(out, drawn, n * sizeof *drawn);
+		}
+	}
+	free(drawn);
+	free(perm);
+	return most ? 0 : err_nomem(err, "the plan");
+}
+
+int profile_plan_make(const struct profile_design *d, struct profile_plan *out, struct err *err)
+{
+	size_t n = profile_settings_planned(d);
+	struct profile_point *one = mem_calloc(n, sizeof *one);
+	struct profile_plan p = { .run = mem_calloc(n * d->replications, sizeof *p.run) };
+	uint32_t *order = mem_array(n, sizeof *order);
+	int rc = one && p.run && order ? 0 : err_nomem(err, "the plan");
+
+	if (!rc && d->kind == PROFILE_LHS)
+		rc = lhs_make(d, one, err);
+	for (size_t i = 0; i < n && !rc && d->kind != PROFILE_LHS; i++) {
+		if (d->kind == PROFILE_FULL)
+			profile_grid_at(d, i, one[i].level);
+		for (size_t f = 0; f < d->n_factors && d->kind == PROFILE_TWO_LEVEL; f++)
+			one[i].level[f] = extreme(&d->factor[f], i >> f & 1);
+		one[i].setting = setting_of(d, one[i].level);
+	}
+	for (size_t r = 0; r < d->replications && !rc; r++) {
+		struct rng rng = rng_stream(d->seed, r);
+
+		for (size_t i = 0; i < n; i++)
+			order[i] = (uint32_t)i;
+		rng_shuffle(&rng, order, n);
+		for (size_t i = 0; i < n; i++) {
+			p.run[p.n] = one[order[i]];
+			p.run[p.n++].replication = (uint32_t)r + 1;
+		}
+	}
+	if (!rc) {
+		for (size_t i = 0; i < n; i++)
+			order[i] = one[i].setting;
+		p.n_settings = distinct(order, n);
+		*out = p;
+	} else {
+		free(p.run);
+	}
+	free(order);
+	free(one);
+	return rc;
+}
+
+void profile_plan_release(struct profile_plan *p)
+{
+	if (!p)
+		return;
+	free(p->run);
+	*p = (struct profile_plan){ 0 };
+}
+
+/* ---- values at a point ---- */
+
+const struct profile_factor *profile_factor_find(const struct profile_design *d, const char *name)
+{
+	for (size_t i = 0; i < d->n_factors + d->n_fixed; i++) {
+		if (!strcmp(profile_factor_at(d, i)->name, name))
+			return profile_factor_at(d, i);
+	}
+	return NULL;
+}
+
+const char *profile_value(const struct profile_design *d, const uint16_t *level, const char *name)
+{
+	const struct profile_factor *f = profile_factor_find(d, name);
+	bool varies = f && f >= d->factor && f < d->factor + d->n_factors;
+
+	return f ? f->level[varies ? level[f - d->factor] : 0] : NULL;
+}
+
+size_t profile_jobs(const struct profile_design *d, const uint16_t *level)
+{
+	const char *text = profile_value(d, level, "njobs");
+	uint64_t n = 1;
+
+	if (text)
+		text_uint64(text, &n);
+	return (size_t)n;
+}
+
+void profile_describe(const struct profile_design *d, const uint16_t *level, struct strbuf *out)
+{
+	for (size_t i = 0; i < d->n_factors; i++)
+		strbuf_printf(out, "%s%s=%s", i ? " " : "", d->factor[i].name, d->factor[i].level[level[i]]);
+	if (d->n_factors == 0)
+		strbuf_puts(out, "one setting");
+}
+
+uint64_t profile_seed(const struct profile_design *d, const struct profile_point *p, size_t copy)
+{
+	return d->seed + (uint64_t)(p->replication - 1) * SEEDS_A_REPLICATION + (copy - 1);
+}
