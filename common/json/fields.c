@@ -97,6 +97,8 @@ const struct json *fields_list(struct fields *f, const char *key, size_t min, si
 		return NULL;
 	if (json_type(v) != JSON_ARRAY)
 		fields_fail(f, ERR_FORMAT, key, "must be a list [ ... ]");
+	else if (n > max && min == 0)
+		fields_fail(f, ERR_FORMAT, key, "has %zu entries; at most %zu are allowed", n, max);
 	else if (n < min || n > max)
 		fields_fail(f, ERR_FORMAT, key, "has %zu entries; it needs %zu to %zu", n, min, max);
 	return f->rc ? NULL : v;
