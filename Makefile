@@ -100,8 +100,10 @@ $(patsubst %,$B/workloads/%.o,activation layer_conv layer_dense sgd data allredu
 # test.o has main(), and the cases of the program register with it.
 test_support := $B/tests/support/support.o $B/tests/support/worlds.o $B/tests/support/des.o $B/tests/support/test.o
 unit_tests = $(patsubst %.c,$B/%,$(wildcard tests/unit/$1/test_*.c))
+# A layer's fixtures: the other .c files of its folder.
+unit_support = $(call objects,$(filter-out tests/unit/$1/test_%,$(wildcard tests/unit/$1/*.c)))
 define unit_rule
-$(call unit_tests,$1): $B/tests/unit/$1/%: $B/tests/unit/$1/%.o $(test_support) $(call archives,$1)
+$(call unit_tests,$1): $B/tests/unit/$1/%: $B/tests/unit/$1/%.o $(call unit_support,$1) $(test_support) $(call archives,$1)
 	$$(link) -lcmocka $(if $(filter daemon store,$1),$(DAEMON_LIBS)) $(if $(filter sim cli,$1),$(SIM_LIBS))
 endef
 $(foreach l,$(LAYERS),$(eval $(call unit_rule,$l)))
@@ -117,6 +119,12 @@ $(daemon_tests): $B/tests/daemon/%: $B/tests/daemon/%.o $(daemon_test_support) $
 	$(link) -lcmocka -lsqlite3
 $(BIN)/postrider-drill: $B/tests/daemon/drill_main.o $(daemon_test_support) $(filter-out %/test.o,$(test_support)) $(call archives,core)
 	$(link) -lsqlite3
+
+# Statistical bars and latencies: long, or at the mercy of what else the machine does. Not part of `make check`.
+bar_tests := $(patsubst %.c,$B/%,$(wildcard tests/bars/test_*.c))
+$(bar_tests): $B/tests/bars/%: $B/tests/bars/%.o $(call unit_support,sim) $(call unit_support,daemon) $(test_support) \
+		$(call archive,daemon) $(call archive,sim) $(call archives,store)
+	$(link) -lcmocka $(DAEMON_LIBS)
 
 # Fuzz entries build twice: as plain programs that replay the corpus (part of `make check`) and, with
 # clang, as libFuzzer targets.
@@ -160,6 +168,10 @@ thread_tests := $(patsubst %,$B/tests/unit/%,common/test_pool predictors/test_th
 	sim/test_compare)
 check-threads: $(PROGRAMS) $(thread_tests)
 	@BIN=$(abspath $(BIN)) BUILD_DIR=$(abspath $B) SAN='$(SAN)' tests/run.sh --only $(thread_tests)
+
+.PHONY: bars
+bars: $(PROGRAMS) $(bar_tests) ## statistical bars and latencies, in full (tests/bars/); a short form of some is in check
+	@BIN=$(abspath $(BIN)) BUILD_DIR=$(abspath $B) BARS=1 tests/run.sh --only $(bar_tests)
 
 .PHONY: coverage
 coverage: ## line coverage per file after a run of the tests
