@@ -42,7 +42,7 @@ below_predictors := queueing common
 below_core       := predictors queueing common
 below_process    := common
 below_config     := process core predictors queueing common
-below_jobs       := core predictors queueing common
+below_jobs       := config process core predictors queueing common
 below_store      := jobs config process core predictors queueing common
 below_profiler   := process core predictors queueing common
 below_daemon     := store jobs config process core predictors queueing common
@@ -100,10 +100,10 @@ $(patsubst %,$B/workloads/%.o,activation layer_conv layer_dense sgd data allredu
 # test.o has main(), and the cases of the program register with it.
 test_support := $B/tests/support/support.o $B/tests/support/worlds.o $B/tests/support/des.o $B/tests/support/test.o
 unit_tests = $(patsubst %.c,$B/%,$(wildcard tests/unit/$1/test_*.c))
-# A layer's fixtures: the other .c files of its folder.
-unit_support = $(call objects,$(filter-out tests/unit/$1/test_%,$(wildcard tests/unit/$1/*.c)))
+# Other files of the folder are what its tests share.
+unit_shared = $(call objects,$(filter-out tests/unit/$1/test_%,$(wildcard tests/unit/$1/*.c)))
 define unit_rule
-$(call unit_tests,$1): $B/tests/unit/$1/%: $B/tests/unit/$1/%.o $(call unit_support,$1) $(test_support) $(call archives,$1)
+$(call unit_tests,$1): $B/tests/unit/$1/%: $B/tests/unit/$1/%.o $(call unit_shared,$1) $(test_support) $(call archives,$1)
 	$$(link) -lcmocka $(if $(filter daemon store,$1),$(DAEMON_LIBS)) $(if $(filter sim cli,$1),$(SIM_LIBS))
 endef
 $(foreach l,$(LAYERS),$(eval $(call unit_rule,$l)))
@@ -122,7 +122,7 @@ $(BIN)/postrider-drill: $B/tests/daemon/drill_main.o $(daemon_test_support) $(fi
 
 # Statistical bars and latencies: long, or at the mercy of what else the machine does. Not part of `make check`.
 bar_tests := $(patsubst %.c,$B/%,$(wildcard tests/bars/test_*.c))
-$(bar_tests): $B/tests/bars/%: $B/tests/bars/%.o $(call unit_support,sim) $(call unit_support,daemon) $(test_support) \
+$(bar_tests): $B/tests/bars/%: $B/tests/bars/%.o $(call unit_shared,sim) $(call unit_shared,daemon) $(test_support) \
 		$(call archive,daemon) $(call archive,sim) $(call archives,store)
 	$(link) -lcmocka $(DAEMON_LIBS)
 
