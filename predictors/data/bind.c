@@ -23,7 +23,7 @@ static int nomem(struct err *err)
 /* Both arrays are one block: the daemon makes one for each job. */
 int job_values_init(struct job_values *v, const struct schema *s, struct err *err)
 {
-	size_t n = s->n_columns + s->n_derived;
+	size_t n = s ? s->n_columns + s->n_derived : 0;
 	double *block = mem_array(n, sizeof(double) + sizeof(char *));
 
 	if (!block)
@@ -44,7 +44,7 @@ static void drop_texts(struct job_values *v)
 
 void job_values_reset(struct job_values *v, const struct schema *s)
 {
-	for (size_t i = 0; i < s->n_columns + s->n_derived; i++) {
+	for (size_t i = 0; s && i < s->n_columns + s->n_derived; i++) {
 		v->number[i] = NAN;
 		v->category[i] = NULL;
 	}

@@ -11,8 +11,9 @@ struct job_values {
 	const char **category;  /* by source; NULL where not given */
 	struct job_text *text;  /* copies of what job_values_parse() read: `category` points into them */
 };
-int job_values_init(struct job_values *v, const struct schema *s, struct err *err); /* nothing is given yet */
-void job_values_reset(struct job_values *v, const struct schema *s);                 /* nothing is given any more */
+/* Nothing is given yet. Without a schema (NULL) there is nothing to give. */
+int job_values_init(struct job_values *v, const struct schema *s, struct err *err);
+void job_values_reset(struct job_values *v, const struct schema *s); /* nothing is given any more */
 void job_values_release(struct job_values *v);
 
 /* No allocation: a category takes the text (borrowed), a number the number. A source below 0 is left out. */

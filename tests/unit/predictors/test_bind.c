@@ -1,14 +1,9 @@
 /* Names and values under a schema. test_features.c has what is read from "name=value" texts. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <string.h>
 
 #include "predictors/data/features.h"
+#include "tests/support/test.h"
 
 static struct schema *schema;
 
@@ -25,15 +20,16 @@ static int tear_down(void **state)
 	return 0;
 }
 
+TEST_GROUP(set_up, tear_down);
+
 enum { NETWORK, CPUS, NJOBS, BATCH, EPOCHS, SAMPLES, PROCESSES };
 
-static void test_names_find_their_columns_and_strangers_are_passed_over(void **state)
+TEST(test_names_find_their_columns_and_strangers_are_passed_over)
 {
 	const char *const name[] = { "cpu", "network", "tenant", "processes", "batch", "njobs" };
 	const char *const text[] = { "4", "12", "x", "7.5", NULL, "3" };
 	struct job_values v;
 
-	(void)state;
 	assert_int_equal(job_values_init(&v, schema, NULL), 0);
 	assert_int_equal(job_values_bind(&v, schema, name, text, 6, NULL), 0);
 	assert_true(v.number[CPUS] == 4.0 && v.number[PROCESSES] == 7.5 && v.number[NJOBS] == 3.0);
@@ -47,24 +43,22 @@ static void test_names_find_their_columns_and_strangers_are_passed_over(void **s
 	job_values_release(&v);
 }
 
-static void test_a_number_that_is_none_is_named(void **state)
+TEST(test_a_number_that_is_none_is_named)
 {
 	const char *const name[] = { "network", "cpu" }, *const text[] = { "a", "4 cores" };
 	struct err err = { 0 };
 	struct job_values v;
 
-	(void)state;
 	assert_int_equal(job_values_init(&v, schema, NULL), 0);
 	assert_int_equal(job_values_bind(&v, schema, name, text, 2, &err), -ERR_ARG);
 	assert_string_equal(err.text, "column cpus: '4 cores' is not a number");
 	job_values_release(&v);
 }
 
-static void test_values_are_put_by_source_and_by_role(void **state)
+TEST(test_values_are_put_by_source_and_by_role)
 {
 	struct job_values v;
 
-	(void)state;
 	assert_int_equal(job_values_init(&v, schema, NULL), 0);
 	job_values_put(&v, schema, -1, "x", 1.0);
 	for (size_t i = 0; i <= PROCESSES; i++)
@@ -82,7 +76,7 @@ static void test_values_are_put_by_source_and_by_role(void **state)
 	job_values_release(&v);
 }
 
-static void test_what_training_never_varied_can_be_filled_in(void **state)
+TEST(test_what_training_never_varied_can_be_filled_in)
 {
 	static const char text[] = "network,cpus,njobs,batch,epochs,samples,time_s\n"
 				   "a,2,1,64,10,,5\na,2,2,64,10,,4\n";
@@ -91,7 +85,6 @@ static void test_what_training_never_varied_can_be_filled_in(void **state)
 	struct csv *csv = NULL;
 	struct job_values v;
 
-	(void)state;
 	assert_int_equal(csv_parse("t.csv", text, strlen(text), &csv, NULL), 0);
 	assert_int_equal(table_read(csv, schema, TABLE_NEEDS_TARGETS, &t, NULL), 0);
 	assert_int_equal(features_fit(t, &f, NULL), 0);
@@ -109,14 +102,13 @@ static void test_what_training_never_varied_can_be_filled_in(void **state)
 	csv_free(csv);
 }
 
-static void test_a_category_that_varied_is_not_filled_in(void **state)
+TEST(test_a_category_that_varied_is_not_filled_in)
 {
 	static const char *const text[] = {
 		"network,cpus,njobs,batch,time_s\na,2,1,64,5\nb,2,2,64,4\n",
 		"network,cpus,njobs,batch,time_s\na,2,1,64,5\nb,2,2,64,4\nc,2,2,64,4\n"
 	};
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		struct features *f = NULL;
 		struct table *t = NULL;
@@ -134,16 +126,4 @@ static void test_a_category_that_varied_is_not_filled_in(void **state)
 		table_free(t);
 		csv_free(csv);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names_find_their_columns_and_strangers_are_passed_over),
-		cmocka_unit_test(test_a_number_that_is_none_is_named),
-		cmocka_unit_test(test_values_are_put_by_source_and_by_role),
-		cmocka_unit_test(test_what_training_never_varied_can_be_filled_in),
-		cmocka_unit_test(test_a_category_that_varied_is_not_filled_in),
-	};
-	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,16 +1,11 @@
 /* Tables made in memory: they must be what the same rows in a CSV file would have become. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
 #include "predictors/data/features.h"
+#include "tests/support/test.h"
 
 #define NUMBER(n, v)                                                                                         \
 	{                                                                                                    \
@@ -61,6 +56,8 @@ static int tear_down(void **state)
 	schema_free(schema);
 	return 0;
 }
+
+TEST_GROUP(set_up, tear_down);
 
 static struct table_builder *builder(void)
 {
@@ -130,7 +127,7 @@ static void same_tables(const struct table *a, const struct table *b)
 
 /* ---- rows ---- */
 
-static void test_rows_are_what_a_file_with_them_would_be(void **state)
+TEST(test_rows_are_what_a_file_with_them_would_be)
 {
 	struct csv *csv = NULL;
 	struct table *read = table_of("network,cpu,batch,work,time_s,accuracy,status\n"
@@ -144,7 +141,6 @@ static void test_rows_are_what_a_file_with_them_would_be(void **state)
 	struct table_builder *b = builder();
 	struct table *built;
 
-	(void)state;
 	assert_int_equal(ADD(b, TEXT("network", "lenet5"), NUMBER("cpus", 2.5), NUMBER("batch", 64),
 			     NUMBER("time_s", 10.25), NUMBER("accuracy", 0.9), NUMBER("unknown", 1)),
 			 0);
@@ -173,12 +169,11 @@ static void test_rows_are_what_a_file_with_them_would_be(void **state)
 	csv_free(csv);
 }
 
-static void test_of_two_names_of_a_column_its_own_counts(void **state)
+TEST(test_of_two_names_of_a_column_its_own_counts)
 {
 	struct table_builder *b = builder();
 	struct table *t;
 
-	(void)state;
 	assert_int_equal(ADD(b, NUMBER("cpu", 2), NUMBER("cpus", 3), NUMBER("cores", 4)), 0);
 	assert_int_equal(ADD(b, NUMBER("cpus", 5), NUMBER("cpu", 6)), 0);
 	assert_int_equal(ADD(b, NUMBER("cores", 7), NUMBER("cpu", 8)), 0);
@@ -202,12 +197,11 @@ static void refuses(struct table_builder *b, struct table_value v, const char *s
 		fail_msg("'%s' does not say '%s'", err.text, say);
 }
 
-static void test_a_row_that_cannot_be_used_says_why_and_changes_nothing(void **state)
+TEST(test_a_row_that_cannot_be_used_says_why_and_changes_nothing)
 {
 	struct table_builder *b = builder();
 	struct table *t;
 
-	(void)state;
 	assert_int_equal(ADD(b, TEXT("network", "a"), NUMBER("cpus", 1), NUMBER("batch", 2)), 0);
 	refuses(b, (struct table_value)TEXT("cpus", "many"),
 		"observations: row 2: column cpus: 'many' is not a number");
@@ -227,12 +221,11 @@ static void test_a_row_that_cannot_be_used_says_why_and_changes_nothing(void **s
 	table_free(t);
 }
 
-static void test_a_column_that_is_needed_and_absent_is_an_error(void **state)
+TEST(test_a_column_that_is_needed_and_absent_is_an_error)
 {
 	struct table_builder *b = builder();
 	struct table *t = NULL;
 
-	(void)state;
 	assert_int_equal(ADD(b, TEXT("network", "a"), NUMBER("batch", 2)), 0);
 	assert_int_equal(table_builder_finish(b, TABLE_NEEDS_FACTORS, &t, &last_error), -ERR_FORMAT);
 	assert_string_equal(last_error.text, "observations: no column 'cpus', which the schema asks for");
@@ -247,7 +240,7 @@ static void test_a_column_that_is_needed_and_absent_is_an_error(void **state)
 
 /* ---- tables ---- */
 
-static void test_appended_tables_are_what_one_file_would_be(void **state)
+TEST(test_appended_tables_are_what_one_file_would_be)
 {
 	struct csv *part_csv = NULL, *all_csv = NULL;
 	struct table *part = table_of("network,batch,epochs,time_s,status\n"
@@ -262,7 +255,6 @@ static void test_appended_tables_are_what_one_file_would_be(void **state)
 	struct table_builder *b = builder();
 	struct table *built;
 
-	(void)state;
 	assert_int_equal(ADD(b, TEXT("network", "c"), NUMBER("cpus", 2), NUMBER("batch", 32),
 			     NUMBER("time_s", 1.5), NUMBER("accuracy", 0.5)),
 			 0);
@@ -278,13 +270,12 @@ static void test_appended_tables_are_what_one_file_would_be(void **state)
 	csv_free(all_csv);
 }
 
-static void test_thousands_of_rows_and_features_of_them(void **state)
+TEST(test_thousands_of_rows_and_features_of_them)
 {
 	struct table_builder *b = builder();
 	struct features *f = NULL;
 	struct table *t;
 
-	(void)state;
 	for (size_t i = 0; i < 3000; i++)
 		assert_int_equal(ADD(b, TEXT("network", i % 3 ? i % 3 == 1 ? "a" : "b" : "c"),
 				     NUMBER("cpus", (double)(1 + i % 8)), NUMBER("batch", (double)i),
@@ -300,26 +291,24 @@ static void test_thousands_of_rows_and_features_of_them(void **state)
 	table_free(t);
 }
 
-static void test_an_empty_table_has_no_rows_to_learn_from(void **state)
+TEST(test_an_empty_table_has_no_rows_to_learn_from)
 {
 	struct table *t = finish(builder(), TABLE_NEEDS_NOTHING);
 	struct features *f = NULL;
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(features_fit(t, &f, &err), -ERR_NODATA);
 	assert_non_null(strstr(err.text, "observations: no rows"));
 	table_free(t);
 }
 
-static void test_running_out_of_memory_is_an_error_and_leaks_nothing(void **state)
+TEST(test_running_out_of_memory_is_an_error_and_leaks_nothing)
 {
 	struct csv *csv = NULL;
 	struct table *part =
 		table_of("network,cpus,batch,time_s\na,1,64,10\nb,2,128,11\n", TABLE_NEEDS_TARGETS, &csv);
 	bool more = true;
 
-	(void)state;
 	for (unsigned long k = 1; more; k++) {
 		struct table_builder *b = NULL;
 		struct table *t = NULL;
@@ -344,19 +333,4 @@ static void test_running_out_of_memory_is_an_error_and_leaks_nothing(void **stat
 	table_free(part);
 	csv_free(csv);
 	table_builder_free(NULL);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rows_are_what_a_file_with_them_would_be),
-		cmocka_unit_test(test_of_two_names_of_a_column_its_own_counts),
-		cmocka_unit_test(test_a_row_that_cannot_be_used_says_why_and_changes_nothing),
-		cmocka_unit_test(test_a_column_that_is_needed_and_absent_is_an_error),
-		cmocka_unit_test(test_appended_tables_are_what_one_file_would_be),
-		cmocka_unit_test(test_thousands_of_rows_and_features_of_them),
-		cmocka_unit_test(test_an_empty_table_has_no_rows_to_learn_from),
-		cmocka_unit_test(test_running_out_of_memory_is_an_error_and_leaks_nothing),
-	};
-	return cmocka_run_group_tests(tests, set_up, tear_down);
 }
