@@ -22,8 +22,8 @@ struct setup {
 	struct type_columns *columns;  /* as config->type[] */
 };
 
-/* Takes config, also on failure. */
-int setup_new(struct config *config, struct setup **out, struct err *err);
+/* Takes both, also on failure. model: the compiled one of config->model; NULL: that file is read. */
+int setup_new(struct config *config, struct model *model, struct setup **out, struct err *err);
 void setup_free(struct setup *s);
 void setup_sched_params(const struct setup *s, struct sched_params *out);
 
