@@ -11,7 +11,6 @@
 #include <time.h>
 
 #include "common/strbuf.h"
-#include "scheduler/config/config.h"
 #include "scheduler/store/internal.h"
 #include "scheduler/store/rows.h"
 #include "scheduler/store/schema.h"
