@@ -41,6 +41,12 @@ bool store_fail_happened(void)
 }
 
 static atomic_ulong n_syncs[2]; /* of the file, of its log */
+static atomic_bool lose_log;
+
+void store_lose_log(bool on)
+{
+	atomic_store(&lose_log, on);
+}
 
 unsigned long store_syncs_of_file(void)
 {
@@ -86,6 +92,8 @@ static int shim_write(sqlite3_file *f, const void *from, int n, sqlite3_int64 at
 		real->pMethods->xWrite(real, from, n / 2, at);
 		return atomic_load(&fail_full) ? SQLITE_FULL : SQLITE_IOERR_WRITE;
 	}
+	if (((struct shim_file *)f)->is_log && atomic_load(&lose_log))
+		return SQLITE_OK;
 	return real->pMethods->xWrite(real, from, n, at);
 }
 

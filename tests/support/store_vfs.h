@@ -12,6 +12,9 @@ void store_vfs_use(void);
 void store_fail_at(unsigned long k, bool full, bool forever);
 bool store_fail_happened(void); /* did the armed failure happen? */
 
+/* While it is on, writes to the log are confirmed and do not happen: a disk that lies. */
+void store_lose_log(bool on);
+
 /* Syncs so far, of the log and of the database file. */
 unsigned long store_syncs_of_log(void), store_syncs_of_file(void);
 
