@@ -98,10 +98,12 @@ void daemon_drain(struct daemon *d, bool on, bool stop);
 
 /* ---- reload.c ---- */
 struct later; /* ops.h */
-int daemon_read_setup(const struct daemon_params *p, struct setup **out, struct err *err); /* of daemon.c */
+/* Of daemon.c. Takes `model`, also on failure: it is the one of the file that is named; NULL: the file is read. */
+int daemon_read_setup(const struct daemon_params *p, struct model *model, struct setup **out, struct err *err);
 int daemon_server_limits(const struct config *c, struct server_params *out, struct err *err);
 void daemon_reload_abandon(struct daemon *d);
-int daemon_reload(struct daemon *d, struct later *answer, struct err *err); /* in a thread; answer may be NULL */
+/* In a thread. answer may be NULL. Takes `model` as daemon_read_setup() does, also on failure. */
+int daemon_reload(struct daemon *d, struct later *answer, struct model *model, struct err *err);
 
 /* ---- lifecycle.c ---- */
 #define LIFE_CANCELLED "cancelled" /* the reason of a job that runs and was told to stop: it survives a restart */
