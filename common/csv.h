@@ -35,8 +35,8 @@ static inline const char *csv_cell(const struct csv *t, size_t row, size_t colum
 	return t->cell[row * t->n_columns + column];
 }
 
-/* The cell as a finite number; an empty cell, "NA" or "nan" (in any case) gives NaN and 0. Anything else that is
- * not a number as a whole: "FILE:LINE: column NAME: 'text' is not a number" (ERR_FORMAT). */
+/* The cell as a finite number; an empty cell, "NA" or "nan" (in any case) gives NaN and 0. Anything
+ * else that is not a number as a whole: "FILE:LINE: column NAME: 'text' is not a number" (ERR_FORMAT). */
 int csv_number(const struct csv *t, size_t row, size_t column, double *out, struct err *err);
 
 /* Appends a cell, quoted where it must be; the caller writes commas and line ends. */

@@ -36,7 +36,8 @@ int err_nomem(struct err *e, const char *what, ...) __attribute__((format(printf
 /* Puts "PREFIX: " before the text that is already there; returns -e->code (or -ERR_ARG for NULL). */
 int err_prefix(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* For long work that another thread may stop by setting a flag: 0, or -ERR_STOPPED once `stop` is set. NULL: never. */
+/* For long work that another thread may stop by setting a flag: 0, or -ERR_STOPPED once `stop` is set.
+ * NULL: never. */
 int err_if_stopped(const atomic_bool *stop, struct err *e);
 
 /* The exit code of design for a program that stops because of this error. */

@@ -1,3 +1,4 @@
+/* A heap with four children a node. See heap.h. */
 #include "common/heap.h"
 
 #include <assert.h>

@@ -12,7 +12,8 @@
 struct heap_entry {
 	double key;
 	uint32_t payload;
-	uint32_t order; /* counts the pushes, and wraps: two equal keys less than 2^31 pushes apart stay in order */
+	/* Counts the pushes, and wraps: two equal keys less than 2^31 pushes apart stay in order. */
+	uint32_t order;
 };
 
 struct heap { /* all zero: empty */

@@ -1,3 +1,5 @@
+/* Files, read and written as a whole. Every system call that writes goes through one place, where a test can
+ * make the k-th call fail. */
 #define _GNU_SOURCE
 #include "common/io.h"
 
@@ -275,7 +277,7 @@ static int replace_file(const char *path, const struct stat *old, const void *by
 		goto out;
 	}
 	if (old) {
-		/* Root writing somebody's file should leave it theirs; for others this cannot succeed. */
+		/* A file that root writes anew keeps its owner; for other users this cannot succeed. */
 		if ((old->st_uid != geteuid() || old->st_gid != getegid()) &&
 		    fchown(fd, old->st_uid, old->st_gid) < 0)
 			errno = 0;
@@ -337,7 +339,7 @@ int io_write_file(const char *path, const void *bytes, size_t len, struct err *e
 	}
 	if (!S_ISREG(st.st_mode))
 		return write_directly(path, bytes, len, err);
-	/* A rename needs no leave from the file itself; somebody who made it read-only meant it. */
+	/* A rename would replace a read-only file without asking; a user who made it read-only meant it. */
 	if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) < 0)
 		return io_error("write", path, err);
 	return replace_file(path, &st, bytes, len, err);

@@ -1,3 +1,4 @@
+/* Log lines: formatted on the stack and written with one call, so that lines of two threads do not mix. */
 #include "common/log.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Allocation with checked sizes and with failures on demand. See mem.h. */
 #include "common/mem.h"
 
 #include <stdatomic.h>

@@ -1,4 +1,5 @@
-/* Where things are when nobody says: the daemon's socket and state, and the folder relative paths start from. */
+/* Where things are by default: the daemon's socket and state, and the folder relative paths start
+ * from. */
 #ifndef COMMON_PLACES_H
 #define COMMON_PLACES_H
 
@@ -13,7 +14,7 @@
 /* The path from the folder the program was started in; ERR_FORMAT when it becomes too long. */
 int place_absolute(const char *path, char **out, struct err *err);
 
-bool place_is_system(void); /* root's daemon is the machine's, anybody else's is their own */
+bool place_is_system(void); /* root: the daemon serves the whole machine; else it serves one user */
 int place_state_dir(char **out, struct err *err);
 int place_socket(char **out, struct err *err);
 /* "/FOLDER/config.json" of the user's configuration; NULL: there is no home to look in. */

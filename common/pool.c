@@ -1,3 +1,4 @@
+/* Worker threads that take the turns of a loop from a shared counter. See pool.h. */
 #define _GNU_SOURCE
 #include "common/pool.h"
 

@@ -1,3 +1,4 @@
+/* The progress bar: what is drawn, and when. See progress.h. */
 #include "common/progress.h"
 
 #include <errno.h>
@@ -119,7 +120,7 @@ void progress_add(struct progress *p, size_t n)
 	now_ns = clock_monotonic_ns();
 	if (now_ns < atomic_load(&p->next_ns))
 		return;
-	/* Somebody else is drawing: the number just added will be in the next picture. */
+	/* Another thread is drawing: the next picture will show the number just added. */
 	if (pthread_mutex_trylock(&p->drawing) != 0)
 		return;
 	if (now_ns >= atomic_load(&p->next_ns)) {

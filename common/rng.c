@@ -1,3 +1,4 @@
+/* Normal and exponential numbers, and shuffling. The generator itself is inline in rng.h. */
 #include "common/rng.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Descriptive statistics of small arrays. See stats.h. */
 #include "common/stats.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* A string that grows. See strbuf.h. */
 #include "common/strbuf.h"
 
 #include <stdarg.h>

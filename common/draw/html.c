@@ -8,11 +8,12 @@
 #include "common/draw/svg.h"
 #include "common/text/text.h"
 
-/* Charts are drawn twice: for a desk or paper, and for a phone, where the first one would shrink its letters beyond
- * reading. Colours of text keep a contrast of 4.5 on their background in both schemes. */
+/* Charts are drawn twice: for a desk or paper, and for a phone, where the first one would shrink its
+ * letters beyond reading. Colours of text keep a contrast of 4.5 on their background in both schemes. */
 /* clang-format off */
 static const char page_style[] =
-	":root{color-scheme:light dark;--ink:#1a1a1a;--soft:#4a4a4a;--back:#fff;--card:#f5f6f8;--rule:#cfd4da;"
+	":root{color-scheme:light dark;--ink:#1a1a1a;--soft:#4a4a4a;--back:#fff;--card:#f5f6f8;"
+	"--rule:#cfd4da;"
 	"--link:#0b5394;--good:#0b6b3a;--bad:#a3260f}"
 	"*{box-sizing:border-box}"
 	"html{-webkit-text-size-adjust:100%}"
@@ -28,7 +29,8 @@ static const char page_style[] =
 	"code{font-family:ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace;font-size:.9em}"
 	".lead{font-size:1.06rem}"
 	".soft{color:var(--soft);font-size:.92rem}"
-	"dl.facts{display:grid;grid-template-columns:max-content 1fr;gap:.2em 1.2em;margin:.6em 0;font-size:.95rem}"
+	"dl.facts{display:grid;grid-template-columns:max-content 1fr;gap:.2em 1.2em;margin:.6em 0;"
+	"font-size:.95rem}"
 	"dl.facts dt{color:var(--soft)}dl.facts dd{margin:0;min-width:0;overflow-wrap:anywhere}"
 	"figure{margin:0 0 2.2em;padding:0}"
 	"figcaption p{margin:.1em 0 .6em}"
@@ -36,7 +38,8 @@ static const char page_style[] =
 	".scroll:focus-visible{outline:2px solid var(--link)}"
 	"table{border-collapse:collapse;font-size:.92rem;font-variant-numeric:tabular-nums}"
 	"caption{text-align:left;color:var(--soft);padding:.6em 0 .2em}"
-	"th,td{padding:.4em .75em;text-align:right;vertical-align:top;border-bottom:1px solid var(--rule);white-space:nowrap}"
+	"th,td{padding:.4em .75em;text-align:right;vertical-align:top;"
+	"border-bottom:1px solid var(--rule);white-space:nowrap}"
 	"thead th{vertical-align:bottom;white-space:normal;min-width:6.6em;font-weight:600}"
 	"th:first-child,td:first-child{text-align:left;padding-left:0}"
 	"tbody th{font-weight:600;position:sticky;left:0;background:var(--back);min-width:0}"
@@ -51,10 +54,12 @@ static const char page_style[] =
 	"summary{cursor:pointer;color:var(--link)}"
 	"footer{border-top:1px solid var(--rule);margin-top:3em;padding-top:.5em}"
 	".back{fill:var(--back)}.target{stroke:var(--ink);stroke-width:2.5}"
-	"@media (max-width:860px){.chart.wide{display:none}.chart.narrow{display:block;width:100%;max-width:560px}"
+	"@media (max-width:860px){.chart.wide{display:none}.chart.narrow{display:block;width:100%;"
+	"max-width:560px}"
 	"tbody th{min-width:7em;max-width:38vw;white-space:normal;overflow-wrap:anywhere}"
 	"dl.facts{grid-template-columns:1fr;gap:0}dl.facts dd{margin-bottom:.5em}h1{font-size:1.4rem}}"
-	"@media (prefers-color-scheme:dark){:root{--ink:#eee;--soft:#bcc2c9;--back:#15181c;--card:#1e2329;--rule:#3a414a;"
+	"@media (prefers-color-scheme:dark){:root{--ink:#eee;--soft:#bcc2c9;--back:#15181c;"
+	"--card:#1e2329;--rule:#3a414a;"
 	"--link:#8ec7ff;--good:#6fdc9f;--bad:#ff9d85}}"
 	"@media print{:root{--ink:#000;--soft:#333;--back:#fff;--link:#000}"
 	"body{font-size:10.5pt}main{max-width:none;padding:0}"

@@ -1,5 +1,5 @@
-/* The frame of the report's page: its style sheet, and small pieces of HTML that several parts write. Text from outside
- * goes through svg_escape(), which is right for HTML as well. */
+/* The frame of the report's page: its style sheet, and small pieces of HTML that several parts write.
+ * Text from outside goes through svg_escape(), which is right for HTML as well. */
 #ifndef COMMON_DRAW_HTML_H
 #define COMMON_DRAW_HTML_H
 
@@ -13,7 +13,8 @@ void html_end(struct strbuf *out);
 
 void html_text(struct strbuf *out, const char *text);                /* escaped */
 void html_element(struct strbuf *out, const char *tag, const char *text); /* <tag>escaped</tag> */
-/* A box that scrolls sideways where what is in it is too wide; reachable by keyboard, and named for screen readers. */
+/* A box that scrolls sideways where what is in it is too wide; reachable by keyboard, and named for
+ * screen readers. */
 void html_scroll_begin(struct strbuf *out, const char *label);
 void html_scroll_end(struct strbuf *out);
 

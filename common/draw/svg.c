@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* One place for looks. Okabe and Ito's colours on white; on black the same hues, lighter where they need it. */
+/* One place for looks. Okabe and Ito's colours on white; on black the same hues, lighter where they
+ * need it. */
 /* clang-format off */
 static const char style[] =
 	"text{font-family:system-ui,-apple-system,'Segoe UI','Helvetica Neue',Arial,sans-serif;fill:#1a1a1a}"
@@ -23,7 +24,8 @@ static const char style[] =
 	".f4{fill:#b87a00}.f5{fill:#3a9bd4}.f6{fill:#555}.f7{fill:#7a5230}"
 	"@media (prefers-color-scheme:dark){"
 	"text{fill:#eee}.tick,.note{fill:#bbb}"
-	".back,.open{fill:#15181c}.hatch{stroke:#15181c}.frame{stroke:#777}.axis{stroke:#bbb}.grid{stroke:#30353c}.mean{stroke:#999}"
+	".back,.open{fill:#15181c}.hatch{stroke:#15181c}.frame{stroke:#777}.axis{stroke:#bbb}"
+	".grid{stroke:#30353c}.mean{stroke:#999}"
 	".c0{stroke:#5aa9e6}.c1{stroke:#ff8a3d}.c2{stroke:#2ecc9b}.c3{stroke:#e394c3}"
 	".c4{stroke:#f0b429}.c5{stroke:#9ad7ff}.c6{stroke:#bbb}.c7{stroke:#c79a72}"
 	".f0{fill:#5aa9e6}.f1{fill:#ff8a3d}.f2{fill:#2ecc9b}.f3{fill:#e394c3}"
@@ -296,7 +298,8 @@ void svg_hatch(struct strbuf *out, double x, double y, double width, double heig
 
 void svg_mark(struct strbuf *out, size_t colour, size_t shape_index, double x, double y)
 {
-	/* relative paths around the point: disc, square, triangle, diamond, triangle down, ring, cross, plus */
+	/* relative paths around the point: disc, square, triangle, diamond, triangle down, ring, cross,
+	 * plus */
 	static const char *const shape[SVG_SERIES] = {
 		"m-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0z",
 		"m-4 -4h8v8h-8z",

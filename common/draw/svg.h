@@ -3,7 +3,7 @@
  *
  * Roles (CSS classes): "title" "section" "head" "label" "tick" "note" for text, "axis" "grid" "mean" for
  * lines, "frame" for boxes. Series have numbers: a colour that colour-blind readers can tell apart (Okabe and
- * Ito, 2008) and a marker of its own shape, so that a chart also reads in grey. Nothing is checked call by
+ * Ito, 2008) and a marker with another shape, so that a chart also reads in grey. Nothing is checked call by
  * call: strbuf's `failed` tells at the end. Coordinates that are not finite are drawn at 0. */
 #ifndef COMMON_DRAW_SVG_H
 #define COMMON_DRAW_SVG_H
@@ -18,7 +18,8 @@
 
 /* Title and description are for screen readers; the drawing is `width` x `height` units and scales. */
 void svg_begin(struct strbuf *out, double width, double height, const char *title, const char *description);
-/* The same as a part of an HTML page that has the style sheet once, in a <style> of its own: `role` is its class. */
+/* The same as a part of an HTML page that has the style sheet once, in its own <style>: `role` is
+ * its class. */
 void svg_begin_inside(struct strbuf *out, const char *role, double width, double height, const char *title,
                       const char *description);
 const char *svg_style(void);
@@ -67,7 +68,8 @@ struct svg_axis {
 /* Widens low..high to round numbers (2, 3, 5 times powers of ten under log) and places ticks, about
  * `n` of them. Equal or non-finite ends are helped to a sensible range. */
 void svg_axis_init(struct svg_axis *a, double low, double high, bool log, size_t n);
-double svg_axis_at(const struct svg_axis *a, double value); /* where a value lies; ends beyond the axis clamp */
+/* Where a value lies; ends beyond the axis clamp. */
+double svg_axis_at(const struct svg_axis *a, double value);
 char *svg_tick_label(const struct svg_axis *a, double value, char *buf); /* buf of 32 bytes; returns it */
 
 #endif

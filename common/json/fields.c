@@ -271,24 +271,6 @@ void field_string(struct fields *f, const char *key, size_t max, const char **ou
 		*out = s;
 }
 
-void field_texts(struct fields *f, const char *key, size_t max_n, size_t max, char ***out, size_t *out_n)
-{
-	const struct json *list = fields_list(f, key, 0, max_n);
-	char place[FIELDS_MAX_KEY];
-
-	if (!list)
-		return;
-	*out = mem_calloc(json_size(list) + 1, sizeof **out);
-	if (!*out) {
-		fields_nomem(f, key);
-		return;
-	}
-	for (const struct json *e = json_first(list); e && !f->rc; e = json_next(e)) {
-		field_text_value(f, fields_element(key, *out_n, place), e, max, &(*out)[*out_n]);
-		*out_n += !f->rc;
-	}
-}
-
 void field_path(struct fields *f, const char *key, char **out)
 {
 	char *given = NULL, *whole = NULL;

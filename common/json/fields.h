@@ -1,7 +1,7 @@
-/* The one typed reader of JSON objects: configurations, world files, schemas, designs, mappings. The first failure
- * stays and the readers after it do nothing, so a caller reads everything and checks `rc` once. A member that is absent
- * or null leaves *out as it was: the default. Errors are "WHERE.KEY: reason", for example
- * "w.json: costs.record_s: is -1; it must be a number from 0 to 1000000".
+/* The one typed reader of JSON objects: configurations, world files, schemas, designs, mappings. The
+ * first failure stays and the readers after it do nothing, so a caller reads everything and checks `rc`
+ * once. A member that is absent or null leaves *out as it was: the default. Errors are "WHERE.KEY:
+ * reason", for example "w.json: costs.record_s: is -1; it must be a number from 0 to 1000000".
  *
  *	struct fields f, costs;
  *
@@ -40,7 +40,8 @@ struct fields {
 /* `known`: the keys there may be, NULL-terminated; NULL: any. */
 void fields_open(struct fields *f, const char *where, const char *separator, const struct json *object,
                  const char *const *known, struct err *err);
-/* The object `v` inside `parent`, for example the element "columns[2]" of a list: fields_element() makes such a key. */
+/* The object `v` inside `parent`, for example the element "columns[2]" of a list: fields_element()
+ * makes such a key. */
 bool fields_open_value(struct fields *f, struct fields *parent, const char *key, const struct json *v,
                        const char *const *known);
 /* The object at a key of `parent`; false: it is not there, or it is wrong and parent->rc says so. */
@@ -73,8 +74,6 @@ void field_choice(struct fields *f, const char *key, const char *const *name, in
 void field_text(struct fields *f, const char *key, size_t max, char **out);
 /* The same, but the text stays in the document. */
 void field_string(struct fields *f, const char *key, size_t max, const char **out);
-/* A list of at most `max_n` such texts, NULL behind them; *out_n counts those that are to be freed also on failure. */
-void field_texts(struct fields *f, const char *key, size_t max_n, size_t max, char ***out, size_t *out_n);
 /* The same as field_text() for a path, made absolute. */
 void field_path(struct fields *f, const char *key, char **out);
 /* The same as field_text() for a value that is already at hand; `key` names it: "values[3]". */

@@ -108,24 +108,20 @@ const char *json_string(const struct json *v, const char *otherwise)
 
 int json_known_keys(const struct json *object, const char *where, const char *const *known, struct err *err)
 {
-	char shown[64];
+	char shown[64], hint[TEXT_HINT];
 
 	if (json_type(object) != JSON_OBJECT)
 		return err_fail(err, ERR_FORMAT, "%s: must be an object { ... }", where);
 	for (const struct json *v = json_first(object); v; v = json_next(v)) {
 		const char *const *k = known;
-		const char *near;
 
 		while (*k && strcmp(*k, json_key(v)) != 0)
 			k++;
 		if (*k)
 			continue;
 		text_printable(json_key(v), shown, sizeof shown);
-		near = text_nearest(json_key(v), known);
-		if (near)
-			return err_fail(err, ERR_FORMAT, "%s: unknown key '%s'; did you mean '%s'?", where,
-					shown, near);
-		return err_fail(err, ERR_FORMAT, "%s: unknown key '%s'", where, shown);
+		return err_fail(err, ERR_FORMAT, "%s: unknown key '%s'%s", where, shown,
+				text_hint(json_key(v), known, hint));
 	}
 	return 0;
 }

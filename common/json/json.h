@@ -1,6 +1,7 @@
-/* JSON: a strict reader (parse.c) that reports every error with its line and column (depth at most 32, no duplicate
- * keys, valid UTF-8, no \u0000, numbers finite, nothing after the value), and a writer (write.c) that never writes
- * NaN or infinity (null instead). The tree is made of cJSON's nodes, which are not visible outside this folder. */
+/* JSON: a strict reader (parse.c) that reports every error with its line and column (depth at most 32,
+ * no duplicate keys, valid UTF-8, no \u0000, numbers finite, nothing after the value), and a writer
+ * (write.c) that never writes NaN or infinity (null instead). The tree is made of cJSON's nodes, which
+ * are not visible outside this folder. */
 #ifndef COMMON_JSON_JSON_H
 #define COMMON_JSON_JSON_H
 
@@ -50,8 +51,9 @@ void json_close(struct json_writer *w, char bracket); /* '}' or ']' */
 void json_put_key(struct json_writer *w, const char *key);
 void json_put_string(struct json_writer *w, const char *s); /* NULL: null; bad UTF-8 becomes U+FFFD */
 void json_put_number(struct json_writer *w, double v);      /* NaN, infinity: null */
-/* Rounded to at most `decimals` (0 to 9) decimals as printf rounds, zeros at the end cut off: 2.5, -0.1, 3; what
- * rounds to zero is 0. NaN, infinity: null. From 1e9 on the shortest text, as json_put_number. */
+/* Rounded to at most `decimals` (0 to 9) decimals as printf rounds, zeros at the end cut off: 2.5,
+ * -0.1, 3; what rounds to zero is 0. NaN, infinity: null. From 1e9 on the shortest text, as
+ * json_put_number. */
 void json_put_fixed(struct json_writer *w, double v, int decimals);
 void json_put_int(struct json_writer *w, long long v);
 void json_put_bool(struct json_writer *w, bool v);

@@ -1,6 +1,6 @@
-/* Reads a text in one pass: checks it, and builds the tree of cJSON's nodes while it goes. cJSON's own parser is
- * lenient (control characters in strings, odd numbers, trailing bytes, duplicate keys) and knows no line numbers,
- * so only its constructors are used. */
+/* Reads a text in one pass: checks it, and builds the tree of cJSON's nodes while it goes. cJSON's own
+ * parser is lenient (control characters in strings, odd numbers, trailing bytes, duplicate keys) and
+ * knows no line numbers, so only its constructors are used. */
 #define _GNU_SOURCE
 #include "common/json/json.h"
 
@@ -347,8 +347,8 @@ static int compare_keys(const void *a_, const void *b_)
 	return (a->at > b->at) - (a->at < b->at);
 }
 
-/* The first of n keys that was there before, or NULL. Sorting takes n log n even for keys that were chosen with
- * malice, which a hash table would have to be defended against. */
+/* The first of n keys that was there before, or NULL. Sorting takes n log n even for keys that were
+ * chosen with malice, which a hash table would have to be defended against. */
 static const struct scan_key *find_duplicate(struct scan_key *key, size_t n)
 {
 	const struct scan_key *twice = NULL;

@@ -1,5 +1,5 @@
-/* The memory of a tree. cJSON's constructors take their nodes from here through its hooks, which have no argument
- * to say which tree is meant: that is a variable of the thread. See tree.h. */
+/* The memory of a tree. cJSON's constructors take their nodes from here through its hooks, which have
+ * no argument to say which tree is meant: that is a variable of the thread. See tree.h. */
 #include "common/json/tree.h"
 
 #include <pthread.h>

@@ -1,5 +1,6 @@
-/* The memory and the nodes of a tree that is being built, for parse.c. The nodes are cJSON's; they and their texts
- * come from a few blocks that live as long as the tree, so that reading and freeing a request are cheap. */
+/* The memory and the nodes of a tree that is being built, for parse.c. The nodes are cJSON's; they and
+ * their texts come from a few blocks that live as long as the tree, so that reading and freeing a
+ * request are cheap. */
 #ifndef COMMON_JSON_TREE_H
 #define COMMON_JSON_TREE_H
 

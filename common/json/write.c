@@ -1,5 +1,6 @@
-/* The writer of JSON. A reply of the daemon is a thousand bytes in some hundred pieces, so pieces go straight into
- * the buffer where there is room; a piece that does not fit takes the way through strbuf_add, which grows it. */
+/* The writer of JSON. A reply of the daemon is a thousand bytes in some hundred pieces, so pieces go
+ * straight into the buffer where there is room; a piece that does not fit takes the way through
+ * strbuf_add, which grows it. */
 #include "common/json/json.h"
 
 #include <assert.h>
@@ -130,10 +131,10 @@ static void put_rest(struct strbuf *out, const unsigned char *s, size_t len)
 	put_char(out, '"');
 }
 
-/* Copies plain text from s to p, at most len bytes of it; returns how many. Eight bytes at a time while all of them
- * are plain: a byte is not when it has its high bit, or is below 0x20, or equals the quote or the backslash, each of
- * which turns the high bit of its byte on below (a borrow from the byte before can do so too: then the slow loop
- * decides). */
+/* Copies plain text from s to p, at most len bytes of it; returns how many. Eight bytes at a time while
+ * all of them are plain: a byte is not when it has its high bit, or is below 0x20, or equals the quote
+ * or the backslash, each of which turns the high bit of its byte on below (a borrow from the byte
+ * before can do so too: then the slow loop decides). */
 static inline size_t copy_plain(char *p, const unsigned char *s, size_t len)
 {
 	const uint64_t ones = 0x0101010101010101, high = 0x8080808080808080;

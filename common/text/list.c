@@ -1,17 +1,10 @@
 /* Lists of numbers and ranges, in the one form that options, traces and generators share. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "common/stats.h"
 #include "common/text/text.h"
-
-static int by_size(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
 
 char *text_limits(const struct text_limits *l, char *buf)
 {
@@ -34,7 +27,7 @@ int text_distinct(double *v, size_t n, struct err *err)
 {
 	char number[TEXT_NUMBER];
 
-	qsort(v, n, sizeof *v, by_size);
+	stats_sort(v, n);
 	for (size_t i = 1; i < n; i++) {
 		if (v[i] == v[i - 1])
 			return err_fail(err, ERR_ARG, "%s is there twice", text_shortest(v[i], number));

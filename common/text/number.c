@@ -1,5 +1,6 @@
-/* Numbers to text and back. text_shortest() is the one way from a double to text: models, traces, replies and
- * reports all hold numbers, so its speed shows; the usual case is reckoned in whole numbers, without printf. */
+/* Numbers to text and back. text_shortest() is the one way from a double to text: models, traces,
+ * replies and reports all hold numbers, so its speed shows; the usual case is reckoned in whole
+ * numbers, without printf. */
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -191,8 +192,8 @@ static uint64_t scaled(uint64_t m, int shift, int decimals)
 	return n + (rest > half || (rest == half && n % 2 == 1));
 }
 
-/* |v| = *out_m 2^-shift with a mantissa of 53 bits; returns the shift. Zero and subnormal numbers get a shift that
- * is far too large, but none that is small. */
+/* |v| = *out_m 2^-shift with a mantissa of 53 bits; returns the shift. Zero and subnormal numbers get a
+ * shift that is far too large, but none that is small. */
 static int taken_apart(double v, uint64_t *out_m)
 {
 	const uint64_t hidden = (uint64_t)1 << (MANTISSA_BITS - 1);
@@ -203,9 +204,9 @@ static int taken_apart(double v, uint64_t *out_m)
 	return 1075 - (int)(bits >> 52 & 0x7ff);
 }
 
-/* m 2^-shift is the number. Does n / 10^decimals read back as it? It does if it is nearer to it than to its
- * neighbours, which are 2^-shift away (below a power of two half of that), or as near and m is even. Everything
- * is times 10^decimals 2^shift here. */
+/* m 2^-shift is the number. Does n / 10^decimals read back as it? It does if it is nearer to it than to
+ * its neighbours, which are 2^-shift away (below a power of two half of that), or as near and m is
+ * even. Everything is times 10^decimals 2^shift here. */
 static bool reads_back(uint64_t m, int shift, uint64_t n, int decimals)
 {
 	wide have = (wide)n << shift, want = (wide)m * power_of_ten[decimals], gap = power_of_ten[decimals];

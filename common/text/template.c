@@ -128,7 +128,8 @@ int template_argv(char *const *word, size_t n_words, template_put *put, const vo
 	for (size_t i = 0; i < n_words && !rc; i++) {
 		strbuf_reset(&text);
 		if (!template_fill(word[i], put, owner, &text)) {
-			/* A flag that waits for this value makes no sense alone; "--x={y}" is whole in itself. */
+			/* A flag that waits for this value makes no sense alone; "--x={y}" is whole in
+			 * itself. */
 			if (word[i][0] != '-' && flag_at == n - 1 && n > 1) {
 				free(argv[--n]);
 				argv[n] = NULL;

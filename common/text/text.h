@@ -1,5 +1,6 @@
-/* Small readers and writers of text: numbers, lists, ranges, durations, moments, near misses of a name. Each part
- * has its file in this folder. Readers take the whole of a text and leave *out as it was when it is not right. */
+/* Small readers and writers of text: numbers, lists, ranges, durations, moments, near misses of a name.
+ * Each part has its file in this folder. Readers take the whole of a text and leave *out as it was when
+ * it is not right. */
 #ifndef COMMON_TEXT_TEXT_H
 #define COMMON_TEXT_TEXT_H
 
@@ -19,10 +20,11 @@ bool text_uint64(const char *s, uint64_t *out); /* digits only */
 
 /* These return buf. */
 char *text_shortest(double v, char *buf); /* the shortest text of 15 to 17 digits that reads back the same */
-/* Rounded to at most `decimals` (0 to 9) decimals as printf rounds, zeros at the end cut off: 2.5, -0.1, 3. What
- * rounds to zero is 0. From 1e9 on: as text_shortest(). */
+/* Rounded to at most `decimals` (0 to 9) decimals as printf rounds, zeros at the end cut off: 2.5,
+ * -0.1, 3. What rounds to zero is 0. From 1e9 on: as text_shortest(). */
 char *text_fixed(double v, int decimals, char *buf);
-char *text_decimal(bool minus, uint64_t v, int decimals, char *buf); /* v / 10^decimals (at most 19), exactly */
+/* v / 10^decimals (at most 19), exactly. */
+char *text_decimal(bool minus, uint64_t v, int decimals, char *buf);
 char *text_int64(int64_t v, char *buf);
 
 /* ---- list.c ---- */
@@ -38,10 +40,10 @@ struct text_limits { /* what a number may be */
 bool text_within(double v, const struct text_limits *l);
 char *text_limits(const struct text_limits *l, char *buf); /* "a whole number from 1 to 64" */
 
-/* "64,128" or "64|128": at least one and at most `max` numbers. The error is ERR_ARG: "'x' is not a number from 1
- * to 64" or "more than 64 numbers"; the caller says which list it is about. */
-int text_list(const char *s, char separator, const struct text_limits *l, size_t max, double *out, size_t *out_n,
-              struct err *err);
+/* "64,128" or "64|128": at least one and at most `max` numbers. The error is ERR_ARG: "'x' is not a
+ * number from 1 to 64" or "more than 64 numbers"; the caller says which list it is about. */
+int text_list(const char *s, char separator, const struct text_limits *l, size_t max, double *out,
+              size_t *out_n, struct err *err);
 /* Sorts the numbers; ERR_ARG "64 is there twice". */
 int text_distinct(double *v, size_t n, struct err *err);
 
@@ -51,8 +53,8 @@ char *text_range_put(double from, double to, char *buf);
 
 /* ---- duration.c ---- */
 
-/* "90", "90s", "1.5m" or "1.5min", "2h", "1d", "500ms", "20us", "1h30m", "D-HH:MM:SS", "HH:MM:SS", "MM:SS" -> seconds,
- * >= 0. */
+/* "90", "90s", "1.5m" or "1.5min", "2h", "1d", "500ms", "20us", "1h30m", "D-HH:MM:SS", "HH:MM:SS",
+ * "MM:SS" -> seconds, >= 0. */
 int text_duration(const char *s, double *out_s, struct err *err);
 
 /* For people: "90 s", "12.3 ms", "2 h 05 min". Returns buf (at least 32 bytes). */
@@ -78,8 +80,8 @@ char *text_hint(const char *s, const char *const *names, char *buf);
 
 /* ---- show.c ---- */
 
-/* A piece of a file or of a request, fit for an error message: control characters become '?', and what does not
- * fit is cut with "...". Returns buf. */
+/* A piece of a file or of a request, fit for an error message: control characters become '?', and what
+ * does not fit is cut with "...". Returns buf. */
 char *text_printable(const char *s, char *buf, size_t size);
 
 /* The last `max` bytes of `s`: the telling end of a long path. */

@@ -105,7 +105,7 @@ static int no_such_column(const struct table *t, const char *what, const char *n
 {
 	const char **known = mem_calloc(t->csv->n_columns + t->schema->n_columns + t->schema->n_derived + 1,
 					sizeof *known);
-	const char *near;
+	char hint[TEXT_HINT];
 	size_t n = 0;
 
 	if (!known)
@@ -117,10 +117,10 @@ static int no_such_column(const struct table *t, const char *what, const char *n
 		known[n++] = t->schema->derived[i].name;
 	for (size_t i = 0; i < t->csv->n_columns; i++)
 		known[n++] = t->csv->header[i];
-	near = text_nearest(name, known);
+	text_hint(name, known, hint);
 	free(known);
-	return err_fail(err, ERR_ARG, "%s '%.60s': %.200s has no such column%s%.60s%s", what, name,
-			t->csv->name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+	return err_fail(err, ERR_ARG, "%s '%.60s': %.200s has no such column%s", what, name, t->csv->name,
+			hint);
 }
 
 /* A column of the file that the schema says nothing about: numbers if all of it reads as numbers. */

@@ -207,8 +207,8 @@ static void refuse_twice(struct fields *all, const struct config *c, bool group)
 
 static void read_default(struct fields *f, struct config *c)
 {
-	const char *known[CONFIG_MAX_TENANTS + 1] = { NULL }, *near;
-	char *name = NULL, shown[64];
+	const char *known[CONFIG_MAX_TENANTS + 1] = { NULL };
+	char *name = NULL, shown[64], hint[TEXT_HINT];
 
 	field_text(f, "default_tenant", JOB_TYPE_MAX_NAME, &name);
 	if (!name)
@@ -217,10 +217,8 @@ static void read_default(struct fields *f, struct config *c)
 	if (c->default_tenant < 0) {
 		for (size_t i = 0; i < c->n_tenants; i++)
 			known[i] = c->tenant[i].name;
-		near = text_nearest(name, known);
-		fields_fail(f, ERR_FORMAT, "default_tenant", "there is no tenant '%s'%s%s%s",
-			    text_printable(name, shown, sizeof shown), near ? "; did you mean '" : "",
-			    near ? near : "", near ? "'?" : "");
+		fields_fail(f, ERR_FORMAT, "default_tenant", "there is no tenant '%s'%s",
+			    text_printable(name, shown, sizeof shown), text_hint(name, known, hint));
 	}
 	free(name);
 }

@@ -81,16 +81,15 @@ const char *policy_names(void)
 
 static int unknown(const char *text, size_t len, struct err *err)
 {
-	const char *known[N_POLICIES + 1] = { 0 }, *near;
-	char name[64], shown[64];
+	const char *known[N_POLICIES + 1] = { 0 };
+	char name[64], shown[64], hint[TEXT_HINT];
 
 	for (size_t i = 0; i < N_POLICIES; i++)
 		known[i] = policy_all[i]->name;
 	snprintf(name, sizeof name, "%.*s", (int)(len < sizeof name ? len : sizeof name - 1), text);
-	near = text_nearest(name, known);
-	return err_fail(err, ERR_ARG, "there is no policy '%s'%s%s%s; there are: %s",
-			text_printable(name, shown, sizeof shown), near ? "; did you mean '" : "",
-			near ? near : "", near ? "'?" : "", policy_names());
+	return err_fail(err, ERR_ARG, "there is no policy '%s'%s; there are: %s",
+			text_printable(name, shown, sizeof shown), text_hint(name, known, hint),
+			policy_names());
 }
 
 int policy_parse(const char *text, struct policy_choice *out, struct err *err)
