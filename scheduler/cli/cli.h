@@ -103,7 +103,6 @@ int cli_check_output(const char *path, struct err *err);
 
 bool cli_colour(const struct cli *c);        /* does the result, on its way to -o, want it? */
 bool cli_colour_stdout(const struct cli *c); /* and text that goes to standard output anyway? */
-const char *cli_plus_minus(void);       /* the sign, or "+/-" where the locale is not UTF-8 */
 void cli_bar(struct strbuf *out, double share, int width); /* share of 1, as a bar of text */
 
 char *cli_number(double v, char *buf);  /* four significant digits, "-" for NaN; buf of 32 bytes */
