@@ -24,7 +24,7 @@
 
 int cli_fail(const struct err *err)
 {
-		fprintf(stderr, "postrider: %s\n",
+	fprintf(stderr, "postrider: %s\n",
 		err->text[0] ? cli_clean(err->text) : "it failed for an unknown reason");
 	return err_exit_code(err->code) ? err_exit_code(err->code) : 1;
 }

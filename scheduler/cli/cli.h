@@ -119,6 +119,8 @@ struct cli_table {           /* cells are added row by row, the header first */
 	bool failed;
 };
 void cli_table_init(struct cli_table *t, const char *align);
+/* The same with the cells of the header: as many strings as there are columns. */
+void cli_table_head(struct cli_table *t, const char *align, ...);
 void cli_table_add(struct cli_table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void cli_table_mark(struct cli_table *t); /* the row of the last cell is the one that matters */
 /* Columns that are empty below their header are left out. */

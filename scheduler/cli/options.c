@@ -199,7 +199,8 @@ static bool parse_option(const struct cli *c, int argc, char **argv, int *at, co
 			return false;
 		}
 		if (o->kind != CLI_FLAG) /* -oFILE or -o FILE */
-			return take_value(c, o, "-", (char[]){ *s, '\0' }, s[1] ? s + 1 : NULL, argv, argc, at);
+			return take_value(c, o, "-", (char[]){ *s, '\0' }, s[1] ? s + 1 : NULL, argv, argc,
+					  at);
 		option_store(c, o, "");
 	}
 	return true;

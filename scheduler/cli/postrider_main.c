@@ -89,8 +89,7 @@ static int verb_version(int argc, char **argv)
 		json_kv_string(&w, "program", "postrider");
 		json_kv_string(&w, "version", POSTRIDER_VERSION);
 		json_kv_int(&w, "model_format", MODEL_FORMAT_VERSION);
-		json_put_key(&w, "models");
-		json_open(&w, '[');
+		json_kv_open(&w, "models", '[');
 		for (size_t i = 0; predictor_all[i]; i++)
 			json_put_string(&w, predictor_all[i]->name);
 		json_close(&w, ']');

@@ -33,6 +33,17 @@ void cli_table_add(struct cli_table *t, const char *fmt, ...)
 		t->n_cells++;
 }
 
+void cli_table_head(struct cli_table *t, const char *align, ...)
+{
+	va_list ap;
+
+	cli_table_init(t, align);
+	va_start(ap, align);
+	for (size_t i = 0; align[i]; i++)
+		cli_table_add(t, "%s", va_arg(ap, const char *));
+	va_end(ap);
+}
+
 void cli_table_mark(struct cli_table *t)
 {
 	void *marks = t->mark;

@@ -112,8 +112,7 @@ static void note_error(struct many *m, unsigned long line, const struct client_f
 	json_begin(&w, &m->out, false);
 	json_open(&w, '{');
 	json_kv_int(&w, "line", (long long)line);
-	json_put_key(&w, "error");
-	json_open(&w, '{');
+	json_kv_open(&w, "error", '{');
 	json_kv_string(&w, "code", f->code[0] ? f->code : "bad_line");
 	json_kv_string(&w, "message", f->text);
 	json_close(&w, '}');

@@ -200,8 +200,7 @@ static void put_params(struct json_writer *w, const struct submit_options *o, co
 	}
 	if (!n && json_type(params) == JSON_ABSENT)
 		return;
-	json_put_key(w, "params");
-	json_open(w, '{');
+	json_kv_open(w, "params", '{');
 	for (const struct json *m = json_type(params) == JSON_OBJECT ? json_first(params) : NULL; m;
 	     m = json_next(m)) {
 		bool again = false;
@@ -231,8 +230,7 @@ static void put_batches(struct json_writer *w, const char *text)
 
 	if (!batches_parse(text, batch, &n))
 		return;
-	json_put_key(w, "batches");
-	json_open(w, '[');
+	json_kv_open(w, "batches", '[');
 	for (size_t i = 0; i < n; i++)
 		json_put_number(w, batch[i]);
 	json_close(w, ']');

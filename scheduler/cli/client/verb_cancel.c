@@ -14,8 +14,7 @@ static void put_json(struct json_writer *w, const char *id, const struct json *r
 	}
 	json_open(w, '{');
 	json_kv_string(w, "job", id);
-	json_put_key(w, "error");
-	json_open(w, '{');
+	json_kv_open(w, "error", '{');
 	json_kv_string(w, "code", f->code);
 	json_kv_string(w, "message", f->text);
 	json_close(w, '}');
@@ -66,8 +65,7 @@ int verb_cancel(int argc, char **argv)
 	json_begin(&w, &out, true);
 	if (c.json) {
 		json_open(&w, '{');
-		json_put_key(&w, "jobs");
-		json_open(&w, '[');
+		json_kv_open(&w, "jobs", '[');
 	}
 	for (size_t i = 0; i < c.n_args; i++) {
 		struct json *reply = NULL;

@@ -68,8 +68,7 @@ static void put_states(struct json_writer *w, const struct cli_list *list)
 
 	if (!list->n)
 		return;
-	json_put_key(w, "state");
-	json_open(w, '[');
+	json_kv_open(w, "state", '[');
 	for (size_t i = 0; i < list->n; i++) {
 		for (const char *s = list->item[i]; *s;) {
 			size_t len = strcspn(s, ",");
@@ -149,8 +148,7 @@ static int list(const struct cli *c, const struct options *o, struct client *cli
 	json_begin(&r.w, &r.out, true);
 	if (c->json) {
 		json_open(&r.w, '{');
-		json_put_key(&r.w, "jobs");
-		json_open(&r.w, '[');
+		json_kv_open(&r.w, "jobs", '[');
 	}
 	do
 		rc = take_page(&r, client, f);

@@ -110,11 +110,7 @@ static void put_coverage(struct strbuf *out, const struct json *all, bool colour
 
 	if (!json_size(all))
 		return;
-	cli_table_init(&t, "rrrr");
-	cli_table_add(&t, "confidence");
-	cli_table_add(&t, "jobs");
-	cli_table_add(&t, "within bound");
-	cli_table_add(&t, "share");
+	cli_table_head(&t, "rrrr", "confidence", "jobs", "within bound", "share");
 	for (const struct json *e = json_first(all); e; e = json_next(e)) {
 		cli_table_add(&t, "%s", cli_percent(number(e, "confidence"), a));
 		cli_table_add(&t, "%.0f", number(e, "n"));

@@ -98,8 +98,7 @@ int verb_wait(int argc, char **argv)
 		return client_say(&f);
 	json_begin(&w, &out, true);
 	json_open(&w, '{');
-	json_put_key(&w, "jobs");
-	json_open(&w, '[');
+	json_kv_open(&w, "jobs", '[');
 	code = wait_for_all(client, &c, &w);
 	json_close(&w, ']');
 	json_close(&w, '}');

@@ -149,8 +149,7 @@ const struct score *cli_score(const struct score_summary *s)
 
 void cli_json_score(struct json_writer *w, const char *key, const struct score *s)
 {
-	json_put_key(w, key);
-	json_open(w, '{');
+	json_kv_open(w, key, '{');
 	json_kv_number(w, "mse", s->mse);
 	json_kv_number(w, "r2", s->r2);
 	json_kv_number(w, "mape", s->mape);

@@ -173,8 +173,7 @@ static int groups_make(const struct model *m, struct rows *r, const char *by, st
 static void json_tally(struct json_writer *w, const struct rows *r, const struct tally *t)
 {
 	json_kv_int(w, "rows", (long long)t->n_rows);
-	json_put_key(w, "time");
-	json_open(w, '{');
+	json_kv_open(w, "time", '{');
 	json_kv_int(w, "rows", (long long)t->n_time);
 	cli_json_score(w, "scores", &t->time);
 	json_close(w, '}');
@@ -202,11 +201,9 @@ static void print_json(struct strbuf *out, const struct options *o, const struct
 	json_tally(&w, r, all);
 	json_kv_number(&w, "confidence", o->confidence);
 	if (g->column) {
-		json_put_key(&w, "by");
-		json_open(&w, '{');
+		json_kv_open(&w, "by", '{');
 		json_kv_string(&w, "column", g->column);
-		json_put_key(&w, "groups");
-		json_open(&w, '[');
+		json_kv_open(&w, "groups", '[');
 		for (size_t i = 0; i < g->n; i++) {
 			json_open(&w, '{');
 			json_kv_string(&w, "value", g->tally[i].value);
@@ -271,13 +268,7 @@ static void print_people(struct strbuf *out, const struct cli *c, const struct o
 	struct cli_table t;
 	char a[32];
 
-	cli_table_init(&t, "lrrrrr");
-	cli_table_add(&t, "target");
-	cli_table_add(&t, "rows");
-	cli_table_add(&t, "MSE");
-	cli_table_add(&t, "R2");
-	cli_table_add(&t, "MAPE %%");
-	cli_table_add(&t, "MAE");
+	cli_table_head(&t, "lrrrrr", "target", "rows", "MSE", "R2", "MAPE %", "MAE");
 	add_target(&t, m->schema->time, all->n_time, &all->time);
 	if (all->n_accuracy)
 		add_target(&t, m->schema->accuracy, all->n_accuracy, &all->accuracy);

@@ -15,8 +15,7 @@ static void json_data(struct json_writer *w, const struct model *m)
 {
 	char hex[32];
 
-	json_put_key(w, "data");
-	json_open(w, '{');
+	json_kv_open(w, "data", '{');
 	json_kv_string(w, "name", m->data_name);
 	json_kv_int(w, "rows", (long long)m->data_rows);
 	snprintf(hex, sizeof hex, "%016llx", (unsigned long long)m->data_fingerprint);
@@ -30,8 +29,7 @@ static void json_details(struct json_writer *w, const struct model *m, const str
 	const char **name = mem_array(m->features->n, sizeof *name);
 	struct dataset names = { .n_features = m->features->n, .name = name };
 
-	json_put_key(w, "details");
-	json_open(w, '{');
+	json_kv_open(w, "details", '{');
 	if (!name)
 		w->out->failed = true;
 	for (size_t i = 0; name && i < m->features->n; i++)
@@ -44,8 +42,7 @@ static void json_details(struct json_writer *w, const struct model *m, const str
 
 static void json_by_feature(struct json_writer *w, const char *key, const struct model *m, const double *v)
 {
-	json_put_key(w, key);
-	json_open(w, '{');
+	json_kv_open(w, key, '{');
 	for (size_t i = 0; v && i < m->features->n; i++)
 		json_kv_number(w, m->features->feature[i].name, v[i]);
 	json_close(w, '}');
@@ -67,8 +64,7 @@ static void json_target(struct json_writer *w, const char *key, const struct mod
 	cli_json_summary(w, &t->score);
 	json_kv_int(w, "folds", (long long)t->score.n_folds);
 	json_kv_string(w, "scored_by", t->scored_by);
-	json_put_key(w, "residuals");
-	json_open(w, '{');
+	json_kv_open(w, "residuals", '{');
 	json_kv_int(w, "n", (long long)t->conformal.n);
 	json_kv_string(w, "from", t->residuals_by);
 	json_kv_number(w, "base", t->conformal.base);
@@ -92,8 +88,7 @@ static void show_json(struct strbuf *out, const char *path, const struct model *
 	json_kv_string(&w, "created", m->created);
 	json_kv_int(&w, "seed", (long long)m->seed);
 	json_data(&w, m);
-	json_put_key(&w, "candidates");
-	json_open(&w, '[');
+	json_kv_open(&w, "candidates", '[');
 	for (size_t i = 0; i < m->n_candidates; i++)
 		json_put_number(&w, m->candidate[i]);
 	json_close(&w, ']');
@@ -292,8 +287,7 @@ static int verify(const struct cli *c, struct strbuf *out)
 	json_begin(&w, out, true);
 	if (c->json) {
 		json_open(&w, '{');
-		json_put_key(&w, "models");
-		json_open(&w, '[');
+		json_kv_open(&w, "models", '[');
 	}
 	for (size_t i = 1; i < c->n_args; i++) {
 		struct err err = { 0 };
@@ -514,8 +508,7 @@ static int diff(const struct cli *c, struct strbuf *out, struct err *err)
 		json_open(&w, '{');
 		json_kv_string(&w, "a", c->arg[1]);
 		json_kv_string(&w, "b", c->arg[2]);
-		json_put_key(&w, "differences");
-		json_open(&w, '[');
+		json_kv_open(&w, "differences", '[');
 	}
 	cli_table_add(&t, "what");
 	cli_table_add(&t, "%s", c->arg[1]);

@@ -358,8 +358,7 @@ static void json_candidate(struct json_writer *w, const struct model *m, const s
 	json_kv_number(w, "accuracy", k->accuracy);
 	json_kv_bool(w, "feasible", k->feasible);
 	json_kv_bool(w, "extrapolated", k->extrapolated);
-	json_put_key(w, "reasons");
-	json_open(w, '[');
+	json_kv_open(w, "reasons", '[');
 	for (size_t i = 0; i < N_REASONS; i++) {
 		if (k->reasons & reason_all[i])
 			json_put_string(w, decide_reason_text(reason_all[i]));
@@ -381,8 +380,7 @@ static void print_json(struct strbuf *out, const struct cli *c, const struct mod
 		json_candidate(&w, m, &d->candidate[d->chosen]);
 	else
 		json_put_null(&w);
-	json_put_key(&w, "candidates");
-	json_open(&w, '[');
+	json_kv_open(&w, "candidates", '[');
 	for (size_t i = 0; i < d->n_candidates; i++)
 		json_candidate(&w, m, &d->candidate[i]);
 	json_close(&w, ']');
@@ -390,8 +388,7 @@ static void print_json(struct strbuf *out, const struct cli *c, const struct mod
 	json_kv_number(&w, "confidence", d->confidence);
 	json_kv_number(&w, "slo_s", a->slo_s);
 	json_kv_number(&w, "headroom_s", a->headroom_s);
-	json_put_key(&w, "model");
-	json_open(&w, '{');
+	json_kv_open(&w, "model", '{');
 	json_kv_string(&w, "path", c->arg[0]);
 	json_kv_string(&w, "time", m->time.predictor.ops->name);
 	json_kv_string(&w, "accuracy", m->accuracy.predictor.ops ? m->accuracy.predictor.ops->name : NULL);

@@ -339,15 +339,7 @@ static void print_tried(struct strbuf *out, const struct cli *c, const struct gr
 	for (size_t i = 0; i < g->n; i++)
 		rank[i] = (struct ranked){ &r[i], i };
 	qsort(rank, g->n, sizeof *rank, by_rank);
-	cli_table_init(&t, "lllrrrrl");
-	cli_table_add(&t, " ");
-	cli_table_add(&t, "model");
-	cli_table_add(&t, "settings");
-	cli_table_add(&t, "MSE");
-	cli_table_add(&t, "R2");
-	cli_table_add(&t, "MAPE %%");
-	cli_table_add(&t, "MAE");
-	cli_table_add(&t, "remark");
+	cli_table_head(&t, "lllrrrrl", " ", "model", "settings", "MSE", "R2", "MAPE %", "MAE", "remark");
 	for (size_t k = 0; k < g->n; k++) {
 		size_t i = rank[k].index;
 		const struct score_summary *s = &r[i].score;
@@ -402,12 +394,8 @@ static void print_importances(struct strbuf *out, const struct cli *c, const str
 		most_impurity = fmax(most_impurity, impurity[i]);
 		most_permutation = fmax(most_permutation, permutation[i]);
 	}
-	cli_table_init(&t, "lrlrl");
-	cli_table_add(&t, "what matters");
-	cli_table_add(&t, "%s", target->importance ? "importance" : "");
-	cli_table_add(&t, " ");
-	cli_table_add(&t, "%s", target->permutation ? "MSE if shuffled" : "");
-	cli_table_add(&t, " ");
+	cli_table_head(&t, "lrlrl", "what matters", target->importance ? "importance" : "", " ",
+		       target->permutation ? "MSE if shuffled" : "", " ");
 	for (size_t i = 0; i < n; i++) {
 		if (isnan(impurity[i]) && isnan(permutation[i]))
 			continue;
@@ -475,8 +463,7 @@ static void json_importances(struct json_writer *w, const char *key, const struc
 	size_t n = m->schema->n_columns + m->schema->n_derived;
 	double *sum = importance ? mem_array(n, sizeof *sum) : NULL;
 
-	json_put_key(w, key);
-	json_open(w, '{');
+	json_kv_open(w, key, '{');
 	if (sum) {
 		cli_importances(m, importance, sum);
 		for (size_t i = 0; i < n; i++) {
@@ -495,8 +482,7 @@ static void json_tried(struct json_writer *w, const struct model *m, const struc
 		       const struct grid *g, const struct search_result *r)
 {
 	cli_json_target(w, "chosen", t);
-	json_put_key(w, "models");
-	json_open(w, '[');
+	json_kv_open(w, "models", '[');
 	for (size_t i = 0; i < g->n; i++) {
 		json_open(w, '{');
 		json_kv_string(w, "name", g->point[i].ops->name);
@@ -539,8 +525,7 @@ static void print_json(struct strbuf *out, const struct cli *c, const struct opt
 	json_kv_string(&w, "created", m->created);
 	json_kv_string(&w, "model", o->dry_run ? NULL : c->output);
 	json_kv_bool(&w, "leaks", r->leaks);
-	json_put_key(&w, "notices");
-	json_open(&w, '[');
+	json_kv_open(&w, "notices", '[');
 	for (size_t i = 0; i < r->n_notices; i++)
 		json_put_string(&w, r->notice[i]);
 	json_close(&w, ']');

@@ -168,8 +168,7 @@ static void table_setting(struct cli_table *t, const struct profile_design *d, c
 
 static void json_setting(struct json_writer *w, const struct profile_design *d, const uint16_t *level)
 {
-	json_put_key(w, "setting");
-	json_open(w, '{');
+	json_kv_open(w, "setting", '{');
 	for (size_t i = 0; i < d->n_factors; i++) {
 		if (d->factor[i].number)
 			json_kv_number(w, d->factor[i].name, atof(d->factor[i].level[level[i]]));
@@ -189,8 +188,7 @@ static int plan_json(const struct profile_campaign *k, struct strbuf *out, struc
 
 	json_begin(&w, out, true);
 	json_open(&w, '{');
-	json_put_key(&w, "runs");
-	json_open(&w, '[');
+	json_kv_open(&w, "runs", '[');
 	for (size_t i = 0; i < k->plan.n && !rc; i++) {
 		const struct profile_point *p = &k->plan.run[i];
 
@@ -204,8 +202,7 @@ static int plan_json(const struct profile_campaign *k, struct strbuf *out, struc
 		json_kv_int(&w, "copies", (long long)profile_jobs(&k->design, p->level));
 		json_kv_bool(&w, "done", k->journal.run[i].done);
 		json_kv_number(&w, "expected_s", profile_estimate_run_s(&k->estimate, &k->design, p));
-		json_put_key(&w, "command");
-		json_open(&w, '[');
+		json_kv_open(&w, "command", '[');
 		for (size_t j = 0; word[j]; j++)
 			json_put_string(&w, word[j]);
 		json_close(&w, ']');
@@ -440,8 +437,7 @@ static void json_terms(struct json_writer *w, const char *key, const struct anov
 
 static void json_bad(struct json_writer *w, const struct profile_campaign *k)
 {
-	json_put_key(w, "problems");
-	json_open(w, '[');
+	json_kv_open(w, "problems", '[');
 	for (size_t i = 0; i < k->plan.n; i++) {
 		const struct profile_outcome *o = &k->journal.run[i];
 
@@ -479,19 +475,16 @@ static void summary_json(const struct profile_campaign *k, const struct profile_
 	json_kv_int(&w, "timeout", (long long)v->n_timeout);
 	json_kv_int(&w, "unstable", (long long)v->n_unstable);
 	json_bad(&w, k);
-	json_put_key(&w, "noise");
-	json_open(&w, '{');
+	json_kv_open(&w, "noise", '{');
 	json_kv_int(&w, "settings", (long long)v->n_cv);
 	json_kv_number(&w, "median_cv", m->median_cv);
 	json_kv_number(&w, "max_cv", m->max_cv);
 	json_close(&w, '}');
-	json_put_key(&w, "anova");
-	json_open(&w, '{');
+	json_kv_open(&w, "anova", '{');
 	json_terms(&w, "time_s", m->time);
 	json_terms(&w, "accuracy", m->accuracy);
 	json_close(&w, '}');
-	json_put_key(&w, "suggestions");
-	json_open(&w, '[');
+	json_kv_open(&w, "suggestions", '[');
 	for (size_t i = 0; i < m->n_suggestions; i++) {
 		const struct profile_suggestion *s = &m->suggestion[i];
 		uint16_t level[PROFILE_MAX_FACTORS];
