@@ -163,6 +163,10 @@ coverage: ## line coverage per file after a run of the tests
 	@$(MAKE) --no-print-directory COV=1 check
 	@tests/coverage.sh build/plain-cov
 
+.PHONY: mutations
+mutations: ## do the tests notice mistakes? LAYER="core jobs": apply wrong changes one at a time (tests/mutations/)
+	@tests/mutations/run.py $(LAYER)
+
 fuzz-%: ## fuzz-<name>: libFuzzer for FUZZ_SECONDS (60) seconds, e.g. fuzz-json
 	@tests/fuzz/run.sh $* $(or $(FUZZ_SECONDS),60)
 

@@ -35,6 +35,12 @@ int err_prefix(struct err *e, const char *fmt, ...)
 	return -(int)e->code;
 }
 
+int err_if_stopped(const atomic_bool *stop, struct err *e)
+{
+	return stop && atomic_load_explicit(stop, memory_order_relaxed) ? err_fail(e, ERR_STOPPED, "stopped")
+									: 0;
+}
+
 int err_exit_code(enum err_code code)
 {
 	switch (code) {
@@ -48,7 +54,8 @@ int err_exit_code(enum err_code code)
 	case ERR_IO:
 	case ERR_NUMERIC:
 	case ERR_UNSTABLE:
-	case ERR_NODATA: break;
+	case ERR_NODATA:
+	case ERR_STOPPED: break;
 	}
 	return 1;
 }

@@ -3,6 +3,9 @@
 #ifndef COMMON_ERR_H
 #define COMMON_ERR_H
 
+#include <stdatomic.h>
+#include <stdbool.h>
+
 enum err_code {
 	ERR_NONE,
 	ERR_NOMEM,
@@ -15,6 +18,7 @@ enum err_code {
 	ERR_BUSY,     /* refused for now */
 	ERR_NOTFOUND, /* no such file, model or job */
 	ERR_PERM,     /* not permitted */
+	ERR_STOPPED,  /* the caller asked for it to stop */
 };
 
 struct err {
@@ -28,6 +32,9 @@ int err_fail(struct err *e, enum err_code code, const char *fmt, ...)
 
 /* Puts "PREFIX: " before the text that is already there; returns -e->code (or -ERR_ARG for NULL). */
 int err_prefix(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* For long work that another thread may stop by setting a flag: 0, or -ERR_STOPPED once `stop` is set. NULL: never. */
+int err_if_stopped(const atomic_bool *stop, struct err *e);
 
 /* The exit code of design for a program that stops because of this error. */
 int err_exit_code(enum err_code code);

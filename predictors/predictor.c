@@ -50,7 +50,9 @@ int predictor_fit(const struct predictor_ops *ops, const struct settings *s, con
 	if (d->n_rows > UINT32_MAX / 4)
 		return err_fail(err, ERR_ARG, "%s: %zu rows are more than the %u it can count", ops->title,
 				d->n_rows, UINT32_MAX / 4);
-	status = ops->fit(s, d, ctx, &self, err);
+	status = err_if_stopped(ctx->stop, err);
+	if (!status)
+		status = ops->fit(s, d, ctx, &self, err);
 	if (status)
 		return status;
 	*out = (struct predictor){ .ops = ops, .settings = *s, .n_features = d->n_features, .self = self };

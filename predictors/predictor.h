@@ -16,6 +16,9 @@ struct fit_context {
 	uint64_t seed;
 	struct pool *pool;   /* NULL: this thread alone; the result is the same */
 	bool want_oob;       /* keep out-of-bag predictions, where the model has them */
+	/* Optional. Once it is set, training ends with ERR_STOPPED before the next unit of work: a fit, a tree of a
+	 * forest, a round of boosting, a step of the calibration, a shuffled column. */
+	const atomic_bool *stop;
 };
 
 struct predictor_ops {

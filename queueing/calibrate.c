@@ -269,8 +269,10 @@ static int descend(const struct problem *pr, struct solution *s, size_t max_iter
 	gsl_vector *x;
 	gsl_matrix *covariance;
 	double before = rss_of(pr, s);
-	int why;
+	int why, rc = err_if_stopped(pr->p->stop, err);
 
+	if (rc)
+		return rc;
 	s->n_free = 0;
 	for (size_t i = 0; i < MAX_U; i++)
 		if (s->hold[i] == HOLD_FREE)

@@ -69,6 +69,7 @@ struct calibrate_params {
 	size_t n_categories;
 	double cores;     /* of the machine; 0: not known, fitted where the data shows it */
 	double *leverage; /* optional, n: share of each row in its own prediction; NaN where skipped */
+	const atomic_bool *stop; /* optional: once set, the fit ends with ERR_STOPPED before its next descent */
 };
 
 /* Deterministic. ERR_NODATA without a usable row; otherwise there is a model, if need be of one

@@ -104,7 +104,7 @@ static int leftover(const struct curve *c, const struct dataset *d, struct datas
 static int curve_fit(const struct settings *s, const struct dataset *d, const struct fit_context *ctx,
 		     void **out_self, struct err *err)
 {
-	struct fit_context plain = { .seed = ctx->seed, .pool = ctx->pool };
+	struct fit_context plain = *ctx;
 	struct curve *c = mem_calloc(1, sizeof *c);
 	struct dataset *rest = NULL;
 	void *forest = NULL;
@@ -112,6 +112,7 @@ static int curve_fit(const struct settings *s, const struct dataset *d, const st
 
 	if (!c)
 		return err_fail(err, ERR_NOMEM, "no memory for a curve");
+	plain.want_oob = false;
 	c->n_features = d->n_features;
 	c->shares = true;
 	for (size_t i = 0; i < d->n_rows; i++)

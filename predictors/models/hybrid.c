@@ -121,6 +121,7 @@ static int hybrid_fit(const struct settings *s, const struct dataset *d, const s
 {
 	struct hybrid *h = mem_calloc(1, sizeof *h);
 	double *leverage = mem_array(d->n_rows, sizeof *leverage);
+	struct calibrate_params how = { .leverage = leverage, .stop = ctx->stop };
 	int rc;
 
 	if (!h || !leverage) {
@@ -129,7 +130,7 @@ static int hybrid_fit(const struct settings *s, const struct dataset *d, const s
 		return err_fail(err, ERR_NOMEM, "no memory for a hybrid of %zu rows", d->n_rows);
 	}
 	h->n_features = d->n_features;
-	rc = queue_model_fit(hybrid_ops.title, s, d, leverage, &h->queue, err);
+	rc = queue_model_fit(hybrid_ops.title, s, d, &how, &h->queue, err);
 	if (!rc)
 		rc = fit_forest(h, s, d, ctx, leverage, err);
 	if (!rc)

@@ -172,8 +172,8 @@ static int jobs_of(const struct queue_map *m, const struct dataset *d, struct ca
 	return 0;
 }
 
-int queue_model_fit(const char *title, const struct settings *s, const struct dataset *d, double *leverage,
-		    struct queue_model *out, struct err *err)
+int queue_model_fit(const char *title, const struct settings *s, const struct dataset *d,
+		    const struct calibrate_params *how, struct queue_model *out, struct err *err)
 {
 	struct queue_model m = { 0 };
 	struct calibrate_job *job = NULL;
@@ -187,7 +187,8 @@ int queue_model_fit(const char *title, const struct settings *s, const struct da
 					      .time_s = d->y,
 					      .n_categories = m.map.n_categories,
 					      .cores = settings_get(s, "cores"),
-					      .leverage = leverage };
+					      .leverage = how->leverage,
+					      .stop = how->stop };
 
 		rc = calibrate_fit(&p, &m.c, err);
 		if (rc)
@@ -463,11 +464,11 @@ static int queueing_fit(const struct settings *s, const struct dataset *d, const
 	struct queueing *q = mem_calloc(1, sizeof *q);
 	int rc;
 
-	(void)ctx;
 	if (!q)
 		return err_fail(err, ERR_NOMEM, "no memory for a queueing model");
 	q->n_features = d->n_features;
-	rc = queue_model_fit(queueing_ops.title, s, d, NULL, &q->m, err);
+	rc = queue_model_fit(queueing_ops.title, s, d, &(struct calibrate_params){ .stop = ctx->stop }, &q->m,
+			     err);
 	if (!rc)
 		rc = queue_importances(queueing_predict, q, d, &q->importance, err);
 	if (rc)

@@ -48,9 +48,9 @@ struct queue_model {
 	struct queue_map map;
 	struct calibrated c;
 };
-/* leverage: NULL or room for d->n_rows, as in calibrate.h. */
-int queue_model_fit(const char *title, const struct settings *s, const struct dataset *d, double *leverage,
-                    struct queue_model *out, struct err *err);
+/* `how`: its leverage and stop count; the rest follows from the data and the settings. */
+int queue_model_fit(const char *title, const struct settings *s, const struct dataset *d,
+                    const struct calibrate_params *how, struct queue_model *out, struct err *err);
 double queue_model_time_s(const struct queue_model *m, const double *x);
 /* As in predictor.h. */
 void queue_model_shares(const struct queue_model *m, const double *x, double *out_cpu_share,

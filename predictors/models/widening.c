@@ -187,7 +187,7 @@ static bool is_factor(const struct dataset *d, size_t f)
 int widening_estimate(const struct grid_point *model, const struct dataset *d, const struct fit_context *ctx,
 		      double rms, double *out, struct err *err)
 {
-	struct ends all = { .model = model, .ctx = { .seed = ctx->seed, .pool = ctx->pool } };
+	struct ends all = { .model = model, .ctx = *ctx };
 	struct dataset *part = NULL;
 	double *level = NULL, worst = 0.0;
 	uint32_t *first = NULL;
@@ -197,6 +197,7 @@ int widening_estimate(const struct grid_point *model, const struct dataset *d, c
 		rc = first_rows(part, &first, err);
 	if (rc)
 		goto out;
+	all.ctx.want_oob = false;
 	all.d = part;
 	all.end = mem_calloc(2 * d->n_features, sizeof *all.end);
 	level = mem_array(part->n_rows, sizeof *level);
@@ -213,6 +214,9 @@ int widening_estimate(const struct grid_point *model, const struct dataset *d, c
 		}
 	}
 	pool_run(ctx->pool, all.n, hold_out, &all);
+	rc = err_if_stopped(ctx->stop, err);
+	if (rc)
+		goto out;
 	for (size_t k = 0; k < all.n; k++)
 		worst = fmax(worst, all.end[k].largest);
 	for (size_t f = 0; f < d->n_features; f++) {

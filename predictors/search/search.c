@@ -201,7 +201,9 @@ static int run_forest_family(struct search *s, const struct family *f, size_t fo
 	for (size_t t = 0; !status && t < w.p.n_trees; t++) {
 		uint64_t key = forest_draw(s->p->ctx.seed, t, w.p.bootstrap, train->n_rows, w.weight);
 
-		status = grower_tree(w.grower, train->y, w.weight, key, &w.tree, err);
+		status = err_if_stopped(s->p->ctx.stop, err);
+		if (!status)
+			status = grower_tree(w.grower, train->y, w.weight, key, &w.tree, err);
 		for (size_t i = 0; !status && i < test->n_rows; i++)
 			add_by_depth(&w.tree, test->x + i * test->n_features, w.depth, w.n_depths, w.sum + i,
 				     test->n_rows);
@@ -273,7 +275,7 @@ static int run_single(struct search *s, size_t point, size_t fold, const struct 
 		      struct dataset *test, struct err *err)
 {
 	const struct grid_point *g = &s->p->grid->point[point];
-	struct fit_context ctx = { .seed = s->p->ctx.seed, .pool = s->p->ctx.pool };
+	struct fit_context ctx = s->p->ctx;
 	struct predictor model = { 0 };
 	double *predicted = mem_array(test->n_rows, sizeof *predicted);
 	size_t n = test->n_rows;
@@ -281,6 +283,7 @@ static int run_single(struct search *s, size_t point, size_t fold, const struct 
 
 	if (!predicted)
 		return err_fail(err, ERR_NOMEM, "no memory for %zu predictions", test->n_rows);
+	ctx.want_oob = false;
 	status = predictor_fit(g->ops, &g->settings, train, &ctx, &model, err);
 	if (!status) {
 		predictor_predict(&model, test->x, test->n_rows, predicted);
@@ -304,6 +307,8 @@ static void run_task(void *ctx, size_t task, size_t worker)
 	int status;
 
 	(void)worker;
+	if (err_if_stopped(s->p->ctx.stop, NULL))
+		return; /* search_run() reports it */
 	status = dataset_subset(s->p->data, rows->train, rows->n_train, &train, &err);
 	if (!status)
 		status = dataset_subset(s->p->data, rows->test, rows->n_test, &test, &err);
@@ -374,7 +379,9 @@ int search_run(const struct search_params *p, struct search_result **out, struct
 		for (size_t i = 0; i < p->grid->n * folds; i++) /* what is not fitted has no score */
 			s.score[i] = (struct score){ NAN, NAN, NAN, NAN };
 		pool_run(p->ctx.pool, s.n_families * folds, run_task, &s);
-		status = collect_results(&s, out, err);
+		status = err_if_stopped(p->ctx.stop, err);
+		if (!status)
+			status = collect_results(&s, out, err);
 	}
 	for (size_t f = 0; f < s.n_families; f++)
 		free(s.family[f].point);

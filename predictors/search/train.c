@@ -283,21 +283,19 @@ struct cross_fit {
 };
 
 /* `test` has its columns shuffled one after the other, and put back. */
-static int permute_columns(const struct predictor *m, struct dataset *test, uint64_t seed, double *predicted,
-			   double *rise, struct err *err)
+static int permute_columns(const struct cross_fit *c, size_t fold, const struct predictor *m,
+			   struct dataset *test, double *predicted, struct err *err)
 {
 	size_t n = test->n_rows, p = test->n_features;
-	double before = score_of(test->y, predicted, n).mse;
+	double before = score_of(test->y, predicted, n).mse, *rise = c->rise + fold * p;
 	double *kept = mem_array(n, sizeof *kept);
 	uint32_t *order = mem_array(n, sizeof *order);
+	int status = 0;
 
-	if (!kept || !order) {
-		free(kept);
-		free(order);
-		return err_fail(err, ERR_NOMEM, "no memory to shuffle %zu rows", n);
-	}
-	for (size_t f = 0; f < p; f++) {
-		struct rng rng = rng_stream(seed, f);
+	if (!kept || !order)
+		status = err_fail(err, ERR_NOMEM, "no memory to shuffle %zu rows", n);
+	for (size_t f = 0; !status && f < p; f++) {
+		struct rng rng = rng_stream(c->ctx.seed + fold, f);
 
 		for (size_t i = 0; i < n; i++) {
 			kept[i] = test->x[i * p + f];
@@ -313,17 +311,18 @@ static int permute_columns(const struct predictor *m, struct dataset *test, uint
 		}
 		for (size_t i = 0; i < n; i++)
 			test->x[i * p + f] = kept[i];
+		status = err_if_stopped(c->ctx.stop, err);
 	}
 	free(kept);
 	free(order);
-	return 0;
+	return status;
 }
 
 static void cross_fit_fold(void *ctx, size_t fold, size_t worker)
 {
 	struct cross_fit *c = ctx;
 	const struct fold *rows = &c->split->fold[fold];
-	struct fit_context fit = { .seed = c->ctx.seed, .pool = c->ctx.pool };
+	struct fit_context fit = c->ctx;
 	struct dataset *train = NULL, *test = NULL;
 	struct predictor m = { 0 };
 	double *predicted = mem_array(rows->n_test, sizeof *predicted);
@@ -331,6 +330,7 @@ static void cross_fit_fold(void *ctx, size_t fold, size_t worker)
 	int status = predicted ? 0 : err_fail(err, ERR_NOMEM, "no memory for %zu predictions", rows->n_test);
 
 	(void)worker;
+	fit.want_oob = false;
 	if (!status)
 		status = dataset_subset(c->d, rows->train, rows->n_train, &train, err);
 	if (!status)
@@ -341,8 +341,7 @@ static void cross_fit_fold(void *ctx, size_t fold, size_t worker)
 		predictor_predict(&m, test->x, test->n_rows, predicted);
 		for (size_t i = 0; i < rows->n_test; i++)
 			c->predicted[rows->test[i]] = predicted[i];
-		status = permute_columns(&m, test, c->ctx.seed + fold, predicted,
-					 c->rise + fold * c->d->n_features, err);
+		permute_columns(c, fold, &m, test, predicted, err);
 	}
 	predictor_release(&m);
 	dataset_free(train);

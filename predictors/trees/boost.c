@@ -233,12 +233,15 @@ static void set_leaves(struct boosting *b, struct tree *t)
 		b->score[i] += t->value[b->leaf[i]];
 }
 
-static int boosting_round(struct boosting *b, uint64_t seed, size_t round, struct tree *t, struct err *err)
+static int boosting_round(struct boosting *b, const struct fit_context *ctx, size_t round, struct tree *t,
+			  struct err *err)
 {
-	struct rng rng = rng_stream(seed, round);
+	struct rng rng = rng_stream(ctx->seed, round);
 	uint64_t key = rng_next(&rng);
-	int status;
+	int status = err_if_stopped(ctx->stop, err);
 
+	if (status)
+		return status;
 	draw_rows(b, &rng);
 	find_gradient(b);
 	status = grower_tree(b->grower, b->gradient, b->weight, key, t, err);
@@ -258,7 +261,7 @@ int boost_staged(const struct settings *s, const struct dataset *train, const st
 			 : err_fail(err, ERR_NOMEM, "no memory for %zu test rows", test->n_rows);
 
 	for (size_t round = 0, k = 0; !status && k < n_stages; round++) {
-		status = boosting_round(&b, ctx->seed, round, &t, err);
+		status = boosting_round(&b, ctx, round, &t, err);
 		for (size_t i = 0; !status && i < test->n_rows; i++)
 			sum[i] += t.value[tree_leaf(t.node, test->x + i * test->n_features)];
 		for (; !status && k < n_stages && stage[k] == round + 1; k++)
@@ -360,7 +363,7 @@ static int boost_fit(const struct settings *s, const struct dataset *d, const st
 	for (size_t i = 0; !status && w.held && i < w.held->n_rows; i++)
 		w.score[i] = b.base;
 	while (!status && n_trees < most) {
-		status = boosting_round(&b, ctx->seed, n_trees, &tree[n_trees], err);
+		status = boosting_round(&b, ctx, n_trees, &tree[n_trees], err);
 		n_trees++;
 		if (!status && w.held && watch_round(&w, &b, &tree[n_trees - 1], n_trees - 1)) {
 			n_trees = w.best_round + 1;

@@ -104,6 +104,11 @@ static void grow_one(void *ctx, size_t t, size_t worker)
 
 	if (atomic_load_explicit(&job->failed, memory_order_relaxed))
 		return;
+	status = err_if_stopped(job->ctx->stop, NULL);
+	if (status) {
+		atomic_store(&job->failed, -status);
+		return;
+	}
 	key = forest_draw(job->ctx->seed, t, job->p.bootstrap, job->data->n_rows, weight);
 	status = grower_tree(job->grower[worker], job->data->y, weight, key, &job->tree[t], NULL);
 	if (status) {
@@ -206,7 +211,9 @@ static int forest_fit(const struct settings *s, const struct dataset *d, const s
 	}
 	pool_run(ctx->pool, job.p.n_trees, grow_one, &job);
 	status = -atomic_load(&job.failed);
-	if (status)
+	if (status == -ERR_STOPPED)
+		err_fail(err, ERR_STOPPED, "stopped");
+	else if (status)
 		err_fail(err, (enum err_code) - status, "no memory for a forest of %zu trees", job.p.n_trees);
 	else
 		status = forest_collect(&job, &forest, err);

@@ -95,8 +95,9 @@ static int check_params(const struct compare_params *p, struct err *err)
 				COMPARE_MAX_REPLICATIONS);
 	if (!(p->level > 0.0 && p->level < 1.0))
 		return err_fail(err, ERR_ARG, "level %g of the intervals: it lies between 0 and 1", p->level);
-	if (!(p->confidence > 0.0 && p->confidence < 1.0))
-		return err_fail(err, ERR_ARG, "confidence %g: it lies between 0 and 1", p->confidence);
+	if (!(p->settings.confidence > 0.0 && p->settings.confidence < 1.0))
+		return err_fail(err, ERR_ARG, "confidence %g: it lies between 0 and 1",
+				p->settings.confidence);
 	if (!(p->noise >= 0.0 && isfinite(p->noise)))
 		return err_fail(err, ERR_ARG, "noise %g: it is 0 or more", p->noise);
 	return 0;
@@ -112,22 +113,13 @@ static bool is_generated(const struct compare_params *p)
 static int open_trace(const struct compare_params *p, size_t replication, struct trace **out, struct err *err)
 {
 	struct trace_source source = p->trace;
-	double slo = p->slo_scale != 0.0 ? p->slo_scale : 1.0,
-	       load = p->load_scale != 0.0 ? p->load_scale : 1.0;
-	struct trace *t, *scaled = NULL;
+	double slo = what_if_or(&p->what, WHAT_SLO, 1.0), load = what_if_or(&p->what, WHAT_LOAD, 1.0);
 	int status;
 
 	source.seed += replication;
-	status = trace_open(&source, &t, err);
-	if (status || (slo == 1.0 && load == 1.0)) {
-		if (!status)
-			*out = t;
-		return status;
-	}
-	status = trace_scaled(t, slo, load, &scaled, err);
-	trace_free(t);
-	if (!status)
-		*out = scaled;
+	status = trace_open(&source, out, err);
+	if (!status && (slo != 1.0 || load != 1.0))
+		status = trace_scale(*out, slo, load, err);
 	return status;
 }
 
@@ -143,12 +135,13 @@ static int disturbances_of(const struct compare_params *p, const struct trace *t
 			   struct err *err)
 {
 	struct disturbances d = p->world.disturbances ? *p->world.disturbances : (struct disturbances){ 0 };
-	double first_s = 1e-9 * (double)t->job[0].arrival_ns;
+	double noise = what_if_or(&p->what, WHAT_NOISE, p->noise),
+	       first_s = 1e-9 * (double)t->job[0].arrival_ns;
 	double span_s = 1e-9 * (double)t->job[t->n_jobs - 1].arrival_ns - first_s;
 	int status = 0;
 
-	if (p->noise > 0.0)
-		d.noise = p->noise;
+	if (noise > 0.0)
+		d.noise = noise;
 	if (p->drift) {
 		status = disturbances_drift(p->drift, span_s, &d, err);
 		if (!status && drift_is_relative(p->drift))
@@ -176,11 +169,13 @@ static int open_replication(const struct compare_params *p, size_t replication, 
 		return status;
 	world.trace = r->trace[replication];
 	world.disturbances = &d;
+	world.what = &p->what;
 	return world_open(&world, &r->world[replication], err);
 }
 
 struct opening {
-	struct compare_runs *x;
+	const struct compare_params *p;
+	struct compare_result *r;
 	pthread_mutex_t lock;
 	size_t failed, done;
 	struct err err;
@@ -190,28 +185,27 @@ static void open_turn(void *opening, size_t i, size_t worker)
 {
 	struct opening *o = opening;
 	struct err err = { 0 };
-	size_t done;
 	int status;
 
 	(void)worker;
 	i++; /* the first is open */
-	status = open_replication(o->x->p, i, o->x->r, &err);
+	status = open_replication(o->p, i, o->r, &err);
 	pthread_mutex_lock(&o->lock);
 	if (status && i < o->failed) {
 		o->failed = i;
 		o->err = err;
 	}
-	done = ++o->done;
+	o->done++;
+	if (o->p->on_progress)
+		o->p->on_progress(o->p->owner, "opening", o->done + 1, o->p->replications);
 	pthread_mutex_unlock(&o->lock);
-	compare_runs_progress(o->x, "opening", done + 1, o->x->p->replications);
 }
 
-static int open_others(struct compare_runs *x, struct err *err)
+static int open_others(const struct compare_params *p, struct compare_result *r, struct err *err)
 {
-	struct opening o = { .x = x, .failed = SIZE_MAX };
+	struct opening o = { .p = p, .r = r, .lock = PTHREAD_MUTEX_INITIALIZER, .failed = SIZE_MAX };
 
-	pthread_mutex_init(&o.lock, NULL);
-	pool_run(x->p->pool, x->p->replications - 1, open_turn, &o);
+	pool_run(p->pool, p->replications - 1, open_turn, &o);
 	pthread_mutex_destroy(&o.lock);
 	if (o.failed == SIZE_MAX)
 		return 0;
@@ -221,16 +215,15 @@ static int open_others(struct compare_runs *x, struct err *err)
 	return -(int)o.err.code;
 }
 
-/* The first alone: most errors are in all of them, and it has the simplest message. */
-static int open_all(struct compare_runs *x, struct err *err)
+/* The first one alone: most errors are in all of them, and its message is the simplest. */
+static int open_all(const struct compare_params *p, struct compare_result *r, struct err *err)
 {
-	struct compare_result *r = x->r;
-	int status = open_replication(x->p, 0, r, err);
+	int status = open_replication(p, 0, r, err);
 
 	if (status)
 		return status;
-	if (is_generated(x->p))
-		return open_others(x, err);
+	if (is_generated(p))
+		return open_others(p, r, err);
 	for (size_t i = 1; i < r->replications; i++) {
 		r->trace[i] = r->trace[0];
 		r->world[i] = r->world[0];
@@ -291,22 +284,31 @@ static int summarise(struct compare_runs *x, struct err *err)
 	return 0;
 }
 
-int compare_run(const struct compare_params *p, struct compare_result **out, struct err *err)
+int compare_open(const struct compare_params *p, struct compare_result **out, struct err *err)
 {
-	struct compare_runs x = { .p = p };
-	struct compare_models models = { 0 };
+	struct compare_result *r = NULL;
 	int status = check_params(p, err);
 
-	if (status)
-		return status;
-	pthread_mutex_init(&x.lock, NULL);
+	if (!status)
+		status = result_new(p, &r, err);
+	if (!status)
+		status = open_all(p, r, err);
+	if (!status)
+		*out = r;
+	else
+		compare_free(r);
+	return status;
+}
+
+int compare_play(const struct compare_params *p, struct compare_result *r, struct err *err)
+{
+	struct compare_runs x = { .p = p, .r = r, .lock = PTHREAD_MUTEX_INITIALIZER };
+	struct compare_models models = { 0 };
+	int status;
+
 	x.shares = mem_calloc(p->n_policies, sizeof *x.shares);
 	x.times = mem_calloc(p->n_policies, sizeof *x.times);
-	status = x.shares && x.times ? result_new(p, &x.r, err) : out_of_memory(err);
-	if (!status)
-		status = open_all(&x, err);
-	if (!status)
-		status = compare_models_of(&x, &models, err);
+	status = x.shares && x.times ? compare_models_of(&x, &models, err) : out_of_memory(err);
 	if (!status)
 		status = compare_models_importances(&x, err);
 	if (!status)
@@ -314,15 +316,26 @@ int compare_run(const struct compare_params *p, struct compare_result **out, str
 	if (!status)
 		status = summarise(&x, err);
 	if (!status) {
-		x.r->training = models.table[0];
+		r->training = models.table[0];
 		models.table[0] = NULL;
-		*out = x.r;
-	} else {
-		compare_free(x.r);
 	}
 	compare_models_release(&models);
 	free(x.times);
 	free(x.shares);
 	pthread_mutex_destroy(&x.lock);
+	return status;
+}
+
+int compare_run(const struct compare_params *p, struct compare_result **out, struct err *err)
+{
+	struct compare_result *r = NULL;
+	int status = compare_open(p, &r, err);
+
+	if (!status)
+		status = compare_play(p, r, err);
+	if (!status)
+		*out = r;
+	else
+		compare_free(r);
 	return status;
 }

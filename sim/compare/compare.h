@@ -11,17 +11,15 @@
 
 struct compare_params {
 	struct trace_source trace;   /* a generated one is drawn anew in each replication: trace.seed + replication */
-	double slo_scale, load_scale; /* 0: 1 */
-	struct world_params world;   /* its trace is filled in here */
+	struct world_params world;   /* its trace and what-if are filled in here */
+	struct what_if what;
 	const char *drift, *stragglers, *failures; double noise; /* as given (luck.h) */
 	const struct sim_policy *policy; size_t n_policies;
 	size_t baseline;             /* index: paired tests are against it */
 	size_t replications;
 	uint64_t seed;               /* of luck, training tables and models */
-	double confidence;           /* of jobs that do not say one */
+	struct replay_settings settings;
 	double level;                /* of the intervals in the result, 0.95 */
-	bool adapt;
-	double hysteresis, explore;
 	const struct model *model;   /* for all policies that accept it, instead of training; NULL: trained */
 	struct compare_cache *cache; /* of trained models; NULL: none are kept */
 	bool keep_outcomes;          /* of every run, for jobs.csv; otherwise only the numbers */
@@ -54,6 +52,15 @@ struct compare_cache;
 int compare_cache_new(struct compare_cache **out, struct err *err);
 void compare_cache_free(struct compare_cache *c);
 
+/* Which policies decide with the model of p->model. ERR_ARG: none of them does, or the model was trained on the very table
+ * that happens in this world. */
+int compare_check_model(const struct compare_params *p, bool out_takes[SIM_MAX_POLICIES], struct err *err);
+
+/* Opens the trace and the world of every replication. The numbers of the result are still missing. */
+int compare_open(const struct compare_params *p, struct compare_result **out, struct err *err);
+/* Trains the models, runs every policy and fills in the numbers. The result is to be freed after an error, too. */
+int compare_play(const struct compare_params *p, struct compare_result *r, struct err *err);
+/* Both. */
 int compare_run(const struct compare_params *p, struct compare_result **out, struct err *err);
 void compare_free(struct compare_result *r);
 

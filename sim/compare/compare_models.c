@@ -3,8 +3,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "common/mem.h"
+#include "common/text/text.h"
+#include "predictors/data/table.h"
 #include "sim/replay/scaled_model.h"
 
 static int no_memory_for_models(struct err *err)
@@ -36,6 +39,54 @@ static bool wants_model(const struct sim_policy *s)
 static bool takes_given(const struct compare_params *p, const struct sim_policy *s)
 {
 	return p->model && !policy_accepts(&s->choice, p->model, NULL);
+}
+
+/* ---- the model given ---- */
+
+static bool same_file(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* A model that has learnt from the rows that happen would only repeat them. */
+static int refuse_seen_table(const struct model *m, const char *path, struct err *err)
+{
+	struct csv *csv = NULL;
+	struct table *table = NULL;
+	bool seen = same_file(m->data_name, path);
+	int rc = seen ? 0 : csv_read_file(path, &csv, err);
+
+	if (!seen && !rc && !table_read(csv, m->schema, true, &table, NULL))
+		seen = table->fingerprint == m->data_fingerprint;
+	table_free(table);
+	csv_free(csv);
+	if (rc || !seen)
+		return rc;
+	return err_fail(
+		err, ERR_ARG,
+		"the model was trained on %s, and the same rows happen in this world, so it would only "
+		"repeat them. Leave it out (each fold then trains on the other replications), or train "
+		"it on another table",
+		text_tail(path, 100));
+}
+
+int compare_check_model(const struct compare_params *p, bool out_takes[SIM_MAX_POLICIES], struct err *err)
+{
+	static const char measured[] = "measured:";
+	struct err why = { 0 };
+	bool any = false;
+	int rc = 0;
+
+	if (!strncmp(p->world.spec, measured, strlen(measured)))
+		rc = refuse_seen_table(p->model, p->world.spec + strlen(measured), err);
+	for (size_t i = 0; i < p->n_policies && !rc; i++) {
+		out_takes[i] = wants_model(&p->policy[i]) &&
+			       !policy_accepts(&p->policy[i].choice, p->model, &why);
+		any |= out_takes[i];
+	}
+	return rc || any ? rc : err_fail(err, ERR_ARG, "no policy takes the model: %s", why.text);
 }
 
 /* Policies whose model is trained here. */

@@ -86,7 +86,7 @@ static void count_calibration(const struct compare_runs *x, const struct trace *
 			      const struct replay_result *run, size_t tracked[101], size_t covered[101])
 {
 	for (size_t i = 0; i < run->n; i++) {
-		double c = isnan(t->job[i].confidence) ? x->p->confidence : t->job[i].confidence;
+		double c = isnan(t->job[i].confidence) ? x->p->settings.confidence : t->job[i].confidence;
 		double percent = nearbyint(100.0 * c);
 		bool within;
 
@@ -207,10 +207,7 @@ static int replay_one(struct compare_runs *x, size_t policy, size_t replication,
 		.model = x->model[fold * p->n_policies + policy],
 		/* The same for all policies; unrelated between replications, and between seeds next to each other. */
 		.seed = rng_stream(p->seed ^ LUCK_STREAMS, replication).state,
-		.confidence = p->confidence,
-		.adapt = p->adapt,
-		.hysteresis = p->hysteresis,
-		.explore = p->explore,
+		.settings = p->settings,
 		.on_progress = on_replay_progress,
 		.owner = &progress,
 	};

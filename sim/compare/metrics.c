@@ -4,9 +4,11 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/mem.h"
 #include "common/stats.h"
+#include "common/text/text.h"
 
 #define NS_PER_S 1e9
 
@@ -35,6 +37,24 @@ const struct metric_info metric_info[METRICS] = {
 	[METRIC_MAPE] = { "mape", "relative error of the run time", "", -1 },
 	[METRIC_ACCURACY_MAE] = { "accuracy_mae", "error of the accuracy", "", -1 },
 };
+
+int metric_parse(const char *name, enum metric *out, struct err *err)
+{
+	const char *known[METRICS + 1] = { NULL }, *near;
+	char shown[64];
+
+	for (int m = 0; m < METRICS; m++) {
+		known[m] = metric_info[m].name;
+		if (!strcmp(name, metric_info[m].name)) {
+			*out = (enum metric)m;
+			return 0;
+		}
+	}
+	near = text_nearest(name, known);
+	return err_fail(err, ERR_ARG, "there is no metric '%s'%s%s%s",
+			text_printable(name, shown, sizeof shown), near ? "; did you mean '" : "",
+			near ? near : "", near ? "'?" : "");
+}
 
 static bool was_taken(const struct outcome *o)
 {

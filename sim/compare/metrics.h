@@ -40,6 +40,7 @@ struct metric_info {
 	int better;         /* 1 more, -1 less, 0 neither */
 };
 extern const struct metric_info metric_info[METRICS];
+int metric_parse(const char *name, enum metric *out, struct err *err); /* ERR_ARG names the nearest one */
 
 /* oracle: outcomes of the oracle on the same trace and luck; NULL: not run. NaN where nothing can be said. */
 int metrics_of(const struct trace *t, const struct cluster *c, const struct replay_result *r,

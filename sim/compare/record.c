@@ -4,13 +4,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,12 +15,14 @@
 #include "common/io.h"
 #include "common/mem.h"
 #include "common/text/text.h"
+#include "sim/compare/folder.h"
 #include "sim/compare/record_jobs.h"
 
 #define COMPARE_FILE "compare.json"
 #define JOBS_FILE "jobs.csv"
 #define TRAINING_FILE "training.csv"
 #define TIMING_FILE "timing.json"
+#define SWEEP_FILE "sweep.json"
 #define CPUINFO_MAX ((size_t)16 << 20)
 
 /* ---- compare.json ---- */
@@ -87,9 +85,8 @@ static void put_importances(const struct compare_policy *c, struct json_writer *
 	json_close(w, '}');
 }
 
-void record_policies(const struct compare_result *r, double level, struct json_writer *w)
+void record_policies(const struct compare_result *r, struct json_writer *w)
 {
-	(void)level; /* the intervals were made at it */
 	json_open(w, '[');
 	for (size_t i = 0; i < r->n_policies; i++) {
 		const struct compare_policy *c = &r->policy[i];
@@ -150,10 +147,10 @@ void record_json(const struct compare_result *r, const struct record_about *a, s
 	json_kv_string(w, "program", a->program);
 	json_kv_string(w, "command", a->command);
 	json_kv_int(w, "seed", (long long)p->seed);
-	json_kv_number(w, "confidence", p->confidence);
+	json_kv_number(w, "confidence", p->settings.confidence);
 	json_kv_number(w, "level", p->level);
 	json_kv_int(w, "replications", (long long)r->replications);
-	json_kv_bool(w, "adapt", p->adapt);
+	json_kv_bool(w, "adapt", p->settings.adapt);
 	json_kv_string(w, "baseline", r->policy[r->baseline].policy.name);
 	put_trace(r->trace[0], w);
 	put_world(r, w);
@@ -162,7 +159,7 @@ void record_json(const struct compare_result *r, const struct record_about *a, s
 	json_put_key(w, "disturbances");
 	disturbances_to_json(world_disturbances(r->world[0]), w);
 	json_put_key(w, "policies");
-	record_policies(r, p->level, w);
+	record_policies(r, w);
 	json_close(w, '}');
 }
 
@@ -235,8 +232,8 @@ void record_timing(const struct compare_result *r, const char *created, struct j
 
 static bool is_own_file(const char *name)
 {
-	static const char *const own[] = { COMPARE_FILE, JOBS_FILE, JOBS_FILE ".part", TRAINING_FILE,
-					   TIMING_FILE };
+	static const char *const own[] = { COMPARE_FILE,  JOBS_FILE,   JOBS_PART,
+					   TRAINING_FILE, TIMING_FILE, SWEEP_FILE };
 
 	for (size_t i = 0; i < sizeof own / sizeof *own; i++)
 		if (!strcmp(name, own[i]))
@@ -245,95 +242,30 @@ static bool is_own_file(const char *name)
 	       !strncmp(name, ".postrider-", strlen(".postrider-"));
 }
 
-static int folder_error(const char *what, const char *dir, struct err *err)
-{
-	enum err_code code = ERR_IO;
-
-	if (errno == ENOENT || errno == ENOTDIR)
-		code = ERR_NOTFOUND;
-	else if (errno == EACCES || errno == EPERM || errno == EROFS)
-		code = ERR_PERM;
-	return err_fail(err, code, "cannot %s folder %s: %s", what, text_tail(dir, 300), strerror(errno));
-}
-
-static int check_parent(const char *dir, struct err *err)
-{
-	char parent[PATH_MAX];
-	size_t len = strlen(dir);
-	const char *slash;
-
-	if (len >= sizeof parent)
-		return err_fail(err, ERR_ARG, "the name of a folder has %zu bytes", len);
-	memcpy(parent, dir, len + 1);
-	while (len > 1 && parent[len - 1] == '/')
-		parent[--len] = '\0';
-	slash = strrchr(parent, '/');
-	if (!slash)
-		memcpy(parent, ".", 2);
-	else
-		parent[slash == parent ? 1 : slash - parent] = '\0';
-	return access(parent, W_OK | X_OK) ? folder_error("make a folder in", parent, err) : 0;
-}
-
 int record_check(const char *dir, struct err *err)
 {
 	char other[128] = "";
 	bool ours = false;
 	struct dirent *e;
-	DIR *d;
+	int status = folder_check(dir, err);
+	DIR *d = status ? NULL : opendir(dir);
 
-	if (!*dir)
-		return err_fail(err, ERR_ARG, "the folder to write to has no name");
-	d = opendir(dir);
-	if (!d && errno == ENOENT)
-		return check_parent(dir, err);
-	if (!d && errno == ENOTDIR)
-		return err_fail(err, ERR_ARG, "%s is a file; name a folder to write to", text_tail(dir, 300));
-	if (!d)
-		return folder_error("open", dir, err);
-	while ((e = readdir(d))) {
+	if (!status && !d && errno != ENOENT)
+		return folder_error("open folder", dir, err);
+	while (d && (e = readdir(d))) {
 		if (!strcmp(e->d_name, COMPARE_FILE))
 			ours = true;
 		else if (!is_own_file(e->d_name) && !*other)
 			text_printable(e->d_name, other, sizeof other);
 	}
-	closedir(d);
+	if (d)
+		closedir(d);
 	if (!ours && *other)
 		return err_fail(
 			err, ERR_ARG,
 			"%s holds something else (%s) and no %s of an earlier comparison: name a new or "
 			"an empty folder",
 			text_tail(dir, 200), other, COMPARE_FILE);
-	return access(dir, W_OK | X_OK) ? folder_error("write to", dir, err) : 0;
-}
-
-static char *path_in(const char *dir, const char *name, struct err *err)
-{
-	size_t size = strlen(dir) + strlen(name) + 2;
-	char *path = mem_alloc(size);
-
-	if (path)
-		snprintf(path, size, "%s/%s", dir, name);
-	else
-		err_fail(err, ERR_NOMEM, "out of memory for the name of a file");
-	return path;
-}
-
-/* A signal between the temporary file and its rename would leave the former behind. */
-static int write_text(const char *path, const struct strbuf *text, struct err *err)
-{
-	sigset_t stop, old;
-	int status;
-
-	if (text->failed)
-		return err_fail(err, ERR_NOMEM, "out of memory for %s", text_tail(path, 300));
-	sigemptyset(&stop);
-	sigaddset(&stop, SIGINT);
-	sigaddset(&stop, SIGTERM);
-	sigaddset(&stop, SIGHUP);
-	pthread_sigmask(SIG_BLOCK, &stop, &old);
-	status = io_write_file(path, strbuf_text(text), text->len, err);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return status;
 }
 
@@ -366,53 +298,44 @@ static void timing_text(const struct compare_result *r, struct strbuf *out)
 	strbuf_puts(out, "\n");
 }
 
-/* One of an earlier comparison beside the numbers of this one would tell a wrong story. */
-static int remove_old(const char *path, struct err *err)
-{
-	if (unlink(path) && errno != ENOENT)
-		return err_fail(err, ERR_IO, "cannot remove %s of an earlier comparison: %s",
-				text_tail(path, 300), strerror(errno));
-	return 0;
-}
+enum part { PART_JOBS, PART_TRAINING, PART_TIMING, PART_SWEEP, PART_COMPARE, PARTS };
 
-enum part { PART_JOBS, PART_TRAINING, PART_TIMING, PART_COMPARE, PARTS };
-
-static int write_part_of(enum part part, const char *dir, const struct compare_result *r,
-			 const struct record_about *a, struct err *err)
+static int write_part(enum part part, const char *dir, const struct compare_result *r,
+		      const struct record_about *a, struct err *err)
 {
-	static const char *const name[PARTS] = { JOBS_FILE, TRAINING_FILE, TIMING_FILE, COMPARE_FILE };
-	char *path = path_in(dir, name[part], err);
+	static const char *const name[PARTS] = { JOBS_FILE, TRAINING_FILE, TIMING_FILE, SWEEP_FILE,
+						 COMPARE_FILE };
 	struct strbuf text = { 0 };
 	int status;
 
-	if (!path)
-		return -ERR_NOMEM;
-	if (part == PART_JOBS) {
-		status = record_jobs_kept(r) ? record_jobs_write(path, r, err) : remove_old(path, err);
-	} else if (part == PART_TRAINING && !r->training) {
-		status = remove_old(path, err);
-	} else {
-		if (part == PART_TRAINING)
-			training_text(r->training, &text);
-		else if (part == PART_TIMING)
-			timing_text(r, &text);
-		else
-			record_text(r, a, &text);
-		status = write_text(path, &text, err);
-	}
+	if (part == PART_JOBS && record_jobs_kept(r))
+		return record_jobs_write(dir, name[part], r, err);
+	if (part == PART_JOBS || (part == PART_TRAINING && !r->training) || (part == PART_SWEEP && !a->sweep))
+		return folder_remove(dir, name[part], err);
+	if (part == PART_SWEEP)
+		return folder_write(dir, name[part], a->sweep, err);
+	if (part == PART_TRAINING)
+		training_text(r->training, &text);
+	else if (part == PART_TIMING)
+		timing_text(r, &text);
+	else
+		record_text(r, a, &text);
+	status = folder_write(dir, name[part], &text, err);
 	strbuf_release(&text);
-	free(path);
 	return status;
 }
 
 int record_write(const char *dir, const struct compare_result *r, const struct record_about *a,
 		 struct err *err)
 {
+	sigset_t before;
 	int status = record_check(dir, err);
 
-	if (!status && mkdir(dir, 0777) && errno != EEXIST)
-		status = folder_error("make", dir, err);
+	if (!status)
+		status = folder_make(dir, err);
+	folder_hold_signals(&before);
 	for (enum part part = 0; !status && part < PARTS; part++)
-		status = write_part_of(part, dir, r, a, err);
+		status = write_part(part, dir, r, a, err);
+	folder_release_signals(&before);
 	return status;
 }

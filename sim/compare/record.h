@@ -4,6 +4,7 @@
  *                  in it, so that the same input and seed give the same bytes.
  *   jobs.csv       one row a job, policy and replication
  *   training.csv   what the models of the first replication learnt from
+ *   sweep.json     of a sweep: the numbers of every value; the other files are of the value in the middle
  *   timing.json    what is not reproducible: decision times, the machine it ran on, when
  *
  * report/ reads them back. docs/REPLAY_OUTPUT.md has every member and column. */
@@ -18,6 +19,7 @@ struct record_about {                /* borrowed */
 	const char *program;         /* "postrider 0.1.0" */
 	const char *command;         /* the command line, without -o, --threads, -q, --json */
 	const struct compare_params *params;
+	const struct strbuf *sweep;  /* the text of sweep.json; NULL: no sweep */
 };
 /* {"kind","program","command","seed","confidence","level","replications","adapt","baseline",
  *  "trace":{"name","about","jobs","fingerprint"},
@@ -30,7 +32,7 @@ void record_json(const struct compare_result *r, const struct record_about *a, s
 /* The bytes of compare.json and of --json: record_json() with indentation and a line end. */
 void record_text(const struct compare_result *r, const struct record_about *a, struct strbuf *out);
 /* Only the "policies" array, for sweeps. */
-void record_policies(const struct compare_result *r, double level, struct json_writer *w);
+void record_policies(const struct compare_result *r, struct json_writer *w);
 /* header: policy,replication,job,arrival_s,tenant,type,cpus,<columns of the trace>,slo_s,confidence,promised,outcome,start_s,
  * end_s,wait_s,response_s,run_s,batch,epochs,promised_s,promised_upper_s,predicted_s,upper_s,predicted_accuracy,accuracy,
  * processes,njobs   (run_s: measured; predicted_s, upper_s: of the run at its start). Replications count from 1. The

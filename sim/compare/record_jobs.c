@@ -10,7 +10,7 @@
 
 #include "common/csv.h"
 #include "common/mem.h"
-#include "common/text/text.h"
+#include "sim/compare/folder.h"
 #include "sim/compare/record_number.h"
 
 #define PIECE_ROWS 4096 /* about a megabyte */
@@ -294,13 +294,6 @@ struct part_file {
 	int fd;
 };
 
-static int part_error(const char *path, struct err *err)
-{
-	enum err_code code = errno == EACCES || errno == EPERM || errno == EROFS ? ERR_PERM : ERR_IO;
-
-	return err_fail(err, code, "cannot write %s: %s", text_tail(path, 300), strerror(errno));
-}
-
 static int write_piece(void *owner, struct strbuf *piece, struct err *err)
 {
 	struct part_file *f = owner;
@@ -313,23 +306,12 @@ static int write_piece(void *owner, struct strbuf *piece, struct err *err)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return part_error(f->path, err);
+			return folder_error("write", f->path, err);
 		at += n;
 		left -= (size_t)n;
 	}
 	strbuf_reset(piece);
 	return 0;
-}
-
-/* A fixed name, so that whatever an interrupted run left is replaced by the next. */
-static char *part_name(const char *path)
-{
-	size_t size = strlen(path) + sizeof ".part";
-	char *part = mem_alloc(size);
-
-	if (part)
-		snprintf(part, size, "%s.part", path);
-	return part;
 }
 
 static int write_part(const char *part, const struct compare_result *r, struct err *err)
@@ -341,28 +323,27 @@ static int write_part(const char *part, const struct compare_result *r, struct e
 	unlink(part); /* never write through a link that somebody put there */
 	f.fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	if (f.fd < 0)
-		return part_error(part, err);
+		return folder_error("write", part, err);
 	status = put_all(r, &piece, write_piece, &f, err);
 	if (!status && fsync(f.fd))
-		status = part_error(part, err);
+		status = folder_error("write", part, err);
 	if (close(f.fd) && !status)
-		status = part_error(part, err);
+		status = folder_error("write", part, err);
 	strbuf_release(&piece);
 	return status;
 }
 
-int record_jobs_write(const char *path, const struct compare_result *r, struct err *err)
+/* The temporary name is fixed, so that the next run replaces what an interrupted one left. */
+int record_jobs_write(const char *dir, const char *name, const struct compare_result *r, struct err *err)
 {
-	char *part = part_name(path);
-	int status;
+	char *path = folder_path(dir, name, err), *part = folder_path(dir, JOBS_PART, err);
+	int status = path && part ? write_part(part, r, err) : -ERR_NOMEM;
 
-	if (!part)
-		return no_memory_for_rows(err);
-	status = write_part(part, r, err);
 	if (!status && rename(part, path))
-		status = part_error(path, err);
-	if (status)
+		status = folder_error("write", path, err);
+	if (status && part)
 		unlink(part);
 	free(part);
+	free(path);
 	return status;
 }

@@ -5,7 +5,8 @@
 #include "sim/compare/record.h"
 
 bool record_jobs_kept(const struct compare_result *r); /* are all outcomes there? */
-/* The same bytes as record_jobs_csv(), piece by piece to a file beside `path` that takes its place when it is whole. */
-int record_jobs_write(const char *path, const struct compare_result *r, struct err *err);
+#define JOBS_PART "jobs.csv.part"
+/* The same bytes as record_jobs_csv(), piece by piece to JOBS_PART, which takes the place of the file when it is whole. */
+int record_jobs_write(const char *dir, const char *name, const struct compare_result *r, struct err *err);
 
 #endif

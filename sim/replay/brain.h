@@ -16,7 +16,7 @@ struct brain_ops {
 	int (*make)(const struct replay_params *p, struct world_run *run, void **out_self, struct err *err);
 	void (*destroy)(void *self);  /* accepts NULL */
 	/* Fills state (rejected or refused, else untouched), promised, promised_s and promised_upper_s. */
-	int (*arrive)(void *self, int64_t now_ns, size_t job, bool *out_taken, struct outcome *io, struct err *err);
+	int (*arrive)(void *self, int64_t now_ns, size_t job, struct outcome *io, struct err *err);
 	/* The next job to start; false: none for now. */
 	bool (*next)(void *self, int64_t now_ns, struct brain_start *out);
 	int (*ended)(void *self, int64_t now_ns, size_t job, bool failed, double run_s, struct err *err);
@@ -26,7 +26,7 @@ extern const struct brain_ops brain_sched, brain_oracle;
 
 static inline double replay_confidence(const struct replay_params *p, const struct trace_job *j)
 {
-	return isnan(j->confidence) ? p->confidence : j->confidence;
+	return isnan(j->confidence) ? p->settings.confidence : j->confidence;
 }
 
 #endif

@@ -314,8 +314,7 @@ static int64_t deadline_of(const struct trace_job *j)
 	return ns < 9e18 ? (int64_t)ns : WORLD_NEVER;
 }
 
-static int oracle_arrive(void *self, int64_t now_ns, size_t job, bool *out_taken, struct outcome *io,
-			 struct err *err)
+static int oracle_arrive(void *self, int64_t now_ns, size_t job, struct outcome *io, struct err *err)
 {
 	struct oracle *o = self;
 	const struct trace_job *t = &o->p->trace->job[job];
@@ -323,7 +322,6 @@ static int oracle_arrive(void *self, int64_t now_ns, size_t job, bool *out_taken
 	struct best best = { 0 };
 	int status = 0;
 
-	*out_taken = false;
 	io->state = OUTCOME_REJECTED;
 	if (cpus_of(o, job) > o->slots)
 		return 0;
@@ -341,7 +339,6 @@ static int oracle_arrive(void *self, int64_t now_ns, size_t job, bool *out_taken
 	free(best.plan.job);
 	if (status || !best.found)
 		return status;
-	*out_taken = true;
 	io->promised_s = io->promised_upper_s = 1e-9 * (double)(best.played.end_ns - now_ns);
 	o->fate[job].run_s = 1e-9 * (double)(best.played.end_ns - best.played.start_ns);
 	o->fate[job].accuracy = best.played.accuracy;

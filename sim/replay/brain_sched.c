@@ -52,17 +52,18 @@ static int set_tenants(struct brain *b, struct err *err)
 static int brain_make(const struct replay_params *p, struct world_run *run, void **out_self, struct err *err)
 {
 	const struct cluster *c = world_cluster(p->world);
-	size_t live = p->max_live ? p->max_live : MOST_LIVE;
+	const struct replay_settings *how = &p->settings;
+	size_t live = how->max_live ? how->max_live : MOST_LIVE;
 	struct sched_params s = {
 		.policy = p->policy->choice,
 		.model = p->policy->choice.policy->predictor ? p->model : NULL,
 		.machine = { .cores = c->cores, .slots = c->slots, .memory_mb = c->memory_mb },
 		.max_jobs = live < p->trace->n_jobs ? live : p->trace->n_jobs,
 		.seed = p->seed,
-		.window_s = p->window_s,
-		.adapt = p->adapt,
-		.hysteresis = p->hysteresis,
-		.explore = p->explore,
+		.window_s = how->window_s,
+		.adapt = how->adapt,
+		.hysteresis = how->hysteresis,
+		.explore = how->explore,
 	};
 	struct brain *b = mem_calloc(1, sizeof *b);
 	int status = 0;
@@ -88,8 +89,7 @@ static int brain_make(const struct replay_params *p, struct world_run *run, void
 	return status;
 }
 
-static int brain_arrive(void *self, int64_t now_ns, size_t job, bool *out_taken, struct outcome *io,
-			struct err *err)
+static int brain_arrive(void *self, int64_t now_ns, size_t job, struct outcome *io, struct err *err)
 {
 	struct brain *b = self;
 	const struct trace_job *j = &b->p->trace->job[job];
@@ -119,7 +119,6 @@ static int brain_arrive(void *self, int64_t now_ns, size_t job, bool *out_taken,
 	struct err why = { 0 };
 	int status = sched_submit(b->sched, now_ns, &r, d, &verdict, &why);
 
-	*out_taken = false;
 	if (status == -ERR_BUSY) {
 		io->state = OUTCOME_REFUSED;
 		return 0;
@@ -138,7 +137,6 @@ static int brain_arrive(void *self, int64_t now_ns, size_t job, bool *out_taken,
 	}
 	io->promised = verdict == SCHED_PROMISED;
 	io->state = OUTCOME_REJECTED;
-	*out_taken = verdict != SCHED_REJECTED;
 	return 0;
 }
 

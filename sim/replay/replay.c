@@ -69,7 +69,6 @@ static int arrive(struct replay *x, struct err *err)
 {
 	struct outcome *o = &x->r->outcome[x->arrived];
 	double before_s = clock_s();
-	bool taken;
 	int status;
 
 	*o = (struct outcome){ .batch = NAN,
@@ -82,7 +81,7 @@ static int arrive(struct replay *x, struct err *err)
 			       .accuracy = NAN,
 			       .processes = NAN,
 			       .njobs = NAN };
-	status = x->ops->arrive(x->brain, x->now_ns, x->arrived, &taken, o, err);
+	status = x->ops->arrive(x->brain, x->now_ns, x->arrived, o, err);
 	o->decision_s += clock_s() - before_s;
 	x->r->events++;
 	x->arrived++;

@@ -9,6 +9,13 @@
 #include "sim/trace/trace.h"
 #include "sim/world/world.h"
 
+struct replay_settings {            /* how policies decide; the same in all runs of a comparison */
+	double confidence;          /* of jobs that do not give one */
+	bool adapt;                 /* bounds follow what happens (core/adapt.h) */
+	double hysteresis, explore, window_s; /* as in core/sched.h */
+	size_t max_live;            /* jobs queued and running; more are refused; 0: 65,536 */
+};
+
 struct replay_params {
 	const struct trace *trace;
 	const struct world *world;
@@ -16,10 +23,7 @@ struct replay_params {
 	const struct sim_policy *policy;
 	const struct model *model;  /* NULL: only for a policy that wants none; the oracle needs none */
 	uint64_t seed;              /* of the luck of jobs and of the policy's draws */
-	double confidence;          /* of jobs that do not say one */
-	bool adapt;                 /* bounds follow what happens (core/adapt.h) */
-	double hysteresis, explore, window_s; /* as in core/sched.h */
-	size_t max_live;            /* jobs queued and running; more are refused; 0: 65,536 */
+	struct replay_settings settings;
 	void (*on_progress)(void *owner, size_t done, size_t total); /* optional; jobs arrived */
 	void *owner;
 };

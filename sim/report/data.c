@@ -12,18 +12,9 @@
 
 #include "common/mem.h"
 #include "common/text/text.h"
+#include "sim/compare/folder.h"
 
 /* ---- files ---- */
-
-static char *join(const char *dir, const char *name)
-{
-	size_t size = strlen(dir) + strlen(name) + 2;
-	char *path = mem_alloc(size);
-
-	if (path)
-		snprintf(path, size, "%s%s%s", dir, *dir && dir[strlen(dir) - 1] == '/' ? "" : "/", name);
-	return path;
-}
 
 static int no_memory(struct err *err)
 {
@@ -33,12 +24,12 @@ static int no_memory(struct err *err)
 /* A file that need not be there leaves *out as it was. */
 static int read_json(const char *dir, const char *name, bool needed, struct json **out, struct err *err)
 {
-	char *path = join(dir, name);
+	char *path = folder_path(dir, name, err);
 	struct err why = { 0 };
 	int rc;
 
 	if (!path)
-		return no_memory(err);
+		return -ERR_NOMEM;
 	rc = json_read_file(path, REPORT_MAX_JSON, out, &why);
 	if (!rc && json_type(*out) != JSON_OBJECT)
 		rc = err_fail(&why, ERR_FORMAT, "%s:1:1: an object { ... } is expected",
@@ -58,12 +49,12 @@ static int read_json(const char *dir, const char *name, bool needed, struct json
 
 static int read_csv(const char *dir, const char *name, struct csv **out, struct err *err)
 {
-	char *path = join(dir, name);
+	char *path = folder_path(dir, name, err);
 	struct err why = { 0 };
 	int rc;
 
 	if (!path)
-		return no_memory(err);
+		return -ERR_NOMEM;
 	rc = csv_read_file(path, out, &why);
 	if (rc && why.code == ERR_NOTFOUND)
 		rc = 0;

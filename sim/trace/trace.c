@@ -89,56 +89,6 @@ int trace_open(const struct trace_source *s, struct trace **out, struct err *err
 
 /* ---- scaling ---- */
 
-static char **copy_names(char **name, size_t n)
-{
-	char **out = mem_calloc(n + 1, sizeof *out);
-
-	for (size_t i = 0; out && i < n; i++)
-		if (!(out[i] = mem_strdup(name[i]))) {
-			free_names(out, i);
-			return NULL;
-		}
-	return out;
-}
-
-static int copy_kinds(const struct trace *t, struct trace *out)
-{
-	out->kind = mem_calloc(t->n_kinds, sizeof *out->kind);
-	if (!out->kind)
-		return -1;
-	for (; out->n_kinds < t->n_kinds; out->n_kinds++)
-		if (trace_kind_copy(&t->kind[out->n_kinds], t->n_columns, t->n_columns,
-				    &out->kind[out->n_kinds]))
-			return -1;
-	return 0;
-}
-
-static int trace_copy(const struct trace *t, struct trace *out)
-{
-	if (!(out->name = mem_strdup(t->name)) || copy_kinds(t, out))
-		return -1;
-	if (!(out->column = copy_names(t->column, t->n_columns)))
-		return -1;
-	out->n_columns = t->n_columns;
-	if (!(out->tenant = copy_names(t->tenant, t->n_tenants)))
-		return -1;
-	out->n_tenants = t->n_tenants;
-	if (!(out->type = copy_names(t->type, t->n_types)))
-		return -1;
-	out->n_types = t->n_types;
-	if (!(out->notice = copy_names(t->notice, t->n_notices)))
-		return -1;
-	out->n_notices = t->n_notices;
-	out->weight = mem_array(t->n_tenants, sizeof *out->weight);
-	out->job = mem_array(t->n_jobs, sizeof *out->job);
-	if (!out->weight || !out->job)
-		return -1;
-	memcpy(out->weight, t->weight, t->n_tenants * sizeof *t->weight);
-	memcpy(out->job, t->job, t->n_jobs * sizeof *t->job);
-	out->n_jobs = t->n_jobs;
-	return 0;
-}
-
 static int scale_jobs(struct trace *t, double slo_scale, double load_scale, struct err *err)
 {
 	for (size_t i = 0; i < t->n_jobs; i++) {
@@ -161,33 +111,22 @@ static int scale_jobs(struct trace *t, double slo_scale, double load_scale, stru
 	return 0;
 }
 
-int trace_scaled(const struct trace *t, double slo_scale, double load_scale, struct trace **out,
-		 struct err *err)
+int trace_scale(struct trace *t, double slo_scale, double load_scale, struct err *err)
 {
-	struct trace *copy;
-	char source[128];
+	char source[128], *about;
 	int rc;
 
 	if (!(slo_scale > 0.0) || !(load_scale > 0.0) || isinf(slo_scale) || isinf(load_scale))
 		return err_fail(err, ERR_ARG, "scales of objectives %g and load %g: need both above 0",
 				slo_scale, load_scale);
-	copy = mem_calloc(1, sizeof *copy);
-	if (!copy || trace_copy(t, copy)) {
-		trace_free(copy);
-		return err_fail(err, ERR_NOMEM, "%s: no memory for a copy of the trace",
-				text_tail(t->name, SPEC_SHOWN));
-	}
-	if ((rc = scale_jobs(copy, slo_scale, load_scale, err))) {
-		trace_free(copy);
+	if ((rc = scale_jobs(t, slo_scale, load_scale, err)))
 		return rc;
-	}
 	snprintf(source, sizeof source, "objectives x %g, load x %g", slo_scale, load_scale);
-	copy->about = trace_about(copy, source);
-	if (!copy->about) {
-		trace_free(copy);
-		return err_fail(err, ERR_NOMEM, "no memory for a copy of the trace");
-	}
-	copy->fingerprint = trace_fingerprint(copy);
-	*out = copy;
+	about = trace_about(t, source);
+	if (!about)
+		return err_fail(err, ERR_NOMEM, "no memory for a scaled trace");
+	free(t->about);
+	t->about = about;
+	t->fingerprint = trace_fingerprint(t);
 	return 0;
 }

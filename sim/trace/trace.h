@@ -82,7 +82,8 @@ int trace_parse_swf(const char *name, const char *text, size_t len, const char *
 void trace_write_csv(const struct trace *t, struct strbuf *out);
 void trace_write_jsonl(const struct trace *t, struct strbuf *out);
 
-/* A copy with every objective times slo_scale and every gap between arrivals times 1 / load_scale; both > 0. */
-int trace_scaled(const struct trace *t, double slo_scale, double load_scale, struct trace **out, struct err *err);
+/* Every objective times slo_scale and every gap between arrivals times 1 / load_scale; both > 0. After an error the trace
+ * can only be freed. */
+int trace_scale(struct trace *t, double slo_scale, double load_scale, struct err *err);
 
 #endif

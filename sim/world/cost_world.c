@@ -9,8 +9,9 @@ int file_world_init(struct file_world *w, const struct world_open *o, struct err
 
 	if (rc)
 		return rc;
-	w->given = o->given ? *o->given : w->file->cluster;
-	w->cluster = o->cluster ? *o->cluster : w->given;
+	rc = world_machines(o, &w->file->cluster, &w->given, &w->cluster, err);
+	if (rc)
+		return rc;
 	w->disturbances = o->disturbances;
 	w->trace = o->trace;
 	return w->trace ? qkinds_bind(w->file, w->trace, &w->kind, err) : 0;

@@ -276,25 +276,12 @@ static int fluid_copy(void *to, const void *from, struct err *err)
 	return rc;
 }
 
-static size_t fluid_running(const void *run)
+/* Core-seconds are those of the jobs that have ended. */
+static struct world_count fluid_count(const void *run)
 {
 	const struct fluid_run *r = run;
 
-	return sharing_running(r->sharing);
-}
-
-static double fluid_busy_s(const void *run) /* of the jobs that have ended */
-{
-	const struct fluid_run *r = run;
-
-	return r->busy_s;
-}
-
-static uint64_t fluid_events(const void *run)
-{
-	const struct fluid_run *r = run;
-
-	return sharing_events(r->sharing);
+	return (struct world_count){ r->busy_s, sharing_events(r->sharing) };
 }
 
 const struct world_ops world_fluid = {
@@ -312,7 +299,5 @@ const struct world_ops world_fluid = {
 	.next_s = fluid_next_s,
 	.end = fluid_end,
 	.copy = fluid_copy,
-	.running = fluid_running,
-	.busy_s = fluid_busy_s,
-	.events = fluid_events,
+	.count = fluid_count,
 };

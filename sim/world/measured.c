@@ -86,11 +86,11 @@ static int measured_open(const struct world_open *o, void **out_self, struct clu
 	w = mem_calloc(1, sizeof *w);
 	if (!w)
 		return err_fail(err, ERR_NOMEM, "no memory for a world");
-	w->given = *o->given;
-	w->cluster = o->cluster ? *o->cluster : *o->given;
 	w->disturbances = o->disturbances;
 	w->trace = o->trace;
-	rc = measured_table_open(o->argument, o->schema, o->hold_out, &w->table, err);
+	rc = world_machines(o, NULL, &w->given, &w->cluster, err);
+	if (!rc)
+		rc = measured_table_open(o->argument, o->schema, o->hold_out, &w->table, err);
 	if (!rc)
 		rc = make_folds(w, err);
 	if (!rc)
@@ -331,19 +331,11 @@ static int measured_copy(void *to_run, const void *from_run, struct err *err)
 	return 0;
 }
 
-static size_t measured_running(const void *run)
+static struct world_count measured_count(const void *run)
 {
-	return sharing_running(((const struct measured_run *)run)->sharing);
-}
+	const struct sharing *s = ((const struct measured_run *)run)->sharing;
 
-static double measured_busy_s(const void *run)
-{
-	return sharing_busy_s(((const struct measured_run *)run)->sharing);
-}
-
-static uint64_t measured_events(const void *run)
-{
-	return sharing_events(((const struct measured_run *)run)->sharing);
+	return (struct world_count){ sharing_busy_s(s), sharing_events(s) };
 }
 
 const struct world_ops world_measured = {
@@ -362,7 +354,5 @@ const struct world_ops world_measured = {
 	.next_s = measured_next_s,
 	.end = measured_end,
 	.copy = measured_copy,
-	.running = measured_running,
-	.busy_s = measured_busy_s,
-	.events = measured_events,
+	.count = measured_count,
 };

@@ -10,9 +10,19 @@ struct world_open {                /* what an implementation is opened with */
 	const struct schema *schema;  /* NULL: the default */
 	const struct cluster *given;  /* NULL: its own */
 	const struct cluster *cluster;/* NULL: as given */
+	const struct what_if *what;   /* NULL: no changes */
 	struct disturbances disturbances;
 	const struct trace *trace; /* NULL: none yet; only for tests and for `world_training` */
 	size_t hold_out;
+};
+
+/* The machines in effect; `own` is the one that the world itself knows, or NULL if it must be given. */
+int world_machines(const struct world_open *o, const struct cluster *own, struct cluster *out_given,
+                   struct cluster *out_cluster, struct err *err);
+
+struct world_count {                /* of a run up to now */
+	double busy_s;             /* core-seconds worked */
+	uint64_t events;           /* starts, ends, ends of services */
 };
 
 struct world_ops {
@@ -33,9 +43,7 @@ struct world_ops {
 	double (*next_s)(void *run);                               /* INFINITY: nothing runs */
 	bool (*end)(void *run, struct world_end *out, double *out_at_s);
 	int (*copy)(void *to, const void *from, struct err *err);
-	size_t (*running)(const void *run);
-	double (*busy_s)(const void *run);
-	uint64_t (*events)(const void *run);
+	struct world_count (*count)(const void *run);
 };
 extern const struct world_ops world_measured, world_queueing, world_fluid;
 

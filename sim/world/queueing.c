@@ -229,25 +229,11 @@ static int queueing_copy(void *to, const void *from, struct err *err)
 	return rc ? rc : qmachine_copy(t->now, f->now, err);
 }
 
-static size_t queueing_running(const void *run)
+static struct world_count queueing_count(const void *run)
 {
-	const struct queueing_run *r = run;
+	const struct qmachine *m = ((const struct queueing_run *)run)->now;
 
-	return qmachine_running(r->now);
-}
-
-static double queueing_busy_s(const void *run)
-{
-	const struct queueing_run *r = run;
-
-	return qmachine_busy_s(r->now);
-}
-
-static uint64_t queueing_events(const void *run)
-{
-	const struct queueing_run *r = run;
-
-	return qmachine_events(r->now);
+	return (struct world_count){ qmachine_busy_s(m), qmachine_events(m) };
 }
 
 const struct world_ops world_queueing = {
@@ -265,7 +251,5 @@ const struct world_ops world_queueing = {
 	.next_s = queueing_next_s,
 	.end = queueing_end,
 	.copy = queueing_copy,
-	.running = queueing_running,
-	.busy_s = queueing_busy_s,
-	.events = queueing_events,
+	.count = queueing_count,
 };

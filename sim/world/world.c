@@ -33,6 +33,7 @@ struct world_run {
 	double last_s; /* of the last end, as the implementation said it */
 	int64_t next_ns;
 	bool next_known;
+	size_t running; /* jobs */
 };
 
 /* ---- worlds ---- */
@@ -68,6 +69,7 @@ int world_open(const struct world_params *p, struct world **out, struct err *err
 		.schema = p->schema,
 		.given = p->given,
 		.cluster = p->cluster,
+		.what = p->what,
 		.trace = p->trace,
 		.hold_out = p->hold_out ? p->hold_out : 1,
 	};
@@ -88,6 +90,14 @@ int world_open(const struct world_params *p, struct world **out, struct err *err
 	else
 		*out = w;
 	return rc;
+}
+
+int world_machines(const struct world_open *o, const struct cluster *own, struct cluster *out_given,
+		   struct cluster *out_cluster, struct err *err)
+{
+	*out_given = o->given ? *o->given : *own;
+	*out_cluster = o->cluster ? *o->cluster : *out_given;
+	return o->what ? what_if_machine(o->what, out_cluster, err) : 0;
 }
 
 void world_free(struct world *w)
@@ -228,6 +238,7 @@ int world_run_start(struct world_run *r, int64_t now_ns, const struct world_job 
 		return rc;
 	r->last_ns = now_ns;
 	r->next_known = false;
+	r->running++;
 	return 0;
 }
 
@@ -253,6 +264,7 @@ bool world_run_end(struct world_run *r, struct world_end *out)
 	r->last_ns = out->at_ns;
 	r->last_s = at_s > r->last_s ? at_s : r->last_s;
 	r->next_known = false;
+	r->running--;
 	return true;
 }
 
@@ -273,15 +285,15 @@ int world_run_copy(struct world_run *to, const struct world_run *from, struct er
 
 size_t world_run_running(const struct world_run *r)
 {
-	return r->world->ops->running(r->run);
+	return r->running;
 }
 
 double world_run_busy_s(const struct world_run *r)
 {
-	return r->world->ops->busy_s(r->run);
+	return r->world->ops->count(r->run).busy_s;
 }
 
 uint64_t world_run_events(const struct world_run *r)
 {
-	return r->world->ops->events(r->run);
+	return r->world->ops->count(r->run).events;
 }

@@ -21,6 +21,7 @@
 #include "predictors/data/schema.h"
 #include "sim/world/cluster.h"
 #include "sim/world/luck.h"
+#include "sim/world/what_if.h"
 #include "sim/trace/trace.h"
 
 #define WORLD_NEVER INT64_MAX
@@ -47,7 +48,8 @@ struct world_params {
 	const struct schema *schema; /* of a table; NULL: the default one. Borrowed. */
 	const struct cluster *given; /* the machine as it is: what a table was measured on. NULL: the world's own (its file),
 	                                and ERR_ARG where it has none */
-	const struct cluster *cluster; /* what-if: the machine simulated; NULL: as given */
+	const struct cluster *cluster; /* what-if: another machine; NULL: as given */
+	const struct what_if *what;  /* what-if: changes of the machine; NULL: none */
 	const struct disturbances *disturbances; /* NULL: none */
 	const struct trace *trace;   /* borrowed while the world lives; every kind of it must be known to the world */
 	size_t hold_out;          /* measured: replications that the world is made of (the others are for training); 0: 1 */

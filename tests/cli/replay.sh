@@ -103,7 +103,7 @@ expect 6 "a dry run reads the trace" replay "$dir/bad.csv" --policy fixed:64 $me
 # ---- models ----
 if "$postrider" train "$table" -o "$dir/m" --model queueing -q 2>"$dir/err"; then
 	expect 2 "a model trained on the table that happens is refused" replay $trace --policy queueing $measured --model "$dir/m"
-	says err "knows by heart" "a model trained on the table that happens: the reason is said"
+	says err "repeat them" "a model trained on the table that happens: the reason is said"
 	cp "$table" "$dir/copy.csv"
 	expect 2 "the same with a copy of the table" replay $trace --policy queueing --world "measured:$dir/copy.csv" $machine \
 		--model "$dir/m"
@@ -134,7 +134,7 @@ expect 4 "a missing schema" replay $trace --policy naive $measured --schema "$di
 expect 4 "a missing model" replay $trace --policy queueing $fluid --model "$dir/nowhere"
 expect 4 "a missing history" replay --from-history "$dir/nowhere" --policy naive $fluid
 expect 2 "a bad drift" replay $trace --policy naive $fluid --drift fast
-says err "--drift" "a bad drift: the option is named"
+says err "drift 'fast'" "a bad drift: it is named"
 expect 2 "a bad noise" replay $trace --policy naive $fluid --noise loud
 expect 2 "a bad share to explore" replay $trace --policy naive $fluid --explore 120%
 expect 2 "a key twice" replay $trace --policy naive $fluid --set noise=0.1 --set noise=0.2

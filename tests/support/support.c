@@ -53,3 +53,10 @@ const char *support_shared_data(const char *name)
 	printf("skipped: %s is not here\n", path);
 	return NULL;
 }
+
+uint64_t support_seed(uint64_t usual)
+{
+	const char *text = getenv("TEST_SEED");
+
+	return text && *text ? strtoull(text, NULL, 10) : usual;
+}

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* The path of a file of the real measurements, "courier-bigdl/fullfactorial_rep1.csv"; NULL (and a
  * line "skipped: ..." on stdout) where they are absent: call skip() of cmocka then. */
@@ -14,5 +15,9 @@ const char *support_temp_dir(void);
 
 /* "DIR/NAME" in a static ring of buffers. */
 const char *support_path(const char *dir, const char *name);
+
+/* The seed of a statistical test: the environment variable TEST_SEED if it is set, otherwise `usual`. The claims of
+ * such a test have to hold for (nearly) every seed: run it with other ones before you trust it. */
+uint64_t support_seed(uint64_t usual);
 
 #endif

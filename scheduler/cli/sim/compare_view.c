@@ -206,31 +206,32 @@ static void print_paired(const struct compare_result *r, double level, bool colo
 
 /* ---- a comparison ---- */
 
-static void print_source(const struct compare_result *r, const struct sim_setup *s, struct strbuf *out)
+static void print_source(const struct compare_result *r, const struct compare_params *p, struct strbuf *out)
 {
 	const struct cluster *m = world_cluster(r->world[0]);
 	const struct trace *t = r->trace[0];
 	bool anew = r->replications > 1 && r->trace[1] != t;
+	char split[256];
 
 	strbuf_printf(out, "%s%s\n", cli_clean(t->about ? t->about : t->name),
 		      anew ? "; drawn anew in each replication" : "");
-	strbuf_printf(out, "world %s on %g cores with %u slots; seed %llu", s->world_name, m->cores, m->slots,
-		      (unsigned long long)s->params.seed);
+	strbuf_printf(out, "world %s on %g cores with %u slots; seed %llu", world_name(r->world[0]), m->cores,
+		      m->slots, (unsigned long long)p->seed);
 	if (r->replications > 1)
-		strbuf_printf(out, ", %zu replications, %g %% intervals", r->replications,
-			      100.0 * s->params.level);
-	strbuf_printf(out, "\n%s%s\n\n", cli_clean(s->split),
-		      s->n_folds > 1 && r->replications > 1 ? "; in turn" : "");
+		strbuf_printf(out, ", %zu replications, %g %% intervals", r->replications, 100.0 * p->level);
+	world_split_text(r->world[0], 0, split, sizeof split);
+	strbuf_printf(out, "\n%s%s\n\n", cli_clean(split),
+		      world_folds(r->world[0]) > 1 && r->replications > 1 ? "; in turn" : "");
 }
 
-void compare_view_print(const struct compare_result *r, const struct sim_setup *s, bool colour,
+void compare_view_print(const struct compare_result *r, const struct compare_params *p, bool colour,
 			struct strbuf *out)
 {
-	print_source(r, s, out);
+	print_source(r, p, out);
 	print_objectives(r, colour, out);
 	strbuf_puts(out, "\n");
 	print_times(r, colour, out);
-	print_paired(r, s->params.level, colour, out);
+	print_paired(r, p->level, colour, out);
 }
 
 void compare_view_talk(const struct cli *c, const struct compare_result *r)
@@ -246,11 +247,13 @@ void compare_view_talk(const struct cli *c, const struct compare_result *r)
 
 /* ---- sweeps ---- */
 
-int sweep_view_init(struct sweep_view *v, const struct sim_setup *s, struct err *err)
+int sweep_view_init(struct sweep_view *v, const struct sweep *sweep, const struct compare_params *p,
+		    struct err *err)
 {
-	size_t n = s->sweep.n * s->n_policies;
+	size_t n = sweep->n * p->n_policies;
 
-	*v = (struct sweep_view){ .setup = s,
+	*v = (struct sweep_view){ .sweep = sweep,
+				  .p = p,
 				  .all = mem_calloc(n, sizeof *v->all),
 				  .zero = mem_calloc(n, sizeof *v->zero) };
 	if (v->all && v->zero)
@@ -276,21 +279,22 @@ void sweep_view_point(struct sweep_view *v, size_t i, const struct compare_resul
 
 static void sweep_table(const struct sweep_view *v, bool shares, bool colour, struct strbuf *out)
 {
-	const struct sim_setup *s = v->setup;
+	const struct sweep *s = v->sweep;
+	size_t n = v->p->n_policies;
 	char align[SIM_MAX_POLICIES + 2], a[64], number[32];
 	struct cli_table t;
 
 	memset(align, 'r', sizeof align);
-	align[s->n_policies + 1] = '\0';
+	align[n + 1] = '\0';
 	cli_table_init(&t, align);
-	cli_table_add(&t, "%s", what_key_name[s->sweep.key]);
-	for (size_t k = 0; k < s->n_policies; k++)
-		cli_table_add(&t, "%s", s->policy[k].name);
-	for (size_t i = 0; i < s->sweep.n; i++) {
-		snprintf(number, sizeof number, "%.6g", s->sweep.value[i]);
+	cli_table_add(&t, "%s", what_key_name[s->key]);
+	for (size_t k = 0; k < n; k++)
+		cli_table_add(&t, "%s", v->p->policy[k].name);
+	for (size_t i = 0; i < s->n; i++) {
+		snprintf(number, sizeof number, "%.6g", s->value[i]);
 		cli_table_add(&t, "%s", number);
-		for (size_t k = 0; k < s->n_policies; k++) {
-			size_t at = i * s->n_policies + k;
+		for (size_t k = 0; k < n; k++) {
+			size_t at = i * n + k;
 
 			cli_table_add(&t, "%s",
 				      shares ? compare_view_share(&v->all[at], a)
@@ -325,10 +329,9 @@ static char *metric_text(enum metric m, const struct interval *v, char *buf)
 	return buf;
 }
 
-static void answer(const struct sim_setup *s, const struct sim_policy *p, const struct capacity *c,
+static void answer(const struct capacity_question *q, const struct sim_policy *p, const struct capacity *c,
 		   struct strbuf *out)
 {
-	const struct sim_capacity *q = &s->capacity;
 	const char *key = what_key_name[q->by],
 		   *than = metric_info[q->of].better > 0 ? "at least" : "at most";
 	bool share = !strcmp(metric_info[q->of].unit, "share");
@@ -362,20 +365,20 @@ static void answer(const struct sim_setup *s, const struct sim_policy *p, const 
 	}
 }
 
-void capacity_view_print(const struct sim_setup *s, const struct sim_policy *p, const struct capacity *c,
-			 bool colour, struct strbuf *out)
+void capacity_view_print(const struct capacity_question *q, const struct sim_policy *p,
+			 const struct capacity *c, bool colour, struct strbuf *out)
 {
 	struct cli_table t;
 	char a[64];
 
-	answer(s, p, c, out);
+	answer(q, p, c, out);
 	cli_table_init(&t, "rrl");
-	cli_table_add(&t, "%s", what_key_name[s->capacity.by]);
-	cli_table_add(&t, "%s", metric_info[s->capacity.of].name);
+	cli_table_add(&t, "%s", what_key_name[q->by]);
+	cli_table_add(&t, "%s", metric_info[q->of].name);
 	cli_table_add(&t, " ");
 	for (size_t i = 0; i < c->n; i++) {
 		cli_table_add(&t, "%g", c->point[i].value);
-		cli_table_add(&t, "%s", metric_text(s->capacity.of, &c->point[i].metric, a));
+		cli_table_add(&t, "%s", metric_text(q->of, &c->point[i].metric, a));
 		cli_table_add(&t, "%s", c->point[i].holds ? "enough" : "not enough");
 		if (c->point[i].value == c->answer)
 			cli_table_mark(&t);

@@ -5,22 +5,25 @@
 #include "scheduler/cli/sim/sim_options.h"
 
 /* Where the numbers come from, the two tables, and the paired tests against the baseline: wins and losses. */
-void compare_view_print(const struct compare_result *r, const struct sim_setup *s, bool colour, struct strbuf *out);
+void compare_view_print(const struct compare_result *r, const struct compare_params *p, bool colour,
+                        struct strbuf *out);
 /* Decision times, on stderr: they are of this machine and this moment. */
 void compare_view_talk(const struct cli *c, const struct compare_result *r);
 
 /* A table of values x policies, filled point by point. */
 struct sweep_view {
-	const struct sim_setup *setup;
+	const struct sweep *sweep;
+	const struct compare_params *p;
 	struct interval *all, *zero; /* [point * n_policies + policy]: attainment_all, accuracy_zero */
 };
-int sweep_view_init(struct sweep_view *v, const struct sim_setup *s, struct err *err);
+int sweep_view_init(struct sweep_view *v, const struct sweep *sweep, const struct compare_params *p,
+                    struct err *err);
 void sweep_view_release(struct sweep_view *v);
 void sweep_view_point(struct sweep_view *v, size_t i, const struct compare_result *r);
 void sweep_view_print(const struct sweep_view *v, bool colour, struct strbuf *out);
 
-void capacity_view_print(const struct sim_setup *s, const struct sim_policy *p, const struct capacity *c, bool colour,
-                         struct strbuf *out);
+void capacity_view_print(const struct capacity_question *q, const struct sim_policy *p, const struct capacity *c,
+                         bool colour, struct strbuf *out);
 /* An object of the open array. */
 void capacity_view_json(const struct sim_policy *p, const struct capacity *c, struct json_writer *w);
 

@@ -1,17 +1,7 @@
-/* Options of replay and compare, the command line for the record, folders. See the header; sim_setup.c makes something
- * of the options. */
+/* The options of replay and compare, and the command line as the record keeps it. */
 #include "scheduler/cli/sim/sim_options.h"
 
-#include <errno.h>
-#include <limits.h>
-#include <pthread.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "common/io.h"
-#include "common/text/text.h"
 
 #define DEFAULT_SEED 1
 
@@ -19,7 +9,9 @@
 
 void sim_options_init(struct sim_options *o)
 {
-	*o = (struct sim_options){ .seed = DEFAULT_SEED, .confidence = 0.9, .level = 0.95 };
+	*o = (struct sim_options){
+		.params = { .seed = DEFAULT_SEED, .level = 0.95, .settings = { .confidence = 0.9 } }
+	};
 }
 
 size_t sim_options_list(struct sim_options *o, struct cli_option *out)
@@ -27,19 +19,19 @@ size_t sim_options_list(struct sim_options *o, struct cli_option *out)
 	const struct cli_option all[] = {
 		{ 0, "world", CLI_TEXT, "W",
 		  "what really happens: measured:TABLE.csv, queueing[:FILE.json] or\nfluid[:FILE.json]",
-		  &o->world },
+		  &o->params.world.spec },
 		{ 0, "cluster", CLI_TEXT, "C",
 		  "the machine: cores=16,slots=32 or a file (default: the world's own)", &o->cluster },
 		{ 0, "from-history", CLI_TEXT, "PATH",
 		  "the daemon's database or state folder, instead of TRACE", &o->history },
 		{ 0, "map", CLI_TEXT, "FILE",
-		  "how a trace of the Standard Workload Format becomes jobs (JSON)", &o->map },
+		  "how a trace of the Standard Workload Format becomes jobs (JSON)", &o->params.trace.map },
 		{ 0, "schema", CLI_TEXT, "FILE",
 		  "columns of the table of a measured world (default: the built-in ones)", &o->schema },
 		{ 0, "model", CLI_TEXT, "FILE",
 		  "a trained model for the policies that accept it, instead of training", &o->model },
 		{ 0, "confidence", CLI_CONFIDENCE, "C", "of jobs that do not say one (default: 0.9)",
-		  &o->confidence },
+		  &o->params.settings.confidence },
 		{ 0, "no-adapt", CLI_FLAG, NULL, "bounds stay as trained, whatever happens", &o->no_adapt },
 		{ 0, "hysteresis", CLI_TEXT, "X",
 		  "recurring jobs keep their batch unless one is better by this part", &o->hysteresis },
@@ -48,11 +40,12 @@ size_t sim_options_list(struct sim_options *o, struct cli_option *out)
 		{ 0, "noise", CLI_TEXT, "X",
 		  "spread of a random factor on each job's work: 0.1 is about 10 %", &o->noise },
 		{ 0, "drift", CLI_TEXT, "D", "the machine gets slower: 20%@3600, or 20%@50% of the trace",
-		  &o->drift },
-		{ 0, "stragglers", CLI_TEXT, "S", "some jobs take longer: 2%x3", &o->stragglers },
-		{ 0, "failures", CLI_TEXT, "F", "some jobs fail on the way: 1%", &o->failures },
-		{ 0, "seed", CLI_COUNT, "N", "of all chance (default: 1)", &o->seed },
-		{ 0, "level", CLI_CONFIDENCE, "L", "of the intervals printed (default: 0.95)", &o->level },
+		  &o->params.drift },
+		{ 0, "stragglers", CLI_TEXT, "S", "some jobs take longer: 2%x3", &o->params.stragglers },
+		{ 0, "failures", CLI_TEXT, "F", "some jobs fail on the way: 1%", &o->params.failures },
+		{ 0, "seed", CLI_COUNT, "N", "of all chance (default: 1)", &o->params.seed },
+		{ 0, "level", CLI_CONFIDENCE, "L", "of the intervals printed (default: 0.95)",
+		  &o->params.level },
 		{ 0, "set", CLI_LIST, "KEY=VALUE",
 		  "what if: cluster.cores, cluster.slots, cluster.nodes, cluster.memory_mb,\n"
 		  "slo.scale, load.scale, noise; may be repeated",
@@ -137,83 +130,4 @@ void sim_command(int argc, char **argv, struct strbuf *out)
 		strbuf_puts(out, " ");
 		put_quoted(out, argv[i]);
 	}
-}
-
-/* ---- numbers ---- */
-
-bool sim_share_parse(const char *text, double *out)
-{
-	size_t len = strlen(text);
-	bool percent = len > 1 && text[len - 1] == '%';
-	char buf[64];
-	double v;
-
-	if (len - percent >= sizeof buf)
-		return false;
-	snprintf(buf, sizeof buf, "%.*s", (int)(len - percent), text);
-	if (percent && len > 1 && buf[len - 2] == ' ')
-		buf[len - 2] = '\0'; /* "5 %" */
-	if (!text_number(buf, &v))
-		return false;
-	*out = percent ? v / 100.0 : v;
-	return true;
-}
-
-/* ---- files ---- */
-
-void sim_hold_signals(sigset_t *before)
-{
-	sigset_t stop;
-
-	sigemptyset(&stop);
-	sigaddset(&stop, SIGINT);
-	sigaddset(&stop, SIGTERM);
-	sigaddset(&stop, SIGHUP);
-	pthread_sigmask(SIG_BLOCK, &stop, before);
-}
-
-void sim_let_signals(const sigset_t *before)
-{
-	pthread_sigmask(SIG_SETMASK, before, NULL);
-}
-
-int sim_write_in(const char *dir, const char *name, const struct strbuf *text, struct err *err)
-{
-	char path[PATH_MAX];
-
-	if (text->failed)
-		return err_fail(err, ERR_NOMEM, "out of memory while %s was put together", name);
-	if ((size_t)snprintf(path, sizeof path, "%s/%s", dir, name) >= sizeof path)
-		return err_fail(err, ERR_IO, "%s: the path is too long", text_tail(dir, 200));
-	return io_write_file(path, strbuf_text(text), text->len, err);
-}
-
-int sim_check_folder(const char *dir, struct err *err)
-{
-	struct stat st;
-
-	if (stat(dir, &st))
-		return cli_check_output(dir, err); /* the folder around it must be there */
-	if (!S_ISDIR(st.st_mode))
-		return err_fail(err, ERR_IO, "%s: is a file; -o names a folder here", text_tail(dir, 200));
-	if (access(dir, W_OK | X_OK))
-		return err_fail(err, ERR_PERM, "%s: can not be written: %s", text_tail(dir, 200),
-				strerror(errno));
-	return 0;
-}
-
-int sim_make_folder(const char *dir, struct err *err)
-{
-	if (!mkdir(dir, 0777) || errno == EEXIST)
-		return 0;
-	return err_fail(err, errno == EACCES || errno == EROFS ? ERR_PERM : ERR_IO, "%s: can not be made: %s",
-			text_tail(dir, 200), strerror(errno));
-}
-
-void sim_remove_in(const char *dir, const char *name)
-{
-	char path[PATH_MAX];
-
-	if ((size_t)snprintf(path, sizeof path, "%s/%s", dir, name) < sizeof path)
-		unlink(path); /* usually it is not there */
 }

@@ -1,42 +1,44 @@
-/* What replay and compare do once their options are read: one comparison, one for each value of a sweep, or the search for a
- * capacity. See sim_options.h. */
-#include <math.h>
-#include <stdio.h>
+/* What replay and compare do once their options are read: one comparison, one for each value of a sweep, or the search
+ * for a capacity. See sim_options.h. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/mem.h"
 #include "scheduler/cli/sim/compare_view.h"
-
-#define PROGRAM "postrider " POSTRIDER_VERSION
-#define SWEEP_FILE "sweep.json"
-#define CAPACITY_FILE "capacity.json"
+#include "sim/compare/folder.h"
 
 struct call {
 	const struct cli *c;
-	const struct sim_verb *v;
 	struct sim_setup *s;
+	struct record_about about;
 	struct strbuf out;
 };
 
-/* The threads are no longer needed, and would take signals that are held back here. */
-static int write_folder(struct call *k, const struct compare_result *r, const struct record_about *a,
-			const struct strbuf *sweep, struct err *err)
+/* The threads are no longer needed, and would take signals that are held back while files are written. */
+static void stop_threads(struct sim_setup *s)
 {
-	const char *dir = k->c->output;
+	pool_free(s->pool);
+	s->pool = s->params.pool = NULL;
+}
+
+int sim_write_files(const char *dir, const struct sim_file *file, size_t n, struct err *err)
+{
 	sigset_t before;
 	int rc;
 
-	pool_free(k->s->pool);
-	k->s->pool = NULL;
-	sim_hold_signals(&before);
-	rc = record_write(dir, r, a, err);
-	if (!rc && sweep)
-		rc = sim_write_in(dir, SWEEP_FILE, sweep, err);
-	else if (!rc)
-		sim_remove_in(dir, SWEEP_FILE);
-	sim_let_signals(&before);
+	folder_hold_signals(&before);
+	rc = folder_make(dir, err);
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = folder_write(dir, file[i].name, file[i].text, err);
+	folder_release_signals(&before);
 	return rc;
+}
+
+static int write_folder(struct call *k, const struct compare_result *r, struct err *err)
+{
+	if (!k->c->output)
+		return 0;
+	stop_threads(k->s);
+	return record_write(k->c->output, r, &k->about, err);
 }
 
 /* ---- one comparison ---- */
@@ -44,22 +46,19 @@ static int write_folder(struct call *k, const struct compare_result *r, const st
 static int run_once(struct call *k, struct err *err)
 {
 	struct sim_setup *s = k->s;
-	struct record_about about = {
-		.kind = k->v->kind, .program = PROGRAM, .command = k->v->command, .params = &s->params
-	};
-	struct compare_result *r = NULL;
-	int rc = compare_run(&s->params, &r, err);
+	struct compare_result *r = s->opened;
+	int rc = compare_play(&s->params, r, err);
 
 	cli_progress_end(&s->progress);
-	if (!rc && k->c->json)
-		record_text(r, &about, &k->out);
-	else if (!rc)
-		compare_view_print(r, s, cli_colour_stdout(k->c), &k->out);
-	if (!rc && k->c->output)
-		rc = write_folder(k, r, &about, NULL, err);
+	if (rc)
+		return rc;
+	if (k->c->json)
+		record_text(r, &k->about, &k->out);
+	else
+		compare_view_print(r, &s->params, cli_colour_stdout(k->c), &k->out);
+	rc = write_folder(k, r, err);
 	if (!rc)
 		compare_view_talk(k->c, r);
-	compare_free(r);
 	return rc;
 }
 
@@ -77,15 +76,14 @@ struct sweeping {
 static int on_point(void *owner, size_t i, struct compare_result **io, struct err *err)
 {
 	struct sweeping *w = owner;
-	const struct sim_setup *s = w->k->s;
 
 	(void)err;
 	cli_progress_end(&w->k->s->progress);
 	sweep_view_point(&w->view, i, *io);
 	json_open(&w->json, '{');
-	json_kv_number(&w->json, "value", s->sweep.value[i]);
+	json_kv_number(&w->json, "value", w->k->s->sweep.value[i]);
 	json_put_key(&w->json, "policies");
-	record_policies(*io, s->params.level, &w->json);
+	record_policies(*io, &w->json);
 	json_close(&w->json, '}');
 	if (i == w->keep) {
 		w->kept = *io;
@@ -122,23 +120,21 @@ static int with_member(const struct strbuf *object, const char *key, const struc
 	return rc;
 }
 
-static int sweep_finish(struct sweeping *w, const struct compare_params *at, struct err *err)
+static int sweep_finish(struct sweeping *w, struct err *err)
 {
 	struct call *k = w->k;
-	struct record_about about = {
-		.kind = k->v->kind, .program = PROGRAM, .command = k->v->command, .params = at
-	};
 	struct strbuf object = { 0 };
 	int rc = 0;
 
 	if (k->c->json) {
-		record_text(w->kept, &about, &object);
+		record_text(w->kept, &k->about, &object);
 		rc = with_member(&object, "sweep", &w->text, &k->out, err);
 	} else {
 		sweep_view_print(&w->view, cli_colour_stdout(k->c), &k->out);
 	}
-	if (!rc && k->c->output)
-		rc = write_folder(k, w->kept, &about, &w->text, err);
+	k->about.sweep = &w->text;
+	if (!rc)
+		rc = write_folder(k, w->kept, err);
 	strbuf_release(&object);
 	return rc;
 }
@@ -147,15 +143,8 @@ static int run_sweep(struct call *k, struct err *err)
 {
 	struct sim_setup *s = k->s;
 	struct sweeping w = { .k = k, .keep = s->sweep.n / 2 };
-	struct compare_params at = s->plain; /* of the value that is kept */
-	struct what_if what = s->what;
-	struct cluster room;
-	int rc = sweep_view_init(&w.view, s, err);
+	int rc = sweep_view_init(&w.view, &s->sweep, &s->params, err);
 
-	if (!rc)
-		rc = what_if_set(&what, s->sweep.key, s->sweep.value[w.keep], err);
-	if (!rc)
-		rc = what_if_apply(&what, &s->given, &room, &at, err);
 	json_begin(&w.json, &w.text, true);
 	json_open(&w.json, '{');
 	json_kv_string(&w.json, "key", what_key_name[s->sweep.key]);
@@ -163,9 +152,7 @@ static int run_sweep(struct call *k, struct err *err)
 	json_open(&w.json, '[');
 	if (!rc)
 		rc = sweep_run(&(struct sweep_params){ .sweep = &s->sweep,
-						       .base = &s->what,
-						       .given = &s->given,
-						       .compare = &s->plain,
+						       .compare = &s->params,
 						       .keep = w.keep,
 						       .on_point = on_point,
 						       .owner = &w },
@@ -174,7 +161,7 @@ static int run_sweep(struct call *k, struct err *err)
 	json_close(&w.json, '}');
 	strbuf_puts(&w.text, "\n");
 	if (!rc)
-		rc = sweep_finish(&w, &at, err);
+		rc = sweep_finish(&w, err);
 	compare_free(w.kept);
 	strbuf_release(&w.text);
 	sweep_view_release(&w.view);
@@ -183,48 +170,18 @@ static int run_sweep(struct call *k, struct err *err)
 
 /* ---- a capacity ---- */
 
-struct searching {
-	struct sim_setup *s;
-	const struct sim_policy *policy;
-	struct compare_cache *cache; /* NULL: what is changed is learnt from */
-};
-
-static int measure(void *owner, double value, struct interval *out, struct err *err)
-{
-	struct searching *q = owner;
-	struct compare_params p = q->s->plain;
-	struct what_if what = q->s->what;
-	struct compare_result *r = NULL;
-	struct cluster room;
-	int rc = what_if_set(&what, q->s->capacity.by, value, err);
-
-	p.policy = q->policy;
-	p.n_policies = 1;
-	p.baseline = 0;
-	p.keep_outcomes = false;
-	p.cache = q->cache;
-	if (!rc)
-		rc = what_if_apply(&what, &q->s->given, &room, &p, err);
-	if (!rc)
-		rc = compare_run(&p, &r, err);
-	cli_progress_end(&q->s->progress);
-	if (!rc)
-		*out = r->policy[0].metric[q->s->capacity.of];
-	compare_free(r);
-	return rc;
-}
-
 static void capacity_head(const struct call *k, struct json_writer *w)
 {
-	const struct sim_capacity *q = &k->s->capacity;
+	const struct compare_params *p = &k->s->params;
+	const struct capacity_question *q = &k->s->capacity;
 
 	json_open(w, '{');
 	json_kv_string(w, "kind", "capacity");
-	json_kv_string(w, "program", PROGRAM);
-	json_kv_string(w, "command", k->v->command);
-	json_kv_int(w, "seed", (long long)k->s->params.seed);
-	json_kv_number(w, "level", k->s->params.level);
-	json_kv_int(w, "replications", (long long)k->s->params.replications);
+	json_kv_string(w, "program", k->about.program);
+	json_kv_string(w, "command", k->about.command);
+	json_kv_int(w, "seed", (long long)p->seed);
+	json_kv_number(w, "level", p->level);
+	json_kv_int(w, "replications", (long long)p->replications);
 	json_kv_string(w, "by", what_key_name[q->by]);
 	json_kv_string(w, "of", metric_info[q->of].name);
 	json_kv_number(w, "target", q->target);
@@ -232,21 +189,6 @@ static void capacity_head(const struct call *k, struct json_writer *w)
 	json_kv_number(w, "to", q->to);
 	json_put_key(w, "policies");
 	json_open(w, '[');
-}
-
-static int write_capacity(struct call *k, const struct strbuf *text, struct err *err)
-{
-	sigset_t before;
-	int rc;
-
-	pool_free(k->s->pool);
-	k->s->pool = NULL;
-	sim_hold_signals(&before);
-	rc = sim_make_folder(k->c->output, err);
-	if (!rc)
-		rc = sim_write_in(k->c->output, CAPACITY_FILE, text, err);
-	sim_let_signals(&before);
-	return rc;
 }
 
 static int run_capacity(struct call *k, struct err *err)
@@ -259,27 +201,16 @@ static int run_capacity(struct call *k, struct err *err)
 
 	json_begin(&w, &text, true);
 	capacity_head(k, &w);
-	for (size_t i = 0; i < s->n_policies && !rc; i++) {
-		struct searching q = { .s = s, .policy = &s->policy[i] };
-
-		if (s->capacity.by != WHAT_NOISE)
-			rc = compare_cache_new(&q.cache, err);
-		if (rc)
-			break;
-		rc = capacity_search(&(struct capacity_params){ .from = s->capacity.from,
-								.to = s->capacity.to,
-								.target = s->capacity.target,
-								.better = metric_info[s->capacity.of].better,
-								.measure = measure,
-								.owner = &q },
-				     found, err);
-		compare_cache_free(q.cache);
+	for (size_t i = 0; i < s->params.n_policies && !rc; i++) {
+		rc = capacity_of_policy(&s->params, &s->capacity, i, found, err);
+		cli_progress_end(&s->progress);
 		if (rc)
 			break;
 		capacity_view_json(&s->policy[i], found, &w);
 		if (!k->c->json) {
 			strbuf_puts(&k->out, i ? "\n" : "");
-			capacity_view_print(s, &s->policy[i], found, cli_colour_stdout(k->c), &k->out);
+			capacity_view_print(&s->capacity, &s->policy[i], found, cli_colour_stdout(k->c),
+					    &k->out);
 		}
 	}
 	json_close(&w, ']');
@@ -287,8 +218,10 @@ static int run_capacity(struct call *k, struct err *err)
 	strbuf_puts(&text, "\n");
 	if (!rc && k->c->json)
 		strbuf_add(&k->out, strbuf_text(&text), text.len);
-	if (!rc && k->c->output)
-		rc = write_capacity(k, &text, err);
+	if (!rc && k->c->output) {
+		stop_threads(s);
+		rc = sim_write_files(k->c->output, &(struct sim_file){ "capacity.json", &text }, 1, err);
+	}
 	strbuf_release(&text);
 	free(found);
 	return rc;
@@ -296,22 +229,25 @@ static int run_capacity(struct call *k, struct err *err)
 
 /* ---- both ---- */
 
-int sim_verb_run(const struct cli *c, const struct sim_options *o, const struct sim_verb *v)
+int sim_verb_run(const struct cli *c, const struct sim_options *o, const char *kind, const char *command)
 {
-	struct sim_setup s;
-	struct call k = { .c = c, .v = v, .s = &s };
+	struct sim_setup s = { .pool = NULL };
+	struct call k = {
+		.c = c,
+		.s = &s,
+		.about = { .kind = kind, .program = SIM_PROGRAM, .command = command, .params = &s.params }
+	};
 	struct err err = { 0 };
 	int code = 0, rc = 0;
 
-	s = (struct sim_setup){ .n_policies = 0 };
 	if (c->output)
-		rc = o->capacity ? sim_check_folder(c->output, &err) : record_check(c->output, &err);
+		rc = o->capacity ? folder_check(c->output, &err) : record_check(c->output, &err);
 	if (!rc)
-		rc = sim_setup_open(&s, c, o, v->policies, v->baseline, v->replications, &err);
+		rc = sim_setup_open(&s, c, o, &err);
 	if (!rc && o->dry_run)
 		sim_setup_print(&s, o, &k.out);
 	else if (!rc)
-		rc = s.capacity.asked ? run_capacity(&k, &err)
+		rc = s.wants_capacity ? run_capacity(&k, &err)
 		     : s.sweeps       ? run_sweep(&k, &err)
 				      : run_once(&k, &err);
 	cli_progress_end(&s.progress);

@@ -7,18 +7,17 @@
 
 #include "scheduler/cli/sim/paper_view.h"
 #include "scheduler/cli/sim/sim_options.h"
+#include "sim/compare/folder.h"
 
 #define DEFAULT_POLICIES "courier,postrider,naive,boost,boost-full,queueing,oracle"
 #define DEFAULT_REPLICATIONS 20
-#define PROGRAM "postrider " POSTRIDER_VERSION
 #define OWN_TABLE "profiles/two-cores/runs.csv"
 #define OWN_CLUSTER "cores=2,slots=4" /* that table was measured on */
 #define PAPER_CLUSTER "cores=48" /* three workers with 16 each: section 3 of the paper */
 
 struct compare_options {
 	struct sim_options sim;
-	const char *policies, *baseline;
-	uint64_t replications, jobs;
+	uint64_t jobs;
 	bool paper;
 };
 
@@ -47,41 +46,27 @@ static bool own_table(char *out, size_t size)
 	return (size_t)snprintf(out, size, "%s/share/postrider/" OWN_TABLE, exe) < size && !access(out, R_OK);
 }
 
-static int paper_write(const struct cli *c, const struct paper_result *r, const struct strbuf *json,
-		       struct err *err)
-{
-	struct strbuf jobs = { 0 };
-	sigset_t before;
-	int rc;
-
-	paper_jobs_csv(r, &jobs);
-	sim_hold_signals(&before);
-	rc = sim_make_folder(c->output, err);
-	if (!rc)
-		rc = sim_write_in(c->output, "paper_jobs.csv", &jobs, err);
-	if (!rc)
-		rc = sim_write_in(c->output, "paper.json", json, err);
-	sim_let_signals(&before);
-	strbuf_release(&jobs);
-	return rc;
-}
-
 static int paper_results(const struct cli *c, const struct paper_result *r, const char *command,
 			 struct strbuf *out, struct err *err)
 {
-	struct strbuf json = { 0 };
+	struct strbuf json = { 0 }, jobs = { 0 };
 	struct json_writer w;
 	int rc = 0;
 
 	json_begin(&w, &json, true);
-	paper_json(r, PROGRAM, command, &w);
+	paper_json(r, SIM_PROGRAM, command, &w);
 	strbuf_puts(&json, "\n");
 	if (c->json)
 		strbuf_add(out, strbuf_text(&json), json.len);
 	else
 		paper_view_print(r, cli_colour_stdout(c), out);
-	if (c->output)
-		rc = paper_write(c, r, &json, err);
+	if (c->output) {
+		paper_jobs_csv(r, &jobs);
+		rc = sim_write_files(
+			c->output,
+			(struct sim_file[]){ { "paper_jobs.csv", &jobs }, { "paper.json", &json } }, 2, err);
+	}
+	strbuf_release(&jobs);
 	strbuf_release(&json);
 	return rc;
 }
@@ -89,20 +74,22 @@ static int paper_results(const struct cli *c, const struct paper_result *r, cons
 static int paper_prepare_world(struct compare_options *o, struct sim_setup *s, const struct cli *c,
 			       char *world, size_t size, struct err *err)
 {
+	struct world_params *p = &s->params.world;
 	char table[PATH_MAX];
 
-	if (!o->sim.world) {
+	s->params = o->sim.params;
+	if (!p->spec) {
 		if (!own_table(table, sizeof table))
 			return err_fail(err, ERR_NOTFOUND,
 					"neither configs/" OWN_TABLE
 					" nor an installed one is there: name a table with --world "
 					"measured:TABLE.csv");
 		snprintf(world, size, "measured:%s", table);
-		o->sim.world = world;
+		p->spec = world;
 		if (!o->sim.cluster)
 			o->sim.cluster = OWN_CLUSTER;
 	}
-	if (!o->sim.cluster && !strncmp(o->sim.world, "measured:", strlen("measured:"))) {
+	if (!o->sim.cluster && !strncmp(p->spec, "measured:", strlen("measured:"))) {
 		cli_notice(c, "the machine that the table was measured on is not said (--cluster): the "
 			      "paper's is taken, " PAPER_CLUSTER);
 		o->sim.cluster = PAPER_CLUSTER;
@@ -112,14 +99,13 @@ static int paper_prepare_world(struct compare_options *o, struct sim_setup *s, c
 
 static int run_paper(const struct cli *c, struct compare_options *o, const char *command)
 {
-	struct sim_setup s;
+	struct sim_setup s = { .pool = NULL };
 	struct paper_result *r = NULL;
 	struct strbuf out = { 0 };
 	struct err err = { 0 };
 	char world[PATH_MAX + 16];
-	int code = 0, rc = c->output ? sim_check_folder(c->output, &err) : 0;
+	int code = 0, rc = c->output ? folder_check(c->output, &err) : 0;
 
-	s = (struct sim_setup){ .n_policies = 0 };
 	if (!rc)
 		rc = paper_prepare_world(o, &s, c, world, sizeof world, &err);
 	if (!rc && o->sim.dry_run) {
@@ -127,14 +113,14 @@ static int run_paper(const struct cli *c, struct compare_options *o, const char 
 			      "The experiment of the Courier paper in %s: its 5 jobs and %llu more, seed "
 			      "%llu.\nNothing was "
 			      "run.\n",
-			      cli_clean(o->sim.world), (unsigned long long)o->jobs,
-			      (unsigned long long)o->sim.seed);
+			      cli_clean(s.params.world.spec), (unsigned long long)o->jobs,
+			      (unsigned long long)s.params.seed);
 	} else if (!rc) {
 		rc = paper_run(&(struct paper_params){ .world = s.params.world,
 						       .jobs = (size_t)o->jobs,
-						       .seed = o->sim.seed,
-						       .confidence = o->sim.confidence,
-						       .level = o->sim.level,
+						       .seed = s.params.seed,
+						       .confidence = s.params.settings.confidence,
+						       .level = s.params.level,
 						       .pool = s.pool,
 						       .on_progress = cli_on_progress,
 						       .owner = &s.progress },
@@ -162,11 +148,11 @@ static const char *not_with_paper(const struct cli *c, const struct compare_opti
 
 	if (c->n_args)
 		return "a trace";
-	if (o->policies)
+	if (s->policies)
 		return "--policies";
-	if (o->baseline)
+	if (s->baseline)
 		return "--baseline";
-	if (o->replications)
+	if (s->replications)
 		return "--replications";
 	if (s->history)
 		return "--from-history";
@@ -178,9 +164,9 @@ static const char *not_with_paper(const struct cli *c, const struct compare_opti
 		return "--sweep";
 	if (s->capacity || s->of || s->by || s->from || s->to)
 		return "--capacity";
-	if (s->drift || s->stragglers || s->failures || s->noise)
+	if (s->params.drift || s->params.stragglers || s->params.failures || s->noise)
 		return "a disturbance";
-	return s->map ? "--map" : NULL;
+	return s->params.trace.map ? "--map" : NULL;
 }
 
 /* ---- the verb ---- */
@@ -192,10 +178,11 @@ int verb_compare(int argc, char **argv)
 	struct strbuf command = { 0 };
 	const struct cli_option own[] = {
 		{ 0, "policies", CLI_TEXT, "P,...",
-		  "(default: " DEFAULT_POLICIES ");\nfixed:B and anova exist as well", &o.policies },
+		  "(default: " DEFAULT_POLICIES ");\nfixed:B and anova exist as well", &o.sim.policies },
 		{ 0, "baseline", CLI_TEXT, "P", "the one that tests are against (default: courier)",
-		  &o.baseline },
-		{ 0, "replications", CLI_COUNT, "N", "times with other luck (default: 20)", &o.replications },
+		  &o.sim.baseline },
+		{ 0, "replications", CLI_COUNT, "N", "times with other luck (default: 20)",
+		  &o.sim.replications },
 		{ 0, "paper", CLI_FLAG, NULL,
 		  "the experiment of the Courier paper: Tables 9 and 11, Figures 9 and 10", &o.paper },
 		{ 0, "jobs", CLI_COUNT, "N", "jobs of --paper beside its five (default: 1000)", &o.jobs },
@@ -247,14 +234,9 @@ int verb_compare(int argc, char **argv)
 			"--jobs goes with --paper; a generated trace says it itself: gen:poisson,jobs=%llu",
 			(unsigned long long)o.jobs);
 	} else {
-		code = sim_verb_run(
-			&c, &o.sim,
-			&(struct sim_verb){ .kind = "compare",
-					    .policies = o.policies ? o.policies : DEFAULT_POLICIES,
-					    .baseline = o.baseline,
-					    .replications = o.replications ? o.replications
-									   : DEFAULT_REPLICATIONS,
-					    .command = strbuf_text(&command) });
+		o.sim.policies = o.sim.policies ? o.sim.policies : DEFAULT_POLICIES;
+		o.sim.replications = o.sim.replications ? o.sim.replications : DEFAULT_REPLICATIONS;
+		code = sim_verb_run(&c, &o.sim, "compare", strbuf_text(&command));
 	}
 out:
 	strbuf_release(&command);

@@ -56,13 +56,11 @@ int verb_replay(int argc, char **argv)
 		code = cli_usage_error(
 			&c, "--policy %s: one at a time; 'postrider compare' puts several side by side",
 			policy);
-	else
-		code = sim_verb_run(&c, &o,
-				    &(struct sim_verb){ .kind = "replay",
-							.policies = policy,
-							.baseline = policy,
-							.replications = 1,
-							.command = strbuf_text(&command) });
+	else {
+		o.policies = o.baseline = policy;
+		o.replications = 1;
+		code = sim_verb_run(&c, &o, "replay", strbuf_text(&command));
+	}
 out:
 	strbuf_release(&command);
 	return code;

@@ -1,3 +1,4 @@
+/* What the learner fits, and how: the training of a new model and the trial of one on fresh observations. */
 #include "scheduler/daemon/learn/learner_train.h"
 
 #include <math.h>
@@ -45,72 +46,28 @@ int learner_plan_make(const struct policy *p, const struct model *current, bool 
 	return rc;
 }
 
-/* ---- stopping ---- */
-
-/* Training is a row of fits (folds, parts left out, the model itself), and has no way to be told to stop. So the models
- * it is given look at the flag before each one; after the first refusal the rest fails at once. */
-struct stopping {
-	const atomic_bool *stop;
-	const struct predictor_ops *time, *accuracy;
-};
-static _Thread_local struct stopping stopping; /* training uses this thread alone: no pool */
-
-static int stopped(struct err *err)
-{
-	return err_fail(err, ERR_BUSY, "stopped");
-}
-
-static int fit_time(const struct settings *s, const struct dataset *d, const struct fit_context *ctx,
-		    void **out_self, struct err *err)
-{
-	return atomic_load(stopping.stop) ? stopped(err) : stopping.time->fit(s, d, ctx, out_self, err);
-}
-
-static int fit_accuracy(const struct settings *s, const struct dataset *d, const struct fit_context *ctx,
-			void **out_self, struct err *err)
-{
-	return atomic_load(stopping.stop) ? stopped(err) : stopping.accuracy->fit(s, d, ctx, out_self, err);
-}
-
 int learner_train(const struct learner_plan *plan, const struct learner_table *t, uint64_t seed,
 		  const char *data_name, const char *created, const char *program, const atomic_bool *stop,
 		  struct model **out, struct err *err)
 {
-	struct predictor_ops time = *plan->time.ops, accuracy = *plan->accuracy.ops;
-	struct grid_point time_point = { .ops = &time, .settings = plan->time.settings };
-	struct grid_point accuracy_point = { .ops = &accuracy, .settings = plan->accuracy.settings };
-	const struct grid time_grid = { &time_point, 1 }, accuracy_grid = { &accuracy_point, 1 };
+	struct grid_point time = plan->time, accuracy = plan->accuracy;
+	const struct grid time_grid = { &time, 1 }, accuracy_grid = { &accuracy, 1 };
 	struct train_params p = {
 		.table = t->table,
 		.run = t->run,
 		.grid = &time_grid,
 		.accuracy_grid = &accuracy_grid,
 		.split = { .kind = SPLIT_KFOLD, .folds = 5, .seed = seed },
-		.ctx = { .seed = seed, .want_oob = true },
+		.ctx = { .seed = seed, .want_oob = true, .stop = stop },
 		.data_name = data_name,
 		.created = created,
 		.program = program,
 	};
 	struct train_report report = { 0 };
-	struct model *m = NULL;
-	int rc;
+	int rc = train_model(&p, out, &report, err);
 
-	stopping = (struct stopping){ .stop = stop, .time = plan->time.ops, .accuracy = plan->accuracy.ops };
-	time.fit = fit_time;
-	accuracy.fit = fit_accuracy;
-	rc = train_model(&p, &m, &report, err);
 	train_report_release(&report);
-	if (atomic_load(stop)) {
-		model_free(m);
-		return stopped(err);
-	}
-	if (rc)
-		return rc;
-	m->time.predictor.ops = plan->time.ops; /* the real ones outlive this call */
-	if (m->accuracy.predictor.ops)
-		m->accuracy.predictor.ops = plan->accuracy.ops;
-	*out = m;
-	return 0;
+	return rc;
 }
 
 /* ---- a trial ---- */
@@ -200,13 +157,13 @@ static int rows_with_time(const struct table *t, double *x, size_t n_features, c
 int learner_trial(const struct learner_plan *plan, const struct learner_table *t, const struct table *test,
 		  uint64_t seed, const atomic_bool *stop, double *predicted, struct err *err)
 {
-	struct fit_context ctx = { .seed = seed };
+	struct fit_context ctx = { .seed = seed, .stop = stop };
 	struct meaning meaning = { 0 };
 	struct predictor fitted = { 0 };
 	struct features *f = NULL;
 	struct dataset *d = NULL;
 	double *x = NULL;
-	int rc = atomic_load(stop) ? stopped(err) : features_fit(t->table, &f, err);
+	int rc = features_fit(t->table, &f, err);
 
 	if (!rc)
 		rc = meaning_of(f, t->table->schema, &meaning, err);

@@ -25,7 +25,7 @@ int learner_trial(const struct learner_plan *plan, const struct learner_table *t
 /* The same of a model that is there; the table was read under its schema. */
 int learner_ask(const struct model *m, const struct table *test, double *predicted, struct err *err);
 
-/* ERR_BUSY: stopped. */
+/* ERR_STOPPED: `stop` was set. */
 int learner_train(const struct learner_plan *plan, const struct learner_table *t, uint64_t seed, const char *data_name,
                   const char *created, const char *program, const atomic_bool *stop, struct model **out,
                   struct err *err);

@@ -57,8 +57,7 @@ static inline struct replay_result bed_replay(const struct bed *b, size_t policy
 		.policy = &b->policy[policy],
 		.model = sim_models_of(b->models, &b->policy[policy]),
 		.seed = seed,
-		.confidence = 0.9,
-		.adapt = true,
+		.settings = { .confidence = 0.9, .adapt = true },
 	};
 	struct replay_result r;
 	struct err err = { 0 };

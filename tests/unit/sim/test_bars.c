@@ -43,9 +43,8 @@ static struct compare_result *compare(const char *policies, const char *drift, b
 		.policy = policy,
 		.replications = sanitized() ? 2 : REPLICATIONS,
 		.seed = 1,
-		.confidence = CONFIDENCE,
+		.settings = { .confidence = CONFIDENCE, .adapt = adapt },
 		.level = 0.95,
-		.adapt = adapt,
 		.drift = drift,
 		.keep_outcomes = keep,
 	};

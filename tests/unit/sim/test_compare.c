@@ -39,9 +39,8 @@ static void bed_init(struct bed *b, const char *policies, size_t replications)
 		.policy = b->policy,
 		.replications = replications,
 		.seed = 5,
-		.confidence = 0.9,
+		.settings = { .confidence = 0.9, .adapt = true },
 		.level = 0.95,
-		.adapt = true,
 	};
 	if (sim_policies_parse(policies, b->policy, SIM_MAX_POLICIES, &b->p.n_policies, &err))
 		fail_msg("%s", err.text);
@@ -84,7 +83,7 @@ static struct compare_result *run_or_fail(const struct compare_params *p)
 
 static void bytes_of(const struct compare_params *p, const struct compare_result *r, struct strbuf *out)
 {
-	struct record_about about = { "compare", "postrider 0", "postrider compare", p };
+	struct record_about about = { "compare", "postrider 0", "postrider compare", p, NULL };
 
 	record_text(r, &about, out);
 	assert_int_equal(record_jobs_csv(r, out, NULL), 0);
@@ -258,7 +257,7 @@ static void test_replications_that_agree_are_not_taken_for_certain(void **state)
 
 	(void)state;
 	bed_init(&b, "fixed:64", 3);
-	b.p.slo_scale = 1e6; /* nobody can miss */
+	what_if_set(&b.p.what, WHAT_SLO, 1e6, NULL); /* no job can miss */
 	r = run_or_fail(&b.p);
 	assert_true(r->policy[0].metric[METRIC_ATTAINMENT_ALL].mean == 1.0);
 	/* none of 120 missed: Wilson's lower end is n / (n + z^2) */
@@ -326,8 +325,8 @@ static void test_scales_and_disturbances_reach_the_runs(void **state)
 	(void)state;
 	bed_init(&b, "naive", 1);
 	plain = run_or_fail(&b.p);
-	b.p.slo_scale = 3.0;
-	b.p.load_scale = 0.5;
+	what_if_set(&b.p.what, WHAT_SLO, 3.0, NULL);
+	what_if_set(&b.p.what, WHAT_LOAD, 0.5, NULL);
 	b.p.noise = 0.125;
 	b.p.drift = "20%@50%";
 	b.p.stragglers = "2%x3";
@@ -532,7 +531,7 @@ static void test_bad_parameters_are_refused(void **state)
 		bed_init(&b, "naive", bad[i].replications);
 		b.p.baseline = bad[i].baseline;
 		b.p.level = bad[i].level;
-		b.p.confidence = bad[i].confidence;
+		b.p.settings.confidence = bad[i].confidence;
 		b.p.noise = bad[i].noise;
 		b.p.drift = bad[i].drift;
 		b.p.trace.spec = bad[i].trace ? bad[i].trace : b.p.trace.spec;

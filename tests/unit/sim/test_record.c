@@ -168,9 +168,10 @@ static void bed_init(struct bed *b)
 	b->r = (struct compare_result){
 		.policy = b->policy, .n_policies = 2, .replications = 2, .trace = b->trace, .world = b->world
 	};
-	b->params =
-		(struct compare_params){ .seed = 11, .confidence = 0.9, .level = 0.95, .replications = 2 };
-	b->about = (struct record_about){ "compare", "postrider 0", "postrider compare x", &b->params };
+	b->params = (struct compare_params){
+		.seed = 11, .settings = { .confidence = 0.9 }, .level = 0.95, .replications = 2
+	};
+	b->about = (struct record_about){ "compare", "postrider 0", "postrider compare x", &b->params, NULL };
 }
 
 /* For what is said of a world: any will do, on any trace. */
@@ -424,7 +425,7 @@ static void test_times_of_decisions_are_apart(void **state)
 	assert_true(json_number(json_get(json_get(root, "machine"), "cores"), NAN) >= 1.0);
 	assert_string_equal(json_string(json_get(root, "created"), ""), "2026-11-16T10:00:00Z");
 	json_begin(&w, &numbers, false);
-	record_policies(&b.r, 0.95, &w);
+	record_policies(&b.r, &w);
 	assert_null(strstr(strbuf_text(&numbers), "decision"));
 	json_free(root);
 	strbuf_release(&out);

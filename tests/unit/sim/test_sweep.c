@@ -9,20 +9,21 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/compare/capacity.h"
 #include "sim/compare/sweep.h"
 
 /* ---- settings ---- */
 
 static void test_a_setting_is_read_into_its_key(void **state)
 {
-	struct what_if w;
+	struct what_if w = { 0 };
 
 	(void)state;
-	what_if_init(&w);
 	assert_int_equal(what_if_parse(&w, "cluster.cores=2.5", NULL), 0);
 	assert_int_equal(what_if_parse(&w, "slo.scale=0.37", NULL), 0);
 	assert_true(w.value[WHAT_CORES] == 2.5 && w.value[WHAT_SLO] == 0.37);
-	assert_true(isnan(w.value[WHAT_SLOTS]) && isnan(w.value[WHAT_LOAD]) && isnan(w.value[WHAT_NOISE]));
+	assert_true(w.set[WHAT_CORES] && w.set[WHAT_SLO]);
+	assert_false(w.set[WHAT_SLOTS] || w.set[WHAT_LOAD] || w.set[WHAT_NOISE]);
 }
 
 static void test_bad_settings_say_what_is_wrong(void **state)
@@ -42,25 +43,23 @@ static void test_bad_settings_say_what_is_wrong(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-		struct what_if w;
+		struct what_if w = { 0 };
 		struct err err = { 0 };
 
-		what_if_init(&w);
 		assert_int_equal(what_if_parse(&w, bad[i].text, &err), -ERR_ARG);
 		if (!strstr(err.text, bad[i].says))
 			fail_msg("%s: no '%s' in: %s", bad[i].text, bad[i].says, err.text);
 		for (int k = 0; k < WHAT_KEYS; k++)
-			assert_true(isnan(w.value[k]));
+			assert_false(w.set[k]);
 	}
 }
 
 static void test_a_key_can_be_set_once(void **state)
 {
-	struct what_if w;
+	struct what_if w = { 0 };
 	struct err err = { 0 };
 
 	(void)state;
-	what_if_init(&w);
 	assert_int_equal(what_if_parse(&w, "noise=0", NULL), 0);
 	assert_int_equal(what_if_parse(&w, "noise=0.1", &err), -ERR_ARG);
 	assert_non_null(strstr(err.text, "twice"));
@@ -70,25 +69,24 @@ static void test_a_key_can_be_set_once(void **state)
 static void test_settings_change_what_they_name_and_nothing_else(void **state)
 {
 	const struct cluster given = { .cores = 2, .slots = 5, .nodes = 1, .memory_mb = INFINITY };
-	struct compare_params p = { .noise = 0.2, .slo_scale = 1.5 };
-	struct cluster room;
-	struct what_if w;
+	struct cluster m = given;
+	struct what_if w = { 0 };
 
 	(void)state;
-	what_if_init(&w);
-	assert_int_equal(what_if_apply(&w, &given, &room, &p, NULL), 0);
-	assert_null(p.world.cluster);
-	assert_true(p.noise == 0.2 && p.slo_scale == 1.5 && p.load_scale == 0.0);
+	assert_int_equal(what_if_machine(&w, &m, NULL), 0);
+	assert_true(m.cores == 2.0 && m.slots == 5 && m.nodes == 1 && isinf(m.memory_mb));
+	assert_true(what_if_or(&w, WHAT_LOAD, 0.7) == 0.7);
 	what_if_set(&w, WHAT_CORES, 4, NULL);
 	what_if_set(&w, WHAT_LOAD, 1.2, NULL);
-	assert_int_equal(what_if_apply(&w, &given, &room, &p, NULL), 0);
-	assert_ptr_equal(p.world.cluster, &room);
-	assert_true(room.cores == 4.0 && room.slots == 10); /* by their ratio */
-	assert_true(given.cores == 2.0 && p.load_scale == 1.2 && p.noise == 0.2);
+	assert_int_equal(what_if_machine(&w, &m, NULL), 0);
+	assert_true(m.cores == 4.0 && m.slots == 10 && m.nodes == 1); /* slots by their ratio */
+	assert_true(what_if_or(&w, WHAT_LOAD, 0.7) == 1.2 && what_if_or(&w, WHAT_NOISE, 0.2) == 0.2);
 	what_if_set(&w, WHAT_SLOTS, 7, NULL);
-	p.world.cluster = NULL;
-	assert_int_equal(what_if_apply(&w, &given, &room, &p, NULL), 0);
-	assert_true(room.cores == 4.0 && room.slots == 7); /* set ones stay as they are set */
+	what_if_set(&w, WHAT_MEMORY, 2000, NULL);
+	m = given;
+	assert_int_equal(what_if_machine(&w, &m, NULL), 0);
+	assert_true(m.cores == 4.0 && m.slots == 7 &&
+		    m.memory_mb == 2000); /* set ones stay as they are set */
 }
 
 /* ---- sweeps ---- */
@@ -343,6 +341,63 @@ static void test_a_range_that_makes_no_sense_is_refused(void **state)
 	assert_int_equal(c.calls, 0);
 }
 
+static void test_a_question_that_has_no_answer_is_refused(void **state)
+{
+	static const struct {
+		struct capacity_question q;
+		const char *says;
+	} bad[] = {
+		{ { .of = METRIC_UTILISATION, .by = WHAT_CORES, .target = 0.5 }, "utilisation: no target" },
+		{ { .of = METRIC_REGRET, .by = WHAT_CORES, .target = 0.5 }, "oracle" },
+		{ { .of = METRIC_ATTAINMENT_ALL, .by = WHAT_SLO, .target = 0.5 },
+		  "whole numbers of a machine" },
+		{ { .of = METRIC_ATTAINMENT_ALL, .by = WHAT_CORES, .target = 1.2 }, "120% is not between" },
+		{ { .of = METRIC_ATTAINMENT_ALL, .by = WHAT_CORES, .target = 0.0 }, "0% is not between" },
+	};
+	const struct capacity_question good[] = {
+		{ .of = METRIC_ATTAINMENT_ALL, .by = WHAT_CORES, .target = 1.0 },
+		{ .of = METRIC_RESPONSE_P95, .by = WHAT_MEMORY, .target = 20.0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		struct err err = { 0 };
+
+		assert_int_equal(capacity_check(&bad[i].q, &err), -ERR_ARG);
+		if (!strstr(err.text, bad[i].says))
+			fail_msg("case %zu says: %s", i, err.text);
+	}
+	for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+		assert_int_equal(capacity_check(&good[i], NULL), 0);
+}
+
+static void test_the_range_goes_to_eight_times_the_machine(void **state)
+{
+	const struct cluster m = { .cores = 2.5, .slots = 5, .nodes = 3, .memory_mb = INFINITY };
+	const struct {
+		enum what_key by;
+		double to;
+	} expected[] = {
+		{ WHAT_CORES, 20.0 }, { WHAT_SLOTS, 40.0 }, { WHAT_NODES, 24.0 }, { WHAT_MEMORY, 8e6 }
+	};
+	struct capacity_question q = { .by = WHAT_CORES, .from = 30 };
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		struct capacity_question one = { .by = expected[i].by };
+
+		assert_int_equal(capacity_fill_range(&one, &m, NULL), 0);
+		assert_true(one.from == 1.0 && one.to == expected[i].to);
+	}
+	assert_int_equal(capacity_fill_range(&q, &m, NULL), 0);
+	assert_true(q.from == 30.0 && q.to == 30.0);
+	q.to = 29.0;
+	assert_int_equal(capacity_fill_range(&q, &m, NULL), -ERR_ARG);
+	q = (struct capacity_question){ .by = WHAT_NODES, .to = 1e9 };
+	assert_int_equal(capacity_fill_range(&q, &m, NULL),
+			 -ERR_ARG); /* more nodes than a cluster may have */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -363,6 +418,8 @@ int main(void)
 		cmocka_unit_test(test_points_that_contradict_more_is_better_are_said_to),
 		cmocka_unit_test(test_a_failed_measurement_ends_the_search),
 		cmocka_unit_test(test_a_range_that_makes_no_sense_is_refused),
+		cmocka_unit_test(test_a_question_that_has_no_answer_is_refused),
+		cmocka_unit_test(test_the_range_goes_to_eight_times_the_machine),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -462,7 +462,7 @@ static void course(struct bed *b, uint32_t n_kinds, size_t n, bool ask, uint64_t
 
 	for (size_t i = 0; i < n; i++) {
 		now_s += 0.4 * rng_exponential(&rng);
-		while (b->ops->running(b->run) && b->ops->next_s(b->run) <= now_s) {
+		while (b->ops->next_s(b->run) <= now_s) {
 			assert_true(b->ops->end(b->run, &e, &at_s));
 			strbuf_printf(out, "%llu %a %a %a\n", (unsigned long long)e.id, at_s, e.processes,
 				      e.accuracy);
@@ -512,7 +512,8 @@ static void drain(struct bed *b, void *run, struct strbuf *out)
 
 	while (b->ops->end(run, &e, &at_s))
 		strbuf_printf(out, "%llu %a %a %a\n", (unsigned long long)e.id, at_s, e.processes, e.njobs);
-	strbuf_printf(out, "%a %llu\n", b->ops->busy_s(run), (unsigned long long)b->ops->events(run));
+	strbuf_printf(out, "%a %llu\n", b->ops->count(run).busy_s,
+		      (unsigned long long)b->ops->count(run).events);
 }
 
 static void test_a_copy_goes_on_like_the_original(void **state)
@@ -532,7 +533,6 @@ static void test_a_copy_goes_on_like_the_original(void **state)
 	assert_true(b.ops->end(b.run, &e, &at_s));
 	b.ops->next_s(b.run);
 	assert_int_equal(b.ops->copy(copy, b.run, &err), 0);
-	assert_int_equal(b.ops->running(copy), 5);
 	{
 		struct world_job j = bed_job(40, 1, 256.0, 9);
 
@@ -773,10 +773,8 @@ static void test_every_failure_of_memory_is_survived(void **state)
 		for (; !rc && n < 5; n++) {
 			j.id = n + 1;
 			rc = world_queueing.start(run, 0.0, &j, &err);
-			if (rc) { /* the machine is as it was */
-				assert_int_equal(world_queueing.running(run), n);
+			if (rc) /* the machine is as it was: so many jobs end below */
 				break;
-			}
 		}
 		if (!rc)
 			rc = world_queueing.copy(copy, run, &err);

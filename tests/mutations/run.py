@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+"""Do the tests notice a mistake? Applies small wrong changes to a copy of the tree, one at a time, and runs the
+tests of the layer. A change that no test notices "survives": a test is missing, or the code does nothing.
+
+  tests/mutations/run.py LAYER... [--only TEXT] [--list] [--jobs N]     (`make mutations LAYER=core`)
+
+tests/mutations/LAYER.txt holds the changes of one layer. Lines before the first FILE set up the layer:
+
+  TESTS tests/unit/core/test_*.c tests/conform/test_policies.c     programs to run, as sources; wildcards allowed
+  BAR 95                                                           percent that must be killed
+
+Then a block for each change. `-` and `+` lines hold exact text, of whole lines or of parts of a line; the `-`
+text must occur exactly once in the file. A block without `+` lines deletes its text.
+
+  FILE scheduler/core/decide.c
+  # the objective itself counts as late
+  - if (upper_s > slo_s)
+  + if (upper_s >= slo_s)
+
+The copy lies in build/mutations/, so the tree itself is never touched and objects are reused.
+"""
+import argparse
+import glob
+import os
+import subprocess
+import sys
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+COPY = os.path.join(ROOT, "build", "mutations")
+TEST_LIMIT_S = 300  # a mutation may make a test loop for ever
+
+
+class Mutation:
+    def __init__(self, where, path):
+        self.where, self.path = where, path
+        self.note, self.old, self.new = [], [], []
+
+    def name(self):
+        return " ".join(self.note) or " / ".join(self.old)
+
+    def texts(self):
+        return "\n".join(self.old), "\n".join(self.new)
+
+
+def fail(message):
+    sys.exit(f"mutations: {message}")
+
+
+def read_layer(layer):
+    """The set-up and the changes of tests/mutations/LAYER.txt."""
+    path = os.path.join(ROOT, "tests", "mutations", layer + ".txt")
+    if not os.path.exists(path):
+        fail(f"there is no {os.path.relpath(path, ROOT)}")
+    tests, bar, found, current = [], 90.0, [], None
+    for number, line in enumerate(open(path, encoding="utf-8"), 1):
+        line = line.rstrip("\n")
+        where = f"{layer}.txt:{number}"
+        word, _, rest = line.partition(" ")
+        if not line.strip() or (line.startswith("#") and current is None):
+            continue
+        if word == "TESTS" and current is None:
+            tests += rest.split()
+        elif word == "BAR" and current is None:
+            bar = float(rest)
+        elif word == "FILE":
+            current = Mutation(where, rest.strip())
+            found.append(current)
+        elif current is None:
+            fail(f"{where}: expected TESTS, BAR or FILE")
+        elif line.startswith("#"):
+            if current.old:  # the next change of the same file
+                current = Mutation(where, current.path)
+                found.append(current)
+            current.note.append(line[1:].strip())
+        elif line.startswith("-"):
+            if current.new:
+                current = Mutation(where, current.path)
+                found.append(current)
+            current.old.append(line[2:])
+        elif line.startswith("+"):
+            current.new.append(line[2:])
+        else:
+            fail(f"{where}: a line starts with FILE, '#', '-' or '+'")
+    for m in found:
+        if not m.old:
+            fail(f"{m.where}: no '-' line says what is changed")
+    return tests or [f"tests/unit/{layer}/test_*.c"], bar, found
+
+
+def place_of(m, text):
+    """Where the old text starts. Lines may be indented differently in the list and in the file."""
+    old, _ = m.texts()
+    if text.count(old) == 1:
+        return text.index(old), len(old)
+    wanted = [line.strip() for line in m.old]
+    lines = text.split("\n")
+    at = [i for i in range(len(lines)) if [l.strip() for l in lines[i:i + len(wanted)]] == wanted]
+    if len(at) != 1:
+        fail(f"{m.where}: the text occurs {max(len(at), text.count(old))} times in {m.path}: {old!r}")
+    start = sum(len(l) + 1 for l in lines[:at[0]])
+    return start, sum(len(l) + 1 for l in lines[at[0]:at[0] + len(wanted)]) - 1
+
+
+def changed(m, text):
+    start, length = place_of(m, text)
+    return text[:start] + m.texts()[1] + text[start + length:]
+
+
+def copy_tree():
+    os.makedirs(COPY, exist_ok=True)
+    tracked = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True,
+                             text=True, check=True).stdout.split("\n")
+    for name in filter(None, tracked):
+        source, target = os.path.join(ROOT, name), os.path.join(COPY, name)
+        if not os.path.isfile(source):
+            continue
+        data = open(source, "rb").read()
+        if os.path.exists(target) and open(target, "rb").read() == data:
+            continue  # keeps its date, so it is not compiled again
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        with open(target, "wb") as out:
+            out.write(data)
+        os.chmod(target, os.stat(source).st_mode)
+    for folder, _, names in os.walk(COPY):
+        if os.path.relpath(folder, COPY).split(os.sep)[0] == "build":
+            continue
+        for name in names:
+            relative = os.path.relpath(os.path.join(folder, name), COPY)
+            if not os.path.exists(os.path.join(ROOT, relative)):
+                os.unlink(os.path.join(folder, name))
+
+
+def build(programs, jobs):
+    command = ["make", f"-j{jobs}", "OPT=-O1 -g0", "all"] + programs
+    compiler = os.environ.get("CC")
+    if compiler:
+        command.append("CC=" + compiler)
+    return subprocess.run(command, cwd=COPY, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def run_test(program):
+    env = dict(os.environ, BIN=os.path.join(COPY, "build"), BUILD_DIR=os.path.join(COPY, "build/plain"),
+               OPENBLAS_NUM_THREADS="1", CMOCKA_MESSAGE_OUTPUT="TAP")
+    try:
+        done = subprocess.run([os.path.join(COPY, program)], cwd=COPY, env=env, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, timeout=TEST_LIMIT_S)
+        return done.returncode == 0
+    except subprocess.TimeoutExpired:
+        return False
+
+
+def run_layer(layer, only, jobs):
+    patterns, bar, mutations = read_layer(layer)
+    sources = sorted(set(s for p in patterns for s in glob.glob(p, root_dir=COPY)))
+    programs = ["build/plain/" + s[:-2] for s in sources]
+    if not programs:
+        fail(f"{layer}: no test matches {' '.join(patterns)}")
+    texts = {m.path: open(os.path.join(COPY, m.path), encoding="utf-8").read() for m in mutations}
+    for m in mutations:
+        place_of(m, texts[m.path])  # all of them are checked before the first is tried
+    done = build(programs, jobs)
+    if done.returncode:
+        fail(f"{layer}: the tree does not build\n{done.stdout[-3000:]}")
+    times = {}
+    for program in programs:
+        began = time.monotonic()
+        if not run_test(program):
+            fail(f"{program} fails without any change")
+        times[program] = time.monotonic() - began
+    programs.sort(key=times.get)  # the quick ones first: most mutations are noticed by one of them
+
+    killed, survivors, tried = 0, [], 0
+    for m in mutations:
+        if only and only not in m.name() and only not in m.path and only not in m.where:
+            continue
+        tried += 1
+        path = os.path.join(COPY, m.path)
+        try:
+            with open(path, "w", encoding="utf-8") as out:
+                out.write(changed(m, texts[m.path]))
+            done = build(programs, jobs)
+            if done.returncode:
+                fail(f"{m.where}: does not compile\n{done.stdout[-1500:]}")
+            killer = next((p for p in programs if not run_test(p)), None)
+        finally:
+            with open(path, "w", encoding="utf-8") as out:
+                out.write(texts[m.path])
+        if killer:
+            killed += 1
+        else:
+            survivors.append(m)
+        print(f"{'killed  ' if killer else 'SURVIVED'}  {m.path}: {m.name()}"
+              f"{'  (' + os.path.basename(killer) + ')' if killer else ''}", flush=True)
+    share = 100.0 * killed / tried if tried else 100.0
+    print(f"{layer}: {killed} of {tried} mutations killed ({share:.1f} %, bar {bar:g} %)", flush=True)
+    return share >= bar
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Apply wrong changes one at a time and see whether a test notices.")
+    parser.add_argument("layer", nargs="*", help="core, jobs, store, ...; none: all of tests/mutations/*.txt")
+    parser.add_argument("--only", help="only changes whose note, file or place contains this text")
+    parser.add_argument("--list", action="store_true", help="print the changes and run nothing")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    options = parser.parse_args()
+    layers = options.layer or sorted(os.path.basename(p)[:-4]
+                                     for p in glob.glob(os.path.join(ROOT, "tests/mutations/*.txt")))
+    if options.list:
+        for layer in layers:
+            for m in read_layer(layer)[2]:
+                print(f"{m.where}  {m.path}: {m.name()}")
+        return 0
+    copy_tree()
+    good = [run_layer(layer, options.only, options.jobs) for layer in layers]
+    return 0 if all(good) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
