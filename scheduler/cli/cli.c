@@ -183,6 +183,17 @@ char *cli_percent(double share, char *buf)
 	return buf;
 }
 
+char *cli_seconds_up(double s, char *buf)
+{
+	int decimals = s >= 1000.0 ? 0 : s >= 1.0 ? 3 - (int)floor(log10(s)) : 6;
+	double scale = pow(10.0, decimals), up = ceil(s * scale);
+
+	snprintf(buf, 32, "%.*f s", decimals, up / scale);
+	if (strtod(buf, NULL) < s) /* the product itself was rounded down */
+		snprintf(buf, 32, "%.*f s", decimals, (up + 1.0) / scale);
+	return buf;
+}
+
 const char *cli_clean(const char *text)
 {
 	static _Thread_local char ring[8][1200];
@@ -202,6 +213,11 @@ const char *cli_clean(const char *text)
 	}
 	out[n] = '\0';
 	return out;
+}
+
+double cli_json_number(const struct json *object, const char *key)
+{
+	return json_number(json_get(object, key), NAN);
 }
 
 void cli_json_copy(struct json_writer *w, const struct json *v)

@@ -1,10 +1,12 @@
 /* Text tables: cells in rows, columns as wide as their widest cell. See cli.h. */
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/text/text.h"
 #include "scheduler/cli/cli.h"
 
 void cli_table_init(struct cli_table *t, const char *align)
@@ -42,6 +44,27 @@ void cli_table_head(struct cli_table *t, const char *align, ...)
 	for (size_t i = 0; align[i]; i++)
 		cli_table_add(t, "%s", va_arg(ap, const char *));
 	va_end(ap);
+}
+
+void cli_table_number(struct cli_table *t, double v)
+{
+	char buf[32];
+
+	cli_table_add(t, "%s", isnan(v) ? "" : cli_number(v, buf));
+}
+
+void cli_table_seconds(struct cli_table *t, double s)
+{
+	char buf[32];
+
+	cli_table_add(t, "%s", isnan(s) ? "" : text_seconds(s, buf));
+}
+
+void cli_table_percent(struct cli_table *t, double share)
+{
+	char buf[32];
+
+	cli_table_add(t, "%s", isnan(share) ? "" : cli_percent(share, buf));
 }
 
 void cli_table_mark(struct cli_table *t)

@@ -538,6 +538,32 @@ void client_close(struct client *c)
 	free(c);
 }
 
+int client_ask(const struct client_params *at, const struct client_question *q, struct json **out)
+{
+	struct client *c = NULL;
+	struct client_fault f;
+	struct json_writer *w;
+	char what[80];
+	int rc = client_open(at, &c, &f);
+
+	if (!rc) {
+		w = client_begin(c, q->op);
+		if (q->job)
+			json_kv_string(w, "job", q->job);
+		if (q->version)
+			json_kv_int(w, "version", (long long)*q->version);
+		rc = client_call(c, out, &f);
+	}
+	if (!rc && q->expects && json_type(json_get(*out, q->expects)) == JSON_ABSENT) {
+		snprintf(what, sizeof what, "it has no \"%s\"", q->expects);
+		rc = client_bad_reply(&f, what);
+		json_free(*out);
+		*out = NULL;
+	}
+	client_close(c);
+	return rc ? client_say(&f) : 0;
+}
+
 const char *client_path(const struct client *c)
 {
 	return c->path;

@@ -62,6 +62,14 @@ int client_end(struct client *c, struct client_fault *f);
 int client_reply(struct client *c, struct json **out, struct client_fault *f);
 /* client_end and client_reply, for a verb with one request at a time. */
 int client_call(struct client *c, struct json **out, struct client_fault *f);
+/* One question on its own connection; it says what went wrong and returns the exit code. */
+struct client_question {
+	const char *op;
+	const char *job;         /* NULL: none */
+	const uint64_t *version; /* NULL: none */
+	const char *expects;     /* a member that the reply must have; NULL: none */
+};
+int client_ask(const struct client_params *at, const struct client_question *q, struct json **out);
 /* The next event of a watch. *out is NULL when `at_most_s` (NaN: as long as it takes) went by without one. A
  * daemon that goes away is CLIENT_UNREACHABLE. */
 int client_event(struct client *c, double at_most_s, struct json **out, struct client_fault *f);

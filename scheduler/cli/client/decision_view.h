@@ -34,7 +34,5 @@ void decision_reason(const struct decision_view *d, const struct candidate_view 
 /* Of very many candidates (batches times epochs) only those that tell something, unless `every`: the chosen one and its
  * neighbours, the ends of each batch, and where what is feasible begins and ends. */
 void decision_view_table(const struct decision_view *d, struct strbuf *out, bool colour, bool every);
-/* Rounded up, so that what is read here can be promised when it is typed back; buf of 32 bytes. */
-char *decision_seconds_up(double s, char *buf);
 
 #endif

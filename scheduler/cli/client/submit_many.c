@@ -146,7 +146,7 @@ static void put_answer(struct many *m, unsigned long line, const struct json *re
 			job_view_line(&a->job, 0.0, &m->out);
 		if (a->verdict == SUBMIT_REJECTED && a->has_decision && a->decision.smallest_slo_s > 0.0)
 			strbuf_printf(&m->out, "; could be promised: %s",
-				      decision_seconds_up(a->decision.smallest_slo_s, up));
+				      cli_seconds_up(a->decision.smallest_slo_s, up));
 		strbuf_puts(&m->out, "\n");
 	}
 }

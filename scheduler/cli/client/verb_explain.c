@@ -36,7 +36,7 @@ static void put_decision(const struct decision_view *d, const struct job_view *j
 			strbuf_puts(out, "no objective could have been promised\n");
 		else
 			strbuf_printf(out, "the smallest objective that could have been promised: %s\n",
-				      decision_seconds_up(d->smallest_slo_s, b));
+				      cli_seconds_up(d->smallest_slo_s, b));
 	}
 }
 
@@ -100,9 +100,9 @@ static void put_estimates(const struct json *all, bool every, struct strbuf *out
 		strbuf_printf(out, "(%zu in the middle left out; -v shows all)\n", n - ESTIMATES_SHOWN);
 }
 
-static int explain(const struct cli *c, const struct json *reply, const struct job_view *job,
-		   struct client_fault *f)
+static int explain(const struct cli *c, const struct json *reply, const struct job_view *job)
 {
+	struct client_fault f;
 	struct strbuf out = { 0 };
 	struct decision_view d;
 	bool colour = cli_colour(c);
@@ -113,11 +113,11 @@ static int explain(const struct cli *c, const struct json *reply, const struct j
 		if (decision_view_read(v, &d))
 			put_decision(&d, job, &out, colour, c->verbose);
 		else
-			rc = client_bad_reply(f, "one of its decisions lacks its candidates");
+			rc = client_bad_reply(&f, "one of its decisions lacks its candidates");
 	}
 	put_estimates(json_get(reply, "estimates"), c->verbose, &out, colour);
 	if (rc)
-		client_say(f);
+		client_say(&f);
 	else
 		rc = cli_finish(c, &out);
 	strbuf_release(&out);
@@ -143,25 +143,16 @@ int verb_explain(int argc, char **argv)
 		.max_args = 1,
 		.examples = "  postrider explain 12\n",
 	};
-	struct client *client = NULL;
 	struct json *reply = NULL;
-	struct client_fault f;
 	struct job_view job;
 	struct cli c;
 	int code;
 
 	if (!cli_parse(&c, &usage, argc, argv, &code))
 		return code;
-	if (!job_ids_check(&c))
-		return 2;
-	code = client_open(&at, &client, &f);
+	code = job_ask_once(&c, &at, "explain", &reply, &job);
 	if (!code)
-		code = job_ask(client, "explain", c.arg[0], &reply, &job, &f);
-	if (code)
-		client_say(&f);
-	else
-		code = c.json ? job_print_reply(&c, reply) : explain(&c, reply, &job, &f);
+		code = c.json ? job_print_reply(&c, reply) : explain(&c, reply, &job);
 	json_free(reply);
-	client_close(client);
 	return code;
 }

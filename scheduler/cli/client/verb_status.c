@@ -22,10 +22,8 @@ int verb_status(int argc, char **argv)
 		.examples = "  postrider status 12\n"
 			    "  test \"$(postrider status -q 12)\" = running\n",
 	};
-	struct client *client = NULL;
 	struct json *reply = NULL;
 	struct strbuf out = { 0 };
-	struct client_fault f;
 	struct json_writer w;
 	struct job_view job;
 	struct cli c;
@@ -33,27 +31,20 @@ int verb_status(int argc, char **argv)
 
 	if (!cli_parse(&c, &usage, argc, argv, &code))
 		return code;
-	if (!job_ids_check(&c))
-		return 2;
-	code = client_open(&at, &client, &f);
-	if (!code)
-		code = job_ask(client, "status", c.arg[0], &reply, &job, &f);
-	if (code) {
-		client_say(&f);
+	code = job_ask_once(&c, &at, "status", &reply, &job);
+	if (code)
+		return code;
+	if (c.json) {
+		json_begin(&w, &out, true);
+		cli_json_copy(&w, json_get(reply, "job"));
+		strbuf_puts(&out, "\n");
+	} else if (c.quiet) {
+		strbuf_printf(&out, "%s\n", job.state);
 	} else {
-		if (c.json) {
-			json_begin(&w, &out, true);
-			cli_json_copy(&w, json_get(reply, "job"));
-			strbuf_puts(&out, "\n");
-		} else if (c.quiet) {
-			strbuf_printf(&out, "%s\n", job.state);
-		} else {
-			job_view_block(&job, job_now(), &out);
-		}
-		code = cli_finish(&c, &out);
+		job_view_block(&job, job_now(), &out);
 	}
+	code = cli_finish(&c, &out);
 	strbuf_release(&out);
 	json_free(reply);
-	client_close(client);
 	return code;
 }

@@ -81,7 +81,7 @@ static void put_refusal(const struct submit_answer *a, struct strbuf *out)
 
 	if (a->has_decision && !isnan(a->decision.smallest_slo_s))
 		strbuf_printf(out, "  the smallest objective that could be promised: %s\n",
-			      decision_seconds_up(a->decision.smallest_slo_s, up));
+			      cli_seconds_up(a->decision.smallest_slo_s, up));
 	else if (a->has_decision)
 		strbuf_puts(out, "  no objective could be promised at that confidence\n");
 	if (a->has_job)

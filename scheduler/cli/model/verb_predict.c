@@ -403,18 +403,6 @@ static void print_json(struct strbuf *out, const struct cli *c, const struct mod
 	strbuf_puts(out, "\n");
 }
 
-/* Rounded up, so that the number read here can be promised when it is typed back. */
-static char *seconds_up(double s, char *buf)
-{
-	int decimals = s >= 1000.0 ? 0 : s >= 1.0 ? 3 - (int)floor(log10(s)) : 6;
-	double scale = pow(10.0, decimals), up = ceil(s * scale);
-
-	snprintf(buf, 32, "%.*f s", decimals, up / scale);
-	if (strtod(buf, NULL) < s) /* the product itself was rounded down */
-		snprintf(buf, 32, "%.*f s", decimals, (up + 1.0) / scale);
-	return buf;
-}
-
 static void print_people(struct strbuf *out, const struct cli *c, const struct model *m,
 			 const struct answer *a)
 {
@@ -482,7 +470,7 @@ static void say_rejected(const struct model *m, const struct answer *a)
 			m->time.conformal.n, conformal_needed(d->confidence));
 	else
 		fprintf(stderr, "the smallest SLO that could be promised at %g %%: %s\n",
-			100.0 * d->confidence, seconds_up(d->smallest_slo_s, least));
+			100.0 * d->confidence, cli_seconds_up(d->smallest_slo_s, least));
 }
 
 static double now_us(void)

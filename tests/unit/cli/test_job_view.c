@@ -442,8 +442,8 @@ static void test_seconds_to_type_back_are_rounded_up(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof s / sizeof s[0]; i++)
-		assert_true(strtod(decision_seconds_up(s[i], buf), NULL) >= s[i]);
-	assert_string_equal(decision_seconds_up(37.50001, buf), "37.51 s");
+		assert_true(strtod(cli_seconds_up(s[i], buf), NULL) >= s[i]);
+	assert_string_equal(cli_seconds_up(37.50001, buf), "37.51 s");
 }
 
 int main(void)

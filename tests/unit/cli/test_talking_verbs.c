@@ -186,7 +186,7 @@ static void test_usage_errors_of_the_others(void **state)
 	RUN(2, verb_model, NULL, "rollback");
 	RUN(2, verb_model, NULL, "rollback 1 2");
 	RUN(2, verb_model, NULL, "rollback x");
-	has(err, "'x' is no version");
+	has(err, "'x' is not a version");
 	RUN(2, verb_model, NULL, "rollback 1000000000");
 	RUN(2, verb_model, NULL, "show");
 	RUN(2, verb_model, NULL, "diff a");
@@ -863,7 +863,7 @@ static void test_model_list_shows_versions_and_the_one_in_use(void **state)
 	assert_string_equal(out, "the daemon has trained no model yet\n"
 				 "the configuration's model (version 0) is in use\n");
 	RUN(1, verb_model, STEPS(HEAR(NULL), SAY(OK(1, "\"current\":1")), STAY), "list");
-	has(err, "there is no list of models in it");
+	has(err, "it has no \"models\"");
 	RUN(2, verb_model, STEPS(HEAR(NULL), SAY(NO(1, "unknown_op", "no op 'models'")), STAY), "list");
 }
 
