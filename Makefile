@@ -22,13 +22,14 @@ SIM_LIBS    := -lsqlite3 # a trace may be the daemon's history
 LIBS     = -llapacke -lopenblas -lgsl -lcjson -lm -pthread
 
 # Which layers a layer may call.
-LAYERS       := common queueing predictors core process config store profiler daemon sim cli workloads
+LAYERS       := common queueing predictors core process config jobs store profiler daemon sim cli workloads
 dir_common     := common
 dir_queueing   := queueing
 dir_predictors := predictors
 dir_core       := scheduler/core
 dir_process    := scheduler/process
 dir_config     := scheduler/config
+dir_jobs       := scheduler/jobs
 dir_store      := scheduler/store
 dir_profiler   := scheduler/profiler
 dir_daemon     := scheduler/daemon
@@ -41,11 +42,12 @@ below_predictors := queueing common
 below_core       := predictors queueing common
 below_process    := common
 below_config     := process core predictors queueing common
-below_store      := config process core predictors queueing common
+below_jobs       := core predictors queueing common
+below_store      := jobs config process core predictors queueing common
 below_profiler   := process core predictors queueing common
-below_daemon     := store config process core predictors queueing common
+below_daemon     := store jobs config process core predictors queueing common
 below_sim        := core predictors queueing common
-below_cli        := profiler sim config process core predictors queueing common
+below_cli        := profiler sim jobs config process core predictors queueing common
 below_workloads  := common
 
 sources  = $(filter-out %_main.c,$(wildcard $(dir_$1)/*.c $(dir_$1)/*/*.c))

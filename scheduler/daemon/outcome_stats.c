@@ -53,15 +53,15 @@ static struct tally_level *level_of(struct tally *t, double confidence)
 	return &t->level[t->n_levels++];
 }
 
-void tally_ended(struct tally *t, const struct store_job *row)
+void tally_ended(struct tally *t, const struct job_record *row)
 {
 	struct tally_type *type = type_of(t, row->type);
-	bool promised = row->verdict && !strcmp(row->verdict, "promised");
-	bool met = row->slo_outcome && !strcmp(row->slo_outcome, "met");
+	bool promised = row->verdict == VERDICT_PROMISED;
+	bool met = row->slo_outcome == SLO_MET;
 	double run_s = row->started_ns && row->ended_ns ? (double)(row->ended_ns - row->started_ns) / 1e9
 							: NAN;
 	double response_s = row->ended_ns ? (double)(row->ended_ns - row->submitted_ns) / 1e9 : NAN;
-	bool done = !strcmp(row->state, "done");
+	bool done = row->state == JOB_DONE;
 	struct tally_level *level;
 
 	if (type)

@@ -137,7 +137,8 @@ static void each_source(void (*fn)(const char *text, struct words *out), struct 
 
 	*out = (struct words){ 0 };
 	if (glob("scheduler/daemon/*.c", 0, NULL, &found) ||
-	    glob("scheduler/daemon/*/*.c", GLOB_APPEND, NULL, &found))
+	    glob("scheduler/daemon/*/*.c", GLOB_APPEND, NULL, &found) ||
+	    glob("scheduler/jobs/*.c", GLOB_APPEND, NULL, &found))
 		die("scheduler/daemon is not here: run from the root of the repository");
 	for (size_t i = 0; i < found.gl_pathc; i++) {
 		char *text = source(found.gl_pathv[i]);

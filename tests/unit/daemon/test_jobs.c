@@ -15,13 +15,13 @@
 
 static struct job *add(struct jobs *j, uint64_t id, enum job_state state)
 {
-	struct store_job row = {
-		.id = id, .type = "digits", .mode = "run", .params = "{}", .verdict = "promised"
+	struct job_record row = {
+		.id = id, .type = "digits", .mode = "run", .params = "{}", .verdict = VERDICT_PROMISED
 	};
 	struct job *job;
 
 	assert_int_equal(job_new(&row, &job, NULL), 0);
-	job->state = state;
+	job->row.state = state;
 	assert_int_equal(jobs_add(j, job, NULL), 0);
 	return job;
 }
@@ -55,7 +55,7 @@ static void test_jobs_change_lists_with_their_state(void **state)
 	assert_ptr_equal(j.live.first, a);
 	jobs_set_state(&j, a, JOB_RUNNING);
 	assert_ptr_equal(j.live.first, a);
-	assert_string_equal(a->row.state, "running");
+	assert_int_equal(a->row.state, JOB_RUNNING);
 	jobs_set_state(&j, a, JOB_LOST);
 	assert_ptr_equal(j.live.first, b);
 	assert_ptr_equal(j.ended.first, a);
@@ -117,7 +117,7 @@ static void test_jobs_survive_any_failed_allocation(void **state)
 {
 	(void)state;
 	for (unsigned long k = 1; k < 40; k++) {
-		struct store_job row = {
+		struct job_record row = {
 			.id = 3, .type = "t", .mode = "run", .params = "{}", .tag = "x", .key = "y"
 		};
 		struct jobs j = { 0 };

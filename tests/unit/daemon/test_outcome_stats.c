@@ -15,12 +15,12 @@
 
 static struct tally tally;
 
-static struct store_job ended(const char *state, const char *outcome, double run_s)
+static struct job_record ended(enum job_state state, enum slo_outcome outcome, double run_s)
 {
-	return (struct store_job){
+	return (struct job_record){
 		.type = "digits",
 		.state = state,
-		.verdict = "promised",
+		.verdict = VERDICT_PROMISED,
 		.slo_outcome = outcome,
 		.confidence = 0.9,
 		.submitted_ns = 1000000000,
@@ -48,16 +48,16 @@ static const struct json *told(struct json **root)
 
 static void test_tally_counts_promises_coverage_and_errors(void **state)
 {
-	struct store_job row = ended("done", "met", 10.0); /* response 11: just inside the bound */
+	struct job_record row = ended(JOB_DONE, SLO_MET, 10.0); /* response 11: just inside the bound */
 	const struct json *v, *type, *level;
 	struct json *root;
 
 	(void)state;
 	tally = (struct tally){ 0 };
 	tally_ended(&tally, &row);
-	row = ended("done", "missed", 12.0);
+	row = ended(JOB_DONE, SLO_MISSED, 12.0);
 	tally_ended(&tally, &row);
-	row = ended("failed", "missed", 1.0); /* missed its promise, but says nothing of times */
+	row = ended(JOB_FAILED, SLO_MISSED, 1.0); /* missed its promise, but says nothing of times */
 	tally_ended(&tally, &row);
 	v = told(&root);
 	assert_int_equal(json_number(json_get(json_get(v, "slo"), "promised"), 0), 3);
@@ -108,7 +108,7 @@ static void test_tally_keeps_to_its_room(void **state)
 	(void)state;
 	tally = (struct tally){ 0 };
 	for (int i = 0; i < TALLY_MAX_TYPES + 10; i++) {
-		struct store_job row = ended("done", "met", 1.0);
+		struct job_record row = ended(JOB_DONE, SLO_MET, 1.0);
 
 		snprintf(name, sizeof name, "type%d", i);
 		row.type = name;

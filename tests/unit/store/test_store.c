@@ -11,9 +11,9 @@
 
 /* ---- rows ---- */
 
-static struct store_job full_job(void)
+static struct job_record full_job(void)
 {
-	return (struct store_job){
+	return (struct job_record){
 		.id = 42,
 		.key = "nightly-17 \"quoted\" ; DROP TABLE jobs; --",
 		.uid = 4294967294u, /* above 2^31 */
@@ -27,8 +27,8 @@ static struct store_job full_job(void)
 		.confidence = 0.95,
 		.max_memory_mb = 4096.5,
 		.best_effort = true,
-		.state = "running",
-		.verdict = "best_effort",
+		.state = JOB_RUNNING,
+		.verdict = VERDICT_BEST_EFFORT,
 		.reason = "it's \"complicated\"\nand long",
 		.submitted_ns = NOON,
 		.started_ns = NOON + 1,
@@ -50,7 +50,7 @@ static struct store_job full_job(void)
 		.cpu_s = 77.7,
 		.policy = "postrider",
 		.model = "9f2c",
-		.slo_outcome = "met",
+		.slo_outcome = SLO_MET,
 		.tag = "",
 		.epochs = 12,
 		.model_s = 40.75,
@@ -64,7 +64,7 @@ static struct store_job full_job(void)
 }
 
 struct wanted {
-	struct store_job job[4];
+	struct job_record job[4];
 	size_t n;
 };
 
@@ -81,7 +81,7 @@ static void assert_number(double a, double b)
 	assert_true(a == b || (isnan(a) && isnan(b)));
 }
 
-static void assert_same_job(const struct store_job *a, const struct store_job *b)
+static void assert_same_job(const struct job_record *a, const struct job_record *b)
 {
 	assert_true(a->id == b->id && a->uid == b->uid && a->gid == b->gid && a->cpus == b->cpus);
 	assert_true(a->best_effort == b->best_effort);
@@ -94,12 +94,12 @@ static void assert_same_job(const struct store_job *a, const struct store_job *b
 	assert_text(a->mode, b->mode);
 	assert_text(a->params, b->params);
 	assert_text(a->batches, b->batches);
-	assert_text(a->state, b->state);
-	assert_text(a->verdict, b->verdict);
+	assert_int_equal(a->state, b->state);
+	assert_int_equal(a->verdict, b->verdict);
 	assert_text(a->reason, b->reason);
 	assert_text(a->policy, b->policy);
 	assert_text(a->model, b->model);
-	assert_text(a->slo_outcome, b->slo_outcome);
+	assert_int_equal(a->slo_outcome, b->slo_outcome);
 	assert_text(a->tag, b->tag);
 	assert_text(a->tenant, b->tenant);
 	assert_int_equal(a->priority, b->priority);
@@ -127,7 +127,7 @@ static void assert_same_job(const struct store_job *a, const struct store_job *b
 	assert_number(a->cpu_s, b->cpu_s);
 }
 
-static int check_next(void *owner, const struct store_job *j, struct err *err)
+static int check_next(void *owner, const struct job_record *j, struct err *err)
 {
 	struct wanted *w = owner;
 
@@ -142,29 +142,28 @@ static void test_every_column_comes_back_as_it_was(void **state)
 	const char *dir = fresh_dir();
 	struct wanted w = { .job = { plain_job(41), full_job() } };
 	struct store *s = open_store(dir);
-	struct store_job bare = { .id = 43,
-				  .type = "",
-				  .mode = "run",
-				  .params = "{}",
-				  .state = "queued",
-				  .verdict = "",
-				  .slo_s = NAN,
-				  .confidence = NAN,
-				  .max_memory_mb = NAN,
-				  .batch = NAN,
-				  .lr = NAN,
-				  .predicted_s = NAN,
-				  .upper_s = NAN,
-				  .predicted_accuracy = NAN,
-				  .run_predicted_s = NAN,
-				  .run_upper_s = NAN,
-				  .work_s = NAN,
-				  .cpu_share = NAN,
-				  .disk_share = NAN,
-				  .accuracy = NAN,
-				  .exit_code = -1,
-				  .max_rss_mb = NAN,
-				  .cpu_s = NAN };
+	struct job_record bare = { .id = 43,
+				   .type = "",
+				   .mode = "run",
+				   .params = "{}",
+				   .verdict = VERDICT_REJECTED,
+				   .slo_s = NAN,
+				   .confidence = NAN,
+				   .max_memory_mb = NAN,
+				   .batch = NAN,
+				   .lr = NAN,
+				   .predicted_s = NAN,
+				   .upper_s = NAN,
+				   .predicted_accuracy = NAN,
+				   .run_predicted_s = NAN,
+				   .run_upper_s = NAN,
+				   .work_s = NAN,
+				   .cpu_share = NAN,
+				   .disk_share = NAN,
+				   .accuracy = NAN,
+				   .exit_code = -1,
+				   .max_rss_mb = NAN,
+				   .cpu_s = NAN };
 	struct err err = { 0 };
 
 	(void)state;
@@ -187,7 +186,7 @@ static void test_update_replaces_the_whole_row_but_not_the_key(void **state)
 {
 	struct store *s = open_store(fresh_dir());
 	struct wanted w = { .job = { full_job() } };
-	struct store_job first = plain_job(42);
+	struct job_record first = plain_job(42);
 	struct err err = { 0 };
 
 	(void)state;
@@ -205,7 +204,7 @@ static void test_update_replaces_the_whole_row_but_not_the_key(void **state)
 static void test_texts_are_copied_when_they_are_added(void **state)
 {
 	struct store *s = open_store(fresh_dir());
-	struct store_job j = plain_job(1);
+	struct job_record j = plain_job(1);
 	char type[] = "digits", why[] = "arrival";
 	struct err err = { 0 };
 
@@ -224,7 +223,7 @@ static void test_texts_are_copied_when_they_are_added(void **state)
 static void test_rows_that_cannot_be_kept_are_refused(void **state)
 {
 	struct store *s = open_store(fresh_dir());
-	struct store_job j = plain_job(0);
+	struct job_record j = plain_job(0);
 	struct err err = { 0 };
 	char *huge = calloc(1, ((size_t)16 << 20) + 2);
 
@@ -235,9 +234,17 @@ static void test_rows_that_cannot_be_kept_are_refused(void **state)
 	j.id = UINT64_MAX;
 	assert_int_equal(store_add_job(s, &j, &err), -ERR_ARG);
 	j.id = 1;
-	j.state = NULL;
+	j.state = (enum job_state)N_JOB_STATES;
 	assert_int_equal(store_add_job(s, &j, &err), -ERR_ARG);
 	assert_non_null(strstr(err.text, "state"));
+	j.state = JOB_QUEUED;
+	j.verdict = VERDICT_NONE;
+	assert_int_equal(store_add_job(s, &j, &err), -ERR_ARG);
+	assert_non_null(strstr(err.text, "verdict"));
+	j.verdict = VERDICT_PROMISED;
+	j.params = NULL;
+	assert_int_equal(store_add_job(s, &j, &err), -ERR_ARG);
+	assert_non_null(strstr(err.text, "params"));
 	assert_int_equal(store_add_decision(s, 1, NOON, "arrival", huge, &err), -ERR_ARG);
 	assert_int_equal(store_add_decision(s, 1, NOON, "arrival", NULL, &err), -ERR_ARG);
 	assert_int_equal(store_add_estimate(s, 0, NOON, 0, 1, 2, 3, "x", NULL), -ERR_ARG);
@@ -258,7 +265,7 @@ static void test_tickets_ascend_and_pending_rows_are_counted(void **state)
 	(void)state;
 	assert_int_equal(store_commit(s), 0); /* nothing collected: nothing to wait for */
 	for (uint64_t i = 1; i <= 20; i++) {
-		struct store_job j = plain_job(i);
+		struct job_record j = plain_job(i);
 		uint64_t t;
 
 		assert_int_equal(store_add_job(s, &j, &err), 0);
@@ -285,7 +292,7 @@ static void test_batches_that_wait_share_a_transaction(void **state)
 
 	(void)state;
 	for (uint64_t i = 1; i <= 1000; i++) {
-		struct store_job j = plain_job(i);
+		struct job_record j = plain_job(i);
 
 		assert_int_equal(store_add_job(s, &j, &err), 0);
 		if (i % 10 == 0)
@@ -307,7 +314,7 @@ static void test_undo_forgets_what_came_after_the_mark(void **state)
 {
 	const char *dir = fresh_dir();
 	struct store *s = open_store(dir);
-	struct store_job a = plain_job(1), b = plain_job(2);
+	struct job_record a = plain_job(1), b = plain_job(2);
 	struct store_mark mark;
 	struct err err = { 0 };
 
@@ -335,7 +342,7 @@ static void test_close_commits_what_was_only_collected(void **state)
 {
 	const char *dir = fresh_dir();
 	struct store *s = open_store(dir);
-	struct store_job j = plain_job(5);
+	struct job_record j = plain_job(5);
 	struct err err = { 0 };
 
 	(void)state;
@@ -355,7 +362,7 @@ static void test_other_durabilities_write_the_same_rows(void **state)
 
 		assert_int_equal(store_open(&p, &s, &err), 0);
 		for (uint64_t i = 1; i <= 50; i++) {
-			struct store_job j = plain_job(i);
+			struct job_record j = plain_job(i);
 
 			assert_int_equal(store_add_job(s, &j, &err), 0);
 			commit_all(s);
@@ -371,7 +378,7 @@ static void test_other_durabilities_write_the_same_rows(void **state)
 static void test_interval_syncs_without_further_commits(void **state)
 {
 	struct store_params p = { .dir = fresh_dir(), .durability = DURABLE_INTERVAL, .interval_s = 0.4 };
-	struct store_job j = plain_job(1);
+	struct job_record j = plain_job(1);
 	struct store *s = NULL;
 	struct err err = { 0 };
 
@@ -401,7 +408,7 @@ static void test_log_is_moved_into_the_database_while_running(void **state)
 	assert_non_null(json);
 	memset(json, ' ', 40000);
 	for (uint64_t i = 1; i <= 2500; i++) { /* 100 MB in all */
-		struct store_job j = plain_job(i);
+		struct job_record j = plain_job(i);
 
 		assert_int_equal(store_add_job(s, &j, &err), 0);
 		assert_int_equal(store_add_decision(s, i, NOON, "arrival", json, &err), 0);
@@ -483,7 +490,7 @@ static void test_keys_are_found_again_and_the_latest_owner_counts(void **state)
 
 	(void)state;
 	for (uint64_t i = 1; i <= 5; i++) {
-		struct store_job j = plain_job(i);
+		struct job_record j = plain_job(i);
 
 		j.key = key[i - 1];
 		j.submitted_ns = NOON + (int64_t)i * INT64_C(86400000000000);
@@ -496,10 +503,10 @@ static void test_keys_are_found_again_and_the_latest_owner_counts(void **state)
 	assert_string_equal(seen.key[1], "a");
 	/* an update of the first owner does not take the key back */
 	{
-		struct store_job j = plain_job(1);
+		struct job_record j = plain_job(1);
 
 		j.key = "a";
-		j.state = "done";
+		j.state = JOB_DONE;
 		assert_int_equal(store_update_job(s, &j, &err), 0);
 		commit_all(s);
 	}
@@ -514,7 +521,7 @@ static void test_last_id_outlives_deleted_jobs(void **state)
 {
 	const char *dir = fresh_dir();
 	struct store *s = open_store(dir);
-	struct store_job j = plain_job(900);
+	struct job_record j = plain_job(900);
 	struct err err = { 0 };
 
 	(void)state;
@@ -530,7 +537,7 @@ static void test_last_id_outlives_deleted_jobs(void **state)
 
 /* ---- start-up ---- */
 
-static int count_jobs(void *owner, const struct store_job *j, struct err *err)
+static int count_jobs(void *owner, const struct job_record *j, struct err *err)
 {
 	uint64_t *last = owner;
 
@@ -540,7 +547,7 @@ static int count_jobs(void *owner, const struct store_job *j, struct err *err)
 	return 0;
 }
 
-static int stop_at_once(void *owner, const struct store_job *j, struct err *err)
+static int stop_at_once(void *owner, const struct job_record *j, struct err *err)
 {
 	(void)j;
 	++*(int *)owner;
@@ -558,9 +565,9 @@ static void test_ten_thousand_live_jobs_are_read_quickly(void **state)
 
 	(void)state;
 	for (uint64_t i = 1; i <= 20000; i++) {
-		struct store_job j = plain_job(i);
+		struct job_record j = plain_job(i);
 
-		j.state = i % 2 ? "done" : i % 4 ? "running" : "queued";
+		j.state = i % 2 ? JOB_DONE : i % 4 ? JOB_RUNNING : JOB_QUEUED;
 		assert_int_equal(store_add_job(s, &j, &err), 0);
 	}
 	commit_all(s);

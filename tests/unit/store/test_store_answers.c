@@ -27,7 +27,7 @@ static void test_unknown_job_is_an_empty_answer(void **state)
 static void test_explain_gives_job_decisions_and_estimates(void **state)
 {
 	struct store *s = open_store(fresh_dir());
-	struct store_job j = plain_job(12);
+	struct job_record j = plain_job(12);
 	struct err err = { 0 };
 	const char *text;
 	struct json *v = NULL;
@@ -86,9 +86,9 @@ static void test_list_filters_and_pages(void **state)
 
 	(void)state;
 	for (uint64_t i = 1; i <= 10; i++) {
-		struct store_job j = plain_job(i);
+		struct job_record j = plain_job(i);
 
-		j.state = i % 2 ? "done" : "failed";
+		j.state = i % 2 ? JOB_DONE : JOB_FAILED;
 		j.uid = i % 3 ? 1000 : 0;
 		j.type = i <= 5 ? "digits" : "other";
 		j.submitted_ns = NOON + (int64_t)i * INT64_C(7200000000000);
@@ -203,7 +203,7 @@ static void test_long_question_is_given_up(void **state)
 	(void)state;
 	assert_int_equal(store_open(&p, &s, &err), 0);
 	for (uint64_t i = 1; i <= 2000; i++) {
-		struct store_job j = plain_job(i);
+		struct job_record j = plain_job(i);
 
 		assert_int_equal(store_add_job(s, &j, &err), 0);
 	}

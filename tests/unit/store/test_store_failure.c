@@ -75,7 +75,7 @@ struct life {
 static int add_all(struct store *s, uint64_t i)
 {
 	struct store_mark mark = store_mark(s);
-	struct store_job j = plain_job(i);
+	struct job_record j = plain_job(i);
 	struct err err = { 0 };
 	int rc;
 
@@ -97,7 +97,7 @@ static void live(struct store *s, struct life *l)
 			l->ticket[i] = store_commit(s);
 		assert_true(wait_ticket(s, store_commit(s)));
 		if (store_failed(s, NULL)) {
-			struct store_job j = plain_job(99);
+			struct job_record j = plain_job(99);
 			struct err err = { 0 };
 
 			if (repair_store(s)) {

@@ -32,7 +32,7 @@ static void commit_for_ever(const char *dir, int confirmed)
 		uint64_t t;
 
 		for (int i = 0; i < ROWS_PER_COMMIT; i++) {
-			struct store_job j = plain_job(++id);
+			struct job_record j = plain_job(++id);
 
 			if (store_add_job(s, &j, &err) ||
 			    store_add_decision(s, id, NOON, "arrival", "{}", &err))

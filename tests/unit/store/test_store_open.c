@@ -56,7 +56,7 @@ static void fill(const char *dir, uint64_t n)
 	struct err err = { 0 };
 
 	for (uint64_t i = 1; i <= n; i++) {
-		struct store_job j = plain_job(i);
+		struct job_record j = plain_job(i);
 
 		assert_int_equal(store_add_job(s, &j, &err), 0);
 		assert_int_equal(store_add_decision(s, i, NOON, "arrival", "{}", &err), 0);
@@ -264,7 +264,7 @@ static void test_log_cut_anywhere_gives_whole_commits_only(void **state)
 	snprintf(db, sizeof db, "%s/postrider.db", dir);
 	snprintf(wal, sizeof wal, "%s/postrider.db-wal", dir);
 	for (uint64_t i = 1; i <= 8; i++) {
-		struct store_job j = plain_job(i);
+		struct job_record j = plain_job(i);
 
 		assert_int_equal(store_add_job(s, &j, &err), 0);
 		assert_int_equal(store_add_decision(s, i, NOON, "arrival", "{}", &err), 0);
@@ -382,7 +382,7 @@ static const char version_1[] =
 	"INSERT INTO observations VALUES(7,6,'digits','{\"batch\":64}',12.5,0.9);"
 	"PRAGMA user_version=1; PRAGMA application_id=1347572292";
 
-static int is_as_before(void *owner, const struct store_job *j, struct err *err)
+static int is_as_before(void *owner, const struct job_record *j, struct err *err)
 {
 	(void)err;
 	*(size_t *)owner += 1;
@@ -399,7 +399,7 @@ static int is_as_before(void *owner, const struct store_job *j, struct err *err)
 static void test_file_of_version_1_keeps_its_jobs_and_takes_new_ones(void **state)
 {
 	const char *dir = fresh_dir();
-	struct store_job j = plain_job(10);
+	struct job_record j = plain_job(10);
 	struct store *s;
 	struct err err = { 0 };
 	size_t seen = 0;

@@ -31,7 +31,7 @@ static void test_collecting_writing_and_reading_go_on_at_once(void **state)
 
 	(void)state;
 	for (uint64_t i = 1; i <= 3000; i++) {
-		struct store_job j = plain_job(i);
+		struct job_record j = plain_job(i);
 		struct store_stats stats;
 
 		assert_int_equal(store_add_job(s, &j, &err), 0);
@@ -108,7 +108,7 @@ static void test_collecting_costs_the_loop_microseconds(void **state)
 
 	(void)state;
 	for (uint64_t i = 1; i <= SUBMITS; i++) {
-		struct store_job j = plain_job(i);
+		struct job_record j = plain_job(i);
 		double t;
 
 		started = now_s();

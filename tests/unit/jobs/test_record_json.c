@@ -1,4 +1,4 @@
-/* scheduler/daemon/job_json: the job object as docs/PROTOCOL.md writes it. */
+/* scheduler/jobs/record: the job object as docs/PROTOCOL.md writes it. */
 #define _GNU_SOURCE
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,15 +7,18 @@
 
 #include <cmocka.h>
 
-#include "tests/unit/store/store_fixture.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "common/io.h"
 #include "common/text/text.h"
-#include "scheduler/store/job_json.h"
+#include "scheduler/jobs/record.h"
+#include "tests/unit/jobs/plain_job.h"
 
 static struct strbuf text;
 
-static const char *rendered(const struct store_job *j, const struct job_live *live)
+static const char *rendered(const struct job_record *j, const struct job_live *live)
 {
 	struct json_writer w;
 
@@ -38,7 +41,7 @@ static struct json *parsed(const char *s)
 /* The example of the document, with what the row gives it. */
 static void test_job_object_is_written_in_full(void **state)
 {
-	struct store_job j = plain_job(12);
+	struct job_record j = plain_job(12);
 	struct job_live live = {
 		.has_estimate = true,
 		.end_s = 20.1,
@@ -55,13 +58,13 @@ static void test_job_object_is_written_in_full(void **state)
 
 	(void)state;
 	j.batches = "[64,128]";
-	j.state = "done";
+	j.state = JOB_DONE;
 	j.started_ns = NOON + 12 + 200000000;
 	j.ended_ns = j.started_ns + 40000000400;
 	j.accuracy = 0.9312345678;
 	j.exit_code = 0;
 	j.max_rss_mb = 312.5;
-	j.slo_outcome = "met";
+	j.slo_outcome = SLO_MET;
 	j.epochs = 6;
 	j.priority = -3;
 	j.may_stop = true;
@@ -92,7 +95,7 @@ static void test_job_object_is_written_in_full(void **state)
 /* Every member the document shows is there, in its order, and no other: a change of either is a change of both. */
 static void test_job_object_has_the_members_of_the_document(void **state)
 {
-	struct store_job j = plain_job(12);
+	struct job_record j = plain_job(12);
 	struct json *v = parsed(rendered(&j, NULL)), *example;
 	const struct json *a, *b;
 	char *doc = NULL, *from, *to, *dots;
@@ -122,7 +125,7 @@ static void test_job_object_has_the_members_of_the_document(void **state)
 
 static void test_job_without_anything_known_is_null_throughout(void **state)
 {
-	struct store_job j = plain_job(7);
+	struct job_record j = plain_job(7);
 	struct json *v;
 	static const char *const null[] = { "slo_s",    "started_at",   "ended_at", "deadline_at",
 					    "batch",    "lr",           "estimate", "waiting",
@@ -143,7 +146,7 @@ static void test_job_without_anything_known_is_null_throughout(void **state)
 
 static void test_awkward_text_and_numbers_stay_one_line_of_json(void **state)
 {
-	struct store_job j = plain_job(UINT64_C(9223372036854775807));
+	struct job_record j = plain_job(UINT64_C(9223372036854775807));
 	const char *line;
 	struct json *v;
 
