@@ -174,10 +174,9 @@ static int next_line(struct client *c, int64_t until_ns, char **out, size_t *out
 		}
 		c->scanned = c->in.len;
 		if (c->in.len - c->taken > CLIENT_MAX_REPLY)
-			return client_fail(
-				f, CLIENT_FAILED,
-				"%s sends a line of more than %zu MiB, and longer ones are not taken",
-				c->path, CLIENT_MAX_REPLY >> 20);
+			return client_fail(f, CLIENT_FAILED,
+					   "%s sends a line of more than %zu MiB, which is too long", c->path,
+					   CLIENT_MAX_REPLY >> 20);
 		if (c->ended || late)
 			return 0;
 		rc = move_bytes(c, until_ns, &late, f);
@@ -208,7 +207,7 @@ static void refusal(const struct json *reply, struct client_fault *f)
 
 	client_fail(f, client_exit_code(code), "%s", message[0] ? message : code);
 	if (!f->text[0])
-		snprintf(f->text, sizeof f->text, "the daemon refused without saying why");
+		snprintf(f->text, sizeof f->text, "the daemon refused and gave no reason");
 	else if (field[0] && !strstr(f->text, field))
 		client_fail(f, f->exit_code, "%.900s (%.100s)", message[0] ? message : code, field);
 	/* An error without a code is the daemon's answer all the same. */
@@ -339,8 +338,8 @@ int client_event(struct client *c, double at_most_s, struct json **out, struct c
 	if (!line && c->ended)
 		return client_fail(
 			f, CLIENT_UNREACHABLE,
-			"the daemon at %s went away; jobs that run go on without it, and it takes them up "
-			"again when it is started",
+			"the daemon at %s went away; running jobs continue, and it adopts them when it is "
+			"started again",
 			c->path);
 	if (!line && c->deadline_ns != NEVER_NS && now_ns() >= c->deadline_ns)
 		return timed_out(c, "what was waited for", f);
@@ -355,7 +354,7 @@ int client_event(struct client *c, double at_most_s, struct json **out, struct c
 		refusal(v, f); /* its last words before it hangs up: too slow a reader */
 		rc = f->exit_code;
 	} else if (!rc) {
-		rc = client_bad_reply(f, "a line that is neither an event nor an answer to anything");
+		rc = client_bad_reply(f, "a line that is neither an event nor an answer");
 	}
 	json_free(v);
 	return rc;
@@ -410,7 +409,9 @@ static int unreachable(const char *path, int error, struct client_fault *f)
 	switch (error) {
 	case ENOENT:
 	case ENOTDIR: client_fail(f, CLIENT_UNREACHABLE, "no daemon: there is no socket %s", path); break;
-	case ECONNREFUSED: client_fail(f, CLIENT_UNREACHABLE, "no daemon: nobody listens at %s", path); break;
+	case ECONNREFUSED:
+		client_fail(f, CLIENT_UNREACHABLE, "no daemon: nothing listens at %s", path);
+		break;
 	case EAGAIN:
 		client_fail(f, CLIENT_UNREACHABLE, "the daemon at %s takes no more connections", path);
 		return f->exit_code;
@@ -425,7 +426,7 @@ static int unreachable(const char *path, int error, struct client_fault *f)
 		break;
 	}
 	snprintf(f->hint, sizeof f->hint,
-		 "start postriderd, or say where it listens with --socket or POSTRIDER_SOCKET");
+		 "start postriderd, or set its socket with --socket or POSTRIDER_SOCKET");
 	return f->exit_code;
 }
 
@@ -444,7 +445,7 @@ static int connect_to(struct client *c, struct client_fault *f)
 	strcpy(at.sun_path, c->path);
 	c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (c->fd < 0)
-		return client_fail(f, CLIENT_FAILED, "no socket to be had: %s", strerror(errno));
+		return client_fail(f, CLIENT_FAILED, "cannot make a socket: %s", strerror(errno));
 	setsockopt(c->fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
 	do
 		rc = connect(c->fd, (struct sockaddr *)&at, sizeof at);
@@ -476,7 +477,7 @@ static int greeting(struct client *c, struct client_fault *f)
 	if (!line)
 		return client_fail(
 			f, CLIENT_UNREACHABLE,
-			"something listens at %s and does not greet within %g s; is postriderd stuck?",
+			"something listens at %s but sends no greeting within %g s; is postriderd stuck?",
 			c->path, CLIENT_GREETING_S);
 	rc = read_object(c, line, len, &v, f);
 	if (rc)
@@ -511,7 +512,7 @@ int client_open(const struct client_params *p, struct client **out, struct clien
 	c->next_id = c->next_reply = 1;
 	rc = config_socket(p->socket, &c->path, &err);
 	if (rc)
-		rc = client_fail(f, err_exit_code(err.code), "where is the daemon's socket? %s", err.text);
+		rc = client_fail(f, err_exit_code(err.code), "cannot find the daemon's socket: %s", err.text);
 	if (!rc)
 		rc = connect_to(c, f);
 	if (!rc)

@@ -119,10 +119,9 @@ static void why_memory(const struct candidate_view *k, struct strbuf *out)
 	char a[32];
 
 	if (isnan(k->memory_mb))
-		strbuf_puts(out, "needs more memory than it may have");
+		strbuf_puts(out, "needs more memory than allowed");
 	else
-		strbuf_printf(out, "needs %s MB of memory, more than it may have",
-			      cli_number(k->memory_mb, a));
+		strbuf_printf(out, "needs %s MB of memory, more than allowed", cli_number(k->memory_mb, a));
 }
 
 void decision_reason(const struct decision_view *d, const struct candidate_view *k, const char *code,
@@ -133,13 +132,13 @@ void decision_reason(const struct decision_view *d, const struct candidate_view 
 	else if (!strcmp(code, "no_bound"))
 		strbuf_printf(out, "too few past runs for a bound at %g %%", 100.0 * d->confidence);
 	else if (!strcmp(code, "extrapolated"))
-		strbuf_puts(out, "outside what the model was trained on");
+		strbuf_puts(out, "outside the data the model was trained on");
 	else if (!strcmp(code, "lower_accuracy"))
 		why_not_best(d, k, false, out);
 	else if (!strcmp(code, "slower"))
 		why_not_best(d, k, true, out);
 	else if (!strcmp(code, "unstable"))
-		strbuf_puts(out, "the model has no time for it: a queue without a steady state");
+		strbuf_puts(out, "the model predicts no time: its queue has no steady state");
 	else if (!strcmp(code, "memory"))
 		why_memory(k, out);
 	else if (!strcmp(code, "breaks_promise") && k->breaks)
@@ -147,12 +146,12 @@ void decision_reason(const struct decision_view *d, const struct candidate_view 
 	else if (!strcmp(code, "breaks_promise"))
 		strbuf_puts(out, "another job would miss its promise");
 	else if (!strcmp(code, "too_wide"))
-		strbuf_puts(out, "wants more cpus than the machine hands out");
+		strbuf_puts(out, "needs more cpus than the machine has for jobs");
 	else if (!strcmp(code, "not_picked"))
 		strbuf_printf(out, "policy %s chooses by another rule",
 			      d->policy ? cli_clean(d->policy) : "");
 	else if (!strcmp(code, "not_tried"))
-		strbuf_puts(out, "not looked at: about as much work as one that failed");
+		strbuf_puts(out, "not tried: about as much work as one that was too slow");
 	else
 		strbuf_puts(out, cli_clean(code));
 }

@@ -14,9 +14,9 @@ bool job_ids_check(const struct cli *c)
 {
 	for (size_t i = 0; i < c->n_args; i++) {
 		if (!job_id_valid(c->arg[i])) {
-			cli_usage_error(c,
-					"'%s' is no job id; an id is a number, as 'postrider list' shows it",
-					c->arg[i]);
+			cli_usage_error(
+				c, "'%s' is not a job id; ids are numbers, as 'postrider list' shows them",
+				c->arg[i]);
 			return false;
 		}
 	}

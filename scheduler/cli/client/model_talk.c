@@ -42,7 +42,7 @@ static void add_version(struct cli_table *t, const struct json *m, double curren
 {
 	double p = cli_json_number(m, "p");
 
-	/* A line that tells of going back has a number, and no model of its own. */
+	/* The line of a rollback has a number, but no model. */
 	bool in_use = cli_json_number(m, "version") == current &&
 		      json_type(json_get(m, "rolled_back_to")) != JSON_NUMBER;
 
@@ -74,7 +74,7 @@ static int put_list(const struct cli *c, const struct json *reply)
 	int code;
 
 	cli_table_head(&t, "lrllrrrrrrll", "", "version", "made", "because", "rows", "own runs", "tested",
-		       "error before", "error now", "p", "was", "what came of it");
+		       "error before", "error now", "p", "was", "result");
 	for (const struct json *m = json_first(all); m; m = json_next(m))
 		add_version(&t, m, current);
 	if (json_size(all))
@@ -106,7 +106,7 @@ int model_list(const struct cli *c, const struct client_params *at)
 
 /* ---- changes ---- */
 
-/* What the daemon says came of it; `otherwise` where it does not. */
+/* Prints the daemon's message; `otherwise` if it sent none. */
 static int put_outcome(const struct cli *c, const struct json *reply, const char *otherwise)
 {
 	struct strbuf out = { 0 };

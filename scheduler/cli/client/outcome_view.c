@@ -73,5 +73,5 @@ void outcome_summary(const struct outcome_sums *s, struct strbuf *out)
 			      "predictions  off by %s on average; %zu of %zu responses within their bound\n",
 			      cli_percent(s->error / (double)s->predicted, error), s->within, s->predicted);
 	if (s->rejected)
-		strbuf_printf(out, "rejected     %zu: no batch could be promised in time\n", s->rejected);
+		strbuf_printf(out, "rejected     %zu: no batch size was fast enough\n", s->rejected);
 }

@@ -1,4 +1,4 @@
-/* `postrider explain`: every decision made for a job, with all its candidates and why each one lost, and how the
+/* `postrider explain`: the decisions made for a job, with all candidates and why they were not chosen, and how the
  * estimate of its end moved. */
 #include <math.h>
 #include <stdio.h>
@@ -30,12 +30,12 @@ static void put_decision(const struct decision_view *d, const struct job_view *j
 	if (!isnan(d->slo_s))
 		strbuf_printf(out, "objective %s%s\n", text_seconds(d->slo_s, a), start ? " left" : "");
 	decision_view_table(d, out, colour, every);
-	/* At a start nothing is refused any more: a promise once made is kept as well as can be. */
+	/* At a start no job is refused: a promise that was made is kept as well as possible. */
 	if (d->chosen < 0 || (job->verdict && !strcmp(job->verdict, "rejected"))) {
 		if (isnan(d->smallest_slo_s))
 			strbuf_puts(out, "no objective could have been promised\n");
 		else
-			strbuf_printf(out, "the smallest objective that could have been promised: %s\n",
+			strbuf_printf(out, "the shortest objective that could have been promised: %s\n",
 				      cli_seconds_up(d->smallest_slo_s, b));
 	}
 }
@@ -131,12 +131,13 @@ int verb_explain(int argc, char **argv)
 	const struct cli_usage usage = {
 		.verb = "explain",
 		.synopsis = "JOB [-v] [--json]",
-		.what = "Shows why a job got its batch and epochs, or was rejected: the decisions when it "
-			"arrived and "
-			"when it\n"
-			"started, each candidate with its wait, time, bound, accuracy and headroom and why "
-			"it\n"
-			"lost, and how the estimate of its end moved (-v: every candidate and estimate).",
+		.what = "Shows why a job got its batch size and epochs, or why it was rejected: the "
+			"decisions at its\n"
+			"arrival and at its start, every candidate with its wait, time, bound, accuracy and "
+			"headroom,\n"
+			"why it was not chosen, and how the estimate of the end moved. -v shows all "
+			"candidates and\n"
+			"estimates.",
 		.option = option,
 		.json = true,
 		.min_args = 1,

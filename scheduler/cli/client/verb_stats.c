@@ -1,4 +1,4 @@
-/* `postrider stats`: are promises kept, do the bounds cover, how full is the machine, is the storage well. */
+/* `postrider stats`: promises kept, coverage of the bounds, use of the machine, health of the storage. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -42,8 +42,8 @@ static void put_queue(struct strbuf *out, const struct json *q, const struct jso
 		strbuf_printf(out, "; used so far: %s", cli_percent(cli_json_number(q, "utilisation"), a));
 	strbuf_puts(out, "\n");
 	if (processes > 0.0) {
-		label(out, "outside");
-		strbuf_printf(out, "work of %.3g processes that are not ours is on the machine\n", processes);
+		label(out, "other load");
+		strbuf_printf(out, "%.3g processes of other programs use the machine\n", processes);
 	}
 	if (isnan(cli_json_number(wait, "mean_s")))
 		return;
@@ -60,7 +60,7 @@ static void put_promises(struct strbuf *out, const struct json *slo)
 
 	label(out, "objectives");
 	if (!(met + missed > 0.0))
-		strbuf_puts(out, "no promise has come due yet\n");
+		strbuf_puts(out, "no promised job has ended yet\n");
 	else
 		strbuf_printf(out, "%.0f of %.0f met: %s\n", met, met + missed,
 			      cli_percent(cli_json_number(slo, "attainment"), a));
@@ -79,7 +79,7 @@ static void put_health(struct strbuf *out, const struct json *v)
 	}
 	label(out, "storage");
 	if (json_bool(json_get(store, "failed"), false))
-		strbuf_puts(out, "FAILED: no job is taken until it is repaired");
+		strbuf_puts(out, "FAILED: no job is accepted until it is repaired");
 	else
 		strbuf_puts(out, "well");
 	if (cli_json_number(store, "commits") > 0.0)
@@ -88,7 +88,7 @@ static void put_health(struct strbuf *out, const struct json *v)
 			      text_seconds(1e-3 * cli_json_number(store, "mean_commit_ms"), a),
 			      text_seconds(1e-3 * cli_json_number(store, "max_commit_ms"), b));
 	if (cli_json_number(store, "pending") > 0.0)
-		strbuf_printf(out, "; %.0f rows on their way", cli_json_number(store, "pending"));
+		strbuf_printf(out, "; %.0f rows not written yet", cli_json_number(store, "pending"));
 	strbuf_puts(out, "\n");
 	label(out, "daemon");
 	strbuf_printf(out, "up %s, %.0f connections, %.0f MB, policy %s",
@@ -159,7 +159,7 @@ static void put_tenants(struct strbuf *out, const struct json *all, bool colour)
 		cli_table_add(&t, "%.0f", cli_json_number(e, "usage_cpu_s"));
 		cli_table_add(&t, "%.0f", cli_json_number(e, "standing"));
 	}
-	strbuf_puts(out, "\ntenants: the lowest standing is next\n");
+	strbuf_puts(out, "\ntenants: the one with the lowest standing is next\n");
 	cli_table_print(&t, out, colour);
 	cli_table_release(&t);
 }
@@ -264,10 +264,11 @@ int verb_stats(int argc, char **argv)
 	const struct cli_usage usage = {
 		.verb = "stats",
 		.synopsis = "[--json]",
-		.what = "Shows how well the daemon does: objectives met, how often the bounds held at each\n"
-			"confidence, the error of predictions by job type, the queue, the tenants that "
-			"share\n"
-			"the machine, what was learned from the jobs, and the health of the storage.",
+		.what = "Shows how well the daemon works: time limits met, how often the bounds held at "
+			"each\n"
+			"confidence, the error of predictions by job type, the queue, the tenants that share "
+			"the\n"
+			"machine, what was learned from the jobs, and the health of the storage.",
 		.option = option,
 		.json = true,
 		.examples = "  postrider stats --json\n",

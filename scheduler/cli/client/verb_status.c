@@ -1,4 +1,4 @@
-/* `postrider status`: one job, with what is expected of it or what became of it. */
+/* `postrider status`: shows one job, with its expected end or its result. */
 #include <math.h>
 
 #include "scheduler/cli/client/job_talk.h"
@@ -10,11 +10,11 @@ int verb_status(int argc, char **argv)
 	const struct cli_usage usage = {
 		.verb = "status",
 		.synopsis = "JOB [--json]",
-		.what = "Shows one job: its state, when it is predicted to start and to end (an interval at "
-			"its\n"
-			"confidence), why it waits, what it was promised, and how it ended. Under -q the "
-			"state\n"
-			"is printed alone. Exit code 4: there is no such job.",
+		.what = "Shows one job: its state, when it is expected to start and end, why it waits, what "
+			"was\n"
+			"promised, and how it ended. With -q it prints only the state. The exit code is 4 if "
+			"there\n"
+			"is no such job.",
 		.option = option,
 		.json = true,
 		.min_args = 1,

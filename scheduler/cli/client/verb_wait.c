@@ -1,4 +1,4 @@
-/* `postrider wait`: until jobs have ended, whatever way; the exit code is the job's own. */
+/* `postrider wait`: waits until jobs have ended; the exit code is that of the job. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static int wait_for(struct client *client, const struct cli *c, const char *id, 
 	if (!rc)
 		rc = job_follow(client, &now, c->quiet, &last, &job, f);
 	if (rc == CLIENT_TIMED_OUT)
-		client_fail(f, rc, "job %s is still %s when --timeout runs out; it goes on", id, now.state);
+		client_fail(f, rc, "--timeout is over and job %s is still %s; it goes on", id, now.state);
 	if (!rc) {
 		*out_code = job_view_exit_code(&job);
 		if (c->json) {
@@ -52,7 +52,7 @@ static int wait_for_all(struct client *client, const struct cli *c, struct json_
 		int code = 0, rc = wait_for(client, c, c->arg[i], w, &code, &f);
 
 		if (rc == CLIENT_INTERRUPTED)
-			fprintf(stderr, "postrider: no longer waiting; the jobs go on\n");
+			fprintf(stderr, "postrider: stopped waiting; the jobs go on\n");
 		else if (rc)
 			client_say(&f);
 		if (!first)
@@ -70,11 +70,11 @@ int verb_wait(int argc, char **argv)
 	const struct cli_usage usage = {
 		.verb = "wait",
 		.synopsis = "JOB... [--timeout TIME] [--json]",
-		.what = "Waits until all the jobs have ended and says how. The exit code is the job's own; 1 "
-			"if a\n"
-			"signal ended it, it was cancelled or lost; 3 if it was rejected; of several jobs, "
-			"that\n"
-			"of the first one that is not 0. Ctrl-C stops the waiting, not the jobs.",
+		.what = "Waits until all the jobs have ended and prints how. The exit code is that of the "
+			"job: 1 if\n"
+			"a signal ended it, or it was cancelled or lost; 3 if it was rejected. With several "
+			"jobs it\n"
+			"is the first exit code that is not 0. Ctrl-C stops the waiting, not the jobs.",
 		.option = option,
 		.json = true,
 		.min_args = 1,

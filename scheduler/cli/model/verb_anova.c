@@ -350,17 +350,19 @@ int verb_anova(int argc, char **argv)
 {
 	struct options o = { 0 };
 	const struct cli_option option[] = {
-		{ 0, "schema", CLI_TEXT, "FILE", "what the columns mean (default: built in)", &o.schema },
+		{ 0, "schema", CLI_TEXT, "FILE", "a schema file: what the columns mean (default: built in)",
+		  &o.schema },
 		{ 0, "target", CLI_TEXT, "COLUMN",
-		  "what is explained: time (default), accuracy, or any\ncolumn of numbers", &o.target },
-		{ 0, "factors", CLI_TEXT, "A,B,C",
-		  "what explains it (default: the schema's columns that vary)", &o.factors },
+		  "the column to explain: time (default), accuracy, or any\ncolumn of numbers", &o.target },
+		{ 0, "factors", CLI_TEXT, "A,B,C", "columns that explain it (default: all that vary)",
+		  &o.factors },
 		{ 0, "as", CLI_TEXT, "HOW",
-		  "numbers: one coefficient a factor (default);\nlevels: one a level", &o.as },
+		  "numbers: one coefficient per factor (default);\nlevels: one per level", &o.as },
 		{ 0, "order", CLI_COUNT, "N", "highest order of interactions (default: all)", &o.order },
 		{ 0, "log", CLI_FLAG, NULL, "explain the logarithm of the target", &o.log },
 		{ 0, "2k", CLI_FLAG, NULL,
-		  "only rows where every number is lowest or highest:\nthe 2^k design", &o.two_level },
+		  "use only rows where every number is its lowest or\nhighest: the 2^k design",
+		  &o.two_level },
 		{ 0, "exclude", CLI_LIST, "COL=VALUE", "leave these rows out; may be repeated", &o.exclude },
 		{ 0, "plot", CLI_TEXT, "FILE.svg", "draw the main effects and the interactions", &o.plot },
 		{ 0 },
@@ -368,10 +370,12 @@ int verb_anova(int argc, char **argv)
 	const struct cli_usage usage = {
 		.verb = "anova",
 		.synopsis = "DATA.csv [options]",
-		.what = "Analysis of variance of a designed experiment: how much of the variation of the\n"
-			"response time goes with each factor and each interaction of factors, and whether\n"
-			"that is more than chance. Numbers enter as numbers unless --as levels is given;\n"
-			"words are always levels.",
+		.what = "Analysis of variance of a designed experiment: how much of the variation of the "
+			"response\n"
+			"time each factor and each interaction of factors explains, and whether that is more "
+			"than\n"
+			"chance. Numbers count as numbers unless you give --as levels; words are always "
+			"levels.",
 		.option = option,
 		.json = true,
 		.output = "write the result here",

@@ -613,19 +613,15 @@ int verb_model(int argc, char **argv)
 		.verb = "model",
 		.synopsis = "show MODEL [--json]\nverify MODEL...\ndiff A B [--json]\n"
 			    "list [--json]\nretrain\nrollback VERSION",
-		.what = "show: what a model file holds, where it comes from and how good it is; -v adds what "
-			"the\n"
-			"model says of itself. verify: checks that files are whole (exit code 6 if one is "
-			"not).\n"
-			"diff: the settings, scores, data and features in which two models differ.\n"
-			"Of the daemon, which these three do not need: list: the models it trained by "
-			"itself, "
-			"and\n"
-			"which one is in use. retrain: train another one now; it is taken if it proves "
-			"better. "
-			"rollback:\n"
-			"use an older version again, 0 being the configuration's model. The last two are for "
-			"admins.",
+		.what = "show      prints what a model file holds, where it comes from and how good it is; "
+			"-v adds\n"
+			"          the model's own details\n"
+			"verify    checks that model files are complete (exit code 6 if one is not)\n"
+			"diff      prints how two models differ in settings, scores, data and features\n"
+			"list      prints the models that the daemon has trained, and which one is in use\n"
+			"retrain   makes the daemon train a new model now; it is used if it proves better "
+			"(admins)\n"
+			"rollback  uses an older version again; 0 is the configuration's model (admins)",
 		.option = option,
 		.json = true,
 		.output = "write the result here instead of standard output",
