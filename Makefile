@@ -97,7 +97,8 @@ endif
 $(patsubst %,$B/workloads/%.o,activation layer_conv layer_dense sgd data allreduce): KERNEL := -O3 -ffp-contract=fast -fno-trapping-math
 
 # ---- tests: tests/unit/<layer>/ links that layer and those below it ----
-test_support := $B/tests/support/support.o $B/tests/support/worlds.o $B/tests/support/des.o
+# test.o has main(), and the cases of the program register with it.
+test_support := $B/tests/support/support.o $B/tests/support/worlds.o $B/tests/support/des.o $B/tests/support/test.o
 unit_tests = $(patsubst %.c,$B/%,$(wildcard tests/unit/$1/test_*.c))
 define unit_rule
 $(call unit_tests,$1): $B/tests/unit/$1/%: $B/tests/unit/$1/%.o $(test_support) $(call archives,$1)
@@ -114,7 +115,7 @@ daemon_tests := $(patsubst %.c,$B/%,$(wildcard tests/daemon/test_*.c))
 daemon_test_support := $(call objects,$(filter-out %_main.c tests/daemon/test_%,$(wildcard tests/daemon/*.c)))
 $(daemon_tests): $B/tests/daemon/%: $B/tests/daemon/%.o $(daemon_test_support) $(test_support) $(call archives,core)
 	$(link) -lcmocka -lsqlite3
-$(BIN)/postrider-drill: $B/tests/daemon/drill_main.o $(daemon_test_support) $(test_support) $(call archives,core)
+$(BIN)/postrider-drill: $B/tests/daemon/drill_main.o $(daemon_test_support) $(filter-out %/test.o,$(test_support)) $(call archives,core)
 	$(link) -lsqlite3
 
 # Fuzz entries build twice: as plain programs that replay the corpus (part of `make check`) and, with

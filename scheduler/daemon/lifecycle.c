@@ -9,6 +9,7 @@
 
 #include "common/log.h"
 #include "common/mem.h"
+#include "scheduler/core/outcome.h"
 #include "scheduler/daemon/daemon.h"
 #include "scheduler/daemon/ops/decision_json.h"
 
@@ -465,7 +466,7 @@ static enum slo_outcome slo_outcome(const struct job *job, enum job_state state)
 
 	if (isnan(job->row.slo_s) || state == JOB_CANCELLED)
 		return SLO_NONE;
-	return state == JOB_DONE && response_s <= job->row.slo_s ? SLO_MET : SLO_MISSED;
+	return outcome_met(state == JOB_DONE, response_s, job->row.slo_s) ? SLO_MET : SLO_MISSED;
 }
 
 static enum job_state state_after(const struct job *job, const struct exec_outcome *o)

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "scheduler/core/outcome.h"
+
 void tally_verdict(struct tally *t, enum sched_verdict v)
 {
 	t->verdict[v]++;
@@ -60,8 +62,7 @@ void tally_ended(struct tally *t, const struct job_record *row)
 	bool met = row->slo_outcome == SLO_MET;
 	double run_s = row->started_ns && row->ended_ns ? (double)(row->ended_ns - row->started_ns) / 1e9
 							: NAN;
-	double response_s = row->ended_ns ? (double)(row->ended_ns - row->submitted_ns) / 1e9 : NAN;
-	bool done = row->state == JOB_DONE;
+	bool done = row->state == JOB_DONE, within;
 	struct tally_level *level;
 
 	if (type)
@@ -75,14 +76,14 @@ void tally_ended(struct tally *t, const struct job_record *row)
 		}
 	}
 	/* A job that failed says nothing about how long it would have taken. */
-	if (done && isfinite(row->upper_s) && isfinite(response_s) &&
+	if (done && outcome_bounded(run_s, row->run_upper_s, &within) &&
 	    (level = level_of(t, row->confidence)) != NULL) {
 		level->n++;
-		level->inside += response_s <= row->upper_s;
+		level->inside += within;
 	}
 	if (type && done && row->run_predicted_s > 0.0 && run_s > 0.0) {
 		type->predicted++;
-		type->sum_ape += fabs(run_s / row->run_predicted_s - 1.0);
+		type->sum_ape += outcome_error(row->run_predicted_s, run_s);
 		type->sum_log += log(run_s / row->run_predicted_s);
 	}
 	if (type && done && isfinite(row->accuracy)) {

@@ -8,6 +8,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "scheduler/core/adapt.h"
+#include "scheduler/core/outcome.h"
 #include "scheduler/daemon/binding.h"
 #include "scheduler/daemon/learn/knowledge.h"
 #include "scheduler/daemon/learn/learning_internal.h"
@@ -30,11 +31,11 @@ static struct kept_level *level_of(struct learning *l, double confidence)
 
 static void count_kept(struct learning *l, const struct job_record *row, double run_s)
 {
-	bool kept = run_s <= row->run_upper_s;
 	struct kept_level *level;
+	bool kept;
 
-	if (!isfinite(row->run_upper_s) || !(row->confidence > 0.0 && row->confidence < 1.0) ||
-	    !(level = level_of(l, row->confidence)))
+	if (!outcome_bounded(run_s, row->run_upper_s, &kept) ||
+	    !(row->confidence > 0.0 && row->confidence < 1.0) || !(level = level_of(l, row->confidence)))
 		return;
 	level->recent[level->n++ % LEARNING_RECENT] = kept;
 	level->kept += kept;

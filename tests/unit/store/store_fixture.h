@@ -1,5 +1,5 @@
-/* Shared by the tests of the store: folders, a job with something in every column, waiting for the writer. Included after
- * cmocka, once a program. */
+/* Shared by the tests of the store: folders, a job with something in every column, waiting for the writer. Included once
+ * a program. */
 #ifndef TESTS_UNIT_STORE_STORE_FIXTURE_H
 #define TESTS_UNIT_STORE_STORE_FIXTURE_H
 
@@ -19,6 +19,7 @@
 #include "scheduler/config/config.h"
 #include "scheduler/store/store.h"
 #include "tests/support/support.h"
+#include "tests/support/test.h"
 #include "tests/unit/jobs/plain_job.h"
 
 #define FIXTURE __attribute__((unused)) static

@@ -1,12 +1,6 @@
 /* scheduler/daemon/store: what goes in comes out, and tickets mean what they say. */
 #define _GNU_SOURCE
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "tests/support/test.h"
 #include "tests/unit/store/store_fixture.h"
 
 /* ---- rows ---- */
@@ -137,7 +131,7 @@ static int check_next(void *owner, const struct job_record *j, struct err *err)
 	return 0;
 }
 
-static void test_every_column_comes_back_as_it_was(void **state)
+TEST(test_every_column_comes_back_as_it_was)
 {
 	const char *dir = fresh_dir();
 	struct wanted w = { .job = { plain_job(41), full_job() } };
@@ -166,7 +160,6 @@ static void test_every_column_comes_back_as_it_was(void **state)
 				   .cpu_s = NAN };
 	struct err err = { 0 };
 
-	(void)state;
 	w.job[2] = bare;
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(store_add_job(s, &w.job[i], &err), 0);
@@ -182,14 +175,13 @@ static void test_every_column_comes_back_as_it_was(void **state)
 	store_close(s);
 }
 
-static void test_update_replaces_the_whole_row_but_not_the_key(void **state)
+TEST(test_update_replaces_the_whole_row_but_not_the_key)
 {
 	struct store *s = open_store(fresh_dir());
 	struct wanted w = { .job = { full_job() } };
 	struct job_record first = plain_job(42);
 	struct err err = { 0 };
 
-	(void)state;
 	first.key = w.job[0].key;
 	first.uid = w.job[0].uid;
 	assert_int_equal(store_add_job(s, &first, &err), 0);
@@ -201,14 +193,13 @@ static void test_update_replaces_the_whole_row_but_not_the_key(void **state)
 	store_close(s);
 }
 
-static void test_texts_are_copied_when_they_are_added(void **state)
+TEST(test_texts_are_copied_when_they_are_added)
 {
 	struct store *s = open_store(fresh_dir());
 	struct job_record j = plain_job(1);
 	char type[] = "digits", why[] = "arrival";
 	struct err err = { 0 };
 
-	(void)state;
 	j.type = type;
 	assert_int_equal(store_add_job(s, &j, &err), 0);
 	assert_int_equal(store_add_estimate(s, 1, NOON, 0, 1, 2, 3, why, &err), 0);
@@ -220,14 +211,13 @@ static void test_texts_are_copied_when_they_are_added(void **state)
 	store_close(s);
 }
 
-static void test_rows_that_cannot_be_kept_are_refused(void **state)
+TEST(test_rows_that_cannot_be_kept_are_refused)
 {
 	struct store *s = open_store(fresh_dir());
 	struct job_record j = plain_job(0);
 	struct err err = { 0 };
 	char *huge = calloc(1, ((size_t)16 << 20) + 2);
 
-	(void)state;
 	assert_non_null(huge);
 	memset(huge, ' ', ((size_t)16 << 20) + 1);
 	assert_int_equal(store_add_job(s, &j, &err), -ERR_ARG);
@@ -256,13 +246,12 @@ static void test_rows_that_cannot_be_kept_are_refused(void **state)
 
 /* ---- tickets ---- */
 
-static void test_tickets_ascend_and_pending_rows_are_counted(void **state)
+TEST(test_tickets_ascend_and_pending_rows_are_counted)
 {
 	struct store *s = open_store(fresh_dir());
 	struct err err = { 0 };
 	uint64_t last = 0;
 
-	(void)state;
 	assert_int_equal(store_commit(s), 0); /* nothing collected: nothing to wait for */
 	for (uint64_t i = 1; i <= 20; i++) {
 		struct job_record j = plain_job(i);
@@ -283,14 +272,13 @@ static void test_tickets_ascend_and_pending_rows_are_counted(void **state)
 	store_close(s);
 }
 
-static void test_batches_that_wait_share_a_transaction(void **state)
+TEST(test_batches_that_wait_share_a_transaction)
 {
 	const char *dir = fresh_dir();
 	struct store *s = open_store(dir);
 	struct store_stats stats;
 	struct err err = { 0 };
 
-	(void)state;
 	for (uint64_t i = 1; i <= 1000; i++) {
 		struct job_record j = plain_job(i);
 
@@ -310,7 +298,7 @@ static void test_batches_that_wait_share_a_transaction(void **state)
 	assert_int_equal(sql_number(dir, "SELECT value FROM meta WHERE name='batch'"), 100);
 }
 
-static void test_undo_forgets_what_came_after_the_mark(void **state)
+TEST(test_undo_forgets_what_came_after_the_mark)
 {
 	const char *dir = fresh_dir();
 	struct store *s = open_store(dir);
@@ -318,7 +306,6 @@ static void test_undo_forgets_what_came_after_the_mark(void **state)
 	struct store_mark mark;
 	struct err err = { 0 };
 
-	(void)state;
 	mark = store_mark(s); /* before there is anything */
 	assert_int_equal(store_add_job(s, &b, &err), 0);
 	store_undo(s, mark);
@@ -338,22 +325,20 @@ static void test_undo_forgets_what_came_after_the_mark(void **state)
 	assert_int_equal(sql_number(dir, "SELECT count(*) FROM decisions"), 0);
 }
 
-static void test_close_commits_what_was_only_collected(void **state)
+TEST(test_close_commits_what_was_only_collected)
 {
 	const char *dir = fresh_dir();
 	struct store *s = open_store(dir);
 	struct job_record j = plain_job(5);
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(store_add_job(s, &j, &err), 0);
 	store_close(s);
 	assert_int_equal(sql_number(dir, "SELECT count(*) FROM jobs"), 1);
 }
 
-static void test_other_durabilities_write_the_same_rows(void **state)
+TEST(test_other_durabilities_write_the_same_rows)
 {
-	(void)state;
 	for (int d = DURABLE_INTERVAL; d <= DURABLE_NONE; d++) {
 		const char *dir = fresh_dir();
 		struct store_params p = { .dir = dir, .durability = d, .interval_s = 0.01 };
@@ -375,14 +360,13 @@ static void test_other_durabilities_write_the_same_rows(void **state)
 	}
 }
 
-static void test_interval_syncs_without_further_commits(void **state)
+TEST(test_interval_syncs_without_further_commits)
 {
 	struct store_params p = { .dir = fresh_dir(), .durability = DURABLE_INTERVAL, .interval_s = 0.4 };
 	struct job_record j = plain_job(1);
 	struct store *s = NULL;
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(store_open(&p, &s, &err), 0);
 	assert_int_equal(store_add_job(s, &j, &err), 0);
 	commit_all(s);
@@ -395,7 +379,7 @@ static void test_interval_syncs_without_further_commits(void **state)
 	store_close(s);
 }
 
-static void test_log_is_moved_into_the_database_while_running(void **state)
+TEST(test_log_is_moved_into_the_database_while_running)
 {
 	const char *dir = memory_dir();
 	struct store *s = open_store(dir);
@@ -404,7 +388,6 @@ static void test_log_is_moved_into_the_database_while_running(void **state)
 	struct err err = { 0 };
 	char *json = calloc(1, 40001);
 
-	(void)state;
 	assert_non_null(json);
 	memset(json, ' ', 40000);
 	for (uint64_t i = 1; i <= 2500; i++) { /* 100 MB in all */
@@ -424,7 +407,7 @@ static void test_log_is_moved_into_the_database_while_running(void **state)
 }
 
 /* An operator's sqlite3 with a transaction left open: the log grows, but commits go on, and not each with a checkpoint. */
-static void test_long_reader_stops_neither_commits_nor_sees_them(void **state)
+TEST(test_long_reader_stops_neither_commits_nor_sees_them)
 {
 	const char *dir = memory_dir();
 	struct store *s = open_store(dir);
@@ -433,7 +416,6 @@ static void test_long_reader_stops_neither_commits_nor_sees_them(void **state)
 	struct err err = { 0 };
 	char *json = calloc(1, 40001);
 
-	(void)state;
 	assert_non_null(json);
 	memset(json, ' ', 40000);
 	assert_int_equal(sqlite3_open(support_path(dir, "postrider.db"), &other), SQLITE_OK);
@@ -481,14 +463,13 @@ static int on_key(void *owner, uid_t uid, const char *key, uint64_t job, struct 
 	return 0;
 }
 
-static void test_keys_are_found_again_and_the_latest_owner_counts(void **state)
+TEST(test_keys_are_found_again_and_the_latest_owner_counts)
 {
 	struct store *s = open_store(fresh_dir());
 	struct key_seen seen = { 0 };
 	struct err err = { 0 };
 	static const char *const key[] = { "a", "b", NULL, "a", "c" };
 
-	(void)state;
 	for (uint64_t i = 1; i <= 5; i++) {
 		struct job_record j = plain_job(i);
 
@@ -517,14 +498,13 @@ static void test_keys_are_found_again_and_the_latest_owner_counts(void **state)
 	store_close(s);
 }
 
-static void test_last_id_outlives_deleted_jobs(void **state)
+TEST(test_last_id_outlives_deleted_jobs)
 {
 	const char *dir = fresh_dir();
 	struct store *s = open_store(dir);
 	struct job_record j = plain_job(900);
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(store_last_id(s), 0);
 	assert_int_equal(store_add_job(s, &j, &err), 0);
 	commit_all(s);
@@ -554,7 +534,7 @@ static int stop_at_once(void *owner, const struct job_record *j, struct err *err
 	return err_fail(err, ERR_NODATA, "enough");
 }
 
-static void test_ten_thousand_live_jobs_are_read_quickly(void **state)
+TEST(test_ten_thousand_live_jobs_are_read_quickly)
 {
 	const char *dir = fresh_dir();
 	struct store *s = open_store(dir);
@@ -563,7 +543,6 @@ static void test_ten_thousand_live_jobs_are_read_quickly(void **state)
 	double started;
 	int calls = 0;
 
-	(void)state;
 	for (uint64_t i = 1; i <= 20000; i++) {
 		struct job_record j = plain_job(i);
 
@@ -587,27 +566,4 @@ static void test_ten_thousand_live_jobs_are_read_quickly(void **state)
 	assert_int_equal(store_each_live(s, stop_at_once, &calls, &err), -ERR_NODATA);
 	assert_int_equal(calls, 1);
 	store_close(s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_every_column_comes_back_as_it_was),
-		cmocka_unit_test(test_update_replaces_the_whole_row_but_not_the_key),
-		cmocka_unit_test(test_texts_are_copied_when_they_are_added),
-		cmocka_unit_test(test_rows_that_cannot_be_kept_are_refused),
-		cmocka_unit_test(test_tickets_ascend_and_pending_rows_are_counted),
-		cmocka_unit_test(test_batches_that_wait_share_a_transaction),
-		cmocka_unit_test(test_undo_forgets_what_came_after_the_mark),
-		cmocka_unit_test(test_close_commits_what_was_only_collected),
-		cmocka_unit_test(test_other_durabilities_write_the_same_rows),
-		cmocka_unit_test(test_interval_syncs_without_further_commits),
-		cmocka_unit_test(test_log_is_moved_into_the_database_while_running),
-		cmocka_unit_test(test_long_reader_stops_neither_commits_nor_sees_them),
-		cmocka_unit_test(test_keys_are_found_again_and_the_latest_owner_counts),
-		cmocka_unit_test(test_last_id_outlives_deleted_jobs),
-		cmocka_unit_test(test_ten_thousand_live_jobs_are_read_quickly),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }
