@@ -51,6 +51,7 @@ struct learning {
 	uint32_t own_number, in_use; /* of `own`, and of the model of d->setup; 0: the configuration's */
 	bool put;                    /* `next` is to be put to use, as soon as no reload is under way */
 	char *next; uint32_t next_number; /* NULL: `given` */
+	struct model *next_model;    /* of `next`, read and compiled; NULL without */
 	struct event *put_timer;
 	struct later *answer;        /* to whoever asked for it; NULL: nobody */
 };
@@ -62,6 +63,6 @@ void learning_train_due(struct learning *l);     /* one more job has ended */
 void learning_train_restore(struct learning *l); /* counts what ended since the last training */
 void learning_train_changed(struct learning *l); /* after a reload */
 bool learning_train_busy(const struct learning *l);
-bool learning_is_observation(const struct store_job *row);
+bool learning_is_observation(const struct job_record *row);
 
 #endif

@@ -1,4 +1,5 @@
-#include "scheduler/daemon/jobs.h"
+/* Jobs in memory: one job, the lists, the index by id, the keys. See jobs.h. */
+#include "scheduler/jobs/jobs.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,12 +12,6 @@
 #define KEY_BUCKETS 262144 /* a power of two above twice JOBS_MAX_KEYS */
 #define NO_KEY UINT32_MAX
 
-const char *const job_state_name[N_JOB_STATES] = {
-	[JOB_QUEUED] = "queued", [JOB_RUNNING] = "running",     [JOB_DONE] = "done",
-	[JOB_FAILED] = "failed", [JOB_CANCELLED] = "cancelled", [JOB_REJECTED] = "rejected",
-	[JOB_LOST] = "lost",
-};
-
 struct key_entry {
 	uid_t uid;
 	uint32_t next; /* in its bucket */
@@ -26,30 +21,11 @@ struct key_entry {
 
 /* ---- one job ---- */
 
-static char *kept[1024];
-static size_t n_kept;
-
-static int keep(const char *name)
+/* 0 or -1. NULL stays NULL. */
+static int keep_name(struct names *names, const char **at, const char *name)
 {
-	for (size_t i = 0; i < n_kept; i++) {
-		if (!strcmp(kept[i], name))
-			return (int)i;
-	}
-	if (n_kept == sizeof kept / sizeof kept[0] || !(kept[n_kept] = mem_strdup(name)))
-		return -1;
-	return (int)n_kept++;
-}
-
-const char *name_keep(const char *name)
-{
-	int i = name ? keep(name) : -1;
-
-	return !name ? NULL : i < 0 ? "(earlier)" : kept[i];
-}
-
-int name_number(const char *name)
-{
-	return name ? keep(name) : -1;
+	*at = names_keep(names, name);
+	return name && !*at ? -1 : 0;
 }
 
 static int copy_text(char **own, const char **row, const char *from)
@@ -99,23 +75,17 @@ void job_free(struct job *job)
 	free(job);
 }
 
-int job_new(const struct store_job *row, struct job **out, struct err *err)
+int job_new(struct names *names, const struct job_record *row, struct job **out, struct err *err)
 {
 	struct job *job = mem_calloc(1, sizeof *job);
-	struct store_job *r;
+	struct job_record *r;
 
 	if (!job)
 		return err_fail(err, ERR_NOMEM, "out of memory for a job");
 	job->id = row->id;
 	job->row = *row;
 	r = &job->row;
-	r->mode = name_keep(row->mode);
-	r->tenant = name_keep(row->tenant);
-	job->type_number = name_number(row->type);
-	r->verdict = name_keep(row->verdict);
-	r->policy = name_keep(row->policy);
-	r->model = name_keep(row->model);
-	r->slo_outcome = name_keep(row->slo_outcome);
+	job->type_number = names_number(names, row->type);
 	job->epoch = job->epochs = job->epoch_accuracy = NAN;
 	if (copy_text(&job->key, &r->key, row->key) | copy_text(&job->type_name, &r->type, row->type) |
 	    copy_text(&job->params_text, &r->params, row->params) |
@@ -123,6 +93,14 @@ int job_new(const struct store_job *row, struct job **out, struct err *err)
 	    copy_text(&job->reason, &r->reason, row->reason) | copy_text(&job->tag, &r->tag, row->tag)) {
 		job_free(job);
 		return err_fail(err, ERR_NOMEM, "out of memory for a job");
+	}
+	if (job->type_number < 0 || keep_name(names, &r->mode, row->mode) ||
+	    keep_name(names, &r->tenant, row->tenant) || keep_name(names, &r->policy, row->policy) ||
+	    keep_name(names, &r->model, row->model)) {
+		job_free(job);
+		return err_fail(err, ERR_NOMEM,
+				"there is no room for another name of a tenant, type, policy or model (%u)",
+				NAMES_MAX);
 	}
 	*out = job;
 	return 0;
@@ -231,6 +209,7 @@ void jobs_release(struct jobs *j)
 	free(j->key);
 	free(j->key_bucket);
 	free(j->bucket);
+	names_release(&j->names);
 	*j = (struct jobs){ 0 };
 }
 
@@ -245,9 +224,8 @@ int jobs_add(struct jobs *j, struct job *job, struct err *err)
 	job->same_hash = j->bucket[at];
 	j->bucket[at] = job;
 	j->n++;
-	j->count[job->state]++;
-	job->row.state = job_state_name[job->state];
-	list_append(list_of(j, job->state), job);
+	j->count[job->row.state]++;
+	list_append(list_of(j, job->row.state), job);
 	return 0;
 }
 
@@ -262,12 +240,11 @@ struct job *jobs_find(const struct jobs *j, uint64_t id)
 
 void jobs_set_state(struct jobs *j, struct job *job, enum job_state state)
 {
-	struct job_list *from = list_of(j, job->state), *to = list_of(j, state);
+	struct job_list *from = list_of(j, job->row.state), *to = list_of(j, state);
 
-	j->count[job->state]--;
+	j->count[job->row.state]--;
 	j->count[state]++;
-	job->state = state;
-	job->row.state = job_state_name[state];
+	job->row.state = state;
 	if (from != to) {
 		list_remove(from, job);
 		list_append(to, job);
@@ -282,8 +259,8 @@ void jobs_take_out(struct jobs *j, struct job *job)
 		at = &(*at)->same_hash;
 	*at = job->same_hash;
 	j->n--;
-	j->count[job->state]--;
-	list_remove(list_of(j, job->state), job);
+	j->count[job->row.state]--;
+	list_remove(list_of(j, job->row.state), job);
 }
 
 void jobs_trim(struct jobs *j, size_t max_ended)
