@@ -62,8 +62,8 @@ int cli_write(const char *path, const struct strbuf *text, struct err *err)
 	struct stat st;
 	sigset_t stop, before;
 	bool to_file = path && strcmp(path, "-");
-	/* A signal between the temporary file and its rename would leave the temporary file behind. Writing to a pipe
-	 * may block for ever, so Ctrl-C must work there. */
+	/* A signal between the temporary file and its rename would leave the temporary file behind. Writing
+	 * to a pipe may block for ever, so Ctrl-C must work there. */
 	bool hold = to_file && (stat(path, &st) || S_ISREG(st.st_mode));
 	int rc;
 

@@ -140,7 +140,8 @@ void cli_json_summary(struct json_writer *w, const struct score_summary *s);
 void cli_json_target(struct json_writer *w, const char *key, const struct model_target *t);
 
 double cli_json_number(const struct json *object, const char *key); /* of a member; NaN: there is none */
-/* A value read elsewhere, as it was; and the members of an object, without those of the NULL-terminated list. */
+/* A value read elsewhere, as it was; and the members of an object, without those of the NULL-terminated
+ * list. */
 void cli_json_copy(struct json_writer *w, const struct json *v);
 void cli_json_members(struct json_writer *w, const struct json *object, const char *const *without);
 

@@ -7,7 +7,8 @@
 
 #define ALL_MAX 64 /* options of a verb */
 
-/* All options of a verb: its own, then those that every verb has, in the order of the help. Returns how many. */
+/* All options of a verb: its own, then those that every verb has, in the order of the help. Returns how
+ * many. */
 static size_t all_options(struct cli *c, bool *help, struct cli_option *out)
 {
 	const struct cli_usage *u = c->usage;

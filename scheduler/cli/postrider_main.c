@@ -123,8 +123,8 @@ static int unknown_verb(const char *given)
 	return 2;
 }
 
-/* Wipes the progress bar, says what happened and dies of the signal, so that a shell sees 130. There is nothing to undo:
- * cli_write() blocks the signal while it writes a file. */
+/* Wipes the progress bar, says what happened and dies of the signal, so that a shell sees 130. There is
+ * nothing to undo: cli_write() blocks the signal while it writes a file. */
 static void interrupted(int number)
 {
 	static const char bar[] = "\r\033[K",

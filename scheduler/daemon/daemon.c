@@ -271,7 +271,7 @@ static void on_signal(evutil_socket_t number, short what, void *owner)
 		notify_reloading(NULL);
 		if (d->loader)
 			d->reload_again = true;
-		else if (daemon_reload(d, NULL, &err))
+		else if (daemon_reload(d, NULL, NULL, &err))
 			log_warn("not reloaded: %s", err.text);
 		return;
 	}
@@ -375,15 +375,17 @@ static int replace_path(char **at, const char *with, struct err *err)
 	return 0;
 }
 
-int daemon_read_setup(const struct daemon_params *p, struct setup **out, struct err *err)
+int daemon_read_setup(const struct daemon_params *p, struct model *model, struct setup **out, struct err *err)
 {
 	struct config *c = NULL;
 	char *path = config_find(p->config_path);
 	int rc = path ? config_read(path, &c, err) : config_default(&c, err);
 
 	free(path);
-	if (rc)
+	if (rc) {
+		model_free(model);
 		return rc;
+	}
 	rc = replace_path(&c->socket, p->socket, err);
 	if (!rc)
 		rc = replace_path(&c->state_dir, p->state_dir, err);
@@ -392,10 +394,11 @@ int daemon_read_setup(const struct daemon_params *p, struct setup **out, struct 
 	if (!rc)
 		rc = replace_path(&c->model, p->model, err);
 	if (rc) {
+		model_free(model);
 		config_free(c);
 		return rc;
 	}
-	return setup_new(c, out, err);
+	return setup_new(c, model, out, err);
 }
 
 static int open_parts(struct daemon *d, bool force, struct err *err)
@@ -496,7 +499,7 @@ int daemon_new(const struct daemon_params *p, struct daemon **out, struct err *e
 	d->base = event_base_new();
 	rc = d->base ? 0 : err_fail(err, ERR_NOMEM, "no event loop: %s", strerror(errno));
 	if (!rc)
-		rc = daemon_read_setup(p, &d->setup, err);
+		rc = daemon_read_setup(p, NULL, &d->setup, err);
 	if (!rc) {
 		log_set_level(d->setup->config->log_level);
 		log_set_json(d->setup->config->log_json);

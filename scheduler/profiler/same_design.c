@@ -1,5 +1,5 @@
-/* Is a journal of this design? The canonical text of a design, its fingerprint, and what differs from an earlier one in
- * words. See design.h. */
+/* Is a journal of this design? The canonical text of a design, its fingerprint, and what differs from an
+ * earlier one in words. See design.h. */
 #include "scheduler/profiler/design.h"
 
 #include <stdio.h>

@@ -42,7 +42,8 @@ struct moment {
 struct run {
 	const struct options *opt;
 	pid_t pid; /* of the job: leader of its session and group */
-	int go_fd, said_fd; /* the child waits at the first, and writes to the second why it cannot run the command */
+	/* the child waits at the first, and writes to the second why it cannot run the command */
+	int go_fd, said_fd;
 	struct moment started, ended; /* started 0: it never ran */
 	siginfo_t end;
 	bool timed_out, stopped; /* stopped: the daemon asked for it */

@@ -1,5 +1,5 @@
-/* The child until it becomes the command: its limits, user, files and environment. It waits for the word to go before it
- * changes anything. See supervisor.h. */
+/* The child until it becomes the command: its limits, user, files and environment. It waits for the word to
+ * go before it changes anything. See supervisor.h. */
 #define _GNU_SOURCE
 #include "scheduler/supervisor/supervisor.h"
 
@@ -72,8 +72,8 @@ static void child_become_user(const struct options *o, int said_fd)
 		child_fail(said_fd, "cannot give up the powers of root for user %u", o->uid);
 }
 
-/* Opened as the user, so that a link or a device instead of the log harms only that user. O_NONBLOCK: a fifo without a
- * reader must not block us. */
+/* Opened as the user, so that a link or a device instead of the log harms only that user. O_NONBLOCK: a fifo
+ * without a reader must not block us. */
 static void child_log(const struct options *o, const char *name, int as_fd, int said_fd)
 {
 	char path[PATH_MAX];
@@ -123,7 +123,8 @@ static void child_exec(const struct options *o, int said_fd)
 	sigset_t none;
 	int error;
 
-	/* The system call itself: the C library hides two signals, which posix_spawn() may have left ignored. */
+	/* The system call itself: the C library hides two signals, which posix_spawn() may have left
+	 * ignored. */
 	for (int s = 1; s < NSIG; s++)
 		syscall(SYS_rt_sigaction, s, default_action, NULL, KERNEL_SIGSET_BYTES);
 	sigemptyset(&none);
@@ -159,7 +160,8 @@ __attribute__((noreturn)) static void child_main(const struct options *o, pid_t 
 	if (o->cpus && parse_cpus(o->cpus, &cpus) && sched_setaffinity(0, sizeof cpus, &cpus))
 		child_fail(said_fd, "cannot run on the cpus %.100s: %s", o->cpus, strerror(errno));
 	child_become_user(o, said_fd);
-	/* After the change of user, which clears it. The job must not outlive its supervisor: nothing would stop it. */
+	/* After the change of user, which clears it. The job must not outlive its supervisor: nothing would
+	 * stop it. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)
 		_exit(127);
 	child_log(o, JOB_STDOUT, STDOUT_FILENO, said_fd);

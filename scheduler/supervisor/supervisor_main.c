@@ -1,13 +1,13 @@
-/* postrider-supervisor: runs one job, watches it, and leaves a record of how it ended. The daemon's executor starts it.
- * It survives the daemon, so that a new daemon can adopt the job. docs/man/postrider-supervisor.8 is the manual,
- * scheduler/process/record_format.h has the format of the records.
+/* postrider-supervisor: runs one job, watches it, and leaves a record of how it ended. The daemon's executor
+ * starts it. It survives the daemon, so that a new daemon can adopt the job. docs/man/postrider-supervisor.8
+ * is the manual, scheduler/process/record_format.h has the format of the records.
  *
- * It is single-threaded and linked with the C library alone: it starts at once, and it may use all of that library
- * after fork().
+ * It is single-threaded and linked with the C library alone: it starts at once, and it may use all of that
+ * library after fork().
  *
- * The order of things matters. The child is forked first and waits, because the record names it. Then the record is
- * linked, which only one supervisor can do. Only then is anything changed and the child let go. Whichever process dies
- * on the way, the command runs once or not at all. */
+ * The order of things matters. The child is forked first and waits, because the record names it. Then the
+ * record is linked, which only one supervisor can do. Only then is anything changed and the child let go.
+ * Whichever process dies on the way, the command runs once or not at all. */
 #define _GNU_SOURCE
 #include "scheduler/supervisor/supervisor.h"
 

@@ -1,4 +1,5 @@
-/* Parses the command line and looks up the user. docs/man/postrider-supervisor.8 is the manual. See supervisor.h. */
+/* Parses the command line and looks up the user. docs/man/postrider-supervisor.8 is the manual. See
+ * supervisor.h. */
 #define _GNU_SOURCE
 #include "scheduler/supervisor/supervisor.h"
 
@@ -152,7 +153,8 @@ void parse_options(int argc, char **argv, struct options *o)
 	}
 }
 
-/* Finds the name and the home of the job's user. For our own user $HOME is enough: a lookup may need a network. */
+/* Finds the name and the home of the job's user. For our own user $HOME is enough: a lookup may need a
+ * network. */
 void find_user(struct options *o)
 {
 	const char *home = getuid() != 0 && o->uid == getuid() ? getenv("HOME") : NULL;

@@ -84,8 +84,8 @@ void win_the_race(struct run *r)
 	give_up(SUPERVISOR_NOT_STARTED, "cannot make %s: %s", path, strerror(error));
 }
 
-/* Brings the record to the disk, so that after a crash of the machine the daemon knows that the job was started. The job
- * does not wait for it: the disk takes longer than all the rest. */
+/* Brings the record to the disk, so that after a crash of the machine the daemon knows that the job was
+ * started. The job does not wait for it: the disk takes longer than all the rest. */
 void sync_started(const struct run *r)
 {
 	char path[PATH_MAX];

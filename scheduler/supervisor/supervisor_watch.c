@@ -1,4 +1,5 @@
-/* Waits until the job ends, is asked to stop, or runs out of time, and kills what it left behind. See supervisor.h. */
+/* Waits until the job ends, is asked to stop, or runs out of time, and kills what it left behind. See
+ * supervisor.h. */
 #define _GNU_SOURCE
 #include "scheduler/supervisor/supervisor.h"
 
@@ -30,8 +31,8 @@ static void ask_to_end(struct run *r, double grace_s)
 		r->kill_at_ns = at_ns;
 }
 
-/* A SIGTERM from the daemon has a value: the grace in milliseconds. The daemon will call the job cancelled. A SIGTERM
- * from elsewhere, for example at a shutdown of the machine, ends the job but does not cancel it. */
+/* A SIGTERM from the daemon has a value: the grace in milliseconds. The daemon will call the job cancelled. A
+ * SIGTERM from elsewhere, for example at a shutdown of the machine, ends the job but does not cancel it. */
 static void on_stop(struct run *r, const siginfo_t *info)
 {
 	double grace_s = r->opt->grace_s;
@@ -44,8 +45,8 @@ static void on_stop(struct run *r, const siginfo_t *info)
 	ask_to_end(r, grace_s);
 }
 
-/* Orphans of the job become our children. The job itself stays a zombie for now, so that its number is not given to
- * another process while we signal its group. Returns true if the job has ended. */
+/* Orphans of the job become our children. The job itself stays a zombie for now, so that its number is not
+ * given to another process while we signal its group. Returns true if the job has ended. */
 static bool reap_orphans(struct run *r)
 {
 	for (;;) {
@@ -88,8 +89,8 @@ static void on_time(struct run *r)
 	}
 }
 
-/* Returns the next signal, or 0 at the time given. It sleeps an hour at most: sigtimedwait() does not count the time in
- * which the machine is suspended. */
+/* Returns the next signal, or 0 at the time given. It sleeps an hour at most: sigtimedwait() does not count
+ * the time in which the machine is suspended. */
 static int next_signal(int64_t until_ns, siginfo_t *info)
 {
 	int64_t left_ns = until_ns == NEVER_NS ? 3600 * NS_PER_S : until_ns - clock_ns(CLOCK_BOOTTIME);

@@ -1,5 +1,5 @@
-/* See client.h. One socket that never blocks, a buffer each way, and poll() between them: what is sent and what
- * comes in move at the same time, so that neither side can wait for the other to read first. */
+/* See client.h. One socket that never blocks, a buffer each way, and poll() between them: what is sent and
+ * what comes in move at the same time, so that neither side can wait for the other to read first. */
 #define _GNU_SOURCE
 #include "scheduler/cli/client/client.h"
 
@@ -151,7 +151,8 @@ static int move_bytes(struct client *c, int64_t until_ns, bool *out_late, struct
 	return n;
 }
 
-/* The next whole line, NUL-terminated in place; *out is NULL when it is late or when the other side has ended. */
+/* The next whole line, NUL-terminated in place; *out is NULL when it is late or when the other side has
+ * ended. */
 static int next_line(struct client *c, int64_t until_ns, char **out, size_t *out_len, struct client_fault *f)
 {
 	bool late = false;

@@ -1,4 +1,5 @@
-/* What ends a conversation with the daemon early: refusals as exit codes, our messages, and signals. See client.h. */
+/* What ends a conversation with the daemon early: refusals as exit codes, our messages, and signals. See
+ * client.h. */
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* A decision as the daemon sends it: read from JSON, put into a table, its reasons in words. See decision_view.h. */
+/* A decision as the daemon sends it: read from JSON, put into a table, its reasons in words. See
+ * decision_view.h. */
 #include "scheduler/cli/client/decision_view.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* Submits many jobs, one per line, over one connection. Several requests are under way at a time, so that the daemon is
- * busy. A bad line is reported with its number and does not stop the others. See submit.h. */
+/* Submits many jobs, one per line, over one connection. Several requests are under way at a time, so that the
+ * daemon is busy. A bad line is reported with its number and does not stop the others. See submit.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -66,8 +66,8 @@ static void fill(struct lines *in)
 	in->failed |= n < 0 && errno != EINTR;
 }
 
-/* The next line, NUL-terminated, without its end, of *out_len bytes; NULL: there is none, or (*out_long) it is too long and was
- * skipped. */
+/* The next line, NUL-terminated, without its end, of *out_len bytes; NULL: there is none, or (*out_long) it
+ * is too long and was skipped. */
 static char *next_line(struct lines *in, size_t *out_len, bool *out_long)
 {
 	char *end, *line;

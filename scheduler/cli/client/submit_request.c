@@ -217,7 +217,8 @@ static void put_params(struct json_writer *w, const struct submit_options *o, co
 	for (size_t i = 0; i < n; i++) {
 		snprintf(text, sizeof text, "%.*s", (int)all[i].key_len, all[i].key);
 		json_put_key(w, text);
-		/* As text, also where it looks like a number: the daemon knows the parameter's kind, we do not. */
+		/* As text, also where it looks like a number: the daemon knows the parameter's kind, we do
+		 * not. */
 		snprintf(text, sizeof text, "%.*s", (int)all[i].value_len, all[i].value);
 		json_put_string(w, text);
 	}

@@ -1,5 +1,5 @@
-/* `postrider explain`: the decisions made for a job, with all candidates and why they were not chosen, and how the
- * estimate of its end moved. */
+/* `postrider explain`: the decisions made for a job, with all candidates and why they were not chosen, and
+ * how the estimate of its end moved. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -5,7 +5,8 @@
 
 #include "scheduler/cli/client/job_talk.h"
 
-/* Watches one job to its end. The connection watches nothing afterwards, so that the next one can be asked for. */
+/* Watches one job to its end. The connection watches nothing afterwards, so that the next one can be asked
+ * for. */
 static int wait_for(struct client *client, const struct cli *c, const char *id, struct json_writer *w,
 		    int *out_code, struct client_fault *f)
 {

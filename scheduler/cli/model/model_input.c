@@ -1,5 +1,5 @@
-/* Shared by the verbs about models: they read a table of runs under a schema, open a model file, and write scores as
- * JSON. See cli.h. */
+/* Shared by the verbs about models: they read a table of runs under a schema, open a model file, and write
+ * scores as JSON. See cli.h. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

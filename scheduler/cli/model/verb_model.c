@@ -1,5 +1,5 @@
-/* `postrider model`: what is in a model file, whether it is whole, and how two differ; what the daemon has trained
- * (model_talk.c). */
+/* `postrider model`: what is in a model file, whether it is whole, and how two differ; what the daemon has
+ * trained (model_talk.c). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

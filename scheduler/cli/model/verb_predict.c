@@ -1,5 +1,5 @@
-/* `postrider predict`: adds predictions to a table, or shows for one job what every batch size would do and which one
- * scheduler/core/decide.c chooses. */
+/* `postrider predict`: adds predictions to a table, or shows for one job what every batch size would do and
+ * which one scheduler/core/decide.c chooses. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

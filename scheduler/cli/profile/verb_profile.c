@@ -1,5 +1,5 @@
-/* `postrider profile`: a designed experiment on a training command. This file parses the options, shows progress and
- * prints the plan and the summary; scheduler/profiler measures. */
+/* `postrider profile`: a designed experiment on a training command. This file parses the options, shows
+ * progress and prints the plan and the summary; scheduler/profiler measures. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -29,6 +29,7 @@ static void put_to_use(struct learning *l)
 {
 	struct timeval again = { .tv_usec = PUT_AGAIN_US };
 	struct later *answer = l->answer;
+	struct model *model = l->next_model;
 	struct err err = { 0 };
 
 	if (!l->put)
@@ -43,8 +44,9 @@ static void put_to_use(struct learning *l)
 	l->next = NULL;
 	l->answer = NULL;
 	l->put = false;
+	l->next_model = NULL; /* the reload's */
 	l->d->params.model = l->own ? l->own : l->given;
-	if (daemon_reload(l->d, answer, &err)) {
+	if (daemon_reload(l->d, answer, model, &err)) {
 		log_error("the new model is not in use: %s", err.text);
 		if (answer)
 			later_error(answer, "internal", err.text);
@@ -163,7 +165,9 @@ static void on_result(evutil_socket_t fd, short what, void *owner)
 		l->put = true;
 		l->next = r.path;
 		l->next_number = training ? r.version.number : r.version.rolled_back_to;
+		l->next_model = r.model;
 		r.path = NULL;
+		r.model = NULL;
 	}
 	if (l->answer && r.err.code) {
 		log_error("not rolled back: %s", r.err.text);
@@ -285,7 +289,7 @@ static int use_version(struct learning *l, struct err *err)
 	int rc;
 
 	d->params.model = l->own;
-	rc = daemon_read_setup(&d->params, &fresh, err);
+	rc = daemon_read_setup(&d->params, NULL, &fresh, err);
 	if (rc)
 		return rc;
 	setup_sched_params(fresh, &sched);
@@ -384,6 +388,7 @@ void learning_train_release(struct learning *l)
 		l->d->params.model = l->given;
 	free(l->own);
 	free(l->next);
+	model_free(l->next_model);
 	free(l->settings);
 }
 
