@@ -189,7 +189,7 @@ static void on_other_load(evutil_socket_t fd, short what, void *owner)
 	(void)fd;
 	(void)what;
 	if (!d->setup->config->outside_load) {
-		sched_set_outside(d->sched, now, 0.0, NULL);
+		sched_set_other_load(d->sched, now, 0.0, NULL);
 		return;
 	}
 	if (io_read_file("/proc/stat", OTHER_LOAD_MAX_TEXT, &stat, &len, NULL) == 0) {
@@ -198,7 +198,7 @@ static void on_other_load(evutil_socket_t fd, short what, void *owner)
 					  (double)(now - d->other_load_ns) / 1e9);
 		d->other_load_ns = now;
 		if (after != before)
-			sched_set_outside(d->sched, now, after, NULL);
+			sched_set_other_load(d->sched, now, after, NULL);
 	}
 	free(stat);
 	free(pressure);
