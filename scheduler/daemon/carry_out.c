@@ -5,23 +5,16 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "common/text/template.h"
 #include "scheduler/daemon/daemon.h"
 #include "scheduler/daemon/ops/decision_json.h"
 
 #define TURN_US 1000.0 /* of starts in one turn of the loop, because others want to be served, too */
 #define MAX_NEXT 4 /* events that the actions of one event lead to */
-
-static double monotonic_us(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
-}
 
 struct pending_start {
 	uint64_t ticket, job;
@@ -123,7 +116,7 @@ static int spawn(struct daemon *d, struct job *job, struct err *err)
 		return rc;
 	exec_job_of(d, job, argv, dir, &e);
 	rc = ops->start(self, &e, err);
-	job_argv_free(argv);
+	argv_free(argv);
 	return rc;
 }
 
@@ -353,11 +346,11 @@ static void turn_of(struct daemon *d, struct job *job, double took_us)
 
 void carry_turns(struct daemon *d)
 {
-	double began = monotonic_us();
+	double began = clock_monotonic_us();
 	uint64_t id;
 
 	while (!d->draining && !d->store_failed) {
-		double before = monotonic_us();
+		double before = clock_monotonic_us();
 		struct job *job;
 
 		if (before - began > TURN_US) {
@@ -368,7 +361,7 @@ void carry_turns(struct daemon *d)
 			return;
 		job = jobs_find(&d->jobs, id);
 		if (job)
-			turn_of(d, job, monotonic_us() - before);
+			turn_of(d, job, clock_monotonic_us() - before);
 	}
 }
 
@@ -377,14 +370,14 @@ void carry_turns(struct daemon *d)
 void carry_durable(struct daemon *d, uint64_t ticket)
 {
 	struct start_list *l = &d->starts;
-	double began = monotonic_us();
+	double began = clock_monotonic_us();
 	size_t n = 0;
 
 	/* A start that fails ends its job, and then others are pushed: look at the list anew each time. */
 	for (; n < l->n && l->item[n].ticket <= ticket; n++) {
 		struct job *job = jobs_find(&d->jobs, l->item[n].job);
 
-		if (n > 0 && monotonic_us() - began > TURN_US) {
+		if (n > 0 && clock_monotonic_us() - began > TURN_US) {
 			daemon_later(d);
 			break;
 		}
@@ -413,13 +406,13 @@ static void started(struct daemon *d, struct job *job, int64_t at_ns, pid_t pid)
 
 int carry_started_by_owner(struct daemon *d, struct job *job, struct err *err)
 {
-	double before = monotonic_us();
+	double before = clock_monotonic_us();
 	int rc = job->ready ? 0 : sched_start_now(d->sched, daemon_now_ns(d), job->id, &d->decision, err);
 
 	if (rc)
 		return rc;
 	if (!job->ready)
-		turn_of(d, job, monotonic_us() - before);
+		turn_of(d, job, clock_monotonic_us() - before);
 	started(d, job, daemon_now_ns(d), 0);
 	return 0;
 }

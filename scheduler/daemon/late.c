@@ -75,7 +75,7 @@ void late_notify(struct daemon *d, const struct job *job, double late_s)
 			 (unsigned long long)job->id, argv[0], strerror(rc));
 	else
 		watch_for_end(d, pid);
-	job_argv_free(argv);
+	argv_free(argv);
 }
 
 enum config_on_late late_rule(const struct config *c, const struct job *job)

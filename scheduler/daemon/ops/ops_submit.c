@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/rng.h"
 #include "common/text/text.h"
 #include "scheduler/daemon/binding.h"
@@ -26,14 +26,6 @@ struct submit_fields { /* of a request to submit or to predict */
 	const char *mode, *key, *tag;
 	bool dry_run, watch;
 };
-
-static double monotonic_us(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
-}
 
 static bool take_objective(struct request *r, struct submit_fields *out)
 {
@@ -289,11 +281,11 @@ static void what_if(struct request *r, struct submit_fields *f)
 	job.tenant = f->tenant;
 	binding_give(&b, &job);
 	binding_request(&job, &q);
-	before = monotonic_us();
+	before = clock_monotonic_us();
 	if (sched_what_if(d->sched, f->now_ns, &q, &d->decision, &verdict, &err)) {
 		reply_err(r, &err, NULL);
 	} else {
-		took_us = monotonic_us() - before;
+		took_us = clock_monotonic_us() - before;
 		outcome_stats_decision(&d->stats, took_us);
 		reply_begin(r);
 		json_kv_string(&r->w, "verdict", sched_verdict_name(verdict));
@@ -442,7 +434,7 @@ static int new_job(struct request *r, const struct submit_fields *f, struct bind
 	}
 	row.params = strbuf_text(&params);
 	if (params.failed || batches.failed)
-		rc = err_fail(err, ERR_NOMEM, "out of memory for a job");
+		rc = err_nomem(err, "a job");
 	else
 		rc = job_new(&r->d->jobs.names, &row, out, err);
 	if (!rc) {
@@ -484,7 +476,7 @@ static int decide_arrival(struct daemon *d, struct job *job, const struct submit
 	struct sched_request q;
 	struct json_writer w;
 	char why[192];
-	double before = monotonic_us(), took_us;
+	double before = clock_monotonic_us(), took_us;
 	bool known = learning_knows(d->learning, &job->values, job->n_epoch_choices > 0, job->row.type, why,
 				    sizeof why);
 	int rc;
@@ -494,7 +486,7 @@ static int decide_arrival(struct daemon *d, struct job *job, const struct submit
 	if (!known)
 		q.slo_s = NAN;
 	rc = sched_submit(d->sched, f->now_ns, &q, &d->decision, out_verdict, err);
-	took_us = monotonic_us() - before;
+	took_us = clock_monotonic_us() - before;
 	if (rc)
 		return rc;
 	if (!known)
@@ -533,8 +525,7 @@ static void submit(struct request *r, const struct submit_fields *f)
 	e.now_ns = f->now_ns;
 	e.decision = &d->decision;
 	e.text = strbuf_text(&d->text);
-	rc = d->text.failed ? err_fail(&err, ERR_NOMEM, "out of memory for a decision")
-			    : carry_out(d, &e, &err);
+	rc = d->text.failed ? err_nomem(&err, "a decision") : carry_out(d, &e, &err);
 	if (rc) {
 		sched_remove(d->sched, f->now_ns, job->id, NULL);
 		reply_error(r, rc == -ERR_BUSY ? "storage_failed" : "internal", NULL, NULL, "%s", err.text);
