@@ -27,7 +27,8 @@ grep -oE '^- `[a-z]+/`|^\| `[a-z]+/`' README.md | grep -oE '[a-z]+/' | while rea
 done | while read -r folder; do complain "README.md names $folder, which is not there"; done
 # A source file that a document names exists, by its path from the root or below docs/.
 for document in README.md docs/*.md configs/*.md; do
-	for path in $(grep -oE '`[A-Za-z0-9_./-]+\.(c|h|sh|py|json|csv|md|1|5|7|8)`' "$document" | tr -d '`' | grep / | sort -u); do
+	for path in $(grep -oE '`[A-Za-z0-9_./-]+\.(c|h|sh|py|json|csv|md|1|5|7|8)`' "$document" | tr -d '`' | grep / |
+		grep -vE "NAME|GROUP|^/|^build/" | sort -u); do
 		[ -e "$path" ] || [ -e "docs/$path" ] || [ -e "$(dirname "$document")/$path" ] ||
 			complain "$document names $path, which does not exist"
 	done
