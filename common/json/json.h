@@ -12,6 +12,7 @@
 #include "common/strbuf.h"
 
 #define JSON_MAX_DEPTH 32
+#define JSON_PATH_MAX_NAME 128 /* bytes of one name in a path */
 
 struct json; /* a value inside a parsed document; NULL stands for "absent" everywhere below */
 
@@ -23,6 +24,9 @@ void json_free(struct json *root);
 enum json_type { JSON_ABSENT, JSON_NULL, JSON_BOOL, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSON_OBJECT };
 enum json_type json_type(const struct json *v);
 const struct json *json_get(const struct json *object, const char *key); /* case-sensitive */
+/* "a.b.c": members inside members. A member whose own name is the whole path goes first. NULL: there is
+ * none. */
+const struct json *json_path(const struct json *v, const char *path);
 size_t json_size(const struct json *v);                        /* members or elements */
 const struct json *json_at(const struct json *v, size_t i); /* i-th of them, found by walking */
 const struct json *json_first(const struct json *v);           /* walking: first, next */

@@ -107,26 +107,9 @@ typedef unsigned __int128 wide;
 #define LEAST 1e-3
 #define MOST 1e9
 
-static const uint64_t power_of_ten[] = { UINT64_C(1),
-					 UINT64_C(10),
-					 UINT64_C(100),
-					 UINT64_C(1000),
-					 UINT64_C(10000),
-					 UINT64_C(100000),
-					 UINT64_C(1000000),
-					 UINT64_C(10000000),
-					 UINT64_C(100000000),
-					 UINT64_C(1000000000),
-					 UINT64_C(10000000000),
-					 UINT64_C(100000000000),
-					 UINT64_C(1000000000000),
-					 UINT64_C(10000000000000),
-					 UINT64_C(100000000000000),
-					 UINT64_C(1000000000000000),
-					 UINT64_C(10000000000000000),
-					 UINT64_C(100000000000000000),
-					 UINT64_C(1000000000000000000),
-					 UINT64_C(10000000000000000000) };
+/* 10^n, exactly: so small a power is a double without rounding, too. */
+static const uint64_t power_of_ten[] = { 1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,
+					 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19 };
 
 /* Writes the digits of v so that they end before `end`; returns where they start. */
 static char *digits_before(char *end, uint64_t v)

@@ -12,6 +12,7 @@
 
 #include "common/mem.h"
 #include "common/rng.h"
+#include "common/stats.h"
 
 enum side { SIDE_TRAIN, SIDE_TEST, SIDE_NEITHER };
 
@@ -294,13 +295,6 @@ static int fill_by_level(struct work *w, double low, double high, struct fold *f
 	return fold_fill(f, w->side, d->n_rows, err);
 }
 
-static int compare_double(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* The distinct levels of the feature, ascending, missing ones left out. */
 static int levels_of(const struct work *w, double **out, size_t *out_n, struct err *err)
 {
@@ -315,7 +309,7 @@ static int levels_of(const struct work *w, double **out, size_t *out_n, struct e
 		if (!isnan(x))
 			level[n++] = x;
 	}
-	qsort(level, n, sizeof *level, compare_double);
+	stats_sort(level, n);
 	for (size_t i = 0; i < n; i++)
 		if (!kept || level[i] != level[kept - 1])
 			level[kept++] = level[i];

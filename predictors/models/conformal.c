@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "common/mem.h"
+#include "common/stats.h"
 
 /* Fits spread(p) = base + slope max(p, 0) to the |residuals| by least squares with both >= 0. With
  * two unknowns the constrained optimum is the free one, or lies on one of the two axes. */
@@ -62,13 +63,6 @@ static void spread_fit(const double *residual, const double *predicted, size_t n
 	}
 }
 
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 int conformal_fit(const double *y, const double *predicted, size_t n, bool normalise, struct conformal *out,
 		  struct err *err)
 {
@@ -106,7 +100,7 @@ int conformal_fit(const double *y, const double *predicted, size_t n, bool norma
 		}
 	}
 	if (c.n) {
-		qsort(residual, c.n, sizeof *residual, compare);
+		stats_sort(residual, c.n);
 		c.score = residual;
 		residual = NULL;
 	}
@@ -138,7 +132,7 @@ int conformal_fit_log(const double *y, const double *predicted, size_t n, struct
 		c.n++;
 	}
 	if (c.n) {
-		qsort(score, c.n, sizeof *score, compare);
+		stats_sort(score, c.n);
 		c.score = score;
 	} else {
 		free(score);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/stats.h"
 
 #define BLOCK 32 /* rows whose ranks are held at once: the nodes of a tree are read once per block */
 #define WALK_SLOTS                                                                                           \
@@ -79,13 +80,6 @@ void ensemble_free(struct ensemble *e)
 
 /* ---- the derived form ---- */
 
-static int compare_doubles(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 #define CUTS_IN_ORDER 512 /* up to so many distinct thresholds are kept sorted while they are collected */
 
 /* Forests on designed experiments repeat a few thresholds thousands of times: most are found at once. The
@@ -132,7 +126,7 @@ static int collect_cuts(struct ensemble *e)
 		uint32_t n = e->n_cuts[f], kept = 0;
 		if (n == sorted[f])
 			continue;
-		qsort(e->cut[f], n, sizeof **e->cut, compare_doubles);
+		stats_sort(e->cut[f], n);
 		for (uint32_t i = 0; i < n; i++)
 			if (i == 0 || e->cut[f][i] != e->cut[f][kept - 1])
 				e->cut[f][kept++] = e->cut[f][i];

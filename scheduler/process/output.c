@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/json/path.h"
+#include "common/json/json.h"
 #include "common/mem.h"
 #include "common/strbuf.h"
 #include "common/text/text.h"

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/stats.h"
 #include "common/text/text.h"
 
 #define MOST_SECONDS 1e12 /* of a time, and ... */
@@ -171,13 +172,6 @@ static int take_rows(struct measured_table *t, struct err *err)
 
 /* ---- levels and settings ---- */
 
-static int compare_numbers(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 static int compare_texts(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
@@ -192,7 +186,7 @@ static int find_levels(struct measured_table *t, struct measured_axis *a, struct
 		return nomem(t, err);
 	for (size_t i = 0; i < t->n_rows; i++)
 		a->level[i] = t->table->column[a->column].number[t->row[i].setting];
-	qsort(a->level, t->n_rows, sizeof *a->level, compare_numbers);
+	stats_sort(a->level, t->n_rows);
 	for (size_t i = 0; i < t->n_rows; i++)
 		if (!n || a->level[i] > a->level[n - 1] * (1.0 + MEASURED_SAME))
 			a->level[n++] = a->level[i];

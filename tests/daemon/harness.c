@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "common/io.h"
-#include "common/json/path.h"
+#include "common/json/json.h"
 #include "common/mem.h"
 #include "common/strbuf.h"
 #include "tests/support/support.h"

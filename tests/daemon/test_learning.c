@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/io.h"
-#include "common/json/path.h"
+#include "common/json/json.h"
 #include "common/rng.h"
 #include "common/strbuf.h"
 #include "tests/daemon/harness.h"

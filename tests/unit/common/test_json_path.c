@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "common/json/path.h"
+#include "common/json/json.h"
 #include "tests/support/test.h"
 
 /* The number at a path of a document; NaN: none is there. */

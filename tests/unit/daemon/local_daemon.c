@@ -23,7 +23,7 @@
 #include <cmocka.h>
 
 #include "common/io.h"
-#include "common/json/path.h"
+#include "common/json/json.h"
 #include "tests/support/support.h"
 
 #define PATIENCE_S 30.0 /* for a loaded machine under a sanitizer; a test that passes does not wait */
