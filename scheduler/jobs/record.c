@@ -195,8 +195,8 @@ struct candidate record_candidate(const struct job_record *r)
 		.decision = r->batch,
 		.epochs = r->epochs,
 		.time_s = r->run_predicted_s,
-		.guard_s = isnan(r->guard_s) ? r->run_upper_s
-					     : r->guard_s, /* a row of an older version has none */
+		/* A row of an older version has no guard. */
+		.guard_s = isnan(r->guard_s) ? r->run_upper_s : r->guard_s,
 		.upper_s = r->run_upper_s,
 		.model_s = r->model_s,
 		.accuracy = r->predicted_accuracy,
