@@ -20,14 +20,14 @@ void store_observation_put(struct strbuf *out, const struct store_observation *o
 {
 	struct head head = { o->job, o->at_ns, o->n };
 
-	strbuf_add(out, (const char *)&head, sizeof head);
+	strbuf_add(out, &head, sizeof head);
 	for (size_t i = 0; i < o->n; i++) {
 		struct packed_value v;
 
 		memset(&v, 0, sizeof v); /* the gaps too: they are copied */
 		v.number = o->value[i].number;
 		v.has_text = o->value[i].text != NULL;
-		strbuf_add(out, (const char *)&v, sizeof v);
+		strbuf_add(out, &v, sizeof v);
 		strbuf_add(out, o->value[i].name, strlen(o->value[i].name) + 1);
 		if (v.has_text)
 			strbuf_add(out, o->value[i].text, strlen(o->value[i].text) + 1);
