@@ -15,11 +15,6 @@ struct job_text {
 	char text[];
 };
 
-static int nomem(struct err *err)
-{
-	return err_fail(err, ERR_NOMEM, "out of memory for the values of a job");
-}
-
 /* Both arrays are one block: the daemon makes one for each job. */
 int job_values_init(struct job_values *v, const struct schema *s, struct err *err)
 {
@@ -27,7 +22,7 @@ int job_values_init(struct job_values *v, const struct schema *s, struct err *er
 	double *block = mem_array(n, sizeof(double) + sizeof(char *));
 
 	if (!block)
-		return nomem(err);
+		return err_nomem(err, "the values of a job");
 	*v = (struct job_values){ .number = block, .category = (const char **)(block + n) };
 	job_values_reset(v, s);
 	return 0;
@@ -188,7 +183,7 @@ int job_values_parse(struct job_values *v, const struct schema *s, const char *t
 		return 0;
 	copy = mem_alloc(sizeof *copy + size);
 	if (!copy)
-		return nomem(err);
+		return err_nomem(err, "the values of a job");
 	for (int pass = 0; pass < 2 && !rc; pass++) {
 		memcpy(copy->text, text, size);
 		rc = parse_pairs(pass ? v : NULL, s, copy->text, err);

@@ -152,11 +152,6 @@ int features_encode_table(const struct features *f, const struct table *t, doubl
 
 /* ---- fitting ---- */
 
-static int nomem(struct err *err)
-{
-	return err_fail(err, ERR_NOMEM, "out of memory for the features");
-}
-
 /* Appends an empty feature; NULL when out of memory or, with *out_full set, past the limit. */
 static struct feature *feature_add(struct features *f, size_t *cap, size_t source, bool *out_full)
 {
@@ -184,7 +179,7 @@ static int distinct(const struct table *t, const struct table_column *c, char **
 	size_t n = 0, kept = 0;
 
 	if (!value)
-		return nomem(err);
+		return err_nomem(err, "the features");
 	for (size_t r = 0; r < t->n_rows; r++)
 		if (c->category[r])
 			value[n++] = c->category[r];
@@ -249,7 +244,7 @@ nomem:
 	if (full)
 		return err_fail(err, ERR_FORMAT, "%s: more than %d features", text_tail(t->name, 200),
 				FEATURES_MAX);
-	return nomem(err);
+	return err_nomem(err, "the features");
 }
 
 static int fit_number(const struct table *t, size_t source, struct features *f, size_t *cap, struct err *err)
@@ -261,9 +256,9 @@ static int fit_number(const struct table *t, size_t source, struct features *f, 
 		return err_fail(err, ERR_FORMAT, "%s: more than %d features", text_tail(t->name, 200),
 				FEATURES_MAX);
 	if (!feature)
-		return nomem(err);
+		return err_nomem(err, "the features");
 	feature->name = mem_strdup(schema_source_name(t->schema, source));
-	return feature->name ? 0 : nomem(err);
+	return feature->name ? 0 : err_nomem(err, "the features");
 }
 
 static int fit_ranges(struct features *f, const struct table *t, struct err *err)
@@ -295,7 +290,7 @@ int features_fit(const struct table *t, struct features **out, struct err *err)
 				t->n_excluded ? " are left after the schema's exclusions" : "");
 	f = mem_calloc(1, sizeof *f);
 	if (!f)
-		return nomem(err);
+		return err_nomem(err, "the features");
 	f->schema = s;
 	for (size_t i = 0; i < s->n_columns + s->n_derived && !rc; i++) {
 		if (!t->column[i].present)
@@ -346,7 +341,7 @@ static int read_member(const char *where, const struct json *v, const char *key,
 	if (!text || !*text)
 		return err_fail(err, ERR_FORMAT, "%s.%s: need a string", where, key);
 	*out = mem_strdup(text);
-	return *out ? 0 : nomem(err);
+	return *out ? 0 : err_nomem(err, "the features");
 }
 
 static int read_bound(const char *where, const struct json *v, const char *key, double *out, struct err *err)
@@ -438,14 +433,15 @@ int features_from_json(const char *name, const struct json *v, const struct sche
 		return err_fail(err, ERR_FORMAT, "%s: features: need a list of 1 to %d", name, FEATURES_MAX);
 	f = mem_calloc(1, sizeof *f);
 	if (!f)
-		return nomem(err);
+		return err_nomem(err, "the features");
 	f->schema = schema;
 	for (const struct json *e = json_first(v); e && !rc; e = json_next(e)) {
 		struct feature *feature = feature_add(f, &cap, 0, &full);
 		char where[64];
 
 		snprintf(where, sizeof where, "features[%zu]", f->n - 1);
-		rc = feature ? feature_from_json(where, e, schema, feature, err) : nomem(err);
+		rc = feature ? feature_from_json(where, e, schema, feature, err)
+			     : err_nomem(err, "the features");
 		if (rc && rc != -ERR_NOMEM)
 			rc = err_prefix(err, "%s", name);
 		else if (!rc)

@@ -33,7 +33,7 @@ struct history {
 
 static int nomem(const struct history *h)
 {
-	return err_fail(h->err, ERR_NOMEM, "%s: no memory for the trace", text_tail(h->path, NAME_SHOWN));
+	return err_fail(h->err, ERR_NOMEM, "%s: out of memory for the trace", text_tail(h->path, NAME_SHOWN));
 }
 
 /* ---- a job ---- */

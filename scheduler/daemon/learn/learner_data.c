@@ -8,11 +8,6 @@
 #include "common/mem.h"
 #include "scheduler/store/store.h"
 
-static int nomem(struct err *err)
-{
-	return err_fail(err, ERR_NOMEM, "out of memory for the table to learn from");
-}
-
 /* ---- what the operator gave ---- */
 
 int learner_base_read(const char *table, const char *curves, const struct schema *s, struct learner_base *out,
@@ -70,7 +65,7 @@ static int try_row(struct table_builder *b, const struct schema *s, const struct
 	if (!has_time(o, s))
 		return 0;
 	rc = table_builder_row(b, value, values_of(o, value), &why);
-	return rc == -ERR_NOMEM ? nomem(err) : rc == 0;
+	return rc == -ERR_NOMEM ? err_nomem(err, "the table to learn from") : rc == 0;
 }
 
 int learner_rows_find(const char *packed, size_t len, const struct schema *s, const struct schema *other,
@@ -79,7 +74,7 @@ int learner_rows_find(const char *packed, size_t len, const struct schema *s, co
 	struct store_observation *o = mem_alloc(sizeof *o);
 	struct table_builder *b = NULL, *b_other = NULL;
 	size_t cap = 0;
-	int rc = o ? table_builder_new("observations", s, &b, err) : nomem(err);
+	int rc = o ? table_builder_new("observations", s, &b, err) : err_nomem(err, "the table to learn from");
 
 	*out = (struct learner_rows){ .packed = packed, .len = len };
 	if (!rc && other)
@@ -94,7 +89,7 @@ int learner_rows_find(const char *packed, size_t len, const struct schema *s, co
 		else if (!usable)
 			out->n_unusable++;
 		else if (mem_grow((void **)&out->at, &cap, out->n + 1, sizeof *out->at))
-			rc = nomem(err);
+			rc = err_nomem(err, "the table to learn from");
 		else
 			out->at[out->n++] = at;
 	}
@@ -137,7 +132,7 @@ static int add_rows(struct table_builder *b, const struct learner_rows *rows, si
 {
 	struct store_observation *o = mem_alloc(sizeof *o);
 	struct table_value value[STORE_MAX_VALUES];
-	int rc = o ? 0 : nomem(err);
+	int rc = o ? 0 : err_nomem(err, "the table to learn from");
 
 	for (size_t i = first; !rc && i < first + n; i++) {
 		size_t at = rows->at[i];
@@ -159,7 +154,7 @@ static int runs_make(const struct learner_base *base, struct learner_table *t, s
 	n_base = base->joined->csv->n_rows;
 	t->run = mem_array(n, sizeof *t->run);
 	if (!t->run)
-		return nomem(err);
+		return err_nomem(err, "the table to learn from");
 	for (size_t i = 0; i < n; i++)
 		t->run[i] = i < n_base ? base->joined->run[i] : (uint32_t)i;
 	return 0;

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/rng.h"
 #include "common/text/text.h"
 #include "scheduler/daemon/binding.h"
@@ -23,14 +23,6 @@ struct wish { /* the fields that `submit` and `predict` have in common */
 	uint32_t tenant;
 	int64_t now_ns;
 };
-
-static double monotonic_us(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
-}
 
 static bool take_objective(struct request *r, struct wish *out)
 {
@@ -267,11 +259,11 @@ static void what_if(struct request *r, bool dry_run)
 		.memory_mb_per_record = b.type->memory_mb_per_record,
 		.max_memory_mb = wish.max_memory_mb,
 	};
-	before = monotonic_us();
+	before = clock_monotonic_us();
 	if (sched_what_if(d->sched, wish.now_ns, &q, &d->decision, &verdict, &err)) {
 		reply_err(r, &err, NULL);
 	} else {
-		took_us = monotonic_us() - before;
+		took_us = clock_monotonic_us() - before;
 		tally_decision(&d->tally, took_us);
 		reply_begin(r);
 		json_kv_string(&r->w, "verdict", sched_verdict_name(verdict));
@@ -441,7 +433,7 @@ static int new_job(struct request *r, const struct wish *wish, const struct extr
 	}
 	row.params = strbuf_text(&params);
 	if (params.failed || batches.failed)
-		rc = err_fail(err, ERR_NOMEM, "out of memory for a job");
+		rc = err_nomem(err, "a job");
 	else
 		rc = job_new(&r->d->jobs.names, &row, out, err);
 	if (!rc)
@@ -554,9 +546,9 @@ static void submit(struct request *r, const struct wish *wish, const struct extr
 			       sizeof why);
 	if (!known)
 		q.slo_s = NAN;
-	before = monotonic_us();
+	before = clock_monotonic_us();
 	rc = sched_submit(d->sched, wish->now_ns, &q, &d->decision, &verdict, &err);
-	took_us = monotonic_us() - before;
+	took_us = clock_monotonic_us() - before;
 	if (rc) {
 		reply_err(r, &err, NULL);
 		job_free(job);
@@ -569,7 +561,7 @@ static void submit(struct request *r, const struct wish *wish, const struct extr
 	take_promise(job, &d->decision, verdict);
 	if (!known && verdict != SCHED_REJECTED)
 		job_set_reason(job, why);
-	rc = d->text.failed ? err_fail(&err, ERR_NOMEM, "out of memory for a decision")
+	rc = d->text.failed ? err_nomem(&err, "a decision")
 			    : life_admit(d, job, &d->decision, verdict, strbuf_text(&d->text), &err);
 	if (rc) {
 		sched_remove(d->sched, wish->now_ns, job->id, NULL);
