@@ -10,7 +10,7 @@
 #include "common/text/text.h"
 #include "scheduler/core/sched.h"
 
-const char *const job_state_name[N_JOB_STATES] = {
+const char *const job_state_name[N_JOB_STATES + 1] = {
 	[JOB_QUEUED] = "queued", [JOB_RUNNING] = "running",     [JOB_DONE] = "done",
 	[JOB_FAILED] = "failed", [JOB_CANCELLED] = "cancelled", [JOB_REJECTED] = "rejected",
 	[JOB_LOST] = "lost",
