@@ -74,7 +74,8 @@ int learner_rows_find(const char *packed, size_t len, const struct schema *s, co
 	struct store_observation *o = mem_alloc(sizeof *o);
 	struct table_builder *b = NULL, *b_other = NULL;
 	size_t cap = 0;
-	int rc = o ? table_builder_new("observations", s, &b, err) : err_nomem(err, "the table to learn from");
+	int rc = o ? table_builder_new("observations", s, &b, err)
+		   : err_nomem(err, "the table to learn from");
 
 	*out = (struct learner_rows){ .packed = packed, .len = len };
 	if (!rc && other)

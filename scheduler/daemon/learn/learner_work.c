@@ -188,7 +188,8 @@ static void describe(const struct training *t, struct model_version *v)
 	char unusable[64] = "";
 
 	if (t->rows.n_unusable)
-		snprintf(unusable, sizeof unusable, "; %zu observations could not be used", t->rows.n_unusable);
+		snprintf(unusable, sizeof unusable, "; %zu observations could not be used",
+			 t->rows.n_unusable);
 	if (!v->tested)
 		snprintf(v->message, sizeof v->message, "the first model, from %zu rows%s", v->rows,
 			 unusable);
