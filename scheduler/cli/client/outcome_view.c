@@ -1,3 +1,4 @@
+/* A job in `postrider list --outcomes`: what was predicted and promised, and what happened. */
 #include "scheduler/cli/client/outcome_view.h"
 
 #include <math.h>
@@ -16,13 +17,6 @@ void outcome_header(struct cli_table *t)
 		cli_table_add(t, "%s", name[i]);
 }
 
-static void add_seconds(struct cli_table *t, double s)
-{
-	char buf[32];
-
-	cli_table_add(t, "%s", isnan(s) ? "" : text_seconds(s, buf));
-}
-
 static void add_params(struct cli_table *t, const struct job_view *j)
 {
 	struct strbuf text = { 0 };
@@ -38,13 +32,6 @@ static void add_params(struct cli_table *t, const struct job_view *j)
 	strbuf_release(&text);
 }
 
-static void add_share(struct cli_table *t, double v)
-{
-	char buf[32];
-
-	cli_table_add(t, "%s", isnan(v) ? "" : cli_percent(v, buf));
-}
-
 void outcome_row(struct cli_table *t, const struct job_view *j, struct outcome_sums *sums)
 {
 	bool promised = j->r.verdict == VERDICT_PROMISED, done = j->r.state == JOB_DONE;
@@ -54,16 +41,16 @@ void outcome_row(struct cli_table *t, const struct job_view *j, struct outcome_s
 	cli_table_add(t, "%s", job_state_name[j->r.state]);
 	add_params(t, j);
 	cli_table_add(t, "%s", isnan(j->r.batch) ? "" : text_shortest(j->r.batch, buf));
-	add_seconds(t, j->r.slo_s);
-	add_seconds(t, j->r.predicted_s);
-	add_seconds(t, promised ? j->r.upper_s : NAN);
-	add_seconds(t, done ? j->t.response_s : NAN);
+	cli_table_seconds(t, j->r.slo_s);
+	cli_table_seconds(t, j->r.predicted_s);
+	cli_table_seconds(t, promised ? j->r.upper_s : NAN);
+	cli_table_seconds(t, done ? j->t.response_s : NAN);
 	cli_table_add(t, "%s",
 		      !promised || !j->r.slo_outcome ? ""
 		      : j->r.slo_outcome == SLO_MET  ? "yes"
 						     : "NO");
-	add_share(t, j->r.accuracy);
-	add_share(t, done ? j->r.predicted_accuracy : NAN);
+	cli_table_percent(t, j->r.accuracy);
+	cli_table_percent(t, done ? j->r.predicted_accuracy : NAN);
 
 	sums->rejected += j->r.state == JOB_REJECTED;
 	if (promised && j->r.slo_outcome) {
@@ -90,5 +77,5 @@ void outcome_summary(const struct outcome_sums *s, struct strbuf *out)
 			      "predictions  off by %s on average; %zu of %zu responses within their bound\n",
 			      cli_percent(s->error / (double)s->predicted, error), s->within, s->predicted);
 	if (s->rejected)
-		strbuf_printf(out, "rejected     %zu: no batch could be promised in time\n", s->rejected);
+		strbuf_printf(out, "rejected     %zu: no batch size was fast enough\n", s->rejected);
 }
