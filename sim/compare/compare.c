@@ -7,8 +7,7 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "sim/compare/compare_models.h"
-#include "sim/compare/compare_runs.h"
+#include "sim/compare/compare_internal.h"
 
 #define GENERATED "gen:"
 

@@ -1,4 +1,4 @@
-#include "sim/compare/compare_models.h"
+#include "sim/compare/compare_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

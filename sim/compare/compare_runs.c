@@ -1,4 +1,4 @@
-#include "sim/compare/compare_runs.h"
+#include "sim/compare/compare_internal.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -16,7 +16,6 @@
 #include "common/mem.h"
 #include "common/text/text.h"
 #include "sim/compare/folder.h"
-#include "sim/compare/record_jobs.h"
 
 #define COMPARE_FILE "compare.json"
 #define JOBS_FILE "jobs.csv"

@@ -49,4 +49,10 @@ int record_check(const char *dir, struct err *err);
  * otherwise. */
 int record_write(const char *dir, const struct compare_result *r, const struct record_about *a, struct err *err);
 
+/* ---- jobs.csv, for record.c: record_jobs.c ---- */
+bool record_jobs_kept(const struct compare_result *r); /* are all outcomes there? */
+#define JOBS_PART "jobs.csv.part"
+/* The same bytes as record_jobs_csv(), piece by piece to JOBS_PART, which takes the place of the file when it is whole. */
+int record_jobs_write(const char *dir, const char *name, const struct compare_result *r, struct err *err);
+
 #endif

@@ -1,4 +1,4 @@
-#include "sim/compare/record_jobs.h"
+#include "sim/compare/record.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -11,6 +11,11 @@
 
 #define PROGRESS_EVERY 1024 /* jobs */
 
+const char *const outcome_state_name[OUTCOME_STATES] = {
+	[OUTCOME_REJECTED] = "rejected", [OUTCOME_MET] = "met",       [OUTCOME_MISSED] = "missed",
+	[OUTCOME_DONE] = "done",         [OUTCOME_FAILED] = "failed", [OUTCOME_REFUSED] = "refused",
+};
+
 struct replay {
 	const struct replay_params *p;
 	const struct brain_ops *ops;

@@ -4,10 +4,34 @@
 #define SIM_REPLAY_REPLAY_H
 
 #include "sim/replay/models.h"
-#include "sim/replay/outcome.h"
 #include "sim/replay/policies.h"
 #include "sim/trace/trace.h"
 #include "sim/world/world.h"
+
+/* ---- what became of a job: one array per replay, in the order of the trace ---- */
+enum outcome_state {
+	OUTCOME_REJECTED,   /* not taken */
+	OUTCOME_MET,        /* ended in time */
+	OUTCOME_MISSED,     /* ended behind its objective */
+	OUTCOME_DONE,       /* ended, and had no objective */
+	OUTCOME_FAILED,     /* ended without a result */
+	OUTCOME_REFUSED,    /* the queue was full */
+	OUTCOME_STATES,
+};
+extern const char *const outcome_state_name[OUTCOME_STATES]; /* "rejected", "met", ... */
+
+struct outcome {
+	uint8_t state;            /* enum outcome_state */
+	bool promised;            /* its objective was predicted to hold; a policy that admits all promises nothing */
+	int64_t start_ns, end_ns; /* of those taken; 0 otherwise */
+	double batch, epochs;     /* NaN: not taken; epochs NaN: not open */
+	double promised_s;        /* at arrival: expected response; NaN: nothing predicted */
+	double promised_upper_s;  /* and its bound; NaN: none */
+	double run_s, run_upper_s;/* at the start: expected run time and its bound */
+	double predicted_accuracy, accuracy; /* NaN: none */
+	double processes, njobs;  /* means over its run: the load it met */
+	double decision_s;        /* wall-clock: arrival and start together. Not reproducible: kept apart in files. */
+};
 
 struct replay_settings {            /* how policies decide; the same in all runs of a comparison */
 	double confidence;          /* of jobs that do not give one */

@@ -28,6 +28,18 @@ extern const struct report_figure_ops report_fig_attainment, report_fig_tradeoff
 	report_fig_residuals, report_fig_importances, report_fig_anova, report_fig_timeline, report_fig_calibration,
 	report_fig_sweep;
 
+/* A figure is drawn twice: for a desk or paper, and for a phone. */
+struct chart_size {
+	const char *role;
+	double width;
+	bool narrow;
+	const char *see;         /* the description of the drawing */
+};
+typedef void chart_draw(struct strbuf *out, const struct chart_size *s, const void *what);
+void chart_both(struct report_figure *f, chart_draw *draw, const void *what);
+void chart_begin(struct strbuf *out, const struct chart_size *s, double height, const char *title); /* svg_end() ends it */
+void chart_cells(struct strbuf *csv, const double *v, size_t n); /* ",1.5,...": cells behind the first, and the line end */
+
 struct chart {                   /* a plotting area inside a drawing */
 	double left, top, right, bottom;
 	struct svg_axis x, y;
@@ -38,6 +50,7 @@ struct chart {                   /* a plotting area inside a drawing */
 void chart_frame(struct strbuf *out, struct chart *c, const char *x_label, const char *y_label, bool y_numbers);
 double chart_x(const struct chart *c, double v);
 double chart_y(const struct chart *c, double v);
+struct svg_point chart_point(const struct chart *c, double x, double y);
 
 /* Where entries of a legend go: left to right, then on the next line. Returns the height used; out NULL: measures only. */
 struct legend_entry {
@@ -58,10 +71,9 @@ struct chart_rows {
 	const char *const *series; size_t n_series;
 	const struct interval *value; /* row-major; mean NaN: none */
 	const double *target;         /* per row, drawn as a stroke; NULL: none */
-	const char *target_name;
-	const char *x_label, *title, *description;
+	const char *x_label, *title;
 };
-void chart_draw_rows(struct strbuf *out, const char *role, double width, const struct chart_rows *r);
+chart_draw chart_draw_rows; /* of a struct chart_rows */
 
 /* Small multiples: panels of equal size in a grid. */
 struct chart_grid {

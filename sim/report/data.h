@@ -9,6 +9,7 @@
 #include "common/csv.h"
 #include "common/err.h"
 #include "common/json/json.h"
+#include "common/strbuf.h"
 #include "sim/compare/metrics.h"
 
 #define REPORT_MAX_JSON ((size_t)256 << 20) /* bytes of a JSON file */
@@ -66,5 +67,12 @@ int report_read_jobs(struct report_data *d, struct err *err);
  * has one. */
 size_t report_best(const struct report_policies *p, enum metric m, int sign);
 size_t report_find(const struct report_policies *p, const char *name); /* SIZE_MAX: none */
+
+/* ---- the comparison in numbers: table.c ---- */
+void report_put_summary(const struct report_data *d, struct strbuf *out);
+/* Every cell of a number has data-policy, data-metric and data-value (and data-low, data-high): the very numbers of
+ * compare.json, for whoever reads the page by program. */
+void report_put_tables(const struct report_data *d, struct strbuf *out);
+void report_put_decision_times(const struct report_data *d, struct strbuf *out);
 
 #endif

@@ -8,7 +8,7 @@
 #include "common/text/text.h"
 #include "common/draw/html.h"
 #include "sim/report/chart.h"
-#include "sim/report/table.h"
+#include "sim/report/data.h"
 
 static const struct report_figure_ops *const figure[] = {
 	&report_fig_attainment, &report_fig_tradeoff,    &report_fig_predicted,

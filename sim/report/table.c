@@ -2,7 +2,7 @@
  *
  * A difference from the baseline counts as better or worse where the paired test says so at the level of the intervals;
  * else the page says that there is no clear difference. Losses are marked like wins. */
-#include "sim/report/table.h"
+#include "sim/report/data.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -289,11 +289,7 @@ static void put_csv(const struct report_data *d, struct strbuf *out)
 
 			csv_put(out, p->name);
 			strbuf_printf(out, ",%s", metric_info[m].name);
-			for (size_t k = 0; k < sizeof number / sizeof *number; k++) {
-				strbuf_puts(out, ",");
-				csv_put_number(out, number[k]);
-			}
-			strbuf_puts(out, "\n");
+			chart_cells(out, number, sizeof number / sizeof *number);
 		}
 }
 

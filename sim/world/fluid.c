@@ -15,7 +15,7 @@ struct choice { /* a batch that a kind of job may have */
 };
 
 struct fluid_world {
-	struct file_world base;
+	struct cost_world base;
 	struct choice *choice; /* of kind i: choice[first[i]] to choice[first[i + 1] - 1] */
 	size_t *first;
 	struct fluid_laws *laws;
@@ -38,7 +38,7 @@ static void fluid_close(void *self)
 
 	if (!w)
 		return;
-	file_world_release(&w->base);
+	cost_world_release(&w->base);
 	fluid_laws_free(w->laws);
 	free(w->choice);
 	free(w->first);
@@ -91,7 +91,7 @@ static int fluid_open(const struct world_open *o, void **out_self, struct cluste
 		      struct cluster *out_cluster, struct err *err)
 {
 	struct fluid_world *w = mem_calloc(1, sizeof *w);
-	int rc = w ? file_world_init(&w->base, o, err) : err_fail(err, ERR_NOMEM, "no memory for a world");
+	int rc = w ? cost_world_init(&w->base, o, err) : err_fail(err, ERR_NOMEM, "no memory for a world");
 
 	if (!rc && w->base.trace)
 		rc = bind_trace(w, err);
@@ -147,7 +147,7 @@ static int fluid_training(const void *self, size_t fold, uint64_t seed, struct c
 	const struct fluid_world *w = self;
 
 	(void)fold;
-	return file_world_training(&w->base, play_fluid, seed, out, err);
+	return cost_world_training(&w->base, play_fluid, seed, out, err);
 }
 
 /* ---- a run ---- */
@@ -290,9 +290,9 @@ const struct world_ops world_fluid = {
 	.open = fluid_open,
 	.close = fluid_close,
 	.training = fluid_training,
-	.split_text = file_world_split_text,
-	.describe = file_world_describe,
-	.batches = file_world_batches,
+	.split_text = cost_world_split_text,
+	.describe = cost_world_describe,
+	.batches = cost_world_batches,
 	.run_new = fluid_run_new,
 	.run_free = fluid_run_free,
 	.start = fluid_start,

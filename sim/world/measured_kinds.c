@@ -1,4 +1,4 @@
-#include "sim/world/measured_kinds.h"
+#include "sim/world/measured_fold.h"
 
 #include <math.h>
 #include <stdio.h>

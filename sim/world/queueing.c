@@ -16,7 +16,7 @@
 #include "sim/world/queueing_machine.h"
 
 struct queueing_run {
-	const struct file_world *world;
+	const struct cost_world *world;
 	struct qmachine *now, *ahead;
 	bool is_ahead; /* `ahead` stands at the next end */
 };
@@ -26,12 +26,12 @@ struct queueing_run {
 static void queueing_close(void *self)
 {
 	if (self)
-		file_world_release(self);
+		cost_world_release(self);
 	free(self);
 }
 
 /* A job that would take hours to simulate is refused before anything runs. */
-static int check_cycles(const struct file_world *w, struct err *err)
+static int check_cycles(const struct cost_world *w, struct err *err)
 {
 	for (size_t i = 0; i < w->trace->n_kinds; i++) {
 		const struct qkind *k = &w->kind[i];
@@ -51,8 +51,8 @@ static int check_cycles(const struct file_world *w, struct err *err)
 static int queueing_open(const struct world_open *o, void **out_self, struct cluster *out_given,
 			 struct cluster *out_cluster, struct err *err)
 {
-	struct file_world *w = mem_calloc(1, sizeof *w);
-	int rc = w ? file_world_init(w, o, err) : err_fail(err, ERR_NOMEM, "no memory for a world");
+	struct cost_world *w = mem_calloc(1, sizeof *w);
+	int rc = w ? cost_world_init(w, o, err) : err_fail(err, ERR_NOMEM, "no memory for a world");
 
 	if (!rc && w->trace)
 		rc = check_cycles(w, err);
@@ -69,7 +69,7 @@ static int queueing_open(const struct world_open *o, void **out_self, struct clu
 static int queueing_training(const void *self, size_t fold, uint64_t seed, struct csv **out, struct err *err)
 {
 	(void)fold;
-	return file_world_training(self, campaign_play_queueing, seed, out, err);
+	return cost_world_training(self, campaign_play_queueing, seed, out, err);
 }
 
 /* ---- a run ---- */
@@ -87,7 +87,7 @@ static void queueing_run_free(void *run)
 
 static int queueing_run_new(const void *self, size_t fold, void **out_run, struct err *err)
 {
-	const struct file_world *w = self;
+	const struct cost_world *w = self;
 	struct queueing_run *r = mem_calloc(1, sizeof *r);
 	struct qmachine_params p = {
 		.node_cores = w->cluster.cores / w->cluster.nodes,
@@ -128,7 +128,7 @@ static void swap(struct queueing_run *r)
 #define FAILED -1.0
 #define UNKNOWN -2.0
 
-static int job_of(const struct file_world *w, const struct world_job *j, struct qmachine_job *out,
+static int job_of(const struct cost_world *w, const struct world_job *j, struct qmachine_job *out,
 		  struct err *err)
 {
 	const struct qkind *k;
@@ -242,9 +242,9 @@ const struct world_ops world_queueing = {
 	.open = queueing_open,
 	.close = queueing_close,
 	.training = queueing_training,
-	.split_text = file_world_split_text,
-	.describe = file_world_describe,
-	.batches = file_world_batches,
+	.split_text = cost_world_split_text,
+	.describe = cost_world_describe,
+	.batches = cost_world_batches,
 	.run_new = queueing_run_new,
 	.run_free = queueing_run_free,
 	.start = queueing_start,

@@ -31,6 +31,7 @@ struct sharing {
 	double *left_s, *whole_s; /* n; whole_s only of the first n_rated */
 	struct sharing_job *job;
 	struct since *since;
+	char *payload; /* n x params.payload_size bytes */
 	uint64_t processes; /* sum of cpus */
 
 	size_t n_rated; /* jobs whose left_s and whole_s are seconds; of the others left_s is a part of the work */
@@ -70,6 +71,7 @@ void sharing_free(struct sharing *s)
 	free(s->whole_s);
 	free(s->job);
 	free(s->since);
+	free(s->payload);
 	free(s);
 }
 
@@ -94,7 +96,8 @@ static int reserve(struct sharing *s, size_t need, struct err *err)
 	while (cap < need)
 		cap *= 2;
 	if (!resize(&s->left_s, cap, sizeof *s->left_s) || !resize(&s->whole_s, cap, sizeof *s->whole_s) ||
-	    !resize(&s->job, cap, sizeof *s->job) || !resize(&s->since, cap, sizeof *s->since))
+	    !resize(&s->job, cap, sizeof *s->job) || !resize(&s->since, cap, sizeof *s->since) ||
+	    (s->params.payload_size && !resize(&s->payload, cap, s->params.payload_size)))
 		return err_fail(err, ERR_NOMEM, "no memory for %zu jobs that run at the same time", need);
 	s->cap = cap;
 	return 0;
@@ -115,21 +118,31 @@ int sharing_copy(struct sharing *to, const struct sharing *from, struct err *err
 	to->whole_s = kept.whole_s;
 	to->job = kept.job;
 	to->since = kept.since;
+	to->payload = kept.payload;
 	if (from->n) {
 		memcpy(to->left_s, from->left_s, from->n * sizeof *to->left_s);
 		memcpy(to->whole_s, from->whole_s, from->n * sizeof *to->whole_s);
 		memcpy(to->job, from->job, from->n * sizeof *to->job);
 		memcpy(to->since, from->since, from->n * sizeof *to->since);
+		if (to->params.payload_size)
+			memcpy(to->payload, from->payload, from->n * to->params.payload_size);
 	}
 	return 0;
 }
 
 /* ---- rates ---- */
 
+static void *payload_of(const struct sharing *s, size_t i)
+{
+	return s->params.payload_size ? s->payload + i * s->params.payload_size : NULL;
+}
+
 static double whole_of(const struct sharing *s, size_t i)
 {
-	double t = s->params.law(s->params.owner, &s->job[i], (double)s->processes) * s->job[i].slow *
-		   s->stretch;
+	double t;
+
+	s->job[i].payload = payload_of(s, i);
+	t = s->params.law(s->params.owner, &s->job[i], (double)s->processes) * s->job[i].slow * s->stretch;
 
 	assert(!isnan(t)); /* laws are ours */
 	return t < LEAST_S ? LEAST_S : t > MOST_S ? MOST_S : t;
@@ -246,6 +259,8 @@ int sharing_start(struct sharing *s, double now_s, const struct sharing_job *j, 
 		pass_until(s, now_s);
 	}
 	s->job[s->n] = *j;
+	if (s->params.payload_size)
+		memcpy(payload_of(s, s->n), j->payload, s->params.payload_size);
 	s->left_s[s->n] = j->until;
 	s->since[s->n] = (struct since){ s->now_s, s->processes_s, s->jobs_s };
 	s->n++;
@@ -295,6 +310,8 @@ static void remove_job(struct sharing *s, size_t i)
 	s->whole_s[i] = s->whole_s[last];
 	s->job[i] = s->job[last];
 	s->since[i] = s->since[last];
+	if (i != last && s->params.payload_size)
+		memcpy(payload_of(s, i), payload_of(s, last), s->params.payload_size);
 	s->n_rated = s->n;
 	s->next_known = false;
 }

@@ -20,6 +20,7 @@ struct sharing_job {
 	double slow;              /* factor on its time, > 0 */
 	double until;             /* part of its work after which it ends, 0..1: below 1 for one that fails */
 	double extra[4];          /* the owner's */
+	const void *payload;      /* the owner's, of payload_size bytes: copied at the start, and there for the law */
 };
 
 struct sharing_end {
@@ -34,6 +35,7 @@ typedef double sharing_law(const void *owner, const struct sharing_job *j, doubl
 struct sharing_params {
 	sharing_law *law;
 	const void *owner;        /* of the law; borrowed */
+	size_t payload_size;      /* 0: none */
 	double cores;             /* for busy_s: min(cores, processes) work at a time */
 	double drift, drift_at_s; /* from this moment on all takes (1 + drift) times as long; drift 0: never */
 };

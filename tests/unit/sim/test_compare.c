@@ -14,7 +14,7 @@
 #include "common/io.h"
 #include "common/mem.h"
 #include "sim/compare/compare.h"
-#include "sim/compare/compare_runs.h"
+#include "sim/compare/compare_internal.h"
 #include "sim/compare/record.h"
 #include "tests/support/support.h"
 
