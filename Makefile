@@ -22,13 +22,14 @@ SIM_LIBS    := -lsqlite3 # a trace may be the daemon's history
 LIBS     = -llapacke -lopenblas -lgsl -lcjson -lm -pthread
 
 # Which layers a layer may call.
-LAYERS       := common queueing predictors core process config store profiler daemon sim cli workloads
+LAYERS       := common queueing predictors core process config jobs store profiler daemon sim cli workloads
 dir_common     := common
 dir_queueing   := queueing
 dir_predictors := predictors
 dir_core       := scheduler/core
 dir_process    := scheduler/process
 dir_config     := scheduler/config
+dir_jobs       := scheduler/jobs
 dir_store      := scheduler/store
 dir_profiler   := scheduler/profiler
 dir_daemon     := scheduler/daemon
@@ -41,11 +42,12 @@ below_predictors := queueing common
 below_core       := predictors queueing common
 below_process    := common
 below_config     := process core predictors queueing common
-below_store      := config process core predictors queueing common
+below_jobs       := core predictors queueing common
+below_store      := jobs config process core predictors queueing common
 below_profiler   := process core predictors queueing common
-below_daemon     := store config process core predictors queueing common
+below_daemon     := store jobs config process core predictors queueing common
 below_sim        := core predictors queueing common
-below_cli        := profiler sim config process core predictors queueing common
+below_cli        := profiler sim jobs config process core predictors queueing common
 below_workloads  := common
 
 sources  = $(filter-out %_main.c,$(wildcard $(dir_$1)/*.c $(dir_$1)/*/*.c))
@@ -95,7 +97,8 @@ endif
 $(patsubst %,$B/workloads/%.o,activation layer_conv layer_dense sgd data allreduce): KERNEL := -O3 -ffp-contract=fast -fno-trapping-math
 
 # ---- tests: tests/unit/<layer>/ links that layer and those below it ----
-test_support := $B/tests/support/support.o $B/tests/support/worlds.o $B/tests/support/des.o
+# test.o has main(), and the cases of the program register with it.
+test_support := $B/tests/support/support.o $B/tests/support/worlds.o $B/tests/support/des.o $B/tests/support/test.o
 unit_tests = $(patsubst %.c,$B/%,$(wildcard tests/unit/$1/test_*.c))
 define unit_rule
 $(call unit_tests,$1): $B/tests/unit/$1/%: $B/tests/unit/$1/%.o $(test_support) $(call archives,$1)
@@ -112,7 +115,7 @@ daemon_tests := $(patsubst %.c,$B/%,$(wildcard tests/daemon/test_*.c))
 daemon_test_support := $(call objects,$(filter-out %_main.c tests/daemon/test_%,$(wildcard tests/daemon/*.c)))
 $(daemon_tests): $B/tests/daemon/%: $B/tests/daemon/%.o $(daemon_test_support) $(test_support) $(call archives,core)
 	$(link) -lcmocka -lsqlite3
-$(BIN)/postrider-drill: $B/tests/daemon/drill_main.o $(daemon_test_support) $(test_support) $(call archives,core)
+$(BIN)/postrider-drill: $B/tests/daemon/drill_main.o $(daemon_test_support) $(filter-out %/test.o,$(test_support)) $(call archives,core)
 	$(link) -lsqlite3
 
 # Fuzz entries build twice: as plain programs that replay the corpus (part of `make check`) and, with

@@ -132,7 +132,7 @@ int binding_make(const struct setup *s, const char *type, const struct json *par
 	return 0;
 }
 
-int binding_of_row(const struct setup *s, const struct store_job *row, struct binding *out, struct err *err)
+int binding_of_row(const struct setup *s, const struct job_record *row, struct binding *out, struct err *err)
 {
 	struct json *params = NULL, *batches = NULL;
 	const char *field;
@@ -169,7 +169,7 @@ void binding_give(struct binding *b, struct job *job)
 
 void binding_request(const struct job *job, struct sched_request *out)
 {
-	const struct store_job *r = &job->row;
+	const struct job_record *r = &job->row;
 
 	*out = (struct sched_request){
 		.id = job->id,

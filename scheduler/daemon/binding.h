@@ -19,7 +19,7 @@ struct binding {
 /* `params` and `batches` may be NULL. ERR_NOTFOUND: no such type; ERR_ARG: *out_field says what is wrong with it. */
 int binding_make(const struct setup *s, const char *type, const struct json *params, const struct json *batches,
                  uint32_t cpus, struct binding *out, const char **out_field, struct err *err);
-int binding_of_row(const struct setup *s, const struct store_job *row, struct binding *out, struct err *err);
+int binding_of_row(const struct setup *s, const struct job_record *row, struct binding *out, struct err *err);
 void binding_release(struct binding *b);
 void binding_give(struct binding *b, struct job *job); /* the job takes what b holds, and drops what it had */
 /* What the scheduler is told of a job that is bound. Borrows from the job. */

@@ -24,7 +24,7 @@
 #include "scheduler/config/config.h"
 #include "scheduler/core/sched.h"
 #include "scheduler/daemon/exec/executor.h"
-#include "scheduler/store/job_json.h"
+#include "scheduler/jobs/record.h"
 #include "scheduler/daemon/jobs.h"
 #include "scheduler/daemon/learn/learning.h"
 #include "scheduler/process/other_load.h"

@@ -90,9 +90,9 @@ static void why_waiting(const struct daemon *d, const struct job *job, struct jo
 
 void outlook_facts(struct daemon *d, const struct job *job, struct job_live *out)
 {
-	if (!job_state_live(job->state))
+	if (!job_state_live(job->row.state))
 		return;
-	if (job->state == JOB_QUEUED)
+	if (job->row.state == JOB_QUEUED)
 		why_waiting(d, job, out);
 	out->epoch = job->epoch;
 	out->epochs = job->epochs;
@@ -106,7 +106,7 @@ void outlook_live(struct daemon *d, const struct job *job, struct job_live *out)
 	struct sched_estimate e;
 
 	*out = (struct job_live){ 0 };
-	if (!job_state_live(job->state))
+	if (!job_state_live(job->row.state))
 		return;
 	if (!sched_estimate(d->sched, daemon_now_ns(d), job->id, &e, NULL) && !isnan(e.end_s)) {
 		out->has_estimate = true;

@@ -11,12 +11,6 @@
 #define KEY_BUCKETS 262144 /* a power of two above twice JOBS_MAX_KEYS */
 #define NO_KEY UINT32_MAX
 
-const char *const job_state_name[N_JOB_STATES] = {
-	[JOB_QUEUED] = "queued", [JOB_RUNNING] = "running",     [JOB_DONE] = "done",
-	[JOB_FAILED] = "failed", [JOB_CANCELLED] = "cancelled", [JOB_REJECTED] = "rejected",
-	[JOB_LOST] = "lost",
-};
-
 struct key_entry {
 	uid_t uid;
 	uint32_t next; /* in its bucket */
@@ -99,10 +93,10 @@ void job_free(struct job *job)
 	free(job);
 }
 
-int job_new(const struct store_job *row, struct job **out, struct err *err)
+int job_new(const struct job_record *row, struct job **out, struct err *err)
 {
 	struct job *job = mem_calloc(1, sizeof *job);
-	struct store_job *r;
+	struct job_record *r;
 
 	if (!job)
 		return err_fail(err, ERR_NOMEM, "out of memory for a job");
@@ -112,10 +106,8 @@ int job_new(const struct store_job *row, struct job **out, struct err *err)
 	r->mode = name_keep(row->mode);
 	r->tenant = name_keep(row->tenant);
 	job->type_number = name_number(row->type);
-	r->verdict = name_keep(row->verdict);
 	r->policy = name_keep(row->policy);
 	r->model = name_keep(row->model);
-	r->slo_outcome = name_keep(row->slo_outcome);
 	job->epoch = job->epochs = job->epoch_accuracy = NAN;
 	if (copy_text(&job->key, &r->key, row->key) | copy_text(&job->type_name, &r->type, row->type) |
 	    copy_text(&job->params_text, &r->params, row->params) |
@@ -245,9 +237,8 @@ int jobs_add(struct jobs *j, struct job *job, struct err *err)
 	job->same_hash = j->bucket[at];
 	j->bucket[at] = job;
 	j->n++;
-	j->count[job->state]++;
-	job->row.state = job_state_name[job->state];
-	list_append(list_of(j, job->state), job);
+	j->count[job->row.state]++;
+	list_append(list_of(j, job->row.state), job);
 	return 0;
 }
 
@@ -262,12 +253,11 @@ struct job *jobs_find(const struct jobs *j, uint64_t id)
 
 void jobs_set_state(struct jobs *j, struct job *job, enum job_state state)
 {
-	struct job_list *from = list_of(j, job->state), *to = list_of(j, state);
+	struct job_list *from = list_of(j, job->row.state), *to = list_of(j, state);
 
-	j->count[job->state]--;
+	j->count[job->row.state]--;
 	j->count[state]++;
-	job->state = state;
-	job->row.state = job_state_name[state];
+	job->row.state = state;
 	if (from != to) {
 		list_remove(from, job);
 		list_append(to, job);
@@ -282,8 +272,8 @@ void jobs_take_out(struct jobs *j, struct job *job)
 		at = &(*at)->same_hash;
 	*at = job->same_hash;
 	j->n--;
-	j->count[job->state]--;
-	list_remove(list_of(j, job->state), job);
+	j->count[job->row.state]--;
+	list_remove(list_of(j, job->row.state), job);
 }
 
 void jobs_trim(struct jobs *j, size_t max_ended)

@@ -10,16 +10,7 @@
 #include "common/err.h"
 #include "predictors/data/features.h"
 #include "scheduler/config/job_type.h"
-#include "scheduler/store/store.h"
-
-enum job_state { JOB_QUEUED, JOB_RUNNING, JOB_DONE, JOB_FAILED, JOB_CANCELLED, JOB_REJECTED, JOB_LOST };
-enum { N_JOB_STATES = JOB_LOST + 1 };
-extern const char *const job_state_name[N_JOB_STATES];
-
-static inline bool job_state_live(enum job_state s)
-{
-	return s == JOB_QUEUED || s == JOB_RUNNING;
-}
+#include "scheduler/jobs/record.h"
 
 #define JOBS_MAX_KEYS 100000 /* remembered; the oldest is forgotten */
 #define JOBS_MAX_KEY 128     /* bytes of one */
@@ -27,9 +18,8 @@ static inline bool job_state_live(enum job_state s)
 
 struct job {
 	uint64_t id;
-	enum job_state state;
 	int type_number;               /* of its type's name: name_number() */
-	struct store_job row;          /* as it is kept; its text is the next line's, or from name_keep() */
+	struct job_record row;          /* as it is kept; its text is the next line's, or from name_keep() */
 	char *key, *type_name, *params_text, *batches_text, *reason, *tag; /* what row points to; any may be NULL */
 
 	/* of live jobs only */
@@ -72,7 +62,7 @@ int jobs_init(struct jobs *j, struct err *err);
 void jobs_release(struct jobs *j);
 
 /* A job with `row` copied, not in any list yet. */
-int job_new(const struct store_job *row, struct job **out, struct err *err);
+int job_new(const struct job_record *row, struct job **out, struct err *err);
 void job_free(struct job *job);
 /* A copy that stays for the life of the program: names of policies, models, modes. Few differ; beyond a
  * thousand it answers "(earlier)". NULL stays NULL. */
@@ -85,7 +75,7 @@ void job_drop_live_parts(struct job *job); /* what only a live job needs */
 int jobs_add(struct jobs *j, struct job *job, struct err *err); /* takes it; in the list that fits its state */
 void jobs_take_out(struct jobs *j, struct job *job); /* the caller's again */
 struct job *jobs_find(const struct jobs *j, uint64_t id);
-void jobs_set_state(struct jobs *j, struct job *job, enum job_state state); /* row.state too; moves it between lists */
+void jobs_set_state(struct jobs *j, struct job *job, enum job_state state); /* moves it between lists */
 void jobs_trim(struct jobs *j, size_t max_ended);
 
 /* 0: no such key. */

@@ -84,9 +84,9 @@ static void stop_youngest(struct daemon *d, const struct job *late)
 	struct err err = { 0 };
 
 	for (struct job *job = d->jobs.live.last; job; job = job->before) {
-		bool promised = job->row.verdict && !strcmp(job->row.verdict, "promised");
+		bool promised = job->row.verdict == VERDICT_PROMISED;
 
-		if (job->state != JOB_RUNNING || promised || job->cancelling || job->row.priority > 0)
+		if (job->row.state != JOB_RUNNING || promised || job->cancelling || job->row.priority > 0)
 			continue;
 		log_warn("job %llu, which was promised nothing, is stopped for job %llu",
 			 (unsigned long long)job->id, (unsigned long long)late->id);

@@ -9,6 +9,7 @@
 
 #include "common/log.h"
 #include "common/mem.h"
+#include "scheduler/core/outcome.h"
 #include "scheduler/daemon/daemon.h"
 #include "scheduler/daemon/ops/decision_json.h"
 
@@ -125,20 +126,6 @@ int life_admit(struct daemon *d, struct job *job, const struct decision *dec, en
 
 /* ---- started ---- */
 
-static void take_candidate(struct job *job, const struct candidate *c)
-{
-	job->row.batch = c->decision;
-	job->row.lr = job->type ? job_type_lr(job->type, c->decision) : NAN;
-	job->row.epochs = c->epochs;
-	job->row.model_s = c->model_s;
-	job->row.run_predicted_s = c->time_s;
-	job->row.guard_s = c->guard_s;
-	job->row.run_upper_s = c->upper_s;
-	job->row.work_s = c->work_s;
-	job->row.cpu_share = c->cpu_share;
-	job->row.disk_share = c->disk_share;
-}
-
 static void starts_push(struct daemon *d, uint64_t job)
 {
 	struct start_list *l = &d->starts;
@@ -178,8 +165,11 @@ static void store_start_decision(struct daemon *d, struct job *job, double took_
 /* The scheduler says that it is this job's turn; d->decision has its batch. */
 static void turn_of(struct daemon *d, struct job *job, double took_us)
 {
-	if (d->decision.chosen >= 0)
-		take_candidate(job, &d->decision.candidate[d->decision.chosen]);
+	if (d->decision.chosen >= 0) {
+		const struct candidate *c = &d->decision.candidate[d->decision.chosen];
+
+		record_take_candidate(&job->row, c, job->type ? job_type_lr(job->type, c->decision) : NAN);
+	}
 	job->row.policy = name_keep(d->setup->config->policy);
 	job->row.model = name_keep(d->setup->model_name[0] ? d->setup->model_name : NULL);
 	tally_decision(&d->tally, took_us);
@@ -351,7 +341,7 @@ static void on_started(void *owner, uint64_t id, int64_t at_ns, pid_t pid)
 	struct daemon *d = owner;
 	struct job *job = jobs_find(&d->jobs, id);
 
-	if (!job || job->state != JOB_RUNNING)
+	if (!job || job->row.state != JOB_RUNNING)
 		return;
 	job->row.started_ns = at_ns;
 	job->pid = pid;
@@ -426,7 +416,7 @@ static void on_progress(void *owner, const struct exec_progress *p)
 	struct daemon *d = owner;
 	struct job *job = jobs_find(&d->jobs, p->id);
 
-	if (!job || job->state != JOB_RUNNING)
+	if (!job || job->row.state != JOB_RUNNING)
 		return;
 	job->epoch = p->epoch;
 	job->epochs = p->epochs;
@@ -470,13 +460,13 @@ static void put_observation(struct daemon *d, struct job *job, double run_s)
 }
 
 /* Keeping the objective is about the answer being there in time, so a job that failed has missed it. */
-static const char *slo_outcome(const struct job *job, enum job_state state)
+static enum slo_outcome slo_outcome(const struct job *job, enum job_state state)
 {
 	double response_s = (double)(job->row.ended_ns - job->row.submitted_ns) / 1e9;
 
 	if (isnan(job->row.slo_s) || state == JOB_CANCELLED)
-		return NULL;
-	return state == JOB_DONE && response_s <= job->row.slo_s ? "met" : "missed";
+		return SLO_NONE;
+	return outcome_met(state == JOB_DONE, response_s, job->row.slo_s) ? SLO_MET : SLO_MISSED;
 }
 
 static enum job_state state_after(const struct job *job, const struct exec_outcome *o)
@@ -493,9 +483,9 @@ static enum job_state state_after(const struct job *job, const struct exec_outco
 
 void life_ended(struct daemon *d, struct job *job, const struct exec_outcome *o)
 {
-	enum job_state state = state_after(job, o), was = job->state;
+	enum job_state state = state_after(job, o), was = job->row.state;
 	bool ran = was == JOB_RUNNING || job->ready;
-	struct store_job *r = &job->row;
+	struct job_record *r = &job->row;
 	const struct executor_ops *ops = NULL;
 	void *self = executor_of(d, job, &ops);
 
@@ -529,9 +519,9 @@ void life_ended(struct daemon *d, struct job *job, const struct exec_outcome *o)
 		tally_ended(&d->tally, r);
 	if (state == JOB_DONE && !job->stop_told)
 		learning_ended(d->learning, job);
-	log_info("job %llu %s%s%s%s%s", (unsigned long long)job->id, r->state, r->reason ? ": " : "",
-		 r->reason ? r->reason : "", r->slo_outcome ? ", objective " : "",
-		 r->slo_outcome ? r->slo_outcome : "");
+	log_info("job %llu %s%s%s%s%s", (unsigned long long)job->id, job_state_name[r->state],
+		 r->reason ? ": " : "", r->reason ? r->reason : "", r->slo_outcome ? ", objective " : "",
+		 r->slo_outcome ? slo_outcome_name[r->slo_outcome] : "");
 	watch_tell(d, state == JOB_CANCELLED ? "cancelled" : "finished", job);
 	job_drop_live_parts(job);
 	jobs_trim(&d->jobs, d->setup->config->max_finished);
@@ -542,7 +532,7 @@ static void on_finished(void *owner, const struct exec_outcome *o)
 	struct daemon *d = owner;
 	struct job *job = jobs_find(&d->jobs, o->id);
 
-	if (job && job_state_live(job->state))
+	if (job && job_state_live(job->row.state))
 		life_ended(d, job, o);
 }
 
@@ -559,7 +549,7 @@ int life_cancel(struct daemon *d, struct job *job, struct err *err)
 	void *self = executor_of(d, job, &ops);
 
 	job->cancelling = true;
-	if (job->state == JOB_RUNNING && !job->starting && !is_advised(job) && ops) {
+	if (job->row.state == JOB_RUNNING && !job->starting && !is_advised(job) && ops) {
 		int rc = ops->stop(self, job->id, d->setup->config->kill_grace_s, err);
 
 		if (!rc) { /* on disk before it is answered: a daemon that comes after us must know it, too */

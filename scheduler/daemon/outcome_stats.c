@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "scheduler/core/outcome.h"
+
 void tally_verdict(struct tally *t, enum sched_verdict v)
 {
 	t->verdict[v]++;
@@ -53,15 +55,14 @@ static struct tally_level *level_of(struct tally *t, double confidence)
 	return &t->level[t->n_levels++];
 }
 
-void tally_ended(struct tally *t, const struct store_job *row)
+void tally_ended(struct tally *t, const struct job_record *row)
 {
 	struct tally_type *type = type_of(t, row->type);
-	bool promised = row->verdict && !strcmp(row->verdict, "promised");
-	bool met = row->slo_outcome && !strcmp(row->slo_outcome, "met");
+	bool promised = row->verdict == VERDICT_PROMISED;
+	bool met = row->slo_outcome == SLO_MET;
 	double run_s = row->started_ns && row->ended_ns ? (double)(row->ended_ns - row->started_ns) / 1e9
 							: NAN;
-	double response_s = row->ended_ns ? (double)(row->ended_ns - row->submitted_ns) / 1e9 : NAN;
-	bool done = !strcmp(row->state, "done");
+	bool done = row->state == JOB_DONE, within;
 	struct tally_level *level;
 
 	if (type)
@@ -75,14 +76,14 @@ void tally_ended(struct tally *t, const struct store_job *row)
 		}
 	}
 	/* A job that failed says nothing about how long it would have taken. */
-	if (done && isfinite(row->upper_s) && isfinite(response_s) &&
+	if (done && outcome_bounded(run_s, row->run_upper_s, &within) &&
 	    (level = level_of(t, row->confidence)) != NULL) {
 		level->n++;
-		level->inside += response_s <= row->upper_s;
+		level->inside += within;
 	}
 	if (type && done && row->run_predicted_s > 0.0 && run_s > 0.0) {
 		type->predicted++;
-		type->sum_ape += fabs(run_s / row->run_predicted_s - 1.0);
+		type->sum_ape += outcome_error(row->run_predicted_s, run_s);
 		type->sum_log += log(run_s / row->run_predicted_s);
 	}
 	if (type && done && isfinite(row->accuracy)) {

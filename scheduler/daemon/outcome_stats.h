@@ -35,7 +35,7 @@ struct tally {
 
 void tally_verdict(struct tally *t, enum sched_verdict v);
 void tally_decision(struct tally *t, double took_us);
-void tally_ended(struct tally *t, const struct store_job *row); /* done, failed or lost */
+void tally_ended(struct tally *t, const struct job_record *row); /* done, failed or lost */
 void tally_wait(struct tally *t, double wait_s);
 /* Members "slo", "coverage", "types", "wait", "decision", "submissions" of the open object. */
 void tally_json(const struct tally *t, struct json_writer *w);

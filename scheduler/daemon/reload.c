@@ -73,7 +73,7 @@ static int rebind(const struct setup *fresh, const struct job *job, struct rebou
 	b = &r->binding[r->n];
 	*b = (struct binding){ 0 };
 	rc = binding_of_row(fresh, &job->row, b, err);
-	if (rc && job->state == JOB_QUEUED)
+	if (rc && job->row.state == JOB_QUEUED)
 		return err_prefix(err, "job %llu is queued and would no longer be valid",
 				  (unsigned long long)job->id);
 	if (rc) {
@@ -137,7 +137,7 @@ static void exchange_all(struct daemon *d, struct rebound *r)
 	for (size_t i = 0; i < r->n; i++) {
 		struct job *job = jobs_find(&d->jobs, r->id[i]);
 
-		if (job && job_state_live(job->state)) /* it may have ended since */
+		if (job && job_state_live(job->row.state)) /* it may have ended since */
 			exchange(job, &r->binding[i]);
 	}
 }

@@ -10,7 +10,7 @@
 
 #define KEYS_KEPT_S (7 * 86400) /* how long a retried submit finds its job */
 
-static int on_ended_row(void *owner, const struct store_job *row, struct err *err)
+static int on_ended_row(void *owner, const struct job_record *row, struct err *err)
 {
 	struct daemon *d = owner;
 	struct job *job;
@@ -18,20 +18,16 @@ static int on_ended_row(void *owner, const struct store_job *row, struct err *er
 
 	if (rc)
 		return rc;
-	for (int s = 0; s < N_JOB_STATES; s++) {
-		if (!strcmp(job_state_name[s], row->state))
-			job->state = (enum job_state)s;
-	}
 	rc = jobs_add(&d->jobs, job, err);
 	if (rc)
 		job_free(job);
-	else if (job->state == JOB_DONE || job->state == JOB_FAILED || job->state == JOB_LOST)
+	else if (job->row.state == JOB_DONE || job->row.state == JOB_FAILED || job->row.state == JOB_LOST)
 		tally_ended(&d->tally, &job->row);
 	return rc;
 }
 
 /* A row of a live job becomes a job in memory; scheduling it comes later, when all are there. */
-static int on_live_row(void *owner, const struct store_job *row, struct err *err)
+static int on_live_row(void *owner, const struct job_record *row, struct err *err)
 {
 	struct daemon *d = owner;
 	struct binding b;
@@ -41,8 +37,8 @@ static int on_live_row(void *owner, const struct store_job *row, struct err *err
 
 	if (rc)
 		return rc;
-	job->state = strcmp(row->state, "running") ? JOB_QUEUED : JOB_RUNNING;
-	job->cancelling = job->state == JOB_RUNNING && row->reason && !strcmp(row->reason, LIFE_CANCELLED);
+	job->cancelling = job->row.state == JOB_RUNNING && row->reason &&
+			  !strcmp(row->reason, LIFE_CANCELLED);
 	if (binding_of_row(d->setup, row, &b, &why) == 0)
 		binding_give(&b, job);
 	else
@@ -62,23 +58,13 @@ static int on_key(void *owner, uid_t uid, const char *key, uint64_t job, struct 
 
 static int schedule_again(struct daemon *d, struct job *job, struct err *err)
 {
-	const struct store_job *r = &job->row;
+	const struct job_record *r = &job->row;
 	struct sched_restored back = {
 		.submitted_ns = r->submitted_ns,
-		.promised = r->verdict && !strcmp(r->verdict, "promised"),
-		.running = job->state == JOB_RUNNING,
+		.promised = r->verdict == VERDICT_PROMISED,
+		.running = job->row.state == JOB_RUNNING,
 		.started_ns = r->started_ns,
-		.taken = { .decision = r->batch,
-			   .time_s = r->run_predicted_s,
-			   .guard_s = isnan(r->guard_s) ? r->run_upper_s : r->guard_s,
-			   .upper_s = r->run_upper_s,
-			   .accuracy = r->predicted_accuracy,
-			   .work_s = r->work_s,
-			   .cpu_share = r->cpu_share,
-			   .disk_share = r->disk_share,
-			   .memory_mb = NAN,
-			   .epochs = r->epochs,
-			   .model_s = r->model_s },
+		.taken = record_candidate(r),
 	};
 
 	if (tenants_named(&d->tenants, d->setup->config, d->sched, daemon_now_ns(d),
@@ -91,7 +77,7 @@ static int schedule_again(struct daemon *d, struct job *job, struct err *err)
 
 static void give_up(struct daemon *d, struct job *job, const char *why)
 {
-	struct exec_outcome o = { .id = job->id, .exit_code = -1, .lost = job->state == JOB_RUNNING };
+	struct exec_outcome o = { .id = job->id, .exit_code = -1, .lost = job->row.state == JOB_RUNNING };
 
 	o.run_s = o.accuracy = o.max_rss_mb = o.cpu_s = NAN;
 	snprintf(o.reason, sizeof o.reason, "%s", why);
@@ -115,7 +101,7 @@ int life_restore(struct daemon *d, struct err *err)
 	for (struct job *job = d->jobs.live.first; job; job = job->after) {
 		struct err why = { 0 };
 
-		job->unrestored = !job->type && job->state == JOB_QUEUED;
+		job->unrestored = !job->type && job->row.state == JOB_QUEUED;
 		if (!job->unrestored && schedule_again(d, job, &why)) {
 			log_warn("job %llu: %s", (unsigned long long)job->id, why.text);
 			job->unrestored = true;
@@ -126,7 +112,7 @@ int life_restore(struct daemon *d, struct err *err)
 		next = job->after;
 		if (job->unrestored) {
 			give_up(d, job, job->reason ? job->reason : "its type is no longer configured");
-		} else if (job->state == JOB_RUNNING) {
+		} else if (job->row.state == JOB_RUNNING) {
 			running++;
 			life_adopt(d, job);
 		} else {

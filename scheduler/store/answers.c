@@ -7,7 +7,7 @@
 #include "common/json/json.h"
 #include "common/mem.h"
 #include "common/text/text.h"
-#include "scheduler/store/job_json.h"
+#include "scheduler/jobs/record.h"
 #include "scheduler/store/internal.h"
 #include "scheduler/store/rows.h"
 #include "scheduler/store/schema.h"
@@ -78,7 +78,7 @@ static double number_at(struct answer *a, int column)
 static int put_job(struct answer *a, struct json_writer *w)
 {
 	struct strbuf sql = { 0 };
-	struct store_job j;
+	struct job_record j;
 	int rc;
 
 	strbuf_puts(&sql, "SELECT ");
@@ -224,7 +224,7 @@ static int answer_list(struct answer *a)
 	if (rc || (rc = bind_list(a)))
 		return rc;
 	while (n < f->limit && (rc = step(a)) > 0) {
-		struct store_job j;
+		struct job_record j;
 
 		if ((rc = job_load(a->st, &j, &a->q->err)))
 			return rc;

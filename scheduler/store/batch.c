@@ -1,10 +1,10 @@
+/* See batch.h. */
 #include "scheduler/store/batch.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
-#include "scheduler/store/rows.h"
 
 #define BATCH_KEEP ((size_t)1 << 20) /* a block larger than this is not kept for later turns */
 
@@ -38,7 +38,7 @@ void batch_reset(struct batch *b)
 static int append(struct batch *b, enum row_kind kind, const void *fixed, size_t fixed_size,
 		  const char *const *text, size_t n_texts, struct err *err)
 {
-	size_t len[JOB_TEXTS], size = fixed_size, texts = 0;
+	size_t len[ROW_MAX_TEXTS], size = fixed_size, texts = 0;
 	void *bytes = b->bytes;
 	char *to;
 
@@ -69,20 +69,30 @@ static int append(struct batch *b, enum row_kind kind, const void *fixed, size_t
 	return 0;
 }
 
-int batch_add_job(struct batch *b, enum row_kind kind, const struct store_job *j, struct err *err)
+static bool is_text(const struct record_field *f)
+{
+	return f->column && (f->kind == FIELD_TEXT || f->kind == FIELD_JSON);
+}
+
+static bool is_named(const struct record_field *f)
+{
+	return f->kind == FIELD_STATE || f->kind == FIELD_VERDICT;
+}
+
+int batch_add_job(struct batch *b, enum row_kind kind, const struct job_record *j, struct err *err)
 {
 	struct row_job row = { .job = *j };
-	const char *text[JOB_TEXTS];
+	const char *text[ROW_MAX_TEXTS];
 	size_t n = 0;
 
-	for (size_t i = 0; i < JOB_COLUMNS; i++) {
-		if (!column_is_text(&job_column[i]))
-			continue;
-		text[n] = *column_text(&job_column[i], &row.job);
-		if (!text[n] && job_column[i].kind == COLUMN_NEEDED)
+	for (const struct record_field *f = record_field; f < record_field + n_record_fields; f++) {
+		const void *member = (const char *)j + f->offset;
+
+		if (f->needed && (is_text(f) || is_named(f)) && !record_text(f, member))
 			return err_fail(err, ERR_ARG, "job %llu has no %s", (unsigned long long)j->id,
-					job_column[i].name);
-		n++;
+					f->column);
+		if (is_text(f))
+			text[n++] = *(const char *const *)member;
 	}
 	if (j->id == 0 || j->id > INT64_MAX)
 		return err_fail(err, ERR_ARG, "job id %llu cannot be kept: need 1 to 2^63-1",
@@ -122,9 +132,9 @@ struct row *batch_next(struct batch *b, size_t *at)
 		struct row_job *r = (struct row_job *)row;
 		char *text = (char *)(r + 1);
 
-		for (size_t i = 0; i < JOB_COLUMNS; i++)
-			if (column_is_text(&job_column[i]))
-				text = place(column_text(&job_column[i], &r->job), text);
+		for (const struct record_field *f = record_field; f < record_field + n_record_fields; f++)
+			if (is_text(f))
+				text = place((const char **)((char *)&r->job + f->offset), text);
 	} else {
 		struct row_event *r = (struct row_event *)row;
 		char *text = (char *)(r + 1);

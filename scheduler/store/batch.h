@@ -11,6 +11,7 @@
 #include "scheduler/store/store.h"
 
 #define ROW_MAX_TEXT ((size_t)16 << 20) /* bytes of all the text of a row */
+#define ROW_MAX_TEXTS 32                /* texts of a row */
 
 enum row_kind { ROW_ADD_JOB, ROW_UPDATE_JOB, ROW_DECISION, ROW_ESTIMATE, ROW_OBSERVATION };
 
@@ -21,7 +22,7 @@ struct row {
 
 struct row_job { /* ROW_ADD_JOB, ROW_UPDATE_JOB */
 	struct row head;
-	struct store_job job;
+	struct job_record job; /* its texts follow, too */
 };
 
 #define EVENT_VALUES 4
@@ -45,7 +46,7 @@ struct batch *batch_new(void); /* NULL: no memory */
 void batch_free(struct batch *b);
 void batch_reset(struct batch *b); /* empty; a block grown very large is given back */
 
-int batch_add_job(struct batch *b, enum row_kind kind, const struct store_job *j, struct err *err);
+int batch_add_job(struct batch *b, enum row_kind kind, const struct job_record *j, struct err *err);
 int batch_add_event(struct batch *b, enum row_kind kind, const struct row_event *e, struct err *err);
 
 /* The row at *at, its texts in place, and *at moved behind it; NULL at the end. Not before the batch is full: the block

@@ -1,128 +1,128 @@
+/* A job's row: statements, binding and reading, all made from the table of fields in jobs/record.c. */
 #include "scheduler/store/rows.h"
 
 #include <math.h>
 #include <stdint.h>
 
-/* key is the second: job_update_sql() leaves the first two out. */
-const struct job_column job_column[JOB_COLUMNS] = {
-#define COLUMN(kind, member)                                                                                 \
-	{                                                                                                    \
-#member, COLUMN_##kind, offsetof(struct store_job, member)                                   \
-	}
-	COLUMN(ID, id),
-	COLUMN(TEXT, key),
-	COLUMN(UNSIGNED, uid),
-	COLUMN(UNSIGNED, gid),
-	COLUMN(NEEDED, type),
-	COLUMN(NEEDED, mode),
-	COLUMN(NEEDED, params),
-	COLUMN(TEXT, batches),
-	COLUMN(UNSIGNED, cpus),
-	COLUMN(NUMBER, slo_s),
-	COLUMN(NUMBER, confidence),
-	COLUMN(NUMBER, max_memory_mb),
-	COLUMN(BOOL, best_effort),
-	COLUMN(NEEDED, state),
-	COLUMN(NEEDED, verdict),
-	COLUMN(TEXT, reason),
-	COLUMN(MOMENT, submitted_ns),
-	COLUMN(MOMENT, started_ns),
-	COLUMN(MOMENT, ended_ns),
-	COLUMN(NUMBER, batch),
-	COLUMN(NUMBER, lr),
-	COLUMN(NUMBER, predicted_s),
-	COLUMN(NUMBER, upper_s),
-	COLUMN(NUMBER, predicted_accuracy),
-	COLUMN(NUMBER, run_predicted_s),
-	COLUMN(NUMBER, run_upper_s),
-	COLUMN(NUMBER, work_s),
-	COLUMN(NUMBER, cpu_share),
-	COLUMN(NUMBER, disk_share),
-	COLUMN(NUMBER, accuracy),
-	COLUMN(EXIT, exit_code),
-	COLUMN(SIGNAL, exit_signal),
-	COLUMN(NUMBER, max_rss_mb),
-	COLUMN(NUMBER, cpu_s),
-	COLUMN(TEXT, policy),
-	COLUMN(TEXT, model),
-	COLUMN(TEXT, slo_outcome),
-	COLUMN(TEXT, tag),
-	COLUMN(NUMBER, epochs),
-	COLUMN(NUMBER, model_s),
-	COLUMN(TEXT, tenant),
-	COLUMN(INT, priority),
-	COLUMN(BOOL, may_stop),
-	COLUMN(NUMBER, stopped_epoch),
-	COLUMN(NUMBER, guard_s),
-	COLUMN(NUMBER, foreseen_s),
-#undef COLUMN
-};
+/* The next field that has a column, or NULL behind the last; NULL begins. Columns count from 1 in this order. */
+static const struct record_field *next_column(const struct record_field *f)
+{
+	f = f ? f + 1 : record_field;
+	while (f < record_field + n_record_fields && !f->column)
+		f++;
+	return f < record_field + n_record_fields ? f : NULL;
+}
 
-_Static_assert(sizeof(uid_t) == sizeof(uint32_t) && sizeof(gid_t) == sizeof(uint32_t), "COLUMN_UNSIGNED");
+static bool is_text(const struct record_field *f)
+{
+	return f->kind == FIELD_TEXT || f->kind == FIELD_JSON || f->kind == FIELD_STATE ||
+	       f->kind == FIELD_VERDICT || f->kind == FIELD_OUTCOME;
+}
+
+static bool is_real(const struct record_field *f)
+{
+	return f->kind == FIELD_FIXED || f->kind == FIELD_NUMBER;
+}
 
 /* ---- statements ---- */
 
+/* Rows that are there already need a value in a new column that is never NULL. */
+static void column_sql(const struct record_field *f, bool added, struct strbuf *sql)
+{
+	strbuf_printf(sql, "%s %s", f->column, is_text(f) ? "TEXT" : is_real(f) ? "REAL" : "INTEGER");
+	if (f->kind == FIELD_ID)
+		strbuf_puts(sql, " PRIMARY KEY");
+	else if (f->needed)
+		strbuf_printf(sql, " NOT NULL%s", !added ? "" : is_text(f) ? " DEFAULT ''" : " DEFAULT 0");
+}
+
+void job_columns_sql(int version, struct strbuf *sql)
+{
+	const char *before = "";
+
+	for (const struct record_field *f = next_column(NULL); f; f = next_column(f)) {
+		if (f->since != version)
+			continue;
+		strbuf_puts(sql, version == 1 ? before : "ALTER TABLE jobs ADD COLUMN ");
+		column_sql(f, version > 1, sql);
+		strbuf_puts(sql, version == 1 ? "" : ";");
+		before = ", ";
+	}
+}
+
 void job_names(struct strbuf *sql)
 {
-	for (size_t i = 0; i < JOB_COLUMNS; i++)
-		strbuf_printf(sql, "%s%s", i ? "," : "", job_column[i].name);
+	for (const struct record_field *f = next_column(NULL); f; f = next_column(f))
+		strbuf_printf(sql, "%s%s", f == next_column(NULL) ? "" : ",", f->column);
 }
 
 void job_insert_sql(struct strbuf *sql)
 {
+	const char *before = "";
+	int n = 0;
+
 	strbuf_puts(sql, "INSERT INTO jobs(");
 	job_names(sql);
 	strbuf_puts(sql, ") VALUES(");
-	for (size_t i = 0; i < JOB_COLUMNS; i++)
-		strbuf_printf(sql, "%s?%zu", i ? "," : "", i + 1);
+	for (const struct record_field *f = next_column(NULL); f; f = next_column(f), n++)
+		strbuf_printf(sql, "%s?%d", n ? "," : "", n + 1);
 	strbuf_puts(sql, ") ON CONFLICT(id) DO UPDATE SET ");
-	for (size_t i = 1; i < JOB_COLUMNS; i++)
-		strbuf_printf(sql, "%s%s=excluded.%s", i > 1 ? "," : "", job_column[i].name,
-			      job_column[i].name);
+	for (const struct record_field *f = next_column(NULL); f; f = next_column(f)) {
+		if (f->kind == FIELD_ID)
+			continue;
+		strbuf_printf(sql, "%s%s=excluded.%s", before, f->column, f->column);
+		before = ",";
+	}
 }
 
 void job_update_sql(struct strbuf *sql)
 {
+	const char *before = "";
+	int n = 0, id = 0;
+
 	strbuf_puts(sql, "UPDATE jobs SET ");
-	for (size_t i = 2; i < JOB_COLUMNS; i++)
-		strbuf_printf(sql, "%s%s=?%zu", i > 2 ? "," : "", job_column[i].name, i + 1);
-	strbuf_puts(sql, " WHERE id=?1");
+	for (const struct record_field *f = next_column(NULL); f; f = next_column(f)) {
+		n++;
+		if (f->kind == FIELD_ID)
+			id = n;
+		if (f->once)
+			continue;
+		strbuf_printf(sql, "%s%s=?%d", before, f->column, n);
+		before = ",";
+	}
+	strbuf_printf(sql, " WHERE id=?%d", id);
 }
 
 /* ---- values ---- */
 
-static int bind_column(sqlite3_stmt *st, int at, const struct job_column *c, const struct store_job *j)
+static int bind_known(sqlite3_stmt *st, int at, int64_t n, int64_t unknown)
 {
-	const void *p = (const char *)j + c->offset;
-	int n;
-
-	switch (c->kind) {
-	case COLUMN_ID: return sqlite3_bind_int64(st, at, (sqlite3_int64) * (const uint64_t *)p);
-	case COLUMN_TEXT:
-	case COLUMN_NEEDED: return sqlite3_bind_text(st, at, *(const char *const *)p, -1, SQLITE_STATIC);
-	case COLUMN_NUMBER:
-		return sqlite3_bind_double(st, at, *(const double *)p); /* SQLite makes NaN NULL */
-	case COLUMN_MOMENT:
-		if (*(const int64_t *)p == 0)
-			return sqlite3_bind_null(st, at);
-		return sqlite3_bind_int64(st, at, *(const int64_t *)p);
-	case COLUMN_UNSIGNED: return sqlite3_bind_int64(st, at, *(const uint32_t *)p);
-	case COLUMN_BOOL: return sqlite3_bind_int(st, at, *(const bool *)p);
-	case COLUMN_EXIT:
-	case COLUMN_SIGNAL:
-		n = *(const int *)p;
-		if (n == (c->kind == COLUMN_EXIT ? -1 : 0))
-			return sqlite3_bind_null(st, at);
-		return sqlite3_bind_int(st, at, n);
-	case COLUMN_INT: return sqlite3_bind_int(st, at, *(const int *)p);
-	}
-	return SQLITE_MISUSE;
+	return n == unknown ? sqlite3_bind_null(st, at) : sqlite3_bind_int64(st, at, n);
 }
 
-int job_bind(sqlite3_stmt *st, const struct store_job *j)
+static int bind_field(sqlite3_stmt *st, int at, const struct record_field *f, const void *p)
 {
-	for (size_t i = 0; i < JOB_COLUMNS; i++) {
-		int rc = bind_column(st, (int)i + 1, &job_column[i], j);
+	if (is_text(f))
+		return sqlite3_bind_text(st, at, record_text(f, p), -1, SQLITE_STATIC);
+	if (is_real(f))
+		return sqlite3_bind_double(st, at, *(const double *)p); /* SQLite makes NaN NULL */
+	switch (f->kind) {
+	case FIELD_ID: return sqlite3_bind_int64(st, at, (sqlite3_int64) * (const uint64_t *)p);
+	case FIELD_MOMENT: return bind_known(st, at, *(const int64_t *)p, 0);
+	case FIELD_UNSIGNED: return sqlite3_bind_int64(st, at, *(const uint32_t *)p);
+	case FIELD_BOOL: return sqlite3_bind_int(st, at, *(const bool *)p);
+	case FIELD_EXIT: return bind_known(st, at, *(const int *)p, -1);
+	case FIELD_SIGNAL: return bind_known(st, at, *(const int *)p, 0);
+	default: return sqlite3_bind_int(st, at, *(const int *)p);
+	}
+}
+
+int job_bind(sqlite3_stmt *st, const struct job_record *j)
+{
+	int at = 0;
+
+	for (const struct record_field *f = next_column(NULL); f; f = next_column(f)) {
+		int rc = bind_field(st, ++at, f, (const char *)j + f->offset);
 
 		if (rc)
 			return rc;
@@ -130,39 +130,53 @@ int job_bind(sqlite3_stmt *st, const struct store_job *j)
 	return SQLITE_OK;
 }
 
-static double number_at(sqlite3_stmt *st, int at)
+static int load_text(sqlite3_stmt *st, int at, const struct record_field *f, struct job_record *out,
+		     struct err *err)
 {
-	return sqlite3_column_type(st, at) == SQLITE_NULL ? NAN : sqlite3_column_double(st, at);
+	const char *text = (const char *)sqlite3_column_text(st, at);
+	void *member = (char *)out + f->offset;
+
+	if (!text && sqlite3_column_type(st, at) != SQLITE_NULL)
+		return err_fail(err, ERR_NOMEM, "no memory to read job %llu", (unsigned long long)out->id);
+	if (!text && f->needed)
+		return err_fail(err, ERR_FORMAT, "the row of job %llu has no %s: the database is damaged",
+				(unsigned long long)out->id, f->column);
+	if (f->kind == FIELD_TEXT || f->kind == FIELD_JSON)
+		*(const char **)member = text;
+	else if (text && !record_named(f, text, member))
+		return err_fail(err, ERR_FORMAT,
+				"the row of job %llu has an unknown %s: the database is damaged",
+				(unsigned long long)out->id, f->column);
+	return 0;
 }
 
-int job_load(sqlite3_stmt *st, struct store_job *out, struct err *err)
+static int load_field(sqlite3_stmt *st, int at, const struct record_field *f, struct job_record *out,
+		      struct err *err)
 {
-	for (int i = 0; i < JOB_COLUMNS; i++) {
-		const struct job_column *c = &job_column[i];
-		void *p = (char *)out + c->offset;
-		bool null = sqlite3_column_type(st, i) == SQLITE_NULL;
+	void *p = (char *)out + f->offset;
 
-		switch (c->kind) {
-		case COLUMN_ID: *(uint64_t *)p = (uint64_t)sqlite3_column_int64(st, i); break;
-		case COLUMN_TEXT:
-		case COLUMN_NEEDED:
-			*(const char **)p = (const char *)sqlite3_column_text(st, i);
-			if (!null && !*(const char **)p)
-				return err_fail(err, ERR_NOMEM, "no memory to read job %llu",
-						(unsigned long long)out->id);
-			if (null && c->kind == COLUMN_NEEDED)
-				return err_fail(err, ERR_FORMAT,
-						"the row of job %llu has no %s: the database is damaged",
-						(unsigned long long)out->id, c->name);
-			break;
-		case COLUMN_NUMBER: *(double *)p = number_at(st, i); break;
-		case COLUMN_MOMENT: *(int64_t *)p = sqlite3_column_int64(st, i); break;
-		case COLUMN_UNSIGNED: *(uint32_t *)p = (uint32_t)sqlite3_column_int64(st, i); break;
-		case COLUMN_BOOL: *(bool *)p = sqlite3_column_int(st, i) != 0; break;
-		case COLUMN_EXIT: *(int *)p = null ? -1 : sqlite3_column_int(st, i); break;
-		case COLUMN_SIGNAL:
-		case COLUMN_INT: *(int *)p = sqlite3_column_int(st, i); break;
-		}
+	if (is_text(f))
+		return load_text(st, at, f, out, err);
+	if (sqlite3_column_type(st, at) == SQLITE_NULL)
+		return 0; /* as job_record_init() left it */
+	switch (f->kind) {
+	case FIELD_FIXED:
+	case FIELD_NUMBER: *(double *)p = sqlite3_column_double(st, at); break;
+	case FIELD_ID: *(uint64_t *)p = (uint64_t)sqlite3_column_int64(st, at); break;
+	case FIELD_MOMENT: *(int64_t *)p = sqlite3_column_int64(st, at); break;
+	case FIELD_UNSIGNED: *(uint32_t *)p = (uint32_t)sqlite3_column_int64(st, at); break;
+	case FIELD_BOOL: *(bool *)p = sqlite3_column_int(st, at) != 0; break;
+	default: *(int *)p = sqlite3_column_int(st, at); break;
 	}
 	return 0;
+}
+
+int job_load(sqlite3_stmt *st, struct job_record *out, struct err *err)
+{
+	int at = 0, rc = 0;
+
+	job_record_init(out);
+	for (const struct record_field *f = next_column(NULL); f && !rc; f = next_column(f))
+		rc = load_field(st, at++, f, out, err);
+	return rc;
 }

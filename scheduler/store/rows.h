@@ -1,54 +1,22 @@
-/* Between struct store_job and its row: one table of the columns, from which statements are written, values bound
- * and rows read back. */
+/* Between struct job_record and its row: statements, binding and reading, all from the table of fields. */
 #ifndef SCHEDULER_STORE_ROWS_H
 #define SCHEDULER_STORE_ROWS_H
 
 #include <sqlite3.h>
-#include <stdbool.h>
-#include <stddef.h>
 
 #include "common/err.h"
 #include "common/strbuf.h"
-#include "scheduler/store/store.h"
+#include "scheduler/jobs/record.h"
 
-enum column_kind {
-	COLUMN_ID,       /* uint64_t */
-	COLUMN_TEXT,     /* const char *; NULL is NULL */
-	COLUMN_NEEDED,   /* const char *, never NULL */
-	COLUMN_NUMBER,   /* double; NaN is NULL */
-	COLUMN_MOMENT,   /* int64_t nanoseconds; 0 is NULL */
-	COLUMN_UNSIGNED, /* uint32_t, uid_t, gid_t */
-	COLUMN_BOOL,
-	COLUMN_EXIT,     /* int; -1 is NULL */
-	COLUMN_SIGNAL,   /* int; 0 is NULL */
-	COLUMN_INT,      /* int, never NULL */
-};
-
-struct job_column {
-	const char *name;
-	enum column_kind kind;
-	size_t offset; /* in struct store_job */
-};
-#define JOB_COLUMNS 46
-#define JOB_TEXTS 13 /* how many of them are text */
-extern const struct job_column job_column[JOB_COLUMNS];
-
-static inline bool column_is_text(const struct job_column *c)
-{
-	return c->kind == COLUMN_TEXT || c->kind == COLUMN_NEEDED;
-}
-
-/* The text member a column stands for. */
-static inline const char **column_text(const struct job_column *c, struct store_job *j)
-{
-	return (const char **)((char *)j + c->offset);
-}
-
+/* The columns that a version of the file brought: a list for CREATE TABLE of version 1, ALTER TABLE statements of the
+ * later ones. */
+void job_columns_sql(int version, struct strbuf *sql);
 void job_names(struct strbuf *sql);          /* id,key,... */
-void job_insert_sql(struct strbuf *sql);     /* values ?1, ?2, ... in the order of the table; again by the same id: harmless */
-void job_update_sql(struct strbuf *sql);     /* same numbers; all but id and key */
-int job_bind(sqlite3_stmt *st, const struct store_job *j); /* SQLite code; text is borrowed until the next bind */
-/* Reads a row selected with job_names(); text is borrowed until the next step. ERR_FORMAT: not such a row. */
-int job_load(sqlite3_stmt *st, struct store_job *out, struct err *err);
+/* Both take the values ?1, ?2, ... of job_bind(). An insert of an id that is there replaces its row. */
+void job_insert_sql(struct strbuf *sql);
+void job_update_sql(struct strbuf *sql);
+int job_bind(sqlite3_stmt *st, const struct job_record *j); /* SQLite code; text is borrowed until the next bind */
+/* Reads a row selected with job_names(); text is borrowed until the next step. ERR_FORMAT: the row is damaged. */
+int job_load(sqlite3_stmt *st, struct job_record *out, struct err *err);
 
 #endif

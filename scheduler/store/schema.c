@@ -12,6 +12,7 @@
 
 #include "common/text/text.h"
 #include "scheduler/config/config.h"
+#include "scheduler/store/rows.h"
 #include "scheduler/store/store.h"
 #include "scheduler/store/vfs.h"
 
@@ -149,27 +150,32 @@ int db_number(sqlite3 *db, const char *sql, int64_t *out, struct err *err)
 
 /* ---- versions ---- */
 
-/* meta: what concerns the file as a whole. `batch` counts the hand-overs of the loop that are in the file: a writer that
- * does not know whether its commit arrived looks there. `last_id` outlives jobs that somebody deletes. */
+/* The columns of a job come from the table in jobs/record.c: those that the version brought. */
+static int exec_with_columns(sqlite3 *db, const char *before, int version, const char *after)
+{
+	struct strbuf sql = { 0 };
+	int rc;
+
+	strbuf_puts(&sql, before);
+	job_columns_sql(version, &sql);
+	strbuf_puts(&sql, after);
+	rc = sql.failed ? SQLITE_NOMEM : sqlite3_exec(db, strbuf_text(&sql), NULL, NULL, NULL);
+	strbuf_release(&sql);
+	return rc;
+}
+
+/* meta holds what concerns the file as a whole. `batch` counts the hand-overs of the loop that are in the file: a writer
+ * that does not know whether its commit arrived looks there. `last_id` outlives jobs that somebody deletes. */
 static int make_version_1(sqlite3 *db)
 {
-	return sqlite3_exec(
+	return exec_with_columns(
 		db,
 		"CREATE TABLE meta(name TEXT PRIMARY KEY NOT NULL, value ANY) STRICT, WITHOUT ROWID;"
 		"INSERT INTO meta "
 		"VALUES('created',strftime('%Y-%m-%dT%H:%M:%SZ','now')),('batch',0),('last_id',0);"
-		"CREATE TABLE jobs(id INTEGER PRIMARY KEY, key TEXT, uid INTEGER NOT NULL, gid INTEGER NOT "
-		"NULL,"
-		" type TEXT NOT NULL, mode TEXT NOT NULL, params TEXT NOT NULL, batches TEXT, cpus INTEGER "
-		"NOT NULL,"
-		" slo_s REAL, confidence REAL, max_memory_mb REAL, best_effort INTEGER NOT NULL,"
-		" state TEXT NOT NULL, verdict TEXT NOT NULL, reason TEXT,"
-		" submitted_ns INTEGER, started_ns INTEGER, ended_ns INTEGER, batch REAL, lr REAL,"
-		" predicted_s REAL, upper_s REAL, predicted_accuracy REAL, run_predicted_s REAL, run_upper_s "
-		"REAL,"
-		" work_s REAL, cpu_share REAL, disk_share REAL, accuracy REAL, exit_code INTEGER, "
-		"exit_signal INTEGER,"
-		" max_rss_mb REAL, cpu_s REAL, policy TEXT, model TEXT, slo_outcome TEXT, tag TEXT) STRICT;"
+		"CREATE TABLE jobs(",
+		1,
+		") STRICT;"
 		/* Each index ends in the id, so it also gives the newest first. */
 		"CREATE INDEX jobs_state ON jobs(state);"
 		"CREATE INDEX jobs_uid ON jobs(uid);"
@@ -178,39 +184,28 @@ static int make_version_1(sqlite3 *db)
 		"CREATE TABLE decisions(job INTEGER NOT NULL, at_ns INTEGER NOT NULL, moment TEXT NOT NULL,"
 		" json TEXT NOT NULL) STRICT;"
 		"CREATE INDEX decisions_job ON decisions(job);"
-		/* Small rows in great number: kept where they are looked for, without a second tree. */
+		/* Many small rows: kept where they are looked for, without a second tree. */
 		"CREATE TABLE estimates(job INTEGER NOT NULL, n INTEGER NOT NULL, at_ns INTEGER NOT NULL,"
 		" start_s REAL, end_s REAL, end_low_s REAL, end_high_s REAL, why TEXT NOT NULL,"
 		" PRIMARY KEY(job,n)) STRICT, WITHOUT ROWID;"
 		"CREATE TABLE observations(job INTEGER PRIMARY KEY, at_ns INTEGER NOT NULL, type TEXT NOT "
 		"NULL,"
-		" columns TEXT NOT NULL, time_s REAL, accuracy REAL) STRICT;",
-		NULL, NULL, NULL);
+		" columns TEXT NOT NULL, time_s REAL, accuracy REAL) STRICT;");
 }
 
-/* What a job's tenant, its free epochs and the bounds that adapt need. Jobs of version 1 had none of it. */
+/* A job's tenant, its free epochs, and what bounds that adapt need. Jobs of version 1 have none of it. */
 static int make_version_2(sqlite3 *db)
 {
-	return sqlite3_exec(db,
-			    "ALTER TABLE jobs ADD COLUMN epochs REAL;"
-			    "ALTER TABLE jobs ADD COLUMN model_s REAL;"
-			    "ALTER TABLE jobs ADD COLUMN tenant TEXT;"
-			    "ALTER TABLE jobs ADD COLUMN priority INTEGER NOT NULL DEFAULT 0;"
-			    "ALTER TABLE jobs ADD COLUMN may_stop INTEGER NOT NULL DEFAULT 0;"
-			    "ALTER TABLE jobs ADD COLUMN stopped_epoch REAL;",
-			    NULL, NULL, NULL);
+	return exec_with_columns(db, "", 2, "");
 }
 
-/* What bounds that look away from later arrivals learn from. Jobs of earlier versions have none of it. */
+/* The run time under the load that was predicted at the start, and its bound; bounds learn from it. */
 static int make_version_3(sqlite3 *db)
 {
-	return sqlite3_exec(db,
-			    "ALTER TABLE jobs ADD COLUMN guard_s REAL;"
-			    "ALTER TABLE jobs ADD COLUMN foreseen_s REAL;",
-			    NULL, NULL, NULL);
+	return exec_with_columns(db, "", 3, "");
 }
 
-/* step[i] leads from version i to i + 1. A change of the tables is one more entry here, and one more in
+/* steps[i] leads from version i to i + 1. A change of the tables is one more entry here, and one more in
  * STORE_SCHEMA_VERSION; entries that were ever released stay as they are. */
 static schema_step *const steps[] = { make_version_1, make_version_2, make_version_3 };
 _Static_assert(sizeof steps / sizeof *steps == STORE_SCHEMA_VERSION, "a step for every version");

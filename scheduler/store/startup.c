@@ -8,7 +8,7 @@
 
 #define CLOCK_STEP_NS ((int64_t)3600 * 1000000000) /* clocks are set back by less than an hour, we hope */
 
-typedef int job_fn(void *owner, const struct store_job *j, struct err *err);
+typedef int job_fn(void *owner, const struct job_record *j, struct err *err);
 
 /* Opens, prepares "SELECT <columns> <rest>" with one number bound, and leaves closing to the caller. */
 static int start(struct store *s, bool all_columns, const char *rest, int64_t number, sqlite3 **out_db,
@@ -41,7 +41,7 @@ static int each_job(struct store *s, const char *rest, int64_t number, job_fn *f
 	int step = SQLITE_DONE, rc = start(s, true, rest, number, &db, &st, err);
 
 	while (rc == 0 && (step = sqlite3_step(st)) == SQLITE_ROW) {
-		struct store_job j;
+		struct job_record j;
 
 		rc = job_load(st, &j, err);
 		if (rc == 0)

@@ -305,7 +305,7 @@ static int begin_add(struct store *s, struct err *err)
 	return 0;
 }
 
-static int add_job(struct store *s, enum row_kind kind, const struct store_job *j, struct err *err)
+static int add_job(struct store *s, enum row_kind kind, const struct job_record *j, struct err *err)
 {
 	int rc = begin_add(s, err);
 
@@ -316,12 +316,12 @@ static int add_job(struct store *s, enum row_kind kind, const struct store_job *
 	return 0;
 }
 
-int store_add_job(struct store *s, const struct store_job *j, struct err *err)
+int store_add_job(struct store *s, const struct job_record *j, struct err *err)
 {
 	return add_job(s, ROW_ADD_JOB, j, err);
 }
 
-int store_update_job(struct store *s, const struct store_job *j, struct err *err)
+int store_update_job(struct store *s, const struct job_record *j, struct err *err)
 {
 	return add_job(s, ROW_UPDATE_JOB, j, err);
 }

@@ -17,6 +17,7 @@
 
 #include "common/err.h"
 #include "common/strbuf.h"
+#include "scheduler/jobs/record.h"
 
 #define STORE_SCHEMA_VERSION 3 /* sim/trace/history.c reads it, too */
 
@@ -35,46 +36,10 @@ int store_open(const struct store_params *p, struct store **out, struct err *err
  * threads. Questions still open are answered with ERR_BUSY from inside this call. */
 void store_close(struct store *s);
 
-/* One job as it is kept. Text is copied. NaN and NULL become SQL NULL. Times are nanoseconds since 1970, UTC. */
-struct store_job {
-	uint64_t id;
-	const char *key;             /* idempotency key of this uid; NULL: none */
-	uid_t uid; gid_t gid;
-	const char *type, *mode;     /* "run" or "advise" */
-	const char *params;          /* JSON object */
-	const char *batches;         /* JSON array of the batches the job allows; NULL: all */
-	uint32_t cpus;
-	double slo_s, confidence, max_memory_mb;
-	bool best_effort;
-	const char *state;           /* "queued", ... */
-	const char *verdict;         /* "promised", "best_effort", "rejected" */
-	const char *reason;          /* why failed, lost, rejected; NULL */
-	int64_t submitted_ns, started_ns, ended_ns; /* 0: not yet */
-	double batch, lr;            /* as started, or as decided so far */
-	double predicted_s, upper_s, predicted_accuracy; /* response (wait + time) promised at arrival; accuracy */
-	double run_predicted_s, run_upper_s; /* run time at the start's decision */
-	double work_s, cpu_share, disk_share; /* of the look-ahead */
-	double accuracy;             /* measured */
-	int exit_code, exit_signal;  /* -1, 0: not known */
-	double max_rss_mb, cpu_s;
-	const char *policy, *model;  /* that decided */
-	const char *slo_outcome;     /* "met", "missed"; NULL: none */
-	const char *tag;             /* the submitter's name for it; NULL */
-	double epochs;               /* chosen, where the job left them open; NaN: it did not */
-	double model_s;              /* the model's own run time at the start's decision: run_predicted_s without what
-	                                was learned since it was trained (core/adapt.h) */
-	const char *tenant;          /* by name; NULL: of a job older than tenants */
-	int priority;
-	bool may_stop;               /* rather stopped early than late */
-	double stopped_epoch;        /* the epoch it was told to stop after; NaN: it was not */
-	double guard_s;              /* at the start's decision: the bound of the run time under the load foreseen, which the
-	                                promise rests on; run_upper_s is the one that is told */
-	double foreseen_s;           /* ended: the run time it would have had under that load (core/sched.h) */
-};
-
-/* Collecting; 0, or ERR_BUSY when the store is failed, ERR_NOMEM. Nothing is written before store_commit(). */
-int store_add_job(struct store *s, const struct store_job *j, struct err *err);
-int store_update_job(struct store *s, const struct store_job *j, struct err *err); /* whole row by id */
+/* Collecting; 0, or ERR_BUSY when the store is failed, ERR_NOMEM. Nothing is written before store_commit().
+ * Text is copied. */
+int store_add_job(struct store *s, const struct job_record *j, struct err *err);
+int store_update_job(struct store *s, const struct job_record *j, struct err *err); /* whole row by id */
 int store_add_decision(struct store *s, uint64_t job, int64_t at_ns, const char *when, /* "arrival", "start" */
                        const char *json, struct err *err);
 int store_add_estimate(struct store *s, uint64_t job, int64_t at_ns, double start_s, double end_s,
@@ -142,11 +107,11 @@ int store_ask(struct store *s, enum store_question q, uint64_t job, const struct
 
 /* ---- start-up: before the threads have anything to do ---- */
 /* Every job that is queued or running, by id; the row is valid during the call. Not 0 from fn stops. */
-int store_each_live(struct store *s, int (*fn)(void *owner, const struct store_job *j, struct err *err),
+int store_each_live(struct store *s, int (*fn)(void *owner, const struct job_record *j, struct err *err),
                     void *owner, struct err *err);
 /* The latest `n` finished ones (by id), oldest first. */
 int store_each_finished(struct store *s, size_t n,
-                        int (*fn)(void *owner, const struct store_job *j, struct err *err), void *owner,
+                        int (*fn)(void *owner, const struct job_record *j, struct err *err), void *owner,
                         struct err *err);
 /* Keys not older than `since_ns`: so that a retried submit finds its job. */
 int store_each_key(struct store *s, int64_t since_ns,

@@ -224,7 +224,7 @@ static int run_with_number(struct writer *w, enum statement i, uint64_t v)
 	return run_statement(w, i);
 }
 
-static int insert_job(struct writer *w, const struct store_job *j)
+static int insert_job(struct writer *w, const struct job_record *j)
 {
 	sqlite3_stmt *claim = w->statement[CLAIM_KEY];
 	int rc;
@@ -241,7 +241,7 @@ static int insert_job(struct writer *w, const struct store_job *j)
 	return run_statement(w, INSERT_JOB);
 }
 
-static int update_job(struct writer *w, const struct store_job *j)
+static int update_job(struct writer *w, const struct job_record *j)
 {
 	int rc = job_bind(w->statement[UPDATE_JOB], j);
 
@@ -296,7 +296,7 @@ static int apply_batch(struct writer *w, struct batch *b, uint64_t number, uint6
 
 	while (rc == SQLITE_OK && (row = batch_next(b, &at))) {
 		if (row->kind == ROW_ADD_JOB || row->kind == ROW_UPDATE_JOB) {
-			const struct store_job *j = &((struct row_job *)row)->job;
+			const struct job_record *j = &((struct row_job *)row)->job;
 
 			rc = row->kind == ROW_ADD_JOB ? insert_job(w, j) : update_job(w, j);
 			if (j->id > *max_id)

@@ -9,6 +9,7 @@
 #include "common/mem.h"
 #include "common/stats.h"
 #include "common/text/text.h"
+#include "scheduler/core/outcome.h"
 
 #define NS_PER_S 1e9
 
@@ -74,10 +75,7 @@ static double run_time_s(const struct outcome *o)
 
 bool metrics_bounded(const struct outcome *o, bool *out_within)
 {
-	if (!was_done(o) || isnan(o->run_upper_s))
-		return false;
-	*out_within = run_time_s(o) <= o->run_upper_s;
-	return true;
+	return was_done(o) && outcome_bounded(run_time_s(o), o->run_upper_s, out_within);
 }
 
 /* The share of 0 things is not known. */
@@ -292,8 +290,7 @@ static void put_errors(const struct replay_result *r, double *out)
 		if (!was_done(o) || isnan(miss))
 			continue;
 		mean_add(&square, miss * miss);
-		if (run_s > 0.0)
-			mean_add(&relative, fabs(miss) / run_s);
+		mean_add(&relative, outcome_error(o->run_s, run_s));
 	}
 	out[METRIC_MSE] = mean_of(&square);
 	out[METRIC_MAPE] = mean_of(&relative);

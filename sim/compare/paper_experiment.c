@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "scheduler/core/outcome.h"
 #include "common/rng.h"
 #include "common/text/text.h"
 #include "scheduler/core/decide.h"
@@ -232,7 +233,7 @@ static int play_job(struct experiment *e, size_t i, struct err *err)
 		o->batch = e->batch[b];
 		o->time_s = play.time_s[b];
 		o->accuracy = play.accuracy[b];
-		o->met = o->time_s <= j->slo_s;
+		o->met = outcome_met(true, o->time_s, j->slo_s);
 	}
 	world_run_free(run);
 	free(d);

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "common/mem.h"
+#include "scheduler/core/outcome.h"
 #include "sim/replay/brain.h"
 
 #define PROGRESS_EVERY 1024 /* jobs */
@@ -116,7 +117,7 @@ static int end(struct replay *x, struct err *err)
 	else if (isnan(j->slo_s))
 		o->state = OUTCOME_DONE;
 	else
-		o->state = response_s <= j->slo_s ? OUTCOME_MET : OUTCOME_MISSED;
+		o->state = outcome_met(true, response_s, j->slo_s) ? OUTCOME_MET : OUTCOME_MISSED;
 	return x->ops->ended(x->brain, x->now_ns, e.id - 1, e.failed, 1e-9 * (double)(e.at_ns - o->start_ns),
 			     err);
 }

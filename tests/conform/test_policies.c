@@ -1,11 +1,5 @@
 /* One set of claims over every entry of the table of policies, each with the model it wants, trained on the
  * committed measurements of the reference job. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +10,7 @@
 #include "common/strbuf.h"
 #include "predictors/search/train.h"
 #include "scheduler/core/sched.h"
+#include "tests/support/test.h"
 
 #define LIVE 64
 #define EVENTS 400
@@ -118,6 +113,8 @@ static int drop_worlds(void **state)
 	}
 	return 0;
 }
+
+TEST_GROUP(make_worlds, drop_worlds);
 
 struct run {
 	const struct world *w;
@@ -292,23 +289,20 @@ static uint64_t play(const struct world *w, uint64_t seed)
 	return digest;
 }
 
-static void test_every_policy_accepts_the_model_trained_for_it(void **state)
+TEST(test_every_policy_accepts_the_model_trained_for_it)
 {
-	(void)state;
 	for (size_t i = 0; i < n_worlds; i++)
 		assert_int_equal(policy_accepts(&worlds[i].policy, worlds[i].m, NULL), 0);
 }
 
-static void test_every_policy_keeps_to_the_rules_over_random_events(void **state)
+TEST(test_every_policy_keeps_to_the_rules_over_random_events)
 {
-	(void)state;
 	for (size_t i = 0; i < n_worlds; i++)
 		assert_true(play(&worlds[i], 1) != 0);
 }
 
-static void test_every_policy_gives_the_same_answers_again(void **state)
+TEST(test_every_policy_gives_the_same_answers_again)
 {
-	(void)state;
 	for (size_t i = 0; i < n_worlds; i++) {
 		uint64_t first = play(&worlds[i], 2);
 
@@ -319,11 +313,10 @@ static void test_every_policy_gives_the_same_answers_again(void **state)
 
 /* The look-ahead's stretch and the calibrated model are the same law: a job's time under a load is its time alone,
  * stretched. */
-static void test_shares_of_the_queueing_model_explain_its_times(void **state)
+TEST(test_shares_of_the_queueing_model_explain_its_times)
 {
 	const struct world *w = NULL;
 
-	(void)state;
 	for (size_t i = 0; i < n_worlds; i++)
 		if (!strcmp(worlds[i].policy.policy->name, "queueing"))
 			w = &worlds[i];
@@ -352,15 +345,4 @@ static void test_shares_of_the_queueing_model_explain_its_times(void **state)
 		}
 		v.number[batch] = v.number[cpus] = v.number[processes] = NAN;
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_every_policy_accepts_the_model_trained_for_it),
-		cmocka_unit_test(test_every_policy_keeps_to_the_rules_over_random_events),
-		cmocka_unit_test(test_every_policy_gives_the_same_answers_again),
-		cmocka_unit_test(test_shares_of_the_queueing_model_explain_its_times),
-	};
-	return cmocka_run_group_tests(tests, make_worlds, drop_worlds);
 }

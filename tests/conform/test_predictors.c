@@ -1,10 +1,4 @@
 /* One set of claims over every entry of the table of models. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +6,7 @@
 
 #include "common/mem.h"
 #include "predictors/predictor.h"
+#include "tests/support/test.h"
 #include "tests/support/worlds.h"
 
 /* Models of how time comes about ask what the features mean; the others do not look. */
@@ -276,9 +271,8 @@ static void memory_failures_are_survived(const struct predictor_ops *ops)
 }
 
 #define CLAIM(name)                                                                                          \
-	static void test_##name(void **state)                                                                \
+	TEST(test_##name)                                                                                    \
 	{                                                                                                    \
-		(void)state;                                                                                 \
 		for_each_model(name);                                                                        \
 	}
 CLAIM(load_predicts_identical_bits)
@@ -289,13 +283,12 @@ CLAIM(damaged_payloads_never_crash)
 CLAIM(importances_are_shares)
 CLAIM(memory_failures_are_survived)
 
-static void test_models_of_queues_refuse_features_without_meaning(void **state)
+TEST(test_models_of_queues_refuse_features_without_meaning)
 {
 	struct dataset *d = world_factorial(1, 0.05, 1);
 	struct fit_context ctx = { .seed = 1 };
 	struct predictor p;
 
-	(void)state;
 	for (size_t i = 0; predictor_all[i]; i++) {
 		struct settings s;
 		struct err err = { 0 };
@@ -309,14 +302,13 @@ static void test_models_of_queues_refuse_features_without_meaning(void **state)
 	dataset_free(d);
 }
 
-static void test_no_rows_and_no_features_are_refused(void **state)
+TEST(test_no_rows_and_no_features_are_refused)
 {
 	double y[] = { 1 };
 	struct dataset none = { .n_features = 2 }, empty = { .n_rows = 1, .y = y };
 	struct fit_context ctx = { .seed = 1 };
 	struct predictor p;
 
-	(void)state;
 	for (size_t i = 0; predictor_all[i]; i++) {
 		struct settings s;
 		settings_init(&s, predictor_all[i]->spec);
@@ -325,30 +317,12 @@ static void test_no_rows_and_no_features_are_refused(void **state)
 	}
 }
 
-static void test_names_are_unique_and_found(void **state)
+TEST(test_names_are_unique_and_found)
 {
-	(void)state;
 	for (size_t i = 0; predictor_all[i]; i++) {
 		assert_ptr_equal(predictor_find(predictor_all[i]->name), predictor_all[i]);
 		assert_non_null(strstr(predictor_names(), predictor_all[i]->name));
 		assert_true(predictor_all[i]->spec && predictor_all[i]->title);
 	}
 	assert_null(predictor_find("no such model"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_load_predicts_identical_bits),
-		cmocka_unit_test(test_same_seed_same_model),
-		cmocka_unit_test(test_awkward_tables_give_finite_predictions),
-		cmocka_unit_test(test_truncated_payloads_are_refused),
-		cmocka_unit_test(test_damaged_payloads_never_crash),
-		cmocka_unit_test(test_importances_are_shares),
-		cmocka_unit_test(test_memory_failures_are_survived),
-		cmocka_unit_test(test_models_of_queues_refuse_features_without_meaning),
-		cmocka_unit_test(test_no_rows_and_no_features_are_refused),
-		cmocka_unit_test(test_names_are_unique_and_found),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,13 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/daemon/harness.h"
+#include "tests/support/test.h"
 
 static struct yard yard;
 static struct talk *t;
@@ -71,13 +66,12 @@ static size_t runs(char mark, uint64_t job)
 	return yard_runs(&yard, mark, name);
 }
 
-static void test_a_running_job_is_found_again_as_the_same_process(void **state)
+TEST_WITH(test_a_running_job_is_found_again_as_the_same_process, open_one, close_one)
 {
 	uint64_t job = submit(t, ",\"type\":\"line\",\"params\":{\"seconds\":1.5}");
 	double pid = await_pid(job);
 	struct json *v;
 
-	(void)state;
 	leave(SIGKILL);
 	come_back();
 	assert_true(await_pid(job) == pid);
@@ -89,13 +83,12 @@ static void test_a_running_job_is_found_again_as_the_same_process(void **state)
 	assert_int_equal(runs('E', job), 1);
 }
 
-static void test_a_job_that_ended_while_nobody_watched_is_done(void **state)
+TEST_WITH(test_a_job_that_ended_while_nobody_watched_is_done, open_one, close_one)
 {
 	uint64_t good = submit(t, ",\"type\":\"line\",\"params\":{\"seconds\":0.5}");
 	uint64_t late = submit(t, ",\"type\":\"hasty\"");
 	struct json *v;
 
-	(void)state;
 	await_pid(good);
 	await_pid(late);
 	leave(SIGTERM);
@@ -110,12 +103,11 @@ static void test_a_job_that_ended_while_nobody_watched_is_done(void **state)
 	json_free(v);
 }
 
-static void test_an_adopted_job_can_be_cancelled(void **state)
+TEST_WITH(test_an_adopted_job_can_be_cancelled, open_one, close_one)
 {
 	uint64_t job = submit(t, ",\"type\":\"line\",\"params\":{\"seconds\":30}");
 	struct json *v;
 
-	(void)state;
 	await_pid(job);
 	leave(SIGKILL);
 	come_back();
@@ -127,11 +119,10 @@ static void test_an_adopted_job_can_be_cancelled(void **state)
 }
 
 /* It was acknowledged, so it is a cancellation, whoever is there to see the end. */
-static void test_a_cancellation_survives_the_daemon(void **state)
+TEST_WITH(test_a_cancellation_survives_the_daemon, open_one, close_one)
 {
 	uint64_t job = submit(t, ",\"type\":\"stubborn\"");
 
-	(void)state;
 	await_pid(job);
 	sleep_s(0.3); /* its shell has set the trap by then */
 	json_free(talk_ask(t, "{\"op\":\"cancel\",\"job\":\"%llu\"}", (unsigned long long)job));
@@ -140,7 +131,7 @@ static void test_a_cancellation_survives_the_daemon(void **state)
 	json_free(await(t, job, "cancelled"));
 }
 
-static void test_the_queue_keeps_its_order(void **state)
+TEST_WITH(test_the_queue_keeps_its_order, open_one, close_one)
 {
 	uint64_t busy[2], queued[5];
 	unsigned long long id;
@@ -148,7 +139,6 @@ static void test_the_queue_keeps_its_order(void **state)
 	size_t n = 0;
 	FILE *f;
 
-	(void)state;
 	for (int i = 0; i < 2; i++)
 		busy[i] = submit(t, ",\"type\":\"line\",\"params\":{\"seconds\":30}");
 	for (int i = 0; i < 5; i++)
@@ -169,14 +159,13 @@ static void test_the_queue_keeps_its_order(void **state)
 	assert_int_equal(n, 5);
 }
 
-static void test_an_advised_job_is_what_it_was(void **state)
+TEST_WITH(test_an_advised_job_is_what_it_was, open_one, close_one)
 {
 	uint64_t running = submit(t, ",\"type\":\"advised\",\"mode\":\"advise\"");
 	uint64_t ready = submit(t, ",\"type\":\"advised\",\"mode\":\"advise\"");
 	uint64_t queued = submit(t, ",\"type\":\"advised\",\"mode\":\"advise\"");
 	struct json *v;
 
-	(void)state;
 	json_free(talk_ask(t, "{\"op\":\"started\",\"job\":\"%llu\"}", (unsigned long long)running));
 	leave(SIGKILL);
 	come_back();
@@ -199,20 +188,4 @@ static void test_an_advised_job_is_what_it_was(void **state)
 		assert_string_equal(text_at(v, "job.state"), "running");
 		json_free(v);
 	}
-}
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, open_one, close_one)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(test_a_running_job_is_found_again_as_the_same_process),
-		CASE(test_a_job_that_ended_while_nobody_watched_is_done),
-		CASE(test_an_adopted_job_can_be_cancelled),
-		CASE(test_a_cancellation_survives_the_daemon),
-		CASE(test_the_queue_keeps_its_order),
-		CASE(test_an_advised_job_is_what_it_was),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

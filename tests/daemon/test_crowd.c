@@ -11,15 +11,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "common/io.h"
 #include "common/mem.h"
 #include "tests/daemon/hostile.h"
+#include "tests/support/test.h"
 
 #define ADVISED ",\"type\":\"advised\",\"mode\":\"advise\""
 
@@ -87,7 +82,7 @@ static double slowest_submit(struct talk *t, int n)
 
 /* ---- many ---- */
 
-static void test_thousands_of_idle_connections_do_not_disturb(void **state)
+TEST_WITH(test_thousands_of_idle_connections_do_not_disturb, NULL, stop)
 {
 	const char *wish = getenv("POSTRIDER_TEST_CONNECTIONS");
 	size_t n = wish && atoi(wish) > 0 ? (size_t)atoi(wish) : 2000, open;
@@ -96,7 +91,6 @@ static void test_thousands_of_idle_connections_do_not_disturb(void **state)
 	double began, connected_s, worst, grown;
 	char settings[128];
 
-	(void)state;
 	getrlimit(RLIMIT_NOFILE, &files);
 	files.rlim_cur = files.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &files);
@@ -134,9 +128,8 @@ static void test_thousands_of_idle_connections_do_not_disturb(void **state)
 	health_check(&d, 8.0 + 0.004 * (double)n);
 }
 
-static void test_coming_and_going_leaves_nothing(void **state)
+TEST_WITH(test_coming_and_going_leaves_nothing, NULL, stop)
 {
-	(void)state;
 	start("");
 	for (int i = 0; i < 3000; i++) {
 		struct sockaddr_un at = { .sun_family = AF_UNIX };
@@ -154,11 +147,10 @@ static void test_coming_and_going_leaves_nothing(void **state)
 	health_check(&d, 16.0);
 }
 
-static void test_over_the_limit_a_connection_is_turned_away_in_words(void **state)
+TEST_WITH(test_over_the_limit_a_connection_is_turned_away_in_words, NULL, stop)
 {
 	struct talk *t[4];
 
-	(void)state;
 	start("\"max_connections\":4,\"max_connections_per_uid\":4,");
 	for (int i = 0; i < 4; i++)
 		t[i] = talk_open(&d.yard);
@@ -171,11 +163,10 @@ static void test_over_the_limit_a_connection_is_turned_away_in_words(void **stat
 	assert_string_equal(turned_away(), "");
 }
 
-static void test_one_user_cannot_take_all_connections(void **state)
+TEST_WITH(test_one_user_cannot_take_all_connections, NULL, stop)
 {
 	struct talk *t[2];
 
-	(void)state;
 	if (geteuid() != 0) {
 		printf("skipped: needs root, to be another user\n");
 		skip();
@@ -194,12 +185,11 @@ static void test_one_user_cannot_take_all_connections(void **state)
 
 /* ---- silent, slow ---- */
 
-static void test_the_silent_are_closed_and_those_who_watch_are_not(void **state)
+TEST_WITH(test_the_silent_are_closed_and_those_who_watch_are_not, NULL, stop)
 {
 	struct talk *silent, *half, *watcher;
 	struct json *v;
 
-	(void)state;
 	start("\"idle_timeout_s\":0.4,");
 	silent = talk_open(&d.yard);
 	half = talk_open(&d.yard);
@@ -223,7 +213,7 @@ static void test_the_silent_are_closed_and_those_who_watch_are_not(void **state)
 	health_check(&d, 8.0);
 }
 
-static void test_a_slow_watcher_is_closed_while_others_are_served(void **state)
+TEST_WITH(test_a_slow_watcher_is_closed_while_others_are_served, NULL, stop)
 {
 	struct talk *slow, *busy, *quick;
 	unsigned long long job;
@@ -232,7 +222,6 @@ static void test_a_slow_watcher_is_closed_while_others_are_served(void **state)
 	char last[64] = "";
 	struct json *v;
 
-	(void)state;
 	start("\"max_output_bytes\":65536,");
 	slow = talk_open(&d.yard);
 	quick = talk_open(&d.yard);
@@ -273,13 +262,12 @@ static void test_a_slow_watcher_is_closed_while_others_are_served(void **state)
 
 /* ---- gone ---- */
 
-static void test_a_submit_whose_client_has_gone_is_kept(void **state)
+TEST_WITH(test_a_submit_whose_client_has_gone_is_kept, NULL, stop)
 {
 	enum { N = 50 };
 	struct talk *t;
 	struct json *v;
 
-	(void)state;
 	start("");
 	for (int i = 0; i < N;
 	     i++) { /* the daemon reads the line, and nobody is there when the disk has it */
@@ -308,12 +296,11 @@ static void test_a_submit_whose_client_has_gone_is_kept(void **state)
 	talk_close(t);
 }
 
-static void test_clients_that_go_while_the_database_is_asked_leave_nothing(void **state)
+TEST_WITH(test_clients_that_go_while_the_database_is_asked_leave_nothing, NULL, stop)
 {
 	struct talk *t;
 	uint64_t job;
 
-	(void)state;
 	start("");
 	t = talk_open(&d.yard);
 	job = submit(t, ADVISED);
@@ -329,13 +316,12 @@ static void test_clients_that_go_while_the_database_is_asked_leave_nothing(void 
 	health_check(&d, 16.0);
 }
 
-static void test_watchers_that_go_are_noticed_at_once(void **state)
+TEST_WITH(test_watchers_that_go_are_noticed_at_once, NULL, stop)
 {
 	struct talk *t[50], *half;
 	struct json *v;
 	double began;
 
-	(void)state;
 	start("");
 	for (int i = 0; i < 50; i++) {
 		t[i] = talk_open(&d.yard);
@@ -362,13 +348,12 @@ static void test_watchers_that_go_are_noticed_at_once(void **state)
 }
 
 /* More than the store's reader takes at a time. */
-static void test_thousands_of_questions_wait_their_turn(void **state)
+TEST_WITH(test_thousands_of_questions_wait_their_turn, NULL, stop)
 {
 	enum { CLIENTS = 60, QUESTIONS = 40 };
 	struct talk *t[CLIENTS];
 	double began;
 
-	(void)state;
 	start("");
 	for (int i = 0; i < CLIENTS; i++) {
 		t[i] = talk_open(&d.yard);
@@ -410,14 +395,13 @@ static void await_log(const char *text)
 	}
 }
 
-static void test_a_bad_reload_by_signal_disturbs_nobody(void **state)
+TEST_WITH(test_a_bad_reload_by_signal_disturbs_nobody, NULL, stop)
 {
 	static const char bad[] = "{\"slots\":2,";
 	struct talk *t, *watcher;
 	struct err err = { 0 };
 	struct json *v;
 
-	(void)state;
 	start("\"slots\":2,");
 	t = talk_open(&d.yard);
 	watcher = talk_open(&d.yard);
@@ -443,25 +427,4 @@ static void test_a_bad_reload_by_signal_disturbs_nobody(void **state)
 	talk_close(t);
 	talk_close(watcher);
 	health_check(&d, 16.0);
-}
-
-#define CASE(name) cmocka_unit_test_teardown(name, stop)
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		CASE(test_thousands_of_idle_connections_do_not_disturb),
-		CASE(test_coming_and_going_leaves_nothing),
-		CASE(test_over_the_limit_a_connection_is_turned_away_in_words),
-		CASE(test_one_user_cannot_take_all_connections),
-		CASE(test_the_silent_are_closed_and_those_who_watch_are_not),
-		CASE(test_a_slow_watcher_is_closed_while_others_are_served),
-		CASE(test_a_submit_whose_client_has_gone_is_kept),
-		CASE(test_clients_that_go_while_the_database_is_asked_leave_nothing),
-		CASE(test_watchers_that_go_are_noticed_at_once),
-		CASE(test_thousands_of_questions_wait_their_turn),
-		CASE(test_a_bad_reload_by_signal_disturbs_nobody),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

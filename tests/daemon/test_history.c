@@ -5,13 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/daemon/harness.h"
+#include "tests/support/test.h"
 
 #define MANY 2500
 #define KEPT 100 /* of them in memory */
@@ -44,6 +39,8 @@ static int close_both(void **state)
 	return 0;
 }
 
+TEST_GROUP(open_both, close_both);
+
 static void restart(int signal)
 {
 	talk_close(t);
@@ -54,14 +51,13 @@ static void restart(int signal)
 
 /* ---- keys ---- */
 
-static void test_a_key_makes_one_job_however_often_it_is_sent(void **state)
+TEST(test_a_key_makes_one_job_however_often_it_is_sent)
 {
 	static const char again[] =
 		"{\"op\":\"submit\",\"type\":\"line\",\"key\":\"nightly\",\"params\":{\"name\":\"n\"}}";
 	struct json *v = talk_ask(t, again);
 	unsigned long long first = strtoull(text_at(v, "job.job"), NULL, 10), second;
 
-	(void)state;
 	assert_true(first > 0);
 	assert_true(json_type(json_get(v, "duplicate")) == JSON_ABSENT);
 	json_free(v);
@@ -85,11 +81,10 @@ static void test_a_key_makes_one_job_however_often_it_is_sent(void **state)
 }
 
 /* Several at once, before the first is on disk. */
-static void test_a_key_sent_twice_at_once_makes_one_job(void **state)
+TEST(test_a_key_sent_twice_at_once_makes_one_job)
 {
 	uint64_t first = 0;
 
-	(void)state;
 	for (int i = 0; i < 10; i++)
 		talk_say(t, "{\"op\":\"submit\",\"type\":\"line\",\"key\":\"burst\"}");
 	for (int i = 0; i < 10; i++) {
@@ -174,11 +169,10 @@ static unsigned walk(const char *members, unsigned limit, const char *state)
 	return n;
 }
 
-static void test_lists_page_through_all_jobs_without_gaps(void **state)
+TEST(test_lists_page_through_all_jobs_without_gaps)
 {
 	unsigned earlier;
 
-	(void)state;
 	earlier = walk("", 1000, NULL);
 	make_many(MANY);
 	assert_int_equal(walk("", 1000, NULL), earlier + MANY);
@@ -192,14 +186,13 @@ static void test_lists_page_through_all_jobs_without_gaps(void **state)
 	assert_int_equal(walk("", 250, NULL), earlier + MANY);
 }
 
-static void test_nonsense_in_a_list_is_refused(void **state)
+TEST(test_nonsense_in_a_list_is_refused)
 {
 	static const char *const nonsense[] = { "\"limit\":0",     "\"limit\":1001",     "\"limit\":2.5",
 						"\"limit\":\"5\"", "\"state\":\"dead\"", "\"state\":[1]",
 						"\"before\":true", "\"before\":\"x\"",   "\"mine\":\"yes\"",
 						"\"type\":5" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof nonsense / sizeof nonsense[0]; i++) {
 		struct json *v = talk_ask(t, "{\"op\":\"list\",%s}", nonsense[i]);
 
@@ -210,11 +203,10 @@ static void test_nonsense_in_a_list_is_refused(void **state)
 }
 
 /* After test_lists...: far more jobs than are kept in memory. */
-static void test_a_job_long_gone_is_explained_from_the_database(void **state)
+TEST(test_a_job_long_gone_is_explained_from_the_database)
 {
 	struct json *v = talk_ask(t, "{\"op\":\"explain\",\"job\":\"3\"}");
 
-	(void)state;
 	assert_true(stat_of(t, "jobs.done") + stat_of(t, "jobs.failed") <= KEPT);
 	assert_true(is_ok(v));
 	assert_string_equal(text_at(v, "job.job"), "3");
@@ -228,12 +220,11 @@ static void test_a_job_long_gone_is_explained_from_the_database(void **state)
 	json_free(v);
 }
 
-static void test_a_key_of_a_job_long_gone_still_finds_it(void **state)
+TEST(test_a_key_of_a_job_long_gone_still_finds_it)
 {
 	struct json *v = talk_ask(
 		t, "{\"op\":\"submit\",\"type\":\"advised\",\"mode\":\"advise\",\"key\":\"the-first\"}");
 
-	(void)state;
 	assert_true(is_ok(v));
 	assert_true(json_bool(json_get(v, "duplicate"), false));
 	assert_string_equal(text_at(v, "verdict"), "best_effort");
@@ -242,13 +233,12 @@ static void test_a_key_of_a_job_long_gone_still_finds_it(void **state)
 
 /* ---- with a model ---- */
 
-static void test_a_dry_run_stores_nothing(void **state)
+TEST(test_a_dry_run_stores_nothing)
 {
 	char *before, *after;
 	struct json *v;
 	uint64_t first = submit(w, ",\"type\":\"line\"");
 
-	(void)state;
 	before = ask_database(&wise, "SELECT count(*) FROM jobs");
 	for (int i = 0; i < 5; i++) {
 		v = talk_ask(w, "{\"op\":\"submit\",\"type\":\"line\",\"slo_s\":100000,\"key\":\"dry\",\"dry_"
@@ -268,12 +258,11 @@ static void test_a_dry_run_stores_nothing(void **state)
 	free(after);
 }
 
-static void test_a_rejected_job_is_kept_and_explained(void **state)
+TEST(test_a_rejected_job_is_kept_and_explained)
 {
 	struct json *v = talk_ask(w, "{\"op\":\"submit\",\"type\":\"line\",\"slo_s\":0.001}");
 	unsigned long long job = strtoull(text_at(v, "job.job"), NULL, 10);
 
-	(void)state;
 	assert_true(is_ok(v));
 	assert_string_equal(text_at(v, "verdict"), "rejected");
 	assert_string_equal(text_at(v, "job.state"), "rejected");
@@ -285,13 +274,12 @@ static void test_a_rejected_job_is_kept_and_explained(void **state)
 	json_free(v);
 }
 
-static void test_a_promised_job_has_an_estimate_and_an_outcome(void **state)
+TEST(test_a_promised_job_has_an_estimate_and_an_outcome)
 {
 	struct json *v = talk_ask(
 		w, "{\"op\":\"submit\",\"type\":\"line\",\"slo_s\":100000,\"params\":{\"seconds\":0.5}}");
 	uint64_t job = strtoull(text_at(v, "job.job"), NULL, 10);
 
-	(void)state;
 	assert_string_equal(text_at(v, "verdict"), "promised");
 	assert_true(number_at(v, "job.upper_s") <= 100000.0);
 	assert_true(number_at(v, "job.estimate.end_s") > 0.0);
@@ -300,21 +288,4 @@ static void test_a_promised_job_has_an_estimate_and_an_outcome(void **state)
 	assert_string_equal(text_at(v, "job.slo_outcome"), "met");
 	assert_true(number_at(v, "job.slack_s") > 0.0);
 	json_free(v);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_key_makes_one_job_however_often_it_is_sent),
-		cmocka_unit_test(test_a_key_sent_twice_at_once_makes_one_job),
-		cmocka_unit_test(test_lists_page_through_all_jobs_without_gaps),
-		cmocka_unit_test(test_nonsense_in_a_list_is_refused),
-		cmocka_unit_test(test_a_job_long_gone_is_explained_from_the_database),
-		cmocka_unit_test(test_a_key_of_a_job_long_gone_still_finds_it),
-		cmocka_unit_test(test_a_dry_run_stores_nothing),
-		cmocka_unit_test(test_a_rejected_job_is_kept_and_explained),
-		cmocka_unit_test(test_a_promised_job_has_an_estimate_and_an_outcome),
-	};
-
-	return cmocka_run_group_tests(tests, open_both, close_both);
 }

@@ -9,16 +9,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "common/mem.h"
 #include "common/rng.h"
 #include "common/strbuf.h"
 #include "tests/daemon/hostile.h"
+#include "tests/support/test.h"
 
 #define MORE_MB 64.0 /* for whatever a test leaves behind: jobs in memory, buffers kept */
 
@@ -43,6 +38,8 @@ static int stop(void **state)
 	health_stop(&daemon_);
 	return 0;
 }
+
+TEST_GROUP(start, stop);
 
 static int connect_one(void **state)
 {
@@ -83,12 +80,11 @@ static char *repeat(const char *what, size_t n)
 
 /* ---- bytes ---- */
 
-static void test_binary_noise_is_refused_line_by_line(void **state)
+TEST_WITH(test_binary_noise_is_refused_line_by_line, connect_one, check_after)
 {
 	struct rng rng = rng_stream(20261116, 1);
 	uint8_t noise[2048];
 
-	(void)state;
 	for (int round = 0; round < 200; round++) {
 		size_t n = 1 + rng_below(&rng, sizeof noise);
 		struct json *v;
@@ -106,7 +102,7 @@ static void test_binary_noise_is_refused_line_by_line(void **state)
 	}
 }
 
-static void test_what_is_no_json_is_bad_json(void **state)
+TEST_WITH(test_what_is_no_json_is_bad_json, connect_one, check_after)
 {
 #define LINE(s)                                                                                              \
 	{                                                                                                    \
@@ -150,7 +146,6 @@ static void test_what_is_no_json_is_bad_json(void **state)
 		LINE("{\"op\":\"hello\",\t\"id\":\"a\tb\"}"), /* a control character in a string */
 	};
 #undef LINE
-	(void)state;
 	for (size_t i = 0; i < sizeof line / sizeof line[0]; i++) {
 		const char *code = code_for(line[i].text, line[i].len);
 
@@ -159,11 +154,10 @@ static void test_what_is_no_json_is_bad_json(void **state)
 	}
 }
 
-static void test_depth_is_bounded(void **state)
+TEST_WITH(test_depth_is_bounded, connect_one, check_after)
 {
 	char *deep = repeat("[", 60000), line[256], *open, *close;
 
-	(void)state;
 	assert_string_equal(code_for(deep, 60000), "bad_json");
 	free(deep);
 	for (size_t depth = 31; depth <= 32; depth++) { /* the object itself is the first of 32 levels */
@@ -176,12 +170,11 @@ static void test_depth_is_bounded(void **state)
 	}
 }
 
-static void test_empty_lines_and_carriage_returns_are_nothing(void **state)
+TEST_WITH(test_empty_lines_and_carriage_returns_are_nothing, connect_one, check_after)
 {
 	static const char lines[] = "\n\r\n\n\r\n{\"op\":\"hello\",\"id\":1}\r\n";
 	struct json *v;
 
-	(void)state;
 	assert_true(send_bytes(t, lines, sizeof lines - 1));
 	v = talk_hear_json(t, PATIENCE_S);
 	assert_true(is_ok(v) && number_at(v, "id") == 1.0);
@@ -202,9 +195,8 @@ static char *padded(size_t len)
 	return line;
 }
 
-static void test_a_line_has_65536_bytes_and_not_one_more(void **state)
+TEST_WITH(test_a_line_has_65536_bytes_and_not_one_more, connect_one, check_after)
 {
-	(void)state;
 	for (size_t len = 65535; len <= 65538; len++) {
 		char *line = padded(len);
 
@@ -215,13 +207,12 @@ static void test_a_line_has_65536_bytes_and_not_one_more(void **state)
 	}
 }
 
-static void test_a_line_without_end_costs_no_memory(void **state)
+TEST_WITH(test_a_line_without_end_costs_no_memory, connect_one, check_after)
 {
 	char *much = repeat("x", (size_t)1 << 20);
 	struct json *v;
 	double before = rss_mb(daemon_.yard.pid);
 
-	(void)state;
 	for (int i = 0; i < 64; i++)
 		assert_true(send_bytes(t, much, (size_t)1 << 20));
 	assert_true(sanitized() || rss_mb(daemon_.yard.pid) - before < 4.0);
@@ -235,12 +226,11 @@ static void test_a_line_without_end_costs_no_memory(void **state)
 	free(much);
 }
 
-static void test_one_byte_at_a_time_is_a_request(void **state)
+TEST_WITH(test_one_byte_at_a_time_is_a_request, connect_one, check_after)
 {
 	static const char line[] = "{\"op\":\"predict\",\"type\":\"any\",\"slo_s\":900,\"id\":\"slow\"}\n";
 	struct json *v;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof line - 1; i++) {
 		assert_true(send_bytes(t, line + i, 1));
 		sleep_s(0.001);
@@ -251,13 +241,12 @@ static void test_one_byte_at_a_time_is_a_request(void **state)
 	json_free(v);
 }
 
-static void test_a_closed_side_still_gets_its_answers(void **state)
+TEST_WITH(test_a_closed_side_still_gets_its_answers, connect_one, check_after)
 {
 	static const char lines[] =
 		"{\"op\":\"submit\",\"type\":\"any\",\"mode\":\"advise\",\"id\":1}\n"
 		"{\"op\":\"list\",\"limit\":1,\"id\":2}\n{\"op\":\"hello\",\"id\":3}"; /* no newline */
 
-	(void)state;
 	assert_true(send_bytes(t, lines, sizeof lines - 1));
 	shutdown(talk_fd(t), SHUT_WR);
 	for (int i = 1; i <= 3; i++) {
@@ -269,14 +258,13 @@ static void test_a_closed_side_still_gets_its_answers(void **state)
 	assert_null(talk_hear(t, PATIENCE_S)); /* and then the end */
 }
 
-static void test_ten_thousand_requests_before_the_first_is_read(void **state)
+TEST_WITH(test_ten_thousand_requests_before_the_first_is_read, connect_one, check_after)
 {
 	enum { N = 10000 };
 	double began = now_s();
 	struct talk *other;
 	pid_t writer = fork();
 
-	(void)state;
 	if (writer ==
 	    0) { /* blocks when the daemon stops reading, as it must while nobody reads its answers */
 		bool good = true;
@@ -304,7 +292,7 @@ static void test_ten_thousand_requests_before_the_first_is_read(void **state)
 
 /* ---- members ---- */
 
-static void test_ids_of_all_kinds_come_back(void **state)
+TEST_WITH(test_ids_of_all_kinds_come_back, connect_one, check_after)
 {
 	static const char *const good[] = { "0",
 					    "-0.5",
@@ -322,7 +310,6 @@ static void test_ids_of_all_kinds_come_back(void **state)
 	char line[1024];
 	struct json *v, *sent = NULL;
 
-	(void)state;
 	for (size_t i = 0; i <= sizeof good / sizeof good[0]; i++) {
 		snprintf(line, sizeof line, "{\"op\":\"hello\",\"id\":%s%s%s}", i ? "" : "\"",
 			 i ? good[i - 1] : long_id, i ? "" : "\"");
@@ -351,13 +338,12 @@ static void test_ids_of_all_kinds_come_back(void **state)
 	free(too_long);
 }
 
-static void test_other_versions_are_refused(void **state)
+TEST_WITH(test_other_versions_are_refused, connect_one, check_after)
 {
 	static const char *const version[] = {
 		"2", "0", "1.5", "-1", "1e300", "\"1\"", "true", "null", "[1]"
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof version / sizeof version[0]; i++) {
 		struct json *v = talk_ask(t, "{\"v\":%s,\"op\":\"hello\",\"id\":%zu}", version[i], i);
 
@@ -368,14 +354,13 @@ static void test_other_versions_are_refused(void **state)
 	json_free(talk_ask(t, "{\"v\":1.0,\"op\":\"hello\"}"));
 }
 
-static void test_unknown_ops_and_members_are_refused(void **state)
+TEST_WITH(test_unknown_ops_and_members_are_refused, connect_one, check_after)
 {
 	static const char *const op[] = { "hello",  "submit",  "predict",  "status",   "explain", "list",
 					  "cancel", "started", "finished", "progress", "watch",   "unwatch",
 					  "stats",  "reload",  "retrain",  "drain" };
 	char *name = repeat("n", 60000);
 
-	(void)state;
 	for (size_t i = 0; i < sizeof op / sizeof op[0]; i++) {
 		struct json *v = talk_ask(t, "{\"op\":\"%s\",\"%%n%%s\\n\":1}", op[i]);
 
@@ -439,14 +424,13 @@ static void abuse_field(const char *before, const char *field, const char *after
 	}
 }
 
-static void test_numbers_in_every_field(void **state)
+TEST_WITH(test_numbers_in_every_field, connect_one, check_after)
 {
 	static const char *const of_submit[] = { "cpus",    "slo_s",    "confidence",  "max_memory_mb",
 						 "batches", "deadline", "best_effort", "dry_run" };
 	static const char *const of_finished[] = { "exit_code", "accuracy", "run_s" };
 	char before[160], id[24];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof of_submit / sizeof of_submit[0]; i++) {
 		bool dry = !strcmp(of_submit[i], "dry_run");
 
@@ -479,13 +463,12 @@ static void test_numbers_in_every_field(void **state)
 	json_free(talk_ask(t, "{\"op\":\"drain\",\"off\":true}"));
 }
 
-static void test_numbers_in_parameters(void **state)
+TEST_WITH(test_numbers_in_parameters, connect_one, check_after)
 {
 	static const char *const bad[] = { "0",      "10",     "1.5",     "-1",      "1e308",   "\"\"",
 					   "\" 1\"", "\"1 \"", "\"0x1\"", "\"1e1\"", "\"nan\"", "\"inf\"",
 					   "true",   "null",   "[]",      "{}",      "\"1;2\"" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
 		struct json *v = talk_ask(
 			t, "{\"op\":\"submit\",\"type\":\"named\",\"params\":{\"name\":\"x\",\"count\":%s}}",
@@ -499,7 +482,7 @@ static void test_numbers_in_parameters(void **state)
 
 /* ---- words that want to be something else ---- */
 
-static void test_words_cannot_be_commands_options_or_paths(void **state)
+TEST_WITH(test_words_cannot_be_commands_options_or_paths, connect_one, check_after)
 {
 	static const char *const bad[] = {
 		"",
@@ -542,7 +525,6 @@ static void test_words_cannot_be_commands_options_or_paths(void **state)
 	static const char *const good[] = { "a", "a-b", "a..b", "A_1.2+3-4", "0", "+x", "_" };
 	char *longest = repeat("w", 128), *too_long = repeat("w", 129);
 
-	(void)state;
 	for (size_t i = 0; i <= sizeof bad / sizeof bad[0]; i++) {
 		const char *word = i ? bad[i - 1] : too_long;
 		struct json *v = talk_ask(
@@ -566,12 +548,11 @@ static void test_words_cannot_be_commands_options_or_paths(void **state)
 	free(too_long);
 }
 
-static void test_keys_and_tags_have_128_bytes(void **state)
+TEST_WITH(test_keys_and_tags_have_128_bytes, connect_one, check_after)
 {
 	static const char *const field[] = { "key", "tag" };
 	char *longest = repeat("k", 128), *too_long = repeat("k", 129);
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		struct json *v =
 			talk_ask(t, "{\"op\":\"submit\",\"type\":\"any\",\"mode\":\"advise\",\"%s\":\"%s\"}",
@@ -591,7 +572,7 @@ static void test_keys_and_tags_have_128_bytes(void **state)
 	free(too_long);
 }
 
-static void test_a_tag_is_told_as_it_was_given(void **state)
+TEST_WITH(test_a_tag_is_told_as_it_was_given, connect_one, check_after)
 {
 	static const char tag[] = "\",\"admin\":true,\"x\":\"\n\x01 \xe2\x82\xac </script> ,\"decisions\":[";
 	struct strbuf line = { 0 };
@@ -599,7 +580,6 @@ static void test_a_tag_is_told_as_it_was_given(void **state)
 	struct json *v;
 	unsigned long long id;
 
-	(void)state;
 	json_begin(&w, &line, false);
 	json_open(&w, '{');
 	json_kv_string(&w, "op", "submit");
@@ -640,12 +620,11 @@ static void ask_batches(size_t n, size_t first, const char *code)
 	strbuf_release(&list);
 }
 
-static void test_64_batches_are_the_most(void **state)
+TEST_WITH(test_64_batches_are_the_most, connect_one, check_after)
 {
 	static const char *const bad[] = { "64,64",  "0",    "-64",  "64.5",   "1e10",
 					   "\"64\"", "null", "[64]", "64,true" };
 
-	(void)state;
 	ask_batches(1, 999999999, "");
 	ask_batches(64, 1, "");
 	ask_batches(65, 1, "bad_field");
@@ -659,32 +638,4 @@ static void test_64_batches_are_the_most(void **state)
 		assert_string_equal(text_at(v, "error.field"), "batches");
 		json_free(v);
 	}
-}
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, connect_one, check_after)
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		CASE(test_binary_noise_is_refused_line_by_line),
-		CASE(test_what_is_no_json_is_bad_json),
-		CASE(test_depth_is_bounded),
-		CASE(test_empty_lines_and_carriage_returns_are_nothing),
-		CASE(test_a_line_has_65536_bytes_and_not_one_more),
-		CASE(test_a_line_without_end_costs_no_memory),
-		CASE(test_one_byte_at_a_time_is_a_request),
-		CASE(test_a_closed_side_still_gets_its_answers),
-		CASE(test_ten_thousand_requests_before_the_first_is_read),
-		CASE(test_ids_of_all_kinds_come_back),
-		CASE(test_other_versions_are_refused),
-		CASE(test_unknown_ops_and_members_are_refused),
-		CASE(test_numbers_in_every_field),
-		CASE(test_numbers_in_parameters),
-		CASE(test_words_cannot_be_commands_options_or_paths),
-		CASE(test_keys_and_tags_have_128_bytes),
-		CASE(test_a_tag_is_told_as_it_was_given),
-		CASE(test_64_batches_are_the_most),
-	};
-
-	return cmocka_run_group_tests(tests, start, stop);
 }

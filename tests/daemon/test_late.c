@@ -1,12 +1,5 @@
 /* A promise about to break: the operator's command is run, and jobs that were promised nothing make room, the youngest
  * first. The model says half a second, the job sleeps for a minute. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,6 +9,7 @@
 #include "common/io.h"
 #include "common/strbuf.h"
 #include "tests/daemon/harness.h"
+#include "tests/support/test.h"
 
 #define SLOW_TYPE                                                                                            \
 	",\"slow\":{\"argv\":[\"/bin/sh\",\"-c\",\"sleep 60 # {batch}\"],\"batches\":[64,128,256,512],"      \
@@ -74,14 +68,13 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void test_late_job_is_told_of_and_gets_room(void **state)
+TEST_WITH(test_late_job_is_told_of_and_gets_room, set_up, tear_down)
 {
 	uint64_t older = submit(t, ",\"type\":\"slow\""), younger = submit(t, ",\"type\":\"slow\""), promised;
 	char path[160], want[64], *told = NULL;
 	size_t len = 0;
 	struct json *v;
 
-	(void)state;
 	json_free(await(t, older, "running"));
 	json_free(await(t, younger, "running"));
 	promised = submit(t, ",\"type\":\"slow\",\"slo_s\":4");
@@ -108,13 +101,4 @@ static void test_late_job_is_told_of_and_gets_room(void **state)
 	assert_non_null(told);
 	assert_string_equal(told, want); /* once */
 	free(told);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_late_job_is_told_of_and_gets_room, set_up, tear_down),
-	};
-
-	return cmocka_run_group_tests_name("react", tests, NULL, NULL);
 }

@@ -1,12 +1,5 @@
 /* A whole daemon that learns. Its jobs are advised ones that say how long they ran, by a law of ours: so the model is
  * right, wrong by a factor, or becomes wrong, as a case wants it. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,6 +11,7 @@
 #include "common/rng.h"
 #include "common/strbuf.h"
 #include "tests/daemon/harness.h"
+#include "tests/support/test.h"
 
 #define STUDY_PARAMS                                                                                         \
 	"{\"batches\":[64,128,256,512],\"params\":{\"network\":{\"kind\":\"word\",\"default\":\"lenet5\"},"  \
@@ -258,13 +252,12 @@ static double current(void)
 
 /* ---- cases ---- */
 
-static void test_a_model_wrong_by_half_is_replaced_and_can_be_had_back(void **state)
+TEST_WITH(test_a_model_wrong_by_half_is_replaced_and_can_be_had_back, open_own, close_one)
 {
 	const struct job_kind k = { "lenet5", 128, 3 };
 	struct json *v;
 	double before;
 
-	(void)state;
 	run_jobs(70, 2.0);
 	/* Bounds and times follow already: the last jobs said so. */
 	before = predicted_s(&k);
@@ -301,11 +294,10 @@ static void test_a_model_wrong_by_half_is_replaced_and_can_be_had_back(void **st
 	assert_true(predicted_s(&k) > 1.5 * law_s(&k));
 }
 
-static void test_rollbacks_to_nowhere_are_refused(void **state)
+TEST_WITH(test_rollbacks_to_nowhere_are_refused, open_plain, close_one)
 {
 	static const char *const bad[] = { "7", "-1", "1.5", "\"x\"", "null", "1e12" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
 		struct json *v = talk_ask(t, "{\"op\":\"rollback\",\"version\":%s}", bad[i]);
 
@@ -315,11 +307,10 @@ static void test_rollbacks_to_nowhere_are_refused(void **state)
 	assert_true(current() == 0.0);
 }
 
-static void test_a_model_that_is_right_stays(void **state)
+TEST_WITH(test_a_model_that_is_right_stays, open_plain, close_one)
 {
 	struct json *v;
 
-	(void)state;
 	run_jobs(60, 1.0);
 	retrain();
 	v = talk_ask(t, "{\"op\":\"models\"}");
@@ -341,11 +332,10 @@ static void test_a_model_that_is_right_stays(void **state)
 	json_free(v);
 }
 
-static void test_training_on_nothing_says_what_is_missing(void **state)
+TEST_WITH(test_training_on_nothing_says_what_is_missing, open_plain, close_one)
 {
 	struct json *v;
 
-	(void)state;
 	retrain();
 	v = talk_ask(t, "{\"op\":\"stats\"}");
 	assert_non_null(strstr(text_at(v, "learning.last"), "too few"));
@@ -353,13 +343,12 @@ static void test_training_on_nothing_says_what_is_missing(void **state)
 	assert_true(current() == 0.0);
 }
 
-static void test_training_begins_by_itself_and_those_who_watch_are_told(void **state)
+TEST_WITH(test_training_begins_by_itself_and_those_who_watch_are_told, open_eager, close_one)
 {
 	struct talk *w = talk_open(&yard);
 	double until = now_s() + 2.0 * PATIENCE_S;
 	bool told = false;
 
-	(void)state;
 	json_free(talk_ask(w, "{\"op\":\"watch\"}"));
 	run_jobs(70, 2.0);
 	while (!told && now_s() < until) {
@@ -375,12 +364,11 @@ static void test_training_begins_by_itself_and_those_who_watch_are_told(void **s
 	talk_close(w);
 }
 
-static void test_times_that_become_longer_raise_an_alarm_once(void **state)
+TEST_WITH(test_times_that_become_longer_raise_an_alarm_once, open_plain, close_one)
 {
 	size_t drifts = 0;
 	struct json *v;
 
-	(void)state;
 	run_jobs(25, 1.0);
 	assert_true(stat_of(t, "learning.alarms") == 0.0);
 	run_jobs(40, 1.4);
@@ -408,12 +396,11 @@ static void test_times_that_become_longer_raise_an_alarm_once(void **state)
 	json_free(v);
 }
 
-static void test_drift_is_told_to_those_who_watch(void **state)
+TEST_WITH(test_drift_is_told_to_those_who_watch, open_plain, close_one)
 {
 	struct talk *w = talk_open(&yard);
 	bool told = false;
 
-	(void)state;
 	json_free(talk_ask(w, "{\"op\":\"watch\"}"));
 	run_jobs(40, 1.5);
 	for (struct json *v; !told && (v = talk_hear_json(w, 2.0)) != NULL;) {
@@ -424,12 +411,11 @@ static void test_drift_is_told_to_those_who_watch(void **state)
 	talk_close(w);
 }
 
-static void test_a_new_kind_of_job_runs_without_a_promise_until_it_is_known(void **state)
+TEST_WITH(test_a_new_kind_of_job_runs_without_a_promise_until_it_is_known, open_plain, close_one)
 {
 	const struct job_kind k = { "resnet", 128, 2 };
 	struct json *v;
 
-	(void)state;
 	for (int i = 0; i < 9; i++) {
 		v = offer("fresh", &k, ",\"slo_s\":900");
 		assert_string_equal(text_at(v, "verdict"), "best_effort");
@@ -441,12 +427,11 @@ static void test_a_new_kind_of_job_runs_without_a_promise_until_it_is_known(void
 	run_offered(v, law_s(&k) * noise());
 }
 
-static void test_a_stranger_among_known_jobs_waits_for_a_training(void **state)
+TEST_WITH(test_a_stranger_among_known_jobs_waits_for_a_training, open_plain, close_one)
 {
 	const struct job_kind strange = { "resnet", 128, 2 }, known = { "lenet5", 128, 2 };
 	struct json *v;
 
-	(void)state;
 	v = offer("study", &known, ",\"slo_s\":900");
 	assert_string_equal(text_at(v, "verdict"), "promised");
 	run_offered(v, law_s(&known));
@@ -462,13 +447,12 @@ static void test_a_stranger_among_known_jobs_waits_for_a_training(void **state)
 	json_free(v);
 }
 
-static void test_without_adaptation_nothing_follows(void **state)
+TEST_WITH(test_without_adaptation_nothing_follows, open_rigid, close_one)
 {
 	const struct job_kind k = { "lenet5", 128, 3 };
 	double before = predicted_s(&k);
 	struct json *v;
 
-	(void)state;
 	run_jobs(25, 1.6);
 	assert_true(fabs(predicted_s(&k) / before - 1.0) < 0.05);
 	v = talk_ask(t, "{\"op\":\"stats\"}");
@@ -476,9 +460,8 @@ static void test_without_adaptation_nothing_follows(void **state)
 	json_free(v);
 }
 
-static void test_the_daemon_leaves_in_the_middle_of_a_training(void **state)
+TEST_WITH(test_the_daemon_leaves_in_the_middle_of_a_training, open_plain, close_one)
 {
-	(void)state;
 	run_jobs(40, 2.0);
 	json_free(talk_ask(t, "{\"op\":\"retrain\"}"));
 	assert_true(training());
@@ -491,25 +474,12 @@ static void test_the_daemon_leaves_in_the_middle_of_a_training(void **state)
 	assert_true(current() <= 1.0); /* all of it, or nothing */
 }
 
-#define CASE(name, open) cmocka_unit_test_setup_teardown(name, open, close_one)
-
-int main(void)
+static int train_first(void **state)
 {
-	const struct CMUnitTest tests[] = {
-		CASE(test_a_model_wrong_by_half_is_replaced_and_can_be_had_back, open_own),
-		CASE(test_rollbacks_to_nowhere_are_refused, open_plain),
-		CASE(test_a_model_that_is_right_stays, open_plain),
-		CASE(test_training_on_nothing_says_what_is_missing, open_plain),
-		CASE(test_training_begins_by_itself_and_those_who_watch_are_told, open_eager),
-		CASE(test_times_that_become_longer_raise_an_alarm_once, open_plain),
-		CASE(test_drift_is_told_to_those_who_watch, open_plain),
-		CASE(test_a_new_kind_of_job_runs_without_a_promise_until_it_is_known, open_plain),
-		CASE(test_a_stranger_among_known_jobs_waits_for_a_training, open_plain),
-		CASE(test_the_daemon_leaves_in_the_middle_of_a_training, open_plain),
-		CASE(test_without_adaptation_nothing_follows, open_rigid),
-	};
-
+	(void)state;
 	rng = rng_stream(20261116, 1);
 	make_model();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return 0;
 }
+
+TEST_GROUP(train_first, NULL);

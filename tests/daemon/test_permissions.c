@@ -13,13 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/daemon/harness.h"
+#include "tests/support/test.h"
 
 #define OTHER 65534 /* nobody */
 #define THIRD 65533
@@ -97,13 +92,12 @@ static const char *ask_about_as(uid_t uid, const char *op, unsigned long long jo
 	return ask_as(uid, request, NULL);
 }
 
-static void test_another_user_cannot_cancel_a_job_but_an_admin_can(void **state)
+TEST_WITH(test_another_user_cannot_cancel_a_job_but_an_admin_can, open_one, close_one)
 {
 	char settings[96];
 	struct talk *t;
 	uint64_t first, second;
 
-	(void)state;
 	need_root();
 	snprintf(settings, sizeof settings, "\"admins\":{\"users\":[%d]},", THIRD);
 	yard_configure(&yard, settings, "");
@@ -124,12 +118,11 @@ static void test_another_user_cannot_cancel_a_job_but_an_admin_can(void **state)
 	talk_close(t);
 }
 
-static void test_keys_are_each_users_own(void **state)
+TEST_WITH(test_keys_are_each_users_own, open_one, close_one)
 {
 	static const char again[] = "{\"op\":\"submit\",\"type\":\"line\",\"key\":\"same\"}";
 	unsigned long long mine, theirs, again_theirs;
 
-	(void)state;
 	need_root();
 	yard_start(&yard);
 	assert_string_equal(ask_as(OTHER, again, &theirs), "");
@@ -139,14 +132,13 @@ static void test_keys_are_each_users_own(void **state)
 	assert_true(theirs == again_theirs);
 }
 
-static void test_a_job_runs_as_the_user_who_submitted_it(void **state)
+TEST_WITH(test_a_job_runs_as_the_user_who_submitted_it, open_one, close_one)
 {
 	char types[320], path[192];
 	struct stat st;
 	unsigned long long job;
 	struct talk *t;
 
-	(void)state;
 	need_root();
 	snprintf(path, sizeof path, "%s/made", yard.dir);
 	assert_int_equal(mkdir(path, 0777), 0);
@@ -173,14 +165,13 @@ static void test_a_job_runs_as_the_user_who_submitted_it(void **state)
 }
 
 /* The records beside the job's folder are the daemon's: whoever could write them could have root kill for them. */
-static void test_a_user_cannot_write_the_records_of_a_job(void **state)
+TEST_WITH(test_a_user_cannot_write_the_records_of_a_job, open_one, close_one)
 {
 	unsigned long long job;
 	struct talk *t;
 	struct stat st;
 	char path[192];
 
-	(void)state;
 	need_root();
 	yard_start(&yard);
 	assert_string_equal(ask_as(OTHER, "{\"op\":\"submit\",\"type\":\"line\"}", &job), "");
@@ -200,12 +191,11 @@ static void test_a_user_cannot_write_the_records_of_a_job(void **state)
 	assert_int_equal(st.st_mode & 0077 & ~0040, 0);
 }
 
-static void test_a_daemon_that_is_not_root_runs_its_own_users_jobs_only(void **state)
+TEST_WITH(test_a_daemon_that_is_not_root_runs_its_own_users_jobs_only, open_one, close_one)
 {
 	unsigned long long job;
 	struct talk *t;
 
-	(void)state;
 	need_root();
 	yard.uid = OTHER;
 	assert_int_equal(chown(yard.dir, OTHER, OTHER), 0);
@@ -220,11 +210,10 @@ static void test_a_daemon_that_is_not_root_runs_its_own_users_jobs_only(void **s
 	talk_close(t);
 }
 
-static void test_a_state_folder_that_others_may_write_to_is_refused(void **state)
+TEST_WITH(test_a_state_folder_that_others_may_write_to_is_refused, open_one, close_one)
 {
 	static const mode_t loose[] = { 0777, 0770, 01777, 0702 };
 
-	(void)state;
 	assert_int_equal(mkdir(yard.state, 0700), 0);
 	for (size_t i = 0; i < sizeof loose / sizeof loose[0]; i++) {
 		assert_int_equal(chmod(yard.state, loose[i]), 0);
@@ -239,11 +228,10 @@ static void test_a_state_folder_that_others_may_write_to_is_refused(void **state
 	yard_start(&yard);
 }
 
-static void test_a_state_folder_behind_a_link_or_of_another_user_is_refused(void **state)
+TEST_WITH(test_a_state_folder_behind_a_link_or_of_another_user_is_refused, open_one, close_one)
 {
 	char real[128];
 
-	(void)state;
 	need_root();
 	snprintf(real, sizeof real, "%s/real", yard.dir);
 	assert_int_equal(mkdir(real, 0700), 0);
@@ -255,12 +243,11 @@ static void test_a_state_folder_behind_a_link_or_of_another_user_is_refused(void
 	assert_int_equal(yard_refused(&yard), 7);
 }
 
-static void test_a_second_daemon_on_the_same_state_or_socket_is_refused(void **state)
+TEST_WITH(test_a_second_daemon_on_the_same_state_or_socket_is_refused, open_one, close_one)
 {
 	struct yard second;
 	struct talk *t;
 
-	(void)state;
 	yard_start(&yard);
 	second = yard; /* both are the first one's */
 	assert_int_equal(yard_refused(&second), 8);
@@ -277,14 +264,13 @@ static void test_a_second_daemon_on_the_same_state_or_socket_is_refused(void **s
 	talk_close(t);
 }
 
-static void test_a_stale_socket_is_replaced_and_nothing_else_is(void **state)
+TEST_WITH(test_a_stale_socket_is_replaced_and_nothing_else_is, open_one, close_one)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
 	struct stat st;
 	FILE *f;
 
-	(void)state;
 	snprintf(at.sun_path, sizeof at.sun_path, "%.107s", yard.socket);
 	assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof at), 0);
 	close(fd); /* nobody listens there any more */
@@ -302,13 +288,12 @@ static void test_a_stale_socket_is_replaced_and_nothing_else_is(void **state)
 	assert_true(S_ISREG(st.st_mode));
 }
 
-static void test_bad_files_are_told_by_the_exit_code(void **state)
+TEST_WITH(test_bad_files_are_told_by_the_exit_code, open_one, close_one)
 {
 	struct yard bad = yard;
 	char path[160];
 	FILE *f;
 
-	(void)state;
 	snprintf(bad.config, sizeof bad.config, "%s/nowhere.json", yard.dir);
 	assert_int_equal(yard_refused(&bad), 4);
 	yard_configure(&yard, "\"slots\":0,", "");
@@ -322,24 +307,4 @@ static void test_bad_files_are_told_by_the_exit_code(void **state)
 		fputs("this is not a database\n", f);
 	fclose(f);
 	assert_int_equal(yard_refused(&yard), 6);
-}
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, open_one, close_one)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(test_another_user_cannot_cancel_a_job_but_an_admin_can),
-		CASE(test_keys_are_each_users_own),
-		CASE(test_a_job_runs_as_the_user_who_submitted_it),
-		CASE(test_a_user_cannot_write_the_records_of_a_job),
-		CASE(test_a_daemon_that_is_not_root_runs_its_own_users_jobs_only),
-		CASE(test_a_state_folder_that_others_may_write_to_is_refused),
-		CASE(test_a_state_folder_behind_a_link_or_of_another_user_is_refused),
-		CASE(test_a_second_daemon_on_the_same_state_or_socket_is_refused),
-		CASE(test_a_stale_socket_is_replaced_and_nothing_else_is),
-		CASE(test_bad_files_are_told_by_the_exit_code),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

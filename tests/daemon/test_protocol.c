@@ -7,16 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "common/io.h"
 #include "common/mem.h"
 #include "tests/daemon/harness.h"
 #include "tests/daemon/transcript.h"
+#include "tests/support/test.h"
 
 #define DOCUMENT "docs/PROTOCOL.md"
 #define MAX_WORDS 128
@@ -137,7 +132,8 @@ static void each_source(void (*fn)(const char *text, struct words *out), struct 
 
 	*out = (struct words){ 0 };
 	if (glob("scheduler/daemon/*.c", 0, NULL, &found) ||
-	    glob("scheduler/daemon/*/*.c", GLOB_APPEND, NULL, &found))
+	    glob("scheduler/daemon/*/*.c", GLOB_APPEND, NULL, &found) ||
+	    glob("scheduler/jobs/*.c", GLOB_APPEND, NULL, &found))
 		die("scheduler/daemon is not here: run from the root of the repository");
 	for (size_t i = 0; i < found.gl_pathc; i++) {
 		char *text = source(found.gl_pathv[i]);
@@ -222,14 +218,13 @@ static size_t complain_unless(bool good, const char *what, const char *word)
 
 /* ---- claims ---- */
 
-static void test_every_error_code_is_documented_and_shown(void **state)
+TEST(test_every_error_code_is_documented_and_shown)
 {
 	/* The harness has no way to make a socket overflow in a transcript; test_hostile.c has. */
 	static const char *const elsewhere[] = { "slow_reader" };
 	struct words codes;
 	size_t bad = 0;
 
-	(void)state;
 	each_source(codes_in, &codes);
 	for (size_t i = 0; i < codes.n; i++) {
 		const char *code = codes.word[i];
@@ -243,13 +238,12 @@ static void test_every_error_code_is_documented_and_shown(void **state)
 	assert_true(codes.n >= 18);
 }
 
-static void test_every_documented_code_exists(void **state)
+TEST(test_every_documented_code_exists)
 {
 	const char *from = strstr(doc.text, "## Error codes"), *end = from ? strstr(from + 1, "\n## ") : NULL;
 	struct words codes;
 	size_t n = 0, bad = 0;
 
-	(void)state;
 	assert_non_null(end);
 	each_source(codes_in, &codes);
 	for (const char *p = from; (p = strstr(p, "\n| `")) && p < end; p++, n++) {
@@ -263,12 +257,11 @@ static void test_every_documented_code_exists(void **state)
 	assert_int_equal(n, codes.n);
 }
 
-static void test_every_event_is_documented_and_shown(void **state)
+TEST(test_every_event_is_documented_and_shown)
 {
 	struct words events;
 	size_t bad = 0;
 
-	(void)state;
 	each_source(events_in, &events);
 	for (size_t i = 0; i < events.n; i++) {
 		bad += complain_unless(is_marked(doc.text, events.word[i]), "an event that is not documented",
@@ -279,13 +272,12 @@ static void test_every_event_is_documented_and_shown(void **state)
 	assert_int_equal(bad, 0);
 }
 
-static void test_every_state_waiting_code_and_reason_is_documented(void **state)
+TEST(test_every_state_waiting_code_and_reason_is_documented)
 {
 	struct words states, waiting, reasons = { 0 };
 	char *core = source("scheduler/core/decide.c"), *ask = source("scheduler/core/sched_ask.c");
 	size_t bad = 0;
 
-	(void)state;
 	each_source(states_in, &states);
 	each_source(waiting_codes_in, &waiting);
 	assert_int_equal(states.n, 7);
@@ -322,14 +314,13 @@ static char *section_of(const char *op)
 	return mem_strndup(from, end ? (size_t)(end - from) : strlen(from));
 }
 
-static void test_every_op_and_member_is_documented_and_asked(void **state)
+TEST(test_every_op_and_member_is_documented_and_asked)
 {
 	char *text = source("scheduler/daemon/ops/ops.c"), *section = NULL;
 	const char *p = strstr(text, "op_all[] = {"), *end = p ? strstr(p, "\n};") : NULL;
 	size_t n_ops = 0, bad = 0;
 	int depth = 0;
 
-	(void)state;
 	assert_non_null(end);
 	for (; p < end; p++) {
 		char word[64];
@@ -357,37 +348,31 @@ static void test_every_op_and_member_is_documented_and_asked(void **state)
 	free(text);
 }
 
-int main(void)
+/* A transcript is a case of its own. */
+void test_more_cases(void)
 {
-	static const struct CMUnitTest claims[] = {
-		cmocka_unit_test(test_every_error_code_is_documented_and_shown),
-		cmocka_unit_test(test_every_documented_code_exists),
-		cmocka_unit_test(test_every_event_is_documented_and_shown),
-		cmocka_unit_test(test_every_state_waiting_code_and_reason_is_documented),
-		cmocka_unit_test(test_every_op_and_member_is_documented_and_asked),
-	};
-	enum { N_CLAIMS = sizeof claims / sizeof claims[0] };
-	struct CMUnitTest *test;
-	struct yard school;
-	size_t n;
-	int failed;
-
 	document_read(DOCUMENT, &doc);
+	for (size_t i = 0; i < doc.n_transcripts; i++)
+		test_add(doc.transcript[i].name, replay, &doc.transcript[i]);
+}
+
+static struct yard school; /* where the model comes from */
+
+static int open_school(void **state)
+{
+	(void)state;
 	yard_open(&school);
 	yard_train(&school);
 	memcpy(model, school.model, sizeof model);
-	n = N_CLAIMS + doc.n_transcripts;
-	test = mem_calloc(n, sizeof *test);
-	if (!test)
-		die("out of memory");
-	memcpy(test, claims, sizeof claims);
-	for (size_t i = 0; i < doc.n_transcripts; i++)
-		test[N_CLAIMS + i] = (struct CMUnitTest){ .name = doc.transcript[i].name,
-							  .test_func = replay,
-							  .initial_state = &doc.transcript[i] };
-	failed = _cmocka_run_group_tests("protocol", test, n, NULL, NULL);
-	free(test);
+	return 0;
+}
+
+static int close_school(void **state)
+{
+	(void)state;
 	yard_close(&school);
 	document_release(&doc);
-	return failed;
+	return 0;
 }
+
+TEST_GROUP(open_school, close_school);

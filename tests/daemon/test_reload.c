@@ -5,13 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/daemon/harness.h"
+#include "tests/support/test.h"
 
 #define EXTRA                                                                                                \
 	",\"extra\":{\"argv\":[\"/bin/sh\",\"-c\",\"sleep "                                                  \
@@ -73,12 +68,11 @@ static void restart(int signal)
 	t = talk_open(&yard);
 }
 
-static void test_a_reload_that_removes_the_type_of_a_queued_job_is_refused(void **state)
+TEST_WITH(test_a_reload_that_removes_the_type_of_a_queued_job_is_refused, open_plain, close_one)
 {
 	uint64_t busy = submit(t, ",\"type\":\"line\",\"params\":{\"seconds\":20}");
 	uint64_t queued = submit(t, ",\"type\":\"extra\"");
 
-	(void)state;
 	yard_configure(&yard, ONE_SLOT, "");
 	assert_string_equal(reload(), "bad_field");
 	assert_true(yard_logged(&yard, "would no longer be valid"));
@@ -90,11 +84,10 @@ static void test_a_reload_that_removes_the_type_of_a_queued_job_is_refused(void 
 	assert_int_equal(submit(t, ",\"type\":\"extra\""), 0);
 }
 
-static void test_a_running_job_outlives_its_type(void **state)
+TEST_WITH(test_a_running_job_outlives_its_type, open_wise, close_one)
 {
 	uint64_t job = submit(t, ",\"type\":\"extra\",\"params\":{\"seconds\":1.5}");
 
-	(void)state;
 	json_free(await(t, job, "running"));
 	yard_configure(&yard, ONE_SLOT, "");
 	assert_string_equal(reload(), "");
@@ -104,13 +97,13 @@ static void test_a_running_job_outlives_its_type(void **state)
 }
 
 /* The daemon was away when the operator removed the type: there is nobody to refuse it. */
-static void test_a_restart_without_the_type_of_jobs_fails_the_queued_and_adopts_the_running(void **state)
+TEST_WITH(test_a_restart_without_the_type_of_jobs_fails_the_queued_and_adopts_the_running, open_wise,
+	  close_one)
 {
 	uint64_t running = submit(t, ",\"type\":\"extra\",\"params\":{\"seconds\":1.5}");
 	uint64_t queued = submit(t, ",\"type\":\"extra\"");
 	struct json *v;
 
-	(void)state;
 	json_free(await(t, running, "running"));
 	yard_configure(&yard, ONE_SLOT, "");
 	restart(SIGKILL);
@@ -121,9 +114,8 @@ static void test_a_restart_without_the_type_of_jobs_fails_the_queued_and_adopts_
 	json_free(submit(t, ",\"type\":\"line\",\"slo_s\":1000") ? await(t, running, "done") : NULL);
 }
 
-static void test_a_bad_configuration_is_told_and_changes_nothing(void **state)
+TEST_WITH(test_a_bad_configuration_is_told_and_changes_nothing, open_plain, close_one)
 {
-	(void)state;
 	yard_configure(&yard, "\"slots\":3,\"max_qeued\":1,", "");
 	assert_string_equal(reload(), "bad_field");
 	assert_true(stat_of(t, "queue.slots") == 1.0);
@@ -133,23 +125,21 @@ static void test_a_bad_configuration_is_told_and_changes_nothing(void **state)
 	assert_true(stat_of(t, "queue.slots") == 3.0);
 }
 
-static void test_more_slots_start_what_was_waiting(void **state)
+TEST_WITH(test_more_slots_start_what_was_waiting, open_plain, close_one)
 {
 	uint64_t busy = submit(t, ",\"type\":\"line\",\"params\":{\"seconds\":20}"),
 		 queued = submit(t, ",\"type\":\"line\"");
 
-	(void)state;
 	json_free(await(t, busy, "running"));
 	yard_configure(&yard, "\"slots\":2,", EXTRA);
 	assert_string_equal(reload(), "");
 	json_free(await(t, queued, "done"));
 }
 
-static void test_fewer_slots_let_running_jobs_end(void **state)
+TEST_WITH(test_fewer_slots_let_running_jobs_end, open_plain, close_one)
 {
 	uint64_t job[2];
 
-	(void)state;
 	yard_configure(&yard, "\"slots\":2,", EXTRA);
 	assert_string_equal(reload(), "");
 	for (int i = 0; i < 2; i++) {
@@ -164,11 +154,10 @@ static void test_fewer_slots_let_running_jobs_end(void **state)
 }
 
 /* The second comes while the first is being read: what was written in between must not be missed. */
-static void test_the_last_of_many_hangups_wins(void **state)
+TEST_WITH(test_the_last_of_many_hangups_wins, open_plain, close_one)
 {
 	double until;
 
-	(void)state;
 	for (unsigned i = 2; i <= 9; i++) {
 		char settings[64];
 
@@ -183,33 +172,13 @@ static void test_the_last_of_many_hangups_wins(void **state)
 	assert_true(stat_of(t, "queue.slots") == 9.0);
 }
 
-static void test_what_needs_a_restart_is_not_changed_by_a_reload(void **state)
+TEST_WITH(test_what_needs_a_restart_is_not_changed_by_a_reload, open_plain, close_one)
 {
 	struct yard other = yard;
 
-	(void)state;
 	snprintf(other.state, sizeof other.state, "%s/elsewhere", yard.dir);
 	yard_configure(&other, ONE_SLOT, EXTRA);
 	assert_string_equal(reload(), "bad_field");
 	assert_true(yard_logged(&yard, "state_dir"));
 	json_free(await(t, submit(t, ",\"type\":\"line\""), "done"));
-}
-
-#define CASE(name, open) cmocka_unit_test_setup_teardown(name, open, close_one)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(test_a_reload_that_removes_the_type_of_a_queued_job_is_refused, open_plain),
-		CASE(test_a_running_job_outlives_its_type, open_wise),
-		CASE(test_a_restart_without_the_type_of_jobs_fails_the_queued_and_adopts_the_running,
-		     open_wise),
-		CASE(test_a_bad_configuration_is_told_and_changes_nothing, open_plain),
-		CASE(test_more_slots_start_what_was_waiting, open_plain),
-		CASE(test_fewer_slots_let_running_jobs_end, open_plain),
-		CASE(test_the_last_of_many_hangups_wins, open_plain),
-		CASE(test_what_needs_a_restart_is_not_changed_by_a_reload, open_plain),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,13 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/daemon/harness.h"
+#include "tests/support/test.h"
 
 static struct yard yard;
 static struct talk *t;
@@ -72,12 +67,11 @@ static const char *name_of(uint64_t job)
 
 /* ---- run by the daemon ---- */
 
-static void test_a_job_runs_once_and_is_done(void **state)
+TEST_WITH(test_a_job_runs_once_and_is_done, open_one, close_one)
 {
 	uint64_t job = submit(t, ",\"type\":\"line\",\"params\":{\"name\":\"one\"}");
 	struct json *v = await(t, job, "done");
 
-	(void)state;
 	assert_true(job > 0);
 	assert_true(number_at(v, "job.exit_code") == 0.0);
 	assert_true(number_at(v, "job.run_s") >= 0.0);
@@ -87,12 +81,11 @@ static void test_a_job_runs_once_and_is_done(void **state)
 	json_free(v);
 }
 
-static void test_cancelling_a_queued_job_is_immediate_and_it_never_runs(void **state)
+TEST_WITH(test_cancelling_a_queued_job_is_immediate_and_it_never_runs, open_one, close_one)
 {
 	uint64_t busy[2], job;
 	struct json *v;
 
-	(void)state;
 	fill_slots(busy);
 	job = submit(t, ",\"type\":\"line\"");
 	v = cancel(job);
@@ -107,12 +100,11 @@ static void test_cancelling_a_queued_job_is_immediate_and_it_never_runs(void **s
 	assert_int_equal(yard_runs(&yard, 'B', name_of(job)), 0);
 }
 
-static void test_a_cancelled_job_cannot_be_cancelled_again(void **state)
+TEST_WITH(test_a_cancelled_job_cannot_be_cancelled_again, open_one, close_one)
 {
 	uint64_t job = submit(t, ",\"type\":\"line\",\"params\":{\"seconds\":20}");
 	struct json *v;
 
-	(void)state;
 	json_free(await(t, job, "running"));
 	json_free(cancel(job));
 	json_free(await(t, job, "cancelled"));
@@ -124,13 +116,12 @@ static void test_a_cancelled_job_cannot_be_cancelled_again(void **state)
 	json_free(v);
 }
 
-static void test_cancelling_a_running_job_sends_sigterm(void **state)
+TEST_WITH(test_cancelling_a_running_job_sends_sigterm, open_one, close_one)
 {
 	uint64_t job = submit(t, ",\"type\":\"line\",\"params\":{\"seconds\":20}");
 	double began;
 	struct json *v;
 
-	(void)state;
 	/* "running" is said when its start is on disk; a job that has no process yet would be withdrawn, not signalled. */
 	v = await(t, job, "running");
 	while (isnan(number_at(v, "job.pid"))) {
@@ -150,13 +141,12 @@ static void test_cancelling_a_running_job_sends_sigterm(void **state)
 	assert_int_equal(yard_runs(&yard, 'E', name_of(job)), 0);
 }
 
-static void test_a_job_that_ignores_sigterm_is_killed_after_the_grace(void **state)
+TEST_WITH(test_a_job_that_ignores_sigterm_is_killed_after_the_grace, open_one, close_one)
 {
 	uint64_t job = submit(t, ",\"type\":\"stubborn\"");
 	double began;
 	struct json *v;
 
-	(void)state;
 	json_free(await(t, job, "running"));
 	sleep_s(0.3); /* its shell has set the trap by then */
 	began = now_s();
@@ -167,36 +157,33 @@ static void test_a_job_that_ignores_sigterm_is_killed_after_the_grace(void **sta
 	json_free(v);
 }
 
-static void test_a_failed_job_has_its_exit_code_and_a_reason(void **state)
+TEST_WITH(test_a_failed_job_has_its_exit_code_and_a_reason, open_one, close_one)
 {
 	struct json *v = await(t, submit(t, ",\"type\":\"fails\""), "failed");
 
-	(void)state;
 	assert_true(number_at(v, "job.exit_code") == 3.0);
 	assert_string_not_equal(text_at(v, "job.reason"), "");
 	json_free(v);
 }
 
-static void test_a_missing_program_fails_the_job_and_says_so(void **state)
+TEST_WITH(test_a_missing_program_fails_the_job_and_says_so, open_one, close_one)
 {
 	struct json *v = await(t, submit(t, ",\"type\":\"missing\""), "failed");
 
-	(void)state;
 	assert_non_null(strstr(text_at(v, "job.reason"), "/nowhere/there-is-no-such-program"));
 	json_free(v);
 }
 
-static void test_a_job_that_takes_too_long_is_stopped(void **state)
+TEST_WITH(test_a_job_that_takes_too_long_is_stopped, open_one, close_one)
 {
 	struct json *v = await(t, submit(t, ",\"type\":\"hasty\""), "failed");
 
-	(void)state;
 	assert_true(number_at(v, "job.run_s") >= 0.9 && number_at(v, "job.run_s") < 20.0);
 	assert_non_null(strstr(text_at(v, "job.reason"), "longer"));
 	json_free(v);
 }
 
-static void test_a_lost_supervisor_makes_a_lost_job_with_a_reason(void **state)
+TEST_WITH(test_a_lost_supervisor_makes_a_lost_job_with_a_reason, open_one, close_one)
 {
 	uint64_t job = submit(t, ",\"type\":\"line\",\"params\":{\"seconds\":20}");
 	char path[192], text[512] = "";
@@ -204,7 +191,6 @@ static void test_a_lost_supervisor_makes_a_lost_job_with_a_reason(void **state)
 	struct json *v;
 	FILE *f;
 
-	(void)state;
 	await_pid(job);
 	snprintf(path, sizeof path, "%s/jobs/%llu.started", yard.state, (unsigned long long)job);
 	f = fopen(path, "r");
@@ -229,14 +215,13 @@ static const char *event_of(struct json *v)
 	return text_at(v, "event");
 }
 
-static void test_an_advised_job_goes_from_ready_to_started_to_finished(void **state)
+TEST_WITH(test_an_advised_job_goes_from_ready_to_started_to_finished, open_one, close_one)
 {
 	struct json *v =
 		talk_ask(t, "{\"op\":\"submit\",\"type\":\"advised\",\"mode\":\"advise\",\"watch\":true}");
 	unsigned long long job = strtoull(text_at(v, "job.job"), NULL, 10);
 	struct talk *other = talk_open(&yard);
 
-	(void)state;
 	assert_string_equal(text_at(v, "job.state"), "queued");
 	json_free(v);
 	v = talk_hear_json(t, PATIENCE_S);
@@ -276,12 +261,11 @@ static void test_an_advised_job_goes_from_ready_to_started_to_finished(void **st
 	talk_close(other);
 }
 
-static void test_an_advised_job_that_reports_failure_has_failed(void **state)
+TEST_WITH(test_an_advised_job_that_reports_failure_has_failed, open_one, close_one)
 {
 	uint64_t job = submit(t, ",\"type\":\"advised\",\"mode\":\"advise\"");
 	struct json *v;
 
-	(void)state;
 	json_free(talk_ask(t, "{\"op\":\"started\",\"job\":\"%llu\"}", (unsigned long long)job));
 	v = talk_ask(t, "{\"op\":\"finished\",\"job\":\"%llu\",\"exit_code\":9}", (unsigned long long)job);
 	assert_string_equal(text_at(v, "job.state"), "failed");
@@ -289,12 +273,11 @@ static void test_an_advised_job_that_reports_failure_has_failed(void **state)
 	json_free(v);
 }
 
-static void test_a_running_advised_job_can_be_cancelled(void **state)
+TEST_WITH(test_a_running_advised_job_can_be_cancelled, open_one, close_one)
 {
 	uint64_t job = submit(t, ",\"type\":\"advised\",\"mode\":\"advise\"");
 	struct json *v;
 
-	(void)state;
 	json_free(talk_ask(t, "{\"op\":\"started\",\"job\":\"%llu\"}", (unsigned long long)job));
 	v = cancel(job);
 	assert_string_equal(text_at(v, "job.state"), "cancelled");
@@ -304,23 +287,21 @@ static void test_a_running_advised_job_can_be_cancelled(void **state)
 	json_free(v);
 }
 
-static void test_an_advised_job_that_is_never_started_is_lost_after_the_timeout(void **state)
+TEST_WITH(test_an_advised_job_that_is_never_started_is_lost_after_the_timeout, open_one, close_one)
 {
 	struct json *v = await(t, submit(t, ",\"type\":\"advised\",\"mode\":\"advise\""), "lost");
 
-	(void)state;
 	assert_string_not_equal(text_at(v, "job.reason"), "");
 	assert_true(json_type(json_get(json_get(v, "job"), "started_at")) == JSON_NULL);
 	json_free(v);
 	assert_true(stat_of(t, "queue.slots_used") == 0.0);
 }
 
-static void test_what_the_daemon_runs_cannot_be_reported_by_its_owner(void **state)
+TEST_WITH(test_what_the_daemon_runs_cannot_be_reported_by_its_owner, open_one, close_one)
 {
 	uint64_t job = submit(t, ",\"type\":\"line\",\"params\":{\"seconds\":20}");
 	static const char *const op[] = { "started", "finished", "progress" };
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		struct json *v =
 			talk_ask(t, "{\"op\":\"%s\",\"job\":\"%llu\"}", op[i], (unsigned long long)job);
@@ -330,7 +311,7 @@ static void test_what_the_daemon_runs_cannot_be_reported_by_its_owner(void **sta
 	}
 }
 
-static void test_nonsense_about_an_advised_job_is_refused(void **state)
+TEST_WITH(test_nonsense_about_an_advised_job_is_refused, open_one, close_one)
 {
 	static const char *const nonsense[] = {
 		"\"op\":\"finished\",\"exit_code\":-1",
@@ -345,7 +326,6 @@ static void test_nonsense_about_an_advised_job_is_refused(void **state)
 	};
 	uint64_t job = submit(t, ",\"type\":\"advised\",\"mode\":\"advise\"");
 
-	(void)state;
 	json_free(talk_ask(t, "{\"op\":\"started\",\"job\":\"%llu\"}", (unsigned long long)job));
 	for (size_t i = 0; i < sizeof nonsense / sizeof nonsense[0]; i++) {
 		struct json *v = talk_ask(t, "{%s,\"job\":\"%llu\"}", nonsense[i], (unsigned long long)job);
@@ -359,13 +339,12 @@ static void test_nonsense_about_an_advised_job_is_refused(void **state)
 
 /* ---- what is told of it ---- */
 
-static void test_watching_a_submitted_job_tells_reply_started_progress_finished_in_order(void **state)
+TEST_WITH(test_watching_a_submitted_job_tells_reply_started_progress_finished_in_order, open_one, close_one)
 {
 	struct json *v = talk_ask(t, "{\"op\":\"submit\",\"id\":5,\"type\":\"epochs\",\"watch\":true}");
 	double epoch = 0.0, last = 0.0;
 	bool started = false, finished = false;
 
-	(void)state;
 	assert_true(number_at(v, "id") == 5.0); /* the reply comes before any event */
 	json_free(v);
 	while (!finished) {
@@ -393,11 +372,10 @@ static void test_watching_a_submitted_job_tells_reply_started_progress_finished_
 }
 
 /* The submission waits for the disk, the cancellation does not: the reply must not be overtaken. */
-static void test_events_do_not_overtake_the_reply_of_a_submission(void **state)
+TEST_WITH(test_events_do_not_overtake_the_reply_of_a_submission, open_one, close_one)
 {
 	uint64_t next = submit(t, ",\"type\":\"line\"") + 1;
 
-	(void)state;
 	for (int i = 0; i < 20; i++, next++) {
 		struct json *v;
 
@@ -420,12 +398,11 @@ static void test_events_do_not_overtake_the_reply_of_a_submission(void **state)
 	}
 }
 
-static void test_unknown_and_malformed_ids_have_their_own_errors(void **state)
+TEST_WITH(test_unknown_and_malformed_ids_have_their_own_errors, open_one, close_one)
 {
 	static const char *const op[] = { "status",   "explain",  "cancel", "started",
 					  "finished", "progress", "watch" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof op / sizeof op[0]; i++) {
 		static const char *const id[] = { "\"999\"", "\"18446744073709551615\"",
 						  "\"-1\"",  "\"0\"",
@@ -442,11 +419,10 @@ static void test_unknown_and_malformed_ids_have_their_own_errors(void **state)
 	}
 }
 
-static void test_a_dry_run_and_a_prediction_without_a_model_say_so(void **state)
+TEST_WITH(test_a_dry_run_and_a_prediction_without_a_model_say_so, open_one, close_one)
 {
 	struct json *v = talk_ask(t, "{\"op\":\"submit\",\"type\":\"line\",\"dry_run\":true}");
 
-	(void)state;
 	assert_string_equal(error_of(v), "no_model");
 	json_free(v);
 	v = talk_ask(t, "{\"op\":\"predict\",\"type\":\"line\"}");
@@ -454,13 +430,12 @@ static void test_a_dry_run_and_a_prediction_without_a_model_say_so(void **state)
 	json_free(v);
 }
 
-static void test_a_draining_daemon_takes_no_jobs_until_told_to(void **state)
+TEST_WITH(test_a_draining_daemon_takes_no_jobs_until_told_to, open_one, close_one)
 {
 	uint64_t busy[2], queued;
 	struct json *v;
 	char was[16];
 
-	(void)state;
 	fill_slots(busy);
 	queued = submit(t, ",\"type\":\"line\"");
 	v = talk_ask(t, "{\"op\":\"drain\",\"off\":\"true\"}");
@@ -481,44 +456,12 @@ static void test_a_draining_daemon_takes_no_jobs_until_told_to(void **state)
 	json_free(await(t, queued, "done"));
 }
 
-static void test_drain_and_stop_leaves_when_the_last_job_has_ended(void **state)
+TEST_WITH(test_drain_and_stop_leaves_when_the_last_job_has_ended, open_one, close_one)
 {
 	uint64_t job = submit(t, ",\"type\":\"line\",\"params\":{\"seconds\":1}");
 
-	(void)state;
 	json_free(await(t, job, "running"));
 	json_free(talk_ask(t, "{\"op\":\"drain\",\"stop\":true}"));
 	assert_int_equal(yard_wait(&yard), 0);
 	assert_int_equal(yard_runs(&yard, 'E', name_of(job)), 1);
-}
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, open_one, close_one)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(test_a_job_runs_once_and_is_done),
-		CASE(test_cancelling_a_queued_job_is_immediate_and_it_never_runs),
-		CASE(test_a_cancelled_job_cannot_be_cancelled_again),
-		CASE(test_cancelling_a_running_job_sends_sigterm),
-		CASE(test_a_job_that_ignores_sigterm_is_killed_after_the_grace),
-		CASE(test_a_failed_job_has_its_exit_code_and_a_reason),
-		CASE(test_a_missing_program_fails_the_job_and_says_so),
-		CASE(test_a_job_that_takes_too_long_is_stopped),
-		CASE(test_a_lost_supervisor_makes_a_lost_job_with_a_reason),
-		CASE(test_an_advised_job_goes_from_ready_to_started_to_finished),
-		CASE(test_an_advised_job_that_reports_failure_has_failed),
-		CASE(test_a_running_advised_job_can_be_cancelled),
-		CASE(test_an_advised_job_that_is_never_started_is_lost_after_the_timeout),
-		CASE(test_what_the_daemon_runs_cannot_be_reported_by_its_owner),
-		CASE(test_nonsense_about_an_advised_job_is_refused),
-		CASE(test_watching_a_submitted_job_tells_reply_started_progress_finished_in_order),
-		CASE(test_events_do_not_overtake_the_reply_of_a_submission),
-		CASE(test_unknown_and_malformed_ids_have_their_own_errors),
-		CASE(test_a_dry_run_and_a_prediction_without_a_model_say_so),
-		CASE(test_a_draining_daemon_takes_no_jobs_until_told_to),
-		CASE(test_drain_and_stop_leaves_when_the_last_job_has_ended),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,13 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "tests/daemon/harness.h"
+#include "tests/support/test.h"
 
 #define MAX_JOBS 2000
 
@@ -152,7 +147,7 @@ static void check_jobs(const uint64_t *id, size_t n)
 	talk_close(t);
 }
 
-static void test_a_full_disk_refuses_jobs_and_loses_none(void **state)
+TEST_WITH(test_a_full_disk_refuses_jobs_and_loses_none, open_small, close_small)
 {
 	static uint64_t id[MAX_JOBS + 1];
 	const char *submit_one[] = { program("postrider"), "submit", "line", "--socket", yard.socket, NULL };
@@ -162,7 +157,6 @@ static void test_a_full_disk_refuses_jobs_and_loses_none(void **state)
 	char *count;
 	size_t n;
 
-	(void)state;
 	if (!mounted)
 		skip();
 	yard_start(&yard);
@@ -207,7 +201,7 @@ static void test_a_full_disk_refuses_jobs_and_loses_none(void **state)
 	free(count);
 }
 
-static void test_a_job_can_be_cancelled_while_the_disk_is_full(void **state)
+TEST_WITH(test_a_job_can_be_cancelled_while_the_disk_is_full, open_small, close_small)
 {
 	static uint64_t id[MAX_JOBS + 1];
 	struct talk *t, *pending;
@@ -215,7 +209,6 @@ static void test_a_job_can_be_cancelled_while_the_disk_is_full(void **state)
 	struct json *v;
 	pid_t pid;
 
-	(void)state;
 	if (!mounted)
 		skip();
 	yard_start(&yard);
@@ -246,14 +239,13 @@ static void test_a_job_can_be_cancelled_while_the_disk_is_full(void **state)
 	talk_close(pending);
 }
 
-static void test_a_daemon_that_dies_on_a_full_disk_comes_back_with_every_job(void **state)
+TEST_WITH(test_a_daemon_that_dies_on_a_full_disk_comes_back_with_every_job, open_small, close_small)
 {
 	static uint64_t id[MAX_JOBS + 1];
 	struct talk *pending, *t;
 	uint64_t running;
 	size_t n;
 
-	(void)state;
 	if (!mounted)
 		skip();
 	yard_start(&yard);
@@ -277,17 +269,4 @@ static void test_a_daemon_that_dies_on_a_full_disk_comes_back_with_every_job(voi
 	yard_start(&yard);
 	id[n++] = running;
 	check_jobs(id, n);
-}
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, open_small, close_small)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(test_a_full_disk_refuses_jobs_and_loses_none),
-		CASE(test_a_job_can_be_cancelled_while_the_disk_is_full),
-		CASE(test_a_daemon_that_dies_on_a_full_disk_comes_back_with_every_job),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tests/support/test.h"
+
 /* The path of a file of the real measurements, "courier-bigdl/fullfactorial_rep1.csv"; NULL (and a
  * line "skipped: ..." on stdout) where they are absent: call skip() of cmocka then. */
 const char *support_shared_data(const char *name);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/text/text.h"
+#include "scheduler/core/outcome.h"
 
 void outcome_header(struct cli_table *t)
 {
@@ -69,7 +70,7 @@ void outcome_row(struct cli_table *t, const struct job_view *j, struct outcome_s
 	if (done && j->predicted_s > 0.0 && j->response_s > 0.0) {
 		sums->predicted++;
 		sums->within += j->response_s <= j->upper_s;
-		sums->error += fabs(j->response_s / j->predicted_s - 1.0);
+		sums->error += outcome_error(j->predicted_s, j->response_s);
 	}
 }
 

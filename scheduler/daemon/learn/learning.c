@@ -8,6 +8,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "scheduler/core/adapt.h"
+#include "scheduler/core/outcome.h"
 #include "scheduler/daemon/binding.h"
 #include "scheduler/daemon/learn/knowledge.h"
 #include "scheduler/daemon/learn/learning_internal.h"
@@ -28,13 +29,13 @@ static struct kept_level *level_of(struct learning *l, double confidence)
 	return &l->level[l->n_levels++];
 }
 
-static void count_kept(struct learning *l, const struct store_job *row, double run_s)
+static void count_kept(struct learning *l, const struct job_record *row, double run_s)
 {
-	bool kept = run_s <= row->run_upper_s;
 	struct kept_level *level;
+	bool kept;
 
-	if (!isfinite(row->run_upper_s) || !(row->confidence > 0.0 && row->confidence < 1.0) ||
-	    !(level = level_of(l, row->confidence)))
+	if (!outcome_bounded(run_s, row->run_upper_s, &kept) ||
+	    !(row->confidence > 0.0 && row->confidence < 1.0) || !(level = level_of(l, row->confidence)))
 		return;
 	level->recent[level->n++ % LEARNING_RECENT] = kept;
 	level->kept += kept;
@@ -187,14 +188,14 @@ static void watch_drift(struct learning *l, int type, const char *name, double m
 
 /* ---- ended jobs ---- */
 
-bool learning_is_observation(const struct store_job *row)
+bool learning_is_observation(const struct job_record *row)
 {
-	return !strcmp(row->state, "done") && row->started_ns && row->ended_ns > row->started_ns;
+	return row->state == JOB_DONE && row->started_ns && row->ended_ns > row->started_ns;
 }
 
 static void observe(struct learning *l, const struct job *job, const char *stranger, bool quiet)
 {
-	const struct store_job *r = &job->row;
+	const struct job_record *r = &job->row;
 	double run_s = (double)(r->ended_ns - r->started_ns) / 1e9;
 
 	/* Stopped early: it did not do what was predicted. */

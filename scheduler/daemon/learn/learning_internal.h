@@ -62,6 +62,6 @@ void learning_train_due(struct learning *l);     /* one more job has ended */
 void learning_train_restore(struct learning *l); /* counts what ended since the last training */
 void learning_train_changed(struct learning *l); /* after a reload */
 bool learning_train_busy(const struct learning *l);
-bool learning_is_observation(const struct store_job *row);
+bool learning_is_observation(const struct job_record *row);
 
 #endif

@@ -185,7 +185,8 @@ static bool matches(const struct listing *l, const struct job *job)
 {
 	const struct store_filter *f = &l->filter;
 
-	return (l->any_state || l->state[job->state]) && (f->uid < 0 || f->uid == (int64_t)job->row.uid) &&
+	return (l->any_state || l->state[job->row.state]) &&
+	       (f->uid < 0 || f->uid == (int64_t)job->row.uid) &&
 	       (!f->type[0] || !strcmp(f->type, job->row.type)) && (!f->before_id || job->id < f->before_id);
 }
 
@@ -309,7 +310,7 @@ void op_list(struct request *r)
 static void wrong_state(struct request *r, const struct job *job, const char *what)
 {
 	reply_error(r, "wrong_state", "job", NULL, "job %llu is %s: %s", (unsigned long long)job->id,
-		    job->row.state, what);
+		    job_state_name[job->row.state], what);
 }
 
 void op_cancel(struct request *r)
@@ -319,7 +320,7 @@ void op_cancel(struct request *r)
 
 	if (!job || !request_may_change(r, job))
 		return;
-	if (!job_state_live(job->state))
+	if (!job_state_live(job->row.state))
 		wrong_state(r, job, "there is nothing to cancel");
 	else if (life_cancel(r->d, job, &err))
 		reply_err(r, &err, NULL);
@@ -350,7 +351,7 @@ void op_started(struct request *r)
 
 	if (!job)
 		return;
-	if (job->state != JOB_QUEUED) {
+	if (job->row.state != JOB_QUEUED) {
 		wrong_state(r, job, "it cannot be started");
 	} else if (life_started_by_owner(r->d, job, &err)) {
 		reply_err(r, &err, NULL);
@@ -378,7 +379,7 @@ void op_finished(struct request *r)
 	if (code < 0.0 || code != floor(code)) {
 		reply_error(r, "bad_field", "exit_code", NULL,
 			    "exit_code: need a whole number from 0 to 255");
-	} else if (job->state != JOB_RUNNING) {
+	} else if (job->row.state != JOB_RUNNING) {
 		wrong_state(r, job, "it was not running");
 	} else if (o.run_s < 0.0 || o.run_s > lived_s) {
 		reply_error(r, "bad_field", "run_s", NULL, "run_s: need a number from 0 to %.6f, its age",
@@ -402,7 +403,7 @@ void op_progress(struct request *r)
 		return;
 	if (!(done >= 0.0 && done <= 1.0)) {
 		reply_error(r, "bad_field", "done", NULL, "done: need a number from 0 to 1");
-	} else if (job->state != JOB_RUNNING) {
+	} else if (job->row.state != JOB_RUNNING) {
 		wrong_state(r, job, "it makes no progress");
 	} else {
 		life_progress(r->d, job, done);

@@ -379,7 +379,7 @@ static void reply_duplicate(struct request *r, const struct extras *x, uint64_t 
 		if (x->watch)
 			watch_add(r->d, r->conn, id, NULL);
 		reply_begin(r);
-		json_kv_string(&r->w, "verdict", job->row.verdict);
+		json_kv_string(&r->w, "verdict", job_verdict_name[job->row.verdict]);
 		json_kv_bool(&r->w, "duplicate", true);
 		put_job(r, job);
 		json_put_key(&r->w, "decision");
@@ -397,47 +397,28 @@ static int new_job(struct request *r, const struct wish *wish, const struct extr
 {
 	struct strbuf params = { 0 }, batches = { 0 };
 	struct json_writer w;
-	struct store_job row = {
-		.id = r->d->next_id,
-		.key = x->key,
-		.uid = conn_uid(r->conn),
-		.gid = conn_gid(r->conn),
-		.type = wish->type,
-		.mode = x->mode,
-		.cpus = wish->cpus,
-		.slo_s = wish->slo_s,
-		.confidence = wish->confidence,
-		.max_memory_mb = wish->max_memory_mb,
-		.best_effort = wish->best_effort,
-		.submitted_ns = wish->now_ns,
-		.batch = NAN,
-		.lr = NAN,
-		.predicted_s = NAN,
-		.upper_s = NAN,
-		.predicted_accuracy = NAN,
-		.run_predicted_s = NAN,
-		.run_upper_s = NAN,
-		.work_s = NAN,
-		.cpu_share = NAN,
-		.disk_share = NAN,
-		.accuracy = NAN,
-		.exit_code = -1,
-		.max_rss_mb = NAN,
-		.cpu_s = NAN,
-		.epochs = NAN,
-		.model_s = NAN,
-		.guard_s = NAN,
-		.foreseen_s = NAN,
-		.stopped_epoch = NAN,
-		.tenant = tenants_name(&r->d->tenants, wish->tenant),
-		.priority = wish->priority,
-		.may_stop = wish->may_stop,
-		.policy = r->d->setup->config->policy,
-		.model = r->d->setup->model_name[0] ? r->d->setup->model_name : NULL,
-		.tag = x->tag,
-	};
+	struct job_record row;
 	int rc;
 
+	job_record_init(&row);
+	row.id = r->d->next_id;
+	row.key = x->key;
+	row.uid = conn_uid(r->conn);
+	row.gid = conn_gid(r->conn);
+	row.type = wish->type;
+	row.mode = x->mode;
+	row.cpus = wish->cpus;
+	row.slo_s = wish->slo_s;
+	row.confidence = wish->confidence;
+	row.max_memory_mb = wish->max_memory_mb;
+	row.best_effort = wish->best_effort;
+	row.submitted_ns = wish->now_ns;
+	row.tenant = tenants_name(&r->d->tenants, wish->tenant);
+	row.priority = wish->priority;
+	row.may_stop = wish->may_stop;
+	row.policy = r->d->setup->config->policy;
+	row.model = r->d->setup->model_name[0] ? r->d->setup->model_name : NULL;
+	row.tag = x->tag;
 	json_begin(&w, &params, false);
 	job_params_to_json(b->type, &b->params, &w);
 	if (request_given(json_get(r->v, "batches"))) {
@@ -461,7 +442,7 @@ static int new_job(struct request *r, const struct wish *wish, const struct extr
 }
 
 /* Why nothing could be promised, for people; the candidates have it in detail. */
-static void why_rejected(const struct store_job *row, const struct decision *d, char *text, size_t size)
+static void why_rejected(const struct job_record *row, const struct decision *d, char *text, size_t size)
 {
 	const struct candidate *first = &d->candidate[0];
 	unsigned common = ~0u;
@@ -487,13 +468,12 @@ static void why_rejected(const struct store_job *row, const struct decision *d, 
 
 static void take_promise(struct job *job, const struct decision *d, enum sched_verdict verdict)
 {
-	struct store_job *row = &job->row;
+	struct job_record *row = &job->row;
 	const struct candidate *c = d->chosen >= 0 ? &d->candidate[d->chosen] : NULL;
 	char text[160];
 
-	row->verdict = sched_verdict_name(verdict);
-	job->state = verdict == SCHED_REJECTED ? JOB_REJECTED : JOB_QUEUED;
-	row->state = job_state_name[job->state];
+	row->verdict = job_verdict_of(verdict);
+	job->row.state = verdict == SCHED_REJECTED ? JOB_REJECTED : JOB_QUEUED;
 	if (verdict == SCHED_REJECTED) {
 		row->ended_ns = row->submitted_ns;
 		why_rejected(row, d, text, sizeof text);
@@ -502,19 +482,7 @@ static void take_promise(struct job *job, const struct decision *d, enum sched_v
 	}
 	if (!c)
 		return;
-	row->batch = c->decision;
-	row->lr = job->type ? job_type_lr(job->type, c->decision) : NAN;
-	row->predicted_s = c->wait_s + c->time_s;
-	row->upper_s = c->wait_upper_s + c->upper_s;
-	row->predicted_accuracy = c->accuracy;
-	row->epochs = c->epochs;
-	row->model_s = c->model_s;
-	row->run_predicted_s = c->time_s;
-	row->guard_s = c->guard_s;
-	row->run_upper_s = c->upper_s;
-	row->work_s = c->work_s;
-	row->cpu_share = c->cpu_share;
-	row->disk_share = c->disk_share;
+	record_take_promise(row, c, job->type ? job_type_lr(job->type, c->decision) : NAN);
 }
 
 static void reply_submitted(struct request *r, const struct job *job, const struct decision *d)
@@ -523,7 +491,7 @@ static void reply_submitted(struct request *r, const struct job *job, const stru
 	struct job_live live = { 0 };
 
 	/* The decision is the estimate: playing all jobs forward once more would tell the same. */
-	if (c && job->state == JOB_QUEUED && !isnan(c->time_s)) {
+	if (c && job->row.state == JOB_QUEUED && !isnan(c->time_s)) {
 		live.has_estimate = true;
 		live.start_s = c->wait_s;
 		live.end_s = c->wait_s + c->time_s;
@@ -531,7 +499,7 @@ static void reply_submitted(struct request *r, const struct job *job, const stru
 		live.end_high_s = c->wait_upper_s + c->upper_s;
 	}
 	reply_begin(r);
-	json_kv_string(&r->w, "verdict", job->row.verdict);
+	json_kv_string(&r->w, "verdict", job_verdict_name[job->row.verdict]);
 	json_put_key(&r->w, "job");
 	job_json(&r->w, &job->row, &live);
 	json_put_key(&r->w, "decision");

@@ -1,10 +1,4 @@
 /* scheduler/cli/client: every way a daemon can answer, answer badly, or not at all. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,6 +8,7 @@
 
 #include "common/mem.h"
 #include "scheduler/cli/client/client.h"
+#include "tests/support/test.h"
 #include "tests/unit/cli/fake_daemon.h"
 
 #define SAY(t)                                                                                               \
@@ -108,31 +103,27 @@ static void answers(const struct fake_step *step)
 	stop(c);
 }
 
-static void test_client_sends_a_request_and_takes_its_reply(void **state)
+TEST(test_client_sends_a_request_and_takes_its_reply)
 {
-	(void)state;
 	answers(STEPS(SAY(FAKE_GREETING), HEAR("{\"v\":1,\"op\":\"status\",\"id\":1,\"job\":\"12\"}\n"),
 		      SAY("{\"v\":1,\"id\":1,\"ok\":true,\"n\":42}\n"), STAY));
 }
 
-static void test_client_takes_a_reply_in_pieces(void **state)
+TEST(test_client_takes_a_reply_in_pieces)
 {
-	(void)state;
 	answers(STEPS(SPELL(FAKE_GREETING), HEAR(NULL), SPELL("{\"v\":1,\"id\":1,\"ok\":true,"),
 		      { FAKE_NAP, NULL, 20 }, SPELL("\"n\":42}\n"), STAY));
 }
 
-static void test_client_takes_a_reply_followed_by_hanging_up(void **state)
+TEST(test_client_takes_a_reply_followed_by_hanging_up)
 {
-	(void)state;
 	answers(STEPS(SAY(FAKE_GREETING), HEAR(NULL), SAY("{\"v\":1,\"id\":1,\"ok\":true,\"n\":42}\n")));
 }
 
-static void test_client_takes_a_reply_longer_than_a_request_may_be(void **state)
+TEST(test_client_takes_a_reply_longer_than_a_request_may_be)
 {
 	char *text = malloc(400000);
 
-	(void)state;
 	strcpy(text, "{\"v\":1,\"id\":1,\"ok\":true,\"n\":42,\"s\":\"");
 	memset(text + strlen(text), 'y', 300000);
 	strcpy(text + 300035, "\"}\n");
@@ -140,9 +131,8 @@ static void test_client_takes_a_reply_longer_than_a_request_may_be(void **state)
 	free(text);
 }
 
-static void test_client_notices_hanging_up(void **state)
+TEST(test_client_notices_hanging_up)
 {
-	(void)state;
 	refuses((const struct fake_step[]){ END }, 1, "without a greeting");
 	refuses(STEPS(SAY("{\"v\":1,\"greet")), 1, "without a greeting");
 	refuses(STEPS(SAY(FAKE_GREETING)), 1, "closed the connection before it answered");
@@ -150,9 +140,8 @@ static void test_client_notices_hanging_up(void **state)
 		"closed the connection before it answered");
 }
 
-static void test_client_refuses_what_is_no_protocol(void **state)
+TEST(test_client_refuses_what_is_no_protocol)
 {
-	(void)state;
 	refuses(STEPS(SAY("SSH-2.0-OpenSSH_9.2\n"), STAY), 1, "SSH-2.0");
 	refuses(STEPS(SAY("\n"), STAY), 1, "does not speak");
 	refuses(STEPS(SAY("{\"v\":1,\"greeting\":\"somebody\"}\n"), STAY), 1, "does not greet as postriderd");
@@ -167,9 +156,8 @@ static void test_client_refuses_what_is_no_protocol(void **state)
 		1, "does not speak");
 }
 
-static void test_client_refuses_another_requests_reply(void **state)
+TEST(test_client_refuses_another_requests_reply)
 {
-	(void)state;
 	refuses(STEPS(SAY(FAKE_GREETING), HEAR(NULL), SAY("{\"v\":1,\"id\":2,\"ok\":true}\n"), STAY), 1,
 		"answered request 2 when 1 was next");
 	refuses(STEPS(SAY(FAKE_GREETING), HEAR(NULL), SAY("{\"v\":1,\"id\":\"1\",\"ok\":true}\n"), STAY), 1,
@@ -181,15 +169,13 @@ static void test_client_refuses_another_requests_reply(void **state)
 		1, "when 1 was next");
 }
 
-static void test_client_refuses_a_line_without_end(void **state)
+TEST(test_client_refuses_a_line_without_end)
 {
-	(void)state;
 	refuses(STEPS({ FAKE_FLOOD, NULL, CLIENT_MAX_REPLY + (1 << 20) }), 1, "more than 64 MiB");
 }
 
-static void test_client_tells_a_refusal_with_its_exit_code(void **state)
+TEST(test_client_tells_a_refusal_with_its_exit_code)
 {
-	(void)state;
 	refuses(STEPS(SAY(FAKE_GREETING), HEAR(NULL),
 		      SAY("{\"v\":1,\"id\":1,\"ok\":false,\"error\":{\"code\":\"not_permitted\",\"message\":"
 			  "\"job 12 is "
@@ -219,9 +205,8 @@ static void test_client_tells_a_refusal_with_its_exit_code(void **state)
 		1, "without saying why");
 }
 
-static void test_client_understands_a_refusal_instead_of_a_greeting(void **state)
+TEST(test_client_understands_a_refusal_instead_of_a_greeting)
 {
-	(void)state;
 	refuses(STEPS(SAY("{\"v\":1,\"ok\":false,\"error\":{\"code\":\"too_many_connections\",\"message\":"
 			  "\"64 are "
 			  "here\"}}\n")),
@@ -229,7 +214,7 @@ static void test_client_understands_a_refusal_instead_of_a_greeting(void **state
 	assert_string_equal(fault.code, ""); /* the connection is over */
 }
 
-static void test_client_goes_on_after_a_refusal(void **state)
+TEST(test_client_goes_on_after_a_refusal)
 {
 	struct client *c = opened(STEPS(SAY(FAKE_GREETING), HEAR(NULL),
 					SAY("{\"v\":1,\"id\":1,\"ok\":false,\"error\":{\"code\":\"unknown_"
@@ -237,7 +222,6 @@ static void test_client_goes_on_after_a_refusal(void **state)
 					HEAR("\"id\":2"), SAY("{\"v\":1,\"id\":2,\"ok\":true}\n"), STAY));
 	struct json *reply = NULL;
 
-	(void)state;
 	client_begin(c, "status");
 	assert_int_equal(client_call(c, &reply, &fault), 4);
 	client_begin(c, "status");
@@ -247,13 +231,12 @@ static void test_client_goes_on_after_a_refusal(void **state)
 }
 
 /* The table of docs/PROTOCOL.md is the promise. */
-static void test_exit_codes_are_those_of_the_protocol(void **state)
+TEST(test_exit_codes_are_those_of_the_protocol)
 {
 	FILE *doc = fopen("docs/PROTOCOL.md", "r");
 	char line[512], code[64];
 	int want, n = 0;
 
-	(void)state;
 	assert_non_null(doc);
 	while (fgets(line, sizeof line, doc)) {
 		if (sscanf(line, "| `%63[a-z_]` | %d |", code, &want) != 2)
@@ -268,7 +251,7 @@ static void test_exit_codes_are_those_of_the_protocol(void **state)
 	assert_int_equal(client_exit_code(""), 1);
 }
 
-static void test_client_says_that_there_is_no_daemon(void **state)
+TEST(test_client_says_that_there_is_no_daemon)
 {
 	struct client_params p = { .timeout_s = NAN };
 	struct client *c = NULL;
@@ -276,7 +259,6 @@ static void test_client_says_that_there_is_no_daemon(void **state)
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
 
-	(void)state;
 	p.socket = support_path(support_temp_dir(), "nothing.sock");
 	assert_int_equal(client_open(&p, &c, &fault), 5);
 	fault_says(5, "nothing.sock");
@@ -297,12 +279,11 @@ static void test_client_says_that_there_is_no_daemon(void **state)
 	assert_null(c);
 }
 
-static void test_client_gives_up_after_its_timeout(void **state)
+TEST(test_client_gives_up_after_its_timeout)
 {
 	struct json *reply = NULL;
 	struct client *c;
 
-	(void)state;
 	assert_int_equal(open_with(STEPS(STAY), 0.1, &c), 124);
 	fault_says(124, "100 ms of --timeout");
 	stop(c);
@@ -316,13 +297,12 @@ static void test_client_gives_up_after_its_timeout(void **state)
 	stop(c);
 }
 
-static void test_client_counts_the_timeout_over_all_requests(void **state)
+TEST(test_client_counts_the_timeout_over_all_requests)
 {
 	struct json *reply = NULL;
 	struct client *c;
 	int rc = 0, n = 0;
 
-	(void)state;
 	assert_int_equal(
 		open_with(STEPS(SAY(FAKE_GREETING), HEAR(NULL), { FAKE_NAP, NULL, 120 },
 				SAY("{\"v\":1,\"id\":1,\"ok\":true}\n"), HEAR(NULL), { FAKE_NAP, NULL, 400 }),
@@ -339,7 +319,7 @@ static void test_client_counts_the_timeout_over_all_requests(void **state)
 	stop(c);
 }
 
-static void test_events_that_overtake_a_reply_are_kept_in_order(void **state)
+TEST(test_events_that_overtake_a_reply_are_kept_in_order)
 {
 	struct client *c =
 		opened(STEPS(SAY(FAKE_GREETING), HEAR(NULL),
@@ -349,7 +329,6 @@ static void test_events_that_overtake_a_reply_are_kept_in_order(void **state)
 	static const char *const want[] = { "submitted", "started", "finished" };
 	struct json *v = NULL;
 
-	(void)state;
 	client_begin(c, "submit");
 	assert_int_equal(client_call(c, &v, &fault), 0);
 	json_free(v);
@@ -364,7 +343,7 @@ static void test_events_that_overtake_a_reply_are_kept_in_order(void **state)
 	stop(c);
 }
 
-static void test_events_left_over_are_freed(void **state)
+TEST(test_events_left_over_are_freed)
 {
 	struct client *c = opened(STEPS(SAY(FAKE_GREETING), HEAR(NULL),
 					SAY("{\"v\":1,\"event\":\"a\"}\n{\"v\":1,\"event\":\"b\"}\n"
@@ -372,19 +351,17 @@ static void test_events_left_over_are_freed(void **state)
 					STAY));
 	struct json *v = NULL;
 
-	(void)state;
 	client_begin(c, "watch");
 	assert_int_equal(client_call(c, &v, &fault), 0);
 	json_free(v);
 	stop(c); /* the leak checker is the judge */
 }
 
-static void test_a_watch_notices_that_the_daemon_went_away(void **state)
+TEST(test_a_watch_notices_that_the_daemon_went_away)
 {
 	struct client *c = opened(STEPS(SAY(FAKE_GREETING), SAY("{\"v\":1,\"event\":\"started\"}\n")));
 	struct json *v = NULL;
 
-	(void)state;
 	assert_int_equal(client_event(c, NAN, &v, &fault), 0);
 	json_free(v);
 	assert_int_equal(client_event(c, NAN, &v, &fault), 5);
@@ -392,14 +369,13 @@ static void test_a_watch_notices_that_the_daemon_went_away(void **state)
 	stop(c);
 }
 
-static void test_a_watch_tells_the_daemons_last_words(void **state)
+TEST(test_a_watch_tells_the_daemons_last_words)
 {
 	struct client *c =
 		opened(STEPS(SAY(FAKE_GREETING), SAY("{\"v\":1,\"ok\":false,\"error\":{\"code\":\"slow_"
 						     "reader\",\"message\":\"you read too slowly\"}}\n")));
 	struct json *v = NULL;
 
-	(void)state;
 	assert_int_equal(client_event(c, NAN, &v, &fault), 1);
 	fault_says(1, "too slowly");
 	stop(c);
@@ -409,14 +385,13 @@ static void test_a_watch_tells_the_daemons_last_words(void **state)
 	stop(c);
 }
 
-static void test_a_request_that_is_too_long_is_not_sent(void **state)
+TEST(test_a_request_that_is_too_long_is_not_sent)
 {
 	struct client *c = opened(STEPS(SAY(FAKE_GREETING), HEAR("{\"v\":1,\"op\":\"stats\",\"id\":1}\n"),
 					SAY("{\"v\":1,\"id\":1,\"ok\":true}\n"), STAY));
 	char *text = calloc(1, CLIENT_MAX_REQUEST + 1);
 	struct json *v = NULL;
 
-	(void)state;
 	memset(text, 'k', CLIENT_MAX_REQUEST);
 	json_kv_string(client_begin(c, "submit"), "key", text);
 	assert_int_equal(client_end(c, &fault), 2);
@@ -429,7 +404,7 @@ static void test_a_request_that_is_too_long_is_not_sent(void **state)
 }
 
 /* A server that answers before it reads on: a client that sends everything first would wait for ever. */
-static void test_pipelined_requests_do_not_wait_for_each_other(void **state)
+TEST(test_pipelined_requests_do_not_wait_for_each_other)
 {
 	enum { N = 12, SIZE = 60000 };
 	struct fake_step step[2 * N + 3] = { SAY(FAKE_GREETING) };
@@ -437,7 +412,6 @@ static void test_pipelined_requests_do_not_wait_for_each_other(void **state)
 	struct client *c;
 	struct json *v = NULL;
 
-	(void)state;
 	memset(text, 'k', SIZE);
 	for (size_t i = 0; i < N; i++) {
 		reply[i] = malloc(SIZE + 100);
@@ -462,11 +436,10 @@ static void test_pipelined_requests_do_not_wait_for_each_other(void **state)
 	free(text);
 }
 
-static void test_client_survives_missing_memory(void **state)
+TEST(test_client_survives_missing_memory)
 {
 	int rc = 1;
 
-	(void)state;
 	for (unsigned long k = 1; rc && k < 200; k++) {
 		const struct fake_step *step = STEPS(SAY(FAKE_GREETING), SAY("{\"v\":1,\"event\":\"a\"}\n"),
 						     SAY("{\"v\":1,\"id\":1,\"ok\":true}\n"), STAY);
@@ -507,12 +480,11 @@ static int interrupted_child(void)
 	return client_event(c, NAN, &v, &fault);
 }
 
-static void test_ctrl_c_ends_a_wait(void **state)
+TEST(test_ctrl_c_ends_a_wait)
 {
 	pid_t pid = fork();
 	int status;
 
-	(void)state;
 	if (pid == 0)
 		_exit(interrupted_child());
 	assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -520,14 +492,13 @@ static void test_ctrl_c_ends_a_wait(void **state)
 	assert_int_equal(WEXITSTATUS(status), 130);
 }
 
-static void test_words_of_others_cannot_move_the_terminal(void **state)
+TEST(test_words_of_others_cannot_move_the_terminal)
 {
 	const char *path = support_path(support_temp_dir(), "stderr");
 	int before = dup(STDERR_FILENO);
 	char text[256] = "";
 	FILE *f;
 
-	(void)state;
 	client_fail(&fault, 1, "evil \033[2J text\nmore");
 	snprintf(fault.hint, sizeof fault.hint, "hint \a\x9b");
 	assert_non_null(freopen(path, "w", stderr));
@@ -541,36 +512,4 @@ static void test_words_of_others_cannot_move_the_terminal(void **state)
 	fclose(f);
 	assert_non_null(strstr(text, "postrider: evil ?[2J text?more\npostrider: hint: hint ?"));
 	assert_null(strchr(text, '\033'));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_client_sends_a_request_and_takes_its_reply),
-		cmocka_unit_test(test_client_takes_a_reply_in_pieces),
-		cmocka_unit_test(test_client_takes_a_reply_followed_by_hanging_up),
-		cmocka_unit_test(test_client_takes_a_reply_longer_than_a_request_may_be),
-		cmocka_unit_test(test_client_notices_hanging_up),
-		cmocka_unit_test(test_client_refuses_what_is_no_protocol),
-		cmocka_unit_test(test_client_refuses_another_requests_reply),
-		cmocka_unit_test(test_client_refuses_a_line_without_end),
-		cmocka_unit_test(test_client_tells_a_refusal_with_its_exit_code),
-		cmocka_unit_test(test_client_understands_a_refusal_instead_of_a_greeting),
-		cmocka_unit_test(test_client_goes_on_after_a_refusal),
-		cmocka_unit_test(test_exit_codes_are_those_of_the_protocol),
-		cmocka_unit_test(test_client_says_that_there_is_no_daemon),
-		cmocka_unit_test(test_client_gives_up_after_its_timeout),
-		cmocka_unit_test(test_client_counts_the_timeout_over_all_requests),
-		cmocka_unit_test(test_events_that_overtake_a_reply_are_kept_in_order),
-		cmocka_unit_test(test_events_left_over_are_freed),
-		cmocka_unit_test(test_a_watch_notices_that_the_daemon_went_away),
-		cmocka_unit_test(test_a_watch_tells_the_daemons_last_words),
-		cmocka_unit_test(test_a_request_that_is_too_long_is_not_sent),
-		cmocka_unit_test(test_pipelined_requests_do_not_wait_for_each_other),
-		cmocka_unit_test(test_client_survives_missing_memory),
-		cmocka_unit_test(test_ctrl_c_ends_a_wait),
-		cmocka_unit_test(test_words_of_others_cannot_move_the_terminal),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,4 @@
 /* scheduler/cli/job_view and decision_view: objects of the protocol in, what people read out. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +6,7 @@
 
 #include "scheduler/cli/client/decision_view.h"
 #include "scheduler/cli/client/job_view.h"
+#include "tests/support/test.h"
 
 #define RUNNING                                                                                              \
 	"{\"job\":\"12\",\"state\":\"running\",\"type\":\"digits\",\"mode\":\"run\",\"params\":{"            \
@@ -72,9 +67,8 @@ static void shows(const char *json, const char *const *in_block, const char *lin
 	json_free(v);
 }
 
-static void test_a_running_job_shows_its_promise_and_its_end(void **state)
+TEST(test_a_running_job_shows_its_promise_and_its_end)
 {
-	(void)state;
 	shows(RUNNING,
 	      (const char *const[]){ "job 12: running\n",
 				     "digits network=lenet5 epochs=4, 2 cpus, of user 1000", ", 35 s ago",
@@ -84,9 +78,8 @@ static void test_a_running_job_shows_its_promise_and_its_end(void **state)
 	      "job 12 running, batch 128, epoch 2 of 4, ends in 20.1 s (17 s to 24.5 s)");
 }
 
-static void test_a_queued_job_shows_why_it_waits(void **state)
+TEST(test_a_queued_job_shows_why_it_waits)
 {
-	(void)state;
 	shows("{\"job\":\"13\",\"state\":\"queued\",\"batch\":64,\"estimate\":{\"start_s\":12,\"end_s\":40,"
 	      "\"end_low_s\":"
 	      "null,\"end_high_s\":55,\"late\":true},\"waiting\":{\"code\":\"slots\",\"message\":\"2 of 4 "
@@ -99,9 +92,8 @@ static void test_a_queued_job_shows_why_it_waits(void **state)
 	      "job 13 queued, batch 64, starts in 12 s, ends in 40 s (at most 55 s), predicted to be late");
 }
 
-static void test_an_ended_job_shows_how_and_whether_in_time(void **state)
+TEST(test_an_ended_job_shows_how_and_whether_in_time)
 {
-	(void)state;
 	shows("{\"job\":\"14\",\"state\":\"done\",\"slo_s\":60,\"confidence\":0.9,\"batch\":128,\"ended_at\":"
 	      "\"2026-11-16T10:00:30Z\",\"run_s\":40.2,\"response_s\":40.4,\"accuracy\":0.93,\"exit_code\":0,"
 	      "\"max_rss_mb\":"
@@ -119,7 +111,7 @@ static void test_an_ended_job_shows_how_and_whether_in_time(void **state)
 	      "job 15 failed, ended by signal 9 (Killed), objective missed by 3 s: it ran longer than 5 s");
 }
 
-static void test_tenant_epochs_and_an_early_stop_are_shown(void **state)
+TEST(test_tenant_epochs_and_an_early_stop_are_shown)
 {
 	static const char queued[] =
 		"{\"job\":\"3\",\"state\":\"queued\",\"type\":\"digits\",\"params\":{\"epochs\":\"3..20\"},"
@@ -136,7 +128,6 @@ static void test_tenant_epochs_and_an_early_stop_are_shown(void **state)
 	struct cli_table t;
 	struct job_view j;
 
-	(void)state;
 	shows(queued,
 	      (const char *const[]){ "digits epochs=3..20, of user 1000, tenant research, priority 5\n",
 				     "batch       128, 12 epochs (decided again when it starts)\n",
@@ -162,7 +153,7 @@ static void test_tenant_epochs_and_an_early_stop_are_shown(void **state)
 	json_free(v);
 }
 
-static void test_words_in_a_job_are_cleaned(void **state)
+TEST(test_words_in_a_job_are_cleaned)
 {
 	struct json *v = parsed("{\"job\":\"16\",\"state\":\"queued\",\"type\":\"a\\u001b[2J\",\"tag\":"
 				"\"b\\u0007\",\"params\":{"
@@ -172,7 +163,6 @@ static void test_words_in_a_job_are_cleaned(void **state)
 	struct cli_table t;
 	struct job_view j;
 
-	(void)state;
 	assert_true(job_view_read(v, &j));
 	job_view_block(&j, 0.0, &out);
 	job_view_line(&j, 0.0, &out);
@@ -189,7 +179,7 @@ static void test_words_in_a_job_are_cleaned(void **state)
 	json_free(v);
 }
 
-static void test_what_is_no_job_is_refused(void **state)
+TEST(test_what_is_no_job_is_refused)
 {
 	static const char *const bad[] = { "null",
 					   "[]",
@@ -202,7 +192,6 @@ static void test_what_is_no_job_is_refused(void **state)
 					   "{\"job\":\"12\",\"state\":\"asleep\"}" };
 	struct job_view j;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
 		struct json *v = parsed(bad[i]);
 
@@ -214,7 +203,7 @@ static void test_what_is_no_job_is_refused(void **state)
 }
 
 /* A daemon of another mind: every member of the wrong type, and numbers out of any range. */
-static void test_wrong_types_and_wild_numbers_are_shown_without_harm(void **state)
+TEST(test_wrong_types_and_wild_numbers_are_shown_without_harm)
 {
 	static const char *const odd[] = {
 		"{\"job\":\"1\",\"state\":\"done\",\"type\":1,\"params\":[1,{}],\"estimate\":3,\"waiting\":[]"
@@ -230,7 +219,6 @@ static void test_wrong_types_and_wild_numbers_are_shown_without_harm(void **stat
 		"{\"job\":\"1\",\"state\":\"failed\",\"exit_code\":0.5,\"signal\":127,\"ended_at\":\"\"}",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
 		struct json *v = parsed(odd[i]);
 		struct strbuf out = { 0 };
@@ -258,9 +246,8 @@ static void exits(const char *json, int want)
 	json_free(v);
 }
 
-static void test_exit_codes_of_jobs(void **state)
+TEST(test_exit_codes_of_jobs)
 {
-	(void)state;
 	exits("{\"job\":\"1\",\"state\":\"done\",\"exit_code\":0}", 0);
 	exits("{\"job\":\"1\",\"state\":\"done\",\"exit_code\":null}", 0);
 	exits("{\"job\":\"1\",\"state\":\"failed\",\"exit_code\":7}", 7);
@@ -271,13 +258,12 @@ static void test_exit_codes_of_jobs(void **state)
 	exits("{\"job\":\"1\",\"state\":\"rejected\"}", 3);
 }
 
-static void test_estimates_come_nearer_with_age(void **state)
+TEST(test_estimates_come_nearer_with_age)
 {
 	struct json *v = parsed(RUNNING);
 	char buf[JOB_VIEW_SPAN];
 	struct job_view j;
 
-	(void)state;
 	assert_true(job_view_read(v, &j));
 	assert_string_equal(job_view_end(&j, 10.1, buf), "in 10 s (6.9 s to 14.4 s)");
 	assert_string_equal(job_view_end(&j, 1000.0, buf), "any moment");
@@ -301,13 +287,12 @@ static void test_estimates_come_nearer_with_age(void **state)
 	"\"reasons\":"                                                                                       \
 	"[\"lower_accuracy\"]}]}"
 
-static void test_a_decision_says_why_each_candidate_lost(void **state)
+TEST(test_a_decision_says_why_each_candidate_lost)
 {
 	struct json *v = parsed(DECISION);
 	struct strbuf out = { 0 };
 	struct decision_view d;
 
-	(void)state;
 	assert_true(decision_view_read(v, &d));
 	assert_int_equal(d.chosen, 1);
 	assert_true(d.taken.batch == 128.0);
@@ -321,7 +306,7 @@ static void test_a_decision_says_why_each_candidate_lost(void **state)
 	json_free(v);
 }
 
-static void test_every_reason_has_a_phrase(void **state)
+TEST(test_every_reason_has_a_phrase)
 {
 	static const char *const phrase[][2] = {
 		{ "slo_exceeded", "waits up to 9 s and takes up to 58 s: over the objective of 60 s" },
@@ -341,7 +326,6 @@ static void test_every_reason_has_a_phrase(void **state)
 	struct decision_view d;
 	struct candidate_view k;
 
-	(void)state;
 	assert_true(decision_view_read(v, &d));
 	assert_true(candidate_view_read(json_at(d.candidates, 2), &k));
 	for (size_t i = 0; i < sizeof phrase / sizeof phrase[0]; i++) {
@@ -389,13 +373,12 @@ static size_t lines_of(const char *text)
 	return n;
 }
 
-static void test_of_many_pairs_those_that_tell_something_are_shown(void **state)
+TEST(test_of_many_pairs_those_that_tell_something_are_shown)
 {
 	struct json *v = pairs();
 	struct strbuf out = { 0 };
 	struct decision_view d;
 
-	(void)state;
 	assert_true(decision_view_read(v, &d));
 	assert_true(d.taken.epochs == 15.0);
 	decision_view_table(&d, &out, false, true);
@@ -413,7 +396,7 @@ static void test_of_many_pairs_those_that_tell_something_are_shown(void **state)
 	json_free(v);
 }
 
-static void test_what_is_no_decision_is_refused(void **state)
+TEST(test_what_is_no_decision_is_refused)
 {
 	static const char *const bad[] = { "null",
 					   "{}",
@@ -425,7 +408,6 @@ static void test_what_is_no_decision_is_refused(void **state)
 					   "{\"chosen\":0.5,\"candidates\":[{\"batch\":64}]}" };
 	struct decision_view d;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
 		struct json *v = parsed(bad[i]);
 
@@ -435,35 +417,12 @@ static void test_what_is_no_decision_is_refused(void **state)
 	}
 }
 
-static void test_seconds_to_type_back_are_rounded_up(void **state)
+TEST(test_seconds_to_type_back_are_rounded_up)
 {
 	static const double s[] = { 37.5, 37.50001, 0.1234567, 1234.2, 99999.99, 1e-9 };
 	char buf[32];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof s / sizeof s[0]; i++)
 		assert_true(strtod(decision_seconds_up(s[i], buf), NULL) >= s[i]);
 	assert_string_equal(decision_seconds_up(37.50001, buf), "37.51 s");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_running_job_shows_its_promise_and_its_end),
-		cmocka_unit_test(test_a_queued_job_shows_why_it_waits),
-		cmocka_unit_test(test_an_ended_job_shows_how_and_whether_in_time),
-		cmocka_unit_test(test_tenant_epochs_and_an_early_stop_are_shown),
-		cmocka_unit_test(test_words_in_a_job_are_cleaned),
-		cmocka_unit_test(test_what_is_no_job_is_refused),
-		cmocka_unit_test(test_wrong_types_and_wild_numbers_are_shown_without_harm),
-		cmocka_unit_test(test_exit_codes_of_jobs),
-		cmocka_unit_test(test_estimates_come_nearer_with_age),
-		cmocka_unit_test(test_a_decision_says_why_each_candidate_lost),
-		cmocka_unit_test(test_every_reason_has_a_phrase),
-		cmocka_unit_test(test_of_many_pairs_those_that_tell_something_are_shown),
-		cmocka_unit_test(test_what_is_no_decision_is_refused),
-		cmocka_unit_test(test_seconds_to_type_back_are_rounded_up),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,5 @@
 /* The verbs that talk to the daemon, against one that answers from a script: what is asked, what is printed, with
  * which exit code. tests/cli/submit.sh and daemon_verbs.sh do the same with the real one. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +7,7 @@
 #include <unistd.h>
 
 #include "scheduler/cli/cli.h"
+#include "tests/support/test.h"
 #include "tests/unit/cli/fake_daemon.h"
 
 #define SAY(t)                                                                                               \
@@ -114,7 +109,7 @@ static void has(const char *text, const char *want)
 
 /* ---- usage ---- */
 
-static void test_usage_errors_of_submit(void **state)
+TEST(test_usage_errors_of_submit)
 {
 	static const char *const bad[] = {
 		"",
@@ -154,7 +149,6 @@ static void test_usage_errors_of_submit(void **state)
 		"digits --slow 5",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
 		RUN(2, verb_submit, NULL, bad[i]);
 		assert_string_equal(out, "");
@@ -162,9 +156,8 @@ static void test_usage_errors_of_submit(void **state)
 	}
 }
 
-static void test_usage_errors_of_the_others(void **state)
+TEST(test_usage_errors_of_the_others)
 {
-	(void)state;
 	RUN(2, verb_status, NULL, "");
 	RUN(2, verb_status, NULL, "twelve");
 	has(err, "'twelve' is no job id");
@@ -198,7 +191,7 @@ static void test_usage_errors_of_the_others(void **state)
 	RUN(2, verb_list, NULL, "--json --jsonl");
 }
 
-static void test_without_a_daemon_all_say_so_with_5(void **state)
+TEST(test_without_a_daemon_all_say_so_with_5)
 {
 	static const struct {
 		int (*verb)(int, char **);
@@ -208,7 +201,6 @@ static void test_without_a_daemon_all_say_so_with_5(void **state)
 		    { verb_explain, "1" },     { verb_stats, "" },          { verb_model, "list" },
 		    { verb_model, "retrain" }, { verb_model, "rollback 1" } };
 
-	(void)state;
 	setenv("POSTRIDER_SOCKET", support_path(support_temp_dir(), "none.sock"), 1);
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
 		RUN(5, all[i].verb, NULL, all[i].words);
@@ -237,9 +229,8 @@ static void test_without_a_daemon_all_say_so_with_5(void **state)
 						    "\"chosen\":null,\"smallest_slo_s\":37.5,"               \
 						    "\"candidates\":[]}"
 
-static void test_submit_asks_and_shows_the_decision(void **state)
+TEST(test_submit_asks_and_shows_the_decision)
 {
-	(void)state;
 	RUN(0, verb_submit,
 	    STEPS(HEAR("\"op\":\"submit\",\"id\":1,\"type\":\"digits\",\"slo_s\":60,\"confidence\":0.9,"
 		       "\"cpus\":2,"
@@ -271,7 +262,7 @@ static void test_submit_asks_and_shows_the_decision(void **state)
 						      "\"batch\":128,"                                       \
 						      "\"epochs\":12}]}"
 
-static void test_submit_leaves_epochs_open(void **state)
+TEST(test_submit_leaves_epochs_open)
 {
 	static const char *const words[][2] = {
 		{ "digits --epochs 3..20", "\"type\":\"digits\",\"epochs\":\"3..20\"}\n" },
@@ -281,7 +272,6 @@ static void test_submit_leaves_epochs_open(void **state)
 		{ "digits --priority -7", "\"priority\":-7}\n" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
 		RUN(0, verb_submit, STEPS(HEAR(words[i][1]), SAY(OK(1, PAIR)), STAY), words[i][0]);
 		has(out, "batch      128\n");
@@ -291,9 +281,8 @@ static void test_submit_leaves_epochs_open(void **state)
 	    "digits --priority 7");
 }
 
-static void test_submit_says_that_a_job_is_learned_from(void **state)
+TEST(test_submit_says_that_a_job_is_learned_from)
 {
-	(void)state;
 	RUN(0, verb_submit,
 	    STEPS(HEAR(NULL),
 		  SAY(OK(1, "\"verdict\":\"best_effort\",\"job\":" JOB(
@@ -306,9 +295,8 @@ static void test_submit_says_that_a_job_is_learned_from(void **state)
 				 "  note       network=new is not known\n");
 }
 
-static void test_submit_of_a_rejected_job_leaves_with_3(void **state)
+TEST(test_submit_of_a_rejected_job_leaves_with_3)
 {
-	(void)state;
 	RUN(3, verb_submit, STEPS(HEAR(NULL), SAY(OK(1, TURNED_DOWN)), STAY), "digits --slo 20");
 	has(out, "job 13 rejected: no batch meets 20 s at 90 %\n");
 	has(out, "could be promised: 37.50 s\n");
@@ -318,9 +306,8 @@ static void test_submit_of_a_rejected_job_leaves_with_3(void **state)
 	assert_string_equal(out, "13\n");
 }
 
-static void test_submit_maps_errors(void **state)
+TEST(test_submit_maps_errors)
 {
-	(void)state;
 	RUN(8, verb_submit, STEPS(HEAR(NULL), SAY(NO(1, "queue_full", "1000 jobs are queued")), STAY),
 	    "digits");
 	has(err, "postrider: 1000 jobs are queued\n");
@@ -338,9 +325,8 @@ static void test_submit_maps_errors(void **state)
 	RUN(124, verb_submit, STEPS(HEAR(NULL), STAY), "digits --timeout 0.1");
 }
 
-static void test_submit_dry_run_keeps_nothing_and_shows_all(void **state)
+TEST(test_submit_dry_run_keeps_nothing_and_shows_all)
 {
-	(void)state;
 	RUN(0, verb_submit,
 	    STEPS(HEAR("\"dry_run\":true"),
 		  SAY(OK(1, "\"verdict\":\"promised\",\"job\":null,\"decision\":{\"confidence\":0.9,\"slo_"
@@ -352,9 +338,8 @@ static void test_submit_dry_run_keeps_nothing_and_shows_all(void **state)
 	has(out, "chosen");
 }
 
-static void test_submit_wait_returns_the_jobs_exit_code(void **state)
+TEST(test_submit_wait_returns_the_jobs_exit_code)
 {
-	(void)state;
 	/* Its events may overtake the reply, and those of others come along. */
 	RUN(7, verb_submit,
 	    STEPS(HEAR("\"watch\":true"),
@@ -380,9 +365,8 @@ static void test_submit_wait_returns_the_jobs_exit_code(void **state)
 	has(out, "\"state\": \"done\"");
 }
 
-static void test_submit_wait_for_a_job_that_is_there_already_watches_it(void **state)
+TEST(test_submit_wait_for_a_job_that_is_there_already_watches_it)
 {
-	(void)state;
 	RUN(0, verb_submit,
 	    STEPS(HEAR("\"key\":\"k\""), SAY(OK(1, "\"duplicate\":true," TAKEN)),
 		  HEAR("\"op\":\"watch\",\"id\":2,\"job\":\"12\""),
@@ -403,11 +387,10 @@ static const char *file_with(const char *name, const char *text)
 	return path;
 }
 
-static void test_submit_takes_a_file_and_options_win_over_it(void **state)
+TEST(test_submit_takes_a_file_and_options_win_over_it)
 {
 	char line[256];
 
-	(void)state;
 	snprintf(
 		line, sizeof line, "--file %s --slo 30 --set epochs=9",
 		file_with("job.json",
@@ -447,12 +430,11 @@ static const struct fake_step many_steps[] = {
 	END,
 };
 
-static void test_submit_of_many_goes_on_after_a_bad_line(void **state)
+TEST(test_submit_of_many_goes_on_after_a_bad_line)
 {
 	char line[256];
 	const char *path = file_with("many.jsonl", MANY);
 
-	(void)state;
 	snprintf(line, sizeof line, "--jsonl %s", path);
 	RUN(3, verb_submit, many_steps, line);
 	has(out, "line 1: promised: job 12 queued");
@@ -472,11 +454,10 @@ static void test_submit_of_many_goes_on_after_a_bad_line(void **state)
 	has(out, "{\"line\":6,\"error\":{\"code\":\"unknown_type\"");
 }
 
-static void test_submit_of_many_leaves_with_the_first_error(void **state)
+TEST(test_submit_of_many_leaves_with_the_first_error)
 {
 	char line[256];
 
-	(void)state;
 	snprintf(line, sizeof line, "--jsonl %s -q",
 		 file_with("many.jsonl", "{\"type\":\"a\"}\n{\"type\":\"nope\"}\n{\n"));
 	RUN(6, verb_submit,
@@ -493,12 +474,11 @@ static void test_submit_of_many_leaves_with_the_first_error(void **state)
 	has(err, "may have been taken");
 }
 
-static void test_submit_of_many_skips_a_line_that_is_too_long(void **state)
+TEST(test_submit_of_many_skips_a_line_that_is_too_long)
 {
 	char *text = malloc(300000), line[256];
 	size_t n = 0;
 
-	(void)state;
 	n += (size_t)sprintf(text, "{\"type\":\"");
 	memset(text + n, 'x', 200000);
 	sprintf(text + n + 200000, "\"}\n{\"type\":\"b\"}\n");
@@ -510,7 +490,7 @@ static void test_submit_of_many_skips_a_line_that_is_too_long(void **state)
 }
 
 /* More lines than may be under way: every one is answered, in order. */
-static void test_submit_of_many_keeps_the_order_over_more_lines_than_fly(void **state)
+TEST(test_submit_of_many_keeps_the_order_over_more_lines_than_fly)
 {
 	enum { N = 150 };
 	static struct fake_step step[2 * N + 3];
@@ -518,7 +498,6 @@ static void test_submit_of_many_keeps_the_order_over_more_lines_than_fly(void **
 	char line[256], want[N * 8] = "";
 	size_t n = 0;
 
-	(void)state;
 	step[0] = (struct fake_step)SAY(FAKE_GREETING);
 	for (size_t i = 0; i < N; i++) {
 		n += (size_t)sprintf(text + n, "{\"type\":\"t%zu\"}\n", i);
@@ -540,9 +519,8 @@ static void test_submit_of_many_keeps_the_order_over_more_lines_than_fly(void **
 
 /* ---- the others ---- */
 
-static void test_status(void **state)
+TEST(test_status)
 {
-	(void)state;
 	RUN(0, verb_status,
 	    STEPS(HEAR("\"job\":\"12\""), SAY(OK(1, "\"job\":" JOB("12", "running", ""))), STAY), "12");
 	has(out, "job 12: running\n");
@@ -556,9 +534,8 @@ static void test_status(void **state)
 	RUN(1, verb_status, STEPS(HEAR(NULL), SAY(OK(1, "\"job\":[]")), STAY), "12");
 }
 
-static void test_list_reads_page_after_page(void **state)
+TEST(test_list_reads_page_after_page)
 {
-	(void)state;
 	RUN(0, verb_list,
 	    STEPS(HEAR("\"state\":[\"queued\",\"done\",\"lost\"],\"type\":\"digits\",\"mine\":true,\"limit\":"
 		       "3}\n"),
@@ -587,14 +564,13 @@ static void test_list_reads_page_after_page(void **state)
 	RUN(1, verb_list, STEPS(HEAR(NULL), SAY(OK(1, "\"jobs\":{}")), STAY), "");
 }
 
-static void test_cancel_tries_each(void **state)
+TEST(test_cancel_tries_each)
 {
 	const struct fake_step *step =
 		STEPS(HEAR("\"job\":\"1\""), SAY(OK(1, "\"job\":" JOB("1", "cancelled", ""))), HEAR(NULL),
 		      SAY(NO(2, "not_permitted", "job 2 belongs to uid 5")), HEAR(NULL),
 		      SAY(OK(3, "\"job\":" JOB("3", "running", ""))), STAY);
 
-	(void)state;
 	RUN(7, verb_cancel, step, "1 2 3");
 	has(out, "job 1 cancelled\njob 3 is asked to stop");
 	has(err, "belongs to uid 5");
@@ -606,9 +582,8 @@ static void test_cancel_tries_each(void **state)
 	RUN(1, verb_cancel, STEPS(HEAR(NULL)), "1 2"); /* hung up: the second has no chance */
 }
 
-static void test_wait_returns_the_first_exit_code_that_is_not_0(void **state)
+TEST(test_wait_returns_the_first_exit_code_that_is_not_0)
 {
-	(void)state;
 	RUN(7, verb_wait,
 	    STEPS(HEAR("\"op\":\"watch\",\"id\":1,\"job\":\"1\""),
 		  SAY(OK(1, "\"watching\":true,\"jobs\":[" JOB("1", "running", "") "]")),
@@ -631,7 +606,7 @@ static void test_wait_returns_the_first_exit_code_that_is_not_0(void **state)
 	RUN(1, verb_wait, STEPS(HEAR(NULL), SAY(OK(1, "\"jobs\":[" JOB("2", "queued", "") "]")), STAY), "1");
 }
 
-static void test_watch_prints_a_line_an_event(void **state)
+TEST(test_watch_prints_a_line_an_event)
 {
 	const struct fake_step *step =
 		STEPS(HEAR("\"op\":\"watch\",\"id\":1,\"job\":\"1\"}\n"),
@@ -643,7 +618,6 @@ static void test_watch_prints_a_line_an_event(void **state)
 											     "") "}\n"),
 		      STAY);
 
-	(void)state;
 	RUN(0, verb_watch, step, "1");
 	has(out, "now: job 1 queued");
 	has(out, "2026-11-16T10:00:00Z reloaded\n");
@@ -666,7 +640,7 @@ static void test_watch_prints_a_line_an_event(void **state)
 	RUN(1, verb_watch, STEPS(HEAR(NULL), SAY(OK(1, "\"jobs\":[]")), SAY("garbage\n"), STAY), "");
 }
 
-static void test_explain_shows_decisions_and_estimates(void **state)
+TEST(test_explain_shows_decisions_and_estimates)
 {
 	const struct fake_step *step = STEPS(
 		HEAR(NULL),
@@ -688,7 +662,6 @@ static void test_explain_shows_decisions_and_estimates(void **state)
 							       "\"end_s\":13,\"why\":\"started\"}]")),
 		STAY);
 
-	(void)state;
 	RUN(0, verb_explain, step, "5");
 	has(out, "decided at arrival, ");
 	has(out, "bound 88 s is over the objective of 60 s");
@@ -702,7 +675,7 @@ static void test_explain_shows_decisions_and_estimates(void **state)
 	assert_string_equal(out, "");
 }
 
-static void test_stats_show_tenants_and_learning(void **state)
+TEST(test_stats_show_tenants_and_learning)
 {
 	const struct fake_step *step = STEPS(
 		HEAR(NULL),
@@ -722,7 +695,6 @@ static void test_stats_show_tenants_and_learning(void **state)
 		       "is in use\",\"last_took_s\":6.5}")),
 		STAY);
 
-	(void)state;
 	RUN(0, verb_stats, step, "");
 	has(out, "outside      work of 2.04 processes that are not ours");
 	has(out,
@@ -745,7 +717,7 @@ static void test_stats_show_tenants_and_learning(void **state)
 	assert_null(strstr(out, "learning"));
 }
 
-static void test_stats(void **state)
+TEST(test_stats)
 {
 	const struct fake_step *step =
 		STEPS(HEAR("\"op\":\"stats\""),
@@ -766,7 +738,6 @@ static void test_stats(void **state)
 				"\"policy\":\"postrider\",\"model\":\"9f2c\"")),
 		      STAY);
 
-	(void)state;
 	RUN(0, verb_stats, step, "");
 	has(out, "3 queued, 40 done\n");
 	has(out, "40 promised, 2 best effort\n");
@@ -784,7 +755,7 @@ static void test_stats(void **state)
 
 #define VERSION(n, rest) "{\"version\":" #n ",\"created\":\"2026-11-16T10:00:00Z\"" rest "}"
 
-static void test_model_list_shows_versions_and_the_one_in_use(void **state)
+TEST(test_model_list_shows_versions_and_the_one_in_use)
 {
 	const struct fake_step *step = STEPS(
 		HEAR("\"op\":\"models\",\"id\":1}\n"),
@@ -844,7 +815,6 @@ static void test_model_list_shows_versions_and_the_one_in_use(void **state)
 													  "0") "]")),
 		STAY);
 
-	(void)state;
 	RUN(0, verb_model, step, "list");
 	has(out, "*        1 ");
 	has(out, "  200 jobs ");
@@ -867,9 +837,8 @@ static void test_model_list_shows_versions_and_the_one_in_use(void **state)
 	RUN(2, verb_model, STEPS(HEAR(NULL), SAY(NO(1, "unknown_op", "no op 'models'")), STAY), "list");
 }
 
-static void test_model_retrain_and_rollback_ask_the_daemon(void **state)
+TEST(test_model_retrain_and_rollback_ask_the_daemon)
 {
-	(void)state;
 	RUN(0, verb_model,
 	    STEPS(HEAR("\"op\":\"retrain\",\"id\":1}\n"), SAY(OK(1, "\"training\":true")), STAY), "retrain");
 	has(out, "training has begun");
@@ -892,38 +861,4 @@ static void test_model_retrain_and_rollback_ask_the_daemon(void **state)
 	    "rollback 3");
 	has(err, "only admins may do that");
 	RUN(1, verb_model, STEPS(HEAR(NULL), SAY(NO(1, "wrong_state", "one is under way")), STAY), "retrain");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_usage_errors_of_submit),
-		cmocka_unit_test(test_usage_errors_of_the_others),
-		cmocka_unit_test(test_without_a_daemon_all_say_so_with_5),
-		cmocka_unit_test(test_submit_asks_and_shows_the_decision),
-		cmocka_unit_test(test_submit_leaves_epochs_open),
-		cmocka_unit_test(test_submit_says_that_a_job_is_learned_from),
-		cmocka_unit_test(test_submit_of_a_rejected_job_leaves_with_3),
-		cmocka_unit_test(test_submit_maps_errors),
-		cmocka_unit_test(test_submit_dry_run_keeps_nothing_and_shows_all),
-		cmocka_unit_test(test_submit_wait_returns_the_jobs_exit_code),
-		cmocka_unit_test(test_submit_wait_for_a_job_that_is_there_already_watches_it),
-		cmocka_unit_test(test_submit_takes_a_file_and_options_win_over_it),
-		cmocka_unit_test(test_submit_of_many_goes_on_after_a_bad_line),
-		cmocka_unit_test(test_submit_of_many_leaves_with_the_first_error),
-		cmocka_unit_test(test_submit_of_many_skips_a_line_that_is_too_long),
-		cmocka_unit_test(test_submit_of_many_keeps_the_order_over_more_lines_than_fly),
-		cmocka_unit_test(test_status),
-		cmocka_unit_test(test_list_reads_page_after_page),
-		cmocka_unit_test(test_cancel_tries_each),
-		cmocka_unit_test(test_wait_returns_the_first_exit_code_that_is_not_0),
-		cmocka_unit_test(test_watch_prints_a_line_an_event),
-		cmocka_unit_test(test_explain_shows_decisions_and_estimates),
-		cmocka_unit_test(test_stats_show_tenants_and_learning),
-		cmocka_unit_test(test_stats),
-		cmocka_unit_test(test_model_list_shows_versions_and_the_one_in_use),
-		cmocka_unit_test(test_model_retrain_and_rollback_ask_the_daemon),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,9 @@
 /* scheduler/cli/watch_screen: the picture stays within the terminal and is drawn over itself. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <string.h>
 
 #include "scheduler/cli/client/watch_screen.h"
+#include "tests/support/test.h"
 
 static void take(struct watch_screen *s, const char *id, const char *state)
 {
@@ -34,12 +29,11 @@ static size_t count(const char *text, const char *what)
 	return n;
 }
 
-static void test_running_before_queued_before_ended(void **state)
+TEST(test_running_before_queued_before_ended)
 {
 	struct watch_screen s = { 0 };
 	const char *text;
 
-	(void)state;
 	take(&s, "9", "done");
 	take(&s, "11", "queued");
 	take(&s, "10", "running");
@@ -52,11 +46,10 @@ static void test_running_before_queued_before_ended(void **state)
 	watch_screen_release(&s);
 }
 
-static void test_a_job_is_replaced_by_its_news(void **state)
+TEST(test_a_job_is_replaced_by_its_news)
 {
 	struct watch_screen s = { 0 };
 
-	(void)state;
 	take(&s, "1", "queued");
 	take(&s, "1", "running");
 	assert_int_equal(s.n, 1);
@@ -65,12 +58,11 @@ static void test_a_job_is_replaced_by_its_news(void **state)
 	watch_screen_release(&s);
 }
 
-static void test_only_the_latest_ended_stay(void **state)
+TEST(test_only_the_latest_ended_stay)
 {
 	struct watch_screen s = { 0 };
 	char id[12];
 
-	(void)state;
 	for (int i = 1; i <= 30; i++) {
 		snprintf(id, sizeof id, "%d", i);
 		take(&s, id, "done");
@@ -82,12 +74,11 @@ static void test_only_the_latest_ended_stay(void **state)
 	watch_screen_release(&s);
 }
 
-static void test_the_picture_fits_the_terminal(void **state)
+TEST(test_the_picture_fits_the_terminal)
 {
 	struct watch_screen s = { 0 };
 	char id[12], *line;
 
-	(void)state;
 	for (int i = 1; i <= 100; i++) {
 		snprintf(id, sizeof id, "%d", i);
 		take(&s, id, "queued");
@@ -114,11 +105,10 @@ static void test_the_picture_fits_the_terminal(void **state)
 	watch_screen_release(&s);
 }
 
-static void test_each_picture_is_drawn_over_the_last(void **state)
+TEST(test_each_picture_is_drawn_over_the_last)
 {
 	struct watch_screen s = { 0 };
 
-	(void)state;
 	watch_screen_draw(&s, 80, 24, 0.0);
 	assert_non_null(strstr(strbuf_text(&s.out), "no job is queued or running"));
 	assert_int_equal(count(strbuf_text(&s.out), "\033[?25l"), 1);
@@ -132,17 +122,4 @@ static void test_each_picture_is_drawn_over_the_last(void **state)
 	assert_int_equal(strncmp(strbuf_text(&s.out), "\033[3A", 4), 0);
 	assert_int_equal(s.drawn, 4);
 	watch_screen_release(&s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_running_before_queued_before_ended),
-		cmocka_unit_test(test_a_job_is_replaced_by_its_news),
-		cmocka_unit_test(test_only_the_latest_ended_stay),
-		cmocka_unit_test(test_the_picture_fits_the_terminal),
-		cmocka_unit_test(test_each_picture_is_drawn_over_the_last),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

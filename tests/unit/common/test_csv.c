@@ -1,11 +1,4 @@
 /* common/csv: RFC 4180 and its everyday relatives are read, everything else is refused with its place. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +11,7 @@
 #include "common/mem.h"
 #include "common/rng.h"
 #include "tests/support/support.h"
+#include "tests/support/test.h"
 
 static int disarm(void **state)
 {
@@ -66,11 +60,10 @@ static void assert_cells(const struct csv *t, const char *want)
 	strbuf_release(&got);
 }
 
-static void test_csv_reads_a_plain_table(void **state)
+TEST_WITH(test_csv_reads_a_plain_table, NULL, disarm)
 {
 	struct csv *t = parse("batch,time_s,host\n32,2.37,a\n64,4.1,b\n");
 
-	(void)state;
 	assert_string_equal(t->name, "t.csv");
 	assert_int_equal(t->n_columns, 3);
 	assert_int_equal(t->n_rows, 2);
@@ -84,11 +77,10 @@ static void test_csv_reads_a_plain_table(void **state)
 	csv_free(NULL);
 }
 
-static void test_csv_last_line_needs_no_end(void **state)
+TEST_WITH(test_csv_last_line_needs_no_end, NULL, disarm)
 {
 	struct csv *t = parse("a,b\n1,2");
 
-	(void)state;
 	assert_cells(t, "1|2");
 	csv_free(t);
 	t = parse("a,b\r\n1,2\r");
@@ -102,33 +94,30 @@ static void test_csv_last_line_needs_no_end(void **state)
 	csv_free(t);
 }
 
-static void test_csv_header_alone_is_a_table_without_rows(void **state)
+TEST_WITH(test_csv_header_alone_is_a_table_without_rows, NULL, disarm)
 {
 	struct csv *t = parse("a");
 
-	(void)state;
 	assert_int_equal(t->n_columns, 1);
 	assert_int_equal(t->n_rows, 0);
 	csv_free(t);
 }
 
-static void test_csv_reads_both_line_ends_and_skips_blank_lines(void **state)
+TEST_WITH(test_csv_reads_both_line_ends_and_skips_blank_lines, NULL, disarm)
 {
 	struct csv *t = parse("\n \t\r\na,b\r\n\r\n1,2\n\n   \n3,4\r\n\n\r\n  ");
 
-	(void)state;
 	assert_cells(t, "1|2/3|4");
 	assert_int_equal(t->line[0], 5);
 	assert_int_equal(t->line[1], 8);
 	csv_free(t);
 }
 
-static void test_csv_skips_a_byte_order_mark(void **state)
+TEST_WITH(test_csv_skips_a_byte_order_mark, NULL, disarm)
 {
 	struct csv *t = parse("\xef\xbb\xbf"
 			      "a,b\n1,2\n");
 
-	(void)state;
 	assert_int_equal(csv_column(t, "a"), 0);
 	csv_free(t);
 	refuse("\xef\xbb\xbf", "t.csv:1:1: empty: a header line with the names of the columns is needed");
@@ -137,12 +126,11 @@ static void test_csv_skips_a_byte_order_mark(void **state)
 	       "t.csv:1:2: a quote inside an unquoted cell: quote the whole cell and double it");
 }
 
-static void test_csv_reads_quoted_cells(void **state)
+TEST_WITH(test_csv_reads_quoted_cells, NULL, disarm)
 {
 	struct csv *t = parse(
 		"a,\"b,c\",d\n\"say \"\"hi\"\"\",\"two\nlines\",\"\"\n\" kept \", \"x\" ,\"\"\"\"\nlast,,\n");
 
-	(void)state;
 	assert_string_equal(t->header[1], "b,c");
 	assert_cells(t, "say \"hi\"|two\nlines|/ kept |x|\"/last||");
 	assert_int_equal(t->line[0], 2);
@@ -151,30 +139,27 @@ static void test_csv_reads_quoted_cells(void **state)
 	csv_free(t);
 }
 
-static void test_csv_trims_blank_around_unquoted_cells(void **state)
+TEST_WITH(test_csv_trims_blank_around_unquoted_cells, NULL, disarm)
 {
 	struct csv *t = parse(" a ,\tb\t\n  1 2  ,\t\n");
 
-	(void)state;
 	assert_string_equal(t->header[0], "a");
 	assert_string_equal(t->header[1], "b");
 	assert_cells(t, "1 2|");
 	csv_free(t);
 }
 
-static void test_csv_quoted_nothing_is_a_row_where_a_blank_line_is_none(void **state)
+TEST_WITH(test_csv_quoted_nothing_is_a_row_where_a_blank_line_is_none, NULL, disarm)
 {
 	struct csv *t = parse("a\n\"\"\n\nx\n");
 
-	(void)state;
 	assert_int_equal(t->n_rows, 2);
 	assert_cells(t, "/x");
 	csv_free(t);
 }
 
-static void test_csv_errors_name_line_and_column(void **state)
+TEST_WITH(test_csv_errors_name_line_and_column, NULL, disarm)
 {
-	(void)state;
 	refuse("", "t.csv:1:1: empty: a header line with the names of the columns is needed");
 	refuse("\n\n", "t.csv:3:1: empty: a header line with the names of the columns is needed");
 	refuse("a,b\n1,2\n3\n", "t.csv:3:1: 1 cells in this row, but 2 columns in the header");
@@ -193,9 +178,8 @@ static void test_csv_errors_name_line_and_column(void **state)
 	refuse_bytes("\0", 1, "t.csv:1:1: a NUL byte: this is not a text file");
 }
 
-static void test_csv_refuses_headers_that_do_not_name_their_columns(void **state)
+TEST_WITH(test_csv_refuses_headers_that_do_not_name_their_columns, NULL, disarm)
 {
-	(void)state;
 	refuse("a,,c\n", "t.csv:1:1: column 2 has no name");
 	refuse("\na,b, \n", "t.csv:2:1: column 3 has no name");
 	refuse("\"\"\n", "t.csv:1:1: column 1 has no name");
@@ -203,13 +187,12 @@ static void test_csv_refuses_headers_that_do_not_name_their_columns(void **state
 	csv_free(parse("a,A,a b\n"));
 }
 
-static void test_csv_columns_end_at_their_limit(void **state)
+TEST_WITH(test_csv_columns_end_at_their_limit, NULL, disarm)
 {
 	struct strbuf text = { 0 };
 	struct csv *t = NULL;
 	struct err err = { 0 };
 
-	(void)state;
 	for (int i = 0; i < CSV_MAX_COLUMNS; i++)
 		strbuf_printf(&text, "%sc%d", i ? "," : "", i);
 	assert_int_equal(csv_parse("wide", text.text, text.len, &t, &err), 0);
@@ -224,24 +207,22 @@ static void test_csv_columns_end_at_their_limit(void **state)
 	strbuf_release(&text);
 }
 
-static void test_csv_refuses_a_length_beyond_its_limit_before_touching_it(void **state)
+TEST_WITH(test_csv_refuses_a_length_beyond_its_limit_before_touching_it, NULL, disarm)
 {
 	struct csv *t = NULL;
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(csv_parse("huge", "x", CSV_MAX_BYTES + 1, &t, &err), -ERR_FORMAT);
 	assert_non_null(strstr(err.text, "limit"));
 	assert_null(t);
 }
 
-static void test_csv_number_reads_finite_numbers_and_gaps(void **state)
+TEST_WITH(test_csv_number_reads_finite_numbers_and_gaps, NULL, disarm)
 {
 	struct csv *t = parse("a,b,c,d,e,f\n2.37,-1e-3,,NA,nan,NaN\n");
 	struct err err = { 0 };
 	double v = 0.0;
 
-	(void)state;
 	assert_int_equal(csv_number(t, 0, 0, &v, &err), 0);
 	assert_true(v == 2.37);
 	assert_int_equal(csv_number(t, 0, 1, &v, &err), 0);
@@ -254,12 +235,11 @@ static void test_csv_number_reads_finite_numbers_and_gaps(void **state)
 	csv_free(t);
 }
 
-static void test_csv_number_refuses_the_rest_and_says_where(void **state)
+TEST_WITH(test_csv_number_refuses_the_rest_and_says_where, NULL, disarm)
 {
 	static const char *const bad[] = { "1.5x", "inf", "0x10", "1 2", "n/a", "-", "1e999", "\xc2\xb5" };
 	char text[80], want[120];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct err err = { 0 };
 		struct csv *t;
@@ -275,7 +255,7 @@ static void test_csv_number_refuses_the_rest_and_says_where(void **state)
 	}
 }
 
-static void test_csv_put_writes_what_reads_back(void **state)
+TEST_WITH(test_csv_put_writes_what_reads_back, NULL, disarm)
 {
 	static const char *const cells[] = { "plain", "with,comma", "\"quoted\"",    "a\"b",
 					     " lead", "trail\t",    "two\nlines",    "cr\rhere",
@@ -284,7 +264,6 @@ static void test_csv_put_writes_what_reads_back(void **state)
 	struct strbuf text = { 0 };
 	struct csv *t;
 
-	(void)state;
 	for (int i = 0; i < N; i++)
 		strbuf_printf(&text, "%sc%d", i ? "," : "", i);
 	strbuf_puts(&text, "\n");
@@ -306,7 +285,7 @@ static void test_csv_put_writes_what_reads_back(void **state)
 	strbuf_release(&text);
 }
 
-static void test_csv_put_number_survives_the_round_trip(void **state)
+TEST_WITH(test_csv_put_number_survives_the_round_trip, NULL, disarm)
 {
 	struct rng r = rng_stream(4180, 0);
 	struct strbuf text = { 0 };
@@ -314,7 +293,6 @@ static void test_csv_put_number_survives_the_round_trip(void **state)
 	double wrote[1000], v;
 	struct csv *t;
 
-	(void)state;
 	strbuf_puts(&text, "k,v\n");
 	for (int i = 0; i < 1000; i++) {
 		wrote[i] = i % 100 == 7 ? NAN : rng_normal(&r) * pow(10.0, (double)rng_below(&r, 40) - 20.0);
@@ -332,13 +310,12 @@ static void test_csv_put_number_survives_the_round_trip(void **state)
 	strbuf_release(&text);
 }
 
-static void test_csv_reads_files(void **state)
+TEST_WITH(test_csv_reads_files, NULL, disarm)
 {
 	const char *path = support_path(support_temp_dir(), "runs.csv");
 	struct csv *t = NULL;
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(io_write_file(path, "a,b\n1,2\n", 8, &err), 0);
 	assert_int_equal(csv_read_file(path, &t, &err), 0);
 	assert_string_equal(t->name, path);
@@ -354,12 +331,11 @@ static void test_csv_reads_files(void **state)
 	unlink(path);
 }
 
-static void test_csv_survives_every_failed_allocation(void **state)
+TEST_WITH(test_csv_survives_every_failed_allocation, NULL, disarm)
 {
 	struct strbuf text = { 0 };
 	unsigned long k;
 
-	(void)state;
 	for (int i = 0; i < 20; i++)
 		strbuf_printf(&text, "%scol%d", i ? "," : "", i);
 	strbuf_puts(&text, "\n");
@@ -387,7 +363,7 @@ static void test_csv_survives_every_failed_allocation(void **state)
 	strbuf_release(&text);
 }
 
-static void test_csv_reads_a_hundred_thousand_rows_in_no_time(void **state)
+TEST_WITH(test_csv_reads_a_hundred_thousand_rows_in_no_time, NULL, disarm)
 {
 	struct strbuf text = { 0 };
 	struct csv *t = NULL;
@@ -395,7 +371,6 @@ static void test_csv_reads_a_hundred_thousand_rows_in_no_time(void **state)
 	double v = 0.0, sum = 0.0;
 	clock_t start;
 
-	(void)state;
 	strbuf_puts(&text, "a,b,c,d,e,f,g,h,i,j\n");
 	for (int row = 0; row < 100000; row++)
 		strbuf_printf(&text, "%d,2.37,1e-3,44.125,\"5\",x,0.1,17,%d.5,host\n", row, row);
@@ -411,33 +386,4 @@ static void test_csv_reads_a_hundred_thousand_rows_in_no_time(void **state)
 	assert_true(sum == 100000.0 * 99999.0 / 2.0 + 50000.0);
 	csv_free(t);
 	strbuf_release(&text);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(test_csv_reads_a_plain_table, disarm),
-		cmocka_unit_test_teardown(test_csv_last_line_needs_no_end, disarm),
-		cmocka_unit_test_teardown(test_csv_header_alone_is_a_table_without_rows, disarm),
-		cmocka_unit_test_teardown(test_csv_reads_both_line_ends_and_skips_blank_lines, disarm),
-		cmocka_unit_test_teardown(test_csv_skips_a_byte_order_mark, disarm),
-		cmocka_unit_test_teardown(test_csv_reads_quoted_cells, disarm),
-		cmocka_unit_test_teardown(test_csv_trims_blank_around_unquoted_cells, disarm),
-		cmocka_unit_test_teardown(test_csv_quoted_nothing_is_a_row_where_a_blank_line_is_none,
-					  disarm),
-		cmocka_unit_test_teardown(test_csv_errors_name_line_and_column, disarm),
-		cmocka_unit_test_teardown(test_csv_refuses_headers_that_do_not_name_their_columns, disarm),
-		cmocka_unit_test_teardown(test_csv_columns_end_at_their_limit, disarm),
-		cmocka_unit_test_teardown(test_csv_refuses_a_length_beyond_its_limit_before_touching_it,
-					  disarm),
-		cmocka_unit_test_teardown(test_csv_number_reads_finite_numbers_and_gaps, disarm),
-		cmocka_unit_test_teardown(test_csv_number_refuses_the_rest_and_says_where, disarm),
-		cmocka_unit_test_teardown(test_csv_put_writes_what_reads_back, disarm),
-		cmocka_unit_test_teardown(test_csv_put_number_survives_the_round_trip, disarm),
-		cmocka_unit_test_teardown(test_csv_reads_files, disarm),
-		cmocka_unit_test_teardown(test_csv_survives_every_failed_allocation, disarm),
-		cmocka_unit_test_teardown(test_csv_reads_a_hundred_thousand_rows_in_no_time, disarm),
-	};
-
-	return cmocka_run_group_tests_name("csv", tests, NULL, NULL);
 }

@@ -1,49 +1,39 @@
 /* common/err: the code travels, the text reads as a sentence, long texts are cut and not overrun. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "common/err.h"
+#include "tests/support/test.h"
 
-static void test_err_fail_returns_the_negative_code(void **state)
+TEST(test_err_fail_returns_the_negative_code)
 {
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(err_fail(&err, ERR_UNSTABLE, "load %.3f leaves no steady state", 1.037),
 			 -ERR_UNSTABLE);
 	assert_int_equal(err.code, ERR_UNSTABLE);
 	assert_string_equal(err.text, "load 1.037 leaves no steady state");
 }
 
-static void test_err_fail_works_for_a_caller_who_does_not_listen(void **state)
+TEST(test_err_fail_works_for_a_caller_who_does_not_listen)
 {
-	(void)state;
 	assert_int_equal(err_fail(NULL, ERR_IO, "nobody reads this: %d", 7), -ERR_IO);
 }
 
-static void test_err_fail_cuts_a_text_that_does_not_fit(void **state)
+TEST(test_err_fail_cuts_a_text_that_does_not_fit)
 {
 	struct err err = { 0 };
 	char much[2000];
 
-	(void)state;
 	memset(much, 'x', sizeof much - 1);
 	much[sizeof much - 1] = '\0';
 	err_fail(&err, ERR_FORMAT, "%s", much);
 	assert_int_equal(strlen(err.text), sizeof err.text - 1);
 }
 
-static void test_err_prefix_goes_before_the_text(void **state)
+TEST(test_err_prefix_goes_before_the_text)
 {
 	struct err err = { 0 };
 
-	(void)state;
 	err_fail(&err, ERR_FORMAT, "column 3 has no name");
 	assert_int_equal(err_prefix(&err, "table %d", 17), -ERR_FORMAT);
 	assert_string_equal(err.text, "table 17: column 3 has no name");
@@ -51,12 +41,11 @@ static void test_err_prefix_goes_before_the_text(void **state)
 	assert_int_equal(err_prefix(NULL, "nobody"), -ERR_ARG);
 }
 
-static void test_err_prefix_never_overruns(void **state)
+TEST(test_err_prefix_never_overruns)
 {
 	struct err err = { 0 };
 	char much[600];
 
-	(void)state;
 	memset(much, 'y', sizeof much - 1);
 	much[sizeof much - 1] = '\0';
 	err_fail(&err, ERR_IO, "%s", much);
@@ -68,9 +57,8 @@ static void test_err_prefix_never_overruns(void **state)
 	assert_int_equal(strlen(err.text), sizeof err.text - 1);
 }
 
-static void test_err_exit_codes_tell_kinds_apart(void **state)
+TEST(test_err_exit_codes_tell_kinds_apart)
 {
-	(void)state;
 	assert_int_equal(err_exit_code(ERR_NONE), 0);
 	assert_int_equal(err_exit_code(ERR_ARG), 2);
 	assert_int_equal(err_exit_code(ERR_NOTFOUND), 4);
@@ -81,18 +69,4 @@ static void test_err_exit_codes_tell_kinds_apart(void **state)
 	assert_int_equal(err_exit_code(ERR_IO), 1);
 	assert_int_equal(err_exit_code(ERR_NODATA), 1);
 	assert_int_equal(err_exit_code((enum err_code)99), 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_err_fail_returns_the_negative_code),
-		cmocka_unit_test(test_err_fail_works_for_a_caller_who_does_not_listen),
-		cmocka_unit_test(test_err_fail_cuts_a_text_that_does_not_fit),
-		cmocka_unit_test(test_err_prefix_goes_before_the_text),
-		cmocka_unit_test(test_err_prefix_never_overruns),
-		cmocka_unit_test(test_err_exit_codes_tell_kinds_apart),
-	};
-
-	return cmocka_run_group_tests_name("err", tests, NULL, NULL);
 }

@@ -1,24 +1,18 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/heap.h"
 #include "common/mem.h"
 #include "common/rng.h"
+#include "tests/support/test.h"
 
-static void test_the_smallest_comes_out_first(void **state)
+TEST(test_the_smallest_comes_out_first)
 {
 	static const double key[] = { 2.37, -1.5, 1e300, 0.0, 2.36, -1e300, 7.0 };
 	struct heap h = { 0 };
 	struct heap_entry e;
 	double last = -1e301;
 
-	(void)state;
 	assert_null(heap_top(&h));
 	for (uint32_t i = 0; i < 7; i++)
 		assert_int_equal(heap_push(&h, key[i], i), 0);
@@ -33,12 +27,11 @@ static void test_the_smallest_comes_out_first(void **state)
 	heap_release(&h);
 }
 
-static void test_equal_keys_keep_their_order(void **state)
+TEST(test_equal_keys_keep_their_order)
 {
 	struct heap h = { 0 };
 	struct heap_entry e;
 
-	(void)state;
 	for (uint32_t i = 0; i < 1000; i++)
 		assert_int_equal(heap_push(&h, (double)(i % 3), i), 0);
 	for (uint32_t k = 0; k < 3; k++) {
@@ -50,12 +43,11 @@ static void test_equal_keys_keep_their_order(void **state)
 	heap_release(&h);
 }
 
-static void test_order_holds_when_the_counter_wraps(void **state)
+TEST(test_order_holds_when_the_counter_wraps)
 {
 	struct heap h = { .pushes = UINT32_MAX - 4 };
 	struct heap_entry e;
 
-	(void)state;
 	for (uint32_t i = 0; i < 10; i++)
 		assert_int_equal(heap_push(&h, 2.37, i), 0);
 	for (uint32_t i = 0; i < 10; i++) {
@@ -86,13 +78,12 @@ static void list_take(struct list *l, double *key, uint32_t *payload)
 	memmove(&l->payload[least], &l->payload[least + 1], (l->n - least) * sizeof l->payload[0]);
 }
 
-static void test_any_mixture_of_calls_matches_a_plain_list(void **state)
+TEST(test_any_mixture_of_calls_matches_a_plain_list)
 {
 	struct rng rng = rng_stream(3, 0);
 	struct list *l = calloc(1, sizeof *l);
 	struct heap h = { 0 };
 
-	(void)state;
 	assert_non_null(l);
 	for (uint32_t i = 0; i < 60000; i++) {
 		double key = (double)rng_below(&rng, 40), want_key; /* few values: many ties */
@@ -123,11 +114,10 @@ static void test_any_mixture_of_calls_matches_a_plain_list(void **state)
 	free(l);
 }
 
-static void test_replacing_the_only_entry(void **state)
+TEST(test_replacing_the_only_entry)
 {
 	struct heap h = { 0 };
 
-	(void)state;
 	assert_int_equal(heap_push(&h, 1.0, 4), 0);
 	heap_replace(&h, 9.5, 5);
 	assert_int_equal(h.n, 1);
@@ -135,11 +125,10 @@ static void test_replacing_the_only_entry(void **state)
 	heap_release(&h);
 }
 
-static void test_reserved_room_needs_no_memory(void **state)
+TEST(test_reserved_room_needs_no_memory)
 {
 	struct heap h = { 0 };
 
-	(void)state;
 	assert_int_equal(heap_reserve(&h, 100), 0);
 	mem_fail_at(1, true);
 	for (uint32_t i = 0; i < 100; i++)
@@ -149,12 +138,11 @@ static void test_reserved_room_needs_no_memory(void **state)
 	heap_release(&h);
 }
 
-static void test_a_failed_push_leaves_the_heap_as_it_was(void **state)
+TEST(test_a_failed_push_leaves_the_heap_as_it_was)
 {
 	struct heap h = { 0 };
 	uint32_t n = 0;
 
-	(void)state;
 	mem_fail_at(1, false);
 	assert_int_equal(heap_push(&h, 1.0, 0), -1);
 	assert_int_equal(h.n, 0);
@@ -170,19 +158,4 @@ static void test_a_failed_push_leaves_the_heap_as_it_was(void **state)
 	heap_release(&h);
 	heap_release(&h);
 	heap_release(NULL);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_the_smallest_comes_out_first),
-		cmocka_unit_test(test_equal_keys_keep_their_order),
-		cmocka_unit_test(test_order_holds_when_the_counter_wraps),
-		cmocka_unit_test(test_any_mixture_of_calls_matches_a_plain_list),
-		cmocka_unit_test(test_replacing_the_only_entry),
-		cmocka_unit_test(test_reserved_room_needs_no_memory),
-		cmocka_unit_test(test_a_failed_push_leaves_the_heap_as_it_was),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,5 @@
 /* common/io: whole files in, whole files out, and the old file intact whatever fails on the way. */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +14,7 @@
 #include "common/io.h"
 #include "common/mem.h"
 #include "tests/support/support.h"
+#include "tests/support/test.h"
 
 static int disarm(void **state)
 {
@@ -90,14 +84,13 @@ static mode_t mode_of(const char *path)
 
 /* ---- reading ---- */
 
-static void test_io_read_gives_the_bytes_and_a_nul(void **state)
+TEST_WITH(test_io_read_gives_the_bytes_and_a_nul, NULL, disarm)
 {
 	const char *path = temp("bytes");
 	char *text = NULL;
 	size_t len = 0;
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(io_write_file(path, "a\0b\n", 4, &err), 0);
 	assert_int_equal(io_read_file(path, 4, &text, &len, &err), 0);
 	assert_int_equal(len, 4);
@@ -106,14 +99,13 @@ static void test_io_read_gives_the_bytes_and_a_nul(void **state)
 	unlink(path);
 }
 
-static void test_io_read_limit_is_the_last_length_accepted(void **state)
+TEST_WITH(test_io_read_limit_is_the_last_length_accepted, NULL, disarm)
 {
 	const char *path = temp("limit");
 	char *text = NULL;
 	size_t len = 99;
 	struct err err = { 0 };
 
-	(void)state;
 	put_file(path, "1234567");
 	assert_int_equal(io_read_file(path, 7, &text, &len, &err), 0);
 	free(text);
@@ -126,14 +118,13 @@ static void test_io_read_limit_is_the_last_length_accepted(void **state)
 	unlink(path);
 }
 
-static void test_io_read_takes_an_empty_file(void **state)
+TEST_WITH(test_io_read_takes_an_empty_file, NULL, disarm)
 {
 	const char *path = temp("empty");
 	char *text = NULL;
 	size_t len = 99;
 	struct err err = { 0 };
 
-	(void)state;
 	put_file(path, "");
 	assert_int_equal(io_read_file(path, 0, &text, &len, &err), 0);
 	assert_int_equal(len, 0);
@@ -142,14 +133,13 @@ static void test_io_read_takes_an_empty_file(void **state)
 	unlink(path);
 }
 
-static void test_io_read_tells_missing_folder_and_forbidden_apart(void **state)
+TEST_WITH(test_io_read_tells_missing_folder_and_forbidden_apart, NULL, disarm)
 {
 	char *text = NULL;
 	size_t len;
 	struct err err = { 0 };
 	const char *path = temp("secret");
 
-	(void)state;
 	assert_int_equal(io_read_file(temp("nosuch"), 100, &text, &len, &err), -ERR_NOTFOUND);
 	assert_non_null(strstr(err.text, "nosuch"));
 	assert_int_equal(io_read_file(temp("nosuch/either"), 100, &text, &len, &err), -ERR_NOTFOUND);
@@ -162,13 +152,12 @@ static void test_io_read_tells_missing_folder_and_forbidden_apart(void **state)
 	unlink(path);
 }
 
-static void test_io_read_takes_files_that_do_not_tell_their_size(void **state)
+TEST_WITH(test_io_read_takes_files_that_do_not_tell_their_size, NULL, disarm)
 {
 	char *text = NULL;
 	size_t len = 0;
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(io_read_file("/proc/self/maps", 1 << 20, &text, &len, &err), 0);
 	assert_true(len > 0);
 	assert_int_equal(strlen(text), len);
@@ -199,7 +188,7 @@ static void *feed_main(void *arg)
 	return NULL;
 }
 
-static void test_io_read_dash_is_standard_input_in_short_pieces(void **state)
+TEST_WITH(test_io_read_dash_is_standard_input_in_short_pieces, NULL, disarm)
 {
 	int ends[2], saved = dup(STDIN_FILENO);
 	struct feed feed;
@@ -208,7 +197,6 @@ static void test_io_read_dash_is_standard_input_in_short_pieces(void **state)
 	size_t len = 0;
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(pipe(ends), 0);
 	feed = (struct feed){ ends[1], 150007 };
 	assert_int_equal(pthread_create(&thread, NULL, feed_main, &feed), 0);
@@ -224,14 +212,13 @@ static void test_io_read_dash_is_standard_input_in_short_pieces(void **state)
 	free(text);
 }
 
-static void test_io_read_restarts_after_a_signal(void **state)
+TEST_WITH(test_io_read_restarts_after_a_signal, NULL, disarm)
 {
 	const char *path = temp("signal");
 	char *text = NULL;
 	size_t len = 0;
 	struct err err = { 0 };
 
-	(void)state;
 	put_file(path, "whole");
 	for (unsigned long k = 1; k <= 2; k++) {
 		io_fail_at(k, EINTR);
@@ -243,12 +230,11 @@ static void test_io_read_restarts_after_a_signal(void **state)
 	unlink(path);
 }
 
-static void test_io_read_survives_every_failure(void **state)
+TEST_WITH(test_io_read_survives_every_failure, NULL, disarm)
 {
 	const char *path = temp("fails");
 	unsigned long k;
 
-	(void)state;
 	put_file(path, "some text");
 	for (k = 1;; k++) {
 		char *text = NULL;
@@ -279,12 +265,11 @@ static void test_io_read_survives_every_failure(void **state)
 
 /* ---- writing ---- */
 
-static void test_io_write_makes_and_replaces(void **state)
+TEST_WITH(test_io_write_makes_and_replaces, NULL, disarm)
 {
 	const char *path = temp("new");
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(io_write_file(path, "first", 5, &err), 0);
 	assert_file(path, "first");
 	assert_int_equal(io_write_file(path, "second, longer", 14, &err), 0);
@@ -295,13 +280,12 @@ static void test_io_write_makes_and_replaces(void **state)
 	unlink(path);
 }
 
-static void test_io_write_keeps_the_mode_or_follows_the_umask(void **state)
+TEST_WITH(test_io_write_keeps_the_mode_or_follows_the_umask, NULL, disarm)
 {
 	const char *path = temp("mode");
 	struct err err = { 0 };
 	mode_t old = umask(027);
 
-	(void)state;
 	assert_int_equal(io_write_file(path, "a", 1, &err), 0);
 	assert_int_equal(mode_of(path), 0640);
 	assert_int_equal(chmod(path, 0604), 0);
@@ -311,12 +295,11 @@ static void test_io_write_keeps_the_mode_or_follows_the_umask(void **state)
 	unlink(path);
 }
 
-static void test_io_write_in_the_current_folder(void **state)
+TEST_WITH(test_io_write_in_the_current_folder, NULL, disarm)
 {
 	char here[4096];
 	struct err err = { 0 };
 
-	(void)state;
 	assert_non_null(getcwd(here, sizeof here));
 	assert_int_equal(chdir(support_temp_dir()), 0);
 	assert_int_equal(io_write_file("plain", "p", 1, &err), 0);
@@ -326,13 +309,12 @@ static void test_io_write_in_the_current_folder(void **state)
 	assert_int_equal(count_files(), 0);
 }
 
-static void test_io_write_follows_a_link(void **state)
+TEST_WITH(test_io_write_follows_a_link, NULL, disarm)
 {
 	const char *target = temp("target"), *link = temp("link");
 	struct stat st;
 	struct err err = { 0 };
 
-	(void)state;
 	put_file(target, "old");
 	assert_int_equal(symlink("target", link), 0);
 	assert_int_equal(io_write_file(link, "new", 3, &err), 0);
@@ -344,14 +326,13 @@ static void test_io_write_follows_a_link(void **state)
 	unlink(link);
 }
 
-static void test_io_write_goes_straight_into_a_pipe(void **state)
+TEST_WITH(test_io_write_goes_straight_into_a_pipe, NULL, disarm)
 {
 	const char *path = temp("fifo");
 	char got[16] = "";
 	int fd;
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(mkfifo(path, 0600), 0);
 	fd = open(path, O_RDWR | O_NONBLOCK);
 	assert_true(fd >= 0);
@@ -369,13 +350,12 @@ static void test_io_write_goes_straight_into_a_pipe(void **state)
 	assert_non_null(strstr(err.text, "/dev/full"));
 }
 
-static void test_io_write_dash_is_standard_output(void **state)
+TEST_WITH(test_io_write_dash_is_standard_output, NULL, disarm)
 {
 	int ends[2], saved = dup(STDOUT_FILENO), rc;
 	char got[16] = "";
 	struct err err = { 0 };
 
-	(void)state;
 	fflush(stdout);
 	assert_int_equal(pipe(ends), 0);
 	dup2(ends[1], STDOUT_FILENO);
@@ -389,12 +369,11 @@ static void test_io_write_dash_is_standard_output(void **state)
 	close(ends[0]);
 }
 
-static void test_io_write_refuses_what_is_no_place_for_a_file(void **state)
+TEST_WITH(test_io_write_refuses_what_is_no_place_for_a_file, NULL, disarm)
 {
 	struct err err = { 0 };
 	char *much = malloc(5000);
 
-	(void)state;
 	assert_int_equal(io_write_file(temp("nosuch/file"), "x", 1, &err), -ERR_NOTFOUND);
 	assert_int_equal(io_write_file(support_temp_dir(), "x", 1, &err), -ERR_IO);
 	assert_int_equal(io_write_file("", "x", 1, &err), -ERR_ARG);
@@ -407,13 +386,12 @@ static void test_io_write_refuses_what_is_no_place_for_a_file(void **state)
 	free(much);
 }
 
-static void test_io_write_takes_the_longest_name_there_is(void **state)
+TEST_WITH(test_io_write_takes_the_longest_name_there_is, NULL, disarm)
 {
 	char name[256];
 	const char *path;
 	struct err err = { 0 };
 
-	(void)state;
 	memset(name, 'n', 255);
 	name[255] = '\0';
 	path = temp(name);
@@ -422,14 +400,13 @@ static void test_io_write_takes_the_longest_name_there_is(void **state)
 	unlink(path);
 }
 
-static void test_io_write_respects_a_file_made_read_only(void **state)
+TEST_WITH(test_io_write_respects_a_file_made_read_only, NULL, disarm)
 {
 	const char *path = temp("readonly");
 	struct err err = { 0 };
 	int status;
 	pid_t child;
 
-	(void)state;
 	put_file(path, "kept");
 	assert_int_equal(chmod(path, 0444), 0);
 	assert_int_equal(chmod(support_temp_dir(), 0777), 0);
@@ -448,12 +425,11 @@ static void test_io_write_respects_a_file_made_read_only(void **state)
 	unlink(path);
 }
 
-static void test_io_write_failure_at_any_call_leaves_the_old_file(void **state)
+TEST_WITH(test_io_write_failure_at_any_call_leaves_the_old_file, NULL, disarm)
 {
 	static const int errors[] = { EIO, ENOSPC, EACCES };
 	const char *path = temp("model.json");
 
-	(void)state;
 	for (size_t e = 0; e < 3; e++) {
 		unsigned long k;
 
@@ -485,11 +461,10 @@ static void test_io_write_failure_at_any_call_leaves_the_old_file(void **state)
 	unlink(path);
 }
 
-static void test_io_write_failure_leaves_no_file_where_there_was_none(void **state)
+TEST_WITH(test_io_write_failure_leaves_no_file_where_there_was_none, NULL, disarm)
 {
 	const char *path = temp("fresh");
 
-	(void)state;
 	for (unsigned long k = 1; k <= 5; k++) {
 		struct err err = { 0 };
 
@@ -500,11 +475,10 @@ static void test_io_write_failure_leaves_no_file_where_there_was_none(void **sta
 	}
 }
 
-static void test_io_write_restarts_after_a_signal(void **state)
+TEST_WITH(test_io_write_restarts_after_a_signal, NULL, disarm)
 {
 	const char *path = temp("signals");
 
-	(void)state;
 	for (unsigned long k = 1; k <= 6; k++) {
 		struct err err = { 0 };
 
@@ -519,12 +493,11 @@ static void test_io_write_restarts_after_a_signal(void **state)
 	assert_int_equal(count_files(), 0);
 }
 
-static void test_io_write_finds_another_name_when_its_first_is_taken(void **state)
+TEST_WITH(test_io_write_finds_another_name_when_its_first_is_taken, NULL, disarm)
 {
 	const char *path = temp("taken");
 	struct err err = { 0 };
 
-	(void)state;
 	io_fail_at(2, EEXIST);
 	assert_int_equal(io_write_file(path, "mine", 4, &err), 0);
 	assert_true(io_failed());
@@ -532,45 +505,14 @@ static void test_io_write_finds_another_name_when_its_first_is_taken(void **stat
 	unlink(path);
 }
 
-static void test_io_write_accepts_a_folder_that_cannot_be_synced(void **state)
+TEST_WITH(test_io_write_accepts_a_folder_that_cannot_be_synced, NULL, disarm)
 {
 	const char *path = temp("nosync");
 	struct err err = { 0 };
 
-	(void)state;
 	io_fail_at(6, EINVAL); /* what such file systems answer */
 	assert_int_equal(io_write_file(path, "fine", 4, &err), 0);
 	assert_true(io_failed());
 	assert_file(path, "fine");
 	unlink(path);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(test_io_read_gives_the_bytes_and_a_nul, disarm),
-		cmocka_unit_test_teardown(test_io_read_limit_is_the_last_length_accepted, disarm),
-		cmocka_unit_test_teardown(test_io_read_takes_an_empty_file, disarm),
-		cmocka_unit_test_teardown(test_io_read_tells_missing_folder_and_forbidden_apart, disarm),
-		cmocka_unit_test_teardown(test_io_read_takes_files_that_do_not_tell_their_size, disarm),
-		cmocka_unit_test_teardown(test_io_read_dash_is_standard_input_in_short_pieces, disarm),
-		cmocka_unit_test_teardown(test_io_read_restarts_after_a_signal, disarm),
-		cmocka_unit_test_teardown(test_io_read_survives_every_failure, disarm),
-		cmocka_unit_test_teardown(test_io_write_makes_and_replaces, disarm),
-		cmocka_unit_test_teardown(test_io_write_keeps_the_mode_or_follows_the_umask, disarm),
-		cmocka_unit_test_teardown(test_io_write_in_the_current_folder, disarm),
-		cmocka_unit_test_teardown(test_io_write_follows_a_link, disarm),
-		cmocka_unit_test_teardown(test_io_write_goes_straight_into_a_pipe, disarm),
-		cmocka_unit_test_teardown(test_io_write_dash_is_standard_output, disarm),
-		cmocka_unit_test_teardown(test_io_write_refuses_what_is_no_place_for_a_file, disarm),
-		cmocka_unit_test_teardown(test_io_write_takes_the_longest_name_there_is, disarm),
-		cmocka_unit_test_teardown(test_io_write_respects_a_file_made_read_only, disarm),
-		cmocka_unit_test_teardown(test_io_write_failure_at_any_call_leaves_the_old_file, disarm),
-		cmocka_unit_test_teardown(test_io_write_failure_leaves_no_file_where_there_was_none, disarm),
-		cmocka_unit_test_teardown(test_io_write_restarts_after_a_signal, disarm),
-		cmocka_unit_test_teardown(test_io_write_finds_another_name_when_its_first_is_taken, disarm),
-		cmocka_unit_test_teardown(test_io_write_accepts_a_folder_that_cannot_be_synced, disarm),
-	};
-
-	return cmocka_run_group_tests_name("io", tests, NULL, NULL);
 }

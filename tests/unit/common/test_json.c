@@ -1,11 +1,4 @@
 /* common/json: what RFC 8259 allows is read, everything else is refused with its place. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <float.h>
 #include <limits.h>
 #include <math.h>
@@ -20,6 +13,7 @@
 #include "common/mem.h"
 #include "common/rng.h"
 #include "tests/support/support.h"
+#include "tests/support/test.h"
 
 static int disarm(void **state)
 {
@@ -63,13 +57,12 @@ static void refuse(const char *text, const char *want)
 
 /* ---- reading ---- */
 
-static void test_json_reads_every_kind_of_value(void **state)
+TEST_WITH(test_json_reads_every_kind_of_value, NULL, disarm)
 {
 	struct json *root = parse(" {\"n\": null, \"t\":true,\"f\":false,\n\"x\":-2.37e2,\"s\":\"a "
 				  "b\",\"a\":[1,2.5],\"o\":{}}\r\n\t");
 	const struct json *v;
 
-	(void)state;
 	assert_int_equal(json_type(root), JSON_OBJECT);
 	assert_int_equal(json_size(root), 7);
 	assert_int_equal(json_type(json_get(root, "n")), JSON_NULL);
@@ -87,11 +80,10 @@ static void test_json_reads_every_kind_of_value(void **state)
 	json_free(root);
 }
 
-static void test_json_absent_is_allowed_everywhere(void **state)
+TEST_WITH(test_json_absent_is_allowed_everywhere, NULL, disarm)
 {
 	struct json *root = parse("{\"a\":1}");
 
-	(void)state;
 	assert_int_equal(json_type(NULL), JSON_ABSENT);
 	assert_null(json_get(NULL, "k"));
 	assert_null(json_get(root, "A")); /* case matters */
@@ -112,13 +104,12 @@ static void test_json_absent_is_allowed_everywhere(void **state)
 	json_free(NULL);
 }
 
-static void test_json_walking_visits_members_in_order(void **state)
+TEST_WITH(test_json_walking_visits_members_in_order, NULL, disarm)
 {
 	struct json *root = parse("{\"z\":1,\"y\":2,\"x\":3,\"\":4}");
 	char keys[8] = "";
 	double sum = 0.0;
 
-	(void)state;
 	for (const struct json *v = json_first(root); v; v = json_next(v)) {
 		strcat(keys, json_key(v));
 		sum = sum * 10.0 + json_number(v, NAN);
@@ -134,31 +125,28 @@ static void test_json_walking_visits_members_in_order(void **state)
 	json_free(root);
 }
 
-static void test_json_any_value_may_be_the_whole_text(void **state)
+TEST_WITH(test_json_any_value_may_be_the_whole_text, NULL, disarm)
 {
 	static const char *const good[] = { "0",       "-0",      "\"\"", "true", "false",        "null",
 					    "[]",      "{}",      " 1 ",  "1e-7", "[[],{},[{}]]", "\"\x7f\"",
 					    "[1 , 2]", "0.10E+01" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof good / sizeof *good; i++)
 		json_free(parse(good[i]));
 }
 
-static void test_json_decodes_every_escape(void **state)
+TEST_WITH(test_json_decodes_every_escape, NULL, disarm)
 {
 	struct json *v = parse("\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u0041\\u00e9\\u20AC\\ud83d\\uDE00\"");
 
-	(void)state;
 	assert_string_equal(json_string(v, ""), "\"\\/\b\f\n\r\tA\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80");
 	json_free(v);
 }
 
-static void test_json_numbers_are_exact(void **state)
+TEST_WITH(test_json_numbers_are_exact, NULL, disarm)
 {
 	struct json *v = parse("[0.1,1e308,-1.7976931348623157e308,5e-324,1e-400,9007199254740993]");
 
-	(void)state;
 	assert_true(json_number(json_at(v, 0), 0) == 0.1);
 	assert_true(json_number(json_at(v, 1), 0) == 1e308);
 	assert_true(json_number(json_at(v, 2), 0) == -DBL_MAX);
@@ -168,9 +156,8 @@ static void test_json_numbers_are_exact(void **state)
 	json_free(v);
 }
 
-static void test_json_errors_name_line_and_column(void **state)
+TEST_WITH(test_json_errors_name_line_and_column, NULL, disarm)
 {
-	(void)state;
 	refuse("", "t:1:1: the text ends where a value was expected");
 	refuse("  \n ", "t:2:2: the text ends where a value was expected");
 	refuse("{\n  \"a\": 1,\n  \"b\": tru\n}", "t:3:8: 't' where a value was expected");
@@ -194,9 +181,8 @@ static void test_json_errors_name_line_and_column(void **state)
 	refuse("\xef\xbb\xbf{}", "t:1:1: starts with a byte-order mark: save it as UTF-8 without one");
 }
 
-static void test_json_refuses_numbers_in_other_notations(void **state)
+TEST_WITH(test_json_refuses_numbers_in_other_notations, NULL, disarm)
 {
-	(void)state;
 	refuse("01", "t:1:1: a number must not start with a needless 0");
 	refuse("-01", "t:1:1: a number must not start with a needless 0");
 	refuse("+1", "t:1:1: '+' where a value was expected");
@@ -213,12 +199,11 @@ static void test_json_refuses_numbers_in_other_notations(void **state)
 	refuse("[-1e999]", "t:1:2: -1e999 is too large for a double");
 }
 
-static void test_json_numbers_end_at_63_characters(void **state)
+TEST_WITH(test_json_numbers_end_at_63_characters, NULL, disarm)
 {
 	char text[80];
 	struct json *v;
 
-	(void)state;
 	memset(text, '3', sizeof text);
 	text[1] = '.';
 	text[63] = '\0';
@@ -230,9 +215,8 @@ static void test_json_numbers_end_at_63_characters(void **state)
 	refuse(text, "t:1:1: a number of 64 characters: at most 63 are allowed");
 }
 
-static void test_json_refuses_bad_strings(void **state)
+TEST_WITH(test_json_refuses_bad_strings, NULL, disarm)
 {
-	(void)state;
 	refuse("\"abc", "t:1:1: the string that starts here is not closed");
 	refuse("[\"abc\n", "t:1:6: control character 0x0a inside a string: write it as \\u000a");
 	refuse("\"a\tb\"", "t:1:3: control character 0x09 inside a string: write it as \\u0009");
@@ -247,9 +231,8 @@ static void test_json_refuses_bad_strings(void **state)
 		     "t:1:3: a NUL byte where one of \"\\/bfnrtu after a backslash was expected");
 }
 
-static void test_json_refuses_lone_surrogates(void **state)
+TEST_WITH(test_json_refuses_lone_surrogates, NULL, disarm)
 {
-	(void)state;
 	refuse("\"\\ud83d\"", "t:1:2: \\ud83d is half of a surrogate pair without its second");
 	refuse("\"\\ud83d\\u0041\"", "t:1:2: \\ud83d is half of a surrogate pair without its second");
 	refuse("\"\\ud83d\\ud83d\"", "t:1:2: \\ud83d is half of a surrogate pair without its second");
@@ -259,7 +242,7 @@ static void test_json_refuses_lone_surrogates(void **state)
 	refuse("{\"\\udfff\":1}", "t:1:3: \\udfff is the second half of a surrogate pair without its first");
 }
 
-static void test_json_refuses_malformed_utf8(void **state)
+TEST_WITH(test_json_refuses_malformed_utf8, NULL, disarm)
 {
 	static const char *const bad[] = {
 		"\x80", /* a tail without a head */
@@ -279,7 +262,6 @@ static void test_json_refuses_malformed_utf8(void **state)
 	};
 	char text[16], want[80];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		snprintf(text, sizeof text, "\"a%s\"", bad[i]);
 		snprintf(want, sizeof want, "t:1:3: byte 0x%02x is not valid UTF-8 here",
@@ -289,23 +271,21 @@ static void test_json_refuses_malformed_utf8(void **state)
 	}
 }
 
-static void test_json_takes_the_outermost_characters_of_utf8(void **state)
+TEST_WITH(test_json_takes_the_outermost_characters_of_utf8, NULL, disarm)
 {
 	struct json *v = parse(
 		"\"\xc2\x80\xdf\xbf\xe0\xa0\x80\xed\x9f\xbf\xee\x80\x80\xf0\x90\x80\x80\xf4\x8f\xbf\xbf\"");
 
-	(void)state;
 	assert_int_equal(strlen(json_string(v, "")), 2 + 2 + 3 + 3 + 3 + 4 + 4);
 	json_free(v);
 }
 
-static void test_json_nests_32_deep_and_no_deeper(void **state)
+TEST_WITH(test_json_nests_32_deep_and_no_deeper, NULL, disarm)
 {
 	char text[200];
 	struct json *v;
 	size_t n = 0;
 
-	(void)state;
 	memset(text, '[', 32);
 	memset(text + 32, ']', 32);
 	text[64] = '\0';
@@ -326,22 +306,20 @@ static void test_json_nests_32_deep_and_no_deeper(void **state)
 			",[],[],[],[],[],[]]"));
 }
 
-static void test_json_refuses_a_million_brackets_quickly(void **state)
+TEST_WITH(test_json_refuses_a_million_brackets_quickly, NULL, disarm)
 {
 	char *text = malloc(1000000);
 	struct json *v = NULL;
 	struct err err = { 0 };
 
-	(void)state;
 	assert_non_null(text);
 	memset(text, '[', 1000000);
 	assert_int_equal(json_parse("t", text, 1000000, &v, &err), -ERR_FORMAT);
 	free(text);
 }
 
-static void test_json_refuses_duplicate_keys(void **state)
+TEST_WITH(test_json_refuses_duplicate_keys, NULL, disarm)
 {
-	(void)state;
 	refuse("{\"a\":1,\"b\":2,\"a\":3}", "t:1:14: key 'a' appears twice");
 	refuse("{\"a\":1,\n\"\\u0061\":3}", "t:2:1: key 'a' appears twice"); /* equal once decoded */
 	refuse("{\"\":1,\"\":2}", "t:1:7: key '' appears twice");
@@ -352,15 +330,14 @@ static void test_json_refuses_duplicate_keys(void **state)
 	refuse("{\"\\u001b[2J\":1,\"\\u001b[2J\":1}", "t:1:16: key '?[2J' appears twice");
 }
 
-static void test_json_keys_that_only_look_alike_are_different(void **state)
+TEST_WITH(test_json_keys_that_only_look_alike_are_different, NULL, disarm)
 {
 	json_free(parse("{\"a\":1,\"A\":2,\"a \":3,\"\\u00e0\":4,\"aa\":5,\"\":6}"));
 	/* the same key in different objects */
 	json_free(parse("{\"a\":{\"a\":{\"a\":1}},\"b\":[{\"a\":1},{\"a\":2}]}"));
-	(void)state;
 }
 
-static void test_json_looks_for_duplicates_among_many_keys_without_trouble(void **state)
+TEST_WITH(test_json_looks_for_duplicates_among_many_keys_without_trouble, NULL, disarm)
 {
 	enum { N_KEYS = 200000 };
 	struct strbuf text = { 0 };
@@ -368,7 +345,6 @@ static void test_json_looks_for_duplicates_among_many_keys_without_trouble(void 
 	struct err err = { 0 };
 	clock_t start;
 
-	(void)state;
 	strbuf_puts(&text, "{\"k0\":0");
 	for (int i = 1; i < N_KEYS; i++)
 		strbuf_printf(&text, ",\"key%07d\":%d", i, i);
@@ -388,13 +364,12 @@ static void test_json_looks_for_duplicates_among_many_keys_without_trouble(void 
 	strbuf_release(&text);
 }
 
-static void test_json_errors_stay_readable_for_long_names(void **state)
+TEST_WITH(test_json_errors_stay_readable_for_long_names, NULL, disarm)
 {
 	char name[1000];
 	struct json *v = NULL;
 	struct err err = { 0 };
 
-	(void)state;
 	memset(name, 'n', sizeof name);
 	strcpy(name + sizeof name - 12, "/model.json");
 	assert_int_equal(json_parse(name, "[", 1, &v, &err), -ERR_FORMAT);
@@ -402,12 +377,11 @@ static void test_json_errors_stay_readable_for_long_names(void **state)
 	assert_int_equal(json_parse("t", "[", 1, &v, NULL), -ERR_FORMAT);
 }
 
-static void test_json_survives_every_failed_allocation(void **state)
+TEST_WITH(test_json_survives_every_failed_allocation, NULL, disarm)
 {
 	struct strbuf text = { 0 };
 	unsigned long k;
 
-	(void)state;
 	/* A tree takes one allocation; many keys of open objects and keys with escapes take more. */
 	strbuf_puts(&text, "{\"name\":\"caf\\u00e9\",\"list\":[1,2.5,{\"deep\":null,\"k\\u00e9y\":\"v\"}]");
 	for (int i = 0; i < 100; i++)
@@ -436,14 +410,13 @@ static void test_json_survives_every_failed_allocation(void **state)
 	strbuf_release(&text);
 }
 
-static void test_json_tree_of_a_request_is_one_allocation(void **state)
+TEST_WITH(test_json_tree_of_a_request_is_one_allocation, NULL, disarm)
 {
 	static const char text[] =
 		"{\"v\":1,\"op\":\"predict\",\"id\":\"7\\n\",\"params\":{\"network\":\"lenet5\","
 		"\"epochs\":4},\"batches\":[64,128,[],{},\"\",null],\"\":true}";
 	struct json *v = NULL;
 
-	(void)state;
 	mem_fail_at(2, true);
 	assert_int_equal(json_parse("t", text, strlen(text), &v, NULL), 0);
 	assert_false(mem_failed());
@@ -452,7 +425,7 @@ static void test_json_tree_of_a_request_is_one_allocation(void **state)
 }
 
 /* Values of every shape: the estimate of a tree's memory must hold for all of them, or it takes two blocks. */
-static void test_json_room_for_a_tree_is_never_too_small(void **state)
+TEST_WITH(test_json_room_for_a_tree_is_never_too_small, NULL, disarm)
 {
 	static const char *const piece[] = { "1",
 					     "\"\"",
@@ -472,7 +445,6 @@ static void test_json_room_for_a_tree_is_never_too_small(void **state)
 	struct rng r = rng_stream(4711, 0);
 	struct strbuf text = { 0 };
 
-	(void)state;
 	for (int i = 0; i < 2000; i++) {
 		size_t n = rng_next(&r) % 40;
 		struct json *v = NULL;
@@ -491,13 +463,12 @@ static void test_json_room_for_a_tree_is_never_too_small(void **state)
 	strbuf_release(&text);
 }
 
-static void test_json_long_keys_that_appear_twice_are_cut_in_the_message(void **state)
+TEST_WITH(test_json_long_keys_that_appear_twice_are_cut_in_the_message, NULL, disarm)
 {
 	struct strbuf text = { 0 };
 	struct json *v = NULL;
 	struct err err = { 0 };
 
-	(void)state;
 	strbuf_puts(&text, "{");
 	for (int i = 0; i < 2; i++) {
 		strbuf_puts(&text, i ? ",\"" : "\"");
@@ -513,11 +484,10 @@ static void test_json_long_keys_that_appear_twice_are_cut_in_the_message(void **
 }
 
 /* Up to 16 keys are compared pair by pair, more are sorted: both find the same one. */
-static void test_json_duplicates_are_found_at_any_number_of_keys(void **state)
+TEST_WITH(test_json_duplicates_are_found_at_any_number_of_keys, NULL, disarm)
 {
 	struct strbuf text = { 0 };
 
-	(void)state;
 	for (int n = 2; n < 40; n++) {
 		for (int again = 0; again < n - 1; again++) {
 			struct json *v = NULL;
@@ -541,13 +511,12 @@ static void test_json_duplicates_are_found_at_any_number_of_keys(void **state)
 	strbuf_release(&text);
 }
 
-static void test_json_reads_files_with_a_limit(void **state)
+TEST_WITH(test_json_reads_files_with_a_limit, NULL, disarm)
 {
 	const char *path = support_path(support_temp_dir(), "value.json");
 	struct json *v = NULL;
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(io_write_file(path, "{\"a\":17}\n", 9, &err), 0);
 	assert_int_equal(json_read_file(path, 9, &v, &err), 0);
 	assert_true(json_number(json_get(v, "a"), 0) == 17);
@@ -563,14 +532,13 @@ static void test_json_reads_files_with_a_limit(void **state)
 	unlink(path);
 }
 
-static void test_json_known_keys_suggests_what_was_meant(void **state)
+TEST_WITH(test_json_known_keys_suggests_what_was_meant, NULL, disarm)
 {
 	static const char *const known[] = { "trees", "depth", "rate", NULL };
 	struct json *good = parse("{\"depth\":3,\"trees\":61}"), *typo = parse("{\"trees\":1,\"dept\":3}");
 	struct json *odd = parse("{\"\\u001bzzzzzzzz\":1}"), *list = parse("[]");
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(json_known_keys(good, "settings", known, &err), 0);
 	assert_int_equal(json_known_keys(typo, "settings", known, &err), -ERR_FORMAT);
 	assert_string_equal(err.text, "settings: unknown key 'dept'; did you mean 'depth'?");
@@ -608,22 +576,20 @@ static void write_sample(struct strbuf *out, bool pretty)
 	json_close(&w, '}');
 }
 
-static void test_json_writer_puts_commas_and_brackets(void **state)
+TEST_WITH(test_json_writer_puts_commas_and_brackets, NULL, disarm)
 {
 	struct strbuf out = { 0 };
 
-	(void)state;
 	write_sample(&out, false);
 	assert_string_equal(out.text, "{\"name\":\"x\",\"n\":-9223372036854775808,\"list\":[2.37,null,{},[]],"
 				      "\"yes\":true,\"none\":null}");
 	strbuf_release(&out);
 }
 
-static void test_json_writer_indents_by_two(void **state)
+TEST_WITH(test_json_writer_indents_by_two, NULL, disarm)
 {
 	struct strbuf out = { 0 };
 
-	(void)state;
 	write_sample(&out, true);
 	assert_string_equal(out.text, "{\n"
 				      "  \"name\": \"x\",\n"
@@ -641,12 +607,11 @@ static void test_json_writer_indents_by_two(void **state)
 	strbuf_release(&out);
 }
 
-static void test_json_writer_writes_lone_values(void **state)
+TEST_WITH(test_json_writer_writes_lone_values, NULL, disarm)
 {
 	struct strbuf out = { 0 };
 	struct json_writer w;
 
-	(void)state;
 	json_begin(&w, &out, true);
 	json_put_bool(&w, false);
 	assert_string_equal(out.text, "false");
@@ -657,13 +622,12 @@ static void test_json_writer_writes_lone_values(void **state)
 	strbuf_release(&out);
 }
 
-static void test_json_writer_never_writes_nan_or_infinity(void **state)
+TEST_WITH(test_json_writer_never_writes_nan_or_infinity, NULL, disarm)
 {
 	static const double odd[] = { NAN, INFINITY, -INFINITY };
 	struct strbuf out = { 0 };
 	struct json_writer w;
 
-	(void)state;
 	json_begin(&w, &out, false);
 	json_open(&w, '[');
 	for (int i = 0; i < 3; i++)
@@ -673,12 +637,11 @@ static void test_json_writer_never_writes_nan_or_infinity(void **state)
 	strbuf_release(&out);
 }
 
-static void test_json_writer_escapes_what_must_be(void **state)
+TEST_WITH(test_json_writer_escapes_what_must_be, NULL, disarm)
 {
 	struct strbuf out = { 0 };
 	struct json_writer w;
 
-	(void)state;
 	json_begin(&w, &out, false);
 	json_open(&w, '{');
 	json_kv_string(&w, "q\"\\", "\n\r\t\x01\x1f\x7f/\xe2\x82\xac");
@@ -687,12 +650,11 @@ static void test_json_writer_escapes_what_must_be(void **state)
 	strbuf_release(&out);
 }
 
-static void test_json_writer_replaces_bad_utf8(void **state)
+TEST_WITH(test_json_writer_replaces_bad_utf8, NULL, disarm)
 {
 	struct strbuf out = { 0 };
 	struct json_writer w;
 
-	(void)state;
 	json_begin(&w, &out, false);
 	json_put_string(&w, "a\xff\xc3(\xed\xa0\x80z\xe2\x82");
 	assert_string_equal(out.text, "\"a\xef\xbf\xbd\xef\xbf\xbd(\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbdz"
@@ -701,13 +663,12 @@ static void test_json_writer_replaces_bad_utf8(void **state)
 	strbuf_release(&out);
 }
 
-static void test_json_numbers_survive_writing_and_reading(void **state)
+TEST_WITH(test_json_numbers_survive_writing_and_reading, NULL, disarm)
 {
 	struct rng r = rng_stream(8259, 0);
 	struct strbuf out = { 0 };
 	struct json_writer w;
 
-	(void)state;
 	for (int i = 0; i < 20000; i++) {
 		uint64_t bits = rng_next(&r);
 		struct json *v;
@@ -743,9 +704,8 @@ static const char *fixed(double v, int decimals)
 	return out.text;
 }
 
-static void test_json_fixed_numbers_are_short(void **state)
+TEST_WITH(test_json_fixed_numbers_are_short, NULL, disarm)
 {
-	(void)state;
 	assert_string_equal(fixed(2.5, 6), "2.5");
 	assert_string_equal(fixed(64, 6), "64");
 	assert_string_equal(fixed(100, 0), "100");
@@ -786,11 +746,10 @@ static void check_against_printf(double v, int decimals)
 	assert_string_equal(fixed(v, decimals), strcmp(want, "-0") == 0 ? "0" : want);
 }
 
-static void test_json_fixed_rounds_as_printf_does(void **state)
+TEST_WITH(test_json_fixed_rounds_as_printf_does, NULL, disarm)
 {
 	struct rng r = rng_stream(1306, 0);
 
-	(void)state;
 	for (int i = 0; i < 200000; i++) {
 		int decimals = i % 10;
 		/* a whole number over a power of two: exact halves of the last decimal are among them */
@@ -808,7 +767,7 @@ static void test_json_fixed_rounds_as_printf_does(void **state)
 	fixed(0, -1);
 }
 
-static void test_json_writer_writes_whole_numbers_as_before(void **state)
+TEST_WITH(test_json_writer_writes_whole_numbers_as_before, NULL, disarm)
 {
 	static const double whole[] = { 0,    -0.0, 1,    -1, 64, 999999999999999.0, -999999999999999.0,
 					1e15, 1e21, -7e14 };
@@ -816,7 +775,6 @@ static void test_json_writer_writes_whole_numbers_as_before(void **state)
 	struct json_writer w;
 	char want[32];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) {
 		strbuf_reset(&out);
 		json_begin(&w, &out, false);
@@ -839,12 +797,11 @@ static void test_json_writer_writes_whole_numbers_as_before(void **state)
 }
 
 /* Every byte at every place of a string of every length around eight: whatever is copied eight at a time is right. */
-static void test_json_writer_escapes_at_every_place(void **state)
+TEST_WITH(test_json_writer_escapes_at_every_place, NULL, disarm)
 {
 	struct strbuf out = { 0 };
 	struct json_writer w;
 
-	(void)state;
 	for (size_t len = 1; len < 20; len++)
 		for (size_t at = 0; at < len; at++)
 			for (int c = 1; c < 128; c++) {
@@ -864,11 +821,10 @@ static void test_json_writer_escapes_at_every_place(void **state)
 	strbuf_release(&out);
 }
 
-static void test_json_writer_fills_buffers_of_any_size(void **state)
+TEST_WITH(test_json_writer_fills_buffers_of_any_size, NULL, disarm)
 {
 	struct strbuf whole = { 0 };
 
-	(void)state;
 	write_sample(&whole, true);
 	for (size_t before = 0; before < 300; before++) {
 		struct strbuf out = { 0 };
@@ -883,11 +839,10 @@ static void test_json_writer_fills_buffers_of_any_size(void **state)
 	strbuf_release(&whole);
 }
 
-static void test_json_writer_failure_is_seen_at_the_end(void **state)
+TEST_WITH(test_json_writer_failure_is_seen_at_the_end, NULL, disarm)
 {
 	unsigned long k;
 
-	(void)state;
 	for (k = 1;; k++) {
 		struct strbuf out = { 0 };
 		bool failed;
@@ -901,53 +856,4 @@ static void test_json_writer_failure_is_seen_at_the_end(void **state)
 			break;
 	}
 	assert_true(k > 2);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(test_json_reads_every_kind_of_value, disarm),
-		cmocka_unit_test_teardown(test_json_absent_is_allowed_everywhere, disarm),
-		cmocka_unit_test_teardown(test_json_walking_visits_members_in_order, disarm),
-		cmocka_unit_test_teardown(test_json_any_value_may_be_the_whole_text, disarm),
-		cmocka_unit_test_teardown(test_json_decodes_every_escape, disarm),
-		cmocka_unit_test_teardown(test_json_numbers_are_exact, disarm),
-		cmocka_unit_test_teardown(test_json_errors_name_line_and_column, disarm),
-		cmocka_unit_test_teardown(test_json_refuses_numbers_in_other_notations, disarm),
-		cmocka_unit_test_teardown(test_json_numbers_end_at_63_characters, disarm),
-		cmocka_unit_test_teardown(test_json_refuses_bad_strings, disarm),
-		cmocka_unit_test_teardown(test_json_refuses_lone_surrogates, disarm),
-		cmocka_unit_test_teardown(test_json_refuses_malformed_utf8, disarm),
-		cmocka_unit_test_teardown(test_json_takes_the_outermost_characters_of_utf8, disarm),
-		cmocka_unit_test_teardown(test_json_nests_32_deep_and_no_deeper, disarm),
-		cmocka_unit_test_teardown(test_json_refuses_a_million_brackets_quickly, disarm),
-		cmocka_unit_test_teardown(test_json_refuses_duplicate_keys, disarm),
-		cmocka_unit_test_teardown(test_json_keys_that_only_look_alike_are_different, disarm),
-		cmocka_unit_test_teardown(test_json_looks_for_duplicates_among_many_keys_without_trouble,
-					  disarm),
-		cmocka_unit_test_teardown(test_json_errors_stay_readable_for_long_names, disarm),
-		cmocka_unit_test_teardown(test_json_survives_every_failed_allocation, disarm),
-		cmocka_unit_test_teardown(test_json_tree_of_a_request_is_one_allocation, disarm),
-		cmocka_unit_test_teardown(test_json_room_for_a_tree_is_never_too_small, disarm),
-		cmocka_unit_test_teardown(test_json_long_keys_that_appear_twice_are_cut_in_the_message,
-					  disarm),
-		cmocka_unit_test_teardown(test_json_duplicates_are_found_at_any_number_of_keys, disarm),
-		cmocka_unit_test_teardown(test_json_reads_files_with_a_limit, disarm),
-		cmocka_unit_test_teardown(test_json_known_keys_suggests_what_was_meant, disarm),
-		cmocka_unit_test_teardown(test_json_writer_puts_commas_and_brackets, disarm),
-		cmocka_unit_test_teardown(test_json_writer_indents_by_two, disarm),
-		cmocka_unit_test_teardown(test_json_writer_writes_lone_values, disarm),
-		cmocka_unit_test_teardown(test_json_writer_never_writes_nan_or_infinity, disarm),
-		cmocka_unit_test_teardown(test_json_writer_escapes_what_must_be, disarm),
-		cmocka_unit_test_teardown(test_json_writer_replaces_bad_utf8, disarm),
-		cmocka_unit_test_teardown(test_json_numbers_survive_writing_and_reading, disarm),
-		cmocka_unit_test_teardown(test_json_fixed_numbers_are_short, disarm),
-		cmocka_unit_test_teardown(test_json_fixed_rounds_as_printf_does, disarm),
-		cmocka_unit_test_teardown(test_json_writer_writes_whole_numbers_as_before, disarm),
-		cmocka_unit_test_teardown(test_json_writer_escapes_at_every_place, disarm),
-		cmocka_unit_test_teardown(test_json_writer_fills_buffers_of_any_size, disarm),
-		cmocka_unit_test_teardown(test_json_writer_failure_is_seen_at_the_end, disarm),
-	};
-
-	return cmocka_run_group_tests_name("json", tests, NULL, NULL);
 }

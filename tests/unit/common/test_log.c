@@ -1,12 +1,5 @@
 /* common/log: one line an event, whatever is in the message. */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -18,6 +11,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "tests/support/support.h"
+#include "tests/support/test.h"
 
 static int saved_stderr = -1;
 static char said[16384];
@@ -56,9 +50,8 @@ static const char *listen_end(void)
 	return said;
 }
 
-static void test_log_line_says_program_level_and_message(void **state)
+TEST_WITH(test_log_line_says_program_level_and_message, reset, NULL)
 {
-	(void)state;
 	log_set_program("tester");
 	listen_begin();
 	log_error("disk %d is full", 3);
@@ -68,9 +61,8 @@ static void test_log_line_says_program_level_and_message(void **state)
 			    "tester: error: disk 3 is full\ntester: warning: nearly\ntester: info: well\n");
 }
 
-static void test_log_level_decides_what_is_said(void **state)
+TEST_WITH(test_log_level_decides_what_is_said, reset, NULL)
 {
-	(void)state;
 	listen_begin();
 	log_debug("hidden by default");
 	log_set_level(LOG_ERROR);
@@ -81,20 +73,18 @@ static void test_log_level_decides_what_is_said(void **state)
 	assert_string_equal(listen_end(), "postrider: error: shown\npostrider: debug: shown too\n");
 }
 
-static void test_log_keeps_one_event_on_one_line(void **state)
+TEST_WITH(test_log_keeps_one_event_on_one_line, reset, NULL)
 {
-	(void)state;
 	listen_begin();
 	log_info("first\nsecond\033[31m\r\x7f");
 	assert_string_equal(listen_end(), "postrider: info: first second [31m  \n");
 }
 
-static void test_log_json_lines_are_json(void **state)
+TEST_WITH(test_log_json_lines_are_json, reset, NULL)
 {
 	struct json *v = NULL;
 	struct err err = { 0 };
 
-	(void)state;
 	log_set_json(true);
 	listen_begin();
 	log_warn("say \"hi\"\nand a bad byte \xff");
@@ -115,9 +105,8 @@ static void test_log_json_lines_are_json(void **state)
 	json_free(v);
 }
 
-static void test_log_speaks_without_memory(void **state)
+TEST_WITH(test_log_speaks_without_memory, reset, NULL)
 {
-	(void)state;
 	log_set_json(true);
 	listen_begin();
 	mem_fail_at(1, true);
@@ -126,11 +115,10 @@ static void test_log_speaks_without_memory(void **state)
 	assert_string_equal(listen_end(), "postrider: error: out of memory\n");
 }
 
-static void test_log_cuts_a_message_that_is_too_long(void **state)
+TEST_WITH(test_log_cuts_a_message_that_is_too_long, reset, NULL)
 {
 	char much[9000];
 
-	(void)state;
 	memset(much, 'm', sizeof much - 1);
 	much[sizeof much - 1] = '\0';
 	listen_begin();
@@ -140,11 +128,10 @@ static void test_log_cuts_a_message_that_is_too_long(void **state)
 	assert_string_equal(said + strlen(said) - 5, "m...\n");
 }
 
-static void test_log_cuts_a_program_name_that_is_too_long(void **state)
+TEST_WITH(test_log_cuts_a_program_name_that_is_too_long, reset, NULL)
 {
 	char much[900];
 
-	(void)state;
 	memset(much, 'p', sizeof much - 1);
 	much[sizeof much - 1] = '\0';
 	log_set_program(much);
@@ -155,9 +142,8 @@ static void test_log_cuts_a_program_name_that_is_too_long(void **state)
 	assert_true(strlen(said) < 100);
 }
 
-static void test_log_leaves_errno_alone(void **state)
+TEST_WITH(test_log_leaves_errno_alone, reset, NULL)
 {
-	(void)state;
 	listen_begin();
 	errno = ENOSPC;
 	log_info("noted");
@@ -165,12 +151,11 @@ static void test_log_leaves_errno_alone(void **state)
 	listen_end();
 }
 
-static void test_log_colour_is_for_willing_terminals(void **state)
+TEST_WITH(test_log_colour_is_for_willing_terminals, reset, NULL)
 {
 	int terminal = posix_openpt(O_RDWR | O_NOCTTY), other = -1;
 	char *name;
 
-	(void)state;
 	if (terminal < 0 || grantpt(terminal) || unlockpt(terminal) || !(name = ptsname(terminal)) ||
 	    (other = open(name, O_RDWR | O_NOCTTY)) < 0) {
 		printf("skipped: no pseudo-terminal to be had\n");
@@ -197,12 +182,11 @@ static void test_log_colour_is_for_willing_terminals(void **state)
 	assert_false(log_stream_wants_colour(-1));
 }
 
-static void test_log_colours_the_level_on_a_terminal(void **state)
+TEST_WITH(test_log_colours_the_level_on_a_terminal, reset, NULL)
 {
 	int terminal = posix_openpt(O_RDWR | O_NOCTTY), other = -1, saved;
 	char *name, got[200] = "";
 
-	(void)state;
 	if (terminal < 0 || grantpt(terminal) || unlockpt(terminal) || !(name = ptsname(terminal)) ||
 	    (other = open(name, O_RDWR | O_NOCTTY)) < 0) {
 		printf("skipped: no pseudo-terminal to be had\n");
@@ -219,22 +203,4 @@ static void test_log_colours_the_level_on_a_terminal(void **state)
 	assert_non_null(strstr(got, "postrider: \033[1;31merror:\033[0m red"));
 	close(other);
 	close(terminal);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_log_line_says_program_level_and_message, reset),
-		cmocka_unit_test_setup(test_log_level_decides_what_is_said, reset),
-		cmocka_unit_test_setup(test_log_keeps_one_event_on_one_line, reset),
-		cmocka_unit_test_setup(test_log_json_lines_are_json, reset),
-		cmocka_unit_test_setup(test_log_speaks_without_memory, reset),
-		cmocka_unit_test_setup(test_log_cuts_a_message_that_is_too_long, reset),
-		cmocka_unit_test_setup(test_log_cuts_a_program_name_that_is_too_long, reset),
-		cmocka_unit_test_setup(test_log_leaves_errno_alone, reset),
-		cmocka_unit_test_setup(test_log_colour_is_for_willing_terminals, reset),
-		cmocka_unit_test_setup(test_log_colours_the_level_on_a_terminal, reset),
-	};
-
-	return cmocka_run_group_tests_name("log", tests, NULL, NULL);
 }

@@ -1,15 +1,9 @@
 /* common/mem: sizes are checked, failures come when asked for. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
+#include "tests/support/test.h"
 
 static int disarm(void **state)
 {
@@ -18,11 +12,10 @@ static int disarm(void **state)
 	return 0;
 }
 
-static void test_mem_nothing_is_still_a_pointer(void **state)
+TEST_WITH(test_mem_nothing_is_still_a_pointer, NULL, disarm)
 {
 	void *a = mem_alloc(0), *b = mem_calloc(0, 0), *c = mem_array(0, 8), *d = mem_resize(NULL, 0, 8);
 
-	(void)state;
 	assert_non_null(a);
 	assert_non_null(b);
 	assert_non_null(c);
@@ -33,13 +26,12 @@ static void test_mem_nothing_is_still_a_pointer(void **state)
 	free(d);
 }
 
-static void test_mem_refuses_sizes_whose_product_wraps(void **state)
+TEST_WITH(test_mem_refuses_sizes_whose_product_wraps, NULL, disarm)
 {
 	/* volatile: the compiler would see the impossible size and warn */
 	volatile size_t half = SIZE_MAX / 2 + 2;
 	void *p;
 
-	(void)state;
 	assert_null(mem_array(half, 2)); /* wraps to 2 bytes */
 	assert_null(mem_calloc(half, 2));
 	p = mem_alloc(13);
@@ -50,22 +42,20 @@ static void test_mem_refuses_sizes_whose_product_wraps(void **state)
 	free(p);
 }
 
-static void test_mem_calloc_is_zeroed(void **state)
+TEST_WITH(test_mem_calloc_is_zeroed, NULL, disarm)
 {
 	unsigned char *p = mem_calloc(37, 3);
 
-	(void)state;
 	assert_non_null(p);
 	for (int i = 0; i < 37 * 3; i++)
 		assert_int_equal(p[i], 0);
 	free(p);
 }
 
-static void test_mem_strings_are_copied(void **state)
+TEST_WITH(test_mem_strings_are_copied, NULL, disarm)
 {
 	char *whole = mem_strdup("batch"), *part = mem_strndup("batch", 3), *none = mem_strndup("batch", 0);
 
-	(void)state;
 	assert_string_equal(whole, "batch");
 	assert_string_equal(part, "bat");
 	assert_string_equal(none, "");
@@ -74,12 +64,11 @@ static void test_mem_strings_are_copied(void **state)
 	free(none);
 }
 
-static void test_mem_grow_doubles_and_keeps_the_contents(void **state)
+TEST_WITH(test_mem_grow_doubles_and_keeps_the_contents, NULL, disarm)
 {
 	void *p = NULL;
 	size_t cap = 0, n_moves = 0;
 
-	(void)state;
 	for (size_t n = 1; n <= 1000; n++) {
 		size_t before = cap;
 
@@ -94,12 +83,11 @@ static void test_mem_grow_doubles_and_keeps_the_contents(void **state)
 	free(p);
 }
 
-static void test_mem_grow_failure_changes_nothing(void **state)
+TEST_WITH(test_mem_grow_failure_changes_nothing, NULL, disarm)
 {
 	void *p = NULL, *before;
 	size_t cap = 0, cap_before;
 
-	(void)state;
 	assert_int_equal(mem_grow(&p, &cap, 5, 4), 0);
 	before = p;
 	cap_before = cap;
@@ -115,11 +103,10 @@ static void test_mem_grow_failure_changes_nothing(void **state)
 	free(p);
 }
 
-static void test_mem_fails_at_exactly_the_kth_call(void **state)
+TEST_WITH(test_mem_fails_at_exactly_the_kth_call, NULL, disarm)
 {
 	void *p;
 
-	(void)state;
 	mem_fail_at(3, false);
 	for (int i = 1; i <= 5; i++) {
 		p = i == 2 ? mem_calloc(2, 3) : mem_alloc(5);
@@ -129,11 +116,10 @@ static void test_mem_fails_at_exactly_the_kth_call(void **state)
 	}
 }
 
-static void test_mem_fails_forever_when_asked_to(void **state)
+TEST_WITH(test_mem_fails_forever_when_asked_to, NULL, disarm)
 {
 	void *p;
 
-	(void)state;
 	mem_fail_at(2, true);
 	p = mem_alloc(5);
 	assert_non_null(p);
@@ -150,20 +136,4 @@ static void test_mem_fails_forever_when_asked_to(void **state)
 	p = mem_alloc(5);
 	assert_non_null(p);
 	free(p);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(test_mem_nothing_is_still_a_pointer, disarm),
-		cmocka_unit_test_teardown(test_mem_refuses_sizes_whose_product_wraps, disarm),
-		cmocka_unit_test_teardown(test_mem_calloc_is_zeroed, disarm),
-		cmocka_unit_test_teardown(test_mem_strings_are_copied, disarm),
-		cmocka_unit_test_teardown(test_mem_grow_doubles_and_keeps_the_contents, disarm),
-		cmocka_unit_test_teardown(test_mem_grow_failure_changes_nothing, disarm),
-		cmocka_unit_test_teardown(test_mem_fails_at_exactly_the_kth_call, disarm),
-		cmocka_unit_test_teardown(test_mem_fails_forever_when_asked_to, disarm),
-	};
-
-	return cmocka_run_group_tests_name("mem", tests, NULL, NULL);
 }

@@ -1,12 +1,5 @@
 /* common/pool: every index once, the same results for any number of threads, nothing that a thread
  * sanitizer objects to. Also run by `make tsan`. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +7,7 @@
 #include "common/mem.h"
 #include "common/pool.h"
 #include "common/rng.h"
+#include "tests/support/test.h"
 
 #define MAX_TURNS 1000
 
@@ -57,13 +51,12 @@ static void draw_turn(void *ctx, size_t i, size_t worker)
 	w->times[i]++;
 }
 
-static void test_pool_results_do_not_depend_on_the_number_of_threads(void **state)
+TEST(test_pool_results_do_not_depend_on_the_number_of_threads)
 {
 	static const size_t n_threads[] = { 1, 2, 8 };
 	static const size_t n_turns[] = { 2, 3, 7, 64, 997 };
 	static struct work alone, shared;
 
-	(void)state;
 	for (size_t t = 0; t < 3; t++) {
 		struct pool *p = new_pool(n_threads[t]);
 
@@ -86,12 +79,11 @@ static void test_pool_results_do_not_depend_on_the_number_of_threads(void **stat
 	}
 }
 
-static void test_pool_runs_nothing_for_no_turns_and_one_for_one(void **state)
+TEST(test_pool_runs_nothing_for_no_turns_and_one_for_one)
 {
 	static struct work w;
 	struct pool *p = new_pool(3);
 
-	(void)state;
 	memset(&w, 0, sizeof w);
 	w.n_workers = 3;
 	pool_run(p, 0, draw_turn, &w);
@@ -131,11 +123,10 @@ static void outer_turn(void *ctx, size_t i, size_t worker)
 	pool_run(in.nest->pool, 17, inner_turn, &in);
 }
 
-static void test_pool_a_run_inside_a_turn_runs_inline(void **state)
+TEST(test_pool_a_run_inside_a_turn_runs_inline)
 {
 	static struct nest nest;
 
-	(void)state;
 	for (size_t n_threads = 1; n_threads <= 4; n_threads++) {
 		memset(&nest, 0, sizeof nest);
 		nest.pool = new_pool(n_threads);
@@ -148,18 +139,16 @@ static void test_pool_a_run_inside_a_turn_runs_inline(void **state)
 	}
 }
 
-static void test_pool_accepts_null_where_there_is_no_pool(void **state)
+TEST(test_pool_accepts_null_where_there_is_no_pool)
 {
-	(void)state;
 	assert_int_equal(pool_threads(NULL), 1);
 	pool_free(NULL);
 }
 
-static void test_pool_of_default_size_follows_the_environment(void **state)
+TEST(test_pool_of_default_size_follows_the_environment)
 {
 	struct pool *p;
 
-	(void)state;
 	assert_int_equal(setenv("POSTRIDER_THREADS", "3", 1), 0);
 	p = new_pool(0);
 	assert_int_equal(pool_threads(p), 3);
@@ -172,18 +161,16 @@ static void test_pool_of_default_size_follows_the_environment(void **state)
 	assert_int_equal(unsetenv("POSTRIDER_THREADS"), 0);
 }
 
-static void test_pool_new_and_free_without_work_in_between(void **state)
+TEST(test_pool_new_and_free_without_work_in_between)
 {
-	(void)state;
 	for (int i = 0; i < 50; i++)
 		pool_free(new_pool(4));
 }
 
-static void test_pool_new_survives_every_failed_allocation(void **state)
+TEST_WITH(test_pool_new_survives_every_failed_allocation, NULL, disarm)
 {
 	unsigned long k;
 
-	(void)state;
 	for (k = 1;; k++) {
 		struct pool *p = NULL;
 		struct err err = { 0 };
@@ -201,19 +188,4 @@ static void test_pool_new_survives_every_failed_allocation(void **state)
 		assert_null(p);
 	}
 	assert_true(k > 3); /* the pool, its threads, an argument for each */
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pool_results_do_not_depend_on_the_number_of_threads),
-		cmocka_unit_test(test_pool_runs_nothing_for_no_turns_and_one_for_one),
-		cmocka_unit_test(test_pool_a_run_inside_a_turn_runs_inline),
-		cmocka_unit_test(test_pool_accepts_null_where_there_is_no_pool),
-		cmocka_unit_test(test_pool_of_default_size_follows_the_environment),
-		cmocka_unit_test(test_pool_new_and_free_without_work_in_between),
-		cmocka_unit_test_teardown(test_pool_new_survives_every_failed_allocation, disarm),
-	};
-
-	return cmocka_run_group_tests_name("pool", tests, NULL, NULL);
 }

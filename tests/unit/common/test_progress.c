@@ -1,12 +1,5 @@
 /* common/progress: a bar on a terminal, nothing at all elsewhere. */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -19,6 +12,7 @@
 #include "common/mem.h"
 #include "common/progress.h"
 #include "tests/support/support.h"
+#include "tests/support/test.h"
 
 static int terminal = -1, saved_stderr = -1;
 static char drawn[65536];
@@ -86,12 +80,11 @@ static int count(const char *what)
 	return n;
 }
 
-static void test_progress_is_null_where_no_terminal_looks(void **state)
+TEST_WITH(test_progress_is_null_where_no_terminal_looks, NULL, disarm)
 {
 	int fd = open("/dev/null", O_WRONLY), saved = dup(STDERR_FILENO);
 	struct progress *p;
 
-	(void)state;
 	dup2(fd, STDERR_FILENO);
 	close(fd);
 	p = progress_new("trees", 61);
@@ -100,19 +93,17 @@ static void test_progress_is_null_where_no_terminal_looks(void **state)
 	assert_null(p);
 }
 
-static void test_progress_null_is_allowed_everywhere(void **state)
+TEST_WITH(test_progress_null_is_allowed_everywhere, NULL, disarm)
 {
-	(void)state;
 	progress_add(NULL, 3);
 	progress_total(NULL, 7);
 	progress_free(NULL);
 }
 
-static void test_progress_draws_the_share_and_wipes_its_line(void **state)
+TEST_WITH(test_progress_draws_the_share_and_wipes_its_line, NULL, disarm)
 {
 	struct progress *p;
 
-	(void)state;
 	if (!terminal_begin(80))
 		skip();
 	p = progress_new("trees", 61);
@@ -125,11 +116,10 @@ static void test_progress_draws_the_share_and_wipes_its_line(void **state)
 	assert_string_equal(drawn + n_drawn - 4, "\r\033[K");
 }
 
-static void test_progress_draws_at_most_ten_times_a_second(void **state)
+TEST_WITH(test_progress_draws_at_most_ten_times_a_second, NULL, disarm)
 {
 	struct progress *p;
 
-	(void)state;
 	if (!terminal_begin(80))
 		skip();
 	p = progress_new("steps", 1000000);
@@ -143,11 +133,10 @@ static void test_progress_draws_at_most_ten_times_a_second(void **state)
 	assert_true(count("steps") <= 30); /* as many seconds as the slowest machine might need, times ten */
 }
 
-static void test_progress_never_passes_a_hundred_percent(void **state)
+TEST_WITH(test_progress_never_passes_a_hundred_percent, NULL, disarm)
 {
 	struct progress *p;
 
-	(void)state;
 	if (!terminal_begin(80))
 		skip();
 	p = progress_new("over", 10);
@@ -162,11 +151,10 @@ static void test_progress_never_passes_a_hundred_percent(void **state)
 	assert_int_equal(count("  0%"), 1);
 }
 
-static void test_progress_fits_into_any_terminal(void **state)
+TEST_WITH(test_progress_fits_into_any_terminal, NULL, disarm)
 {
 	static const unsigned short widths[] = { 1, 2, 9, 20, 40, 300 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
 		struct progress *p;
 
@@ -181,11 +169,10 @@ static void test_progress_fits_into_any_terminal(void **state)
 	}
 }
 
-static void test_progress_estimates_what_is_left_after_a_second(void **state)
+TEST_WITH(test_progress_estimates_what_is_left_after_a_second, NULL, disarm)
 {
 	struct progress *p;
 
-	(void)state;
 	if (!terminal_begin(80))
 		skip();
 	p = progress_new("slow", 100);
@@ -203,12 +190,11 @@ static void *add_main(void *p)
 	return NULL;
 }
 
-static void test_progress_adds_from_many_threads(void **state)
+TEST_WITH(test_progress_adds_from_many_threads, NULL, disarm)
 {
 	pthread_t thread[4];
 	struct progress *p;
 
-	(void)state;
 	if (!terminal_begin(80))
 		skip();
 	p = progress_new("shared", 20001);
@@ -223,11 +209,10 @@ static void test_progress_adds_from_many_threads(void **state)
 	assert_true(count("100%") >= 1); /* none was lost */
 }
 
-static void test_progress_does_without_a_bar_when_memory_is_short(void **state)
+TEST_WITH(test_progress_does_without_a_bar_when_memory_is_short, NULL, disarm)
 {
 	struct progress *p;
 
-	(void)state;
 	if (!terminal_begin(80))
 		skip();
 	mem_fail_at(1, false);
@@ -238,21 +223,4 @@ static void test_progress_does_without_a_bar_when_memory_is_short(void **state)
 	terminal_end();
 	assert_null(p);
 	assert_true(mem_failed());
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(test_progress_is_null_where_no_terminal_looks, disarm),
-		cmocka_unit_test_teardown(test_progress_null_is_allowed_everywhere, disarm),
-		cmocka_unit_test_teardown(test_progress_draws_the_share_and_wipes_its_line, disarm),
-		cmocka_unit_test_teardown(test_progress_draws_at_most_ten_times_a_second, disarm),
-		cmocka_unit_test_teardown(test_progress_never_passes_a_hundred_percent, disarm),
-		cmocka_unit_test_teardown(test_progress_fits_into_any_terminal, disarm),
-		cmocka_unit_test_teardown(test_progress_estimates_what_is_left_after_a_second, disarm),
-		cmocka_unit_test_teardown(test_progress_adds_from_many_threads, disarm),
-		cmocka_unit_test_teardown(test_progress_does_without_a_bar_when_memory_is_short, disarm),
-	};
-
-	return cmocka_run_group_tests_name("progress", tests, NULL, NULL);
 }

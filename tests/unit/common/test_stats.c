@@ -1,16 +1,10 @@
 /* common/stats: answers worked by hand, edges, and sums where naive ways lose digits. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <float.h>
 #include <math.h>
 
 #include "common/rng.h"
 #include "common/stats.h"
+#include "tests/support/test.h"
 
 /* The last few bits may differ by order of operations. */
 static void assert_close(double a, double b)
@@ -19,22 +13,20 @@ static void assert_close(double a, double b)
 		fail_msg("%.17g is not %.17g", a, b);
 }
 
-static void test_stats_mean_and_sd_of_a_sample_worked_by_hand(void **state)
+TEST(test_stats_mean_and_sd_of_a_sample_worked_by_hand)
 {
 	/* sum 18.5, mean 3.7; squares of differences 1.69 + 0.64 + 0.04 + 1.21 + 1.44 = 5.02 */
 	const double v[] = { 2.4, 2.9, 3.5, 4.8, 4.9 };
 	double squares = 1.3 * 1.3 + 0.8 * 0.8 + 0.2 * 0.2 + 1.1 * 1.1 + 1.2 * 1.2;
 
-	(void)state;
 	assert_close(stats_mean(v, 5), 3.7);
 	assert_close(stats_sd(v, 5), sqrt(squares / 4.0));
 }
 
-static void test_stats_of_nothing_and_of_one(void **state)
+TEST(test_stats_of_nothing_and_of_one)
 {
 	double one[] = { 2.37 };
 
-	(void)state;
 	assert_true(isnan(stats_mean(one, 0)));
 	assert_true(isnan(stats_median(one, 0)));
 	assert_true(isnan(stats_percentile(one, 0, 50.0)));
@@ -48,12 +40,11 @@ static void test_stats_of_nothing_and_of_one(void **state)
 	stats_sort(NULL, 0);
 }
 
-static void test_stats_sd_survives_a_large_offset(void **state)
+TEST(test_stats_sd_survives_a_large_offset)
 {
 	/* NIST NumAcc4's trouble: spread 0.1 on top of 1e7 costs E[x^2] - E[x]^2 all its digits. */
 	double v[1001];
 
-	(void)state;
 	v[0] = 10000000.2;
 	for (int i = 1; i < 1001; i += 2) {
 		v[i] = 10000000.1;
@@ -63,34 +54,31 @@ static void test_stats_sd_survives_a_large_offset(void **state)
 	assert_true(fabs(stats_sd(v, 1001) - 0.1) < 1e-8); /* the certified value; inputs are off by 1e-9 */
 }
 
-static void test_stats_equal_values_have_no_spread(void **state)
+TEST(test_stats_equal_values_have_no_spread)
 {
 	double v[10];
 
-	(void)state;
 	for (int i = 0; i < 10; i++)
 		v[i] = 0.1;
 	assert_true(stats_mean(v, 10) == 0.1); /* ten times 0.1 sums to 0.9999999999999999 */
 	assert_true(stats_sd(v, 10) == 0.0);
 }
 
-static void test_stats_median_of_even_and_odd_counts(void **state)
+TEST(test_stats_median_of_even_and_odd_counts)
 {
 	double odd[] = { 9.1, -3.3, 4.7 }, even[] = { 9.1, -3.3, 4.7, 5.2 };
 	double large[] = { DBL_MAX, DBL_MAX };
 
-	(void)state;
 	assert_true(stats_median(odd, 3) == 4.7);
 	assert_close(stats_median(even, 4), 4.95);
 	assert_true(stats_median(large, 2) == DBL_MAX);
 }
 
-static void test_stats_percentile_is_the_nearest_rank(void **state)
+TEST(test_stats_percentile_is_the_nearest_rank)
 {
 	/* The textbook example: 15, 20, 35, 40, 50. */
 	double v[] = { 40, 15, 50, 35, 20 };
 
-	(void)state;
 	assert_true(stats_percentile(v, 5, 5.0) == 15);
 	assert_true(stats_percentile(v, 5, 30.0) == 20);
 	assert_true(stats_percentile(v, 5, 40.0) == 20);
@@ -103,23 +91,21 @@ static void test_stats_percentile_is_the_nearest_rank(void **state)
 	assert_true(isnan(stats_percentile(v, 5, NAN)));
 }
 
-static void test_stats_whole_percentages_hit_their_rank_exactly(void **state)
+TEST(test_stats_whole_percentages_hit_their_rank_exactly)
 {
 	double v[1000];
 
-	(void)state;
 	for (int i = 0; i < 1000; i++)
 		v[i] = i + 1;
 	for (int p = 1; p <= 100; p++) /* rounding p / 100 first would overshoot for 55, 57, 7, ... */
 		assert_true(stats_percentile(v, 1000, p) == p * 10);
 }
 
-static void test_stats_sort_puts_nan_last_and_the_rest_in_order(void **state)
+TEST(test_stats_sort_puts_nan_last_and_the_rest_in_order)
 {
 	struct rng r = rng_stream(31, 4);
 	double v[501];
 
-	(void)state;
 	for (int i = 0; i < 501; i++)
 		v[i] = i % 50 == 3 ? NAN : i == 77 ? -INFINITY : i == 78 ? INFINITY : rng_normal(&r);
 	stats_sort(v, 501);
@@ -129,20 +115,4 @@ static void test_stats_sort_puts_nan_last_and_the_rest_in_order(void **state)
 	assert_true(v[490] == INFINITY);
 	for (int i = 491; i < 501; i++)
 		assert_true(isnan(v[i]));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_stats_mean_and_sd_of_a_sample_worked_by_hand),
-		cmocka_unit_test(test_stats_of_nothing_and_of_one),
-		cmocka_unit_test(test_stats_sd_survives_a_large_offset),
-		cmocka_unit_test(test_stats_equal_values_have_no_spread),
-		cmocka_unit_test(test_stats_median_of_even_and_odd_counts),
-		cmocka_unit_test(test_stats_percentile_is_the_nearest_rank),
-		cmocka_unit_test(test_stats_whole_percentages_hit_their_rank_exactly),
-		cmocka_unit_test(test_stats_sort_puts_nan_last_and_the_rest_in_order),
-	};
-
-	return cmocka_run_group_tests_name("stats", tests, NULL, NULL);
 }

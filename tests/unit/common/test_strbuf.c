@@ -1,15 +1,9 @@
 /* common/strbuf: appends of all kinds, and a failure that stays noticed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "common/mem.h"
 #include "common/strbuf.h"
+#include "tests/support/test.h"
 
 static int disarm(void **state)
 {
@@ -18,11 +12,10 @@ static int disarm(void **state)
 	return 0;
 }
 
-static void test_strbuf_empty_gives_an_empty_text(void **state)
+TEST_WITH(test_strbuf_empty_gives_an_empty_text, NULL, disarm)
 {
 	struct strbuf b = { 0 };
 
-	(void)state;
 	assert_string_equal(strbuf_text(&b), "");
 	strbuf_add(&b, NULL, 0);
 	assert_string_equal(strbuf_text(&b), "");
@@ -32,11 +25,10 @@ static void test_strbuf_empty_gives_an_empty_text(void **state)
 	strbuf_release(NULL);
 }
 
-static void test_strbuf_joins_pieces_in_order(void **state)
+TEST_WITH(test_strbuf_joins_pieces_in_order, NULL, disarm)
 {
 	struct strbuf b = { 0 };
 
-	(void)state;
 	strbuf_puts(&b, "batch ");
 	strbuf_printf(&b, "%d of %s", 37, "61");
 	strbuf_add(&b, ", done", 2);
@@ -45,11 +37,10 @@ static void test_strbuf_joins_pieces_in_order(void **state)
 	strbuf_release(&b);
 }
 
-static void test_strbuf_keeps_nul_bytes(void **state)
+TEST_WITH(test_strbuf_keeps_nul_bytes, NULL, disarm)
 {
 	struct strbuf b = { 0 };
 
-	(void)state;
 	strbuf_add(&b, "a\0b", 3);
 	strbuf_puts(&b, "c");
 	assert_int_equal(b.len, 4);
@@ -57,9 +48,8 @@ static void test_strbuf_keeps_nul_bytes(void **state)
 	strbuf_release(&b);
 }
 
-static void test_strbuf_printf_of_every_length_around_the_capacity(void **state)
+TEST_WITH(test_strbuf_printf_of_every_length_around_the_capacity, NULL, disarm)
 {
-	(void)state;
 	for (int len = 0; len < 140; len++) {
 		struct strbuf b = { 0 };
 
@@ -72,11 +62,10 @@ static void test_strbuf_printf_of_every_length_around_the_capacity(void **state)
 	}
 }
 
-static void test_strbuf_grows_to_a_megabyte(void **state)
+TEST_WITH(test_strbuf_grows_to_a_megabyte, NULL, disarm)
 {
 	struct strbuf b = { 0 };
 
-	(void)state;
 	for (int i = 0; i < 100000; i++)
 		strbuf_printf(&b, "%010d,", i);
 	assert_false(b.failed);
@@ -85,12 +74,11 @@ static void test_strbuf_grows_to_a_megabyte(void **state)
 	strbuf_release(&b);
 }
 
-static void test_strbuf_failure_stays_and_keeps_what_was_there(void **state)
+TEST_WITH(test_strbuf_failure_stays_and_keeps_what_was_there, NULL, disarm)
 {
 	struct strbuf b = { 0 };
 	char long_piece[300];
 
-	(void)state;
 	memset(long_piece, 'l', sizeof long_piece - 1);
 	long_piece[sizeof long_piece - 1] = '\0';
 	strbuf_puts(&b, "kept");
@@ -112,30 +100,14 @@ static void test_strbuf_failure_stays_and_keeps_what_was_there(void **state)
 	strbuf_release(&b);
 }
 
-static void test_strbuf_refuses_a_length_that_wraps(void **state)
+TEST_WITH(test_strbuf_refuses_a_length_that_wraps, NULL, disarm)
 {
 	struct strbuf b = { 0 };
 	volatile size_t huge = SIZE_MAX - 3;
 
-	(void)state;
 	strbuf_puts(&b, "seven..");
 	strbuf_add(&b, "x", huge);
 	assert_true(b.failed);
 	assert_string_equal(b.text, "seven..");
 	strbuf_release(&b);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(test_strbuf_empty_gives_an_empty_text, disarm),
-		cmocka_unit_test_teardown(test_strbuf_joins_pieces_in_order, disarm),
-		cmocka_unit_test_teardown(test_strbuf_keeps_nul_bytes, disarm),
-		cmocka_unit_test_teardown(test_strbuf_printf_of_every_length_around_the_capacity, disarm),
-		cmocka_unit_test_teardown(test_strbuf_grows_to_a_megabyte, disarm),
-		cmocka_unit_test_teardown(test_strbuf_failure_stays_and_keeps_what_was_there, disarm),
-		cmocka_unit_test_teardown(test_strbuf_refuses_a_length_that_wraps, disarm),
-	};
-
-	return cmocka_run_group_tests_name("strbuf", tests, NULL, NULL);
 }

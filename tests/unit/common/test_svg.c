@@ -1,17 +1,11 @@
 /* common/svg: what is drawn is well-formed whatever the names and numbers; axes are round. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
 #include "common/mem.h"
 #include "common/draw/svg.h"
+#include "tests/support/test.h"
 
 static const char *escaped(const char *text)
 {
@@ -22,22 +16,20 @@ static const char *escaped(const char *text)
 	return strbuf_text(&b);
 }
 
-static void test_escape_leaves_nothing_that_xml_would_obey(void **state)
+TEST(test_escape_leaves_nothing_that_xml_would_obey)
 {
-	(void)state;
 	assert_string_equal(escaped("a<b>&\"c'"), "a&lt;b&gt;&amp;&quot;c&apos;");
 	assert_string_equal(escaped("plain \xc2\xb5s \xe2\x80\x93 \xf0\x9f\x90\x8e"),
 			    "plain \xc2\xb5s \xe2\x80\x93 \xf0\x9f\x90\x8e");
 	assert_string_equal(escaped(""), "");
 }
 
-static void test_escape_replaces_what_xml_does_not_allow(void **state)
+TEST(test_escape_replaces_what_xml_does_not_allow)
 {
 	static const char *const bad[] = {
 		"\x01", "\x1b", "\x7f", "\x80", "\xff", "\xc0", "\xf8",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
 		assert_string_equal(escaped(bad[i]), "\xef\xbf\xbd");
 	/* overlong '<', a surrogate, U+FFFF, beyond U+10FFFF, cut short: one replacement a byte, no markup */
@@ -50,13 +42,12 @@ static void test_escape_replaces_what_xml_does_not_allow(void **state)
 			    "\xef\xbf\xbd\xef\xbf\xbdx"); /* a control character in two bytes */
 }
 
-static void test_document_is_one_element_without_scripts(void **state)
+TEST(test_document_is_one_element_without_scripts)
 {
 	struct strbuf b = { 0 };
 	struct svg_point p[] = { { 1, 2 }, { 3.456, NAN }, { -INFINITY, 1e300 } };
 	const char *text;
 
-	(void)state;
 	svg_begin(&b, 300, 200, "a <b>", "d");
 	svg_open(&b, "panel", "x & y");
 	svg_series_line(&b, 0, p, 3);
@@ -93,9 +84,8 @@ static void check_axis(double low, double high, bool log, const double *tick, si
 		assert_true(fabs(a.tick[i] - tick[i]) <= 1e-9 * fabs(tick[i]));
 }
 
-static void test_ticks_are_round_numbers_that_enclose_the_data(void **state)
+TEST(test_ticks_are_round_numbers_that_enclose_the_data)
 {
-	(void)state;
 	check_axis(0.0, 10.0, false, (double[]){ 0, 2, 4, 6, 8, 10 }, 6);
 	check_axis(93.7, 611.2, false, (double[]){ 0, 200, 400, 600, 800 }, 5);
 	check_axis(-0.13, 0.21, false, (double[]){ -0.2, -0.1, 0, 0.1, 0.2, 0.3 }, 6);
@@ -103,13 +93,12 @@ static void test_ticks_are_round_numbers_that_enclose_the_data(void **state)
 	check_axis(0.5, 4000.0, true, (double[]){ 0.3, 1, 3, 10, 30, 100, 300, 1000, 3000, 10000 }, 10);
 }
 
-static void test_axis_survives_any_range(void **state)
+TEST(test_axis_survives_any_range)
 {
 	static const double value[] = { -INFINITY, -DBL_MAX, -1e300,        -2.37, -1e-300, 0.0,      5e-324,
 					1e-300,    2.37,     2.37000000001, 1e300, DBL_MAX, INFINITY, NAN };
 	size_t n = sizeof value / sizeof *value;
 
-	(void)state;
 	for (size_t i = 0; i < n; i++)
 		for (size_t j = 0; j < n; j++)
 			for (int log = 0; log < 2; log++) {
@@ -128,11 +117,10 @@ static void test_axis_survives_any_range(void **state)
 			}
 }
 
-static void test_axis_maps_its_ends_and_clamps_beyond(void **state)
+TEST(test_axis_maps_its_ends_and_clamps_beyond)
 {
 	struct svg_axis a;
 
-	(void)state;
 	svg_axis_init(&a, 0.0, 10.0, false, 5);
 	a.from = 200.0;
 	a.to = 100.0;
@@ -145,12 +133,11 @@ static void test_axis_maps_its_ends_and_clamps_beyond(void **state)
 	assert_true(fabs(svg_axis_at(&a, 10.0) - 0.5) < 1e-12);
 }
 
-static void test_tick_labels_have_the_decimals_of_the_step(void **state)
+TEST(test_tick_labels_have_the_decimals_of_the_step)
 {
 	struct svg_axis a;
 	char buf[32];
 
-	(void)state;
 	svg_axis_init(&a, 0.0, 1.0, false, 5);
 	assert_string_equal(svg_tick_label(&a, 0.6000000000000001, buf), "0.6");
 	assert_string_equal(svg_tick_label(&a, 0.0, buf), "0.0");
@@ -160,12 +147,11 @@ static void test_tick_labels_have_the_decimals_of_the_step(void **state)
 	assert_string_equal(svg_tick_label(&a, 2e7, buf), "2e+07");
 }
 
-static void test_long_text_is_cut_between_characters(void **state)
+TEST(test_long_text_is_cut_between_characters)
 {
 	char longer[600];
 	const char *cut;
 
-	(void)state;
 	assert_string_equal(svg_fit("short", 12, 200), "short");
 	cut = svg_fit("a very long network name indeed", 12, 80);
 	assert_true(strlen(cut) < 20);
@@ -179,11 +165,10 @@ static void test_long_text_is_cut_between_characters(void **state)
 	assert_string_equal(svg_fit("anything", 12, 0), "\xe2\x80\xa6");
 }
 
-static void test_no_memory_is_seen_at_the_end(void **state)
+TEST(test_no_memory_is_seen_at_the_end)
 {
 	struct strbuf b = { 0 };
 
-	(void)state;
 	mem_fail_at(1, true);
 	svg_begin(&b, 10, 10, "t", "d");
 	svg_marker(&b, 0, 1, 1);
@@ -193,11 +178,10 @@ static void test_no_memory_is_seen_at_the_end(void **state)
 	strbuf_release(&b);
 }
 
-static void test_parts_of_a_page_share_one_style_sheet(void **state)
+TEST(test_parts_of_a_page_share_one_style_sheet)
 {
 	struct strbuf b = { 0 };
 
-	(void)state;
 	svg_begin_inside(&b, "chart wide", 344.0, 120.5, "a <title>", "what it shows");
 	svg_end(&b);
 	assert_string_equal(strbuf_text(&b),
@@ -210,11 +194,10 @@ static void test_parts_of_a_page_share_one_style_sheet(void **state)
 	strbuf_release(&b);
 }
 
-static void test_marks_take_colour_and_shape_apart(void **state)
+TEST(test_marks_take_colour_and_shape_apart)
 {
 	struct strbuf a = { 0 }, b = { 0 };
 
-	(void)state;
 	svg_marker(&a, 3, 5.0, 6.0);
 	svg_mark(&b, 3, 3, 5.0, 6.0);
 	assert_string_equal(strbuf_text(&a), strbuf_text(&b));
@@ -225,12 +208,11 @@ static void test_marks_take_colour_and_shape_apart(void **state)
 	strbuf_release(&b);
 }
 
-static void test_dots_are_one_element_however_many(void **state)
+TEST(test_dots_are_one_element_however_many)
 {
 	const struct svg_point point[] = { { 1.0, 2.0 }, { 3.456, NAN } };
 	struct strbuf b = { 0 };
 
-	(void)state;
 	svg_dots(&b, 9, point, 0);
 	assert_string_equal(strbuf_text(&b), "");
 	svg_dots(&b, 9, point, 2);
@@ -238,11 +220,10 @@ static void test_dots_are_one_element_however_many(void **state)
 	strbuf_release(&b);
 }
 
-static void test_a_hatch_stays_within_its_box(void **state)
+TEST(test_a_hatch_stays_within_its_box)
 {
 	struct strbuf b = { 0 };
 
-	(void)state;
 	svg_hatch(&b, 10.0, 20.0, 0.0, 5.0);
 	svg_hatch(&b, 10.0, 20.0, NAN, 5.0);
 	assert_string_equal(strbuf_text(&b), "");
@@ -254,35 +235,12 @@ static void test_a_hatch_stays_within_its_box(void **state)
 	strbuf_release(&b);
 }
 
-static void test_a_whisker_across_has_its_ends_upright(void **state)
+TEST(test_a_whisker_across_has_its_ends_upright)
 {
 	struct strbuf b = { 0 };
 
-	(void)state;
 	svg_whisker_across(&b, 2, 30.0, 10.0, 20.0);
 	assert_string_equal(strbuf_text(&b),
 			    "<path class=\"whisker c2\" d=\"M10 25V35M10 30H20M20 25V35\"/>\n");
 	strbuf_release(&b);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_escape_leaves_nothing_that_xml_would_obey),
-		cmocka_unit_test(test_escape_replaces_what_xml_does_not_allow),
-		cmocka_unit_test(test_document_is_one_element_without_scripts),
-		cmocka_unit_test(test_ticks_are_round_numbers_that_enclose_the_data),
-		cmocka_unit_test(test_axis_survives_any_range),
-		cmocka_unit_test(test_axis_maps_its_ends_and_clamps_beyond),
-		cmocka_unit_test(test_tick_labels_have_the_decimals_of_the_step),
-		cmocka_unit_test(test_long_text_is_cut_between_characters),
-		cmocka_unit_test(test_no_memory_is_seen_at_the_end),
-		cmocka_unit_test(test_parts_of_a_page_share_one_style_sheet),
-		cmocka_unit_test(test_marks_take_colour_and_shape_apart),
-		cmocka_unit_test(test_dots_are_one_element_however_many),
-		cmocka_unit_test(test_a_hatch_stays_within_its_box),
-		cmocka_unit_test(test_a_whisker_across_has_its_ends_upright),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

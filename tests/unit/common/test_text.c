@@ -1,11 +1,4 @@
 /* common/text: numbers bit for bit as strtod reads them, durations, names that were nearly right. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -14,8 +7,9 @@
 
 #include "common/rng.h"
 #include "common/text/text.h"
+#include "tests/support/test.h"
 
-static void test_text_number_reads_decimal_notation(void **state)
+TEST(test_text_number_reads_decimal_notation)
 {
 	static const char *const good[] = { "0",
 					    "-0",
@@ -40,7 +34,6 @@ static void test_text_number_reads_decimal_notation(void **state)
 					    "0.1e-0",
 					    "0e999999999999" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
 		double v = -77.0, want = strtod(good[i], NULL);
 
@@ -50,14 +43,13 @@ static void test_text_number_reads_decimal_notation(void **state)
 	}
 }
 
-static void test_text_number_refuses_everything_else(void **state)
+TEST(test_text_number_refuses_everything_else)
 {
 	static const char *const bad[] = { "",         " ",     "-",   "+",     ".",       "e5",    "1e",
 					   "1e+",      " 1",    "1 ",  "1\n",   "0x10",    "inf",   "nan",
 					   "infinity", "-inf",  "1,5", "1.2.3", "--1",     "1e400", "-1e400",
 					   "1e5.5",    "12abc", "NaN", "1_000", "\xc2\xb2" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		double v = -77.25;
 
@@ -67,12 +59,11 @@ static void test_text_number_refuses_everything_else(void **state)
 	}
 }
 
-static void test_text_number_agrees_with_strtod_to_the_last_bit(void **state)
+TEST(test_text_number_agrees_with_strtod_to_the_last_bit)
 {
 	struct rng r = rng_stream(1990, 1);
 	char text[96];
 
-	(void)state;
 	for (int i = 0; i < 300000; i++) {
 		uint64_t a = rng_next(&r), b = rng_next(&r);
 		double v, want;
@@ -101,14 +92,13 @@ static void test_text_number_agrees_with_strtod_to_the_last_bit(void **state)
 	}
 }
 
-static void test_text_uint64_takes_digits_and_nothing_else(void **state)
+TEST(test_text_uint64_takes_digits_and_nothing_else)
 {
 	static const char *const bad[] = {
 		"", "-1", "+1", " 1", "1 ", "1.0", "0x1", "18446744073709551616", "99999999999999999999"
 	};
 	uint64_t v = 5;
 
-	(void)state;
 	assert_true(text_uint64("18446744073709551615", &v) && v == UINT64_MAX);
 	assert_true(text_uint64("007", &v) && v == 7);
 	assert_true(text_uint64("0", &v) && v == 0);
@@ -120,12 +110,11 @@ static void test_text_uint64_takes_digits_and_nothing_else(void **state)
 	}
 }
 
-static void test_text_shortest_reads_back_as_the_same_double(void **state)
+TEST(test_text_shortest_reads_back_as_the_same_double)
 {
 	struct rng r = rng_stream(1990, 2);
 	char buf[32];
 
-	(void)state;
 	for (int i = 0; i < 200000; i++) {
 		uint64_t bits = rng_next(&r);
 		double v, back;
@@ -140,7 +129,7 @@ static void test_text_shortest_reads_back_as_the_same_double(void **state)
 	}
 }
 
-static void test_text_shortest_is_short_where_it_can_be(void **state)
+TEST(test_text_shortest_is_short_where_it_can_be)
 {
 	static const struct {
 		double v;
@@ -160,12 +149,11 @@ static void test_text_shortest_is_short_where_it_can_be(void **state)
 	};
 	char buf[32];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
 		assert_string_equal(text_shortest(known[i].v, buf), known[i].text);
 }
 
-static void test_text_duration_reads_every_documented_form(void **state)
+TEST(test_text_duration_reads_every_documented_form)
 {
 	static const struct {
 		const char *text;
@@ -180,7 +168,6 @@ static void test_text_duration_reads_every_documented_form(void **state)
 	};
 	struct err err = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
 		double s = -1.0;
 
@@ -190,7 +177,7 @@ static void test_text_duration_reads_every_documented_form(void **state)
 	}
 }
 
-static void test_text_duration_refuses_the_rest_and_says_what_it_takes(void **state)
+TEST(test_text_duration_refuses_the_rest_and_says_what_it_takes)
 {
 	static const char *const bad[] = {
 		"",
@@ -219,7 +206,6 @@ static void test_text_duration_refuses_the_rest_and_says_what_it_takes(void **st
 		"1000000000000000000000000000000000000000000000000000000000000000"
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct err err = { 0 };
 		double s = -1.0;
@@ -232,7 +218,7 @@ static void test_text_duration_refuses_the_rest_and_says_what_it_takes(void **st
 	}
 }
 
-static void test_text_seconds_is_for_people(void **state)
+TEST(test_text_seconds_is_for_people)
 {
 	static const struct {
 		double s;
@@ -265,17 +251,15 @@ static void test_text_seconds_is_for_people(void **state)
 	};
 	char buf[32];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
 		assert_string_equal(text_seconds(known[i].s, buf), known[i].text);
 }
 
-static void test_text_seconds_fits_its_buffer_for_any_double(void **state)
+TEST(test_text_seconds_fits_its_buffer_for_any_double)
 {
 	struct rng r = rng_stream(1990, 3);
 	char buf[40];
 
-	(void)state;
 	for (int i = 0; i < 100000; i++) {
 		uint64_t bits = rng_next(&r);
 		double v;
@@ -288,11 +272,10 @@ static void test_text_seconds_fits_its_buffer_for_any_double(void **state)
 	}
 }
 
-static void test_text_nearest_finds_what_was_meant(void **state)
+TEST(test_text_nearest_finds_what_was_meant)
 {
 	static const char *const names[] = { "forest", "boost", "linear", "svr", "batch-size", NULL };
 
-	(void)state;
 	assert_string_equal(text_nearest("forset", names), "forest");
 	assert_string_equal(text_nearest("Forest", names), "forest");
 	assert_string_equal(text_nearest("LINEAR", names), "linear");
@@ -303,12 +286,11 @@ static void test_text_nearest_finds_what_was_meant(void **state)
 	assert_string_equal(text_nearest("sv", names), "svr");
 }
 
-static void test_text_nearest_keeps_quiet_when_nothing_is_near(void **state)
+TEST(test_text_nearest_keeps_quiet_when_nothing_is_near)
 {
 	static const char *const names[] = { "forest", "boost", "k", NULL }, *const none[] = { NULL };
 	char long_name[200];
 
-	(void)state;
 	assert_null(text_nearest("gradient", names));
 	assert_null(text_nearest("", names));
 	assert_null(text_nearest("z", names)); /* one letter for another is no likeness */
@@ -319,11 +301,10 @@ static void test_text_nearest_keeps_quiet_when_nothing_is_near(void **state)
 	assert_null(text_nearest("forest", (const char *const[]){ long_name, NULL }));
 }
 
-static void test_text_nearest_works_at_the_longest_names_it_compares(void **state)
+TEST(test_text_nearest_works_at_the_longest_names_it_compares)
 {
 	char a[65], b[65];
 
-	(void)state;
 	memset(a, 'a', 64);
 	memset(b, 'a', 64);
 	a[64] = b[64] = '\0';
@@ -331,11 +312,10 @@ static void test_text_nearest_works_at_the_longest_names_it_compares(void **stat
 	assert_string_equal(text_nearest(b, (const char *const[]){ a, NULL }), a);
 }
 
-static void test_text_printable_hides_what_a_terminal_would_obey(void **state)
+TEST(test_text_printable_hides_what_a_terminal_would_obey)
 {
 	char buf[16], tiny[3];
 
-	(void)state;
 	assert_string_equal(text_printable("a\033[31m\n\x7f", buf, sizeof buf), "a?[31m??");
 	assert_string_equal(text_printable("exactly fifteen", buf, sizeof buf), "exactly fifteen");
 	assert_string_equal(text_printable("exactly sixteen!", buf, sizeof buf), "exactly sixt...");
@@ -346,15 +326,14 @@ static void test_text_printable_hides_what_a_terminal_would_obey(void **state)
 	assert_string_equal(text_printable("", tiny, sizeof tiny), "");
 }
 
-static void test_text_tail_keeps_the_end(void **state)
+TEST(test_text_tail_keeps_the_end)
 {
-	(void)state;
 	assert_string_equal(text_tail("models/run.json", 8), "run.json");
 	assert_string_equal(text_tail("run.json", 8), "run.json");
 	assert_string_equal(text_tail("", 8), "");
 }
 
-static void test_text_utc_writes_and_reads_moments(void **state)
+TEST(test_text_utc_writes_and_reads_moments)
 {
 	static const struct {
 		const char *text;
@@ -368,7 +347,6 @@ static void test_text_utc_writes_and_reads_moments(void **state)
 	char buf[40];
 	int64_t ns;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
 		assert_string_equal(text_utc(known[i].ns, buf), known[i].text);
 		assert_true(text_utc_parse(known[i].text, &ns));
@@ -379,7 +357,7 @@ static void test_text_utc_writes_and_reads_moments(void **state)
 	assert_true(text_utc_parse("2024-12-31t23:59:59z", &ns));
 }
 
-static void test_text_utc_refuses_what_is_no_moment(void **state)
+TEST(test_text_utc_refuses_what_is_no_moment)
 {
 	static const char *const bad[] = { "",
 					   "2024",
@@ -399,34 +377,8 @@ static void test_text_utc_refuses_what_is_no_moment(void **state)
 					   "tomorrow" };
 	int64_t ns = 7;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
 		assert_false(text_utc_parse(bad[i], &ns));
 		assert_int_equal(ns, 7);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_text_number_reads_decimal_notation),
-		cmocka_unit_test(test_text_number_refuses_everything_else),
-		cmocka_unit_test(test_text_number_agrees_with_strtod_to_the_last_bit),
-		cmocka_unit_test(test_text_uint64_takes_digits_and_nothing_else),
-		cmocka_unit_test(test_text_shortest_reads_back_as_the_same_double),
-		cmocka_unit_test(test_text_shortest_is_short_where_it_can_be),
-		cmocka_unit_test(test_text_duration_reads_every_documented_form),
-		cmocka_unit_test(test_text_duration_refuses_the_rest_and_says_what_it_takes),
-		cmocka_unit_test(test_text_seconds_is_for_people),
-		cmocka_unit_test(test_text_seconds_fits_its_buffer_for_any_double),
-		cmocka_unit_test(test_text_nearest_finds_what_was_meant),
-		cmocka_unit_test(test_text_nearest_keeps_quiet_when_nothing_is_near),
-		cmocka_unit_test(test_text_nearest_works_at_the_longest_names_it_compares),
-		cmocka_unit_test(test_text_printable_hides_what_a_terminal_would_obey),
-		cmocka_unit_test(test_text_tail_keeps_the_end),
-		cmocka_unit_test(test_text_utc_writes_and_reads_moments),
-		cmocka_unit_test(test_text_utc_refuses_what_is_no_moment),
-	};
-
-	return cmocka_run_group_tests_name("text", tests, NULL, NULL);
 }

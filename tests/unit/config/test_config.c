@@ -1,9 +1,3 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +9,7 @@
 #include "scheduler/config/config.h"
 #include "common/places.h"
 #include "tests/support/support.h"
+#include "tests/support/test.h"
 
 static int read_text(const char *text, struct config **out, struct err *err)
 {
@@ -84,11 +79,10 @@ static const char everything[] =
 	"\"explore\":0.1,\"hysteresis\":0.2,\"adapt\":false,\"promise_after\":19},"
 	"\"types\":{\"b\":{\"about\":\"second\"},\"a\":{},\"a.c\":{}}}";
 
-static void test_every_key_reaches_its_place(void **state)
+TEST(test_every_key_reaches_its_place)
 {
 	struct config *c = must(everything);
 
-	(void)state;
 	assert_string_equal(c->socket, "/tmp/p.sock");
 	assert_int_equal(c->socket_mode, 0606);
 	assert_string_equal(c->socket_group, "7");
@@ -111,12 +105,11 @@ static void test_every_key_reaches_its_place(void **state)
 	config_free(c);
 }
 
-static void test_every_key_of_tenants_and_learning_reaches_its_place(void **state)
+TEST(test_every_key_of_tenants_and_learning_reaches_its_place)
 {
 	struct config *c = must(everything);
 	const struct config_learning *l = &c->learning;
 
-	(void)state;
 	assert_int_equal(c->n_tenants, 3);
 	assert_string_equal(c->tenant[0].name, "vision"); /* the order of the file */
 	assert_string_equal(c->tenant[1].name, "audio");
@@ -141,11 +134,10 @@ static void test_every_key_of_tenants_and_learning_reaches_its_place(void **stat
 	config_free(c);
 }
 
-static void test_types_are_found_by_name(void **state)
+TEST(test_types_are_found_by_name)
 {
 	struct config *c = must(everything);
 
-	(void)state;
 	assert_int_equal(c->n_types, 3);
 	assert_string_equal(c->type[0].name, "a");
 	assert_string_equal(c->type[1].name, "a.c");
@@ -160,12 +152,11 @@ static void test_types_are_found_by_name(void **state)
 	config_free(c);
 }
 
-static void test_an_empty_file_is_the_defaults(void **state)
+TEST(test_an_empty_file_is_the_defaults)
 {
 	struct config *c = must("{}"), *d = NULL;
 	char *a, *b;
 
-	(void)state;
 	assert_int_equal(config_default(&d, NULL), 0);
 	a = written(c);
 	b = written(d);
@@ -196,11 +187,10 @@ static void test_an_empty_file_is_the_defaults(void **state)
 	config_free(NULL);
 }
 
-static void test_defaults_follow_what_is_said(void **state)
+TEST(test_defaults_follow_what_is_said)
 {
 	struct config *c = must("{\"cores\":6.7,\"max_connections\":50}");
 
-	(void)state;
 	assert_int_equal(c->slots, 6);
 	assert_int_equal(c->max_connections_per_uid, 50);
 	config_free(c);
@@ -209,11 +199,10 @@ static void test_defaults_follow_what_is_said(void **state)
 	config_free(c);
 }
 
-static void test_what_is_written_reads_back_the_same(void **state)
+TEST(test_what_is_written_reads_back_the_same)
 {
 	static const char *const text[] = { everything, "{}" };
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		struct config *c = must(text[i]), *d;
 		char *a = written(c), *b;
@@ -228,13 +217,12 @@ static void test_what_is_written_reads_back_the_same(void **state)
 	}
 }
 
-static void test_the_files_we_ship_read(void **state)
+TEST(test_the_files_we_ship_read)
 {
 	struct config *c = NULL;
 	struct err err = { 0 };
 	char here[4096], expected[4200];
 
-	(void)state;
 	if (config_read("configs/postrider.json", &c, &err))
 		fail_msg("%s", err.text);
 	assert_string_equal(c->socket_group, "postrider");
@@ -254,14 +242,13 @@ static void test_the_files_we_ship_read(void **state)
 	config_free(c);
 }
 
-static void test_mistakes_in_the_text_have_line_and_column(void **state)
+TEST(test_mistakes_in_the_text_have_line_and_column)
 {
 	const char *path = support_path(support_temp_dir(), "bad.json");
 	static const char text[] = "{\n  \"cores\": 2,\n  \"slots\": ,\n}\n";
 	struct config *c = NULL;
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(io_write_file(path, text, strlen(text), NULL), 0);
 	assert_int_equal(config_read(path, &c, &err), -ERR_FORMAT);
 	assert_null(c);
@@ -269,9 +256,8 @@ static void test_mistakes_in_the_text_have_line_and_column(void **state)
 	assert_int_equal(config_read(support_path(support_temp_dir(), "nowhere"), &c, &err), -ERR_NOTFOUND);
 }
 
-static void test_mistakes_in_the_meaning_have_a_place(void **state)
+TEST(test_mistakes_in_the_meaning_have_a_place)
 {
-	(void)state;
 	refuses("{\"types\":{\"digits\":{\"params\":{\"epochs\":{\"kind\":\"integer\",\"min\":\"x\"}}}}}",
 		"c.json: types.digits.params.epochs.min: ", "number");
 	refuses("{\"types\":{\"x\":{\"argv\":[\"a\",\"b\",\"{c}\"]}}}",
@@ -288,7 +274,7 @@ static void test_mistakes_in_the_meaning_have_a_place(void **state)
 	refuses("{\"durability\":\"allways\"}", "c.json: durability: ", "did you mean 'always'?");
 }
 
-static void test_ranges_are_checked_on_both_sides(void **state)
+TEST(test_ranges_are_checked_on_both_sides)
 {
 	static const struct {
 		const char *key, *low, *high, *below, *above;
@@ -313,7 +299,6 @@ static void test_ranges_are_checked_on_both_sides(void **state)
 		{ "outside_load", "true", "false", "0", "\"yes\"" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof range / sizeof range[0]; i++) {
 		char text[128], start[64];
 
@@ -329,13 +314,12 @@ static void test_ranges_are_checked_on_both_sides(void **state)
 	}
 }
 
-static void test_modes_are_octal_text(void **state)
+TEST(test_modes_are_octal_text)
 {
 	static const char *const bad[] = { "660",       "\"066\"", "\"0888\"", "\"1660\"",
 					   "\"00660\"", "\"\"",    "\"rw\"",   "\"0060\"" };
 	struct config *c = must("{\"socket_mode\":\"660\"}");
 
-	(void)state;
 	assert_int_equal(c->socket_mode, 0660);
 	config_free(c);
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -346,11 +330,10 @@ static void test_modes_are_octal_text(void **state)
 	}
 }
 
-static void test_a_socket_must_fit_its_address(void **state)
+TEST(test_a_socket_must_fit_its_address)
 {
 	char path[PLACE_MAX_SOCKET + 2], text[256];
 
-	(void)state;
 	memset(path, 'a', sizeof path);
 	path[0] = '/';
 	path[PLACE_MAX_SOCKET + 1] = '\0';
@@ -361,11 +344,10 @@ static void test_a_socket_must_fit_its_address(void **state)
 	config_free(must(text));
 }
 
-static void test_admins_must_exist(void **state)
+TEST(test_admins_must_exist)
 {
 	struct strbuf text = { 0 };
 
-	(void)state;
 	refuses("{\"admins\":{\"users\":[\"no-such-user-here\"]}}",
 		"c.json: admins.users[0]: ", "there is no user");
 	refuses("{\"admins\":{\"groups\":[0,\"no-such-group\"]}}",
@@ -382,11 +364,10 @@ static void test_admins_must_exist(void **state)
 	strbuf_release(&text);
 }
 
-static void test_types_are_limited_in_number(void **state)
+TEST(test_types_are_limited_in_number)
 {
 	struct strbuf text = { 0 };
 
-	(void)state;
 	strbuf_puts(&text, "{\"types\":{\"t\":{}");
 	for (int i = 0; i < CONFIG_MAX_TYPES; i++)
 		strbuf_printf(&text, ",\"t%d\":{}", i);
@@ -395,7 +376,7 @@ static void test_types_are_limited_in_number(void **state)
 	strbuf_release(&text);
 }
 
-static void test_a_long_name_of_a_file_leaves_room_for_the_reason(void **state)
+TEST(test_a_long_name_of_a_file_leaves_room_for_the_reason)
 {
 	static const char text[] =
 		"{\"types\":{\"digits\":{\"params\":{\"epochs\":{\"kind\":\"integer\",\"min\":0.5}}}}}";
@@ -404,7 +385,6 @@ static void test_a_long_name_of_a_file_leaves_room_for_the_reason(void **state)
 	struct json *v = NULL;
 	struct err err = { 0 };
 
-	(void)state;
 	for (int i = 0; i < 3000; i++)
 		strbuf_puts(&name, "x");
 	assert_int_equal(json_parse("c", text, strlen(text), &v, NULL), 0);
@@ -414,7 +394,7 @@ static void test_a_long_name_of_a_file_leaves_room_for_the_reason(void **state)
 	strbuf_release(&name);
 }
 
-static void test_a_reload_keeps_what_needs_a_restart(void **state)
+TEST(test_a_reload_keeps_what_needs_a_restart)
 {
 	static const struct {
 		const char *text, *key;
@@ -432,7 +412,6 @@ static void test_a_reload_keeps_what_needs_a_restart(void **state)
 			"{\"slots\":9,\"cores\":9,\"model\":\"/x\",\"max_queued\":5,\"types\":{\"a\":{}},"
 			"\"policy\":\"naive\",\"kill_grace_s\":1,\"log\":{\"level\":\"warn\"}}");
 
-	(void)state;
 	assert_int_equal(config_reloadable(old, fresh, NULL), 0);
 	config_free(fresh);
 	for (size_t i = 0; i < sizeof change / sizeof change[0]; i++) {
@@ -447,13 +426,12 @@ static void test_a_reload_keeps_what_needs_a_restart(void **state)
 	config_free(old);
 }
 
-static void test_the_group_of_the_socket_is_found(void **state)
+TEST(test_the_group_of_the_socket_is_found)
 {
 	struct config *c = must("{}");
 	gid_t group = 5;
 	bool set = true;
 
-	(void)state;
 	assert_int_equal(config_socket_group(c, &group, &set, NULL), 0);
 	assert_false(set);
 	config_free(c);
@@ -466,12 +444,11 @@ static void test_the_group_of_the_socket_is_found(void **state)
 	config_free(c);
 }
 
-static void test_running_out_of_memory_is_told(void **state)
+TEST(test_running_out_of_memory_is_told)
 {
 	const char *path = support_path(support_temp_dir(), "all.json");
 	bool failed = true;
 
-	(void)state;
 	assert_int_equal(io_write_file(path, everything, strlen(everything), NULL), 0);
 	for (int forever = 0; forever <= 1; forever++) {
 		failed = true;
@@ -503,43 +480,15 @@ static void test_running_out_of_memory_is_told(void **state)
 	}
 }
 
-static void test_failing_to_read_is_told(void **state)
+TEST(test_failing_to_read_is_told)
 {
 	const char *path = support_path(support_temp_dir(), "all.json");
 	struct config *c = NULL;
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(io_write_file(path, "{}", 2, NULL), 0);
 	io_fail_at(1, 5 /* EIO */);
 	assert_int_equal(config_read(path, &c, &err), -ERR_IO);
 	io_fail_at(0, 0);
 	assert_null(c);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_every_key_reaches_its_place),
-		cmocka_unit_test(test_every_key_of_tenants_and_learning_reaches_its_place),
-		cmocka_unit_test(test_types_are_found_by_name),
-		cmocka_unit_test(test_an_empty_file_is_the_defaults),
-		cmocka_unit_test(test_defaults_follow_what_is_said),
-		cmocka_unit_test(test_what_is_written_reads_back_the_same),
-		cmocka_unit_test(test_the_files_we_ship_read),
-		cmocka_unit_test(test_mistakes_in_the_text_have_line_and_column),
-		cmocka_unit_test(test_mistakes_in_the_meaning_have_a_place),
-		cmocka_unit_test(test_ranges_are_checked_on_both_sides),
-		cmocka_unit_test(test_modes_are_octal_text),
-		cmocka_unit_test(test_a_socket_must_fit_its_address),
-		cmocka_unit_test(test_admins_must_exist),
-		cmocka_unit_test(test_types_are_limited_in_number),
-		cmocka_unit_test(test_a_long_name_of_a_file_leaves_room_for_the_reason),
-		cmocka_unit_test(test_a_reload_keeps_what_needs_a_restart),
-		cmocka_unit_test(test_the_group_of_the_socket_is_found),
-		cmocka_unit_test(test_running_out_of_memory_is_told),
-		cmocka_unit_test(test_failing_to_read_is_told),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,3 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +7,7 @@
 #include "common/io.h"
 #include "scheduler/config/config.h"
 #include "tests/support/support.h"
+#include "tests/support/test.h"
 
 /* What was told, a line each: "error TEXT" or "note TEXT". */
 static void collect(void *owner, bool is_error, const char *text)
@@ -66,16 +61,14 @@ static void one(const char *more, size_t n_errors, const char *expected)
 	config_free(c);
 }
 
-static void test_nothing_is_told_where_nothing_is_wrong(void **state)
+TEST(test_nothing_is_told_where_nothing_is_wrong)
 {
-	(void)state;
 	one(TYPE(""), 0, "");
 	one(TYPE(",\"cpus\":{\"max\":1},\"work_dir\":\"/\",\"env\":{\"A\":\"b\"}"), 0, "");
 }
 
-static void test_programs_must_be_there(void **state)
+TEST(test_programs_must_be_there)
 {
-	(void)state;
 	one(",\"types\":{\"t\":{\"argv\":[\"/nowhere/x\",\"{batch}\"],\"batches\":[64]}}", 1,
 	    "error configuration: types.t.argv[0]: /nowhere/x is no program");
 	one(",\"types\":{\"t\":{\"argv\":[\"/etc/passwd\",\"{batch}\"],\"batches\":[64]}}", 1, "argv[0]");
@@ -89,12 +82,11 @@ static void test_programs_must_be_there(void **state)
 	one(TYPE(",\"work_dir\":\"/nowhere\""), 1, "types.t.work_dir: /nowhere is no folder");
 }
 
-static void test_tenants_notify_and_learning_are_looked_at(void **state)
+TEST(test_tenants_notify_and_learning_are_looked_at)
 {
 	const char *bad = support_path(support_temp_dir(), "schema.json");
 	char text[512];
 
-	(void)state;
 	one(TYPE("") ",\"tenants\":{\"a\":{\"users\":[0],\"max_cpus\":2},\"b\":{}},\"default_tenant\":\"b\"",
 	    0, "");
 	one(TYPE("") ",\"tenants\":{\"a\":{}}", 0,
@@ -115,12 +107,11 @@ static void test_tenants_notify_and_learning_are_looked_at(void **state)
 	one(text, 1, "learning.schema: ");
 }
 
-static void test_the_state_folder_must_be_usable(void **state)
+TEST(test_the_state_folder_must_be_usable)
 {
 	const char *dir = support_temp_dir();
 	struct config *c = with(TYPE(""));
 
-	(void)state;
 	free(c->state_dir);
 	c->state_dir = strdup(support_path(dir, "file"));
 	assert_int_equal(io_write_file(c->state_dir, "", 0, NULL), 0);
@@ -147,11 +138,10 @@ static void test_the_state_folder_must_be_usable(void **state)
 	config_free(c);
 }
 
-static void test_the_socket_and_its_group_are_looked_at(void **state)
+TEST(test_the_socket_and_its_group_are_looked_at)
 {
 	struct config *c = with(TYPE(""));
 
-	(void)state;
 	free(c->socket);
 	c->socket = strdup("/nowhere/at/all/sock");
 	tells(c, 0, "note configuration: socket: the folder /nowhere/at/all is not there yet");
@@ -164,9 +154,8 @@ static void test_the_socket_and_its_group_are_looked_at(void **state)
 	one(",\"cgroup\":\"/nowhere\"" TYPE(""), 1, "cgroup: /nowhere is no folder");
 }
 
-static void test_what_has_no_effect_is_noted(void **state)
+TEST(test_what_has_no_effect_is_noted)
 {
-	(void)state;
 	one("", 0, "types: there are none");
 	one(",\"pin\":true,\"cores\":1" TYPE(""), 0, "pin: has no effect");
 	one(TYPE(",\"cpus\":{\"min\":1,\"max\":3}"), 0, "types.t.cpus.max: 3 are more than the 2 slots");
@@ -180,12 +169,11 @@ static void test_what_has_no_effect_is_noted(void **state)
 	    0, "");
 }
 
-static void test_the_model_must_be_there(void **state)
+TEST(test_the_model_must_be_there)
 {
 	const char *path = support_path(support_temp_dir(), "damaged.model");
 	char more[512];
 
-	(void)state;
 	one(",\"types\":{\"t\":{}}", 1, "types.t.batches: are needed");
 	one(",\"model\":\"/nowhere.model\"" TYPE(""), 1, "model: ");
 	assert_int_equal(io_write_file(path, "no model", 8, NULL), 0);
@@ -193,11 +181,10 @@ static void test_the_model_must_be_there(void **state)
 	one(more, 1, "damaged.model");
 }
 
-static void test_a_policy_that_decides_by_a_model_needs_one(void **state)
+TEST(test_a_policy_that_decides_by_a_model_needs_one)
 {
 	struct config *c = with(TYPE(""));
 
-	(void)state;
 	free(c->policy);
 	c->policy = strdup("postrider");
 	tells(c, 1, "model: ");
@@ -205,20 +192,4 @@ static void test_a_policy_that_decides_by_a_model_needs_one(void **state)
 	c->policy = strdup("nonsense"); /* a flag of the daemon's can say anything */
 	tells(c, 1, "policy: ");
 	config_free(c);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nothing_is_told_where_nothing_is_wrong),
-		cmocka_unit_test(test_programs_must_be_there),
-		cmocka_unit_test(test_tenants_notify_and_learning_are_looked_at),
-		cmocka_unit_test(test_the_state_folder_must_be_usable),
-		cmocka_unit_test(test_the_socket_and_its_group_are_looked_at),
-		cmocka_unit_test(test_what_has_no_effect_is_noted),
-		cmocka_unit_test(test_the_model_must_be_there),
-		cmocka_unit_test(test_a_policy_that_decides_by_a_model_needs_one),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,3 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +8,7 @@
 #include "scheduler/config/config.h"
 #include "common/places.h"
 #include "tests/support/support.h"
+#include "tests/support/test.h"
 
 static const char *home;
 
@@ -31,6 +26,8 @@ static int set_up(void **state)
 	return 0;
 }
 
+TEST_GROUP(set_up, NULL);
+
 static void put(const char *path, const char *text)
 {
 	assert_int_equal(io_write_file(path, text, strlen(text), NULL), 0);
@@ -45,9 +42,8 @@ static void finds(const char *given, const char *expected)
 	free(path);
 }
 
-static void test_what_is_given_wins(void **state)
+TEST(test_what_is_given_wins)
 {
-	(void)state;
 	setenv("POSTRIDER_CONFIG", "/from/environment", 1);
 	finds("/given", "/given");
 	finds(NULL, "/from/environment");
@@ -76,13 +72,12 @@ static void talks_to(const char *given, const char *expected)
 	free(socket);
 }
 
-static void test_the_socket_comes_from_the_nearest_place(void **state)
+TEST(test_the_socket_comes_from_the_nearest_place)
 {
 	const char *path = support_path(home, "c.json");
 	char *usual = NULL, *socket = NULL;
 	struct err err = { 0 };
 
-	(void)state;
 	setenv("POSTRIDER_CONFIG", path, 1);
 	setenv("POSTRIDER_SOCKET", "/from/environment", 1);
 	/* What else is in the file is the daemon's business, mistakes included. */
@@ -107,11 +102,10 @@ static void test_the_socket_comes_from_the_nearest_place(void **state)
 	unsetenv("POSTRIDER_CONFIG");
 }
 
-static void test_a_socket_too_long_is_refused(void **state)
+TEST(test_a_socket_too_long_is_refused)
 {
 	char path[PLACE_MAX_SOCKET + 2], *socket = NULL;
 
-	(void)state;
 	memset(path, 'a', sizeof path);
 	path[PLACE_MAX_SOCKET + 1] = '\0';
 	assert_int_equal(config_socket(path, &socket, NULL), -ERR_ARG);
@@ -120,11 +114,10 @@ static void test_a_socket_too_long_is_refused(void **state)
 	talks_to(path, path);
 }
 
-static void test_default_places_are_the_users_or_the_systems(void **state)
+TEST(test_default_places_are_the_users_or_the_systems)
 {
 	char *dir = NULL, *socket = NULL;
 
-	(void)state;
 	assert_int_equal(place_state_dir(&dir, NULL), 0);
 	assert_int_equal(place_socket(&socket, NULL), 0);
 	if (place_is_system()) {
@@ -138,7 +131,7 @@ static void test_default_places_are_the_users_or_the_systems(void **state)
 	free(socket);
 }
 
-static void test_paths_become_absolute(void **state)
+TEST(test_paths_become_absolute)
 {
 	static const struct {
 		const char *given, *expected;
@@ -148,7 +141,6 @@ static void test_paths_become_absolute(void **state)
 	};
 	char here[4096];
 
-	(void)state;
 	assert_non_null(getcwd(here, sizeof here));
 	for (size_t i = 0; i < sizeof path / sizeof path[0]; i++) {
 		char expected[4200], *got = NULL;
@@ -163,13 +155,12 @@ static void test_paths_become_absolute(void **state)
 	}
 }
 
-static void test_users_and_groups_are_found(void **state)
+TEST(test_users_and_groups_are_found)
 {
 	struct err err = { 0 };
 	uid_t uid = 1;
 	gid_t gid = 1;
 
-	(void)state;
 	assert_int_equal(place_user("root", &uid, NULL), 0);
 	assert_int_equal(uid, 0);
 	assert_int_equal(place_group("root", &gid, NULL), 0);
@@ -178,18 +169,4 @@ static void test_users_and_groups_are_found(void **state)
 	assert_int_equal(uid, 1234);
 	assert_int_equal(place_user("no-such-user-here", &uid, &err), -ERR_NOTFOUND);
 	assert_int_equal(place_group("", &gid, &err), -ERR_NOTFOUND);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_is_given_wins),
-		cmocka_unit_test(test_the_socket_comes_from_the_nearest_place),
-		cmocka_unit_test(test_a_socket_too_long_is_refused),
-		cmocka_unit_test(test_default_places_are_the_users_or_the_systems),
-		cmocka_unit_test(test_paths_become_absolute),
-		cmocka_unit_test(test_users_and_groups_are_found),
-	};
-
-	return cmocka_run_group_tests(tests, set_up, NULL);
 }

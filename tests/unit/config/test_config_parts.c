@@ -1,9 +1,3 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +5,7 @@
 
 #include "common/mem.h"
 #include "scheduler/config/config.h"
+#include "tests/support/test.h"
 
 static int read_text(const char *text, struct config **out, struct err *err)
 {
@@ -62,25 +57,23 @@ static bool in_group(void *owner, uid_t uid, gid_t gid)
 	return uid == g->uid && (gid == g->gid[0] || gid == g->gid[1]);
 }
 
-static void test_without_tenants_everybody_is_their_own(void **state)
+TEST(test_without_tenants_everybody_is_their_own)
 {
 	struct config *c = must("{}");
 	struct groups g = { .uid = 5 };
 
-	(void)state;
 	assert_int_equal(config_tenant_of(c, 0, in_group, &g), -1);
 	assert_int_equal(config_tenant_of(c, 5, in_group, &g), -1);
 	assert_int_equal(g.asked, 0);
 	config_free(c);
 }
 
-static void test_a_user_goes_before_a_group_and_the_first_group_before_the_second(void **state)
+TEST(test_a_user_goes_before_a_group_and_the_first_group_before_the_second)
 {
 	struct config *c = must("{\"tenants\":{\"a\":{\"groups\":[10]},\"b\":{\"groups\":[20,30]},"
 				"\"c\":{\"users\":[7,8]}}}");
 	struct groups g = { .uid = 7, .gid = { 10, 30 } };
 
-	(void)state;
 	assert_int_equal(config_tenant_of(c, 7, in_group, &g), 2);
 	assert_int_equal(g.asked, 0); /* named: no group is looked at */
 	g.uid = 9;
@@ -94,12 +87,11 @@ static void test_a_user_goes_before_a_group_and_the_first_group_before_the_secon
 	config_free(c);
 }
 
-static void test_everybody_else_is_in_the_default_tenant(void **state)
+TEST(test_everybody_else_is_in_the_default_tenant)
 {
 	struct config *c =
 		must("{\"default_tenant\":\"rest\",\"tenants\":{\"a\":{\"users\":[7]},\"rest\":{}}}");
 
-	(void)state;
 	assert_int_equal(config_tenant_of(c, 7, NULL, NULL), 0);
 	assert_int_equal(config_tenant_of(c, 8, NULL, NULL), 1);
 	config_free(c);
@@ -108,11 +100,10 @@ static void test_everybody_else_is_in_the_default_tenant(void **state)
 	refuses("{\"default_tenant\":\"x\"}", "c.json: default_tenant: ", "there is no tenant 'x'");
 }
 
-static void test_mistakes_in_tenants_have_a_place(void **state)
+TEST(test_mistakes_in_tenants_have_a_place)
 {
 	struct strbuf text = { 0 };
 
-	(void)state;
 	refuses("{\"tenants\":[]}", "c.json: tenants: ", "object");
 	refuses("{\"tenants\":{\"A\":{}}}", "c.json: tenants.A: ", "name of a tenant");
 	refuses("{\"tenants\":{\"uid:5\":{}}}", "c.json: tenants.uid:5: ", "name of a tenant");
@@ -146,7 +137,7 @@ static void test_mistakes_in_tenants_have_a_place(void **state)
 
 /* ---- notify ---- */
 
-static void test_notify_is_filled_in_word_by_word(void **state)
+TEST(test_notify_is_filled_in_word_by_word)
 {
 	struct config *c =
 		must("{\"notify\":[\"mail\",\"-s\",\"{event}: {job} ({type}, {tenant})\",\"{{{slo_s}}\","
@@ -159,7 +150,6 @@ static void test_notify_is_filled_in_word_by_word(void **state)
 				   .late_s = 12.34567 };
 	char **argv = NULL;
 
-	(void)state;
 	assert_int_equal(config_notify_argv(c, &n, &argv, NULL), 0);
 	assert_string_equal(argv[0], "mail");
 	assert_string_equal(argv[1], "-s");
@@ -178,12 +168,11 @@ static void test_notify_is_filled_in_word_by_word(void **state)
 	config_free(c);
 }
 
-static void test_without_notify_there_is_nothing_to_run(void **state)
+TEST(test_without_notify_there_is_nothing_to_run)
 {
 	static const char *const text[] = { "{}", "{\"notify\":null}", "{\"notify\":[]}" };
 	char **argv = NULL;
 
-	(void)state;
 	for (size_t i = 0; i < 3; i++) {
 		struct config *c = must(text[i]);
 
@@ -193,9 +182,8 @@ static void test_without_notify_there_is_nothing_to_run(void **state)
 	}
 }
 
-static void test_mistakes_in_notify_have_a_place(void **state)
+TEST(test_mistakes_in_notify_have_a_place)
 {
-	(void)state;
 	refuses("{\"notify\":\"mail\"}", "c.json: notify: ", "list");
 	refuses("{\"notify\":[\"mail\",1]}", "c.json: notify[1]: ", "string");
 	refuses("{\"notify\":[\"{job}\"]}", "c.json: notify[0]: ", "is the program");
@@ -207,7 +195,7 @@ static void test_mistakes_in_notify_have_a_place(void **state)
 
 /* ---- learning ---- */
 
-static void test_ranges_of_learning_are_checked(void **state)
+TEST(test_ranges_of_learning_are_checked)
 {
 	static const struct {
 		const char *key, *low, *high, *below, *above;
@@ -223,7 +211,6 @@ static void test_ranges_of_learning_are_checked(void **state)
 		{ "adapt", "true", "false", "1", "\"no\"" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof range / sizeof range[0]; i++) {
 		const char *value[] = { range[i].low, range[i].high, range[i].below, range[i].above };
 
@@ -242,9 +229,8 @@ static void test_ranges_of_learning_are_checked(void **state)
 	refuses("{\"learning\":{\"curves\":\"c.csv\"}}", "c.json: learning.curves: ", "belong to a table");
 }
 
-static void test_a_test_that_can_never_succeed_is_refused(void **state)
+TEST(test_a_test_that_can_never_succeed_is_refused)
 {
-	(void)state;
 	/* 1/2^5 = 0.03125, 1/2^7 = 0.0078125 */
 	config_free(must("{\"learning\":{\"test_jobs\":5,\"significance\":0.032}}"));
 	refuses("{\"learning\":{\"test_jobs\":5,\"significance\":0.03125}}",
@@ -254,12 +240,11 @@ static void test_a_test_that_can_never_succeed_is_refused(void **state)
 	config_free(must("{\"learning\":{\"test_jobs\":7,\"significance\":0.01}}"));
 }
 
-static void test_running_out_of_memory_for_a_notice_is_told(void **state)
+TEST(test_running_out_of_memory_for_a_notice_is_told)
 {
 	struct config *c = must("{\"notify\":[\"mail\",\"{job}{event}\"]}");
 	bool failed = true;
 
-	(void)state;
 	for (unsigned long k = 1; failed; k++) {
 		struct config_notice n = { .job = 1, .event = "late" };
 		char **argv = NULL;
@@ -273,22 +258,4 @@ static void test_running_out_of_memory_for_a_notice_is_told(void **state)
 		job_argv_free(argv);
 	}
 	config_free(c);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_without_tenants_everybody_is_their_own),
-		cmocka_unit_test(test_a_user_goes_before_a_group_and_the_first_group_before_the_second),
-		cmocka_unit_test(test_everybody_else_is_in_the_default_tenant),
-		cmocka_unit_test(test_mistakes_in_tenants_have_a_place),
-		cmocka_unit_test(test_notify_is_filled_in_word_by_word),
-		cmocka_unit_test(test_without_notify_there_is_nothing_to_run),
-		cmocka_unit_test(test_mistakes_in_notify_have_a_place),
-		cmocka_unit_test(test_ranges_of_learning_are_checked),
-		cmocka_unit_test(test_a_test_that_can_never_succeed_is_refused),
-		cmocka_unit_test(test_running_out_of_memory_for_a_notice_is_told),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

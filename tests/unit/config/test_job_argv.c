@@ -1,9 +1,3 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +5,7 @@
 
 #include "common/mem.h"
 #include "scheduler/config/job_type.h"
+#include "tests/support/test.h"
 
 #define PARAMS                                                                                               \
 	"\"params\":{\"net\":{\"kind\":\"word\"},\"epochs\":{\"kind\":\"integer\"},\"a.b-c\":{\"kind\":"     \
@@ -73,25 +68,22 @@ static void becomes(const char *argv, const char *params, const struct job_argv_
 	json_free(v);
 }
 
-static void test_placeholders_are_filled_in(void **state)
+TEST(test_placeholders_are_filled_in)
 {
-	(void)state;
 	becomes("[\"run\",\"-b{batch}\",\"{cpus}/"
 		"{lr}\",\"{job}{dir}\",\"{seed}\",\"{net}-{epochs}.{a.b-c}\"]",
 		"{\"net\":\"lenet5\",\"epochs\":4,\"a.b-c\":\"z\"}", &usual,
 		"run|-b128|3/0.02|12/d|18446744073709551615|lenet5-4.z");
 }
 
-static void test_two_braces_are_one(void **state)
+TEST(test_two_braces_are_one)
 {
-	(void)state;
 	becomes("[\"run\",\"{{\\\"b\\\":{batch}}\",\"{{batch}\",\"}x}\",\"{{{batch}}\",\"\"]", "{}", &usual,
 		"run|{\"b\":128}|{batch}|}x}|{128}|");
 }
 
-static void test_a_word_without_a_value_is_left_out_with_its_flag(void **state)
+TEST(test_a_word_without_a_value_is_left_out_with_its_flag)
 {
-	(void)state;
 	becomes("[\"run\",\"--batch\",\"{batch}\",\"--net\",\"{net}\",\"--json\"]", "{}", &usual,
 		"run|--batch|128|--json");
 	becomes("[\"run\",\"{batch}\",\"-n\",\"{epochs}\",\"-m\",\"{net}\"]", "{}", &usual, "run|128");
@@ -99,9 +91,8 @@ static void test_a_word_without_a_value_is_left_out_with_its_flag(void **state)
 		"run|128|-m|x");
 }
 
-static void test_a_flag_that_is_whole_stays(void **state)
+TEST(test_a_flag_that_is_whole_stays)
 {
-	(void)state;
 	becomes("[\"run\",\"{batch}\",\"--json\",\"--net={net}\"]", "{}", &usual, "run|128|--json");
 	becomes("[\"run\",\"{batch}\",\"--\",\"{net}\"]", "{}", &usual, "run|128|--");
 	becomes("[\"run\",\"{batch}\",\"-\",\"{net}\"]", "{}", &usual, "run|128|-");
@@ -110,28 +101,25 @@ static void test_a_flag_that_is_whole_stays(void **state)
 	becomes("[\"-run\",\"{net}\",\"{batch}\"]", "{}", &usual, "-run|128");
 }
 
-static void test_no_rate_means_no_word_for_it(void **state)
+TEST(test_no_rate_means_no_word_for_it)
 {
 	struct job_argv_values v = usual;
 
-	(void)state;
 	v.lr = NAN;
 	v.dir = NULL;
 	becomes("[\"run\",\"--lr\",\"{lr}\",\"--dir\",\"{dir}\",\"{batch}\"]", "{}", &v, "run|128");
 }
 
-static void test_unknown_placeholders_name_the_nearest(void **state)
+TEST(test_unknown_placeholders_name_the_nearest)
 {
-	(void)state;
 	refuses("[\"run\",\"{bacth}\"]", "argv[1]", "did you mean {batch}?");
 	refuses("[\"run\",\"{batch}\",\"{epoch}\"]", "argv[2]", "did you mean {epochs}?");
 	refuses("[\"run\",\"{batch}\",\"{Batch}\"]", "argv[2]", "did you mean {batch}?");
 	refuses("[\"run\",\"{batch}\",\"{something}\"]", "argv[2]", "there is no {something}");
 }
 
-static void test_bad_templates_are_refused(void **state)
+TEST(test_bad_templates_are_refused)
 {
-	(void)state;
 	refuses("[\"run\",\"{batch\"]", "argv[1]", "write {{");
 	refuses("[\"run\",\"{}\"]", "argv[1]", "write {{");
 	refuses("[\"run\",\"{a{batch}\"]", "argv[1]", "write {{");
@@ -145,11 +133,10 @@ static void test_bad_templates_are_refused(void **state)
 	refuses("\"run {batch}\"", "argv", "list");
 }
 
-static void test_placeholders_that_are_used_are_known(void **state)
+TEST(test_placeholders_that_are_used_are_known)
 {
 	struct job_type t;
 
-	(void)state;
 	assert_int_equal(read_type("[\"run\",\"{{cpus}\",\"x{batch}\"]", &t, NULL), 0);
 	assert_true(job_type_uses(&t, "batch"));
 	assert_false(job_type_uses(&t, "cpus"));
@@ -157,7 +144,7 @@ static void test_placeholders_that_are_used_are_known(void **state)
 	job_type_release(&t);
 }
 
-static void test_a_word_has_a_length(void **state)
+TEST(test_a_word_has_a_length)
 {
 	struct strbuf text = { 0 };
 	struct job_type t;
@@ -165,7 +152,6 @@ static void test_a_word_has_a_length(void **state)
 	struct err err = { 0 };
 	char **out = NULL;
 
-	(void)state;
 	strbuf_puts(&text, "[\"run\",\"{batch}");
 	for (size_t i = 0; i < JOB_TYPE_MAX_ARG - strlen("{batch}"); i++)
 		strbuf_puts(&text, "a");
@@ -192,13 +178,12 @@ static void test_a_word_has_a_length(void **state)
 	strbuf_release(&text);
 }
 
-static void test_running_out_of_memory_is_told(void **state)
+TEST(test_running_out_of_memory_is_told)
 {
 	struct job_params p = { 0 };
 	struct job_type t;
 	bool failed = true;
 
-	(void)state;
 	assert_int_equal(read_type("[\"run\",\"--b\",\"{batch}\",\"--n\",\"{net}\",\"x\"]", &t, NULL), 0);
 	for (unsigned long k = 1; failed; k++) {
 		char **out = NULL;
@@ -212,22 +197,4 @@ static void test_running_out_of_memory_is_told(void **state)
 		job_argv_free(out);
 	}
 	job_type_release(&t);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_placeholders_are_filled_in),
-		cmocka_unit_test(test_two_braces_are_one),
-		cmocka_unit_test(test_a_word_without_a_value_is_left_out_with_its_flag),
-		cmocka_unit_test(test_a_flag_that_is_whole_stays),
-		cmocka_unit_test(test_no_rate_means_no_word_for_it),
-		cmocka_unit_test(test_unknown_placeholders_name_the_nearest),
-		cmocka_unit_test(test_bad_templates_are_refused),
-		cmocka_unit_test(test_placeholders_that_are_used_are_known),
-		cmocka_unit_test(test_a_word_has_a_length),
-		cmocka_unit_test(test_running_out_of_memory_is_told),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,3 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +5,7 @@
 
 #include "common/mem.h"
 #include "scheduler/config/job_type.h"
+#include "tests/support/test.h"
 
 #define EPOCHS "\"params\":{\"epochs\":{\"kind\":\"integer\",\"min\":2,\"max\":100}}"
 
@@ -59,11 +54,10 @@ static void has(const struct job_type *t, double from, double to, size_t max, co
 	assert_string_equal(text, expected);
 }
 
-static void test_counts_are_a_list_or_steps(void **state)
+TEST(test_counts_are_a_list_or_steps)
 {
 	struct job_type t = must("{" EPOCHS ",\"epochs_choices\":[20,5,10,40]}");
 
-	(void)state;
 	assert_int_equal(t.n_epochs, 4);
 	has(&t, 1, 1000, 64, "5 10 20 40");
 	has(&t, 5, 20, 64, "5 10 20");
@@ -80,11 +74,10 @@ static void test_counts_are_a_list_or_steps(void **state)
 	job_type_release(&t);
 }
 
-static void test_without_a_list_any_count_will_do(void **state)
+TEST(test_without_a_list_any_count_will_do)
 {
 	struct job_type t = must("{" EPOCHS "}");
 
-	(void)state;
 	has(&t, 3, 6, 64, "3 4 5 6");
 	has(&t, 4, 4, 64, "4");
 	has(&t, 2.5, 4.5, 64, "3 4");
@@ -97,9 +90,8 @@ static void test_without_a_list_any_count_will_do(void **state)
 	job_type_release(&t);
 }
 
-static void test_mistakes_have_a_place(void **state)
+TEST(test_mistakes_have_a_place)
 {
-	(void)state;
 	refuses("{\"epochs_choices\":[1]}", "epochs_choices", "epochs_param");
 	refuses("{\"early_stop\":true}", "early_stop", "epochs_param");
 	refuses("{" EPOCHS ",\"early_stop\":1}", "early_stop", "true or false");
@@ -121,7 +113,7 @@ static void test_mistakes_have_a_place(void **state)
 		"from 1");
 }
 
-static void test_epochs_are_written_as_they_are_read(void **state)
+TEST(test_epochs_are_written_as_they_are_read)
 {
 	struct job_type t =
 		must("{" EPOCHS ",\"early_stop\":true,\"epochs_choices\":{\"min\":5,\"max\":15,\"step\":5}}");
@@ -129,7 +121,6 @@ static void test_epochs_are_written_as_they_are_read(void **state)
 	struct json_writer w;
 	struct job_type back;
 
-	(void)state;
 	assert_true(t.early_stop);
 	json_begin(&w, &out, false);
 	job_type_to_json(&t, &w);
@@ -165,7 +156,7 @@ static void params_refused(const struct job_type *t, const char *text, const cha
 		fail_msg("'%s' does not say '%s'", err.text, say);
 }
 
-static void test_a_job_may_leave_its_epochs_open(void **state)
+TEST(test_a_job_may_leave_its_epochs_open)
 {
 	struct job_type t = must("{" EPOCHS ",\"argv\":[\"t\",\"{batch}\",\"--epochs\",\"{epochs}\"]}");
 	struct job_argv_values v = { .batch = 64, .lr = NAN, .epochs = 12 };
@@ -175,7 +166,6 @@ static void test_a_job_may_leave_its_epochs_open(void **state)
 	struct err err = { 0 };
 	char **argv = NULL;
 
-	(void)state;
 	assert_int_equal(params_of(&t, "{\"epochs\":\"3..20\"}", &p, NULL), 0);
 	assert_true(job_params_open(&p) && p.epochs_from == 3.0 && p.epochs_to == 20.0);
 	assert_true(isnan(p.number[0]));
@@ -205,12 +195,11 @@ static void test_a_job_may_leave_its_epochs_open(void **state)
 	job_type_release(&t);
 }
 
-static void test_a_range_must_make_sense(void **state)
+TEST(test_a_range_must_make_sense)
 {
 	struct job_type t = must("{\"params\":{\"epochs\":{\"kind\":\"integer\",\"min\":2,\"max\":100},"
 				 "\"layers\":{\"kind\":\"integer\"}},\"epochs_choices\":[10,20]}");
 
-	(void)state;
 	params_refused(&t, "{\"epochs\":\"20..3\"}", "is no range");
 	params_refused(&t, "{\"epochs\":\"0..3\"}", "is no range");
 	params_refused(&t, "{\"epochs\":\"1..30\"}", "out of range");
@@ -226,12 +215,11 @@ static void test_a_range_must_make_sense(void **state)
 	job_type_release(&t);
 }
 
-static void test_running_out_of_memory_is_told(void **state)
+TEST(test_running_out_of_memory_is_told)
 {
 	struct job_type t = must("{" EPOCHS "}");
 	bool failed = true;
 
-	(void)state;
 	for (unsigned long k = 1; failed; k++) {
 		struct job_params p = { 0 };
 		struct json *v = NULL;
@@ -247,19 +235,4 @@ static void test_running_out_of_memory_is_told(void **state)
 		json_free(v);
 	}
 	job_type_release(&t);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_counts_are_a_list_or_steps),
-		cmocka_unit_test(test_without_a_list_any_count_will_do),
-		cmocka_unit_test(test_mistakes_have_a_place),
-		cmocka_unit_test(test_epochs_are_written_as_they_are_read),
-		cmocka_unit_test(test_a_job_may_leave_its_epochs_open),
-		cmocka_unit_test(test_a_range_must_make_sense),
-		cmocka_unit_test(test_running_out_of_memory_is_told),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,3 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +5,7 @@
 
 #include "common/mem.h"
 #include "scheduler/config/job_type.h"
+#include "tests/support/test.h"
 
 static struct job_type type;
 
@@ -39,6 +34,8 @@ static int tear_down(void **state)
 	job_type_release(&type);
 	return 0;
 }
+
+TEST_GROUP(set_up, tear_down);
 
 static int read_text(const char *text, struct job_params *out, char *field, struct err *err)
 {
@@ -92,27 +89,24 @@ static void refuses(const char *text, const char *field, const char *say)
 	assert_null(p.value[0]);
 }
 
-static void test_values_and_defaults_are_filled_in(void **state)
+TEST(test_values_and_defaults_are_filled_in)
 {
-	(void)state;
 	takes("{\"net\":\"lenet5\"}", "{\"net\":\"lenet5\",\"epochs\":4}");
 	takes("{\"net\":\"simplenet\",\"epochs\":7,\"rate\":0.125,\"note\":\"a_B-9.+\"}",
 	      "{\"net\":\"simplenet\",\"epochs\":7,\"rate\":0.125,\"note\":\"a_B-9.+\"}");
 }
 
-static void test_numbers_may_come_as_text(void **state)
+TEST(test_numbers_may_come_as_text)
 {
-	(void)state;
 	takes("{\"net\":\"lenet5\",\"epochs\":\"7\",\"rate\":\"1e-1\"}",
 	      "{\"net\":\"lenet5\",\"epochs\":7,\"rate\":0.1}");
 }
 
-static void test_numbers_are_beside_their_text(void **state)
+TEST(test_numbers_are_beside_their_text)
 {
 	struct job_params p;
 	char field[64];
 
-	(void)state;
 	assert_int_equal(read_text("{\"net\":\"lenet5\",\"epochs\":1e1,\"rate\":-0.0}", &p, field, NULL), 0);
 	assert_string_equal(p.value[1], "10");
 	assert_true(p.number[1] == 10.0);
@@ -125,21 +119,19 @@ static void test_numbers_are_beside_their_text(void **state)
 	job_params_release(NULL);
 }
 
-static void test_a_large_integer_has_no_exponent(void **state)
+TEST(test_a_large_integer_has_no_exponent)
 {
 	struct job_params p;
 	char field[64];
 
-	(void)state;
 	assert_int_equal(read_text("{\"net\":\"lenet5\",\"big\":9007199254740992}", &p, field, NULL), 0);
 	assert_string_equal(p.value[4], "9007199254740992");
 	job_params_release(&p);
 	refuses("{\"net\":\"lenet5\",\"big\":9007199254740994}", "big", "out of range");
 }
 
-static void test_what_is_wrong_is_named(void **state)
+TEST(test_what_is_wrong_is_named)
 {
-	(void)state;
 	refuses("{}", "net", "is needed");
 	refuses("{\"net\":\"lenet6\"}", "net", "did you mean 'lenet5'?");
 	refuses("{\"net\":\"vgg\"}", "net", "none of the 2 values");
@@ -159,25 +151,23 @@ static void test_what_is_wrong_is_named(void **state)
 	refuses("[1]", "params", "object");
 }
 
-static void test_no_word_can_be_an_option_or_a_path(void **state)
+TEST(test_no_word_can_be_an_option_or_a_path)
 {
 	static const char *const bad[] = { "",        "-x",   "--seed=1", ".",   "..",    ".x",
 					   "a/b",     "/etc", "a b",      "a;b", "$HOME", "a\\u000ab",
 					   "\\u00e4", "a=b",  "{batch}",  "`x`" };
 	char text[128];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
 		snprintf(text, sizeof text, "{\"net\":\"lenet5\",\"note\":\"%s\"}", bad[i]);
 		refuses(text, "note", "no word");
 	}
 }
 
-static void test_words_have_a_length(void **state)
+TEST(test_words_have_a_length)
 {
 	char word[JOB_TYPE_MAX_VALUE + 2], text[256];
 
-	(void)state;
 	memset(word, 'a', sizeof word);
 	word[JOB_TYPE_MAX_VALUE + 1] = '\0';
 	snprintf(text, sizeof text, "{\"net\":\"lenet5\",\"note\":\"%s\"}", word);
@@ -187,22 +177,20 @@ static void test_words_have_a_length(void **state)
 	free(taken(text));
 }
 
-static void test_nothing_given_is_an_empty_object(void **state)
+TEST(test_nothing_given_is_an_empty_object)
 {
 	struct job_params p;
 	struct job_type none = { .name = (char[]){ "none" } };
 
-	(void)state;
 	assert_int_equal(job_params_read(&type, NULL, &p, NULL, NULL), -ERR_ARG); /* net */
 	assert_int_equal(job_params_read(&none, NULL, &p, NULL, NULL), 0);
 	job_params_release(&p);
 }
 
-static void test_running_out_of_memory_is_told(void **state)
+TEST(test_running_out_of_memory_is_told)
 {
 	bool failed = true;
 
-	(void)state;
 	for (unsigned long k = 1; failed; k++) {
 		static const char text[] = "{\"net\":\"lenet5\",\"rate\":0.25,\"note\":\"x\"}";
 		struct job_params p = { 0 };
@@ -218,21 +206,4 @@ static void test_running_out_of_memory_is_told(void **state)
 		job_params_release(&p);
 		json_free(v);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_values_and_defaults_are_filled_in),
-		cmocka_unit_test(test_numbers_may_come_as_text),
-		cmocka_unit_test(test_numbers_are_beside_their_text),
-		cmocka_unit_test(test_a_large_integer_has_no_exponent),
-		cmocka_unit_test(test_what_is_wrong_is_named),
-		cmocka_unit_test(test_no_word_can_be_an_option_or_a_path),
-		cmocka_unit_test(test_words_have_a_length),
-		cmocka_unit_test(test_nothing_given_is_an_empty_object),
-		cmocka_unit_test(test_running_out_of_memory_is_told),
-	};
-
-	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,9 +1,3 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +6,7 @@
 
 #include "common/mem.h"
 #include "scheduler/config/job_type.h"
+#include "tests/support/test.h"
 
 #define WHERE "c.json: types.digits"
 
@@ -78,11 +73,10 @@ static const char everything[] =
 	"\"result\":{\"accuracy\":\"metrics.top1\",\"epoch\":\"step\"},\"epochs_param\":\"epochs\","
 	"\"work_dir\":\"/srv\",\"env\":{\"A\":\"1\",\"PATH\":\"/bin\"}}";
 
-static void test_every_key_reaches_its_place(void **state)
+TEST(test_every_key_reaches_its_place)
 {
 	struct job_type t = must(everything);
 
-	(void)state;
 	assert_string_equal(t.name, "digits");
 	assert_string_equal(t.about, "digits");
 	assert_int_equal(t.n_argv, 6);
@@ -114,11 +108,10 @@ static void test_every_key_reaches_its_place(void **state)
 	job_type_release(NULL);
 }
 
-static void test_an_empty_type_has_defaults(void **state)
+TEST(test_an_empty_type_has_defaults)
 {
 	struct job_type t = must("{}");
 
-	(void)state;
 	assert_int_equal(t.n_argv, 0);
 	assert_int_equal(t.n_params, 0);
 	assert_true(t.cpus_min == 1 && t.cpus_max == 1 && t.cpus_default == 1);
@@ -134,11 +127,10 @@ static void test_an_empty_type_has_defaults(void **state)
 	job_type_release(&t);
 }
 
-static void test_what_is_written_reads_back_the_same(void **state)
+TEST(test_what_is_written_reads_back_the_same)
 {
 	static const char *const text[] = { everything, "{}", "{\"params\":{\"n\":{\"kind\":\"number\"}}}" };
 
-	(void)state;
 	for (size_t i = 0; i < 3; i++) {
 		struct job_type t = must(text[i]), u;
 		char *a = written(&t), *b;
@@ -153,23 +145,21 @@ static void test_what_is_written_reads_back_the_same(void **state)
 	}
 }
 
-static void test_null_is_the_default(void **state)
+TEST(test_null_is_the_default)
 {
 	struct job_type t =
 		must("{\"about\":null,\"argv\":null,\"params\":null,\"cpus\":null,\"batches\":null,"
 		     "\"lr\":{\"rule\":null,\"base\":null},\"memory_mb\":null,\"env\":null}");
 
-	(void)state;
 	assert_int_equal(t.n_argv, 0);
 	assert_true(isnan(t.memory_mb));
 	job_type_release(&t);
 }
 
-static void test_a_lone_end_of_the_cpus_gives_the_others(void **state)
+TEST(test_a_lone_end_of_the_cpus_gives_the_others)
 {
 	struct job_type t = must("{\"cpus\":{\"max\":8}}");
 
-	(void)state;
 	assert_true(t.cpus_min == 1 && t.cpus_max == 8 && t.cpus_default == 1);
 	job_type_release(&t);
 	t = must("{\"cpus\":{\"min\":3}}");
@@ -180,11 +170,10 @@ static void test_a_lone_end_of_the_cpus_gives_the_others(void **state)
 	job_type_release(&t);
 }
 
-static void test_a_parameter_called_epochs_is_the_number_of_epochs(void **state)
+TEST(test_a_parameter_called_epochs_is_the_number_of_epochs)
 {
 	struct job_type t = must("{\"params\":{\"epochs\":{\"kind\":\"integer\"}}}");
 
-	(void)state;
 	assert_string_equal(t.epochs_param, "epochs");
 	job_type_release(&t);
 	t = must("{\"params\":{\"epochs\":{\"kind\":\"word\"}}}");
@@ -192,11 +181,10 @@ static void test_a_parameter_called_epochs_is_the_number_of_epochs(void **state)
 	job_type_release(&t);
 }
 
-static void test_the_learning_rate_follows_its_rule(void **state)
+TEST(test_the_learning_rate_follows_its_rule)
 {
 	struct job_type t = { .lr_rule = LR_LINEAR, .lr_base = 0.01, .lr_base_batch = 64.0 };
 
-	(void)state;
 	assert_true(job_type_lr(&t, 64.0) == 0.01);
 	assert_float_equal(job_type_lr(&t, 237.0), 0.01 * 237.0 / 64.0, 1e-15);
 	t.lr_rule = LR_SQRT;
@@ -208,12 +196,11 @@ static void test_the_learning_rate_follows_its_rule(void **state)
 	assert_string_equal(lr_rule_name(LR_SQRT), "sqrt");
 }
 
-static void test_relative_paths_start_from_here(void **state)
+TEST(test_relative_paths_start_from_here)
 {
 	struct job_type t = must("{\"argv\":[\"build/train\",\"{batch}\",\"data/x\"],\"work_dir\":\".\"}");
 	char here[4096], expected[4200];
 
-	(void)state;
 	assert_non_null(getcwd(here, sizeof here));
 	snprintf(expected, sizeof expected, "%s/build/train", here);
 	assert_string_equal(t.argv[0], expected);
@@ -225,9 +212,8 @@ static void test_relative_paths_start_from_here(void **state)
 	job_type_release(&t);
 }
 
-static void test_unknown_keys_name_the_nearest(void **state)
+TEST(test_unknown_keys_name_the_nearest)
 {
-	(void)state;
 	refuses("{\"batchs\":[1]}", "", "did you mean 'batches'?");
 	refuses("{\"cpus\":{\"mim\":1}}", ".cpus", "did you mean 'min'?");
 	refuses("{\"lr\":{\"rul\":\"none\"}}", ".lr", "did you mean 'rule'?");
@@ -236,11 +222,10 @@ static void test_unknown_keys_name_the_nearest(void **state)
 	refuses("{\"params\":{\"epochs\":{\"kind\":\"integer\",\"mni\":1}}}", ".params.epochs", "'min'");
 }
 
-static void test_ranges_are_checked_on_both_sides(void **state)
+TEST(test_ranges_are_checked_on_both_sides)
 {
 	struct job_type t = must("{\"cpus\":{\"max\":4096},\"limits\":{\"nice\":19},\"batches\":[1,1e9]}");
 
-	(void)state;
 	job_type_release(&t);
 	refuses("{\"cpus\":{\"max\":4097}}", ".cpus.max", "from 1 to 4096");
 	refuses("{\"cpus\":{\"min\":0}}", ".cpus.min", "from 1 to 4096");
@@ -267,9 +252,8 @@ static void test_ranges_are_checked_on_both_sides(void **state)
 	refuses("[]", "", "object");
 }
 
-static void test_parameters_are_checked(void **state)
+TEST(test_parameters_are_checked)
 {
-	(void)state;
 	refuses("{\"params\":{\"x\":{}}}", ".params.x.kind", "is needed");
 	refuses("{\"params\":{\"x\":null}}", ".params.x", "object");
 	refuses("{\"params\":{\"x\":{\"kind\":\"float\"}}}", ".params.x.kind", "integer, number, word");
@@ -303,23 +287,21 @@ static void test_parameters_are_checked(void **state)
 	refuses("{\"params\":{\"x\":{\"kind\":\"word\"}},\"epochs_param\":\"x\"}", ".epochs_param", "a word");
 }
 
-static void test_the_environment_is_checked(void **state)
+TEST(test_the_environment_is_checked)
 {
-	(void)state;
 	refuses("{\"env\":{\"A=B\":\"1\"}}", ".env.A=B", "name of a variable");
 	refuses("{\"env\":{\"1A\":\"1\"}}", ".env.1A", "name of a variable");
 	refuses("{\"env\":{\"A\":1}}", ".env.A", "string");
 	refuses("{\"env\":{\"POSTRIDER_JOB\":\"1\"}}", ".env.POSTRIDER_JOB", "set by Postrider");
 }
 
-static void test_names_of_types_are_checked(void **state)
+TEST(test_names_of_types_are_checked)
 {
 	static const char *const bad[] = { "", "Digits", "-x", ".x", "a b", "a/b", "\xc3\xa4" };
 	char longest[JOB_TYPE_MAX_NAME + 2];
 	struct job_type t = { 0 };
 	struct json *v = NULL;
 
-	(void)state;
 	assert_int_equal(json_parse("c", "{}", 2, &v, NULL), 0);
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
 		assert_int_equal(job_type_from_json("c", bad[i], v, &t, NULL), -ERR_FORMAT);
@@ -332,12 +314,11 @@ static void test_names_of_types_are_checked(void **state)
 	json_free(v);
 }
 
-static void test_counts_are_limited(void **state)
+TEST(test_counts_are_limited)
 {
 	struct strbuf text = { 0 };
 	struct job_type t = { 0 };
 
-	(void)state;
 	for (int n = JOB_TYPE_MAX_PARAMS; n <= JOB_TYPE_MAX_PARAMS + 1; n++) {
 		strbuf_reset(&text);
 		strbuf_puts(&text, "{\"params\":{");
@@ -367,11 +348,10 @@ static void test_counts_are_limited(void **state)
 	strbuf_release(&text);
 }
 
-static void test_running_out_of_memory_is_told(void **state)
+TEST(test_running_out_of_memory_is_told)
 {
 	bool failed = true;
 
-	(void)state;
 	for (unsigned long k = 1; failed; k++) {
 		struct job_type t = { 0 };
 		struct json *v = NULL;
@@ -389,27 +369,4 @@ static void test_running_out_of_memory_is_told(void **state)
 		job_type_release(&t);
 		json_free(v);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_every_key_reaches_its_place),
-		cmocka_unit_test(test_an_empty_type_has_defaults),
-		cmocka_unit_test(test_what_is_written_reads_back_the_same),
-		cmocka_unit_test(test_null_is_the_default),
-		cmocka_unit_test(test_a_lone_end_of_the_cpus_gives_the_others),
-		cmocka_unit_test(test_a_parameter_called_epochs_is_the_number_of_epochs),
-		cmocka_unit_test(test_the_learning_rate_follows_its_rule),
-		cmocka_unit_test(test_relative_paths_start_from_here),
-		cmocka_unit_test(test_unknown_keys_name_the_nearest),
-		cmocka_unit_test(test_ranges_are_checked_on_both_sides),
-		cmocka_unit_test(test_parameters_are_checked),
-		cmocka_unit_test(test_the_environment_is_checked),
-		cmocka_unit_test(test_names_of_types_are_checked),
-		cmocka_unit_test(test_counts_are_limited),
-		cmocka_unit_test(test_running_out_of_memory_is_told),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "scheduler/core/sched.h"
+#include "tests/support/test.h"
 
 enum { HAND_CPUS = 1, HAND_NJOBS, HAND_BATCH, HAND_PROCESSES, HAND_FEATURES };
 

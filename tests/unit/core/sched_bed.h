@@ -2,6 +2,7 @@
 #ifndef TESTS_SCHED_BED_H
 #define TESTS_SCHED_BED_H
 
+#include "tests/support/test.h"
 #include "tests/unit/core/hand_model.h"
 
 #define S 1000000000LL

@@ -1,11 +1,5 @@
 /* Bounds that stay true: what share of promises is kept in worlds whose times move, with and without adaptation,
  * and what it costs. The tables printed are the evidence; the claims are the bars. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +10,7 @@
 #include "common/stats.h"
 #include "predictors/models/conformal.h"
 #include "scheduler/core/adapt.h"
+#include "tests/support/test.h"
 
 #define JOBS 5000
 #define MIDDLE 2500 /* where things change */
@@ -197,11 +192,10 @@ static void print_row(const char *name, double confidence, const struct summary 
 
 static const double asked[] = { 0.8, 0.9, 0.95 };
 
-static void test_promises_are_kept_as_often_as_asked_when_nothing_changes(void **state)
+TEST(test_promises_are_kept_as_often_as_asked_when_nothing_changes)
 {
 	struct world w = { .course = STEADY };
 
-	(void)state;
 	print_head("times from the model's own noise");
 	for (size_t k = 0; k < 3; k++) {
 		struct summary without = average(&w, NOTHING, asked[k]), with = average(&w, ALL, asked[k]);
@@ -219,11 +213,10 @@ static void test_promises_are_kept_as_often_as_asked_when_nothing_changes(void *
 	}
 }
 
-static void test_promises_are_kept_again_200_jobs_after_all_times_grew_by_a_fifth(void **state)
+TEST(test_promises_are_kept_again_200_jobs_after_all_times_grew_by_a_fifth)
 {
 	struct world w = { .course = LONGER };
 
-	(void)state;
 	print_head("all times 20 % longer from the middle on");
 	for (size_t k = 0; k < 3; k++) {
 		struct summary without = average(&w, NOTHING, asked[k]), with;
@@ -251,7 +244,7 @@ static void test_promises_are_kept_again_200_jobs_after_all_times_grew_by_a_fift
 	}
 }
 
-static void test_promises_are_kept_in_other_worlds(void **state)
+TEST(test_promises_are_kept_in_other_worlds)
 {
 	const struct {
 		const char *name;
@@ -266,7 +259,6 @@ static void test_promises_are_kept_in_other_worlds(void **state)
 		{ "steady, 30 in flight", { .course = STEADY, .delay = 30 } },
 	};
 
-	(void)state;
 	print_head("other worlds, everything (and, in flight, with a large step)");
 	for (size_t i = 0; i < sizeof tried / sizeof *tried; i++) {
 		for (size_t k = 0; k < 3; k++) {
@@ -319,11 +311,10 @@ static void play_mixed(struct adapt *a, uint64_t seed, size_t jobs, size_t chang
 	}
 }
 
-static void test_one_type_drifts_and_the_others_do_not_pay_for_it(void **state)
+TEST(test_one_type_drifts_and_the_others_do_not_pay_for_it)
 {
 	double type_share[4] = { 0 }, level_share[3] = { 0 }, bias[4] = { 0 };
 
-	(void)state;
 	for (uint64_t seed = 0; seed < SEEDS; seed++) {
 		struct adapt *a = new_adapt(ALL);
 		struct mixed by_type, by_level;
@@ -355,14 +346,13 @@ static void test_one_type_drifts_and_the_others_do_not_pay_for_it(void **state)
 	}
 }
 
-static void test_few_scores_change_little_and_carry_no_confidence_they_cannot(void **state)
+TEST(test_few_scores_change_little_and_carry_no_confidence_they_cannot)
 {
 	struct adapt *a = new_adapt(ALL);
 	struct rng rng = rng_stream(4, 4);
 	double q, last = 0.25;
 	enum adapt_source source;
 
-	(void)state;
 	assert_true(adapt_quantile(a, 0, 0.9, 0.25, &q, &source));
 	assert_true(q == 0.25);
 	assert_int_equal(source, ADAPT_MODEL);
@@ -396,12 +386,11 @@ static void test_few_scores_change_little_and_carry_no_confidence_they_cannot(vo
 	adapt_free(a);
 }
 
-static void test_an_unknown_type_follows_the_others(void **state)
+TEST(test_an_unknown_type_follows_the_others)
 {
 	double q, mean_q = 0.0, mean_bias = 0.0, before;
 	enum adapt_source source;
 
-	(void)state;
 	for (uint64_t seed = 0; seed < 10; seed++) {
 		struct adapt *a = new_adapt(ALL);
 		struct rng rng = rng_stream(5, seed);
@@ -423,14 +412,13 @@ static void test_an_unknown_type_follows_the_others(void **state)
 	assert_true(fabs(mean_bias - 1.2) < 0.03);
 }
 
-static void test_the_type_unused_for_longest_makes_room(void **state)
+TEST(test_the_type_unused_for_longest_makes_room)
 {
 	struct adapt_params p = { .max_types = 2 };
 	struct adapt *a = NULL;
 	double q;
 	enum adapt_source source;
 
-	(void)state;
 	assert_int_equal(adapt_new(&p, &a, NULL), 0);
 	for (int i = 0; i < 200; i++) {
 		double noise_s = i % 2 ? 1.0 : -1.0;
@@ -453,13 +441,12 @@ static void test_the_type_unused_for_longest_makes_room(void **state)
 	adapt_free(a);
 }
 
-static void test_the_same_observations_give_the_same_state(void **state)
+TEST(test_the_same_observations_give_the_same_state)
 {
 	struct adapt *a = new_adapt(ALL), *b = new_adapt(ALL);
 	struct mixed by_type, by_level;
 	enum adapt_source source;
 
-	(void)state;
 	play_mixed(a, 3, 2000, 500, 1, &by_type, &by_level);
 	play_mixed(b, 3, 2000, 500, 1, &by_type, &by_level);
 	for (int t = -1; t < 5; t++) {
@@ -476,7 +463,7 @@ static void test_the_same_observations_give_the_same_state(void **state)
 	adapt_free(b);
 }
 
-static void test_nonsense_is_left_out_and_nothing_is_ever_not_finite(void **state)
+TEST(test_nonsense_is_left_out_and_nothing_is_ever_not_finite)
 {
 	static const double odd[] = { NAN,    INFINITY, -INFINITY, 0.0, -0.0,  -3.0, 5e-324,
 				      1e-300, 1e308,    2.37,      0.9, 0.995, 1.0 };
@@ -487,7 +474,6 @@ static void test_nonsense_is_left_out_and_nothing_is_ever_not_finite(void **stat
 	uint64_t counted, kept;
 	double q;
 
-	(void)state;
 	assert_false(adapt_observe(a, 0, 0.9, NAN, 1.0, 1.0));
 	assert_false(adapt_observe(a, 0, 0.9, 1.0, 1.0, 0.0));
 	assert_false(adapt_observe(a, 0, 0.9, INFINITY, 1.0, 1.0));
@@ -510,7 +496,7 @@ static void test_nonsense_is_left_out_and_nothing_is_ever_not_finite(void **stat
 	adapt_free(NULL);
 }
 
-static void test_bad_settings_and_missing_memory_are_said(void **state)
+TEST(test_bad_settings_and_missing_memory_are_said)
 {
 	const struct adapt_params bad[] = {
 		{ .window = 19 },          { .window = SIZE_MAX }, { .recent = 4 }, { .recent = SIZE_MAX },
@@ -519,7 +505,6 @@ static void test_bad_settings_and_missing_memory_are_said(void **state)
 	struct adapt *a = NULL;
 	struct err err = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
 		assert_int_equal(adapt_new(&bad[i], &a, &err), -ERR_ARG);
 	for (unsigned long k = 1; k <= 3; k++) {
@@ -529,21 +514,4 @@ static void test_bad_settings_and_missing_memory_are_said(void **state)
 	}
 	assert_null(a);
 	assert_string_equal(adapt_source_name(ADAPT_POOLED), "pooled");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_promises_are_kept_as_often_as_asked_when_nothing_changes),
-		cmocka_unit_test(test_promises_are_kept_again_200_jobs_after_all_times_grew_by_a_fifth),
-		cmocka_unit_test(test_promises_are_kept_in_other_worlds),
-		cmocka_unit_test(test_one_type_drifts_and_the_others_do_not_pay_for_it),
-		cmocka_unit_test(test_few_scores_change_little_and_carry_no_confidence_they_cannot),
-		cmocka_unit_test(test_an_unknown_type_follows_the_others),
-		cmocka_unit_test(test_the_type_unused_for_longest_makes_room),
-		cmocka_unit_test(test_the_same_observations_give_the_same_state),
-		cmocka_unit_test(test_nonsense_is_left_out_and_nothing_is_ever_not_finite),
-		cmocka_unit_test(test_bad_settings_and_missing_memory_are_said),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

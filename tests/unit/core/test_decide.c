@@ -1,10 +1,4 @@
 /* The choice among candidates: models are made by hand, so that the right answer is known. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +6,7 @@
 #include "predictors/data/features.h"
 #include "predictors/trees/forest.h"
 #include "scheduler/core/decide.h"
+#include "tests/support/test.h"
 
 /* A bundle on a table of five batches whose times and accuracies are given; no noise, one full tree each.
  * residual: the scores of the time model's bounds. */
@@ -93,12 +88,11 @@ static struct decision ask(struct fixture *f, double slo, double confidence)
 
 static const double times[] = { 500, 400, 300, 200, 100 }, accuracies[] = { .97, .96, .95, .93, .90 };
 
-static void test_most_accurate_in_time_is_chosen(void **state)
+TEST(test_most_accurate_in_time_is_chosen)
 {
 	struct fixture f;
 	struct decision d;
 
-	(void)state;
 	make(&f, times, accuracies, 9, 25.0, 0.0);
 	d = ask(&f, 330, 0.9); /* bounds 525 425 325 225 125 */
 	assert_int_equal(d.chosen, 2);
@@ -110,23 +104,21 @@ static void test_most_accurate_in_time_is_chosen(void **state)
 	drop(&f);
 }
 
-static void test_bound_not_the_expectation_decides(void **state)
+TEST(test_bound_not_the_expectation_decides)
 {
 	struct fixture f;
 
-	(void)state;
 	make(&f, times, accuracies, 9, 25.0, 0.0);
 	assert_int_equal(ask(&f, 325, 0.9).chosen, 2);
 	assert_int_equal(ask(&f, nextafter(325, 0), 0.9).chosen, 3); /* the time, 300, would still fit */
 	drop(&f);
 }
 
-static void test_none_in_time_says_the_smallest_objective(void **state)
+TEST(test_none_in_time_says_the_smallest_objective)
 {
 	struct fixture f;
 	struct decision d;
 
-	(void)state;
 	make(&f, times, accuracies, 9, 25.0, 0.0);
 	d = ask(&f, 60, 0.9);
 	assert_int_equal(d.chosen, -1);
@@ -135,12 +127,11 @@ static void test_none_in_time_says_the_smallest_objective(void **state)
 	drop(&f);
 }
 
-static void test_too_few_residuals_promise_nothing(void **state)
+TEST(test_too_few_residuals_promise_nothing)
 {
 	struct fixture f;
 	struct decision d;
 
-	(void)state;
 	make(&f, times, accuracies, 8, 25.0, 0.0);
 	d = ask(&f, 1e6, 0.9);
 	assert_int_equal(d.chosen, -1);
@@ -151,13 +142,12 @@ static void test_too_few_residuals_promise_nothing(void **state)
 	drop(&f);
 }
 
-static void test_tie_within_the_noise_goes_to_the_faster(void **state)
+TEST(test_tie_within_the_noise_goes_to_the_faster)
 {
 	static const double close[] = { .9700, .9695, .9500, .93, .90 };
 	struct fixture f;
 	struct decision d;
 
-	(void)state;
 	make(&f, times, close, 9, 25.0, 0.001);
 	d = ask(&f, 1000, 0.9);
 	assert_int_equal(d.chosen, 1);
@@ -168,22 +158,20 @@ static void test_tie_within_the_noise_goes_to_the_faster(void **state)
 	drop(&f);
 }
 
-static void test_without_accuracy_the_fastest_is_chosen(void **state)
+TEST(test_without_accuracy_the_fastest_is_chosen)
 {
 	struct fixture f;
 
-	(void)state;
 	make(&f, times, NULL, 9, 25.0, 0.0);
 	assert_int_equal(ask(&f, 330, 0.9).chosen, 4);
 	drop(&f);
 }
 
-static void test_outside_the_training_range_is_said(void **state)
+TEST(test_outside_the_training_range_is_said)
 {
 	struct fixture f;
 	struct decision d;
 
-	(void)state;
 	make(&f, times, accuracies, 9, 25.0, 0.0);
 	assert_false(ask(&f, 330, 0.9).candidate[0].extrapolated);
 	assert_int_equal(job_values_parse(&f.job, f.m->schema, "cpus=64", NULL), 0);
@@ -195,14 +183,13 @@ static void test_outside_the_training_range_is_said(void **state)
 	drop(&f);
 }
 
-static void test_own_candidates_and_bad_asks(void **state)
+TEST(test_own_candidates_and_bad_asks)
 {
 	double own[] = { 100, 300 }, many[DECIDE_MAX_CANDIDATES + 1] = { 0 };
 	struct fixture f;
 	struct decision d;
 	struct decide_params p;
 
-	(void)state;
 	make(&f, times, accuracies, 9, 25.0, 0.0);
 	p = (struct decide_params){ .model = f.m,
 				    .job = &f.job,
@@ -238,13 +225,12 @@ static void unstable_predict(const void *self, const double *x, size_t n_rows, d
 			out[i] = NAN;
 }
 
-static void test_unstable_candidates_are_never_chosen(void **state)
+TEST(test_unstable_candidates_are_never_chosen)
 {
 	struct predictor_ops unstable;
 	struct fixture f;
 	struct decision d;
 
-	(void)state;
 	make(&f, times, accuracies, 9, 25.0, 0.0);
 	stable_ops = f.m->time.predictor.ops;
 	unstable = *stable_ops;
@@ -266,14 +252,13 @@ static void test_unstable_candidates_are_never_chosen(void **state)
 	drop(&f);
 }
 
-static void test_bounds_in_log_time_are_wider_outside_the_table(void **state)
+TEST(test_bounds_in_log_time_are_wider_outside_the_table)
 {
 	double own[] = { 256, 1024 };
 	struct fixture f;
 	struct decision d;
 	struct decide_params p;
 
-	(void)state;
 	make(&f, times, accuracies, 9, 0.1, 0.0);
 	f.m->time.conformal.log = true;
 	f.m->time.widening = malloc(f.m->features->n * sizeof(double));
@@ -293,29 +278,10 @@ static void test_bounds_in_log_time_are_wider_outside_the_table(void **state)
 	drop(&f);
 }
 
-static void test_every_reason_has_its_own_code(void **state)
+TEST(test_every_reason_has_its_own_code)
 {
-	(void)state;
 	for (unsigned a = 1; a <= REASON_NOT_TRIED; a <<= 1)
 		for (unsigned b = 1; b < a; b <<= 1)
 			assert_string_not_equal(decide_reason_text((enum decide_reason)a),
 						decide_reason_text((enum decide_reason)b));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_most_accurate_in_time_is_chosen),
-		cmocka_unit_test(test_bound_not_the_expectation_decides),
-		cmocka_unit_test(test_none_in_time_says_the_smallest_objective),
-		cmocka_unit_test(test_too_few_residuals_promise_nothing),
-		cmocka_unit_test(test_tie_within_the_noise_goes_to_the_faster),
-		cmocka_unit_test(test_without_accuracy_the_fastest_is_chosen),
-		cmocka_unit_test(test_outside_the_training_range_is_said),
-		cmocka_unit_test(test_own_candidates_and_bad_asks),
-		cmocka_unit_test(test_unstable_candidates_are_never_chosen),
-		cmocka_unit_test(test_bounds_in_log_time_are_wider_outside_the_table),
-		cmocka_unit_test(test_every_reason_has_its_own_code),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

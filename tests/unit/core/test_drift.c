@@ -1,10 +1,4 @@
 /* The drift alarm: how long until a false one, how soon a true one, and what it says. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +7,7 @@
 #include "common/rng.h"
 #include "common/stats.h"
 #include "scheduler/core/drift.h"
+#include "tests/support/test.h"
 
 #define RUNS 40 /* to a false alarm: their mean is known to 16 % */
 #define ENDLESS 40000 /* jobs at most; a run that long counts as this */
@@ -84,11 +79,10 @@ static void false_alarms(const char *name, uint32_t types, double (*noise)(struc
 	       early, RUNS);
 }
 
-static void test_false_alarms_are_ten_thousand_jobs_apart(void **state)
+TEST(test_false_alarms_are_ten_thousand_jobs_apart)
 {
 	double mean, median;
 
-	(void)state;
 	printf("jobs to a false alarm, of the pool or a type (a run ends at %d)\n", ENDLESS);
 	false_alarms("pool alone, spread 0.1", 0, normal, 0.1, RESIDUALS, &mean, &median);
 	assert_true(mean >= 20000.0); /* 25,000 stated; scores cut off make it more rather than less */
@@ -106,14 +100,13 @@ static void test_false_alarms_are_ten_thousand_jobs_apart(void **state)
 	assert_true(mean >= 10000.0 && median >= 10000.0);
 }
 
-static void test_reference_is_that_of_the_scores(void **state)
+TEST(test_reference_is_that_of_the_scores)
 {
 	static double score[RESIDUALS];
 	struct drift_reference ref;
 	struct rng r = rng_stream(16, 1);
 	struct err err = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < RESIDUALS; i++)
 		score[i] = 0.03 + 0.1 * rng_normal(&r);
 	assert_int_equal(drift_reference_of(score, RESIDUALS, &ref, &err), 0);
@@ -130,11 +123,10 @@ static void test_reference_is_that_of_the_scores(void **state)
 	assert_int_equal(drift_reference_of(score, RESIDUALS, &ref, &err), -ERR_NUMERIC);
 }
 
-static void test_a_shift_of_a_fifth_is_found_soon_and_measured(void **state)
+TEST(test_a_shift_of_a_fifth_is_found_soon_and_measured)
 {
 	static const double spread[] = { 0.05, 0.1, 0.2, 0.3 };
 
-	(void)state;
 	printf("a shift after 300 jobs, reference from 89 residuals: jobs until the alarm, and what it says "
 	       "then\n");
 	for (size_t s = 0; s < 8; s++) {
@@ -168,13 +160,12 @@ static void test_a_shift_of_a_fifth_is_found_soon_and_measured(void **state)
 	}
 }
 
-static void test_one_type_drifts_and_its_alarm_says_so(void **state)
+TEST(test_one_type_drifts_and_its_alarm_says_so)
 {
 	struct drift *d = new_drift(0.02, 0.1);
 	struct rng r = rng_stream(14, 1);
 	struct drift_evidence e;
 
-	(void)state;
 	for (int i = 0; i < 800; i++)
 		assert_false(drift_observe(d, i % 4, 7.0, 7.0 * exp(0.02 + 0.1 * rng_normal(&r))));
 	assert_true(drift_evidence(d, 1, &e));
@@ -210,14 +201,13 @@ static void test_one_type_drifts_and_its_alarm_says_so(void **state)
 	drift_free(d);
 }
 
-static void test_alarms_of_types_are_bounded_and_nonsense_is_left_out(void **state)
+TEST(test_alarms_of_types_are_bounded_and_nonsense_is_left_out)
 {
 	static const double odd[] = { NAN, INFINITY, 0.0, -1.0, 5e-324, 1e308, 2.37 };
 	struct drift *d = NULL;
 	struct drift_evidence e;
 	struct rng r = rng_stream(15, 1);
 
-	(void)state;
 	assert_int_equal(
 		drift_new(&(struct drift_params){ .reference = { 0.0, 0.1, 89 }, .max_types = 2 }, &d, NULL),
 		0);
@@ -240,7 +230,7 @@ static void test_alarms_of_types_are_bounded_and_nonsense_is_left_out(void **sta
 	drift_free(NULL);
 }
 
-static void test_bad_settings_and_missing_memory_are_said(void **state)
+TEST(test_bad_settings_and_missing_memory_are_said)
 {
 	const struct drift_params bad[] = {
 		{ .reference = { 0.0, 0.0, 89 } },
@@ -256,7 +246,6 @@ static void test_bad_settings_and_missing_memory_are_said(void **state)
 	struct drift *d = NULL;
 	struct err err = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
 		assert_int_equal(drift_new(&bad[i], &d, &err), -ERR_ARG);
 	for (unsigned long k = 1; k <= 2; k++) {
@@ -269,17 +258,4 @@ static void test_bad_settings_and_missing_memory_are_said(void **state)
 	d = new_drift(0.0, 0.1);
 	assert_int_equal(drift_reset(d, &(struct drift_reference){ 0.0, -1.0, 50 }, &err), -ERR_ARG);
 	drift_free(d);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_false_alarms_are_ten_thousand_jobs_apart),
-		cmocka_unit_test(test_reference_is_that_of_the_scores),
-		cmocka_unit_test(test_a_shift_of_a_fifth_is_found_soon_and_measured),
-		cmocka_unit_test(test_one_type_drifts_and_its_alarm_says_so),
-		cmocka_unit_test(test_alarms_of_types_are_bounded_and_nonsense_is_left_out),
-		cmocka_unit_test(test_bad_settings_and_missing_memory_are_said),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,8 @@
 /* Exploration: a share of the jobs that can afford it, the same ones every time. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 
 #include "scheduler/core/explore.h"
+#include "tests/support/test.h"
 
 static struct decision four(void)
 {
@@ -24,25 +19,23 @@ static struct decision four(void)
 	return d;
 }
 
-static void test_nobody_explores_by_default(void **state)
+TEST(test_nobody_explores_by_default)
 {
 	const struct explore_params none = { 0 }, odd = { .share = NAN };
 	struct decision d = four();
 
-	(void)state;
 	for (uint64_t id = 1; id < 1000; id++) {
 		assert_int_equal(explore_pick(&none, &d, id, 1000.0), 0);
 		assert_int_equal(explore_pick(&odd, &d, id, 1000.0), 0);
 	}
 }
 
-static void test_the_share_explores_the_second_best_and_always_the_same_jobs(void **state)
+TEST(test_the_share_explores_the_second_best_and_always_the_same_jobs)
 {
 	const struct explore_params p = { .share = 0.1, .seed = 5 }, q = { .share = 0.1, .seed = 6 };
 	struct decision d = four();
 	int explored = 0, differ = 0;
 
-	(void)state;
 	for (uint64_t id = 1; id <= 10000; id++) {
 		int pick = explore_pick(&p, &d, id, 100.0);
 
@@ -55,12 +48,11 @@ static void test_the_share_explores_the_second_best_and_always_the_same_jobs(voi
 	assert_in_range(differ, 1600, 2000); /* 2 x 0.1 x 0.9 of them */
 }
 
-static void test_only_jobs_with_headroom_explore(void **state)
+TEST(test_only_jobs_with_headroom_explore)
 {
 	const struct explore_params all = { .share = 1.0 }, most = { .share = 1.0, .headroom = 0.9 };
 	struct decision d = four();
 
-	(void)state;
 	assert_int_equal(explore_pick(&all, &d, 1, 100.0), 2); /* 50 of 100 s */
 	assert_int_equal(explore_pick(&all, &d, 1, 99.0), 0);
 	assert_int_equal(explore_pick(&most, &d, 1, 99.0), 2);
@@ -77,25 +69,13 @@ static void test_only_jobs_with_headroom_explore(void **state)
 	assert_int_equal(explore_pick(&all, &d, 1, 100.0), -1);
 }
 
-static void test_without_accuracies_the_faster_comes_second(void **state)
+TEST(test_without_accuracies_the_faster_comes_second)
 {
 	const struct explore_params all = { .share = 1.0 };
 	struct decision d = four();
 
-	(void)state;
 	for (size_t i = 0; i < 4; i++)
 		d.candidate[i].accuracy = NAN;
 	d.chosen = 3;
 	assert_int_equal(explore_pick(&all, &d, 1, 200.0), 2);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nobody_explores_by_default),
-		cmocka_unit_test(test_the_share_explores_the_second_best_and_always_the_same_jobs),
-		cmocka_unit_test(test_only_jobs_with_headroom_explore),
-		cmocka_unit_test(test_without_accuracies_the_faster_comes_second),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,12 +2,6 @@
  * (configs/profiles/two-cores). Models are trained on two of its three replications and their curves; what happens to a
  * job is then looked up in the third. By default the third is replication 3; with FREE_EPOCHS=all each is once,
  * which is the table of docs/MEASURED.md, "Free epochs". */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +12,7 @@
 #include "predictors/data/curves.h"
 #include "predictors/search/train.h"
 #include "scheduler/core/decide.h"
+#include "tests/support/test.h"
 
 #define REPLICATIONS 3
 #define EPOCHS 4
@@ -313,6 +308,8 @@ static int forget_all(void **state)
 	return 0;
 }
 
+TEST_GROUP(play_all, forget_all);
+
 static double attainment(const struct tally *t)
 {
 	return t->met / t->promised; /* NaN: nothing was promised */
@@ -339,9 +336,8 @@ static void print_head(void)
 	       "0 |\n|---|---|---|---|---|---|---|---|\n");
 }
 
-static void test_free_epochs_raise_accuracy_at_the_same_objectives(void **state)
+TEST(test_free_epochs_raise_accuracy_at_the_same_objectives)
 {
-	(void)state;
 	print_head();
 	for (size_t p = 0; p < N_POLICIES; p++)
 		print_row("all", freedom[p].name, &all[p]);
@@ -363,9 +359,8 @@ static void test_free_epochs_raise_accuracy_at_the_same_objectives(void **state)
 }
 
 /* A policy that promises less has the easier promises; these are the same ones. */
-static void test_where_fixed_epochs_are_promised_free_ones_are_no_worse(void **state)
+TEST(test_where_fixed_epochs_are_promised_free_ones_are_no_worse)
 {
-	(void)state;
 	print_head();
 	for (size_t p = 0; p < FREE; p++) {
 		char what[32];
@@ -380,9 +375,8 @@ static void test_where_fixed_epochs_are_promised_free_ones_are_no_worse(void **s
 	}
 }
 
-static void test_bounds_hold_at_every_number_of_epochs(void **state)
+TEST(test_bounds_hold_at_every_number_of_epochs)
 {
-	(void)state;
 	printf("| epochs | rows | MAPE of the time | covered at 90 %% | MAE of the accuracy "
 	       "|\n|---|---|---|---|---|\n");
 	for (int e = 1; e <= EPOCHS; e++) {
@@ -393,14 +387,4 @@ static void test_bounds_hold_at_every_number_of_epochs(void **state)
 		assert_true(f->covered / f->rows >= CONFIDENCE - 0.02); /* one replication is one draw */
 		assert_true(f->accuracy / f->rows < 0.03);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_free_epochs_raise_accuracy_at_the_same_objectives),
-		cmocka_unit_test(test_where_fixed_epochs_are_promised_free_ones_are_no_worse),
-		cmocka_unit_test(test_bounds_hold_at_every_number_of_epochs),
-	};
-	return cmocka_run_group_tests(tests, play_all, forget_all);
 }

@@ -1,27 +1,21 @@
 /* The index of ids: what was put is found, what was removed is not, whatever the order. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdbool.h>
 #include <stdlib.h>
 
 #include "common/mem.h"
 #include "common/rng.h"
 #include "scheduler/core/job_index.h"
+#include "tests/support/test.h"
 
 #define IDS 500
 
-static void test_index_agrees_with_a_plain_table(void **state)
+TEST(test_index_agrees_with_a_plain_table)
 {
 	struct rng rng = rng_stream(1, 2);
 	struct job_index x = { 0 };
 	uint32_t place[IDS + 1];
 	size_t n = 0;
 
-	(void)state;
 	assert_int_equal(job_index_init(&x, 100), 0);
 	for (int i = 0; i <= IDS; i++)
 		place[i] = JOB_INDEX_NONE;
@@ -49,9 +43,8 @@ static void test_index_agrees_with_a_plain_table(void **state)
 	job_index_release(NULL);
 }
 
-static void test_index_says_that_there_is_no_memory(void **state)
+TEST(test_index_says_that_there_is_no_memory)
 {
-	(void)state;
 	for (unsigned long k = 1; k <= 2; k++) {
 		struct job_index x = { 0 };
 
@@ -60,13 +53,4 @@ static void test_index_says_that_there_is_no_memory(void **state)
 		mem_fail_at(0, false);
 		job_index_release(&x);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_index_agrees_with_a_plain_table),
-		cmocka_unit_test(test_index_says_that_there_is_no_memory),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,11 @@
 /* The signed-rank test against known answers, and two models side by side. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/rng.h"
 #include "scheduler/core/paired.h"
+#include "tests/support/test.h"
 
 static struct paired_result rank(const double *v, size_t n)
 {
@@ -24,7 +19,7 @@ static struct paired_result rank(const double *v, size_t n)
 }
 
 /* p of wilcox.test(x, alternative = "greater") of R 4.2 */
-static void test_exact_p_is_that_of_r(void **state)
+TEST(test_exact_p_is_that_of_r)
 {
 	/* the depression scale of Hollander and Wolfe, Nonparametric Statistical Methods, table 3.1 */
 	static const double scale[] = { 0.952, -0.147, 1.022, 0.43, 0.62, 0.59, 0.49, -0.08, 0.01 };
@@ -32,7 +27,6 @@ static void test_exact_p_is_that_of_r(void **state)
 					 0.28, -0.03, 0.61, 0.74, -0.19, 0.52 };
 	struct paired_result r = rank(scale, 9);
 
-	(void)state;
 	assert_true(r.exact);
 	assert_true(r.statistic == 40.0);
 	assert_true(r.p == 0.01953125);
@@ -41,12 +35,11 @@ static void test_exact_p_is_that_of_r(void **state)
 	assert_true(fabs(r.p - 0.031982421875) < 1e-15);
 }
 
-static void test_exact_p_counts_ties_and_leaves_out_zeros(void **state)
+TEST(test_exact_p_counts_ties_and_leaves_out_zeros)
 {
 	static const double v[] = { 0.5, -0.5, 1, 1, 2, -1, 0, 3, 2, 2.5, -2, NAN };
 	struct paired_result r = rank(v, 12);
 
-	(void)state;
 	assert_int_equal(r.n, 11);
 	assert_int_equal(r.n_different, 10);
 	assert_true(r.statistic == 42.5);
@@ -57,12 +50,11 @@ static void test_exact_p_counts_ties_and_leaves_out_zeros(void **state)
 	assert_true(rank((double[]){ NAN }, 1).p == 1.0);
 }
 
-static void test_normal_p_is_that_of_r(void **state)
+TEST(test_normal_p_is_that_of_r)
 {
 	double v[60];
 	struct paired_result r;
 
-	(void)state;
 	for (int i = 0; i < 60; i++)
 		v[i] = sin((i + 1) * 1.7) + 0.3 + 0.001 * (i + 1);
 	r = rank(v, 60);
@@ -80,11 +72,10 @@ static void test_normal_p_is_that_of_r(void **state)
 	assert_true(fabs(rank(v, 60).p / 0.99963695526595009 - 1.0) < 1e-12);
 }
 
-static void test_normal_and_exact_meet_where_one_takes_over(void **state)
+TEST(test_normal_and_exact_meet_where_one_takes_over)
 {
 	double v[20];
 
-	(void)state;
 	for (int i = 0; i < 20; i++)
 		v[i] = (i % 3 ? 1.0 : -1.0) * (1.0 + 0.37 * i);
 	/* 20 by the normal distribution; 19 of them exactly: alike, not equal */
@@ -94,11 +85,10 @@ static void test_normal_and_exact_meet_where_one_takes_over(void **state)
 }
 
 /* If neither is better, p is below 5 % in about 5 % of the comparisons. */
-static void test_equal_models_are_told_apart_as_rarely_as_p_says(void **state)
+TEST(test_equal_models_are_told_apart_as_rarely_as_p_says)
 {
 	const size_t sizes[] = { 12, 100 };
 
-	(void)state;
 	for (size_t s = 0; s < 2; s++) {
 		int found = 0;
 
@@ -117,14 +107,13 @@ static void test_equal_models_are_told_apart_as_rarely_as_p_says(void **state)
 	}
 }
 
-static void test_a_model_that_follows_the_drift_wins(void **state)
+TEST(test_a_model_that_follows_the_drift_wins)
 {
 	struct rng rng = rng_stream(22, 1);
 	double actual[100], old[100], new[100], work[100];
 	struct paired_jobs j = { .n = 100, .actual_s = actual, .old_s = old, .new_s = new };
 	struct paired_result r, back;
 
-	(void)state;
 	for (int i = 0; i < 100; i++) {
 		old[i] = 10.0 + i;
 		new[i] = 1.2 * old[i];
@@ -146,7 +135,7 @@ static void test_a_model_that_follows_the_drift_wins(void **state)
 	assert_true(back.improvement == -r.improvement);
 }
 
-static void test_nothing_to_compare_is_said(void **state)
+TEST(test_nothing_to_compare_is_said)
 {
 	const double bad[] = { NAN, -1.0 }, good[] = { 1.0, 2.0 };
 	struct paired_jobs j = { .n = 2, .actual_s = bad, .old_s = good, .new_s = good };
@@ -154,7 +143,6 @@ static void test_nothing_to_compare_is_said(void **state)
 	struct err err = { 0 };
 	double work[2];
 
-	(void)state;
 	assert_int_equal(paired_compare(&j, work, &r, &err), -ERR_NODATA);
 	j.n = PAIRED_MAX + 1;
 	assert_int_equal(paired_compare(&j, work, &r, &err), -ERR_ARG);
@@ -162,18 +150,4 @@ static void test_nothing_to_compare_is_said(void **state)
 	j = (struct paired_jobs){ .n = 2, .actual_s = good, .old_s = good, .new_s = good };
 	assert_int_equal(paired_compare(&j, work, &r, &err), 0);
 	assert_true(r.p == 1.0 && r.improvement == 0.0 && r.n == 2 && r.n_different == 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_exact_p_is_that_of_r),
-		cmocka_unit_test(test_exact_p_counts_ties_and_leaves_out_zeros),
-		cmocka_unit_test(test_normal_p_is_that_of_r),
-		cmocka_unit_test(test_normal_and_exact_meet_where_one_takes_over),
-		cmocka_unit_test(test_equal_models_are_told_apart_as_rarely_as_p_says),
-		cmocka_unit_test(test_a_model_that_follows_the_drift_wins),
-		cmocka_unit_test(test_nothing_to_compare_is_said),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,21 +1,15 @@
 /* The table of policies: names, arguments, which model each wants, and the schema of that model. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdio.h>
 
 #include "common/mem.h"
+#include "tests/support/test.h"
 #include "tests/unit/core/hand_model.h"
 
-static void test_every_policy_is_found_by_its_name(void **state)
+TEST(test_every_policy_is_found_by_its_name)
 {
 	struct policy_choice c;
 	char text[64];
 
-	(void)state;
 	for (size_t i = 0; policy_all[i]; i++) {
 		const struct policy *p = policy_all[i];
 
@@ -33,7 +27,7 @@ static void test_every_policy_is_found_by_its_name(void **state)
 	assert_non_null(strstr(policy_names(), "fixed:B"));
 }
 
-static void test_bad_policies_are_refused_with_a_hint(void **state)
+TEST(test_bad_policies_are_refused_with_a_hint)
 {
 	static const struct {
 		const char *text, *says;
@@ -52,7 +46,6 @@ static void test_bad_policies_are_refused_with_a_hint(void **state)
 		  "a name far" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct policy_choice c = { 0 };
 		struct err err = { 0 };
@@ -64,14 +57,13 @@ static void test_bad_policies_are_refused_with_a_hint(void **state)
 	}
 }
 
-static void test_a_policy_accepts_what_it_wants(void **state)
+TEST(test_a_policy_accepts_what_it_wants)
 {
 	struct model *m = hand_model(&hand_hybrid);
 	struct predictor_ops boost = hand_hybrid;
 	struct policy_choice c;
 	struct err err = { 0 };
 
-	(void)state;
 	for (size_t i = 0; policy_all[i]; i++) {
 		c = (struct policy_choice){ .policy = policy_all[i], .batch = 1 };
 		if (!policy_all[i]->predictor || !strcmp(policy_all[i]->predictor, "hybrid"))
@@ -126,12 +118,11 @@ static const char crowded[] =
 	"\"decision\":\"batch\",\"targets\":{\"time\":\"t\"},\"roles\":{\"njobs\":\"tenants\",\"processes\":"
 	"\"all\"}}";
 
-static void test_the_load_and_all_that_is_made_of_it_leaves_the_schema(void **state)
+TEST(test_the_load_and_all_that_is_made_of_it_leaves_the_schema)
 {
 	struct schema *s = schema_of(crowded), *made;
 	const double number[] = { 8, 2, 5, 40, NAN }; /* batch, cpus, epochs, work, its logarithm */
 
-	(void)state;
 	assert_int_equal(policy_schema(hand_policy("boost").policy, s, &made, NULL), 0);
 	assert_int_equal(made->n_columns, 3);
 	assert_int_equal(made->n_derived, 2);
@@ -151,7 +142,7 @@ static void test_the_load_and_all_that_is_made_of_it_leaves_the_schema(void **st
 	schema_free(s);
 }
 
-static void test_a_schema_that_decides_on_the_load_is_refused(void **state)
+TEST(test_a_schema_that_decides_on_the_load_is_refused)
 {
 	struct schema
 		*s = schema_of(
@@ -159,16 +150,14 @@ static void test_a_schema_that_decides_on_the_load_is_refused(void **state)
 			"\"targets\":{\"time\":\"t\"}}"),
 		*made;
 
-	(void)state;
 	assert_int_equal(policy_schema(hand_policy("boost").policy, s, &made, NULL), -ERR_ARG);
 	schema_free(s);
 }
 
-static void test_a_schema_without_memory_is_an_error_and_no_leak(void **state)
+TEST(test_a_schema_without_memory_is_an_error_and_no_leak)
 {
 	struct schema *s = schema_of(crowded), *made;
 
-	(void)state;
 	for (unsigned long k = 1;; k++) {
 		int rc;
 
@@ -181,17 +170,4 @@ static void test_a_schema_without_memory_is_an_error_and_no_leak(void **state)
 	}
 	schema_free(made);
 	schema_free(s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_every_policy_is_found_by_its_name),
-		cmocka_unit_test(test_bad_policies_are_refused_with_a_hint),
-		cmocka_unit_test(test_a_policy_accepts_what_it_wants),
-		cmocka_unit_test(test_the_load_and_all_that_is_made_of_it_leaves_the_schema),
-		cmocka_unit_test(test_a_schema_that_decides_on_the_load_is_refused),
-		cmocka_unit_test(test_a_schema_without_memory_is_an_error_and_no_leak),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

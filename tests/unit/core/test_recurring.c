@@ -1,16 +1,11 @@
 /* Hysteresis: a job that comes again keeps its batch unless another is clearly better; and the table stays bounded. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <string.h>
 
 #include "common/mem.h"
 #include "common/rng.h"
 #include "scheduler/core/recurring.h"
+#include "tests/support/test.h"
 
 static struct decision three(double a, double b, double c) /* batches 32, 64, 128 of these accuracies */
 {
@@ -37,12 +32,11 @@ static struct recurring *table(size_t n)
 	return r;
 }
 
-static void test_a_job_keeps_its_batch_until_the_gain_passes_the_threshold(void **state)
+TEST(test_a_job_keeps_its_batch_until_the_gain_passes_the_threshold)
 {
 	struct recurring *r = table(10);
 	struct decision d = three(0.93, 0.90, 0.80);
 
-	(void)state;
 	assert_int_equal(recurring_keep(r, 7, &d, RECURRING_THRESHOLD), 0); /* never seen */
 	recurring_remember(r, 7, 64.0, NAN);
 	assert_int_equal(recurring_keep(r, 7, &d, RECURRING_THRESHOLD), 1); /* 3.3 % */
@@ -55,12 +49,11 @@ static void test_a_job_keeps_its_batch_until_the_gain_passes_the_threshold(void 
 	recurring_free(r);
 }
 
-static void test_a_batch_that_is_not_feasible_any_more_is_left(void **state)
+TEST(test_a_batch_that_is_not_feasible_any_more_is_left)
 {
 	struct recurring *r = table(10);
 	struct decision d = three(0.91, 0.90, 0.80);
 
-	(void)state;
 	recurring_remember(r, 7, 64.0, NAN);
 	d.candidate[1].feasible = false;
 	assert_int_equal(recurring_keep(r, 7, &d, RECURRING_THRESHOLD), 0);
@@ -71,12 +64,11 @@ static void test_a_batch_that_is_not_feasible_any_more_is_left(void **state)
 	recurring_free(r);
 }
 
-static void test_without_accuracies_time_counts(void **state)
+TEST(test_without_accuracies_time_counts)
 {
 	struct recurring *r = table(10);
 	struct decision d = three(NAN, NAN, NAN);
 
-	(void)state;
 	d.chosen = 2; /* 20 s against 30 and 40 */
 	recurring_remember(r, 7, 64.0, NAN);
 	assert_int_equal(recurring_keep(r, 7, &d, RECURRING_THRESHOLD), 2);
@@ -87,12 +79,11 @@ static void test_without_accuracies_time_counts(void **state)
 	recurring_free(r);
 }
 
-static void test_epochs_are_part_of_what_is_kept(void **state)
+TEST(test_epochs_are_part_of_what_is_kept)
 {
 	struct recurring *r = table(10);
 	struct decision d = three(0.91, 0.90, 0.905);
 
-	(void)state;
 	d.candidate[2].decision = 64.0; /* 32x5, 64x5, 64x10 */
 	d.candidate[0].epochs = d.candidate[1].epochs = 5.0;
 	d.candidate[2].epochs = 10.0;
@@ -108,13 +99,12 @@ static void test_epochs_are_part_of_what_is_kept(void **state)
 }
 
 /* Predictions that wobble by 2 %: without memory the batch flaps, with it never. */
-static void test_small_changes_do_not_make_it_flap(void **state)
+TEST(test_small_changes_do_not_make_it_flap)
 {
 	struct recurring *r = table(10);
 	struct rng rng = rng_stream(31, 1);
 	int flaps = 0, without = 0, last = -1, last_best = -1;
 
-	(void)state;
 	for (int i = 0; i < 200; i++) {
 		struct decision d = three(0.90 * (1.0 + 0.02 * rng_uniform(&rng)),
 					  0.90 * (1.0 + 0.02 * rng_uniform(&rng)), 0.7);
@@ -134,14 +124,13 @@ static void test_small_changes_do_not_make_it_flap(void **state)
 #define KEYS 40
 #define ROOM 16
 
-static void test_the_table_agrees_with_a_plain_one(void **state)
+TEST(test_the_table_agrees_with_a_plain_one)
 {
 	struct recurring *r = table(ROOM);
 	struct rng rng = rng_stream(32, 1);
 	uint64_t used[KEYS] = { 0 }; /* when; 0: not there */
 	double batch[KEYS], b, e;
 
-	(void)state;
 	for (uint64_t i = 1; i <= 50000; i++) {
 		uint64_t key = rng_below(&rng, KEYS); /* 0 shares the place of 1: 1 is never used */
 		size_t n = 0, oldest = KEYS;
@@ -176,12 +165,11 @@ static void test_the_table_agrees_with_a_plain_one(void **state)
 	recurring_free(NULL);
 }
 
-static void test_bad_sizes_and_missing_memory_are_said(void **state)
+TEST(test_bad_sizes_and_missing_memory_are_said)
 {
 	struct recurring *r = NULL;
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(recurring_new(0, &r, &err), -ERR_ARG);
 	assert_int_equal(recurring_new(SIZE_MAX, &r, &err), -ERR_ARG);
 	for (unsigned long k = 1; k <= 4; k++) {
@@ -190,18 +178,4 @@ static void test_bad_sizes_and_missing_memory_are_said(void **state)
 		mem_fail_at(0, false);
 	}
 	assert_null(r);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_job_keeps_its_batch_until_the_gain_passes_the_threshold),
-		cmocka_unit_test(test_a_batch_that_is_not_feasible_any_more_is_left),
-		cmocka_unit_test(test_without_accuracies_time_counts),
-		cmocka_unit_test(test_epochs_are_part_of_what_is_kept),
-		cmocka_unit_test(test_small_changes_do_not_make_it_flap),
-		cmocka_unit_test(test_the_table_agrees_with_a_plain_one),
-		cmocka_unit_test(test_bad_sizes_and_missing_memory_are_said),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

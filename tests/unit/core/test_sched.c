@@ -1,19 +1,13 @@
 /* The scheduler on a machine of two cores, with answers worked out by hand (hand_model.h). */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "common/mem.h"
+#include "tests/support/test.h"
 #include "tests/unit/core/sched_bed.h"
 
-static void test_a_job_alone_gets_the_most_accurate_batch_in_time(void **state)
+TEST(test_a_job_alone_gets_the_most_accurate_batch_in_time)
 {
 	struct bed b;
 	struct sched_request r;
 
-	(void)state;
 	make(&b, "postrider", 2);
 	r = job(&b, 1, 130);
 	assert_int_equal(submit(&b, 0, &r), SCHED_PROMISED);
@@ -33,14 +27,13 @@ static void test_a_job_alone_gets_the_most_accurate_batch_in_time(void **state)
 }
 
 /* A has 100 s of work and runs on both cores; a second job on them halves its speed. */
-static void test_two_jobs_share_two_cores(void **state)
+TEST(test_two_jobs_share_two_cores)
 {
 	const double end_of_other[] = { 200, 200, 150, 125, 112.5 };
 	const double time[] = { 300, 200, 100, 50, 25 };
 	struct bed b;
 	struct sched_request r;
 
-	(void)state;
 	make(&b, "postrider", 4);
 	submit_batch(&b, 0, 1, &b64, NAN);
 	assert_int_equal(next(&b, 0), 1);
@@ -56,13 +49,12 @@ static void test_two_jobs_share_two_cores(void **state)
 	drop(&b);
 }
 
-static void test_a_job_waits_for_those_before_it(void **state)
+TEST(test_a_job_waits_for_those_before_it)
 {
 	struct bed b;
 	struct sched_request r;
 	struct sched_estimate e;
 
-	(void)state;
 	make(&b, "postrider", 2);
 	submit_batch(&b, 0, 1, &b64, NAN);
 	assert_int_equal(next(&b, 0), 1);
@@ -90,12 +82,11 @@ static void test_a_job_waits_for_those_before_it(void **state)
 	drop(&b);
 }
 
-static void test_a_promise_is_kept_before_others_are_admitted(void **state)
+TEST(test_a_promise_is_kept_before_others_are_admitted)
 {
 	struct bed b;
 	struct sched_request r;
 
-	(void)state;
 	make(&b, "postrider", 4);
 	/* 100 s of work to be done by 200 s, so at most 166.7 s are expected to pass */
 	assert_int_equal(submit_batch(&b, 0, 11, &b64, 200), SCHED_PROMISED);
@@ -133,12 +124,11 @@ static void test_a_promise_is_kept_before_others_are_admitted(void **state)
 	drop(&b);
 }
 
-static void test_best_effort_gets_the_fastest(void **state)
+TEST(test_best_effort_gets_the_fastest)
 {
 	struct bed b;
 	struct sched_request r;
 
-	(void)state;
 	make(&b, "postrider", 2);
 	r = job(&b, 1, 10);
 	assert_int_equal(submit(&b, 0, &r), SCHED_REJECTED);
@@ -150,12 +140,11 @@ static void test_best_effort_gets_the_fastest(void **state)
 	drop(&b);
 }
 
-static void test_the_batch_is_decided_anew_for_the_time_left(void **state)
+TEST(test_the_batch_is_decided_anew_for_the_time_left)
 {
 	struct bed b;
 	struct sched_request r;
 
-	(void)state;
 	make(&b, "postrider", 2);
 	submit_batch(&b, 0, 1, &b128, NAN); /* 50 s */
 	next(&b, 0);
@@ -187,12 +176,11 @@ static void test_the_batch_is_decided_anew_for_the_time_left(void **state)
 	drop(&b);
 }
 
-static void test_cancelling_in_the_middle_moves_the_others_up(void **state)
+TEST(test_cancelling_in_the_middle_moves_the_others_up)
 {
 	struct bed b;
 	struct sched_estimate e;
 
-	(void)state;
 	make(&b, "postrider", 2);
 	for (uint64_t id = 1; id <= 4; id++)
 		submit_batch(&b, 0, id, &b64, NAN);
@@ -210,12 +198,11 @@ static void test_cancelling_in_the_middle_moves_the_others_up(void **state)
 	drop(&b);
 }
 
-static void test_too_wide_is_refused_best_effort_or_not(void **state)
+TEST(test_too_wide_is_refused_best_effort_or_not)
 {
 	struct bed b;
 	struct sched_request r;
 
-	(void)state;
 	make(&b, "postrider", 2);
 	r = job(&b, 1, NAN);
 	r.cpus = 3;
@@ -227,13 +214,12 @@ static void test_too_wide_is_refused_best_effort_or_not(void **state)
 	drop(&b);
 }
 
-static void test_memory_refuses_what_never_fits_and_waits_for_what_does_not_fit_yet(void **state)
+TEST(test_memory_refuses_what_never_fits_and_waits_for_what_does_not_fit_yet)
 {
 	struct bed b;
 	struct sched_request r;
 	struct sched_params p;
 
-	(void)state;
 	make(&b, "postrider", 4);
 	sched_free(b.s);
 	p = params(&b, "postrider", 4);
@@ -276,14 +262,13 @@ static void test_memory_refuses_what_never_fits_and_waits_for_what_does_not_fit_
 }
 
 /* At its start a job takes no more memory than there is, even if another batch would be better. */
-static void test_memory_that_is_taken_limits_the_batch_at_the_start(void **state)
+TEST(test_memory_that_is_taken_limits_the_batch_at_the_start)
 {
 	const double two[] = { 64, 512 };
 	struct bed b;
 	struct sched_request r;
 	struct sched_params p;
 
-	(void)state;
 	make(&b, "postrider", 4);
 	sched_free(b.s);
 	p = params(&b, "postrider", 4);
@@ -305,12 +290,11 @@ static void test_memory_that_is_taken_limits_the_batch_at_the_start(void **state
 	drop(&b);
 }
 
-static void test_work_is_counted_by_the_load(void **state)
+TEST(test_work_is_counted_by_the_load)
 {
 	struct bed b;
 	struct sched_estimate e;
 
-	(void)state;
 	make(&b, "postrider", 4);
 	submit_batch(&b, 0, 1, &b64, NAN);
 	submit_batch(&b, 0, 2, &b32, NAN);
@@ -330,12 +314,11 @@ static void test_work_is_counted_by_the_load(void **state)
 	drop(&b);
 }
 
-static void test_progress_corrects_the_expected_end(void **state)
+TEST(test_progress_corrects_the_expected_end)
 {
 	struct bed b;
 	struct sched_estimate e;
 
-	(void)state;
 	make(&b, "postrider", 2);
 	submit_batch(&b, 0, 1, &b64, 200);
 	submit_batch(&b, 0, 2, &b64, NAN);
@@ -357,11 +340,10 @@ static void test_progress_corrects_the_expected_end(void **state)
 	drop(&b);
 }
 
-static void test_an_owner_starts_an_advised_job_out_of_turn(void **state)
+TEST(test_an_owner_starts_an_advised_job_out_of_turn)
 {
 	struct bed b;
 
-	(void)state;
 	make(&b, "postrider", 2);
 	for (uint64_t id = 1; id <= 3; id++)
 		submit_batch(&b, 0, id, &b64, NAN);
@@ -378,13 +360,12 @@ static void test_an_owner_starts_an_advised_job_out_of_turn(void **state)
 	drop(&b);
 }
 
-static void test_courier_knows_the_jobs_that_run_and_no_waits(void **state)
+TEST(test_courier_knows_the_jobs_that_run_and_no_waits)
 {
 	struct bed b;
 	struct sched_request r;
 	struct sched_estimate e;
 
-	(void)state;
 	make(&b, "courier", 2);
 	submit_batch(&b, 0, 1, &b64, NAN);
 	next(&b, 0);
@@ -402,7 +383,7 @@ static void test_courier_knows_the_jobs_that_run_and_no_waits(void **state)
 	drop(&b);
 }
 
-static void test_naive_draws_once_and_needs_no_model(void **state)
+TEST(test_naive_draws_once_and_needs_no_model)
 {
 	const double batch[] = { 16, 32, 64, 128 };
 	struct bed b;
@@ -411,7 +392,6 @@ static void test_naive_draws_once_and_needs_no_model(void **state)
 	struct sched_estimate e;
 	int seen[4] = { 0 };
 
-	(void)state;
 	make(&b, "postrider", 2);
 	sched_free(b.s);
 	p = params(&b, "naive", 2);
@@ -445,13 +425,12 @@ static void test_naive_draws_once_and_needs_no_model(void **state)
 	drop(&b);
 }
 
-static void test_fixed_takes_the_nearest_batch_that_a_job_allows(void **state)
+TEST(test_fixed_takes_the_nearest_batch_that_a_job_allows)
 {
 	const double some[] = { 32, 512 };
 	struct bed b;
 	struct sched_request r;
 
-	(void)state;
 	make(&b, "fixed:128", 2);
 	r = job(&b, 1, 1);
 	assert_int_equal(submit(&b, 0, &r), SCHED_BEST_EFFORT); /* it is too late, and said */
@@ -468,7 +447,7 @@ static void test_fixed_takes_the_nearest_batch_that_a_job_allows(void **state)
 	drop(&b);
 }
 
-static void test_bad_requests_change_nothing(void **state)
+TEST(test_bad_requests_change_nothing)
 {
 	const double down[] = { 64, 32 }, bad[] = { NAN };
 	struct bed b;
@@ -476,7 +455,6 @@ static void test_bad_requests_change_nothing(void **state)
 	struct sched_params p;
 	struct sched *none = NULL;
 
-	(void)state;
 	make(&b, "postrider", 2);
 	good = job(&b, 1, NAN);
 	r = good;
@@ -531,13 +509,12 @@ static void test_bad_requests_change_nothing(void **state)
 	drop(&b);
 }
 
-static void test_too_few_residuals_make_no_promise(void **state)
+TEST(test_too_few_residuals_make_no_promise)
 {
 	struct bed b;
 	struct sched_request r;
 	struct sched_estimate e;
 
-	(void)state;
 	make(&b, "postrider", 2);
 	r = job(&b, 1, 1e6);
 	r.confidence = 0.99;
@@ -553,13 +530,12 @@ static void test_too_few_residuals_make_no_promise(void **state)
 	drop(&b);
 }
 
-static void test_every_failed_allocation_is_an_error(void **state)
+TEST(test_every_failed_allocation_is_an_error)
 {
 	struct bed b;
 	struct sched_params p;
 	struct sched *s;
 
-	(void)state;
 	make(&b, "postrider", 4);
 	p = params(&b, "postrider", 4);
 	for (unsigned long k = 1;; k++) {
@@ -575,30 +551,4 @@ static void test_every_failed_allocation_is_an_error(void **state)
 	sched_free(s);
 	sched_free(NULL);
 	drop(&b);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_job_alone_gets_the_most_accurate_batch_in_time),
-		cmocka_unit_test(test_two_jobs_share_two_cores),
-		cmocka_unit_test(test_a_job_waits_for_those_before_it),
-		cmocka_unit_test(test_a_promise_is_kept_before_others_are_admitted),
-		cmocka_unit_test(test_best_effort_gets_the_fastest),
-		cmocka_unit_test(test_the_batch_is_decided_anew_for_the_time_left),
-		cmocka_unit_test(test_cancelling_in_the_middle_moves_the_others_up),
-		cmocka_unit_test(test_too_wide_is_refused_best_effort_or_not),
-		cmocka_unit_test(test_memory_refuses_what_never_fits_and_waits_for_what_does_not_fit_yet),
-		cmocka_unit_test(test_memory_that_is_taken_limits_the_batch_at_the_start),
-		cmocka_unit_test(test_work_is_counted_by_the_load),
-		cmocka_unit_test(test_progress_corrects_the_expected_end),
-		cmocka_unit_test(test_an_owner_starts_an_advised_job_out_of_turn),
-		cmocka_unit_test(test_courier_knows_the_jobs_that_run_and_no_waits),
-		cmocka_unit_test(test_naive_draws_once_and_needs_no_model),
-		cmocka_unit_test(test_fixed_takes_the_nearest_batch_that_a_job_allows),
-		cmocka_unit_test(test_bad_requests_change_nothing),
-		cmocka_unit_test(test_too_few_residuals_make_no_promise),
-		cmocka_unit_test(test_every_failed_allocation_is_an_error),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,11 @@
 /* What the scheduler learns from jobs that have ended, from end to end: bounds that hold at the asked confidence
  * also when the machine has changed, recurring jobs that keep their batch, and exploration. On the model of
  * hand_model.h; how long a job runs is the model's own time at its start, times a factor of known noise. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdio.h>
 
 #include "common/mem.h"
 #include "common/stats.h"
+#include "tests/support/test.h"
 #include "tests/unit/core/sched_bed.h"
 
 #define SPREAD 0.15
@@ -203,9 +198,8 @@ static double share(const bool *kept, const bool *of, size_t from, size_t to)
 
 static const double asked[] = { 0.8, 0.9, 0.95 };
 
-static void test_promises_are_kept_at_the_asked_confidence(void **state)
+TEST(test_promises_are_kept_at_the_asked_confidence)
 {
-	(void)state;
 	printf("kept of %d jobs, the model's own noise:\n  asked  bounds  objectives equal to the bound: "
 	       "started at once, after a wait\n",
 	       JOBS);
@@ -228,9 +222,8 @@ static void test_promises_are_kept_at_the_asked_confidence(void **state)
 	}
 }
 
-static void test_a_slower_machine_is_followed_within_200_jobs(void **state)
+TEST(test_a_slower_machine_is_followed_within_200_jobs)
 {
-	(void)state;
 	printf("20 %% longer from job %d on; bounds kept before, in the first 200, and after:\n"
 	       "  asked  adapt  before  first  after\n",
 	       MIDDLE);
@@ -251,11 +244,10 @@ static void test_a_slower_machine_is_followed_within_200_jobs(void **state)
 	}
 }
 
-static void test_the_same_events_teach_the_same(void **state)
+TEST(test_the_same_events_teach_the_same)
 {
 	struct world *w[2];
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		w[i] = new_world(31, 0.9, true, 1.2);
 		play(w[i]);
@@ -268,12 +260,11 @@ static void test_the_same_events_teach_the_same(void **state)
 	free_world(w[1]);
 }
 
-static void test_nothing_is_allocated_while_it_learns(void **state)
+TEST(test_nothing_is_allocated_while_it_learns)
 {
 	struct world *w = new_world(41, 0.9, true, 1.2);
 	struct sched_params p = params(&w->b, "postrider", SLOTS);
 
-	(void)state;
 	p.adapt = true;
 	p.hysteresis = 0.05;
 	p.explore = 0.2;
@@ -332,11 +323,10 @@ static void make_adapting(struct bed *b, bool log)
 	remake(b, &p);
 }
 
-static void test_times_work_and_bounds_are_corrected_together(void **state)
+TEST(test_times_work_and_bounds_are_corrected_together)
 {
 	struct bed b;
 
-	(void)state;
 	for (int log = 0; log < 2; log++) {
 		struct candidate before, after;
 
@@ -356,11 +346,10 @@ static void test_times_work_and_bounds_are_corrected_together(void **state)
 }
 
 /* A runs alone, and as long as foreseen, were it not for B, which comes in the middle and shares the cores with it. */
-static void test_what_later_arrivals_add_is_not_the_model_s_error(void **state)
+TEST(test_what_later_arrivals_add_is_not_the_model_s_error)
 {
 	struct bed b;
 
-	(void)state;
 	make(&b, "postrider", 4);
 	assert_int_not_equal(submit_batch(&b, 0, 1, &b64, NAN), SCHED_REJECTED);
 	assert_int_equal(next(&b, 0), 1);
@@ -377,14 +366,13 @@ static void test_what_later_arrivals_add_is_not_the_model_s_error(void **state)
 }
 
 /* Jobs end as foreseen but for later arrivals, which make them half as long again. */
-static void test_promises_rest_on_one_bound_and_another_is_told(void **state)
+TEST(test_promises_rest_on_one_bound_and_another_is_told)
 {
 	const double slo_s = 130.0;
 	struct sched_request r;
 	struct candidate c;
 	struct bed b;
 
-	(void)state;
 	make_adapting(&b, 1);
 	for (int i = 0; i < 400; i++) {
 		double noise = exp(0.02 * ((double)(i % 5) - 2.0));
@@ -413,11 +401,10 @@ static void test_promises_rest_on_one_bound_and_another_is_told(void **state)
 	drop(&b);
 }
 
-static void test_without_observations_the_model_speaks(void **state)
+TEST(test_without_observations_the_model_speaks)
 {
 	struct bed b, plain;
 
-	(void)state;
 	for (int log = 0; log < 2; log++) {
 		make_adapting(&b, log);
 		make_adapting(&plain, log);
@@ -432,12 +419,11 @@ static void test_without_observations_the_model_speaks(void **state)
 	}
 }
 
-static void test_adaptation_is_for_policies_with_bounds(void **state)
+TEST(test_adaptation_is_for_policies_with_bounds)
 {
 	struct bed b;
 	struct sched_params p;
 
-	(void)state;
 	make(&b, "courier", SLOTS);
 	p = params(&b, "courier", SLOTS);
 	p.adapt = true;
@@ -453,13 +439,12 @@ static void test_adaptation_is_for_policies_with_bounds(void **state)
 	drop(&b);
 }
 
-static void test_another_model_begins_anew_and_the_same_does_not(void **state)
+TEST(test_another_model_begins_anew_and_the_same_does_not)
 {
 	struct bed b;
 	struct sched_params p;
 	struct model *other;
 
-	(void)state;
 	make_adapting(&b, true);
 	learn(&b, 1, 1.5, 200);
 	sched_remember(b.s, 77, 128, NAN);
@@ -481,12 +466,11 @@ static void test_another_model_begins_anew_and_the_same_does_not(void **state)
 	drop(&b);
 }
 
-static void test_bad_parameters_are_refused(void **state)
+TEST(test_bad_parameters_are_refused)
 {
 	const double bad[] = { -0.1, NAN, INFINITY };
 	struct bed b;
 
-	(void)state;
 	make(&b, "postrider", SLOTS);
 	for (size_t i = 0; i < 3; i++) {
 		struct sched_params p = params(&b, "postrider", SLOTS);
@@ -500,12 +484,11 @@ static void test_bad_parameters_are_refused(void **state)
 	drop(&b);
 }
 
-static void test_too_little_memory_is_said(void **state)
+TEST(test_too_little_memory_is_said)
 {
 	struct bed b;
 	struct sched_params p;
 
-	(void)state;
 	make(&b, "postrider", SLOTS);
 	p = params(&b, "postrider", SLOTS);
 	for (unsigned long k = 1;; k++) {
@@ -556,11 +539,10 @@ static double comes_again(struct bed *b, uint64_t id, uint64_t key, double slo_s
 	return arrived;
 }
 
-static void test_a_recurring_job_keeps_its_batch_unless_the_gain_is_large(void **state)
+TEST(test_a_recurring_job_keeps_its_batch_unless_the_gain_is_large)
 {
 	struct bed b;
 
-	(void)state;
 	make_keeping(&b);
 	near(comes_again(&b, 1, 5, 61), 128);
 	near(comes_again(&b, 2, 5, 121), 128); /* 64 would gain 0.65 % */
@@ -574,23 +556,21 @@ static void test_a_recurring_job_keeps_its_batch_unless_the_gain_is_large(void *
 	drop(&b);
 }
 
-static void test_an_objective_at_risk_moves_a_recurring_job(void **state)
+TEST(test_an_objective_at_risk_moves_a_recurring_job)
 {
 	struct bed b;
 
-	(void)state;
 	make_keeping(&b);
 	near(comes_again(&b, 1, 5, 61), 128);
 	near(comes_again(&b, 2, 5, 59), 256);
 	drop(&b);
 }
 
-static void test_a_job_late_at_its_start_leaves_its_batch(void **state)
+TEST(test_a_job_late_at_its_start_leaves_its_batch)
 {
 	struct bed b;
 	struct sched_request r;
 
-	(void)state;
 	make_keeping(&b);
 	near(comes_again(&b, 1, 5, 61), 128);
 	r = job(&b, 2, 61);
@@ -602,12 +582,11 @@ static void test_a_job_late_at_its_start_leaves_its_batch(void **state)
 	drop(&b);
 }
 
-static void test_only_starts_are_remembered(void **state)
+TEST(test_only_starts_are_remembered)
 {
 	struct bed b;
 	struct sched_request r;
 
-	(void)state;
 	make_keeping(&b);
 	r = job(&b, 1, 61);
 	r.recurring = 5;
@@ -624,12 +603,11 @@ static void test_only_starts_are_remembered(void **state)
 	drop(&b);
 }
 
-static void test_a_restored_job_that_runs_is_remembered(void **state)
+TEST(test_a_restored_job_that_runs_is_remembered)
 {
 	struct bed b;
 	struct sched_restored r = { .running = true, .taken = { .decision = 128, .epochs = NAN } };
 
-	(void)state;
 	make_keeping(&b);
 	r.request = job(&b, 1, 500);
 	r.request.recurring = 5;
@@ -640,13 +618,12 @@ static void test_a_restored_job_that_runs_is_remembered(void **state)
 }
 
 /* On a machine with very many jobs most candidates are only estimated: what is kept must have been played. */
-static void test_what_is_kept_was_looked_at_among_many_jobs(void **state)
+TEST(test_what_is_kept_was_looked_at_among_many_jobs)
 {
 	struct bed b;
 	struct sched_params p;
 	struct sched_request r;
 
-	(void)state;
 	make(&b, "postrider", SLOTS);
 	p = params(&b, "postrider", 1000);
 	p.hysteresis = 0.008;
@@ -695,14 +672,13 @@ static size_t explored(struct bed *b, uint64_t from, uint64_t to, double slo_s, 
 	return n;
 }
 
-static void test_a_share_of_the_jobs_with_headroom_explores(void **state)
+TEST(test_a_share_of_the_jobs_with_headroom_explores)
 {
 	static bool first[2000], again[2000];
 	struct bed b;
 	struct sched_params p;
 	size_t n;
 
-	(void)state;
 	make(&b, "postrider", SLOTS);
 	p = params(&b, "postrider", SLOTS);
 	assert_int_equal(explored(&b, 1, 500, 1000, 0, first), 0); /* off */
@@ -719,13 +695,12 @@ static void test_a_share_of_the_jobs_with_headroom_explores(void **state)
 	drop(&b);
 }
 
-static void test_a_recurring_job_does_not_keep_what_it_explored(void **state)
+TEST(test_a_recurring_job_does_not_keep_what_it_explored)
 {
 	static bool out[2000];
 	struct bed b;
 	struct sched_params p;
 
-	(void)state;
 	make(&b, "postrider", SLOTS);
 	p = params(&b, "postrider", SLOTS);
 	p.explore = 0.3;
@@ -733,32 +708,4 @@ static void test_a_recurring_job_does_not_keep_what_it_explored(void **state)
 	remake(&b, &p);
 	assert_true(explored(&b, 1, 501, 1000, 9, out) > 100); /* and arrivals still say 32 */
 	drop(&b);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_promises_are_kept_at_the_asked_confidence),
-		cmocka_unit_test(test_a_slower_machine_is_followed_within_200_jobs),
-		cmocka_unit_test(test_the_same_events_teach_the_same),
-		cmocka_unit_test(test_nothing_is_allocated_while_it_learns),
-		cmocka_unit_test(test_times_work_and_bounds_are_corrected_together),
-		cmocka_unit_test(test_what_later_arrivals_add_is_not_the_model_s_error),
-		cmocka_unit_test(test_promises_rest_on_one_bound_and_another_is_told),
-		cmocka_unit_test(test_without_observations_the_model_speaks),
-		cmocka_unit_test(test_adaptation_is_for_policies_with_bounds),
-		cmocka_unit_test(test_another_model_begins_anew_and_the_same_does_not),
-		cmocka_unit_test(test_bad_parameters_are_refused),
-		cmocka_unit_test(test_too_little_memory_is_said),
-		cmocka_unit_test(test_a_recurring_job_keeps_its_batch_unless_the_gain_is_large),
-		cmocka_unit_test(test_an_objective_at_risk_moves_a_recurring_job),
-		cmocka_unit_test(test_a_job_late_at_its_start_leaves_its_batch),
-		cmocka_unit_test(test_only_starts_are_remembered),
-		cmocka_unit_test(test_a_restored_job_that_runs_is_remembered),
-		cmocka_unit_test(test_what_is_kept_was_looked_at_among_many_jobs),
-		cmocka_unit_test(test_a_share_of_the_jobs_with_headroom_explores),
-		cmocka_unit_test(test_a_recurring_job_does_not_keep_what_it_explored),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,8 @@
 /* Restarts, and changes of the model, the policy and the machine. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+#include "tests/support/test.h"
 #include "tests/unit/core/sched_bed.h"
 
-static void test_restored_jobs_go_on_as_if_nothing_had_happened(void **state)
+TEST(test_restored_jobs_go_on_as_if_nothing_had_happened)
 {
 	struct sched_restored kept[6] = { 0 };
 	struct sched_params p;
@@ -20,7 +15,6 @@ static void test_restored_jobs_go_on_as_if_nothing_had_happened(void **state)
 	struct sched_request r;
 	size_t n = 0;
 
-	(void)state;
 	make(&b, "postrider", 6);
 	hand_disk = 0.3;
 	for (uint64_t id = 1; id <= 6; id++) {
@@ -69,13 +63,12 @@ static void test_restored_jobs_go_on_as_if_nothing_had_happened(void **state)
 	drop(&b);
 }
 
-static void test_a_restored_job_without_a_decision_is_measured(void **state)
+TEST(test_a_restored_job_without_a_decision_is_measured)
 {
 	struct bed b;
 	struct sched_restored r = { 0 };
 	struct sched_estimate e;
 
-	(void)state;
 	make(&b, "postrider", 2);
 	r.request = job(&b, 1, NAN);
 	r.request.batch = &b128;
@@ -92,13 +85,12 @@ static const struct job_values *values_of(void *owner, uint64_t id)
 	return id == 99 ? NULL : owner;
 }
 
-static void test_another_model_before_anything_happened_is_no_event(void **state)
+TEST(test_another_model_before_anything_happened_is_no_event)
 {
 	struct bed b;
 	struct sched_params p;
 	struct sched_restored r = { 0 };
 
-	(void)state;
 	make(&b, "postrider", 2);
 	p = params(&b, "postrider", 2);
 	assert_int_equal(sched_use(b.s, 10 * S, &p, values_of, &b.values, NULL), 0);
@@ -110,7 +102,7 @@ static void test_another_model_before_anything_happened_is_no_event(void **state
 	drop(&b);
 }
 
-static void test_another_model_is_used_from_now_on(void **state)
+TEST(test_another_model_is_used_from_now_on)
 {
 	struct bed b;
 	struct sched_params p, q;
@@ -118,7 +110,6 @@ static void test_another_model_is_used_from_now_on(void **state)
 	struct model *other = hand_model(&hand_forest);
 	struct sched_estimate e;
 
-	(void)state;
 	make(&b, "postrider", 2);
 	submit_batch(&b, 0, 1, &b64, 300);
 	next(&b, 0);
@@ -161,13 +152,12 @@ static void test_another_model_is_used_from_now_on(void **state)
 	drop(&b);
 }
 
-static void test_a_job_that_no_longer_fits_does_not_block_the_queue(void **state)
+TEST(test_a_job_that_no_longer_fits_does_not_block_the_queue)
 {
 	struct bed b;
 	struct sched_params p;
 	struct sched_request r;
 
-	(void)state;
 	make(&b, "postrider", 4);
 	r = job(&b, 1, NAN);
 	submit(&b, 0, &r);
@@ -189,16 +179,4 @@ static void test_a_job_that_no_longer_fits_does_not_block_the_queue(void **state
 	assert_int_equal(sched_use(b.s, 1 * S, &p, values_of, &b.values, NULL), 0);
 	assert_int_equal(next(&b, 1), 2);
 	drop(&b);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_restored_jobs_go_on_as_if_nothing_had_happened),
-		cmocka_unit_test(test_a_restored_job_without_a_decision_is_measured),
-		cmocka_unit_test(test_another_model_before_anything_happened_is_no_event),
-		cmocka_unit_test(test_another_model_is_used_from_now_on),
-		cmocka_unit_test(test_a_job_that_no_longer_fits_does_not_block_the_queue),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,5 @@
 /* Jobs that leave their epochs open: all pairs of batch and epochs are candidates. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+#include "tests/support/test.h"
 #include "tests/unit/core/hand_model.h"
 
 #define S 1000000000LL
@@ -107,12 +102,11 @@ static void submit(struct bed *b, int64_t now_s, const struct sched_request *r)
 		fail_msg("%s", b->err.text);
 }
 
-static void test_all_pairs_are_candidates_and_the_most_accurate_in_time_is_taken(void **state)
+TEST(test_all_pairs_are_candidates_and_the_most_accurate_in_time_is_taken)
 {
 	struct bed b;
 	struct sched_request r;
 
-	(void)state;
 	make(&b, 2);
 	r = job(&b, 1, 1.2 * 60);
 	submit(&b, 0, &r);
@@ -133,12 +127,11 @@ static void test_all_pairs_are_candidates_and_the_most_accurate_in_time_is_taken
 	drop(&b);
 }
 
-static void test_the_accuracy_rises_with_the_epochs(void **state)
+TEST(test_the_accuracy_rises_with_the_epochs)
 {
 	struct bed b;
 	struct sched_request r;
 
-	(void)state;
 	make(&b, 2);
 	r = job(&b, 1, NAN);
 	submit(&b, 0, &r);
@@ -152,14 +145,13 @@ static void test_the_accuracy_rises_with_the_epochs(void **state)
 	drop(&b);
 }
 
-static void test_a_longer_wait_moves_the_choice_to_a_faster_pair(void **state)
+TEST(test_a_longer_wait_moves_the_choice_to_a_faster_pair)
 {
 	const double one[] = { 64 };
 	struct bed b;
 	struct sched_request r;
 	uint64_t id;
 
-	(void)state;
 	make(&b, 2);
 	r = job(&b, 1, NAN);
 	r.batch = one;
@@ -180,14 +172,13 @@ static void test_a_longer_wait_moves_the_choice_to_a_faster_pair(void **state)
 	drop(&b);
 }
 
-static void test_bad_epochs_are_refused(void **state)
+TEST(test_bad_epochs_are_refused)
 {
 	const double down[] = { 2, 1 }, none[] = { 0, 1 };
 	static double many[DECIDE_MAX_CANDIDATES / 2 + 1];
 	struct bed b;
 	struct sched_request r;
 
-	(void)state;
 	make(&b, 2);
 	r = job(&b, 1, NAN);
 	r.epochs = down;
@@ -209,14 +200,13 @@ static void test_bad_epochs_are_refused(void **state)
 }
 
 /* So many pairs that not all are played; the one taken is in time, and not far from the best. */
-static void test_many_pairs_on_a_full_machine_are_tried_sparingly(void **state)
+TEST(test_many_pairs_on_a_full_machine_are_tried_sparingly)
 {
 	static double many[64];
 	struct bed b;
 	struct sched_request r;
 	uint64_t id;
 
-	(void)state;
 	make(&b, 4);
 	for (size_t i = 0; i < 64; i++)
 		many[i] = 1 + (double)i;
@@ -239,13 +229,12 @@ static void test_many_pairs_on_a_full_machine_are_tried_sparingly(void **state)
 	drop(&b);
 }
 
-static void test_a_restored_job_keeps_its_epochs(void **state)
+TEST(test_a_restored_job_keeps_its_epochs)
 {
 	struct bed b;
 	struct sched_restored r = { .running = true };
 	struct sched_estimate e;
 
-	(void)state;
 	make(&b, 2);
 	r.request = job(&b, 1, NAN);
 	r.taken = (struct candidate){ .decision = 64, .epochs = 5, .work_s = NAN };
@@ -253,17 +242,4 @@ static void test_a_restored_job_keeps_its_epochs(void **state)
 	assert_int_equal(sched_estimate(b.s, 0, 1, &e, NULL), 0);
 	assert_true(fabs(e.end_s - 50) < 1e-9);
 	drop(&b);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_pairs_are_candidates_and_the_most_accurate_in_time_is_taken),
-		cmocka_unit_test(test_the_accuracy_rises_with_the_epochs),
-		cmocka_unit_test(test_a_longer_wait_moves_the_choice_to_a_faster_pair),
-		cmocka_unit_test(test_bad_epochs_are_refused),
-		cmocka_unit_test(test_many_pairs_on_a_full_machine_are_tried_sparingly),
-		cmocka_unit_test(test_a_restored_job_keeps_its_epochs),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

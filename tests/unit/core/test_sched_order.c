@@ -1,10 +1,5 @@
 /* Who starts when: deadlines, priorities, jobs that pass others, jobs that are held or due, and why one waits. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+#include "tests/support/test.h"
 #include "tests/unit/core/sched_bed.h"
 
 static enum sched_verdict submit_as(struct bed *b, int64_t now_s, uint64_t id, const double *batch,
@@ -39,12 +34,11 @@ static void make_with_window(struct bed *b, const char *policy, uint32_t slots)
 	assert_int_equal(sched_new(&p, &b->s, NULL), 0);
 }
 
-static void test_the_earliest_deadline_goes_first_and_promises_before_the_rest(void **state)
+TEST(test_the_earliest_deadline_goes_first_and_promises_before_the_rest)
 {
 	const uint64_t order[] = { 4, 3, 2, 1 };
 	struct bed b;
 
-	(void)state;
 	make(&b, "postrider", 2);
 	submit_as(&b, 0, 9, &b128, 2, NAN, 0);
 	assert_int_equal(next(&b, 0), 9);
@@ -64,11 +58,10 @@ static void test_the_earliest_deadline_goes_first_and_promises_before_the_rest(v
 }
 
 /* Two promises made: one that would push the second behind its deadline is not. */
-static void test_a_place_before_others_breaks_no_promise_of_theirs(void **state)
+TEST(test_a_place_before_others_breaks_no_promise_of_theirs)
 {
 	struct bed b;
 
-	(void)state;
 	make(&b, "postrider", 2);
 	assert_int_equal(submit_as(&b, 0, 1, &b64, 2, 121, 0), SCHED_PROMISED);
 	assert_int_equal(next(&b, 0), 1);
@@ -79,11 +72,10 @@ static void test_a_place_before_others_breaks_no_promise_of_theirs(void **state)
 	drop(&b);
 }
 
-static void test_a_higher_priority_goes_before_all_but_breaks_no_promise(void **state)
+TEST(test_a_higher_priority_goes_before_all_but_breaks_no_promise)
 {
 	struct bed b;
 
-	(void)state;
 	make(&b, "postrider", 2);
 	submit_as(&b, 0, 1, &b128, 2, NAN, 0);
 	assert_int_equal(next(&b, 0), 1);
@@ -107,11 +99,10 @@ static void test_a_higher_priority_goes_before_all_but_breaks_no_promise(void **
 	drop(&b);
 }
 
-static void test_a_narrow_job_passes_a_wide_one_until_that_is_due(void **state)
+TEST(test_a_narrow_job_passes_a_wide_one_until_that_is_due)
 {
 	struct bed b;
 
-	(void)state;
 	make_with_window(&b, "postrider", 4);
 	submit_as(&b, 0, 1, &b64, 2, NAN, 0);
 	assert_int_equal(next(&b, 0), 1);
@@ -141,13 +132,12 @@ static void test_a_narrow_job_passes_a_wide_one_until_that_is_due(void **state)
 	drop(&b);
 }
 
-static void test_a_stream_of_promises_does_not_starve_the_rest(void **state)
+TEST(test_a_stream_of_promises_does_not_starve_the_rest)
 {
 	struct bed b;
 	uint64_t started = 0;
 	int64_t at_s = 0;
 
-	(void)state;
 	make_with_window(&b, "postrider", 2);
 	submit_as(&b, 0, 1, &b128, 2, 100, 0);
 	assert_int_equal(next(&b, 0), 1);
@@ -164,13 +154,12 @@ static void test_a_stream_of_promises_does_not_starve_the_rest(void **state)
 }
 
 /* The first has 100 s of work and a promise that leaves no room; whoever runs beside it would break it. */
-static void test_a_job_without_a_promise_is_held_not_rejected(void **state)
+TEST(test_a_job_without_a_promise_is_held_not_rejected)
 {
 	struct bed b;
 	struct sched_request r;
 	struct sched_estimate e;
 
-	(void)state;
 	make(&b, "postrider", 4);
 	submit_batch(&b, 0, 11, &b64, 121);
 	assert_int_equal(next(&b, 0), 11);
@@ -193,11 +182,10 @@ static void test_a_job_without_a_promise_is_held_not_rejected(void **state)
 	drop(&b);
 }
 
-static void test_policies_without_a_look_ahead_start_strictly_in_order(void **state)
+TEST(test_policies_without_a_look_ahead_start_strictly_in_order)
 {
 	struct bed b;
 
-	(void)state;
 	make_with_window(&b, "courier", 4);
 	submit_as(&b, 0, 1, &b64, 2, NAN, 0);
 	submit_as(&b, 0, 2, &b64, 4, NAN, 0);
@@ -217,14 +205,13 @@ static void test_policies_without_a_look_ahead_start_strictly_in_order(void **st
 	drop(&b);
 }
 
-static void test_reasons_for_waiting_are_told(void **state)
+TEST(test_reasons_for_waiting_are_told)
 {
 	struct bed b;
 	struct sched_request r;
 	struct sched_params p;
 	struct sched_waiting w;
 
-	(void)state;
 	make(&b, "postrider", 4);
 	sched_free(b.s);
 	p = params(&b, "postrider", 4);
@@ -261,12 +248,11 @@ static void test_reasons_for_waiting_are_told(void **state)
 	drop(&b);
 }
 
-static void test_others_on_the_machine_slow_jobs_down(void **state)
+TEST(test_others_on_the_machine_slow_jobs_down)
 {
 	struct bed b;
 	struct sched_estimate e;
 
-	(void)state;
 	make(&b, "postrider", 4);
 	assert_int_equal(sched_set_outside(b.s, 0, 2.0, NULL), 0);
 	submit_batch(&b, 0, 1, &b64, NAN);
@@ -289,12 +275,11 @@ static void test_others_on_the_machine_slow_jobs_down(void **state)
 	drop(&b);
 }
 
-static void test_a_late_job_that_allows_it_is_stopped_in_time(void **state)
+TEST(test_a_late_job_that_allows_it_is_stopped_in_time)
 {
 	struct bed b;
 	struct sched_request r;
 
-	(void)state;
 	make(&b, "postrider", 2);
 	r = job(&b, 1, 130);
 	r.batch = &b64;
@@ -321,21 +306,4 @@ static void test_a_late_job_that_allows_it_is_stopped_in_time(void **state)
 	sched_progress(b.s, 210 * S, 2, 0.3, NULL);
 	assert_int_equal(sched_should_stop(b.s, 210 * S, 2, 3, 10), 0);
 	drop(&b);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_the_earliest_deadline_goes_first_and_promises_before_the_rest),
-		cmocka_unit_test(test_a_place_before_others_breaks_no_promise_of_theirs),
-		cmocka_unit_test(test_a_higher_priority_goes_before_all_but_breaks_no_promise),
-		cmocka_unit_test(test_a_narrow_job_passes_a_wide_one_until_that_is_due),
-		cmocka_unit_test(test_a_stream_of_promises_does_not_starve_the_rest),
-		cmocka_unit_test(test_a_job_without_a_promise_is_held_not_rejected),
-		cmocka_unit_test(test_policies_without_a_look_ahead_start_strictly_in_order),
-		cmocka_unit_test(test_reasons_for_waiting_are_told),
-		cmocka_unit_test(test_others_on_the_machine_slow_jobs_down),
-		cmocka_unit_test(test_a_late_job_that_allows_it_is_stopped_in_time),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

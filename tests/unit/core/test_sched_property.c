@@ -1,12 +1,7 @@
 /* What must hold for every schedule, on ten thousand small random ones played to their end with jobs that have just
  * the work that was predicted (hand_model.h): promises are kept, whatever was started before its turn; nobody is
  * kept waiting beyond the rules of sched.h; quotas hold; the machine is not idle without a reason. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+#include "tests/support/test.h"
 #include "tests/unit/core/hand_model.h"
 
 #define SCHEDULES 10000
@@ -398,13 +393,12 @@ static uint64_t perform(struct theatre *t, uint64_t seed)
 	return t->digest;
 }
 
-static void test_ten_thousand_schedules_keep_to_the_rules(void **state)
+TEST(test_ten_thousand_schedules_keep_to_the_rules)
 {
 	static struct theatre t;
 	uint64_t seed;
 	const char *only = getenv("SCHED_SEED");
 
-	(void)state;
 	memset(&t, 0, sizeof t);
 	t.m = hand_model(&hand_hybrid);
 	t.values = hand_values(t.m);
@@ -426,12 +420,4 @@ static void test_ten_thousand_schedules_keep_to_the_rules(void **state)
 			    t.due > SCHEDULES / 5 && t.full > SCHEDULES / 5);
 	job_values_release(&t.values);
 	model_free(t.m);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ten_thousand_schedules_keep_to_the_rules),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,6 @@
 /* What must hold for any sequence of events: random ones, on the model of hand_model.h. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "common/mem.h"
+#include "tests/support/test.h"
 #include "tests/unit/core/hand_model.h"
 
 #define MAX_LIVE 2000
@@ -203,20 +198,18 @@ static uint64_t many_events(uint64_t seed, size_t n)
 	return digest;
 }
 
-static void test_the_same_events_give_the_same_bytes(void **state)
+TEST(test_the_same_events_give_the_same_bytes)
 {
 	uint64_t first = many_events(1, 10000);
 
-	(void)state;
 	assert_true(first == many_events(1, 10000));
 	assert_true(first != many_events(2, 10000));
 }
 
-static void test_the_smallest_objective_named_is_one_that_is_taken(void **state)
+TEST(test_the_smallest_objective_named_is_one_that_is_taken)
 {
 	struct world *w = malloc(sizeof *w);
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= 20; seed++) {
 		make(w, seed, seed % 5 ? "postrider" : "courier", 2 + (uint32_t)seed % 7, 400.0);
 		for (int i = 0; i < 200; i++)
@@ -228,12 +221,11 @@ static void test_the_smallest_objective_named_is_one_that_is_taken(void **state)
 }
 
 /* More jobs than are played one by one for each candidate, and later than the window of a scene. */
-static void test_it_is_also_taken_when_few_candidates_are_played(void **state)
+TEST(test_it_is_also_taken_when_few_candidates_are_played)
 {
 	struct world *w = malloc(sizeof *w);
 	size_t queued[] = { 300, 700 };
 
-	(void)state;
 	for (int k = 0; k < 2; k++) {
 		make(w, 3, "postrider", 8, INFINITY);
 		while (sched_queued(w->s) < queued[k]) {
@@ -269,13 +261,12 @@ static void test_it_is_also_taken_when_few_candidates_are_played(void **state)
 	free(w);
 }
 
-static void test_nothing_is_allocated_on_the_way(void **state)
+TEST(test_nothing_is_allocated_on_the_way)
 {
 	struct world *w = malloc(sizeof *w);
 	static uint64_t id[MAX_LIVE];
 	static struct sched_estimate e[MAX_LIVE];
 
-	(void)state;
 	make(w, 5, "postrider", 6, 500.0);
 	mem_fail_at(1, true);
 	for (int i = 0; i < 500; i++)
@@ -290,11 +281,10 @@ static void test_nothing_is_allocated_on_the_way(void **state)
 	free(w);
 }
 
-static void test_every_queued_job_starts_in_the_end(void **state)
+TEST(test_every_queued_job_starts_in_the_end)
 {
 	struct world *w = malloc(sizeof *w);
 
-	(void)state;
 	make(w, 6, "postrider", 5, 300.0);
 	for (int i = 0; i < 300; i++)
 		step(w, 9, false);
@@ -310,14 +300,13 @@ static void test_every_queued_job_starts_in_the_end(void **state)
 }
 
 /* With a queue longer than the window, waits are those of the exact play of everybody. */
-static void test_a_long_queue_is_seen_almost_as_it_is(void **state)
+TEST(test_a_long_queue_is_seen_almost_as_it_is)
 {
 	struct world *w = malloc(sizeof *w);
 	static uint64_t id[MAX_LIVE];
 	static struct sched_estimate all[MAX_LIVE], one;
 	const uint32_t slots[] = { 3, 8, 70 };
 
-	(void)state;
 	for (int k = 0; k < 3; k++) {
 		enum sched_verdict verdict;
 		size_t n;
@@ -347,13 +336,12 @@ static void test_a_long_queue_is_seen_almost_as_it_is(void **state)
 }
 
 /* A plan longer than the window is worked off to its end, by deadlines. */
-static void test_a_long_plan_is_worked_off_by_deadlines(void **state)
+TEST(test_a_long_plan_is_worked_off_by_deadlines)
 {
 	struct world *w = malloc(sizeof *w);
 	enum sched_verdict verdict;
 	uint64_t last = 0;
 
-	(void)state;
 	make(w, 11, "postrider", 2, INFINITY);
 	while (sched_queued(w->s) < 700) {
 		struct sched_request r = request(w);
@@ -378,18 +366,4 @@ static void test_a_long_plan_is_worked_off_by_deadlines(void **state)
 	assert_int_equal(sched_queued(w->s), 0);
 	drop(w);
 	free(w);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_the_same_events_give_the_same_bytes),
-		cmocka_unit_test(test_the_smallest_objective_named_is_one_that_is_taken),
-		cmocka_unit_test(test_it_is_also_taken_when_few_candidates_are_played),
-		cmocka_unit_test(test_nothing_is_allocated_on_the_way),
-		cmocka_unit_test(test_every_queued_job_starts_in_the_end),
-		cmocka_unit_test(test_a_long_queue_is_seen_almost_as_it_is),
-		cmocka_unit_test(test_a_long_plan_is_worked_off_by_deadlines),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,6 @@
 /* Tenants: shares, quotas, changes of them. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "common/mem.h"
+#include "tests/support/test.h"
 #include "tests/unit/core/sched_bed.h"
 
 static void make_for(struct bed *b, uint32_t slots, const struct sched_tenant *tenant, size_t n)
@@ -40,12 +35,11 @@ static struct sched_share share(struct bed *b, int64_t now_s, uint32_t tenant)
 	return e;
 }
 
-static void test_usage_fades_with_the_window(void **state)
+TEST(test_usage_fades_with_the_window)
 {
 	const struct sched_tenant two[] = { { .weight = 1 }, { .weight = 2 } };
 	struct bed b;
 
-	(void)state;
 	make_for(&b, 4, two, 2);
 	assert_true(isnan(share(&b, 0, 0).mean_standing));
 	submit_of(&b, 0, 1, 0, 2, NAN);
@@ -64,14 +58,13 @@ static void test_usage_fades_with_the_window(void **state)
 }
 
 /* Both have all their work there at the beginning; the one with the double weight gets two thirds. */
-static void test_shares_follow_the_weights(void **state)
+TEST(test_shares_follow_the_weights)
 {
 	const struct sched_tenant two[] = { { .weight = 1 }, { .weight = 2 } };
 	double used_s[2] = { 0 };
 	uint64_t running[2];
 	struct bed b;
 
-	(void)state;
 	make_for(&b, 2, two, 2);
 	for (uint64_t id = 1; id <= 200; id++)
 		assert_int_equal(submit_of(&b, 0, id, id <= 100 ? 0 : 1, 1, NAN), 0);
@@ -92,12 +85,11 @@ static void test_shares_follow_the_weights(void **state)
 	drop(&b);
 }
 
-static void test_a_newcomer_is_served_before_one_who_has_had_much(void **state)
+TEST(test_a_newcomer_is_served_before_one_who_has_had_much)
 {
 	const struct sched_tenant two[] = { { .weight = 1 }, { .weight = 1 } };
 	struct bed b;
 
-	(void)state;
 	make_for(&b, 2, two, 2);
 	for (uint64_t id = 1; id <= 3; id++)
 		submit_of(&b, 0, id, 0, 2, NAN);
@@ -110,7 +102,7 @@ static void test_a_newcomer_is_served_before_one_who_has_had_much(void **state)
 	drop(&b);
 }
 
-static void test_quotas_hold(void **state)
+TEST(test_quotas_hold)
 {
 	const struct sched_tenant two[] = { { .name = "ada", .weight = 1, .max_queued = 2, .max_cpus = 2 },
 					    { .weight = 1, .max_queued = 1 } };
@@ -118,7 +110,6 @@ static void test_quotas_hold(void **state)
 	struct sched_estimate e;
 	struct bed b;
 
-	(void)state;
 	make_for(&b, 8, two, 2);
 	assert_int_equal(submit_of(&b, 0, 1, 0, 2, NAN), 0);
 	assert_int_equal(next(&b, 0), 1);
@@ -147,7 +138,7 @@ static void test_quotas_hold(void **state)
 	drop(&b);
 }
 
-static void test_tenants_may_change_under_live_jobs(void **state)
+TEST(test_tenants_may_change_under_live_jobs)
 {
 	const struct sched_tenant few[] = { { .weight = 1 }, { .weight = 1 } };
 	const struct sched_tenant more[] = { { .weight = 1 },
@@ -157,7 +148,6 @@ static void test_tenants_may_change_under_live_jobs(void **state)
 	struct sched_request r;
 	struct bed b;
 
-	(void)state;
 	make(&b, "postrider", 4);
 	r = job(&b, 1, NAN);
 	r.tenant = 7; /* nobody has said who there is */
@@ -192,16 +182,4 @@ static void test_tenants_may_change_under_live_jobs(void **state)
 	r.tenant = 3;
 	assert_int_equal(sched_submit(b.s, 3600 * S, &r, &b.d, &b.verdict, NULL), -ERR_ARG);
 	drop(&b);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_usage_fades_with_the_window),
-		cmocka_unit_test(test_shares_follow_the_weights),
-		cmocka_unit_test(test_a_newcomer_is_served_before_one_who_has_had_much),
-		cmocka_unit_test(test_quotas_hold),
-		cmocka_unit_test(test_tenants_may_change_under_live_jobs),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

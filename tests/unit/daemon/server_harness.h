@@ -8,13 +8,6 @@
 #ifndef TESTS_UNIT_DAEMON_SERVER_HARNESS_H
 #define TESTS_UNIT_DAEMON_SERVER_HARNESS_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <errno.h>
 #include <event2/event.h>
 #include <stdio.h>
@@ -28,6 +21,7 @@
 #include "common/strbuf.h"
 #include "scheduler/daemon/net/server.h"
 #include "tests/support/support.h"
+#include "tests/support/test.h"
 
 #define MAX_REPLIES 4096
 #define GREETING "hello\n"

@@ -1,17 +1,11 @@
 /* The local executor across deaths: of the daemon, of the supervisor, of the machine (as far as a record can tell), and
  * races between them. A job runs once or not at all, and its end is known or it is lost with a reason. */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <sched.h>
 #include <spawn.h>
 
 #include "scheduler/process/identity.h"
+#include "tests/support/test.h"
 #include "tests/unit/daemon/test_exec_harness.h"
 
 extern char **environ;
@@ -79,7 +73,7 @@ static void kill_daemon(pid_t pid)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-static void test_job_survives_its_daemon_and_is_adopted(void **state)
+TEST_WITH(test_job_survives_its_daemon_and_is_adopted, set_up, tear_down)
 {
 	struct world *w = *state;
 	const char *jobs = jobs_dir();
@@ -103,7 +97,7 @@ static void test_job_survives_its_daemon_and_is_adopted(void **state)
 	assert_int_equal(w->ops->running(w->self), 0);
 }
 
-static void test_job_that_ended_unwatched_is_told_of(void **state)
+TEST_WITH(test_job_that_ended_unwatched_is_told_of, set_up, tear_down)
 {
 	struct world *w = *state;
 	const char *jobs = jobs_dir();
@@ -119,7 +113,7 @@ static void test_job_that_ended_unwatched_is_told_of(void **state)
 	assert_true(t->outcome.accuracy == 0.875);
 }
 
-static void test_adopted_job_can_be_stopped(void **state)
+TEST_WITH(test_adopted_job_can_be_stopped, set_up, tear_down)
 {
 	struct world *w = *state;
 	const char *jobs = jobs_dir();
@@ -133,7 +127,7 @@ static void test_adopted_job_can_be_stopped(void **state)
 }
 
 /* A daemon that dies before it has written down that it stopped the job leaves that to the job's record. */
-static void test_stop_is_remembered_across_the_daemons_death(void **state)
+TEST_WITH(test_stop_is_remembered_across_the_daemons_death, set_up, tear_down)
 {
 	struct world *w = *state;
 	const char *jobs = jobs_dir();
@@ -147,7 +141,7 @@ static void test_stop_is_remembered_across_the_daemons_death(void **state)
 }
 
 /* Killed at any moment around the start: the command runs once, whoever starts it. */
-static void test_daemon_killed_while_starting_runs_the_job_once(void **state)
+TEST_WITH(test_daemon_killed_while_starting_runs_the_job_once, set_up, tear_down)
 {
 	struct world *w = *state;
 	const char *jobs = jobs_dir();
@@ -179,7 +173,7 @@ static void test_daemon_killed_while_starting_runs_the_job_once(void **state)
 	print_message("%u of 25 had not begun when the daemon was killed\n", unstarted_jobs);
 }
 
-static void test_destroyed_executor_leaves_its_jobs(void **state)
+TEST_WITH(test_destroyed_executor_leaves_its_jobs, set_up, tear_down)
 {
 	struct world *w = *state, *first = world_new("run");
 	const char *jobs = jobs_dir();
@@ -192,7 +186,7 @@ static void test_destroyed_executor_leaves_its_jobs(void **state)
 	assert_int_equal(told_of(w, 4)->outcome.exit_code, 8);
 }
 
-static void test_pinned_cpus_are_remembered(void **state)
+TEST_WITH(test_pinned_cpus_are_remembered, set_up, tear_down)
 {
 	struct world *w = *state, *first = world_new("run");
 	const char *jobs = jobs_dir();
@@ -221,7 +215,7 @@ static void test_pinned_cpus_are_remembered(void **state)
 
 /* ---- the supervisor dies ---- */
 
-static void test_job_dies_with_its_supervisor_and_is_lost(void **state)
+TEST_WITH(test_job_dies_with_its_supervisor_and_is_lost, set_up, tear_down)
 {
 	struct world *w = *state;
 	const char *jobs = jobs_dir();
@@ -242,7 +236,7 @@ static void test_job_dies_with_its_supervisor_and_is_lost(void **state)
 }
 
 /* By the kernel, with no daemon to help; also where a change of user came between. */
-static void test_job_dies_with_its_supervisor_unwatched(void **state)
+TEST_WITH(test_job_dies_with_its_supervisor_unwatched, set_up, tear_down)
 {
 	struct world *first = world_new("run");
 	const char *jobs = jobs_dir();
@@ -250,7 +244,6 @@ static void test_job_dies_with_its_supervisor_unwatched(void **state)
 	struct err err = { 0 };
 	pid_t pid;
 
-	(void)state;
 	if (geteuid() == 0)
 		s.job.uid = s.job.gid = 65534;
 	assert_int_equal(start_spec(first, &s, &err), 0);
@@ -262,7 +255,7 @@ static void test_job_dies_with_its_supervisor_unwatched(void **state)
 	assert_true(dies_within(pid, 5.0));
 }
 
-static void test_supervisor_that_died_unwatched_is_noticed(void **state)
+TEST_WITH(test_supervisor_that_died_unwatched_is_noticed, set_up, tear_down)
 {
 	struct world *w = *state;
 	const char *jobs = jobs_dir();
@@ -311,7 +304,7 @@ static unsigned long long ticks_of(pid_t pid)
 	return ticks;
 }
 
-static void test_pid_that_was_given_again_is_recognised(void **state)
+TEST_WITH(test_pid_that_was_given_again_is_recognised, set_up, tear_down)
 {
 	struct world *w = *state;
 	const char *jobs = jobs_dir();
@@ -339,7 +332,7 @@ static void test_pid_that_was_given_again_is_recognised(void **state)
 }
 
 /* A session's number may have a new owner: without the mark of the job nobody in it is touched. */
-static void test_strangers_session_is_left_alone(void **state)
+TEST_WITH(test_strangers_session_is_left_alone, set_up, tear_down)
 {
 	struct world *w = *state;
 	const char *jobs = jobs_dir();
@@ -363,7 +356,7 @@ static void test_strangers_session_is_left_alone(void **state)
 	waitpid(stranger, NULL, 0);
 }
 
-static void test_machine_that_was_restarted_is_recognised(void **state)
+TEST_WITH(test_machine_that_was_restarted_is_recognised, set_up, tear_down)
 {
 	struct world *w = *state;
 	const char *jobs = jobs_dir();
@@ -377,7 +370,7 @@ static void test_machine_that_was_restarted_is_recognised(void **state)
 	assert_true(told_of(w, 10)->outcome.started_ns == INT64_C(1700000000000000000));
 }
 
-static void test_nothing_there_means_not_started(void **state)
+TEST_WITH(test_nothing_there_means_not_started, set_up, tear_down)
 {
 	struct world *w = *state;
 	bool unstarted = false;
@@ -391,7 +384,7 @@ static void test_nothing_there_means_not_started(void **state)
 }
 
 /* Cut anywhere, a record makes its job lost, with the file's name, whatever the other one says. */
-static void test_damaged_records_make_the_job_lost(void **state)
+TEST_WITH(test_damaged_records_make_the_job_lost, set_up, tear_down)
 {
 	static const char *const suffix[] = { ".started", ".exit" };
 	struct world *w = *state;
@@ -424,7 +417,7 @@ static void test_damaged_records_make_the_job_lost(void **state)
 	assert_int_equal(w->ops->running(w->self), 0);
 }
 
-static void test_adopting_survives_a_moment_without_descriptors(void **state)
+TEST_WITH(test_adopting_survives_a_moment_without_descriptors, set_up, tear_down)
 {
 	struct world *w = *state;
 	const char *jobs = jobs_dir();
@@ -459,11 +452,10 @@ static pid_t spawn_supervisor_by_hand(char *dir, char *script)
 	return pid;
 }
 
-static void test_two_supervisors_run_the_command_once(void **state)
+TEST_WITH(test_two_supervisors_run_the_command_once, set_up, tear_down)
 {
 	const char *jobs = jobs_dir();
 
-	(void)state;
 	for (int i = 0; i < 100; i++) {
 		char dir[600], script[700], count[600];
 		pid_t pid[2];
@@ -485,7 +477,7 @@ static void test_two_supervisors_run_the_command_once(void **state)
 }
 
 /* Nothing but the two records and the folder may stay behind, from winners and losers alike. */
-static void test_race_leaves_no_litter(void **state)
+TEST_WITH(test_race_leaves_no_litter, set_up, tear_down)
 {
 	const char *jobs = jobs_dir();
 	char dir[600];
@@ -493,7 +485,6 @@ static void test_race_leaves_no_litter(void **state)
 	DIR *d;
 	int n = 0;
 
-	(void)state;
 	snprintf(dir, sizeof dir, "%s/1", jobs);
 	for (int k = 0; k < 4; k++)
 		pid[k] = spawn_supervisor_by_hand(dir, "exit 0");
@@ -507,7 +498,7 @@ static void test_race_leaves_no_litter(void **state)
 	assert_int_equal(n, 2 + 3);
 }
 
-static void test_late_supervisor_is_adopted_by_the_one_who_came_second(void **state)
+TEST_WITH(test_late_supervisor_is_adopted_by_the_one_who_came_second, set_up, tear_down)
 {
 	struct world *w = *state, *other = world_new("run");
 	const char *jobs = jobs_dir();
@@ -531,32 +522,4 @@ static void test_late_supervisor_is_adopted_by_the_one_who_came_second(void **st
 		assert_string_equal(file_text(count), "ran\n");
 	}
 	world_free(other);
-}
-
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(test_job_survives_its_daemon_and_is_adopted),
-		CASE(test_job_that_ended_unwatched_is_told_of),
-		CASE(test_adopted_job_can_be_stopped),
-		CASE(test_stop_is_remembered_across_the_daemons_death),
-		CASE(test_daemon_killed_while_starting_runs_the_job_once),
-		CASE(test_destroyed_executor_leaves_its_jobs),
-		CASE(test_pinned_cpus_are_remembered),
-		CASE(test_job_dies_with_its_supervisor_and_is_lost),
-		CASE(test_job_dies_with_its_supervisor_unwatched),
-		CASE(test_supervisor_that_died_unwatched_is_noticed),
-		CASE(test_pid_that_was_given_again_is_recognised),
-		CASE(test_strangers_session_is_left_alone),
-		CASE(test_machine_that_was_restarted_is_recognised),
-		CASE(test_nothing_there_means_not_started),
-		CASE(test_damaged_records_make_the_job_lost),
-		CASE(test_adopting_survives_a_moment_without_descriptors),
-		CASE(test_two_supervisors_run_the_command_once),
-		CASE(test_race_leaves_no_litter),
-		CASE(test_late_supervisor_is_adopted_by_the_one_who_came_second),
-	};
-
-	return cmocka_run_group_tests_name("exec_adopt", tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* The table of executors, and the advising one: it knows which jobs there are, and nothing more. */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "tests/support/test.h"
 #include "tests/unit/daemon/test_exec_harness.h"
 
 static int set_up(void **state)
@@ -32,9 +26,8 @@ static int stop(struct world *w, uint64_t id, struct err *err)
 	return rc;
 }
 
-static void test_table_finds_executors_by_their_mode(void **state)
+TEST_WITH(test_table_finds_executors_by_their_mode, set_up, tear_down)
 {
-	(void)state;
 	assert_string_equal(executor_find("run")->name, "run");
 	assert_string_equal(executor_find("advise")->name, "advise");
 	assert_null(executor_find("walk"));
@@ -42,14 +35,13 @@ static void test_table_finds_executors_by_their_mode(void **state)
 		assert_ptr_equal(executor_find(executor_all[i]->name), executor_all[i]);
 }
 
-static void test_destroying_nothing_is_allowed(void **state)
+TEST_WITH(test_destroying_nothing_is_allowed, set_up, tear_down)
 {
-	(void)state;
 	for (size_t i = 0; executor_all[i]; i++)
 		executor_all[i]->destroy(NULL);
 }
 
-static void test_creation_survives_every_failing_allocation(void **state)
+TEST_WITH(test_creation_survives_every_failing_allocation, set_up, tear_down)
 {
 	struct world *w = *state;
 	struct executor_sink sink = { 0 };
@@ -72,7 +64,7 @@ static void test_creation_survives_every_failing_allocation(void **state)
 	}
 }
 
-static void test_missing_supervisor_is_said_at_creation(void **state)
+TEST_WITH(test_missing_supervisor_is_said_at_creation, set_up, tear_down)
 {
 	struct world *w = *state;
 	struct executor_sink sink = { 0 };
@@ -85,7 +77,7 @@ static void test_missing_supervisor_is_said_at_creation(void **state)
 	find_supervisor();
 }
 
-static void test_advised_job_runs_nothing(void **state)
+TEST_WITH(test_advised_job_runs_nothing, set_up, tear_down)
 {
 	struct world *w = *state;
 	const char *jobs = jobs_dir();
@@ -97,7 +89,7 @@ static void test_advised_job_runs_nothing(void **state)
 	assert_int_not_equal(access(in_job(jobs, 1, ""), F_OK), 0);
 }
 
-static void test_stopped_advised_job_is_told_of_from_the_loop(void **state)
+TEST_WITH(test_stopped_advised_job_is_told_of_from_the_loop, set_up, tear_down)
 {
 	struct world *w = *state;
 	const char *jobs = jobs_dir();
@@ -122,7 +114,7 @@ static void test_stopped_advised_job_is_told_of_from_the_loop(void **state)
 	assert_int_equal(stop(w, 2, &err), -ERR_NOTFOUND);
 }
 
-static void test_adopted_advised_job_is_known_again(void **state)
+TEST_WITH(test_adopted_advised_job_is_known_again, set_up, tear_down)
 {
 	struct world *w = *state;
 
@@ -132,7 +124,7 @@ static void test_adopted_advised_job_is_known_again(void **state)
 	assert_int_equal(w->n_started + w->n_finished, 0);
 }
 
-static void test_forgotten_advised_job_is_not_told_of(void **state)
+TEST_WITH(test_forgotten_advised_job_is_not_told_of, set_up, tear_down)
 {
 	struct world *w = *state;
 	struct err err = { 0 };
@@ -147,7 +139,7 @@ static void test_forgotten_advised_job_is_not_told_of(void **state)
 	assert_int_equal(w->n_finished, 0);
 }
 
-static void test_same_advised_job_twice_is_refused(void **state)
+TEST_WITH(test_same_advised_job_twice_is_refused, set_up, tear_down)
 {
 	struct world *w = *state;
 	struct job_spec s = spec_of("/", 1, "");
@@ -162,22 +154,4 @@ static void test_same_advised_job_twice_is_refused(void **state)
 	assert_int_equal(err.code, ERR_NOMEM);
 	mem_fail_at(0, false);
 	assert_int_equal(start_spec(w, &s, &err), 0);
-}
-
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(test_table_finds_executors_by_their_mode),
-		CASE(test_destroying_nothing_is_allowed),
-		CASE(test_creation_survives_every_failing_allocation),
-		CASE(test_missing_supervisor_is_said_at_creation),
-		CASE(test_advised_job_runs_nothing),
-		CASE(test_stopped_advised_job_is_told_of_from_the_loop),
-		CASE(test_adopted_advised_job_is_known_again),
-		CASE(test_forgotten_advised_job_is_not_told_of),
-		CASE(test_same_advised_job_twice_is_refused),
-	};
-
-	return cmocka_run_group_tests_name("exec_advise", tests, NULL, NULL);
 }

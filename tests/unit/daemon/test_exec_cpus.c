@@ -1,15 +1,9 @@
 /* Handing out cpus to jobs, and their lists as text. */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "scheduler/daemon/exec/cpus.h"
+#include "tests/support/test.h"
 
 static struct cpus with(const char *list)
 {
@@ -29,12 +23,11 @@ static const char *text(const cpu_set_t *set)
 	return buf;
 }
 
-static void test_lowest_free_cpus_are_taken(void **state)
+TEST(test_lowest_free_cpus_are_taken)
 {
 	struct cpus c = with("2-4,7");
 	cpu_set_t a, b, d;
 
-	(void)state;
 	assert_true(cpus_take(&c, 2, &a));
 	assert_string_equal(text(&a), "2-3");
 	assert_true(cpus_take(&c, 1, &b));
@@ -47,25 +40,23 @@ static void test_lowest_free_cpus_are_taken(void **state)
 	assert_false(cpus_take(&c, 0, &a));
 }
 
-static void test_marked_cpus_are_not_handed_out(void **state)
+TEST(test_marked_cpus_are_not_handed_out)
 {
 	struct cpus c = with("0-3");
 	cpu_set_t old, fresh;
 
-	(void)state;
 	assert_true(cpus_parse("0,2,900", &old));
 	cpus_mark(&c, &old);
 	assert_true(cpus_take(&c, 2, &fresh));
 	assert_string_equal(text(&fresh), "1,3");
 }
 
-static void test_lists_survive_the_way_to_text_and_back(void **state)
+TEST(test_lists_survive_the_way_to_text_and_back)
 {
 	static const char *const list[] = { "0", "0-1", "5,7,9", "0-3,8,10-11", "1023", "0-1023" };
 	cpu_set_t set, odd, again;
 	char small[8];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {
 		assert_true(cpus_parse(list[i], &set));
 		assert_string_equal(text(&set), list[i]);
@@ -80,7 +71,7 @@ static void test_lists_survive_the_way_to_text_and_back(void **state)
 	assert_false(cpus_format(&odd, small, 0));
 }
 
-static void test_what_is_no_list_is_refused(void **state)
+TEST(test_what_is_no_list_is_refused)
 {
 	static const char *const bad[] = { "",       "-",     ",",   "1,",
 					   ",1",     "1-",    "2-1", "1024",
@@ -89,21 +80,8 @@ static void test_what_is_no_list_is_refused(void **state)
 					   "0-1024", "1,,2" };
 	cpu_set_t set;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
 		if (cpus_parse(bad[i], &set))
 			fail_msg("'%s' was taken for a list", bad[i]);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lowest_free_cpus_are_taken),
-		cmocka_unit_test(test_marked_cpus_are_not_handed_out),
-		cmocka_unit_test(test_lists_survive_the_way_to_text_and_back),
-		cmocka_unit_test(test_what_is_no_list_is_refused),
-	};
-
-	return cmocka_run_group_tests_name("exec_cpus", tests, NULL, NULL);
 }

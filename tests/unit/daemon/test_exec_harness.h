@@ -1,5 +1,4 @@
-/* Shared by the tests of the executors: an executor on a loop of its own, and what it told. Needs cmocka's headers
- * before it. */
+/* Shared by the tests of the executors: an executor on a loop of its own, and what it told. */
 #ifndef TESTS_UNIT_DAEMON_TEST_EXEC_HARNESS_H
 #define TESTS_UNIT_DAEMON_TEST_EXEC_HARNESS_H
 
@@ -21,6 +20,7 @@
 #include "common/mem.h"
 #include "scheduler/daemon/exec/executor.h"
 #include "tests/support/support.h"
+#include "tests/support/test.h"
 
 #define MAX_TOLD 512
 #define PATIENCE_S 30.0 /* for a loaded machine under a sanitizer; a test that passes does not wait */

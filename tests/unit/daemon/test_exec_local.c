@@ -1,17 +1,11 @@
 /* The local executor, with real processes: what runs, how it ends, and what is told of it. Restarts of the daemon are
  * in test_exec_adopt.c, the thread that starts supervisors in test_exec_spawn.c. */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <grp.h>
 #include <sched.h>
 #include <sys/resource.h>
 
+#include "tests/support/test.h"
 #include "tests/unit/daemon/test_exec_harness.h"
 
 #define SECRET "SECRET_OF_THE_DAEMON"
@@ -32,7 +26,7 @@ static int tear_down(void **state)
 
 /* ---- how it ends ---- */
 
-static void test_exit_code_is_told(void **state)
+TEST_WITH(test_exit_code_is_told, set_up, tear_down)
 {
 	static const int code[] = { 0, 1, 7, 127, 255 };
 	struct world *w = *state;
@@ -59,7 +53,7 @@ static void test_exit_code_is_told(void **state)
 	assert_int_equal(w->ops->running(w->self), 0);
 }
 
-static void test_signal_that_ended_it_is_told(void **state)
+TEST_WITH(test_signal_that_ended_it_is_told, set_up, tear_down)
 {
 	struct told *t = run_script(*state, "kill -SEGV $$");
 
@@ -69,7 +63,7 @@ static void test_signal_that_ended_it_is_told(void **state)
 	assert_non_null(strstr(t->outcome.reason, "signal 11"));
 }
 
-static void test_run_time_and_cpu_time_are_measured(void **state)
+TEST_WITH(test_run_time_and_cpu_time_are_measured, set_up, tear_down)
 {
 	struct told *t = run_script(*state, "sleep 0.3; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done");
 
@@ -101,7 +95,7 @@ static void expect_not_run(struct world *w, char *program, const char *reason)
 		fail_msg("'%s' does not say '%s'", t->outcome.reason, reason);
 }
 
-static void test_program_that_cannot_run_gives_the_reason(void **state)
+TEST_WITH(test_program_that_cannot_run_gives_the_reason, set_up, tear_down)
 {
 	char file[600], script[600];
 
@@ -117,7 +111,7 @@ static void test_program_that_cannot_run_gives_the_reason(void **state)
 	expect_not_run(*state, "/etc", "not executable: /etc");
 }
 
-static void test_folder_that_cannot_be_made_gives_the_reason(void **state)
+TEST_WITH(test_folder_that_cannot_be_made_gives_the_reason, set_up, tear_down)
 {
 	struct world *w = *state;
 	struct job_spec s = spec_of("/proc/nowhere", 5, "true");
@@ -139,7 +133,7 @@ static void test_folder_that_cannot_be_made_gives_the_reason(void **state)
 
 /* ---- what it runs in ---- */
 
-static void test_output_is_kept_apart_in_the_folder(void **state)
+TEST_WITH(test_output_is_kept_apart_in_the_folder, set_up, tear_down)
 {
 	struct world *w = *state;
 	const char *jobs = jobs_dir();
@@ -154,7 +148,7 @@ static void test_output_is_kept_apart_in_the_folder(void **state)
 	assert_int_equal(st.st_uid, getuid());
 }
 
-static void test_environment_is_clean_and_has_the_types_words(void **state)
+TEST_WITH(test_environment_is_clean_and_has_the_types_words, set_up, tear_down)
 {
 	struct world *w = *state;
 	const char *jobs = jobs_dir();
@@ -218,7 +212,7 @@ static void expect_no_descriptors(const char *jobs, uint64_t id)
 	assert_int_equal(null, 3);
 }
 
-static void test_job_inherits_nothing_of_the_daemon(void **state)
+TEST_WITH(test_job_inherits_nothing_of_the_daemon, set_up, tear_down)
 {
 	struct world *w = *state;
 	const char *jobs = jobs_dir();
@@ -249,7 +243,7 @@ static void test_job_inherits_nothing_of_the_daemon(void **state)
 	close(leak);
 }
 
-static void test_limits_of_the_type_hold(void **state)
+TEST_WITH(test_limits_of_the_type_hold, set_up, tear_down)
 {
 	struct world *w = *state;
 	const char *jobs = jobs_dir();
@@ -268,7 +262,7 @@ static void test_limits_of_the_type_hold(void **state)
 	assert_string_equal(file_text(in_job(jobs, 6, "/stdout")), want);
 }
 
-static void test_pinned_jobs_get_cpus_of_their_own(void **state)
+TEST_WITH(test_pinned_jobs_get_cpus_of_their_own, set_up, tear_down)
 {
 	struct world *w = *state;
 	const char *jobs = jobs_dir();
@@ -301,7 +295,7 @@ static void test_pinned_jobs_get_cpus_of_their_own(void **state)
 			    file_text(in_job(jobs, 1, "/stdout")));
 }
 
-static void test_jobs_of_others_need_root(void **state)
+TEST_WITH(test_jobs_of_others_need_root, set_up, tear_down)
 {
 	struct world *w = *state;
 	struct job_spec s = spec_of(jobs_dir(), 7, "id -u");
@@ -321,7 +315,7 @@ static void test_jobs_of_others_need_root(void **state)
 	assert_int_equal(w->ops->running(w->self), 0);
 }
 
-static void test_root_runs_jobs_as_their_user(void **state)
+TEST_WITH(test_root_runs_jobs_as_their_user, set_up, tear_down)
 {
 	struct world *w = *state;
 	const char *jobs = jobs_dir();
@@ -353,7 +347,7 @@ static void test_root_runs_jobs_as_their_user(void **state)
 }
 
 /* A link that the user left in place of a log must not lead root's pen elsewhere. */
-static void test_log_that_is_a_link_is_refused(void **state)
+TEST_WITH(test_log_that_is_a_link_is_refused, set_up, tear_down)
 {
 	struct world *w = *state;
 	const char *jobs = jobs_dir();
@@ -374,7 +368,7 @@ static void test_log_that_is_a_link_is_refused(void **state)
 	assert_string_equal(file_text(victim), "whole\n");
 }
 
-static void test_cgroup_is_made_and_removed(void **state)
+TEST_WITH(test_cgroup_is_made_and_removed, set_up, tear_down)
 {
 	struct world *w = *state;
 	const char *jobs = jobs_dir(), *group = "/sys/fs/cgroup/unified/postrider-test";
@@ -395,7 +389,7 @@ static void test_cgroup_is_made_and_removed(void **state)
 	assert_int_equal(rmdir(group), 0); /* so job-11 is gone */
 }
 
-static void test_missing_cgroup_is_noted_and_does_no_harm(void **state)
+TEST_WITH(test_missing_cgroup_is_noted_and_does_no_harm, set_up, tear_down)
 {
 	struct world *w = *state;
 	const char *jobs = jobs_dir();
@@ -411,7 +405,7 @@ static void test_missing_cgroup_is_noted_and_does_no_harm(void **state)
 
 /* ---- being stopped ---- */
 
-static void test_stop_ends_a_job_that_listens(void **state)
+TEST_WITH(test_stop_ends_a_job_that_listens, set_up, tear_down)
 {
 	struct world *w = *state;
 
@@ -430,7 +424,7 @@ static void test_stop_ends_a_job_that_listens(void **state)
 }
 
 /* The job, its child and a grandchild in a session of its own all turn a deaf ear. */
-static void test_stop_kills_a_deaf_family_after_the_grace(void **state)
+TEST_WITH(test_stop_kills_a_deaf_family_after_the_grace, set_up, tear_down)
 {
 	struct world *w = *state;
 	const char *jobs = jobs_dir();
@@ -453,7 +447,7 @@ static void test_stop_kills_a_deaf_family_after_the_grace(void **state)
 	assert_true(is_dead(told_of(w, 14)->pid));
 }
 
-static void test_stop_right_after_start_is_not_missed(void **state)
+TEST_WITH(test_stop_right_after_start_is_not_missed, set_up, tear_down)
 {
 	struct world *w = *state;
 
@@ -475,7 +469,7 @@ static void test_stop_right_after_start_is_not_missed(void **state)
 }
 
 /* Whoever shuts the machine down, or a mistaken user: the job ends as nicely, but nobody cancelled it. */
-static void test_sigterm_of_a_stranger_is_no_stop(void **state)
+TEST_WITH(test_sigterm_of_a_stranger_is_no_stop, set_up, tear_down)
 {
 	struct world *w = *state;
 	const char *jobs = jobs_dir();
@@ -490,7 +484,7 @@ static void test_sigterm_of_a_stranger_is_no_stop(void **state)
 	assert_non_null(strstr(file_text(in_job(jobs, 18, ".exit")), "\nstopped 0\n"));
 }
 
-static void test_stopped_job_that_ends_well_is_stopped_all_the_same(void **state)
+TEST_WITH(test_stopped_job_that_ends_well_is_stopped_all_the_same, set_up, tear_down)
 {
 	struct world *w = *state;
 	const char *jobs = jobs_dir();
@@ -504,7 +498,7 @@ static void test_stopped_job_that_ends_well_is_stopped_all_the_same(void **state
 	assert_string_equal(told_of(w, 19)->outcome.reason, "stopped on request");
 }
 
-static void test_longest_time_is_enforced(void **state)
+TEST_WITH(test_longest_time_is_enforced, set_up, tear_down)
 {
 	struct world *w = *state;
 	struct job_spec s = spec_of(jobs_dir(), 15, "trap '' TERM; while :; do sleep 0.1; done");
@@ -523,7 +517,7 @@ static void test_longest_time_is_enforced(void **state)
 	assert_string_equal(t->outcome.reason, "stopped: it ran longer than 400 ms");
 }
 
-static void test_what_outlives_the_job_is_killed(void **state)
+TEST_WITH(test_what_outlives_the_job_is_killed, set_up, tear_down)
 {
 	struct world *w = *state;
 	const char *jobs = jobs_dir();
@@ -540,7 +534,7 @@ static void test_what_outlives_the_job_is_killed(void **state)
 
 /* ---- progress ---- */
 
-static void test_progress_and_accuracy_are_read_from_the_output(void **state)
+TEST_WITH(test_progress_and_accuracy_are_read_from_the_output, set_up, tear_down)
 {
 	struct world *w = *state;
 	struct job_spec s =
@@ -566,7 +560,7 @@ static void test_progress_and_accuracy_are_read_from_the_output(void **state)
 	assert_true(t->outcome.accuracy == 0.625);
 }
 
-static void test_progress_is_told_once_a_second_at_most(void **state)
+TEST_WITH(test_progress_is_told_once_a_second_at_most, set_up, tear_down)
 {
 	struct told *t = run_script(*state,
 				    "i=0; while [ $i -lt 30 ]; do i=$((i+1)); "
@@ -579,7 +573,7 @@ static void test_progress_is_told_once_a_second_at_most(void **state)
 
 /* ---- under pressure ---- */
 
-static void test_many_jobs_at_once_leave_nothing_open(void **state)
+TEST_WITH(test_many_jobs_at_once_leave_nothing_open, set_up, tear_down)
 {
 	enum { JOBS = 200 };
 	struct world *w = *state;
@@ -608,7 +602,7 @@ static void test_many_jobs_at_once_leave_nothing_open(void **state)
 }
 
 /* Any single allocation may fail: the job is refused and nothing runs, or it runs and is told of as ever. */
-static void test_start_survives_every_failing_allocation(void **state)
+TEST_WITH(test_start_survives_every_failing_allocation, set_up, tear_down)
 {
 	struct world *w = *state;
 	const char *jobs = jobs_dir();
@@ -639,7 +633,7 @@ static void test_start_survives_every_failing_allocation(void **state)
 	assert_int_equal(count_descriptors(), before);
 }
 
-static void test_record_that_cannot_be_read_at_first_is_read_later(void **state)
+TEST_WITH(test_record_that_cannot_be_read_at_first_is_read_later, set_up, tear_down)
 {
 	struct world *w = *state;
 	size_t failures = 0;
@@ -657,7 +651,7 @@ static void test_record_that_cannot_be_read_at_first_is_read_later(void **state)
 	assert_true(failures >= 2); /* the start's record and the end's */
 }
 
-static void test_start_without_descriptors_is_refused(void **state)
+TEST_WITH(test_start_without_descriptors_is_refused, set_up, tear_down)
 {
 	struct world *w = *state;
 	struct job_spec s = spec_of(jobs_dir(), 50, "exit 5");
@@ -689,7 +683,7 @@ static void test_start_without_descriptors_is_refused(void **state)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
-static void test_same_job_twice_is_refused(void **state)
+TEST_WITH(test_same_job_twice_is_refused, set_up, tear_down)
 {
 	struct world *w = *state;
 	const char *jobs = jobs_dir();
@@ -730,7 +724,7 @@ static void on_finished_start_next(void *owner, const struct exec_outcome *o)
 	}
 }
 
-static void test_sink_may_start_jobs(void **state)
+TEST_WITH(test_sink_may_start_jobs, set_up, tear_down)
 {
 	struct world *w = *state;
 	struct executor_sink sink = {
@@ -755,7 +749,7 @@ static int compare(const void *a, const void *b)
 }
 
 /* Not a claim about a loaded machine: only that starting does not wait for a disk or a process. */
-static void test_start_does_not_hold_up_the_loop(void **state)
+TEST_WITH(test_start_does_not_hold_up_the_loop, set_up, tear_down)
 {
 	enum { N = 41 };
 	struct world *w = *state;
@@ -786,43 +780,11 @@ static void test_start_does_not_hold_up_the_loop(void **state)
 	assert_true(call_s[N / 2] < 0.005);
 }
 
-int main(void)
+static int keep_a_secret(void **state)
 {
+	(void)state;
 	setenv(SECRET, "1", 1);
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(test_exit_code_is_told),
-		CASE(test_signal_that_ended_it_is_told),
-		CASE(test_run_time_and_cpu_time_are_measured),
-		CASE(test_program_that_cannot_run_gives_the_reason),
-		CASE(test_folder_that_cannot_be_made_gives_the_reason),
-		CASE(test_output_is_kept_apart_in_the_folder),
-		CASE(test_environment_is_clean_and_has_the_types_words),
-		CASE(test_job_inherits_nothing_of_the_daemon),
-		CASE(test_limits_of_the_type_hold),
-		CASE(test_pinned_jobs_get_cpus_of_their_own),
-		CASE(test_jobs_of_others_need_root),
-		CASE(test_root_runs_jobs_as_their_user),
-		CASE(test_log_that_is_a_link_is_refused),
-		CASE(test_cgroup_is_made_and_removed),
-		CASE(test_missing_cgroup_is_noted_and_does_no_harm),
-		CASE(test_stop_ends_a_job_that_listens),
-		CASE(test_stop_kills_a_deaf_family_after_the_grace),
-		CASE(test_stop_right_after_start_is_not_missed),
-		CASE(test_sigterm_of_a_stranger_is_no_stop),
-		CASE(test_stopped_job_that_ends_well_is_stopped_all_the_same),
-		CASE(test_longest_time_is_enforced),
-		CASE(test_what_outlives_the_job_is_killed),
-		CASE(test_progress_and_accuracy_are_read_from_the_output),
-		CASE(test_progress_is_told_once_a_second_at_most),
-		CASE(test_many_jobs_at_once_leave_nothing_open),
-		CASE(test_start_survives_every_failing_allocation),
-		CASE(test_record_that_cannot_be_read_at_first_is_read_later),
-		CASE(test_start_without_descriptors_is_refused),
-		CASE(test_same_job_twice_is_refused),
-		CASE(test_sink_may_start_jobs),
-		CASE(test_start_does_not_hold_up_the_loop),
-	};
-
-	return cmocka_run_group_tests_name("exec_local", tests, NULL, NULL);
+	return 0;
 }
+
+TEST_GROUP(keep_a_secret, NULL);

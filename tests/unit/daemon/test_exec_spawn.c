@@ -2,13 +2,6 @@
  * between. posix_spawn() is ours here: it waits at a gate, so that a case can look at a start that is under way for
  * as long as it likes. */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
@@ -16,6 +9,7 @@
 #include <spawn.h>
 #include <stdatomic.h>
 
+#include "tests/support/test.h"
 #include "tests/unit/daemon/test_exec_harness.h"
 
 /* ---- the gate ---- */
@@ -95,9 +89,48 @@ static void expect_no_record(const char *jobs, uint64_t id)
 	assert_int_equal(access(in_job(jobs, id, ""), F_OK), -1);
 }
 
+/* ---- many ---- */
+
+/* This case comes first: it counts zombies, and others leave some. Every third is stopped, at whatever moment
+ * of its start; each ends once, and as it should. */
+TEST_WITH(test_many_starts_and_stops_at_once, set_up, tear_down)
+{
+	enum { JOBS = 200 };
+	struct world *w = *state;
+	const char *jobs = jobs_dir();
+	size_t descriptors = count_descriptors();
+	unsigned caught = 0, stopped = 0;
+
+	for (uint64_t id = 1; id <= JOBS; id++) {
+		start_script(w, jobs, id, id % 3 ? "exit 2" : "exec sleep 60");
+		if (id % 10 == 0)
+			turn(w, 0.02);
+		if (id > 30)
+			stop_job(w, (id - 5 * (id % 6)) / 3 * 3, 10.0);
+	}
+	for (uint64_t id = 3; id <= JOBS; id += 3)
+		stop_job(w, id, 10.0); /* again, some of them */
+	wait_finished(w, JOBS);
+	for (uint64_t id = 1; id <= JOBS; id++) {
+		const struct told *t = told_of(w, id);
+
+		assert_int_equal(t->n_finished, 1);
+		assert_false(t->outcome.lost);
+		assert_int_equal(t->outcome.stopped, id % 3 == 0);
+		assert_int_equal(t->outcome.exit_code, id % 3 ? 2 : -1);
+		assert_int_equal(t->n_started, t->outcome.started_ns != 0);
+		stopped += t->outcome.stopped;
+		caught += t->outcome.stopped && !t->n_started;
+	}
+	print_message("%u of %u stops came before the start\n", caught, stopped);
+	assert_int_equal(w->ops->running(w->self), 0);
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+	assert_int_equal(count_descriptors(), descriptors);
+}
+
 /* ---- the loop goes on ---- */
 
-static void test_start_returns_while_the_machine_is_slow(void **state)
+TEST_WITH(test_start_returns_while_the_machine_is_slow, set_up, tear_down)
 {
 	struct world *w = *state;
 	const char *jobs = jobs_dir();
@@ -118,7 +151,7 @@ static void test_start_returns_while_the_machine_is_slow(void **state)
 	}
 }
 
-static void test_jobs_are_started_in_order(void **state)
+TEST_WITH(test_jobs_are_started_in_order, set_up, tear_down)
 {
 	struct world *w = *state;
 	const char *jobs = jobs_dir();
@@ -135,7 +168,7 @@ static void test_jobs_are_started_in_order(void **state)
 }
 
 /* Its own thread steps back for the loop; what it starts must not. */
-static void test_jobs_have_the_scheduling_of_the_daemon(void **state)
+TEST_WITH(test_jobs_have_the_scheduling_of_the_daemon, set_up, tear_down)
 {
 	struct world *w = *state;
 	const char *jobs = jobs_dir();
@@ -149,7 +182,7 @@ static void test_jobs_have_the_scheduling_of_the_daemon(void **state)
 
 /* A daemon that is killed while a child of it is not yet another program must not live on in that child: its lock
  * would keep the next daemon out. */
-static void test_child_never_has_the_descriptors_of_the_daemon(void **state)
+TEST_WITH(test_child_never_has_the_descriptors_of_the_daemon, set_up, tear_down)
 {
 	struct world *w = *state;
 	int lock = open("/dev/null", O_RDONLY);
@@ -166,7 +199,7 @@ static void test_child_never_has_the_descriptors_of_the_daemon(void **state)
 
 /* ---- stopping ---- */
 
-static void test_job_that_waits_for_its_start_is_stopped_at_once(void **state)
+TEST_WITH(test_job_that_waits_for_its_start_is_stopped_at_once, set_up, tear_down)
 {
 	struct world *w = *state;
 	const char *jobs = jobs_dir();
@@ -198,7 +231,7 @@ static void test_job_that_waits_for_its_start_is_stopped_at_once(void **state)
 }
 
 /* Its number is free again at once, and what comes back of the first try must not be taken for the second. */
-static void test_stopped_job_may_be_started_again(void **state)
+TEST_WITH(test_stopped_job_may_be_started_again, set_up, tear_down)
 {
 	struct world *w = *state;
 	const char *jobs = jobs_dir();
@@ -219,7 +252,7 @@ static void test_stopped_job_may_be_started_again(void **state)
 	assert_int_equal(atomic_load(&gate.arrived), 2);
 }
 
-static void test_job_that_is_being_started_is_stopped_once_it_is(void **state)
+TEST_WITH(test_job_that_is_being_started_is_stopped_once_it_is, set_up, tear_down)
 {
 	struct world *w = *state;
 	const char *jobs = jobs_dir();
@@ -243,7 +276,7 @@ static void test_job_that_is_being_started_is_stopped_once_it_is(void **state)
 }
 
 /* Ours hears of the stop, and finds that another supervisor has the job: that one must hear of it, too. */
-static void test_stop_reaches_the_supervisor_that_came_first(void **state)
+TEST_WITH(test_stop_reaches_the_supervisor_that_came_first, set_up, tear_down)
 {
 	struct world *w = *state, *other = world_new("run");
 	const char *jobs = jobs_dir();
@@ -272,7 +305,7 @@ static void *open_gate_soon(void *unused)
 	return unused;
 }
 
-static void test_executor_that_leaves_starts_nothing_more(void **state)
+TEST_WITH(test_executor_that_leaves_starts_nothing_more, set_up, tear_down)
 {
 	struct world *w = *state, *first;
 	size_t descriptors = count_descriptors();
@@ -311,7 +344,7 @@ static void test_executor_that_leaves_starts_nothing_more(void **state)
 	assert_int_equal(told_of(w, 2)->outcome.exit_code, 9);
 }
 
-static void test_executor_leaves_with_results_that_nobody_took(void **state)
+TEST_WITH(test_executor_leaves_with_results_that_nobody_took, set_up, tear_down)
 {
 	struct world *w = *state, *first;
 	size_t descriptors = count_descriptors();
@@ -348,7 +381,7 @@ static void expect_not_started(struct world *w, uint64_t id, const char *why)
 		fail_msg("'%s' does not say '%s'", t->outcome.reason, why);
 }
 
-static void test_missing_supervisor_is_the_jobs_reason(void **state)
+TEST_WITH(test_missing_supervisor_is_the_jobs_reason, set_up, tear_down)
 {
 	struct world *w = *state, *late = world_new("run");
 	struct executor_sink sink = {
@@ -377,7 +410,7 @@ static void test_missing_supervisor_is_the_jobs_reason(void **state)
 	world_free(late);
 }
 
-static void test_failed_start_gives_its_cpus_back(void **state)
+TEST_WITH(test_failed_start_gives_its_cpus_back, set_up, tear_down)
 {
 	struct world *w = *state;
 	const char *jobs = jobs_dir();
@@ -410,7 +443,7 @@ static void test_failed_start_gives_its_cpus_back(void **state)
 		assert_null(strstr(file_text(in_job(jobs, 1000 + id, ".started")), "cpus -\n"));
 }
 
-static void test_stop_of_a_start_that_fails_is_answered(void **state)
+TEST_WITH(test_stop_of_a_start_that_fails_is_answered, set_up, tear_down)
 {
 	struct world *w = *state;
 
@@ -422,65 +455,4 @@ static void test_stop_of_a_start_that_fails_is_answered(void **state)
 	open_gate();
 	wait_finished(w, 1);
 	expect_not_started(w, 1, strerror(ENOMEM));
-}
-
-/* ---- many ---- */
-
-/* Every third is stopped, at whatever moment of its start; each ends once, and as it should. */
-static void test_many_starts_and_stops_at_once(void **state)
-{
-	enum { JOBS = 200 };
-	struct world *w = *state;
-	const char *jobs = jobs_dir();
-	size_t descriptors = count_descriptors();
-	unsigned caught = 0, stopped = 0;
-
-	for (uint64_t id = 1; id <= JOBS; id++) {
-		start_script(w, jobs, id, id % 3 ? "exit 2" : "exec sleep 60");
-		if (id % 10 == 0)
-			turn(w, 0.02);
-		if (id > 30)
-			stop_job(w, (id - 5 * (id % 6)) / 3 * 3, 10.0);
-	}
-	for (uint64_t id = 3; id <= JOBS; id += 3)
-		stop_job(w, id, 10.0); /* again, some of them */
-	wait_finished(w, JOBS);
-	for (uint64_t id = 1; id <= JOBS; id++) {
-		const struct told *t = told_of(w, id);
-
-		assert_int_equal(t->n_finished, 1);
-		assert_false(t->outcome.lost);
-		assert_int_equal(t->outcome.stopped, id % 3 == 0);
-		assert_int_equal(t->outcome.exit_code, id % 3 ? 2 : -1);
-		assert_int_equal(t->n_started, t->outcome.started_ns != 0);
-		stopped += t->outcome.stopped;
-		caught += t->outcome.stopped && !t->n_started;
-	}
-	print_message("%u of %u stops came before the start\n", caught, stopped);
-	assert_int_equal(w->ops->running(w->self), 0);
-	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
-	assert_int_equal(count_descriptors(), descriptors);
-}
-
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(test_many_starts_and_stops_at_once), /* first: it counts zombies, and others leave some */
-		CASE(test_start_returns_while_the_machine_is_slow),
-		CASE(test_jobs_are_started_in_order),
-		CASE(test_jobs_have_the_scheduling_of_the_daemon),
-		CASE(test_child_never_has_the_descriptors_of_the_daemon),
-		CASE(test_job_that_waits_for_its_start_is_stopped_at_once),
-		CASE(test_stopped_job_may_be_started_again),
-		CASE(test_job_that_is_being_started_is_stopped_once_it_is),
-		CASE(test_stop_reaches_the_supervisor_that_came_first),
-		CASE(test_executor_that_leaves_starts_nothing_more),
-		CASE(test_executor_leaves_with_results_that_nobody_took),
-		CASE(test_missing_supervisor_is_the_jobs_reason),
-		CASE(test_failed_start_gives_its_cpus_back),
-		CASE(test_stop_of_a_start_that_fails_is_answered),
-	};
-
-	return cmocka_run_group_tests_name("exec_spawn", tests, NULL, NULL);
 }

@@ -1,36 +1,29 @@
 /* scheduler/daemon/jobs: found by id and by key, in the right list, forgotten in order. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/mem.h"
 #include "scheduler/daemon/jobs.h"
+#include "tests/support/test.h"
 
 static struct job *add(struct jobs *j, uint64_t id, enum job_state state)
 {
-	struct store_job row = {
-		.id = id, .type = "digits", .mode = "run", .params = "{}", .verdict = "promised"
+	struct job_record row = {
+		.id = id, .type = "digits", .mode = "run", .params = "{}", .verdict = VERDICT_PROMISED
 	};
 	struct job *job;
 
 	assert_int_equal(job_new(&row, &job, NULL), 0);
-	job->state = state;
+	job->row.state = state;
 	assert_int_equal(jobs_add(j, job, NULL), 0);
 	return job;
 }
 
-static void test_jobs_are_found_by_id_among_thousands(void **state)
+TEST(test_jobs_are_found_by_id_among_thousands)
 {
 	struct jobs j;
 
-	(void)state;
 	assert_int_equal(jobs_init(&j, NULL), 0);
 	for (uint64_t id = 1; id <= 5000; id++)
 		add(&j, id * 37, id % 3 ? JOB_QUEUED : JOB_DONE);
@@ -43,19 +36,18 @@ static void test_jobs_are_found_by_id_among_thousands(void **state)
 	jobs_release(&j);
 }
 
-static void test_jobs_change_lists_with_their_state(void **state)
+TEST(test_jobs_change_lists_with_their_state)
 {
 	struct jobs j;
 	struct job *a, *b;
 
-	(void)state;
 	assert_int_equal(jobs_init(&j, NULL), 0);
 	a = add(&j, 1, JOB_QUEUED);
 	b = add(&j, 2, JOB_QUEUED);
 	assert_ptr_equal(j.live.first, a);
 	jobs_set_state(&j, a, JOB_RUNNING);
 	assert_ptr_equal(j.live.first, a);
-	assert_string_equal(a->row.state, "running");
+	assert_int_equal(a->row.state, JOB_RUNNING);
 	jobs_set_state(&j, a, JOB_LOST);
 	assert_ptr_equal(j.live.first, b);
 	assert_ptr_equal(j.ended.first, a);
@@ -67,11 +59,10 @@ static void test_jobs_change_lists_with_their_state(void **state)
 	jobs_release(&j);
 }
 
-static void test_jobs_forget_the_oldest_ended_first_but_none_unsaved(void **state)
+TEST(test_jobs_forget_the_oldest_ended_first_but_none_unsaved)
 {
 	struct jobs j;
 
-	(void)state;
 	assert_int_equal(jobs_init(&j, NULL), 0);
 	for (uint64_t id = 1; id <= 10; id++)
 		add(&j, id, JOB_DONE);
@@ -90,12 +81,11 @@ static void test_jobs_forget_the_oldest_ended_first_but_none_unsaved(void **stat
 	jobs_release(&j);
 }
 
-static void test_jobs_keys_belong_to_a_user_and_are_bounded(void **state)
+TEST(test_jobs_keys_belong_to_a_user_and_are_bounded)
 {
 	struct jobs j;
 	char key[32];
 
-	(void)state;
 	assert_int_equal(jobs_init(&j, NULL), 0);
 	assert_int_equal(jobs_key_add(&j, 1000, "nightly", 7, NULL), 0);
 	assert_int_equal(jobs_key_add(&j, 1001, "nightly", 8, NULL), 0);
@@ -113,11 +103,10 @@ static void test_jobs_keys_belong_to_a_user_and_are_bounded(void **state)
 	jobs_release(&j);
 }
 
-static void test_jobs_survive_any_failed_allocation(void **state)
+TEST(test_jobs_survive_any_failed_allocation)
 {
-	(void)state;
 	for (unsigned long k = 1; k < 40; k++) {
-		struct store_job row = {
+		struct job_record row = {
 			.id = 3, .type = "t", .mode = "run", .params = "{}", .tag = "x", .key = "y"
 		};
 		struct jobs j = { 0 };
@@ -134,17 +123,4 @@ static void test_jobs_survive_any_failed_allocation(void **state)
 		mem_fail_at(0, false);
 		jobs_release(&j);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_jobs_are_found_by_id_among_thousands),
-		cmocka_unit_test(test_jobs_change_lists_with_their_state),
-		cmocka_unit_test(test_jobs_forget_the_oldest_ended_first_but_none_unsaved),
-		cmocka_unit_test(test_jobs_keys_belong_to_a_user_and_are_bounded),
-		cmocka_unit_test(test_jobs_survive_any_failed_allocation),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,9 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "scheduler/daemon/learn/knowledge.h"
+#include "tests/support/test.h"
 
 /* What training leaves of a table: a schema and the features; no more is looked at. */
 static struct model *model_of(const char *table)
@@ -49,11 +44,10 @@ static const char three[] = "network,cpus,njobs,batch,time_s\n"
 			    "lenet5,1,1,64,3\nresnet,1,1,128,4\nsimplenet,1,2,64,5\n";
 static const char one[] = "network,cpus,njobs,batch,time_s\nlenet5,1,1,64,3\nlenet5,2,1,128,4\n";
 
-static void test_jobs_like_those_of_training_are_known(void **state)
+TEST(test_jobs_like_those_of_training_are_known)
 {
 	struct model *m = model_of(two);
 
-	(void)state;
 	ask(m, "network=lenet5,cpus=1,epochs=2", false, "");
 	ask(m, "network=simplenet,cpus=2,epochs=4", false, "");
 	ask(m, "network=simplenet,cpus=200,epochs=400,samples=7", false,
@@ -65,11 +59,10 @@ static void test_jobs_like_those_of_training_are_known(void **state)
 	model_free(m);
 }
 
-static void test_a_category_never_seen_is_not_known(void **state)
+TEST(test_a_category_never_seen_is_not_known)
 {
 	struct model *m = model_of(two);
 
-	(void)state;
 	ask(m, "network=resnet,cpus=1,epochs=2", false, "the model has never seen network 'resnet'");
 	model_free(m);
 	m = model_of(three);
@@ -81,11 +74,10 @@ static void test_a_category_never_seen_is_not_known(void **state)
 	model_free(m);
 }
 
-static void test_what_training_told_jobs_apart_by_must_be_said(void **state)
+TEST(test_what_training_told_jobs_apart_by_must_be_said)
 {
 	struct model *m = model_of(two);
 
-	(void)state;
 	ask(m, "cpus=1,epochs=2", false, "the model tells jobs apart by network");
 	ask(m, "network=lenet5,epochs=2", false, "the model tells jobs apart by cpus");
 	ask(m, "network=lenet5,cpus=1", false, "the model tells jobs apart by epochs");
@@ -95,15 +87,4 @@ static void test_what_training_told_jobs_apart_by_must_be_said(void **state)
 	m = model_of(one);
 	ask(m, "cpus=1", false, ""); /* one network alone: nothing to tell apart */
 	model_free(m);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_jobs_like_those_of_training_are_known),
-		cmocka_unit_test(test_a_category_never_seen_is_not_known),
-		cmocka_unit_test(test_what_training_told_jobs_apart_by_must_be_said),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,3 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <poll.h>
 #include <stdio.h>
@@ -17,6 +11,7 @@
 #include "common/stats.h"
 #include "scheduler/daemon/learn/learner.h"
 #include "tests/support/support.h"
+#include "tests/support/test.h"
 #include "tests/unit/daemon/learner_world.h"
 
 static const struct world usual = { .speed = 1.0, .noise = 0.05, .seed = 1 };
@@ -96,14 +91,13 @@ static char *first_model(struct learner *l, size_t n)
 	return path;
 }
 
-static void test_without_a_model_the_first_one_is_taken(void **state)
+TEST(test_without_a_model_the_first_one_is_taken)
 {
 	struct config_learning c = defaults();
 	struct learner *l = learner_at(fresh_folder(), "anova", &c);
 	struct learner_result r = learn(l, &usual, 60, NULL);
 	struct model_version v;
 
-	(void)state;
 	assert_int_equal(r.err.code, 0);
 	assert_true(r.accepted && r.model && r.seconds > 0.0);
 	assert_string_equal(r.model->time.predictor.ops->name, "linear");
@@ -120,12 +114,11 @@ static void test_without_a_model_the_first_one_is_taken(void **state)
 	learner_free(NULL);
 }
 
-static void test_a_better_model_is_taken(void **state)
+TEST(test_a_better_model_is_taken)
 {
 	static const char *const policy[] = { "anova", "courier", "postrider" };
 	struct world moved = { .speed = 1.7, .noise = 0.05, .seed = 2 };
 
-	(void)state;
 	for (size_t i = 0; i < 3; i++) {
 		struct config_learning c = defaults();
 		struct learner *l = learner_at(fresh_folder(), policy[i], &c);
@@ -148,7 +141,7 @@ static void test_a_better_model_is_taken(void **state)
 	}
 }
 
-static void test_an_equal_model_is_not_taken(void **state)
+TEST(test_an_equal_model_is_not_taken)
 {
 	struct config_learning c = defaults();
 	struct learner *l = learner_at(fresh_folder(), "anova", &c);
@@ -157,7 +150,6 @@ static void test_an_equal_model_is_not_taken(void **state)
 	struct learner_result r = learn(l, &same, 120, path);
 	struct model_version v[4];
 
-	(void)state;
 	assert_int_equal(r.err.code, 0);
 	if (r.accepted || r.model || r.path)
 		fail_msg("%s", r.version.message);
@@ -171,7 +163,7 @@ static void test_an_equal_model_is_not_taken(void **state)
 	learner_free(l);
 }
 
-static void test_a_worse_model_is_not_taken(void **state)
+TEST(test_a_worse_model_is_not_taken)
 {
 	struct config_learning c = defaults();
 	struct learner *l = learner_at(fresh_folder(), "courier", &c);
@@ -181,7 +173,6 @@ static void test_a_worse_model_is_not_taken(void **state)
 	struct strbuf both = { 0 };
 	struct learner_result r;
 
-	(void)state;
 	/* what there is to learn from is nonsense, what the test is made of is not */
 	world_header(&both, true);
 	for (size_t i = 0; i < 60; i++)
@@ -198,7 +189,7 @@ static void test_a_worse_model_is_not_taken(void **state)
 	learner_free(l);
 }
 
-static void test_the_operators_table_and_curves_are_learnt_from(void **state)
+TEST(test_the_operators_table_and_curves_are_learnt_from)
 {
 	struct config_learning c = defaults();
 	const char *folder = fresh_folder(), *dir = support_temp_dir();
@@ -208,7 +199,6 @@ static void test_the_operators_table_and_curves_are_learnt_from(void **state)
 	struct learner *l;
 	struct learner_result r;
 
-	(void)state;
 	c.table = (char *)support_path(dir, "runs.csv");
 	assert_int_equal(io_write_file(c.table, table, strlen(table), NULL), 0);
 	l = learner_at(folder, "anova", &c);
@@ -239,7 +229,7 @@ static void test_the_operators_table_and_curves_are_learnt_from(void **state)
 	strbuf_release(&curves);
 }
 
-static void test_settings_of_the_model_in_use_are_kept(void **state)
+TEST(test_settings_of_the_model_in_use_are_kept)
 {
 	struct config_learning c = defaults();
 	const char *folder = fresh_folder();
@@ -249,7 +239,6 @@ static void test_settings_of_the_model_in_use_are_kept(void **state)
 	struct model *m = NULL;
 	struct learner_result r;
 
-	(void)state;
 	assert_int_equal(model_load(path, &m, NULL), 0);
 	assert_int_equal(settings_set(&m->time.predictor.settings, "trees", "7", NULL), 0);
 	assert_int_equal(model_save(m, path, NULL), 0);
@@ -275,13 +264,12 @@ static void expect_error(struct learner *l, const char *text, const char *model,
 	learner_result_release(&r);
 }
 
-static void test_too_few_observations_are_told(void **state)
+TEST(test_too_few_observations_are_told)
 {
 	struct config_learning c = defaults();
 	struct learner *l = learner_at(fresh_folder(), "anova", &c);
 	char *few = world_table(&usual, 29, true), *path;
 
-	(void)state;
 	expect_error(l, few, NULL, ERR_NODATA, "29 runs and observations to learn from; 30 are needed");
 	expect_error(l, "", NULL, ERR_NODATA, "0 runs");
 	expect_error(l, "network,cpus,time_s\n", NULL, ERR_NODATA, "0 runs");
@@ -297,7 +285,7 @@ static void test_too_few_observations_are_told(void **state)
 	learner_free(l);
 }
 
-static void test_observations_that_make_no_sense_are_refused_or_left_out(void **state)
+TEST(test_observations_that_make_no_sense_are_refused_or_left_out)
 {
 	static const char *const broken[] = { "a,b\n1\n", "a,a\n1,2\n", "\"", "a\0b", "time_s\n\"x\n" };
 	struct config_learning c = defaults();
@@ -306,7 +294,6 @@ static void test_observations_that_make_no_sense_are_refused_or_left_out(void **
 	struct strbuf text = { 0 };
 	struct learner_result r;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof broken / sizeof *broken; i++)
 		expect_error(l, broken[i], NULL, 0, "");
 	/* single rows that can not be used do not stop the others */
@@ -327,13 +314,12 @@ static void test_observations_that_make_no_sense_are_refused_or_left_out(void **
 	learner_free(l);
 }
 
-static void test_files_that_are_not_there_are_told(void **state)
+TEST(test_files_that_are_not_there_are_told)
 {
 	struct config_learning c = defaults();
 	struct learner *l = learner_at(fresh_folder(), "anova", &c);
 	char *text = world_table(&usual, 60, true);
 
-	(void)state;
 	expect_error(l, text, "/nowhere/x.model", ERR_NOTFOUND, "x.model");
 	learner_free(l);
 	c.table = "/nowhere/runs.csv";
@@ -348,7 +334,7 @@ static void test_files_that_are_not_there_are_told(void **state)
 	free(text);
 }
 
-static void test_one_at_a_time(void **state)
+TEST(test_one_at_a_time)
 {
 	struct config_learning c = defaults();
 	struct learner *l = learner_at(fresh_folder(), "anova", &c);
@@ -356,7 +342,6 @@ static void test_one_at_a_time(void **state)
 	struct err err = { 0 };
 	struct learner_result r;
 
-	(void)state;
 	assert_int_equal(learner_start(l, text, strlen(text), NULL, "first", NULL), 0);
 	assert_int_equal(learner_start(l, mem_strdup("x"), 1, NULL, "second", &err), -ERR_BUSY);
 	assert_int_equal(learner_rollback(l, 0, "third", &err), -ERR_BUSY);
@@ -366,7 +351,7 @@ static void test_one_at_a_time(void **state)
 	learner_free(l);
 }
 
-static void test_versions_are_pruned_and_rolled_back_to(void **state)
+TEST(test_versions_are_pruned_and_rolled_back_to)
 {
 	struct config_learning c = defaults();
 	const char *folder = fresh_folder();
@@ -376,7 +361,6 @@ static void test_versions_are_pruned_and_rolled_back_to(void **state)
 	char *path;
 	size_t n;
 
-	(void)state;
 	c.keep_versions = 2;
 	l = learner_at(folder, "anova", &c);
 	for (int i = 0; i < 4; i++) {
@@ -418,14 +402,13 @@ static void test_versions_are_pruned_and_rolled_back_to(void **state)
 	learner_free(l);
 }
 
-static void test_a_damaged_version_is_not_rolled_back_to(void **state)
+TEST(test_a_damaged_version_is_not_rolled_back_to)
 {
 	struct config_learning c = defaults();
 	struct learner *l = learner_at(fresh_folder(), "anova", &c);
 	char *path = first_model(l, 60);
 	struct learner_result r;
 
-	(void)state;
 	assert_int_equal(io_write_file(path, "rubbish", 7, NULL), 0);
 	assert_int_equal(learner_rollback(l, 1, "x", NULL), 0);
 	r = wait_for(l);
@@ -435,7 +418,7 @@ static void test_a_damaged_version_is_not_rolled_back_to(void **state)
 	learner_free(l);
 }
 
-static void test_leaving_stops_a_training(void **state)
+TEST(test_leaving_stops_a_training)
 {
 	struct config_learning c = defaults();
 	struct learner *l = learner_at(fresh_folder(), "postrider", &c);
@@ -443,7 +426,6 @@ static void test_leaving_stops_a_training(void **state)
 	char *text = world_table(&usual, 1000, true);
 	double from, took;
 
-	(void)state;
 	assert_int_equal(learner_start(l, text, strlen(text), NULL, "a test", NULL), 0);
 	nanosleep(&a_moment, NULL);
 	from = now_s();
@@ -454,25 +436,4 @@ static void test_leaving_stops_a_training(void **state)
 		took <
 		60.0); /* one fit, at a low priority on a machine that may be busy; the whole takes much longer */
 	assert_int_equal(access(support_path(support_temp_dir(), "models999"), F_OK), -1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_without_a_model_the_first_one_is_taken),
-		cmocka_unit_test(test_a_better_model_is_taken),
-		cmocka_unit_test(test_an_equal_model_is_not_taken),
-		cmocka_unit_test(test_a_worse_model_is_not_taken),
-		cmocka_unit_test(test_the_operators_table_and_curves_are_learnt_from),
-		cmocka_unit_test(test_settings_of_the_model_in_use_are_kept),
-		cmocka_unit_test(test_too_few_observations_are_told),
-		cmocka_unit_test(test_observations_that_make_no_sense_are_refused_or_left_out),
-		cmocka_unit_test(test_files_that_are_not_there_are_told),
-		cmocka_unit_test(test_one_at_a_time),
-		cmocka_unit_test(test_versions_are_pruned_and_rolled_back_to),
-		cmocka_unit_test(test_a_damaged_version_is_not_rolled_back_to),
-		cmocka_unit_test(test_leaving_stops_a_training),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,3 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <dirent.h>
 #include <poll.h>
 #include <stdio.h>
@@ -16,6 +10,7 @@
 #include "common/mem.h"
 #include "scheduler/daemon/learn/learner.h"
 #include "tests/support/support.h"
+#include "tests/support/test.h"
 #include "tests/unit/daemon/learner_world.h"
 
 static const struct config_learning config = {
@@ -117,13 +112,12 @@ static bool try_training(struct learner *l, const char *folder, const char *mode
 	return failed;
 }
 
-static void test_running_out_of_memory_leaves_everything_as_it_was(void **state)
+TEST(test_running_out_of_memory_leaves_everything_as_it_was)
 {
 	const char *folder = support_path(support_temp_dir(), "memory");
 	struct learner *l = learner_at(folder, NULL);
 	char *path = first_model(l), kept[4096];
 
-	(void)state;
 	snprintf(kept, sizeof kept, "%s.kept", path);
 	assert_int_equal(rename(path, kept), 0); /* so that it is never pruned */
 	for (int forever = 0; forever <= 1; forever++) {
@@ -135,13 +129,12 @@ static void test_running_out_of_memory_leaves_everything_as_it_was(void **state)
 	learner_free(l);
 }
 
-static void test_a_full_disk_leaves_everything_as_it_was(void **state)
+TEST(test_a_full_disk_leaves_everything_as_it_was)
 {
 	const char *folder = support_path(support_temp_dir(), "disk");
 	struct learner *l = learner_at(folder, NULL);
 	char *path = first_model(l), kept[4096];
 
-	(void)state;
 	snprintf(kept, sizeof kept, "%s.kept", path);
 	assert_int_equal(rename(path, kept), 0);
 	for (unsigned long k = 1; try_training(l, folder, kept, k, false, false); k++)
@@ -153,12 +146,11 @@ static void test_a_full_disk_leaves_everything_as_it_was(void **state)
 	learner_free(l);
 }
 
-static void test_a_learner_is_made_whole_or_not_at_all(void **state)
+TEST(test_a_learner_is_made_whole_or_not_at_all)
 {
 	const char *folder = support_path(support_temp_dir(), "new");
 	bool failed = true;
 
-	(void)state;
 	for (unsigned long k = 1; failed; k++) {
 		struct err err = { 0 };
 		struct learner *l;
@@ -171,15 +163,4 @@ static void test_a_learner_is_made_whole_or_not_at_all(void **state)
 		assert_true(!failed || err.code == ERR_NOMEM);
 		learner_free(l);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_running_out_of_memory_leaves_everything_as_it_was),
-		cmocka_unit_test(test_a_full_disk_leaves_everything_as_it_was),
-		cmocka_unit_test(test_a_learner_is_made_whole_or_not_at_all),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,12 +2,6 @@
  * little as the loop does, and notes by how much it is late; beside a training, and beside a thread of the same low
  * priority that only counts, in turns: what both see is the machine's doing, not the training's. */
 #define _GNU_SOURCE /* gettid() */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -21,6 +15,7 @@
 #include "common/stats.h"
 #include "scheduler/daemon/learn/learner.h"
 #include "tests/support/support.h"
+#include "tests/support/test.h"
 #include "tests/unit/daemon/learner_world.h"
 
 #define BAR_S 0.005
@@ -68,7 +63,7 @@ static void *count(void *unused)
 	return NULL;
 }
 
-static void test_the_loop_is_not_delayed(void **state)
+TEST(test_the_loop_is_not_delayed)
 {
 	struct config_learning c = {
 		.min_observations = 10, .test_jobs = 50, .significance = 0.05, .keep_versions = 2
@@ -84,7 +79,6 @@ static void test_the_loop_is_not_delayed(void **state)
 	struct learner *l = NULL;
 	pthread_t counter;
 
-	(void)state;
 	assert_non_null(late);
 	assert_int_equal(policy_parse("postrider", &p.policy, NULL), 0);
 	assert_int_equal(learner_new(&p, &l, NULL), 0);
@@ -132,11 +126,4 @@ static void test_the_loop_is_not_delayed(void **state)
 	assert_true((double)over_busy <= more * (double)over +
 						 3.0 * sqrt(more * more * (double)over + (double)over_busy) +
 						 (double)n_busy / 1000.0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_the_loop_is_not_delayed) };
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,3 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +9,7 @@
 #include "common/mem.h"
 #include "scheduler/daemon/learn/model_versions.h"
 #include "tests/support/support.h"
+#include "tests/support/test.h"
 
 static const char *fresh_folder(void)
 {
@@ -68,12 +63,11 @@ static bool has_file(const struct versions *v, uint32_t number)
 	return there;
 }
 
-static void test_an_empty_folder_has_no_version(void **state)
+TEST(test_an_empty_folder_has_no_version)
 {
 	struct versions *v = open_folder(fresh_folder());
 	struct model_version one;
 
-	(void)state;
 	assert_int_equal(versions_next(v), 1);
 	assert_int_equal(versions_current(v), 0);
 	assert_int_equal(versions_list(v, &one, 1), 0);
@@ -82,14 +76,13 @@ static void test_an_empty_folder_has_no_version(void **state)
 	versions_free(NULL);
 }
 
-static void test_what_is_written_is_there_after_a_restart(void **state)
+TEST(test_what_is_written_is_there_after_a_restart)
 {
 	const char *folder = fresh_folder();
 	struct versions *v = open_folder(folder);
 	struct model_version list[4];
 	char *path;
 
-	(void)state;
 	add(v, 1, true, UINT32_MAX);
 	add(v, 2, false, UINT32_MAX);
 	versions_free(v);
@@ -113,12 +106,11 @@ static void test_what_is_written_is_there_after_a_restart(void **state)
 	versions_free(v);
 }
 
-static void test_a_rollback_counts_until_the_next_training(void **state)
+TEST(test_a_rollback_counts_until_the_next_training)
 {
 	const char *folder = fresh_folder();
 	struct versions *v = open_folder(folder);
 
-	(void)state;
 	add(v, 1, true, UINT32_MAX);
 	add(v, 2, true, UINT32_MAX);
 	add(v, 3, false, 1);
@@ -135,11 +127,10 @@ static void test_a_rollback_counts_until_the_next_training(void **state)
 	versions_free(v);
 }
 
-static void test_old_files_go_but_never_the_one_in_use(void **state)
+TEST(test_old_files_go_but_never_the_one_in_use)
 {
 	struct versions *v = open_folder(fresh_folder());
 
-	(void)state;
 	for (uint32_t i = 1; i <= 6; i++)
 		add(v, i, true, UINT32_MAX);
 	add(v, 7, false, 2);
@@ -153,12 +144,11 @@ static void test_old_files_go_but_never_the_one_in_use(void **state)
 	versions_free(v);
 }
 
-static void test_a_version_whose_file_is_gone_is_not_in_use(void **state)
+TEST(test_a_version_whose_file_is_gone_is_not_in_use)
 {
 	struct versions *v = open_folder(fresh_folder());
 	char *path;
 
-	(void)state;
 	add(v, 1, true, UINT32_MAX);
 	add(v, 2, true, UINT32_MAX);
 	path = versions_path(v, 2);
@@ -168,7 +158,7 @@ static void test_a_version_whose_file_is_gone_is_not_in_use(void **state)
 	versions_free(v);
 }
 
-static void test_lines_that_make_no_sense_are_left_out(void **state)
+TEST(test_lines_that_make_no_sense_are_left_out)
 {
 	static const char text[] = "{\"version\":1,\"accepted\":false}\n"
 				   "\n"
@@ -184,7 +174,6 @@ static void test_lines_that_make_no_sense_are_left_out(void **state)
 	struct versions *v = open_folder(folder);
 	struct model_version list[8];
 
-	(void)state;
 	versions_free(v);
 	assert_int_equal(io_write_file(support_path(folder, "versions.jsonl"), text, strlen(text), NULL), 0);
 	log_set_level(LOG_ERROR);
@@ -195,12 +184,11 @@ static void test_lines_that_make_no_sense_are_left_out(void **state)
 	versions_free(v);
 }
 
-static void test_a_lost_journal_costs_no_model(void **state)
+TEST(test_a_lost_journal_costs_no_model)
 {
 	const char *folder = fresh_folder();
 	struct versions *v = open_folder(folder);
 
-	(void)state;
 	add(v, 1, true, UINT32_MAX);
 	add(v, 2, true, UINT32_MAX);
 	versions_free(v);
@@ -210,14 +198,13 @@ static void test_a_lost_journal_costs_no_model(void **state)
 	versions_free(v);
 }
 
-static void test_the_journal_is_bounded_and_keeps_what_counts(void **state)
+TEST(test_the_journal_is_bounded_and_keeps_what_counts)
 {
 	const char *folder = fresh_folder();
 	struct model_version *list = mem_array(VERSIONS_MAX + 10, sizeof *list);
 	struct strbuf text = { 0 };
 	struct versions *v = open_folder(folder);
 
-	(void)state;
 	add(v, 1, true, UINT32_MAX);
 	versions_free(v);
 	strbuf_puts(&text, "{\"version\":1,\"accepted\":true}\n");
@@ -238,14 +225,13 @@ static void test_the_journal_is_bounded_and_keeps_what_counts(void **state)
 	free(list);
 }
 
-static void test_failures_are_told_and_change_nothing(void **state)
+TEST(test_failures_are_told_and_change_nothing)
 {
 	const char *folder = fresh_folder();
 	struct versions *v = open_folder(folder);
 	struct model_version one = { .number = 2, .rolled_back_to = UINT32_MAX }, list[4];
 	bool failed = true;
 
-	(void)state;
 	add(v, 1, true, UINT32_MAX);
 	for (unsigned long k = 1; failed; k++) {
 		struct err err = { 0 };
@@ -282,21 +268,4 @@ static void test_failures_are_told_and_change_nothing(void **state)
 		versions_free(v);
 	}
 	assert_int_equal(versions_open("/proc/nowhere/models", &v, NULL), -ERR_IO);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_an_empty_folder_has_no_version),
-		cmocka_unit_test(test_what_is_written_is_there_after_a_restart),
-		cmocka_unit_test(test_a_rollback_counts_until_the_next_training),
-		cmocka_unit_test(test_old_files_go_but_never_the_one_in_use),
-		cmocka_unit_test(test_a_version_whose_file_is_gone_is_not_in_use),
-		cmocka_unit_test(test_lines_that_make_no_sense_are_left_out),
-		cmocka_unit_test(test_a_lost_journal_costs_no_model),
-		cmocka_unit_test(test_the_journal_is_bounded_and_keeps_what_counts),
-		cmocka_unit_test(test_failures_are_told_and_change_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 /* scheduler/daemon/server: lines in, replies out, in order, whatever the client does. */
+#include "tests/support/test.h"
 #include "tests/unit/daemon/server_harness.h"
 
 #include "common/mem.h"
@@ -15,11 +16,10 @@ static void start(void)
 	rig_start(&rig, &p);
 }
 
-static void test_server_greets_and_answers(void **state)
+TEST(test_server_greets_and_answers)
 {
 	struct client c;
 
-	(void)state;
 	start();
 	client_open(&rig, &c);
 	assert_int_equal(server_connections(rig.server), 1);
@@ -33,12 +33,11 @@ static void test_server_greets_and_answers(void **state)
 	rig_release(&rig);
 }
 
-static void test_server_takes_lines_byte_by_byte(void **state)
+TEST(test_server_takes_lines_byte_by_byte)
 {
 	static const char text[] = "first\r\n\r\n\nsecond line\n\r\nthird\n";
 	struct client c;
 
-	(void)state;
 	start();
 	client_open(&rig, &c);
 	for (size_t i = 0; i < strlen(text); i++) {
@@ -53,13 +52,12 @@ static void test_server_takes_lines_byte_by_byte(void **state)
 	rig_release(&rig);
 }
 
-static void test_server_answers_a_thousand_pipelined_lines_in_order(void **state)
+TEST(test_server_answers_a_thousand_pipelined_lines_in_order)
 {
 	struct strbuf text = { 0 };
 	struct client c;
 	char want[32];
 
-	(void)state;
 	start();
 	client_open(&rig, &c);
 	for (int i = 0; i < 1000; i++)
@@ -89,11 +87,10 @@ static void send_long_line(struct client *c, size_t len, const char *end)
 static const char long_want[] = "65536:xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx";
 static const char too_long[] = "!line_too_long a line has at most 65536 bytes";
 
-static void test_server_takes_65536_bytes_and_refuses_one_more(void **state)
+TEST(test_server_takes_65536_bytes_and_refuses_one_more)
 {
 	struct client c;
 
-	(void)state;
 	start();
 	client_open(&rig, &c);
 	send_long_line(&c, SERVER_MAX_LINE, "\nafter\n");
@@ -120,11 +117,10 @@ static void test_server_takes_65536_bytes_and_refuses_one_more(void **state)
 	rig_release(&rig);
 }
 
-static void test_server_skips_a_mebibyte_without_newline(void **state)
+TEST(test_server_skips_a_mebibyte_without_newline)
 {
 	struct client c;
 
-	(void)state;
 	start();
 	client_open(&rig, &c);
 	client_puts(&c, "before\n");
@@ -138,14 +134,13 @@ static void test_server_skips_a_mebibyte_without_newline(void **state)
 	rig_release(&rig);
 }
 
-static void test_server_survives_noise(void **state)
+TEST(test_server_survives_noise)
 {
 	struct rng r = rng_stream(99, 0);
 	struct strbuf noise = { 0 };
 	size_t lines = 0, len = 0;
 	struct client c;
 
-	(void)state;
 	start();
 	client_open(&rig, &c);
 	for (int i = 0; i < 300000; i++) {
@@ -175,11 +170,10 @@ static void test_server_survives_noise(void **state)
 	rig_release(&rig);
 }
 
-static void test_server_keeps_replies_in_order(void **state)
+TEST(test_server_keeps_replies_in_order)
 {
 	struct client c, other;
 
-	(void)state;
 	start();
 	client_open(&rig, &c);
 	client_open(&rig, &other);
@@ -209,12 +203,11 @@ static void test_server_keeps_replies_in_order(void **state)
 	rig_release(&rig);
 }
 
-static void test_server_orders_any_mixture(void **state)
+TEST(test_server_orders_any_mixture)
 {
 	struct rng r = rng_stream(17, 0);
 	struct client c;
 
-	(void)state;
 	start();
 	client_open(&rig, &c);
 	for (int round = 0; round < 50; round++) {
@@ -265,12 +258,11 @@ static void test_server_orders_any_mixture(void **state)
 	rig_release(&rig);
 }
 
-static void test_server_calls_on_turn_once_for_what_came_together(void **state)
+TEST(test_server_calls_on_turn_once_for_what_came_together)
 {
 	struct strbuf text = { 0 };
 	struct client c;
 
-	(void)state;
 	start();
 	client_open(&rig, &c);
 	assert_int_equal(rig.n_turns, 0); /* nothing was asked yet */
@@ -287,14 +279,13 @@ static void test_server_calls_on_turn_once_for_what_came_together(void **state)
 	rig_release(&rig);
 }
 
-static void test_server_lets_nobody_be_starved(void **state)
+TEST(test_server_lets_nobody_be_starved)
 {
 	enum { N_GREEDY = 20000 };
 	struct strbuf text = { 0 };
 	struct client greedy, modest;
 	size_t before;
 
-	(void)state;
 	start();
 	client_open(&rig, &greedy);
 	client_open(&rig, &modest);
@@ -318,11 +309,10 @@ static void test_server_lets_nobody_be_starved(void **state)
 	rig_release(&rig);
 }
 
-static void test_server_handles_the_last_line_without_newline(void **state)
+TEST(test_server_handles_the_last_line_without_newline)
 {
 	struct client c;
 
-	(void)state;
 	start();
 	client_open(&rig, &c);
 	client_puts(&c, "H\nT9 later\nwhole\npart");
@@ -353,12 +343,11 @@ static void test_server_handles_the_last_line_without_newline(void **state)
 	rig_release(&rig);
 }
 
-static void test_server_half_closed_watcher_hears_on_until_it_is_gone(void **state)
+TEST(test_server_half_closed_watcher_hears_on_until_it_is_gone)
 {
 	struct server_params p;
 	struct client c;
 
-	(void)state;
 	rig_init(&rig);
 	p = rig_params(&rig);
 	p.idle_timeout_s = 0.08;
@@ -375,11 +364,10 @@ static void test_server_half_closed_watcher_hears_on_until_it_is_gone(void **sta
 	rig_release(&rig);
 }
 
-static void test_server_connection_may_go_before_its_replies(void **state)
+TEST(test_server_connection_may_go_before_its_replies)
 {
 	struct client c;
 
-	(void)state;
 	start();
 	for (int i = 0; i < 3; i++) {
 		client_open(&rig, &c);
@@ -406,11 +394,10 @@ static void test_server_connection_may_go_before_its_replies(void **state)
 	rig_release(&rig);
 }
 
-static void test_server_closes_after_what_is_queued(void **state)
+TEST(test_server_closes_after_what_is_queued)
 {
 	struct client c;
 
-	(void)state;
 	start();
 	client_open(&rig, &c);
 	client_puts(&c, "one\nH\nT4 four\nC\nignored\n");
@@ -430,11 +417,10 @@ static void test_server_closes_after_what_is_queued(void **state)
 	rig_release(&rig);
 }
 
-static void test_server_handler_may_close_others(void **state)
+TEST(test_server_handler_may_close_others)
 {
 	struct client c[5];
 
-	(void)state;
 	start();
 	for (int i = 0; i < 5; i++)
 		client_open(&rig, &c[i]);
@@ -455,11 +441,17 @@ static void test_server_handler_may_close_others(void **state)
 	rig_release(&rig);
 }
 
-static void test_server_asks_for_no_memory_once_it_runs(void **state)
+static int disarm(void **state)
+{
+	(void)state;
+	mem_fail_at(0, false);
+	return 0;
+}
+
+TEST_WITH(test_server_asks_for_no_memory_once_it_runs, NULL, disarm)
 {
 	struct client c;
 
-	(void)state;
 	start();
 	client_open(&rig, &c);
 	for (int i = 0; i < 500; i++) {
@@ -479,9 +471,8 @@ static void test_server_asks_for_no_memory_once_it_runs(void **state)
 	rig_release(&rig);
 }
 
-static void test_server_survives_every_failed_allocation(void **state)
+TEST_WITH(test_server_survives_every_failed_allocation, NULL, disarm)
 {
-	(void)state;
 	for (unsigned long k = 1;; k++) {
 		struct server_params p;
 		struct err err = { 0 };
@@ -520,13 +511,12 @@ static void test_server_survives_every_failed_allocation(void **state)
 	}
 }
 
-static void test_server_tells_who_asks(void **state)
+TEST(test_server_tells_who_asks)
 {
 	gid_t group[256];
 	int n = getgroups(256, group);
 	struct client c;
 
-	(void)state;
 	start();
 	client_open(&rig, &c);
 	assert_int_equal(conn_uid(rig.conn[0]), geteuid());
@@ -540,37 +530,4 @@ static void test_server_tells_who_asks(void **state)
 	assert_ptr_equal(conn_data(rig.conn[0]), &c);
 	client_close(&c);
 	rig_release(&rig);
-}
-
-static int disarm(void **state)
-{
-	(void)state;
-	mem_fail_at(0, false);
-	return 0;
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_server_greets_and_answers),
-		cmocka_unit_test(test_server_takes_lines_byte_by_byte),
-		cmocka_unit_test(test_server_answers_a_thousand_pipelined_lines_in_order),
-		cmocka_unit_test(test_server_takes_65536_bytes_and_refuses_one_more),
-		cmocka_unit_test(test_server_skips_a_mebibyte_without_newline),
-		cmocka_unit_test(test_server_survives_noise),
-		cmocka_unit_test(test_server_keeps_replies_in_order),
-		cmocka_unit_test(test_server_orders_any_mixture),
-		cmocka_unit_test(test_server_calls_on_turn_once_for_what_came_together),
-		cmocka_unit_test(test_server_lets_nobody_be_starved),
-		cmocka_unit_test(test_server_handles_the_last_line_without_newline),
-		cmocka_unit_test(test_server_half_closed_watcher_hears_on_until_it_is_gone),
-		cmocka_unit_test(test_server_connection_may_go_before_its_replies),
-		cmocka_unit_test(test_server_closes_after_what_is_queued),
-		cmocka_unit_test(test_server_handler_may_close_others),
-		cmocka_unit_test_teardown(test_server_asks_for_no_memory_once_it_runs, disarm),
-		cmocka_unit_test_teardown(test_server_survives_every_failed_allocation, disarm),
-		cmocka_unit_test(test_server_tells_who_asks),
-	};
-
-	return cmocka_run_group_tests_name("server", tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 /* scheduler/daemon/server: who may listen, how many may connect, and what becomes of the slow and the idle. */
+#include "tests/support/test.h"
 #include "tests/unit/daemon/server_harness.h"
 
 #include <fcntl.h>
@@ -17,7 +18,7 @@ static struct server_params params(void)
 
 /* ---- output ---- */
 
-static void test_server_does_not_read_who_does_not_read(void **state)
+TEST(test_server_does_not_read_who_does_not_read)
 {
 	enum { N_LINES = 60000 };
 	struct server_params p = params();
@@ -25,7 +26,6 @@ static void test_server_does_not_read_who_does_not_read(void **state)
 	struct client c;
 	size_t sent = 0, stuck;
 
-	(void)state;
 	p.max_output_bytes = 256 << 10;
 	rig_start(&rig, &p);
 	client_open(&rig, &c);
@@ -58,14 +58,13 @@ static void test_server_does_not_read_who_does_not_read(void **state)
 	rig_release(&rig);
 }
 
-static void test_server_reads_on_only_while_few_replies_wait(void **state)
+TEST(test_server_reads_on_only_while_few_replies_wait)
 {
 	struct server_params p = params();
 	struct strbuf text = { 0 };
 	struct client c;
 	size_t n;
 
-	(void)state;
 	rig_start(&rig, &p);
 	client_open(&rig, &c);
 	for (int i = 0; i < 100; i++)
@@ -107,14 +106,13 @@ static void push_event(struct conn *c, int i)
 	conn_push(c, text, 1000);
 }
 
-static void test_server_closes_a_watcher_that_does_not_read(void **state)
+TEST(test_server_closes_a_watcher_that_does_not_read)
 {
 	struct server_params p = params();
 	const char *line, *last = NULL;
 	struct client c;
 	int n = 0;
 
-	(void)state;
 	p.max_output_bytes = 100000;
 	rig_start(&rig, &p);
 	client_open(&rig, &c);
@@ -146,12 +144,11 @@ static void test_server_closes_a_watcher_that_does_not_read(void **state)
 	rig_release(&rig);
 }
 
-static void test_server_gives_a_watcher_a_chance_to_read(void **state)
+TEST(test_server_gives_a_watcher_a_chance_to_read)
 {
 	struct server_params p = params();
 	struct client c;
 
-	(void)state;
 	p.max_output_bytes = 100000;
 	rig_start(&rig, &p);
 	client_open(&rig, &c);
@@ -167,13 +164,12 @@ static void test_server_gives_a_watcher_a_chance_to_read(void **state)
 	rig_release(&rig);
 }
 
-static void test_server_answers_more_than_the_limit_at_once(void **state)
+TEST(test_server_answers_more_than_the_limit_at_once)
 {
 	struct server_params p = params();
 	struct client c;
 	const char *line;
 
-	(void)state;
 	p.max_output_bytes = 10000;
 	rig_start(&rig, &p);
 	client_open(&rig, &c);
@@ -195,12 +191,11 @@ static void keep_busy(struct client *c)
 	rig_pump_for(c->rig, 0.02);
 }
 
-static void test_server_closes_the_idle_and_no_others(void **state)
+TEST(test_server_closes_the_idle_and_no_others)
 {
 	struct server_params p = params();
 	struct client idle, watcher, waiter, busy, slow;
 
-	(void)state;
 	p.idle_timeout_s = 0.15;
 	rig_start(&rig, &p);
 	client_open(&rig, &idle);
@@ -246,12 +241,11 @@ static void test_server_closes_the_idle_and_no_others(void **state)
 
 /* ---- numbers ---- */
 
-static void test_server_turns_away_too_many_connections(void **state)
+TEST(test_server_turns_away_too_many_connections)
 {
 	struct server_params p = params();
 	struct client c[4];
 
-	(void)state;
 	p.max_connections = 3;
 	rig_start(&rig, &p);
 	for (int i = 0; i < 3; i++)
@@ -281,14 +275,13 @@ static void test_server_turns_away_too_many_connections(void **state)
 	rig_release(&rig);
 }
 
-static void test_server_serves_two_thousand_connections(void **state)
+TEST(test_server_serves_two_thousand_connections)
 {
 	enum { N_CLIENTS = 2000 };
 	struct server_params p = params();
 	struct client *c = calloc(N_CLIENTS, sizeof *c);
 	struct rlimit l;
 
-	(void)state;
 	assert_non_null(c);
 	rig_start(&rig, &p);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &l), 0);
@@ -317,7 +310,7 @@ static void test_server_serves_two_thousand_connections(void **state)
 	rig_release(&rig);
 }
 
-static void test_server_lives_through_running_out_of_descriptors(void **state)
+TEST(test_server_lives_through_running_out_of_descriptors)
 {
 	struct server_params p = params();
 	struct rlimit l, few;
@@ -325,7 +318,6 @@ static void test_server_lives_through_running_out_of_descriptors(void **state)
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	int next;
 
-	(void)state;
 	rig_start(&rig, &p);
 	client_open(&rig, &first);
 	snprintf(address.sun_path, sizeof address.sun_path, "%s", rig.path);
@@ -398,13 +390,12 @@ static void live_without_a_spare(const struct server_params *p)
 	_exit(0);
 }
 
-static void test_server_accepts_again_when_there_are_descriptors(void **state)
+TEST(test_server_accepts_again_when_there_are_descriptors)
 {
 	struct server_params p = params();
 	int status;
 	pid_t child = fork();
 
-	(void)state;
 	assert_true(child >= 0);
 	if (child == 0) {
 		event_reinit(rig.base);
@@ -429,13 +420,12 @@ static void expect_refused(const struct server_params *p, enum err_code code, co
 		fail_msg("'%s' does not say '%s'", err.text, words);
 }
 
-static void test_server_sets_mode_and_group(void **state)
+TEST(test_server_sets_mode_and_group)
 {
 	struct server_params p = params();
 	mode_t mask = umask(0077);
 	struct stat st;
 
-	(void)state;
 	p.mode = 0660;
 	p.group = getegid();
 	p.set_group = true;
@@ -449,7 +439,7 @@ static void test_server_sets_mode_and_group(void **state)
 	assert_int_equal(stat(rig.path, &st), -1); /* it removes what it made */
 }
 
-static void test_server_never_steals_a_live_socket(void **state)
+TEST(test_server_never_steals_a_live_socket)
 {
 	struct server_params p = params();
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -457,7 +447,6 @@ static void test_server_never_steals_a_live_socket(void **state)
 	char lock[128];
 	int fd;
 
-	(void)state;
 	rig_start(&rig, &p);
 	expect_refused(&p, ERR_BUSY, "another daemon listens");
 	client_open(&rig, &c); /* the first one is unharmed */
@@ -482,14 +471,13 @@ static void test_server_never_steals_a_live_socket(void **state)
 	event_base_free(rig.base);
 }
 
-static void test_server_replaces_a_stale_socket(void **state)
+TEST(test_server_replaces_a_stale_socket)
 {
 	struct server_params p = params();
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	struct client c;
 
-	(void)state;
 	snprintf(address.sun_path, sizeof address.sun_path, "%s", rig.path);
 	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
 	close(fd);
@@ -500,13 +488,12 @@ static void test_server_replaces_a_stale_socket(void **state)
 	rig_release(&rig);
 }
 
-static void test_server_refuses_paths_that_will_not_do(void **state)
+TEST(test_server_refuses_paths_that_will_not_do)
 {
 	struct server_params p = params();
 	char folder[90], inside[108], longer[300];
 	FILE *f;
 
-	(void)state;
 	f = fopen(rig.path, "w");
 	assert_non_null(f);
 	fclose(f);
@@ -541,13 +528,12 @@ static void test_server_refuses_paths_that_will_not_do(void **state)
 	rig_release(&rig);
 }
 
-static void test_server_leaves_what_others_put_in_its_place(void **state)
+TEST(test_server_leaves_what_others_put_in_its_place)
 {
 	struct server_params p = params();
 	struct stat st;
 	FILE *f;
 
-	(void)state;
 	rig_start(&rig, &p);
 	unlink(rig.path);
 	f = fopen(rig.path, "w");
@@ -558,13 +544,12 @@ static void test_server_leaves_what_others_put_in_its_place(void **state)
 	unlink(rig.path);
 }
 
-static void test_server_takes_a_socket_that_listens_already(void **state)
+TEST(test_server_takes_a_socket_that_listens_already)
 {
 	struct server_params p = params();
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	struct client c;
 
-	(void)state;
 	p.listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	snprintf(address.sun_path, sizeof address.sun_path, "%s", rig.path);
 	assert_int_equal(bind(p.listen_fd, (struct sockaddr *)&address, sizeof address), 0);
@@ -577,12 +562,11 @@ static void test_server_takes_a_socket_that_listens_already(void **state)
 	unlink(rig.path);
 }
 
-static void test_server_stops_accepting_and_serves_on(void **state)
+TEST(test_server_stops_accepting_and_serves_on)
 {
 	struct server_params p = params();
 	struct client c, late;
 
-	(void)state;
 	rig_start(&rig, &p);
 	client_open(&rig, &c);
 	server_stop_accepting(rig.server);
@@ -596,12 +580,11 @@ static void test_server_stops_accepting_and_serves_on(void **state)
 	rig_release(&rig);
 }
 
-static void test_server_sends_what_it_can_when_it_goes(void **state)
+TEST(test_server_sends_what_it_can_when_it_goes)
 {
 	struct server_params p = params();
 	struct client c;
 
-	(void)state;
 	rig_start(&rig, &p);
 	client_open(&rig, &c);
 	conn_push(rig.conn[0], "goodbye\n", 8);
@@ -611,30 +594,4 @@ static void test_server_sends_what_it_can_when_it_goes(void **state)
 	expect_end(&c);
 	client_close(&c);
 	rig_release(&rig);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_server_does_not_read_who_does_not_read),
-		cmocka_unit_test(test_server_reads_on_only_while_few_replies_wait),
-		cmocka_unit_test(test_server_closes_a_watcher_that_does_not_read),
-		cmocka_unit_test(test_server_gives_a_watcher_a_chance_to_read),
-		cmocka_unit_test(test_server_answers_more_than_the_limit_at_once),
-		cmocka_unit_test(test_server_closes_the_idle_and_no_others),
-		cmocka_unit_test(test_server_turns_away_too_many_connections),
-		cmocka_unit_test(test_server_serves_two_thousand_connections),
-		cmocka_unit_test(test_server_lives_through_running_out_of_descriptors),
-		cmocka_unit_test(test_server_accepts_again_when_there_are_descriptors),
-		cmocka_unit_test(test_server_sets_mode_and_group),
-		cmocka_unit_test(test_server_never_steals_a_live_socket),
-		cmocka_unit_test(test_server_replaces_a_stale_socket),
-		cmocka_unit_test(test_server_refuses_paths_that_will_not_do),
-		cmocka_unit_test(test_server_leaves_what_others_put_in_its_place),
-		cmocka_unit_test(test_server_takes_a_socket_that_listens_already),
-		cmocka_unit_test(test_server_stops_accepting_and_serves_on),
-		cmocka_unit_test(test_server_sends_what_it_can_when_it_goes),
-	};
-
-	return cmocka_run_group_tests_name("server limits", tests, NULL, NULL);
 }

@@ -1,11 +1,4 @@
 /* scheduler/daemon/notify: the datagrams systemd gets, and the socket it hands over. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +10,7 @@
 
 #include "scheduler/daemon/net/systemd.h"
 #include "tests/support/support.h"
+#include "tests/support/test.h"
 
 static int clear(void **state)
 {
@@ -57,23 +51,21 @@ static const char *receive(int fd)
 	return text;
 }
 
-static void test_notify_sends_one_datagram(void **state)
+TEST_WITH(test_notify_sends_one_datagram, clear, clear)
 {
 	int fd = receiver(support_path(support_temp_dir(), "notify"));
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(notify_send("READY=1\nSTATUS=3 jobs run", &err), 0);
 	assert_string_equal(receive(fd), "READY=1\nSTATUS=3 jobs run");
 	close(fd);
 }
 
-static void test_notify_knows_abstract_sockets(void **state)
+TEST_WITH(test_notify_knows_abstract_sockets, clear, clear)
 {
 	char name[64];
 	int fd;
 
-	(void)state;
 	snprintf(name, sizeof name, "@postrider-test-%ld", (long)getpid());
 	fd = receiver(name);
 	assert_int_equal(notify_send("STOPPING=1", NULL), 0);
@@ -81,13 +73,12 @@ static void test_notify_knows_abstract_sockets(void **state)
 	close(fd);
 }
 
-static void test_notify_reloading_carries_the_time(void **state)
+TEST_WITH(test_notify_reloading_carries_the_time, clear, clear)
 {
 	int fd = receiver(support_path(support_temp_dir(), "reload"));
 	struct timespec before, after;
 	long long us, low, high;
 
-	(void)state;
 	clock_gettime(CLOCK_MONOTONIC, &before);
 	assert_int_equal(notify_reloading(NULL), 0);
 	clock_gettime(CLOCK_MONOTONIC, &after);
@@ -98,11 +89,10 @@ static void test_notify_reloading_carries_the_time(void **state)
 	close(fd);
 }
 
-static void test_notify_without_systemd_is_nothing(void **state)
+TEST_WITH(test_notify_without_systemd_is_nothing, clear, clear)
 {
 	int fd = 7;
 
-	(void)state;
 	assert_int_equal(notify_send("READY=1", NULL), 0);
 	setenv("NOTIFY_SOCKET", "", 1);
 	assert_int_equal(notify_send("READY=1", NULL), 0);
@@ -111,12 +101,11 @@ static void test_notify_without_systemd_is_nothing(void **state)
 	assert_int_equal(fd, -1);
 }
 
-static void test_notify_says_what_is_wrong(void **state)
+TEST_WITH(test_notify_says_what_is_wrong, clear, clear)
 {
 	char longer[200];
 	struct err err = { 0 };
 
-	(void)state;
 	setenv("NOTIFY_SOCKET", support_path(support_temp_dir(), "nobody"), 1);
 	assert_int_equal(notify_send("READY=1", &err), -ERR_IO);
 	assert_non_null(strstr(err.text, "nobody: No such file"));
@@ -130,11 +119,10 @@ static void test_notify_says_what_is_wrong(void **state)
 	assert_int_equal(notify_send("READY=1", &err), -ERR_ARG);
 }
 
-static void test_notify_watchdog_is_for_us_alone(void **state)
+TEST_WITH(test_notify_watchdog_is_for_us_alone, clear, clear)
 {
 	char pid[32];
 
-	(void)state;
 	setenv("WATCHDOG_USEC", "2370000", 1);
 	assert_true(notify_watchdog_s() == 2.37);
 	snprintf(pid, sizeof pid, "%ld", (long)getpid());
@@ -188,13 +176,12 @@ static int handed_over(int passed, const char *fds, bool for_us)
 	return WEXITSTATUS(status);
 }
 
-static void test_notify_takes_a_listening_unix_socket_only(void **state)
+TEST_WITH(test_notify_takes_a_listening_unix_socket_only, clear, clear)
 {
 	int good = listening(AF_UNIX, SOCK_STREAM, true), deaf = listening(AF_UNIX, SOCK_STREAM, false);
 	int datagram = listening(AF_UNIX, SOCK_DGRAM, false), inet = listening(AF_INET, SOCK_STREAM, true);
 	int null = dup(0);
 
-	(void)state;
 	assert_true(good >= 0 && deaf >= 0 && datagram >= 0);
 	assert_int_equal(handed_over(good, "1", true), 100);
 	assert_int_equal(handed_over(good, "1", false), 101);
@@ -212,19 +199,4 @@ static void test_notify_takes_a_listening_unix_socket_only(void **state)
 	close(null);
 	if (inet >= 0)
 		close(inet);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_notify_sends_one_datagram, clear, clear),
-		cmocka_unit_test_setup_teardown(test_notify_knows_abstract_sockets, clear, clear),
-		cmocka_unit_test_setup_teardown(test_notify_reloading_carries_the_time, clear, clear),
-		cmocka_unit_test_setup_teardown(test_notify_without_systemd_is_nothing, clear, clear),
-		cmocka_unit_test_setup_teardown(test_notify_says_what_is_wrong, clear, clear),
-		cmocka_unit_test_setup_teardown(test_notify_watchdog_is_for_us_alone, clear, clear),
-		cmocka_unit_test_setup_teardown(test_notify_takes_a_listening_unix_socket_only, clear, clear),
-	};
-
-	return cmocka_run_group_tests_name("notify", tests, NULL, NULL);
 }

@@ -1,11 +1,4 @@
 /* predictors/anova and anova_plot: designs worked by hand, published fits, relations, awkward tables. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +11,7 @@
 #include "predictors/anova/anova.h"
 #include "predictors/anova/anova_plot.h"
 #include "tests/support/support.h"
+#include "tests/support/test.h"
 
 struct data {
 	struct schema *schema;
@@ -135,12 +129,11 @@ static const char two_by_two[] = "a,b,y\n"
 				 "-1,-1,3.1\n-1,-1,2.9\n1,-1,5.2\n1,-1,5.6\n"
 				 "-1,1,4.0\n-1,1,4.4\n1,1,9.1\n1,1,9.3\n";
 
-static void test_two_by_two_as_by_hand(void **state)
+TEST(test_two_by_two_as_by_hand)
 {
 	struct data d = data_text(two_by_two);
 	const struct anova_coefficient *c;
 
-	(void)state;
 	for (int coding = 0; coding < 2; coding++) {
 		struct anova *a =
 			run(&(struct anova_params){ .table = d.table, .coding = (enum anova_coding)coding });
@@ -181,7 +174,7 @@ static void test_two_by_two_as_by_hand(void **state)
 
 /* 2^3 without replications, up to order 2: the residual is the interaction of all three. Contrasts by hand from
  * 2.1 3.7 2.9 6.1 1.3 4.4 3.2 8.8 (a fastest): sum of y with the signs, squared, over 8. */
-static void test_two_cubed_as_by_hand(void **state)
+TEST(test_two_cubed_as_by_hand)
 {
 	static const double y[8] = { 2.1, 3.7, 2.9, 6.1, 1.3, 4.4, 3.2, 8.8 };
 	static const char *const name[8] = { "", "a", "b", "a:b", "c", "a:c", "b:c", "a:b:c" };
@@ -190,7 +183,6 @@ static void test_two_cubed_as_by_hand(void **state)
 	struct data d;
 	struct anova *a;
 
-	(void)state;
 	strbuf_puts(&text, "a,b,c,y\n");
 	for (int i = 0; i < 8; i++)
 		strbuf_printf(&text, "%d,%d,%d,%g\n", i & 1 ? 8 : 1, i & 2 ? 512 : 64, i & 4 ? 5 : 1, y[i]);
@@ -223,12 +215,11 @@ static void test_two_cubed_as_by_hand(void **state)
 
 /* A straight line through three places measured twice. Means 1.1 3.0 3.2, slope (3.2 - 1.1) / 2, pure error
  * 0.02 + 0.02 + 0.08; the line misses the means by -17/60, 34/60, -17/60: lack 2 * 6 * (17/60)^2. */
-static void test_lack_of_fit_as_by_hand(void **state)
+TEST(test_lack_of_fit_as_by_hand)
 {
 	struct data d = data_text("a,y\n1,1.0\n1,1.2\n2,2.9\n2,3.1\n3,3.4\n3,3.0\n");
 	struct anova *a = run(&(struct anova_params){ .table = d.table });
 
-	(void)state;
 	near(coefficient(a, "a")->estimate, 1.05, 1e-12);
 	assert_true(a->has_lack_of_fit);
 	near(a->pure_ss, 0.12, 1e-12);
@@ -268,13 +259,12 @@ static bool courier(struct data *d, bool without_suspects)
 
 /* The authors' printed fits: R2 0.705, F 12.742 and R2 0.695, F 28.659. The longer numbers: NumPy (QR) and
  * SciPy. */
-static void test_courier_numbers_as_the_authors_printed(void **state)
+TEST(test_courier_numbers_as_the_authors_printed)
 {
 	static const char *const three[] = { "cpu", "batch", "njobs" };
 	struct data d;
 	struct anova *a;
 
-	(void)state;
 	if (!courier(&d, false))
 		skip();
 	a = run(&(struct anova_params){ .table = d.table });
@@ -315,12 +305,11 @@ static void test_courier_numbers_as_the_authors_printed(void **state)
 	data_release(&d);
 }
 
-static void test_courier_levels_log_and_missing_rows_as_in_numpy(void **state)
+TEST(test_courier_levels_log_and_missing_rows_as_in_numpy)
 {
 	struct data d, clean;
 	struct anova *a;
 
-	(void)state;
 	if (!courier(&d, false) || !courier(&clean, true))
 		skip();
 	a = run(&(struct anova_params){ .table = d.table, .log = true });
@@ -358,12 +347,11 @@ static void test_courier_levels_log_and_missing_rows_as_in_numpy(void **state)
 	data_release(&clean);
 }
 
-static void test_courier_two_level_design(void **state)
+TEST(test_courier_two_level_design)
 {
 	struct data d;
 	struct anova *a;
 
-	(void)state;
 	if (!courier(&d, false))
 		skip();
 	a = run(&(struct anova_params){ .table = d.table, .extremes = true });
@@ -379,12 +367,11 @@ static void test_courier_two_level_design(void **state)
 
 /* ---- awkward tables ---- */
 
-static void test_aliased_factor_is_named_and_has_no_df(void **state)
+TEST(test_aliased_factor_is_named_and_has_no_df)
 {
 	struct data d = data_text("a,b,c,y\n1,2,5,1\n2,4,3,3.1\n3,6,5,2\n4,8,1,5\n5,10,4,4.2\n6,12,2,7\n");
 	struct anova *a = run(&(struct anova_params){ .table = d.table, .order = 1 });
 
-	(void)state;
 	assert_true(noted(a, "1 column of the design can be made from the others and is left out: b"));
 	assert_int_equal(term(a, "b")->df, 0);
 	assert_true(term(a, "b")->ss == 0.0 && isnan(term(a, "b")->f) && isnan(term(a, "b")->p));
@@ -394,14 +381,13 @@ static void test_aliased_factor_is_named_and_has_no_df(void **state)
 	data_release(&d);
 }
 
-static void test_empty_cell_takes_its_df_from_the_interaction(void **state)
+TEST(test_empty_cell_takes_its_df_from_the_interaction)
 {
 	/* 3 x 2 levels, (3, 2) never run */
 	struct data d = data_text(
 		"a,b,y\n1,1,1\n1,1,1.3\n1,2,2\n1,2,2.2\n2,1,3\n2,1,3.3\n2,2,5\n2,2,5.1\n3,1,4\n3,1,4.4\n");
 	struct anova *a = run(&(struct anova_params){ .table = d.table, .coding = ANOVA_LEVELS });
 
-	(void)state;
 	assert_int_equal(term(a, "a:b")->df, 1);
 	assert_int_equal(term(a, "a:b")->n_columns, 2);
 	assert_true(noted(a, "a=3:b=2"));
@@ -410,14 +396,13 @@ static void test_empty_cell_takes_its_df_from_the_interaction(void **state)
 	data_release(&d);
 }
 
-static void test_constant_and_missing_cells_are_left_out_and_said(void **state)
+TEST(test_constant_and_missing_cells_are_left_out_and_said)
 {
 	static const char *const all[] = { "a", "b" };
 	struct data d =
 		data_text("a,b,w,y\n1,7,x,1\n2,7,z,2.2\n3,7,x,2.9\n4,7,,4\n5,7,z,\n6,7,x,6.3\n7,7,z,7\n");
 	struct anova *a = run(&(struct anova_params){ .table = d.table, .order = 1 });
 
-	(void)state;
 	assert_int_equal(a->n, 5);
 	assert_int_equal(a->n_no_target, 1);
 	assert_int_equal(a->n_no_factor, 1);
@@ -432,12 +417,11 @@ static void test_constant_and_missing_cells_are_left_out_and_said(void **state)
 	data_release(&d);
 }
 
-static void test_exact_fit_tests_nothing(void **state)
+TEST(test_exact_fit_tests_nothing)
 {
 	struct data d = data_text("a,y\n1,5.37\n2,8.37\n4,14.37\n5,17.37\n");
 	struct anova *a = run(&(struct anova_params){ .table = d.table });
 
-	(void)state;
 	assert_true(noted(a, "fits every row exactly"));
 	assert_true(isnan(a->f) && isnan(term(a, "a")->f) && isnan(coefficient(a, "a")->t));
 	near(coefficient(a, "a")->estimate, 3.0, 1e-12);
@@ -446,7 +430,7 @@ static void test_exact_fit_tests_nothing(void **state)
 	data_release(&d);
 }
 
-static void test_column_unknown_to_the_schema_can_be_factor_or_target(void **state)
+TEST(test_column_unknown_to_the_schema_can_be_factor_or_target)
 {
 	static const char *const factor[] = { "node", "load" };
 	struct data d = data_text("a,y,node,load,watts\n1,1,n1,3,4\n2,2,n2,1,5\n3,3,n1,2,6.5\n4,4,n2,2,6\n5,"
@@ -454,7 +438,6 @@ static void test_column_unknown_to_the_schema_can_be_factor_or_target(void **sta
 	struct anova *a = run(&(struct anova_params){
 		.table = d.table, .factor = factor, .n_factors = 2, .target = "watts", .order = 1 });
 
-	(void)state;
 	assert_true(a->factor[0].category);
 	assert_int_equal(term(a, "node")->df, 2);
 	assert_false(a->factor[1].category);
@@ -467,7 +450,7 @@ static void test_column_unknown_to_the_schema_can_be_factor_or_target(void **sta
 	data_release(&d);
 }
 
-static void test_mistakes_are_named(void **state)
+TEST(test_mistakes_are_named)
 {
 	static const char *const wrong[] = { "bb" }, *const twice[] = { "a", "a" }, *const self[] = { "y" };
 	struct data d = data_text("a,b,w,y,z\n1,2,p,1,0\n2,2,q,2,1\n3,3,p,4,2\n4,5,r,4,3\n");
@@ -475,7 +458,6 @@ static void test_mistakes_are_named(void **state)
 		    few = data_text("a,b,c,y\n1,2,3,4\n2,5,1,7\n");
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(
 		fails(&(struct anova_params){ .table = d.table, .factor = wrong, .n_factors = 1 }, &err),
 		-ERR_ARG);
@@ -501,14 +483,13 @@ static void test_mistakes_are_named(void **state)
 	data_release(&few);
 }
 
-static void test_squares_too_large_are_refused(void **state)
+TEST(test_squares_too_large_are_refused)
 {
 	struct data d = data_text("a,y\n1,1e200\n2,3e200\n3,2e200\n4,9e200\n");
 	struct data x = data_text(
 		"a,b,y\n1e200,1e200,1\n2e200,5e200,2\n3e200,2e200,4\n1e200,3e200,4\n4e200,3e200,3\n");
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(fails(&(struct anova_params){ .table = d.table }, &err), -ERR_NUMERIC);
 	assert_int_equal(fails(&(struct anova_params){ .table = x.table }, &err), -ERR_NUMERIC);
 	assert_non_null(strstr(err.text, "a:b"));
@@ -518,11 +499,10 @@ static void test_squares_too_large_are_refused(void **state)
 
 /* Whatever the table: sums of squares and F are not negative, probabilities are probabilities, and moving a
  * number's origin changes no sum of squares. */
-static void test_relations_that_always_hold(void **state)
+TEST(test_relations_that_always_hold)
 {
 	struct rng r = rng_stream(17, 0);
 
-	(void)state;
 	for (int round = 0; round < 60; round++) {
 		struct strbuf text[2] = { { 0 }, { 0 } };
 		size_t n = 6 + rng_below(&r, 30);
@@ -563,7 +543,7 @@ static void test_relations_that_always_hold(void **state)
 	}
 }
 
-static void test_many_factors_reduce_the_order(void **state)
+TEST(test_many_factors_reduce_the_order)
 {
 	static const char *const name[] = { "f0", "f1", "f2", "f3", "f4", "f5", "f6", "f7", "f8", "f9" };
 	struct strbuf text = { 0 };
@@ -571,7 +551,6 @@ static void test_many_factors_reduce_the_order(void **state)
 	struct data d;
 	struct anova *a;
 
-	(void)state;
 	strbuf_puts(&text, "a,y");
 	for (int j = 0; j < 10; j++)
 		strbuf_printf(&text, ",%s", name[j]);
@@ -590,13 +569,12 @@ static void test_many_factors_reduce_the_order(void **state)
 	strbuf_release(&text);
 }
 
-static void test_no_memory_is_reported_at_every_allocation(void **state)
+TEST(test_no_memory_is_reported_at_every_allocation)
 {
 	struct data d =
 		data_text("a,b,w,y\n1,2,p,1\n2,2,q,2\n3,3,p,4\n4,5,r,4\n5,9,p,1\n6,2,r,\n7,1,q,3\n8,2,p,7\n");
 	bool met = true;
 
-	(void)state;
 	for (unsigned long k = 1; met; k++) {
 		struct strbuf svg = { 0 };
 		struct anova *a = NULL;
@@ -627,7 +605,7 @@ static size_t count(const char *text, const char *what)
 	return n;
 }
 
-static void test_plot_has_a_panel_for_each_factor_and_pair(void **state)
+TEST(test_plot_has_a_panel_for_each_factor_and_pair)
 {
 	struct data d = data_text("a,b,w,y\n1,2,\"<x>&\"\"'\",1\n2,2,\"<x>&\"\"'\",2\n3,3,q,4\n4,3,q,5\n1,3,"
 				  "q,2.5\n2,2,q,2.2\n");
@@ -635,7 +613,6 @@ static void test_plot_has_a_panel_for_each_factor_and_pair(void **state)
 	struct strbuf svg = { 0 };
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(anova_plot(a, &svg, &err), 0);
 	assert_int_equal(count(strbuf_text(&svg), "<g class=\"panel\""), 3 + 3);
 	assert_int_equal(count(strbuf_text(&svg), "<svg "), 1);
@@ -650,7 +627,7 @@ static void test_plot_has_a_panel_for_each_factor_and_pair(void **state)
 	data_release(&d);
 }
 
-static void test_plot_bins_a_factor_of_many_levels(void **state)
+TEST(test_plot_bins_a_factor_of_many_levels)
 {
 	struct strbuf text = { 0 }, svg = { 0 };
 	struct rng r = rng_stream(2, 0);
@@ -658,7 +635,6 @@ static void test_plot_bins_a_factor_of_many_levels(void **state)
 	struct data d;
 	struct anova *a;
 
-	(void)state;
 	strbuf_puts(&text, "a,b,w,y\n");
 	for (int i = 0; i < 400; i++)
 		strbuf_printf(&text, "%.9f,%u,w%u,%.9f\n", rng_uniform(&r), rng_below(&r, 30),
@@ -672,30 +648,4 @@ static void test_plot_bins_a_factor_of_many_levels(void **state)
 	strbuf_release(&text);
 	anova_free(a);
 	data_release(&d);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_two_by_two_as_by_hand),
-		cmocka_unit_test(test_two_cubed_as_by_hand),
-		cmocka_unit_test(test_lack_of_fit_as_by_hand),
-		cmocka_unit_test(test_courier_numbers_as_the_authors_printed),
-		cmocka_unit_test(test_courier_levels_log_and_missing_rows_as_in_numpy),
-		cmocka_unit_test(test_courier_two_level_design),
-		cmocka_unit_test(test_aliased_factor_is_named_and_has_no_df),
-		cmocka_unit_test(test_empty_cell_takes_its_df_from_the_interaction),
-		cmocka_unit_test(test_constant_and_missing_cells_are_left_out_and_said),
-		cmocka_unit_test(test_exact_fit_tests_nothing),
-		cmocka_unit_test(test_column_unknown_to_the_schema_can_be_factor_or_target),
-		cmocka_unit_test(test_mistakes_are_named),
-		cmocka_unit_test(test_squares_too_large_are_refused),
-		cmocka_unit_test(test_relations_that_always_hold),
-		cmocka_unit_test(test_many_factors_reduce_the_order),
-		cmocka_unit_test(test_no_memory_is_reported_at_every_allocation),
-		cmocka_unit_test(test_plot_has_a_panel_for_each_factor_and_pair),
-		cmocka_unit_test(test_plot_bins_a_factor_of_many_levels),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

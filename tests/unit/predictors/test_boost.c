@@ -1,9 +1,3 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +6,7 @@
 #include "predictors/trees/boost.h"
 #include "predictors/trees/ensemble_model.h"
 #include "predictors/data/score.h"
+#include "tests/support/test.h"
 #include "tests/support/worlds.h"
 
 static struct predictor fit(const char *set, const struct dataset *d)
@@ -43,14 +38,13 @@ static size_t trees_of(const struct predictor *p)
 	return ((const struct ensemble_model *)p->self)->ensemble->n_trees;
 }
 
-static void test_one_stump_at_full_rate_is_worked_by_hand(void **state)
+TEST(test_one_stump_at_full_rate_is_worked_by_hand)
 {
 	double x[] = { 1, 2, 3, 4 }, y[] = { 1, 2, 7, 10 }, out[4];
 	struct dataset d = { .n_rows = 4, .n_features = 1, .x = x, .y = y };
 	struct predictor squared = fit("trees=1,depth=1,rate=1", &d);
 	struct predictor absolute = fit("trees=1,depth=1,rate=1,loss=absolute", &d);
 
-	(void)state;
 	predictor_predict(&squared, x, 4, out); /* mean 5, then the means of the residuals of each side */
 	assert_true(fabs(out[0] - 1.5) < 1e-12 && fabs(out[3] - 8.5) < 1e-12);
 	/* Lower median 2, residuals -1 0 5 8; their signs part {1,2} from {3,4}, and the lower medians of
@@ -61,12 +55,11 @@ static void test_one_stump_at_full_rate_is_worked_by_hand(void **state)
 	predictor_release(&absolute);
 }
 
-static void test_training_loss_does_not_rise_with_more_rounds(void **state)
+TEST(test_training_loss_does_not_rise_with_more_rounds)
 {
 	static const char *const loss[] = { "squared", "absolute" };
 	struct dataset *d = world_smooth(200, 5, 1.0, 0.0, 1);
 
-	(void)state;
 	for (int k = 0; k < 2; k++) {
 		double last = INFINITY;
 		for (int trees = 1; trees < 120; trees += 13) {
@@ -84,12 +77,11 @@ static void test_training_loss_does_not_rise_with_more_rounds(void **state)
 	dataset_free(d);
 }
 
-static void test_huber_and_absolute_shrug_off_outliers(void **state)
+TEST(test_huber_and_absolute_shrug_off_outliers)
 {
 	struct dataset *d = world_smooth(400, 5, 0.3, 0.0, 2), *clean = world_smooth(400, 5, 0.3, 0.0, 3);
 	struct predictor squared, huber, absolute;
 
-	(void)state;
 	for (size_t i = 0; i < d->n_rows; i += 20)
 		d->y[i] += 500; /* one row in twenty is nonsense */
 	squared = fit("trees=200,rate=0.1", d);
@@ -104,13 +96,12 @@ static void test_huber_and_absolute_shrug_off_outliers(void **state)
 	dataset_free(clean);
 }
 
-static void test_early_stopping_stops_on_noise_and_generalises_as_well(void **state)
+TEST(test_early_stopping_stops_on_noise_and_generalises_as_well)
 {
 	struct dataset *d = world_smooth(300, 6, 4.0, 0.0, 4), *fresh = world_smooth(2000, 6, 4.0, 0.0, 5);
 	struct predictor all = fit("trees=1000,depth=4,rate=0.2", d);
 	struct predictor stopped = fit("trees=1000,depth=4,rate=0.2,validation=0.2,patience=10", d);
 
-	(void)state;
 	assert_int_equal(trees_of(&all), 1000);
 	assert_true(trees_of(&stopped) < 200);
 	assert_true(score_on(&stopped, fresh).mse < score_on(&all, fresh).mse);
@@ -120,13 +111,12 @@ static void test_early_stopping_stops_on_noise_and_generalises_as_well(void **st
 	dataset_free(fresh);
 }
 
-static void test_subsample_draws_other_rows_each_round(void **state)
+TEST(test_subsample_draws_other_rows_each_round)
 {
 	struct dataset *d = world_smooth(200, 5, 1.0, 0.0, 6);
 	struct predictor half = fit("trees=50,subsample=0.5", d), all = fit("trees=50", d);
 	double a, b;
 
-	(void)state;
 	predictor_predict(&half, d->x, 1, &a);
 	predictor_predict(&all, d->x, 1, &b);
 	assert_true(a != b);
@@ -136,7 +126,7 @@ static void test_subsample_draws_other_rows_each_round(void **state)
 	dataset_free(d);
 }
 
-static void test_stages_of_one_run_are_the_shorter_runs(void **state)
+TEST(test_stages_of_one_run_are_the_shorter_runs)
 {
 	struct dataset *d = world_factorial(2, 0.05, 7), *test = world_factorial(1, 0.05, 8);
 	size_t stage[] = { 3, 10, 40 };
@@ -144,7 +134,6 @@ static void test_stages_of_one_run_are_the_shorter_runs(void **state)
 	struct fit_context ctx = { .seed = 5 };
 	struct settings s;
 
-	(void)state;
 	settings_init(&s, boost_ops.spec);
 	settings_parse(&s, "loss=huber,subsample=0.7", NULL);
 	assert_int_equal(boost_staged(&s, d, test, &ctx, stage, 3, staged, NULL), 0);
@@ -161,13 +150,12 @@ static void test_stages_of_one_run_are_the_shorter_runs(void **state)
 	dataset_free(test);
 }
 
-static void test_running_out_of_memory_anywhere_leaves_nothing_behind(void **state)
+TEST(test_running_out_of_memory_anywhere_leaves_nothing_behind)
 {
 	struct dataset *d = world_factorial(1, 0.05, 9);
 	struct fit_context ctx = { .seed = 1 };
 	unsigned long k = 1;
 
-	(void)state;
 	for (;; k++) {
 		struct settings s;
 		struct predictor p = { 0 };
@@ -186,18 +174,4 @@ static void test_running_out_of_memory_anywhere_leaves_nothing_behind(void **sta
 	}
 	assert_true(k > 20);
 	dataset_free(d);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_one_stump_at_full_rate_is_worked_by_hand),
-		cmocka_unit_test(test_training_loss_does_not_rise_with_more_rounds),
-		cmocka_unit_test(test_huber_and_absolute_shrug_off_outliers),
-		cmocka_unit_test(test_early_stopping_stops_on_noise_and_generalises_as_well),
-		cmocka_unit_test(test_subsample_draws_other_rows_each_round),
-		cmocka_unit_test(test_stages_of_one_run_are_the_shorter_runs),
-		cmocka_unit_test(test_running_out_of_memory_anywhere_leaves_nothing_behind),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

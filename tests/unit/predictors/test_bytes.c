@@ -1,18 +1,12 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <string.h>
 
 #include "common/mem.h"
 #include "predictors/file/bytes.h"
+#include "tests/support/test.h"
 
-static void test_crc64_gives_the_published_check_value(void **state)
+TEST(test_crc64_gives_the_published_check_value)
 {
-	(void)state;
 	/* CRC-64/XZ in the catalogue of parametrised CRC algorithms */
 	assert_true(bytes_crc64("123456789", 9) == 0x995dc9bbdf1939faULL);
 	assert_true(bytes_crc64("", 0) == 0);
@@ -31,11 +25,10 @@ static uint64_t crc_slowly(const unsigned char *p, size_t n)
 	return ~c;
 }
 
-static void test_crc64_agrees_with_the_definition_at_every_length_and_alignment(void **state)
+TEST(test_crc64_agrees_with_the_definition_at_every_length_and_alignment)
 {
 	unsigned char b[64];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof b; i++)
 		b[i] = (unsigned char)(i * 37 + 11);
 	for (size_t from = 0; from < 9; from++)
@@ -43,24 +36,22 @@ static void test_crc64_agrees_with_the_definition_at_every_length_and_alignment(
 			assert_true(bytes_crc64(b + from, n) == crc_slowly(b + from, n));
 }
 
-static void test_crc64_in_pieces_is_the_crc_of_the_whole(void **state)
+TEST(test_crc64_in_pieces_is_the_crc_of_the_whole)
 {
 	const char text[] = "which batch size gives the best accuracy";
 
-	(void)state;
 	for (size_t cut = 0; cut < sizeof text; cut++)
 		assert_true(bytes_crc64_more(bytes_crc64(text, cut), text + cut, sizeof text - cut) ==
 			    bytes_crc64(text, sizeof text));
 }
 
-static void test_bytes_are_little_endian(void **state)
+TEST(test_bytes_are_little_endian)
 {
 	static const unsigned char want[] = { 0xfe, 0x34, 0x12, 0x78, 0x56, 0x34, 0x12, 0xef,
 					      0xcd, 0xab, 0x89, 0x67, 0x45, 0x23, 0x01, 0,
 					      0,    0,    0,    0,    0,    0xf8, 0xbf };
 	struct writer w = { 0 };
 
-	(void)state;
 	write_u8(&w, 0xfe);
 	write_u16(&w, 0x1234);
 	write_u32(&w, 0x12345678);
@@ -72,13 +63,12 @@ static void test_bytes_are_little_endian(void **state)
 	strbuf_release(&w.out);
 }
 
-static void test_what_is_written_reads_back(void **state)
+TEST(test_what_is_written_reads_back)
 {
 	static const double number[] = { 0.0, -0.0, 2.37, -1e308, 5e-324, INFINITY };
 	struct writer w = { 0 };
 	struct reader r;
 
-	(void)state;
 	write_u8(&w, 255);
 	write_u16(&w, 65535);
 	write_u32(&w, UINT32_MAX);
@@ -101,12 +91,11 @@ static void test_what_is_written_reads_back(void **state)
 	strbuf_release(&w.out);
 }
 
-static void test_reading_past_the_end_gives_zeros_from_then_on(void **state)
+TEST(test_reading_past_the_end_gives_zeros_from_then_on)
 {
 	const unsigned char b[] = { 1, 2, 3 };
 	struct reader r = { .bytes = b, .len = 3 };
 
-	(void)state;
 	assert_int_equal(read_u16(&r), 0x0201);
 	assert_int_equal(read_left(&r), 1);
 	assert_int_equal(read_u16(&r), 0);
@@ -116,20 +105,18 @@ static void test_reading_past_the_end_gives_zeros_from_then_on(void **state)
 	assert_true(read_f64(&r) == 0.0);
 }
 
-static void test_a_reader_of_nothing_fails_at_once(void **state)
+TEST(test_a_reader_of_nothing_fails_at_once)
 {
 	struct reader r = { 0 };
 
-	(void)state;
 	assert_int_equal(read_u8(&r), 0);
 	assert_true(r.failed);
 }
 
-static void test_a_writer_remembers_that_memory_ran_out(void **state)
+TEST(test_a_writer_remembers_that_memory_ran_out)
 {
 	struct writer w = { 0 };
 
-	(void)state;
 	mem_fail_at(1, false);
 	write_u32(&w, 7);
 	mem_fail_at(0, false);
@@ -137,19 +124,4 @@ static void test_a_writer_remembers_that_memory_ran_out(void **state)
 	write_u32(&w, 8);
 	assert_true(w.out.failed);
 	strbuf_release(&w.out);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_crc64_gives_the_published_check_value),
-		cmocka_unit_test(test_crc64_agrees_with_the_definition_at_every_length_and_alignment),
-		cmocka_unit_test(test_crc64_in_pieces_is_the_crc_of_the_whole),
-		cmocka_unit_test(test_bytes_are_little_endian),
-		cmocka_unit_test(test_what_is_written_reads_back),
-		cmocka_unit_test(test_reading_past_the_end_gives_zeros_from_then_on),
-		cmocka_unit_test(test_a_reader_of_nothing_fails_at_once),
-		cmocka_unit_test(test_a_writer_remembers_that_memory_ran_out),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

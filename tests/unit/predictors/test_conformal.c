@@ -1,9 +1,3 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +5,7 @@
 #include "common/mem.h"
 #include "common/rng.h"
 #include "predictors/models/conformal.h"
+#include "tests/support/test.h"
 
 static void close_to(double got, double want, double tolerance)
 {
@@ -45,9 +40,8 @@ static double quantile(size_t n, double confidence)
 	return q;
 }
 
-static void test_rank_is_the_ceiling_of_n_plus_one_times_confidence(void **state)
+TEST(test_rank_is_the_ceiling_of_n_plus_one_times_confidence)
 {
-	(void)state;
 	assert_true(quantile(9, 0.9) == 9.0);
 	assert_true(quantile(10, 0.9) == 10.0);
 	assert_true(quantile(19, 0.9) == 18.0);
@@ -62,13 +56,12 @@ static void test_rank_is_the_ceiling_of_n_plus_one_times_confidence(void **state
 	assert_true(quantile(5, 1e-6) == 1.0);
 }
 
-static void test_too_few_residuals_are_said_not_invented(void **state)
+TEST(test_too_few_residuals_are_said_not_invented)
 {
 	struct conformal c = ladder(8);
 	struct err err = { 0 };
 	double q = 77.0;
 
-	(void)state;
 	assert_int_equal(conformal_quantile(&c, 0.9, &q, &err), -ERR_NODATA);
 	assert_true(q == 77.0);
 	assert_non_null(strstr(err.text, "8 residuals"));
@@ -78,9 +71,8 @@ static void test_too_few_residuals_are_said_not_invented(void **state)
 	assert_true(quantile(98, 0.99) == -1.0);
 }
 
-static void test_needed_counts(void **state)
+TEST(test_needed_counts)
 {
-	(void)state;
 	assert_int_equal(conformal_needed(0.9), 9);
 	assert_int_equal(conformal_needed(0.95), 19);
 	assert_int_equal(conformal_needed(0.99), 99);
@@ -101,24 +93,22 @@ static void test_needed_counts(void **state)
 	}
 }
 
-static void test_a_confidence_outside_0_to_1_is_an_argument_error(void **state)
+TEST(test_a_confidence_outside_0_to_1_is_an_argument_error)
 {
 	static const double bad[] = { 0.0, 1.0, -0.1, 90.0, NAN };
 	struct conformal c = ladder(9);
 	double q;
 
-	(void)state;
 	for (size_t i = 0; i < 5; i++)
 		assert_int_equal(conformal_quantile(&c, bad[i], &q, NULL), -ERR_ARG);
 	conformal_release(&c);
 }
 
-static void test_rows_without_a_prediction_are_left_out(void **state)
+TEST(test_rows_without_a_prediction_are_left_out)
 {
 	const double y[] = { 1.0, 2.0, 3.0 }, p[] = { NAN, 1.5, NAN }, none[] = { NAN, NAN, NAN };
 	struct conformal c;
 
-	(void)state;
 	assert_int_equal(conformal_fit(y, p, 3, true, &c, NULL), 0);
 	assert_int_equal(c.n, 1);
 	conformal_release(&c);
@@ -134,12 +124,11 @@ static void test_rows_without_a_prediction_are_left_out(void **state)
 	conformal_release(NULL);
 }
 
-static void test_spread_finds_base_and_slope(void **state)
+TEST(test_spread_finds_base_and_slope)
 {
 	double y[40], p[40];
 	struct conformal c;
 
-	(void)state;
 	for (int i = 0; i < 40; i++) { /* |residual| = 2 + 0.25 p exactly */
 		p[i] = i * 3.7;
 		y[i] = p[i] + (i % 2 ? 1.0 : -1.0) * (2.0 + 0.25 * p[i]);
@@ -154,12 +143,11 @@ static void test_spread_finds_base_and_slope(void **state)
 	conformal_release(&c);
 }
 
-static void test_spread_never_slopes_down_nor_vanishes(void **state)
+TEST(test_spread_never_slopes_down_nor_vanishes)
 {
 	double y[20], p[20], mean = 0.0;
 	struct conformal c;
 
-	(void)state;
 	for (int i = 0; i < 20; i++) { /* falling: the flat spread is the best allowed */
 		p[i] = i;
 		y[i] = p[i] + 30.0 - i;
@@ -188,24 +176,22 @@ static void test_spread_never_slopes_down_nor_vanishes(void **state)
 	conformal_release(&c);
 }
 
-static void test_perfect_predictions_bound_themselves(void **state)
+TEST(test_perfect_predictions_bound_themselves)
 {
 	const double y[] = { 1.0, 2.0, 3.5 };
 	struct conformal c;
 
-	(void)state;
 	assert_int_equal(conformal_fit(y, y, 3, true, &c, NULL), 0);
 	assert_true(c.base == 1.0 && c.slope == 0.0);
 	assert_true(c.score[0] == 0.0 && c.score[2] == 0.0);
 	conformal_release(&c);
 }
 
-static void test_huge_and_tiny_values_keep_the_spread_positive_and_finite(void **state)
+TEST(test_huge_and_tiny_values_keep_the_spread_positive_and_finite)
 {
 	static const double scale[] = { 1e-320, 1e-300, 1e-150, 1.0, 1e150, 1e300 };
 	const double shape[] = { 1.0, 2.0, 3.0, 5.0 }, error[] = { 0.1, -0.3, 0.2, 0.7 };
 
-	(void)state;
 	for (size_t a = 0; a < 6; a++) {
 		for (size_t b = 0; b < 6; b++) {
 			double y[4], p[4];
@@ -225,21 +211,19 @@ static void test_huge_and_tiny_values_keep_the_spread_positive_and_finite(void *
 	}
 }
 
-static void test_an_infinite_residual_is_refused(void **state)
+TEST(test_an_infinite_residual_is_refused)
 {
 	const double y[] = { 1e308, 1.0 }, p[] = { -1e308, 1.0 };
 	struct conformal c;
 
-	(void)state;
 	assert_int_equal(conformal_fit(y, p, 2, false, &c, NULL), -ERR_NUMERIC);
 }
 
-static void test_scores_in_log_time_bound_by_a_factor(void **state)
+TEST(test_scores_in_log_time_bound_by_a_factor)
 {
 	double y[9], p[9], q, zero[1] = { 0.0 }, nan[1] = { NAN };
 	struct conformal c;
 
-	(void)state;
 	for (int i = 0; i < 9; i++) {
 		p[i] = 10.0 * (i + 1);
 		y[i] = p[i] * exp(0.01 * (i + 1));
@@ -261,12 +245,11 @@ static void test_scores_in_log_time_bound_by_a_factor(void **state)
 
 /* The promise itself: over fresh draws the bound at 90 % holds 90 times in 100. 4000 draws give a
  * standard error of 0.5 %; four of them on either side. */
-static void test_bounds_hold_as_often_as_promised(void **state)
+TEST(test_bounds_hold_as_often_as_promised)
 {
 	struct rng rng = rng_stream(20240711, 0);
 	size_t held = 0, tries = 4000;
 
-	(void)state;
 	for (size_t k = 0; k < tries; k++) {
 		double y[49], p[49], q, next;
 		struct conformal c;
@@ -284,7 +267,7 @@ static void test_bounds_hold_as_often_as_promised(void **state)
 	close_to((double)held / (double)tries, 0.9, 0.02);
 }
 
-static void test_what_is_saved_loads_to_the_bit(void **state)
+TEST(test_what_is_saved_loads_to_the_bit)
 {
 	double y[30], p[30];
 	struct rng rng = rng_stream(1, 2);
@@ -292,7 +275,6 @@ static void test_what_is_saved_loads_to_the_bit(void **state)
 	struct writer w = { 0 };
 	struct reader r;
 
-	(void)state;
 	for (int i = 0; i < 30; i++) {
 		p[i] = 100.0 * rng_uniform(&rng);
 		y[i] = p[i] + rng_normal(&rng);
@@ -314,7 +296,7 @@ static void test_what_is_saved_loads_to_the_bit(void **state)
 	strbuf_release(&w.out);
 }
 
-static void test_loading_refuses_what_fitting_never_makes(void **state)
+TEST(test_loading_refuses_what_fitting_never_makes)
 {
 	static const struct {
 		uint64_t n;
@@ -327,7 +309,6 @@ static void test_loading_refuses_what_fitting_never_makes(void **state)
 		{ 2, { 1, INFINITY, 1, 2 } },   { UINT64_C(1) << 61, { 1, 0, 1, 2 } }, /* times 8 is 0 */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct writer w = { 0 };
 		struct reader r;
@@ -342,12 +323,11 @@ static void test_loading_refuses_what_fitting_never_makes(void **state)
 	}
 }
 
-static void test_running_out_of_memory_leaks_nothing(void **state)
+TEST(test_running_out_of_memory_leaks_nothing)
 {
 	const double y[] = { 1.0, 2.0, 4.0 }, p[] = { 1.5, 2.5, 3.5 };
 	bool more = true;
 
-	(void)state;
 	for (unsigned long k = 1; more; k++) {
 		struct conformal c = { 0 };
 		int rc;
@@ -359,26 +339,4 @@ static void test_running_out_of_memory_leaks_nothing(void **state)
 		assert_int_equal(rc, more ? -ERR_NOMEM : 0);
 		conformal_release(&c);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rank_is_the_ceiling_of_n_plus_one_times_confidence),
-		cmocka_unit_test(test_too_few_residuals_are_said_not_invented),
-		cmocka_unit_test(test_needed_counts),
-		cmocka_unit_test(test_a_confidence_outside_0_to_1_is_an_argument_error),
-		cmocka_unit_test(test_rows_without_a_prediction_are_left_out),
-		cmocka_unit_test(test_spread_finds_base_and_slope),
-		cmocka_unit_test(test_spread_never_slopes_down_nor_vanishes),
-		cmocka_unit_test(test_perfect_predictions_bound_themselves),
-		cmocka_unit_test(test_huge_and_tiny_values_keep_the_spread_positive_and_finite),
-		cmocka_unit_test(test_an_infinite_residual_is_refused),
-		cmocka_unit_test(test_scores_in_log_time_bound_by_a_factor),
-		cmocka_unit_test(test_bounds_hold_as_often_as_promised),
-		cmocka_unit_test(test_what_is_saved_loads_to_the_bit),
-		cmocka_unit_test(test_loading_refuses_what_fitting_never_makes),
-		cmocka_unit_test(test_running_out_of_memory_leaks_nothing),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,11 @@
 /* Do 90 % bounds hold on new data? Two hundred worlds whose truth is known. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "predictors/models/conformal.h"
 #include "predictors/trees/forest.h"
+#include "tests/support/test.h"
 #include "tests/support/worlds.h"
 
 #define WORLDS 200
@@ -60,33 +55,20 @@ static void check(double share)
 	assert_true(share >= 0.88 && share <= 0.93);
 }
 
-static void test_bounds_cover_new_points_of_smooth_worlds(void **state)
+TEST(test_bounds_cover_new_points_of_smooth_worlds)
 {
-	(void)state;
 	check(coverage(false, false, 0.0));
 	check(coverage(false, true, 0.0));
 }
 
-static void test_bounds_cover_new_points_where_noise_grows(void **state)
+TEST(test_bounds_cover_new_points_where_noise_grows)
 {
-	(void)state;
 	check(coverage(false, false, 2.0));
 	check(coverage(false, true, 2.0));
 }
 
-static void test_bounds_cover_new_replicates_of_an_experiment(void **state)
+TEST(test_bounds_cover_new_replicates_of_an_experiment)
 {
-	(void)state;
 	check(coverage(true, false, 0.0));
 	check(coverage(true, true, 0.0));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_bounds_cover_new_points_of_smooth_worlds),
-		cmocka_unit_test(test_bounds_cover_new_points_where_noise_grows),
-		cmocka_unit_test(test_bounds_cover_new_replicates_of_an_experiment),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,5 @@
 /* The learning curve as a model: what it finds again in worlds with a known law, how it goes on beyond the epochs
  * it has seen, and beside forests on the measured profile. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +13,7 @@
 #include "predictors/data/features.h"
 #include "predictors/models/learning_curve.h"
 #include "predictors/data/score.h"
+#include "tests/support/test.h"
 
 enum { NET, BATCH, AT_EPOCHS, WIDTH };
 static const uint8_t world_role[WIDTH] = { ROLE_CATEGORY, ROLE_BATCH, ROLE_EPOCHS };
@@ -77,11 +72,10 @@ static double at(const struct predictor *p, double net, double batch, double epo
 	return out;
 }
 
-static void test_the_law_of_a_world_is_found_again(void **state)
+TEST(test_the_law_of_a_world_is_found_again)
 {
 	static const double beta[] = { 0.0, 0.5, 1.0 };
 
-	(void)state;
 	for (size_t k = 0; k < 3; k++) {
 		struct dataset *d = world(6, beta[k], 0.01, false);
 		struct learning_curve c;
@@ -99,14 +93,13 @@ static void test_the_law_of_a_world_is_found_again(void **state)
 	}
 }
 
-static void test_twice_the_epochs_seen_are_predicted_and_a_forest_cannot(void **state)
+TEST(test_twice_the_epochs_seen_are_predicted_and_a_forest_cannot)
 {
 	struct dataset *d = world(4, 1.0, 0.02, false);
 	struct predictor curve = fit(&curve_ops, "", d);
 	struct predictor forest = fit(predictor_find("forest"), "", d);
 	double curve_off = 0.0, forest_off = 0.0;
 
-	(void)state;
 	for (int net = 0; net < 2; net++)
 		for (double batch = 32; batch <= 512; batch *= 2) {
 			double y = truth(net, batch, 8, 1.0);
@@ -121,12 +114,11 @@ static void test_twice_the_epochs_seen_are_predicted_and_a_forest_cannot(void **
 	dataset_free(d);
 }
 
-static void test_more_epochs_are_never_much_worse_and_answers_stay_shares(void **state)
+TEST(test_more_epochs_are_never_much_worse_and_answers_stay_shares)
 {
 	struct dataset *d = world(4, 1.0, 0.05, false);
 	struct predictor p;
 
-	(void)state;
 	for (size_t i = 0; i < d->n_rows; i++)
 		d->y[i] = fmin(fmax(d->y[i], 0.0), 1.0);
 	p = fit(&curve_ops, "", d);
@@ -147,24 +139,22 @@ static void test_more_epochs_are_never_much_worse_and_answers_stay_shares(void *
 	dataset_free(d);
 }
 
-static void test_what_falls_with_training_is_followed_too(void **state)
+TEST(test_what_falls_with_training_is_followed_too)
 {
 	struct dataset *d = world(4, 1.0, 0.01, true);
 	struct predictor p = fit(&curve_ops, "", d);
 
-	(void)state;
 	assert_true(fabs(at(&p, 1, 128, 8) - (1.0 - truth(1, 128, 8, 1.0))) < 0.05);
 	assert_true(at(&p, 0, 64, 1) > at(&p, 0, 64, 4));
 	predictor_release(&p);
 	dataset_free(d);
 }
 
-static void test_percentages_are_as_good_as_shares(void **state)
+TEST(test_percentages_are_as_good_as_shares)
 {
 	struct dataset *d = world(4, 1.0, 0.01, false);
 	struct predictor p;
 
-	(void)state;
 	for (size_t i = 0; i < d->n_rows; i++)
 		d->y[i] *= 100.0;
 	p = fit(&curve_ops, "", d);
@@ -173,14 +163,13 @@ static void test_percentages_are_as_good_as_shares(void **state)
 	dataset_free(d);
 }
 
-static void test_without_meaning_it_is_a_forest(void **state)
+TEST(test_without_meaning_it_is_a_forest)
 {
 	struct dataset *d = world(4, 1.0, 0.01, false);
 	struct predictor p;
 	struct learning_curve c;
 	double *out = calloc(d->n_rows, sizeof *out);
 
-	(void)state;
 	d->role = NULL;
 	assert_int_equal(learning_curve_fit(d, &c, NULL), 0);
 	assert_true(c.range == 0.0);
@@ -341,14 +330,13 @@ static void print_by_epoch(const double *sum, const double *n, const char *forma
 	}
 }
 
-static void test_the_curve_knows_batches_and_epochs_nobody_ran(void **state)
+TEST(test_the_curve_knows_batches_and_epochs_nobody_ran)
 {
 	static const char *const model[3][2] = { { "forest", "trees=50,min_samples_leaf=10" },
 						 { "boost", "trees=100" },
 						 { "curve", "trees=50" } };
 	struct profile p;
 
-	(void)state;
 	profile_open(&p);
 	p.data.y = p.table->accuracy;
 	printf("| held out | model | RMSE | MAE at 1 epoch | 2 | 3 | 4 |\n|---|---|---|---|---|---|---|\n");
@@ -372,11 +360,10 @@ static void test_the_curve_knows_batches_and_epochs_nobody_ran(void **state)
 	profile_close(&p);
 }
 
-static void test_the_hybrid_knows_the_time_of_any_number_of_epochs(void **state)
+TEST(test_the_hybrid_knows_the_time_of_any_number_of_epochs)
 {
 	struct profile p;
 
-	(void)state;
 	profile_open(&p);
 	p.data.y = p.table->time;
 	printf("| held out | model | MAPE at 1 epoch | 2 | 3 | 4 |\n|---|---|---|---|---|---|\n");
@@ -401,7 +388,7 @@ static void test_the_hybrid_knows_the_time_of_any_number_of_epochs(void **state)
 
 /* The 90 % point of the lateness of a run's last epoch, of one of its epochs at random, and of its worst; and how many
  * rows of each epoch are no later than that. Why train.c takes the worst. */
-static void test_a_bound_from_last_epochs_fails_for_first_ones_and_one_from_the_worst_holds(void **state)
+TEST(test_a_bound_from_last_epochs_fails_for_first_ones_and_one_from_the_worst_holds)
 {
 	static const char *const from[] = { "the last epoch", "one at random", "the worst epoch" };
 	struct rng rng = rng_stream(1, 1);
@@ -410,7 +397,6 @@ static void test_a_bound_from_last_epochs_fails_for_first_ones_and_one_from_the_
 	double *late, *score[3], covered[3][5] = { { 0 } };
 	size_t n;
 
-	(void)state;
 	profile_open(&p);
 	p.data.y = p.table->time;
 	n = p.curves->n_runs;
@@ -446,21 +432,4 @@ static void test_a_bound_from_last_epochs_fails_for_first_ones_and_one_from_the_
 		assert_true(covered[2][k] / e.n[k] >= 0.9);
 	free(late);
 	profile_close(&p);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_the_law_of_a_world_is_found_again),
-		cmocka_unit_test(test_twice_the_epochs_seen_are_predicted_and_a_forest_cannot),
-		cmocka_unit_test(test_more_epochs_are_never_much_worse_and_answers_stay_shares),
-		cmocka_unit_test(test_what_falls_with_training_is_followed_too),
-		cmocka_unit_test(test_percentages_are_as_good_as_shares),
-		cmocka_unit_test(test_without_meaning_it_is_a_forest),
-		cmocka_unit_test(test_the_curve_knows_batches_and_epochs_nobody_ran),
-		cmocka_unit_test(test_the_hybrid_knows_the_time_of_any_number_of_epochs),
-		cmocka_unit_test(
-			test_a_bound_from_last_epochs_fails_for_first_ones_and_one_from_the_worst_holds),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

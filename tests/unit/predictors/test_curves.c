@@ -1,10 +1,4 @@
 /* Runs and their curves become one table, and training never tells a run's rows apart. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +7,7 @@
 #include "common/rng.h"
 #include "predictors/data/curves.h"
 #include "predictors/search/train.h"
+#include "tests/support/test.h"
 
 static struct csv *parse(const char *name, const char *text)
 {
@@ -73,7 +68,7 @@ static double number(const struct curves *c, size_t row, const char *column)
 #define CURVES "network,cpus,njobs,batch,epochs,copy,status,epoch,elapsed_s,loss,accuracy\n"
 #define TWO_RUNS RUNS "a,1,1,64,3,10.5,0.9,1,ok\na,1,1,64,3,8,0.8,2,ok\n"
 
-static void test_a_run_becomes_as_many_rows_as_it_has_epochs(void **state)
+TEST(test_a_run_becomes_as_many_rows_as_it_has_epochs)
 {
 	/* not in order, and the second run's clock runs ahead of the one outside */
 	struct curves *c = join(TWO_RUNS,
@@ -82,7 +77,6 @@ static void test_a_run_becomes_as_many_rows_as_it_has_epochs(void **state)
 				       "a,1,1,64,3,1,ok,2,7,2,0.7\n",
 				NULL, NULL);
 
-	(void)state;
 	assert_int_equal(c->csv->n_rows, 5);
 	assert_int_equal(c->n_runs, 2);
 	assert_int_equal(c->n_added, 3);
@@ -103,7 +97,7 @@ static void test_a_run_becomes_as_many_rows_as_it_has_epochs(void **state)
 	curves_free(c);
 }
 
-static void test_what_is_missing_is_counted_and_left_out(void **state)
+TEST(test_what_is_missing_is_counted_and_left_out)
 {
 	struct curves *c =
 		join(RUNS "a,1,1,64,3,10,0.9,1,ok\na,1,1,64,3,10,0.9,2,ok\na,1,1,64,3,10,0.9,3,ok\n"
@@ -115,7 +109,6 @@ static void test_what_is_missing_is_counted_and_left_out(void **state)
 			    "a,1,1,64,3,9,ok,1,2,,0.5\nb,1,1,64,3,1,ok,1,2,,0.5\n",
 		     NULL, NULL);
 
-	(void)state;
 	assert_int_equal(c->n_without, 1);
 	assert_int_equal(c->n_unfinished, 1);
 	assert_int_equal(c->n_strangers, 2);
@@ -127,7 +120,7 @@ static void test_what_is_missing_is_counted_and_left_out(void **state)
 	curves_free(c);
 }
 
-static void test_columns_that_follow_from_the_epochs_are_derived_again(void **state)
+TEST(test_columns_that_follow_from_the_epochs_are_derived_again)
 {
 	static const char schema[] =
 		"{\"columns\":[{\"name\":\"batch\",\"kind\":\"number\"},{\"name\":\"passes\",\"kind\":"
@@ -140,7 +133,6 @@ static void test_columns_that_follow_from_the_epochs_are_derived_again(void **st
 				"id,epoch,q,elapsed_s\nx,1,.5,2\nx,2,.8,4\n", schema, NULL);
 	size_t n = c->csv->n_columns;
 
-	(void)state;
 	assert_int_equal(c->n_added, 1);
 	assert_string_equal(c->csv->cell[n + 1], "1");
 	assert_string_equal(c->csv->cell[n + 2], "3");
@@ -151,9 +143,8 @@ static void test_columns_that_follow_from_the_epochs_are_derived_again(void **st
 	curves_free(c);
 }
 
-static void test_bad_curves_are_refused_with_file_and_line(void **state)
+TEST(test_bad_curves_are_refused_with_file_and_line)
 {
-	(void)state;
 	join(TWO_RUNS, "network,epoch,accuracy\na,1,.5\n", NULL, "runs.csv: lines 2 and 3 agree");
 	join(TWO_RUNS, CURVES "a,1,1,64,3,1,ok,1,4,2,0.5\na,1,1,64,3,1,ok,1,5,2,0.5\n", NULL,
 	     "curves.csv:3: epoch 1");
@@ -173,25 +164,23 @@ static void test_bad_curves_are_refused_with_file_and_line(void **state)
 	     "time_s");
 }
 
-static void test_curves_without_rows_change_nothing(void **state)
+TEST(test_curves_without_rows_change_nothing)
 {
 	struct curves *c = join(TWO_RUNS, CURVES, NULL, NULL);
 
-	(void)state;
 	assert_int_equal(c->csv->n_rows, 2);
 	assert_int_equal(c->n_without, 2);
 	curves_free(c);
 	curves_free(NULL);
 }
 
-static void test_running_out_of_memory_anywhere_leaves_nothing_behind(void **state)
+TEST(test_running_out_of_memory_anywhere_leaves_nothing_behind)
 {
 	struct csv *a = parse("runs.csv", TWO_RUNS);
 	struct csv *b = parse("curves.csv", CURVES "a,1,1,64,3,1,ok,1,4,2,0.5\na,1,1,64,3,1,ok,3,9,2,0.5\n");
 	struct schema *s = schema_of(NULL);
 	unsigned long k = 1;
 
-	(void)state;
 	for (;; k++) {
 		struct curves *c = NULL;
 		struct err err = { 0 };
@@ -215,14 +204,13 @@ static void test_running_out_of_memory_anywhere_leaves_nothing_behind(void **sta
 
 /* ---- the measured profile ---- */
 
-static void test_the_measured_profile_has_four_rows_a_run(void **state)
+TEST(test_the_measured_profile_has_four_rows_a_run)
 {
 	struct csv *runs = NULL, *curve = NULL;
 	struct schema *s = schema_of(NULL);
 	struct curves *c = NULL;
 	struct err err = { 0 };
 
-	(void)state;
 	if (csv_read_file("configs/profiles/two-cores/runs.csv", &runs, &err) ||
 	    csv_read_file("configs/profiles/two-cores/curves.csv", &curve, &err) ||
 	    curves_join(runs, curve, s, &c, &err))
@@ -311,13 +299,12 @@ static void drop(struct trained *t)
 	schema_free(t->schema);
 }
 
-static void test_rows_of_a_run_are_on_one_side_of_every_split(void **state)
+TEST(test_rows_of_a_run_are_on_one_side_of_every_split)
 {
 	static const char *const epochs[] = { "epochs" }; /* a group that would cut every run */
 	struct curves *c = unpredictable(5);
 	struct trained loose, kept, grouped;
 
-	(void)state;
 	train(&loose, c, NULL, "forest", NULL, 0);
 	train(&kept, c, c->run, "forest", NULL, 0);
 	train(&grouped, c, c->run, "curve", epochs, 1);
@@ -335,12 +322,11 @@ static void test_rows_of_a_run_are_on_one_side_of_every_split(void **state)
 	curves_free(c);
 }
 
-static void test_a_run_gives_one_residual(void **state)
+TEST(test_a_run_gives_one_residual)
 {
 	struct curves *c = unpredictable(6);
 	struct trained t;
 
-	(void)state;
 	train(&t, c, c->run, "forest", NULL, 0);
 	assert_int_equal(t.model->time.n_rows, N_RUNS * N_EPOCHS);
 	assert_int_equal(t.model->time.conformal.n, N_RUNS);
@@ -352,14 +338,13 @@ static void test_a_run_gives_one_residual(void **state)
 }
 
 /* At one epoch, never the last and not known which, a run is a fifth late and a fifth more accurate. */
-static void test_bounds_of_time_rest_on_the_worst_row_of_a_run_and_noise_on_any(void **state)
+TEST(test_bounds_of_time_rest_on_the_worst_row_of_a_run_and_noise_on_any)
 {
 	struct strbuf runs = { 0 }, curve = { 0 };
 	struct rng rng = rng_stream(7, 0);
 	struct curves *c;
 	struct trained t;
 
-	(void)state;
 	strbuf_puts(&runs, "network,cpus,njobs,batch,epochs,time_s,accuracy,id\n");
 	strbuf_puts(&curve, "id,epoch,elapsed_s,accuracy\n");
 	for (int i = 0; i < N_RUNS; i++) {
@@ -378,21 +363,4 @@ static void test_bounds_of_time_rest_on_the_worst_row_of_a_run_and_noise_on_any(
 	curves_free(c);
 	strbuf_release(&runs);
 	strbuf_release(&curve);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_run_becomes_as_many_rows_as_it_has_epochs),
-		cmocka_unit_test(test_what_is_missing_is_counted_and_left_out),
-		cmocka_unit_test(test_columns_that_follow_from_the_epochs_are_derived_again),
-		cmocka_unit_test(test_bad_curves_are_refused_with_file_and_line),
-		cmocka_unit_test(test_curves_without_rows_change_nothing),
-		cmocka_unit_test(test_running_out_of_memory_anywhere_leaves_nothing_behind),
-		cmocka_unit_test(test_the_measured_profile_has_four_rows_a_run),
-		cmocka_unit_test(test_rows_of_a_run_are_on_one_side_of_every_split),
-		cmocka_unit_test(test_a_run_gives_one_residual),
-		cmocka_unit_test(test_bounds_of_time_rest_on_the_worst_row_of_a_run_and_noise_on_any),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

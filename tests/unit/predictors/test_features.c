@@ -1,15 +1,10 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
 #include "predictors/data/features.h"
+#include "tests/support/test.h"
 
 static struct schema *default_schema;
 
@@ -25,6 +20,8 @@ static int tear_down(void **state)
 	schema_free(default_schema);
 	return 0;
 }
+
+TEST_GROUP(set_up, tear_down);
 
 /* A table with all that hangs on it. */
 struct fixture {
@@ -76,14 +73,13 @@ static const char three[] = "network,cpus,njobs,batch,time_s\n"
 			    "vgg,1,1,64,1\nlenet5,4,3,512,1\nalexnet,2,5,128,1\n";
 static const char one[] = "network,cpus,njobs,batch,time_s\nvgg,1,1,64,1\nvgg,4,1,512,1\n";
 
-static void test_two_valued_categories_become_one_column(void **state)
+TEST(test_two_valued_categories_become_one_column)
 {
 	static const char *const name[] = { "network", "cpus", "njobs", "batch", "processes" };
 	static const double want[] = { 1, 1, 1, 64, 1, 0, 4, 3, 512, 12, 1, 2, 5, 128, 10 };
 	struct fixture x = fit(two, default_schema);
 	double *m = NULL;
 
-	(void)state;
 	assert_int_equal(x.f->n, 5);
 	for (size_t i = 0; i < 5; i++)
 		assert_string_equal(x.f->feature[i].name, name[i]);
@@ -97,13 +93,12 @@ static void test_two_valued_categories_become_one_column(void **state)
 	features_free(NULL);
 }
 
-static void test_more_values_become_a_column_each(void **state)
+TEST(test_more_values_become_a_column_each)
 {
 	static const char *const name[] = { "network=alexnet", "network=lenet5", "network=vgg", "cpus" };
 	struct fixture x = fit(three, default_schema);
 	double v[7];
 
-	(void)state;
 	assert_int_equal(x.f->n, 7);
 	for (size_t i = 0; i < 4; i++)
 		assert_string_equal(x.f->feature[i].name, name[i]);
@@ -117,12 +112,11 @@ static void test_more_values_become_a_column_each(void **state)
 	drop(&x);
 }
 
-static void test_a_single_value_stays_recognisable(void **state)
+TEST(test_a_single_value_stays_recognisable)
 {
 	struct fixture x = fit(one, default_schema);
 	double v[5];
 
-	(void)state;
 	assert_int_equal(x.f->n, 5);
 	assert_string_equal(x.f->feature[0].name, "network");
 	assert_string_equal(x.f->feature[0].category_zero, "vgg");
@@ -136,13 +130,12 @@ static void test_a_single_value_stays_recognisable(void **state)
 	drop(&x);
 }
 
-static void test_missing_values_are_nan_and_ranges_ignore_them(void **state)
+TEST(test_missing_values_are_nan_and_ranges_ignore_them)
 {
 	struct fixture x =
 		fit("network,cpus,njobs,batch\n,1,1,64\nvgg,,1,512\nlenet5,3,1,128\n", default_schema);
 	double *m = NULL;
 
-	(void)state;
 	assert_int_equal(features_encode_table(x.f, x.t, &m, NULL), 0);
 	assert_true(isnan(m[0]) && isnan(m[5 + 1]) &&
 		    isnan(m[5 + 4])); /* network, cpus and what derives from it */
@@ -151,11 +144,10 @@ static void test_missing_values_are_nan_and_ranges_ignore_them(void **state)
 	drop(&x);
 }
 
-static void test_columns_without_any_value(void **state)
+TEST(test_columns_without_any_value)
 {
 	struct fixture x = fit("network,cpus,njobs,batch\n,,1,64\n,,1,512\n", default_schema);
 
-	(void)state;
 	assert_int_equal(x.f->n, 4); /* no feature for the category, one for the number */
 	assert_string_equal(x.f->feature[0].name, "cpus");
 	assert_true(isnan(x.f->feature[0].min) && isnan(x.f->feature[0].max));
@@ -164,11 +156,10 @@ static void test_columns_without_any_value(void **state)
 	drop(&x);
 }
 
-static void test_constant_columns_and_one_row(void **state)
+TEST(test_constant_columns_and_one_row)
 {
 	struct fixture x = fit("network,cpus,njobs,batch\nvgg,2,1,64\n", default_schema);
 
-	(void)state;
 	assert_int_equal(x.f->n, 5);
 	assert_true(x.f->feature[3].min == 64.0 && x.f->feature[3].max == 64.0);
 	assert_false(extrapolated(x.f, "network=vgg,cpus=2,njobs=1,batch=64"));
@@ -176,23 +167,21 @@ static void test_constant_columns_and_one_row(void **state)
 	drop(&x);
 }
 
-static void test_optional_columns_become_features_where_they_are(void **state)
+TEST(test_optional_columns_become_features_where_they_are)
 {
 	struct fixture x =
 		fit("network,cpus,njobs,batch,samples\nvgg,2,1,64,60000\nvgg,2,1,64,1000\n", default_schema);
 
-	(void)state;
 	assert_int_equal(x.f->n, 6);
 	assert_string_equal(x.f->feature[4].name, "samples");
 	assert_string_equal(x.f->feature[5].name, "processes");
 	drop(&x);
 }
 
-static void test_extrapolation_has_sharp_edges(void **state)
+TEST(test_extrapolation_has_sharp_edges)
 {
 	struct fixture x = fit(two, default_schema);
 
-	(void)state;
 	assert_false(extrapolated(x.f, "network=vgg,cpus=1,njobs=1,batch=64"));
 	assert_false(extrapolated(x.f, "network=lenet5,cpus=4,njobs=3,batch=512"));
 	assert_true(extrapolated(x.f, "network=lenet5,cpus=4,njobs=3,batch=512.0000001"));
@@ -205,7 +194,7 @@ static void test_extrapolation_has_sharp_edges(void **state)
 	drop(&x);
 }
 
-static void test_a_job_encodes_as_its_row_does(void **state)
+TEST(test_a_job_encodes_as_its_row_does)
 {
 	static const char *const text[] = { two, three, one };
 	static const char *const job[][3] = {
@@ -216,7 +205,6 @@ static void test_a_job_encodes_as_its_row_does(void **state)
 		{ "network=vgg,cpus=1,njobs=1,batch=64", "network=vgg,cpus=4,njobs=1,batch=512", NULL },
 	};
 
-	(void)state;
 	for (size_t k = 0; k < 3; k++) {
 		struct fixture x = fit(text[k], default_schema);
 		double *m = NULL, v[FEATURES_MAX];
@@ -232,7 +220,7 @@ static void test_a_job_encodes_as_its_row_does(void **state)
 	}
 }
 
-static void test_derived_values_are_computed_unless_given(void **state)
+TEST(test_derived_values_are_computed_unless_given)
 {
 	static const char text[] = "{\"columns\":[{\"name\":\"a\",\"kind\":\"number\"}],\"derived\":["
 				   "{\"name\":\"ia\",\"inverse\":\"a\"},{\"name\":\"lia\",\"log\":\"ia\"}],"
@@ -242,7 +230,6 @@ static void test_derived_values_are_computed_unless_given(void **state)
 	struct fixture x;
 	double e[3];
 
-	(void)state;
 	assert_int_equal(json_parse("s", text, strlen(text), &v, NULL), 0);
 	assert_int_equal(schema_from_json("s", v, &s, NULL), 0);
 	x = fit("a,t\n1,1\n4,1\n", s);
@@ -259,14 +246,13 @@ static void test_derived_values_are_computed_unless_given(void **state)
 	json_free(v);
 }
 
-static void test_a_table_with_fewer_columns_encodes_as_missing(void **state)
+TEST(test_a_table_with_fewer_columns_encodes_as_missing)
 {
 	struct fixture x =
 		fit("network,cpus,njobs,batch,epochs\nvgg,2,1,64,10\nvgg,2,1,64,20\n", default_schema);
 	struct fixture y = fit(one, default_schema);
 	double *m = NULL;
 
-	(void)state;
 	assert_int_equal(features_encode_table(x.f, y.t, &m, NULL), 0);
 	assert_true(m[3] == 64.0 && isnan(m[4]));
 	free(m);
@@ -274,7 +260,7 @@ static void test_a_table_with_fewer_columns_encodes_as_missing(void **state)
 	drop(&y);
 }
 
-static void test_no_rows_are_no_data(void **state)
+TEST(test_no_rows_are_no_data)
 {
 	const char *text = "network,cpus,njobs,batch\n";
 	struct csv *csv = NULL;
@@ -282,7 +268,6 @@ static void test_no_rows_are_no_data(void **state)
 	struct features *f = NULL;
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(csv_parse("t.csv", text, strlen(text), &csv, NULL), 0);
 	assert_int_equal(table_read(csv, default_schema, false, &t, NULL), 0);
 	assert_int_equal(features_fit(t, &f, &err), -ERR_NODATA);
@@ -291,9 +276,8 @@ static void test_no_rows_are_no_data(void **state)
 	csv_free(csv);
 }
 
-static void test_the_limit_on_features_holds_on_both_sides(void **state)
+TEST(test_the_limit_on_features_holds_on_both_sides)
 {
-	(void)state;
 	for (int n = FEATURES_MAX - 4; n <= FEATURES_MAX - 3; n++) { /* four other features */
 		struct strbuf b = { 0 };
 		struct csv *csv = NULL;
@@ -350,13 +334,12 @@ static int from_text(const char *text, struct features **out, struct err *err)
 	return rc;
 }
 
-static void test_what_is_written_reads_back_the_same(void **state)
+TEST(test_what_is_written_reads_back_the_same)
 {
 	static const char *const text[] = {
 		two, three, one, "network,cpus,njobs,batch\nvgg,0.1,,1e308\nlenet5,1e-308,,-1e308\n"
 	};
 
-	(void)state;
 	for (size_t k = 0; k < 4; k++) {
 		struct fixture x = fit(text[k], default_schema);
 		struct strbuf a = { 0 }, b = { 0 };
@@ -386,7 +369,7 @@ static void test_what_is_written_reads_back_the_same(void **state)
 	}
 }
 
-static void test_reading_refuses_what_fitting_never_makes(void **state)
+TEST(test_reading_refuses_what_fitting_never_makes)
 {
 	static const char *const bad[] = {
 		"{}",
@@ -418,7 +401,6 @@ static void test_reading_refuses_what_fitting_never_makes(void **state)
 		"{\"name\":\"b\",\"source\":\"network\",\"one\":\"b\",\"min\":0,\"max\":1}]",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct features *f = NULL;
 		struct err err = { 0 };
@@ -445,11 +427,10 @@ static void refuses_job(const char *text, const char *say)
 	job_values_release(&v);
 }
 
-static void test_jobs_are_read_as_pairs(void **state)
+TEST(test_jobs_are_read_as_pairs)
 {
 	struct job_values v;
 
-	(void)state;
 	assert_int_equal(job_values_init(&v, default_schema, NULL), 0);
 	assert_int_equal(job_values_parse(&v, default_schema, "", NULL), 0);
 	assert_int_equal(
@@ -468,9 +449,8 @@ static void test_jobs_are_read_as_pairs(void **state)
 	job_values_release(NULL);
 }
 
-static void test_bad_jobs_change_nothing_and_say_why(void **state)
+TEST(test_bad_jobs_change_nothing_and_say_why)
 {
-	(void)state;
 	refuses_job("cpus=4,ntework=x", "did you mean 'network'?");
 	refuses_job("cpus=4,qqqqqqqqqq=1", "known: network, cpus, njobs, batch");
 	refuses_job("cpus=4,batch=big", "batch=big: need a number");
@@ -488,12 +468,11 @@ static void test_bad_jobs_change_nothing_and_say_why(void **state)
 	refuses_job("time_s=4", "no column 'time_s'");
 }
 
-static void test_running_out_of_memory_is_an_error_and_leaks_nothing(void **state)
+TEST(test_running_out_of_memory_is_an_error_and_leaks_nothing)
 {
 	static const char *const text[] = { two, three, one };
 	bool more;
 
-	(void)state;
 	for (size_t i = 0; i < 3; i++) {
 		struct fixture x = fit(text[i], default_schema);
 		struct strbuf json = { 0 };
@@ -547,13 +526,12 @@ static void test_running_out_of_memory_is_an_error_and_leaks_nothing(void **stat
 	}
 }
 
-static void test_encoding_a_job_does_not_allocate(void **state)
+TEST(test_encoding_a_job_does_not_allocate)
 {
 	struct fixture x = fit(three, default_schema);
 	struct job_values v;
 	double e[7];
 
-	(void)state;
 	assert_int_equal(job_values_init(&v, default_schema, NULL), 0);
 	assert_int_equal(job_values_parse(&v, default_schema, "network=vgg,cpus=2,njobs=2,batch=64", NULL),
 			 0);
@@ -564,30 +542,4 @@ static void test_encoding_a_job_does_not_allocate(void **state)
 	mem_fail_at(0, false);
 	job_values_release(&v);
 	drop(&x);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_two_valued_categories_become_one_column),
-		cmocka_unit_test(test_more_values_become_a_column_each),
-		cmocka_unit_test(test_a_single_value_stays_recognisable),
-		cmocka_unit_test(test_missing_values_are_nan_and_ranges_ignore_them),
-		cmocka_unit_test(test_columns_without_any_value),
-		cmocka_unit_test(test_constant_columns_and_one_row),
-		cmocka_unit_test(test_optional_columns_become_features_where_they_are),
-		cmocka_unit_test(test_extrapolation_has_sharp_edges),
-		cmocka_unit_test(test_a_job_encodes_as_its_row_does),
-		cmocka_unit_test(test_derived_values_are_computed_unless_given),
-		cmocka_unit_test(test_a_table_with_fewer_columns_encodes_as_missing),
-		cmocka_unit_test(test_no_rows_are_no_data),
-		cmocka_unit_test(test_the_limit_on_features_holds_on_both_sides),
-		cmocka_unit_test(test_what_is_written_reads_back_the_same),
-		cmocka_unit_test(test_reading_refuses_what_fitting_never_makes),
-		cmocka_unit_test(test_jobs_are_read_as_pairs),
-		cmocka_unit_test(test_bad_jobs_change_nothing_and_say_why),
-		cmocka_unit_test(test_running_out_of_memory_is_an_error_and_leaks_nothing),
-		cmocka_unit_test(test_encoding_a_job_does_not_allocate),
-	};
-	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,9 +1,3 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +6,7 @@
 #include "predictors/trees/ensemble_model.h"
 #include "predictors/trees/forest.h"
 #include "predictors/data/score.h"
+#include "tests/support/test.h"
 #include "tests/support/worlds.h"
 
 static struct predictor fit(const struct predictor_ops *ops, const char *set, const struct dataset *d,
@@ -35,14 +30,13 @@ static const struct ensemble *ensemble_of(const struct predictor *p)
 	return ((const struct ensemble_model *)p->self)->ensemble;
 }
 
-static void test_forest_is_the_plain_mean_of_its_trees(void **state)
+TEST(test_forest_is_the_plain_mean_of_its_trees)
 {
 	struct dataset *d = world_factorial(2, 0.05, 1);
 	struct predictor p = fit(&forest_ops, "trees=25,depth=5", d, false);
 	const struct ensemble *e = ensemble_of(&p);
 	double sum = 0.0, got;
 
-	(void)state;
 	assert_int_equal(e->n_trees, 25);
 	for (size_t t = 0; t < 25; t++)
 		sum += e->value[e->first[t] + tree_leaf(e->node + e->first[t], d->x + 50)];
@@ -52,27 +46,25 @@ static void test_forest_is_the_plain_mean_of_its_trees(void **state)
 	dataset_free(d);
 }
 
-static void test_first_trees_of_a_large_forest_are_the_small_forest(void **state)
+TEST(test_first_trees_of_a_large_forest_are_the_small_forest)
 {
 	struct dataset *d = world_factorial(1, 0.05, 2);
 	struct predictor small = fit(&forest_ops, "trees=10", d, false),
 			 large = fit(&forest_ops, "trees=40", d, false);
 	const struct ensemble *a = ensemble_of(&small), *b = ensemble_of(&large);
 
-	(void)state;
 	assert_memory_equal(a->value, b->value, a->n_nodes * sizeof *a->value);
 	predictor_release(&small);
 	predictor_release(&large);
 	dataset_free(d);
 }
 
-static void test_prediction_stays_within_the_labels(void **state)
+TEST(test_prediction_stays_within_the_labels)
 {
 	struct dataset *d = world_smooth(300, 4, 1.0, 0.0, 3);
 	double low = INFINITY, high = -INFINITY, x[4], got;
 	struct rng rng = rng_stream(1, 1);
 
-	(void)state;
 	for (size_t i = 0; i < d->n_rows; i++) {
 		low = fmin(low, d->y[i]);
 		high = fmax(high, d->y[i]);
@@ -91,14 +83,13 @@ static void test_prediction_stays_within_the_labels(void **state)
 	dataset_free(d);
 }
 
-static void test_out_of_bag_error_is_near_that_on_new_rows(void **state)
+TEST(test_out_of_bag_error_is_near_that_on_new_rows)
 {
 	struct dataset *d = world_smooth(600, 5, 1.0, 0.0, 4), *fresh = world_smooth(2000, 5, 1.0, 0.0, 5);
 	struct predictor p = fit(&forest_ops, "trees=200", d, true);
 	const double *oob = p.ops->oob(p.self);
 	double *predicted = malloc(fresh->n_rows * sizeof *predicted), in_bag, out_of_bag, on_new;
 
-	(void)state;
 	assert_non_null(oob);
 	out_of_bag = score_of(d->y, oob, d->n_rows).mse;
 	predictor_predict(&p, fresh->x, fresh->n_rows, predicted);
@@ -114,14 +105,13 @@ static void test_out_of_bag_error_is_near_that_on_new_rows(void **state)
 	dataset_free(fresh);
 }
 
-static void test_out_of_bag_is_not_a_number_where_no_tree_left_the_row_out(void **state)
+TEST(test_out_of_bag_is_not_a_number_where_no_tree_left_the_row_out)
 {
 	struct dataset *d = world_factorial(1, 0.05, 2);
 	struct predictor p = fit(&forest_ops, "trees=1", d, true);
 	const double *oob = p.ops->oob(p.self);
 	size_t in_bag = 0;
 
-	(void)state;
 	for (size_t i = 0; i < d->n_rows; i++)
 		in_bag += isnan(oob[i]);
 	/* 1 - (1 - 1/96)^96 = 63.4 % of 96 rows are drawn: 61 +- 3 standard deviations of 3.1 */
@@ -130,12 +120,11 @@ static void test_out_of_bag_is_not_a_number_where_no_tree_left_the_row_out(void 
 	dataset_free(d);
 }
 
-static void test_importances_find_the_features_that_matter(void **state)
+TEST(test_importances_find_the_features_that_matter)
 {
 	struct dataset *d = world_smooth(800, 8, 0.5, 0.0, 6);
 	double importance[8], sum = 0.0;
 
-	(void)state;
 	for (int c = 0; c < 2; c++) {
 		struct predictor p = fit(&forest_ops,
 					 c ? "trees=50,depth=8,criterion=absolute" : "trees=50,depth=8", d,
@@ -154,7 +143,7 @@ static void test_importances_find_the_features_that_matter(void **state)
 	dataset_free(d);
 }
 
-static void test_max_features_words_mean_what_they_mean_in_scikit_learn(void **state)
+TEST(test_max_features_words_mean_what_they_mean_in_scikit_learn)
 {
 	static const struct {
 		const char *set;
@@ -164,7 +153,6 @@ static void test_max_features_words_mean_what_they_mean_in_scikit_learn(void **s
 		    { "max_features=log2", 1, 1 }, { "max_features=3", 5, 3 },
 		    { "max_features=0.5", 5, 2 },  { "max_features=99", 5, 5 } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
 		struct settings s;
 		settings_init(&s, forest_ops.spec);
@@ -173,12 +161,11 @@ static void test_max_features_words_mean_what_they_mean_in_scikit_learn(void **s
 	}
 }
 
-static void test_min_samples_may_be_a_share_of_the_rows(void **state)
+TEST(test_min_samples_may_be_a_share_of_the_rows)
 {
 	struct settings s;
 	struct forest_params p;
 
-	(void)state;
 	settings_init(&s, tree_ops.spec);
 	assert_int_equal(settings_parse(&s, "min_samples_split=0.1,min_samples_leaf=0.05", NULL), 0);
 	p = forest_params_of(&s, 71, 3);
@@ -216,13 +203,12 @@ static void check_all_ways(const struct predictor *p, size_t n_features, uint64_
 	}
 }
 
-static void test_trees_walks_masks_and_table_agree_to_the_last_bit(void **state)
+TEST(test_trees_walks_masks_and_table_agree_to_the_last_bit)
 {
 	struct dataset *d = world_factorial(3, 0.05, 7);
 	static const char *const set[] = { "trees=200,depth=6", "trees=60,criterion=absolute",
 					   "trees=1,depth=1", "trees=33,max_features=1" };
 
-	(void)state;
 	for (size_t i = 0; i < d->n_rows; i += 11)
 		d->x[5 * i + i % 5] = NAN; /* missing values in training too */
 	for (size_t k = 0; k < sizeof set / sizeof *set; k++) {
@@ -235,12 +221,11 @@ static void test_trees_walks_masks_and_table_agree_to_the_last_bit(void **state)
 	dataset_free(d);
 }
 
-static void test_table_that_would_be_large_is_not_built(void **state)
+TEST(test_table_that_would_be_large_is_not_built)
 {
 	struct dataset *d = world_smooth(400, 6, 1.0, 0.0, 8);
 	struct predictor p = fit(&forest_ops, "trees=50", d, false);
 
-	(void)state;
 	assert_true(ensemble_cells(ensemble_of(&p)) > LOOKUP_MAX_CELLS);
 	assert_int_equal(p.ops->compile(p.self, NULL), 0);
 	assert_null(ensemble_of(&p)->cell);
@@ -248,13 +233,12 @@ static void test_table_that_would_be_large_is_not_built(void **state)
 	dataset_free(d);
 }
 
-static void test_running_out_of_memory_anywhere_leaves_nothing_behind(void **state)
+TEST(test_running_out_of_memory_anywhere_leaves_nothing_behind)
 {
 	struct dataset *d = world_factorial(1, 0.05, 9);
 	struct fit_context ctx = { .seed = 1, .want_oob = true };
 	unsigned long k = 1;
 
-	(void)state;
 	for (;; k++) {
 		struct settings s;
 		struct predictor p = { 0 };
@@ -275,22 +259,4 @@ static void test_running_out_of_memory_anywhere_leaves_nothing_behind(void **sta
 	}
 	assert_true(k > 20);
 	dataset_free(d);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_forest_is_the_plain_mean_of_its_trees),
-		cmocka_unit_test(test_first_trees_of_a_large_forest_are_the_small_forest),
-		cmocka_unit_test(test_prediction_stays_within_the_labels),
-		cmocka_unit_test(test_out_of_bag_error_is_near_that_on_new_rows),
-		cmocka_unit_test(test_out_of_bag_is_not_a_number_where_no_tree_left_the_row_out),
-		cmocka_unit_test(test_importances_find_the_features_that_matter),
-		cmocka_unit_test(test_max_features_words_mean_what_they_mean_in_scikit_learn),
-		cmocka_unit_test(test_min_samples_may_be_a_share_of_the_rows),
-		cmocka_unit_test(test_trees_walks_masks_and_table_agree_to_the_last_bit),
-		cmocka_unit_test(test_table_that_would_be_large_is_not_built),
-		cmocka_unit_test(test_running_out_of_memory_anywhere_leaves_nothing_behind),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,11 @@
 /* One tree: known answers worked by hand, and the vector loop against a plain search. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/rng.h"
 #include "predictors/trees/grow.h"
+#include "tests/support/test.h"
 
 static const struct grow_params plain = { .criterion = CRITERION_SQUARED,
 					  .max_depth = UINT32_MAX,
@@ -54,7 +49,7 @@ static double predict(const struct tree *t, const double *x)
 	return t->value[tree_leaf(t->node, x)];
 }
 
-static void test_tree_of_four_rows_is_the_one_worked_by_hand(void **state)
+TEST(test_tree_of_four_rows_is_the_one_worked_by_hand)
 {
 	/* Squared error: cutting {1, 1.2} from {9, 9.4} leaves 0.02 + 0.08; every other cut leaves more. */
 	double x[] = { 1, 2, 4, 8 }, y[] = { 1, 1.2, 9, 9.4 };
@@ -62,7 +57,6 @@ static void test_tree_of_four_rows_is_the_one_worked_by_hand(void **state)
 		x, y, 4, 1,
 		(struct grow_params){ .max_depth = 1, .max_features = 1, .min_split = 2, .min_leaf = 1 });
 
-	(void)state;
 	assert_int_equal(t.n_nodes, 3);
 	assert_true(t.node[0].threshold == 3.0);
 	assert_true(fabs(t.value[0] - 5.15) < 1e-12);
@@ -72,23 +66,21 @@ static void test_tree_of_four_rows_is_the_one_worked_by_hand(void **state)
 	tree_release(&t);
 }
 
-static void test_value_at_the_threshold_goes_left(void **state)
+TEST(test_value_at_the_threshold_goes_left)
 {
 	double x[] = { 1, 3 }, y[] = { 10, 20 }, at = 2.0, above = nextafter(2.0, 3.0);
 	struct tree t = grow(x, y, 2, 1, plain);
 
-	(void)state;
 	assert_true(predict(&t, &at) == 10.0);
 	assert_true(predict(&t, &above) == 20.0);
 	tree_release(&t);
 }
 
-static void test_full_tree_reproduces_distinct_rows(void **state)
+TEST(test_full_tree_reproduces_distinct_rows)
 {
 	double x[200], y[200];
 	struct rng rng = rng_stream(3, 7);
 
-	(void)state;
 	for (int i = 0; i < 200; i++) {
 		x[i] = rng_uniform(&rng);
 		y[i] = rng_normal(&rng);
@@ -105,56 +97,51 @@ static void test_full_tree_reproduces_distinct_rows(void **state)
 	}
 }
 
-static void test_constant_target_gives_a_single_leaf(void **state)
+TEST(test_constant_target_gives_a_single_leaf)
 {
 	double x[] = { 1, 2, 3, 4, 5 }, y[] = { 2.37, 2.37, 2.37, 2.37, 2.37 };
 	struct tree t = grow(x, y, 5, 1, plain);
 
-	(void)state;
 	assert_int_equal(t.n_nodes, 1);
 	assert_true(fabs(t.value[0] - 2.37) < 1e-15);
 	tree_release(&t);
 }
 
-static void test_constant_feature_is_never_split(void **state)
+TEST(test_constant_feature_is_never_split)
 {
 	double x[] = { 7, 1, 7, 2, 7, 3 }, y[] = { 1, 2, 3 };
 	struct tree t = grow(x, y, 3, 2, plain);
 
-	(void)state;
 	for (size_t i = 0; i < t.n_nodes; i++)
 		assert_true(!t.node[i].left || t.node[i].feature == 1);
 	tree_release(&t);
 }
 
-static void test_one_row_is_a_leaf(void **state)
+TEST(test_one_row_is_a_leaf)
 {
 	double x[] = { 1.5 }, y[] = { 42.5 };
 	struct tree t = grow(x, y, 1, 1, plain);
 
-	(void)state;
 	assert_int_equal(t.n_nodes, 1);
 	assert_true(t.value[0] == 42.5);
 	tree_release(&t);
 }
 
-static void test_huge_values_have_a_finite_threshold_between_them(void **state)
+TEST(test_huge_values_have_a_finite_threshold_between_them)
 {
 	double x[] = { -1.7e308, 1.7e308 }, y[] = { 1, 2 };
 	struct tree t = grow(x, y, 2, 1, plain);
 
-	(void)state;
 	assert_true(isfinite(t.node[0].threshold) && t.node[0].threshold >= x[0] &&
 		    t.node[0].threshold < x[1]);
 	tree_release(&t);
 }
 
-static void test_neighbouring_doubles_are_told_apart(void **state)
+TEST(test_neighbouring_doubles_are_told_apart)
 {
 	double x[] = { 1.0, 0 }, y[] = { 1, 2 };
 	struct tree t;
 
-	(void)state;
 	x[1] = nextafter(1.0, 2.0);
 	t = grow(x, y, 2, 1, plain);
 	assert_true(t.node[0].threshold == 1.0); /* the midpoint would round up to the upper value */
@@ -162,14 +149,13 @@ static void test_neighbouring_doubles_are_told_apart(void **state)
 	tree_release(&t);
 }
 
-static void test_min_samples_leaf_counts_rows_not_weight(void **state)
+TEST(test_min_samples_leaf_counts_rows_not_weight)
 {
 	double x[] = { 1, 2, 3, 4 }, y[] = { 100, 1, 1, 1 };
 	uint32_t weight[] = { 9, 1, 1, 1 };
 	struct grow_params p = plain;
 	struct tree t;
 
-	(void)state;
 	p.min_leaf = 2;
 	t = grow_weighted(x, y, weight, 4, 1, p, 1);
 	assert_int_equal(t.n_nodes, 3); /* {1,2} | {3,4}, although row 1 weighs 9 */
@@ -181,14 +167,13 @@ static void test_min_samples_leaf_counts_rows_not_weight(void **state)
 	tree_release(&t);
 }
 
-static void test_absolute_leaf_is_the_weighted_median(void **state)
+TEST(test_absolute_leaf_is_the_weighted_median)
 {
 	double x[] = { 1, 1, 1, 1 }, y[] = { 4.5, 1.5, 10, 2.5 };
 	uint32_t odd[] = { 1, 1, 1, 2 }, half[] = { 1, 1, 1, 1 };
 	struct grow_params p = plain;
 	struct tree t;
 
-	(void)state;
 	p.criterion = CRITERION_ABSOLUTE;
 	t = grow_weighted(x, y, odd, 4, 1, p, 1);
 	assert_true(t.value[0] == 2.5);
@@ -271,24 +256,22 @@ static void check_absolute_root(size_t n, uint32_t levels, uint64_t seed)
 	tree_release(&t);
 }
 
-static void test_absolute_split_is_optimal_for_few_and_many_levels(void **state)
+TEST(test_absolute_split_is_optimal_for_few_and_many_levels)
 {
 	static const uint32_t levels[] = {
 		2, 3, 5, 9, 12, 17, 33, 34, 60, 100000
 	}; /* 33 | 34: vectors | list */
 
-	(void)state;
 	for (size_t k = 0; k < sizeof levels / sizeof *levels; k++)
 		for (uint64_t seed = 0; seed < 40; seed++)
 			check_absolute_root(2 + seed * 3, levels[k], seed);
 }
 
-static void test_missing_values_take_the_side_that_suits_them(void **state)
+TEST(test_missing_values_take_the_side_that_suits_them)
 {
 	/* Missing rows behave like small x: they belong left, and a missing value at prediction follows. */
 	double x[] = { 1, 2, 8, 9, NAN, NAN }, y[] = { 1, 1.1, 5, 5.1, 1.05, 1.02 }, missing = NAN;
 
-	(void)state;
 	for (int c = 0; c < 2; c++) {
 		struct grow_params p = plain;
 		struct tree t;
@@ -303,11 +286,10 @@ static void test_missing_values_take_the_side_that_suits_them(void **state)
 	}
 }
 
-static void test_missing_alone_can_be_split_off(void **state)
+TEST(test_missing_alone_can_be_split_off)
 {
 	double x[] = { 1, 2, 3, NAN, NAN }, y[] = { 1, 1, 1, 7, 7 }, missing = NAN, known = 99;
 
-	(void)state;
 	for (int c = 0; c < 2; c++) {
 		struct grow_params p = plain;
 		struct tree t;
@@ -322,24 +304,22 @@ static void test_missing_alone_can_be_split_off(void **state)
 	}
 }
 
-static void test_missing_never_seen_goes_with_the_heavier_side(void **state)
+TEST(test_missing_never_seen_goes_with_the_heavier_side)
 {
 	double x[] = { 1, 2, 3, 8 }, y[] = { 1, 1, 1, 9 }, missing = NAN;
 	struct tree t = grow(x, y, 4, 1, plain);
 
-	(void)state;
 	assert_true(predict(&t, &missing) == 1.0);
 	tree_release(&t);
 }
 
-static void test_deep_tree_contains_its_shallow_self(void **state)
+TEST(test_deep_tree_contains_its_shallow_self)
 {
 	double x[60 * 3], y[60];
 	struct rng rng = rng_stream(5, 5);
 	struct grow_params p = plain;
 	struct tree deep, shallow;
 
-	(void)state;
 	for (int i = 0; i < 60; i++) {
 		for (int f = 0; f < 3; f++)
 			x[3 * i + f] = rng_below(&rng, 4);
@@ -360,7 +340,7 @@ static void test_deep_tree_contains_its_shallow_self(void **state)
 	tree_release(&deep);
 }
 
-static void test_large_table_is_compacted_without_changing_the_tree(void **state)
+TEST(test_large_table_is_compacted_without_changing_the_tree)
 {
 	/* 40,000 rows pass the limit at which codes are copied into node order; a tree on levels 0..9 has a
 	 * known shape: it must reproduce the level means whatever was moved. */
@@ -369,7 +349,6 @@ static void test_large_table_is_compacted_without_changing_the_tree(void **state
 	struct rng rng = rng_stream(11, 2);
 	struct tree t;
 
-	(void)state;
 	for (size_t i = 0; i < n; i++) {
 		x[2 * i] = rng_below(&rng, 10);
 		x[2 * i + 1] = rng_below(&rng, 7);
@@ -384,14 +363,13 @@ static void test_large_table_is_compacted_without_changing_the_tree(void **state
 	free(y);
 }
 
-static void test_more_values_than_codes_are_cut_into_quantiles(void **state)
+TEST(test_more_values_than_codes_are_cut_into_quantiles)
 {
 	size_t n = 70000; /* past the 65,534 levels that are kept exactly */
 	double *x = malloc(n * sizeof *x), *y = malloc(n * sizeof *y), worst = 0.0;
 	struct grow_params p = plain;
 	struct tree t;
 
-	(void)state;
 	for (size_t i = 0; i < n; i++) {
 		x[i] = (double)((i * 48271) % n);
 		y[i] = x[i] < 35000 ? 1.0 : 2.0;
@@ -405,28 +383,4 @@ static void test_more_values_than_codes_are_cut_into_quantiles(void **state)
 	tree_release(&t);
 	free(x);
 	free(y);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_tree_of_four_rows_is_the_one_worked_by_hand),
-		cmocka_unit_test(test_value_at_the_threshold_goes_left),
-		cmocka_unit_test(test_full_tree_reproduces_distinct_rows),
-		cmocka_unit_test(test_constant_target_gives_a_single_leaf),
-		cmocka_unit_test(test_constant_feature_is_never_split),
-		cmocka_unit_test(test_one_row_is_a_leaf),
-		cmocka_unit_test(test_huge_values_have_a_finite_threshold_between_them),
-		cmocka_unit_test(test_neighbouring_doubles_are_told_apart),
-		cmocka_unit_test(test_min_samples_leaf_counts_rows_not_weight),
-		cmocka_unit_test(test_absolute_leaf_is_the_weighted_median),
-		cmocka_unit_test(test_absolute_split_is_optimal_for_few_and_many_levels),
-		cmocka_unit_test(test_missing_values_take_the_side_that_suits_them),
-		cmocka_unit_test(test_missing_alone_can_be_split_off),
-		cmocka_unit_test(test_missing_never_seen_goes_with_the_heavier_side),
-		cmocka_unit_test(test_deep_tree_contains_its_shallow_self),
-		cmocka_unit_test(test_large_table_is_compacted_without_changing_the_tree),
-		cmocka_unit_test(test_more_values_than_codes_are_cut_into_quantiles),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

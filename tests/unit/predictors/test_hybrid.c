@@ -1,10 +1,4 @@
 /* The hybrid, its prior and its bounds, on worlds whose truth is known. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +11,7 @@
 #include "predictors/data/score.h"
 #include "predictors/search/train.h"
 #include "predictors/models/widening.h"
+#include "tests/support/test.h"
 #include "tests/support/worlds.h"
 
 static const uint8_t role[5] = { ROLE_CATEGORY, ROLE_CPUS, ROLE_NJOBS, ROLE_BATCH, ROLE_PROCESSES };
@@ -63,14 +58,13 @@ static struct score score_on(const struct predictor_ops *ops, const char *text, 
 	return s;
 }
 
-static void test_forest_learns_what_the_queue_gets_wrong(void **state)
+TEST(test_forest_learns_what_the_queue_gets_wrong)
 {
 	struct dataset *all = world(1, 0.02, 1, 0.3), *train, *test;
 	struct score forest, queue, hybrid;
 	struct rng rng = rng_stream(1, 1);
 	uint32_t row[96];
 
-	(void)state;
 	for (uint32_t i = 0; i < 96; i++)
 		row[i] = i;
 	rng_shuffle(&rng, row, 96); /* settings held out, not replications of what was seen */
@@ -87,7 +81,7 @@ static void test_forest_learns_what_the_queue_gets_wrong(void **state)
 	dataset_free(test);
 }
 
-static void test_loaded_model_gives_identical_bits_compiled_or_not(void **state)
+TEST(test_loaded_model_gives_identical_bits_compiled_or_not)
 {
 	struct dataset *d = world(1, 0.03, 3, 0.1);
 	struct predictor p = fit_with(&hybrid_ops, "trees=40", d, (struct fit_context){ .seed = 5 });
@@ -96,7 +90,6 @@ static void test_loaded_model_gives_identical_bits_compiled_or_not(void **state)
 	double a[96], b[96];
 	void *again = NULL;
 
-	(void)state;
 	assert_int_equal(hybrid_ops.save(p.self, &w, NULL), 0);
 	r = (struct reader){ .bytes = (const unsigned char *)w.out.text, .len = w.out.len };
 	assert_int_equal(hybrid_ops.load(&r, 5, &again, NULL), 0);
@@ -119,12 +112,11 @@ static void test_loaded_model_gives_identical_bits_compiled_or_not(void **state)
 	dataset_free(d);
 }
 
-static void test_same_model_on_any_number_of_threads(void **state)
+TEST(test_same_model_on_any_number_of_threads)
 {
 	struct dataset *d = world(1, 0.03, 4, 0.1);
 	struct writer w[3] = { 0 };
 
-	(void)state;
 	for (size_t threads = 1; threads <= 3; threads++) {
 		struct pool *pool = NULL;
 		struct predictor p;
@@ -144,14 +136,13 @@ static void test_same_model_on_any_number_of_threads(void **state)
 	dataset_free(d);
 }
 
-static void test_far_outside_the_queue_speaks_alone(void **state)
+TEST(test_far_outside_the_queue_speaks_alone)
 {
 	struct dataset *d = world(2, 0.02, 6, 0.4);
 	struct predictor h = fit_with(&hybrid_ops, "", d, (struct fit_context){ .seed = 1 });
 	struct predictor q = fit_with(&queueing_ops, "", d, (struct fit_context){ .seed = 1 });
 	double x[5] = { 0, 4, 3, 256, 12 }, a, b, inside, edge;
 
-	(void)state;
 	predictor_predict(&h, x, 1, &a);
 	predictor_predict(&q, x, 1, &b);
 	inside = fabs(log(a / b));
@@ -174,11 +165,10 @@ static void test_far_outside_the_queue_speaks_alone(void **state)
 	dataset_free(d);
 }
 
-static void test_out_of_bag_bounds_hold_on_new_rows(void **state)
+TEST(test_out_of_bag_bounds_hold_on_new_rows)
 {
 	size_t held = 0, n = 0;
 
-	(void)state;
 	for (uint64_t k = 0; k < 20; k++) {
 		struct dataset *train = world(1, 0.05, 100 + k, 0.15), *test = world(2, 0.05, 900 + k, 0.15);
 		struct predictor p = fit_with(&hybrid_ops, "trees=100", train,
@@ -203,12 +193,11 @@ static void test_out_of_bag_bounds_hold_on_new_rows(void **state)
 	assert_true((double)held > 0.87 * (double)n && (double)held < 0.96 * (double)n);
 }
 
-static void test_no_bag_no_out_of_bag(void **state)
+TEST(test_no_bag_no_out_of_bag)
 {
 	struct dataset *d = world(1, 0.05, 1, 0.1);
 	struct predictor p = fit_with(&hybrid_ops, "trees=5", d, (struct fit_context){ .seed = 1 });
 
-	(void)state;
 	assert_null(hybrid_ops.oob(p.self));
 	predictor_release(&p);
 	p = fit_with(&hybrid_ops, "trees=5,bootstrap=no", d,
@@ -218,13 +207,12 @@ static void test_no_bag_no_out_of_bag(void **state)
 	dataset_free(d);
 }
 
-static void test_rows_without_a_time_above_zero_are_left_out(void **state)
+TEST(test_rows_without_a_time_above_zero_are_left_out)
 {
 	struct dataset *d = world(1, 0.02, 8, 0.1);
 	struct predictor p;
 	const double *oob;
 
-	(void)state;
 	d->y[10] = 0.0;
 	d->y[11] = -5.0;
 	p = fit_with(&hybrid_ops, "trees=50", d, (struct fit_context){ .seed = 1, .want_oob = true });
@@ -234,7 +222,7 @@ static void test_rows_without_a_time_above_zero_are_left_out(void **state)
 	dataset_free(d);
 }
 
-static void test_a_job_without_njobs_or_processes_is_alone(void **state)
+TEST(test_a_job_without_njobs_or_processes_is_alone)
 {
 	/* batch and cpus alone, and the number of samples in the table */
 	double x[] = { 64, 1, 1000, 64, 2, 1000, 128, 1, 2000, 128, 2, 2000, 256, 1, 1000, 256, 2, 1000 },
@@ -246,7 +234,6 @@ static void test_a_job_without_njobs_or_processes_is_alone(void **state)
 	struct settings s;
 	struct predictor p;
 
-	(void)state;
 	for (int i = 0; i < 6; i++)
 		y[i] = x[3 * i + 2] / x[3 * i] * 10 * (0.03 + 2e-4 * x[3 * i] / x[3 * i + 1]);
 	settings_init(&s, queueing_ops.spec);
@@ -267,14 +254,13 @@ static void test_a_job_without_njobs_or_processes_is_alone(void **state)
 
 /* ---- bounds outside the table ---- */
 
-static void test_widening_is_larger_where_levels_surprise(void **state)
+TEST(test_widening_is_larger_where_levels_surprise)
 {
 	struct dataset *plain = world(2, 0.03, 1, 0.0), *bent = world(2, 0.03, 1, 0.0);
 	struct grid_point point = { .ops = &hybrid_ops };
 	struct fit_context ctx = { .seed = 1 };
 	double a[5], b[5];
 
-	(void)state;
 	settings_init(&point.settings, hybrid_ops.spec);
 	settings_parse(&point.settings, "trees=30", NULL);
 	for (size_t i = 0; i < bent->n_rows; i++) /* the largest batch breaks the law */
@@ -289,7 +275,7 @@ static void test_widening_is_larger_where_levels_surprise(void **state)
 	dataset_free(bent);
 }
 
-static void test_two_levels_take_the_worst_of_the_others(void **state)
+TEST(test_two_levels_take_the_worst_of_the_others)
 {
 	struct dataset *d = world(2, 0.03, 1, 0.0), *two;
 	struct grid_point point = { .ops = &queueing_ops };
@@ -298,7 +284,6 @@ static void test_two_levels_take_the_worst_of_the_others(void **state)
 	size_t n = 0;
 	double w[5];
 
-	(void)state;
 	settings_init(&point.settings, queueing_ops.spec);
 	for (size_t i = 0; i < d->n_rows; i++)
 		if (d->x[5 * i + 2] != 3)
@@ -314,7 +299,7 @@ static void test_two_levels_take_the_worst_of_the_others(void **state)
 	dataset_free(d);
 }
 
-static void test_bounds_are_wider_outside_the_table(void **state)
+TEST(test_bounds_are_wider_outside_the_table)
 {
 	struct feature f[3] = { { .name = "a", .min = 1, .max = 8 },
 				{ .name = "b", .min = 64, .max = 512 },
@@ -326,7 +311,6 @@ static void test_bounds_are_wider_outside_the_table(void **state)
 	double inside[] = { 4, 128, 0 }, high_b[] = { 4, 1024, 0 }, both[] = { 16, 32, 0 },
 	       missing[] = { 4, NAN, 0 };
 
-	(void)state;
 	assert_true(fabs(model_upper(&m, &m.time, inside, 0.1, 200) - 200 * exp(0.1)) < 1e-9);
 	assert_true(fabs(model_upper(&m, &m.time, high_b, 0.1, 200) - 200 * exp(0.15)) < 1e-9);
 	assert_true(fabs(model_upper(&m, &m.time, both, 0.1, 200) - 200 * exp(0.25)) < 1e-9);
@@ -340,7 +324,7 @@ static void test_bounds_are_wider_outside_the_table(void **state)
 
 /* ---- the whole way ---- */
 
-static void test_train_stores_log_bounds_and_widening(void **state)
+TEST(test_train_stores_log_bounds_and_widening)
 {
 	struct dataset *d = world(1, 0.05, 2, 0.2);
 	struct strbuf text = { 0 };
@@ -354,7 +338,6 @@ static void test_train_stores_log_bounds_and_widening(void **state)
 	struct train_report report;
 	struct err err = { 0 };
 
-	(void)state;
 	strbuf_puts(&text, "network,cpus,njobs,batch,time_s\n");
 	for (size_t i = 0; i < d->n_rows; i++)
 		strbuf_printf(&text, "%s,%g,%g,%g,%.6f\n", d->x[5 * i] ? "b" : "a", d->x[5 * i + 1],
@@ -398,7 +381,7 @@ static void test_train_stores_log_bounds_and_widening(void **state)
 	dataset_free(d);
 }
 
-static void test_unstable_rows_fail_a_model_in_the_search_with_the_load(void **state)
+TEST(test_unstable_rows_fail_a_model_in_the_search_with_the_load)
 {
 	struct dataset *d = world(1, 0.02, 1, 0.0);
 	struct grid_point point[2] = { { .ops = &queueing_paper_ops }, { .ops = &queueing_ops } };
@@ -408,7 +391,6 @@ static void test_unstable_rows_fail_a_model_in_the_search_with_the_load(void **s
 	struct search_result *r = NULL;
 	struct split *split = NULL;
 
-	(void)state;
 	settings_init(&point[0].settings, queueing_paper_ops.spec);
 	settings_init(&point[1].settings, queueing_ops.spec);
 	/* one worker and a slow CPU: the arrivals overtake the plane that the disk's rate is */
@@ -430,7 +412,7 @@ static void test_unstable_rows_fail_a_model_in_the_search_with_the_load(void **s
 	dataset_free(d);
 }
 
-static void test_description_names_what_could_not_be_told(void **state)
+TEST(test_description_names_what_could_not_be_told)
 {
 	struct dataset *d = world(1, 0.02, 1, 0.0), *few;
 	struct predictor p;
@@ -439,7 +421,6 @@ static void test_description_names_what_could_not_be_told(void **state)
 	char remark[256];
 	uint32_t row[8] = { 0, 1, 24, 25, 48, 49, 72, 73 }; /* one cpu, one job, every batch, both networks */
 
-	(void)state;
 	assert_int_equal(dataset_subset(d, row, 8, &few, NULL), 0);
 	p = fit_with(&hybrid_ops, "trees=5", few, (struct fit_context){ .seed = 1 });
 	json_begin(&w, &out, false);
@@ -456,25 +437,4 @@ static void test_description_names_what_could_not_be_told(void **state)
 	predictor_release(&p);
 	dataset_free(few);
 	dataset_free(d);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_forest_learns_what_the_queue_gets_wrong),
-		cmocka_unit_test(test_loaded_model_gives_identical_bits_compiled_or_not),
-		cmocka_unit_test(test_same_model_on_any_number_of_threads),
-		cmocka_unit_test(test_far_outside_the_queue_speaks_alone),
-		cmocka_unit_test(test_out_of_bag_bounds_hold_on_new_rows),
-		cmocka_unit_test(test_no_bag_no_out_of_bag),
-		cmocka_unit_test(test_rows_without_a_time_above_zero_are_left_out),
-		cmocka_unit_test(test_a_job_without_njobs_or_processes_is_alone),
-		cmocka_unit_test(test_widening_is_larger_where_levels_surprise),
-		cmocka_unit_test(test_two_levels_take_the_worst_of_the_others),
-		cmocka_unit_test(test_bounds_are_wider_outside_the_table),
-		cmocka_unit_test(test_train_stores_log_bounds_and_widening),
-		cmocka_unit_test(test_unstable_rows_fail_a_model_in_the_search_with_the_load),
-		cmocka_unit_test(test_description_names_what_could_not_be_told),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

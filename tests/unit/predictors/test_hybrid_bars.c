@@ -1,11 +1,5 @@
 /* The hybrid on the published measurements of the Courier paper: how far off it is on rows held out at random
  * and by level, beside the forest alone and the queueing model alone, and whether its bounds hold. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +12,7 @@
 #include "predictors/models/queueing_models.h"
 #include "predictors/search/train.h"
 #include "tests/support/support.h"
+#include "tests/support/test.h"
 
 #define SPLITS 20
 #define ROWS_MAX 96
@@ -71,6 +66,8 @@ static int unload(void **state)
 	return 0;
 }
 
+TEST_GROUP(load, unload);
+
 static double value(size_t row, const char *column)
 {
 	for (size_t f = 0; f < features->n; f++)
@@ -119,12 +116,11 @@ static struct score held_out(const struct predictor_ops *ops, const char *text, 
 
 static const char paper_forest[] = "trees=2000,depth=6,criterion=absolute";
 
-static void test_random_splits(void **state)
+TEST(test_random_splits)
 {
 	struct score forest = { 0 }, queue = { 0 }, hybrid = { 0 };
 	size_t held = 0, n = 0;
 
-	(void)state;
 	if (!csv)
 		skip();
 	assert_int_equal(data.n_rows, 89);
@@ -280,11 +276,10 @@ static void hold_out(const char *name, const bool *out_of_training, double most_
 	close_rows(&train);
 }
 
-static void test_busier_than_seen(void **state)
+TEST(test_busier_than_seen)
 {
 	bool out[ROWS_MAX];
 
-	(void)state;
 	if (!csv)
 		skip();
 	for (size_t i = 0; i < data.n_rows; i++)
@@ -292,11 +287,10 @@ static void test_busier_than_seen(void **state)
 	hold_out("processes > 15", out, 0.10);
 }
 
-static void test_more_jobs_than_seen(void **state)
+TEST(test_more_jobs_than_seen)
 {
 	bool out[ROWS_MAX];
 
-	(void)state;
 	if (!csv)
 		skip();
 	for (size_t i = 0; i < data.n_rows; i++)
@@ -304,11 +298,10 @@ static void test_more_jobs_than_seen(void **state)
 	hold_out("njobs = 5", out, 0.12);
 }
 
-static void test_larger_batch_than_seen(void **state)
+TEST(test_larger_batch_than_seen)
 {
 	bool out[ROWS_MAX];
 
-	(void)state;
 	if (!csv)
 		skip();
 	for (size_t i = 0; i < data.n_rows; i++)
@@ -316,26 +309,13 @@ static void test_larger_batch_than_seen(void **state)
 	hold_out("batch = 512", out, 0.08);
 }
 
-static void test_batch_between_those_seen(void **state)
+TEST(test_batch_between_those_seen)
 {
 	bool out[ROWS_MAX];
 
-	(void)state;
 	if (!csv)
 		skip();
 	for (size_t i = 0; i < data.n_rows; i++)
 		out[i] = value(i, "batch") == 256;
 	hold_out("batch = 256", out, 0.05);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_random_splits),
-		cmocka_unit_test(test_busier_than_seen),
-		cmocka_unit_test(test_more_jobs_than_seen),
-		cmocka_unit_test(test_larger_batch_than_seen),
-		cmocka_unit_test(test_batch_between_those_seen),
-	};
-	return cmocka_run_group_tests(tests, load, unload);
 }

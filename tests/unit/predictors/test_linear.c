@@ -1,11 +1,4 @@
 /* predictors/linear: parity with exact arithmetic and scikit-learn, the rules for terms, model files. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -18,6 +11,7 @@
 #include "common/rng.h"
 #include "predictors/models/linear.h"
 #include "tests/support/support.h"
+#include "tests/support/test.h"
 
 static const struct predictor_ops *const every[] = { &linear_ops, &ridge_ops, &lasso_ops };
 
@@ -126,7 +120,7 @@ static void release(struct dataset *d)
 
 /* The reference is the solution of the normal equations in exact rational arithmetic (Python's fractions) on
  * the 96 rows; scikit-learn's LinearRegression is within 7e-12 of it. */
-static void test_linear_equals_exact_arithmetic_on_the_courier_table(void **state)
+TEST(test_linear_equals_exact_arithmetic_on_the_courier_table)
 {
 	static const struct {
 		const char *term;
@@ -152,7 +146,6 @@ static void test_linear_equals_exact_arithmetic_on_the_courier_table(void **stat
 	struct json *v;
 	void *m;
 
-	(void)state;
 	if (!courier(&d))
 		skip();
 	m = fit(&linear_ops, "", &d);
@@ -192,11 +185,10 @@ static void check_shrunk(const struct predictor_ops *ops, const char *settings, 
 	ops->destroy(m);
 }
 
-static void test_ridge_equals_scikit_learn_on_the_courier_table(void **state)
+TEST(test_ridge_equals_scikit_learn_on_the_courier_table)
 {
 	struct dataset d;
 
-	(void)state;
 	if (!courier(&d))
 		skip();
 	/* Ridge(alpha) through Cholesky: good to about 1e-11 itself */
@@ -224,11 +216,10 @@ static void test_ridge_equals_scikit_learn_on_the_courier_table(void **state)
 	release(&d);
 }
 
-static void test_lasso_equals_scikit_learn_on_the_courier_table(void **state)
+TEST(test_lasso_equals_scikit_learn_on_the_courier_table)
 {
 	struct dataset d;
 
-	(void)state;
 	if (!courier(&d))
 		skip();
 	/* Lasso(alpha, tol=1e-15). Ours stops at a gap of 1e-13 of the variation, so about 1e-6 of a fit */
@@ -253,13 +244,12 @@ static void test_lasso_equals_scikit_learn_on_the_courier_table(void **state)
 static double cross_x[] = { 0, 0, /**/ 1, 0, /**/ 0, 1, /**/ 1, 1 };
 static double cross_y[] = { 2.37, 5.5, 4.25, 11.75 };
 
-static void test_linear_reproduces_four_corners_with_their_interaction(void **state)
+TEST(test_linear_reproduces_four_corners_with_their_interaction)
 {
 	struct dataset d = { .n_rows = 4, .n_features = 2, .x = cross_x, .y = cross_y };
 	void *m = fit(&linear_ops, "", &d);
 	struct json *v = describe(&linear_ops, m, NULL);
 
-	(void)state;
 	/* level, two differences to the first corner, and the difference of differences */
 	near(json_number(json_get(v, "intercept"), NAN), 2.37, 1e-13);
 	near(coefficient(v, "x0"), 3.13, 1e-13);
@@ -273,7 +263,7 @@ static void test_linear_reproduces_four_corners_with_their_interaction(void **st
 	linear_ops.destroy(m);
 }
 
-static void test_derived_features_stay_out_of_linear_and_in_ridge(void **state)
+TEST(test_derived_features_stay_out_of_linear_and_in_ridge)
 {
 	double x[] = { 1, 2, 2, /**/ 3, 1, 3, /**/ 2, 5, 10, /**/ 4, 4, 16 }, y[] = { 1, 2, 4, 3.3 };
 	const char *const name[] = { "a", "b", "ab" };
@@ -283,7 +273,6 @@ static void test_derived_features_stay_out_of_linear_and_in_ridge(void **state)
 	void *m = fit(&linear_ops, "", &d);
 	struct json *v = describe(&linear_ops, m, &d);
 
-	(void)state;
 	assert_int_equal(json_size(json_get(v, "terms")), 3); /* a, b, a:b */
 	assert_true(isnan(coefficient(v, "ab")));
 	json_free(v);
@@ -296,7 +285,7 @@ static void test_derived_features_stay_out_of_linear_and_in_ridge(void **state)
 	ridge_ops.destroy(m);
 }
 
-static void test_columns_of_one_category_are_not_multiplied(void **state)
+TEST(test_columns_of_one_category_are_not_multiplied)
 {
 	const char *const name[] = { "net=a", "net=b", "net=c", "cpu", "nether" };
 	double x[60 * 5], y[60];
@@ -305,7 +294,6 @@ static void test_columns_of_one_category_are_not_multiplied(void **state)
 	struct json *v;
 	void *m;
 
-	(void)state;
 	for (int i = 0; i < 60; i++) {
 		for (int j = 0; j < 3; j++)
 			x[5 * i + j] = i % 3 == j;
@@ -325,14 +313,13 @@ static void test_columns_of_one_category_are_not_multiplied(void **state)
 	linear_ops.destroy(m);
 }
 
-static void test_too_many_terms_name_the_degree_that_fits(void **state)
+TEST(test_too_many_terms_name_the_degree_that_fits)
 {
 	double x[14 * 3], y[3] = { 1, 2, 3 };
 	struct dataset d = { .n_rows = 3, .n_features = 14, .x = x, .y = y };
 	struct err err = { 0 };
 	void *m = NULL;
 
-	(void)state;
 	for (int i = 0; i < 42; i++)
 		x[i] = i % 5;
 	assert_int_equal(try_fit(&linear_ops, "", &d, &m, &err), -ERR_ARG);
@@ -344,12 +331,11 @@ static void test_too_many_terms_name_the_degree_that_fits(void **state)
 	linear_ops.destroy(m);
 }
 
-static void test_one_row_predicts_its_target(void **state)
+TEST(test_one_row_predicts_its_target)
 {
 	double x[] = { 3, NAN, 7 }, y[] = { 2.37 }, other[] = { 9, 1, NAN };
 	struct dataset d = { .n_rows = 1, .n_features = 3, .x = x, .y = y };
 
-	(void)state;
 	for (int k = 0; k < 3; k++) {
 		void *m = fit(every[k], "", &d);
 
@@ -358,26 +344,24 @@ static void test_one_row_predicts_its_target(void **state)
 	}
 }
 
-static void test_fewer_rows_than_terms_still_fits_the_rows(void **state)
+TEST(test_fewer_rows_than_terms_still_fits_the_rows)
 {
 	double x[] = { 1, 2, 3, 1, /**/ 2, 7, 1, 8, /**/ 3, 1, 4, 1 }, y[] = { 2.37, 9.1, 4.4 }, out[3];
 	struct dataset d = { .n_rows = 3, .n_features = 4, .x = x, .y = y };
 	void *m = fit(&linear_ops, "", &d);
 
-	(void)state;
 	linear_ops.predict(m, x, 3, out);
 	for (int i = 0; i < 3; i++)
 		near(out[i], y[i], 1e-12);
 	linear_ops.destroy(m);
 }
 
-static void test_constant_columns_have_coefficient_zero(void **state)
+TEST(test_constant_columns_have_coefficient_zero)
 {
 	double x[] = { 4.1, 1, /**/ 4.1, 2, /**/ 4.1, 4, /**/ 4.1, 8 }, y[] = { 3, 5, 9, 17 };
 	double moved[] = { 99, 4 };
 	struct dataset d = { .n_rows = 4, .n_features = 2, .x = x, .y = y };
 
-	(void)state;
 	for (int k = 0; k < 3; k++) {
 		void *m = fit(every[k], k ? "alpha=0" : "degree=1", &d);
 
@@ -386,7 +370,7 @@ static void test_constant_columns_have_coefficient_zero(void **state)
 	}
 }
 
-static void test_missing_feature_counts_as_its_training_mean(void **state)
+TEST(test_missing_feature_counts_as_its_training_mean)
 {
 	double x[] = { 1, 5, /**/ 2, NAN, /**/ 4, 2, /**/ 9, 8, /**/ 3, 1 }, y[] = { 3, 5, 1, 17, 2.37 };
 	double filled[] = { 1, 5, /**/ 2, 4, /**/ 4, 2, /**/ 9, 8, /**/ 3, 1 };
@@ -394,7 +378,6 @@ static void test_missing_feature_counts_as_its_training_mean(void **state)
 	struct dataset d = { .n_rows = 5, .n_features = 2, .x = x, .y = y };
 	struct dataset whole = { .n_rows = 5, .n_features = 2, .x = filled, .y = y };
 
-	(void)state;
 	for (int k = 0; k < 3; k++) {
 		void *a = fit(every[k], "", &d), *b = fit(every[k], "", &whole);
 
@@ -405,25 +388,23 @@ static void test_missing_feature_counts_as_its_training_mean(void **state)
 	}
 }
 
-static void test_column_that_is_always_missing_is_ignored(void **state)
+TEST(test_column_that_is_always_missing_is_ignored)
 {
 	double x[] = { NAN, 1, /**/ NAN, 2, /**/ NAN, 4 }, y[] = { 1, 2, 4 }, ask[] = { 77, 3 };
 	struct dataset d = { .n_rows = 3, .n_features = 2, .x = x, .y = y };
 	void *m = fit(&linear_ops, "", &d);
 
-	(void)state;
 	near(predict1(&linear_ops, m, ask), 3.0, 1e-13);
 	linear_ops.destroy(m);
 }
 
-static void test_huge_values_neither_overflow_nor_lose_the_fit(void **state)
+TEST(test_huge_values_neither_overflow_nor_lose_the_fit)
 {
 	double x[] = { 1e250, 1e200, /**/ 2e250, 3e200, /**/ 4e250, 1e200, /**/ 8e250, 5e200 };
 	double y[] = { 1e290, 3e290, 2e290, 9e290 }, out[4], far[] = { DBL_MAX, -DBL_MAX }, v;
 	struct dataset d = { .n_rows = 4, .n_features = 2, .x = x, .y = y };
 	void *m = fit(&linear_ops, "", &d); /* the product of the two would be 1e450 */
 
-	(void)state;
 	linear_ops.predict(m, x, 4, out);
 	for (int i = 0; i < 4; i++)
 		near(out[i], y[i], 1e-12);
@@ -438,14 +419,13 @@ static void test_huge_values_neither_overflow_nor_lose_the_fit(void **state)
 	}
 }
 
-static void test_log_of_a_target_at_zero_is_refused(void **state)
+TEST(test_log_of_a_target_at_zero_is_refused)
 {
 	double x[] = { 1, 2 }, y[] = { 3, 0 };
 	struct dataset d = { .n_rows = 2, .n_features = 1, .x = x, .y = y };
 	struct err err = { 0 };
 	void *m = NULL;
 
-	(void)state;
 	assert_int_equal(try_fit(&linear_ops, "log=yes", &d, &m, &err), -ERR_ARG);
 	assert_non_null(strstr(err.text, "row 2 has 0"));
 	d.n_rows = 0;
@@ -454,7 +434,7 @@ static void test_log_of_a_target_at_zero_is_refused(void **state)
 
 /* Relations that hold for any data: a larger alpha never makes the penalised length grow, and at an alpha
  * beyond max |x'y| / n the lasso is the mean. */
-static void test_penalty_shrinks(void **state)
+TEST(test_penalty_shrinks)
 {
 	enum { N = 40, K = 4 };
 	double x[N * K], y[N], at_zero[K] = { 0 };
@@ -462,7 +442,6 @@ static void test_penalty_shrinks(void **state)
 	struct rng r = rng_stream(9, 2);
 	double mean = 0.0, last[3] = { INFINITY, INFINITY, INFINITY };
 
-	(void)state;
 	for (int i = 0; i < N; i++) {
 		y[i] = 10.0;
 		for (int j = 0; j < K; j++) {
@@ -496,13 +475,12 @@ static void test_penalty_shrinks(void **state)
 	}
 }
 
-static void test_importances_sum_to_one_and_follow_the_effects(void **state)
+TEST(test_importances_sum_to_one_and_follow_the_effects)
 {
 	struct dataset d = { .n_rows = 4, .n_features = 2, .x = cross_x, .y = cross_y };
 	void *m = fit(&linear_ops, "degree=1", &d);
 	double importance[2], sum = 7.5 + 3.13 + 6.25 + 1.88;
 
-	(void)state;
 	linear_ops.importances(m, importance);
 	/* equal spreads, so as the mean differences: (3.13 + 7.5) / 2 to (1.88 + 6.25) / 2 */
 	near(importance[0], (3.13 + 7.5) / sum, 1e-12);
@@ -527,14 +505,13 @@ static void random_rows(double *x, double *y, size_t n, size_t k, uint64_t seed)
 	}
 }
 
-static void test_loaded_model_predicts_the_same_bits(void **state)
+TEST(test_loaded_model_predicts_the_same_bits)
 {
 	enum { N = 50, K = 4 };
 	double x[N * K], y[N], before[N], after[N];
 	const char *const settings[] = { "log=yes", "alpha=0.3,degree=2", "alpha=0.01,standardize=yes" };
 	struct dataset d = { .n_rows = N, .n_features = K, .x = x, .y = y };
 
-	(void)state;
 	random_rows(x, y, N, K, 21);
 	for (int k = 0; k < 3; k++) {
 		void *m = fit(every[k], settings[k], &d), *copy = NULL;
@@ -560,7 +537,7 @@ static void test_loaded_model_predicts_the_same_bits(void **state)
 }
 
 /* Every truncation and every changed byte is refused, or loads to a model that predicts finite numbers. */
-static void test_damaged_model_never_harms(void **state)
+TEST(test_damaged_model_never_harms)
 {
 	double x[20 * 3], y[20];
 	struct dataset d = { .n_rows = 20, .n_features = 3, .x = x, .y = y };
@@ -569,7 +546,6 @@ static void test_damaged_model_never_harms(void **state)
 	unsigned char *bytes;
 	void *m;
 
-	(void)state;
 	random_rows(x, y, 20, 3, 4);
 	m = fit(&linear_ops, "", &d);
 	assert_int_equal(linear_ops.save(m, &w, &err), 0);
@@ -606,7 +582,7 @@ static void test_damaged_model_never_harms(void **state)
 	strbuf_release(&w.out);
 }
 
-static void test_file_for_other_features_is_refused(void **state)
+TEST(test_file_for_other_features_is_refused)
 {
 	struct dataset d = { .n_rows = 4, .n_features = 2, .x = cross_x, .y = cross_y };
 	struct writer w = { .out = { 0 } };
@@ -614,7 +590,6 @@ static void test_file_for_other_features_is_refused(void **state)
 	struct reader r;
 	void *m = fit(&linear_ops, "", &d), *other = NULL;
 
-	(void)state;
 	assert_int_equal(linear_ops.save(m, &w, &err), 0);
 	r = (struct reader){ .bytes = (const unsigned char *)w.out.text, .len = w.out.len };
 	assert_int_equal(linear_ops.load(&r, 3, &other, &err), -ERR_FORMAT);
@@ -623,12 +598,11 @@ static void test_file_for_other_features_is_refused(void **state)
 	strbuf_release(&w.out);
 }
 
-static void test_no_memory_is_reported_at_every_allocation(void **state)
+TEST(test_no_memory_is_reported_at_every_allocation)
 {
 	double x[20 * 3], y[20];
 	struct dataset d = { .n_rows = 20, .n_features = 3, .x = x, .y = y };
 
-	(void)state;
 	random_rows(x, y, 20, 3, 8);
 	for (int k = 0; k < 3; k++) {
 		bool met = true;
@@ -649,32 +623,4 @@ static void test_no_memory_is_reported_at_every_allocation(void **state)
 			every[k]->destroy(m);
 		}
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_linear_equals_exact_arithmetic_on_the_courier_table),
-		cmocka_unit_test(test_ridge_equals_scikit_learn_on_the_courier_table),
-		cmocka_unit_test(test_lasso_equals_scikit_learn_on_the_courier_table),
-		cmocka_unit_test(test_linear_reproduces_four_corners_with_their_interaction),
-		cmocka_unit_test(test_derived_features_stay_out_of_linear_and_in_ridge),
-		cmocka_unit_test(test_columns_of_one_category_are_not_multiplied),
-		cmocka_unit_test(test_too_many_terms_name_the_degree_that_fits),
-		cmocka_unit_test(test_one_row_predicts_its_target),
-		cmocka_unit_test(test_fewer_rows_than_terms_still_fits_the_rows),
-		cmocka_unit_test(test_constant_columns_have_coefficient_zero),
-		cmocka_unit_test(test_missing_feature_counts_as_its_training_mean),
-		cmocka_unit_test(test_column_that_is_always_missing_is_ignored),
-		cmocka_unit_test(test_huge_values_neither_overflow_nor_lose_the_fit),
-		cmocka_unit_test(test_log_of_a_target_at_zero_is_refused),
-		cmocka_unit_test(test_penalty_shrinks),
-		cmocka_unit_test(test_importances_sum_to_one_and_follow_the_effects),
-		cmocka_unit_test(test_loaded_model_predicts_the_same_bits),
-		cmocka_unit_test(test_damaged_model_never_harms),
-		cmocka_unit_test(test_file_for_other_features_is_refused),
-		cmocka_unit_test(test_no_memory_is_reported_at_every_allocation),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

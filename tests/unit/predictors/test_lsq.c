@@ -1,11 +1,4 @@
 /* predictors/lsq: fits worked by hand, what is aliased and what is refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -14,6 +7,7 @@
 #include "common/mem.h"
 #include "common/rng.h"
 #include "predictors/models/lsq.h"
+#include "tests/support/test.h"
 
 /* lsq_prepare takes its design: hand it a copy. */
 static int prepare(const double *x, const double *y, size_t n, size_t k, struct lsq_problem *p,
@@ -46,12 +40,11 @@ static void near(double got, double want, double relative)
 /* By hand: x = 1 2 4, y = 3.1 4.9 9.3. mean x 7/3, mean y 17.3/3; Sxx = 21 - 49/3 = 14/3,
  * Sxy = sum x y - n mean mean = 3.1 + 9.8 + 37.2 - 7 * 17.3 / 3 = 29.2/3; slope = 29.2 / 14;
  * RSS = Syy - Sxy^2 / Sxx; Syy = 120.11 - 17.3^2 / 3. Var slope = 3/14; var intercept = 1/3 + (7/3)^2 3/14. */
-static void test_line_through_three_points_as_by_hand(void **state)
+TEST(test_line_through_three_points_as_by_hand)
 {
 	double x[] = { 1, 2, 4 }, y[] = { 3.1, 4.9, 9.3 };
 	struct lsq_fit f = fit(x, y, 3, 1);
 
-	(void)state;
 	near(f.coefficient[0], 29.2 / 14.0, 1e-13);
 	near(f.intercept, 17.3 / 3.0 - 29.2 / 14.0 * 7.0 / 3.0, 1e-13);
 	near(f.rss, 120.11 - 17.3 * 17.3 / 3.0 - 29.2 * 29.2 / 42.0, 1e-11); /* cancels two digits */
@@ -62,13 +55,12 @@ static void test_line_through_three_points_as_by_hand(void **state)
 	lsq_fit_release(&f);
 }
 
-static void test_later_copy_of_a_column_is_the_aliased_one(void **state)
+TEST(test_later_copy_of_a_column_is_the_aliased_one)
 {
 	double x[] = { 1, 2, 4, 7, 11, /**/ 3, 1, 4, 1, 5.5, /**/ 2, 4, 8, 14, 22, /**/ 4, 3, 8, 8, 16.5 };
 	double y[] = { 2.37, 1.9, 5.1, 6.3, 12.2 };
 	struct lsq_fit all = fit(x, y, 5, 4), two = fit(x, y, 5, 2);
 
-	(void)state;
 	assert_int_equal(all.rank, 2);
 	assert_false(all.aliased[0]);
 	assert_false(all.aliased[1]);
@@ -82,24 +74,22 @@ static void test_later_copy_of_a_column_is_the_aliased_one(void **state)
 	lsq_fit_release(&two);
 }
 
-static void test_constant_column_is_aliased_with_the_intercept(void **state)
+TEST(test_constant_column_is_aliased_with_the_intercept)
 {
 	double x[] = { 0.1, 0.1, 0.1, 0.1, /**/ 1, 2, 3, 5 }, y[] = { 1, 2, 3, 5 };
 	struct lsq_fit f = fit(x, y, 4, 2);
 
-	(void)state;
 	assert_true(f.aliased[0]);
 	near(f.coefficient[1], 1.0, 1e-14);
 	assert_true(fabs(f.intercept) < 1e-14);
 	lsq_fit_release(&f);
 }
 
-static void test_more_columns_than_rows_interpolates(void **state)
+TEST(test_more_columns_than_rows_interpolates)
 {
 	double x[] = { 1, 2, 4, /**/ 1, 0, 0, /**/ 0, 0, 1, /**/ 7, 1, 3 }, y[] = { 3.1, 4.9, 9.3 };
 	struct lsq_fit f = fit(x, y, 3, 4);
 
-	(void)state;
 	assert_int_equal(f.rank, 2); /* and the intercept: three numbers for three rows */
 	assert_false(f.aliased[0]);
 	assert_false(f.aliased[1]);
@@ -109,19 +99,18 @@ static void test_more_columns_than_rows_interpolates(void **state)
 	lsq_fit_release(&f);
 }
 
-static void test_one_row_gives_its_target(void **state)
+TEST(test_one_row_gives_its_target)
 {
 	double x[] = { 3, 4 }, y[] = { 2.37 };
 	struct lsq_fit f = fit(x, y, 1, 2);
 
-	(void)state;
 	assert_int_equal(f.rank, 0);
 	assert_true(f.intercept == 2.37);
 	assert_true(f.rss == 0.0);
 	lsq_fit_release(&f);
 }
 
-static void test_values_near_the_ends_of_double_do_not_overflow(void **state)
+TEST(test_values_near_the_ends_of_double_do_not_overflow)
 {
 	double x[] = { 1e300, 2e300, 4e300, 5e300, /**/ 3e-300, 1e-300, 2e-300, 2e-300 };
 	double y[] = { 3e200, 1e200, 9e200, 7e200 };
@@ -130,7 +119,6 @@ static void test_values_near_the_ends_of_double_do_not_overflow(void **state)
 	struct err err = { 0 };
 	struct lsq_fit f;
 
-	(void)state;
 	/* the second coefficient is 1e500: an error that says so, and no infinity */
 	assert_int_equal(prepare(x, y, 4, 2, &p, &err), 0);
 	assert_int_equal(lsq_solve(&p, NULL, 0, &f, &err), -ERR_NUMERIC);
@@ -145,12 +133,11 @@ static void test_values_near_the_ends_of_double_do_not_overflow(void **state)
 	lsq_fit_release(&f);
 }
 
-static void test_column_far_from_zero_keeps_its_slope(void **state)
+TEST(test_column_far_from_zero_keeps_its_slope)
 {
 	double x[50], y[50];
 	struct lsq_fit f;
 
-	(void)state;
 	for (int i = 0; i < 50; i++) {
 		x[i] = 1.6e9 + 3.0 * i; /* seconds since 1970 */
 		y[i] = 0.25 * (3.0 * i) + 7.0;
@@ -162,14 +149,13 @@ static void test_column_far_from_zero_keeps_its_slope(void **state)
 
 /* Folding the rows into a triangle must not change an answer: the same rows once (not folded) and 40
  * times over (folded). Coefficients stay, RSS grows 40-fold, variances shrink 40-fold. */
-static void test_folded_problem_answers_like_the_plain_one(void **state)
+TEST(test_folded_problem_answers_like_the_plain_one)
 {
 	enum { N = 7, K = 3, TIMES = 40 };
 	double x[N * K], y[N], wide_x[N * K * TIMES], wide_y[N * TIMES];
 	struct rng r = rng_stream(7, 1);
 	struct lsq_fit a, b;
 
-	(void)state;
 	for (int i = 0; i < N * K; i++)
 		x[i] = rng_normal(&r) * (i % 2 ? 100.0 : 1.0) + 3.0;
 	for (int i = 0; i < N; i++)
@@ -193,7 +179,7 @@ static void test_folded_problem_answers_like_the_plain_one(void **state)
 	lsq_fit_release(&b);
 }
 
-static void test_subset_is_fitted_as_if_alone(void **state)
+TEST(test_subset_is_fitted_as_if_alone)
 {
 	double x[] = { 1, 2, 4, 7, 3, 9, /**/ 5, 1, 1, 0, 2, 2, /**/ 1, 1, 0, 0, 1, 0 };
 	double y[] = { 2.37, 1.1, 5.2, 8, 3.3, 9.1 }, alone[12];
@@ -201,7 +187,6 @@ static void test_subset_is_fitted_as_if_alone(void **state)
 	struct lsq_fit part, whole;
 	struct err err = { 0 };
 
-	(void)state;
 	memcpy(alone, x + 12, 6 * sizeof *x);
 	memcpy(alone + 6, x, 6 * sizeof *x);
 	assert_int_equal(prepare(x, y, 6, 3, &p, &err), 0);
@@ -216,13 +201,12 @@ static void test_subset_is_fitted_as_if_alone(void **state)
 }
 
 /* Residuals of a least-squares fit are orthogonal to every column, whatever the data. */
-static void test_residuals_are_orthogonal_to_the_columns(void **state)
+TEST(test_residuals_are_orthogonal_to_the_columns)
 {
 	enum { N = 30, K = 6 };
 	double x[N * K], y[N];
 	struct rng r = rng_stream(11, 0);
 
-	(void)state;
 	for (int round = 0; round < 20; round++) {
 		struct lsq_fit f;
 
@@ -248,13 +232,12 @@ static void test_residuals_are_orthogonal_to_the_columns(void **state)
 	}
 }
 
-static void test_bad_input_is_refused_with_a_reason(void **state)
+TEST(test_bad_input_is_refused_with_a_reason)
 {
 	double x[] = { 1, NAN, 3 }, ok[] = { 1, 2, 3 }, y[] = { 1, 2, INFINITY };
 	struct lsq_problem p;
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(prepare(x, ok, 3, 1, &p, &err), -ERR_ARG);
 	assert_non_null(strstr(err.text, "row 1"));
 	assert_int_equal(prepare(ok, y, 3, 1, &p, &err), -ERR_ARG);
@@ -264,13 +247,12 @@ static void test_bad_input_is_refused_with_a_reason(void **state)
 	assert_int_equal(lsq_prepare(NULL, ok, SIZE_MAX / 2, 1, true, &p, &err), -ERR_NUMERIC);
 }
 
-static void test_no_memory_is_reported_at_every_allocation(void **state)
+TEST(test_no_memory_is_reported_at_every_allocation)
 {
 	double x[40], y[20];
 	struct rng r = rng_stream(3, 0);
 	bool met = true;
 
-	(void)state;
 	for (int i = 0; i < 40; i++)
 		x[i] = rng_normal(&r);
 	for (int i = 0; i < 20; i++)
@@ -300,7 +282,7 @@ static void test_no_memory_is_reported_at_every_allocation(void **state)
 }
 
 /* One unit column: the ridge answer is b'a / (1 + w^2), the lasso answer b'a minus w towards 0. */
-static void test_penalised_fits_of_one_column_as_by_hand(void **state)
+TEST(test_penalised_fits_of_one_column_as_by_hand)
 {
 	double x[] = { 1, 2, 4 }, y[] = { 3.1, 4.9, 9.3 }, c, weight = 0.7;
 	double ab = 29.2 / 3.0 / sqrt(14.0 / 3.0); /* Sxy / sqrt(Sxx), in units of y; y is halved 4 times */
@@ -308,7 +290,6 @@ static void test_penalised_fits_of_one_column_as_by_hand(void **state)
 	struct err err = { 0 };
 	bool converged;
 
-	(void)state;
 	assert_int_equal(prepare(x, y, 3, 1, &p, &err), 0);
 	assert_int_equal(p.y_exponent, 4);
 	assert_int_equal(lsq_ridge_scaled(&p, &weight, &c, &err), 0);
@@ -324,25 +305,4 @@ static void test_penalised_fits_of_one_column_as_by_hand(void **state)
 	assert_int_equal(lsq_ridge_scaled(&p, &weight, &c, &err), 0);
 	assert_true(c == 0.0);
 	lsq_problem_release(&p);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_line_through_three_points_as_by_hand),
-		cmocka_unit_test(test_later_copy_of_a_column_is_the_aliased_one),
-		cmocka_unit_test(test_constant_column_is_aliased_with_the_intercept),
-		cmocka_unit_test(test_more_columns_than_rows_interpolates),
-		cmocka_unit_test(test_one_row_gives_its_target),
-		cmocka_unit_test(test_values_near_the_ends_of_double_do_not_overflow),
-		cmocka_unit_test(test_column_far_from_zero_keeps_its_slope),
-		cmocka_unit_test(test_folded_problem_answers_like_the_plain_one),
-		cmocka_unit_test(test_subset_is_fitted_as_if_alone),
-		cmocka_unit_test(test_residuals_are_orthogonal_to_the_columns),
-		cmocka_unit_test(test_bad_input_is_refused_with_a_reason),
-		cmocka_unit_test(test_no_memory_is_reported_at_every_allocation),
-		cmocka_unit_test(test_penalised_fits_of_one_column_as_by_hand),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

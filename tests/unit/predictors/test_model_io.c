@@ -1,10 +1,4 @@
 #define _GNU_SOURCE /* memmem */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -16,6 +10,7 @@
 #include "common/rng.h"
 #include "predictors/model.h"
 #include "tests/support/support.h"
+#include "tests/support/test.h"
 
 #define ROWS 24
 
@@ -190,9 +185,8 @@ static void same_predictions(const struct predictor *a, const struct predictor *
 	}
 }
 
-static void test_every_model_comes_back_to_the_bit(void **state)
+TEST(test_every_model_comes_back_to_the_bit)
 {
-	(void)state;
 	for (size_t i = 0; predictor_all[i]; i++) {
 		const char *name = predictor_all[i]->name;
 		/* models of queues know nothing of accuracy; the paper's CPU is too slow for these times */
@@ -217,12 +211,11 @@ static void test_every_model_comes_back_to_the_bit(void **state)
 	}
 }
 
-static void test_facts_about_the_model_come_back(void **state)
+TEST(test_facts_about_the_model_come_back)
 {
 	struct model *m = bundle("ridge", "alpha=0.37", "linear"), *n;
 	struct strbuf a = encoded(m);
 
-	(void)state;
 	n = decoded(&a);
 	assert_true(n->seed == UINT64_MAX - 1);
 	assert_true(n->data_fingerprint == 0x0123456789abcdefULL);
@@ -257,12 +250,11 @@ static void test_facts_about_the_model_come_back(void **state)
 	model_free(NULL);
 }
 
-static void test_a_time_model_alone_is_a_model(void **state)
+TEST(test_a_time_model_alone_is_a_model)
 {
 	struct model *m = bundle("tree", "", NULL), *n;
 	struct strbuf a;
 
-	(void)state;
 	free(m->time.importance);
 	free(m->time.permutation);
 	m->time.importance = m->time.permutation = NULL;
@@ -280,24 +272,22 @@ static void test_a_time_model_alone_is_a_model(void **state)
 	model_free(m);
 }
 
-static void test_a_bundle_without_a_time_model_is_not_written(void **state)
+TEST(test_a_bundle_without_a_time_model_is_not_written)
 {
 	struct model *m = bundle("tree", "", NULL);
 	struct writer w = { 0 };
 
-	(void)state;
 	predictor_release(&m->time.predictor);
 	assert_int_equal(model_encode(m, &w, NULL), -ERR_ARG);
 	strbuf_release(&w.out);
 	model_free(m);
 }
 
-static void test_a_cut_file_is_refused_at_every_byte(void **state)
+TEST(test_a_cut_file_is_refused_at_every_byte)
 {
 	struct model *m = bundle("tree", "", "tree");
 	struct strbuf a = encoded(m);
 
-	(void)state;
 	for (size_t len = 0; len < a.len; len++) {
 		/* a copy of exactly that size: a read past its end is seen by a sanitizer */
 		char *copy = malloc(len ? len : 1);
@@ -314,12 +304,11 @@ static void test_a_cut_file_is_refused_at_every_byte(void **state)
 	model_free(m);
 }
 
-static void test_a_flipped_bit_is_refused_wherever_it_is(void **state)
+TEST(test_a_flipped_bit_is_refused_wherever_it_is)
 {
 	struct model *m = bundle("tree", "", "linear");
 	struct strbuf a = encoded(m);
 
-	(void)state;
 	for (size_t i = 0; i < a.len * 8; i++) {
 		a.text[i / 8] ^= (char)(1 << (i % 8));
 		refused(a.text, a.len, "");
@@ -332,11 +321,10 @@ static void test_a_flipped_bit_is_refused_wherever_it_is(void **state)
 }
 
 /* With checksums that agree the contents are on their own: whatever loads must be safe to use. */
-static void test_a_flipped_bit_behind_the_checksum_does_no_harm(void **state)
+TEST(test_a_flipped_bit_behind_the_checksum_does_no_harm)
 {
 	static const char *const name[] = { "tree", "linear", "boost", "lasso" };
 
-	(void)state;
 	for (size_t k = 0; k < 4; k++) {
 		struct model *m = bundle(name[k], k == 2 ? "trees=2" : "", NULL), *n;
 		struct strbuf a = encoded(m), b = { .text = malloc(a.len), .len = a.len };
@@ -365,12 +353,11 @@ static void test_a_flipped_bit_behind_the_checksum_does_no_harm(void **state)
 	}
 }
 
-static void test_foreign_files_are_called_so(void **state)
+TEST(test_foreign_files_are_called_so)
 {
 	struct model *m = bundle("tree", "", NULL);
 	struct strbuf a = encoded(m);
 
-	(void)state;
 	refused("network,cpus", 12, "not a Postrider model (first bytes 6e 65 74 77 6f 72 6b 2c)");
 	refused("\x89PNG\r\n\x1a\n", 8, "not a Postrider model (first bytes 89 50 4e 47");
 	refused("ab", 2, "not a Postrider model (first bytes 61 62)");
@@ -386,14 +373,13 @@ static void test_foreign_files_are_called_so(void **state)
 	model_free(m);
 }
 
-static void test_damage_is_named_with_its_place(void **state)
+TEST(test_damage_is_named_with_its_place)
 {
 	struct model *m = bundle("tree", "", NULL);
 	struct strbuf a = encoded(m);
 	char want[128];
 	size_t at = find(&a, "TMOD");
 
-	(void)state;
 	a.text[at + 30] ^= 1;
 	snprintf(want, sizeof want, "the checksum of section TMOD at offset %zu does not match", at);
 	refused(a.text, a.len, want);
@@ -431,7 +417,7 @@ static struct strbuf edited(const struct strbuf *a, const char *from, const char
 	return w.out;
 }
 
-static void test_what_meta_says_is_checked(void **state)
+TEST(test_what_meta_says_is_checked)
 {
 	static const char *const edit[][3] = {
 		{ "\"model\":\"ridge\"", "\"model\":\"oracle\"", "no model called 'oracle'" },
@@ -469,7 +455,6 @@ static void test_what_meta_says_is_checked(void **state)
 	struct model *m = bundle("ridge", "", NULL), *n;
 	struct strbuf a = encoded(m), b;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof edit / sizeof *edit; i++) {
 		b = edited(&a, edit[i][0], edit[i][1]);
 		refused(b.text, b.len, edit[i][2]);
@@ -486,12 +471,11 @@ static void test_what_meta_says_is_checked(void **state)
 	model_free(m);
 }
 
-static void test_bounds_in_log_time_come_back(void **state)
+TEST(test_bounds_in_log_time_come_back)
 {
 	struct model *m = bundle("ridge", "", NULL), *n;
 	struct strbuf a, b;
 
-	(void)state;
 	m->time.conformal.log = true;
 	m->time.conformal.base = 1.0;
 	m->time.conformal.slope = 0.0;
@@ -535,13 +519,12 @@ static struct strbuf resized(const struct strbuf *a, const char *tag, int by)
 	return w.out;
 }
 
-static void test_payloads_end_where_they_say(void **state)
+TEST(test_payloads_end_where_they_say)
 {
 	static const char *const tag[] = { "TMOD", "AMOD", "TRES" };
 	struct model *m = bundle("linear", "", "tree");
 	struct strbuf a = encoded(m), b;
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		b = resized(&a, tag[i], 3);
 		refused(b.text, b.len, "3 bytes too many");
@@ -554,13 +537,12 @@ static void test_payloads_end_where_they_say(void **state)
 	model_free(m);
 }
 
-static void test_running_out_of_memory_is_an_error_and_leaks_nothing(void **state)
+TEST(test_running_out_of_memory_is_an_error_and_leaks_nothing)
 {
 	struct model *m = bundle("tree", "", "linear");
 	struct strbuf a = encoded(m);
 	bool more = true;
 
-	(void)state;
 	for (unsigned long k = 1; more; k++) {
 		struct model *n = NULL;
 		int rc;
@@ -589,13 +571,12 @@ static void test_running_out_of_memory_is_an_error_and_leaks_nothing(void **stat
 	model_free(m);
 }
 
-static void test_files_are_written_whole_and_read_back(void **state)
+TEST(test_files_are_written_whole_and_read_back)
 {
 	const char *path = support_path(support_temp_dir(), "a.model");
 	struct model *m = bundle("tree", "", NULL), *n = NULL;
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(model_load(path, &n, &err), -ERR_NOTFOUND);
 	assert_int_equal(model_save(m, path, &err), 0);
 	assert_int_equal(model_load(path, &n, &err), 0);
@@ -605,14 +586,13 @@ static void test_files_are_written_whole_and_read_back(void **state)
 	model_free(m);
 }
 
-static void test_a_failed_write_leaves_the_old_file(void **state)
+TEST(test_a_failed_write_leaves_the_old_file)
 {
 	const char *path = support_path(support_temp_dir(), "b.model");
 	struct model *old = bundle("tree", "", NULL), *fresh = bundle("ridge", "", "tree");
 	struct strbuf before = encoded(old), after = encoded(fresh);
 	bool more = true, last = false;
 
-	(void)state;
 	for (unsigned long k = 1; more; k++) {
 		char *bytes = NULL;
 		size_t len = 0;
@@ -638,26 +618,4 @@ static void test_a_failed_write_leaves_the_old_file(void **state)
 	strbuf_release(&after);
 	model_free(old);
 	model_free(fresh);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_every_model_comes_back_to_the_bit),
-		cmocka_unit_test(test_facts_about_the_model_come_back),
-		cmocka_unit_test(test_bounds_in_log_time_come_back),
-		cmocka_unit_test(test_a_time_model_alone_is_a_model),
-		cmocka_unit_test(test_a_bundle_without_a_time_model_is_not_written),
-		cmocka_unit_test(test_a_cut_file_is_refused_at_every_byte),
-		cmocka_unit_test(test_a_flipped_bit_is_refused_wherever_it_is),
-		cmocka_unit_test(test_a_flipped_bit_behind_the_checksum_does_no_harm),
-		cmocka_unit_test(test_foreign_files_are_called_so),
-		cmocka_unit_test(test_damage_is_named_with_its_place),
-		cmocka_unit_test(test_what_meta_says_is_checked),
-		cmocka_unit_test(test_payloads_end_where_they_say),
-		cmocka_unit_test(test_running_out_of_memory_is_an_error_and_leaks_nothing),
-		cmocka_unit_test(test_files_are_written_whole_and_read_back),
-		cmocka_unit_test(test_a_failed_write_leaves_the_old_file),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

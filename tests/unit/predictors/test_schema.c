@@ -1,9 +1,3 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +7,7 @@
 #include "common/mem.h"
 #include "predictors/data/schema.h"
 #include "tests/support/support.h"
+#include "tests/support/test.h"
 
 static int read_text(const char *text, struct schema **out, struct err *err)
 {
@@ -63,12 +58,11 @@ static void refuses(const char *text, const char *say)
 #define NETWORK "{\"name\":\"network\",\"kind\":\"category\"}"
 #define REST "\"decision\":\"batch\",\"targets\":{\"time\":\"time_s\"}"
 
-static void test_the_default_is_what_the_design_says(void **state)
+TEST(test_the_default_is_what_the_design_says)
 {
 	static const char *const name[] = { "network", "cpus", "njobs", "batch", "epochs", "samples" };
 	struct schema *s = NULL;
 
-	(void)state;
 	assert_int_equal(schema_default(&s, NULL), 0);
 	assert_int_equal(s->n_columns, 6);
 	for (size_t i = 0; i < 6; i++) {
@@ -92,13 +86,12 @@ static void test_the_default_is_what_the_design_says(void **state)
 	schema_free(NULL);
 }
 
-static void test_the_default_file_says_the_same(void **state)
+TEST(test_the_default_file_says_the_same)
 {
 	struct schema *built_in = NULL, *file = NULL;
 	struct err err = { 0 };
 	char *a, *b;
 
-	(void)state;
 	assert_int_equal(schema_default(&built_in, NULL), 0);
 	if (schema_read_file("configs/schemas/default.json", &file, &err))
 		fail_msg("%s", err.text);
@@ -111,12 +104,11 @@ static void test_the_default_file_says_the_same(void **state)
 	schema_free(file);
 }
 
-static void test_the_schema_of_the_measurements_reads(void **state)
+TEST(test_the_schema_of_the_measurements_reads)
 {
 	struct schema *s = NULL;
 	struct err err = { 0 };
 
-	(void)state;
 	if (schema_read_file("configs/schemas/courier-bigdl.json", &s, &err))
 		fail_msg("%s", err.text);
 	assert_int_equal(s->n_candidates, 4);
@@ -135,12 +127,11 @@ static const char everything[] =
 	"\"targets\":{\"time\":\"time_s\",\"accuracy\":\"acc\"},"
 	"\"exclude\":{\"suspect\":[\"yes\",\"maybe\"],\"cpu\":\"3\"},\"ignore\":[\"note\",\"lr\"]}";
 
-static void test_what_is_written_reads_back_the_same(void **state)
+TEST(test_what_is_written_reads_back_the_same)
 {
 	struct schema *s = must(everything), *t;
 	char *a = written(s), *b;
 
-	(void)state;
 	t = must(a);
 	b = written(t);
 	assert_string_equal(a, b);
@@ -157,7 +148,7 @@ static void test_what_is_written_reads_back_the_same(void **state)
 	schema_free(t);
 }
 
-static void test_roles_go_by_name_or_by_what_the_schema_says(void **state)
+TEST(test_roles_go_by_name_or_by_what_the_schema_says)
 {
 	struct schema *s = must("{\"columns\":[{\"name\":\"executors\",\"kind\":\"number\"},"
 				"{\"name\":\"njobs\",\"kind\":\"number\"},"
@@ -167,7 +158,6 @@ static void test_roles_go_by_name_or_by_what_the_schema_says(void **state)
 		      *t;
 	char *a = written(s), *b;
 
-	(void)state;
 	t = must(a);
 	b = written(t);
 	assert_string_equal(a, b);
@@ -193,12 +183,11 @@ static void test_roles_go_by_name_or_by_what_the_schema_says(void **state)
 		"category");
 }
 
-static void test_derived_columns_know_where_their_inputs_are(void **state)
+TEST(test_derived_columns_know_where_their_inputs_are)
 {
 	struct schema *s = must(everything);
 	double number[] = { NAN, 2.5, 4.0, NAN, NAN, NAN };
 
-	(void)state;
 	assert_int_equal(s->derived[0].source[2], 1);
 	assert_int_equal(s->derived[1].source[0], 3);
 	assert_int_equal(s->derived[2].source[0], 4);
@@ -210,12 +199,11 @@ static void test_derived_columns_know_where_their_inputs_are(void **state)
 	schema_free(s);
 }
 
-static void test_deriving_has_an_answer_for_awkward_numbers(void **state)
+TEST(test_deriving_has_an_answer_for_awkward_numbers)
 {
 	struct schema *s = must(everything);
 	double huge[] = { NAN, 1e200, 0.0, 0.0, 0.0, NAN };
 
-	(void)state;
 	assert_true(schema_derive(&s->derived[0], huge) == 0.0);
 	huge[2] = 1e200;
 	assert_true(isinf(schema_derive(&s->derived[0], huge)));
@@ -242,20 +230,18 @@ static void test_deriving_has_an_answer_for_awkward_numbers(void **state)
 	schema_free(s);
 }
 
-static void test_a_schema_of_one_column_is_enough(void **state)
+TEST(test_a_schema_of_one_column_is_enough)
 {
 	struct schema *s = must("{\"columns\":[" BATCH "]," REST "}");
 
-	(void)state;
 	assert_int_equal(s->n_columns, 1);
 	assert_null(s->accuracy);
 	assert_int_equal(s->n_derived + s->n_excludes + s->n_ignores + s->n_candidates, 0);
 	schema_free(s);
 }
 
-static void test_misspelt_keys_name_the_nearest(void **state)
+TEST(test_misspelt_keys_name_the_nearest)
 {
-	(void)state;
 	refuses("{\"colums\":[" BATCH "]," REST "}", "columns");
 	refuses("{\"columns\":[{\"name\":\"batch\",\"kid\":\"number\"}]," REST "}", "kind");
 	refuses("{\"columns\":[" BATCH "],\"derived\":[{\"name\":\"x\",\"prodct\":[\"batch\"]}]," REST "}",
@@ -263,9 +249,8 @@ static void test_misspelt_keys_name_the_nearest(void **state)
 	refuses("{\"columns\":[" BATCH "],\"decision\":\"batch\",\"targets\":{\"tim\":\"t\"}}", "time");
 }
 
-static void test_wrong_kinds_of_values_are_named(void **state)
+TEST(test_wrong_kinds_of_values_are_named)
 {
-	(void)state;
 	refuses("[]", "object");
 	refuses("{" REST "}", "no 'columns'");
 	refuses("{\"columns\":{}," REST "}", "columns");
@@ -314,9 +299,8 @@ static void test_wrong_kinds_of_values_are_named(void **state)
 	refuses("{\"columns\":[" BATCH "],\"ignore\":\"note\"," REST "}", "ignore");
 }
 
-static void test_contradictions_say_which_names(void **state)
+TEST(test_contradictions_say_which_names)
 {
-	(void)state;
 	refuses("{\"columns\":[" BATCH "," BATCH "]," REST "}", "column 'batch'");
 	refuses("{\"columns\":[{\"name\":\"batch\",\"kind\":\"number\",\"alias\":[\"batch\"]}]," REST "}",
 		"alias 'batch'");
@@ -382,14 +366,13 @@ static char *of_size(size_t columns, size_t derived)
 	return b.text;
 }
 
-static void test_limits_hold_on_both_sides(void **state)
+TEST(test_limits_hold_on_both_sides)
 {
 	static const size_t fits[][2] = { { 256, 0 }, { 255, 1 }, { 1, 255 } };
 	static const size_t not [][2] = { { 257, 0 }, { 255, 2 }, { 1, 257 } };
 	struct strbuf b = { 0 };
 	char *text;
 
-	(void)state;
 	for (size_t i = 0; i < 3; i++) {
 		text = of_size(fits[i][0], fits[i][1]);
 		schema_free(must(text));
@@ -445,13 +428,12 @@ static void test_limits_hold_on_both_sides(void **state)
 	strbuf_release(&b);
 }
 
-static void test_files_that_are_not_there_or_not_json(void **state)
+TEST(test_files_that_are_not_there_or_not_json)
 {
 	const char *path = support_path(support_temp_dir(), "bad.json");
 	struct schema *s = NULL;
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(schema_read_file(support_path(support_temp_dir(), "none.json"), &s, &err),
 			 -ERR_NOTFOUND);
 	assert_int_equal(io_write_file(path, "{\"columns\":\n[}", 13, &err), 0);
@@ -460,12 +442,11 @@ static void test_files_that_are_not_there_or_not_json(void **state)
 	assert_null(s);
 }
 
-static void test_running_out_of_memory_is_an_error_and_leaks_nothing(void **state)
+TEST(test_running_out_of_memory_is_an_error_and_leaks_nothing)
 {
 	const char *path = support_path(support_temp_dir(), "all.json");
 	bool more = true;
 
-	(void)state;
 	assert_int_equal(io_write_file(path, everything, strlen(everything), NULL), 0);
 	for (unsigned long k = 1; more; k++) {
 		struct schema *s = NULL;
@@ -479,25 +460,4 @@ static void test_running_out_of_memory_is_an_error_and_leaks_nothing(void **stat
 		assert_true(more == !s);
 		schema_free(s);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_the_default_is_what_the_design_says),
-		cmocka_unit_test(test_the_default_file_says_the_same),
-		cmocka_unit_test(test_the_schema_of_the_measurements_reads),
-		cmocka_unit_test(test_what_is_written_reads_back_the_same),
-		cmocka_unit_test(test_roles_go_by_name_or_by_what_the_schema_says),
-		cmocka_unit_test(test_derived_columns_know_where_their_inputs_are),
-		cmocka_unit_test(test_deriving_has_an_answer_for_awkward_numbers),
-		cmocka_unit_test(test_a_schema_of_one_column_is_enough),
-		cmocka_unit_test(test_misspelt_keys_name_the_nearest),
-		cmocka_unit_test(test_wrong_kinds_of_values_are_named),
-		cmocka_unit_test(test_contradictions_say_which_names),
-		cmocka_unit_test(test_limits_hold_on_both_sides),
-		cmocka_unit_test(test_files_that_are_not_there_or_not_json),
-		cmocka_unit_test(test_running_out_of_memory_is_an_error_and_leaks_nothing),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,3 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +6,7 @@
 #include "common/io.h"
 #include "common/mem.h"
 #include "predictors/search/search.h"
+#include "tests/support/test.h"
 #include "tests/support/worlds.h"
 
 static struct grid *grid_of(const char *text)
@@ -63,7 +58,7 @@ static struct score_summary by_itself(const struct dataset *d, const struct spli
 	return score_summarise(fold, split->n_folds);
 }
 
-static void test_shared_work_gives_the_scores_of_separate_fits(void **state)
+TEST(test_shared_work_gives_the_scores_of_separate_fits)
 {
 	struct dataset *d = world_factorial(2, 0.05, 1);
 	struct grid *g = grid_of("{\"forest\":{\"trees\":[5,12,30],\"depth\":[1,3,0],\"max_features\":["
@@ -75,7 +70,6 @@ static void test_shared_work_gives_the_scores_of_separate_fits(void **state)
 	struct search_params p = { .data = d, .grid = g, .split = split, .ctx = { .seed = 21 } };
 	struct search_result *r = NULL;
 
-	(void)state;
 	assert_int_equal(g->n, 3 * 3 * 3 * 2 * 2 + 4 + 2);
 	assert_int_equal(search_run(&p, &r, NULL), 0);
 	for (size_t i = 0; i < g->n; i++) {
@@ -90,19 +84,18 @@ static void test_shared_work_gives_the_scores_of_separate_fits(void **state)
 	dataset_free(d);
 }
 
-static void test_best_is_the_least_mean_squared_error_and_never_a_failed_one(void **state)
+TEST(test_best_is_the_least_mean_squared_error_and_never_a_failed_one)
 {
 	struct search_result r[4] = { { .score.mean.mse = 3 },
 				      { .score.mean.mse = 1, .failed = true },
 				      { .score.mean.mse = 2 },
 				      { .score.mean.mse = 2 } };
 
-	(void)state;
 	assert_int_equal(search_best(r, 4), 2);
 	assert_true(search_best(r + 1, 1) == SIZE_MAX);
 }
 
-static void test_bad_grids_are_refused_with_what_is_wrong(void **state)
+TEST(test_bad_grids_are_refused_with_what_is_wrong)
 {
 	static const struct {
 		const char *text, *says;
@@ -115,7 +108,6 @@ static void test_bad_grids_are_refused_with_what_is_wrong(void **state)
 		    { "[]", "grid" },
 		    { "{\"forest\":{\"criterion\":[\"mad\"]}}", "criterion" } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct json *v = NULL;
 		struct grid *g = NULL;
@@ -129,14 +121,13 @@ static void test_bad_grids_are_refused_with_what_is_wrong(void **state)
 	}
 }
 
-static void test_grid_without_end_is_refused(void **state)
+TEST(test_grid_without_end_is_refused)
 {
 	struct strbuf b = { 0 };
 	struct json *v = NULL;
 	struct grid *g = NULL;
 	struct err err = { 0 };
 
-	(void)state;
 	strbuf_puts(&b, "{\"forest\":{\"trees\":[1");
 	for (int i = 2; i <= 400; i++)
 		strbuf_printf(&b, ",%d", i);
@@ -151,13 +142,12 @@ static void test_grid_without_end_is_refused(void **state)
 	strbuf_release(&b);
 }
 
-static void test_shipped_default_grid_is_the_built_in_one(void **state)
+TEST(test_shipped_default_grid_is_the_built_in_one)
 {
 	struct json *v = NULL;
 	struct grid *a = NULL, *b = NULL;
 	struct err err = { 0 };
 
-	(void)state;
 	if (json_read_file("configs/grids/default.json", 1 << 20, &v, &err) ||
 	    grid_from_json("default.json", v, &a, &err))
 		fail_msg("%s", err.text);
@@ -173,12 +163,11 @@ static void test_shipped_default_grid_is_the_built_in_one(void **state)
 	json_free(v);
 }
 
-static void test_paper_grid_has_252_settings(void **state)
+TEST(test_paper_grid_has_252_settings)
 {
 	struct json *v = NULL;
 	struct grid *g = NULL;
 
-	(void)state;
 	assert_int_equal(json_read_file("configs/grids/paper.json", 1 << 20, &v, NULL), 0);
 	assert_int_equal(grid_from_json("paper.json", v, &g, NULL), 0);
 	assert_int_equal(g->n, 252);
@@ -186,7 +175,7 @@ static void test_paper_grid_has_252_settings(void **state)
 	json_free(v);
 }
 
-static void test_running_out_of_memory_in_a_search_is_reported(void **state)
+TEST(test_running_out_of_memory_in_a_search_is_reported)
 {
 	struct dataset *d = world_factorial(1, 0.05, 9);
 	struct grid *g = grid_of("{\"forest\":{\"trees\":[2],\"criterion\":[\"absolute\"]},\"boost\":{"
@@ -194,7 +183,6 @@ static void test_running_out_of_memory_in_a_search_is_reported(void **state)
 	struct split *split = folds_of(d, 2);
 	unsigned long k = 1;
 
-	(void)state;
 	for (;; k++) {
 		struct search_params p = { .data = d, .grid = g, .split = split };
 		struct search_result *r = NULL;
@@ -214,18 +202,4 @@ static void test_running_out_of_memory_in_a_search_is_reported(void **state)
 	split_free(split);
 	grid_free(g);
 	dataset_free(d);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_shared_work_gives_the_scores_of_separate_fits),
-		cmocka_unit_test(test_best_is_the_least_mean_squared_error_and_never_a_failed_one),
-		cmocka_unit_test(test_bad_grids_are_refused_with_what_is_wrong),
-		cmocka_unit_test(test_grid_without_end_is_refused),
-		cmocka_unit_test(test_shipped_default_grid_is_the_built_in_one),
-		cmocka_unit_test(test_paper_grid_has_252_settings),
-		cmocka_unit_test(test_running_out_of_memory_in_a_search_is_reported),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

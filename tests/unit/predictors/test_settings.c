@@ -1,12 +1,7 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "predictors/data/settings.h"
+#include "tests/support/test.h"
 
 static const char *const criterion_words[] = { "squared", "absolute", NULL };
 static const char *const features_words[] = { "all", "sqrt", "log2", NULL };
@@ -42,22 +37,20 @@ static void refuses(const char *name, const char *value, const char *say)
 	assert_memory_equal(&s, &before, sizeof s);
 }
 
-static void test_defaults_are_the_specs(void **state)
+TEST(test_defaults_are_the_specs)
 {
 	struct settings s = fresh();
 
-	(void)state;
 	assert_true(settings_get(&s, "trees") == 100);
 	assert_true(settings_get(&s, "rate") == 0.1);
 	assert_true(settings_get(&s, "criterion") == 0);
 	assert_true(settings_get(&s, "max_features") == -1);
 }
 
-static void test_words_and_numbers_are_stored_as_documented(void **state)
+TEST(test_words_and_numbers_are_stored_as_documented)
 {
 	struct settings s = fresh();
 
-	(void)state;
 	assert_int_equal(settings_set(&s, "criterion", "absolute", NULL), 0);
 	assert_true(settings_get(&s, "criterion") == 1);
 	assert_int_equal(settings_set(&s, "max_features", "log2", NULL), 0);
@@ -68,11 +61,10 @@ static void test_words_and_numbers_are_stored_as_documented(void **state)
 	assert_true(settings_get(&s, "trees") == 2000);
 }
 
-static void test_both_ends_of_a_range_are_inside(void **state)
+TEST(test_both_ends_of_a_range_are_inside)
 {
 	struct settings s = fresh();
 
-	(void)state;
 	assert_int_equal(settings_set(&s, "trees", "1", NULL), 0);
 	assert_int_equal(settings_set(&s, "trees", "10000", NULL), 0);
 	refuses("trees", "0", "a whole number from 1 to 10000");
@@ -80,9 +72,8 @@ static void test_both_ends_of_a_range_are_inside(void **state)
 	refuses("rate", "0.0009", "from 0.001 to 1");
 }
 
-static void test_refusals_say_what_is_accepted(void **state)
+TEST(test_refusals_say_what_is_accepted)
 {
-	(void)state;
 	refuses("tres", "5", "did you mean 'trees'?");
 	refuses("zzzzzzzzzzzz", "5", "known: trees, rate, criterion, max_features");
 	refuses("criterion", "gini", "squared, absolute");
@@ -96,12 +87,11 @@ static void test_refusals_say_what_is_accepted(void **state)
 	refuses("rate", "inf", "need a number");
 }
 
-static void test_text_sets_several(void **state)
+TEST(test_text_sets_several)
 {
 	struct settings s = fresh();
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(settings_parse(&s, " trees = 50 ,criterion=absolute, max_features=sqrt", &err), 0);
 	assert_true(settings_get(&s, "trees") == 50 && settings_get(&s, "criterion") == 1 &&
 		    settings_get(&s, "max_features") == -2 && settings_get(&s, "rate") == 0.1);
@@ -110,7 +100,7 @@ static void test_text_sets_several(void **state)
 	assert_true(settings_get(&s, "trees") == 50);
 }
 
-static void test_a_refused_text_changes_nothing(void **state)
+TEST(test_a_refused_text_changes_nothing)
 {
 	static const char *const bad[] = {
 		"trees=50,",         "trees=50,,rate=1",  "trees=50,rate",  "trees=50,rate=2",
@@ -119,7 +109,6 @@ static void test_a_refused_text_changes_nothing(void **state)
 	};
 	char longer[300] = "trees=50,";
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct settings s = fresh(), before = s;
 		struct err err = { 0 };
@@ -149,11 +138,10 @@ static int set_json(struct settings *s, const char *text, struct err *err)
 	return rc;
 }
 
-static void test_json_has_words_and_numbers(void **state)
+TEST(test_json_has_words_and_numbers)
 {
 	struct settings s = fresh();
 
-	(void)state;
 	assert_int_equal(set_json(&s, "{\"trees\":7,\"criterion\":\"absolute\",\"max_features\":0.5}", NULL),
 			 0);
 	assert_true(settings_get(&s, "trees") == 7 && settings_get(&s, "criterion") == 1 &&
@@ -162,7 +150,7 @@ static void test_json_has_words_and_numbers(void **state)
 	assert_true(settings_get(&s, "max_features") == -1);
 }
 
-static void test_json_of_another_kind_is_refused(void **state)
+TEST(test_json_of_another_kind_is_refused)
 {
 	static const char *const bad[] = { "{\"trees\":\"50\"}",    "{\"trees\":0.5}",
 					   "{\"trees\":true}",      "{\"trees\":null}",
@@ -171,7 +159,6 @@ static void test_json_of_another_kind_is_refused(void **state)
 					   "{\"max_features\":-1}", "{\"max_features\":\"1\"}",
 					   "{\"Trees\":5}" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct settings s = fresh(), before = s;
 
@@ -181,13 +168,12 @@ static void test_json_of_another_kind_is_refused(void **state)
 	}
 }
 
-static void test_what_is_written_reads_back(void **state)
+TEST(test_what_is_written_reads_back)
 {
 	struct settings s = fresh(), t = fresh();
 	struct strbuf out = { 0 };
 	struct json_writer w;
 
-	(void)state;
 	assert_int_equal(settings_parse(&s, "trees=42,rate=0.3,criterion=absolute,max_features=log2", NULL),
 			 0);
 	json_begin(&w, &out, false);
@@ -200,12 +186,11 @@ static void test_what_is_written_reads_back(void **state)
 	strbuf_release(&out);
 }
 
-static void test_description_has_what_differs(void **state)
+TEST(test_description_has_what_differs)
 {
 	struct settings s = fresh();
 	char buf[64], small[9];
 
-	(void)state;
 	assert_string_equal(settings_describe(&s, buf, sizeof buf), "");
 	assert_int_equal(settings_parse(&s, "trees=2000,max_features=sqrt,rate=0.25", NULL), 0);
 	assert_string_equal(settings_describe(&s, buf, sizeof buf), "trees=2000 rate=0.25 max_features=sqrt");
@@ -215,34 +200,15 @@ static void test_description_has_what_differs(void **state)
 	assert_int_equal(small[0], 'x');
 }
 
-static void test_a_model_without_settings_is_fine(void **state)
+TEST(test_a_model_without_settings_is_fine)
 {
 	struct settings s;
 	struct err err = { 0 };
 	char buf[8];
 
-	(void)state;
 	settings_init(&s, NULL);
 	assert_int_equal(settings_parse(&s, "", &err), 0);
 	assert_string_equal(settings_describe(&s, buf, sizeof buf), "");
 	assert_int_equal(settings_set(&s, "trees", "5", &err), -ERR_ARG);
 	assert_non_null(strstr(err.text, "known: none"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_defaults_are_the_specs),
-		cmocka_unit_test(test_words_and_numbers_are_stored_as_documented),
-		cmocka_unit_test(test_both_ends_of_a_range_are_inside),
-		cmocka_unit_test(test_refusals_say_what_is_accepted),
-		cmocka_unit_test(test_text_sets_several),
-		cmocka_unit_test(test_a_refused_text_changes_nothing),
-		cmocka_unit_test(test_json_has_words_and_numbers),
-		cmocka_unit_test(test_json_of_another_kind_is_refused),
-		cmocka_unit_test(test_what_is_written_reads_back),
-		cmocka_unit_test(test_description_has_what_differs),
-		cmocka_unit_test(test_a_model_without_settings_is_fine),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

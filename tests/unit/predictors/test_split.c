@@ -1,15 +1,10 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
 #include "predictors/data/split.h"
+#include "tests/support/test.h"
 
 #define MAX_ROWS 300
 
@@ -114,13 +109,12 @@ static void each_row_held_out_once(const struct dataset *d, const struct split *
 		assert_int_equal(held[i], 1);
 }
 
-static void test_kfold_holds_each_row_out_once_in_even_parts(void **state)
+TEST(test_kfold_holds_each_row_out_once_in_even_parts)
 {
 	struct fixture f;
 	struct dataset *d = make(&f, 103, NULL, NULL);
 	struct split *s = must(d, (struct split_params){ .kind = SPLIT_KFOLD, .folds = 5, .seed = 9 });
 
-	(void)state;
 	assert_int_equal(s->n_folds, 5);
 	honest(d, s, true);
 	each_row_held_out_once(d, s);
@@ -129,13 +123,12 @@ static void test_kfold_holds_each_row_out_once_in_even_parts(void **state)
 	split_free(s);
 }
 
-static void test_kfold_keeps_groups_together(void **state)
+TEST(test_kfold_keeps_groups_together)
 {
 	struct fixture f;
 	struct dataset *d = make(&f, 90, by_three, NULL);
 	struct split *s = must(d, (struct split_params){ .kind = SPLIT_KFOLD, .folds = 4, .seed = 1 });
 
-	(void)state;
 	honest(d, s, true);
 	each_row_held_out_once(d, s);
 	for (size_t k = 0; k < 4; k++)
@@ -150,13 +143,12 @@ static void test_kfold_keeps_groups_together(void **state)
 	split_free(s);
 }
 
-static void test_as_many_folds_as_groups_leave_each_out(void **state)
+TEST(test_as_many_folds_as_groups_leave_each_out)
 {
 	struct fixture f;
 	struct dataset *d = make(&f, 30, by_three, NULL);
 	struct split *s = must(d, (struct split_params){ .kind = SPLIT_KFOLD, .folds = 10 });
 
-	(void)state;
 	each_row_held_out_once(d, s);
 	for (size_t k = 0; k < 10; k++)
 		assert_int_equal(s->fold[k].n_test, 3);
@@ -175,13 +167,12 @@ static bool same(const struct split *a, const struct split *b)
 	return equal;
 }
 
-static void test_the_seed_decides(void **state)
+TEST(test_the_seed_decides)
 {
 	struct fixture f;
 	struct dataset *d = make(&f, 60, by_three, NULL);
 	static const enum split_kind kind[] = { SPLIT_KFOLD, SPLIT_HOLDOUT };
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		struct split_params p = { .kind = kind[i], .folds = 3, .share = 0.25, .seed = 42 };
 		struct split *a = must(d, p), *b = must(d, p);
@@ -196,7 +187,7 @@ static void test_the_seed_decides(void **state)
 	}
 }
 
-static void test_holdout_holds_its_share_each_time(void **state)
+TEST(test_holdout_holds_its_share_each_time)
 {
 	struct fixture f;
 	struct dataset *d = make(&f, 50, NULL, NULL);
@@ -205,7 +196,6 @@ static void test_holdout_holds_its_share_each_time(void **state)
 	struct split *more =
 		must(d, (struct split_params){ .kind = SPLIT_HOLDOUT, .folds = 20, .share = 0.2, .seed = 3 });
 
-	(void)state;
 	assert_int_equal(s->n_folds, 8);
 	honest(d, s, true);
 	for (size_t k = 0; k < 8; k++) {
@@ -222,13 +212,12 @@ static void test_holdout_holds_its_share_each_time(void **state)
 	split_free(s);
 }
 
-static void test_leave_group_out_takes_each_once(void **state)
+TEST(test_leave_group_out_takes_each_once)
 {
 	struct fixture f;
 	struct dataset *d = make(&f, 31, by_three, NULL);
 	struct split *s = must(d, (struct split_params){ .kind = SPLIT_LEAVE_GROUP });
 
-	(void)state;
 	assert_int_equal(s->n_folds, 11);
 	honest(d, s, true);
 	each_row_held_out_once(d, s);
@@ -239,12 +228,11 @@ static void test_leave_group_out_takes_each_once(void **state)
 	split_free(s);
 }
 
-static void test_leave_group_out_meets_its_limit(void **state)
+TEST(test_leave_group_out_meets_its_limit)
 {
 	double *x = calloc(10001, sizeof *x);
 	struct dataset d = { .n_rows = 10001, .n_features = 1, .x = x, .y = x };
 
-	(void)state;
 	fails(&d, (struct split_params){ .kind = SPLIT_LEAVE_GROUP }, -ERR_ARG, "at most 10000");
 	fails(&d, (struct split_params){ .kind = SPLIT_KFOLD, .folds = 10001 }, -ERR_ARG, "at most 10000");
 	fails(&d, (struct split_params){ .kind = SPLIT_HOLDOUT, .folds = SIZE_MAX, .share = 0.5 }, -ERR_ARG,
@@ -252,14 +240,13 @@ static void test_leave_group_out_meets_its_limit(void **state)
 	free(x);
 }
 
-static void test_interpolation_holds_inner_levels_out(void **state)
+TEST(test_interpolation_holds_inner_levels_out)
 {
 	struct fixture f;
 	struct dataset *d = make(&f, 40, NULL, with_gaps);
 	struct split *s = must(d, (struct split_params){ .kind = SPLIT_INTERPOLATE, .feature = 0 });
 	const double level[] = { 128.0, 256.0 };
 
-	(void)state;
 	assert_int_equal(s->n_folds, 2);
 	honest(d, s, true); /* a row without the level stays in training */
 	for (size_t k = 0; k < 2; k++)
@@ -269,14 +256,13 @@ static void test_interpolation_holds_inner_levels_out(void **state)
 	split_free(s);
 }
 
-static void test_extrapolation_holds_high_levels_out(void **state)
+TEST(test_extrapolation_holds_high_levels_out)
 {
 	struct fixture f;
 	struct dataset *d = make(&f, 40, NULL, with_gaps);
 	struct split *s =
 		must(d, (struct split_params){ .kind = SPLIT_EXTRAPOLATE, .feature = 0, .bound = NAN });
 
-	(void)state;
 	assert_int_equal(s->n_folds, 1);
 	honest(d, s, true);
 	assert_int_equal(s->fold[0].n_test, 8);
@@ -296,7 +282,7 @@ static uint32_t in_pairs(size_t i)
 	return (uint32_t)(i / 2);
 }
 
-static void test_a_group_across_levels_does_not_leak(void **state)
+TEST(test_a_group_across_levels_does_not_leak)
 {
 	struct fixture f;
 	/* rows 2k, 2k+1 share a group and have different levels */
@@ -304,7 +290,6 @@ static void test_a_group_across_levels_does_not_leak(void **state)
 	struct split *s =
 		must(d, (struct split_params){ .kind = SPLIT_EXTRAPOLATE, .feature = 0, .bound = NAN });
 
-	(void)state;
 	honest(d, s, false);
 	assert_int_equal(s->fold[0].n_test, 10);
 	assert_int_equal(s->fold[0].n_train, 20); /* ten rows lost with their partners */
@@ -317,12 +302,11 @@ static uint32_t all_one(size_t i)
 	return 5;
 }
 
-static void test_what_cannot_be_split_says_why(void **state)
+TEST(test_what_cannot_be_split_says_why)
 {
 	struct fixture f;
 	struct dataset *d = make(&f, 4, NULL, NULL);
 
-	(void)state;
 	fails(d, (struct split_params){ .kind = SPLIT_KFOLD, .folds = 5 }, -ERR_NODATA,
 	      "4 rows cannot fill 5 folds");
 	fails(d, (struct split_params){ .kind = SPLIT_KFOLD, .folds = 1 }, -ERR_ARG, "at least 2");
@@ -356,14 +340,13 @@ static void test_what_cannot_be_split_says_why(void **state)
 	fails(d, (struct split_params){ .kind = SPLIT_KFOLD, .folds = 2 }, -ERR_NODATA, "no rows");
 }
 
-static void test_replicates_on_both_sides_are_a_leak(void **state)
+TEST(test_replicates_on_both_sides_are_a_leak)
 {
 	struct fixture f;
 	struct dataset *d = make(&f, 60, NULL, NULL);
 	struct split_params p = { .kind = SPLIT_KFOLD, .folds = 5 };
 	struct split *s = must(d, p);
 
-	(void)state;
 	assert_false(split_leaks(d, s)); /* the row number tells all rows apart */
 	for (size_t i = 0; i < 60; i++) {
 		f.x[2 * i] = i % 2 ? 0.0 : -0.0; /* equal, though their bits differ */
@@ -382,14 +365,13 @@ static void test_replicates_on_both_sides_are_a_leak(void **state)
 	split_free(s);
 }
 
-static void test_running_out_of_memory_is_an_error_and_leaks_nothing(void **state)
+TEST(test_running_out_of_memory_is_an_error_and_leaks_nothing)
 {
 	struct fixture f;
 	struct dataset *d = make(&f, 60, by_three, powers);
 	static const enum split_kind kind[] = { SPLIT_KFOLD, SPLIT_HOLDOUT, SPLIT_LEAVE_GROUP,
 						SPLIT_EXTRAPOLATE };
 
-	(void)state;
 	for (size_t i = 0; i < 4; i++) {
 		bool more = true;
 
@@ -419,13 +401,12 @@ static void test_running_out_of_memory_is_an_error_and_leaks_nothing(void **stat
 
 /* ---- dataset ---- */
 
-static void test_a_subset_copies_the_rows_asked_for(void **state)
+TEST(test_a_subset_copies_the_rows_asked_for)
 {
 	struct fixture f;
 	struct dataset *d = make(&f, 10, by_three, powers), *s = NULL;
 	const uint32_t row[] = { 9, 0, 9, 4 };
 
-	(void)state;
 	assert_int_equal(dataset_subset(d, row, 4, &s, NULL), 0);
 	assert_int_equal(s->n_rows, 4);
 	assert_int_equal(s->n_features, 2);
@@ -446,14 +427,13 @@ static void test_a_subset_copies_the_rows_asked_for(void **state)
 	dataset_free(NULL);
 }
 
-static void test_a_subset_without_memory_is_an_error(void **state)
+TEST(test_a_subset_without_memory_is_an_error)
 {
 	struct fixture f;
 	struct dataset *d = make(&f, 10, by_three, powers);
 	const uint32_t row[] = { 1, 2 };
 	bool more = true;
 
-	(void)state;
 	for (unsigned long k = 1; more; k++) {
 		struct dataset *s = NULL;
 		int rc;
@@ -465,26 +445,4 @@ static void test_a_subset_without_memory_is_an_error(void **state)
 		assert_int_equal(rc, more ? -ERR_NOMEM : 0);
 		dataset_free(s);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_kfold_holds_each_row_out_once_in_even_parts),
-		cmocka_unit_test(test_kfold_keeps_groups_together),
-		cmocka_unit_test(test_as_many_folds_as_groups_leave_each_out),
-		cmocka_unit_test(test_the_seed_decides),
-		cmocka_unit_test(test_holdout_holds_its_share_each_time),
-		cmocka_unit_test(test_leave_group_out_takes_each_once),
-		cmocka_unit_test(test_leave_group_out_meets_its_limit),
-		cmocka_unit_test(test_interpolation_holds_inner_levels_out),
-		cmocka_unit_test(test_extrapolation_holds_high_levels_out),
-		cmocka_unit_test(test_a_group_across_levels_does_not_leak),
-		cmocka_unit_test(test_what_cannot_be_split_says_why),
-		cmocka_unit_test(test_replicates_on_both_sides_are_a_leak),
-		cmocka_unit_test(test_running_out_of_memory_is_an_error_and_leaks_nothing),
-		cmocka_unit_test(test_a_subset_copies_the_rows_asked_for),
-		cmocka_unit_test(test_a_subset_without_memory_is_an_error),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

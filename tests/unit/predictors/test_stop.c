@@ -1,10 +1,4 @@
 /* Training that another thread stops: it ends before its next unit of work. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "predictors/models/hybrid.h"
@@ -13,6 +7,7 @@
 #include "predictors/search/train.h"
 #include "predictors/trees/boost.h"
 #include "predictors/trees/forest.h"
+#include "tests/support/test.h"
 #include "tests/support/worlds.h"
 
 /* A model that counts what is asked of it and sets the flag at a given fit or prediction. */
@@ -101,12 +96,11 @@ static int train(const struct predictor_ops *ops, const char *settings)
 
 /* A hybrid has all kinds of fits: those of the folds, the model itself, those of the residuals and those with one
  * end of a factor held out. */
-static void test_no_fit_begins_after_the_stop(void **state)
+TEST(test_no_fit_begins_after_the_stop)
 {
 	struct predictor_ops ops = counting(&hybrid_ops, SIZE_MAX, SIZE_MAX);
 	size_t all;
 
-	(void)state;
 	assert_int_equal(train(&ops, "trees=2"), 0);
 	all = n_fits;
 	assert_true(all >= 4 + 1 + 10 + 4);
@@ -117,12 +111,11 @@ static void test_no_fit_begins_after_the_stop(void **state)
 	}
 }
 
-static void test_no_column_is_shuffled_after_the_stop(void **state)
+TEST(test_no_column_is_shuffled_after_the_stop)
 {
 	struct predictor_ops ops = counting(&forest_ops, SIZE_MAX, SIZE_MAX);
 	size_t all;
 
-	(void)state;
 	assert_int_equal(train(&ops, "trees=2"), 0);
 	all = n_predictions;
 	for (size_t k = 4; k < all; k += 3) { /* a column is shuffled five times */
@@ -132,7 +125,7 @@ static void test_no_column_is_shuffled_after_the_stop(void **state)
 	}
 }
 
-static void test_a_fit_under_way_ends_before_its_next_unit(void **state)
+TEST(test_a_fit_under_way_ends_before_its_next_unit)
 {
 	const struct predictor_ops *const divisible[] = { &forest_ops,   &tree_ops,   &boost_ops,
 							  &queueing_ops, &hybrid_ops, NULL };
@@ -143,7 +136,6 @@ static void test_a_fit_under_way_ends_before_its_next_unit(void **state)
 	size_t stage = 3;
 	double out[1];
 
-	(void)state;
 	d->role = role;
 	atomic_store(&stop, true);
 	for (size_t i = 0; divisible[i]; i++) {
@@ -161,7 +153,7 @@ static void test_a_fit_under_way_ends_before_its_next_unit(void **state)
 	dataset_free(d);
 }
 
-static void test_a_search_that_is_stopped_has_no_results(void **state)
+TEST(test_a_search_that_is_stopped_has_no_results)
 {
 	struct grid_point point[] = { point_of(&forest_ops, "trees=3"), point_of(&forest_ops, "trees=5"),
 				      point_of(&boost_ops, "trees=3"), point_of(&boost_ops, "trees=5") };
@@ -170,7 +162,6 @@ static void test_a_search_that_is_stopped_has_no_results(void **state)
 	struct search_result *result = NULL;
 	struct split *split = NULL;
 
-	(void)state;
 	atomic_store(&stop, true);
 	assert_int_equal(split_make(d, &(struct split_params){ .kind = SPLIT_KFOLD, .folds = 3, .seed = 1 },
 				    &split, NULL),
@@ -184,15 +175,4 @@ static void test_a_search_that_is_stopped_has_no_results(void **state)
 	assert_null(result);
 	split_free(split);
 	dataset_free(d);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_no_fit_begins_after_the_stop),
-		cmocka_unit_test(test_no_column_is_shuffled_after_the_stop),
-		cmocka_unit_test(test_a_fit_under_way_ends_before_its_next_unit),
-		cmocka_unit_test(test_a_search_that_is_stopped_has_no_results),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,3 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +6,7 @@
 #include "common/mem.h"
 #include "predictors/data/table.h"
 #include "tests/support/support.h"
+#include "tests/support/test.h"
 
 static struct schema *default_schema;
 
@@ -27,6 +22,8 @@ static int tear_down(void **state)
 	schema_free(default_schema);
 	return 0;
 }
+
+TEST_GROUP(set_up, tear_down);
 
 static struct schema *schema_of(const char *text)
 {
@@ -80,12 +77,11 @@ static void refuses(const char *text, const struct schema *s, const char *say)
 	csv_free(csv);
 }
 
-static void test_columns_are_found_in_any_order_and_by_alias(void **state)
+TEST(test_columns_are_found_in_any_order_and_by_alias)
 {
 	struct table *t = must("time_s,batch,cpu,network,njobs\n12.5,64,4,lenet5,3\n7,128,2,vgg,1\n",
 			       default_schema, true);
 
-	(void)state;
 	assert_int_equal(t->n_rows, 2);
 	assert_string_equal(t->column[0].category[0], "lenet5");
 	assert_string_equal(t->column[0].category[1], "vgg");
@@ -104,14 +100,13 @@ static void test_columns_are_found_in_any_order_and_by_alias(void **state)
 	table_free(NULL);
 }
 
-static void test_known_columns_cause_no_notice_and_unknown_ones_do(void **state)
+TEST(test_known_columns_cause_no_notice_and_unknown_ones_do)
 {
 	struct table *t =
 		must("network,cpus,cpu,njobs,batch,time_s,accuracy,lr,cpu_mean,iowait_mean,max_rss_mb,"
 		     "replication,started_at,colour\nx,1,9,1,64,5,0.9,0.1,1,1,1,1,2024,red\n",
 		     default_schema, true);
 
-	(void)state;
 	assert_int_equal(t->n_ignored, 2);
 	assert_string_equal(t->ignored[0], "cpu"); /* its own name wins over an alias */
 	assert_string_equal(t->ignored[1], "colour");
@@ -120,24 +115,22 @@ static void test_known_columns_cause_no_notice_and_unknown_ones_do(void **state)
 	drop(t);
 }
 
-static void test_a_table_may_say_its_own_processes(void **state)
+TEST(test_a_table_may_say_its_own_processes)
 {
 	struct table *t = must("network,cpus,njobs,batch,time_s,processes\nx,4,3,64,5,10\nx,4,3,64,5,\n",
 			       default_schema, true);
 
-	(void)state;
 	assert_true(t->column[6].number[0] == 10.0);
 	assert_true(t->column[6].number[1] == 12.0); /* derived where the cell is empty */
 	assert_int_equal(t->n_ignored, 0);
 	drop(t);
 }
 
-static void test_missing_cells_are_nan_and_null(void **state)
+TEST(test_missing_cells_are_nan_and_null)
 {
 	struct table *t = must("network,cpus,njobs,batch,time_s,accuracy\n,,3,64,,NA\nx,4,nan,64,5,0.5\n",
 			       default_schema, true);
 
-	(void)state;
 	assert_null(t->column[0].category[0]);
 	assert_true(isnan(t->column[1].number[0]));
 	assert_true(isnan(t->column[6].number[0])); /* derived from what is missing */
@@ -146,11 +139,10 @@ static void test_missing_cells_are_nan_and_null(void **state)
 	drop(t);
 }
 
-static void test_targets_are_needed_for_training_only(void **state)
+TEST(test_targets_are_needed_for_training_only)
 {
 	struct table *t = must("network,cpus,njobs,batch\nx,4,3,64\n", default_schema, false);
 
-	(void)state;
 	assert_null(t->time);
 	drop(t);
 	refuses("network,cpus,njobs,batch,times\nx,4,3,64,1\n", default_schema, "no column 'time_s'");
@@ -159,18 +151,16 @@ static void test_targets_are_needed_for_training_only(void **state)
 	drop(t);
 }
 
-static void test_an_absent_column_is_named_with_the_nearest(void **state)
+TEST(test_an_absent_column_is_named_with_the_nearest)
 {
-	(void)state;
 	refuses("network,cpux,njobs,batch,time_s\nx,4,3,64,1\n", default_schema,
 		"no column 'cpus' (or 'cpu')");
 	refuses("network,cpux,njobs,batch,time_s\nx,4,3,64,1\n", default_schema, "is it 'cpux'?");
 	refuses("a\n1\n", default_schema, "no column 'network'");
 }
 
-static void test_bad_cells_are_named_by_line_and_column(void **state)
+TEST(test_bad_cells_are_named_by_line_and_column)
 {
-	(void)state;
 	refuses("network,cpus,njobs,batch,time_s\nx,4,3,64,1\n\nx,four,3,64,1\n", default_schema,
 		"t.csv:4: column cpus: 'four' is not a number");
 	refuses("network,cpus,njobs,batch,time_s\nx,4,3,64,1\nx,4,3,64,0\n", default_schema,
@@ -190,22 +180,20 @@ static void test_bad_cells_are_named_by_line_and_column(void **state)
 		"not UTF-8"); /* cut */
 }
 
-static void test_unicode_categories_are_kept(void **state)
+TEST(test_unicode_categories_are_kept)
 {
 	struct table *t = must("network,cpus,njobs,batch,time_s\ncaf\xc3\xa9 \xf0\x9f\x90\x8e,4,3,64,1\n",
 			       default_schema, true);
 
-	(void)state;
 	assert_string_equal(t->column[0].category[0], "caf\xc3\xa9 \xf0\x9f\x90\x8e");
 	drop(t);
 }
 
-static void test_huge_values_are_kept_and_overflow_is_named(void **state)
+TEST(test_huge_values_are_kept_and_overflow_is_named)
 {
 	struct table *t =
 		must("network,cpus,njobs,batch,time_s\nx,1e308,1,1e308,1e308\n", default_schema, true);
 
-	(void)state;
 	assert_true(t->column[1].number[0] == 1e308 && t->time[0] == 1e308 &&
 		    t->column[6].number[0] == 1e308);
 	drop(t);
@@ -221,12 +209,11 @@ static const char chain[] =
 	"{\"name\":\"lb\",\"log\":\"b\"}],"
 	"\"decision\":\"b\",\"targets\":{\"time\":\"t\"}}";
 
-static void test_derived_columns_build_on_each_other(void **state)
+TEST(test_derived_columns_build_on_each_other)
 {
 	struct schema *s = schema_of(chain);
 	struct table *t = must("a,b,t\n4,2.37,1\n,1,1\n", s, true);
 
-	(void)state;
 	assert_true(t->column[2].number[0] == 0.25);
 	assert_true(t->column[3].number[0] == log(0.25));
 	assert_true(t->column[4].number[0] == log(2.37));
@@ -249,7 +236,7 @@ static void test_derived_columns_build_on_each_other(void **state)
 	schema_free(s);
 }
 
-static void test_excluded_rows_are_not_looked_at(void **state)
+TEST(test_excluded_rows_are_not_looked_at)
 {
 	struct schema *s =
 		schema_of("{\"columns\":[{\"name\":\"net\",\"kind\":\"category\",\"alias\":[\"network\"]},"
@@ -261,7 +248,6 @@ static void test_excluded_rows_are_not_looked_at(void **state)
 		     "lenet,4,4,Yes\n",
 		     s, true);
 
-	(void)state;
 	assert_int_equal(t->n_rows, 2);
 	assert_int_equal(t->n_excluded, 3);
 	assert_int_equal(t->row[0], 0);
@@ -281,12 +267,11 @@ static uint64_t fingerprint(const char *text, const struct schema *s)
 	return h;
 }
 
-static void test_fingerprint_follows_the_data_and_nothing_else(void **state)
+TEST(test_fingerprint_follows_the_data_and_nothing_else)
 {
 	const char *base = "network,cpus,njobs,batch,time_s\nx,4,3,64,1\ny,2,1,128,2\n";
 	uint64_t h = fingerprint(base, default_schema);
 
-	(void)state;
 	assert_true(h == fingerprint("network,cpu,njobs,batch,time_s\nx,4,3,64.0,1\ny,2,1,1.28e2,2\n",
 				     default_schema));
 	assert_true(h == fingerprint("time_s,network,cpus,njobs,batch,z\n1,x,4,3,64,?\n2,y,2,1,128,?\n",
@@ -302,7 +287,7 @@ static void test_fingerprint_follows_the_data_and_nothing_else(void **state)
 				     default_schema));
 }
 
-static void test_the_real_measurements_read(void **state)
+TEST(test_the_real_measurements_read)
 {
 	const char *path = support_shared_data("courier-bigdl/fullfactorial_rep1.csv");
 	struct schema *s = NULL;
@@ -310,7 +295,6 @@ static void test_the_real_measurements_read(void **state)
 	struct table *t = NULL;
 	struct err err = { 0 };
 
-	(void)state;
 	if (!path)
 		skip();
 	if (schema_read_file("configs/schemas/courier-bigdl.json", &s, &err) ||
@@ -325,14 +309,13 @@ static void test_the_real_measurements_read(void **state)
 	schema_free(s);
 }
 
-static void test_running_out_of_memory_is_an_error_and_leaks_nothing(void **state)
+TEST(test_running_out_of_memory_is_an_error_and_leaks_nothing)
 {
 	struct csv *csv =
 		csv_of("network,cpus,njobs,batch,time_s,accuracy,processes,odd\nx,4,3,64,1,0.5,,1\n");
 	struct csv *wrong = csv_of("network\nx\n");
 	bool more = true;
 
-	(void)state;
 	for (unsigned long k = 1; more; k++) {
 		struct table *t = NULL;
 		int rc;
@@ -358,25 +341,4 @@ static void test_running_out_of_memory_is_an_error_and_leaks_nothing(void **stat
 	}
 	csv_free(csv);
 	csv_free(wrong);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_columns_are_found_in_any_order_and_by_alias),
-		cmocka_unit_test(test_known_columns_cause_no_notice_and_unknown_ones_do),
-		cmocka_unit_test(test_a_table_may_say_its_own_processes),
-		cmocka_unit_test(test_missing_cells_are_nan_and_null),
-		cmocka_unit_test(test_targets_are_needed_for_training_only),
-		cmocka_unit_test(test_an_absent_column_is_named_with_the_nearest),
-		cmocka_unit_test(test_bad_cells_are_named_by_line_and_column),
-		cmocka_unit_test(test_unicode_categories_are_kept),
-		cmocka_unit_test(test_huge_values_are_kept_and_overflow_is_named),
-		cmocka_unit_test(test_derived_columns_build_on_each_other),
-		cmocka_unit_test(test_excluded_rows_are_not_looked_at),
-		cmocka_unit_test(test_fingerprint_follows_the_data_and_nothing_else),
-		cmocka_unit_test(test_the_real_measurements_read),
-		cmocka_unit_test(test_running_out_of_memory_is_an_error_and_leaks_nothing),
-	};
-	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

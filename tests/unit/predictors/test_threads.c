@@ -1,25 +1,19 @@
 /* Everything that uses threads: the same bits for 1, 2 and 8 of them. Also run under ThreadSanitizer. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "predictors/model.h"
 #include "predictors/search/train.h"
+#include "tests/support/test.h"
 #include "tests/support/worlds.h"
 
 static const size_t threads[] = { 1, 2, 8 };
 static const uint8_t role[5] = { ROLE_CATEGORY, ROLE_CPUS, ROLE_NJOBS, ROLE_BATCH, ROLE_PROCESSES };
 
-static void test_every_model_is_the_same_for_1_2_and_8_threads(void **state)
+TEST(test_every_model_is_the_same_for_1_2_and_8_threads)
 {
 	struct dataset *d = world_factorial(2, 0.05, 1);
 
-	(void)state;
 	d->role = role;
 	for (size_t m = 0; predictor_all[m]; m++) {
 		struct writer first = { 0 };
@@ -64,7 +58,7 @@ static struct strbuf table_text(void)
 	return b;
 }
 
-static void test_training_a_bundle_is_the_same_for_1_2_and_8_threads(void **state)
+TEST(test_training_a_bundle_is_the_same_for_1_2_and_8_threads)
 {
 	static const char grid_text[] =
 		"{\"forest\":{\"trees\":[5,20],\"depth\":[3,6]},\"boost\":{\"trees\":[5,10]},\"linear\":{}}";
@@ -76,7 +70,6 @@ static void test_training_a_bundle_is_the_same_for_1_2_and_8_threads(void **stat
 	struct grid *grid;
 	struct writer first = { 0 };
 
-	(void)state;
 	assert_int_equal(csv_parse("t.csv", text.text, text.len, &csv, NULL), 0);
 	assert_int_equal(schema_default(&schema, NULL), 0);
 	assert_int_equal(table_read(csv, schema, true, &table, NULL), 0);
@@ -136,13 +129,12 @@ static void predict_from_a_thread(void *ctx, size_t i, size_t worker)
 	free(got);
 }
 
-static void test_threads_share_one_fitted_model(void **state)
+TEST(test_threads_share_one_fitted_model)
 {
 	struct dataset *d = world_factorial(1, 0.05, 4);
 	struct pool *pool;
 	double want[96];
 
-	(void)state;
 	d->role = role;
 	assert_int_equal(pool_new(8, &pool, NULL), 0);
 	for (size_t m = 0; predictor_all[m]; m++)
@@ -164,14 +156,4 @@ static void test_threads_share_one_fitted_model(void **state)
 		}
 	pool_free(pool);
 	dataset_free(d);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_every_model_is_the_same_for_1_2_and_8_threads),
-		cmocka_unit_test(test_training_a_bundle_is_the_same_for_1_2_and_8_threads),
-		cmocka_unit_test(test_threads_share_one_fitted_model),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,9 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <string.h>
 
 #include "common/mem.h"
 #include "predictors/search/train.h"
+#include "tests/support/test.h"
 #include "tests/support/worlds.h"
 
 struct fixture {
@@ -88,14 +83,13 @@ static bool noticed(const struct train_report *r, const char *what)
 static const char *const setting[] = { "network", "cpus", "njobs", "batch" };
 #define GRID "{\"forest\":{\"trees\":[20,60],\"depth\":[2,6]},\"linear\":{}}"
 
-static void test_the_better_model_is_chosen_and_fitted_to_all_rows(void **state)
+TEST(test_the_better_model_is_chosen_and_fitted_to_all_rows)
 {
 	struct fixture f;
 	struct strbuf text = { 0 };
 	struct train_report r;
 	struct model *m;
 
-	(void)state;
 	factorial_text(&text, 3, true);
 	make(&f, strbuf_text(&text), GRID);
 	m = train(&f, setting, 4, &r);
@@ -115,14 +109,13 @@ static void test_the_better_model_is_chosen_and_fitted_to_all_rows(void **state)
 	strbuf_release(&text);
 }
 
-static void test_replicates_on_both_sides_are_said_and_look_better_than_they_are(void **state)
+TEST(test_replicates_on_both_sides_are_said_and_look_better_than_they_are)
 {
 	struct fixture f;
 	struct strbuf text = { 0 };
 	struct train_report leaky, honest;
 	struct model *a, *b;
 
-	(void)state;
 	factorial_text(&text, 3, true);
 	make(&f, strbuf_text(&text), GRID);
 	a = train(&f, NULL, 0, &leaky);
@@ -139,7 +132,7 @@ static void test_replicates_on_both_sides_are_said_and_look_better_than_they_are
 	strbuf_release(&text);
 }
 
-static void test_permutation_finds_the_batch_to_matter_most(void **state)
+TEST(test_permutation_finds_the_batch_to_matter_most)
 {
 	struct fixture f;
 	struct strbuf text = { 0 };
@@ -147,7 +140,6 @@ static void test_permutation_finds_the_batch_to_matter_most(void **state)
 	struct model *m;
 	size_t batch = 0;
 
-	(void)state;
 	factorial_text(&text, 2, true);
 	make(&f, strbuf_text(&text), GRID);
 	m = train(&f, setting, 4, &r);
@@ -163,14 +155,13 @@ static void test_permutation_finds_the_batch_to_matter_most(void **state)
 	strbuf_release(&text);
 }
 
-static void test_table_without_accuracy_trains_time_alone(void **state)
+TEST(test_table_without_accuracy_trains_time_alone)
 {
 	struct fixture f;
 	struct strbuf text = { 0 };
 	struct train_report r;
 	struct model *m;
 
-	(void)state;
 	factorial_text(&text, 1, false);
 	make(&f, strbuf_text(&text), GRID);
 	m = train(&f, NULL, 0, &r);
@@ -182,14 +173,13 @@ static void test_table_without_accuracy_trains_time_alone(void **state)
 	strbuf_release(&text);
 }
 
-static void test_one_row_trains_without_scores_or_bounds_and_says_so(void **state)
+TEST(test_one_row_trains_without_scores_or_bounds_and_says_so)
 {
 	struct fixture f;
 	struct train_report r;
 	struct model *m;
 	double x[8], out;
 
-	(void)state;
 	make(&f, "network,cpus,njobs,batch,time_s\nlenet5,1,1,64,123.5\n", GRID);
 	m = train(&f, NULL, 0, &r);
 	assert_int_equal(m->time.conformal.n, 0);
@@ -203,14 +193,13 @@ static void test_one_row_trains_without_scores_or_bounds_and_says_so(void **stat
 	drop(&f);
 }
 
-static void test_few_rows_make_fewer_folds_and_no_promise(void **state)
+TEST(test_few_rows_make_fewer_folds_and_no_promise)
 {
 	struct fixture f;
 	struct train_report r;
 	struct model *m;
 	double q;
 
-	(void)state;
 	make(&f, "network,cpus,njobs,batch,time_s\na,1,1,64,10\na,1,1,128,6\na,1,1,256,4\n", GRID);
 	m = train(&f, NULL, 0, &r);
 	assert_non_null(strstr(m->time.scored_by, "3-fold"));
@@ -221,14 +210,13 @@ static void test_few_rows_make_fewer_folds_and_no_promise(void **state)
 	drop(&f);
 }
 
-static void test_rows_without_accuracy_are_left_out_of_that_model_only(void **state)
+TEST(test_rows_without_accuracy_are_left_out_of_that_model_only)
 {
 	struct fixture f;
 	struct strbuf text = { 0 };
 	struct train_report r;
 	struct model *m;
 
-	(void)state;
 	factorial_text(&text, 1, true);
 	strbuf_puts(&text, "lenet5,1,1,64,500,\nlenet5,2,1,64,480,NA\n");
 	make(&f, strbuf_text(&text), GRID);
@@ -242,7 +230,7 @@ static void test_rows_without_accuracy_are_left_out_of_that_model_only(void **st
 	strbuf_release(&text);
 }
 
-static void test_unknown_group_column_is_refused(void **state)
+TEST(test_unknown_group_column_is_refused)
 {
 	static const char *const bad[] = { "nettwork" };
 	struct fixture f;
@@ -254,7 +242,6 @@ static void test_unknown_group_column_is_refused(void **state)
 	struct model *m = NULL;
 	struct err err = { 0 };
 
-	(void)state;
 	make(&f, "network,cpus,njobs,batch,time_s\na,1,1,64,10\na,1,1,128,6\n", GRID);
 	p.table = f.table;
 	p.grid = p.accuracy_grid = f.grid;
@@ -263,13 +250,12 @@ static void test_unknown_group_column_is_refused(void **state)
 	drop(&f);
 }
 
-static void test_aliased_terms_of_a_linear_model_are_named(void **state)
+TEST(test_aliased_terms_of_a_linear_model_are_named)
 {
 	struct fixture f;
 	struct train_report r;
 	struct model *m;
 
-	(void)state;
 	make(&f,
 	     "network,cpus,njobs,batch,epochs,time_s\na,1,1,64,10,10\na,2,1,128,10,6\na,4,1,256,10,4\na,1,1,"
 	     "512,10,3\n",
@@ -283,7 +269,7 @@ static void test_aliased_terms_of_a_linear_model_are_named(void **state)
 	drop(&f);
 }
 
-static void test_a_search_may_look_at_part_of_a_large_table(void **state)
+TEST(test_a_search_may_look_at_part_of_a_large_table)
 {
 	struct fixture f;
 	struct strbuf text = { 0 };
@@ -293,7 +279,6 @@ static void test_a_search_may_look_at_part_of_a_large_table(void **state)
 	struct train_report r;
 	struct model *m = NULL;
 
-	(void)state;
 	factorial_text(&text, 3, true);
 	make(&f, strbuf_text(&text), GRID);
 	p.table = f.table;
@@ -307,12 +292,11 @@ static void test_a_search_may_look_at_part_of_a_large_table(void **state)
 	strbuf_release(&text);
 }
 
-static void test_running_out_of_memory_anywhere_leaves_nothing_behind(void **state)
+TEST(test_running_out_of_memory_anywhere_leaves_nothing_behind)
 {
 	struct fixture f;
 	unsigned long k = 1;
 
-	(void)state;
 	make(&f, "network,cpus,njobs,batch,time_s,accuracy\na,1,1,64,10,.9\na,1,1,128,6,.8\nb,1,1,256,4,.7\n",
 	     "{\"forest\":{\"trees\":[2]}}");
 	for (;; k++) {
@@ -341,22 +325,4 @@ static void test_running_out_of_memory_anywhere_leaves_nothing_behind(void **sta
 	}
 	assert_true(k > 100);
 	drop(&f);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_the_better_model_is_chosen_and_fitted_to_all_rows),
-		cmocka_unit_test(test_replicates_on_both_sides_are_said_and_look_better_than_they_are),
-		cmocka_unit_test(test_permutation_finds_the_batch_to_matter_most),
-		cmocka_unit_test(test_table_without_accuracy_trains_time_alone),
-		cmocka_unit_test(test_one_row_trains_without_scores_or_bounds_and_says_so),
-		cmocka_unit_test(test_few_rows_make_fewer_folds_and_no_promise),
-		cmocka_unit_test(test_rows_without_accuracy_are_left_out_of_that_model_only),
-		cmocka_unit_test(test_unknown_group_column_is_refused),
-		cmocka_unit_test(test_aliased_terms_of_a_linear_model_are_named),
-		cmocka_unit_test(test_a_search_may_look_at_part_of_a_large_table),
-		cmocka_unit_test(test_running_out_of_memory_anywhere_leaves_nothing_behind),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,3 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,6 +9,7 @@
 
 #include "common/io.h"
 #include "scheduler/process/other_load.h"
+#include "tests/support/test.h"
 
 /* As a kernel of version 6 writes it, on two cpus. */
 static const char stat_text[] = "cpu  1197390 208587 188319 1487747 9229 7 4081 14225 11 0\n"
@@ -32,11 +27,10 @@ static const char pressure_text[] = "some avg10=26.08 avg60=29.55 avg300=44.38 t
 
 /* ---- reading ---- */
 
-static void test_stat_is_read(void **state)
+TEST(test_stat_is_read)
 {
 	struct proc_cpu r = { 0 };
 
-	(void)state;
 	assert_int_equal(other_load_parse_stat(stat_text, &r, NULL), 0);
 	assert_int_equal(r.cpus, 2);
 	assert_true(r.running == 3.0);
@@ -48,7 +42,7 @@ static void test_stat_is_read(void **state)
 	assert_true(r.cpus == 1 && r.user + r.nice + r.system == 6.0 && r.total == 10.0);
 }
 
-static void test_what_is_no_stat_is_refused(void **state)
+TEST(test_what_is_no_stat_is_refused)
 {
 	static const char *const bad[] = { "",
 					   "\n",
@@ -62,7 +56,6 @@ static void test_what_is_no_stat_is_refused(void **state)
 					   "cpu  1 2 3 1e999\ncpu0 1 2 3 4\nprocs_running 1\n" };
 	struct proc_cpu r = { .cpus = 77 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct err err = { 0 };
 
@@ -72,7 +65,7 @@ static void test_what_is_no_stat_is_refused(void **state)
 	}
 }
 
-static void test_pressure_is_read(void **state)
+TEST(test_pressure_is_read)
 {
 	static const char *const bad[] = { "",
 					   "some avg10=1\n",
@@ -82,7 +75,6 @@ static void test_pressure_is_read(void **state)
 					   "some total=x\n" };
 	double s = 0.0;
 
-	(void)state;
 	assert_int_equal(other_load_parse_pressure(pressure_text, &s, NULL), 0);
 	assert_true(s == 3566.875621);
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -95,12 +87,11 @@ static void test_pressure_is_read(void **state)
 
 /* ---- what proc.h reads ---- */
 
-static void test_the_cpus_are_busy_for_a_share_of_the_time(void **state)
+TEST(test_the_cpus_are_busy_for_a_share_of_the_time)
 {
 	struct proc_cpu a, b;
 	double cpu, iowait;
 
-	(void)state;
 	assert_true(proc_cpu_parse("cpu  100 0 50 800 50 0 0 0 0 0\ncpu0 ...", &a));
 	assert_true(proc_cpu_parse("cpu  160 0 80 890 70 0 0 0 0 0\n", &b));
 	proc_cpu_mean(&a, &b, &cpu, &iowait);
@@ -111,11 +102,10 @@ static void test_the_cpus_are_busy_for_a_share_of_the_time(void **state)
 	assert_true(proc_cpu_read(&a) && a.cpus >= 1 && a.total > 0.0);
 }
 
-static void test_a_process_is_read_whatever_its_name(void **state)
+TEST(test_a_process_is_read_whatever_its_name)
 {
 	struct proc_process p;
 
-	(void)state;
 	assert_true(proc_process_parse(
 		"7 (a) b) c) S 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 "
 		"26 27 28 29 30 31 32 33 34 35 36 37 38 39 40 41 4242 43",
@@ -163,9 +153,8 @@ static double play_for(struct machine *m, double processes, double seconds)
 	return v;
 }
 
-static void test_a_load_that_stays_is_believed_and_forgotten_within_seconds(void **state)
+TEST(test_a_load_that_stays_is_believed_and_forgotten_within_seconds)
 {
-	(void)state;
 	for (int pressure = 0; pressure <= 1; pressure++) {
 		struct machine m = { .no_pressure = !pressure };
 
@@ -179,11 +168,10 @@ static void test_a_load_that_stays_is_believed_and_forgotten_within_seconds(void
 	}
 }
 
-static void test_our_own_processes_do_not_count(void **state)
+TEST(test_our_own_processes_do_not_count)
 {
 	struct machine m = { .ours = 2.0 };
 
-	(void)state;
 	assert_true(play_for(&m, 2.0, 30.0) == 0.0);
 	assert_true(fabs(play_for(&m, 3.0, 30.0) - 1.0) < 0.05);
 	assert_true(fabs(play_for(&m, 7.0, 30.0) - 5.0) < 0.2);
@@ -191,20 +179,18 @@ static void test_our_own_processes_do_not_count(void **state)
 	assert_true(play_for(&m, 7.0, 30.0) == 0.0);
 }
 
-static void test_more_than_the_cpus_is_counted_with_and_without_pressure(void **state)
+TEST(test_more_than_the_cpus_is_counted_with_and_without_pressure)
 {
 	struct machine with = { 0 }, without = { .no_pressure = true };
 
-	(void)state;
 	assert_true(fabs(play_for(&with, 5.0, 40.0) - 5.0) < 0.05);
 	assert_true(fabs(play_for(&without, 5.0, 40.0) - 5.0) < 0.05);
 }
 
-static void test_a_short_burst_moves_little(void **state)
+TEST(test_a_short_burst_moves_little)
 {
 	struct machine m = { 0 };
 
-	(void)state;
 	play_for(&m, 0.0, 5.0);
 	for (int i = 0; i < 5; i++)
 		play(&m, 2.0, 0.1);
@@ -212,23 +198,21 @@ static void test_a_short_burst_moves_little(void **state)
 	assert_true(play(&m, 0.0, 0.1) == 0.0);
 }
 
-static void test_a_job_of_ours_that_sleeps_does_not_hide_others_for_long(void **state)
+TEST(test_a_job_of_ours_that_sleeps_does_not_hide_others_for_long)
 {
 	struct machine m = { .ours = 8.0 };
 
-	(void)state;
 	play_for(&m, 0.0, 100.0);
 	assert_true(other_load_processes(&m.o) == 0.0);
 	m.ours = 0.0;
 	assert_true(play_for(&m, 2.0, 4.0) > 1.4);
 }
 
-static void test_the_rate_of_reading_does_not_matter(void **state)
+TEST(test_the_rate_of_reading_does_not_matter)
 {
 	struct machine slow = { 0 }, quick = { 0 };
 	double a, b = 0.0;
 
-	(void)state;
 	play(&slow, 0.0, 1.0);
 	play(&quick, 0.0, 1.0);
 	a = play_for(&slow, 2.0, 6.0);
@@ -237,13 +221,12 @@ static void test_the_rate_of_reading_does_not_matter(void **state)
 	assert_true(fabs(a - b) < 0.15);
 }
 
-static void test_bad_readings_change_nothing(void **state)
+TEST(test_bad_readings_change_nothing)
 {
 	struct machine m = { 0 };
 	double before;
 	char same[sizeof stat_text];
 
-	(void)state;
 	before = play_for(&m, 1.0, 10.0);
 	assert_true(before > 0.9);
 	assert_true(other_load_sample(&m.o, "", NULL, 0.0, 1.0) == before);
@@ -303,13 +286,12 @@ static double watch(struct other_load *o, double seconds, double *out_spread)
 	return sum / n;
 }
 
-static void test_a_real_hog_is_one_process(void **state)
+TEST(test_a_real_hog_is_one_process)
 {
 	struct other_load o = { 0 };
 	double quiet, busy, after, spread;
 	pid_t hog;
 
-	(void)state;
 	quiet = watch(&o, 3.0, &spread);
 	if (quiet > 0.5 || spread > 0.3) {
 		printf("skipped: %.2f processes of others (+- %.2f) keep this machine busy\n", quiet, spread);
@@ -331,25 +313,4 @@ static void test_a_real_hog_is_one_process(void **state)
 		skip();
 	}
 	assert_true(busy - quiet > 0.7 && busy - quiet < 1.6);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_stat_is_read),
-		cmocka_unit_test(test_what_is_no_stat_is_refused),
-		cmocka_unit_test(test_pressure_is_read),
-		cmocka_unit_test(test_the_cpus_are_busy_for_a_share_of_the_time),
-		cmocka_unit_test(test_a_process_is_read_whatever_its_name),
-		cmocka_unit_test(test_a_load_that_stays_is_believed_and_forgotten_within_seconds),
-		cmocka_unit_test(test_our_own_processes_do_not_count),
-		cmocka_unit_test(test_more_than_the_cpus_is_counted_with_and_without_pressure),
-		cmocka_unit_test(test_a_short_burst_moves_little),
-		cmocka_unit_test(test_a_job_of_ours_that_sleeps_does_not_hide_others_for_long),
-		cmocka_unit_test(test_the_rate_of_reading_does_not_matter),
-		cmocka_unit_test(test_bad_readings_change_nothing),
-		cmocka_unit_test(test_a_real_hog_is_one_process),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

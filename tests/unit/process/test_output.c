@@ -1,12 +1,5 @@
 /* The output of a job as it grows: lines that count are found, everything else is passed over at a bounded cost. */
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
@@ -20,6 +13,7 @@
 #include "common/rng.h"
 #include "scheduler/process/output.h"
 #include "tests/support/support.h"
+#include "tests/support/test.h"
 
 struct log {
 	char dir[400];
@@ -84,7 +78,7 @@ static unsigned read_all(struct log *l, bool ended)
 	return turns;
 }
 
-static void test_lines_are_read_as_they_come(void **state)
+TEST_WITH(test_lines_are_read_as_they_come, set_up, tear_down)
 {
 	struct log *l = *state;
 
@@ -102,7 +96,7 @@ static void test_lines_are_read_as_they_come(void **state)
 	assert_true(l->out.news && l->out.epoch == 2.0 && l->out.accuracy == 0.52);
 }
 
-static void test_nothing_new_costs_no_reading(void **state)
+TEST_WITH(test_nothing_new_costs_no_reading, set_up, tear_down)
 {
 	struct log *l = *state;
 	bool more;
@@ -115,7 +109,7 @@ static void test_nothing_new_costs_no_reading(void **state)
 	assert_int_equal(job_output_read(&l->out, l->scratch, false, &more), 0);
 }
 
-static void test_last_line_needs_no_newline_once_the_job_ended(void **state)
+TEST_WITH(test_last_line_needs_no_newline_once_the_job_ended, set_up, tear_down)
 {
 	struct log *l = *state;
 
@@ -128,7 +122,7 @@ static void test_last_line_needs_no_newline_once_the_job_ended(void **state)
 	assert_true(l->out.accuracy == 0.625);
 }
 
-static void test_epochs_only_rise_and_may_come_without_accuracy(void **state)
+TEST_WITH(test_epochs_only_rise_and_may_come_without_accuracy, set_up, tear_down)
 {
 	struct log *l = *state;
 
@@ -142,7 +136,7 @@ static void test_epochs_only_rise_and_may_come_without_accuracy(void **state)
 	assert_true(l->out.epoch == 4.0 && isnan(l->out.epoch_accuracy) && l->out.accuracy == 0.4);
 }
 
-static void test_paths_of_the_type_are_used(void **state)
+TEST_WITH(test_paths_of_the_type_are_used, set_up, tear_down)
 {
 	struct log *l = *state;
 
@@ -153,7 +147,7 @@ static void test_paths_of_the_type_are_used(void **state)
 	assert_true(l->out.epoch == 7.0 && l->out.accuracy == 0.81);
 }
 
-static void test_line_is_read_up_to_the_limit_and_passed_over_beyond(void **state)
+TEST_WITH(test_line_is_read_up_to_the_limit_and_passed_over_beyond, set_up, tear_down)
 {
 	struct log *l = *state;
 	const char *head = "{\"accuracy\":0.25,\"x\":\"", *tail = "\"}\n";
@@ -173,7 +167,7 @@ static void test_line_is_read_up_to_the_limit_and_passed_over_beyond(void **stat
 	assert_true(l->out.accuracy == 0.25 && l->out.epoch == 8.0);
 }
 
-static void test_endless_line_and_noise_are_passed_over(void **state)
+TEST_WITH(test_endless_line_and_noise_are_passed_over, set_up, tear_down)
 {
 	struct log *l = *state;
 	struct rng r = rng_stream(3, 1);
@@ -193,7 +187,7 @@ static void test_endless_line_and_noise_are_passed_over(void **state)
 	assert_true(l->out.accuracy == 0.5);
 }
 
-static void test_reader_far_behind_goes_to_the_end(void **state)
+TEST_WITH(test_reader_far_behind_goes_to_the_end, set_up, tear_down)
 {
 	struct log *l = *state;
 	unsigned turns;
@@ -210,7 +204,7 @@ static void test_reader_far_behind_goes_to_the_end(void **state)
 	assert_true(turns <= 2 * (JOB_OUTPUT_MAX_BEHIND / JOB_OUTPUT_MAX_LINE) + 2);
 }
 
-static void test_log_that_was_cut_is_read_from_its_start(void **state)
+TEST_WITH(test_log_that_was_cut_is_read_from_its_start, set_up, tear_down)
 {
 	struct log *l = *state;
 
@@ -222,7 +216,7 @@ static void test_log_that_was_cut_is_read_from_its_start(void **state)
 	assert_true(l->out.epoch == 2.0);
 }
 
-static void test_time_of_an_epoch_is_that_of_the_file(void **state)
+TEST_WITH(test_time_of_an_epoch_is_that_of_the_file, set_up, tear_down)
 {
 	struct log *l = *state;
 	struct timespec when[2] = { { .tv_sec = 1700000000, .tv_nsec = 5 },
@@ -249,7 +243,7 @@ static void expect_nothing(struct log *l)
 	job_output_release(&o);
 }
 
-static void test_log_that_is_no_file_is_left_alone(void **state)
+TEST_WITH(test_log_that_is_no_file_is_left_alone, set_up, tear_down)
 {
 	struct log *l = *state;
 	char path[500], secret[500];
@@ -269,7 +263,7 @@ static void test_log_that_is_no_file_is_left_alone(void **state)
 	expect_nothing(l);
 }
 
-static void test_failing_allocations_lose_a_line_at_most(void **state)
+TEST_WITH(test_failing_allocations_lose_a_line_at_most, set_up, tear_down)
 {
 	struct log *l = *state;
 	struct job_output o;
@@ -290,7 +284,7 @@ static void test_failing_allocations_lose_a_line_at_most(void **state)
 	assert_true(l->out.accuracy == 0.5);
 }
 
-static void test_last_words_are_the_last_line_made_fit_to_show(void **state)
+TEST_WITH(test_last_words_are_the_last_line_made_fit_to_show, set_up, tear_down)
 {
 	static const struct {
 		const char *said, *shown;
@@ -319,26 +313,4 @@ static void test_last_words_are_the_last_line_made_fit_to_show(void **state)
 	unlink(path);
 	assert_int_equal(mkfifo(path, 0600), 0); /* must not hang */
 	assert_string_equal(job_last_words(l->dir, out, sizeof out), "");
-}
-
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		CASE(test_lines_are_read_as_they_come),
-		CASE(test_nothing_new_costs_no_reading),
-		CASE(test_last_line_needs_no_newline_once_the_job_ended),
-		CASE(test_epochs_only_rise_and_may_come_without_accuracy),
-		CASE(test_paths_of_the_type_are_used),
-		CASE(test_line_is_read_up_to_the_limit_and_passed_over_beyond),
-		CASE(test_endless_line_and_noise_are_passed_over),
-		CASE(test_reader_far_behind_goes_to_the_end),
-		CASE(test_log_that_was_cut_is_read_from_its_start),
-		CASE(test_time_of_an_epoch_is_that_of_the_file),
-		CASE(test_log_that_is_no_file_is_left_alone),
-		CASE(test_failing_allocations_lose_a_line_at_most),
-		CASE(test_last_words_are_the_last_line_made_fit_to_show),
-	};
-
-	return cmocka_run_group_tests_name("job_output", tests, NULL, NULL);
 }

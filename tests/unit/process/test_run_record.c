@@ -1,11 +1,4 @@
 /* The records of a supervisor: whole ones are read, anything else is damage with its place. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -17,6 +10,7 @@
 #include "common/rng.h"
 #include "scheduler/process/run_record.h"
 #include "tests/support/support.h"
+#include "tests/support/test.h"
 
 static const char started_text[] = "postrider-started 1\n"
 				   "boot 4b4977de-b73c-4ef0-b775-b176a6e3669f\n"
@@ -71,12 +65,11 @@ static int parse_exit(const char *text, size_t len, struct job_exit *out, struct
 	return rc;
 }
 
-static void test_started_record_is_read(void **state)
+TEST_WITH(test_started_record_is_read, NULL, disarm)
 {
 	struct job_started s;
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(parse_started(started_text, strlen(started_text), &s, &err), 0);
 	assert_string_equal(s.boot, "4b4977de-b73c-4ef0-b775-b176a6e3669f");
 	assert_int_equal(s.supervisor, 752);
@@ -88,12 +81,11 @@ static void test_started_record_is_read(void **state)
 	assert_string_equal(s.cpus, "0-1,7");
 }
 
-static void test_exit_record_is_read(void **state)
+TEST_WITH(test_exit_record_is_read, NULL, disarm)
 {
 	struct job_exit x;
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(parse_exit(exit_text, strlen(exit_text), &x, &err), 0);
 	assert_true(x.ran);
 	assert_int_equal(x.exit_code, -1);
@@ -109,12 +101,11 @@ static void test_exit_record_is_read(void **state)
 	assert_string_equal(x.note, "no cgroup");
 }
 
-static void test_every_truncation_is_damage(void **state)
+TEST_WITH(test_every_truncation_is_damage, NULL, disarm)
 {
 	struct job_started s = { .supervisor = 42 };
 	struct job_exit x = { .exit_code = 42 };
 
-	(void)state;
 	for (size_t len = 0; len < strlen(started_text); len++) {
 		struct err err = { 0 };
 
@@ -132,11 +123,10 @@ static void test_every_truncation_is_damage(void **state)
 }
 
 /* No flipped bit may lead to a number outside of what the types promise. */
-static void test_flipped_bits_never_give_nonsense(void **state)
+TEST_WITH(test_flipped_bits_never_give_nonsense, NULL, disarm)
 {
 	char text[sizeof exit_text];
 
-	(void)state;
 	for (size_t bit = 0; bit < 8 * strlen(exit_text); bit++) {
 		struct job_exit x;
 
@@ -160,12 +150,11 @@ static void test_flipped_bits_never_give_nonsense(void **state)
 	}
 }
 
-static void test_noise_is_refused(void **state)
+TEST_WITH(test_noise_is_refused, NULL, disarm)
 {
 	struct rng r = rng_stream(7, 1);
 	char noise[RECORD_MAX_BYTES];
 
-	(void)state;
 	for (int i = 0; i < 200; i++) {
 		size_t len = rng_below(&r, sizeof noise);
 		struct job_started s;
@@ -199,9 +188,8 @@ static void expect_refused(const char *from, const char *to, const char *place)
 		fail_msg("'%s' does not say '%s'", err.text, place);
 }
 
-static void test_values_out_of_range_are_refused(void **state)
+TEST_WITH(test_values_out_of_range_are_refused, NULL, disarm)
 {
-	(void)state;
 	expect_refused("postrider-exit 1", "postrider-exit 2", "another kind or version");
 	expect_refused("status signal 9", "status signal 0", "1.exit:4: damaged: not a status");
 	expect_refused("status signal 9", "status signal 65", "not a status");
@@ -221,12 +209,11 @@ static void test_values_out_of_range_are_refused(void **state)
 	expect_refused("boot 4b", "boot 4b4b4b4b", "too long");
 }
 
-static void test_text_up_to_the_limit_is_read(void **state)
+TEST_WITH(test_text_up_to_the_limit_is_read, NULL, disarm)
 {
 	char reason[RECORD_MAX_TEXT + 2], text[2000];
 	struct job_exit x;
 
-	(void)state;
 	for (size_t len = RECORD_MAX_TEXT; len <= RECORD_MAX_TEXT + 1; len++) {
 		int n;
 
@@ -257,14 +244,13 @@ static const char *put_record(const char *name, const char *suffix, const char *
 	return dir;
 }
 
-static void test_absent_and_unreadable_are_told_apart(void **state)
+TEST_WITH(test_absent_and_unreadable_are_told_apart, NULL, disarm)
 {
 	const char *none = support_path(support_temp_dir(), "none"), *dir;
 	struct job_started s;
 	struct job_exit x;
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(job_started_read(none, &s, &err), -ERR_NOTFOUND);
 	assert_int_equal(job_exit_read(none, &x, &err), -ERR_NOTFOUND);
 	dir = put_record("one", RECORD_EXIT, exit_text);
@@ -281,34 +267,15 @@ static void test_absent_and_unreadable_are_told_apart(void **state)
 	assert_int_equal(job_started_read(dir, &s, &err), -ERR_FORMAT);
 }
 
-static void test_record_that_is_too_large_is_refused(void **state)
+TEST_WITH(test_record_that_is_too_large_is_refused, NULL, disarm)
 {
 	char *large = malloc(RECORD_MAX_BYTES + 2);
 	struct job_started s;
 	struct err err = { 0 };
 
-	(void)state;
 	assert_non_null(large);
 	memset(large, 'x', RECORD_MAX_BYTES + 1);
 	large[RECORD_MAX_BYTES + 1] = '\0';
 	assert_int_equal(job_started_read(put_record("three", RECORD_STARTED, large), &s, &err), -ERR_FORMAT);
 	free(large);
-}
-
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_teardown(name, disarm)
-	const struct CMUnitTest tests[] = {
-		CASE(test_started_record_is_read),
-		CASE(test_exit_record_is_read),
-		CASE(test_every_truncation_is_damage),
-		CASE(test_flipped_bits_never_give_nonsense),
-		CASE(test_noise_is_refused),
-		CASE(test_values_out_of_range_are_refused),
-		CASE(test_text_up_to_the_limit_is_read),
-		CASE(test_absent_and_unreadable_are_told_apart),
-		CASE(test_record_that_is_too_large_is_refused),
-	};
-
-	return cmocka_run_group_tests_name("job_folder", tests, NULL, NULL);
 }

@@ -1,16 +1,11 @@
 /* scheduler/cli/profile_design: what a design may say, which runs it gives, and how two designs differ. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
 #include "scheduler/profiler/plan.h"
+#include "tests/support/test.h"
 
 #define COMMAND "\"command\":[\"t\",\"{cpus}\",\"{batch}\",\"{network}\"]"
 #define FACTORS "\"factors\":{\"cpus\":[1,2,4],\"batch\":[64,512],\"network\":[\"a\",\"b\"]}"
@@ -59,13 +54,12 @@ static struct profile_plan plan_of(const struct profile_design *d)
 	return p;
 }
 
-static void test_full_design_has_every_setting_once_a_replication(void **state)
+TEST(test_full_design_has_every_setting_once_a_replication)
 {
 	struct profile_design d;
 	struct profile_plan p;
 	int seen[4][12] = { { 0 } };
 
-	(void)state;
 	must(&d, "{" FACTORS ",\"replications\":3,\"seed\":5," COMMAND "}");
 	p = plan_of(&d);
 	assert_int_equal(p.n, 36);
@@ -78,12 +72,11 @@ static void test_full_design_has_every_setting_once_a_replication(void **state)
 	profile_design_release(&d);
 }
 
-static void test_order_comes_from_the_seed(void **state)
+TEST(test_order_comes_from_the_seed)
 {
 	struct profile_design d;
 	struct profile_plan a, b, c;
 
-	(void)state;
 	must(&d, "{" FACTORS ",\"replications\":2,\"seed\":5," COMMAND "}");
 	a = plan_of(&d);
 	b = plan_of(&d);
@@ -99,12 +92,11 @@ static void test_order_comes_from_the_seed(void **state)
 	profile_design_release(&d);
 }
 
-static void test_two_level_design_takes_the_extremes_in_any_order(void **state)
+TEST(test_two_level_design_takes_the_extremes_in_any_order)
 {
 	struct profile_design d;
 	struct profile_plan p;
 
-	(void)state;
 	must(&d, "{\"factors\":{\"cpus\":[2,16,4,1],\"batch\":[512,64]},\"design\":\"2k\","
 		 "\"command\":[\"t\",\"{cpus}\",\"{batch}\"]}");
 	p = plan_of(&d);
@@ -119,13 +111,12 @@ static void test_two_level_design_takes_the_extremes_in_any_order(void **state)
 	profile_design_release(&d);
 }
 
-static void test_latin_hypercube_uses_each_level_evenly(void **state)
+TEST(test_latin_hypercube_uses_each_level_evenly)
 {
 	struct profile_design d;
 	struct profile_plan p;
 	int count[2][4] = { { 0 } };
 
-	(void)state;
 	must(&d, "{\"factors\":{\"cpus\":[1,2,4,8],\"batch\":[64,128,256]},\"design\":\"lhs:6\",\"seed\":3,"
 		 "\"command\":[\"t\",\"{cpus}\",\"{batch}\"]}");
 	p = plan_of(&d);
@@ -143,12 +134,11 @@ static void test_latin_hypercube_uses_each_level_evenly(void **state)
 	profile_design_release(&d);
 }
 
-static void test_a_design_without_njobs_runs_one_copy(void **state)
+TEST(test_a_design_without_njobs_runs_one_copy)
 {
 	struct profile_design d;
 	uint16_t level[PROFILE_MAX_FACTORS] = { 0 };
 
-	(void)state;
 	must(&d, "{" FACTORS "," COMMAND "}");
 	assert_int_equal(profile_jobs(&d, level), 1);
 	assert_string_equal(profile_value(&d, level, "njobs"), "1");
@@ -156,14 +146,13 @@ static void test_a_design_without_njobs_runs_one_copy(void **state)
 	profile_design_release(&d);
 }
 
-static void test_placeholders_are_filled_in_and_other_braces_left(void **state)
+TEST(test_placeholders_are_filled_in_and_other_braces_left)
 {
 	struct profile_design d;
 	struct profile_point p = { .level = { 1 }, .replication = 2 };
 	struct err err = { 0 };
 	char **word;
 
-	(void)state;
 	must(&d, "{\"factors\":{\"batch\":[64,512]},\"fixed\":{\"lr\":0.01},\"seed\":7,"
 		 "\"command\":[\"t\",\"--b={batch}/"
 		 "{lr}\",\"{\\\"x\\\":{batch}}\",\"{seed}\",\"{copy}-{replication}\"]}");
@@ -177,12 +166,11 @@ static void test_placeholders_are_filled_in_and_other_braces_left(void **state)
 	profile_design_release(&d);
 }
 
-static void test_a_command_line_is_split_without_a_shell(void **state)
+TEST(test_a_command_line_is_split_without_a_shell)
 {
 	struct profile_design d;
 	struct err err = { 0 };
 
-	(void)state;
 	profile_design_init(&d);
 	assert_int_equal(profile_design_command(&d, " a  'b c' \"d \\\"e\\\"\" f\\ g '' $HOME;x", &err), 0);
 	assert_int_equal(d.n_command, 6);
@@ -197,13 +185,12 @@ static void test_a_command_line_is_split_without_a_shell(void **state)
 	profile_design_release(&d);
 }
 
-static void test_flags_replace_what_the_file_said(void **state)
+TEST(test_flags_replace_what_the_file_said)
 {
 	struct profile_design d;
 	struct err err = { 0 };
 	uint16_t level[PROFILE_MAX_FACTORS] = { 0 };
 
-	(void)state;
 	must(&d, "{" FACTORS "," COMMAND "}");
 	assert_int_equal(profile_design_factor(&d, "batch=32,64,128", &err), 0);
 	assert_string_equal(d.factor[1].name, "batch"); /* where it stood */
@@ -223,9 +210,8 @@ static void test_flags_replace_what_the_file_said(void **state)
 	profile_design_release(&d);
 }
 
-static void test_bad_designs_are_refused_by_name(void **state)
+TEST(test_bad_designs_are_refused_by_name)
 {
-	(void)state;
 	refuses("[]", "object");
 	refuses("{\"factor\":{}," COMMAND "}", "factors");
 	refuses("{\"factors\":[1]," COMMAND "}", "factors: must be an object");
@@ -279,9 +265,8 @@ static void differs(const char *now, const char *want)
 	profile_design_release(&b);
 }
 
-static void test_what_differs_is_named(void **state)
+TEST(test_what_differs_is_named)
 {
-	(void)state;
 	differs("{" FACTORS ",\"fixed\":{\"epochs\":3},\"timeout_s\":9,\"tries\":2,\"max_spread\":1," COMMAND
 		"}",
 		NULL); /* patience is no part of a design */
@@ -300,11 +285,10 @@ static void test_what_differs_is_named(void **state)
 		"regex was none and is (x)");
 }
 
-static void test_running_out_of_memory_is_said_and_leaks_nothing(void **state)
+TEST(test_running_out_of_memory_is_said_and_leaks_nothing)
 {
 	static const char text[] = "{" FACTORS ",\"design\":\"lhs:5\",\"replications\":2," COMMAND "}";
 
-	(void)state;
 	for (unsigned long k = 1; k < 200; k++) {
 		struct profile_design d;
 		struct profile_plan p = { 0 };
@@ -323,23 +307,4 @@ static void test_running_out_of_memory_is_said_and_leaks_nothing(void **state)
 			break;
 	}
 	mem_fail_at(0, false);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_full_design_has_every_setting_once_a_replication),
-		cmocka_unit_test(test_order_comes_from_the_seed),
-		cmocka_unit_test(test_two_level_design_takes_the_extremes_in_any_order),
-		cmocka_unit_test(test_latin_hypercube_uses_each_level_evenly),
-		cmocka_unit_test(test_a_design_without_njobs_runs_one_copy),
-		cmocka_unit_test(test_placeholders_are_filled_in_and_other_braces_left),
-		cmocka_unit_test(test_a_command_line_is_split_without_a_shell),
-		cmocka_unit_test(test_flags_replace_what_the_file_said),
-		cmocka_unit_test(test_bad_designs_are_refused_by_name),
-		cmocka_unit_test(test_what_differs_is_named),
-		cmocka_unit_test(test_running_out_of_memory_is_said_and_leaks_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

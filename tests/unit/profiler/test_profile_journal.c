@@ -1,11 +1,5 @@
 /* scheduler/cli/profile_journal, and what is made of it: what was written is read back, a torn line is cut off,
  * damage and other designs are refused, verdicts and tables follow. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +11,7 @@
 #include "scheduler/profiler/run.h"
 #include "scheduler/profiler/table.h"
 #include "tests/support/support.h"
+#include "tests/support/test.h"
 
 struct fixture {
 	struct profile_design d;
@@ -104,12 +99,11 @@ static void write_bytes(const char *path, const char *text, size_t len, const ch
 	assert_int_equal(fclose(f), 0);
 }
 
-static void test_what_was_written_is_read_back(void **state)
+TEST(test_what_was_written_is_read_back)
 {
 	struct fixture f;
 	const struct profile_outcome *o;
 
-	(void)state;
 	begin(&f);
 	assert_false(f.j.existed);
 	add(&f, 2, PROFILE_OK, 1.37, 1.41);
@@ -134,11 +128,10 @@ static void test_what_was_written_is_read_back(void **state)
 	end(&f);
 }
 
-static void test_the_last_line_about_a_run_counts(void **state)
+TEST(test_the_last_line_about_a_run_counts)
 {
 	struct fixture f;
 
-	(void)state;
 	begin(&f);
 	add(&f, 1, PROFILE_OK, 1.0, 9.0);
 	add(&f, 1, PROFILE_OK, 2.5, 2.6);
@@ -150,14 +143,13 @@ static void test_the_last_line_about_a_run_counts(void **state)
 }
 
 /* Cut at every byte: what is whole is kept, the rest is measured again, and appending then works. */
-static void test_a_journal_torn_anywhere_goes_on(void **state)
+TEST(test_a_journal_torn_anywhere_goes_on)
 {
 	struct fixture f;
 	struct err err = { 0 };
 	char *text;
 	size_t len, header;
 
-	(void)state;
 	begin(&f);
 	add(&f, 0, PROFILE_OK, 1.37, 1.41);
 	add(&f, 3, PROFILE_OK, 2.37, 2.41);
@@ -206,7 +198,7 @@ static void refuses_line(const char *line, bool last, const char *want)
 	end(&f);
 }
 
-static void test_damage_in_the_middle_is_refused_with_its_line(void **state)
+TEST(test_damage_in_the_middle_is_refused_with_its_line)
 {
 	static const char *const bad[] = {
 		"garbage\n",
@@ -217,19 +209,17 @@ static void test_damage_in_the_middle_is_refused_with_its_line(void **state)
 		"{\"run\":1,\"status\":\"ok\",\"copies\":[{\"time_s\":1},{\"time_s\":null}]}\n",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
 		refuses_line(bad[i], false, "journal.jsonl:3:");
 		refuses_line(bad[i], true, NULL);
 	}
 }
 
-static void test_another_design_is_refused_by_name(void **state)
+TEST(test_another_design_is_refused_by_name)
 {
 	struct fixture f;
 	struct err err = { 0 };
 
-	(void)state;
 	begin(&f);
 	add(&f, 0, PROFILE_OK, 1.37, 1.41);
 	profile_journal_close(&f.j);
@@ -244,13 +234,12 @@ static void test_another_design_is_refused_by_name(void **state)
 	end(&f);
 }
 
-static void test_two_at_once_are_refused_and_a_look_is_not(void **state)
+TEST(test_two_at_once_are_refused_and_a_look_is_not)
 {
 	struct fixture f;
 	struct profile_journal other;
 	struct err err = { 0 };
 
-	(void)state;
 	begin(&f);
 	add(&f, 0, PROFILE_OK, 1.37, 1.41);
 	assert_int_equal(profile_journal_open(&other, f.dir, &f.d, &f.p, PROFILE_RESUME, &err), -ERR_BUSY);
@@ -279,14 +268,13 @@ static void replications(const struct fixture *f, uint32_t setting, size_t *out)
 	assert_int_equal(n, 2);
 }
 
-static void test_spread_above_the_bound_is_unstable_and_repeated(void **state)
+TEST(test_spread_above_the_bound_is_unstable_and_repeated)
 {
 	struct fixture f;
 	struct profile_verdict v = { 0 };
 	struct err err = { 0 };
 	size_t a[2], b[2];
 
-	(void)state;
 	begin(&f);
 	replications(&f, 0, a);
 	replications(&f, 1, b);
@@ -318,14 +306,13 @@ static void test_spread_above_the_bound_is_unstable_and_repeated(void **state)
 	end(&f);
 }
 
-static void test_the_table_has_a_row_a_copy_and_no_time_of_failures(void **state)
+TEST(test_the_table_has_a_row_a_copy_and_no_time_of_failures)
 {
 	struct fixture f;
 	struct profile_verdict v = { 0 };
 	struct strbuf table = { 0 }, curves = { 0 };
 	struct err err = { 0 };
 
-	(void)state;
 	begin(&f);
 	add(&f, 0, PROFILE_OK, 1.37, 1.41);
 	add(&f, 1, PROFILE_TIMEOUT, 9.0, 9.0);
@@ -352,13 +339,12 @@ static void test_the_table_has_a_row_a_copy_and_no_time_of_failures(void **state
 	end(&f);
 }
 
-static void test_the_estimate_follows_the_levels(void **state)
+TEST(test_the_estimate_follows_the_levels)
 {
 	struct fixture f;
 	struct profile_estimate e;
 	size_t a[2], b[2];
 
-	(void)state;
 	begin(&f);
 	replications(&f, 0, a);
 	replications(&f, 1, b);
@@ -390,9 +376,8 @@ static void result(const char *path, const char *regex, const char *text, double
 	profile_design_release(&d);
 }
 
-static void test_results_are_found_in_lines(void **state)
+TEST(test_results_are_found_in_lines)
 {
-	(void)state;
 	result(NULL, NULL, "", NAN, 0);
 	result(NULL, NULL, "hello\n{not json\n{\"accuracy\":\"high\"}\n", NAN, 0);
 	result(NULL, NULL,
@@ -404,22 +389,4 @@ static void test_results_are_found_in_lines(void **state)
 	result("a.b", NULL, "{\"a.b\":0.5,\"a\":{\"b\":0.25}}\n", 0.5, 0);
 	result(NULL, "acc[a-z]*[:=] *([0-9.]+)", "acc: 0.25, accuracy=0.5\naccuracy: much\n", 0.5, 0);
 	result(NULL, "(x*)", "0.5\n", NAN, 0); /* an empty match does not loop for ever */
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_was_written_is_read_back),
-		cmocka_unit_test(test_the_last_line_about_a_run_counts),
-		cmocka_unit_test(test_a_journal_torn_anywhere_goes_on),
-		cmocka_unit_test(test_damage_in_the_middle_is_refused_with_its_line),
-		cmocka_unit_test(test_another_design_is_refused_by_name),
-		cmocka_unit_test(test_two_at_once_are_refused_and_a_look_is_not),
-		cmocka_unit_test(test_spread_above_the_bound_is_unstable_and_repeated),
-		cmocka_unit_test(test_the_table_has_a_row_a_copy_and_no_time_of_failures),
-		cmocka_unit_test(test_the_estimate_follows_the_levels),
-		cmocka_unit_test(test_results_are_found_in_lines),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,3 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +6,7 @@
 #include "common/mem.h"
 #include "common/rng.h"
 #include "queueing/calibrate.h"
+#include "tests/support/test.h"
 
 #define ROWS 480
 
@@ -62,14 +57,13 @@ static struct calibrated fit(const struct calibrate_job *job, const double *time
 	return m;
 }
 
-static void test_category_without_a_cost_keeps_a_finite_factor(void **state)
+TEST(test_category_without_a_cost_keeps_a_finite_factor)
 {
 	static struct calibrate_job job[ROWS];
 	static double time_s[ROWS];
 	struct calibrated without = truth, m;
 	size_t n;
 
-	(void)state;
 	without.record_log[0] =
 		-700.0; /* one network costs nothing per record: its factor has no best value */
 	for (uint64_t seed = 1; seed <= 5; seed++) {
@@ -82,12 +76,11 @@ static void test_category_without_a_cost_keeps_a_finite_factor(void **state)
 	}
 }
 
-static void test_time_is_the_sum_worked_by_hand(void **state)
+TEST(test_time_is_the_sum_worked_by_hand)
 {
 	struct calibrated m = { .value = { 0.03, 2e-4, 0.5, 0.007, 1e-5, 23, 8 } };
 	struct calibrate_job j = { .iterations = 237, .batch = 100, .cpus = 4, .processes = 16 };
 
-	(void)state;
 	/* 16 processes on 8 cores: the CPU's part takes twice as long; 100 records by 4^0.5 = 2 */
 	assert_true(fabs(calibrate_time_s(&m, &j) -
 			 237 * ((0.03 + 2e-4 * 100 / 2) * 2 + (0.007 + 1e-3) * (1 + 16.0 / 23))) < 1e-9);
@@ -96,14 +89,13 @@ static void test_time_is_the_sum_worked_by_hand(void **state)
 							   (0.007 + 1e-3) * (1 + 16.0 / 23))) < 1e-9);
 }
 
-static void test_parameters_of_noisy_times_are_found_within_their_errors(void **state)
+TEST(test_parameters_of_noisy_times_are_found_within_their_errors)
 {
 	static struct calibrate_job job[ROWS];
 	static double time_s[ROWS];
 	size_t n = world(&truth, 5, 0.02, 3, job, time_s);
 	struct calibrated m = fit(job, time_s, n, 1, 0);
 
-	(void)state;
 	for (int p = CALIBRATE_FIXED; p <= CALIBRATE_SATURATION; p++) {
 		printf("%-14s %-9.4g true %-9.4g +- %.2g %s\n", calibrate_name[p], m.value[p], truth.value[p],
 		       m.se[p], calibrate_state_name[m.state[p]]);
@@ -121,7 +113,7 @@ static void test_parameters_of_noisy_times_are_found_within_their_errors(void **
 	assert_int_equal(m.n_free, 8);
 }
 
-static void test_predictions_are_within_the_noise(void **state)
+TEST(test_predictions_are_within_the_noise)
 {
 	static struct calibrate_job job[ROWS], fresh[ROWS];
 	static double time_s[ROWS], fresh_s[ROWS];
@@ -129,21 +121,19 @@ static void test_predictions_are_within_the_noise(void **state)
 	struct calibrated m = fit(job, time_s, n, 1, 0);
 	double off = 0.0;
 
-	(void)state;
 	world(&truth, 1, 0.0, 5, fresh, fresh_s);
 	for (size_t i = 0; i < 96; i++)
 		off = fmax(off, fabs(log(calibrate_time_s(&m, &fresh[i]) / fresh_s[i])));
 	assert_true(off < 0.02); /* the mean of two replications errs by 1.4 %, the fit by less */
 }
 
-static void test_cores_are_found_where_they_show(void **state)
+TEST(test_cores_are_found_where_they_show)
 {
 	static struct calibrate_job job[ROWS];
 	static double time_s[ROWS];
 	struct calibrated crowded = truth, m;
 	size_t n;
 
-	(void)state;
 	crowded.value[CALIBRATE_CORES] = 12;
 	n = world(&crowded, 3, 0.02, 6, job, time_s);
 	m = fit(job, time_s, n, 1, 0);
@@ -154,14 +144,13 @@ static void test_cores_are_found_where_they_show(void **state)
 	assert_true(fabs(parameter(&m, CALIBRATE_FIXED) / 0.031 - 1.0) < 0.5 && m.sd < 0.023);
 }
 
-static void test_categories_that_do_not_differ_share_their_costs(void **state)
+TEST(test_categories_that_do_not_differ_share_their_costs)
 {
 	static struct calibrate_job job[ROWS];
 	static double time_s[ROWS];
 	struct calibrated alike = truth, m;
 	size_t n;
 
-	(void)state;
 	alike.record_log[0] = alike.fixed_log[0] = 0.0;
 	n = world(&alike, 3, 0.02, 8, job, time_s);
 	m = fit(job, time_s, n, 1, 0);
@@ -169,14 +158,13 @@ static void test_categories_that_do_not_differ_share_their_costs(void **state)
 	assert_true(!m.category_record && !m.category_fixed && m.record_log[0] == 0.0);
 }
 
-static void test_redundant_and_constant_categories_do_no_harm(void **state)
+TEST(test_redundant_and_constant_categories_do_no_harm)
 {
 	static struct calibrate_job job[ROWS];
 	static double time_s[ROWS];
 	size_t n = world(&truth, 2, 0.02, 9, job, time_s);
 	struct calibrated m;
 
-	(void)state;
 	for (size_t i = 0; i < n; i++) {
 		job[i].category[1] = 1.0 - job[i].category[0]; /* one-hot: the second says the same */
 		job[i].category[2] = 1.0;
@@ -186,14 +174,13 @@ static void test_redundant_and_constant_categories_do_no_harm(void **state)
 	assert_true(m.record_log[1] == 0.0 && m.record_log[2] == 0.0 && isnan(m.record_log_se[1]));
 }
 
-static void test_what_never_varied_is_stated_and_named(void **state)
+TEST(test_what_never_varied_is_stated_and_named)
 {
 	static struct calibrate_job job[ROWS];
 	static double time_s[ROWS];
 	size_t n = 0, all = world(&truth, 2, 0.02, 10, job, time_s);
 	struct calibrated m;
 
-	(void)state;
 	for (size_t i = 0; i < all; i++) /* one job of one cpu alone: nothing but the batch varies */
 		if (job[i].cpus == 1 && job[i].processes == 1) {
 			job[n] = job[i];
@@ -208,14 +195,13 @@ static void test_what_never_varied_is_stated_and_named(void **state)
 	assert_true(m.mape < 0.03);
 }
 
-static void test_any_number_of_rows_gives_a_model(void **state)
+TEST(test_any_number_of_rows_gives_a_model)
 {
 	static struct calibrate_job job[ROWS];
 	static double time_s[ROWS];
 	size_t n = world(&truth, 1, 0.02, 12, job, time_s);
 	struct rng rng = rng_stream(5, 5);
 
-	(void)state;
 	for (size_t i = n - 1; i > 0; i--) { /* in random order: the first few are no slice of the design */
 		size_t k = rng_below(&rng, (uint32_t)i + 1);
 		struct calibrate_job j = job[i];
@@ -245,7 +231,7 @@ static void test_any_number_of_rows_gives_a_model(void **state)
 	}
 }
 
-static void test_rows_that_make_no_sense_are_left_out(void **state)
+TEST(test_rows_that_make_no_sense_are_left_out)
 {
 	static struct calibrate_job job[ROWS];
 	static double time_s[ROWS];
@@ -254,7 +240,6 @@ static void test_rows_that_make_no_sense_are_left_out(void **state)
 	struct calibrated m;
 	struct err err = { 0 };
 
-	(void)state;
 	time_s[0] = 0.0;
 	time_s[1] = NAN;
 	job[2].batch = -64;
@@ -271,20 +256,19 @@ static void test_rows_that_make_no_sense_are_left_out(void **state)
 	assert_int_equal(calibrate_fit(&p, &m, &err), -ERR_ARG);
 }
 
-static void test_same_rows_same_model(void **state)
+TEST(test_same_rows_same_model)
 {
 	static struct calibrate_job job[ROWS];
 	static double time_s[ROWS];
 	size_t n = world(&truth, 1, 0.02, 14, job, time_s);
 	struct calibrated a = fit(job, time_s, n, 1, 0), b = fit(job, time_s, n, 1, 0);
 
-	(void)state;
 	assert_memory_equal(a.value, b.value, sizeof a.value);
 	assert_memory_equal(a.se, b.se, sizeof a.se);
 	assert_memory_equal(a.record_log, b.record_log, sizeof a.record_log);
 }
 
-static void test_leverages_add_up_to_the_parameters(void **state)
+TEST(test_leverages_add_up_to_the_parameters)
 {
 	static struct calibrate_job job[ROWS];
 	static double time_s[ROWS], h[ROWS];
@@ -295,7 +279,6 @@ static void test_leverages_add_up_to_the_parameters(void **state)
 	struct calibrated m;
 	double sum = 0.0;
 
-	(void)state;
 	time_s[7] = -1.0;
 	assert_int_equal(calibrate_fit(&p, &m, NULL), 0);
 	assert_true(isnan(h[7]));
@@ -304,12 +287,11 @@ static void test_leverages_add_up_to_the_parameters(void **state)
 	assert_true(fabs(sum - (double)m.n_free) < 1e-6); /* the trace of a projection */
 }
 
-static void test_sentence_says_what_a_person_wants_to_know(void **state)
+TEST(test_sentence_says_what_a_person_wants_to_know)
 {
 	struct calibrated m = { .value = { 0.041, 1.1e-4, 0.84, 0.0074, 0, 23, INFINITY } };
 	char text[300], tiny[8];
 
-	(void)state;
 	assert_string_equal(calibrate_sentence(&m, text, sizeof text),
 			    "0.041 s per iteration fixed, 0.11 ms per record per cpu (shared by cpus^0.84), "
 			    "disk 7.4 ms, saturation at 23 processes");
@@ -321,7 +303,7 @@ static void test_sentence_says_what_a_person_wants_to_know(void **state)
 	assert_int_equal(strlen(calibrate_sentence(&m, tiny, sizeof tiny)), sizeof tiny - 1);
 }
 
-static void test_prediction_takes_well_under_a_microsecond(void **state)
+TEST(test_prediction_takes_well_under_a_microsecond)
 {
 	struct calibrate_job j = {
 		.iterations = 1000, .batch = 64, .cpus = 2, .processes = 6, .category = { 1 }
@@ -329,7 +311,6 @@ static void test_prediction_takes_well_under_a_microsecond(void **state)
 	struct timespec a, b;
 	double sum = 0.0, each_ns;
 
-	(void)state;
 	clock_gettime(CLOCK_MONOTONIC, &a);
 	for (int i = 0; i < 200000; i++) {
 		j.batch = 64 + i % 7;
@@ -342,13 +323,12 @@ static void test_prediction_takes_well_under_a_microsecond(void **state)
 	assert_true(each_ns < 5000.0); /* sanitizers and a busy machine are allowed for; it takes about 50 */
 }
 
-static void test_memory_failures_are_survived(void **state)
+TEST(test_memory_failures_are_survived)
 {
 	static struct calibrate_job job[ROWS];
 	static double time_s[ROWS];
 	size_t n = world(&truth, 1, 0.02, 16, job, time_s);
 
-	(void)state;
 	for (unsigned long k = 1;; k++) {
 		struct calibrate_params p = { .job = job, .n = n, .time_s = time_s, .n_categories = 1 };
 		struct calibrated m;
@@ -363,26 +343,4 @@ static void test_memory_failures_are_survived(void **state)
 		}
 		assert_int_equal(rc, -ERR_NOMEM);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_category_without_a_cost_keeps_a_finite_factor),
-		cmocka_unit_test(test_time_is_the_sum_worked_by_hand),
-		cmocka_unit_test(test_parameters_of_noisy_times_are_found_within_their_errors),
-		cmocka_unit_test(test_predictions_are_within_the_noise),
-		cmocka_unit_test(test_cores_are_found_where_they_show),
-		cmocka_unit_test(test_categories_that_do_not_differ_share_their_costs),
-		cmocka_unit_test(test_redundant_and_constant_categories_do_no_harm),
-		cmocka_unit_test(test_what_never_varied_is_stated_and_named),
-		cmocka_unit_test(test_any_number_of_rows_gives_a_model),
-		cmocka_unit_test(test_rows_that_make_no_sense_are_left_out),
-		cmocka_unit_test(test_same_rows_same_model),
-		cmocka_unit_test(test_leverages_add_up_to_the_parameters),
-		cmocka_unit_test(test_sentence_says_what_a_person_wants_to_know),
-		cmocka_unit_test(test_prediction_takes_well_under_a_microsecond),
-		cmocka_unit_test(test_memory_failures_are_survived),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

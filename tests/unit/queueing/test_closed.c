@@ -1,9 +1,3 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <string.h>
 
@@ -11,6 +5,7 @@
 #include "common/rng.h"
 #include "queueing/closed.h"
 #include "tests/support/des.h"
+#include "tests/support/test.h"
 
 static void close_to(double got, double want, double tolerance)
 {
@@ -70,26 +65,24 @@ static void assert_consistent(const struct closed_network *net, const struct clo
 
 /* ---- closed forms ---- */
 
-static void test_balanced_network_has_the_textbook_throughput(void **state)
+TEST(test_balanced_network_has_the_textbook_throughput)
 {
 	static const struct closed_station station[7];
 	static const double demand_s[7] = { 0.37, 0.37, 0.37, 0.37, 0.37, 0.37, 0.37 };
 
-	(void)state;
 	for (size_t k = 1; k <= 7; k++) /* X(N) = N / (N + K - 1) / D */
 		for (uint32_t n = 1; n <= 200; n += 13)
 			close_to(throughput(closed_exact, station, demand_s, k, n, 0.0),
 				 n / (n + k - 1.0) / 0.37, 1e-12);
 }
 
-static void test_one_customer_never_waits(void **state)
+TEST(test_one_customer_never_waits)
 {
 	static const struct closed_station station[] = { { CLOSED_QUEUE, 4 },
 							 { CLOSED_QUEUE, 1 },
 							 { CLOSED_DELAY, 0 } };
 	static const double demand_s[] = { 0.41, 0.073, 1.9 };
 
-	(void)state;
 	close_to(throughput(closed_exact, station, demand_s, 3, 1, 2.6), 1.0 / (0.41 + 0.073 + 1.9 + 2.6),
 		 1e-14);
 	close_to(throughput(closed_approximate, station, demand_s, 3, 1, 2.6),
@@ -119,13 +112,12 @@ static double repairmen_throughput(uint32_t population, unsigned servers, double
 	return thinking / sum / think_s;
 }
 
-static void test_exact_solves_machines_and_repairmen(void **state)
+TEST(test_exact_solves_machines_and_repairmen)
 {
 	static const uint32_t populations[] = { 1, 2, 5, 17, 60, 300, 2000 };
 	static const unsigned servers[] = { 1, 2, 3, 8, 40, 128, 500 };
 	static const double thinks_s[] = { 0.31, 3.7, 24.0, 90.0 };
 
-	(void)state;
 	for (size_t i = 0; i < 7; i++)
 		for (size_t j = 0; j < 7; j++)
 			for (size_t k = 0; k < 4; k++) {
@@ -140,14 +132,13 @@ static void test_exact_solves_machines_and_repairmen(void **state)
 			}
 }
 
-static void test_exact_keeps_its_digits_where_the_plain_recursion_loses_them(void **state)
+TEST(test_exact_keeps_its_digits_where_the_plain_recursion_loses_them)
 {
 	/* 64 cores near saturation: taking p(0) as a difference ends in nonsense here */
 	struct closed_station station[] = { { CLOSED_QUEUE, 64 }, { CLOSED_QUEUE, 1 } };
 	const double demand_s[] = { 6.4, 0.05 };
 	double before = 0.0;
 
-	(void)state;
 	for (uint32_t n = 1; n <= 600; n++) {
 		double x = throughput(closed_exact, station, demand_s, 2, n, 0.0);
 
@@ -205,11 +196,10 @@ static double product_sum(const struct closed_network *net, size_t k, const uint
 	}
 }
 
-static void test_exact_matches_the_sum_over_all_states(void **state)
+TEST(test_exact_matches_the_sum_over_all_states)
 {
 	struct rng rng = rng_stream(23, 0);
 
-	(void)state;
 	for (int turn = 0; turn < 300; turn++) {
 		struct closed_station station[MAX_STATIONS];
 		double demand_s[MAX_STATIONS * MAX_CLASSES], think_s[MAX_CLASSES];
@@ -255,7 +245,7 @@ static void test_exact_matches_the_sum_over_all_states(void **state)
 	}
 }
 
-static void test_equal_classes_are_one_class(void **state)
+TEST(test_equal_classes_are_one_class)
 {
 	static const struct closed_station station[] = { { CLOSED_QUEUE, 3 }, { CLOSED_QUEUE, 1 } };
 	static const double demand_s[] = { 0.8, 0.21, 0.8, 0.21, 0.8, 0.21 }, think_s[] = { 1.1, 1.1, 1.1 };
@@ -269,7 +259,6 @@ static void test_equal_classes_are_one_class(void **state)
 	struct closed_solution s;
 	double together = throughput(closed_exact, station, demand_s, 2, 12, 1.1);
 
-	(void)state;
 	assert_int_equal(closed_exact(&net, NULL, &s, NULL), 0);
 	for (size_t r = 0; r < 3; r++)
 		close_to(s.throughput_per_s[r], together * population[r] / 12.0, 1e-12);
@@ -278,12 +267,11 @@ static void test_equal_classes_are_one_class(void **state)
 
 /* ---- bounds and the approximation ---- */
 
-static void test_throughput_stays_within_its_bounds(void **state)
+TEST(test_throughput_stays_within_its_bounds)
 {
 	struct rng rng = rng_stream(29, 0);
 	solver *const solvers[] = { closed_exact, closed_approximate };
 
-	(void)state;
 	for (int turn = 0; turn < 400; turn++) {
 		struct closed_station station[5] = { 0 };
 		double demand_s[5], think_s = 2.0 * rng_uniform(&rng), total_s = 0.0, most_s = 0.0;
@@ -304,12 +292,11 @@ static void test_throughput_stays_within_its_bounds(void **state)
 	}
 }
 
-static void test_approximation_is_near_the_exact_answer(void **state)
+TEST(test_approximation_is_near_the_exact_answer)
 {
 	struct rng rng = rng_stream(31, 0);
 	double worst = 0.0, sum = 0.0;
 
-	(void)state;
 	for (int turn = 0; turn < 300; turn++) {
 		struct closed_station station[3] = { { CLOSED_QUEUE, 1 },
 						     { CLOSED_QUEUE, 1 },
@@ -346,7 +333,7 @@ static void test_approximation_is_near_the_exact_answer(void **state)
 		fail_msg("off by %.3f on average, by up to %.3f", sum / 600.0, worst);
 }
 
-static void test_approximation_settles_for_large_populations(void **state)
+TEST(test_approximation_settles_for_large_populations)
 {
 	static const struct closed_station station[] = { { CLOSED_QUEUE, 5000 },
 							 { CLOSED_QUEUE, 1 },
@@ -360,7 +347,6 @@ static void test_approximation_settles_for_large_populations(void **state)
 				      .population = population };
 	struct closed_solution s;
 
-	(void)state;
 	assert_int_equal(closed_solve(&net, NULL, &s, NULL), 0);
 	assert_false(s.exact);
 	assert_consistent(&net, &s);
@@ -383,7 +369,7 @@ static struct closed_network network_of_two(void)
 					.population = two_population };
 }
 
-static void test_limits_are_checked_before_anything_is_allocated(void **state)
+TEST(test_limits_are_checked_before_anything_is_allocated)
 {
 	static const struct closed_limits tight[] = { { .stations = 1 },
 						      { .classes = 1 },
@@ -393,7 +379,6 @@ static void test_limits_are_checked_before_anything_is_allocated(void **state)
 	struct closed_solution s = { .n_stations = 77 };
 	struct err err = { 0 };
 
-	(void)state;
 	mem_fail_at(1, true);
 	for (size_t i = 0; i < 3; i++) {
 		assert_int_equal(closed_exact(&net, &tight[i], &s, NULL), -ERR_ARG);
@@ -423,13 +408,12 @@ static void test_limits_are_checked_before_anything_is_allocated(void **state)
 	assert_int_equal(s.n_stations, 77);
 }
 
-static void test_solve_is_exact_while_it_fits(void **state)
+TEST(test_solve_is_exact_while_it_fits)
 {
 	/* 70 states of 2 numbers, 3 probabilities and 2 throughputs, with and without the shared station: 980 */
 	struct closed_network net = network_of_two();
 	struct closed_solution s;
 
-	(void)state;
 	assert_int_equal(closed_solve(&net, &(struct closed_limits){ .cells = 980 }, &s, NULL), 0);
 	assert_true(s.exact);
 	closed_solution_release(&s);
@@ -438,7 +422,7 @@ static void test_solve_is_exact_while_it_fits(void **state)
 	closed_solution_release(&s);
 }
 
-static void test_too_many_servers_are_left_to_the_approximation(void **state)
+TEST(test_too_many_servers_are_left_to_the_approximation)
 {
 	struct closed_station station[5] = { { CLOSED_QUEUE, CLOSED_MAX_SERVERS + 1 } };
 	const double demand_s[] = { 0.8, 0.3, 0.4, 0.5, 0.6 };
@@ -450,7 +434,6 @@ static void test_too_many_servers_are_left_to_the_approximation(void **state)
 				      .population = &population };
 	struct closed_solution s;
 
-	(void)state;
 	assert_int_equal(closed_exact(&net, NULL, &s, NULL), -ERR_ARG);
 	assert_int_equal(closed_solve(&net, NULL, &s, NULL), 0);
 	assert_false(s.exact);
@@ -465,14 +448,13 @@ static void test_too_many_servers_are_left_to_the_approximation(void **state)
 	closed_solution_release(&s);
 }
 
-static void test_numbers_that_make_no_sense_are_refused(void **state)
+TEST(test_numbers_that_make_no_sense_are_refused)
 {
 	static const double bad[] = { NAN, -0.1, INFINITY, 1e305 };
 	struct closed_network net = network_of_two();
 	struct closed_solution s = { .n_stations = 77 };
 	struct err err = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < 4; i++) {
 		const double demand_s[] = { 0.8, 0.21, bad[i], 0.3 }, think_s[] = { 0.0, bad[i] };
 
@@ -496,12 +478,11 @@ static void test_numbers_that_make_no_sense_are_refused(void **state)
 	closed_solution_release(NULL);
 }
 
-static void test_running_out_of_memory_is_said(void **state)
+TEST(test_running_out_of_memory_is_said)
 {
 	struct closed_network net = network_of_two();
 	solver *const solvers[] = { closed_exact, closed_approximate, closed_solve };
 
-	(void)state;
 	for (size_t i = 0; i < 3; i++) {
 		bool met = true;
 
@@ -525,7 +506,7 @@ static void test_running_out_of_memory_is_said(void **state)
 /* ---- against the simulation ---- */
 
 /* Processes that compute on shared cores and then fetch their next batch from one disk. */
-static void test_exact_agrees_with_the_simulation(void **state)
+TEST(test_exact_agrees_with_the_simulation)
 {
 	static const struct {
 		uint32_t population;
@@ -534,7 +515,6 @@ static void test_exact_agrees_with_the_simulation(void **state)
 		enum des_law law;
 	} run[] = { { 7, 4, 0.0, DES_EXPONENTIAL }, { 23, 6, 1.7, DES_HYPER } };
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		/* the law at the processor-sharing station does not matter; at the disk it would */
 		const struct des_station des[] = {
@@ -576,27 +556,4 @@ static void test_exact_agrees_with_the_simulation(void **state)
 		}
 		closed_solution_release(&s);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_balanced_network_has_the_textbook_throughput),
-		cmocka_unit_test(test_one_customer_never_waits),
-		cmocka_unit_test(test_exact_solves_machines_and_repairmen),
-		cmocka_unit_test(test_exact_keeps_its_digits_where_the_plain_recursion_loses_them),
-		cmocka_unit_test(test_exact_matches_the_sum_over_all_states),
-		cmocka_unit_test(test_equal_classes_are_one_class),
-		cmocka_unit_test(test_throughput_stays_within_its_bounds),
-		cmocka_unit_test(test_approximation_is_near_the_exact_answer),
-		cmocka_unit_test(test_approximation_settles_for_large_populations),
-		cmocka_unit_test(test_limits_are_checked_before_anything_is_allocated),
-		cmocka_unit_test(test_solve_is_exact_while_it_fits),
-		cmocka_unit_test(test_too_many_servers_are_left_to_the_approximation),
-		cmocka_unit_test(test_numbers_that_make_no_sense_are_refused),
-		cmocka_unit_test(test_running_out_of_memory_is_said),
-		cmocka_unit_test(test_exact_agrees_with_the_simulation),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,25 +1,19 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <string.h>
 
 #include "common/mem.h"
 #include "tests/support/des.h"
+#include "tests/support/test.h"
 
 /* The simulator is the yardstick of the other tests here; these are the claims about the yardstick. */
 
-static void test_same_seed_same_result(void **state)
+TEST(test_same_seed_same_result)
 {
 	const struct des_station s[] = { { .kind = DES_PS, .servers = 4, .service_s = 0.51 },
 					 { .service_s = 0.083 } };
 	struct des_params p = { .station = s, .n_stations = 2, .population = 9, .events = 50000, .seed = 5 };
 	struct des_result a, b;
 
-	(void)state;
 	memset(&a, 0, sizeof a);
 	memset(&b, 0, sizeof b);
 	assert_int_equal(des_run(&p, &a, NULL), 0);
@@ -33,7 +27,7 @@ static void test_same_seed_same_result(void **state)
 
 /* Of 400 intervals 4 should miss; more than 12 happen once in a thousand times. The runs are long enough
  * for batches to be nearly independent. */
-static void test_the_interval_holds_as_often_as_it_says(void **state)
+TEST(test_the_interval_holds_as_often_as_it_says)
 {
 	struct des_station s = { .service_s = 2.37 };
 	struct des_params p = {
@@ -41,7 +35,6 @@ static void test_the_interval_holds_as_often_as_it_says(void **state)
 	};
 	unsigned missed = 0;
 
-	(void)state;
 	for (p.seed = 0; p.seed < 400; p.seed++) {
 		struct des_result r;
 
@@ -51,7 +44,7 @@ static void test_the_interval_holds_as_often_as_it_says(void **state)
 	assert_in_range(missed, 0, 12);
 }
 
-static void test_constant_service_without_a_queue_is_exact(void **state)
+TEST(test_constant_service_without_a_queue_is_exact)
 {
 	/* one customer, one constant second and a half, no thinking: nothing is left to chance */
 	const struct des_station s[] = {
@@ -63,14 +56,13 @@ static void test_constant_service_without_a_queue_is_exact(void **state)
 	};
 	struct des_result r;
 
-	(void)state;
 	assert_int_equal(des_run(&p, &r, NULL), 0);
 	assert_true(fabs(r.response_s.mean - 1.75) < 1e-9 && r.response_s.half < 1e-9);
 	assert_true(fabs(r.number[0] - 1.5 / 1.75) < 1e-9 && fabs(r.busy[1] - 2.0 * 0.25 / 1.75) < 1e-9);
 	assert_true(r.within.mean == 0.0 && r.wait_within.mean == 1.0);
 }
 
-static void test_nonsense_is_refused(void **state)
+TEST(test_nonsense_is_refused)
 {
 	struct des_station s = { .service_s = 1.0 };
 	const struct des_params good = {
@@ -79,7 +71,6 @@ static void test_nonsense_is_refused(void **state)
 	struct des_params p = good;
 	struct des_result r;
 
-	(void)state;
 	p.n_stations = 0;
 	assert_int_equal(des_run(&p, &r, NULL), -ERR_ARG);
 	p.n_stations = DES_MAX_STATIONS + 1;
@@ -96,14 +87,13 @@ static void test_nonsense_is_refused(void **state)
 	assert_int_equal(des_run(&p, &r, NULL), -ERR_ARG);
 }
 
-static void test_running_out_of_memory_is_said(void **state)
+TEST(test_running_out_of_memory_is_said)
 {
 	const struct des_station s = { .kind = DES_PS, .service_s = 1.0 };
 	struct des_params p = { .station = &s, .n_stations = 1, .arrivals_per_s = 0.9, .events = 2000 };
 	struct des_result r;
 	bool met = true;
 
-	(void)state;
 	for (unsigned long k = 1; met; k++) {
 		int rc;
 
@@ -113,17 +103,4 @@ static void test_running_out_of_memory_is_said(void **state)
 		mem_fail_at(0, false);
 		assert_int_equal(rc, met ? -ERR_NOMEM : 0);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_same_seed_same_result),
-		cmocka_unit_test(test_the_interval_holds_as_often_as_it_says),
-		cmocka_unit_test(test_constant_service_without_a_queue_is_exact),
-		cmocka_unit_test(test_nonsense_is_refused),
-		cmocka_unit_test(test_running_out_of_memory_is_said),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

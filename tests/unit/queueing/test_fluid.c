@@ -1,9 +1,3 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +5,7 @@
 #include "common/mem.h"
 #include "common/rng.h"
 #include "queueing/fluid.h"
+#include "tests/support/test.h"
 
 #define MOST 2500
 
@@ -32,6 +27,8 @@ static int tear_down(void **state)
 	fluid_workspace_free(space);
 	return 0;
 }
+
+TEST_GROUP(set_up, tear_down);
 
 static void close_to(double got, double want, double tolerance)
 {
@@ -214,38 +211,35 @@ static void entangle(struct rng *r, struct stage *stage, struct fluid_group *gro
 
 /* ---- known answers ---- */
 
-static void test_two_equal_jobs_on_one_core_take_twice_the_time(void **state)
+TEST(test_two_equal_jobs_on_one_core_take_twice_the_time)
 {
 	struct fluid_job two[] = { job(2.37, 1, 0, 1), job(2.37, 1, 0, 1) };
 	struct fluid_scene s = { .machine = machine(1, 2, 9), .running = two, .n_running = 2 };
 	struct fluid_times t[2];
 
-	(void)state;
 	play(&s, NULL, t);
 	close_to(t[0].end_s, 4.74, HAND);
 	assert_true(t[1].end_s == t[0].end_s);
 	assert_true(t[0].start_s == 0.0 && t[1].start_s == 0.0);
 }
 
-static void test_the_shorter_of_two_leaves_the_core_to_the_longer(void **state)
+TEST(test_the_shorter_of_two_leaves_the_core_to_the_longer)
 {
 	struct fluid_job two[] = { job(3.5, 1, 0, 1), job(1.1, 1, 0, 1) };
 	struct fluid_scene s = { .machine = machine(1, 2, 9), .running = two, .n_running = 2 };
 	struct fluid_times t[2];
 
-	(void)state;
 	play(&s, NULL, t);
 	close_to(t[1].end_s, 2.2, HAND);
 	close_to(t[0].end_s, 4.6, HAND); /* the core is never idle */
 }
 
-static void test_a_job_never_gets_more_than_its_own_processes(void **state)
+TEST(test_a_job_never_gets_more_than_its_own_processes)
 {
 	struct fluid_job two[] = { job(7.3, 1, 0, 2), job(5.1, 1, 0, 1) };
 	struct fluid_scene s = { .machine = machine(4, 4, 9), .running = two, .n_running = 2 };
 	struct fluid_times t[2];
 
-	(void)state;
 	play(&s, NULL, t); /* 3 processes on 4 cores: nobody notices the other */
 	close_to(t[0].end_s, 7.3, HAND);
 	close_to(t[1].end_s, 5.1, HAND);
@@ -255,13 +249,12 @@ static void test_a_job_never_gets_more_than_its_own_processes(void **state)
 	close_to(t[1].end_s, 5.1, HAND);
 }
 
-static void test_the_disk_stretches_with_the_processes(void **state)
+TEST(test_the_disk_stretches_with_the_processes)
 {
 	struct fluid_job two[] = { job(2.5, 0, 1, 1), job(5, 0, 1, 1) };
 	struct fluid_scene s = { .machine = machine(8, 8, 4), .running = two, .n_running = 2 };
 	struct fluid_times t[2];
 
-	(void)state;
 	play(&s, NULL, t); /* (4 + 2) / (4 + 1) = 1.2 */
 	close_to(t[0].end_s, 3.0, HAND);
 	close_to(t[1].end_s, 5.5, HAND);
@@ -271,24 +264,22 @@ static void test_the_disk_stretches_with_the_processes(void **state)
 	close_to(t[1].end_s, 5.0, HAND);
 }
 
-static void test_mixed_jobs_match_the_sum_done_by_hand(void **state)
+TEST(test_mixed_jobs_match_the_sum_done_by_hand)
 {
 	struct fluid_job two[] = { job(10, 0.5, 0.3, 2), job(4, 1, 0, 3) };
 	struct fluid_scene s = { .machine = machine(4, 8, 6), .running = two, .n_running = 2 };
 	struct fluid_times t[2];
 
-	(void)state;
 	play(&s, NULL, t);
 	/* 5 processes on 4 cores: 1.25 for the second, 0.2 + 0.5 x 1.25 + 0.3 x 11/8 = 1.2375 for the first */
 	close_to(t[1].end_s, 5.0, HAND);
 	close_to(t[0].end_s, 5.0 + 10.0 - 5.0 / 1.2375, HAND);
 }
 
-static void test_a_job_alone_takes_its_work_whatever_its_mix(void **state)
+TEST(test_a_job_alone_takes_its_work_whatever_its_mix)
 {
 	struct rng r = rng_stream(11, 0);
 
-	(void)state;
 	for (int i = 0; i < 200; i++) {
 		struct fluid_job one = any_job(&r, 40, false); /* also wider than the cores */
 		struct fluid_scene s = { .machine = machine(7.5, 1, 3.2), .running = &one, .n_running = 1 };
@@ -299,13 +290,12 @@ static void test_a_job_alone_takes_its_work_whatever_its_mix(void **state)
 	}
 }
 
-static void test_a_queue_of_three_on_one_slot_goes_one_by_one(void **state)
+TEST(test_a_queue_of_three_on_one_slot_goes_one_by_one)
 {
 	struct fluid_job three[] = { job(2.1, 1, 0, 1), job(3.2, 0, 1, 1), job(4.3, 0.5, 0.5, 1) };
 	struct fluid_scene s = { .machine = machine(1, 1, 9), .queued = three, .n_queued = 3 };
 	struct fluid_times t[3];
 
-	(void)state;
 	play(&s, NULL, t);
 	assert_true(t[0].start_s == 0.0);
 	close_to(t[0].end_s, 2.1, HAND);
@@ -315,7 +305,7 @@ static void test_a_queue_of_three_on_one_slot_goes_one_by_one(void **state)
 	close_to(t[2].end_s, 9.6, HAND);
 }
 
-static void test_a_wide_job_at_the_head_keeps_narrow_ones_waiting(void **state)
+TEST(test_a_wide_job_at_the_head_keeps_narrow_ones_waiting)
 {
 	struct fluid_job running[] = { job(3.5, 1, 0, 1), job(6.5, 1, 0, 1) };
 	struct fluid_job queued[] = { job(1, 1, 0, 3), job(1, 1, 0, 1) };
@@ -326,7 +316,6 @@ static void test_a_wide_job_at_the_head_keeps_narrow_ones_waiting(void **state)
 				 .n_queued = 2 };
 	struct fluid_times t[4];
 
-	(void)state;
 	play(&s, NULL, t);
 	close_to(t[2].start_s, 3.5, HAND); /* 3 free slots when the first ends */
 	close_to(t[3].start_s, 4.5, HAND); /* one was free all the time, but its turn comes later */
@@ -334,14 +323,13 @@ static void test_a_wide_job_at_the_head_keeps_narrow_ones_waiting(void **state)
 	close_to(t[1].end_s, 6.5, HAND);
 }
 
-static void test_a_candidate_delays_those_it_shares_with(void **state)
+TEST(test_a_candidate_delays_those_it_shares_with)
 {
 	struct fluid_job running[] = { job(6.4, 1, 0, 1), job(0.7, 0, 0, 1) }, candidate = job(2.2, 1, 0, 1);
 	struct fluid_scene s = { .machine = machine(1, 3, 9), .running = running, .n_running = 1 };
 	struct fluid_times without[2], with[3];
 	double delay_s[2];
 
-	(void)state;
 	play(&s, NULL, without);
 	play(&s, &candidate, with);
 	fluid_delays(without, with, 1, delay_s);
@@ -364,7 +352,7 @@ static void test_a_candidate_delays_those_it_shares_with(void **state)
 	close_to(with[0].end_s, 0.7 + 2.0 * (2.2 - 0.7 / 3.0) + 6.4 - 2.2, HAND);
 }
 
-static void test_a_candidate_behind_a_queue_waits_and_delays_nobody(void **state)
+TEST(test_a_candidate_behind_a_queue_waits_and_delays_nobody)
 {
 	struct fluid_job running = job(5.5, 1, 0, 2), queued = job(3.25, 0.4, 0.6, 2),
 			 candidate = job(1, 1, 0, 2);
@@ -376,7 +364,6 @@ static void test_a_candidate_behind_a_queue_waits_and_delays_nobody(void **state
 	struct fluid_times without[2], with[3];
 	double delay_s[2];
 
-	(void)state;
 	play(&s, NULL, without);
 	play(&s, &candidate, with);
 	fluid_delays(without, with, 2, delay_s);
@@ -387,17 +374,16 @@ static void test_a_candidate_behind_a_queue_waits_and_delays_nobody(void **state
 
 /* ---- limits ---- */
 
-static void test_no_jobs_are_no_times(void **state)
+TEST(test_no_jobs_are_no_times)
 {
 	struct fluid_scene s = { .machine = machine(4, 4, 9) };
 	struct fluid_times t = { 7, 7, true };
 
-	(void)state;
 	play(&s, NULL, &t);
 	assert_true(t.start_s == 7 && t.end_s == 7 && t.never);
 }
 
-static void test_nothing_left_to_do_ends_at_once(void **state)
+TEST(test_nothing_left_to_do_ends_at_once)
 {
 	struct fluid_job running[] = { job(0, 1, 0, 3), job(4.5, 1, 0, 3) },
 			 queued[] = { job(0, 0, 1, 3), job(2, 1, 0, 3) };
@@ -408,7 +394,6 @@ static void test_nothing_left_to_do_ends_at_once(void **state)
 				 .n_queued = 2 };
 	struct fluid_times t[4];
 
-	(void)state;
 	play(&s, NULL, t);
 	assert_true(t[0].end_s == 0.0);
 	assert_true(t[2].start_s == 0.0 && t[2].end_s == 0.0);
@@ -417,7 +402,7 @@ static void test_nothing_left_to_do_ends_at_once(void **state)
 	close_to(t[1].end_s, 4.5, HAND);
 }
 
-static void test_a_job_larger_than_the_machine_never_starts(void **state)
+TEST(test_a_job_larger_than_the_machine_never_starts)
 {
 	struct fluid_job running = job(3.5, 1, 0, 2), queued[] = { job(1, 1, 0, 5), job(2, 1, 0, 4) };
 	struct fluid_job candidate = job(1, 1, 0, UINT32_MAX);
@@ -428,7 +413,6 @@ static void test_a_job_larger_than_the_machine_never_starts(void **state)
 				 .n_queued = 2 };
 	struct fluid_times t[4];
 
-	(void)state;
 	play(&s, &candidate, t);
 	assert_true(t[1].never && t[1].start_s == 0.0 && t[1].end_s == 0.0);
 	assert_true(t[3].never && t[3].start_s == 0.0 && t[3].end_s == 0.0);
@@ -441,7 +425,7 @@ static void test_a_job_larger_than_the_machine_never_starts(void **state)
 	assert_true(t[0].never);
 }
 
-static void test_running_jobs_may_hold_more_than_the_slots(void **state)
+TEST(test_running_jobs_may_hold_more_than_the_slots)
 {
 	struct fluid_job running[] = { job(2.5, 0, 0, 4), job(4.5, 0, 0, 6) }, queued = job(1, 0, 0, 2);
 	struct fluid_scene s = { .machine = machine(4, 3, 9),
@@ -451,7 +435,6 @@ static void test_running_jobs_may_hold_more_than_the_slots(void **state)
 				 .n_queued = 1 };
 	struct fluid_times t[3];
 
-	(void)state;
 	play(&s, NULL, t);
 	close_to(t[2].start_s, 4.5, HAND); /* 6 of 3 slots are still in use at 2.5 */
 }
@@ -468,13 +451,12 @@ static void refused(const struct fluid_scene *s, const struct fluid_job *candida
 	assert_int_equal(fluid_play(s, candidate, space, t, NULL), -ERR_ARG);
 }
 
-static void test_machines_that_make_no_sense_are_refused(void **state)
+TEST(test_machines_that_make_no_sense_are_refused)
 {
 	static const double bad_cores[] = { 0, -1, NAN, -INFINITY };
 	static const double bad_disk[] = { 0, -3, NAN, -INFINITY };
 	struct fluid_scene s = { .machine = machine(1, 1, 1) };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad_cores / sizeof *bad_cores; i++) {
 		s.machine = machine(bad_cores[i], 1, 1);
 		refused(&s, NULL, "cores");
@@ -487,7 +469,7 @@ static void test_machines_that_make_no_sense_are_refused(void **state)
 	refused(&s, NULL, "0 slots");
 }
 
-static void test_jobs_that_make_no_sense_are_refused_by_number(void **state)
+TEST(test_jobs_that_make_no_sense_are_refused_by_number)
 {
 	struct fluid_job good = job(1, 0.5, 0.5, 1);
 	struct fluid_job bad[] = {
@@ -497,7 +479,6 @@ static void test_jobs_that_make_no_sense_are_refused_by_number(void **state)
 		job(1, 0.6, 0.5, 1),    job(1, INFINITY, 0.5, 1), job(1, 0, 1.1, 1),
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct fluid_job some[] = { good, good, bad[i] };
 		struct fluid_scene running = { .machine = machine(1, 1, 1), .running = some, .n_running = 3 };
@@ -516,7 +497,7 @@ static void test_jobs_that_make_no_sense_are_refused_by_number(void **state)
 		0);
 }
 
-static void test_a_workspace_too_small_is_refused(void **state)
+TEST(test_a_workspace_too_small_is_refused)
 {
 	struct fluid_job some[3] = { job(1, 1, 0, 1), job(1, 1, 0, 1), job(1, 1, 0, 1) };
 	struct fluid_scene s = {
@@ -526,7 +507,6 @@ static void test_a_workspace_too_small_is_refused(void **state)
 	struct fluid_times t[4];
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(fluid_workspace_new(3, &small, NULL), 0);
 	assert_int_equal(fluid_play(&s, NULL, small, t, NULL), 0);
 	assert_int_equal(fluid_play(&s, some, small, t, &err), -ERR_ARG);
@@ -546,12 +526,11 @@ static void test_a_workspace_too_small_is_refused(void **state)
 	assert_int_equal(fluid_workspace_new((size_t)FLUID_MAX_JOBS + 1, &small, &err), -ERR_ARG);
 }
 
-static void test_no_memory_is_said(void **state)
+TEST(test_no_memory_is_said)
 {
 	struct fluid_workspace *w = NULL;
 	bool failed = true;
 
-	(void)state;
 	for (unsigned long k = 1; failed; k++) {
 		int status;
 
@@ -564,7 +543,7 @@ static void test_no_memory_is_said(void **state)
 	fluid_workspace_free(w);
 }
 
-static void test_huge_and_tiny_values_give_finite_times(void **state)
+TEST(test_huge_and_tiny_values_give_finite_times)
 {
 	static const double size[] = { 1e-300, 1e-9, 1, 3e5, 1.7e308, INFINITY };
 	static const double disk[] = { 1e-300, 1e-9, 1, 1e9, 1.7e308, INFINITY };
@@ -574,7 +553,6 @@ static void test_huge_and_tiny_values_give_finite_times(void **state)
 	struct fluid_times t[7 * 4 * 3];
 	size_t n = 0;
 
-	(void)state;
 	for (size_t i = 0; i < 7; i++)
 		for (size_t k = 0; k < 4; k++)
 			for (size_t m = 0; m < 3; m++)
@@ -601,7 +579,7 @@ static void test_huge_and_tiny_values_give_finite_times(void **state)
 			}
 }
 
-static void test_a_job_waits_for_the_end_of_another_and_keeps_those_behind_it_waiting(void **state)
+TEST(test_a_job_waits_for_the_end_of_another_and_keeps_those_behind_it_waiting)
 {
 	struct fluid_job running = job(7.5, 0, 0, 1), queued[] = { job(2.25, 0, 0, 1), job(1, 0, 0, 1) };
 	struct fluid_scene s = { .machine = machine(4, 4, 9),
@@ -612,7 +590,6 @@ static void test_a_job_waits_for_the_end_of_another_and_keeps_those_behind_it_wa
 	struct fluid_times t[3];
 	struct err err = { 0 };
 
-	(void)state;
 	queued[0].after = 1;
 	play(&s, NULL, t);
 	close_to(t[1].start_s, 7.5, EXACT);
@@ -623,7 +600,7 @@ static void test_a_job_waits_for_the_end_of_another_and_keeps_those_behind_it_wa
 	assert_non_null(strstr(err.text, "waits for"));
 }
 
-static void test_a_group_stays_within_its_quota(void **state)
+TEST(test_a_group_stays_within_its_quota)
 {
 	struct fluid_group group[] = { { .cpus = 2 } };
 	struct fluid_job running = job(3.5, 0, 0, 2), queued[] = { job(2.25, 0, 0, 1), job(1, 0, 0, 3) };
@@ -636,7 +613,6 @@ static void test_a_group_stays_within_its_quota(void **state)
 				 .n_groups = 1 };
 	struct fluid_times t[3];
 
-	(void)state;
 	running.group = queued[0].group = queued[1].group = 1;
 	play(&s, NULL, t);
 	close_to(t[1].start_s, 3.5, EXACT);
@@ -645,7 +621,7 @@ static void test_a_group_stays_within_its_quota(void **state)
 	assert_int_equal(fluid_play(&s, NULL, space, t, NULL), -ERR_ARG);
 }
 
-static void test_others_on_the_machine_slow_all_down_and_take_no_slots(void **state)
+TEST(test_others_on_the_machine_slow_all_down_and_take_no_slots)
 {
 	struct fluid_job running = job(3.5, 1, 0, 1), queued = job(2, 1, 0, 1);
 	struct fluid_scene s = { .machine = machine(2, 2, 9),
@@ -656,7 +632,6 @@ static void test_others_on_the_machine_slow_all_down_and_take_no_slots(void **st
 				 .outside = 2.5 };
 	struct fluid_times t[2];
 
-	(void)state;
 	play(&s, NULL, t);
 	close_to(t[1].end_s, 2 * 4.5 / 2, EXACT); /* among 4.5 processes on 2 cores */
 	close_to(t[0].end_s, 4.5 + 1.5 * 3.5 / 2, EXACT);
@@ -675,13 +650,12 @@ static void same_times(const struct fluid_times *a, const struct fluid_times *b,
 			    a[i].never == b[i].never);
 }
 
-static void test_a_thousand_scenes_agree_with_the_plain_way(void **state)
+TEST(test_a_thousand_scenes_agree_with_the_plain_way)
 {
 	static struct fluid_times fast[MOST], plain[MOST];
 	static struct stage stage;
 	struct rng r = rng_stream(2024, 3);
 
-	(void)state;
 	for (int k = 0; k < 1000; k++) {
 		struct fluid_group group[3];
 		const struct fluid_job *candidate;
@@ -703,7 +677,7 @@ static void test_a_thousand_scenes_agree_with_the_plain_way(void **state)
 }
 
 /* The worst that can be done to the bands: wide jobs come and go among many narrow ones, over the kink. */
-static void test_a_play_for_some_tells_of_them_what_the_whole_one_does(void **state)
+TEST(test_a_play_for_some_tells_of_them_what_the_whole_one_does)
 {
 	static struct fluid_times whole[MOST], part[MOST];
 	static struct stage stage;
@@ -711,7 +685,6 @@ static void test_a_play_for_some_tells_of_them_what_the_whole_one_does(void **st
 	struct rng r = rng_stream(2024, 33);
 	size_t open = 0;
 
-	(void)state;
 	for (int k = 0; k < 300; k++) {
 		struct fluid_group group[3];
 		double last_s = 0.0;
@@ -744,7 +717,7 @@ static void test_a_play_for_some_tells_of_them_what_the_whole_one_does(void **st
 	assert_true(open > 1000);
 }
 
-static void test_swings_of_the_population_agree_with_the_plain_way(void **state)
+TEST(test_swings_of_the_population_agree_with_the_plain_way)
 {
 	static struct fluid_times fast[MOST], plain[MOST];
 	static struct fluid_job some[600];
@@ -755,7 +728,6 @@ static void test_swings_of_the_population_agree_with_the_plain_way(void **state)
 				 .queued = some + 300,
 				 .n_queued = 300 };
 
-	(void)state;
 	for (size_t i = 0; i < 600; i++) {
 		some[i] = any_job(&r, 1, false);
 		some[i].work_s = i < 300 ? 500.0 + some[i].work_s : 4.0 * rng_uniform(&r);
@@ -778,7 +750,7 @@ static int ascending(const void *a, const void *b)
 }
 
 /* Whatever made the times: with P(t) read off the starts and ends, each job must have done its work. */
-static void test_work_is_conserved(void **state)
+TEST(test_work_is_conserved)
 {
 	static struct fluid_times t[MOST];
 	static double moment_s[2 * MOST], done_s[1500];
@@ -790,7 +762,6 @@ static void test_work_is_conserved(void **state)
 				 .queued = some + 1000,
 				 .n_queued = 500 };
 
-	(void)state;
 	for (size_t i = 0; i < 1500; i++)
 		some[i] = any_job(&r, 6, false);
 	play(&s, NULL, t);
@@ -817,7 +788,7 @@ static void test_work_is_conserved(void **state)
 			fail_msg("job %zu did %.17g of %.17g s", i, done_s[i], some[i].work_s);
 }
 
-static void test_a_shared_core_is_never_idle(void **state)
+TEST(test_a_shared_core_is_never_idle)
 {
 	static struct fluid_times t[500];
 	static struct fluid_job some[500];
@@ -829,7 +800,6 @@ static void test_a_shared_core_is_never_idle(void **state)
 				 .n_queued = 200 };
 	double work_s = 0.0, last_s = 0.0;
 
-	(void)state;
 	for (size_t i = 0; i < 500; i++) {
 		some[i] = job(rng_exponential(&r), 1, 0, 1);
 		work_s += some[i].work_s;
@@ -840,14 +810,13 @@ static void test_a_shared_core_is_never_idle(void **state)
 	close_to(last_s, work_s, EXACT);
 }
 
-static void test_a_candidate_never_makes_anyone_end_earlier(void **state)
+TEST(test_a_candidate_never_makes_anyone_end_earlier)
 {
 	static struct fluid_times without[MOST], with[MOST];
 	static double delay_s[MOST];
 	static struct stage stage;
 	struct rng r = rng_stream(99, 0);
 
-	(void)state;
 	for (int k = 0; k < 1000; k++) {
 		size_t n;
 
@@ -864,13 +833,12 @@ static void test_a_candidate_never_makes_anyone_end_earlier(void **state)
 	}
 }
 
-static void test_more_work_never_ends_earlier(void **state)
+TEST(test_more_work_never_ends_earlier)
 {
 	static struct fluid_times less[MOST], more[MOST];
 	static struct stage stage;
 	struct rng r = rng_stream(98, 0);
 
-	(void)state;
 	for (int k = 0; k < 300; k++) {
 		any_stage(&r, 120, &stage);
 		play(&stage.scene, &stage.candidate, less);
@@ -881,14 +849,13 @@ static void test_more_work_never_ends_earlier(void **state)
 	}
 }
 
-static void test_the_same_scene_gives_the_same_times(void **state)
+TEST(test_the_same_scene_gives_the_same_times)
 {
 	static struct fluid_times first[MOST], again[MOST], other[MOST];
 	static struct stage stage, between;
 	struct fluid_workspace *fresh;
 	struct rng r = rng_stream(4, 2);
 
-	(void)state;
 	for (int k = 0; k < 50; k++) {
 		size_t n;
 
@@ -906,7 +873,7 @@ static void test_the_same_scene_gives_the_same_times(void **state)
 	}
 }
 
-static void test_the_order_of_running_jobs_does_not_matter(void **state)
+TEST(test_the_order_of_running_jobs_does_not_matter)
 {
 	static struct fluid_times straight[MOST], mixed[MOST];
 	static struct stage stage;
@@ -914,7 +881,6 @@ static void test_the_order_of_running_jobs_does_not_matter(void **state)
 	static uint32_t order[MOST];
 	struct rng r = rng_stream(6, 6);
 
-	(void)state;
 	for (int k = 0; k < 200; k++) {
 		struct fluid_scene s;
 
@@ -934,14 +900,13 @@ static void test_the_order_of_running_jobs_does_not_matter(void **state)
 	}
 }
 
-static void test_equal_jobs_end_together(void **state)
+TEST(test_equal_jobs_end_together)
 {
 	static struct fluid_times t[900];
 	static struct fluid_job some[900];
 	struct rng r = rng_stream(13, 1);
 	struct fluid_scene s = { .machine = machine(700, 2000, 50), .running = some, .n_running = 900 };
 
-	(void)state;
 	for (size_t i = 0; i < 300; i++)
 		some[i] = some[i + 300] = some[i + 600] = any_job(&r, 3, false);
 	play(&s, NULL, t);
@@ -954,13 +919,12 @@ static void test_equal_jobs_end_together(void **state)
 		assert_true(t[i].end_s == t[0].end_s);
 }
 
-static void test_nothing_is_allocated_while_playing(void **state)
+TEST(test_nothing_is_allocated_while_playing)
 {
 	static struct fluid_times t[MOST];
 	static struct stage stage;
 	struct rng r = rng_stream(14, 1);
 
-	(void)state;
 	mem_fail_at(1, true);
 	for (int k = 0; k < 20; k++) {
 		any_stage(&r, 300, &stage);
@@ -968,45 +932,4 @@ static void test_nothing_is_allocated_while_playing(void **state)
 	}
 	assert_false(mem_failed());
 	mem_fail_at(0, false);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_two_equal_jobs_on_one_core_take_twice_the_time),
-		cmocka_unit_test(test_the_shorter_of_two_leaves_the_core_to_the_longer),
-		cmocka_unit_test(test_a_job_never_gets_more_than_its_own_processes),
-		cmocka_unit_test(test_the_disk_stretches_with_the_processes),
-		cmocka_unit_test(test_mixed_jobs_match_the_sum_done_by_hand),
-		cmocka_unit_test(test_a_job_alone_takes_its_work_whatever_its_mix),
-		cmocka_unit_test(test_a_queue_of_three_on_one_slot_goes_one_by_one),
-		cmocka_unit_test(test_a_wide_job_at_the_head_keeps_narrow_ones_waiting),
-		cmocka_unit_test(test_a_candidate_delays_those_it_shares_with),
-		cmocka_unit_test(test_a_candidate_behind_a_queue_waits_and_delays_nobody),
-		cmocka_unit_test(test_no_jobs_are_no_times),
-		cmocka_unit_test(test_nothing_left_to_do_ends_at_once),
-		cmocka_unit_test(test_a_job_larger_than_the_machine_never_starts),
-		cmocka_unit_test(test_running_jobs_may_hold_more_than_the_slots),
-		cmocka_unit_test(test_a_job_waits_for_the_end_of_another_and_keeps_those_behind_it_waiting),
-		cmocka_unit_test(test_a_group_stays_within_its_quota),
-		cmocka_unit_test(test_others_on_the_machine_slow_all_down_and_take_no_slots),
-		cmocka_unit_test(test_machines_that_make_no_sense_are_refused),
-		cmocka_unit_test(test_jobs_that_make_no_sense_are_refused_by_number),
-		cmocka_unit_test(test_a_workspace_too_small_is_refused),
-		cmocka_unit_test(test_no_memory_is_said),
-		cmocka_unit_test(test_huge_and_tiny_values_give_finite_times),
-		cmocka_unit_test(test_a_thousand_scenes_agree_with_the_plain_way),
-		cmocka_unit_test(test_a_play_for_some_tells_of_them_what_the_whole_one_does),
-		cmocka_unit_test(test_swings_of_the_population_agree_with_the_plain_way),
-		cmocka_unit_test(test_work_is_conserved),
-		cmocka_unit_test(test_a_shared_core_is_never_idle),
-		cmocka_unit_test(test_a_candidate_never_makes_anyone_end_earlier),
-		cmocka_unit_test(test_more_work_never_ends_earlier),
-		cmocka_unit_test(test_the_same_scene_gives_the_same_times),
-		cmocka_unit_test(test_the_order_of_running_jobs_does_not_matter),
-		cmocka_unit_test(test_equal_jobs_end_together),
-		cmocka_unit_test(test_nothing_is_allocated_while_playing),
-	};
-
-	return cmocka_run_group_tests_name("fluid", tests, set_up, tear_down);
 }

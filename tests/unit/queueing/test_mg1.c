@@ -1,15 +1,10 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <string.h>
 
 #include "queueing/mg1.h"
 #include "queueing/mm1.h"
 #include "tests/support/des.h"
+#include "tests/support/test.h"
 
 static void close_to(double got, double want, double tolerance)
 {
@@ -17,11 +12,10 @@ static void close_to(double got, double want, double tolerance)
 		fail_msg("got %.17g, want %.17g", got, want);
 }
 
-static void test_mg1_known_answers(void **state)
+TEST(test_mg1_known_answers)
 {
 	struct mg1 q;
 
-	(void)state;
 	/* load 0.6, mean 2.4 s, C^2 = 3: W = 0.6 x 2.4 x 4 / (2 x 0.4) = 7.2 s */
 	assert_int_equal(mg1_solve(0.25, 2.4, 3.0, &q, NULL), 0);
 	close_to(q.load, 0.6, 1e-15);
@@ -31,11 +25,10 @@ static void test_mg1_known_answers(void **state)
 	close_to(q.in_system, 2.4, 1e-14);
 }
 
-static void test_mg1_lies_between_its_special_cases(void **state)
+TEST(test_mg1_lies_between_its_special_cases)
 {
 	static const double loads[] = { 0.0, 0.05, 0.31, 0.5, 0.77, 0.95, 0.99 };
 
-	(void)state;
 	for (size_t i = 0; i < 7; i++) {
 		double rate = loads[i] / 0.37;
 		struct mg1 exponential, constant, wild;
@@ -55,11 +48,10 @@ static void test_mg1_lies_between_its_special_cases(void **state)
 	}
 }
 
-static void test_ps_slows_every_job_by_the_same_factor(void **state)
+TEST(test_ps_slows_every_job_by_the_same_factor)
 {
 	double mean_s, response_s;
 
-	(void)state;
 	assert_int_equal(mg1_ps_mean_response_s(0.25, 2.4, &mean_s, NULL), 0);
 	close_to(mean_s, 6.0, 1e-15);
 	for (double size_s = 0.0; size_s < 50.0; size_s += 3.7) {
@@ -68,14 +60,13 @@ static void test_ps_slows_every_job_by_the_same_factor(void **state)
 	}
 }
 
-static void test_mg1_refuses_overload_and_nonsense(void **state)
+TEST(test_mg1_refuses_overload_and_nonsense)
 {
 	static const double bad[] = { NAN, -0.1, INFINITY };
 	struct mg1 q = { .wait_s = 77.0 };
 	struct err err = { 0 };
 	double out = 77.0;
 
-	(void)state;
 	assert_int_equal(mg1_solve(0.5, 2.0, 1.0, &q, NULL), -ERR_UNSTABLE);
 	assert_int_equal(mg1_solve(0.5, 2.5, 1.0, &q, &err), -ERR_UNSTABLE);
 	assert_non_null(strstr(err.text, "load 1.25"));
@@ -95,14 +86,13 @@ static void test_mg1_refuses_overload_and_nonsense(void **state)
 	assert_true(q.wait_s == 77.0 && out == 77.0);
 }
 
-static void test_mg1_agrees_with_the_simulation(void **state)
+TEST(test_mg1_agrees_with_the_simulation)
 {
 	static const struct {
 		enum des_law law;
 		double scv, load;
 	} run[] = { { DES_CONSTANT, 0.0, 0.8 }, { DES_HYPER, 4.0, 0.5 } };
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		struct des_station s = { .law = run[i].law, .scv = run[i].scv, .service_s = 2.37 };
 		struct des_params p = { .station = &s,
@@ -120,7 +110,7 @@ static void test_mg1_agrees_with_the_simulation(void **state)
 }
 
 /* The mean under processor sharing does not feel the law: first come first served would take 20 s here. */
-static void test_ps_is_insensitive_in_the_simulation_too(void **state)
+TEST(test_ps_is_insensitive_in_the_simulation_too)
 {
 	struct des_station s = { .kind = DES_PS, .law = DES_HYPER, .scv = 9.0, .service_s = 2.37 };
 	struct des_params p = { .station = &s,
@@ -131,22 +121,7 @@ static void test_ps_is_insensitive_in_the_simulation_too(void **state)
 	struct des_result r;
 	double want_s;
 
-	(void)state;
 	assert_int_equal(des_run(&p, &r, NULL), 0);
 	assert_int_equal(mg1_ps_mean_response_s(p.arrivals_per_s, 2.37, &want_s, NULL), 0);
 	assert_true(des_agrees(r.response_s, want_s, 0.01));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_mg1_known_answers),
-		cmocka_unit_test(test_mg1_lies_between_its_special_cases),
-		cmocka_unit_test(test_ps_slows_every_job_by_the_same_factor),
-		cmocka_unit_test(test_mg1_refuses_overload_and_nonsense),
-		cmocka_unit_test(test_mg1_agrees_with_the_simulation),
-		cmocka_unit_test(test_ps_is_insensitive_in_the_simulation_too),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,10 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <string.h>
 
 #include "common/rng.h"
 #include "queueing/mm1.h"
 #include "tests/support/des.h"
+#include "tests/support/test.h"
 
 static void close_to(double got, double want, double tolerance)
 {
@@ -20,12 +15,11 @@ static void close_to(double got, double want, double tolerance)
 static const double loads[] = { 0.05, 0.1, 0.25, 0.37, 0.5, 0.62, 0.75, 0.88, 0.95, 0.99 };
 enum { N_LOADS = sizeof loads / sizeof loads[0] };
 
-static void test_mm1_known_answers(void **state)
+TEST(test_mm1_known_answers)
 {
 	struct mm1 q;
 	double wait_s, response_s;
 
-	(void)state;
 	/* 0.25 arrivals a second, 2.4 s each: a load of 0.6, 1.5 in the system, 6 s of response */
 	assert_int_equal(mm1_solve(0.25, 2.4, &q, NULL), 0);
 	close_to(q.load, 0.6, 1e-15);
@@ -41,11 +35,10 @@ static void test_mm1_known_answers(void **state)
 	close_to(wait_s, response_s - 2.37, 1e-14);
 }
 
-static void test_mm1_obeys_littles_law_at_every_load(void **state)
+TEST(test_mm1_obeys_littles_law_at_every_load)
 {
 	double before_s = 0.0;
 
-	(void)state;
 	for (size_t i = 0; i < N_LOADS; i++) {
 		double service_s = 0.0371, rate = loads[i] / service_s;
 		struct mm1 q;
@@ -60,12 +53,11 @@ static void test_mm1_obeys_littles_law_at_every_load(void **state)
 	}
 }
 
-static void test_mm1_without_arrivals_or_service_nobody_waits(void **state)
+TEST(test_mm1_without_arrivals_or_service_nobody_waits)
 {
 	struct mm1 q;
 	double p;
 
-	(void)state;
 	assert_int_equal(mm1_solve(0.0, 7.3, &q, NULL), 0);
 	assert_true(q.load == 0.0 && q.wait_s == 0.0 && q.response_s == 7.3 && q.in_system == 0.0);
 	assert_int_equal(mm1_solve(7.3, 0.0, &q, NULL), 0);
@@ -76,11 +68,10 @@ static void test_mm1_without_arrivals_or_service_nobody_waits(void **state)
 	assert_true(p == 0.0);
 }
 
-static void test_mm1_response_is_exponential(void **state)
+TEST(test_mm1_response_is_exponential)
 {
 	double p, t;
 
-	(void)state;
 	assert_int_equal(mm1_response_cdf(0.25, 2.4, 6.0, &p, NULL), 0);
 	close_to(p, 1.0 - exp(-1.0), 1e-15);
 	assert_int_equal(mm1_response_cdf(0.25, 2.4, 0.0, &p, NULL), 0);
@@ -98,11 +89,10 @@ static void test_mm1_response_is_exponential(void **state)
 	}
 }
 
-static void test_mm1_refuses_load_of_one_and_more(void **state)
+TEST(test_mm1_refuses_load_of_one_and_more)
 {
 	static const double over[] = { 1.0, 1.0625, 1.5, 17.0, 1e300 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof over / sizeof over[0]; i++) {
 		struct mm1 q = { .wait_s = 77.0 };
 		double out = 77.0;
@@ -120,12 +110,11 @@ static void test_mm1_refuses_load_of_one_and_more(void **state)
 	}
 }
 
-static void test_mm1_refuses_numbers_that_make_no_sense(void **state)
+TEST(test_mm1_refuses_numbers_that_make_no_sense)
 {
 	static const double bad[] = { NAN, -1e-9, -3.0, INFINITY, -INFINITY };
 	double out = 77.0;
 
-	(void)state;
 	for (size_t i = 0; i < 5; i++) {
 		struct mm1 q = { .wait_s = 77.0 };
 
@@ -143,12 +132,11 @@ static void test_mm1_refuses_numbers_that_make_no_sense(void **state)
 	assert_true(out == 77.0);
 }
 
-static void test_mm1_implied_service_undoes_the_response(void **state)
+TEST(test_mm1_implied_service_undoes_the_response)
 {
 	struct err err = { 0 };
 	double response_s, service_s = 77.0;
 
-	(void)state;
 	assert_int_equal(mm1_implied_service_s(22.2, -0.013, &service_s, &err), -ERR_UNSTABLE);
 	assert_non_null(strstr(err.text, "-0.013"));
 	assert_non_null(strstr(err.text, "load -0.2886"));
@@ -164,11 +152,10 @@ static void test_mm1_implied_service_undoes_the_response(void **state)
 	close_to(service_s, 1e-200, 1e-12);
 }
 
-static void test_mm1_never_answers_with_anything_but_a_finite_number(void **state)
+TEST(test_mm1_never_answers_with_anything_but_a_finite_number)
 {
 	struct rng rng = rng_stream(5, 0);
 
-	(void)state;
 	for (int i = 0; i < 200000; i++) {
 		double rate = pow(10.0, 620.0 * rng_uniform(&rng) - 310.0);
 		double service_s = pow(10.0, 620.0 * rng_uniform(&rng) - 310.0), t = 0.0, p = 0.0;
@@ -191,13 +178,12 @@ static void test_mm1_never_answers_with_anything_but_a_finite_number(void **stat
 
 /* The interval is a promise of 99 %; the seeds are fixed. Near saturation a mean over 1e7 events is itself
  * uncertain by more than 1 % (by 25 % at a load of 0.99), so there only the interval is asked for. */
-static void test_mm1_agrees_with_the_simulation(void **state)
+TEST(test_mm1_agrees_with_the_simulation)
 {
 	static const struct {
 		double load, share;
 	} run[] = { { 0.05, 0.01 }, { 0.45, 0.01 }, { 0.7, 0.01 }, { 0.9, 0.05 }, { 0.99, 0.35 } };
 
-	(void)state;
 	for (size_t i = 0; i < 5; i++) {
 		struct des_station s = { .service_s = 2.37 };
 		struct des_params p = { .station = &s,
@@ -221,21 +207,4 @@ static void test_mm1_agrees_with_the_simulation(void **state)
 			 0.002 * sqrt(des_thrift()));
 		close_to(r.busy[0], q.load, 0.01 * sqrt(des_thrift()));
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_mm1_known_answers),
-		cmocka_unit_test(test_mm1_obeys_littles_law_at_every_load),
-		cmocka_unit_test(test_mm1_without_arrivals_or_service_nobody_waits),
-		cmocka_unit_test(test_mm1_response_is_exponential),
-		cmocka_unit_test(test_mm1_refuses_load_of_one_and_more),
-		cmocka_unit_test(test_mm1_refuses_numbers_that_make_no_sense),
-		cmocka_unit_test(test_mm1_implied_service_undoes_the_response),
-		cmocka_unit_test(test_mm1_never_answers_with_anything_but_a_finite_number),
-		cmocka_unit_test(test_mm1_agrees_with_the_simulation),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

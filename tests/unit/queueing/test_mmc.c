@@ -1,15 +1,10 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <string.h>
 
 #include "queueing/mm1.h"
 #include "queueing/mmc.h"
 #include "tests/support/des.h"
+#include "tests/support/test.h"
 
 static void close_to(double got, double want, double tolerance)
 {
@@ -17,11 +12,10 @@ static void close_to(double got, double want, double tolerance)
 		fail_msg("got %.17g, want %.17g", got, want);
 }
 
-static void test_mmc_known_answers(void **state)
+TEST(test_mmc_known_answers)
 {
 	struct mmc q;
 
-	(void)state;
 	/* two Erlangs offered to three servers: C = 4/9, as in any table */
 	assert_int_equal(mmc_solve(0.8, 2.5, 3, &q, NULL), 0);
 	close_to(q.p_wait, 4.0 / 9.0, 1e-14);
@@ -38,11 +32,10 @@ static void test_mmc_known_answers(void **state)
 	}
 }
 
-static void test_mmc_with_one_server_is_mm1(void **state)
+TEST(test_mmc_with_one_server_is_mm1)
 {
 	static const double loads[] = { 0.0, 0.05, 0.31, 0.5, 0.77, 0.95, 0.99 };
 
-	(void)state;
 	for (size_t i = 0; i < 7; i++) {
 		struct mmc c;
 		struct mm1 q;
@@ -70,9 +63,8 @@ static double erlang_c_by_sum(double a, unsigned c)
 	return (double)(term / (sum + term));
 }
 
-static void test_mmc_matches_the_textbook_sum(void **state)
+TEST(test_mmc_matches_the_textbook_sum)
 {
-	(void)state;
 	for (unsigned c = 1; c <= 40; c++) {
 		for (double rho = 0.03; rho < 1.0; rho += 0.06) {
 			struct mmc q;
@@ -83,12 +75,11 @@ static void test_mmc_matches_the_textbook_sum(void **state)
 	}
 }
 
-static void test_mmc_obeys_littles_law_up_to_ten_thousand_servers(void **state)
+TEST(test_mmc_obeys_littles_law_up_to_ten_thousand_servers)
 {
 	static const unsigned servers[] = { 1, 2, 7, 64, 150, 171, 1000, 10000 };
 	static const double loads[] = { 0.05, 0.4, 0.8, 0.95, 0.99, 0.999999 };
 
-	(void)state;
 	for (size_t i = 0; i < 8; i++) {
 		double before = -1.0;
 
@@ -108,9 +99,8 @@ static void test_mmc_obeys_littles_law_up_to_ten_thousand_servers(void **state)
 
 /* With many servers and load 1 - beta / sqrt(c), C tends to 1 / (1 + beta Phi(beta) / phi(beta))
  * (Halfin, Whitt, Operations Research 29, 1981); the error shrinks as 1 / sqrt(c). */
-static void test_mmc_meets_the_halfin_whitt_limit(void **state)
+TEST(test_mmc_meets_the_halfin_whitt_limit)
 {
-	(void)state;
 	for (double beta = 0.25; beta <= 2.0; beta += 0.25) {
 		double phi = exp(-0.5 * beta * beta) / sqrt(2.0 * M_PI), cum = 0.5 * erfc(-beta / sqrt(2.0));
 		struct mmc q;
@@ -120,11 +110,10 @@ static void test_mmc_meets_the_halfin_whitt_limit(void **state)
 	}
 }
 
-static void test_mmc_quantile_of_the_wait_undoes_its_distribution(void **state)
+TEST(test_mmc_quantile_of_the_wait_undoes_its_distribution)
 {
 	double t, p;
 
-	(void)state;
 	/* C = 4/9 wait; half of those for less than ln 2 mean waits of 2.5 s */
 	assert_int_equal(mmc_wait_quantile_s(0.8, 2.5, 3, 7.0 / 9.0, &t, NULL), 0);
 	close_to(t, 2.5 * log(2.0), 1e-13);
@@ -145,14 +134,13 @@ static void test_mmc_quantile_of_the_wait_undoes_its_distribution(void **state)
 	assert_true(p == 1.0);
 }
 
-static void test_mmc_refuses_overload_and_nonsense(void **state)
+TEST(test_mmc_refuses_overload_and_nonsense)
 {
 	static const double bad[] = { NAN, -0.1, INFINITY };
 	struct mmc q = { .wait_s = 77.0 };
 	struct err err = { 0 };
 	double out = 77.0;
 
-	(void)state;
 	assert_int_equal(mmc_solve(3.0, 1.0, 3, &q, NULL), -ERR_UNSTABLE);
 	assert_int_equal(mmc_solve(4.5, 1.0, 3, &q, &err), -ERR_UNSTABLE);
 	assert_non_null(strstr(err.text, "load 1.5"));
@@ -172,14 +160,13 @@ static void test_mmc_refuses_overload_and_nonsense(void **state)
 	assert_true(q.wait_s == 77.0 && out == 77.0);
 }
 
-static void test_mmc_agrees_with_the_simulation(void **state)
+TEST(test_mmc_agrees_with_the_simulation)
 {
 	static const struct {
 		unsigned servers;
 		double load;
 	} run[] = { { 3, 0.6 }, { 16, 0.85 } };
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		struct des_station s = { .servers = run[i].servers, .service_s = 2.37 };
 		struct des_params p = { .station = &s,
@@ -199,20 +186,4 @@ static void test_mmc_agrees_with_the_simulation(void **state)
 		assert_true(des_agrees(r.wait_within, share, 0.01));
 		close_to(r.busy[0], q.load * s.servers, 0.01 * sqrt(des_thrift()));
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_mmc_known_answers),
-		cmocka_unit_test(test_mmc_with_one_server_is_mm1),
-		cmocka_unit_test(test_mmc_matches_the_textbook_sum),
-		cmocka_unit_test(test_mmc_obeys_littles_law_up_to_ten_thousand_servers),
-		cmocka_unit_test(test_mmc_meets_the_halfin_whitt_limit),
-		cmocka_unit_test(test_mmc_quantile_of_the_wait_undoes_its_distribution),
-		cmocka_unit_test(test_mmc_refuses_overload_and_nonsense),
-		cmocka_unit_test(test_mmc_agrees_with_the_simulation),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,10 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/rng.h"
 #include "queueing/paper.h"
+#include "tests/support/test.h"
 
 #define S_CPU 0.045
 #define ROWS 48
@@ -35,14 +30,13 @@ static size_t world(struct paper_job *job, double *time_s, double noise)
 	return n;
 }
 
-static void test_plane_of_exact_times_is_found(void **state)
+TEST(test_plane_of_exact_times_is_found)
 {
 	struct paper_job job[ROWS];
 	double time_s[ROWS], t;
 	struct paper m;
 	size_t n = world(job, time_s, 0.0);
 
-	(void)state;
 	assert_int_equal(paper_fit(job, time_s, n, S_CPU, 3.0, &m, NULL), 0);
 	assert_int_equal(m.n_used, ROWS);
 	assert_int_equal(m.n_negative, 0);
@@ -56,13 +50,12 @@ static void test_plane_of_exact_times_is_found(void **state)
 	}
 }
 
-static void test_known_answer_worked_by_hand(void **state)
+TEST(test_known_answer_worked_by_hand)
 {
 	struct paper m = { .cpu_service_s = 0.05, .workers = 3, .mu = { 100, -0.1, 2 } };
 	struct paper_job j = { .iterations = 237, .batch = 200, .processes = 12 };
 	double t;
 
-	(void)state;
 	/* lambda = 12 / 3 * 20 = 80, mu = 100 - 20 + 24 = 104: 237 (0.05 + 1 / 24) */
 	assert_int_equal(paper_time_s(&m, &j, &t, NULL), 0);
 	assert_true(fabs(t - 237.0 * (0.05 + 1.0 / 24.0)) < 1e-9);
@@ -71,7 +64,7 @@ static void test_known_answer_worked_by_hand(void **state)
 	assert_true(fabs(t - 237.0 * (0.05 + 1.0 / 64.0)) < 1e-9);
 }
 
-static void test_disk_slower_than_its_arrivals_is_unstable_with_the_load(void **state)
+TEST(test_disk_slower_than_its_arrivals_is_unstable_with_the_load)
 {
 	struct paper m = { .cpu_service_s = 0.05, .workers = 3, .mu = { 100, -0.1, 2 } };
 	struct paper_job busy = { .iterations = 237, .batch = 200, .processes = 18 }; /* lambda 120, mu 116 */
@@ -79,7 +72,6 @@ static void test_disk_slower_than_its_arrivals_is_unstable_with_the_load(void **
 	struct err err = { 0 };
 	double t = 42.0;
 
-	(void)state;
 	assert_int_equal(paper_time_s(&m, &busy, &t, &err), -ERR_UNSTABLE);
 	assert_non_null(strstr(err.text, "1.034"));
 	assert_int_equal(paper_time_s(&m, &hopeless, &t, &err), -ERR_UNSTABLE);
@@ -87,7 +79,7 @@ static void test_disk_slower_than_its_arrivals_is_unstable_with_the_load(void **
 	assert_true(t == 42.0); /* no number is invented */
 }
 
-static void test_times_faster_than_the_cpu_are_left_out_and_counted(void **state)
+TEST(test_times_faster_than_the_cpu_are_left_out_and_counted)
 {
 	struct paper_job job[ROWS];
 	double time_s[ROWS];
@@ -95,7 +87,6 @@ static void test_times_faster_than_the_cpu_are_left_out_and_counted(void **state
 	struct err err = { 0 };
 	size_t n = world(job, time_s, 0.0);
 
-	(void)state;
 	time_s[3] = job[3].iterations * S_CPU; /* not a moment for the disk */
 	time_s[17] = job[17].iterations * 0.01;
 	time_s[20] = NAN;
@@ -109,14 +100,13 @@ static void test_times_faster_than_the_cpu_are_left_out_and_counted(void **state
 	assert_non_null(strstr(err.text, "negative"));
 }
 
-static void test_service_of_the_cpu_can_be_estimated(void **state)
+TEST(test_service_of_the_cpu_can_be_estimated)
 {
 	struct paper_job job[ROWS];
 	double time_s[ROWS], off = 0.0, t;
 	struct paper m;
 	size_t n = world(job, time_s, 0.02);
 
-	(void)state;
 	assert_int_equal(paper_fit(job, time_s, n, 0.0, 3.0, &m, NULL), 0);
 	assert_true(m.cpu_service_s > 0.2 * S_CPU && m.cpu_service_s < 1.1 * S_CPU);
 	for (size_t i = 0; i < n; i++) {
@@ -126,13 +116,12 @@ static void test_service_of_the_cpu_can_be_estimated(void **state)
 	assert_true(off < 0.03); /* 2 % of noise, and a grid of 19 service times */
 }
 
-static void test_few_and_equal_rows(void **state)
+TEST(test_few_and_equal_rows)
 {
 	struct paper_job job[3] = { { 1000, 64, 4 }, { 1000, 64, 4 }, { 1000, 64, 4 } };
 	double time_s[3] = { 60, 70, 80 }, t;
 	struct paper m;
 
-	(void)state;
 	for (size_t n = 1; n <= 3; n++) {
 		assert_int_equal(paper_fit(job, time_s, n, S_CPU, 3.0, &m, NULL), 0);
 		assert_true(m.mu[1] == 0.0 && m.mu[2] == 0.0);
@@ -142,14 +131,13 @@ static void test_few_and_equal_rows(void **state)
 	assert_int_equal(paper_fit(job, time_s, 0, S_CPU, 3.0, &m, NULL), -ERR_NODATA);
 }
 
-static void test_senseless_arguments_are_refused(void **state)
+TEST(test_senseless_arguments_are_refused)
 {
 	struct paper_job good = { 1000, 64, 4 };
 	struct paper_job bad[] = { { -1, 64, 4 }, { 1000, 0, 4 }, { 1000, 64, NAN }, { INFINITY, 64, 4 } };
 	double time_s = 60, t;
 	struct paper m;
 
-	(void)state;
 	assert_int_equal(paper_fit(&good, &time_s, 1, -1.0, 3.0, &m, NULL), -ERR_ARG);
 	assert_int_equal(paper_fit(&good, &time_s, 1, NAN, 3.0, &m, NULL), -ERR_ARG);
 	assert_int_equal(paper_fit(&good, &time_s, 1, S_CPU, 0.0, &m, NULL), -ERR_ARG);
@@ -158,18 +146,4 @@ static void test_senseless_arguments_are_refused(void **state)
 		assert_int_equal(paper_time_s(&m, &bad[i], &t, NULL), -ERR_ARG);
 		assert_int_equal(paper_fit(&bad[i], &time_s, 1, S_CPU, 3.0, &m, NULL), -ERR_NODATA);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_plane_of_exact_times_is_found),
-		cmocka_unit_test(test_known_answer_worked_by_hand),
-		cmocka_unit_test(test_disk_slower_than_its_arrivals_is_unstable_with_the_load),
-		cmocka_unit_test(test_times_faster_than_the_cpu_are_left_out_and_counted),
-		cmocka_unit_test(test_service_of_the_cpu_can_be_estimated),
-		cmocka_unit_test(test_few_and_equal_rows),
-		cmocka_unit_test(test_senseless_arguments_are_refused),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,3 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <string.h>
 
@@ -12,6 +6,7 @@
 #include "queueing/mmc.h"
 #include "queueing/ps.h"
 #include "tests/support/des.h"
+#include "tests/support/test.h"
 
 static void close_to(double got, double want, double tolerance)
 {
@@ -21,12 +16,11 @@ static void close_to(double got, double want, double tolerance)
 
 /* ---- at this moment ---- */
 
-static void test_share_gives_all_they_can_use_when_there_is_room(void **state)
+TEST(test_share_gives_all_they_can_use_when_there_is_room)
 {
 	const double processes[] = { 3.0, 0.7, 12.0 };
 	double rate[3];
 
-	(void)state;
 	assert_int_equal(ps_share(processes, NULL, 3, 15.7, rate, NULL), 0);
 	assert_memory_equal(rate, processes, sizeof rate);
 	assert_int_equal(ps_share(processes, processes, 3, 99.0, rate, NULL), 0);
@@ -34,13 +28,12 @@ static void test_share_gives_all_they_can_use_when_there_is_room(void **state)
 	assert_int_equal(ps_share(NULL, NULL, 0, 4.0, rate, NULL), 0);
 }
 
-static void test_share_worked_by_hand(void **state)
+TEST(test_share_worked_by_hand)
 {
 	const double processes[] = { 1.0, 2.5, 8.0, 16.0 };
 	const double weight[] = { 1.0, 1.0, 4.0, 1.0 };
 	double rate[4];
 
-	(void)state;
 	/* 10 cores for four jobs: 2.5 each; the first can use 1 only, so 3 for the rest; the second can use
 	 * 2.5 only, so 3.25 for the last two */
 	assert_int_equal(ps_share(processes, NULL, 4, 10.0, rate, NULL), 0);
@@ -60,13 +53,12 @@ static void test_share_worked_by_hand(void **state)
 		close_to(rate[i], processes[i] * 10.0 / 27.5, 1e-14);
 }
 
-static void test_share_is_fair_and_wastes_nothing(void **state)
+TEST(test_share_is_fair_and_wastes_nothing)
 {
 	enum { MOST = 300 };
 	static double processes[MOST], weight[MOST], rate[MOST];
 	struct rng rng = rng_stream(11, 0);
 
-	(void)state;
 	for (int turn = 0; turn < 3000; turn++) {
 		size_t n = 1 + rng_below(&rng, MOST);
 		double cores = exp(6.0 * rng_uniform(&rng)), total = 0.0, all = 0.0, level = 0.0;
@@ -94,24 +86,22 @@ static void test_share_is_fair_and_wastes_nothing(void **state)
 	}
 }
 
-static void test_share_of_no_cores_is_nothing(void **state)
+TEST(test_share_of_no_cores_is_nothing)
 {
 	const double processes[] = { 3.0, 0.0, 2.0 };
 	double rate[3] = { 7.0, 7.0, 7.0 };
 
-	(void)state;
 	assert_int_equal(ps_share(processes, NULL, 3, 0.0, rate, NULL), 0);
 	for (int i = 0; i < 3; i++)
 		assert_true(rate[i] == 0.0);
 }
 
-static void test_share_refuses_numbers_that_make_no_sense(void **state)
+TEST(test_share_refuses_numbers_that_make_no_sense)
 {
 	static const double bad[] = { NAN, -0.5, INFINITY };
 	const double good[] = { 1.0, 2.0 }, huge[] = { 1.7e308, 1.7e308 };
 	double rate[2] = { 77.0, 77.0 };
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		double v[] = { 1.0, bad[i] };
 
@@ -126,12 +116,11 @@ static void test_share_refuses_numbers_that_make_no_sense(void **state)
 
 /* ---- in the long run ---- */
 
-static void test_ps_of_single_processes_is_mmm(void **state)
+TEST(test_ps_of_single_processes_is_mmm)
 {
 	static const unsigned cores[] = { 1, 2, 3, 16, 64, 1000, 10000 };
 	static const double loads[] = { 0.05, 0.37, 0.8, 0.95, 0.99 };
 
-	(void)state;
 	for (size_t i = 0; i < 7; i++) {
 		for (size_t j = 0; j < 5; j++) {
 			double rate = loads[j] * cores[i] / 2.37, response_s;
@@ -144,11 +133,10 @@ static void test_ps_of_single_processes_is_mmm(void **state)
 	}
 }
 
-static void test_ps_of_jobs_that_use_all_cores_is_mm1(void **state)
+TEST(test_ps_of_jobs_that_use_all_cores_is_mm1)
 {
 	static const unsigned processes[] = { 8, 9, 1000000000 };
 
-	(void)state;
 	for (size_t i = 0; i < 3; i++) {
 		for (double load = 0.05; load < 1.0; load += 0.047) {
 			double response_s, want_s;
@@ -163,11 +151,10 @@ static void test_ps_of_jobs_that_use_all_cores_is_mm1(void **state)
 	}
 }
 
-static void test_ps_job_alone_runs_at_its_processes(void **state)
+TEST(test_ps_job_alone_runs_at_its_processes)
 {
 	double response_s;
 
-	(void)state;
 	assert_int_equal(ps_mean_response_s(0.0, 2.37, 8, 3, &response_s, NULL), 0);
 	close_to(response_s, 2.37 / 3.0, 1e-15);
 	assert_int_equal(ps_mean_response_s(1e-30, 2.37, 8, 3, &response_s, NULL), 0);
@@ -191,9 +178,8 @@ static double response_by_chain_s(double rate, double work_s, double cores, doub
 	return number / sum / rate;
 }
 
-static void test_ps_matches_its_birth_death_chain(void **state)
+TEST(test_ps_matches_its_birth_death_chain)
 {
-	(void)state;
 	for (unsigned cores = 1; cores <= 24; cores++) {
 		for (unsigned processes = 1; processes <= 9; processes++) {
 			double rate = 0.83 * cores / 1.9, response_s, longer_s;
@@ -208,13 +194,12 @@ static void test_ps_matches_its_birth_death_chain(void **state)
 	}
 }
 
-static void test_ps_refuses_overload_and_nonsense(void **state)
+TEST(test_ps_refuses_overload_and_nonsense)
 {
 	static const double bad[] = { NAN, -0.1, INFINITY };
 	struct err err = { 0 };
 	double out = 77.0;
 
-	(void)state;
 	assert_int_equal(ps_mean_response_s(4.0, 2.0, 8, 3, &out, NULL), -ERR_UNSTABLE);
 	assert_int_equal(ps_mean_response_s(5.0, 2.0, 8, 3, &out, &err), -ERR_UNSTABLE);
 	assert_non_null(strstr(err.text, "load 1.25"));
@@ -230,7 +215,7 @@ static void test_ps_refuses_overload_and_nonsense(void **state)
 	assert_true(out == 77.0);
 }
 
-static void test_ps_agrees_with_the_simulation(void **state)
+TEST(test_ps_agrees_with_the_simulation)
 {
 	static const struct {
 		unsigned cores, processes;
@@ -243,7 +228,6 @@ static void test_ps_agrees_with_the_simulation(void **state)
 		{ 8, 3, DES_HYPER, 0.6 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < 4; i++) {
 		struct des_station s = { .kind = DES_PS,
 					 .servers = run[i].cores,
@@ -267,23 +251,4 @@ static void test_ps_agrees_with_the_simulation(void **state)
 		close_to(r.number[0], r.throughput_per_s.mean * r.response_s.mean,
 			 0.002 * sqrt(des_thrift()));
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_share_gives_all_they_can_use_when_there_is_room),
-		cmocka_unit_test(test_share_worked_by_hand),
-		cmocka_unit_test(test_share_is_fair_and_wastes_nothing),
-		cmocka_unit_test(test_share_of_no_cores_is_nothing),
-		cmocka_unit_test(test_share_refuses_numbers_that_make_no_sense),
-		cmocka_unit_test(test_ps_of_single_processes_is_mmm),
-		cmocka_unit_test(test_ps_of_jobs_that_use_all_cores_is_mm1),
-		cmocka_unit_test(test_ps_job_alone_runs_at_its_processes),
-		cmocka_unit_test(test_ps_matches_its_birth_death_chain),
-		cmocka_unit_test(test_ps_refuses_overload_and_nonsense),
-		cmocka_unit_test(test_ps_agrees_with_the_simulation),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,7 @@
 #include "common/rng.h"
 #include "sim/world/ops.h"
 #include "tests/support/support.h"
+#include "tests/support/test.h"
 
 #define BED_KINDS 16
 

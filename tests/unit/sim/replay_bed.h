@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "sim/replay/replay.h"
+#include "tests/support/test.h"
 
 struct bed {
 	struct trace *trace;

@@ -5,17 +5,12 @@
  * 4 cpus; objectives as in the Courier paper, Normal(300, 100) s where its mean run takes 298.7 s, so Normal(2.2, 0.73) s
  * where the profile's takes 2.19 s; the two cores hand out 4 slots, as in configs/demo.json. 20 replications; a sanitized run makes do
  * with few, and then only shows. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "sim/compare/compare.h"
+#include "tests/support/test.h"
 
 #define TRACE                                                                                                \
 	"gen:poisson,jobs=1000,load=0.8,work=1.2,cores=2,cpus=1|2|4,network=lenet5|simplenet,slo=normal:2."  \
@@ -67,7 +62,7 @@ static double mean_of(const struct compare_result *r, const char *name, enum met
 	return NAN;
 }
 
-static void test_postrider_keeps_its_promises_and_is_nearer_to_the_oracle_than_any_baseline(void **state)
+TEST(test_postrider_keeps_its_promises_and_is_nearer_to_the_oracle_than_any_baseline)
 {
 	static const char *const baseline[] = { "courier",    "naive",    "boost",
 						"boost-full", "queueing", "fixed:128" };
@@ -76,7 +71,6 @@ static void test_postrider_keeps_its_promises_and_is_nearer_to_the_oracle_than_a
 	double oracle = mean_of(r, "oracle", METRIC_ACCURACY_ZERO);
 	double gap = oracle - mean_of(r, "postrider", METRIC_ACCURACY_ZERO);
 
-	(void)state;
 	print_message("# %-10s %8s %8s %8s %9s %9s %8s %8s\n", "policy", "promised", "kept", "of all",
 		      "of oracle", "accuracy0", "gap", "coverage");
 	for (size_t i = 0; i < r->n_policies; i++) {
@@ -129,11 +123,10 @@ static double kept_between(const struct compare_result *r, long from, long to)
 	return k.kept / k.promised;
 }
 
-static void test_attainment_recovers_from_a_slower_machine_thanks_to_adaptive_bounds(void **state)
+TEST(test_attainment_recovers_from_a_slower_machine_thanks_to_adaptive_bounds)
 {
 	double before[2], at_once[2], later[2];
 
-	(void)state;
 	for (int adapt = 0; adapt < 2; adapt++) {
 		struct compare_result *r = compare("postrider", "20%@50%", adapt, true);
 
@@ -151,15 +144,4 @@ static void test_attainment_recovers_from_a_slower_machine_thanks_to_adaptive_bo
 		return;
 	assert_true(later[1] >= before[1] - 0.03);
 	assert_true(later[0] < before[0] - 0.03);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			test_postrider_keeps_its_promises_and_is_nearer_to_the_oracle_than_any_baseline),
-		cmocka_unit_test(test_attainment_recovers_from_a_slower_machine_thanks_to_adaptive_bounds),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

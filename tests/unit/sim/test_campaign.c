@@ -1,15 +1,10 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <time.h>
 
 #include "common/stats.h"
 #include "sim/world/campaign.h"
 #include "tests/support/des.h"
+#include "tests/support/test.h"
 #include "tests/unit/sim/queueing_bed.h"
 
 /* Costs without a disk: every time is known. */
@@ -63,12 +58,11 @@ static const char *cell(const struct csv *t, size_t row, const char *column)
 	return csv_cell(t, row, (size_t)csv_column(t, column));
 }
 
-static void test_every_setting_is_played_and_every_copy_is_a_row(void **state)
+TEST(test_every_setting_is_played_and_every_copy_is_a_row)
 {
 	struct world_file *f = file_of(SMALL);
 	struct csv *t = run(f, 0.0, 1);
 
-	(void)state;
 	/* networks, data, epochs, cpus, batches, copies of 1, 2, 4 jobs, replications */
 	assert_int_equal(t->n_rows, 2 * 3 * 2 * 2 * 2 * (1 + 2 + 4) * 3);
 	assert_string_equal(t->header[0], "network");
@@ -94,14 +88,13 @@ static void test_every_setting_is_played_and_every_copy_is_a_row(void **state)
 	world_file_free(f);
 }
 
-static void test_the_seed_and_nothing_else_is_chance(void **state)
+TEST(test_the_seed_and_nothing_else_is_chance)
 {
 	struct world_file *f = file_of(SMALL);
 	struct csv *one = run(f, 0.1, 7), *again = run(f, 0.1, 7), *other = run(f, 0.1, 8);
 	size_t same = 0;
 	double lengths[3] = { number(one, 0, "time_s"), number(one, 1, "time_s"), number(one, 2, "time_s") };
 
-	(void)state;
 	for (size_t i = 0; i < one->n_rows; i++) {
 		assert_string_equal(cell(one, i, "time_s"), cell(again, i, "time_s"));
 		assert_string_equal(cell(one, i, "accuracy"), cell(again, i, "accuracy"));
@@ -115,13 +108,12 @@ static void test_the_seed_and_nothing_else_is_chance(void **state)
 	world_file_free(f);
 }
 
-static void test_no_run_has_the_luck_of_the_campaign(void **state)
+TEST(test_no_run_has_the_luck_of_the_campaign)
 {
 	struct world_file *f = file_of(SMALL);
 	struct csv *t = run(f, 0.1, 7);
 	struct disturbances d = { .noise = 0.1 };
 
-	(void)state;
 	/* alone on the machine time is iterations times luck: no job of the same seed has had the same */
 	for (size_t i = 0; i < 3; i++)
 		for (uint64_t job = 0; job < 10000; job++)
@@ -131,7 +123,7 @@ static void test_no_run_has_the_luck_of_the_campaign(void **state)
 	world_file_free(f);
 }
 
-static void test_worlds_learn_on_the_given_machine_without_disturbances(void **state)
+TEST(test_worlds_learn_on_the_given_machine_without_disturbances)
 {
 	static const struct world_ops *const ops[] = { &world_queueing, &world_fluid };
 	struct cluster larger = { .cores = 8.0, .slots = 20, .nodes = 1, .memory_mb = INFINITY };
@@ -140,7 +132,6 @@ static void test_worlds_learn_on_the_given_machine_without_disturbances(void **s
 	};
 	double mean[2][2] = { { 0.0 } };
 
-	(void)state;
 	for (size_t k = 0; k < 2; k++)
 		for (int what_if = 0; what_if < 2; what_if++) {
 			struct bed b = bed_open(
@@ -189,7 +180,7 @@ static double *medians(const struct csv *t, size_t *out_n)
 	return m;
 }
 
-static void test_a_long_campaign_is_cut_short_and_stays_the_same_on_average(void **state)
+TEST(test_a_long_campaign_is_cut_short_and_stays_the_same_on_average)
 {
 	static const char form[] = "{\"cluster\":{\"cores\":4,\"nodes\":2},\"defaults\":{\"samples\":%d,"
 				   "\"epochs\":1},\"batches\":[100],"
@@ -199,7 +190,6 @@ static void test_a_long_campaign_is_cut_short_and_stays_the_same_on_average(void
 	double *m[2], from = 0.0;
 	size_t n[2];
 
-	(void)state;
 	if (des_thrift() > 1) /* too long for a sanitized run */
 		skip();
 	for (size_t k = 0; k < 2; k++) { /* 2,000 iterations, and 1,000 times as many */
@@ -229,7 +219,7 @@ static void test_a_long_campaign_is_cut_short_and_stays_the_same_on_average(void
 	free(m[1]);
 }
 
-static void test_a_campaign_beyond_all_bounds_is_refused(void **state)
+TEST(test_a_campaign_beyond_all_bounds_is_refused)
 {
 	struct world_file *f = file_of(SMALL);
 	struct campaign_params p = { .file = f,
@@ -240,7 +230,6 @@ static void test_a_campaign_beyond_all_bounds_is_refused(void **state)
 	struct csv *t = NULL;
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(campaign_run(&p, &t, &err), -ERR_FORMAT);
 	assert_non_null(
 		strstr(err.text,
@@ -249,7 +238,7 @@ static void test_a_campaign_beyond_all_bounds_is_refused(void **state)
 	world_file_free(f);
 }
 
-static void test_every_failure_of_memory_is_said(void **state)
+TEST(test_every_failure_of_memory_is_said)
 {
 	static const char text[] =
 		"{\"cluster\":{\"cores\":2},\"defaults\":{\"samples\":100,\"epochs\":1},\"batches\":[10],"
@@ -257,7 +246,6 @@ static void test_every_failure_of_memory_is_said(void **state)
 	struct world_file *f = file_of(text);
 	bool failed = true;
 
-	(void)state;
 	for (unsigned long k = 1; failed; k++) {
 		struct campaign_params p = {
 			.file = f, .cluster = &f->cluster, .replications = 1, .play = campaign_play_queueing
@@ -274,19 +262,4 @@ static void test_every_failure_of_memory_is_said(void **state)
 		csv_free(t);
 	}
 	world_file_free(f);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_every_setting_is_played_and_every_copy_is_a_row),
-		cmocka_unit_test(test_the_seed_and_nothing_else_is_chance),
-		cmocka_unit_test(test_no_run_has_the_luck_of_the_campaign),
-		cmocka_unit_test(test_worlds_learn_on_the_given_machine_without_disturbances),
-		cmocka_unit_test(test_a_long_campaign_is_cut_short_and_stays_the_same_on_average),
-		cmocka_unit_test(test_a_campaign_beyond_all_bounds_is_refused),
-		cmocka_unit_test(test_every_failure_of_memory_is_said),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,10 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <string.h>
 
 #include "common/io.h"
 #include "sim/world/cluster.h"
 #include "tests/support/support.h"
+#include "tests/support/test.h"
 
 static struct cluster parsed(const char *text)
 {
@@ -48,20 +43,18 @@ static void refused_file(const char *text, const char *why)
 		fail_msg("'%s': '%s' does not say '%s'", text, err.text, why);
 }
 
-static void test_text_gives_a_cluster_with_defaults(void **state)
+TEST(test_text_gives_a_cluster_with_defaults)
 {
 	struct cluster c = parsed("cores=16,slots=32,nodes=4,memory_mb=64000.5");
 
-	(void)state;
 	assert_true(c.cores == 16.0 && c.slots == 32 && c.nodes == 4 && c.memory_mb == 64000.5);
 	c = parsed("cores=2.75");
 	assert_true(c.cores == 2.75 && c.slots == 2 && c.nodes == 1 && c.memory_mb == INFINITY);
 	assert_int_equal(parsed("cores=0.5").slots, 1);
 }
 
-static void test_bad_text_is_refused_by_key_and_reason(void **state)
+TEST(test_bad_text_is_refused_by_key_and_reason)
 {
-	(void)state;
 	refused("slots=3", "no 'cores'");
 	refused("core=3", "is it 'cores'?");
 	refused("cores=3,,slots=2", "no key=number");
@@ -78,12 +71,11 @@ static void test_bad_text_is_refused_by_key_and_reason(void **state)
 	assert_int_equal(parsed("cores=1000000,slots=10000000,nodes=4096").slots, CLUSTER_MAX_SLOTS);
 }
 
-static void test_a_file_says_the_same(void **state)
+TEST(test_a_file_says_the_same)
 {
 	struct cluster c = parsed("configs/clusters/two-cores.json");
 	struct err err = { 0 };
 
-	(void)state;
 	assert_true(c.cores == 2.0 && c.slots == 4 && c.nodes == 1);
 	refused_file("{\"cores\": 2, \"slot\": 4}", "slots");
 	refused_file("{\"slots\": 4}", "no 'cores'");
@@ -94,14 +86,13 @@ static void test_a_file_says_the_same(void **state)
 	assert_int_equal(cluster_parse("no/such/file.json", &c, &err), -ERR_NOTFOUND);
 }
 
-static void test_json_reads_back_as_the_same(void **state)
+TEST(test_json_reads_back_as_the_same)
 {
 	struct cluster c = parsed("cores=2.5,slots=7,nodes=2,memory_mb=100"), back = { 0 };
 	struct strbuf text = { 0 };
 	struct json_writer w;
 	struct json *v = NULL;
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		strbuf_reset(&text);
 		json_begin(&w, &text, false);
@@ -116,12 +107,11 @@ static void test_json_reads_back_as_the_same(void **state)
 	strbuf_release(&text);
 }
 
-static void test_slots_follow_the_cores_unless_set(void **state)
+TEST(test_slots_follow_the_cores_unless_set)
 {
 	struct cluster c = parsed("cores=2,slots=4");
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(cluster_set(&c, "cores", 16.0, NULL), 0);
 	assert_true(c.cores == 16.0 && c.slots == 32);
 	assert_int_equal(cluster_set(&c, "cores", 0.1, NULL), 0);
@@ -139,17 +129,4 @@ static void test_slots_follow_the_cores_unless_set(void **state)
 	assert_int_equal(cluster_set(&c, "cores", NAN, &err), -ERR_ARG);
 	assert_int_equal(cluster_set(&c, "slots", 2.5, &err), -ERR_ARG);
 	assert_true(c.cores == 90.0 && c.slots == 10);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_text_gives_a_cluster_with_defaults),
-		cmocka_unit_test(test_bad_text_is_refused_by_key_and_reason),
-		cmocka_unit_test(test_a_file_says_the_same),
-		cmocka_unit_test(test_json_reads_back_as_the_same),
-		cmocka_unit_test(test_slots_follow_the_cores_unless_set),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

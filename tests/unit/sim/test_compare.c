@@ -1,10 +1,4 @@
 /* Policies side by side on small traces in the fluid world: what must hold whatever the numbers are. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -17,6 +11,7 @@
 #include "sim/compare/compare_internal.h"
 #include "sim/compare/record.h"
 #include "tests/support/support.h"
+#include "tests/support/test.h"
 
 static const struct cluster machine = { .cores = 4.0, .slots = 8, .nodes = 1, .memory_mb = INFINITY };
 
@@ -96,12 +91,11 @@ static double value(const struct compare_result *r, size_t policy, size_t replic
 
 /* ---- reproducible ---- */
 
-static void test_threads_do_not_show_in_the_bytes(void **state)
+TEST(test_threads_do_not_show_in_the_bytes)
 {
 	struct strbuf text[3] = { 0 };
 	struct bed b;
 
-	(void)state;
 	bed_init(&b, "naive,fixed:128,oracle,fixed:64", 5);
 	b.p.keep_outcomes = true;
 	b.p.noise = 0.2;
@@ -121,12 +115,11 @@ static void test_threads_do_not_show_in_the_bytes(void **state)
 		strbuf_release(&text[i]);
 }
 
-static void test_another_seed_gives_other_numbers(void **state)
+TEST(test_another_seed_gives_other_numbers)
 {
 	struct strbuf text[2] = { 0 };
 	struct bed b;
 
-	(void)state;
 	bed_init(&b, "naive", 2);
 	b.p.keep_outcomes = true;
 	for (size_t i = 0; i < 2; i++) {
@@ -144,12 +137,11 @@ static void test_another_seed_gives_other_numbers(void **state)
 
 /* ---- what the numbers are made of ---- */
 
-static void test_numbers_do_not_depend_on_keeping_outcomes(void **state)
+TEST(test_numbers_do_not_depend_on_keeping_outcomes)
 {
 	struct compare_result *kept, *gone;
 	struct bed b;
 
-	(void)state;
 	bed_init(&b, "naive,oracle", 3);
 	gone = run_or_fail(&b.p);
 	b.p.keep_outcomes = true;
@@ -175,12 +167,11 @@ static void test_numbers_do_not_depend_on_keeping_outcomes(void **state)
 	compare_free(gone);
 }
 
-static void test_the_oracle_is_measured_by_itself(void **state)
+TEST(test_the_oracle_is_measured_by_itself)
 {
 	struct compare_result *r;
 	struct bed b;
 
-	(void)state;
 	bed_init(&b, "fixed:64,oracle", 3);
 	r = run_or_fail(&b.p);
 	for (size_t k = 0; k < 3; k++) {
@@ -195,12 +186,11 @@ static void test_the_oracle_is_measured_by_itself(void **state)
 	compare_free(r);
 }
 
-static void test_summaries_are_those_of_the_values(void **state)
+TEST(test_summaries_are_those_of_the_values)
 {
 	struct compare_result *r;
 	struct bed b;
 
-	(void)state;
 	bed_init(&b, "fixed:64,naive,fixed:256", 4);
 	b.p.baseline = 1;
 	r = run_or_fail(&b.p);
@@ -233,13 +223,12 @@ static void test_summaries_are_those_of_the_values(void **state)
 	compare_free(r);
 }
 
-static void test_a_single_replay_has_intervals_of_its_shares(void **state)
+TEST(test_a_single_replay_has_intervals_of_its_shares)
 {
 	struct compare_result *r;
 	struct interval w;
 	struct bed b;
 
-	(void)state;
 	bed_init(&b, "fixed:64", 1);
 	r = run_or_fail(&b.p);
 	w = metrics_wilson(value(r, 0, 0, METRIC_MET), value(r, 0, 0, METRIC_JOBS), 0.95);
@@ -250,12 +239,11 @@ static void test_a_single_replay_has_intervals_of_its_shares(void **state)
 	compare_free(r);
 }
 
-static void test_replications_that_agree_are_not_taken_for_certain(void **state)
+TEST(test_replications_that_agree_are_not_taken_for_certain)
 {
 	struct compare_result *r;
 	struct bed b;
 
-	(void)state;
 	bed_init(&b, "fixed:64", 3);
 	what_if_set(&b.p.what, WHAT_SLO, 1e6, NULL); /* no job can miss */
 	r = run_or_fail(&b.p);
@@ -269,12 +257,11 @@ static void test_replications_that_agree_are_not_taken_for_certain(void **state)
 
 /* ---- traces and worlds ---- */
 
-static void test_a_generated_trace_is_drawn_anew(void **state)
+TEST(test_a_generated_trace_is_drawn_anew)
 {
 	struct compare_result *r;
 	struct bed b;
 
-	(void)state;
 	bed_init(&b, "naive", 3);
 	r = run_or_fail(&b.p);
 	assert_true(r->trace[0]->fingerprint != r->trace[1]->fingerprint);
@@ -290,7 +277,7 @@ static void test_a_generated_trace_is_drawn_anew(void **state)
 	compare_free(r);
 }
 
-static void test_a_file_is_opened_once_and_its_luck_differs(void **state)
+TEST(test_a_file_is_opened_once_and_its_luck_differs)
 {
 	const char *path = support_path(support_temp_dir(), "trace.csv");
 	struct strbuf text = { 0 };
@@ -298,7 +285,6 @@ static void test_a_file_is_opened_once_and_its_luck_differs(void **state)
 	struct trace *t;
 	struct bed b;
 
-	(void)state;
 	bed_init(&b, "naive", 3);
 	assert_int_equal(trace_open(&b.p.trace, &t, NULL), 0);
 	trace_write_csv(t, &text);
@@ -315,14 +301,13 @@ static void test_a_file_is_opened_once_and_its_luck_differs(void **state)
 	strbuf_release(&text);
 }
 
-static void test_scales_and_disturbances_reach_the_runs(void **state)
+TEST(test_scales_and_disturbances_reach_the_runs)
 {
 	struct compare_result *plain, *scaled;
 	const struct disturbances *d;
 	double first_s, last_s;
 	struct bed b;
 
-	(void)state;
 	bed_init(&b, "naive", 1);
 	plain = run_or_fail(&b.p);
 	what_if_set(&b.p.what, WHAT_SLO, 3.0, NULL);
@@ -346,7 +331,7 @@ static void test_scales_and_disturbances_reach_the_runs(void **state)
 
 /* ---- models ---- */
 
-static void test_policies_that_predict_get_models(void **state)
+TEST(test_policies_that_predict_get_models)
 {
 	size_t tracked = 0, covered = 0;
 	double sum = 0.0;
@@ -354,7 +339,6 @@ static void test_policies_that_predict_get_models(void **state)
 	struct strbuf text[2] = { 0 };
 	struct bed b;
 
-	(void)state;
 	bed_measured(&b, "naive,postrider,oracle", 4);
 	b.p.keep_outcomes = true;
 	assert_int_equal(pool_new(2, &b.p.pool, NULL), 0);
@@ -387,7 +371,7 @@ static void test_policies_that_predict_get_models(void **state)
 }
 
 /* The same model from outside gives the same runs, and nothing is trained. */
-static void test_a_model_given_is_used_instead_of_training(void **state)
+TEST(test_a_model_given_is_used_instead_of_training)
 {
 	const struct cluster half = { .cores = 1.0, .slots = 4, .nodes = 1, .memory_mb = INFINITY };
 	struct sim_models_params m = { .n_policies = 1 };
@@ -396,7 +380,6 @@ static void test_a_model_given_is_used_instead_of_training(void **state)
 	struct strbuf text[2] = { 0 };
 	struct bed b;
 
-	(void)state;
 	bed_measured(&b, "queueing,naive", 1);
 	b.p.keep_outcomes = true;
 	trained = run_or_fail(&b.p);
@@ -430,14 +413,13 @@ static void test_a_model_given_is_used_instead_of_training(void **state)
 }
 
 /* Replication 1 of the table happens in the first fold: models must not have seen a row of it. */
-static void test_models_do_not_learn_from_what_happens(void **state)
+TEST(test_models_do_not_learn_from_what_happens)
 {
 	struct compare_result *r;
 	char split[200];
 	int column;
 	struct bed b;
 
-	(void)state;
 	bed_measured(&b, "queueing,oracle", 4);
 	r = run_or_fail(&b.p);
 	assert_int_equal(world_folds(r->world[0]), 3);
@@ -456,14 +438,13 @@ static void test_models_do_not_learn_from_what_happens(void **state)
 /* ---- errors ---- */
 
 /* Models that were kept, also on another machine than they were kept for, decide like those trained anew. */
-static void test_models_that_are_kept_are_the_models_that_are_trained(void **state)
+TEST(test_models_that_are_kept_are_the_models_that_are_trained)
 {
 	static const struct cluster larger = { .cores = 6.0, .slots = 12, .nodes = 1, .memory_mb = INFINITY };
 	struct strbuf fresh[2] = { 0 }, kept[2] = { 0 };
 	struct compare_cache *cache;
 	struct bed b;
 
-	(void)state;
 	bed_measured(&b, "courier,naive", 4);
 	b.p.keep_outcomes = true; /* bytes_of() has the jobs, too */
 	assert_int_equal(compare_cache_new(&cache, NULL), 0);
@@ -494,7 +475,7 @@ static void test_models_that_are_kept_are_the_models_that_are_trained(void **sta
 	compare_cache_free(cache);
 }
 
-static void test_bad_parameters_are_refused(void **state)
+TEST(test_bad_parameters_are_refused)
 {
 	static const struct {
 		size_t replications, baseline;
@@ -521,7 +502,6 @@ static void test_bad_parameters_are_refused(void **state)
 		{ .replications = 3, .level = 0.95, .confidence = 0.9, .world = "flat", .says = "flat" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct compare_result *r = NULL;
 		struct err err = { 0 };
@@ -546,13 +526,12 @@ static void test_bad_parameters_are_refused(void **state)
 }
 
 /* The second and the fourth policy want a model and get none: the lower index is told, whoever was first. */
-static void test_the_lowest_error_wins(void **state)
+TEST(test_the_lowest_error_wins)
 {
 	static const struct model *no_model[4];
 	static struct compare_shares shares[4];
 	static struct decision_times times[4];
 
-	(void)state;
 	for (size_t threads = 1; threads <= 3; threads++) {
 		struct compare_runs x = { .folds = 1, .model = no_model, .shares = shares, .times = times };
 		struct err err = { 0 };
@@ -573,12 +552,11 @@ static void test_the_lowest_error_wins(void **state)
 	}
 }
 
-static void test_no_allocation_that_fails_is_overlooked(void **state)
+TEST(test_no_allocation_that_fails_is_overlooked)
 {
 	bool failed = true;
 	struct bed b;
 
-	(void)state;
 	bed_init(&b, "naive,oracle", 2);
 	b.p.trace.spec = "gen:poisson,jobs=5,rate=0.05,cpus=1,network=lenet5,slo=200";
 	for (unsigned long k = 1; failed; k += 1 + k / 50) {
@@ -620,12 +598,11 @@ static void on_progress(void *owner, const char *stage, size_t done, size_t tota
 	atomic_fetch_sub(&s->inside, 1);
 }
 
-static void test_progress_comes_one_at_a_time_and_to_its_end(void **state)
+TEST(test_progress_comes_one_at_a_time_and_to_its_end)
 {
 	struct seen s = { .last = 0 };
 	struct bed b;
 
-	(void)state;
 	bed_init(&b, "naive,fixed:64", 6);
 	b.p.on_progress = on_progress;
 	b.p.owner = &s;
@@ -636,11 +613,10 @@ static void test_progress_comes_one_at_a_time_and_to_its_end(void **state)
 	assert_int_equal(s.last, s.total);
 }
 
-static void test_quantiles_of_decision_times_are_good_to_a_percent(void **state)
+TEST(test_quantiles_of_decision_times_are_good_to_a_percent)
 {
 	static struct decision_times d;
 
-	(void)state;
 	assert_true(isnan(decision_times_quantile(&d, 0.99)));
 	for (int i = 1; i <= 1000; i++)
 		decision_times_add(&d, 1e-6 * i);
@@ -651,31 +627,4 @@ static void test_quantiles_of_decision_times_are_good_to_a_percent(void **state)
 	decision_times_add(&d, 0.0);
 	decision_times_add(&d, 1e300);
 	assert_true(d.n == 1002);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_threads_do_not_show_in_the_bytes),
-		cmocka_unit_test(test_another_seed_gives_other_numbers),
-		cmocka_unit_test(test_numbers_do_not_depend_on_keeping_outcomes),
-		cmocka_unit_test(test_the_oracle_is_measured_by_itself),
-		cmocka_unit_test(test_summaries_are_those_of_the_values),
-		cmocka_unit_test(test_a_single_replay_has_intervals_of_its_shares),
-		cmocka_unit_test(test_replications_that_agree_are_not_taken_for_certain),
-		cmocka_unit_test(test_a_generated_trace_is_drawn_anew),
-		cmocka_unit_test(test_a_file_is_opened_once_and_its_luck_differs),
-		cmocka_unit_test(test_scales_and_disturbances_reach_the_runs),
-		cmocka_unit_test(test_policies_that_predict_get_models),
-		cmocka_unit_test(test_a_model_given_is_used_instead_of_training),
-		cmocka_unit_test(test_models_do_not_learn_from_what_happens),
-		cmocka_unit_test(test_models_that_are_kept_are_the_models_that_are_trained),
-		cmocka_unit_test(test_bad_parameters_are_refused),
-		cmocka_unit_test(test_the_lowest_error_wins),
-		cmocka_unit_test(test_no_allocation_that_fails_is_overlooked),
-		cmocka_unit_test(test_progress_comes_one_at_a_time_and_to_its_end),
-		cmocka_unit_test(test_quantiles_of_decision_times_are_good_to_a_percent),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* sim/generate: generated traces have the rates, shapes and shares that were asked for, and the same ones for the same seed.
  * Bounds are five standard deviations of what is counted, so that a right generator fails once in a million seeds; the
  * seeds are fixed besides. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +8,7 @@
 
 #include "common/mem.h"
 #include "sim/trace/generate.h"
+#include "tests/support/test.h"
 
 static int disarm(void **state)
 {
@@ -89,11 +84,10 @@ static const char *value(const struct trace *t, size_t job, const char *column)
 
 /* ---- arrivals ---- */
 
-static void test_poisson_has_its_rate_and_no_bursts(void **state)
+TEST(test_poisson_has_its_rate_and_no_bursts)
 {
 	struct trace *t = make("poisson,jobs=40000,rate=2.37", 3);
 
-	(void)state;
 	/* The sum of n exponential gaps: sd mean/sqrt(n). */
 	assert_near(last_s(t) * 2.37 / 40000.0, 1.0, 5.0 / sqrt(40000.0));
 	/* About 3375 windows: sd of the index sqrt(2/n). */
@@ -101,12 +95,11 @@ static void test_poisson_has_its_rate_and_no_bursts(void **state)
 	trace_free(t);
 }
 
-static void test_the_load_gives_the_rate(void **state)
+TEST(test_the_load_gives_the_rate)
 {
 	struct trace *a = make("poisson,jobs=100,load=0.8,work=40,cores=16", 3);
 	struct trace *b = make("poisson,jobs=100,rate=0.32", 3), *c = make("poisson,jobs=100,gap=3.125", 3);
 
-	(void)state;
 	assert_true(a->fingerprint == b->fingerprint);
 	assert_true(a->fingerprint == c->fingerprint);
 	trace_free(a);
@@ -114,23 +107,21 @@ static void test_the_load_gives_the_rate(void **state)
 	trace_free(c);
 }
 
-static void test_bursty_has_its_rate_and_bursts(void **state)
+TEST(test_bursty_has_its_rate_and_bursts)
 {
 	struct trace *t = make("bursty,jobs=200000,rate=1,peak=10,share=0.1,burst=20", 5);
 
-	(void)state;
 	/* About 1000 cycles of calm and burst, some 190 jobs each, of which 105 in an exponential burst. */
 	assert_near(last_s(t) / 200000.0, 1.0, 0.15);
 	assert_true(dispersion(t, 20.0) > 20.0);
 	trace_free(t);
 }
 
-static void test_daily_follows_the_day(void **state)
+TEST(test_daily_follows_the_day)
 {
 	struct trace *t = make("daily,jobs=48000,gap=18,depth=0.6,peak_at=12h", 7); /* ten days */
 	double noon = 0.0, night = 0.0;
 
-	(void)state;
 	assert_near(last_s(t) / (18.0 * 48000.0), 1.0, 0.03);
 	for (size_t i = 0; i < t->n_jobs; i++) {
 		double hour = fmod(at_s(t, i), 86400.0) / 3600.0;
@@ -144,13 +135,12 @@ static void test_daily_follows_the_day(void **state)
 	trace_free(t);
 }
 
-static void test_recurring_jobs_come_at_their_period(void **state)
+TEST(test_recurring_jobs_come_at_their_period)
 {
 	struct trace *t = make("recurring,jobs=4000,series=20,period=1h,jitter=0.1", 11);
 	double last[21] = { 0 };
 	uint32_t kind[21];
 
-	(void)state;
 	for (size_t i = 0; i < t->n_jobs; i++) {
 		const struct trace_job *j = &t->job[i];
 
@@ -169,12 +159,11 @@ static void test_recurring_jobs_come_at_their_period(void **state)
 	trace_free(t);
 }
 
-static void test_paper_groups_are_equal_and_do_not_meet(void **state)
+TEST(test_paper_groups_are_equal_and_do_not_meet)
 {
 	struct trace *t = make("paper,jobs=7000", 13);
 	size_t seen[7] = { 0 }, groups = 0;
 
-	(void)state;
 	assert_int_equal(t->n_jobs, 7000);
 	for (size_t i = 0; i < t->n_jobs;) {
 		size_t n = 1;
@@ -216,12 +205,11 @@ static void slo_moments(const struct trace *t, double *out_mean, double *out_sd,
 	*out_sd = sqrt(squares / (double)t->n_jobs - *out_mean * *out_mean);
 }
 
-static void test_objectives_follow_their_law(void **state)
+TEST(test_objectives_follow_their_law)
 {
 	double mean, sd, least;
 	struct trace *t = make("poisson,jobs=40000,slo=normal:300:100", 17);
 
-	(void)state;
 	slo_moments(t, &mean, &sd, &least);
 	/* Truncated at 3 s, 2.97 sd below the mean: mean and sd move by 0.5 and 0.7 s. */
 	assert_near(mean, 300.48, 5.0 * 100.0 / sqrt(40000.0));
@@ -255,14 +243,13 @@ static void test_objectives_follow_their_law(void **state)
 	trace_free(t);
 }
 
-static void test_tenants_have_their_shares(void **state)
+TEST(test_tenants_have_their_shares)
 {
 	struct trace *t = make("poisson,jobs=40000,tenants=lab:6|shop:3|guest", 19);
 	double n[3] = { 0 };
 	static const char *const name[] = { "lab", "shop", "guest" };
 	static const double share[] = { 0.6, 0.3, 0.1 };
 
-	(void)state;
 	assert_int_equal(t->n_tenants, 3);
 	for (size_t i = 0; i < t->n_jobs; i++)
 		for (size_t k = 0; k < 3; k++)
@@ -275,7 +262,7 @@ static void test_tenants_have_their_shares(void **state)
 	trace_free(t);
 }
 
-static void test_values_are_drawn_evenly(void **state)
+TEST(test_values_are_drawn_evenly)
 {
 	struct trace *t =
 		make("poisson,jobs=30000,network=a|b|c,samples=,cpus=1|8,depth_of_net=3,best_effort=0.25,"
@@ -284,7 +271,6 @@ static void test_values_are_drawn_evenly(void **state)
 	double b = 0.0, eight = 0.0, effort = 0.0;
 	const struct trace_kind *k = &t->kind[0];
 
-	(void)state;
 	assert_int_equal(t->n_columns, 3);
 	assert_string_equal(t->column[0], "network");
 	assert_string_equal(t->column[1], "epochs");
@@ -307,11 +293,10 @@ static void test_values_are_drawn_evenly(void **state)
 
 /* ---- reproducible ---- */
 
-static void test_the_seed_says_it_all(void **state)
+TEST(test_the_seed_says_it_all)
 {
 	static const char *const kinds[] = { "paper", "poisson", "bursty", "daily", "recurring" };
 
-	(void)state;
 	for (size_t i = 0; i < 5; i++) {
 		struct trace *a = make(kinds[i], 1), *b = make(kinds[i], 1), *c = make(kinds[i], 2);
 
@@ -324,11 +309,10 @@ static void test_the_seed_says_it_all(void **state)
 	}
 }
 
-static void test_jobs_stay_the_same_at_another_rate(void **state)
+TEST(test_jobs_stay_the_same_at_another_rate)
 {
 	struct trace *a = make("poisson,jobs=500,rate=1", 29), *b = make("bursty,jobs=500,rate=3", 29);
 
-	(void)state;
 	for (size_t i = 0; i < a->n_jobs; i++) {
 		assert_true(a->job[i].slo_s == b->job[i].slo_s);
 		assert_string_equal(value(a, i, "network"), value(b, i, "network"));
@@ -339,7 +323,7 @@ static void test_jobs_stay_the_same_at_another_rate(void **state)
 
 /* ---- refusals ---- */
 
-static void test_bad_specs_are_refused_by_key(void **state)
+TEST(test_bad_specs_are_refused_by_key)
 {
 	static const struct {
 		const char *spec, *want;
@@ -378,16 +362,14 @@ static void test_bad_specs_are_refused_by_key(void **state)
 		{ "poisson,network=\x01", "control character" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
 		refuse(cases[i].spec, cases[i].want);
 }
 
-static void test_no_allocation_that_fails_does_harm(void **state)
+TEST_WITH(test_no_allocation_that_fails_does_harm, NULL, disarm)
 {
 	static const char *const specs[] = { "poisson,jobs=40,tenants=a|b,type=x|y", "recurring,jobs=40" };
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++)
 		for (unsigned long k = 1;; k++) {
 			struct trace *t = NULL;
@@ -407,25 +389,4 @@ static void test_no_allocation_that_fails_does_harm(void **state)
 			assert_int_equal(rc, -ERR_NOMEM);
 			assert_null(t);
 		}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_poisson_has_its_rate_and_no_bursts),
-		cmocka_unit_test(test_the_load_gives_the_rate),
-		cmocka_unit_test(test_bursty_has_its_rate_and_bursts),
-		cmocka_unit_test(test_daily_follows_the_day),
-		cmocka_unit_test(test_recurring_jobs_come_at_their_period),
-		cmocka_unit_test(test_paper_groups_are_equal_and_do_not_meet),
-		cmocka_unit_test(test_objectives_follow_their_law),
-		cmocka_unit_test(test_tenants_have_their_shares),
-		cmocka_unit_test(test_values_are_drawn_evenly),
-		cmocka_unit_test(test_the_seed_says_it_all),
-		cmocka_unit_test(test_jobs_stay_the_same_at_another_rate),
-		cmocka_unit_test(test_bad_specs_are_refused_by_key),
-		cmocka_unit_test_teardown(test_no_allocation_that_fails_does_harm, disarm),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

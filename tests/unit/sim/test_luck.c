@@ -1,14 +1,9 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <string.h>
 
 #include "common/stats.h"
 #include "sim/world/luck.h"
+#include "tests/support/test.h"
 
 enum { JOBS = 40000 };
 
@@ -18,23 +13,21 @@ static void near(double got, double want, double within)
 		fail_msg("got %.17g, want %.17g within %g", got, want, within);
 }
 
-static void test_luck_depends_on_seed_and_job_alone(void **state)
+TEST(test_luck_depends_on_seed_and_job_alone)
 {
 	struct disturbances d = { .noise = 0.2, .stragglers = 0.5, .straggler_factor = 3.0, .failures = 0.5 };
 	struct luck a = luck_of(&d, 5, 77), b = luck_of(&d, 5, 77), c = luck_of(&d, 6, 77),
 		    e = luck_of(&d, 5, 78);
 
-	(void)state;
 	assert_memory_equal(&a, &b, sizeof a);
 	assert_true(a.time_u != c.time_u && a.time_u != e.time_u && a.seed != c.seed && a.seed != e.seed);
 	assert_true(a.time_u != a.accuracy_u);
 }
 
-static void test_without_disturbances_a_job_is_as_it_is(void **state)
+TEST(test_without_disturbances_a_job_is_as_it_is)
 {
 	struct disturbances none = { 0 };
 
-	(void)state;
 	for (uint64_t i = 1; i < 1000; i++) {
 		struct luck a = luck_of(&none, 1, i), b = luck_of(NULL, 1, i);
 
@@ -43,12 +36,11 @@ static void test_without_disturbances_a_job_is_as_it_is(void **state)
 	}
 }
 
-static void test_one_disturbance_leaves_the_others_as_they_were(void **state)
+TEST(test_one_disturbance_leaves_the_others_as_they_were)
 {
 	struct disturbances some = { .failures = 0.3 },
 			    more = { .failures = 0.3, .noise = 0.5, .stragglers = 0.2 };
 
-	(void)state;
 	more.straggler_factor = 2.0;
 	for (uint64_t i = 1; i < 1000; i++) {
 		struct luck a = luck_of(&some, 9, i), b = luck_of(&more, 9, i);
@@ -59,7 +51,7 @@ static void test_one_disturbance_leaves_the_others_as_they_were(void **state)
 }
 
 /* Tolerances are 4 standard errors. */
-static void test_shares_and_spread_are_as_asked(void **state)
+TEST(test_shares_and_spread_are_as_asked)
 {
 	static double logs[JOBS], points[JOBS], times[JOBS];
 	struct disturbances noisy = { .noise = 0.3 },
@@ -67,7 +59,6 @@ static void test_shares_and_spread_are_as_asked(void **state)
 	double slow = 0.0, product = 0.0;
 	size_t failed = 0;
 
-	(void)state;
 	for (uint64_t i = 0; i < JOBS; i++) {
 		struct luck a = luck_of(&noisy, 4, i + 1), b = luck_of(&rest, 4, i + 1);
 
@@ -90,11 +81,10 @@ static void test_shares_and_spread_are_as_asked(void **state)
 	near(stats_mean(points, failed), 0.5, 4.0 * sqrt(1.0 / 12.0 / (double)failed));
 }
 
-static void test_texts_are_read(void **state)
+TEST(test_texts_are_read)
 {
 	struct disturbances d = { 0 };
 
-	(void)state;
 	assert_int_equal(disturbances_drift("20%@3600", 100.0, &d, NULL), 0);
 	near(d.drift, 0.2, 1e-15);
 	near(d.drift_at_s, 3600.0, 0.0);
@@ -110,7 +100,7 @@ static void test_texts_are_read(void **state)
 	near(d.failures, 0.01, 1e-15);
 }
 
-static void test_bad_texts_are_refused_and_change_nothing(void **state)
+TEST(test_bad_texts_are_refused_and_change_nothing)
 {
 	static const char *const drift[] = { "",       "20%",   "20@3600",   "%@3600",
 					     "20%@",   "20%@x", "20%@-3",    "20%@101%",
@@ -121,7 +111,6 @@ static void test_bad_texts_are_refused_and_change_nothing(void **state)
 	struct disturbances d = { .noise = 0.1 }, before = d;
 	struct err err = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof drift / sizeof *drift; i++)
 		assert_int_equal(disturbances_drift(drift[i], 10.0, &d, &err), -ERR_ARG);
 	assert_non_null(strstr(err.text, "'20%@3600@1'"));
@@ -133,32 +122,16 @@ static void test_bad_texts_are_refused_and_change_nothing(void **state)
 	assert_memory_equal(&d, &before, sizeof d);
 }
 
-static void test_json_says_all(void **state)
+TEST(test_json_says_all)
 {
 	struct disturbances d = { 0.1, 0.2, 30.0, 0.4, 5.0, 0.6 };
 	struct strbuf text = { 0 };
 	struct json_writer w;
 
-	(void)state;
 	json_begin(&w, &text, false);
 	disturbances_to_json(&d, &w);
 	assert_string_equal(strbuf_text(&text),
 			    "{\"noise\":0.1,\"drift\":0.2,\"drift_at_s\":30,\"stragglers\":0.4,"
 			    "\"straggler_factor\":5,\"failures\":0.6}");
 	strbuf_release(&text);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_luck_depends_on_seed_and_job_alone),
-		cmocka_unit_test(test_without_disturbances_a_job_is_as_it_is),
-		cmocka_unit_test(test_one_disturbance_leaves_the_others_as_they_were),
-		cmocka_unit_test(test_shares_and_spread_are_as_asked),
-		cmocka_unit_test(test_texts_are_read),
-		cmocka_unit_test(test_bad_texts_are_refused_and_change_nothing),
-		cmocka_unit_test(test_json_says_all),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,11 @@
 /* From outcomes to numbers: six jobs worked by hand, known intervals, and what holds for any outcomes. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <string.h>
 
 #include "common/mem.h"
 #include "common/rng.h"
 #include "sim/compare/metrics.h"
+#include "tests/support/test.h"
 
 #define S INT64_C(1000000000)
 #define NEAR 1e-12 /* a handful of roundings on numbers of the size of 100 */
@@ -108,13 +103,12 @@ static const double six_by_hand[METRICS] = {
 	[METRIC_ACCURACY_MAE] = 0.11 / 3.0,
 };
 
-static void test_six_jobs_by_hand(void **state)
+TEST(test_six_jobs_by_hand)
 {
 	struct outcome own[SIX], oracle[SIX];
 	struct replay_result run = { .outcome = own, .n = SIX, .end_s = 100.0, .busy_s = 220.0 };
 	double out[METRICS], trials[METRICS];
 
-	(void)state;
 	six_outcomes(own);
 	six_of_oracle(oracle);
 	assert_int_equal(metrics_of(&six, &four_cores, &run, oracle, out, NULL), 0);
@@ -128,13 +122,12 @@ static void test_six_jobs_by_hand(void **state)
 		    isnan(trials[METRIC_JOBS]));
 }
 
-static void test_without_the_oracle_nothing_is_said_of_it(void **state)
+TEST(test_without_the_oracle_nothing_is_said_of_it)
 {
 	struct outcome own[SIX];
 	struct replay_result run = { .outcome = own, .n = SIX, .end_s = 100.0, .busy_s = 220.0 };
 	double out[METRICS];
 
-	(void)state;
 	six_outcomes(own);
 	assert_int_equal(metrics_of(&six, &four_cores, &run, NULL, out, NULL), 0);
 	for (size_t m = 0; m < METRICS; m++) {
@@ -144,26 +137,24 @@ static void test_without_the_oracle_nothing_is_said_of_it(void **state)
 	}
 }
 
-static void test_the_oracle_regrets_nothing_against_itself(void **state)
+TEST(test_the_oracle_regrets_nothing_against_itself)
 {
 	struct outcome oracle[SIX];
 	struct replay_result run = { .outcome = oracle, .n = SIX, .end_s = 100.0, .busy_s = 220.0 };
 	double out[METRICS];
 
-	(void)state;
 	six_of_oracle(oracle);
 	assert_int_equal(metrics_of(&six, &four_cores, &run, oracle, out, NULL), 0);
 	assert_true(out[METRIC_REGRET] == 0.0);
 	assert_true(out[METRIC_ATTAINMENT_ORACLE] == 1.0);
 }
 
-static void test_who_promises_nothing_is_judged_by_what_was_taken(void **state)
+TEST(test_who_promises_nothing_is_judged_by_what_was_taken)
 {
 	struct outcome own[SIX];
 	struct replay_result run = { .outcome = own, .n = SIX, .end_s = 100.0, .busy_s = 220.0 };
 	double out[METRICS], trials[METRICS];
 
-	(void)state;
 	six_outcomes(own);
 	for (size_t i = 0; i < SIX; i++)
 		own[i].promised = false;
@@ -173,13 +164,12 @@ static void test_who_promises_nothing_is_judged_by_what_was_taken(void **state)
 	assert_true(trials[METRIC_ATTAINMENT] == 4.0);
 }
 
-static void test_nothing_is_said_where_nothing_can_be(void **state)
+TEST(test_nothing_is_said_where_nothing_can_be)
 {
 	struct outcome own[SIX];
 	struct replay_result run = { .outcome = own, .n = SIX };
 	double out[METRICS];
 
-	(void)state;
 	for (size_t i = 0; i < SIX; i++)
 		own[i] = ran(i % 2 ? OUTCOME_REJECTED : OUTCOME_REFUSED, false, 0, 0);
 	assert_int_equal(metrics_of(&six, &four_cores, &run, own, out, NULL), 0);
@@ -196,7 +186,7 @@ static void test_nothing_is_said_where_nothing_can_be(void **state)
 	assert_true(isnan(out[METRIC_ACCURACY_MAE]));
 }
 
-static void test_where_nobody_has_an_objective_all_jobs_count(void **state)
+TEST(test_where_nobody_has_an_objective_all_jobs_count)
 {
 	struct trace_job job[SIX];
 	struct trace t = six;
@@ -204,7 +194,6 @@ static void test_where_nobody_has_an_objective_all_jobs_count(void **state)
 	struct replay_result run = { .outcome = own, .n = SIX, .end_s = 100.0, .busy_s = 220.0 };
 	double out[METRICS];
 
-	(void)state;
 	t.job = memcpy(job, six_jobs, sizeof job);
 	for (size_t i = 0; i < SIX; i++) {
 		job[i].slo_s = NAN;
@@ -219,13 +208,12 @@ static void test_where_nobody_has_an_objective_all_jobs_count(void **state)
 	assert_true(isnan(out[METRIC_FAIRNESS]));
 }
 
-static void test_a_world_without_accuracies_gives_none(void **state)
+TEST(test_a_world_without_accuracies_gives_none)
 {
 	struct outcome own[SIX], oracle[SIX];
 	struct replay_result run = { .outcome = own, .n = SIX, .end_s = 100.0, .busy_s = 220.0 };
 	double out[METRICS];
 
-	(void)state;
 	six_outcomes(own);
 	six_of_oracle(oracle);
 	for (size_t i = 0; i < SIX; i++)
@@ -237,26 +225,24 @@ static void test_a_world_without_accuracies_gives_none(void **state)
 	assert_true(out[METRIC_ATTAINMENT_ALL] == 0.4);
 }
 
-static void test_outcomes_of_another_trace_are_refused(void **state)
+TEST(test_outcomes_of_another_trace_are_refused)
 {
 	struct outcome own[SIX];
 	struct replay_result run = { .outcome = own, .n = SIX - 1 };
 	double out[METRICS];
 	struct err err = { 0 };
 
-	(void)state;
 	six_outcomes(own);
 	assert_int_equal(metrics_of(&six, &four_cores, &run, NULL, out, &err), -ERR_ARG);
 	assert_non_null(strstr(err.text, "5 outcomes of 6 jobs"));
 }
 
-static void test_no_allocation_that_fails_is_overlooked(void **state)
+TEST(test_no_allocation_that_fails_is_overlooked)
 {
 	struct outcome own[SIX];
 	struct replay_result run = { .outcome = own, .n = SIX, .end_s = 100.0, .busy_s = 220.0 };
 	unsigned long k = 0;
 
-	(void)state;
 	six_outcomes(own);
 	for (bool failed = true; failed;) {
 		double out[METRICS] = { -1.0 };
@@ -338,23 +324,21 @@ static void check_random(uint64_t seed)
 	assert_true(!(out[METRIC_MSE] < 0.0) && !(out[METRIC_MAPE] < 0.0));
 }
 
-static void test_shares_are_shares_and_counts_add_up(void **state)
+TEST(test_shares_are_shares_and_counts_add_up)
 {
-	(void)state;
 	for (uint64_t seed = 0; seed < 500; seed++)
 		check_random(seed);
 }
 
 /* ---- intervals ---- */
 
-static void test_students_interval_has_the_printed_quantile(void **state)
+TEST(test_students_interval_has_the_printed_quantile)
 {
 	const double v[] = { 1.0, NAN, 2.0, 3.0, 4.0, NAN, 5.0 };
 	/* t(0.975, 4) = 2.776445105 as in any table; sd = sqrt(2.5) */
 	double half = 2.776445105 * sqrt(2.5 / 5.0);
 	struct interval i = metrics_interval(v, 7, 0.95);
 
-	(void)state;
 	assert_true(i.mean == 3.0);
 	assert_true(fabs(i.low - (3.0 - half)) < 1e-8 && fabs(i.high - (3.0 + half)) < 1e-8);
 	/* t(0.95, 1) = 6.313751515, the widest of all */
@@ -362,11 +346,10 @@ static void test_students_interval_has_the_printed_quantile(void **state)
 	assert_true(fabs(i.high - i.low - 2.0 * 6.313751515) < 1e-8);
 }
 
-static void test_one_replication_has_no_interval_of_its_own(void **state)
+TEST(test_one_replication_has_no_interval_of_its_own)
 {
 	struct interval i = metrics_interval((const double[]){ 2.37 }, 1, 0.95);
 
-	(void)state;
 	assert_true(i.mean == 2.37 && isnan(i.low) && isnan(i.high));
 	i = metrics_interval((const double[]){ NAN, NAN }, 2, 0.95);
 	assert_true(isnan(i.mean) && isnan(i.low) && isnan(i.high));
@@ -378,7 +361,7 @@ static void test_one_replication_has_no_interval_of_its_own(void **state)
 	assert_true(i.mean == 1.5 && isnan(i.low));
 }
 
-static void test_wilson_has_its_known_values(void **state)
+TEST(test_wilson_has_its_known_values)
 {
 	static const struct {
 		double met, n, low, high;
@@ -390,7 +373,6 @@ static void test_wilson_has_its_known_values(void **state)
 		  0.36620958 }, /* Newcombe, Statistics in Medicine 17, 1998: 0.2553, 0.3662 */
 	};
 
-	(void)state;
 	for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
 		struct interval i = metrics_wilson(known[k].met, known[k].n, 0.95);
 
@@ -402,9 +384,8 @@ static void test_wilson_has_its_known_values(void **state)
 	assert_true(isnan(metrics_wilson(3, 2, 0.95).low) && isnan(metrics_wilson(-1, 2, 0.95).low));
 }
 
-static void test_wilson_holds_its_share(void **state)
+TEST(test_wilson_holds_its_share)
 {
-	(void)state;
 	for (double n = 1.0; n < 200.0; n += 7.0) {
 		for (double met = 0.0; met <= n; met++) {
 			struct interval i = metrics_wilson(met, n, 0.95), wide = metrics_wilson(met, n, 0.99);
@@ -415,14 +396,13 @@ static void test_wilson_holds_its_share(void **state)
 	}
 }
 
-static void test_student_s_own_example_of_pairs(void **state)
+TEST(test_student_s_own_example_of_pairs)
 {
 	/* Extra sleep under two drugs (Student, Biometrika 6, 1908): t = 4.0621 on 9 degrees, p = 0.002833. */
 	const double a[] = { 0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0 };
 	const double b[] = { 1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4 };
 	struct paired_result r = metrics_paired(a, b, 10, 0.95), back = metrics_paired(b, a, 10, 0.95);
 
-	(void)state;
 	assert_int_equal(r.n, 10);
 	assert_true(fabs(r.difference - 1.58) < 1e-12);
 	assert_true(fabs(r.low - 0.7001142) < 1e-6 && fabs(r.high - 2.4598858) < 1e-6);
@@ -430,13 +410,12 @@ static void test_student_s_own_example_of_pairs(void **state)
 	assert_true(back.difference == -r.difference && back.p == r.p);
 }
 
-static void test_pairs_that_say_too_little(void **state)
+TEST(test_pairs_that_say_too_little)
 {
 	const double a[] = { 1.0, 2.0, NAN }, b[] = { 2.5, NAN, 4.0 }, up[] = { 2.0, 3.0, 4.0 };
 	const double from[] = { 1.0, 2.0, 3.0 };
 	struct paired_result r = metrics_paired(a, b, 3, 0.95);
 
-	(void)state;
 	assert_true(r.n == 1 && r.difference == 1.5 && isnan(r.low) && isnan(r.p));
 	r = metrics_paired(from, from, 3, 0.95);
 	assert_true(r.n == 3 && r.difference == 0.0 && r.p == 1.0 && r.low == 0.0 && r.high == 0.0);
@@ -446,9 +425,8 @@ static void test_pairs_that_say_too_little(void **state)
 	assert_true(r.n == 0 && isnan(r.difference) && isnan(r.p));
 }
 
-static void test_every_metric_has_a_name_of_its_own(void **state)
+TEST(test_every_metric_has_a_name_of_its_own)
 {
-	(void)state;
 	for (size_t m = 0; m < METRICS; m++) {
 		assert_true(metric_info[m].name && *metric_info[m].name && *metric_info[m].title);
 		assert_non_null(metric_info[m].unit);
@@ -458,29 +436,4 @@ static void test_every_metric_has_a_name_of_its_own(void **state)
 	}
 	for (size_t i = 0; i < OUTCOME_STATES; i++)
 		assert_true(outcome_state_name[i] && *outcome_state_name[i]);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_six_jobs_by_hand),
-		cmocka_unit_test(test_without_the_oracle_nothing_is_said_of_it),
-		cmocka_unit_test(test_the_oracle_regrets_nothing_against_itself),
-		cmocka_unit_test(test_who_promises_nothing_is_judged_by_what_was_taken),
-		cmocka_unit_test(test_nothing_is_said_where_nothing_can_be),
-		cmocka_unit_test(test_where_nobody_has_an_objective_all_jobs_count),
-		cmocka_unit_test(test_a_world_without_accuracies_gives_none),
-		cmocka_unit_test(test_outcomes_of_another_trace_are_refused),
-		cmocka_unit_test(test_no_allocation_that_fails_is_overlooked),
-		cmocka_unit_test(test_shares_are_shares_and_counts_add_up),
-		cmocka_unit_test(test_students_interval_has_the_printed_quantile),
-		cmocka_unit_test(test_one_replication_has_no_interval_of_its_own),
-		cmocka_unit_test(test_wilson_has_its_known_values),
-		cmocka_unit_test(test_wilson_holds_its_share),
-		cmocka_unit_test(test_student_s_own_example_of_pairs),
-		cmocka_unit_test(test_pairs_that_say_too_little),
-		cmocka_unit_test(test_every_metric_has_a_name_of_its_own),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

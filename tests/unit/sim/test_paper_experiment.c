@@ -1,10 +1,4 @@
 /* The paper's experiment on a small table whose times follow a known law: what is drawn, what is chosen, what is counted. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +8,7 @@
 #include "common/mem.h"
 #include "sim/compare/paper_experiment.h"
 #include "tests/support/support.h"
+#include "tests/support/test.h"
 
 #define JOBS 200
 
@@ -83,6 +78,8 @@ static int tear_down(void **state)
 	return 0;
 }
 
+TEST_GROUP(set_up, tear_down);
+
 static const struct paper_outcome *of(const struct paper_set *s, int policy, size_t job)
 {
 	return &s->outcome[(size_t)policy * s->n + job];
@@ -90,16 +87,14 @@ static const struct paper_outcome *of(const struct paper_set *s, int policy, siz
 
 /* ---- intervals ---- */
 
-static void test_no_misses_in_five_bound_the_rate_below_45_percent(void **state)
+TEST(test_no_misses_in_five_bound_the_rate_below_45_percent)
 {
-	(void)state;
 	assert_true(fabs(paper_rate_bound(0, 5, 0.95) - (1.0 - pow(0.05, 1.0 / 5.0))) < 1e-12);
 	assert_true(fabs(paper_rate_bound(0, 5, 0.95) - 0.4507) < 1e-4);
 }
 
-static void test_rate_bounds_are_those_of_closed_forms(void **state)
+TEST(test_rate_bounds_are_those_of_closed_forms)
 {
-	(void)state;
 	/* all but one missed: 1 - p^n = 0.05; one of two: (1-p)^2 + 2p(1-p) = 1 - p^2 */
 	assert_true(fabs(paper_rate_bound(6, 7, 0.95) - pow(0.95, 1.0 / 7.0)) < 1e-12);
 	assert_true(fabs(paper_rate_bound(1, 2, 0.9) - sqrt(0.9)) < 1e-12);
@@ -111,9 +106,8 @@ static void test_rate_bounds_are_those_of_closed_forms(void **state)
 	}
 }
 
-static void test_rate_bounds_without_a_meaning_are_not_numbers(void **state)
+TEST(test_rate_bounds_without_a_meaning_are_not_numbers)
 {
-	(void)state;
 	assert_true(isnan(paper_rate_bound(0, 0, 0.95)));
 	assert_true(isnan(paper_rate_bound(3, 2, 0.95)));
 	assert_true(isnan(paper_rate_bound(0, 5, 1.0)));
@@ -122,11 +116,10 @@ static void test_rate_bounds_without_a_meaning_are_not_numbers(void **state)
 
 /* ---- jobs ---- */
 
-static void test_the_five_jobs_are_those_of_table_9_scaled(void **state)
+TEST(test_the_five_jobs_are_those_of_table_9_scaled)
 {
 	const struct paper_set *five = &result->set[0];
 
-	(void)state;
 	assert_int_equal(five->n, 5);
 	assert_false(result->own_table);
 	assert_true(fabs(result->scale - result->table_mean_s / PAPER_TABLE_MEAN_S) < 1e-15);
@@ -142,13 +135,12 @@ static void test_the_five_jobs_are_those_of_table_9_scaled(void **state)
 	assert_true(result->cpus_moved); /* there are no 8 cpus in this table */
 }
 
-static void test_many_jobs_are_drawn_from_all_levels(void **state)
+TEST(test_many_jobs_are_drawn_from_all_levels)
 {
 	const struct paper_set *many = &result->set[1];
 	size_t njobs[7] = { 0 }, kinds[6] = { 0 };
 	double sum = 0.0, squares = 0.0;
 
-	(void)state;
 	assert_int_equal(many->n, JOBS);
 	assert_int_equal(result->trace->n_kinds, 6);
 	for (size_t i = 0; i < many->n; i++) {
@@ -171,9 +163,8 @@ static void test_many_jobs_are_drawn_from_all_levels(void **state)
 
 /* ---- choices ---- */
 
-static void test_promises_are_kept_to_the_rule_of_each_policy(void **state)
+TEST(test_promises_are_kept_to_the_rule_of_each_policy)
 {
-	(void)state;
 	for (int s = 0; s < 2; s++) {
 		const struct paper_set *set = &result->set[s];
 
@@ -192,11 +183,10 @@ static void test_promises_are_kept_to_the_rule_of_each_policy(void **state)
 	}
 }
 
-static void test_the_oracle_meets_whatever_can_be_met_and_as_accurately(void **state)
+TEST(test_the_oracle_meets_whatever_can_be_met_and_as_accurately)
 {
 	const struct paper_set *many = &result->set[1];
 
-	(void)state;
 	for (size_t i = 0; i < many->n; i++) {
 		const struct paper_outcome *oracle = of(many, PAPER_ORACLE, i);
 
@@ -212,11 +202,10 @@ static void test_the_oracle_meets_whatever_can_be_met_and_as_accurately(void **s
 	}
 }
 
-static void test_equal_choices_have_equal_outcomes(void **state)
+TEST(test_equal_choices_have_equal_outcomes)
 {
 	const struct paper_set *many = &result->set[1];
 
-	(void)state;
 	for (size_t i = 0; i < many->n; i++)
 		for (int k = 1; k < PAPER_POLICIES; k++)
 			if (of(many, k, i)->batch == of(many, 0, i)->batch)
@@ -224,12 +213,11 @@ static void test_equal_choices_have_equal_outcomes(void **state)
 					    of(many, k, i)->accuracy == of(many, 0, i)->accuracy);
 }
 
-static void test_naive_draws_every_batch(void **state)
+TEST(test_naive_draws_every_batch)
 {
 	const struct paper_set *many = &result->set[1];
 	size_t n64 = 0, n128 = 0, n256 = 0;
 
-	(void)state;
 	for (size_t i = 0; i < many->n; i++) {
 		n64 += of(many, PAPER_NAIVE, i)->batch == 64;
 		n128 += of(many, PAPER_NAIVE, i)->batch == 128;
@@ -241,11 +229,10 @@ static void test_naive_draws_every_batch(void **state)
 
 /* ---- summaries ---- */
 
-static void test_summaries_count_what_the_outcomes_say(void **state)
+TEST(test_summaries_count_what_the_outcomes_say)
 {
 	const struct paper_set *many = &result->set[1];
 
-	(void)state;
 	for (int k = 0; k < PAPER_POLICIES; k++) {
 		const struct paper_summary *s = &many->summary[k];
 		size_t met = 0, kept = 0, promised = 0;
@@ -268,11 +255,10 @@ static void test_summaries_count_what_the_outcomes_say(void **state)
 	assert_true(isnan(many->summary[PAPER_NAIVE].mape));
 }
 
-static void test_boosting_without_the_load_predicts_worse_than_with_it(void **state)
+TEST(test_boosting_without_the_load_predicts_worse_than_with_it)
 {
 	const struct paper_score *without = NULL, *with = NULL;
 
-	(void)state;
 	for (size_t i = 0; i < result->n_scores; i++) {
 		if (!strcmp(result->score[i].policy->name, "boost"))
 			without = &result->score[i];
@@ -296,13 +282,12 @@ static void text_of(const struct paper_result *r, struct strbuf *out)
 	assert_false(out->failed);
 }
 
-static void test_the_result_does_not_depend_on_the_threads(void **state)
+TEST(test_the_result_does_not_depend_on_the_threads)
 {
 	struct strbuf a = { 0 }, b = { 0 };
 	struct paper_result *again;
 	struct err err = { 0 };
 
-	(void)state;
 	if (run(1, 7, JOBS, &again, &err))
 		fail_msg("%s", err.text);
 	text_of(result, &a);
@@ -315,22 +300,20 @@ static void test_the_result_does_not_depend_on_the_threads(void **state)
 
 /* ---- what can go wrong ---- */
 
-static void test_too_many_jobs_and_missing_tables_are_refused(void **state)
+TEST(test_too_many_jobs_and_missing_tables_are_refused)
 {
 	const struct cluster machine = { .cores = 4, .slots = 20, .nodes = 1, .memory_mb = INFINITY };
 	struct paper_params p = { .world = { .spec = "measured:/nowhere/at/all.csv", .given = &machine } };
 	struct paper_result *r = NULL;
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(run(1, 1, PAPER_MAX_JOBS + 1, &r, &err), -ERR_ARG);
 	assert_int_equal(paper_run(&p, &r, &err), -ERR_NOTFOUND);
 	assert_null(r);
 }
 
-static void test_running_out_of_memory_is_an_error_and_leaks_nothing(void **state)
+TEST(test_running_out_of_memory_is_an_error_and_leaks_nothing)
 {
-	(void)state;
 	/* Ever later calls: reading, the trace, the world; training has tests of its own. */
 	for (unsigned long k = 1; k < 300; k += 1 + k / 5) {
 		struct paper_result *r = NULL;
@@ -345,26 +328,4 @@ static void test_running_out_of_memory_is_an_error_and_leaks_nothing(void **stat
 			assert_true(err.text[0] && !r);
 		paper_free(r);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_no_misses_in_five_bound_the_rate_below_45_percent),
-		cmocka_unit_test(test_rate_bounds_are_those_of_closed_forms),
-		cmocka_unit_test(test_rate_bounds_without_a_meaning_are_not_numbers),
-		cmocka_unit_test(test_the_five_jobs_are_those_of_table_9_scaled),
-		cmocka_unit_test(test_many_jobs_are_drawn_from_all_levels),
-		cmocka_unit_test(test_promises_are_kept_to_the_rule_of_each_policy),
-		cmocka_unit_test(test_the_oracle_meets_whatever_can_be_met_and_as_accurately),
-		cmocka_unit_test(test_equal_choices_have_equal_outcomes),
-		cmocka_unit_test(test_naive_draws_every_batch),
-		cmocka_unit_test(test_summaries_count_what_the_outcomes_say),
-		cmocka_unit_test(test_boosting_without_the_load_predicts_worse_than_with_it),
-		cmocka_unit_test(test_the_result_does_not_depend_on_the_threads),
-		cmocka_unit_test(test_too_many_jobs_and_missing_tables_are_refused),
-		cmocka_unit_test(test_running_out_of_memory_is_an_error_and_leaks_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

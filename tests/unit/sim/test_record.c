@@ -1,10 +1,4 @@
 /* What a comparison leaves behind: bytes that read back, a folder that is whole or not there, nothing of others lost. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -21,6 +15,7 @@
 #include "sim/compare/record.h"
 #include "sim/compare/record_number.h"
 #include "tests/support/support.h"
+#include "tests/support/test.h"
 
 #define S INT64_C(1000000000)
 
@@ -224,7 +219,7 @@ static bool is_there(const char *dir, const char *name)
 
 /* ---- jobs.csv ---- */
 
-static void test_every_job_is_a_row_to_the_byte(void **state)
+TEST(test_every_job_is_a_row_to_the_byte)
 {
 	static const char want[] = HEADER ROWS("naive,1,") ROWS("naive,2,") ROWS("fixed:128,1,")
 		ROWS("fixed:128,2,");
@@ -232,7 +227,6 @@ static void test_every_job_is_a_row_to_the_byte(void **state)
 	struct csv *back;
 	struct bed b;
 
-	(void)state;
 	bed_init(&b);
 	assert_int_equal(record_jobs_csv(&b.r, &out, NULL), 0);
 	assert_string_equal(strbuf_text(&out), want);
@@ -242,13 +236,12 @@ static void test_every_job_is_a_row_to_the_byte(void **state)
 	strbuf_release(&out);
 }
 
-static void test_outcomes_that_are_gone_make_no_rows(void **state)
+TEST(test_outcomes_that_are_gone_make_no_rows)
 {
 	struct strbuf out = { 0 };
 	struct err err = { 0 };
 	struct bed b;
 
-	(void)state;
 	bed_init(&b);
 	b.run[3].outcome = NULL;
 	assert_int_equal(record_jobs_csv(&b.r, &out, &err), -ERR_ARG);
@@ -256,12 +249,11 @@ static void test_outcomes_that_are_gone_make_no_rows(void **state)
 	strbuf_release(&out);
 }
 
-static void test_rows_without_memory_are_an_error(void **state)
+TEST(test_rows_without_memory_are_an_error)
 {
 	unsigned long k = 0;
 	struct bed b;
 
-	(void)state;
 	bed_init(&b);
 	for (bool failed = true; failed;) {
 		struct strbuf out = { 0 };
@@ -288,7 +280,7 @@ static void check_double(double v)
 	strbuf_release(&out);
 }
 
-static void test_numbers_are_the_shortest_that_read_back(void **state)
+TEST(test_numbers_are_the_shortest_that_read_back)
 {
 	static const double edge[] = { 0.0,
 				       -0.0,
@@ -313,7 +305,6 @@ static void test_numbers_are_the_shortest_that_read_back(void **state)
 				       1e308 };
 	struct rng r = rng_stream(3, 9);
 
-	(void)state;
 	for (size_t i = 0; i < sizeof edge / sizeof *edge; i++) {
 		check_double(edge[i]);
 		check_double(nextafter(edge[i], 0.0));
@@ -332,7 +323,7 @@ static void test_numbers_are_the_shortest_that_read_back(void **state)
 	}
 }
 
-static void test_seconds_are_exact(void **state)
+TEST(test_seconds_are_exact)
 {
 	static const struct {
 		int64_t ns;
@@ -345,7 +336,6 @@ static void test_seconds_are_exact(void **state)
 		      { INT64_MAX, "9223372036.854775807" },
 		      { INT64_MIN, "-9223372036.854775808" } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
 		struct strbuf out = { 0 };
 
@@ -357,7 +347,7 @@ static void test_seconds_are_exact(void **state)
 
 /* ---- compare.json ---- */
 
-static void test_the_object_has_every_number(void **state)
+TEST(test_the_object_has_every_number)
 {
 	const struct json *p, *v;
 	struct strbuf out = { 0 };
@@ -365,7 +355,6 @@ static void test_the_object_has_every_number(void **state)
 	struct err err = { 0 };
 	struct bed b;
 
-	(void)state;
 	bed_init(&b);
 	bed_open_world(&b);
 	record_text(&b.r, &b.about, &out);
@@ -406,7 +395,7 @@ static void test_the_object_has_every_number(void **state)
 	bed_release(&b);
 }
 
-static void test_times_of_decisions_are_apart(void **state)
+TEST(test_times_of_decisions_are_apart)
 {
 	struct strbuf out = { 0 }, numbers = { 0 };
 	struct json_writer w;
@@ -414,7 +403,6 @@ static void test_times_of_decisions_are_apart(void **state)
 	const struct json *v;
 	struct bed b;
 
-	(void)state;
 	bed_init(&b);
 	json_begin(&w, &out, false);
 	record_timing(&b.r, "2026-11-16T10:00:00Z", &w);
@@ -434,13 +422,12 @@ static void test_times_of_decisions_are_apart(void **state)
 
 /* ---- the document ---- */
 
-static void test_every_member_and_column_is_documented(void **state)
+TEST(test_every_member_and_column_is_documented)
 {
 	static const char header[] = HEADER;
 	char *doc = read_text("docs", "REPLAY_OUTPUT.md"), name[80];
 	const char *at = header;
 
-	(void)state;
 	for (size_t m = 0; m < METRICS; m++) {
 		snprintf(name, sizeof name, "\n| `%s` | %s", metric_info[m].name,
 			 strcmp(metric_info[m].unit, "s\xc2\xb2") ? metric_info[m].unit : "s^2");
@@ -460,7 +447,7 @@ static void test_every_member_and_column_is_documented(void **state)
 
 /* ---- the folder ---- */
 
-static void test_a_folder_is_made_and_written_over(void **state)
+TEST(test_a_folder_is_made_and_written_over)
 {
 	const char *dir = folder("new");
 	const char table[] = "network,cpus,time_s\n\"a,b\",2,3.5\n";
@@ -468,7 +455,6 @@ static void test_a_folder_is_made_and_written_over(void **state)
 	struct strbuf want = { 0 };
 	struct bed b;
 
-	(void)state;
 	bed_init(&b);
 	bed_open_world(&b);
 	assert_int_equal(csv_parse("t", table, strlen(table), &b.r.training, NULL), 0);
@@ -502,14 +488,13 @@ static void test_a_folder_is_made_and_written_over(void **state)
 	bed_release(&b);
 }
 
-static void test_somebody_s_folder_is_left_alone(void **state)
+TEST(test_somebody_s_folder_is_left_alone)
 {
 	const char *dir = folder("theirs");
 	char file[4200];
 	struct err err = { 0 };
 	struct bed b;
 
-	(void)state;
 	bed_init(&b);
 	snprintf(file, sizeof file, "%s/thesis.tex", dir);
 	assert_int_equal(mkdir(dir, 0777), 0);
@@ -526,13 +511,12 @@ static void test_somebody_s_folder_is_left_alone(void **state)
 	assert_int_equal(record_check(dir, NULL), 0);
 }
 
-static void test_a_failing_disk_leaves_no_comparison_that_looks_whole(void **state)
+TEST(test_a_failing_disk_leaves_no_comparison_that_looks_whole)
 {
 	const char *dir = folder("failing");
 	unsigned long k = 0;
 	struct bed b;
 
-	(void)state;
 	bed_init(&b);
 	bed_open_world(&b);
 	for (bool failed = true; failed;) {
@@ -556,13 +540,12 @@ static void test_a_failing_disk_leaves_no_comparison_that_looks_whole(void **sta
 	bed_release(&b);
 }
 
-static void test_a_folder_without_memory_is_an_error(void **state)
+TEST(test_a_folder_without_memory_is_an_error)
 {
 	const char *dir = folder("poor");
 	unsigned long k = 0;
 	struct bed b;
 
-	(void)state;
 	bed_init(&b);
 	bed_open_world(&b);
 	for (bool failed = true; failed;) {
@@ -576,24 +559,4 @@ static void test_a_folder_without_memory_is_an_error(void **state)
 	}
 	assert_true(k > 8);
 	bed_release(&b);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_every_job_is_a_row_to_the_byte),
-		cmocka_unit_test(test_outcomes_that_are_gone_make_no_rows),
-		cmocka_unit_test(test_rows_without_memory_are_an_error),
-		cmocka_unit_test(test_numbers_are_the_shortest_that_read_back),
-		cmocka_unit_test(test_seconds_are_exact),
-		cmocka_unit_test(test_the_object_has_every_number),
-		cmocka_unit_test(test_times_of_decisions_are_apart),
-		cmocka_unit_test(test_every_member_and_column_is_documented),
-		cmocka_unit_test(test_a_folder_is_made_and_written_over),
-		cmocka_unit_test(test_somebody_s_folder_is_left_alone),
-		cmocka_unit_test(test_a_failing_disk_leaves_no_comparison_that_looks_whole),
-		cmocka_unit_test(test_a_folder_without_memory_is_an_error),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,11 @@
 /* What must hold in every replay, whatever the policy: claims about time, capacity, work and chance, checked on the
  * outcomes alone, against what the world and the scheduler say of themselves. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/rng.h"
+#include "tests/support/test.h"
 #include "tests/unit/sim/replay_bed.h"
 
 #define TRACE "gen:poisson,jobs=600,rate=1.2,cpus=1|2|4,network=lenet5|simplenet,slo=lognormal:5:0.6"
@@ -31,6 +26,8 @@ static int close_bed(void **state)
 	bed_close(&bed);
 	return 0;
 }
+
+TEST_GROUP(open_bed, close_bed);
 
 static bool ran(const struct outcome *o)
 {
@@ -76,9 +73,8 @@ static struct moment *moments_of(const struct replay_result *r, size_t *out_n)
 	return m;
 }
 
-static void test_no_job_runs_before_it_arrives_and_every_one_that_was_taken_ends(void **state)
+TEST(test_no_job_runs_before_it_arrives_and_every_one_that_was_taken_ends)
 {
-	(void)state;
 	for (size_t p = 0; p < bed.n_policies; p++) {
 		struct replay_result r = bed_replay(&bed, p, 1);
 		size_t taken = 0;
@@ -103,9 +99,8 @@ static void test_no_job_runs_before_it_arrives_and_every_one_that_was_taken_ends
 	}
 }
 
-static void test_capacity_is_never_exceeded(void **state)
+TEST(test_capacity_is_never_exceeded)
 {
-	(void)state;
 	for (size_t p = 0; p < bed.n_policies; p++) {
 		struct replay_result r = bed_replay(&bed, p, 2);
 		size_t n, most = 0, running = 0;
@@ -126,11 +121,10 @@ static void test_capacity_is_never_exceeded(void **state)
 }
 
 /* The integrals of the processes and of the busy cores over time, from the moments alone, are what the world says. */
-static void test_work_is_conserved(void **state)
+TEST(test_work_is_conserved)
 {
 	double cores = world_cluster(bed.world)->cores;
 
-	(void)state;
 	for (size_t p = 0; p < bed.n_policies; p++) {
 		struct replay_result r = bed_replay(&bed, p, 3);
 		double busy_s = 0.0, jobs_s = 0.0, run_s = 0.0, met_s = 0.0;
@@ -166,12 +160,11 @@ static void test_work_is_conserved(void **state)
 }
 
 /* L = lambda W: jobs counted at random moments against their times in the system. */
-static void test_little_s_law_holds(void **state)
+TEST(test_little_s_law_holds)
 {
 	enum { LOOKS = 20000 };
 	struct rng rng = rng_stream(9, 9);
 
-	(void)state;
 	for (size_t p = 0; p < bed.n_policies; p++) {
 		struct replay_result r = bed_replay(&bed, p, 4);
 		double span_ns = 1e9 * r.end_s, in_system_s = 0.0, seen = 0.0, seen2 = 0.0, half;
@@ -198,14 +191,13 @@ static void test_little_s_law_holds(void **state)
 }
 
 /* A policy that holds nobody back leaves no slots free for the first that waits, and starts in the order of arrival. */
-static void test_naive_leaves_nobody_waiting_who_could_run(void **state)
+TEST(test_naive_leaves_nobody_waiting_who_could_run)
 {
 	struct replay_result r = bed_replay(&bed, 2, 5);
 	int64_t last_ns = 0;
 	size_t n, waits = 0;
 	struct moment *m = moments_of(&r, &n);
 
-	(void)state;
 	assert_string_equal(bed.policy[2].name, "naive");
 	for (size_t i = 0; i < r.n; i++) {
 		assert_true(ran(&r.outcome[i]));
@@ -231,9 +223,8 @@ static void test_naive_leaves_nobody_waiting_who_could_run(void **state)
 	replay_result_release(&r);
 }
 
-static void test_same_seed_gives_same_outcomes_and_another_seed_others(void **state)
+TEST(test_same_seed_gives_same_outcomes_and_another_seed_others)
 {
-	(void)state;
 	for (size_t p = 0; p < bed.n_policies; p++) {
 		struct replay_result a = bed_replay(&bed, p, 6), b = bed_replay(&bed, p, 6),
 				     c = bed_replay(&bed, p, 7);
@@ -256,12 +247,11 @@ static void test_same_seed_gives_same_outcomes_and_another_seed_others(void **st
 }
 
 /* Common random numbers: with the same batch a job is equally accurate under every policy. */
-static void test_a_job_has_the_same_luck_under_every_policy(void **state)
+TEST(test_a_job_has_the_same_luck_under_every_policy)
 {
 	struct replay_result a = bed_replay(&bed, 0, 8), b = bed_replay(&bed, 2, 8);
 	size_t same = 0;
 
-	(void)state;
 	for (size_t i = 0; i < a.n; i++) {
 		if (!ran(&a.outcome[i]) || !ran(&b.outcome[i]) || a.outcome[i].batch != b.outcome[i].batch)
 			continue;
@@ -273,12 +263,11 @@ static void test_a_job_has_the_same_luck_under_every_policy(void **state)
 	replay_result_release(&b);
 }
 
-static void test_oracle_keeps_every_promise_to_the_nanosecond(void **state)
+TEST(test_oracle_keeps_every_promise_to_the_nanosecond)
 {
 	struct replay_result r = bed_replay(&bed, 3, 9);
 	size_t promised = 0;
 
-	(void)state;
 	assert_true(bed.policy[3].oracle);
 	for (size_t i = 0; i < r.n; i++) {
 		if (!r.outcome[i].promised)
@@ -291,11 +280,10 @@ static void test_oracle_keeps_every_promise_to_the_nanosecond(void **state)
 }
 
 /* Perfect knowledge is worth something: nobody meets more accuracy than the oracle by more than chance. */
-static void test_oracle_is_ahead_of_the_others(void **state)
+TEST(test_oracle_is_ahead_of_the_others)
 {
 	double value[4] = { 0 };
 
-	(void)state;
 	for (size_t p = 0; p < bed.n_policies; p++)
 		for (uint64_t seed = 20; seed < 23; seed++) {
 			struct replay_result r = bed_replay(&bed, p, seed);
@@ -310,21 +298,4 @@ static void test_oracle_is_ahead_of_the_others(void **state)
 			      value[3]);
 		assert_true(value[p] < value[3]);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_no_job_runs_before_it_arrives_and_every_one_that_was_taken_ends),
-		cmocka_unit_test(test_capacity_is_never_exceeded),
-		cmocka_unit_test(test_work_is_conserved),
-		cmocka_unit_test(test_little_s_law_holds),
-		cmocka_unit_test(test_naive_leaves_nobody_waiting_who_could_run),
-		cmocka_unit_test(test_same_seed_gives_same_outcomes_and_another_seed_others),
-		cmocka_unit_test(test_a_job_has_the_same_luck_under_every_policy),
-		cmocka_unit_test(test_oracle_keeps_every_promise_to_the_nanosecond),
-		cmocka_unit_test(test_oracle_is_ahead_of_the_others),
-	};
-
-	return cmocka_run_group_tests(tests, open_bed, close_bed);
 }

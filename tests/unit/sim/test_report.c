@@ -1,11 +1,4 @@
 /* sim/report: the page says what the folder says, stands alone, and does not break on odd folders. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +12,7 @@
 #include "sim/compare/metrics.h"
 #include "sim/report/report.h"
 #include "tests/support/support.h"
+#include "tests/support/test.h"
 
 #define FIXTURE "tests/report/fixture"
 #define PERCENT "\xc2\xa0%" /* does not break from its number */
@@ -208,14 +202,13 @@ static void check_cell(const char *tag, const struct json *compare, size_t *seen
 	assert_attribute(tag, "data-high", json_at(interval, 1));
 }
 
-static void test_every_number_of_the_table_is_that_of_compare_json(void **state)
+TEST(test_every_number_of_the_table_is_that_of_compare_json)
 {
 	char *page = page_of(FIXTURE);
 	struct json *compare = NULL;
 	size_t seen[METRICS] = { 0 }, n_policies;
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(json_read_file(FIXTURE "/compare.json", (size_t)64 << 20, &compare, &err), 0);
 	n_policies = json_size(json_get(compare, "policies"));
 	assert_true(n_policies > 1);
@@ -229,11 +222,10 @@ static void test_every_number_of_the_table_is_that_of_compare_json(void **state)
 	free(page);
 }
 
-static void test_shown_numbers_are_the_values_rounded(void **state)
+TEST(test_shown_numbers_are_the_values_rounded)
 {
 	char *page = page_of(small_folder("p"));
 
-	(void)state;
 	assert_non_null(strstr(page, "data-metric=\"attainment\" data-value=\"0.5\" data-low=\"0.1\" "
 				     "data-high=\"0.9\">50.0" PERCENT "<small>10.0\xe2\x80\x93"
 				     "90.0" PERCENT "</small>"));
@@ -297,24 +289,22 @@ static void assert_stands_alone(const char *page)
 	assert_int_equal(count(page, "id=\"run\""), 1);
 }
 
-static void test_the_page_is_well_formed_and_stands_alone(void **state)
+TEST(test_the_page_is_well_formed_and_stands_alone)
 {
 	char *page = page_of(FIXTURE);
 
-	(void)state;
 	assert_int_equal(strncmp(page, "<!DOCTYPE html>\n<html lang=\"en\">", 31), 0);
 	assert_well_formed(page);
 	assert_stands_alone(page);
 	free(page);
 }
 
-static void test_every_figure_has_a_sentence_drawings_and_data(void **state)
+TEST(test_every_figure_has_a_sentence_drawings_and_data)
 {
 	static const char *const id[] = { "attainment",  "tradeoff", "predicted", "residuals",
 					  "importances", "anova",    "timeline",  "calibration" };
 	char *page = page_of(FIXTURE), look[64];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof id / sizeof *id; i++) {
 		const char *at, *end;
 
@@ -334,7 +324,7 @@ static void test_every_figure_has_a_sentence_drawings_and_data(void **state)
 	free(page);
 }
 
-static void test_the_page_says_how_it_was_made(void **state)
+TEST(test_the_page_says_how_it_was_made)
 {
 	static const char *const fact[] = { "<dt>seed</dt>",    "<dt>program</dt>",
 					    "<dt>command</dt>", "<dt>machine</dt>",
@@ -342,19 +332,17 @@ static void test_the_page_says_how_it_was_made(void **state)
 					    "<dt>trace</dt>",   "<dt>cluster</dt>" };
 	char *page = page_of(FIXTURE);
 
-	(void)state;
 	for (size_t i = 0; i < sizeof fact / sizeof *fact; i++)
 		if (!strstr(page, fact[i]))
 			fail_msg("no %s", fact[i]);
 	free(page);
 }
 
-static void test_headings_go_down_one_step_at_a_time(void **state)
+TEST(test_headings_go_down_one_step_at_a_time)
 {
 	char *page = page_of(FIXTURE);
 	int level = 0;
 
-	(void)state;
 	for (const char *at = strstr(page, "<h"); at; at = strstr(at + 1, "<h"))
 		if (at[2] >= '1' && at[2] <= '6' && at[3] == '>') {
 			assert_true(at[2] - '0' <= level + 1);
@@ -364,11 +352,10 @@ static void test_headings_go_down_one_step_at_a_time(void **state)
 	free(page);
 }
 
-static void test_names_from_outside_are_text(void **state)
+TEST(test_names_from_outside_are_text)
 {
 	char *page = page_of(small_folder("<script>alert(1)</script>&'\\\"x"));
 
-	(void)state;
 	assert_well_formed(page);
 	assert_stands_alone(page);
 	assert_non_null(
@@ -376,11 +363,10 @@ static void test_names_from_outside_are_text(void **state)
 	free(page);
 }
 
-static void test_the_same_folder_gives_the_same_bytes(void **state)
+TEST(test_the_same_folder_gives_the_same_bytes)
 {
 	char *a = page_of(FIXTURE), *b = page_of(FIXTURE);
 
-	(void)state;
 	assert_string_equal(a, b);
 	free(a);
 	free(b);
@@ -404,11 +390,10 @@ static char *page_of_two(double a, double b, double p)
 	return page_of(dir);
 }
 
-static void test_sentences_follow_the_data(void **state)
+TEST(test_sentences_follow_the_data)
 {
 	char *page = page_of_two(0.5, 0.75, 0.001);
 
-	(void)state;
 	assert_non_null(strstr(page, "b meets most, with 75.0" PERCENT ", 25 points ahead of a."));
 	assert_non_null(strstr(
 		page, "Against the baseline a, b is better in SLOs met of all (+25.0 points, p 0.001)"));
@@ -426,11 +411,10 @@ static void test_sentences_follow_the_data(void **state)
 	free(page);
 }
 
-static void test_wins_losses_and_the_best_are_marked_with_words(void **state)
+TEST(test_wins_losses_and_the_best_are_marked_with_words)
 {
 	char *page = page_of_two(0.5, 0.75, 0.001);
 
-	(void)state;
 	assert_non_null(strstr(
 		page, "data-value=\"0.75\" data-low=\"null\" data-high=\"null\"><b><abbr title=\"best\">"
 		      "\xe2\x98\x85</abbr>&nbsp;75.0" PERCENT
@@ -441,12 +425,11 @@ static void test_wins_losses_and_the_best_are_marked_with_words(void **state)
 	free(page);
 }
 
-static void test_the_oracle_is_never_the_best(void **state)
+TEST(test_the_oracle_is_never_the_best)
 {
 	const char *dir = folder_with("\"name\": \"oracle\"", "\"name\": \"other\"");
 	char *with = page_of(FIXTURE), *without = page_of(dir);
 
-	(void)state;
 	assert_null(strstr(with, "data-policy=\"oracle\" data-metric=\"accuracy_zero\" data-value=\"null\""));
 	for (const char *at = strstr(with, "data-policy=\"oracle\""); at;
 	     at = strstr(at + 1, "data-policy=\"oracle\""))
@@ -478,13 +461,12 @@ static const char *folder_of_jobs(size_t n)
 	return dir;
 }
 
-static void test_thousands_of_runs_are_thinned_evenly(void **state)
+TEST(test_thousands_of_runs_are_thinned_evenly)
 {
 	char *page = page_of(folder_of_jobs(10000));
 	const char *at = strstr(page, "<a download=\"predicted.csv\""), *end = strstr(at, "</a>");
 	size_t lines = 0;
 
-	(void)state;
 	assert_non_null(strstr(page, "Drawn are 2,000 of 10,000 runs"));
 	for (const char *c = at; c < end; c++)
 		lines += !strncmp(c, "%0A", 3);
@@ -496,22 +478,20 @@ static void test_thousands_of_runs_are_thinned_evenly(void **state)
 	free(page);
 }
 
-static void test_the_timeline_shows_the_first_jobs_and_their_outcomes(void **state)
+TEST(test_the_timeline_shows_the_first_jobs_and_their_outcomes)
 {
 	char *page = page_of(folder_of_jobs(200));
 
-	(void)state;
 	/* 80 jobs of 10.5 s, one a second: at most 11 of 2 cpus each at once */
 	assert_non_null(strstr(
 		page, "The first 80 of 200 jobs under p in the first replication: 80 met. At most 22 cpus"));
 	free(page);
 }
 
-static void test_a_folder_without_jobs_says_so_in_place_of_figures(void **state)
+TEST(test_a_folder_without_jobs_says_so_in_place_of_figures)
 {
 	char *page = page_of(small_folder("p"));
 
-	(void)state;
 	assert_int_equal(count(page, "jobs.csv is not in the folder."), 3);
 	assert_non_null(strstr(page, "training.csv is not in the folder."));
 	assert_non_null(strstr(page, "timing.json is not in the folder"));
@@ -521,12 +501,11 @@ static void test_a_folder_without_jobs_says_so_in_place_of_figures(void **state)
 	free(page);
 }
 
-static void test_rejected_jobs_and_empty_tables_are_no_trouble(void **state)
+TEST(test_rejected_jobs_and_empty_tables_are_no_trouble)
 {
 	const char *dir = small_folder("p");
 	char *page;
 
-	(void)state;
 	write_text(dir, "jobs.csv", JOBS_HEADER "p,0,1,0,2,30,rejected,,,,,\n");
 	page = page_of(dir);
 	assert_non_null(strstr(page, "1 rejected. At most 0 cpus"));
@@ -541,12 +520,11 @@ static void test_rejected_jobs_and_empty_tables_are_no_trouble(void **state)
 	free(page);
 }
 
-static void test_a_sweep_is_a_figure(void **state)
+TEST(test_a_sweep_is_a_figure)
 {
 	const char *dir = small_folder("p");
 	char *page;
 
-	(void)state;
 	write_text(dir, "sweep.json",
 		   "{\"key\":\"slo.scale\",\"points\":[{\"value\":0.5,\"policies\":[{\"name\":\"p\","
 		   "\"attainment_all\":0.25}]},"
@@ -560,9 +538,8 @@ static void test_a_sweep_is_a_figure(void **state)
 
 /* ---- bad folders ---- */
 
-static void test_a_missing_folder_or_file_is_named(void **state)
+TEST(test_a_missing_folder_or_file_is_named)
 {
-	(void)state;
 	assert_int_equal(refusal_of("tests/report/no-such-folder", "no-such-folder"), ERR_NOTFOUND);
 	assert_int_equal(refusal_of(new_folder(), "compare.json: there is no such file"), ERR_NOTFOUND);
 }
@@ -575,9 +552,8 @@ static void refuse_text(const char *name, const char *text, const char *says)
 	assert_int_equal(refusal_of(dir, says), ERR_FORMAT);
 }
 
-static void test_bad_files_are_refused_with_place_and_reason(void **state)
+TEST(test_bad_files_are_refused_with_place_and_reason)
 {
-	(void)state;
 	refuse_text("compare.json", "{\n  \"policies\": [,]}", "compare.json:2:16:");
 	refuse_text("compare.json", "[]", "compare.json:1:1:");
 	refuse_text("compare.json", "{}", "policies: an array");
@@ -613,12 +589,11 @@ static void test_bad_files_are_refused_with_place_and_reason(void **state)
 	refuse_text("training.csv", "a,b\n1\n", "training.csv:2");
 }
 
-static void test_odd_numbers_are_drawn_without_nan(void **state)
+TEST(test_odd_numbers_are_drawn_without_nan)
 {
 	const char *dir = small_folder("p");
 	char *page;
 
-	(void)state;
 	write_text(dir, "compare.json",
 		   "{\"policies\":[{\"name\":\"p\",\"attainment\":1e300,\"attainment_all\":-1e300,\"accuracy_"
 		   "met\":0,"
@@ -635,13 +610,12 @@ static void test_odd_numbers_are_drawn_without_nan(void **state)
 
 /* ---- failures on demand ---- */
 
-static void test_every_failed_allocation_is_an_error_and_no_leak(void **state)
+TEST(test_every_failed_allocation_is_an_error_and_no_leak)
 {
 	const char *dir = short_folder();
 	unsigned long k = 0;
 	bool met = true;
 
-	(void)state;
 	for (k = 1; met;
 	     k += k < 200 ? 1 : 7) { /* each of the first, then every seventh: pages grow by many */
 		struct strbuf out = { 0 };
@@ -661,12 +635,11 @@ static void test_every_failed_allocation_is_an_error_and_no_leak(void **state)
 	assert_true(k > 50);
 }
 
-static void test_every_failed_read_is_an_error(void **state)
+TEST(test_every_failed_read_is_an_error)
 {
 	const char *dir = short_folder();
 	bool met = true;
 
-	(void)state;
 	for (unsigned long k = 1; met; k++) {
 		struct strbuf out = { 0 };
 		struct err err = { 0 };
@@ -681,33 +654,4 @@ static void test_every_failed_read_is_an_error(void **state)
 			assert_int_equal(err.code, ERR_IO);
 		strbuf_release(&out);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_every_number_of_the_table_is_that_of_compare_json),
-		cmocka_unit_test(test_shown_numbers_are_the_values_rounded),
-		cmocka_unit_test(test_the_page_is_well_formed_and_stands_alone),
-		cmocka_unit_test(test_every_figure_has_a_sentence_drawings_and_data),
-		cmocka_unit_test(test_the_page_says_how_it_was_made),
-		cmocka_unit_test(test_headings_go_down_one_step_at_a_time),
-		cmocka_unit_test(test_names_from_outside_are_text),
-		cmocka_unit_test(test_the_same_folder_gives_the_same_bytes),
-		cmocka_unit_test(test_sentences_follow_the_data),
-		cmocka_unit_test(test_wins_losses_and_the_best_are_marked_with_words),
-		cmocka_unit_test(test_the_oracle_is_never_the_best),
-		cmocka_unit_test(test_thousands_of_runs_are_thinned_evenly),
-		cmocka_unit_test(test_the_timeline_shows_the_first_jobs_and_their_outcomes),
-		cmocka_unit_test(test_a_folder_without_jobs_says_so_in_place_of_figures),
-		cmocka_unit_test(test_rejected_jobs_and_empty_tables_are_no_trouble),
-		cmocka_unit_test(test_a_sweep_is_a_figure),
-		cmocka_unit_test(test_a_missing_folder_or_file_is_named),
-		cmocka_unit_test(test_bad_files_are_refused_with_place_and_reason),
-		cmocka_unit_test(test_odd_numbers_are_drawn_without_nan),
-		cmocka_unit_test(test_every_failed_allocation_is_an_error_and_no_leak),
-		cmocka_unit_test(test_every_failed_read_is_an_error),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

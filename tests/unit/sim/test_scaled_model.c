@@ -1,15 +1,10 @@
 /* A model of two cores asked about four. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdio.h>
 
 #include "sim/replay/models.h"
 #include "sim/replay/scaled_model.h"
+#include "tests/support/test.h"
 
 static struct csv *table;
 static struct sim_policy policy;
@@ -40,6 +35,8 @@ static int release(void **state)
 	return 0;
 }
 
+TEST_GROUP(train, release);
+
 static double time_s(const struct model *m, double njobs, double processes)
 {
 	struct job_values v;
@@ -58,12 +55,11 @@ static double time_s(const struct model *m, double njobs, double processes)
 	return out;
 }
 
-static void test_twice_the_cores_carry_twice_the_load(void **state)
+TEST(test_twice_the_cores_carry_twice_the_load)
 {
 	struct model *twice;
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(scaled_model_new(base, 2.0, 4.0, &twice, &err), 0);
 	assert_true(time_s(twice, 6.0, 12.0) == time_s(base, 3.0, 6.0));
 	assert_true(time_s(twice, 10.0, 20.0) == time_s(base, 5.0, 10.0));
@@ -71,12 +67,11 @@ static void test_twice_the_cores_carry_twice_the_load(void **state)
 	scaled_model_free(twice);
 }
 
-static void test_a_job_alone_is_as_fast_as_measured(void **state)
+TEST(test_a_job_alone_is_as_fast_as_measured)
 {
 	struct model *more, *less;
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(scaled_model_new(base, 2.0, 64.0, &more, &err), 0);
 	assert_int_equal(scaled_model_new(base, 2.0, 1.0, &less, &err), 0);
 	assert_true(time_s(more, 1.0, 2.0) == time_s(base, 1.0, 2.0));
@@ -85,13 +80,12 @@ static void test_a_job_alone_is_as_fast_as_measured(void **state)
 	scaled_model_free(less);
 }
 
-static void test_the_machine_of_the_look_ahead_grows_with_it(void **state)
+TEST(test_the_machine_of_the_look_ahead_grows_with_it)
 {
 	double cores, saturation, more_cores, more_saturation;
 	struct model *more;
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(scaled_model_new(base, 2.0, 6.0, &more, &err), 0);
 	base->time.predictor.ops->machine(base->time.predictor.self, &cores, &saturation);
 	more->time.predictor.ops->machine(more->time.predictor.self, &more_cores, &more_saturation);
@@ -103,14 +97,13 @@ static void test_the_machine_of_the_look_ahead_grows_with_it(void **state)
 }
 
 /* 30 processes on 6 cores are as crowded as 10 on 2, which were measured: no reason to widen a bound. */
-static void test_a_load_that_was_measured_in_proportion_is_not_extrapolated(void **state)
+TEST(test_a_load_that_was_measured_in_proportion_is_not_extrapolated)
 {
 	struct job_values v;
 	double x[FEATURES_MAX];
 	struct model *more;
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(scaled_model_new(base, 2.0, 6.0, &more, &err), 0);
 	assert_int_equal(job_values_init(&v, base->schema, &err), 0);
 	assert_int_equal(
@@ -123,16 +116,4 @@ static void test_a_load_that_was_measured_in_proportion_is_not_extrapolated(void
 	assert_false(features_extrapolated(more->features, x));
 	job_values_release(&v);
 	scaled_model_free(more);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_twice_the_cores_carry_twice_the_load),
-		cmocka_unit_test(test_a_job_alone_is_as_fast_as_measured),
-		cmocka_unit_test(test_the_machine_of_the_look_ahead_grows_with_it),
-		cmocka_unit_test(test_a_load_that_was_measured_in_proportion_is_not_extrapolated),
-	};
-
-	return cmocka_run_group_tests(tests, train, release);
 }

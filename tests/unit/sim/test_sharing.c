@@ -1,9 +1,3 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +9,7 @@
 #include "queueing/ps.h"
 #include "sim/world/sharing.h"
 #include "tests/support/des.h"
+#include "tests/support/test.h"
 
 static void close_to(double got, double want, double tolerance)
 {
@@ -75,13 +70,12 @@ static struct sharing_end ends(struct sharing *s, uint64_t id, double at_s)
 
 /* ---- known answers ---- */
 
-static void test_three_jobs_worked_by_hand(void **state)
+TEST(test_three_jobs_worked_by_hand)
 {
 	const double cores = 2.0;
 	struct sharing *s = machine(shared_law, &cores, 0.0, 0.0);
 	struct sharing_end e;
 
-	(void)state;
 	/* up to 2 s A runs alone; then P = 3 and all go at 2/3; from 3 s on P = 4 and all go at 1/2: C's 4 s end at 11. B
 	 * has 4/3 s left and goes at 2/3: 13. A has 2 s left, alone: 15. */
 	start(s, 0.0, 1, 1, 10.0);
@@ -104,13 +98,12 @@ static void test_three_jobs_worked_by_hand(void **state)
 	sharing_free(s);
 }
 
-static void test_a_slow_job_takes_longer_and_a_failing_one_ends_early(void **state)
+TEST(test_a_slow_job_takes_longer_and_a_failing_one_ends_early)
 {
 	const double cores = 4.0;
 	struct sharing *s = machine(shared_law, &cores, 0.0, 0.0);
 	struct sharing_job slow = job(1, 1, 2.0), fails = job(2, 1, 2.0), at_once = job(3, 1, 2.0);
 
-	(void)state;
 	slow.slow = 1.7;
 	fails.until = 0.35;
 	at_once.until = 0.0;
@@ -123,12 +116,11 @@ static void test_a_slow_job_takes_longer_and_a_failing_one_ends_early(void **sta
 	sharing_free(s);
 }
 
-static void test_drift_stretches_what_is_left(void **state)
+TEST(test_drift_stretches_what_is_left)
 {
 	const double cores = 2.0;
 	struct sharing *s = machine(shared_law, &cores, 0.5, 4.0);
 
-	(void)state;
 	start(s, 0.0, 1, 1, 10.0); /* 4 s before, 6 s of work after */
 	close_to(sharing_next_s(s), 4.0 + 6.0 * 1.5, 1e-12); /* seen before the drift has come */
 	start(s, 2.0, 2, 1, 1.5); /* ends before it */
@@ -150,13 +142,12 @@ static void test_drift_stretches_what_is_left(void **state)
 	sharing_free(s);
 }
 
-static void test_jobs_that_end_together_come_by_id(void **state)
+TEST(test_jobs_that_end_together_come_by_id)
 {
 	const double cores = 2.0;
 	struct sharing *s = machine(shared_law, &cores, 0.0, 0.0);
 	struct sharing_end e[3];
 
-	(void)state;
 	start(s, 0.0, 7, 1, 2.37);
 	start(s, 0.0, 3, 1, 2.37);
 	start(s, 0.0, 5, 1, 2.37);
@@ -182,13 +173,12 @@ static void test_jobs_that_end_together_come_by_id(void **state)
 	sharing_free(s);
 }
 
-static void test_a_start_within_the_nanosecond_of_an_end_loses_nothing(void **state)
+TEST(test_a_start_within_the_nanosecond_of_an_end_loses_nothing)
 {
 	const double cores = 1.0;
 	struct sharing *s = machine(constant_law, &cores, 0.0, 0.0);
 	struct sharing_end e;
 
-	(void)state;
 	start(s, 0.0, 1, 1, 1.0000000001);
 	start(s, 0.0, 2, 1, 1.0000000002);
 	assert_true(sharing_end(s, &e));
@@ -202,7 +192,7 @@ static void test_a_start_within_the_nanosecond_of_an_end_loses_nothing(void **st
 	sharing_free(s);
 }
 
-static void test_bad_values_are_refused(void **state)
+TEST(test_bad_values_are_refused)
 {
 	const double cores = 1.0;
 	struct sharing *s = machine(shared_law, &cores, 0.0, 0.0);
@@ -216,7 +206,6 @@ static void test_bad_values_are_refused(void **state)
 	struct err err = { 0 };
 	struct sharing *none;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
 		assert_int_equal(sharing_new(&bad[i], &none, &err), -ERR_ARG);
 	for (int i = 0; i < 5; i++)
@@ -304,11 +293,10 @@ static struct queue_result simulate(size_t n, double load, uint64_t seed)
 	return r;
 }
 
-static void test_processor_sharing_has_the_response_of_the_closed_form(void **state)
+TEST(test_processor_sharing_has_the_response_of_the_closed_form)
 {
 	size_t n = 1000000 / des_thrift();
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		double load = (const double[]){ 0.3, 0.6, 0.8 }[i], mm1, ps;
 		struct queue_result r = simulate(n, load, 20 + (uint64_t)i);
@@ -329,16 +317,15 @@ static void test_processor_sharing_has_the_response_of_the_closed_form(void **st
 	}
 }
 
-static void test_littles_law_and_conservation_of_work(void **state)
+TEST(test_littles_law_and_conservation_of_work)
 {
 	struct queue_result r = simulate(20000, 0.9, 5);
 
-	(void)state;
 	close_to(r.jobs_s, r.responses_s, 1e-9);
 	close_to(r.busy_s, r.work_s, 1e-9);
 }
 
-static void test_a_million_jobs_with_twenty_running(void **state)
+TEST(test_a_million_jobs_with_twenty_running)
 {
 	const double cores = 16.0;
 	struct sharing *s = machine(shared_law, &cores, 0.2, 1e4);
@@ -348,7 +335,6 @@ static void test_a_million_jobs_with_twenty_running(void **state)
 	struct sharing_end e;
 	double now = 0.0, seconds;
 
-	(void)state;
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
 	for (size_t i = 0; i < n; i++) {
 		if (i >= 20) {
@@ -385,7 +371,7 @@ static void drive(struct sharing *s, uint64_t seed, size_t steps, double *now, s
 	}
 }
 
-static void test_a_copy_goes_on_as_the_original_does(void **state)
+TEST(test_a_copy_goes_on_as_the_original_does)
 {
 	enum { STEPS = 300 };
 	static struct sharing_end a[STEPS], b[STEPS];
@@ -394,7 +380,6 @@ static void test_a_copy_goes_on_as_the_original_does(void **state)
 		       *copy = machine(shared_law, &cores, 0.3, 60.0);
 	double now_a = 0.0, now_b;
 
-	(void)state;
 	drive(s, 1, 100, &now_a, a);
 	start(s, now_a, 99999, 3, 0.7); /* not rated yet when it is copied */
 	now_b = now_a;
@@ -410,14 +395,13 @@ static void test_a_copy_goes_on_as_the_original_does(void **state)
 	sharing_free(copy);
 }
 
-static void test_without_memory_nothing_changes(void **state)
+TEST(test_without_memory_nothing_changes)
 {
 	const double cores = 2.0;
 	struct sharing_params p = { .law = shared_law, .owner = &cores, .cores = cores };
 	struct sharing *s = NULL, *copy;
 	struct err err;
 
-	(void)state;
 	mem_fail_at(1, false);
 	assert_int_equal(sharing_new(&p, &s, &err), -ERR_NOMEM);
 	mem_fail_at(0, false);
@@ -439,23 +423,4 @@ static void test_without_memory_nothing_changes(void **state)
 		sharing_free(s);
 		sharing_free(copy);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_three_jobs_worked_by_hand),
-		cmocka_unit_test(test_a_slow_job_takes_longer_and_a_failing_one_ends_early),
-		cmocka_unit_test(test_drift_stretches_what_is_left),
-		cmocka_unit_test(test_jobs_that_end_together_come_by_id),
-		cmocka_unit_test(test_a_start_within_the_nanosecond_of_an_end_loses_nothing),
-		cmocka_unit_test(test_bad_values_are_refused),
-		cmocka_unit_test(test_processor_sharing_has_the_response_of_the_closed_form),
-		cmocka_unit_test(test_littles_law_and_conservation_of_work),
-		cmocka_unit_test(test_a_million_jobs_with_twenty_running),
-		cmocka_unit_test(test_a_copy_goes_on_as_the_original_does),
-		cmocka_unit_test(test_without_memory_nothing_changes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

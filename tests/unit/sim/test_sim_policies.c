@@ -1,21 +1,15 @@
 /* Names of policies on the command line of a simulation. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "sim/replay/policies.h"
+#include "tests/support/test.h"
 
-static void test_list_of_policies_is_read_in_its_order(void **state)
+TEST(test_list_of_policies_is_read_in_its_order)
 {
 	struct sim_policy p[SIM_MAX_POLICIES];
 	struct err err = { 0 };
 	size_t n;
 
-	(void)state;
 	assert_int_equal(sim_policies_parse("courier,fixed:96,oracle", p, SIM_MAX_POLICIES, &n, &err), 0);
 	assert_int_equal(n, 3);
 	assert_string_equal(p[0].choice.policy->name, "courier");
@@ -24,39 +18,36 @@ static void test_list_of_policies_is_read_in_its_order(void **state)
 	assert_true(p[2].oracle && !p[0].oracle);
 }
 
-static void test_unknown_policy_is_refused_with_those_there_are(void **state)
+TEST(test_unknown_policy_is_refused_with_those_there_are)
 {
 	struct sim_policy p[SIM_MAX_POLICIES];
 	struct err err = { 0 };
 	size_t n = 77;
 
-	(void)state;
 	assert_int_equal(sim_policies_parse("courier,curier", p, SIM_MAX_POLICIES, &n, &err), -ERR_ARG);
 	assert_non_null(strstr(err.text, "did you mean 'courier'"));
 	assert_non_null(strstr(err.text, "oracle"));
 	assert_int_equal(n, 77);
 }
 
-static void test_same_policy_twice_is_refused(void **state)
+TEST(test_same_policy_twice_is_refused)
 {
 	struct sim_policy p[SIM_MAX_POLICIES];
 	struct err err = { 0 };
 	size_t n;
 
-	(void)state;
 	assert_int_equal(sim_policies_parse("naive,naive", p, SIM_MAX_POLICIES, &n, &err), -ERR_ARG);
 	assert_non_null(strstr(err.text, "twice"));
 	assert_int_equal(sim_policies_parse("fixed:64,fixed:128", p, SIM_MAX_POLICIES, &n, &err), 0);
 }
 
-static void test_empty_and_endless_names_are_refused(void **state)
+TEST(test_empty_and_endless_names_are_refused)
 {
 	struct sim_policy p[2];
 	struct err err = { 0 };
 	char longest[200];
 	size_t n;
 
-	(void)state;
 	memset(longest, 'x', sizeof longest - 1);
 	longest[sizeof longest - 1] = '\0';
 	assert_int_equal(sim_policies_parse("", p, 2, &n, &err), -ERR_ARG);
@@ -64,16 +55,4 @@ static void test_empty_and_endless_names_are_refused(void **state)
 	assert_int_equal(sim_policies_parse(longest, p, 2, &n, &err), -ERR_ARG);
 	assert_int_equal(sim_policies_parse("naive,oracle,courier", p, 2, &n, &err), -ERR_ARG);
 	assert_non_null(strstr(err.text, "at most 2"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_list_of_policies_is_read_in_its_order),
-		cmocka_unit_test(test_unknown_policy_is_refused_with_those_there_are),
-		cmocka_unit_test(test_same_policy_twice_is_refused),
-		cmocka_unit_test(test_empty_and_endless_names_are_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

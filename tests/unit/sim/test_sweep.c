@@ -1,24 +1,18 @@
 /* What-ifs: keys, values, ranges, and the search for the least number that will do. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "sim/compare/capacity.h"
 #include "sim/compare/sweep.h"
+#include "tests/support/test.h"
 
 /* ---- settings ---- */
 
-static void test_a_setting_is_read_into_its_key(void **state)
+TEST(test_a_setting_is_read_into_its_key)
 {
 	struct what_if w = { 0 };
 
-	(void)state;
 	assert_int_equal(what_if_parse(&w, "cluster.cores=2.5", NULL), 0);
 	assert_int_equal(what_if_parse(&w, "slo.scale=0.37", NULL), 0);
 	assert_true(w.value[WHAT_CORES] == 2.5 && w.value[WHAT_SLO] == 0.37);
@@ -26,7 +20,7 @@ static void test_a_setting_is_read_into_its_key(void **state)
 	assert_false(w.set[WHAT_SLOTS] || w.set[WHAT_LOAD] || w.set[WHAT_NOISE]);
 }
 
-static void test_bad_settings_say_what_is_wrong(void **state)
+TEST(test_bad_settings_say_what_is_wrong)
 {
 	static const struct {
 		const char *text, *says;
@@ -41,7 +35,6 @@ static void test_bad_settings_say_what_is_wrong(void **state)
 		{ "cluster.cores=", "not a number" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct what_if w = { 0 };
 		struct err err = { 0 };
@@ -54,25 +47,23 @@ static void test_bad_settings_say_what_is_wrong(void **state)
 	}
 }
 
-static void test_a_key_can_be_set_once(void **state)
+TEST(test_a_key_can_be_set_once)
 {
 	struct what_if w = { 0 };
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(what_if_parse(&w, "noise=0", NULL), 0);
 	assert_int_equal(what_if_parse(&w, "noise=0.1", &err), -ERR_ARG);
 	assert_non_null(strstr(err.text, "twice"));
 	assert_true(w.value[WHAT_NOISE] == 0.0);
 }
 
-static void test_settings_change_what_they_name_and_nothing_else(void **state)
+TEST(test_settings_change_what_they_name_and_nothing_else)
 {
 	const struct cluster given = { .cores = 2, .slots = 5, .nodes = 1, .memory_mb = INFINITY };
 	struct cluster m = given;
 	struct what_if w = { 0 };
 
-	(void)state;
 	assert_int_equal(what_if_machine(&w, &m, NULL), 0);
 	assert_true(m.cores == 2.0 && m.slots == 5 && m.nodes == 1 && isinf(m.memory_mb));
 	assert_true(what_if_or(&w, WHAT_LOAD, 0.7) == 0.7);
@@ -104,30 +95,27 @@ static void values_are(const char *text, const double *value, size_t n)
 			fail_msg("%s: value %zu is %g, not %g", text, i, s.value[i], value[i]);
 }
 
-static void test_a_range_includes_its_ends(void **state)
+TEST(test_a_range_includes_its_ends)
 {
-	(void)state;
 	values_are("slo.scale=0.5..2", (double[]){ 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2 }, 7);
 	values_are("slo.scale=0.5..2:3", (double[]){ 0.5, 1.25, 2 }, 3);
 	values_are("load.scale=1..1.5:2", (double[]){ 1, 1.5 }, 2);
 }
 
-static void test_a_range_of_whole_numbers_has_no_fractions_and_no_repeats(void **state)
+TEST(test_a_range_of_whole_numbers_has_no_fractions_and_no_repeats)
 {
-	(void)state;
 	values_are("cluster.slots=2..5", (double[]){ 2, 3, 4, 5 }, 4); /* 2, 2.5, 3, 3.5, ...: to the even */
 	values_are("cluster.cores=1..3:5", (double[]){ 1, 2, 3 }, 3);
 	values_are("cluster.cores=0.5..1.5:3", (double[]){ 0.5, 1, 1.5 }, 3); /* the ends say so */
 }
 
-static void test_a_list_is_taken_as_given(void **state)
+TEST(test_a_list_is_taken_as_given)
 {
-	(void)state;
 	values_are("cluster.cores=16,2,4", (double[]){ 16, 2, 4 }, 3);
 	values_are("noise=0", (double[]){ 0 }, 1);
 }
 
-static void test_bad_sweeps_say_what_is_wrong(void **state)
+TEST(test_bad_sweeps_say_what_is_wrong)
 {
 	static const struct {
 		const char *text, *says;
@@ -141,7 +129,6 @@ static void test_bad_sweeps_say_what_is_wrong(void **state)
 		{ "cluster.slots=1,2.5", "whole" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct sweep s = { .n = 77 };
 		struct err err = { 0 };
@@ -153,12 +140,11 @@ static void test_bad_sweeps_say_what_is_wrong(void **state)
 	}
 }
 
-static void test_a_list_may_be_as_long_as_the_limit_and_no_longer(void **state)
+TEST(test_a_list_may_be_as_long_as_the_limit_and_no_longer)
 {
 	char text[1024] = "noise=";
 	struct sweep s;
 
-	(void)state;
 	for (int i = 0; i < SWEEP_MAX_POINTS; i++)
 		snprintf(text + strlen(text), sizeof text - strlen(text), "%s%d.%02d", i ? "," : "", i / 100,
 			 i % 100);
@@ -234,12 +220,11 @@ static bool tried(const struct capacity *c, double v, bool holds)
 	return false;
 }
 
-static void test_the_least_value_that_holds_is_found_with_its_neighbours(void **state)
+TEST(test_the_least_value_that_holds_is_found_with_its_neighbours)
 {
 	struct curve c = { .of = saturates };
 	struct capacity found = search(&c, 1, 1000, 0.9, 1);
 
-	(void)state;
 	assert_true(found.answer == 27.0);
 	assert_true(tried(&found, 26, false) && tried(&found, 27, true) && tried(&found, 28, true));
 	assert_true(tried(&found, 1, false) && tried(&found, 1000, true));
@@ -247,32 +232,29 @@ static void test_the_least_value_that_holds_is_found_with_its_neighbours(void **
 	assert_true(c.calls == found.n && c.calls <= 14); /* log2(1000), the ends, a neighbour; none twice */
 }
 
-static void test_less_can_be_better(void **state)
+TEST(test_less_can_be_better)
 {
 	struct curve c = { .of = falls };
 	struct capacity found = search(&c, 1, 200, 30.0, -1);
 
-	(void)state;
 	assert_true(found.answer == 34.0); /* 1000 / 33 is 30.3 */
 	assert_false(found.contradicts);
 }
 
-static void test_a_range_whose_first_value_will_do_needs_no_search(void **state)
+TEST(test_a_range_whose_first_value_will_do_needs_no_search)
 {
 	struct curve c = { .of = saturates };
 	struct capacity found = search(&c, 30, 90, 0.9, 1);
 
-	(void)state;
 	assert_true(found.answer == 30.0);
 	assert_int_equal(found.n, 3); /* the ends and its neighbour */
 }
 
-static void test_no_value_within_the_range_will_do(void **state)
+TEST(test_no_value_within_the_range_will_do)
 {
 	struct curve c = { .of = saturates };
 	struct capacity found = search(&c, 1, 26, 0.9, 1);
 
-	(void)state;
 	assert_true(isnan(found.answer));
 	assert_false(found.contradicts);
 	for (size_t i = 0; i < found.n; i++)
@@ -282,33 +264,30 @@ static void test_no_value_within_the_range_will_do(void **state)
 	assert_true(isnan(found.answer)); /* not a number holds nothing */
 }
 
-static void test_a_range_of_one_value_is_asked_once(void **state)
+TEST(test_a_range_of_one_value_is_asked_once)
 {
 	struct curve c = { .of = saturates };
 	struct capacity found = search(&c, 27, 27, 0.9, 1);
 
-	(void)state;
 	assert_true(found.answer == 27.0);
 	assert_int_equal(c.calls, 1);
 }
 
-static void test_points_that_contradict_more_is_better_are_said_to(void **state)
+TEST(test_points_that_contradict_more_is_better_are_said_to)
 {
 	struct curve c = { .of = humps };
 	struct capacity found = search(&c, 1, 100, 0.9, 1);
 
-	(void)state;
 	assert_true(found.contradicts);
 	assert_true(found.answer == 40.0); /* the rising side of the hump, though the largest value fails */
 }
 
-static void test_a_failed_measurement_ends_the_search(void **state)
+TEST(test_a_failed_measurement_ends_the_search)
 {
 	struct curve c = { .of = saturates, .fails_at = 1000 };
 	struct capacity found;
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(capacity_search(&(struct capacity_params){ .from = 1,
 								    .to = 1000,
 								    .target = 0.9,
@@ -320,7 +299,7 @@ static void test_a_failed_measurement_ends_the_search(void **state)
 	assert_string_equal(err.text, "no world at 1000");
 }
 
-static void test_a_range_that_makes_no_sense_is_refused(void **state)
+TEST(test_a_range_that_makes_no_sense_is_refused)
 {
 	static const double range[][2] = {
 		{ 0, 5 }, { 5, 4 }, { 1.5, 4 }, { 1, 4.5 }, { -3, 3 }, { NAN, 3 }
@@ -328,7 +307,6 @@ static void test_a_range_that_makes_no_sense_is_refused(void **state)
 	struct curve c = { .of = saturates };
 	struct capacity found;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof range / sizeof *range; i++)
 		assert_int_equal(capacity_search(&(struct capacity_params){ .from = range[i][0],
 									    .to = range[i][1],
@@ -341,7 +319,7 @@ static void test_a_range_that_makes_no_sense_is_refused(void **state)
 	assert_int_equal(c.calls, 0);
 }
 
-static void test_a_question_that_has_no_answer_is_refused(void **state)
+TEST(test_a_question_that_has_no_answer_is_refused)
 {
 	static const struct {
 		struct capacity_question q;
@@ -359,7 +337,6 @@ static void test_a_question_that_has_no_answer_is_refused(void **state)
 		{ .of = METRIC_RESPONSE_P95, .by = WHAT_MEMORY, .target = 20.0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct err err = { 0 };
 
@@ -371,7 +348,7 @@ static void test_a_question_that_has_no_answer_is_refused(void **state)
 		assert_int_equal(capacity_check(&good[i], NULL), 0);
 }
 
-static void test_the_range_goes_to_eight_times_the_machine(void **state)
+TEST(test_the_range_goes_to_eight_times_the_machine)
 {
 	const struct cluster m = { .cores = 2.5, .slots = 5, .nodes = 3, .memory_mb = INFINITY };
 	const struct {
@@ -382,7 +359,6 @@ static void test_the_range_goes_to_eight_times_the_machine(void **state)
 	};
 	struct capacity_question q = { .by = WHAT_CORES, .from = 30 };
 
-	(void)state;
 	for (size_t i = 0; i < 4; i++) {
 		struct capacity_question one = { .by = expected[i].by };
 
@@ -396,31 +372,4 @@ static void test_the_range_goes_to_eight_times_the_machine(void **state)
 	q = (struct capacity_question){ .by = WHAT_NODES, .to = 1e9 };
 	assert_int_equal(capacity_fill_range(&q, &m, NULL),
 			 -ERR_ARG); /* more nodes than a cluster may have */
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_setting_is_read_into_its_key),
-		cmocka_unit_test(test_bad_settings_say_what_is_wrong),
-		cmocka_unit_test(test_a_key_can_be_set_once),
-		cmocka_unit_test(test_settings_change_what_they_name_and_nothing_else),
-		cmocka_unit_test(test_a_range_includes_its_ends),
-		cmocka_unit_test(test_a_range_of_whole_numbers_has_no_fractions_and_no_repeats),
-		cmocka_unit_test(test_a_list_is_taken_as_given),
-		cmocka_unit_test(test_bad_sweeps_say_what_is_wrong),
-		cmocka_unit_test(test_a_list_may_be_as_long_as_the_limit_and_no_longer),
-		cmocka_unit_test(test_the_least_value_that_holds_is_found_with_its_neighbours),
-		cmocka_unit_test(test_less_can_be_better),
-		cmocka_unit_test(test_a_range_whose_first_value_will_do_needs_no_search),
-		cmocka_unit_test(test_no_value_within_the_range_will_do),
-		cmocka_unit_test(test_a_range_of_one_value_is_asked_once),
-		cmocka_unit_test(test_points_that_contradict_more_is_better_are_said_to),
-		cmocka_unit_test(test_a_failed_measurement_ends_the_search),
-		cmocka_unit_test(test_a_range_that_makes_no_sense_is_refused),
-		cmocka_unit_test(test_a_question_that_has_no_answer_is_refused),
-		cmocka_unit_test(test_the_range_goes_to_eight_times_the_machine),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

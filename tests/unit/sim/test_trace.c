@@ -1,10 +1,4 @@
 /* sim/trace and sim/trace_build: opening by name, scaling, and what the builder promises. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +9,7 @@
 #include "sim/trace/trace.h"
 #include "sim/trace/build.h"
 #include "tests/support/support.h"
+#include "tests/support/test.h"
 
 static int disarm(void **state)
 {
@@ -49,11 +44,10 @@ static const struct trace_kind_text plain = {
 	.cpus = 1, .epochs_from = NAN, .epochs_to = NAN, .memory_mb = NAN, .memory_mb_per_record = NAN
 };
 
-static void test_the_name_says_what_it_is(void **state)
+TEST(test_the_name_says_what_it_is)
 {
 	struct trace *t;
 
-	(void)state;
 	t = open_spec("configs/traces/morning.csv");
 	assert_int_equal(t->n_jobs, 10);
 	assert_string_equal(t->about, "10 jobs over 40 s, 2 tenants");
@@ -73,13 +67,12 @@ static void test_the_name_says_what_it_is(void **state)
 	trace_free(t);
 }
 
-static void test_what_is_no_trace_is_refused(void **state)
+TEST(test_what_is_no_trace_is_refused)
 {
 	const char *odd = support_path(support_temp_dir(), "trace.txt"),
 		   *packed = support_path(support_temp_dir(), "log.swf.gz");
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(io_write_file(odd, "x", 1, &err), 0);
 	assert_int_equal(io_write_file(packed, "x", 1, &err), 0);
 	refuse(&(struct trace_source){ .spec = "nowhere.csv" }, ERR_NOTFOUND, "nowhere.csv");
@@ -93,13 +86,12 @@ static void test_what_is_no_trace_is_refused(void **state)
 	refuse(&(struct trace_source){ .spec = "gen:nothing" }, ERR_ARG, "no such generator");
 }
 
-static void test_scaling_changes_objectives_and_gaps_alone(void **state)
+TEST_WITH(test_scaling_changes_objectives_and_gaps_alone, NULL, disarm)
 {
 	struct trace *t = open_spec("configs/traces/morning.csv"),
 		     *half = open_spec("configs/traces/morning.csv");
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(trace_scale(half, 1.0, 1.0, &err), 0);
 	assert_true(half->fingerprint == t->fingerprint);
 	assert_int_equal(trace_scale(half, 0.5, 2.0, &err), 0);
@@ -125,7 +117,7 @@ static void test_scaling_changes_objectives_and_gaps_alone(void **state)
 
 /* ---- the builder ---- */
 
-static void test_numbers_follow_first_use(void **state)
+TEST(test_numbers_follow_first_use)
 {
 	struct trace_build *b = NULL;
 	struct trace *t = NULL;
@@ -134,7 +126,6 @@ static void test_numbers_follow_first_use(void **state)
 	uint32_t kind[3], tenant[3];
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(trace_build_new("t", NULL, 0, &b, &err), 0);
 	for (uint32_t i = 0; i < 3; i++) {
 		static const char *const name[] = { "a", "b", "c" };
@@ -158,13 +149,12 @@ static void test_numbers_follow_first_use(void **state)
 	trace_build_free(b);
 }
 
-static void test_ids_are_found_again_in_any_order(void **state)
+TEST(test_ids_are_found_again_in_any_order)
 {
 	struct trace_build *b = NULL;
 	struct trace_job j = { .slo_s = NAN, .confidence = NAN, .type = -1 };
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(trace_build_new("t", NULL, 0, &b, &err), 0);
 	assert_int_equal(trace_build_kind(b, &plain, &j.kind, &err), 0);
 	for (uint64_t i = 0; i < 2000; i++) {
@@ -179,7 +169,7 @@ static void test_ids_are_found_again_in_any_order(void **state)
 	trace_build_free(b);
 }
 
-static void test_the_builder_refuses_what_would_not_read_back(void **state)
+TEST(test_the_builder_refuses_what_would_not_read_back)
 {
 	const char *const column[] = { "epochs", "network" }, *value[2] = { NULL, "x" };
 	const double batch[] = { 64.0, 32.0 };
@@ -189,7 +179,6 @@ static void test_the_builder_refuses_what_would_not_read_back(void **state)
 	uint32_t at = 0;
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(trace_build_new("t", (const char *const[]){ "cpus" }, 1, &b, &err), -ERR_FORMAT);
 	assert_string_equal(err.text, "t: 'cpus' is a field of its own, not a column of values");
 	assert_int_equal(trace_build_new("t", column, 2, &b, &err), 0);
@@ -220,18 +209,4 @@ static void test_the_builder_refuses_what_would_not_read_back(void **state)
 	trace_build_free(b);
 	trace_build_free(NULL);
 	trace_free(NULL);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_the_name_says_what_it_is),
-		cmocka_unit_test(test_what_is_no_trace_is_refused),
-		cmocka_unit_test_teardown(test_scaling_changes_objectives_and_gaps_alone, disarm),
-		cmocka_unit_test(test_numbers_follow_first_use),
-		cmocka_unit_test(test_ids_are_found_again_in_any_order),
-		cmocka_unit_test(test_the_builder_refuses_what_would_not_read_back),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

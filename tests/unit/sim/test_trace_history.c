@@ -1,10 +1,4 @@
 /* sim/trace_history: the daemon's database becomes a trace, while it is written too, and nothing is written to it. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -17,6 +11,7 @@
 #include "common/mem.h"
 #include "sim/trace/trace.h"
 #include "tests/support/support.h"
+#include "tests/support/test.h"
 
 /* The tables of docs/STORE.md, as far as a trace is concerned. */
 #define VERSION_1                                                                                            \
@@ -136,14 +131,13 @@ static void check_contents(const struct trace *t)
 	assert_string_equal(t->notice[2], "parameter 'cpus' has the name of a field of traces: left out");
 }
 
-static void test_a_closed_database_is_read_and_left_alone(void **state)
+TEST(test_a_closed_database_is_read_and_left_alone)
 {
 	const char *dir = support_temp_dir(), *path = support_path(dir, "postrider.db");
 	sqlite3 *db = make(path, 2);
 	struct trace *t;
 	struct stat before, after;
 
-	(void)state;
 	fill(db);
 	sqlite3_close(db);
 	assert_int_equal(stat(path, &before), 0);
@@ -160,13 +154,12 @@ static void test_a_closed_database_is_read_and_left_alone(void **state)
 	assert_int_not_equal(access(support_path(dir, "postrider.db-shm"), F_OK), 0);
 }
 
-static void test_a_database_in_use_is_read(void **state)
+TEST(test_a_database_in_use_is_read)
 {
 	const char *path = support_path(support_temp_dir(), "live.db");
 	sqlite3 *db = make(path, 2);
 	struct trace *t;
 
-	(void)state;
 	fill(db);
 	run(db, "BEGIN IMMEDIATE; INSERT INTO jobs" COLUMNS
 		") VALUES(9,1,'x','{}',NULL,1,NULL,NULL,0,'queued',1)");
@@ -180,13 +173,12 @@ static void test_a_database_in_use_is_read(void **state)
 	sqlite3_close(db);
 }
 
-static void test_version_1_has_no_tenants(void **state)
+TEST(test_version_1_has_no_tenants)
 {
 	const char *path = support_path(support_temp_dir(), "old?#%.db");
 	sqlite3 *db = make(path, 1);
 	struct trace *t;
 
-	(void)state;
 	run(db, "INSERT INTO jobs" COLUMNS
 		") VALUES(7,1000,'x','{\"a\":1}','[64]',3,5,0.5,0,'done',1763280000000000000)");
 	sqlite3_close(db);
@@ -196,13 +188,12 @@ static void test_version_1_has_no_tenants(void **state)
 	trace_free(t);
 }
 
-static void test_files_that_are_no_history_are_refused(void **state)
+TEST(test_files_that_are_no_history_are_refused)
 {
 	const char *dir = support_temp_dir(), *path = support_path(dir, "bad.db");
 	struct err err = { 0 };
 	sqlite3 *db;
 
-	(void)state;
 	refuse(support_path(dir, "nowhere"), ERR_NOTFOUND, "no such file or folder");
 	assert_int_equal(mkdir(support_path(dir, "empty"), 0700), 0);
 	refuse(support_path(dir, "empty"), ERR_NOTFOUND, "a daemon keeps its history there");
@@ -225,7 +216,7 @@ static void test_files_that_are_no_history_are_refused(void **state)
 	refuse(path, ERR_FORMAT, "there is no job in it");
 }
 
-static void test_damaged_rows_are_refused_by_job_and_field(void **state)
+TEST(test_damaged_rows_are_refused_by_job_and_field)
 {
 	static const struct {
 		const char *row, *want;
@@ -246,7 +237,6 @@ static void test_damaged_rows_are_refused_by_job_and_field(void **state)
 	const char *path = support_path(support_temp_dir(), "rows.db");
 	char sql[400];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		sqlite3 *db = make(path, 2);
 
@@ -257,13 +247,12 @@ static void test_damaged_rows_are_refused_by_job_and_field(void **state)
 	}
 }
 
-static void test_equal_jobs_are_one_kind(void **state)
+TEST(test_equal_jobs_are_one_kind)
 {
 	const char *path = support_path(support_temp_dir(), "kinds.db");
 	sqlite3 *db = make(path, 2);
 	struct trace *t;
 
-	(void)state;
 	run(db, "INSERT INTO jobs" COLUMNS ") VALUES"
 		"(1,1,'x','{\"a\":1}',NULL,1,NULL,NULL,0,'done',1),"
 		"(2,1,'x','{\"a\":1}',NULL,2,NULL,NULL,0,'done',2),"
@@ -282,12 +271,11 @@ static void test_equal_jobs_are_one_kind(void **state)
 	trace_free(t);
 }
 
-static void test_no_allocation_that_fails_does_harm(void **state)
+TEST_WITH(test_no_allocation_that_fails_does_harm, NULL, disarm)
 {
 	const char *path = support_path(support_temp_dir(), "memory.db");
 	sqlite3 *db = make(path, 2);
 
-	(void)state;
 	fill(db);
 	sqlite3_close(db);
 	for (unsigned long k = 1;; k++) {
@@ -311,7 +299,7 @@ static void test_no_allocation_that_fails_does_harm(void **state)
 }
 
 /* Whatever bytes are turned around: an error or a trace, never a crash. */
-static void test_a_damaged_file_does_no_harm(void **state)
+TEST(test_a_damaged_file_does_no_harm)
 {
 	const char *path = support_path(support_temp_dir(), "flip.db"),
 		   *bad = support_path(support_temp_dir(), "flipped.db");
@@ -320,7 +308,6 @@ static void test_a_damaged_file_does_no_harm(void **state)
 	size_t len = 0, refused = 0;
 	struct err err = { 0 };
 
-	(void)state;
 	fill(db);
 	run(db, "PRAGMA journal_mode=DELETE");
 	sqlite3_close(db);
@@ -344,20 +331,4 @@ static void test_a_damaged_file_does_no_harm(void **state)
 	}
 	assert_true(refused > 10);
 	free(text);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_closed_database_is_read_and_left_alone),
-		cmocka_unit_test(test_a_database_in_use_is_read),
-		cmocka_unit_test(test_version_1_has_no_tenants),
-		cmocka_unit_test(test_files_that_are_no_history_are_refused),
-		cmocka_unit_test(test_damaged_rows_are_refused_by_job_and_field),
-		cmocka_unit_test(test_equal_jobs_are_one_kind),
-		cmocka_unit_test_teardown(test_no_allocation_that_fails_does_harm, disarm),
-		cmocka_unit_test(test_a_damaged_file_does_no_harm),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,5 @@
 /* sim/trace_csv, trace_jsonl, trace_write: our own format is read field by field, refused with its place, and what is written
  * reads back as the same trace. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +8,7 @@
 #include "common/mem.h"
 #include "sim/trace/trace.h"
 #include "sim/trace/row.h"
+#include "tests/support/test.h"
 
 static int disarm(void **state)
 {
@@ -75,7 +69,7 @@ static const char *value(const struct trace *t, size_t job, const char *column)
 
 /* ---- fields ---- */
 
-static void test_every_field_is_read(void **state)
+TEST(test_every_field_is_read)
 {
 	struct trace *t =
 		csv("arrival_s,slo_s,cpus,id,confidence,tenant,weight,type,priority,best_effort,recurring,"
@@ -84,7 +78,6 @@ static void test_every_field_is_read(void **state)
 	const struct trace_job *j = &t->job[0];
 	const struct trace_kind *k = &t->kind[j->kind];
 
-	(void)state;
 	assert_int_equal(t->n_jobs, 1);
 	assert_int_equal(j->arrival_ns, 2370000000);
 	assert_true(j->slo_s == 300.0);
@@ -108,12 +101,11 @@ static void test_every_field_is_read(void **state)
 	trace_free(t);
 }
 
-static void test_what_is_left_out_has_its_default(void **state)
+TEST(test_what_is_left_out_has_its_default)
 {
 	struct trace *t = csv("arrival_s,slo_s,network\n0,,\n");
 	const struct trace_job *j = &t->job[0];
 
-	(void)state;
 	assert_true(isnan(j->slo_s) && isnan(j->confidence));
 	assert_int_equal(j->id, 1);
 	assert_int_equal(j->type, -1);
@@ -128,11 +120,10 @@ static void test_what_is_left_out_has_its_default(void **state)
 	trace_free(t);
 }
 
-static void test_fixed_epochs_are_a_value(void **state)
+TEST(test_fixed_epochs_are_a_value)
 {
 	struct trace *t = csv("arrival_s,epochs\n0,4\n1,1..4\n");
 
-	(void)state;
 	assert_string_equal(value(t, 0, "epochs"), "4");
 	assert_true(isnan(t->kind[t->job[0].kind].epochs_from));
 	assert_null(value(t, 1, "epochs"));
@@ -140,34 +131,31 @@ static void test_fixed_epochs_are_a_value(void **state)
 	trace_free(t);
 }
 
-static void test_times_count_from_the_earliest(void **state)
+TEST(test_times_count_from_the_earliest)
 {
 	struct trace *t = csv("arrival_s,cpus\n2026-11-16T09:00:04+01:00,2\n2026-11-16T08:00:01.5Z,3\n");
 
-	(void)state;
 	assert_int_equal(t->job[0].arrival_ns, 0);
 	assert_int_equal(t->kind[t->job[0].kind].cpus, 3);
 	assert_int_equal(t->job[1].arrival_ns, 2500000000);
 	trace_free(t);
 }
 
-static void test_jobs_come_by_arrival_and_equal_ones_as_in_the_file(void **state)
+TEST(test_jobs_come_by_arrival_and_equal_ones_as_in_the_file)
 {
 	struct trace *t = csv("arrival_s,id\n5,1\n2,2\n5,3\n0,4\n2,5\n");
 	const uint64_t want[] = { 4, 2, 5, 1, 3 };
 
-	(void)state;
 	for (size_t i = 0; i < 5; i++)
 		assert_int_equal(t->job[i].id, want[i]);
 	trace_free(t);
 }
 
-static void test_nanoseconds_survive_a_hundred_years(void **state)
+TEST(test_nanoseconds_survive_a_hundred_years)
 {
 	int64_t ns = 0;
 	char buf[32];
 
-	(void)state;
 	assert_true(trace_seconds_parse("3199999999.123456789", &ns));
 	assert_true(ns == 3199999999123456789);
 	assert_string_equal(trace_seconds_text(ns, buf), "3199999999.123456789");
@@ -181,11 +169,10 @@ static void test_nanoseconds_survive_a_hundred_years(void **state)
 	assert_string_equal(trace_seconds_text(1500000000, buf), "1.5");
 }
 
-static void test_equal_jobs_are_one_kind(void **state)
+TEST(test_equal_jobs_are_one_kind)
 {
 	struct trace *t = csv("arrival_s,cpus,network,batches\n0,2,a,\n1,2,a,\n2,2,b,\n3,2,a,64\n4,2,a,\n");
 
-	(void)state;
 	assert_int_equal(t->n_kinds, 3);
 	assert_int_equal(t->job[0].kind, t->job[4].kind);
 	assert_int_not_equal(t->job[0].kind, t->job[3].kind);
@@ -194,7 +181,7 @@ static void test_equal_jobs_are_one_kind(void **state)
 
 /* ---- refusals ---- */
 
-static void test_bad_csv_is_refused_with_line_field_and_reason(void **state)
+TEST(test_bad_csv_is_refused_with_line_field_and_reason)
 {
 	static const struct {
 		const char *text, *want;
@@ -257,19 +244,17 @@ static void test_bad_csv_is_refused_with_line_field_and_reason(void **state)
 		  "t.csv:2: value of column 'network' '\xff' has a byte that is no UTF-8 in it" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
 		refuse_csv(cases[i].text, cases[i].want);
 }
 
-static void test_limits_hold_on_both_sides(void **state)
+TEST(test_limits_hold_on_both_sides)
 {
 	char text[4000], value_text[TRACE_MAX_VALUE + 2];
 	struct strbuf wide = { 0 };
 	struct trace *t = NULL;
 	struct err err = { 0 };
 
-	(void)state;
 	memset(value_text, 'x', sizeof value_text);
 	value_text[TRACE_MAX_VALUE] = '\0';
 	snprintf(text, sizeof text, "arrival_s,network\n1,%s\n", value_text);
@@ -296,11 +281,10 @@ static void test_limits_hold_on_both_sides(void **state)
 	strbuf_release(&wide);
 }
 
-static void test_a_doubtful_column_is_noticed(void **state)
+TEST(test_a_doubtful_column_is_noticed)
 {
 	struct trace *t = csv("arrival_s,tennant,network\n1,a,b\n");
 
-	(void)state;
 	assert_int_equal(t->n_notices, 1);
 	assert_string_equal(t->notice[0],
 			    "column 'tennant' is taken for a property of the jobs; did you mean 'tenant'?");
@@ -309,7 +293,7 @@ static void test_a_doubtful_column_is_noticed(void **state)
 
 /* ---- JSON lines ---- */
 
-static void test_json_lines_say_the_same_as_csv(void **state)
+TEST(test_json_lines_say_the_same_as_csv)
 {
 	struct trace *a = csv("arrival_s,slo_s,cpus,id,tenant,best_effort,batches,network,epochs,samples\n"
 			      "0.1,300,1,5,lab,false,64|128,lenet5,4,12000\n"
@@ -320,7 +304,6 @@ static void test_json_lines_say_the_same_as_csv(void **state)
 		"{\"arrival_s\":2.0,\"cpus\":2,\"id\":\"6\",\"tenant\":\"l\\u0061b\",\"best_effort\":true,"
 		"\"network\":\"simplenet\",\"epochs\":\"1..4\",\"samples\":12e3}\r\n");
 
-	(void)state;
 	assert_true(a->fingerprint == b->fingerprint);
 	assert_int_equal(b->job[1].line, 3);
 	trace_free(a);
@@ -328,7 +311,7 @@ static void test_json_lines_say_the_same_as_csv(void **state)
 }
 
 /* The scanner must judge as the parser does: the same line with and without a harmless escape, which only the latter knows. */
-static void test_scanner_and_parser_agree(void **state)
+TEST(test_scanner_and_parser_agree)
 {
 	static const char *const tail[] = {
 		"\"n\":0.10}",
@@ -363,7 +346,6 @@ static void test_scanner_and_parser_agree(void **state)
 	};
 	const char *first = "{\"arrival_s\":0,\"n\":1,\"batches\":[1],\"k\":\"a\"}\n";
 
-	(void)state;
 	for (size_t i = 0; i < sizeof tail / sizeof *tail; i++) {
 		char fast[400], slow[400];
 		struct trace *a = NULL, *b = NULL;
@@ -382,9 +364,8 @@ static void test_scanner_and_parser_agree(void **state)
 	}
 }
 
-static void test_bad_json_lines_are_refused_with_their_place(void **state)
+TEST(test_bad_json_lines_are_refused_with_their_place)
 {
-	(void)state;
 	refuse_jsonl("{\"arrival_s\":1}\n{\"arrival_s\":2,}\n",
 		     "t.jsonl:2:16: '}' where a key in quotes was expected");
 	refuse_jsonl("[1]\n", "t.jsonl:1: need an object: {\"arrival_s\":0,...}");
@@ -400,12 +381,11 @@ static void test_bad_json_lines_are_refused_with_their_place(void **state)
 	refuse_jsonl("", "t.jsonl: there is no job in it");
 }
 
-static void test_a_column_may_come_late(void **state)
+TEST(test_a_column_may_come_late)
 {
 	struct trace *t =
 		jsonl("{\"arrival_s\":0,\"a\":1}\n{\"arrival_s\":1,\"b\":2}\n{\"arrival_s\":2,\"a\":1}\n");
 
-	(void)state;
 	assert_int_equal(t->n_columns, 2);
 	assert_int_equal(t->n_kinds, 2);
 	assert_int_equal(t->job[0].kind, t->job[2].kind);
@@ -434,7 +414,7 @@ static void assert_reads_back(const struct trace *t)
 	strbuf_release(&out);
 }
 
-static void test_what_is_written_reads_back_as_the_same(void **state)
+TEST(test_what_is_written_reads_back_as_the_same)
 {
 	static const char *const traces[] = {
 		"arrival_s\n0\n",
@@ -448,7 +428,6 @@ static void test_what_is_written_reads_back_as_the_same(void **state)
 		"arrival_s,cpus\n2026-11-16T08:00:00.123456789Z,1\n2026-11-16T07:00:00Z,2\n",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof traces / sizeof *traces; i++) {
 		struct trace *t = csv(traces[i]);
 
@@ -457,7 +436,7 @@ static void test_what_is_written_reads_back_as_the_same(void **state)
 	}
 }
 
-static void test_fingerprints_differ_where_traces_do(void **state)
+TEST(test_fingerprints_differ_where_traces_do)
 {
 	static const char *const traces[] = {
 		"arrival_s,slo_s,cpus,network,tenant\n0,1,1,a,x\n1,1,1,a,x\n",
@@ -475,7 +454,6 @@ static void test_fingerprints_differ_where_traces_do(void **state)
 	enum { N = sizeof traces / sizeof *traces };
 	uint64_t print[N];
 
-	(void)state;
 	for (size_t i = 0; i < N; i++) {
 		struct trace *t = csv(traces[i]);
 
@@ -488,7 +466,7 @@ static void test_fingerprints_differ_where_traces_do(void **state)
 
 /* ---- no memory ---- */
 
-static void test_no_allocation_that_fails_does_harm(void **state)
+TEST_WITH(test_no_allocation_that_fails_does_harm, NULL, disarm)
 {
 	static const char *const traces[] = {
 		"arrival_s,tenant,type,epochs,tennant,batches\n3,a,t,1..4,x,64|128\n1,b,u,4,y,\n2,a,,,,\n",
@@ -496,7 +474,6 @@ static void test_no_allocation_that_fails_does_harm(void **state)
 		"1,2]}\n",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		for (unsigned long k = 1;; k++) {
 			struct trace *t = NULL;
@@ -518,29 +495,4 @@ static void test_no_allocation_that_fails_does_harm(void **state)
 			assert_null(t);
 		}
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_every_field_is_read),
-		cmocka_unit_test(test_what_is_left_out_has_its_default),
-		cmocka_unit_test(test_fixed_epochs_are_a_value),
-		cmocka_unit_test(test_times_count_from_the_earliest),
-		cmocka_unit_test(test_jobs_come_by_arrival_and_equal_ones_as_in_the_file),
-		cmocka_unit_test(test_nanoseconds_survive_a_hundred_years),
-		cmocka_unit_test(test_equal_jobs_are_one_kind),
-		cmocka_unit_test(test_bad_csv_is_refused_with_line_field_and_reason),
-		cmocka_unit_test(test_limits_hold_on_both_sides),
-		cmocka_unit_test(test_a_doubtful_column_is_noticed),
-		cmocka_unit_test(test_json_lines_say_the_same_as_csv),
-		cmocka_unit_test(test_scanner_and_parser_agree),
-		cmocka_unit_test(test_bad_json_lines_are_refused_with_their_place),
-		cmocka_unit_test(test_a_column_may_come_late),
-		cmocka_unit_test(test_what_is_written_reads_back_as_the_same),
-		cmocka_unit_test(test_fingerprints_differ_where_traces_do),
-		cmocka_unit_test_teardown(test_no_allocation_that_fails_does_harm, disarm),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

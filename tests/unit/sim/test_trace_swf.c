@@ -1,10 +1,4 @@
 /* sim/trace_swf: logs in the Standard Workload Format become jobs as the mapping says. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +8,7 @@
 #include "common/mem.h"
 #include "sim/trace/trace.h"
 #include "sim/trace/swf_map.h"
+#include "tests/support/test.h"
 
 static int disarm(void **state)
 {
@@ -68,12 +63,11 @@ static bool has_notice(const struct trace *t, const char *text)
 	return false;
 }
 
-static void test_the_built_in_mapping(void **state)
+TEST(test_the_built_in_mapping)
 {
 	struct trace *t = read_with("; Computer: a machine\n; MaxJobs: 1\n" LINE_1, NULL);
 	const struct trace_job *j = &t->job[0];
 
-	(void)state;
 	assert_int_equal(j->id, 1);
 	assert_int_equal(j->line, 3);
 	assert_int_equal(j->arrival_ns, 0);
@@ -88,25 +82,23 @@ static void test_the_built_in_mapping(void **state)
 	trace_free(t);
 }
 
-static void test_the_built_in_mapping_is_the_file_in_configs(void **state)
+TEST(test_the_built_in_mapping_is_the_file_in_configs)
 {
 	char *text = NULL;
 	size_t len = 0;
 	struct err err = { 0 };
 
-	(void)state;
 	if (io_read_file("configs/traces/swf-map.json", 1 << 20, &text, &len, &err))
 		fail_msg("%s", err.text);
 	assert_string_equal(text, swf_map_builtin());
 	free(text);
 }
 
-static void test_unknown_fields_have_stand_ins(void **state)
+TEST(test_unknown_fields_have_stand_ins)
 {
 	struct trace *t = read_with("1 0 -1 40 -1 -1 -1 4 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1\n", NULL);
 	const struct trace_job *j = &t->job[0];
 
-	(void)state;
 	assert_int_equal(t->kind[j->kind].cpus, 4); /* requested */
 	assert_true(j->slo_s == 60.0); /* 1.5 x run time */
 	assert_string_equal(t->tenant[j->tenant], "default");
@@ -114,7 +106,7 @@ static void test_unknown_fields_have_stand_ins(void **state)
 	trace_free(t);
 }
 
-static void test_records_that_are_no_jobs_are_counted(void **state)
+TEST(test_records_that_are_no_jobs_are_counted)
 {
 	struct trace *t = read_with(LINE_1
 				    "2 1 0 5 1 -1 -1 1 9 -1 5 7 3 5 1 -1 -1 -1\n" /* cancelled */
@@ -126,7 +118,6 @@ static void test_records_that_are_no_jobs_are_counted(void **state)
 				    "7 1 0 0 1 -1 -1 1 9 -1 0 7 3 5 1 -1 -1 -1\n", /* failed at once: a job */
 				    NULL);
 
-	(void)state;
 	assert_int_equal(t->n_jobs, 2);
 	assert_true(has_notice(t, "1 record left out: cancelled"));
 	assert_true(has_notice(t, "2 records left out: parts of jobs that have a line of their own"));
@@ -138,7 +129,7 @@ static void test_records_that_are_no_jobs_are_counted(void **state)
 	trace_free(t);
 }
 
-static void test_a_mapping_of_ones_own(void **state)
+TEST(test_a_mapping_of_ones_own)
 {
 	const char *map =
 		"{\"cpus\":{\"divisor\":4,\"cap\":2},\"tenant\":\"queue\",\"type\":\"none\","
@@ -151,7 +142,6 @@ static void test_a_mapping_of_ones_own(void **state)
 					   "4 3 0 5 1 -1 -1 1 9 -1 1 7 3 9 2 -1 -1 -1\n",
 				    map);
 
-	(void)state;
 	assert_int_equal(t->n_jobs, 3); /* the failed one is not taken */
 	assert_int_equal(t->kind[t->job[0].kind].cpus, 1);
 	assert_int_equal(t->kind[t->job[1].kind].cpus, 2);
@@ -168,13 +158,12 @@ static void test_a_mapping_of_ones_own(void **state)
 }
 
 /* Drawn by a hash: about evenly, and always the same for the same job. */
-static void test_values_are_drawn_evenly_and_stay(void **state)
+TEST(test_values_are_drawn_evenly_and_stay)
 {
 	struct strbuf text = { 0 };
 	struct trace *t, *again;
 	size_t first = 0;
 
-	(void)state;
 	for (int i = 1; i <= 4000; i++)
 		strbuf_printf(&text, "%d %d 0 4 1 -1 -1 1 9 -1 1 %d 3 5 1 -1 -1 -1\n", i, i, i % 5);
 	t = read_with(text.text, NULL);
@@ -190,9 +179,8 @@ static void test_values_are_drawn_evenly_and_stay(void **state)
 	strbuf_release(&text);
 }
 
-static void test_bad_lines_are_refused_with_their_place(void **state)
+TEST(test_bad_lines_are_refused_with_their_place)
 {
-	(void)state;
 	refuse("; a\n1 2 3\n", NULL, "log.swf:2: 3 fields: a line needs 18, with -1 for unknown");
 	refuse("1 0 2 40 2 -1 -1 4 100 -1 1 7 3 5 1 -1 -1 -1 9\n", NULL,
 	       "log.swf:1: more than the 18 fields of the format");
@@ -206,9 +194,8 @@ static void test_bad_lines_are_refused_with_their_place(void **state)
 	refuse("; nothing\n", NULL, "log.swf: there is no job in it");
 }
 
-static void test_bad_mappings_are_refused_by_member(void **state)
+TEST(test_bad_mappings_are_refused_by_member)
 {
-	(void)state;
 	refuse(LINE_1, "[]", "map.json: the mapping: need an object");
 	refuse(LINE_1, "{\"tenants\":\"user\"}", "map.json: unknown key 'tenants'; did you mean 'tenant'?");
 	refuse(LINE_1, "{\"tenant\":\"house\"}",
@@ -232,12 +219,11 @@ static void test_bad_mappings_are_refused_by_member(void **state)
 	refuse(LINE_1, "{\"values\":{\"epochs\":\"many\"}}", "log.swf: epochs 'many': need a number above 0");
 }
 
-static void test_the_example_is_read(void **state)
+TEST(test_the_example_is_read)
 {
 	struct trace *t = NULL;
 	struct err err = { 0 };
 
-	(void)state;
 	if (trace_read_swf("configs/traces/small.swf", "configs/traces/swf-map.json", &t, &err))
 		fail_msg("%s", err.text);
 	assert_int_equal(t->n_jobs, 9);
@@ -245,9 +231,8 @@ static void test_the_example_is_read(void **state)
 	assert_int_equal(trace_read_swf("configs/traces/small.swf", "nowhere.json", &t, &err), -ERR_NOTFOUND);
 }
 
-static void test_no_allocation_that_fails_does_harm(void **state)
+TEST_WITH(test_no_allocation_that_fails_does_harm, NULL, disarm)
 {
-	(void)state;
 	for (unsigned long k = 1;; k++) {
 		struct trace *t = NULL;
 		struct err err = { 0 };
@@ -267,22 +252,4 @@ static void test_no_allocation_that_fails_does_harm(void **state)
 		assert_int_equal(rc, -ERR_NOMEM);
 		assert_null(t);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_the_built_in_mapping),
-		cmocka_unit_test(test_the_built_in_mapping_is_the_file_in_configs),
-		cmocka_unit_test(test_unknown_fields_have_stand_ins),
-		cmocka_unit_test(test_records_that_are_no_jobs_are_counted),
-		cmocka_unit_test(test_a_mapping_of_ones_own),
-		cmocka_unit_test(test_values_are_drawn_evenly_and_stay),
-		cmocka_unit_test(test_bad_lines_are_refused_with_their_place),
-		cmocka_unit_test(test_bad_mappings_are_refused_by_member),
-		cmocka_unit_test(test_the_example_is_read),
-		cmocka_unit_test_teardown(test_no_allocation_that_fails_does_harm, disarm),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

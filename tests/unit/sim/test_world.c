@@ -1,15 +1,10 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/rng.h"
 #include "sim/world/world.h"
+#include "tests/support/test.h"
 
 /* What every world promises, for every entry of the table. */
 static const char *const specs[] = { "measured:configs/profiles/two-cores/runs.csv", "queueing", "fluid" };
@@ -70,13 +65,12 @@ static struct world_job a_job(uint64_t id)
 	return j;
 }
 
-static void test_unknown_worlds_are_refused_with_the_nearest_name(void **state)
+TEST(test_unknown_worlds_are_refused_with_the_nearest_name)
 {
 	struct world_params p = { .given = &two_cores, .trace = &trace };
 	struct world *w = NULL;
 	struct err err = { 0 };
 
-	(void)state;
 	p.spec = "quueing:file.json";
 	assert_int_equal(world_open(&p, &w, &err), -ERR_ARG);
 	assert_non_null(strstr(err.text, "no world 'quueing:file.json'; is it 'queueing'?"));
@@ -92,11 +86,10 @@ static void test_unknown_worlds_are_refused_with_the_nearest_name(void **state)
 	world_run_free(NULL);
 }
 
-static void test_every_world_says_what_it_is(void **state)
+TEST(test_every_world_says_what_it_is)
 {
 	static const char *const names[] = { "measured", "queueing", "fluid" };
 
-	(void)state;
 	for (int i = 0; i < WORLDS; i++) {
 		struct world *w = opened(specs[i]);
 		struct strbuf out = { 0 };
@@ -131,9 +124,8 @@ static void test_every_world_says_what_it_is(void **state)
 	}
 }
 
-static void test_folds_beyond_the_last_are_refused(void **state)
+TEST(test_folds_beyond_the_last_are_refused)
 {
-	(void)state;
 	for (int i = 0; i < WORLDS; i++) {
 		struct world *w = opened(specs[i]);
 		struct world_run *r = NULL;
@@ -147,9 +139,8 @@ static void test_folds_beyond_the_last_are_refused(void **state)
 	}
 }
 
-static void test_starts_that_make_no_sense_are_refused(void **state)
+TEST(test_starts_that_make_no_sense_are_refused)
 {
-	(void)state;
 	for (int i = 0; i < WORLDS; i++) {
 		struct world *w = opened(specs[i]);
 		struct world_run *r = new_run(w);
@@ -224,9 +215,8 @@ static void play(struct course *c, uint64_t from, uint64_t to)
 	}
 }
 
-static void test_littles_law_holds_and_no_more_works_than_the_cores(void **state)
+TEST(test_littles_law_holds_and_no_more_works_than_the_cores)
 {
-	(void)state;
 	for (int i = 0; i < WORLDS; i++) {
 		struct world *w = opened(specs[i]);
 		struct course c = { .run = new_run(w) };
@@ -246,9 +236,8 @@ static void test_littles_law_holds_and_no_more_works_than_the_cores(void **state
 	}
 }
 
-static void test_a_copy_goes_on_as_the_original_does_and_the_same_again(void **state)
+TEST(test_a_copy_goes_on_as_the_original_does_and_the_same_again)
 {
-	(void)state;
 	for (int i = 0; i < WORLDS; i++) {
 		struct world *w = opened(specs[i]), *other = opened(specs[i]);
 		struct world_run *a = new_run(w), *b = new_run(w), *again = new_run(other);
@@ -283,13 +272,12 @@ static void test_a_copy_goes_on_as_the_original_does_and_the_same_again(void **s
 	}
 }
 
-static void test_equal_jobs_end_together_by_id(void **state)
+TEST(test_equal_jobs_end_together_by_id)
 {
 	struct world *w = opened(specs[0]);
 	struct world_run *r = new_run(w);
 	struct world_end e[3];
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		struct world_job j = a_job(4);
 
@@ -304,9 +292,8 @@ static void test_equal_jobs_end_together_by_id(void **state)
 	world_free(w);
 }
 
-static void test_training_tables_have_rows_that_models_can_learn_from(void **state)
+TEST(test_training_tables_have_rows_that_models_can_learn_from)
 {
-	(void)state;
 	for (int i = 0; i < WORLDS; i++) {
 		struct world *w = opened(specs[i]);
 		struct csv *t = NULL;
@@ -320,20 +307,4 @@ static void test_training_tables_have_rows_that_models_can_learn_from(void **sta
 		csv_free(t);
 		world_free(w);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_unknown_worlds_are_refused_with_the_nearest_name),
-		cmocka_unit_test(test_every_world_says_what_it_is),
-		cmocka_unit_test(test_folds_beyond_the_last_are_refused),
-		cmocka_unit_test(test_starts_that_make_no_sense_are_refused),
-		cmocka_unit_test(test_littles_law_holds_and_no_more_works_than_the_cores),
-		cmocka_unit_test(test_a_copy_goes_on_as_the_original_does_and_the_same_again),
-		cmocka_unit_test(test_equal_jobs_end_together_by_id),
-		cmocka_unit_test(test_training_tables_have_rows_that_models_can_learn_from),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,3 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +8,7 @@
 #include "common/rng.h"
 #include "sim/world/file.h"
 #include "tests/support/support.h"
+#include "tests/support/test.h"
 
 /* A small whole file; %s goes in before the last brace. */
 #define SMALL                                                                                                \
@@ -47,14 +42,13 @@ static void refuses(const char *text, const char *say)
 		fail_msg("'%s' does not say '%s'", err.text, say);
 }
 
-static void test_the_built_in_world_is_the_file_two_cores(void **state)
+TEST(test_the_built_in_world_is_the_file_two_cores)
 {
 	struct world_file *f = NULL;
 	struct err err = { 0 };
 	char *text = NULL;
 	size_t len = 0;
 
-	(void)state;
 	if (io_read_file("configs/worlds/two-cores.json", WORLD_FILE_MAX_BYTES, &text, &len, &err))
 		fail_msg("%s", err.text);
 	assert_string_equal(text, world_file_builtin);
@@ -67,12 +61,11 @@ static void test_the_built_in_world_is_the_file_two_cores(void **state)
 	world_file_free(f);
 }
 
-static void test_the_file_of_the_papers_cluster_is_good(void **state)
+TEST(test_the_file_of_the_papers_cluster_is_good)
 {
 	struct world_file *f = NULL;
 	struct err err = { 0 };
 
-	(void)state;
 	if (world_file_read("configs/worlds/bigdl.json", &f, &err))
 		fail_msg("%s", err.text);
 	assert_true(f->cluster.cores == 48.0 && f->cluster.nodes == 3);
@@ -80,12 +73,11 @@ static void test_the_file_of_the_papers_cluster_is_good(void **state)
 	world_file_free(f);
 }
 
-static void test_what_is_not_given_has_a_default(void **state)
+TEST(test_what_is_not_given_has_a_default)
 {
 	struct world_file *f = must(SMALL "}");
 	struct world_work w;
 
-	(void)state;
 	assert_int_equal(f->n_categories, 0);
 	assert_true(isnan(f->accuracy.best) && f->exponent == 1.0 && f->disk_s == 0.0);
 	assert_true(f->disk_law == WORLD_DISK_EXPONENTIAL && !f->barrier);
@@ -100,7 +92,7 @@ static void test_what_is_not_given_has_a_default(void **state)
 	world_file_free(f);
 }
 
-static void test_factors_multiply_the_costs(void **state)
+TEST(test_factors_multiply_the_costs)
 {
 	static const char text[] =
 		"{\"cluster\":{\"cores\":2},\"defaults\":{\"samples\":1000,\"epochs\":2},\"batches\":[10],"
@@ -115,7 +107,6 @@ static void test_factors_multiply_the_costs(void **state)
 	const struct world_value *value[] = { &f->category[0].value[0], &f->category[1].value[0] };
 	struct world_work w = world_file_work(f, value, 4.0, 10.0, 1000.0, 1.0);
 
-	(void)state;
 	assert_true(fabs(w.compute_s - (1.0 + 30.0 * 0.1 * 10.0 / 2.0)) < 1e-12);
 	assert_true(fabs(w.disk_s - (2.0 + 0.4 * 10.0 / 4.0)) < 1e-12);
 	value[0] = &f->category[0].value[1];
@@ -134,20 +125,18 @@ static void test_factors_multiply_the_costs(void **state)
 	world_file_free(f);
 }
 
-static void test_without_categories_there_is_one_accuracy(void **state)
+TEST(test_without_categories_there_is_one_accuracy)
 {
 	struct world_file *f =
 		must(SMALL ",\"accuracy\":{\"best\":0.8,\"half_iterations\":5,\"noise\":0.1}}");
 
-	(void)state;
 	assert_true(f->accuracy.best == 0.8 && f->accuracy.half_iterations == 5.0 &&
 		    f->accuracy.noise == 0.1);
 	world_file_free(f);
 }
 
-static void test_unknown_keys_name_the_nearest(void **state)
+TEST(test_unknown_keys_name_the_nearest)
 {
-	(void)state;
 	refuses(SMALL ",\"barier\":true}", "w.json: unknown key 'barier'; did you mean 'barrier'?");
 	refuses(SMALL ",\"levels\":{\"cpu\":[1]}}", "levels: unknown key 'cpu'; did you mean 'cpus'?");
 	refuses(SMALL ",\"service\":{\"disc\":\"constant\"}}",
@@ -163,9 +152,8 @@ static void test_unknown_keys_name_the_nearest(void **state)
 	refuses("{\"cluster\":{\"core\":2}}", "cluster: unknown key 'core'");
 }
 
-static void test_what_must_be_there_is_asked_for(void **state)
+TEST(test_what_must_be_there_is_asked_for)
 {
-	(void)state;
 	refuses("[]", "must be an object");
 	refuses("{}", "w.json: cluster: is not given");
 	refuses("{\"cluster\":{\"cores\":2}}", "w.json: defaults: is not given");
@@ -192,9 +180,8 @@ static void refuses_with(const char *from, const char *to, const char *say)
 	refuses(text, say);
 }
 
-static void test_numbers_have_their_range(void **state)
+TEST(test_numbers_have_their_range)
 {
-	(void)state;
 	refuses_with("\"cores\":2", "\"cores\":0", "cluster: cores");
 	refuses_with("\"samples\":1000", "\"samples\":0",
 		     "defaults.samples: 0: need a whole number from 1 to 1e+09");
@@ -231,13 +218,12 @@ static void test_numbers_have_their_range(void **state)
 		"levels.a: need a list of values");
 }
 
-static void test_long_names_do_not_burst_an_error(void **state)
+TEST(test_long_names_do_not_burst_an_error)
 {
 	char name[200], text[2000], path[700];
 	struct world_file *f = NULL;
 	struct err err = { 0 };
 
-	(void)state;
 	memset(name, 'n', sizeof name - 1);
 	name[sizeof name - 1] = '\0';
 	snprintf(text, sizeof text, SMALL ",\"factors\":{\"%s\":{\"a\":{}}}}", name);
@@ -252,13 +238,12 @@ static void test_long_names_do_not_burst_an_error(void **state)
 }
 
 /* Whatever a file holds, it is read or refused: the built-in one with random bytes changed or cut off. */
-static void test_damaged_files_do_no_harm(void **state)
+TEST(test_damaged_files_do_no_harm)
 {
 	size_t len = strlen(world_file_builtin), taken = 0;
 	struct rng rng = rng_stream(4, 4);
 	char *text = malloc(len + 1);
 
-	(void)state;
 	for (size_t i = 0; i < 20000; i++) {
 		struct world_file *f = NULL;
 		struct err err = { 0 };
@@ -285,11 +270,10 @@ static void test_damaged_files_do_no_harm(void **state)
 	assert_true(taken > 100 && taken < 15000);
 }
 
-static void test_every_failure_of_memory_is_said(void **state)
+TEST(test_every_failure_of_memory_is_said)
 {
 	bool failed = true;
 
-	(void)state;
 	for (unsigned long k = 1; failed; k++) {
 		struct world_file *f = NULL;
 		struct err err = { 0 };
@@ -305,7 +289,7 @@ static void test_every_failure_of_memory_is_said(void **state)
 	world_file_free(NULL);
 }
 
-static void test_what_reports_say_of_it_is_good_json(void **state)
+TEST(test_what_reports_say_of_it_is_good_json)
 {
 	struct world_file *f = must(SMALL ",\"factors\":{\"network\":{\"a\":{\"record\":3}}}}");
 	struct strbuf out = { 0 };
@@ -313,7 +297,6 @@ static void test_what_reports_say_of_it_is_good_json(void **state)
 	struct json *v = NULL;
 	struct err err = { 0 };
 
-	(void)state;
 	json_begin(&w, &out, false);
 	json_open(&w, '{');
 	world_file_describe(f, &w);
@@ -325,24 +308,4 @@ static void test_what_reports_say_of_it_is_good_json(void **state)
 	json_free(v);
 	strbuf_release(&out);
 	world_file_free(f);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_the_built_in_world_is_the_file_two_cores),
-		cmocka_unit_test(test_the_file_of_the_papers_cluster_is_good),
-		cmocka_unit_test(test_what_is_not_given_has_a_default),
-		cmocka_unit_test(test_factors_multiply_the_costs),
-		cmocka_unit_test(test_without_categories_there_is_one_accuracy),
-		cmocka_unit_test(test_unknown_keys_name_the_nearest),
-		cmocka_unit_test(test_what_must_be_there_is_asked_for),
-		cmocka_unit_test(test_numbers_have_their_range),
-		cmocka_unit_test(test_long_names_do_not_burst_an_error),
-		cmocka_unit_test(test_damaged_files_do_no_harm),
-		cmocka_unit_test(test_every_failure_of_memory_is_said),
-		cmocka_unit_test(test_what_reports_say_of_it_is_good_json),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,10 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <time.h>
 
 #include "queueing/closed.h"
 #include "sim/world/fluid_laws.h"
 #include "tests/support/des.h"
+#include "tests/support/test.h"
 #include "tests/unit/sim/queueing_bed.h"
 
 static void close_to(double got, double want, double tolerance)
@@ -59,13 +54,12 @@ static double closed_cycle_s(unsigned cores, uint32_t n, double compute_s, doubl
 	return r;
 }
 
-static void test_a_law_is_mean_value_analysis(void **state)
+TEST(test_a_law_is_mean_value_analysis)
 {
 	static const struct world_file plain;
 	static const unsigned cores[] = { 1, 2, 7, 48 };
 	static const double disk_s[] = { 0.0, 0.001, 0.3, 1.0, 40.0 };
 
-	(void)state;
 	for (size_t c = 0; c < 4; c++) {
 		struct fluid_laws *l = laws_of(&plain, cores[c], 1, 2000.0);
 
@@ -85,12 +79,11 @@ static void test_a_law_is_mean_value_analysis(void **state)
 	}
 }
 
-static void test_equal_laws_are_kept_once(void **state)
+TEST(test_equal_laws_are_kept_once)
 {
 	static const struct world_file plain;
 	struct fluid_laws *l = laws_of(&plain, 2.0, 1, 20.0);
 
-	(void)state;
 	for (uint32_t round = 0; round < 2; round++)
 		for (uint32_t i = 0; i < 1000; i++)
 			assert_int_equal(law_of(l, 1 + i % 7, 1.0 + i, 0.5), i);
@@ -99,14 +92,13 @@ static void test_equal_laws_are_kept_once(void **state)
 	fluid_laws_free(l);
 }
 
-static void test_processes_spread_over_the_nodes(void **state)
+TEST(test_processes_spread_over_the_nodes)
 {
 	static const struct world_file plain;
 	struct fluid_laws *l = laws_of(&plain, 3.0, 3, 40.0);
 	uint32_t one = law_of(l, 1, 1.0, 0.2), four = law_of(l, 4, 1.0, 0.2);
 	double alone = closed_cycle_s(1, 1, 1.0, 0.2), two = closed_cycle_s(1, 2, 1.0, 0.2);
 
-	(void)state;
 	for (double p = 1.0; p <= 3.0; p++)
 		close_to(fluid_laws_cycle_s(l, one, p), alone, 1e-12);
 	close_to(fluid_laws_cycle_s(l, four, 4.0), two, 1e-12); /* waits for the two that share a node */
@@ -170,15 +162,13 @@ static void compare_equal_jobs(const char *file, const char *epochs, double allo
 	bed_close(&f);
 }
 
-static void test_equal_jobs_take_as_long_as_in_the_queueing_world(void **state)
+TEST(test_equal_jobs_take_as_long_as_in_the_queueing_world)
 {
-	(void)state;
 	compare_equal_jobs(NULL, NULL, 0.03);
 }
 
-static void test_the_same_on_three_nodes(void **state)
+TEST(test_the_same_on_three_nodes)
 {
-	(void)state;
 	compare_equal_jobs("configs/worlds/bigdl.json", "1", 0.03);
 }
 
@@ -215,9 +205,8 @@ static void compare_played(const char *what, const char *service, const char *ba
 	bed_close(&f);
 }
 
-static void test_barriers_and_other_disks_are_played(void **state)
+TEST(test_barriers_and_other_disks_are_played)
 {
-	(void)state;
 	compare_played("barrier", "\"exponential\"", "true");
 	compare_played("constant disk", "\"constant\"", "false");
 	compare_played("measured disk", "{\"measured\":[1,1,1,1,1,1,1,1,1,20]}", "false");
@@ -311,9 +300,8 @@ static void compare_mixture(const char *file, const char *epochs, double between
 	bed_close(&f);
 }
 
-static void test_a_mixture_that_arrives_takes_about_as_long(void **state)
+TEST(test_a_mixture_that_arrives_takes_about_as_long)
 {
-	(void)state;
 	compare_mixture(NULL, NULL, 1.0, 0.02); /* some load */
 	compare_mixture(NULL, NULL, 0.62, 0.02); /* a line forms */
 	compare_mixture(NULL, NULL, 0.0, 0.02); /* all at once */
@@ -345,7 +333,7 @@ static double time_of(struct bed *b, struct world_job j, struct world_end *e)
 	return at_s;
 }
 
-static void test_luck_slows_and_fails(void **state)
+TEST(test_luck_slows_and_fails)
 {
 	struct world_job j = bed_job(1, 0, 128.0, 3);
 	struct bed_trace t;
@@ -353,7 +341,6 @@ static void test_luck_slows_and_fails(void **state)
 	struct world_end e;
 	double plain_s = time_of(&b, j, &e), busy_s = b.ops->count(b.run).busy_s;
 
-	(void)state;
 	assert_true(!e.failed && e.accuracy > 0.6 && e.accuracy < 0.9);
 	close_to(e.processes, 1.0, 1e-12);
 	/* 94 x 4 iterations, of the costs in the file */
@@ -369,14 +356,13 @@ static void test_luck_slows_and_fails(void **state)
 	bed_close(&b);
 }
 
-static void test_drift_stretches_what_comes_after_it(void **state)
+TEST(test_drift_stretches_what_comes_after_it)
 {
 	struct bed_trace t;
 	struct bed b = plain_bed(&t, (struct disturbances){ 0 });
 	struct world_end e;
 	double plain_s = time_of(&b, bed_job(1, 0, 128.0, 3), &e), busy_s = b.ops->count(b.run).busy_s;
 
-	(void)state;
 	bed_close(&b);
 	b = plain_bed(&t, (struct disturbances){ .drift = 0.5, .drift_at_s = 0.4 * plain_s });
 	close_to(time_of(&b, bed_job(1, 0, 128.0, 3), &e), (0.4 + 1.5 * 0.6) * plain_s, 1e-9);
@@ -384,7 +370,7 @@ static void test_drift_stretches_what_comes_after_it(void **state)
 	bed_close(&b);
 }
 
-static void test_a_copy_goes_on_like_the_original(void **state)
+TEST(test_a_copy_goes_on_like_the_original)
 {
 	struct bed_trace t;
 	struct bed b = plain_bed(&t, (struct disturbances){ 0 });
@@ -393,7 +379,6 @@ static void test_a_copy_goes_on_like_the_original(void **state)
 	double at_s, copy_s;
 	void *copy = NULL;
 
-	(void)state;
 	assert_int_equal(b.ops->run_new(b.world, 0, &copy, &err), 0);
 	for (uint32_t i = 0; i < 9; i++)
 		bed_start(&b, 0.1 * i, bed_job(i + 1, i % 2, 64.0, 4));
@@ -411,14 +396,13 @@ static void test_a_copy_goes_on_like_the_original(void **state)
 	bed_close(&b);
 }
 
-static void test_a_larger_machine_is_a_what_if(void **state)
+TEST(test_a_larger_machine_is_a_what_if)
 {
 	struct cluster larger = { .cores = 8.0, .slots = 20, .nodes = 1, .memory_mb = INFINITY };
 	struct bed_trace t;
 	struct bed b = plain_bed(&t, (struct disturbances){ 0 }), l;
 	double small_s, large_s;
 
-	(void)state;
 	l = bed_open(&world_fluid, (struct world_open){ .trace = &t.trace, .cluster = &larger });
 	assert_true(l.given.cores == 2.0 && l.cluster.cores == 8.0);
 	small_s = mean_response_s(&b, 0, 8, 128.0, 1);
@@ -428,14 +412,13 @@ static void test_a_larger_machine_is_a_what_if(void **state)
 	bed_close(&l);
 }
 
-static void test_too_many_sorts_of_jobs_are_refused(void **state)
+TEST(test_too_many_sorts_of_jobs_are_refused)
 {
 	struct world_file barrier = { .barrier = true };
 	struct fluid_laws *l = laws_of(&barrier, 2.0, 1, 2.0);
 	struct err err = { 0 };
 	uint32_t law;
 
-	(void)state;
 	for (size_t i = 0; i < FLUID_MAX_PLAYED; i++)
 		assert_int_equal(fluid_laws_add(l, 1, 1.0 + (double)i, 0.0, &law, &err), 0);
 	assert_int_equal(fluid_laws_add(l, 1, 0.5, 0.0, &law, &err), -ERR_ARG);
@@ -445,12 +428,11 @@ static void test_too_many_sorts_of_jobs_are_refused(void **state)
 	fluid_laws_free(l);
 }
 
-static void test_every_failure_of_memory_is_survived(void **state)
+TEST(test_every_failure_of_memory_is_survived)
 {
 	struct bed_trace t;
 	bool failed = true;
 
-	(void)state;
 	bed_trace_init(&t);
 	bed_kind(&t, "lenet5", "500", "1", 3);
 	for (unsigned long k = 1; failed; k++) {
@@ -477,7 +459,7 @@ static void test_every_failure_of_memory_is_survived(void **state)
 	}
 }
 
-static void test_a_start_and_an_end_take_under_a_microsecond(void **state)
+TEST(test_a_start_and_an_end_take_under_a_microsecond)
 {
 	size_t n = 300000 / des_thrift();
 	struct bed_trace t;
@@ -486,7 +468,6 @@ static void test_a_start_and_an_end_take_under_a_microsecond(void **state)
 	struct world_end e;
 	double at_s = 0.0, each_s;
 
-	(void)state;
 	for (uint32_t i = 0; i < 20; i++)
 		bed_start(&b, 0.0, bed_job(i + 1, i % 2, 64.0, 4));
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
@@ -506,26 +487,4 @@ static void test_a_start_and_an_end_take_under_a_microsecond(void **state)
 	printf("a start and an end among 20 jobs: %.0f ns\n", 1e9 * each_s);
 	assert_true(each_s < 1e-6 || des_thrift() > 1);
 	bed_close(&b);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_law_is_mean_value_analysis),
-		cmocka_unit_test(test_equal_laws_are_kept_once),
-		cmocka_unit_test(test_processes_spread_over_the_nodes),
-		cmocka_unit_test(test_equal_jobs_take_as_long_as_in_the_queueing_world),
-		cmocka_unit_test(test_the_same_on_three_nodes),
-		cmocka_unit_test(test_barriers_and_other_disks_are_played),
-		cmocka_unit_test(test_a_mixture_that_arrives_takes_about_as_long),
-		cmocka_unit_test(test_luck_slows_and_fails),
-		cmocka_unit_test(test_drift_stretches_what_comes_after_it),
-		cmocka_unit_test(test_a_copy_goes_on_like_the_original),
-		cmocka_unit_test(test_a_larger_machine_is_a_what_if),
-		cmocka_unit_test(test_too_many_sorts_of_jobs_are_refused),
-		cmocka_unit_test(test_every_failure_of_memory_is_survived),
-		cmocka_unit_test(test_a_start_and_an_end_take_under_a_microsecond),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,3 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +12,7 @@
 #include "predictors/data/table.h"
 #include "sim/world/world.h"
 #include "tests/support/support.h"
+#include "tests/support/test.h"
 
 #define RUNS "configs/profiles/two-cores/runs.csv"
 #define CURVES "configs/profiles/two-cores/curves.csv"
@@ -142,6 +137,8 @@ static int free_runs(void **state)
 	return 0;
 }
 
+TEST_GROUP(read_runs, free_runs);
+
 static double number(const struct csv *t, size_t row, const char *name)
 {
 	double v = NAN;
@@ -194,13 +191,12 @@ static char *const networks[] = { "lenet5", "simplenet" };
 
 /* ---- what happens ---- */
 
-static void test_a_job_alone_takes_exactly_a_measured_time(void **state)
+TEST(test_a_job_alone_takes_exactly_a_measured_time)
 {
 	struct by_hand h;
 	struct world *w;
 	double v[8];
 
-	(void)state;
 	hand_init(&h);
 	for (int n = 0; n < 2; n++)
 		for (uint32_t cpus = 1; cpus <= 4; cpus *= 2)
@@ -222,12 +218,11 @@ static void test_a_job_alone_takes_exactly_a_measured_time(void **state)
 	world_free(w);
 }
 
-static void test_luck_draws_the_measured_quantiles_at_every_load(void **state)
+TEST(test_luck_draws_the_measured_quantiles_at_every_load)
 {
 	struct by_hand h;
 	struct world *w;
 
-	(void)state;
 	hand_init(&h);
 	hand_kind(&h, "lenet5", 2, "4", "12000");
 	hand_kind(&h, "simplenet", 4, "4", "12000");
@@ -242,14 +237,13 @@ static void test_luck_draws_the_measured_quantiles_at_every_load(void **state)
 	world_free(w);
 }
 
-static void test_five_jobs_with_lucks_of_their_own_take_about_what_five_took(void **state)
+TEST(test_five_jobs_with_lucks_of_their_own_take_about_what_five_took)
 {
 	struct by_hand h;
 	struct world *w;
 	double sum = 0.0, worst = 0.0, v[64];
 	int n = 0;
 
-	(void)state;
 	hand_init(&h);
 	for (int i = 0; i < 6; i++)
 		hand_kind(&h, networks[i / 3], (const uint32_t[]){ 1, 2, 4 }[i % 3], "4", "12000");
@@ -281,14 +275,13 @@ static void test_five_jobs_with_lucks_of_their_own_take_about_what_five_took(voi
 	world_free(w);
 }
 
-static void test_accuracies_are_the_measured_ones_whatever_the_load(void **state)
+TEST(test_accuracies_are_the_measured_ones_whatever_the_load)
 {
 	struct by_hand h;
 	struct world *w;
 	double v[64];
 	size_t n;
 
-	(void)state;
 	hand_init(&h);
 	hand_kind(&h, "lenet5", 2, "4", "12000");
 	w = two_core_world(&h, 1);
@@ -309,13 +302,12 @@ static void test_accuracies_are_the_measured_ones_whatever_the_load(void **state
 	world_free(w);
 }
 
-static void test_between_settings_the_logarithm_of_time_is_linear(void **state)
+TEST(test_between_settings_the_logarithm_of_time_is_linear)
 {
 	struct by_hand h;
 	struct world *w;
 	double two, four, took, part = log(1.5) / log(2.0);
 
-	(void)state;
 	hand_init(&h);
 	hand_kind(&h, "lenet5", 3, "4", "12000");
 	hand_kind(&h, "lenet5", 2, "4", "12000");
@@ -342,12 +334,11 @@ static void test_between_settings_the_logarithm_of_time_is_linear(void **state)
 	world_free(w);
 }
 
-static void test_more_jobs_never_make_a_job_faster(void **state)
+TEST(test_more_jobs_never_make_a_job_faster)
 {
 	struct by_hand h;
 	struct world *w;
 
-	(void)state;
 	hand_init(&h);
 	hand_kind(&h, "lenet5", 1, "4", "12000");
 	hand_kind(&h, "simplenet", 3, "4", "12000");
@@ -366,7 +357,7 @@ static void test_more_jobs_never_make_a_job_faster(void **state)
 	world_free(w);
 }
 
-static void test_luck_slows_down_and_fails_jobs_and_the_machine_drifts(void **state)
+TEST(test_luck_slows_down_and_fails_jobs_and_the_machine_drifts)
 {
 	struct disturbances drift = { .drift = 0.5, .drift_at_s = 0.1 };
 	struct by_hand h;
@@ -379,7 +370,6 @@ static void test_luck_slows_down_and_fails_jobs_and_the_machine_drifts(void **st
 	struct world_end e;
 	double alone;
 
-	(void)state;
 	hand_init(&h);
 	hand_kind(&h, "lenet5", 2, "4", "12000");
 	w = two_core_world(&h, 1);
@@ -400,7 +390,7 @@ static void test_luck_slows_down_and_fails_jobs_and_the_machine_drifts(void **st
 	world_free(w);
 }
 
-static void test_other_cores_change_the_load_that_counts(void **state)
+TEST(test_other_cores_change_the_load_that_counts)
 {
 	struct cluster eight = two_cores, one = two_cores;
 	struct by_hand h;
@@ -408,7 +398,6 @@ static void test_other_cores_change_the_load_that_counts(void **state)
 	double t1, t3, t5;
 	struct world *w;
 
-	(void)state;
 	eight.cores = 8.0;
 	one.cores = 1.0;
 	hand_init(&h);
@@ -431,13 +420,12 @@ static void test_other_cores_change_the_load_that_counts(void **state)
 	world_free(w);
 }
 
-static void test_a_copy_goes_on_as_the_original_does(void **state)
+TEST(test_a_copy_goes_on_as_the_original_does)
 {
 	struct by_hand h;
 	struct world *w;
 	struct world_run *a, *b;
 
-	(void)state;
 	hand_init(&h);
 	for (int i = 0; i < 6; i++)
 		hand_kind(&h, networks[i / 3], (const uint32_t[]){ 1, 2, 4 }[i % 3], "4", "12000");
@@ -470,13 +458,12 @@ static void test_a_copy_goes_on_as_the_original_does(void **state)
 
 /* ---- sides ---- */
 
-static void test_training_and_world_have_no_row_in_common_and_all_together(void **state)
+TEST(test_training_and_world_have_no_row_in_common_and_all_together)
 {
 	struct by_hand h;
 	struct world *w;
 	char said[512];
 
-	(void)state;
 	hand_init(&h);
 	hand_kind(&h, "lenet5", 1, "4", "12000");
 	for (size_t hold_out = 1; hold_out <= 2; hold_out++) {
@@ -514,7 +501,7 @@ static void test_training_and_world_have_no_row_in_common_and_all_together(void 
 	}
 }
 
-static void test_the_world_describes_itself(void **state)
+TEST(test_the_world_describes_itself)
 {
 	struct by_hand h;
 	struct world *w;
@@ -522,7 +509,6 @@ static void test_the_world_describes_itself(void **state)
 	struct json_writer j;
 	const double *batch;
 
-	(void)state;
 	hand_init(&h);
 	hand_kind(&h, "lenet5", 1, "4", "12000");
 	w = two_core_world(&h, 1);
@@ -547,7 +533,7 @@ static void test_the_world_describes_itself(void **state)
 
 /* ---- curves ---- */
 
-static void test_with_curves_fewer_epochs_are_known_too(void **state)
+TEST(test_with_curves_fewer_epochs_are_known_too)
 {
 	struct by_hand h;
 	struct world_params p = { .spec = "measured:" RUNS "+" CURVES,
@@ -558,7 +544,6 @@ static void test_with_curves_fewer_epochs_are_known_too(void **state)
 	struct world *w;
 	double last = 0.0;
 
-	(void)state;
 	hand_init(&h);
 	hand_kind(&h, "lenet5", 2, NULL, "12000");
 	h.kind[0].epochs_from = 1.0;
@@ -608,7 +593,7 @@ static void refused(const struct world_params *p, int code, const char *why)
 		fail_msg("%s: %d, '%s' does not say '%s'", p->spec, rc, err.text, why);
 }
 
-static void test_kinds_that_were_not_measured_are_refused_by_line_and_column(void **state)
+TEST(test_kinds_that_were_not_measured_are_refused_by_line_and_column)
 {
 	struct by_hand h;
 	struct world_params p = { .spec = "measured:" RUNS, .given = &two_cores, .trace = &h.trace };
@@ -630,7 +615,6 @@ static void test_kinds_that_were_not_measured_are_refused_by_line_and_column(voi
 	double batches[] = { 64.0, 1024.0 };
 	struct world *w;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		hand_init(&h);
 		hand_kind(&h, "lenet5", 1, NULL, NULL); /* what the table has one value of need not be said */
@@ -654,11 +638,10 @@ static void test_kinds_that_were_not_measured_are_refused_by_line_and_column(voi
 	refused(&p, ERR_FORMAT, "hand.csv: job 1: column cpus: 5");
 }
 
-static void test_a_world_without_table_or_machine_is_refused(void **state)
+TEST(test_a_world_without_table_or_machine_is_refused)
 {
 	struct world_params p = { .given = &two_cores };
 
-	(void)state;
 	p.spec = "measured";
 	refused(&p, ERR_ARG, "write measured:TABLE.csv");
 	p.spec = "measured:";
@@ -674,7 +657,7 @@ static void test_a_world_without_table_or_machine_is_refused(void **state)
 	refused(&p, ERR_ARG, "measured on");
 }
 
-static void test_a_start_that_was_not_measured_is_refused(void **state)
+TEST(test_a_start_that_was_not_measured_is_refused)
 {
 	struct by_hand h;
 	struct world_job j = plain_job(17, 0, 1024.0, 0.5);
@@ -682,7 +665,6 @@ static void test_a_start_that_was_not_measured_is_refused(void **state)
 	struct world *w;
 	struct err err = { 0 };
 
-	(void)state;
 	hand_init(&h);
 	hand_kind(&h, "lenet5", 2, "4", "12000");
 	w = two_core_world(&h, 1);
@@ -710,14 +692,13 @@ static const char *file_with(const char *contents)
 	return spec;
 }
 
-static void test_rows_that_did_not_end_well_are_left_out(void **state)
+TEST(test_rows_that_did_not_end_well_are_left_out)
 {
 	struct by_hand h;
 	struct world_params p = { .given = &two_cores, .trace = &h.trace };
 	struct csv *t = NULL;
 	struct world *w;
 
-	(void)state;
 	hand_init(&h);
 	hand_kind(&h, "a", 1, NULL, NULL);
 	p.spec = file_with("network,cpus,njobs,batch,time_s,replication,status\n"
@@ -741,7 +722,7 @@ static void test_rows_that_did_not_end_well_are_left_out(void **state)
 	refused(&p, ERR_NODATA, "too few settings");
 }
 
-static void test_without_accuracies_there_are_none(void **state)
+TEST(test_without_accuracies_there_are_none)
 {
 	struct by_hand h;
 	struct world_params p = { .given = &two_cores, .trace = &h.trace };
@@ -750,7 +731,6 @@ static void test_without_accuracies_there_are_none(void **state)
 	struct world_end e;
 	struct world *w;
 
-	(void)state;
 	hand_init(&h);
 	hand_kind(&h, "a", 1, NULL, NULL);
 	p.spec = file_with("network,cpus,njobs,batch,time_s,replication\na,1,1,64,3.5,1\na,1,1,64,4.5,2\n");
@@ -766,13 +746,12 @@ static void test_without_accuracies_there_are_none(void **state)
 	world_free(w);
 }
 
-static void test_a_time_that_falls_with_the_load_is_noise(void **state)
+TEST(test_a_time_that_falls_with_the_load_is_noise)
 {
 	struct by_hand h;
 	struct world_params p = { .given = &two_cores, .trace = &h.trace };
 	struct world *w;
 
-	(void)state;
 	hand_init(&h);
 	hand_kind(&h, "a", 1, NULL, NULL);
 	p.spec = file_with("network,cpus,njobs,batch,time_s,replication\n"
@@ -784,7 +763,7 @@ static void test_a_time_that_falls_with_the_load_is_noise(void **state)
 	world_free(w);
 }
 
-static void test_a_history_has_its_loads_put_together(void **state)
+TEST(test_a_history_has_its_loads_put_together)
 {
 	struct by_hand h;
 	struct world_params p = { .given = &two_cores, .trace = &h.trace };
@@ -792,7 +771,6 @@ static void test_a_history_has_its_loads_put_together(void **state)
 	struct world *w;
 	double last = 0.0;
 
-	(void)state;
 	hand_init(&h);
 	hand_kind(&h, "a", 1, NULL, NULL);
 	strbuf_puts(&out, "network,cpus,njobs,batch,time_s,processes,replication\n");
@@ -821,7 +799,7 @@ static struct schema *bigdl_schema(void)
 	return s;
 }
 
-static void test_one_replication_is_parted_like_a_checkerboard(void **state)
+TEST(test_one_replication_is_parted_like_a_checkerboard)
 {
 	const char *path = support_shared_data("courier-bigdl/fullfactorial_rep1.csv");
 	struct cluster machine = { .cores = 48.0, .slots = 48, .nodes = 3, .memory_mb = INFINITY };
@@ -832,7 +810,6 @@ static void test_one_replication_is_parted_like_a_checkerboard(void **state)
 	double error[256];
 	size_t n = 0, rows = 0;
 
-	(void)state;
 	if (!path)
 		skip();
 	s = bigdl_schema();
@@ -893,12 +870,11 @@ static void random_table(struct rng *draw, struct strbuf *out)
 	}
 }
 
-static void test_whatever_the_table_times_are_numbers_that_grow_with_the_load(void **state)
+TEST(test_whatever_the_table_times_are_numbers_that_grow_with_the_load)
 {
 	struct rng draw = rng_stream(2026, 7);
 	int opened_ones = 0, asked = 0;
 
-	(void)state;
 	for (int round = 0; round < 150; round++) {
 		struct by_hand h;
 		struct world_params p = { .given = &two_cores, .trace = &h.trace };
@@ -939,13 +915,12 @@ static void test_whatever_the_table_times_are_numbers_that_grow_with_the_load(vo
 	assert_true(opened_ones > 80);
 }
 
-static void test_files_that_cannot_be_read_are_said(void **state)
+TEST(test_files_that_cannot_be_read_are_said)
 {
 	struct world_params p = { .spec = "measured:" RUNS "+" CURVES, .given = &two_cores };
 	struct world *w = NULL;
 	unsigned long k = 1;
 
-	(void)state;
 	for (; k < 1000; k++) {
 		struct err err = { 0 };
 		int rc;
@@ -989,7 +964,7 @@ static int everything(const struct world_params *p, struct err *err)
 	return rc;
 }
 
-static void test_without_memory_it_says_so_and_leaks_nothing(void **state)
+TEST(test_without_memory_it_says_so_and_leaks_nothing)
 {
 	struct by_hand h;
 	struct world_params p = { .given = &two_cores, .trace = &h.trace };
@@ -997,7 +972,6 @@ static void test_without_memory_it_says_so_and_leaks_nothing(void **state)
 	unsigned long k = 0;
 	int rc = -1;
 
-	(void)state;
 	hand_init(&h);
 	hand_kind(&h, "a", 1, NULL, NULL);
 	p.spec = file_with("network,cpus,njobs,batch,time_s,replication\n"
@@ -1018,7 +992,7 @@ static void test_without_memory_it_says_so_and_leaks_nothing(void **state)
 	assert_true(k > 50);
 }
 
-static void test_speed(void **state)
+TEST(test_speed)
 {
 	struct by_hand h;
 	struct world *w;
@@ -1027,7 +1001,6 @@ static void test_speed(void **state)
 	struct world_end e = { 0 };
 	uint64_t n = 200000;
 
-	(void)state;
 	hand_init(&h);
 	for (int i = 0; i < 6; i++)
 		hand_kind(&h, networks[i / 3], (const uint32_t[]){ 1, 3, 4 }[i % 3], "4", "12000");
@@ -1051,36 +1024,4 @@ static void test_speed(void **state)
 	       (double)n / ((double)(to.tv_sec - from.tv_sec) + 1e-9 * (double)(to.tv_nsec - from.tv_nsec)));
 	world_run_free(r);
 	world_free(w);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_job_alone_takes_exactly_a_measured_time),
-		cmocka_unit_test(test_luck_draws_the_measured_quantiles_at_every_load),
-		cmocka_unit_test(test_five_jobs_with_lucks_of_their_own_take_about_what_five_took),
-		cmocka_unit_test(test_accuracies_are_the_measured_ones_whatever_the_load),
-		cmocka_unit_test(test_between_settings_the_logarithm_of_time_is_linear),
-		cmocka_unit_test(test_more_jobs_never_make_a_job_faster),
-		cmocka_unit_test(test_luck_slows_down_and_fails_jobs_and_the_machine_drifts),
-		cmocka_unit_test(test_other_cores_change_the_load_that_counts),
-		cmocka_unit_test(test_a_copy_goes_on_as_the_original_does),
-		cmocka_unit_test(test_training_and_world_have_no_row_in_common_and_all_together),
-		cmocka_unit_test(test_the_world_describes_itself),
-		cmocka_unit_test(test_with_curves_fewer_epochs_are_known_too),
-		cmocka_unit_test(test_kinds_that_were_not_measured_are_refused_by_line_and_column),
-		cmocka_unit_test(test_a_world_without_table_or_machine_is_refused),
-		cmocka_unit_test(test_a_start_that_was_not_measured_is_refused),
-		cmocka_unit_test(test_rows_that_did_not_end_well_are_left_out),
-		cmocka_unit_test(test_without_accuracies_there_are_none),
-		cmocka_unit_test(test_a_time_that_falls_with_the_load_is_noise),
-		cmocka_unit_test(test_a_history_has_its_loads_put_together),
-		cmocka_unit_test(test_one_replication_is_parted_like_a_checkerboard),
-		cmocka_unit_test(test_whatever_the_table_times_are_numbers_that_grow_with_the_load),
-		cmocka_unit_test(test_files_that_cannot_be_read_are_said),
-		cmocka_unit_test(test_without_memory_it_says_so_and_leaks_nothing),
-		cmocka_unit_test(test_speed),
-	};
-
-	return cmocka_run_group_tests(tests, read_runs, free_runs);
 }

@@ -1,9 +1,3 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <time.h>
 
@@ -11,6 +5,7 @@
 #include "queueing/mm1.h"
 #include "sim/world/queueing_machine.h"
 #include "tests/support/des.h"
+#include "tests/support/test.h"
 #include "tests/unit/sim/queueing_bed.h"
 
 static void close_to(double got, double want, double tolerance)
@@ -49,12 +44,11 @@ static struct qmachine_end ends(struct qmachine *m)
 
 /* ---- what can be counted by hand ---- */
 
-static void test_alone_without_disk_a_job_takes_its_iterations(void **state)
+TEST(test_alone_without_disk_a_job_takes_its_iterations)
 {
 	struct qmachine *m = machine((struct qmachine_params){ .node_cores = 2.0 });
 	struct qmachine_end e;
 
-	(void)state;
 	start(m, 1.5,
 	      (struct qmachine_job){ .id = 7, .cpus = 2, .cycles = 40, .compute_s = 0.25, .tag = 3.0 });
 	e = ends(m);
@@ -68,11 +62,10 @@ static void test_alone_without_disk_a_job_takes_its_iterations(void **state)
 	qmachine_free(m);
 }
 
-static void test_more_processes_than_cores_share_them_evenly(void **state)
+TEST(test_more_processes_than_cores_share_them_evenly)
 {
 	struct qmachine *m = machine((struct qmachine_params){ .node_cores = 2.0 });
 
-	(void)state;
 	/* three of 2 s on two cores: 1.5 times as long; equal ends come by id */
 	start(m, 0.0, (struct qmachine_job){ .id = 3, .cpus = 1, .cycles = 1, .compute_s = 2.0 });
 	start(m, 0.0, (struct qmachine_job){ .id = 1, .cpus = 1, .cycles = 1, .compute_s = 2.0 });
@@ -89,22 +82,20 @@ static void test_more_processes_than_cores_share_them_evenly(void **state)
 	qmachine_free(m);
 }
 
-static void test_a_part_of_a_core_is_that_much_slower(void **state)
+TEST(test_a_part_of_a_core_is_that_much_slower)
 {
 	struct qmachine *m = machine((struct qmachine_params){ .node_cores = 0.25 });
 
-	(void)state;
 	start(m, 0.0, (struct qmachine_job){ .id = 1, .cpus = 1, .cycles = 3, .compute_s = 1.0 });
 	close_to(ends(m).at_s, 12.0, 1e-12);
 	qmachine_free(m);
 }
 
-static void test_a_constant_disk_serves_one_after_the_other(void **state)
+TEST(test_a_constant_disk_serves_one_after_the_other)
 {
 	struct qmachine *m =
 		machine((struct qmachine_params){ .node_cores = 4.0, .law = WORLD_DISK_CONSTANT });
 
-	(void)state;
 	for (uint64_t id = 1; id <= 4; id++)
 		start(m, 0.0,
 		      (struct qmachine_job){
@@ -118,14 +109,13 @@ static void test_a_constant_disk_serves_one_after_the_other(void **state)
 	qmachine_free(m);
 }
 
-static void test_measured_services_are_those_given(void **state)
+TEST(test_measured_services_are_those_given)
 {
 	static const double measured[] = { 0.5, 0.5, 2.0 };
 	struct qmachine *m = machine((struct qmachine_params){
 		.node_cores = 1.0, .law = WORLD_DISK_MEASURED, .measured = measured, .n_measured = 3 });
 	size_t long_ones = 0;
 
-	(void)state;
 	for (uint64_t id = 1; id <= 3000; id++) {
 		double from = (double)id * 100.0, took;
 
@@ -207,11 +197,10 @@ static void watch_event(void *owner, double at_s, enum qmachine_what what, uint3
 	}
 }
 
-static void test_capacity_is_never_exceeded_and_little_holds(void **state)
+TEST(test_capacity_is_never_exceeded_and_little_holds)
 {
 	static const enum world_disk_law law[] = { WORLD_DISK_CONSTANT, WORLD_DISK_EXPONENTIAL };
 
-	(void)state;
 	for (size_t l = 0; l < 2; l++)
 		for (int barrier = 0; barrier < 2; barrier++) {
 			struct watch w = { .cores = 1.5,
@@ -250,13 +239,12 @@ static void test_capacity_is_never_exceeded_and_little_holds(void **state)
 		}
 }
 
-static void test_processes_go_where_there_are_fewest(void **state)
+TEST(test_processes_go_where_there_are_fewest)
 {
 	struct watch w = { .cores = 1.0 };
 	struct qmachine *m = machine(
 		(struct qmachine_params){ .node_cores = 1.0, .nodes = 3, .hook = watch_event, .owner = &w });
 
-	(void)state;
 	start(m, 0.0, (struct qmachine_job){ .id = 0, .cpus = 4, .cycles = 1, .compute_s = 1.0 });
 	start(m, 0.0, (struct qmachine_job){ .id = 1, .cpus = 2, .cycles = 1, .compute_s = 100.0 });
 	assert_true(w.placed[0] == 0 && w.placed[1] == 1 && w.placed[2] == 2 && w.placed[3] == 0);
@@ -287,7 +275,7 @@ static void watch_lockstep(void *owner, double at_s, enum qmachine_what what, ui
 	assert_true(at_s == l->begun_s);
 }
 
-static void test_with_a_barrier_iterations_start_together_and_take_longer(void **state)
+TEST(test_with_a_barrier_iterations_start_together_and_take_longer)
 {
 	struct lockstep l = { 0 };
 	struct qmachine_job j = {
@@ -298,7 +286,6 @@ static void test_with_a_barrier_iterations_start_together_and_take_longer(void *
 	struct qmachine *without = machine((struct qmachine_params){ .node_cores = 2.0, .nodes = 2 });
 	double with_s, without_s;
 
-	(void)state;
 	start(with, 0.0, j);
 	start(without, 0.0, j);
 	with_s = ends(with).at_s;
@@ -351,7 +338,7 @@ static double closed_cycle_s(unsigned cores, uint32_t n, double compute_s, doubl
 	return r;
 }
 
-static void test_means_are_those_of_the_closed_network(void **state)
+TEST(test_means_are_those_of_the_closed_network)
 {
 	static const struct {
 		unsigned cores;
@@ -361,7 +348,6 @@ static void test_means_are_those_of_the_closed_network(void **state)
 		  { 4, 20, 1.0, 0.24 }, { 16, 13, 1.0, 0.1 }, { 8, 5, 0.1, 1.0 }, { 3, 30, 1.0, 0.4 } };
 	uint64_t events = 400000 / des_thrift();
 
-	(void)state;
 	for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
 		uint64_t cycles = events / c[i].n;
 		double want = closed_cycle_s(c[i].cores, c[i].n, c[i].compute_s, c[i].disk_s);
@@ -398,7 +384,7 @@ static void watch_sojourns(void *owner, double at_s, enum qmachine_what what, ui
 
 /* Very many processes that compute for long and each on a core of its own come to the disk nearly as a Poisson
  * stream: the M/M/1 queue. */
-static void test_a_crowd_makes_the_disk_an_mm1_queue(void **state)
+TEST(test_a_crowd_makes_the_disk_an_mm1_queue)
 {
 	static const double disk_s = 0.001, load = 0.6;
 	static struct sojourns s;
@@ -408,7 +394,6 @@ static void test_a_crowd_makes_the_disk_an_mm1_queue(void **state)
 	struct qmachine_end e;
 	struct err err = { 0 };
 
-	(void)state;
 	for (uint64_t i = 0; i < 512; i++) /* not all at once */
 		start(m, between_s * (double)i / 512.0,
 		      (struct qmachine_job){ .id = i,
@@ -429,7 +414,7 @@ static void test_a_crowd_makes_the_disk_an_mm1_queue(void **state)
 
 /* ---- the world ---- */
 
-static void test_chance_is_the_jobs_own(void **state)
+TEST(test_chance_is_the_jobs_own)
 {
 	struct bed_trace t;
 	struct cluster two = { .cores = 2, .slots = 8, .nodes = 2, .memory_mb = INFINITY };
@@ -437,7 +422,6 @@ static void test_chance_is_the_jobs_own(void **state)
 	struct world_end e;
 	double alone_s, at_s = 0.0, other_s = 0.0;
 
-	(void)state;
 	bed_trace_init(&t);
 	bed_kind(&t, "lenet5", NULL, NULL, 1);
 	b = bed_open(&world_queueing, (struct world_open){ .trace = &t.trace, .cluster = &two });
@@ -485,13 +469,12 @@ static struct bed mixed_bed(struct bed_trace *t, const struct world_ops *ops)
 	return bed_open(ops, (struct world_open){ .trace = &t->trace });
 }
 
-static void test_the_same_seed_gives_the_same_course(void **state)
+TEST(test_the_same_seed_gives_the_same_course)
 {
 	struct strbuf first = { 0 }, again = { 0 }, other = { 0 };
 	struct bed_trace t;
 	struct bed b = mixed_bed(&t, &world_queueing);
 
-	(void)state;
 	course(&b, 3, 60, false, 1, &first);
 	bed_fresh(&b);
 	course(&b, 3, 60, true, 1, &again); /* asking ahead changes nothing */
@@ -516,7 +499,7 @@ static void drain(struct bed *b, void *run, struct strbuf *out)
 		      (unsigned long long)b->ops->count(run).events);
 }
 
-static void test_a_copy_goes_on_like_the_original(void **state)
+TEST(test_a_copy_goes_on_like_the_original)
 {
 	struct strbuf one = { 0 }, two = { 0 };
 	struct bed_trace t;
@@ -526,7 +509,6 @@ static void test_a_copy_goes_on_like_the_original(void **state)
 	void *copy = NULL;
 	double at_s;
 
-	(void)state;
 	assert_int_equal(b.ops->run_new(b.world, 0, &copy, &err), 0);
 	for (uint32_t i = 0; i < 6; i++)
 		bed_start(&b, 0.01 * i, bed_job(i + 1, i % 3, 64.0, 9));
@@ -558,7 +540,7 @@ static double time_of(struct bed *b, struct world_job j, struct world_end *e)
 	return at_s;
 }
 
-static void test_luck_slows_and_fails(void **state)
+TEST(test_luck_slows_and_fails)
 {
 	struct world_job j = bed_job(1, 0, 128.0, 3);
 	struct bed_trace t;
@@ -566,7 +548,6 @@ static void test_luck_slows_and_fails(void **state)
 	struct world_end e;
 	double plain_s = time_of(&b, j, &e), failed_s;
 
-	(void)state;
 	assert_false(e.failed);
 	assert_true(e.accuracy > 0.0 && e.accuracy < 1.0);
 	j.luck.slow = 3.0;
@@ -582,14 +563,13 @@ static void test_luck_slows_and_fails(void **state)
 	bed_close(&b);
 }
 
-static void test_drift_stretches_what_comes_after_it(void **state)
+TEST(test_drift_stretches_what_comes_after_it)
 {
 	struct bed_trace t;
 	struct bed b = mixed_bed(&t, &world_queueing), d;
 	struct world_end e;
 	double plain_s = time_of(&b, bed_job(1, 0, 128.0, 3), &e), at_s = 0.4 * plain_s;
 
-	(void)state;
 	d = bed_open(&world_queueing,
 		     (struct world_open){ .trace = &t.trace,
 					  .disturbances = { .drift = 0.5, .drift_at_s = at_s } });
@@ -604,14 +584,13 @@ static void test_drift_stretches_what_comes_after_it(void **state)
 	bed_close(&b);
 }
 
-static void test_accuracy_grows_with_the_iterations(void **state)
+TEST(test_accuracy_grows_with_the_iterations)
 {
 	struct bed_trace t;
 	struct bed b = mixed_bed(&t, &world_queueing);
 	double sum[2] = { 0.0, 0.0 };
 	struct world_end e;
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= 200; seed++) {
 		time_of(&b, bed_job(seed, 0, 512.0, seed), &e);
 		sum[0] += e.accuracy / 200.0;
@@ -624,7 +603,7 @@ static void test_accuracy_grows_with_the_iterations(void **state)
 	bed_close(&b);
 }
 
-static void test_open_epochs_are_chosen_and_otherwise_all(void **state)
+TEST(test_open_epochs_are_chosen_and_otherwise_all)
 {
 	struct world_job j = bed_job(1, 0, 128.0, 3);
 	struct bed_trace t;
@@ -632,7 +611,6 @@ static void test_open_epochs_are_chosen_and_otherwise_all(void **state)
 	struct bed b;
 	double all_s;
 
-	(void)state;
 	bed_trace_init(&t);
 	bed_kind(&t, "lenet5", "2000", NULL, 1);
 	t.kind[0].epochs_from = 1.0;
@@ -664,12 +642,11 @@ static void refuses_open(struct world_open o, enum err_code code, const char *sa
 		world_fluid.close(w);
 }
 
-static void test_kinds_that_the_world_does_not_know_are_refused(void **state)
+TEST(test_kinds_that_the_world_does_not_know_are_refused)
 {
 	struct bed_trace t;
 	double odd[] = { 0.5, 64.0 };
 
-	(void)state;
 	bed_trace_init(&t);
 	bed_kind(&t, "lenet5", NULL, NULL, 1);
 	bed_kind(&t, "resnet", NULL, NULL, 1);
@@ -700,12 +677,11 @@ static void test_kinds_that_the_world_does_not_know_are_refused(void **state)
 	refuses_open((struct world_open){ .argument = "/nowhere/w.json" }, ERR_NOTFOUND, "/nowhere/w.json");
 }
 
-static void test_columns_it_does_not_know_are_ignored(void **state)
+TEST(test_columns_it_does_not_know_are_ignored)
 {
 	struct bed_trace t;
 	struct bed b;
 
-	(void)state;
 	bed_trace_init(&t);
 	t.column[1] = "lr";
 	bed_kind(&t, "lenet5", "fast", NULL, 1);
@@ -713,13 +689,12 @@ static void test_columns_it_does_not_know_are_ignored(void **state)
 	bed_close(&b);
 }
 
-static void test_batches_are_the_kinds_or_the_worlds(void **state)
+TEST(test_batches_are_the_kinds_or_the_worlds)
 {
 	static const struct world_ops *const ops[] = { &world_queueing, &world_fluid };
 	double own[] = { 48.0 };
 	struct bed_trace t;
 
-	(void)state;
 	bed_trace_init(&t);
 	bed_kind(&t, "lenet5", "2000", "1", 1);
 	t.kind[0].batch = own;
@@ -745,12 +720,11 @@ static void test_batches_are_the_kinds_or_the_worlds(void **state)
 	}
 }
 
-static void test_every_failure_of_memory_is_survived(void **state)
+TEST(test_every_failure_of_memory_is_survived)
 {
 	struct bed_trace t;
 	bool failed = true;
 
-	(void)state;
 	bed_trace_init(&t);
 	bed_kind(&t, "lenet5", "500", "1", 3);
 	for (unsigned long k = 1; failed; k++) {
@@ -803,11 +777,10 @@ static double seconds(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void test_events_are_cheap(void **state)
+TEST(test_events_are_cheap)
 {
 	uint32_t nodes[] = { 1, 3 };
 
-	(void)state;
 	for (size_t k = 0; k < 2; k++) {
 		struct qmachine *m =
 			machine((struct qmachine_params){ .node_cores = 8.0, .nodes = nodes[k] });
@@ -828,34 +801,4 @@ static void test_events_are_cheap(void **state)
 		assert_true(rate > 3e6 || des_thrift() > 1);
 		qmachine_free(m);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_alone_without_disk_a_job_takes_its_iterations),
-		cmocka_unit_test(test_more_processes_than_cores_share_them_evenly),
-		cmocka_unit_test(test_a_part_of_a_core_is_that_much_slower),
-		cmocka_unit_test(test_a_constant_disk_serves_one_after_the_other),
-		cmocka_unit_test(test_measured_services_are_those_given),
-		cmocka_unit_test(test_capacity_is_never_exceeded_and_little_holds),
-		cmocka_unit_test(test_processes_go_where_there_are_fewest),
-		cmocka_unit_test(test_with_a_barrier_iterations_start_together_and_take_longer),
-		cmocka_unit_test(test_means_are_those_of_the_closed_network),
-		cmocka_unit_test(test_a_crowd_makes_the_disk_an_mm1_queue),
-		cmocka_unit_test(test_chance_is_the_jobs_own),
-		cmocka_unit_test(test_the_same_seed_gives_the_same_course),
-		cmocka_unit_test(test_a_copy_goes_on_like_the_original),
-		cmocka_unit_test(test_luck_slows_and_fails),
-		cmocka_unit_test(test_drift_stretches_what_comes_after_it),
-		cmocka_unit_test(test_accuracy_grows_with_the_iterations),
-		cmocka_unit_test(test_open_epochs_are_chosen_and_otherwise_all),
-		cmocka_unit_test(test_kinds_that_the_world_does_not_know_are_refused),
-		cmocka_unit_test(test_columns_it_does_not_know_are_ignored),
-		cmocka_unit_test(test_batches_are_the_kinds_or_the_worlds),
-		cmocka_unit_test(test_every_failure_of_memory_is_survived),
-		cmocka_unit_test(test_events_are_cheap),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

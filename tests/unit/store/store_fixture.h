@@ -1,5 +1,5 @@
-/* Shared by the tests of the store: folders, a job with something in every column, waiting for the writer. Included after
- * cmocka, once a program. */
+/* Shared by the tests of the store: folders, a job with something in every column, waiting for the writer. Included once
+ * a program. */
 #ifndef TESTS_UNIT_STORE_STORE_FIXTURE_H
 #define TESTS_UNIT_STORE_STORE_FIXTURE_H
 
@@ -19,9 +19,10 @@
 #include "scheduler/config/config.h"
 #include "scheduler/store/store.h"
 #include "tests/support/support.h"
+#include "tests/support/test.h"
+#include "tests/unit/jobs/plain_job.h"
 
 #define FIXTURE __attribute__((unused)) static
-#define NOON INT64_C(1794909600123456789) /* 2026-11-17T10:00:00.123456789Z */
 
 FIXTURE double now_s(void)
 {
@@ -89,45 +90,6 @@ FIXTURE struct store *open_store(const char *dir)
 	if (store_open(&(struct store_params){ .dir = dir }, &s, &err))
 		fail_msg("%s", err.text);
 	return s;
-}
-
-FIXTURE struct store_job plain_job(uint64_t id)
-{
-	return (struct store_job){
-		.id = id,
-		.uid = 1000,
-		.gid = 100,
-		.type = "digits",
-		.mode = "run",
-		.params = "{\"network\":\"lenet5\",\"epochs\":4}",
-		.cpus = 2,
-		.slo_s = 60,
-		.confidence = 0.9,
-		.max_memory_mb = NAN,
-		.state = "queued",
-		.verdict = "promised",
-		.submitted_ns = NOON + (int64_t)(id % 1000000),
-		.batch = 128,
-		.lr = 0.02,
-		.predicted_s = 41.2,
-		.upper_s = 55,
-		.predicted_accuracy = 0.94,
-		.run_predicted_s = NAN,
-		.run_upper_s = NAN,
-		.work_s = 41,
-		.cpu_share = 0.7,
-		.disk_share = 0.1,
-		.accuracy = NAN,
-		.exit_code = -1,
-		.max_rss_mb = NAN,
-		.cpu_s = NAN,
-		.policy = "postrider",
-		.model = "9f2c",
-		.epochs = NAN,
-		.model_s = NAN,
-		.tenant = "lab",
-		.stopped_epoch = NAN,
-	};
 }
 
 /* Until ticket t is durable or the store has failed; false: neither happened in ten seconds. */

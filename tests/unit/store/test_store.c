@@ -1,19 +1,13 @@
 /* scheduler/daemon/store: what goes in comes out, and tickets mean what they say. */
 #define _GNU_SOURCE
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "tests/support/test.h"
 #include "tests/unit/store/store_fixture.h"
 
 /* ---- rows ---- */
 
-static struct store_job full_job(void)
+static struct job_record full_job(void)
 {
-	return (struct store_job){
+	return (struct job_record){
 		.id = 42,
 		.key = "nightly-17 \"quoted\" ; DROP TABLE jobs; --",
 		.uid = 4294967294u, /* above 2^31 */
@@ -27,8 +21,8 @@ static struct store_job full_job(void)
 		.confidence = 0.95,
 		.max_memory_mb = 4096.5,
 		.best_effort = true,
-		.state = "running",
-		.verdict = "best_effort",
+		.state = JOB_RUNNING,
+		.verdict = VERDICT_BEST_EFFORT,
 		.reason = "it's \"complicated\"\nand long",
 		.submitted_ns = NOON,
 		.started_ns = NOON + 1,
@@ -50,7 +44,7 @@ static struct store_job full_job(void)
 		.cpu_s = 77.7,
 		.policy = "postrider",
 		.model = "9f2c",
-		.slo_outcome = "met",
+		.slo_outcome = SLO_MET,
 		.tag = "",
 		.epochs = 12,
 		.model_s = 40.75,
@@ -64,7 +58,7 @@ static struct store_job full_job(void)
 }
 
 struct wanted {
-	struct store_job job[4];
+	struct job_record job[4];
 	size_t n;
 };
 
@@ -81,7 +75,7 @@ static void assert_number(double a, double b)
 	assert_true(a == b || (isnan(a) && isnan(b)));
 }
 
-static void assert_same_job(const struct store_job *a, const struct store_job *b)
+static void assert_same_job(const struct job_record *a, const struct job_record *b)
 {
 	assert_true(a->id == b->id && a->uid == b->uid && a->gid == b->gid && a->cpus == b->cpus);
 	assert_true(a->best_effort == b->best_effort);
@@ -94,12 +88,12 @@ static void assert_same_job(const struct store_job *a, const struct store_job *b
 	assert_text(a->mode, b->mode);
 	assert_text(a->params, b->params);
 	assert_text(a->batches, b->batches);
-	assert_text(a->state, b->state);
-	assert_text(a->verdict, b->verdict);
+	assert_int_equal(a->state, b->state);
+	assert_int_equal(a->verdict, b->verdict);
 	assert_text(a->reason, b->reason);
 	assert_text(a->policy, b->policy);
 	assert_text(a->model, b->model);
-	assert_text(a->slo_outcome, b->slo_outcome);
+	assert_int_equal(a->slo_outcome, b->slo_outcome);
 	assert_text(a->tag, b->tag);
 	assert_text(a->tenant, b->tenant);
 	assert_int_equal(a->priority, b->priority);
@@ -127,7 +121,7 @@ static void assert_same_job(const struct store_job *a, const struct store_job *b
 	assert_number(a->cpu_s, b->cpu_s);
 }
 
-static int check_next(void *owner, const struct store_job *j, struct err *err)
+static int check_next(void *owner, const struct job_record *j, struct err *err)
 {
 	struct wanted *w = owner;
 
@@ -137,37 +131,35 @@ static int check_next(void *owner, const struct store_job *j, struct err *err)
 	return 0;
 }
 
-static void test_every_column_comes_back_as_it_was(void **state)
+TEST(test_every_column_comes_back_as_it_was)
 {
 	const char *dir = fresh_dir();
 	struct wanted w = { .job = { plain_job(41), full_job() } };
 	struct store *s = open_store(dir);
-	struct store_job bare = { .id = 43,
-				  .type = "",
-				  .mode = "run",
-				  .params = "{}",
-				  .state = "queued",
-				  .verdict = "",
-				  .slo_s = NAN,
-				  .confidence = NAN,
-				  .max_memory_mb = NAN,
-				  .batch = NAN,
-				  .lr = NAN,
-				  .predicted_s = NAN,
-				  .upper_s = NAN,
-				  .predicted_accuracy = NAN,
-				  .run_predicted_s = NAN,
-				  .run_upper_s = NAN,
-				  .work_s = NAN,
-				  .cpu_share = NAN,
-				  .disk_share = NAN,
-				  .accuracy = NAN,
-				  .exit_code = -1,
-				  .max_rss_mb = NAN,
-				  .cpu_s = NAN };
+	struct job_record bare = { .id = 43,
+				   .type = "",
+				   .mode = "run",
+				   .params = "{}",
+				   .verdict = VERDICT_REJECTED,
+				   .slo_s = NAN,
+				   .confidence = NAN,
+				   .max_memory_mb = NAN,
+				   .batch = NAN,
+				   .lr = NAN,
+				   .predicted_s = NAN,
+				   .upper_s = NAN,
+				   .predicted_accuracy = NAN,
+				   .run_predicted_s = NAN,
+				   .run_upper_s = NAN,
+				   .work_s = NAN,
+				   .cpu_share = NAN,
+				   .disk_share = NAN,
+				   .accuracy = NAN,
+				   .exit_code = -1,
+				   .max_rss_mb = NAN,
+				   .cpu_s = NAN };
 	struct err err = { 0 };
 
-	(void)state;
 	w.job[2] = bare;
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(store_add_job(s, &w.job[i], &err), 0);
@@ -183,14 +175,13 @@ static void test_every_column_comes_back_as_it_was(void **state)
 	store_close(s);
 }
 
-static void test_update_replaces_the_whole_row_but_not_the_key(void **state)
+TEST(test_update_replaces_the_whole_row_but_not_the_key)
 {
 	struct store *s = open_store(fresh_dir());
 	struct wanted w = { .job = { full_job() } };
-	struct store_job first = plain_job(42);
+	struct job_record first = plain_job(42);
 	struct err err = { 0 };
 
-	(void)state;
 	first.key = w.job[0].key;
 	first.uid = w.job[0].uid;
 	assert_int_equal(store_add_job(s, &first, &err), 0);
@@ -202,14 +193,13 @@ static void test_update_replaces_the_whole_row_but_not_the_key(void **state)
 	store_close(s);
 }
 
-static void test_texts_are_copied_when_they_are_added(void **state)
+TEST(test_texts_are_copied_when_they_are_added)
 {
 	struct store *s = open_store(fresh_dir());
-	struct store_job j = plain_job(1);
+	struct job_record j = plain_job(1);
 	char type[] = "digits", why[] = "arrival";
 	struct err err = { 0 };
 
-	(void)state;
 	j.type = type;
 	assert_int_equal(store_add_job(s, &j, &err), 0);
 	assert_int_equal(store_add_estimate(s, 1, NOON, 0, 1, 2, 3, why, &err), 0);
@@ -221,23 +211,30 @@ static void test_texts_are_copied_when_they_are_added(void **state)
 	store_close(s);
 }
 
-static void test_rows_that_cannot_be_kept_are_refused(void **state)
+TEST(test_rows_that_cannot_be_kept_are_refused)
 {
 	struct store *s = open_store(fresh_dir());
-	struct store_job j = plain_job(0);
+	struct job_record j = plain_job(0);
 	struct err err = { 0 };
 	char *huge = calloc(1, ((size_t)16 << 20) + 2);
 
-	(void)state;
 	assert_non_null(huge);
 	memset(huge, ' ', ((size_t)16 << 20) + 1);
 	assert_int_equal(store_add_job(s, &j, &err), -ERR_ARG);
 	j.id = UINT64_MAX;
 	assert_int_equal(store_add_job(s, &j, &err), -ERR_ARG);
 	j.id = 1;
-	j.state = NULL;
+	j.state = (enum job_state)N_JOB_STATES;
 	assert_int_equal(store_add_job(s, &j, &err), -ERR_ARG);
 	assert_non_null(strstr(err.text, "state"));
+	j.state = JOB_QUEUED;
+	j.verdict = VERDICT_NONE;
+	assert_int_equal(store_add_job(s, &j, &err), -ERR_ARG);
+	assert_non_null(strstr(err.text, "verdict"));
+	j.verdict = VERDICT_PROMISED;
+	j.params = NULL;
+	assert_int_equal(store_add_job(s, &j, &err), -ERR_ARG);
+	assert_non_null(strstr(err.text, "params"));
 	assert_int_equal(store_add_decision(s, 1, NOON, "arrival", huge, &err), -ERR_ARG);
 	assert_int_equal(store_add_decision(s, 1, NOON, "arrival", NULL, &err), -ERR_ARG);
 	assert_int_equal(store_add_estimate(s, 0, NOON, 0, 1, 2, 3, "x", NULL), -ERR_ARG);
@@ -249,16 +246,15 @@ static void test_rows_that_cannot_be_kept_are_refused(void **state)
 
 /* ---- tickets ---- */
 
-static void test_tickets_ascend_and_pending_rows_are_counted(void **state)
+TEST(test_tickets_ascend_and_pending_rows_are_counted)
 {
 	struct store *s = open_store(fresh_dir());
 	struct err err = { 0 };
 	uint64_t last = 0;
 
-	(void)state;
 	assert_int_equal(store_commit(s), 0); /* nothing collected: nothing to wait for */
 	for (uint64_t i = 1; i <= 20; i++) {
-		struct store_job j = plain_job(i);
+		struct job_record j = plain_job(i);
 		uint64_t t;
 
 		assert_int_equal(store_add_job(s, &j, &err), 0);
@@ -276,16 +272,15 @@ static void test_tickets_ascend_and_pending_rows_are_counted(void **state)
 	store_close(s);
 }
 
-static void test_batches_that_wait_share_a_transaction(void **state)
+TEST(test_batches_that_wait_share_a_transaction)
 {
 	const char *dir = fresh_dir();
 	struct store *s = open_store(dir);
 	struct store_stats stats;
 	struct err err = { 0 };
 
-	(void)state;
 	for (uint64_t i = 1; i <= 1000; i++) {
-		struct store_job j = plain_job(i);
+		struct job_record j = plain_job(i);
 
 		assert_int_equal(store_add_job(s, &j, &err), 0);
 		if (i % 10 == 0)
@@ -303,15 +298,14 @@ static void test_batches_that_wait_share_a_transaction(void **state)
 	assert_int_equal(sql_number(dir, "SELECT value FROM meta WHERE name='batch'"), 100);
 }
 
-static void test_undo_forgets_what_came_after_the_mark(void **state)
+TEST(test_undo_forgets_what_came_after_the_mark)
 {
 	const char *dir = fresh_dir();
 	struct store *s = open_store(dir);
-	struct store_job a = plain_job(1), b = plain_job(2);
+	struct job_record a = plain_job(1), b = plain_job(2);
 	struct store_mark mark;
 	struct err err = { 0 };
 
-	(void)state;
 	mark = store_mark(s); /* before there is anything */
 	assert_int_equal(store_add_job(s, &b, &err), 0);
 	store_undo(s, mark);
@@ -331,22 +325,20 @@ static void test_undo_forgets_what_came_after_the_mark(void **state)
 	assert_int_equal(sql_number(dir, "SELECT count(*) FROM decisions"), 0);
 }
 
-static void test_close_commits_what_was_only_collected(void **state)
+TEST(test_close_commits_what_was_only_collected)
 {
 	const char *dir = fresh_dir();
 	struct store *s = open_store(dir);
-	struct store_job j = plain_job(5);
+	struct job_record j = plain_job(5);
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(store_add_job(s, &j, &err), 0);
 	store_close(s);
 	assert_int_equal(sql_number(dir, "SELECT count(*) FROM jobs"), 1);
 }
 
-static void test_other_durabilities_write_the_same_rows(void **state)
+TEST(test_other_durabilities_write_the_same_rows)
 {
-	(void)state;
 	for (int d = DURABLE_INTERVAL; d <= DURABLE_NONE; d++) {
 		const char *dir = fresh_dir();
 		struct store_params p = { .dir = dir, .durability = d, .interval_s = 0.01 };
@@ -355,7 +347,7 @@ static void test_other_durabilities_write_the_same_rows(void **state)
 
 		assert_int_equal(store_open(&p, &s, &err), 0);
 		for (uint64_t i = 1; i <= 50; i++) {
-			struct store_job j = plain_job(i);
+			struct job_record j = plain_job(i);
 
 			assert_int_equal(store_add_job(s, &j, &err), 0);
 			commit_all(s);
@@ -368,14 +360,13 @@ static void test_other_durabilities_write_the_same_rows(void **state)
 	}
 }
 
-static void test_interval_syncs_without_further_commits(void **state)
+TEST(test_interval_syncs_without_further_commits)
 {
 	struct store_params p = { .dir = fresh_dir(), .durability = DURABLE_INTERVAL, .interval_s = 0.4 };
-	struct store_job j = plain_job(1);
+	struct job_record j = plain_job(1);
 	struct store *s = NULL;
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(store_open(&p, &s, &err), 0);
 	assert_int_equal(store_add_job(s, &j, &err), 0);
 	commit_all(s);
@@ -388,7 +379,7 @@ static void test_interval_syncs_without_further_commits(void **state)
 	store_close(s);
 }
 
-static void test_log_is_moved_into_the_database_while_running(void **state)
+TEST(test_log_is_moved_into_the_database_while_running)
 {
 	const char *dir = memory_dir();
 	struct store *s = open_store(dir);
@@ -397,11 +388,10 @@ static void test_log_is_moved_into_the_database_while_running(void **state)
 	struct err err = { 0 };
 	char *json = calloc(1, 40001);
 
-	(void)state;
 	assert_non_null(json);
 	memset(json, ' ', 40000);
 	for (uint64_t i = 1; i <= 2500; i++) { /* 100 MB in all */
-		struct store_job j = plain_job(i);
+		struct job_record j = plain_job(i);
 
 		assert_int_equal(store_add_job(s, &j, &err), 0);
 		assert_int_equal(store_add_decision(s, i, NOON, "arrival", json, &err), 0);
@@ -417,7 +407,7 @@ static void test_log_is_moved_into_the_database_while_running(void **state)
 }
 
 /* An operator's sqlite3 with a transaction left open: the log grows, but commits go on, and not each with a checkpoint. */
-static void test_long_reader_stops_neither_commits_nor_sees_them(void **state)
+TEST(test_long_reader_stops_neither_commits_nor_sees_them)
 {
 	const char *dir = memory_dir();
 	struct store *s = open_store(dir);
@@ -426,7 +416,6 @@ static void test_long_reader_stops_neither_commits_nor_sees_them(void **state)
 	struct err err = { 0 };
 	char *json = calloc(1, 40001);
 
-	(void)state;
 	assert_non_null(json);
 	memset(json, ' ', 40000);
 	assert_int_equal(sqlite3_open(support_path(dir, "postrider.db"), &other), SQLITE_OK);
@@ -474,16 +463,15 @@ static int on_key(void *owner, uid_t uid, const char *key, uint64_t job, struct 
 	return 0;
 }
 
-static void test_keys_are_found_again_and_the_latest_owner_counts(void **state)
+TEST(test_keys_are_found_again_and_the_latest_owner_counts)
 {
 	struct store *s = open_store(fresh_dir());
 	struct key_seen seen = { 0 };
 	struct err err = { 0 };
 	static const char *const key[] = { "a", "b", NULL, "a", "c" };
 
-	(void)state;
 	for (uint64_t i = 1; i <= 5; i++) {
-		struct store_job j = plain_job(i);
+		struct job_record j = plain_job(i);
 
 		j.key = key[i - 1];
 		j.submitted_ns = NOON + (int64_t)i * INT64_C(86400000000000);
@@ -496,10 +484,10 @@ static void test_keys_are_found_again_and_the_latest_owner_counts(void **state)
 	assert_string_equal(seen.key[1], "a");
 	/* an update of the first owner does not take the key back */
 	{
-		struct store_job j = plain_job(1);
+		struct job_record j = plain_job(1);
 
 		j.key = "a";
-		j.state = "done";
+		j.state = JOB_DONE;
 		assert_int_equal(store_update_job(s, &j, &err), 0);
 		commit_all(s);
 	}
@@ -510,14 +498,13 @@ static void test_keys_are_found_again_and_the_latest_owner_counts(void **state)
 	store_close(s);
 }
 
-static void test_last_id_outlives_deleted_jobs(void **state)
+TEST(test_last_id_outlives_deleted_jobs)
 {
 	const char *dir = fresh_dir();
 	struct store *s = open_store(dir);
-	struct store_job j = plain_job(900);
+	struct job_record j = plain_job(900);
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(store_last_id(s), 0);
 	assert_int_equal(store_add_job(s, &j, &err), 0);
 	commit_all(s);
@@ -530,7 +517,7 @@ static void test_last_id_outlives_deleted_jobs(void **state)
 
 /* ---- start-up ---- */
 
-static int count_jobs(void *owner, const struct store_job *j, struct err *err)
+static int count_jobs(void *owner, const struct job_record *j, struct err *err)
 {
 	uint64_t *last = owner;
 
@@ -540,14 +527,14 @@ static int count_jobs(void *owner, const struct store_job *j, struct err *err)
 	return 0;
 }
 
-static int stop_at_once(void *owner, const struct store_job *j, struct err *err)
+static int stop_at_once(void *owner, const struct job_record *j, struct err *err)
 {
 	(void)j;
 	++*(int *)owner;
 	return err_fail(err, ERR_NODATA, "enough");
 }
 
-static void test_ten_thousand_live_jobs_are_read_quickly(void **state)
+TEST(test_ten_thousand_live_jobs_are_read_quickly)
 {
 	const char *dir = fresh_dir();
 	struct store *s = open_store(dir);
@@ -556,11 +543,10 @@ static void test_ten_thousand_live_jobs_are_read_quickly(void **state)
 	double started;
 	int calls = 0;
 
-	(void)state;
 	for (uint64_t i = 1; i <= 20000; i++) {
-		struct store_job j = plain_job(i);
+		struct job_record j = plain_job(i);
 
-		j.state = i % 2 ? "done" : i % 4 ? "running" : "queued";
+		j.state = i % 2 ? JOB_DONE : i % 4 ? JOB_RUNNING : JOB_QUEUED;
 		assert_int_equal(store_add_job(s, &j, &err), 0);
 	}
 	commit_all(s);
@@ -580,27 +566,4 @@ static void test_ten_thousand_live_jobs_are_read_quickly(void **state)
 	assert_int_equal(store_each_live(s, stop_at_once, &calls, &err), -ERR_NODATA);
 	assert_int_equal(calls, 1);
 	store_close(s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_every_column_comes_back_as_it_was),
-		cmocka_unit_test(test_update_replaces_the_whole_row_but_not_the_key),
-		cmocka_unit_test(test_texts_are_copied_when_they_are_added),
-		cmocka_unit_test(test_rows_that_cannot_be_kept_are_refused),
-		cmocka_unit_test(test_tickets_ascend_and_pending_rows_are_counted),
-		cmocka_unit_test(test_batches_that_wait_share_a_transaction),
-		cmocka_unit_test(test_undo_forgets_what_came_after_the_mark),
-		cmocka_unit_test(test_close_commits_what_was_only_collected),
-		cmocka_unit_test(test_other_durabilities_write_the_same_rows),
-		cmocka_unit_test(test_interval_syncs_without_further_commits),
-		cmocka_unit_test(test_log_is_moved_into_the_database_while_running),
-		cmocka_unit_test(test_long_reader_stops_neither_commits_nor_sees_them),
-		cmocka_unit_test(test_keys_are_found_again_and_the_latest_owner_counts),
-		cmocka_unit_test(test_last_id_outlives_deleted_jobs),
-		cmocka_unit_test(test_ten_thousand_live_jobs_are_read_quickly),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,22 +1,15 @@
 /* scheduler/daemon/store_reader, store_answers: what the store answers about old jobs, and in which form. */
 #define _GNU_SOURCE
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "tests/support/test.h"
 #include "tests/unit/store/store_fixture.h"
 
 #include "common/csv.h"
 #include "common/json/json.h"
 
-static void test_unknown_job_is_an_empty_answer(void **state)
+TEST(test_unknown_job_is_an_empty_answer)
 {
 	struct store *s = open_store(fresh_dir());
 
-	(void)state;
 	assert_string_equal(ask(s, STORE_JOB, 5, NULL), "");
 	assert_string_equal(ask(s, STORE_EXPLAIN, 5, NULL), "");
 	assert_string_equal(ask(s, STORE_LIST, 0, NULL), "");
@@ -24,15 +17,14 @@ static void test_unknown_job_is_an_empty_answer(void **state)
 	store_close(s);
 }
 
-static void test_explain_gives_job_decisions_and_estimates(void **state)
+TEST(test_explain_gives_job_decisions_and_estimates)
 {
 	struct store *s = open_store(fresh_dir());
-	struct store_job j = plain_job(12);
+	struct job_record j = plain_job(12);
 	struct err err = { 0 };
 	const char *text;
 	struct json *v = NULL;
 
-	(void)state;
 	assert_int_equal(store_add_job(s, &j, &err), 0);
 	assert_int_equal(
 		store_add_decision(s, 12, NOON, "arrival", "{\"when\":\"arrival\",\"x\":1e-7}", &err), 0);
@@ -79,16 +71,15 @@ static const char *listed(struct store *s, struct store_filter f)
 	return out;
 }
 
-static void test_list_filters_and_pages(void **state)
+TEST(test_list_filters_and_pages)
 {
 	struct store *s = open_store(fresh_dir());
 	struct err err = { 0 };
 
-	(void)state;
 	for (uint64_t i = 1; i <= 10; i++) {
-		struct store_job j = plain_job(i);
+		struct job_record j = plain_job(i);
 
-		j.state = i % 2 ? "done" : "failed";
+		j.state = i % 2 ? JOB_DONE : JOB_FAILED;
 		j.uid = i % 3 ? 1000 : 0;
 		j.type = i <= 5 ? "digits" : "other";
 		j.submitted_ns = NOON + (int64_t)i * INT64_C(7200000000000);
@@ -117,14 +108,13 @@ static void test_list_filters_and_pages(void **state)
 	store_close(s);
 }
 
-static void test_observations_come_as_one_table(void **state)
+TEST(test_observations_come_as_one_table)
 {
 	struct store *s = open_store(fresh_dir());
 	const char *text;
 	struct csv *t = NULL;
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(store_add_observation(s, 1, NOON, "digits",
 					       "{\"network\":\"le\\\"net,5\",\"cpus\":2}", 40.5, 0.93, &err),
 			 0);
@@ -156,13 +146,12 @@ static void test_observations_come_as_one_table(void **state)
 	store_close(s);
 }
 
-static void test_damaged_observation_is_an_error_that_names_the_job(void **state)
+TEST(test_damaged_observation_is_an_error_that_names_the_job)
 {
 	struct store *s = open_store(fresh_dir());
 	struct answered a = { 0 };
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(store_add_observation(s, 31, NOON, "digits", "{\"cpus\":", 40.5, 0.93, &err), 0);
 	commit_all(s);
 	assert_int_equal(store_ask(s, STORE_OBSERVATIONS, 0, NULL, keep_answer, &a, 1, &err), 0);
@@ -174,14 +163,13 @@ static void test_damaged_observation_is_an_error_that_names_the_job(void **state
 	store_close(s);
 }
 
-static void test_too_many_questions_are_refused_and_all_others_answered(void **state)
+TEST(test_too_many_questions_are_refused_and_all_others_answered)
 {
 	struct store *s = open_store(fresh_dir());
 	struct answered a = { 0 };
 	struct err err = { 0 };
 	int taken = 0;
 
-	(void)state;
 	/* Nothing is dispatched meanwhile, so the number that is taken is exact. */
 	while (store_ask(s, STORE_JOB, 1, NULL, keep_answer, &a, 1, &err) == 0)
 		taken++;
@@ -193,17 +181,16 @@ static void test_too_many_questions_are_refused_and_all_others_answered(void **s
 	strbuf_release(&a.text);
 }
 
-static void test_long_question_is_given_up(void **state)
+TEST(test_long_question_is_given_up)
 {
 	struct store_params p = { .dir = fresh_dir(), .read_limit_s = 1e-6 };
 	struct answered a = { 0 };
 	struct store *s = NULL;
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(store_open(&p, &s, &err), 0);
 	for (uint64_t i = 1; i <= 2000; i++) {
-		struct store_job j = plain_job(i);
+		struct job_record j = plain_job(i);
 
 		assert_int_equal(store_add_job(s, &j, &err), 0);
 	}
@@ -217,19 +204,4 @@ static void test_long_question_is_given_up(void **state)
 	assert_string_equal(strbuf_text(&a.text), "");
 	strbuf_release(&a.text);
 	store_close(s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_unknown_job_is_an_empty_answer),
-		cmocka_unit_test(test_explain_gives_job_decisions_and_estimates),
-		cmocka_unit_test(test_list_filters_and_pages),
-		cmocka_unit_test(test_observations_come_as_one_table),
-		cmocka_unit_test(test_damaged_observation_is_an_error_that_names_the_job),
-		cmocka_unit_test(test_too_many_questions_are_refused_and_all_others_answered),
-		cmocka_unit_test(test_long_question_is_given_up),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

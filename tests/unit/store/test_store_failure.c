@@ -1,16 +1,10 @@
 /* scheduler/daemon/store when the disk or the memory fails: at the k-th call, for every k until none fails. Nothing may be
  * lost that was confirmed, nothing applied twice, and a repair must bring the store back. */
 #define _GNU_SOURCE
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <malloc.h>
 #include <sys/wait.h>
 
+#include "tests/support/test.h"
 #include "tests/unit/store/store_fixture.h"
 
 /* SQLite's memory through common/mem, so that its allocations are counted and fail too. */
@@ -54,6 +48,8 @@ static int use_counted_memory(void **state)
 	return sqlite3_config(SQLITE_CONFIG_MALLOC, &methods) == SQLITE_OK ? 0 : -1;
 }
 
+TEST_GROUP(use_counted_memory, NULL);
+
 static int disarm(void **state)
 {
 	(void)state;
@@ -75,7 +71,7 @@ struct life {
 static int add_all(struct store *s, uint64_t i)
 {
 	struct store_mark mark = store_mark(s);
-	struct store_job j = plain_job(i);
+	struct job_record j = plain_job(i);
 	struct err err = { 0 };
 	int rc;
 
@@ -97,7 +93,7 @@ static void live(struct store *s, struct life *l)
 			l->ticket[i] = store_commit(s);
 		assert_true(wait_ticket(s, store_commit(s)));
 		if (store_failed(s, NULL)) {
-			struct store_job j = plain_job(99);
+			struct job_record j = plain_job(99);
 			struct err err = { 0 };
 
 			if (repair_store(s)) {
@@ -185,36 +181,32 @@ static void fail_disk(bool full, bool forever, int durability)
 	assert_true(opened > 10 && repaired > 10);
 }
 
-static void test_no_row_is_lost_when_one_call_fails(void **state)
+TEST_WITH(test_no_row_is_lost_when_one_call_fails, NULL, disarm)
 {
-	(void)state;
 	fail_disk(false, false, DURABLE_ALWAYS);
 	fail_disk(true, false, DURABLE_ALWAYS);
 }
 
-static void test_no_row_is_lost_when_all_calls_fail_for_a_while(void **state)
+TEST_WITH(test_no_row_is_lost_when_all_calls_fail_for_a_while, NULL, disarm)
 {
-	(void)state;
 	fail_disk(false, true, DURABLE_ALWAYS);
 	fail_disk(true, true, DURABLE_ALWAYS);
 }
 
-static void test_interval_durability_survives_failures_as_well(void **state)
+TEST_WITH(test_interval_durability_survives_failures_as_well, NULL, disarm)
 {
-	(void)state;
 	fail_disk(false, false, DURABLE_INTERVAL);
 }
 
 /* ---- particular failures ---- */
 
-static void test_failed_store_refuses_keeps_and_recovers(void **state)
+TEST_WITH(test_failed_store_refuses_keeps_and_recovers, NULL, disarm)
 {
 	const char *dir = memory_dir();
 	struct store *s = open_store(dir);
 	struct err err = { 0 };
 	uint64_t t;
 
-	(void)state;
 	assert_int_equal(add_all(s, 1), 0);
 	commit_all(s);
 	assert_string_equal(ask(s, STORE_JOB, 2, NULL), ""); /* the reader has its connection */
@@ -244,11 +236,10 @@ static void test_failed_store_refuses_keeps_and_recovers(void **state)
 	assert_int_equal(sql_number(dir, "SELECT count(*) FROM decisions"), 3);
 }
 
-static void test_repair_without_failure_does_nothing(void **state)
+TEST_WITH(test_repair_without_failure_does_nothing, NULL, disarm)
 {
 	struct store *s = open_store(memory_dir());
 
-	(void)state;
 	store_repair(s);
 	assert_int_equal(add_all(s, 1), 0);
 	commit_all(s);
@@ -256,9 +247,8 @@ static void test_repair_without_failure_does_nothing(void **state)
 }
 
 /* The commit arrived, only the word of it did not: the rows must not be applied again. */
-static void test_commit_whose_sync_failed_is_not_applied_twice(void **state)
+TEST_WITH(test_commit_whose_sync_failed_is_not_applied_twice, NULL, disarm)
 {
-	(void)state;
 	for (unsigned long k = 1; k < 60; k++) {
 		const char *dir = memory_dir();
 		struct store *s = open_store(dir);
@@ -345,34 +335,31 @@ static bool fail_checkpoint(unsigned long k, bool leave, bool *out_happened)
 	return committed && *out_happened;
 }
 
-static void test_failed_checkpoint_fails_the_store_and_is_repaired(void **state)
+TEST_WITH(test_failed_checkpoint_fails_the_store_and_is_repaired, NULL, disarm)
 {
 	bool happened = true;
 	int in_checkpoint = 0;
 
-	(void)state;
 	for (unsigned long k = 1; happened; k += 97)
 		in_checkpoint += fail_checkpoint(k, false, &happened);
 	print_message("%d failures in the checkpoint\n", in_checkpoint);
 	assert_true(in_checkpoint > 3);
 }
 
-static void test_close_beside_a_failing_checkpoint_loses_nothing(void **state)
+TEST_WITH(test_close_beside_a_failing_checkpoint_loses_nothing, NULL, disarm)
 {
 	bool happened;
 
-	(void)state;
 	for (unsigned long k = 140; k < 1200; k += 151)
 		fail_checkpoint(k, true, &happened);
 }
 
-static void test_database_that_vanished_is_not_made_anew(void **state)
+TEST_WITH(test_database_that_vanished_is_not_made_anew, NULL, disarm)
 {
 	const char *dir = memory_dir();
 	struct store *s = open_store(dir);
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(add_all(s, 1), 0);
 	commit_all(s);
 	store_fail_at(1, false, false);
@@ -389,14 +376,13 @@ static void test_database_that_vanished_is_not_made_anew(void **state)
 	assert_int_equal(sql_number(dir, "SELECT count(*) FROM jobs"), 2);
 }
 
-static void test_older_copy_put_in_place_is_noticed(void **state)
+TEST_WITH(test_older_copy_put_in_place_is_noticed, NULL, disarm)
 {
 	const char *dir = memory_dir(), *old = memory_dir();
 	struct store *s;
 	struct err err = { 0 };
 	char from[256], to[256];
 
-	(void)state;
 	(void)old;
 	snprintf(to, sizeof to, "%s/postrider.db", dir);
 	s = open_store(dir);
@@ -420,12 +406,11 @@ static void test_older_copy_put_in_place_is_noticed(void **state)
 	store_close(s);
 }
 
-static void test_close_of_a_failed_store_tries_once_more(void **state)
+TEST_WITH(test_close_of_a_failed_store_tries_once_more, NULL, disarm)
 {
 	const char *dir = memory_dir();
 	struct store *s = open_store(dir);
 
-	(void)state;
 	store_fail_at(1, false, false); /* once: the disk is well again when the store is closed */
 	assert_int_equal(add_all(s, 1), 0);
 	assert_true(wait_ticket(s, store_commit(s)));
@@ -434,13 +419,12 @@ static void test_close_of_a_failed_store_tries_once_more(void **state)
 	assert_int_equal(sql_number(dir, "SELECT count(*) FROM jobs"), 1);
 }
 
-static void test_question_on_a_bad_disk_gets_an_error(void **state)
+TEST_WITH(test_question_on_a_bad_disk_gets_an_error, NULL, disarm)
 {
 	struct store *s = open_store(memory_dir());
 	struct answered a = { 0 };
 	struct err err = { 0 };
 
-	(void)state;
 	store_fail_at(1, false, true); /* the reader opens its connection with its first question */
 	assert_int_equal(store_ask(s, STORE_JOB, 1, NULL, keep_answer, &a, 1, &err), 0);
 	wait_answer(s, &a, 1);
@@ -500,36 +484,12 @@ static void fail_memory(bool forever, unsigned long first)
 	assert_true(opened > 10);
 }
 
-static void test_missing_memory_loses_nothing(void **state)
+TEST_WITH(test_missing_memory_loses_nothing, NULL, disarm)
 {
-	(void)state;
 	fail_memory(false, 1);
 }
 
-static void test_memory_missing_for_long_loses_nothing(void **state)
+TEST_WITH(test_memory_missing_for_long_loses_nothing, NULL, disarm)
 {
-	(void)state;
 	fail_memory(true, 7);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(test_no_row_is_lost_when_one_call_fails, disarm),
-		cmocka_unit_test_teardown(test_no_row_is_lost_when_all_calls_fail_for_a_while, disarm),
-		cmocka_unit_test_teardown(test_interval_durability_survives_failures_as_well, disarm),
-		cmocka_unit_test_teardown(test_failed_store_refuses_keeps_and_recovers, disarm),
-		cmocka_unit_test_teardown(test_repair_without_failure_does_nothing, disarm),
-		cmocka_unit_test_teardown(test_commit_whose_sync_failed_is_not_applied_twice, disarm),
-		cmocka_unit_test_teardown(test_failed_checkpoint_fails_the_store_and_is_repaired, disarm),
-		cmocka_unit_test_teardown(test_close_beside_a_failing_checkpoint_loses_nothing, disarm),
-		cmocka_unit_test_teardown(test_database_that_vanished_is_not_made_anew, disarm),
-		cmocka_unit_test_teardown(test_older_copy_put_in_place_is_noticed, disarm),
-		cmocka_unit_test_teardown(test_close_of_a_failed_store_tries_once_more, disarm),
-		cmocka_unit_test_teardown(test_question_on_a_bad_disk_gets_an_error, disarm),
-		cmocka_unit_test_teardown(test_missing_memory_loses_nothing, disarm),
-		cmocka_unit_test_teardown(test_memory_missing_for_long_loses_nothing, disarm),
-	};
-
-	return cmocka_run_group_tests(tests, use_counted_memory, NULL);
 }

@@ -1,15 +1,9 @@
 /* scheduler/daemon/store and kill -9: whatever the moment, what was confirmed is there, and each commit is whole or absent. */
 #define _GNU_SOURCE
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "tests/support/test.h"
 #include "tests/unit/store/store_fixture.h"
 
 #include "common/rng.h"
@@ -32,7 +26,7 @@ static void commit_for_ever(const char *dir, int confirmed)
 		uint64_t t;
 
 		for (int i = 0; i < ROWS_PER_COMMIT; i++) {
-			struct store_job j = plain_job(++id);
+			struct job_record j = plain_job(++id);
 
 			if (store_add_job(s, &j, &err) ||
 			    store_add_decision(s, id, NOON, "arrival", "{}", &err))
@@ -82,7 +76,7 @@ static uint64_t run_and_kill(const char *dir, unsigned after_us)
 	return highest;
 }
 
-static void test_confirmed_rows_survive_kill_at_any_moment(void **state)
+TEST(test_confirmed_rows_survive_kill_at_any_moment)
 {
 	char dir[128];
 	struct rng rng = rng_stream(17, 0);
@@ -90,7 +84,6 @@ static void test_confirmed_rows_survive_kill_at_any_moment(void **state)
 	long long in_file = 0;
 	int with_progress = 0;
 
-	(void)state;
 	snprintf(dir, sizeof dir, "%s", fresh_dir());
 	for (int i = 0; i < KILLS; i++) {
 		/* from within the opening to well within the commits */
@@ -118,13 +111,4 @@ static void test_confirmed_rows_survive_kill_at_any_moment(void **state)
 		"%d kills, %d of them after a confirmed commit; %llu rows confirmed, %lld in the file\n",
 		KILLS, with_progress, (unsigned long long)confirmed, in_file);
 	assert_true(with_progress > KILLS / 4);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_confirmed_rows_survive_kill_at_any_moment),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* scheduler/daemon/store_schema: which files are opened, which are refused, and what the refusal says. */
 #define _GNU_SOURCE
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "tests/support/test.h"
 #include "tests/unit/store/store_fixture.h"
 
 #include "common/io.h"
@@ -56,7 +50,7 @@ static void fill(const char *dir, uint64_t n)
 	struct err err = { 0 };
 
 	for (uint64_t i = 1; i <= n; i++) {
-		struct store_job j = plain_job(i);
+		struct job_record j = plain_job(i);
 
 		assert_int_equal(store_add_job(s, &j, &err), 0);
 		assert_int_equal(store_add_decision(s, i, NOON, "arrival", "{}", &err), 0);
@@ -65,12 +59,11 @@ static void fill(const char *dir, uint64_t n)
 	store_close(s);
 }
 
-static void test_empty_folder_and_empty_file_become_a_database(void **state)
+TEST(test_empty_folder_and_empty_file_become_a_database)
 {
 	const char *dir = fresh_dir();
 	struct stat st;
 
-	(void)state;
 	store_close(open_store(dir));
 	assert_int_equal(sql_number(dir, "PRAGMA user_version"), STORE_SCHEMA_VERSION);
 	assert_int_equal(sql_number(dir, "SELECT value FROM meta WHERE name='schema_version'"),
@@ -84,39 +77,35 @@ static void test_empty_folder_and_empty_file_become_a_database(void **state)
 	assert_int_equal(sql_number(dir, "PRAGMA user_version"), STORE_SCHEMA_VERSION);
 }
 
-static void test_second_daemon_is_refused_by_pid(void **state)
+TEST(test_second_daemon_is_refused_by_pid)
 {
 	const char *dir = fresh_dir();
 	struct store *s = open_store(dir);
 	char pid[32];
 
-	(void)state;
 	snprintf(pid, sizeof pid, "pid %ld", (long)getpid());
 	assert_refused(dir, ERR_BUSY, pid);
 	store_close(s);
 	store_close(open_store(dir)); /* free again */
 }
 
-static void test_missing_folder_is_not_found(void **state)
+TEST(test_missing_folder_is_not_found)
 {
-	(void)state;
 	assert_refused(support_path(support_temp_dir(), "nowhere"), ERR_NOTFOUND, "nowhere");
 }
 
-static void test_lock_that_is_a_link_is_refused(void **state)
+TEST(test_lock_that_is_a_link_is_refused)
 {
 	const char *dir = fresh_dir();
 
-	(void)state;
 	assert_int_equal(symlink("/etc/hostname", support_path(dir, "postrider.lock")), 0);
 	assert_refused(dir, ERR_PERM, "postrider.lock");
 }
 
-static void test_newer_version_is_refused_with_both_versions(void **state)
+TEST(test_newer_version_is_refused_with_both_versions)
 {
 	const char *dir = fresh_dir();
 
-	(void)state;
 	fill(dir, 3);
 	sql_run(dir, "PRAGMA user_version=7; UPDATE meta SET value=7 WHERE name='schema_version'");
 	assert_refused(dir, ERR_FORMAT,
@@ -124,33 +113,30 @@ static void test_newer_version_is_refused_with_both_versions(void **state)
 	assert_int_equal(sql_number(dir, "SELECT count(*) FROM jobs"), 3); /* and left alone */
 }
 
-static void test_versions_that_contradict_are_damage(void **state)
+TEST(test_versions_that_contradict_are_damage)
 {
 	const char *dir = fresh_dir();
 
-	(void)state;
 	fill(dir, 1);
 	sql_run(dir, "UPDATE meta SET value=7 WHERE name='schema_version'");
 	assert_refused(dir, ERR_FORMAT, "header says version 3, its table `meta` version 7");
 }
 
-static void test_database_of_another_program_is_refused_and_left_alone(void **state)
+TEST(test_database_of_another_program_is_refused_and_left_alone)
 {
 	const char *dir = fresh_dir();
 
-	(void)state;
 	sql_run(dir, "CREATE TABLE songs(title)");
 	assert_refused(dir, ERR_FORMAT, "not one of Postrider");
 	assert_int_equal(sql_number(dir, "SELECT count(*) FROM sqlite_schema"), 1);
 	assert_int_equal(sql_number(dir, "SELECT journal_mode='delete' FROM pragma_journal_mode"), 1);
 }
 
-static void test_what_is_no_database_is_refused(void **state)
+TEST(test_what_is_no_database_is_refused)
 {
 	const char *dir = fresh_dir();
 	char text[5000];
 
-	(void)state;
 	memset(text, 'x', sizeof text);
 	put_bytes(support_path(dir, "postrider.db"), text, sizeof text);
 	assert_refused(dir, ERR_FORMAT, "postrider.db");
@@ -164,14 +150,13 @@ static void test_what_is_no_database_is_refused(void **state)
 	assert_refused(dir, ERR_FORMAT, "no regular file");
 }
 
-static void test_truncated_database_is_refused(void **state)
+TEST(test_truncated_database_is_refused)
 {
 	const char *dir = memory_dir();
 	char path[256];
 	char *bytes;
 	size_t len;
 
-	(void)state;
 	snprintf(path, sizeof path, "%s/postrider.db", dir);
 	fill(dir, 200);
 	bytes = get_bytes(path, &len);
@@ -190,7 +175,7 @@ static void test_truncated_database_is_refused(void **state)
 }
 
 /* SQLite takes what is missing of a page for zeros, and the page of a long text has no structure that would show it. */
-static void test_database_cut_within_its_last_text_is_refused(void **state)
+TEST(test_database_cut_within_its_last_text_is_refused)
 {
 	const char *dir = memory_dir();
 	struct store *s = open_store(dir);
@@ -198,7 +183,6 @@ static void test_database_cut_within_its_last_text_is_refused(void **state)
 	struct err err = { 0 };
 	struct stat st;
 
-	(void)state;
 	memset(text, 'x', sizeof text - 1);
 	text[sizeof text - 1] = '\0';
 	assert_int_equal(store_add_decision(s, 1, NOON, "arrival", text, &err), 0);
@@ -211,14 +195,13 @@ static void test_database_cut_within_its_last_text_is_refused(void **state)
 }
 
 /* Some bytes of the header mean little; whatever they are, the store opens or says why not, and never more. */
-static void test_no_flipped_byte_does_harm(void **state)
+TEST(test_no_flipped_byte_does_harm)
 {
 	const char *dir = memory_dir();
 	struct rng rng = rng_stream(5, 0);
 	size_t len, refused_header = 0, refused = 0;
 	char path[256], *bytes;
 
-	(void)state;
 	snprintf(path, sizeof path, "%s/postrider.db", dir);
 	fill(dir, 50);
 	bytes = get_bytes(path, &len);
@@ -251,7 +234,7 @@ static void test_no_flipped_byte_does_harm(void **state)
 }
 
 /* A machine that lost power: any part of the log may be missing. */
-static void test_log_cut_anywhere_gives_whole_commits_only(void **state)
+TEST(test_log_cut_anywhere_gives_whole_commits_only)
 {
 	const char *dir = memory_dir();
 	struct store *s = open_store(dir);
@@ -260,11 +243,10 @@ static void test_log_cut_anywhere_gives_whole_commits_only(void **state)
 	long long before = -1;
 	struct err err = { 0 };
 
-	(void)state;
 	snprintf(db, sizeof db, "%s/postrider.db", dir);
 	snprintf(wal, sizeof wal, "%s/postrider.db-wal", dir);
 	for (uint64_t i = 1; i <= 8; i++) {
-		struct store_job j = plain_job(i);
+		struct job_record j = plain_job(i);
 
 		assert_int_equal(store_add_job(s, &j, &err), 0);
 		assert_int_equal(store_add_decision(s, i, NOON, "arrival", "{}", &err), 0);
@@ -326,14 +308,13 @@ static int migrate(const char *dir, schema_step *const *step, int n, struct err 
 	return rc;
 }
 
-static void test_older_version_is_brought_forward_step_by_step(void **state)
+TEST(test_older_version_is_brought_forward_step_by_step)
 {
 	const char *dir = fresh_dir();
 	schema_step *const first[] = { make_first }, *const both[] = { make_first, add_column };
 	schema_step *const bad[] = { make_first, add_column, fail_half_way };
 	struct err err;
 
-	(void)state;
 	assert_int_equal(migrate(dir, first, 1, &err), 0);
 	assert_int_equal(sql_number(dir, "PRAGMA user_version"), 1);
 	assert_int_equal(migrate(dir, both, 2, &err), 0); /* the first step is not done again */
@@ -382,7 +363,7 @@ static const char version_1[] =
 	"INSERT INTO observations VALUES(7,6,'digits','{\"batch\":64}',12.5,0.9);"
 	"PRAGMA user_version=1; PRAGMA application_id=1347572292";
 
-static int is_as_before(void *owner, const struct store_job *j, struct err *err)
+static int is_as_before(void *owner, const struct job_record *j, struct err *err)
 {
 	(void)err;
 	*(size_t *)owner += 1;
@@ -396,15 +377,14 @@ static int is_as_before(void *owner, const struct store_job *j, struct err *err)
 	return 0;
 }
 
-static void test_file_of_version_1_keeps_its_jobs_and_takes_new_ones(void **state)
+TEST(test_file_of_version_1_keeps_its_jobs_and_takes_new_ones)
 {
 	const char *dir = fresh_dir();
-	struct store_job j = plain_job(10);
+	struct job_record j = plain_job(10);
 	struct store *s;
 	struct err err = { 0 };
 	size_t seen = 0;
 
-	(void)state;
 	assert_int_equal(STORE_APPLICATION, 1347572292);
 	sql_run(dir, version_1);
 	s = open_store(dir);
@@ -425,26 +405,4 @@ static void test_file_of_version_1_keeps_its_jobs_and_takes_new_ones(void **stat
 	assert_int_equal(sql_number(dir, "SELECT count(*) FROM jobs WHERE model_s=40.5"), 1);
 	assert_whole(dir);
 	store_close(open_store(dir)); /* nothing is done twice */
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_empty_folder_and_empty_file_become_a_database),
-		cmocka_unit_test(test_second_daemon_is_refused_by_pid),
-		cmocka_unit_test(test_missing_folder_is_not_found),
-		cmocka_unit_test(test_lock_that_is_a_link_is_refused),
-		cmocka_unit_test(test_newer_version_is_refused_with_both_versions),
-		cmocka_unit_test(test_versions_that_contradict_are_damage),
-		cmocka_unit_test(test_database_of_another_program_is_refused_and_left_alone),
-		cmocka_unit_test(test_what_is_no_database_is_refused),
-		cmocka_unit_test(test_truncated_database_is_refused),
-		cmocka_unit_test(test_database_cut_within_its_last_text_is_refused),
-		cmocka_unit_test(test_no_flipped_byte_does_harm),
-		cmocka_unit_test(test_log_cut_anywhere_gives_whole_commits_only),
-		cmocka_unit_test(test_older_version_is_brought_forward_step_by_step),
-		cmocka_unit_test(test_file_of_version_1_keeps_its_jobs_and_takes_new_ones),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* scheduler/daemon/store: loop, writer and reader at the same time (under ThreadSanitizer too), and what it costs the loop. */
 #define _GNU_SOURCE
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "tests/support/test.h"
 #include "tests/unit/store/store_fixture.h"
 
 static struct {
@@ -22,16 +16,15 @@ static void count_answer(void *owner, uint64_t token, const struct strbuf *text,
 	seen.empty += text->len == 0;
 }
 
-static void test_collecting_writing_and_reading_go_on_at_once(void **state)
+TEST(test_collecting_writing_and_reading_go_on_at_once)
 {
 	const char *dir = fresh_dir();
 	struct store *s = open_store(dir);
 	struct err err = { 0 };
 	int asked = 0;
 
-	(void)state;
 	for (uint64_t i = 1; i <= 3000; i++) {
-		struct store_job j = plain_job(i);
+		struct job_record j = plain_job(i);
 		struct store_stats stats;
 
 		assert_int_equal(store_add_job(s, &j, &err), 0);
@@ -97,7 +90,7 @@ static const char *long_decision(void)
 	return json;
 }
 
-static void test_collecting_costs_the_loop_microseconds(void **state)
+TEST(test_collecting_costs_the_loop_microseconds)
 {
 	enum { SUBMITS = 4000 };
 	struct store *s = open_store(fresh_dir());
@@ -106,9 +99,8 @@ static void test_collecting_costs_the_loop_microseconds(void **state)
 	struct err err = { 0 };
 	double adding = 0, committing = 0, worst = 0, started, all = now_s();
 
-	(void)state;
 	for (uint64_t i = 1; i <= SUBMITS; i++) {
-		struct store_job j = plain_job(i);
+		struct job_record j = plain_job(i);
 		double t;
 
 		started = now_s();
@@ -140,14 +132,4 @@ static void test_collecting_costs_the_loop_microseconds(void **state)
 		      stats.max_checkpoint_ms);
 	assert_true(adding / SUBMITS < 200e-6); /* a few us; sanitizers and a busy machine take their share */
 	store_close(s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_collecting_writing_and_reading_go_on_at_once),
-		cmocka_unit_test(test_collecting_costs_the_loop_microseconds),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,5 @@
 /* workloads/allreduce and workloads/train: sums are exact and the same for all, a worker that dies stops the job instead
  * of hanging it, and the number of workers does not change what is learnt. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -14,6 +8,7 @@
 #include <unistd.h>
 
 #include "tests/support/support.h"
+#include "tests/support/test.h"
 #include "workloads/comm.h"
 #include "workloads/digits.h"
 #include "workloads/train.h"
@@ -51,11 +46,10 @@ static int sum_often(struct comm *c, void *ctx, struct err *err)
 	return 0;
 }
 
-static void test_allreduce_sums_are_exact(void **state)
+TEST(test_allreduce_sums_are_exact)
 {
 	static const unsigned workers[] = { 1, 2, 3, 4, 7 };
 
-	(void)state;
 	for (size_t k = 0; k < sizeof workers / sizeof workers[0]; k++) {
 		struct err err = { 0 };
 		int number = -1;
@@ -84,11 +78,10 @@ static int die_in_round_five(struct comm *c, void *ctx, struct err *err)
 	return 0;
 }
 
-static void test_allreduce_survives_a_worker_that_is_killed(void **state)
+TEST(test_allreduce_survives_a_worker_that_is_killed)
 {
 	int how = SIGKILL, number;
 
-	(void)state;
 	alarm(20); /* a hang would otherwise be the test of whoever waits for it */
 	for (unsigned n = 2; n <= 4; n++) {
 		struct err err = { 0 };
@@ -99,11 +92,10 @@ static void test_allreduce_survives_a_worker_that_is_killed(void **state)
 	alarm(0);
 }
 
-static void test_allreduce_gives_the_first_error_of_a_worker(void **state)
+TEST(test_allreduce_gives_the_first_error_of_a_worker)
 {
 	int how = 0, number;
 
-	(void)state;
 	alarm(20);
 	for (unsigned n = 1; n <= 4; n++) {
 		struct err err = { 0 };
@@ -130,11 +122,10 @@ static int until_stopped(struct comm *c, void *ctx, struct err *err)
 	return rc;
 }
 
-static void test_allreduce_workers_agree_when_to_stop(void **state)
+TEST(test_allreduce_workers_agree_when_to_stop)
 {
 	int *rounds = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-	(void)state;
 	assert_true(rounds != MAP_FAILED);
 	alarm(20);
 	for (unsigned n = 1; n <= 4; n++) {
@@ -152,12 +143,11 @@ static void test_allreduce_workers_agree_when_to_stop(void **state)
 	munmap(rounds, 4096);
 }
 
-static void test_allreduce_refuses_no_workers_and_too_many(void **state)
+TEST(test_allreduce_refuses_no_workers_and_too_many)
 {
 	struct err err = { 0 };
 	int number;
 
-	(void)state;
 	assert_int_equal(allreduce_run(0, FLOATS, sum_often, NULL, &number, &err), -ERR_ARG);
 	assert_int_equal(allreduce_run(COMM_MAX_WORKERS + 1, FLOATS, sum_often, NULL, &number, &err),
 			 -ERR_ARG);
@@ -210,6 +200,8 @@ static int drop_data(void **state)
 	return 0;
 }
 
+TEST_GROUP(make_data, drop_data);
+
 static int train(const char *network, unsigned workers, struct curve *out, struct train_result *result,
 		 struct err *err)
 {
@@ -236,11 +228,10 @@ static int train(const char *network, unsigned workers, struct curve *out, struc
 	return rc;
 }
 
-static void test_train_any_number_of_workers_learns_the_same(void **state)
+TEST(test_train_any_number_of_workers_learns_the_same)
 {
 	static const char *const network[] = { "simplenet", "lenet5" };
 
-	(void)state;
 	for (size_t k = 0; k < 2; k++) {
 		struct train_result result;
 		struct curve one, many;
@@ -263,9 +254,8 @@ static void test_train_any_number_of_workers_learns_the_same(void **state)
 	}
 }
 
-static void test_train_same_seed_gives_the_same_bits(void **state)
+TEST(test_train_same_seed_gives_the_same_bits)
 {
-	(void)state;
 	for (unsigned workers = 1; workers <= 3; workers++) {
 		struct train_result result;
 		struct curve a, b;
@@ -278,7 +268,7 @@ static void test_train_same_seed_gives_the_same_bits(void **state)
 	}
 }
 
-static void test_train_refuses_what_cannot_be(void **state)
+TEST(test_train_refuses_what_cannot_be)
 {
 	struct net net;
 	struct train_params p = { .net = &net,
@@ -291,7 +281,6 @@ static void test_train_refuses_what_cannot_be(void **state)
 	struct train_result result;
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(net_find("simplenet", &net, &err), 0);
 	assert_int_equal(train_run(&p, allreduce_run, &result, &err), -ERR_ARG);
 	assert_non_null(strstr(err.text, "larger than the data"));
@@ -305,20 +294,4 @@ static void test_train_refuses_what_cannot_be(void **state)
 	p.rate = 1e30;
 	assert_int_equal(train_run(&p, allreduce_run, &result, &err), -ERR_NUMERIC);
 	assert_non_null(strstr(err.text, "smaller learning rate"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_allreduce_sums_are_exact),
-		cmocka_unit_test(test_allreduce_survives_a_worker_that_is_killed),
-		cmocka_unit_test(test_allreduce_gives_the_first_error_of_a_worker),
-		cmocka_unit_test(test_allreduce_workers_agree_when_to_stop),
-		cmocka_unit_test(test_allreduce_refuses_no_workers_and_too_many),
-		cmocka_unit_test(test_train_any_number_of_workers_learns_the_same),
-		cmocka_unit_test(test_train_same_seed_gives_the_same_bits),
-		cmocka_unit_test(test_train_refuses_what_cannot_be),
-	};
-
-	return cmocka_run_group_tests_name("allreduce", tests, make_data, drop_data);
 }

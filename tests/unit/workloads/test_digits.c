@@ -1,10 +1,4 @@
 /* workloads/digits: the same digits for the same seed, all ten of them, in files that workloads/data reads. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,17 +6,17 @@
 
 #include "common/io.h"
 #include "tests/support/support.h"
+#include "tests/support/test.h"
 #include "workloads/data.h"
 #include "workloads/digits.h"
 
 #define PIXELS (DIGITS_SIDE * DIGITS_SIDE)
 #define KNOWN_SUM 25.295744 /* of digits-1 */
 
-static void test_digits_depend_on_seed_and_number_alone(void **state)
+TEST(test_digits_depend_on_seed_and_number_alone)
 {
 	uint8_t a[PIXELS], b[PIXELS];
 
-	(void)state;
 	for (uint64_t i = 0; i < 50; i++) {
 		assert_int_equal(digits_draw(7, 0, i, a), digits_draw(7, 0, i, b));
 		assert_memory_equal(a, b, PIXELS);
@@ -35,12 +29,11 @@ static void test_digits_depend_on_seed_and_number_alone(void **state)
 	}
 }
 
-static void test_digits_are_ten_in_equal_shares(void **state)
+TEST(test_digits_are_ten_in_equal_shares)
 {
 	size_t of[10] = { 0 };
 	uint8_t pixel[PIXELS];
 
-	(void)state;
 	for (uint64_t i = 0; i < 3000; i++) {
 		uint8_t digit = digits_draw(1, 0, i, pixel);
 
@@ -51,9 +44,8 @@ static void test_digits_are_ten_in_equal_shares(void **state)
 		assert_in_range(of[k], 230, 370); /* 300, give or take four deviations of 16.4 */
 }
 
-static void test_digits_are_ink_on_a_dark_ground(void **state)
+TEST(test_digits_are_ink_on_a_dark_ground)
 {
-	(void)state;
 	for (uint64_t i = 0; i < 300; i++) {
 		uint8_t pixel[PIXELS];
 		size_t bright = 0;
@@ -67,12 +59,11 @@ static void test_digits_are_ink_on_a_dark_ground(void **state)
 
 /* A change of the drawings must not go unnoticed: caches are named after CACHE_VERSION. The sum allows for a libm
  * that rounds another way. */
-static void test_digits_look_as_they_did(void **state)
+TEST(test_digits_look_as_they_did)
 {
 	double sum = 0.0;
 	uint8_t pixel[PIXELS];
 
-	(void)state;
 	for (uint64_t i = 0; i < 200; i++) {
 		digits_draw(1, 0, i, pixel);
 		for (size_t k = 0; k < PIXELS; k++)
@@ -81,7 +72,7 @@ static void test_digits_look_as_they_did(void **state)
 	assert_float_equal(sum / 1e6, KNOWN_SUM, 1e-4);
 }
 
-static void test_digits_files_are_read_back(void **state)
+TEST(test_digits_files_are_read_back)
 {
 	const char *dir = support_path(support_temp_dir(), "new");
 	char *bytes, *again;
@@ -90,7 +81,6 @@ static void test_digits_files_are_read_back(void **state)
 	struct data d;
 	uint8_t pixel[PIXELS], label;
 
-	(void)state;
 	assert_int_equal(digits_write(dir, 40, 11, 9, &err), 0);
 	assert_int_equal(data_open(dir, DATA_TRAIN, 0, false, &d, &err), 0);
 	assert_int_equal(d.n, 40);
@@ -116,11 +106,10 @@ static void test_digits_files_are_read_back(void **state)
 	free(again);
 }
 
-static void test_digits_write_says_why_it_cannot(void **state)
+TEST(test_digits_write_says_why_it_cannot)
 {
 	struct err err = { 0 };
 
-	(void)state;
 	assert_int_equal(digits_write(support_temp_dir(), 0, 1, 1, &err), -ERR_ARG);
 	assert_int_equal(digits_write(support_temp_dir(), 1, (size_t)DIGITS_MAX + 1, 1, &err), -ERR_ARG);
 	assert_int_equal(digits_write("/nowhere/at/all", 1, 1, 1, &err), -ERR_NOTFOUND);
@@ -137,12 +126,11 @@ static void notice(const char *dir)
 	noticed++;
 }
 
-static void test_digits_cache_needs_a_place(void **state)
+TEST(test_digits_cache_needs_a_place)
 {
 	struct err err = { 0 };
 	char *dir;
 
-	(void)state;
 	setenv("XDG_CACHE_HOME", "relative", 1);
 	unsetenv("HOME");
 	assert_int_equal(digits_cached(&dir, NULL, &err), -ERR_ARG);
@@ -150,14 +138,13 @@ static void test_digits_cache_needs_a_place(void **state)
 	assert_int_equal(noticed, 0);
 }
 
-static void test_digits_cache_that_is_there_is_used(void **state)
+TEST(test_digits_cache_that_is_there_is_used)
 {
 	const char *base = support_path(support_temp_dir(), "cache");
 	char inside[700];
 	struct err err = { 0 };
 	char *dir = NULL;
 
-	(void)state;
 	setenv("XDG_CACHE_HOME", base, 1);
 	snprintf(inside, sizeof inside, "%s/postrider/digits-1", base);
 	assert_int_equal(digits_write(base, 3, 3, 1, &err), 0); /* makes base, too */
@@ -167,20 +154,4 @@ static void test_digits_cache_that_is_there_is_used(void **state)
 	assert_string_equal(dir, inside);
 	assert_int_equal(noticed, 0); /* nothing was drawn */
 	free(dir);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_digits_depend_on_seed_and_number_alone),
-		cmocka_unit_test(test_digits_are_ten_in_equal_shares),
-		cmocka_unit_test(test_digits_are_ink_on_a_dark_ground),
-		cmocka_unit_test(test_digits_look_as_they_did),
-		cmocka_unit_test(test_digits_files_are_read_back),
-		cmocka_unit_test(test_digits_write_says_why_it_cannot),
-		cmocka_unit_test(test_digits_cache_needs_a_place),
-		cmocka_unit_test(test_digits_cache_that_is_there_is_used),
-	};
-
-	return cmocka_run_group_tests_name("digits", tests, NULL, NULL);
 }

@@ -1,16 +1,11 @@
 /* workloads/idx and workloads/data: what is read is what was written, and files that lie are refused. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "common/io.h"
 #include "tests/support/support.h"
+#include "tests/support/test.h"
 #include "workloads/data.h"
 #include "workloads/idx.h"
 #include "workloads/net.h"
@@ -46,13 +41,12 @@ static int open_bytes(size_t len, struct idx *out, struct err *err)
 	return idx_open(path, 3, false, out, err);
 }
 
-static void test_idx_reads_back_every_record(void **state)
+TEST(test_idx_reads_back_every_record)
 {
 	uint8_t got[ROWS * COLS], all[N * ROWS * COLS];
 	struct err err = { 0 };
 	struct idx f;
 
-	(void)state;
 	make_files();
 	assert_int_equal(open_bytes(file_len, &f, &err), 0);
 	assert_int_equal(f.n, N);
@@ -68,14 +62,13 @@ static void test_idx_reads_back_every_record(void **state)
 	idx_close(NULL);
 }
 
-static void test_idx_direct_reads_give_the_same_bytes(void **state)
+TEST(test_idx_direct_reads_give_the_same_bytes)
 {
 	uint8_t got[ROWS * COLS];
 	struct err err = { 0 };
 	struct idx f;
 	const char *path;
 
-	(void)state;
 	make_files();
 	path = support_path("build", ".test-idx-direct"); /* /tmp may be a file system without direct I/O */
 	if (io_write_file(path, file, file_len, &err))
@@ -93,9 +86,8 @@ static void test_idx_direct_reads_give_the_same_bytes(void **state)
 	remove(path);
 }
 
-static void test_idx_refuses_a_file_cut_anywhere_in_its_header(void **state)
+TEST(test_idx_refuses_a_file_cut_anywhere_in_its_header)
 {
-	(void)state;
 	make_files();
 	for (size_t len = 0; len < HEADER; len++) {
 		struct err err = { 0 };
@@ -108,12 +100,11 @@ static void test_idx_refuses_a_file_cut_anywhere_in_its_header(void **state)
 	}
 }
 
-static void test_idx_refuses_a_file_cut_or_longer_behind_its_header(void **state)
+TEST(test_idx_refuses_a_file_cut_or_longer_behind_its_header)
 {
 	static const size_t len[] = { HEADER, HEADER + 1, HEADER + N * ROWS * COLS - 1,
 				      HEADER + N * ROWS * COLS + 1 };
 
-	(void)state;
 	make_files();
 	for (size_t k = 0; k < sizeof len / sizeof len[0]; k++) {
 		struct err err = { 0 };
@@ -124,9 +115,8 @@ static void test_idx_refuses_a_file_cut_or_longer_behind_its_header(void **state
 	}
 }
 
-static void test_idx_refuses_every_changed_byte_of_its_header(void **state)
+TEST(test_idx_refuses_every_changed_byte_of_its_header)
 {
-	(void)state;
 	for (size_t at = 0; at < HEADER; at++) {
 		for (unsigned change = 1; change < 256; change <<= 1) {
 			struct err err = { 0 };
@@ -139,7 +129,7 @@ static void test_idx_refuses_every_changed_byte_of_its_header(void **state)
 	}
 }
 
-static void test_idx_refuses_sizes_that_would_overflow(void **state)
+TEST(test_idx_refuses_sizes_that_would_overflow)
 {
 	static const uint32_t dim[][3] = {
 		{ 0xffffffff, 0xffffffff, 0xffffffff },
@@ -150,7 +140,6 @@ static void test_idx_refuses_sizes_that_would_overflow(void **state)
 		{ 1, 65536, 65536 },
 	};
 
-	(void)state;
 	make_files();
 	for (size_t k = 0; k < sizeof dim / sizeof dim[0]; k++) {
 		struct err err = { 0 };
@@ -161,12 +150,11 @@ static void test_idx_refuses_sizes_that_would_overflow(void **state)
 	}
 }
 
-static void test_idx_says_what_is_missing_compressed_or_no_file(void **state)
+TEST(test_idx_says_what_is_missing_compressed_or_no_file)
 {
 	struct err err = { 0 };
 	struct idx f;
 
-	(void)state;
 	assert_int_equal(idx_open("/nowhere/at-all", 3, false, &f, &err), -ERR_NOTFOUND);
 	assert_int_equal(idx_open(support_temp_dir(), 3, false, &f, &err), -ERR_FORMAT);
 	make_files();
@@ -176,7 +164,7 @@ static void test_idx_says_what_is_missing_compressed_or_no_file(void **state)
 	assert_non_null(strstr(err.text, "gunzip"));
 }
 
-static void test_idx_notices_a_file_cut_while_open(void **state)
+TEST(test_idx_notices_a_file_cut_while_open)
 {
 	const char *path = support_path(support_temp_dir(), "shrinking");
 	uint8_t got[ROWS * COLS], all[N * ROWS * COLS];
@@ -184,7 +172,6 @@ static void test_idx_notices_a_file_cut_while_open(void **state)
 	struct idx f;
 	FILE *again;
 
-	(void)state;
 	make_files();
 	assert_int_equal(io_write_file(path, file, file_len, &err), 0);
 	assert_int_equal(idx_open(path, 3, false, &f, &err), 0);
@@ -213,7 +200,7 @@ static const char *data_dir(void)
 	return dir;
 }
 
-static void test_data_fetches_in_the_order_asked_for_and_scales(void **state)
+TEST(test_data_fetches_in_the_order_asked_for_and_scales)
 {
 	const uint32_t order[] = { 5, 0, 3 };
 	float x[3 * NET_INPUTS];
@@ -221,7 +208,6 @@ static void test_data_fetches_in_the_order_asked_for_and_scales(void **state)
 	struct err err = { 0 };
 	struct data d;
 
-	(void)state;
 	make_files();
 	assert_int_equal(data_open(data_dir(), DATA_TRAIN, 6, false, &d, &err), 0);
 	assert_int_equal(d.n, 6);
@@ -240,13 +226,12 @@ static void test_data_fetches_in_the_order_asked_for_and_scales(void **state)
 	data_close(&d);
 }
 
-static void test_data_refuses_what_does_not_fit_together(void **state)
+TEST(test_data_refuses_what_does_not_fit_together)
 {
 	const uint32_t small[] = { N, 14, 56 }, fewer[] = { N - 1, ROWS, COLS };
 	struct err err = { 0 };
 	struct data d;
 
-	(void)state;
 	make_files();
 	assert_int_equal(data_open(data_dir(), DATA_TRAIN, N + 1, false, &d, &err), -ERR_ARG);
 	assert_int_equal(data_open(data_dir(), DATA_TEST, 0, false, &d, &err), -ERR_NOTFOUND);
@@ -262,22 +247,4 @@ static void test_data_refuses_what_does_not_fit_together(void **state)
 	file_len -= ROWS * COLS;
 	assert_int_equal(data_open(data_dir(), DATA_TRAIN, 0, false, &d, &err), -ERR_FORMAT);
 	assert_non_null(strstr(err.text, "6 pictures, but 7 labels"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_idx_reads_back_every_record),
-		cmocka_unit_test(test_idx_direct_reads_give_the_same_bytes),
-		cmocka_unit_test(test_idx_refuses_a_file_cut_anywhere_in_its_header),
-		cmocka_unit_test(test_idx_refuses_a_file_cut_or_longer_behind_its_header),
-		cmocka_unit_test(test_idx_refuses_every_changed_byte_of_its_header),
-		cmocka_unit_test(test_idx_refuses_sizes_that_would_overflow),
-		cmocka_unit_test(test_idx_says_what_is_missing_compressed_or_no_file),
-		cmocka_unit_test(test_idx_notices_a_file_cut_while_open),
-		cmocka_unit_test(test_data_fetches_in_the_order_asked_for_and_scales),
-		cmocka_unit_test(test_data_refuses_what_does_not_fit_together),
-	};
-
-	return cmocka_run_group_tests_name("idx", tests, NULL, NULL);
 }

@@ -1,15 +1,10 @@
 /* The layers: outputs against loops written as the definition reads, derivatives against differences. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/rng.h"
+#include "tests/support/test.h"
 #include "workloads/kernel.h"
 #include "workloads/layer.h"
 #include "workloads/loss.h"
@@ -125,27 +120,24 @@ static void check_gradients(struct layer l, uint64_t seed)
 	bed_release(&b);
 }
 
-static void test_dense_gradients_agree_with_differences(void **state)
+TEST(test_dense_gradients_agree_with_differences)
 {
-	(void)state;
 	check_gradients(layer_dense(37, 11, ACTIVATION_NONE), 1);
 	check_gradients(layer_dense(23, 41, ACTIVATION_RELU), 2);
 	check_gradients(layer_dense(19, 8, ACTIVATION_TANH), 3);
 }
 
-static void test_conv_gradients_agree_with_differences(void **state)
+TEST(test_conv_gradients_agree_with_differences)
 {
-	(void)state;
 	check_gradients(layer_conv(1, 6, 28), 4);
 	check_gradients(layer_conv(6, 12, 12), 5);
 	check_gradients(layer_conv(2, 6, 20), 6);
 }
 
-static void test_gradient_is_written_not_added_to(void **state)
+TEST(test_gradient_is_written_not_added_to)
 {
 	const struct layer all[] = { layer_dense(9, 5, ACTIVATION_TANH), layer_conv(6, 12, 12) };
 
-	(void)state;
 	for (size_t k = 0; k < 2; k++) {
 		const struct layer *l = &all[k];
 		float *first;
@@ -169,12 +161,11 @@ static void test_gradient_is_written_not_added_to(void **state)
 
 /* ---- outputs ---- */
 
-static void test_dense_output_is_the_matrix_product(void **state)
+TEST(test_dense_output_is_the_matrix_product)
 {
 	struct layer l = layer_dense(13, 7, ACTIVATION_RELU);
 	struct bed b;
 
-	(void)state;
 	bed_init(&b, l, 8);
 	along(&b);
 	for (size_t r = 0; r < RECORDS; r++) {
@@ -210,11 +201,10 @@ static double conv_by_definition(const struct bed *b, size_t r, size_t o, size_t
 	return best;
 }
 
-static void test_conv_output_is_tanh_then_pool(void **state)
+TEST(test_conv_output_is_tanh_then_pool)
 {
 	const struct layer all[] = { layer_conv(1, 6, 28), layer_conv(6, 12, 12) };
 
-	(void)state;
 	for (size_t k = 0; k < 2; k++) {
 		size_t side = (all[k].side_in - 4) / 2, at = 0;
 		struct bed b;
@@ -231,11 +221,10 @@ static void test_conv_output_is_tanh_then_pool(void **state)
 	}
 }
 
-static void test_tanh_is_right_to_the_last_digits(void **state)
+TEST(test_tanh_is_right_to_the_last_digits)
 {
 	double worst = 0.0;
 
-	(void)state;
 	for (float x = 1e-30f; x < 12.0f; x *= 1.0007f) {
 		float v[2] = { x, -x };
 
@@ -246,11 +235,10 @@ static void test_tanh_is_right_to_the_last_digits(void **state)
 	assert_true(worst < 3.0 * 0x1p-23);
 }
 
-static void test_tanh_at_its_ends(void **state)
+TEST(test_tanh_at_its_ends)
 {
 	float v[6] = { 0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1000.0f };
 
-	(void)state;
 	activation_apply(ACTIVATION_TANH, v, 6);
 	assert_true(v[0] == 0.0f && v[1] == 0.0f && signbit(v[1]));
 	assert_true(v[2] == 1.0f && v[3] == -1.0f && v[5] == 1.0f);
@@ -259,14 +247,13 @@ static void test_tanh_at_its_ends(void **state)
 
 /* ---- the loss ---- */
 
-static void test_loss_of_known_scores(void **state)
+TEST(test_loss_of_known_scores)
 {
 	/* exp: 1, 2, 5 of 8: -ln(2/8) for label 1, -ln(5/8) for label 2 */
 	float s[6] = { 0.0f, 0.69314718f, 1.60943791f, 0.0f, 0.69314718f, 1.60943791f };
 	const uint8_t label[2] = { 1, 2 };
 	size_t correct;
 
-	(void)state;
 	assert_float_equal(loss_back(s, label, 2, 3, 0.5f, &correct), 1.38629436 + 0.47000363, 1e-6);
 	assert_int_equal(correct, 1);
 	assert_float_equal(s[0], 0.5 * 1 / 8, 1e-6);
@@ -274,27 +261,25 @@ static void test_loss_of_known_scores(void **state)
 	assert_float_equal(s[5], 0.5 * (5.0 / 8 - 1), 1e-6);
 }
 
-static void test_loss_of_huge_scores_stays_finite(void **state)
+TEST(test_loss_of_huge_scores_stays_finite)
 {
 	float s[3] = { 3e4f, -3e4f, 0.0f };
 	const uint8_t label[1] = { 1 };
 	size_t correct;
 
-	(void)state;
 	assert_float_equal(loss_back(s, label, 1, 3, 1.0f, &correct), 6e4, 1e-2);
 	assert_int_equal(correct, 0);
 	assert_float_equal(s[0], 1.0, 0.0);
 	assert_float_equal(s[1], -1.0, 0.0);
 }
 
-static void test_loss_gradient_agrees_with_differences(void **state)
+TEST(test_loss_gradient_agrees_with_differences)
 {
 	struct rng rng = rng_stream(11, 0);
 	float s[20], d[20];
 	const uint8_t label[2] = { 3, 9 };
 	size_t correct;
 
-	(void)state;
 	for (size_t i = 0; i < 20; i++)
 		s[i] = (float)(3.0 * rng_normal(&rng));
 	memcpy(d, s, sizeof d);
@@ -314,34 +299,14 @@ static void test_loss_gradient_agrees_with_differences(void **state)
 	}
 }
 
-static void test_sgd_steps_and_decays(void **state)
+TEST(test_sgd_steps_and_decays)
 {
 	float p[3] = { 1.0f, -2.0f, 0.25f };
 	const float g[3] = { 4.0f, -8.0f, 1.0f };
 
-	(void)state;
 	sgd_step(p, g, 3, 0.125f);
 	assert_true(p[0] == 0.5f && p[1] == -1.0f && p[2] == 0.125f);
 	assert_float_equal(sgd_rate(0.3, 0.01, 0), 0.3, 0.0);
 	assert_float_equal(sgd_rate(0.3, 0.01, 200), 0.1, 1e-12);
 	assert_float_equal(sgd_rate(0.3, 0.0, 1000000), 0.3, 0.0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_dense_gradients_agree_with_differences),
-		cmocka_unit_test(test_conv_gradients_agree_with_differences),
-		cmocka_unit_test(test_gradient_is_written_not_added_to),
-		cmocka_unit_test(test_dense_output_is_the_matrix_product),
-		cmocka_unit_test(test_conv_output_is_tanh_then_pool),
-		cmocka_unit_test(test_tanh_is_right_to_the_last_digits),
-		cmocka_unit_test(test_tanh_at_its_ends),
-		cmocka_unit_test(test_loss_of_known_scores),
-		cmocka_unit_test(test_loss_of_huge_scores_stays_finite),
-		cmocka_unit_test(test_loss_gradient_agrees_with_differences),
-		cmocka_unit_test(test_sgd_steps_and_decays),
-	};
-
-	return cmocka_run_group_tests_name("layers", tests, NULL, NULL);
 }

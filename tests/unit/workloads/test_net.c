@@ -1,15 +1,10 @@
 /* workloads/net: both networks have the parameters of the paper's, gradients that agree with differences, and learn. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
+#include "tests/support/test.h"
 #include "workloads/digits.h"
 #include "workloads/kernel.h"
 #include "workloads/net.h"
@@ -61,12 +56,11 @@ static double loss_of(struct bed *b)
 	return score.loss / RECORDS;
 }
 
-static void test_net_has_the_layers_of_the_paper(void **state)
+TEST(test_net_has_the_layers_of_the_paper)
 {
 	struct err err = { 0 };
 	struct net net;
 
-	(void)state;
 	assert_int_equal(net_find("simplenet", &net, &err), 0);
 	assert_int_equal(net.n_params, 784 * 128 + 128 + 128 * 10 + 10);
 	assert_int_equal(net_find("lenet5", &net, &err), 0);
@@ -75,12 +69,11 @@ static void test_net_has_the_layers_of_the_paper(void **state)
 		assert_int_equal(net.layer[k].n_out, net.layer[k + 1].n_in);
 }
 
-static void test_net_of_another_name_is_refused(void **state)
+TEST(test_net_of_another_name_is_refused)
 {
 	struct err err = { 0 };
 	struct net net;
 
-	(void)state;
 	assert_int_equal(net_find("lenet", &net, &err), -ERR_ARG);
 	assert_non_null(strstr(err.text, "did you mean lenet5?"));
 }
@@ -114,9 +107,8 @@ static void check_direction(struct bed *b, const float *direction, const char *w
 			 (got[0] - got[1]) / 0.001);
 }
 
-static void test_net_gradients_agree_with_differences(void **state)
+TEST(test_net_gradients_agree_with_differences)
 {
-	(void)state;
 	for (size_t k = 0; k < 2; k++) {
 		struct rng rng = rng_stream(31, k);
 		struct net_score score;
@@ -143,9 +135,8 @@ static void test_net_gradients_agree_with_differences(void **state)
 	}
 }
 
-static void test_net_gradient_of_parts_adds_up_to_that_of_the_whole(void **state)
+TEST(test_net_gradient_of_parts_adds_up_to_that_of_the_whole)
 {
-	(void)state;
 	for (size_t k = 0; k < 2; k++) {
 		struct net_score score;
 		struct bed b;
@@ -169,12 +160,11 @@ static void test_net_gradient_of_parts_adds_up_to_that_of_the_whole(void **state
 	}
 }
 
-static void test_net_gradient_of_no_records_is_zero(void **state)
+TEST(test_net_gradient_of_no_records_is_zero)
 {
 	struct net_score score;
 	struct bed b;
 
-	(void)state;
 	bed_init(&b, "lenet5", 7);
 	memset(b.grad, 0x55, b.net.n_params * sizeof *b.grad);
 	net_train(&b.net, b.param, &b.room, b.label, 0, 1.0f, b.grad, &score);
@@ -184,11 +174,10 @@ static void test_net_gradient_of_no_records_is_zero(void **state)
 	bed_release(&b);
 }
 
-static void test_net_first_params_come_from_the_seed(void **state)
+TEST(test_net_first_params_come_from_the_seed)
 {
 	struct bed a, b, c;
 
-	(void)state;
 	bed_init(&a, "lenet5", 8);
 	bed_init(&b, "lenet5", 8);
 	bed_init(&c, "lenet5", 9);
@@ -201,9 +190,8 @@ static void test_net_first_params_come_from_the_seed(void **state)
 	bed_release(&c);
 }
 
-static void test_net_learns_a_few_records_by_heart(void **state)
+TEST(test_net_learns_a_few_records_by_heart)
 {
-	(void)state;
 	for (size_t k = 0; k < 2; k++) {
 		struct net_score score;
 		struct bed b;
@@ -221,13 +209,12 @@ static void test_net_learns_a_few_records_by_heart(void **state)
 	}
 }
 
-static void test_net_room_without_memory_is_an_error(void **state)
+TEST(test_net_room_without_memory_is_an_error)
 {
 	struct err err = { 0 };
 	struct net_room room;
 	struct net net;
 
-	(void)state;
 	assert_int_equal(net_find("lenet5", &net, &err), 0);
 	for (unsigned long k = 1;; k++) {
 		int rc;
@@ -243,20 +230,4 @@ static void test_net_room_without_memory_is_an_error(void **state)
 	}
 	net_room_release(&room);
 	assert_int_equal(net_room_init(&room, &net, SIZE_MAX / 2, &err), -ERR_NOMEM);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_net_has_the_layers_of_the_paper),
-		cmocka_unit_test(test_net_of_another_name_is_refused),
-		cmocka_unit_test(test_net_gradients_agree_with_differences),
-		cmocka_unit_test(test_net_gradient_of_parts_adds_up_to_that_of_the_whole),
-		cmocka_unit_test(test_net_gradient_of_no_records_is_zero),
-		cmocka_unit_test(test_net_first_params_come_from_the_seed),
-		cmocka_unit_test(test_net_learns_a_few_records_by_heart),
-		cmocka_unit_test(test_net_room_without_memory_is_an_error),
-	};
-
-	return cmocka_run_group_tests_name("net", tests, NULL, NULL);
 }

@@ -1,21 +1,18 @@
-/* scheduler/daemon/job_json: the job object as docs/PROTOCOL.md writes it. */
+/* scheduler/jobs/record: the job object as docs/PROTOCOL.md writes it. */
 #define _GNU_SOURCE
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "tests/unit/store/store_fixture.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "common/io.h"
 #include "common/text/text.h"
-#include "scheduler/store/job_json.h"
+#include "scheduler/jobs/record.h"
+#include "tests/support/test.h"
+#include "tests/unit/jobs/plain_job.h"
 
 static struct strbuf text;
 
-static const char *rendered(const struct store_job *j, const struct job_live *live)
+static const char *rendered(const struct job_record *j, const struct job_live *live)
 {
 	struct json_writer w;
 
@@ -36,9 +33,9 @@ static struct json *parsed(const char *s)
 }
 
 /* The example of the document, with what the row gives it. */
-static void test_job_object_is_written_in_full(void **state)
+TEST(test_job_object_is_written_in_full)
 {
-	struct store_job j = plain_job(12);
+	struct job_record j = plain_job(12);
 	struct job_live live = {
 		.has_estimate = true,
 		.end_s = 20.1,
@@ -53,15 +50,14 @@ static void test_job_object_is_written_in_full(void **state)
 		.pid = 4711,
 	};
 
-	(void)state;
 	j.batches = "[64,128]";
-	j.state = "done";
+	j.state = JOB_DONE;
 	j.started_ns = NOON + 12 + 200000000;
 	j.ended_ns = j.started_ns + 40000000400;
 	j.accuracy = 0.9312345678;
 	j.exit_code = 0;
 	j.max_rss_mb = 312.5;
-	j.slo_outcome = "met";
+	j.slo_outcome = SLO_MET;
 	j.epochs = 6;
 	j.priority = -3;
 	j.may_stop = true;
@@ -90,16 +86,15 @@ static void test_job_object_is_written_in_full(void **state)
 }
 
 /* Every member the document shows is there, in its order, and no other: a change of either is a change of both. */
-static void test_job_object_has_the_members_of_the_document(void **state)
+TEST(test_job_object_has_the_members_of_the_document)
 {
-	struct store_job j = plain_job(12);
+	struct job_record j = plain_job(12);
 	struct json *v = parsed(rendered(&j, NULL)), *example;
 	const struct json *a, *b;
 	char *doc = NULL, *from, *to, *dots;
 	struct err err = { 0 };
 	size_t len;
 
-	(void)state;
 	if (io_read_file("docs/PROTOCOL.md", 1 << 20, &doc, &len, &err))
 		fail_msg("%s", err.text);
 	from = strstr(doc, "## The job object");
@@ -120,9 +115,9 @@ static void test_job_object_has_the_members_of_the_document(void **state)
 	free(doc);
 }
 
-static void test_job_without_anything_known_is_null_throughout(void **state)
+TEST(test_job_without_anything_known_is_null_throughout)
 {
-	struct store_job j = plain_job(7);
+	struct job_record j = plain_job(7);
 	struct json *v;
 	static const char *const null[] = { "slo_s",    "started_at",   "ended_at", "deadline_at",
 					    "batch",    "lr",           "estimate", "waiting",
@@ -131,7 +126,6 @@ static void test_job_without_anything_known_is_null_throughout(void **state)
 					    "slack_s",  "reason",       "pid",      "tenant",
 					    "epochs",   "stopped_epoch" };
 
-	(void)state;
 	j.slo_s = j.batch = j.lr = NAN;
 	j.tenant = NULL;
 	v = parsed(rendered(&j, NULL));
@@ -141,13 +135,12 @@ static void test_job_without_anything_known_is_null_throughout(void **state)
 	json_free(v);
 }
 
-static void test_awkward_text_and_numbers_stay_one_line_of_json(void **state)
+TEST(test_awkward_text_and_numbers_stay_one_line_of_json)
 {
-	struct store_job j = plain_job(UINT64_C(9223372036854775807));
+	struct job_record j = plain_job(UINT64_C(9223372036854775807));
 	const char *line;
 	struct json *v;
 
-	(void)state;
 	j.tag = "a \"quoted\" \\ tag\nwith a line end, \xc3\xa9 and \xff";
 	j.params = "{\n \"a\":\t1,\r\n \"b\": [1,\n2]\n}";
 	j.slo_s = 1e300; /* no calendar has that day */
@@ -169,11 +162,10 @@ static void test_awkward_text_and_numbers_stay_one_line_of_json(void **state)
 	json_free(v);
 }
 
-static void test_moments_before_1970_and_at_the_ends_are_written(void **state)
+TEST(test_moments_before_1970_and_at_the_ends_are_written)
 {
 	char buf[40];
 
-	(void)state;
 	assert_string_equal(text_utc(-1, buf), "1969-12-31T23:59:59.999999Z");
 	assert_string_equal(text_utc(1000, buf), "1970-01-01T00:00:00.000001Z");
 	assert_string_equal(text_utc(INT64_MAX, buf), "2262-04-11T23:47:16.854775Z");
@@ -187,15 +179,4 @@ static int release(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_job_object_is_written_in_full),
-		cmocka_unit_test(test_job_object_has_the_members_of_the_document),
-		cmocka_unit_test(test_job_without_anything_known_is_null_throughout),
-		cmocka_unit_test(test_awkward_text_and_numbers_stay_one_line_of_json),
-		cmocka_unit_test(test_moments_before_1970_and_at_the_ends_are_written),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, release);
-}
+TEST_GROUP(NULL, release);
