@@ -1,5 +1,5 @@
-/* A comparison from beginning to end: traces and worlds are opened, models trained (compare_models.c), runs made
- * (compare_runs.c), and the numbers put together. */
+/* A comparison from beginning to end: traces and worlds are opened, models trained (compare_models.c), runs
+ * made (compare_runs.c), and the numbers put together. */
 #include "sim/compare/compare.h"
 
 #include <math.h>
@@ -232,8 +232,8 @@ static int open_all(const struct compare_params *p, struct compare_result *r, st
 
 /* ---- the numbers ---- */
 
-/* Student's t has nothing to go by where there is one replication, or all say the same: then a share is known as well as
- * the jobs behind it make it. And no share lies outside of 0 and 1. */
+/* Student's t has nothing to go by where there is one replication, or all say the same: then a share is
+ * known as well as the jobs behind it make it. And no share lies outside of 0 and 1. */
 static struct interval interval_of(const struct compare_runs *x, const struct compare_policy *c,
 				   enum metric m, const double *column)
 {

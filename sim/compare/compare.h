@@ -1,6 +1,6 @@
-/* Policies side by side: the same traces, the same luck, so that differences are differences. Replications differ in
- * their luck, in the generated trace (where it is generated) and in the fold of the world. Runs go through a pool and
- * are put together by index: the result does not depend on the threads. */
+/* Policies side by side: the same traces, the same luck, so that differences are differences. Replications
+ * differ in their luck, in the generated trace (where it is generated) and in the fold of the world. Runs go
+ * through a pool and are put together by index: the result does not depend on the threads. */
 #ifndef SIM_COMPARE_COMPARE_H
 #define SIM_COMPARE_COMPARE_H
 
@@ -10,7 +10,8 @@
 #define COMPARE_MAX_REPLICATIONS 10000
 
 struct compare_params {
-	struct trace_source trace;   /* a generated one is drawn anew in each replication: trace.seed + replication */
+	/* a generated one is drawn anew in each replication: trace.seed + replication */
+	struct trace_source trace;
 	struct world_params world;   /* its trace and what-if are filled in here */
 	struct what_if what;
 	const char *drift, *stragglers, *failures; double noise; /* as given (luck.h) */
@@ -36,7 +37,8 @@ struct compare_policy {              /* one of the policies */
 	struct replay_result *run;   /* per replication; outcomes NULL unless kept */
 	double decision_mean_s, decision_p99_s; /* wall-clock, over all */
 	double *importance; char **feature; size_t n_features; /* of its time model (fold 0); NULL: none */
-	size_t tracked[101], covered[101]; /* calibration: by confidence in percent, runs with a bound and within it */
+	/* calibration: by confidence in percent, runs with a bound and within it */
+	size_t tracked[101], covered[101];
 };
 
 struct compare_result {
@@ -46,19 +48,20 @@ struct compare_result {
 	struct world **world;        /* per replication, likewise */
 	struct csv *training;        /* what the models of replication 0 learnt from; NULL: --model */
 };
-/* Trained models kept from one comparison to the next, for what-ifs: only between comparisons that differ in nothing that
- * is learnt from (world, schema, machine as given, noise, seed). One comparison at a time. */
+/* Trained models kept from one comparison to the next, for what-ifs: only between comparisons that differ in
+ * nothing that is learnt from (world, schema, machine as given, noise, seed). One comparison at a time. */
 struct compare_cache;
 int compare_cache_new(struct compare_cache **out, struct err *err);
 void compare_cache_free(struct compare_cache *c);
 
-/* Which policies decide with the model of p->model. ERR_ARG: none of them does, or the model was trained on the very table
- * that happens in this world. */
+/* Which policies decide with the model of p->model. ERR_ARG: none of them does, or the model was trained on
+ * the very table that happens in this world. */
 int compare_check_model(const struct compare_params *p, bool out_takes[SIM_MAX_POLICIES], struct err *err);
 
 /* Opens the trace and the world of every replication. The numbers of the result are still missing. */
 int compare_open(const struct compare_params *p, struct compare_result **out, struct err *err);
-/* Trains the models, runs every policy and fills in the numbers. The result is to be freed after an error, too. */
+/* Trains the models, runs every policy and fills in the numbers. The result is to be freed after an error,
+ * too. */
 int compare_play(const struct compare_params *p, struct compare_result *r, struct err *err);
 /* Both. */
 int compare_run(const struct compare_params *p, struct compare_result **out, struct err *err);

@@ -1,4 +1,5 @@
-/* What the files of a comparison share: compare.c opens and sums up, compare_models.c trains, compare_runs.c runs. */
+/* What the files of a comparison share: compare.c opens and sums up, compare_models.c trains, compare_runs.c
+ * runs. */
 #ifndef SIM_COMPARE_COMPARE_INTERNAL_H
 #define SIM_COMPARE_COMPARE_INTERNAL_H
 
@@ -6,8 +7,8 @@
 
 #include "sim/compare/compare.h"
 
-/* Wall-clock times of decisions by their logarithm: a quantile of any number of them in a page or two of memory, off by
- * at most 1 %. They are not reproducible, so more would promise too much. */
+/* Wall-clock times of decisions by their logarithm: a quantile of any number of them in a page or two of
+ * memory, off by at most 1 %. They are not reproducible, so more would promise too much. */
 #define DECISION_BINS 3000
 struct decision_times {
 	uint64_t bin[DECISION_BINS];
@@ -50,8 +51,9 @@ struct compare_models { /* of all folds that are used */
 	const struct model **of; /* [fold * n_policies + policy] */
 };
 
-/* Trains what is to be trained: for each fold once, for policies that do not take the model given. Sets x->folds and
- * x->model, which live as long as `m`. Needs the worlds of x->r. To be released, also after an error. */
+/* Trains what is to be trained: for each fold once, for policies that do not take the model given. Sets
+ * x->folds and x->model, which live as long as `m`. Needs the worlds of x->r. To be released, also after an
+ * error. */
 int compare_models_of(struct compare_runs *x, struct compare_models *m, struct err *err);
 void compare_models_release(struct compare_models *m);
 /* Those of the first fold, into the policies of x->r. */

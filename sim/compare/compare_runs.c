@@ -162,8 +162,8 @@ static void measure(struct compare_runs *x, size_t policy, size_t replication, c
 		run_failed(x, replication * x->p->n_policies + policy, &err);
 }
 
-/* With the oracle, when the last run of a replication has ended: what the oracle did is known then. Without it each run
- * at once, for the sake of memory. */
+/* With the oracle, when the last run of a replication has ended: what the oracle did is known then. Without
+ * it each run at once, for the sake of memory. */
 static void measure_what_is_known(struct compare_runs *x, size_t policy, size_t replication)
 {
 	size_t n = x->p->n_policies, oracle = oracle_of(x->p), left;
@@ -205,7 +205,8 @@ static int replay_one(struct compare_runs *x, size_t policy, size_t replication,
 		.fold = fold,
 		.policy = &p->policy[policy],
 		.model = x->model[fold * p->n_policies + policy],
-		/* The same for all policies; unrelated between replications, and between seeds next to each other. */
+		/* The same for all policies; unrelated between replications, and between seeds next to each
+		 * other. */
 		.seed = rng_stream(p->seed ^ LUCK_STREAMS, replication).state,
 		.settings = p->settings,
 		.on_progress = on_replay_progress,

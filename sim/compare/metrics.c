@@ -1,5 +1,6 @@
-/* The metrics of one replay. Counts and shares are of the jobs with an objective (of all jobs where nobody has one);
- * times, accuracies and errors of prediction are of all jobs that have them. docs/REPLAY_OUTPUT.md has the formulas. */
+/* The metrics of one replay. Counts and shares are of the jobs with an objective (of all jobs where nobody
+ * has one); times, accuracies and errors of prediction are of all jobs that have them. docs/REPLAY_OUTPUT.md
+ * has the formulas. */
 #include "sim/compare/metrics.h"
 
 #include <math.h>
@@ -202,8 +203,9 @@ static void mark_unknown(const struct trace *t, const struct outcome *o, size_t 
 			unknown[t->job[i].kind] = true;
 }
 
-/* Over the jobs with an objective, whatever was not met counted as 0. Jobs of a kind whose accuracy is not always known are
- * left out, met or not: else only their misses would count. NaN: no objectives, or a world without accuracies. */
+/* Over the jobs with an objective, whatever was not met counted as 0. Jobs of a kind whose accuracy is not
+ * always known are left out, met or not: else only their misses would count. NaN: no objectives, or a world
+ * without accuracies. */
 static double accuracy_or_zero(const struct trace *t, const struct outcome *o, const bool *unknown, size_t n)
 {
 	double sum = 0.0, jobs = 0.0;

@@ -1,6 +1,7 @@
-/* From outcomes to numbers. One table of metrics, read by the printed comparison, --json and the report: each with its
- * name, unit and whether more is better. A metric of a replay is one number; over replications it has a mean and a
- * confidence interval (Student's t over replications; Wilson's for a share in a single replay). */
+/* From outcomes to numbers. One table of metrics, read by the printed comparison, --json and the report:
+ * each with its name, unit and whether more is better. A metric of a replay is one number; over replications
+ * it has a mean and a confidence interval (Student's t over replications; Wilson's for a share in a single
+ * replay). */
 #ifndef SIM_COMPARE_METRICS_H
 #define SIM_COMPARE_METRICS_H
 
@@ -16,7 +17,8 @@ enum metric {
 	METRIC_MET,              /* jobs in time */
 	METRIC_REJECTED,         /* rejected or refused */
 	METRIC_FAILED,
-	METRIC_ATTAINMENT,       /* kept of the promised; for a policy that promises nothing, of those taken */
+	/* kept of the promised; for a policy that promises nothing, of those taken */
+	METRIC_ATTAINMENT,
 	METRIC_ATTAINMENT_ALL,   /* met / all with an objective */
 	METRIC_ATTAINMENT_ADMITTED, /* met / taken */
 	METRIC_ATTAINMENT_ORACLE,   /* met / those the oracle met, of these; NaN without the oracle */
@@ -58,7 +60,8 @@ struct interval metrics_interval(const double *v, size_t n, double confidence);
 struct interval metrics_wilson(double met, double n, double confidence); /* n = 0: all NaN */
 
 struct paired_result { double difference, low, high, p; size_t n; };
-/* b - a, pair by pair; p of Student's paired t, two-sided; NaN below 2 pairs. All differences equal: p is 0 or 1. */
+/* b - a, pair by pair; p of Student's paired t, two-sided; NaN below 2 pairs. All differences equal: p is 0
+ * or 1. */
 struct paired_result metrics_paired(const double *a, const double *b, size_t n, double confidence);
 
 #endif

@@ -12,7 +12,8 @@ struct moments {
 	bool equal; /* all the same to the bit */
 };
 
-/* Of v - minus (or v alone) where that is finite. Two passes, as the numbers may be large and near each other. */
+/* Of v - minus (or v alone) where that is finite. Two passes, as the numbers may be large and near each
+ * other. */
 static struct moments moments_of(const double *v, const double *minus, size_t n)
 {
 	struct moments m = { .mean = NAN, .sd = NAN, .equal = true };
@@ -63,8 +64,8 @@ struct interval metrics_interval(const double *v, size_t n, double confidence)
 	return (struct interval){ m.mean, m.mean - half, m.mean + half };
 }
 
-/* Wilson, Journal of the American Statistical Association 22(158), 1927: it stays within 0..1 and is no point at the
- * ends, where the usual interval is. */
+/* Wilson, Journal of the American Statistical Association 22(158), 1927: it stays within 0..1 and is no
+ * point at the ends, where the usual interval is. */
 struct interval metrics_wilson(double met, double n, double confidence)
 {
 	struct interval w = { NAN, NAN, NAN };

@@ -112,7 +112,8 @@ struct experiment { /* shared by the turns of the pool */
 	pthread_mutex_t lock;
 };
 
-/* The batch with the shortest predicted time, for a job that has no feasible one; NaN times are never taken. */
+/* The batch with the shortest predicted time, for a job that has no feasible one; NaN times are never
+ * taken. */
 static size_t fastest(const struct decision *d)
 {
 	size_t best = 0;
@@ -216,7 +217,8 @@ static int play_job(struct experiment *e, size_t i, struct err *err)
 	int64_t now_ns = 0;
 	int rc = d ? world_run_new(e->r->world, fold, &run, err) : err_fail(err, ERR_NOMEM, "out of memory");
 
-	/* All batches with the same luck: whatever a policy chooses is looked up, and the oracle sees them all. */
+	/* All batches with the same luck: whatever a policy chooses is looked up, and the oracle sees them
+	 * all. */
 	for (size_t b = 0; b < e->n_batches && !rc; b++)
 		rc = play_batch(run, j, first_id, seed, e->batch[b], &now_ns, &play.time_s[b],
 				&play.accuracy[b], err);

@@ -162,7 +162,8 @@ static void put_table11(const struct paper_result *r, struct json_writer *w)
 	json_close(w, ']');
 }
 
-/* Figure 9: fulfilment and accuracy against the random choice; Figure 10: errors of prediction against boosting. */
+/* Figure 9: fulfilment and accuracy against the random choice; Figure 10: errors of prediction against
+ * boosting. */
 static void put_figures(const struct paper_result *r, struct json_writer *w)
 {
 	static const enum paper_policy nine[] = { PAPER_COURIER, PAPER_NAIVE, PAPER_POSTRIDER },

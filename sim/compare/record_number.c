@@ -69,8 +69,9 @@ void record_put_seconds(struct strbuf *out, int64_t ns)
 	put_fixed(out, ns < 0, ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns, 9);
 }
 
-/* m 2^-shift is the number. Does n / 10^decimals read back as it? It does if it is nearer to it than to its neighbours, which
- * are 2^-shift away (below a power of two half of that), or as near and m is even. All times 10^decimals 2^shift here. */
+/* m 2^-shift is the number. Does n / 10^decimals read back as it? It does if it is nearer to it than to its
+ * neighbours, which are 2^-shift away (below a power of two half of that), or as near and m is even. All
+ * times 10^decimals 2^shift here. */
 static bool reads_back(uint64_t m, int shift, uint64_t n, int decimals)
 {
 	wide have = (wide)n << shift, want = (wide)m * power_of_ten[decimals], gap = power_of_ten[decimals];

@@ -1,5 +1,5 @@
-/* Numbers of jobs.csv as text. A table of a million jobs has ten million of them, and printf's way to the shortest text
- * took most of the time of writing it. */
+/* Numbers of jobs.csv as text. A table of a million jobs has ten million of them, and printf's way to the
+ * shortest text took most of the time of writing it. */
 #ifndef SIM_COMPARE_RECORD_NUMBER_H
 #define SIM_COMPARE_RECORD_NUMBER_H
 

@@ -1,12 +1,13 @@
-/* The oracle: knows what will happen to every job that has come, as if it could try before it promises. It keeps a plan of
- * the waiting jobs; an arriving one is put into the plan, the world itself is copied and played to the end of all
- * of them, and only a plan in which every promise holds is taken. What then happens is what was played, so the oracle
- * breaks no promise. It does not know who will arrive later, and it is greedy: each job gets the highest accuracy that it
- * can have when it comes. So it is what perfect predictions are worth, not the best schedule there could be.
+/* The oracle: knows what will happen to every job that has come, as if it could try before it promises. It
+ * keeps a plan of the waiting jobs; an arriving one is put into the plan, the world itself is copied and
+ * played to the end of all of them, and only a plan in which every promise holds is taken. What then happens
+ * is what was played, so the oracle breaks no promise. It does not know who will arrive later, and it is
+ * greedy: each job gets the highest accuracy that it can have when it comes. So it is what perfect
+ * predictions are worth, not the best schedule there could be.
  *
- * The plan is a list: at every event those at its front that fit start, and others pass one that does not. Priority
- * first, then the earliest deadline. A job whose start breaks a promise is tried behind the end of the job
- * it breaks, at most MOST_STEPS times, and then at the end of the plan in the same way. */
+ * The plan is a list: at every event those at its front that fit start, and others pass one that does not.
+ * Priority first, then the earliest deadline. A job whose start breaks a promise is tried behind the end of
+ * the job it breaks, at most MOST_STEPS times, and then at the end of the plan in the same way. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,8 +138,8 @@ static size_t place_of(const struct oracle *o, const struct plan *p, const struc
 	return at;
 }
 
-/* The first in the plan that may start now; p->n: none. Who has ended, in reality or in this play, is waited for no
- * more; play 0: in reality alone. */
+/* The first in the plan that may start now; p->n: none. Who has ended, in reality or in this play, is waited
+ * for no more; play 0: in reality alone. */
 static size_t startable(const struct oracle *o, const struct plan *p, uint32_t used, uint64_t play)
 {
 	for (size_t i = 0; i < p->n; i++) {

@@ -58,8 +58,8 @@ static bool knows_cores(const struct predictor_ops *ops)
 	return false;
 }
 
-/* The default grid, cut down to one kind of model. A model of queues may fit the number of cores, or be told what the
- * operator knows: both are tried, and scored like any other two settings. */
+/* The default grid, cut down to one kind of model. A model of queues may fit the number of cores, or be told
+ * what the operator knows: both are tried, and scored like any other two settings. */
 static int grid_of(const char *predictor, double cores, struct grid **out, struct err *err)
 {
 	struct grid *g;
@@ -141,7 +141,8 @@ static int copy_schema(const struct schema *given, const struct policy *p, struc
 	return status;
 }
 
-/* Settings that differ in nothing but the replication stay on one side of a split: all factors the table has. */
+/* Settings that differ in nothing but the replication stay on one side of a split: all factors the table
+ * has. */
 static size_t factors_of(const struct table *t, const char **out)
 {
 	size_t n = 0;

@@ -1,5 +1,6 @@
-/* The loop of a replay: the earliest of the next arrival and the next end happens; at the same moment ends come first,
- * so that what they leave is there for whoever arrives. After every event all that may start does. */
+/* The loop of a replay: the earliest of the next arrival and the next end happens; at the same moment ends
+ * come first, so that what they leave is there for whoever arrives. After every event all that may start
+ * does. */
 #include "sim/replay/replay.h"
 
 #include <math.h>

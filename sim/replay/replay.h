@@ -1,5 +1,5 @@
-/* One replay: the jobs of a trace arrive, a policy decides with the code of scheduler/core, a world says what happens.
- * Virtual time, one thread; the same input gives the same outcomes to the bit. */
+/* One replay: the jobs of a trace arrive, a policy decides with the code of scheduler/core, a world says
+ * what happens. Virtual time, one thread; the same input gives the same outcomes to the bit. */
 #ifndef SIM_REPLAY_REPLAY_H
 #define SIM_REPLAY_REPLAY_H
 
@@ -22,7 +22,8 @@ extern const char *const outcome_state_name[OUTCOME_STATES]; /* "rejected", "met
 
 struct outcome {
 	uint8_t state;            /* enum outcome_state */
-	bool promised;            /* its objective was predicted to hold; a policy that admits all promises nothing */
+	/* its objective was predicted to hold; a policy that admits all promises nothing */
+	bool promised;
 	int64_t start_ns, end_ns; /* of those taken; 0 otherwise */
 	double batch, epochs;     /* NaN: not taken; epochs NaN: not open */
 	double promised_s;        /* at arrival: expected response; NaN: nothing predicted */
@@ -30,7 +31,8 @@ struct outcome {
 	double run_s, run_upper_s;/* at the start: expected run time and its bound */
 	double predicted_accuracy, accuracy; /* NaN: none */
 	double processes, njobs;  /* means over its run: the load it met */
-	double decision_s;        /* wall-clock: arrival and start together. Not reproducible: kept apart in files. */
+	/* wall-clock: arrival and start together. Not reproducible: kept apart in files. */
+	double decision_s;
 };
 
 struct replay_settings {            /* how policies decide; the same in all runs of a comparison */

@@ -63,15 +63,15 @@ void report_data_free(struct report_data *d);
 /* Fills job[] from jobs (report_jobs.c). */
 int report_read_jobs(struct report_data *d, struct err *err);
 
-/* The policy of the highest (sign 1) or lowest (-1) value of a metric, the oracle aside unless it is alone; SIZE_MAX: none
- * has one. */
+/* The policy of the highest (sign 1) or lowest (-1) value of a metric, the oracle aside unless it is alone;
+ * SIZE_MAX: none has one. */
 size_t report_best(const struct report_policies *p, enum metric m, int sign);
 size_t report_find(const struct report_policies *p, const char *name); /* SIZE_MAX: none */
 
 /* ---- the comparison in numbers: table.c ---- */
 void report_put_summary(const struct report_data *d, struct strbuf *out);
-/* Every cell of a number has data-policy, data-metric and data-value (and data-low, data-high): the very numbers of
- * compare.json, for whoever reads the page by program. */
+/* Every cell of a number has data-policy, data-metric and data-value (and data-low, data-high): the very
+ * numbers of compare.json, for whoever reads the page by program. */
 void report_put_tables(const struct report_data *d, struct strbuf *out);
 void report_put_decision_times(const struct report_data *d, struct strbuf *out);
 

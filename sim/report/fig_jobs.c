@@ -1,6 +1,6 @@
-/* Figures of single runs: predicted against actual run time, and what is left of it by the load. One panel a policy,
- * all panels with the same axes. Sentences are of all runs; drawn are at most POINTS of them, evenly picked from the
- * rows of jobs.csv, so that the same folder gives the same picture. */
+/* Figures of single runs: predicted against actual run time, and what is left of it by the load. One panel a
+ * policy, all panels with the same axes. Sentences are of all runs; drawn are at most POINTS of them, evenly
+ * picked from the rows of jobs.csv, so that the same folder gives the same picture. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -349,8 +349,8 @@ static struct svg_point median_of(struct run_panels *s, const struct run_point *
 	return m;
 }
 
-/* Medians of about as many runs each, from few processes to many; neighbours whose loads are nearly the same are put
- * together. `value` is how far the medians lie apart, as a factor. */
+/* Medians of about as many runs each, from few processes to many; neighbours whose loads are nearly the same
+ * are put together. `value` is how far the medians lie apart, as a factor. */
 static int bin_medians(struct run_panels *s, struct run_panel *p, struct err *err)
 {
 	struct run_point *sorted = mem_array(p->n, sizeof *sorted);

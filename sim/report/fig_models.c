@@ -1,5 +1,5 @@
-/* Figures of what the models learnt: importances of their features, and the analysis of variance of the table that they
- * learnt from. */
+/* Figures of what the models learnt: importances of their features, and the analysis of variance of the
+ * table that they learnt from. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -243,7 +243,8 @@ static int draw_anova(const struct anova *a, struct report_figure *f, struct err
 	return rc;
 }
 
-/* A table without an answer (nothing varies, too few rows, columns of a schema of its own) is no reason to give no report. */
+/* A table without an answer (nothing varies, too few rows, columns of a schema of its own) is no reason to
+ * give no report. */
 static bool is_answer(const struct err *e)
 {
 	return e->code == ERR_NODATA || e->code == ERR_NUMERIC || e->code == ERR_FORMAT || e->code == ERR_ARG;

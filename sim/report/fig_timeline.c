@@ -1,5 +1,5 @@
-/* The cluster over time: the first jobs of one replay as bars, told apart by colour and by a second sign, and below
- * them the cpus in use. */
+/* The cluster over time: the first jobs of one replay as bars, told apart by colour and by a second sign,
+ * and below them the cpus in use. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

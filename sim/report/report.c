@@ -28,8 +28,8 @@ static void put_fact(struct strbuf *out, const char *term, const char *text, boo
 	strbuf_puts(out, code ? "</code></dd>\n" : "</dd>\n");
 }
 
-/* Scalars of an object as "key value, key value", but for its name and title; what is not a scalar is left to the
- * JSON. */
+/* Scalars of an object as "key value, key value", but for its name and title; what is not a scalar is left
+ * to the JSON. */
 static void put_scalars(struct strbuf *out, const struct json *object)
 {
 	size_t n = 0;

@@ -1,7 +1,7 @@
 /* The comparison in numbers. See report_table.h.
  *
- * A difference from the baseline counts as better or worse where the paired test says so at the level of the intervals;
- * else the page says that there is no clear difference. Losses are marked like wins. */
+ * A difference from the baseline counts as better or worse where the paired test says so at the level of the
+ * intervals; else the page says that there is no clear difference. Losses are marked like wins. */
 #include "sim/report/data.h"
 
 #include <math.h>

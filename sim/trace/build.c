@@ -1,5 +1,5 @@
-/* Putting a trace together job by job. See trace_build.h; kinds are in trace_kinds.c, what is done at the end in
- * trace_done.c. */
+/* Putting a trace together job by job. See trace_build.h; kinds are in trace_kinds.c, what is done at the
+ * end in trace_done.c. */
 #include "sim/trace/build.h"
 
 #include <math.h>
@@ -200,7 +200,8 @@ static bool id_insert(struct trace_build *b, uint64_t id) /* false: it was there
 	return true;
 }
 
-/* Ids mostly ascend, and then none can be there twice; the table of them is made for the first that does not. */
+/* Ids mostly ascend, and then none can be there twice; the table of them is made for the first that does
+ * not. */
 static int note_id(struct trace_build *b, const struct trace_job *j, struct err *err)
 {
 	char place[PLACE_SIZE];

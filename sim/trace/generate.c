@@ -1,5 +1,5 @@
-/* Traces that are made: from the spec to jobs. See generate.h; generate_spec.c reads the keys, generate_arrivals.c says
- * when jobs come. */
+/* Traces that are made: from the spec to jobs. See generate.h; generate_spec.c reads the keys,
+ * generate_arrivals.c says when jobs come. */
 #include "sim/trace/generate.h"
 
 #include <math.h>
@@ -172,7 +172,8 @@ static int make_groups(struct maker *m, struct err *err)
 	return rc;
 }
 
-/* Every series comes at its phase and then at its period, each time a little off. All series go on to the same moment. */
+/* Every series comes at its phase and then at its period, each time a little off. All series go on to the
+ * same moment. */
 static int make_series(struct maker *m, struct err *err)
 {
 	const struct generate_spec *s = m->s;

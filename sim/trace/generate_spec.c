@@ -1,4 +1,5 @@
-/* "KIND,key=value,..." of a generated trace: read, defaults filled in, checked. generate.h says what the keys mean. */
+/* "KIND,key=value,..." of a generated trace: read, defaults filled in, checked. generate.h says what the
+ * keys mean. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -237,7 +238,8 @@ static void add_column(struct generate_spec *s, const char *name, const char *a,
 		c->value[c->n++] = b;
 }
 
-/* The paper's levels; for the others those of the profile that comes with the program (configs/profiles/two-cores). */
+/* The paper's levels; for the others those of the profile that comes with the program
+ * (configs/profiles/two-cores). */
 static void set_defaults(struct generate_spec *s)
 {
 	bool paper = s->kind == GENERATE_PAPER;

@@ -1,4 +1,5 @@
-/* The daemon's own history as a trace: its database (docs/STORE.md), read and never written, also while the daemon runs. */
+/* The daemon's own history as a trace: its database (docs/STORE.md), read and never written, also while the
+ * daemon runs. */
 #include <math.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -29,7 +30,8 @@ struct history {
 	struct trace_build *build;
 	struct trace_row row;
 	struct strbuf text; /* values of this job, one after the other */
-	/* Jobs repeat themselves: kinds by the very text of params, batches and cpus, so that each is parsed once. */
+	/* Jobs repeat themselves: kinds by the very text of params, batches and cpus, so that each is parsed
+	 * once. */
 	struct trace_names seen;
 	uint32_t *kind_of;
 	size_t cap_kinds;
@@ -127,8 +129,8 @@ static bool has_log(const struct history *h)
 	return stat(log, &st) == 0;
 }
 
-/* Without a log nobody has the file open. Opening it the usual way would then make the log and its index, as whoever we
- * are, in the daemon's folder: so it is opened as one that does not change. */
+/* Without a log nobody has the file open. Opening it the usual way would then make the log and its index, as
+ * whoever we are, in the daemon's folder: so it is opened as one that does not change. */
 static int open_db(struct history *h, bool live)
 {
 	struct strbuf uri = { 0 };

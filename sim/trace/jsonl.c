@@ -1,8 +1,8 @@
 /* Traces as JSON lines: an object a line, with the names of the CSV format. See trace_row.h for the fields.
  *
- * Lines of a trace are alike. So a line is first read by a small scanner that knows the names met so far and takes plain
- * objects of plain values; whatever it does not take (a new name, an escape, a mistake) goes to the parser of JSON, which
- * is the judge. A million lines take a second instead of eight. */
+ * Lines of a trace are alike. So a line is first read by a small scanner that knows the names met so far and
+ * takes plain objects of plain values; whatever it does not take (a new name, an escape, a mistake) goes to
+ * the parser of JSON, which is the judge. A million lines take a second instead of eight. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -285,7 +285,8 @@ static const char *scan_value(struct lines *l, enum trace_field f, const char *s
 	return put_number(l, s, end, same) ? end : NULL;
 }
 
-/* The name that is at s, looked for from where lines like the last would have it; NULL: not met before, or twice here. */
+/* The name that is at s, looked for from where lines like the last would have it; NULL: not met before, or
+ * twice here. */
 static struct known_key *scan_key(struct lines *l, const char *s, size_t len, size_t hint)
 {
 	for (size_t i = 0; i < l->n_known; i++) {

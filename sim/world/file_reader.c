@@ -59,7 +59,8 @@ static int check_range(const struct world_reader *r, const char *key, double v,
 	return 0;
 }
 
-/* A member of the object at `where`; absent: *out stays as it is, and NaN there means that it must be given. */
+/* A member of the object at `where`; absent: *out stays as it is, and NaN there means that it must be
+ * given. */
 int world_reader_number(const struct world_reader *r, const char *where, const struct json *object,
 			const char *key, const struct world_range *want, double *out)
 {

@@ -1,4 +1,5 @@
-/* Reading a world file: the pieces that world_file.c and world_file_categories.c share. Errors are "FILE: key: reason". */
+/* Reading a world file: the pieces that world_file.c and world_file_categories.c share. Errors are "FILE:
+ * key: reason". */
 #ifndef SIM_WORLD_FILE_READER_H
 #define SIM_WORLD_FILE_READER_H
 
@@ -24,9 +25,10 @@ int world_reader_refuse(const struct world_reader *r, const char *key, const cha
 int world_reader_nomem(const struct world_reader *r);
 int world_reader_known_keys(const struct world_reader *r, const char *key, const struct json *object,
                             const char *const *known);
-/* A member of the object at `where`; absent: *out stays as it is, and NaN there means that it must be given. */
-int world_reader_number(const struct world_reader *r, const char *where, const struct json *object, const char *key,
-                        const struct world_range *want, double *out);
+/* A member of the object at `where`; absent: *out stays as it is, and NaN there means that it must be
+ * given. */
+int world_reader_number(const struct world_reader *r, const char *where, const struct json *object,
+                        const char *key, const struct world_range *want, double *out);
 int world_reader_check_name(const struct world_reader *r, const char *key, const char *name);
 int world_reader_list(const struct world_reader *r, const char *key, const struct json *v, size_t most,
                       const struct world_range *want, struct world_list *out);

@@ -1,5 +1,6 @@
-/* What chance does to a job, and to the machine. Everything is drawn from the seed and the job's own id, never from a
- * shared stream: so a job has the same luck under every policy (common random numbers), whatever starts when. */
+/* What chance does to a job, and to the machine. Everything is drawn from the seed and the job's own id,
+ * never from a shared stream: so a job has the same luck under every policy (common random numbers),
+ * whatever starts when. */
 #ifndef SIM_WORLD_LUCK_H
 #define SIM_WORLD_LUCK_H
 
@@ -15,7 +16,8 @@ struct disturbances {             /* all zero: none */
 	double stragglers, straggler_factor; /* share of jobs that take so many times as long */
 	double failures;          /* share of jobs that fail, at a point of their work drawn evenly */
 };
-/* "20%@3600", "20%@50%" (of the time between first and last arrival, span_s); "2%x3"; "1%". ERR_ARG says what is wrong. */
+/* "20%@3600", "20%@50%" (of the time between first and last arrival, span_s); "2%x3"; "1%". ERR_ARG says
+ * what is wrong. */
 int disturbances_drift(const char *text, double span_s, struct disturbances *io, struct err *err);
 int disturbances_stragglers(const char *text, struct disturbances *io, struct err *err);
 int disturbances_failures(const char *text, struct disturbances *io, struct err *err);

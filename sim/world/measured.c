@@ -1,9 +1,9 @@
-/* The world `measured`: what happened in an observation table happens again. The rows are in measured_table.h, what
- * they say of a job in measured_fold.h; here jobs run, side by side in sharing.h, each along the course of times by load
- * that its luck drew when it started.
+/* The world `measured`: what happened in an observation table happens again. The rows are in
+ * measured_table.h, what they say of a job in measured_fold.h; here jobs run, side by side in sharing.h,
+ * each along the course of times by load that its luck drew when it started.
  *
- * On a machine with other cores than the table's, what counts is the load per core: P processes on twice the cores are
- * like P / 2, but a job alone is never faster than measured. */
+ * On a machine with other cores than the table's, what counts is the load per core: P processes on twice the
+ * cores are like P / 2, but a job alone is never faster than measured. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

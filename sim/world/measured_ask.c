@@ -175,8 +175,8 @@ static void add_sharing(const struct measured_fold *f, const struct measured_set
 	out->slope = out->time_s[0] / full;
 }
 
-/* The line through the last two loads. Where these are close, as in a history, noise could make it as steep as it
- * likes: beyond the square of the load, which even thrashing hardly does, nothing is believed. */
+/* The line through the last two loads. Where these are close, as in a history, noise could make it as steep
+ * as it likes: beyond the square of the load, which even thrashing hardly does, nothing is believed. */
 static double end_slope(const struct measured_table *t, const struct measured_setting *s,
 			const struct measured_course *c)
 {
@@ -235,7 +235,8 @@ static void insert_knot(double *knot, size_t *n, double v)
 	++*n;
 }
 
-/* The loads at which any of them was measured; if these are too many, some of them, the first and the last included. */
+/* The loads at which any of them was measured; if these are too many, some of them, the first and the last
+ * included. */
 static void put_knots(const struct measured_course *course, size_t n, struct measured_course *out)
 {
 	double knot[MOST_CORNERS * MEASURED_MAX_KNOTS];

@@ -212,7 +212,8 @@ static void find_columns(struct binding *b)
 	}
 }
 
-/* Those inside the range of every combination of categories that the trace has (without a trace: that was measured). */
+/* Those inside the range of every combination of categories that the trace has (without a trace: that was
+ * measured). */
 static int find_batches(const struct binding *b, struct measured_kinds *k, struct err *err)
 {
 	const struct measured_table *t = b->table;

@@ -1,9 +1,9 @@
-/* The world `queueing`: the machine itself, iteration by iteration (world_queueing_machine.h), with the costs of a
- * world file (world_file.h).
+/* The world `queueing`: the machine itself, iteration by iteration (world_queueing_machine.h), with the
+ * costs of a world file (world_file.h).
  *
- * When the next job ends is known only once everything up to then has happened; yet another job may start before. So
- * a run has two machines: one as it is at the last moment handed in, and a copy that has gone ahead to the
- * next end. Where a job starts before that end, the copy is thrown away. */
+ * When the next job ends is known only once everything up to then has happened; yet another job may start
+ * before. So a run has two machines: one as it is at the last moment handed in, and a copy that has gone
+ * ahead to the next end. Where a job starts before that end, the copy is thrown away. */
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>

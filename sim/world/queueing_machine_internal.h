@@ -1,4 +1,5 @@
-/* What a machine consists of: for world_queueing_machine.c (what happens) and world_queueing_room.c (memory). */
+/* What a machine consists of: for world_queueing_machine.c (what happens) and world_queueing_room.c
+ * (memory). */
 #ifndef SIM_WORLD_QUEUEING_MACHINE_INTERNAL_H
 #define SIM_WORLD_QUEUEING_MACHINE_INTERNAL_H
 

@@ -1,9 +1,10 @@
-/* For each job that runs: the seconds it still takes if nothing changes (left_s), and the seconds that the whole of it
- * takes at the present load (whole_s). Time that passes is taken off left_s; when the load changes, left_s is stretched
- * like whole_s. So the next end is the least left_s, and the loops that an event costs run over plain arrays.
+/* For each job that runs: the seconds it still takes if nothing changes (left_s), and the seconds that the
+ * whole of it takes at the present load (whole_s). Time that passes is taken off left_s; when the load
+ * changes, left_s is stretched like whole_s. So the next end is the least left_s, and the loops that an
+ * event costs run over plain arrays.
  *
- * Rates are brought up to date as late as possible: where a job ends and another of as many cpus takes its place at
- * the same moment, the load is what it was, and only the new one's law is asked for. */
+ * Rates are brought up to date as late as possible: where a job ends and another of as many cpus takes its
+ * place at the same moment, the load is what it was, and only the new one's law is asked for. */
 #include "sim/world/sharing.h"
 
 #include <assert.h>
@@ -34,7 +35,8 @@ struct sharing {
 	char *payload; /* n x params.payload_size bytes */
 	uint64_t processes; /* sum of cpus */
 
-	size_t n_rated; /* jobs whose left_s and whole_s are seconds; of the others left_s is a part of the work */
+	/* jobs whose left_s and whole_s are seconds; of the others left_s is a part of the work */
+	size_t n_rated;
 	uint64_t rated_at; /* the processes they were rated at */
 	size_t next; /* index of the next to end */
 	bool next_known;
@@ -190,7 +192,8 @@ static double moment_of(const struct sharing *s, double left_s)
 
 /* ---- time ---- */
 
-/* Nobody's left_s falls below 0: who starts a job rounds up to the next nanosecond, in which others may have ended. */
+/* Nobody's left_s falls below 0: who starts a job rounds up to the next nanosecond, in which others may have
+ * ended. */
 static void pass(struct sharing *s, double dt)
 {
 	double p = (double)s->processes;

@@ -1,4 +1,5 @@
-/* From the options of replay and compare to a comparison whose files are open and checked. See sim_options.h. */
+/* From the options of replay and compare to a comparison whose files are open and checked. See
+ * sim_options.h. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* `postrider compare`: policies side by side on the same jobs and the same luck (sim_verb.c), and the experiment of the
- * Courier paper by name (--paper). */
+/* `postrider compare`: policies side by side on the same jobs and the same luck (sim_verb.c), and the
+ * experiment of the Courier paper by name (--paper). */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>

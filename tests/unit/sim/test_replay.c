@@ -1,5 +1,5 @@
-/* What must hold in every replay, whatever the policy: claims about time, capacity, work and chance, checked on the
- * outcomes alone, against what the world and the scheduler say of themselves. */
+/* What must hold in every replay, whatever the policy: claims about time, capacity, work and chance, checked
+ * on the outcomes alone, against what the world and the scheduler say of themselves. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,19 +11,19 @@
 #define TRACE "gen:poisson,jobs=600,rate=1.2,cpus=1|2|4,network=lenet5|simplenet,slo=lognormal:5:0.6"
 #define POLICIES "postrider,courier,naive,oracle"
 
-static struct bed bed;
+static struct replay_bed bed;
 
 static int open_bed(void **state)
 {
 	(void)state;
-	bed_open(&bed, TRACE, "fluid", "cores=2,slots=6", POLICIES);
+	replay_bed_open(&bed, TRACE, "fluid", "cores=2,slots=6", POLICIES);
 	return 0;
 }
 
 static int close_bed(void **state)
 {
 	(void)state;
-	bed_close(&bed);
+	replay_bed_close(&bed);
 	return 0;
 }
 
@@ -76,7 +76,7 @@ static struct moment *moments_of(const struct replay_result *r, size_t *out_n)
 TEST(test_no_job_runs_before_it_arrives_and_every_one_that_was_taken_ends)
 {
 	for (size_t p = 0; p < bed.n_policies; p++) {
-		struct replay_result r = bed_replay(&bed, p, 1);
+		struct replay_result r = replay_bed_run(&bed, p, 1);
 		size_t taken = 0;
 
 		for (size_t i = 0; i < r.n; i++) {
@@ -102,7 +102,7 @@ TEST(test_no_job_runs_before_it_arrives_and_every_one_that_was_taken_ends)
 TEST(test_capacity_is_never_exceeded)
 {
 	for (size_t p = 0; p < bed.n_policies; p++) {
-		struct replay_result r = bed_replay(&bed, p, 2);
+		struct replay_result r = replay_bed_run(&bed, p, 2);
 		size_t n, most = 0, running = 0;
 		struct moment *m = moments_of(&r, &n);
 		long used = 0;
@@ -120,13 +120,14 @@ TEST(test_capacity_is_never_exceeded)
 	}
 }
 
-/* The integrals of the processes and of the busy cores over time, from the moments alone, are what the world says. */
+/* The integrals of the processes and of the busy cores over time, from the moments alone, are what the world
+ * says. */
 TEST(test_work_is_conserved)
 {
 	double cores = world_cluster(bed.world)->cores;
 
 	for (size_t p = 0; p < bed.n_policies; p++) {
-		struct replay_result r = bed_replay(&bed, p, 3);
+		struct replay_result r = replay_bed_run(&bed, p, 3);
 		double busy_s = 0.0, jobs_s = 0.0, run_s = 0.0, met_s = 0.0;
 		long used = 0, running = 0;
 		size_t n;
@@ -166,7 +167,7 @@ TEST(test_little_s_law_holds)
 	struct rng rng = rng_stream(9, 9);
 
 	for (size_t p = 0; p < bed.n_policies; p++) {
-		struct replay_result r = bed_replay(&bed, p, 4);
+		struct replay_result r = replay_bed_run(&bed, p, 4);
 		double span_ns = 1e9 * r.end_s, in_system_s = 0.0, seen = 0.0, seen2 = 0.0, half;
 
 		for (size_t i = 0; i < r.n; i++)
@@ -190,10 +191,11 @@ TEST(test_little_s_law_holds)
 	}
 }
 
-/* A policy that holds nobody back leaves no slots free for the first that waits, and starts in the order of arrival. */
+/* A policy that holds nobody back leaves no slots free for the first that waits, and starts in the order of
+ * arrival. */
 TEST(test_naive_leaves_nobody_waiting_who_could_run)
 {
-	struct replay_result r = bed_replay(&bed, 2, 5);
+	struct replay_result r = replay_bed_run(&bed, 2, 5);
 	int64_t last_ns = 0;
 	size_t n, waits = 0;
 	struct moment *m = moments_of(&r, &n);
@@ -226,8 +228,8 @@ TEST(test_naive_leaves_nobody_waiting_who_could_run)
 TEST(test_same_seed_gives_same_outcomes_and_another_seed_others)
 {
 	for (size_t p = 0; p < bed.n_policies; p++) {
-		struct replay_result a = bed_replay(&bed, p, 6), b = bed_replay(&bed, p, 6),
-				     c = bed_replay(&bed, p, 7);
+		struct replay_result a = replay_bed_run(&bed, p, 6), b = replay_bed_run(&bed, p, 6),
+				     c = replay_bed_run(&bed, p, 7);
 		bool other = false;
 
 		assert_true(a.end_s == b.end_s && a.busy_s == b.busy_s && a.events == b.events);
@@ -249,7 +251,7 @@ TEST(test_same_seed_gives_same_outcomes_and_another_seed_others)
 /* Common random numbers: with the same batch a job is equally accurate under every policy. */
 TEST(test_a_job_has_the_same_luck_under_every_policy)
 {
-	struct replay_result a = bed_replay(&bed, 0, 8), b = bed_replay(&bed, 2, 8);
+	struct replay_result a = replay_bed_run(&bed, 0, 8), b = replay_bed_run(&bed, 2, 8);
 	size_t same = 0;
 
 	for (size_t i = 0; i < a.n; i++) {
@@ -265,7 +267,7 @@ TEST(test_a_job_has_the_same_luck_under_every_policy)
 
 TEST(test_oracle_keeps_every_promise_to_the_nanosecond)
 {
-	struct replay_result r = bed_replay(&bed, 3, 9);
+	struct replay_result r = replay_bed_run(&bed, 3, 9);
 	size_t promised = 0;
 
 	assert_true(bed.policy[3].oracle);
@@ -286,7 +288,7 @@ TEST(test_oracle_is_ahead_of_the_others)
 
 	for (size_t p = 0; p < bed.n_policies; p++)
 		for (uint64_t seed = 20; seed < 23; seed++) {
-			struct replay_result r = bed_replay(&bed, p, seed);
+			struct replay_result r = replay_bed_run(&bed, p, seed);
 
 			for (size_t i = 0; i < r.n; i++)
 				if (r.outcome[i].state == OUTCOME_MET)

@@ -1,5 +1,5 @@
-/* sim/trace_csv, trace_jsonl, trace_write: our own format is read field by field, refused with its place, and what is written
- * reads back as the same trace. */
+/* sim/trace_csv, trace_jsonl, trace_write: our own format is read field by field, refused with its place,
+ * and what is written reads back as the same trace. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -310,7 +310,8 @@ TEST(test_json_lines_say_the_same_as_csv)
 	trace_free(b);
 }
 
-/* The scanner must judge as the parser does: the same line with and without a harmless escape, which only the latter knows. */
+/* The scanner must judge as the parser does: the same line with and without a harmless escape, which only
+ * the latter knows. */
 TEST(test_scanner_and_parser_agree)
 {
 	static const char *const tail[] = {

@@ -1,3 +1,6 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -5,6 +8,10 @@
 #include "sim/world/fluid_laws.h"
 #include "tests/support/des.h"
 #include "tests/support/test.h"
+#include "common/io.h"
+#include "common/mem.h"
+#include "common/rng.h"
+#include "tests/support/support.h"
 #include "tests/unit/sim/queueing_bed.h"
 
 static void close_to(double got, double want, double tolerance)

@@ -176,7 +176,8 @@ static double quantile(const double *v, size_t n, double u)
 	return i + 1 < n ? v[i] + (h - (double)i) * (v[i + 1] - v[i]) : v[n - 1];
 }
 
-/* What a job of the profile takes among njobs, of replications [from, to]: never less than with fewer jobs. */
+/* What a job of the profile takes among njobs, of replications [from, to]: never less than with fewer
+ * jobs. */
 static double expected(const char *network, double cpus, double batch, double njobs, double from, double to,
 		       double u)
 {
@@ -269,7 +270,8 @@ TEST(test_five_jobs_with_lucks_of_their_own_take_about_what_five_took)
 			worst = fmax(worst, fabs(ratio - 1.0));
 		}
 	printf("five jobs: %.3f of what was measured on average, off by %.2f at most\n", sum / n, worst);
-	/* those that are left when the first have ended go faster than the measured ones did: a little below 1 */
+	/* those that are left when the first have ended go faster than the measured ones did: a little below
+	 * 1 */
 	assert_true(sum / n > 0.9 && sum / n < 1.05);
 	assert_true(worst < 0.3);
 	world_free(w);
@@ -827,7 +829,8 @@ TEST(test_one_replication_is_parted_like_a_checkerboard)
 
 		assert_int_equal(world_training(w, fold, 1, &t, NULL), 0);
 		rows += t->n_rows;
-		/* what is learnt from did not happen: there the world answers from its neighbours, and should not be far off */
+		/* what is learnt from did not happen: there the world answers from its neighbours, and
+		 * should not be far off */
 		for (size_t i = 0; i < t->n_rows; i++) {
 			uint32_t kind = strcmp(text(t, i, "network"), "lenet5") ? 4 : 0;
 

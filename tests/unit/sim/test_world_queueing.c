@@ -1,3 +1,6 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -6,6 +9,10 @@
 #include "sim/world/queueing_machine.h"
 #include "tests/support/des.h"
 #include "tests/support/test.h"
+#include "common/io.h"
+#include "common/mem.h"
+#include "common/rng.h"
+#include "tests/support/support.h"
 #include "tests/unit/sim/queueing_bed.h"
 
 static void close_to(double got, double want, double tolerance)
@@ -231,7 +238,8 @@ TEST(test_capacity_is_never_exceeded_and_little_holds)
 			/* Little: the integral of the number there is the sum of the times spent there. */
 			assert_int_equal(w.left, 500 * (1 + 2 + 3 + 4 + 1 + 2 + 3));
 			close_to(w.number_s, w.sojourn_s, 1e-9);
-			/* All cores that could work did, no others, and what they did is the work there was. */
+			/* All cores that could work did, no others, and what they did is the work there
+			 * was. */
 			close_to(w.core_s, work_s, 1e-9);
 			close_to(qmachine_busy_s(m), work_s, 1e-9);
 			assert_true(w.core_s <= 4.5 * w.last_s);
@@ -382,8 +390,8 @@ static void watch_sojourns(void *owner, double at_s, enum qmachine_what what, ui
 	s->n++;
 }
 
-/* Very many processes that compute for long and each on a core of its own come to the disk nearly as a Poisson
- * stream: the M/M/1 queue. */
+/* Very many processes that compute for long and each on a core of its own come to the disk nearly as a
+ * Poisson stream: the M/M/1 queue. */
 TEST(test_a_crowd_makes_the_disk_an_mm1_queue)
 {
 	static const double disk_s = 0.001, load = 0.6;
@@ -436,8 +444,8 @@ TEST(test_chance_is_the_jobs_own)
 	bed_close(&b);
 }
 
-/* A course of events: starts at random moments, ends in between; what it says as text. `ask`: asks for the next end
- * even when it does not matter. */
+/* A course of events: starts at random moments, ends in between; what it says as text. `ask`: asks for the
+ * next end even when it does not matter. */
 static void course(struct bed *b, uint32_t n_kinds, size_t n, bool ask, uint64_t seed, struct strbuf *out)
 {
 	struct rng rng = rng_stream(seed, 1);
