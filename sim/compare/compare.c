@@ -122,7 +122,7 @@ static int open_trace(const struct compare_params *p, size_t replication, struct
 	return status;
 }
 
-/* A moment given as a part of the trace counts from its first arrival, as luck.h counts it from 0. */
+/* A moment given as a part of the trace counts from its first arrival, as draws.h counts it from 0. */
 static bool drift_is_relative(const char *text)
 {
 	size_t len = strlen(text);

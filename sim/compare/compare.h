@@ -1,6 +1,7 @@
-/* Policies side by side: the same traces, the same luck, so that differences are differences. Replications
- * differ in their luck, in the generated trace (where it is generated) and in the fold of the world. Runs go
- * through a pool and are put together by index: the result does not depend on the threads. */
+/* Policies side by side: the same traces and the same random numbers, so that differences come from the
+ * policies. Replications differ in their random numbers, in the generated trace (where it is generated) and
+ * in the fold of the world. Runs go through a pool and are put together by index: the result does not depend
+ * on the threads. */
 #ifndef SIM_COMPARE_COMPARE_H
 #define SIM_COMPARE_COMPARE_H
 
@@ -14,11 +15,11 @@ struct compare_params {
 	struct trace_source trace;
 	struct world_params world;   /* its trace and what-if are filled in here */
 	struct what_if what;
-	const char *drift, *stragglers, *failures; double noise; /* as given (luck.h) */
+	const char *drift, *stragglers, *failures; double noise; /* as given (draws.h) */
 	const struct sim_policy *policy; size_t n_policies;
 	size_t baseline;             /* index: paired tests are against it */
 	size_t replications;
-	uint64_t seed;               /* of luck, training tables and models */
+	uint64_t seed;               /* of random numbers, training tables and models */
 	struct replay_settings settings;
 	double level;                /* of the intervals in the result, 0.95 */
 	const struct model *model;   /* for all policies that accept it, instead of training; NULL: trained */
@@ -45,7 +46,7 @@ struct compare_result {
 	struct compare_policy *policy; size_t n_policies;
 	size_t baseline, replications;
 	struct trace **trace;        /* per replication; the same pointer where it is not generated */
-	struct world **world;        /* per replication, likewise */
+	struct world **world;        /* per replication, too */
 	struct csv *training;        /* what the models of replication 0 learnt from; NULL: --model */
 };
 /* Trained models kept from one comparison to the next, for what-ifs: only between comparisons that differ in

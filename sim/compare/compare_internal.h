@@ -28,7 +28,7 @@ struct compare_runs {
 	size_t folds;
 	const struct model *const *model;     /* [fold * n_policies + policy]; NULL: wants none */
 	struct compare_shares *shares;        /* by policy, filled in here */
-	struct decision_times *times;         /* likewise */
+	struct decision_times *times;         /* by policy, filled in here, too */
 
 	pthread_mutex_t lock;                 /* of all below, and of on_progress */
 	size_t *left;                         /* by replication: runs that have not ended */

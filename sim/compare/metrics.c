@@ -1,6 +1,6 @@
-/* The metrics of one replay. Counts and shares are of the jobs with an objective (of all jobs where nobody
- * has one); times, accuracies and errors of prediction are of all jobs that have them. docs/REPLAY_OUTPUT.md
- * has the formulas. */
+/* The metrics of one replay. Counts and shares are of the jobs with an objective (of all jobs where none has
+ * one); times, accuracies and errors of prediction are of all jobs that have them. docs/REPLAY_OUTPUT.md has
+ * the formulas. */
 #include "sim/compare/metrics.h"
 
 #include <math.h>

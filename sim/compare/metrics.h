@@ -12,7 +12,7 @@
 #include "sim/replay/replay.h"
 
 enum metric {
-	METRIC_JOBS,             /* with an objective, unless nobody has one */
+	METRIC_JOBS,             /* with an objective; all jobs if none has one */
 	METRIC_PROMISED,         /* jobs promised */
 	METRIC_MET,              /* jobs in time */
 	METRIC_REJECTED,         /* rejected or refused */
@@ -44,7 +44,8 @@ struct metric_info {
 extern const struct metric_info metric_info[METRICS];
 int metric_parse(const char *name, enum metric *out, struct err *err); /* ERR_ARG names the nearest one */
 
-/* oracle: outcomes of the oracle on the same trace and luck; NULL: not run. NaN where nothing can be said. */
+/* oracle: outcomes of the oracle on the same trace and random numbers; NULL: not run. NaN where nothing can
+ * be said. */
 int metrics_of(const struct trace *t, const struct cluster *c, const struct replay_result *r,
                const struct outcome *oracle, double out[METRICS], struct err *err);
 
@@ -62,6 +63,13 @@ struct interval metrics_wilson(double met, double n, double confidence); /* n = 
 struct paired_result { double difference, low, high, p; size_t n; };
 /* b - a, pair by pair; p of Student's paired t, two-sided; NaN below 2 pairs. All differences equal: p is 0
  * or 1. */
+/* The verdict of a paired test at a confidence level. */
+enum verdict {
+	VERDICT_WORSE, VERDICT_UNCLEAR, VERDICT_BETTER,
+	VERDICT_SAME,            /* no difference in any replication */
+	VERDICT_UNKNOWN,         /* nothing to compare, or no direction is better */
+};
+enum verdict metrics_verdict(const struct paired_result *v, enum metric m, double level);
 struct paired_result metrics_paired(const double *a, const double *b, size_t n, double confidence);
 
 #endif

@@ -104,3 +104,14 @@ struct paired_result metrics_paired(const double *a, const double *b, size_t n, 
 		r.p = fmin(2.0 * gsl_cdf_tdist_Q(fabs(m.mean) / error, (double)(m.n - 1)), 1.0);
 	return r;
 }
+
+enum verdict metrics_verdict(const struct paired_result *v, enum metric m, double level)
+{
+	if (isnan(v->difference) || !metric_info[m].better)
+		return VERDICT_UNKNOWN;
+	if (v->difference == 0.0 && v->low == 0.0 && v->high == 0.0)
+		return VERDICT_SAME;
+	if (!(v->p < 1.0 - level) || v->difference == 0.0)
+		return VERDICT_UNCLEAR;
+	return v->difference * metric_info[m].better > 0.0 ? VERDICT_BETTER : VERDICT_WORSE;
+}

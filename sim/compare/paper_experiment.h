@@ -5,10 +5,10 @@
  * Table 9, then many from its generator.
  *
  * Decisions are those of scheduler/core. Policies that decide on the expected time (courier, the boosting
- * ones, queueing, and naive, which draws) are asked in a scene in which the other equal jobs run; postrider
- * is asked as `postrider predict` does, with njobs among the job's values, and decides on the bound. Where a
- * policy finds no batch for the objective, it runs the fastest one by its own prediction and promises
- * nothing: the paper rejects nobody.
+ * ones, queueing, and naive, which chooses at random) are asked in a scene in which the other equal jobs
+ * run; postrider is asked as `postrider predict` does, with njobs among the job's values, and decides on the
+ * bound. Where a policy finds no batch for the objective, it runs the fastest one by its own prediction and
+ * promises nothing: the paper rejects no job.
  *
  * paper_jobs.c makes the jobs, paper_experiment.c plays, paper_summary.c counts, paper_json.c writes. */
 #ifndef SIM_COMPARE_PAPER_EXPERIMENT_H

@@ -7,7 +7,7 @@
 
 #define BISECTIONS 60 /* halves 1 down to less than the distance between doubles */
 
-/* P(X <= k) of n trials at this rate, in logarithms: 0.5^1000 is no number. */
+/* P(X <= k) of n trials at this rate, in logarithms: 0.5^1000 is too small for a double. */
 static double binomial_at_most(size_t k, size_t n, double rate)
 {
 	double sum = 0.0;

@@ -1,3 +1,4 @@
+/* Trains one model for each combination of predictor and view of the load that the policies want. */
 #include "sim/replay/models.h"
 
 #include <stdio.h>

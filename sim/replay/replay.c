@@ -1,5 +1,5 @@
 /* The loop of a replay: the earliest of the next arrival and the next end happens; at the same moment ends
- * come first, so that what they leave is there for whoever arrives. After every event all that may start
+ * come first, so that an arriving job finds what they leave. After every event all that may start
  * does. */
 #include "sim/replay/replay.h"
 
@@ -49,7 +49,8 @@ static int start_jobs(struct replay *x, struct err *err)
 				       .kind = j->kind,
 				       .batch = s.batch,
 				       .epochs = s.epochs,
-				       .luck = luck_of(world_disturbances(x->p->world), x->p->seed, j->id) };
+				       .draws =
+					       draws_of(world_disturbances(x->p->world), x->p->seed, j->id) };
 
 		after_s = clock_s();
 		o->decision_s += after_s - before_s;

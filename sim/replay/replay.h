@@ -48,7 +48,7 @@ struct replay_params {
 	size_t fold;
 	const struct sim_policy *policy;
 	const struct model *model;  /* NULL: only for a policy that wants none; the oracle needs none */
-	uint64_t seed;              /* of the luck of jobs and of the policy's draws */
+	uint64_t seed;              /* of the random numbers of jobs and of the policy */
 	struct replay_settings settings;
 	void (*on_progress)(void *owner, size_t done, size_t total); /* optional; jobs arrived */
 	void *owner;

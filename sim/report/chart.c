@@ -190,7 +190,7 @@ static void rows_axis(struct chart *c, const struct chart_rows *r)
 		low = fmin(low, r->target[i]);
 		high = fmax(high, r->target[i]);
 	}
-	/* a little room, so that nobody reads noise as a difference */
+	/* a little room, so that noise is not read as a difference */
 	svg_axis_init(&c->x, fmax(low - 0.01, 0.0), fmin(high + 0.01, 1.0), false,
 		      c->right - c->left > 400.0 ? 8 : 4);
 	c->percent_x = true;

@@ -25,7 +25,7 @@ struct report_policy {
 	const char *name, *title;    /* borrowed from the JSON; title may be NULL */
 	bool oracle;                 /* it knows the world: no rival of the others */
 	struct interval metric[METRICS];       /* NaN: not known */
-	struct paired_result versus[METRICS];  /* against the baseline; NaN likewise */
+	struct paired_result versus[METRICS];  /* against the baseline; NaN: not known */
 	struct report_calibration *calibration; size_t n_calibrations;
 	const struct json *importances;        /* object of numbers; NULL: none */
 };
@@ -71,7 +71,7 @@ size_t report_find(const struct report_policies *p, const char *name); /* SIZE_M
 /* ---- the comparison in numbers: table.c ---- */
 void report_put_summary(const struct report_data *d, struct strbuf *out);
 /* Every cell of a number has data-policy, data-metric and data-value (and data-low, data-high): the very
- * numbers of compare.json, for whoever reads the page by program. */
+ * numbers of compare.json, for programs that read the page. */
 void report_put_tables(const struct report_data *d, struct strbuf *out);
 void report_put_decision_times(const struct report_data *d, struct strbuf *out);
 

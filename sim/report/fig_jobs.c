@@ -67,7 +67,7 @@ static struct run_point point_of(const struct report_data *d, size_t i, bool loa
 				   .y = load ? j->run_s / j->predicted_s : j->run_s };
 }
 
-/* The oracle looks ahead in the world itself: its predictions are no feat. */
+/* The oracle looks ahead in the world itself: its predictions prove nothing. */
 static int panels_collect(struct run_panels *s, struct err *err)
 {
 	const struct report_data *d = s->d;

@@ -243,7 +243,7 @@ static int draw_anova(const struct anova *a, struct report_figure *f, struct err
 	return rc;
 }
 
-/* A table without an answer (nothing varies, too few rows, columns of a schema of its own) is no reason to
+/* A table without an answer (nothing varies, too few rows, columns of a schema of its own) must not prevent
  * give no report. */
 static bool is_answer(const struct err *e)
 {

@@ -15,7 +15,7 @@ static bool promises(const struct report_policy *p)
 	return !(p->metric[METRIC_PROMISED].mean == 0.0);
 }
 
-/* The highest of those that can be compared, `but` aside (SIZE_MAX: nobody). */
+/* The highest of those that can be compared, `but` aside (SIZE_MAX: none). */
 static size_t highest(const struct report_policies *p, enum metric m, size_t but)
 {
 	size_t best = SIZE_MAX;

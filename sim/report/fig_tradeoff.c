@@ -38,7 +38,7 @@ static bool has_both(const struct report_policy *p)
 	return !isnan(p->metric[METRIC_ATTAINMENT_ALL].mean) && !isnan(p->metric[METRIC_ACCURACY_MET].mean);
 }
 
-/* Nobody (the oracle aside) is at least as good in both and better in one. */
+/* No other policy (the oracle aside) is at least as good in both and better in one. */
 static bool undominated(const struct report_policies *p, size_t i)
 {
 	double x = p->policy[i].metric[METRIC_ATTAINMENT_ALL].mean,

@@ -254,12 +254,12 @@ int trace_build_job(struct trace_build *b, const struct trace_job *j, struct err
 {
 	struct trace_job job = *j;
 	void *jobs = b->job;
-	uint32_t nobody;
+	uint32_t unused;
 	int rc;
 
 	if (job.id == 0)
 		job.id = b->n_jobs + 1;
-	if (b->tenant.n == 0 && (rc = trace_build_tenant(b, NULL, NAN, &nobody, err)))
+	if (b->tenant.n == 0 && (rc = trace_build_tenant(b, NULL, NAN, &unused, err)))
 		return rc;
 	if ((rc = check_job(b, &job, err)) || (rc = note_id(b, &job, err)))
 		return rc;

@@ -50,7 +50,7 @@ static double draw_slo(const struct generate_spec *s, struct rng *r)
 
 	for (int i = 0; i < SLO_TRIES; i++) {
 		v = slo_once(s, r);
-		/* To the microsecond: nobody asks for more, and it is shorter to write down. */
+		/* To the microsecond: more digits are of no use, and this is shorter to write down. */
 		if (v >= s->slo_min && v <= TRACE_MAX_ARRIVAL_S && s->slo_min >= 1e-3)
 			v = ceil(v * 1e6) / 1e6;
 		if (isnan(v) || (v >= s->slo_min && v <= TRACE_MAX_ARRIVAL_S))

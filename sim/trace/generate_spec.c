@@ -156,7 +156,7 @@ static struct generate_values *find_column(struct generate_spec *s, const char *
 	return NULL;
 }
 
-/* "1..4": left open, drawn by nobody. */
+/* "1..4": left open, so none is drawn. */
 static bool open_epochs(struct generate_spec *s, struct generate_values *c, char *text)
 {
 	char *dots = strstr(text, "..");

@@ -119,7 +119,7 @@ static int bad(const struct swf *s, enum swf_field f, const char *want)
 			text_tail(s->name, NAME_SHOWN), s->line, f + 1, swf_field_name[f], s->word[f], want);
 }
 
-/* True: the record is no job for us, and counted. Status 2 to 4 are the parts of a job whose whole has a
+/* True: the record is left out and counted. Status 2 to 4 are the parts of a job whose whole has a
  * line too. */
 static bool left_out(struct swf *s)
 {

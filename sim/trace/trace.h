@@ -42,7 +42,7 @@ struct trace_job {
 	double slo_s;             /* from arrival to end; NaN: no objective */
 	double confidence;        /* NaN: the replay's own */
 	uint32_t kind, tenant;    /* indexes below */
-	int32_t type;             /* likewise; -1: none */
+	int32_t type;             /* -1: none */
 	int32_t priority;
 	bool best_effort;
 	uint32_t line;            /* in its file; 0: it was made */
@@ -63,8 +63,8 @@ struct trace {
 void trace_free(struct trace *t);
 
 struct trace_source {             /* what the command line says of it */
-	/* a file (.csv, .jsonl, .swf, a daemon's postrider.db or its folder, "-" for CSV on standard input), or
-	 * "gen:KIND,key=value,..." (generate.h) */
+	/* a file (.csv, .jsonl, .swf, a daemon's postrider.db or its folder, "-" for CSV on standard input),
+	 * or "gen:KIND,key=value,..." (generate.h) */
 	const char *spec;
 	const char *map;          /* SWF: JSON file of the mapping; NULL: the built-in one */
 	uint64_t seed;            /* of a generator */

@@ -1,8 +1,8 @@
 /* The designed experiment in a world of costs (`queueing`, `fluid`): what models are trained from. A full
  * factorial over the levels of the world's file, `replications` times: njobs equal jobs start together on an
  * empty machine, one row a copy, as `postrider profile` measures a real one. The machine is the given one,
- * without drift, stragglers and failures; the noise of jobs stays. Its luck comes from seeds that no replay
- * draws from. */
+ * without drift, stragglers and failures; the noise of jobs stays. Its random numbers come from seeds that
+ * no replay draws from. */
 #ifndef SIM_WORLD_CAMPAIGN_H
 #define SIM_WORLD_CAMPAIGN_H
 
@@ -12,7 +12,7 @@
 #include "common/csv.h"
 #include "common/err.h"
 #include "sim/world/cluster.h"
-#include "sim/world/luck.h"
+#include "sim/world/draws.h"
 #include "sim/world/file.h"
 #include "sim/world/queueing_kinds.h"
 
@@ -31,14 +31,14 @@ struct campaign_setting {
 };
 
 struct campaign_params;
-/* Starts s->njobs equal jobs at 0, job i with luck[i]; out_time_s[i] is when it ends. */
+/* Starts s->njobs equal jobs at 0, job i with draws[i]; out_time_s[i] is when it ends. */
 typedef int campaign_play(const struct campaign_params *p, const struct campaign_setting *s,
-                          const struct luck *luck, double *out_time_s, struct err *err);
+                          const struct draws *draws, double *out_time_s, struct err *err);
 
 struct campaign_params {
 	const struct world_file *file;
 	const struct cluster *cluster;
-	double noise;             /* luck.h */
+	double noise;             /* draws.h */
 	size_t replications;
 	uint64_t seed;
 	campaign_play *play;

@@ -1,3 +1,4 @@
+/* Reads, checks and changes the machine of a simulation. */
 #include "sim/world/cluster.h"
 
 #include <math.h>
@@ -49,7 +50,7 @@ static int check(int key, double v, struct err *err)
 			whole ? "a whole" : "a", most[key]);
 }
 
-/* One process a core, so that nobody shares one unless somebody asks for it. */
+/* One process a core: jobs share cores only if that is asked for. */
 static uint32_t slots_of(double cores)
 {
 	return cores < 1.0 ? 1 : (uint32_t)cores;

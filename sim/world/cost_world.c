@@ -1,3 +1,4 @@
+/* What the worlds queueing and fluid have in common. */
 #include "sim/world/cost_world.h"
 
 #include <stdio.h>

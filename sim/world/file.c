@@ -46,7 +46,7 @@ static int read_costs(const struct world_reader *r, const struct json *v)
 	if (!rc)
 		rc = world_reader_number(r, "costs", v, "disk_record_s", &world_seconds_range,
 					 &f->disk_record_s);
-	/* Below a nanosecond an iteration is no time at all, and the sum of many would not move the clock. */
+	/* Below a nanosecond the sum of many iterations would not move the clock. */
 	if (!rc && f->fixed_s < 1e-9 && f->record_s < 1e-9)
 		rc = world_reader_refuse(r, "costs",
 					 "fixed_s or record_s must be at least 1e-9: computing takes time");

@@ -1,3 +1,4 @@
+/* Numbers, names and lists of a world file, with errors that name the file and the key. */
 #include "sim/world/file_reader.h"
 
 #include <math.h>

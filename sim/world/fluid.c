@@ -108,7 +108,7 @@ static int fluid_open(const struct world_open *o, void **out_self, struct cluste
 
 /* A setting of the experiment, by the same laws. */
 static int play_fluid(const struct campaign_params *p, const struct campaign_setting *s,
-		      const struct luck *luck, double *out_time_s, struct err *err)
+		      const struct draws *draws, double *out_time_s, struct err *err)
 {
 	struct world_work work = qkind_work(p->file, &s->kind, s->batch, NAN);
 	struct fluid_laws *laws = NULL;
@@ -130,7 +130,7 @@ static int play_fluid(const struct campaign_params *p, const struct campaign_set
 		struct sharing_job j = { .id = i,
 					 .cpus = s->kind.cpus,
 					 .tag = law,
-					 .slow = luck[i].slow,
+					 .slow = draws[i].slow,
 					 .until = 1.0,
 					 .extra[ITERATIONS] = work.iterations };
 
@@ -208,7 +208,7 @@ static int fluid_start(void *run, double now_s, const struct world_job *j, struc
 	const struct choice *c = choice_of(w, j, err);
 	const struct qkind *k;
 	struct world_work work;
-	double until = isnan(j->luck.fails_at) ? 1.0 : fmin(1.0, j->luck.fails_at);
+	double until = isnan(j->draws.fails_at) ? 1.0 : fmin(1.0, j->draws.fails_at);
 	struct sharing_job s;
 
 	if (!c)
@@ -219,11 +219,11 @@ static int fluid_start(void *run, double now_s, const struct world_job *j, struc
 		.id = j->id,
 		.cpus = k->cpus,
 		.tag = c->law,
-		.slow = j->luck.slow,
+		.slow = j->draws.slow,
 		.until = until,
 		.extra = { [ITERATIONS] = work.iterations,
-			   [ACCURACY] = qkind_accuracy(w->base.file, k, work.iterations, &j->luck),
-			   [CORE_S] = k->cpus * work.iterations * work.compute_s * j->luck.slow * until,
+			   [ACCURACY] = qkind_accuracy(w->base.file, k, work.iterations, &j->draws),
+			   [CORE_S] = k->cpus * work.iterations * work.compute_s * j->draws.slow * until,
 			   [START_S] = now_s },
 	};
 	return sharing_start(r->sharing, now_s, &s, err);

@@ -1,3 +1,4 @@
+/* Tables of the time of an iteration by the number of processes, for each sort of job once. */
 #include "sim/world/fluid_laws.h"
 
 #include <math.h>
@@ -105,7 +106,7 @@ static double spread_cycle_s(const struct fluid_laws *l, uint32_t cpus, double p
 
 	if (more == 0.0)
 		return l->node_s[(size_t)each];
-	if (each == 0.0) /* nobody shares a node */
+	if (each == 0.0) /* no two processes share a node */
 		return l->node_s[1];
 	on_full = fmin(1.0, (more + cpus - 1.0) / l->nodes);
 	return on_full * l->node_s[(size_t)each + 1] + (1.0 - on_full) * l->node_s[(size_t)each];

@@ -1,6 +1,6 @@
 /* The world `measured`: what happened in an observation table happens again. The rows are in
  * measured_table.h, what they say of a job in measured_fold.h; here jobs run, side by side in sharing.h,
- * each along the course of times by load that its luck drew when it started.
+ * each along the course of times by load that was drawn when it started.
  *
  * On a machine with other cores than the table's, what counts is the load per core: P processes on twice the
  * cores are like P / 2, but a job alone is never faster than measured. */
@@ -234,11 +234,11 @@ static int put_question(const struct measured_world *w, const struct world_job *
 static int measured_start(void *run, double now_s, const struct world_job *j, struct err *err)
 {
 	struct measured_run *r = run;
-	struct measured_question q = { .time_u = j->luck.time_u, .accuracy_u = j->luck.accuracy_u };
+	struct measured_question q = { .time_u = j->draws.time_u, .accuracy_u = j->draws.accuracy_u };
 	struct measured_course course;
 	struct sharing_job s = { .id = j->id,
-				 .slow = j->luck.slow,
-				 .until = isnan(j->luck.fails_at) ? 1.0 : j->luck.fails_at,
+				 .slow = j->draws.slow,
+				 .until = isnan(j->draws.fails_at) ? 1.0 : j->draws.fails_at,
 				 .payload = &course };
 	int rc = put_question(r->world, j, &q, err);
 
@@ -248,7 +248,7 @@ static int measured_start(void *run, double now_s, const struct world_job *j, st
 	if (!measured_ask(r->fold, &q, &course, &s.extra[EXTRA_ACCURACY]))
 		return err_fail(err, ERR_ARG, "job %llu: its categories were not measured",
 				(unsigned long long)j->id);
-	if (!isnan(j->luck.fails_at))
+	if (!isnan(j->draws.fails_at))
 		s.extra[EXTRA_ACCURACY] = NAN;
 	return sharing_start(r->sharing, now_s, &s, err);
 }

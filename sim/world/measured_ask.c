@@ -33,16 +33,8 @@ static void add_corner(const struct measured_fold *f, size_t setting, double wei
 /* The level at or below v, and how far it is to the next, from 0 to below 1. */
 static uint16_t locate(const struct measured_axis *a, double v, double *out_part)
 {
-	size_t low = 0, high = a->n_levels - 1;
+	size_t low = measured_axis_level(a, v);
 
-	while (low < high) {
-		size_t middle = (low + high + 1) / 2;
-
-		if (a->level[middle] <= v * (1.0 + MEASURED_SAME))
-			low = middle;
-		else
-			high = middle - 1;
-	}
 	*out_part = 0.0;
 	if (low + 1 < a->n_levels && v > a->level[low] * (1.0 + MEASURED_SAME))
 		*out_part = log(v / a->level[low]) / log(a->level[low + 1] / a->level[low]);

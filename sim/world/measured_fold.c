@@ -45,7 +45,7 @@ static size_t count_loads(const struct measured_row *const *row, size_t n)
 	return loads;
 }
 
-/* A table such as a history has a load of its own in every row: neighbours are put together, as many in each
+/* A table such as a history has another load in every row: neighbours are put together, as many in each
  * level. */
 static bool level_ends(const struct measured_row *const *row, size_t i, size_t n, bool few)
 {

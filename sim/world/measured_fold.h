@@ -2,8 +2,8 @@
  * between settings. And the answer to a question: how long a job takes among how many processes of others
  * (measured_ask).
  *
- * Luck picks the run that a job is like: the quantile of the measured times, the same at every load, so that
- * a lucky job is lucky at all of them.
+ * A random number picks the run that a job is like: a quantile of the measured times, the same at every
+ * load, so that a job that is fast at one load is fast at all of them.
  *
  * Between measured settings the answer is interpolated: the logarithm of time linearly in the logarithms of
  * the numbers, over the corners of the cell that the question lies in. Corners that did not happen in this

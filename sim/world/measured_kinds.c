@@ -1,3 +1,4 @@
+/* Finds each kind of a trace in a measured table, and refuses kinds that were not measured. */
 #include "sim/world/measured_fold.h"
 
 #include <math.h>

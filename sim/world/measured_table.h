@@ -85,6 +85,8 @@ int measured_table_training(const struct measured_table *t, size_t fold, struct 
 
 /* The first setting of these categories or behind them: those of one combination are side by side. */
 size_t measured_table_first(const struct measured_table *t, uint32_t combo);
+/* The last level that is not above v, but for rounding. */
+size_t measured_axis_level(const struct measured_axis *a, double v);
 /* The setting with these levels; -1: it was not measured. */
 int32_t measured_table_find(const struct measured_table *t, uint32_t combo, const uint16_t *level);
 

@@ -1,5 +1,5 @@
 /* The table of worlds: one file an entry, found by name in world.c. world.h says what each member must do;
- * world.c does what is common (parsing the spec, the cluster, conversion of time, luck, folds of one).
+ * world.c does what is common (parsing the spec, the cluster, conversion of time, folds of one).
  * Optional ones may be NULL. */
 #ifndef SIM_WORLD_OPS_H
 #define SIM_WORLD_OPS_H

@@ -133,7 +133,7 @@ static int job_of(const struct cost_world *w, const struct world_job *j, struct 
 {
 	const struct qkind *k;
 	struct world_work work;
-	bool fails = !isnan(j->luck.fails_at);
+	bool fails = !isnan(j->draws.fails_at);
 	double cycles, accuracy;
 	int rc;
 
@@ -148,15 +148,15 @@ static int job_of(const struct cost_world *w, const struct world_job *j, struct 
 	if (!(work.iterations * k->cpus <= QKINDS_MAX_CYCLES))
 		return err_fail(err, ERR_ARG, "job %llu has %g iterations of all processes: at most %g here",
 				(unsigned long long)j->id, work.iterations * k->cpus, QKINDS_MAX_CYCLES);
-	cycles = fails ? fmax(1.0, ceil(work.iterations * fmin(1.0, j->luck.fails_at))) : work.iterations;
-	accuracy = qkind_accuracy(w->file, k, work.iterations, &j->luck);
+	cycles = fails ? fmax(1.0, ceil(work.iterations * fmin(1.0, j->draws.fails_at))) : work.iterations;
+	accuracy = qkind_accuracy(w->file, k, work.iterations, &j->draws);
 	*out = (struct qmachine_job){
 		.id = j->id,
 		.cpus = k->cpus,
 		.cycles = (uint64_t)cycles,
-		.compute_s = work.compute_s * j->luck.slow,
-		.disk_s = work.disk_s * j->luck.slow,
-		.seed = j->luck.seed,
+		.compute_s = work.compute_s * j->draws.slow,
+		.disk_s = work.disk_s * j->draws.slow,
+		.seed = j->draws.seed,
 		.tag = fails             ? FAILED
 		       : isnan(accuracy) ? UNKNOWN
 					 : accuracy,

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
-#include "sim/world/luck.h"
+#include "sim/world/draws.h"
 #include "sim/trace/trace.h"
 #include "sim/world/file.h"
 
@@ -27,8 +27,8 @@ int qkinds_bind(const struct world_file *f, const struct trace *t, struct qkind 
 int qkind_check_batch(const struct world_file *f, const struct qkind *k, double batch, struct err *err);
 /* epochs NaN: the kind's. */
 struct world_work qkind_work(const struct world_file *f, const struct qkind *k, double batch, double epochs);
-/* NaN: not known. The same draw for every batch, so that a choice is not luck. */
+/* NaN: not known. The same draw for every batch, so that no batch gains by chance. */
 double qkind_accuracy(const struct world_file *f, const struct qkind *k, double iterations,
-                      const struct luck *luck);
+                      const struct draws *draws);
 
 #endif

@@ -27,7 +27,7 @@ struct qmachine_task {
 
 struct qmachine_node {
 	double next_s; /* the sooner of the next two */
-	double disk_done_s, cpu_done_s; /* INFINITY: nobody is there */
+	double disk_done_s, cpu_done_s; /* INFINITY: empty */
 	uint32_t disk_first, disk_last; /* who is served, and the end of the line */
 	uint32_t n_processes; /* placed here and not yet done */
 	double clock_s; /* up to here the next three are */

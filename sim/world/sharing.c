@@ -14,7 +14,7 @@
 
 #include "common/mem.h"
 
-#define LEAST_S 1e-15 /* a whole job: shorter is no time at all, and divisions stay finite */
+#define LEAST_S 1e-15 /* a whole job: keeps divisions finite */
 #define MOST_S 1e15 /* thirty million years */
 #define NS_PER_S 1e9
 
@@ -88,7 +88,7 @@ static bool resize(void *array, size_t n, size_t size)
 	return grown != NULL;
 }
 
-/* Arrays that have grown before another could not are no harm: cap is what all of them have. */
+/* If one array cannot grow, those that have grown stay larger: cap is what all of them have. */
 static int reserve(struct sharing *s, size_t need, struct err *err)
 {
 	size_t cap = s->cap ? s->cap : 16;
@@ -285,7 +285,7 @@ double sharing_next_s(struct sharing *s)
 static size_t first_of_equals(const struct sharing *s)
 {
 	double last_ns = ceil(moment_of(s, s->left_s[s->next]) * NS_PER_S);
-	/* far more than a nanosecond and the rounding of a moment: most are told apart by a comparison */
+	/* far more than a nanosecond and the rounding of a moment: one comparison rules out most jobs */
 	double margin = s->left_s[s->next] + 1e-7 + s->now_s * 1e-15;
 	size_t first = s->next;
 

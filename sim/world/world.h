@@ -1,13 +1,13 @@
 /* Worlds: what really happens to a job in the simulation. A world knows the machine and what each kind of
- * job of the trace takes; a run of it (world_run) is one course of events, driven by whoever starts jobs:
- * replay.c, and the oracle, which copies one to look ahead.
+ * job of the trace takes; a run of it (world_run) is one course of events, driven by the code that starts
+ * jobs: replay.c, and the oracle, which copies one to look ahead.
  *
  *   measured   times and accuracies of an observation table (world_measured.c)
  *   queueing   processes that cycle between disk and cpus, iteration by iteration (world_queueing.c)
  *   fluid      the means of the same, for long traces (world_fluid.c)
  *
  * A world is immutable once made and shared by threads; a run belongs to one. Time is in nanoseconds at this
- * edge and in seconds inside. Ends are rounded up to the next nanosecond, so nobody ends before its time. */
+ * edge and in seconds inside. Ends are rounded up to the next nanosecond, so no job ends before its time. */
 #ifndef SIM_WORLD_WORLD_H
 #define SIM_WORLD_WORLD_H
 
@@ -20,7 +20,7 @@
 #include "common/json/json.h"
 #include "predictors/data/schema.h"
 #include "sim/world/cluster.h"
-#include "sim/world/luck.h"
+#include "sim/world/draws.h"
 #include "sim/world/what_if.h"
 #include "sim/trace/trace.h"
 
@@ -31,7 +31,7 @@ struct world_job {                /* as it starts */
 	uint32_t kind;            /* of the trace */
 	double batch;
 	double epochs;            /* chosen; NaN: the kind says them */
-	struct luck luck;
+	struct draws draws;
 };
 
 struct world_end {
@@ -39,15 +39,15 @@ struct world_end {
 	int64_t at_ns;
 	double accuracy;          /* NaN: it failed, or the world knows none */
 	double processes;         /* mean over its run, of all jobs and itself: the load it really met */
-	double njobs;             /* likewise, jobs */
+	double njobs;             /* the same of jobs */
 	bool failed;
 };
 
 struct world_params {
 	const char *spec;         /* "measured:TABLE.csv", "queueing[:FILE.json]", "fluid[:FILE.json]" */
 	const struct schema *schema; /* of a table; NULL: the default one. Borrowed. */
-	/* The machine as it is: what a table was measured on. NULL: the one of the world's file; ERR_ARG where there
-	 * is none. */
+	/* The machine as it is: what a table was measured on. NULL: the one of the world's file; ERR_ARG
+	 * where there is none. */
 	const struct cluster *given;
 	const struct cluster *cluster; /* what-if: another machine; NULL: as given */
 	const struct what_if *what;  /* what-if: changes of the machine; NULL: none */
@@ -70,10 +70,10 @@ const struct cluster *world_cluster(const struct world *w); /* in effect */
 /* the machine that the training tables speak of */
 const struct cluster *world_given(const struct world *w);
 
-const struct disturbances *world_disturbances(const struct world *w); /* in effect, for luck_of() */
+const struct disturbances *world_disturbances(const struct world *w); /* in effect, for draws_of() */
 
 /* Ways to part what models learn from and what happens. measured: each replication (or `hold_out` of them)
- * once; the others 1: their training table is a designed experiment in this very world, with luck of its
+ * once; the others 1: their training table is a designed experiment in this very world, with draws of its
  * own. */
 size_t world_folds(const struct world *w);
 /* A table of observations for training, columns of the default schema (or the world's own), none of it from
@@ -104,6 +104,6 @@ int world_run_copy(struct world_run *to, const struct world_run *from, struct er
 size_t world_run_running(const struct world_run *r);
 /* core-seconds worked up to the last moment handed in */
 double world_run_busy_s(const struct world_run *r);
-uint64_t world_run_events(const struct world_run *r); /* of its own: ends, starts, ends of services */
+uint64_t world_run_events(const struct world_run *r); /* ends, starts, ends of services */
 
 #endif

@@ -28,6 +28,8 @@ void capacity_view_print(const struct capacity_question *q, const struct sim_pol
 /* An object of the open array. */
 void capacity_view_json(const struct sim_policy *p, const struct capacity *c, struct json_writer *w);
 
+/* A row of texts, such as the header; NULL ends the list. */
+void compare_view_row(struct cli_table *t, const char *first, ...) __attribute__((sentinel));
 /* "94.4 % [93.1, 95.6]"; buf of 64 bytes. */
 char *compare_view_share(const struct interval *v, char *buf);
 

@@ -74,7 +74,7 @@ const char *bed_file(const char *text)
 struct world_job bed_job(uint64_t id, uint32_t kind, double batch, uint64_t seed)
 {
 	return (struct world_job){
-		.id = id, .kind = kind, .batch = batch, .epochs = NAN, .luck = luck_of(NULL, seed, id)
+		.id = id, .kind = kind, .batch = batch, .epochs = NAN, .draws = draws_of(NULL, seed, id)
 	};
 }
 

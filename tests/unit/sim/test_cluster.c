@@ -1,3 +1,4 @@
+/* The machine of a simulation: text, files, and changes. */
 #include <math.h>
 #include <string.h>
 

@@ -277,7 +277,7 @@ TEST(test_a_generated_trace_is_drawn_anew)
 	compare_free(r);
 }
 
-TEST(test_a_file_is_opened_once_and_its_luck_differs)
+TEST(test_a_file_is_opened_once_and_its_draws_differs)
 {
 	const char *path = support_path(support_temp_dir(), "trace.csv");
 	struct strbuf text = { 0 };

@@ -249,7 +249,7 @@ TEST(test_same_seed_gives_same_outcomes_and_another_seed_others)
 }
 
 /* Common random numbers: with the same batch a job is equally accurate under every policy. */
-TEST(test_a_job_has_the_same_luck_under_every_policy)
+TEST(test_a_job_has_the_same_draws_under_every_policy)
 {
 	struct replay_result a = replay_bed_run(&bed, 0, 8), b = replay_bed_run(&bed, 2, 8);
 	size_t same = 0;

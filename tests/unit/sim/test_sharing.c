@@ -1,3 +1,4 @@
+/* Jobs that share a machine: ends, loads, drift, copies, and the queueing formulas they must agree with. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* What all worlds share: names, moments, order of events, copies. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -61,7 +62,7 @@ static struct world_job a_job(uint64_t id)
 		.id = id, .kind = (uint32_t)(id % KINDS), .batch = 64.0 * (double)(1 << id % 4), .epochs = NAN
 	};
 
-	j.luck = luck_of(NULL, 11, id);
+	j.draws = draws_of(NULL, 11, id);
 	return j;
 }
 

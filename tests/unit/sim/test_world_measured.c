@@ -1,3 +1,4 @@
+/* The world measured: what was measured happens again, and what lies between is interpolated. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,11 +95,11 @@ static struct world_job plain_job(uint64_t id, uint32_t kind, double batch, doub
 {
 	struct world_job j = { .id = id, .kind = kind, .batch = batch, .epochs = NAN };
 
-	j.luck = (struct luck){ .time_u = time_u, .accuracy_u = 0.5, .slow = 1.0, .fails_at = NAN };
+	j.draws = (struct draws){ .time_u = time_u, .accuracy_u = 0.5, .slow = 1.0, .fails_at = NAN };
 	return j;
 }
 
-/* Seconds that n equal jobs take which start together, all with the same luck. */
+/* Seconds that n equal jobs take which start together, all with the same draws. */
 static double together(const struct world *w, size_t fold, struct world_job j, uint64_t n)
 {
 	struct world_run *r = new_run(w, fold);
@@ -219,7 +220,7 @@ TEST(test_a_job_alone_takes_exactly_a_measured_time)
 	world_free(w);
 }
 
-TEST(test_luck_draws_the_measured_quantiles_at_every_load)
+TEST(test_draws_draws_the_measured_quantiles_at_every_load)
 {
 	struct by_hand h;
 	struct world *w;
@@ -238,7 +239,7 @@ TEST(test_luck_draws_the_measured_quantiles_at_every_load)
 	world_free(w);
 }
 
-TEST(test_five_jobs_with_lucks_of_their_own_take_about_what_five_took)
+TEST(test_five_jobs_with_their_own_draws_take_about_what_five_took)
 {
 	struct by_hand h;
 	struct world *w;
@@ -258,7 +259,7 @@ TEST(test_five_jobs_with_lucks_of_their_own_take_about_what_five_took)
 			for (uint64_t id = 1; id <= 5; id++) {
 				struct world_job j = plain_job(id, k, batch, 0.0);
 
-				j.luck = luck_of(NULL, 7, id + 5 * (uint64_t)n);
+				j.draws = draws_of(NULL, 7, id + 5 * (uint64_t)n);
 				assert_int_equal(world_run_start(r, 0, &j, NULL), 0);
 			}
 			while (world_run_end(r, &e))
@@ -294,7 +295,7 @@ TEST(test_accuracies_are_the_measured_ones_whatever_the_load)
 		struct world_run *r = new_run(w, 2);
 		struct world_end e;
 
-		j.luck.accuracy_u = (double)i / (double)(n - 1);
+		j.draws.accuracy_u = (double)i / (double)(n - 1);
 		assert_int_equal(world_run_start(r, 0, &j, NULL), 0);
 		assert_true(world_run_end(r, &e));
 		close_to(e.accuracy, v[i], 1e-12);
@@ -359,7 +360,7 @@ TEST(test_more_jobs_never_make_a_job_faster)
 	world_free(w);
 }
 
-TEST(test_luck_slows_down_and_fails_jobs_and_the_machine_drifts)
+TEST(test_draws_slows_down_and_fails_jobs_and_the_machine_drifts)
 {
 	struct disturbances drift = { .drift = 0.5, .drift_at_s = 0.1 };
 	struct by_hand h;
@@ -376,10 +377,10 @@ TEST(test_luck_slows_down_and_fails_jobs_and_the_machine_drifts)
 	hand_kind(&h, "lenet5", 2, "4", "12000");
 	w = two_core_world(&h, 1);
 	alone = together(w, 0, j, 1);
-	j.luck.slow = 2.5;
+	j.draws.slow = 2.5;
 	close_to(together(w, 0, j, 1), 2.5 * alone, 1e-8);
-	j.luck.slow = 1.0;
-	j.luck.fails_at = 0.25;
+	j.draws.slow = 1.0;
+	j.draws.fails_at = 0.25;
 	r = new_run(w, 0);
 	assert_int_equal(world_run_start(r, 1000, &j, NULL), 0);
 	assert_true(world_run_end(r, &e));
@@ -439,7 +440,7 @@ TEST(test_a_copy_goes_on_as_the_original_does)
 		struct world_end x, y;
 		int64_t now = 0;
 
-		j.luck = luck_of(NULL, 3, id);
+		j.draws = draws_of(NULL, 3, id);
 		if (world_run_running(a) >= 7) {
 			assert_int_equal(world_run_next(a), world_run_next(b));
 			assert_true(world_run_end(a, &x) && world_run_end(b, &y));
@@ -1014,7 +1015,7 @@ TEST(test_speed)
 		struct world_job j = plain_job(id, (uint32_t)(id % 6), 64.0 * (double)(1 << id % 4), 0.0);
 		int64_t now = e.at_ns;
 
-		j.luck = luck_of(NULL, 3, id);
+		j.draws = draws_of(NULL, 3, id);
 		if (id > 8) {
 			assert_true(world_run_end(r, &e));
 			assert_true(e.at_ns >= now);

@@ -1,3 +1,4 @@
+/* The world queueing: the machine against closed forms and a small simulation by hand. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -548,7 +549,7 @@ static double time_of(struct bed *b, struct world_job j, struct world_end *e)
 	return at_s;
 }
 
-TEST(test_luck_slows_and_fails)
+TEST(test_draws_slows_and_fails)
 {
 	struct world_job j = bed_job(1, 0, 128.0, 3);
 	struct bed_trace t;
@@ -558,14 +559,14 @@ TEST(test_luck_slows_and_fails)
 
 	assert_false(e.failed);
 	assert_true(e.accuracy > 0.0 && e.accuracy < 1.0);
-	j.luck.slow = 3.0;
+	j.draws.slow = 3.0;
 	close_to(time_of(&b, j, &e), 3.0 * plain_s, 1e-9); /* the same draws, three times as long */
-	j.luck.slow = 1.0;
-	j.luck.fails_at = 0.5;
+	j.draws.slow = 1.0;
+	j.draws.fails_at = 0.5;
 	failed_s = time_of(&b, j, &e);
 	assert_true(e.failed && isnan(e.accuracy));
 	close_to(failed_s, 0.5 * plain_s, 0.15);
-	j.luck.fails_at = 0.0; /* not even an iteration, and yet it takes a moment */
+	j.draws.fails_at = 0.0; /* not even an iteration, and yet it takes a moment */
 	assert_true(time_of(&b, j, &e) > 0.0);
 	assert_true(e.failed);
 	bed_close(&b);

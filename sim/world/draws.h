@@ -1,8 +1,8 @@
 /* What chance does to a job, and to the machine. Everything is drawn from the seed and the job's own id,
- * never from a shared stream: so a job has the same luck under every policy (common random numbers),
+ * never from a shared stream: so a job has the same draws under every policy (common random numbers),
  * whatever starts when. */
-#ifndef SIM_WORLD_LUCK_H
-#define SIM_WORLD_LUCK_H
+#ifndef SIM_WORLD_DRAWS_H
+#define SIM_WORLD_DRAWS_H
 
 #include <stdint.h>
 
@@ -23,12 +23,12 @@ int disturbances_stragglers(const char *text, struct disturbances *io, struct er
 int disturbances_failures(const char *text, struct disturbances *io, struct err *err);
 void disturbances_to_json(const struct disturbances *d, struct json_writer *w); /* an object */
 
-struct luck {                     /* of one job */
+struct draws {                     /* of one job */
 	double time_u, accuracy_u; /* uniform on [0,1): which of the measured runs it is like */
 	double slow;              /* factor on its work: noise times straggling */
 	double fails_at;          /* part of its work after which it fails; NaN: it does not */
 	uint64_t seed;            /* of whatever else a world draws for it */
 };
-struct luck luck_of(const struct disturbances *d, uint64_t seed, uint64_t job);
+struct draws draws_of(const struct disturbances *d, uint64_t seed, uint64_t job);
 
 #endif
