@@ -42,7 +42,7 @@ below_predictors := queueing common
 below_core       := predictors queueing common
 below_process    := common
 below_config     := process core predictors queueing common
-below_jobs       := core predictors queueing common
+below_jobs       := config process core predictors queueing common
 below_store      := jobs config process core predictors queueing common
 below_profiler   := process core predictors queueing common
 below_daemon     := store jobs config process core predictors queueing common
@@ -100,10 +100,10 @@ $(patsubst %,$B/workloads/%.o,activation layer_conv layer_dense sgd data allredu
 # test.o has main(), and the cases of the program register with it.
 test_support := $B/tests/support/support.o $B/tests/support/worlds.o $B/tests/support/des.o $B/tests/support/test.o
 unit_tests = $(patsubst %.c,$B/%,$(wildcard tests/unit/$1/test_*.c))
-# What the tests of a layer share: files that are not called test_*.
-unit_support = $(call objects,$(filter-out tests/unit/$1/test_%,$(wildcard tests/unit/$1/*.c)))
+# Other files of the folder are what its tests share.
+unit_shared = $(call objects,$(filter-out tests/unit/$1/test_%,$(wildcard tests/unit/$1/*.c)))
 define unit_rule
-$(call unit_tests,$1): $B/tests/unit/$1/%: $B/tests/unit/$1/%.o $(call unit_support,$1) $(test_support) $(call archives,$1)
+$(call unit_tests,$1): $B/tests/unit/$1/%: $B/tests/unit/$1/%.o $(call unit_shared,$1) $(test_support) $(call archives,$1)
 	$$(link) -lcmocka $(if $(filter daemon store,$1),$(DAEMON_LIBS)) $(if $(filter sim cli,$1),$(SIM_LIBS))
 endef
 $(foreach l,$(LAYERS),$(eval $(call unit_rule,$l)))

@@ -84,7 +84,7 @@ static int config_complete(struct config *c, struct err *err)
 	if (rc)
 		return rc;
 	if (!c->policy && !(c->policy = mem_strdup("postrider")))
-		return err_fail(err, ERR_NOMEM, "out of memory for the configuration");
+		return err_nomem(err, "the configuration");
 	if (isnan(c->cores))
 		c->cores = machine_cores();
 	if (!c->slots)
@@ -100,8 +100,7 @@ static int config_complete(struct config *c, struct err *err)
 int config_default(struct config **out, struct err *err)
 {
 	struct config *c = config_blank();
-	int rc = c ? config_complete(c, err)
-		   : err_fail(err, ERR_NOMEM, "out of memory for the configuration");
+	int rc = c ? config_complete(c, err) : err_nomem(err, "the configuration");
 
 	if (rc) {
 		config_free(c);

@@ -77,7 +77,7 @@ static int word_value(const struct job_param *p, const struct json *v, char **ou
 				near ? near : p->word[0], near ? "?" : "");
 	}
 	*out_text = mem_strdup(s);
-	return *out_text ? 0 : err_fail(err, ERR_NOMEM, "out of memory");
+	return *out_text ? 0 : err_nomem(err, NULL);
 }
 
 /* The bounds in words: " from 1 to 100", or nothing where there are none. */
@@ -127,7 +127,7 @@ static int number_value(const struct job_param *p, const struct json *v, char **
 		text_shortest(number, text);
 	*out_text = mem_strdup(text);
 	if (!*out_text)
-		return err_fail(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	*out_number = number;
 	return 0;
 }
@@ -170,7 +170,7 @@ static int open_epochs(const struct job_type *t, const struct job_param *p, doub
 	snprintf(text, sizeof text, "%.0f..%.0f", from, to);
 	out->value[p - t->param] = mem_strdup(text);
 	if (!out->value[p - t->param])
-		return err_fail(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	out->epochs_from = from;
 	out->epochs_to = to;
 	return 0;
@@ -407,7 +407,7 @@ static int params_fill(const struct job_type *t, size_t i, const struct json *gi
 		return 0;
 	out->value[i] = mem_strdup(p->otherwise);
 	if (!out->value[i])
-		return err_fail(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	if (p->kind != PARAM_WORD)
 		text_number(p->otherwise, &out->number[i]);
 	return 0;

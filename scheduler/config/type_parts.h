@@ -19,5 +19,9 @@ void epochs_read(struct fields *f, struct job_type *t);
 
 /* "argv" of an open type whose parameters are known: t->argv[], t->n_argv. */
 void argv_read(struct fields *f, struct job_type *t);
+/* The list at `key` of an open object: at most JOB_TYPE_MAX_ARGS words of at most JOB_TYPE_MAX_ARG bytes into argv[],
+ * which has room for one more. `names`: the placeholders there are. The first word is a program: it has no
+ * placeholder, and it becomes absolute where it has a slash. */
+void command_read(struct fields *f, const char *key, const char *const *names, char **argv, size_t *n);
 
 #endif

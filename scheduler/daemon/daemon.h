@@ -24,15 +24,15 @@
 #include "scheduler/config/config.h"
 #include "scheduler/core/sched.h"
 #include "scheduler/daemon/exec/executor.h"
+#include "scheduler/jobs/jobs.h"
 #include "scheduler/jobs/record.h"
-#include "scheduler/daemon/jobs.h"
 #include "scheduler/daemon/learn/learning.h"
 #include "scheduler/process/other_load.h"
 #include "scheduler/daemon/net/server.h"
 #include "scheduler/daemon/setup.h"
 #include "scheduler/store/store.h"
 #include "scheduler/daemon/outcome_stats.h"
-#include "scheduler/daemon/tenants.h"
+#include "scheduler/jobs/tenants.h"
 
 #define DAEMON_VERSION "0.1.0"
 #define DAEMON_MAX_EXECUTORS 8
@@ -98,10 +98,12 @@ void daemon_drain(struct daemon *d, bool on, bool stop);
 
 /* ---- reload.c ---- */
 struct later; /* ops.h */
-int daemon_read_setup(const struct daemon_params *p, struct setup **out, struct err *err); /* of daemon.c */
+/* Of daemon.c. Takes `model`, also on failure: it is the one of the file that is named; NULL: the file is read. */
+int daemon_read_setup(const struct daemon_params *p, struct model *model, struct setup **out, struct err *err);
 int daemon_server_limits(const struct config *c, struct server_params *out, struct err *err);
 void daemon_reload_abandon(struct daemon *d);
-int daemon_reload(struct daemon *d, struct later *answer, struct err *err); /* in a thread; answer may be NULL */
+/* In a thread. answer may be NULL. Takes `model` as daemon_read_setup() does, also on failure. */
+int daemon_reload(struct daemon *d, struct later *answer, struct model *model, struct err *err);
 
 /* ---- lifecycle.c ---- */
 #define LIFE_CANCELLED "cancelled" /* the reason of a job that runs and was told to stop: it survives a restart */

@@ -2,7 +2,6 @@
  * be blocked, and swapped in between two turns of the loop; the old ones stay where the new ones are bad, or
  * where a queued job would no longer be valid under them. See daemon.h. */
 #include <errno.h>
-#include <grp.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +25,7 @@ struct rebound { /* live jobs, and what they are under the new configuration and
 struct loader {
 	struct daemon *d;
 	struct later *answer; /* NULL: a signal asked */
+	struct model *model; /* to use instead of reading the file; NULL: it is read */
 	pthread_t thread;
 	int done_fd; /* readable when the thread has finished */
 	struct event *done, *step;
@@ -43,7 +43,8 @@ static void *load(void *arg)
 	uint64_t one = 1;
 	ssize_t ignored;
 
-	l->rc = daemon_read_setup(&l->d->params, &l->fresh, &l->err);
+	l->rc = daemon_read_setup(&l->d->params, l->model, &l->fresh, &l->err);
+	l->model = NULL; /* taken */
 	ignored = write(l->done_fd, &one, sizeof one);
 	(void)ignored;
 	return NULL;
@@ -69,7 +70,7 @@ static int rebind(const struct setup *fresh, const struct job *job, struct rebou
 
 	if (mem_grow((void **)&r->id, &cap, r->n + 1, sizeof *r->id) ||
 	    mem_grow((void **)&r->binding, &r->cap, r->n + 1, sizeof *r->binding))
-		return err_fail(err, ERR_NOMEM, "out of memory for the jobs under the new configuration");
+		return err_nomem(err, "the jobs under the new configuration");
 	b = &r->binding[r->n];
 	*b = (struct binding){ 0 };
 	rc = binding_of_row(fresh, &job->row, b, err);
@@ -178,6 +179,7 @@ static void loader_free(struct loader *l)
 		event_free(l->step);
 	if (l->done_fd >= 0)
 		close(l->done_fd);
+	model_free(l->model);
 	setup_free(l->fresh);
 	free(l);
 }
@@ -200,7 +202,7 @@ static void finish(struct loader *l, int rc)
 		ops_reload_done(l->answer, rc ? &l->err : NULL);
 	d->loader = NULL;
 	loader_free(l);
-	if (d->reload_again && daemon_reload(d, NULL, &err))
+	if (d->reload_again && daemon_reload(d, NULL, NULL, &err))
 		log_warn("not reloaded: %s", err.text);
 }
 
@@ -240,15 +242,18 @@ static void on_done(evutil_socket_t fd, short what, void *arg)
 		on_step(fd, what, l);
 }
 
-int daemon_reload(struct daemon *d, struct later *answer, struct err *err)
+int daemon_reload(struct daemon *d, struct later *answer, struct model *model, struct err *err)
 {
 	struct loader *l = mem_calloc(1, sizeof *l);
 	int rc;
 
-	if (!l)
-		return err_fail(err, ERR_NOMEM, "out of memory for a reload");
+	if (!l) {
+		model_free(model);
+		return err_nomem(err, "a reload");
+	}
 	l->d = d;
 	l->answer = answer;
+	l->model = model;
 	l->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	l->done = l->done_fd < 0 ? NULL : event_new(d->base, l->done_fd, EV_READ, on_done, l);
 	l->step = event_new(d->base, -1, 0, on_step, l);
@@ -282,18 +287,13 @@ void daemon_reload_abandon(struct daemon *d)
 
 int daemon_server_limits(const struct config *c, struct server_params *out, struct err *err)
 {
+	struct err why = { 0 };
+
 	out->max_connections = c->max_connections;
 	out->max_connections_per_uid = c->max_connections_per_uid;
 	out->max_output_bytes = c->max_output_bytes;
 	out->idle_timeout_s = c->idle_timeout_s;
-	if (c->socket_group) {
-		const struct group *g = getgrnam(c->socket_group);
-
-		if (!g)
-			return err_fail(err, ERR_FORMAT, "socket_group: there is no group %s",
-					c->socket_group);
-		out->group = g->gr_gid;
-		out->set_group = true;
-	}
+	if (config_socket_group(c, &out->group, &out->set_group, &why))
+		return err_fail(err, ERR_FORMAT, "socket_group: %s", why.text);
 	return 0;
 }

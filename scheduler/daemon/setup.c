@@ -19,6 +19,7 @@ void setup_free(struct setup *s)
 
 static int read_model(struct setup *s, struct err *err)
 {
+	bool compiled = s->model != NULL;
 	int rc;
 
 	if (!s->config->model) {
@@ -29,12 +30,12 @@ static int read_model(struct setup *s, struct err *err)
 					s->policy.policy->name);
 		return 0;
 	}
-	rc = model_load(s->config->model, &s->model, err);
+	rc = s->model ? 0 : model_load(s->config->model, &s->model, err);
 	if (!rc && !s->model->time.predictor.ops)
 		rc = err_fail(err, ERR_FORMAT, "%s: holds no model of time", s->config->model);
 	if (!rc)
 		rc = policy_accepts(&s->policy, s->model, err);
-	if (!rc)
+	if (!rc && !compiled)
 		rc = model_compile(s->model, err);
 	if (!rc)
 		snprintf(s->model_name, sizeof s->model_name, "%s-%016llx",
@@ -66,23 +67,25 @@ static int map_type(const struct setup *s, const struct job_type *t, struct type
 	return 0;
 }
 
-int setup_new(struct config *config, struct setup **out, struct err *err)
+int setup_new(struct config *config, struct model *model, struct setup **out, struct err *err)
 {
 	struct setup *s = mem_calloc(1, sizeof *s);
 	int rc;
 
 	if (!s) {
+		model_free(model);
 		config_free(config);
-		return err_fail(err, ERR_NOMEM, "out of memory for the configuration");
+		return err_nomem(err, "the configuration");
 	}
 	s->config = config;
+	s->model = model;
 	rc = policy_parse(config->policy, &s->policy, err);
 	if (!rc)
 		rc = read_model(s, err);
 	if (!rc) {
 		s->columns = mem_calloc(config->n_types ? config->n_types : 1, sizeof *s->columns);
 		if (!s->columns)
-			rc = err_fail(err, ERR_NOMEM, "out of memory for the configuration");
+			rc = err_nomem(err, "the configuration");
 	}
 	for (size_t i = 0; !rc && i < config->n_types; i++)
 		rc = map_type(s, &config->type[i], &s->columns[i], err);
@@ -119,7 +122,7 @@ int setup_values_new(const struct setup *s, struct job_values *out, struct err *
 	double *block = mem_array(n, sizeof(double) + sizeof(char *));
 
 	if (!block)
-		return err_fail(err, ERR_NOMEM, "out of memory for the values of a job");
+		return err_nomem(err, "the values of a job");
 	*out = (struct job_values){ .number = block, .category = (const char **)(block + n) };
 	return 0;
 }

@@ -23,8 +23,8 @@ struct setup {
 	size_t n_values;               /* numbers in a job_values of this model */
 };
 
-/* Takes config, also on failure. */
-int setup_new(struct config *config, struct setup **out, struct err *err);
+/* Takes both, also on failure. model: the compiled one of config->model; NULL: that file is read. */
+int setup_new(struct config *config, struct model *model, struct setup **out, struct err *err);
 void setup_free(struct setup *s);
 void setup_sched_params(const struct setup *s, struct sched_params *out);
 

@@ -77,7 +77,7 @@ static int panels_collect(struct run_panels *s, struct err *err)
 	s->all = mem_calloc(d->n_jobs + 1, sizeof *s->all);
 	s->scratch = mem_calloc(d->n_jobs + 1, sizeof *s->scratch);
 	if (!s->all || !s->scratch)
-		return err_fail(err, ERR_NOMEM, "no memory for a figure");
+		return err_nomem(err, "a figure");
 	for (size_t p = 0; p < d->policies.n; p++) {
 		struct run_panel *panel = &s->panel[s->n];
 		size_t from = used;
@@ -292,7 +292,7 @@ static int panels_open(const struct report_data *d, bool by_load, const char *no
 	}
 	s = mem_calloc(1, sizeof *s);
 	if (!s)
-		return err_fail(err, ERR_NOMEM, "no memory for a figure");
+		return err_nomem(err, "a figure");
 	s->d = d;
 	s->load = by_load;
 	rc = panels_collect(s, err);
@@ -358,7 +358,7 @@ static int bin_medians(struct run_panels *s, struct run_panel *p, struct err *er
 	double near, low = INFINITY, high = 0.0;
 
 	if (!sorted)
-		return err_fail(err, ERR_NOMEM, "no memory for a figure");
+		return err_nomem(err, "a figure");
 	n = n ? n : 1;
 	memcpy(sorted, p->point, p->n * sizeof *sorted);
 	qsort(sorted, p->n, sizeof *sorted, by_load);

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/mem.h"
 #include "common/text/text.h"
 #include "scheduler/core/paired.h"
@@ -14,18 +14,13 @@
 
 #define NO_ANSWER 1e-3 /* of the time it took */
 
-static int nomem(struct err *err)
-{
-	return err_fail(err, ERR_NOMEM, "out of memory for learning");
-}
-
 /* ---- a training ---- */
 
 struct training {
 	const struct learner_work *w;
 	struct model *current;
 	struct schema *schema;
-	struct learner_plan plan;
+	struct recipe recipe;
 	struct learner_base base;
 	struct csv *observations;
 	uint32_t *row; /* usable observations, the latest at the end */
@@ -62,11 +57,11 @@ static int find_rows(struct training *t, struct err *err)
 {
 	size_t n = t->observations->n_rows;
 	bool *good = mem_array(n, sizeof *good);
-	int rc = good ? 0 : nomem(err);
+	int rc = good ? 0 : err_nomem(err, "learning");
 
 	t->row = mem_array(n, sizeof *t->row);
 	if (!t->row)
-		rc = nomem(err);
+		rc = err_nomem(err, "learning");
 	for (size_t i = 0; !rc && i < n; i++)
 		good[i] = true;
 	if (!rc)
@@ -99,7 +94,7 @@ static int prepare(struct training *t, struct err *err)
 	if (!rc)
 		rc = find_schema(t, err);
 	if (!rc)
-		rc = learner_plan_make(t->w->policy->policy, t->current, c->curves != NULL, &t->plan, err);
+		rc = recipe_make(t->w->policy->policy, t->current, c->curves != NULL, &t->recipe, err);
 	if (!rc)
 		rc = learner_base_read(c->table, c->curves, t->schema, &t->base, err);
 	if (!rc)
@@ -150,7 +145,7 @@ static int predict_both(const struct training *t, size_t n, double *said, struct
 	if (!rc)
 		rc = learner_ask(t->current, old.table, said + n, err);
 	if (!rc)
-		rc = learner_trial(&t->plan, &rest, fresh.table, t->w->seed, t->w->stop, said + 2 * n, err);
+		rc = learner_trial(&t->recipe, &rest, fresh.table, t->w->seed, t->w->stop, said + 2 * n, err);
 	for (size_t i = 0; !rc && i < fresh.table->n_rows; i++)
 		said[fresh.table->row[i]] = fresh.table->time[i];
 	learner_table_release(&old);
@@ -174,7 +169,7 @@ static int compare(const struct training *t, size_t n, struct model_version *v, 
 	double *said = mem_array(4 * n, sizeof *said);
 	struct paired_jobs jobs = { .n = n, .actual_s = said, .old_s = said + n, .new_s = said + 2 * n };
 	struct paired_result result;
-	int rc = said ? predict_both(t, n, said, err) : nomem(err);
+	int rc = said ? predict_both(t, n, said, err) : err_nomem(err, "learning");
 
 	if (!rc) {
 		punish(said, said + n, n);
@@ -200,7 +195,7 @@ static int train_and_save(struct training *t, const char *path, struct model_ver
 	int rc = learner_table_make(&t->base, t->observations, t->row, t->n_rows, t->schema, &all, err);
 
 	if (!rc)
-		rc = learner_train(&t->plan, &all, t->w->seed, "runs and observations", v->created,
+		rc = learner_train(&t->recipe, &all, t->w->seed, "runs and observations", v->created,
 				   t->w->program, t->w->stop, &trained, err);
 	if (!rc)
 		rc = policy_accepts(t->w->policy, trained, err);
@@ -244,11 +239,9 @@ static void describe(const struct training *t, struct model_version *v)
 
 static void now_text(char *out, size_t size)
 {
-	struct timespec now;
 	char text[40];
 
-	clock_gettime(CLOCK_REALTIME, &now);
-	text_utc((int64_t)now.tv_sec * 1000000000 + now.tv_nsec, text);
+	text_utc(clock_wall_ns(), text);
 	snprintf(out, size, "%.31s", text);
 }
 
@@ -281,7 +274,7 @@ int learner_work_train(const struct learner_work *w, struct learner_result *r, s
 	v.rows = t.n_rows + (t.base.runs ? t.base.runs->n_rows : 0);
 	v.accepted = !tests || v.p < w->learning->significance;
 	if (!rc && v.accepted && !(path = versions_path(w->versions, v.number)))
-		rc = nomem(err);
+		rc = err_nomem(err, "learning");
 	if (!rc && v.accepted)
 		rc = train_and_save(&t, path, &v, &model, err);
 	if (!rc) {
@@ -314,7 +307,7 @@ int learner_work_roll_back(const struct learner_work *w, struct learner_result *
 	struct model *model = NULL;
 	struct model_version v;
 	char *path = to ? versions_path(w->versions, to) : NULL;
-	int rc = to && !path ? nomem(err) : 0;
+	int rc = to && !path ? err_nomem(err, "learning") : 0;
 
 	if (!rc && to)
 		rc = model_load(path, &model, err);

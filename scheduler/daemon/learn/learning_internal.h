@@ -51,6 +51,7 @@ struct learning {
 	uint32_t own_number, in_use; /* of `own`, and of the model of d->setup; 0: the configuration's */
 	bool put;                    /* `next` is to be put to use, as soon as no reload is under way */
 	char *next; uint32_t next_number; /* NULL: `given` */
+	struct model *next_model;    /* of `next`, read and compiled; NULL without */
 	struct event *put_timer;
 	struct later *answer;        /* to whoever asked for it; NULL: nobody */
 };

@@ -18,17 +18,13 @@ bool learning_train_busy(const struct learning *l)
 	return l->asking || l->put || learner_busy(l->learner);
 }
 
-static int nomem(struct err *err)
-{
-	return err_fail(err, ERR_NOMEM, "out of memory for learning");
-}
-
 /* ---- putting a model to use ---- */
 
 static void put_to_use(struct learning *l)
 {
 	struct timeval again = { .tv_usec = PUT_AGAIN_US };
 	struct later *answer = l->answer;
+	struct model *model = l->next_model;
 	struct err err = { 0 };
 
 	if (!l->put)
@@ -43,8 +39,9 @@ static void put_to_use(struct learning *l)
 	l->next = NULL;
 	l->answer = NULL;
 	l->put = false;
+	l->next_model = NULL; /* the reload's */
 	l->d->params.model = l->own ? l->own : l->given;
-	if (daemon_reload(l->d, answer, &err)) {
+	if (daemon_reload(l->d, answer, model, &err)) {
 		log_error("the new model is not in use: %s", err.text);
 		if (answer)
 			later_error(answer, "internal", err.text);
@@ -94,7 +91,7 @@ static int renew(struct learning *l, struct err *err)
 	int rc = 0;
 
 	if (!settings)
-		rc = nomem(err);
+		rc = err_nomem(err, "learning");
 	else if ((size_t)snprintf(folder, sizeof folder, "%s/models", c->state_dir) >= sizeof folder)
 		rc = err_fail(err, ERR_ARG, "%s: the path is too long", c->state_dir);
 	if (!rc)
@@ -102,7 +99,7 @@ static int renew(struct learning *l, struct err *err)
 	if (!rc) {
 		result = event_new(l->d->base, learner_fd(fresh), EV_READ | EV_PERSIST, on_result, l);
 		if (!result || event_add(result, NULL))
-			rc = nomem(err);
+			rc = err_nomem(err, "learning");
 	}
 	if (rc) {
 		if (result)
@@ -163,7 +160,9 @@ static void on_result(evutil_socket_t fd, short what, void *owner)
 		l->put = true;
 		l->next = r.path;
 		l->next_number = training ? r.version.number : r.version.rolled_back_to;
+		l->next_model = r.model;
 		r.path = NULL;
+		r.model = NULL;
 	}
 	if (l->answer && r.err.code) {
 		log_error("not rolled back: %s", r.err.text);
@@ -285,7 +284,7 @@ static int use_version(struct learning *l, struct err *err)
 	int rc;
 
 	d->params.model = l->own;
-	rc = daemon_read_setup(&d->params, &fresh, err);
+	rc = daemon_read_setup(&d->params, NULL, &fresh, err);
 	if (rc)
 		return rc;
 	setup_sched_params(fresh, &sched);
@@ -326,7 +325,7 @@ int learning_train_new(struct learning *l, struct err *err)
 	l->given = l->d->params.model;
 	l->put_timer = event_new(l->d->base, -1, 0, on_put, l);
 	if (!l->put_timer)
-		return nomem(err);
+		return err_nomem(err, "learning");
 	current = learner_current(l->learner);
 	if (!current)
 		return 0;
@@ -337,7 +336,7 @@ int learning_train_new(struct learning *l, struct err *err)
 	}
 	l->own = learner_path(l->learner, current);
 	if (!l->own)
-		return nomem(err);
+		return err_nomem(err, "learning");
 	if (use_version(l, &why)) {
 		log_warn("model version %u cannot be used, the configuration's is: %s", (unsigned)current,
 			 why.text);
@@ -384,6 +383,7 @@ void learning_train_release(struct learning *l)
 		l->d->params.model = l->given;
 	free(l->own);
 	free(l->next);
+	model_free(l->next_model);
 	free(l->settings);
 }
 

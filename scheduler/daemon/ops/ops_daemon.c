@@ -262,7 +262,7 @@ void op_reload(struct request *r)
 		return;
 	}
 	l = later_new(r);
-	if (l && daemon_reload(r->d, l, &err))
+	if (l && daemon_reload(r->d, l, NULL, &err))
 		later_error(l, "internal", err.text);
 }
 

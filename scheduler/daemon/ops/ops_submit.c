@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/rng.h"
 #include "common/text/text.h"
 #include "scheduler/daemon/binding.h"
@@ -23,14 +23,6 @@ struct wish { /* the fields that `submit` and `predict` have in common */
 	uint32_t tenant;
 	int64_t now_ns;
 };
-
-static double monotonic_us(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
-}
 
 static bool take_objective(struct request *r, struct wish *out)
 {
@@ -70,11 +62,19 @@ static void unknown_type(struct request *r, const char *name)
 		    text_printable(name, shown, sizeof shown));
 }
 
+static bool in_group(void *owner, uid_t uid, gid_t gid)
+{
+	(void)uid;
+	return conn_in_group(owner, gid);
+}
+
 /* Whose job it is, and how urgent: only admins put one before others'. */
 static bool take_standing(struct request *r, struct wish *out)
 {
 	struct daemon *d = r->d;
+	int at = config_tenant_of(d->setup->config, conn_uid(r->conn), in_group, r->conn);
 	struct err err = { 0 };
+	char own[32];
 	double priority;
 
 	if (!request_number(r, "priority", -101.0, 100.0, 0.0, &priority) ||
@@ -90,7 +90,9 @@ static bool take_standing(struct request *r, struct wish *out)
 		return false;
 	}
 	out->priority = (int)priority;
-	if (tenants_of(&d->tenants, d->setup->config, d->sched, out->now_ns, r->conn, &out->tenant, &err)) {
+	snprintf(own, sizeof own, "uid %u", (unsigned)conn_uid(r->conn));
+	if (tenants_named(&d->tenants, d->setup->config, d->sched, out->now_ns,
+			  at >= 0 ? d->setup->config->tenant[at].name : own, &out->tenant, &err)) {
 		reply_err(r, &err, NULL);
 		return false;
 	}
@@ -249,7 +251,7 @@ static void what_if(struct request *r, bool dry_run)
 		.tenant = wish.tenant,
 		.priority = wish.priority,
 		.may_stop = wish.may_stop && b.type->early_stop,
-		.type = name_number(wish.type),
+		.type = names_number(&d->jobs.names, wish.type),
 		.slo_s = wish.slo_s,
 		.confidence = wish.confidence,
 		.best_effort = wish.best_effort,
@@ -257,11 +259,11 @@ static void what_if(struct request *r, bool dry_run)
 		.memory_mb_per_record = b.type->memory_mb_per_record,
 		.max_memory_mb = wish.max_memory_mb,
 	};
-	before = monotonic_us();
+	before = clock_monotonic_us();
 	if (sched_what_if(d->sched, wish.now_ns, &q, &d->decision, &verdict, &err)) {
 		reply_err(r, &err, NULL);
 	} else {
-		took_us = monotonic_us() - before;
+		took_us = clock_monotonic_us() - before;
 		tally_decision(&d->tally, took_us);
 		reply_begin(r);
 		json_kv_string(&r->w, "verdict", sched_verdict_name(verdict));
@@ -431,9 +433,9 @@ static int new_job(struct request *r, const struct wish *wish, const struct extr
 	}
 	row.params = strbuf_text(&params);
 	if (params.failed || batches.failed)
-		rc = err_fail(err, ERR_NOMEM, "out of memory for a job");
+		rc = err_nomem(err, "a job");
 	else
-		rc = job_new(&row, out, err);
+		rc = job_new(&r->d->jobs.names, &row, out, err);
 	if (!rc)
 		binding_give(b, *out);
 	strbuf_release(&params);
@@ -544,9 +546,9 @@ static void submit(struct request *r, const struct wish *wish, const struct extr
 			       sizeof why);
 	if (!known)
 		q.slo_s = NAN;
-	before = monotonic_us();
+	before = clock_monotonic_us();
 	rc = sched_submit(d->sched, wish->now_ns, &q, &d->decision, &verdict, &err);
-	took_us = monotonic_us() - before;
+	took_us = clock_monotonic_us() - before;
 	if (rc) {
 		reply_err(r, &err, NULL);
 		job_free(job);
@@ -559,7 +561,7 @@ static void submit(struct request *r, const struct wish *wish, const struct extr
 	take_promise(job, &d->decision, verdict);
 	if (!known && verdict != SCHED_REJECTED)
 		job_set_reason(job, why);
-	rc = d->text.failed ? err_fail(&err, ERR_NOMEM, "out of memory for a decision")
+	rc = d->text.failed ? err_nomem(&err, "a decision")
 			    : life_admit(d, job, &d->decision, verdict, strbuf_text(&d->text), &err);
 	if (rc) {
 		sched_remove(d->sched, wish->now_ns, job->id, NULL);

@@ -44,7 +44,8 @@ TEST(the_error_is_relative_to_what_happened)
 {
 	assert_true(fabs(outcome_error(8.0, 10.0) - 0.2) < 1e-15);
 	assert_true(fabs(outcome_error(12.0, 10.0) - 0.2) < 1e-15);
-	assert_true(fabs(outcome_error(10.0, 8.0) - 0.25) < 1e-15); /* not symmetric: the actual time divides */
+	assert_true(fabs(outcome_error(10.0, 8.0) - 0.25) <
+		    1e-15); /* not symmetric: the actual time divides */
 }
 
 TEST(there_is_no_error_without_a_time)

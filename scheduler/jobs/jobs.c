@@ -1,4 +1,5 @@
-#include "scheduler/daemon/jobs.h"
+/* Jobs in memory: one job, the lists, the index by id, the keys. See jobs.h. */
+#include "scheduler/jobs/jobs.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -20,30 +21,11 @@ struct key_entry {
 
 /* ---- one job ---- */
 
-static char *kept[1024];
-static size_t n_kept;
-
-static int keep(const char *name)
+/* 0 or -1. NULL stays NULL. */
+static int keep_name(struct names *names, const char **at, const char *name)
 {
-	for (size_t i = 0; i < n_kept; i++) {
-		if (!strcmp(kept[i], name))
-			return (int)i;
-	}
-	if (n_kept == sizeof kept / sizeof kept[0] || !(kept[n_kept] = mem_strdup(name)))
-		return -1;
-	return (int)n_kept++;
-}
-
-const char *name_keep(const char *name)
-{
-	int i = name ? keep(name) : -1;
-
-	return !name ? NULL : i < 0 ? "(earlier)" : kept[i];
-}
-
-int name_number(const char *name)
-{
-	return name ? keep(name) : -1;
+	*at = names_keep(names, name);
+	return name && !*at ? -1 : 0;
 }
 
 static int copy_text(char **own, const char **row, const char *from)
@@ -93,28 +75,32 @@ void job_free(struct job *job)
 	free(job);
 }
 
-int job_new(const struct job_record *row, struct job **out, struct err *err)
+int job_new(struct names *names, const struct job_record *row, struct job **out, struct err *err)
 {
 	struct job *job = mem_calloc(1, sizeof *job);
 	struct job_record *r;
 
 	if (!job)
-		return err_fail(err, ERR_NOMEM, "out of memory for a job");
+		return err_nomem(err, "a job");
 	job->id = row->id;
 	job->row = *row;
 	r = &job->row;
-	r->mode = name_keep(row->mode);
-	r->tenant = name_keep(row->tenant);
-	job->type_number = name_number(row->type);
-	r->policy = name_keep(row->policy);
-	r->model = name_keep(row->model);
+	job->type_number = names_number(names, row->type);
 	job->epoch = job->epochs = job->epoch_accuracy = NAN;
 	if (copy_text(&job->key, &r->key, row->key) | copy_text(&job->type_name, &r->type, row->type) |
 	    copy_text(&job->params_text, &r->params, row->params) |
 	    copy_text(&job->batches_text, &r->batches, row->batches) |
 	    copy_text(&job->reason, &r->reason, row->reason) | copy_text(&job->tag, &r->tag, row->tag)) {
 		job_free(job);
-		return err_fail(err, ERR_NOMEM, "out of memory for a job");
+		return err_nomem(err, "a job");
+	}
+	if (job->type_number < 0 || keep_name(names, &r->mode, row->mode) ||
+	    keep_name(names, &r->tenant, row->tenant) || keep_name(names, &r->policy, row->policy) ||
+	    keep_name(names, &r->model, row->model)) {
+		job_free(job);
+		return err_fail(err, ERR_NOMEM,
+				"there is no room for another name of a tenant, type, policy or model (%u)",
+				NAMES_MAX);
 	}
 	*out = job;
 	return 0;
@@ -202,7 +188,7 @@ int jobs_init(struct jobs *j, struct err *err)
 	j->key_bucket = mem_array(KEY_BUCKETS, sizeof *j->key_bucket);
 	if (!j->bucket || !j->key || !j->key_bucket) {
 		jobs_release(j);
-		return err_fail(err, ERR_NOMEM, "out of memory for the index of jobs");
+		return err_nomem(err, "the index of jobs");
 	}
 	memset(j->key_bucket, 0xff, KEY_BUCKETS * sizeof *j->key_bucket);
 	return 0;
@@ -223,6 +209,7 @@ void jobs_release(struct jobs *j)
 	free(j->key);
 	free(j->key_bucket);
 	free(j->bucket);
+	names_release(&j->names);
 	*j = (struct jobs){ 0 };
 }
 
@@ -232,7 +219,7 @@ int jobs_add(struct jobs *j, struct job *job, struct err *err)
 
 	/* A longer chain is slower, not wrong: without memory the index stays as it is. */
 	if (j->n >= j->n_buckets && index_grow(j) && j->n >= 64 * j->n_buckets)
-		return err_fail(err, ERR_NOMEM, "out of memory for the index of jobs");
+		return err_nomem(err, "the index of jobs");
 	at = bucket_of(j, job->id);
 	job->same_hash = j->bucket[at];
 	j->bucket[at] = job;
@@ -325,7 +312,7 @@ int jobs_key_add(struct jobs *j, uid_t uid, const char *key, uint64_t id, struct
 	uint32_t i, *bucket;
 
 	if (!copy)
-		return err_fail(err, ERR_NOMEM, "out of memory for a key");
+		return err_nomem(err, "a key");
 	if (j->n_keys == JOBS_MAX_KEYS) {
 		key_drop(j, (uint32_t)j->first_key);
 		j->first_key = (j->first_key + 1) % JOBS_MAX_KEYS;

@@ -1,0 +1,80 @@
+/* A daemon in this process that trains a model and puts it to use. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/io.h"
+#include "tests/support/test.h"
+#include "tests/unit/daemon/learner_world.h"
+#include "tests/unit/daemon/local_daemon.h"
+
+static struct local_daemon l;
+static struct local_client c;
+
+/* A daemon without a model, and a table of runs to make one from. */
+static void start_with_a_table(void)
+{
+	static char settings[512];
+	const struct world usual = { .speed = 1.0, .noise = 0.05, .seed = 1 };
+	char path[160], *table = world_table(&usual, 60, false);
+
+	snprintf(path, sizeof path, "%s/runs.csv", l.dir);
+	assert_int_equal(io_write_file(path, table, strlen(table), NULL), 0);
+	free(table);
+	snprintf(settings, sizeof settings, "\"policy\":\"fixed:128\",\"learning\":{\"table\":\"%s\"},",
+		 path);
+	l.settings = settings;
+	local_start(&l);
+	client_open(&c, &l);
+}
+
+static int open_one(void **state)
+{
+	(void)state;
+	local_open(&l);
+	c.fd = -1;
+	return 0;
+}
+
+static int close_one(void **state)
+{
+	(void)state;
+	client_close(&c);
+	local_close(&l);
+	return 0;
+}
+
+/* Waits for the thread that trains, and does not turn the loop. */
+static void await_file(const char *path)
+{
+	for (int i = 0; i < 60000 && access(path, F_OK); i++)
+		usleep(1000);
+	assert_int_equal(access(path, F_OK), 0);
+}
+
+static bool has_model(const struct local_daemon *at)
+{
+	return at->d->setup->model != NULL && !at->d->loader;
+}
+
+TEST_WITH(test_the_model_in_use_is_the_one_that_was_trained, open_one, close_one)
+{
+	char path[160], journal[160];
+	struct json *v;
+
+	start_with_a_table();
+	snprintf(path, sizeof path, "%s/models/0001.model", l.state);
+	snprintf(journal, sizeof journal, "%s/models/versions.jsonl", l.state);
+	assert_string_equal(client_error(&c, "{\"op\":\"retrain\"}"), "");
+	while (!l.d->asked_first && access(path, F_OK)) /* until the thread has its observations */
+		local_run(&l, 0.0);
+	await_file(path);
+	await_file(journal);
+	assert_int_equal(unlink(path), 0); /* from here on nothing can be read from it */
+	local_until(&l, has_model);
+	v = client_ask(&c, "{\"op\":\"models\"}");
+	assert_true(number_at(v, "current") == 1.0);
+	assert_string_equal(text_at(v, "model"), l.d->setup->model_name);
+	json_free(v);
+}
