@@ -42,8 +42,8 @@ const struct metric_info metric_info[METRICS] = {
 
 int metric_parse(const char *name, enum metric *out, struct err *err)
 {
-	const char *known[METRICS + 1] = { NULL }, *near;
-	char shown[64];
+	const char *known[METRICS + 1] = { NULL };
+	char shown[64], hint[TEXT_HINT];
 
 	for (int m = 0; m < METRICS; m++) {
 		known[m] = metric_info[m].name;
@@ -52,10 +52,8 @@ int metric_parse(const char *name, enum metric *out, struct err *err)
 			return 0;
 		}
 	}
-	near = text_nearest(name, known);
-	return err_fail(err, ERR_ARG, "there is no metric '%s'%s%s%s",
-			text_printable(name, shown, sizeof shown), near ? "; did you mean '" : "",
-			near ? near : "", near ? "'?" : "");
+	return err_fail(err, ERR_ARG, "there is no metric '%s'%s", text_printable(name, shown, sizeof shown),
+			text_hint(name, known, hint));
 }
 
 static bool was_taken(const struct outcome *o)

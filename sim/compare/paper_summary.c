@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "common/mem.h"
+#include "scheduler/core/outcome.h"
 #include "sim/compare/paper_experiment.h"
 
 #define BISECTIONS 60 /* halves 1 down to less than the distance between doubles */
@@ -88,7 +89,7 @@ static void errors(const struct paper_outcome *o, size_t n, struct paper_summary
 		double off_s = o[i].predicted_s - o[i].time_s, off = o[i].predicted_accuracy - o[i].accuracy;
 
 		mean_add(&mse, off_s * off_s);
-		mean_add(&mape, o[i].time_s > 0.0 ? fabs(off_s) / o[i].time_s : NAN);
+		mean_add(&mape, outcome_error(o[i].predicted_s, o[i].time_s));
 		mean_add(&mae, fabs(off_s));
 		mean_add(&accuracy_mse, off * off);
 		mean_add(&accuracy_mae, fabs(off));

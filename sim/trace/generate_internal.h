@@ -62,9 +62,9 @@ char *generate_next_part(char **at, char separator); /* cuts the next part off; 
 bool generate_whole(const char *text, double low, double high, double *out);
 bool generate_seconds(const char *text, double *out); /* a duration above 0 */
 /* "1|2|4", "1..6", mixed as well */
-bool generate_whole_list(char *text, double high, uint32_t *out, size_t *out_n);
+bool generate_whole_list(const char *text, double high, uint32_t *out, size_t *out_n);
 bool generate_word_list(char *text, struct generate_values *out);
-bool generate_batch_list(char *text, struct generate_spec *s);
+bool generate_batch_list(const char *text, struct generate_spec *s);
 bool generate_period_list(char *text, struct generate_spec *s);
 bool generate_tenant_list(char *text, struct generate_tenants *t);
 bool generate_slo_law(char *text, struct generate_spec *s);

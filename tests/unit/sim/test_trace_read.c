@@ -229,7 +229,7 @@ TEST(test_bad_csv_is_refused_with_line_field_and_reason)
 		{ "arrival_s,batches\n1,64|64\n",
 		  "t.csv:2: field batches: '64|64' is not a list of different sizes" },
 		{ "arrival_s,batches\n1,64|x\n",
-		  "t.csv:2: field batches: 'x' is not a number above 0, at most 1e12" },
+		  "t.csv:2: field batches: 'x' is not a number from 0 to 1000000000000" },
 		{ "arrival_s,epochs\n1,4..1\n",
 		  "t.csv:2: field epochs: '4..1' is not a range of epochs such as 1..4, from 1 to 1e6" },
 		{ "arrival_s,epochs\n1,many\n",
