@@ -120,6 +120,12 @@ $(daemon_tests): $B/tests/daemon/%: $B/tests/daemon/%.o $(daemon_test_support) $
 $(BIN)/postrider-drill: $B/tests/daemon/drill_main.o $(daemon_test_support) $(filter-out %/test.o,$(test_support)) $(call archives,core)
 	$(link) -lsqlite3
 
+# Statistical bars and latencies: long, or at the mercy of what else the machine does. Not part of `make check`.
+bar_tests := $(patsubst %.c,$B/%,$(wildcard tests/bars/test_*.c))
+$(bar_tests): $B/tests/bars/%: $B/tests/bars/%.o $(call unit_shared,sim) $(call unit_shared,daemon) $(test_support) \
+		$(call archive,daemon) $(call archive,sim) $(call archives,store)
+	$(link) -lcmocka $(DAEMON_LIBS)
+
 # Fuzz entries build twice: as plain programs that replay the corpus (part of `make check`) and, with
 # clang, as libFuzzer targets.
 fuzz_names  := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -162,6 +168,10 @@ thread_tests := $(patsubst %,$B/tests/unit/%,common/test_pool predictors/test_th
 	sim/test_compare)
 check-threads: $(PROGRAMS) $(thread_tests)
 	@BIN=$(abspath $(BIN)) BUILD_DIR=$(abspath $B) SAN='$(SAN)' tests/run.sh --only $(thread_tests)
+
+.PHONY: bars
+bars: $(PROGRAMS) $(bar_tests) ## statistical bars and latencies, in full (tests/bars/); a short form of some is in check
+	@BIN=$(abspath $(BIN)) BUILD_DIR=$(abspath $B) BARS=1 tests/run.sh --only $(bar_tests)
 
 .PHONY: coverage
 coverage: ## line coverage per file after a run of the tests
