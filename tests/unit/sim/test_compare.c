@@ -435,6 +435,26 @@ TEST(test_models_do_not_learn_from_what_happens)
 	compare_free(r);
 }
 
+/* The short form of tests/bars/test_sim_bars.c, in the world of the committed profile. */
+TEST(test_postrider_keeps_promises_and_beats_a_random_choice)
+{
+	static const struct cluster two = { .cores = 2.0, .slots = 4, .nodes = 1, .memory_mb = INFINITY };
+	struct compare_result *r;
+	struct bed b;
+
+	bed_init(&b, "postrider,naive,oracle", 2);
+	b.p.trace.spec = "gen:poisson,jobs=150,load=0.8,work=1.2,cores=2,cpus=1|2|4,network=lenet5|simplenet,"
+			 "slo=normal:2.2:0.73";
+	b.p.world.spec = "measured:configs/profiles/two-cores/runs.csv";
+	b.p.world.given = &two;
+	r = run_or_fail(&b.p);
+	assert_true(r->policy[0].metric[METRIC_ATTAINMENT].mean >= 0.8);
+	assert_true(r->policy[2].metric[METRIC_ATTAINMENT].mean == 1.0);
+	assert_true(r->policy[0].metric[METRIC_ACCURACY_ZERO].mean >
+		    r->policy[1].metric[METRIC_ACCURACY_ZERO].mean);
+	compare_free(r);
+}
+
 /* ---- errors ---- */
 
 /* Models that were kept, also on another machine than they were kept for, decide like those trained anew. */

@@ -310,9 +310,8 @@ TEST(test_json_lines_say_the_same_as_csv)
 	trace_free(b);
 }
 
-/* The scanner must judge as the parser does: the same line with and without a harmless escape, which only
- * the latter knows. */
-TEST(test_scanner_and_parser_agree)
+/* Odd values are read or refused the same way in a line with and without an escape. */
+TEST(test_an_escape_changes_nothing_else_in_its_line)
 {
 	static const char *const tail[] = {
 		"\"n\":0.10}",
@@ -348,15 +347,16 @@ TEST(test_scanner_and_parser_agree)
 	const char *first = "{\"arrival_s\":0,\"n\":1,\"batches\":[1],\"k\":\"a\"}\n";
 
 	for (size_t i = 0; i < sizeof tail / sizeof *tail; i++) {
-		char fast[400], slow[400];
+		char plain[400], escaped[400];
 		struct trace *a = NULL, *b = NULL;
 		struct err err_a = { 0 }, err_b = { 0 };
 		int rc_a, rc_b;
 
-		snprintf(fast, sizeof fast, "%s{\"arrival_s\":1,\"k\":\"a\",%s\n", first, tail[i]);
-		snprintf(slow, sizeof slow, "%s{\"arrival_s\":1,\"k\":\"\\u0061\",%s\n", first, tail[i]);
-		rc_a = trace_parse_jsonl("t", fast, strlen(fast), &a, &err_a);
-		rc_b = trace_parse_jsonl("t", slow, strlen(slow), &b, &err_b);
+		snprintf(plain, sizeof plain, "%s{\"arrival_s\":1,\"k\":\"a\",%s\n", first, tail[i]);
+		snprintf(escaped, sizeof escaped, "%s{\"arrival_s\":1,\"k\":\"\\u0061\",%s\n", first,
+			 tail[i]);
+		rc_a = trace_parse_jsonl("t", plain, strlen(plain), &a, &err_a);
+		rc_b = trace_parse_jsonl("t", escaped, strlen(escaped), &b, &err_b);
 		assert_int_equal(rc_a, rc_b);
 		if (rc_a == 0 && a->fingerprint != b->fingerprint)
 			fail_msg("another trace for %s", tail[i]);
