@@ -143,7 +143,8 @@ static void put_table11(const struct paper_result *r, struct json_writer *w)
 	json_close(w, ']');
 }
 
-/* The five jobs under some policies: fulfilment and accuracy (Figure 9), or errors of prediction (Figure 10). */
+/* The five jobs under some policies: fulfilment and accuracy (Figure 9), or errors of prediction (Figure
+ * 10). */
 static void put_figure(const struct paper_result *r, const char *key, const enum paper_policy *policy,
 		       size_t n, bool errors, struct json_writer *w)
 {

@@ -1,4 +1,5 @@
-/* Reads traces of JSON lines: one object a line, with the names of the CSV format. See row.h for the fields. */
+/* Reads traces of JSON lines: one object a line, with the names of the CSV format. See row.h for the
+ * fields. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
