@@ -59,7 +59,7 @@ TEST(test_bad_text_is_refused_by_key_and_reason)
 	refused("slots=3", "no 'cores'");
 	refused("core=3", "did you mean 'cores'?");
 	refused("cores=3,,slots=2", "not key=number");
-	refused("cores=3,colour=2", "known are");
+	refused("cores=3,colour=2", "there are cores");
 	refused("cores=three", "'three' is not a number");
 	refused("cores=1,cores=2", "twice");
 	refused("cores=0", "cores = 0");

@@ -74,7 +74,7 @@ TEST(test_unknown_worlds_are_refused_with_the_nearest_name)
 
 	p.spec = "quueing:file.json";
 	assert_int_equal(world_open(&p, &w, &err), -ERR_ARG);
-	assert_non_null(strstr(err.text, "no world 'quueing:file.json'; is it 'queueing'?"));
+	assert_non_null(strstr(err.text, "no world 'quueing:file.json'; did you mean 'queueing'?"));
 	p.spec = "";
 	assert_int_equal(world_open(&p, &w, &err), -ERR_ARG);
 	p.spec = "measured-by-somebody-with-a-long-name-and-more:x";
