@@ -25,6 +25,16 @@ TEST(test_draws_depends_on_seed_and_job_alone)
 	assert_true(a.time_u != a.accuracy_u);
 }
 
+TEST(test_a_straggler_keeps_its_noise)
+{
+	struct disturbances noise = { .noise = 0.3 },
+			    both = { .noise = 0.3, .stragglers = 1.0, .straggler_factor = 3.0 };
+
+	for (uint64_t job = 1; job <= 20; job++)
+		near(draws_of(&both, 5, job).slow, 3.0 * draws_of(&noise, 5, job).slow, 1e-12);
+	assert_true(draws_of(&both, 5, 1).slow != draws_of(&both, 5, 2).slow);
+}
+
 TEST(test_without_disturbances_a_job_is_as_it_is)
 {
 	struct disturbances none = { 0 };

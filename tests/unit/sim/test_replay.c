@@ -2,9 +2,12 @@
  * on the outcomes alone, against what the world and the scheduler say of themselves. */
 #include <math.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "common/io.h"
 #include "common/rng.h"
+#include "tests/support/support.h"
 #include "tests/support/test.h"
 #include "tests/unit/sim/replay_bed.h"
 
@@ -300,4 +303,70 @@ TEST(test_oracle_is_ahead_of_the_others)
 			      value[3]);
 		assert_true(value[p] < value[3]);
 	}
+}
+
+static const char *file_with(const char *name, const char *text)
+{
+	const char *path = support_path(support_temp_dir(), name);
+
+	assert_int_equal(io_write_file(path, text, strlen(text), NULL), 0);
+	return path;
+}
+
+TEST(test_an_end_frees_the_machine_for_an_arrival_of_the_same_moment)
+{
+	struct replay_bed b = { 0 };
+	struct replay_result r;
+	char world[600], trace[600];
+
+	snprintf(world, sizeof world, "measured:%s",
+		 file_with("table.csv",
+			   "network,cpus,njobs,batch,epochs,samples,time_s,accuracy,replication\n"
+			   "lenet5,1,1,64,4,12000,10,0.9,1\nlenet5,1,1,128,4,12000,10,0.9,1\n"
+			   "lenet5,1,1,64,4,12000,10,0.9,2\nlenet5,1,1,128,4,12000,10,0.9,2\n"));
+	snprintf(trace, sizeof trace, "%s",
+		 file_with("trace.csv", "arrival_s,network,cpus,epochs,samples\n"
+					"0,lenet5,1,4,12000\n10,lenet5,1,4,12000\n"));
+	replay_bed_open(&b, trace, world, "cores=1,slots=1", "fixed:64");
+	r = replay_bed_run(&b, 0, 1);
+	assert_int_equal(r.outcome[1].start_ns, 10000000000);
+	assert_int_equal(r.most_queued, 0);
+	assert_int_equal(r.most_running, 1);
+	replay_result_release(&r);
+	replay_bed_close(&b);
+}
+
+/* Bounds follow what happens, but the run time of a job that failed says nothing about a whole run. */
+TEST(test_failed_jobs_teach_nothing)
+{
+	static const struct disturbances all_fail = { .failures = 1.0 };
+	struct world_params w = { .spec = "fluid",
+				  .given = world_given(bed.world),
+				  .disturbances = &all_fail,
+				  .trace = bed.trace };
+	struct replay_result r[2];
+	struct world *world;
+
+	assert_int_equal(world_open(&w, &world, NULL), 0);
+	for (int adapt = 0; adapt < 2; adapt++) {
+		struct replay_params p = { .trace = bed.trace,
+					   .world = world,
+					   .policy = &bed.policy[0],
+					   .model = sim_models_of(bed.models, &bed.policy[0]),
+					   .seed = 3,
+					   .settings = { .confidence = 0.9, .adapt = adapt } };
+
+		assert_int_equal(replay_run(&p, &r[adapt], NULL), 0);
+	}
+	for (size_t i = 0; i < r[0].n; i++) {
+		const struct outcome *a = &r[0].outcome[i], *b = &r[1].outcome[i];
+
+		assert_int_equal(a->state, b->state);
+		assert_int_equal(a->promised, b->promised);
+		assert_true(a->run_upper_s == b->run_upper_s ||
+			    (isnan(a->run_upper_s) && isnan(b->run_upper_s)));
+	}
+	replay_result_release(&r[0]);
+	replay_result_release(&r[1]);
+	world_free(world);
 }

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/strbuf.h"
+#include "common/csv.h"
 #include "common/io.h"
 #include "common/mem.h"
 #include "common/rng.h"
@@ -581,6 +583,52 @@ TEST(test_with_curves_fewer_epochs_are_known_too)
 		assert_true(number(t, i, "replication") != 1.0);
 	}
 	csv_free(t);
+	world_free(w);
+}
+
+/* A copy of the table with the rows of replication 1 alone. */
+static void first_replication(const char *from, const char *name, char *out, size_t size)
+{
+	struct strbuf copy = { 0 };
+	struct csv *t = NULL;
+
+	assert_int_equal(csv_read_file(from, &t, NULL), 0);
+	for (size_t c = 0; c < t->n_columns; c++)
+		strbuf_printf(&copy, "%s%s", c ? "," : "", t->header[c]);
+	strbuf_puts(&copy, "\n");
+	for (size_t i = 0; i < t->n_rows; i++) {
+		if (strcmp(text(t, i, "replication"), "1"))
+			continue;
+		for (size_t c = 0; c < t->n_columns; c++)
+			strbuf_printf(&copy, "%s%s", c ? "," : "", csv_cell(t, i, c));
+		strbuf_puts(&copy, "\n");
+	}
+	snprintf(out, size, "%s", support_path(support_temp_dir(), name));
+	assert_int_equal(io_write_file(out, copy.text, copy.len, NULL), 0);
+	strbuf_release(&copy);
+	csv_free(t);
+}
+
+/* With one replication settings are split like the fields of a checkerboard, and fewer epochs are another setting. */
+TEST(test_rows_of_a_curve_stay_on_the_side_of_their_run)
+{
+	char run_file[400], curve_file[400], spec[900];
+	struct world_params p = { .spec = spec, .given = &two_cores };
+	struct world *w;
+
+	first_replication(RUNS, "runs.csv", run_file, sizeof run_file);
+	first_replication(CURVES, "curves.csv", curve_file, sizeof curve_file);
+	snprintf(spec, sizeof spec, "measured:%s+%s", run_file, curve_file);
+	w = opened(&p);
+	assert_int_equal(world_folds(w), 2);
+	for (size_t fold = 0; fold < 2; fold++) {
+		struct csv *t = NULL;
+
+		assert_int_equal(world_training(w, fold, 1, &t, NULL), 0);
+		for (size_t i = 0; i < t->n_rows; i++)
+			assert_true(number(t, (size_t)number(t, i, "run_of"), "epochs") == 4.0);
+		csv_free(t);
+	}
 	world_free(w);
 }
 
