@@ -14,6 +14,7 @@
 #include "common/err.h"
 #include "common/log.h"
 #include "scheduler/config/job_type.h"
+#include "scheduler/config/keys.h"
 
 #define CONFIG_MAX_BYTES ((size_t)1 << 20)
 #define CONFIG_MAX_TYPES 256
@@ -34,8 +35,7 @@ const char *config_on_late_name(enum config_on_late v); /* "nothing", "notify", 
 
 struct config_tenant {
 	char *name;
-	uid_t *uid; size_t n_uids;
-	gid_t *gid; size_t n_gids;
+	struct id_list users, groups;
 	double weight;           /* > 0; its share is by weight */
 	size_t max_queued;       /* 0: no limit of its own */
 	uint32_t max_cpus;       /* of its running jobs together; 0: no limit of its own */
@@ -87,8 +87,7 @@ struct config {
 	enum config_durability durability;
 	double durability_interval_s;
 
-	uid_t admin_uid[CONFIG_MAX_ADMINS]; size_t n_admin_uids; /* root and the daemon's own user always are */
-	gid_t admin_gid[CONFIG_MAX_ADMINS]; size_t n_admin_gids;
+	struct id_list admin_users, admin_groups; /* root and the daemon's own user are admins, too */
 
 	struct config_tenant *tenant; size_t n_tenants; /* in the order of the file: the first that fits counts */
 	int default_tenant;      /* of everybody who is in none; -1: everybody is a tenant of their own, of weight 1 */
@@ -99,7 +98,7 @@ struct config {
 	struct config_learning learning;
 
 	enum log_level log_level;
-	bool log_json;
+	int log_json;            /* 1: one JSON object a line, 0: text */
 
 	struct job_type *type; size_t n_types; /* by name, ascending */
 };

@@ -186,7 +186,7 @@ static int param_value(const struct job_param *p, const struct json *v, char **o
 
 /* ---- reading the parameters of a type ---- */
 
-static bool name_is_good(const char *s)
+static bool param_name_is_good(const char *s)
 {
 	if (strlen(s) > JOB_TYPE_MAX_NAME || (!isalpha((unsigned char)*s) && *s != '_'))
 		return false;
@@ -271,13 +271,15 @@ static void read_default(struct fields *f, struct job_param *p)
 		fields_fail(f, why.code == ERR_NOMEM ? ERR_NOMEM : ERR_FORMAT, "default", "%s", why.text);
 }
 
-static void param_read(struct fields *all, const char *name, struct job_param *p)
+static void param_read(struct fields *all, const char *name, void *one, void *owner)
 {
 	static const char *const known[] = { "kind", "required", "default", "min", "max", "values", NULL };
+	struct job_param *p = one;
 	struct fields f;
 	int kind = -1;
 
-	if (!name_is_good(name)) {
+	(void)owner;
+	if (!param_name_is_good(name)) {
 		fields_fail(all, ERR_FORMAT, name,
 			    "is no name of a parameter: letters, digits and _ . -, a letter or _ first, at "
 			    "most %d",
@@ -310,24 +312,14 @@ static void param_read(struct fields *all, const char *name, struct job_param *p
 	fields_close(&f, all);
 }
 
-void params_read(struct fields *f, struct job_type *t)
+void params_read(struct fields *f, const char *name, void *object)
 {
-	struct fields all;
-	size_t n = json_size(fields_get(f, "params"));
+	static const struct named_list params = { "parameters", JOB_TYPE_MAX_PARAMS, sizeof(struct job_param),
+						  param_read };
+	struct job_type *t = object;
 
-	if (!fields_open_member(&all, f, "params", NULL))
-		return;
-	if (n > JOB_TYPE_MAX_PARAMS)
-		fields_fail(f, ERR_FORMAT, "params", "has %zu parameters; at most %d are allowed", n,
-			    JOB_TYPE_MAX_PARAMS);
-	t->param = f->rc ? NULL : mem_calloc(n, sizeof *t->param);
-	if (!t->param) {
-		fields_nomem(f, "params");
-		return;
-	}
-	for (const struct json *m = json_first(all.object); m && !all.rc; m = json_next(m))
-		param_read(&all, json_key(m), &t->param[t->n_params++]); /* a half-read one is freed too */
-	fields_close(&all, f);
+	named_read(f, name, &params, NULL, (void **)&t->param, &t->n_params);
+	argv_read(f, t);
 }
 
 /* ---- writing ---- */
@@ -342,7 +334,7 @@ static void put_value(const struct job_param *p, const char *text, double number
 		json_put_number(w, number);
 }
 
-void param_to_json(const struct job_param *p, struct json_writer *w)
+static void put_param(const struct job_param *p, struct json_writer *w)
 {
 	double number = NAN;
 
@@ -355,17 +347,22 @@ void param_to_json(const struct job_param *p, struct json_writer *w)
 	put_value(p, p->otherwise, number, w);
 	if (p->kind == PARAM_WORD) {
 		json_put_key(w, "values");
-		if (!p->n_words) {
-			json_put_null(w);
-		} else {
-			json_open(w, '[');
-			for (size_t i = 0; i < p->n_words; i++)
-				json_put_string(w, p->word[i]);
-			json_close(w, ']');
-		}
+		put_strings(w, p->word, p->n_words);
 	} else {
 		json_kv_number(w, "min", p->min);
 		json_kv_number(w, "max", p->max);
+	}
+	json_close(w, '}');
+}
+
+void params_write(const void *object, struct json_writer *w)
+{
+	const struct job_type *t = object;
+
+	json_open(w, '{');
+	for (size_t i = 0; i < t->n_params; i++) {
+		json_put_key(w, t->param[i].name);
+		put_param(&t->param[i], w);
 	}
 	json_close(w, '}');
 }

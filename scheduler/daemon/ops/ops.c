@@ -365,12 +365,12 @@ bool request_admin(const struct request *r)
 
 	if (uid == 0 || uid == geteuid())
 		return true;
-	for (size_t i = 0; i < c->n_admin_uids; i++) {
-		if (c->admin_uid[i] == uid)
+	for (size_t i = 0; i < c->admin_users.n; i++) {
+		if (c->admin_users.id[i] == uid)
 			return true;
 	}
-	for (size_t i = 0; i < c->n_admin_gids; i++) {
-		if (conn_in_group(r->conn, c->admin_gid[i]))
+	for (size_t i = 0; i < c->admin_groups.n; i++) {
+		if (conn_in_group(r->conn, c->admin_groups.id[i]))
 			return true;
 	}
 	return false;
