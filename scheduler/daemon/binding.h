@@ -5,7 +5,7 @@
 #define SCHEDULER_DAEMON_BINDING_H
 
 #include "common/json/json.h"
-#include "scheduler/daemon/jobs.h"
+#include "scheduler/jobs/jobs.h"
 #include "scheduler/daemon/setup.h"
 
 struct binding {

@@ -24,15 +24,15 @@
 #include "scheduler/config/config.h"
 #include "scheduler/core/sched.h"
 #include "scheduler/daemon/exec/executor.h"
+#include "scheduler/jobs/jobs.h"
 #include "scheduler/jobs/record.h"
-#include "scheduler/daemon/jobs.h"
 #include "scheduler/daemon/learn/learning.h"
 #include "scheduler/process/other_load.h"
 #include "scheduler/daemon/net/server.h"
 #include "scheduler/daemon/setup.h"
 #include "scheduler/store/store.h"
 #include "scheduler/daemon/outcome_stats.h"
-#include "scheduler/daemon/tenants.h"
+#include "scheduler/jobs/tenants.h"
 
 #define DAEMON_VERSION "0.1.0"
 #define DAEMON_MAX_EXECUTORS 8

@@ -170,8 +170,8 @@ static void turn_of(struct daemon *d, struct job *job, double took_us)
 
 		record_take_candidate(&job->row, c, job->type ? job_type_lr(job->type, c->decision) : NAN);
 	}
-	job->row.policy = name_keep(d->setup->config->policy);
-	job->row.model = name_keep(d->setup->model_name[0] ? d->setup->model_name : NULL);
+	job->row.policy = names_keep(&d->jobs.names, d->setup->config->policy);
+	job->row.model = names_keep(&d->jobs.names, d->setup->model_name[0] ? d->setup->model_name : NULL);
 	tally_decision(&d->tally, took_us);
 	load_enters(d, job);
 	store_start_decision(d, job, took_us);

@@ -9,7 +9,7 @@
 
 #include "common/json/json.h"
 #include "scheduler/core/sched.h"
-#include "scheduler/daemon/jobs.h"
+#include "scheduler/jobs/jobs.h"
 
 #define TALLY_RING 4096
 #define TALLY_MAX_TYPES 256  /* the configuration has no more; earlier ones may push a name out */

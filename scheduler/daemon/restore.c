@@ -14,7 +14,7 @@ static int on_ended_row(void *owner, const struct job_record *row, struct err *e
 {
 	struct daemon *d = owner;
 	struct job *job;
-	int rc = job_new(row, &job, err);
+	int rc = job_new(&d->jobs.names, row, &job, err);
 
 	if (rc)
 		return rc;
@@ -33,7 +33,7 @@ static int on_live_row(void *owner, const struct job_record *row, struct err *er
 	struct binding b;
 	struct err why = { 0 };
 	struct job *job;
-	int rc = job_new(row, &job, err);
+	int rc = job_new(&d->jobs.names, row, &job, err);
 
 	if (rc)
 		return rc;

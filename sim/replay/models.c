@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "predictors/search/train.h"
+#include "scheduler/core/recipe.h"
 #include "sim/replay/scaled_model.h"
 
 struct entry { /* one model, for every policy that wants this predictor under this view of the load */
@@ -48,53 +48,6 @@ const struct model *sim_models_of(const struct sim_models *m, const struct sim_p
 	const struct entry *e = m ? find(m, p) : NULL;
 
 	return e ? (e->scaled ? e->scaled : e->model) : NULL;
-}
-
-static bool knows_cores(const struct predictor_ops *ops)
-{
-	for (const struct setting_spec *spec = ops->spec; spec && spec->name; spec++)
-		if (!strcmp(spec->name, "cores"))
-			return true;
-	return false;
-}
-
-/* The default grid, cut down to one kind of model. A model of queues may fit the number of cores, or be told what the
- * operator knows: both are tried, and scored like any other two settings. */
-static int grid_of(const char *predictor, double cores, struct grid **out, struct err *err)
-{
-	struct grid *g;
-	size_t kept = 0, fitted;
-	char told[64];
-	int status = grid_default(&g, err);
-
-	if (status)
-		return status;
-	for (size_t i = 0; i < g->n; i++)
-		if (!strcmp(g->point[i].ops->name, predictor))
-			g->point[kept++] = g->point[i];
-	fitted = kept;
-	snprintf(told, sizeof told, "cores=%.17g", cores);
-	for (size_t i = 0;
-	     !status && i < fitted && cores > 0.0 && knows_cores(g->point[i].ops) && kept < g->n; i++) {
-		g->point[kept] = g->point[i];
-		status = settings_parse(&g->point[kept++].settings, told, err);
-	}
-	g->n = kept;
-	if (!status && !kept)
-		status = err_fail(err, ERR_ARG, "the default grid has no model %s", predictor);
-	if (status)
-		grid_free(g);
-	else
-		*out = g;
-	return status;
-}
-
-/* Of accuracy all policies get the same model: what they differ in is time. */
-static int accuracy_point(bool curves, struct grid_point *out, struct err *err)
-{
-	out->ops = predictor_find(curves ? "curve" : "forest");
-	settings_init(&out->settings, out->ops->spec);
-	return curves ? 0 : settings_parse(&out->settings, "trees=150,depth=9,criterion=absolute", err);
 }
 
 /* Rows of one run (of a table joined with its curves) say so in a column of their own. */
@@ -168,17 +121,7 @@ static int train_entry(const struct sim_models_params *p, const struct policy *p
 	const char *factor[SCHEMA_MAX_COLUMNS];
 	struct grid_point point;
 	struct grid *time = NULL, accuracy = { &point, 1 };
-	struct train_params t = {
-		.run = run,
-		.accuracy_grid = &accuracy,
-		.split = { .kind = SPLIT_KFOLD, .folds = 5, .seed = p->seed },
-		.ctx = { .seed = p->seed, .want_oob = true, .pool = p->pool },
-		.on_progress = p->on_progress,
-		.owner = p->owner,
-		.data_name = p->table->name,
-		.created = "",
-		.program = "",
-	};
+	struct train_params t = recipe_params(p->seed);
 	struct train_report report = { 0 };
 	int status = copy_schema(p->schema, policy, &e->schema, err);
 
@@ -187,12 +130,19 @@ static int train_entry(const struct sim_models_params *p, const struct policy *p
 	if (!status)
 		status = table_read(p->table, e->schema, true, &e->table, err);
 	if (!status)
-		status = grid_of(policy->predictor, p->given ? p->given->cores : 0.0, &time, err);
+		status = recipe_search_time(policy->predictor, p->given ? p->given->cores : 0.0, &time, err);
 	if (!status)
-		status = accuracy_point(run != NULL, &point, err);
+		status = recipe_accuracy(run != NULL, &point, err);
 	if (!status) {
 		t.table = e->table;
+		t.run = run;
 		t.grid = time;
+		t.accuracy_grid = &accuracy;
+		t.ctx.pool = p->pool;
+		t.on_progress = p->on_progress;
+		t.owner = p->owner;
+		t.data_name = p->table->name;
+		t.created = t.program = "";
 		t.group = p->group ? p->group : factor;
 		t.n_groups = p->group ? p->n_groups : factors_of(e->table, factor);
 		status = train_model(&t, &e->model, &report, err);

@@ -15,6 +15,7 @@
 #include "predictors/data/table.h"
 #include "predictors/search/train.h"
 #include "scheduler/core/decide.h"
+#include "scheduler/core/recipe.h"
 
 #define N_JOBS 24 /* 2 networks x 4 cpus x 3 njobs */
 #define ROUNDS 5
@@ -49,7 +50,7 @@ static int train_bed(const char *time_model, const char *time_settings, struct m
 
 	memset(&report, 0, sizeof report);
 	if (!status)
-		status = one_point(&of_accuracy, "forest", "trees=150,depth=9,criterion=absolute", err);
+		status = recipe_accuracy(false, &of_accuracy, err);
 	if (!status && bench_small_runs(&text))
 		status = err_fail(err, ERR_NOMEM, "no memory for a table");
 	if (!status)

@@ -10,9 +10,8 @@
 #include "common/pool.h"
 #include "common/text/text.h"
 #include "predictors/data/curves.h"
-#include "predictors/search/train.h"
 #include "scheduler/cli/cli.h"
-#include "scheduler/core/policy.h"
+#include "scheduler/core/recipe.h"
 
 #define GRID_FILE_MAX ((size_t)1 << 20)
 #define GROUP_MAX 32
@@ -45,31 +44,6 @@ static const struct predictor_ops *model_by_name(const char *name, struct err *e
 		err_fail(err, ERR_ARG, "--model %s: there is no such model; there are: %s", name,
 			 predictor_names());
 	return NULL;
-}
-
-/* Models of a queue know how time comes about; of accuracy they know nothing. A learning curve is the other way. */
-static bool suits(const struct predictor_ops *ops, bool time)
-{
-	if (time)
-		return strcmp(ops->name, "curve") != 0;
-	return strncmp(ops->name, "queueing", 8) && strcmp(ops->name, "hybrid");
-}
-
-static int grid_of(bool time, struct grid **out, struct err *err)
-{
-	struct grid *g;
-	size_t kept = 0;
-	int rc = grid_default(&g, err);
-
-	if (rc)
-		return rc;
-	for (size_t i = 0; i < g->n; i++) {
-		if (suits(g->point[i].ops, time))
-			g->point[kept++] = g->point[i];
-	}
-	g->n = kept;
-	*out = g;
-	return 0;
 }
 
 /* A file with "time" or "accuracy" at the top has a grid for each; else one grid serves both. */
@@ -107,24 +81,15 @@ struct plan { /* what to try; the points are used where no search is wanted */
 
 static int plan_fixed(struct plan *p, const struct options *o, struct err *err)
 {
-	int rc;
-
 	p->time_point.ops = model_by_name(o->model, err);
 	if (!p->time_point.ops)
 		return -ERR_ARG;
 	settings_init(&p->time_point.settings, p->time_point.ops->spec);
 	if (o->set && settings_parse(&p->time_point.settings, o->set, err))
 		return err_prefix(err, "--set");
-	p->accuracy_point.ops = predictor_find(o->curves ? "curve" : "forest");
-	if (!p->accuracy_point.ops)
-		return err_fail(err, ERR_ARG, "this build has no forest, which accuracy needs");
-	settings_init(&p->accuracy_point.settings, p->accuracy_point.ops->spec);
-	rc = o->curves ? 0
-		       : settings_parse(&p->accuracy_point.settings, "trees=150,depth=9,criterion=absolute",
-					err);
 	p->one_time = (struct grid){ &p->time_point, 1 };
 	p->one_accuracy = (struct grid){ &p->accuracy_point, 1 };
-	return rc;
+	return recipe_accuracy(o->curves != NULL, &p->accuracy_point, err);
 }
 
 static int plan_make(struct plan *p, const struct options *o, struct err *err)
@@ -136,9 +101,9 @@ static int plan_make(struct plan *p, const struct options *o, struct err *err)
 	if (o->grid)
 		rc = grids_read(o->grid, &p->time, &p->accuracy, err);
 	if (!rc && !p->time)
-		rc = grid_of(true, &p->time, err);
+		rc = recipe_search_time(NULL, 0.0, &p->time, err);
 	if (!rc && !p->accuracy)
-		rc = grid_of(false, &p->accuracy, err);
+		rc = recipe_search_accuracy(&p->accuracy, err);
 	return rc;
 }
 
@@ -636,18 +601,7 @@ static int train(const struct cli *c, const struct options *o, const struct tabl
 		 struct model **out_model, struct train_report *report, struct err *err)
 {
 	struct cli_progress progress = { .off = c->quiet };
-	struct train_params p = {
-		.table = t,
-		.run = run,
-		.split = { .kind = SPLIT_KFOLD, .folds = 5, .seed = o->seed },
-		.ctx = { .seed = o->seed, .want_oob = true },
-		.plain_bounds = o->plain_bounds,
-		.search_rows = (size_t)o->search_rows,
-		.on_progress = cli_on_progress,
-		.owner = &progress,
-		.data_name = c->arg[0],
-		.program = "postrider " POSTRIDER_VERSION,
-	};
+	struct train_params p = recipe_params(o->seed);
 	struct plan plan = { 0 };
 	const char *group[GROUP_MAX];
 	char group_text[1024], created[32];
@@ -666,6 +620,14 @@ static int train(const struct cli *c, const struct options *o, const struct tabl
 		rc = pool_new((size_t)c->threads, &p.ctx.pool, err);
 	if (rc)
 		goto out;
+	p.table = t;
+	p.run = run;
+	p.plain_bounds = o->plain_bounds;
+	p.search_rows = (size_t)o->search_rows;
+	p.on_progress = cli_on_progress;
+	p.owner = &progress;
+	p.data_name = c->arg[0];
+	p.program = "postrider " POSTRIDER_VERSION;
 	p.grid = plan.time ? plan.time : &plan.one_time;
 	p.accuracy_grid = plan.accuracy ? plan.accuracy : &plan.one_accuracy;
 	p.group = group;

@@ -1,4 +1,4 @@
-/* What the learner fits, and how: the training of a new model and the trial of one on fresh observations. */
+/* The training of a new model and the trial of one on fresh observations. */
 #include "scheduler/daemon/learn/learner_train.h"
 
 #include <math.h>
@@ -6,66 +6,26 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "predictors/search/train.h"
 
-/* ---- what is fitted ---- */
-
-static int point_default(const char *name, const char *settings, struct grid_point *out, struct err *err)
-{
-	out->ops = predictor_find(name);
-	if (!out->ops)
-		return err_fail(err, ERR_NOTFOUND, "this build has no model '%s'", name);
-	settings_init(&out->settings, out->ops->spec);
-	return settings ? settings_parse(&out->settings, settings, err) : 0;
-}
-
-static void point_of(const struct predictor *p, struct grid_point *out)
-{
-	*out = (struct grid_point){ .ops = p->ops, .settings = p->settings };
-}
-
-int learner_plan_make(const struct policy *p, const struct model *current, bool curves,
-		      struct learner_plan *out, struct err *err)
-{
-	const struct predictor *time = current ? &current->time.predictor : NULL;
-	const struct predictor *accuracy = current ? &current->accuracy.predictor : NULL;
-	int rc = 0;
-
-	if (time && time->ops && (!p->predictor || !strcmp(time->ops->name, p->predictor)))
-		point_of(time, &out->time);
-	else
-		rc = point_default(p->predictor ? p->predictor : "hybrid", NULL, &out->time, err);
-	if (rc)
-		return rc;
-	if (accuracy && accuracy->ops)
-		point_of(accuracy, &out->accuracy);
-	else if (curves)
-		rc = point_default("curve", NULL, &out->accuracy, err);
-	else
-		rc = point_default("forest", "trees=150,depth=9,criterion=absolute", &out->accuracy, err);
-	return rc;
-}
-
-int learner_train(const struct learner_plan *plan, const struct learner_table *t, uint64_t seed,
+int learner_train(const struct recipe *recipe, const struct learner_table *t, uint64_t seed,
 		  const char *data_name, const char *created, const char *program, const atomic_bool *stop,
 		  struct model **out, struct err *err)
 {
-	struct grid_point time = plan->time, accuracy = plan->accuracy;
+	struct grid_point time = recipe->time, accuracy = recipe->accuracy;
 	const struct grid time_grid = { &time, 1 }, accuracy_grid = { &accuracy, 1 };
-	struct train_params p = {
-		.table = t->table,
-		.run = t->run,
-		.grid = &time_grid,
-		.accuracy_grid = &accuracy_grid,
-		.split = { .kind = SPLIT_KFOLD, .folds = 5, .seed = seed },
-		.ctx = { .seed = seed, .want_oob = true, .stop = stop },
-		.data_name = data_name,
-		.created = created,
-		.program = program,
-	};
+	struct train_params p = recipe_params(seed);
 	struct train_report report = { 0 };
-	int rc = train_model(&p, out, &report, err);
+	int rc;
 
+	p.table = t->table;
+	p.run = t->run;
+	p.grid = &time_grid;
+	p.accuracy_grid = &accuracy_grid;
+	p.ctx.stop = stop;
+	p.data_name = data_name;
+	p.created = created;
+	p.program = program;
+	rc = train_model(&p, out, &report, err);
 	train_report_release(&report);
 	return rc;
 }
@@ -154,7 +114,7 @@ static int rows_with_time(const struct table *t, double *x, size_t n_features, c
 	return rc;
 }
 
-int learner_trial(const struct learner_plan *plan, const struct learner_table *t, const struct table *test,
+int learner_trial(const struct recipe *recipe, const struct learner_table *t, const struct table *test,
 		  uint64_t seed, const atomic_bool *stop, double *predicted, struct err *err)
 {
 	struct fit_context ctx = { .seed = seed, .stop = stop };
@@ -172,7 +132,7 @@ int learner_trial(const struct learner_plan *plan, const struct learner_table *t
 	if (!rc)
 		rc = rows_with_time(t->table, x, f->n, &meaning, &d, err);
 	if (!rc)
-		rc = predictor_fit(plan->time.ops, &plan->time.settings, d, &ctx, &fitted, err);
+		rc = predictor_fit(recipe->time.ops, &recipe->time.settings, d, &ctx, &fitted, err);
 	if (!rc)
 		rc = predict_rows(&fitted, f, test, predicted, err);
 	predictor_release(&fitted);

@@ -1,32 +1,22 @@
-/* Training for learner.c: which models, a quick trial, the whole thing; all of it in the calling thread, and
+/* Training for learner.c: a quick trial, the whole thing; all of it in the calling thread, and
  * stopped within one fit of being asked to. */
 #ifndef SCHEDULER_DAEMON_LEARN_LEARNER_TRAIN_H
 #define SCHEDULER_DAEMON_LEARN_LEARNER_TRAIN_H
 
 #include <stdatomic.h>
 
-#include "predictors/model.h"
-#include "predictors/search/search.h"
-#include "scheduler/core/policy.h"
+#include "scheduler/core/recipe.h"
 #include "scheduler/daemon/learn/learner_data.h"
-
-struct learner_plan {          /* what is fitted */
-	struct grid_point time, accuracy;
-};
-/* The kind the policy wants, with the settings of the model in use (may be NULL) where that is of the same kind. A
- * policy that wants none gets the kind in use, or a hybrid. */
-int learner_plan_make(const struct policy *p, const struct model *current, bool curves, struct learner_plan *out,
-                      struct err *err);
 
 /* A model of time alone, fitted to a table and asked about another: no scores, no bounds, so it is quick. predicted[] is
  * by row of the csv of `test`; rows its table leaves out are not touched. */
-int learner_trial(const struct learner_plan *plan, const struct learner_table *t, const struct table *test,
+int learner_trial(const struct recipe *recipe, const struct learner_table *t, const struct table *test,
                   uint64_t seed, const atomic_bool *stop, double *predicted, struct err *err);
 /* The same of a model that is there; the table was read under its schema. */
 int learner_ask(const struct model *m, const struct table *test, double *predicted, struct err *err);
 
 /* ERR_STOPPED: `stop` was set. */
-int learner_train(const struct learner_plan *plan, const struct learner_table *t, uint64_t seed, const char *data_name,
+int learner_train(const struct recipe *recipe, const struct learner_table *t, uint64_t seed, const char *data_name,
                   const char *created, const char *program, const atomic_bool *stop, struct model **out,
                   struct err *err);
 

@@ -25,7 +25,7 @@ struct training {
 	const struct learner_work *w;
 	struct model *current;
 	struct schema *schema;
-	struct learner_plan plan;
+	struct recipe recipe;
 	struct learner_base base;
 	struct csv *observations;
 	uint32_t *row; /* usable observations, the latest at the end */
@@ -99,7 +99,7 @@ static int prepare(struct training *t, struct err *err)
 	if (!rc)
 		rc = find_schema(t, err);
 	if (!rc)
-		rc = learner_plan_make(t->w->policy->policy, t->current, c->curves != NULL, &t->plan, err);
+		rc = recipe_make(t->w->policy->policy, t->current, c->curves != NULL, &t->recipe, err);
 	if (!rc)
 		rc = learner_base_read(c->table, c->curves, t->schema, &t->base, err);
 	if (!rc)
@@ -150,7 +150,7 @@ static int predict_both(const struct training *t, size_t n, double *said, struct
 	if (!rc)
 		rc = learner_ask(t->current, old.table, said + n, err);
 	if (!rc)
-		rc = learner_trial(&t->plan, &rest, fresh.table, t->w->seed, t->w->stop, said + 2 * n, err);
+		rc = learner_trial(&t->recipe, &rest, fresh.table, t->w->seed, t->w->stop, said + 2 * n, err);
 	for (size_t i = 0; !rc && i < fresh.table->n_rows; i++)
 		said[fresh.table->row[i]] = fresh.table->time[i];
 	learner_table_release(&old);
@@ -200,7 +200,7 @@ static int train_and_save(struct training *t, const char *path, struct model_ver
 	int rc = learner_table_make(&t->base, t->observations, t->row, t->n_rows, t->schema, &all, err);
 
 	if (!rc)
-		rc = learner_train(&t->plan, &all, t->w->seed, "runs and observations", v->created,
+		rc = learner_train(&t->recipe, &all, t->w->seed, "runs and observations", v->created,
 				   t->w->program, t->w->stop, &trained, err);
 	if (!rc)
 		rc = policy_accepts(t->w->policy, trained, err);

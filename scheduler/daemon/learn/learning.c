@@ -89,7 +89,7 @@ bool learning_knows(struct learning *l, const struct job_values *v, bool epochs_
 		why[0] = '\0';
 	if (!s->model || !v->number || model_knows(s->model, v, epochs_open, stranger, sizeof stranger))
 		return true;
-	kind_ended(l, name_number(type), stranger, &alike, &others);
+	kind_ended(l, names_number(&l->d->jobs.names, type), stranger, &alike, &others);
 	/* Without adaptation, or among other jobs of the type, what such jobs took does not reach their bounds. */
 	if (s->config->learning.adapt && !others && alike >= after)
 		return true;
@@ -375,7 +375,7 @@ static void put_types(const struct learning *l, struct json_writer *w)
 	json_put_key(w, "types");
 	json_open(w, '[');
 	for (size_t i = 0; i < c->n_types; i++) {
-		int type = name_number(c->type[i].name);
+		int type = names_number(&l->d->jobs.names, c->type[i].name);
 		size_t known, strangers;
 
 		kind_ended(l, type, "", &known, &strangers);

@@ -70,11 +70,19 @@ static void unknown_type(struct request *r, const char *name)
 		    text_printable(name, shown, sizeof shown));
 }
 
+static bool in_group(void *owner, uid_t uid, gid_t gid)
+{
+	(void)uid;
+	return conn_in_group(owner, gid);
+}
+
 /* Whose job it is, and how urgent: only admins put one before others'. */
 static bool take_standing(struct request *r, struct wish *out)
 {
 	struct daemon *d = r->d;
+	int at = config_tenant_of(d->setup->config, conn_uid(r->conn), in_group, r->conn);
 	struct err err = { 0 };
+	char own[32];
 	double priority;
 
 	if (!request_number(r, "priority", -101.0, 100.0, 0.0, &priority) ||
@@ -90,7 +98,9 @@ static bool take_standing(struct request *r, struct wish *out)
 		return false;
 	}
 	out->priority = (int)priority;
-	if (tenants_of(&d->tenants, d->setup->config, d->sched, out->now_ns, r->conn, &out->tenant, &err)) {
+	snprintf(own, sizeof own, "uid %u", (unsigned)conn_uid(r->conn));
+	if (tenants_named(&d->tenants, d->setup->config, d->sched, out->now_ns,
+			  at >= 0 ? d->setup->config->tenant[at].name : own, &out->tenant, &err)) {
 		reply_err(r, &err, NULL);
 		return false;
 	}
@@ -249,7 +259,7 @@ static void what_if(struct request *r, bool dry_run)
 		.tenant = wish.tenant,
 		.priority = wish.priority,
 		.may_stop = wish.may_stop && b.type->early_stop,
-		.type = name_number(wish.type),
+		.type = names_number(&d->jobs.names, wish.type),
 		.slo_s = wish.slo_s,
 		.confidence = wish.confidence,
 		.best_effort = wish.best_effort,
@@ -433,7 +443,7 @@ static int new_job(struct request *r, const struct wish *wish, const struct extr
 	if (params.failed || batches.failed)
 		rc = err_fail(err, ERR_NOMEM, "out of memory for a job");
 	else
-		rc = job_new(&row, out, err);
+		rc = job_new(&r->d->jobs.names, &row, out, err);
 	if (!rc)
 		binding_give(b, *out);
 	strbuf_release(&params);

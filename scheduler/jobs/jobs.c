@@ -1,4 +1,5 @@
-#include "scheduler/daemon/jobs.h"
+/* Jobs in memory: one job, the lists, the index by id, the keys. See jobs.h. */
+#include "scheduler/jobs/jobs.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -20,30 +21,11 @@ struct key_entry {
 
 /* ---- one job ---- */
 
-static char *kept[1024];
-static size_t n_kept;
-
-static int keep(const char *name)
+/* 0 or -1. NULL stays NULL. */
+static int keep_name(struct names *names, const char **at, const char *name)
 {
-	for (size_t i = 0; i < n_kept; i++) {
-		if (!strcmp(kept[i], name))
-			return (int)i;
-	}
-	if (n_kept == sizeof kept / sizeof kept[0] || !(kept[n_kept] = mem_strdup(name)))
-		return -1;
-	return (int)n_kept++;
-}
-
-const char *name_keep(const char *name)
-{
-	int i = name ? keep(name) : -1;
-
-	return !name ? NULL : i < 0 ? "(earlier)" : kept[i];
-}
-
-int name_number(const char *name)
-{
-	return name ? keep(name) : -1;
+	*at = names_keep(names, name);
+	return name && !*at ? -1 : 0;
 }
 
 static int copy_text(char **own, const char **row, const char *from)
@@ -93,7 +75,7 @@ void job_free(struct job *job)
 	free(job);
 }
 
-int job_new(const struct job_record *row, struct job **out, struct err *err)
+int job_new(struct names *names, const struct job_record *row, struct job **out, struct err *err)
 {
 	struct job *job = mem_calloc(1, sizeof *job);
 	struct job_record *r;
@@ -103,11 +85,7 @@ int job_new(const struct job_record *row, struct job **out, struct err *err)
 	job->id = row->id;
 	job->row = *row;
 	r = &job->row;
-	r->mode = name_keep(row->mode);
-	r->tenant = name_keep(row->tenant);
-	job->type_number = name_number(row->type);
-	r->policy = name_keep(row->policy);
-	r->model = name_keep(row->model);
+	job->type_number = names_number(names, row->type);
 	job->epoch = job->epochs = job->epoch_accuracy = NAN;
 	if (copy_text(&job->key, &r->key, row->key) | copy_text(&job->type_name, &r->type, row->type) |
 	    copy_text(&job->params_text, &r->params, row->params) |
@@ -115,6 +93,14 @@ int job_new(const struct job_record *row, struct job **out, struct err *err)
 	    copy_text(&job->reason, &r->reason, row->reason) | copy_text(&job->tag, &r->tag, row->tag)) {
 		job_free(job);
 		return err_fail(err, ERR_NOMEM, "out of memory for a job");
+	}
+	if (job->type_number < 0 || keep_name(names, &r->mode, row->mode) ||
+	    keep_name(names, &r->tenant, row->tenant) || keep_name(names, &r->policy, row->policy) ||
+	    keep_name(names, &r->model, row->model)) {
+		job_free(job);
+		return err_fail(err, ERR_NOMEM,
+				"there is no room for another name of a tenant, type, policy or model (%u)",
+				NAMES_MAX);
 	}
 	*out = job;
 	return 0;
@@ -223,6 +209,7 @@ void jobs_release(struct jobs *j)
 	free(j->key);
 	free(j->key_bucket);
 	free(j->bucket);
+	names_release(&j->names);
 	*j = (struct jobs){ 0 };
 }
 

@@ -1,19 +1,18 @@
-#include "scheduler/daemon/tenants.h"
+/* Tenants by number and by name. See tenants.h. */
+#include "scheduler/jobs/tenants.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/mem.h"
-#include "scheduler/daemon/jobs.h"
 
 void tenants_free(struct tenants *t)
 {
+	names_release(&t->names);
 	free(t->tenant);
 	*t = (struct tenants){ 0 };
 }
 
-/* What the configuration says of it; a user of its own has weight 1 and no quota. */
+/* What the configuration says of a tenant. A user who belongs to none has weight 1 and no quota. */
 static struct sched_tenant as_configured(const struct config *c, const char *name)
 {
 	int at = config_tenant_find(c, name);
@@ -30,37 +29,22 @@ static struct sched_tenant as_configured(const struct config *c, const char *nam
 int tenants_named(struct tenants *t, const struct config *c, struct sched *s, int64_t now_ns,
 		  const char *name, uint32_t *out, struct err *err)
 {
-	int rc;
+	int number = names_number(&t->names, name), rc;
 
-	for (size_t i = 0; i < t->n; i++) {
-		if (!strcmp(t->tenant[i].name, name)) {
-			*out = (uint32_t)i;
-			return 0;
-		}
-	}
-	if (t->n == SCHED_MAX_TENANTS || mem_grow((void **)&t->tenant, &t->cap, t->n + 1, sizeof *t->tenant))
+	if (number < 0 || number >= SCHED_MAX_TENANTS ||
+	    mem_grow((void **)&t->tenant, &t->cap, t->names.n, sizeof *t->tenant))
 		return err_fail(err, ERR_NOMEM, "no room for another tenant");
-	t->tenant[t->n] = as_configured(c, name_keep(name));
-	rc = sched_set_tenants(s, now_ns, t->tenant, t->n + 1, err);
-	if (!rc)
-		*out = (uint32_t)t->n++;
-	return rc;
-}
-
-static bool in_group(void *owner, uid_t uid, gid_t gid)
-{
-	(void)uid;
-	return conn_in_group(owner, gid);
-}
-
-int tenants_of(struct tenants *t, const struct config *c, struct sched *s, int64_t now_ns,
-	       const struct conn *conn, uint32_t *out, struct err *err)
-{
-	int at = config_tenant_of(c, conn_uid(conn), in_group, (void *)conn);
-	char own[32];
-
-	snprintf(own, sizeof own, "uid %u", (unsigned)conn_uid(conn));
-	return tenants_named(t, c, s, now_ns, at >= 0 ? c->tenant[at].name : own, out, err);
+	if ((size_t)number >= t->n) {
+		/* More than one name may be new: the scheduler may have refused an earlier one. */
+		for (size_t i = t->n; i <= (size_t)number; i++)
+			t->tenant[i] = as_configured(c, t->names.name[i]);
+		rc = sched_set_tenants(s, now_ns, t->tenant, (size_t)number + 1, err);
+		if (rc)
+			return rc;
+		t->n = (size_t)number + 1;
+	}
+	*out = (uint32_t)number;
+	return 0;
 }
 
 int tenants_refresh(struct tenants *t, const struct config *c, struct sched *s, int64_t now_ns,

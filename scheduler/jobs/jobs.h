@@ -1,7 +1,7 @@
-/* The jobs the daemon has in memory: all that live, and the latest that ended. Found by id, and by the
- * idempotency key of their user. Knows nothing of scheduling; lifecycle.c changes their states. */
-#ifndef SCHEDULER_DAEMON_JOBS_H
-#define SCHEDULER_DAEMON_JOBS_H
+/* The jobs in memory: all live ones and the latest that ended. They are found by id and by the idempotency key of their
+ * user. This file knows nothing of scheduling; life.h changes the states of jobs. */
+#ifndef SCHEDULER_JOBS_JOBS_H
+#define SCHEDULER_JOBS_JOBS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,6 +10,7 @@
 #include "common/err.h"
 #include "predictors/data/features.h"
 #include "scheduler/config/job_type.h"
+#include "scheduler/jobs/names.h"
 #include "scheduler/jobs/record.h"
 
 #define JOBS_MAX_KEYS 100000 /* remembered; the oldest is forgotten */
@@ -18,8 +19,8 @@
 
 struct job {
 	uint64_t id;
-	int type_number;               /* of its type's name: name_number() */
-	struct job_record row;          /* as it is kept; its text is the next line's, or from name_keep() */
+	int type_number;               /* of its type's name: names_number() */
+	struct job_record row;         /* as it is stored; its text is the next line's, or from names_keep() */
 	char *key, *type_name, *params_text, *batches_text, *reason, *tag; /* what row points to; any may be NULL */
 
 	/* of live jobs only */
@@ -52,6 +53,7 @@ struct job {
 struct job_list { struct job *first, *last; size_t n; };
 
 struct jobs {
+	struct names names;            /* of tenants, types, policies and models */
 	struct job **bucket; size_t n_buckets, n;
 	struct job_list live, ended;
 	size_t count[N_JOB_STATES];    /* of jobs in memory */
@@ -61,13 +63,9 @@ struct jobs {
 int jobs_init(struct jobs *j, struct err *err);
 void jobs_release(struct jobs *j);
 
-/* A job with `row` copied, not in any list yet. */
-int job_new(const struct job_record *row, struct job **out, struct err *err);
+/* A job with `row` copied, not in any list yet. ERR_NOMEM also where `names` is full. */
+int job_new(struct names *names, const struct job_record *row, struct job **out, struct err *err);
 void job_free(struct job *job);
-/* A copy that stays for the life of the program: names of policies, models, modes. Few differ; beyond a
- * thousand it answers "(earlier)". NULL stays NULL. */
-const char *name_keep(const char *name);
-int name_number(const char *name); /* of a name that is kept; the same for the life of the program */
 int job_set_reason(struct job *job, const char *reason); /* NULL: none; -1 without memory */
 void job_values_drop(struct job *job);
 void job_drop_live_parts(struct job *job); /* what only a live job needs */

@@ -1,10 +1,10 @@
-/* scheduler/daemon/jobs: found by id and by key, in the right list, forgotten in order. */
+/* scheduler/jobs/jobs: found by id and by key, in the right list, forgotten in order. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/mem.h"
-#include "scheduler/daemon/jobs.h"
+#include "scheduler/jobs/jobs.h"
 #include "tests/support/test.h"
 
 static struct job *add(struct jobs *j, uint64_t id, enum job_state state)
@@ -14,7 +14,7 @@ static struct job *add(struct jobs *j, uint64_t id, enum job_state state)
 	};
 	struct job *job;
 
-	assert_int_equal(job_new(&row, &job, NULL), 0);
+	assert_int_equal(job_new(&j->names, &row, &job, NULL), 0);
 	job->row.state = state;
 	assert_int_equal(jobs_add(j, job, NULL), 0);
 	return job;
@@ -115,7 +115,7 @@ TEST(test_jobs_survive_any_failed_allocation)
 
 		mem_fail_at(k, false);
 		if (!jobs_init(&j, &err)) {
-			if (!job_new(&row, &job, &err) && jobs_add(&j, job, &err))
+			if (!job_new(&j.names, &row, &job, &err) && jobs_add(&j, job, &err))
 				job_free(job);
 			else if (job)
 				jobs_key_add(&j, 1, "y", 3, NULL);

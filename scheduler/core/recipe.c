@@ -1,0 +1,128 @@
+/* The models and settings that training starts from, for each policy. */
+#include "scheduler/core/recipe.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ANY_POLICY_MODEL "hybrid" /* for a policy that wants no model: what postrider itself uses */
+#define ACCURACY_SETTINGS "trees=150,depth=9,criterion=absolute"
+
+static int point_default(const char *name, struct grid_point *out, struct err *err)
+{
+	out->ops = predictor_find(name);
+	if (!out->ops)
+		return err_fail(err, ERR_NOTFOUND, "this build has no model '%s'", name);
+	settings_init(&out->settings, out->ops->spec);
+	return 0;
+}
+
+static struct grid_point point_of(const struct predictor *p)
+{
+	return (struct grid_point){ .ops = p->ops, .settings = p->settings };
+}
+
+int recipe_accuracy(bool curves, struct grid_point *out, struct err *err)
+{
+	int rc = point_default(curves ? "curve" : "forest", out, err);
+
+	return rc || curves ? rc : settings_parse(&out->settings, ACCURACY_SETTINGS, err);
+}
+
+int recipe_make(const struct policy *p, const struct model *current, bool curves, struct recipe *out,
+		struct err *err)
+{
+	const struct predictor *time = current ? &current->time.predictor : NULL;
+	int rc = 0;
+
+	if (time && time->ops && (!p->predictor || !strcmp(time->ops->name, p->predictor)))
+		out->time = point_of(time);
+	else
+		rc = point_default(p->predictor ? p->predictor : ANY_POLICY_MODEL, &out->time, err);
+	if (rc)
+		return rc;
+	if (current && current->accuracy.predictor.ops)
+		out->accuracy = point_of(&current->accuracy.predictor);
+	else
+		rc = recipe_accuracy(curves, &out->accuracy, err);
+	return rc;
+}
+
+/* ---- searches ---- */
+
+static bool suits_time(const struct predictor_ops *ops, const char *predictor)
+{
+	return predictor ? !strcmp(ops->name, predictor) : strcmp(ops->name, "curve") != 0;
+}
+
+/* Models of queues say nothing about accuracy. */
+static bool suits_accuracy(const struct predictor_ops *ops, const char *unused)
+{
+	(void)unused;
+	return strncmp(ops->name, "queueing", 8) && strcmp(ops->name, "hybrid");
+}
+
+/* grid_default() without the models that do not suit; out_room: points it has memory for. */
+static int search_make(bool (*suits)(const struct predictor_ops *ops, const char *predictor),
+		       const char *predictor, struct grid **out, size_t *out_room, struct err *err)
+{
+	struct grid *g;
+	size_t kept = 0;
+	int rc = grid_default(&g, err);
+
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < g->n; i++)
+		if (suits(g->point[i].ops, predictor))
+			g->point[kept++] = g->point[i];
+	*out_room = g->n;
+	g->n = kept;
+	*out = g;
+	return 0;
+}
+
+int recipe_search_accuracy(struct grid **out, struct err *err)
+{
+	size_t room;
+
+	return search_make(suits_accuracy, NULL, out, &room, err);
+}
+
+static bool has_setting(const struct predictor_ops *ops, const char *name)
+{
+	for (const struct setting_spec *spec = ops->spec; spec && spec->name; spec++)
+		if (!strcmp(spec->name, name))
+			return true;
+	return false;
+}
+
+int recipe_search_time(const char *predictor, double cores, struct grid **out, struct err *err)
+{
+	struct grid *g = NULL;
+	size_t room = 0, estimated;
+	char given[64];
+	int rc = search_make(suits_time, predictor, &g, &room, err);
+
+	if (!rc && !g->n)
+		rc = err_fail(err, ERR_ARG, "the default grid has no model %s", predictor);
+	estimated = rc ? 0 : g->n;
+	snprintf(given, sizeof given, "cores=%.17g", cores);
+	for (size_t i = 0; !rc && i < estimated && cores > 0.0 && g->n < room; i++) {
+		if (!has_setting(g->point[i].ops, "cores"))
+			continue;
+		g->point[g->n] = g->point[i];
+		rc = settings_parse(&g->point[g->n++].settings, given, err);
+	}
+	if (rc)
+		grid_free(g);
+	else
+		*out = g;
+	return rc;
+}
+
+struct train_params recipe_params(uint64_t seed)
+{
+	return (struct train_params){
+		.split = { .kind = SPLIT_KFOLD, .folds = 5, .seed = seed },
+		.ctx = { .seed = seed, .want_oob = true },
+	};
+}

@@ -1,0 +1,148 @@
+/* The recipe of a model: what a policy wants, what is kept of the model in use, and what a search tries. */
+#include <stdio.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "scheduler/core/recipe.h"
+#include "tests/unit/core/hand_model.h"
+
+static void assert_point(const struct grid_point *p, const char *name, const char *settings)
+{
+	char text[256];
+
+	assert_string_equal(p->ops->name, name);
+	settings_describe(&p->settings, text, sizeof text);
+	assert_string_equal(text, settings);
+}
+
+TEST(test_a_recipe_has_the_time_model_that_the_policy_wants)
+{
+	for (size_t i = 0; policy_all[i]; i++) {
+		const char *wanted = policy_all[i]->predictor;
+		struct recipe r;
+
+		assert_int_equal(recipe_make(policy_all[i], NULL, false, &r, NULL), 0);
+		assert_point(&r.time, wanted ? wanted : "hybrid", "");
+		assert_point(&r.accuracy, "forest", "trees=150 depth=9 criterion=absolute");
+		assert_int_equal(recipe_make(policy_all[i], NULL, true, &r, NULL), 0);
+		assert_point(&r.accuracy, "curve", "");
+	}
+}
+
+static struct predictor with_settings(const char *name, const char *settings)
+{
+	struct predictor p = { .ops = predictor_find(name) };
+
+	settings_init(&p.settings, p.ops->spec);
+	assert_int_equal(settings_parse(&p.settings, settings, NULL), 0);
+	return p;
+}
+
+TEST(test_a_recipe_keeps_the_settings_of_a_model_of_the_same_kind)
+{
+	struct policy_choice postrider = hand_policy("postrider"), courier = hand_policy("courier"),
+			     naive = hand_policy("naive");
+	struct model current = { .time.predictor = with_settings("hybrid", "trees=77"),
+				 .accuracy.predictor = with_settings("tree", "depth=3") };
+	struct recipe r;
+
+	assert_int_equal(recipe_make(postrider.policy, &current, true, &r, NULL), 0);
+	assert_point(&r.time, "hybrid", "trees=77");
+	assert_point(&r.accuracy, "tree", "depth=3");
+	assert_int_equal(recipe_make(courier.policy, &current, true, &r, NULL), 0);
+	assert_point(&r.time, "forest", "");
+	assert_point(&r.accuracy, "tree", "depth=3");
+	current.time.predictor = with_settings("ridge", "alpha=0.5");
+	current.accuracy.predictor.ops = NULL;
+	assert_int_equal(recipe_make(naive.policy, &current, true, &r, NULL), 0);
+	assert_point(&r.time, "ridge", "alpha=0.5");
+	assert_point(&r.accuracy, "curve", "");
+}
+
+TEST(test_a_search_for_one_model_tries_the_given_cores_as_well)
+{
+	struct grid *g;
+
+	assert_int_equal(recipe_search_time("hybrid", 0.0, &g, NULL), 0);
+	assert_int_equal(g->n, 3);
+	assert_point(&g->point[2], "hybrid", "min_samples_leaf=10");
+	grid_free(g);
+	assert_int_equal(recipe_search_time("hybrid", 2.5, &g, NULL), 0);
+	assert_int_equal(g->n, 6);
+	for (size_t i = 0; i < g->n; i++) {
+		char text[256];
+
+		settings_describe(&g->point[i].settings, text, sizeof text);
+		assert_string_equal(g->point[i].ops->name, "hybrid");
+		assert_int_equal(strstr(text, "cores=2.5") != NULL, i >= 3);
+	}
+	grid_free(g);
+	assert_int_equal(recipe_search_time("tree", 2.5, &g, NULL), 0); /* it knows no cores */
+	assert_int_equal(g->n, 4);
+	grid_free(g);
+}
+
+static size_t points_of(const struct grid *g, const char *name)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < g->n; i++)
+		n += !strcmp(g->point[i].ops->name, name);
+	return n;
+}
+
+TEST(test_a_search_tries_the_models_that_suit_the_target)
+{
+	struct grid *all, *time, *accuracy;
+
+	assert_int_equal(grid_default(&all, NULL), 0);
+	assert_int_equal(recipe_search_time(NULL, 0.0, &time, NULL), 0);
+	assert_int_equal(recipe_search_accuracy(&accuracy, NULL), 0);
+	assert_int_equal(time->n, all->n - points_of(all, "curve"));
+	assert_int_equal(points_of(time, "curve"), 0);
+	assert_int_equal(accuracy->n, all->n - points_of(all, "queueing") - points_of(all, "queueing-paper") -
+					      points_of(all, "hybrid"));
+	assert_int_equal(points_of(accuracy, "curve"), 2);
+	assert_int_equal(points_of(accuracy, "queueing-paper") + points_of(accuracy, "hybrid"), 0);
+	grid_free(all);
+	grid_free(time);
+	grid_free(accuracy);
+}
+
+TEST(test_a_search_for_an_unknown_model_is_refused)
+{
+	struct err err = { 0 };
+	struct grid *g;
+
+	assert_int_equal(recipe_search_time("oracle", 2.0, &g, &err), -ERR_ARG);
+	assert_non_null(strstr(err.text, "no model oracle"));
+}
+
+TEST(test_training_is_scored_on_five_folds_from_one_seed)
+{
+	struct train_params p = recipe_params(41);
+
+	assert_int_equal(p.split.kind, SPLIT_KFOLD);
+	assert_int_equal(p.split.folds, 5);
+	assert_int_equal(p.split.seed, 41);
+	assert_int_equal(p.ctx.seed, 41);
+	assert_true(p.ctx.want_oob);
+}
+
+TEST(test_a_search_survives_lack_of_memory)
+{
+	int status = -ERR_NOMEM;
+
+	for (unsigned long k = 1; status; k++) {
+		struct grid *g;
+
+		assert_true(k < 10000);
+		mem_fail_at(k, false);
+		status = recipe_search_time("hybrid", 2.0, &g, NULL);
+		mem_fail_at(0, false);
+		if (!status)
+			grid_free(g);
+		else
+			assert_int_equal(status, -ERR_NOMEM);
+	}
+}

@@ -1,0 +1,127 @@
+/* scheduler/jobs/names and tenants: every name is itself, however many there are. */
+#include <stdio.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "scheduler/jobs/tenants.h"
+#include "tests/support/test.h"
+
+#define MANY 5000 /* once the table had room for 1,024 */
+
+static const char *nth(char *text, size_t size, const char *what, unsigned i)
+{
+	snprintf(text, size, "%s %u", what, i);
+	return text;
+}
+
+TEST(test_names_stay_apart_however_many_there_are)
+{
+	struct names t = { 0 };
+	const char *kept[MANY];
+	char text[32];
+
+	for (unsigned i = 0; i < MANY; i++) {
+		kept[i] = names_keep(&t, nth(text, sizeof text, "model", i));
+		assert_string_equal(kept[i], text);
+	}
+	for (unsigned i = 0; i < MANY; i++) {
+		assert_ptr_equal(names_keep(&t, nth(text, sizeof text, "model", i)), kept[i]);
+		assert_int_equal(names_number(&t, text), i);
+	}
+	assert_int_equal(t.n, MANY);
+	assert_null(names_keep(&t, NULL));
+	assert_int_equal(names_number(&t, NULL), -1);
+	names_release(&t);
+}
+
+TEST(test_names_refuse_a_name_too_many_and_keep_those_they_have)
+{
+	struct names t = { 0 };
+	char text[32];
+
+	for (unsigned i = 0; i < NAMES_MAX; i++)
+		assert_int_equal(names_number(&t, nth(text, sizeof text, "n", i)), i);
+	assert_null(names_keep(&t, "one more"));
+	assert_string_equal(names_keep(&t, "n 7"), "n 7");
+	assert_int_equal(t.n, NAMES_MAX);
+	names_release(&t);
+}
+
+TEST(test_names_survive_any_failed_allocation)
+{
+	for (unsigned long k = 1; k < 30; k++) {
+		struct names t = { 0 };
+		char text[32];
+
+		mem_fail_at(k, false);
+		for (unsigned i = 0; i < 100; i++) {
+			const char *name = names_keep(&t, nth(text, sizeof text, "n", i));
+
+			if (name)
+				assert_string_equal(name, text);
+		}
+		mem_fail_at(0, false);
+		assert_int_equal(t.n, k <= 105 ? 99 : 100);
+		names_release(&t);
+	}
+}
+
+/* ---- tenants ---- */
+
+static struct sched *scheduler(void)
+{
+	struct sched_params p = { .machine = { .cores = 4.0, .slots = 4, .memory_mb = 1e6 }, .max_jobs = 4 };
+	struct sched *s;
+
+	assert_int_equal(policy_parse("fixed:32", &p.policy, NULL), 0);
+	assert_int_equal(sched_new(&p, &s, NULL), 0);
+	return s;
+}
+
+TEST(test_tenants_keep_one_number_each_beyond_a_thousand)
+{
+	struct sched *s = scheduler();
+	struct config *c;
+	struct tenants t = { 0 };
+	char text[32];
+	uint32_t number;
+
+	assert_int_equal(config_default(&c, NULL), 0);
+	for (unsigned round = 0; round < 2; round++) {
+		for (unsigned i = 0; i < 1500; i++) {
+			assert_int_equal(
+				tenants_named(&t, c, s, 1, nth(text, sizeof text, "uid", i), &number, NULL),
+				0);
+			assert_int_equal(number, i);
+			assert_string_equal(tenants_name(&t, number), text);
+		}
+	}
+	assert_int_equal(t.n, 1500);
+	assert_string_equal(tenants_name(&t, 1500), "?");
+	tenants_free(&t);
+	config_free(c);
+	sched_free(s);
+}
+
+TEST(test_tenants_beyond_what_the_scheduler_holds_are_refused_by_name)
+{
+	struct sched *s = scheduler();
+	struct config *c;
+	struct tenants t = { 0 };
+	struct err err = { 0 };
+	char text[32];
+	uint32_t number;
+
+	assert_int_equal(config_default(&c, NULL), 0);
+	for (unsigned i = 0; i < SCHED_MAX_TENANTS; i++)
+		assert_int_equal(names_number(&t.names, nth(text, sizeof text, "uid", i)), i);
+	assert_int_equal(tenants_named(&t, c, s, 1, "uid 65535", &number, NULL), 0);
+	assert_int_equal(number, 65535);
+	assert_int_equal(tenants_named(&t, c, s, 1, "one more", &number, &err), -ERR_NOMEM);
+	assert_string_equal(err.text, "no room for another tenant");
+	assert_int_equal(tenants_named(&t, c, s, 1, "uid 3", &number, NULL), 0);
+	assert_int_equal(number, 3);
+	tenants_free(&t);
+	config_free(c);
+	sched_free(s);
+}
