@@ -386,15 +386,15 @@ static int unknown_param(const struct job_type *t, const char *name, struct err 
 }
 
 /* The value of parameter i from what was given, or its default. */
-static int params_fill(const struct job_type *t, size_t i, const struct json *given, struct job_params *out,
-		       struct err *err)
+static int params_fill(const struct job_type *t, size_t i, const struct json *given,
+		       const struct json *epochs, struct job_params *out, struct err *err)
 {
 	const struct job_param *p = &t->param[i];
-	const struct json *v = json_get(given, p->name);
+	bool is_epochs = t->epochs_param && !strcmp(p->name, t->epochs_param);
+	const struct json *v = is_epochs && epochs ? epochs : json_get(given, p->name);
 	double from, to;
 
-	if (t->epochs_param && !strcmp(p->name, t->epochs_param) &&
-	    range_parse(json_string(v, NULL), &from, &to))
+	if (is_epochs && range_parse(json_string(v, NULL), &from, &to))
 		return open_epochs(t, p, from, to, out, err);
 	if (v)
 		return param_value(p, v, &out->value[i], &out->number[i], err);
@@ -410,8 +410,8 @@ static int params_fill(const struct job_type *t, size_t i, const struct json *gi
 	return 0;
 }
 
-int job_params_read(const struct job_type *t, const struct json *given, struct job_params *out,
-		    const char **out_field, struct err *err)
+int job_params_read(const struct job_type *t, const struct json *given, const struct json *epochs,
+		    struct job_params *out, const char **out_field, struct err *err)
 {
 	struct job_params made = { .epochs_from = NAN, .epochs_to = NAN };
 	const char *field = "params";
@@ -429,7 +429,7 @@ int job_params_read(const struct job_type *t, const struct json *given, struct j
 		made.number[i] = NAN;
 	for (size_t i = 0; i < t->n_params && !rc; i++) {
 		field = t->param[i].name;
-		rc = params_fill(t, i, given, &made, err);
+		rc = params_fill(t, i, given, epochs, &made, err);
 	}
 	if (rc) {
 		job_params_release(&made);

@@ -72,9 +72,10 @@ void job_type_release(struct job_type *t);
 
 /* Numbers may be given as JSON numbers or as their decimal text, the epochs also as a range of whole numbers
  * "FROM..TO", both ends allowed and among them at least one that may be chosen. ERR_ARG: text says which parameter and why;
- * *out_field is its name, borrowed from `t` or `given`. `given` and out_field may be NULL. */
-int job_params_read(const struct job_type *t, const struct json *given, struct job_params *out,
-                    const char **out_field, struct err *err);
+ * *out_field is its name, borrowed from `t` or `given`. `epochs`: the value of the parameter that holds them, instead of
+ * the one in `given`, for those who do not know what the type calls it. given, epochs and out_field may be NULL. */
+int job_params_read(const struct job_type *t, const struct json *given, const struct json *epochs,
+                    struct job_params *out, const char **out_field, struct err *err);
 void job_params_to_json(const struct job_type *t, const struct job_params *p, struct json_writer *w);
 void job_params_release(struct job_params *p);
 

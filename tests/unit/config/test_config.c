@@ -113,7 +113,8 @@ TEST(test_every_key_of_tenants_and_learning_reaches_its_place)
 	assert_int_equal(c->n_tenants, 3);
 	assert_string_equal(c->tenant[0].name, "vision"); /* the order of the file */
 	assert_string_equal(c->tenant[1].name, "audio");
-	assert_true(c->tenant[0].users.n == 2 && c->tenant[0].users.id[0] == 0 && c->tenant[0].users.id[1] == 1001);
+	assert_true(c->tenant[0].users.n == 2 && c->tenant[0].users.id[0] == 0 &&
+		    c->tenant[0].users.id[1] == 1001);
 	assert_true(c->tenant[0].groups.n == 1 && c->tenant[0].groups.id[0] == 7);
 	assert_true(c->tenant[0].weight == 2.5 && c->tenant[0].max_queued == 100 &&
 		    c->tenant[0].max_cpus == 3);
