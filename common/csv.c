@@ -35,7 +35,7 @@ static int csv_fail(const struct csv_reader *r, const char *at, const char *reas
 
 static int csv_nomem(const struct csv_reader *r)
 {
-	return err_fail(r->err, ERR_NOMEM, "%s:%u: no memory for the table",
+	return err_fail(r->err, ERR_NOMEM, "%s:%u: out of memory for the table",
 			text_tail(r->t->name, CSV_NAME_SHOWN), r->line);
 }
 
@@ -264,13 +264,14 @@ static int parse_owned(const char *name, char *text, size_t len, struct csv **ou
 
 	if (!t) {
 		free(text);
-		return err_fail(err, ERR_NOMEM, "%s: no memory for the table",
+		return err_fail(err, ERR_NOMEM, "%s: out of memory for the table",
 				text_tail(name, CSV_NAME_SHOWN));
 	}
 	t->text = text;
 	t->name = mem_strdup(name);
 	if (!t->name) {
-		rc = err_fail(err, ERR_NOMEM, "%s: no memory for the table", text_tail(name, CSV_NAME_SHOWN));
+		rc = err_fail(err, ERR_NOMEM, "%s: out of memory for the table",
+			      text_tail(name, CSV_NAME_SHOWN));
 		goto fail;
 	}
 	if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
@@ -312,7 +313,7 @@ int csv_parse(const char *name, const char *text, size_t len, struct csv **out, 
 				text_tail(name, CSV_NAME_SHOWN), CSV_MAX_BYTES);
 	copy = len ? mem_strndup(text, len) : mem_strdup("");
 	if (!copy)
-		return err_fail(err, ERR_NOMEM, "%s: no memory for the table",
+		return err_fail(err, ERR_NOMEM, "%s: out of memory for the table",
 				text_tail(name, CSV_NAME_SHOWN));
 	return parse_owned(name, copy, len, out, err);
 }

@@ -1,3 +1,4 @@
+/* What went wrong, as a code and a sentence; and the exit code a program ends with because of it. */
 #include "common/err.h"
 
 #include <stdarg.h>
@@ -15,6 +16,19 @@ int err_fail(struct err *e, enum err_code code, const char *fmt, ...)
 		va_end(ap);
 	}
 	return -(int)code;
+}
+
+int err_nomem(struct err *e, const char *what, ...)
+{
+	char shown[sizeof e->text - 32];
+	va_list ap;
+
+	if (!what)
+		return err_fail(e, ERR_NOMEM, "out of memory");
+	va_start(ap, what);
+	vsnprintf(shown, sizeof shown, what, ap);
+	va_end(ap);
+	return err_fail(e, ERR_NOMEM, "out of memory for %s", shown);
 }
 
 int err_prefix(struct err *e, const char *fmt, ...)

@@ -30,6 +30,9 @@ struct err {
 int err_fail(struct err *e, enum err_code code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* "out of memory for WHAT", or "out of memory" without `what`; returns -ERR_NOMEM. */
+int err_nomem(struct err *e, const char *what, ...) __attribute__((format(printf, 2, 3)));
+
 /* Puts "PREFIX: " before the text that is already there; returns -e->code (or -ERR_ARG for NULL). */
 int err_prefix(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

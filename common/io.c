@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/mem.h"
 #include "common/text/text.h"
 
@@ -162,7 +162,7 @@ int io_read_file(const char *path, size_t max, char **out, size_t *out_len, stru
 	cap = first + 2;
 	buf = mem_alloc(cap);
 	if (!buf) {
-		rc = err_fail(err, ERR_NOMEM, "no memory to read %s", text_tail(name, IO_PATH_SHOWN));
+		rc = err_fail(err, ERR_NOMEM, "out of memory to read %s", text_tail(name, IO_PATH_SHOWN));
 		goto out;
 	}
 	for (;;) {
@@ -171,8 +171,9 @@ int io_read_file(const char *path, size_t max, char **out, size_t *out_len, stru
 
 		if (room == 0) {
 			if (mem_grow(&buf, &cap, cap + 1, 1)) {
-				rc = err_fail(err, ERR_NOMEM, "no memory to read more than %zu bytes of %s",
-					      len, text_tail(name, IO_PATH_SHOWN));
+				rc = err_fail(err, ERR_NOMEM,
+					      "out of memory to read more than %zu bytes of %s", len,
+					      text_tail(name, IO_PATH_SHOWN));
 				goto out;
 			}
 			continue;
@@ -228,12 +229,10 @@ static int open_temp(const char *folder, char *temp, size_t size)
 	static atomic_uint serial;
 
 	for (int i = 0; i < IO_TEMP_TRIES; i++) {
-		struct timespec now;
 		int fd, n;
 
-		clock_gettime(CLOCK_REALTIME, &now);
 		n = snprintf(temp, size, "%s/.postrider-%lx-%x-%lx", folder, (long)getpid(),
-			     atomic_fetch_add(&serial, 1), now.tv_nsec);
+			     atomic_fetch_add(&serial, 1), (long)(clock_wall_ns() % 1000000000));
 		if (n < 0 || (size_t)n >= size) {
 			errno = ENAMETOOLONG;
 			return -1;

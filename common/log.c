@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/json/json.h"
 #include "common/strbuf.h"
 
@@ -67,14 +68,14 @@ static void write_line(const char *line, size_t len)
 
 static void format_time(char *buf, size_t size)
 {
-	struct timespec now;
+	int64_t now_ns = clock_wall_ns();
+	time_t now_s = (time_t)(now_ns / 1000000000);
 	struct tm utc;
 	size_t n;
 
-	clock_gettime(CLOCK_REALTIME, &now);
-	gmtime_r(&now.tv_sec, &utc);
+	gmtime_r(&now_s, &utc);
 	n = strftime(buf, size, "%Y-%m-%dT%H:%M:%S", &utc);
-	snprintf(buf + n, size - n, ".%03ldZ", now.tv_nsec / 1000000);
+	snprintf(buf + n, size - n, ".%03dZ", (int)(now_ns / 1000000 % 1000));
 }
 
 static bool write_json(enum log_level level, const char *message)

@@ -18,11 +18,6 @@
 #define NAME_BUFFER_FIRST 1024
 #define NAME_BUFFER_MAX ((size_t)1 << 20) /* a group of very many members */
 
-static int nomem(struct err *err)
-{
-	return err_fail(err, ERR_NOMEM, "out of memory for a path");
-}
-
 /* "A/B" or "A/B/C" (c may be NULL), to be freed. */
 static char *joined(const char *a, const char *b, const char *c)
 {
@@ -60,7 +55,7 @@ int place_absolute(const char *path, char **out, struct err *err)
 	} else {
 		*out = mem_strdup(path);
 	}
-	return *out ? 0 : nomem(err);
+	return *out ? 0 : err_nomem(err, "a path");
 }
 
 bool place_is_system(void)
@@ -98,7 +93,7 @@ int place_state_dir(char **out, struct err *err)
 
 	if (place_is_system()) {
 		*out = mem_strdup("/var/lib/postrider");
-		return *out ? 0 : nomem(err);
+		return *out ? 0 : err_nomem(err, "a path");
 	}
 	folder = xdg_folder("XDG_STATE_HOME", ".local/state");
 	if (!folder)
@@ -106,7 +101,7 @@ int place_state_dir(char **out, struct err *err)
 				"no place for state_dir: neither XDG_STATE_HOME nor HOME is set; name one");
 	*out = joined(folder, "postrider", NULL);
 	free(folder);
-	return *out ? 0 : nomem(err);
+	return *out ? 0 : err_nomem(err, "a path");
 }
 
 int place_socket(char **out, struct err *err)
@@ -117,7 +112,7 @@ int place_socket(char **out, struct err *err)
 
 	if (place_is_system()) {
 		*out = mem_strdup(PLACE_SYSTEM_SOCKET);
-		return *out ? 0 : nomem(err);
+		return *out ? 0 : err_nomem(err, "a path");
 	}
 	if (!folder) { /* without a session of systemd: a folder of the user's own is as private */
 		rc = place_state_dir(&state, err);
@@ -126,7 +121,7 @@ int place_socket(char **out, struct err *err)
 	}
 	*out = joined(folder ? folder : state, "postrider.sock", NULL);
 	free(state);
-	return *out ? 0 : nomem(err);
+	return *out ? 0 : err_nomem(err, "a path");
 }
 
 char *place_user_config(void)

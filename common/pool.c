@@ -86,7 +86,7 @@ int pool_new(size_t n_threads, struct pool **out, struct err *err)
 	struct pool *p = mem_calloc(1, sizeof *p);
 
 	if (!p)
-		return err_fail(err, ERR_NOMEM, "no memory for a thread pool");
+		return err_nomem(err, "a thread pool");
 	p->n_threads = n_threads ? n_threads : default_threads();
 	if (p->n_threads > POOL_MAX_THREADS)
 		p->n_threads = POOL_MAX_THREADS;
@@ -96,7 +96,7 @@ int pool_new(size_t n_threads, struct pool **out, struct err *err)
 	p->thread = mem_calloc(p->n_threads, sizeof *p->thread);
 	if (!p->thread) {
 		pool_free(p);
-		return err_fail(err, ERR_NOMEM, "no memory for a thread pool");
+		return err_nomem(err, "a thread pool");
 	}
 	for (size_t i = 1; i < p->n_threads; i++) {
 		struct worker_arg *arg = mem_alloc(sizeof *arg);

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/mem.h"
 #include "common/text/text.h"
 
@@ -26,14 +26,6 @@ struct progress {
 	_Atomic int64_t next_ns; /* when to draw again */
 	pthread_mutex_t drawing;
 };
-
-static int64_t monotonic_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 static void put(const char *text, size_t len)
 {
@@ -105,7 +97,7 @@ struct progress *progress_new(const char *label, size_t total)
 	text_printable(label, p->label, sizeof p->label);
 	atomic_init(&p->total, total);
 	atomic_init(&p->done, 0);
-	p->start_ns = monotonic_ns();
+	p->start_ns = clock_monotonic_ns();
 	atomic_init(&p->next_ns, p->start_ns);
 	pthread_mutex_init(&p->drawing, NULL);
 	return p;
@@ -124,7 +116,7 @@ void progress_add(struct progress *p, size_t n)
 	if (!p)
 		return;
 	atomic_fetch_add(&p->done, n);
-	now_ns = monotonic_ns();
+	now_ns = clock_monotonic_ns();
 	if (now_ns < atomic_load(&p->next_ns))
 		return;
 	/* Somebody else is drawing: the number just added will be in the next picture. */

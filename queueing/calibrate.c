@@ -285,7 +285,7 @@ static int descend(const struct problem *pr, struct solution *s, size_t max_iter
 		gsl_vector_free(x);
 		gsl_matrix_free(covariance);
 		gsl_multifit_nlinear_free(w);
-		return err_fail(err, ERR_NOMEM, "no memory to fit %zu rows", pr->n);
+		return err_fail(err, ERR_NOMEM, "out of memory to fit %zu rows", pr->n);
 	}
 	for (size_t i = 0; i < s->n_free; i++)
 		gsl_vector_set(x, i, s->u[view.free[i]]);
@@ -574,7 +574,7 @@ static int find_categories(struct problem *pr, struct err *err)
 	size_t n_basis = 1;
 
 	if (!basis)
-		return err_fail(err, ERR_NOMEM, "no memory for %zu categories", pr->n_categories);
+		return err_nomem(err, "%zu categories", pr->n_categories);
 	for (size_t i = 0; i < pr->n; i++)
 		basis[i] = 1.0 / sqrt((double)pr->n);
 	for (size_t k = 0; k < pr->n_categories; k++) {
@@ -631,7 +631,7 @@ static int make_points(struct problem *pr, struct err *err)
 {
 	pr->point = mem_array(pr->n, sizeof *pr->point);
 	if (!pr->point)
-		return err_fail(err, ERR_NOMEM, "no memory for %zu rows", pr->n);
+		return err_nomem(err, "%zu rows", pr->n);
 	for (size_t i = 0; i < pr->n; i++) {
 		struct point *p = pr->point, *end = pr->point + pr->n_points;
 
@@ -681,7 +681,7 @@ static int prepare(struct problem *pr, size_t *out_skipped, struct err *err)
 	v = mem_array(kept, sizeof *v);
 	if (!pr->row || !v) {
 		free(v);
-		return err_fail(err, ERR_NOMEM, "no memory for %zu rows", kept);
+		return err_nomem(err, "%zu rows", kept);
 	}
 	for (size_t i = 0; i < p->n; i++) {
 		const struct calibrate_job *j = &p->job[i];
@@ -724,7 +724,7 @@ static int fit_cores(struct problem *pr, struct solution *s, struct err *err)
 	size_t n = 0;
 
 	if (!level)
-		return err_fail(err, ERR_NOMEM, "no memory for %zu loads", pr->n);
+		return err_nomem(err, "%zu loads", pr->n);
 	for (size_t i = 0; i < pr->n; i++)
 		level[i] = pr->row[i].processes;
 	stats_sort(level, pr->n);
@@ -846,7 +846,7 @@ static int leverages(const struct problem *pr, const struct solution *s, double 
 	J = gsl_matrix_alloc(pr->n, p);
 	c = gsl_matrix_alloc(p, p);
 	if (!J || !c) {
-		rc = err_fail(err, ERR_NOMEM, "no memory for the leverages of %zu rows", pr->n);
+		rc = err_nomem(err, "the leverages of %zu rows", pr->n);
 		goto out;
 	}
 	for (size_t i = 0; i < pr->n; i++) {

@@ -113,8 +113,7 @@ static int solution_init(struct closed_solution *s, const struct closed_network 
 	double *v = mem_calloc(2 * c + 2 * c * k + k, sizeof *v);
 
 	if (!v)
-		return err_fail(err, ERR_NOMEM, "out of memory for a network of %zu stations and %zu classes",
-				k, c);
+		return err_nomem(err, "a network of %zu stations and %zu classes", k, c);
 	*s = (struct closed_solution){ .n_stations = k, .n_classes = c };
 	s->throughput_per_s = v;
 	s->response_s = v + c;
@@ -325,8 +324,7 @@ static int solve_walk(struct walk *w, struct closed_solution *out, struct err *e
 	w->cell = mem_calloc((w->n_states << w->n_shared) * w->row, sizeof *w->cell);
 	if (!w->cell) {
 		closed_solution_release(&s);
-		return err_fail(err, ERR_NOMEM, "out of memory for %zu states of a closed network",
-				w->n_states);
+		return err_nomem(err, "%zu states of a closed network", w->n_states);
 	}
 	w->residence_s =
 		s.residence_s; /* the last step taken is that of the whole network with all customers */

@@ -103,7 +103,7 @@ int fluid_workspace_new(size_t max_jobs, struct fluid_workspace **out, struct er
 	}
 	if (!w || !w->live || !w->heap || !w->front) {
 		fluid_workspace_free(w);
-		return err_fail(err, ERR_NOMEM, "no memory for a look-ahead over %zu jobs", max_jobs);
+		return err_nomem(err, "a look-ahead over %zu jobs", max_jobs);
 	}
 	*out = w;
 	return 0;

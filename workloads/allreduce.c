@@ -169,7 +169,7 @@ static int run_alone(size_t n_floats, comm_work *work, void *ctx, struct err *er
 
 	c.vector = mem_calloc(n_floats + KERNEL_SLACK, sizeof *c.vector);
 	if (!c.vector)
-		return err_fail(err, ERR_NOMEM, "no memory for a gradient of %zu numbers", n_floats);
+		return err_nomem(err, "a gradient of %zu numbers", n_floats);
 	rc = work(&c, ctx, err);
 	free(c.vector);
 	return rc;
@@ -248,12 +248,11 @@ static int run_many(unsigned n, size_t n_floats, comm_work *work, void *ctx, str
 	int rc = 0;
 
 	if (!pid)
-		return err_fail(err, ERR_NOMEM, "no memory for %u workers", n);
+		return err_nomem(err, "%u workers", n);
 	w.shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (w.shared == MAP_FAILED) {
 		free(pid);
-		return err_fail(err, ERR_NOMEM, "no memory for the gradients of %u workers: %s", n,
-				strerror(errno));
+		return err_nomem(err, "the gradients of %u workers: %s", n, strerror(errno));
 	}
 	w.shared->n_workers = n;
 	w.shared->spins = (long)n <= sysconf(_SC_NPROCESSORS_ONLN) ? SPINS : 0;

@@ -21,8 +21,7 @@ static int open_one(const char *dir, const char *part, const char *what, size_t 
 	int rc;
 
 	if (!path)
-		return err_fail(err, ERR_NOMEM, "no memory for the name of a file in %s",
-				text_tail(dir, 300));
+		return err_nomem(err, "the name of a file in %s", text_tail(dir, 300));
 	snprintf(path, size, "%s/%s-%s-idx%zu-ubyte", dir, part, what, n_dims);
 	rc = idx_open(path, n_dims, direct, out, err);
 	free(path);
@@ -35,7 +34,7 @@ static int read_labels(struct data *d, const struct idx *labels, struct err *err
 
 	d->label = mem_array(d->n, 1);
 	if (!d->label)
-		return err_fail(err, ERR_NOMEM, "no memory for %zu labels", d->n);
+		return err_nomem(err, "%zu labels", d->n);
 	rc = idx_read_first(labels, d->n, d->label, err);
 	for (size_t i = 0; !rc && i < d->n; i++)
 		if (d->label[i] >= NET_CLASSES)

@@ -224,8 +224,7 @@ static char *path_in(const char *dir, const char *name)
 static int write_in(const char *dir, const char *name, const void *bytes, size_t len, struct err *err)
 {
 	char *path = path_in(dir, name);
-	int rc = path ? io_write_file(path, bytes, len, err)
-		      : err_fail(err, ERR_NOMEM, "no memory for a path");
+	int rc = path ? io_write_file(path, bytes, len, err) : err_nomem(err, "a path");
 
 	free(path);
 	return rc;
@@ -244,7 +243,7 @@ static int write_part(const char *dir, int test, size_t n, uint64_t seed, struct
 	int rc;
 
 	if (!image || !label) {
-		rc = err_fail(err, ERR_NOMEM, "no memory for %zu digits", n);
+		rc = err_nomem(err, "%zu digits", n);
 		goto out;
 	}
 	head_image = idx_put_header(image, dim, 3);
@@ -291,7 +290,7 @@ static int cache_base(char **out, struct err *err)
 		return err_fail(err, ERR_ARG,
 				"neither XDG_CACHE_HOME nor HOME says where to keep digits: say --data DIR");
 	dir = base ? path_in(base, "postrider") : NULL;
-	rc = dir ? 0 : err_fail(err, ERR_NOMEM, "no memory for a path");
+	rc = dir ? 0 : err_nomem(err, "a path");
 	if (!rc)
 		rc = make_dir(base, err);
 	if (!rc)
@@ -326,7 +325,7 @@ int digits_cached(char **out_dir, void (*notice)(const char *dir), struct err *e
 	dir = path_in(base, "digits-" CACHE_VERSION);
 	temp = path_in(base, ".digits-XXXXXX");
 	if (!dir || !temp) {
-		rc = err_fail(err, ERR_NOMEM, "no memory for a path");
+		rc = err_nomem(err, "a path");
 		goto out;
 	}
 	if (access(dir, F_OK) == 0)

@@ -114,7 +114,7 @@ int idx_open(const char *path, size_t n_dims, bool direct, struct idx *out, stru
 
 	f.path = mem_strdup(path);
 	if (!f.path)
-		return err_fail(err, ERR_NOMEM, "no memory for the name of %s", shown(path));
+		return err_nomem(err, "the name of %s", shown(path));
 	f.fd = open(path,
 		    O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); /* a pipe by that name must not block */
 	rc = f.fd < 0 ? system_error("open", path, err) : read_header(&f, n_dims, err);
@@ -124,7 +124,7 @@ int idx_open(const char *path, size_t n_dims, bool direct, struct idx *out, stru
 			rc = err_fail(err, ERR_IO, "the file system of %s does not do direct I/O: %s",
 				      shown(path), strerror(errno));
 		else if (posix_memalign(&aligned, BLOCK, (f.record / BLOCK + 2) * BLOCK))
-			rc = err_fail(err, ERR_NOMEM, "no memory to read %s", shown(path));
+			rc = err_fail(err, ERR_NOMEM, "out of memory to read %s", shown(path));
 		f.aligned = aligned;
 	}
 	if (rc)

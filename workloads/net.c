@@ -85,7 +85,7 @@ int net_room_init(struct net_room *room, const struct net *net, size_t max, stru
 	if (complete)
 		return 0;
 	net_room_release(room);
-	return err_fail(err, ERR_NOMEM, "no memory for %zu records at a time", max);
+	return err_nomem(err, "%zu records at a time", max);
 }
 
 void net_room_release(struct net_room *room)

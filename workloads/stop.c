@@ -34,7 +34,7 @@ int stop_begin(struct err *err)
 	void *page = mmap(NULL, sizeof *wish, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	if (page == MAP_FAILED)
-		return err_fail(err, ERR_NOMEM, "no memory to share: %s", strerror(errno));
+		return err_fail(err, ERR_NOMEM, "out of memory to share: %s", strerror(errno));
 	wish = page;
 	seen = 0;
 	sigemptyset(&a.sa_mask);

@@ -189,7 +189,7 @@ int main(int argc, char **argv)
 
 	put_table(&out, seed, noise, (int)replications);
 	if (out.failed)
-		err_fail(&err, ERR_NOMEM, "out of memory");
+		err_nomem(&err, NULL);
 	else
 		io_write_file(path, out.text, out.len, &err);
 	if (err.code) {

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <time.h>
 
+#include "common/clock.h"
 #include "common/mem.h"
 #include "common/rng.h"
 #include "workloads/kernel.h"
@@ -16,14 +16,6 @@
 
 #define TEST_AT_ONCE 256 /* records; more do not make it faster */
 #define ORDER_STREAM ((uint64_t)1 << 32) /* of random numbers, plus the epoch; net.c has the first few */
-
-static double now_s(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static double max_rss_mb(void)
 {
@@ -63,7 +55,7 @@ static int worker_init(struct worker *w, const struct train_params *p, struct co
 	w->label = mem_array(max, 1);
 	w->order = mem_array(p->train->n, sizeof *w->order);
 	if (!w->param || !w->label || !w->order)
-		return err_fail(err, ERR_NOMEM, "no memory for a worker");
+		return err_nomem(err, "a worker");
 	net_first_params(p->net, p->seed, w->param);
 	return net_room_init(&w->room, p->net, max, err);
 }
@@ -91,27 +83,27 @@ static int step(struct worker *w, size_t first, size_t n, struct err *err)
 {
 	const struct train_params *p = w->p;
 	size_t from = n * w->comm->rank / w->comm->size, to = n * (w->comm->rank + 1) / w->comm->size;
-	double t0 = now_s(), t1, t2, t3;
+	double t0 = clock_monotonic_s(), t1, t2, t3;
 	struct net_score score;
 	const float *sum;
 	int rc = data_fetch(p->train, w->order + first + from, 0, to - from, w->room.input, w->label, err);
 
 	if (rc)
 		return rc;
-	t1 = now_s();
+	t1 = clock_monotonic_s();
 	/* Scaled by the whole batch: the sum over the workers is then the mean over the batch, whatever the parts. */
 	net_train(p->net, w->param, &w->room, w->label, to - from, 1.0f / (float)n, w->comm->vector, &score);
-	t2 = now_s();
+	t2 = clock_monotonic_s();
 	rc = comm_sum(w->comm, &sum, err);
 	if (rc)
 		return rc;
-	t3 = now_s();
+	t3 = clock_monotonic_s();
 	sgd_step(w->param, sum, p->net->n_params, (float)sgd_rate(p->rate, p->decay, w->steps++));
 	w->loss += score.loss;
 	w->records += n;
 	w->phases.fetch_s += t1 - t0;
 	w->phases.sync_s += t3 - t2;
-	w->phases.compute_s += t2 - t1 + (now_s() - t3);
+	w->phases.compute_s += t2 - t1 + (clock_monotonic_s() - t3);
 	if (w->comm->rank == 0 && p->on_records)
 		p->on_records(p->ctx, n);
 	return 0;
@@ -121,7 +113,7 @@ static int test(struct worker *w, double *out_correct, struct err *err)
 {
 	const struct data *d = w->p->test;
 	size_t from = d->n * w->comm->rank / w->comm->size, to = d->n * (w->comm->rank + 1) / w->comm->size;
-	double start_s = now_s();
+	double start_s = clock_monotonic_s();
 
 	*out_correct = 0.0;
 	for (size_t n; from < to; from += n) {
@@ -135,7 +127,7 @@ static int test(struct worker *w, double *out_correct, struct err *err)
 		net_test(w->p->net, w->param, &w->room, w->label, n, &score);
 		*out_correct += (double)score.correct;
 	}
-	w->phases.test_s = now_s() - start_s;
+	w->phases.test_s = clock_monotonic_s() - start_s;
 	return 0;
 }
 
@@ -205,7 +197,7 @@ static int work(struct comm *c, void *ctx, struct err *err)
 			break;
 		/* The last step of an epoch may be the one that agreed to stop: then the epoch is whole. */
 		whole = w.steps == epoch * ((p->train->n + p->batch - 1) / p->batch);
-		e.elapsed_s = now_s() - job->start_s;
+		e.elapsed_s = clock_monotonic_s() - job->start_s;
 		if (!isfinite(e.loss))
 			rc = err_fail(
 				err, ERR_NUMERIC,
@@ -222,7 +214,7 @@ static int work(struct comm *c, void *ctx, struct err *err)
 			p->on_epoch(p->ctx, &e);
 	}
 	r.stopped_by = r.epochs < p->epochs ? c->stop : 0;
-	r.elapsed_s = now_s() - job->start_s;
+	r.elapsed_s = clock_monotonic_s() - job->start_s;
 	if (!rc && c->rank == 0)
 		job->result = r;
 	worker_release(&w);
@@ -247,9 +239,9 @@ int train_run(const struct train_params *p, comm_run *run, struct train_result *
 				p->workers, p->batch);
 	job = mmap(NULL, sizeof *job, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (job == MAP_FAILED)
-		return err_fail(err, ERR_NOMEM, "no memory to share: %s", strerror(errno));
+		return err_fail(err, ERR_NOMEM, "out of memory to share: %s", strerror(errno));
 	job->p = p;
-	job->start_s = now_s();
+	job->start_s = clock_monotonic_s();
 	rc = run(p->workers, p->net->n_params, work, job, &number, err);
 	if (!rc)
 		*out = job->result;

@@ -54,7 +54,7 @@ static int mpi_run(unsigned n_workers, size_t n_floats, comm_work *work, void *c
 	c.vector = mem_calloc(n_floats + KERNEL_SLACK, sizeof(float));
 	c.self = mem_calloc(n_floats + KERNEL_SLACK, sizeof(float));
 	if (!c.vector || !c.self)
-		rc = err_fail(err, ERR_NOMEM, "no memory for a gradient of %zu numbers", n_floats);
+		rc = err_nomem(err, "a gradient of %zu numbers", n_floats);
 	else
 		rc = work(&c, ctx, err);
 	*out_signal = stop_signal();

@@ -1,7 +1,6 @@
-/* JSON, hardened: a strict scanner in front of cJSON finds every error with its line and column
- * before a tree is built (depth at most 32, no duplicate keys, valid UTF-8, no \u0000, numbers
- * finite, nothing after the value), and a writer that never writes NaN or infinity (null instead).
- * cJSON is not visible outside json.c. A tree is one block of memory: reading and freeing a request are cheap. */
+/* JSON: a strict reader (parse.c) that reports every error with its line and column (depth at most 32, no duplicate
+ * keys, valid UTF-8, no \u0000, numbers finite, nothing after the value), and a writer (write.c) that never writes
+ * NaN or infinity (null instead). The tree is made of cJSON's nodes, which are not visible outside this folder. */
 #ifndef COMMON_JSON_JSON_H
 #define COMMON_JSON_JSON_H
 
@@ -36,7 +35,7 @@ const char *json_string(const struct json *v, const char *otherwise); /* borrowe
 int json_known_keys(const struct json *object, const char *where, const char *const *known,
                     struct err *err);
 
-/* Writer (json_write.c): commas and quoting are its business. Numbers are the shortest text that reads back the
+/* Writer (write.c): commas and quoting are its business. Numbers are the shortest text that reads back the
  * same, or rounded to a number of decimals. */
 struct json_writer {
 	struct strbuf *out;

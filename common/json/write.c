@@ -10,9 +10,6 @@
 #include "common/json/utf8.h"
 #include "common/text/text.h"
 
-#define INT_DIGITS 20 /* of 2^64 - 1 */
-#define FIXED_BELOW 1e9 /* json_put_fixed: below, 10^9 times the value fits 64 bits */
-
 void json_begin(struct json_writer *w, struct strbuf *out, bool pretty)
 {
 	*w = (struct json_writer){ .out = out, .pretty = pretty };
@@ -224,104 +221,37 @@ void json_put_null(struct json_writer *w)
 
 /* ---- numbers ---- */
 
-/* Writes the digits of v so that they end before `end`; returns where they start. */
-static char *digits_before(char *end, uint64_t v)
+static void put_number_text(struct json_writer *w, const char *text)
 {
-	static const char pairs[] =
-		"00010203040506070809101112131415161718192021222324252627282930313233343536373839"
-		"40414243444546474849505152535455565758596061626364656667686970717273747576777879"
-		"8081828384858687888990919293949596979899";
-
-	while (v >= 100) {
-		end -= 2;
-		memcpy(end, pairs + v % 100 * 2, 2);
-		v /= 100;
-	}
-	if (v >= 10) {
-		end -= 2;
-		memcpy(end, pairs + v * 2, 2);
-	} else {
-		*--end = (char)('0' + v);
-	}
-	return end;
+	put_text(w, text, strlen(text));
 }
 
 void json_put_int(struct json_writer *w, long long v)
 {
-	char buf[INT_DIGITS + 1], *end = buf + sizeof buf, *start;
+	char buf[TEXT_NUMBER];
 
-	/* the smallest one has no positive counterpart, but its remainder as unsigned is right */
-	start = digits_before(end, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
-	if (v < 0)
-		*--start = '-';
-	put_text(w, start, (size_t)(end - start));
+	put_number_text(w, text_int64(v, buf));
 }
 
 void json_put_number(struct json_writer *w, double v)
 {
-	char buf[32];
+	char buf[TEXT_NUMBER];
 
-	if (!isfinite(v)) {
+	if (isfinite(v))
+		put_number_text(w, text_shortest(v, buf));
+	else
 		json_put_null(w);
-		return;
-	}
-	if (v == trunc(v) && fabs(v) < 1e15 && !(v == 0.0 && signbit(v))) {
-		json_put_int(w, (long long)v);
-		return;
-	}
-	text_shortest(v, buf);
-	put_text(w, buf, strlen(buf));
-}
-
-static const uint64_t power_of_ten[] = { 1,      10,      100,      1000,      10000,
-					 100000, 1000000, 10000000, 100000000, 1000000000 };
-
-/* |v| * 10^decimals rounded to the nearest whole number, halves to the even one, as printf does. A double is
- * m * 2^-shift with m below 2^53, so the product is exact in 128 bits and nothing is rounded twice. */
-static uint64_t scaled(double v, int decimals)
-{
-	const uint64_t hidden = (uint64_t)1 << 52;
-	unsigned __int128 product, half;
-	uint64_t bits, whole;
-	int shift;
-
-	memcpy(&bits, &v, sizeof bits);
-	shift = 1075 - (int)(bits >> 52 & 0x7ff);
-	if (shift > 100) /* the product is below 2^83: far from a half; this is where subnormals go, too */
-		return 0;
-	product = (unsigned __int128)((bits & (hidden - 1)) | hidden) * power_of_ten[decimals];
-	whole = (uint64_t)(product >> shift); /* v is below 2^30, so shift is at least 23 */
-	half = (unsigned __int128)1 << (shift - 1);
-	product &= (half << 1) - 1;
-	return whole + (product > half || (product == half && whole % 2));
 }
 
 void json_put_fixed(struct json_writer *w, double v, int decimals)
 {
-	char buf[2 * INT_DIGITS + 2], *end = buf + sizeof buf, *start = end;
-	uint64_t all, fraction;
+	char buf[TEXT_NUMBER];
 
 	assert(decimals >= 0 && decimals <= 9);
-	if (!(fabs(v) < FIXED_BELOW)) { /* NaN too */
-		json_put_number(w, v);
-		return;
-	}
-	all = scaled(v, decimals);
-	fraction = all % power_of_ten[decimals];
-	if (fraction) {
-		char *first = end - decimals;
-
-		memset(first, '0', (size_t)decimals);
-		digits_before(end, fraction);
-		while (end[-1] == '0')
-			end--;
-		start = first;
-		*--start = '.';
-	}
-	start = digits_before(start, all / power_of_ten[decimals]);
-	if (v < 0.0 && all) /* what rounds to nothing has no sign */
-		*--start = '-';
-	put_text(w, start, (size_t)(end - start));
+	if (isfinite(v))
+		put_number_text(w, text_fixed(v, decimals, buf));
+	else
+		json_put_null(w);
 }
 
 /* ---- key and value in one ---- */

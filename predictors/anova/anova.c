@@ -36,11 +36,6 @@ struct work {
 	size_t n_columns;
 };
 
-static int nomem(struct err *err)
-{
-	return err_fail(err, ERR_NOMEM, "no memory for the analysis of variance");
-}
-
 static int add_note(struct anova *a, struct err *err, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
@@ -54,11 +49,11 @@ static int add_note(struct anova *a, struct err *err, const char *fmt, ...)
 	va_end(ap);
 	all = mem_resize(a->note, a->n_notes + 1, sizeof *all);
 	if (!all)
-		return nomem(err);
+		return err_nomem(err, "the analysis of variance");
 	a->note = all;
 	all[a->n_notes] = mem_strdup(text);
 	if (!all[a->n_notes])
-		return nomem(err);
+		return err_nomem(err, "the analysis of variance");
 	a->n_notes++;
 	return 0;
 }
@@ -114,7 +109,7 @@ static int no_such_column(const struct table *t, const char *what, const char *n
 	size_t n = 0;
 
 	if (!known)
-		return nomem(err);
+		return err_nomem(err, "the analysis of variance");
 	for (size_t i = 0; i < t->schema->n_columns; i++)
 		if (t->column[i].present)
 			known[n++] = t->schema->column[i].name;
@@ -135,7 +130,7 @@ static int read_raw(const struct table *t, size_t column, struct raw *out, struc
 	char **category;
 
 	if (!number)
-		return nomem(err);
+		return err_nomem(err, "the analysis of variance");
 	for (size_t i = 0; i < t->n_rows; i++)
 		if (csv_number(t->csv, t->row[i], column, &number[i], NULL)) {
 			free(number);
@@ -148,7 +143,7 @@ static int read_raw(const struct table *t, size_t column, struct raw *out, struc
 	}
 	category = mem_array(t->n_rows, sizeof *category);
 	if (!category)
-		return nomem(err);
+		return err_nomem(err, "the analysis of variance");
 	for (size_t i = 0; i < t->n_rows; i++) {
 		category[i] = t->csv->cell[t->row[i] * t->csv->n_columns + column];
 		if (!*category[i])
@@ -180,7 +175,7 @@ static int add_factor(struct work *w, const char *name, const struct raw *raw, s
 		return err_fail(err, ERR_ARG, "'%.60s' is the target: it cannot be a factor of itself", name);
 	a->factor[a->n_factors].name = mem_strdup(name);
 	if (!a->factor[a->n_factors].name)
-		return nomem(err);
+		return err_nomem(err, "the analysis of variance");
 	w->raw[a->n_factors++] = *raw;
 	return 0;
 }
@@ -236,7 +231,7 @@ static int find_factors(struct work *w, struct err *err)
 
 	w->a->factor = mem_calloc(ANOVA_MAX_FACTORS, sizeof *w->a->factor);
 	if (!w->a->factor)
-		return nomem(err);
+		return err_nomem(err, "the analysis of variance");
 	for (size_t i = 0; i < w->p->n_factors && !rc; i++)
 		rc = add_named_factor(w, w->p->factor[i], err);
 	for (size_t i = 0; i < t->schema->n_columns && !rc && !w->p->n_factors; i++) {
@@ -269,7 +264,7 @@ static int find_target(struct work *w, struct err *err)
 	w->a->target = mem_strdup(name);
 	w->target = mem_array(t->n_rows, sizeof *w->target);
 	if (!w->a->target || !w->target)
-		return nomem(err);
+		return err_nomem(err, "the analysis of variance");
 	for (size_t i = 0; i < t->n_rows; i++) {
 		int rc = csv_number(t->csv, t->row[i], w->target_column, &w->target[i], err);
 
@@ -293,7 +288,7 @@ static int choose_rows(struct work *w, struct err *err)
 
 	w->row = mem_array(t->n_rows, sizeof *w->row);
 	if (!w->row)
-		return nomem(err);
+		return err_nomem(err, "the analysis of variance");
 	for (size_t i = 0; i < t->n_rows; i++) {
 		bool whole = true;
 
@@ -367,7 +362,7 @@ static int find_levels(struct work *w, size_t k, struct err *err)
 	f->value = f->category ? NULL : mem_array(w->n, sizeof *f->value);
 	if (!key || !f->at || !f->label || (!f->category && !f->value)) {
 		free(key);
-		return nomem(err);
+		return err_nomem(err, "the analysis of variance");
 	}
 	for (size_t i = 0; i < w->n; i++)
 		key[i] = (struct keyed){ .number = raw->number ? raw->number[w->row[i]] + 0.0 : 0.0,
@@ -381,7 +376,7 @@ static int find_levels(struct work *w, size_t k, struct err *err)
 			f->label[f->n_levels] =
 				mem_strdup(key[i].text ? key[i].text : text_shortest(key[i].number, buf));
 			if (!f->label[f->n_levels])
-				rc = nomem(err);
+				rc = err_nomem(err, "the analysis of variance");
 			else
 				f->n_levels++;
 		}
@@ -436,7 +431,7 @@ static int take_target(struct work *w, struct err *err)
 	a->log = w->p->log;
 	a->y = mem_array(w->n, sizeof *a->y);
 	if (!a->y)
-		return nomem(err);
+		return err_nomem(err, "the analysis of variance");
 	for (size_t i = 0; i < w->n; i++) {
 		double v = w->target[w->row[i]];
 
@@ -519,7 +514,7 @@ static int add_columns(struct work *w, const struct anova_term *t, struct err *e
 		w->column_name[t->first + c] = name.failed ? NULL : mem_strdup(strbuf_text(&name));
 		strbuf_release(&name);
 		if (!w->column_name[t->first + c])
-			return nomem(err);
+			return err_nomem(err, "the analysis of variance");
 	}
 	return 0;
 }
@@ -541,7 +536,7 @@ static int add_term(struct work *w, uint32_t factors, struct err *err)
 	t->name = name.failed ? NULL : mem_strdup(strbuf_text(&name));
 	strbuf_release(&name);
 	if (!t->name)
-		return nomem(err);
+		return err_nomem(err, "the analysis of variance");
 	a->n_terms++;
 	w->n_columns += t->n_columns;
 	return add_columns(w, t, err);
@@ -591,7 +586,7 @@ static int build_design(struct work *w, struct err *err)
 	w->column_name = mem_calloc((size_t)columns, sizeof *w->column_name);
 	w->design = mem_array(a->n * (size_t)columns, sizeof *w->design);
 	if (!a->term || !w->column_name || !w->design)
-		return nomem(err);
+		return err_nomem(err, "the analysis of variance");
 	for (size_t order = 1; order <= a->order && !rc; order++)
 		rc = add_terms(w, 0, 0, order, err);
 	return rc;
@@ -709,7 +704,7 @@ static int list_coefficients(struct work *w, const struct lsq_fit *f, struct err
 
 	a->coefficient = mem_calloc(f->n_columns + 1, sizeof *a->coefficient);
 	if (!a->coefficient)
-		return nomem(err);
+		return err_nomem(err, "the analysis of variance");
 	for (size_t j = 0; j <= f->n_columns && !rc; j++) {
 		struct anova_coefficient *c = &a->coefficient[a->n_coefficients];
 
@@ -723,7 +718,7 @@ static int list_coefficients(struct work *w, const struct lsq_fit *f, struct err
 		       : test_coefficient(a, f->intercept, f->intercept_variance);
 		c->name = mem_strdup(j ? w->column_name[j - 1] : "(intercept)");
 		if (!c->name)
-			rc = nomem(err);
+			rc = err_nomem(err, "the analysis of variance");
 		else
 			a->n_coefficients++;
 	}
@@ -814,7 +809,7 @@ static int count_replications(struct anova *a, struct err *err)
 	uint32_t *row = mem_array(a->n, sizeof *row);
 
 	if (!row)
-		return nomem(err);
+		return err_nomem(err, "the analysis of variance");
 	for (size_t i = 0; i < a->n; i++)
 		row[i] = (uint32_t)i;
 	qsort_r(row, a->n, sizeof *row, by_setting, a);
@@ -860,7 +855,7 @@ static int analyse(struct work *w, struct err *err)
 	int rc;
 
 	if (!column)
-		return nomem(err);
+		return err_nomem(err, "the analysis of variance");
 	w->design = NULL;
 	rc = lsq_prepare(design, a->y, a->n, w->n_columns, true, &problem, err);
 	if (!rc)
@@ -892,7 +887,7 @@ int anova_run(const struct anova_params *p, struct anova **out, struct err *err)
 
 	pthread_once(&once, gsl_returns_errors);
 	if (!w.a)
-		return nomem(err);
+		return err_nomem(err, "the analysis of variance");
 	if ((rc = find_target(&w, err)) || (rc = find_factors(&w, err)) || (rc = choose_rows(&w, err)))
 		goto out;
 	if (p->extremes)

@@ -154,7 +154,7 @@ static int make_groups(const struct anova *a, const struct anova_factor *f, size
 	g->of = mem_array(f->n_levels, sizeof *g->of);
 	if (!count || !g->of) {
 		free(count);
-		return err_fail(err, ERR_NOMEM, "no memory for a plot");
+		return err_nomem(err, "a plot");
 	}
 	for (size_t i = 0; i < f->n_levels; i++)
 		count[i].level = (uint32_t)i;
@@ -540,7 +540,7 @@ int anova_plot(const struct anova *a, struct strbuf *out, struct err *err)
 	int rc = 0;
 
 	if (!panel)
-		return err_fail(err, ERR_NOMEM, "no memory for a plot");
+		return err_nomem(err, "a plot");
 	pairs.panel = panel + a->n_factors;
 	for (size_t i = 0; i < main.n && !rc; i++)
 		rc = panel_init(&panel[i], a, i, i, err);
@@ -551,7 +551,7 @@ int anova_plot(const struct anova *a, struct strbuf *out, struct err *err)
 		section_fit(&pairs);
 		draw(out, a, &main, &pairs, n_pairs);
 		if (out->failed)
-			rc = err_fail(err, ERR_NOMEM, "no memory for a plot");
+			rc = err_nomem(err, "a plot");
 	}
 	for (size_t i = 0; i < a->n_factors + n_drawn; i++)
 		panel_release(&panel[i]);

@@ -275,7 +275,7 @@ static int parse_joined(struct join *j, struct err *err)
 	int rc;
 
 	if (j->text.failed)
-		return err_fail(err, ERR_NOMEM, "no memory for the rows of %s", file_of(j->curve));
+		return err_nomem(err, "the rows of %s", file_of(j->curve));
 	rc = csv_parse(j->runs->name, strbuf_text(&j->text), j->text.len, &j->out->csv, err);
 	for (size_t i = 0; !rc && i < j->out->csv->n_rows; i++)
 		j->out->csv->line[i] = j->runs->line[j->out->run[i]]; /* what is wrong is wrong there */
@@ -298,7 +298,7 @@ int curves_join(const struct csv *runs, const struct csv *curve, const struct sc
 	if (j.out)
 		j.out->run = mem_array(runs->n_rows + curve->n_rows, sizeof *j.out->run);
 	if (!j.out || !j.out->run || !j.run || !j.point || !j.epoch_of || !j.stale) {
-		rc = err_fail(err, ERR_NOMEM, "no memory to join %zu runs and %zu rows of curves",
+		rc = err_fail(err, ERR_NOMEM, "out of memory to join %zu runs and %zu rows of curves",
 			      runs->n_rows, curve->n_rows);
 		goto out;
 	}

@@ -14,7 +14,7 @@ int dataset_subset(const struct dataset *d, const uint32_t *row, size_t n, struc
 	size_t cells;
 
 	if (!s)
-		return err_fail(err, ERR_NOMEM, "out of memory for %zu rows", n);
+		return err_nomem(err, "%zu rows", n);
 	s->n_rows = n;
 	s->n_features = d->n_features;
 	s->name = d->name;
@@ -41,7 +41,7 @@ int dataset_subset(const struct dataset *d, const uint32_t *row, size_t n, struc
 	return 0;
 nomem:
 	dataset_free(s);
-	return err_fail(err, ERR_NOMEM, "out of memory for %zu rows of %zu features", n, d->n_features);
+	return err_nomem(err, "%zu rows of %zu features", n, d->n_features);
 }
 
 void dataset_free(struct dataset *d)

@@ -139,11 +139,6 @@ int features_encode_table(const struct features *f, const struct table *t, doubl
 
 /* ---- fitting ---- */
 
-static int nomem(struct err *err)
-{
-	return err_fail(err, ERR_NOMEM, "out of memory for the features");
-}
-
 /* Appends an empty feature; NULL when out of memory or, with *out_full set, past the limit. */
 static struct feature *feature_add(struct features *f, size_t *cap, size_t source, bool *out_full)
 {
@@ -171,7 +166,7 @@ static int distinct(const struct table *t, const struct table_column *c, char **
 	size_t n = 0, kept = 0;
 
 	if (!value)
-		return nomem(err);
+		return err_nomem(err, "the features");
 	for (size_t r = 0; r < t->n_rows; r++)
 		if (c->category[r])
 			value[n++] = c->category[r];
@@ -236,7 +231,7 @@ nomem:
 	if (full)
 		return err_fail(err, ERR_FORMAT, "%s: more than %d features", text_tail(t->csv->name, 200),
 				FEATURES_MAX);
-	return nomem(err);
+	return err_nomem(err, "the features");
 }
 
 static int fit_number(const struct table *t, size_t source, struct features *f, size_t *cap, struct err *err)
@@ -248,9 +243,9 @@ static int fit_number(const struct table *t, size_t source, struct features *f, 
 		return err_fail(err, ERR_FORMAT, "%s: more than %d features", text_tail(t->csv->name, 200),
 				FEATURES_MAX);
 	if (!feature)
-		return nomem(err);
+		return err_nomem(err, "the features");
 	feature->name = mem_strdup(schema_source_name(t->schema, source));
-	return feature->name ? 0 : nomem(err);
+	return feature->name ? 0 : err_nomem(err, "the features");
 }
 
 static int fit_ranges(struct features *f, const struct table *t, struct err *err)
@@ -282,7 +277,7 @@ int features_fit(const struct table *t, struct features **out, struct err *err)
 				t->n_excluded ? " are left after the schema's exclusions" : "");
 	f = mem_calloc(1, sizeof *f);
 	if (!f)
-		return nomem(err);
+		return err_nomem(err, "the features");
 	f->schema = s;
 	for (size_t i = 0; i < s->n_columns + s->n_derived && !rc; i++) {
 		if (!t->column[i].present)
@@ -333,7 +328,7 @@ static int read_member(const char *where, const struct json *v, const char *key,
 	if (!text || !*text)
 		return err_fail(err, ERR_FORMAT, "%s.%s: need a string", where, key);
 	*out = mem_strdup(text);
-	return *out ? 0 : nomem(err);
+	return *out ? 0 : err_nomem(err, "the features");
 }
 
 static int read_bound(const char *where, const struct json *v, const char *key, double *out, struct err *err)
@@ -425,14 +420,15 @@ int features_from_json(const char *name, const struct json *v, const struct sche
 		return err_fail(err, ERR_FORMAT, "%s: features: need a list of 1 to %d", name, FEATURES_MAX);
 	f = mem_calloc(1, sizeof *f);
 	if (!f)
-		return nomem(err);
+		return err_nomem(err, "the features");
 	f->schema = schema;
 	for (const struct json *e = json_first(v); e && !rc; e = json_next(e)) {
 		struct feature *feature = feature_add(f, &cap, 0, &full);
 		char where[64];
 
 		snprintf(where, sizeof where, "features[%zu]", f->n - 1);
-		rc = feature ? feature_from_json(where, e, schema, feature, err) : nomem(err);
+		rc = feature ? feature_from_json(where, e, schema, feature, err)
+			     : err_nomem(err, "the features");
 		if (rc && rc != -ERR_NOMEM)
 			rc = err_prefix(err, "%s", name);
 		else if (!rc)
@@ -457,7 +453,7 @@ int job_values_init(struct job_values *v, const struct schema *s, struct err *er
 
 	if (!made.number || !made.category) {
 		job_values_release(&made);
-		return err_fail(err, ERR_NOMEM, "out of memory for the values of a job");
+		return err_nomem(err, "the values of a job");
 	}
 	for (size_t i = 0; i < n; i++)
 		made.number[i] = NAN;
@@ -565,7 +561,7 @@ int job_values_parse(struct job_values *v, const struct schema *s, const char *t
 		return 0;
 	copy = mem_alloc(sizeof *copy + size);
 	if (!copy)
-		return err_fail(err, ERR_NOMEM, "out of memory for the values of a job");
+		return err_nomem(err, "the values of a job");
 	for (int pass = 0; pass < 2 && !rc; pass++) {
 		memcpy(copy->text, text, size);
 		rc = parse_pairs(pass ? v : NULL, s, copy->text, err);

@@ -13,7 +13,7 @@ static int ranges_alloc(size_t n, struct ranges *out, struct err *err)
 	if (out->low && out->high)
 		return 0;
 	ranges_release(out);
-	return err_fail(err, ERR_NOMEM, "no memory for %zu ranges", n);
+	return err_nomem(err, "%zu ranges", n);
 }
 
 int ranges_find(const struct dataset *d, struct ranges *out, struct err *err)

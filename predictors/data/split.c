@@ -52,7 +52,7 @@ static int grouping_init(struct grouping *g, const struct dataset *d, struct err
 		free(sorted);
 		grouping_release(g);
 		*g = (struct grouping){ 0 };
-		return err_fail(err, ERR_NOMEM, "out of memory for the groups of %zu rows", d->n_rows);
+		return err_nomem(err, "the groups of %zu rows", d->n_rows);
 	}
 	if (!d->group) {
 		for (size_t i = 0; i < d->n_rows; i++) {
@@ -91,7 +91,7 @@ static int split_alloc(size_t n_folds, size_t n_rows, struct split **out, struct
 	}
 	if (!s || !s->fold) {
 		free(s);
-		return err_fail(err, ERR_NOMEM, "out of memory for %zu folds", n_folds);
+		return err_nomem(err, "%zu folds", n_folds);
 	}
 	*out = s;
 	return 0;
@@ -122,7 +122,7 @@ static int fold_fill(struct fold *f, const uint8_t *side, size_t n_rows, struct 
 	f->train = mem_array(count[SIDE_TRAIN], sizeof *f->train);
 	f->test = mem_array(count[SIDE_TEST], sizeof *f->test);
 	if (!f->train || !f->test)
-		return err_fail(err, ERR_NOMEM, "out of memory for a fold of %zu rows", n_rows);
+		return err_nomem(err, "a fold of %zu rows", n_rows);
 	for (size_t i = 0; i < n_rows; i++) {
 		if (side[i] == SIDE_TRAIN)
 			f->train[f->n_train++] = (uint32_t)i;
@@ -149,7 +149,7 @@ static int shuffle_groups(struct work *w, uint64_t stream, struct err *err)
 	if (!w->order)
 		w->order = mem_array(w->group.n, sizeof *w->order);
 	if (!w->order)
-		return err_fail(err, ERR_NOMEM, "out of memory for the order of %zu groups", w->group.n);
+		return err_nomem(err, "the order of %zu groups", w->group.n);
 	for (size_t i = 0; i < w->group.n; i++)
 		w->order[i] = (uint32_t)i;
 	rng_shuffle(&rng, w->order, w->group.n);
@@ -197,7 +197,7 @@ static int make_kfold(struct work *w, struct split **out, struct err *err)
 	start = mem_calloc(largest + 2, sizeof *start);
 	rows = mem_calloc(folds, sizeof *rows);
 	if (!sorted || !start || !rows) {
-		rc = err_fail(err, ERR_NOMEM, "out of memory for %zu groups in %zu folds", n, folds);
+		rc = err_nomem(err, "%zu groups in %zu folds", n, folds);
 		goto out;
 	}
 	/* counting sort by descending size: stable, so equal sizes stay in random order */
@@ -309,7 +309,7 @@ static int levels_of(const struct work *w, double **out, size_t *out_n, struct e
 	size_t n = 0, kept = 0;
 
 	if (!level)
-		return err_fail(err, ERR_NOMEM, "out of memory for the levels of %zu rows", d->n_rows);
+		return err_nomem(err, "the levels of %zu rows", d->n_rows);
 	for (size_t i = 0; i < d->n_rows; i++) {
 		double x = d->x[i * d->n_features + w->p->feature];
 		if (!isnan(x))
@@ -392,7 +392,7 @@ int split_make(const struct dataset *d, const struct split_params *p, struct spl
 	w.fold_of = mem_array(w.group.n, sizeof *w.fold_of);
 	w.side = mem_array(d->n_rows, sizeof *w.side);
 	if (!w.fold_of || !w.side) {
-		rc = err_fail(err, ERR_NOMEM, "out of memory for a split of %zu rows", d->n_rows);
+		rc = err_nomem(err, "a split of %zu rows", d->n_rows);
 		goto out;
 	}
 	switch (p->kind) {

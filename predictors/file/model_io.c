@@ -230,7 +230,7 @@ int model_encode(const struct model *m, struct writer *w, struct err *err)
 	if (!rc && accuracy && m->accuracy.conformal.n)
 		put_bounds(w, SECTION_ACCURACY_BOUNDS, &m->accuracy.conformal);
 	if (!rc && (w->out.failed || head.out.failed))
-		rc = err_fail(err, ERR_NOMEM, "out of memory for the model file");
+		rc = err_nomem(err, "the model file");
 	if (!rc && (meta.len > META_MAX_BYTES || w->out.len - start > MODEL_MAX_BYTES))
 		rc = err_fail(err, ERR_ARG,
 			      "a model file of %zu bytes (%zu of description): at most %zu (%zu)",

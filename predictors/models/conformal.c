@@ -77,7 +77,7 @@ int conformal_fit(const double *y, const double *predicted, size_t n, bool norma
 	int rc = 0;
 
 	if (!residual || !p) {
-		rc = err_fail(err, ERR_NOMEM, "out of memory for %zu residuals", n);
+		rc = err_nomem(err, "%zu residuals", n);
 		goto out;
 	}
 	for (size_t i = 0; i < n; i++) {
@@ -124,7 +124,7 @@ int conformal_fit_log(const double *y, const double *predicted, size_t n, struct
 	double *score = mem_array(n, sizeof *score);
 
 	if (!score)
-		return err_fail(err, ERR_NOMEM, "out of memory for %zu residuals", n);
+		return err_nomem(err, "%zu residuals", n);
 	for (size_t i = 0; i < n; i++) {
 		if (isnan(predicted[i]))
 			continue;
@@ -223,7 +223,7 @@ int conformal_load(struct reader *r, struct conformal *out, struct err *err)
 	if (c.n) {
 		c.score = mem_array(c.n, sizeof *c.score);
 		if (!c.score)
-			return err_fail(err, ERR_NOMEM, "out of memory for %zu residuals", c.n);
+			return err_nomem(err, "%zu residuals", c.n);
 	}
 	for (size_t i = 0; i < c.n; i++) {
 		c.score[i] = read_f64(r);

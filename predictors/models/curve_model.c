@@ -84,7 +84,7 @@ static int leftover(const struct curve *c, const struct dataset *d, struct datas
 	int rc;
 
 	if (!row)
-		return err_fail(err, ERR_NOMEM, "no memory for %zu rows", d->n_rows);
+		return err_nomem(err, "%zu rows", d->n_rows);
 	for (size_t i = 0; i < d->n_rows; i++)
 		row[i] = (uint32_t)i;
 	rc = dataset_subset(d, row, d->n_rows, &rest, err);
@@ -111,7 +111,7 @@ static int curve_fit(const struct settings *s, const struct dataset *d, const st
 	int rc;
 
 	if (!c)
-		return err_fail(err, ERR_NOMEM, "no memory for a curve");
+		return err_nomem(err, "a curve");
 	plain.want_oob = false;
 	c->n_features = d->n_features;
 	c->shares = true;
@@ -184,7 +184,7 @@ static int curve_load(struct reader *r, size_t n_features, void **out_self, stru
 	int rc;
 
 	if (!c)
-		return err_fail(err, ERR_NOMEM, "no memory for a curve");
+		return err_nomem(err, "a curve");
 	c->n_features = n_features;
 	shares = read_u8(r);
 	c->shares = shares == 1;

@@ -71,7 +71,7 @@ static int complete_oob(struct hybrid *h, const struct dataset *d, const uint32_
 {
 	h->oob = mem_array(d->n_rows, sizeof *h->oob);
 	if (!h->oob)
-		return err_fail(err, ERR_NOMEM, "no memory for the out-of-bag predictions");
+		return err_nomem(err, "the out-of-bag predictions");
 	for (size_t i = 0; i < d->n_rows; i++)
 		h->oob[i] = NAN;
 	for (size_t k = 0; k < n; k++) {
@@ -95,7 +95,7 @@ static int fit_forest(struct hybrid *h, const struct settings *s, const struct d
 	int rc;
 
 	if (!row)
-		return err_fail(err, ERR_NOMEM, "no memory for %zu rows", d->n_rows);
+		return err_nomem(err, "%zu rows", d->n_rows);
 	for (size_t i = 0; i < d->n_rows; i++)
 		if (!isnan(leverage[i])) /* left out of the calibration: no time, no residual */
 			row[n++] = (uint32_t)i;
@@ -127,7 +127,7 @@ static int hybrid_fit(const struct settings *s, const struct dataset *d, const s
 	if (!h || !leverage) {
 		free(h);
 		free(leverage);
-		return err_fail(err, ERR_NOMEM, "no memory for a hybrid of %zu rows", d->n_rows);
+		return err_nomem(err, "a hybrid of %zu rows", d->n_rows);
 	}
 	h->n_features = d->n_features;
 	rc = queue_model_fit(hybrid_ops.title, s, d, &how, &h->queue, err);
@@ -203,7 +203,7 @@ static int hybrid_load(struct reader *r, size_t n_features, void **out_self, str
 	int rc;
 
 	if (!h)
-		return err_fail(err, ERR_NOMEM, "no memory for a hybrid");
+		return err_nomem(err, "a hybrid");
 	h->n_features = n_features;
 	if (n_features == 0 || n_features > FEATURES_MAX) {
 		rc = err_fail(err, ERR_FORMAT, "%zu features; need 1 to %d", n_features, FEATURES_MAX);

@@ -177,7 +177,7 @@ static int descend(struct problem *pr, double *u, double *out_cost, struct err *
 	if (!w || !x) {
 		gsl_vector_free(x);
 		gsl_multifit_nlinear_free(w);
-		return err_fail(err, ERR_NOMEM, "no memory to fit a curve to %zu rows", pr->n);
+		return err_fail(err, ERR_NOMEM, "out of memory to fit a curve to %zu rows", pr->n);
 	}
 	for (size_t k = 0; k < pr->n_u; k++)
 		gsl_vector_set(x, k, u[k]);
@@ -306,7 +306,7 @@ static int problem_make(const struct learning_curve *c, const struct dataset *d,
 				 .n_u = 1 + CURVE_N_SHAPE * (1 + c->n_categories) };
 	out->row = mem_calloc(n, sizeof *out->row);
 	if (!out->row)
-		return err_fail(err, ERR_NOMEM, "no memory to fit a curve to %zu rows", n);
+		return err_fail(err, ERR_NOMEM, "out of memory to fit a curve to %zu rows", n);
 	for (size_t i = 0; i < n; i++) {
 		size_t from = i * d->n_rows / n;
 		const double *x = d->x + from * d->n_features;

@@ -192,7 +192,7 @@ static int list_terms(struct term_list *l, size_t degree, struct err *err)
 	}
 	l->term = mem_calloc((size_t)n, sizeof *l->term);
 	if (!l->term)
-		return err_fail(err, ERR_NOMEM, "no memory for %.0f terms", n);
+		return err_nomem(err, "%.0f terms", n);
 	for (size_t i = 0; i < l->d->n_features; i++) {
 		uint16_t one = (uint16_t)i;
 
@@ -265,7 +265,7 @@ static int build_design(const struct linear *m, const struct dataset *d, double 
 				m->n_terms, LSQ_MAX_CELLS);
 	x = mem_array(d->n_rows * m->n_terms, sizeof *x);
 	if (!x)
-		return err_fail(err, ERR_NOMEM, "no memory for %zu rows of %zu terms", d->n_rows, m->n_terms);
+		return err_nomem(err, "%zu rows of %zu terms", d->n_rows, m->n_terms);
 	for (size_t i = 0; i < d->n_rows; i++) {
 		scale_row(m, d->x + i * d->n_features, scaled);
 		for (size_t j = 0; j < m->n_terms; j++) {
@@ -286,7 +286,7 @@ static int target_logs(const struct dataset *d, double **out, struct err *err)
 	double *y = mem_array(d->n_rows, sizeof *y);
 
 	if (!y)
-		return err_fail(err, ERR_NOMEM, "no memory for %zu targets", d->n_rows);
+		return err_nomem(err, "%zu targets", d->n_rows);
 	for (size_t i = 0; i < d->n_rows; i++) {
 		if (!(d->y[i] > 0.0)) {
 			free(y);
@@ -334,7 +334,7 @@ static int find_coefficients(struct linear *m, const struct lsq_problem *p, enum
 	if (alpha == 0.0) {
 		aliased = mem_array(p->n_columns, sizeof *aliased);
 		if (!aliased)
-			return err_fail(err, ERR_NOMEM, "no memory for %zu terms", p->n_columns);
+			return err_nomem(err, "%zu terms", p->n_columns);
 		rc = lsq_solve_scaled(p, c, aliased, err);
 		for (size_t j = 0; j < p->n_columns && !rc; j++)
 			m->term[j].aliased = aliased[j];
@@ -343,7 +343,7 @@ static int find_coefficients(struct linear *m, const struct lsq_problem *p, enum
 	}
 	weight = mem_array(p->n_columns, sizeof *weight);
 	if (!weight)
-		return err_fail(err, ERR_NOMEM, "no memory for %zu terms", p->n_columns);
+		return err_nomem(err, "%zu terms", p->n_columns);
 	penalty_weights(m, p, how, alpha, settings_get(s, "standardize") != 0.0, weight);
 	for (size_t j = 0; j < p->n_columns; j++)
 		m->term[j].aliased = !(p->norm[j] > 0.0);
@@ -394,7 +394,7 @@ static int fit(enum method how, const struct settings *s, const struct dataset *
 	m = linear_new(d->n_features, 0);
 	c = mem_array(list.n, sizeof *c);
 	if (!m || !c) {
-		rc = err_fail(err, ERR_NOMEM, "no memory for a linear model of %zu terms", list.n);
+		rc = err_nomem(err, "a linear model of %zu terms", list.n);
 		goto out;
 	}
 	free(m->term);
@@ -598,7 +598,7 @@ static int linear_save(const void *self, struct writer *w, struct err *err)
 		write_f64(w, t->sd);
 		write_f64(w, t->coefficient);
 	}
-	return w->out.failed ? err_fail(err, ERR_NOMEM, "no memory to write a linear model") : 0;
+	return w->out.failed ? err_fail(err, ERR_NOMEM, "out of memory to write a linear model") : 0;
 }
 
 /* The number if it is within +-limit; otherwise marks the reader as failed. */
@@ -651,8 +651,7 @@ static int linear_load(struct reader *r, size_t n_features, void **out_self, str
 				(unsigned)features, n_features);
 	m = linear_new(features, 0);
 	if (!m)
-		return err_fail(err, ERR_NOMEM, "no memory for a linear model of %u features",
-				(unsigned)features);
+		return err_nomem(err, "a linear model of %u features", (unsigned)features);
 	m->log = flags & 1;
 	m->converged = flags & 2;
 	for (size_t j = 0; j < features && !r->failed; j++) {
@@ -674,7 +673,7 @@ static int linear_load(struct reader *r, size_t n_features, void **out_self, str
 	m->term = mem_calloc(terms, sizeof *m->term);
 	if (!m->term) {
 		linear_destroy(m);
-		return err_fail(err, ERR_NOMEM, "no memory for a linear model of %u terms", (unsigned)terms);
+		return err_nomem(err, "a linear model of %u terms", (unsigned)terms);
 	}
 	m->n_terms = terms;
 	for (size_t j = 0; j < terms; j++)

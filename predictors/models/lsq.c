@@ -42,7 +42,7 @@ static int factor_qr(double *a, size_t m, size_t n, lapack_int *pivot, double *t
 	size = (lapack_int)ask;
 	work = mem_array((size_t)size, sizeof *work);
 	if (!work)
-		return err_fail(err, ERR_NOMEM, "no memory for a QR factorisation of %zu x %zu", m, n);
+		return err_nomem(err, "a QR factorisation of %zu x %zu", m, n);
 	if (pivot)
 		info = LAPACKE_dgeqp3_work(LAPACK_COL_MAJOR, rows, columns, a, rows, pivot, tau, work, size);
 	else
@@ -63,7 +63,7 @@ static int apply_qt(const double *qr, const double *tau, size_t m, size_t k, dou
 	size = (lapack_int)ask;
 	work = mem_array((size_t)size, sizeof *work);
 	if (!work)
-		return err_fail(err, ERR_NOMEM, "no memory for a least-squares fit of %zu rows", m);
+		return err_nomem(err, "a least-squares fit of %zu rows", m);
 	info = LAPACKE_dormqr_work(LAPACK_COL_MAJOR, 'L', 'T', rows, 1, (lapack_int)k, qr, rows, tau, b, rows,
 				   work, size);
 	free(work);
@@ -145,7 +145,7 @@ static int fold(struct lsq_problem *p, struct err *err)
 	tau = mem_array(k, sizeof *tau);
 	small = mem_calloc(m * k, sizeof *small);
 	if (!tau || !small)
-		rc = err_fail(err, ERR_NOMEM, "no memory for a least-squares problem of %zu columns", k);
+		rc = err_nomem(err, "a least-squares problem of %zu columns", k);
 	else if (!(rc = factor_qr(p->a, n, k, NULL, tau, err)) &&
 		 !(rc = apply_qt(p->a, tau, n, k, p->b, err))) {
 		for (size_t j = 0; j < k; j++)
@@ -218,7 +218,7 @@ int lsq_prepare(double *x, const double *y, size_t n_rows, size_t n_columns, boo
 	p.exponent = mem_calloc(n_columns, sizeof *p.exponent);
 	p.noise = mem_calloc(n_columns, sizeof *p.noise);
 	if (!p.b || !p.mean || !p.norm || !p.exponent || !p.noise) {
-		rc = err_fail(err, ERR_NOMEM, "no memory for a least-squares problem of %zu rows", n_rows);
+		rc = err_nomem(err, "a least-squares problem of %zu rows", n_rows);
 		goto fail;
 	}
 	for (size_t j = 0; j < n_columns; j++)
@@ -373,7 +373,7 @@ static int solve(const struct lsq_problem *p, const size_t *column, size_t k, st
 	out->mean_variance = 0.0;
 	w.kept = mem_array(k + 1, sizeof *w.kept);
 	if (!w.kept)
-		return err_fail(err, ERR_NOMEM, "no memory for a least-squares fit of %zu columns", k);
+		return err_nomem(err, "a least-squares fit of %zu columns", k);
 	for (size_t j = 0; j < k; j++)
 		if (p->norm[column ? column[j] : j] > 0.0)
 			w.kept[r++] = column ? column[j] : j;
@@ -388,7 +388,7 @@ static int solve(const struct lsq_problem *p, const size_t *column, size_t k, st
 	c = mem_array(k, sizeof *c);
 	variance = mem_array(k, sizeof *variance);
 	if (!w.q || !w.tau || !w.rhs || !w.pivot || !c || !variance) {
-		rc = err_fail(err, ERR_NOMEM, "no memory for a least-squares fit of %zu columns", k);
+		rc = err_nomem(err, "a least-squares fit of %zu columns", k);
 		goto out;
 	}
 	rc = factor_independent(p, &w, &r, err);
@@ -442,8 +442,7 @@ int lsq_solve(const struct lsq_problem *p, const size_t *column, size_t n, struc
 	f.coefficient = mem_array(f.n_columns, sizeof *f.coefficient);
 	f.variance = mem_array(f.n_columns, sizeof *f.variance);
 	if (!f.aliased || !f.coefficient || !f.variance) {
-		rc = err_fail(err, ERR_NOMEM, "no memory for a least-squares fit of %zu columns",
-			      f.n_columns);
+		rc = err_nomem(err, "a least-squares fit of %zu columns", f.n_columns);
 		goto fail;
 	}
 	s = (struct solution){ .c = f.coefficient, .variance = f.variance, .aliased = f.aliased };
@@ -508,7 +507,7 @@ int lsq_ridge_scaled(const struct lsq_problem *p, const double *weight, double *
 	aliased = mem_array(k, sizeof *aliased);
 	if (!x || !y || !aliased) {
 		free(x);
-		rc = err_fail(err, ERR_NOMEM, "no memory for a ridge fit of %zu columns", k);
+		rc = err_nomem(err, "a ridge fit of %zu columns", k);
 		goto out;
 	}
 	memcpy(y, p->b, p->m * sizeof *y);
@@ -566,7 +565,7 @@ int lsq_lasso_scaled(const struct lsq_problem *p, const double *weight, double t
 		free(gram);
 		free(ab);
 		free(ar);
-		return err_fail(err, ERR_NOMEM, "no memory for a lasso fit of %zu columns", k);
+		return err_nomem(err, "a lasso fit of %zu columns", k);
 	}
 	if (k) {
 		cblas_dsyrk(CblasColMajor, CblasUpper, CblasTrans, (int)k, (int)p->m, 1.0, p->a, (int)p->m,

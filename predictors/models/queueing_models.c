@@ -165,7 +165,7 @@ static int jobs_of(const struct queue_map *m, const struct dataset *d, struct ca
 	struct calibrate_job *job = mem_calloc(d->n_rows, sizeof *job);
 
 	if (!job)
-		return err_fail(err, ERR_NOMEM, "no memory for %zu jobs", d->n_rows);
+		return err_nomem(err, "%zu jobs", d->n_rows);
 	for (size_t i = 0; i < d->n_rows; i++)
 		queue_map_job(m, d->x + i * d->n_features, &job[i]);
 	*out = job;
@@ -390,7 +390,7 @@ int queue_importances(void (*predict)(const void *self, const double *x, size_t 
 	if (!share || !x) {
 		free(share);
 		free(x);
-		return err_fail(err, ERR_NOMEM, "no memory for %zu importances", p);
+		return err_nomem(err, "%zu importances", p);
 	}
 	for (size_t i = 0; i < rows; i++) {
 		const double *row = d->x + i * d->n_rows / rows * p;
@@ -465,7 +465,7 @@ static int queueing_fit(const struct settings *s, const struct dataset *d, const
 	int rc;
 
 	if (!q)
-		return err_fail(err, ERR_NOMEM, "no memory for a queueing model");
+		return err_nomem(err, "a queueing model");
 	q->n_features = d->n_features;
 	rc = queue_model_fit(queueing_ops.title, s, d, &(struct calibrate_params){ .stop = ctx->stop }, &q->m,
 			     err);
@@ -510,7 +510,7 @@ static void queueing_remark(const void *self, const struct dataset *names, char 
 static int queueing_save(const void *self, struct writer *w, struct err *err)
 {
 	queue_model_save(&((const struct queueing *)self)->m, w);
-	return w->out.failed ? err_fail(err, ERR_NOMEM, "no memory to write a queueing model") : 0;
+	return w->out.failed ? err_fail(err, ERR_NOMEM, "out of memory to write a queueing model") : 0;
 }
 
 static int queueing_load(struct reader *r, size_t n_features, void **out_self, struct err *err)
@@ -519,7 +519,7 @@ static int queueing_load(struct reader *r, size_t n_features, void **out_self, s
 	int rc;
 
 	if (!q)
-		return err_fail(err, ERR_NOMEM, "no memory for a queueing model");
+		return err_nomem(err, "a queueing model");
 	q->n_features = n_features;
 	rc = queue_model_load(r, n_features, &q->m, err);
 	if (rc)
@@ -587,7 +587,7 @@ static int paper_fit_op(const struct settings *s, const struct dataset *d, const
 
 	(void)ctx;
 	if (!q || !job) {
-		rc = err_fail(err, ERR_NOMEM, "no memory for %zu jobs", d->n_rows);
+		rc = err_nomem(err, "%zu jobs", d->n_rows);
 		goto out;
 	}
 	q->n_features = d->n_features;
@@ -681,7 +681,7 @@ static int paper_save(const void *self, struct writer *w, struct err *err)
 		write_f64(w, q->m.mu[i]);
 	write_u64(w, q->m.n_used);
 	write_u64(w, q->m.n_negative);
-	return w->out.failed ? err_fail(err, ERR_NOMEM, "no memory to write a queueing model") : 0;
+	return w->out.failed ? err_fail(err, ERR_NOMEM, "out of memory to write a queueing model") : 0;
 }
 
 static int paper_load(struct reader *r, size_t n_features, void **out_self, struct err *err)
@@ -690,7 +690,7 @@ static int paper_load(struct reader *r, size_t n_features, void **out_self, stru
 	int rc;
 
 	if (!q)
-		return err_fail(err, ERR_NOMEM, "no memory for a queueing model");
+		return err_nomem(err, "a queueing model");
 	q->n_features = n_features;
 	rc = load_map(r, n_features, &q->map, err);
 	q->m.cpu_service_s = read_f64(r);

@@ -152,7 +152,7 @@ static int first_rows(const struct dataset *d, uint32_t **out, struct err *err)
 	if (!first || !seen) {
 		free(first);
 		free(seen);
-		return err_fail(err, ERR_NOMEM, "no memory for the groups of %zu rows", d->n_rows);
+		return err_nomem(err, "the groups of %zu rows", d->n_rows);
 	}
 	for (size_t i = 0; i < d->n_rows; i++) {
 		if (!seen[d->group[i]])
@@ -171,7 +171,7 @@ static int thinned(const struct dataset *d, struct dataset **out, struct err *er
 	int rc;
 
 	if (!row)
-		return err_fail(err, ERR_NOMEM, "no memory for %zu rows", n);
+		return err_nomem(err, "%zu rows", n);
 	for (size_t i = 0; i < n; i++)
 		row[i] = (uint32_t)(i * d->n_rows / n);
 	rc = dataset_subset(d, row, n, out, err);
@@ -202,7 +202,8 @@ int widening_estimate(const struct grid_point *model, const struct dataset *d, c
 	all.end = mem_calloc(2 * d->n_features, sizeof *all.end);
 	level = mem_array(part->n_rows, sizeof *level);
 	if (!all.end || !level) {
-		rc = err_fail(err, ERR_NOMEM, "no memory to hold out levels of %zu features", d->n_features);
+		rc = err_fail(err, ERR_NOMEM, "out of memory to hold out levels of %zu features",
+			      d->n_features);
 		goto out;
 	}
 	for (size_t f = 0; f < d->n_features; f++) {

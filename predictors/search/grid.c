@@ -12,7 +12,7 @@ static int grid_add(struct grid *g, size_t *cap, const struct grid_point *point,
 	if (g->n >= GRID_MAX_POINTS)
 		return err_fail(err, ERR_FORMAT, "%s: more than %d settings to try", name, GRID_MAX_POINTS);
 	if (mem_grow((void **)&g->point, cap, g->n + 1, sizeof *g->point))
-		return err_fail(err, ERR_NOMEM, "no memory for a grid of %zu settings", g->n + 1);
+		return err_nomem(err, "a grid of %zu settings", g->n + 1);
 	g->point[g->n++] = *point;
 	return 0;
 }
@@ -59,7 +59,7 @@ int grid_from_json(const char *name, const struct json *v, struct grid **out, st
 			name);
 	g = mem_calloc(1, sizeof *g);
 	if (!g)
-		return err_fail(err, ERR_NOMEM, "no memory for a grid");
+		return err_nomem(err, "a grid");
 	for (const struct json *m = json_first(v); m && !status; m = json_next(m)) {
 		struct grid_point point = { .ops = predictor_find(json_key(m)) };
 

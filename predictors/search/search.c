@@ -175,7 +175,7 @@ static int forest_path_init(struct forest_path *w, const struct search *s, const
 		w->n_depths = collect_sorted(s, f, "depth", w->depth);
 	w->sum = mem_calloc(w->n_depths * test->n_rows, sizeof *w->sum);
 	if (!w->depth || !w->order || !w->weight || !w->mean || !w->sum)
-		return err_fail(err, ERR_NOMEM, "no memory to grow forests on %zu rows", train->n_rows);
+		return err_fail(err, ERR_NOMEM, "out of memory to grow forests on %zu rows", train->n_rows);
 	deepest = w->depth[w->n_depths - 1];
 	w->p.grow.max_depth = deepest > UINT32_MAX ? UINT32_MAX : (uint32_t)deepest;
 	for (size_t i = 0; i < f->n; i++) {
@@ -233,7 +233,7 @@ static int run_boost_family(struct search *s, const struct family *f, size_t fol
 	int status = -1;
 
 	if (!stage || !predicted)
-		status = err_fail(err, ERR_NOMEM, "no memory to boost on %zu rows", train->n_rows);
+		status = err_fail(err, ERR_NOMEM, "out of memory to boost on %zu rows", train->n_rows);
 	else
 		status = boost_staged(&s->p->grid->point[f->point[0]].settings, train, test, &s->p->ctx,
 				      stage, n_stages, predicted, err);
@@ -282,7 +282,7 @@ static int run_single(struct search *s, size_t point, size_t fold, const struct 
 	int status;
 
 	if (!predicted)
-		return err_fail(err, ERR_NOMEM, "no memory for %zu predictions", test->n_rows);
+		return err_nomem(err, "%zu predictions", test->n_rows);
 	ctx.want_oob = false;
 	status = predictor_fit(g->ops, &g->settings, train, &ctx, &model, err);
 	if (!status) {
@@ -341,7 +341,7 @@ static int collect_results(struct search *s, struct search_result **out, struct 
 	struct search_result *r = mem_calloc(n, sizeof *r);
 
 	if (!r)
-		return err_fail(err, ERR_NOMEM, "no memory for %zu results", n);
+		return err_nomem(err, "%zu results", n);
 	for (size_t i = 0; i < n; i++) {
 		r[i].score = score_summarise(s->score + i * folds, folds);
 		/* A model that overflows to infinity is no candidate either. */
@@ -374,7 +374,7 @@ int search_run(const struct search_params *p, struct search_result **out, struct
 	s.score = mem_calloc(p->grid->n * folds, sizeof *s.score);
 	s.failure = mem_calloc(p->grid->n, sizeof *s.failure);
 	if (!s.score || !s.failure || find_families(&s)) {
-		status = err_fail(err, ERR_NOMEM, "no memory to try %zu settings", p->grid->n);
+		status = err_fail(err, ERR_NOMEM, "out of memory to try %zu settings", p->grid->n);
 	} else {
 		for (size_t i = 0; i < p->grid->n * folds; i++) /* what is not fitted has no score */
 			s.score[i] = (struct score){ NAN, NAN, NAN, NAN };

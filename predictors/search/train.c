@@ -98,7 +98,7 @@ static int label_groups(const struct train_params *p, uint32_t **out, struct err
 	int status = 0;
 
 	if (!column || !row || !label)
-		status = err_fail(err, ERR_NOMEM, "no memory to group %zu rows", t->n_rows);
+		status = err_fail(err, ERR_NOMEM, "out of memory to group %zu rows", t->n_rows);
 	for (size_t k = 0; !status && k < p->n_groups; k++)
 		status = find_group_column(t, p->group[k], &column[k], err);
 	if (!status) {
@@ -132,7 +132,7 @@ static int first_of_runs(const struct train_params *p, uint32_t **out, struct er
 	if (!first || !seen) {
 		free(first);
 		free(seen);
-		return err_fail(err, ERR_NOMEM, "no memory to group %zu rows", t->n_rows);
+		return err_fail(err, ERR_NOMEM, "out of memory to group %zu rows", t->n_rows);
 	}
 	for (size_t i = 0; i < t->n_rows; i++) {
 		uint32_t *at = &seen[p->run[t->row[i]]];
@@ -152,7 +152,7 @@ static int join_runs(const uint32_t *first, size_t n, uint32_t **group, struct e
 	if (!*group) {
 		*group = mem_array(n, sizeof **group);
 		if (!*group)
-			return err_fail(err, ERR_NOMEM, "no memory to group %zu rows", n);
+			return err_fail(err, ERR_NOMEM, "out of memory to group %zu rows", n);
 		memcpy(*group, first, n * sizeof **group);
 		return 0;
 	}
@@ -200,7 +200,7 @@ static int target_data(const struct training *tr, const double *target, struct d
 	int status;
 
 	if (!row)
-		return err_fail(err, ERR_NOMEM, "no memory for %zu rows", all.n_rows);
+		return err_nomem(err, "%zu rows", all.n_rows);
 	for (size_t i = 0; i < all.n_rows; i++)
 		if (!isnan(target[i]))
 			row[n++] = (uint32_t)i;
@@ -261,7 +261,7 @@ static int thin(const struct dataset *d, size_t rows, uint64_t seed, struct data
 	int status;
 
 	if (!row)
-		return err_fail(err, ERR_NOMEM, "no memory for %zu rows", d->n_rows);
+		return err_nomem(err, "%zu rows", d->n_rows);
 	for (size_t i = 0; i < d->n_rows; i++)
 		row[i] = (uint32_t)i;
 	rng_shuffle(&rng, row, d->n_rows);
@@ -293,7 +293,7 @@ static int permute_columns(const struct cross_fit *c, size_t fold, const struct 
 	int status = 0;
 
 	if (!kept || !order)
-		status = err_fail(err, ERR_NOMEM, "no memory to shuffle %zu rows", n);
+		status = err_fail(err, ERR_NOMEM, "out of memory to shuffle %zu rows", n);
 	for (size_t f = 0; !status && f < p; f++) {
 		struct rng rng = rng_stream(c->ctx.seed + fold, f);
 
@@ -327,7 +327,7 @@ static void cross_fit_fold(void *ctx, size_t fold, size_t worker)
 	struct predictor m = { 0 };
 	double *predicted = mem_array(rows->n_test, sizeof *predicted);
 	struct err *err = &c->error[fold];
-	int status = predicted ? 0 : err_fail(err, ERR_NOMEM, "no memory for %zu predictions", rows->n_test);
+	int status = predicted ? 0 : err_nomem(err, "%zu predictions", rows->n_test);
 
 	(void)worker;
 	fit.want_oob = false;
@@ -357,7 +357,7 @@ static int cross_fit(struct cross_fit *c, double *permutation, struct err *err)
 	c->rise = mem_calloc(folds * p, sizeof *c->rise);
 	c->error = mem_calloc(folds, sizeof *c->error);
 	if (!c->rise || !c->error)
-		status = err_fail(err, ERR_NOMEM, "no memory to hold out %zu parts", folds);
+		status = err_fail(err, ERR_NOMEM, "out of memory to hold out %zu parts", folds);
 	for (size_t i = 0; i < c->d->n_rows; i++)
 		c->predicted[i] = NAN;
 	if (!status)
@@ -453,7 +453,7 @@ static int keep_one_a_run(const struct training *tr, const struct dataset *d, co
 	if (!kept || !seen) {
 		free(kept);
 		free(seen);
-		return err_fail(err, ERR_NOMEM, "no memory for the residuals of %zu rows", d->n_rows);
+		return err_nomem(err, "the residuals of %zu rows", d->n_rows);
 	}
 	for (size_t i = 0; i < d->n_rows; i++) {
 		uint32_t *k = &kept[first[i]], *n = &seen[first[i]];
@@ -495,7 +495,7 @@ static int score_residuals(struct training *tr, const struct dataset *d, const s
 		return status;
 	out->widening = mem_array(d->n_features, sizeof *out->widening);
 	if (!out->widening)
-		return err_fail(err, ERR_NOMEM, "no memory for %zu features", d->n_features);
+		return err_nomem(err, "%zu features", d->n_features);
 	for (size_t i = 0; i < out->conformal.n; i++)
 		squares += out->conformal.score[i] * out->conformal.score[i];
 	return widening_estimate(best, d, &tr->p->ctx, sqrt(squares / (double)out->conformal.n),
@@ -520,7 +520,7 @@ static int find_bounds(struct training *tr, const struct dataset *d, const uint3
 	out->permutation = mem_calloc(d->n_features, sizeof *out->permutation);
 	c.predicted = mem_array(d->n_rows, sizeof *c.predicted);
 	if (!out->permutation || !c.predicted) {
-		status = err_fail(err, ERR_NOMEM, "no memory for the residuals of %zu rows", d->n_rows);
+		status = err_nomem(err, "the residuals of %zu rows", d->n_rows);
 		goto out;
 	}
 	status = split_make(d, &params, &split, err);
@@ -559,7 +559,7 @@ static int copy_grid(const struct grid *g, struct grid **out, struct err *err)
 		copy->point = mem_array(g->n, sizeof *copy->point);
 	if (!copy || !copy->point) {
 		grid_free(copy);
-		return err_fail(err, ERR_NOMEM, "no memory for a grid of %zu settings", g->n);
+		return err_nomem(err, "a grid of %zu settings", g->n);
 	}
 	memcpy(copy->point, g->point, g->n * sizeof *copy->point);
 	copy->n = g->n;
@@ -599,7 +599,7 @@ static int train_target(struct training *tr, const double *target, const struct 
 		*best = 0;
 		*result = mem_calloc(grid->n, sizeof **result);
 		if (!*result)
-			status = err_fail(err, ERR_NOMEM, "no memory for %zu results", grid->n);
+			status = err_nomem(err, "%zu results", grid->n);
 	}
 	if (!status) {
 		const struct grid_point *point = &grid->point[*best];
@@ -620,8 +620,7 @@ static int train_target(struct training *tr, const double *target, const struct 
 			if (out->importance)
 				point->ops->importances(out->predictor.self, out->importance);
 			else
-				status = err_fail(err, ERR_NOMEM, "no memory for %zu importances",
-						  d->n_features);
+				status = err_nomem(err, "%zu importances", d->n_features);
 		}
 		if (!status && can_hold_out)
 			status = find_bounds(tr, d, first, point, is_time, out, err);
@@ -646,7 +645,7 @@ static int clone_schema(const struct schema *s, struct schema **out, struct err 
 
 	json_begin(&w, &text, false);
 	schema_to_json(s, &w);
-	status = text.failed ? err_fail(err, ERR_NOMEM, "no memory for a schema")
+	status = text.failed ? err_nomem(err, "a schema")
 			     : json_parse("schema", strbuf_text(&text), text.len, &v, err);
 	if (!status)
 		status = schema_from_json("schema", v, out, err);
@@ -666,7 +665,7 @@ static int offer_candidates(struct training *tr, struct err *err)
 	double *v = mem_array(n, sizeof *v);
 
 	if (!v)
-		return err_fail(err, ERR_NOMEM, "no memory for the candidates");
+		return err_nomem(err, "the candidates");
 	for (size_t i = 0; i < n; i++) {
 		double c = s->n_candidates ? s->candidate[i] : seen ? seen[i] : NAN;
 		if (!isnan(c))
@@ -718,7 +717,7 @@ static int begin_training(struct training *tr, struct err *err)
 	tr->factor = mem_array(m->features->n, sizeof *tr->factor);
 	tr->role = mem_calloc(m->features->n, sizeof *tr->role);
 	if (!tr->name || !tr->factor || !tr->role)
-		return err_fail(err, ERR_NOMEM, "no memory for %zu features", m->features->n);
+		return err_nomem(err, "%zu features", m->features->n);
 	for (size_t f = 0; f < m->features->n; f++) {
 		tr->name[f] = m->features->feature[f].name;
 		tr->factor[f] = m->features->feature[f].source < m->schema->n_columns;
@@ -751,7 +750,7 @@ int train_model(const struct train_params *p, struct model **out, struct train_r
 
 	*report = (struct train_report){ 0 };
 	if (!tr.model)
-		return err_fail(err, ERR_NOMEM, "no memory for a model");
+		return err_nomem(err, "a model");
 	if (!t->time || t->n_rows == 0) {
 		model_free(tr.model);
 		return err_fail(err, ERR_NODATA, "%s: no row to learn from", p->data_name);

@@ -66,7 +66,7 @@ int bins_order(const double *v, size_t n, uint32_t *out, struct err *err)
 	struct keyed *a = mem_array(n, 2 * sizeof *a);
 
 	if (!a)
-		return err_fail(err, ERR_NOMEM, "no memory to sort %zu values", n);
+		return err_fail(err, ERR_NOMEM, "out of memory to sort %zu values", n);
 	for (size_t i = 0; i < n; i++)
 		a[i] = (struct keyed){ order_key(v[i]), (uint32_t)i };
 	sort_keyed(a, a + n, n);
@@ -158,8 +158,7 @@ int bins_new(const struct dataset *d, struct pool *pool, struct bins **out, stru
 	free(job.scratch);
 	if (failed) {
 		bins_free(b);
-		return err_fail(err, ERR_NOMEM, "no memory for %zu rows x %zu features", d->n_rows,
-				d->n_features);
+		return err_nomem(err, "%zu rows x %zu features", d->n_rows, d->n_features);
 	}
 	*out = b;
 	return 0;

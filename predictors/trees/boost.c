@@ -131,7 +131,7 @@ static int boosting_init(struct boosting *b, const struct settings *s, const str
 	b->leaf = mem_array(n, sizeof *b->leaf);
 	b->start = mem_array(2 * n + 1, sizeof *b->start); /* a tree on n rows has at most 2n-1 nodes */
 	if (!b->score || !b->gradient || !b->work || !b->weight || !b->pick || !b->leaf || !b->start)
-		return err_fail(err, ERR_NOMEM, "no memory to boost on %zu rows", n);
+		return err_fail(err, ERR_NOMEM, "out of memory to boost on %zu rows", n);
 	memcpy(b->work, d->y, n * sizeof *b->work);
 	/* The lower median of an even number, as in scikit-learn: predictions then mean the same there and here. */
 	b->base = b->loss == LOSS_SQUARED ? stats_mean(d->y, n) : stats_percentile(b->work, n, 50.0);
@@ -258,7 +258,7 @@ int boost_staged(const struct settings *s, const struct dataset *train, const st
 	struct tree t = { 0 };
 	double *sum = mem_calloc(test->n_rows, sizeof *sum);
 	int status = sum ? boosting_init(&b, s, train, ctx->pool, err)
-			 : err_fail(err, ERR_NOMEM, "no memory for %zu test rows", test->n_rows);
+			 : err_nomem(err, "%zu test rows", test->n_rows);
 
 	for (size_t round = 0, k = 0; !status && k < n_stages; round++) {
 		status = boosting_round(&b, ctx, round, &t, err);
@@ -319,7 +319,7 @@ static int watch_init(struct watch *w, const struct settings *s, const struct da
 		return 0;
 	row = mem_array(n, sizeof *row);
 	if (!row)
-		return err_fail(err, ERR_NOMEM, "no memory to hold back %zu rows", held);
+		return err_fail(err, ERR_NOMEM, "out of memory to hold back %zu rows", held);
 	for (size_t i = 0; i < n; i++)
 		row[i] = (uint32_t)i;
 	rng_shuffle(&rng, row, n);
@@ -328,7 +328,7 @@ static int watch_init(struct watch *w, const struct settings *s, const struct da
 		status = dataset_subset(d, row + held, n - held, &w->fit, err);
 	free(row);
 	if (!status && !(w->score = mem_array(held, sizeof *w->score)))
-		status = err_fail(err, ERR_NOMEM, "no memory to hold back %zu rows", held);
+		status = err_fail(err, ERR_NOMEM, "out of memory to hold back %zu rows", held);
 	return status;
 }
 
@@ -356,7 +356,7 @@ static int boost_fit(const struct settings *s, const struct dataset *d, const st
 	struct boosting b = { 0 };
 	struct watch w = { 0 };
 	int status = tree ? watch_init(&w, s, d, ctx->seed, err)
-			  : err_fail(err, ERR_NOMEM, "no memory for %zu rounds of boosting", most);
+			  : err_nomem(err, "%zu rounds of boosting", most);
 
 	if (!status)
 		status = boosting_init(&b, s, w.fit ? w.fit : d, ctx->pool, err);

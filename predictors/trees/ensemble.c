@@ -20,7 +20,7 @@ int ensemble_new(const struct tree *tree, size_t n_trees, size_t n_features, dou
 	int status;
 
 	if (!e)
-		return err_fail(err, ERR_NOMEM, "no memory for %zu trees", n_trees);
+		return err_nomem(err, "%zu trees", n_trees);
 	e->n_features = n_features;
 	e->n_trees = n_trees;
 	e->base = base;
@@ -40,7 +40,7 @@ int ensemble_new(const struct tree *tree, size_t n_trees, size_t n_features, dou
 	e->value = mem_array(e->n_nodes, sizeof *e->value);
 	if (!e->first || !e->node || !e->value) {
 		ensemble_free(e);
-		return err_fail(err, ERR_NOMEM, "no memory for %zu trees", n_trees);
+		return err_nomem(err, "%zu trees", n_trees);
 	}
 	for (size_t t = 0; t < n_trees; t++) {
 		e->first[t] = (uint32_t)at;
@@ -151,7 +151,7 @@ static int prepare(struct ensemble *e, struct err *err)
 
 	e->tree_depth = mem_calloc(e->n_trees, sizeof *e->tree_depth);
 	if (!e->tree_depth || collect_cuts(e))
-		return err_fail(err, ERR_NOMEM, "no memory for the thresholds of %zu trees", e->n_trees);
+		return err_nomem(err, "the thresholds of %zu trees", e->n_trees);
 	for (size_t t = 0; t < e->n_trees; t++) {
 		e->tree_depth[t] =
 			e->node[e->first[t + 1] - 1].depth; /* breadth first: the last is deepest */
@@ -163,7 +163,7 @@ static int prepare(struct ensemble *e, struct err *err)
 		return 0;
 	e->walk = mem_array(e->n_nodes, sizeof *e->walk);
 	if (!e->walk)
-		return err_fail(err, ERR_NOMEM, "no memory for %zu nodes", e->n_nodes);
+		return err_nomem(err, "%zu nodes", e->n_nodes);
 	for (size_t t = 0; t < e->n_trees; t++)
 		for (uint32_t i = e->first[t]; i < e->first[t + 1]; i++) {
 			const struct tree_node *n = &e->node[i];
@@ -389,7 +389,7 @@ int ensemble_compile(struct ensemble *e, struct err *err)
 		free(e->cell);
 		e->stride = NULL;
 		e->cell = NULL;
-		return err_fail(err, ERR_NOMEM, "no memory for a look-up table of %zu cells", cells);
+		return err_nomem(err, "a look-up table of %zu cells", cells);
 	}
 	/* The feature with the most thresholds innermost: long runs of contiguous cells. */
 	for (size_t f = 0; f < e->n_features; f++) {
@@ -435,7 +435,7 @@ int ensemble_save(const struct ensemble *e, struct writer *w, struct err *err)
 			}
 		}
 	}
-	return w->out.failed ? err_fail(err, ERR_NOMEM, "no memory to write %zu trees", e->n_trees) : 0;
+	return w->out.failed ? err_fail(err, ERR_NOMEM, "out of memory to write %zu trees", e->n_trees) : 0;
 }
 
 /* A node's children must come later in the tree and each node must have exactly one parent: then
@@ -490,7 +490,7 @@ int ensemble_load(struct reader *r, size_t n_features, struct ensemble **out, st
 	int status;
 
 	if (!e)
-		return err_fail(err, ERR_NOMEM, "no memory for trees");
+		return err_nomem(err, "trees");
 	e->n_features = n_features;
 	e->n_trees = read_u32(r);
 	e->base = read_f64(r);
@@ -507,7 +507,7 @@ int ensemble_load(struct reader *r, size_t n_features, struct ensemble **out, st
 	e->node = mem_array(most, sizeof *e->node);
 	e->value = mem_array(most, sizeof *e->value);
 	if (!e->first || !e->node || !e->value) {
-		status = err_fail(err, ERR_NOMEM, "no memory for %zu trees", e->n_trees);
+		status = err_nomem(err, "%zu trees", e->n_trees);
 		goto failed;
 	}
 	for (size_t t = 0; t < e->n_trees; t++) {

@@ -99,7 +99,7 @@ int leaf_masks_build(struct ensemble *e, struct err *err)
 	if (!m || !m->used || !m->offset || !m->word || !m->value || !m->first_leaf || !place) {
 		leaf_masks_free(m);
 		free(place);
-		return err_fail(err, ERR_NOMEM, "no memory for the masks of %zu trees", e->n_trees);
+		return err_nomem(err, "the masks of %zu trees", e->n_trees);
 	}
 	n_used = 0;
 	for (size_t f = 0; f < e->n_features; f++)

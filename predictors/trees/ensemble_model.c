@@ -30,7 +30,7 @@ int ensemble_model_new(const struct tree *tree, size_t n_trees, size_t n_feature
 
 	if (!m || !(m->importance = mem_calloc(n_features, sizeof *m->importance))) {
 		ensemble_model_free(m);
-		return err_fail(err, ERR_NOMEM, "no memory for %zu trees", n_trees);
+		return err_nomem(err, "%zu trees", n_trees);
 	}
 	sum_importances(tree, n_trees, n_features, m->importance);
 	status = ensemble_new(tree, n_trees, n_features, base, divisor, &m->ensemble, err);
@@ -103,7 +103,7 @@ int ensemble_model_load(struct reader *r, size_t n_features, void **out_self, st
 	int status;
 
 	if (!m)
-		return err_fail(err, ERR_NOMEM, "no memory for trees");
+		return err_nomem(err, "trees");
 	status = ensemble_load(r, n_features, &m->ensemble, err);
 	if (status) {
 		ensemble_model_free(m);

@@ -165,7 +165,7 @@ static int forest_collect(struct forest_job *job, struct ensemble_model **out, s
 		m->oob = oob.out = mem_array(d->n_rows, sizeof *m->oob);
 		if (!m->oob) {
 			ensemble_model_free(m);
-			return err_fail(err, ERR_NOMEM, "no memory for the out-of-bag predictions");
+			return err_nomem(err, "the out-of-bag predictions");
 		}
 		pool_run(job->ctx->pool, (d->n_rows + OOB_CHUNK - 1) / OOB_CHUNK, oob_rows, &oob);
 	}
@@ -187,7 +187,7 @@ static int forest_fit(const struct settings *s, const struct dataset *d, const s
 	status = bins_new(d, ctx->pool, &bins, err);
 	if (status)
 		return status;
-	status = err_fail(err, ERR_NOMEM, "no memory for a forest of %zu trees", job.p.n_trees);
+	status = err_nomem(err, "a forest of %zu trees", job.p.n_trees);
 	job.grower = mem_calloc(workers, sizeof *job.grower);
 	job.weight = mem_calloc(workers, sizeof *job.weight);
 	job.tree = mem_calloc(job.p.n_trees, sizeof *job.tree);

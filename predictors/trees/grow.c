@@ -26,7 +26,7 @@ int grower_new(const struct bins *bins, const struct grow_params *p, const uint3
 	bool absolute = p->criterion == CRITERION_ABSOLUTE, failed;
 
 	if (!g)
-		return err_fail(err, ERR_NOMEM, "no memory to grow trees");
+		return err_fail(err, ERR_NOMEM, "out of memory to grow trees");
 	g->bins = bins;
 	g->p = *p;
 	g->order = order;
@@ -53,7 +53,7 @@ int grower_new(const struct bins *bins, const struct grow_params *p, const uint3
 	}
 	if (failed) {
 		grower_free(g);
-		return err_fail(err, ERR_NOMEM, "no memory to grow trees on %zu rows", n);
+		return err_fail(err, ERR_NOMEM, "out of memory to grow trees on %zu rows", n);
 	}
 	*out = g;
 	return 0;
@@ -493,7 +493,7 @@ int grower_tree(struct grower *g, const double *y, const uint32_t *weight, uint6
 	if (!out->importance)
 		out->importance = mem_array(g->bins->n_features, sizeof *out->importance);
 	if (!out->importance || reserve_nodes(g, out, 64))
-		return err_fail(err, ERR_NOMEM, "no memory for a tree");
+		return err_nomem(err, "a tree");
 	memset(out->importance, 0, g->bins->n_features * sizeof *out->importance);
 	plant_root(g, out, n, key);
 	for (uint32_t node = 0; node < out->n_nodes; node++) {
@@ -512,7 +512,7 @@ int grower_tree(struct grower *g, const double *y, const uint32_t *weight, uint6
 		if (!s.found)
 			continue;
 		if (reserve_nodes(g, out, out->n_nodes + 2))
-			return err_fail(err, ERR_NOMEM, "no memory for a tree of %zu nodes", out->n_nodes);
+			return err_nomem(err, "a tree of %zu nodes", out->n_nodes);
 		apply_split(g, out, node, depth, &s);
 	}
 	return 0;

@@ -691,13 +691,13 @@ static int schema_add_exclude(struct schema *s, const char *column, const char *
 	}
 	all = mem_resize(s->exclude, s->n_excludes + 1, sizeof *all);
 	if (!all)
-		return err_fail(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	s->exclude = all;
 	one = (struct schema_exclude){ mem_strdup(column), mem_strdup(value) };
 	if (!one.column || !one.value) {
 		free(one.column);
 		free(one.value);
-		return err_fail(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	}
 	memmove(all + at + 1, all + at, (s->n_excludes - at) * sizeof *all);
 	all[at] = one;
@@ -723,7 +723,7 @@ static int exclude_from_option(struct schema *s, const struct csv *csv, const ch
 		return schema_add_exclude(s, column, eq + 1, err);
 	name = mem_calloc(csv->n_columns + 1, sizeof *name);
 	if (!name)
-		return err_fail(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	for (size_t i = 0; i < csv->n_columns; i++)
 		name[i] = csv->header[i];
 	near = text_nearest(column, name);

@@ -9,6 +9,7 @@
 
 #include "common/mem.h"
 #include "common/places.h"
+#include "common/text/template.h"
 #include "common/text/text.h"
 #include "scheduler/config/config_parts.h"
 #include "scheduler/core/policy.h"
@@ -210,7 +211,7 @@ void config_free(struct config *c)
 	free(c->type);
 	free(c->path);
 	tenants_release(c);
-	job_argv_free(c->notify);
+	argv_free(c->notify);
 	keys_release(config_keys, c);
 	free(c);
 }

@@ -130,7 +130,7 @@ typedef bool config_in_group(void *owner, uid_t uid, gid_t gid);
 int config_tenant_of(const struct config *c, uid_t uid, config_in_group *in_group, void *owner);
 int config_tenant_find(const struct config *c, const char *name); /* -1: none of that name */
 
-/* The command of `notify`, filled in; to be freed with job_argv_free(). ERR_NOTFOUND: there is none. */
+/* The command of `notify`, filled in; to be freed with argv_free(). ERR_NOTFOUND: there is none. */
 struct config_notice {
 	uint64_t job;            /* {job} */
 	const char *type, *tenant, *event; /* {type} {tenant} {event}; NULL: an empty text */

@@ -62,7 +62,7 @@ static int usual_socket(char **out, struct err *err)
 	if ((rc || access(own, F_OK)) && !access(PLACE_SYSTEM_SOCKET, F_OK)) {
 		free(own);
 		own = mem_strdup(PLACE_SYSTEM_SOCKET);
-		return (*out = own) ? 0 : err_fail(err, ERR_NOMEM, "out of memory");
+		return (*out = own) ? 0 : err_nomem(err, NULL);
 	}
 	*out = own;
 	return rc ? err_fail(err, why.code, "%s", why.text) : 0;
@@ -77,7 +77,7 @@ int config_socket(const char *given, char **out, struct err *err)
 		given = environment("POSTRIDER_SOCKET");
 	if (given) {
 		found = mem_strdup(given);
-		rc = found ? 0 : err_fail(err, ERR_NOMEM, "out of memory");
+		rc = found ? 0 : err_nomem(err, NULL);
 	} else {
 		path = config_find(NULL);
 		if (path)

@@ -1,6 +1,6 @@
-/* The template of a job's command (template.h): which placeholders it has, and filling it in. A job can only
- * fail for the length of a word, for want of memory, or for epochs that are open and that nobody chose. */
-#include <ctype.h>
+/* The command of a job type: which placeholders it has, reading it, and filling it in for a job. Everything that
+ * can be wrong with a command is found when it is read. Filling it in fails only when a word becomes too long, when
+ * memory runs out, or when the job leaves its epochs open and none was chosen. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,54 +8,84 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/places.h"
+#include "common/text/template.h"
 #include "common/text/text.h"
-#include "scheduler/process/template.h"
 #include "scheduler/config/type_parts.h"
 
 static const char *const builtin[] = { "batch", "cpus", "lr", "job", "dir", "seed", NULL };
 
-static bool piece_known(const struct job_type *t, const struct piece *p)
-{
-	for (size_t i = 0; builtin[i]; i++) {
-		if (piece_is(p, builtin[i]))
-			return true;
-	}
-	return param_find(t, p->text, p->len) != NULL;
-}
-
 bool job_type_uses(const struct job_type *t, const char *name)
 {
 	for (size_t i = 0; i < t->n_argv; i++) {
-		const char *at = t->argv[i];
-		enum piece_kind kind;
-		struct piece p;
-
-		while ((kind = piece_next(&at, &p)) == PIECE_TEXT || kind == PIECE_NAME) {
-			if (kind == PIECE_NAME && piece_is(&p, name))
-				return true;
-		}
+		if (template_uses(t->argv[i], name))
+			return true;
 	}
 	return false;
 }
 
 /* ---- reading ---- */
 
-static bool known(const void *owner, const struct piece *p)
+/* A program with a slash in its name is found from here, not from where it will run. */
+static void program_absolute(struct fields *f, const char *key, char **argv)
 {
-	return piece_known(owner, p);
+	struct err why = { 0 };
+	char *whole = NULL, place[64];
+
+	snprintf(place, sizeof place, "%s[0]", key);
+	if (!argv[0][0]) {
+		fields_fail(f, ERR_FORMAT, place, "is empty; it names the program");
+		return;
+	}
+	if (!strchr(argv[0], '/'))
+		return;
+	if (place_absolute(argv[0], &whole, &why)) {
+		fields_fail(f, why.code, place, "%s", why.text);
+		return;
+	}
+	free(argv[0]);
+	argv[0] = whole;
+}
+
+void command_read(struct fields *f, const char *key, const char *const *names, char **argv, size_t *n)
+{
+	const struct json *list = fields_list(f, key, 0, JOB_TYPE_MAX_ARGS);
+	struct err why = { 0 };
+	char place[64];
+
+	for (const struct json *e = json_first(list); e && !f->rc; e = json_next(e)) {
+		const char *s = json_string(e, NULL);
+
+		snprintf(place, sizeof place, "%s[%zu]", key, *n);
+		if (!s)
+			fields_fail(f, ERR_FORMAT, place, "must be a string");
+		else if (strlen(s) > JOB_TYPE_MAX_ARG)
+			fields_fail(f, ERR_FORMAT, place, "has %zu bytes; at most %d are allowed", strlen(s),
+				    JOB_TYPE_MAX_ARG);
+		else if (*n == 0 && template_uses(s, NULL))
+			fields_fail(f, ERR_FORMAT, place,
+				    "is the program: no placeholder may say which one is run");
+		else if (template_check(s, names, &why))
+			fields_fail(f, why.code, place, "%s", why.text);
+		else if (!(argv[*n] = mem_strdup(s)))
+			fields_nomem(f, place);
+		else
+			++*n;
+	}
+	if (*n && !f->rc)
+		program_absolute(f, key, argv);
 }
 
 void argv_read(struct fields *f, struct job_type *t)
 {
 	const char *name[JOB_TYPE_MAX_PARAMS + sizeof builtin / sizeof *builtin] = { NULL };
-	const struct template_rules rules = { .known = known, .owner = t, .names = name };
 	size_t n = 0;
 
 	for (; builtin[n]; n++)
 		name[n] = builtin[n];
 	for (size_t i = 0; i < t->n_params; i++)
 		name[n++] = t->param[i].name;
-	template_read(f, "argv", &rules, t->argv, &t->n_argv);
+	command_read(f, "argv", name, t->argv, &t->n_argv);
 	if (t->n_argv && !f->rc && !job_type_uses(t, "batch"))
 		fields_fail(f, ERR_FORMAT, "argv",
 			    "has no {batch}: the batch that is chosen would not reach the job");
@@ -63,124 +93,65 @@ void argv_read(struct fields *f, struct job_type *t)
 
 /* ---- filling in ---- */
 
-/* "3..20" must never reach a command: what was chosen does. */
-static bool is_open(const struct job_type *t, const struct job_params *params, const struct job_param *param)
+struct filling {
+	const struct job_type *type;
+	const struct job_params *params;
+	const struct job_argv_values *v;
+};
+
+/* "3..20" must never reach a command: the number that was chosen does. */
+static bool is_open(const struct filling *f, const struct job_param *param)
 {
-	return job_params_open(params) && t->epochs_param && !strcmp(param->name, t->epochs_param);
+	return job_params_open(f->params) && f->type->epochs_param &&
+	       !strcmp(param->name, f->type->epochs_param);
 }
 
-/* The text of a placeholder, in buf (32 bytes) where it has to be made; NULL: it has no value. */
-static const char *piece_value(const struct job_type *t, const struct job_params *params,
-			       const struct job_argv_values *v, const struct piece *p, char *buf)
+static bool put_number(struct strbuf *out, double v)
 {
+	char buf[TEXT_NUMBER];
+
+	if (isfinite(v))
+		strbuf_puts(out, text_shortest(v, buf));
+	return isfinite(v);
+}
+
+static bool put_text(struct strbuf *out, const char *text)
+{
+	if (text)
+		strbuf_puts(out, text);
+	return text != NULL;
+}
+
+static bool put_value(const void *owner, const char *name, struct strbuf *out)
+{
+	const struct filling *f = owner;
 	const struct job_param *param;
 
-	if (piece_is(p, "batch"))
-		return isfinite(v->batch) ? text_shortest(v->batch, buf) : NULL;
-	if (piece_is(p, "lr"))
-		return isfinite(v->lr) ? text_shortest(v->lr, buf) : NULL;
-	if (piece_is(p, "job"))
-		return v->job;
-	if (piece_is(p, "dir"))
-		return v->dir;
-	if (piece_is(p, "cpus")) {
-		snprintf(buf, 32, "%" PRIu32, v->cpus);
-		return buf;
-	}
-	if (piece_is(p, "seed")) {
-		snprintf(buf, 32, "%" PRIu64, v->seed);
-		return buf;
-	}
-	param = param_find(t, p->text, p->len);
-	if (param && is_open(t, params, param)) {
-		snprintf(buf, 32, "%.0f", v->epochs);
-		return buf;
-	}
-	return param ? params->value[param - t->param] : NULL;
-}
-
-/* False: a placeholder has no value, so the word is to be left out. */
-static bool word_fill(const struct job_type *t, const struct job_params *params,
-		      const struct job_argv_values *v, const char *word, struct strbuf *out)
-{
-	enum piece_kind kind;
-	struct piece p;
-	char buf[32];
-
-	strbuf_reset(out);
-	while ((kind = piece_next(&word, &p)) == PIECE_TEXT || kind == PIECE_NAME) {
-		const char *value;
-
-		if (kind == PIECE_TEXT) {
-			strbuf_add(out, p.text, p.len);
-			continue;
-		}
-		value = piece_value(t, params, v, &p, buf);
-		if (!value)
-			return false;
-		strbuf_puts(out, value);
-	}
-	return true;
-}
-
-/* "--epochs", whose value is the next word; not "--epochs=3", not "--", not a lone "-". */
-static bool is_flag(const char *word)
-{
-	return word[0] == '-' && word[1] && strcmp(word, "--") && !strchr(word, '=');
+	if (!strcmp(name, "batch"))
+		return put_number(out, f->v->batch);
+	if (!strcmp(name, "lr"))
+		return put_number(out, f->v->lr);
+	if (!strcmp(name, "job"))
+		return put_text(out, f->v->job);
+	if (!strcmp(name, "dir"))
+		return put_text(out, f->v->dir);
+	if (!strcmp(name, "cpus"))
+		return strbuf_printf(out, "%" PRIu32, f->v->cpus), true;
+	if (!strcmp(name, "seed"))
+		return strbuf_printf(out, "%" PRIu64, f->v->seed), true;
+	param = param_find(f->type, name, strlen(name));
+	if (param && is_open(f, param))
+		return strbuf_printf(out, "%.0f", f->v->epochs), true;
+	return param && put_text(out, f->params->value[param - f->type->param]);
 }
 
 int job_type_argv(const struct job_type *t, const struct job_params *p, const struct job_argv_values *v,
 		  char ***out, struct err *err)
 {
-	size_t n = 0, flag_at = SIZE_MAX; /* argv[flag_at] is a flag and the last word so far */
-	struct strbuf word = { 0 };
-	char **argv;
-	int rc;
+	struct filling f = { t, p, v };
 
 	if (job_params_open(p) && !(v->epochs >= p->epochs_from && v->epochs <= p->epochs_to))
 		return err_fail(err, ERR_ARG, "%s are open, from %g to %g, and none of them was chosen",
 				t->epochs_param, p->epochs_from, p->epochs_to);
-	argv = mem_calloc(t->n_argv + 1, sizeof *argv);
-	rc = argv ? 0 : err_fail(err, ERR_NOMEM, "out of memory for the command");
-
-	for (size_t i = 0; i < t->n_argv && !rc; i++) {
-		const char *given = t->argv[i];
-
-		if (!word_fill(t, p, v, given, &word)) {
-			/* A flag that waits for this value makes no sense alone; "--x={y}" is whole in itself. */
-			if (given[0] != '-' && flag_at == n - 1 && n > 1) {
-				free(argv[--n]);
-				argv[n] = NULL;
-			}
-			flag_at = SIZE_MAX;
-			continue;
-		}
-		if (word.len > JOB_TYPE_MAX_ARG) {
-			rc = err_fail(err, ERR_ARG,
-				      "word %zu of the command has %zu bytes; at most %d are allowed", i,
-				      word.len, JOB_TYPE_MAX_ARG);
-			break;
-		}
-		argv[n] = word.failed ? NULL : mem_strdup(strbuf_text(&word));
-		if (!argv[n])
-			rc = err_fail(err, ERR_NOMEM, "out of memory for the command");
-		else if (is_flag(given))
-			flag_at = n++;
-		else
-			n++;
-	}
-	strbuf_release(&word);
-	if (rc) {
-		job_argv_free(argv);
-		return rc;
-	}
-	*out = argv;
-	return 0;
-}
-
-void job_argv_free(char **argv)
-{
-	for (size_t i = 0; argv && argv[i]; i++)
-		free(argv[i]);
-	free(argv);
+	return template_argv(t->argv, t->n_argv, put_value, &f, JOB_TYPE_MAX_ARG, out, err);
 }

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "common/stats.h"
 #include "common/text/text.h"
 #include "scheduler/config/type_parts.h"
 
@@ -137,7 +136,8 @@ void early_stop_read(struct fields *f, const char *name, void *object)
 void counts_read(struct fields *f, const char *name, size_t max_n, double max, double *out, size_t *out_n)
 {
 	const struct json *list = fields_list(f, name, 1, max_n);
-	char key[64], shown[32];
+	struct err why = { 0 };
+	char key[64];
 	size_t n = 0;
 
 	for (const struct json *e = json_first(list); e && !f->rc; e = json_next(e), n++) {
@@ -149,9 +149,6 @@ void counts_read(struct fields *f, const char *name, size_t max_n, double max, d
 	if (f->rc)
 		return;
 	*out_n = n;
-	stats_sort(out, n);
-	for (size_t i = 1; i < n; i++) {
-		if (out[i] == out[i - 1])
-			fields_fail(f, ERR_FORMAT, name, "%s is there twice", text_shortest(out[i], shown));
-	}
+	if (text_distinct(out, n, &why))
+		fields_fail(f, ERR_FORMAT, name, "%s", why.text);
 }

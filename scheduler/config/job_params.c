@@ -77,7 +77,7 @@ static int word_value(const struct job_param *p, const struct json *v, char **ou
 				near ? near : p->word[0], near ? "?" : "");
 	}
 	*out_text = mem_strdup(s);
-	return *out_text ? 0 : err_fail(err, ERR_NOMEM, "out of memory");
+	return *out_text ? 0 : err_nomem(err, NULL);
 }
 
 /* The bounds in words: " from 1 to 100", or nothing where there are none. */
@@ -127,26 +127,16 @@ static int number_value(const struct job_param *p, const struct json *v, char **
 		text_shortest(number, text);
 	*out_text = mem_strdup(text);
 	if (!*out_text)
-		return err_fail(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	*out_number = number;
 	return 0;
 }
 
-/* "3..20" into its ends; false: it is no range. */
-static bool range_parse(const char *s, double *out_from, double *out_to)
+/* "3..20", of digits alone. */
+static bool whole_range(const char *s, double *out_from, double *out_to)
 {
-	const char *dots = s ? strstr(s, "..") : NULL;
-	char low[32];
-	uint64_t from, to;
-
-	if (!dots || (size_t)(dots - s) >= sizeof low)
-		return false;
-	snprintf(low, sizeof low, "%.*s", (int)(dots - s), s);
-	if (!text_uint64(low, &from) || !text_uint64(dots + 2, &to) || from > WHOLE_MAX || to > WHOLE_MAX)
-		return false;
-	*out_from = (double)from;
-	*out_to = (double)to;
-	return true;
+	return strspn(s, "0123456789.") == strlen(s) && text_range(s, out_from, out_to) &&
+	       *out_from == floor(*out_from) && *out_to == floor(*out_to);
 }
 
 /* Open epochs. The ends are checked as single values are; what lies between them is then within the bounds, too. */
@@ -170,7 +160,7 @@ static int open_epochs(const struct job_type *t, const struct job_param *p, doub
 	snprintf(text, sizeof text, "%.0f..%.0f", from, to);
 	out->value[p - t->param] = mem_strdup(text);
 	if (!out->value[p - t->param])
-		return err_fail(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	out->epochs_from = from;
 	out->epochs_to = to;
 	return 0;
@@ -394,7 +384,7 @@ static int params_fill(const struct job_type *t, size_t i, const struct json *gi
 	const struct json *v = is_epochs && epochs ? epochs : json_get(given, p->name);
 	double from, to;
 
-	if (is_epochs && range_parse(json_string(v, NULL), &from, &to))
+	if (is_epochs && whole_range(json_string(v, ""), &from, &to))
 		return open_epochs(t, p, from, to, out, err);
 	if (v)
 		return param_value(p, v, &out->value[i], &out->number[i], err);
@@ -404,7 +394,7 @@ static int params_fill(const struct job_type *t, size_t i, const struct json *gi
 		return 0;
 	out->value[i] = mem_strdup(p->otherwise);
 	if (!out->value[i])
-		return err_fail(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	if (p->kind != PARAM_WORD)
 		text_number(p->otherwise, &out->number[i]);
 	return 0;

@@ -9,6 +9,7 @@
 
 #include "common/err.h"
 #include "common/json/json.h"
+#include "common/text/template.h"
 
 #define JOB_TYPE_MAX_PARAMS 32
 #define JOB_TYPE_MAX_ARGS 256
@@ -88,12 +89,11 @@ struct job_argv_values {
 	uint64_t seed;     /* {seed} */
 	double epochs;     /* what was chosen where the epochs are open; else not looked at */
 };
-/* argv[] and each word are to be freed: job_argv_free(). Unknown placeholders were refused when the type
+/* argv[] and each word are to be freed: argv_free(). Unknown placeholders were refused when the type
  * was read; a word that becomes too long is ERR_ARG. A word whose placeholder has no value (an optional
  * parameter) is left out, together with a flag "--x" directly before it. */
 int job_type_argv(const struct job_type *t, const struct job_params *p, const struct job_argv_values *v,
                   char ***out, struct err *err);
-void job_argv_free(char **argv);
 
 /* The counts that open epochs are chosen from, ascending: those of the type from `from` to `to`, or without any every
  * whole number there. More than `max` (at least 2) are thinned out evenly, the first and the last kept. Returns how many. */

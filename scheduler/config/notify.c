@@ -1,29 +1,17 @@
 /* `notify`: the command that is run, without a shell, when a promised job is predicted to be late. */
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/text/template.h"
 #include "scheduler/config/config_parts.h"
-#include "scheduler/process/template.h"
+#include "scheduler/config/type_parts.h"
 
 static const char *const placeholder[] = { "job", "type", "tenant", "slo_s", "late_s", "event", NULL };
 
-static bool known(const void *owner, const struct piece *p)
-{
-	(void)owner;
-	for (size_t i = 0; placeholder[i]; i++) {
-		if (piece_is(p, placeholder[i]))
-			return true;
-	}
-	return false;
-}
-
 void notify_read(struct fields *f, const char *name, void *object)
 {
-	const struct template_rules rules = { .known = known, .names = placeholder };
 	struct config *c = object;
 	size_t n = json_size(fields_get(f, name));
 
@@ -35,7 +23,7 @@ void notify_read(struct fields *f, const char *name, void *object)
 	if (!c->notify)
 		fields_nomem(f, name);
 	else
-		template_read(f, name, &rules, c->notify, &c->n_notify);
+		command_read(f, name, placeholder, c->notify, &c->n_notify);
 }
 
 void notify_write(const void *object, struct json_writer *w)
@@ -45,62 +33,32 @@ void notify_write(const void *object, struct json_writer *w)
 	put_strings(w, c->notify, c->n_notify);
 }
 
-/* ---- filling in ---- */
-
 static void put_seconds(struct strbuf *out, double s)
 {
 	if (isfinite(s))
 		strbuf_printf(out, "%.3f", s);
 }
 
-static void put_value(struct strbuf *out, const struct config_notice *n, const struct piece *p)
+static bool put_value(const void *owner, const char *name, struct strbuf *out)
 {
-	if (piece_is(p, "job"))
+	const struct config_notice *n = owner;
+
+	if (!strcmp(name, "job"))
 		strbuf_printf(out, "%" PRIu64, n->job);
-	else if (piece_is(p, "type"))
+	else if (!strcmp(name, "type"))
 		strbuf_puts(out, n->type ? n->type : "");
-	else if (piece_is(p, "tenant"))
+	else if (!strcmp(name, "tenant"))
 		strbuf_puts(out, n->tenant ? n->tenant : "");
-	else if (piece_is(p, "event"))
+	else if (!strcmp(name, "event"))
 		strbuf_puts(out, n->event ? n->event : "");
-	else if (piece_is(p, "slo_s"))
-		put_seconds(out, n->slo_s);
-	else if (piece_is(p, "late_s"))
-		put_seconds(out, n->late_s);
+	else
+		put_seconds(out, !strcmp(name, "slo_s") ? n->slo_s : n->late_s);
+	return true;
 }
 
 int config_notify_argv(const struct config *c, const struct config_notice *n, char ***out, struct err *err)
 {
-	struct strbuf word = { 0 };
-	char **argv;
-	int rc = 0;
-
 	if (!c->n_notify)
 		return err_fail(err, ERR_NOTFOUND, "notify: no command is configured");
-	argv = mem_calloc(c->n_notify + 1, sizeof *argv);
-	if (!argv)
-		rc = err_fail(err, ERR_NOMEM, "out of memory for the command of notify");
-	for (size_t i = 0; i < c->n_notify && !rc; i++) {
-		const char *at = c->notify[i];
-		enum piece_kind kind;
-		struct piece p;
-
-		strbuf_reset(&word);
-		while ((kind = piece_next(&at, &p)) == PIECE_TEXT || kind == PIECE_NAME) {
-			if (kind == PIECE_TEXT)
-				strbuf_add(&word, p.text, p.len);
-			else
-				put_value(&word, n, &p);
-		}
-		argv[i] = word.failed ? NULL : mem_strdup(strbuf_text(&word));
-		if (!argv[i])
-			rc = err_fail(err, ERR_NOMEM, "out of memory for the command of notify");
-	}
-	strbuf_release(&word);
-	if (rc) {
-		job_argv_free(argv);
-		return rc;
-	}
-	*out = argv;
-	return 0;
+	return template_argv(c->notify, c->n_notify, put_value, n, SIZE_MAX, out, err);
 }

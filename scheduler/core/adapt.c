@@ -73,7 +73,7 @@ int adapt_new(const struct adapt_params *p, struct adapt **out, struct err *err)
 		free(new);
 		free(a.track);
 		free(memory);
-		return err_fail(err, ERR_NOMEM, "out of memory for the scores of %zu job types", a.max_types);
+		return err_nomem(err, "the scores of %zu job types", a.max_types);
 	}
 	memory = hand_out(&a.pool, &a, memory);
 	for (size_t i = 0; i < a.max_types; i++)

@@ -134,8 +134,7 @@ int drift_new(const struct drift_params *p, struct drift **out, struct err *err)
 	if (!new || !d.watch) {
 		free(new);
 		free(d.watch);
-		return err_fail(err, ERR_NOMEM, "out of memory for the drift alarms of %zu job types",
-				d.max_types);
+		return err_nomem(err, "the drift alarms of %zu job types", d.max_types);
 	}
 	*new = d;
 	*out = new;

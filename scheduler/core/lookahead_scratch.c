@@ -16,7 +16,7 @@ int decide_scratch_new(size_t max_jobs, struct decide_scratch **out, struct err 
 		w->wanted = mem_array(max_jobs + 1, sizeof *w->wanted);
 	}
 	if (!w || !w->without || !w->with || !w->wanted || heap_reserve(&w->ends, max_jobs + 1))
-		rc = err_fail(err, ERR_NOMEM, "no memory for a look-ahead over %zu jobs", max_jobs);
+		rc = err_nomem(err, "a look-ahead over %zu jobs", max_jobs);
 	if (!rc)
 		rc = fluid_workspace_new(max_jobs + 1, &w->workspace, err);
 	if (rc)

@@ -16,7 +16,7 @@ static int schema_copy(const struct schema *s, struct schema **out, struct err *
 	json_begin(&w, &text, false);
 	schema_to_json(s, &w);
 	if (text.failed)
-		rc = err_fail(err, ERR_NOMEM, "out of memory for a copy of the schema");
+		rc = err_nomem(err, "a copy of the schema");
 	if (!rc)
 		rc = json_parse("the schema", strbuf_text(&text), text.len, &v, err);
 	if (!rc)
@@ -35,7 +35,7 @@ static int ignore(struct schema *s, char *taken, struct err *err)
 	if (s->n_ignores >= SCHEMA_MAX_LIST)
 		rc = err_fail(err, ERR_ARG, "the schema ignores more than %d columns", SCHEMA_MAX_LIST);
 	else if (!(list = mem_resize(s->ignore, s->n_ignores + 1, sizeof *list)))
-		rc = err_fail(err, ERR_NOMEM, "out of memory for the columns that are not used");
+		rc = err_nomem(err, "the columns that are not used");
 	if (rc) {
 		free(taken);
 		return rc;

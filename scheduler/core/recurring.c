@@ -30,13 +30,13 @@ int recurring_new(size_t max_jobs, struct recurring **out, struct err *err)
 				RECURRING_MAX);
 	r = mem_calloc(1, sizeof *r);
 	if (!r)
-		return err_fail(err, ERR_NOMEM, "out of memory for %zu recurring jobs", max_jobs);
+		return err_nomem(err, "%zu recurring jobs", max_jobs);
 	r->max = max_jobs;
 	r->newest = r->oldest = NOBODY;
 	r->entry = mem_array(max_jobs, sizeof *r->entry);
 	if (!r->entry || job_index_init(&r->index, max_jobs)) {
 		recurring_free(r);
-		return err_fail(err, ERR_NOMEM, "out of memory for %zu recurring jobs", max_jobs);
+		return err_nomem(err, "%zu recurring jobs", max_jobs);
 	}
 	*out = r;
 	return 0;

@@ -69,7 +69,7 @@ int sched_new(const struct sched_params *p, struct sched **out, struct err *err)
 		return err_fail(err, ERR_ARG, "room for %zu jobs: need 1 to %u", n, FLUID_MAX_JOBS / 2);
 	s = mem_calloc(1, sizeof *s);
 	if (!s)
-		return err_fail(err, ERR_NOMEM, "no memory for a scheduler");
+		return err_nomem(err, "a scheduler");
 	s->max_jobs = n;
 	s->seed = p->seed;
 	s->last_ns = s->plan_ns = s->quiet_ns = s->changed_ns = INT64_MIN;
@@ -90,7 +90,7 @@ int sched_new(const struct sched_params *p, struct sched **out, struct err *err)
 	if (!s->live || !s->spare || !s->order || !s->scene_running || !s->scene_queued || !s->neighbour ||
 	    !s->before || !s->trial || !s->rows.place || !s->rows.priority || !s->rows.turn_ns ||
 	    !s->rows.slot_ns || !s->rows.slot_cpus || tenants_init(s) || job_index_init(&s->index, n))
-		rc = err_fail(err, ERR_NOMEM, "no memory for a scheduler of %zu jobs", n);
+		rc = err_nomem(err, "a scheduler of %zu jobs", n);
 	if (!rc)
 		rc = decide_scratch_new(scene, &s->scratch, err);
 	if (!rc)

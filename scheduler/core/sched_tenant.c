@@ -129,7 +129,7 @@ int sched_set_tenants(struct sched *s, int64_t now_ns, const struct sched_tenant
 	if (rc)
 		return rc;
 	if (roll_make(s, tenant, n, &t))
-		return err_fail(err, ERR_NOMEM, "no memory for %zu tenants", n);
+		return err_nomem(err, "%zu tenants", n);
 	if (s->last_ns != INT64_MIN) /* restoring comes later, and is no event */
 		tenants_settle(s, live_clock(s, now_ns));
 	move_over(s, &t, n);

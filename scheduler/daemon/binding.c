@@ -48,7 +48,7 @@ static int read_batches(const struct json *v, struct binding *b, const char **ou
 		return 0;
 	b->batch = mem_array(n, sizeof *b->batch);
 	if (!b->batch)
-		return err_fail(err, ERR_NOMEM, "out of memory for the batches of a job");
+		return err_nomem(err, "the batches of a job");
 	b->n_batches = n;
 	if (json_type(v) != JSON_ARRAY) {
 		memcpy(b->batch, b->type->batch, n * sizeof *b->batch);
@@ -91,7 +91,7 @@ static int read_epochs(const struct setup *s, struct binding *b, const char **ou
 				b->params.epochs_from, b->params.epochs_to);
 	b->epochs = mem_array(b->n_epochs, sizeof *b->epochs);
 	if (!b->epochs)
-		return err_fail(err, ERR_NOMEM, "out of memory for the epochs of a job");
+		return err_nomem(err, "the epochs of a job");
 	memcpy(b->epochs, choice, b->n_epochs * sizeof *b->epochs);
 	return 0;
 }

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/io.h"
 #include "common/log.h"
 #include "common/mem.h"
@@ -27,23 +28,15 @@ static const int signals[4] = { SIGTERM, SIGINT, SIGHUP, SIGUSR2 };
 
 /* ---- time ---- */
 
-static int64_t clock_ns(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 int64_t daemon_now_ns(const struct daemon *d)
 {
-	return clock_ns(CLOCK_MONOTONIC) + d->clock_offset_ns;
+	return clock_monotonic_ns() + d->clock_offset_ns;
 }
 
 /* How long the loop was busy with one thing: `since` is when that began. */
 static void note_block(struct daemon *d, int64_t since)
 {
-	double ms = (double)(clock_ns(CLOCK_MONOTONIC) - since) / 1e6;
+	double ms = (double)(clock_monotonic_ns() - since) / 1e6;
 
 	if (ms > d->tally.max_block_ms)
 		d->tally.max_block_ms = ms;
@@ -83,7 +76,7 @@ static void leave_if_idle(struct daemon *d)
 
 void daemon_turn(struct daemon *d)
 {
-	int64_t since = clock_ns(CLOCK_MONOTONIC);
+	int64_t since = clock_monotonic_ns();
 
 	d->dirty = false;
 	life_durable(d, store_durable(d->store));
@@ -108,7 +101,7 @@ static void on_server_turn(void *owner)
 static void on_line(void *owner, struct conn *c, char *line, size_t len)
 {
 	struct daemon *d = owner;
-	int64_t since = clock_ns(CLOCK_MONOTONIC);
+	int64_t since = clock_monotonic_ns();
 
 	ops_line(d, c, line, len);
 	note_block(d, since);
@@ -144,7 +137,7 @@ static void store_went(struct daemon *d, bool failed, const struct err *why)
 static void on_store(evutil_socket_t fd, short what, void *owner)
 {
 	struct daemon *d = owner;
-	int64_t since = clock_ns(CLOCK_MONOTONIC);
+	int64_t since = clock_monotonic_ns();
 	struct err why = { 0 };
 	bool failed;
 
@@ -176,7 +169,7 @@ static void on_repair(evutil_socket_t fd, short what, void *owner)
 static void on_outlook(evutil_socket_t fd, short what, void *owner)
 {
 	struct daemon *d = owner;
-	int64_t since = clock_ns(CLOCK_MONOTONIC);
+	int64_t since = clock_monotonic_ns();
 
 	(void)fd;
 	(void)what;
@@ -353,7 +346,7 @@ static int replace_text(char **at, const char *with, struct err *err)
 		return 0;
 	copy = mem_strdup(with);
 	if (!copy)
-		return err_fail(err, ERR_NOMEM, "out of memory for the configuration");
+		return err_nomem(err, "the configuration");
 	free(*at);
 	*at = copy;
 	return 0;
@@ -483,7 +476,7 @@ static int add_events(struct daemon *d, struct err *err)
 		d->watchdog_timer = event_new(d->base, -1, EV_PERSIST, on_watchdog, d);
 		good = d->watchdog_timer && !event_add(d->watchdog_timer, &half);
 	}
-	return good ? 0 : err_fail(err, ERR_NOMEM, "out of memory for the events of the loop");
+	return good ? 0 : err_nomem(err, "the events of the loop");
 }
 
 int daemon_new(const struct daemon_params *p, struct daemon **out, struct err *err)
@@ -492,9 +485,9 @@ int daemon_new(const struct daemon_params *p, struct daemon **out, struct err *e
 	int rc;
 
 	if (!d)
-		return err_fail(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	d->params = *p;
-	d->clock_offset_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
+	d->clock_offset_ns = clock_wall_ns() - clock_monotonic_ns();
 	d->started_ns = d->load_since_ns = daemon_now_ns(d);
 	d->base = event_base_new();
 	rc = d->base ? 0 : err_fail(err, ERR_NOMEM, "no event loop: %s", strerror(errno));

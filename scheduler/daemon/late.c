@@ -75,7 +75,7 @@ static void notify(struct daemon *d, const struct job *job, double late_s)
 			 strerror(rc));
 	else
 		watch_for_end(d, pid);
-	job_argv_free(argv);
+	argv_free(argv);
 }
 
 /* Of jobs that run without a promise the one that came last. */

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "scheduler/core/outcome.h"
@@ -18,14 +18,6 @@
 struct pending_start {
 	uint64_t ticket, job;
 };
-
-static double monotonic_us(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
-}
 
 static bool is_advised(const struct job *job)
 {
@@ -191,11 +183,11 @@ static void turn_of(struct daemon *d, struct job *job, double took_us)
 
 void life_pump(struct daemon *d)
 {
-	double began = monotonic_us();
+	double began = clock_monotonic_us();
 	uint64_t id;
 
 	while (!d->draining && !d->store_failed) {
-		double before = monotonic_us();
+		double before = clock_monotonic_us();
 		struct job *job;
 
 		if (before - began > TURN_US) {
@@ -206,7 +198,7 @@ void life_pump(struct daemon *d)
 			return;
 		job = jobs_find(&d->jobs, id);
 		if (job)
-			turn_of(d, job, monotonic_us() - before);
+			turn_of(d, job, clock_monotonic_us() - before);
 	}
 }
 
@@ -266,7 +258,7 @@ static int spawn(struct daemon *d, struct job *job, struct err *err)
 		return rc;
 	exec_job_of(d, job, argv, dir, sizeof dir, &e);
 	rc = ops->start(self, &e, err);
-	job_argv_free(argv);
+	argv_free(argv);
 	return rc;
 }
 
@@ -287,14 +279,14 @@ static void spawn_or_fail(struct daemon *d, struct job *job)
 void life_durable(struct daemon *d, uint64_t ticket)
 {
 	struct start_list *l = &d->starts;
-	double began = monotonic_us();
+	double began = clock_monotonic_us();
 	size_t n = 0;
 
 	/* Ended jobs may push new starts: look at the list anew each time. */
 	for (; n < l->n && l->item[n].ticket <= ticket; n++) {
 		struct job *job = jobs_find(&d->jobs, l->item[n].job);
 
-		if (n > 0 && monotonic_us() - began > TURN_US) {
+		if (n > 0 && clock_monotonic_us() - began > TURN_US) {
 			daemon_later(d);
 			break;
 		}
@@ -355,14 +347,14 @@ static void on_started(void *owner, uint64_t id, int64_t at_ns, pid_t pid)
 
 int life_started_by_owner(struct daemon *d, struct job *job, struct err *err)
 {
-	double before = monotonic_us();
+	double before = clock_monotonic_us();
 
 	if (!job->ready) {
 		int rc = sched_start_now(d->sched, daemon_now_ns(d), job->id, &d->decision, err);
 
 		if (rc)
 			return rc;
-		turn_of(d, job, monotonic_us() - before);
+		turn_of(d, job, clock_monotonic_us() - before);
 	}
 	job->ready = false;
 	jobs_set_state(&d->jobs, job, JOB_RUNNING);

@@ -70,7 +70,7 @@ static int rebind(const struct setup *fresh, const struct job *job, struct rebou
 
 	if (mem_grow((void **)&r->id, &cap, r->n + 1, sizeof *r->id) ||
 	    mem_grow((void **)&r->binding, &r->cap, r->n + 1, sizeof *r->binding))
-		return err_fail(err, ERR_NOMEM, "out of memory for the jobs under the new configuration");
+		return err_nomem(err, "the jobs under the new configuration");
 	b = &r->binding[r->n];
 	*b = (struct binding){ 0 };
 	rc = binding_of_row(fresh, &job->row, b, err);
@@ -249,7 +249,7 @@ int daemon_reload(struct daemon *d, struct later *answer, struct model *model, s
 
 	if (!l) {
 		model_free(model);
-		return err_fail(err, ERR_NOMEM, "out of memory for a reload");
+		return err_nomem(err, "a reload");
 	}
 	l->d = d;
 	l->answer = answer;

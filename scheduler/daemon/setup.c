@@ -75,7 +75,7 @@ int setup_new(struct config *config, struct model *model, struct setup **out, st
 	if (!s) {
 		model_free(model);
 		config_free(config);
-		return err_fail(err, ERR_NOMEM, "out of memory for the configuration");
+		return err_nomem(err, "the configuration");
 	}
 	s->config = config;
 	s->model = model;
@@ -85,7 +85,7 @@ int setup_new(struct config *config, struct model *model, struct setup **out, st
 	if (!rc) {
 		s->columns = mem_calloc(config->n_types ? config->n_types : 1, sizeof *s->columns);
 		if (!s->columns)
-			rc = err_fail(err, ERR_NOMEM, "out of memory for the configuration");
+			rc = err_nomem(err, "the configuration");
 	}
 	for (size_t i = 0; !rc && i < config->n_types; i++)
 		rc = map_type(s, &config->type[i], &s->columns[i], err);
@@ -122,7 +122,7 @@ int setup_values_new(const struct setup *s, struct job_values *out, struct err *
 	double *block = mem_array(n, sizeof(double) + sizeof(char *));
 
 	if (!block)
-		return err_fail(err, ERR_NOMEM, "out of memory for the values of a job");
+		return err_nomem(err, "the values of a job");
 	*out = (struct job_values){ .number = block, .category = (const char **)(block + n) };
 	return 0;
 }

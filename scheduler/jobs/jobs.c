@@ -81,7 +81,7 @@ int job_new(struct names *names, const struct job_record *row, struct job **out,
 	struct job_record *r;
 
 	if (!job)
-		return err_fail(err, ERR_NOMEM, "out of memory for a job");
+		return err_nomem(err, "a job");
 	job->id = row->id;
 	job->row = *row;
 	r = &job->row;
@@ -92,7 +92,7 @@ int job_new(struct names *names, const struct job_record *row, struct job **out,
 	    copy_text(&job->batches_text, &r->batches, row->batches) |
 	    copy_text(&job->reason, &r->reason, row->reason) | copy_text(&job->tag, &r->tag, row->tag)) {
 		job_free(job);
-		return err_fail(err, ERR_NOMEM, "out of memory for a job");
+		return err_nomem(err, "a job");
 	}
 	if (job->type_number < 0 || keep_name(names, &r->mode, row->mode) ||
 	    keep_name(names, &r->tenant, row->tenant) || keep_name(names, &r->policy, row->policy) ||
@@ -188,7 +188,7 @@ int jobs_init(struct jobs *j, struct err *err)
 	j->key_bucket = mem_array(KEY_BUCKETS, sizeof *j->key_bucket);
 	if (!j->bucket || !j->key || !j->key_bucket) {
 		jobs_release(j);
-		return err_fail(err, ERR_NOMEM, "out of memory for the index of jobs");
+		return err_nomem(err, "the index of jobs");
 	}
 	memset(j->key_bucket, 0xff, KEY_BUCKETS * sizeof *j->key_bucket);
 	return 0;
@@ -219,7 +219,7 @@ int jobs_add(struct jobs *j, struct job *job, struct err *err)
 
 	/* A longer chain is slower, not wrong: without memory the index stays as it is. */
 	if (j->n >= j->n_buckets && index_grow(j) && j->n >= 64 * j->n_buckets)
-		return err_fail(err, ERR_NOMEM, "out of memory for the index of jobs");
+		return err_nomem(err, "the index of jobs");
 	at = bucket_of(j, job->id);
 	job->same_hash = j->bucket[at];
 	j->bucket[at] = job;
@@ -312,7 +312,7 @@ int jobs_key_add(struct jobs *j, uid_t uid, const char *key, uint64_t id, struct
 	uint32_t i, *bucket;
 
 	if (!copy)
-		return err_fail(err, ERR_NOMEM, "out of memory for a key");
+		return err_nomem(err, "a key");
 	if (j->n_keys == JOBS_MAX_KEYS) {
 		key_drop(j, (uint32_t)j->first_key);
 		j->first_key = (j->first_key + 1) % JOBS_MAX_KEYS;

@@ -77,7 +77,7 @@ int job_output_init(struct job_output *o, const char *dir, const char *accuracy_
 	if (!path.failed && !o->accuracy_path == !accuracy_path && !o->epoch_path == !epoch_path)
 		return 0;
 	job_output_release(o);
-	return err_fail(err, ERR_NOMEM, "out of memory for a job's output");
+	return err_nomem(err, "a job's output");
 }
 
 void job_output_release(struct job_output *o)

@@ -106,7 +106,7 @@ int profile_campaign_open(struct profile_campaign *k, enum profile_open how, boo
 
 static int write_file(const char *path, const struct strbuf *text, struct err *err)
 {
-	return text->failed ? err_fail(err, ERR_NOMEM, "out of memory for %s", text_tail(path, 200))
+	return text->failed ? err_nomem(err, "%s", text_tail(path, 200))
 			    : io_write_file(path, strbuf_text(text), text->len, err);
 }
 

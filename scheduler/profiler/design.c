@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/text/template.h"
 #include "common/text/text.h"
 
 /* Columns of the table that no factor may be called, and placeholders that exist without one. */
@@ -18,11 +19,6 @@ static const char *const reserved[] = {
 	NULL
 };
 static const char *const builtin[] = { "seed", "copy", "replication", "run", NULL };
-
-static int nomem(struct err *err)
-{
-	return err_fail(err, ERR_NOMEM, "out of memory for the design");
-}
 
 void profile_design_init(struct profile_design *d)
 {
@@ -99,7 +95,7 @@ static int factor_begin(struct profile_factor *f, const char *where, const char 
 				where, name);
 	f->name = mem_strdup(name);
 	f->level = mem_calloc(PROFILE_MAX_LEVELS, sizeof *f->level);
-	return f->name && f->level ? 0 : nomem(err);
+	return f->name && f->level ? 0 : err_nomem(err, "the design");
 }
 
 /* Numbers are kept as their shortest text, so that 64 and 64.0 are one level. */
@@ -130,7 +126,7 @@ static int factor_add(struct profile_factor *f, const char *where, const char *t
 	}
 	f->level[f->n_levels] = mem_strdup(text);
 	if (!f->level[f->n_levels])
-		return nomem(err);
+		return err_nomem(err, "the design");
 	f->n_levels++;
 	return 0;
 }
@@ -200,7 +196,7 @@ int profile_design_factor(struct profile_design *d, const char *text, struct err
 				text_printable(text, shown, sizeof shown));
 	copy = mem_strdup(text);
 	if (!copy)
-		return nomem(err);
+		return err_nomem(err, "the design");
 	copy[eq - text] = '\0';
 	rc = factor_begin(&f, "--factor", copy, err);
 	rest = copy + (eq - text) + 1;
@@ -246,7 +242,7 @@ static int command_add(struct profile_design *d, const char *word, struct err *e
 				PROFILE_MAX_ARG - 1);
 	d->command[d->n_command] = mem_strdup(word);
 	if (!d->command[d->n_command])
-		return nomem(err);
+		return err_nomem(err, "the design");
 	d->command[++d->n_command] = NULL;
 	return 0;
 }
@@ -277,7 +273,8 @@ int profile_design_command(struct profile_design *d, const char *text, struct er
 				break;
 			}
 			if (open)
-				rc = word.failed ? nomem(err) : command_add(d, strbuf_text(&word), err);
+				rc = word.failed ? err_nomem(err, "the design")
+						 : command_add(d, strbuf_text(&word), err);
 			strbuf_reset(&word);
 			open = false;
 			if (*s == '\0')
@@ -303,7 +300,7 @@ static int text_put(char **at, const char *text, struct err *err)
 	char *copy = mem_strdup(text);
 
 	if (!copy)
-		return nomem(err);
+		return err_nomem(err, "the design");
 	free(*at);
 	*at = copy;
 	return 0;
@@ -517,23 +514,11 @@ int profile_design_read(struct profile_design *d, const char *path, struct err *
 
 /* ---- checks ---- */
 
-/* The placeholder that starts at *s ("{name}"), its length without braces; 0: there is none. */
-static size_t placeholder(const char *s)
-{
-	const char *end = *s == '{' ? strchr(s, '}') : NULL;
-
-	return end && is_word(s + 1, (size_t)(end - s - 1)) ? (size_t)(end - s - 1) : 0;
-}
-
 static bool command_uses(const struct profile_design *d, const char *name)
 {
 	for (size_t i = 0; i < d->n_command; i++) {
-		for (const char *s = d->command[i]; *s; s++) {
-			size_t len = placeholder(s);
-
-			if (len && strlen(name) == len && !memcmp(s + 1, name, len))
-				return true;
-		}
+		if (template_uses(d->command[i], name))
+			return true;
 	}
 	return false;
 }
@@ -541,8 +526,6 @@ static bool command_uses(const struct profile_design *d, const char *name)
 static int check_placeholders(const struct profile_design *d, struct err *err)
 {
 	const char *known[2 * PROFILE_MAX_FACTORS + 5] = { NULL };
-	const char *near;
-	char name[PROFILE_MAX_VALUE + 1];
 	size_t n = 0;
 
 	for (size_t i = 0; i < d->n_factors; i++)
@@ -552,20 +535,8 @@ static int check_placeholders(const struct profile_design *d, struct err *err)
 	for (size_t i = 0; builtin[i]; i++)
 		known[n++] = builtin[i];
 	for (size_t i = 0; i < d->n_command; i++) {
-		for (const char *s = d->command[i]; *s; s++) {
-			size_t len = placeholder(s);
-
-			if (!len)
-				continue;
-			snprintf(name, sizeof name, "%.*s",
-				 (int)(len < PROFILE_MAX_VALUE ? len : PROFILE_MAX_VALUE), s + 1);
-			if (in_list(name, known))
-				continue;
-			near = text_nearest(name, known);
-			return err_fail(err, ERR_FORMAT,
-					"the command has {%s}, which is no factor and not fixed%s%s%s", name,
-					near ? "; did you mean {" : "", near ? near : "", near ? "}?" : "");
-		}
+		if (template_check(d->command[i], known, err))
+			return err_prefix(err, "word %zu of the command", i + 1);
 	}
 	for (size_t i = 0; i < d->n_factors; i++) {
 		if (strcmp(d->factor[i].name, "njobs") && !command_uses(d, d->factor[i].name))
@@ -633,65 +604,36 @@ int profile_design_check(struct profile_design *d, struct err *err)
 
 /* ---- the command of one copy ---- */
 
-static int fill_in(const struct profile_design *d, const struct profile_point *p, size_t copy,
-		   const char *template, char **out, struct err *err)
+struct filling {
+	const struct profile_design *design;
+	const struct profile_point *point;
+	size_t copy;
+};
+
+static bool put_placeholder(const void *owner, const char *name, struct strbuf *out)
 {
-	struct strbuf word = { 0 };
-	char name[PROFILE_MAX_VALUE + 1];
-	int rc = 0;
+	const struct filling *f = owner;
+	const struct profile_point *p = f->point;
+	const char *value = profile_value(f->design, p->level, name);
 
-	for (const char *s = template; *s; s++) {
-		size_t len = placeholder(s);
-		const char *value;
-
-		if (!len || len > PROFILE_MAX_VALUE) {
-			strbuf_add(&word, s, 1);
-			continue;
-		}
-		memcpy(name, s + 1, len);
-		name[len] = '\0';
-		value = profile_value(d, p->level, name);
-		if (value)
-			strbuf_puts(&word, value);
-		else if (!strcmp(name, "seed"))
-			strbuf_printf(&word, "%llu", (unsigned long long)profile_seed(d, p, copy));
-		else if (!strcmp(name, "copy"))
-			strbuf_printf(&word, "%zu", copy);
-		else if (!strcmp(name, "replication"))
-			strbuf_printf(&word, "%u", p->replication);
-		else
-			strbuf_printf(&word, "%u-%u", p->setting + 1, p->replication); /* {run} */
-		s += len + 1;
-	}
-	if (word.failed)
-		rc = nomem(err);
-	else if (word.len >= PROFILE_MAX_ARG)
-		rc = err_fail(err, ERR_ARG, "'%.60s' filled in is longer than %d bytes", template,
-			      PROFILE_MAX_ARG - 1);
-	else if (!(*out = mem_strdup(strbuf_text(&word))))
-		rc = nomem(err);
-	strbuf_release(&word);
-	return rc;
+	if (value)
+		strbuf_puts(out, value);
+	else if (!strcmp(name, "seed"))
+		strbuf_printf(out, "%llu", (unsigned long long)profile_seed(f->design, p, f->copy));
+	else if (!strcmp(name, "copy"))
+		strbuf_printf(out, "%zu", f->copy);
+	else if (!strcmp(name, "replication"))
+		strbuf_printf(out, "%u", p->replication);
+	else
+		strbuf_printf(out, "%u-%u", p->setting + 1, p->replication); /* {run} */
+	return true;
 }
 
 int profile_argv(const struct profile_design *d, const struct profile_point *p, size_t copy, char ***out_word,
 		 struct err *err)
 {
-	char **word = mem_calloc(d->n_command + 1, sizeof *word);
-	int rc = word ? 0 : nomem(err);
+	struct filling f = { d, p, copy };
 
-	for (size_t i = 0; i < d->n_command && !rc; i++)
-		rc = fill_in(d, p, copy, d->command[i], &word[i], err);
-	if (rc)
-		profile_argv_free(word);
-	else
-		*out_word = word;
-	return rc;
-}
-
-void profile_argv_free(char **word)
-{
-	for (size_t i = 0; word && word[i]; i++)
-		free(word[i]);
-	free(word);
+	return template_argv(d->command, d->n_command, put_placeholder, &f, PROFILE_MAX_ARG - 1, out_word,
+			     err);
 }

@@ -140,7 +140,7 @@ static int append(struct profile_journal *j, const struct strbuf *text, struct e
 	size_t done = 0;
 
 	if (text->failed)
-		return err_fail(err, ERR_NOMEM, "out of memory for a line of %s", text_tail(j->path, 300));
+		return err_nomem(err, "a line of %s", text_tail(j->path, 300));
 	while (done < text->len) {
 		ssize_t n = pwrite(j->fd, text->text + done, text->len - done, j->len + (off_t)done);
 
@@ -386,7 +386,7 @@ static int set_aside(struct profile_journal *j, struct err *err)
 
 	strbuf_printf(&old, "%s.old", j->path);
 	if (old.failed)
-		rc = err_fail(err, ERR_NOMEM, "out of memory");
+		rc = err_nomem(err, NULL);
 	else if (rename(j->path, strbuf_text(&old)))
 		rc = system_error(j, "rename", err);
 	else {
@@ -428,7 +428,7 @@ int profile_journal_open(struct profile_journal *j, const char *dir, const struc
 	j->run = mem_calloc(plan->n, sizeof *j->run);
 	strbuf_release(&path);
 	if (!j->path || !j->run)
-		return err_fail(err, ERR_NOMEM, "out of memory for the journal");
+		return err_nomem(err, "the journal");
 	if (how == PROFILE_LOOK)
 		return read_all(j, d, plan, err);
 	rc = make_folder(dir, err);

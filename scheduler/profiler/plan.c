@@ -11,11 +11,6 @@
 #define LHS_DRAWS 64 /* the draw with the fewest settings twice is kept */
 #define SEEDS_A_REPLICATION 1000 /* more than PROFILE_MAX_JOBS, so copies of two replications share no seed */
 
-static int nomem(struct err *err)
-{
-	return err_fail(err, ERR_NOMEM, "out of memory for the plan");
-}
-
 /* ---- settings ---- */
 
 size_t profile_grid_size(const struct profile_design *d)
@@ -125,7 +120,7 @@ static int lhs_make(const struct profile_design *d, struct profile_point *out, s
 	}
 	free(drawn);
 	free(perm);
-	return most ? 0 : nomem(err);
+	return most ? 0 : err_nomem(err, "the plan");
 }
 
 int profile_plan_make(const struct profile_design *d, struct profile_plan *out, struct err *err)
@@ -134,7 +129,7 @@ int profile_plan_make(const struct profile_design *d, struct profile_plan *out, 
 	struct profile_point *one = mem_calloc(n, sizeof *one);
 	struct profile_plan p = { .run = mem_calloc(n * d->replications, sizeof *p.run) };
 	uint32_t *order = mem_array(n, sizeof *order);
-	int rc = one && p.run && order ? 0 : nomem(err);
+	int rc = one && p.run && order ? 0 : err_nomem(err, "the plan");
 
 	if (!rc && d->kind == PROFILE_LHS)
 		rc = lhs_make(d, one, err);

@@ -33,9 +33,8 @@ void profile_describe(const struct profile_design *d, const uint16_t *level, str
  * that settings are compared on the same luck. */
 uint64_t profile_seed(const struct profile_design *d, const struct profile_point *p, size_t copy);
 
-/* The command of one copy with its placeholders filled in: word[] is to be freed, each and the list. */
+/* The command of one copy with its placeholders filled in; to be freed with argv_free(). */
 int profile_argv(const struct profile_design *d, const struct profile_point *p, size_t copy, char ***out_word,
                  struct err *err);
-void profile_argv_free(char **word);
 
 #endif

@@ -20,7 +20,7 @@ static int add_epoch(struct profile_copy *c, size_t *cap, const struct output_nu
 	    (c->n_epochs && n->epoch <= c->epoch[c->n_epochs - 1].epoch))
 		return 0;
 	if (mem_grow(&list, cap, c->n_epochs + 1, sizeof *c->epoch))
-		return err_fail(err, ERR_NOMEM, "out of memory for a curve");
+		return err_nomem(err, "a curve");
 	c->epoch = list;
 	c->epoch[c->n_epochs++] = (struct profile_epoch){ n->epoch, n->accuracy, n->loss, n->elapsed_s };
 	return 0;
@@ -36,7 +36,7 @@ int profile_result_parse(const struct profile_design *d, const char *text, size_
 
 	c->accuracy = NAN;
 	if (d->regex && regcomp(&re, d->regex, REG_EXTENDED))
-		return err_fail(err, ERR_NOMEM, "out of memory for a regular expression");
+		return err_nomem(err, "a regular expression");
 	rules.regex = d->regex ? &re : NULL;
 	for (size_t at = 0; at < len && !rc;) {
 		const char *end = memchr(text + at, '\n', len - at);

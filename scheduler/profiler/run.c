@@ -17,8 +17,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/io.h"
 #include "common/mem.h"
+#include "common/text/template.h"
 #include "common/text/text.h"
 #include "scheduler/process/output.h"
 #include "scheduler/process/proc.h"
@@ -44,14 +46,6 @@ struct running {
 	size_t failed; /* the copy that failed by itself, from 1, before we ended the others; 0: none */
 	int signal; /* that asked us to stop */
 };
-
-static double now_s(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- signals ---- */
 
@@ -228,7 +222,7 @@ static int start_copy(struct running *r, size_t copy, int in, int tell, struct e
 	if (!rc)
 		rc = log_open(p, copy, "err", &err_fd, err);
 	if (!rc) {
-		c->from_s = now_s();
+		c->from_s = clock_monotonic_s();
 		c->pid = fork();
 		if (c->pid == 0)
 			become(word, &p->signals->before, parent, in, out_fd, err_fd, tell);
@@ -246,7 +240,7 @@ static int start_copy(struct running *r, size_t copy, int in, int tell, struct e
 		close(out_fd);
 	if (err_fd >= 0)
 		close(err_fd);
-	profile_argv_free(word);
+	argv_free(word);
 	return rc;
 }
 
@@ -261,7 +255,7 @@ static int start_all(struct running *r, struct err *err)
 			close(in);
 		return err_fail(err, ERR_IO, "cannot open a pipe or /dev/null: %s", strerror(errno));
 	}
-	r->begun_s = now_s();
+	r->begun_s = clock_monotonic_s();
 	for (size_t i = 1; i <= n && !rc; i++)
 		rc = start_copy(r, i, in, tell[1], err);
 	close(in);
@@ -297,7 +291,7 @@ static void end_all(struct running *r)
 
 	signal_all(r, again ? SIGKILL : SIGTERM);
 	if (!again)
-		r->kill_at_s = now_s() + GRACE_S;
+		r->kill_at_s = clock_monotonic_s() + GRACE_S;
 }
 
 static void measure(struct profile_copy *m, const struct child *c, double to_s, double blocked_s,
@@ -326,7 +320,7 @@ static void reap(struct running *r)
 		if (c->pid == 0 || waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT) ||
 		    info.si_pid != c->pid)
 			continue;
-		to_s = now_s();
+		to_s = clock_monotonic_s();
 		blocked_s = proc_blocked_s(c->pid); /* while the zombie can still be asked */
 		kill(-c->pid, SIGKILL); /* what it left running would run beside the next measurement */
 		wait4(c->pid, &c->status, 0, &use);
@@ -346,7 +340,7 @@ static void wait_all(struct running *r)
 	double limit_s = r->begun_s + r->p->design->timeout_s;
 
 	while (r->n_alive) {
-		double now = now_s(),
+		double now = clock_monotonic_s(),
 		       until = fmin(now + TICK_S, isfinite(r->kill_at_s) ? r->kill_at_s : limit_s);
 		int number = next_signal(r->p->signals, fmax(until - now, 0.0));
 
@@ -355,7 +349,7 @@ static void wait_all(struct running *r)
 			r->signal = number;
 			end_all(r);
 		}
-		now = now_s();
+		now = clock_monotonic_s();
 		if (r->n_alive && !isfinite(r->kill_at_s) && now >= limit_s) {
 			r->timed_out = true;
 			end_all(r);
@@ -437,7 +431,7 @@ static int prepare(struct running *r, struct err *err)
 				strerror(errno));
 	r->out->copy = mem_calloc(n, sizeof *r->out->copy);
 	if (!r->out->copy)
-		return err_fail(err, ERR_NOMEM, "out of memory for a run");
+		return err_nomem(err, "a run");
 	r->out->n_copies = n;
 	for (size_t i = 0; i < n; i++)
 		r->out->copy[i].accuracy = NAN;

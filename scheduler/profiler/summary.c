@@ -52,7 +52,7 @@ static int data_open(struct data *p, const struct profile_design *d, const struc
 
 	*p = (struct data){ 0 };
 	put_schema(d, &schema);
-	rc = schema.failed || text->failed ? err_fail(err, ERR_NOMEM, "out of memory for the table")
+	rc = schema.failed || text->failed ? err_nomem(err, "the table")
 					   : json_parse("schema", strbuf_text(&schema), schema.len, &v, err);
 	if (!rc)
 		rc = schema_from_json("schema", v, &p->schema, err);
@@ -112,8 +112,7 @@ static int job_of(const struct profile_design *d, size_t setting, const struct s
 		return rc;
 	profile_grid_at(d, setting, level);
 	put_job(d, level, schema, &text);
-	rc = text.failed ? err_fail(err, ERR_NOMEM, "out of memory")
-			 : job_values_parse(out, schema, strbuf_text(&text), err);
+	rc = text.failed ? err_nomem(err, NULL) : job_values_parse(out, schema, strbuf_text(&text), err);
 	strbuf_release(&text);
 	if (rc)
 		job_values_release(out);
@@ -125,7 +124,7 @@ static int ask_model(const struct profile_design *d, const struct model *m, stru
 {
 	int at = schema_find(m->schema, m->schema->decision);
 	struct decision *out = mem_calloc(1, sizeof *out);
-	int rc = out ? 0 : err_fail(err, ERR_NOMEM, "out of memory for a decision");
+	int rc = out ? 0 : err_nomem(err, "a decision");
 
 	for (size_t i = 0; i < n && !rc; i++) {
 		struct job_values job;
@@ -167,7 +166,7 @@ static int good_rows(const struct data *p, const struct features *f, struct data
 
 	all.y = mem_array(t->n_rows, sizeof *all.y);
 	if (!rc && (!row || !all.y))
-		rc = err_fail(err, ERR_NOMEM, "out of memory for %zu rows", t->n_rows);
+		rc = err_nomem(err, "%zu rows", t->n_rows);
 	for (size_t i = 0; i < t->n_rows && !rc; i++) {
 		all.y[i] = log(t->time[i]);
 		if (isfinite(all.y[i]))
@@ -187,7 +186,7 @@ static int encode_grid(const struct profile_design *d, const struct data *p, con
 		       const struct profile_suggestion *one, size_t n, double **out, struct err *err)
 {
 	double *x = mem_array(n * (f->n ? f->n : 1), sizeof *x);
-	int rc = x ? 0 : err_fail(err, ERR_NOMEM, "out of memory for a grid of %zu settings", n);
+	int rc = x ? 0 : err_nomem(err, "a grid of %zu settings", n);
 
 	for (size_t i = 0; i < n && !rc; i++) {
 		struct job_values job;
@@ -212,7 +211,7 @@ static int ask_trees(const struct dataset *data, const double *x, uint64_t seed,
 	const struct predictor_ops *ops = predictor_find("forest");
 	double *predicted = mem_array(n, sizeof *predicted);
 	struct settings settings;
-	int rc = predicted && ops ? 0 : err_fail(err, ERR_NOMEM, "out of memory for %zu predictions", n);
+	int rc = predicted && ops ? 0 : err_nomem(err, "%zu predictions", n);
 
 	if (!rc) {
 		settings_init(&settings, ops->spec);
@@ -290,7 +289,7 @@ static int suggest(const struct profile_campaign *k, const struct data *p, const
 				size, PROFILE_MAX_RUNS);
 	one = mem_calloc(size, sizeof *one);
 	if (!one)
-		return err_fail(err, ERR_NOMEM, "out of memory for a grid of %zu settings", size);
+		return err_nomem(err, "a grid of %zu settings", size);
 	for (size_t i = 0; i < size; i++)
 		one[i].setting = i;
 	for (size_t i = 0; i < k->plan.n; i++)

@@ -67,7 +67,7 @@ int profile_judge(const struct profile_state *s, struct profile_verdict *out, st
 	if (!v.status || !v.apart || !v.cv || !m) {
 		profile_verdict_release(&v);
 		free(m);
-		return err_fail(err, ERR_NOMEM, "out of memory for %zu runs", n);
+		return err_nomem(err, "%zu runs", n);
 	}
 	for (size_t i = 0; i < n; i++) {
 		const struct profile_outcome *o = &s->journal->run[i];

@@ -23,7 +23,7 @@ struct answer {
 
 static int nomem(struct answer *a)
 {
-	return err_fail(&a->q->err, ERR_NOMEM, "no memory for an answer of the database");
+	return err_nomem(&a->q->err, "an answer of the database");
 }
 
 static int prepare(struct answer *a, const struct strbuf *sql)

@@ -51,7 +51,7 @@ static int append(struct batch *b, enum row_kind kind, const void *fixed, size_t
 				ROW_MAX_TEXT);
 	size = (size + texts + 7) & ~(size_t)7; /* so that the next row is aligned */
 	if (mem_grow(&bytes, &b->cap, b->len + size, 1))
-		return err_fail(err, ERR_NOMEM, "no memory to keep a row of %zu bytes for the database",
+		return err_fail(err, ERR_NOMEM, "out of memory to keep a row of %zu bytes for the database",
 				size);
 	b->bytes = bytes;
 	to = b->bytes + b->len;

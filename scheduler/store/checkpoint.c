@@ -5,14 +5,15 @@
  * The log begins anew only when a transaction starts that finds all of it moved. Commits that arrive during a checkpoint
  * prevent that; where it happens over and over the log grows to CHECKPOINT_LIMIT (store_writer.c), and the writer moves the
  * little that is left itself. */
+#include "common/clock.h"
 #include "scheduler/store/internal.h"
 #include "scheduler/store/schema.h"
 
 int store_checkpoint(struct store *s, sqlite3 *db, struct err *err)
 {
-	int64_t started_ns = store_now_ns();
+	int64_t started_ns = clock_monotonic_ns();
 	int rc = sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
-	double took_ms = (double)(store_now_ns() - started_ns) / 1e6;
+	double took_ms = (double)(clock_monotonic_ns() - started_ns) / 1e6;
 
 	if (rc && (rc & 0xff) != SQLITE_BUSY) /* busy: another program does it right now */
 		return db_fail(db, rc, "move the log into", s->path, err);

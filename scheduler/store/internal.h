@@ -78,7 +78,6 @@ struct store {
 	sqlite3 *checkpoint_db;       /* the checkpointer's, likewise */
 };
 
-int64_t store_now_ns(void); /* monotonic */
 void store_notify(struct store *s); /* makes store_fd() readable */
 
 void *store_writer_run(void *store);

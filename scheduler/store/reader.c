@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/mem.h"
 #include "scheduler/store/internal.h"
 #include "scheduler/store/schema.h"
@@ -84,7 +85,7 @@ int store_ask(struct store *s, enum store_question kind, uint64_t job, const str
 		return rc;
 	q = mem_calloc(1, sizeof *q);
 	if (!q)
-		return err_fail(err, ERR_NOMEM, "no memory for a question to the database");
+		return err_nomem(err, "a question to the database");
 	q->kind = kind;
 	q->job = job;
 	q->filter = filter;
@@ -119,14 +120,14 @@ static int look_up(void *reader)
 {
 	struct reader *r = reader;
 
-	return atomic_load(&r->s->reader_abort) || store_now_ns() > r->deadline_ns;
+	return atomic_load(&r->s->reader_abort) || clock_monotonic_ns() > r->deadline_ns;
 }
 
 static void answer(struct reader *r, struct question *q)
 {
 	int rc = 0;
 
-	r->deadline_ns = store_now_ns() + r->s->read_limit_ns;
+	r->deadline_ns = clock_monotonic_ns() + r->s->read_limit_ns;
 	if (!r->db) {
 		rc = db_open(r->s->path, true, &r->db, &q->err);
 		if (rc)
@@ -134,7 +135,7 @@ static void answer(struct reader *r, struct question *q)
 		sqlite3_progress_handler(r->db, PROGRESS_STEPS, look_up, r);
 	}
 	question_answer(r->db, q);
-	if (q->err.code == ERR_BUSY && store_now_ns() > r->deadline_ns)
+	if (q->err.code == ERR_BUSY && clock_monotonic_ns() > r->deadline_ns)
 		err_fail(&q->err, ERR_BUSY,
 			 "the database took longer than %g s to answer: ask for less at a time",
 			 (double)r->s->read_limit_ns / 1e9);

@@ -137,7 +137,8 @@ static int load_text(sqlite3_stmt *st, int at, const struct record_field *f, str
 	void *member = (char *)out + f->offset;
 
 	if (!text && sqlite3_column_type(st, at) != SQLITE_NULL)
-		return err_fail(err, ERR_NOMEM, "no memory to read job %llu", (unsigned long long)out->id);
+		return err_fail(err, ERR_NOMEM, "out of memory to read job %llu",
+				(unsigned long long)out->id);
 	if (!text && f->needed)
 		return err_fail(err, ERR_FORMAT, "the row of job %llu has no %s: the database is damaged",
 				(unsigned long long)out->id, f->column);

@@ -24,7 +24,7 @@ static int start(struct store *s, bool all_columns, const char *rest, int64_t nu
 		job_names(&sql);
 	strbuf_puts(&sql, rest);
 	if (sql.failed)
-		rc = err_fail(err, ERR_NOMEM, "no memory to read the database");
+		rc = err_fail(err, ERR_NOMEM, "out of memory to read the database");
 	else
 		rc = db_prepare(*out_db, sql.text, out_st, err);
 	strbuf_release(&sql);
@@ -84,7 +84,7 @@ int store_each_key(struct store *s, int64_t since_ns,
 		int64_t submitted_ns = sqlite3_column_int64(st, 3);
 
 		if (!key && sqlite3_column_type(st, 2) != SQLITE_NULL)
-			rc = err_fail(err, ERR_NOMEM, "no memory to read the database");
+			rc = err_fail(err, ERR_NOMEM, "out of memory to read the database");
 		else if (key && submitted_ns >= since_ns)
 			rc = fn(owner, (uid_t)sqlite3_column_int64(st, 1), key,
 				(uint64_t)sqlite3_column_int64(st, 0), err);

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/text/text.h"
@@ -26,14 +27,6 @@
 #define PATH_SHOWN 300
 #define PENDING_MAX_BYTES ((size_t)128 << 20) /* waiting for a slow disk; beyond that adds are refused */
 #define READ_LIMIT_S 5.0
-
-int64_t store_now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 void store_notify(struct store *s)
 {
@@ -167,7 +160,7 @@ int store_open(const struct store_params *p, struct store **out, struct err *err
 		return err_fail(err, ERR_ARG, "there is no durability %d", p->durability);
 	s = mem_calloc(1, sizeof *s);
 	if (!s)
-		return err_fail(err, ERR_NOMEM, "no memory for the store");
+		return err_nomem(err, "the store");
 	s->lock_fd = -1;
 	s->durability = p->durability;
 	s->interval_ns = seconds_ns(p->interval_s, 1.0);
@@ -177,7 +170,7 @@ int store_open(const struct store_params *p, struct store **out, struct err *err
 	strbuf_printf(&path, "%s/" STORE_FILE, p->dir);
 	s->path = path.text;
 	if (path.failed) {
-		rc = err_fail(err, ERR_NOMEM, "no memory for the store");
+		rc = err_nomem(err, "the store");
 		goto fail;
 	}
 	if ((rc = lock_folder(p->dir, &s->lock_fd, err)) ||
@@ -301,7 +294,7 @@ static int begin_add(struct store *s, struct err *err)
 				"more than %zu MiB wait for the disk: it is too slow, or hangs",
 				PENDING_MAX_BYTES >> 20);
 	if (!s->open && !(s->open = take_spare(s)))
-		return err_fail(err, ERR_NOMEM, "no memory to collect rows for the database");
+		return err_fail(err, ERR_NOMEM, "out of memory to collect rows for the database");
 	return 0;
 }
 

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <time.h>
 
+#include "common/clock.h"
 #include "common/strbuf.h"
 #include "scheduler/config/config.h"
 #include "scheduler/store/internal.h"
@@ -83,7 +84,7 @@ static int prepare(struct writer *w, struct err *err)
 	job_insert_sql(&insert);
 	job_update_sql(&update);
 	if (insert.failed || update.failed)
-		rc = err_fail(err, ERR_NOMEM, "no memory to write to the database");
+		rc = err_fail(err, ERR_NOMEM, "out of memory to write to the database");
 	for (int i = 0; rc == 0 && i < N_STATEMENTS; i++) {
 		const char *sql = i == INSERT_JOB   ? insert.text
 				  : i == UPDATE_JOB ? update.text
@@ -339,7 +340,7 @@ static int apply(struct writer *w, struct batch *first, struct batch *last, stru
 	}
 	w->stored = base + last->ticket;
 	if (w->s->durability == DURABLE_INTERVAL && !w->unsynced_since_ns)
-		w->unsynced_since_ns = store_now_ns();
+		w->unsynced_since_ns = clock_monotonic_ns();
 	return 0;
 }
 
@@ -382,7 +383,7 @@ static int tidy(struct writer *w, struct err *err)
 	bool finish;
 	int rc = 0;
 
-	if (w->unsynced_since_ns && store_now_ns() - w->unsynced_since_ns >= s->interval_ns)
+	if (w->unsynced_since_ns && clock_monotonic_ns() - w->unsynced_since_ns >= s->interval_ns)
 		rc = sync_log(w, err);
 	if (rc)
 		return rc;
@@ -505,9 +506,9 @@ static bool turn(struct writer *w)
 	}
 	s->repair = false;
 	pthread_mutex_unlock(&s->lock);
-	started_ns = store_now_ns();
+	started_ns = clock_monotonic_ns();
 	rc = work(w, first, last, &err);
-	took_ms = (double)(store_now_ns() - started_ns) / 1e6;
+	took_ms = (double)(clock_monotonic_ns() - started_ns) / 1e6;
 	pthread_mutex_lock(&s->lock);
 	if (rc) {
 		fail(w, &err);

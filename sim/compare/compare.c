@@ -46,11 +46,6 @@ void compare_free(struct compare_result *r)
 	free(r);
 }
 
-static int out_of_memory(struct err *err)
-{
-	return err_fail(err, ERR_NOMEM, "out of memory for a comparison");
-}
-
 static int result_new(const struct compare_params *p, struct compare_result **out, struct err *err)
 {
 	struct compare_result *r = mem_calloc(1, sizeof *r);
@@ -79,7 +74,7 @@ static int result_new(const struct compare_params *p, struct compare_result **ou
 		return 0;
 	}
 	compare_free(r);
-	return out_of_memory(err);
+	return err_nomem(err, "a comparison");
 }
 
 static int check_params(const struct compare_params *p, struct err *err)
@@ -266,7 +261,7 @@ static int summarise(struct compare_runs *x, struct err *err)
 	const struct paired_result none = { NAN, NAN, NAN, NAN, 0 };
 
 	if (!base)
-		return out_of_memory(err);
+		return err_nomem(err, "a comparison");
 	for (size_t i = 0; i < x->p->n_policies; i++) {
 		struct compare_policy *c = &x->r->policy[i];
 		const struct decision_times *d = &x->times[i];
@@ -308,7 +303,7 @@ int compare_play(const struct compare_params *p, struct compare_result *r, struc
 
 	x.shares = mem_calloc(p->n_policies, sizeof *x.shares);
 	x.times = mem_calloc(p->n_policies, sizeof *x.times);
-	status = x.shares && x.times ? compare_models_of(&x, &models, err) : out_of_memory(err);
+	status = x.shares && x.times ? compare_models_of(&x, &models, err) : err_nomem(err, "a comparison");
 	if (!status)
 		status = compare_models_importances(&x, err);
 	if (!status)

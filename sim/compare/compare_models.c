@@ -10,11 +10,6 @@
 #include "predictors/data/table.h"
 #include "sim/replay/scaled_model.h"
 
-static int no_memory_for_models(struct err *err)
-{
-	return err_fail(err, ERR_NOMEM, "out of memory for the models of a comparison");
-}
-
 void compare_models_release(struct compare_models *f)
 {
 	if (!f)
@@ -121,7 +116,7 @@ int compare_cache_new(struct compare_cache **out, struct err *err)
 	struct compare_cache *c = mem_calloc(1, sizeof *c);
 
 	if (!c)
-		return no_memory_for_models(err);
+		return err_nomem(err, "the models of a comparison");
 	*out = c;
 	return 0;
 }
@@ -220,7 +215,7 @@ int compare_models_of(struct compare_runs *x, struct compare_models *f, struct e
 	f->trained = mem_calloc(f->n, sizeof(struct sim_models *));
 	f->of = mem_calloc(f->n * p->n_policies, sizeof(const struct model *));
 	if (!f->table || !f->trained || !f->of)
-		return no_memory_for_models(err);
+		return err_nomem(err, "the models of a comparison");
 	status = scale_given(x, f, err);
 	for (size_t i = 0; !status && n_train && i < f->n; i++)
 		status = train_fold(x, i, train, n_train, f, err);
@@ -249,7 +244,7 @@ static int copy_importances(const struct model *m, struct compare_policy *c, str
 	c->importance = mem_calloc(n_sources ? n_sources : 1, sizeof *c->importance);
 	c->feature = mem_calloc(n_sources ? n_sources : 1, sizeof *c->feature);
 	if (!sum || !there || !c->importance || !c->feature)
-		status = no_memory_for_models(err);
+		status = err_nomem(err, "the models of a comparison");
 	for (size_t i = 0; !status && i < m->features->n; i++) {
 		sum[m->features->feature[i].source] += m->time.importance[i];
 		there[m->features->feature[i].source] = true;
@@ -259,7 +254,7 @@ static int copy_importances(const struct model *m, struct compare_policy *c, str
 			continue;
 		c->feature[c->n_features] = mem_strdup(schema_source_name(m->schema, i));
 		if (!c->feature[c->n_features])
-			status = no_memory_for_models(err);
+			status = err_nomem(err, "the models of a comparison");
 		else
 			c->importance[c->n_features++] = sum[i];
 	}

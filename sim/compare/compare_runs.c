@@ -238,7 +238,7 @@ int compare_runs_all(struct compare_runs *x, struct err *err)
 
 	x->left = mem_array(x->p->replications, sizeof *x->left);
 	if (!x->left)
-		return err_fail(err, ERR_NOMEM, "out of memory for %zu replications", x->p->replications);
+		return err_nomem(err, "%zu replications", x->p->replications);
 	x->failed = SIZE_MAX;
 	x->done = x->total = 0;
 	for (size_t i = 0; i < x->p->replications; i++) {

@@ -32,7 +32,7 @@ char *folder_path(const char *dir, const char *name, struct err *err)
 	if (path)
 		snprintf(path, size, "%s%s%s", dir, *dir && dir[strlen(dir) - 1] == '/' ? "" : "/", name);
 	else
-		err_fail(err, ERR_NOMEM, "out of memory for the name of a file");
+		err_nomem(err, "the name of a file");
 	return path;
 }
 
@@ -43,7 +43,7 @@ static int check_parent(const char *dir, struct err *err)
 	int status = 0;
 
 	if (!parent)
-		return err_fail(err, ERR_NOMEM, "out of memory for the name of a folder");
+		return err_nomem(err, "the name of a folder");
 	while (len > 1 && parent[len - 1] == '/')
 		parent[--len] = '\0';
 	slash = strrchr(parent, '/');
@@ -81,7 +81,7 @@ int folder_write(const char *dir, const char *name, const struct strbuf *text, s
 	if (!path)
 		return -ERR_NOMEM;
 	if (text->failed)
-		status = err_fail(err, ERR_NOMEM, "out of memory for %s", text_tail(path, 300));
+		status = err_nomem(err, "%s", text_tail(path, 300));
 	else
 		status = io_write_file(path, strbuf_text(text), text->len, err);
 	free(path);

@@ -229,7 +229,7 @@ static int put_accuracies(const struct trace *t, const struct replay_result *r, 
 	struct mean all = { 0 }, met = { 0 }, error = { 0 };
 
 	if (!unknown)
-		return err_fail(err, ERR_NOMEM, "out of memory for %zu kinds of jobs", t->n_kinds);
+		return err_nomem(err, "%zu kinds of jobs", t->n_kinds);
 	mark_unknown(t, r->outcome, r->n, unknown);
 	if (oracle)
 		mark_unknown(t, oracle, r->n, unknown);
@@ -262,7 +262,7 @@ static int put_responses(const struct trace *t, const struct replay_result *r, d
 	size_t n = 0;
 
 	if (!response)
-		return err_fail(err, ERR_NOMEM, "out of memory for the response times of %zu jobs", r->n);
+		return err_nomem(err, "the response times of %zu jobs", r->n);
 	for (size_t i = 0; i < r->n; i++) {
 		const struct outcome *o = &r->outcome[i];
 
@@ -304,7 +304,7 @@ static int put_fairness(const struct trace *t, const struct replay_result *r, do
 	double *met = mem_calloc(t->n_tenants, 2 * sizeof *met), *jobs, sum = 0.0, squares = 0.0, n = 0.0;
 
 	if (!met)
-		return err_fail(err, ERR_NOMEM, "out of memory for the shares of %zu tenants", t->n_tenants);
+		return err_nomem(err, "the shares of %zu tenants", t->n_tenants);
 	jobs = met + t->n_tenants;
 	for (size_t i = 0; i < r->n; i++) {
 		if (!has_objective(t, i))

@@ -214,7 +214,7 @@ static int play_job(struct experiment *e, size_t i, struct err *err)
 	struct world_run *run = NULL;
 	struct play play;
 	int64_t now_ns = 0;
-	int rc = d ? world_run_new(e->r->world, fold, &run, err) : err_fail(err, ERR_NOMEM, "out of memory");
+	int rc = d ? world_run_new(e->r->world, fold, &run, err) : err_nomem(err, NULL);
 
 	/* All batches with the same luck: whatever a policy chooses is looked up, and the oracle sees them all. */
 	for (size_t b = 0; b < e->n_batches && !rc; b++)
@@ -333,7 +333,7 @@ static int experiment_run(struct experiment *e, const struct schema *schema, str
 
 	e->models = mem_calloc(e->n_folds, sizeof(struct sim_models *));
 	if (!table || !e->models)
-		rc = err_fail(err, ERR_NOMEM, "out of memory for %zu folds", e->n_folds);
+		rc = err_nomem(err, "%zu folds", e->n_folds);
 	if (!rc)
 		rc = train_folds(e, schema, table, err);
 	if (!rc)
@@ -371,13 +371,13 @@ int paper_run(const struct paper_params *p, struct paper_result **out, struct er
 	int rc = 0;
 
 	if (!r)
-		return err_fail(err, ERR_NOMEM, "out of memory for the experiment");
+		return err_nomem(err, "the experiment");
 	r->seed = p->seed;
 	r->confidence = p->confidence > 0.0 ? p->confidence : 0.9;
 	r->level = p->level > 0.0 ? p->level : 0.95;
 	r->spec = mem_strdup(p->world.spec);
 	if (!r->spec)
-		rc = err_fail(err, ERR_NOMEM, "out of memory for the experiment");
+		rc = err_nomem(err, "the experiment");
 	else if (n_jobs > PAPER_MAX_JOBS)
 		rc = err_fail(err, ERR_ARG, "%zu jobs: the experiment has at most %d", n_jobs,
 			      PAPER_MAX_JOBS);

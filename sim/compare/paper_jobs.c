@@ -222,7 +222,7 @@ int paper_prepare(const struct paper_params *p, const struct schema *schema, str
 	struct world_params wp = p->world;
 	struct table *table = NULL;
 	struct csv *csv = NULL;
-	int rc = l ? open_table(&p->world, p->seed, &csv, err) : err_fail(err, ERR_NOMEM, "out of memory");
+	int rc = l ? open_table(&p->world, p->seed, &csv, err) : err_nomem(err, NULL);
 
 	if (!rc)
 		rc = table_read(csv, schema, true, &table, err);
@@ -240,7 +240,7 @@ int paper_prepare(const struct paper_params *p, const struct schema *schema, str
 		r->scale = 1.0;
 	r->cpus = mem_array(l->n_cpus, sizeof *r->cpus);
 	if (!r->cpus) {
-		rc = err_fail(err, ERR_NOMEM, "out of memory for the levels of cpus");
+		rc = err_nomem(err, "the levels of cpus");
 		goto out;
 	}
 	memcpy(r->cpus, l->cpus, l->n_cpus * sizeof *r->cpus);
@@ -308,7 +308,7 @@ int paper_make_sets(struct paper_result *r, size_t n_jobs, struct err *err)
 		r->set[s].outcome = mem_calloc(r->set[s].n * PAPER_POLICIES, sizeof *r->set[s].outcome);
 		r->set[s].summary = mem_calloc(PAPER_POLICIES, sizeof *r->set[s].summary);
 		if (!r->set[s].job || !r->set[s].outcome || !r->set[s].summary)
-			return err_fail(err, ERR_NOMEM, "out of memory for %zu jobs", r->set[s].n);
+			return err_nomem(err, "%zu jobs", r->set[s].n);
 	}
 	for (size_t i = 0; i < PAPER_FIVE; i++)
 		r->set[0].job[i] =

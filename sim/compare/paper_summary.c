@@ -118,7 +118,7 @@ int paper_summarise(const struct paper_result *r, struct paper_set *set, struct 
 	double *met_courier = v, *zero_courier = v + set->n, *met = v + 2 * set->n, *zero = v + 3 * set->n;
 
 	if (!v)
-		return err_fail(err, ERR_NOMEM, "out of memory for the summary of %zu jobs", set->n);
+		return err_nomem(err, "the summary of %zu jobs", set->n);
 	for (size_t i = 0; i < set->n; i++) {
 		met_courier[i] = courier[i].met;
 		zero_courier[i] = accuracy_zero(set, PAPER_COURIER, i);

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/csv.h"
 #include "common/io.h"
 #include "common/mem.h"
@@ -288,11 +288,9 @@ static void training_text(const struct csv *t, struct strbuf *out)
 static void timing_text(const struct compare_result *r, struct strbuf *out)
 {
 	struct json_writer w;
-	struct timespec now;
 	char created[40];
 
-	clock_gettime(CLOCK_REALTIME, &now);
-	text_utc((int64_t)now.tv_sec * 1000000000 + now.tv_nsec, created);
+	text_utc(clock_wall_ns(), created);
 	json_begin(&w, out, true);
 	record_timing(r, created, &w);
 	strbuf_puts(out, "\n");

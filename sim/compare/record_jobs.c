@@ -10,8 +10,8 @@
 
 #include "common/csv.h"
 #include "common/mem.h"
+#include "common/text/text.h"
 #include "sim/compare/folder.h"
-#include "sim/compare/record_number.h"
 
 #define PIECE_ROWS 4096 /* about a megabyte */
 #define CLASH "trace_"
@@ -134,7 +134,7 @@ static int jobs_table_init(struct jobs_table *t, const struct compare_result *r,
 		return 0;
 fail:
 	jobs_table_release(t);
-	return err_fail(err, ERR_NOMEM, "out of memory for the table of jobs");
+	return err_nomem(err, "the table of jobs");
 }
 
 /* ---- cells ---- */
@@ -152,10 +152,20 @@ static void put_header(const struct jobs_table *t, struct strbuf *out)
 	strbuf_add(out, "\n", 1);
 }
 
+static void put_whole(struct strbuf *out, uint64_t v)
+{
+	char buf[TEXT_NUMBER];
+
+	strbuf_puts(out, text_decimal(false, v, 0, buf));
+}
+
 static void put_number(struct strbuf *out, double v)
 {
+	char buf[TEXT_NUMBER];
+
 	strbuf_add(out, ",", 1);
-	record_put_double(out, v); /* a bound that is infinite bounds nothing: an empty cell */
+	if (isfinite(v)) /* a bound that is infinite bounds nothing: an empty cell */
+		strbuf_puts(out, text_shortest(v, buf));
 }
 
 static void put_text(struct strbuf *out, const char *text)
@@ -167,8 +177,10 @@ static void put_text(struct strbuf *out, const char *text)
 
 static void put_seconds(struct strbuf *out, int64_t ns)
 {
+	char buf[TEXT_NUMBER];
+
 	strbuf_add(out, ",", 1);
-	record_put_seconds(out, ns);
+	strbuf_puts(out, text_decimal(ns < 0, ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns, 9, buf));
 }
 
 static void put_times(struct strbuf *out, const struct trace_job *j, const struct outcome *o)
@@ -193,12 +205,12 @@ static void put_row(const struct jobs_table *x, const struct trace *t, size_t i,
 	bool taken = o->state != OUTCOME_REJECTED && o->state != OUTCOME_REFUSED;
 
 	strbuf_puts(out, start);
-	record_put_whole(out, j->id);
+	put_whole(out, j->id);
 	put_seconds(out, j->arrival_ns);
 	put_text(out, t->tenant[j->tenant]);
 	put_text(out, j->type >= 0 ? t->type[j->type] : NULL);
 	strbuf_add(out, ",", 1);
-	record_put_whole(out, k->cpus);
+	put_whole(out, k->cpus);
 	for (size_t c = 0; c < x->n_columns; c++)
 		put_text(out, value_of(k, t, (ptrdiff_t)x->column[c]));
 	put_number(out, j->slo_s);
@@ -229,11 +241,6 @@ static void put_row(const struct jobs_table *x, const struct trace *t, size_t i,
 
 typedef int piece_fn(void *owner, struct strbuf *piece, struct err *err);
 
-static int no_memory_for_rows(struct err *err)
-{
-	return err_fail(err, ERR_NOMEM, "out of memory for the rows of jobs");
-}
-
 /* Hands the text over whenever there is a piece of it, and empties the buffer if `done` does so. */
 static int put_run(const struct jobs_table *x, size_t policy, size_t replication, struct strbuf *out,
 		   piece_fn *done, void *owner, struct err *err)
@@ -246,11 +253,11 @@ static int put_run(const struct jobs_table *x, size_t policy, size_t replication
 	csv_put(&start, x->r->policy[policy].policy.name);
 	strbuf_printf(&start, ",%zu,", replication + 1);
 	if (start.failed)
-		status = no_memory_for_rows(err);
+		status = err_nomem(err, "the rows of jobs");
 	for (size_t i = 0; !status && i < run->n && i < t->n_jobs; i++) {
 		put_row(x, t, i, strbuf_text(&start), &run->outcome[i], out);
 		if ((i + 1) % PIECE_ROWS == 0 || i + 1 == run->n)
-			status = out->failed ? no_memory_for_rows(err) : done(owner, out, err);
+			status = out->failed ? err_nomem(err, "the rows of jobs") : done(owner, out, err);
 	}
 	strbuf_release(&start);
 	return status;
@@ -284,7 +291,7 @@ int record_jobs_csv(const struct compare_result *r, struct strbuf *out, struct e
 {
 	int status = put_all(r, out, keep_piece, NULL, err);
 
-	return !status && out->failed ? no_memory_for_rows(err) : status;
+	return !status && out->failed ? err_nomem(err, "the rows of jobs") : status;
 }
 
 /* ---- to a file ---- */

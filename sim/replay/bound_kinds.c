@@ -122,7 +122,7 @@ static int bind_epochs(const struct trace *t, size_t kind, struct bound_kind *b,
 	b->n_epochs = (size_t)n;
 	b->epochs = mem_array(b->n_epochs, sizeof *b->epochs);
 	if (!b->epochs)
-		return err_fail(err, ERR_NOMEM, "out of memory for the kinds of a trace");
+		return err_nomem(err, "the kinds of a trace");
 	for (size_t i = 0; i < b->n_epochs; i++)
 		b->epochs[i] = k->epochs_from + (double)i;
 	return 0;
@@ -136,7 +136,7 @@ int bound_kinds_init(struct bound_kinds *b, const struct trace *t, const struct 
 	*b = (struct bound_kinds){ .kind = mem_calloc(t->n_kinds, sizeof *b->kind),
 				   .has_values = model != NULL };
 	if (!b->kind)
-		return err_fail(err, ERR_NOMEM, "out of memory for the kinds of a trace");
+		return err_nomem(err, "the kinds of a trace");
 	for (size_t i = 0; !status && i < t->n_kinds; i++) {
 		struct bound_kind *k = &b->kind[i];
 

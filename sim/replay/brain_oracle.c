@@ -69,12 +69,12 @@ static int oracle_make(const struct replay_params *p, struct world_run *run, voi
 	int status;
 
 	if (!o)
-		return err_fail(err, ERR_NOMEM, "out of memory for a replay");
+		return err_nomem(err, "a replay");
 	o->p = p;
 	o->run = run;
 	o->slots = world_cluster(p->world)->slots;
 	o->fate = mem_calloc(p->trace->n_jobs, sizeof *o->fate);
-	status = o->fate ? 0 : err_fail(err, ERR_NOMEM, "out of memory for %zu jobs", p->trace->n_jobs);
+	status = o->fate ? 0 : err_nomem(err, "%zu jobs", p->trace->n_jobs);
 	if (!status)
 		status = bound_kinds_init(&o->kinds, p->trace, p->world, NULL, err);
 	for (size_t i = 0; !status && i < o->kinds.n; i++)
@@ -101,7 +101,7 @@ static uint32_t cpus_of(const struct oracle *o, size_t job)
 static int plan_copy(struct plan *to, const struct plan *from, size_t room, struct err *err)
 {
 	if (mem_grow((void **)&to->job, &to->cap, from->n + room, sizeof *to->job))
-		return err_fail(err, ERR_NOMEM, "out of memory for a plan of %zu jobs", from->n);
+		return err_nomem(err, "a plan of %zu jobs", from->n);
 	if (from->n)
 		memcpy(to->job, from->job, from->n * sizeof *to->job);
 	to->n = from->n;

@@ -41,7 +41,7 @@ static int set_tenants(struct brain *b, struct err *err)
 	int status;
 
 	if (!tenant)
-		return err_fail(err, ERR_NOMEM, "out of memory for %zu tenants", t->n_tenants);
+		return err_nomem(err, "%zu tenants", t->n_tenants);
 	for (size_t i = 0; i < t->n_tenants; i++)
 		tenant[i] = (struct sched_tenant){ .name = t->tenant[i], .weight = t->weight[i] };
 	status = sched_set_tenants(b->sched, 0, tenant, t->n_tenants, err);
@@ -70,12 +70,12 @@ static int brain_make(const struct replay_params *p, struct world_run *run, void
 
 	(void)run; /* a policy knows only what it is told */
 	if (!b)
-		return err_fail(err, ERR_NOMEM, "out of memory for a replay");
+		return err_nomem(err, "a replay");
 	b->p = p;
 	b->decision = mem_alloc(sizeof *b->decision);
 	b->decided = mem_array(p->trace->n_jobs, sizeof *b->decided);
 	if (!b->decision || !b->decided)
-		status = err_fail(err, ERR_NOMEM, "out of memory for a replay of %zu jobs", p->trace->n_jobs);
+		status = err_nomem(err, "a replay of %zu jobs", p->trace->n_jobs);
 	if (!status)
 		status = bound_kinds_init(&b->kinds, p->trace, p->world, s.model, err);
 	if (!status)

@@ -64,7 +64,7 @@ static int runs_of(const struct csv *table, uint32_t **out, struct err *err)
 		return 0;
 	run = mem_array(table->n_rows, sizeof *run);
 	if (!run)
-		return err_fail(err, ERR_NOMEM, "out of memory for the runs of a table");
+		return err_nomem(err, "the runs of a table");
 	for (size_t i = 0; !status && i < table->n_rows; i++) {
 		double v;
 
@@ -173,7 +173,7 @@ int sim_models_train(const struct sim_models_params *p, struct sim_models **out,
 	int status;
 
 	if (!m)
-		return err_fail(err, ERR_NOMEM, "out of memory for models");
+		return err_nomem(err, "models");
 	status = runs_of(p->table, &run, err);
 	for (size_t i = 0; !status && i < p->n_policies; i++) {
 		const struct sim_policy *policy = &p->policy[i];

@@ -4,8 +4,8 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "common/clock.h"
 #include "common/mem.h"
 #include "scheduler/core/outcome.h"
 #include "sim/replay/brain.h"
@@ -22,17 +22,9 @@ struct replay {
 	size_t arrived;
 };
 
-static double clock_s(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static int start_jobs(struct replay *x, struct err *err)
 {
-	double before_s = clock_s(), after_s;
+	double before_s = clock_monotonic_s(), after_s;
 	struct brain_start s;
 	int status = 0;
 
@@ -45,7 +37,7 @@ static int start_jobs(struct replay *x, struct err *err)
 				       .epochs = s.epochs,
 				       .luck = luck_of(world_disturbances(x->p->world), x->p->seed, j->id) };
 
-		after_s = clock_s();
+		after_s = clock_monotonic_s();
 		o->decision_s += after_s - before_s;
 		o->start_ns = x->now_ns;
 		o->batch = s.batch;
@@ -57,7 +49,7 @@ static int start_jobs(struct replay *x, struct err *err)
 		if (status)
 			err_prefix(err, "%s:%u: job %llu", x->p->trace->name, j->line,
 				   (unsigned long long)j->id);
-		before_s = clock_s();
+		before_s = clock_monotonic_s();
 	}
 	if (world_run_running(x->run) > x->r->most_running)
 		x->r->most_running = world_run_running(x->run);
@@ -69,7 +61,7 @@ static int start_jobs(struct replay *x, struct err *err)
 static int arrive(struct replay *x, struct err *err)
 {
 	struct outcome *o = &x->r->outcome[x->arrived];
-	double before_s = clock_s();
+	double before_s = clock_monotonic_s();
 	int status;
 
 	*o = (struct outcome){ .batch = NAN,
@@ -83,7 +75,7 @@ static int arrive(struct replay *x, struct err *err)
 			       .processes = NAN,
 			       .njobs = NAN };
 	status = x->ops->arrive(x->brain, x->now_ns, x->arrived, o, err);
-	o->decision_s += clock_s() - before_s;
+	o->decision_s += clock_monotonic_s() - before_s;
 	x->r->events++;
 	x->arrived++;
 	if (x->p->on_progress && (x->arrived % PROGRESS_EVERY == 0 || x->arrived == x->r->n))
@@ -148,7 +140,7 @@ int replay_run(const struct replay_params *p, struct replay_result *out, struct 
 
 	r.outcome = mem_array(r.n, sizeof *r.outcome);
 	if (!r.outcome)
-		return err_fail(err, ERR_NOMEM, "out of memory for %zu outcomes", r.n);
+		return err_nomem(err, "%zu outcomes", r.n);
 	status = world_run_new(p->world, p->fold, &x.run, err);
 	if (!status)
 		status = x.ops->make(p, x.run, &x.brain, err);

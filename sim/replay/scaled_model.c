@@ -101,7 +101,7 @@ int scaled_model_new(const struct model *base, double measured_cores, double cor
 		free(s);
 		free(f);
 		free(m);
-		return err_fail(err, ERR_NOMEM, "out of memory for a model of a larger machine");
+		return err_nomem(err, "a model of a larger machine");
 	}
 	*s = (struct scaled){ .ops = *base->time.predictor.ops,
 			      .base = &base->time.predictor,

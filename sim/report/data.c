@@ -16,11 +16,6 @@
 
 /* ---- files ---- */
 
-static int no_memory(struct err *err)
-{
-	return err_fail(err, ERR_NOMEM, "no memory for a report");
-}
-
 /* A file that need not be there leaves *out as it was. */
 static int read_json(const char *dir, const char *name, bool needed, struct json **out, struct err *err)
 {
@@ -136,7 +131,7 @@ static int read_calibration(const struct place *at, const struct json *policy, s
 		return bad_member(at, "calibration", "an array", err);
 	out->calibration = mem_calloc(json_size(list) + 1, sizeof *out->calibration);
 	if (!out->calibration)
-		return no_memory(err);
+		return err_nomem(err, "a report");
 	for (const struct json *v = json_first(list); v; v = json_next(v)) {
 		struct report_calibration c = { .confidence = json_number(json_get(v, "confidence"), NAN),
 						.runs = json_number(json_get(v, "runs"), NAN),
@@ -211,7 +206,7 @@ static int read_policies(const char *file, const struct json *list, struct repor
 				REPORT_MAX_POLICIES);
 	out->policy = mem_calloc(n, sizeof *out->policy);
 	if (!out->policy)
-		return no_memory(err);
+		return err_nomem(err, "a report");
 	for (const struct json *v = json_first(list); v; v = json_next(v)) {
 		int rc;
 
@@ -317,7 +312,7 @@ static int read_sweep(const char *dir, struct report_data *d, struct err *err)
 	d->sweep_value = mem_calloc(n, sizeof *d->sweep_value);
 	d->sweep = mem_calloc(n, sizeof *d->sweep);
 	if (!d->sweep_value || !d->sweep)
-		return no_memory(err);
+		return err_nomem(err, "a report");
 	for (const struct json *v = json_first(points); v && !rc; v = json_next(v)) {
 		char file[64];
 
@@ -340,7 +335,7 @@ int report_data_read(const char *dir, struct report_data **out, struct err *err)
 		return err_fail(err, ERR_NOTFOUND, "%s: there is no such folder", text_tail(dir, 200));
 	d = mem_calloc(1, sizeof *d);
 	if (!d)
-		return no_memory(err);
+		return err_nomem(err, "a report");
 	rc = read_compare(dir, d, err);
 	if (!rc)
 		rc = read_json(dir, "timing.json", false, &d->timing, err);

@@ -70,7 +70,7 @@ static int panels_collect(const struct report_data *d, bool load, struct run_pan
 	s->all = mem_calloc(d->n_jobs + 1, sizeof *s->all);
 	s->scratch = mem_calloc(d->n_jobs + 1, sizeof *s->scratch);
 	if (!s->all || !s->scratch)
-		return err_fail(err, ERR_NOMEM, "no memory for a figure");
+		return err_nomem(err, "a figure");
 	for (size_t p = 0; p < d->policies.n; p++) {
 		struct run_panel *panel = &s->panel[s->n];
 		size_t from = used;
@@ -263,7 +263,7 @@ static int panels_open(const struct report_data *d, bool by_load, const char *no
 	}
 	s = mem_calloc(1, sizeof *s);
 	if (!s)
-		return err_fail(err, ERR_NOMEM, "no memory for a figure");
+		return err_nomem(err, "a figure");
 	rc = panels_collect(d, by_load, s, err);
 	if (!rc && s->n) {
 		*out = s;
@@ -328,7 +328,7 @@ static int bin_medians(struct run_panels *s, struct run_panel *p, struct err *er
 	double near, low = INFINITY, high = 0.0;
 
 	if (!sorted)
-		return err_fail(err, ERR_NOMEM, "no memory for a figure");
+		return err_nomem(err, "a figure");
 	n = n ? n : 1;
 	memcpy(sorted, p->point, p->n * sizeof *sorted);
 	qsort(sorted, p->n, sizeof *sorted, by_load);

@@ -67,7 +67,7 @@ static int panel_of(const struct report_policy *p, struct importance_panel *out,
 	double sum = 0.0;
 
 	if (!all)
-		return err_fail(err, ERR_NOMEM, "no memory for a figure");
+		return err_nomem(err, "a figure");
 	*out = (struct importance_panel){ .policy = p };
 	for (const struct json *v = json_first(p->importances); v; v = json_next(v)) {
 		all[out->n_all] = (struct bar){ json_key(v), fmax(json_number(v, 0.0), 0.0) };
@@ -138,7 +138,7 @@ static int make_importances(const struct report_data *d, struct report_figure *f
 	int rc = 0;
 
 	if (!panel)
-		return err_fail(err, ERR_NOMEM, "no memory for a figure");
+		return err_nomem(err, "a figure");
 	strbuf_puts(&f->csv, "policy,feature,importance\n");
 	for (size_t i = 0; i < d->policies.n && !rc; i++) {
 		const struct report_policy *p = &d->policies.policy[i];
@@ -214,7 +214,7 @@ static int draw_anova(const struct anova *a, struct report_figure *f, struct err
 	int rc;
 
 	if (!bar)
-		return err_fail(err, ERR_NOMEM, "no memory for a figure");
+		return err_nomem(err, "a figure");
 	for (; n < a->n_terms; n++)
 		bar[n] = (struct bar){ a->term[n].name, a->term[n].share };
 	qsort(bar, n, sizeof *bar, by_share);

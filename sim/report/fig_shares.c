@@ -145,7 +145,7 @@ static int make_attainment(const struct report_data *d, struct report_figure *f,
 		draw_both(f, &rows);
 		f->table = true;
 	} else {
-		rc = err_fail(err, ERR_NOMEM, "no memory for a figure");
+		rc = err_nomem(err, "a figure");
 	}
 	free(label);
 	free(value);
@@ -246,7 +246,7 @@ static int make_calibration(const struct report_data *d, struct report_figure *f
 	int rc = 0;
 
 	if (!row || !text || !label || !value || !target) {
-		rc = err_fail(err, ERR_NOMEM, "no memory for a figure");
+		rc = err_nomem(err, "a figure");
 	} else if (!n) {
 		f->missing = "No policy gave a bound for a run time.";
 	} else {

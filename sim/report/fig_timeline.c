@@ -142,7 +142,7 @@ static int find_load(struct timeline *t, struct err *err)
 	t->step = mem_calloc(2 * MAX_EDGES + 2, sizeof *t->step);
 	if (!edge || !t->step) {
 		free(edge);
-		return err_fail(err, ERR_NOMEM, "no memory for a figure");
+		return err_nomem(err, "a figure");
 	}
 	for (size_t i = 0; i < t->n_all && n + 2 <= MAX_EDGES; i++) {
 		const struct report_job *j = t->all[i];
@@ -338,7 +338,7 @@ static int make_timeline(const struct report_data *d, struct report_figure *f, s
 	}
 	t.all = mem_calloc(d->n_jobs + 1, sizeof(struct report_job *));
 	if (!t.all)
-		return err_fail(err, ERR_NOMEM, "no memory for a figure");
+		return err_nomem(err, "a figure");
 	t.slots = json_number(json_get(json_get(d->compare, "cluster"), "slots"), NAN);
 	t.n_all = collect(&t, d->focus);
 	for (size_t p = 0; p < d->policies.n && !t.n_all; p++) {

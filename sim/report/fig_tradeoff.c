@@ -8,11 +8,6 @@
 #include "common/mem.h"
 #include "sim/report/chart.h"
 
-static int no_memory(struct err *err)
-{
-	return err_fail(err, ERR_NOMEM, "no memory for a figure");
-}
-
 /* Policies keep their colour and marker in all figures of this file. */
 static struct legend_entry *entries(const struct report_policies *p)
 {
@@ -157,7 +152,7 @@ static int make_tradeoff(const struct report_data *d, struct report_figure *f, s
 		return 0;
 	e = entries(p);
 	if (!e)
-		return no_memory(err);
+		return err_nomem(err, "a figure");
 	tradeoff_csv(p, &f->csv);
 	say_tradeoff(p, &f->see);
 	draw_tradeoff(&f->svg, p, e, "chart wide", CHART_WIDE, strbuf_text(&f->see));
@@ -300,7 +295,7 @@ static int make_sweep(const struct report_data *d, struct report_figure *f, stru
 		return 0;
 	e = entries(&d->sweep[0]);
 	if (!e)
-		return no_memory(err);
+		return err_nomem(err, "a figure");
 	sweep_csv(d, &f->csv);
 	say_sweep(d, &f->see);
 	draw_sweep(&f->svg, d, e, "chart wide", CHART_WIDE, strbuf_text(&f->see));

@@ -101,7 +101,7 @@ int report_read_jobs(struct report_data *d, struct err *err)
 	}
 	d->job = mem_calloc(d->jobs->n_rows + 1, sizeof *d->job);
 	if (!d->job)
-		return err_fail(err, ERR_NOMEM, "no memory for a report");
+		return err_nomem(err, "a report");
 	d->first_replication = UINT32_MAX;
 	for (; d->n_jobs < d->jobs->n_rows && !rc; d->n_jobs++) {
 		rc = read_job(d, d->n_jobs, column, &policy, err);

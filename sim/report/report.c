@@ -233,7 +233,7 @@ static int put_figures(struct strbuf *out, const struct report_data *d, struct e
 
 		rc = figure[i]->make(d, &f, err);
 		if (!rc && (f.see.failed || f.csv.failed || f.svg.failed))
-			rc = err_fail(err, ERR_NOMEM, "no memory for a figure");
+			rc = err_nomem(err, "a figure");
 		if (!rc && !f.skip)
 			rc = write_figure(out, figure[i], &f, ++number, err);
 		figure_release(&f);
@@ -283,7 +283,7 @@ int report_make(const char *dir, struct strbuf *out, struct err *err)
 	if (!rc)
 		rc = write_page(d, out, err);
 	if (!rc && out->failed)
-		rc = err_fail(err, ERR_NOMEM, "no memory for a report");
+		rc = err_nomem(err, "a report");
 	report_data_free(d);
 	return rc;
 }

@@ -17,7 +17,8 @@
 
 int trace_build_nomem(const struct trace_build *b, struct err *err)
 {
-	return err_fail(err, ERR_NOMEM, "%s: no memory for the trace", text_tail(b->name, TRACE_NAME_SHOWN));
+	return err_fail(err, ERR_NOMEM, "%s: out of memory for the trace",
+			text_tail(b->name, TRACE_NAME_SHOWN));
 }
 
 int trace_build_new(const char *name, const char *const *column, size_t n_columns, struct trace_build **out,
@@ -28,7 +29,7 @@ int trace_build_new(const char *name, const char *const *column, size_t n_column
 
 	if (!b || !(b->name = mem_strdup(name))) {
 		free(b);
-		return err_fail(err, ERR_NOMEM, "%s: no memory for the trace",
+		return err_fail(err, ERR_NOMEM, "%s: out of memory for the trace",
 				text_tail(name, TRACE_NAME_SHOWN));
 	}
 	for (size_t i = 0, at; i < n_columns && !rc; i++)

@@ -21,7 +21,7 @@ static int read_header(const struct csv *c, struct trace_build *b, struct csv_co
 	out->field = mem_array(c->n_columns, sizeof *out->field);
 	out->value = mem_calloc(c->n_columns, sizeof *out->value);
 	if (!out->field || !out->value)
-		return err_fail(err, ERR_NOMEM, "%s: no memory for the trace",
+		return err_fail(err, ERR_NOMEM, "%s: out of memory for the trace",
 				text_tail(c->name, NAME_SHOWN));
 	for (size_t i = 0; i < c->n_columns; i++) {
 		enum trace_field f = trace_field_of(c->header[i]);
@@ -43,7 +43,7 @@ static int no_arrival(const struct csv *c, struct err *err)
 	int rc;
 
 	if (!have)
-		return err_fail(err, ERR_NOMEM, "%s: no memory for the trace",
+		return err_fail(err, ERR_NOMEM, "%s: out of memory for the trace",
 				text_tail(c->name, NAME_SHOWN));
 	for (size_t i = 0; i < c->n_columns; i++)
 		have[i] = c->header[i];

@@ -181,7 +181,7 @@ static int make_series(struct maker *m, struct err *err)
 	int rc = 0;
 
 	if (!series)
-		rc = err_fail(err, ERR_NOMEM, "gen:%s: no memory for the trace", s->kind_name);
+		rc = err_fail(err, ERR_NOMEM, "gen:%s: out of memory for the trace", s->kind_name);
 	for (size_t i = 0; i < s->series && !rc; i++)
 		rc = draw_job(m, i, &d[i], err);
 	for (size_t i = 0; i < s->jobs && !rc; i++) {

@@ -372,7 +372,7 @@ int generate_spec_parse(const char *text, struct generate_spec **out, struct err
 	s = mem_calloc(1, sizeof *s);
 	if (!s || !(s->text = mem_strdup(text))) {
 		generate_spec_free(s);
-		return err_fail(err, ERR_NOMEM, "gen: no memory for the trace");
+		return err_fail(err, ERR_NOMEM, "gen: out of memory for the trace");
 	}
 	at = s->text;
 	rc = read_kind(s, generate_next_part(&at, ','), err);

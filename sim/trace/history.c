@@ -95,7 +95,7 @@ static int db_failed(struct history *h, int rc)
 
 static int nomem(const struct history *h)
 {
-	return err_fail(h->err, ERR_NOMEM, "%s: no memory for the trace", text_tail(h->path, NAME_SHOWN));
+	return err_fail(h->err, ERR_NOMEM, "%s: out of memory for the trace", text_tail(h->path, NAME_SHOWN));
 }
 
 /* The folder or the file. */

@@ -56,8 +56,8 @@ static int fail(const struct lines *l, const char *key, const char *reason)
 
 static int nomem(const struct lines *l)
 {
-	return err_fail(l->err, ERR_NOMEM, "%s:%u: no memory for the trace", text_tail(l->name, NAME_SHOWN),
-			l->line);
+	return err_fail(l->err, ERR_NOMEM, "%s:%u: out of memory for the trace",
+			text_tail(l->name, NAME_SHOWN), l->line);
 }
 
 /* Numbers are read from their shortest text, so that 0.1 s is 0.1 s and not the double next to it. */
@@ -410,7 +410,8 @@ int trace_parse_jsonl(const char *name, const char *text, size_t len, struct tra
 				text_tail(name, NAME_SHOWN), CSV_MAX_BYTES);
 	copy = mem_alloc(len + 1);
 	if (!copy)
-		return err_fail(err, ERR_NOMEM, "%s: no memory for the trace", text_tail(name, NAME_SHOWN));
+		return err_fail(err, ERR_NOMEM, "%s: out of memory for the trace",
+				text_tail(name, NAME_SHOWN));
 	if (len)
 		memcpy(copy, text, len);
 	copy[len] = '\0';

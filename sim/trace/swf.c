@@ -331,7 +331,8 @@ int trace_parse_swf(const char *name, const char *text, size_t len, const char *
 	int rc;
 
 	if (!s)
-		return err_fail(err, ERR_NOMEM, "%s: no memory for the trace", text_tail(name, NAME_SHOWN));
+		return err_fail(err, ERR_NOMEM, "%s: out of memory for the trace",
+				text_tail(name, NAME_SHOWN));
 	s->name = name;
 	s->max_jobs = NAN;
 	s->err = err;

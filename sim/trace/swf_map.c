@@ -66,7 +66,7 @@ static int fail(const char *name, const char *member, const char *reason, struct
 
 static int nomem(const char *name, struct err *err)
 {
-	return err_fail(err, ERR_NOMEM, "%s: no memory for the mapping", text_tail(name, NAME_SHOWN));
+	return err_fail(err, ERR_NOMEM, "%s: out of memory for the mapping", text_tail(name, NAME_SHOWN));
 }
 
 /* "user", "queue" ...; "none" and absent: SWF_FIELDS. `all`: also those that only values may go by. */

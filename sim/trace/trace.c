@@ -124,7 +124,7 @@ int trace_scale(struct trace *t, double slo_scale, double load_scale, struct err
 	snprintf(source, sizeof source, "objectives x %g, load x %g", slo_scale, load_scale);
 	about = trace_about(t, source);
 	if (!about)
-		return err_fail(err, ERR_NOMEM, "no memory for a scaled trace");
+		return err_nomem(err, "a scaled trace");
 	free(t->about);
 	t->about = about;
 	t->fingerprint = trace_fingerprint(t);

@@ -161,7 +161,7 @@ static int play_all(struct campaign *c, struct odometer *o, struct err *err)
 		rc = play_setting(c, &s, err);
 	} while (!rc && odometer_next(o));
 	if (!rc && c->text.failed)
-		rc = err_fail(err, ERR_NOMEM, "no memory for the table of a campaign");
+		rc = err_nomem(err, "the table of a campaign");
 	return rc;
 }
 
@@ -178,7 +178,7 @@ int campaign_run(const struct campaign_params *p, struct csv **out, struct err *
 	c.luck = mem_array(most, sizeof *c.luck);
 	c.time_s = mem_array(most, sizeof *c.time_s);
 	if (!o || !c.luck || !c.time_s)
-		rc = err_fail(err, ERR_NOMEM, "no memory for a campaign");
+		rc = err_nomem(err, "a campaign");
 	if (!rc) {
 		odometer_init(o, p->file);
 		measure(p, o, &rows, &events);

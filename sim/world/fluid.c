@@ -68,7 +68,7 @@ static int make_choices(struct fluid_world *w, struct err *err)
 	w->choice = mem_array(most ? most : 1, sizeof *w->choice);
 	w->first = mem_array(w->base.trace->n_kinds + 1, sizeof *w->first);
 	if (!w->choice || !w->first)
-		return err_fail(err, ERR_NOMEM, "no memory for %zu kinds of jobs", w->base.trace->n_kinds);
+		return err_nomem(err, "%zu kinds of jobs", w->base.trace->n_kinds);
 	for (size_t i = 0; i < w->base.trace->n_kinds && !rc; i++) {
 		w->first[i] = n;
 		for (size_t b = 0; b < w->base.kind[i].n_batches && !rc; b++)
@@ -91,7 +91,7 @@ static int fluid_open(const struct world_open *o, void **out_self, struct cluste
 		      struct cluster *out_cluster, struct err *err)
 {
 	struct fluid_world *w = mem_calloc(1, sizeof *w);
-	int rc = w ? file_world_init(&w->base, o, err) : err_fail(err, ERR_NOMEM, "no memory for a world");
+	int rc = w ? file_world_init(&w->base, o, err) : err_nomem(err, "a world");
 
 	if (!rc && w->base.trace)
 		rc = bind_trace(w, err);
@@ -173,7 +173,7 @@ static int fluid_run_new(const void *self, size_t fold, void **out_run, struct e
 		.drift_at_s = w->base.disturbances.drift_at_s,
 	};
 	struct fluid_run *r = mem_calloc(1, sizeof *r);
-	int rc = r ? sharing_new(&p, &r->sharing, err) : err_fail(err, ERR_NOMEM, "no memory for a run");
+	int rc = r ? sharing_new(&p, &r->sharing, err) : err_nomem(err, "a run");
 
 	(void)fold;
 	if (rc) {

@@ -41,7 +41,7 @@ int fluid_laws_new(const struct world_file *f, const struct cluster *c, double m
 	struct fluid_laws *l = mem_calloc(1, sizeof *l);
 
 	if (!l)
-		return err_fail(err, ERR_NOMEM, "no memory for the laws of a world");
+		return err_nomem(err, "the laws of a world");
 	l->file = f;
 	l->nodes = c->nodes;
 	l->node_cores = c->cores / c->nodes;
@@ -58,7 +58,7 @@ int fluid_laws_new(const struct world_file *f, const struct cluster *c, double m
 	l->slot = mem_calloc(l->n_slots, sizeof *l->slot);
 	if (!l->node_s || !l->slot) {
 		fluid_laws_free(l);
-		return err_fail(err, ERR_NOMEM, "no memory for the laws of a world");
+		return err_nomem(err, "the laws of a world");
 	}
 	*out = l;
 	return 0;
@@ -238,12 +238,12 @@ static int make_room(struct fluid_laws *l, struct err *err)
 			l->law = law;
 		cycle_s = law ? mem_resize(l->cycle_s, cap * l->n_points, sizeof *l->cycle_s) : NULL;
 		if (!cycle_s)
-			return err_fail(err, ERR_NOMEM, "no memory for the laws of a world");
+			return err_nomem(err, "the laws of a world");
 		l->cycle_s = cycle_s;
 		l->cap = cap;
 	}
 	if (2 * l->n >= l->n_slots && grow_slots(l))
-		return err_fail(err, ERR_NOMEM, "no memory for the laws of a world");
+		return err_nomem(err, "the laws of a world");
 	return 0;
 }
 

@@ -60,7 +60,7 @@ static int make_folds(struct measured_world *w, struct err *err)
 	w->n_folds = measured_table_folds(w->table);
 	w->fold = mem_calloc(w->n_folds, sizeof *w->fold);
 	if (!w->fold)
-		return err_fail(err, ERR_NOMEM, "no memory for %zu folds of a table", w->n_folds);
+		return err_nomem(err, "%zu folds of a table", w->n_folds);
 	for (size_t i = 0; i < w->n_folds && !rc; i++)
 		rc = measured_fold_make(w->table, i, w->given.cores, &w->fold[i], err);
 	return rc;
@@ -85,7 +85,7 @@ static int measured_open(const struct world_open *o, void **out_self, struct clu
 			text_tail(o->argument, 150));
 	w = mem_calloc(1, sizeof *w);
 	if (!w)
-		return err_fail(err, ERR_NOMEM, "no memory for a world");
+		return err_nomem(err, "a world");
 	w->disturbances = o->disturbances;
 	w->trace = o->trace;
 	rc = world_machines(o, NULL, &w->given, &w->cluster, err);
@@ -192,7 +192,7 @@ static int measured_run_new(const void *self, size_t fold, void **out_run, struc
 	int rc;
 
 	if (!r)
-		return err_fail(err, ERR_NOMEM, "no memory for a run of the world 'measured'");
+		return err_nomem(err, "a run of the world 'measured'");
 	r->world = w;
 	r->fold = &w->fold[fold];
 	r->load_scale = w->given.cores / w->cluster.cores;
@@ -220,7 +220,7 @@ static int reserve(struct measured_run *r, uint32_t need, struct err *err)
 		r->unused = p ? p : r->unused;
 	}
 	if (!p)
-		return err_fail(err, ERR_NOMEM, "no memory for %u jobs that run at the same time", need);
+		return err_nomem(err, "%u jobs that run at the same time", need);
 	r->cap = cap;
 	return 0;
 }

@@ -13,7 +13,7 @@
 
 static int nomem(const struct measured_table *t, struct err *err)
 {
-	return err_fail(err, ERR_NOMEM, "%s: no memory for what happens", text_tail(t->csv->name, 150));
+	return err_fail(err, ERR_NOMEM, "%s: out of memory for what happens", text_tail(t->csv->name, 150));
 }
 
 /* ---- levels ---- */

@@ -228,7 +228,7 @@ static int find_batches(const struct binding *b, struct measured_kinds *k, struc
 	}
 	k->batch = mem_array(a->n_levels, sizeof *k->batch);
 	if (!k->batch)
-		return err_fail(err, ERR_NOMEM, "%s: no memory for the batches", file_of(t));
+		return err_fail(err, ERR_NOMEM, "%s: out of memory for the batches", file_of(t));
 	for (size_t i = 0; i < a->n_levels; i++)
 		if (a->level[i] >= low && a->level[i] <= high)
 			k->batch[k->n_batches++] = a->level[i];
@@ -251,7 +251,7 @@ int measured_kinds_bind(const struct measured_table *t, const struct measured_fo
 	k.combo = mem_array(n, sizeof *k.combo);
 	k.value = mem_array(n * t->n_axes, sizeof *k.value);
 	if (!k.combo || !k.value)
-		rc = err_fail(err, ERR_NOMEM, "%s: no memory for %zu kinds of jobs", file_of(t), n);
+		rc = err_fail(err, ERR_NOMEM, "%s: out of memory for %zu kinds of jobs", file_of(t), n);
 	for (size_t i = 0; i < n && !rc; i++)
 		rc = bind_kind(&b, fold, i, &k, err);
 	if (!rc)

@@ -18,7 +18,7 @@ static const char *file_of(const struct measured_table *t)
 
 static int nomem(const struct measured_table *t, struct err *err)
 {
-	return err_fail(err, ERR_NOMEM, "%s: no memory for the sides of the table", file_of(t));
+	return err_fail(err, ERR_NOMEM, "%s: out of memory for the sides of the table", file_of(t));
 }
 
 /* 2 comes before 10. */

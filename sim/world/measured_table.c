@@ -18,7 +18,7 @@ static const char *file_of(const struct measured_table *t)
 
 static int nomem(const struct measured_table *t, struct err *err)
 {
-	return err_fail(err, ERR_NOMEM, "%s: no memory for the settings of the table", file_of(t));
+	return err_fail(err, ERR_NOMEM, "%s: out of memory for the settings of the table", file_of(t));
 }
 
 /* ---- files ---- */
@@ -37,7 +37,7 @@ static int read_files(struct measured_table *t, const char *argument, struct err
 	}
 	runs = mem_strndup(argument, (size_t)(plus - argument) + 4);
 	if (!runs)
-		return err_fail(err, ERR_NOMEM, "no memory for the name of a table");
+		return err_nomem(err, "the name of a table");
 	rc = csv_read_file(runs, &t->runs, err);
 	if (!rc)
 		rc = csv_read_file(plus + 5, &curve, err);
@@ -390,7 +390,7 @@ int measured_table_open(const char *argument, const struct schema *schema, size_
 	int rc;
 
 	if (!t)
-		return err_fail(err, ERR_NOMEM, "no memory for the table of a world");
+		return err_nomem(err, "the table of a world");
 	t->hold_out = hold_out;
 	rc = schema ? 0 : schema_default(&t->own_schema, err);
 	t->schema = schema ? schema : t->own_schema;

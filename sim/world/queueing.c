@@ -52,7 +52,7 @@ static int queueing_open(const struct world_open *o, void **out_self, struct clu
 			 struct cluster *out_cluster, struct err *err)
 {
 	struct file_world *w = mem_calloc(1, sizeof *w);
-	int rc = w ? file_world_init(w, o, err) : err_fail(err, ERR_NOMEM, "no memory for a world");
+	int rc = w ? file_world_init(w, o, err) : err_nomem(err, "a world");
 
 	if (!rc && w->trace)
 		rc = check_cycles(w, err);
@@ -99,7 +99,7 @@ static int queueing_run_new(const void *self, size_t fold, void **out_run, struc
 		.drift = w->disturbances.drift,
 		.drift_at_s = w->disturbances.drift_at_s,
 	};
-	int rc = r ? 0 : err_fail(err, ERR_NOMEM, "no memory for a run");
+	int rc = r ? 0 : err_nomem(err, "a run");
 
 	(void)fold;
 	if (!rc) {

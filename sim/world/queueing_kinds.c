@@ -144,7 +144,7 @@ int qkinds_bind(const struct world_file *f, const struct trace *t, struct qkind 
 			     .samples = column_of(t, "samples"),
 			     .epochs = column_of(t, "epochs") };
 	struct qkind *kind = mem_calloc(t->n_kinds ? t->n_kinds : 1, sizeof *kind);
-	int rc = kind ? 0 : err_fail(err, ERR_NOMEM, "no memory for %zu kinds of jobs", t->n_kinds);
+	int rc = kind ? 0 : err_nomem(err, "%zu kinds of jobs", t->n_kinds);
 
 	for (size_t k = 0; k < f->n_categories; k++)
 		category[k] = column_of(t, f->category[k].column);

@@ -278,8 +278,7 @@ static int place(struct qmachine *m, uint32_t index, const struct qmachine_job *
 		uint32_t at = emptiest_node(m), k;
 
 		if (heap_reserve(&m->node[at].cpu, m->node[at].n_processes + 1))
-			return err_fail(err, ERR_NOMEM, "no memory for %u processes of a node",
-					m->node[at].n_processes + 1);
+			return err_nomem(err, "%u processes of a node", m->node[at].n_processes + 1);
 		k = take_process(m);
 		m->process[k] = (struct qmachine_process){
 			.job = index,

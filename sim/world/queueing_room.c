@@ -15,7 +15,7 @@ int qmachine_new(const struct qmachine_params *p, struct qmachine **out, struct 
 				p->node_cores, CLUSTER_MAX_NODES);
 	m = mem_calloc(1, sizeof *m);
 	if (!m)
-		return err_fail(err, ERR_NOMEM, "no memory for a machine");
+		return err_nomem(err, "a machine");
 	m->params = *p;
 	m->free_process = m->free_job = QMACHINE_NONE;
 	for (m->n_leaves = 1; m->n_leaves < p->nodes;)
@@ -25,7 +25,7 @@ int qmachine_new(const struct qmachine_params *p, struct qmachine **out, struct 
 	m->tree = mem_calloc(2 * (size_t)m->n_leaves, sizeof *m->tree);
 	if (!m->node || !m->tree) {
 		qmachine_free(m);
-		return err_fail(err, ERR_NOMEM, "no memory for %u nodes", p->nodes);
+		return err_nomem(err, "%u nodes", p->nodes);
 	}
 	for (uint32_t i = 0; i <= p->nodes; i++) {
 		struct qmachine_node *n = &m->node[i];
@@ -75,7 +75,7 @@ int qmachine_reserve_slots(struct qmachine *m, size_t processes, size_t jobs, si
 	    !grow(&m->job, &m->job_cap, jobs, sizeof *m->job) &&
 	    !grow(&m->ended, &m->ended_cap, ended, sizeof *m->ended))
 		return 0;
-	return err_fail(err, ERR_NOMEM, "no memory for %zu processes of %zu jobs", processes, jobs);
+	return err_nomem(err, "%zu processes of %zu jobs", processes, jobs);
 }
 
 int qmachine_reserve(struct qmachine *m, const struct qmachine *like, struct err *err)
@@ -85,8 +85,7 @@ int qmachine_reserve(struct qmachine *m, const struct qmachine *like, struct err
 
 	for (uint32_t i = 0; i < m->params.nodes && !rc; i++)
 		if (heap_reserve(&m->node[i].cpu, like->node[i].n_processes))
-			rc = err_fail(err, ERR_NOMEM, "no memory for %u processes of a node",
-				      like->node[i].n_processes);
+			rc = err_nomem(err, "%u processes of a node", like->node[i].n_processes);
 	return rc;
 }
 

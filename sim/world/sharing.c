@@ -54,7 +54,7 @@ int sharing_new(const struct sharing_params *p, struct sharing **out, struct err
 				p->drift, p->drift_at_s);
 	s = mem_calloc(1, sizeof *s);
 	if (!s)
-		return err_fail(err, ERR_NOMEM, "no memory for the jobs of a machine");
+		return err_nomem(err, "the jobs of a machine");
 	s->params = *p;
 	s->drifted = p->drift == 0.0 || p->drift_at_s <= 0.0;
 	s->stretch = s->drifted ? 1.0 + p->drift : 1.0;
@@ -95,7 +95,7 @@ static int reserve(struct sharing *s, size_t need, struct err *err)
 		cap *= 2;
 	if (!resize(&s->left_s, cap, sizeof *s->left_s) || !resize(&s->whole_s, cap, sizeof *s->whole_s) ||
 	    !resize(&s->job, cap, sizeof *s->job) || !resize(&s->since, cap, sizeof *s->since))
-		return err_fail(err, ERR_NOMEM, "no memory for %zu jobs that run at the same time", need);
+		return err_nomem(err, "%zu jobs that run at the same time", need);
 	s->cap = cap;
 	return 0;
 }

@@ -77,7 +77,7 @@ int world_open(const struct world_params *p, struct world **out, struct err *err
 	int rc;
 
 	if (!w)
-		return err_fail(err, ERR_NOMEM, "no memory for a world");
+		return err_nomem(err, "a world");
 	if (p->disturbances)
 		o.disturbances = *p->disturbances;
 	w->disturbances = o.disturbances;
@@ -179,7 +179,7 @@ int world_run_new(const struct world *w, size_t fold, struct world_run **out, st
 		return rc;
 	r = mem_calloc(1, sizeof *r);
 	if (!r)
-		return err_fail(err, ERR_NOMEM, "no memory for a run of the world '%s'", w->ops->name);
+		return err_nomem(err, "a run of the world '%s'", w->ops->name);
 	r->world = w;
 	rc = w->ops->run_new(w->self, fold, &r->run, err);
 	if (rc)

@@ -74,7 +74,7 @@ static void check_command(const struct job_type *t, const struct job_params *p)
 	}
 	if (t->n_argv && strcmp(argv[0], t->argv[0]) && !strchr(t->argv[0], '{'))
 		abort(); /* the program is the operator's, whatever the values are */
-	job_argv_free(argv);
+	argv_free(argv);
 }
 
 static void try_type(const struct job_type *t)
@@ -135,7 +135,7 @@ static void try_notice(const struct config *c)
 		words++;
 	if (words != c->n_notify)
 		abort();
-	job_argv_free(argv);
+	argv_free(argv);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/mem.h"
 #include "common/text/text.h"
 #include "scheduler/config/config.h"
@@ -49,17 +50,9 @@ static int no_memory(struct client_fault *f)
 
 /* ---- time ---- */
 
-static int64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 static int64_t after_s(double s)
 {
-	return isnan(s) || s > 1e9 ? NEVER_NS : now_ns() + (int64_t)(s * 1e9);
+	return isnan(s) || s > 1e9 ? NEVER_NS : clock_monotonic_ns() + (int64_t)(s * 1e9);
 }
 
 static int64_t earlier(int64_t a, int64_t b)
@@ -119,7 +112,7 @@ static int move_bytes(struct client *c, int64_t until_ns, bool *out_late, struct
 	struct pollfd p = { .fd = c->fd, .events = POLLIN };
 	struct timespec left;
 	sigset_t stop, before;
-	int64_t now = now_ns(), wait_ns = until_ns == NEVER_NS ? 0 : until_ns - now;
+	int64_t now = clock_monotonic_ns(), wait_ns = until_ns == NEVER_NS ? 0 : until_ns - now;
 	int n, error;
 
 	*out_late = false;
@@ -142,7 +135,7 @@ static int move_bytes(struct client *c, int64_t until_ns, bool *out_late, struct
 	if (n < 0 && error != EINTR)
 		return client_fail(f, CLIENT_FAILED, "waiting for %s: %s", c->path, strerror(error));
 	if (n == 0)
-		*out_late = now_ns() >= until_ns;
+		*out_late = clock_monotonic_ns() >= until_ns;
 	if (n <= 0)
 		return 0;
 	n = p.revents & POLLOUT ? give_bytes(c, f) : 0;
@@ -192,7 +185,7 @@ static int timed_out(const struct client *c, const char *waited_for, struct clie
 {
 	char buf[32];
 
-	if (c->deadline_ns != NEVER_NS && now_ns() >= c->deadline_ns)
+	if (c->deadline_ns != NEVER_NS && clock_monotonic_ns() >= c->deadline_ns)
 		return client_fail(f, CLIENT_TIMED_OUT, "%s did not come from %s within the %s of --timeout",
 				   waited_for, c->path, text_seconds(c->timeout_s, buf));
 	return client_fail(f, CLIENT_TIMED_OUT, "%s did not come from %s within %s", waited_for, c->path,
@@ -342,7 +335,7 @@ int client_event(struct client *c, double at_most_s, struct json **out, struct c
 			"the daemon at %s went away; jobs that run go on without it, and it takes them up "
 			"again when it is started",
 			c->path);
-	if (!line && c->deadline_ns != NEVER_NS && now_ns() >= c->deadline_ns)
+	if (!line && c->deadline_ns != NEVER_NS && clock_monotonic_ns() >= c->deadline_ns)
 		return timed_out(c, "what was waited for", f);
 	if (!line)
 		return 0;

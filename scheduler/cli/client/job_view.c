@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/clock.h"
 #include "common/text/text.h"
 
 const char *const job_states[] = { "queued",    "running",  "done", "failed",
@@ -140,10 +141,7 @@ bool job_moment(const char *rfc3339, double *out_s)
 
 double job_now(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+	return (double)clock_wall_ns() / 1e9;
 }
 
 char *job_clock(double s, const char *format, char *buf)

@@ -319,7 +319,7 @@ int submit_many(const struct cli *c, const struct submit_options *o, struct clie
 		}
 		summary(&m);
 	} else {
-		err_fail(&err, ERR_NOMEM, "out of memory");
+		err_nomem(&err, NULL);
 		rc = cli_fail(&err);
 	}
 	if (!from_stdin)

@@ -24,7 +24,7 @@ static int split_names(const char *names, char **out_text, const char **out, siz
 	size_t n = 0;
 
 	if (!text)
-		return err_fail(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	for (;;) {
 		char *piece = rest, *comma = strchr(rest, ','), *end;
 

@@ -116,7 +116,7 @@ static int group_column(const struct csv *csv, const struct schema *s, const cha
 		return column;
 	known = mem_calloc(csv->n_columns + 1, sizeof *known);
 	if (!known)
-		return err_fail(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	for (size_t i = 0; i < csv->n_columns; i++)
 		known[i] = csv->header[i];
 	near = text_nearest(name, known);
@@ -142,7 +142,7 @@ static int groups_make(const struct model *m, struct rows *r, const char *by, st
 	if (!key || !row || !out->tally) {
 		free(key);
 		free(row);
-		return err_fail(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	}
 	for (size_t i = 0; i < t->n_rows; i++) {
 		key[i] = (struct keyed){ .text = csv_cell(t->csv, t->row[i], (size_t)column),
@@ -313,7 +313,7 @@ static int rows_predict(const struct model *m, const struct table *t, struct row
 		r->accuracy = mem_array(t->n_rows, sizeof *r->accuracy);
 	if (!r->time || !r->extrapolated || !r->y || !r->p ||
 	    (m->accuracy.predictor.ops && t->accuracy && !r->accuracy))
-		return err_fail(err, ERR_NOMEM, "out of memory for the predictions of %zu rows", t->n_rows);
+		return err_nomem(err, "the predictions of %zu rows", t->n_rows);
 	predictor_predict(&m->time.predictor, r->x, t->n_rows, r->time);
 	if (r->accuracy)
 		predictor_predict(&m->accuracy.predictor, r->x, t->n_rows, r->accuracy);
@@ -340,7 +340,7 @@ static int evaluate(const struct cli *c, const struct options *o, const struct m
 	struct tally all = { 0 };
 	struct rows r = { 0 };
 	uint32_t *every = mem_array(t->n_rows, sizeof *every);
-	int rc = every ? rows_predict(m, t, &r, err) : err_fail(err, ERR_NOMEM, "out of memory");
+	int rc = every ? rows_predict(m, t, &r, err) : err_nomem(err, NULL);
 
 	if (rc)
 		goto out;

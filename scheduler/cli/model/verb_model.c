@@ -545,7 +545,7 @@ static int diff(const struct cli *c, struct strbuf *out, struct err *err)
 		strbuf_puts(out, "no difference in settings, scores, data or features\n");
 	}
 	if (fa.failed || fb.failed)
-		rc = err_fail(err, ERR_NOMEM, "out of memory");
+		rc = err_nomem(err, NULL);
 out:
 	cli_table_release(&t);
 	facts_release(&fa);

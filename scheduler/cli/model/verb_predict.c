@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "common/clock.h"
 #include "common/mem.h"
 #include "common/rng.h"
 #include "common/text/text.h"
@@ -70,7 +70,7 @@ static int put_table(struct strbuf *out, const struct csv *csv, const struct mod
 	bool has_accuracy = m->accuracy.predictor.ops != NULL;
 
 	if (!memo)
-		return err_fail(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	for (size_t c = 0; c < csv->n_columns; c++) {
 		if (is_appended(csv->header[c]))
 			continue;
@@ -138,8 +138,7 @@ static int predict_table(const struct cli *c, const struct options *o, struct mo
 	p.time = mem_array(in.table->n_rows, sizeof *p.time);
 	p.accuracy = mem_array(in.table->n_rows, sizeof *p.accuracy);
 	if (!p.time || !p.accuracy) {
-		rc = err_fail(err, ERR_NOMEM, "out of memory for the predictions of %zu rows",
-			      in.table->n_rows);
+		rc = err_nomem(err, "the predictions of %zu rows", in.table->n_rows);
 		goto out;
 	}
 	predictor_predict(&m->time.predictor, p.x, in.table->n_rows, p.time);
@@ -226,7 +225,7 @@ static int job_complete(const struct cli *c, const struct model *m, struct job_v
 	int rc = 0;
 
 	if (!need)
-		return err_fail(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	columns_needed(m, v, need);
 	for (size_t i = 0; i < s->n_columns; i++) {
 		if (!need[i] || (int)i == decision || given(v, i) || fill_from_training(m, v, i, &taken))
@@ -488,14 +487,6 @@ static void say_rejected(const struct model *m, const struct answer *a)
 			100.0 * d->confidence, seconds_up(d->smallest_slo_s, least));
 }
 
-static double now_us(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
-}
-
 static int predict_job(const struct cli *c, const struct options *o, struct model *m, struct strbuf *out,
 		       int *out_exit, struct err *err)
 {
@@ -509,7 +500,7 @@ static int predict_job(const struct cli *c, const struct options *o, struct mode
 	int rc;
 
 	if (!a)
-		return err_fail(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	rc = job_values_init(&v, m->schema, err);
 	if (!rc && job_values_parse(&v, m->schema, o->job, err))
 		rc = err_prefix(err, "--job");
@@ -526,9 +517,9 @@ static int predict_job(const struct cli *c, const struct options *o, struct mode
 	p.job = &v;
 	p.candidate = p.n_candidates ? candidate : NULL;
 	note_extrapolation(c, m, &v);
-	from_us = now_us();
+	from_us = clock_monotonic_us();
 	rc = decide(&p, &a->decision, err);
-	a->took_us = now_us() - from_us;
+	a->took_us = clock_monotonic_us() - from_us;
 	if (rc)
 		goto out;
 	a->slo_s = o->slo_s;

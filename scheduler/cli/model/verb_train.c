@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/clock.h"
 #include "common/mem.h"
 #include "common/pool.h"
 #include "common/text/text.h"
@@ -128,7 +129,7 @@ static int split_column(const char *text, const char *column, const struct table
 	name = mem_calloc(f->n + 1, sizeof *name);
 	if (!name) {
 		features_free(f);
-		return err_fail(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	}
 	if (at >= 0)
 		column = t->schema->column[at].name; /* an alias stands for its column */
@@ -605,10 +606,9 @@ static int train(const struct cli *c, const struct options *o, const struct tabl
 	struct plan plan = { 0 };
 	const char *group[GROUP_MAX];
 	char group_text[1024], created[32];
-	struct timespec from, to;
+	double from_s = clock_monotonic_s();
 	int rc;
 
-	clock_gettime(CLOCK_MONOTONIC, &from);
 	rc = plan_make(&plan, o, err);
 	if (!rc && o->group)
 		rc = groups_parse(o->group, group_text, sizeof group_text, group, &p.n_groups, err);
@@ -634,11 +634,9 @@ static int train(const struct cli *c, const struct options *o, const struct tabl
 	p.created = created;
 	rc = train_model(&p, out_model, report, err);
 	cli_progress_end(&progress);
-	clock_gettime(CLOCK_MONOTONIC, &to);
 	if (!rc && c->verbose)
 		cli_notice(c, "%zu models of time and %zu of accuracy in %.2f s on %zu threads", p.grid->n,
-			   report->accuracy_grid ? report->accuracy_grid->n : 0,
-			   (double)(to.tv_sec - from.tv_sec) + 1e-9 * (double)(to.tv_nsec - from.tv_nsec),
+			   report->accuracy_grid ? report->accuracy_grid->n : 0, clock_monotonic_s() - from_s,
 			   pool_threads(p.ctx.pool));
 out:
 	pool_free(p.ctx.pool);

@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "common/text/template.h"
 #include "common/text/text.h"
 #include "predictors/anova/anova.h"
 #include "scheduler/cli/cli.h"
@@ -210,7 +211,7 @@ static int plan_json(const struct profile_campaign *k, struct strbuf *out, struc
 			json_put_string(&w, word[j]);
 		json_close(&w, ']');
 		json_close(&w, '}');
-		profile_argv_free(word);
+		argv_free(word);
 	}
 	json_close(&w, ']');
 	json_kv_int(&w, "settings", (long long)k->plan.n_settings);
@@ -256,7 +257,7 @@ static int plan_text(const struct verb *v, struct strbuf *out, struct err *err)
 	strbuf_puts(out, "\nThe first command:");
 	for (size_t i = 0; word[i]; i++)
 		strbuf_printf(out, " %s", cli_clean(word[i]));
-	profile_argv_free(word);
+	argv_free(word);
 	strbuf_printf(out, "\n%zu runs of %zu settings, seed %llu; %zu done. ", k->plan.n, k->plan.n_settings,
 		      (unsigned long long)d->seed, k->journal.n_done);
 	if (k->estimate.n)

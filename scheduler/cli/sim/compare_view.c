@@ -259,7 +259,7 @@ int sweep_view_init(struct sweep_view *v, const struct sweep *sweep, const struc
 	if (v->all && v->zero)
 		return 0;
 	sweep_view_release(v);
-	return err_fail(err, ERR_NOMEM, "out of memory for a sweep");
+	return err_nomem(err, "a sweep");
 }
 
 void sweep_view_release(struct sweep_view *v)

@@ -197,7 +197,7 @@ static int run_capacity(struct call *k, struct err *err)
 	struct capacity *found = mem_calloc(1, sizeof *found);
 	struct strbuf text = { 0 };
 	struct json_writer w;
-	int rc = found ? 0 : err_fail(err, ERR_NOMEM, "out of memory");
+	int rc = found ? 0 : err_nomem(err, NULL);
 
 	json_begin(&w, &text, true);
 	capacity_head(k, &w);

@@ -46,7 +46,7 @@ int verb_report(int argc, char **argv)
 		return code;
 	path = c.output ? mem_strdup(c.output) : default_output(c.arg[0]);
 	if (!path)
-		rc = err_fail(&err, ERR_NOMEM, "no memory for a path");
+		rc = err_nomem(&err, "a path");
 	if (!rc &&
 	    c.output) /* the folder of the default may be the one that is not there: report_make() says so */
 		rc = cli_check_output(path, &err);

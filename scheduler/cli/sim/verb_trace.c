@@ -275,7 +275,7 @@ static int show(const struct cli *c, const struct trace *t, struct err *err)
 
 	if (summarise(t, &s)) {
 		summary_release(&s);
-		return err_fail(err, ERR_NOMEM, "%s: no memory for the summary", t->name);
+		return err_fail(err, ERR_NOMEM, "%s: out of memory for the summary", t->name);
 	}
 	if (c->json)
 		print_json(t, &s, &out);

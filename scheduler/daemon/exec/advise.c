@@ -4,8 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <stdio.h>
-#include <time.h>
 
+#include "common/clock.h"
 #include "common/mem.h"
 #include "scheduler/daemon/exec/local.h"
 
@@ -35,10 +35,8 @@ static void tell_end(struct advise *a, uint64_t id)
 	struct exec_outcome o = {
 		.id = id, .exit_code = -1, .run_s = NAN, .accuracy = NAN, .max_rss_mb = NAN, .cpu_s = NAN
 	};
-	struct timespec now;
 
-	clock_gettime(CLOCK_REALTIME, &now);
-	o.ended_ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+	o.ended_ns = clock_wall_ns();
 	snprintf(o.reason, sizeof o.reason, "stopped on request; its owner runs it and has to end it");
 	a->sink.finished(a->sink.owner, &o);
 }
@@ -85,7 +83,7 @@ static int advise_create(struct event_base *base, const struct executor_sink *si
 	}
 	if (!a || !a->turn) {
 		advise_destroy(a);
-		return err_fail(err, ERR_NOMEM, "out of memory for the advised jobs");
+		return err_nomem(err, "the advised jobs");
 	}
 	*out_self = a;
 	return 0;
@@ -99,7 +97,7 @@ static int advise_start(void *self, const struct exec_job *j, struct err *err)
 	if (find(a, j->id))
 		return err_fail(err, ERR_BUSY, "job %" PRIu64 " is already known", j->id);
 	if (mem_grow(&list, &a->cap, a->n_jobs + 1, sizeof *a->job))
-		return err_fail(err, ERR_NOMEM, "out of memory for job %" PRIu64, j->id);
+		return err_nomem(err, "job %" PRIu64, j->id);
 	a->job = list;
 	a->job[a->n_jobs++] = (struct advised){ .id = j->id };
 	return 0;
@@ -115,7 +113,7 @@ static int advise_stop(void *self, uint64_t id, double grace_s, struct err *err)
 	if (!job)
 		return err_fail(err, ERR_NOTFOUND, "job %" PRIu64 " is not advised", id);
 	if (event_add(a->turn, &at_once))
-		return err_fail(err, ERR_NOMEM, "out of memory for the end of job %" PRIu64, id);
+		return err_nomem(err, "the end of job %" PRIu64, id);
 	job->stopped = true;
 	return 0;
 }

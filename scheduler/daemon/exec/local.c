@@ -17,9 +17,9 @@
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/text/text.h"
@@ -356,7 +356,7 @@ static void on_tick(evutil_socket_t fd, short what, void *self)
 {
 	struct local *l = self;
 	bool all_read = read_outputs(l), all_told = true;
-	int64_t now_boot_ns = local_clock_ns(CLOCK_BOOTTIME);
+	int64_t now_boot_ns = clock_boot_ns();
 
 	(void)fd;
 	(void)what;
@@ -404,7 +404,7 @@ static int local_create(struct event_base *base, const struct executor_sink *sin
 		cpus_init(&l->cpus);
 	}
 	if (!l || !l->tick)
-		rc = err_fail(err, ERR_NOMEM, "out of memory for the executor");
+		rc = err_nomem(err, "the executor");
 	else if (!proc_boot_id(l->boot))
 		rc = err_fail(err, ERR_IO, "cannot read /proc/sys/kernel/random/boot_id: is /proc mounted?");
 	else
@@ -414,7 +414,7 @@ static int local_create(struct event_base *base, const struct executor_sink *sin
 	if (!rc) {
 		l->spawned = event_new(base, spawner_fd(l->spawner), EV_READ | EV_PERSIST, on_spawned, l);
 		if (!l->spawned || event_add(l->spawned, NULL))
-			rc = err_fail(err, ERR_NOMEM, "out of memory for the executor");
+			rc = err_nomem(err, "the executor");
 	}
 	if (rc) {
 		local_destroy(l);
@@ -435,7 +435,7 @@ static int enlist(struct local *l, const struct exec_job *from, struct local_job
 	if (!from->dir || from->dir[0] != '/')
 		return err_fail(err, ERR_ARG, "job %" PRIu64 ": its folder needs an absolute path", from->id);
 	if (mem_grow(&list, &l->cap, l->n_jobs + 1, sizeof *l->job))
-		return err_fail(err, ERR_NOMEM, "out of memory for job %" PRIu64, from->id);
+		return err_nomem(err, "job %" PRIu64, from->id);
 	l->job = list;
 	rc = local_job_new(from, out, err);
 	if (!rc)

@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/strbuf.h"
@@ -23,21 +23,13 @@
 #include "scheduler/process/identity.h"
 #include "scheduler/process/run_record.h"
 
-int64_t local_clock_ns(clockid_t id)
-{
-	struct timespec t;
-
-	clock_gettime(id, &t);
-	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
-}
-
 int local_job_new(const struct exec_job *from, struct local_job **out, struct err *err)
 {
 	struct local_job *j = mem_calloc(1, sizeof *j);
 	int rc;
 
 	if (!j)
-		return err_fail(err, ERR_NOMEM, "out of memory for job %" PRIu64, from->id);
+		return err_nomem(err, "job %" PRIu64, from->id);
 	j->id = from->id;
 	j->epochs = from->epochs;
 	j->max_time_s = from->max_time_s;
@@ -48,7 +40,7 @@ int local_job_new(const struct exec_job *from, struct local_job **out, struct er
 	rc = job_output_init(&j->output, from->dir, from->type ? from->type->accuracy_path : NULL,
 			     from->type ? from->type->epoch_path : NULL, err);
 	if (!rc && !j->dir)
-		rc = err_fail(err, ERR_NOMEM, "out of memory for job %" PRIu64, from->id);
+		rc = err_nomem(err, "job %" PRIu64, from->id);
 	if (rc) {
 		local_job_free(j);
 		return rc;
@@ -145,7 +137,7 @@ static struct exec_outcome blank(const struct local_job *j)
 {
 	return (struct exec_outcome){ .id = j->id,
 				      .exit_code = -1,
-				      .ended_ns = local_clock_ns(CLOCK_REALTIME),
+				      .ended_ns = clock_wall_ns(),
 				      .run_s = NAN,
 				      .accuracy = NAN,
 				      .max_rss_mb = NAN,

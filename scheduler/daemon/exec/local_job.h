@@ -80,6 +80,4 @@ int local_job_examine(struct local_job *j, const char *boot, bool *out_unstarted
 void local_job_never_ran(struct local_job *j, bool stopped, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void local_job_lost(struct local_job *j, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-int64_t local_clock_ns(clockid_t id);
-
 #endif

@@ -70,7 +70,7 @@ static int find_program(char **out, struct err *err)
 			"; POSTRIDER_SUPERVISOR may name it");
 	}
 	if (!found)
-		return err_fail(err, ERR_NOMEM, "out of memory for a path");
+		return err_nomem(err, "a path");
 	*out = found;
 	return 0;
 }
@@ -175,7 +175,7 @@ int spawn_program_init(struct spawn_program *p, struct err *err)
 		add_word(&p->environment, *e);
 	if (!words_close(&p->environment)) {
 		spawn_program_release(p);
-		return err_fail(err, ERR_NOMEM, "out of memory for a copy of the environment");
+		return err_nomem(err, "a copy of the environment");
 	}
 	return 0;
 }

@@ -154,7 +154,7 @@ int spawner_new(struct spawner **out, struct err *err)
 	int error;
 
 	if (!s)
-		return err_fail(err, ERR_NOMEM, "out of memory for the thread that starts jobs");
+		return err_nomem(err, "the thread that starts jobs");
 	s->asked_fd = eventfd(0, EFD_CLOEXEC);
 	s->returned_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	error = s->asked_fd < 0 || s->returned_fd < 0 ? errno : 0;

@@ -11,9 +11,9 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/mem.h"
 #include "scheduler/daemon/learn/learner_work.h"
 
@@ -47,11 +47,6 @@ struct learner {
 	size_t n_known;
 	uint32_t current;
 };
-
-static int nomem(struct err *err)
-{
-	return err_fail(err, ERR_NOMEM, "out of memory for learning");
-}
 
 void learner_result_release(struct learner_result *r)
 {
@@ -91,14 +86,6 @@ static void lower_priority(void)
 	setpriority(PRIO_PROCESS, (id_t)gettid(), LEARNER_NICE);
 }
 
-static double monotonic_s(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 static void *run(void *arg)
 {
 	struct learner *l = arg;
@@ -117,14 +104,14 @@ static void *run(void *arg)
 	};
 	struct model_version *fresh = mem_array(VERSIONS_MAX, sizeof *fresh);
 	struct learner_result r = { 0 };
-	double from_s = monotonic_s();
+	double from_s = clock_monotonic_s();
 	uint64_t one = 1;
 	ssize_t ignored;
 	int rc;
 
 	lower_priority();
 	if (!fresh)
-		rc = nomem(&r.err);
+		rc = err_nomem(&r.err, "learning");
 	else
 		rc = work.observations ? learner_work_train(&work, &r, &r.err)
 				       : learner_work_roll_back(&work, &r, &r.err);
@@ -134,7 +121,7 @@ static void *run(void *arg)
 		publish(l, fresh);
 	free(fresh);
 	task_release(&l->task);
-	r.seconds = monotonic_s() - from_s;
+	r.seconds = clock_monotonic_s() - from_s;
 	l->result = r;
 	pthread_mutex_lock(&l->lock);
 	l->state = LEARNER_DONE;
@@ -181,7 +168,7 @@ int learner_new(const struct learner_params *p, struct learner **out, struct err
 	int rc = 0;
 
 	if (!l)
-		return nomem(err);
+		return err_nomem(err, "learning");
 	l->learning = *p->learning;
 	l->policy = p->policy;
 	l->seed = p->seed;
@@ -196,7 +183,7 @@ int learner_new(const struct learner_params *p, struct learner **out, struct err
 		    copy_text(p->learning->curves, &l->learning.curves) +
 		    copy_text(p->program, &l->program) ||
 	    !l->known)
-		rc = rc ? rc : nomem(err);
+		rc = rc ? rc : err_nomem(err, "learning");
 	if (!rc)
 		rc = versions_open(p->folder, &l->versions, err);
 	if (rc) {
@@ -259,7 +246,7 @@ int learner_start(struct learner *l, char *observations, size_t len, const char 
 	snprintf(task.reason, sizeof task.reason, "%s", reason);
 	if (!observations || copy_text(model_path, &task.model_path)) {
 		task_release(&task);
-		return nomem(err);
+		return err_nomem(err, "learning");
 	}
 	return start(l, &task, err);
 }

@@ -6,11 +6,6 @@
 
 #include "common/mem.h"
 
-static int nomem(struct err *err)
-{
-	return err_fail(err, ERR_NOMEM, "out of memory for the table to learn from");
-}
-
 /* ---- what the operator gave ---- */
 
 int learner_base_read(const char *table, const char *curves, const struct schema *s, struct learner_base *out,
@@ -117,7 +112,7 @@ int learner_usable(const struct csv *observations, const struct schema *s, bool 
 	const char *name;
 
 	if (!place)
-		return nomem(err);
+		return err_nomem(err, "the table to learn from");
 	for (size_t i = 0; i < n_places(s); i++)
 		place[i] = place_of(observations, s, i, &name);
 	for (size_t i = 0; i < observations->n_rows; i++)
@@ -160,7 +155,7 @@ static int columns_find(const struct csv *base, const struct csv *observed, cons
 			       .observed = mem_array(max, sizeof *c->observed) };
 	if (!c->name || !c->base || !c->observed) {
 		columns_release(c);
-		return nomem(err);
+		return err_nomem(err, "the table to learn from");
 	}
 	for (size_t i = 0; i < max; i++) {
 		const char *name = NULL;
@@ -200,7 +195,7 @@ static int runs_make(const struct learner_base *base, struct learner_table *t, s
 	n_base = base->joined->csv->n_rows;
 	t->run = mem_array(t->csv->n_rows, sizeof *t->run);
 	if (!t->run)
-		return nomem(err);
+		return err_nomem(err, "the table to learn from");
 	for (size_t i = 0; i < t->csv->n_rows; i++)
 		t->run[i] = i < n_base ? base->joined->run[i] : (uint32_t)i;
 	return 0;
@@ -228,7 +223,7 @@ int learner_table_make(const struct learner_base *base, const struct csv *observ
 		put_row(&text, first, i, c.base, c.n);
 	for (size_t i = 0; i < n; i++)
 		put_row(&text, observations, row[i], c.observed, c.n);
-	rc = text.failed ? nomem(err)
+	rc = text.failed ? err_nomem(err, "the table to learn from")
 			 : csv_parse("runs and observations", text.text, text.len, &out->csv, err);
 	strbuf_release(&text);
 	columns_release(&c);

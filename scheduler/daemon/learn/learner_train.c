@@ -36,8 +36,7 @@ static int predict_rows(const struct predictor *p, const struct features *f, con
 			double *predicted, struct err *err)
 {
 	double *x = NULL, *y = mem_array(test->n_rows, sizeof *y);
-	int rc = y ? features_encode_table(f, test, &x, err)
-		   : err_fail(err, ERR_NOMEM, "out of memory for a trial");
+	int rc = y ? features_encode_table(f, test, &x, err) : err_nomem(err, "a trial");
 
 	if (!rc) {
 		predictor_predict(p, x, test->n_rows, y);
@@ -73,7 +72,7 @@ static int meaning_of(const struct features *f, const struct schema *s, struct m
 				 .role = mem_calloc(f->n, 1) };
 	if (!out->name || !out->factor || !out->role) {
 		meaning_release(out);
-		return err_fail(err, ERR_NOMEM, "out of memory for %zu features", f->n);
+		return err_nomem(err, "%zu features", f->n);
 	}
 	for (size_t i = 0; i < f->n; i++) {
 		out->name[i] = f->feature[i].name;
@@ -104,7 +103,7 @@ static int rows_with_time(const struct table *t, double *x, size_t n_features, c
 	int rc;
 
 	if (!row)
-		return err_fail(err, ERR_NOMEM, "out of memory for %zu rows", t->n_rows);
+		return err_nomem(err, "%zu rows", t->n_rows);
 	for (size_t i = 0; i < t->n_rows; i++) {
 		if (!isnan(t->time[i]))
 			row[n++] = (uint32_t)i;

@@ -4,20 +4,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/mem.h"
 #include "common/text/text.h"
 #include "scheduler/core/paired.h"
 #include "scheduler/daemon/learn/learner_train.h"
 
 #define NO_ANSWER 1e-3 /* of the time it took */
-
-static int nomem(struct err *err)
-{
-	return err_fail(err, ERR_NOMEM, "out of memory for learning");
-}
 
 /* ---- a training ---- */
 
@@ -62,11 +57,11 @@ static int find_rows(struct training *t, struct err *err)
 {
 	size_t n = t->observations->n_rows;
 	bool *good = mem_array(n, sizeof *good);
-	int rc = good ? 0 : nomem(err);
+	int rc = good ? 0 : err_nomem(err, "learning");
 
 	t->row = mem_array(n, sizeof *t->row);
 	if (!t->row)
-		rc = nomem(err);
+		rc = err_nomem(err, "learning");
 	for (size_t i = 0; !rc && i < n; i++)
 		good[i] = true;
 	if (!rc)
@@ -174,7 +169,7 @@ static int compare(const struct training *t, size_t n, struct model_version *v, 
 	double *said = mem_array(4 * n, sizeof *said);
 	struct paired_jobs jobs = { .n = n, .actual_s = said, .old_s = said + n, .new_s = said + 2 * n };
 	struct paired_result result;
-	int rc = said ? predict_both(t, n, said, err) : nomem(err);
+	int rc = said ? predict_both(t, n, said, err) : err_nomem(err, "learning");
 
 	if (!rc) {
 		punish(said, said + n, n);
@@ -244,11 +239,9 @@ static void describe(const struct training *t, struct model_version *v)
 
 static void now_text(char *out, size_t size)
 {
-	struct timespec now;
 	char text[40];
 
-	clock_gettime(CLOCK_REALTIME, &now);
-	text_utc((int64_t)now.tv_sec * 1000000000 + now.tv_nsec, text);
+	text_utc(clock_wall_ns(), text);
 	snprintf(out, size, "%.31s", text);
 }
 
@@ -281,7 +274,7 @@ int learner_work_train(const struct learner_work *w, struct learner_result *r, s
 	v.rows = t.n_rows + (t.base.runs ? t.base.runs->n_rows : 0);
 	v.accepted = !tests || v.p < w->learning->significance;
 	if (!rc && v.accepted && !(path = versions_path(w->versions, v.number)))
-		rc = nomem(err);
+		rc = err_nomem(err, "learning");
 	if (!rc && v.accepted)
 		rc = train_and_save(&t, path, &v, &model, err);
 	if (!rc) {
@@ -314,7 +307,7 @@ int learner_work_roll_back(const struct learner_work *w, struct learner_result *
 	struct model *model = NULL;
 	struct model_version v;
 	char *path = to ? versions_path(w->versions, to) : NULL;
-	int rc = to && !path ? nomem(err) : 0;
+	int rc = to && !path ? err_nomem(err, "learning") : 0;
 
 	if (!rc && to)
 		rc = model_load(path, &model, err);

@@ -291,7 +291,7 @@ int learning_new(struct daemon *d, struct learning **out, struct err *err)
 	int rc;
 
 	if (!l)
-		return err_fail(err, ERR_NOMEM, "out of memory for learning");
+		return err_nomem(err, "learning");
 	l->d = d;
 	l->took_s = NAN;
 	rc = learning_train_new(l, err);

@@ -18,11 +18,6 @@ bool learning_train_busy(const struct learning *l)
 	return l->asking || l->put || learner_busy(l->learner);
 }
 
-static int nomem(struct err *err)
-{
-	return err_fail(err, ERR_NOMEM, "out of memory for learning");
-}
-
 /* ---- putting a model to use ---- */
 
 static void put_to_use(struct learning *l)
@@ -96,7 +91,7 @@ static int renew(struct learning *l, struct err *err)
 	int rc = 0;
 
 	if (!settings)
-		rc = nomem(err);
+		rc = err_nomem(err, "learning");
 	else if ((size_t)snprintf(folder, sizeof folder, "%s/models", c->state_dir) >= sizeof folder)
 		rc = err_fail(err, ERR_ARG, "%s: the path is too long", c->state_dir);
 	if (!rc)
@@ -104,7 +99,7 @@ static int renew(struct learning *l, struct err *err)
 	if (!rc) {
 		result = event_new(l->d->base, learner_fd(fresh), EV_READ | EV_PERSIST, on_result, l);
 		if (!result || event_add(result, NULL))
-			rc = nomem(err);
+			rc = err_nomem(err, "learning");
 	}
 	if (rc) {
 		if (result)
@@ -330,7 +325,7 @@ int learning_train_new(struct learning *l, struct err *err)
 	l->given = l->d->params.model;
 	l->put_timer = event_new(l->d->base, -1, 0, on_put, l);
 	if (!l->put_timer)
-		return nomem(err);
+		return err_nomem(err, "learning");
 	current = learner_current(l->learner);
 	if (!current)
 		return 0;
@@ -341,7 +336,7 @@ int learning_train_new(struct learning *l, struct err *err)
 	}
 	l->own = learner_path(l->learner, current);
 	if (!l->own)
-		return nomem(err);
+		return err_nomem(err, "learning");
 	if (use_version(l, &why)) {
 		log_warn("model version %u cannot be used, the configuration's is: %s", (unsigned)current,
 			 why.text);

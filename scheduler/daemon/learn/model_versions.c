@@ -57,11 +57,6 @@ static bool is_there(const struct versions *v, uint32_t number)
 	return there;
 }
 
-static int nomem(struct err *err)
-{
-	return err_fail(err, ERR_NOMEM, "out of memory for the versions of the model");
-}
-
 /* ---- the journal ---- */
 
 void model_version_to_json(const struct model_version *one, struct json_writer *w)
@@ -169,7 +164,7 @@ static int line_read(struct versions *v, const char *line, size_t len, size_t nu
 	int rc = json_parse("versions.jsonl", line, len, &root, &why);
 
 	if (rc == -ERR_NOMEM)
-		return nomem(err);
+		return err_nomem(err, "the versions of the model");
 	if (rc || !version_read(root, &one) || (v->n && one.number <= v->one[v->n - 1].number))
 		log_warn("%s/versions.jsonl:%zu: is no version, and is left out", text_tail(v->folder, 150),
 			 number);
@@ -183,7 +178,8 @@ static int journal_read(struct versions *v, struct err *err)
 {
 	char *path = path_of(v, "versions.jsonl"), *text = NULL;
 	size_t len = 0, line = 1;
-	int rc = path ? io_read_file(path, JOURNAL_MAX_BYTES, &text, &len, err) : nomem(err);
+	int rc = path ? io_read_file(path, JOURNAL_MAX_BYTES, &text, &len, err)
+		      : err_nomem(err, "the versions of the model");
 
 	free(path);
 	if (rc == -ERR_NOTFOUND) { /* the first time */
@@ -218,7 +214,8 @@ static int journal_write(const struct versions *v, size_t gone, const struct mod
 		model_version_to_json(i < v->n ? &v->one[i] : last, &w);
 		strbuf_puts(&text, "\n");
 	}
-	rc = !path || text.failed ? nomem(err) : io_write_file(path, text.text, text.len, err);
+	rc = !path || text.failed ? err_nomem(err, "the versions of the model")
+				  : io_write_file(path, text.text, text.len, err);
 	strbuf_release(&text);
 	free(path);
 	return rc;
@@ -234,7 +231,7 @@ int versions_open(const char *folder, struct versions **out, struct err *err)
 		v->one = mem_array(VERSIONS_MAX, sizeof *v->one);
 	}
 	if (!v || !v->folder || !v->one)
-		rc = nomem(err);
+		rc = err_nomem(err, "the versions of the model");
 	else if (mkdir(folder, 0700) && errno != EEXIST)
 		rc = err_fail(err, ERR_IO, "%s: no folder for models: %s", text_tail(folder, 150),
 			      strerror(errno));

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/mem.h"
 #include "scheduler/daemon/net/server_internal.h"
 
@@ -54,7 +55,7 @@ struct slice {
 
 static bool slice_left(struct slice *s)
 {
-	if (s->lines && s->lines % CLOCK_EVERY == 0 && server_clock_ns() >= s->until_ns)
+	if (s->lines && s->lines % CLOCK_EVERY == 0 && clock_monotonic_ns() >= s->until_ns)
 		s->max_lines = s->lines;
 	return s->lines < s->max_lines;
 }
@@ -285,7 +286,7 @@ int conn_new(struct server *s, int fd, pid_t pid, uid_t uid, gid_t gid)
 	c->pid = pid;
 	c->uid = uid;
 	c->gid = gid;
-	c->active_ns = server_clock_ns();
+	c->active_ns = clock_monotonic_ns();
 	TAILQ_INIT(&c->replies);
 	event_assign(&c->read_event, s->base, fd, EV_READ | EV_PERSIST, on_readable, c);
 	event_assign(&c->write_event, s->base, fd, EV_WRITE | EV_PERSIST, on_writable, c);
@@ -371,7 +372,7 @@ void conn_set_watching(struct conn *c, bool on)
 {
 	c->watching = on;
 	if (!on) {
-		c->active_ns = server_clock_ns();
+		c->active_ns = clock_monotonic_ns();
 		server_add_dirty(c); /* it may be the last thing that kept it open */
 	}
 }

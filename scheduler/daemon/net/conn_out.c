@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "common/clock.h"
 #include "common/mem.h"
 #include "scheduler/daemon/net/server_internal.h"
 
@@ -96,7 +97,7 @@ void conn_send(struct conn *c)
 	}
 	if (n > 0)
 		c->inside_line = o->bytes[o->start + (size_t)n - 1] != '\n';
-	c->active_ns = server_clock_ns();
+	c->active_ns = clock_monotonic_ns();
 	o->start += (size_t)n;
 	o->len -= (size_t)n;
 	if (o->len == 0)
@@ -221,7 +222,7 @@ void reply_fill(struct reply *r, const char *text, size_t len)
 	r->held = false;
 	c->n_held--;
 	c->waiting_bytes += len;
-	c->active_ns = server_clock_ns(); /* it waited for us */
+	c->active_ns = clock_monotonic_ns(); /* it waited for us */
 	conn_release(c);
 }
 
@@ -279,6 +280,6 @@ void conn_close(struct conn *c)
 	if (c->closing)
 		return;
 	c->closing = true;
-	c->active_ns = server_clock_ns(); /* from here the time to read the rest is counted */
+	c->active_ns = clock_monotonic_ns(); /* from here the time to read the rest is counted */
 	server_add_dirty(c);
 }

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/mem.h"
 #include "scheduler/daemon/net/server_internal.h"
 
@@ -24,14 +25,6 @@
 #define DEFAULT_OUTPUT ((size_t)8 << 20)
 #define SWEEP_MIN_S 0.02
 #define SWEEP_MAX_S 5.0
-
-int64_t server_clock_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 /* ---- lists ---- */
 
@@ -94,7 +87,7 @@ static void serve_ready(struct server *s)
 		if (conn_serve(c, share, until_ns))
 			s->handled = true;
 		server_add_dirty(c);
-		if (n > 1 && server_clock_ns() >= until_ns)
+		if (n > 1 && clock_monotonic_ns() >= until_ns)
 			break;
 	}
 }
@@ -113,7 +106,7 @@ static void settle_dirty(struct server *s)
 static void run_turn(struct server *s)
 {
 	s->turn_due = true; /* whatever is added below is part of this turn */
-	s->now_ns = server_clock_ns();
+	s->now_ns = clock_monotonic_ns();
 	s->handled = false;
 	serve_ready(s);
 	if (s->handled && s->handler.on_turn)
@@ -136,7 +129,7 @@ static void on_turn_event(evutil_socket_t fd, short what, void *server)
 static void on_sweep(evutil_socket_t fd, short what, void *server)
 {
 	struct server *s = server;
-	int64_t now_ns = server_clock_ns();
+	int64_t now_ns = clock_monotonic_ns();
 
 	(void)fd;
 	(void)what;
@@ -326,7 +319,7 @@ int server_new(const struct server_params *p, struct server **out, struct err *e
 	int rc;
 
 	if (!s)
-		return err_fail(err, ERR_NOMEM, "no memory for the server");
+		return err_nomem(err, "the server");
 	s->base = p->base;
 	s->handler = p->handler;
 	s->spare_fd = -1;

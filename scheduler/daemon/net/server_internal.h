@@ -105,7 +105,6 @@ int server_socket_open(const struct server_params *p, struct server_socket *out,
 void server_socket_close(struct server_socket *s); /* the lock goes last; safe on one that was never opened */
 
 /* ---- server.c ---- */
-int64_t server_clock_ns(void);
 void server_want_turn(struct server *s);
 void server_add_ready(struct conn *c);
 void server_add_dirty(struct conn *c);

@@ -11,9 +11,9 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/text/text.h"
 
 #define LISTEN_FD 3 /* the first one handed over, by convention */
@@ -52,12 +52,10 @@ int notify_send(const char *state, struct err *err)
 
 int notify_reloading(struct err *err)
 {
-	struct timespec now;
 	char text[64];
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
 	snprintf(text, sizeof text, "RELOADING=1\nMONOTONIC_USEC=%lld",
-		 (long long)now.tv_sec * 1000000 + now.tv_nsec / 1000);
+		 (long long)clock_monotonic_ns() / 1000);
 	return notify_send(text, err);
 }
 

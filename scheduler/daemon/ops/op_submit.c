@@ -3,19 +3,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/rng.h"
 #include "scheduler/daemon/ops/submission.h"
-
-static double monotonic_us(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
-}
 
 /* ---- predict ---- */
 
@@ -60,11 +52,11 @@ static void what_if(struct request *r, struct submission *s)
 		.memory_mb_per_record = b.type->memory_mb_per_record,
 		.max_memory_mb = s->max_memory_mb,
 	};
-	before = monotonic_us();
+	before = clock_monotonic_us();
 	if (sched_what_if(d->sched, s->now_ns, &q, &d->decision, &verdict, &err)) {
 		reply_err(r, &err, NULL);
 	} else {
-		took_us = monotonic_us() - before;
+		took_us = clock_monotonic_us() - before;
 		tally_decision(&d->tally, took_us);
 		reply_begin(r);
 		json_kv_string(&r->w, "verdict", sched_verdict_name(verdict));
@@ -228,7 +220,7 @@ static int new_job(struct request *r, const struct submission *s, struct binding
 	}
 	row.params = strbuf_text(&params);
 	if (params.failed || batches.failed)
-		rc = err_fail(err, ERR_NOMEM, "out of memory for a job");
+		rc = err_nomem(err, "a job");
 	else
 		rc = job_new(&r->d->jobs.names, &row, out, err);
 	if (!rc)
@@ -334,9 +326,9 @@ static void submit(struct request *r, const struct submission *s)
 			       sizeof why);
 	if (!known)
 		q.slo_s = NAN;
-	before = monotonic_us();
+	before = clock_monotonic_us();
 	rc = sched_submit(d->sched, s->now_ns, &q, &d->decision, &verdict, &err);
-	took_us = monotonic_us() - before;
+	took_us = clock_monotonic_us() - before;
 	if (rc) {
 		reply_err(r, &err, NULL);
 		job_free(job);
@@ -349,7 +341,7 @@ static void submit(struct request *r, const struct submission *s)
 	take_promise(job, &d->decision, verdict);
 	if (!known && verdict != SCHED_REJECTED)
 		job_set_reason(job, why);
-	rc = d->text.failed ? err_fail(&err, ERR_NOMEM, "out of memory for a decision")
+	rc = d->text.failed ? err_nomem(&err, "a decision")
 			    : life_admit(d, job, &d->decision, verdict, strbuf_text(&d->text), &err);
 	if (rc) {
 		sched_remove(d->sched, s->now_ns, job->id, NULL);

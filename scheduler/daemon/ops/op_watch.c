@@ -27,7 +27,7 @@ int watch_add(struct daemon *d, struct conn *c, uint64_t job, struct err *err)
 	}
 	grown = mem_resize(d->watcher, d->n_watchers + 1, sizeof *grown);
 	if (!grown)
-		return err_fail(err, ERR_NOMEM, "out of memory for a watch");
+		return err_nomem(err, "a watch");
 	d->watcher = grown;
 	d->watcher[d->n_watchers++] = (struct watcher){ .conn = c, .job = job };
 	conn_set_watching(c, true);

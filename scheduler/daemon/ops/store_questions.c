@@ -39,7 +39,7 @@ static int wait_in_line(struct daemon *d, const struct asked *made, struct err *
 				MAX_ASKED);
 	a = mem_alloc(sizeof *a);
 	if (!a)
-		return err_fail(err, ERR_NOMEM, "out of memory for a question to the database");
+		return err_nomem(err, "a question to the database");
 	*a = *made;
 	if (d->asked_last)
 		d->asked_last->next = a;

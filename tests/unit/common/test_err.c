@@ -19,6 +19,17 @@ TEST(test_err_fail_works_for_a_caller_who_does_not_listen)
 	assert_int_equal(err_fail(NULL, ERR_IO, "nobody reads this: %d", 7), -ERR_IO);
 }
 
+TEST(test_err_nomem_says_what_the_memory_was_for)
+{
+	struct err err = { 0 };
+
+	assert_int_equal(err_nomem(&err, "%d rows", 7), -ERR_NOMEM);
+	assert_string_equal(err.text, "out of memory for 7 rows");
+	assert_int_equal(err_nomem(&err, NULL), -ERR_NOMEM);
+	assert_string_equal(err.text, "out of memory");
+	assert_int_equal(err_nomem(NULL, "nothing"), -ERR_NOMEM);
+}
+
 TEST(test_err_fail_cuts_a_text_that_does_not_fit)
 {
 	struct err err = { 0 };

@@ -153,6 +153,207 @@ TEST(test_text_shortest_is_short_where_it_can_be)
 		assert_string_equal(text_shortest(known[i].v, buf), known[i].text);
 }
 
+static void check_double(double v)
+{
+	char have[TEXT_NUMBER], want[TEXT_NUMBER];
+
+	for (int digits = 15; digits <= 17; digits++) { /* printf's way */
+		snprintf(want, sizeof want, "%.*g", digits, v);
+		if (strtod(want, NULL) == v)
+			break;
+	}
+	if (strcmp(text_shortest(v, have), want))
+		fail_msg("%.20g: %s instead of %s", v, have, want);
+}
+
+TEST(test_text_shortest_is_what_printf_writes)
+{
+	static const double edge[] = { 0.0,
+				       -0.0,
+				       -2.37,
+				       1e-3,
+				       1e-2,
+				       0.1,
+				       0.3,
+				       1.0 / 3.0,
+				       0.999999999999999,
+				       0.99999999999999989,
+				       1.0,
+				       9.9999999999999982,
+				       10.0,
+				       1024.0,
+				       0.0009765625,
+				       999999999.99999988,
+				       1e9,
+				       1e15,
+				       1e22,
+				       5e-324,
+				       1e308 };
+	struct rng r = rng_stream(3, 9);
+
+	for (size_t i = 0; i < sizeof edge / sizeof *edge; i++) {
+		check_double(edge[i]);
+		check_double(nextafter(edge[i], 0.0));
+		check_double(nextafter(edge[i], INFINITY));
+	}
+	for (double v = 0x1p-12; v < 0x1p+32; v *= 2.0) { /* the gap below is half of that above */
+		check_double(nextafter(v, 0.0));
+		check_double(v);
+		check_double(nextafter(v, INFINITY));
+	}
+	for (int i = 0; i < 200000; i++) {
+		double v = exp(30.0 * rng_uniform(&r) - 8.0);
+
+		check_double(i % 2 ? v : -v);
+		check_double(floor(v * 1000.0) / 1000.0); /* few digits, as most measured ones */
+	}
+}
+
+TEST(test_text_decimal_is_exact)
+{
+	static const struct {
+		int64_t ns;
+		const char *text;
+	} known[] = { { 0, "0" },
+		      { 1, "0.000000001" },
+		      { -1, "-0.000000001" },
+		      { 2500000000, "2.5" },
+		      { 10000000000, "10" },
+		      { INT64_MAX, "9223372036.854775807" },
+		      { INT64_MIN, "-9223372036.854775808" } };
+
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+		int64_t ns = known[i].ns;
+		char buf[TEXT_NUMBER];
+
+		assert_string_equal(text_decimal(ns < 0, ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns, 9, buf),
+				    known[i].text);
+	}
+}
+
+TEST(test_text_fixed_rounds_as_printf_does)
+{
+	struct rng r = rng_stream(3, 10);
+
+	for (int i = 0; i < 100000; i++) {
+		double v = exp(40.0 * rng_uniform(&r) - 20.0) * (i % 2 ? 1.0 : -1.0), back;
+		char have[TEXT_NUMBER], want[64];
+		int decimals = i % 10;
+
+		if (fabs(v) >= 1e9)
+			continue;
+		snprintf(want, sizeof want, "%.*f", decimals, v);
+		assert_true(text_number(text_fixed(v, decimals, have), &back));
+		if (back != strtod(want, NULL))
+			fail_msg("%.20g with %d decimals: %s instead of %s", v, decimals, have, want);
+	}
+	{
+		static const struct {
+			double v;
+			int decimals;
+			const char *text;
+		} known[] = { { 2.5, 0, "2" },          { 3.5, 0, "4" },          { 0.125, 2, "0.12" },
+			      { -0.04, 1, "0" },        { -0.06, 1, "-0.1" },     { 5e-324, 9, "0" },
+			      { 0.0, 3, "0" },          { -0.0, 3, "0" },         { 10.0, 3, "10" },
+			      { 1e9, 3, "1000000000" }, { 123.456, 9, "123.456" } };
+
+		for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+			char buf[TEXT_NUMBER];
+
+			assert_string_equal(text_fixed(known[i].v, known[i].decimals, buf), known[i].text);
+		}
+	}
+}
+
+static const struct text_limits sizes = { .min = 1, .max = 1000, .whole = true };
+
+TEST(test_text_list_reads_numbers_between_separators)
+{
+	struct text_limits open = sizes;
+	double v[4];
+	size_t n = 0;
+
+	assert_int_equal(text_list("64,128", ',', &sizes, 4, v, &n, NULL), 0);
+	assert_int_equal(n, 2);
+	assert_true(v[0] == 64.0 && v[1] == 128.0);
+	assert_int_equal(text_list("7", '|', &sizes, 4, v, &n, NULL), 0);
+	assert_int_equal(n, 1);
+	open.ranges = true;
+	assert_int_equal(text_list("2..4|9", '|', &open, 4, v, &n, NULL), 0);
+	assert_int_equal(n, 4);
+	assert_true(v[0] == 2.0 && v[1] == 3.0 && v[2] == 4.0 && v[3] == 9.0);
+}
+
+TEST(test_text_list_refuses_the_rest_and_says_what_it_wants)
+{
+	static const struct {
+		const char *text, *message;
+	} bad[] = {
+		{ "", "'' is not a whole number from 1 to 1000" },
+		{ "64,", "'' is not a whole number from 1 to 1000" },
+		{ "64,1.5", "'1.5' is not a whole number from 1 to 1000" },
+		{ "0", "'0' is not a whole number from 1 to 1000" },
+		{ "1001", "'1001' is not a whole number from 1 to 1000" },
+		{ "64 128", "'64 128' is not a whole number from 1 to 1000" },
+		{ "1..4", "'1..4' is not a whole number from 1 to 1000" },
+		{ "1,2,3,4,5", "more than 4 numbers" },
+	};
+	struct text_limits open = sizes;
+	double v[4];
+	size_t n = 77;
+
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		struct err err = { 0 };
+
+		assert_int_equal(text_list(bad[i].text, ',', &sizes, 4, v, &n, &err), -ERR_ARG);
+		assert_string_equal(err.text, bad[i].message);
+		assert_int_equal(n, 77);
+	}
+	open.ranges = true;
+	assert_int_equal(text_list("4..2", ',', &open, 4, v, &n, NULL), -ERR_ARG);
+	assert_int_equal(text_list("1..5", ',', &open, 4, v, &n, NULL), -ERR_ARG);
+	assert_int_equal(text_list("1..1000000000", ',', &open, 4, v, &n, NULL), -ERR_ARG);
+}
+
+TEST(test_text_distinct_sorts_and_finds_twins)
+{
+	double v[] = { 128.0, 2.5, 64.0 }, twins[] = { 3.0, 2.5, 3.0 };
+	struct err err = { 0 };
+
+	assert_int_equal(text_distinct(v, 3, &err), 0);
+	assert_true(v[0] == 2.5 && v[1] == 64.0 && v[2] == 128.0);
+	assert_int_equal(text_distinct(twins, 3, &err), -ERR_ARG);
+	assert_string_equal(err.text, "3 is there twice");
+}
+
+TEST(test_text_range_is_two_numbers)
+{
+	static const char *const bad[] = {
+		"", "3", "..", "3..", "..3", "a..b", "3..20..", "3...20", "3 .. 20"
+	};
+	double from = -7.0, to = -7.0;
+	char buf[TEXT_RANGE];
+
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+		if (text_range(bad[i], &from, &to))
+			fail_msg("'%s' is no range", bad[i]);
+	assert_true(from == -7.0 && to == -7.0);
+	assert_true(text_range("3..20", &from, &to));
+	assert_true(from == 3.0 && to == 20.0);
+	assert_string_equal(text_range_put(from, to, buf), "3..20");
+	assert_true(text_range("20..3", &from, &to)); /* comparing them is the caller's business */
+}
+
+TEST(test_text_hint_ends_a_sentence)
+{
+	static const char *const names[] = { "forest", "boost", NULL };
+	char buf[TEXT_HINT];
+
+	assert_string_equal(text_hint("forset", names, buf), "; did you mean 'forest'?");
+	assert_string_equal(text_hint("linear", names, buf), "");
+	assert_string_equal(text_hint(NULL, names, buf), "");
+}
+
 TEST(test_text_duration_reads_every_documented_form)
 {
 	static const struct {
@@ -164,7 +365,9 @@ TEST(test_text_duration_reads_every_documented_form)
 		{ "0s", 0 },          { "2.37", 2.37 },        { "1-02:03:04", 93784 },
 		{ "02:03:04", 7384 }, { "100:00:01", 360001 }, { "03:04", 184 },
 		{ "90:00", 5400 },    { "0:59", 59 },          { "10-00:00:00", 864000 },
-		{ "1e3", 1000 },
+		{ "1e3", 1000 },      { "500ms", 0.5 },        { "20us", 20e-6 },
+		{ "20min", 1200 },    { "1h30m", 5400 },       { "1d12h", 129600 },
+		{ "1m2.5s", 62.5 },   { "1h30min15s", 5415 },  { "1e-3s", 1e-3 },
 	};
 	struct err err = { 0 };
 
@@ -202,6 +405,16 @@ TEST(test_text_duration_refuses_the_rest_and_says_what_it_takes)
 		"1:00s",
 		"2-",
 		"9999999999:00",
+		"1h30",
+		"30m1h",
+		"1h1h",
+		"1m1min",
+		"1hm",
+		"m",
+		"5ns",
+		"5MS",
+		"1h-30m",
+		"1.5.2m",
 		"1-2-03:04:05",
 		"1000000000000000000000000000000000000000000000000000000000000000"
 	};

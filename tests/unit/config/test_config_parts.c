@@ -157,14 +157,14 @@ TEST(test_notify_is_filled_in_word_by_word)
 	assert_string_equal(argv[3], "{90.000}");
 	assert_string_equal(argv[4], "12.346");
 	assert_null(argv[5]);
-	job_argv_free(argv);
+	argv_free(argv);
 	/* what is not known leaves the words where they are: a script counts on their number */
 	n = (struct config_notice){ .job = 7, .slo_s = NAN, .late_s = NAN };
 	assert_int_equal(config_notify_argv(c, &n, &argv, NULL), 0);
 	assert_string_equal(argv[2], ": 7 (, )");
 	assert_string_equal(argv[4], "");
 	assert_null(argv[5]);
-	job_argv_free(argv);
+	argv_free(argv);
 	config_free(c);
 }
 
@@ -255,7 +255,7 @@ TEST(test_running_out_of_memory_for_a_notice_is_told)
 		failed = mem_failed();
 		mem_fail_at(0, false);
 		assert_int_equal(rc, failed ? -ERR_NOMEM : 0);
-		job_argv_free(argv);
+		argv_free(argv);
 	}
 	config_free(c);
 }

@@ -62,7 +62,7 @@ static void becomes(const char *argv, const char *params, const struct job_argv_
 		strbuf_printf(&joined, "%s%s", i ? "|" : "", out[i]);
 	assert_string_equal(strbuf_text(&joined), expected);
 	strbuf_release(&joined);
-	job_argv_free(out);
+	argv_free(out);
 	job_params_release(&p);
 	job_type_release(&t);
 	json_free(v);
@@ -158,7 +158,7 @@ TEST(test_a_word_has_a_length)
 	strbuf_puts(&text, "\"]");
 	assert_int_equal(read_type(text.text, &t, &err), 0);
 	assert_int_equal(job_type_argv(&t, &p, &usual, &out, &err), 0); /* "128" is shorter than "{batch}" */
-	job_argv_free(out);
+	argv_free(out);
 	job_type_release(&t);
 	strbuf_reset(&text);
 	strbuf_puts(&text, "[\"run\",\"{batch}{seed}");
@@ -194,7 +194,7 @@ TEST(test_running_out_of_memory_is_told)
 		failed = mem_failed();
 		mem_fail_at(0, false);
 		assert_int_equal(rc, failed ? -ERR_NOMEM : 0);
-		job_argv_free(out);
+		argv_free(out);
 	}
 	job_type_release(&t);
 }

@@ -172,7 +172,7 @@ TEST(test_a_job_may_leave_its_epochs_open)
 	assert_true(isnan(p.number[0]));
 	assert_int_equal(job_type_argv(&t, &p, &v, &argv, NULL), 0);
 	assert_string_equal(argv[3], "12"); /* what was chosen, never the range */
-	job_argv_free(argv);
+	argv_free(argv);
 	v.epochs = 21;
 	assert_int_equal(job_type_argv(&t, &p, &v, &argv, &err), -ERR_ARG);
 	v.epochs = NAN;
@@ -191,7 +191,7 @@ TEST(test_a_job_may_leave_its_epochs_open)
 	assert_true(!job_params_open(&p) && p.number[0] == 7.0);
 	assert_int_equal(job_type_argv(&t, &p, &v, &argv, NULL), 0);
 	assert_string_equal(argv[3], "7");
-	job_argv_free(argv);
+	argv_free(argv);
 	job_params_release(&p);
 	job_type_release(&t);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/text/template.h"
 #include "scheduler/profiler/plan.h"
 #include "tests/support/test.h"
 
@@ -155,14 +156,14 @@ TEST(test_placeholders_are_filled_in_and_other_braces_left)
 
 	must(&d, "{\"factors\":{\"batch\":[64,512]},\"fixed\":{\"lr\":0.01},\"seed\":7,"
 		 "\"command\":[\"t\",\"--b={batch}/"
-		 "{lr}\",\"{\\\"x\\\":{batch}}\",\"{seed}\",\"{copy}-{replication}\"]}");
+		 "{lr}\",\"{{\\\"x\\\":{batch}}\",\"{seed}\",\"{copy}-{replication}\"]}");
 	assert_int_equal(profile_argv(&d, &p, 3, &word, &err), 0);
 	assert_string_equal(word[1], "--b=512/0.01");
 	assert_string_equal(word[2], "{\"x\":512}");
 	assert_string_equal(word[3], "1009"); /* 7 + 1000 * (2 - 1) + (3 - 1) */
 	assert_string_equal(word[4], "3-2");
 	assert_null(word[5]);
-	profile_argv_free(word);
+	argv_free(word);
 	profile_design_release(&d);
 }
 
@@ -228,6 +229,11 @@ TEST(test_bad_designs_are_refused_by_name)
 	refuses("{" FACTORS ",\"command\":[1]}", "word 1");
 	refuses("{" FACTORS ",\"command\":[\"t\",\"{cpus}\"]}", "factor batch changes nothing");
 	refuses("{" FACTORS ",\"command\":[\"t\",\"{cpus}{batch}{netwrk}\"]}", "did you mean {network}?");
+	/* one placeholder language for designs and job types: a brace itself is written twice */
+	refuses("{" FACTORS ",\"command\":[\"t\",\"{cpus}{batch}{network}\",\"{x y}\"]}",
+		"word 3 of the command: has a '{' that opens no placeholder; write {{ for the brace itself");
+	refuses("{" FACTORS ",\"command\":[\"t\",\"{{cpus}{batch}{network}\"]}",
+		"factor cpus changes nothing");
 	refuses("{" FACTORS ",\"fixed\":{\"njobs\":0}," COMMAND "}", "njobs=0");
 	refuses("{" FACTORS ",\"fixed\":{\"njobs\":2.5}," COMMAND "}", "njobs=2.5");
 	refuses("{" FACTORS ",\"replications\":0," COMMAND "}", "replications must be");

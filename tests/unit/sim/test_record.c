@@ -13,7 +13,6 @@
 #include "common/rng.h"
 #include "common/text/text.h"
 #include "sim/compare/record.h"
-#include "sim/compare/record_number.h"
 #include "tests/support/support.h"
 #include "tests/support/test.h"
 
@@ -267,82 +266,6 @@ TEST(test_rows_without_memory_are_an_error)
 		strbuf_release(&out);
 	}
 	assert_true(k > 5);
-}
-
-static void check_double(double v)
-{
-	struct strbuf out = { 0 };
-	char want[32];
-
-	record_put_double(&out, v);
-	if (strcmp(strbuf_text(&out), text_shortest(v, want)))
-		fail_msg("%.20g: %s instead of %s", v, strbuf_text(&out), want);
-	strbuf_release(&out);
-}
-
-TEST(test_numbers_are_the_shortest_that_read_back)
-{
-	static const double edge[] = { 0.0,
-				       -0.0,
-				       -2.37,
-				       1e-3,
-				       1e-2,
-				       0.1,
-				       0.3,
-				       1.0 / 3.0,
-				       0.999999999999999,
-				       0.99999999999999989,
-				       1.0,
-				       9.9999999999999982,
-				       10.0,
-				       1024.0,
-				       0.0009765625,
-				       999999999.99999988,
-				       1e9,
-				       1e15,
-				       1e22,
-				       5e-324,
-				       1e308 };
-	struct rng r = rng_stream(3, 9);
-
-	for (size_t i = 0; i < sizeof edge / sizeof *edge; i++) {
-		check_double(edge[i]);
-		check_double(nextafter(edge[i], 0.0));
-		check_double(nextafter(edge[i], INFINITY));
-	}
-	for (double v = 0x1p-12; v < 0x1p+32; v *= 2.0) { /* the gap below is half of that above */
-		check_double(nextafter(v, 0.0));
-		check_double(v);
-		check_double(nextafter(v, INFINITY));
-	}
-	for (int i = 0; i < 200000; i++) {
-		double v = exp(30.0 * rng_uniform(&r) - 8.0);
-
-		check_double(v);
-		check_double(floor(v * 1000.0) / 1000.0); /* few digits, as most measured ones */
-	}
-}
-
-TEST(test_seconds_are_exact)
-{
-	static const struct {
-		int64_t ns;
-		const char *text;
-	} known[] = { { 0, "0" },
-		      { 1, "0.000000001" },
-		      { -1, "-0.000000001" },
-		      { 2500000000, "2.5" },
-		      { 10000000000, "10" },
-		      { INT64_MAX, "9223372036.854775807" },
-		      { INT64_MIN, "-9223372036.854775808" } };
-
-	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-		struct strbuf out = { 0 };
-
-		record_put_seconds(&out, known[i].ns);
-		assert_string_equal(strbuf_text(&out), known[i].text);
-		strbuf_release(&out);
-	}
 }
 
 /* ---- compare.json ---- */

@@ -1,9 +1,9 @@
-/* Reads the whole text and is the only judge of what is valid. Allocates only for keys of open objects
- * beyond the first few, and for keys with escapes. */
+/* Reads a text in one pass: checks it, and builds the tree of cJSON's nodes while it goes. cJSON's own parser is
+ * lenient (control characters in strings, odd numbers, trailing bytes, duplicate keys) and knows no line numbers,
+ * so only its constructors are used. */
 #define _GNU_SOURCE
-#include "common/json/scan.h"
+#include "common/json/json.h"
 
-#include <math.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,44 +11,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/json/json.h"
+#include "common/json/tree.h"
 #include "common/json/utf8.h"
 #include "common/mem.h"
 #include "common/text/text.h"
 
 #define JSON_NAME_SHOWN 200
+#define JSON_MAX_NUMBER 63 /* characters of a number */
 #define JSON_KEYS_AT_HAND 32 /* keys of open objects that need no allocation */
 #define JSON_FEW_KEYS 16 /* up to here comparing all pairs is quicker than sorting */
 
-static size_t utf8_encode(uint32_t c, char *out)
-{
-	if (c < 0x80) {
-		out[0] = (char)c;
-		return 1;
-	}
-	if (c < 0x800) {
-		out[0] = (char)(0xc0 | c >> 6);
-		out[1] = (char)(0x80 | (c & 0x3f));
-		return 2;
-	}
-	if (c < 0x10000) {
-		out[0] = (char)(0xe0 | c >> 12);
-		out[1] = (char)(0x80 | (c >> 6 & 0x3f));
-		out[2] = (char)(0x80 | (c & 0x3f));
-		return 3;
-	}
-	out[0] = (char)(0xf0 | c >> 18);
-	out[1] = (char)(0x80 | (c >> 12 & 0x3f));
-	out[2] = (char)(0x80 | (c >> 6 & 0x3f));
-	out[3] = (char)(0x80 | (c & 0x3f));
-	return 4;
-}
-
 /* A key of an object that is still open. */
 struct scan_key {
-	size_t start, len; /* its bytes: in the text, or, if it has escapes, in scan.decoded */
+	const char *text; /* in the tree */
+	size_t len;
 	size_t at; /* where it stands in the text */
-	bool escaped;
 };
 
 struct scan {
@@ -56,15 +33,13 @@ struct scan {
 	const unsigned char *text;
 	size_t len, at;
 	int depth;
-	struct strbuf decoded; /* keys with escapes of all open objects, innermost last */
 	struct scan_key *key; /* of all open objects, innermost last; `at_hand` or on the heap */
 	struct scan_key *at_hand;
 	size_t n_keys, cap_keys;
-	struct json_extent extent;
 	struct err *err;
 };
 
-static int scan_value(struct scan *s);
+static int scan_value(struct scan *s, cJSON **out);
 
 __attribute__((format(printf, 3, 4))) static int scan_fail(struct scan *s, size_t at, const char *fmt, ...)
 {
@@ -89,7 +64,8 @@ __attribute__((format(printf, 3, 4))) static int scan_fail(struct scan *s, size_
 
 static int scan_nomem(struct scan *s)
 {
-	return json_nomem(s->name, s->err);
+	return err_fail(s->err, ERR_NOMEM, "%s: out of memory to read it",
+			text_tail(s->name, JSON_NAME_SHOWN));
 }
 
 /* The next byte, or -1 at the end. */
@@ -193,38 +169,28 @@ static bool is_plain(unsigned char c)
 	return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
 }
 
-/* A string; s->at stands on its quote. Where it has escapes, *out_escaped is set and, unless NULL, `decoded`
- * gets all its bytes. */
-static int scan_string(struct scan *s, struct strbuf *decoded, bool *out_escaped)
+/* Passes over a string; s->at stands on its quote. Has it escapes? */
+static int string_end(struct scan *s, bool *out_escaped)
 {
-	size_t start = s->at++, piece = s->at;
+	size_t start = s->at++;
 
 	*out_escaped = false;
 	for (;;) {
-		int c, rc;
 		char bytes[4];
-		size_t len = 0;
+		size_t len;
+		int c, rc;
 
 		while (s->at < s->len && is_plain(s->text[s->at]))
 			s->at++;
 		c = scan_peek(s);
 		if (c == '"') {
-			if (decoded && *out_escaped)
-				strbuf_add(decoded, s->text + piece, s->at - piece);
 			s->at++;
-			s->extent.n_strings++;
-			s->extent.string_bytes += s->at - start;
 			return 0;
 		}
 		if (c == '\\') {
 			*out_escaped = true;
-			if (decoded)
-				strbuf_add(decoded, s->text + piece, s->at - piece);
 			if ((rc = scan_escape(s, bytes, &len)))
 				return rc;
-			if (decoded)
-				strbuf_add(decoded, bytes, len);
-			piece = s->at;
 			continue;
 		}
 		if (c < 0)
@@ -242,6 +208,41 @@ static int scan_string(struct scan *s, struct strbuf *decoded, bool *out_escaped
 	}
 }
 
+/* A string, as its bytes in the tree; s->at stands on its quote. */
+static int scan_string(struct scan *s, const char **out, size_t *out_len)
+{
+	size_t start = s->at + 1, end;
+	bool escaped;
+	int rc = string_end(s, &escaped);
+	char *text, *p;
+
+	if (rc)
+		return rc;
+	end = s->at - 1;
+	p = text = json_tree_bytes(end - start + 1); /* an escape is longer than what it stands for */
+	if (!text)
+		return scan_nomem(s);
+	for (s->at = start; escaped && s->at < end;) {
+		size_t len;
+
+		if (s->text[s->at] != '\\') {
+			*p++ = (char)s->text[s->at++];
+			continue;
+		}
+		scan_escape(s, p, &len); /* it did not fail before */
+		p += len;
+	}
+	if (!escaped) {
+		memcpy(text, s->text + start, end - start);
+		p += end - start;
+	}
+	*p = '\0';
+	s->at = end + 1;
+	*out = text;
+	*out_len = (size_t)(p - text);
+	return 0;
+}
+
 static int scan_digits(struct scan *s)
 {
 	if (scan_peek(s) < '0' || scan_peek(s) > '9')
@@ -251,10 +252,11 @@ static int scan_digits(struct scan *s)
 	return 0;
 }
 
-static int scan_number(struct scan *s)
+static int scan_number(struct scan *s, cJSON **out)
 {
 	char copy[JSON_MAX_NUMBER + 1];
-	size_t start = s->at, exponent = 0, len;
+	size_t start = s->at, len;
+	double v;
 	int rc;
 
 	if (scan_peek(s) == '-')
@@ -275,21 +277,18 @@ static int scan_number(struct scan *s)
 		s->at++;
 		if (scan_peek(s) == '+' || scan_peek(s) == '-')
 			s->at++;
-		exponent = s->at;
 		if ((rc = scan_digits(s)))
 			return rc;
-		exponent = s->at - exponent;
 	}
 	len = s->at - start;
 	if (len > JSON_MAX_NUMBER)
 		return scan_fail(s, start, "a number of %zu characters: at most %d are allowed", len,
 				 JSON_MAX_NUMBER);
-	if (exponent < 3) /* at most 63 digits and e99: finite */
-		return 0;
 	memcpy(copy, s->text + start, len);
 	copy[len] = '\0';
-	if (!isfinite(strtod(copy, NULL)))
+	if (!text_number(copy, &v))
 		return scan_fail(s, start, "%s is too large for a double", copy);
+	*out = cJSON_CreateNumber(v);
 	return 0;
 }
 
@@ -303,8 +302,9 @@ static int scan_word(struct scan *s, const char *word)
 	return 0;
 }
 
-static int scan_array(struct scan *s)
+static int scan_array(struct scan *s, cJSON *array)
 {
+	cJSON *element;
 	int rc;
 
 	s->at++;
@@ -314,8 +314,9 @@ static int scan_array(struct scan *s)
 		return 0;
 	}
 	for (;;) {
-		if ((rc = scan_value(s)))
+		if ((rc = scan_value(s, &element)))
 			return rc;
+		cJSON_AddItemToArray(array, element);
 		scan_blank(s);
 		if (scan_peek(s) == ']') {
 			s->at++;
@@ -327,64 +328,55 @@ static int scan_array(struct scan *s)
 	}
 }
 
-static const char *key_bytes(const struct scan *s, const struct scan_key *key)
+static bool keys_equal(const struct scan_key *a, const struct scan_key *b)
 {
-	return (key->escaped ? s->decoded.text : (const char *)s->text) + key->start;
-}
-
-static bool keys_equal(const struct scan *s, const struct scan_key *a, const struct scan_key *b)
-{
-	return a->len == b->len && memcmp(key_bytes(s, a), key_bytes(s, b), a->len) == 0;
+	return a->len == b->len && memcmp(a->text, b->text, a->len) == 0;
 }
 
 /* Equal keys become neighbours, the earlier one first. */
-static int compare_keys(const void *a_, const void *b_, void *scan)
+static int compare_keys(const void *a_, const void *b_)
 {
 	const struct scan_key *a = a_, *b = b_;
 	int order;
 
 	if (a->len != b->len)
 		return a->len < b->len ? -1 : 1;
-	order = memcmp(key_bytes(scan, a), key_bytes(scan, b), a->len);
+	order = memcmp(a->text, b->text, a->len);
 	if (order)
 		return order;
 	return (a->at > b->at) - (a->at < b->at);
 }
 
-/* The first of n keys that was there before, or NULL. Sorting takes n log n even for keys somebody chose
- * with malice, which a hash table would have to be defended against. */
-static const struct scan_key *find_duplicate(struct scan *s, struct scan_key *key, size_t n)
+/* The first of n keys that was there before, or NULL. Sorting takes n log n even for keys that were chosen with
+ * malice, which a hash table would have to be defended against. */
+static const struct scan_key *find_duplicate(struct scan_key *key, size_t n)
 {
 	const struct scan_key *twice = NULL;
 
 	if (n <= JSON_FEW_KEYS) {
 		for (size_t i = 1; i < n; i++)
 			for (size_t j = 0; j < i; j++)
-				if (keys_equal(s, &key[i], &key[j]))
+				if (keys_equal(&key[i], &key[j]))
 					return &key[i];
 		return NULL;
 	}
-	qsort_r(key, n, sizeof *key, compare_keys, s);
+	qsort(key, n, sizeof *key, compare_keys);
 	for (size_t i = 1; i < n; i++)
-		if (keys_equal(s, &key[i], &key[i - 1]) && (!twice || key[i].at < twice->at))
+		if (keys_equal(&key[i], &key[i - 1]) && (!twice || key[i].at < twice->at))
 			twice = &key[i];
 	return twice;
 }
 
 /* Looks for equal keys among those from `first` on, and forgets them. */
-static int scan_duplicates(struct scan *s, size_t first, size_t first_decoded)
+static int scan_duplicates(struct scan *s, size_t first)
 {
-	const struct scan_key *twice = find_duplicate(s, s->key + first, s->n_keys - first);
-	char name[128], shown[64];
+	const struct scan_key *twice = find_duplicate(s->key + first, s->n_keys - first);
+	char shown[64];
 
-	if (twice) {
-		snprintf(name, sizeof name, "%.*s",
-			 (int)(twice->len < sizeof name ? twice->len : sizeof name), key_bytes(s, twice));
+	if (twice)
 		return scan_fail(s, twice->at, "key '%s' appears twice",
-				 text_printable(name, shown, sizeof shown));
-	}
+				 text_printable(twice->text, shown, sizeof shown));
 	s->n_keys = first;
-	s->decoded.len = first_decoded;
 	return 0;
 }
 
@@ -402,28 +394,25 @@ static int key_grow(struct scan *s)
 	return 0;
 }
 
-static int scan_key(struct scan *s)
+static int scan_key(struct scan *s, const char **out)
 {
-	struct scan_key key = { .start = s->at + 1, .at = s->at };
-	size_t decoded = s->decoded.len;
-	int rc = scan_string(s, &s->decoded, &key.escaped);
+	struct scan_key key = { .at = s->at };
+	int rc = scan_string(s, &key.text, &key.len);
 
+	if (!rc && s->n_keys == s->cap_keys)
+		rc = key_grow(s);
 	if (rc)
 		return rc;
-	if (s->decoded.failed)
-		return scan_nomem(s);
-	if (key.escaped)
-		key.start = decoded;
-	key.len = (key.escaped ? s->decoded.len : s->at - 1) - key.start;
-	if (s->n_keys == s->cap_keys && (rc = key_grow(s)))
-		return rc;
 	s->key[s->n_keys++] = key;
+	*out = key.text;
 	return 0;
 }
 
-static int scan_object(struct scan *s)
+static int scan_object(struct scan *s, cJSON *object)
 {
-	size_t first = s->n_keys, first_decoded = s->decoded.len;
+	size_t first = s->n_keys;
+	const char *key;
+	cJSON *member;
 	int rc;
 
 	s->at++;
@@ -436,18 +425,19 @@ static int scan_object(struct scan *s)
 		scan_blank(s);
 		if (scan_peek(s) != '"')
 			return scan_unexpected(s, "a key in quotes");
-		if ((rc = scan_key(s)))
+		if ((rc = scan_key(s, &key)))
 			return rc;
 		scan_blank(s);
 		if (scan_peek(s) != ':')
 			return scan_unexpected(s, "':'");
 		s->at++;
-		if ((rc = scan_value(s)))
+		if ((rc = scan_value(s, &member)))
 			return rc;
+		cJSON_AddItemToObjectCS(object, key, member);
 		scan_blank(s);
 		if (scan_peek(s) == '}') {
 			s->at++;
-			return scan_duplicates(s, first, first_decoded);
+			return scan_duplicates(s, first);
 		}
 		if (scan_peek(s) != ',')
 			return scan_unexpected(s, "',' or '}'");
@@ -455,49 +445,77 @@ static int scan_object(struct scan *s)
 	}
 }
 
-static int scan_value(struct scan *s)
+/* An array or an object; s->at stands on its bracket. */
+static int scan_inside(struct scan *s, int bracket, cJSON **out)
 {
-	bool escaped;
+	int rc;
+
+	if (s->depth == JSON_MAX_DEPTH)
+		return scan_fail(s, s->at, "nested deeper than %d levels", JSON_MAX_DEPTH);
+	*out = bracket == '{' ? cJSON_CreateObject() : cJSON_CreateArray();
+	if (!*out)
+		return 0; /* scan_value() says why */
+	s->depth++;
+	rc = bracket == '{' ? scan_object(s, *out) : scan_array(s, *out);
+	s->depth--;
+	return rc;
+}
+
+static int scan_value(struct scan *s, cJSON **out)
+{
+	const char *text;
+	size_t len;
 	int c, rc;
 
 	scan_blank(s);
-	s->extent.n_values++;
 	c = scan_peek(s);
+	*out = NULL;
 	switch (c) {
 	case '{':
-	case '[':
-		if (s->depth == JSON_MAX_DEPTH)
-			return scan_fail(s, s->at, "nested deeper than %d levels", JSON_MAX_DEPTH);
-		s->depth++;
-		rc = c == '{' ? scan_object(s) : scan_array(s);
-		s->depth--;
-		return rc;
-	case '"': return scan_string(s, NULL, &escaped);
-	case 't': return scan_word(s, "true");
-	case 'f': return scan_word(s, "false");
-	case 'n': return scan_word(s, "null");
+	case '[': rc = scan_inside(s, c, out); break;
+	case '"':
+		if (!(rc = scan_string(s, &text, &len)))
+			*out = cJSON_CreateStringReference(text);
+		break;
+	case 't':
+		if (!(rc = scan_word(s, "true")))
+			*out = cJSON_CreateTrue();
+		break;
+	case 'f':
+		if (!(rc = scan_word(s, "false")))
+			*out = cJSON_CreateFalse();
+		break;
+	case 'n':
+		if (!(rc = scan_word(s, "null")))
+			*out = cJSON_CreateNull();
+		break;
 	default:
-		if (c == '-' || (c >= '0' && c <= '9'))
-			return scan_number(s);
-		return scan_unexpected(s, "a value");
+		if (c != '-' && !(c >= '0' && c <= '9'))
+			return scan_unexpected(s, "a value");
+		rc = scan_number(s, out);
 	}
+	return rc || *out ? rc : scan_nomem(s);
 }
 
-static int scan_text(struct scan *s)
+static int scan_text(struct scan *s, cJSON **out)
 {
 	int rc;
 
 	if (s->len >= 3 && memcmp(s->text, "\xef\xbb\xbf", 3) == 0)
 		return scan_fail(s, 0, "starts with a byte-order mark: save it as UTF-8 without one");
-	if ((rc = scan_value(s)))
-		return rc;
-	scan_blank(s);
-	if (s->at < s->len)
-		return scan_unexpected(s, "the end of the text");
-	return 0;
+	if (!json_tree_begin(s->len))
+		return scan_nomem(s);
+	rc = scan_value(s, out);
+	if (!rc) {
+		scan_blank(s);
+		if (s->at < s->len)
+			rc = scan_unexpected(s, "the end of the text");
+	}
+	json_tree_end(rc ? NULL : *out);
+	return rc;
 }
 
-int json_scan(const char *name, const char *text, size_t len, struct json_extent *out, struct err *err)
+int json_parse(const char *name, const char *text, size_t len, struct json **out, struct err *err)
 {
 	struct scan_key at_hand[JSON_KEYS_AT_HAND];
 	struct scan s = { .name = name,
@@ -507,17 +525,12 @@ int json_scan(const char *name, const char *text, size_t len, struct json_extent
 			  .at_hand = at_hand,
 			  .cap_keys = JSON_KEYS_AT_HAND,
 			  .err = err };
-	int rc = scan_text(&s);
+	cJSON *root = NULL;
+	int rc = scan_text(&s, &root);
 
-	strbuf_release(&s.decoded);
 	if (s.key != at_hand)
 		free(s.key);
 	if (!rc)
-		*out = s.extent;
+		*out = (struct json *)root;
 	return rc;
-}
-
-int json_nomem(const char *name, struct err *err)
-{
-	return err_fail(err, ERR_NOMEM, "%s: no memory to read it", text_tail(name, JSON_NAME_SHOWN));
 }
