@@ -136,7 +136,7 @@ static int number_value(const struct job_param *p, const struct json *v, char **
 static bool whole_range(const char *s, double *out_from, double *out_to)
 {
 	return strspn(s, "0123456789.") == strlen(s) && text_range(s, out_from, out_to) &&
-	       *out_from == floor(*out_from) && *out_to == floor(*out_to);
+	       *out_from == floor(*out_from) && *out_to == floor(*out_to) && *out_to <= WHOLE_MAX;
 }
 
 /* Open epochs. The ends are checked as single values are; what lies between them is then within the bounds, too. */
