@@ -1,9 +1,11 @@
 /* What the daemon learns from the jobs that end: their times correct the scheduler's bounds at once (core/adapt.h), tell
  * whether the machine has changed (core/drift.h), and after enough of them train another model in the background
- * (learner.h), which is put to use by a reload if it proved better.
+ * (training_thread.h), which is put to use by a reload if it proved better.
  *
- *   learning.c        what ended jobs tell: bounds, drift, which kinds of jobs are known
- *   learning_train.c  trainings, versions, and putting a model to use
+ *   observe.c          what ended jobs tell: bounds, drift, which kinds of jobs are known
+ *   retrain.c          when to train, what came of it, and putting a model to use
+ *   training_thread.c  the thread that trains; training.c: what it does; training_data.c: the tables it needs
+ *   versions.c         the models that were trained, and their journal
  *
  * In the loop's thread. */
 #ifndef SCHEDULER_DAEMON_LEARN_LEARNING_H
@@ -37,7 +39,7 @@ bool learning_knows(struct learning *l, const struct job_values *v, bool epochs_
                     size_t size);
 void learning_json(struct learning *l, struct json_writer *w); /* member "learning" of `stats` */
 
-/* ---- learning_train.c ---- */
+/* ---- retrain.c ---- */
 struct later; /* ops.h */
 /* Trains in the background; what came of it is told by the event `retrained`, the log and learning_models_json().
  * ERR_BUSY: one is under way. */

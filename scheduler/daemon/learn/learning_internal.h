@@ -1,10 +1,10 @@
-/* What learning.c and learning_train.c share; for nobody else. */
+/* What observe.c and retrain.c share. */
 #ifndef SCHEDULER_DAEMON_LEARN_LEARNING_INTERNAL_H
 #define SCHEDULER_DAEMON_LEARN_LEARNING_INTERNAL_H
 
 #include "scheduler/core/drift.h"
 #include "scheduler/daemon/daemon.h"
-#include "scheduler/daemon/learn/learner.h"
+#include "scheduler/daemon/learn/training_thread.h"
 #include "scheduler/daemon/learn/learning.h"
 
 #define LEARNING_LEVELS 16   /* confidences told apart, to the whole percent */
@@ -36,9 +36,9 @@ struct learning {
 	uint64_t alarms;             /* since the start */
 
 	/* training */
-	struct learner *learner;
-	char *settings;              /* the learner's: another one is made when the configuration's differ */
-	struct event *result;        /* of the learner */
+	struct trainer *trainer;
+	char *settings;              /* the trainer's: another one is made when the configuration's differ */
+	struct event *result;        /* of a training */
 	bool asking;                 /* the store for observations */
 	char reason[64];
 	size_t since_training;       /* jobs */

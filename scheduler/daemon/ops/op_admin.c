@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "scheduler/daemon/learn/learning.h"
-#include "scheduler/daemon/learn/model_versions.h"
+#include "scheduler/daemon/learn/versions.h"
 #include "scheduler/daemon/ops/ops.h"
 
 void op_reload(struct request *r)

@@ -6,7 +6,7 @@
 
 #include "common/io.h"
 #include "tests/support/test.h"
-#include "tests/unit/daemon/learner_world.h"
+#include "tests/unit/daemon/training_world.h"
 #include "tests/unit/daemon/local_daemon.h"
 
 static struct local_daemon l;

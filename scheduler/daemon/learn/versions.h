@@ -2,9 +2,9 @@
  * with what came of it. The journal is rewritten as a whole and atomically, so it is never half a line; lines that
  * make no sense (an editor was there) are dropped with a warning in the log.
  *
- * Not thread-safe: learner.c keeps it behind a lock. */
-#ifndef SCHEDULER_DAEMON_LEARN_MODEL_VERSIONS_H
-#define SCHEDULER_DAEMON_LEARN_MODEL_VERSIONS_H
+ * Not thread-safe: the loop uses it while no training runs, and the training thread while one does. */
+#ifndef SCHEDULER_DAEMON_LEARN_VERSIONS_H
+#define SCHEDULER_DAEMON_LEARN_VERSIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -51,6 +51,7 @@ size_t versions_list(const struct versions *v, struct model_version *out, size_t
 /* The line of one, NULL: none. Borrowed until the next versions_add(). */
 const struct model_version *versions_find(const struct versions *v, uint32_t number);
 
-void model_version_to_json(const struct model_version *one, struct json_writer *w); /* an object */
+/* An object: a line of the journal, or what a client gets, with whether its file is there. */
+void model_version_to_json(const struct model_version *one, bool to_client, struct json_writer *w);
 
 #endif

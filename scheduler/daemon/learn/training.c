@@ -1,4 +1,5 @@
-#include "scheduler/daemon/learn/learner_work.h"
+/* One training with its test, or one rollback, from files to files. Runs in the thread of training_thread.c. */
+#include "scheduler/daemon/learn/training.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -10,18 +11,19 @@
 #include "common/mem.h"
 #include "common/text/text.h"
 #include "scheduler/core/paired.h"
-#include "scheduler/daemon/learn/learner_train.h"
+#include "scheduler/core/recipe.h"
+#include "scheduler/daemon/learn/training_data.h"
 
 #define NO_ANSWER 1e-3 /* of the time it took */
 
 /* ---- a training ---- */
 
 struct training {
-	const struct learner_work *w;
+	const struct training_task *w;
 	struct model *current;
 	struct schema *schema;
 	struct recipe recipe;
-	struct learner_base base;
+	struct training_base base;
 	struct csv *observations;
 	uint32_t *row; /* usable observations, the latest at the end */
 	size_t n_rows, n_unusable;
@@ -31,10 +33,121 @@ static void training_release(struct training *t)
 {
 	free(t->row);
 	csv_free(t->observations);
-	learner_base_release(&t->base);
+	training_base_release(&t->base);
 	schema_free(t->schema);
 	model_free(t->current);
 }
+
+/* ---- a trial: a model of time alone, fitted to a table and asked about another ---- */
+
+static int predict_rows(const struct predictor *p, const struct features *f, const struct table *test,
+			double *predicted, struct err *err)
+{
+	double *x = NULL, *y = mem_array(test->n_rows, sizeof *y);
+	int rc = y ? features_encode_table(f, test, &x, err) : err_nomem(err, "a trial");
+
+	if (!rc) {
+		predictor_predict(p, x, test->n_rows, y);
+		for (size_t i = 0; i < test->n_rows; i++)
+			predicted[test->row[i]] = y[i];
+	}
+	free(x);
+	free(y);
+	return rc;
+}
+
+struct meaning { /* of the features, for the models that know how time comes about */
+	const char **name;
+	uint8_t *factor, *role;
+};
+
+static void meaning_release(struct meaning *m)
+{
+	free(m->name);
+	free(m->factor);
+	free(m->role);
+}
+
+static int meaning_of(const struct features *f, const struct schema *s, struct meaning *out, struct err *err)
+{
+	*out = (struct meaning){ .name = mem_array(f->n, sizeof *out->name),
+				 .factor = mem_calloc(f->n, 1),
+				 .role = mem_calloc(f->n, 1) };
+	if (!out->name || !out->factor || !out->role) {
+		meaning_release(out);
+		return err_nomem(err, "%zu features", f->n);
+	}
+	for (size_t i = 0; i < f->n; i++) {
+		out->name[i] = f->feature[i].name;
+		out->factor[i] = f->feature[i].source < s->n_columns;
+		if (feature_is_category(&f->feature[i]))
+			out->role[i] = ROLE_CATEGORY;
+		for (int r = 1; r < N_ROLES && !out->role[i]; r++) {
+			if (schema_role(s, (enum feature_role)r) == (int)f->feature[i].source)
+				out->role[i] = (uint8_t)r;
+		}
+	}
+	return 0;
+}
+
+/* The rows that have a time. */
+static int rows_with_time(const struct table *t, double *x, size_t n_features, const struct meaning *m,
+			  struct dataset **out, struct err *err)
+{
+	struct dataset all = { .n_rows = t->n_rows,
+			       .n_features = n_features,
+			       .x = x,
+			       .y = t->time,
+			       .name = m->name,
+			       .factor = m->factor,
+			       .role = m->role };
+	uint32_t *row = mem_array(t->n_rows, sizeof *row);
+	size_t n = 0;
+	int rc;
+
+	if (!row)
+		return err_nomem(err, "%zu rows", t->n_rows);
+	for (size_t i = 0; i < t->n_rows; i++) {
+		if (!isnan(t->time[i]))
+			row[n++] = (uint32_t)i;
+	}
+	rc = dataset_subset(&all, row, n, out, err);
+	free(row);
+	return rc;
+}
+
+/* No scores and no bounds, so it is quick. predicted[] is by row of the csv of `test`; rows that its table leaves out
+ * are not touched. */
+static int training_trial(const struct training *g, const struct table *t, const struct table *test,
+			  double *predicted, struct err *err)
+{
+	struct fit_context ctx = { .seed = g->w->seed, .stop = g->w->stop };
+	struct meaning meaning = { 0 };
+	struct predictor fitted = { 0 };
+	struct features *f = NULL;
+	struct dataset *d = NULL;
+	double *x = NULL;
+	int rc = features_fit(t, &f, err);
+
+	if (!rc)
+		rc = meaning_of(f, t->schema, &meaning, err);
+	if (!rc)
+		rc = features_encode_table(f, t, &x, err);
+	if (!rc)
+		rc = rows_with_time(t, x, f->n, &meaning, &d, err);
+	if (!rc)
+		rc = predictor_fit(g->recipe.time.ops, &g->recipe.time.settings, d, &ctx, &fitted, err);
+	if (!rc)
+		rc = predict_rows(&fitted, f, test, predicted, err);
+	predictor_release(&fitted);
+	dataset_free(d);
+	free(x);
+	meaning_release(&meaning);
+	features_free(f);
+	return rc;
+}
+
+/* ---- a training, from its data to its file ---- */
 
 /* The schema to train under: the operator's, that of the model in use, or the default; as the policy wants it. */
 static int find_schema(struct training *t, struct err *err)
@@ -65,19 +178,19 @@ static int find_rows(struct training *t, struct err *err)
 	for (size_t i = 0; !rc && i < n; i++)
 		good[i] = true;
 	if (!rc)
-		rc = learner_usable(t->observations, t->schema, good, err);
+		rc = training_usable(t->observations, t->schema, good, err);
 	if (!rc && t->current)
-		rc = learner_usable(t->observations, t->current->schema, good, err);
+		rc = training_usable(t->observations, t->current->schema, good, err);
 	for (size_t i = 0; !rc && i < n; i++) {
 		if (good[i])
 			t->row[t->n_rows++] = (uint32_t)i;
 		else
 			t->n_unusable++;
 	}
-	if (t->n_rows > LEARNER_MAX_OBSERVATIONS) {
-		memmove(t->row, t->row + t->n_rows - LEARNER_MAX_OBSERVATIONS,
-			LEARNER_MAX_OBSERVATIONS * sizeof *t->row);
-		t->n_rows = LEARNER_MAX_OBSERVATIONS;
+	if (t->n_rows > TRAINING_MAX_OBSERVATIONS) {
+		memmove(t->row, t->row + t->n_rows - TRAINING_MAX_OBSERVATIONS,
+			TRAINING_MAX_OBSERVATIONS * sizeof *t->row);
+		t->n_rows = TRAINING_MAX_OBSERVATIONS;
 	}
 	free(good);
 	return rc;
@@ -86,7 +199,7 @@ static int find_rows(struct training *t, struct err *err)
 static int prepare(struct training *t, struct err *err)
 {
 	const struct config_learning *c = t->w->learning;
-	const struct learner_work *k = t->w;
+	const struct training_task *k = t->w;
 	int rc = 0;
 
 	if (k->model_path)
@@ -96,7 +209,7 @@ static int prepare(struct training *t, struct err *err)
 	if (!rc)
 		rc = recipe_make(t->w->policy->policy, t->current, c->curves != NULL, &t->recipe, err);
 	if (!rc)
-		rc = learner_base_read(c->table, c->curves, t->schema, &t->base, err);
+		rc = training_base_read(c->table, c->curves, t->schema, &t->base, err);
 	if (!rc)
 		rc = csv_parse("observations", k->len ? k->observations : "time_s\n",
 			       k->len ? k->len : strlen("time_s\n"), &t->observations, err);
@@ -132,25 +245,26 @@ static int count_tests(const struct training *t, size_t *out, struct err *err)
 static int predict_both(const struct training *t, size_t n, double *said, struct err *err)
 {
 	const uint32_t *last = t->row + t->n_rows - n;
-	struct learner_table old = { 0 }, fresh = { 0 }, rest = { 0 };
-	int rc = learner_table_make(NULL, t->observations, last, n, t->current->schema, &old, err);
+	struct training_table old = { 0 }, fresh = { 0 }, rest = { 0 };
+	int rc = training_table_make(NULL, t->observations, last, n, t->current->schema, &old, err);
 
 	if (!rc)
-		rc = learner_table_make(NULL, t->observations, last, n, t->schema, &fresh, err);
+		rc = training_table_make(NULL, t->observations, last, n, t->schema, &fresh, err);
 	if (!rc)
-		rc = learner_table_make(&t->base, t->observations, t->row, t->n_rows - n, t->schema, &rest,
-					err);
+		rc = training_table_make(&t->base, t->observations, t->row, t->n_rows - n, t->schema, &rest,
+					 err);
 	for (size_t i = 0; i < 3 * n; i++)
 		said[i] = NAN;
 	if (!rc)
-		rc = learner_ask(t->current, old.table, said + n, err);
+		rc = predict_rows(&t->current->time.predictor, t->current->features, old.table, said + n,
+				  err);
 	if (!rc)
-		rc = learner_trial(&t->recipe, &rest, fresh.table, t->w->seed, t->w->stop, said + 2 * n, err);
+		rc = training_trial(t, rest.table, fresh.table, said + 2 * n, err);
 	for (size_t i = 0; !rc && i < fresh.table->n_rows; i++)
 		said[fresh.table->row[i]] = fresh.table->time[i];
-	learner_table_release(&old);
-	learner_table_release(&fresh);
-	learner_table_release(&rest);
+	training_table_release(&old);
+	training_table_release(&fresh);
+	training_table_release(&rest);
 	return rc;
 }
 
@@ -186,17 +300,38 @@ static int compare(const struct training *t, size_t n, struct model_version *v, 
 	return 0;
 }
 
+static int training_fit(const struct training *g, const struct training_table *t, const char *created,
+			struct model **out, struct err *err)
+{
+	struct grid_point time = g->recipe.time, accuracy = g->recipe.accuracy;
+	const struct grid time_grid = { &time, 1 }, accuracy_grid = { &accuracy, 1 };
+	struct train_params p = recipe_params(g->w->seed);
+	struct train_report report = { 0 };
+	int rc;
+
+	p.table = t->table;
+	p.run = t->run;
+	p.grid = &time_grid;
+	p.accuracy_grid = &accuracy_grid;
+	p.ctx.stop = g->w->stop;
+	p.data_name = "runs and observations";
+	p.created = created;
+	p.program = g->w->program;
+	rc = train_model(&p, out, &report, err);
+	train_report_release(&report);
+	return rc;
+}
+
 /* Everything, bounds included, into a file and back. */
 static int train_and_save(struct training *t, const char *path, struct model_version *v, struct model **out,
 			  struct err *err)
 {
-	struct learner_table all = { 0 };
+	struct training_table all = { 0 };
 	struct model *trained = NULL, *back = NULL;
-	int rc = learner_table_make(&t->base, t->observations, t->row, t->n_rows, t->schema, &all, err);
+	int rc = training_table_make(&t->base, t->observations, t->row, t->n_rows, t->schema, &all, err);
 
 	if (!rc)
-		rc = learner_train(&t->recipe, &all, t->w->seed, "runs and observations", v->created,
-				   t->w->program, t->w->stop, &trained, err);
+		rc = training_fit(t, &all, v->created, &trained, err);
 	if (!rc)
 		rc = policy_accepts(t->w->policy, trained, err);
 	if (!rc) {
@@ -215,7 +350,7 @@ static int train_and_save(struct training *t, const char *path, struct model_ver
 	}
 	model_free(back);
 	model_free(trained);
-	learner_table_release(&all);
+	training_table_release(&all);
 	return rc;
 }
 
@@ -245,7 +380,7 @@ static void now_text(char *out, size_t size)
 	snprintf(out, size, "%.31s", text);
 }
 
-static void version_begin(const struct learner_work *w, struct model_version *v)
+static void version_begin(const struct training_task *w, struct model_version *v)
 {
 	*v = (struct model_version){ .number = versions_next(w->versions),
 				     .rolled_back_to = UINT32_MAX,
@@ -256,7 +391,7 @@ static void version_begin(const struct learner_work *w, struct model_version *v)
 	snprintf(v->reason, sizeof v->reason, "%s", w->reason);
 }
 
-int learner_work_train(const struct learner_work *w, struct learner_result *r, struct err *err)
+int training_run(const struct training_task *w, struct training_result *r, struct err *err)
 {
 	struct training t = { .w = w };
 	struct model_version v;
@@ -301,7 +436,7 @@ int learner_work_train(const struct learner_work *w, struct learner_result *r, s
 
 /* ---- a rollback ---- */
 
-int learner_work_roll_back(const struct learner_work *w, struct learner_result *r, struct err *err)
+int training_roll_back(const struct training_task *w, struct training_result *r, struct err *err)
 {
 	uint32_t to = w->back_to;
 	struct model *model = NULL;
@@ -328,6 +463,6 @@ int learner_work_roll_back(const struct learner_work *w, struct learner_result *
 		model_free(model);
 		return rc;
 	}
-	*r = (struct learner_result){ .accepted = true, .version = v, .path = path, .model = model };
+	*r = (struct training_result){ .accepted = true, .version = v, .path = path, .model = model };
 	return 0;
 }

@@ -1,3 +1,4 @@
+/* What a job that ended teaches at once: bounds, drift, and which kinds of jobs are known. See learning.h. */
 #include "scheduler/daemon/learn/learning.h"
 
 #include <math.h>

@@ -7,11 +7,11 @@
  * FOLDER/NNNN.model, read back and compiled. Without a model in use whatever could be trained is taken.
  *
  * The loop is never waited for and does not wait: it hands over a text, watches a descriptor and fetches the result.
- * The thread has a lower priority (SCHED_BATCH, nice +15) and no signals. learner_free() waits for the fit at
+ * The thread has a lower priority (SCHED_BATCH, nice +15) and no signals. trainer_free() waits for the fit at
  * hand: for the 648 runs of configs/profiles/two-cores a quarter of a second on a free core, where the whole training
  * takes six; while jobs keep all cores busy, the low priority makes both longer. */
-#ifndef SCHEDULER_DAEMON_LEARN_LEARNER_H
-#define SCHEDULER_DAEMON_LEARN_LEARNER_H
+#ifndef SCHEDULER_DAEMON_LEARN_TRAINING_THREAD_H
+#define SCHEDULER_DAEMON_LEARN_TRAINING_THREAD_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,35 +21,35 @@
 #include "predictors/model.h"
 #include "scheduler/config/config.h"
 #include "scheduler/core/policy.h"
-#include "scheduler/daemon/learn/model_versions.h"
+#include "scheduler/daemon/learn/versions.h"
 
-#define LEARNER_NICE 15
+#define TRAINER_NICE 15
 
-struct learner;
+struct trainer;
 
-struct learner_params {
+struct trainer_params {
 	const struct config_learning *learning; /* copied */
 	struct policy_choice policy; /* trained is what it wants */
 	const char *folder;          /* of the models; made where it is not there */
 	uint64_t seed;
 	const char *program;         /* "postrider 0.1.0", for the model files; NULL: "" */
 };
-int learner_new(const struct learner_params *p, struct learner **out, struct err *err);
-void learner_free(struct learner *l); /* stops a training; its result is dropped */
+int trainer_new(const struct trainer_params *p, struct trainer **out, struct err *err);
+void trainer_free(struct trainer *l); /* stops a training; its result is dropped */
 
-/* Readable once learner_poll() has something. To be watched, not read. */
-int learner_fd(const struct learner *l);
-bool learner_busy(const struct learner *l); /* under way, or done and not fetched */
+/* Readable once trainer_poll() has something. To be watched, not read. */
+int trainer_fd(const struct trainer *l);
+bool trainer_busy(const struct trainer *l); /* under way, or done and not fetched */
 
 /* Takes `observations` (store.h: STORE_OBSERVATIONS, in the order of jobs; from malloc), also on failure. model_path: of
  * the model in use, NULL: there is none. reason: "200 jobs", for people. ERR_BUSY: one is under way. */
-int learner_start(struct learner *l, char *observations, size_t len, const char *model_path, const char *reason,
+int trainer_start(struct trainer *l, char *observations, size_t len, const char *model_path, const char *reason,
                   struct err *err);
 /* Back to a version, read and compiled in the thread; 0: to the configuration's model, which the caller has. The result
  * comes as that of a training. ERR_NOTFOUND: there is no file of it; ERR_BUSY. */
-int learner_rollback(struct learner *l, uint32_t number, const char *reason, struct err *err);
+int trainer_rollback(struct trainer *l, uint32_t number, const char *reason, struct err *err);
 
-struct learner_result {
+struct training_result {
 	bool accepted;               /* use `model` from now on (NULL after a rollback to 0) */
 	struct err err;              /* code 0: done, accepted or not; ERR_NODATA: too few jobs to tell; else a failure */
 	struct model_version version; /* number 0: nothing was written to the journal */
@@ -58,12 +58,12 @@ struct learner_result {
 	double seconds;              /* it took */
 };
 /* True: there was one. To be released; what is taken out of it is set to NULL first. */
-bool learner_poll(struct learner *l, struct learner_result *out);
-void learner_result_release(struct learner_result *r);
+bool trainer_poll(struct trainer *l, struct training_result *out);
+void training_result_release(struct training_result *r);
 
 /* From memory, also while a training is under way. */
-size_t learner_versions(struct learner *l, struct model_version *out, size_t max); /* oldest first, of the latest */
-uint32_t learner_current(struct learner *l); /* by the journal; 0: the configuration's model */
-char *learner_path(const struct learner *l, uint32_t number); /* to be freed; NULL without memory */
+size_t trainer_versions(struct trainer *l, struct model_version *out, size_t max); /* oldest first, of the latest */
+uint32_t trainer_current(struct trainer *l); /* by the journal; 0: the configuration's model */
+char *trainer_path(const struct trainer *l, uint32_t number); /* to be freed; NULL without memory */
 
 #endif

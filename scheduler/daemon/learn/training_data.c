@@ -1,4 +1,5 @@
-#include "scheduler/daemon/learn/learner_data.h"
+/* The operator's runs and the daemon's observations as one table. See training_data.h. */
+#include "scheduler/daemon/learn/training_data.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -8,12 +9,12 @@
 
 /* ---- what the operator gave ---- */
 
-int learner_base_read(const char *table, const char *curves, const struct schema *s, struct learner_base *out,
-		      struct err *err)
+int training_base_read(const char *table, const char *curves, const struct schema *s,
+		       struct training_base *out, struct err *err)
 {
 	int rc = 0;
 
-	*out = (struct learner_base){ 0 };
+	*out = (struct training_base){ 0 };
 	if (table)
 		rc = csv_read_file(table, &out->runs, err);
 	if (!rc && table && curves)
@@ -21,19 +22,19 @@ int learner_base_read(const char *table, const char *curves, const struct schema
 	if (!rc && out->curve)
 		rc = curves_join(out->runs, out->curve, s, &out->joined, err);
 	if (rc)
-		learner_base_release(out);
+		training_base_release(out);
 	return rc;
 }
 
-void learner_base_release(struct learner_base *b)
+void training_base_release(struct training_base *b)
 {
 	curves_free(b->joined);
 	csv_free(b->curve);
 	csv_free(b->runs);
-	*b = (struct learner_base){ 0 };
+	*b = (struct training_base){ 0 };
 }
 
-static const struct csv *base_csv(const struct learner_base *b)
+static const struct csv *base_csv(const struct training_base *b)
 {
 	return !b ? NULL : b->joined ? b->joined->csv : b->runs;
 }
@@ -106,7 +107,7 @@ static bool row_usable(const struct csv *csv, size_t row, const struct schema *s
 	return row_numbers(csv, row, s, place, number);
 }
 
-int learner_usable(const struct csv *observations, const struct schema *s, bool *good, struct err *err)
+int training_usable(const struct csv *observations, const struct schema *s, bool *good, struct err *err)
 {
 	int *place = mem_array(n_places(s), sizeof *place);
 	const char *name;
@@ -186,7 +187,7 @@ static void put_row(struct strbuf *out, const struct csv *csv, size_t row, const
 }
 
 /* The runs of the base's rows, and each observation its own. */
-static int runs_make(const struct learner_base *base, struct learner_table *t, struct err *err)
+static int runs_make(const struct training_base *base, struct training_table *t, struct err *err)
 {
 	size_t n_base;
 
@@ -201,15 +202,15 @@ static int runs_make(const struct learner_base *base, struct learner_table *t, s
 	return 0;
 }
 
-int learner_table_make(const struct learner_base *base, const struct csv *observations, const uint32_t *row,
-		       size_t n, const struct schema *s, struct learner_table *out, struct err *err)
+int training_table_make(const struct training_base *base, const struct csv *observations, const uint32_t *row,
+			size_t n, const struct schema *s, struct training_table *out, struct err *err)
 {
 	const struct csv *first = base_csv(base);
 	struct strbuf text = { 0 };
 	struct columns c;
 	int rc;
 
-	*out = (struct learner_table){ 0 };
+	*out = (struct training_table){ 0 };
 	rc = columns_find(first, observations, s, &c, err);
 	if (rc)
 		return rc;
@@ -232,14 +233,14 @@ int learner_table_make(const struct learner_base *base, const struct csv *observ
 	if (!rc)
 		rc = runs_make(base, out, err);
 	if (rc)
-		learner_table_release(out);
+		training_table_release(out);
 	return rc;
 }
 
-void learner_table_release(struct learner_table *t)
+void training_table_release(struct training_table *t)
 {
 	table_free(t->table);
 	csv_free(t->csv);
 	free(t->run);
-	*t = (struct learner_table){ 0 };
+	*t = (struct training_table){ 0 };
 }
