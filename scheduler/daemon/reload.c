@@ -3,6 +3,7 @@
  * where a queued job would no longer be valid under them. See daemon.h. */
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -78,10 +79,9 @@ static int rebind(const struct setup *fresh, const struct job *job, struct rebou
 		return err_prefix(err, "job %llu is queued and would no longer be valid",
 				  (unsigned long long)job->id);
 	if (rc) {
-		rc = setup_values_new(fresh, &b->values, err);
+		rc = job_values_init(&b->values, setup_schema(fresh), err);
 		if (rc)
 			return rc;
-		setup_values_unknown(fresh, &b->values);
 	}
 	r->id[r->n++] = job->id;
 	return 0;
@@ -245,6 +245,7 @@ static void on_done(evutil_socket_t fd, short what, void *arg)
 int daemon_reload(struct daemon *d, struct later *answer, struct model *model, struct err *err)
 {
 	struct loader *l = mem_calloc(1, sizeof *l);
+	sigset_t all, before;
 	int rc;
 
 	if (!l) {
@@ -261,7 +262,10 @@ int daemon_reload(struct daemon *d, struct later *answer, struct model *model, s
 		loader_free(l);
 		return err_fail(err, ERR_IO, "no reload: %s", strerror(errno));
 	}
+	sigfillset(&all); /* signals are the loop's */
+	pthread_sigmask(SIG_SETMASK, &all, &before);
 	rc = pthread_create(&l->thread, NULL, load, l);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (rc) {
 		loader_free(l);
 		return err_fail(err, ERR_IO, "no thread for a reload: %s", strerror(rc));
