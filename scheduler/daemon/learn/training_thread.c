@@ -2,19 +2,17 @@
 #define _GNU_SOURCE
 #include "scheduler/daemon/learn/training_thread.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "common/clock.h"
 #include "common/mem.h"
+#include "common/worker.h"
 #include "scheduler/daemon/learn/training.h"
 
 enum trainer_state { TRAINER_IDLE, TRAINER_RUNNING, TRAINER_DONE };
@@ -25,7 +23,7 @@ struct trainer {
 	char *program;
 	int fd;
 	atomic_bool stop;
-	pthread_t thread;
+	struct worker worker;
 
 	/* the loop's while idle, the thread's while it runs */
 	struct training_task task; /* observations and model_path are owned */
@@ -83,8 +81,6 @@ static void *run(void *arg)
 	struct model_version *fresh = mem_array(VERSIONS_MAX, sizeof *fresh);
 	struct training_result r = { 0 };
 	double from_s = clock_monotonic_s();
-	uint64_t one = 1;
-	ssize_t ignored;
 	int rc;
 
 	lower_priority();
@@ -104,16 +100,14 @@ static void *run(void *arg)
 	pthread_mutex_lock(&l->lock);
 	l->state = TRAINER_DONE;
 	pthread_mutex_unlock(&l->lock);
-	ignored = write(l->fd, &one, sizeof one);
-	(void)ignored;
+	bell_ring(l->fd);
 	return NULL;
 }
 
-/* Without signals: they are the loop's. Takes both texts, also on failure. */
+/* Takes both texts, also on failure. */
 static int start(struct trainer *l, char *observations, size_t len, char *model_path, uint32_t back_to,
 		 const char *reason, struct err *err)
 {
-	sigset_t all, before;
 	int rc;
 
 	if (trainer_busy(l)) {
@@ -127,15 +121,12 @@ static int start(struct trainer *l, char *observations, size_t len, char *model_
 	l->task.back_to = back_to;
 	snprintf(l->task.reason, sizeof l->task.reason, "%s", reason);
 	l->state = TRAINER_RUNNING;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(&l->thread, NULL, run, l);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (!rc)
-		return 0;
-	l->state = TRAINER_IDLE;
-	task_release(&l->task);
-	return err_fail(err, ERR_IO, "no thread to train in: %s", strerror(rc));
+	rc = worker_start(&l->worker, run, l, "training", err);
+	if (rc) {
+		l->state = TRAINER_IDLE;
+		task_release(&l->task);
+	}
+	return rc;
 }
 
 /* ---- the loop ---- */
@@ -149,16 +140,14 @@ static int copy_text(const char *s, char **out)
 int trainer_new(const struct trainer_params *p, struct trainer **out, struct err *err)
 {
 	struct trainer *l = mem_calloc(1, sizeof *l);
-	int rc = 0;
+	int rc;
 
 	if (!l)
 		return err_nomem(err, "learning");
 	l->learning = *p->learning;
 	l->policy = p->policy;
 	pthread_mutex_init(&l->lock, NULL);
-	l->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (l->fd < 0)
-		rc = err_fail(err, ERR_IO, "no descriptor for learning: %s", strerror(errno));
+	rc = bell_new(&l->fd, true, "learning", err);
 	l->known = mem_array(VERSIONS_MAX, sizeof *l->known);
 	/* each is tried, so that none is left pointing at the configuration's */
 	if (copy_text(p->learning->table, &l->learning.table) +
@@ -190,13 +179,11 @@ void trainer_free(struct trainer *l)
 	if (!l)
 		return;
 	atomic_store(&l->stop, true);
-	if (trainer_busy(l))
-		pthread_join(l->thread, NULL);
+	worker_join(&l->worker);
 	training_result_release(&l->result);
 	task_release(&l->task);
 	versions_free(l->versions);
-	if (l->fd >= 0)
-		close(l->fd);
+	bell_free(&l->fd);
 	pthread_mutex_destroy(&l->lock);
 	free(l->known);
 	free(l->program);
@@ -254,14 +241,10 @@ int trainer_rollback(struct trainer *l, uint32_t number, const char *reason, str
 
 bool trainer_poll(struct trainer *l, struct training_result *out)
 {
-	uint64_t n;
-	ssize_t ignored;
-
 	if (state_of(l) != TRAINER_DONE)
 		return false;
-	pthread_join(l->thread, NULL); /* it has nothing left to do but to leave */
-	ignored = read(l->fd, &n, sizeof n);
-	(void)ignored;
+	worker_join(&l->worker); /* it has nothing left to do but to leave */
+	bell_clear(l->fd);
 	*out = l->result;
 	l->result = (struct training_result){ 0 };
 	l->state = TRAINER_IDLE;

@@ -72,7 +72,7 @@ static void live_of(struct daemon *d, const struct job *job, size_t n_played, st
 		out->end_high_s = e->end_high_s;
 		out->late = e->late;
 	}
-	outlook_facts(d, job, out);
+	estimates_facts(d, job, out);
 }
 
 static bool matches(const struct listing *l, const struct job *job)
@@ -87,7 +87,7 @@ static bool matches(const struct listing *l, const struct job *job)
 /* Only live ones are wanted: they are all in memory. */
 static void list_live(struct request *r, const struct listing *l)
 {
-	size_t n = 0, n_played = outlook_play(r->d);
+	size_t n = 0, n_played = estimates_play(r->d);
 	const struct job *job = r->d->jobs.live.last;
 
 	reply_begin(r);
@@ -129,7 +129,7 @@ static void answer_list(void *owner, uint64_t token, const struct strbuf *text, 
 		free(ll);
 		return;
 	}
-	n_played = outlook_play(l->d);
+	n_played = estimates_play(l->d);
 	later_begin(l, &w);
 	json_put_key(&w, "jobs");
 	json_open(&w, '[');

@@ -15,11 +15,12 @@ static void wrong_state(struct request *r, const struct job *job, const char *wh
 
 void op_cancel(struct request *r)
 {
+	struct life_event e = carry_event(r->d, LIFE_CANCEL, r->job);
 	struct err err = { 0 };
 
 	if (!job_state_live(r->job->row.state))
 		wrong_state(r, r->job, "there is nothing to cancel");
-	else if (life_cancel(r->d, r->job, &err))
+	else if (carry_out(r->d, &e, &err))
 		reply_err(r, &err, NULL);
 	else
 		reply_job(r, r->job, daemon_ticket(r->d));
@@ -44,7 +45,7 @@ void op_started(struct request *r)
 		return;
 	if (job->row.state != JOB_QUEUED) {
 		wrong_state(r, job, "it cannot be started");
-	} else if (life_started_by_owner(r->d, job, &err)) {
+	} else if (carry_started_by_owner(r->d, job, &err)) {
 		reply_err(r, &err, NULL);
 	} else {
 		reply_begin(r);
@@ -81,7 +82,7 @@ void op_finished(struct request *r)
 	o.started_ns = isnan(o.run_s) ? job->row.started_ns : o.ended_ns - (int64_t)(o.run_s * 1e9);
 	if (o.exit_code)
 		snprintf(o.reason, sizeof o.reason, "its owner reported exit code %d", o.exit_code);
-	life_ended(r->d, job, &o);
+	carry_ended(r->d, job, &o);
 	reply_job(r, job, daemon_ticket(r->d));
 }
 
@@ -99,7 +100,7 @@ void op_progress(struct request *r)
 	if (r->job->row.state != JOB_RUNNING) {
 		wrong_state(r, r->job, "it makes no progress");
 	} else {
-		life_progress(r->d, r->job, done);
+		carry_progress(r->d, r->job, done, NULL);
 		reply_job(r, r->job, 0);
 	}
 }

@@ -65,7 +65,7 @@ static void answer_explain(void *owner, uint64_t id, const struct strbuf *text, 
 			 ",\"decisions\":["); /* inside a string the quotes would be escaped */
 	later_begin(l, &w);
 	if (job && history) {
-		outlook_live(l->d, job, &live);
+		estimates_live(l->d, job, &live);
 		json_put_key(&w, "job");
 		job_json(&w, &job->row, &live);
 		strbuf_add(w.out, history, strlen(history) - 1);

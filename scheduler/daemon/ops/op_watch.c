@@ -68,7 +68,7 @@ void watch_tell(struct daemon *d, const char *event, const struct job *job)
 	json_kv_string(&w, "event", event);
 	json_kv_string(&w, "at", text_utc(daemon_now_ns(d), at));
 	if (job) {
-		outlook_live(d, job, &live);
+		estimates_live(d, job, &live);
 		json_put_key(&w, "job");
 		job_json(&w, &job->row, &live);
 	}
@@ -96,13 +96,13 @@ static void answer_watch(struct request *r, const struct job *job)
 	if (job) {
 		struct job_live live;
 
-		outlook_live(r->d, job, &live);
+		estimates_live(r->d, job, &live);
 		job_json(&r->w, &job->row, &live);
 	}
 	for (; j && n < WATCH_JOBS; j = j->after, n++) {
 		struct job_live live = { 0 };
 
-		outlook_facts(r->d, j, &live);
+		estimates_facts(r->d, j, &live);
 		job_json(&r->w, &j->row, &live);
 	}
 	json_close(&r->w, ']');

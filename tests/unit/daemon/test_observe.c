@@ -65,7 +65,7 @@ static uint64_t whole_job(const char *members, double run_s)
 static bool promised(const char *members, char *out, size_t size)
 {
 	struct json *v = client_ask(&c, "{\"op\":\"submit\"%s}", members);
-	bool is = !strcmp(text_at(v, "verdict"), "admitted");
+	bool is = !strcmp(text_at(v, "verdict"), "promised");
 
 	snprintf(out, size, "%s", text_at(v, "job.reason"));
 	client_error(&c, "{\"op\":\"cancel\",\"job\":\"%s\"}", text_at(v, "job.job"));
@@ -94,7 +94,7 @@ TEST_WITH(test_kept_promises_are_counted_by_confidence, open_one, close_one)
 	level = json_first(json_path(v, "learning.types"));
 	assert_string_equal(text_at(level, "type"), "advised");
 	assert_true(number_at(level, "observed") == 3.0 && number_at(level, "strangers") == 0.0);
-	assert_true(number_at(level, "bias") < 1.0); /* they took less than the model said */
+	assert_true(number_at(level, "bias") > 0.0);
 	json_free(v);
 	assert_true(stat_at("learning.since_training") == 3.0);
 }
