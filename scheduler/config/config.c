@@ -1,5 +1,6 @@
-/* The configuration: the table of its keys, what is found out where the file does not say, and questions. Admins and
- * tenants are in tenants.c, `notify` in notify.c, job types in job_type.c, what needs the file system in check.c. */
+/* The configuration: the table of its keys, what is found out where the file does not say, and questions.
+ * Admins and tenants are in tenants.c, `notify` in notify.c, job types in job_type.c, what needs the file
+ * system in check.c. */
 #include "scheduler/config/config.h"
 
 #include <math.h>

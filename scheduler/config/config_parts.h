@@ -1,5 +1,5 @@
-/* What the files behind config.h share: config.c (the table, reading, writing, questions), tenants.c (admins and
- * tenants), notify.c. */
+/* What the files behind config.h share: config.c (the table, reading, writing, questions), tenants.c (admins
+ * and tenants), notify.c. */
 #ifndef SCHEDULER_CONFIG_CONFIG_PARTS_H
 #define SCHEDULER_CONFIG_CONFIG_PARTS_H
 

@@ -1,5 +1,5 @@
-/* Epochs of a job type: which parameter holds them, what open ones are chosen from, and whether a job may stop
- * before the last one. */
+/* Epochs of a job type: which parameter holds them, what open ones are chosen from, and whether a job may
+ * stop before the last one. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

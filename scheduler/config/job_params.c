@@ -139,7 +139,8 @@ static bool whole_range(const char *s, double *out_from, double *out_to)
 	       *out_from == floor(*out_from) && *out_to == floor(*out_to) && *out_to <= WHOLE_MAX;
 }
 
-/* Open epochs. The ends are checked as single values are; what lies between them is then within the bounds, too. */
+/* Open epochs. The ends are checked as single values are; what lies between them is then within the bounds,
+ * too. */
 static int open_epochs(const struct job_type *t, const struct job_param *p, double from, double to,
 		       struct job_params *out, struct err *err)
 {

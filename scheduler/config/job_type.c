@@ -1,5 +1,5 @@
-/* A job type: the table of its keys, and its learning rates. Its parameters are in job_params.c, its epochs in
- * job_epochs.c, its command in job_argv.c. */
+/* A job type: the table of its keys, and its learning rates. Its parameters are in job_params.c, its epochs
+ * in job_epochs.c, its command in job_argv.c. */
 #include "scheduler/config/job_type.h"
 
 #include <ctype.h>

@@ -1,6 +1,7 @@
-/* Tables of keys: the members of one JSON object, and where each is in a struct. Reading, defaults, writing, freeing and
- * comparing all go by the table, and so does the test of configs/README.md. The tables: config_keys (config.c), of
- * which "learning", "admins" and "log" are parts; tenant_keys (tenants.c); job_type_keys (job_type.c). */
+/* Tables of keys: the members of one JSON object, and where each is in a struct. Reading, defaults, writing,
+ * freeing and comparing all go by the table, and so does the test of configs/README.md. The tables:
+ * config_keys (config.c), of which "learning", "admins" and "log" are parts; tenant_keys (tenants.c);
+ * job_type_keys (job_type.c). */
 #ifndef SCHEDULER_CONFIG_KEYS_H
 #define SCHEDULER_CONFIG_KEYS_H
 
@@ -18,9 +19,9 @@ enum key_kind {
 	KEY_INT,    /* int */
 	KEY_CHOICE, /* an enum: index in `choice` */
 	KEY_TEXT,   /* char *, of at most `max` bytes; NULL: not given */
-	KEY_PATH,   /* char *, absolute; likewise */
+	KEY_PATH,   /* char *, absolute; NULL: not given */
 	KEY_USERS,  /* struct id_list, of names or numbers; at most `max` */
-	KEY_GROUPS, /* likewise */
+	KEY_GROUPS, /* the same for groups */
 	KEY_PART,   /* an object with a table for itself, in the struct at `at` */
 };
 
@@ -41,14 +42,17 @@ struct key {
 	bool restart;                  /* a running daemon can not change it */
 	/* These may be NULL. `object` is the struct the table is about. */
 	void (*read)(struct fields *f, const char *name, void *object); /* instead of reading by the kind */
-	void (*write)(const void *object, struct json_writer *w);       /* the value, instead of writing by the kind */
-	void (*check)(struct fields *f, void *object);                  /* of a part, after everything in it was read */
+	/* the value, instead of writing by the kind */
+	void (*write)(const void *object, struct json_writer *w);
+	/* of a part, after everything in it was read */
+	void (*check)(struct fields *f, void *object);
 };
 
 void keys_default(const struct key *keys, void *object);
 /* `f` was opened with the names of the table. */
 void keys_read(struct fields *f, const struct key *keys, void *object);
-void keys_write(const struct key *keys, const void *object, struct json_writer *w); /* members of the open object */
+/* members of the open object */
+void keys_write(const struct key *keys, const void *object, struct json_writer *w);
 void keys_release(const struct key *keys, void *object); /* frees what it holds */
 /* out[KEYS_MAX + 1], NULL after the last. */
 void keys_names(const struct key *keys, const char **out);
@@ -62,12 +66,13 @@ struct named_list {
 	/* `one` is zeroed and counted, so what was read of it before a failure is freed. */
 	void (*read)(struct fields *all, const char *name, void *one, void *owner);
 };
-void named_read(struct fields *f, const char *key, const struct named_list *l, void *owner, void **out, size_t *out_n);
+void named_read(struct fields *f, const char *key, const struct named_list *l, void *owner, void **out,
+                size_t *out_n);
 /* Names of types and tenants: [a-z0-9][a-z0-9_.-]*, at most JOB_TYPE_MAX_NAME bytes. */
 #define NAME_RULE "small letters, digits and _ . -, a letter or digit first, at most"
 bool name_is_good(const char *s);
 
 void put_strings(struct json_writer *w, char *const *s, size_t n); /* a list; null where there are none */
-void put_numbers(struct json_writer *w, const double *v, size_t n); /* likewise */
+void put_numbers(struct json_writer *w, const double *v, size_t n); /* the same for numbers */
 
 #endif

@@ -1,5 +1,5 @@
-/* What the files behind job_type.h share: job_type.c (the table of a type's keys), job_params.c (parameters and their
- * values), job_epochs.c (how long a job trains), job_argv.c (the template of the command). */
+/* What the files behind job_type.h share: job_type.c (the table of a type's keys), job_params.c (parameters
+ * and their values), job_epochs.c (how long a job trains), job_argv.c (the template of the command). */
 #ifndef SCHEDULER_CONFIG_TYPE_PARTS_H
 #define SCHEDULER_CONFIG_TYPE_PARTS_H
 
@@ -16,9 +16,9 @@ void params_write(const void *type, struct json_writer *w);
 void param_release(struct job_param *p);
 const struct job_param *param_find(const struct job_type *t, const char *name, size_t len);
 void argv_read(struct fields *f, struct job_type *t);
-/* The list at `key` of an open object: at most JOB_TYPE_MAX_ARGS words of at most JOB_TYPE_MAX_ARG bytes into argv[],
- * which has room for one more. `names`: the placeholders there are. The first word is a program: it has no
- * placeholder, and it becomes absolute where it has a slash. */
+/* The list at `key` of an open object: at most JOB_TYPE_MAX_ARGS words of at most JOB_TYPE_MAX_ARG bytes into
+ * argv[], which has room for one more. `names`: the placeholders there are. The first word is a program: it
+ * has no placeholder, and it becomes absolute where it has a slash. */
 void command_read(struct fields *f, const char *key, const char *const *names, char **argv, size_t *n);
 
 /* In this order, after the parameters. */

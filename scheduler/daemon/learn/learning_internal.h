@@ -9,7 +9,8 @@
 
 #define LEARNING_LEVELS 16   /* confidences told apart, to the whole percent */
 #define LEARNING_RECENT 200  /* jobs behind the latest share that was kept */
-#define LEARNING_KINDS 1024  /* told apart; jobs of further ones stay without a promise until the next training */
+#define LEARNING_KINDS 1024  /* told apart; jobs of further ones stay without a promise until the next
+                                training */
 #define LEARNING_FIRST 30    /* jobs that say how a model errs, where it does not say so itself */
 
 struct kept_level {
@@ -53,7 +54,7 @@ struct learning {
 	char *next; uint32_t next_number; /* NULL: `given` */
 	struct model *next_model;    /* of `next`, read and compiled; NULL without */
 	struct event *put_timer;
-	struct later *answer;        /* to whoever asked for it; NULL: nobody */
+	struct later *answer;        /* to the client that asked for it; NULL: none */
 };
 
 void learning_begin_anew(struct learning *l); /* another model */

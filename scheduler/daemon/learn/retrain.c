@@ -238,7 +238,7 @@ void learning_train_due(struct learning *l)
 	char reason[64];
 
 	l->since_training++;
-	/* Without a model there is none to be better than: whoever wants one asks. */
+	/* Without a model there is nothing to be better than: the first training is asked for by an admin. */
 	if (!after || !l->d->setup->model || l->since_training < after || l->d->leaving ||
 	    learning_train_busy(l))
 		return;

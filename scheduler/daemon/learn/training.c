@@ -1,4 +1,5 @@
-/* One training with its test, or one rollback, from files to files. Runs in the thread of training_thread.c. */
+/* One training with its test, or one rollback, from files to files. Runs in the thread of
+ * training_thread.c. */
 #include "scheduler/daemon/learn/training.h"
 
 #include <math.h>
@@ -116,8 +117,8 @@ static int rows_with_time(const struct table *t, double *x, size_t n_features, c
 	return rc;
 }
 
-/* No scores and no bounds, so it is quick. predicted[] is by row of the csv of `test`; rows that its table leaves out
- * are not touched. */
+/* No scores and no bounds, so it is quick. predicted[] is by row of the csv of `test`; rows that its table
+ * leaves out are not touched. */
 static int training_trial(const struct training *g, const struct table *t, const struct table *test,
 			  double *predicted, struct err *err)
 {
@@ -149,7 +150,8 @@ static int training_trial(const struct training *g, const struct table *t, const
 
 /* ---- a training, from its data to its file ---- */
 
-/* The schema to train under: the operator's, that of the model in use, or the default; as the policy wants it. */
+/* The schema to train under: the operator's, that of the model in use, or the default; as the policy wants
+ * it. */
 static int find_schema(struct training *t, struct err *err)
 {
 	const struct config_learning *c = t->w->learning;
@@ -218,8 +220,8 @@ static int prepare(struct training *t, struct err *err)
 	return rc;
 }
 
-/* How many of the latest jobs the models are compared on; 0: there is nothing to compare with. ERR_NODATA: so few that
- * not even all of them could show anything. */
+/* How many of the latest jobs the models are compared on; 0: there is nothing to compare with. ERR_NODATA: so
+ * few that not even all of them could show anything. */
 static int count_tests(const struct training *t, size_t *out, struct err *err)
 {
 	const struct config_learning *c = t->w->learning;
@@ -241,7 +243,8 @@ static int count_tests(const struct training *t, size_t *out, struct err *err)
 	return 0;
 }
 
-/* Both models on the last n observations. The times to predict are in `said`: actual, old, new, each by row. */
+/* Both models on the last n observations. The times to predict are in `said`: actual, old, new, each by
+ * row. */
 static int predict_both(const struct training *t, size_t n, double *said, struct err *err)
 {
 	const uint32_t *last = t->row + t->n_rows - n;
@@ -268,8 +271,8 @@ static int predict_both(const struct training *t, size_t n, double *said, struct
 	return rc;
 }
 
-/* A model without an answer (an unstable queue), or with one that no job can have, is as wrong as can be; left out of the
- * comparison it would have got away with it. */
+/* A model without an answer (an unstable queue), or with one that no job can have, is as wrong as can be;
+ * left out of the comparison it would have got away with it. */
 static void punish(const double *actual, double *said, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -416,7 +419,7 @@ int training_run(const struct training_task *w, struct training_result *r, struc
 		describe(&t, &v);
 		rc = versions_add(w->versions, &v, err);
 		if (rc && v.accepted)
-			unlink(path); /* nobody would know where it came from */
+			unlink(path); /* without its line in the journal the file would mean nothing */
 	}
 	training_release(&t);
 	if (rc || !v.accepted) {

@@ -41,8 +41,8 @@ static const struct csv *base_csv(const struct training_base *b)
 
 /* ---- the columns of a schema in a file ---- */
 
-/* Where column i of the schema (factors, derived ones, then time, accuracy and what rows are excluded by) is in the
- * file; -1: it has none. */
+/* Where column i of the schema (factors, derived ones, then time, accuracy and what rows are excluded by) is
+ * in the file; -1: it has none. */
 static int place_of(const struct csv *csv, const struct schema *s, size_t i, const char **out_name)
 {
 	int at;
@@ -164,8 +164,8 @@ static int columns_find(const struct csv *base, const struct csv *observed, cons
 		int in_observed = observed ? place_of(observed, s, i, &name) : -1;
 		bool needed = i < s->n_columns && !s->column[i].optional;
 
-		/* A column neither has is left out, so that the schema can say it is missing, unless a table of
-		 * observations alone lacks it: then it is unknown of every job. */
+		/* A column neither has is left out, so that the schema can say it is missing, unless a table
+		 * of observations alone lacks it: then it is unknown of every job. */
 		if (!name || (in_base < 0 && in_observed < 0 && (base || !needed)) || has_column(c, name))
 			continue;
 		c->name[c->n] = name;

@@ -1,4 +1,5 @@
-/* Ops that change the daemon, for admins: reload, drain, retrain, rollback; and `models`, which anybody may ask. */
+/* Ops that change the daemon, for admins: reload, drain, retrain, rollback; and `models`, which anybody may
+ * ask. */
 #include <string.h>
 
 #include "scheduler/daemon/learn/learning.h"

@@ -1,4 +1,5 @@
-/* `list`: jobs by state, type and owner, the newest first, in pages. Ended jobs come from the store's reader. */
+/* `list`: jobs by state, type and owner, the newest first, in pages. Ended jobs come from the store's
+ * reader. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

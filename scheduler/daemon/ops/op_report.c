@@ -1,5 +1,5 @@
-/* Ops that change one job: `cancel`, and what the owner of an advised job reports (started, progress, finished). The
- * table of ops has found the job, and made sure that the request may change it. */
+/* Ops that change one job: `cancel`, and what the owner of an advised job reports (started, progress,
+ * finished). The table of ops has found the job, and made sure that the request may change it. */
 #include <float.h>
 #include <math.h>
 #include <stdio.h>

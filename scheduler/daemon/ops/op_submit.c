@@ -1,4 +1,5 @@
-/* `submit` and `predict`: the decision made and told, and a job admitted. See ops.h; submission.h has what is asked. */
+/* `submit` and `predict`: the decision made and told, and a job admitted. See ops.h; submission.h has what is
+ * asked. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -323,7 +324,8 @@ static void submit(struct request *r, const struct submission *f)
 		return;
 	}
 	d->next_id++;
-	/* The events of the job follow its reply. Without memory for the watch the job is taken all the same. */
+	/* The events of the job follow its reply. Without memory for the watch the job is taken all the
+	 * same. */
 	if (f->watch)
 		watch_add(d, r->conn, job->id, NULL);
 	reply_submitted(r, job, &d->decision);
@@ -341,7 +343,8 @@ void op_submit(struct request *r)
 		what_if(r, &f);
 		return;
 	}
-	/* Before anything else is looked at: since the first try a deadline may have passed, a type may have gone. */
+	/* Before anything else is looked at: since the first try a deadline may have passed, a type may have
+	 * gone. */
 	earlier = f.key ? jobs_key_find(&r->d->jobs, conn_uid(r->conn), f.key) : 0;
 	if (earlier)
 		reply_duplicate(r, &f, earlier);

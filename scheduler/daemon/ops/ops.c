@@ -1,6 +1,6 @@
-/* One line in, one reply out: the table of ops, who may use each and which members it knows, and the readers of
- * members that only requests have. Each op has a file: op_submit.c, op_status.c, op_list.c, op_report.c, op_watch.c,
- * op_hello.c, op_stats.c, op_admin.c. Replies are in reply.c. */
+/* One line in, one reply out: the table of ops, who may use each and which members it knows, and the readers
+ * of members that only requests have. Each op has a file: op_submit.c, op_status.c, op_list.c, op_report.c,
+ * op_watch.c, op_hello.c, op_stats.c, op_admin.c. Replies are in reply.c. */
 #include "scheduler/daemon/ops/ops.h"
 
 #include <math.h>

@@ -25,7 +25,8 @@ void reply_begin(struct request *r)
 	begin(&r->d->out, &r->w, r->id, true);
 }
 
-/* False: there was no memory for all of it. The connection ends then, or replies would no longer match requests. */
+/* False: there was no memory for all of it. The connection ends then, or replies would no longer match
+ * requests. */
 static bool finish(struct strbuf *out, struct json_writer *w)
 {
 	json_close(w, '}');

@@ -1,5 +1,5 @@
-/* What `submit` and `predict` ask for, read and checked once; see docs/PROTOCOL.md. Texts and lists are borrowed from
- * the request. */
+/* What `submit` and `predict` ask for, read and checked once; see docs/PROTOCOL.md. Texts and lists are
+ * borrowed from the request. */
 #ifndef SCHEDULER_DAEMON_OPS_SUBMISSION_H
 #define SCHEDULER_DAEMON_OPS_SUBMISSION_H
 
@@ -24,6 +24,7 @@ bool submission_read_handling(struct request *r, struct submission *out);
 /* All others. False: answered. */
 bool submission_read(struct request *r, struct submission *out);
 /* The decision in d->decision, as JSON. */
-void submission_put_decision(struct daemon *d, struct json_writer *w, const struct submission *s, double took_us);
+void submission_put_decision(struct daemon *d, struct json_writer *w, const struct submission *s,
+                             double took_us);
 
 #endif

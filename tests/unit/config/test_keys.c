@@ -1,4 +1,5 @@
-/* configs/README.md against the tables of keys: every key has a row with its default and range, and no row is left. */
+/* configs/README.md against the tables of keys: every key has a row with its default and range, and no row is
+ * left. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* What a daemon in this process learns from jobs that end: shares of promises kept, kinds of jobs, when to train. */
+/* What a daemon in this process learns from jobs that end: shares of promises kept, kinds of jobs, when to
+ * train. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* Ops on a daemon in this process: who may do what, which members are refused, and what a job goes through. */
+/* Ops on a daemon in this process: who may do what, which members are refused, and what a job goes
+ * through. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

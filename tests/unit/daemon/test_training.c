@@ -432,8 +432,8 @@ TEST(test_leaving_stops_a_training)
 	trainer_free(l);
 	took = now_s() - from;
 	printf("stopped after %.2f s\n", took);
-	assert_true(
-		took <
-		60.0); /* one fit, at a low priority on a machine that may be busy; the whole takes much longer */
+	assert_true(took <
+		    60.0); /* one fit, at a low priority on a machine that may be busy; the whole takes much
+		          longer */
 	assert_int_equal(access(support_path(support_temp_dir(), "models999"), F_OK), -1);
 }

@@ -71,7 +71,8 @@ static char *first_model(struct trainer *l)
 	return path;
 }
 
-/* A training with the k-th call failing: either all is well, or the folder is as it was. True: a call did fail. */
+/* A training with the k-th call failing: either all is well, or the folder is as it was. True: a call did
+ * fail. */
 static bool try_training(struct trainer *l, const char *folder, const char *model, unsigned long k,
 			 bool forever, bool of_memory)
 {
@@ -121,7 +122,8 @@ TEST(test_running_out_of_memory_leaves_everything_as_it_was)
 	snprintf(kept, sizeof kept, "%s.kept", path);
 	assert_int_equal(rename(path, kept), 0); /* so that it is never pruned */
 	for (int forever = 0; forever <= 1; forever++) {
-		/* the first calls one by one, then ever larger steps: training is the same loop again and again */
+		/* the first calls one by one, then ever larger steps: training is the same loop again and
+		 * again */
 		for (unsigned long k = 1; try_training(l, folder, kept, k, forever, true); k += 1 + k / 25)
 			;
 	}
