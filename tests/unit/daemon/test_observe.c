@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/json/path.h"
+#include "common/json/json.h"
 #include "tests/support/test.h"
 #include "tests/unit/daemon/local_daemon.h"
 

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/json/path.h"
+#include "common/json/json.h"
 #include "tests/support/test.h"
 #include "tests/unit/daemon/local_daemon.h"
 
