@@ -1,5 +1,5 @@
-/* Designs: their factors, their command, reading them from JSON and checking them. See design.h; plan.c combines the
- * levels into runs. */
+/* Designs: their factors, their command, reading them from JSON and checking them. See design.h; plan.c
+ * combines the levels into runs. */
 #include "scheduler/profiler/plan.h"
 
 #include <ctype.h>

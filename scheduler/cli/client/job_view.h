@@ -1,5 +1,6 @@
-/* A job object of the protocol as people read it: shared by submit, status, list, watch, wait and cancel. A view
- * borrows from the JSON it was read from. Text in it comes from others and is cleaned where it is printed. */
+/* A job object of the protocol as people read it: shared by submit, status, list, watch, wait and cancel. A
+ * view borrows from the JSON it was read from. Text in it comes from others and is cleaned where it is
+ * printed. */
 #ifndef SCHEDULER_CLI_CLIENT_JOB_VIEW_H
 #define SCHEDULER_CLI_CLIENT_JOB_VIEW_H
 
@@ -10,7 +11,8 @@
 #include "scheduler/cli/cli.h"
 
 struct job_view { /* numbers are NaN, text NULL where nothing is known */
-	const char *id, *state;              /* these two are always there, and the state is one of job_states */
+	/* these two are always there, and the state is one of job_states */
+	const char *id, *state;
 	const char *type, *mode, *tag, *verdict, *policy, *model, *reason, *outcome;
 	const char *submitted_at, *started_at, *ended_at, *deadline_at;
 	const struct json *params;
@@ -29,8 +31,8 @@ extern const char *const job_states[]; /* NULL-terminated */
 
 bool job_view_read(const struct json *v, struct job_view *out); /* false: that is no job object */
 bool job_view_ended(const struct job_view *j);
-/* What `wait` and `submit --wait` end with: the job's own exit code; 1 if a signal ended it, it was cancelled or
- * lost; 3 if it was rejected. */
+/* What `wait` and `submit --wait` end with: the job's own exit code; 1 if a signal ended it, it was cancelled
+ * or lost; 3 if it was rejected. */
 int job_view_exit_code(const struct job_view *j);
 
 /* A block of lines: everything `status` tells. `now_s` is the wall clock, seconds since 1970. */

@@ -1,5 +1,5 @@
-/* See watch_screen.h. Nothing but cursor up, erase to the end of the line and of the screen: what was above the
- * picture stays, and the last picture stays when the program leaves. */
+/* See watch_screen.h. Nothing but cursor up, erase to the end of the line and of the screen: what was above
+ * the picture stays, and the last picture stays when the program leaves. */
 #include "scheduler/cli/client/watch_screen.h"
 
 #include <stdio.h>
