@@ -45,10 +45,10 @@ static bool states_check(const struct cli *c, const struct cli_list *list)
 			char one[32];
 
 			snprintf(one, sizeof one, "%.*s", (int)(len < 31 ? len : 31), s);
-			for (size_t k = 0; job_states[k]; k++)
-				known |= !strcmp(job_states[k], one);
+			for (size_t k = 0; job_state_name[k]; k++)
+				known |= !strcmp(job_state_name[k], one);
 			if (!known) {
-				near = text_nearest(one, job_states);
+				near = text_nearest(one, job_state_name);
 				cli_usage_error(c, "--state: there is no state '%s'%s%s%s", one,
 						near ? "; did you mean '" : "", near ? near : "",
 						near ? "'?" : "");
