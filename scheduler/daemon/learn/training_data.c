@@ -1,5 +1,5 @@
-/* See learner_data.h. */
-#include "scheduler/daemon/learn/learner_data.h"
+/* The operator's runs and the daemon's observations as one table. See training_data.h. */
+#include "scheduler/daemon/learn/training_data.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -10,12 +10,12 @@
 
 /* ---- what the operator gave ---- */
 
-int learner_base_read(const char *table, const char *curves, const struct schema *s, struct learner_base *out,
-		      struct err *err)
+int training_base_read(const char *table, const char *curves, const struct schema *s,
+		       struct training_base *out, struct err *err)
 {
 	int rc = 0;
 
-	*out = (struct learner_base){ 0 };
+	*out = (struct training_base){ 0 };
 	if (table)
 		rc = csv_read_file(table, &out->runs, err);
 	if (!rc && table && curves)
@@ -23,16 +23,16 @@ int learner_base_read(const char *table, const char *curves, const struct schema
 	if (!rc && out->curve)
 		rc = curves_join(out->runs, out->curve, s, &out->joined, err);
 	if (rc)
-		learner_base_release(out);
+		training_base_release(out);
 	return rc;
 }
 
-void learner_base_release(struct learner_base *b)
+void training_base_release(struct training_base *b)
 {
 	curves_free(b->joined);
 	csv_free(b->curve);
 	csv_free(b->runs);
-	*b = (struct learner_base){ 0 };
+	*b = (struct training_base){ 0 };
 }
 
 /* ---- observations that can be used ---- */
@@ -68,8 +68,8 @@ static int try_row(struct table_builder *b, const struct schema *s, const struct
 	return rc == -ERR_NOMEM ? err_nomem(err, "the table to learn from") : rc == 0;
 }
 
-int learner_rows_find(const char *packed, size_t len, const struct schema *s, const struct schema *other,
-		      struct learner_rows *out, struct err *err)
+int training_rows_find(const char *packed, size_t len, const struct schema *s, const struct schema *other,
+		       struct training_rows *out, struct err *err)
 {
 	struct store_observation *o = mem_alloc(sizeof *o);
 	struct table_builder *b = NULL, *b_other = NULL;
@@ -77,7 +77,7 @@ int learner_rows_find(const char *packed, size_t len, const struct schema *s, co
 	int rc = o ? table_builder_new("observations", s, &b, err)
 		   : err_nomem(err, "the table to learn from");
 
-	*out = (struct learner_rows){ .packed = packed, .len = len };
+	*out = (struct training_rows){ .packed = packed, .len = len };
 	if (!rc && other)
 		rc = table_builder_new("observations", other, &b_other, err);
 	for (size_t next = 0, at = 0; !rc && store_observation_next(packed, len, &next, o); at = next) {
@@ -97,26 +97,26 @@ int learner_rows_find(const char *packed, size_t len, const struct schema *s, co
 	table_builder_free(b);
 	table_builder_free(b_other);
 	free(o);
-	if (!rc && out->n > LEARNER_MAX_OBSERVATIONS) {
-		size_t older = out->n - LEARNER_MAX_OBSERVATIONS;
+	if (!rc && out->n > TRAINING_MAX_OBSERVATIONS) {
+		size_t older = out->n - TRAINING_MAX_OBSERVATIONS;
 
-		out->n = LEARNER_MAX_OBSERVATIONS;
+		out->n = TRAINING_MAX_OBSERVATIONS;
 		memmove(out->at, out->at + older, out->n * sizeof *out->at);
 	}
 	if (rc)
-		learner_rows_release(out);
+		training_rows_release(out);
 	return rc;
 }
 
-void learner_rows_release(struct learner_rows *r)
+void training_rows_release(struct training_rows *r)
 {
 	free(r->at);
-	*r = (struct learner_rows){ 0 };
+	*r = (struct training_rows){ 0 };
 }
 
 /* ---- one table ---- */
 
-static int add_base(struct table_builder *b, const struct learner_base *base, const struct schema *s,
+static int add_base(struct table_builder *b, const struct training_base *base, const struct schema *s,
 		    struct err *err)
 {
 	struct table *t = NULL;
@@ -128,7 +128,7 @@ static int add_base(struct table_builder *b, const struct learner_base *base, co
 	return rc;
 }
 
-static int add_rows(struct table_builder *b, const struct learner_rows *rows, size_t first, size_t n,
+static int add_rows(struct table_builder *b, const struct training_rows *rows, size_t first, size_t n,
 		    struct err *err)
 {
 	struct store_observation *o = mem_alloc(sizeof *o);
@@ -146,7 +146,7 @@ static int add_rows(struct table_builder *b, const struct learner_rows *rows, si
 }
 
 /* The runs of the base's rows, and each observation its own. */
-static int runs_make(const struct learner_base *base, struct learner_table *t, struct err *err)
+static int runs_make(const struct training_base *base, struct training_table *t, struct err *err)
 {
 	size_t n = t->table->n_rows + t->table->n_excluded, n_base;
 
@@ -161,20 +161,20 @@ static int runs_make(const struct learner_base *base, struct learner_table *t, s
 	return 0;
 }
 
-int learner_table_make(const struct learner_base *base, const struct learner_rows *rows, size_t first,
-		       size_t n, const struct schema *s, struct learner_table *out, struct err *err)
+int training_table_make(const struct training_base *base, const struct training_rows *rows, size_t first,
+			size_t n, const struct schema *s, struct training_table *out, struct err *err)
 {
 	bool has_base = base && base->runs;
 	struct table_builder *b = NULL;
 	int rc = table_builder_new("runs and observations", s, &b, err);
 
-	*out = (struct learner_table){ 0 };
+	*out = (struct training_table){ 0 };
 	if (!rc && has_base)
 		rc = add_base(b, base, s, err);
 	if (!rc)
 		rc = add_rows(b, rows, first, n, err);
-	/* A column that neither has is missing, and the schema says so; one that observations alone lack is not known of
-	 * any job. */
+	/* A column that neither has is missing, and the schema says so; one that observations alone lack is
+	 * not known of any job. */
 	if (!rc)
 		rc = table_builder_finish(b, has_base ? TABLE_NEEDS_TARGETS : TABLE_NEEDS_NOTHING,
 					  &out->table, err);
@@ -182,13 +182,13 @@ int learner_table_make(const struct learner_base *base, const struct learner_row
 	if (!rc)
 		rc = runs_make(base, out, err);
 	if (rc)
-		learner_table_release(out);
+		training_table_release(out);
 	return rc;
 }
 
-void learner_table_release(struct learner_table *t)
+void training_table_release(struct training_table *t)
 {
 	table_free(t->table);
 	free(t->run);
-	*t = (struct learner_table){ 0 };
+	*t = (struct training_table){ 0 };
 }

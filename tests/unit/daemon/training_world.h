@@ -1,6 +1,6 @@
 /* A made-up machine for the tests of learning: jobs whose time follows a law, and tables of them. */
-#ifndef TESTS_UNIT_DAEMON_LEARNER_WORLD_H
-#define TESTS_UNIT_DAEMON_LEARNER_WORLD_H
+#ifndef TESTS_UNIT_DAEMON_TRAINING_WORLD_H
+#define TESTS_UNIT_DAEMON_TRAINING_WORLD_H
 
 #include <math.h>
 #include <stdlib.h>
@@ -45,7 +45,7 @@ static inline void world_row(struct strbuf *out, const struct world *w, size_t i
 	strbuf_puts(out, "\n");
 }
 
-/* A table as text, as the store would answer it: for learner_start(), which frees it. */
+/* A table as text, as the store would answer it: for trainer_start(), which frees it. */
 static inline char *packed(const char *csv, size_t *out_len)
 {
 	static struct store_observation o;

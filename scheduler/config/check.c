@@ -220,7 +220,7 @@ static void check_tenants(struct check *k)
 		const struct config_tenant *t = &c->tenant[i];
 
 		snprintf(key, sizeof key, "tenants.%s", t->name);
-		if (!t->n_uids && !t->n_gids && c->default_tenant != (int)i)
+		if (!t->users.n && !t->groups.n && c->default_tenant != (int)i)
 			find(k, false, key, "has neither users nor groups, so nobody is in it");
 		if (t->max_cpus > c->slots)
 			find(k, false, key, "max_cpus %u are more than the %u slots there are", t->max_cpus,

@@ -1,4 +1,4 @@
-/* Trainings, versions, and putting a model to use. See learning.h. */
+/* When to train, what came of a training, and putting a model to use. See learning.h. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/text/text.h"
-#include "scheduler/daemon/learn/learner_data.h"
+#include "scheduler/daemon/learn/training_data.h"
 #include "scheduler/daemon/learn/learning_internal.h"
 #include "scheduler/daemon/ops/ops.h"
 
@@ -15,7 +15,7 @@
 
 bool learning_train_busy(const struct learning *l)
 {
-	return l->asking || l->put || learner_busy(l->learner);
+	return l->asking || l->put || trainer_busy(l->trainer);
 }
 
 /* ---- putting a model to use ---- */
@@ -55,9 +55,9 @@ static void on_put(evutil_socket_t fd, short what, void *owner)
 	put_to_use(owner);
 }
 
-/* ---- the learner ---- */
+/* ---- the training thread ---- */
 
-/* Everything a learner is made of, as text. */
+/* The settings of the training thread, as one text that can be compared. */
 static char *settings_of(const struct config *c)
 {
 	const struct config_learning *s = &c->learning;
@@ -76,17 +76,17 @@ static char *settings_of(const struct config *c)
 
 static void on_result(evutil_socket_t fd, short what, void *owner);
 
-/* A learner as the configuration wants it now, in the place of the one there is. */
+/* Replaces the training thread by one with the settings of the configuration in use. */
 static int renew(struct learning *l, struct err *err)
 {
 	const struct config *c = l->d->setup->config;
 	char folder[4096], *settings = settings_of(c);
-	struct learner_params p = { .learning = &c->learning,
+	struct trainer_params p = { .learning = &c->learning,
 				    .policy = l->d->setup->policy,
 				    .folder = folder,
 				    .seed = c->seed,
 				    .program = "postrider " DAEMON_VERSION };
-	struct learner *fresh = NULL;
+	struct trainer *fresh = NULL;
 	struct event *result = NULL;
 	int rc = 0;
 
@@ -95,24 +95,24 @@ static int renew(struct learning *l, struct err *err)
 	else if ((size_t)snprintf(folder, sizeof folder, "%s/models", c->state_dir) >= sizeof folder)
 		rc = err_fail(err, ERR_ARG, "%s: the path is too long", c->state_dir);
 	if (!rc)
-		rc = learner_new(&p, &fresh, err);
+		rc = trainer_new(&p, &fresh, err);
 	if (!rc) {
-		result = event_new(l->d->base, learner_fd(fresh), EV_READ | EV_PERSIST, on_result, l);
+		result = event_new(l->d->base, trainer_fd(fresh), EV_READ | EV_PERSIST, on_result, l);
 		if (!result || event_add(result, NULL))
 			rc = err_nomem(err, "learning");
 	}
 	if (rc) {
 		if (result)
 			event_free(result);
-		learner_free(fresh);
+		trainer_free(fresh);
 		free(settings);
 		return rc;
 	}
 	if (l->result)
 		event_free(l->result);
-	learner_free(l->learner);
+	trainer_free(l->trainer);
 	free(l->settings);
-	l->learner = fresh;
+	l->trainer = fresh;
 	l->result = result;
 	l->settings = settings;
 	return 0;
@@ -130,7 +130,7 @@ static void renew_if_changed(struct learning *l)
 
 /* ---- a training ---- */
 
-static void ended_with(struct learning *l, const struct learner_result *r)
+static void ended_with(struct learning *l, const struct training_result *r)
 {
 	bool failed = r->err.code && r->err.code != ERR_NODATA;
 
@@ -147,13 +147,13 @@ static void on_result(evutil_socket_t fd, short what, void *owner)
 {
 	struct learning *l = owner;
 	int64_t since = daemon_now_ns(l->d);
-	struct learner_result r;
+	struct training_result r;
 	bool training;
 	double ms;
 
 	(void)fd;
 	(void)what;
-	if (!learner_poll(l->learner, &r))
+	if (!trainer_poll(l->trainer, &r))
 		return;
 	training = r.version.rolled_back_to == UINT32_MAX || r.err.code;
 	if (r.accepted) {
@@ -173,7 +173,7 @@ static void on_result(evutil_socket_t fd, short what, void *owner)
 	} else {
 		log_info("%s", r.version.message);
 	}
-	learner_result_release(&r);
+	training_result_release(&r);
 	put_to_use(l);
 	renew_if_changed(l);
 	ms = (double)(daemon_now_ns(l->d) - since) / 1e6;
@@ -182,7 +182,7 @@ static void on_result(evutil_socket_t fd, short what, void *owner)
 
 static void failed_with(struct learning *l, const struct err *err)
 {
-	struct learner_result r = { .err = *err, .seconds = NAN };
+	struct training_result r = { .err = *err, .seconds = NAN };
 
 	ended_with(l, &r);
 }
@@ -210,13 +210,13 @@ static void on_observations(void *owner, uint64_t token, const struct strbuf *te
 		memcpy(copy, strbuf_text((struct strbuf *)text), text->len);
 		copy[text->len] = '\0';
 	}
-	if (learner_start(l->learner, copy, text->len, d->setup->config->model, l->reason, &why))
+	if (trainer_start(l->trainer, copy, text->len, d->setup->config->model, l->reason, &why))
 		failed_with(l, &why);
 }
 
 int learning_retrain(struct learning *l, const char *reason, struct err *err)
 {
-	struct store_filter latest = { .limit = LEARNER_MAX_OBSERVATIONS, .uid = -1 };
+	struct store_filter latest = { .limit = TRAINING_MAX_OBSERVATIONS, .uid = -1 };
 	int rc;
 
 	if (learning_train_busy(l))
@@ -238,7 +238,7 @@ void learning_train_due(struct learning *l)
 	char reason[64];
 
 	l->since_training++;
-	/* Without a model there is none to be better than: whoever wants one asks. */
+	/* Without a model there is nothing to be better than: the first training is asked for by an admin. */
 	if (!after || !l->d->setup->model || l->since_training < after || l->d->leaving ||
 	    learning_train_busy(l))
 		return;
@@ -253,7 +253,7 @@ int learning_rollback(struct learning *l, uint32_t version, struct later *answer
 
 	if (learning_train_busy(l))
 		return err_fail(err, ERR_BUSY, "a training is under way");
-	rc = learner_rollback(l->learner, version, "asked for", err);
+	rc = trainer_rollback(l->trainer, version, "asked for", err);
 	if (!rc)
 		l->answer = answer;
 	return rc;
@@ -303,7 +303,7 @@ static bool is_outdated(const struct learning *l, uint32_t number)
 {
 	const struct model *m = l->d->setup->model;
 	struct model_version *all = mem_array(VERSIONS_MAX, sizeof *all);
-	size_t n = all ? learner_versions(l->learner, all, VERSIONS_MAX) : 0;
+	size_t n = all ? trainer_versions(l->trainer, all, VERSIONS_MAX) : 0;
 	bool outdated = false;
 
 	for (size_t i = 0; i < n; i++) {
@@ -326,7 +326,7 @@ int learning_train_new(struct learning *l, struct err *err)
 	l->put_timer = event_new(l->d->base, -1, 0, on_put, l);
 	if (!l->put_timer)
 		return err_nomem(err, "learning");
-	current = learner_current(l->learner);
+	current = trainer_current(l->trainer);
 	if (!current)
 		return 0;
 	if (is_outdated(l, current)) {
@@ -334,7 +334,7 @@ int learning_train_new(struct learning *l, struct err *err)
 			 (unsigned)current);
 		return 0;
 	}
-	l->own = learner_path(l->learner, current);
+	l->own = trainer_path(l->trainer, current);
 	if (!l->own)
 		return err_nomem(err, "learning");
 	if (use_version(l, &why)) {
@@ -356,7 +356,7 @@ void learning_train_restore(struct learning *l)
 	int64_t since = s->model ? moment_of(s->model->created) : 0;
 	struct model_version last;
 
-	if (learner_versions(l->learner, &last, 1) && moment_of(last.created) > since)
+	if (trainer_versions(l->trainer, &last, 1) && moment_of(last.created) > since)
 		since = moment_of(last.created);
 	for (const struct job *job = l->d->jobs.ended.first; job; job = job->after)
 		l->since_training += learning_is_observation(&job->row) && job->row.ended_ns > since;
@@ -378,7 +378,7 @@ void learning_train_release(struct learning *l)
 		event_free(l->put_timer);
 	if (l->result)
 		event_free(l->result);
-	learner_free(l->learner);
+	trainer_free(l->trainer);
 	if (l->own && l->d->params.model == l->own)
 		l->d->params.model = l->given;
 	free(l->own);
@@ -389,31 +389,10 @@ void learning_train_release(struct learning *l)
 
 /* ---- telling ---- */
 
-/* As in the journal, and whether its file is there: only then can one go back to it. */
-static void put_version(const struct model_version *v, struct json_writer *w)
-{
-	json_open(w, '{');
-	json_kv_int(w, "version", v->number);
-	json_kv_string(w, "created", v->created);
-	json_kv_string(w, "reason", v->reason);
-	if (v->rolled_back_to != UINT32_MAX)
-		json_kv_int(w, "rolled_back_to", v->rolled_back_to);
-	json_kv_bool(w, "accepted", v->accepted);
-	json_kv_bool(w, "kept", v->kept);
-	json_kv_int(w, "rows", (long long)v->rows);
-	json_kv_int(w, "observations", (long long)v->observations);
-	json_kv_int(w, "tested", (long long)v->tested);
-	json_kv_fixed(w, "old_error", v->old_error, 6);
-	json_kv_fixed(w, "new_error", v->new_error, 6);
-	json_kv_number(w, "p", v->p);
-	json_kv_string(w, "message", v->message);
-	json_close(w, '}');
-}
-
 void learning_models_json(struct learning *l, struct json_writer *w)
 {
 	struct model_version *all = mem_array(VERSIONS_MAX, sizeof *all);
-	size_t n = all ? learner_versions(l->learner, all, VERSIONS_MAX) : 0;
+	size_t n = all ? trainer_versions(l->trainer, all, VERSIONS_MAX) : 0;
 
 	json_kv_int(w, "current", l->in_use);
 	json_kv_string(w, "model", l->d->setup->model_name[0] ? l->d->setup->model_name : NULL);
@@ -421,7 +400,7 @@ void learning_models_json(struct learning *l, struct json_writer *w)
 	json_put_key(w, "models");
 	json_open(w, '[');
 	for (size_t i = 0; i < n; i++)
-		put_version(&all[i], w);
+		model_version_to_json(&all[i], true, w);
 	json_close(w, ']');
 	free(all);
 }

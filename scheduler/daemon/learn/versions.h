@@ -1,10 +1,10 @@
-/* The models the daemon trained by itself: a folder with NNNN.model files, and versions.jsonl, a line for each attempt
- * with what came of it. The journal is rewritten as a whole and atomically, so it is never half a line; lines that
- * make no sense (an editor was there) are dropped with a warning in the log.
+/* The models the daemon trained by itself: a folder with NNNN.model files, and versions.jsonl, a line for
+ * each attempt with what came of it. The journal is rewritten as a whole and atomically, so it is never half
+ * a line; lines that make no sense (an editor was there) are dropped with a warning in the log.
  *
- * Not thread-safe: learner.c keeps it behind a lock. */
-#ifndef SCHEDULER_DAEMON_LEARN_MODEL_VERSIONS_H
-#define SCHEDULER_DAEMON_LEARN_MODEL_VERSIONS_H
+ * Not thread-safe: the loop uses it while no training runs, and the training thread while one does. */
+#ifndef SCHEDULER_DAEMON_LEARN_VERSIONS_H
+#define SCHEDULER_DAEMON_LEARN_VERSIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,8 +18,8 @@
 
 struct model_version {
 	uint32_t number;        /* from 1 on; attempts that were not taken have one, too */
-	uint32_t rolled_back_to;/* this is no training: that version is in use again; UINT32_MAX otherwise. 0: the
-	                           configuration's model */
+	uint32_t rolled_back_to;/* this is no training: that version is in use again; UINT32_MAX otherwise. 0:
+	                           the configuration's model */
 	bool accepted;          /* has a file, unless it was pruned since */
 	char created[32];       /* RFC 3339, UTC */
 	char reason[64];        /* "200 jobs", "drift", "asked for" */
@@ -43,14 +43,15 @@ char *versions_path(const struct versions *v, uint32_t number);
 int versions_add(struct versions *v, const struct model_version *one, struct err *err);
 /* Removes files until the last `keep` are there; the one in use always stays. */
 void versions_prune(struct versions *v, size_t keep);
-/* The version in use: the last accepted one, or what was rolled back to; 0: none, so the configuration's. A version
- * whose file is gone counts as not there. */
+/* The version in use: the last accepted one, or what was rolled back to; 0: none, so the configuration's. A
+ * version whose file is gone counts as not there. */
 uint32_t versions_current(const struct versions *v);
 /* Oldest first, at most `max` of the latest; returns how many. */
 size_t versions_list(const struct versions *v, struct model_version *out, size_t max);
 /* The line of one, NULL: none. Borrowed until the next versions_add(). */
 const struct model_version *versions_find(const struct versions *v, uint32_t number);
 
-void model_version_to_json(const struct model_version *one, struct json_writer *w); /* an object */
+/* An object: a line of the journal, or what a client gets, with whether its file is there. */
+void model_version_to_json(const struct model_version *one, bool to_client, struct json_writer *w);
 
 #endif

@@ -13,10 +13,10 @@
 #include <unistd.h>
 
 #include "common/stats.h"
-#include "scheduler/daemon/learn/learner.h"
+#include "scheduler/daemon/learn/training_thread.h"
 #include "tests/support/support.h"
 #include "tests/support/test.h"
-#include "tests/unit/daemon/learner_world.h"
+#include "tests/unit/daemon/training_world.h"
 
 #define BAR_S 0.005
 #define TURNS_MAX 60000
@@ -57,7 +57,7 @@ static void *count(void *unused)
 	volatile uint64_t n = 0;
 
 	(void)unused;
-	setpriority(PRIO_PROCESS, (id_t)gettid(), LEARNER_NICE); /* as the learner's thread */
+	setpriority(PRIO_PROCESS, (id_t)gettid(), TRAINER_NICE); /* as the training thread */
 	while (atomic_load(&counting))
 		n++;
 	return NULL;
@@ -68,28 +68,28 @@ TEST(test_the_loop_is_not_delayed)
 	struct config_learning c = {
 		.min_observations = 10, .test_jobs = 50, .significance = 0.05, .keep_versions = 2
 	};
-	struct learner_params p = { .learning = &c,
+	struct trainer_params p = { .learning = &c,
 				    .folder = support_path(support_temp_dir(), "models"),
 				    .seed = 1 };
 	struct world w = { .speed = 1.0, .noise = 0.1, .seed = 1 };
 	double *late = malloc(2 * TURNS_MAX * sizeof *late), *busy = late + TURNS_MAX, begun, more;
 	size_t len;
 	char *rows = world_observations(&w, 250, &len);
-	struct learner_result r = { 0 };
+	struct training_result r = { 0 };
 	size_t n = 0, n_busy = 0, over = 0, over_busy = 0;
-	struct learner *l = NULL;
+	struct trainer *l = NULL;
 	pthread_t counter;
 
 	assert_non_null(late);
 	assert_int_equal(policy_parse("postrider", &p.policy, NULL), 0);
-	assert_int_equal(learner_new(&p, &l, NULL), 0);
+	assert_int_equal(trainer_new(&p, &l, NULL), 0);
 	for (int i = 0; i < TRAININGS && n_busy < TURNS_MAX; i++) {
-		char *copy = i + 1 < TRAININGS ? malloc(len) : rows; /* the learner takes it */
+		char *copy = i + 1 < TRAININGS ? malloc(len) : rows; /* the trainer takes it */
 
 		assert_non_null(copy);
 		if (copy != rows)
 			memcpy(copy, rows, len);
-		learner_result_release(&r);
+		training_result_release(&r);
 		atomic_store(&counting, true);
 		assert_int_equal(pthread_create(&counter, NULL, count, NULL), 0);
 		for (begun = now_s(); now_s() < begun + CONTROL_S && n < TURNS_MAX;) {
@@ -98,8 +98,8 @@ TEST(test_the_loop_is_not_delayed)
 		}
 		atomic_store(&counting, false);
 		pthread_join(counter, NULL);
-		assert_int_equal(learner_start(l, copy, len, NULL, "a test", NULL), 0);
-		while (!learner_poll(l, &r) && n_busy < TURNS_MAX) {
+		assert_int_equal(trainer_start(l, copy, len, NULL, "a test", NULL), 0);
+		while (!trainer_poll(l, &r) && n_busy < TURNS_MAX) {
 			busy[n_busy] = turn();
 			over_busy += busy[n_busy++] > BAR_S;
 		}
@@ -115,8 +115,8 @@ TEST(test_the_loop_is_not_delayed)
 	       1e3 * stats_percentile(late, n, 100), n, r.seconds, 1e3 * stats_percentile(busy, n_busy, 50),
 	       1e3 * stats_percentile(busy, n_busy, 99), 1e3 * stats_percentile(busy, n_busy, 100), n_busy,
 	       over, over_busy);
-	learner_result_release(&r);
-	learner_free(l);
+	training_result_release(&r);
+	trainer_free(l);
 	if (over > n / 100) {
 		printf("skipped: others delay this thread by more than 5 ms all the time\n");
 		free(late);

@@ -9,10 +9,10 @@
 #include "common/io.h"
 #include "common/mem.h"
 #include "common/stats.h"
-#include "scheduler/daemon/learn/learner.h"
+#include "scheduler/daemon/learn/training_thread.h"
 #include "tests/support/support.h"
 #include "tests/support/test.h"
-#include "tests/unit/daemon/learner_world.h"
+#include "tests/unit/daemon/training_world.h"
 
 static const struct world usual = { .speed = 1.0, .noise = 0.05, .seed = 1 };
 
@@ -34,13 +34,13 @@ static const char *fresh_folder(void)
 	return support_path(support_temp_dir(), name);
 }
 
-static struct learner *learner_at(const char *folder, const char *policy, const struct config_learning *c)
+static struct trainer *trainer_at(const char *folder, const char *policy, const struct config_learning *c)
 {
-	struct learner_params p = { .learning = c, .folder = folder, .seed = 1, .program = "test" };
-	struct learner *l = NULL;
+	struct trainer_params p = { .learning = c, .folder = folder, .seed = 1, .program = "test" };
+	struct trainer *l = NULL;
 	struct err err = { 0 };
 
-	if (policy_parse(policy, &p.policy, &err) || learner_new(&p, &l, &err))
+	if (policy_parse(policy, &p.policy, &err) || trainer_new(&p, &l, &err))
 		fail_msg("%s", err.text);
 	return l;
 }
@@ -53,50 +53,50 @@ static double now_s(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static struct learner_result wait_for(struct learner *l)
+static struct training_result wait_for(struct trainer *l)
 {
-	struct pollfd p = { .fd = learner_fd(l), .events = POLLIN };
-	struct learner_result r = { 0 };
+	struct pollfd p = { .fd = trainer_fd(l), .events = POLLIN };
+	struct training_result r = { 0 };
 
-	assert_true(learner_busy(l));
+	assert_true(trainer_busy(l));
 	assert_int_equal(poll(&p, 1, 120000), 1);
-	assert_true(learner_poll(l, &r));
-	assert_false(learner_busy(l));
-	assert_false(learner_poll(l, &r));
+	assert_true(trainer_poll(l, &r));
+	assert_false(trainer_busy(l));
+	assert_false(trainer_poll(l, &r));
 	assert_int_equal(poll(&p, 1, 0), 0); /* nothing more to fetch */
 	return r;
 }
 
-static struct learner_result learn(struct learner *l, const struct world *w, size_t n, const char *model)
+static struct training_result learn(struct trainer *l, const struct world *w, size_t n, const char *model)
 {
 	size_t len;
 	char *rows = world_observations(w, n, &len);
 	struct err err = { 0 };
 
-	if (learner_start(l, rows, len, model, "a test", &err))
+	if (trainer_start(l, rows, len, model, "a test", &err))
 		fail_msg("%s", err.text);
 	return wait_for(l);
 }
 
 /* A first model from the usual world; its path is to be freed. */
-static char *first_model(struct learner *l, size_t n)
+static char *first_model(struct trainer *l, size_t n)
 {
-	struct learner_result r = learn(l, &usual, n, NULL);
+	struct training_result r = learn(l, &usual, n, NULL);
 	char *path = r.path;
 
 	if (r.err.code)
 		fail_msg("%s", r.err.text);
 	assert_true(r.accepted && r.model && path);
 	r.path = NULL;
-	learner_result_release(&r);
+	training_result_release(&r);
 	return path;
 }
 
 TEST(test_without_a_model_the_first_one_is_taken)
 {
 	struct config_learning c = defaults();
-	struct learner *l = learner_at(fresh_folder(), "anova", &c);
-	struct learner_result r = learn(l, &usual, 60, NULL);
+	struct trainer *l = trainer_at(fresh_folder(), "anova", &c);
+	struct training_result r = learn(l, &usual, 60, NULL);
 	struct model_version v;
 
 	assert_int_equal(r.err.code, 0);
@@ -108,11 +108,11 @@ TEST(test_without_a_model_the_first_one_is_taken)
 	assert_true(r.version.tested == 0 && isnan(r.version.p));
 	assert_string_equal(r.version.reason, "a test");
 	assert_int_equal(access(r.path, R_OK), 0);
-	assert_int_equal(learner_versions(l, &v, 1), 1);
-	assert_true(v.number == 1 && v.accepted && v.kept && learner_current(l) == 1);
-	learner_result_release(&r);
-	learner_free(l);
-	learner_free(NULL);
+	assert_int_equal(trainer_versions(l, &v, 1), 1);
+	assert_true(v.number == 1 && v.accepted && v.kept && trainer_current(l) == 1);
+	training_result_release(&r);
+	trainer_free(l);
+	trainer_free(NULL);
 }
 
 TEST(test_a_better_model_is_taken)
@@ -122,33 +122,33 @@ TEST(test_a_better_model_is_taken)
 
 	for (size_t i = 0; i < 3; i++) {
 		struct config_learning c = defaults();
-		struct learner *l = learner_at(fresh_folder(), policy[i], &c);
+		struct trainer *l = trainer_at(fresh_folder(), policy[i], &c);
 		char *path = first_model(l, 60);
-		struct learner_result r = learn(l, &moved, 120, path);
+		struct training_result r = learn(l, &moved, 120, path);
 
 		assert_int_equal(r.err.code, 0);
 		if (!r.accepted)
 			fail_msg("%s: %s", policy[i], r.version.message);
 		assert_true(r.version.tested == 50 && r.version.p < 0.001);
 		assert_true(r.version.old_error > 0.3 && r.version.new_error < 0.2);
-		assert_true(r.version.number == 2 && learner_current(l) == 2);
+		assert_true(r.version.number == 2 && trainer_current(l) == 2);
 		assert_non_null(strstr(r.version.message, "taken"));
 		assert_string_equal(strrchr(r.path, '/'), "/0002.model");
 		/* it is one that can make promises */
 		assert_true(r.model->time.conformal.n >= conformal_needed(0.9));
-		learner_result_release(&r);
+		training_result_release(&r);
 		free(path);
-		learner_free(l);
+		trainer_free(l);
 	}
 }
 
 TEST(test_an_equal_model_is_not_taken)
 {
 	struct config_learning c = defaults();
-	struct learner *l = learner_at(fresh_folder(), "anova", &c);
+	struct trainer *l = trainer_at(fresh_folder(), "anova", &c);
 	char *path = first_model(l, 400);
 	struct world same = { .speed = 1.0, .noise = 0.05, .seed = 3 };
-	struct learner_result r = learn(l, &same, 120, path);
+	struct training_result r = learn(l, &same, 120, path);
 	struct model_version v[4];
 
 	assert_int_equal(r.err.code, 0);
@@ -157,22 +157,22 @@ TEST(test_an_equal_model_is_not_taken)
 	assert_true(r.version.number == 2 && r.version.p >= 0.05 && r.version.tested == 50);
 	assert_non_null(strstr(r.version.message, "not taken"));
 	/* it is in the journal, without a file */
-	assert_int_equal(learner_versions(l, v, 4), 2);
-	assert_true(!v[1].accepted && !v[1].kept && learner_current(l) == 1);
-	learner_result_release(&r);
+	assert_int_equal(trainer_versions(l, v, 4), 2);
+	assert_true(!v[1].accepted && !v[1].kept && trainer_current(l) == 1);
+	training_result_release(&r);
 	free(path);
-	learner_free(l);
+	trainer_free(l);
 }
 
 TEST(test_a_worse_model_is_not_taken)
 {
 	struct config_learning c = defaults();
-	struct learner *l = learner_at(fresh_folder(), "courier", &c);
+	struct trainer *l = trainer_at(fresh_folder(), "courier", &c);
 	char *path = first_model(l, 200), *rows;
 	struct world same = { .speed = 1.0, .noise = 0.05, .seed = 4 },
 		     mad = { .speed = 1, .nonsense = 1, .seed = 5 };
 	struct strbuf both = { 0 };
-	struct learner_result r;
+	struct training_result r;
 	size_t len;
 
 	/* what there is to learn from is nonsense, what the test is made of is not */
@@ -183,13 +183,13 @@ TEST(test_a_worse_model_is_not_taken)
 		world_row(&both, &same, i, true);
 	rows = packed(both.text, &len);
 	strbuf_release(&both);
-	assert_int_equal(learner_start(l, rows, len, path, "a test", NULL), 0);
+	assert_int_equal(trainer_start(l, rows, len, path, "a test", NULL), 0);
 	r = wait_for(l);
 	assert_int_equal(r.err.code, 0);
 	assert_true(!r.accepted && r.version.p > 0.9 && r.version.new_error > r.version.old_error);
-	learner_result_release(&r);
+	training_result_release(&r);
 	free(path);
-	learner_free(l);
+	trainer_free(l);
 }
 
 TEST(test_the_operators_table_and_curves_are_learnt_from)
@@ -199,17 +199,17 @@ TEST(test_the_operators_table_and_curves_are_learnt_from)
 	struct world other = { .speed = 1.0, .noise = 0.05, .seed = 9 };
 	char *table = world_table(&other, 40, false);
 	struct strbuf curves = { 0 };
-	struct learner *l;
-	struct learner_result r;
+	struct trainer *l;
+	struct training_result r;
 
 	c.table = (char *)support_path(dir, "runs.csv");
 	assert_int_equal(io_write_file(c.table, table, strlen(table), NULL), 0);
-	l = learner_at(folder, "anova", &c);
+	l = trainer_at(folder, "anova", &c);
 	r = learn(l, &usual, 20, NULL);
 	assert_int_equal(r.err.code, 0);
 	assert_true(r.accepted && r.version.rows == 60 && r.version.observations == 20);
-	learner_result_release(&r);
-	learner_free(l);
+	training_result_release(&r);
+	trainer_free(l);
 	/* a run that has a curve becomes a row an epoch */
 	free(table);
 	table = mem_strdup("network,cpus,njobs,batch,epochs,samples,time_s,accuracy,replication\n"
@@ -220,14 +220,14 @@ TEST(test_the_operators_table_and_curves_are_learnt_from)
 	c.curves = (char *)support_path(dir, "curves.csv");
 	assert_int_equal(io_write_file(c.table, table, strlen(table), NULL), 0);
 	assert_int_equal(io_write_file(c.curves, curves.text, curves.len, NULL), 0);
-	l = learner_at(fresh_folder(), "anova", &c);
+	l = trainer_at(fresh_folder(), "anova", &c);
 	r = learn(l, &usual, 40, NULL);
 	if (r.err.code)
 		fail_msg("%s", r.err.text);
 	assert_true(r.accepted && r.version.rows == 44 && r.version.observations == 40);
 	assert_string_equal(r.model->accuracy.predictor.ops->name, "curve");
-	learner_result_release(&r);
-	learner_free(l);
+	training_result_release(&r);
+	trainer_free(l);
 	free(table);
 	strbuf_release(&curves);
 }
@@ -236,11 +236,11 @@ TEST(test_settings_of_the_model_in_use_are_kept)
 {
 	struct config_learning c = defaults();
 	const char *folder = fresh_folder();
-	struct learner *l = learner_at(folder, "courier", &c);
+	struct trainer *l = trainer_at(folder, "courier", &c);
 	char *path = first_model(l, 60);
 	struct world moved = { .speed = 2.0, .noise = 0.05, .seed = 6 };
 	struct model *m = NULL;
-	struct learner_result r;
+	struct training_result r;
 
 	assert_int_equal(model_load(path, &m, NULL), 0);
 	assert_int_equal(settings_set(&m->time.predictor.settings, "trees", "7", NULL), 0);
@@ -249,54 +249,54 @@ TEST(test_settings_of_the_model_in_use_are_kept)
 	r = learn(l, &moved, 120, path);
 	assert_true(r.accepted);
 	assert_true(settings_get(&r.model->time.predictor.settings, "trees") == 7.0);
-	learner_result_release(&r);
+	training_result_release(&r);
 	free(path);
-	learner_free(l);
+	trainer_free(l);
 }
 
-static void expect_error(struct learner *l, const char *text, const char *model, enum err_code code,
+static void expect_error(struct trainer *l, const char *text, const char *model, enum err_code code,
 			 const char *say)
 {
-	struct learner_result r;
+	struct training_result r;
 	size_t len;
 	char *rows = packed(text, &len);
 
-	assert_int_equal(learner_start(l, rows, len, model, "a test", NULL), 0);
+	assert_int_equal(trainer_start(l, rows, len, model, "a test", NULL), 0);
 	r = wait_for(l);
 	if ((code && r.err.code != code) || !r.err.code || !strstr(r.err.text, say))
 		fail_msg("code %d, %s", r.err.code, r.err.text);
 	assert_true(!r.accepted && !r.model && !r.path && r.version.number == 0);
-	learner_result_release(&r);
+	training_result_release(&r);
 }
 
 TEST(test_too_few_observations_are_told)
 {
 	struct config_learning c = defaults();
-	struct learner *l = learner_at(fresh_folder(), "anova", &c);
+	struct trainer *l = trainer_at(fresh_folder(), "anova", &c);
 	char *few = world_table(&usual, 29, true), *path;
 
 	expect_error(l, few, NULL, ERR_NODATA, "29 runs and observations to learn from; 30 are needed");
 	expect_error(l, "", NULL, ERR_NODATA, "0 runs");
 	expect_error(l, "network,cpus,time_s\n", NULL, ERR_NODATA, "0 runs");
 	path = first_model(l, 60);
-	learner_free(l);
+	trainer_free(l);
 	c.min_observations = 5;
-	l = learner_at(fresh_folder(), "anova", &c);
+	l = trainer_at(fresh_folder(), "anova", &c);
 	free(few);
 	few = world_table(&usual, 8, true); /* four of them held back: 1/16 at best */
 	expect_error(l, few, path, ERR_NODATA, "too few to tell");
 	free(few);
 	free(path);
-	learner_free(l);
+	trainer_free(l);
 }
 
 TEST(test_observations_that_make_no_sense_are_left_out)
 {
 	struct config_learning c = defaults();
-	struct learner *l = learner_at(fresh_folder(), "anova", &c);
+	struct trainer *l = trainer_at(fresh_folder(), "anova", &c);
 	char *good = world_table(&usual, 60, true), *rows;
 	struct strbuf text = { 0 };
-	struct learner_result r;
+	struct training_result r;
 	size_t len;
 
 	/* single rows that can not be used do not stop the others */
@@ -308,139 +308,139 @@ TEST(test_observations_that_make_no_sense_are_left_out)
 	strbuf_puts(&text, "lenet5,1,1,64,2,12000,3,good,0.01,65,x\n");
 	rows = packed(text.text, &len);
 	strbuf_release(&text);
-	assert_int_equal(learner_start(l, rows, len, NULL, "a test", NULL), 0);
+	assert_int_equal(trainer_start(l, rows, len, NULL, "a test", NULL), 0);
 	r = wait_for(l);
 	if (r.err.code)
 		fail_msg("%s", r.err.text);
 	assert_true(r.accepted && r.version.rows == 60);
 	assert_non_null(strstr(r.version.message, "5 observations could not be used"));
-	learner_result_release(&r);
+	training_result_release(&r);
 	free(good);
-	learner_free(l);
+	trainer_free(l);
 }
 
 TEST(test_files_that_are_not_there_are_told)
 {
 	struct config_learning c = defaults();
-	struct learner *l = learner_at(fresh_folder(), "anova", &c);
+	struct trainer *l = trainer_at(fresh_folder(), "anova", &c);
 	char *text = world_table(&usual, 60, true);
 
 	expect_error(l, text, "/nowhere/x.model", ERR_NOTFOUND, "x.model");
-	learner_free(l);
+	trainer_free(l);
 	c.table = "/nowhere/runs.csv";
-	l = learner_at(fresh_folder(), "anova", &c);
+	l = trainer_at(fresh_folder(), "anova", &c);
 	expect_error(l, text, NULL, ERR_NOTFOUND, "runs.csv");
-	learner_free(l);
+	trainer_free(l);
 	c.table = NULL;
 	c.schema = "/nowhere/schema.json";
-	l = learner_at(fresh_folder(), "anova", &c);
+	l = trainer_at(fresh_folder(), "anova", &c);
 	expect_error(l, text, NULL, ERR_NOTFOUND, "schema.json");
-	learner_free(l);
+	trainer_free(l);
 	free(text);
 }
 
 TEST(test_one_at_a_time)
 {
 	struct config_learning c = defaults();
-	struct learner *l = learner_at(fresh_folder(), "anova", &c);
+	struct trainer *l = trainer_at(fresh_folder(), "anova", &c);
 	size_t len;
 	char *rows = world_observations(&usual, 60, &len);
 	struct err err = { 0 };
-	struct learner_result r;
+	struct training_result r;
 
-	assert_int_equal(learner_start(l, rows, len, NULL, "first", NULL), 0);
-	assert_int_equal(learner_start(l, mem_strdup("x"), 1, NULL, "second", &err), -ERR_BUSY);
-	assert_int_equal(learner_rollback(l, 0, "third", &err), -ERR_BUSY);
+	assert_int_equal(trainer_start(l, rows, len, NULL, "first", NULL), 0);
+	assert_int_equal(trainer_start(l, mem_strdup("x"), 1, NULL, "second", &err), -ERR_BUSY);
+	assert_int_equal(trainer_rollback(l, 0, "third", &err), -ERR_BUSY);
 	r = wait_for(l);
 	assert_true(r.accepted);
-	learner_result_release(&r);
-	learner_free(l);
+	training_result_release(&r);
+	trainer_free(l);
 }
 
 TEST(test_versions_are_pruned_and_rolled_back_to)
 {
 	struct config_learning c = defaults();
 	const char *folder = fresh_folder();
-	struct learner *l;
+	struct trainer *l;
 	struct model_version v[16];
-	struct learner_result r;
+	struct training_result r;
 	char *path;
 	size_t n;
 
 	c.keep_versions = 2;
-	l = learner_at(folder, "anova", &c);
+	l = trainer_at(folder, "anova", &c);
 	for (int i = 0; i < 4; i++) {
 		struct world w = { .speed = 1.0 + i, .noise = 0.05, .seed = (uint64_t)i };
 
 		r = learn(l, &w, 60, NULL);
 		assert_true(r.accepted);
-		learner_result_release(&r);
+		training_result_release(&r);
 	}
-	n = learner_versions(l, v, 16);
+	n = trainer_versions(l, v, 16);
 	assert_int_equal(n, 4);
 	assert_true(!v[0].kept && !v[1].kept && v[2].kept && v[3].kept);
-	assert_int_equal(learner_rollback(l, 1, "x", NULL), -ERR_NOTFOUND);
-	assert_int_equal(learner_rollback(l, 77, "x", NULL), -ERR_NOTFOUND);
-	assert_int_equal(learner_rollback(l, 3, "it was better", NULL), 0);
+	assert_int_equal(trainer_rollback(l, 1, "x", NULL), -ERR_NOTFOUND);
+	assert_int_equal(trainer_rollback(l, 77, "x", NULL), -ERR_NOTFOUND);
+	assert_int_equal(trainer_rollback(l, 3, "it was better", NULL), 0);
 	r = wait_for(l);
 	assert_int_equal(r.err.code, 0);
 	assert_true(r.accepted && r.model && r.version.rolled_back_to == 3);
-	path = learner_path(l, 3);
+	path = trainer_path(l, 3);
 	assert_string_equal(r.path, path);
 	free(path);
-	learner_result_release(&r);
-	assert_int_equal(learner_current(l), 3);
-	learner_free(l);
-	l = learner_at(folder, "anova", &c); /* a restart */
-	assert_int_equal(learner_current(l), 3);
-	assert_int_equal(learner_rollback(l, 0, "x", NULL), 0);
+	training_result_release(&r);
+	assert_int_equal(trainer_current(l), 3);
+	trainer_free(l);
+	l = trainer_at(folder, "anova", &c); /* a restart */
+	assert_int_equal(trainer_current(l), 3);
+	assert_int_equal(trainer_rollback(l, 0, "x", NULL), 0);
 	r = wait_for(l);
 	assert_true(r.accepted && !r.model && !r.path);
-	learner_result_release(&r);
-	assert_int_equal(learner_current(l), 0);
-	learner_free(l);
+	training_result_release(&r);
+	assert_int_equal(trainer_current(l), 0);
+	trainer_free(l);
 	/* a policy that wants another kind of model does not get this one */
-	l = learner_at(folder, "courier", &c);
-	assert_int_equal(learner_rollback(l, 3, "x", NULL), 0);
+	l = trainer_at(folder, "courier", &c);
+	assert_int_equal(trainer_rollback(l, 3, "x", NULL), 0);
 	r = wait_for(l);
 	assert_true(!r.accepted && r.err.code == ERR_ARG && r.version.number == 0);
-	learner_result_release(&r);
-	learner_free(l);
+	training_result_release(&r);
+	trainer_free(l);
 }
 
 TEST(test_a_damaged_version_is_not_rolled_back_to)
 {
 	struct config_learning c = defaults();
-	struct learner *l = learner_at(fresh_folder(), "anova", &c);
+	struct trainer *l = trainer_at(fresh_folder(), "anova", &c);
 	char *path = first_model(l, 60);
-	struct learner_result r;
+	struct training_result r;
 
 	assert_int_equal(io_write_file(path, "rubbish", 7, NULL), 0);
-	assert_int_equal(learner_rollback(l, 1, "x", NULL), 0);
+	assert_int_equal(trainer_rollback(l, 1, "x", NULL), 0);
 	r = wait_for(l);
 	assert_true(!r.accepted && r.err.code == ERR_FORMAT);
-	learner_result_release(&r);
+	training_result_release(&r);
 	free(path);
-	learner_free(l);
+	trainer_free(l);
 }
 
 TEST(test_leaving_stops_a_training)
 {
 	struct config_learning c = defaults();
-	struct learner *l = learner_at(fresh_folder(), "postrider", &c);
+	struct trainer *l = trainer_at(fresh_folder(), "postrider", &c);
 	struct timespec a_moment = { 0, 30000000 };
 	size_t len;
 	char *rows = world_observations(&usual, 1000, &len);
 	double from, took;
 
-	assert_int_equal(learner_start(l, rows, len, NULL, "a test", NULL), 0);
+	assert_int_equal(trainer_start(l, rows, len, NULL, "a test", NULL), 0);
 	nanosleep(&a_moment, NULL);
 	from = now_s();
-	learner_free(l);
+	trainer_free(l);
 	took = now_s() - from;
 	printf("stopped after %.2f s\n", took);
-	assert_true(
-		took <
-		60.0); /* one fit, at a low priority on a machine that may be busy; the whole takes much longer */
+	assert_true(took <
+		    60.0); /* one fit, at a low priority on a machine that may be busy; the whole takes much
+		          longer */
 	assert_int_equal(access(support_path(support_temp_dir(), "models999"), F_OK), -1);
 }

@@ -1,3 +1,4 @@
+/* What a job that ended teaches at once: bounds, drift, and which kinds of jobs are known. See learning.h. */
 #include "scheduler/daemon/learn/learning.h"
 
 #include <math.h>
@@ -90,7 +91,8 @@ bool learning_knows(struct learning *l, const struct job_values *v, bool epochs_
 	if (!s->model || !v->number || model_knows(s->model, v, epochs_open, stranger, sizeof stranger))
 		return true;
 	kind_ended(l, names_number(&l->d->jobs.names, type), stranger, &alike, &others);
-	/* Without adaptation, or among other jobs of the type, what such jobs took does not reach their bounds. */
+	/* Without adaptation, or among other jobs of the type, what such jobs took does not reach their
+	 * bounds. */
 	if (s->config->learning.adapt && !others && alike >= after)
 		return true;
 	if (!s->config->learning.adapt || others)
@@ -215,7 +217,7 @@ static void observe(struct learning *l, const struct job *job, const char *stran
 					   .actual_s = run_s,
 				   });
 	kind_count(l, job->type_number, stranger);
-	if (!*stranger) /* a stranger's error is no sign of a change */
+	if (!*stranger) /* an error of the model on jobs it does not know says nothing about the machine */
 		watch_drift(l, job->type_number, r->type, r->model_s,
 			    r->foreseen_s > 0.0 ? r->foreseen_s : run_s, quiet);
 }
@@ -248,7 +250,8 @@ static int by_end(const void *a_, const void *b_)
 	return (a->id > b->id) - (a->id < b->id);
 }
 
-/* A job read back from the store is bound to nothing; only strangers need it, and who is one the model says. */
+/* A job read back from the store is bound to nothing; only strangers need it, and who is one the model
+ * says. */
 static void observe_again(struct learning *l, const struct job *job)
 {
 	char stranger[sizeof l->kind->stranger] = "";

@@ -7,7 +7,7 @@
 #include "common/io.h"
 #include "common/log.h"
 #include "common/mem.h"
-#include "scheduler/daemon/learn/model_versions.h"
+#include "scheduler/daemon/learn/versions.h"
 #include "tests/support/support.h"
 #include "tests/support/test.h"
 

@@ -1,6 +1,6 @@
-/* The thread and what the loop sees of it. What the thread does is in learner_work.c. */
+/* The thread that trains, and what the loop sees of it. What the thread does is in training.c. */
 #define _GNU_SOURCE
-#include "scheduler/daemon/learn/learner.h"
+#include "scheduler/daemon/learn/training_thread.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -13,57 +13,48 @@
 #include "common/clock.h"
 #include "common/mem.h"
 #include "common/worker.h"
-#include "scheduler/daemon/learn/learner_work.h"
+#include "scheduler/daemon/learn/training.h"
 
-enum learner_state { LEARNER_IDLE, LEARNER_RUNNING, LEARNER_DONE };
+enum trainer_state { TRAINER_IDLE, TRAINER_RUNNING, TRAINER_DONE };
 
-struct task {
-	char *observations; /* NULL: a rollback */
-	size_t len;
-	char *model_path; /* NULL: there is no model */
-	uint32_t back_to;
-	char reason[sizeof((struct model_version *)0)->reason];
-};
-
-struct learner {
+struct trainer {
 	struct config_learning learning; /* own copies of the paths */
 	struct policy_choice policy;
 	char *program;
-	uint64_t seed;
 	int fd;
 	atomic_bool stop;
 	struct worker worker;
 
 	/* the loop's while idle, the thread's while it runs */
-	struct task task;
+	struct training_task task; /* observations and model_path are owned */
 	struct versions *versions;
-	struct learner_result result;
+	struct training_result result;
 
 	pthread_mutex_t lock; /* held for moments only, never over a system call that may wait */
-	enum learner_state state;
+	enum trainer_state state;
 	struct model_version *known; /* what the loop may see of the versions; room for VERSIONS_MAX */
 	size_t n_known;
 	uint32_t current;
 };
 
-void learner_result_release(struct learner_result *r)
+void training_result_release(struct training_result *r)
 {
 	free(r->path);
 	model_free(r->model);
-	*r = (struct learner_result){ 0 };
+	*r = (struct training_result){ 0 };
 }
 
-static void task_release(struct task *t)
+static void task_release(struct training_task *t)
 {
 	free(t->observations);
 	free(t->model_path);
-	*t = (struct task){ 0 };
+	t->observations = t->model_path = NULL;
 }
 
 /* ---- the thread ---- */
 
 /* What the loop may see; the list touches the disk, so it is made without the lock. */
-static void publish(struct learner *l, struct model_version *fresh)
+static void publish(struct trainer *l, struct model_version *fresh)
 {
 	size_t n = versions_list(l->versions, fresh, VERSIONS_MAX);
 	uint32_t current = versions_current(l->versions);
@@ -81,27 +72,14 @@ static void lower_priority(void)
 
 	/* Where it is not allowed, training is merely less polite. */
 	pthread_setschedparam(pthread_self(), SCHED_BATCH, &none);
-	setpriority(PRIO_PROCESS, (id_t)gettid(), LEARNER_NICE);
+	setpriority(PRIO_PROCESS, (id_t)gettid(), TRAINER_NICE);
 }
 
 static void *run(void *arg)
 {
-	struct learner *l = arg;
-	const struct learner_work work = {
-		.learning = &l->learning,
-		.policy = &l->policy,
-		.seed = l->seed,
-		.program = l->program ? l->program : "",
-		.stop = &l->stop,
-		.versions = l->versions,
-		.reason = l->task.reason,
-		.observations = l->task.observations,
-		.len = l->task.len,
-		.model_path = l->task.model_path,
-		.back_to = l->task.back_to,
-	};
+	struct trainer *l = arg;
 	struct model_version *fresh = mem_array(VERSIONS_MAX, sizeof *fresh);
-	struct learner_result r = { 0 };
+	struct training_result r = { 0 };
 	double from_s = clock_monotonic_s();
 	int rc;
 
@@ -109,8 +87,8 @@ static void *run(void *arg)
 	if (!fresh)
 		rc = err_nomem(&r.err, "learning");
 	else
-		rc = work.observations ? learner_work_train(&work, &r, &r.err)
-				       : learner_work_roll_back(&work, &r, &r.err);
+		rc = l->task.observations ? training_run(&l->task, &r, &r.err)
+					  : training_roll_back(&l->task, &r, &r.err);
 	if (!rc)
 		r.err = (struct err){ 0 };
 	if (fresh)
@@ -120,26 +98,32 @@ static void *run(void *arg)
 	r.seconds = clock_monotonic_s() - from_s;
 	l->result = r;
 	pthread_mutex_lock(&l->lock);
-	l->state = LEARNER_DONE;
+	l->state = TRAINER_DONE;
 	pthread_mutex_unlock(&l->lock);
 	bell_ring(l->fd);
 	return NULL;
 }
 
-/* Takes the task, also on failure. */
-static int start(struct learner *l, struct task *task, struct err *err)
+/* Takes both texts, also on failure. */
+static int start(struct trainer *l, char *observations, size_t len, char *model_path, uint32_t back_to,
+		 const char *reason, struct err *err)
 {
 	int rc;
 
-	if (learner_busy(l)) {
-		task_release(task);
+	if (trainer_busy(l)) {
+		free(observations);
+		free(model_path);
 		return err_fail(err, ERR_BUSY, "a training is under way");
 	}
-	l->task = *task;
-	l->state = LEARNER_RUNNING;
+	l->task.observations = observations;
+	l->task.len = len;
+	l->task.model_path = model_path;
+	l->task.back_to = back_to;
+	snprintf(l->task.reason, sizeof l->task.reason, "%s", reason);
+	l->state = TRAINER_RUNNING;
 	rc = worker_start(&l->worker, run, l, "training", err);
 	if (rc) {
-		l->state = LEARNER_IDLE;
+		l->state = TRAINER_IDLE;
 		task_release(&l->task);
 	}
 	return rc;
@@ -153,16 +137,15 @@ static int copy_text(const char *s, char **out)
 	return s && !*out;
 }
 
-int learner_new(const struct learner_params *p, struct learner **out, struct err *err)
+int trainer_new(const struct trainer_params *p, struct trainer **out, struct err *err)
 {
-	struct learner *l = mem_calloc(1, sizeof *l);
+	struct trainer *l = mem_calloc(1, sizeof *l);
 	int rc;
 
 	if (!l)
 		return err_nomem(err, "learning");
 	l->learning = *p->learning;
 	l->policy = p->policy;
-	l->seed = p->seed;
 	pthread_mutex_init(&l->lock, NULL);
 	rc = bell_new(&l->fd, true, "learning", err);
 	l->known = mem_array(VERSIONS_MAX, sizeof *l->known);
@@ -176,22 +159,28 @@ int learner_new(const struct learner_params *p, struct learner **out, struct err
 	if (!rc)
 		rc = versions_open(p->folder, &l->versions, err);
 	if (rc) {
-		learner_free(l);
+		trainer_free(l);
 		return rc;
 	}
+	l->task = (struct training_task){ .learning = &l->learning,
+					  .policy = &l->policy,
+					  .seed = p->seed,
+					  .program = l->program ? l->program : "",
+					  .stop = &l->stop,
+					  .versions = l->versions };
 	l->n_known = versions_list(l->versions, l->known, VERSIONS_MAX);
 	l->current = versions_current(l->versions);
 	*out = l;
 	return 0;
 }
 
-void learner_free(struct learner *l)
+void trainer_free(struct trainer *l)
 {
 	if (!l)
 		return;
 	atomic_store(&l->stop, true);
 	worker_join(&l->worker);
-	learner_result_release(&l->result);
+	training_result_release(&l->result);
 	task_release(&l->task);
 	versions_free(l->versions);
 	bell_free(&l->fd);
@@ -204,15 +193,15 @@ void learner_free(struct learner *l)
 	free(l);
 }
 
-int learner_fd(const struct learner *l)
+int trainer_fd(const struct trainer *l)
 {
 	return l->fd;
 }
 
-static enum learner_state state_of(const struct learner *l)
+static enum trainer_state state_of(const struct trainer *l)
 {
 	pthread_mutex_t *lock = (pthread_mutex_t *)&l->lock;
-	enum learner_state state;
+	enum trainer_state state;
 
 	pthread_mutex_lock(lock);
 	state = l->state;
@@ -220,52 +209,49 @@ static enum learner_state state_of(const struct learner *l)
 	return state;
 }
 
-bool learner_busy(const struct learner *l)
+bool trainer_busy(const struct trainer *l)
 {
-	return state_of(l) != LEARNER_IDLE;
+	return state_of(l) != TRAINER_IDLE;
 }
 
-int learner_start(struct learner *l, char *observations, size_t len, const char *model_path,
+int trainer_start(struct trainer *l, char *observations, size_t len, const char *model_path,
 		  const char *reason, struct err *err)
 {
-	struct task task = { .observations = observations, .len = len };
+	char *path;
 
-	snprintf(task.reason, sizeof task.reason, "%s", reason);
-	if (!observations || copy_text(model_path, &task.model_path)) {
-		task_release(&task);
+	if (!observations || copy_text(model_path, &path)) {
+		free(observations);
 		return err_nomem(err, "learning");
 	}
-	return start(l, &task, err);
+	return start(l, observations, len, path, 0, reason, err);
 }
 
-int learner_rollback(struct learner *l, uint32_t number, const char *reason, struct err *err)
+int trainer_rollback(struct trainer *l, uint32_t number, const char *reason, struct err *err)
 {
-	struct task task = { .back_to = number };
 	bool kept = number == 0;
 
-	if (learner_busy(l))
+	if (trainer_busy(l))
 		return err_fail(err, ERR_BUSY, "a training is under way");
 	for (size_t i = 0; i < l->n_known; i++)
 		kept = kept || (l->known[i].number == number && l->known[i].kept);
 	if (!kept)
 		return err_fail(err, ERR_NOTFOUND, "there is no model of version %u", (unsigned)number);
-	snprintf(task.reason, sizeof task.reason, "%s", reason);
-	return start(l, &task, err);
+	return start(l, NULL, 0, NULL, number, reason, err);
 }
 
-bool learner_poll(struct learner *l, struct learner_result *out)
+bool trainer_poll(struct trainer *l, struct training_result *out)
 {
-	if (state_of(l) != LEARNER_DONE)
+	if (state_of(l) != TRAINER_DONE)
 		return false;
 	worker_join(&l->worker); /* it has nothing left to do but to leave */
 	bell_clear(l->fd);
 	*out = l->result;
-	l->result = (struct learner_result){ 0 };
-	l->state = LEARNER_IDLE;
+	l->result = (struct training_result){ 0 };
+	l->state = TRAINER_IDLE;
 	return true;
 }
 
-size_t learner_versions(struct learner *l, struct model_version *out, size_t max)
+size_t trainer_versions(struct trainer *l, struct model_version *out, size_t max)
 {
 	size_t n;
 
@@ -276,7 +262,7 @@ size_t learner_versions(struct learner *l, struct model_version *out, size_t max
 	return n;
 }
 
-uint32_t learner_current(struct learner *l)
+uint32_t trainer_current(struct trainer *l)
 {
 	uint32_t current;
 
@@ -286,7 +272,7 @@ uint32_t learner_current(struct learner *l)
 	return current;
 }
 
-char *learner_path(const struct learner *l, uint32_t number)
+char *trainer_path(const struct trainer *l, uint32_t number)
 {
 	return versions_path(l->versions, number);
 }

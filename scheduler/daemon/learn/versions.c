@@ -1,4 +1,5 @@
-#include "scheduler/daemon/learn/model_versions.h"
+/* The folder of trained models and its journal. See versions.h. */
+#include "scheduler/daemon/learn/versions.h"
 
 #include <errno.h>
 #include <math.h>
@@ -59,7 +60,7 @@ static bool is_there(const struct versions *v, uint32_t number)
 
 /* ---- the journal ---- */
 
-void model_version_to_json(const struct model_version *one, struct json_writer *w)
+void model_version_to_json(const struct model_version *one, bool to_client, struct json_writer *w)
 {
 	json_open(w, '{');
 	json_kv_int(w, "version", one->number);
@@ -68,11 +69,18 @@ void model_version_to_json(const struct model_version *one, struct json_writer *
 	if (one->rolled_back_to != UINT32_MAX)
 		json_kv_int(w, "rolled_back_to", one->rolled_back_to);
 	json_kv_bool(w, "accepted", one->accepted);
+	if (to_client)
+		json_kv_bool(w, "kept", one->kept);
 	json_kv_int(w, "rows", (long long)one->rows);
 	json_kv_int(w, "observations", (long long)one->observations);
 	json_kv_int(w, "tested", (long long)one->tested);
-	json_kv_number(w, "old_error", one->old_error);
-	json_kv_number(w, "new_error", one->new_error);
+	if (to_client) {
+		json_kv_fixed(w, "old_error", one->old_error, 6);
+		json_kv_fixed(w, "new_error", one->new_error, 6);
+	} else { /* as they are: the journal is read back */
+		json_kv_number(w, "old_error", one->old_error);
+		json_kv_number(w, "new_error", one->new_error);
+	}
 	json_kv_number(w, "p", one->p);
 	json_kv_string(w, "message", one->message);
 	json_close(w, '}');
@@ -211,7 +219,7 @@ static int journal_write(const struct versions *v, size_t gone, const struct mod
 		if (i == gone)
 			continue;
 		json_begin(&w, &text, false);
-		model_version_to_json(i < v->n ? &v->one[i] : last, &w);
+		model_version_to_json(i < v->n ? &v->one[i] : last, false, &w);
 		strbuf_puts(&text, "\n");
 	}
 	rc = !path || text.failed ? err_nomem(err, "the versions of the model")

@@ -1,4 +1,6 @@
-#include "scheduler/daemon/learn/learner_work.h"
+/* One training with its test, or one rollback, from files to files. Runs in the thread of
+ * training_thread.c. */
+#include "scheduler/daemon/learn/training.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -10,30 +12,143 @@
 #include "common/mem.h"
 #include "common/text/text.h"
 #include "scheduler/core/paired.h"
-#include "scheduler/daemon/learn/learner_train.h"
+#include "scheduler/core/recipe.h"
+#include "scheduler/daemon/learn/training_data.h"
 
 #define NO_ANSWER 1e-3 /* of the time it took */
 
 /* ---- a training ---- */
 
 struct training {
-	const struct learner_work *w;
+	const struct training_task *w;
 	struct model *current;
 	struct schema *schema;
 	struct recipe recipe;
-	struct learner_base base;
-	struct learner_rows rows;
+	struct training_base base;
+	struct training_rows rows;
 };
 
 static void training_release(struct training *t)
 {
-	learner_rows_release(&t->rows);
-	learner_base_release(&t->base);
+	training_rows_release(&t->rows);
+	training_base_release(&t->base);
 	schema_free(t->schema);
 	model_free(t->current);
 }
 
-/* The schema to train under: the operator's, that of the model in use, or the default; as the policy wants it. */
+/* ---- a trial: a model of time alone, fitted to a table and asked about another ---- */
+
+static int predict_rows(const struct predictor *p, const struct features *f, const struct table *test,
+			double *predicted, struct err *err)
+{
+	double *x = NULL, *y = mem_array(test->n_rows, sizeof *y);
+	int rc = y ? features_encode_table(f, test, &x, err) : err_nomem(err, "a trial");
+
+	if (!rc) {
+		predictor_predict(p, x, test->n_rows, y);
+		for (size_t i = 0; i < test->n_rows; i++)
+			predicted[test->row[i]] = y[i];
+	}
+	free(x);
+	free(y);
+	return rc;
+}
+
+struct meaning { /* of the features, for the models that know how time comes about */
+	const char **name;
+	uint8_t *factor, *role;
+};
+
+static void meaning_release(struct meaning *m)
+{
+	free(m->name);
+	free(m->factor);
+	free(m->role);
+}
+
+static int meaning_of(const struct features *f, const struct schema *s, struct meaning *out, struct err *err)
+{
+	*out = (struct meaning){ .name = mem_array(f->n, sizeof *out->name),
+				 .factor = mem_calloc(f->n, 1),
+				 .role = mem_calloc(f->n, 1) };
+	if (!out->name || !out->factor || !out->role) {
+		meaning_release(out);
+		return err_nomem(err, "%zu features", f->n);
+	}
+	for (size_t i = 0; i < f->n; i++) {
+		out->name[i] = f->feature[i].name;
+		out->factor[i] = f->feature[i].source < s->n_columns;
+		if (feature_is_category(&f->feature[i]))
+			out->role[i] = ROLE_CATEGORY;
+		for (int r = 1; r < N_ROLES && !out->role[i]; r++) {
+			if (schema_role(s, (enum feature_role)r) == (int)f->feature[i].source)
+				out->role[i] = (uint8_t)r;
+		}
+	}
+	return 0;
+}
+
+/* The rows that have a time. */
+static int rows_with_time(const struct table *t, double *x, size_t n_features, const struct meaning *m,
+			  struct dataset **out, struct err *err)
+{
+	struct dataset all = { .n_rows = t->n_rows,
+			       .n_features = n_features,
+			       .x = x,
+			       .y = t->time,
+			       .name = m->name,
+			       .factor = m->factor,
+			       .role = m->role };
+	uint32_t *row = mem_array(t->n_rows, sizeof *row);
+	size_t n = 0;
+	int rc;
+
+	if (!row)
+		return err_nomem(err, "%zu rows", t->n_rows);
+	for (size_t i = 0; i < t->n_rows; i++) {
+		if (!isnan(t->time[i]))
+			row[n++] = (uint32_t)i;
+	}
+	rc = dataset_subset(&all, row, n, out, err);
+	free(row);
+	return rc;
+}
+
+/* No scores and no bounds, so it is quick. predicted[] is by row of the csv of `test`; rows that its table
+ * leaves out are not touched. */
+static int training_trial(const struct training *g, const struct table *t, const struct table *test,
+			  double *predicted, struct err *err)
+{
+	struct fit_context ctx = { .seed = g->w->seed, .stop = g->w->stop };
+	struct meaning meaning = { 0 };
+	struct predictor fitted = { 0 };
+	struct features *f = NULL;
+	struct dataset *d = NULL;
+	double *x = NULL;
+	int rc = features_fit(t, &f, err);
+
+	if (!rc)
+		rc = meaning_of(f, t->schema, &meaning, err);
+	if (!rc)
+		rc = features_encode_table(f, t, &x, err);
+	if (!rc)
+		rc = rows_with_time(t, x, f->n, &meaning, &d, err);
+	if (!rc)
+		rc = predictor_fit(g->recipe.time.ops, &g->recipe.time.settings, d, &ctx, &fitted, err);
+	if (!rc)
+		rc = predict_rows(&fitted, f, test, predicted, err);
+	predictor_release(&fitted);
+	dataset_free(d);
+	free(x);
+	meaning_release(&meaning);
+	features_free(f);
+	return rc;
+}
+
+/* ---- a training, from its data to its file ---- */
+
+/* The schema to train under: the operator's, that of the model in use, or the default; as the policy wants
+ * it. */
 static int find_schema(struct training *t, struct err *err)
 {
 	const struct config_learning *c = t->w->learning;
@@ -53,7 +168,7 @@ static int find_schema(struct training *t, struct err *err)
 static int prepare(struct training *t, struct err *err)
 {
 	const struct config_learning *c = t->w->learning;
-	const struct learner_work *k = t->w;
+	const struct training_task *k = t->w;
 	int rc = 0;
 
 	if (k->model_path)
@@ -63,15 +178,15 @@ static int prepare(struct training *t, struct err *err)
 	if (!rc)
 		rc = recipe_make(t->w->policy->policy, t->current, c->curves != NULL, &t->recipe, err);
 	if (!rc)
-		rc = learner_base_read(c->table, c->curves, t->schema, &t->base, err);
+		rc = training_base_read(c->table, c->curves, t->schema, &t->base, err);
 	if (!rc)
-		rc = learner_rows_find(k->observations, k->len, t->schema,
-				       t->current ? t->current->schema : NULL, &t->rows, err);
+		rc = training_rows_find(k->observations, k->len, t->schema,
+					t->current ? t->current->schema : NULL, &t->rows, err);
 	return rc;
 }
 
-/* How many of the latest jobs the models are compared on; 0: there is nothing to compare with. ERR_NODATA: so few that
- * not even all of them could show anything. */
+/* How many of the latest jobs the models are compared on; 0: there is nothing to compare with. ERR_NODATA: so
+ * few that not even all of them could show anything. */
 static int count_tests(const struct training *t, size_t *out, struct err *err)
 {
 	const struct config_learning *c = t->w->learning;
@@ -93,33 +208,35 @@ static int count_tests(const struct training *t, size_t *out, struct err *err)
 	return 0;
 }
 
-/* Both models on the last n observations. The times to predict are in `said`: actual, old, new, each by row. */
+/* Both models on the last n observations. The times to predict are in `said`: actual, old, new, each by
+ * row. */
 static int predict_both(const struct training *t, size_t n, double *said, struct err *err)
 {
 	size_t first = t->rows.n - n;
-	struct learner_table old = { 0 }, fresh = { 0 }, rest = { 0 };
-	int rc = learner_table_make(NULL, &t->rows, first, n, t->current->schema, &old, err);
+	struct training_table old = { 0 }, fresh = { 0 }, rest = { 0 };
+	int rc = training_table_make(NULL, &t->rows, first, n, t->current->schema, &old, err);
 
 	if (!rc)
-		rc = learner_table_make(NULL, &t->rows, first, n, t->schema, &fresh, err);
+		rc = training_table_make(NULL, &t->rows, first, n, t->schema, &fresh, err);
 	if (!rc)
-		rc = learner_table_make(&t->base, &t->rows, 0, first, t->schema, &rest, err);
+		rc = training_table_make(&t->base, &t->rows, 0, first, t->schema, &rest, err);
 	for (size_t i = 0; i < 3 * n; i++)
 		said[i] = NAN;
 	if (!rc)
-		rc = learner_ask(t->current, old.table, said + n, err);
+		rc = predict_rows(&t->current->time.predictor, t->current->features, old.table, said + n,
+				  err);
 	if (!rc)
-		rc = learner_trial(&t->recipe, &rest, fresh.table, t->w->seed, t->w->stop, said + 2 * n, err);
+		rc = training_trial(t, rest.table, fresh.table, said + 2 * n, err);
 	for (size_t i = 0; !rc && i < fresh.table->n_rows; i++)
 		said[fresh.table->row[i]] = fresh.table->time[i];
-	learner_table_release(&old);
-	learner_table_release(&fresh);
-	learner_table_release(&rest);
+	training_table_release(&old);
+	training_table_release(&fresh);
+	training_table_release(&rest);
 	return rc;
 }
 
-/* A model without an answer (an unstable queue), or with one that no job can have, is as wrong as can be; left out of the
- * comparison it would have got away with it. */
+/* A model without an answer (an unstable queue), or with one that no job can have, is as wrong as can be;
+ * left out of the comparison it would have got away with it. */
 static void punish(const double *actual, double *said, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -150,17 +267,38 @@ static int compare(const struct training *t, size_t n, struct model_version *v, 
 	return 0;
 }
 
+static int training_fit(const struct training *g, const struct training_table *t, const char *created,
+			struct model **out, struct err *err)
+{
+	struct grid_point time = g->recipe.time, accuracy = g->recipe.accuracy;
+	const struct grid time_grid = { &time, 1 }, accuracy_grid = { &accuracy, 1 };
+	struct train_params p = recipe_params(g->w->seed);
+	struct train_report report = { 0 };
+	int rc;
+
+	p.table = t->table;
+	p.run = t->run;
+	p.grid = &time_grid;
+	p.accuracy_grid = &accuracy_grid;
+	p.ctx.stop = g->w->stop;
+	p.data_name = "runs and observations";
+	p.created = created;
+	p.program = g->w->program;
+	rc = train_model(&p, out, &report, err);
+	train_report_release(&report);
+	return rc;
+}
+
 /* Everything, bounds included, into a file and back. */
 static int train_and_save(struct training *t, const char *path, struct model_version *v, struct model **out,
 			  struct err *err)
 {
-	struct learner_table all = { 0 };
+	struct training_table all = { 0 };
 	struct model *trained = NULL, *back = NULL;
-	int rc = learner_table_make(&t->base, &t->rows, 0, t->rows.n, t->schema, &all, err);
+	int rc = training_table_make(&t->base, &t->rows, 0, t->rows.n, t->schema, &all, err);
 
 	if (!rc)
-		rc = learner_train(&t->recipe, &all, t->w->seed, "runs and observations", v->created,
-				   t->w->program, t->w->stop, &trained, err);
+		rc = training_fit(t, &all, v->created, &trained, err);
 	if (!rc)
 		rc = policy_accepts(t->w->policy, trained, err);
 	if (!rc) {
@@ -179,7 +317,7 @@ static int train_and_save(struct training *t, const char *path, struct model_ver
 	}
 	model_free(back);
 	model_free(trained);
-	learner_table_release(&all);
+	training_table_release(&all);
 	return rc;
 }
 
@@ -210,7 +348,7 @@ static void now_text(char *out, size_t size)
 	snprintf(out, size, "%.31s", text);
 }
 
-static void version_begin(const struct learner_work *w, struct model_version *v)
+static void version_begin(const struct training_task *w, struct model_version *v)
 {
 	*v = (struct model_version){ .number = versions_next(w->versions),
 				     .rolled_back_to = UINT32_MAX,
@@ -221,7 +359,7 @@ static void version_begin(const struct learner_work *w, struct model_version *v)
 	snprintf(v->reason, sizeof v->reason, "%s", w->reason);
 }
 
-int learner_work_train(const struct learner_work *w, struct learner_result *r, struct err *err)
+int training_run(const struct training_task *w, struct training_result *r, struct err *err)
 {
 	struct training t = { .w = w };
 	struct model_version v;
@@ -246,7 +384,7 @@ int learner_work_train(const struct learner_work *w, struct learner_result *r, s
 		describe(&t, &v);
 		rc = versions_add(w->versions, &v, err);
 		if (rc && v.accepted)
-			unlink(path); /* nobody would know where it came from */
+			unlink(path); /* without its line in the journal the file would mean nothing */
 	}
 	training_release(&t);
 	if (rc || !v.accepted) {
@@ -266,7 +404,7 @@ int learner_work_train(const struct learner_work *w, struct learner_result *r, s
 
 /* ---- a rollback ---- */
 
-int learner_work_roll_back(const struct learner_work *w, struct learner_result *r, struct err *err)
+int training_roll_back(const struct training_task *w, struct training_result *r, struct err *err)
 {
 	uint32_t to = w->back_to;
 	struct model *model = NULL;
@@ -293,6 +431,6 @@ int learner_work_roll_back(const struct learner_work *w, struct learner_result *
 		model_free(model);
 		return rc;
 	}
-	*r = (struct learner_result){ .accepted = true, .version = v, .path = path, .model = model };
+	*r = (struct training_result){ .accepted = true, .version = v, .path = path, .model = model };
 	return 0;
 }

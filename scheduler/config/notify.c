@@ -1,8 +1,6 @@
-/* What happens when a promised job is predicted to be late: `notify`, a command without a shell, and `on_late`. */
+/* `notify`: the command that is run, without a shell, when a promised job is predicted to be late. */
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
@@ -10,52 +8,30 @@
 #include "scheduler/config/config_parts.h"
 #include "scheduler/config/type_parts.h"
 
-const char *const on_late_name[] = { "nothing", "notify", "stop_best_effort", NULL };
 static const char *const placeholder[] = { "job", "type", "tenant", "slo_s", "late_s", "event", NULL };
 
-const char *config_on_late_name(enum config_on_late v)
+void notify_read(struct fields *f, const char *name, void *object)
 {
-	return on_late_name[v];
-}
+	struct config *c = object;
+	size_t n = json_size(fields_get(f, name));
 
-void late_release(struct config *c)
-{
-	argv_free(c->notify);
-}
-
-void late_read(struct fields *f, struct config *c)
-{
-	size_t n = json_size(fields_get(f, "notify"));
-	int on_late = (int)c->on_late;
-
-	field_choice(f, "on_late", on_late_name, &on_late);
-	c->on_late = (enum config_on_late)on_late;
+	if (!fields_get(f, name))
+		return;
 	if (!n || n > JOB_TYPE_MAX_ARGS)
 		n = JOB_TYPE_MAX_ARGS; /* no list, or one that is refused */
-	if (f->rc || !fields_get(f, "notify"))
-		return;
 	c->notify = mem_calloc(n + 1, sizeof *c->notify);
 	if (!c->notify)
-		fields_nomem(f, "notify");
+		fields_nomem(f, name);
 	else
-		command_read(f, "notify", placeholder, c->notify, &c->n_notify);
+		command_read(f, name, placeholder, c->notify, &c->n_notify);
 }
 
-void late_write(const struct config *c, struct json_writer *w)
+void notify_write(const void *object, struct json_writer *w)
 {
-	json_put_key(w, "notify");
-	if (c->n_notify) {
-		json_open(w, '[');
-		for (size_t i = 0; i < c->n_notify; i++)
-			json_put_string(w, c->notify[i]);
-		json_close(w, ']');
-	} else {
-		json_put_null(w);
-	}
-	json_kv_string(w, "on_late", on_late_name[c->on_late]);
-}
+	const struct config *c = object;
 
-/* ---- filling in ---- */
+	put_strings(w, c->notify, c->n_notify);
+}
 
 static void put_seconds(struct strbuf *out, double s)
 {
