@@ -40,18 +40,15 @@ static bool states_check(const struct cli *c, const struct cli_list *list)
 
 		for (;;) {
 			size_t len = strcspn(s, ",");
-			const char *near;
 			bool known = false;
-			char one[32];
+			char one[32], hint[TEXT_HINT];
 
 			snprintf(one, sizeof one, "%.*s", (int)(len < 31 ? len : 31), s);
 			for (size_t k = 0; job_states[k]; k++)
 				known |= !strcmp(job_states[k], one);
 			if (!known) {
-				near = text_nearest(one, job_states);
-				cli_usage_error(c, "--state: there is no state '%s'%s%s%s", one,
-						near ? "; did you mean '" : "", near ? near : "",
-						near ? "'?" : "");
+				cli_usage_error(c, "--state: there is no state '%s'%s", one,
+						text_hint(one, job_states, hint));
 				return false;
 			}
 			if (!s[len])

@@ -105,9 +105,9 @@ static int group_column(const struct csv *csv, const struct schema *s, const cha
 {
 	int column = csv_column(csv, name), at = schema_find(s, name);
 	const char **known;
-	const char *near;
+	char hint[TEXT_HINT];
 
-	if (column < 0 && at >= 0) { /* the schema's name for a column the table calls otherwise */
+	if (column < 0 && at >= 0) { /* the schema has another name for the column than the table */
 		column = csv_column(csv, s->column[at].name);
 		for (size_t i = 0; column < 0 && i < s->column[at].n_aliases; i++)
 			column = csv_column(csv, s->column[at].alias[i]);
@@ -119,10 +119,9 @@ static int group_column(const struct csv *csv, const struct schema *s, const cha
 		return err_nomem(err, NULL);
 	for (size_t i = 0; i < csv->n_columns; i++)
 		known[i] = csv->header[i];
-	near = text_nearest(name, known);
+	text_hint(name, known, hint);
 	free(known);
-	return err_fail(err, ERR_ARG, "--by %s: %s has no such column%s%s%s", name, csv->name,
-			near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+	return err_fail(err, ERR_ARG, "--by %s: %s has no such column%s", name, csv->name, hint);
 }
 
 static int groups_make(const struct model *m, struct rows *r, const char *by, struct groups *out,

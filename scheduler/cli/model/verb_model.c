@@ -559,18 +559,13 @@ static bool words_check(const struct cli *c)
 	static const size_t least[] = { 1, 1, 2, 0, 0, 1 }, most[] = { 1, SIZE_MAX, 2, 0, 0, 1 };
 	static const char *const takes[] = { "one model",     "at least one model", "two models",
 					     "no more words", "no more words",      "one version" };
-	const char *near;
+	char hint[TEXT_HINT];
 	size_t i = 0, n = c->n_args - 1;
 
 	while (action[i] && strcmp(action[i], c->arg[0]))
 		i++;
 	if (!action[i]) {
-		near = text_nearest(c->arg[0], action);
-		cli_usage_error(c,
-				"there is no 'model %s'%s%s%s; there are show, verify, diff, list, retrain "
-				"and rollback",
-				c->arg[0], near ? " (did you mean '" : "", near ? near : "",
-				near ? "'?)" : "");
+		cli_usage_error(c, "there is no 'model %s'%s", c->arg[0], text_hint(c->arg[0], action, hint));
 		return false;
 	}
 	if (n > most[i] && most[i] == 1)

@@ -31,19 +31,14 @@ static const struct predictor_ops *model_by_name(const char *name, struct err *e
 {
 	const struct predictor_ops *ops = predictor_find(name);
 	const char *known[64] = { NULL };
-	const char *near;
+	char hint[TEXT_HINT];
 
 	if (ops)
 		return ops;
 	for (size_t i = 0; i < 63 && predictor_all[i]; i++)
 		known[i] = predictor_all[i]->name;
-	near = text_nearest(name, known);
-	if (near)
-		err_fail(err, ERR_ARG, "--model %s: there is no such model; did you mean '%s'? There are: %s",
-			 name, near, predictor_names());
-	else
-		err_fail(err, ERR_ARG, "--model %s: there is no such model; there are: %s", name,
-			 predictor_names());
+	err_fail(err, ERR_ARG, "--model %s: there is no such model%s; the models are: %s", name,
+		 text_hint(name, known, hint), predictor_names());
 	return NULL;
 }
 
@@ -119,7 +114,7 @@ static int split_column(const char *text, const char *column, const struct table
 {
 	struct features *f;
 	const char **name;
-	const char *near;
+	char hint[TEXT_HINT];
 	size_t n = 0;
 	int at = schema_find(t->schema, column);
 	int rc = features_fit(t, &f, err);
@@ -144,9 +139,8 @@ static int split_column(const char *text, const char *column, const struct table
 		}
 	}
 	if (rc) {
-		near = text_nearest(column, name);
-		rc = err_fail(err, ERR_ARG, "--split %s: the table has no column of numbers '%s'%s%s%s", text,
-			      column, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+		rc = err_fail(err, ERR_ARG, "--split %s: the table has no column of numbers '%s'%s", text,
+			      column, text_hint(column, name, hint));
 	}
 	free(name);
 	features_free(f);
