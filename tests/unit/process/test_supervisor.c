@@ -740,6 +740,19 @@ TEST(test_a_job_may_end_well_after_a_stop)
 	assert_true(contains(said(&j), "saved"));
 }
 
+TEST(test_all_processes_of_the_job_are_asked_to_end)
+{
+	struct job j;
+
+	start(&j, "",
+	      "(trap 'echo heard; exit 0' TERM; echo ready; while :; do sleep 0.05; done) & "
+	      "trap 'wait; exit 0' TERM; wait; wait");
+	wait_until_said(&j, "ready");
+	stop(&j, 5000);
+	end(&j);
+	assert_true(contains(said(&j), "heard"));
+}
+
 TEST(test_a_job_that_is_suspended_can_be_stopped)
 {
 	double until_s = now_s() + PATIENCE_S;
