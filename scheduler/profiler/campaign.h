@@ -13,7 +13,6 @@ struct profile_campaign {
 	struct profile_design design;
 	struct profile_plan plan;
 	struct profile_journal journal;
-	struct profile_state state;    /* the three above, for the functions of table.h */
 	struct profile_verdict verdict;
 	struct profile_estimate estimate;
 	double left_s;                 /* how long the remaining runs will take; NaN: not known yet */

@@ -1,8 +1,8 @@
 /* The design of an experiment: factors and their levels, how they are combined, how often and in which order
- * they are run, and the command that is run. From a JSON file, from flags, or from both; flags win.
+ * they are run, and the command that is run. It comes from a JSON file, from flags, or from both; flags
+ * override the file.
  *
- * A design that was checked gives a plan: every run in order, the same for the same design. Used by
- * verb_profile.c; read profile_journal.h next. */
+ * A checked design gives a plan (plan.h): every run in order, the same for the same design. */
 #ifndef SCHEDULER_PROFILER_DESIGN_H
 #define SCHEDULER_PROFILER_DESIGN_H
 

@@ -1,5 +1,5 @@
 /* One run: as many copies of the command as njobs says, at the same time, each in its own process group with
- * its own log files, measured from spawn to exit. No shell is involved. Used by verb_profile.c.
+ * its own log files, measured from start to exit. No shell is used.
  *
  * Signals are waited for, not handled: between profile_signals_hold() and profile_signals_release() Ctrl-C
  * stays pending until somebody asks, so nothing is ever interrupted half-way. */

@@ -161,8 +161,8 @@ TEST(test_failed_runs_stay_failed_until_they_are_measured_again)
 	struct err err = { 0 };
 
 	snprintf(flag, sizeof flag, "%s/mended", support_temp_dir());
-	snprintf(script, sizeof script, "test $0 = 1 || test -e %s || (echo broken >&2; exit 3) || exit 3; " GOOD,
-		 flag);
+	snprintf(script, sizeof script,
+		 "test $0 = 1 || test -e %s || (echo broken >&2; exit 3) || exit 3; " GOOD, flag);
 	w = world_new("failing", script);
 	assert_int_equal(run(w, PROFILE_RESUME, false, &err), 0);
 	assert_int_equal(w->k.verdict.n_failed, 1);
