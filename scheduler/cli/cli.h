@@ -80,7 +80,7 @@ struct cli {
 	bool quiet, verbose, json, no_color;
 	uint64_t threads;
 	const char *output;
-	char **arg; size_t n_args; /* what is no option, in order */
+	char **arg; size_t n_args; /* the arguments that are not options, in order */
 };
 
 /* True: go on. False: leave with *out_exit (help was printed: 0; a mistake was explained: 2). */
@@ -98,7 +98,7 @@ void cli_notice(const struct cli *c, const char *fmt, ...) /* "postrider: note: 
 int cli_write(const char *path, const struct strbuf *text, struct err *err);
 /* cli_write of a verb's result to its -o, and the exit code that goes with it. */
 int cli_finish(const struct cli *c, const struct strbuf *text);
-/* Says before the work, not after it, that a file can not be written where it is asked for. */
+/* Checks before the work starts that a file can be written. */
 int cli_check_output(const char *path, struct err *err);
 
 bool cli_colour(const struct cli *c);        /* does the result, on its way to -o, want it? */

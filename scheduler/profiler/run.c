@@ -75,7 +75,7 @@ void profile_signals_release(const struct profile_signals *s)
 	sigprocmask(SIG_SETMASK, &s->before, NULL);
 }
 
-/* The next signal within so many seconds; 0: none came. */
+/* The next signal within this time; 0: none came. */
 static int next_signal(const struct profile_signals *s, double wait_s)
 {
 	struct timespec t = { .tv_sec = (time_t)wait_s };
@@ -98,9 +98,8 @@ int profile_signals_pending(const struct profile_signals *s)
 
 /* ---- the watchman ---- */
 
-/* A process that does nothing but wait for our death: whatever kills us, it ends the groups of the copies,
- * workers of theirs included, so that they do not run beside the next measurement. A 0 tells it that all went
- * well. */
+/* A process that only waits for our death. Whatever kills us, it kills the process groups of the copies, so
+ * that they do not run beside the next measurement. A 0 means that all went well. */
 static void watch(int fd)
 {
 	pid_t group[PROFILE_MAX_JOBS], one;

@@ -323,7 +323,7 @@ int profile_summary_make(const struct profile_campaign *k, const struct model *m
 	if (v->n_ok && k->design.n_factors) {
 		profile_put_table(&k->journal, v, &text);
 		rc = data_open(&data, &k->design, &text, err);
-		if (!rc) { /* a table too small to analyse is no failure: the summary says why */
+		if (!rc) { /* a table that is too small is not a failure: the summary says why */
 			analyse(&data, "time", &s.time, &s.no_time);
 			analyse(&data, "accuracy", &s.accuracy, &s.no_accuracy);
 		}

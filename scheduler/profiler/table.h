@@ -21,7 +21,7 @@ void profile_verdict_release(struct profile_verdict *v);
 size_t profile_repeat(const struct profile_journal *j, const struct profile_verdict *v);
 
 /* One row for each copy of each run that is done. Only runs that are ok have a time, and failed ones no
- * accuracy either, so that nobody uses them by accident, whatever the schema; the journal keeps what was
+ * accuracy either, so that they are not used by accident; the journal keeps what was
  * measured. */
 void profile_put_table(const struct profile_journal *j, const struct profile_verdict *v, struct strbuf *out);
 void profile_put_curves(const struct profile_journal *j, const struct profile_verdict *v, struct strbuf *out);

@@ -26,7 +26,7 @@ struct decision_view { /* borrows from the JSON */
 	struct candidate_view taken; /* the chosen one */
 };
 
-bool decision_view_read(const struct json *v, struct decision_view *out); /* false: that is no decision */
+bool decision_view_read(const struct json *v, struct decision_view *out); /* false: it is not a decision */
 bool candidate_view_read(const struct json *v, struct candidate_view *out);
 
 /* One clear phrase for a reason code; a code that is not known as it came. */

@@ -147,14 +147,15 @@ double job_now(void)
 char *job_clock(double s, const char *format, char *buf)
 {
 	struct tm t;
-	time_t whole = fabs(s) < 1e12 ? (time_t)floor(s) : 0; /* NaN, too: 0 shows that it is no time */
+	time_t whole = fabs(s) < 1e12 ? (time_t)floor(s)
+				      : 0; /* also for NaN: 0 shows that it is not a time */
 
 	if (!localtime_r(&whole, &t) || !strftime(buf, JOB_CLOCK, format, &t))
 		strcpy(buf, "-");
 	return buf;
 }
 
-/* "2026-11-16 10:00:00", in the reader's own time zone; what is no moment as it came. */
+/* "2026-11-16 10:00:00" in local time; a text that is not a time stays as it is. */
 static const char *local_time(const char *at, char *buf)
 {
 	double s;
@@ -162,7 +163,7 @@ static const char *local_time(const char *at, char *buf)
 	return job_moment(at, &s) ? job_clock(s, "%Y-%m-%d %H:%M:%S", buf) : cli_clean(at);
 }
 
-/* How long ago; NaN where that is not known. A clock set back a little is no negative age. */
+/* How long ago; NaN if that is not known. A clock that was set back gives 0, not a negative age. */
 static double age_of(const char *at, double now_s)
 {
 	double s;
@@ -227,7 +228,7 @@ static char *outcome_words(const struct job_view *j, char *buf, size_t size)
 		buf[0] = '\0';
 	else if (!strcmp(j->outcome, "met") && j->slack_s >= 0.0)
 		snprintf(buf, size, "met, %s to spare", text_seconds(j->slack_s, t));
-	else if (!(j->slack_s < 0.0)) /* it failed in time, or nobody knows */
+	else if (!(j->slack_s < 0.0)) /* it failed in time, or it is not known */
 		snprintf(buf, size, "%s", cli_clean(j->outcome));
 	else
 		snprintf(buf, size, "%s by %s", cli_clean(j->outcome), text_seconds(-j->slack_s, t));

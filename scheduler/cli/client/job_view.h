@@ -29,7 +29,7 @@ struct job_view { /* numbers are NaN, text NULL where nothing is known */
 
 extern const char *const job_states[]; /* NULL-terminated */
 
-bool job_view_read(const struct json *v, struct job_view *out); /* false: that is no job object */
+bool job_view_read(const struct json *v, struct job_view *out); /* false: it is not a job object */
 bool job_view_ended(const struct job_view *j);
 /* What `wait` and `submit --wait` end with: the job's own exit code; 1 if a signal ended it, it was cancelled
  * or lost; 3 if it was rejected. */
@@ -51,7 +51,7 @@ char *job_view_end(const struct job_view *j, double age_s, char *buf);
 
 bool job_id_valid(const char *text);                     /* digits, not too many */
 bool job_moment(const char *rfc3339, double *out_s);     /* seconds since 1970; false: not a moment */
-double job_now(void);                                    /* the wall clock, likewise */
+double job_now(void);                                    /* the wall clock, in seconds since 1970 */
 #define JOB_CLOCK 64
 char *job_clock(double s, const char *format, char *buf); /* strftime in local time; buf of JOB_CLOCK bytes */
 

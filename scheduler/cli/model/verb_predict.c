@@ -280,7 +280,7 @@ static bool category_known(const struct model *m, size_t column, const char *val
 	return seen;
 }
 
-/* Says which of the job's own values lie outside what training saw. */
+/* Notes which values of the job are not in the training table. */
 static void note_extrapolation(const struct cli *c, const struct model *m, const struct job_values *v)
 {
 	const struct schema *s = m->schema;
