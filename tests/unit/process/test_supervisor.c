@@ -123,6 +123,7 @@ static void begin(struct job *j, const char *options, const char *script)
 		signal(SIGQUIT, SIG_DFL);
 		if (geteuid() == 0 && setgroups(1, &(gid_t){ 4242 }))
 			_exit(98);
+		dup2(open("/dev/null", O_RDONLY), 20); /* a descriptor that the job must not have */
 		dup2(fd[1], STDOUT_FILENO);
 		execv(word[0], word);
 		_exit(99);
@@ -324,6 +325,21 @@ TEST(test_a_job_that_was_started_before_is_not_touched)
 	assert_string_equal(again.report, "");
 	assert_string_equal(said(&j), "first\n");
 	assert_string_equal(text_of(beside(&j, ".started")), before);
+}
+
+/* A link to nowhere is not seen by the look before the fork, but it cannot be replaced by link(2). */
+TEST(test_the_loser_of_a_race_changes_nothing)
+{
+	struct job j = job_new();
+
+	assert_int_equal(symlink("/no/such/file", beside(&j, ".started")), 0);
+	begin(&j, "", "echo ran");
+	listen_to(&j);
+	end(&j);
+	assert_int_equal(j.code, SUPERVISOR_LOST_RACE);
+	assert_string_equal(j.report, "");
+	assert_int_not_equal(access(j.dir, F_OK), 0);
+	assert_int_not_equal(access(beside(&j, ".exit"), F_OK), 0);
 }
 
 TEST(test_of_many_supervisors_one_runs_the_command)
