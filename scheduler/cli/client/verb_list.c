@@ -137,11 +137,12 @@ static int list(const struct cli *c, const struct options *o, struct client *cli
 	struct result r = { .c = c, .o = o, .now_s = job_now() };
 	int rc;
 
-	cli_table_init(&r.table, o->outcomes ? OUTCOME_ALIGN : JOB_VIEW_ALIGN);
-	if (o->outcomes)
+	if (o->outcomes) {
 		outcome_header(&r.table);
-	else
+	} else {
+		cli_table_init(&r.table, JOB_VIEW_ALIGN);
 		job_view_header(&r.table);
+	}
 	json_begin(&r.w, &r.out, true);
 	if (c->json) {
 		json_open(&r.w, '{');

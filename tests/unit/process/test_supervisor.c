@@ -420,6 +420,7 @@ TEST(test_a_wrong_command_line_is_refused_before_anything_is_changed)
 	refuses("--env =x", "NAME=VALUE");
 	refuses("--cpus 3-1", "list of cpus");
 	refuses("--cpus 0,", "list of cpus");
+	refuses("--cpus 0,3-1", "list of cpus");
 	refuses("--cpus -1", "list of cpus");
 	refuses("--cpus 0-", "list of cpus");
 	refuses("--cpus 99999", "list of cpus");
