@@ -18,7 +18,7 @@ BUILD    = -std=gnu11 $(OPT) -Wall -Wextra -Wshadow -Wvla -Wmissing-prototypes -
            $(KERNEL) $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer) \
            $(if $(COV),--coverage -O0)
 DAEMON_LIBS := -levent_core -lsqlite3
-SIM_LIBS    := -lsqlite3 # a trace may be the daemon's history
+SIM_LIBS    := -lsqlite3 # the store; a trace may be the daemon's history
 LIBS     = -llapacke -lopenblas -lgsl -lcjson -lm -pthread
 
 # Which layers a layer may call.
@@ -43,11 +43,11 @@ below_core       := predictors queueing common
 below_process    := common
 below_config     := process core predictors queueing common
 below_jobs       := config process core predictors queueing common
-below_store      := jobs config process core predictors queueing common
+below_store      := jobs core predictors queueing common
 below_profiler   := process core predictors queueing common
 below_daemon     := store jobs config process core predictors queueing common
-below_sim        := core predictors queueing common
-below_cli        := profiler sim jobs config process core predictors queueing common
+below_sim        := store jobs core predictors queueing common
+below_cli        := profiler sim store jobs config process core predictors queueing common
 below_workloads  := common
 
 sources  = $(filter-out %_main.c,$(wildcard $(dir_$1)/*.c $(dir_$1)/*/*.c))
@@ -104,9 +104,10 @@ unit_tests = $(patsubst %.c,$B/%,$(wildcard tests/unit/$1/test_*.c))
 unit_shared = $(call objects,$(filter-out tests/unit/$1/test_%,$(wildcard tests/unit/$1/*.c)))
 define unit_rule
 $(call unit_tests,$1): $B/tests/unit/$1/%: $B/tests/unit/$1/%.o $(call unit_shared,$1) $(test_support) $(call archives,$1)
-	$$(link) -lcmocka $(if $(filter daemon store,$1),$(DAEMON_LIBS)) $(if $(filter sim cli,$1),$(SIM_LIBS))
+	$$(link) -lcmocka $(if $(filter daemon,$1),$(DAEMON_LIBS)) $(if $(filter store sim cli,$1),$(SIM_LIBS))
 endef
 $(foreach l,$(LAYERS),$(eval $(call unit_rule,$l)))
+$(call unit_tests,store): $B/tests/support/store_vfs.o # failures of the disk on demand
 
 conform_tests := $(patsubst %.c,$B/%,$(wildcard tests/conform/test_*.c))
 $(conform_tests): $B/tests/conform/%: $B/tests/conform/%.o $(test_support) $(call archives,core)
@@ -117,8 +118,18 @@ daemon_tests := $(patsubst %.c,$B/%,$(wildcard tests/daemon/test_*.c))
 daemon_test_support := $(call objects,$(filter-out %_main.c tests/daemon/test_%,$(wildcard tests/daemon/*.c)))
 $(daemon_tests): $B/tests/daemon/%: $B/tests/daemon/%.o $(daemon_test_support) $(test_support) $(call archives,core)
 	$(link) -lcmocka -lsqlite3
+# Loaded into a daemon, it keeps what the daemon's database has on the disk.
+$B/tests/daemon/disk_image.so: tests/daemon/preload/disk_image.c
+	@mkdir -p $(@D); $(if $(V),,echo "  LD  $@";) $(CC) -std=gnu11 -O1 -g -Wall -Wextra -shared -fPIC -o $@ $< -ldl -pthread
+$B/tests/daemon/test_durability: | $B/tests/daemon/disk_image.so
 $(BIN)/postrider-drill: $B/tests/daemon/drill_main.o $(daemon_test_support) $(filter-out %/test.o,$(test_support)) $(call archives,core)
 	$(link) -lsqlite3
+
+# Statistical bars and latencies: long, or at the mercy of what else the machine does. Not part of `make check`.
+bar_tests := $(patsubst %.c,$B/%,$(wildcard tests/bars/test_*.c))
+$(bar_tests): $B/tests/bars/%: $B/tests/bars/%.o $(call unit_shared,sim) $(call unit_shared,daemon) $(test_support) \
+		$(call archive,daemon) $(call archive,sim) $(call archives,store)
+	$(link) -lcmocka $(DAEMON_LIBS)
 
 # Fuzz entries build twice: as plain programs that replay the corpus (part of `make check`) and, with
 # clang, as libFuzzer targets.
@@ -162,6 +173,10 @@ thread_tests := $(patsubst %,$B/tests/unit/%,common/test_pool predictors/test_th
 	sim/test_compare)
 check-threads: $(PROGRAMS) $(thread_tests)
 	@BIN=$(abspath $(BIN)) BUILD_DIR=$(abspath $B) SAN='$(SAN)' tests/run.sh --only $(thread_tests)
+
+.PHONY: bars
+bars: $(PROGRAMS) $(bar_tests) ## statistical bars and latencies, in full (tests/bars/); a short form of some is in check
+	@BIN=$(abspath $(BIN)) BUILD_DIR=$(abspath $B) BARS=1 tests/run.sh --only $(bar_tests)
 
 .PHONY: coverage
 coverage: ## line coverage per file after a run of the tests

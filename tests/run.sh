@@ -5,8 +5,9 @@
 #
 # From the environment: BIN, the folder of the built programs; BUILD_DIR, that of this flavour's
 # objects; SAN, its sanitizers. --only leaves out the fuzz corpora and the scripts of tests/cli/.
-# TEST_TIMEOUT (600) is the longest a single program may take, in seconds; TEST_JOBS (the cores) how many run at a time, of
-# those that neither start a daemon nor look at the clock. Results are told in the same order whatever it is.
+# TEST_TIMEOUT (600) is the longest a single program may take, in seconds. TEST_JOBS (the number of cores) is how many
+# tests run at a time; tests that measure the machine itself run alone, afterwards. The results are printed in the same
+# order in any case.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
@@ -139,21 +140,22 @@ run_script() {
 	report "${1#tests/}" "$n_ok" "$n_bad" "$n_skip" "$complaint"
 }
 
-# calm PROGRAM...: those that may run beside others: no daemon, no process of their own, no clock
-calm() {
+# independent PROGRAM...: the tests that may run beside others. The rest measures how busy the machine is, or how fast
+# threads get a core.
+independent() {
 	for program; do
 		case $program in
 		--) return ;;
-		*/tests/daemon/* | */unit/daemon/* | */unit/store/* | */unit/process/* | */unit/workloads/* | */test_pool | */test_threads) ;;
-		*/daemon_*.sh | */submit.sh | */profile.sh | */workload.sh | */trace.sh | */lib.sh) ;;
+		*/test_other_load | */test_pool | */test_threads | */test_crowd | */test_soak | */tests/bars/*) ;;
+		*/lib.sh | */daemon_lib.sh) ;;
 		*) [ -x "$program" ] && echo "$program" ;;
 		esac
 	done
 }
 jobs=${TEST_JOBS:-$(nproc)}
 if [ -z "$only" ] && [ "$jobs" -gt 1 ]; then
-	echo "those that mind nobody, $jobs at a time ..."
-	{ calm tests/cli/*.sh; calm "$@"; } | xargs -P "$jobs" -I '{}' sh tests/run.sh --one "$ahead" '{}'
+	echo "independent tests, $jobs at a time ..."
+	{ independent tests/cli/*.sh; independent "$@"; } | xargs -P "$jobs" -I '{}' sh tests/run.sh --one "$ahead" '{}'
 fi
 
 kind=unit

@@ -3,7 +3,6 @@
 #include "predictors/data/features.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,11 +10,6 @@
 
 #include "common/mem.h"
 #include "common/text/text.h"
-
-struct job_text {
-	struct job_text *next;
-	char text[];
-};
 
 void features_free(struct features *f)
 {
@@ -99,6 +93,25 @@ void features_encode_job(const struct features *f, const struct job_values *v, d
 	}
 }
 
+bool features_fill_constant(const struct features *f, size_t column, struct job_values *v)
+{
+	const struct feature *only = NULL;
+
+	for (size_t i = 0; i < f->n; i++) {
+		if (f->feature[i].source != column)
+			continue;
+		if (only)
+			return false;
+		only = &f->feature[i];
+	}
+	if (!only || only->category || !(only->min == only->max))
+		return false;
+	v->category[column] = only->category_zero;
+	if (!only->category_zero)
+		v->number[column] = only->min;
+	return true;
+}
+
 bool features_extrapolated(const struct features *f, const double *x)
 {
 	for (size_t i = 0; i < f->n; i++) {
@@ -118,8 +131,8 @@ int features_encode_table(const struct features *f, const struct table *t, doubl
 
 	assert(t->schema->n_columns == f->schema->n_columns && t->schema->n_derived == f->schema->n_derived);
 	if (__builtin_mul_overflow(t->n_rows, f->n, &cells) || !(x = mem_array(cells, sizeof *x)))
-		return err_fail(err, ERR_NOMEM, "%s: out of memory for %zu rows of %zu features",
-				t->csv->name, t->n_rows, f->n);
+		return err_fail(err, ERR_NOMEM, "%s: out of memory for %zu rows of %zu features", t->name,
+				t->n_rows, f->n);
 	for (size_t i = 0, n; i < f->n; i += n) {
 		const struct feature *feature = &f->feature[i];
 		const struct table_column *c = &t->column[feature->source];
@@ -204,7 +217,7 @@ static int fit_category(const struct table *t, size_t source, struct features *f
 	if (n > 2 && n > FEATURES_MAX - f->n) {
 		rc = err_fail(err, ERR_FORMAT,
 			      "%s: column '%s' has %zu different values: at most %d features in all",
-			      text_tail(t->csv->name, 200), name, n, FEATURES_MAX);
+			      text_tail(t->name, 200), name, n, FEATURES_MAX);
 		goto out;
 	}
 	for (size_t i = 0; i < (n > 2 ? n : 1); i++) {
@@ -229,7 +242,7 @@ out:
 nomem:
 	free(value);
 	if (full)
-		return err_fail(err, ERR_FORMAT, "%s: more than %d features", text_tail(t->csv->name, 200),
+		return err_fail(err, ERR_FORMAT, "%s: more than %d features", text_tail(t->name, 200),
 				FEATURES_MAX);
 	return err_nomem(err, "the features");
 }
@@ -240,7 +253,7 @@ static int fit_number(const struct table *t, size_t source, struct features *f, 
 	struct feature *feature = feature_add(f, cap, source, &full);
 
 	if (full)
-		return err_fail(err, ERR_FORMAT, "%s: more than %d features", text_tail(t->csv->name, 200),
+		return err_fail(err, ERR_FORMAT, "%s: more than %d features", text_tail(t->name, 200),
 				FEATURES_MAX);
 	if (!feature)
 		return err_nomem(err, "the features");
@@ -273,7 +286,7 @@ int features_fit(const struct table *t, struct features **out, struct err *err)
 	int rc = 0;
 
 	if (!t->n_rows)
-		return err_fail(err, ERR_NODATA, "%s: no rows%s", text_tail(t->csv->name, 200),
+		return err_fail(err, ERR_NODATA, "%s: no rows%s", text_tail(t->name, 200),
 				t->n_excluded ? " are left after the schema's exclusions" : "");
 	f = mem_calloc(1, sizeof *f);
 	if (!f)
@@ -441,136 +454,4 @@ int features_from_json(const char *name, const struct json *v, const struct sche
 	else
 		*out = f;
 	return rc;
-}
-
-/* ---- one job ---- */
-
-int job_values_init(struct job_values *v, const struct schema *s, struct err *err)
-{
-	size_t n = s->n_columns + s->n_derived;
-	struct job_values made = { .number = mem_array(n, sizeof *made.number),
-				   .category = mem_calloc(n, sizeof *made.category) };
-
-	if (!made.number || !made.category) {
-		job_values_release(&made);
-		return err_nomem(err, "the values of a job");
-	}
-	for (size_t i = 0; i < n; i++)
-		made.number[i] = NAN;
-	*v = made;
-	return 0;
-}
-
-void job_values_release(struct job_values *v)
-{
-	if (!v)
-		return;
-	for (struct job_text *t = v->text, *next; t; t = next) {
-		next = t->next;
-		free(t);
-	}
-	free(v->number);
-	free(v->category);
-	*v = (struct job_values){ 0 };
-}
-
-/* Ends the text at `to` and gives its start, both without the blank around. */
-static char *trimmed(char *from, char *to)
-{
-	while (from < to && isspace((unsigned char)*from))
-		from++;
-	while (to > from && isspace((unsigned char)to[-1]))
-		to--;
-	*to = '\0';
-	return from;
-}
-
-static int unknown_name(const struct schema *s, const char *name, struct err *err)
-{
-	const char *known[SCHEMA_MAX_COLUMNS + 1] = { 0 };
-	const char *near;
-	char list[256] = "", shown[64];
-	size_t used = 0;
-
-	for (size_t i = 0; i < s->n_columns + s->n_derived; i++) {
-		known[i] = schema_source_name(s, i);
-		if (used < sizeof list)
-			used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "",
-						 known[i]);
-	}
-	near = text_nearest(name, known);
-	text_printable(name, shown, sizeof shown);
-	if (near)
-		return err_fail(err, ERR_ARG, "no column '%s': did you mean '%s'? (known: %s)", shown, near,
-				list);
-	return err_fail(err, ERR_ARG, "no column '%s' (known: %s)", shown, list);
-}
-
-/* Cuts the copied text into pairs. With `v` NULL it only checks them, and changes nothing. */
-static int parse_pairs(struct job_values *v, const struct schema *s, char *text, struct err *err)
-{
-	bool seen[SCHEMA_MAX_COLUMNS] = { 0 };
-	char shown[64];
-	char *next;
-
-	for (char *p = text; p; p = next) {
-		char *comma = strchr(p, ','), *end = comma ? comma : p + strlen(p);
-		char *eq = memchr(p, '=', (size_t)(end - p)), *value;
-		const char *name;
-		double number = NAN;
-		int i;
-
-		next = comma ? comma + 1 : NULL;
-		if (!eq) {
-			*end = '\0';
-			return err_fail(err, ERR_ARG, "'%s': need name=value",
-					text_printable(p, shown, sizeof shown));
-		}
-		value = trimmed(eq + 1, end);
-		name = trimmed(p, eq);
-		i = schema_find_any(s, name);
-		if (i < 0)
-			return unknown_name(s, name, err);
-		name = schema_source_name(s, (size_t)i);
-		if (seen[i])
-			return err_fail(err, ERR_ARG, "%s is given twice", name);
-		seen[i] = true;
-		if (!*value)
-			return err_fail(err, ERR_ARG, "%s=: need a value", name);
-		if ((size_t)i < s->n_columns && s->column[i].kind == COLUMN_CATEGORY) {
-			if (v)
-				v->category[i] = value;
-			continue;
-		}
-		if (!text_number(value, &number))
-			return err_fail(err, ERR_ARG, "%s=%s: need a number", name,
-					text_printable(value, shown, sizeof shown));
-		if (v)
-			v->number[i] = number;
-	}
-	return 0;
-}
-
-int job_values_parse(struct job_values *v, const struct schema *s, const char *text, struct err *err)
-{
-	size_t size = strlen(text) + 1;
-	struct job_text *copy;
-	int rc = 0;
-
-	if (!text[strspn(text, " \t\r\n")])
-		return 0;
-	copy = mem_alloc(sizeof *copy + size);
-	if (!copy)
-		return err_nomem(err, "the values of a job");
-	for (int pass = 0; pass < 2 && !rc; pass++) {
-		memcpy(copy->text, text, size);
-		rc = parse_pairs(pass ? v : NULL, s, copy->text, err);
-	}
-	if (rc) {
-		free(copy);
-		return rc;
-	}
-	copy->next = v->text;
-	v->text = copy;
-	return 0;
 }

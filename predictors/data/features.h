@@ -7,6 +7,7 @@
 #ifndef PREDICTORS_DATA_FEATURES_H
 #define PREDICTORS_DATA_FEATURES_H
 
+#include "predictors/data/bind.h"
 #include "predictors/data/table.h"
 
 #define FEATURES_MAX 1024
@@ -42,18 +43,9 @@ void features_free(struct features *f);
  * equal to f->schema. */
 int features_encode_table(const struct features *f, const struct table *t, double **out_x, struct err *err);
 
-/* One job as name=value pairs: values per schema column; derived columns are computed. */
-struct job_values {
-	double *number;         /* schema->n_columns + n_derived; NaN where not given */
-	const char **category;  /* schema->n_columns + n_derived; NULL where not given */
-	struct job_text *text;  /* copies of what was parsed: `category` points into them */
-};
-int job_values_init(struct job_values *v, const struct schema *s, struct err *err);
-void job_values_release(struct job_values *v);
-/* "network=lenet5,cpus=4": factors, their aliases and derived columns. Unknown names and bad numbers are
- * ERR_ARG naming the nearest column, names given twice and empty values are ERR_ARG too; v is then
- * unchanged. A second text adds to the first and wins over it. */
-int job_values_parse(struct job_values *v, const struct schema *s, const char *text, struct err *err);
+/* True, with the value set, for a factor that training never varied: it had one value in all of the table. False
+ * leaves v as it is. */
+bool features_fill_constant(const struct features *f, size_t column, struct job_values *v);
 
 /* No allocation: fills x[f->n]; derived columns are computed from v unless v gives them, and are NaN
  * where they have no finite value. */

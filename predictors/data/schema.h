@@ -71,6 +71,11 @@ static inline const char *schema_source_name(const struct schema *s, size_t i)
 	return i < s->n_columns ? s->column[i].name : s->derived[i - s->n_columns].name;
 }
 
+static inline bool schema_is_category(const struct schema *s, size_t source)
+{
+	return source < s->n_columns && s->column[source].kind == COLUMN_CATEGORY;
+}
+
 /* The derived value from the numbers of all sources. NaN where an input is missing; infinite (never NaN)
  * where the operation has no finite answer: the logarithm of 0, the inverse of 0, a product too large. */
 double schema_derive(const struct schema_derived *d, const double *number);

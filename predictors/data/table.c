@@ -53,7 +53,7 @@ static int absent(const struct csv *csv, const struct schema_column *c, const ch
 }
 
 /* Strict UTF-8: no overlong forms, no surrogates, nothing above U+10FFFF. */
-static bool is_utf8(const char *text)
+bool table_is_utf8(const char *text)
 {
 	const unsigned char *s = (const unsigned char *)text;
 
@@ -141,7 +141,7 @@ static int read_categories(const struct table *t, size_t column, char ***out, st
 		char *cell = t->csv->cell[t->row[i] * t->csv->n_columns + column];
 
 		/* a model file is JSON in part: other bytes would come back as other bytes */
-		if (!is_utf8(cell))
+		if (!table_is_utf8(cell))
 			return err_fail(err, ERR_FORMAT,
 					"%s:%u: column %s: '%s' is not UTF-8: convert the file (iconv)",
 					csv_name(t->csv), t->csv->line[t->row[i]],
@@ -152,7 +152,7 @@ static int read_categories(const struct table *t, size_t column, char ***out, st
 	return 0;
 }
 
-static int read_factors(struct table *t, bool *used, struct err *err)
+static int read_factors(struct table *t, enum table_needs needs, bool *used, struct err *err)
 {
 	for (size_t i = 0; i < t->schema->n_columns; i++) {
 		const struct schema_column *c = &t->schema->column[i];
@@ -160,7 +160,7 @@ static int read_factors(struct table *t, bool *used, struct err *err)
 		int at = locate(t->csv, c), rc;
 
 		column->kind = c->kind;
-		if (at < 0 && !c->optional)
+		if (at < 0 && !c->optional && needs != TABLE_NEEDS_NOTHING)
 			return absent(t->csv, c, c->name, err);
 		if (at < 0)
 			continue;
@@ -173,18 +173,28 @@ static int read_factors(struct table *t, bool *used, struct err *err)
 	return 0;
 }
 
+/* "FILE:12" of a row of a file, "NAME: row 3" of one in memory. */
+static const char *where_of(const struct table *t, size_t row, char *out, size_t size)
+{
+	if (t->csv)
+		snprintf(out, size, "%s:%u", csv_name(t->csv), t->csv->line[t->row[row]]);
+	else
+		snprintf(out, size, "%s: row %u", text_tail(t->name, NAME_SHOWN), t->row[row] + 1);
+	return out;
+}
+
 static int derive_fail(const struct table *t, const struct schema_derived *d, size_t row,
 		       const double *number, struct err *err)
 {
 	static const char *const what[] = { "product of", "inverse of", "logarithm of" };
-	char list[160] = "";
+	char list[160] = "", where[NAME_SHOWN + 32];
 	size_t used = 0;
 
 	for (size_t k = 0; k < d->n_of && used < sizeof list; k++)
 		used += (size_t)snprintf(list + used, sizeof list - used, "%s%.40s = %g", k ? ", " : "",
 					 d->of[k], number[d->source[k]]);
-	return err_fail(err, ERR_FORMAT, "%s:%u: column %s: the %s %s is not a finite number",
-			csv_name(t->csv), t->csv->line[t->row[row]], d->name, what[d->op], list);
+	return err_fail(err, ERR_FORMAT, "%s: column %s: the %s %s is not a finite number",
+			where_of(t, row, where, sizeof where), d->name, what[d->op], list);
 }
 
 /* Fills the missing values of one derived column from its inputs. */
@@ -201,7 +211,8 @@ static int derive(struct table *t, size_t index, struct err *err)
 		column->present = true;
 		column->number = mem_array(t->n_rows, sizeof *column->number);
 		if (!column->number)
-			return nomem(t->csv, err);
+			return err_fail(err, ERR_NOMEM, "%s: out of memory for %zu rows",
+					text_tail(t->name, NAME_SHOWN), t->n_rows);
 		for (size_t i = 0; i < t->n_rows; i++)
 			column->number[i] = NAN;
 	}
@@ -228,21 +239,19 @@ static int read_derived(struct table *t, bool *used, struct err *err)
 			column->present = used[at] = true;
 			rc = read_numbers(t, (size_t)at, &column->number, err);
 		}
-		if (!rc)
-			rc = derive(t, i, err);
 		if (rc)
 			return rc;
 	}
 	return 0;
 }
 
-static int read_targets(struct table *t, bool need, bool *used, struct err *err)
+static int read_targets(struct table *t, enum table_needs needs, bool *used, struct err *err)
 {
 	const struct schema *s = t->schema;
 	int time = csv_column(t->csv, s->time), accuracy = s->accuracy ? csv_column(t->csv, s->accuracy) : -1;
 	int rc = 0;
 
-	if (time < 0 && need)
+	if (time < 0 && needs == TABLE_NEEDS_TARGETS)
 		return absent(t->csv, NULL, s->time, err);
 	if (time >= 0) {
 		used[time] = true;
@@ -330,7 +339,18 @@ static uint64_t fingerprint(const struct table *t)
 	return h;
 }
 
-int table_read(const struct csv *csv, const struct schema *schema, bool need_targets, struct table **out,
+int table_finish(struct table *t, struct err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < t->schema->n_derived && !rc; i++)
+		rc = derive(t, i, err);
+	if (!rc)
+		t->fingerprint = fingerprint(t);
+	return rc;
+}
+
+int table_read(const struct csv *csv, const struct schema *schema, enum table_needs needs, struct table **out,
 	       struct err *err)
 {
 	struct table *t = mem_calloc(1, sizeof *t);
@@ -343,18 +363,20 @@ int table_read(const struct csv *csv, const struct schema *schema, bool need_tar
 	}
 	t->schema = schema;
 	t->csv = csv;
+	t->name = csv->name;
 	t->column = mem_calloc(schema->n_columns + schema->n_derived, sizeof *t->column);
 	rc = t->column ? keep_rows(t, err) : nomem(csv, err);
 	if (!rc)
-		rc = read_factors(t, used, err);
+		rc = read_factors(t, needs, used, err);
 	if (!rc)
 		rc = read_derived(t, used, err);
 	if (!rc)
-		rc = read_targets(t, need_targets, used, err);
+		rc = read_targets(t, needs, used, err);
 	if (!rc)
 		rc = list_ignored(t, used, err);
+	if (!rc)
+		rc = table_finish(t, err);
 	if (!rc) {
-		t->fingerprint = fingerprint(t);
 		*out = t;
 		t = NULL;
 	}
@@ -377,5 +399,8 @@ void table_free(struct table *t)
 	free(t->time);
 	free(t->accuracy);
 	free(t->ignored);
+	for (size_t i = 0; i < t->n_owned; i++)
+		free(t->owned[i]);
+	free(t->owned);
 	free(t);
 }

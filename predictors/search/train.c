@@ -82,9 +82,9 @@ static int find_group_column(const struct table *t, const char *name, struct gro
 		out->category = t->column[at].category;
 		return 0;
 	}
-	out->csv = csv_column(t->csv, name);
+	out->csv = t->csv ? csv_column(t->csv, name) : -1;
 	if (out->csv < 0)
-		return err_fail(err, ERR_ARG, "--group: %s has no column '%s'", t->csv->name, name);
+		return err_fail(err, ERR_ARG, "--group: %s has no column '%s'", t->name, name);
 	return 0;
 }
 
@@ -127,7 +127,7 @@ static int first_of_runs(const struct train_params *p, uint32_t **out, struct er
 {
 	const struct table *t = p->table;
 	uint32_t *first = mem_array(t->n_rows, sizeof *first);
-	uint32_t *seen = mem_calloc(t->csv->n_rows, sizeof *seen); /* its first row + 1 */
+	uint32_t *seen = mem_calloc(t->n_rows + t->n_excluded, sizeof *seen); /* its first row + 1 */
 
 	if (!first || !seen) {
 		free(first);

@@ -183,7 +183,7 @@ static void read_limits(struct fields *f, struct config *c)
 	field_number(f, "drain_timeout_s", 0.0, CONFIG_MAX_SECONDS, &c->drain_timeout_s);
 	field_bool(f, "drain_on_term", &c->drain_on_term);
 	field_choice(f, "durability", durability_name, &durability);
-	c->durability = (enum config_durability)durability;
+	c->durability = (enum store_durability)durability;
 	field_number(f, "durability_interval_s", 0.001, 60.0, &c->durability_interval_s);
 }
 

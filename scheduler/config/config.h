@@ -14,6 +14,7 @@
 #include "common/err.h"
 #include "common/log.h"
 #include "scheduler/config/job_type.h"
+#include "scheduler/store/durability.h"
 
 #define CONFIG_MAX_BYTES ((size_t)1 << 20)
 #define CONFIG_MAX_TYPES 256
@@ -21,7 +22,6 @@
 #define CONFIG_MAX_TENANTS 1024
 #define CONFIG_MAX_MEMBERS 4096 /* users, and likewise groups, of one tenant */
 
-enum config_durability { DURABLE_ALWAYS, DURABLE_INTERVAL, DURABLE_NONE };
 
 /* What happens when a promised job is predicted to be late. The log and those who watch are told in any case. */
 enum config_on_late {
@@ -84,7 +84,7 @@ struct config {
 	double advise_timeout_s; /* an advised job that was told to start and did not */
 	double drain_timeout_s;  /* `drain` and SIGTERM with "drain_on_term": wait so long; 0: for ever */
 	bool drain_on_term;      /* SIGTERM waits for running jobs instead of leaving them to be re-adopted */
-	enum config_durability durability;
+	enum store_durability durability;
 	double durability_interval_s;
 
 	uid_t admin_uid[CONFIG_MAX_ADMINS]; size_t n_admin_uids; /* root and the daemon's own user always are */

@@ -123,7 +123,7 @@ int binding_make(const struct setup *s, const char *type, const struct json *par
 	if (!rc && job_params_open(&out->params))
 		rc = read_epochs(s, out, out_field, err);
 	if (!rc)
-		rc = setup_values_new(s, &out->values, err);
+		rc = job_values_init(&out->values, setup_schema(s), err);
 	if (rc) {
 		binding_release(out);
 		return rc;

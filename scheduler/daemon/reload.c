@@ -78,10 +78,9 @@ static int rebind(const struct setup *fresh, const struct job *job, struct rebou
 		return err_prefix(err, "job %llu is queued and would no longer be valid",
 				  (unsigned long long)job->id);
 	if (rc) {
-		rc = setup_values_new(fresh, &b->values, err);
+		rc = job_values_init(&b->values, setup_schema(fresh), err);
 		if (rc)
 			return rc;
-		setup_values_unknown(fresh, &b->values);
 	}
 	r->id[r->n++] = job->id;
 	return 0;

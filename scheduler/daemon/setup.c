@@ -93,7 +93,6 @@ int setup_new(struct config *config, struct model *model, struct setup **out, st
 		setup_free(s);
 		return rc;
 	}
-	s->n_values = s->model ? s->model->schema->n_columns + s->model->schema->n_derived : 0;
 	*out = s;
 	return 0;
 }
@@ -116,42 +115,16 @@ void setup_sched_params(const struct setup *s, struct sched_params *out)
 	};
 }
 
-int setup_values_new(const struct setup *s, struct job_values *out, struct err *err)
-{
-	size_t n = s->n_values ? s->n_values : 1;
-	double *block = mem_array(n, sizeof(double) + sizeof(char *));
-
-	if (!block)
-		return err_nomem(err, "the values of a job");
-	*out = (struct job_values){ .number = block, .category = (const char **)(block + n) };
-	return 0;
-}
-
-void setup_values_unknown(const struct setup *s, struct job_values *out)
-{
-	for (size_t i = 0; i < s->n_values; i++) {
-		out->number[i] = NAN;
-		out->category[i] = NULL;
-	}
-}
-
 void setup_values_fill(const struct setup *s, const struct job_type *t, const struct job_params *params,
 		       uint32_t cpus, struct job_values *out)
 {
 	const struct type_columns *columns = &s->columns[t - s->config->type];
+	const struct schema *schema = setup_schema(s);
 
-	setup_values_unknown(s, out);
+	job_values_reset(out, schema);
 	for (size_t i = 0; i < t->n_params; i++) {
-		int source = columns->param[i];
-
-		if (source < 0 || !params->value[i])
-			continue;
-		if ((size_t)source < s->model->schema->n_columns &&
-		    s->model->schema->column[source].kind == COLUMN_CATEGORY)
-			out->category[source] = params->value[i];
-		else
-			out->number[source] = params->number[i];
+		if (params->value[i])
+			job_values_put(out, schema, columns->param[i], params->value[i], params->number[i]);
 	}
-	if (columns->cpus >= 0)
-		out->number[columns->cpus] = cpus;
+	job_values_put(out, schema, columns->cpus, NULL, cpus);
 }

@@ -20,7 +20,6 @@ struct setup {
 	struct policy_choice policy;
 	char model_name[64];           /* "hybrid-0123456789abcdef": kind, and fingerprint of its data; "" without */
 	struct type_columns *columns;  /* as config->type[] */
-	size_t n_values;               /* numbers in a job_values of this model */
 };
 
 /* Takes both, also on failure. model: the compiled one of config->model; NULL: that file is read. */
@@ -28,10 +27,11 @@ int setup_new(struct config *config, struct model *model, struct setup **out, st
 void setup_free(struct setup *s);
 void setup_sched_params(const struct setup *s, struct sched_params *out);
 
-/* Room for a job's values; the block starts at out->number. */
-int setup_values_new(const struct setup *s, struct job_values *out, struct err *err);
-void setup_values_unknown(const struct setup *s, struct job_values *out); /* nothing is known of the job */
-/* Fills them; category[] points into `params`. */
+static inline const struct schema *setup_schema(const struct setup *s) /* the model's; NULL without a model */
+{
+	return s->model ? s->model->schema : NULL;
+}
+/* Fills values that were made under that schema; category[] points into `params`. */
 void setup_values_fill(const struct setup *s, const struct job_type *t, const struct job_params *params, uint32_t cpus,
                        struct job_values *out);
 

@@ -31,7 +31,7 @@ const char *const slo_outcome_name[N_SLO_OUTCOMES] = { [SLO_MET] = "met", [SLO_M
 #define LIVE(k, member) .kind = FIELD_##k, .home = IN_LIVE, .offset = offsetof(struct job_live, member)
 
 /* In the order of the job object. Released lines keep their version: files of that version exist. */
-const struct record_field record_field[] = {
+const struct job_field job_field[] = {
 	{ KEPT(ID, id, 1), .key = "job", .once = true },
 	{ KEPT(TEXT, key, 1), .once = true }, /* a newer job may have taken the key over */
 	{ KEPT(STATE, state, 1), .key = "state", .needed = true },
@@ -101,7 +101,7 @@ const struct record_field record_field[] = {
 	{ KEPT(TEXT, reason, 1), .key = "reason" },
 	{ LIVE(SIGNAL, pid), .key = "pid" },
 };
-const size_t n_record_fields = sizeof record_field / sizeof *record_field;
+const size_t n_job_fields = sizeof job_field / sizeof *job_field;
 
 _Static_assert(sizeof(uid_t) == sizeof(uint32_t) && sizeof(gid_t) == sizeof(uint32_t), "FIELD_UNSIGNED");
 _Static_assert(sizeof(enum job_state) == sizeof(int) && sizeof(enum slo_outcome) == sizeof(int),
@@ -116,7 +116,7 @@ enum job_verdict job_verdict_of(int sched_verdict)
 	return (enum job_verdict)(VERDICT_PROMISED + (sched_verdict - SCHED_PROMISED));
 }
 
-static const char *const *enum_names(const struct record_field *f, int *out_n)
+static const char *const *enum_names(const struct job_field *f, int *out_n)
 {
 	switch (f->kind) {
 	case FIELD_STATE: *out_n = N_JOB_STATES; return job_state_name;
@@ -126,7 +126,7 @@ static const char *const *enum_names(const struct record_field *f, int *out_n)
 	}
 }
 
-const char *record_text(const struct record_field *f, const void *member)
+const char *job_field_text(const struct job_field *f, const void *member)
 {
 	int n;
 	const char *const *name = enum_names(f, &n);
@@ -136,7 +136,7 @@ const char *record_text(const struct record_field *f, const void *member)
 	return *(const int *)member >= 0 && *(const int *)member < n ? name[*(const int *)member] : NULL;
 }
 
-bool record_named(const struct record_field *f, const char *text, void *out_member)
+bool job_field_named(const struct job_field *f, const char *text, void *out_member)
 {
 	int n;
 	const char *const *name = enum_names(f, &n);
@@ -155,7 +155,7 @@ bool record_named(const struct record_field *f, const char *text, void *out_memb
 void job_record_init(struct job_record *out)
 {
 	*out = (struct job_record){ .uid = (uid_t)-1, .gid = (gid_t)-1 };
-	for (const struct record_field *f = record_field; f < record_field + n_record_fields; f++) {
+	for (const struct job_field *f = job_field; f < job_field + n_job_fields; f++) {
 		void *member = (char *)out + f->offset;
 
 		if (f->home == IN_RECORD && (f->kind == FIELD_FIXED || f->kind == FIELD_NUMBER))
@@ -284,7 +284,7 @@ static void kv_int_or_null(struct json_writer *w, const char *key, int v, int un
 		json_put_int(w, v);
 }
 
-static void put_field(struct json_writer *w, const struct record_field *f, const void *member)
+static void put_field(struct json_writer *w, const struct job_field *f, const void *member)
 {
 	char id[24];
 
@@ -296,7 +296,7 @@ static void put_field(struct json_writer *w, const struct record_field *f, const
 	case FIELD_TEXT:
 	case FIELD_STATE:
 	case FIELD_VERDICT:
-	case FIELD_OUTCOME: json_kv_string(w, f->key, record_text(f, member)); break;
+	case FIELD_OUTCOME: json_kv_string(w, f->key, job_field_text(f, member)); break;
 	case FIELD_JSON:
 		json_put_key(w, f->key);
 		json_put_raw(w, *(const char *const *)member);
@@ -314,7 +314,7 @@ static void put_field(struct json_writer *w, const struct record_field *f, const
 	}
 }
 
-static const struct record_field *group_end(const struct record_field *f)
+static const struct job_field *group_end(const struct job_field *f)
 {
 	while (f->kind != FIELD_GROUP_END)
 		f++;
@@ -329,7 +329,7 @@ void job_json(struct json_writer *w, const struct job_record *r, const struct jo
 
 	live.has_waiting = live.waiting_code != NULL;
 	json_open(w, '{');
-	for (const struct record_field *f = record_field; f < record_field + n_record_fields; f++) {
+	for (const struct job_field *f = job_field; f < job_field + n_job_fields; f++) {
 		const void *member = (const char *)home[f->home] + f->offset;
 
 		if (f->kind == FIELD_GROUP_END) {
@@ -367,18 +367,18 @@ static bool read_id(const char *text, uint64_t *out)
 }
 
 /* False: the object cannot be used without this. */
-static bool read_field(const struct record_field *f, const struct json *v, void *member)
+static bool read_field(const struct job_field *f, const struct json *v, void *member)
 {
 	const char *text = json_string(v, NULL);
 	double n;
 
 	switch (f->kind) {
 	case FIELD_ID: return text && read_id(text, member);
-	case FIELD_STATE: return text && record_named(f, text, member);
+	case FIELD_STATE: return text && job_field_named(f, text, member);
 	case FIELD_VERDICT:
 	case FIELD_OUTCOME:
 		if (text)
-			record_named(f, text, member);
+			job_field_named(f, text, member);
 		break;
 	case FIELD_TEXT: *(const char **)member = text; break;
 	case FIELD_FIXED:
@@ -414,7 +414,7 @@ bool job_json_read(const struct json *v, struct job_record *out, struct job_time
 	job_record_init(out);
 	*out_times = (struct job_times){ 0 };
 	*out_live = (struct job_live){ 0 };
-	for (const struct record_field *f = record_field; f < record_field + n_record_fields; f++) {
+	for (const struct job_field *f = job_field; f < job_field + n_job_fields; f++) {
 		const struct json *value = f->key ? json_get(object, f->key) : NULL;
 
 		if (f->key && !read_field(f, value, (char *)home[f->home] + f->offset))

@@ -135,7 +135,7 @@ enum field_kind {
 };
 enum field_home { IN_RECORD, IN_TIMES, IN_LIVE };
 
-struct record_field {
+struct job_field {
 	const char *column;          /* in SQL; NULL: it has none */
 	const char *key;             /* in JSON; NULL: it is not in the object */
 	enum field_kind kind;
@@ -145,12 +145,12 @@ struct record_field {
 	enum field_home home;        /* the structure the offset counts in */
 	size_t offset;
 };
-extern const struct record_field record_field[];
-extern const size_t n_record_fields;
+extern const struct job_field job_field[];
+extern const size_t n_job_fields;
 
 /* The text of a field that is kept as text, a name of an enum included; NULL: none. */
-const char *record_text(const struct record_field *f, const void *member);
+const char *job_field_text(const struct job_field *f, const void *member);
 /* An enum's value by its name, false: no such name. */
-bool record_named(const struct record_field *f, const char *name, void *out_member);
+bool job_field_named(const struct job_field *f, const char *name, void *out_member);
 
 #endif

@@ -82,7 +82,7 @@ static int put_job(struct answer *a, struct json_writer *w)
 	int rc;
 
 	strbuf_puts(&sql, "SELECT ");
-	job_names(&sql);
+	job_names(STORE_SCHEMA_VERSION, &sql);
 	strbuf_puts(&sql, " FROM jobs WHERE id=?1");
 	rc = prepare(a, &sql);
 	strbuf_release(&sql);
@@ -182,7 +182,7 @@ static void list_sql(const struct store_filter *f, struct strbuf *sql)
 	bool by_type = !by_state && !by_uid;
 
 	strbuf_puts(sql, "SELECT ");
-	job_names(sql);
+	job_names(STORE_SCHEMA_VERSION, sql);
 	strbuf_puts(sql, " FROM jobs WHERE id<?1");
 	if (several)
 		strbuf_puts(sql, " AND instr(','||?2||',', ','||state||',')>0");

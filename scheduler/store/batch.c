@@ -69,12 +69,12 @@ static int append(struct batch *b, enum row_kind kind, const void *fixed, size_t
 	return 0;
 }
 
-static bool is_text(const struct record_field *f)
+static bool is_text(const struct job_field *f)
 {
 	return f->column && (f->kind == FIELD_TEXT || f->kind == FIELD_JSON);
 }
 
-static bool is_named(const struct record_field *f)
+static bool is_named(const struct job_field *f)
 {
 	return f->kind == FIELD_STATE || f->kind == FIELD_VERDICT;
 }
@@ -85,10 +85,10 @@ int batch_add_job(struct batch *b, enum row_kind kind, const struct job_record *
 	const char *text[ROW_MAX_TEXTS];
 	size_t n = 0;
 
-	for (const struct record_field *f = record_field; f < record_field + n_record_fields; f++) {
+	for (const struct job_field *f = job_field; f < job_field + n_job_fields; f++) {
 		const void *member = (const char *)j + f->offset;
 
-		if (f->needed && (is_text(f) || is_named(f)) && !record_text(f, member))
+		if (f->needed && (is_text(f) || is_named(f)) && !job_field_text(f, member))
 			return err_fail(err, ERR_ARG, "job %llu has no %s", (unsigned long long)j->id,
 					f->column);
 		if (is_text(f))
@@ -132,7 +132,7 @@ struct row *batch_next(struct batch *b, size_t *at)
 		struct row_job *r = (struct row_job *)row;
 		char *text = (char *)(r + 1);
 
-		for (const struct record_field *f = record_field; f < record_field + n_record_fields; f++)
+		for (const struct job_field *f = job_field; f < job_field + n_job_fields; f++)
 			if (is_text(f))
 				text = place((const char **)((char *)&r->job + f->offset), text);
 	} else {

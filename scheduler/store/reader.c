@@ -129,7 +129,7 @@ static void answer(struct reader *r, struct question *q)
 
 	r->deadline_ns = clock_monotonic_ns() + r->s->read_limit_ns;
 	if (!r->db) {
-		rc = db_open(r->s->path, true, &r->db, &q->err);
+		rc = db_open(r->s->path, DB_READ, &r->db, &q->err);
 		if (rc)
 			return;
 		sqlite3_progress_handler(r->db, PROGRESS_STEPS, look_up, r);

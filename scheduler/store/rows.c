@@ -4,22 +4,24 @@
 #include <math.h>
 #include <stdint.h>
 
+#include "scheduler/store/store.h"
+
 /* The next field that has a column, or NULL behind the last; NULL begins. Columns count from 1 in this order. */
-static const struct record_field *next_column(const struct record_field *f)
+static const struct job_field *next_column(const struct job_field *f)
 {
-	f = f ? f + 1 : record_field;
-	while (f < record_field + n_record_fields && !f->column)
+	f = f ? f + 1 : job_field;
+	while (f < job_field + n_job_fields && !f->column)
 		f++;
-	return f < record_field + n_record_fields ? f : NULL;
+	return f < job_field + n_job_fields ? f : NULL;
 }
 
-static bool is_text(const struct record_field *f)
+static bool is_text(const struct job_field *f)
 {
 	return f->kind == FIELD_TEXT || f->kind == FIELD_JSON || f->kind == FIELD_STATE ||
 	       f->kind == FIELD_VERDICT || f->kind == FIELD_OUTCOME;
 }
 
-static bool is_real(const struct record_field *f)
+static bool is_real(const struct job_field *f)
 {
 	return f->kind == FIELD_FIXED || f->kind == FIELD_NUMBER;
 }
@@ -27,7 +29,7 @@ static bool is_real(const struct record_field *f)
 /* ---- statements ---- */
 
 /* Rows that are there already need a value in a new column that is never NULL. */
-static void column_sql(const struct record_field *f, bool added, struct strbuf *sql)
+static void column_sql(const struct job_field *f, bool added, struct strbuf *sql)
 {
 	strbuf_printf(sql, "%s %s", f->column, is_text(f) ? "TEXT" : is_real(f) ? "REAL" : "INTEGER");
 	if (f->kind == FIELD_ID)
@@ -40,7 +42,7 @@ void job_columns_sql(int version, struct strbuf *sql)
 {
 	const char *before = "";
 
-	for (const struct record_field *f = next_column(NULL); f; f = next_column(f)) {
+	for (const struct job_field *f = next_column(NULL); f; f = next_column(f)) {
 		if (f->since != version)
 			continue;
 		strbuf_puts(sql, version == 1 ? before : "ALTER TABLE jobs ADD COLUMN ");
@@ -50,10 +52,11 @@ void job_columns_sql(int version, struct strbuf *sql)
 	}
 }
 
-void job_names(struct strbuf *sql)
+void job_names(int version, struct strbuf *sql)
 {
-	for (const struct record_field *f = next_column(NULL); f; f = next_column(f))
-		strbuf_printf(sql, "%s%s", f == next_column(NULL) ? "" : ",", f->column);
+	for (const struct job_field *f = next_column(NULL); f; f = next_column(f))
+		strbuf_printf(sql, "%s%s", f == next_column(NULL) ? "" : ",",
+			      f->since <= version ? f->column : "NULL");
 }
 
 void job_insert_sql(struct strbuf *sql)
@@ -62,12 +65,12 @@ void job_insert_sql(struct strbuf *sql)
 	int n = 0;
 
 	strbuf_puts(sql, "INSERT INTO jobs(");
-	job_names(sql);
+	job_names(STORE_SCHEMA_VERSION, sql);
 	strbuf_puts(sql, ") VALUES(");
-	for (const struct record_field *f = next_column(NULL); f; f = next_column(f), n++)
+	for (const struct job_field *f = next_column(NULL); f; f = next_column(f), n++)
 		strbuf_printf(sql, "%s?%d", n ? "," : "", n + 1);
 	strbuf_puts(sql, ") ON CONFLICT(id) DO UPDATE SET ");
-	for (const struct record_field *f = next_column(NULL); f; f = next_column(f)) {
+	for (const struct job_field *f = next_column(NULL); f; f = next_column(f)) {
 		if (f->kind == FIELD_ID)
 			continue;
 		strbuf_printf(sql, "%s%s=excluded.%s", before, f->column, f->column);
@@ -81,7 +84,7 @@ void job_update_sql(struct strbuf *sql)
 	int n = 0, id = 0;
 
 	strbuf_puts(sql, "UPDATE jobs SET ");
-	for (const struct record_field *f = next_column(NULL); f; f = next_column(f)) {
+	for (const struct job_field *f = next_column(NULL); f; f = next_column(f)) {
 		n++;
 		if (f->kind == FIELD_ID)
 			id = n;
@@ -100,10 +103,10 @@ static int bind_known(sqlite3_stmt *st, int at, int64_t n, int64_t unknown)
 	return n == unknown ? sqlite3_bind_null(st, at) : sqlite3_bind_int64(st, at, n);
 }
 
-static int bind_field(sqlite3_stmt *st, int at, const struct record_field *f, const void *p)
+static int bind_field(sqlite3_stmt *st, int at, const struct job_field *f, const void *p)
 {
 	if (is_text(f))
-		return sqlite3_bind_text(st, at, record_text(f, p), -1, SQLITE_STATIC);
+		return sqlite3_bind_text(st, at, job_field_text(f, p), -1, SQLITE_STATIC);
 	if (is_real(f))
 		return sqlite3_bind_double(st, at, *(const double *)p); /* SQLite makes NaN NULL */
 	switch (f->kind) {
@@ -121,7 +124,7 @@ int job_bind(sqlite3_stmt *st, const struct job_record *j)
 {
 	int at = 0;
 
-	for (const struct record_field *f = next_column(NULL); f; f = next_column(f)) {
+	for (const struct job_field *f = next_column(NULL); f; f = next_column(f)) {
 		int rc = bind_field(st, ++at, f, (const char *)j + f->offset);
 
 		if (rc)
@@ -130,7 +133,7 @@ int job_bind(sqlite3_stmt *st, const struct job_record *j)
 	return SQLITE_OK;
 }
 
-static int load_text(sqlite3_stmt *st, int at, const struct record_field *f, struct job_record *out,
+static int load_text(sqlite3_stmt *st, int at, const struct job_field *f, struct job_record *out,
 		     struct err *err)
 {
 	const char *text = (const char *)sqlite3_column_text(st, at);
@@ -144,14 +147,14 @@ static int load_text(sqlite3_stmt *st, int at, const struct record_field *f, str
 				(unsigned long long)out->id, f->column);
 	if (f->kind == FIELD_TEXT || f->kind == FIELD_JSON)
 		*(const char **)member = text;
-	else if (text && !record_named(f, text, member))
+	else if (text && !job_field_named(f, text, member))
 		return err_fail(err, ERR_FORMAT,
 				"the row of job %llu has an unknown %s: the database is damaged",
 				(unsigned long long)out->id, f->column);
 	return 0;
 }
 
-static int load_field(sqlite3_stmt *st, int at, const struct record_field *f, struct job_record *out,
+static int load_field(sqlite3_stmt *st, int at, const struct job_field *f, struct job_record *out,
 		      struct err *err)
 {
 	void *p = (char *)out + f->offset;
@@ -177,7 +180,7 @@ int job_load(sqlite3_stmt *st, struct job_record *out, struct err *err)
 	int at = 0, rc = 0;
 
 	job_record_init(out);
-	for (const struct record_field *f = next_column(NULL); f && !rc; f = next_column(f))
+	for (const struct job_field *f = next_column(NULL); f && !rc; f = next_column(f))
 		rc = load_field(st, at++, f, out, err);
 	return rc;
 }

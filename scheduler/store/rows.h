@@ -11,7 +11,8 @@
 /* The columns that a version of the file brought: a list for CREATE TABLE of version 1, ALTER TABLE statements of the
  * later ones. */
 void job_columns_sql(int version, struct strbuf *sql);
-void job_names(struct strbuf *sql);          /* id,key,... */
+/* id,key,... of the newest version; NULL stands for a column that a file of an older one does not have. */
+void job_names(int version, struct strbuf *sql);
 /* Both take the values ?1, ?2, ... of job_bind(). An insert of an id that is there replaces its row. */
 void job_insert_sql(struct strbuf *sql);
 void job_update_sql(struct strbuf *sql);

@@ -1,3 +1,4 @@
+/* The tables and their versions, and whether a file is ours and whole. See schema.h. */
 #define _GNU_SOURCE
 #include "scheduler/store/schema.h"
 
@@ -7,146 +8,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/text/text.h"
-#include "scheduler/config/config.h"
 #include "scheduler/store/rows.h"
 #include "scheduler/store/store.h"
-#include "scheduler/store/vfs.h"
 
 #define PATH_SHOWN 200
-#define BUSY_TIMEOUT_MS 5000 /* somebody's sqlite3 shell may hold the file for a moment */
 #define CHECK_ALL_BYTES (64 << 20) /* a larger file is not read through at every start */
-
-/* ---- errors ---- */
-
-static enum err_code code_of(int rc)
-{
-	switch (rc & 0xff) {
-	case SQLITE_NOMEM: return ERR_NOMEM;
-	case SQLITE_NOTADB:
-	case SQLITE_CORRUPT: return ERR_FORMAT;
-	case SQLITE_BUSY:
-	case SQLITE_LOCKED:
-	case SQLITE_INTERRUPT: return ERR_BUSY;
-	case SQLITE_PERM:
-	case SQLITE_READONLY:
-	case SQLITE_AUTH: return ERR_PERM;
-	default: return ERR_IO;
-	}
-}
-
-/* What can be done about it. */
-static const char *advice(int rc)
-{
-	switch (rc & 0xff) {
-	case SQLITE_FULL: return "; make room on the disk";
-	case SQLITE_BUSY:
-	case SQLITE_LOCKED: return "; another program holds the file: end it";
-	case SQLITE_NOTADB:
-	case SQLITE_CORRUPT:
-		return "; move the file away, or restore a copy (the .recover command of sqlite3 may save "
-		       "rows)";
-	case SQLITE_PERM:
-	case SQLITE_READONLY:
-	case SQLITE_AUTH: return "; the daemon's user must own and may write the file";
-	default: return "";
-	}
-}
-
-int db_fail(sqlite3 *db, int rc, const char *what, const char *path, struct err *err)
-{
-	int extended = db ? sqlite3_extended_errcode(db) : rc, error = db ? sqlite3_system_errno(db) : 0;
-	/* The connection remembers its last error: it is only of interest where it is this one. */
-	bool same = db && (extended & 0xff) == (rc & 0xff);
-	bool system = same && error && ((rc & 0xff) == SQLITE_IOERR || (rc & 0xff) == SQLITE_CANTOPEN);
-	const char *reason = same ? sqlite3_errmsg(db) : sqlite3_errstr(rc);
-
-	return err_fail(err, system && (error == EACCES || error == EROFS) ? ERR_PERM : code_of(rc),
-			"cannot %s %s: %s%s%s%s%s", what, text_tail(path, PATH_SHOWN), reason,
-			system ? " (" : "", system ? strerror(error) : "", system ? ")" : "", advice(rc));
-}
-
-static const char *path_of(sqlite3 *db)
-{
-	const char *path = sqlite3_db_filename(db, "main");
-
-	return path ? path : STORE_FILE;
-}
-
-/* ---- connections ---- */
-
-int db_open(const char *path, bool for_reading, sqlite3 **out, struct err *err)
-{
-	int flags = (for_reading ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) | SQLITE_OPEN_NOMUTEX |
-		    SQLITE_OPEN_EXRESCODE;
-	int rc = store_vfs_register();
-	sqlite3 *db = NULL;
-
-	if (rc)
-		return db_fail(NULL, rc, "open", path, err);
-	rc = sqlite3_open_v2(path, &db, flags, STORE_VFS);
-	if (rc) {
-		rc = db_fail(db, rc, "open", path, err);
-		sqlite3_close(db);
-		return rc;
-	}
-	sqlite3_busy_timeout(db, BUSY_TIMEOUT_MS);
-	/* A file made to harm us must not run anything of its own: no triggers, no views, no odd functions. */
-	sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-	sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-	sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
-	sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
-	rc = db_exec(db, "PRAGMA temp_store=MEMORY", "set up", err);
-	if (rc) {
-		sqlite3_close(db);
-		return rc;
-	}
-	*out = db;
-	return 0;
-}
-
-void db_close(sqlite3 *db, bool checkpoint)
-{
-	if (!db)
-		return;
-	sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, !checkpoint, NULL);
-	sqlite3_close(db);
-}
-
-int db_exec(sqlite3 *db, const char *sql, const char *what, struct err *err)
-{
-	int rc = sqlite3_exec(db, sql, NULL, NULL, NULL);
-
-	return rc ? db_fail(db, rc, what, path_of(db), err) : 0;
-}
-
-int db_prepare(sqlite3 *db, const char *sql, sqlite3_stmt **out, struct err *err)
-{
-	int rc = sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, out, NULL);
-
-	return rc ? db_fail(db, rc, "read", path_of(db), err) : 0;
-}
-
-int db_number(sqlite3 *db, const char *sql, int64_t *out, struct err *err)
-{
-	sqlite3_stmt *st = NULL;
-	int rc = db_prepare(db, sql, &st, err);
-
-	if (rc)
-		return rc;
-	rc = sqlite3_step(st);
-	if (rc == SQLITE_ROW || rc == SQLITE_DONE) {
-		*out = rc == SQLITE_ROW ? sqlite3_column_int64(st, 0) : 0;
-		rc = 0;
-	} else {
-		rc = db_fail(db, rc, "read", path_of(db), err);
-	}
-	sqlite3_finalize(st);
-	return rc;
-}
 
 /* ---- versions ---- */
 
@@ -210,8 +79,7 @@ static int make_version_3(sqlite3 *db)
 static schema_step *const steps[] = { make_version_1, make_version_2, make_version_3 };
 _Static_assert(sizeof steps / sizeof *steps == STORE_SCHEMA_VERSION, "a step for every version");
 
-/* Version 0 stands for an empty file, and only for that. */
-static int read_version(sqlite3 *db, const char *path, int64_t *out, struct err *err)
+int schema_version(sqlite3 *db, const char *path, int64_t *out, struct err *err)
 {
 	int64_t application = 0, version = 0, objects = 0, recorded = 0;
 	int rc;
@@ -226,7 +94,7 @@ static int read_version(sqlite3 *db, const char *path, int64_t *out, struct err 
 	}
 	if (application != STORE_APPLICATION || version <= 0)
 		return err_fail(err, ERR_FORMAT,
-				"%s is an SQLite database, but not one of Postrider: move it away",
+				"%s is an SQLite database, but not one of a postriderd: move it away",
 				text_tail(path, PATH_SHOWN));
 	rc = db_number(db, "SELECT value FROM meta WHERE name='schema_version'", &recorded, err);
 	if (rc == 0 && recorded != version)
@@ -252,7 +120,7 @@ static int record_version(sqlite3 *db, int version, struct err *err)
 int schema_migrate(sqlite3 *db, const char *path, schema_step *const *step, int n_steps, struct err *err)
 {
 	int64_t version = 0;
-	int rc = read_version(db, path, &version, err);
+	int rc = schema_version(db, path, &version, err);
 
 	if (rc)
 		return rc;
@@ -330,7 +198,7 @@ static int check_length(sqlite3 *db, const char *path, int64_t bytes, struct err
 		return 0;
 	return err_fail(err, ERR_FORMAT, "%s is damaged: it was cut at %lld of %lld bytes%s",
 			text_tail(path, PATH_SHOWN), (long long)st.st_size, (long long)bytes,
-			advice(SQLITE_CORRUPT));
+			DB_DAMAGED_ADVICE);
 }
 
 /* Reads a small file through. Of a large one only what the start needs anyhow: damage elsewhere is found when
@@ -355,7 +223,7 @@ static int check_file(sqlite3 *db, const char *path, struct err *err)
 		rc = 0;
 		if (strcmp(found, "ok") != 0)
 			rc = err_fail(err, ERR_FORMAT, "%s is damaged: %s%s", text_tail(path, PATH_SHOWN),
-				      found, advice(SQLITE_CORRUPT));
+				      found, DB_DAMAGED_ADVICE);
 	} else {
 		rc = db_fail(db, rc == SQLITE_ROW ? SQLITE_NOMEM : rc, "check", path, err);
 	}
@@ -386,7 +254,7 @@ static int use_wal(sqlite3 *db, const char *path, struct err *err)
 	return rc;
 }
 
-static int set_up_writing(sqlite3 *db, const char *path, int durability, struct err *err)
+static int set_up_writing(sqlite3 *db, const char *path, enum store_durability durability, struct err *err)
 {
 	static const char *const synchronous[] = {
 		[DURABLE_ALWAYS] = "PRAGMA synchronous=FULL",
@@ -407,16 +275,16 @@ static int set_up_writing(sqlite3 *db, const char *path, int durability, struct 
 		       "set up", err);
 }
 
-int schema_open(const char *path, int durability, sqlite3 **out, struct err *err)
+int schema_open(const char *path, enum store_durability durability, sqlite3 **out, struct err *err)
 {
 	int64_t version = 0;
 	sqlite3 *db = NULL;
 	int rc = make_file(path, err);
 
-	if (rc || (rc = db_open(path, false, &db, err)))
+	if (rc || (rc = db_open(path, DB_WRITE, &db, err)))
 		return rc;
 	/* Whose file it is comes before any change to it. */
-	rc = read_version(db, path, &version, err);
+	rc = schema_version(db, path, &version, err);
 	if (rc == 0 && version <= STORE_SCHEMA_VERSION) /* else it is refused below */
 		rc = set_up_writing(db, path, durability, err);
 	if (rc == 0 && version > 0 && version <= STORE_SCHEMA_VERSION)
@@ -429,15 +297,15 @@ int schema_open(const char *path, int durability, sqlite3 **out, struct err *err
 	return 0;
 }
 
-int schema_reopen(const char *path, int durability, sqlite3 **out, struct err *err)
+int schema_reopen(const char *path, enum store_durability durability, sqlite3 **out, struct err *err)
 {
 	int64_t version = 0;
 	sqlite3 *db = NULL;
-	int rc = db_open(path, false, &db, err);
+	int rc = db_open(path, DB_WRITE, &db, err);
 
 	if (rc)
 		return rc;
-	if ((rc = read_version(db, path, &version, err)) == 0 && version != STORE_SCHEMA_VERSION)
+	if ((rc = schema_version(db, path, &version, err)) == 0 && version != STORE_SCHEMA_VERSION)
 		rc = err_fail(err, ERR_FORMAT,
 			      "%s is not the file it was: it has schema version %lld instead of %d",
 			      text_tail(path, PATH_SHOWN), (long long)version, STORE_SCHEMA_VERSION);

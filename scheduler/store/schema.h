@@ -1,29 +1,17 @@
-/* The database file: opening a connection, what the tables are, which versions there were, and whether the file is
- * whole. docs/STORE.md describes the tables. */
+/* The database file: what its tables are, which versions there were, and whether a file is whole. docs/STORE.md
+ * describes the tables. */
 #ifndef SCHEDULER_STORE_SCHEMA_H
 #define SCHEDULER_STORE_SCHEMA_H
 
-#include <sqlite3.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "common/err.h"
+#include "scheduler/store/db.h"
+#include "scheduler/store/store.h"
 
 #define STORE_FILE "postrider.db"
 #define STORE_LOCK "postrider.lock"
 #define STORE_APPLICATION 0x50525244 /* "PRRD" in the header of the file: tells it from other SQLite files */
 
-/* Fills err with what, the file and SQLite's reason (and the system's, where there is one); returns -code. */
-int db_fail(sqlite3 *db, int rc, const char *what, const char *path, struct err *err);
-
-/* The file must be there. For reading: nothing can be written through it. */
-int db_open(const char *path, bool for_reading, sqlite3 **out, struct err *err);
-int db_exec(sqlite3 *db, const char *sql, const char *what, struct err *err);
-int db_prepare(sqlite3 *db, const char *sql, sqlite3_stmt **out, struct err *err);
-/* The single number a query gives; 0 where it is NULL or there is no row. */
-int db_number(sqlite3 *db, const char *sql, int64_t *out, struct err *err);
-void db_close(sqlite3 *db, bool checkpoint); /* NULL is allowed; all statements must be gone */
+/* The version of a file of ours; 0: it is empty. ERR_FORMAT: it is not ours, or contradicts itself. */
+int schema_version(sqlite3 *db, const char *path, int64_t *out, struct err *err);
 
 /* A step of migration from version i to i + 1, inside a transaction; SQLite code. */
 typedef int schema_step(sqlite3 *db);
@@ -31,10 +19,9 @@ typedef int schema_step(sqlite3 *db);
  * that is SQLite's but not ours. */
 int schema_migrate(sqlite3 *db, const char *path, schema_step *const *step, int n_steps, struct err *err);
 
-/* Makes the file if it is not there, checks and migrates it; the connection is ready to write, with the
- * synchronisation that `durability` (enum config_durability) asks for. */
-int schema_open(const char *path, int durability, sqlite3 **out, struct err *err);
+/* Makes the file if it is not there, checks and migrates it; the connection is ready to write. */
+int schema_open(const char *path, enum store_durability durability, sqlite3 **out, struct err *err);
 /* The same for a file this process has used before: never makes one, never migrates. */
-int schema_reopen(const char *path, int durability, sqlite3 **out, struct err *err);
+int schema_reopen(const char *path, enum store_durability durability, sqlite3 **out, struct err *err);
 
 #endif

@@ -15,13 +15,13 @@ static int start(struct store *s, bool all_columns, const char *rest, int64_t nu
 		 sqlite3_stmt **out_st, struct err *err)
 {
 	struct strbuf sql = { 0 };
-	int rc = db_open(s->path, true, out_db, err);
+	int rc = db_open(s->path, DB_READ, out_db, err);
 
 	if (rc)
 		return rc;
 	strbuf_puts(&sql, "SELECT ");
 	if (all_columns)
-		job_names(&sql);
+		job_names(STORE_SCHEMA_VERSION, &sql);
 	strbuf_puts(&sql, rest);
 	if (sql.failed)
 		rc = err_fail(err, ERR_NOMEM, "out of memory to read the database");

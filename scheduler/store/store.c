@@ -20,7 +20,6 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/text/text.h"
-#include "scheduler/config/config.h"
 #include "scheduler/store/internal.h"
 #include "scheduler/store/schema.h"
 

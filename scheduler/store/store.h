@@ -18,14 +18,15 @@
 #include "common/err.h"
 #include "common/strbuf.h"
 #include "scheduler/jobs/record.h"
+#include "scheduler/store/durability.h"
 
-#define STORE_SCHEMA_VERSION 3 /* sim/trace/history.c reads it, too */
+#define STORE_SCHEMA_VERSION 3
 
 struct store;
 
 struct store_params {
 	const char *dir;             /* must exist */
-	int durability;              /* enum config_durability: always fsyncs every commit */
+	enum store_durability durability;
 	double interval_s;           /* of DURABLE_INTERVAL */
 	double read_limit_s;         /* a question that takes longer is given up; 0: 5 s */
 };
@@ -119,9 +120,15 @@ int store_each_key(struct store *s, int64_t since_ns,
                    void *owner, struct err *err);
 uint64_t store_last_id(struct store *s); /* highest id ever given; 0: none */
 
-/* Tests only: the k-th write, sync, truncation or opening of a database file from now on fails with SQLITE_IOERR or
- * SQLITE_FULL (k = 0: none); `forever`: and all after it. */
-void store_fail_at(unsigned long k, bool full, bool forever);
-bool store_fail_happened(void); /* did the armed failure happen? */
+/* ---- another program reads a daemon's jobs ---- */
+/* Nothing is changed, and a daemon may be using the file. Jobs come by id; what an older version of the file does not
+ * have is as job_record_init() leaves it. begin() gets the path of the database; it is called again, to read all jobs
+ * anew, if a daemon opened the file meanwhile. */
+struct store_visitor {
+	int (*begin)(void *owner, const char *path, struct err *err);
+	int (*job)(void *owner, const struct job_record *j, struct err *err);
+	void *owner;
+};
+int store_visit(const char *path, const struct store_visitor *v, struct err *err); /* path: of the file or its folder */
 
 #endif

@@ -12,7 +12,6 @@
 
 #include "common/clock.h"
 #include "common/strbuf.h"
-#include "scheduler/config/config.h"
 #include "scheduler/store/internal.h"
 #include "scheduler/store/rows.h"
 #include "scheduler/store/schema.h"

@@ -70,29 +70,15 @@ static int job_values_of(const struct paper_result *r, const struct paper_job *j
 			 struct job_values *out, struct err *err)
 {
 	const struct trace_kind *kind = &r->trace->kind[j->kind];
-	const struct {
-		enum feature_role role;
-		double value;
-	} number[] = { { ROLE_CPUS, kind->cpus },
-		       { ROLE_NJOBS, j->njobs },
-		       { ROLE_PROCESSES, kind->cpus * j->njobs } };
 	int rc = job_values_init(out, s, err);
 
-	for (size_t i = 0; i < r->trace->n_columns && !rc; i++) {
-		int at = schema_find_any(s, r->trace->column[i]);
-
-		if (at < 0 || !kind->value[i])
-			continue;
-		if (at < (int)s->n_columns && s->column[at].kind == COLUMN_CATEGORY)
-			out->category[at] = kind->value[i];
-		else
-			text_number(kind->value[i], &out->number[at]);
-	}
-	for (size_t i = 0; i < sizeof number / sizeof *number && !rc; i++) {
-		int at = schema_role(s, number[i].role);
-
-		if (at >= 0)
-			out->number[at] = number[i].value;
+	if (!rc)
+		rc = job_values_bind(out, s, (const char *const *)r->trace->column,
+				     (const char *const *)kind->value, r->trace->n_columns, err);
+	if (!rc) {
+		job_values_put_role(out, s, ROLE_CPUS, kind->cpus);
+		job_values_put_role(out, s, ROLE_NJOBS, j->njobs);
+		job_values_put_role(out, s, ROLE_PROCESSES, kind->cpus * j->njobs);
 	}
 	return rc;
 }

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "common/text/text.h"
 #include "scheduler/core/decide.h"
 
 void bound_kinds_release(struct bound_kinds *b)
@@ -29,55 +28,9 @@ static uint32_t first_line(const struct trace *t, size_t kind)
 	return 0;
 }
 
-static int refuse(const struct trace *t, size_t kind, const char *column, struct err *err, const char *why,
-		  const char *text)
+static int refuse(const struct trace *t, size_t kind, const char *column, const char *why, struct err *err)
 {
-	char shown[64];
-
-	return err_fail(err, ERR_FORMAT, "%s:%u: field %s: %s%s%s%s", t->name, first_line(t, kind), column,
-			text ? "'" : "", text ? text_printable(text, shown, sizeof shown) : "",
-			text ? "' " : "", why);
-}
-
-static int set_value(const struct trace *t, size_t kind, size_t column, const struct schema *s,
-		     struct job_values *v, struct err *err)
-{
-	const char *text = t->kind[kind].value[column];
-	int at = schema_find_any(s, t->column[column]);
-
-	if (!text || at < 0)
-		return 0;
-	if ((size_t)at < s->n_columns && s->column[at].kind == COLUMN_CATEGORY)
-		v->category[at] = text;
-	else if (!text_number(text, &v->number[at]))
-		return refuse(t, kind, t->column[column], err, "is not a number", text);
-	return 0;
-}
-
-/* What the training table never varied, a trace need not say. */
-static int fill_constant(const struct trace *t, size_t kind, const struct model *m, const struct feature *f,
-			 struct job_values *v, struct err *err)
-{
-	const struct schema *s = m->schema;
-	const char *name;
-
-	if (f->source >= s->n_columns) /* derived */
-		return 0;
-	name = s->column[f->source].name;
-	if (feature_is_category(f)) {
-		if (v->category[f->source])
-			return 0;
-		if (f->category || !f->category_zero)
-			return refuse(t, kind, name, err, "is missing, and the model needs it", NULL);
-		v->category[f->source] = f->category_zero;
-		return 0;
-	}
-	if (!isnan(v->number[f->source]))
-		return 0;
-	if (!(f->min == f->max))
-		return refuse(t, kind, name, err, "is missing, and the model needs it", NULL);
-	v->number[f->source] = f->min;
-	return 0;
+	return err_fail(err, ERR_FORMAT, "%s:%u: column %s: %s", t->name, first_line(t, kind), column, why);
 }
 
 static bool is_load_or_decision(const struct schema *s, size_t source)
@@ -89,22 +42,29 @@ static bool is_load_or_decision(const struct schema *s, size_t source)
 static int bind_values(const struct trace *t, size_t kind, const struct model *m, bool open_epochs,
 		       struct job_values *v, struct err *err)
 {
-	int cpus = schema_role(m->schema, ROLE_CPUS), epochs = schema_role(m->schema, ROLE_EPOCHS);
-	int status = 0;
+	int epochs = schema_role(m->schema, ROLE_EPOCHS);
 
-	for (size_t i = 0; !status && i < t->n_columns; i++)
-		status = set_value(t, kind, i, m->schema, v, err);
-	if (cpus >= 0)
-		v->number[cpus] = t->kind[kind].cpus;
-	if (!status && open_epochs && epochs < 0)
-		status = refuse(t, kind, "epochs", err, "are open, and the model does not know epochs", NULL);
-	for (size_t i = 0; !status && i < m->features->n; i++) {
-		const struct feature *f = &m->features->feature[i];
-
-		if (!is_load_or_decision(m->schema, f->source) && !(open_epochs && (int)f->source == epochs))
-			status = fill_constant(t, kind, m, f, v, err);
+	if (job_values_bind(v, m->schema, (const char *const *)t->column,
+			    (const char *const *)t->kind[kind].value, t->n_columns, err)) {
+		if (err)
+			err->code = ERR_FORMAT;
+		return err_prefix(err, "%s:%u", t->name, first_line(t, kind));
 	}
-	return status;
+	job_values_put_role(v, m->schema, ROLE_CPUS, t->kind[kind].cpus);
+	if (open_epochs && epochs < 0)
+		return refuse(t, kind, "epochs", "open, and the model does not know epochs", err);
+	for (size_t i = 0; i < m->features->n; i++) {
+		size_t source = m->features->feature[i].source;
+
+		if (source >= m->schema->n_columns || job_values_given(v, source) ||
+		    is_load_or_decision(m->schema, source) || (open_epochs && (int)source == epochs))
+			continue;
+		/* A trace need not say what training never varied. */
+		if (!features_fill_constant(m->features, source, v))
+			return refuse(t, kind, m->schema->column[source].name,
+				      "missing, and the model needs it", err);
+	}
+	return 0;
 }
 
 static int bind_epochs(const struct trace *t, size_t kind, struct bound_kind *b, struct err *err)
@@ -115,10 +75,8 @@ static int bind_epochs(const struct trace *t, size_t kind, struct bound_kind *b,
 	if (isnan(k->epochs_from))
 		return 0;
 	if (!(n >= 1.0 && n * (double)(b->n_batches ? b->n_batches : 1) <= DECIDE_MAX_CANDIDATES))
-		return refuse(t, kind, "epochs", err,
-			      "leave more pairs of batch and epochs open than a "
-			      "decision looks at",
-			      NULL);
+		return refuse(t, kind, "epochs",
+			      "more pairs of batch and epochs are open than a decision looks at", err);
 	b->n_epochs = (size_t)n;
 	b->epochs = mem_array(b->n_epochs, sizeof *b->epochs);
 	if (!b->epochs)

@@ -7,12 +7,12 @@
 
 #include "common/mem.h"
 #include "common/text/text.h"
+#include "predictors/data/bind.h"
 
 struct binding {
 	const struct measured_table *table;
 	const struct trace *trace;
-	int category[MEASURED_MAX_CATEGORIES],
-		axis[MEASURED_MAX_AXES]; /* columns of the trace; -1: it has none */
+	struct job_values values; /* of the kind at hand, under the table's schema */
 };
 
 static const char *file_of(const struct measured_table *t)
@@ -33,20 +33,28 @@ int measured_check_range(const struct measured_table *t, uint32_t combo, size_t 
 			high);
 }
 
-/* "TRACE:LINE: column NAME: reason" with the line of the kind's first job. */
-static int refuse(const struct binding *b, size_t kind, const char *column, const char *reason,
-		  struct err *err)
+/* Puts the trace and the line of the kind's first job before a reason. */
+static int prefix_place(const struct binding *b, size_t kind, struct err *err)
 {
 	const struct trace_job *j = b->trace->job;
 	const char *name = text_tail(b->trace->name, 100);
 	size_t i = 0;
 
+	if (err)
+		err->code = ERR_FORMAT;
 	while (i + 1 < b->trace->n_jobs && j[i].kind != kind)
 		i++;
 	if (!b->trace->n_jobs || !j[i].line)
-		return err_fail(err, ERR_FORMAT, "%s: job %llu: column %s: %s", name,
-				b->trace->n_jobs ? (unsigned long long)j[i].id : 0ULL, column, reason);
-	return err_fail(err, ERR_FORMAT, "%s:%u: column %s: %s", name, j[i].line, column, reason);
+		return err_prefix(err, "%s: job %llu", name,
+				  b->trace->n_jobs ? (unsigned long long)j[i].id : 0ULL);
+	return err_prefix(err, "%s:%u", name, j[i].line);
+}
+
+static int refuse(const struct binding *b, size_t kind, const char *column, const char *reason,
+		  struct err *err)
+{
+	err_fail(err, ERR_FORMAT, "column %s: %s", column, reason);
+	return prefix_place(b, kind, err);
 }
 
 /* ---- categories ---- */
@@ -69,7 +77,7 @@ static int bind_category(const struct binding *b, size_t kind, size_t index, uin
 			 struct err *err)
 {
 	const struct measured_category *c = &b->table->category[index];
-	const char *value = b->category[index] < 0 ? NULL : b->trace->kind[kind].value[b->category[index]];
+	const char *value = b->values.category[c->column];
 	char reason[320], shown[64], list[128];
 	size_t i = 0;
 
@@ -130,22 +138,17 @@ static int bind_number(const struct binding *b, size_t kind, uint32_t combo, siz
 		       struct err *err)
 {
 	const struct measured_axis *a = &b->table->axis[axis];
-	const char *text = b->axis[axis] < 0 ? NULL : b->trace->kind[kind].value[b->axis[axis]];
-	char reason[256], shown[64];
+	size_t at = combo * b->table->n_axes + axis;
+	char reason[256];
 
-	if (!text && b->table->low[combo * b->table->n_axes + axis] ==
-			     b->table->high[combo * b->table->n_axes + axis]) {
-		*out = b->table->low[combo * b->table->n_axes + axis];
+	*out = b->values.number[a->column];
+	if (isnan(*out) && b->table->low[at] == b->table->high[at]) {
+		*out = b->table->low[at];
 		return 0;
 	}
-	if (!text) {
+	if (isnan(*out)) {
 		snprintf(reason, sizeof reason, "not given, and %s measured several: %.6g to %.6g",
 			 file_of(b->table), a->level[0], a->level[a->n_levels - 1]);
-		return refuse(b, kind, a->name, reason, err);
-	}
-	if (!text_number(text, out)) {
-		snprintf(reason, sizeof reason, "'%s' is not a number",
-			 text_printable(text, shown, sizeof shown));
 		return refuse(b, kind, a->name, reason, err);
 	}
 	return check(b, kind, combo, axis, *out, "", err);
@@ -168,13 +171,17 @@ static int bind_axis(const struct binding *b, size_t kind, uint32_t combo, size_
 
 /* ---- kinds ---- */
 
-static int bind_kind(const struct binding *b, const struct measured_fold *fold, size_t kind,
+static int bind_kind(struct binding *b, const struct measured_fold *fold, size_t kind,
 		     struct measured_kinds *k, struct err *err)
 {
 	const struct measured_table *t = b->table;
 	uint32_t combo = 0;
 	int rc = 0;
 
+	job_values_reset(&b->values, t->schema);
+	if (job_values_bind(&b->values, t->schema, (const char *const *)b->trace->column,
+			    (const char *const *)b->trace->kind[kind].value, b->trace->n_columns, err))
+		return prefix_place(b, kind, err);
 	for (size_t c = 0; c < t->n_categories && !rc; c++)
 		rc = bind_category(b, kind, c, &combo, err);
 	for (size_t f = 0; f < measured_table_folds(t) && !rc; f++)
@@ -190,26 +197,6 @@ static int bind_kind(const struct binding *b, const struct measured_fold *fold, 
 		rc = bind_axis(b, kind, combo, a, &k->value[kind * t->n_axes + a], err);
 	k->combo[kind] = combo;
 	return rc;
-}
-
-static void find_columns(struct binding *b)
-{
-	const struct measured_table *t = b->table;
-
-	for (size_t c = 0; c < MEASURED_MAX_CATEGORIES; c++)
-		b->category[c] = -1;
-	for (size_t a = 0; a < MEASURED_MAX_AXES; a++)
-		b->axis[a] = -1;
-	for (size_t i = 0; b->trace && i < b->trace->n_columns; i++) {
-		int column = schema_find(t->schema, b->trace->column[i]);
-
-		for (size_t c = 0; c < t->n_categories; c++)
-			if (column == (int)t->category[c].column)
-				b->category[c] = (int)i;
-		for (size_t a = 0; a < t->n_axes; a++)
-			if (column == (int)t->axis[a].column)
-				b->axis[a] = (int)i;
-	}
 }
 
 /* Those inside the range of every combination of categories that the trace has (without a trace: that was measured). */
@@ -247,15 +234,17 @@ int measured_kinds_bind(const struct measured_table *t, const struct measured_fo
 	size_t n = trace ? trace->n_kinds : 0;
 	int rc = 0;
 
-	find_columns(&b);
 	k.combo = mem_array(n, sizeof *k.combo);
 	k.value = mem_array(n * t->n_axes, sizeof *k.value);
 	if (!k.combo || !k.value)
 		rc = err_fail(err, ERR_NOMEM, "%s: out of memory for %zu kinds of jobs", file_of(t), n);
+	if (!rc)
+		rc = job_values_init(&b.values, t->schema, err);
 	for (size_t i = 0; i < n && !rc; i++)
 		rc = bind_kind(&b, fold, i, &k, err);
 	if (!rc)
 		rc = find_batches(&b, &k, err);
+	job_values_release(&b.values);
 	if (rc)
 		measured_kinds_release(&k);
 	else

@@ -221,9 +221,30 @@ void yard_configure(const struct yard *y, const char *settings, const char *type
 	strbuf_release(&b);
 }
 
+/* Another user may not be able to reach the programs: the project may lie in a folder that only root may enter. Copies
+ * in the yard are within everybody's reach. */
+static const char *reachable_daemon(const struct yard *y)
+{
+	static const char *const name[] = { "postrider-supervisor", "postriderd" };
+	static char path[256];
+
+	snprintf(path, sizeof path, "%s/bin", y->dir);
+	if (mkdir(path, 0755) && errno != EEXIST)
+		die("%s: %s", path, strerror(errno));
+	for (size_t i = 0; i < sizeof name / sizeof name[0]; i++) {
+		const char *copy[] = { "/bin/cp", program(name[i]), path, NULL };
+
+		snprintf(path, sizeof path, "%s/bin/%s", y->dir, name[i]);
+		if (run_program(copy, NULL) || chmod(path, 0755))
+			die("could not copy %s to %s", program(name[i]), path);
+	}
+	return path;
+}
+
 void yard_spawn(struct yard *y)
 {
-	const char *argv[MAX_ARGS] = { program("postriderd"), "--config", y->config };
+	const char *argv[MAX_ARGS] = { y->uid ? reachable_daemon(y) : program("postriderd"), "--config",
+				       y->config };
 	size_t n = 3;
 
 	for (size_t i = 0; i < 4 && y->flag[i]; i++)
@@ -275,7 +296,9 @@ double yard_start(struct yard *y)
 
 	yard_spawn(y);
 	if (!yard_greeted(y, PATIENCE_S))
-		die("the daemon did not come up in %g s", PATIENCE_S);
+		die(y->pid ? "the daemon did not come up in %g s"
+			   : "the daemon left before it came up (%g s)",
+		    now_s() - began);
 	return now_s() - began;
 }
 

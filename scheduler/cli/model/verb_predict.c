@@ -155,11 +155,6 @@ out:
 
 /* ---- one job: what it says and what it must say ---- */
 
-static bool given(const struct job_values *v, size_t column)
-{
-	return !isnan(v->number[column]) || v->category[column];
-}
-
 /* Which columns the model looks at, directly or through a derived one that the job does not give. */
 static void columns_needed(const struct model *m, const struct job_values *v, bool *need)
 {
@@ -177,7 +172,8 @@ static void columns_needed(const struct model *m, const struct job_values *v, bo
 		for (size_t i = 0; i < s->n_derived; i++) {
 			size_t at = s->n_columns + i;
 
-			for (size_t k = 0; need[at] && !given(v, at) && k < s->derived[i].n_of; k++) {
+			for (size_t k = 0; need[at] && !job_values_given(v, at) && k < s->derived[i].n_of;
+			     k++) {
 				size_t of = s->derived[i].source[k];
 
 				if (!need[of])
@@ -191,28 +187,13 @@ static void columns_needed(const struct model *m, const struct job_values *v, bo
 static bool fill_from_training(const struct model *m, struct job_values *v, size_t column,
 			       struct strbuf *taken)
 {
-	const char *name = m->schema->column[column].name;
-	const struct feature *only = NULL;
+	const struct schema_column *c = &m->schema->column[column];
 	char buf[32];
 
-	if (!m->schema->column[column].optional)
+	if (!c->optional || !features_fill_constant(m->features, column, v))
 		return false;
-	for (size_t i = 0; i < m->features->n; i++) {
-		if (m->features->feature[i].source != column)
-			continue;
-		if (only)
-			return false;
-		only = &m->features->feature[i];
-	}
-	if (!only || only->category || !(only->min == only->max))
-		return false;
-	if (only->category_zero) { /* a category of one value */
-		v->category[column] = only->category_zero;
-		strbuf_printf(taken, "%s%s=%s", taken->len ? ", " : "", name, only->category_zero);
-	} else {
-		v->number[column] = only->min;
-		strbuf_printf(taken, "%s%s=%s", taken->len ? ", " : "", name, text_shortest(only->min, buf));
-	}
+	strbuf_printf(taken, "%s%s=%s", taken->len ? ", " : "", c->name,
+		      v->category[column] ? v->category[column] : text_shortest(v->number[column], buf));
 	return true;
 }
 
@@ -228,7 +209,8 @@ static int job_complete(const struct cli *c, const struct model *m, struct job_v
 		return err_nomem(err, NULL);
 	columns_needed(m, v, need);
 	for (size_t i = 0; i < s->n_columns; i++) {
-		if (!need[i] || (int)i == decision || given(v, i) || fill_from_training(m, v, i, &taken))
+		if (!need[i] || (int)i == decision || job_values_given(v, i) ||
+		    fill_from_training(m, v, i, &taken))
 			continue;
 		strbuf_printf(&missing, "%s%s=...", missing.len ? "," : "", s->column[i].name);
 	}
@@ -293,7 +275,7 @@ static void note_extrapolation(const struct cli *c, const struct model *m, const
 		const char *name = schema_source_name(s, column);
 		char a[32], b[32], x[32];
 
-		if (column == last || (int)column == decision || !given(v, column))
+		if (column == last || (int)column == decision || !job_values_given(v, column))
 			continue;
 		last = column; /* one-hot features of a column stand side by side */
 		if (feature_is_category(f)) {

@@ -453,10 +453,10 @@ TEST(test_bad_jobs_change_nothing_and_say_why)
 {
 	refuses_job("cpus=4,ntework=x", "did you mean 'network'?");
 	refuses_job("cpus=4,qqqqqqqqqq=1", "known: network, cpus, njobs, batch");
-	refuses_job("cpus=4,batch=big", "batch=big: need a number");
-	refuses_job("cpus=4,batch=inf", "need a number");
-	refuses_job("cpus=4,batch=nan", "need a number");
-	refuses_job("cpus=4,batch=1e999", "need a number");
+	refuses_job("cpus=4,batch=big", "column batch: 'big' is not a number");
+	refuses_job("cpus=4,batch=inf", "is not a number");
+	refuses_job("cpus=4,batch=nan", "is not a number");
+	refuses_job("cpus=4,batch=1e999", "is not a number");
 	refuses_job("cpus=4,cpus=5", "cpus is given twice");
 	refuses_job("cpus=4,cpu=4", "cpus is given twice");
 	refuses_job("cpus=4,network=", "network=: need a value");

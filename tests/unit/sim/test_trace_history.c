@@ -13,17 +13,24 @@
 #include "tests/support/support.h"
 #include "tests/support/test.h"
 
-/* The tables of docs/STORE.md, as far as a trace is concerned. */
+/* The tables of docs/STORE.md that a trace is made of, with defaults where a trace does not look. */
 #define VERSION_1                                                                                            \
 	"CREATE TABLE meta(name TEXT PRIMARY KEY NOT NULL, value ANY) STRICT, WITHOUT ROWID;"                \
-	"CREATE TABLE jobs(id INTEGER PRIMARY KEY, uid INTEGER NOT NULL, type TEXT NOT NULL, params TEXT "   \
-	"NOT NULL,"                                                                                          \
-	" batches TEXT, cpus INTEGER NOT NULL, slo_s REAL, confidence REAL, best_effort INTEGER NOT NULL,"   \
-	" state TEXT NOT NULL, submitted_ns INTEGER) STRICT;"                                                \
+	"CREATE TABLE jobs(id INTEGER PRIMARY KEY, key TEXT, uid INTEGER NOT NULL, gid INTEGER DEFAULT 0,"   \
+	" type TEXT NOT NULL, mode TEXT DEFAULT 'run', params TEXT NOT NULL, batches TEXT, cpus INTEGER,"    \
+	" slo_s REAL, confidence REAL, max_memory_mb REAL, best_effort INTEGER NOT NULL,"                    \
+	" state TEXT NOT NULL, verdict TEXT DEFAULT 'promised', reason TEXT,"                                \
+	" submitted_ns INTEGER, started_ns INTEGER, ended_ns INTEGER, batch REAL, lr REAL,"                  \
+	" predicted_s REAL, upper_s REAL, predicted_accuracy REAL, run_predicted_s REAL, run_upper_s REAL,"  \
+	" work_s REAL, cpu_share REAL, disk_share REAL, accuracy REAL, exit_code INTEGER,"                   \
+	" exit_signal INTEGER, max_rss_mb REAL, cpu_s REAL, policy TEXT, model TEXT, slo_outcome TEXT,"      \
+	" tag TEXT) STRICT;"                                                                                 \
 	"PRAGMA application_id=1347572292;"
 #define VERSION_2                                                                                            \
 	"ALTER TABLE jobs ADD COLUMN tenant TEXT; ALTER TABLE jobs ADD COLUMN priority INTEGER NOT NULL "    \
-	"DEFAULT 0;"
+	"DEFAULT 0; ALTER TABLE jobs ADD COLUMN epochs REAL; ALTER TABLE jobs ADD COLUMN model_s REAL;"      \
+	"ALTER TABLE jobs ADD COLUMN may_stop INTEGER NOT NULL DEFAULT 0;"                                   \
+	"ALTER TABLE jobs ADD COLUMN stopped_epoch REAL;"
 #define COLUMNS "(id,uid,type,params,batches,cpus,slo_s,confidence,best_effort,state,submitted_ns"
 
 static int disarm(void **state)
@@ -44,7 +51,7 @@ static void run(sqlite3 *db, const char *sql)
 static sqlite3 *make(const char *path, int version)
 {
 	sqlite3 *db = NULL;
-	char sql[64];
+	char sql[120];
 
 	unlink(path);
 	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
@@ -52,7 +59,8 @@ static sqlite3 *make(const char *path, int version)
 	run(db, VERSION_1);
 	if (version > 1)
 		run(db, VERSION_2);
-	snprintf(sql, sizeof sql, "PRAGMA user_version=%d", version);
+	snprintf(sql, sizeof sql, "PRAGMA user_version=%d; INSERT INTO meta VALUES('schema_version',%d)",
+		 version, version);
 	run(db, sql);
 	return db;
 }

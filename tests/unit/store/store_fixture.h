@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "common/mem.h"
-#include "scheduler/config/config.h"
 #include "scheduler/store/store.h"
+#include "tests/support/store_vfs.h"
 #include "tests/support/support.h"
 #include "tests/support/test.h"
 #include "tests/unit/jobs/plain_job.h"
@@ -38,6 +38,7 @@ FIXTURE const char *fresh_dir(void)
 	static unsigned n;
 	static char path[128];
 
+	store_vfs_use();
 	snprintf(path, sizeof path, "%s/%u", support_temp_dir(), n++);
 	assert_int_equal(mkdir(path, 0700), 0);
 	return path;
@@ -77,6 +78,7 @@ FIXTURE const char *memory_dir(void)
 		}
 		atexit(remove_memory_root);
 	}
+	store_vfs_use();
 	snprintf(path, sizeof path, "%s/%u", memory_root, n++);
 	assert_int_equal(mkdir(path, 0700), 0);
 	return path;

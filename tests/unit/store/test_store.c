@@ -1,4 +1,4 @@
-/* scheduler/daemon/store: what goes in comes out, and tickets mean what they say. */
+/* scheduler/store: what goes in comes out, and tickets mean what they say. */
 #define _GNU_SOURCE
 #include "tests/support/test.h"
 #include "tests/unit/store/store_fixture.h"
@@ -358,6 +358,37 @@ TEST(test_other_durabilities_write_the_same_rows)
 		assert_int_equal(sql_number(dir, "SELECT count(*) FROM jobs"), 50);
 		assert_whole(dir);
 	}
+}
+
+/* Syncs of the log while `n` commits become durable one after the other. */
+static unsigned long syncs_of(enum store_durability d, double interval_s, unsigned n)
+{
+	struct store_params p = { .dir = memory_dir(), .durability = d, .interval_s = interval_s };
+	struct store *s = NULL;
+	struct err err = { 0 };
+	unsigned long before;
+
+	assert_int_equal(store_open(&p, &s, &err), 0);
+	before = store_syncs_of_log();
+	for (unsigned i = 1; i <= n; i++) {
+		struct job_record j = plain_job(i);
+		unsigned long one = store_syncs_of_log();
+
+		assert_int_equal(store_add_job(s, &j, &err), 0);
+		commit_all(s);
+		/* What counts as durable has been synced before it does. */
+		assert_true(d != DURABLE_ALWAYS || store_syncs_of_log() > one);
+	}
+	before = store_syncs_of_log() - before;
+	store_close(s);
+	return before;
+}
+
+TEST(test_always_syncs_every_commit_and_the_others_do_not)
+{
+	assert_true(syncs_of(DURABLE_ALWAYS, 0, 20) >= 20);
+	assert_true(syncs_of(DURABLE_INTERVAL, 1000, 20) == 0);
+	assert_true(syncs_of(DURABLE_NONE, 0, 20) == 0);
 }
 
 TEST(test_interval_syncs_without_further_commits)

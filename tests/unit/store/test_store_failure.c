@@ -54,6 +54,7 @@ static int disarm(void **state)
 {
 	(void)state;
 	store_fail_at(0, false, false);
+	store_lose_log(false);
 	mem_fail_at(0, false);
 	return 0;
 }
@@ -404,6 +405,32 @@ TEST_WITH(test_older_copy_put_in_place_is_noticed, NULL, disarm)
 	assert_true(store_failed(s, &err));
 	assert_non_null(strstr(err.text, "went back from commit 2 to 1"));
 	store_close(s);
+}
+
+TEST_WITH(test_repair_looks_whether_the_disk_kept_what_it_was_given, NULL, disarm)
+{
+	const char *dir = memory_dir();
+	struct store *s = open_store(dir);
+	struct err err = { 0 };
+	uint64_t t;
+
+	assert_int_equal(add_all(s, 1), 0);
+	commit_all(s);
+	store_fail_at(1, false, false);
+	assert_int_equal(add_all(s, 2), 0);
+	t = store_commit(s);
+	assert_true(wait_ticket(s, t));
+	assert_true(store_failed(s, NULL));
+	store_lose_log(true);
+	assert_false(repair_store(s));
+	assert_true(store_failed(s, &err));
+	assert_true(store_durable(s) == t - 1);
+	store_lose_log(false);
+	assert_true(repair_store(s));
+	assert_true(store_durable(s) == t);
+	store_close(s);
+	assert_int_equal(sql_number(dir, "SELECT count(*) FROM jobs"), 2);
+	assert_whole(dir);
 }
 
 TEST_WITH(test_close_of_a_failed_store_tries_once_more, NULL, disarm)

@@ -127,7 +127,7 @@ TEST(test_database_of_another_program_is_refused_and_left_alone)
 	const char *dir = fresh_dir();
 
 	sql_run(dir, "CREATE TABLE songs(title)");
-	assert_refused(dir, ERR_FORMAT, "not one of Postrider");
+	assert_refused(dir, ERR_FORMAT, "not one of a postriderd");
 	assert_int_equal(sql_number(dir, "SELECT count(*) FROM sqlite_schema"), 1);
 	assert_int_equal(sql_number(dir, "SELECT journal_mode='delete' FROM pragma_journal_mode"), 1);
 }

@@ -1,11 +1,10 @@
-#include "scheduler/store/vfs.h"
+/* A layer between SQLite and the files of the store, see store_vfs.h. The product opens files through SQLite's default
+ * file system and needs to know nothing of it. */
+#include "tests/support/store_vfs.h"
 
-#include <pthread.h>
 #include <sqlite3.h>
 #include <stdatomic.h>
 #include <string.h>
-
-#include "scheduler/store/store.h"
 
 /* Armed by tests. An unarmed counter costs one relaxed load per call. */
 static atomic_ulong fail_countdown;
@@ -41,10 +40,29 @@ bool store_fail_happened(void)
 	return atomic_load(&fail_happened);
 }
 
+static atomic_ulong n_syncs[2]; /* of the file, of its log */
+static atomic_bool lose_log;
+
+void store_lose_log(bool on)
+{
+	atomic_store(&lose_log, on);
+}
+
+unsigned long store_syncs_of_file(void)
+{
+	return atomic_load(&n_syncs[0]);
+}
+
+unsigned long store_syncs_of_log(void)
+{
+	return atomic_load(&n_syncs[1]);
+}
+
 /* ---- one open file: ours, with SQLite's own right behind it ---- */
 
 struct shim_file {
 	sqlite3_file base;
+	bool is_log;
 	sqlite3_file *real;
 };
 
@@ -74,6 +92,8 @@ static int shim_write(sqlite3_file *f, const void *from, int n, sqlite3_int64 at
 		real->pMethods->xWrite(real, from, n / 2, at);
 		return atomic_load(&fail_full) ? SQLITE_FULL : SQLITE_IOERR_WRITE;
 	}
+	if (((struct shim_file *)f)->is_log && atomic_load(&lose_log))
+		return SQLITE_OK;
 	return real->pMethods->xWrite(real, from, n, at);
 }
 
@@ -88,6 +108,7 @@ static int shim_sync(sqlite3_file *f, int flags)
 {
 	if (must_fail())
 		return atomic_load(&fail_full) ? SQLITE_FULL : SQLITE_IOERR_FSYNC;
+	atomic_fetch_add(&n_syncs[((struct shim_file *)f)->is_log], 1);
 	return real_file(f)->pMethods->xSync(real_file(f), flags);
 }
 
@@ -179,6 +200,7 @@ static int shim_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *f, int fl
 
 	(void)vfs;
 	file->base.pMethods = NULL; /* tells SQLite that there is nothing to close */
+	file->is_log = (flags & SQLITE_OPEN_WAL) != 0;
 	file->real = (sqlite3_file *)(file + 1);
 	if (must_fail())
 		return atomic_load(&fail_full) ? SQLITE_FULL : SQLITE_CANTOPEN;
@@ -189,28 +211,16 @@ static int shim_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *f, int fl
 	return rc;
 }
 
-static int register_result;
-
-static void register_once(void)
+void store_vfs_use(void)
 {
-	beneath = sqlite3_vfs_find(NULL);
-	if (!beneath) {
-		register_result = SQLITE_ERROR;
+	if (beneath)
 		return;
-	}
+	beneath = sqlite3_vfs_find(NULL);
 	/* A copy with another xOpen: whatever the other functions look up in their structure is in it too. */
 	shim = *beneath;
 	shim.pNext = NULL;
-	shim.zName = STORE_VFS;
+	shim.zName = "postrider-tests";
 	shim.szOsFile = (int)sizeof(struct shim_file) + beneath->szOsFile;
 	shim.xOpen = shim_open;
-	register_result = sqlite3_vfs_register(&shim, 0);
-}
-
-int store_vfs_register(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, register_once);
-	return register_result;
+	sqlite3_vfs_register(&shim, 1);
 }

@@ -1,0 +1,192 @@
+/* What the daemon says and does rests on what is on the disk: a library loaded into it keeps the files as they were last
+ * synced (preload/disk_image.c). Nothing is answered, and no job is started, before the copy has it; after a power cut the
+ * copy is all there is. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/daemon/harness.h"
+#include "tests/support/support.h"
+#include "tests/support/test.h"
+
+static struct yard yard;
+static char disk[104];
+
+static int open_traced(void **state)
+{
+	char now[160];
+
+	(void)state;
+	yard_open(&yard);
+	snprintf(disk, sizeof disk, "%s/disk", yard.dir);
+	snprintf(now, sizeof now, "%s/now", disk);
+	if (mkdir(disk, 0700) || mkdir(now, 0700))
+		die("cannot make %s", now);
+	return 0;
+}
+
+static int close_traced(void **state)
+{
+	(void)state;
+	yard_close(&yard);
+	return 0;
+}
+
+static void start_traced(const char *settings)
+{
+	const char *build = getenv("BUILD_DIR");
+	char library[512];
+
+	if (sanitized())
+		skip(); /* a sanitizer's own library has to be the first to load */
+	yard_configure(&yard, settings, "");
+	snprintf(library, sizeof library, "%s/tests/daemon/disk_image.so", build ? build : "build/plain");
+	if (access(library, R_OK))
+		die("%s is not there", library);
+	setenv("LD_PRELOAD", library, 1);
+	setenv("POSTRIDER_DISK", disk, 1);
+	yard_start(&yard);
+	unsetenv("LD_PRELOAD");
+	unsetenv("POSTRIDER_DISK");
+}
+
+/* The first value that a copy of the disk gives. */
+static void assert_on_disk(const char *copy, const char *want, const char *sql, uint64_t job)
+{
+	struct yard image = yard;
+	char query[200], *found;
+
+	snprintf(image.state, sizeof image.state, "%s/%.20s", disk, copy);
+	snprintf(query, sizeof query, sql, (unsigned long long)job);
+	found = ask_database(&image, query);
+	if (strcmp(found, want))
+		fail_msg("%s, of job %llu in the copy '%s': '%s' instead of '%s'", sql,
+			 (unsigned long long)job, copy, found, want);
+	free(found);
+}
+
+/* The daemon and the power go at the same moment: it comes back with what was synced. */
+static void cut_power(void)
+{
+	static const char *const file[] = { "postrider.db", "postrider.db-wal", "postrider.db-shm" };
+	char from[200], to[200];
+
+	if (yard.pid)
+		yard_stop(&yard, SIGKILL);
+	for (size_t i = 0; i < 3; i++) {
+		snprintf(from, sizeof from, "%s/now/%s", disk, file[i]);
+		snprintf(to, sizeof to, "%s/%s", yard.state, file[i]);
+		unlink(to);
+		if (rename(from, to) && i == 0)
+			die("%s: nothing was ever synced", from);
+	}
+	yard_start(&yard);
+}
+
+TEST_WITH(test_a_job_starts_only_when_the_disk_knows_that_it_runs, open_traced, close_traced)
+{
+	struct talk *t;
+
+	start_traced("\"slots\":1,");
+	t = talk_open(&yard);
+	for (int i = 1; i <= 4; i++) { /* the second of a pair waits for the end of the first */
+		uint64_t job = submit(t, ",\"type\":\"line\",\"params\":{\"seconds\":0.2}");
+
+		assert_int_equal(job, i);
+		if (i % 2 == 0)
+			json_free(await(t, job, "done"));
+	}
+	for (int i = 1; i <= 4; i++) {
+		char copy[32];
+
+		snprintf(copy, sizeof copy, "spawn-%d", i);
+		assert_on_disk(copy, "running", "SELECT state FROM jobs WHERE id=%llu", (uint64_t)i);
+		assert_on_disk(copy, "1", "SELECT started_ns > 0 FROM jobs WHERE id=%llu", (uint64_t)i);
+		assert_on_disk(copy, "1", "SELECT count(*) FROM decisions WHERE job=%llu AND moment='start'",
+			       (uint64_t)i);
+		if (i % 2 == 0) /* what ended before it has its slot is on the disk as well */
+			assert_on_disk(copy, "done", "SELECT state FROM jobs WHERE id=%llu", (uint64_t)i - 1);
+	}
+	talk_close(t);
+}
+
+TEST_WITH(test_an_answered_submit_survives_a_power_cut, open_traced, close_traced)
+{
+	struct talk *t;
+	uint64_t job;
+
+	start_traced("\"slots\":1,");
+	t = talk_open(&yard);
+	assert_true(submit(t, ",\"type\":\"line\",\"params\":{\"seconds\":30}") == 1);
+	job = submit(t, ",\"type\":\"line\",\"key\":\"once\"");
+	yard_stop(&yard, SIGKILL);
+	talk_close(t);
+	assert_on_disk("now", "queued", "SELECT state FROM jobs WHERE id=%llu", job);
+	assert_on_disk("now", "1", "SELECT count(*) FROM decisions WHERE job=%llu", job);
+	cut_power();
+	t = talk_open(&yard);
+	assert_true(submit(t, ",\"type\":\"line\",\"key\":\"once\"") == job);
+	talk_close(t);
+}
+
+/* Until the job has a process, and all that was said of its start is on the disk. */
+static void await_running(struct talk *t, uint64_t job)
+{
+	struct json *v = await(t, job, "running");
+
+	while (!(number_at(v, "job.pid") > 1.0)) {
+		json_free(v);
+		sleep_s(0.01);
+		v = await(t, job, "running");
+	}
+	json_free(v);
+	sleep_s(0.2);
+}
+
+static void cancel(struct talk *t, uint64_t job)
+{
+	struct json *v = talk_ask(t, "{\"op\":\"cancel\",\"job\":\"%llu\"}", (unsigned long long)job);
+
+	assert_true(is_ok(v));
+	json_free(v);
+}
+
+TEST_WITH(test_an_answered_cancel_of_a_running_job_survives_a_power_cut, open_traced, close_traced)
+{
+	struct talk *t;
+	uint64_t job;
+
+	start_traced("\"slots\":1,\"kill_grace_s\":20,");
+	t = talk_open(&yard);
+	job = submit(t, ",\"type\":\"stubborn\"");
+	await_running(t, job);
+	cancel(t, job);
+	yard_stop(&yard, SIGKILL);
+	talk_close(t);
+	assert_on_disk("now", "cancelled", "SELECT reason FROM jobs WHERE id=%llu", job);
+	cut_power();
+	t = talk_open(&yard);
+	json_free(await(t, job, "cancelled"));
+	talk_close(t);
+}
+
+TEST_WITH(test_an_answered_cancel_of_a_waiting_job_survives_a_power_cut, open_traced, close_traced)
+{
+	struct talk *t;
+	uint64_t first, job;
+
+	start_traced("\"slots\":1,");
+	t = talk_open(&yard);
+	first = submit(t, ",\"type\":\"line\",\"params\":{\"seconds\":30}");
+	job = submit(t, ",\"type\":\"line\"");
+	await_running(t, first);
+	cancel(t, job);
+	yard_stop(&yard, SIGKILL);
+	talk_close(t);
+	assert_on_disk("now", "cancelled", "SELECT state FROM jobs WHERE id=%llu", job);
+	cut_power();
+	assert_int_equal(yard_runs(&yard, 'B', "2"), 0);
+}
