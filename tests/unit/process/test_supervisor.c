@@ -521,6 +521,18 @@ TEST(test_limits_niceness_and_cpus_are_those_asked_for)
 	assert_string_equal(said(&j), "Cpus_allowed_list:\t0-1\n");
 }
 
+static bool may_enter(uid_t uid, const char *dir)
+{
+	int status;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(setgroups(0, NULL) || setuid(uid) || access(dir, X_OK));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status == 0;
+}
+
 TEST(test_root_gives_up_its_powers_for_the_user_of_the_job)
 {
 	struct job j;
@@ -533,9 +545,12 @@ TEST(test_root_gives_up_its_powers_for_the_user_of_the_job)
 		return;
 	}
 	chmod(support_temp_dir(), 0755);
+	if (!may_enter(65534, support_temp_dir())) {
+		print_message("skipped: the temporary folder lies where only root may go\n");
+		return;
+	}
 	run(&j, "--uid 65534 --gid 65533", "id -u; id -g; id -G; test -r /etc/shadow || echo no");
-	if (strstr(j.exit.reason, "cannot enter") || strstr(j.exit.reason, "cannot write"))
-		return; /* the temporary folder lies where only root may go */
+	assert_string_equal(j.exit.reason, "");
 	assert_string_equal(said(&j), "65534\n65533\n65533\nno\n");
 	assert_int_equal(stat(j.dir, &st), 0);
 	assert_true(st.st_uid == 65534 && st.st_gid == 65533);
