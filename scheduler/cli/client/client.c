@@ -558,8 +558,3 @@ int client_ask(const struct client_params *at, const struct client_question *q, 
 	client_close(c);
 	return rc ? client_say(&f) : 0;
 }
-
-const char *client_path(const struct client *c)
-{
-	return c->path;
-}
