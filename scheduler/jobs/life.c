@@ -189,8 +189,9 @@ static void turn(struct life *l, const struct life_event *e, struct life_actions
 
 static void durable(struct job *job, struct life_actions *out)
 {
-	if ((job->starting || job->stop_awaits) &&
-	    job->unsaved) { /* the store has refused the row meanwhile */
+	bool waits = job->starting || job->stop_awaits;
+
+	if (waits && job->unsaved) { /* the store has refused the row */
 		save(out, job);
 		act(out, LIFE_AWAIT, job);
 	} else if (job->starting) {
@@ -302,8 +303,8 @@ static enum job_state state_after(const struct job *job, const struct exec_outco
 {
 	if (job->stop_told && !job->cancelling && !o->lost) /* it did as it was told, if it left a result */
 		return isnan(o->accuracy) ? JOB_FAILED : JOB_DONE;
-	if (job->cancelling ||
-	    o->stopped) /* stopped: by a daemon that died before it could write that down */
+	/* o->stopped: by a daemon that died before it could write that down */
+	if (job->cancelling || o->stopped)
 		return JOB_CANCELLED;
 	if (o->lost)
 		return JOB_LOST;

@@ -279,7 +279,7 @@ void submit_request(struct client *client, const struct submit_options *o, const
 int submit_answer_read(const struct json *reply, bool dry_run, struct submit_answer *out,
 		       struct client_fault *f)
 {
-	static const char *const name[] = { "promised", "best_effort", "rejected" };
+	const char *const *name = job_verdict_name + VERDICT_PROMISED;
 	const char *verdict = json_string(json_get(reply, "verdict"), NULL);
 	const struct json *decision = json_get(reply, "decision");
 	size_t i = 0;
@@ -289,7 +289,7 @@ int submit_answer_read(const struct json *reply, bool dry_run, struct submit_ans
 	if (!out->has_job && !dry_run)
 		return client_bad_reply(f, "there is no job object in it");
 	if (!verdict && out->has_job) /* an old job's, found by its key */
-		verdict = out->job.verdict;
+		verdict = job_verdict_name[out->job.r.verdict];
 	while (i < 3 && verdict && strcmp(name[i], verdict))
 		i++;
 	if (i == 3 || !verdict)

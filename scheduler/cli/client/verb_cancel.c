@@ -23,11 +23,11 @@ static void put_json(struct json_writer *w, const char *id, const struct json *r
 
 static void put_line(struct strbuf *out, const struct job_view *j)
 {
-	if (!strcmp(j->state, "running"))
+	if (j->r.state == JOB_RUNNING)
 		strbuf_printf(out, "job %s was asked to stop; 'postrider wait %s' waits for its end\n", j->id,
 			      j->id);
 	else
-		strbuf_printf(out, "job %s %s\n", j->id, j->state);
+		strbuf_printf(out, "job %s %s\n", j->id, job_state_name[j->r.state]);
 }
 
 int verb_cancel(int argc, char **argv)

@@ -31,7 +31,7 @@ static void put_decision(const struct decision_view *d, const struct job_view *j
 		strbuf_printf(out, "objective %s%s\n", text_seconds(d->slo_s, a), start ? " left" : "");
 	decision_view_table(d, out, colour, every);
 	/* At a start no job is refused: a promise that was made is kept as well as possible. */
-	if (d->chosen < 0 || (job->verdict && !strcmp(job->verdict, "rejected"))) {
+	if (d->chosen < 0 || job->r.verdict == VERDICT_REJECTED) {
 		if (isnan(d->smallest_slo_s))
 			strbuf_puts(out, "no objective could have been promised\n");
 		else

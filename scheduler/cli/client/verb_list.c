@@ -44,11 +44,11 @@ static bool states_check(const struct cli *c, const struct cli_list *list)
 			char one[32], hint[TEXT_HINT];
 
 			snprintf(one, sizeof one, "%.*s", (int)(len < 31 ? len : 31), s);
-			for (size_t k = 0; job_states[k]; k++)
-				known |= !strcmp(job_states[k], one);
+			for (size_t k = 0; job_state_name[k]; k++)
+				known |= !strcmp(job_state_name[k], one);
 			if (!known) {
 				cli_usage_error(c, "--state: there is no state '%s'%s", one,
-						text_hint(one, job_states, hint));
+						text_hint(one, job_state_name, hint));
 				return false;
 			}
 			if (!s[len])

@@ -39,7 +39,7 @@ int verb_status(int argc, char **argv)
 		cli_json_copy(&w, json_get(reply, "job"));
 		strbuf_puts(&out, "\n");
 	} else if (c.quiet) {
-		strbuf_printf(&out, "%s\n", job.state);
+		strbuf_printf(&out, "%s\n", job_state_name[job.r.state]);
 	} else {
 		job_view_block(&job, job_now(), &out);
 	}

@@ -10,8 +10,8 @@
 
 static char *objective(const struct submit_answer *a, char *buf, size_t size)
 {
-	double slo_s = a->has_job ? a->job.slo_s : a->decision.slo_s;
-	double confidence = a->has_job ? a->job.confidence : a->decision.confidence;
+	double slo_s = a->has_job ? a->job.r.slo_s : a->decision.slo_s;
+	double confidence = a->has_job ? a->job.r.confidence : a->decision.confidence;
 	char t[32];
 
 	snprintf(buf, size, "%s at %g %%", text_seconds(slo_s, t), 100.0 * confidence);
@@ -20,7 +20,7 @@ static char *objective(const struct submit_answer *a, char *buf, size_t size)
 
 static void put_headline(const struct submit_answer *a, bool dry_run, struct strbuf *out)
 {
-	bool any_objective = !isnan(a->has_job ? a->job.slo_s : a->decision.slo_s);
+	bool any_objective = !isnan(a->has_job ? a->job.r.slo_s : a->decision.slo_s);
 	char want[80];
 
 	objective(a, want, sizeof want);
@@ -33,7 +33,7 @@ static void put_headline(const struct submit_answer *a, bool dry_run, struct str
 	switch (a->verdict) {
 	case SUBMIT_PROMISED: strbuf_printf(out, "admitted: %s is promised\n", want); break;
 	case SUBMIT_BEST_EFFORT:
-		if (any_objective && a->has_job && a->job.reason)
+		if (any_objective && a->has_job && a->job.r.reason)
 			strbuf_printf(out, "admitted as best effort, without a promise of %s\n", want);
 		else if (any_objective)
 			strbuf_printf(out, "admitted as best effort: %s cannot be promised\n", want);
@@ -100,8 +100,8 @@ static void put_answer(const struct submit_answer *a, bool dry_run, const struct
 	else if (a->duplicate)
 		job_view_line(&a->job, 0.0, out), strbuf_puts(out, "\n");
 	/* The daemon accepts a job of a new kind to learn from it. */
-	if (a->verdict == SUBMIT_BEST_EFFORT && a->has_job && a->job.reason && !a->duplicate)
-		strbuf_printf(out, "  note       %s\n", cli_clean(a->job.reason));
+	if (a->verdict == SUBMIT_BEST_EFFORT && a->has_job && a->job.r.reason && !a->duplicate)
+		strbuf_printf(out, "  note       %s\n", cli_clean(a->job.r.reason));
 	if (dry_run && a->has_decision) {
 		strbuf_puts(out, "\n");
 		decision_view_table(&a->decision, out, cli_colour(c), c->verbose);

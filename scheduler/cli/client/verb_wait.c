@@ -24,7 +24,8 @@ static int wait_for(struct client *client, const struct cli *c, const char *id, 
 	if (!rc)
 		rc = job_follow(client, &now, c->quiet, &last, &job, f);
 	if (rc == CLIENT_TIMED_OUT)
-		client_fail(f, rc, "--timeout is over and job %s is still %s; it goes on", id, now.state);
+		client_fail(f, rc, "--timeout is over and job %s is still %s; it goes on", id,
+			    job_state_name[now.r.state]);
 	if (!rc) {
 		*out_code = job_view_exit_code(&job);
 		if (c->json) {

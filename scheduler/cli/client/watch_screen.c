@@ -12,7 +12,7 @@
 
 static int rank(const struct job_view *j)
 {
-	return !strcmp(j->state, "running") ? 0 : !strcmp(j->state, "queued") ? 1 : 2;
+	return j->r.state == JOB_RUNNING ? 0 : j->r.state == JOB_QUEUED ? 1 : 2;
 }
 
 /* Running, queued, ended; each in the order of arrival, which is that of the ids. */
