@@ -302,7 +302,7 @@ int profile_summary_make(const struct profile_campaign *k, const struct model *m
 			 struct profile_summary *out, struct err *err)
 {
 	const struct profile_verdict *v = &k->verdict;
-	struct profile_summary s = { .median_cv = NAN, .max_cv = NAN };
+	struct profile_summary s = { .median_cv = NAN, .max_cv = NAN, .by_model = m != NULL };
 	struct strbuf text = { 0 };
 	struct data data = { 0 };
 	int rc = 0;
