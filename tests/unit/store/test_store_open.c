@@ -174,7 +174,8 @@ TEST(test_truncated_database_is_refused)
 	free(bytes);
 }
 
-/* SQLite takes what is missing of a page for zeros, and the page of a long text has no structure that would show it. */
+/* SQLite takes what is missing of a page for zeros, and the page of a long text has no structure that would
+ * show it. */
 TEST(test_database_cut_within_its_last_text_is_refused)
 {
 	const char *dir = memory_dir();
@@ -194,7 +195,8 @@ TEST(test_database_cut_within_its_last_text_is_refused)
 	assert_refused(dir, ERR_FORMAT, "it was cut at");
 }
 
-/* Some bytes of the header mean little; whatever they are, the store opens or says why not, and never more. */
+/* Some bytes of the header mean little; whatever they are, the store opens or says why not, and never more.
+ */
 TEST(test_no_flipped_byte_does_harm)
 {
 	const char *dir = memory_dir();
@@ -259,7 +261,8 @@ TEST(test_log_cut_anywhere_gives_whole_commits_only)
 	     cut += cut + 911 > wal_len && cut < wal_len ? wal_len - cut : 911) {
 		long long n;
 
-		/* the tables were made in this log too: a cut before that leaves an empty file, which is made anew */
+		/* the tables were made in this log too: a cut before that leaves an empty file, which is made
+		 * anew */
 		put_bytes(db, db_bytes, db_len);
 		put_bytes(wal, wal_bytes, cut);
 		unlink(support_path(dir, "postrider.db-shm"));
