@@ -409,3 +409,55 @@ TEST(test_file_of_version_1_keeps_its_jobs_and_takes_new_ones)
 	assert_whole(dir);
 	store_close(open_store(dir)); /* nothing is done twice */
 }
+
+TEST(test_a_trigger_in_the_file_does_not_run)
+{
+	const char *dir = fresh_dir();
+	struct job_record j = plain_job(1);
+	struct store *s = open_store(dir);
+	struct err err = { 0 };
+
+	store_close(s);
+	sql_run(dir, "CREATE TRIGGER harm AFTER INSERT ON jobs BEGIN INSERT INTO decisions "
+		     "VALUES(99,1,'x','{}'); END");
+	s = open_store(dir);
+	assert_int_equal(store_add_job(s, &j, &err), 0);
+	commit_all(s);
+	store_close(s);
+	assert_int_equal(sql_number(dir, "SELECT count(*) FROM jobs"), 1);
+	assert_int_equal(sql_number(dir, "SELECT count(*) FROM decisions"), 0);
+}
+
+static int not_called(void *owner, const struct job_record *j, struct err *err)
+{
+	(void)owner;
+	(void)err;
+	fail_msg("job %llu was taken", (unsigned long long)j->id);
+	return 0;
+}
+
+TEST(test_a_state_or_verdict_that_does_not_exist_is_damage)
+{
+	static const char *const harm[] = { "state='asleep'", "verdict='perhaps'", "slo_outcome='both'" };
+
+	for (size_t i = 0; i < 3; i++) {
+		const char *dir = fresh_dir();
+		struct job_record j = plain_job(7);
+		struct store *s = open_store(dir);
+		struct err err = { 0 };
+		char sql[80];
+
+		assert_int_equal(store_add_job(s, &j, &err), 0);
+		commit_all(s);
+		store_close(s);
+		snprintf(sql, sizeof sql, "UPDATE jobs SET %s", harm[i]);
+		sql_run(dir, sql);
+		s = open_store(dir);
+		if (i > 0)
+			assert_int_equal(store_each_live(s, not_called, NULL, &err), -ERR_FORMAT);
+		else
+			assert_int_equal(store_each_finished(s, 10, not_called, NULL, &err), -ERR_FORMAT);
+		assert_non_null(strstr(err.text, "job 7"));
+		store_close(s);
+	}
+}
