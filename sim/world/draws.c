@@ -1,4 +1,5 @@
-#include "sim/world/luck.h"
+/* The random numbers of jobs, and the texts that describe disturbances. */
+#include "sim/world/draws.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,13 +15,13 @@
 /* A stream for each thing that is drawn, so that switching one on leaves the others as they were. */
 enum purpose { DRAW_TIME, DRAW_ACCURACY, DRAW_NOISE, DRAW_STRAGGLES, DRAW_FAILS, DRAW_OTHER };
 
-struct luck luck_of(const struct disturbances *d, uint64_t seed, uint64_t job)
+struct draws draws_of(const struct disturbances *d, uint64_t seed, uint64_t job)
 {
 	uint64_t own = rng_stream(seed, job).state;
 	struct rng time = rng_stream(own, DRAW_TIME), accuracy = rng_stream(own, DRAW_ACCURACY);
 	struct rng noise = rng_stream(own, DRAW_NOISE), straggles = rng_stream(own, DRAW_STRAGGLES);
 	struct rng fails = rng_stream(own, DRAW_FAILS), other = rng_stream(own, DRAW_OTHER);
-	struct luck l = { .slow = 1.0, .fails_at = NAN };
+	struct draws l = { .slow = 1.0, .fails_at = NAN };
 
 	l.time_u = rng_uniform(&time);
 	l.accuracy_u = rng_uniform(&accuracy);

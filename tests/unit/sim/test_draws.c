@@ -1,8 +1,9 @@
+/* The random numbers of jobs: what they depend on, and how they are distributed. */
 #include <math.h>
 #include <string.h>
 
 #include "common/stats.h"
-#include "sim/world/luck.h"
+#include "sim/world/draws.h"
 #include "tests/support/test.h"
 
 enum { JOBS = 40000 };
@@ -13,15 +14,25 @@ static void near(double got, double want, double within)
 		fail_msg("got %.17g, want %.17g within %g", got, want, within);
 }
 
-TEST(test_luck_depends_on_seed_and_job_alone)
+TEST(test_draws_depends_on_seed_and_job_alone)
 {
 	struct disturbances d = { .noise = 0.2, .stragglers = 0.5, .straggler_factor = 3.0, .failures = 0.5 };
-	struct luck a = luck_of(&d, 5, 77), b = luck_of(&d, 5, 77), c = luck_of(&d, 6, 77),
-		    e = luck_of(&d, 5, 78);
+	struct draws a = draws_of(&d, 5, 77), b = draws_of(&d, 5, 77), c = draws_of(&d, 6, 77),
+		     e = draws_of(&d, 5, 78);
 
 	assert_memory_equal(&a, &b, sizeof a);
 	assert_true(a.time_u != c.time_u && a.time_u != e.time_u && a.seed != c.seed && a.seed != e.seed);
 	assert_true(a.time_u != a.accuracy_u);
+}
+
+TEST(test_a_straggler_keeps_its_noise)
+{
+	struct disturbances noise = { .noise = 0.3 },
+			    both = { .noise = 0.3, .stragglers = 1.0, .straggler_factor = 3.0 };
+
+	for (uint64_t job = 1; job <= 20; job++)
+		near(draws_of(&both, 5, job).slow, 3.0 * draws_of(&noise, 5, job).slow, 1e-12);
+	assert_true(draws_of(&both, 5, 1).slow != draws_of(&both, 5, 2).slow);
 }
 
 TEST(test_without_disturbances_a_job_is_as_it_is)
@@ -29,7 +40,7 @@ TEST(test_without_disturbances_a_job_is_as_it_is)
 	struct disturbances none = { 0 };
 
 	for (uint64_t i = 1; i < 1000; i++) {
-		struct luck a = luck_of(&none, 1, i), b = luck_of(NULL, 1, i);
+		struct draws a = draws_of(&none, 1, i), b = draws_of(NULL, 1, i);
 
 		assert_true(a.slow == 1.0 && isnan(a.fails_at));
 		assert_true(b.slow == 1.0 && isnan(b.fails_at) && a.time_u == b.time_u);
@@ -43,7 +54,7 @@ TEST(test_one_disturbance_leaves_the_others_as_they_were)
 
 	more.straggler_factor = 2.0;
 	for (uint64_t i = 1; i < 1000; i++) {
-		struct luck a = luck_of(&some, 9, i), b = luck_of(&more, 9, i);
+		struct draws a = draws_of(&some, 9, i), b = draws_of(&more, 9, i);
 
 		assert_memory_equal(&a.fails_at, &b.fails_at, sizeof a.fails_at);
 		assert_true(a.time_u == b.time_u && a.accuracy_u == b.accuracy_u && a.seed == b.seed);
@@ -60,7 +71,7 @@ TEST(test_shares_and_spread_are_as_asked)
 	size_t failed = 0;
 
 	for (uint64_t i = 0; i < JOBS; i++) {
-		struct luck a = luck_of(&noisy, 4, i + 1), b = luck_of(&rest, 4, i + 1);
+		struct draws a = draws_of(&noisy, 4, i + 1), b = draws_of(&rest, 4, i + 1);
 
 		logs[i] = log(a.slow);
 		times[i] = a.time_u;
