@@ -52,6 +52,9 @@ struct schema {
 	char *role[N_ROLES];             /* which column is the cpus, the jobs, ...; NULL: the one of that name */
 };
 
+extern const char *const schema_role_name[N_ROLES];   /* "batch", "cpus", ... */
+extern const char *const schema_op_name[];            /* "product", ... by enum derived_op; NULL at the end */
+
 int schema_default(struct schema **out, struct err *err);
 int schema_read_file(const char *path, struct schema **out, struct err *err);
 int schema_from_json(const char *name, const struct json *v, struct schema **out, struct err *err);

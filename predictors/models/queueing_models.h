@@ -42,6 +42,9 @@ struct queue_map {
 int queue_map_make(const char *title, const struct settings *s, const struct dataset *d, struct queue_map *out,
                    struct err *err);
 void queue_map_job(const struct queue_map *m, const double *x, struct calibrate_job *out);
+void queue_map_describe(const struct queue_map *m, struct json_writer *w);
+void queue_map_save(const struct queue_map *m, struct writer *w);
+int queue_map_load(struct reader *r, size_t n_features, struct queue_map *out, struct err *err);
 
 /* The calibrated model on features. */
 struct queue_model {

@@ -6,6 +6,7 @@
 #include "queueing/mmc.h"
 #include "queueing/ps.h"
 #include "tests/support/des.h"
+#include "tests/support/support.h"
 #include "tests/support/test.h"
 
 static void close_to(double got, double want, double tolerance)
@@ -57,7 +58,7 @@ TEST(test_share_is_fair_and_wastes_nothing)
 {
 	enum { MOST = 300 };
 	static double processes[MOST], weight[MOST], rate[MOST];
-	struct rng rng = rng_stream(11, 0);
+	struct rng rng = rng_stream(support_seed(11), 0);
 
 	for (int turn = 0; turn < 3000; turn++) {
 		size_t n = 1 + rng_below(&rng, MOST);
@@ -237,7 +238,7 @@ TEST(test_ps_agrees_with_the_simulation)
 					 .service_s = 2.37 };
 		struct des_params p = { .station = &s,
 					.n_stations = 1,
-					.seed = 19,
+					.seed = support_seed(19),
 					.arrivals_per_s = run[i].load * run[i].cores / 2.37,
 					.events = 10000000 / des_thrift() };
 		struct des_result r;
