@@ -128,7 +128,7 @@ $(BIN)/postrider-drill: $B/tests/daemon/drill_main.o $(daemon_test_support) $(fi
 # Statistical bars and latencies: long, or at the mercy of what else the machine does. Not part of `make check`.
 bar_tests := $(patsubst %.c,$B/%,$(wildcard tests/bars/test_*.c))
 $(bar_tests): $B/tests/bars/%: $B/tests/bars/%.o $(call unit_shared,sim) $(call unit_shared,daemon) $(test_support) \
-		$(call archive,daemon) $(call archive,sim) $(call archives,store)
+		$(call archive,sim) $(call archives,daemon)
 	$(link) -lcmocka $(DAEMON_LIBS)
 
 # Fuzz entries build twice: as plain programs that replay the corpus (part of `make check`) and, with

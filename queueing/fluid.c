@@ -217,7 +217,7 @@ static void live_place(const struct play *p, struct live *l)
  * slots; the band leaves no room for what cannot happen. */
 static void band_choose(struct play *p)
 {
-	double cores = p->scene->machine.cores, slots = p->scene->machine.slots + p->scene->outside;
+	double cores = p->scene->machine.cores, slots = p->scene->machine.slots + p->scene->other_load;
 
 	p->crowded = p->processes > cores;
 	p->hi = p->processes;
@@ -412,7 +412,7 @@ static void run(struct play *p)
 	for (size_t i = 0; i < first; i++)
 		hold(p, job_at(p, i));
 	start_those_that_fit(p);
-	p->processes = (double)p->held + p->scene->outside;
+	p->processes = (double)p->held + p->scene->other_load;
 	band_choose(p);
 	for (size_t i = 0; i < p->next; i++)
 		if (!p->out[i].never)
@@ -424,7 +424,7 @@ static void run(struct play *p)
 		end_those_due(p);
 		first = p->next;
 		start_those_that_fit(p);
-		p->processes = (double)p->held + p->scene->outside;
+		p->processes = (double)p->held + p->scene->other_load;
 		if (!(p->processes >= p->lo && p->processes <= p->hi))
 			band_change(p);
 		for (size_t i = first; i < p->next; i++)
@@ -482,9 +482,9 @@ int fluid_play(const struct fluid_scene *scene, const struct fluid_job *candidat
 
 	if (status)
 		return status;
-	if (!(scene->outside >= 0.0 && scene->outside <= FLUID_MAX_OUTSIDE))
-		return err_fail(err, ERR_ARG, "%g processes of others: need 0 to %g", scene->outside,
-				FLUID_MAX_OUTSIDE);
+	if (!(scene->other_load >= 0.0 && scene->other_load <= FLUID_MAX_OTHER_LOAD))
+		return err_fail(err, ERR_ARG, "%g processes of others: need 0 to %g", scene->other_load,
+				FLUID_MAX_OTHER_LOAD);
 	if (extra > most || scene->n_running > most - extra ||
 	    scene->n_queued > most - extra - scene->n_running)
 		return err_fail(err, ERR_ARG,

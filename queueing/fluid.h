@@ -24,7 +24,7 @@
 
 #define FLUID_MAX_WORK_S 1e15 /* thirty million years; sums and stretches of it stay far from infinity */
 #define FLUID_MAX_JOBS (1u << 24)
-#define FLUID_MAX_OUTSIDE 1e6
+#define FLUID_MAX_OTHER_LOAD 1e6
 
 struct fluid_machine {
 	double cores;           /* processes beyond them share; INFINITY: never too few */
@@ -55,7 +55,7 @@ struct fluid_scene { /* borrowed for the length of a call */
 	size_t n_queued; /* in the order in which they start */
 	struct fluid_group *group;
 	size_t n_groups;
-	double outside; /* processes of others, which come and go unseen: they count in P all the time, and take no slots */
+	double other_load; /* processes of others, which come and go unseen: they count in P all the time, and take no slots */
 	const bool *wanted; /* by job: the play is over when these have ended, and what has not happened by then is at
 	                       INFINITY; NULL: all are */
 };

@@ -1,6 +1,6 @@
 #!/bin/sh
-# docs-in-step.sh BIN_DIR: every verb and every long option of a verb is in its man page, every man page's
-# verb exists, every bench name is in the README's table or docs, and the README's map names real folders.
+# docs-in-step.sh BIN_DIR: every verb and every long option of a verb is in its man page, every man page's verb exists,
+# and the folders and files that the documents name exist.
 set -u
 bin=$1
 bad=0
@@ -25,5 +25,13 @@ done
 grep -oE '^- `[a-z]+/`|^\| `[a-z]+/`' README.md | grep -oE '[a-z]+/' | while read -r folder; do
 	[ -d "$folder" ] || echo "$folder"
 done | while read -r folder; do complain "README.md names $folder, which is not there"; done
+# A source file that a document names exists, by its path from the root or below docs/.
+for document in README.md docs/*.md configs/*.md; do
+	for path in $(grep -oE '`[A-Za-z0-9_./-]+\.(c|h|sh|py|json|csv|md|1|5|7|8)`' "$document" | tr -d '`' | grep / |
+		grep -vE "NAME|GROUP|^/|^build/" | sort -u); do
+		[ -e "$path" ] || [ -e "docs/$path" ] || [ -e "$(dirname "$document")/$path" ] ||
+			complain "$document names $path, which does not exist"
+	done
+done
 [ $bad = 0 ] && echo "documents are in step"
 exit $bad

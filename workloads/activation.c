@@ -1,11 +1,12 @@
+/* ReLU and tanh between layers, and their derivatives. See activation.h. */
 #include "workloads/activation.h"
 
 #include <string.h>
 
 #include "workloads/kernel.h"
 
-/* tanh x = e / (e + 2) with e = expm1(2|x|), which keeps small results exact to their own last digits where
- * 1 - 2 / (exp(2x) + 1) would cancel. expm1(y) = 2^n expm1(r) + 2^n - 1 with y = n ln 2 + r. Within 3 units in
+/* tanh x = e / (e + 2) with e = expm1(2|x|), which keeps small results exact to their own last digits where 1
+ * - 2 / (exp(2x) + 1) would cancel. expm1(y) = 2^n expm1(r) + 2^n - 1 with y = n ln 2 + r. Within 3 units in
  * the last place of tanh(), and a loop without branches, which tanhf() is not. */
 #define ROUND_MAGIC 12582912.0f /* 1.5 * 2^23: adding it rounds a float to a whole number */
 #define LN2_HIGH 0.693359375f /* 9 bits: its multiples by n are exact */

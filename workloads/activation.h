@@ -1,4 +1,4 @@
-/* The functions between layers, in place, and their derivatives in terms of their own result. */
+/* The functions between layers, in place, and their derivatives computed from their results. */
 #ifndef WORKLOADS_ACTIVATION_H
 #define WORKLOADS_ACTIVATION_H
 

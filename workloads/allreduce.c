@@ -1,10 +1,10 @@
-/* All-reduce between processes in shared memory. Every worker has a vector there, which its gradient is computed
- * into, so nothing is copied. Summing goes in two steps, each worker doing its share of both: of 1/N of the
- * places it adds up all N vectors in the order of the ranks (reduce-scatter), and then all read the whole
- * (all-gather, which shared memory gives for free). A barrier stands before and after.
+/* All-reduce between processes in shared memory. Every worker computes its gradient directly into a vector in
+ * shared memory, so nothing is copied. Summing has two steps. Each worker adds up 1/N of the places of all N
+ * vectors in the order of the ranks (reduce-scatter). Then all workers read the whole sum (all-gather, which
+ * shared memory gives for free). There is a barrier before and after.
  *
- * The process that forked does not work but watches. When a worker dies it says so in shared memory and opens the
- * barrier, so that nobody waits for the dead; when it dies itself, the kernel ends the workers. */
+ * The parent process only watches. When a worker dies, the parent marks it in shared memory and opens the
+ * barrier, so that no worker waits for the dead one. When the parent dies, the kernel ends the workers. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/futex.h>
@@ -33,7 +33,7 @@ struct shared {
 	int spins;
 	_Atomic unsigned arrived; /* at the barrier */
 	_Atomic unsigned generation; /* of the barrier: the futex */
-	_Atomic bool failed; /* no barrier will be complete again */
+	_Atomic bool failed; /* no barrier will be reached again */
 	int agreed_stop; /* written by rank 0 before the first barrier of a sum */
 	_Atomic int error_taken; /* the first to fail writes `error` */
 	struct err error;
@@ -60,7 +60,7 @@ static void open_barrier(struct shared *s)
 	futex(&s->generation, FUTEX_WAKE, INT32_MAX);
 }
 
-/* Lets nobody wait any longer. `failed` is set before the generation moves, so that whoever sees the new
+/* Ends all waiting. `failed` is set before the generation moves, so that a worker that sees the new
  * generation, or arrives later, sees it too. */
 static void give_up(struct shared *s, const struct err *why)
 {
@@ -70,7 +70,7 @@ static void give_up(struct shared *s, const struct err *why)
 	open_barrier(s);
 }
 
-static inline void relax(void) /* tells the processor that this is waiting, where there is a way to */
+static inline void relax(void) /* tells the processor that this loop waits */
 {
 #if defined(__x86_64__) || defined(__i386__)
 	__builtin_ia32_pause();
@@ -137,7 +137,7 @@ static int shared_sum_doubles(struct comm *c, double *v, size_t n, struct err *e
 	for (unsigned k = 0; k < c->size; k++)
 		for (size_t i = 0; i < n; i++)
 			v[i] += w->shared->doubles[k][i];
-	return barrier(w->shared, err); /* until all have read, nobody may write again */
+	return barrier(w->shared, err); /* no worker may write again until all have read */
 }
 
 static const struct comm_ops shared_ops = { shared_sum, shared_sum_doubles };
@@ -258,7 +258,7 @@ static int run_many(unsigned n, size_t n_floats, comm_work *work, void *ctx, str
 	w.shared->spins = (long)n <= sysconf(_SC_NPROCESSORS_ONLN) ? SPINS : 0;
 	w.sum = (float *)((char *)w.shared + head);
 	w.first_vector = w.sum + stride;
-	fflush(NULL); /* or each worker would print what is buffered now */
+	fflush(NULL); /* otherwise each worker would print what is buffered now */
 	for (; started < n && !rc; started++) {
 		pid[started] = fork();
 		if (pid[started] == 0)

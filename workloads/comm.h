@@ -1,8 +1,9 @@
-/* How the workers of one training job speak to each other: sums over all of them, and word of a signal. Behind it
- * is shared memory on one machine (allreduce.c) or MPI across machines (train_mpi_main.c); train.c does not know.
+/* How the workers of one training job communicate: they sum vectors and agree on signals. The transport is
+ * shared memory on one machine (allreduce.c) or MPI across machines (train_mpi_main.c); train.c does not know
+ * which.
  *
- * Every worker makes the same calls in the same order. Each call returns when all have made it, or fails in all
- * that are left when one has died or given up. */
+ * Every worker makes the same calls in the same order. Each call returns when all workers have made it. It
+ * fails in all remaining workers when one has died or given up. */
 #ifndef WORKLOADS_COMM_H
 #define WORKLOADS_COMM_H
 
@@ -24,15 +25,15 @@ struct comm_ops {
 
 struct comm {
 	unsigned rank, size;
-	float *vector; /* what this worker adds: n_floats, and KERNEL_SLACK behind them */
+	float *vector; /* what this worker adds: n_floats, and KERNEL_SLACK after them */
 	size_t n_floats;
-	int stop; /* a signal that all have agreed, in the last comm_sum(), to stop for; 0: go on */
+	int stop; /* the signal that all agreed on in the last comm_sum(); 0: continue */
 	const struct comm_ops *ops;
 	void *self;
 };
 
-/* The sum of everybody's vector, the same bits for all, the order of summing fixed by the ranks. Borrowed until the
- * next call. */
+/* The sum of all vectors. It is the same to the bit for all workers, because the ranks fix the order of
+ * summing. Borrowed until the next call. */
 static inline int comm_sum(struct comm *c, const float **out_sum, struct err *err)
 {
 	return c->ops->sum(c, out_sum, err);
@@ -45,13 +46,13 @@ static inline int comm_sum_doubles(struct comm *c, double *v, size_t n, struct e
 }
 
 typedef int comm_work(struct comm *c, void *ctx, struct err *err);
-/* Runs `work` as that many workers and returns when all are done: 0, or the first failure. *out_signal is SIGINT or
- * SIGTERM if one came, 0 otherwise; a second one ends the process at once. */
+/* Runs `work` in this many workers and returns when all are done: 0, or the first failure. *out_signal is
+ * SIGINT or SIGTERM if one came, 0 otherwise; a second one ends the process at once. */
 typedef int comm_run(unsigned n_workers, size_t n_floats, comm_work *work, void *ctx, int *out_signal,
                      struct err *err);
 
-/* Worker processes, forked, on this machine; a single worker is the calling process itself. Behind ctx must be
- * shared memory if the caller wants to read there what workers wrote. */
+/* Forks worker processes on this machine; a single worker is the calling process itself. If the caller wants
+ * to read what the workers wrote, ctx must be shared memory. */
 comm_run allreduce_run;
 
 #endif

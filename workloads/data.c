@@ -1,3 +1,4 @@
+/* Reads labelled pictures of digits from disk, a batch at a time. See data.h. */
 #include "workloads/data.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
-/* Labelled pictures of digits on disk: DIR/train-images-idx3-ubyte and its three siblings. Labels are a byte each
- * and kept in memory; pictures are fetched from the file whenever a batch needs them, which is the disk's part in
- * the cycle of a training job. */
+/* Labelled pictures of digits on disk: DIR/train-images-idx3-ubyte and its three siblings. Labels are a byte
+ * each and kept in memory; pictures are fetched from the file whenever a batch needs them, which is the
+ * disk's part in the cycle of a training job. */
 #ifndef WORKLOADS_DATA_H
 #define WORKLOADS_DATA_H
 
@@ -16,7 +16,8 @@ struct data {
 };
 
 /* `limit` 0: all records. More than there are is ERR_ARG. */
-int data_open(const char *dir, const char *part, size_t limit, bool direct, struct data *out, struct err *err);
+int data_open(const char *dir, const char *part, size_t limit, bool direct, struct data *out,
+              struct err *err);
 void data_close(struct data *d);
 
 /* Records order[0..n) (order NULL: from `first` on), pixels scaled to mean 0 and deviation 1 over MNIST. */

@@ -1,3 +1,4 @@
+/* Draws handwritten digits at random and writes them in the format of MNIST. See digits.h. */
 #include "workloads/digits.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Reads and writes IDX files, record by record. See idx.h. */
 #define _GNU_SOURCE
 #include "workloads/idx.h"
 

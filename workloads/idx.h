@@ -1,7 +1,7 @@
-/* IDX files, the format MNIST comes in (LeCun, Cortes, Burges): two zero bytes, the type of a value (8: unsigned
- * byte, the only one here), the number of dimensions, each dimension in four bytes, most significant first, then
- * the values, record by record. Reading is by record, with pread, so that a large file never has to fit into
- * memory. */
+/* IDX files, the format MNIST comes in (LeCun, Cortes, Burges): two zero bytes, the type of a value (8:
+ * unsigned byte, the only one here), the number of dimensions, each dimension in four bytes, most significant
+ * first, then the values, record by record. Reading is by record, with pread, so that a large file never has
+ * to fit into memory. */
 #ifndef WORKLOADS_IDX_H
 #define WORKLOADS_IDX_H
 
@@ -26,8 +26,9 @@ struct idx {
 	uint8_t *aligned;   /* where direct reads land; NULL without direct I/O */
 };
 
-/* The file must have that many dimensions and exactly the length its header says: what is cut or has something
- * behind its end is ERR_FORMAT, with the offset. `direct`: reads go to the disk, past the page cache. */
+/* The file must have that many dimensions and exactly the length its header says: what is cut or has
+ * something behind its end is ERR_FORMAT, with the offset. `direct`: reads go to the disk, past the page
+ * cache. */
 int idx_open(const char *path, size_t n_dims, bool direct, struct idx *out, struct err *err);
 void idx_close(struct idx *f);
 

@@ -17,9 +17,10 @@ struct layer_ops {
 	size_t (*n_scratch)(const struct layer *l); /* floats that do not depend on the number of records */
 	void (*forward)(const struct layer *l, const float *param, const float *in, size_t n, float *out,
 	                uint8_t *choice, float *scratch);
-	/* d_out, the derivative of the loss by `out`, is used up; d_in (may be NULL: the first layer) and grad are
-	 * written, not added to. */
-	void (*backward)(const struct layer *l, const float *param, const float *in, const float *out, size_t n,
+	/* d_out, the derivative of the loss by `out`, is used up; d_in (may be NULL: the first layer) and
+	 * grad are written, not added to. */
+	void (*backward)(const struct layer *l, const float *param, const float *in, const float *out,
+	      size_t n,
 	                 const uint8_t *choice, float *d_out, float *d_in, float *grad, float *scratch);
 };
 

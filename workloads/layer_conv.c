@@ -183,8 +183,8 @@ KERNEL_CLONES static void conv_back_one(const struct layer *l, const float *weig
 		}
 		if (!d_in)
 			continue;
-		/* Channels inside, places outside: neighbours overlap, and a load that overlaps a store just made
-		 * waits for it. Lanes past the fifth add zero: cheaper than leaving them out. */
+		/* Channels inside, places outside: neighbours overlap, and a load that overlaps a store just
+		 * made waits for it. Lanes past the fifth add zero: cheaper than leaving them out. */
 		for (size_t k = 0; k < area; k++) {
 			const v8f_any *w = (const v8f_any *)(weight_row + o * l->channels_in * SIDE * LANES);
 

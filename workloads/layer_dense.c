@@ -1,3 +1,4 @@
+/* A fully connected layer: a matrix product, biases and an activation. See layer.h. */
 #include <cblas.h>
 #include <string.h>
 

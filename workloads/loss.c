@@ -1,3 +1,4 @@
+/* The loss of a batch and its derivative. See loss.h. */
 #include "workloads/loss.h"
 
 #include <math.h>

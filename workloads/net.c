@@ -1,3 +1,4 @@
+/* Builds the two networks and runs them forwards and backwards. See net.h. */
 #include "workloads/net.h"
 
 #include <math.h>

@@ -21,8 +21,8 @@ struct net {
 	size_t n_params;
 };
 
-/* "simplenet" (784-128-10, ReLU) or "lenet5" (convolutions of 6 and 12 channels, 100, 10, tanh). ERR_ARG names
- * the nearest. */
+/* "simplenet" (784-128-10, ReLU) or "lenet5" (convolutions of 6 and 12 channels, 100, 10, tanh). ERR_ARG
+ * names the nearest. */
 int net_find(const char *name, struct net *out, struct err *err);
 
 /* Uniform in +-1/sqrt(fan_in) (LeCun et al., Efficient BackProp, 1998, in the form that Torch made usual). */
@@ -45,10 +45,12 @@ struct net_score {
 	double loss;
 	size_t correct;
 };
-void net_test(const struct net *net, const float *param, struct net_room *room, const uint8_t *label, size_t n,
+void net_test(const struct net *net, const float *param, struct net_room *room, const uint8_t *label,
+              size_t n,
               struct net_score *out);
 /* And the gradient of the sum of losses times `scale`, written over grad (n = 0: all zero). */
-void net_train(const struct net *net, const float *param, struct net_room *room, const uint8_t *label, size_t n,
+void net_train(const struct net *net, const float *param, struct net_room *room, const uint8_t *label,
+               size_t n,
                float scale, float *grad, struct net_score *out);
 
 #endif

@@ -1,3 +1,4 @@
+/* The command line of the reference training job: options, workers, progress, results. See program.h. */
 #include "workloads/program.h"
 
 #include <cblas.h>
@@ -60,16 +61,15 @@ static void help(FILE *to)
 		"  -q, --quiet            no progress bar, no notices\n"
 		"  -h, --help             this text\n"
 		"\n"
-		"SIGTERM or SIGINT: stops after the step at hand, tests, reports what was reached, and ends "
-		"with\n"
-		"143 or 130. A second one ends it at once.\n");
+		"On SIGTERM or SIGINT it finishes the current step, tests, reports the result, and ends\n"
+		"with exit code 143 or 130. A second signal ends it at once.\n");
 }
 
 static int usage_error(const char *what, const char *value)
 {
 	if (!program->silent)
-		fprintf(stderr, "%s: %s%s%s%s\n%s: --help says more\n", program->name, what,
-			value ? " '" : "", value ? value : "", value ? "'" : "", program->name);
+		fprintf(stderr, "%s: %s%s%s%s\n%s: see --help\n", program->name, what, value ? " '" : "",
+			value ? value : "", value ? "'" : "", program->name);
 	return 2;
 }
 
@@ -136,7 +136,7 @@ static bool parse(struct options *o, int argc, char **argv, int *out_exit)
 		case OPT_EPOCHS: good = count("epochs", optarg, 1, EPOCHS_MAX, &o->epochs); break;
 		case OPT_WORKERS:
 			if (program->workers) {
-				usage_error("the number of workers is mpirun's to say, not --workers", NULL);
+				usage_error("mpirun sets the number of workers; leave out --workers", NULL);
 				return false;
 			}
 			good = count("workers", optarg, 1, COMM_MAX_WORKERS, &o->workers);
@@ -169,7 +169,7 @@ static bool parse(struct options *o, int argc, char **argv, int *out_exit)
 			return false;
 		default:
 			if (!program->silent)
-				fprintf(stderr, "%s: --help says more\n", program->name);
+				fprintf(stderr, "%s: see --help\n", program->name);
 			return false;
 		}
 	}
@@ -178,7 +178,7 @@ static bool parse(struct options *o, int argc, char **argv, int *out_exit)
 		return false;
 	}
 	if (good && o->test && !o->make_digits) {
-		usage_error("--test N goes with --make-digits; training always tests with all there is",
+		usage_error("--test N needs --make-digits; training always tests with all test records",
 			    NULL);
 		return false;
 	}
@@ -187,7 +187,7 @@ static bool parse(struct options *o, int argc, char **argv, int *out_exit)
 
 static int complain(const struct err *err)
 {
-	/* Under MPI by every rank: a file may be missing on its machine alone. */
+	/* Every rank of MPI prints it: a file may be missing on one machine only. */
 	fprintf(stderr, "%s: %s\n", program->name, err->text);
 	return err_exit_code(err->code);
 }
@@ -292,7 +292,7 @@ int program_main(const struct program *p, int argc, char **argv)
 					      o.test ? o.test : TEST_DIGITS, o.seed, &err);
 		return rc ? complain(&err) : 0;
 	}
-	openblas_set_num_threads(1); /* workers are the parallelism; threads of theirs would only compete */
+	openblas_set_num_threads(1); /* the workers run in parallel already; threads would only compete */
 	rc = train(&o, &err);
 	if (rc < 0)
 		return complain(&err);

@@ -7,8 +7,8 @@
 struct program {
 	const char *name;
 	comm_run *run;
-	unsigned workers; /* decided elsewhere (mpirun); 0: --workers says */
-	bool silent; /* another process of the job does the talking */
+	unsigned workers; /* set by mpirun; 0: --workers decides */
+	bool silent; /* another process of the job prints */
 };
 
 int program_main(const struct program *p, int argc, char **argv); /* returns the exit code */

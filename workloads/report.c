@@ -1,3 +1,4 @@
+/* Prints the epochs and the result of a training job. See report.h. */
 #include "workloads/report.h"
 
 #include <math.h>

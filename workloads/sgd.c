@@ -1,3 +1,4 @@
+/* One step of stochastic gradient descent. See sgd.h. */
 #include "workloads/sgd.h"
 
 #include "workloads/kernel.h"

@@ -1,3 +1,4 @@
+/* Catches SIGINT and SIGTERM for all processes of a job. See stop.h. */
 #define _GNU_SOURCE
 #include "workloads/stop.h"
 

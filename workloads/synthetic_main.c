@@ -34,14 +34,14 @@ static const int njobs_level[] = { 1, 3, 5 };
  * of 1/cpus over the levels 1, 2, 4, 8 is 0.469: 2.58e-5 / 0.469. */
 #define RECORD_S 5.5e-5
 
-/* Section 4.2 has each process ask the disk of its worker once an iteration, and spreads the
- * processes over N_w = 3 workers, at least 1 each. Serving one request takes this long, and a request
- * waits for the others of its worker. How much a further process adds to an iteration can be had
- * from three places: jobs 3 and 4 of Table 9 (one job more of 4 cpus at batch 128 is 39.67 s more:
- * 2.1 ms a process); the F value of njobs in Table 3 (42.8 over a residual variance of about 9928, Table 4:
- * 23.5 s a job at 3.75 cpus and 4394 iterations on average: 1.4 ms); the coefficient of cpu:njobs with that of
- * cpu:batch:njobs in Table 13 (11 s a process at batch 64: 1.2 ms). 5 ms / 3 workers = 1.7 ms is
- * amid these, and lets the largest time be "over a thousand" seconds, as section 4 says. */
+/* Section 4.2 has each process ask the disk of its worker once an iteration, and spreads the processes over
+ * N_w = 3 workers, at least 1 each. Serving one request takes this long, and a request waits for the others
+ * of its worker. How much a further process adds to an iteration can be had from three places: jobs 3 and 4
+ * of Table 9 (one job more of 4 cpus at batch 128 is 39.67 s more: 2.1 ms a process); the F value of njobs in
+ * Table 3 (42.8 over a residual variance of about 9928, Table 4: 23.5 s a job at 3.75 cpus and 4394
+ * iterations on average: 1.4 ms); the coefficient of cpu:njobs with that of cpu:batch:njobs in Table 13 (11 s
+ * a process at batch 64: 1.2 ms). 5 ms / 3 workers = 1.7 ms is amid these, and lets the largest time be "over
+ * a thousand" seconds, as section 4 says. */
 #define DISK_S 0.005
 #define WORKERS 3.0
 

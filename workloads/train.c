@@ -1,3 +1,4 @@
+/* The training loop of one worker. See train.h. */
 #define _GNU_SOURCE
 #include "workloads/train.h"
 
@@ -91,7 +92,8 @@ static int step(struct worker *w, size_t first, size_t n, struct err *err)
 	if (rc)
 		return rc;
 	t1 = clock_monotonic_s();
-	/* Scaled by the whole batch: the sum over the workers is then the mean over the batch, whatever the parts. */
+	/* Scaled by the whole batch: the sum over the workers is then the mean over the batch, whatever the
+	 * parts. */
 	net_train(p->net, w->param, &w->room, w->label, to - from, 1.0f / (float)n, w->comm->vector, &score);
 	t2 = clock_monotonic_s();
 	rc = comm_sum(w->comm, &sum, err);

@@ -1,5 +1,6 @@
-/* Synchronous data-parallel training: fetch the batch, compute the gradient of one's share of it, sum the gradients
- * of all, step; repeat. Called by program.c and by the bench; comm.h is how the workers reach each other. */
+/* Synchronous data-parallel training. Each worker fetches the batch, computes the gradient of its share, sums
+ * the gradients of all workers, makes a step, and repeats. Called by program.c and by the bench; the workers
+ * communicate through comm.h. */
 #ifndef WORKLOADS_TRAIN_H
 #define WORKLOADS_TRAIN_H
 
@@ -11,7 +12,7 @@
 #include "workloads/data.h"
 #include "workloads/net.h"
 
-/* Where the time went, in seconds; a mean over the workers, each of which has its own disk wait and neighbours. */
+/* Where the time went, in seconds: a mean over the workers. */
 struct train_phases {
 	double fetch_s;   /* reading records from the file */
 	double compute_s; /* gradient and step */

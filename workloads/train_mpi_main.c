@@ -1,6 +1,6 @@
-/* postrider-train-mpi: the reference training job across machines, its workers started by mpirun or srun. All that
- * knows of MPI is here: comm.h's sums as MPI's all-reduce. Every rank reads the data from a folder it can see; the
- * digits of the cache are the same everywhere. Built where mpicc is installed.
+/* postrider-train-mpi: the reference training job across machines, its workers started by mpirun or srun. All
+ * that knows of MPI is here: comm.h's sums as MPI's all-reduce. Every rank reads the data from a folder it
+ * can see; the digits of the cache are the same everywhere. Built where mpicc is installed.
  *
  * A rank that fails or dies takes the others along: MPI_Abort, or the launcher, ends them. */
 #include <mpi.h>

@@ -23,17 +23,23 @@ void fields_open(struct fields *f, const char *where, const char *separator, con
 		f->rc = json_known_keys(object, f->where, known, err);
 }
 
-bool fields_open_member(struct fields *f, struct fields *parent, const char *key, const char *const *known)
+bool fields_open_value(struct fields *f, struct fields *parent, const char *key, const struct json *v,
+		       const char *const *known)
 {
-	const struct json *v = fields_get(parent, key);
-	char where[FIELDS_MAX_WHERE + 128];
+	char where[FIELDS_MAX_WHERE + FIELDS_MAX_KEY], shown[FIELDS_MAX_KEY];
 
-	if (!v)
+	if (!v || parent->rc)
 		return false;
-	snprintf(where, sizeof where, "%s%s%s", parent->where, parent->separator, key);
+	snprintf(where, sizeof where, "%s%s%s", parent->where, parent->separator,
+		 text_printable(key, shown, sizeof shown));
 	fields_open(f, where, ".", v, known, parent->err);
 	fields_close(f, parent);
 	return !f->rc;
+}
+
+bool fields_open_member(struct fields *f, struct fields *parent, const char *key, const char *const *known)
+{
+	return fields_open_value(f, parent, key, fields_get(parent, key), known);
 }
 
 void fields_close(const struct fields *f, struct fields *parent)
@@ -62,6 +68,19 @@ int fields_nomem(struct fields *f, const char *key)
 	return fields_fail(f, ERR_NOMEM, key, "out of memory");
 }
 
+char *fields_element(const char *key, size_t i, char *buf)
+{
+	snprintf(buf, FIELDS_MAX_KEY, "%.128s[%zu]", key, i);
+	return buf;
+}
+
+bool fields_need(struct fields *f, const char *key)
+{
+	if (!f->rc && !fields_get(f, key))
+		fields_fail(f, ERR_FORMAT, key, "is not given");
+	return !f->rc;
+}
+
 const struct json *fields_get(const struct fields *f, const char *key)
 {
 	const struct json *v = f->rc ? NULL : json_get(f->object, key);
@@ -78,6 +97,8 @@ const struct json *fields_list(struct fields *f, const char *key, size_t min, si
 		return NULL;
 	if (json_type(v) != JSON_ARRAY)
 		fields_fail(f, ERR_FORMAT, key, "must be a list [ ... ]");
+	else if (n > max && min == 0)
+		fields_fail(f, ERR_FORMAT, key, "has %zu entries; at most %zu are allowed", n, max);
 	else if (n < min || n > max)
 		fields_fail(f, ERR_FORMAT, key, "has %zu entries; it needs %zu to %zu", n, min, max);
 	return f->rc ? NULL : v;
@@ -93,41 +114,71 @@ void field_bool(struct fields *f, const char *key, bool *out)
 		*out = json_bool(v, *out);
 }
 
-void field_number(struct fields *f, const char *key, double min, double max, double *out)
+/* A number that is already at hand; `key` names it. */
+static void number_value(struct fields *f, const char *key, const struct json *v, const struct text_limits *l,
+			 double *out)
 {
-	const struct json *v = fields_get(f, key);
-	char low[32], high[32], given[32];
 	double number = json_number(v, NAN);
+	char given[TEXT_NUMBER], want[TEXT_LIMITS];
 
-	if (!v)
-		return;
-	text_shortest(min, low);
-	text_shortest(max, high);
 	if (json_type(v) != JSON_NUMBER)
-		fields_fail(f, ERR_FORMAT, key, "must be a number from %s to %s", low, high);
-	else if (number < min || number > max)
-		fields_fail(f, ERR_FORMAT, key, "is %s; it must be from %s to %s",
-			    text_shortest(number, given), low, high);
+		fields_fail(f, ERR_FORMAT, key, "must be %s", text_limits(l, want));
+	else if (!text_within(number, l))
+		fields_fail(f, ERR_FORMAT, key, "is %s; it must be %s", text_shortest(number, given),
+			    text_limits(l, want));
 	else
 		*out = number + 0.0; /* "-0" becomes 0 */
 }
 
-void field_whole(struct fields *f, const char *key, uint64_t min, uint64_t max, uint64_t *out)
+void field_within(struct fields *f, const char *key, const struct text_limits *l, double *out)
 {
 	const struct json *v = fields_get(f, key);
-	double number = json_number(v, NAN);
-	char given[32];
 
-	if (!v)
+	if (v)
+		number_value(f, key, v, l, out);
+}
+
+void field_number(struct fields *f, const char *key, double min, double max, double *out)
+{
+	field_within(f, key, &(struct text_limits){ .min = min, .max = max }, out);
+}
+
+void field_whole(struct fields *f, const char *key, uint64_t min, uint64_t max, uint64_t *out)
+{
+	double v = NAN;
+
+	field_within(f, key, &(struct text_limits){ .min = (double)min, .max = (double)max, .whole = true },
+		     &v);
+	if (!isnan(v))
+		*out = (uint64_t)v;
+}
+
+void field_numbers(struct fields *f, const char *key, const struct text_limits *l, size_t max, double **out,
+		   size_t *out_n)
+{
+	const struct json *list = fields_list(f, key, 1, max);
+	char place[FIELDS_MAX_KEY];
+	double *v;
+	size_t n = 0;
+
+	if (!list)
 		return;
-	if (json_type(v) != JSON_NUMBER)
-		fields_fail(f, ERR_FORMAT, key, "must be a whole number from %llu to %llu",
-			    (unsigned long long)min, (unsigned long long)max);
-	else if (!(number >= (double)min && number <= (double)max) || number != floor(number))
-		fields_fail(f, ERR_FORMAT, key, "is %s; it must be a whole number from %llu to %llu",
-			    text_shortest(number, given), (unsigned long long)min, (unsigned long long)max);
-	else
-		*out = (uint64_t)number;
+	v = mem_array(json_size(list), sizeof *v);
+	if (!v) {
+		fields_nomem(f, key);
+		return;
+	}
+	for (const struct json *e = json_first(list); e && !f->rc; e = json_next(e)) {
+		number_value(f, fields_element(key, n, place), e, l, &v[n]);
+		n++;
+	}
+	if (f->rc) {
+		free(v);
+		return;
+	}
+	free(*out);
+	*out = v;
+	*out_n = n;
 }
 
 void field_size(struct fields *f, const char *key, size_t min, size_t max, size_t *out)
@@ -152,8 +203,7 @@ void field_choice(struct fields *f, const char *key, const char *const *name, in
 {
 	const struct json *v = fields_get(f, key);
 	const char *s = json_string(v, NULL);
-	const char *near;
-	char all[160], shown[64];
+	char all[160], shown[64], hint[TEXT_HINT];
 
 	if (!v)
 		return;
@@ -164,41 +214,40 @@ void field_choice(struct fields *f, const char *key, const char *const *name, in
 		}
 	}
 	join(name, all, sizeof all);
-	near = s ? text_nearest(s, name) : NULL;
 	if (!s)
 		fields_fail(f, ERR_FORMAT, key, "must be one of the words %s", all);
-	else if (near)
-		fields_fail(f, ERR_FORMAT, key, "'%s' is none of %s; did you mean '%s'?",
-			    text_printable(s, shown, sizeof shown), all, near);
 	else
-		fields_fail(f, ERR_FORMAT, key, "'%s' is none of %s", text_printable(s, shown, sizeof shown),
-			    all);
+		fields_fail(f, ERR_FORMAT, key, "'%s' is none of %s%s",
+			    text_printable(s, shown, sizeof shown), all, text_hint(s, name, hint));
+}
+
+/* The text of a value, after its checks; NULL: it failed. */
+static const char *checked_text(struct fields *f, const char *key, const struct json *v, size_t max)
+{
+	const char *s = json_string(v, NULL);
+
+	if (f->rc)
+		return NULL;
+	if (!s)
+		return fields_fail(f, ERR_FORMAT, key, "must be a string"), NULL;
+	if (!*s || strlen(s) > max)
+		return fields_fail(f, ERR_FORMAT, key, "has %zu bytes; it needs 1 to %zu", strlen(s), max),
+		       NULL;
+	for (const unsigned char *p = (const unsigned char *)s; *p; p++) {
+		if (*p < 0x20 || *p == 0x7f)
+			return fields_fail(f, ERR_FORMAT, key, "has a control character (0x%02x) in it", *p),
+			       NULL;
+	}
+	return s;
 }
 
 void field_text_value(struct fields *f, const char *key, const struct json *v, size_t max, char **out)
 {
-	const char *s = json_string(v, NULL);
-	char *copy;
+	const char *s = checked_text(f, key, v, max);
+	char *copy = s ? mem_strdup(s) : NULL;
 
-	if (f->rc)
-		return;
-	if (!s) {
-		fields_fail(f, ERR_FORMAT, key, "must be a string");
-		return;
-	}
-	if (!*s || strlen(s) > max) {
-		fields_fail(f, ERR_FORMAT, key, "has %zu bytes; it needs 1 to %zu", strlen(s), max);
-		return;
-	}
-	for (const unsigned char *p = (const unsigned char *)s; *p; p++) {
-		if (*p < 0x20 || *p == 0x7f) {
-			fields_fail(f, ERR_FORMAT, key, "has a control character (0x%02x) in it", *p);
-			return;
-		}
-	}
-	copy = mem_strdup(s);
 	if (!copy) {
-		fields_nomem(f, key);
+		fields_nomem(f, key); /* unless it failed before */
 		return;
 	}
 	free(*out);
@@ -211,6 +260,33 @@ void field_text(struct fields *f, const char *key, size_t max, char **out)
 
 	if (v)
 		field_text_value(f, key, v, max, out);
+}
+
+void field_string(struct fields *f, const char *key, size_t max, const char **out)
+{
+	const struct json *v = fields_get(f, key);
+	const char *s = v ? checked_text(f, key, v, max) : NULL;
+
+	if (s)
+		*out = s;
+}
+
+void field_texts(struct fields *f, const char *key, size_t max_n, size_t max, char ***out, size_t *out_n)
+{
+	const struct json *list = fields_list(f, key, 0, max_n);
+	char place[FIELDS_MAX_KEY];
+
+	if (!list)
+		return;
+	*out = mem_calloc(json_size(list) + 1, sizeof **out);
+	if (!*out) {
+		fields_nomem(f, key);
+		return;
+	}
+	for (const struct json *e = json_first(list); e && !f->rc; e = json_next(e)) {
+		field_text_value(f, fields_element(key, *out_n, place), e, max, &(*out)[*out_n]);
+		*out_n += !f->rc;
+	}
 }
 
 void field_path(struct fields *f, const char *key, char **out)

@@ -46,6 +46,7 @@ struct json_writer {
 };
 void json_begin(struct json_writer *w, struct strbuf *out, bool pretty);
 void json_open(struct json_writer *w, char bracket);  /* '{' or '[' */
+void json_kv_open(struct json_writer *w, const char *key, char bracket); /* json_put_key() and json_open() */
 void json_close(struct json_writer *w, char bracket); /* '}' or ']' */
 void json_put_key(struct json_writer *w, const char *key);
 void json_put_string(struct json_writer *w, const char *s); /* NULL: null; bad UTF-8 becomes U+FFFD */

@@ -73,6 +73,12 @@ void json_open(struct json_writer *w, char bracket)
 	w->need_comma = false;
 }
 
+void json_kv_open(struct json_writer *w, const char *key, char bracket)
+{
+	json_put_key(w, key);
+	json_open(w, bracket);
+}
+
 void json_close(struct json_writer *w, char bracket)
 {
 	assert(bracket == '}' || bracket == ']');

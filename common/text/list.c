@@ -17,8 +17,11 @@ char *text_limits(const struct text_limits *l, char *buf)
 {
 	char low[TEXT_NUMBER], high[TEXT_NUMBER];
 
-	snprintf(buf, TEXT_LIMITS, "a %snumber from %s to %s", l->whole ? "whole " : "",
-		 text_shortest(l->min, low), text_shortest(l->max, high));
+	if (isinf(l->min) && isinf(l->max))
+		snprintf(buf, TEXT_LIMITS, "a %snumber", l->whole ? "whole " : "");
+	else
+		snprintf(buf, TEXT_LIMITS, "a %snumber from %s to %s", l->whole ? "whole " : "",
+			 text_shortest(l->min, low), text_shortest(l->max, high));
 	return buf;
 }
 

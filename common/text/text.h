@@ -31,7 +31,7 @@ char *text_int64(int64_t v, char *buf);
 #define TEXT_RANGE 72  /* bytes for text_range_put() */
 
 struct text_limits { /* what a number may be */
-	double min, max;
+	double min, max; /* infinite: any */
 	bool whole;
 	bool ranges; /* in a list, "1..4" stands for 1, 2, 3, 4 */
 };

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/json/fields.h"
 #include "common/mem.h"
 #include "common/text/text.h"
 
@@ -25,303 +26,212 @@ static const char default_text[] =
 	"\"targets\":{\"time\":\"time_s\",\"accuracy\":\"accuracy\"},"
 	"\"ignore\":[\"lr\",\"cpu_mean\",\"iowait_mean\",\"job_cpu_mean\",\"job_iowait_mean\",\"max_rss_mb\","
 	"\"replication\",\"copy\",\"status\",\"started_at\"]}";
-
-static int nomem(const char *name, struct err *err)
-{
-	return err_fail(err, ERR_NOMEM, "%s: out of memory for the schema", name);
 }
 
-/* Reads a name or a value: a string that is neither empty nor too long. `where` says which one. */
-static int read_text(const char *name, const char *where, const struct json *v, char **out, struct err *err)
+/* ---- the parts ---- */
+
+/* A name or a value. A table's own name may hold anything, so this is less strict than field_text(). */
+static void read_text(struct fields *f, const char *key, const struct json *v, char **out)
 {
 	const char *s = json_string(v, NULL);
 
 	if (!s)
-		return err_fail(err, ERR_FORMAT, "%s: %s: need a string", name, where);
-	if (!*s || strlen(s) > SCHEMA_MAX_NAME)
-		return err_fail(err, ERR_FORMAT, "%s: %s: '%.40s': need 1 to %d bytes", name, where, s,
-				SCHEMA_MAX_NAME);
-	*out = mem_strdup(s);
-	return *out ? 0 : nomem(name, err);
+		fields_fail(f, ERR_FORMAT, key, "must be a string");
+	else if (!*s || strlen(s) > SCHEMA_MAX_NAME)
+		fields_fail(f, ERR_FORMAT, key, "'%.40s': need 1 to %d bytes", s, SCHEMA_MAX_NAME);
+	else if (!f->rc && !(*out = mem_strdup(s)))
+		fields_nomem(f, key);
 }
 
 /* Names we give columns ourselves must work in "name=value,name=value"; a table's own, stranger name
  * can be an alias. */
-static int read_name(const char *name, const char *where, const struct json *v, char **out, struct err *err)
+static void read_name(struct fields *f, char **out)
 {
-	int rc = read_text(name, where, v, out, err);
+	size_t len;
 
-	if (rc)
-		return rc;
-	for (const char *p = *out; *p; p++)
+	read_text(f, "name", fields_get(f, "name"), out);
+	if (f->rc)
+		return;
+	len = strlen(*out);
+	for (const char *p = *out; *p; p++) {
 		if (*p == ',' || *p == '=' || iscntrl((unsigned char)*p))
-			return err_fail(
-				err, ERR_FORMAT,
-				"%s: %s: '%s': a name has no comma, '=' or control character; give the "
-				"table's own name as an alias",
-				name, where, *out);
-	if (isspace((unsigned char)**out) || isspace((unsigned char)(*out)[strlen(*out) - 1]))
-		return err_fail(err, ERR_FORMAT, "%s: %s: '%s': blank at the ends of a name", name, where,
+			fields_fail(
+				f, ERR_FORMAT, "name",
+				"'%s': a name has no comma, '=' or control character; give the table's own "
+				"name as an alias",
 				*out);
-	return 0;
-}
-
-/* A list of strings; `where` names the list. */
-static int read_list(const char *name, const char *where, const struct json *v, size_t max, char ***out,
-		     size_t *out_n, struct err *err)
-{
-	size_t n = json_size(v);
-
-	if (json_type(v) != JSON_ARRAY)
-		return err_fail(err, ERR_FORMAT, "%s: %s: need a list of strings", name, where);
-	if (n > max)
-		return err_fail(err, ERR_FORMAT, "%s: %s: %zu entries, at most %zu", name, where, n, max);
-	*out = mem_calloc(n, sizeof **out);
-	if (!*out)
-		return nomem(name, err);
-	for (const struct json *e = json_first(v); e; e = json_next(e)) {
-		int rc = read_text(name, where, e, &(*out)[*out_n], err);
-
-		if (rc)
-			return rc;
-		++*out_n;
 	}
-	return 0;
+	if (isspace((unsigned char)**out) || isspace((unsigned char)(*out)[len - 1]))
+		fields_fail(f, ERR_FORMAT, "name", "'%s': blank at the ends of a name", *out);
 }
 
-static int read_column(const char *name, size_t index, const struct json *v, struct schema_column *c,
-		       struct err *err)
+/* A list of strings. */
+static void read_list(struct fields *f, const char *key, size_t min, size_t max, char ***out, size_t *out_n)
+{
+	const struct json *list = fields_list(f, key, min, max);
+	char place[FIELDS_MAX_KEY];
+
+	if (!list)
+		return;
+	*out = mem_calloc(json_size(list), sizeof **out);
+	if (!*out)
+		fields_nomem(f, key);
+	for (const struct json *e = json_first(list); e && !f->rc; e = json_next(e)) {
+		read_text(f, fields_element(key, *out_n, place), e, &(*out)[*out_n]);
+		*out_n += !f->rc;
+	}
+}
+
+static void read_column(struct fields *f, struct schema_column *c)
+{
+	int kind = -1;
+
+	read_name(f, &c->name);
+	fields_need(f, "kind");
+	field_choice(f, "kind", schema_kind_name, &kind);
+	c->kind = (enum column_kind)kind;
+	field_bool(f, "optional", &c->optional);
+	read_list(f, "alias", 0, SCHEMA_MAX_FEW, &c->alias, &c->n_aliases);
+}
+
+static void read_columns(struct fields *f, struct schema *s)
 {
 	static const char *const known[] = { "name", "kind", "optional", "alias", NULL };
-	const struct json *optional = json_get(v, "optional"), *alias = json_get(v, "alias");
-	char where[SCHEMA_MAX_NAME + 32];
-	const char *kind;
-	int rc;
+	const struct json *list = fields_need(f, "columns") ? fields_list(f, "columns", 0, SCHEMA_MAX_COLUMNS)
+							    : NULL;
+	char place[FIELDS_MAX_KEY];
+	struct fields one;
 
-	snprintf(where, sizeof where, "columns[%zu]", index);
-	if (json_type(v) != JSON_OBJECT)
-		return err_fail(err, ERR_FORMAT, "%s: %s: need an object", name, where);
-	rc = json_known_keys(v, where, known, err);
-	if (rc)
-		return err_prefix(err, "%s", name);
-	snprintf(where, sizeof where, "columns[%zu].name", index);
-	rc = read_name(name, where, json_get(v, "name"), &c->name, err);
-	if (rc)
-		return rc;
-	kind = json_string(json_get(v, "kind"), NULL);
-	if (!kind || (strcmp(kind, "number") && strcmp(kind, "category")))
-		return err_fail(err, ERR_FORMAT, "%s: column '%s': kind: need \"number\" or \"category\"",
-				name, c->name);
-	c->kind = strcmp(kind, "number") ? COLUMN_CATEGORY : COLUMN_NUMBER;
-	if (optional && json_type(optional) != JSON_BOOL)
-		return err_fail(err, ERR_FORMAT, "%s: column '%s': optional: need true or false", name,
-				c->name);
-	c->optional = json_bool(optional, false);
-	if (!alias)
-		return 0;
-	snprintf(where, sizeof where, "column '%s': alias", c->name);
-	return read_list(name, where, alias, SCHEMA_MAX_FEW, &c->alias, &c->n_aliases, err);
-}
-
-static int check_array(const char *name, const char *key, const struct json *v, size_t *out_n,
-		       struct err *err)
-{
-	*out_n = json_size(v);
-	if (json_type(v) != JSON_ARRAY)
-		return err_fail(err, ERR_FORMAT, "%s: %s: need a list of objects", name, key);
-	if (*out_n > SCHEMA_MAX_COLUMNS)
-		return err_fail(err, ERR_FORMAT, "%s: %s: %zu columns, at most %d", name, key, *out_n,
-				SCHEMA_MAX_COLUMNS);
-	return 0;
-}
-
-static int read_columns(const char *name, const struct json *v, struct schema *s, struct err *err)
-{
-	size_t n;
-	int rc;
-
-	if (!v)
-		return err_fail(err, ERR_FORMAT, "%s: no 'columns'", name);
-	rc = check_array(name, "columns", v, &n, err);
-	if (rc)
-		return rc;
-	s->column = mem_calloc(n, sizeof *s->column);
+	s->column = list ? mem_calloc(json_size(list), sizeof *s->column) : NULL;
 	if (!s->column)
-		return nomem(name, err);
-	for (const struct json *e = json_first(v); e && !rc; e = json_next(e)) {
-		rc = read_column(name, s->n_columns, e, &s->column[s->n_columns], err);
-		s->n_columns++; /* a half-read one is freed too */
+		fields_nomem(f, "columns");
+	for (const struct json *e = json_first(list); e && !f->rc; e = json_next(e)) {
+		if (!fields_open_value(&one, f, fields_element("columns", s->n_columns, place), e, known))
+			return;
+		read_column(&one, &s->column[s->n_columns++]); /* a half-read one is freed too */
+		fields_close(&one, f);
 	}
-	return rc;
 }
 
-static int read_derived_one(const char *name, size_t index, const struct json *v, struct schema_derived *d,
-			    struct err *err)
+static void read_derived_one(struct fields *f, struct schema_derived *d)
 {
-	static const char *const known[] = { "name", "product", "inverse", "log", NULL };
 	const struct json *of = NULL;
-	char where[SCHEMA_MAX_NAME + 32];
-	int rc;
 
-	snprintf(where, sizeof where, "derived[%zu]", index);
-	if (json_type(v) != JSON_OBJECT)
-		return err_fail(err, ERR_FORMAT, "%s: %s: need an object", name, where);
-	rc = json_known_keys(v, where, known, err);
-	if (rc)
-		return err_prefix(err, "%s", name);
-	snprintf(where, sizeof where, "derived[%zu].name", index);
-	rc = read_name(name, where, json_get(v, "name"), &d->name, err);
-	if (rc)
-		return rc;
+	read_name(f, &d->name);
 	for (int op = 0; schema_op_name[op]; op++) {
-		const struct json *found = json_get(v, schema_op_name[op]);
+		const struct json *found = fields_get(f, schema_op_name[op]);
 
 		if (found && of)
-			return err_fail(err, ERR_FORMAT, "%s: derived column '%s': both %s and %s", name,
-					d->name, schema_op_name[d->op], schema_op_name[op]);
+			fields_fail(f, ERR_FORMAT, "name", "'%s': both %s and %s", d->name,
+				    schema_op_name[d->op], schema_op_name[op]);
 		if (found) {
 			of = found;
 			d->op = (enum derived_op)op;
 		}
 	}
 	if (!of)
-		return err_fail(err, ERR_FORMAT, "%s: derived column '%s': need product, inverse or log",
-				name, d->name);
-	snprintf(where, sizeof where, "derived column '%s': %s", d->name, schema_op_name[d->op]);
+		fields_fail(f, ERR_FORMAT, "name", "'%s': need product, inverse or log", d->name);
+	if (f->rc)
+		return;
 	if (d->op == DERIVED_PRODUCT) {
-		rc = read_list(name, where, of, SCHEMA_MAX_FEW, &d->of, &d->n_of, err);
-		if (!rc && !d->n_of)
-			rc = err_fail(err, ERR_FORMAT, "%s: %s: of nothing", name, where);
-		return rc;
+		read_list(f, schema_op_name[d->op], 1, SCHEMA_MAX_FEW, &d->of, &d->n_of);
+		return;
 	}
 	d->of = mem_calloc(1, sizeof *d->of);
 	if (!d->of)
-		return nomem(name, err);
-	rc = read_text(name, where, of, &d->of[0], err);
-	d->n_of = d->of[0] ? 1 : 0;
-	return rc;
+		fields_nomem(f, schema_op_name[d->op]);
+	else
+		read_text(f, schema_op_name[d->op], of, &d->of[0]);
+	d->n_of = d->of && d->of[0] ? 1 : 0;
 }
 
-static int read_derived(const char *name, const struct json *v, struct schema *s, struct err *err)
+static void read_derived(struct fields *f, struct schema *s)
 {
-	size_t n;
-	int rc;
+	static const char *const known[] = { "name", "product", "inverse", "log", NULL };
+	const struct json *list = fields_list(f, "derived", 0, SCHEMA_MAX_COLUMNS);
+	size_t n = json_size(list);
+	char place[FIELDS_MAX_KEY];
+	struct fields one;
 
-	if (!v)
-		return 0;
-	rc = check_array(name, "derived", v, &n, err);
-	if (rc)
-		return rc;
+	if (!list)
+		return;
 	if (s->n_columns + n > SCHEMA_MAX_COLUMNS)
-		return err_fail(err, ERR_FORMAT, "%s: %zu columns and %zu derived ones: at most %d together",
-				name, s->n_columns, n, SCHEMA_MAX_COLUMNS);
+		fields_fail(f, ERR_FORMAT, "derived", "%zu columns and %zu derived ones: at most %d together",
+			    s->n_columns, n, SCHEMA_MAX_COLUMNS);
 	s->derived = mem_calloc(n, sizeof *s->derived);
 	if (!s->derived)
-		return nomem(name, err);
-	for (const struct json *e = json_first(v); e && !rc; e = json_next(e)) {
-		rc = read_derived_one(name, s->n_derived, e, &s->derived[s->n_derived], err);
-		s->n_derived++;
+		fields_nomem(f, "derived");
+	for (const struct json *e = json_first(list); e && !f->rc; e = json_next(e)) {
+		if (!fields_open_value(&one, f, fields_element("derived", s->n_derived, place), e, known))
+			return;
+		read_derived_one(&one, &s->derived[s->n_derived++]);
+		fields_close(&one, f);
 	}
-	return rc;
 }
 
-static int compare(const void *a, const void *b)
+static void read_candidates(struct fields *f, struct schema *s)
 {
-	double x = *(const double *)a, y = *(const double *)b;
+	static const struct text_limits any = { .min = -INFINITY, .max = INFINITY };
+	const struct json *list = fields_get(f, "candidates");
+	struct err why = { 0 };
 
-	return (x > y) - (x < y);
+	if (json_type(list) == JSON_ARRAY && !json_first(list))
+		return;
+	field_numbers(f, "candidates", &any, SCHEMA_MAX_CANDIDATES, &s->candidate, &s->n_candidates);
+	if (text_distinct(s->candidate, s->n_candidates, &why))
+		fields_fail(f, ERR_FORMAT, "candidates", "%s", why.text);
 }
 
-static int read_candidates(const char *name, const struct json *v, struct schema *s, struct err *err)
-{
-	size_t n = json_size(v);
-
-	if (!v)
-		return 0;
-	if (json_type(v) != JSON_ARRAY)
-		return err_fail(err, ERR_FORMAT, "%s: candidates: need a list of numbers", name);
-	if (n > SCHEMA_MAX_CANDIDATES)
-		return err_fail(err, ERR_FORMAT, "%s: candidates: %zu values, at most %d", name, n,
-				SCHEMA_MAX_CANDIDATES);
-	s->candidate = mem_array(n, sizeof *s->candidate);
-	if (!s->candidate)
-		return nomem(name, err);
-	for (const struct json *e = json_first(v); e; e = json_next(e)) {
-		if (json_type(e) != JSON_NUMBER)
-			return err_fail(err, ERR_FORMAT, "%s: candidates[%zu]: need a number", name,
-					s->n_candidates);
-		s->candidate[s->n_candidates++] = json_number(e, NAN);
-	}
-	qsort(s->candidate, s->n_candidates, sizeof *s->candidate, compare);
-	for (size_t i = 1; i < s->n_candidates; i++)
-		if (s->candidate[i] == s->candidate[i - 1])
-			return err_fail(err, ERR_FORMAT, "%s: candidates: %g is there twice", name,
-					s->candidate[i]);
-	return 0;
-}
-
-static int read_targets(const char *name, const struct json *v, struct schema *s, struct err *err)
+static void read_targets(struct fields *f, struct schema *s)
 {
 	static const char *const known[] = { "time", "accuracy", NULL };
-	const struct json *accuracy = json_get(v, "accuracy");
-	int rc;
+	struct fields t;
 
-	if (json_type(v) != JSON_OBJECT)
-		return err_fail(err, ERR_FORMAT, "%s: targets: need an object such as {\"time\":\"time_s\"}",
-				name);
-	rc = json_known_keys(v, "targets", known, err);
-	if (rc)
-		return err_prefix(err, "%s", name);
-	rc = read_text(name, "targets.time", json_get(v, "time"), &s->time, err);
-	if (!rc && accuracy)
-		rc = read_text(name, "targets.accuracy", accuracy, &s->accuracy, err);
-	return rc;
+	if (!fields_need(f, "targets") || !fields_open_member(&t, f, "targets", known))
+		return;
+	read_text(&t, "time", fields_get(&t, "time"), &s->time);
+	if (fields_get(&t, "accuracy"))
+		read_text(&t, "accuracy", fields_get(&t, "accuracy"), &s->accuracy);
+	fields_close(&t, f);
 }
 
-static int add_exclude(const char *name, const char *column, const struct json *value, struct schema *s,
-		       struct err *err)
+static void add_exclude(struct fields *f, const char *column, const struct json *value, struct schema *s)
 {
 	struct schema_exclude *e = &s->exclude[s->n_excludes++];
-	char where[SCHEMA_MAX_NAME + 32];
 
-	snprintf(where, sizeof where, "exclude '%.*s'", SCHEMA_MAX_NAME, column);
 	e->column = mem_strdup(column);
 	if (!e->column)
-		return nomem(name, err);
-	return read_text(name, where, value, &e->value, err);
+		fields_nomem(f, column);
+	read_text(f, column, value, &e->value);
 }
 
-static int read_exclude(const char *name, const struct json *v, struct schema *s, struct err *err)
+static void read_exclude(struct fields *f, struct schema *s)
 {
+	struct fields x;
 	size_t n = 0;
-	int rc = 0;
 
-	if (!v)
-		return 0;
-	if (json_type(v) != JSON_OBJECT)
-		return err_fail(err, ERR_FORMAT, "%s: exclude: need an object such as {\"suspect\":\"yes\"}",
-				name);
-	for (const struct json *m = json_first(v); m; m = json_next(m)) {
+	if (!fields_open_member(&x, f, "exclude", NULL))
+		return;
+	for (const struct json *m = json_first(x.object); m; m = json_next(m)) {
 		if (!*json_key(m) || strlen(json_key(m)) > SCHEMA_MAX_NAME)
-			return err_fail(err, ERR_FORMAT, "%s: exclude: column '%.40s': need 1 to %d bytes",
-					name, json_key(m), SCHEMA_MAX_NAME);
+			fields_fail(f, ERR_FORMAT, "exclude", "column '%.40s': need 1 to %d bytes",
+				    json_key(m), SCHEMA_MAX_NAME);
 		n += json_type(m) == JSON_ARRAY ? json_size(m) : 1;
 	}
 	if (n > SCHEMA_MAX_LIST)
-		return err_fail(err, ERR_FORMAT, "%s: exclude: %zu rules, at most %d", name, n,
-				SCHEMA_MAX_LIST);
+		fields_fail(f, ERR_FORMAT, "exclude", "%zu rules, at most %d", n, SCHEMA_MAX_LIST);
 	s->exclude = mem_calloc(n, sizeof *s->exclude);
 	if (!s->exclude)
-		return nomem(name, err);
-	for (const struct json *m = json_first(v); m && !rc; m = json_next(m)) {
-		if (json_type(m) != JSON_ARRAY) {
-			rc = add_exclude(name, json_key(m), m, s, err);
-			continue;
-		}
-		for (const struct json *e = json_first(m); e && !rc; e = json_next(e))
-			rc = add_exclude(name, json_key(m), e, s, err);
+		fields_nomem(f, "exclude");
+	fields_close(f, &x);
+	for (const struct json *m = json_first(x.object); m && !x.rc; m = json_next(m)) {
+		if (json_type(m) != JSON_ARRAY)
+			add_exclude(&x, json_key(m), m, s);
+		for (const struct json *e = json_type(m) == JSON_ARRAY ? json_first(m) : NULL; e && !x.rc;
+		     e = json_next(e))
+			add_exclude(&x, json_key(m), e, s);
 	}
-	return rc;
+	fields_close(&x, f);
 }
 
 /* ---- what must hold between the parts ---- */
@@ -406,27 +316,23 @@ static int check_names(const char *name, const struct schema *s, struct err *err
 }
 
 /* "; did you mean 'x'?" or nothing. */
-static void hint(const struct schema *s, const char *wrong, size_t n_derived, char *buf, size_t size)
+static const char *hint(const struct schema *s, const char *wrong, size_t n_derived, char *buf)
 {
 	const char *known[SCHEMA_MAX_COLUMNS + 1] = { 0 };
-	const char *near;
 	size_t n = 0;
 
 	for (size_t i = 0; i < s->n_columns; i++)
 		known[n++] = s->column[i].name;
 	for (size_t i = 0; i < n_derived; i++)
 		known[n++] = s->derived[i].name;
-	near = text_nearest(wrong, known);
-	buf[0] = '\0';
-	if (near)
-		snprintf(buf, size, "; did you mean '%s'?", near);
+	return text_hint(wrong, known, buf);
 }
 
 /* Finds the inputs of derived column `index` among the factors and the derived columns before it. */
 static int resolve(const char *name, struct schema *s, size_t index, struct err *err)
 {
 	struct schema_derived *d = &s->derived[index];
-	char near[SCHEMA_MAX_NAME + 32];
+	char near[TEXT_HINT];
 
 	d->source = mem_array(d->n_of, sizeof *d->source);
 	if (!d->source)
@@ -440,12 +346,11 @@ static int resolve(const char *name, struct schema *s, size_t index, struct err 
 		for (size_t i = 0; i < index && found < 0; i++)
 			if (!strcmp(s->derived[i].name, d->of[k]))
 				found = (int)(s->n_columns + i);
-		if (found < 0) {
-			hint(s, d->of[k], index, near, sizeof near);
+		if (found < 0)
 			return err_fail(err, ERR_FORMAT,
 					"%s: derived column '%s': %s of '%s', which is no column before it%s",
-					name, d->name, schema_op_name[d->op], d->of[k], near);
-		}
+					name, d->name, schema_op_name[d->op], d->of[k],
+					hint(s, d->of[k], index, near));
 		if ((size_t)found < s->n_columns && s->column[found].kind == COLUMN_CATEGORY)
 			return err_fail(err, ERR_FORMAT,
 					"%s: derived column '%s': %s of '%s', which is a category", name,
@@ -457,7 +362,7 @@ static int resolve(const char *name, struct schema *s, size_t index, struct err 
 
 static int check_decision(const char *name, const struct schema *s, struct err *err)
 {
-	char near[SCHEMA_MAX_NAME + 32];
+	char near[TEXT_HINT];
 
 	for (size_t i = 0; i < s->n_columns; i++) {
 		const struct schema_column *c = &s->column[i];
@@ -473,84 +378,66 @@ static int check_decision(const char *name, const struct schema *s, struct err *
 					s->decision);
 		return 0;
 	}
-	hint(s, s->decision, 0, near, sizeof near);
 	return err_fail(err, ERR_FORMAT, "%s: decision '%s' is not among the columns%s", name, s->decision,
-			near);
+			hint(s, s->decision, 0, near));
 }
 
 /* {"cpus": "executors"}: the columns must be numbers, factors or derived. The batch is the decision. */
-static int read_roles(const char *name, const struct json *v, struct schema *s, struct err *err)
+static void read_roles(struct fields *f, struct schema *s)
 {
 	static const char *const known[] = { "cpus", "njobs", "processes", "epochs", "samples", NULL };
-	char near[SCHEMA_MAX_NAME + 32], where[32];
-	int rc;
+	char near[TEXT_HINT];
+	struct fields roles;
 
-	if (json_type(v) != JSON_OBJECT)
-		return err_fail(err, ERR_FORMAT, "%s: roles: need an object such as {\"cpus\":\"executors\"}",
-				name);
-	rc = json_known_keys(v, "roles", known, err);
-	if (rc)
-		return err_prefix(err, "%s", name);
-	for (int r = ROLE_CPUS; r < N_ROLES && !rc; r++) {
-		const struct json *column = json_get(v, schema_role_name[r]);
+	if (!fields_open_member(&roles, f, "roles", known))
+		return;
+	for (int r = ROLE_CPUS; r < N_ROLES && !roles.rc; r++) {
+		const struct json *column = fields_get(&roles, schema_role_name[r]);
 		int at;
 
 		if (!column)
 			continue;
-		snprintf(where, sizeof where, "roles.%s", schema_role_name[r]);
-		rc = read_text(name, where, column, &s->role[r], err);
-		if (rc)
-			return rc;
-		at = schema_find_any(s, s->role[r]);
-		if (at < 0) {
-			hint(s, s->role[r], s->n_derived, near, sizeof near);
-			return err_fail(err, ERR_FORMAT, "%s: %s: '%s' is not among the columns%s", name,
-					where, s->role[r], near);
-		}
-		if ((size_t)at < s->n_columns && s->column[at].kind == COLUMN_CATEGORY)
-			return err_fail(err, ERR_FORMAT, "%s: %s: '%s' is a category: need a number", name,
-					where, s->role[r]);
+		read_text(&roles, schema_role_name[r], column, &s->role[r]);
+		at = roles.rc ? -1 : schema_find_any(s, s->role[r]);
+		if (at < 0)
+			fields_fail(&roles, ERR_FORMAT, schema_role_name[r],
+				    "'%s' is not among the columns%s", s->role[r],
+				    hint(s, s->role[r], s->n_derived, near));
+		else if ((size_t)at < s->n_columns && s->column[at].kind == COLUMN_CATEGORY)
+			fields_fail(&roles, ERR_FORMAT, schema_role_name[r],
+				    "'%s' is a category: need a number", s->role[r]);
 	}
-	return rc;
+	fields_close(&roles, f);
 }
 
 int schema_from_json(const char *name, const struct json *v, struct schema **out, struct err *err)
 {
 	static const char *const known[] = { "columns", "derived", "decision", "candidates", "targets",
 					     "exclude", "ignore",  "roles",    NULL };
-	struct schema *s;
-	const struct json *ignore = json_get(v, "ignore"), *roles = json_get(v, "roles");
+	struct schema *s = mem_calloc(1, sizeof *s);
+	struct fields f;
 	int rc;
 
-	if (json_type(v) != JSON_OBJECT)
-		return err_fail(err, ERR_FORMAT, "%s: a schema is an object", name);
-	rc = json_known_keys(v, "schema", known, err);
-	if (rc)
-		return err_prefix(err, "%s", name);
-	s = mem_calloc(1, sizeof *s);
 	if (!s)
 		return nomem(name, err);
-	rc = read_columns(name, json_get(v, "columns"), s, err);
-	if (!rc)
-		rc = read_derived(name, json_get(v, "derived"), s, err);
-	if (!rc)
-		rc = read_text(name, "decision", json_get(v, "decision"), &s->decision, err);
-	if (!rc)
-		rc = read_candidates(name, json_get(v, "candidates"), s, err);
-	if (!rc)
-		rc = read_targets(name, json_get(v, "targets"), s, err);
-	if (!rc)
-		rc = read_exclude(name, json_get(v, "exclude"), s, err);
-	if (!rc && ignore)
-		rc = read_list(name, "ignore", ignore, SCHEMA_MAX_LIST, &s->ignore, &s->n_ignores, err);
-	if (!rc)
-		rc = check_names(name, s, err);
+	fields_open(&f, name, ": ", v, known, err);
+	read_columns(&f, s);
+	read_derived(&f, s);
+	if (fields_need(&f, "decision"))
+		read_text(&f, "decision", fields_get(&f, "decision"), &s->decision);
+	read_candidates(&f, s);
+	read_targets(&f, s);
+	read_exclude(&f, s);
+	read_list(&f, "ignore", 0, SCHEMA_MAX_LIST, &s->ignore, &s->n_ignores);
+	rc = f.rc ? f.rc : check_names(name, s, err);
 	for (size_t i = 0; i < s->n_derived && !rc; i++)
 		rc = resolve(name, s, i, err);
 	if (!rc)
 		rc = check_decision(name, s, err);
-	if (!rc && roles)
-		rc = read_roles(name, roles, s, err);
+	if (!rc) {
+		read_roles(&f, s);
+		rc = f.rc;
+	}
 	if (rc)
 		schema_free(s);
 	else

@@ -53,7 +53,7 @@ struct schema {
 };
 
 extern const char *const schema_role_name[N_ROLES];   /* "batch", "cpus", ... */
-extern const char *const schema_op_name[];            /* "product", ... by enum derived_op; NULL at the end */
+extern const char *const schema_kind_name[], *const schema_op_name[]; /* by their enums; NULL at the end */
 
 int schema_default(struct schema **out, struct err *err);
 int schema_read_file(const char *path, struct schema **out, struct err *err);

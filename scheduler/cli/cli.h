@@ -103,13 +103,13 @@ int cli_check_output(const char *path, struct err *err);
 
 bool cli_colour(const struct cli *c);        /* does the result, on its way to -o, want it? */
 bool cli_colour_stdout(const struct cli *c); /* and text that goes to standard output anyway? */
-const char *cli_plus_minus(void);       /* the sign, or "+/-" where the locale is not UTF-8 */
 void cli_bar(struct strbuf *out, double share, int width); /* share of 1, as a bar of text */
 
 char *cli_number(double v, char *buf);  /* four significant digits, "-" for NaN; buf of 32 bytes */
 #define CLI_SPREAD_SIZE 80
 char *cli_spread(double mean, double sd, char *buf); /* mean and spread; buf of CLI_SPREAD_SIZE */
 char *cli_percent(double share, char *buf); /* "94.4 %", "-" for NaN; buf of 32 bytes */
+char *cli_seconds_up(double s, char *buf); /* rounded up, so that it can be promised when it is typed back */
 /* The text without what a terminal would obey (control characters), in a ring of 8 buffers. */
 const char *cli_clean(const char *text);
 
@@ -120,7 +120,13 @@ struct cli_table {           /* cells are added row by row, the header first */
 	bool failed;
 };
 void cli_table_init(struct cli_table *t, const char *align);
+/* The same with the cells of the header: as many strings as there are columns. */
+void cli_table_head(struct cli_table *t, const char *align, ...);
 void cli_table_add(struct cli_table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* A cell with a number; an empty one for NaN. */
+void cli_table_number(struct cli_table *t, double v);
+void cli_table_seconds(struct cli_table *t, double s);
+void cli_table_percent(struct cli_table *t, double share);
 void cli_table_mark(struct cli_table *t); /* the row of the last cell is the one that matters */
 /* Columns that are empty below their header are left out. */
 void cli_table_print(const struct cli_table *t, struct strbuf *out, bool colour);
@@ -133,7 +139,9 @@ void cli_json_summary(struct json_writer *w, const struct score_summary *s);
 /* One member of a model bundle as "name"/"settings"/"scores"; null where there is none. */
 void cli_json_target(struct json_writer *w, const char *key, const struct model_target *t);
 
-/* A value read elsewhere, as it was; and the members of an object, without those of the NULL-terminated list. */
+double cli_json_number(const struct json *object, const char *key); /* of a member; NaN: there is none */
+/* A value read elsewhere, as it was; and the members of an object, without those of the NULL-terminated
+ * list. */
 void cli_json_copy(struct json_writer *w, const struct json *v);
 void cli_json_members(struct json_writer *w, const struct json *object, const char *const *without);
 

@@ -1,4 +1,4 @@
-/* The `postrider` command: one table of verbs, what is set up before any of them, and help. */
+/* The `postrider` command: the table of verbs, the set-up before any of them, and the help. */
 #include <cblas.h>
 #include <gsl/gsl_errno.h>
 #include <locale.h>
@@ -18,26 +18,26 @@ static const struct verb {
 	int (*run)(int argc, char **argv);
 	const char *help;
 } verb_all[] = {
-	{ "profile", verb_profile, "measure a training command: a designed experiment into a table" },
+	{ "profile", verb_profile, "measure a training command in a designed experiment" },
 	{ "train", verb_train, "train models of time and accuracy from a table of runs" },
-	{ "evaluate", verb_evaluate, "score a model on a table it has not seen" },
-	{ "predict", verb_predict, "predict a table, or choose the batch size of one job" },
-	{ "anova", verb_anova, "which factors matter: analysis of variance of a table" },
-	{ "model", verb_model, "show, verify and compare model files; the daemon's own models" },
-	{ "check-config", verb_check_config, "check a configuration of the daemon, show what is in effect" },
-	{ "submit", verb_submit, "hand a job to the daemon: the batch is chosen, the objective promised" },
-	{ "status", verb_status, "one job: its state, its promise, when it is predicted to end" },
-	{ "list", verb_list, "jobs in a table, newest first" },
+	{ "evaluate", verb_evaluate, "test a model on a table it has not seen" },
+	{ "predict", verb_predict, "predict a table, or choose the batch size for one job" },
+	{ "anova", verb_anova, "analysis of variance: which factors matter" },
+	{ "model", verb_model, "show, check and compare models; retrain and roll back" },
+	{ "check-config", verb_check_config, "check a configuration of the daemon and show its settings" },
+	{ "submit", verb_submit, "give a job to the daemon, which chooses its batch size" },
+	{ "status", verb_status, "show one job: state, promise, expected end" },
+	{ "list", verb_list, "list jobs, newest first" },
 	{ "cancel", verb_cancel, "stop jobs" },
-	{ "wait", verb_wait, "wait until jobs have ended; the exit code is theirs" },
-	{ "watch", verb_watch, "what happens, as it happens" },
-	{ "explain", verb_explain, "why a job got its batch, and why the others lost" },
-	{ "stats", verb_stats, "objectives met, coverage of the bounds, queue and storage" },
+	{ "wait", verb_wait, "wait until jobs have ended" },
+	{ "watch", verb_watch, "show what happens, live" },
+	{ "explain", verb_explain, "show why a job got its batch size" },
+	{ "stats", verb_stats, "time limits met, coverage of the bounds, queue, storage" },
 	{ "replay", verb_replay, "what one policy would have done to the jobs of a trace" },
 	{ "compare", verb_compare, "policies side by side on the same jobs; the paper's experiment" },
 	{ "report", verb_report, "a comparison as one HTML page with figures" },
 	{ "trace", verb_trace, "check a trace, say what is in it, write it in our own format" },
-	{ "version", verb_version, "the version of this program and of what it reads" },
+	{ "version", verb_version, "print the version of this program" },
 };
 enum { N_VERBS = sizeof verb_all / sizeof verb_all[0] };
 
@@ -54,18 +54,18 @@ static void help(FILE *to)
 {
 	fprintf(to, "usage: postrider VERB [options]\n"
 		    "\n"
-		    "Chooses the batch size of a training job: the best accuracy that is still in time.\n"
+		    "Chooses the batch size of training jobs: the most accurate one that is fast enough.\n"
 		    "\n");
 	for (size_t i = 0; i < N_VERBS; i++)
 		fprintf(to, "  %-13s %s\n", verb_all[i].name, verb_all[i].help);
 	fprintf(to, "\n"
-		    "  'postrider VERB --help' or 'postrider help VERB' says more; so does 'man postrider'.\n"
+		    "  'postrider VERB --help', 'postrider help VERB' and 'man postrider' tell more.\n"
 		    "\n"
-		    "Results go to standard output, talk to standard error. Exit codes: 0 done, 1 failed,\n"
-		    "2 usage, 3 no candidate meets the SLO, 4 no such job, model or file, 5 daemon not "
-		    "reachable,\n"
-		    "6 invalid configuration, data or model file, 7 not permitted, 8 refused for now,\n"
-		    "124 --timeout ran out, 130 interrupted. 'wait' and 'submit --wait': the job's own.\n");
+		    "Results go to standard output, messages to standard error. Exit codes: 0 done,\n"
+		    "1 failed, 2 wrong usage, 3 no batch size meets the time limit, 4 no such job, model\n"
+		    "or file, 5 daemon not reachable, 6 invalid configuration, data or model, 7 not\n"
+		    "permitted, 8 refused for now, 124 --timeout is over, 130 interrupted. 'wait' and\n"
+		    "'submit --wait' end with the exit code of the job.\n");
 }
 
 static int verb_version(int argc, char **argv)
@@ -89,8 +89,7 @@ static int verb_version(int argc, char **argv)
 		json_kv_string(&w, "program", "postrider");
 		json_kv_string(&w, "version", POSTRIDER_VERSION);
 		json_kv_int(&w, "model_format", MODEL_FORMAT_VERSION);
-		json_put_key(&w, "models");
-		json_open(&w, '[');
+		json_kv_open(&w, "models", '[');
 		for (size_t i = 0; predictor_all[i]; i++)
 			json_put_string(&w, predictor_all[i]->name);
 		json_close(&w, ']');
@@ -124,8 +123,8 @@ static int unknown_verb(const char *given)
 	return 2;
 }
 
-/* Wipes the progress bar, says what happened and dies of the signal, so that a shell sees 130. Files
- * are written whole (cli_write holds the signal back meanwhile), so there is nothing to undo. */
+/* Wipes the progress bar, says what happened and dies of the signal, so that a shell sees 130. There is
+ * nothing to undo: cli_write() blocks the signal while it writes a file. */
 static void interrupted(int number)
 {
 	static const char bar[] = "\r\033[K",
@@ -147,7 +146,7 @@ static void set_up(void)
 	setlocale(LC_CTYPE, ""); /* which characters the terminal shows; numbers stay as in C */
 	gsl_set_error_handler_off();
 	openblas_set_num_threads(1); /* small matrices, and our own pool does the threading */
-	/* `postrider ... | head` ends quietly, whoever started us ignoring the signal or not. */
+	/* `postrider ... | head` ends quietly, even if our parent ignores the signal. */
 	signal(SIGPIPE, SIG_DFL);
 	signal(SIGXFSZ, SIG_IGN); /* a file-size limit is then a failed write, which we report */
 	/* A job started in the background ignores Ctrl-C; leave it so. */

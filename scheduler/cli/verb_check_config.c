@@ -1,4 +1,4 @@
-/* `postrider check-config`: whether a configuration of the daemon is right, and what is in effect. */
+/* `postrider check-config`: checks a configuration of the daemon and prints the settings in effect. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -171,14 +171,13 @@ int verb_check_config(int argc, char **argv)
 	static const struct cli_usage usage = {
 		.verb = "check-config",
 		.synopsis = "[FILE] [--json]",
-		.what = "Reads a configuration of the daemon as the daemon would, looks whether what it "
-			"names is "
-			"there\n"
-			"and fits together (model and policy, programs, folders), and shows what is in "
-			"effect. "
-			"Without\n"
-			"FILE the one the daemon would take. Exit code 6 if anything is wrong, 4 if there is "
-			"none.",
+		.what = "Reads a configuration as the daemon would, checks that the model, programs and "
+			"folders\n"
+			"exist and fit together, and prints the settings in effect. Without FILE it checks "
+			"the\n"
+			"configuration that the daemon would use. The exit code is 6 if something is wrong, "
+			"4 if\n"
+			"there is no configuration.",
 		.json = true,
 		.output = "write the result here instead of standard output",
 		.max_args = 1,

@@ -245,12 +245,12 @@ static void predict_at_present(struct decide_rows *r, struct decision *d)
 {
 	const struct decide_scene *s = r->p->scene;
 	struct decide_load load[DECIDE_MAX_CANDIDATES];
-	double processes = s->cpus + s->outside;
+	double processes = s->cpus + s->other_load;
 
 	for (size_t i = 0; i < s->n_running; i++)
 		processes += s->running[i].cpus;
 	for (size_t i = 0; i < d->n_candidates; i++)
-		load[i] = (struct decide_load){ .njobs = (double)s->n_running + 1.0 + s->outside,
+		load[i] = (struct decide_load){ .njobs = (double)s->n_running + 1.0 + s->other_load,
 						.processes = processes };
 	decide_predict_all(r, load, d);
 	for (size_t i = 0; i < d->n_candidates; i++) {

@@ -81,7 +81,7 @@ int decide_play(struct decide_scratch *w, const struct fluid_scene *f, const str
 struct decide_scene {
 	const struct policy_choice *policy;
 	struct fluid_machine machine;
-	double outside;               /* processes of others */
+	double other_load;               /* processes of others */
 	struct fluid_group *group; size_t n_groups;
 	struct fluid_job *running; size_t n_running; /* without it; there is room for it */
 	struct fluid_job *queued; size_t n_queued; /* likewise */

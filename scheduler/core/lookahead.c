@@ -112,7 +112,7 @@ static struct decide_load load_between(const struct look *l, const struct fluid_
 {
 	const struct decide_scene *s = l->s;
 	size_t running = s->n_running + s->starting;
-	struct decide_load load = { .njobs = 1.0 + s->outside, .processes = s->cpus + s->outside };
+	struct decide_load load = { .njobs = 1.0 + s->other_load, .processes = s->cpus + s->other_load };
 
 	if (to_s > from_s && !isinf(to_s)) {
 		meet(s->running, t, running, from_s, to_s, &load);
@@ -126,7 +126,7 @@ static struct decide_load load_without(const struct look *l, const struct candid
 {
 	const struct decide_scene *s = l->s;
 	struct fluid_job job = decide_fluid_job(c, s->cpus);
-	struct decide_load load = { .njobs = 1.0 + s->outside, .processes = s->cpus + s->outside };
+	struct decide_load load = { .njobs = 1.0 + s->other_load, .processes = s->cpus + s->other_load };
 	double for_s = alone_s;
 
 	for (int pass = 0; pass < 2 && for_s > 0.0 && l->n > 1; pass++) {
@@ -142,8 +142,8 @@ static struct decide_load load_without(const struct look *l, const struct candid
 static struct decide_load load_now(const struct look *l)
 {
 	const struct decide_scene *s = l->s;
-	struct decide_load load = { .njobs = 1.0 + s->outside + (double)s->n_running,
-				    .processes = s->cpus + s->outside };
+	struct decide_load load = { .njobs = 1.0 + s->other_load + (double)s->n_running,
+				    .processes = s->cpus + s->other_load };
 
 	for (size_t i = 0; i < s->n_running; i++)
 		load.processes += s->running[i].cpus;
@@ -164,8 +164,8 @@ static void approximate(struct look *l)
 	struct decide_load load[DECIDE_MAX_CANDIDATES];
 
 	for (size_t i = 0; i < d->n_candidates; i++)
-		load[i] =
-			(struct decide_load){ .njobs = 1.0 + s->outside, .processes = s->cpus + s->outside };
+		load[i] = (struct decide_load){ .njobs = 1.0 + s->other_load,
+						.processes = s->cpus + s->other_load };
 	decide_predict_all(l->rows, load, d);
 	for (size_t i = 0; i < d->n_candidates; i++)
 		load[i] = l->before ? load_without(l, &d->candidate[i], d->candidate[i].time_s) : load_now(l);
@@ -194,7 +194,7 @@ static int play(const struct decide_scene *s, const struct fluid_job *job, const
 				 .n_queued = s->n_queued + !s->starting,
 				 .group = s->group,
 				 .n_groups = s->n_groups,
-				 .outside = s->outside,
+				 .other_load = s->other_load,
 				 .wanted = wanted };
 	struct fluid_job *seat = s->starting ? &s->running[s->n_running] : &s->queued[s->position];
 
@@ -475,7 +475,7 @@ int decide_look_ahead(struct decide_rows *rows, struct decision *d, struct err *
 				l.w->max_jobs);
 	for (size_t i = 0; i < s->n_running; i++)
 		held += s->running[i].cpus;
-	l.most = fmax(held, s->machine.slots) + s->outside;
+	l.most = fmax(held, s->machine.slots) + s->other_load;
 	if (s->cpus > s->most_cpus && !s->starting) { /* it never starts: its times alone have to do */
 		l.n = 1;
 		approximate(&l);

@@ -320,16 +320,16 @@ int sched_remove(struct sched *s, int64_t now_ns, uint64_t id, struct err *err)
 	return 0;
 }
 
-int sched_set_outside(struct sched *s, int64_t now_ns, double processes, struct err *err)
+int sched_set_other_load(struct sched *s, int64_t now_ns, double processes, struct err *err)
 {
-	if (!(processes >= 0.0 && processes <= FLUID_MAX_OUTSIDE))
+	if (!(processes >= 0.0 && processes <= FLUID_MAX_OTHER_LOAD))
 		return err_fail(err, ERR_ARG, "%g processes of others: need 0 to %g", processes,
-				FLUID_MAX_OUTSIDE);
-	if (processes == s->outside)
+				FLUID_MAX_OTHER_LOAD);
+	if (processes == s->other_load)
 		return 0;
 	if (s->last_ns != INT64_MIN || s->running.n) /* else nobody has been there to be slowed down */
 		live_settle(s, live_clock(s, now_ns));
-	s->outside = processes;
+	s->other_load = processes;
 	live_set_speeds(s);
 	live_changed(s);
 	return 0;

@@ -156,7 +156,7 @@ int sched_start_now(struct sched *s, int64_t now_ns, uint64_t id, struct decisio
 int sched_progress(struct sched *s, int64_t now_ns, uint64_t id, double done, struct err *err);
 /* Processes of others that keep the machine busy (a mean, not necessarily whole): from now on they count in every
  * look-ahead, and in the loads that predictions see, as jobs of one process each that never end. */
-int sched_set_outside(struct sched *s, int64_t now_ns, double processes, struct err *err);
+int sched_set_other_load(struct sched *s, int64_t now_ns, double processes, struct err *err);
 /* It ended, was cancelled, or is lost: its slots are free, and it is forgotten. ERR_NOTFOUND: no such live job. */
 int sched_remove(struct sched *s, int64_t now_ns, uint64_t id, struct err *err);
 

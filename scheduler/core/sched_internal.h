@@ -74,7 +74,7 @@ struct sched {
 	const struct model *model;
 	struct sched_machine machine;
 	struct fluid_machine fluid;   /* the machine as the model knows it */
-	double outside, window_s;
+	double other_load, window_s;
 	bool looks_ahead;             /* the policy does, and there is a model */
 	bool adapts;                  /* the policy has bounds, and there is a model */
 	double hysteresis, explore;

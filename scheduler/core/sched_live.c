@@ -86,7 +86,7 @@ void live_weigh(struct sched *s, struct live *j)
 	bool never = j->r.cpus > s->machine.slots;
 	/* With others like it, so many slots are in use: where three of four are, the fourth counts as well. */
 	double used = never ? 1.0 : s->machine.slots - s->machine.slots % j->r.cpus;
-	double ns = 1e9 * f.cpus * f.work_s * decide_stretch(&s->fluid, &f, used + s->outside) *
+	double ns = 1e9 * f.cpus * f.work_s * decide_stretch(&s->fluid, &f, used + s->other_load) *
 		    (s->machine.slots / used);
 
 	j->slot_cpus = never ? 0 : j->r.cpus;
@@ -303,7 +303,7 @@ static void set_speeds_until(struct sched *s, uint64_t processes, uint32_t end)
 		struct live *j = &s->live[i];
 		struct fluid_job f = decide_fluid_job(&j->taken, j->r.cpus);
 
-		j->speed = 1.0 / decide_stretch(&s->fluid, &f, (double)processes + s->outside);
+		j->speed = 1.0 / decide_stretch(&s->fluid, &f, (double)processes + s->other_load);
 	}
 }
 

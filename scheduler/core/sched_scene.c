@@ -239,7 +239,7 @@ static const struct fluid_times *play(struct sched *s, size_t n_queued)
 				       .n_queued = n_queued,
 				       .group = s->group,
 				       .n_groups = s->n_tenants,
-				       .outside = s->outside };
+				       .other_load = s->other_load };
 	const struct fluid_times *t;
 
 	return !s->model || decide_play(s->scratch, &f, &t, NULL) ? NULL : t;
@@ -322,7 +322,7 @@ static bool know_before(struct sched *s, double shift_s, const struct scene_plac
 					 .n_queued = n_queued,
 					 .group = scene->group,
 					 .n_groups = scene->n_groups,
-					 .outside = s->outside };
+					 .other_load = s->other_load };
 
 		s->scene_running[own_seat] = (struct fluid_job){ .cpus = 1 };
 		if (decide_play(s->scratch, &f, &absent, NULL))
@@ -374,7 +374,7 @@ void scene_make(struct sched *s, int64_t now_ns, const struct sched_request *r, 
 	*out = (struct decide_scene){
 		.policy = &s->policy,
 		.machine = s->fluid,
-		.outside = s->outside,
+		.other_load = s->other_load,
 		.group = s->group,
 		.n_groups = s->n_tenants,
 		.running = s->scene_running,

@@ -20,7 +20,7 @@
 #include "scheduler/daemon/ops/ops.h"
 
 #define REPAIR_S 1
-#define OUTLOOK_S 2
+#define ESTIMATES_S 2
 #define ADVISE_S 5
 #define OTHER_LOAD_S 1
 
@@ -38,8 +38,8 @@ static void note_block(struct daemon *d, int64_t since)
 {
 	double ms = (double)(clock_monotonic_ns() - since) / 1e6;
 
-	if (ms > d->tally.max_block_ms)
-		d->tally.max_block_ms = ms;
+	if (ms > d->stats.max_block_ms)
+		d->stats.max_block_ms = ms;
 }
 
 /* ---- the turn ---- */
@@ -79,8 +79,8 @@ void daemon_turn(struct daemon *d)
 	int64_t since = clock_monotonic_ns();
 
 	d->dirty = false;
-	life_durable(d, store_durable(d->store));
-	life_pump(d);
+	carry_durable(d, store_durable(d->store));
+	carry_turns(d);
 	store_commit(d->store);
 	leave_if_idle(d);
 	note_block(d, since);
@@ -128,7 +128,7 @@ static void store_went(struct daemon *d, bool failed, const struct err *why)
 	} else {
 		log_warn("the database can be written again");
 		event_del(d->repair_timer);
-		life_save_unsaved(d);
+		carry_out_all(d, LIFE_REPAIRED);
 		watch_tell(d, "storage_repaired", NULL);
 		daemon_changed(d);
 	}
@@ -146,7 +146,7 @@ static void on_store(evutil_socket_t fd, short what, void *owner)
 	store_dispatch(d->store);
 	/* Replies first: whoever watches a job hears that it was taken before hearing that it started. */
 	server_durable(d->server, store_durable(d->store));
-	life_durable(d, store_durable(d->store));
+	carry_durable(d, store_durable(d->store));
 	failed = store_failed(d->store, &why);
 	if (failed != d->store_failed)
 		store_went(d, failed, &why);
@@ -166,14 +166,14 @@ static void on_repair(evutil_socket_t fd, short what, void *owner)
 
 /* ---- timers ---- */
 
-static void on_outlook(evutil_socket_t fd, short what, void *owner)
+static void on_estimates(evutil_socket_t fd, short what, void *owner)
 {
 	struct daemon *d = owner;
 	int64_t since = clock_monotonic_ns();
 
 	(void)fd;
 	(void)what;
-	outlook_all(d);
+	estimates_look(d);
 	note_block(d, since);
 }
 
@@ -189,16 +189,16 @@ static void on_other_load(evutil_socket_t fd, short what, void *owner)
 	(void)fd;
 	(void)what;
 	if (!d->setup->config->outside_load) {
-		sched_set_outside(d->sched, now, 0.0, NULL);
+		sched_set_other_load(d->sched, now, 0.0, NULL);
 		return;
 	}
 	if (io_read_file("/proc/stat", OTHER_LOAD_MAX_TEXT, &stat, &len, NULL) == 0) {
 		io_read_file("/proc/pressure/cpu", OTHER_LOAD_MAX_TEXT, &pressure, &len, NULL);
-		after = other_load_sample(&d->other_load, stat, pressure, (double)d->load_processes,
+		after = other_load_sample(&d->other_load, stat, pressure, (double)d->life.load_processes,
 					  (double)(now - d->other_load_ns) / 1e9);
 		d->other_load_ns = now;
 		if (after != before)
-			sched_set_outside(d->sched, now, after, NULL);
+			sched_set_other_load(d->sched, now, after, NULL);
 	}
 	free(stat);
 	free(pressure);
@@ -208,7 +208,7 @@ static void on_advise(evutil_socket_t fd, short what, void *owner)
 {
 	(void)fd;
 	(void)what;
-	life_expire_advised(owner);
+	carry_out_all(owner, LIFE_TICK);
 }
 
 static void tell_status(struct daemon *d, const char *before)
@@ -400,7 +400,7 @@ static int open_parts(struct daemon *d, bool force, struct err *err)
 	struct store_params store = { .dir = c->state_dir,
 				      .durability = c->durability,
 				      .interval_s = c->durability_interval_s };
-	struct executor_sink sink = life_sink;
+	struct executor_sink sink = carry_sink;
 	struct sched_params sched;
 	int rc = check_state_dir(c->state_dir, force, err);
 
@@ -460,10 +460,10 @@ static int add_events(struct daemon *d, struct err *err)
 	d->turn = event_new(d->base, -1, 0, on_turn, d);
 	d->store_event = event_new(d->base, store_fd(d->store), EV_READ | EV_PERSIST, on_store, d);
 	d->repair_timer = timer(d, on_repair, 0);
-	d->outlook_timer = timer(d, on_outlook, OUTLOOK_S);
+	d->estimates_timer = timer(d, on_estimates, ESTIMATES_S);
 	d->advise_timer = timer(d, on_advise, ADVISE_S);
 	d->other_load_timer = timer(d, on_other_load, OTHER_LOAD_S);
-	good = d->turn && d->store_event && d->repair_timer && d->outlook_timer && d->advise_timer &&
+	good = d->turn && d->store_event && d->repair_timer && d->estimates_timer && d->advise_timer &&
 	       d->other_load_timer && !event_add(d->store_event, NULL);
 	for (size_t i = 0; good && i < sizeof signals / sizeof signals[0]; i++) {
 		d->signal_event[i] = evsignal_new(d->base, signals[i], on_signal, d);
@@ -488,7 +488,8 @@ int daemon_new(const struct daemon_params *p, struct daemon **out, struct err *e
 		return err_nomem(err, NULL);
 	d->params = *p;
 	d->clock_offset_ns = clock_wall_ns() - clock_monotonic_ns();
-	d->started_ns = d->load_since_ns = daemon_now_ns(d);
+	d->started_ns = daemon_now_ns(d);
+	d->life = (struct life){ .jobs = &d->jobs, .load_since_ns = d->started_ns };
 	d->base = event_base_new();
 	rc = d->base ? 0 : err_fail(err, ERR_NOMEM, "no event loop: %s", strerror(errno));
 	if (!rc)
@@ -504,7 +505,7 @@ int daemon_new(const struct daemon_params *p, struct daemon **out, struct err *e
 		rc = learning_new(d, &d->learning, err);
 	/* The socket comes last: a client that gets in finds everything restored. */
 	if (!rc)
-		rc = life_restore(d, err);
+		rc = daemon_restore(d, err);
 	if (!rc) {
 		learning_restore(d->learning);
 		rc = open_server(d, p->force, err);
@@ -548,7 +549,7 @@ void daemon_free(struct daemon *d)
 	drop(d->turn);
 	drop(d->store_event);
 	drop(d->repair_timer);
-	drop(d->outlook_timer);
+	drop(d->estimates_timer);
 	drop(d->advise_timer);
 	drop(d->other_load_timer);
 	drop(d->watchdog_timer);
@@ -558,6 +559,7 @@ void daemon_free(struct daemon *d)
 		drop(d->signal_event[i]);
 	sched_free(d->sched);
 	jobs_release(&d->jobs);
+	life_release(&d->life);
 	tenants_free(&d->tenants);
 	free(d->watcher);
 	free(d->starts.item);

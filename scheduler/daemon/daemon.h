@@ -4,13 +4,12 @@
  *   ops*.c        one request line in, one reply out
  *   binding.c     a job's type, parameters and values under the present configuration and model
  *   restore.c     jobs come back from the store after a restart
- *   lifecycle.c   a job from admitted to ended: store, executor, scheduler and watchers told in step
- *   outlook.c     estimates of live jobs, and the alarm when one is going to be late
- *   react.c       what is done when a promise is about to break
- *   tenants.c     who shares the machine, and their numbers
+ *   carry_out.c   carries out what the life of a job (jobs/life.h) asks for, and tells it what happens
+ *   estimates.c   when live jobs will start and end, and why they wait
+ *   late.c        the operator's command for a promise that is about to break
  *   learning.c    what is learned from jobs that end: bounds, drift, new models
  *   watch.c       who gets which events
- *   tally.c       what `stats` tells
+ *   outcome_stats.c  what `stats` reports
  *   setup.c       configuration and model together: loading, checking, swapping
  *
  * Everything here runs in the loop's thread. */
@@ -25,6 +24,7 @@
 #include "scheduler/core/sched.h"
 #include "scheduler/daemon/exec/executor.h"
 #include "scheduler/jobs/jobs.h"
+#include "scheduler/jobs/life.h"
 #include "scheduler/jobs/record.h"
 #include "scheduler/daemon/learn/learning.h"
 #include "scheduler/process/other_load.h"
@@ -54,20 +54,19 @@ struct daemon {
 	struct server *server;
 	void *executor[DAEMON_MAX_EXECUTORS]; /* as executor_all[] */
 	struct jobs jobs;
+	struct life life;
 	struct tenants tenants;
 	struct learning *learning;
 	struct other_load other_load;
 	int64_t other_load_ns;             /* of its last reading */
-	struct tally tally;
+	struct outcome_stats stats;
 	uint64_t next_id;
 	int64_t clock_offset_ns;        /* real time minus monotonic time, fixed at the start: see daemon_now_ns() */
 	int64_t started_ns;
 
 	struct watcher *watcher;        /* watch.c */
 	size_t n_watchers;
-	struct start_list starts;       /* jobs whose start is on its way to the disk, by ticket */
-	double jobs_integral_s, processes_integral_s; /* of running jobs and their cpus over time */
-	int64_t load_since_ns; size_t load_jobs; uint64_t load_processes;
+	struct start_list starts;       /* jobs that wait for a row to be on disk, by ticket */
 
 	bool draining, stopping, stop_when_idle, store_failed, dirty;
 	bool leaving;                   /* a signal said so: no more connections are accepted */
@@ -75,7 +74,7 @@ struct daemon {
 	bool reload_again;              /* asked for meanwhile: the files may have changed after they were read */
 	struct asked *asked_first, *asked_last; size_t n_asked; /* questions that wait for the disk: ops_ask.c */
 	struct event *turn;             /* activated where something changed outside a request */
-	struct event *store_event, *repair_timer, *outlook_timer, *advise_timer, *watchdog_timer, *other_load_timer;
+	struct event *store_event, *repair_timer, *estimates_timer, *advise_timer, *watchdog_timer, *other_load_timer;
 	struct event *signal_event[4];
 
 	/* scratch of one request or event */
@@ -105,33 +104,32 @@ void daemon_reload_abandon(struct daemon *d);
 /* In a thread. answer may be NULL. Takes `model` as daemon_read_setup() does, also on failure. */
 int daemon_reload(struct daemon *d, struct later *answer, struct model *model, struct err *err);
 
-/* ---- lifecycle.c ---- */
-#define LIFE_CANCELLED "cancelled" /* the reason of a job that runs and was told to stop: it survives a restart */
-struct exec_job; /* executor.h */
-int life_admit(struct daemon *d, struct job *job, const struct decision *dec, enum sched_verdict verdict,
-               const char *decision_text, struct err *err); /* takes job on success */
-void life_pump(struct daemon *d);               /* starts whatever may start */
-void life_durable(struct daemon *d, uint64_t ticket); /* spawns what waited for the disk */
-int life_cancel(struct daemon *d, struct job *job, struct err *err);
-void life_ended(struct daemon *d, struct job *job, const struct exec_outcome *o);
-int life_started_by_owner(struct daemon *d, struct job *job, struct err *err); /* decided: job->decision_text */
-void life_progress(struct daemon *d, struct job *job, double done);
-void life_save(struct daemon *d, struct job *job); /* the row as it is now; remembered where the store has failed */
-void life_save_unsaved(struct daemon *d);
-int life_restore(struct daemon *d, struct err *err);
-void life_adopt(struct daemon *d, struct job *job); /* one that ran, or was about to, when the daemon went away */
-void life_expire_advised(struct daemon *d);
-extern const struct executor_sink life_sink; /* owner is the daemon: copied by daemon.c */
+/* ---- carry_out.c ---- */
+/* An event in the life of a job (jobs/life.h): its actions are carried out, and the events that follow from them. An
+ * error: SUBMITTED was not stored, and the job is the caller's; or a job could not be told to stop. */
+int carry_out(struct daemon *d, const struct life_event *e, struct err *err);
+struct life_event carry_event(const struct daemon *d, enum life_event_kind kind, struct job *job); /* now */
+void carry_out_all(struct daemon *d, enum life_event_kind kind); /* TICK or REPAIRED, of every job in memory */
+void carry_turns(struct daemon *d);             /* starts the jobs that may start */
+void carry_durable(struct daemon *d, uint64_t ticket); /* DURABLE of the jobs that waited for it */
+void carry_ended(struct daemon *d, struct job *job, const struct exec_outcome *o);
+int carry_started_by_owner(struct daemon *d, struct job *job, struct err *err); /* decided: job->decision_text */
+/* `done` of its work (0 to 1), and what is known of its epochs; NULL: nothing. */
+void carry_progress(struct daemon *d, struct job *job, double done, const struct life_progress *p);
+extern const struct executor_sink carry_sink; /* owner is the daemon: copied by daemon.c */
 
-/* ---- outlook.c ---- */
-void outlook_live(struct daemon *d, const struct job *job, struct job_live *out); /* what is known of it now */
-void outlook_facts(struct daemon *d, const struct job *job, struct job_live *out); /* all of it but the estimate */
-void outlook_store(struct daemon *d, struct job *job, const char *why);
-void outlook_all(struct daemon *d); /* estimates of every live job: stores the moved ones, tells of late ones */
-size_t outlook_play(struct daemon *d); /* d->estimate_id[], d->estimate[]: of all live jobs; how many */
+/* ---- restore.c ---- */
+int daemon_restore(struct daemon *d, struct err *err);
 
-/* ---- react.c ---- */
-void react_late(struct daemon *d, struct job *job, double late_s, bool first_time);
+/* ---- estimates.c ---- */
+void estimates_live(struct daemon *d, const struct job *job, struct job_live *out); /* what is known of it now */
+void estimates_facts(struct daemon *d, const struct job *job, struct job_live *out); /* all of it but the estimate */
+void estimates_look(struct daemon *d); /* ESTIMATED of every live job */
+size_t estimates_play(struct daemon *d); /* d->estimate_id[], d->estimate[]: of all live jobs; how many */
+
+/* ---- late.c ---- */
+enum config_on_late late_rule(const struct config *c, const struct job *job); /* what the operator wants done */
+void late_notify(struct daemon *d, const struct job *job, double late_s); /* runs the operator's command */
 
 /* ---- watch.c ---- */
 int watch_add(struct daemon *d, struct conn *c, uint64_t job, struct err *err); /* 0: all jobs */

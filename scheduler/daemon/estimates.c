@@ -1,20 +1,16 @@
-/* What is known now of the jobs that live: when each will start and end, why it waits. See daemon.h. */
+/* What is known now of live jobs: when each will start and end, and why it waits. See daemon.h. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/log.h"
 #include "common/mem.h"
 #include "scheduler/daemon/daemon.h"
 
-/* An estimate is stored again when its end has moved by this much of what is left, and by a second. */
-#define MOVED_SHARE 0.05
-#define MOVED_S 1.0
-/* Every job's estimate is looked at regularly only up to so many of them: beyond, those that are asked for. */
+/* With more jobs than this the estimates are not looked at regularly, only where somebody asks for one. */
 #define WATCHED_JOBS 1000
 
-size_t outlook_play(struct daemon *d)
+size_t estimates_play(struct daemon *d)
 {
 	size_t need = d->jobs.live.n, n;
 
@@ -88,7 +84,7 @@ static void why_waiting(const struct daemon *d, const struct job *job, struct jo
 	out->waiting_message = text;
 }
 
-void outlook_facts(struct daemon *d, const struct job *job, struct job_live *out)
+void estimates_facts(struct daemon *d, const struct job *job, struct job_live *out)
 {
 	if (!job_state_live(job->row.state))
 		return;
@@ -101,7 +97,7 @@ void outlook_facts(struct daemon *d, const struct job *job, struct job_live *out
 	out->pid = job->pid;
 }
 
-void outlook_live(struct daemon *d, const struct job *job, struct job_live *out)
+void estimates_live(struct daemon *d, const struct job *job, struct job_live *out)
 {
 	struct sched_estimate e;
 
@@ -116,63 +112,24 @@ void outlook_live(struct daemon *d, const struct job *job, struct job_live *out)
 		out->end_high_s = e.end_high_s;
 		out->late = e.late;
 	}
-	outlook_facts(d, job, out);
+	estimates_facts(d, job, out);
 }
 
-static void keep(struct daemon *d, struct job *job, const struct sched_estimate *e, const char *why)
+void estimates_look(struct daemon *d)
 {
-	int64_t now = daemon_now_ns(d);
-
-	job->estimate_told_s = (double)now / 1e9 + e->end_s;
-	store_add_estimate(d->store, job->id, now, e->start_s, e->end_s, e->end_low_s, e->end_high_s, why,
-			   NULL);
-	daemon_changed(d);
-}
-
-static void tell_late(struct daemon *d, struct job *job, const struct sched_estimate *e)
-{
-	double left_s = job->row.slo_s - (double)(daemon_now_ns(d) - job->row.submitted_ns) / 1e9;
-	bool first_time = !job->late_told;
-
-	if (!e->late)
-		return;
-	job->late_told = true;
-	if (first_time) {
-		log_warn("job %llu is predicted to miss its objective of %g s", (unsigned long long)job->id,
-			 job->row.slo_s);
-		watch_tell(d, "late", job);
-	}
-	react_late(d, job, e->end_s - left_s, first_time);
-}
-
-void outlook_store(struct daemon *d, struct job *job, const char *why)
-{
-	struct sched_estimate e;
-
-	if (sched_estimate(d->sched, daemon_now_ns(d), job->id, &e, NULL) || isnan(e.end_s))
-		return;
-	keep(d, job, &e, why);
-	tell_late(d, job, &e);
-}
-
-void outlook_all(struct daemon *d)
-{
-	double now_s = (double)daemon_now_ns(d) / 1e9;
 	size_t n;
 
 	if (d->jobs.live.n > WATCHED_JOBS || d->store_failed)
 		return;
-	n = outlook_play(d);
+	n = estimates_play(d);
 	for (size_t i = 0; i < n; i++) {
 		struct job *job = jobs_find(&d->jobs, d->estimate_id[i]);
-		struct sched_estimate e = d->estimate[i]; /* telling may play again */
-		double moved;
+		struct life_event e = carry_event(d, LIFE_ESTIMATED, job);
 
-		if (!job || isnan(e.end_s))
+		if (!job || isnan(d->estimate[i].end_s))
 			continue;
-		moved = fabs(now_s + e.end_s - job->estimate_told_s);
-		if (moved > MOVED_S && moved > MOVED_SHARE * e.end_s)
-			keep(d, job, &e, "moved");
-		tell_late(d, job, &e);
+		e.estimate = d->estimate[i];
+		e.on_late = late_rule(d->setup->config, job);
+		carry_out(d, &e, NULL);
 	}
 }

@@ -1,5 +1,5 @@
-/* What the operator wants done when a promise is about to break: nothing, a command, or stopping jobs that were promised
- * nothing, the youngest first, one at a look until the late job is in time again. See daemon.h. */
+/* The operator's rule for a promise that is about to break, and the command that it may name. jobs/life.c has the rest:
+ * it stops jobs without a promise, the youngest first, one at a time until the late job is in time again. */
 #define _GNU_SOURCE
 #include <spawn.h>
 #include <stdlib.h>
@@ -50,7 +50,7 @@ static void watch_for_end(struct daemon *d, pid_t pid)
 	n->pidfd = fd;
 }
 
-static void notify(struct daemon *d, const struct job *job, double late_s)
+void late_notify(struct daemon *d, const struct job *job, double late_s)
 {
 	struct config_notice notice = { .job = job->id,
 					.type = job->row.type,
@@ -65,48 +65,22 @@ static void notify(struct daemon *d, const struct job *job, double late_s)
 
 	if (rc) {
 		if (rc != -ERR_NOTFOUND)
-			log_warn("nobody was notified of job %llu: %s", (unsigned long long)job->id,
-				 err.text);
+			log_warn("the command for job %llu, which will be late, was not run: %s",
+				 (unsigned long long)job->id, err.text);
 		return;
 	}
 	rc = posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ);
 	if (rc)
-		log_warn("nobody was notified of job %llu: %s: %s", (unsigned long long)job->id, argv[0],
-			 strerror(rc));
+		log_warn("the command for job %llu, which will be late, was not run: %s: %s",
+			 (unsigned long long)job->id, argv[0], strerror(rc));
 	else
 		watch_for_end(d, pid);
 	argv_free(argv);
 }
 
-/* Of jobs that run without a promise the one that came last. */
-static void stop_youngest(struct daemon *d, const struct job *late)
+enum config_on_late late_rule(const struct config *c, const struct job *job)
 {
-	struct err err = { 0 };
-
-	for (struct job *job = d->jobs.live.last; job; job = job->before) {
-		bool promised = job->row.verdict == VERDICT_PROMISED;
-
-		if (job->row.state != JOB_RUNNING || promised || job->cancelling || job->row.priority > 0)
-			continue;
-		log_warn("job %llu, which was promised nothing, is stopped for job %llu",
-			 (unsigned long long)job->id, (unsigned long long)late->id);
-		watch_tell(d, "stopping", job);
-		if (life_cancel(d, job, &err))
-			log_warn("job %llu: %s", (unsigned long long)job->id, err.text);
-		return;
-	}
-}
-
-void react_late(struct daemon *d, struct job *job, double late_s, bool first_time)
-{
-	const struct config *c = d->setup->config;
 	int at = job->row.tenant ? config_tenant_find(c, job->row.tenant) : -1;
-	enum config_on_late what = at >= 0 ? c->tenant[at].on_late : c->on_late;
 
-	if (what == ON_LATE_NOTHING)
-		return;
-	if (first_time)
-		notify(d, job, late_s);
-	if (what == ON_LATE_STOP_BEST_EFFORT)
-		stop_youngest(d, job);
+	return at >= 0 ? c->tenant[at].on_late : c->on_late;
 }

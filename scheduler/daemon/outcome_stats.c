@@ -7,41 +7,41 @@
 
 #include "scheduler/core/outcome.h"
 
-void tally_verdict(struct tally *t, enum sched_verdict v)
+void outcome_stats_verdict(struct outcome_stats *t, enum sched_verdict v)
 {
 	t->verdict[v]++;
 }
 
-static void ring_add(struct tally_ring *r, double v)
+static void ring_add(struct stats_ring *r, double v)
 {
-	r->value[r->n++ % TALLY_RING] = (float)v;
+	r->value[r->n++ % OUTCOME_STATS_RING] = (float)v;
 }
 
-void tally_decision(struct tally *t, double took_us)
+void outcome_stats_decision(struct outcome_stats *t, double took_us)
 {
 	t->decisions++;
 	t->decision_us_sum += took_us;
 	ring_add(&t->decision_us, took_us);
 }
 
-void tally_wait(struct tally *t, double wait_s)
+void outcome_stats_wait(struct outcome_stats *t, double wait_s)
 {
 	ring_add(&t->wait_s, wait_s);
 }
 
-static struct tally_type *type_of(struct tally *t, const char *name)
+static struct stats_type *type_of(struct outcome_stats *t, const char *name)
 {
 	for (size_t i = 0; i < t->n_types; i++) {
 		if (!strcmp(t->type[i].name, name))
 			return &t->type[i];
 	}
-	if (t->n_types == TALLY_MAX_TYPES)
+	if (t->n_types == OUTCOME_STATS_MAX_TYPES)
 		return NULL;
 	snprintf(t->type[t->n_types].name, sizeof t->type[0].name, "%s", name);
 	return &t->type[t->n_types++];
 }
 
-static struct tally_level *level_of(struct tally *t, double confidence)
+static struct stats_level *level_of(struct outcome_stats *t, double confidence)
 {
 	int percent = (int)lround(100.0 * confidence);
 
@@ -49,21 +49,21 @@ static struct tally_level *level_of(struct tally *t, double confidence)
 		if (t->level[i].percent == percent)
 			return &t->level[i];
 	}
-	if (t->n_levels == TALLY_MAX_LEVELS)
+	if (t->n_levels == OUTCOME_STATS_MAX_LEVELS)
 		return NULL;
 	t->level[t->n_levels].percent = percent;
 	return &t->level[t->n_levels++];
 }
 
-void tally_ended(struct tally *t, const struct job_record *row)
+void outcome_stats_ended(struct outcome_stats *t, const struct job_record *row)
 {
-	struct tally_type *type = type_of(t, row->type);
+	struct stats_type *type = type_of(t, row->type);
 	bool promised = row->verdict == VERDICT_PROMISED;
 	bool met = row->slo_outcome == SLO_MET;
 	double run_s = row->started_ns && row->ended_ns ? (double)(row->ended_ns - row->started_ns) / 1e9
 							: NAN;
 	bool done = row->state == JOB_DONE, within;
-	struct tally_level *level;
+	struct stats_level *level;
 
 	if (type)
 		type->ended++;
@@ -101,10 +101,10 @@ static int compare_floats(const void *a_, const void *b_)
 	return (a > b) - (a < b);
 }
 
-static double ring_quantile(const struct tally_ring *r, double q)
+static double ring_quantile(const struct stats_ring *r, double q)
 {
-	size_t n = r->n < TALLY_RING ? (size_t)r->n : TALLY_RING;
-	float sorted[TALLY_RING];
+	size_t n = r->n < OUTCOME_STATS_RING ? (size_t)r->n : OUTCOME_STATS_RING;
+	float sorted[OUTCOME_STATS_RING];
 
 	if (n == 0)
 		return NAN;
@@ -113,9 +113,9 @@ static double ring_quantile(const struct tally_ring *r, double q)
 	return sorted[(size_t)(q * (double)(n - 1) + 0.5)];
 }
 
-static double ring_mean(const struct tally_ring *r)
+static double ring_mean(const struct stats_ring *r)
 {
-	size_t n = r->n < TALLY_RING ? (size_t)r->n : TALLY_RING;
+	size_t n = r->n < OUTCOME_STATS_RING ? (size_t)r->n : OUTCOME_STATS_RING;
 	double sum = 0.0;
 
 	for (size_t i = 0; i < n; i++)
@@ -128,12 +128,12 @@ static double share(uint64_t part, uint64_t whole)
 	return whole ? (double)part / (double)whole : NAN;
 }
 
-static void put_types(const struct tally *t, struct json_writer *w)
+static void put_types(const struct outcome_stats *t, struct json_writer *w)
 {
 	json_put_key(w, "types");
 	json_open(w, '[');
 	for (size_t i = 0; i < t->n_types; i++) {
-		const struct tally_type *y = &t->type[i];
+		const struct stats_type *y = &t->type[i];
 		double n = (double)y->predicted;
 
 		json_open(w, '{');
@@ -149,7 +149,7 @@ static void put_types(const struct tally *t, struct json_writer *w)
 	json_close(w, ']');
 }
 
-void tally_json(const struct tally *t, struct json_writer *w)
+void outcome_stats_json(const struct outcome_stats *t, struct json_writer *w)
 {
 	json_put_key(w, "submissions");
 	json_open(w, '{');

@@ -2,14 +2,13 @@
  * be blocked, and swapped in between two turns of the loop; the old ones stay where the new ones are bad, or
  * where a queued job would no longer be valid under them. See daemon.h. */
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "common/log.h"
 #include "common/mem.h"
+#include "common/worker.h"
 #include "scheduler/daemon/binding.h"
 #include "scheduler/daemon/daemon.h"
 #include "scheduler/daemon/net/systemd.h"
@@ -26,11 +25,10 @@ struct loader {
 	struct daemon *d;
 	struct later *answer; /* NULL: a signal asked */
 	struct model *model; /* to use instead of reading the file; NULL: it is read */
-	pthread_t thread;
+	struct worker worker;
 	int done_fd; /* readable when the thread has finished */
 	struct event *done, *step;
 	struct rebound rebound;
-	bool joined;
 	/* the thread's until then */
 	struct setup *fresh;
 	struct err err;
@@ -40,13 +38,10 @@ struct loader {
 static void *load(void *arg)
 {
 	struct loader *l = arg;
-	uint64_t one = 1;
-	ssize_t ignored;
 
 	l->rc = daemon_read_setup(&l->d->params, l->model, &l->fresh, &l->err);
 	l->model = NULL; /* taken */
-	ignored = write(l->done_fd, &one, sizeof one);
-	(void)ignored;
+	bell_ring(l->done_fd);
 	return NULL;
 }
 
@@ -176,8 +171,7 @@ static void loader_free(struct loader *l)
 		event_free(l->done);
 	if (l->step)
 		event_free(l->step);
-	if (l->done_fd >= 0)
-		close(l->done_fd);
+	bell_free(&l->done_fd);
 	model_free(l->model);
 	setup_free(l->fresh);
 	free(l);
@@ -230,8 +224,7 @@ static void on_done(evutil_socket_t fd, short what, void *arg)
 	struct loader *l = arg;
 	int rc;
 
-	pthread_join(l->thread, NULL);
-	l->joined = true;
+	worker_join(&l->worker);
 	rc = l->rc;
 	if (!rc)
 		rc = config_reloadable(l->d->setup->config, l->fresh->config, &l->err);
@@ -253,17 +246,16 @@ int daemon_reload(struct daemon *d, struct later *answer, struct model *model, s
 	l->d = d;
 	l->answer = answer;
 	l->model = model;
-	l->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	l->done = l->done_fd < 0 ? NULL : event_new(d->base, l->done_fd, EV_READ, on_done, l);
+	rc = bell_new(&l->done_fd, true, "a reload", err);
+	l->done = rc ? NULL : event_new(d->base, l->done_fd, EV_READ, on_done, l);
 	l->step = event_new(d->base, -1, 0, on_step, l);
-	if (!l->done || !l->step || event_add(l->done, NULL)) {
-		loader_free(l);
-		return err_fail(err, ERR_IO, "no reload: %s", strerror(errno));
-	}
-	rc = pthread_create(&l->thread, NULL, load, l);
+	if (!rc && (!l->done || !l->step || event_add(l->done, NULL)))
+		rc = err_nomem(err, "a reload");
+	if (!rc)
+		rc = worker_start(&l->worker, load, l, "a reload", err);
 	if (rc) {
 		loader_free(l);
-		return err_fail(err, ERR_IO, "no thread for a reload: %s", strerror(rc));
+		return rc;
 	}
 	d->loader = l;
 	d->reload_again = false;
@@ -276,8 +268,7 @@ void daemon_reload_abandon(struct daemon *d)
 
 	if (!d->loader)
 		return;
-	if (!d->loader->joined)
-		pthread_join(d->loader->thread, NULL);
+	worker_join(&d->loader->worker);
 	if (d->loader->answer)
 		ops_reload_done(d->loader->answer, &leaving);
 	loader_free(d->loader);

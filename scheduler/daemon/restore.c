@@ -1,8 +1,6 @@
-/* After a restart: jobs come back from the store, running ones are looked for, and nothing is run twice.
- * See daemon.h, life_restore(). */
-#include <math.h>
+/* After a restart: jobs come back from the store, the scheduler takes them back, and what becomes of each is for its life
+ * to say (jobs/life.h). See daemon.h. */
 #include <stdio.h>
-#include <string.h>
 
 #include "common/log.h"
 #include "scheduler/daemon/binding.h"
@@ -10,26 +8,10 @@
 
 #define KEYS_KEPT_S (7 * 86400) /* how long a retried submit finds its job */
 
-static int on_ended_row(void *owner, const struct job_record *row, struct err *err)
+static int on_row(void *owner, const struct job_record *row, struct err *err)
 {
 	struct daemon *d = owner;
-	struct job *job;
-	int rc = job_new(&d->jobs.names, row, &job, err);
-
-	if (rc)
-		return rc;
-	rc = jobs_add(&d->jobs, job, err);
-	if (rc)
-		job_free(job);
-	else if (job->row.state == JOB_DONE || job->row.state == JOB_FAILED || job->row.state == JOB_LOST)
-		tally_ended(&d->tally, &job->row);
-	return rc;
-}
-
-/* A row of a live job becomes a job in memory; scheduling it comes later, when all are there. */
-static int on_live_row(void *owner, const struct job_record *row, struct err *err)
-{
-	struct daemon *d = owner;
+	struct life_event e;
 	struct binding b;
 	struct err why = { 0 };
 	struct job *job;
@@ -37,13 +19,12 @@ static int on_live_row(void *owner, const struct job_record *row, struct err *er
 
 	if (rc)
 		return rc;
-	job->cancelling = job->row.state == JOB_RUNNING && row->reason &&
-			  !strcmp(row->reason, LIFE_CANCELLED);
-	if (binding_of_row(d->setup, row, &b, &why) == 0)
+	if (job_state_live(row->state) && binding_of_row(d->setup, row, &b, &why) == 0)
 		binding_give(&b, job);
-	else
+	else if (row->state == JOB_QUEUED) /* it cannot be started: what it lacks is the reason of its end */
 		job_set_reason(job, why.text);
-	rc = jobs_add(&d->jobs, job, err);
+	e = carry_event(d, LIFE_RESTORED, job);
+	rc = carry_out(d, &e, err);
 	if (rc)
 		job_free(job);
 	return rc;
@@ -58,42 +39,31 @@ static int on_key(void *owner, uid_t uid, const char *key, uint64_t job, struct 
 
 static int schedule_again(struct daemon *d, struct job *job, struct err *err)
 {
-	const struct job_record *r = &job->row;
-	struct sched_restored back = {
-		.submitted_ns = r->submitted_ns,
-		.promised = r->verdict == VERDICT_PROMISED,
-		.running = job->row.state == JOB_RUNNING,
-		.started_ns = r->started_ns,
-		.taken = record_candidate(r),
-	};
+	const char *tenant = job->row.tenant ? job->row.tenant : "earlier";
+	struct sched_restored back;
+	int rc;
 
-	if (tenants_named(&d->tenants, d->setup->config, d->sched, daemon_now_ns(d),
-			  r->tenant ? r->tenant : "earlier", &job->tenant, err))
-		return -err->code;
-	job->stop_told = !isnan(r->stopped_epoch);
+	if (!job->type && job->row.state == JOB_QUEUED)
+		return err_fail(err, ERR_NOTFOUND, "%s",
+				job->reason ? job->reason : "its type is no longer configured");
+	rc = tenants_named(&d->tenants, d->setup->config, d->sched, daemon_now_ns(d), tenant, &job->tenant,
+			   err);
+	if (rc)
+		return rc;
+	life_back(job, &back);
 	binding_request(job, &back.request);
 	return sched_restore(d->sched, &back, err);
 }
 
-static void give_up(struct daemon *d, struct job *job, const char *why)
+int daemon_restore(struct daemon *d, struct err *err)
 {
-	struct exec_outcome o = { .id = job->id, .exit_code = -1, .lost = job->row.state == JOB_RUNNING };
-
-	o.run_s = o.accuracy = o.max_rss_mb = o.cpu_s = NAN;
-	snprintf(o.reason, sizeof o.reason, "%s", why);
-	life_ended(d, job, &o);
-}
-
-int life_restore(struct daemon *d, struct err *err)
-{
-	size_t running = 0, queued = 0;
-	int rc = store_each_finished(d->store, d->setup->config->max_finished, on_ended_row, d, err);
+	int64_t since_ns = daemon_now_ns(d) - (int64_t)KEYS_KEPT_S * 1000000000;
+	int rc = store_each_finished(d->store, d->setup->config->max_finished, on_row, d, err);
 
 	if (!rc)
-		rc = store_each_live(d->store, on_live_row, d, err);
+		rc = store_each_live(d->store, on_row, d, err);
 	if (!rc)
-		rc = store_each_key(d->store, daemon_now_ns(d) - (int64_t)KEYS_KEPT_S * 1000000000, on_key, d,
-				    err);
+		rc = store_each_key(d->store, since_ns, on_key, d, err);
 	if (rc)
 		return rc;
 	d->next_id = store_last_id(d->store) + 1;
@@ -101,25 +71,21 @@ int life_restore(struct daemon *d, struct err *err)
 	for (struct job *job = d->jobs.live.first; job; job = job->after) {
 		struct err why = { 0 };
 
-		job->unrestored = !job->type && job->row.state == JOB_QUEUED;
-		if (!job->unrestored && schedule_again(d, job, &why)) {
+		job->refused = schedule_again(d, job, &why) != 0;
+		if (job->refused) {
 			log_warn("job %llu: %s", (unsigned long long)job->id, why.text);
-			job->unrestored = true;
 			job_set_reason(job, why.text);
 		}
 	}
+	if (d->jobs.live.n > 0)
+		log_info("%zu jobs queued, %zu running", d->jobs.count[JOB_QUEUED],
+			 d->jobs.count[JOB_RUNNING]);
 	for (struct job *job = d->jobs.live.first, *next; job; job = next) {
+		struct life_event e = carry_event(d, LIFE_RESUMED, job);
+
 		next = job->after;
-		if (job->unrestored) {
-			give_up(d, job, job->reason ? job->reason : "its type is no longer configured");
-		} else if (job->row.state == JOB_RUNNING) {
-			running++;
-			life_adopt(d, job);
-		} else {
-			queued++;
-		}
+		e.text = job->refused ? job->reason : NULL;
+		carry_out(d, &e, NULL);
 	}
-	if (running + queued > 0)
-		log_info("%zu jobs queued, %zu running", queued, running);
 	return 0;
 }

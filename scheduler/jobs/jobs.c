@@ -323,3 +323,11 @@ int jobs_key_add(struct jobs *j, uid_t uid, const char *key, uint64_t id, struct
 	*bucket = i;
 	return 0;
 }
+
+void jobs_key_forget_newest(struct jobs *j, uint64_t id)
+{
+	size_t newest = (j->first_key + j->n_keys - 1) % JOBS_MAX_KEYS;
+
+	if (j->n_keys > 0 && j->key[newest].job == id)
+		key_drop(j, (uint32_t)newest);
+}

@@ -31,19 +31,20 @@ struct job {
 	double *epoch_choice; size_t n_epoch_choices; /* none: its epochs are fixed */
 	uint32_t tenant;               /* tenants.h */
 	uint64_t recurring;            /* fingerprint of user, type and parameters */
-	bool stop_told;                /* to stop early */
+	bool stop_told;                /* it was decided that it stops early */
+	bool stop_awaits;              /* and the row that says so is on its way to the disk */
 	bool ready;                    /* an advised job whose turn it is, since ready_ns */
 	int64_t ready_ns;
-	bool unrestored;               /* the scheduler did not take it back after a restart */
+	bool refused;                  /* by the scheduler, after a restart */
 	bool starting;                 /* waits for its start to be on disk */
 	bool cancelling;               /* was told to stop */
 	bool late_told;
 	pid_t pid;
 	char *decision_text;           /* of an advised job: what was decided for its start */
 	double epoch, epochs, epoch_accuracy; /* progress; NaN: none */
-	double jobs_before_s, processes_before_s; /* integrals of the load when it started: see lifecycle.c */
+	double jobs_before_s, processes_before_s; /* integrals of the load when it started: see life.c */
 	double estimate_told_s;        /* the end last stored as an estimate, seconds since 1970 */
-	size_t played;                 /* where its estimate was in the last outlook_play(), if it is still there */
+	size_t played;                 /* where its estimate was in the last estimates_play(), if it is still there */
 
 	bool unsaved;                  /* its last change is not in the store, which has failed */
 	struct job *same_hash;         /* chain of the index */
@@ -79,5 +80,6 @@ void jobs_trim(struct jobs *j, size_t max_ended);
 /* 0: no such key. */
 uint64_t jobs_key_find(const struct jobs *j, uid_t uid, const char *key);
 int jobs_key_add(struct jobs *j, uid_t uid, const char *key, uint64_t id, struct err *err);
+void jobs_key_forget_newest(struct jobs *j, uint64_t id); /* if it is the key of this job */
 
 #endif

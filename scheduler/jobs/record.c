@@ -10,7 +10,7 @@
 #include "common/text/text.h"
 #include "scheduler/core/sched.h"
 
-const char *const job_state_name[N_JOB_STATES] = {
+const char *const job_state_name[N_JOB_STATES + 1] = {
 	[JOB_QUEUED] = "queued", [JOB_RUNNING] = "running",     [JOB_DONE] = "done",
 	[JOB_FAILED] = "failed", [JOB_CANCELLED] = "cancelled", [JOB_REJECTED] = "rejected",
 	[JOB_LOST] = "lost",
@@ -195,8 +195,8 @@ struct candidate record_candidate(const struct job_record *r)
 		.decision = r->batch,
 		.epochs = r->epochs,
 		.time_s = r->run_predicted_s,
-		.guard_s = isnan(r->guard_s) ? r->run_upper_s
-					     : r->guard_s, /* a row of an older version has none */
+		/* A row of an older version has no guard. */
+		.guard_s = isnan(r->guard_s) ? r->run_upper_s : r->guard_s,
 		.upper_s = r->run_upper_s,
 		.model_s = r->model_s,
 		.accuracy = r->predicted_accuracy,

@@ -23,7 +23,7 @@ enum slo_outcome { SLO_NONE, SLO_MET, SLO_MISSED };
 enum { N_SLO_OUTCOMES = SLO_MISSED + 1 };
 
 /* As they are stored and sent; NULL for VERDICT_NONE and SLO_NONE. */
-extern const char *const job_state_name[N_JOB_STATES];
+extern const char *const job_state_name[N_JOB_STATES + 1]; /* NULL behind the last */
 extern const char *const job_verdict_name[N_JOB_VERDICTS];
 extern const char *const slo_outcome_name[N_SLO_OUTCOMES];
 

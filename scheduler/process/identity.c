@@ -1,4 +1,5 @@
-/* Processes and their start times: does one still live, and how to end the rest of its session. See identity.h. */
+/* Processes and their start times: does one still live, and how to end the rest of its session. See
+ * identity.h. */
 #define _GNU_SOURCE
 #include "scheduler/process/identity.h"
 
@@ -41,7 +42,8 @@ static bool has_mark(pid_t pid, const char *mark)
 	return false;
 }
 
-/* The descriptor makes sure that the process we look at is the one we kill: its pid cannot be given again meanwhile. */
+/* The descriptor makes sure that the process we look at is the one we kill: its pid cannot be given again
+ * meanwhile. */
 static void kill_member(pid_t pid, pid_t leader, uint64_t since_ticks, const char *mark)
 {
 	int fd = pidfd_open(pid, 0);
@@ -63,8 +65,8 @@ void proc_kill_session(pid_t leader, uint64_t start_ticks, const char *mark)
 
 	if (leader <= 1)
 		return;
-	/* While a session has members, its number is not given again. If the leader is a process of another time, our
-	 * session has no members left. */
+	/* While a session has members, its number is not given again. If the leader is a process of another
+	 * time, our session has no members left. */
 	if (proc_process_read(leader, &p) && p.start_ticks != start_ticks)
 		return;
 	d = opendir("/proc");

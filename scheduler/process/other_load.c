@@ -51,8 +51,8 @@ double other_load_processes(const struct other_load *o)
 	return o->second >= OTHER_LOAD_LEAST ? o->second : 0.0;
 }
 
-/* Interrupts keep no process waiting that counts, and a cpu that waits for a disk is free for others. Time that a
- * hypervisor took from us is busy. */
+/* Interrupts keep no process waiting that counts, and a cpu that waits for a disk is free for others. Time
+ * that a hypervisor took from us is busy. */
 static double busy_ticks(const struct proc_cpu *c)
 {
 	return c->user + c->nice + c->system + c->steal;

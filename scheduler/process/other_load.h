@@ -1,19 +1,22 @@
-/* Load by other programs: processes on this machine that are not ours and want a cpu. The daemon reads /proc/stat and
- * /proc/pressure/cpu about once a second and gives the result to the scheduler, so that promises also hold while
- * somebody compiles on the machine. This file opens nothing: texts go in, a number comes out.
+/* Load by other programs: processes on this machine that are not ours and want a cpu. The daemon reads
+ * /proc/stat and /proc/pressure/cpu about once a second and gives the result to the scheduler, so that
+ * promises also hold while somebody compiles on the machine. This file opens nothing: texts go in, a number
+ * comes out.
  *
- * The demand at a moment is the processes that run plus those that wait. The kernel counts running by time. It tells
- * only at the moment of reading how many processes wait, but it counts for how long at least one waited (pressure stall
- * information), so that
+ * The demand at a moment is the processes that run plus those that wait. The kernel counts running by time.
+ * It tells only at the moment of reading how many processes wait, but it counts for how long at least one
+ * waited (pressure stall information), so that
  *
- *	demand = busy cpus + share of the time in which a process waited x number that waited when one did
+ * 	demand = busy cpus + share of the time in which a process waited x number that waited when one did
  *
- * Without pressure information the number at the moment of reading is used. Our own processes are subtracted. They do
- * not always want a cpu, so the result is too small while our jobs sleep or wait for each other; it is never below 0.
+ * Without pressure information the number at the moment of reading is used. Our own processes are subtracted.
+ * They do not always want a cpu, so the result is too small while our jobs sleep or wait for each other; it
+ * is never below 0.
  *
- * The result is smoothed by two exponential means in a row of 1.25 s each. A load that stays counts by two thirds after
- * 3 s and by nine tenths after 5 s, and fades as fast; half a second of load moves the result by a twentieth of it. Less
- * than a quarter of a process is what a quiet system does anyway, and counts as nothing. */
+ * The result is smoothed by two exponential means in a row of 1.25 s each. A load that stays counts by two
+ * thirds after 3 s and by nine tenths after 5 s, and fades as fast; half a second of load moves the result by
+ * a twentieth of it. Less than a quarter of a process is what a quiet system does anyway, and counts as
+ * nothing. */
 #ifndef SCHEDULER_PROCESS_OTHER_LOAD_H
 #define SCHEDULER_PROCESS_OTHER_LOAD_H
 
@@ -25,7 +28,8 @@
 
 #define OTHER_LOAD_MEAN_S 1.25     /* of each of the two means */
 #define OTHER_LOAD_LEAST 0.25      /* processes; less is housekeeping */
-#define OTHER_LOAD_MAX_TEXT 65536  /* bytes read of /proc/stat: the lines that count come first, or near the end */
+/* bytes read of /proc/stat: the lines that count come first, or near the end */
+#define OTHER_LOAD_MAX_TEXT 65536
 
 /* ERR_FORMAT: the text is no /proc/stat with all that is needed here. *out is written on success only. */
 int other_load_parse_stat(const char *text, struct proc_cpu *out, struct err *err);
@@ -36,14 +40,15 @@ struct other_load {              /* all zero: nothing was read yet */
 	bool begun, has_waited;
 	struct proc_cpu last;
 	double last_waited_s;
-	double waiting;          /* number that waits when at least one does: a mean over readings that found some */
+	/* number that waits when at least one does: a mean over readings that found some */
+	double waiting;
 	double first, second;    /* the two means, of demand less ours; may be below 0 */
 	size_t n_bad;            /* readings that made no sense */
 };
 
 /* Takes a reading `dt_s` seconds after the last one; the first only sets the marks, and its dt_s is not used.
- * pressure_text may be NULL. our_processes: those of all our running jobs. Returns the estimate. A reading that makes
- * no sense, or that comes less than a tick after the last one, changes nothing. */
+ * pressure_text may be NULL. our_processes: those of all our running jobs. Returns the estimate. A reading
+ * that makes no sense, or that comes less than a tick after the last one, changes nothing. */
 double other_load_sample(struct other_load *o, const char *stat_text, const char *pressure_text,
                          double our_processes, double dt_s);
 double other_load_processes(const struct other_load *o); /* the estimate, without a reading */

@@ -1,5 +1,6 @@
-/* What a command prints: its accuracy and its epochs. One reader for the daemon, which follows the log of a running job
- * (struct job_output), and the profiler, which reads a whole log at the end (output_line() line by line).
+/* What a command prints: its accuracy and its epochs. One reader for the daemon, which follows the log of a
+ * running job (struct job_output), and the profiler, which reads a whole log at the end (output_line() line
+ * by line).
  *
  * A log belongs to the user of the job and may be anything: a fifo, a link, gigabytes without a newline. */
 #ifndef SCHEDULER_PROCESS_OUTPUT_H
@@ -15,7 +16,8 @@
 
 /* ---- one line ---- */
 struct output_rules {            /* where a line has its numbers */
-	const char *accuracy_path, *epoch_path; /* into a line that is a JSON object; NULL: "accuracy", "epoch" */
+	/* into a line that is a JSON object; NULL: "accuracy", "epoch" */
+	const char *accuracy_path, *epoch_path;
 	const regex_t *regex;    /* instead: the first group of its last match in the line is the accuracy */
 };
 struct output_numbers {          /* NaN: the line has none */
@@ -30,10 +32,11 @@ char *job_last_words(const char *dir, char *out, size_t size); /* of the standar
 
 /* ---- a log that grows ---- */
 #define JOB_OUTPUT_MAX_LINE 65536       /* bytes; longer lines are skipped */
-#define JOB_OUTPUT_MAX_BEHIND (1 << 20) /* bytes; if the reader is further behind, the older ones are skipped */
+/* bytes; if the reader is further behind, the older ones are skipped */
+#define JOB_OUTPUT_MAX_BEHIND (1 << 20)
 
-/* Reads the standard output of a job a bounded piece at a time and keeps none of it: the start of a line that is not
- * complete yet is read again with its rest. */
+/* Reads the standard output of a job a bounded piece at a time and keeps none of it: the start of a line that
+ * is not complete yet is read again with its rest. */
 struct job_output {
 	char *path, *accuracy_path, *epoch_path;
 	int fd;              /* -1: not open yet, or not to be opened */
@@ -43,7 +46,8 @@ struct job_output {
 	bool inside;         /* we are inside a line that is skipped */
 
 	double accuracy;     /* the last one; NaN: none */
-	double epoch;        /* the latest; NaN: none. An epoch that is not later than the one before is skipped. */
+	/* the latest; NaN: none. An epoch that is not later than the one before is skipped. */
+	double epoch;
 	double epoch_accuracy; /* that came with it; NaN: none */
 	int64_t epoch_ns;    /* when its line was written, as far as the file tells: 1970, UTC */
 	bool news;           /* `epoch` rose since this was last set to false */
@@ -53,8 +57,8 @@ int job_output_init(struct job_output *o, const char *dir, const char *accuracy_
                     struct err *err);
 void job_output_release(struct job_output *o);
 
-/* Looks at the next piece; `scratch` has JOB_OUTPUT_MAX_LINE + 1 bytes. `ended`: nothing will be added, so the last line
- * needs no newline. Returns the bytes read; *out_more: there is more to be read right away. */
+/* Looks at the next piece; `scratch` has JOB_OUTPUT_MAX_LINE + 1 bytes. `ended`: nothing will be added, so
+ * the last line needs no newline. Returns the bytes read; *out_more: there is more to be read right away. */
 size_t job_output_read(struct job_output *o, char *scratch, bool ended, bool *out_more);
 
 #endif

@@ -8,7 +8,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Reads the start of a file, at most size - 1 bytes, and ends it with a NUL. Returns the bytes read, -1 on failure. */
+/* Reads the start of a file, at most size - 1 bytes, and ends it with a NUL. Returns the bytes read, -1 on
+ * failure. */
 ssize_t proc_read(const char *path, char *out, size_t size);
 
 /* ---- the machine ---- */
@@ -16,21 +17,25 @@ struct proc_cpu {              /* ticks of all cpus together since the machine w
 	double user, nice, system, idle, iowait, irq, softirq, steal;
 	double total;          /* of all eight */
 	size_t cpus;           /* lines of single cpus */
-	double running;        /* processes that run or wait for a cpu, the reader included; NaN: there is no such line */
+	/* processes that run or wait for a cpu, the reader included; NaN: there is no such line */
+	double running;
 };
-/* Returns false if the text has no line of all cpus. Old kernels have fewer columns: the missing ones are 0. */
+/* Returns false if the text has no line of all cpus. Old kernels have fewer columns: the missing ones are
+ * 0. */
 bool proc_cpu_parse(const char *stat_text, struct proc_cpu *out);
 bool proc_cpu_read(struct proc_cpu *out); /* now; false: it cannot be read */
-/* How busy the cpus were between two readings and how much they waited for a disk, in % of all cpus. NaN if no tick
- * passed. */
-void proc_cpu_mean(const struct proc_cpu *from, const struct proc_cpu *to, double *out_busy, double *out_iowait);
+/* How busy the cpus were between two readings and how much they waited for a disk, in % of all cpus. NaN if
+ * no tick passed. */
+void proc_cpu_mean(const struct proc_cpu *from, const struct proc_cpu *to, double *out_busy,
+                   double *out_iowait);
 
 /* ---- one process ---- */
 struct proc_process {
 	char state;             /* 'Z' or 'X': it is dead, and its parent has not collected it yet */
 	int session;
 	uint64_t start_ticks;   /* field 22: when it was started, since boot */
-	uint64_t blocked_ticks; /* field 42: how long it waited for a disk; 0 where the kernel does not count it */
+	/* field 42: how long it waited for a disk; 0 where the kernel does not count it */
+	uint64_t blocked_ticks;
 };
 bool proc_process_parse(const char *stat_text, struct proc_process *out);
 bool proc_process_read(pid_t pid, struct proc_process *out);

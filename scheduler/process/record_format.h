@@ -1,9 +1,10 @@
-/* The language between postrider-supervisor and the daemon. The supervisor is linked with the C library alone, so this
- * header has constants only. supervisor_record.c writes the records, run_record.c reads them.
+/* The language between postrider-supervisor and the daemon. The supervisor is linked with the C library
+ * alone, so this header has constants only. supervisor_record.c writes the records, run_record.c reads
+ * them.
  *
- * Two records lie beside the job's folder DIR, in a folder that belongs to the daemon. The job's folder itself belongs to
- * the user of the job: the user could forge records in it and make a daemon that runs as root end the processes of
- * others.
+ * Two records lie beside the job's folder DIR, in a folder that belongs to the daemon. The job's folder
+ * itself belongs to the user of the job: the user could forge records in it and make a daemon that runs as
+ * root end the processes of others.
  *
  *   DIR.started   written by exactly one supervisor: it appears complete, by link(2), before the command runs
  *   DIR.exit      how the job ended: it appears complete, by rename(2)
@@ -22,9 +23,9 @@
  *                                            note TEXT | -
  *                                            end
  *
- * "stopped" means that the daemon asked for it: by a SIGTERM that was queued with a value. Other SIGTERMs do not count.
- * START_TICKS is field 22 of /proc/PID/stat. With the id of the boot it identifies a process for good, even if its pid is
- * given to another one later. */
+ * "stopped" means that the daemon asked for it: by a SIGTERM that was queued with a value. Other SIGTERMs do
+ * not count. START_TICKS is field 22 of /proc/PID/stat. With the id of the boot it identifies a process for
+ * good, even if its pid is given to another one later. */
 #ifndef SCHEDULER_PROCESS_RECORD_FORMAT_H
 #define SCHEDULER_PROCESS_RECORD_FORMAT_H
 

@@ -1,5 +1,5 @@
-/* Reads the records that a job's supervisor wrote beside the job's folder. record_format.h has the format and says why
- * the records lie beside the folder. Used by the daemon's executor. */
+/* Reads the records that a job's supervisor wrote beside the job's folder. record_format.h has the format and
+ * says why the records lie beside the folder. Used by the daemon's executor. */
 #ifndef SCHEDULER_PROCESS_RUN_RECORD_H
 #define SCHEDULER_PROCESS_RUN_RECORD_H
 
@@ -31,12 +31,14 @@ struct job_exit { /* DIR.exit: how the job ended */
 	char reason[RECORD_MAX_TEXT + 1], note[RECORD_MAX_TEXT + 1]; /* "": none */
 };
 
-/* ERR_NOTFOUND: there is no record. ERR_FORMAT: it is damaged, and the text says where. Otherwise the system's reason. */
+/* ERR_NOTFOUND: there is no record. ERR_FORMAT: it is damaged, and the text says where. Otherwise the
+ * system's reason. */
 int job_started_read(const char *dir, struct job_started *out, struct err *err);
 int job_exit_read(const char *dir, struct job_exit *out, struct err *err);
 
 /* The same from text; errors call it `name`. */
-int job_started_parse(const char *name, const char *text, size_t len, struct job_started *out, struct err *err);
+int job_started_parse(const char *name, const char *text, size_t len, struct job_started *out,
+                      struct err *err);
 int job_exit_parse(const char *name, const char *text, size_t len, struct job_exit *out, struct err *err);
 
 #endif

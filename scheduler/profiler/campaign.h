@@ -1,6 +1,6 @@
-/* A campaign: a designed experiment from its plan to its tables. This is the engine behind `postrider profile`; it
- * prints nothing and reports through the callbacks below. The order of use: fill in `design`, then
- * profile_campaign_plan(), profile_campaign_open(), profile_campaign_run(), profile_summary_make(). */
+/* A campaign: a designed experiment from its plan to its tables. This is the engine behind `postrider
+ * profile`; it prints nothing and reports through the callbacks below. The order of use: fill in `design`,
+ * then profile_campaign_plan(), profile_campaign_open(), profile_campaign_run(), profile_summary_make(). */
 #ifndef SCHEDULER_PROFILER_CAMPAIGN_H
 #define SCHEDULER_PROFILER_CAMPAIGN_H
 
@@ -26,20 +26,24 @@ struct profile_campaign {
 	size_t at;                     /* the run that is measured; SIZE_MAX: none, or the warm-up */
 	char shown[256];               /* its setting in words */
 	void *owner;
-	void (*on_tick)(void *owner, double elapsed_s);      /* about once a second while a run goes on; may be NULL */
-	void (*on_run)(void *owner, size_t run);             /* a run is in the journal and in the tables; may be NULL */
+	/* about once a second while a run goes on; may be NULL */
+	void (*on_tick)(void *owner, double elapsed_s);
+	/* a run is in the journal and in the tables; may be NULL */
+	void (*on_run)(void *owner, size_t run);
 	void (*on_note)(void *owner, const char *text);      /* something the user should know; may be NULL */
 };
 
 void profile_campaign_init(struct profile_campaign *k);
 void profile_campaign_release(struct profile_campaign *k);
 
-int profile_campaign_plan(struct profile_campaign *k, struct err *err); /* checks the design and makes the plan */
-/* Opens the journal in `dir` and judges what it holds. retry: runs that failed or were unstable count as not measured.
- * A table without a journal beside it is not ours and is not overwritten: ERR_ARG, unless `how` is PROFILE_RESTART. */
+/* checks the design and makes the plan */
+int profile_campaign_plan(struct profile_campaign *k, struct err *err);
+/* Opens the journal in `dir` and judges what it holds. retry: runs that failed or were unstable count as not
+ * measured. A table without a journal beside it is not ours and is not overwritten: ERR_ARG, unless `how` is
+ * PROFILE_RESTART. */
 int profile_campaign_open(struct profile_campaign *k, enum profile_open how, bool retry, struct err *err);
-/* Measures what is left, then repeats unstable runs. Each run is in the journal and the tables before the next one
- * starts. Returns 0 also if a signal stopped it: see `signal`. */
+/* Measures what is left, then repeats unstable runs. Each run is in the journal and the tables before the
+ * next one starts. Returns 0 also if a signal stopped it: see `signal`. */
 int profile_campaign_run(struct profile_campaign *k, struct err *err);
 
 /* ---- what a campaign says (summary.c) ---- */
@@ -59,10 +63,10 @@ struct profile_summary {
 	struct profile_suggestion *suggestion; size_t n_suggestions;
 	double median_cv, max_cv;        /* of the time between replications; NaN without replications */
 };
-/* n_suggest: how many settings to suggest, those first whose time is least certain. Without a model, 64 trees are grown
- * on bootstrap samples of the table, and the uncertainty is the standard deviation of their predictions of log time.
- * With a model it is (upper bound - time) / time at 90 %, and settings outside the model's data come first. Among equals
- * the setting that was measured less often comes first. */
+/* n_suggest: how many settings to suggest, those first whose time is least certain. Without a model, 64 trees
+ * are grown on bootstrap samples of the table, and the uncertainty is the standard deviation of their
+ * predictions of log time. With a model it is (upper bound - time) / time at 90 %, and settings outside the
+ * model's data come first. Among equals the setting that was measured less often comes first. */
 int profile_summary_make(const struct profile_campaign *k, const struct model *m, size_t n_suggest,
                          struct profile_summary *out, struct err *err);
 void profile_summary_release(struct profile_summary *s);

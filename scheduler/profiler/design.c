@@ -1,5 +1,5 @@
-/* Designs: their factors, their command, reading them from JSON and checking them. See design.h; plan.c combines the
- * levels into runs. */
+/* Designs: their factors, their command, reading them from JSON and checking them. See design.h; plan.c
+ * combines the levels into runs. */
 #include "scheduler/profiler/plan.h"
 
 #include <ctype.h>
@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/json/fields.h"
 #include "common/mem.h"
 #include "common/text/template.h"
 #include "common/text/text.h"
@@ -356,98 +357,69 @@ static int level_from_json(struct profile_factor *f, const char *where, const st
 			f->name);
 }
 
-static int factors_from_json(struct profile_design *d, const char *name, const struct json *v, bool fixed,
-			     struct err *err)
+static int factor_from_json(struct profile_design *d, const char *where, const struct json *v, bool fixed,
+			    struct err *err)
 {
-	char where[256];
+	struct profile_factor f = { 0 };
+	int rc = factor_begin(&f, where, json_key(v), err);
 
-	snprintf(where, sizeof where, "%s: %s", text_tail(name, 200), fixed ? "fixed" : "factors");
-	if (v && json_type(v) != JSON_OBJECT)
-		return err_fail(err, ERR_FORMAT, "%s: must be an object of %s", where,
-				fixed ? "values" : "lists of levels");
-	for (const struct json *m = json_first(v); m; m = json_next(m)) {
-		struct profile_factor f = { 0 };
-		int rc = factor_begin(&f, where, json_key(m), err);
-
-		if (!rc &&
-		    (find(d->factor, d->n_factors, json_key(m)) || find(d->fixed, d->n_fixed, json_key(m))))
-			rc = err_fail(err, ERR_FORMAT, "%s: '%s' is both a factor and fixed", where, f.name);
-		if (!rc && !fixed && json_type(m) != JSON_ARRAY)
-			rc = err_fail(err, ERR_FORMAT, "%s: the levels of %s must be a list", where, f.name);
-		if (!rc && fixed)
-			rc = level_from_json(&f, where, m, err);
-		for (const struct json *l = fixed ? NULL : json_first(m); l && !rc; l = json_next(l))
-			rc = level_from_json(&f, where, l, err);
-		if (!rc)
-			rc = factor_put(d, where, &f, err);
-		factor_release(&f);
-		if (rc)
-			return rc;
-	}
-	return 0;
-}
-
-/* A number within bounds, or what was there before where the key is absent. */
-static int number_from_json(const char *name, const struct json *root, const char *key, double min,
-			    double max, bool whole, double *io, struct err *err)
-{
-	const struct json *v = json_get(root, key);
-	double n = json_number(v, 0.0);
-
-	if (!v)
-		return 0;
-	if (json_type(v) != JSON_NUMBER || !(n >= min && n <= max) ||
-	    (whole && n != (double)(uint64_t)n)) /* n >= min >= 0 here: the cast is safe */
-		return err_fail(err, ERR_FORMAT, "%s: %s must be a %snumber from %g to %g", name, key,
-				whole ? "whole " : "", min, max);
-	*io = n;
-	return 0;
-}
-
-static int command_from_json(struct profile_design *d, const char *name, const struct json *v,
-			     struct err *err)
-{
-	int rc = 0;
-
-	if (!v)
-		return 0;
-	if (json_type(v) != JSON_ARRAY || json_size(v) == 0)
-		return err_fail(err, ERR_FORMAT, "%s: command must be a list of words, the program first",
-				name);
-	command_release(d);
-	for (v = json_first(v); v && !rc; v = json_next(v)) {
-		if (json_type(v) != JSON_STRING)
-			return err_fail(err, ERR_FORMAT, "%s: command: word %zu is no string", name,
-					d->n_command + 1);
-		rc = command_add(d, json_string(v, ""), err);
-	}
+	if (!rc && (find(d->factor, d->n_factors, json_key(v)) || find(d->fixed, d->n_fixed, json_key(v))))
+		rc = err_fail(err, ERR_FORMAT, "%s: '%s' is both a factor and fixed", where, f.name);
+	if (!rc && !fixed && json_type(v) != JSON_ARRAY)
+		rc = err_fail(err, ERR_FORMAT, "%s: the levels of %s must be a list", where, f.name);
+	if (!rc && fixed)
+		rc = level_from_json(&f, where, v, err);
+	for (const struct json *l = fixed ? NULL : json_first(v); l && !rc; l = json_next(l))
+		rc = level_from_json(&f, where, l, err);
+	if (!rc)
+		rc = factor_put(d, where, &f, err);
+	factor_release(&f);
 	return rc;
 }
 
-static int result_from_json(struct profile_design *d, const char *name, const struct json *v, struct err *err)
+static void read_factors(struct fields *f, const char *key, struct profile_design *d)
+{
+	bool fixed = !strcmp(key, "fixed");
+	struct fields all;
+
+	if (!fields_open_member(&all, f, key, NULL))
+		return;
+	for (const struct json *m = json_first(all.object); m && !f->rc; m = json_next(m))
+		f->rc = factor_from_json(d, all.where, m, fixed, f->err);
+}
+
+static void read_command(struct fields *f, struct profile_design *d)
+{
+	const struct json *list = fields_list(f, "command", 1, PROFILE_MAX_ARGS);
+	char place[FIELDS_MAX_KEY];
+	struct err why = { 0 };
+
+	if (list)
+		command_release(d);
+	for (const struct json *v = json_first(list); v && !f->rc; v = json_next(v)) {
+		fields_element("command", d->n_command, place);
+		if (json_type(v) != JSON_STRING)
+			fields_fail(f, ERR_FORMAT, place, "must be a string");
+		else if (command_add(d, json_string(v, ""), &why))
+			fields_fail(f, why.code, place, "%s", why.text);
+	}
+}
+
+static void read_result(struct fields *f, struct profile_design *d)
 {
 	static const char *const known[] = { "accuracy", "epoch", "regex", NULL };
-	char where[256];
-	int rc;
+	const char *accuracy = NULL, *regex = NULL;
+	struct err why = { 0 };
+	struct fields r;
 
-	if (!v)
-		return 0;
-	snprintf(where, sizeof where, "%s: result", text_tail(name, 200));
-	if (json_type(v) != JSON_OBJECT)
-		return err_fail(err, ERR_FORMAT, "%s: must be an object", where);
-	rc = json_known_keys(v, where, known, err);
-	if (rc)
-		return rc;
-	for (const struct json *m = json_first(v); m; m = json_next(m)) {
-		if (!json_string(m, "")[0])
-			return err_fail(err, ERR_FORMAT, "%s: %s must be a string that is not empty", where,
-					json_key(m));
-	}
-	rc = profile_design_result(d, json_string(json_get(v, "accuracy"), NULL),
-				   json_string(json_get(v, "regex"), NULL), err);
-	if (!rc && json_get(v, "epoch"))
-		rc = text_put(&d->epoch_path, json_string(json_get(v, "epoch"), ""), err);
-	return rc;
+	if (!fields_open_member(&r, f, "result", known))
+		return;
+	field_string(&r, "accuracy", SIZE_MAX, &accuracy);
+	field_string(&r, "regex", SIZE_MAX, &regex);
+	field_text(&r, "epoch", SIZE_MAX, &d->epoch_path);
+	if (!r.rc && profile_design_result(d, accuracy, regex, &why))
+		fields_fail(f, why.code, "result", "%s", why.text);
+	fields_close(&r, f);
 }
 
 int profile_design_from_json(struct profile_design *d, const char *name, const struct json *v,
@@ -456,48 +428,30 @@ int profile_design_from_json(struct profile_design *d, const char *name, const s
 	static const char *const known[] = { "factors", "fixed",      "design",  "replications",
 					     "seed",    "command",    "result",  "timeout_s",
 					     "tries",   "max_spread", "warm_up", NULL };
-	double replications = (double)d->replications, seed = (double)d->seed, tries = (double)d->tries;
-	const struct json *design = json_get(v, "design"), *warm_up = json_get(v, "warm_up");
-	int rc;
+	const char *kind = NULL;
+	struct err why = { 0 };
+	struct fields f;
 
-	if (json_type(v) != JSON_OBJECT)
-		return err_fail(err, ERR_FORMAT, "%s: a design is a JSON object", name);
-	rc = json_known_keys(v, name, known, err);
-	if (!rc)
-		rc = factors_from_json(d, name, json_get(v, "factors"), false, err);
-	if (!rc)
-		rc = factors_from_json(d, name, json_get(v, "fixed"), true, err);
-	if (!rc && design && profile_design_kind(d, json_string(design, ""), err)) {
-		err->code = ERR_FORMAT;
-		rc = err_prefix(err, "%s: design", text_tail(name, 200));
+	fields_open(&f, text_tail(name, FIELDS_FILE_SHOWN), ": ", v, known, err);
+	read_factors(&f, "factors", d);
+	read_factors(&f, "fixed", d);
+	field_string(&f, "design", PROFILE_MAX_VALUE, &kind);
+	if (kind && profile_design_kind(d, kind, &why))
+		fields_fail(&f, why.code, "design", "%s", why.text);
+	field_size(&f, "replications", 1, PROFILE_MAX_REPLICATIONS, &d->replications);
+	field_whole(&f, "seed", 0, PROFILE_MAX_SEED, &d->seed);
+	field_number(&f, "timeout_s", 0.01, 1e7, &d->timeout_s);
+	field_size(&f, "tries", 1, 100, &d->tries);
+	field_number(&f, "max_spread", 0, 1000, &d->max_spread);
+	field_bool(&f, "warm_up", &d->warm_up);
+	read_command(&f, d);
+	read_result(&f, d);
+	if (f.rc == -ERR_ARG) { /* the file is at fault, not the command line */
+		f.rc = -ERR_FORMAT;
+		if (err)
+			err->code = ERR_FORMAT;
 	}
-	if (!rc)
-		rc = number_from_json(name, v, "replications", 1, PROFILE_MAX_REPLICATIONS, true,
-				      &replications, err);
-	if (!rc)
-		rc = number_from_json(name, v, "seed", 0, (double)PROFILE_MAX_SEED, true, &seed, err);
-	if (!rc)
-		rc = number_from_json(name, v, "timeout_s", 0.01, 1e7, false, &d->timeout_s, err);
-	if (!rc)
-		rc = number_from_json(name, v, "tries", 1, 100, true, &tries, err);
-	if (!rc)
-		rc = number_from_json(name, v, "max_spread", 0, 1000, false, &d->max_spread, err);
-	if (!rc && warm_up && json_type(warm_up) != JSON_BOOL)
-		rc = err_fail(err, ERR_FORMAT, "%s: warm_up must be true or false", name);
-	if (!rc)
-		rc = command_from_json(d, name, json_get(v, "command"), err);
-	if (!rc)
-		rc = result_from_json(d, name, json_get(v, "result"), err);
-	if (rc) {
-		if (err && err->code == ERR_ARG)
-			err->code = ERR_FORMAT; /* the file is at fault, not the command line */
-		return err ? -(int)err->code : rc;
-	}
-	d->replications = (size_t)replications;
-	d->seed = (uint64_t)seed;
-	d->tries = (size_t)tries;
-	d->warm_up = json_bool(warm_up, d->warm_up);
-	return 0;
+	return f.rc;
 }
 
 int profile_design_read(struct profile_design *d, const char *path, struct err *err)

@@ -41,8 +41,8 @@ struct profile_design {
 	size_t replications;
 	uint64_t seed;
 	char *command[PROFILE_MAX_ARGS + 1]; size_t n_command; /* the template; NULL after the last */
-	/* Where the result is in the command's output: paths like "metrics.accuracy" into its JSON lines, or an
-	 * extended regular expression whose first group is the accuracy. */
+	/* Where the result is in the command's output: paths like "metrics.accuracy" into its JSON lines, or
+	 * an extended regular expression whose first group is the accuracy. */
 	char *accuracy_path, *epoch_path, *regex;
 	bool result_given;             /* somebody asked for it, so a run without it has failed */
 	bool warm_up;                  /* run the first setting once, unmeasured, before anything else */
@@ -56,20 +56,25 @@ static inline const struct profile_factor *profile_factor_at(const struct profil
 {
 	return i < d->n_factors ? &d->factor[i] : &d->fixed[i - d->n_factors];
 }
-const struct profile_factor *profile_factor_find(const struct profile_design *d, const char *name); /* NULL: none */
+/* NULL: none */
+const struct profile_factor *profile_factor_find(const struct profile_design *d, const char *name);
 
 void profile_design_init(struct profile_design *d); /* all defaults, nothing owned */
 void profile_design_release(struct profile_design *d);
 
 int profile_design_read(struct profile_design *d, const char *path, struct err *err);
-int profile_design_from_json(struct profile_design *d, const char *name, const struct json *v, struct err *err);
+int profile_design_from_json(struct profile_design *d, const char *name, const struct json *v,
+                             struct err *err);
 
 /* The same from flags: each replaces what the file said. */
-int profile_design_factor(struct profile_design *d, const char *text, struct err *err); /* "cpus=1,2"; one level: fixed */
+/* "cpus=1,2"; one level: fixed */
+int profile_design_factor(struct profile_design *d, const char *text, struct err *err);
 int profile_design_kind(struct profile_design *d, const char *text, struct err *err);   /* full, 2k, lhs:N */
-int profile_design_command(struct profile_design *d, const char *text, struct err *err);/* split like a shell would */
+/* split like a shell would */
+int profile_design_command(struct profile_design *d, const char *text, struct err *err);
 int profile_design_argv(struct profile_design *d, char *const *word, size_t n, struct err *err);
-int profile_design_result(struct profile_design *d, const char *accuracy_path, const char *regex, struct err *err);
+int profile_design_result(struct profile_design *d, const char *accuracy_path, const char *regex,
+                          struct err *err);
 
 /* What only the whole can say: something varies, the command uses every factor and names no other, sizes fit.
  * A design without njobs gets one job. */
@@ -79,7 +84,9 @@ int profile_design_check(struct profile_design *d, struct err *err);
  * warm-up are no part of it: they say how patient we are, not what is measured. */
 void profile_design_canonical(const struct profile_design *d, struct strbuf *out);
 uint64_t profile_design_fingerprint(const struct profile_design *d);
-/* What differs, in words, between the canonical text of an earlier design and this one; false: nothing does. */
-bool profile_design_differs(const struct profile_design *d, const struct json *earlier, char *out, size_t size);
+/* What differs, in words, between the canonical text of an earlier design and this one; false: nothing
+ * does. */
+bool profile_design_differs(const struct profile_design *d, const struct json *earlier, char *out,
+                            size_t size);
 
 #endif

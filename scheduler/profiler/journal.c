@@ -74,8 +74,7 @@ static void put_copy(struct json_writer *w, const struct profile_copy *c)
 	json_kv_number(w, "job_iowait_mean", c->job_iowait_mean);
 	json_kv_int(w, "exit", c->exit_code);
 	json_kv_int(w, "signal", c->signal);
-	json_put_key(w, "curve");
-	json_open(w, '[');
+	json_kv_open(w, "curve", '[');
 	for (size_t i = 0; i < c->n_epochs; i++) {
 		json_open(w, '[');
 		json_put_number(w, c->epoch[i].epoch);
@@ -105,8 +104,7 @@ static void put_outcome(struct strbuf *out, const struct profile_design *d, cons
 	json_kv_number(&w, "cpu_mean", o->cpu_mean);
 	json_kv_number(&w, "iowait_mean", o->iowait_mean);
 	json_kv_string(&w, "why", o->why[0] ? o->why : NULL);
-	json_put_key(&w, "copies");
-	json_open(&w, '[');
+	json_kv_open(&w, "copies", '[');
 	for (size_t i = 0; i < o->n_copies; i++)
 		put_copy(&w, &o->copy[i]);
 	json_close(&w, ']');

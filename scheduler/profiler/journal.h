@@ -30,14 +30,16 @@ struct profile_copy {
 	double accuracy;        /* NaN: none was found */
 	double max_rss_mb;      /* of its largest process */
 	double job_cpu_mean;    /* % of one core, over its own time, children included */
-	double job_iowait_mean; /* % of its time its first process waited for a disk; NaN: the kernel does not count */
+	/* % of its time its first process waited for a disk; NaN: the kernel does not count */
+	double job_iowait_mean;
 	int exit_code, signal;  /* 0 and 0: it went well */
 	struct profile_epoch *epoch; size_t n_epochs;
 };
 
 struct profile_outcome {
 	bool done;
-	enum profile_status status; /* never PROFILE_UNSTABLE: that depends on the bound, and is decided later */
+	/* never PROFILE_UNSTABLE: that depends on the bound, and is decided later */
+	enum profile_status status;
 	size_t tries;               /* measurements so far, this one included */
 	char started_at[32];        /* RFC 3339, UTC */
 	double cpu_mean, iowait_mean; /* % of the machine, from the first spawn to the last exit */
@@ -46,7 +48,8 @@ struct profile_outcome {
 };
 void profile_outcome_release(struct profile_outcome *o);
 double profile_outcome_time(const struct profile_outcome *o);   /* mean of its copies */
-double profile_outcome_spread(const struct profile_outcome *o); /* (longest - shortest) / mean; 0 for one copy */
+/* (longest - shortest) / mean; 0 for one copy */
+double profile_outcome_spread(const struct profile_outcome *o);
 
 struct profile_journal {
 	char *path;
@@ -64,13 +67,14 @@ enum profile_open {
 	PROFILE_LOOK,    /* read what is there, change nothing */
 };
 
-/* DIR/journal.jsonl. A journal of another design is ERR_FORMAT and the text says what differs; one that another
- * process writes is ERR_BUSY. Close after failure too. */
+/* DIR/journal.jsonl. A journal of another design is ERR_FORMAT and the text says what differs; one that
+ * another process writes is ERR_BUSY. Close after failure too. */
 int profile_journal_open(struct profile_journal *j, const char *dir, const struct profile_design *d,
                          const struct profile_plan *plan, enum profile_open how, struct err *err);
 /* Takes the contents of *o, on disk when it returns 0. After a failure the file is as it was. */
 int profile_journal_append(struct profile_journal *j, const struct profile_design *d,
-                           const struct profile_plan *plan, size_t run, struct profile_outcome *o, struct err *err);
+                           const struct profile_plan *plan, size_t run, struct profile_outcome *o,
+                           	struct err *err);
 void profile_journal_close(struct profile_journal *j);
 
 #endif

@@ -81,8 +81,9 @@ static size_t distinct(uint32_t *v, size_t n)
 	return k;
 }
 
-/* A Latin hypercube on levels (McKay, Beckman, Conover, Technometrics 21, 1979): run r has stratum perm(r) of
- * N, and the levels divide the strata evenly, so each level is used N / n_levels times, rounded either way. */
+/* A Latin hypercube on levels (McKay, Beckman, Conover, Technometrics 21, 1979): run r has stratum perm(r)
+ * of N, and the levels divide the strata evenly, so each level is used N / n_levels times, rounded either
+ * way. */
 static void lhs_draw(const struct profile_design *d, struct rng *rng, uint32_t *perm,
 		     struct profile_point *out)
 {

@@ -1,5 +1,5 @@
-/* The plan of a campaign: every run in order, the same for the same design. Used by the journal, the tables and the
- * campaign itself. */
+/* The plan of a campaign: every run in order, the same for the same design. Used by the journal, the tables
+ * and the campaign itself. */
 #ifndef SCHEDULER_PROFILER_PLAN_H
 #define SCHEDULER_PROFILER_PLAN_H
 
@@ -27,7 +27,8 @@ void profile_grid_at(const struct profile_design *d, size_t setting, uint16_t *o
 /* A factor's or a fixed value at a point; NULL: the design has no such name. */
 const char *profile_value(const struct profile_design *d, const uint16_t *level, const char *name);
 size_t profile_jobs(const struct profile_design *d, const uint16_t *level);
-void profile_describe(const struct profile_design *d, const uint16_t *level, struct strbuf *out); /* "cpus=2 batch=64" */
+/* "cpus=2 batch=64" */
+void profile_describe(const struct profile_design *d, const uint16_t *level, struct strbuf *out);
 
 /* The seed a copy (from 1) gets: another one for each copy and replication, the same ones in each setting, so
  * that settings are compared on the same luck. */

@@ -98,8 +98,9 @@ int profile_signals_pending(const struct profile_signals *s)
 
 /* ---- the watchman ---- */
 
-/* A process that does nothing but wait for our death: whatever kills us, it ends the groups of the copies, workers
- * of theirs included, so that they do not run beside the next measurement. A 0 tells it that all went well. */
+/* A process that does nothing but wait for our death: whatever kills us, it ends the groups of the copies,
+ * workers of theirs included, so that they do not run beside the next measurement. A 0 tells it that all went
+ * well. */
 static void watch(int fd)
 {
 	pid_t group[PROFILE_MAX_JOBS], one;
@@ -121,7 +122,8 @@ static void watch(int fd)
 	_exit(0);
 }
 
-/* Without a watchman the first process of each copy still dies with us, so that failing here is no failure. */
+/* Without a watchman the first process of each copy still dies with us, so that failing here is no
+ * failure. */
 static void watch_begin(struct running *r)
 {
 	int fd[2];

@@ -27,18 +27,20 @@ struct profile_run_params {
 	void *owner;
 };
 
-/* 0: *out holds what was measured, a failure of the command included. *out_signal is not 0 where we were asked to
- * stop: the copies were ended and there is no outcome. An error means that no run can work: the program can
- * not be started, or a log not be written. */
-int profile_run(const struct profile_run_params *p, struct profile_outcome *out, int *out_signal, struct err *err);
+/* 0: *out holds what was measured, a failure of the command included. *out_signal is not 0 where we were
+ * asked to stop: the copies were ended and there is no outcome. An error means that no run can work: the
+ * program can not be started, or a log not be written. */
+int profile_run(const struct profile_run_params *p, struct profile_outcome *out, int *out_signal,
+                struct err *err);
 
 /* ---- what a copy printed (result.c) ---- */
-/* Looks into lines that are JSON objects and skips the others. The last number at the path of the accuracy is the
- * result. A line that also has a number at the path of the epoch is a point of the curve, if its epoch is later than
- * that of the point before. With a regular expression, its last match counts instead, and there is no curve. Fills
- * accuracy and epoch[] of *c; the only failure is ERR_NOMEM. */
+/* Looks into lines that are JSON objects and skips the others. The last number at the path of the accuracy is
+ * the result. A line that also has a number at the path of the epoch is a point of the curve, if its epoch is
+ * later than that of the point before. With a regular expression, its last match counts instead, and there is
+ * no curve. Fills accuracy and epoch[] of *c; the only failure is ERR_NOMEM. */
 int profile_result_parse(const struct profile_design *d, const char *text, size_t len, struct profile_copy *c,
                          struct err *err);
-int profile_result_read(const struct profile_design *d, const char *path, struct profile_copy *c, struct err *err);
+int profile_result_read(const struct profile_design *d, const char *path, struct profile_copy *c,
+                        struct err *err);
 
 #endif

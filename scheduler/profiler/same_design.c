@@ -1,5 +1,5 @@
-/* Is a journal of this design? The canonical text of a design, its fingerprint, and what differs from an earlier one in
- * words. See design.h. */
+/* Is a journal of this design? The canonical text of a design, its fingerprint, and what differs from an
+ * earlier one in words. See design.h. */
 #include "scheduler/profiler/design.h"
 
 #include <stdio.h>
@@ -17,11 +17,9 @@ static void kind_text(const struct profile_design *d, char *out, size_t size)
 
 static void put_factors(struct json_writer *w, const char *key, const struct profile_factor *f, size_t n)
 {
-	json_put_key(w, key);
-	json_open(w, '{');
+	json_kv_open(w, key, '{');
 	for (size_t i = 0; i < n; i++) {
-		json_put_key(w, f[i].name);
-		json_open(w, '[');
+		json_kv_open(w, f[i].name, '[');
 		for (size_t l = 0; l < f[i].n_levels; l++)
 			json_put_string(w, f[i].level[l]);
 		json_close(w, ']');
@@ -42,8 +40,7 @@ void profile_design_canonical(const struct profile_design *d, struct strbuf *out
 	json_kv_string(&w, "design", kind);
 	json_kv_int(&w, "replications", (long long)d->replications);
 	json_kv_int(&w, "seed", (long long)d->seed);
-	json_put_key(&w, "command");
-	json_open(&w, '[');
+	json_kv_open(&w, "command", '[');
 	for (size_t i = 0; i < d->n_command; i++)
 		json_put_string(&w, d->command[i]);
 	json_close(&w, ']');

@@ -1,4 +1,5 @@
-/* What a campaign says once it has measured: which factors matter, and what to measure next. See campaign.h. */
+/* What a campaign says once it has measured: which factors matter, and what to measure next. See
+ * campaign.h. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,8 +24,8 @@ struct data { /* the table under a schema made from the design; only rows with s
 	struct table *table;
 };
 
-/* Every factor is a column. batch is the decision; a design without a batch has njobs, which is a number. Names of
- * factors are words, so they need no quoting. */
+/* Every factor is a column. batch is the decision; a design without a batch has njobs, which is a number.
+ * Names of factors are words, so they need no quoting. */
 static void put_schema(const struct profile_design *d, struct strbuf *out)
 {
 	const struct profile_factor *batch = profile_factor_find(d, "batch");

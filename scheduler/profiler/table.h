@@ -1,6 +1,6 @@
-/* From the journal to what people use: which runs can be trusted, the observation table, the table of curves, and
- * how long the rest will take. Pure functions of design, plan and journal; called by verb_profile.c after each
- * run. */
+/* From the journal to what people use: which runs can be trusted, the observation table, the table of curves,
+ * and how long the rest will take. Pure functions of design, plan and journal; called by verb_profile.c after
+ * each run. */
 #ifndef SCHEDULER_PROFILER_TABLE_H
 #define SCHEDULER_PROFILER_TABLE_H
 
@@ -14,18 +14,22 @@ struct profile_state { /* what the functions below look at */
 
 struct profile_verdict {
 	enum profile_status *status; /* of each run of the plan; of one that is not done it says nothing */
-	bool *apart;                 /* unstable, and the replication farthest from the middle: the one to repeat */
+	/* unstable, and the replication farthest from the middle: the one to repeat */
+	bool *apart;
 	size_t n_ok, n_failed, n_timeout, n_unstable;
-	double *cv; size_t n_cv;     /* coefficients of variation of settings with two good replications or more */
+	/* coefficients of variation of settings with two good replications or more */
+	double *cv; size_t n_cv;
 };
-/* A run is unstable where its copies spread more than the bound, or where the replications of its setting do. */
+/* A run is unstable where its copies spread more than the bound, or where the replications of its setting
+ * do. */
 int profile_judge(const struct profile_state *s, struct profile_verdict *out, struct err *err);
 void profile_verdict_release(struct profile_verdict *v);
 /* An unstable run that may be measured once more; SIZE_MAX: none. */
 size_t profile_repeat(const struct profile_state *s, const struct profile_verdict *v);
 
-/* One row for each copy of each run that is done. Only runs that are ok have a time, and failed ones no accuracy
- * either, so that nobody uses them by accident, whatever the schema; the journal keeps what was measured. */
+/* One row for each copy of each run that is done. Only runs that are ok have a time, and failed ones no
+ * accuracy either, so that nobody uses them by accident, whatever the schema; the journal keeps what was
+ * measured. */
 void profile_put_table(const struct profile_state *s, const struct profile_verdict *v, struct strbuf *out);
 void profile_put_curves(const struct profile_state *s, const struct profile_verdict *v, struct strbuf *out);
 

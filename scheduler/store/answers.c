@@ -1,11 +1,10 @@
-/* What the reader answers: rows as JSON and CSV. Each question is one read transaction. */
+/* What the reader answers: jobs as JSON, observations as typed rows. Each question is one read transaction. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/csv.h"
 #include "common/json/json.h"
-#include "common/mem.h"
 #include "common/text/text.h"
 #include "scheduler/jobs/record.h"
 #include "scheduler/store/internal.h"
@@ -68,7 +67,7 @@ static const char *text_at(struct answer *a, int column)
 static double number_at(struct answer *a, int column)
 {
 	if (sqlite3_column_type(a->st, column) == SQLITE_NULL)
-		return __builtin_nan("");
+		return NAN;
 	return sqlite3_column_double(a->st, column);
 }
 
@@ -243,75 +242,39 @@ static int answer_list(struct answer *a)
 
 /* ---- observations ---- */
 
-struct columns {
-	char **name;
-	size_t n, cap;
-};
-
-static const char *const own_column[] = { "time_s", "accuracy", "job", "at" };
-
+/* Time, accuracy and the job are columns of the row: a parameter of that name does not hide them. */
 static bool is_own(const char *name)
 {
-	for (size_t i = 0; i < sizeof own_column / sizeof *own_column; i++)
-		if (strcmp(name, own_column[i]) == 0)
-			return true;
-	return false;
+	return !strcmp(name, "time_s") || !strcmp(name, "accuracy") || !strcmp(name, "job") ||
+	       !strcmp(name, "at");
 }
 
-static int columns_add(struct answer *a, struct columns *c, const struct json *row)
+static int put_observation(struct answer *a, const struct json *columns)
 {
-	for (const struct json *v = json_first(row); v; v = json_next(v)) {
-		void *p = c->name;
-		size_t i = 0;
+	struct store_observation o = { .job = (uint64_t)sqlite3_column_int64(a->st, 0),
+				       .at_ns = sqlite3_column_int64(a->st, 1) };
 
-		while (i < c->n && strcmp(c->name[i], json_key(v)) != 0)
-			i++;
-		if (i < c->n || is_own(json_key(v)))
+	for (const struct json *v = json_first(columns); v; v = json_next(v)) {
+		if (is_own(json_key(v)))
 			continue;
-		if (c->n + sizeof own_column / sizeof *own_column >= CSV_MAX_COLUMNS)
-			return err_fail(&a->q->err, ERR_FORMAT, "the observations have more than %d columns",
-					CSV_MAX_COLUMNS);
-		if (mem_grow(&p, &c->cap, c->n + 1, sizeof *c->name))
-			return nomem(a);
-		c->name = p;
-		c->name[c->n] = mem_strdup(json_key(v));
-		if (!c->name[c->n])
-			return nomem(a);
-		c->n++;
+		if (o.n + 2 == STORE_MAX_VALUES)
+			return err_fail(&a->q->err, ERR_FORMAT,
+					"the observation of job %llu has more than %d values",
+					(unsigned long long)o.job, STORE_MAX_VALUES - 2);
+		o.value[o.n++] = (struct store_value){
+			.name = json_key(v),
+			.text = json_type(v) == JSON_BOOL ? json_bool(v, false) ? "true" : "false"
+							  : json_string(v, NULL),
+			.number = json_number(v, NAN),
+		};
 	}
+	o.value[o.n++] = (struct store_value){ .name = "time_s", .number = number_at(a, 3) };
+	o.value[o.n++] = (struct store_value){ .name = "accuracy", .number = number_at(a, 4) };
+	store_observation_put(&a->q->text, &o);
 	return 0;
 }
 
-static void put_cell(struct strbuf *out, const struct json *v)
-{
-	switch (json_type(v)) {
-	case JSON_NUMBER: csv_put_number(out, json_number(v, 0)); break;
-	case JSON_STRING: csv_put(out, json_string(v, "")); break;
-	case JSON_BOOL: csv_put(out, json_bool(v, false) ? "true" : "false"); break;
-	default: break; /* absent, null, or nothing a cell can hold: empty */
-	}
-	strbuf_add(out, ",", 1);
-}
-
-static int put_observation(struct answer *a, struct columns *c, const struct json *row)
-{
-	struct strbuf *out = &a->q->text;
-	char at[40];
-
-	for (size_t i = 0; i < c->n; i++)
-		put_cell(out, json_get(row, c->name[i]));
-	csv_put_number(out, number_at(a, 3));
-	strbuf_add(out, ",", 1);
-	csv_put_number(out, number_at(a, 4));
-	strbuf_printf(out, ",%lld,%s\n", (long long)sqlite3_column_int64(a->st, 0),
-		      text_utc(sqlite3_column_int64(a->st, 1), at));
-	return 0;
-}
-
-/* Once over all rows; the JSON of each is read again in the second pass, since keeping it would cost far more than it
- * saves. */
-static int each_observation(struct answer *a, struct columns *c,
-			    int (*fn)(struct answer *a, struct columns *c, const struct json *row))
+static int answer_observations(struct answer *a)
 {
 	const struct store_filter *f = &a->q->filter;
 	int rc = prepare_text(
@@ -325,38 +288,18 @@ static int each_observation(struct answer *a, struct columns *c,
 	sqlite3_bind_int64(a->st, 3, f->limit ? (sqlite3_int64)f->limit : -1);
 	while ((rc = step(a)) > 0) {
 		const char *text = text_at(a, 2);
-		struct json *row = NULL;
+		struct json *columns = NULL;
 		char name[64];
 
 		snprintf(name, sizeof name, "observation of job %lld",
 			 (long long)sqlite3_column_int64(a->st, 0));
-		rc = text ? json_parse(name, text, strlen(text), &row, &a->q->err) : nomem(a);
+		rc = text ? json_parse(name, text, strlen(text), &columns, &a->q->err) : nomem(a);
 		if (rc == 0)
-			rc = fn(a, c, row);
-		json_free(row);
+			rc = put_observation(a, columns);
+		json_free(columns);
 		if (rc)
 			return rc;
 	}
-	return rc;
-}
-
-static int answer_observations(struct answer *a)
-{
-	struct strbuf *out = &a->q->text;
-	struct columns c = { 0 };
-	int rc = each_observation(a, &c, columns_add);
-
-	for (size_t i = 0; rc == 0 && i < c.n; i++) {
-		csv_put(out, c.name[i]);
-		strbuf_add(out, ",", 1);
-	}
-	if (rc == 0) {
-		strbuf_puts(out, "time_s,accuracy,job,at\n");
-		rc = each_observation(a, &c, put_observation);
-	}
-	for (size_t i = 0; i < c.n; i++)
-		free(c.name[i]);
-	free(c.name);
 	return rc;
 }
 

@@ -8,6 +8,7 @@
 #include <sqlite3.h>
 #include <stdatomic.h>
 
+#include "common/worker.h"
 #include "scheduler/store/store.h"
 #include "scheduler/store/batch.h"
 
@@ -49,8 +50,7 @@ struct store {
 
 	pthread_mutex_t lock;
 	pthread_cond_t writer_wake, reader_wake, reader_closed, checkpoint_wake, checkpoint_done;
-	pthread_t writer_thread, reader_thread, checkpoint_thread;
-	bool writer_runs, reader_runs, checkpoint_runs;
+	struct worker writer_thread, reader_thread, checkpoint_thread;
 
 	/* under the lock */
 	bool stop, repair;

@@ -6,14 +6,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -29,11 +26,7 @@
 
 void store_notify(struct store *s)
 {
-	uint64_t one = 1;
-
-	/* It cannot fail but for an overflow of the counter, and then it is readable already. */
-	if (write(s->event_fd, &one, sizeof one) < 0)
-		return;
+	bell_ring(s->event_fd);
 }
 
 /* ---- opening and closing ---- */
@@ -97,33 +90,18 @@ static int init_sync(struct store *s, struct err *err)
 	pthread_cond_init(&s->checkpoint_wake, &attr);
 	pthread_cond_init(&s->checkpoint_done, &attr);
 	pthread_condattr_destroy(&attr);
-	s->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (s->event_fd < 0)
-		return err_fail(err, ERR_IO, "cannot make an event descriptor for the store: %s",
-				strerror(errno));
-	return 0;
+	return bell_new(&s->event_fd, true, "the store", err);
 }
 
-/* Signals are the loop's: a handler must not run in a thread that holds the lock. */
 static int start_threads(struct store *s, struct err *err)
 {
-	sigset_t all, before;
-	int error;
+	int rc = worker_start(&s->writer_thread, store_writer_run, s, "writing to the database", err);
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	error = pthread_create(&s->writer_thread, NULL, store_writer_run, s);
-	s->writer_runs = error == 0;
-	if (error == 0) {
-		error = pthread_create(&s->reader_thread, NULL, store_reader_run, s);
-		s->reader_runs = error == 0;
-	}
-	if (error == 0) {
-		error = pthread_create(&s->checkpoint_thread, NULL, store_checkpoint_run, s);
-		s->checkpoint_runs = error == 0;
-	}
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return error ? err_fail(err, ERR_IO, "cannot start a thread of the store: %s", strerror(error)) : 0;
+	if (!rc)
+		rc = worker_start(&s->reader_thread, store_reader_run, s, "reading from the database", err);
+	if (!rc)
+		rc = worker_start(&s->checkpoint_thread, store_checkpoint_run, s, "checkpoints", err);
+	return rc;
 }
 
 static int read_counters(struct store *s, struct err *err)
@@ -194,12 +172,9 @@ static void stop_threads(struct store *s)
 	pthread_cond_broadcast(&s->checkpoint_wake);
 	pthread_cond_broadcast(&s->checkpoint_done);
 	pthread_mutex_unlock(&s->lock);
-	if (s->reader_runs)
-		pthread_join(s->reader_thread, NULL);
-	if (s->writer_runs)
-		pthread_join(s->writer_thread, NULL);
-	if (s->checkpoint_runs)
-		pthread_join(s->checkpoint_thread, NULL);
+	worker_join(&s->reader_thread);
+	worker_join(&s->writer_thread);
+	worker_join(&s->checkpoint_thread);
 }
 
 /* Whoever asked is owed an answer, even this one. */
@@ -233,7 +208,7 @@ void store_close(struct store *s)
 {
 	if (!s)
 		return;
-	if (s->writer_runs)
+	if (s->writer_thread.runs)
 		store_commit(s);
 	stop_threads(s);
 	answer_the_rest(s);
@@ -251,8 +226,7 @@ void store_close(struct store *s)
 	pthread_cond_destroy(&s->reader_wake);
 	pthread_cond_destroy(&s->writer_wake);
 	pthread_mutex_destroy(&s->lock);
-	if (s->event_fd >= 0)
-		close(s->event_fd);
+	bell_free(&s->event_fd);
 	if (s->lock_fd >= 0)
 		close(s->lock_fd); /* and with it the lock; the file stays, since removing it would race with another start */
 	free(s->path);
@@ -457,10 +431,8 @@ void store_dispatch(struct store *s)
 {
 	struct question_list done;
 	struct question *q;
-	uint64_t count;
 
-	if (read(s->event_fd, &count, sizeof count) < 0 && errno != EAGAIN)
-		log_error("cannot read the store's event descriptor: %s", strerror(errno));
+	bell_clear(s->event_fd);
 	pthread_mutex_lock(&s->lock);
 	done = s->answered;
 	s->answered = (struct question_list){ 0 };

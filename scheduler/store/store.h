@@ -89,8 +89,8 @@ enum store_question {
 	STORE_JOB,           /* one job: its row as a JSON object; empty text: no such job */
 	STORE_EXPLAIN,       /* {"job":{...},"decisions":[...],"estimates":[...]}; empty text: no such job */
 	STORE_LIST,          /* JSON objects, one a line, newest first */
-	STORE_OBSERVATIONS,  /* CSV of the observation table, by job; of the filter, type, since_ns and limit (the latest so
-	                        many; 0: all) count */
+	STORE_OBSERVATIONS,  /* rows for store_observation_next(), by job; of the filter, type, since_ns and limit (the latest
+	                        so many; 0: all) count */
 };
 struct store_filter { /* of STORE_LIST; NULL: the newest 100 */
 	uint64_t before_id;  /* 0: from the newest */
@@ -105,6 +105,23 @@ struct store_filter { /* of STORE_LIST; NULL: the newest 100 */
 typedef void store_answer(void *owner, uint64_t token, const struct strbuf *text, const struct err *err);
 int store_ask(struct store *s, enum store_question q, uint64_t job, const struct store_filter *f,
               store_answer *fn, void *owner, uint64_t token, struct err *err);
+
+/* One observation: what the job ran with, then "time_s" and "accuracy". */
+#define STORE_MAX_VALUES 256
+struct store_value {
+	const char *name;
+	const char *text;    /* NULL: the number counts */
+	double number;       /* NaN: missing */
+};
+struct store_observation {
+	uint64_t job;
+	int64_t at_ns;
+	struct store_value value[STORE_MAX_VALUES]; size_t n;
+};
+/* The row at *at of an answer to STORE_OBSERVATIONS, or of a copy of it, and *at moved behind it; false: that was all. Text
+ * is borrowed from the answer. */
+bool store_observation_next(const char *answer, size_t len, size_t *at, struct store_observation *out);
+void store_observation_put(struct strbuf *out, const struct store_observation *o); /* packs another row behind the others */
 
 /* ---- start-up: before the threads have anything to do ---- */
 /* Every job that is queued or running, by id; the row is valid during the call. Not 0 from fn stops. */

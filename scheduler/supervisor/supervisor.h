@@ -1,10 +1,10 @@
-/* What the files of postrider-supervisor share. Begin with supervisor_main.c, which has the order of things:
+/* Shared by the files of postrider-supervisor. Begin with supervisor_main.c, which has the order of things:
  *
  *   supervisor_options.c  the command line
  *   supervisor_child.c    the child, from fork() until it is the command
  *   supervisor_record.c   DIR.started and DIR.exit
  *   supervisor_place.c    the job's folder and cgroup
- *   supervisor_watch.c    waiting for the end, stopping, ending what is left
+ *   supervisor_watch.c    waits for the end, stops the job, kills what it left behind
  *   supervisor_tools.c    clocks, texts, /proc */
 #ifndef SCHEDULER_SUPERVISOR_SUPERVISOR_H
 #define SCHEDULER_SUPERVISOR_SUPERVISOR_H
@@ -42,7 +42,8 @@ struct moment {
 struct run {
 	const struct options *opt;
 	pid_t pid; /* of the job: leader of its session and group */
-	int go_fd, said_fd; /* the child waits at one, and says on the other why it cannot run the command */
+	/* the child waits at the first, and writes to the second why it cannot run the command */
+	int go_fd, said_fd;
 	struct moment started, ended; /* started 0: it never ran */
 	siginfo_t end;
 	bool timed_out, stopped; /* stopped: the daemon asked for it */
@@ -55,13 +56,13 @@ int64_t clock_ns(clockid_t id);
 struct moment moment_now(void);
 int64_t after_s(int64_t from_ns, double s);
 bool write_all(int fd, const char *text, size_t len);
-/* To the daemon, or whoever started us; if nobody listens any more, the records tell the same. */
+/* A line for the daemon. If it does not listen any more, the records say the same. */
 void report(const char *what, const char *text);
-/* Before anything was touched. */
+/* Ends the supervisor before it has changed anything. */
 void give_up(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3), noreturn));
 void add_note(struct run *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void set_reason(struct run *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-bool process_stat(pid_t pid, long *out_parent, unsigned long long *out_ticks); /* of /proc/PID/stat */
+bool process_stat(pid_t pid, long *out_parent, unsigned long long *out_ticks); /* from /proc/PID/stat */
 
 /* ---- supervisor_options.c ---- */
 void parse_options(int argc, char **argv, struct options *o); /* o->env has room for argc words */
@@ -71,13 +72,13 @@ bool parse_cpus(const char *s, cpu_set_t *out); /* "0-3,8" */
 
 /* ---- supervisor_child.c ---- */
 void fork_child(struct run *r);       /* it waits at go_fd */
-void abandon_child(struct run *r);    /* instead of letting it go */
-bool child_refused(struct run *r);    /* after letting it go; true: it cannot run the command, the reason is set */
+void abandon_child(struct run *r);    /* instead of letting it run */
+bool child_refused(struct run *r);    /* true: it cannot run the command, and the reason is set */
 
 /* ---- supervisor_record.c ---- */
-void win_the_race(struct run *r);     /* DIR.started, or the end of this process: another was first */
+void win_the_race(struct run *r);     /* makes DIR.started; ends this process if another one was first */
 void sync_started(const struct run *r);
-int finish(struct run *r);            /* DIR.exit; the exit code for main() */
+int finish(struct run *r);            /* writes DIR.exit; returns the exit code for main() */
 
 /* ---- supervisor_place.c ---- */
 bool make_folder(struct run *r);      /* false: the reason is set */

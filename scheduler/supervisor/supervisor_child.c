@@ -1,5 +1,5 @@
-/* The child until it is the command: its limits, user, files and environment. It waits for a word before it touches
- * anything. See supervisor.h. */
+/* The child until it becomes the command: its limits, user, files and environment. It waits for the word to
+ * go before it changes anything. See supervisor.h. */
 #define _GNU_SOURCE
 #include "scheduler/supervisor/supervisor.h"
 
@@ -64,7 +64,7 @@ static void child_become_user(const struct options *o, int said_fd)
 	bool failed;
 
 	if (geteuid() != 0)
-		return; /* checked before: it is our own user */
+		return; /* main() has checked that it is our own user */
 	failed = o->user ? initgroups(o->user, o->gid) : setgroups(1, &o->gid);
 	if (failed || setgid(o->gid) || setuid(o->uid))
 		child_fail(said_fd, "cannot become user %u, group %u: %s", o->uid, o->gid, strerror(errno));
@@ -72,7 +72,8 @@ static void child_become_user(const struct options *o, int said_fd)
 		child_fail(said_fd, "cannot give up the powers of root for user %u", o->uid);
 }
 
-/* As the user: what somebody put in place of a log harms nobody else. Not waiting for the reader of a fifo. */
+/* Opened as the user, so that a link or a device instead of the log harms only that user. O_NONBLOCK: a fifo
+ * without a reader must not block us. */
 static void child_log(const struct options *o, const char *name, int as_fd, int said_fd)
 {
 	char path[PATH_MAX];
@@ -84,7 +85,7 @@ static void child_log(const struct options *o, const char *name, int as_fd, int 
 	if (fd < 0)
 		child_fail(said_fd, "cannot write %s: %s", path, strerror(errno));
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
-		child_fail(said_fd, "%s is no regular file", path);
+		child_fail(said_fd, "%s is not a regular file", path);
 	if (fcntl(fd, F_SETFL, O_APPEND) || dup2(fd, as_fd) < 0)
 		child_fail(said_fd, "cannot use %s: %s", path, strerror(errno));
 	close(fd);
@@ -122,7 +123,8 @@ static void child_exec(const struct options *o, int said_fd)
 	sigset_t none;
 	int error;
 
-	/* Past the C library, which keeps two signals to itself and lets posix_spawn() leave them ignored. */
+	/* The system call itself: the C library hides two signals, which posix_spawn() may have left
+	 * ignored. */
 	for (int s = 1; s < NSIG; s++)
 		syscall(SYS_rt_sigaction, s, default_action, NULL, KERNEL_SIGSET_BYTES);
 	sigemptyset(&none);
@@ -147,9 +149,9 @@ __attribute__((noreturn)) static void child_main(const struct options *o, pid_t 
 	cpu_set_t cpus;
 	char byte;
 
-	setsid(); /* before the word to go: the supervisor signals the whole group */
+	setsid(); /* before the word to go, because the supervisor signals the whole group */
 	while (read(go_fd, &byte, 1) != 1) {
-		if (errno != EINTR) /* the end of the pipe: another supervisor was first, or ours is gone */
+		if (errno != EINTR) /* the pipe was closed: another supervisor was first, or ours is gone */
 			_exit(127);
 		errno = 0;
 	}
@@ -158,7 +160,8 @@ __attribute__((noreturn)) static void child_main(const struct options *o, pid_t 
 	if (o->cpus && parse_cpus(o->cpus, &cpus) && sched_setaffinity(0, sizeof cpus, &cpus))
 		child_fail(said_fd, "cannot run on the cpus %.100s: %s", o->cpus, strerror(errno));
 	child_become_user(o, said_fd);
-	/* After the change of user, which clears it. It does not outlive its supervisor: nobody would stop it. */
+	/* After the change of user, which clears it. The job must not outlive its supervisor: nothing would
+	 * stop it. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)
 		_exit(127);
 	child_log(o, JOB_STDOUT, STDOUT_FILENO, said_fd);
@@ -195,7 +198,7 @@ void fork_child(struct run *r)
 	r->said_fd = said[0];
 }
 
-/* The child has touched nothing yet, and ends when its pipe does. */
+/* The child has changed nothing yet. It ends when its pipe is closed. */
 void abandon_child(struct run *r)
 {
 	close(r->go_fd);
@@ -203,7 +206,7 @@ void abandon_child(struct run *r)
 		;
 }
 
-/* The child's own words on why it could not run the command; false where it could. */
+/* Reads why the child could not run the command; false: it runs it. */
 bool child_refused(struct run *r)
 {
 	char text[RECORD_MAX_TEXT + 1];

@@ -1,13 +1,13 @@
-/* postrider-supervisor: runs one job, watches over it, and leaves a record of how it ended. Started by
- * exec_local_spawn.c; survives the daemon, so that a new one can adopt the job. docs/man/postrider-supervisor.8 is the
- * manual, exec_local_record.h has the format of the records.
+/* postrider-supervisor: runs one job, watches it, and leaves a record of how it ended. The daemon's executor
+ * starts it. It survives the daemon, so that a new daemon can adopt the job. docs/man/postrider-supervisor.8
+ * is the manual, scheduler/process/record_format.h has the format of the records.
  *
- * Single-threaded and linked with the C library alone: it is there at once, and after fork() all of that library
- * may be used.
+ * It is single-threaded and linked with the C library alone: it starts at once, and it may use all of that
+ * library after fork().
  *
- * The order of things matters. The child is forked first, since the record names it, and waits; the record is
- * linked, which only one supervisor can do; only then is anything touched and the child let go. Whoever
- * dies on the way, the command runs once or not at all. */
+ * The order of things matters. The child is forked first and waits, because the record names it. Then the
+ * record is linked, which only one supervisor can do. Only then is anything changed and the child let go.
+ * Whichever process dies on the way, the command runs once or not at all. */
 #define _GNU_SOURCE
 #include "scheduler/supervisor/supervisor.h"
 
@@ -29,7 +29,7 @@ static int not_run(struct run *r)
 	return finish(r);
 }
 
-/* The daemon's ear is for the start alone; nothing of the daemon's is held after it. */
+/* The daemon listens to the start only. After it the supervisor keeps no descriptor of the daemon open. */
 static void hang_up(void)
 {
 	int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -51,7 +51,7 @@ static int supervise(struct run *r)
 	enter_cgroup(r);
 	if (r->note[0])
 		report(REPORT_NOTE, r->note);
-	write_all(r->go_fd, "g", 1); /* if it died already, the wait will tell */
+	write_all(r->go_fd, "g", 1); /* if it died already, the wait shows it */
 	close(r->go_fd);
 	if (child_refused(r)) {
 		end_leftovers(r);
@@ -75,15 +75,15 @@ static void settle_in(void)
 	signal(SIGINT, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGQUIT, SIG_IGN);
-	signal(SIGPIPE, SIG_IGN); /* a daemon that is gone reads no report */
+	signal(SIGPIPE, SIG_IGN); /* the daemon may be gone and read no report */
 	signal(SIGXFSZ, SIG_IGN);
-	signal(SIGCHLD, SIG_DFL); /* inherited as ignored, it would lose the job's end */
+	signal(SIGCHLD, SIG_DFL); /* ignored, as we may inherit it, it would lose the end of the job */
 	sigemptyset(&held);
 	sigaddset(&held, SIGCHLD);
 	sigaddset(&held, SIGTERM);
-	sigprocmask(SIG_SETMASK, &held, NULL); /* all others were held until here */
+	sigprocmask(SIG_SETMASK, &held, NULL); /* the daemon blocked all signals until here */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	/* Below 3 there is always something, so that no pipe of ours gets a number the job's streams will have. */
+	/* Descriptors 0 to 2 are always open, so that no pipe gets a number that the job's streams need. */
 	for (int fd = 0; fd <= STDERR_FILENO; fd++) {
 		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0)
 			exit(SUPERVISOR_NOT_STARTED);

@@ -1,4 +1,5 @@
-/* The command line. docs/man/postrider-supervisor.8 is the manual. See supervisor.h. */
+/* Parses the command line and looks up the user. docs/man/postrider-supervisor.8 is the manual. See
+ * supervisor.h. */
 #define _GNU_SOURCE
 #include "scheduler/supervisor/supervisor.h"
 
@@ -11,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MAX_SECONDS 1e9 /* 30 years: as good as for ever, and far from overflowing */
+#define MAX_SECONDS 1e9 /* 30 years: long enough, and far from overflowing */
 
 static double seconds_arg(const char *name, const char *s)
 {
@@ -87,16 +88,16 @@ static void usage(void)
 		"Runs one job of postriderd and writes DIR.started and DIR.exit; see "
 		"postrider-supervisor(8).\n"
 		"\n"
-		"  --dir DIR          the job's folder, an absolute path; made unless it is there\n"
+		"  --dir DIR          the job's folder, an absolute path; created if needed\n"
 		"  --job ID           its number, for POSTRIDER_JOB\n"
-		"  --uid U --gid G    the user it runs as (our own)\n"
-		"  --work-dir DIR     where it runs (its folder)\n"
+		"  --uid U --gid G    the user it runs as (default: our own)\n"
+		"  --work-dir DIR     where it runs (default: its folder)\n"
 		"  --env NAME=VALUE   added to its environment; may be repeated\n"
 		"  --cpus LIST        the cpus it may use, as in 0-3,8\n"
-		"  --cgroup PATH      a cgroup v2 folder to make for it\n"
+		"  --cgroup PATH      a cgroup v2 folder to create for it\n"
 		"  --nice N           niceness\n"
-		"  --grace SECONDS    from SIGTERM to SIGKILL (30)\n"
-		"  --max-time SECONDS stop it after so long (0: never)\n"
+		"  --grace SECONDS    from SIGTERM to SIGKILL (default: 30)\n"
+		"  --max-time SECONDS stop it after this time (default: 0, never)\n"
 		"  --rlimit-fsize BYTES --rlimit-as BYTES --rlimit-nofile N\n";
 
 	fputs(text, stdout);
@@ -152,7 +153,8 @@ void parse_options(int argc, char **argv, struct options *o)
 	}
 }
 
-/* Who the job's user is. Our own is known without asking, which may take a network. */
+/* Finds the name and the home of the job's user. For our own user $HOME is enough: a lookup may need a
+ * network. */
 void find_user(struct options *o)
 {
 	const char *home = getuid() != 0 && o->uid == getuid() ? getenv("HOME") : NULL;

@@ -1,4 +1,4 @@
-/* Where the job runs: its folder and its cgroup. See supervisor.h. */
+/* Creates the job's folder and its cgroup. See supervisor.h. */
 #define _GNU_SOURCE
 #include "scheduler/supervisor/supervisor.h"
 
@@ -24,7 +24,7 @@ bool make_folder(struct run *r)
 	if (fd < 0 || fstat(fd, &st))
 		error = errno;
 	else if (st.st_uid != o->uid && st.st_uid != geteuid())
-		error = EEXIST; /* somebody else's */
+		error = EEXIST; /* it belongs to another user */
 	else if (geteuid() == 0 && fchown(fd, o->uid, o->gid))
 		error = errno;
 	if (fd >= 0)
@@ -54,7 +54,7 @@ static bool put_file(const char *dir, const char *name, const char *text)
 	return done;
 }
 
-/* Good to have, not needed: without one, processes are found by their group and their parents. */
+/* A cgroup helps but is not needed: without it, processes are found by their group and their parents. */
 void enter_cgroup(struct run *r)
 {
 	const char *path = r->opt->cgroup;
@@ -70,7 +70,7 @@ void enter_cgroup(struct run *r)
 void kill_cgroup(const struct run *r)
 {
 	if (r->opt->cgroup)
-		put_file(r->opt->cgroup, "cgroup.kill", "1"); /* kernels before 5.14 do not know it */
+		put_file(r->opt->cgroup, "cgroup.kill", "1"); /* kernels before 5.14 do not have it */
 }
 
 void remove_cgroup(const struct run *r)

@@ -1,4 +1,4 @@
-/* The two records beside the job's folder. exec_local_record.h has their format; see also supervisor.h. */
+/* Writes the two records beside the job's folder. record_format.h has their format; see also supervisor.h. */
 #define _GNU_SOURCE
 #include "scheduler/supervisor/supervisor.h"
 
@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define RECORD_TRIES 30 /* a second apart: a full disk may be cleared */
+#define RECORD_TRIES 30 /* a second apart: somebody may free space on a full disk */
 
 static void sync_folder_of(const char *path)
 {
@@ -24,7 +24,7 @@ static void sync_folder_of(const char *path)
 	slash = strrchr(dir, '/');
 	if (!slash)
 		return;
-	slash[slash == dir] = '\0'; /* keep the root's own */
+	slash[slash == dir] = '\0'; /* keep the slash of the root */
 	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd >= 0) {
 		fsync(fd);
@@ -47,7 +47,7 @@ static bool boot_id(char out[RECORD_BOOT_BYTES + 1])
 	return true;
 }
 
-/* DIR.started with the whole of its content, or the end: another supervisor was first. */
+/* Links DIR.started with all its content, or ends this process because another supervisor was first. */
 void win_the_race(struct run *r)
 {
 	char path[PATH_MAX], temp[PATH_MAX + 32], text[RECORD_MAX_BYTES], boot[RECORD_BOOT_BYTES + 1];
@@ -68,7 +68,7 @@ void win_the_race(struct run *r)
 		     "\nboot %s\nsupervisor %ld %llu\njob %ld %llu\nstarted %lld %lld\ncpus %s\nend\n",
 		     boot, (long)getpid(), ticks, (long)r->pid, job_ticks, (long long)r->started.real_ns,
 		     (long long)r->started.boot_ns, r->opt->cpus ? r->opt->cpus : "-");
-	unlink(temp); /* of a namesake that was killed here, before the pids went round */
+	unlink(temp); /* left by a supervisor with the same pid that was killed here */
 	fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
 	if (fd < 0 || !write_all(fd, text, (size_t)n) || link(temp, path))
 		error = errno;
@@ -84,8 +84,8 @@ void win_the_race(struct run *r)
 	give_up(SUPERVISOR_NOT_STARTED, "cannot make %s: %s", path, strerror(error));
 }
 
-/* The record on disk, so that after a crash of the machine the job is not taken for one that never started. The
- * job does not wait for it: a disk takes longer for this than all the rest. */
+/* Brings the record to the disk, so that after a crash of the machine the daemon knows that the job was
+ * started. The job does not wait for it: the disk takes longer than all the rest. */
 void sync_started(const struct run *r)
 {
 	char path[PATH_MAX];
@@ -135,7 +135,7 @@ static bool write_exit(const struct run *r)
 	if (fd < 0)
 		return false;
 	done = write_all(fd, text, (size_t)n);
-	fsync(fd); /* where it fails, the record is at least there for as long as the machine runs */
+	fsync(fd); /* if it fails, the record still lasts as long as the machine runs */
 	close(fd);
 	if (!done || rename(temp, path)) {
 		unlink(temp);

@@ -1,4 +1,4 @@
-/* Clocks, texts and /proc. See supervisor.h. */
+/* Clocks, texts and /proc for the supervisor. See supervisor.h. */
 #define _GNU_SOURCE
 #include "scheduler/supervisor/supervisor.h"
 
@@ -28,7 +28,7 @@ int64_t after_s(int64_t from_ns, double s)
 	return from_ns + (int64_t)(s * 1e9);
 }
 
-/* One line of text: a record and the report have a line for it. */
+/* Makes one line of a text, as the records and the report need it. */
 static void one_line(char *s)
 {
 	for (; *s; s++) {
@@ -52,7 +52,6 @@ bool write_all(int fd, const char *text, size_t len)
 	return true;
 }
 
-/* To the daemon, or whoever started us; if nobody listens any more, the records tell the same. */
 void report(const char *what, const char *text)
 {
 	char line[RECORD_MAX_TEXT + 32];
@@ -62,7 +61,6 @@ void report(const char *what, const char *text)
 		write_all(STDOUT_FILENO, line, (size_t)n);
 }
 
-/* Before anything was touched. */
 void give_up(int code, const char *fmt, ...)
 {
 	char text[RECORD_MAX_TEXT + 1];
@@ -99,7 +97,7 @@ void set_reason(struct run *r, const char *fmt, ...)
 	one_line(r->reason);
 }
 
-/* Of /proc/PID/stat. The name of the program may hold anything, so fields are counted from its last ')'. */
+/* The name of the program may hold anything, so the fields are counted from the last ')'. */
 bool process_stat(pid_t pid, long *out_parent, unsigned long long *out_ticks)
 {
 	char path[64], text[1024];

@@ -1,4 +1,4 @@
-/* Waiting: for the job's end, for the word to stop it, for its time to be over; and ending what it left. See
+/* Waits until the job ends, is asked to stop, or runs out of time, and kills what it left behind. See
  * supervisor.h. */
 #define _GNU_SOURCE
 #include "scheduler/supervisor/supervisor.h"
@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #define NEVER_NS INT64_MAX
-#define LEFTOVERS_NS (5 * NS_PER_S) /* processes that SIGKILL does not end so soon hang in the kernel */
+#define LEFTOVERS_NS (5 * NS_PER_S) /* a process that survives SIGKILL for longer hangs in the kernel */
 
 /* ---- until it ends ---- */
 
@@ -19,7 +19,7 @@ static void signal_group(const struct run *r, int number)
 {
 	kill(-r->pid, number);
 	if (number == SIGTERM)
-		kill(-r->pid, SIGCONT); /* one that is stopped could not hear it */
+		kill(-r->pid, SIGCONT); /* a process that is stopped could not react */
 }
 
 static void ask_to_end(struct run *r, double grace_s)
@@ -31,8 +31,8 @@ static void ask_to_end(struct run *r, double grace_s)
 		r->kill_at_ns = at_ns;
 }
 
-/* Asked by the daemon, which sends its grace in milliseconds along and will call the job cancelled; or by somebody
- * else, at a shutdown of the machine say, whom nobody asked to cancel it. */
+/* A SIGTERM from the daemon has a value: the grace in milliseconds. The daemon will call the job cancelled. A
+ * SIGTERM from elsewhere, for example at a shutdown of the machine, ends the job but does not cancel it. */
 static void on_stop(struct run *r, const siginfo_t *info)
 {
 	double grace_s = r->opt->grace_s;
@@ -45,8 +45,8 @@ static void on_stop(struct run *r, const siginfo_t *info)
 	ask_to_end(r, grace_s);
 }
 
-/* Orphans of the job come to us. The job itself stays a zombie for now: that keeps its number from being given
- * to somebody else while we signal its group. True: it has ended. */
+/* Orphans of the job become our children. The job itself stays a zombie for now, so that its number is not
+ * given to another process while we signal its group. Returns true if the job has ended. */
 static bool reap_orphans(struct run *r)
 {
 	for (;;) {
@@ -62,7 +62,7 @@ static bool reap_orphans(struct run *r)
 	}
 }
 
-/* By name first: waitid(P_ALL) may show another zombie again and again. */
+/* Asks for the job first: waitid(P_ALL) may show another zombie again and again. */
 static bool job_ended(struct run *r)
 {
 	siginfo_t info = { 0 };
@@ -89,7 +89,8 @@ static void on_time(struct run *r)
 	}
 }
 
-/* The next signal, or 0 at the time given. Slept in pieces: sigtimedwait() does not count a suspended machine. */
+/* Returns the next signal, or 0 at the time given. It sleeps an hour at most: sigtimedwait() does not count
+ * the time in which the machine is suspended. */
 static int next_signal(int64_t until_ns, siginfo_t *info)
 {
 	int64_t left_ns = until_ns == NEVER_NS ? 3600 * NS_PER_S : until_ns - clock_ns(CLOCK_BOOTTIME);
@@ -125,7 +126,7 @@ void watch(struct run *r)
 
 /* ---- what is left ---- */
 
-/* Children of ours, by walking all processes: only when something is left. */
+/* Finds our children by looking at all processes; called only if some are left. */
 static void kill_orphans(void)
 {
 	DIR *d = opendir("/proc");
@@ -136,13 +137,13 @@ static void kill_orphans(void)
 		long parent, pid = strtol(e->d_name, NULL, 10);
 
 		if (pid > 0 && process_stat((pid_t)pid, &parent, &ticks) && parent == getpid())
-			kill((pid_t)pid, SIGKILL); /* ours to reap: the number cannot be another's */
+			kill((pid_t)pid, SIGKILL); /* our child: only we can free its number */
 	}
 	if (d)
 		closedir(d);
 }
 
-/* Nothing of the job may go on after its end: its cpus will be given to the next one. */
+/* No process of the job may run after its end: the next job gets its cpus. */
 void end_leftovers(struct run *r)
 {
 	int64_t until_ns = clock_ns(CLOCK_BOOTTIME) + LEFTOVERS_NS;

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/json/fields.h"
 #include "common/mem.h"
 #include "common/text/text.h"
 #include "sim/compare/folder.h"
@@ -61,131 +62,100 @@ static int read_csv(const char *dir, const char *name, struct csv **out, struct 
 
 /* ---- policies ---- */
 
-struct place { /* where we are, for complaints */
-	const char *file;
-	size_t policy;
-};
+static const struct text_limits any_number = { .min = -INFINITY, .max = INFINITY };
 
-static int bad_member(const struct place *at, const char *member, const char *expected, struct err *err)
+/* A number, or NaN for null and absent. */
+static void read_number(struct fields *f, const char *key, double *out)
 {
-	return err_fail(err, ERR_FORMAT, "%s: policies[%zu].%s: %s is expected", at->file, at->policy, member,
-			expected);
+	*out = NAN;
+	field_within(f, key, &any_number, out);
 }
 
-/* A number, or NaN for null and absent; false: something else. */
-static bool number_or_nan(const struct json *v, double *out)
-{
-	enum json_type t = json_type(v);
-
-	*out = json_number(v, NAN);
-	return t == JSON_ABSENT || t == JSON_NULL || t == JSON_NUMBER;
-}
-
-static int read_metric(const struct place *at, const struct json *policy, enum metric m, struct interval *out,
-		       struct err *err)
+static void read_metric(struct fields *f, enum metric m, struct interval *out)
 {
 	const struct json *ci;
 	char name[96];
 
-	if (!number_or_nan(json_get(policy, metric_info[m].name), &out->mean))
-		return bad_member(at, metric_info[m].name, "a number or null", err);
+	read_number(f, metric_info[m].name, &out->mean);
 	snprintf(name, sizeof name, "%s_ci", metric_info[m].name);
-	ci = json_get(policy, name);
-	out->low = out->high = NAN;
-	if (json_type(ci) == JSON_ABSENT || json_type(ci) == JSON_NULL)
-		return 0;
-	if (json_type(ci) != JSON_ARRAY || json_size(ci) != 2 || !number_or_nan(json_at(ci, 0), &out->low) ||
-	    !number_or_nan(json_at(ci, 1), &out->high))
-		return bad_member(at, name, "[low, high]", err);
-	return 0;
+	ci = fields_list(f, name, 2, 2);
+	for (const struct json *v = json_first(ci); v; v = json_next(v)) {
+		if (json_type(v) != JSON_NUMBER && json_type(v) != JSON_NULL)
+			fields_fail(f, ERR_FORMAT, name, "[low, high] is expected");
+	}
+	out->low = json_number(json_at(ci, 0), NAN);
+	out->high = json_number(json_at(ci, 1), NAN);
 }
 
-static int read_versus(const struct place *at, const struct json *policy, enum metric m,
-		       struct paired_result *out, struct err *err)
+static void read_versus(struct fields *f, struct paired_result *out)
 {
-	const struct json *versus = json_get(policy, "versus"), *v;
+	struct fields versus, one;
 
-	*out = (struct paired_result){ NAN, NAN, NAN, NAN, 0 };
-	if (json_type(versus) == JSON_ABSENT || json_type(versus) == JSON_NULL)
-		return 0;
-	if (json_type(versus) != JSON_OBJECT)
-		return bad_member(at, "versus", "an object", err);
-	v = json_get(versus, metric_info[m].name);
-	if (json_type(v) == JSON_ABSENT || json_type(v) == JSON_NULL)
-		return 0;
-	if (json_type(v) != JSON_OBJECT || !number_or_nan(json_get(v, "difference"), &out->difference) ||
-	    !number_or_nan(json_get(v, "low"), &out->low) ||
-	    !number_or_nan(json_get(v, "high"), &out->high) || !number_or_nan(json_get(v, "p"), &out->p))
-		return bad_member(at, "versus", "for each metric {difference, low, high, p}", err);
-	return 0;
+	for (size_t m = 0; m < METRICS; m++)
+		out[m] = (struct paired_result){ NAN, NAN, NAN, NAN, 0 };
+	if (!fields_open_member(&versus, f, "versus", NULL))
+		return;
+	for (size_t m = 0; m < METRICS; m++) {
+		if (!fields_open_member(&one, &versus, metric_info[m].name, NULL))
+			continue;
+		read_number(&one, "difference", &out[m].difference);
+		read_number(&one, "low", &out[m].low);
+		read_number(&one, "high", &out[m].high);
+		read_number(&one, "p", &out[m].p);
+		fields_close(&one, &versus);
+	}
+	fields_close(&versus, f);
 }
 
-static int read_calibration(const struct place *at, const struct json *policy, struct report_policy *out,
-			    struct err *err)
+static void read_calibration(struct fields *f, struct report_policy *out)
 {
-	const struct json *list = json_get(policy, "calibration");
+	const struct json *list = fields_list(f, "calibration", 0, SIZE_MAX);
 
-	if (json_type(list) == JSON_ABSENT || json_type(list) == JSON_NULL)
-		return 0;
-	if (json_type(list) != JSON_ARRAY)
-		return bad_member(at, "calibration", "an array", err);
+	if (!list)
+		return;
 	out->calibration = mem_calloc(json_size(list) + 1, sizeof *out->calibration);
 	if (!out->calibration)
-		return err_nomem(err, "a report");
-	for (const struct json *v = json_first(list); v; v = json_next(v)) {
+		fields_nomem(f, "calibration");
+	for (const struct json *v = json_first(list); v && !f->rc; v = json_next(v)) {
 		struct report_calibration c = { .confidence = json_number(json_get(v, "confidence"), NAN),
 						.runs = json_number(json_get(v, "runs"), NAN),
 						.within = json_number(json_get(v, "within"), NAN) };
 
 		if (!(c.confidence >= 0.0 && c.confidence <= 1.0) || !(c.runs >= 0.0) || !(c.within >= 0.0) ||
 		    !(c.within <= c.runs))
-			return bad_member(at, "calibration",
-					  "{confidence from 0 to 1, runs, within} with within <= runs", err);
-		if (c.runs > 0.0)
+			fields_fail(f, ERR_FORMAT, "calibration",
+				    "{confidence from 0 to 1, runs, within} with within <= runs is expected");
+		else if (c.runs > 0.0)
 			out->calibration[out->n_calibrations++] = c;
 	}
-	return 0;
 }
 
-static int read_importances(const struct place *at, const struct json *policy, struct report_policy *out,
-			    struct err *err)
+static void read_importances(struct fields *f, struct report_policy *out)
 {
-	const struct json *v = json_get(policy, "importances");
+	struct fields all;
+	double v;
 
-	if (json_type(v) == JSON_ABSENT || json_type(v) == JSON_NULL)
-		return 0;
-	if (json_type(v) != JSON_OBJECT)
-		return bad_member(at, "importances", "an object", err);
-	for (const struct json *m = json_first(v); m; m = json_next(m))
-		if (json_type(m) != JSON_NUMBER && json_type(m) != JSON_NULL)
-			return bad_member(at, "importances", "a number for each feature", err);
-	out->importances = json_size(v) ? v : NULL;
-	return 0;
+	if (!fields_open_member(&all, f, "importances", NULL))
+		return;
+	for (const struct json *m = json_first(all.object); m; m = json_next(m))
+		read_number(&all, json_key(m), &v);
+	fields_close(&all, f);
+	out->importances = json_first(all.object) ? all.object : NULL;
 }
 
-static int read_policy(const struct place *at, const struct json *v, struct report_policy *out,
-		       struct err *err)
+static void read_policy(struct fields *f, struct report_policy *out)
 {
-	int rc = 0;
-
-	if (json_type(v) != JSON_OBJECT)
-		return err_fail(err, ERR_FORMAT, "%s: policies[%zu]: an object is expected", at->file,
-				at->policy);
-	out->name = json_string(json_get(v, "name"), NULL);
-	if (!out->name || !*out->name)
-		return bad_member(at, "name", "the name of a policy", err);
-	out->title = json_string(json_get(v, "title"), NULL);
+	fields_need(f, "name");
+	field_string(f, "name", SIZE_MAX, &out->name);
+	if (f->rc)
+		return;
+	out->title = json_string(fields_get(f, "title"), NULL);
 	out->oracle = !strcmp(out->name, "oracle");
-	for (size_t m = 0; m < METRICS && !rc; m++) {
-		rc = read_metric(at, v, (enum metric)m, &out->metric[m], err);
-		if (!rc)
-			rc = read_versus(at, v, (enum metric)m, &out->versus[m], err);
-	}
-	if (!rc)
-		rc = read_calibration(at, v, out, err);
-	if (!rc)
-		rc = read_importances(at, v, out, err);
-	return rc;
+	for (size_t m = 0; m < METRICS; m++)
+		read_metric(f, (enum metric)m, &out->metric[m]);
+	read_versus(f, out->versus);
+	read_calibration(f, out);
+	read_importances(f, out);
 }
 
 static void policies_release(struct report_policies *p)
@@ -195,29 +165,26 @@ static void policies_release(struct report_policies *p)
 	free(p->policy);
 }
 
-static int read_policies(const char *file, const struct json *list, struct report_policies *out,
-			 struct err *err)
+/* The list "policies" of the open object. */
+static void read_policies(struct fields *f, struct report_policies *out)
 {
-	size_t n = json_size(list);
-	struct place at = { .file = file };
+	const struct json *list =
+		fields_need(f, "policies") ? fields_list(f, "policies", 1, REPORT_MAX_POLICIES) : NULL;
+	char place[FIELDS_MAX_KEY];
+	struct fields one;
 
-	if (json_type(list) != JSON_ARRAY || !n || n > REPORT_MAX_POLICIES)
-		return err_fail(err, ERR_FORMAT, "%s: policies: an array of 1 to %d is expected", file,
-				REPORT_MAX_POLICIES);
-	out->policy = mem_calloc(n, sizeof *out->policy);
+	out->policy = list ? mem_calloc(json_size(list), sizeof *out->policy) : NULL;
 	if (!out->policy)
-		return err_nomem(err, "a report");
-	for (const struct json *v = json_first(list); v; v = json_next(v)) {
-		int rc;
-
-		at.policy = out->n;
-		rc = read_policy(&at, v, &out->policy[out->n++], err);
-		if (rc)
-			return rc;
-		if (report_find(out, out->policy[out->n - 1].name) != out->n - 1)
-			return bad_member(&at, "name", "a name that no other has", err);
+		fields_nomem(f, "policies");
+	for (const struct json *v = json_first(list); v && !f->rc; v = json_next(v)) {
+		if (!fields_open_value(&one, f, fields_element("policies", out->n, place), v, NULL))
+			return;
+		read_policy(&one, &out->policy[out->n++]);
+		if (!one.rc && report_find(out, out->policy[out->n - 1].name) != out->n - 1)
+			fields_fail(&one, ERR_FORMAT, "name", "'%.60s' is there twice",
+				    out->policy[out->n - 1].name);
+		fields_close(&one, f);
 	}
-	return 0;
 }
 
 size_t report_find(const struct report_policies *p, const char *name)
@@ -280,16 +247,20 @@ static void choose_focus(struct report_data *d)
 static int read_compare(const char *dir, struct report_data *d, struct err *err)
 {
 	int rc = read_json(dir, "compare.json", true, &d->compare, err);
+	struct fields f;
 
-	if (!rc)
-		rc = read_policies("compare.json", json_get(d->compare, "policies"), &d->policies, err);
 	if (rc)
 		return rc;
+	fields_open(&f, "compare.json", ": ", d->compare, NULL, err);
+	read_policies(&f, &d->policies);
 	d->replay = d->policies.n == 1;
-	d->level = json_number(json_get(d->compare, "level"), 0.95);
+	d->level = 0.95;
+	field_within(&f, "level", &any_number, &d->level);
 	if (!(d->level > 0.0 && d->level < 1.0))
-		return err_fail(err, ERR_FORMAT, "compare.json: level: a number between 0 and 1 is expected");
+		fields_fail(&f, ERR_FORMAT, "level", "a number between 0 and 1 is expected");
 	d->replications = json_number(json_get(d->compare, "replications"), 1.0);
+	if (f.rc)
+		return f.rc;
 	rc = read_baseline(d, err);
 	choose_focus(d);
 	return rc;
@@ -298,31 +269,31 @@ static int read_compare(const char *dir, struct report_data *d, struct err *err)
 static int read_sweep(const char *dir, struct report_data *d, struct err *err)
 {
 	const struct json *points;
-	size_t n;
+	char place[FIELDS_MAX_KEY];
+	struct fields f, one;
 	int rc = read_json(dir, "sweep.json", false, &d->sweep_json, err);
 
 	if (rc || !d->sweep_json)
 		return rc;
-	points = json_get(d->sweep_json, "points");
-	n = json_size(points);
+	fields_open(&f, "sweep.json", ": ", d->sweep_json, NULL, err);
+	fields_need(&f, "points");
+	points = fields_list(&f, "points", 1, REPORT_MAX_SWEEP);
+	if (!points)
+		return f.rc;
 	d->sweep_key = json_string(json_get(d->sweep_json, "key"), "value");
-	if (json_type(points) != JSON_ARRAY || !n || n > REPORT_MAX_SWEEP)
-		return err_fail(err, ERR_FORMAT, "sweep.json: points: an array of 1 to %d is expected",
-				REPORT_MAX_SWEEP);
-	d->sweep_value = mem_calloc(n, sizeof *d->sweep_value);
-	d->sweep = mem_calloc(n, sizeof *d->sweep);
+	d->sweep_value = mem_calloc(json_size(points), sizeof *d->sweep_value);
+	d->sweep = mem_calloc(json_size(points), sizeof *d->sweep);
 	if (!d->sweep_value || !d->sweep)
 		return err_nomem(err, "a report");
-	for (const struct json *v = json_first(points); v && !rc; v = json_next(v)) {
-		char file[64];
-
-		snprintf(file, sizeof file, "sweep.json: points[%zu]", d->n_sweep);
-		d->sweep_value[d->n_sweep] = json_number(json_get(v, "value"), NAN);
-		if (isnan(d->sweep_value[d->n_sweep]))
-			return err_fail(err, ERR_FORMAT, "%s.value: a number is expected", file);
-		rc = read_policies(file, json_get(v, "policies"), &d->sweep[d->n_sweep++], err);
+	for (const struct json *v = json_first(points); v && !f.rc; v = json_next(v)) {
+		if (!fields_open_value(&one, &f, fields_element("points", d->n_sweep, place), v, NULL))
+			break;
+		fields_need(&one, "value");
+		read_number(&one, "value", &d->sweep_value[d->n_sweep]);
+		read_policies(&one, &d->sweep[d->n_sweep++]);
+		fields_close(&one, &f);
 	}
-	return rc;
+	return f.rc;
 }
 
 int report_data_read(const char *dir, struct report_data **out, struct err *err)

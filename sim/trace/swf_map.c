@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/json/fields.h"
 #include "common/mem.h"
 #include "common/text/text.h"
 #include "sim/trace/row.h"
@@ -56,79 +57,38 @@ const char *swf_map_builtin(void)
 	return builtin;
 }
 
-static int fail(const char *name, const char *member, const char *reason, struct err *err)
-{
-	char shown[64];
-
-	return err_fail(err, ERR_FORMAT, "%s: %s: %s", text_tail(name, NAME_SHOWN),
-			text_printable(member, shown, sizeof shown), reason);
-}
-
-static int nomem(const char *name, struct err *err)
-{
-	return err_fail(err, ERR_NOMEM, "%s: out of memory for the mapping", text_tail(name, NAME_SHOWN));
-}
-
 /* "user", "queue" ...; "none" and absent: SWF_FIELDS. `all`: also those that only values may go by. */
-static int read_choice(const char *name, const char *member, const struct json *v, bool all,
-		       enum swf_field *out, struct err *err)
+static void read_choice(struct fields *f, const char *key, bool all, enum swf_field *out)
 {
 	static const enum swf_field fit[] = { SWF_USER,  SWF_GROUP,     SWF_EXECUTABLE,
 					      SWF_QUEUE, SWF_PARTITION, SWF_JOB };
-	const char *text = json_string(v, "none");
+	const char *text = "none";
 
 	*out = SWF_FIELDS;
-	if (json_type(v) != JSON_ABSENT && json_type(v) != JSON_STRING)
-		return fail(name, member, "need text: user, group, executable, queue, partition or none",
-			    err);
+	field_string(f, key, TRACE_MAX_VALUE, &text);
 	if (strcmp(text, "none") == 0)
-		return 0;
+		return;
 	for (size_t i = 0; i < sizeof fit / sizeof *fit; i++)
 		if (strcmp(text, swf_field_name[fit[i]]) == 0 && (all || fit[i] != SWF_JOB)) {
 			*out = fit[i];
-			return 0;
+			return;
 		}
-	return fail(name, member,
-		    all ? "need user, group, executable, queue, partition or job"
-			: "need user, group, executable, queue, partition or none",
-		    err);
+	fields_fail(f, ERR_FORMAT, key, "need user, group, executable, queue, partition or %s",
+		    all ? "job" : "none");
 }
 
-/* A number within low..high; absent: as it was. */
-static int read_number(const char *name, const char *member, const struct json *v, double low, double high,
-		       double *io, struct err *err)
-{
-	char want[80];
-	double x = json_number(v, NAN);
-
-	if (json_type(v) == JSON_ABSENT)
-		return 0;
-	if (x >= low && x <= high) {
-		*io = x;
-		return 0;
-	}
-	snprintf(want, sizeof want, "need a number from %g to %g", low, high);
-	return fail(name, member, want, err);
-}
-
-static int read_cpus(struct swf_map *m, const char *name, const struct json *v, struct err *err)
+static void read_cpus(struct fields *f, struct swf_map *m)
 {
 	static const char *const known[] = { "divisor", "cap", NULL };
 	double cap = TRACE_MAX_CPUS;
-	char where[NAME_SHOWN + 32];
-	int rc;
+	struct fields c;
 
-	if (json_type(v) == JSON_ABSENT)
-		return 0;
-	if (json_type(v) != JSON_OBJECT)
-		return fail(name, "cpus", "need an object", err);
-	snprintf(where, sizeof where, "%s: cpus", text_tail(name, NAME_SHOWN));
-	if ((rc = json_known_keys(v, where, known, err)) ||
-	    (rc = read_number(name, "cpus.divisor", json_get(v, "divisor"), 1e-6, 1e6, &m->divisor, err)) ||
-	    (rc = read_number(name, "cpus.cap", json_get(v, "cap"), 1, TRACE_MAX_CPUS, &cap, err)))
-		return rc;
+	if (!fields_open_member(&c, f, "cpus", known))
+		return;
+	field_number(&c, "divisor", 1e-6, 1e6, &m->divisor);
+	field_number(&c, "cap", 1, TRACE_MAX_CPUS, &cap);
+	fields_close(&c, f);
 	m->cap = (uint32_t)cap;
-	return 0;
 }
 
 /* ---- values ---- */
@@ -145,180 +105,166 @@ static bool value_text(const struct json *v, char *buf, const char **out)
 	return **out && strlen(*out) <= TRACE_MAX_VALUE;
 }
 
-static int add_value(struct swf_map *m, struct swf_values *c, const char *name, const struct json *v,
-		     struct err *err)
+static void add_value(struct fields *f, const char *key, struct swf_map *m, struct swf_values *c,
+		      const struct json *v)
 {
 	void *numbers = m->number;
 	const char *text = NULL;
-	char buf[32];
+	char buf[TEXT_NUMBER];
 
-	if (!value_text(v, buf, &text) || c->n_of == MAX_VALUES)
-		return fail(name, c->name, "need texts or numbers, at most 256 of at most 128 bytes", err);
+	if (!value_text(v, buf, &text) || c->n_of == MAX_VALUES) {
+		fields_fail(f, ERR_FORMAT, key, "need texts or numbers, at most 256 of at most 128 bytes");
+		return;
+	}
 	if (text == buf) {
-		if (mem_grow(&numbers, &m->cap_numbers, m->n_numbers + 1, sizeof *m->number))
-			return nomem(name, err);
+		if (mem_grow(&numbers, &m->cap_numbers, m->n_numbers + 1, sizeof *m->number)) {
+			fields_nomem(f, key);
+			return;
+		}
 		m->number = numbers;
 		text = m->number[m->n_numbers] = mem_strdup(buf);
-		if (!text)
-			return nomem(name, err);
+		if (!text) {
+			fields_nomem(f, key);
+			return;
+		}
 		m->n_numbers++;
 	}
 	c->of[c->n_of++] = text;
-	return 0;
 }
 
-static int read_map(struct swf_values *c, const char *name, const struct json *v, struct err *err)
+static void read_map(struct fields *f, struct swf_values *c)
 {
-	char buf[32];
+	char buf[TEXT_NUMBER];
 	const char *text;
+	struct fields map;
 	uint64_t number;
 
-	if (json_type(v) == JSON_ABSENT)
-		return 0;
-	if (json_type(v) != JSON_OBJECT)
-		return fail(name, c->name, "map: need an object such as {\"1\": \"lenet5\"}", err);
-	for (const struct json *e = json_first(v); e; e = json_next(e))
+	if (!fields_open_member(&map, f, "map", NULL))
+		return;
+	for (const struct json *e = json_first(map.object); e; e = json_next(e))
 		if (!text_uint64(json_key(e), &number) || !value_text(e, buf, &text))
-			return fail(name, c->name,
-				    "map: need numbers of the field as names, texts or numbers as values",
-				    err);
-	c->map = v;
-	return 0;
+			fields_fail(f, ERR_FORMAT, "map",
+				    "need numbers of the field as names, texts or numbers as values");
+	c->map = map.object;
 }
 
-static int read_values(struct swf_map *m, struct swf_values *c, const char *name, const struct json *v,
-		       struct err *err)
+static void read_values(struct fields *all, struct swf_map *m, struct swf_values *c, const struct json *v)
 {
 	static const char *const known[] = { "by", "map", "of", NULL };
-	const struct json *of = json_get(v, "of");
-	char where[NAME_SHOWN + TRACE_MAX_VALUE + 32];
-	int rc;
+	const struct json *of;
+	struct fields f;
 
 	if (json_type(v) != JSON_OBJECT) { /* the same for all jobs */
 		c->by = SWF_FIELDS;
-		return add_value(m, c, name, v, err);
+		add_value(all, c->name, m, c, v);
+		return;
 	}
-	snprintf(where, sizeof where, "%s: values.%.100s", text_tail(name, NAME_SHOWN), c->name);
-	if ((rc = json_known_keys(v, where, known, err)) ||
-	    (rc = read_choice(name, c->name, json_get(v, "by"), true, &c->by, err)) ||
-	    (rc = read_map(c, name, json_get(v, "map"), err)))
-		return rc;
+	if (!fields_open_value(&f, all, c->name, v, known))
+		return;
+	read_choice(&f, "by", true, &c->by);
 	if (c->by == SWF_FIELDS)
-		return fail(name, c->name,
-			    "by: which field? user, group, executable, queue, partition or job", err);
-	if (json_type(of) != JSON_ARRAY && !(json_type(of) == JSON_ABSENT && c->map))
-		return fail(name, c->name, "of: need a list of values to draw from", err);
-	for (const struct json *e = json_first(of); e; e = json_next(e))
-		if ((rc = add_value(m, c, name, e, err)))
-			return rc;
-	if (c->n_of == 0 && !c->map)
-		return fail(name, c->name, "of: need at least one value", err);
-	return 0;
+		fields_fail(&f, ERR_FORMAT, "by",
+			    "which field? user, group, executable, queue, partition or job");
+	read_map(&f, c);
+	of = fields_list(&f, "of", c->map ? 0 : 1, MAX_VALUES);
+	if (!c->map)
+		fields_need(&f, "of");
+	for (const struct json *e = json_first(of); e && !f.rc; e = json_next(e))
+		add_value(&f, "of", m, c, e);
+	fields_close(&f, all);
 }
 
-static int read_columns(struct swf_map *m, const char *name, const struct json *v, struct err *err)
+static void read_columns(struct fields *f, struct swf_map *m)
 {
-	int rc;
+	struct fields all;
 
-	if (json_type(v) == JSON_ABSENT)
-		return 0;
-	if (json_type(v) != JSON_OBJECT)
-		return fail(name, "values", "need an object: column -> value", err);
-	for (const struct json *e = json_first(v); e; e = json_next(e)) {
+	if (!fields_open_member(&all, f, "values", NULL))
+		return;
+	for (const struct json *e = json_first(all.object); e && !all.rc; e = json_next(e)) {
 		struct swf_values *c = &m->column[m->n_columns];
-		enum trace_field f = trace_field_of(json_key(e));
+		enum trace_field field = trace_field_of(json_key(e));
 
 		if (m->n_columns == TRACE_MAX_COLUMNS - 1) /* one is for the size */
-			return fail(name, "values", "too many columns", err);
-		if (f != TRACE_FIELDS && f != TRACE_EPOCHS)
-			return fail(name, json_key(e), "is a field of its own, not a column of values", err);
+			fields_fail(f, ERR_FORMAT, "values", "too many columns");
+		if (field != TRACE_FIELDS && field != TRACE_EPOCHS)
+			fields_fail(&all, ERR_FORMAT, json_key(e),
+				    "is a field of its own, not a column of values");
+		fields_close(f, &all);
+		if (all.rc)
+			break;
 		c->name = json_key(e);
 		c->of = mem_array(MAX_VALUES, sizeof *c->of);
-		if (!c->of)
-			return nomem(name, err);
+		if (!c->of) {
+			fields_nomem(&all, c->name);
+			break;
+		}
 		m->n_columns++;
-		if ((rc = read_values(m, c, name, e, err)))
-			return rc;
+		read_values(&all, m, c, e);
 	}
-	return 0;
+	fields_close(&all, f);
 }
 
 /* ---- the rest ---- */
 
-static int read_size(struct swf_map *m, const char *name, const struct json *v, struct err *err)
+static void read_size(struct fields *f, struct swf_map *m)
 {
 	static const char *const known[] = {
 		"column", "records_per_cpu_second", "min", "max", "digits", NULL
 	};
-	const char *column = json_string(json_get(v, "column"), "");
-	char where[NAME_SHOWN + 32];
+	const char *column = "";
 	double digits = 2;
-	int rc;
+	struct fields s;
 
-	if (json_type(v) == JSON_ABSENT || json_type(v) == JSON_NULL)
-		return 0;
-	if (json_type(v) != JSON_OBJECT || !*column || strlen(column) > TRACE_MAX_VALUE ||
-	    trace_field_of(column) != TRACE_FIELDS)
-		return fail(name, "size", "need an object with the name of a column of values", err);
-	for (size_t i = 0; i < m->n_columns; i++)
-		if (strcmp(m->column[i].name, column) == 0)
-			return fail(name, "size", "its column is among the values too", err);
-	snprintf(where, sizeof where, "%s: size", text_tail(name, NAME_SHOWN));
+	if (!fields_open_member(&s, f, "size", known))
+		return;
 	m->size_min = 1.0;
 	m->size_max = 1e12;
-	m->records_per_cpu_second = NAN;
-	if ((rc = json_known_keys(v, where, known, err)) ||
-	    (rc = read_number(name, "size.records_per_cpu_second", json_get(v, "records_per_cpu_second"),
-			      1e-9, 1e12, &m->records_per_cpu_second, err)) ||
-	    (rc = read_number(name, "size.min", json_get(v, "min"), 1, 1e12, &m->size_min, err)) ||
-	    (rc = read_number(name, "size.max", json_get(v, "max"), m->size_min, 1e12, &m->size_max, err)) ||
-	    (rc = read_number(name, "size.digits", json_get(v, "digits"), 1, 15, &digits, err)))
-		return rc;
-	if (isnan(m->records_per_cpu_second))
-		return fail(name, "size.records_per_cpu_second", "missing", err);
+	field_string(&s, "column", TRACE_MAX_VALUE, &column);
+	if (!*column || trace_field_of(column) != TRACE_FIELDS)
+		fields_fail(&s, ERR_FORMAT, "column", "need the name of a column of values");
+	for (size_t i = 0; i < m->n_columns; i++)
+		if (strcmp(m->column[i].name, column) == 0)
+			fields_fail(&s, ERR_FORMAT, "column", "it is among the values too");
+	fields_need(&s, "records_per_cpu_second");
+	field_number(&s, "records_per_cpu_second", 1e-9, 1e12, &m->records_per_cpu_second);
+	field_number(&s, "min", 1, 1e12, &m->size_min);
+	field_number(&s, "max", m->size_min, 1e12, &m->size_max);
+	field_number(&s, "digits", 1, 15, &digits);
+	fields_close(&s, f);
 	m->digits = (int)digits;
 	snprintf(m->size, sizeof m->size, "%s", column);
-	return 0;
 }
 
-static int read_slo(struct swf_map *m, const char *name, const struct json *v, struct err *err)
+static void read_slo(struct fields *f, struct swf_map *m)
 {
 	static const char *const known[] = { "factor", NULL };
-	char where[NAME_SHOWN + 32];
-	int rc;
+	struct fields s;
 
-	if (json_type(v) == JSON_ABSENT || json_type(v) == JSON_NULL)
-		return 0;
-	if (json_type(v) != JSON_OBJECT)
-		return fail(name, "slo", "need an object with a factor, or null", err);
-	snprintf(where, sizeof where, "%s: slo", text_tail(name, NAME_SHOWN));
+	if (!fields_open_member(&s, f, "slo", known))
+		return;
 	m->slo_factor = 1.0;
-	if ((rc = json_known_keys(v, where, known, err)))
-		return rc;
-	return read_number(name, "slo.factor", json_get(v, "factor"), 1e-6, 1e6, &m->slo_factor, err);
+	field_number(&s, "factor", 1e-6, 1e6, &m->slo_factor);
+	fields_close(&s, f);
 }
 
-static int read_take(struct swf_map *m, const char *name, const struct json *v, struct err *err)
+static void read_take(struct fields *f, struct swf_map *m)
 {
 	static const char *const state[SWF_STATES] = { "failed", "completed", "cancelled", "unknown" };
+	const struct json *list = fields_list(f, "take", 0, SIZE_MAX);
 
-	if (json_type(v) == JSON_ABSENT) {
+	if (!fields_get(f, "take"))
 		m->take[SWF_COMPLETED] = m->take[SWF_FAILED] = m->take[SWF_UNKNOWN] = true;
-		return 0;
-	}
-	if (json_type(v) != JSON_ARRAY)
-		return fail(name, "take", "need a list of completed, failed, cancelled, unknown", err);
-	for (const struct json *e = json_first(v); e; e = json_next(e)) {
+	for (const struct json *e = json_first(list); e; e = json_next(e)) {
 		int i = 0;
 
 		while (i < SWF_STATES && strcmp(json_string(e, ""), state[i]) != 0)
 			i++;
 		if (i == SWF_STATES)
-			return fail(name, "take", "need a list of completed, failed, cancelled, unknown",
-				    err);
-		m->take[i] = true;
+			fields_fail(f, ERR_FORMAT, "take",
+				    "need a list of completed, failed, cancelled, unknown");
+		else
+			m->take[i] = true;
 	}
-	return 0;
 }
 
 int swf_map_parse(const char *name, const char *text, size_t len, struct swf_map *out, struct err *err)
@@ -326,6 +272,7 @@ int swf_map_parse(const char *name, const char *text, size_t len, struct swf_map
 	static const char *const known[] = { "cpus", "tenant", "type",  "values", "size",
 					     "slo",  "take",   "about", NULL };
 	struct swf_map *m = out;
+	struct fields f;
 	int rc;
 
 	*m = (struct swf_map){ .divisor = 1.0, .cap = TRACE_MAX_CPUS, .slo_factor = NAN };
@@ -336,17 +283,15 @@ int swf_map_parse(const char *name, const char *text, size_t len, struct swf_map
 	}
 	if ((rc = json_parse(name, text, len, &m->root, err)))
 		return rc;
-	if (json_type(m->root) != JSON_OBJECT)
-		return fail(name, "the mapping", "need an object", err);
-	if ((rc = json_known_keys(m->root, text_tail(name, NAME_SHOWN), known, err)) ||
-	    (rc = read_cpus(m, name, json_get(m->root, "cpus"), err)) ||
-	    (rc = read_choice(name, "tenant", json_get(m->root, "tenant"), false, &m->tenant, err)) ||
-	    (rc = read_choice(name, "type", json_get(m->root, "type"), false, &m->type, err)) ||
-	    (rc = read_columns(m, name, json_get(m->root, "values"), err)) ||
-	    (rc = read_size(m, name, json_get(m->root, "size"), err)) ||
-	    (rc = read_slo(m, name, json_get(m->root, "slo"), err)))
-		return rc;
-	return read_take(m, name, json_get(m->root, "take"), err);
+	fields_open(&f, text_tail(name, NAME_SHOWN), ": ", m->root, known, err);
+	read_cpus(&f, m);
+	read_choice(&f, "tenant", false, &m->tenant);
+	read_choice(&f, "type", false, &m->type);
+	read_columns(&f, m);
+	read_size(&f, m);
+	read_slo(&f, m);
+	read_take(&f, m);
+	return f.rc;
 }
 
 void swf_map_release(struct swf_map *m)

@@ -10,153 +10,153 @@
 #include "common/io.h"
 #include "common/mem.h"
 #include "common/text/text.h"
-#include "sim/world/file_reader.h"
+#include "sim/world/file_parts.h"
 
 /* ---- parts of the file ---- */
 
-static int read_defaults(const struct world_reader *r, const struct json *v)
-{
-	static const char *const known[] = { "samples", "epochs", NULL };
-	int rc = world_reader_known_keys(r, "defaults", v, known);
+static const struct text_limits seconds = { .min = 0.0, .max = WORLD_FILE_MAX_SECONDS };
+static const struct text_limits share = { .min = 0.0, .max = 1.0 };
+static const struct text_limits batches = { .min = 1.0, .max = WORLD_FILE_MAX_BATCH, .whole = true };
+const struct text_limits world_samples = { .min = 1.0, .max = WORLD_FILE_MAX_SAMPLES, .whole = true };
+const struct text_limits world_epochs = { .min = 1.0, .max = WORLD_FILE_MAX_EPOCHS, .whole = true };
 
-	if (!rc)
-		rc = world_reader_number(r, "defaults", v, "samples", &world_samples_range,
-					 &r->file->samples);
-	if (!rc)
-		rc = world_reader_number(r, "defaults", v, "epochs", &world_epochs_range, &r->file->epochs);
-	return rc;
+void world_levels(struct fields *f, const char *key, const struct text_limits *want, struct world_list *out)
+{
+	field_numbers(f, key, want, WORLD_FILE_MAX_LEVELS, &out->v, &out->n);
+	for (size_t i = 1; i < out->n; i++) {
+		if (out->v[i] <= out->v[i - 1])
+			fields_fail(f, ERR_FORMAT, key, "%g behind %g: need an ascending list", out->v[i],
+				    out->v[i - 1]);
+	}
 }
 
-static int read_costs(const struct world_reader *r, const struct json *v)
+static void read_defaults(struct fields *f, struct world_file *file)
+{
+	static const char *const known[] = { "samples", "epochs", NULL };
+	struct fields d;
+
+	if (!fields_need(f, "defaults") || !fields_open_member(&d, f, "defaults", known))
+		return;
+	fields_need(&d, "samples");
+	fields_need(&d, "epochs");
+	field_within(&d, "samples", &world_samples, &file->samples);
+	field_within(&d, "epochs", &world_epochs, &file->epochs);
+	fields_close(&d, f);
+}
+
+static void read_costs(struct fields *f, struct world_file *file)
 {
 	static const char *const known[] = { "fixed_s", "record_s",      "exponent",
 					     "disk_s",  "disk_record_s", NULL };
-	struct world_file *f = r->file;
-	int rc = world_reader_known_keys(r, "costs", v, known);
+	struct fields c;
 
-	f->exponent = 1.0;
-	if (!rc)
-		rc = world_reader_number(r, "costs", v, "fixed_s", &world_seconds_range, &f->fixed_s);
-	if (!rc)
-		rc = world_reader_number(r, "costs", v, "record_s", &world_seconds_range, &f->record_s);
-	if (!rc)
-		rc = world_reader_number(r, "costs", v, "exponent", &world_share_range, &f->exponent);
-	if (!rc)
-		rc = world_reader_number(r, "costs", v, "disk_s", &world_seconds_range, &f->disk_s);
-	if (!rc)
-		rc = world_reader_number(r, "costs", v, "disk_record_s", &world_seconds_range,
-					 &f->disk_record_s);
-	/* Below a nanosecond an iteration is no time at all, and the sum of many would not move the clock. */
-	if (!rc && f->fixed_s < 1e-9 && f->record_s < 1e-9)
-		rc = world_reader_refuse(r, "costs",
-					 "fixed_s or record_s must be at least 1e-9: computing takes time");
-	return rc;
+	file->exponent = 1.0;
+	if (!fields_need(f, "costs") || !fields_open_member(&c, f, "costs", known))
+		return;
+	fields_need(&c, "fixed_s");
+	fields_need(&c, "record_s");
+	field_within(&c, "fixed_s", &seconds, &file->fixed_s);
+	field_within(&c, "record_s", &seconds, &file->record_s);
+	field_within(&c, "exponent", &share, &file->exponent);
+	field_within(&c, "disk_s", &seconds, &file->disk_s);
+	field_within(&c, "disk_record_s", &seconds, &file->disk_record_s);
+	fields_close(&c, f);
+	/* Below a nanosecond the sum of many iterations would not move the clock. */
+	if (file->fixed_s < 1e-9 && file->record_s < 1e-9)
+		fields_fail(f, ERR_FORMAT, "costs",
+			    "fixed_s or record_s must be at least 1e-9: computing takes time");
 }
 
-static int read_service(const struct world_reader *r, const struct json *v)
+static void read_measured(struct fields *s, struct world_file *file)
 {
-	static const char *const known[] = { "disk", NULL }, *const known_law[] = { "measured", NULL };
-	const struct json *disk = json_get(v, "disk");
-	const char *law = json_string(disk, NULL);
-	struct world_file *f = r->file;
+	static const char *const known[] = { "measured", NULL };
 	double sum = 0.0;
-	int rc = v ? world_reader_known_keys(r, "service", v, known) : 0;
+	struct fields d;
 
-	if (rc || !disk)
-		return rc;
-	if (law && !strcmp(law, "exponential"))
-		return 0;
-	if (law && !strcmp(law, "constant")) {
-		f->disk_law = WORLD_DISK_CONSTANT;
-		return 0;
-	}
-	if (json_type(disk) != JSON_OBJECT || !json_get(disk, "measured"))
-		return world_reader_refuse(
-			r, "service.disk",
-			"need \"exponential\", \"constant\" or {\"measured\": [service times]}");
-	f->disk_law = WORLD_DISK_MEASURED;
-	rc = world_reader_known_keys(r, "service.disk", disk, known_law);
-	if (!rc)
-		rc = world_reader_list(r, "service.disk.measured", json_get(disk, "measured"),
-				       WORLD_FILE_MAX_MEASURED, &world_seconds_range, &f->measured);
-	for (size_t i = 0; !rc && i < f->measured.n; i++)
-		sum += f->measured.v[i];
-	if (!rc && !(sum > 0.0))
-		rc = world_reader_refuse(r, "service.disk.measured",
-					 "all of them are 0: their shape is asked for");
-	for (size_t i = 0; !rc && i < f->measured.n; i++)
-		f->measured.v[i] *= (double)f->measured.n / sum;
-	return rc;
+	file->disk_law = WORLD_DISK_MEASURED;
+	if (!fields_open_member(&d, s, "disk", known))
+		return;
+	field_numbers(&d, "measured", &seconds, WORLD_FILE_MAX_MEASURED, &file->measured.v,
+		      &file->measured.n);
+	for (size_t i = 0; i < file->measured.n; i++)
+		sum += file->measured.v[i];
+	if (!(sum > 0.0))
+		fields_fail(&d, ERR_FORMAT, "measured", "all of them are 0: their shape is asked for");
+	for (size_t i = 0; i < file->measured.n && !d.rc; i++)
+		file->measured.v[i] *= (double)file->measured.n / sum;
+	fields_close(&d, s);
 }
 
-static int read_cluster(const struct world_reader *r, const struct json *v)
+static void read_service(struct fields *f, struct world_file *file)
 {
-	char where[WORLD_READER_NAME + 16];
+	static const char *const known[] = { "disk", NULL };
+	const struct json *disk;
+	const char *law;
+	struct fields s;
 
-	if (!v)
-		return world_reader_refuse(r, "cluster", "is not given");
-	snprintf(where, sizeof where, "%s: cluster", r->name);
-	return cluster_from_json(where, v, &r->file->cluster, r->err);
+	if (!fields_open_member(&s, f, "service", known))
+		return;
+	disk = fields_get(&s, "disk");
+	law = json_string(disk, "exponential");
+	if (json_get(disk, "measured"))
+		read_measured(&s, file);
+	else if (!strcmp(law, "constant"))
+		file->disk_law = WORLD_DISK_CONSTANT;
+	else if (json_type(disk) == JSON_OBJECT || strcmp(law, "exponential"))
+		fields_fail(&s, ERR_FORMAT, "disk",
+			    "need \"exponential\", \"constant\" or {\"measured\": [service times]}");
+	fields_close(&s, f);
 }
 
-static int read_barrier(const struct world_reader *r, const struct json *v)
+static void read_cluster(struct fields *f, struct world_file *file)
 {
-	if (v && json_type(v) != JSON_BOOL)
-		return world_reader_refuse(r, "barrier", "need true or false");
-	r->file->barrier = json_bool(v, false);
-	return 0;
+	char where[FIELDS_MAX_WHERE + 16];
+
+	if (!fields_need(f, "cluster"))
+		return;
+	snprintf(where, sizeof where, "%s: cluster", f->where);
+	f->rc = cluster_from_json(where, fields_get(f, "cluster"), &file->cluster, f->err);
 }
 
-static int read_all(const struct world_reader *r, const struct json *v)
+static int read_all(struct fields *f, struct world_file *file)
 {
-	static const char *const known[] = { "cluster", "defaults", "batches", "levels",   "costs",
-					     "factors", "service",  "barrier", "accuracy", NULL };
-	int rc = world_reader_known_keys(r, "", v, known);
-
-	if (!rc)
-		rc = read_cluster(r, json_get(v, "cluster"));
-	if (!rc)
-		rc = json_get(v, "defaults") ? read_defaults(r, json_get(v, "defaults"))
-					     : world_reader_refuse(r, "defaults", "is not given");
-	if (!rc)
-		rc = json_get(v, "batches") ? world_reader_levels(r, "batches", json_get(v, "batches"),
-								  &world_batch_range, &r->file->batch)
-					    : world_reader_refuse(r, "batches", "is not given");
-	if (!rc)
-		rc = json_get(v, "costs") ? read_costs(r, json_get(v, "costs"))
-					  : world_reader_refuse(r, "costs", "is not given");
-	if (!rc)
-		rc = world_reader_factors(r, json_get(v, "factors"));
-	if (!rc)
-		rc = world_reader_campaign(r, json_get(v, "levels"));
-	if (!rc)
-		rc = read_service(r, json_get(v, "service"));
-	if (!rc)
-		rc = read_barrier(r, json_get(v, "barrier"));
-	if (!rc)
-		rc = world_reader_accuracies(r, json_get(v, "accuracy"));
-	return rc;
+	read_cluster(f, file);
+	read_defaults(f, file);
+	fields_need(f, "batches");
+	world_levels(f, "batches", &batches, &file->batch);
+	read_costs(f, file);
+	world_factors(f, file);
+	world_campaign(f, file);
+	read_service(f, file);
+	field_bool(f, "barrier", &file->barrier);
+	world_accuracies(f, file);
+	return f->rc;
 }
 
 int world_file_parse(const char *name, const char *text, size_t len, struct world_file **out, struct err *err)
 {
-	struct world_reader r = { .name = text_tail(name, WORLD_READER_NAME), .err = err };
+	static const char *const known[] = { "cluster", "defaults", "batches", "levels",   "costs",
+					     "factors", "service",  "barrier", "accuracy", NULL };
+	const char *shown = text_tail(name, WORLD_NAME_SHOWN);
+	struct world_file *file;
 	struct json *v = NULL;
-	int rc = json_parse(r.name, text, len, &v, err);
+	struct fields f;
+	int rc = json_parse(shown, text, len, &v, err);
 
 	if (rc)
 		return rc;
-	r.file = mem_calloc(1, sizeof *r.file);
-	if (r.file) {
-		r.file->name = mem_strdup(name);
-		r.file->samples = r.file->epochs = r.file->fixed_s = r.file->record_s = NAN;
+	file = mem_calloc(1, sizeof *file);
+	if (file) {
+		file->name = mem_strdup(name);
+		file->samples = file->epochs = file->fixed_s = file->record_s = NAN;
 	}
-	rc = r.file && r.file->name ? read_all(&r, v) : world_reader_nomem(&r);
+	fields_open(&f, shown, ": ", v, known, err);
+	rc = file && file->name ? read_all(&f, file) : err_fail(err, ERR_NOMEM, "%s: out of memory", shown);
 	json_free(v);
 	if (rc)
-		world_file_free(r.file);
+		world_file_free(file);
 	else
-		*out = r.file;
+		*out = file;
 	return rc;
 }
 

@@ -7,80 +7,96 @@
 #include "common/mem.h"
 #include "common/text/text.h"
 #include "sim/trace/trace.h"
-#include "sim/world/file_reader.h"
+#include "sim/world/file_parts.h"
+
+static const struct text_limits factor = { .min = 1e-9, .max = 1e9 };
+static const struct text_limits share = { .min = 0.0, .max = 1.0 };
 
 /* ---- factors ---- */
 
-static int read_value(const struct world_reader *r, const char *column, const struct json *v,
-		      struct world_value *out)
+static bool check_name(struct fields *f, const char *key, const char *name)
+{
+	size_t len = strlen(name);
+	char shown[64];
+
+	if (len < 1 || len > TRACE_MAX_VALUE || name[strcspn(name, ",=\"\r\n\t")])
+		fields_fail(f, ERR_FORMAT, key,
+			    "'%s': a name has 1 to %d bytes and no comma, '=', quote or line end",
+			    text_printable(name, shown, sizeof shown), TRACE_MAX_VALUE);
+	return !f->rc;
+}
+
+static void read_value(struct fields *values, const char *name, struct world_value *out)
 {
 	static const char *const known[] = { "record", "fixed", "disk", NULL };
-	char where[2 * TRACE_MAX_VALUE + 16];
-	int rc;
+	struct fields v;
 
 	*out = (struct world_value){
 		.record = 1.0, .fixed = 1.0, .disk = 1.0, .accuracy.best = NAN, .in_campaign = true
 	};
-	snprintf(where, sizeof where, "factors.%s", column);
-	rc = world_reader_check_name(r, where, json_key(v));
-	if (rc)
-		return rc;
-	snprintf(where, sizeof where, "factors.%s.%s", column, json_key(v));
-	out->name = mem_strdup(json_key(v));
-	rc = out->name ? world_reader_known_keys(r, where, v, known) : world_reader_nomem(r);
-	if (!rc)
-		rc = world_reader_number(r, where, v, "record", &world_factor_range, &out->record);
-	if (!rc)
-		rc = world_reader_number(r, where, v, "fixed", &world_factor_range, &out->fixed);
-	if (!rc)
-		rc = world_reader_number(r, where, v, "disk", &world_factor_range, &out->disk);
-	return rc;
+	out->name = mem_strdup(name);
+	if (!out->name)
+		fields_nomem(values, name);
+	if (!fields_open_value(&v, values, name, json_get(values->object, name), known))
+		return;
+	field_within(&v, "record", &factor, &out->record);
+	field_within(&v, "fixed", &factor, &out->fixed);
+	field_within(&v, "disk", &factor, &out->disk);
+	fields_close(&v, values);
 }
 
-static int read_category(const struct world_reader *r, const struct json *v, struct world_category *c)
+static void read_category(struct fields *all, struct fields *f, const struct json *v,
+			  struct world_category *c)
 {
 	static const char *const taken[] = { "cpus",   "njobs",    "batch",     "epochs",      "samples",
 					     "time_s", "accuracy", "processes", "replication", NULL };
 	const char *column = json_key(v);
-	char where[TRACE_MAX_VALUE + 16];
 	size_t n = json_size(v);
-	int rc = world_reader_check_name(r, "factors", column);
+	struct fields values;
 
-	for (size_t i = 0; !rc && taken[i]; i++)
+	check_name(f, "factors", column);
+	for (size_t i = 0; taken[i]; i++) {
 		if (!strcmp(column, taken[i]))
-			rc = world_reader_refuse(r, "factors", "'%s' is a number, and no category", column);
-	if (rc)
-		return rc;
-	snprintf(where, sizeof where, "factors.%s", column);
+			fields_fail(f, ERR_FORMAT, "factors", "'%s' is a number, and no category", column);
+	}
 	if (json_type(v) != JSON_OBJECT || n < 1 || n > WORLD_FILE_MAX_VALUES)
-		return world_reader_refuse(r, where, "need an object of 1 to %d values",
-					   WORLD_FILE_MAX_VALUES);
+		fields_fail(all, ERR_FORMAT, column, "need an object of 1 to %d values",
+			    WORLD_FILE_MAX_VALUES);
+	fields_close(f, all);
+	if (all->rc)
+		return;
 	c->column = mem_strdup(column);
 	c->value = mem_calloc(n, sizeof *c->value);
 	if (!c->column || !c->value)
-		return world_reader_nomem(r);
-	for (const struct json *e = json_first(v); e && !rc; e = json_next(e))
-		rc = read_value(r, column, e, &c->value[c->n_values++]);
-	return rc;
+		fields_nomem(all, column);
+	if (!fields_open_value(&values, all, column, v, NULL))
+		return;
+	for (const struct json *e = json_first(v); e && !values.rc; e = json_next(e)) {
+		if (check_name(all, column, json_key(e)))
+			read_value(&values, json_key(e), &c->value[c->n_values++]);
+		fields_close(all, &values);
+	}
+	fields_close(&values, all);
 }
 
-int world_reader_factors(const struct world_reader *r, const struct json *v)
+void world_factors(struct fields *f, struct world_file *file)
 {
-	struct world_file *f = r->file;
-	size_t n = json_size(v);
-	int rc = 0;
+	struct fields all;
+	size_t n;
 
-	if (!v)
-		return 0;
-	if (json_type(v) != JSON_OBJECT || n > WORLD_FILE_MAX_CATEGORIES)
-		return world_reader_refuse(r, "factors", "need an object of at most %d columns",
-					   WORLD_FILE_MAX_CATEGORIES);
-	f->category = mem_calloc(n ? n : 1, sizeof *f->category);
-	if (!f->category)
-		return world_reader_nomem(r);
-	for (const struct json *e = json_first(v); e && !rc; e = json_next(e))
-		rc = read_category(r, e, &f->category[f->n_categories++]);
-	return rc;
+	if (!fields_open_member(&all, f, "factors", NULL))
+		return;
+	n = json_size(all.object);
+	if (n > WORLD_FILE_MAX_CATEGORIES)
+		fields_fail(f, ERR_FORMAT, "factors", "need an object of at most %d columns",
+			    WORLD_FILE_MAX_CATEGORIES);
+	file->category = mem_calloc(n ? n : 1, sizeof *file->category);
+	if (!file->category)
+		fields_nomem(f, "factors");
+	fields_close(f, &all);
+	for (const struct json *e = json_first(all.object); e && !all.rc; e = json_next(e))
+		read_category(&all, f, e, &file->category[file->n_categories++]);
+	fields_close(&all, f);
 }
 
 static struct world_value *value_named(const struct world_category *c, const char *name)
@@ -91,143 +107,129 @@ static struct world_value *value_named(const struct world_category *c, const cha
 	return NULL;
 }
 
-static int unknown_value(const struct world_reader *r, const char *key, const struct world_category *c,
-			 const char *name)
+static void unknown_value(struct fields *f, const char *key, const struct world_category *c, const char *name)
 {
-	const char *names[WORLD_FILE_MAX_VALUES + 1] = { NULL }, *near;
-	char shown[64];
+	const char *names[WORLD_FILE_MAX_VALUES + 1] = { NULL };
+	char shown[64], hint[TEXT_HINT];
 
 	for (size_t i = 0; i < c->n_values; i++)
 		names[i] = c->value[i].name;
-	near = text_nearest(name, names);
-	return world_reader_refuse(r, key, "unknown %s '%s'%s%s%s", c->column,
-				   text_printable(name, shown, sizeof shown),
-				   near ? "; did you mean '" : ": factors has none of that name",
-				   near ? near : "", near ? "'?" : "");
+	text_hint(name, names, hint);
+	fields_fail(f, ERR_FORMAT, key, "unknown %s '%s'%s", c->column,
+		    text_printable(name, shown, sizeof shown),
+		    *hint ? hint : ": factors has none of that name");
 }
 
-static int read_category_levels(const struct world_reader *r, const struct json *v, struct world_category *c)
+static void read_category_levels(struct fields *levels, struct world_category *c)
 {
-	char key[TRACE_MAX_VALUE + 16];
+	const struct json *v = fields_get(levels, c->column);
 
-	snprintf(key, sizeof key, "levels.%s", c->column);
+	if (!v)
+		return;
 	if (json_type(v) != JSON_ARRAY || !json_size(v))
-		return world_reader_refuse(r, key, "need a list of values");
+		fields_fail(levels, ERR_FORMAT, c->column, "need a list of values");
 	for (size_t i = 0; i < c->n_values; i++)
 		c->value[i].in_campaign = false;
-	for (const struct json *e = json_first(v); e; e = json_next(e)) {
+	for (const struct json *e = json_first(v); e && !levels->rc; e = json_next(e)) {
 		const char *name = json_string(e, NULL);
 		struct world_value *value = name ? value_named(c, name) : NULL;
 
 		if (!name)
-			return world_reader_refuse(r, key, "need a list of values");
-		if (!value)
-			return unknown_value(r, key, c, name);
-		value->in_campaign = true;
+			fields_fail(levels, ERR_FORMAT, c->column, "need a list of values");
+		else if (!value)
+			unknown_value(levels, c->column, c, name);
+		else
+			value->in_campaign = true;
 	}
-	return 0;
 }
 
 /* ---- levels ---- */
 
 /* Levels that the file does not name. */
-static int fill_campaign(const struct world_reader *r)
+static void fill_campaign(struct fields *f, struct world_file *file)
 {
 	static const double usual_cpus[] = { 1.0, 2.0, 4.0 }, usual_njobs[] = { 1.0, 3.0, 5.0 };
-	struct world_file *f = r->file;
 	struct {
 		struct world_list *list;
 		const double *v;
 		size_t n;
-	} usual[] = { { &f->cpus, usual_cpus, 3 },
-		      { &f->njobs, usual_njobs, 3 },
-		      { &f->epochs_levels, &f->epochs, 1 },
-		      { &f->samples_levels, &f->samples, 1 } };
+	} usual[] = { { &file->cpus, usual_cpus, 3 },
+		      { &file->njobs, usual_njobs, 3 },
+		      { &file->epochs_levels, &file->epochs, 1 },
+		      { &file->samples_levels, &file->samples, 1 } };
 
 	for (size_t i = 0; i < 4; i++) {
 		if (usual[i].list->n)
 			continue;
 		usual[i].list->v = mem_array(usual[i].n, sizeof(double));
-		if (!usual[i].list->v)
-			return world_reader_nomem(r);
+		if (!usual[i].list->v) {
+			fields_nomem(f, "levels");
+			return;
+		}
 		memcpy(usual[i].list->v, usual[i].v, usual[i].n * sizeof(double));
 		usual[i].list->n = usual[i].n;
 	}
-	return 0;
 }
 
-int world_reader_campaign(const struct world_reader *r, const struct json *v)
+void world_campaign(struct fields *f, struct world_file *file)
 {
+	static const struct text_limits cpus = { .min = 1.0, .max = TRACE_MAX_CPUS, .whole = true };
+	static const struct text_limits njobs = { .min = 1.0, .max = WORLD_FILE_MAX_NJOBS, .whole = true };
 	const char *known[WORLD_FILE_MAX_CATEGORIES + 5] = { "cpus", "njobs", "epochs", "samples" };
-	struct world_file *f = r->file;
-	struct {
-		const char *key;
-		const struct world_range *range;
-		struct world_list *out;
-	} list[] = { { "levels.cpus", &world_cpus_range, &f->cpus },
-		     { "levels.njobs", &world_njobs_range, &f->njobs },
-		     { "levels.epochs", &world_epochs_range, &f->epochs_levels },
-		     { "levels.samples", &world_samples_range, &f->samples_levels } };
-	int rc = 0;
+	struct fields levels;
 
-	for (size_t k = 0; k < f->n_categories; k++)
-		known[4 + k] = f->category[k].column;
-	if (v)
-		rc = world_reader_known_keys(r, "levels", v, known);
-	for (size_t i = 0; i < 4 && !rc; i++) {
-		const struct json *e = json_get(v, known[i]);
-
-		if (e)
-			rc = world_reader_levels(r, list[i].key, e, list[i].range, list[i].out);
+	for (size_t k = 0; k < file->n_categories && !f->rc; k++)
+		known[4 + k] = file->category[k].column;
+	if (fields_open_member(&levels, f, "levels", known)) {
+		world_levels(&levels, "cpus", &cpus, &file->cpus);
+		world_levels(&levels, "njobs", &njobs, &file->njobs);
+		world_levels(&levels, "epochs", &world_epochs, &file->epochs_levels);
+		world_levels(&levels, "samples", &world_samples, &file->samples_levels);
+		for (size_t k = 0; k < file->n_categories && !levels.rc; k++)
+			read_category_levels(&levels, &file->category[k]);
+		fields_close(&levels, f);
 	}
-	for (size_t k = 0; k < f->n_categories && !rc; k++) {
-		const struct json *e = json_get(v, f->category[k].column);
-
-		if (e)
-			rc = read_category_levels(r, e, &f->category[k]);
-	}
-	return rc ? rc : fill_campaign(r);
+	if (!f->rc)
+		fill_campaign(f, file);
 }
 
 /* ---- accuracies ---- */
 
-static int read_accuracy(const struct world_reader *r, const char *where, const struct json *v,
-			 struct world_accuracy *out)
+static void read_accuracy(struct fields *f, const char *key, struct world_accuracy *out)
 {
 	static const char *const known[] = { "best", "half_iterations", "noise", NULL };
-	static const struct world_range iterations = { 0.0, 1e12, false };
-	int rc = world_reader_known_keys(r, where, v, known);
+	struct fields a;
 
 	*out = (struct world_accuracy){ .best = NAN, .half_iterations = NAN };
-	if (!rc)
-		rc = world_reader_number(r, where, v, "best", &world_share_range, &out->best);
-	if (!rc)
-		rc = world_reader_number(r, where, v, "half_iterations", &iterations, &out->half_iterations);
-	if (!rc)
-		rc = world_reader_number(r, where, v, "noise", &world_share_range, &out->noise);
-	return rc;
+	if (!fields_open_value(&a, f, key, json_get(f->object, key), known))
+		return;
+	fields_need(&a, "best");
+	fields_need(&a, "half_iterations");
+	field_within(&a, "best", &share, &out->best);
+	field_number(&a, "half_iterations", 0.0, 1e12, &out->half_iterations);
+	field_within(&a, "noise", &share, &out->noise);
+	fields_close(&a, f);
 }
 
-int world_reader_accuracies(const struct world_reader *r, const struct json *v)
+void world_accuracies(struct fields *f, struct world_file *file)
 {
-	struct world_file *f = r->file;
-	char where[TRACE_MAX_VALUE + 16];
-	int rc = 0;
+	struct fields all;
 
-	f->accuracy.best = NAN;
-	if (!v)
-		return 0;
-	if (!f->n_categories)
-		return read_accuracy(r, "accuracy", v, &f->accuracy);
-	if (json_type(v) != JSON_OBJECT)
-		return world_reader_refuse(r, "accuracy", "need an object by %s", f->category[0].column);
-	for (const struct json *e = json_first(v); e && !rc; e = json_next(e)) {
-		struct world_value *value = value_named(&f->category[0], json_key(e));
-
-		if (!value)
-			return unknown_value(r, "accuracy", &f->category[0], json_key(e));
-		snprintf(where, sizeof where, "accuracy.%s", json_key(e));
-		rc = read_accuracy(r, where, e, &value->accuracy);
+	file->accuracy.best = NAN;
+	if (!file->n_categories) {
+		read_accuracy(f, "accuracy", &file->accuracy);
+		return;
 	}
-	return rc;
+	if (!fields_open_member(&all, f, "accuracy", NULL))
+		return;
+	for (const struct json *e = json_first(all.object); e && !all.rc; e = json_next(e)) {
+		struct world_value *value = value_named(&file->category[0], json_key(e));
+
+		if (value)
+			read_accuracy(&all, json_key(e), &value->accuracy);
+		else
+			unknown_value(f, "accuracy", &file->category[0], json_key(e));
+		fields_close(f, &all);
+	}
+	fields_close(&all, f);
 }

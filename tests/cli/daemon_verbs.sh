@@ -58,7 +58,7 @@ json "$dir/out" "list --json" "len(d['jobs']) == 4 and d['more'] is False"
 # ---- explain ----
 expect 0 "explain a job that was rejected" explain "$rejected"
 says out "over the objective of 1 ms" "each candidate says why it lost"
-says out "the smallest objective that could have been promised" "the smallest objective is told"
+says out "the shortest objective that could have been promised" "the smallest objective is told"
 expect 0 "explain a job that has run" explain "$done_job"
 says out "decided at arrival" "the decision when it arrived"
 says out "decided at start" "the decision when it started"

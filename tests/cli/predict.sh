@@ -80,7 +80,7 @@ that "a line a candidate" test "$(grep -cE '^[* ] +(64|128|256|512) ' "$dir/out"
 that "one is marked" test "$(grep -c '^\*' "$dir/out")" -eq 1
 says out "decided   in" "the time of the decision is shown"
 expect 0 "fields that never changed in training may be left out" predict "$m" --job $job
-says err "as in all of training: epochs=10, samples=60000" "fields taken from training are noted"
+says err "taken from the training table, which has only one value: epochs=10, samples=60000" "fields taken from training are noted"
 expect 0 "one job with an SLO that can be met" predict "$m" --job $job --slo 2h --json
 json "$dir/out" "JSON: chosen is feasible and the most accurate" \
 	"d['chosen']['feasible'] and d['chosen']['accuracy'] == max(c['accuracy'] for c in d['candidates'])"
@@ -93,7 +93,7 @@ json "$dir/out" "JSON: SLO, confidence, headroom, decision time, model" \
 silent_note=$(grep -c 'note:' "$dir/err")
 that "notes stay out of the JSON" test "$silent_note" -gt 0
 expect 3 "an SLO that nothing can meet" predict "$m" --job $job --slo 1s
-says err "the smallest SLO that could be promised at 90 %:" "refused: the smallest SLO is told"
+says err "the shortest SLO that could be promised at 90 %:" "refused: the smallest SLO is told"
 says out "bound above the SLO" "refused: the reason is told"
 least=$(sed -n 's/.*promised at 90 %: \([0-9.]*\) s$/\1/p' "$dir/err")
 expect 0 "the smallest SLO that was told can be met" predict "$m" --job $job --slo "${least:-x}"
@@ -104,7 +104,7 @@ json "$dir/out" "refused in JSON: nothing chosen, the smallest SLO" \
 	"d['chosen'] is None and d['smallest_slo_s'] > 1 and d['headroom_s'] is None and
 	 all('slo_exceeded' in c['reasons'] for c in d['candidates'])"
 expect 3 "too few residuals for the confidence" predict "$m" --job $job --slo 2h --confidence 99.99%
-says err "residuals" "too few residuals: how many there are"
+says err "test errors" "too few residuals: how many there are"
 expect 0 "-q prints the chosen value" predict "$m" --job $job --slo 2h -q
 that "-q prints it alone" test "$(cat "$dir/out")" = 64
 silent err "-q: no talk"

@@ -65,7 +65,7 @@ first=$(cat "$dir/out")
 expect 0 "the same key again" submit nap --key night-1 -q
 that "the same key makes no second job" test "$(cat "$dir/out")" = "$first"
 expect 0 "and again, with --wait" submit nap --key night-1 --wait
-says out "is there already" "the same key: that is told"
+says out "exists already" "the same key: that is told"
 says out "job $first done" "the same key: the first job is waited for"
 
 # ---- files ----

@@ -158,6 +158,7 @@ static void codes_in(const char *text, struct words *out)
 static void events_in(const char *text, struct words *out)
 {
 	literals_of_calls(text, "watch_tell", 1, out);
+	literals_of_calls(text, "tell", 1, out); /* jobs/life.c */
 }
 
 static void waiting_codes_in(const char *text, struct words *out)

@@ -1,5 +1,5 @@
-/* See client.h. One socket that never blocks, a buffer each way, and poll() between them: what is sent and what
- * comes in move at the same time, so that neither side can wait for the other to read first. */
+/* See client.h. One socket that never blocks, a buffer each way, and poll() between them: what is sent and
+ * what comes in move at the same time, so that neither side can wait for the other to read first. */
 #define _GNU_SOURCE
 #include "scheduler/cli/client/client.h"
 
@@ -144,7 +144,8 @@ static int move_bytes(struct client *c, int64_t until_ns, bool *out_late, struct
 	return n;
 }
 
-/* The next whole line, NUL-terminated in place; *out is NULL when it is late or when the other side has ended. */
+/* The next whole line, NUL-terminated in place; *out is NULL when it is late or when the other side has
+ * ended. */
 static int next_line(struct client *c, int64_t until_ns, char **out, size_t *out_len, struct client_fault *f)
 {
 	bool late = false;
@@ -167,10 +168,9 @@ static int next_line(struct client *c, int64_t until_ns, char **out, size_t *out
 		}
 		c->scanned = c->in.len;
 		if (c->in.len - c->taken > CLIENT_MAX_REPLY)
-			return client_fail(
-				f, CLIENT_FAILED,
-				"%s sends a line of more than %zu MiB, and longer ones are not taken",
-				c->path, CLIENT_MAX_REPLY >> 20);
+			return client_fail(f, CLIENT_FAILED,
+					   "%s sends a line of more than %zu MiB, which is too long", c->path,
+					   CLIENT_MAX_REPLY >> 20);
 		if (c->ended || late)
 			return 0;
 		rc = move_bytes(c, until_ns, &late, f);
@@ -201,7 +201,7 @@ static void refusal(const struct json *reply, struct client_fault *f)
 
 	client_fail(f, client_exit_code(code), "%s", message[0] ? message : code);
 	if (!f->text[0])
-		snprintf(f->text, sizeof f->text, "the daemon refused without saying why");
+		snprintf(f->text, sizeof f->text, "the daemon refused and gave no reason");
 	else if (field[0] && !strstr(f->text, field))
 		client_fail(f, f->exit_code, "%.900s (%.100s)", message[0] ? message : code, field);
 	/* An error without a code is the daemon's answer all the same. */
@@ -332,8 +332,8 @@ int client_event(struct client *c, double at_most_s, struct json **out, struct c
 	if (!line && c->ended)
 		return client_fail(
 			f, CLIENT_UNREACHABLE,
-			"the daemon at %s went away; jobs that run go on without it, and it takes them up "
-			"again when it is started",
+			"the daemon at %s went away; running jobs continue, and it adopts them when it is "
+			"started again",
 			c->path);
 	if (!line && c->deadline_ns != NEVER_NS && clock_monotonic_ns() >= c->deadline_ns)
 		return timed_out(c, "what was waited for", f);
@@ -348,7 +348,7 @@ int client_event(struct client *c, double at_most_s, struct json **out, struct c
 		refusal(v, f); /* its last words before it hangs up: too slow a reader */
 		rc = f->exit_code;
 	} else if (!rc) {
-		rc = client_bad_reply(f, "a line that is neither an event nor an answer to anything");
+		rc = client_bad_reply(f, "a line that is neither an event nor an answer");
 	}
 	json_free(v);
 	return rc;
@@ -403,7 +403,9 @@ static int unreachable(const char *path, int error, struct client_fault *f)
 	switch (error) {
 	case ENOENT:
 	case ENOTDIR: client_fail(f, CLIENT_UNREACHABLE, "no daemon: there is no socket %s", path); break;
-	case ECONNREFUSED: client_fail(f, CLIENT_UNREACHABLE, "no daemon: nobody listens at %s", path); break;
+	case ECONNREFUSED:
+		client_fail(f, CLIENT_UNREACHABLE, "no daemon: nothing listens at %s", path);
+		break;
 	case EAGAIN:
 		client_fail(f, CLIENT_UNREACHABLE, "the daemon at %s takes no more connections", path);
 		return f->exit_code;
@@ -418,7 +420,7 @@ static int unreachable(const char *path, int error, struct client_fault *f)
 		break;
 	}
 	snprintf(f->hint, sizeof f->hint,
-		 "start postriderd, or say where it listens with --socket or POSTRIDER_SOCKET");
+		 "start postriderd, or set its socket with --socket or POSTRIDER_SOCKET");
 	return f->exit_code;
 }
 
@@ -437,7 +439,7 @@ static int connect_to(struct client *c, struct client_fault *f)
 	strcpy(at.sun_path, c->path);
 	c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (c->fd < 0)
-		return client_fail(f, CLIENT_FAILED, "no socket to be had: %s", strerror(errno));
+		return client_fail(f, CLIENT_FAILED, "cannot make a socket: %s", strerror(errno));
 	setsockopt(c->fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
 	do
 		rc = connect(c->fd, (struct sockaddr *)&at, sizeof at);
@@ -469,7 +471,7 @@ static int greeting(struct client *c, struct client_fault *f)
 	if (!line)
 		return client_fail(
 			f, CLIENT_UNREACHABLE,
-			"something listens at %s and does not greet within %g s; is postriderd stuck?",
+			"something listens at %s but sends no greeting within %g s; is postriderd stuck?",
 			c->path, CLIENT_GREETING_S);
 	rc = read_object(c, line, len, &v, f);
 	if (rc)
@@ -504,7 +506,7 @@ int client_open(const struct client_params *p, struct client **out, struct clien
 	c->next_id = c->next_reply = 1;
 	rc = config_socket(p->socket, &c->path, &err);
 	if (rc)
-		rc = client_fail(f, err_exit_code(err.code), "where is the daemon's socket? %s", err.text);
+		rc = client_fail(f, err_exit_code(err.code), "cannot find the daemon's socket: %s", err.text);
 	if (!rc)
 		rc = connect_to(c, f);
 	if (!rc)
@@ -529,6 +531,32 @@ void client_close(struct client *c)
 	strbuf_release(&c->in);
 	free(c->path);
 	free(c);
+}
+
+int client_ask(const struct client_params *at, const struct client_question *q, struct json **out)
+{
+	struct client *c = NULL;
+	struct client_fault f;
+	struct json_writer *w;
+	char what[80];
+	int rc = client_open(at, &c, &f);
+
+	if (!rc) {
+		w = client_begin(c, q->op);
+		if (q->job)
+			json_kv_string(w, "job", q->job);
+		if (q->version)
+			json_kv_int(w, "version", (long long)*q->version);
+		rc = client_call(c, out, &f);
+	}
+	if (!rc && q->expects && json_type(json_get(*out, q->expects)) == JSON_ABSENT) {
+		snprintf(what, sizeof what, "it has no \"%s\"", q->expects);
+		rc = client_bad_reply(&f, what);
+		json_free(*out);
+		*out = NULL;
+	}
+	client_close(c);
+	return rc ? client_say(&f) : 0;
 }
 
 const char *client_path(const struct client *c)

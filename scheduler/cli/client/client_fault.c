@@ -1,4 +1,5 @@
-/* What ends a talk with the daemon early: its refusals as exit codes, our own words, and signals. See client.h. */
+/* What ends a conversation with the daemon early: refusals as exit codes, our messages, and signals. See
+ * client.h. */
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -55,7 +56,8 @@ int client_say(const struct client_fault *f)
 {
 	if (f->exit_code == CLIENT_INTERRUPTED)
 		return f->exit_code;
-	fprintf(stderr, "postrider: %s\n", f->text[0] ? cli_clean(f->text) : "it failed without saying why");
+	fprintf(stderr, "postrider: %s\n",
+		f->text[0] ? cli_clean(f->text) : "it failed for an unknown reason");
 	if (f->hint[0])
 		fprintf(stderr, "postrider: hint: %s\n", cli_clean(f->hint));
 	return f->exit_code;

@@ -1,4 +1,5 @@
-/* See decision_view.h. */
+/* A decision as the daemon sends it: read from JSON, put into a table, its reasons in words. See
+ * decision_view.h. */
 #include "scheduler/cli/client/decision_view.h"
 
 #include <math.h>
@@ -9,27 +10,22 @@
 #include "common/text/text.h"
 #include "scheduler/cli/cli.h"
 
-static double number(const struct json *object, const char *key)
-{
-	return json_number(json_get(object, key), NAN);
-}
-
 bool candidate_view_read(const struct json *v, struct candidate_view *out)
 {
 	if (json_type(v) != JSON_OBJECT || json_type(json_get(v, "batch")) != JSON_NUMBER)
 		return false;
 	*out = (struct candidate_view){
-		.batch = number(v, "batch"),
-		.epochs = number(v, "epochs"),
-		.lr = number(v, "lr"),
-		.wait_s = number(v, "wait_s"),
-		.wait_upper_s = number(v, "wait_upper_s"),
-		.time_s = number(v, "time_s"),
-		.upper_s = number(v, "upper_s"),
-		.accuracy = number(v, "accuracy"),
-		.memory_mb = number(v, "memory_mb"),
-		.delays_s = number(v, "delays_s"),
-		.headroom_s = number(v, "headroom_s"),
+		.batch = cli_json_number(v, "batch"),
+		.epochs = cli_json_number(v, "epochs"),
+		.lr = cli_json_number(v, "lr"),
+		.wait_s = cli_json_number(v, "wait_s"),
+		.wait_upper_s = cli_json_number(v, "wait_upper_s"),
+		.time_s = cli_json_number(v, "time_s"),
+		.upper_s = cli_json_number(v, "upper_s"),
+		.accuracy = cli_json_number(v, "accuracy"),
+		.memory_mb = cli_json_number(v, "memory_mb"),
+		.delays_s = cli_json_number(v, "delays_s"),
+		.headroom_s = cli_json_number(v, "headroom_s"),
 		.breaks = json_string(json_get(v, "breaks"), NULL),
 		.feasible = json_bool(json_get(v, "feasible"), false),
 		.extrapolated = json_bool(json_get(v, "extrapolated"), false),
@@ -51,10 +47,10 @@ bool decision_view_read(const struct json *v, struct decision_view *out)
 		.when = json_string(json_get(v, "when"), NULL),
 		.policy = json_string(json_get(v, "policy"), NULL),
 		.model = json_string(json_get(v, "model"), NULL),
-		.confidence = number(v, "confidence"),
-		.slo_s = number(v, "slo_s"),
-		.smallest_slo_s = number(v, "smallest_slo_s"),
-		.took_us = number(v, "took_us"),
+		.confidence = cli_json_number(v, "confidence"),
+		.slo_s = cli_json_number(v, "slo_s"),
+		.smallest_slo_s = cli_json_number(v, "smallest_slo_s"),
+		.took_us = cli_json_number(v, "took_us"),
 		.candidates = all,
 		.n_candidates = json_size(all),
 		.chosen = -1,
@@ -124,10 +120,9 @@ static void why_memory(const struct candidate_view *k, struct strbuf *out)
 	char a[32];
 
 	if (isnan(k->memory_mb))
-		strbuf_puts(out, "needs more memory than it may have");
+		strbuf_puts(out, "needs more memory than allowed");
 	else
-		strbuf_printf(out, "needs %s MB of memory, more than it may have",
-			      cli_number(k->memory_mb, a));
+		strbuf_printf(out, "needs %s MB of memory, more than allowed", cli_number(k->memory_mb, a));
 }
 
 void decision_reason(const struct decision_view *d, const struct candidate_view *k, const char *code,
@@ -138,13 +133,13 @@ void decision_reason(const struct decision_view *d, const struct candidate_view 
 	else if (!strcmp(code, "no_bound"))
 		strbuf_printf(out, "too few past runs for a bound at %g %%", 100.0 * d->confidence);
 	else if (!strcmp(code, "extrapolated"))
-		strbuf_puts(out, "outside what the model was trained on");
+		strbuf_puts(out, "outside the data the model was trained on");
 	else if (!strcmp(code, "lower_accuracy"))
 		why_not_best(d, k, false, out);
 	else if (!strcmp(code, "slower"))
 		why_not_best(d, k, true, out);
 	else if (!strcmp(code, "unstable"))
-		strbuf_puts(out, "the model has no time for it: a queue without a steady state");
+		strbuf_puts(out, "the model predicts no time: its queue has no steady state");
 	else if (!strcmp(code, "memory"))
 		why_memory(k, out);
 	else if (!strcmp(code, "breaks_promise") && k->breaks)
@@ -152,12 +147,12 @@ void decision_reason(const struct decision_view *d, const struct candidate_view 
 	else if (!strcmp(code, "breaks_promise"))
 		strbuf_puts(out, "another job would miss its promise");
 	else if (!strcmp(code, "too_wide"))
-		strbuf_puts(out, "wants more cpus than the machine hands out");
+		strbuf_puts(out, "needs more cpus than the machine has for jobs");
 	else if (!strcmp(code, "not_picked"))
 		strbuf_printf(out, "policy %s chooses by another rule",
 			      d->policy ? cli_clean(d->policy) : "");
 	else if (!strcmp(code, "not_tried"))
-		strbuf_puts(out, "not looked at: about as much work as one that failed");
+		strbuf_puts(out, "not tried: about as much work as one that was too slow");
 	else
 		strbuf_puts(out, cli_clean(code));
 }
@@ -178,20 +173,6 @@ static bool is_telling(const struct decision_view *d, const struct candidate_vie
 		       const struct json *before, const struct json *after)
 {
 	return (d->chosen >= 0 && labs(i - d->chosen) <= 1) || is_edge(k, before) || is_edge(k, after);
-}
-
-static void add_number(struct cli_table *t, double v)
-{
-	char buf[32];
-
-	cli_table_add(t, "%s", isnan(v) ? "" : cli_number(v, buf));
-}
-
-static void add_seconds(struct cli_table *t, double s)
-{
-	char buf[32];
-
-	cli_table_add(t, "%s", isnan(s) ? "" : text_seconds(s, buf));
 }
 
 static void table_header(const struct decision_view *d, struct cli_table *t)
@@ -230,12 +211,12 @@ static void table_row(const struct decision_view *d, const struct candidate_view
 		cli_table_add(t, "%s", "");
 	else
 		cli_table_add(t, "%.4g", k->lr);
-	add_seconds(t, k->wait_s);
-	add_seconds(t, k->time_s);
-	add_seconds(t, k->upper_s);
-	add_number(t, k->accuracy);
-	add_seconds(t, k->headroom_s);
-	add_seconds(t, k->delays_s > 0.0 ? k->delays_s : NAN);
+	cli_table_seconds(t, k->wait_s);
+	cli_table_seconds(t, k->time_s);
+	cli_table_seconds(t, k->upper_s);
+	cli_table_number(t, k->accuracy);
+	cli_table_seconds(t, k->headroom_s);
+	cli_table_seconds(t, k->delays_s > 0.0 ? k->delays_s : NAN);
 	cli_table_add(t, "%s", strbuf_text(&why));
 	if (chosen)
 		cli_table_mark(t);
@@ -265,15 +246,4 @@ void decision_view_table(const struct decision_view *d, struct strbuf *out, bool
 	cli_table_release(&t);
 	if (n_left_out)
 		strbuf_printf(out, "(%zu candidates in between left out; -v shows all)\n", n_left_out);
-}
-
-char *decision_seconds_up(double s, char *buf)
-{
-	int decimals = s >= 1000.0 ? 0 : s >= 1.0 ? 3 - (int)floor(log10(s)) : 6;
-	double scale = pow(10.0, decimals), up = ceil(s * scale);
-
-	snprintf(buf, 32, "%.*f s", decimals, up / scale);
-	if (strtod(buf, NULL) < s) /* the product itself was rounded down */
-		snprintf(buf, 32, "%.*f s", decimals, (up + 1.0) / scale);
-	return buf;
 }

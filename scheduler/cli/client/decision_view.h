@@ -10,7 +10,8 @@
 #include "common/strbuf.h"
 
 struct candidate_view { /* numbers are NaN where nothing is known */
-	double batch, epochs, lr, wait_s, wait_upper_s, time_s, upper_s, accuracy, memory_mb, delays_s, headroom_s;
+	double batch, epochs, lr, wait_s, wait_upper_s, time_s, upper_s, accuracy, memory_mb, delays_s,
+		headroom_s;
 	const char *breaks;
 	bool feasible, extrapolated;
 	const struct json *reasons;
@@ -31,10 +32,8 @@ bool candidate_view_read(const struct json *v, struct candidate_view *out);
 /* One clear phrase for a reason code; a code that is not known as it came. */
 void decision_reason(const struct decision_view *d, const struct candidate_view *k, const char *code,
                      struct strbuf *out);
-/* Of very many candidates (batches times epochs) only those that tell something, unless `every`: the chosen one and its
- * neighbours, the ends of each batch, and where what is feasible begins and ends. */
+/* Of very many candidates (batches times epochs) only those that tell something, unless `every`: the chosen
+ * one and its neighbours, the ends of each batch, and where what is feasible begins and ends. */
 void decision_view_table(const struct decision_view *d, struct strbuf *out, bool colour, bool every);
-/* Rounded up, so that what is read here can be promised when it is typed back; buf of 32 bytes. */
-char *decision_seconds_up(double s, char *buf);
 
 #endif

@@ -1,4 +1,4 @@
-/* See job_talk.h. */
+/* Questions about a job, and following it until it ends. See job_talk.h. */
 #include "scheduler/cli/client/job_talk.h"
 
 #include <math.h>
@@ -14,9 +14,9 @@ bool job_ids_check(const struct cli *c)
 {
 	for (size_t i = 0; i < c->n_args; i++) {
 		if (!job_id_valid(c->arg[i])) {
-			cli_usage_error(c,
-					"'%s' is no job id; an id is a number, as 'postrider list' shows it",
-					c->arg[i]);
+			cli_usage_error(
+				c, "'%s' is not a job id; ids are numbers, as 'postrider list' shows them",
+				c->arg[i]);
 			return false;
 		}
 	}
@@ -37,6 +37,22 @@ int job_ask(struct client *c, const char *op, const char *id, struct json **out,
 	json_free(*out);
 	*out = NULL;
 	return client_bad_reply(f, "there is no job object in it");
+}
+
+int job_ask_once(const struct cli *c, const struct client_params *at, const char *op, struct json **out,
+		 struct job_view *out_job)
+{
+	struct client *client = NULL;
+	struct client_fault f;
+	int rc;
+
+	if (!job_ids_check(c))
+		return 2;
+	rc = client_open(at, &client, &f);
+	if (!rc)
+		rc = job_ask(client, op, c->arg[0], out, out_job, &f);
+	client_close(client);
+	return rc ? client_say(&f) : 0;
 }
 
 /* ---- following ---- */

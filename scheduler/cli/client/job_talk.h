@@ -14,9 +14,14 @@ bool job_ids_check(const struct cli *c);
 int job_ask(struct client *c, const char *op, const char *id, struct json **out, struct job_view *out_job,
             struct client_fault *f);
 
-/* The watched job `id` from its object `now` on, until it has ended: *out_last is the line that said so (to be
- * freed), *out_job its job. NULL, with *out_job = *now, when it had ended already. A line about it on stderr
- * where that is a terminal, unless `quiet`. */
+/* job_ask() for the one id in the arguments, on its own connection: it says what went wrong and returns the
+ * exit code. */
+int job_ask_once(const struct cli *c, const struct client_params *at, const char *op, struct json **out,
+                 struct job_view *out_job);
+
+/* The watched job `id` from its object `now` on, until it has ended: *out_last is the line that said so (to
+ * be freed), *out_job its job. NULL, with *out_job = *now, when it had ended already. A line about it on
+ * stderr where that is a terminal, unless `quiet`. */
 int job_follow(struct client *c, const struct job_view *now, bool quiet, struct json **out_last,
                struct job_view *out_job, struct client_fault *f);
 

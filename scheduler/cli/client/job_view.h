@@ -1,5 +1,6 @@
-/* A job object of the protocol as people read it: shared by submit, status, list, watch, wait and cancel. A view
- * borrows from the JSON it was read from. Text in it comes from others and is cleaned where it is printed. */
+/* A job object of the protocol as people read it: shared by submit, status, list, watch, wait and cancel. A
+ * view borrows from the JSON it was read from. Text in it comes from others and is cleaned where it is
+ * printed. */
 #ifndef SCHEDULER_CLI_CLIENT_JOB_VIEW_H
 #define SCHEDULER_CLI_CLIENT_JOB_VIEW_H
 
@@ -8,29 +9,20 @@
 #include "common/json/json.h"
 #include "common/strbuf.h"
 #include "scheduler/cli/cli.h"
+#include "scheduler/jobs/record.h"
 
-struct job_view { /* numbers are NaN, text NULL where nothing is known */
-	const char *id, *state;              /* these two are always there, and the state is one of job_states */
-	const char *type, *mode, *tag, *verdict, *policy, *model, *reason, *outcome;
-	const char *submitted_at, *started_at, *ended_at, *deadline_at;
+struct job_view { /* what is not known is as job_json_read() leaves it */
+	const char *id;              /* as text */
+	struct job_record r;         /* without `params` and `batches`, which stay JSON */
+	struct job_times t;
+	struct job_live live;        /* seconds from when the object was made */
 	const struct json *params;
-	bool best_effort, late, may_stop;
-	const char *tenant;
-	double priority, chosen_epochs, stopped_epoch;
-	double uid, cpus, slo_s, confidence, batch, lr, max_memory_mb;
-	double predicted_s, upper_s, predicted_accuracy;   /* when it arrived */
-	double start_s, end_s, end_low_s, end_high_s;      /* from when the object was made */
-	const char *waiting_code, *waiting;
-	double epoch, epochs, epoch_accuracy;
-	double wait_s, run_s, response_s, accuracy, exit_code, signal, max_rss_mb, slack_s, pid;
 };
-
-extern const char *const job_states[]; /* NULL-terminated */
 
 bool job_view_read(const struct json *v, struct job_view *out); /* false: that is no job object */
 bool job_view_ended(const struct job_view *j);
-/* What `wait` and `submit --wait` end with: the job's own exit code; 1 if a signal ended it, it was cancelled or
- * lost; 3 if it was rejected. */
+/* What `wait` and `submit --wait` end with: the job's own exit code; 1 if a signal ended it, it was cancelled
+ * or lost; 3 if it was rejected. */
 int job_view_exit_code(const struct job_view *j);
 
 /* A block of lines: everything `status` tells. `now_s` is the wall clock, seconds since 1970. */

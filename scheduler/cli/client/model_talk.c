@@ -1,4 +1,4 @@
-/* See model_talk.h. */
+/* `postrider model list`, `retrain` and `rollback`: the models that the daemon trained. See model_talk.h. */
 #include "scheduler/cli/client/model_talk.h"
 
 #include <math.h>
@@ -10,28 +10,6 @@
 
 #define MAX_VERSION 999999999
 
-static double number(const struct json *object, const char *key)
-{
-	return json_number(json_get(object, key), NAN);
-}
-
-/* Asks what was begun with client_begin(); a fault is said. The reply is to be freed. */
-static int ask(struct client *client, struct json **out)
-{
-	struct client_fault f;
-	int code = client_call(client, out, &f);
-
-	return code ? client_say(&f) : 0;
-}
-
-static int open_daemon(const struct client_params *at, struct client **out)
-{
-	struct client_fault f;
-	int code = client_open(at, out, &f);
-
-	return code ? client_say(&f) : 0;
-}
-
 /* ---- list ---- */
 
 static void add_count(struct cli_table *t, double n)
@@ -40,13 +18,6 @@ static void add_count(struct cli_table *t, double n)
 		cli_table_add(t, "%.0f", n);
 	else
 		cli_table_add(t, "%s", "");
-}
-
-static void add_share(struct cli_table *t, double v)
-{
-	char buf[32];
-
-	cli_table_add(t, "%s", isnan(v) ? "" : cli_percent(v, buf));
 }
 
 /* "2026-11-16 10:00:00", in the reader's time zone. */
@@ -69,21 +40,21 @@ static const char *fate_of(const struct json *m)
 
 static void add_version(struct cli_table *t, const struct json *m, double current)
 {
-	double p = number(m, "p");
+	double p = cli_json_number(m, "p");
 
-	/* A line that tells of going back has a number, and no model of its own. */
-	bool in_use = number(m, "version") == current &&
+	/* The line of a rollback has a number, but no model. */
+	bool in_use = cli_json_number(m, "version") == current &&
 		      json_type(json_get(m, "rolled_back_to")) != JSON_NUMBER;
 
 	cli_table_add(t, "%s", in_use ? "*" : "");
-	cli_table_add(t, "%.0f", number(m, "version"));
+	cli_table_add(t, "%.0f", cli_json_number(m, "version"));
 	add_moment(t, json_string(json_get(m, "created"), NULL));
 	cli_table_add(t, "%s", json_string(json_get(m, "reason"), ""));
-	add_count(t, number(m, "rows"));
-	add_count(t, number(m, "observations"));
-	add_count(t, number(m, "tested"));
-	add_share(t, number(m, "old_error"));
-	add_share(t, number(m, "new_error"));
+	add_count(t, cli_json_number(m, "rows"));
+	add_count(t, cli_json_number(m, "observations"));
+	add_count(t, cli_json_number(m, "tested"));
+	cli_table_percent(t, cli_json_number(m, "old_error"));
+	cli_table_percent(t, cli_json_number(m, "new_error"));
 	if (isnan(p))
 		cli_table_add(t, "%s", "");
 	else
@@ -96,18 +67,14 @@ static void add_version(struct cli_table *t, const struct json *m, double curren
 
 static int put_list(const struct cli *c, const struct json *reply)
 {
-	static const char *const name[] = { "",          "version",  "made",   "because",
-					    "rows",      "own runs", "tested", "error before",
-					    "error now", "p",        "was",    "what came of it" };
 	const struct json *all = json_get(reply, "models");
-	double current = number(reply, "current");
+	double current = cli_json_number(reply, "current");
 	struct strbuf out = { 0 };
 	struct cli_table t;
 	int code;
 
-	cli_table_init(&t, "lrllrrrrrrll");
-	for (size_t i = 0; i < sizeof name / sizeof name[0]; i++)
-		cli_table_add(&t, "%s", name[i]);
+	cli_table_head(&t, "lrllrrrrrrll", "", "version", "made", "because", "rows", "own runs", "tested",
+		       "error before", "error now", "p", "was", "result");
 	for (const struct json *m = json_first(all); m; m = json_next(m))
 		add_version(&t, m, current);
 	if (json_size(all))
@@ -128,29 +95,18 @@ static int put_list(const struct cli *c, const struct json *reply)
 
 int model_list(const struct cli *c, const struct client_params *at)
 {
-	struct client *client = NULL;
 	struct json *reply = NULL;
-	struct client_fault f;
-	int code = open_daemon(at, &client);
+	int code = client_ask(at, &(struct client_question){ .op = "models", .expects = "models" }, &reply);
 
-	if (!code) {
-		client_begin(client, "models");
-		code = ask(client, &reply);
-	}
-	if (!code && json_type(json_get(reply, "models")) != JSON_ARRAY) {
-		client_bad_reply(&f, "there is no list of models in it");
-		code = client_say(&f);
-	}
 	if (!code)
 		code = c->json ? job_print_reply(c, reply) : put_list(c, reply);
 	json_free(reply);
-	client_close(client);
 	return code;
 }
 
 /* ---- changes ---- */
 
-/* What the daemon says came of it; `otherwise` where it does not. */
+/* Prints the daemon's message; `otherwise` if it sent none. */
 static int put_outcome(const struct cli *c, const struct json *reply, const char *otherwise)
 {
 	struct strbuf out = { 0 };
@@ -168,27 +124,19 @@ static int put_outcome(const struct cli *c, const struct json *reply, const char
 
 int model_retrain(const struct cli *c, const struct client_params *at)
 {
-	struct client *client = NULL;
 	struct json *reply = NULL;
-	int code = open_daemon(at, &client);
+	int code = client_ask(at, &(struct client_question){ .op = "retrain" }, &reply);
 
-	if (!code) {
-		client_begin(client, "retrain");
-		code = ask(client, &reply);
-	}
 	if (!code)
-		code = put_outcome(
-			c, reply,
-			"training has begun; 'postrider watch' tells when it is done, 'postrider model "
-			"list' what came of it");
+		code = put_outcome(c, reply,
+				   "training has begun; 'postrider watch' shows when it is done, 'postrider "
+				   "model list' shows the result");
 	json_free(reply);
-	client_close(client);
 	return code;
 }
 
 int model_rollback(const struct cli *c, const struct client_params *at, const char *version)
 {
-	struct client *client = NULL;
 	struct json *reply = NULL;
 	char otherwise[64];
 	uint64_t n;
@@ -196,18 +144,13 @@ int model_rollback(const struct cli *c, const struct client_params *at, const ch
 
 	if (!text_uint64(version, &n) || n > MAX_VERSION)
 		return cli_usage_error(c,
-				       "'%s' is no version; 'postrider model list' has them, 0 is the "
+				       "'%s' is not a version; 'postrider model list' shows them, 0 is the "
 				       "configuration's model",
 				       version);
-	code = open_daemon(at, &client);
-	if (!code) {
-		json_kv_int(client_begin(client, "rollback"), "version", (long long)n);
-		code = ask(client, &reply);
-	}
+	code = client_ask(at, &(struct client_question){ .op = "rollback", .version = &n }, &reply);
 	snprintf(otherwise, sizeof otherwise, "version %llu is in use again", (unsigned long long)n);
 	if (!code)
 		code = put_outcome(c, reply, n ? otherwise : "the configuration's model is in use again");
 	json_free(reply);
-	client_close(client);
 	return code;
 }

@@ -1,5 +1,5 @@
-/* The models a daemon trained by itself: which there are, another one on request, and back to an older one. The part of
- * `postrider model` that talks to the daemon. */
+/* The models a daemon trained by itself: which there are, another one on request, and back to an older one.
+ * The part of `postrider model` that talks to the daemon. */
 #ifndef SCHEDULER_CLI_CLIENT_MODEL_TALK_H
 #define SCHEDULER_CLI_CLIENT_MODEL_TALK_H
 

@@ -1,3 +1,4 @@
+/* A job in `postrider list --outcomes`: what was predicted and promised, and what happened. */
 #include "scheduler/cli/client/outcome_view.h"
 
 #include <math.h>
@@ -16,13 +17,6 @@ void outcome_header(struct cli_table *t)
 		cli_table_add(t, "%s", name[i]);
 }
 
-static void add_seconds(struct cli_table *t, double s)
-{
-	char buf[32];
-
-	cli_table_add(t, "%s", isnan(s) ? "" : text_seconds(s, buf));
-}
-
 static void add_params(struct cli_table *t, const struct job_view *j)
 {
 	struct strbuf text = { 0 };
@@ -38,39 +32,35 @@ static void add_params(struct cli_table *t, const struct job_view *j)
 	strbuf_release(&text);
 }
 
-static void add_share(struct cli_table *t, double v)
-{
-	char buf[32];
-
-	cli_table_add(t, "%s", isnan(v) ? "" : cli_percent(v, buf));
-}
-
 void outcome_row(struct cli_table *t, const struct job_view *j, struct outcome_sums *sums)
 {
-	bool promised = j->verdict && !strcmp(j->verdict, "promised"), done = !strcmp(j->state, "done");
+	bool promised = j->r.verdict == VERDICT_PROMISED, done = j->r.state == JOB_DONE;
 	char buf[32];
 
 	cli_table_add(t, "%s", j->id);
-	cli_table_add(t, "%s", j->state);
+	cli_table_add(t, "%s", job_state_name[j->r.state]);
 	add_params(t, j);
-	cli_table_add(t, "%s", isnan(j->batch) ? "" : text_shortest(j->batch, buf));
-	add_seconds(t, j->slo_s);
-	add_seconds(t, j->predicted_s);
-	add_seconds(t, promised ? j->upper_s : NAN);
-	add_seconds(t, done ? j->response_s : NAN);
-	cli_table_add(t, "%s", !promised || !j->outcome ? "" : !strcmp(j->outcome, "met") ? "yes" : "NO");
-	add_share(t, j->accuracy);
-	add_share(t, done ? j->predicted_accuracy : NAN);
+	cli_table_add(t, "%s", isnan(j->r.batch) ? "" : text_shortest(j->r.batch, buf));
+	cli_table_seconds(t, j->r.slo_s);
+	cli_table_seconds(t, j->r.predicted_s);
+	cli_table_seconds(t, promised ? j->r.upper_s : NAN);
+	cli_table_seconds(t, done ? j->t.response_s : NAN);
+	cli_table_add(t, "%s",
+		      !promised || !j->r.slo_outcome ? ""
+		      : j->r.slo_outcome == SLO_MET  ? "yes"
+						     : "NO");
+	cli_table_percent(t, j->r.accuracy);
+	cli_table_percent(t, done ? j->r.predicted_accuracy : NAN);
 
-	sums->rejected += !strcmp(j->state, "rejected");
-	if (promised && j->outcome) {
+	sums->rejected += j->r.state == JOB_REJECTED;
+	if (promised && j->r.slo_outcome) {
 		sums->promised++;
-		sums->kept += !strcmp(j->outcome, "met");
+		sums->kept += j->r.slo_outcome == SLO_MET;
 	}
-	if (done && j->predicted_s > 0.0 && j->response_s > 0.0) {
+	if (done && j->r.predicted_s > 0.0 && j->t.response_s > 0.0) {
 		sums->predicted++;
-		sums->within += j->response_s <= j->upper_s;
-		sums->error += outcome_error(j->predicted_s, j->response_s);
+		sums->within += j->t.response_s <= j->r.upper_s;
+		sums->error += outcome_error(j->r.predicted_s, j->t.response_s);
 	}
 }
 
@@ -87,5 +77,5 @@ void outcome_summary(const struct outcome_sums *s, struct strbuf *out)
 			      "predictions  off by %s on average; %zu of %zu responses within their bound\n",
 			      cli_percent(s->error / (double)s->predicted, error), s->within, s->predicted);
 	if (s->rejected)
-		strbuf_printf(out, "rejected     %zu: no batch could be promised in time\n", s->rejected);
+		strbuf_printf(out, "rejected     %zu: no batch size was fast enough\n", s->rejected);
 }

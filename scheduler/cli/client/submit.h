@@ -33,7 +33,8 @@ struct submit_answer {                 /* borrows from the reply */
 	struct job_view job;
 	struct decision_view decision;
 };
-int submit_answer_read(const struct json *reply, bool dry_run, struct submit_answer *out, struct client_fault *f);
+int submit_answer_read(const struct json *reply, bool dry_run, struct submit_answer *out,
+                       struct client_fault *f);
 
 /* Submits every line of o->jsonl; the exit code. */
 int submit_many(const struct cli *c, const struct submit_options *o, struct client *client);

@@ -1,5 +1,5 @@
-/* Many jobs, one a line, over one connection: as many under way at a time as keep the daemon busy, answers in
- * order. A bad line is told with its number and does not stop the others. See submit.h. */
+/* Submits many jobs, one per line, over one connection. Several requests are under way at a time, so that the
+ * daemon is busy. A bad line is reported with its number and does not stop the others. See submit.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -66,8 +66,8 @@ static void fill(struct lines *in)
 	in->failed |= n < 0 && errno != EINTR;
 }
 
-/* The next line, NUL-terminated, without its end, of *out_len bytes; NULL: there is none, or (*out_long) it is too long and was
- * skipped. */
+/* The next line, NUL-terminated, without its end, of *out_len bytes; NULL: there is none, or (*out_long) it
+ * is too long and was skipped. */
 static char *next_line(struct lines *in, size_t *out_len, bool *out_long)
 {
 	char *end, *line;
@@ -112,8 +112,7 @@ static void note_error(struct many *m, unsigned long line, const struct client_f
 	json_begin(&w, &m->out, false);
 	json_open(&w, '{');
 	json_kv_int(&w, "line", (long long)line);
-	json_put_key(&w, "error");
-	json_open(&w, '{');
+	json_kv_open(&w, "error", '{');
 	json_kv_string(&w, "code", f->code[0] ? f->code : "bad_line");
 	json_kv_string(&w, "message", f->text);
 	json_close(&w, '}');
@@ -147,7 +146,7 @@ static void put_answer(struct many *m, unsigned long line, const struct json *re
 			job_view_line(&a->job, 0.0, &m->out);
 		if (a->verdict == SUBMIT_REJECTED && a->has_decision && a->decision.smallest_slo_s > 0.0)
 			strbuf_printf(&m->out, "; could be promised: %s",
-				      decision_seconds_up(a->decision.smallest_slo_s, up));
+				      cli_seconds_up(a->decision.smallest_slo_s, up));
 		strbuf_puts(&m->out, "\n");
 	}
 }
@@ -211,7 +210,7 @@ static int take_line(struct many *m, bool *out_done)
 	}
 	*out_done = !text;
 	if (client_interrupted()) {
-		fprintf(stderr, "postrider: interrupted; what was answered so far is kept by the daemon\n");
+		fprintf(stderr, "postrider: interrupted; the daemon keeps the jobs that it has answered\n");
 		return CLIENT_INTERRUPTED;
 	}
 	/* A blank line is nothing, not a mistake. */
@@ -232,8 +231,8 @@ static int take_answer(struct many *m)
 		else
 			client_say(&f);
 		fprintf(stderr,
-			"%s:%lu and %zu lines after it were sent and not answered; they may have been "
-			"taken\n",
+			"%s:%lu and %zu lines after it were sent and not answered; the daemon may have "
+			"accepted them\n",
 			cli_clean(m->in.name), line, m->n_flying - 1);
 		return rc;
 	}
@@ -288,7 +287,7 @@ static void summary(const struct many *m)
 		n == 1 ? "job" : "jobs", m->n_verdict[SUBMIT_PROMISED], m->n_verdict[SUBMIT_BEST_EFFORT],
 		m->n_verdict[SUBMIT_REJECTED], m->n_bad);
 	if (m->n_duplicates)
-		fprintf(stderr, "; %lu were there before", m->n_duplicates);
+		fprintf(stderr, "; %lu existed before", m->n_duplicates);
 	fputs("\n", stderr);
 }
 
@@ -314,7 +313,7 @@ int submit_many(const struct cli *c, const struct submit_options *o, struct clie
 	if (m.in.buf) {
 		rc = run(&m);
 		if (!rc && m.in.failed) {
-			fprintf(stderr, "postrider: %s: can not be read any further\n", cli_clean(m.in.name));
+			fprintf(stderr, "postrider: %s: reading failed\n", cli_clean(m.in.name));
 			rc = CLIENT_FAILED;
 		}
 		summary(&m);

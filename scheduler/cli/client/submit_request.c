@@ -124,16 +124,16 @@ static bool priority_parse(const char *text, double *out)
 static bool source_check(const struct cli *c, const struct submit_options *o)
 {
 	if (o->file && o->jsonl)
-		cli_usage_error(c, "--file and --jsonl: give one of them");
+		cli_usage_error(c, "give either --file or --jsonl");
 	else if (!o->file && !o->jsonl && !o->type)
-		cli_usage_error(c, "which job type? postrider submit TYPE, or --file, or --jsonl");
+		cli_usage_error(c, "add a job type: postrider submit TYPE, or use --file or --jsonl");
 	else if (o->jsonl && o->wait)
-		cli_usage_error(c, "--wait goes with one job; 'postrider wait' takes the ids of many");
+		cli_usage_error(c, "--wait works with one job; use 'postrider wait' with the ids");
 	else if (o->jsonl && o->key)
 		cli_usage_error(
 			c, "--key with --jsonl would make all lines one job; put a \"key\" into each line");
 	else if (o->dry_run && o->wait)
-		cli_usage_error(c, "--dry-run makes no job to --wait for");
+		cli_usage_error(c, "--dry-run creates no job that --wait could wait for");
 	else
 		return true;
 	return false;
@@ -148,20 +148,21 @@ bool submit_options_check(const struct cli *c, const struct submit_options *o)
 	if (!source_check(c, o) || !set_check(c, &o->set))
 		return false;
 	if (!isnan(o->slo_s) && o->deadline)
-		cli_usage_error(c, "--slo and --deadline: give one of them");
+		cli_usage_error(c, "give either --slo or --deadline");
 	else if (o->deadline && !text_utc_parse(o->deadline, &at_ns))
 		cli_usage_error(c,
-				"--deadline: '%s' is no moment; write 2026-11-16T10:05:00Z or with an offset",
+				"--deadline: '%s' is not a point in time; write 2026-11-16T10:05:00Z, or "
+				"with an offset",
 				o->deadline);
 	else if (o->mode && strcmp(o->mode, "run") && strcmp(o->mode, "advise"))
 		cli_usage_error(c, "--mode: '%s' is neither run nor advise", o->mode);
 	else if (o->batches && !batches_parse(o->batches, batch, &n))
-		cli_usage_error(c, "--batches: '%s' is no list of at most %d sizes; write 64,128,256",
+		cli_usage_error(c, "--batches: '%s' is not a list of at most %d sizes; write 64,128,256",
 				o->batches, MAX_BATCHES);
 	else if (o->epochs && !count_parse(o->epochs, &epochs) && !range_check(o->epochs))
 		cli_usage_error(c, "--epochs: '%s' is neither a range 3..20 nor a count", o->epochs);
 	else if (o->priority && !priority_parse(o->priority, &priority))
-		cli_usage_error(c, "--priority: '%s' is no whole number from -%d to %d", o->priority,
+		cli_usage_error(c, "--priority: '%s' is not a whole number from -%d to %d", o->priority,
 				MAX_PRIORITY, MAX_PRIORITY);
 	else
 		return true;
@@ -200,8 +201,7 @@ static void put_params(struct json_writer *w, const struct submit_options *o, co
 	}
 	if (!n && json_type(params) == JSON_ABSENT)
 		return;
-	json_put_key(w, "params");
-	json_open(w, '{');
+	json_kv_open(w, "params", '{');
 	for (const struct json *m = json_type(params) == JSON_OBJECT ? json_first(params) : NULL; m;
 	     m = json_next(m)) {
 		bool again = false;
@@ -217,7 +217,8 @@ static void put_params(struct json_writer *w, const struct submit_options *o, co
 	for (size_t i = 0; i < n; i++) {
 		snprintf(text, sizeof text, "%.*s", (int)all[i].key_len, all[i].key);
 		json_put_key(w, text);
-		/* As text, also where it looks like a number: the daemon knows the parameter's kind, we do not. */
+		/* As text, also where it looks like a number: the daemon knows the parameter's kind, we do
+		 * not. */
 		snprintf(text, sizeof text, "%.*s", (int)all[i].value_len, all[i].value);
 		json_put_string(w, text);
 	}
@@ -231,8 +232,7 @@ static void put_batches(struct json_writer *w, const char *text)
 
 	if (!batches_parse(text, batch, &n))
 		return;
-	json_put_key(w, "batches");
-	json_open(w, '[');
+	json_kv_open(w, "batches", '[');
 	for (size_t i = 0; i < n; i++)
 		json_put_number(w, batch[i]);
 	json_close(w, ']');
@@ -299,7 +299,7 @@ void submit_request(struct client *client, const struct submit_options *o, const
 int submit_answer_read(const struct json *reply, bool dry_run, struct submit_answer *out,
 		       struct client_fault *f)
 {
-	static const char *const name[] = { "promised", "best_effort", "rejected" };
+	const char *const *name = job_verdict_name + VERDICT_PROMISED;
 	const char *verdict = json_string(json_get(reply, "verdict"), NULL);
 	const struct json *decision = json_get(reply, "decision");
 	size_t i = 0;
@@ -309,7 +309,7 @@ int submit_answer_read(const struct json *reply, bool dry_run, struct submit_ans
 	if (!out->has_job && !dry_run)
 		return client_bad_reply(f, "there is no job object in it");
 	if (!verdict && out->has_job) /* an old job's, found by its key */
-		verdict = out->job.verdict;
+		verdict = job_verdict_name[out->job.r.verdict];
 	while (i < 3 && verdict && strcmp(name[i], verdict))
 		i++;
 	if (i == 3 || !verdict)

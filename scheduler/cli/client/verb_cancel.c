@@ -1,4 +1,4 @@
-/* `postrider cancel`: queued jobs leave at once, running ones are asked to stop. */
+/* `postrider cancel`: cancels queued jobs at once and asks running ones to stop. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,8 +14,7 @@ static void put_json(struct json_writer *w, const char *id, const struct json *r
 	}
 	json_open(w, '{');
 	json_kv_string(w, "job", id);
-	json_put_key(w, "error");
-	json_open(w, '{');
+	json_kv_open(w, "error", '{');
 	json_kv_string(w, "code", f->code);
 	json_kv_string(w, "message", f->text);
 	json_close(w, '}');
@@ -24,11 +23,11 @@ static void put_json(struct json_writer *w, const char *id, const struct json *r
 
 static void put_line(struct strbuf *out, const struct job_view *j)
 {
-	if (!strcmp(j->state, "running"))
-		strbuf_printf(out, "job %s is asked to stop; 'postrider wait %s' waits until it has\n", j->id,
+	if (j->r.state == JOB_RUNNING)
+		strbuf_printf(out, "job %s was asked to stop; 'postrider wait %s' waits for its end\n", j->id,
 			      j->id);
 	else
-		strbuf_printf(out, "job %s %s\n", j->id, j->state);
+		strbuf_printf(out, "job %s %s\n", j->id, job_state_name[j->r.state]);
 }
 
 int verb_cancel(int argc, char **argv)
@@ -38,11 +37,13 @@ int verb_cancel(int argc, char **argv)
 	const struct cli_usage usage = {
 		.verb = "cancel",
 		.synopsis = "JOB... [--json]",
-		.what = "Cancels jobs. A queued one is cancelled at once; a running one gets SIGTERM, and "
+		.what = "Cancels jobs. A queued job is cancelled at once. A running job gets SIGTERM, then "
 			"SIGKILL\n"
-			"after the daemon's grace, and is cancelled when it has ended. Only its owner and "
-			"an\n"
-			"admin may. Each job is tried; the exit code is that of the first failure.",
+			"after the daemon's grace period, and is cancelled when it has ended. Only the owner "
+			"of a\n"
+			"job and admins may cancel it. Every job is tried; the exit code is that of the "
+			"first\n"
+			"failure.",
 		.option = option,
 		.json = true,
 		.min_args = 1,
@@ -66,8 +67,7 @@ int verb_cancel(int argc, char **argv)
 	json_begin(&w, &out, true);
 	if (c.json) {
 		json_open(&w, '{');
-		json_put_key(&w, "jobs");
-		json_open(&w, '[');
+		json_kv_open(&w, "jobs", '[');
 	}
 	for (size_t i = 0; i < c.n_args; i++) {
 		struct json *reply = NULL;
@@ -83,7 +83,8 @@ int verb_cancel(int argc, char **argv)
 		json_free(reply);
 		if (!first)
 			first = code;
-		if (code && !f.code[0]) /* the connection is gone, and with it the others' chance */
+		if (code &&
+		    !f.code[0]) /* the connection is gone, so the other jobs cannot be asked for either */
 			break;
 	}
 	if (c.json) {

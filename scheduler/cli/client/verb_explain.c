@@ -1,5 +1,5 @@
-/* `postrider explain`: every decision made for a job, with all its candidates and why each one lost, and how the
- * estimate of its end moved. */
+/* `postrider explain`: the decisions made for a job, with all candidates and why they were not chosen, and
+ * how the estimate of its end moved. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,13 +30,13 @@ static void put_decision(const struct decision_view *d, const struct job_view *j
 	if (!isnan(d->slo_s))
 		strbuf_printf(out, "objective %s%s\n", text_seconds(d->slo_s, a), start ? " left" : "");
 	decision_view_table(d, out, colour, every);
-	/* At a start nothing is refused any more: a promise once made is kept as well as can be. */
-	if (d->chosen < 0 || (job->verdict && !strcmp(job->verdict, "rejected"))) {
+	/* At a start no job is refused: a promise that was made is kept as well as possible. */
+	if (d->chosen < 0 || job->r.verdict == VERDICT_REJECTED) {
 		if (isnan(d->smallest_slo_s))
 			strbuf_puts(out, "no objective could have been promised\n");
 		else
-			strbuf_printf(out, "the smallest objective that could have been promised: %s\n",
-				      decision_seconds_up(d->smallest_slo_s, b));
+			strbuf_printf(out, "the shortest objective that could have been promised: %s\n",
+				      cli_seconds_up(d->smallest_slo_s, b));
 	}
 }
 
@@ -100,9 +100,9 @@ static void put_estimates(const struct json *all, bool every, struct strbuf *out
 		strbuf_printf(out, "(%zu in the middle left out; -v shows all)\n", n - ESTIMATES_SHOWN);
 }
 
-static int explain(const struct cli *c, const struct json *reply, const struct job_view *job,
-		   struct client_fault *f)
+static int explain(const struct cli *c, const struct json *reply, const struct job_view *job)
 {
+	struct client_fault f;
 	struct strbuf out = { 0 };
 	struct decision_view d;
 	bool colour = cli_colour(c);
@@ -113,11 +113,11 @@ static int explain(const struct cli *c, const struct json *reply, const struct j
 		if (decision_view_read(v, &d))
 			put_decision(&d, job, &out, colour, c->verbose);
 		else
-			rc = client_bad_reply(f, "one of its decisions lacks its candidates");
+			rc = client_bad_reply(&f, "one of its decisions lacks its candidates");
 	}
 	put_estimates(json_get(reply, "estimates"), c->verbose, &out, colour);
 	if (rc)
-		client_say(f);
+		client_say(&f);
 	else
 		rc = cli_finish(c, &out);
 	strbuf_release(&out);
@@ -131,37 +131,29 @@ int verb_explain(int argc, char **argv)
 	const struct cli_usage usage = {
 		.verb = "explain",
 		.synopsis = "JOB [-v] [--json]",
-		.what = "Shows why a job got its batch and epochs, or was rejected: the decisions when it "
-			"arrived and "
-			"when it\n"
-			"started, each candidate with its wait, time, bound, accuracy and headroom and why "
-			"it\n"
-			"lost, and how the estimate of its end moved (-v: every candidate and estimate).",
+		.what = "Shows why a job got its batch size and epochs, or why it was rejected: the "
+			"decisions at its\n"
+			"arrival and at its start, every candidate with its wait, time, bound, accuracy and "
+			"headroom,\n"
+			"why it was not chosen, and how the estimate of the end moved. -v shows all "
+			"candidates and\n"
+			"estimates.",
 		.option = option,
 		.json = true,
 		.min_args = 1,
 		.max_args = 1,
 		.examples = "  postrider explain 12\n",
 	};
-	struct client *client = NULL;
 	struct json *reply = NULL;
-	struct client_fault f;
 	struct job_view job;
 	struct cli c;
 	int code;
 
 	if (!cli_parse(&c, &usage, argc, argv, &code))
 		return code;
-	if (!job_ids_check(&c))
-		return 2;
-	code = client_open(&at, &client, &f);
+	code = job_ask_once(&c, &at, "explain", &reply, &job);
 	if (!code)
-		code = job_ask(client, "explain", c.arg[0], &reply, &job, &f);
-	if (code)
-		client_say(&f);
-	else
-		code = c.json ? job_print_reply(&c, reply) : explain(&c, reply, &job, &f);
+		code = c.json ? job_print_reply(&c, reply) : explain(&c, reply, &job);
 	json_free(reply);
-	client_close(client);
 	return code;
 }

@@ -45,10 +45,10 @@ static bool states_check(const struct cli *c, const struct cli_list *list)
 			char one[32];
 
 			snprintf(one, sizeof one, "%.*s", (int)(len < 31 ? len : 31), s);
-			for (size_t k = 0; job_states[k]; k++)
-				known |= !strcmp(job_states[k], one);
+			for (size_t k = 0; job_state_name[k]; k++)
+				known |= !strcmp(job_state_name[k], one);
 			if (!known) {
-				near = text_nearest(one, job_states);
+				near = text_nearest(one, job_state_name);
 				cli_usage_error(c, "--state: there is no state '%s'%s%s%s", one,
 						near ? "; did you mean '" : "", near ? near : "",
 						near ? "'?" : "");
@@ -68,8 +68,7 @@ static void put_states(struct json_writer *w, const struct cli_list *list)
 
 	if (!list->n)
 		return;
-	json_put_key(w, "state");
-	json_open(w, '[');
+	json_kv_open(w, "state", '[');
 	for (size_t i = 0; i < list->n; i++) {
 		for (const char *s = list->item[i]; *s;) {
 			size_t len = strcspn(s, ",");
@@ -88,7 +87,7 @@ static int take_job(struct result *r, const struct json *v, struct client_fault 
 	struct json_writer w;
 
 	if (!job_view_read(v, &job))
-		return client_bad_reply(f, "something in its list is no job object");
+		return client_bad_reply(f, "an entry of its list is not a job");
 	if (r->c->json) {
 		cli_json_copy(&r->w, v);
 	} else if (r->o->jsonl) {
@@ -130,7 +129,7 @@ static int take_page(struct result *r, struct client *client, struct client_faul
 		rc = client_bad_reply(f, "there is no list of jobs in it");
 	for (const struct json *v = json_first(json_get(reply, "jobs")); v && !rc; v = json_next(v))
 		rc = take_job(r, v, f);
-	/* A page without a job can not lead to a next one. */
+	/* A page without a job cannot lead to a next one. */
 	r->more = !rc && json_bool(json_get(reply, "more"), false) && r->n > n;
 	json_free(reply);
 	return rc;
@@ -149,8 +148,7 @@ static int list(const struct cli *c, const struct options *o, struct client *cli
 	json_begin(&r.w, &r.out, true);
 	if (c->json) {
 		json_open(&r.w, '{');
-		json_put_key(&r.w, "jobs");
-		json_open(&r.w, '[');
+		json_kv_open(&r.w, "jobs", '[');
 	}
 	do
 		rc = take_page(&r, client, f);
@@ -171,7 +169,7 @@ static int list(const struct cli *c, const struct options *o, struct client *cli
 		if (!rc && !r.n && !c->json && !o->jsonl)
 			cli_notice(c, "no jobs");
 		if (!rc && r.more)
-			cli_notice(c, "there are more; --all shows them, --limit so many");
+			cli_notice(c, "there are more; use --all or --limit N");
 	} else {
 		client_say(f);
 	}
@@ -185,15 +183,16 @@ int verb_list(int argc, char **argv)
 	struct options o = { .at = { .timeout_s = NAN }, .limit = LIST_LIMIT };
 	const struct cli_option option[] = {
 		{ 0, "state", CLI_LIST, "STATE,...",
-		  "only these: queued, running, done, failed, cancelled,\nrejected, lost; may be given again",
+		  "only these states: queued, running, done, failed,\ncancelled, rejected, lost; may be "
+		  "repeated",
 		  &o.state },
 		{ 0, "type", CLI_TEXT, "TYPE", "only jobs of this type", &o.type },
-		{ 0, "mine", CLI_FLAG, NULL, "only my own", &o.mine },
-		{ 0, "limit", CLI_COUNT, "N", "at most so many (default: 100)", &o.limit },
-		{ 0, "all", CLI_FLAG, NULL, "all there are", &o.all },
-		{ 0, "outcomes", CLI_FLAG, NULL, "what was predicted and promised, and what came of it",
+		{ 0, "mine", CLI_FLAG, NULL, "only my jobs", &o.mine },
+		{ 0, "limit", CLI_COUNT, "N", "at most N jobs (default: 100)", &o.limit },
+		{ 0, "all", CLI_FLAG, NULL, "all jobs", &o.all },
+		{ 0, "outcomes", CLI_FLAG, NULL, "show predictions and promises beside the results",
 		  &o.outcomes },
-		{ 0, "jsonl", CLI_FLAG, NULL, "print a JSON object a line", &o.jsonl },
+		{ 0, "jsonl", CLI_FLAG, NULL, "print one JSON object per line", &o.jsonl },
 		CLIENT_OPTIONS(o.at),
 		{ 0 },
 	};
@@ -201,9 +200,9 @@ int verb_list(int argc, char **argv)
 		.verb = "list",
 		.synopsis = "[--state STATE,...] [--type TYPE] [--mine] [--limit N | --all] [--outcomes] "
 			    "[--json | --jsonl]",
-		.what = "Lists jobs, newest first, with predicted start and end and the reason for waiting "
-			"of\n"
-			"those that live. Under -q the ids are printed alone.",
+		.what = "Lists jobs, newest first. Jobs that have not ended are shown with their expected "
+			"start and\n"
+			"end and why they wait. With -q it prints only the ids.",
 		.option = option,
 		.json = true,
 		.examples = "  postrider list --state queued,running\n"

@@ -1,15 +1,10 @@
-/* `postrider stats`: are promises kept, do the bounds cover, how full is the machine, is the storage well. */
+/* `postrider stats`: promises kept, coverage of the bounds, use of the machine, health of the storage. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/text/text.h"
 #include "scheduler/cli/client/job_talk.h"
-
-static double number(const struct json *object, const char *key)
-{
-	return json_number(json_get(object, key), NAN);
-}
 
 static void label(struct strbuf *out, const char *name)
 {
@@ -36,37 +31,39 @@ static void put_counts(struct strbuf *out, const struct json *object)
 static void put_queue(struct strbuf *out, const struct json *q, const struct json *wait,
 		      const struct json *outside)
 {
-	double processes = number(outside, "processes");
+	double processes = cli_json_number(outside, "processes");
 	char a[32], b[32];
 
 	label(out, "machine");
-	strbuf_printf(out, "%.0f of %.0f cpus in use, %.0f running, %.0f waiting", number(q, "slots_used"),
-		      number(q, "slots"), number(q, "running"), number(q, "length"));
-	if (!isnan(number(q, "utilisation")))
-		strbuf_printf(out, "; used so far: %s", cli_percent(number(q, "utilisation"), a));
+	strbuf_printf(out, "%.0f of %.0f cpus in use, %.0f running, %.0f waiting",
+		      cli_json_number(q, "slots_used"), cli_json_number(q, "slots"),
+		      cli_json_number(q, "running"), cli_json_number(q, "length"));
+	if (!isnan(cli_json_number(q, "utilisation")))
+		strbuf_printf(out, "; used so far: %s", cli_percent(cli_json_number(q, "utilisation"), a));
 	strbuf_puts(out, "\n");
 	if (processes > 0.0) {
-		label(out, "outside");
-		strbuf_printf(out, "work of %.3g processes that are not ours is on the machine\n", processes);
+		label(out, "other load");
+		strbuf_printf(out, "%.3g processes of other programs use the machine\n", processes);
 	}
-	if (isnan(number(wait, "mean_s")))
+	if (isnan(cli_json_number(wait, "mean_s")))
 		return;
 	label(out, "waits");
-	strbuf_printf(out, "%s on average, 95 %% at most %s\n", text_seconds(number(wait, "mean_s"), a),
-		      text_seconds(number(wait, "p95_s"), b));
+	strbuf_printf(out, "%s on average, 95 %% at most %s\n",
+		      text_seconds(cli_json_number(wait, "mean_s"), a),
+		      text_seconds(cli_json_number(wait, "p95_s"), b));
 }
 
 static void put_promises(struct strbuf *out, const struct json *slo)
 {
-	double met = number(slo, "met"), missed = number(slo, "missed");
+	double met = cli_json_number(slo, "met"), missed = cli_json_number(slo, "missed");
 	char a[32];
 
 	label(out, "objectives");
 	if (!(met + missed > 0.0))
-		strbuf_puts(out, "no promise has come due yet\n");
+		strbuf_puts(out, "no promised job has ended yet\n");
 	else
 		strbuf_printf(out, "%.0f of %.0f met: %s\n", met, met + missed,
-			      cli_percent(number(slo, "attainment"), a));
+			      cli_percent(cli_json_number(slo, "attainment"), a));
 }
 
 static void put_health(struct strbuf *out, const struct json *v)
@@ -74,32 +71,33 @@ static void put_health(struct strbuf *out, const struct json *v)
 	const struct json *store = json_get(v, "store"), *decision = json_get(v, "decision");
 	char a[32], b[32];
 
-	if (number(decision, "n") > 0.0) {
+	if (cli_json_number(decision, "n") > 0.0) {
 		label(out, "decisions");
-		strbuf_printf(out, "%.0f, %s on average, 99 %% within %s\n", number(decision, "n"),
-			      text_seconds(1e-6 * number(decision, "mean_us"), a),
-			      text_seconds(1e-6 * number(decision, "p99_us"), b));
+		strbuf_printf(out, "%.0f, %s on average, 99 %% within %s\n", cli_json_number(decision, "n"),
+			      text_seconds(1e-6 * cli_json_number(decision, "mean_us"), a),
+			      text_seconds(1e-6 * cli_json_number(decision, "p99_us"), b));
 	}
 	label(out, "storage");
 	if (json_bool(json_get(store, "failed"), false))
-		strbuf_puts(out, "FAILED: no job is taken until it is repaired");
+		strbuf_puts(out, "FAILED: no job is accepted until it is repaired");
 	else
 		strbuf_puts(out, "well");
-	if (number(store, "commits") > 0.0)
-		strbuf_printf(out, "; %.0f commits, %s on average, at most %s", number(store, "commits"),
-			      text_seconds(1e-3 * number(store, "mean_commit_ms"), a),
-			      text_seconds(1e-3 * number(store, "max_commit_ms"), b));
-	if (number(store, "pending") > 0.0)
-		strbuf_printf(out, "; %.0f rows on their way", number(store, "pending"));
+	if (cli_json_number(store, "commits") > 0.0)
+		strbuf_printf(out, "; %.0f commits, %s on average, at most %s",
+			      cli_json_number(store, "commits"),
+			      text_seconds(1e-3 * cli_json_number(store, "mean_commit_ms"), a),
+			      text_seconds(1e-3 * cli_json_number(store, "max_commit_ms"), b));
+	if (cli_json_number(store, "pending") > 0.0)
+		strbuf_printf(out, "; %.0f rows not written yet", cli_json_number(store, "pending"));
 	strbuf_puts(out, "\n");
 	label(out, "daemon");
 	strbuf_printf(out, "up %s, %.0f connections, %.0f MB, policy %s",
-		      text_seconds(number(v, "uptime_s"), a), number(v, "connections"), number(v, "rss_mb"),
-		      cli_clean(json_string(json_get(v, "policy"), "-")));
+		      text_seconds(cli_json_number(v, "uptime_s"), a), cli_json_number(v, "connections"),
+		      cli_json_number(v, "rss_mb"), cli_clean(json_string(json_get(v, "policy"), "-")));
 	strbuf_printf(out, ", model %s", cli_clean(json_string(json_get(v, "model"), "none")));
-	if (number(json_get(v, "loop"), "max_block_ms") > 0.0)
+	if (cli_json_number(json_get(v, "loop"), "max_block_ms") > 0.0)
 		strbuf_printf(out, "; longest turn %s",
-			      text_seconds(1e-3 * number(json_get(v, "loop"), "max_block_ms"), b));
+			      text_seconds(1e-3 * cli_json_number(json_get(v, "loop"), "max_block_ms"), b));
 	strbuf_puts(out, "\n");
 }
 
@@ -110,16 +108,12 @@ static void put_coverage(struct strbuf *out, const struct json *all, bool colour
 
 	if (!json_size(all))
 		return;
-	cli_table_init(&t, "rrrr");
-	cli_table_add(&t, "confidence");
-	cli_table_add(&t, "jobs");
-	cli_table_add(&t, "within bound");
-	cli_table_add(&t, "share");
+	cli_table_head(&t, "rrrr", "confidence", "jobs", "within bound", "share");
 	for (const struct json *e = json_first(all); e; e = json_next(e)) {
-		cli_table_add(&t, "%s", cli_percent(number(e, "confidence"), a));
-		cli_table_add(&t, "%.0f", number(e, "n"));
-		cli_table_add(&t, "%.0f", number(e, "inside"));
-		cli_table_add(&t, "%s", cli_percent(number(e, "share"), a));
+		cli_table_add(&t, "%s", cli_percent(cli_json_number(e, "confidence"), a));
+		cli_table_add(&t, "%.0f", cli_json_number(e, "n"));
+		cli_table_add(&t, "%.0f", cli_json_number(e, "inside"));
+		cli_table_add(&t, "%s", cli_percent(cli_json_number(e, "share"), a));
 	}
 	strbuf_puts(out, "\ncoverage of the bounds\n");
 	cli_table_print(&t, out, colour);
@@ -128,23 +122,19 @@ static void put_coverage(struct strbuf *out, const struct json *all, bool colour
 
 static void put_types(struct strbuf *out, const struct json *all, bool colour)
 {
-	static const char *const name[] = { "type",     "jobs", "error (MAPE)", "bias", "objectives met",
-					    "accuracy", NULL };
 	struct cli_table t;
 	char a[32];
 
 	if (!json_size(all))
 		return;
-	cli_table_init(&t, "lrrrrr");
-	for (size_t i = 0; name[i]; i++)
-		cli_table_add(&t, "%s", name[i]);
+	cli_table_head(&t, "lrrrrr", "type", "jobs", "error (MAPE)", "bias", "objectives met", "accuracy");
 	for (const struct json *e = json_first(all); e; e = json_next(e)) {
 		cli_table_add(&t, "%s", json_string(json_get(e, "type"), "?"));
-		cli_table_add(&t, "%.0f", number(e, "n"));
-		cli_table_add(&t, "%s", cli_percent(number(e, "mape"), a));
-		cli_table_add(&t, "%s", cli_percent(number(e, "bias"), a));
-		cli_table_add(&t, "%s", cli_percent(number(e, "attainment"), a));
-		cli_table_add(&t, "%s", cli_number(number(e, "mean_accuracy"), a));
+		cli_table_add(&t, "%.0f", cli_json_number(e, "n"));
+		cli_table_add(&t, "%s", cli_percent(cli_json_number(e, "mape"), a));
+		cli_table_add(&t, "%s", cli_percent(cli_json_number(e, "bias"), a));
+		cli_table_add(&t, "%s", cli_percent(cli_json_number(e, "attainment"), a));
+		cli_table_add(&t, "%s", cli_number(cli_json_number(e, "mean_accuracy"), a));
 	}
 	strbuf_puts(out, "\npredictions by type\n");
 	cli_table_print(&t, out, colour);
@@ -153,26 +143,23 @@ static void put_types(struct strbuf *out, const struct json *all, bool colour)
 
 static void put_tenants(struct strbuf *out, const struct json *all, bool colour)
 {
-	static const char *const name[] = { "tenant",      "weight",      "queued",   "running",
-					    "cpus in use", "cpu seconds", "standing", NULL };
 	struct cli_table t;
 	char a[32];
 
 	if (!json_size(all))
 		return;
-	cli_table_init(&t, "lrrrrrr");
-	for (size_t i = 0; name[i]; i++)
-		cli_table_add(&t, "%s", name[i]);
+	cli_table_head(&t, "lrrrrrr", "tenant", "weight", "queued", "running", "cpus in use", "cpu seconds",
+		       "standing");
 	for (const struct json *e = json_first(all); e; e = json_next(e)) {
 		cli_table_add(&t, "%s", json_string(json_get(e, "tenant"), "?"));
-		cli_table_add(&t, "%s", text_shortest(number(e, "weight"), a));
-		cli_table_add(&t, "%.0f", number(e, "queued"));
-		cli_table_add(&t, "%.0f", number(e, "running"));
-		cli_table_add(&t, "%.0f", number(e, "cpus"));
-		cli_table_add(&t, "%.0f", number(e, "usage_cpu_s"));
-		cli_table_add(&t, "%.0f", number(e, "standing"));
+		cli_table_add(&t, "%s", text_shortest(cli_json_number(e, "weight"), a));
+		cli_table_add(&t, "%.0f", cli_json_number(e, "queued"));
+		cli_table_add(&t, "%.0f", cli_json_number(e, "running"));
+		cli_table_add(&t, "%.0f", cli_json_number(e, "cpus"));
+		cli_table_add(&t, "%.0f", cli_json_number(e, "usage_cpu_s"));
+		cli_table_add(&t, "%.0f", cli_json_number(e, "standing"));
 	}
-	strbuf_puts(out, "\ntenants: the lowest standing is next\n");
+	strbuf_puts(out, "\ntenants: the one with the lowest standing is next\n");
 	cli_table_print(&t, out, colour);
 	cli_table_release(&t);
 }
@@ -187,14 +174,14 @@ static void put_alarm(struct strbuf *out, const struct json *drift, const char *
 		return;
 	label(out, "drift");
 	strbuf_printf(out, "%s take %s %s than predicted, for %.0f of %.0f jobs\n", of,
-		      cli_percent(0.01 * fabs(number(drift, "shift_percent")), a),
-		      json_bool(json_get(drift, "slower"), false) ? "longer" : "less", number(drift, "since"),
-		      number(drift, "jobs"));
+		      cli_percent(0.01 * fabs(cli_json_number(drift, "shift_percent")), a),
+		      json_bool(json_get(drift, "slower"), false) ? "longer" : "less",
+		      cli_json_number(drift, "since"), cli_json_number(drift, "jobs"));
 }
 
 static void put_learning(struct strbuf *out, const struct json *v)
 {
-	double since = number(v, "since_training"), after = number(v, "retrain_after");
+	double since = cli_json_number(v, "since_training"), after = cli_json_number(v, "retrain_after");
 	const char *last = json_string(json_get(v, "last"), NULL);
 	char a[32];
 
@@ -213,8 +200,8 @@ static void put_learning(struct strbuf *out, const struct json *v)
 	if (last) {
 		label(out, "");
 		strbuf_printf(out, "last training: %s", cli_clean(last));
-		if (!isnan(number(v, "last_took_s")))
-			strbuf_printf(out, " (%s)", text_seconds(number(v, "last_took_s"), a));
+		if (!isnan(cli_json_number(v, "last_took_s")))
+			strbuf_printf(out, " (%s)", text_seconds(cli_json_number(v, "last_took_s"), a));
 		strbuf_puts(out, "\n");
 	}
 	put_alarm(out, json_get(v, "drift"), "all jobs together");
@@ -229,21 +216,18 @@ static void put_learning(struct strbuf *out, const struct json *v)
 
 static void put_kept(struct strbuf *out, const struct json *all, bool colour)
 {
-	static const char *const name[] = { "confidence", "jobs", "within bound", "share", "lately", NULL };
 	struct cli_table t;
 	char a[32];
 
 	if (!json_size(all))
 		return;
-	cli_table_init(&t, "rrrrr");
-	for (size_t i = 0; name[i]; i++)
-		cli_table_add(&t, "%s", name[i]);
+	cli_table_head(&t, "rrrrr", "confidence", "jobs", "within bound", "share", "lately");
 	for (const struct json *e = json_first(all); e; e = json_next(e)) {
-		cli_table_add(&t, "%s", cli_percent(number(e, "confidence"), a));
-		cli_table_add(&t, "%.0f", number(e, "n"));
-		cli_table_add(&t, "%.0f", number(e, "kept"));
-		cli_table_add(&t, "%s", cli_percent(number(e, "share"), a));
-		cli_table_add(&t, "%s", cli_percent(number(e, "recent_share"), a));
+		cli_table_add(&t, "%s", cli_percent(cli_json_number(e, "confidence"), a));
+		cli_table_add(&t, "%.0f", cli_json_number(e, "n"));
+		cli_table_add(&t, "%.0f", cli_json_number(e, "kept"));
+		cli_table_add(&t, "%s", cli_percent(cli_json_number(e, "share"), a));
+		cli_table_add(&t, "%s", cli_percent(cli_json_number(e, "recent_share"), a));
 	}
 	strbuf_puts(out, "\nrun times within their bounds\n");
 	cli_table_print(&t, out, colour);
@@ -280,34 +264,24 @@ int verb_stats(int argc, char **argv)
 	const struct cli_usage usage = {
 		.verb = "stats",
 		.synopsis = "[--json]",
-		.what = "Shows how well the daemon does: objectives met, how often the bounds held at each\n"
-			"confidence, the error of predictions by job type, the queue, the tenants that "
-			"share\n"
-			"the machine, what was learned from the jobs, and the health of the storage.",
+		.what = "Shows how well the daemon works: time limits met, how often the bounds held at "
+			"each\n"
+			"confidence, the error of predictions by job type, the queue, the tenants that share "
+			"the\n"
+			"machine, what was learned from the jobs, and the health of the storage.",
 		.option = option,
 		.json = true,
 		.examples = "  postrider stats --json\n",
 	};
-	struct client *client = NULL;
 	struct json *reply = NULL;
-	struct client_fault f;
 	struct cli c;
 	int code;
 
 	if (!cli_parse(&c, &usage, argc, argv, &code))
 		return code;
-	code = client_open(&at, &client, &f);
-	if (!code) {
-		client_begin(client, "stats");
-		code = client_call(client, &reply, &f);
-	}
-	if (!code && json_type(json_get(reply, "slo")) != JSON_OBJECT)
-		code = client_bad_reply(&f, "there are no objectives in its statistics");
-	if (code)
-		client_say(&f);
-	else
+	code = client_ask(&at, &(struct client_question){ .op = "stats", .expects = "slo" }, &reply);
+	if (!code)
 		code = c.json ? job_print_reply(&c, reply) : stats(&c, reply);
 	json_free(reply);
-	client_close(client);
 	return code;
 }

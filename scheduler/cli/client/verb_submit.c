@@ -1,4 +1,4 @@
-/* `postrider submit`: one job or many, what was decided for it, and on request its end. */
+/* `postrider submit`: sends one job or many, prints the decision, and waits for the end if asked. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,8 +10,8 @@
 
 static char *objective(const struct submit_answer *a, char *buf, size_t size)
 {
-	double slo_s = a->has_job ? a->job.slo_s : a->decision.slo_s;
-	double confidence = a->has_job ? a->job.confidence : a->decision.confidence;
+	double slo_s = a->has_job ? a->job.r.slo_s : a->decision.slo_s;
+	double confidence = a->has_job ? a->job.r.confidence : a->decision.confidence;
 	char t[32];
 
 	snprintf(buf, size, "%s at %g %%", text_seconds(slo_s, t), 100.0 * confidence);
@@ -20,7 +20,7 @@ static char *objective(const struct submit_answer *a, char *buf, size_t size)
 
 static void put_headline(const struct submit_answer *a, bool dry_run, struct strbuf *out)
 {
-	bool any_objective = !isnan(a->has_job ? a->job.slo_s : a->decision.slo_s);
+	bool any_objective = !isnan(a->has_job ? a->job.r.slo_s : a->decision.slo_s);
 	char want[80];
 
 	objective(a, want, sizeof want);
@@ -29,14 +29,14 @@ static void put_headline(const struct submit_answer *a, bool dry_run, struct str
 	else
 		strbuf_puts(out, dry_run ? "it would be " : "");
 	if (a->duplicate)
-		strbuf_puts(out, "is there already under this key: ");
+		strbuf_puts(out, "exists already under this key: ");
 	switch (a->verdict) {
 	case SUBMIT_PROMISED: strbuf_printf(out, "admitted: %s is promised\n", want); break;
 	case SUBMIT_BEST_EFFORT:
-		if (any_objective && a->has_job && a->job.reason)
+		if (any_objective && a->has_job && a->job.r.reason)
 			strbuf_printf(out, "admitted as best effort, without a promise of %s\n", want);
 		else if (any_objective)
-			strbuf_printf(out, "admitted as best effort: %s can not be promised\n", want);
+			strbuf_printf(out, "admitted as best effort: %s cannot be promised\n", want);
 		else
 			strbuf_puts(out, "admitted as best effort: it has no objective\n");
 		break;
@@ -72,7 +72,7 @@ static void put_taken(const struct submit_answer *a, struct strbuf *out)
 	if (!isnan(k->accuracy))
 		strbuf_printf(out, "  accuracy   %s expected\n", cli_number(k->accuracy, x));
 	if (k->extrapolated)
-		strbuf_puts(out, "  note       outside what the model was trained on\n");
+		strbuf_puts(out, "  note       outside the data the model was trained on\n");
 }
 
 static void put_refusal(const struct submit_answer *a, struct strbuf *out)
@@ -80,13 +80,14 @@ static void put_refusal(const struct submit_answer *a, struct strbuf *out)
 	char up[32];
 
 	if (a->has_decision && !isnan(a->decision.smallest_slo_s))
-		strbuf_printf(out, "  the smallest objective that could be promised: %s\n",
-			      decision_seconds_up(a->decision.smallest_slo_s, up));
+		strbuf_printf(out, "  the shortest objective that could be promised: %s\n",
+			      cli_seconds_up(a->decision.smallest_slo_s, up));
 	else if (a->has_decision)
 		strbuf_puts(out, "  no objective could be promised at that confidence\n");
 	if (a->has_job)
-		strbuf_printf(out, "  'postrider explain %s' says why each batch lost\n", a->job.id);
-	strbuf_puts(out, "  --best-effort takes it without a promise\n");
+		strbuf_printf(out, "  'postrider explain %s' shows why no batch size was chosen\n",
+			      a->job.id);
+	strbuf_puts(out, "  --best-effort accepts it without a promise\n");
 }
 
 static void put_answer(const struct submit_answer *a, bool dry_run, const struct cli *c, struct strbuf *out)
@@ -98,9 +99,9 @@ static void put_answer(const struct submit_answer *a, bool dry_run, const struct
 		put_taken(a, out);
 	else if (a->duplicate)
 		job_view_line(&a->job, 0.0, out), strbuf_puts(out, "\n");
-	/* A job like none that was seen before is taken to learn from it. */
-	if (a->verdict == SUBMIT_BEST_EFFORT && a->has_job && a->job.reason && !a->duplicate)
-		strbuf_printf(out, "  note       %s\n", cli_clean(a->job.reason));
+	/* The daemon accepts a job of a new kind to learn from it. */
+	if (a->verdict == SUBMIT_BEST_EFFORT && a->has_job && a->job.r.reason && !a->duplicate)
+		strbuf_printf(out, "  note       %s\n", cli_clean(a->job.r.reason));
 	if (dry_run && a->has_decision) {
 		strbuf_puts(out, "\n");
 		decision_view_table(&a->decision, out, cli_colour(c), c->verbose);
@@ -138,11 +139,10 @@ static int wait_for(const struct cli *c, struct client *client, const struct jso
 	if (rc == CLIENT_INTERRUPTED)
 		fprintf(stderr,
 			"postrider: job %s goes on; 'postrider wait %s' waits again, 'postrider cancel %s' "
-			"stops "
-			"it\n",
+			"stops it\n",
 			a->job.id, a->job.id, a->job.id);
 	else if (rc == CLIENT_TIMED_OUT)
-		client_fail(f, rc, "job %s has not ended when --timeout runs out; it goes on", a->job.id);
+		client_fail(f, rc, "--timeout is over and job %s has not ended; it goes on", a->job.id);
 	if (rc) {
 		client_say(f);
 	} else {
@@ -187,8 +187,7 @@ static int submit_one(const struct cli *c, const struct submit_options *o, struc
 	if (rc) {
 		if (rc == CLIENT_INTERRUPTED)
 			fprintf(stderr, "postrider: interrupted before the answer came; 'postrider list "
-					"--mine' shows "
-					"whether the job was taken\n");
+					"--mine' shows whether the job was accepted\n");
 		client_say(&f);
 		json_free(reply);
 		return rc;
@@ -241,33 +240,33 @@ int verb_submit(int argc, char **argv)
 {
 	struct submit_options o = { .at = { .timeout_s = NAN }, .slo_s = NAN, .confidence = NAN };
 	const struct cli_option option[] = {
-		{ 0, "set", CLI_LIST, "K=V,...", "parameters of the job type; may be given again", &o.set },
-		{ 0, "slo", CLI_DURATION, "TIME", "the objective, from now to its end: 300s, 15m, 2h",
-		  &o.slo_s },
-		{ 0, "deadline", CLI_TEXT, "MOMENT", "or as a moment: 2026-11-16T10:05:00Z", &o.deadline },
-		{ 0, "confidence", CLI_CONFIDENCE, "C", "of the promise: 0.9 or 90% (default: the daemon's)",
-		  &o.confidence },
+		{ 0, "set", CLI_LIST, "K=V,...", "parameters of the job type; may be repeated", &o.set },
+		{ 0, "slo", CLI_DURATION, "TIME", "time limit from now to its end: 300s, 15m, 2h", &o.slo_s },
+		{ 0, "deadline", CLI_TEXT, "MOMENT", "or a point in time: 2026-11-16T10:05:00Z",
+		  &o.deadline },
+		{ 0, "confidence", CLI_CONFIDENCE, "C",
+		  "confidence of the promise, 0.9 or 90% (default: the\ndaemon's)", &o.confidence },
 		{ 0, "batches", CLI_TEXT, "N,...", "batch sizes to choose from (default: the job type's)",
 		  &o.batches },
 		{ 0, "cpus", CLI_COUNT, "N", "cpus it runs on (default: the job type's)", &o.cpus },
-		{ 0, "max-memory", CLI_COUNT, "MB", "no batch that is known to need more", &o.max_memory_mb },
-		{ 0, "best-effort", CLI_FLAG, NULL, "take it without a promise rather than reject it",
+		{ 0, "max-memory", CLI_COUNT, "MB", "use no batch size that is known to need more memory",
+		  &o.max_memory_mb },
+		{ 0, "best-effort", CLI_FLAG, NULL, "accept it without a promise rather than reject it",
 		  &o.best_effort },
 		{ 0, "epochs", CLI_TEXT, "A..B | N",
-		  "how many epochs, or what they are chosen from together with\nthe batch", &o.epochs },
-		{ 0, "may-stop", CLI_FLAG, NULL, "if it would be late: stop after the last epoch in time",
+		  "number of epochs, or a range to choose from together\nwith the batch size", &o.epochs },
+		{ 0, "may-stop", CLI_FLAG, NULL, "if it would be late, stop after the last epoch in time",
 		  &o.may_stop },
-		{ 0, "priority", CLI_TEXT, "N", "-100 to 100, default 0; above others; for admins",
+		{ 0, "priority", CLI_TEXT, "N", "-100 to 100 (default: 0); more than 0 is for admins",
 		  &o.priority },
 		{ 0, "mode", CLI_TEXT, "MODE", "run (the daemon starts it) or advise (you do)", &o.mode },
-		{ 0, "key", CLI_TEXT, "KEY", "a second submit with the same key makes no second job",
-		  &o.key },
+		{ 0, "key", CLI_TEXT, "KEY", "a second submit with the same key creates no new job", &o.key },
 		{ 0, "tag", CLI_TEXT, "TAG", "your own name for it", &o.tag },
-		{ 0, "file", CLI_TEXT, "JOB.json", "the job as an object; options win over it", &o.file },
-		{ 0, "jsonl", CLI_TEXT, "FILE", "many jobs, an object a line; - is standard input",
+		{ 0, "file", CLI_TEXT, "JOB.json", "the job as a JSON object; options override it", &o.file },
+		{ 0, "jsonl", CLI_TEXT, "FILE", "many jobs, one JSON object per line; - is standard input",
 		  &o.jsonl },
-		{ 0, "wait", CLI_FLAG, NULL, "wait for its end and leave with its exit code", &o.wait },
-		{ 'n', "dry-run", CLI_FLAG, NULL, "decide and show all candidates, and keep nothing",
+		{ 0, "wait", CLI_FLAG, NULL, "wait for its end and exit with its exit code", &o.wait },
+		{ 'n', "dry-run", CLI_FLAG, NULL, "show the decision and all candidates, but submit nothing",
 		  &o.dry_run },
 		CLIENT_OPTIONS(o.at),
 		{ 0 },
@@ -277,13 +276,13 @@ int verb_submit(int argc, char **argv)
 		.synopsis = "TYPE [--set K=V,...] [--slo TIME | --deadline MOMENT] [options]\n"
 			    "--file JOB.json [options]\n"
 			    "--jsonl FILE [options]",
-		.what = "Hands a job of one of the operator's types to the daemon, which chooses the most "
-			"accurate\n"
-			"batch size that meets the objective, promises it, and runs the job. Exit code 3: no "
-			"batch\n"
-			"meets it, and the smallest objective that could be promised is told. Without an "
-			"objective\n"
-			"the job is taken as best effort. Under -q the job's id is printed alone.",
+		.what = "Gives a job to the daemon. The daemon chooses the most accurate batch size that "
+			"meets the\n"
+			"time limit, promises it, and runs the job. If no batch size is fast enough, the "
+			"exit code\n"
+			"is 3 and the shortest limit that could be promised is printed. Without a limit the "
+			"job is\n"
+			"accepted as best effort. With -q only the job's id is printed.",
 		.option = option,
 		.json = true,
 		.max_args = 1,

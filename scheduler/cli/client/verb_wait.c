@@ -1,11 +1,12 @@
-/* `postrider wait`: until jobs have ended, whatever way; the exit code is the job's own. */
+/* `postrider wait`: waits until jobs have ended; the exit code is that of the job. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "scheduler/cli/client/job_talk.h"
 
-/* Watches one job to its end. The connection watches nothing afterwards, so that the next one can be asked for. */
+/* Watches one job to its end. The connection watches nothing afterwards, so that the next one can be asked
+ * for. */
 static int wait_for(struct client *client, const struct cli *c, const char *id, struct json_writer *w,
 		    int *out_code, struct client_fault *f)
 {
@@ -23,7 +24,8 @@ static int wait_for(struct client *client, const struct cli *c, const char *id, 
 	if (!rc)
 		rc = job_follow(client, &now, c->quiet, &last, &job, f);
 	if (rc == CLIENT_TIMED_OUT)
-		client_fail(f, rc, "job %s is still %s when --timeout runs out; it goes on", id, now.state);
+		client_fail(f, rc, "--timeout is over and job %s is still %s; it goes on", id,
+			    job_state_name[now.r.state]);
 	if (!rc) {
 		*out_code = job_view_exit_code(&job);
 		if (c->json) {
@@ -52,7 +54,7 @@ static int wait_for_all(struct client *client, const struct cli *c, struct json_
 		int code = 0, rc = wait_for(client, c, c->arg[i], w, &code, &f);
 
 		if (rc == CLIENT_INTERRUPTED)
-			fprintf(stderr, "postrider: no longer waiting; the jobs go on\n");
+			fprintf(stderr, "postrider: stopped waiting; the jobs go on\n");
 		else if (rc)
 			client_say(&f);
 		if (!first)
@@ -70,11 +72,11 @@ int verb_wait(int argc, char **argv)
 	const struct cli_usage usage = {
 		.verb = "wait",
 		.synopsis = "JOB... [--timeout TIME] [--json]",
-		.what = "Waits until all the jobs have ended and says how. The exit code is the job's own; 1 "
-			"if a\n"
-			"signal ended it, it was cancelled or lost; 3 if it was rejected; of several jobs, "
-			"that\n"
-			"of the first one that is not 0. Ctrl-C stops the waiting, not the jobs.",
+		.what = "Waits until all the jobs have ended and prints how. The exit code is that of the "
+			"job: 1 if\n"
+			"a signal ended it, or it was cancelled or lost; 3 if it was rejected. With several "
+			"jobs it\n"
+			"is the first exit code that is not 0. Ctrl-C stops the waiting, not the jobs.",
 		.option = option,
 		.json = true,
 		.min_args = 1,
@@ -98,8 +100,7 @@ int verb_wait(int argc, char **argv)
 		return client_say(&f);
 	json_begin(&w, &out, true);
 	json_open(&w, '{');
-	json_put_key(&w, "jobs");
-	json_open(&w, '[');
+	json_kv_open(&w, "jobs", '[');
 	code = wait_for_all(client, &c, &w);
 	json_close(&w, ']');
 	json_close(&w, '}');

@@ -130,7 +130,7 @@ static int take_current(struct watch *w, const struct json *v, struct client_fau
 	struct job_view job;
 
 	if (!job_view_read(v, &job))
-		return client_bad_reply(f, "something in its list is no job object");
+		return client_bad_reply(f, "an entry of its list is not a job");
 	if (w->id && !strcmp(job.id, w->id))
 		w->ended = job_view_ended(&job);
 	if (!w->live) {
@@ -240,10 +240,11 @@ int verb_watch(int argc, char **argv)
 	const struct cli_usage usage = {
 		.verb = "watch",
 		.synopsis = "[JOB] [--jsonl] [--timeout TIME]",
-		.what = "Shows what happens: on a terminal as a table that stays up to date, otherwise a "
-			"line an\n"
-			"event. With a job it ends when that has ended, else with Ctrl-C (exit code 130) or\n"
-			"--timeout (124). Exit code 5: the daemon went away.",
+		.what = "Shows what happens: on a terminal as a table that is kept up to date, elsewhere as "
+			"one line\n"
+			"per event. With a job it ends when the job has ended, otherwise with Ctrl-C (exit "
+			"code 130)\n"
+			"or --timeout (124). The exit code is 5 if the daemon stops.",
 		.option = option,
 		.max_args = 1,
 		.examples = "  postrider watch\n"

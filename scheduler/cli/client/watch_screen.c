@@ -1,5 +1,5 @@
-/* See watch_screen.h. Nothing but cursor up, erase to the end of the line and of the screen: what was above the
- * picture stays, and the last picture stays when the program leaves. */
+/* See watch_screen.h. Nothing but cursor up, erase to the end of the line and of the screen: what was above
+ * the picture stays, and the last picture stays when the program leaves. */
 #include "scheduler/cli/client/watch_screen.h"
 
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 static int rank(const struct job_view *j)
 {
-	return !strcmp(j->state, "running") ? 0 : !strcmp(j->state, "queued") ? 1 : 2;
+	return j->r.state == JOB_RUNNING ? 0 : j->r.state == JOB_QUEUED ? 1 : 2;
 }
 
 /* Running, queued, ended; each in the order of arrival, which is that of the ids. */

@@ -21,8 +21,8 @@ struct watch_screen {
 	struct strbuf out;
 };
 
-/* Takes `line`, of which `job` is a part. A job that is there already is replaced; of those that have ended the
- * latest few stay. 0, or -1 without memory (the line is freed). */
+/* Takes `line`, of which `job` is a part. A job that is there already is replaced; of those that have ended
+ * the latest few stay. 0, or -1 without memory (the line is freed). */
 int watch_screen_take(struct watch_screen *s, struct json *line, const struct json *job);
 /* Draws into `out` what leads from the last picture to this one, no more than width x height. */
 void watch_screen_draw(struct watch_screen *s, size_t width, size_t height, double now_s);

@@ -177,8 +177,7 @@ static void put_text(struct strbuf *out, const struct cli *c, const struct anova
 
 static void json_factors(struct json_writer *w, const struct anova *a)
 {
-	json_put_key(w, "factors");
-	json_open(w, '[');
+	json_kv_open(w, "factors", '[');
 	for (size_t i = 0; i < a->n_factors; i++) {
 		json_open(w, '{');
 		json_kv_string(w, "name", a->factor[i].name);
@@ -191,8 +190,7 @@ static void json_factors(struct json_writer *w, const struct anova *a)
 
 static void json_terms(struct json_writer *w, const struct anova *a)
 {
-	json_put_key(w, "terms");
-	json_open(w, '[');
+	json_kv_open(w, "terms", '[');
 	for (size_t i = 0; i < a->n_terms; i++) {
 		const struct anova_term *t = &a->term[i];
 
@@ -207,15 +205,13 @@ static void json_terms(struct json_writer *w, const struct anova *a)
 		json_close(w, '}');
 	}
 	json_close(w, ']');
-	json_put_key(w, "residual");
-	json_open(w, '{');
+	json_kv_open(w, "residual", '{');
 	json_kv_int(w, "df", (long long)a->residual_df);
 	json_kv_number(w, "ss", a->residual_ss);
 	json_kv_number(w, "ms", a->residual_ms);
 	json_kv_number(w, "share", a->residual_ss / a->total_ss);
 	json_close(w, '}');
-	json_put_key(w, "total");
-	json_open(w, '{');
+	json_kv_open(w, "total", '{');
 	json_kv_int(w, "df", (long long)a->n - 1);
 	json_kv_number(w, "ss", a->total_ss);
 	json_close(w, '}');
@@ -223,8 +219,7 @@ static void json_terms(struct json_writer *w, const struct anova *a)
 
 static void json_coefficients(struct json_writer *w, const struct anova *a)
 {
-	json_put_key(w, "coefficients");
-	json_open(w, '[');
+	json_kv_open(w, "coefficients", '[');
 	for (size_t i = 0; i < a->n_coefficients; i++) {
 		const struct anova_coefficient *c = &a->coefficient[i];
 
@@ -243,8 +238,7 @@ static void json_coefficients(struct json_writer *w, const struct anova *a)
 
 static void json_model(struct json_writer *w, const struct anova *a)
 {
-	json_put_key(w, "model");
-	json_open(w, '{');
+	json_kv_open(w, "model", '{');
 	json_kv_number(w, "r2", a->r2);
 	json_kv_number(w, "adjusted_r2", a->adjusted_r2);
 	json_kv_number(w, "f", a->f);
@@ -255,8 +249,7 @@ static void json_model(struct json_writer *w, const struct anova *a)
 	json_kv_number(w, "residual_sd", a->residual_sd);
 	json_kv_int(w, "order", (long long)a->order);
 	json_close(w, '}');
-	json_put_key(w, "replications");
-	json_open(w, '{');
+	json_kv_open(w, "replications", '{');
 	json_kv_int(w, "settings", (long long)a->n_settings);
 	json_kv_int(w, "min", (long long)a->min_replications);
 	json_kv_int(w, "max", (long long)a->max_replications);
@@ -288,8 +281,7 @@ static void put_json(struct strbuf *out, const struct anova *a)
 	json_terms(&w, a);
 	json_coefficients(&w, a);
 	json_model(&w, a);
-	json_put_key(&w, "notes");
-	json_open(&w, '[');
+	json_kv_open(&w, "notes", '[');
 	for (size_t i = 0; i < a->n_notes; i++)
 		json_put_string(&w, a->note[i]);
 	json_close(&w, ']');
@@ -358,17 +350,19 @@ int verb_anova(int argc, char **argv)
 {
 	struct options o = { 0 };
 	const struct cli_option option[] = {
-		{ 0, "schema", CLI_TEXT, "FILE", "what the columns mean (default: built in)", &o.schema },
+		{ 0, "schema", CLI_TEXT, "FILE", "a schema file: what the columns mean (default: built in)",
+		  &o.schema },
 		{ 0, "target", CLI_TEXT, "COLUMN",
-		  "what is explained: time (default), accuracy, or any\ncolumn of numbers", &o.target },
-		{ 0, "factors", CLI_TEXT, "A,B,C",
-		  "what explains it (default: the schema's columns that vary)", &o.factors },
+		  "the column to explain: time (default), accuracy, or any\ncolumn of numbers", &o.target },
+		{ 0, "factors", CLI_TEXT, "A,B,C", "columns that explain it (default: all that vary)",
+		  &o.factors },
 		{ 0, "as", CLI_TEXT, "HOW",
-		  "numbers: one coefficient a factor (default);\nlevels: one a level", &o.as },
+		  "numbers: one coefficient per factor (default);\nlevels: one per level", &o.as },
 		{ 0, "order", CLI_COUNT, "N", "highest order of interactions (default: all)", &o.order },
 		{ 0, "log", CLI_FLAG, NULL, "explain the logarithm of the target", &o.log },
 		{ 0, "2k", CLI_FLAG, NULL,
-		  "only rows where every number is lowest or highest:\nthe 2^k design", &o.two_level },
+		  "use only rows where every number is its lowest or\nhighest: the 2^k design",
+		  &o.two_level },
 		{ 0, "exclude", CLI_LIST, "COL=VALUE", "leave these rows out; may be repeated", &o.exclude },
 		{ 0, "plot", CLI_TEXT, "FILE.svg", "draw the main effects and the interactions", &o.plot },
 		{ 0 },
@@ -376,10 +370,12 @@ int verb_anova(int argc, char **argv)
 	const struct cli_usage usage = {
 		.verb = "anova",
 		.synopsis = "DATA.csv [options]",
-		.what = "Analysis of variance of a designed experiment: how much of the variation of the\n"
-			"response time goes with each factor and each interaction of factors, and whether\n"
-			"that is more than chance. Numbers enter as numbers unless --as levels is given;\n"
-			"words are always levels.",
+		.what = "Analysis of variance of a designed experiment: how much of the variation of the "
+			"response\n"
+			"time each factor and each interaction of factors explains, and whether that is more "
+			"than\n"
+			"chance. Numbers count as numbers unless you give --as levels; words are always "
+			"levels.",
 		.option = option,
 		.json = true,
 		.output = "write the result here",

@@ -173,8 +173,7 @@ static int groups_make(const struct model *m, struct rows *r, const char *by, st
 static void json_tally(struct json_writer *w, const struct rows *r, const struct tally *t)
 {
 	json_kv_int(w, "rows", (long long)t->n_rows);
-	json_put_key(w, "time");
-	json_open(w, '{');
+	json_kv_open(w, "time", '{');
 	json_kv_int(w, "rows", (long long)t->n_time);
 	cli_json_score(w, "scores", &t->time);
 	json_close(w, '}');
@@ -202,11 +201,9 @@ static void print_json(struct strbuf *out, const struct options *o, const struct
 	json_tally(&w, r, all);
 	json_kv_number(&w, "confidence", o->confidence);
 	if (g->column) {
-		json_put_key(&w, "by");
-		json_open(&w, '{');
+		json_kv_open(&w, "by", '{');
 		json_kv_string(&w, "column", g->column);
-		json_put_key(&w, "groups");
-		json_open(&w, '[');
+		json_kv_open(&w, "groups", '[');
 		for (size_t i = 0; i < g->n; i++) {
 			json_open(&w, '{');
 			json_kv_string(&w, "value", g->tally[i].value);
@@ -271,13 +268,7 @@ static void print_people(struct strbuf *out, const struct cli *c, const struct o
 	struct cli_table t;
 	char a[32];
 
-	cli_table_init(&t, "lrrrrr");
-	cli_table_add(&t, "target");
-	cli_table_add(&t, "rows");
-	cli_table_add(&t, "MSE");
-	cli_table_add(&t, "R2");
-	cli_table_add(&t, "MAPE %%");
-	cli_table_add(&t, "MAE");
+	cli_table_head(&t, "lrrrrr", "target", "rows", "MSE", "R2", "MAPE %", "MAE");
 	add_target(&t, m->schema->time, all->n_time, &all->time);
 	if (all->n_accuracy)
 		add_target(&t, m->schema->accuracy, all->n_accuracy, &all->accuracy);
@@ -348,16 +339,17 @@ static int evaluate(const struct cli *c, const struct options *o, const struct m
 	if (!r.bounded)
 		cli_notice(c, "no upper bound to check: %s", no_bound.text);
 	if (m->accuracy.predictor.ops && !t->accuracy)
-		cli_notice(c, "%s has no accuracy column; time alone is scored", c->arg[1]);
+		cli_notice(c, "%s has no accuracy column; only time is scored", c->arg[1]);
 	if (!m->accuracy.predictor.ops)
-		cli_notice(c, "%s holds no model of accuracy; time alone is scored", c->arg[0]);
+		cli_notice(c, "%s has no model of accuracy; only time is scored", c->arg[0]);
 	for (size_t i = 0; i < t->n_rows; i++)
 		every[i] = (uint32_t)i;
 	tally_rows(m, &r, every, t->n_rows, &all);
 	if (all.n_unstable)
 		cli_notice(c,
-			   "unstable for %zu of %zu rows: the model has no time for them, and they are in no "
-			   "score",
+			   "the model has no time for %zu of %zu rows, because its queue is unstable there; "
+			   "they "
+			   "are not scored",
 			   all.n_unstable, all.n_rows);
 	if (all.n_time == 0) {
 		rc = err_fail(err, ERR_FORMAT, "%s: no row has a time to compare with", c->arg[1]);
@@ -380,21 +372,22 @@ int verb_evaluate(int argc, char **argv)
 {
 	struct options o = { .confidence = 0.9 };
 	const struct cli_option option[] = {
-		{ 0, "confidence", CLI_CONFIDENCE, "C", "of the upper bound: 0.9 or 90% (default: 0.9)",
+		{ 0, "confidence", CLI_CONFIDENCE, "C", "confidence of the upper bound (default: 0.9 or 90%)",
 		  &o.confidence },
-		{ 0, "by", CLI_TEXT, "COLUMN", "and the same for each value of this column", &o.by },
+		{ 0, "by", CLI_TEXT, "COLUMN", "also print the scores for each value of this column", &o.by },
 		{ 0, "exclude", CLI_LIST, "COL=VALUE", "leave these rows out; may be repeated", &o.exclude },
 		{ 0 },
 	};
 	const struct cli_usage usage = {
 		.verb = "evaluate",
 		.synopsis = "MODEL DATA.csv [--confidence C] [--by COLUMN] [--json]",
-		.what = "Scores a model on a table of runs: mean squared error, R2, mean absolute "
-			"percentage\n"
-			"error, mean absolute error, and the share of rows that the upper bound holds for.\n"
-			"Scores on the table a model was trained on flatter it. Rows the model's schema "
-			"excludes\n"
-			"are left out here too.",
+		.what = "Tests a model on a table of runs. Prints the mean squared error, R2, the mean "
+			"absolute\n"
+			"percentage error, the mean absolute error, and how many rows stay within the upper "
+			"bound.\n"
+			"Use a table that the model was not trained on: on its own table a model looks too "
+			"good.\n"
+			"Rows that the model's schema excludes are left out.",
 		.option = option,
 		.json = true,
 		.output = "write the report here instead of standard output",

@@ -1,5 +1,5 @@
-/* `postrider model`: what is in a model file, whether it is whole, and how two differ; what the daemon has trained
- * (model_talk.c). */
+/* `postrider model`: what is in a model file, whether it is whole, and how two differ; what the daemon has
+ * trained (model_talk.c). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +15,7 @@ static void json_data(struct json_writer *w, const struct model *m)
 {
 	char hex[32];
 
-	json_put_key(w, "data");
-	json_open(w, '{');
+	json_kv_open(w, "data", '{');
 	json_kv_string(w, "name", m->data_name);
 	json_kv_int(w, "rows", (long long)m->data_rows);
 	snprintf(hex, sizeof hex, "%016llx", (unsigned long long)m->data_fingerprint);
@@ -30,8 +29,7 @@ static void json_details(struct json_writer *w, const struct model *m, const str
 	const char **name = mem_array(m->features->n, sizeof *name);
 	struct dataset names = { .n_features = m->features->n, .name = name };
 
-	json_put_key(w, "details");
-	json_open(w, '{');
+	json_kv_open(w, "details", '{');
 	if (!name)
 		w->out->failed = true;
 	for (size_t i = 0; name && i < m->features->n; i++)
@@ -44,8 +42,7 @@ static void json_details(struct json_writer *w, const struct model *m, const str
 
 static void json_by_feature(struct json_writer *w, const char *key, const struct model *m, const double *v)
 {
-	json_put_key(w, key);
-	json_open(w, '{');
+	json_kv_open(w, key, '{');
 	for (size_t i = 0; v && i < m->features->n; i++)
 		json_kv_number(w, m->features->feature[i].name, v[i]);
 	json_close(w, '}');
@@ -67,8 +64,7 @@ static void json_target(struct json_writer *w, const char *key, const struct mod
 	cli_json_summary(w, &t->score);
 	json_kv_int(w, "folds", (long long)t->score.n_folds);
 	json_kv_string(w, "scored_by", t->scored_by);
-	json_put_key(w, "residuals");
-	json_open(w, '{');
+	json_kv_open(w, "residuals", '{');
 	json_kv_int(w, "n", (long long)t->conformal.n);
 	json_kv_string(w, "from", t->residuals_by);
 	json_kv_number(w, "base", t->conformal.base);
@@ -92,8 +88,7 @@ static void show_json(struct strbuf *out, const char *path, const struct model *
 	json_kv_string(&w, "created", m->created);
 	json_kv_int(&w, "seed", (long long)m->seed);
 	json_data(&w, m);
-	json_put_key(&w, "candidates");
-	json_open(&w, '[');
+	json_kv_open(&w, "candidates", '[');
 	for (size_t i = 0; i < m->n_candidates; i++)
 		json_put_number(&w, m->candidate[i]);
 	json_close(&w, ']');
@@ -292,8 +287,7 @@ static int verify(const struct cli *c, struct strbuf *out)
 	json_begin(&w, out, true);
 	if (c->json) {
 		json_open(&w, '{');
-		json_put_key(&w, "models");
-		json_open(&w, '[');
+		json_kv_open(&w, "models", '[');
 	}
 	for (size_t i = 1; i < c->n_args; i++) {
 		struct err err = { 0 };
@@ -514,8 +508,7 @@ static int diff(const struct cli *c, struct strbuf *out, struct err *err)
 		json_open(&w, '{');
 		json_kv_string(&w, "a", c->arg[1]);
 		json_kv_string(&w, "b", c->arg[2]);
-		json_put_key(&w, "differences");
-		json_open(&w, '[');
+		json_kv_open(&w, "differences", '[');
 	}
 	cli_table_add(&t, "what");
 	cli_table_add(&t, "%s", c->arg[1]);
@@ -620,19 +613,15 @@ int verb_model(int argc, char **argv)
 		.verb = "model",
 		.synopsis = "show MODEL [--json]\nverify MODEL...\ndiff A B [--json]\n"
 			    "list [--json]\nretrain\nrollback VERSION",
-		.what = "show: what a model file holds, where it comes from and how good it is; -v adds what "
-			"the\n"
-			"model says of itself. verify: checks that files are whole (exit code 6 if one is "
-			"not).\n"
-			"diff: the settings, scores, data and features in which two models differ.\n"
-			"Of the daemon, which these three do not need: list: the models it trained by "
-			"itself, "
-			"and\n"
-			"which one is in use. retrain: train another one now; it is taken if it proves "
-			"better. "
-			"rollback:\n"
-			"use an older version again, 0 being the configuration's model. The last two are for "
-			"admins.",
+		.what = "show      prints what a model file holds, where it comes from and how good it is; "
+			"-v adds\n"
+			"          the model's own details\n"
+			"verify    checks that model files are complete (exit code 6 if one is not)\n"
+			"diff      prints how two models differ in settings, scores, data and features\n"
+			"list      prints the models that the daemon has trained, and which one is in use\n"
+			"retrain   makes the daemon train a new model now; it is used if it proves better "
+			"(admins)\n"
+			"rollback  uses an older version again; 0 is the configuration's model (admins)",
 		.option = option,
 		.json = true,
 		.output = "write the result here instead of standard output",

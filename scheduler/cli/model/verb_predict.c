@@ -1,5 +1,5 @@
-/* `postrider predict`: a whole table with predictions appended, or the what-if of one job: every
- * candidate batch with its time, bound and accuracy, and the one scheduler/core/decide.c chooses. */
+/* `postrider predict`: adds predictions to a table, or shows for one job what every batch size would do and
+ * which one scheduler/core/decide.c chooses. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,7 +101,7 @@ static int put_table(struct strbuf *out, const struct csv *csv, const struct mod
 static int predict_table(const struct cli *c, const struct options *o, struct model *m, struct strbuf *out,
 			 struct err *err)
 {
-	/* Rows that training left out are predicted like any other: every row in is a row out. */
+	/* Rows that training left out are predicted, too: every row of the table is in the result. */
 	struct schema all_rows = *m->schema;
 	struct columns p = { 0 };
 	struct cli_input in = { 0 };
@@ -121,12 +121,12 @@ static int predict_table(const struct cli *c, const struct options *o, struct mo
 	for (size_t i = 0; i < in.csv->n_columns; i++)
 		again |= is_appended(in.csv->header[i]);
 	if (again)
-		cli_notice(c, "%s: already has predictions; they are replaced", c->arg[1]);
+		cli_notice(c, "%s already has predictions; they are replaced", c->arg[1]);
 	bounded = !conformal_quantile(&m->time.conformal, o->confidence, &q, &no_bound);
 	if (!bounded)
 		cli_notice(c, "upper_time_s stays empty: %s", no_bound.text);
 	if (!m->accuracy.predictor.ops)
-		cli_notice(c, "predicted_accuracy stays empty: %s holds no model of accuracy", c->arg[0]);
+		cli_notice(c, "predicted_accuracy stays empty: %s has no model of accuracy", c->arg[0]);
 	if (in.table->n_rows > COMPILE_FROM_ROWS) {
 		rc = model_compile(m, err);
 		if (rc)
@@ -215,10 +215,11 @@ static int job_complete(const struct cli *c, const struct model *m, struct job_v
 		strbuf_printf(&missing, "%s%s=...", missing.len ? "," : "", s->column[i].name);
 	}
 	if (missing.len)
-		rc = err_fail(err, ERR_ARG, "--job does not say everything the model needs; add %s",
+		rc = err_fail(err, ERR_ARG, "--job lacks values that the model needs; add %s",
 			      strbuf_text(&missing));
 	else if (taken.len)
-		cli_notice(c, "not in --job, so as in all of training: %s", strbuf_text(&taken));
+		cli_notice(c, "not in --job, taken from the training table, which has only one value: %s",
+			   strbuf_text(&taken));
 	free(need);
 	strbuf_release(&missing);
 	strbuf_release(&taken);
@@ -339,8 +340,7 @@ static void json_candidate(struct json_writer *w, const struct model *m, const s
 	json_kv_number(w, "accuracy", k->accuracy);
 	json_kv_bool(w, "feasible", k->feasible);
 	json_kv_bool(w, "extrapolated", k->extrapolated);
-	json_put_key(w, "reasons");
-	json_open(w, '[');
+	json_kv_open(w, "reasons", '[');
 	for (size_t i = 0; i < N_REASONS; i++) {
 		if (k->reasons & reason_all[i])
 			json_put_string(w, decide_reason_text(reason_all[i]));
@@ -362,8 +362,7 @@ static void print_json(struct strbuf *out, const struct cli *c, const struct mod
 		json_candidate(&w, m, &d->candidate[d->chosen]);
 	else
 		json_put_null(&w);
-	json_put_key(&w, "candidates");
-	json_open(&w, '[');
+	json_kv_open(&w, "candidates", '[');
 	for (size_t i = 0; i < d->n_candidates; i++)
 		json_candidate(&w, m, &d->candidate[i]);
 	json_close(&w, ']');
@@ -371,8 +370,7 @@ static void print_json(struct strbuf *out, const struct cli *c, const struct mod
 	json_kv_number(&w, "confidence", d->confidence);
 	json_kv_number(&w, "slo_s", a->slo_s);
 	json_kv_number(&w, "headroom_s", a->headroom_s);
-	json_put_key(&w, "model");
-	json_open(&w, '{');
+	json_kv_open(&w, "model", '{');
 	json_kv_string(&w, "path", c->arg[0]);
 	json_kv_string(&w, "time", m->time.predictor.ops->name);
 	json_kv_string(&w, "accuracy", m->accuracy.predictor.ops ? m->accuracy.predictor.ops->name : NULL);
@@ -385,18 +383,6 @@ static void print_json(struct strbuf *out, const struct cli *c, const struct mod
 	json_kv_number(&w, "decision_us", a->took_us);
 	json_close(&w, '}');
 	strbuf_puts(out, "\n");
-}
-
-/* Rounded up, so that the number read here can be promised when it is typed back. */
-static char *seconds_up(double s, char *buf)
-{
-	int decimals = s >= 1000.0 ? 0 : s >= 1.0 ? 3 - (int)floor(log10(s)) : 6;
-	double scale = pow(10.0, decimals), up = ceil(s * scale);
-
-	snprintf(buf, 32, "%.*f s", decimals, up / scale);
-	if (strtod(buf, NULL) < s) /* the product itself was rounded down */
-		snprintf(buf, 32, "%.*f s", decimals, (up + 1.0) / scale);
-	return buf;
 }
 
 static void print_people(struct strbuf *out, const struct cli *c, const struct model *m,
@@ -461,12 +447,12 @@ static void say_rejected(const struct model *m, const struct answer *a)
 		cli_clean(m->schema->decision), text_seconds(a->slo_s, slo), 100.0 * d->confidence);
 	if (isnan(d->smallest_slo_s))
 		fprintf(stderr,
-			"nothing can be promised at that confidence: the model keeps %zu residuals and needs "
+			"no time can be promised at this confidence: the model has %zu test errors and needs "
 			"%zu\n",
 			m->time.conformal.n, conformal_needed(d->confidence));
 	else
-		fprintf(stderr, "the smallest SLO that could be promised at %g %%: %s\n",
-			100.0 * d->confidence, seconds_up(d->smallest_slo_s, least));
+		fprintf(stderr, "the shortest SLO that could be promised at %g %%: %s\n",
+			100.0 * d->confidence, cli_seconds_up(d->smallest_slo_s, least));
 }
 
 static int predict_job(const struct cli *c, const struct options *o, struct model *m, struct strbuf *out,
@@ -530,26 +516,27 @@ int verb_predict(int argc, char **argv)
 {
 	struct options o = { .slo_s = NAN, .confidence = 0.9 };
 	const struct cli_option option[] = {
-		{ 0, "job", CLI_TEXT, "K=V,...", "one job instead of a table: network=lenet5,cpus=4,njobs=2",
+		{ 0, "job", CLI_TEXT, "K=V,...", "one job, for example network=lenet5,cpus=4,njobs=2",
 		  &o.job },
-		{ 0, "slo", CLI_DURATION, "TIME", "its objective: 90, 90s, 15m, 2h, D-HH:MM:SS", &o.slo_s },
-		{ 0, "candidates", CLI_TEXT, "N,...", "values to choose from (default: the model's)",
+		{ 0, "slo", CLI_DURATION, "TIME", "its time limit: 90, 90s, 15m, 2h, D-HH:MM:SS", &o.slo_s },
+		{ 0, "candidates", CLI_TEXT, "N,...", "batch sizes to choose from (default: the model's)",
 		  &o.candidates },
-		{ 0, "confidence", CLI_CONFIDENCE, "C", "of upper bounds: 0.9 or 90% (default: 0.9)",
-		  &o.confidence },
+		{ 0, "confidence", CLI_CONFIDENCE, "C",
+		  "confidence of the upper bounds (default: 0.9 or 90%)", &o.confidence },
 		{ 0 },
 	};
 	const struct cli_usage usage = {
 		.verb = "predict",
 		.synopsis = "MODEL DATA.csv [-o OUT.csv] [--confidence C]\n"
 			    "MODEL --job K=V,... [--slo TIME] [--candidates N,...] [--confidence C] [--json]",
-		.what = "Appends predicted_time_s, upper_time_s, predicted_accuracy and extrapolated to "
+		.what = "Either adds predicted_time_s, upper_time_s, predicted_accuracy and extrapolated to "
 			"every\n"
-			"row of a table; or shows what each batch size would do for one job and chooses the "
+			"row of a table. Or shows for one job what each batch size would do, and chooses the "
 			"most\n"
-			"accurate one whose upper bound meets the SLO. Exit code 3: there is none. Under -q "
-			"the\n"
-			"chosen value is printed alone.",
+			"accurate one that meets the time limit (--slo). If no batch size is fast enough, "
+			"the exit\n"
+			"code is 3 and the shortest possible limit is printed. With -q it prints only the "
+			"choice.",
 		.option = option,
 		.json = true,
 		.output = "write the result here instead of standard output",
@@ -567,11 +554,11 @@ int verb_predict(int argc, char **argv)
 	if (!cli_parse(&c, &usage, argc, argv, &code))
 		return code;
 	if (o.job && c.n_args > 1)
-		return cli_usage_error(&c, "--job and the table %s: give one of them", c.arg[1]);
+		return cli_usage_error(&c, "give either --job or the table %s", c.arg[1]);
 	if (!o.job && c.n_args < 2)
-		return cli_usage_error(&c, "what shall be predicted? Add a table, or --job K=V,...");
+		return cli_usage_error(&c, "add a table to predict, or --job K=V,...");
 	if (!o.job && (!isnan(o.slo_s) || o.candidates || c.json))
-		return cli_usage_error(&c, "%s goes with --job, not with a table",
+		return cli_usage_error(&c, "%s needs --job; it does not work with a table",
 				       c.json         ? "--json"
 				       : o.candidates ? "--candidates"
 						      : "--slo");

@@ -1,5 +1,5 @@
-/* `postrider train`: a table of runs in, a model file out, and on the way a table of what was tried.
- * The work is predictors/search/train.c; here are the options, the grids and what people read. */
+/* `postrider train`: reads a table of runs, writes a model file, and prints which models were tried.
+ * predictors/search/train.c does the work; this file has the options, the grids and the output. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +47,7 @@ static const struct predictor_ops *model_by_name(const char *name, struct err *e
 	return NULL;
 }
 
-/* A file with "time" or "accuracy" at the top has a grid for each; else one grid serves both. */
+/* A file with "time" or "accuracy" at the top has a grid for each; otherwise one grid is used for both. */
 static int grids_read(const char *path, struct grid **out_time, struct grid **out_accuracy, struct err *err)
 {
 	static const char *const parts[] = { "time", "accuracy", NULL };
@@ -74,7 +74,7 @@ out:
 	return rc;
 }
 
-struct plan { /* what to try; the points are used where no search is wanted */
+struct plan { /* what to try; the points are used if there is no search */
 	struct grid *time, *accuracy; /* owned */
 	struct grid one_time, one_accuracy;
 	struct grid_point time_point, accuracy_point;
@@ -260,7 +260,7 @@ struct ranked {
 	size_t index; /* in the grid */
 };
 
-/* The lowest mean MSE first, what failed last, and the grid's order among equals. */
+/* The lowest mean MSE comes first, failures last; equals stay in the order of the grid. */
 static int by_rank(const void *a, const void *b)
 {
 	const struct ranked *x = a, *y = b;
@@ -305,15 +305,7 @@ static void print_tried(struct strbuf *out, const struct cli *c, const struct gr
 	for (size_t i = 0; i < g->n; i++)
 		rank[i] = (struct ranked){ &r[i], i };
 	qsort(rank, g->n, sizeof *rank, by_rank);
-	cli_table_init(&t, "lllrrrrl");
-	cli_table_add(&t, " ");
-	cli_table_add(&t, "model");
-	cli_table_add(&t, "settings");
-	cli_table_add(&t, "MSE");
-	cli_table_add(&t, "R2");
-	cli_table_add(&t, "MAPE %%");
-	cli_table_add(&t, "MAE");
-	cli_table_add(&t, "remark");
+	cli_table_head(&t, "lllrrrrl", " ", "model", "settings", "MSE", "R2", "MAPE %", "MAE", "remark");
 	for (size_t k = 0; k < g->n; k++) {
 		size_t i = rank[k].index;
 		const struct score_summary *s = &r[i].score;
@@ -368,12 +360,8 @@ static void print_importances(struct strbuf *out, const struct cli *c, const str
 		most_impurity = fmax(most_impurity, impurity[i]);
 		most_permutation = fmax(most_permutation, permutation[i]);
 	}
-	cli_table_init(&t, "lrlrl");
-	cli_table_add(&t, "what matters");
-	cli_table_add(&t, "%s", target->importance ? "importance" : "");
-	cli_table_add(&t, " ");
-	cli_table_add(&t, "%s", target->permutation ? "MSE if shuffled" : "");
-	cli_table_add(&t, " ");
+	cli_table_head(&t, "lrlrl", "column", target->importance ? "importance" : "", " ",
+		       target->permutation ? "MSE if shuffled" : "", " ");
 	for (size_t i = 0; i < n; i++) {
 		if (isnan(impurity[i]) && isnan(permutation[i]))
 			continue;
@@ -421,7 +409,8 @@ static void print_people(struct strbuf *out, const struct cli *c, const struct o
 			     r->accuracy_result, r->accuracy_best);
 	if (m->time.conformal.n)
 		strbuf_printf(out,
-			      "Upper bounds rest on %zu %s residuals; 90 %% takes %zu, 99 %% takes %zu.\n",
+			      "Bounds are based on %zu test errors (%s); 90 %% needs at least %zu, 99 %% "
+			      "needs %zu.\n",
 			      m->time.conformal.n, cli_clean(m->time.residuals_by), conformal_needed(0.9),
 			      conformal_needed(0.99));
 	if (o->dry_run)
@@ -441,8 +430,7 @@ static void json_importances(struct json_writer *w, const char *key, const struc
 	size_t n = m->schema->n_columns + m->schema->n_derived;
 	double *sum = importance ? mem_array(n, sizeof *sum) : NULL;
 
-	json_put_key(w, key);
-	json_open(w, '{');
+	json_kv_open(w, key, '{');
 	if (sum) {
 		cli_importances(m, importance, sum);
 		for (size_t i = 0; i < n; i++) {
@@ -461,8 +449,7 @@ static void json_tried(struct json_writer *w, const struct model *m, const struc
 		       const struct grid *g, const struct search_result *r)
 {
 	cli_json_target(w, "chosen", t);
-	json_put_key(w, "models");
-	json_open(w, '[');
+	json_kv_open(w, "models", '[');
 	for (size_t i = 0; i < g->n; i++) {
 		json_open(w, '{');
 		json_kv_string(w, "name", g->point[i].ops->name);
@@ -505,8 +492,7 @@ static void print_json(struct strbuf *out, const struct cli *c, const struct opt
 	json_kv_string(&w, "created", m->created);
 	json_kv_string(&w, "model", o->dry_run ? NULL : c->output);
 	json_kv_bool(&w, "leaks", r->leaks);
-	json_put_key(&w, "notices");
-	json_open(&w, '[');
+	json_kv_open(&w, "notices", '[');
 	for (size_t i = 0; i < r->n_notices; i++)
 		json_put_string(&w, r->notice[i]);
 	json_close(&w, ']');
@@ -519,17 +505,18 @@ static void say_notices(const struct cli *c, const struct model *m, const struct
 	for (size_t i = 0; i < r->n_notices; i++)
 		cli_notice(c, "%s", r->notice[i]);
 	if (r->leaks)
-		cli_notice(c, "equal settings lie on both sides of the split, so the scores flatter; --group "
-			      "COLUMNS "
-			      "keeps replicates together");
+		cli_notice(c,
+			   "training and test rows have equal settings, so the scores are too good; --group "
+			   "COLUMNS keeps replications together");
 	if (!m->accuracy.predictor.ops)
-		cli_notice(c, "no accuracy to learn from: this model predicts time alone, and a choice among "
-			      "batches that are in time takes the fastest");
+		cli_notice(c,
+			   "no accuracy to learn from: this model predicts time alone, so the fastest batch "
+			   "size will be chosen");
 }
 
 /* ---- the verb ---- */
 
-/* --policy stands for the model it wants, and for a schema without the load where it does without. */
+/* --policy means the model it needs, and a schema without the load if the policy ignores the load. */
 static int policy_means(struct options *o, struct schema **out_schema, struct err *err)
 {
 	struct policy_choice by;
@@ -539,8 +526,7 @@ static int policy_means(struct options *o, struct schema **out_schema, struct er
 	if (rc)
 		return err_prefix(err, "--policy");
 	if (!by.policy->predictor)
-		return err_fail(err, ERR_ARG,
-				"--policy %s: it chooses without a prediction, so any model will do",
+		return err_fail(err, ERR_ARG, "--policy %s: this policy needs no model; use any",
 				by.policy->name);
 	o->model = by.policy->predictor;
 	if (!by.policy->without_load)
@@ -555,7 +541,7 @@ static int policy_means(struct options *o, struct schema **out_schema, struct er
 
 /* ---- --curves ---- */
 
-struct joined { /* the runs, each with what it was after fewer epochs */
+struct joined { /* the runs, each with its state after fewer epochs */
 	struct csv *csv; /* of the curves */
 	struct curves *curves;
 	struct table *table;
@@ -563,16 +549,16 @@ struct joined { /* the runs, each with what it was after fewer epochs */
 
 static void say_joined(const struct cli *c, const struct options *o, const struct curves *j)
 {
-	cli_notice(c, "%zu runs and their curves make %zu rows; those of a run are never split apart",
-		   j->n_runs, j->csv->n_rows);
+	cli_notice(c, "%zu runs and their curves make %zu rows; rows of one run stay together", j->n_runs,
+		   j->csv->n_rows);
 	if (j->n_without || j->n_unfinished)
-		cli_notice(
-			c,
-			"%zu runs have no curve in %s and %zu one that does not reach their last epoch: they "
-			"are used as they are",
-			j->n_without, cli_clean(o->curves), j->n_unfinished);
+		cli_notice(c,
+			   "%zu runs have no curve in %s and %zu have one that ends before their last epoch; "
+			   "these "
+			   "runs are used without a curve",
+			   j->n_without, cli_clean(o->curves), j->n_unfinished);
 	if (j->n_strangers)
-		cli_notice(c, "%zu rows of %s are of no run in %s", j->n_strangers, cli_clean(o->curves),
+		cli_notice(c, "%zu rows of %s belong to no run in %s", j->n_strangers, cli_clean(o->curves),
 			   cli_clean(c->arg[0]));
 }
 
@@ -644,7 +630,7 @@ out:
 	return rc;
 }
 
-/* The model goes first: "written to" must be true when it is read. */
+/* The model is written first, so that "written to" is true when it is printed. */
 static int deliver(const struct cli *c, const struct options *o, const struct model *m,
 		   const struct train_report *r, struct err *err)
 {
@@ -675,40 +661,39 @@ int verb_train(int argc, char **argv)
 {
 	struct options o = { .seed = 1, .search_rows = 5000 };
 	const struct cli_option option[] = {
-		{ 0, "schema", CLI_TEXT, "FILE", "what the columns mean (default: built in)", &o.schema },
-		{ 0, "model", CLI_TEXT, "NAME", "fix the model of time instead of searching", &o.model },
-		{ 0, "policy", CLI_TEXT, "NAME", "train what this policy wants instead of searching",
-		  &o.policy },
-		{ 0, "set", CLI_TEXT, "K=V,...", "its settings, with --model or --policy", &o.set },
-		{ 0, "grid", CLI_TEXT, "FILE", "search these models and settings (JSON)", &o.grid },
-		{ 0, "search-rows", CLI_COUNT, "N", "search on so many rows at most (default: 5000; 0: all)",
+		{ 0, "schema", CLI_TEXT, "FILE", "a schema file: what the columns mean (default: built in)",
+		  &o.schema },
+		{ 0, "model", CLI_TEXT, "NAME", "use this model of time instead of searching", &o.model },
+		{ 0, "policy", CLI_TEXT, "NAME", "train the model that this policy needs", &o.policy },
+		{ 0, "set", CLI_TEXT, "K=V,...", "settings of the model, with --model or --policy", &o.set },
+		{ 0, "grid", CLI_TEXT, "FILE", "a JSON file with the models and settings to try", &o.grid },
+		{ 0, "search-rows", CLI_COUNT, "N", "search on at most N rows (default: 5000; 0: all)",
 		  &o.search_rows },
-		{ 0, "group", CLI_TEXT, "COLS", "rows equal in these columns are never split apart",
+		{ 0, "group", CLI_TEXT, "COLS", "keep rows together that are equal in these columns",
 		  &o.group },
 		{ 0, "split", CLI_TEXT, "HOW",
-		  "how rows are held out: kfold:5 (default), holdout:20:0.2,\nleave-group, "
-		  "interpolate:COLUMN, "
+		  "how test rows are chosen: kfold:5 (default),\nholdout:20:0.2, leave-group, "
+		  "interpolate:COLUMN,\n"
 		  "extrapolate:COLUMN[:BOUND]",
 		  &o.split },
 		{ 0, "curves", CLI_TEXT, "FILE",
-		  "accuracy and time per epoch, as `profile` writes them: learn from every\nepoch of a run, "
-		  "not "
-		  "from its last alone",
+		  "accuracy and time per epoch, as `profile` writes them:\nlearns from every epoch of a run",
 		  &o.curves },
 		{ 0, "exclude", CLI_LIST, "COL=VALUE", "leave these rows out; may be repeated", &o.exclude },
-		{ 0, "seed", CLI_COUNT, "N", "of everything random (default: 1)", &o.seed },
-		{ 0, "plain-bounds", CLI_FLAG, NULL, "upper bounds of equal width for short and long jobs",
+		{ 0, "seed", CLI_COUNT, "N", "seed of the random numbers (default: 1)", &o.seed },
+		{ 0, "plain-bounds", CLI_FLAG, NULL, "upper bounds of the same width for short and long jobs",
 		  &o.plain_bounds },
-		{ 'n', "dry-run", CLI_FLAG, NULL, "train and report, write no model", &o.dry_run },
+		{ 'n', "dry-run", CLI_FLAG, NULL, "train and report, but write no model", &o.dry_run },
 		{ 0 },
 	};
 	const struct cli_usage usage = {
 		.verb = "train",
 		.synopsis = "DATA.csv -o MODEL [options]",
-		.what = "Learns response time and accuracy from a table of runs. Without --model it tries a\n"
-			"grid of models, scores each on held-out rows and keeps the one with the lowest "
-			"mean\n"
-			"squared error. Under -q nothing is printed but what --json asks for.",
+		.what = "Learns response time and accuracy from a table of runs. Without --model or --policy "
+			"it\n"
+			"tries many models, tests each on rows that it has not seen, and keeps the one with "
+			"the\n"
+			"lowest mean squared error. With -q it prints only what --json asks for.",
 		.option = option,
 		.json = true,
 		.threads = true,
@@ -733,13 +718,13 @@ int verb_train(int argc, char **argv)
 	if (!cli_parse(&c, &usage, argc, argv, &code))
 		return code;
 	if (!c.output && !o.dry_run)
-		return cli_usage_error(&c, "where shall the model go? Add -o MODEL, or -n to write none");
+		return cli_usage_error(&c, "no output file: add -o MODEL, or -n to write none");
 	if (o.set && !o.model && !o.policy)
-		return cli_usage_error(&c, "--set needs --model or --policy: settings belong to one model");
+		return cli_usage_error(&c, "--set needs --model or --policy");
 	if (o.grid && o.model)
-		return cli_usage_error(&c, "--grid searches and --model does not; give one of them");
+		return cli_usage_error(&c, "give either --grid or --model");
 	if (o.policy && (o.model || o.grid))
-		return cli_usage_error(&c, "--policy says which model; leave out --%s",
+		return cli_usage_error(&c, "--policy determines the model; leave out --%s",
 				       o.model ? "model" : "grid");
 	if (c.output && !strcmp(c.output, "-") && !o.dry_run && (c.json || !c.quiet))
 		return cli_usage_error(

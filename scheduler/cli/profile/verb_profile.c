@@ -1,5 +1,5 @@
-/* `postrider profile`: a designed experiment on a training command. This file parses the options, shows progress and
- * prints the plan and the summary; scheduler/profiler measures. */
+/* `postrider profile`: a designed experiment on a training command. This file parses the options, shows
+ * progress and prints the plan and the summary; scheduler/profiler measures. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -169,8 +169,7 @@ static void table_setting(struct cli_table *t, const struct profile_design *d, c
 
 static void json_setting(struct json_writer *w, const struct profile_design *d, const uint16_t *level)
 {
-	json_put_key(w, "setting");
-	json_open(w, '{');
+	json_kv_open(w, "setting", '{');
 	for (size_t i = 0; i < d->n_factors; i++) {
 		if (d->factor[i].number)
 			json_kv_number(w, d->factor[i].name, atof(d->factor[i].level[level[i]]));
@@ -190,8 +189,7 @@ static int plan_json(const struct profile_campaign *k, struct strbuf *out, struc
 
 	json_begin(&w, out, true);
 	json_open(&w, '{');
-	json_put_key(&w, "runs");
-	json_open(&w, '[');
+	json_kv_open(&w, "runs", '[');
 	for (size_t i = 0; i < k->plan.n && !rc; i++) {
 		const struct profile_point *p = &k->plan.run[i];
 
@@ -205,8 +203,7 @@ static int plan_json(const struct profile_campaign *k, struct strbuf *out, struc
 		json_kv_int(&w, "copies", (long long)profile_jobs(&k->design, p->level));
 		json_kv_bool(&w, "done", k->journal.run[i].done);
 		json_kv_number(&w, "expected_s", profile_estimate_run_s(&k->estimate, &k->design, p));
-		json_put_key(&w, "command");
-		json_open(&w, '[');
+		json_kv_open(&w, "command", '[');
 		for (size_t j = 0; word[j]; j++)
 			json_put_string(&w, word[j]);
 		json_close(&w, ']');
@@ -441,8 +438,7 @@ static void json_terms(struct json_writer *w, const char *key, const struct anov
 
 static void json_bad(struct json_writer *w, const struct profile_campaign *k)
 {
-	json_put_key(w, "problems");
-	json_open(w, '[');
+	json_kv_open(w, "problems", '[');
 	for (size_t i = 0; i < k->plan.n; i++) {
 		const struct profile_outcome *o = &k->journal.run[i];
 
@@ -480,19 +476,16 @@ static void summary_json(const struct profile_campaign *k, const struct profile_
 	json_kv_int(&w, "timeout", (long long)v->n_timeout);
 	json_kv_int(&w, "unstable", (long long)v->n_unstable);
 	json_bad(&w, k);
-	json_put_key(&w, "noise");
-	json_open(&w, '{');
+	json_kv_open(&w, "noise", '{');
 	json_kv_int(&w, "settings", (long long)v->n_cv);
 	json_kv_number(&w, "median_cv", m->median_cv);
 	json_kv_number(&w, "max_cv", m->max_cv);
 	json_close(&w, '}');
-	json_put_key(&w, "anova");
-	json_open(&w, '{');
+	json_kv_open(&w, "anova", '{');
 	json_terms(&w, "time_s", m->time);
 	json_terms(&w, "accuracy", m->accuracy);
 	json_close(&w, '}');
-	json_put_key(&w, "suggestions");
-	json_open(&w, '[');
+	json_kv_open(&w, "suggestions", '[');
 	for (size_t i = 0; i < m->n_suggestions; i++) {
 		const struct profile_suggestion *s = &m->suggestion[i];
 		uint16_t level[PROFILE_MAX_FACTORS];
@@ -585,7 +578,7 @@ static int exit_code(const struct profile_campaign *k)
 static int check_usage(const struct cli *c, const struct options *o)
 {
 	if (!c->output && !o->dry_run)
-		return cli_usage_error(c, "where shall the table go? Add -o OUT.csv, or -n to see the plan");
+		return cli_usage_error(c, "no output file: add -o OUT.csv, or -n to see the plan");
 	if (c->output && !strcmp(c->output, "-"))
 		return cli_usage_error(c, "-o -: the table grows run by run, so it needs a file");
 	if (o->curves && !strcmp(o->curves, "-"))
@@ -595,9 +588,9 @@ static int check_usage(const struct cli *c, const struct options *o)
 				       "the command comes from --command or from what follows --, not both");
 	if (o->restart && o->retry)
 		return cli_usage_error(
-			c, "--restart measures everything anew, --retry what failed; give one of them");
+			c, "give either --restart (measures everything) or --retry (measures what failed)");
 	if (o->model && o->suggest == UINT64_MAX)
-		return cli_usage_error(c, "--model is what --suggest N asks; add it");
+		return cli_usage_error(c, "--model needs --suggest N");
 	if (o->suggest != UINT64_MAX && (o->suggest < 1 || o->suggest > SUGGEST_MAX))
 		return cli_usage_error(c, "--suggest: 1 to %d settings", SUGGEST_MAX);
 	return 0;
@@ -610,55 +603,59 @@ int verb_profile(int argc, char **argv)
 	};
 	const struct cli_option option[] = {
 		{ 0, "factor", CLI_LIST, "NAME=A,B",
-		  "a factor and its levels; one level: a fixed value.\nMay be repeated; wins over the design "
-		  "file",
+		  "a factor and its levels; one level is a fixed value.\nMay be repeated; overrides the "
+		  "design file",
 		  &o.factor },
 		{ 0, "design", CLI_TEXT, "HOW",
-		  "full: every combination (default); 2k: lowest and\nhighest levels; lhs:N: a Latin "
+		  "full: every combination (default); 2k: the lowest and\nhighest levels; lhs:N: a Latin "
 		  "hypercube of N runs",
 		  &o.design },
-		{ 0, "replications", CLI_COUNT, "R", "of every setting (default: 1)", &o.replications },
-		{ 0, "seed", CLI_COUNT, "N", "of the order, the hypercube and {seed} (default: 1)", &o.seed },
-		{ 0, "command", CLI_TEXT, "'WORDS'", "what is measured, with {factor} placeholders; no shell",
-		  &o.command },
-		{ 0, "accuracy", CLI_TEXT, "PATH", "where its JSON lines have it (default: accuracy)",
+		{ 0, "replications", CLI_COUNT, "R", "how often each setting is measured (default: 1)",
+		  &o.replications },
+		{ 0, "seed", CLI_COUNT, "N", "seed of the order, the hypercube and {seed} (default: 1)",
+		  &o.seed },
+		{ 0, "command", CLI_TEXT, "'WORDS'",
+		  "the command, with {factor} placeholders; no shell is used", &o.command },
+		{ 0, "accuracy", CLI_TEXT, "PATH", "place of the accuracy in JSON lines (default: accuracy)",
 		  &o.accuracy },
-		{ 0, "regex", CLI_TEXT, "RE", "or an expression whose (group) it is, in any output",
+		{ 0, "regex", CLI_TEXT, "RE", "or a regular expression whose (group) is the accuracy",
 		  &o.regex },
-		{ 0, "curves", CLI_TEXT, "FILE", "write accuracy per epoch there", &o.curves },
-		{ 0, "workdir", CLI_TEXT, "DIR", "journal and logs (default: OUT.csv.profile)", &o.workdir },
-		{ 0, "timeout", CLI_DURATION, "TIME", "of one run, for example 300s (default: 1h)",
+		{ 0, "curves", CLI_TEXT, "FILE", "write the accuracy per epoch to this file", &o.curves },
+		{ 0, "workdir", CLI_TEXT, "DIR", "folder for journal and logs (default: OUT.csv.profile)",
+		  &o.workdir },
+		{ 0, "timeout", CLI_DURATION, "TIME", "time limit of one run, for example 300s (default: 1h)",
 		  &o.timeout_s },
-		{ 0, "tries", CLI_COUNT, "K", "measure an unstable run so often at most (default: 3)",
+		{ 0, "tries", CLI_COUNT, "K", "measure an unstable run at most K times (default: 3)",
 		  &o.tries },
 		{ 0, "max-spread", CLI_TEXT, "SHARE",
-		  "(longest - shortest) / mean of copies or replications\nabove which a run is unstable "
-		  "(default: 0.3; 0: none)",
+		  "a run is unstable if (longest - shortest) / mean of its\ncopies or replications is larger "
+		  "(default: 0.3; 0: never)",
 		  &o.max_spread },
-		{ 0, "warm-up", CLI_FLAG, NULL, "run the first setting once before measuring", &o.warm_up },
-		{ 0, "retry", CLI_FLAG, NULL, "measure failed and unstable runs once more", &o.retry },
-		{ 0, "restart", CLI_FLAG, NULL, "begin anew; the old journal stays as journal.jsonl.old",
+		{ 0, "warm-up", CLI_FLAG, NULL, "run the first setting once, unmeasured, before the others",
+		  &o.warm_up },
+		{ 0, "retry", CLI_FLAG, NULL, "measure failed and unstable runs again", &o.retry },
+		{ 0, "restart", CLI_FLAG, NULL, "start again; the old journal becomes journal.jsonl.old",
 		  &o.restart },
-		{ 0, "suggest", CLI_COUNT, "N", "name the N settings whose time is least certain",
+		{ 0, "suggest", CLI_COUNT, "N", "print the N settings whose time is least certain",
 		  &o.suggest },
-		{ 0, "model", CLI_TEXT, "FILE", "take the uncertainty for --suggest from this model",
-		  &o.model },
-		{ 'n', "dry-run", CLI_FLAG, NULL, "print the plan and how long it will take, run nothing",
+		{ 0, "model", CLI_TEXT, "FILE", "use the uncertainty of this model for --suggest", &o.model },
+		{ 'n', "dry-run", CLI_FLAG, NULL, "print the plan and its duration, but run nothing",
 		  &o.dry_run },
 		{ 0 },
 	};
 	const struct cli_usage usage = {
 		.verb = "profile",
 		.synopsis = "[DESIGN.json] -o OUT.csv [options] [-- PROGRAM ARGUMENT...]",
-		.what = "Runs a designed experiment on a training command and writes the table of runs that\n"
-			"train and anova read. Each run starts njobs copies of the command at the same "
-			"time.\n"
-			"Every finished run is in a journal before the next begins: the same command goes "
-			"on\n"
-			"where it was killed. Exit code 1 if a run failed or stayed unstable.",
+		.what = "Runs a designed experiment on a training command and writes a table of runs for "
+			"train and\n"
+			"anova. Each run starts njobs copies of the command at the same time. Every finished "
+			"run is\n"
+			"saved before the next one starts: if it is interrupted, the same command continues "
+			"where\n"
+			"it stopped. The exit code is 1 if a run failed or stayed unstable.",
 		.option = option,
 		.json = true,
-		.output = "write the table here, one row a copy",
+		.output = "write the table here, one row per copy",
 		.min_args = 0,
 		.max_args = 1,
 		.examples =

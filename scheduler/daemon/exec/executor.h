@@ -13,6 +13,7 @@
 
 #include "common/err.h"
 #include "scheduler/config/config.h"
+#include "scheduler/jobs/life.h"
 
 struct exec_job {                    /* what start() needs; borrowed for the call */
 	uint64_t id;
@@ -24,20 +25,6 @@ struct exec_job {                    /* what start() needs; borrowed for the cal
 	double epochs;               /* to come; NaN: progress is not known */
 	double kill_grace_s, max_time_s;
 	bool pin; const char *cgroup;
-};
-
-struct exec_outcome {
-	uint64_t id;
-	bool lost;                   /* nobody knows how it ended; `reason` says why */
-	int exit_code;               /* -1: a signal ended it, or never started */
-	int exit_signal;             /* 0: none */
-	bool timed_out;              /* we stopped it: max_time_s */
-	bool stopped;                /* stop() was called, by us or a daemon before us */
-	int64_t started_ns, ended_ns; /* 1970, UTC; started 0: it never ran */
-	double run_s;                /* by the monotonic clock; NaN: not known */
-	double accuracy;             /* last number at the type's accuracy path; NaN: none */
-	double max_rss_mb, cpu_s;    /* NaN: not known */
-	char reason[256];            /* for people; empty where it ended well */
 };
 
 struct exec_progress {

@@ -2,17 +2,13 @@
 #define _GNU_SOURCE
 #include "scheduler/daemon/exec/spawner.h"
 
-#include <errno.h>
 #include <limits.h>
-#include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "common/mem.h"
+#include "common/worker.h"
 
 /* Last in, first out, and only ever emptied as a whole: nobody takes the top off while somebody else looks below it,
  * which is what makes such a list hard to share. */
@@ -21,8 +17,7 @@ struct pile {
 };
 
 struct spawner {
-	pthread_t thread;
-	bool runs;
+	struct worker worker;
 	atomic_bool leaving;
 	struct pile asked, returned;
 	int asked_fd, returned_fd; /* eventfds: there is something on the pile */
@@ -67,23 +62,6 @@ static void list_free(struct spawn_order *o)
 
 /* ---- the thread ---- */
 
-static void ring(int fd)
-{
-	const uint64_t one = 1;
-
-	/* Cannot fill up: its reader takes the whole count. */
-	while (write(fd, &one, sizeof one) < 0 && errno == EINTR)
-		;
-}
-
-static void drain(int fd)
-{
-	uint64_t count;
-
-	while (read(fd, &count, sizeof count) < 0 && errno == EINTR)
-		;
-}
-
 static void carry_out(struct spawner *s, struct spawn_order *o)
 {
 	enum spawn_state waiting = SPAWN_WAITING;
@@ -91,7 +69,7 @@ static void carry_out(struct spawner *s, struct spawn_order *o)
 	if (!atomic_load(&s->leaving) && atomic_compare_exchange_strong(&o->state, &waiting, SPAWN_TAKEN))
 		spawn_order_run(o, s->own_table);
 	pile_put(&s->returned, o);
-	ring(s->returned_fd);
+	bell_ring(s->returned_fd);
 }
 
 /* Woken, a thread may be given the very cpu that its waker runs on, and then the loop waits for its turn all the same.
@@ -134,7 +112,7 @@ static void *run(void *self)
 		struct spawn_order *o = pile_take(&s->asked);
 
 		if (!o)
-			drain(s->asked_fd); /* sleeps until it is rung */
+			bell_clear(s->asked_fd); /* sleeps until it is rung */
 		while (o) {
 			struct spawn_order *next = o->next; /* once returned, it is not ours */
 
@@ -150,24 +128,16 @@ static void *run(void *self)
 int spawner_new(struct spawner **out, struct err *err)
 {
 	struct spawner *s = mem_calloc(1, sizeof *s);
-	sigset_t all, before;
-	int error;
+	int rc;
 
 	if (!s)
 		return err_nomem(err, "the thread that starts jobs");
-	s->asked_fd = eventfd(0, EFD_CLOEXEC);
-	s->returned_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	error = s->asked_fd < 0 || s->returned_fd < 0 ? errno : 0;
-	if (!error) {
-		sigfillset(&all); /* signals are the loop's */
-		pthread_sigmask(SIG_SETMASK, &all, &before);
-		error = pthread_create(&s->thread, NULL, run, s);
-		pthread_sigmask(SIG_SETMASK, &before, NULL);
-		s->runs = error == 0;
-	}
-	if (error) {
+	s->asked_fd = s->returned_fd = -1;
+	if ((rc = bell_new(&s->asked_fd, false, "starting jobs", err)) ||
+	    (rc = bell_new(&s->returned_fd, true, "starting jobs", err)) ||
+	    (rc = worker_start(&s->worker, run, s, "starting jobs", err))) {
 		spawner_free(s);
-		return err_fail(err, ERR_IO, "cannot have a thread that starts jobs: %s", strerror(error));
+		return rc;
 	}
 	*out = s;
 	return 0;
@@ -177,17 +147,14 @@ void spawner_free(struct spawner *s)
 {
 	if (!s)
 		return;
-	if (s->runs) {
-		atomic_store(&s->leaving, true);
-		ring(s->asked_fd);
-		pthread_join(s->thread, NULL);
-	}
+	atomic_store(&s->leaving, true);
+	if (s->worker.runs)
+		bell_ring(s->asked_fd);
+	worker_join(&s->worker);
 	list_free(pile_take(&s->asked));
 	list_free(pile_take(&s->returned));
-	if (s->asked_fd >= 0)
-		close(s->asked_fd);
-	if (s->returned_fd >= 0)
-		close(s->returned_fd);
+	bell_free(&s->asked_fd);
+	bell_free(&s->returned_fd);
 	free(s);
 }
 
@@ -199,7 +166,7 @@ int spawner_fd(const struct spawner *s)
 void spawner_add(struct spawner *s, struct spawn_order *o)
 {
 	pile_put(&s->asked, o);
-	ring(s->asked_fd);
+	bell_ring(s->asked_fd);
 }
 
 bool spawner_withdraw(struct spawn_order *o)
@@ -211,6 +178,6 @@ bool spawner_withdraw(struct spawn_order *o)
 
 struct spawn_order *spawner_returned(struct spawner *s)
 {
-	drain(s->returned_fd); /* first: what comes after it rings again */
+	bell_clear(s->returned_fd); /* first: what comes after it rings again */
 	return pile_take(&s->returned);
 }

@@ -2,19 +2,17 @@
 #define _GNU_SOURCE
 #include "scheduler/daemon/learn/learner.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "common/clock.h"
 #include "common/mem.h"
+#include "common/worker.h"
 #include "scheduler/daemon/learn/learner_work.h"
 
 enum learner_state { LEARNER_IDLE, LEARNER_RUNNING, LEARNER_DONE };
@@ -34,7 +32,7 @@ struct learner {
 	uint64_t seed;
 	int fd;
 	atomic_bool stop;
-	pthread_t thread;
+	struct worker worker;
 
 	/* the loop's while idle, the thread's while it runs */
 	struct task task;
@@ -105,8 +103,6 @@ static void *run(void *arg)
 	struct model_version *fresh = mem_array(VERSIONS_MAX, sizeof *fresh);
 	struct learner_result r = { 0 };
 	double from_s = clock_monotonic_s();
-	uint64_t one = 1;
-	ssize_t ignored;
 	int rc;
 
 	lower_priority();
@@ -126,15 +122,13 @@ static void *run(void *arg)
 	pthread_mutex_lock(&l->lock);
 	l->state = LEARNER_DONE;
 	pthread_mutex_unlock(&l->lock);
-	ignored = write(l->fd, &one, sizeof one);
-	(void)ignored;
+	bell_ring(l->fd);
 	return NULL;
 }
 
-/* Without signals: they are the loop's. Takes the task, also on failure. */
+/* Takes the task, also on failure. */
 static int start(struct learner *l, struct task *task, struct err *err)
 {
-	sigset_t all, before;
 	int rc;
 
 	if (learner_busy(l)) {
@@ -143,15 +137,12 @@ static int start(struct learner *l, struct task *task, struct err *err)
 	}
 	l->task = *task;
 	l->state = LEARNER_RUNNING;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(&l->thread, NULL, run, l);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (!rc)
-		return 0;
-	l->state = LEARNER_IDLE;
-	task_release(&l->task);
-	return err_fail(err, ERR_IO, "no thread to train in: %s", strerror(rc));
+	rc = worker_start(&l->worker, run, l, "training", err);
+	if (rc) {
+		l->state = LEARNER_IDLE;
+		task_release(&l->task);
+	}
+	return rc;
 }
 
 /* ---- the loop ---- */
@@ -165,7 +156,7 @@ static int copy_text(const char *s, char **out)
 int learner_new(const struct learner_params *p, struct learner **out, struct err *err)
 {
 	struct learner *l = mem_calloc(1, sizeof *l);
-	int rc = 0;
+	int rc;
 
 	if (!l)
 		return err_nomem(err, "learning");
@@ -173,9 +164,7 @@ int learner_new(const struct learner_params *p, struct learner **out, struct err
 	l->policy = p->policy;
 	l->seed = p->seed;
 	pthread_mutex_init(&l->lock, NULL);
-	l->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (l->fd < 0)
-		rc = err_fail(err, ERR_IO, "no descriptor for learning: %s", strerror(errno));
+	rc = bell_new(&l->fd, true, "learning", err);
 	l->known = mem_array(VERSIONS_MAX, sizeof *l->known);
 	/* each is tried, so that none is left pointing at the configuration's */
 	if (copy_text(p->learning->table, &l->learning.table) +
@@ -201,13 +190,11 @@ void learner_free(struct learner *l)
 	if (!l)
 		return;
 	atomic_store(&l->stop, true);
-	if (learner_busy(l))
-		pthread_join(l->thread, NULL);
+	worker_join(&l->worker);
 	learner_result_release(&l->result);
 	task_release(&l->task);
 	versions_free(l->versions);
-	if (l->fd >= 0)
-		close(l->fd);
+	bell_free(&l->fd);
 	pthread_mutex_destroy(&l->lock);
 	free(l->known);
 	free(l->program);
@@ -268,14 +255,10 @@ int learner_rollback(struct learner *l, uint32_t number, const char *reason, str
 
 bool learner_poll(struct learner *l, struct learner_result *out)
 {
-	uint64_t n;
-	ssize_t ignored;
-
 	if (state_of(l) != LEARNER_DONE)
 		return false;
-	pthread_join(l->thread, NULL); /* it has nothing left to do but to leave */
-	ignored = read(l->fd, &n, sizeof n);
-	(void)ignored;
+	worker_join(&l->worker); /* it has nothing left to do but to leave */
+	bell_clear(l->fd);
 	*out = l->result;
 	l->result = (struct learner_result){ 0 };
 	l->state = LEARNER_IDLE;

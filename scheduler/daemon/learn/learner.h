@@ -6,7 +6,7 @@
  * new one is better at `significance`. Only then is a model with its bounds trained on everything, saved as
  * FOLDER/NNNN.model, read back and compiled. Without a model in use whatever could be trained is taken.
  *
- * The loop is never waited for and does not wait: it hands over a text, watches a descriptor and fetches the result.
+ * The loop is never waited for and does not wait: it hands over rows, watches a descriptor and fetches the result.
  * The thread has a lower priority (SCHED_BATCH, nice +15) and no signals. learner_free() waits for the fit at
  * hand: for the 648 runs of configs/profiles/two-cores a quarter of a second on a free core, where the whole training
  * takes six; while jobs keep all cores busy, the low priority makes both longer. */

@@ -1,3 +1,4 @@
+/* See learner_data.h. */
 #include "scheduler/daemon/learn/learner_data.h"
 
 #include <math.h>
@@ -5,6 +6,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "scheduler/store/store.h"
 
 /* ---- what the operator gave ---- */
 
@@ -33,202 +35,150 @@ void learner_base_release(struct learner_base *b)
 	*b = (struct learner_base){ 0 };
 }
 
-static const struct csv *base_csv(const struct learner_base *b)
-{
-	return !b ? NULL : b->joined ? b->joined->csv : b->runs;
-}
-
-/* ---- the columns of a schema in a file ---- */
-
-/* Where column i of the schema (factors, derived ones, then time, accuracy and what rows are excluded by) is in the
- * file; -1: it has none. */
-static int place_of(const struct csv *csv, const struct schema *s, size_t i, const char **out_name)
-{
-	int at;
-
-	if (i < s->n_columns) {
-		*out_name = s->column[i].name;
-		at = csv_column(csv, s->column[i].name);
-		for (size_t k = 0; at < 0 && k < s->column[i].n_aliases; k++)
-			at = csv_column(csv, s->column[i].alias[k]);
-		return at;
-	}
-	i -= s->n_columns;
-	if (i < s->n_derived)
-		*out_name = s->derived[i].name;
-	else if (i == s->n_derived)
-		*out_name = s->time;
-	else if (i == s->n_derived + 1)
-		*out_name = s->accuracy;
-	else
-		*out_name = s->exclude[i - s->n_derived - 2].column;
-	return *out_name ? csv_column(csv, *out_name) : -1;
-}
-
-static size_t n_places(const struct schema *s)
-{
-	return s->n_columns + s->n_derived + 2 + s->n_excludes;
-}
-
 /* ---- observations that can be used ---- */
 
-/* number[]: of the sources, NaN where there is none. */
-static bool row_numbers(const struct csv *csv, size_t row, const struct schema *s, const int *place,
-			double *number)
+/* A row of the store as the builder of tables takes it. */
+static size_t values_of(const struct store_observation *o, struct table_value *out)
 {
-	for (size_t i = 0; i < s->n_columns + s->n_derived; i++) {
-		bool is_number = i >= s->n_columns || s->column[i].kind == COLUMN_NUMBER;
-
-		number[i] = NAN;
-		if (is_number && place[i] >= 0 && csv_number(csv, row, (size_t)place[i], &number[i], NULL))
-			return false;
-	}
-	for (size_t i = 0; i < s->n_derived; i++) {
-		double *v = &number[s->n_columns + i];
-
-		if (isnan(*v))
-			*v = schema_derive(&s->derived[i], number);
-		if (isinf(*v))
-			return false;
-	}
-	return true;
+	for (size_t i = 0; i < o->n; i++)
+		out[i] = (struct table_value){ o->value[i].name, o->value[i].text, o->value[i].number };
+	return o->n;
 }
 
-static bool row_usable(const struct csv *csv, size_t row, const struct schema *s, const int *place)
+static bool has_time(const struct store_observation *o, const struct schema *s)
 {
-	double number[SCHEMA_MAX_COLUMNS], v = NAN;
-	size_t time = s->n_columns + s->n_derived;
-
-	if (place[time] < 0 || csv_number(csv, row, (size_t)place[time], &v, NULL) || !(v > 0.0))
-		return false;
-	if (place[time + 1] >= 0 && csv_number(csv, row, (size_t)place[time + 1], &v, NULL))
-		return false;
-	return row_numbers(csv, row, s, place, number);
-}
-
-int learner_usable(const struct csv *observations, const struct schema *s, bool *good, struct err *err)
-{
-	int *place = mem_array(n_places(s), sizeof *place);
-	const char *name;
-
-	if (!place)
-		return err_nomem(err, "the table to learn from");
-	for (size_t i = 0; i < n_places(s); i++)
-		place[i] = place_of(observations, s, i, &name);
-	for (size_t i = 0; i < observations->n_rows; i++)
-		good[i] = good[i] && row_usable(observations, i, s, place);
-	free(place);
-	return 0;
-}
-
-/* ---- one table ---- */
-
-struct columns { /* of the table that is made */
-	const char **name;
-	int *base, *observed; /* where each is in the two files; -1: nowhere */
-	size_t n;
-};
-
-static void columns_release(struct columns *c)
-{
-	free(c->name);
-	free(c->base);
-	free(c->observed);
-}
-
-static bool has_column(const struct columns *c, const char *name)
-{
-	for (size_t i = 0; i < c->n; i++) {
-		if (!strcmp(c->name[i], name))
-			return true;
+	for (size_t i = 0; i < o->n; i++) {
+		if (!strcmp(o->value[i].name, s->time))
+			return o->value[i].number > 0.0;
 	}
 	return false;
 }
 
-static int columns_find(const struct csv *base, const struct csv *observed, const struct schema *s,
-			struct columns *c, struct err *err)
+/* 1: the row can be used, 0: it cannot. */
+static int try_row(struct table_builder *b, const struct schema *s, const struct store_observation *o,
+		   struct err *err)
 {
-	size_t max = n_places(s);
+	struct table_value value[STORE_MAX_VALUES];
+	struct err why = { 0 };
+	int rc;
 
-	*c = (struct columns){ .name = mem_array(max, sizeof *c->name),
-			       .base = mem_array(max, sizeof *c->base),
-			       .observed = mem_array(max, sizeof *c->observed) };
-	if (!c->name || !c->base || !c->observed) {
-		columns_release(c);
-		return err_nomem(err, "the table to learn from");
-	}
-	for (size_t i = 0; i < max; i++) {
-		const char *name = NULL;
-		int in_base = base ? place_of(base, s, i, &name) : -1;
-		int in_observed = observed ? place_of(observed, s, i, &name) : -1;
-		bool needed = i < s->n_columns && !s->column[i].optional;
-
-		/* A column neither has is left out, so that the schema can say it is missing, unless a table of
-		 * observations alone lacks it: then it is unknown of every job. */
-		if (!name || (in_base < 0 && in_observed < 0 && (base || !needed)) || has_column(c, name))
-			continue;
-		c->name[c->n] = name;
-		c->base[c->n] = in_base;
-		c->observed[c->n++] = in_observed;
-	}
-	return 0;
+	if (!has_time(o, s))
+		return 0;
+	rc = table_builder_row(b, value, values_of(o, value), &why);
+	return rc == -ERR_NOMEM ? err_nomem(err, "the table to learn from") : rc == 0;
 }
 
-static void put_row(struct strbuf *out, const struct csv *csv, size_t row, const int *place, size_t n)
+int learner_rows_find(const char *packed, size_t len, const struct schema *s, const struct schema *other,
+		      struct learner_rows *out, struct err *err)
 {
-	for (size_t i = 0; i < n; i++) {
-		if (i)
-			strbuf_add(out, ",", 1);
-		if (place[i] >= 0)
-			csv_put(out, csv_cell(csv, row, (size_t)place[i]));
+	struct store_observation *o = mem_alloc(sizeof *o);
+	struct table_builder *b = NULL, *b_other = NULL;
+	size_t cap = 0;
+	int rc = o ? table_builder_new("observations", s, &b, err)
+		   : err_nomem(err, "the table to learn from");
+
+	*out = (struct learner_rows){ .packed = packed, .len = len };
+	if (!rc && other)
+		rc = table_builder_new("observations", other, &b_other, err);
+	for (size_t next = 0, at = 0; !rc && store_observation_next(packed, len, &next, o); at = next) {
+		int usable = try_row(b, s, o, err);
+
+		if (usable > 0 && other)
+			usable = try_row(b_other, other, o, err);
+		if (usable < 0)
+			rc = usable;
+		else if (!usable)
+			out->n_unusable++;
+		else if (mem_grow((void **)&out->at, &cap, out->n + 1, sizeof *out->at))
+			rc = err_nomem(err, "the table to learn from");
+		else
+			out->at[out->n++] = at;
 	}
-	strbuf_add(out, "\n", 1);
+	table_builder_free(b);
+	table_builder_free(b_other);
+	free(o);
+	if (!rc && out->n > LEARNER_MAX_OBSERVATIONS) {
+		size_t older = out->n - LEARNER_MAX_OBSERVATIONS;
+
+		out->n = LEARNER_MAX_OBSERVATIONS;
+		memmove(out->at, out->at + older, out->n * sizeof *out->at);
+	}
+	if (rc)
+		learner_rows_release(out);
+	return rc;
+}
+
+void learner_rows_release(struct learner_rows *r)
+{
+	free(r->at);
+	*r = (struct learner_rows){ 0 };
+}
+
+/* ---- one table ---- */
+
+static int add_base(struct table_builder *b, const struct learner_base *base, const struct schema *s,
+		    struct err *err)
+{
+	struct table *t = NULL;
+	int rc = table_read(base->joined ? base->joined->csv : base->runs, s, TABLE_NEEDS_NOTHING, &t, err);
+
+	if (!rc)
+		rc = table_builder_append(b, t, err);
+	table_free(t);
+	return rc;
+}
+
+static int add_rows(struct table_builder *b, const struct learner_rows *rows, size_t first, size_t n,
+		    struct err *err)
+{
+	struct store_observation *o = mem_alloc(sizeof *o);
+	struct table_value value[STORE_MAX_VALUES];
+	int rc = o ? 0 : err_nomem(err, "the table to learn from");
+
+	for (size_t i = first; !rc && i < first + n; i++) {
+		size_t at = rows->at[i];
+
+		store_observation_next(rows->packed, rows->len, &at, o);
+		rc = table_builder_row(b, value, values_of(o, value), err);
+	}
+	free(o);
+	return rc;
 }
 
 /* The runs of the base's rows, and each observation its own. */
 static int runs_make(const struct learner_base *base, struct learner_table *t, struct err *err)
 {
-	size_t n_base;
+	size_t n = t->table->n_rows + t->table->n_excluded, n_base;
 
 	if (!base || !base->joined)
 		return 0;
 	n_base = base->joined->csv->n_rows;
-	t->run = mem_array(t->csv->n_rows, sizeof *t->run);
+	t->run = mem_array(n, sizeof *t->run);
 	if (!t->run)
 		return err_nomem(err, "the table to learn from");
-	for (size_t i = 0; i < t->csv->n_rows; i++)
+	for (size_t i = 0; i < n; i++)
 		t->run[i] = i < n_base ? base->joined->run[i] : (uint32_t)i;
 	return 0;
 }
 
-int learner_table_make(const struct learner_base *base, const struct csv *observations, const uint32_t *row,
+int learner_table_make(const struct learner_base *base, const struct learner_rows *rows, size_t first,
 		       size_t n, const struct schema *s, struct learner_table *out, struct err *err)
 {
-	const struct csv *first = base_csv(base);
-	struct strbuf text = { 0 };
-	struct columns c;
-	int rc;
+	bool has_base = base && base->runs;
+	struct table_builder *b = NULL;
+	int rc = table_builder_new("runs and observations", s, &b, err);
 
 	*out = (struct learner_table){ 0 };
-	rc = columns_find(first, observations, s, &c, err);
-	if (rc)
-		return rc;
-	for (size_t i = 0; i < c.n; i++) {
-		if (i)
-			strbuf_add(&text, ",", 1);
-		csv_put(&text, c.name[i]);
-	}
-	strbuf_add(&text, "\n", 1);
-	for (size_t i = 0; first && i < first->n_rows; i++)
-		put_row(&text, first, i, c.base, c.n);
-	for (size_t i = 0; i < n; i++)
-		put_row(&text, observations, row[i], c.observed, c.n);
-	rc = text.failed ? err_nomem(err, "the table to learn from")
-			 : csv_parse("runs and observations", text.text, text.len, &out->csv, err);
-	strbuf_release(&text);
-	columns_release(&c);
+	if (!rc && has_base)
+		rc = add_base(b, base, s, err);
 	if (!rc)
-		rc = table_read(out->csv, s, true, &out->table, err);
+		rc = add_rows(b, rows, first, n, err);
+	/* A column that neither has is missing, and the schema says so; one that observations alone lack is not known of
+	 * any job. */
+	if (!rc)
+		rc = table_builder_finish(b, has_base ? TABLE_NEEDS_TARGETS : TABLE_NEEDS_NOTHING,
+					  &out->table, err);
+	table_builder_free(b);
 	if (!rc)
 		rc = runs_make(base, out, err);
 	if (rc)
@@ -239,7 +189,6 @@ int learner_table_make(const struct learner_base *base, const struct csv *observ
 void learner_table_release(struct learner_table *t)
 {
 	table_free(t->table);
-	csv_free(t->csv);
 	free(t->run);
 	*t = (struct learner_table){ 0 };
 }

@@ -1,5 +1,5 @@
 /* The tables a training needs, for learner.c: the operator's runs (and their curves) and the daemon's own
- * observations as one table under a schema. */
+ * observations as one table under a schema, made in memory. */
 #ifndef SCHEDULER_DAEMON_LEARN_LEARNER_DATA_H
 #define SCHEDULER_DAEMON_LEARN_LEARNER_DATA_H
 
@@ -7,7 +7,7 @@
 #include "predictors/data/curves.h"
 #include "predictors/data/table.h"
 
-#define LEARNER_MAX_OBSERVATIONS 5000 /* the latest ones; so that a training takes seconds, however old the daemon is */
+#define LEARNER_MAX_OBSERVATIONS 5000 /* the latest ones: a training takes seconds, however old the daemon is */
 
 struct learner_base {          /* what the operator gave; all zero: nothing */
 	struct csv *runs, *curve;
@@ -18,19 +18,26 @@ int learner_base_read(const char *table, const char *curves, const struct schema
                       struct err *err);
 void learner_base_release(struct learner_base *b);
 
-/* Rows of the observations that can be used under the schema: a time above 0, numbers where numbers are asked for. The
- * others are nobody's fault that should stop training for good. good[] has a flag a row, and only loses some. */
-int learner_usable(const struct csv *observations, const struct schema *s, bool *good, struct err *err);
+/* Observations as the store packed them (store_observation_next()), borrowed. */
+struct learner_rows {
+	const char *packed; size_t len;
+	size_t *at, n;         /* where each row that can be used begins; the latest is the last */
+	size_t n_unusable;
+};
+/* Finds the rows that can be used under both schemas (`other` may be NULL): a time above 0, numbers where numbers are asked
+ * for. Rows that cannot be used are counted and passed over, since they must not stop training for good. */
+int learner_rows_find(const char *packed, size_t len, const struct schema *s, const struct schema *other,
+                      struct learner_rows *out, struct err *err);
+void learner_rows_release(struct learner_rows *r);
 
-/* A table with its csv, and the runs its rows are of (train.h). */
+/* A table, and the runs its rows are of (train.h). */
 struct learner_table {
-	struct csv *csv;
 	struct table *table;
 	uint32_t *run;         /* NULL: each row is its own */
 };
-/* base (may be NULL) and the rows row[0..n) of the observations (may be NULL), in the schema's names; a column that
- * one of them lacks is missing there. The schema is borrowed by the table. */
-int learner_table_make(const struct learner_base *base, const struct csv *observations, const uint32_t *row, size_t n,
+/* base (may be NULL) and n of the observations from `first` on; a column that one of them lacks is missing there. The
+ * schema is borrowed by the table. */
+int learner_table_make(const struct learner_base *base, const struct learner_rows *rows, size_t first, size_t n,
                        const struct schema *s, struct learner_table *out, struct err *err);
 void learner_table_release(struct learner_table *t);
 

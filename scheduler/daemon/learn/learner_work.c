@@ -22,15 +22,12 @@ struct training {
 	struct schema *schema;
 	struct recipe recipe;
 	struct learner_base base;
-	struct csv *observations;
-	uint32_t *row; /* usable observations, the latest at the end */
-	size_t n_rows, n_unusable;
+	struct learner_rows rows;
 };
 
 static void training_release(struct training *t)
 {
-	free(t->row);
-	csv_free(t->observations);
+	learner_rows_release(&t->rows);
 	learner_base_release(&t->base);
 	schema_free(t->schema);
 	model_free(t->current);
@@ -53,36 +50,6 @@ static int find_schema(struct training *t, struct err *err)
 	return rc;
 }
 
-static int find_rows(struct training *t, struct err *err)
-{
-	size_t n = t->observations->n_rows;
-	bool *good = mem_array(n, sizeof *good);
-	int rc = good ? 0 : err_nomem(err, "learning");
-
-	t->row = mem_array(n, sizeof *t->row);
-	if (!t->row)
-		rc = err_nomem(err, "learning");
-	for (size_t i = 0; !rc && i < n; i++)
-		good[i] = true;
-	if (!rc)
-		rc = learner_usable(t->observations, t->schema, good, err);
-	if (!rc && t->current)
-		rc = learner_usable(t->observations, t->current->schema, good, err);
-	for (size_t i = 0; !rc && i < n; i++) {
-		if (good[i])
-			t->row[t->n_rows++] = (uint32_t)i;
-		else
-			t->n_unusable++;
-	}
-	if (t->n_rows > LEARNER_MAX_OBSERVATIONS) {
-		memmove(t->row, t->row + t->n_rows - LEARNER_MAX_OBSERVATIONS,
-			LEARNER_MAX_OBSERVATIONS * sizeof *t->row);
-		t->n_rows = LEARNER_MAX_OBSERVATIONS;
-	}
-	free(good);
-	return rc;
-}
-
 static int prepare(struct training *t, struct err *err)
 {
 	const struct config_learning *c = t->w->learning;
@@ -98,10 +65,8 @@ static int prepare(struct training *t, struct err *err)
 	if (!rc)
 		rc = learner_base_read(c->table, c->curves, t->schema, &t->base, err);
 	if (!rc)
-		rc = csv_parse("observations", k->len ? k->observations : "time_s\n",
-			       k->len ? k->len : strlen("time_s\n"), &t->observations, err);
-	if (!rc)
-		rc = find_rows(t, err);
+		rc = learner_rows_find(k->observations, k->len, t->schema,
+				       t->current ? t->current->schema : NULL, &t->rows, err);
 	return rc;
 }
 
@@ -110,8 +75,8 @@ static int prepare(struct training *t, struct err *err)
 static int count_tests(const struct training *t, size_t *out, struct err *err)
 {
 	const struct config_learning *c = t->w->learning;
-	size_t rows = t->n_rows + (t->base.runs ? t->base.runs->n_rows : 0);
-	size_t n = t->n_rows / 2 < c->test_jobs ? t->n_rows / 2 : c->test_jobs;
+	size_t rows = t->rows.n + (t->base.runs ? t->base.runs->n_rows : 0);
+	size_t n = t->rows.n / 2 < c->test_jobs ? t->rows.n / 2 : c->test_jobs;
 
 	*out = 0;
 	if (rows < c->min_observations)
@@ -123,7 +88,7 @@ static int count_tests(const struct training *t, size_t *out, struct err *err)
 		return err_fail(
 			err, ERR_NODATA,
 			"%zu observations: too few to tell whether a new model is better than the one in use",
-			t->n_rows);
+			t->rows.n);
 	*out = n;
 	return 0;
 }
@@ -131,15 +96,14 @@ static int count_tests(const struct training *t, size_t *out, struct err *err)
 /* Both models on the last n observations. The times to predict are in `said`: actual, old, new, each by row. */
 static int predict_both(const struct training *t, size_t n, double *said, struct err *err)
 {
-	const uint32_t *last = t->row + t->n_rows - n;
+	size_t first = t->rows.n - n;
 	struct learner_table old = { 0 }, fresh = { 0 }, rest = { 0 };
-	int rc = learner_table_make(NULL, t->observations, last, n, t->current->schema, &old, err);
+	int rc = learner_table_make(NULL, &t->rows, first, n, t->current->schema, &old, err);
 
 	if (!rc)
-		rc = learner_table_make(NULL, t->observations, last, n, t->schema, &fresh, err);
+		rc = learner_table_make(NULL, &t->rows, first, n, t->schema, &fresh, err);
 	if (!rc)
-		rc = learner_table_make(&t->base, t->observations, t->row, t->n_rows - n, t->schema, &rest,
-					err);
+		rc = learner_table_make(&t->base, &t->rows, 0, first, t->schema, &rest, err);
 	for (size_t i = 0; i < 3 * n; i++)
 		said[i] = NAN;
 	if (!rc)
@@ -192,7 +156,7 @@ static int train_and_save(struct training *t, const char *path, struct model_ver
 {
 	struct learner_table all = { 0 };
 	struct model *trained = NULL, *back = NULL;
-	int rc = learner_table_make(&t->base, t->observations, t->row, t->n_rows, t->schema, &all, err);
+	int rc = learner_table_make(&t->base, &t->rows, 0, t->rows.n, t->schema, &all, err);
 
 	if (!rc)
 		rc = learner_train(&t->recipe, &all, t->w->seed, "runs and observations", v->created,
@@ -223,8 +187,9 @@ static void describe(const struct training *t, struct model_version *v)
 {
 	char unusable[64] = "";
 
-	if (t->n_unusable)
-		snprintf(unusable, sizeof unusable, "; %zu observations could not be used", t->n_unusable);
+	if (t->rows.n_unusable)
+		snprintf(unusable, sizeof unusable, "; %zu observations could not be used",
+			 t->rows.n_unusable);
 	if (!v->tested)
 		snprintf(v->message, sizeof v->message, "the first model, from %zu rows%s", v->rows,
 			 unusable);
@@ -270,8 +235,8 @@ int learner_work_train(const struct learner_work *w, struct learner_result *r, s
 		rc = count_tests(&t, &tests, err);
 	if (!rc && tests)
 		rc = compare(&t, tests, &v, err);
-	v.observations = t.n_rows;
-	v.rows = t.n_rows + (t.base.runs ? t.base.runs->n_rows : 0);
+	v.observations = t.rows.n;
+	v.rows = t.rows.n + (t.base.runs ? t.base.runs->n_rows : 0);
 	v.accepted = !tests || v.p < w->learning->significance;
 	if (!rc && v.accepted && !(path = versions_path(w->versions, v.number)))
 		rc = err_nomem(err, "learning");

@@ -177,7 +177,7 @@ static void on_result(evutil_socket_t fd, short what, void *owner)
 	put_to_use(l);
 	renew_if_changed(l);
 	ms = (double)(daemon_now_ns(l->d) - since) / 1e6;
-	l->d->tally.max_block_ms = fmax(l->d->tally.max_block_ms, ms);
+	l->d->stats.max_block_ms = fmax(l->d->stats.max_block_ms, ms);
 }
 
 static void failed_with(struct learning *l, const struct err *err)

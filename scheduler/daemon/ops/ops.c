@@ -412,7 +412,7 @@ void put_job(struct request *r, const struct job *job)
 {
 	struct job_live live;
 
-	outlook_live(r->d, job, &live);
+	estimates_live(r->d, job, &live);
 	json_put_key(&r->w, "job");
 	job_json(&r->w, &job->row, &live);
 }

@@ -120,13 +120,13 @@ static void answer_watch(struct request *r, const struct job *job)
 	if (job) {
 		struct job_live live;
 
-		outlook_live(r->d, job, &live);
+		estimates_live(r->d, job, &live);
 		job_json(&r->w, &job->row, &live);
 	}
 	for (; j && n < WATCH_JOBS; j = j->after, n++) {
 		struct job_live live = { 0 };
 
-		outlook_facts(r->d, j, &live);
+		estimates_facts(r->d, j, &live);
 		job_json(&r->w, &j->row, &live);
 	}
 	json_close(&r->w, ']');
@@ -179,8 +179,8 @@ static void put_queue(struct request *r)
 	const struct daemon *d = r->d;
 	uint32_t slots = d->setup->config->slots, used = sched_slots_used(d->sched);
 	double up_s = (double)(daemon_now_ns(d) - d->started_ns) / 1e9;
-	double since = (double)(daemon_now_ns(d) - d->load_since_ns) / 1e9;
-	double busy = d->processes_integral_s + since * (double)d->load_processes;
+	double since = (double)(daemon_now_ns(d) - d->life.load_since_ns) / 1e9;
+	double busy = d->life.processes_integral_s + since * (double)d->life.load_processes;
 
 	json_put_key(&r->w, "queue");
 	json_open(&r->w, '{');
@@ -217,7 +217,7 @@ void op_stats(struct request *r)
 	for (int s = 0; s < N_JOB_STATES; s++)
 		json_kv_int(&r->w, job_state_name[s], (long long)d->jobs.count[s]);
 	json_close(&r->w, '}');
-	tally_json(&d->tally, &r->w);
+	outcome_stats_json(&d->stats, &r->w);
 	put_queue(r);
 	put_store(r);
 	tenants_json(&d->tenants, d->sched, daemon_now_ns(d), &r->w);
@@ -229,7 +229,7 @@ void op_stats(struct request *r)
 	learning_json(d->learning, &r->w);
 	json_put_key(&r->w, "loop");
 	json_open(&r->w, '{');
-	json_kv_fixed(&r->w, "max_block_ms", d->tally.max_block_ms, 3);
+	json_kv_fixed(&r->w, "max_block_ms", d->stats.max_block_ms, 3);
 	json_close(&r->w, '}');
 	json_kv_int(&r->w, "connections", (long long)server_connections(d->server));
 	json_kv_fixed(&r->w, "uptime_s", (double)(daemon_now_ns(d) - d->started_ns) / 1e9, 3);

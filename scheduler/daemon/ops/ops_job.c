@@ -82,7 +82,7 @@ static void answer_explain(void *owner, uint64_t id, const struct strbuf *text, 
 			 ",\"decisions\":["); /* inside a string the quotes would be escaped */
 	later_begin(l, &w);
 	if (job && history) {
-		outlook_live(l->d, job, &live);
+		estimates_live(l->d, job, &live);
 		json_put_key(&w, "job");
 		job_json(&w, &job->row, &live);
 		strbuf_add(w.out, history, strlen(history) - 1);
@@ -178,7 +178,7 @@ static void live_of(struct daemon *d, const struct job *job, size_t n_played, st
 		out->end_high_s = e->end_high_s;
 		out->late = e->late;
 	}
-	outlook_facts(d, job, out);
+	estimates_facts(d, job, out);
 }
 
 static bool matches(const struct listing *l, const struct job *job)
@@ -193,7 +193,7 @@ static bool matches(const struct listing *l, const struct job *job)
 /* Only live ones are wanted: they are all in memory. */
 static void list_live(struct request *r, const struct listing *l)
 {
-	size_t n = 0, n_played = outlook_play(r->d);
+	size_t n = 0, n_played = estimates_play(r->d);
 	const struct job *job = r->d->jobs.live.last;
 
 	reply_begin(r);
@@ -235,7 +235,7 @@ static void answer_list(void *owner, uint64_t token, const struct strbuf *text, 
 		free(ll);
 		return;
 	}
-	n_played = outlook_play(l->d);
+	n_played = estimates_play(l->d);
 	later_begin(l, &w);
 	json_put_key(&w, "jobs");
 	json_open(&w, '[');
@@ -316,13 +316,14 @@ static void wrong_state(struct request *r, const struct job *job, const char *wh
 void op_cancel(struct request *r)
 {
 	struct job *job = request_job(r, NULL);
+	struct life_event e = carry_event(r->d, LIFE_CANCEL, job);
 	struct err err = { 0 };
 
 	if (!job || !request_may_change(r, job))
 		return;
 	if (!job_state_live(job->row.state))
 		wrong_state(r, job, "there is nothing to cancel");
-	else if (life_cancel(r->d, job, &err))
+	else if (carry_out(r->d, &e, &err))
 		reply_err(r, &err, NULL);
 	else
 		reply_job(r, job, daemon_ticket(r->d));
@@ -353,7 +354,7 @@ void op_started(struct request *r)
 		return;
 	if (job->row.state != JOB_QUEUED) {
 		wrong_state(r, job, "it cannot be started");
-	} else if (life_started_by_owner(r->d, job, &err)) {
+	} else if (carry_started_by_owner(r->d, job, &err)) {
 		reply_err(r, &err, NULL);
 	} else {
 		reply_begin(r);
@@ -389,7 +390,7 @@ void op_finished(struct request *r)
 		o.started_ns = isnan(o.run_s) ? job->row.started_ns : o.ended_ns - (int64_t)(o.run_s * 1e9);
 		if (o.exit_code)
 			snprintf(o.reason, sizeof o.reason, "its owner reported exit code %d", o.exit_code);
-		life_ended(r->d, job, &o);
+		carry_ended(r->d, job, &o);
 		reply_job(r, job, daemon_ticket(r->d));
 	}
 }
@@ -406,7 +407,7 @@ void op_progress(struct request *r)
 	} else if (job->row.state != JOB_RUNNING) {
 		wrong_state(r, job, "it makes no progress");
 	} else {
-		life_progress(r->d, job, done);
+		carry_progress(r->d, job, done, NULL);
 		reply_job(r, job, 0);
 	}
 }

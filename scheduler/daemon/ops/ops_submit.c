@@ -14,7 +14,7 @@
 
 #define SLO_MAX_S 3e9 /* a century */
 
-struct wish { /* the fields that `submit` and `predict` have in common */
+struct submit_fields { /* of a request to submit or to predict */
 	const char *type;
 	uint32_t cpus;
 	double slo_s, confidence, max_memory_mb;
@@ -22,9 +22,12 @@ struct wish { /* the fields that `submit` and `predict` have in common */
 	int priority;
 	uint32_t tenant;
 	int64_t now_ns;
+	/* only of a submit */
+	const char *mode, *key, *tag;
+	bool dry_run, watch;
 };
 
-static bool take_objective(struct request *r, struct wish *out)
+static bool take_objective(struct request *r, struct submit_fields *out)
 {
 	const struct json *v = json_get(r->v, "deadline");
 	int64_t at_ns;
@@ -69,7 +72,7 @@ static bool in_group(void *owner, uid_t uid, gid_t gid)
 }
 
 /* Whose job it is, and how urgent: only admins put one before others'. */
-static bool take_standing(struct request *r, struct wish *out)
+static bool take_standing(struct request *r, struct submit_fields *out)
 {
 	struct daemon *d = r->d;
 	int at = config_tenant_of(d->setup->config, conn_uid(r->conn), in_group, r->conn);
@@ -156,7 +159,7 @@ static uint64_t fingerprint(uid_t uid, const char *type, const char *params)
 	return rng_mix(h) | 1;
 }
 
-static bool take_wish(struct request *r, struct wish *out)
+static bool take_fields(struct request *r, struct submit_fields *out)
 {
 	const struct config *c = r->d->setup->config;
 	const struct job_type *t;
@@ -190,39 +193,80 @@ static bool take_wish(struct request *r, struct wish *out)
 }
 
 static void put_decision(struct daemon *d, struct json_writer *w, const struct job_type *t,
-			 const struct wish *wish, double took_us)
+			 const struct submit_fields *f, double took_us)
 {
 	struct decision_about about = {
-		.at_ns = wish->now_ns,
+		.at_ns = f->now_ns,
 		.when = "arrival",
 		.policy = d->setup->config->policy,
 		.model = d->setup->model_name,
 		.type = t,
-		.slo_s = wish->slo_s,
+		.slo_s = f->slo_s,
 		.took_us = took_us,
 	};
 
 	decision_json(w, &d->decision, &about);
 }
 
+/* What the request says of the job; nothing is decided yet. Text is borrowed. */
+static void fields_to_row(const struct request *r, const struct submit_fields *f, struct job_record *row)
+{
+	const struct setup *s = r->d->setup;
+
+	job_record_init(row);
+	row->id = r->d->next_id;
+	row->key = f->key;
+	row->uid = conn_uid(r->conn);
+	row->gid = conn_gid(r->conn);
+	row->type = f->type;
+	row->mode = f->mode;
+	row->cpus = f->cpus;
+	row->slo_s = f->slo_s;
+	row->confidence = f->confidence;
+	row->max_memory_mb = f->max_memory_mb;
+	row->best_effort = f->best_effort;
+	row->submitted_ns = f->now_ns;
+	row->tenant = tenants_name(&r->d->tenants, f->tenant);
+	row->priority = f->priority;
+	row->may_stop = f->may_stop;
+	row->policy = s->config->policy;
+	row->model = s->model_name[0] ? s->model_name : NULL;
+	row->tag = f->tag;
+}
+
+/* Binds the job to the configuration and the model. False: answered with an error. */
+static bool bind_job(struct request *r, const struct submit_fields *f, struct binding *out)
+{
+	const struct setup *s = r->d->setup;
+	const char *field = NULL;
+	struct err err = { 0 };
+	struct json *own;
+	bool ok;
+	const struct json *params = take_params(r, config_type(s->config, f->type), &own, &ok);
+	int rc;
+
+	if (!ok)
+		return false;
+	rc = binding_make(s, f->type, params, json_get(r->v, "batches"), f->cpus, out, &field, &err);
+	json_free(own);
+	if (rc)
+		reply_err(r, &err, field);
+	return !rc;
+}
+
 /* ---- predict ---- */
 
-static void what_if(struct request *r, bool dry_run)
+static void what_if(struct request *r, struct submit_fields *f)
 {
 	struct daemon *d = r->d;
 	struct sched_request q;
 	struct binding b;
 	enum sched_verdict verdict;
-	const struct json *params;
-	struct json *own;
-	struct wish wish;
 	struct err err = { 0 };
-	const char *field = NULL;
+	struct job job = { .id = d->next_id }; /* for the length of this question */
 	double before, took_us;
-	bool ok;
-	int rc;
 
-	if (!take_wish(r, &wish))
+	if (!take_fields(r, f))
 		return;
 	if (!d->setup->model) {
 		reply_error(r, "no_model", NULL, NULL,
@@ -230,67 +274,42 @@ static void what_if(struct request *r, bool dry_run)
 			    d->setup->config->policy);
 		return;
 	}
-	params = take_params(r, config_type(d->setup->config, wish.type), &own, &ok);
-	if (!ok)
+	if (!bind_job(r, f, &b))
 		return;
-	rc = binding_make(d->setup, wish.type, params, json_get(r->v, "batches"), wish.cpus, &b, &field,
-			  &err);
-	json_free(own);
-	if (rc) {
-		reply_err(r, &err, field);
-		return;
-	}
-	q = (struct sched_request){
-		.id = d->next_id,
-		.values = &b.values,
-		.cpus = wish.cpus,
-		.batch = b.n_batches ? b.batch : NULL,
-		.n_batches = b.n_batches,
-		.epochs = b.n_epochs ? b.epochs : NULL,
-		.n_epochs = b.n_epochs,
-		.tenant = wish.tenant,
-		.priority = wish.priority,
-		.may_stop = wish.may_stop && b.type->early_stop,
-		.type = names_number(&d->jobs.names, wish.type),
-		.slo_s = wish.slo_s,
-		.confidence = wish.confidence,
-		.best_effort = wish.best_effort,
-		.memory_mb = b.type->memory_mb,
-		.memory_mb_per_record = b.type->memory_mb_per_record,
-		.max_memory_mb = wish.max_memory_mb,
-	};
+	fields_to_row(r, f, &job.row);
+	job.type_number = names_number(&d->jobs.names, f->type);
+	job.tenant = f->tenant;
+	binding_give(&b, &job);
+	binding_request(&job, &q);
 	before = clock_monotonic_us();
-	if (sched_what_if(d->sched, wish.now_ns, &q, &d->decision, &verdict, &err)) {
+	if (sched_what_if(d->sched, f->now_ns, &q, &d->decision, &verdict, &err)) {
 		reply_err(r, &err, NULL);
 	} else {
 		took_us = clock_monotonic_us() - before;
-		tally_decision(&d->tally, took_us);
+		outcome_stats_decision(&d->stats, took_us);
 		reply_begin(r);
 		json_kv_string(&r->w, "verdict", sched_verdict_name(verdict));
-		if (dry_run) {
+		if (f->dry_run) {
 			json_put_key(&r->w, "job");
 			json_put_null(&r->w);
 		}
 		json_put_key(&r->w, "decision");
-		put_decision(d, &r->w, b.type, &wish, took_us);
+		put_decision(d, &r->w, job.type, f, took_us);
 		reply_send(r, 0);
 	}
-	binding_release(&b);
+	job_drop_live_parts(&job);
 }
 
 void op_predict(struct request *r)
 {
-	what_if(r, false);
+	struct submit_fields f = { 0 };
+
+	what_if(r, &f);
 }
 
 /* ---- submit ---- */
 
-struct extras { /* what only `submit` has */
-	const char *mode, *key, *tag;
-	bool dry_run, watch;
-};
-
-static bool take_extras(struct request *r, struct extras *out)
+static bool take_submit_fields(struct request *r, struct submit_fields *out)
 {
 	if (!request_text(r, "mode", 16, &out->mode) || !request_text(r, "key", JOBS_MAX_KEY, &out->key) ||
 	    !request_text(r, "tag", JOBS_MAX_TAG, &out->tag) || !request_bool(r, "dry_run", &out->dry_run) ||
@@ -305,10 +324,10 @@ static bool take_extras(struct request *r, struct extras *out)
 	return true;
 }
 
-static bool may_submit(struct request *r, const struct wish *wish, const struct extras *x)
+static bool may_submit(struct request *r, const struct submit_fields *f)
 {
 	struct daemon *d = r->d;
-	const struct job_type *t = config_type(d->setup->config, wish->type);
+	const struct job_type *t = config_type(d->setup->config, f->type);
 	struct err why = { 0 };
 	uid_t uid = conn_uid(r->conn);
 
@@ -328,7 +347,7 @@ static bool may_submit(struct request *r, const struct wish *wish, const struct 
 			    sched_queued(d->sched));
 		return false;
 	}
-	if (strcmp(x->mode, "run"))
+	if (strcmp(f->mode, "run"))
 		return true;
 	if (t->n_argv == 0) {
 		reply_error(r, "bad_field", "mode", NULL,
@@ -370,15 +389,15 @@ static void answer_old_duplicate(void *owner, uint64_t token, const struct strbu
 	later_send(l, &w);
 }
 
-static void reply_duplicate(struct request *r, const struct extras *x, uint64_t id)
+static void reply_duplicate(struct request *r, const struct submit_fields *f, uint64_t id)
 {
 	struct job *job = jobs_find(&r->d->jobs, id);
 	struct err err = { 0 };
 	struct later *l;
 
-	r->d->tally.duplicates++;
+	r->d->stats.duplicates++;
 	if (job) {
-		if (x->watch)
+		if (f->watch)
 			watch_add(r->d, r->conn, id, NULL);
 		reply_begin(r);
 		json_kv_string(&r->w, "verdict", job_verdict_name[job->row.verdict]);
@@ -394,33 +413,15 @@ static void reply_duplicate(struct request *r, const struct extras *x, uint64_t 
 		later_error(l, "internal", err.text);
 }
 
-static int new_job(struct request *r, const struct wish *wish, const struct extras *x, struct binding *b,
-		   struct job **out, struct err *err)
+static int new_job(struct request *r, const struct submit_fields *f, struct binding *b, struct job **out,
+		   struct err *err)
 {
 	struct strbuf params = { 0 }, batches = { 0 };
 	struct json_writer w;
 	struct job_record row;
 	int rc;
 
-	job_record_init(&row);
-	row.id = r->d->next_id;
-	row.key = x->key;
-	row.uid = conn_uid(r->conn);
-	row.gid = conn_gid(r->conn);
-	row.type = wish->type;
-	row.mode = x->mode;
-	row.cpus = wish->cpus;
-	row.slo_s = wish->slo_s;
-	row.confidence = wish->confidence;
-	row.max_memory_mb = wish->max_memory_mb;
-	row.best_effort = wish->best_effort;
-	row.submitted_ns = wish->now_ns;
-	row.tenant = tenants_name(&r->d->tenants, wish->tenant);
-	row.priority = wish->priority;
-	row.may_stop = wish->may_stop;
-	row.policy = r->d->setup->config->policy;
-	row.model = r->d->setup->model_name[0] ? r->d->setup->model_name : NULL;
-	row.tag = x->tag;
+	fields_to_row(r, f, &row);
 	json_begin(&w, &params, false);
 	job_params_to_json(b->type, &b->params, &w);
 	if (request_given(json_get(r->v, "batches"))) {
@@ -436,55 +437,14 @@ static int new_job(struct request *r, const struct wish *wish, const struct extr
 		rc = err_nomem(err, "a job");
 	else
 		rc = job_new(&r->d->jobs.names, &row, out, err);
-	if (!rc)
+	if (!rc) {
 		binding_give(b, *out);
+		(*out)->tenant = f->tenant;
+		(*out)->recurring = fingerprint(row.uid, row.type, row.params);
+	}
 	strbuf_release(&params);
 	strbuf_release(&batches);
 	return rc;
-}
-
-/* Why nothing could be promised, for people; the candidates have it in detail. */
-static void why_rejected(const struct job_record *row, const struct decision *d, char *text, size_t size)
-{
-	const struct candidate *first = &d->candidate[0];
-	unsigned common = ~0u;
-
-	for (size_t i = 0; i < d->n_candidates; i++)
-		common &= d->candidate[i].reasons;
-	if (!isnan(d->smallest_slo_s))
-		snprintf(text, size, "no batch meets %g s at confidence %g; %.6g s could be promised",
-			 row->slo_s, row->confidence, d->smallest_slo_s);
-	else if (common & REASON_TOO_WIDE)
-		snprintf(text, size, "it wants %u cpus, more than are handed out", row->cpus);
-	else if (common & REASON_MEMORY)
-		snprintf(text, size, "every batch needs more memory than there is");
-	else if (common & REASON_NO_BOUND)
-		snprintf(text, size, "there are too few observations for a promise at confidence %g",
-			 row->confidence);
-	else if (common & REASON_BREAKS_PROMISE)
-		snprintf(text, size, "every batch would break a promise already made (job %llu)",
-			 (unsigned long long)first->breaks);
-	else
-		snprintf(text, size, "no batch can be promised at any objective");
-}
-
-static void take_promise(struct job *job, const struct decision *d, enum sched_verdict verdict)
-{
-	struct job_record *row = &job->row;
-	const struct candidate *c = d->chosen >= 0 ? &d->candidate[d->chosen] : NULL;
-	char text[160];
-
-	row->verdict = job_verdict_of(verdict);
-	job->row.state = verdict == SCHED_REJECTED ? JOB_REJECTED : JOB_QUEUED;
-	if (verdict == SCHED_REJECTED) {
-		row->ended_ns = row->submitted_ns;
-		why_rejected(row, d, text, sizeof text);
-		job_set_reason(job, text);
-		return;
-	}
-	if (!c)
-		return;
-	record_take_promise(row, c, job->type ? job_type_lr(job->type, c->decision) : NAN);
 }
 
 static void reply_submitted(struct request *r, const struct job *job, const struct decision *d)
@@ -509,69 +469,72 @@ static void reply_submitted(struct request *r, const struct job *job, const stru
 	reply_send(r, daemon_ticket(r->d));
 }
 
-static void submit(struct request *r, const struct wish *wish, const struct extras *x)
+/* The decision, and its text in d->text. The scheduler has the job if that worked. */
+static int decide_arrival(struct daemon *d, struct job *job, const struct submit_fields *f,
+			  enum sched_verdict *out_verdict, struct err *err)
+{
+	struct sched_request q;
+	struct json_writer w;
+	char why[192];
+	double before = clock_monotonic_us(), took_us;
+	bool known = learning_knows(d->learning, &job->values, job->n_epoch_choices > 0, job->row.type, why,
+				    sizeof why);
+	int rc;
+
+	binding_request(job, &q);
+	/* A job like none the model has seen is taken, and learned from, but nothing is promised. */
+	if (!known)
+		q.slo_s = NAN;
+	rc = sched_submit(d->sched, f->now_ns, &q, &d->decision, out_verdict, err);
+	took_us = clock_monotonic_us() - before;
+	if (rc)
+		return rc;
+	if (!known)
+		job_set_reason(job, why);
+	outcome_stats_decision(&d->stats, took_us);
+	strbuf_reset(&d->text);
+	json_begin(&w, &d->text, false);
+	put_decision(d, &w, job->type, f, took_us);
+	return 0;
+}
+
+static void submit(struct request *r, const struct submit_fields *f)
 {
 	struct daemon *d = r->d;
 	struct job *job = NULL;
 	struct binding b = { 0 };
-	struct sched_request q;
-	struct json_writer w;
-	enum sched_verdict verdict;
+	struct life_event e;
 	struct err err = { 0 };
-	const char *field = NULL;
-	char why[192];
-	double before, took_us;
-	struct json *own;
-	bool ok, known;
-	const struct json *params = take_params(r, config_type(d->setup->config, wish->type), &own, &ok);
 	int rc;
 
-	if (!ok)
+	if (!bind_job(r, f, &b))
 		return;
-	rc = binding_make(d->setup, wish->type, params, json_get(r->v, "batches"), wish->cpus, &b, &field,
-			  &err);
-	json_free(own);
-	if (!rc)
-		rc = new_job(r, wish, x, &b, &job, &err);
+	rc = new_job(r, f, &b, &job, &err);
 	binding_release(&b);
 	if (rc) {
-		reply_err(r, &err, field);
+		reply_err(r, &err, NULL);
 		return;
 	}
-	job->tenant = wish->tenant;
-	job->recurring = fingerprint(job->row.uid, job->row.type, job->row.params);
-	binding_request(job, &q);
-	/* A job like none the model has seen is taken, and learned from, but nothing is promised. */
-	known = learning_knows(d->learning, &job->values, job->n_epoch_choices > 0, job->row.type, why,
-			       sizeof why);
-	if (!known)
-		q.slo_s = NAN;
-	before = clock_monotonic_us();
-	rc = sched_submit(d->sched, wish->now_ns, &q, &d->decision, &verdict, &err);
-	took_us = clock_monotonic_us() - before;
+	e = carry_event(d, LIFE_SUBMITTED, job);
+	rc = decide_arrival(d, job, f, &e.verdict, &err);
 	if (rc) {
 		reply_err(r, &err, NULL);
 		job_free(job);
 		return;
 	}
-	tally_decision(&d->tally, took_us);
-	strbuf_reset(&d->text);
-	json_begin(&w, &d->text, false);
-	put_decision(d, &w, job->type, wish, took_us);
-	take_promise(job, &d->decision, verdict);
-	if (!known && verdict != SCHED_REJECTED)
-		job_set_reason(job, why);
-	rc = d->text.failed ? err_nomem(&err, "a decision")
-			    : life_admit(d, job, &d->decision, verdict, strbuf_text(&d->text), &err);
+	e.now_ns = f->now_ns;
+	e.decision = &d->decision;
+	e.text = strbuf_text(&d->text);
+	rc = d->text.failed ? err_nomem(&err, "a decision") : carry_out(d, &e, &err);
 	if (rc) {
-		sched_remove(d->sched, wish->now_ns, job->id, NULL);
+		sched_remove(d->sched, f->now_ns, job->id, NULL);
 		reply_error(r, rc == -ERR_BUSY ? "storage_failed" : "internal", NULL, NULL, "%s", err.text);
 		job_free(job);
 		return;
 	}
 	d->next_id++;
-	/* Its own events follow its reply; a watch that cannot be had is no reason to lose the job. */
-	if (x->watch)
+	/* The events of the job follow its reply. Without memory for the watch the job is taken all the same. */
+	if (f->watch)
 		watch_add(d, r->conn, job->id, NULL);
 	reply_submitted(r, job, &d->decision);
 	jobs_trim(&d->jobs, d->setup->config->max_finished); /* a rejected job has ended */
@@ -579,20 +542,19 @@ static void submit(struct request *r, const struct wish *wish, const struct extr
 
 void op_submit(struct request *r)
 {
-	struct extras x;
-	struct wish wish;
+	struct submit_fields f = { 0 };
 	uint64_t earlier;
 
-	if (!take_extras(r, &x))
+	if (!take_submit_fields(r, &f))
 		return;
-	if (x.dry_run) {
-		what_if(r, true);
+	if (f.dry_run) {
+		what_if(r, &f);
 		return;
 	}
 	/* Before anything else is looked at: since the first try a deadline may have passed, a type may have gone. */
-	earlier = x.key ? jobs_key_find(&r->d->jobs, conn_uid(r->conn), x.key) : 0;
+	earlier = f.key ? jobs_key_find(&r->d->jobs, conn_uid(r->conn), f.key) : 0;
 	if (earlier)
-		reply_duplicate(r, &x, earlier);
-	else if (take_wish(r, &wish) && may_submit(r, &wish, &x))
-		submit(r, &wish, &x);
+		reply_duplicate(r, &f, earlier);
+	else if (take_fields(r, &f) && may_submit(r, &f))
+		submit(r, &f);
 }

@@ -66,7 +66,7 @@ void watch_tell(struct daemon *d, const char *event, const struct job *job)
 	json_kv_string(&w, "event", event);
 	json_kv_string(&w, "at", text_utc(daemon_now_ns(d), at));
 	if (job) {
-		outlook_live(d, job, &live);
+		estimates_live(d, job, &live);
 		json_put_key(&w, "job");
 		job_json(&w, &job->row, &live);
 	}

@@ -199,10 +199,10 @@ TEST(test_client_tells_a_refusal_with_its_exit_code)
 		      SAY("{\"v\":1,\"id\":1,\"ok\":false,\"error\":{\"code\":\"made_up\"}}\n"), STAY),
 		1, "made_up");
 	refuses(STEPS(SAY(FAKE_GREETING), HEAR(NULL), SAY("{\"v\":1,\"id\":1,\"ok\":false}\n"), STAY), 1,
-		"without saying why");
+		"gave no reason");
 	refuses(STEPS(SAY(FAKE_GREETING), HEAR(NULL), SAY("{\"v\":1,\"id\":1,\"ok\":false,\"error\":7}\n"),
 		      STAY),
-		1, "without saying why");
+		1, "gave no reason");
 }
 
 TEST(test_client_understands_a_refusal_instead_of_a_greeting)
@@ -269,7 +269,7 @@ TEST(test_client_says_that_there_is_no_daemon)
 	close(fd); /* the file stays */
 	p.socket = at.sun_path;
 	assert_int_equal(client_open(&p, &c, &fault), 5);
-	fault_says(5, "nobody listens");
+	fault_says(5, "nothing listens");
 
 	memset(path, 'p', sizeof path);
 	path[0] = '/';

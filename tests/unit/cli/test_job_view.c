@@ -311,15 +311,15 @@ TEST(test_every_reason_has_a_phrase)
 	static const char *const phrase[][2] = {
 		{ "slo_exceeded", "waits up to 9 s and takes up to 58 s: over the objective of 60 s" },
 		{ "no_bound", "too few past runs for a bound at 90 %" },
-		{ "extrapolated", "outside what the model was trained on" },
+		{ "extrapolated", "outside the data the model was trained on" },
 		{ "lower_accuracy", "accuracy 0.9000 is below the 0.9400 of batch 128" },
 		{ "slower", "as accurate as batch 128, which takes 41.2 s instead of 30 s" },
-		{ "unstable", "the model has no time for it: a queue without a steady state" },
-		{ "memory", "needs more memory than it may have" },
+		{ "unstable", "the model predicts no time: its queue has no steady state" },
+		{ "memory", "needs more memory than allowed" },
 		{ "breaks_promise", "another job would miss its promise" },
-		{ "too_wide", "wants more cpus than the machine hands out" },
+		{ "too_wide", "needs more cpus than the machine has for jobs" },
 		{ "not_picked", "policy naive chooses by another rule" },
-		{ "not_tried", "not looked at: about as much work as one that failed" },
+		{ "not_tried", "not tried: about as much work as one that was too slow" },
 		{ "made_up", "made_up" },
 	};
 	struct json *v = parsed(DECISION);
@@ -423,6 +423,6 @@ TEST(test_seconds_to_type_back_are_rounded_up)
 	char buf[32];
 
 	for (size_t i = 0; i < sizeof s / sizeof s[0]; i++)
-		assert_true(strtod(decision_seconds_up(s[i], buf), NULL) >= s[i]);
-	assert_string_equal(decision_seconds_up(37.50001, buf), "37.51 s");
+		assert_true(strtod(cli_seconds_up(s[i], buf), NULL) >= s[i]);
+	assert_string_equal(cli_seconds_up(37.50001, buf), "37.51 s");
 }

@@ -160,7 +160,7 @@ TEST(test_usage_errors_of_the_others)
 {
 	RUN(2, verb_status, NULL, "");
 	RUN(2, verb_status, NULL, "twelve");
-	has(err, "'twelve' is no job id");
+	has(err, "'twelve' is not a job id");
 	RUN(2, verb_status, NULL, "1 2");
 	RUN(2, verb_status, NULL, "--timeout 0 1");
 	RUN(2, verb_explain, NULL, "x");
@@ -179,7 +179,7 @@ TEST(test_usage_errors_of_the_others)
 	RUN(2, verb_model, NULL, "rollback");
 	RUN(2, verb_model, NULL, "rollback 1 2");
 	RUN(2, verb_model, NULL, "rollback x");
-	has(err, "'x' is no version");
+	has(err, "'x' is not a version");
 	RUN(2, verb_model, NULL, "rollback 1000000000");
 	RUN(2, verb_model, NULL, "show");
 	RUN(2, verb_model, NULL, "diff a");
@@ -372,7 +372,7 @@ TEST(test_submit_wait_for_a_job_that_is_there_already_watches_it)
 		  HEAR("\"op\":\"watch\",\"id\":2,\"job\":\"12\""),
 		  SAY(OK(2, "\"watching\":true,\"jobs\":[" JOB("12", "done", ",\"exit_code\":0") "]")), STAY),
 	    "digits --wait --key k");
-	has(out, "job 12 is there already under this key");
+	has(out, "job 12 exists already under this key");
 	has(out, "job 12 done, exit code 0\n");
 }
 
@@ -443,7 +443,7 @@ TEST(test_submit_of_many_goes_on_after_a_bad_line)
 	has(err, "many.jsonl:3: ");
 	has(err, "many.jsonl:5: ");
 	has(err, "many.jsonl:6: there is no job type 'nope'");
-	has(err, "6 jobs: 1 promised, 1 best effort, 1 rejected, 3 failed; 1 were there before\n");
+	has(err, "6 jobs: 1 promised, 1 best effort, 1 rejected, 3 failed; 1 existed before\n");
 	snprintf(line, sizeof line, "--jsonl %s -q", path);
 	RUN(3, verb_submit, many_steps, line);
 	assert_string_equal(out, "12\n13\n9\n");
@@ -471,7 +471,7 @@ TEST(test_submit_of_many_leaves_with_the_first_error)
 	snprintf(line, sizeof line, "--jsonl %s",
 		 file_with("many.jsonl", "{\"type\":\"a\"}\n{\"type\":\"b\"}\n"));
 	RUN(1, verb_submit, STEPS(HEAR(NULL), HEAR(NULL), SAY(OK(1, TAKEN))), line);
-	has(err, "may have been taken");
+	has(err, "may have accepted them");
 }
 
 TEST(test_submit_of_many_skips_a_line_that_is_too_long)
@@ -572,7 +572,7 @@ TEST(test_cancel_tries_each)
 		      SAY(OK(3, "\"job\":" JOB("3", "running", ""))), STAY);
 
 	RUN(7, verb_cancel, step, "1 2 3");
-	has(out, "job 1 cancelled\njob 3 is asked to stop");
+	has(out, "job 1 cancelled\njob 3 was asked to stop");
 	has(err, "belongs to uid 5");
 	RUN(7, verb_cancel,
 	    STEPS(HEAR(NULL), SAY(NO(1, "not_permitted", "no")), HEAR(NULL),
@@ -696,7 +696,7 @@ TEST(test_stats_show_tenants_and_learning)
 		STAY);
 
 	RUN(0, verb_stats, step, "");
-	has(out, "outside      work of 2.04 processes that are not ours");
+	has(out, "other load   2.04 processes of other programs");
 	has(out,
 	    "learning     bounds follow the latest jobs; another model is trained after 188 more jobs\n");
 	has(out, "             last training: version 3 is in use (6.5 s)\n");
@@ -743,13 +743,13 @@ TEST(test_stats)
 	has(out, "40 promised, 2 best effort\n");
 	has(out, "38 of 40 met: 95.0 %\n");
 	has(out, "4 of 4 cpus in use, 2 running, 3 waiting; used so far: 80.0 %\n");
-	has(out, "FAILED: no job is taken until it is repaired");
+	has(out, "FAILED: no job is accepted until it is repaired");
 	has(out, "90.0 %    40            37  92.5 %\n");
 	has(out, "digits    40         5.0 %  -1.0 %");
 	RUN(0, verb_stats, step, "--json");
 	has(out, "\"attainment\": 0.95");
 	RUN(0, verb_stats, STEPS(HEAR(NULL), SAY(OK(1, "\"slo\":{}")), STAY), "");
-	has(out, "no promise has come due yet\n");
+	has(out, "no promised job has ended yet\n");
 	RUN(1, verb_stats, STEPS(HEAR(NULL), SAY("{\"v\":1,\"id\":1,\"ok\":true}\n"), STAY), "");
 }
 
@@ -833,7 +833,7 @@ TEST(test_model_list_shows_versions_and_the_one_in_use)
 	assert_string_equal(out, "the daemon has trained no model yet\n"
 				 "the configuration's model (version 0) is in use\n");
 	RUN(1, verb_model, STEPS(HEAR(NULL), SAY(OK(1, "\"current\":1")), STAY), "list");
-	has(err, "there is no list of models in it");
+	has(err, "it has no \"models\"");
 	RUN(2, verb_model, STEPS(HEAR(NULL), SAY(NO(1, "unknown_op", "no op 'models'")), STAY), "list");
 }
 

@@ -360,7 +360,7 @@ TEST(test_admins_must_exist)
 	for (int i = 0; i < CONFIG_MAX_ADMINS; i++)
 		strbuf_puts(&text, ",0");
 	strbuf_puts(&text, "]}}");
-	refuses(text.text, "c.json: admins.users: ", "to 64");
+	refuses(text.text, "c.json: admins.users: ", "at most 64");
 	strbuf_release(&text);
 }
 

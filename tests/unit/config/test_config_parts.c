@@ -113,8 +113,10 @@ TEST(test_mistakes_in_tenants_have_a_place)
 		"c.json: tenants.a.users[0]: ", "there is no user");
 	refuses("{\"tenants\":{\"a\":{\"groups\":[1,-1]}}}",
 		"c.json: tenants.a.groups[1]: ", "number of a group");
-	refuses("{\"tenants\":{\"a\":{\"weight\":0}}}", "c.json: tenants.a.weight: ", "must be from");
-	refuses("{\"tenants\":{\"a\":{\"weight\":1e7}}}", "c.json: tenants.a.weight: ", "must be from");
+	refuses("{\"tenants\":{\"a\":{\"weight\":0}}}",
+		"c.json: tenants.a.weight: ", "must be a number from");
+	refuses("{\"tenants\":{\"a\":{\"weight\":1e7}}}",
+		"c.json: tenants.a.weight: ", "must be a number from");
 	refuses("{\"tenants\":{\"a\":{\"max_queued\":-1}}}",
 		"c.json: tenants.a.max_queued: ", "whole number");
 	refuses("{\"tenants\":{\"a\":{\"max_cpus\":1.5}}}", "c.json: tenants.a.max_cpus: ", "whole number");

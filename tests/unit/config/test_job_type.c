@@ -342,7 +342,7 @@ TEST(test_counts_are_limited)
 			t = must(text.text);
 			job_type_release(&t);
 		} else {
-			refuses(text.text, ".argv", "to 256");
+			refuses(text.text, ".argv", "at most 256");
 		}
 	}
 	strbuf_release(&text);

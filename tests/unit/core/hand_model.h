@@ -1,8 +1,8 @@
 /* A model whose every answer can be worked out by hand, for the tests of the scheduler.
  *
  * A job of batch b has 6400 / b seconds of work, all of it on the cpus of a machine with 2 cores, so that among P
- * processes it takes 6400 / b * max(2, P) / max(2, cpus). Bounds are 1.2 times as long. Accuracy is 1 - b / 10000: a
- * smaller batch is slower and better. */
+ * processes it takes 6400 / b * max(2, P) / max(2, cpus). Bounds are 1.2 times as long. Accuracy is
+ * 1 - b / 10000: a smaller batch is slower and better. */
 #ifndef TESTS_HAND_MODEL_H
 #define TESTS_HAND_MODEL_H
 
@@ -15,132 +15,17 @@
 
 enum { HAND_CPUS = 1, HAND_NJOBS, HAND_BATCH, HAND_PROCESSES, HAND_FEATURES };
 
-static double hand_disk; /* share at the disk, which 4 processes saturate; 0 unless a test says so */
+/* The share of the work that is at the disk, which 4 processes saturate. 0 unless a test sets it. */
+extern double hand_disk;
 
-static void hand_time(const void *self, const double *x, size_t n_rows, double *out)
-{
-	(void)self;
-	for (size_t i = 0; i < n_rows; i++, x += HAND_FEATURES) {
-		double cpu = fmax(2.0, x[HAND_PROCESSES]) / fmax(2.0, x[HAND_CPUS]);
-		double disk = (4.0 + x[HAND_PROCESSES]) / (4.0 + x[HAND_CPUS]);
+extern const struct predictor_ops hand_hybrid; /* says what the machine is and which shares a job has */
+extern const struct predictor_ops hand_forest; /* says neither */
 
-		out[i] = 6400.0 / x[HAND_BATCH] * ((1.0 - hand_disk) * cpu + hand_disk * disk);
-	}
-}
+struct model *hand_model(const struct predictor_ops *time); /* batches 32, 64, ... 512 */
+struct job_values hand_values(const struct model *m);
+struct policy_choice hand_policy(const char *name);
 
-static void hand_accuracy(const void *self, const double *x, size_t n_rows, double *out)
-{
-	(void)self;
-	for (size_t i = 0; i < n_rows; i++)
-		out[i] = 1.0 - x[i * HAND_FEATURES + HAND_BATCH] / 10000.0;
-}
-
-static void hand_shares(const void *self, const double *x, double *out_cpu_share, double *out_disk_share)
-{
-	(void)self;
-	(void)x;
-	*out_cpu_share = 1.0 - hand_disk;
-	*out_disk_share = hand_disk;
-}
-
-static void hand_machine(const void *self, double *out_cores, double *out_disk_saturation)
-{
-	(void)self;
-	*out_cores = 2.0;
-	*out_disk_saturation = 4.0;
-}
-
-static void hand_destroy(void *self)
-{
-	(void)self;
-}
-
-static const struct predictor_ops hand_hybrid = {
-	.name = "hybrid",
-	.title = "by hand",
-	.predict = hand_time,
-	.shares = hand_shares,
-	.machine = hand_machine,
-	.destroy = hand_destroy,
-};
-static const struct predictor_ops hand_forest = {
-	.name = "forest", .title = "by hand", .predict = hand_time, .destroy = hand_destroy
-};
-static const struct predictor_ops hand_accurate = {
-	.name = "forest", .title = "by hand", .predict = hand_accuracy, .destroy = hand_destroy
-};
-
-static inline struct model *hand_model(const struct predictor_ops *time)
-{
-	static const char text[] = "network,cpus,njobs,batch,time_s,accuracy\n"
-				   "a,1,1,32,1,1\na,8,9,1024,1,1\n";
-	struct model *m = calloc(1, sizeof *m);
-	struct csv *csv;
-	struct table *table;
-
-	assert_int_equal(schema_default(&m->schema, NULL), 0);
-	assert_int_equal(csv_parse("t", text, strlen(text), &csv, NULL), 0);
-	assert_int_equal(table_read(csv, m->schema, true, &table, NULL), 0);
-	assert_int_equal(features_fit(table, &m->features, NULL), 0);
-	assert_int_equal(m->features->n, HAND_FEATURES);
-	table_free(table);
-	csv_free(csv);
-	m->time.predictor = (struct predictor){ .ops = time, .n_features = HAND_FEATURES };
-	m->accuracy.predictor = (struct predictor){ .ops = &hand_accurate, .n_features = HAND_FEATURES };
-	m->time.conformal =
-		(struct conformal){ .n = 9, .base = 1, .log = true, .score = calloc(9, sizeof(double)) };
-	for (int i = 0; i < 9; i++)
-		m->time.conformal.score[i] = log(1.2);
-	m->n_candidates = 5;
-	m->candidate = malloc(5 * sizeof(double));
-	for (int i = 0; i < 5; i++)
-		m->candidate[i] = 32 << i;
-	return m;
-}
-
-static inline struct job_values hand_values(const struct model *m)
-{
-	struct job_values v;
-
-	assert_int_equal(job_values_init(&v, m->schema, NULL), 0);
-	assert_int_equal(job_values_parse(&v, m->schema, "network=a", NULL), 0);
-	return v;
-}
-
-static inline struct policy_choice hand_policy(const char *name)
-{
-	struct policy_choice c;
-	struct err err = { 0 };
-
-	if (policy_parse(name, &c, &err))
-		fail_msg("%s", err.text);
-	return c;
-}
-
-/* A number that differs where two decisions do. */
-static inline uint64_t hand_digest_number(uint64_t h, double v)
-{
-	uint64_t bits;
-
-	memcpy(&bits, &v, sizeof bits);
-	return rng_mix(h ^ (isnan(v) ? 1 : bits));
-}
-
-static inline uint64_t hand_digest(uint64_t h, const struct decision *d)
-{
-	h = rng_mix(h ^ (uint64_t)d->n_candidates ^ (uint64_t)(d->chosen + 2) << 32);
-	h = hand_digest_number(h, d->smallest_slo_s);
-	for (size_t i = 0; i < d->n_candidates; i++) {
-		const struct candidate *c = &d->candidate[i];
-		const double v[] = { c->decision,  c->wait_s,    c->wait_upper_s, c->time_s,
-				     c->upper_s,   c->accuracy,  c->memory_mb,    c->work_s,
-				     c->cpu_share, c->disk_share, c->delays_s };
-
-		for (size_t k = 0; k < sizeof v / sizeof *v; k++)
-			h = hand_digest_number(h, v[k]);
-		h = rng_mix(h ^ c->breaks ^ (uint64_t)c->reasons << 32 ^ (uint64_t)c->feasible << 62);
-	}
-	return h;
-}
+/* A number that differs if two decisions do; h: that of what came before. */
+uint64_t hand_digest(uint64_t h, const struct decision *d);
 
 #endif

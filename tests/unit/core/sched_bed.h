@@ -1,8 +1,7 @@
-/* A scheduler on the model of hand_model.h, and short ways to tell it what happens. */
+/* A scheduler on the model of hand_model.h, and short ways to tell it what happens. Times are in seconds. */
 #ifndef TESTS_SCHED_BED_H
 #define TESTS_SCHED_BED_H
 
-#include "tests/support/test.h"
 #include "tests/unit/core/hand_model.h"
 
 #define S 1000000000LL
@@ -11,83 +10,26 @@ struct bed {
 	struct model *m;
 	struct job_values values;
 	struct sched *s;
-	struct decision d;
-	enum sched_verdict verdict;
+	struct decision d;          /* of the last submit or start */
+	enum sched_verdict verdict; /* of the last submit */
 	struct err err;
 };
 
-static inline struct sched_params params(const struct bed *b, const char *policy, uint32_t slots)
-{
-	return (struct sched_params){ .policy = hand_policy(policy),
-				      .model = b->m,
-				      .machine = { .cores = 2, .slots = slots, .memory_mb = INFINITY },
-				      .max_jobs = 1000,
-				      .seed = 7 };
-}
+/* Two cores, no limit of memory, room for 1,000 jobs. */
+struct sched_params params(const struct bed *b, const char *policy, uint32_t slots);
+void make(struct bed *b, const char *policy, uint32_t slots);
+void remake(struct bed *b, const struct sched_params *p); /* another scheduler in its place */
+void drop(struct bed *b);
 
-static inline void make(struct bed *b, const char *policy, uint32_t slots)
-{
-	struct sched_params p;
+/* Two cpus, confidence 0.9, the model's batches, nothing known of memory. slo_s NaN: no objective. */
+struct sched_request job(const struct bed *b, uint64_t id, double slo_s);
+enum sched_verdict submit(struct bed *b, int64_t now_s, const struct sched_request *r);
+/* With one batch only, so that its work is given. */
+enum sched_verdict submit_batch(struct bed *b, int64_t now_s, uint64_t id, const double *batch, double slo_s);
+uint64_t next(struct bed *b, int64_t now_s); /* starts the next job; 0: none starts */
 
-	memset(b, 0, sizeof *b);
-	hand_disk = 0.0;
-	b->m = hand_model(!strcmp(policy, "courier") ? &hand_forest : &hand_hybrid);
-	b->values = hand_values(b->m);
-	p = params(b, policy, slots);
-	if (sched_new(&p, &b->s, &b->err))
-		fail_msg("%s", b->err.text);
-}
+void near(double a, double b); /* equal to nine digits */
 
-static inline void drop(struct bed *b)
-{
-	sched_free(b->s);
-	job_values_release(&b->values);
-	model_free(b->m);
-}
-
-static inline struct sched_request job(const struct bed *b, uint64_t id, double slo_s)
-{
-	return (struct sched_request){ .id = id,
-				       .values = &b->values,
-				       .cpus = 2,
-				       .slo_s = slo_s,
-				       .confidence = 0.9,
-				       .memory_mb = NAN,
-				       .memory_mb_per_record = NAN,
-				       .max_memory_mb = NAN };
-}
-
-static inline enum sched_verdict submit(struct bed *b, int64_t now_s, const struct sched_request *r)
-{
-	if (sched_submit(b->s, now_s * S, r, &b->d, &b->verdict, &b->err))
-		fail_msg("%s", b->err.text);
-	return b->verdict;
-}
-
-/* Submits with one batch only, so that its work is given. */
-static inline enum sched_verdict submit_batch(struct bed *b, int64_t now_s, uint64_t id, const double *batch,
-				       double slo_s)
-{
-	struct sched_request r = job(b, id, slo_s);
-
-	r.batch = batch;
-	r.n_batches = 1;
-	return submit(b, now_s, &r);
-}
-
-static inline uint64_t next(struct bed *b, int64_t now_s)
-{
-	uint64_t id = 0;
-
-	return sched_next(b->s, now_s * S, &id, &b->d) ? id : 0;
-}
-
-static inline void near(double a, double b)
-{
-	if (!(fabs(a - b) <= 1e-9 * fabs(b) + 1e-9))
-		fail_msg("%.15g is not %.15g", a, b);
-}
-
-static const double b32 __attribute__((unused)) = 32, b64 = 64, b128 = 128, b512 __attribute__((unused)) = 512;
+extern const double b32, b64, b128, b512;
 
 #endif

@@ -412,6 +412,19 @@ TEST(test_an_unknown_type_follows_the_others)
 	assert_true(fabs(mean_bias - 1.2) < 0.03);
 }
 
+/* All take 1.2 times as long, one of another type as well: it says nothing new, so its bias is that of all. */
+TEST(test_a_type_of_few_scores_follows_the_others)
+{
+	struct adapt *a = new_adapt(ALL);
+
+	for (int i = 0; i < 400; i++)
+		assert_true(adapt_observe(a, i % 5, 0.9, 10.0, NAN, 12.0 * exp(i % 2 ? 0.05 : -0.05)));
+	assert_true(fabs(adapt_bias(a, -1) - 1.2) < 0.02);
+	assert_true(adapt_observe(a, 77, 0.9, 10.0, NAN, 10.0 * adapt_bias(a, -1)));
+	assert_true(adapt_bias(a, 77) == adapt_bias(a, -1));
+	adapt_free(a);
+}
+
 TEST(test_the_type_unused_for_longest_makes_room)
 {
 	struct adapt_params p = { .max_types = 2 };

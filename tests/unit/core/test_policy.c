@@ -82,6 +82,9 @@ TEST(test_a_policy_accepts_what_it_wants)
 	c = hand_policy("boost"); /* this one has njobs and processes */
 	assert_int_equal(policy_accepts(&c, m, &err), -ERR_ARG);
 	assert_non_null(strstr(err.text, "nothing of the load"));
+	m->features->n = 3;
+	m->features->feature[HAND_NJOBS].source = m->features->feature[HAND_PROCESSES].source;
+	assert_int_equal(policy_accepts(&c, m, NULL), -ERR_ARG); /* processes alone are the load, too */
 	m->features->n = 2; /* the network and the cpus are left */
 	assert_int_equal(policy_accepts(&c, m, NULL), 0);
 	m->features->n = HAND_FEATURES;

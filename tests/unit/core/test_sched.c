@@ -1,6 +1,5 @@
 /* The scheduler on a machine of two cores, with answers worked out by hand (hand_model.h). */
 #include "common/mem.h"
-#include "tests/support/test.h"
 #include "tests/unit/core/sched_bed.h"
 
 TEST(test_a_job_alone_gets_the_most_accurate_batch_in_time)
@@ -221,10 +220,9 @@ TEST(test_memory_refuses_what_never_fits_and_waits_for_what_does_not_fit_yet)
 	struct sched_params p;
 
 	make(&b, "postrider", 4);
-	sched_free(b.s);
 	p = params(&b, "postrider", 4);
 	p.machine.memory_mb = 1000;
-	assert_int_equal(sched_new(&p, &b.s, NULL), 0);
+	remake(&b, &p);
 	r = job(&b, 1, NAN);
 	r.memory_mb = 100;
 	r.memory_mb_per_record = 4; /* 228, 356, 612, 1124, 2148 */
@@ -243,6 +241,7 @@ TEST(test_memory_refuses_what_never_fits_and_waits_for_what_does_not_fit_yet)
 	sched_remove(b.s, 1 * S, 1, NULL);
 	assert_int_equal(submit(&b, 1, &r), SCHED_BEST_EFFORT);
 	assert_int_equal(next(&b, 1), 3); /* just fits: 1000 of 1000 */
+	assert_false(b.d.candidate[b.d.chosen].reasons & REASON_MEMORY);
 	r.id = 4;
 	r.memory_mb = 1;
 	assert_int_equal(submit(&b, 1, &r), SCHED_BEST_EFFORT); /* a slot is free, memory is not: it waits */
@@ -250,6 +249,9 @@ TEST(test_memory_refuses_what_never_fits_and_waits_for_what_does_not_fit_yet)
 	sched_remove(b.s, 2 * S, 2, NULL);
 	assert_int_equal(next(&b, 2), 4);
 	r.id = 5;
+	r.memory_mb = 1000; /* all there is */
+	assert_int_equal(sched_what_if(b.s, 2 * S, &r, &b.d, &b.verdict, NULL), 0);
+	assert_int_equal(b.verdict, SCHED_BEST_EFFORT);
 	r.memory_mb = 1001;
 	r.best_effort = true;
 	assert_int_equal(submit(&b, 2, &r), SCHED_REJECTED);
@@ -270,10 +272,9 @@ TEST(test_memory_that_is_taken_limits_the_batch_at_the_start)
 	struct sched_params p;
 
 	make(&b, "postrider", 4);
-	sched_free(b.s);
 	p = params(&b, "postrider", 4);
 	p.machine.memory_mb = 600;
-	assert_int_equal(sched_new(&p, &b.s, NULL), 0);
+	remake(&b, &p);
 	r = job(&b, 1, NAN);
 	r.memory_mb = 500;
 	submit(&b, 0, &r);
@@ -393,10 +394,9 @@ TEST(test_naive_draws_once_and_needs_no_model)
 	int seen[4] = { 0 };
 
 	make(&b, "postrider", 2);
-	sched_free(b.s);
 	p = params(&b, "naive", 2);
 	p.model = NULL;
-	assert_int_equal(sched_new(&p, &b.s, NULL), 0);
+	remake(&b, &p);
 	for (uint64_t id = 1; id <= 400; id++) {
 		double drawn;
 
@@ -445,6 +445,11 @@ TEST(test_fixed_takes_the_nearest_batch_that_a_job_allows)
 	submit(&b, 0, &r);
 	assert_int_equal(b.d.chosen, 0);
 	drop(&b);
+	make(&b, "fixed:96", 2);
+	r = job(&b, 1, NAN);
+	submit(&b, 0, &r);
+	assert_int_equal(b.d.chosen, 1); /* of 64 and 128, which are as near, the smaller */
+	drop(&b);
 }
 
 TEST(test_bad_requests_change_nothing)
@@ -487,11 +492,9 @@ TEST(test_bad_requests_change_nothing)
 		next(&b, 0);
 		sched_remove(b.s, 0, good.id, NULL);
 	}
-	sched_free(b.s);
-	b.s = NULL;
 	p = params(&b, "postrider", 2);
 	p.max_jobs = 2;
-	assert_int_equal(sched_new(&p, &b.s, NULL), 0);
+	remake(&b, &p);
 	for (uint64_t id = 1; id <= 3; id++) {
 		r = job(&b, id, NAN);
 		assert_int_equal(sched_submit(b.s, 0, &r, &b.d, &b.verdict, NULL), id < 3 ? 0 : -ERR_BUSY);
@@ -550,5 +553,60 @@ TEST(test_every_failed_allocation_is_an_error)
 	}
 	sched_free(s);
 	sched_free(NULL);
+	drop(&b);
+}
+
+/* 6400 / 70 * 1.2 s is no whole number of nanoseconds. The job needs exactly that, on arrival and at its start. */
+TEST(test_a_deadline_is_not_earlier_than_the_objective)
+{
+	const double b70 = 70;
+	struct bed b;
+
+	make(&b, "postrider", 2);
+	assert_int_equal(submit_batch(&b, 0, 1, &b70, 1), SCHED_REJECTED);
+	assert_int_equal(submit_batch(&b, 0, 1, &b70, b.d.smallest_slo_s), SCHED_PROMISED);
+	assert_int_equal(next(&b, 0), 1);
+	assert_true(b.d.candidate[0].feasible);
+	drop(&b);
+}
+
+/* A model without an answer for more than two processes, as a queue without a steady state has none. Two is what runs
+ * now with the job beside it, and more is what it will meet. With 40 batches not all of them are played, and for none
+ * of those played there is a time. */
+static void only_two(const void *self, const double *x, size_t n_rows, double *out)
+{
+	hand_hybrid.predict(self, x, n_rows, out);
+	for (size_t i = 0; i < n_rows; i++)
+		if (x[i * HAND_FEATURES + HAND_PROCESSES] > 2.0)
+			out[i] = NAN;
+}
+
+TEST(test_a_job_without_an_objective_is_rejected_only_if_it_does_not_fit)
+{
+	struct predictor_ops unstable = hand_hybrid;
+	double many[40];
+	struct sched_request r;
+	struct bed b;
+
+	make(&b, "postrider", 4);
+	for (uint64_t id = 1; id <= 39; id++)
+		submit_batch(&b, 0, id, &b64, NAN);
+	r = job(&b, 50, NAN);
+	r.cpus = 1;
+	submit(&b, 0, &r);
+	assert_int_equal(sched_start_now(b.s, 0, 50, &b.d, NULL), 0);
+	for (int i = 0; i < 40; i++)
+		many[i] = 32 + i;
+	unstable.predict = only_two;
+	b.m->time.predictor.ops = &unstable;
+	r.id = 51;
+	r.batch = many;
+	r.n_batches = 40;
+	assert_int_equal(submit(&b, 0, &r), SCHED_BEST_EFFORT);
+	assert_true(b.d.candidate[b.d.chosen].reasons & REASON_NOT_TRIED);
+	r.id = 52;
+	r.cpus = 5;
+	assert_int_equal(submit(&b, 0, &r), SCHED_REJECTED);
+	b.m->time.predictor.ops = &hand_hybrid;
 	drop(&b);
 }

@@ -5,7 +5,6 @@
 
 #include "common/mem.h"
 #include "common/stats.h"
-#include "tests/support/test.h"
 #include "tests/unit/core/sched_bed.h"
 
 #define SPREAD 0.15
@@ -48,14 +47,6 @@ static void give_noise(struct model *m, struct rng *r)
 	for (size_t i = 0; i < RESIDUALS; i++)
 		c->score[i] = SPREAD * rng_normal(r);
 	stats_sort(c->score, RESIDUALS);
-}
-
-static void remake(struct bed *b, const struct sched_params *p)
-{
-	sched_free(b->s);
-	b->s = NULL;
-	if (sched_new(p, &b->s, &b->err))
-		fail_msg("%s", b->err.text);
 }
 
 static struct world *new_world(uint64_t seed, double confidence, bool adapt, double longer)

@@ -1,5 +1,4 @@
 /* Restarts, and changes of the model, the policy and the machine. */
-#include "tests/support/test.h"
 #include "tests/unit/core/sched_bed.h"
 
 TEST(test_restored_jobs_go_on_as_if_nothing_had_happened)
@@ -179,4 +178,52 @@ TEST(test_a_job_that_no_longer_fits_does_not_block_the_queue)
 	assert_int_equal(sched_use(b.s, 1 * S, &p, values_of, &b.values, NULL), 0);
 	assert_int_equal(next(&b, 1), 2);
 	drop(&b);
+}
+
+/* Two jobs of two processes each have half of two cores, and all of what they want of four. */
+TEST(test_running_jobs_have_the_speed_of_the_new_machine)
+{
+	struct sched_estimate e;
+	struct sched_params p;
+	struct bed b;
+
+	make(&b, "courier", 4);
+	submit_batch(&b, 0, 1, &b64, NAN);
+	submit_batch(&b, 0, 2, &b64, NAN);
+	assert_int_equal(next(&b, 0), 1);
+	assert_int_equal(next(&b, 0), 2);
+	p = params(&b, "courier", 4);
+	p.machine.cores = 4;
+	assert_int_equal(sched_use(b.s, 10 * S, &p, values_of, &b.values, NULL), 0);
+	sched_estimate(b.s, 20 * S, 1, &e, NULL);
+	near(e.end_s, 100 - 10 / 2.0 - 10);
+	drop(&b);
+}
+
+/* A queue too long to be looked at job by job: its first part is merged by what each takes of the machine. */
+TEST(test_a_long_queue_weighs_what_it_weighs_on_the_new_machine)
+{
+	double wait_s[2];
+
+	for (int changed = 0; changed < 2; changed++) {
+		struct sched_params p;
+		struct sched_request r;
+		struct bed b;
+
+		make(&b, "postrider", changed ? 2 : 4);
+		for (uint64_t id = 100; id < 1000; id++)
+			assert_int_equal(submit_batch(&b, 0, id, &b512, 1e6), SCHED_PROMISED);
+		p = params(&b, "postrider", 4);
+		if (changed)
+			assert_int_equal(sched_use(b.s, 0, &p, values_of, &b.values, NULL), 0);
+		r = job(&b, 1000, 2e6);
+		r.batch = &b512;
+		r.n_batches = 1;
+		assert_int_equal(sched_what_if(b.s, 0, &r, &b.d, &b.verdict, NULL), 0);
+		wait_s[changed] = b.d.candidate[0].wait_s;
+		drop(&b);
+	}
+	near(wait_s[0], wait_s[1]);
+	/* 900 jobs of 12.5 s on two cores; what is merged counts as up to a quarter of a slot longer */
+	assert_true(wait_s[0] > 900 * 12.5 - 13.0 && wait_s[0] < 900 * 12.5 * (1.0 + 0.25 / 4));
 }

@@ -1,8 +1,5 @@
 /* Jobs that leave their epochs open: all pairs of batch and epochs are candidates. */
-#include "tests/support/test.h"
-#include "tests/unit/core/hand_model.h"
-
-#define S 1000000000LL
+#include "tests/unit/core/sched_bed.h"
 
 enum { CPUS = 1, NJOBS, BATCH, EPOCHS, PROCESSES, FEATURES };
 
@@ -22,26 +19,9 @@ static void epochs_accuracy(const void *self, const double *x, size_t n_rows, do
 		out[i] = 1.0 - 0.5 / x[EPOCHS] - x[BATCH] / 10000.0 - (x[EPOCHS] == 4.0 ? 0.1 : 0.0);
 }
 
-static const struct predictor_ops time_ops = { .name = "hybrid",
-					       .title = "by hand",
-					       .predict = epochs_time,
-					       .shares = hand_shares,
-					       .machine = hand_machine,
-					       .destroy = hand_destroy };
-static const struct predictor_ops accuracy_ops = {
-	.name = "forest", .title = "by hand", .predict = epochs_accuracy, .destroy = hand_destroy
-};
+static struct predictor_ops time_ops, accuracy_ops;
 
-struct bed {
-	struct model *m;
-	struct job_values values;
-	struct sched *s;
-	struct decision d;
-	enum sched_verdict verdict;
-	struct err err;
-};
-
-static void make(struct bed *b, uint32_t slots)
+static void make_open(struct bed *b, uint32_t slots)
 {
 	static const char text[] = "network,cpus,njobs,batch,epochs,time_s,accuracy\n"
 				   "a,1,1,32,1,1,1\na,8,9,1024,16,1,1\n";
@@ -49,9 +29,11 @@ static void make(struct bed *b, uint32_t slots)
 	struct csv *csv;
 	struct table *table;
 
-	memset(b, 0, sizeof *b);
-	hand_disk = 0.0;
-	b->m = hand_model(&time_ops);
+	make(b, "postrider", slots);
+	time_ops = hand_hybrid;
+	time_ops.predict = epochs_time;
+	accuracy_ops = hand_forest;
+	accuracy_ops.predict = epochs_accuracy;
 	features_free(b->m->features);
 	assert_int_equal(csv_parse("t", text, strlen(text), &csv, NULL), 0);
 	assert_int_equal(table_read(csv, b->m->schema, true, &table, NULL), 0);
@@ -59,47 +41,25 @@ static void make(struct bed *b, uint32_t slots)
 	assert_int_equal(b->m->features->n, FEATURES);
 	table_free(table);
 	csv_free(csv);
-	b->m->time.predictor.n_features = b->m->accuracy.predictor.n_features = FEATURES;
-	b->m->accuracy.predictor.ops = &accuracy_ops;
-	assert_int_equal(job_values_init(&b->values, b->m->schema, NULL), 0);
-	assert_int_equal(job_values_parse(&b->values, b->m->schema, "network=a,epochs=3", NULL), 0);
-	p = (struct sched_params){ .policy = hand_policy("postrider"),
-				   .model = b->m,
-				   .machine = { .cores = 2, .slots = slots, .memory_mb = INFINITY },
-				   .max_jobs = 10 };
-	if (sched_new(&p, &b->s, &b->err))
-		fail_msg("%s", b->err.text);
-}
-
-static void drop(struct bed *b)
-{
-	sched_free(b->s);
-	job_values_release(&b->values);
-	model_free(b->m);
+	b->m->time.predictor = (struct predictor){ .ops = &time_ops, .n_features = FEATURES };
+	b->m->accuracy.predictor = (struct predictor){ .ops = &accuracy_ops, .n_features = FEATURES };
+	assert_int_equal(job_values_parse(&b->values, b->m->schema, "epochs=3", NULL), 0);
+	p = params(b, "postrider", slots);
+	p.max_jobs = 10;
+	remake(b, &p);
 }
 
 static const double two[] = { 32, 64 }, some[] = { 1, 2, 3, 4, 5, 6, 8 };
 
-static struct sched_request job(const struct bed *b, uint64_t id, double slo_s)
+static struct sched_request open_job(const struct bed *b, uint64_t id, double slo_s)
 {
-	return (struct sched_request){ .id = id,
-				       .values = &b->values,
-				       .cpus = 2,
-				       .batch = two,
-				       .n_batches = 2,
-				       .epochs = some,
-				       .n_epochs = 7,
-				       .slo_s = slo_s,
-				       .confidence = 0.9,
-				       .memory_mb = NAN,
-				       .memory_mb_per_record = NAN,
-				       .max_memory_mb = NAN };
-}
+	struct sched_request r = job(b, id, slo_s);
 
-static void submit(struct bed *b, int64_t now_s, const struct sched_request *r)
-{
-	if (sched_submit(b->s, now_s * S, r, &b->d, &b->verdict, &b->err))
-		fail_msg("%s", b->err.text);
+	r.batch = two;
+	r.n_batches = 2;
+	r.epochs = some;
+	r.n_epochs = 7;
+	return r;
 }
 
 TEST(test_all_pairs_are_candidates_and_the_most_accurate_in_time_is_taken)
@@ -107,8 +67,8 @@ TEST(test_all_pairs_are_candidates_and_the_most_accurate_in_time_is_taken)
 	struct bed b;
 	struct sched_request r;
 
-	make(&b, 2);
-	r = job(&b, 1, 1.2 * 60);
+	make_open(&b, 2);
+	r = open_job(&b, 1, 1.2 * 60);
 	submit(&b, 0, &r);
 	assert_int_equal(b.verdict, SCHED_PROMISED);
 	assert_int_equal(b.d.n_candidates, 14);
@@ -118,7 +78,7 @@ TEST(test_all_pairs_are_candidates_and_the_most_accurate_in_time_is_taken)
 		assert_true(fabs(b.d.candidate[i].time_s - 640 / two[i / 7] * some[i % 7]) < 1e-6);
 	}
 	assert_int_equal(b.d.chosen, 7 + 5); /* 6 epochs at 64: 60 s; 3 at 32 are less accurate */
-	r = job(&b, 2, NAN);
+	r = open_job(&b, 2, NAN);
 	r.epochs = NULL; /* the values say 3 */
 	submit(&b, 0, &r);
 	assert_int_equal(b.d.n_candidates, 2);
@@ -132,8 +92,8 @@ TEST(test_the_accuracy_rises_with_the_epochs)
 	struct bed b;
 	struct sched_request r;
 
-	make(&b, 2);
-	r = job(&b, 1, NAN);
+	make_open(&b, 2);
+	r = open_job(&b, 1, NAN);
 	submit(&b, 0, &r);
 	for (size_t i = 0; i < 14; i++)
 		if (i % 7)
@@ -152,15 +112,15 @@ TEST(test_a_longer_wait_moves_the_choice_to_a_faster_pair)
 	struct sched_request r;
 	uint64_t id;
 
-	make(&b, 2);
-	r = job(&b, 1, NAN);
+	make_open(&b, 2);
+	r = open_job(&b, 1, NAN);
 	r.batch = one;
 	r.n_batches = 1;
 	r.epochs = some + 6;
 	r.n_epochs = 1;
 	submit(&b, 0, &r); /* 80 s */
 	assert_true(sched_next(b.s, 0, &id, &b.d));
-	r = job(&b, 2, 1.2 * 140);
+	r = open_job(&b, 2, 1.2 * 140);
 	submit(&b, 0, &r);
 	assert_int_equal(b.verdict, SCHED_PROMISED);
 	assert_int_equal(b.d.chosen, 7 + 5);
@@ -179,8 +139,8 @@ TEST(test_bad_epochs_are_refused)
 	struct bed b;
 	struct sched_request r;
 
-	make(&b, 2);
-	r = job(&b, 1, NAN);
+	make_open(&b, 2);
+	r = open_job(&b, 1, NAN);
 	r.epochs = down;
 	r.n_epochs = 2;
 	assert_int_equal(sched_submit(b.s, 0, &r, &b.d, &b.verdict, NULL), -ERR_ARG);
@@ -207,11 +167,11 @@ TEST(test_many_pairs_on_a_full_machine_are_tried_sparingly)
 	struct sched_request r;
 	uint64_t id;
 
-	make(&b, 4);
+	make_open(&b, 4);
 	for (size_t i = 0; i < 64; i++)
 		many[i] = 1 + (double)i;
 	for (uint64_t k = 1; k <= 4; k++) {
-		r = job(&b, k, 1.2 * 400);
+		r = open_job(&b, k, 1.2 * 400);
 		r.cpus = 1;
 		r.epochs = many + 9;
 		r.n_epochs = 1;
@@ -219,7 +179,7 @@ TEST(test_many_pairs_on_a_full_machine_are_tried_sparingly)
 		assert_int_equal(b.verdict, SCHED_PROMISED);
 		assert_true(sched_next(b.s, 0, &id, &b.d));
 	}
-	r = job(&b, 5, 1.2 * 800);
+	r = open_job(&b, 5, 1.2 * 800);
 	r.epochs = many;
 	r.n_epochs = 64;
 	submit(&b, 0, &r);
@@ -235,8 +195,8 @@ TEST(test_a_restored_job_keeps_its_epochs)
 	struct sched_restored r = { .running = true };
 	struct sched_estimate e;
 
-	make(&b, 2);
-	r.request = job(&b, 1, NAN);
+	make_open(&b, 2);
+	r.request = open_job(&b, 1, NAN);
 	r.taken = (struct candidate){ .decision = 64, .epochs = 5, .work_s = NAN };
 	assert_int_equal(sched_restore(b.s, &r, NULL), 0);
 	assert_int_equal(sched_estimate(b.s, 0, 1, &e, NULL), 0);

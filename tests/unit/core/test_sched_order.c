@@ -1,5 +1,4 @@
 /* Who starts when: deadlines, priorities, jobs that pass others, jobs that are held or due, and why one waits. */
-#include "tests/support/test.h"
 #include "tests/unit/core/sched_bed.h"
 
 static enum sched_verdict submit_as(struct bed *b, int64_t now_s, uint64_t id, const double *batch,
@@ -28,10 +27,9 @@ static void make_with_window(struct bed *b, const char *policy, uint32_t slots)
 	struct sched_params p;
 
 	make(b, policy, slots);
-	sched_free(b->s);
 	p = params(b, policy, slots);
 	p.window_s = 100;
-	assert_int_equal(sched_new(&p, &b->s, NULL), 0);
+	remake(b, &p);
 }
 
 TEST(test_the_earliest_deadline_goes_first_and_promises_before_the_rest)
@@ -213,10 +211,9 @@ TEST(test_reasons_for_waiting_are_told)
 	struct sched_waiting w;
 
 	make(&b, "postrider", 4);
-	sched_free(b.s);
 	p = params(&b, "postrider", 4);
 	p.machine.memory_mb = 1000;
-	assert_int_equal(sched_new(&p, &b.s, NULL), 0);
+	remake(&b, &p);
 	r = job(&b, 1, NAN);
 	r.memory_mb = 900;
 	submit(&b, 0, &r);
@@ -254,22 +251,22 @@ TEST(test_others_on_the_machine_slow_jobs_down)
 	struct sched_estimate e;
 
 	make(&b, "postrider", 4);
-	assert_int_equal(sched_set_outside(b.s, 0, 2.0, NULL), 0);
+	assert_int_equal(sched_set_other_load(b.s, 0, 2.0, NULL), 0);
 	submit_batch(&b, 0, 1, &b64, NAN);
 	near(b.d.candidate[0].time_s, 200); /* four processes on two cores */
 	near(b.d.candidate[0].work_s, 100);
 	assert_int_equal(next(&b, 0), 1);
 	sched_estimate(b.s, 50 * S, 1, &e, NULL);
 	near(e.end_s, 150);
-	assert_int_equal(sched_set_outside(b.s, 50 * S, 0.0, NULL), 0); /* a quarter is done */
+	assert_int_equal(sched_set_other_load(b.s, 50 * S, 0.0, NULL), 0); /* a quarter is done */
 	sched_estimate(b.s, 50 * S, 1, &e, NULL);
 	near(e.end_s, 75);
 	assert_int_equal(sched_slots_used(b.s), 2); /* they take no slots */
-	assert_int_equal(sched_set_outside(b.s, 50 * S, -1.0, NULL), -ERR_ARG);
-	assert_int_equal(sched_set_outside(b.s, 50 * S, NAN, NULL), -ERR_ARG);
+	assert_int_equal(sched_set_other_load(b.s, 50 * S, -1.0, NULL), -ERR_ARG);
+	assert_int_equal(sched_set_other_load(b.s, 50 * S, NAN, NULL), -ERR_ARG);
 	drop(&b);
 	make(&b, "courier", 4);
-	assert_int_equal(sched_set_outside(b.s, 0, 2.0, NULL), 0);
+	assert_int_equal(sched_set_other_load(b.s, 0, 2.0, NULL), 0);
 	submit_batch(&b, 0, 1, &b64, NAN);
 	near(b.d.candidate[0].time_s, 200);
 	drop(&b);
@@ -305,5 +302,58 @@ TEST(test_a_late_job_that_allows_it_is_stopped_in_time)
 	next(&b, 150);
 	sched_progress(b.s, 210 * S, 2, 0.3, NULL);
 	assert_int_equal(sched_should_stop(b.s, 210 * S, 2, 3, 10), 0);
+	drop(&b);
+}
+
+TEST(test_of_equal_deadlines_the_earlier_arrival_goes_first)
+{
+	struct bed b;
+
+	make(&b, "postrider", 2);
+	submit_as(&b, 0, 9, &b128, 2, NAN, 0);
+	assert_int_equal(next(&b, 0), 9);
+	for (uint64_t id = 1; id <= 3; id++)
+		assert_int_equal(submit_as(&b, 0, id, &b128, 2, 1000, 0), SCHED_PROMISED);
+	for (uint64_t id = 1; id <= 3; id++) {
+		sched_remove(b.s, 0, id == 1 ? 9 : id - 1, NULL);
+		assert_int_equal(next(&b, 0), id);
+	}
+	drop(&b);
+}
+
+/* The first is slower than it seemed: after 10 s it expects to take another 163.3 s, at most 196 s of the 240 s left.
+ * Beside the second it would take 213.3 s, at most 256 s. The second, of 50 s, has 130 s left: it cannot wait for the
+ * end of the first, so it starts. With 300 s left it waits. */
+TEST(test_a_promised_job_waits_for_another_only_if_it_is_in_time_then)
+{
+	for (int later = 0; later < 2; later++) {
+		struct bed b;
+
+		make(&b, "postrider", 4);
+		assert_int_equal(submit_as(&b, 0, 1, &b64, 2, 250, 0), SCHED_PROMISED);
+		assert_int_equal(next(&b, 0), 1);
+		assert_int_equal(submit_as(&b, 0, 2, &b128, 2, later ? 310 : 140, 0), SCHED_PROMISED);
+		assert_int_equal(sched_progress(b.s, 10 * S, 1, 0.02, NULL), 0);
+		assert_int_equal(next(&b, 10), later ? 0 : 2);
+		drop(&b);
+	}
+}
+
+/* 64 jobs and more are played once and remembered. The first should have ended after 100 s and runs on, so after 150 s
+ * another 7.5 s of it are expected, and all others move back by that. */
+TEST(test_a_plan_is_not_used_beyond_its_first_event)
+{
+	struct sched_request r;
+	struct bed b;
+
+	make(&b, "postrider", 2);
+	submit_as(&b, 0, 1, &b64, 2, NAN, 0);
+	assert_int_equal(next(&b, 0), 1);
+	for (uint64_t id = 2; id <= 65; id++)
+		assert_int_equal(submit_as(&b, 0, id, &b512, 2, 1e5, 0), SCHED_PROMISED);
+	r = job(&b, 70, 2e5); /* behind all of them: nobody is delayed */
+	assert_int_equal(sched_what_if(b.s, 150 * S, &r, &b.d, &b.verdict, NULL), 0);
+	near(b.d.candidate[0].wait_s, 7.5 + 64 * 12.5);
+	near(b.d.candidate[0].delays_s, 0);
 	drop(&b);
 }

@@ -102,7 +102,7 @@ static void open_house(struct theatre *t, uint64_t seed)
 	}
 	make_jobs(t);
 	if (sched_new(&p, &t->s, &err) || sched_set_tenants(t->s, 0, t->tenant, t->n_tenants, &err) ||
-	    sched_set_outside(t->s, 0, t->outside, &err))
+	    sched_set_other_load(t->s, 0, t->outside, &err))
 		fail_msg("%s", err.text);
 }
 

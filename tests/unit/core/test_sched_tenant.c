@@ -1,6 +1,5 @@
 /* Tenants: shares, quotas, changes of them. */
 #include "common/mem.h"
-#include "tests/support/test.h"
 #include "tests/unit/core/sched_bed.h"
 
 static void make_for(struct bed *b, uint32_t slots, const struct sched_tenant *tenant, size_t n)
@@ -8,10 +7,9 @@ static void make_for(struct bed *b, uint32_t slots, const struct sched_tenant *t
 	struct sched_params p;
 
 	make(b, "postrider", slots);
-	sched_free(b->s);
 	p = params(b, "postrider", slots);
 	p.window_s = 1000;
-	assert_int_equal(sched_new(&p, &b->s, NULL), 0);
+	remake(b, &p);
 	if (sched_set_tenants(b->s, 0, tenant, n, &b->err))
 		fail_msg("%s", b->err.text);
 }
@@ -181,5 +179,18 @@ TEST(test_tenants_may_change_under_live_jobs)
 	r.id = 9;
 	r.tenant = 3;
 	assert_int_equal(sched_submit(b.s, 3600 * S, &r, &b.d, &b.verdict, NULL), -ERR_ARG);
+	drop(&b);
+}
+
+/* The job waits for 500 s before it is started out of turn; only its time from then on is usage. */
+TEST(test_usage_counts_from_the_start)
+{
+	const struct sched_tenant one[] = { { .weight = 1 } };
+	struct bed b;
+
+	make_for(&b, 4, one, 1);
+	submit_of(&b, 0, 1, 0, 2, NAN);
+	assert_int_equal(sched_start_now(b.s, 500 * S, 1, &b.d, NULL), 0);
+	near(share(&b, 1500, 0).usage_cpu_s, 2000 * (1 - exp(-1)));
 	drop(&b);
 }

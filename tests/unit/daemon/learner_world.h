@@ -6,8 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/csv.h"
 #include "common/rng.h"
 #include "common/strbuf.h"
+#include "common/text/text.h"
+#include "scheduler/store/store.h"
 
 struct world {
 	double speed;  /* times of all jobs are multiplied by it */
@@ -42,6 +45,35 @@ static inline void world_row(struct strbuf *out, const struct world *w, size_t i
 	strbuf_puts(out, "\n");
 }
 
+/* A table as text, as the store would answer it: for learner_start(), which frees it. */
+static inline char *packed(const char *csv, size_t *out_len)
+{
+	static struct store_observation o;
+	struct strbuf out = { 0 };
+	struct csv *t = NULL;
+
+	strbuf_puts(&out, "");
+	if (*csv && csv_parse("observations", csv, strlen(csv), &t, NULL))
+		abort();
+	for (size_t i = 0; t && i < t->n_rows; i++) {
+		o.n = 0;
+		for (size_t k = 0; k < t->n_columns; k++) {
+			const char *cell = csv_cell(t, i, k);
+			struct store_value v = { .name = t->header[k], .number = NAN };
+
+			if (!text_number(cell, &v.number))
+				v.text = cell;
+			if (*cell) /* the store leaves out what is not there */
+				o.value[o.n++] = v;
+		}
+		o.job = i + 1;
+		store_observation_put(&out, &o);
+	}
+	csv_free(t);
+	*out_len = out.len;
+	return out.text;
+}
+
 /* n jobs, to be freed. */
 static inline char *world_table(const struct world *w, size_t n, bool of_daemon)
 {
@@ -51,6 +83,15 @@ static inline char *world_table(const struct world *w, size_t n, bool of_daemon)
 	for (size_t i = 0; i < n; i++)
 		world_row(&out, w, i, of_daemon);
 	return out.text;
+}
+
+/* The same as the store would answer it. */
+static inline char *world_observations(const struct world *w, size_t n, size_t *out_len)
+{
+	char *csv = world_table(w, n, true), *rows = packed(csv, out_len);
+
+	free(csv);
+	return rows;
 }
 
 #endif

@@ -58,10 +58,11 @@ static size_t count_files(const char *folder, const char *end)
 
 static char *first_model(struct learner *l)
 {
-	char *text = world_table(&usual, 40, true), *path;
+	size_t len;
+	char *rows = world_observations(&usual, 40, &len), *path;
 	struct learner_result r;
 
-	assert_int_equal(learner_start(l, text, strlen(text), NULL, "first", NULL), 0);
+	assert_int_equal(learner_start(l, rows, len, NULL, "first", NULL), 0);
 	r = wait_for(l);
 	if (!r.accepted)
 		fail_msg("%s", r.err.text);
@@ -77,7 +78,8 @@ static bool try_training(struct learner *l, const char *folder, const char *mode
 {
 	size_t files = count_files(folder, ".model"), n_before, n_after;
 	struct model_version before[64], after[64];
-	char *text = world_table(&moved, 80, true);
+	size_t len;
+	char *rows = world_observations(&moved, 80, &len);
 	struct learner_result r = { 0 };
 	struct err err = { 0 };
 	bool failed;
@@ -88,7 +90,7 @@ static bool try_training(struct learner *l, const char *folder, const char *mode
 		mem_fail_at(k, forever);
 	else
 		io_fail_at(k, 28 /* ENOSPC */);
-	rc = learner_start(l, text, strlen(text), model, "a test", &err);
+	rc = learner_start(l, rows, len, model, "a test", &err);
 	if (!rc)
 		r = wait_for(l);
 	failed = of_memory ? mem_failed() : io_failed();

@@ -7,7 +7,7 @@
 #include "scheduler/daemon/outcome_stats.h"
 #include "tests/support/test.h"
 
-static struct tally tally;
+static struct outcome_stats tally;
 
 static struct job_record ended(enum job_state state, enum slo_outcome outcome, double run_s)
 {
@@ -34,7 +34,7 @@ static const struct json *told(struct json **root)
 
 	json_begin(&w, &text, false);
 	json_open(&w, '{');
-	tally_json(&tally, &w);
+	outcome_stats_json(&tally, &w);
 	json_close(&w, '}');
 	assert_int_equal(json_parse("stats", text.text, text.len, root, NULL), 0);
 	strbuf_release(&text);
@@ -47,12 +47,12 @@ TEST(test_tally_counts_promises_coverage_and_errors)
 	const struct json *v, *type, *level;
 	struct json *root;
 
-	tally = (struct tally){ 0 };
-	tally_ended(&tally, &row);
+	tally = (struct outcome_stats){ 0 };
+	outcome_stats_ended(&tally, &row);
 	row = ended(JOB_DONE, SLO_MISSED, 12.0);
-	tally_ended(&tally, &row);
+	outcome_stats_ended(&tally, &row);
 	row = ended(JOB_FAILED, SLO_MISSED, 1.0); /* missed its promise, but says nothing of times */
-	tally_ended(&tally, &row);
+	outcome_stats_ended(&tally, &row);
 	v = told(&root);
 	assert_int_equal(json_number(json_get(json_get(v, "slo"), "promised"), 0), 3);
 	assert_int_equal(json_number(json_get(json_get(v, "slo"), "met"), 0), 1);
@@ -71,7 +71,7 @@ TEST(test_tally_says_null_where_nothing_is_known)
 {
 	struct json *root;
 
-	tally = (struct tally){ 0 };
+	tally = (struct outcome_stats){ 0 };
 	assert_int_equal(json_type(json_get(json_get(told(&root), "slo"), "attainment")), JSON_NULL);
 	assert_int_equal(json_type(json_get(json_get(root, "decision"), "p99_us")), JSON_NULL);
 	json_free(root);
@@ -82,14 +82,14 @@ TEST(test_tally_quantiles_are_of_the_latest)
 	struct json *root;
 	const struct json *v;
 
-	tally = (struct tally){ 0 };
-	for (int i = 0; i < TALLY_RING; i++)
-		tally_decision(&tally, 1e6); /* all pushed out by what follows */
-	for (int i = 0; i < TALLY_RING; i++)
-		tally_decision(&tally, i);
+	tally = (struct outcome_stats){ 0 };
+	for (int i = 0; i < OUTCOME_STATS_RING; i++)
+		outcome_stats_decision(&tally, 1e6); /* all pushed out by what follows */
+	for (int i = 0; i < OUTCOME_STATS_RING; i++)
+		outcome_stats_decision(&tally, i);
 	v = json_get(told(&root), "decision");
-	assert_int_equal(json_number(json_get(v, "n"), 0), 2 * TALLY_RING);
-	assert_true(fabs(json_number(json_get(v, "p99_us"), 0) - 0.99 * TALLY_RING) < 2.0);
+	assert_int_equal(json_number(json_get(v, "n"), 0), 2 * OUTCOME_STATS_RING);
+	assert_true(fabs(json_number(json_get(v, "p99_us"), 0) - 0.99 * OUTCOME_STATS_RING) < 2.0);
 	json_free(root);
 }
 
@@ -97,15 +97,15 @@ TEST(test_tally_keeps_to_its_room)
 {
 	char name[16];
 
-	tally = (struct tally){ 0 };
-	for (int i = 0; i < TALLY_MAX_TYPES + 10; i++) {
+	tally = (struct outcome_stats){ 0 };
+	for (int i = 0; i < OUTCOME_STATS_MAX_TYPES + 10; i++) {
 		struct job_record row = ended(JOB_DONE, SLO_MET, 1.0);
 
 		snprintf(name, sizeof name, "type%d", i);
 		row.type = name;
 		row.confidence = 0.01 * (i % 90 + 1);
-		tally_ended(&tally, &row);
+		outcome_stats_ended(&tally, &row);
 	}
-	assert_int_equal(tally.n_types, TALLY_MAX_TYPES);
-	assert_int_equal(tally.n_levels, TALLY_MAX_LEVELS);
+	assert_int_equal(tally.n_types, OUTCOME_STATS_MAX_TYPES);
+	assert_int_equal(tally.n_levels, OUTCOME_STATS_MAX_LEVELS);
 }

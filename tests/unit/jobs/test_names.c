@@ -125,3 +125,38 @@ TEST(test_tenants_beyond_what_the_scheduler_holds_are_refused_by_name)
 	config_free(c);
 	sched_free(s);
 }
+
+/* A configuration whose tenant `vision` has these numbers. */
+static struct config *with_tenant(double weight, unsigned max_cpus)
+{
+	struct config *c;
+	struct json *v;
+	char text[128];
+
+	snprintf(text, sizeof text,
+		 "{\"tenants\":{\"vision\":{\"users\":[1],\"weight\":%g,\"max_cpus\":%u}}}", weight,
+		 max_cpus);
+	assert_int_equal(json_parse("test", text, strlen(text), &v, NULL), 0);
+	assert_int_equal(config_from_json("test", v, &c, NULL), 0);
+	json_free(v);
+	return c;
+}
+
+TEST(test_tenants_are_as_the_configuration_says_also_after_a_reload)
+{
+	struct sched *s = scheduler();
+	struct config *before = with_tenant(2.5, 3), *after = with_tenant(1.5, 2);
+	struct tenants t = { 0 };
+	uint32_t vision, other;
+
+	assert_int_equal(tenants_named(&t, before, s, 1, "uid 9", &other, NULL), 0);
+	assert_int_equal(tenants_named(&t, before, s, 1, "vision", &vision, NULL), 0);
+	assert_true(t.tenant[vision].weight == 2.5 && t.tenant[vision].max_cpus == 3);
+	assert_true(t.tenant[other].weight == 1.0 && t.tenant[other].max_cpus == 0);
+	assert_int_equal(tenants_refresh(&t, after, s, 2, NULL), 0);
+	assert_true(t.tenant[vision].weight == 1.5 && t.tenant[vision].max_cpus == 2);
+	tenants_free(&t);
+	config_free(before);
+	config_free(after);
+	sched_free(s);
+}

@@ -252,23 +252,23 @@ TEST(test_misspelt_keys_name_the_nearest)
 TEST(test_wrong_kinds_of_values_are_named)
 {
 	refuses("[]", "object");
-	refuses("{" REST "}", "no 'columns'");
+	refuses("{" REST "}", "columns: is not given");
 	refuses("{\"columns\":{}," REST "}", "columns");
 	refuses("{\"columns\":[3]," REST "}", "columns[0]");
-	refuses("{\"columns\":[{\"kind\":\"number\"}]," REST "}", "columns[0].name: need a string");
+	refuses("{\"columns\":[{\"kind\":\"number\"}]," REST "}", "columns[0].name: must be a string");
 	refuses("{\"columns\":[{\"name\":\"\",\"kind\":\"number\"}]," REST "}", "columns[0].name");
 	refuses("{\"columns\":[{\"name\":\"a,b\",\"kind\":\"number\"}]," REST "}", "alias");
 	refuses("{\"columns\":[{\"name\":\"a=b\",\"kind\":\"number\"}]," REST "}", "alias");
 	refuses("{\"columns\":[{\"name\":\"a\\nb\",\"kind\":\"number\"}]," REST "}", "control");
 	refuses("{\"columns\":[{\"name\":\" a\",\"kind\":\"number\"}]," REST "}", "blank");
-	refuses("{\"columns\":[{\"name\":\"batch\"}]," REST "}", "'batch': kind");
-	refuses("{\"columns\":[{\"name\":\"batch\",\"kind\":\"text\"}]," REST "}", "'batch': kind");
+	refuses("{\"columns\":[{\"name\":\"batch\"}]," REST "}", "columns[0].kind");
+	refuses("{\"columns\":[{\"name\":\"batch\",\"kind\":\"text\"}]," REST "}", "columns[0].kind");
 	refuses("{\"columns\":[{\"name\":\"batch\",\"kind\":\"number\",\"optional\":1}]," REST "}",
-		"'batch': optional");
+		"columns[0].optional");
 	refuses("{\"columns\":[{\"name\":\"batch\",\"kind\":\"number\",\"alias\":\"b\"}]," REST "}",
-		"'batch': alias");
+		"columns[0].alias");
 	refuses("{\"columns\":[{\"name\":\"batch\",\"kind\":\"number\",\"alias\":[1]}]," REST "}",
-		"'batch': alias");
+		"columns[0].alias");
 	refuses("{\"columns\":[" BATCH "],\"derived\":{}," REST "}", "derived");
 	refuses("{\"columns\":[" BATCH "],\"derived\":[1]," REST "}", "derived[0]");
 	refuses("{\"columns\":[" BATCH "],\"derived\":[{\"log\":\"batch\"}]," REST "}", "derived[0].name");
@@ -277,7 +277,7 @@ TEST(test_wrong_kinds_of_values_are_named)
 		"],\"derived\":[{\"name\":\"x\",\"log\":\"batch\",\"inverse\":\"batch\"}]," REST "}",
 		"'x': both inverse and log");
 	refuses("{\"columns\":[" BATCH "],\"derived\":[{\"name\":\"x\",\"product\":[]}]," REST "}",
-		"of nothing");
+		"product: has 0 entries");
 	refuses("{\"columns\":[" BATCH "],\"derived\":[{\"name\":\"x\",\"product\":\"batch\"}]," REST "}",
 		"product");
 	refuses("{\"columns\":[" BATCH "],\"derived\":[{\"name\":\"x\",\"log\":[\"batch\"]}]," REST "}",
@@ -292,8 +292,8 @@ TEST(test_wrong_kinds_of_values_are_named)
 	refuses("{\"columns\":[" BATCH "],\"candidates\":[\"64\"]," REST "}", "candidates[0]");
 	refuses("{\"columns\":[" BATCH "],\"candidates\":[64,128,64]," REST "}", "64 is there twice");
 	refuses("{\"columns\":[" BATCH "],\"exclude\":[\"suspect\"]," REST "}", "exclude");
-	refuses("{\"columns\":[" BATCH "],\"exclude\":{\"suspect\":1}," REST "}", "exclude 'suspect'");
-	refuses("{\"columns\":[" BATCH "],\"exclude\":{\"suspect\":[1]}," REST "}", "exclude 'suspect'");
+	refuses("{\"columns\":[" BATCH "],\"exclude\":{\"suspect\":1}," REST "}", "exclude.suspect");
+	refuses("{\"columns\":[" BATCH "],\"exclude\":{\"suspect\":[1]}," REST "}", "exclude.suspect");
 	refuses("{\"columns\":[" BATCH "],\"exclude\":{\"\":\"x\"}," REST "}", "exclude");
 	refuses("{\"columns\":[" BATCH "],\"exclude\":{\"a\":[\"x\",\"x\"]}," REST "}", "twice");
 	refuses("{\"columns\":[" BATCH "],\"ignore\":\"note\"," REST "}", "ignore");
@@ -401,7 +401,7 @@ TEST(test_limits_hold_on_both_sides)
 		if (n == 64)
 			schema_free(must(strbuf_text(&b)));
 		else
-			refuses(strbuf_text(&b), "at most 64");
+			refuses(strbuf_text(&b), "1 to 64");
 	}
 	for (int n = 16; n <= 17; n++) { /* aliases */
 		strbuf_reset(&b);

@@ -225,8 +225,8 @@ TEST(test_bad_designs_are_refused_by_name)
 	refuses("{\"factors\":{\"cpus\":[1,2]},\"fixed\":{\"cpus\":1}," COMMAND "}",
 		"both a factor and fixed");
 	refuses("{" FACTORS "}", "no command");
-	refuses("{" FACTORS ",\"command\":[]}", "command must be a list");
-	refuses("{" FACTORS ",\"command\":[1]}", "word 1");
+	refuses("{" FACTORS ",\"command\":[]}", "command: has 0 entries");
+	refuses("{" FACTORS ",\"command\":[1]}", "command[0]: must be a string");
 	refuses("{" FACTORS ",\"command\":[\"t\",\"{cpus}\"]}", "factor batch changes nothing");
 	refuses("{" FACTORS ",\"command\":[\"t\",\"{cpus}{batch}{netwrk}\"]}", "did you mean {network}?");
 	/* one placeholder language for designs and job types: a brace itself is written twice */
@@ -236,10 +236,11 @@ TEST(test_bad_designs_are_refused_by_name)
 		"factor cpus changes nothing");
 	refuses("{" FACTORS ",\"fixed\":{\"njobs\":0}," COMMAND "}", "njobs=0");
 	refuses("{" FACTORS ",\"fixed\":{\"njobs\":2.5}," COMMAND "}", "njobs=2.5");
-	refuses("{" FACTORS ",\"replications\":0," COMMAND "}", "replications must be");
-	refuses("{" FACTORS ",\"replications\":1.5," COMMAND "}", "replications must be");
-	refuses("{" FACTORS ",\"seed\":-1," COMMAND "}", "seed must be");
-	refuses("{" FACTORS ",\"warm_up\":1," COMMAND "}", "warm_up must be");
+	refuses("{" FACTORS ",\"replications\":0," COMMAND "}", "replications: is 0; it must be");
+	refuses("{" FACTORS ",\"replications\":1.5," COMMAND "}",
+		"replications: is 1.5; it must be a whole number");
+	refuses("{" FACTORS ",\"seed\":-1," COMMAND "}", "seed: is -1; it must be");
+	refuses("{" FACTORS ",\"warm_up\":1," COMMAND "}", "warm_up: must be");
 	refuses("{" FACTORS ",\"timeout_s\":0," COMMAND "}", "timeout_s");
 	refuses("{" FACTORS ",\"design\":\"some\"," COMMAND "}", "d.json: design");
 	refuses("{" FACTORS ",\"design\":\"lhs:99999\",\"replications\":2," COMMAND "}",

@@ -122,7 +122,7 @@ static void play_plainly(const struct fluid_scene *s, const struct fluid_job *ca
 		}
 		if (!running)
 			break;
-		processes = held + s->outside;
+		processes = held + s->other_load;
 		for (size_t i = 0; i < n; i++) {
 			end_s[i] = runs[i] ? left_s[i] * stretch(&s->machine, nth(s, candidate, i), processes)
 					   : INFINITY;
@@ -206,7 +206,7 @@ static void entangle(struct rng *r, struct stage *stage, struct fluid_group *gro
 	}
 	stage->scene.group = group;
 	stage->scene.n_groups = n_groups;
-	stage->scene.outside = rng_below(r, 2) ? 5.0 * rng_uniform(r) : 0.0;
+	stage->scene.other_load = rng_below(r, 2) ? 5.0 * rng_uniform(r) : 0.0;
 }
 
 /* ---- known answers ---- */
@@ -629,15 +629,15 @@ TEST(test_others_on_the_machine_slow_all_down_and_take_no_slots)
 				 .n_running = 1,
 				 .queued = &queued,
 				 .n_queued = 1,
-				 .outside = 2.5 };
+				 .other_load = 2.5 };
 	struct fluid_times t[2];
 
 	play(&s, NULL, t);
 	close_to(t[1].end_s, 2 * 4.5 / 2, EXACT); /* among 4.5 processes on 2 cores */
 	close_to(t[0].end_s, 4.5 + 1.5 * 3.5 / 2, EXACT);
-	s.outside = -1;
+	s.other_load = -1;
 	assert_int_equal(fluid_play(&s, NULL, space, t, NULL), -ERR_ARG);
-	s.outside = NAN;
+	s.other_load = NAN;
 	assert_int_equal(fluid_play(&s, NULL, space, t, NULL), -ERR_ARG);
 }
 

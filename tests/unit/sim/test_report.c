@@ -556,15 +556,17 @@ TEST(test_bad_files_are_refused_with_place_and_reason)
 {
 	refuse_text("compare.json", "{\n  \"policies\": [,]}", "compare.json:2:16:");
 	refuse_text("compare.json", "[]", "compare.json:1:1:");
-	refuse_text("compare.json", "{}", "policies: an array");
-	refuse_text("compare.json", "{\"policies\":[]}", "policies: an array");
-	refuse_text("compare.json", "{\"policies\":[3]}", "policies[0]: an object");
+	refuse_text("compare.json", "{}", "policies: is not given");
+	refuse_text("compare.json", "{\"policies\":[]}", "policies: has 0 entries");
+	refuse_text("compare.json", "{\"policies\":[3]}", "policies[0]: must be an object");
 	refuse_text("compare.json", "{\"policies\":[{}]}", "policies[0].name");
 	refuse_text("compare.json", "{\"policies\":[{\"name\":\"a\"},{\"name\":\"a\"}]}", "policies[1].name");
 	refuse_text("compare.json", "{\"policies\":[{\"name\":\"a\",\"mape\":\"x\"}]}",
-		    "policies[0].mape: a number");
+		    "policies[0].mape: must be a number");
 	refuse_text("compare.json", "{\"policies\":[{\"name\":\"a\",\"mape_ci\":[1]}]}",
 		    "policies[0].mape_ci");
+	refuse_text("compare.json", "{\"policies\":[{\"name\":\"a\",\"mape_ci\":[1,\"x\"]}]}",
+		    "policies[0].mape_ci: [low, high]");
 	refuse_text("compare.json", "{\"policies\":[{\"name\":\"a\",\"versus\":[]}]}", "policies[0].versus");
 	refuse_text("compare.json", "{\"policies\":[{\"name\":\"a\",\"versus\":{\"mape\":1}}]}",
 		    "policies[0].versus");
@@ -579,7 +581,7 @@ TEST(test_bad_files_are_refused_with_place_and_reason)
 	refuse_text("compare.json", "{\"level\":2,\"policies\":[{\"name\":\"a\"}]}", "level");
 	refuse_text("timing.json", "{", "timing.json:1:");
 	refuse_text("sweep.json", "{\"points\":[{\"policies\":[]}]}", "points[0].value");
-	refuse_text("sweep.json", "{\"points\":[{\"value\":1,\"policies\":[]}]}", "points[0]: policies");
+	refuse_text("sweep.json", "{\"points\":[{\"value\":1,\"policies\":[]}]}", "points[0].policies");
 	refuse_text("jobs.csv", "policy,replication\n", "column outcome is missing");
 	refuse_text("jobs.csv", JOBS_HEADER "q,0,1,0,2,30,met,0,1,1,1,1\n", "jobs.csv:2: column policy: 'q'");
 	refuse_text("jobs.csv", JOBS_HEADER "p,0,1,0,2,30,lost,0,1,1,1,1\n",

@@ -196,24 +196,26 @@ TEST(test_bad_lines_are_refused_with_their_place)
 
 TEST(test_bad_mappings_are_refused_by_member)
 {
-	refuse(LINE_1, "[]", "map.json: the mapping: need an object");
+	refuse(LINE_1, "[]", "map.json: must be an object { ... }");
 	refuse(LINE_1, "{\"tenants\":\"user\"}", "map.json: unknown key 'tenants'; did you mean 'tenant'?");
 	refuse(LINE_1, "{\"tenant\":\"house\"}",
 	       "map.json: tenant: need user, group, executable, queue, partition or none");
-	refuse(LINE_1, "{\"cpus\":{\"cap\":0}}", "map.json: cpus.cap: need a number from 1 to 65536");
+	refuse(LINE_1, "{\"cpus\":{\"cap\":0}}",
+	       "map.json: cpus.cap: is 0; it must be a number from 1 to 65536");
 	refuse(LINE_1, "{\"values\":{\"cpus\":1}}",
-	       "map.json: cpus: is a field of its own, not a column of values");
+	       "map.json: values.cpus: is a field of its own, not a column of values");
 	refuse(LINE_1, "{\"values\":{\"n\":{\"of\":[1]}}}",
-	       "map.json: n: by: which field? user, group, executable, queue, partition or job");
+	       "map.json: values.n.by: which field? user, group, executable, queue, partition or job");
 	refuse(LINE_1, "{\"values\":{\"n\":{\"by\":\"job\",\"of\":[]}}}",
-	       "map.json: n: of: need at least one value");
+	       "map.json: values.n.of: has 0 entries; it needs 1 to 256");
 	refuse(LINE_1, "{\"values\":{\"n\":{\"by\":\"job\",\"map\":{\"x\":1}}}}",
-	       "map.json: n: map: need numbers of the field as names, texts or numbers as values");
+	       "map.json: values.n.map: need numbers of the field as names, texts or numbers as values");
 	refuse(LINE_1, "{\"size\":{\"column\":\"samples\"}}",
-	       "map.json: size.records_per_cpu_second: missing");
+	       "map.json: size.records_per_cpu_second: is not given");
 	refuse(LINE_1, "{\"size\":{\"column\":\"samples\",\"records_per_cpu_second\":1,\"min\":9,\"max\":8}}",
-	       "map.json: size.max: need a number from 9 to 1e+12");
-	refuse(LINE_1, "{\"slo\":{\"factor\":0}}", "map.json: slo.factor: need a number from 1e-06 to 1e+06");
+	       "map.json: size.max: is 8; it must be a number from 9 to 1000000000000");
+	refuse(LINE_1, "{\"slo\":{\"factor\":0}}",
+	       "map.json: slo.factor: is 0; it must be a number from 1e-06 to 1000000");
 	refuse(LINE_1, "{\"take\":[\"lost\"]}",
 	       "map.json: take: need a list of completed, failed, cancelled, unknown");
 	refuse(LINE_1, "{\"values\":{\"epochs\":\"many\"}}", "log.swf: epochs 'many': need a number above 0");

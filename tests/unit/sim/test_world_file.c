@@ -184,34 +184,36 @@ TEST(test_numbers_have_their_range)
 {
 	refuses_with("\"cores\":2", "\"cores\":0", "cluster: cores");
 	refuses_with("\"samples\":1000", "\"samples\":0",
-		     "defaults.samples: 0: need a whole number from 1 to 1e+09");
-	refuses_with("\"samples\":1000", "\"samples\":1.5", "defaults.samples: 1.5: need a whole number");
-	refuses_with("\"samples\":1000", "\"samples\":\"1\"", "defaults.samples: need a number");
-	refuses_with("\"epochs\":2", "\"epochs\":1000001", "defaults.epochs: 1e+06");
-	refuses_with("[10,100]", "[]", "batches: need a list of 1 to 64 numbers");
+		     "defaults.samples: is 0; it must be a whole number from 1 to 1000000000");
+	refuses_with("\"samples\":1000", "\"samples\":1.5",
+		     "defaults.samples: is 1.5; it must be a whole number");
+	refuses_with("\"samples\":1000", "\"samples\":\"1\"", "defaults.samples: must be a whole number");
+	refuses_with("\"epochs\":2", "\"epochs\":1000001", "defaults.epochs: is 1000001;");
+	refuses_with("[10,100]", "[]", "batches: has 0 entries; it needs 1 to 64");
 	refuses_with("[10,100]", "[10,10]", "batches: 10 behind 10: need an ascending list");
-	refuses_with("[10,100]", "[0]", "batches: 0: need a whole number from 1");
-	refuses_with("[10,100]", "[1,\"2\"]", "batches: number 2 of the list is none");
-	refuses_with("[10,100]", "7", "batches: need a list");
-	refuses_with("\"fixed_s\":0.5", "\"fixed_s\":-1", "costs.fixed_s: -1: need a number from 0");
+	refuses_with("[10,100]", "[0]", "batches[0]: is 0; it must be a whole number from 1");
+	refuses_with("[10,100]", "[1,\"2\"]", "batches[1]: must be a whole number");
+	refuses_with("[10,100]", "7", "batches: must be a list");
+	refuses_with("\"fixed_s\":0.5", "\"fixed_s\":-1", "costs.fixed_s: is -1; it must be a number from 0");
 	refuses_with("\"fixed_s\":0.5,\"record_s\":0.25", "\"fixed_s\":0,\"record_s\":0",
 		     "computing takes time");
 	refuses_with("\"fixed_s\":0.5", "\"fixed_s\":1,\"exponent\":1.1",
-		     "costs.exponent: 1.1: need a number from 0 to 1");
-	refuses_with("\"fixed_s\":0.5", "\"fixed_s\":1,\"disk_s\":1e7", "costs.disk_s: 1e+07");
-	refuses(SMALL ",\"levels\":{\"cpus\":[0]}}", "levels.cpus: 0");
-	refuses(SMALL ",\"levels\":{\"njobs\":[1,1025]}}", "levels.njobs: 1025");
+		     "costs.exponent: is 1.1; it must be a number from 0 to 1");
+	refuses_with("\"fixed_s\":0.5", "\"fixed_s\":1,\"disk_s\":1e7", "costs.disk_s: is 10000000;");
+	refuses(SMALL ",\"levels\":{\"cpus\":[0]}}", "levels.cpus[0]: is 0;");
+	refuses(SMALL ",\"levels\":{\"njobs\":[1,1025]}}", "levels.njobs[1]: is 1025;");
 	refuses(SMALL ",\"levels\":7}", "levels: must be an object");
 	refuses(SMALL ",\"service\":{\"disk\":\"gamma\"}}", "service.disk: need \"exponential\"");
 	refuses(SMALL ",\"service\":{\"disk\":{\"measured\":[0,0]}}}",
 		"service.disk.measured: all of them are 0");
-	refuses(SMALL ",\"service\":{\"disk\":{\"measured\":[-1]}}}", "service.disk.measured: -1");
-	refuses(SMALL ",\"barrier\":1}", "barrier: need true or false");
-	refuses(SMALL ",\"accuracy\":{\"best\":1.01,\"half_iterations\":1}}", "accuracy.best: 1.01");
+	refuses(SMALL ",\"service\":{\"disk\":{\"measured\":[-1]}}}", "service.disk.measured[0]: is -1;");
+	refuses(SMALL ",\"barrier\":1}", "barrier: must be true or false");
+	refuses(SMALL ",\"accuracy\":{\"best\":1.01,\"half_iterations\":1}}", "accuracy.best: is 1.01;");
 	refuses(SMALL ",\"factors\":{\"cpus\":{\"a\":{}}}}", "factors: 'cpus' is a number, and no category");
 	refuses(SMALL ",\"factors\":{\"network\":{}}}", "factors.network: need an object of 1 to 256 values");
 	refuses(SMALL ",\"factors\":{\"network\":{\"a,b\":{}}}}", "factors.network: 'a,b': a name has");
-	refuses(SMALL ",\"factors\":{\"network\":{\"a\":{\"record\":0}}}}", "factors.network.a.record: 0");
+	refuses(SMALL ",\"factors\":{\"network\":{\"a\":{\"record\":0}}}}",
+		"factors.network.a.record: is 0;");
 	refuses(SMALL ",\"factors\":{\"a\":{\"v\":{}}},\"levels\":{\"a\":[]}}",
 		"levels.a: need a list of values");
 	refuses(SMALL ",\"factors\":{\"a\":{\"v\":{}}},\"levels\":{\"a\":[1]}}",
@@ -230,7 +232,7 @@ TEST(test_long_names_do_not_burst_an_error)
 	refuses(text, "a name has 1 to 128 bytes");
 	name[128] = '\0';
 	snprintf(text, sizeof text, SMALL ",\"factors\":{\"%s\":{\"%s\":{\"fixed\":-1}}}}", name, name);
-	refuses(text, ".fixed: -1");
+	refuses(text, ".fixed: is -1");
 	memset(path, 'p', sizeof path - 1);
 	path[sizeof path - 1] = '\0';
 	assert_int_equal(world_file_parse(path, text, strlen(text), &f, &err), -ERR_FORMAT);

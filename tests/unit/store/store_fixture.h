@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "common/mem.h"
+#include "common/text/text.h"
 #include "scheduler/store/store.h"
 #include "tests/support/store_vfs.h"
 #include "tests/support/support.h"
@@ -148,7 +149,7 @@ FIXTURE void keep_answer(void *owner, uint64_t token, const struct strbuf *text,
 	a->token = token;
 	a->err = *err;
 	strbuf_reset(&a->text);
-	strbuf_puts(&a->text, strbuf_text(text));
+	strbuf_add(&a->text, text->text, text->len);
 }
 
 FIXTURE void wait_answer(struct store *s, const struct answered *a, int times)
@@ -179,6 +180,36 @@ FIXTURE const char *ask(struct store *s, enum store_question q, uint64_t job, co
 	if (a.err.code)
 		fail_msg("%s", a.err.text);
 	return strbuf_text(&a.text);
+}
+
+/* The store's observations, one a line: "1: cpus=2 time_s=40.5"; valid until the next call. */
+FIXTURE const char *observed(struct store *s, const struct store_filter *f)
+{
+	static struct store_observation o;
+	static char text[2000];
+	struct answered a = { 0 };
+	struct err err = { 0 };
+	size_t at = 0, n = 0;
+	char buf[40];
+
+	if (store_ask(s, STORE_OBSERVATIONS, 0, f, keep_answer, &a, 77, &err))
+		fail_msg("%s", err.text);
+	wait_answer(s, &a, 1);
+	text[0] = '\0';
+	while (store_observation_next(a.text.text, a.text.len, &at, &o)) {
+		n += (size_t)snprintf(text + n, sizeof text - n, "%llu:", (unsigned long long)o.job);
+		for (size_t i = 0; i < o.n; i++) {
+			if (o.value[i].text)
+				n += (size_t)snprintf(text + n, sizeof text - n, " %s='%s'", o.value[i].name,
+						      o.value[i].text);
+			else
+				n += (size_t)snprintf(text + n, sizeof text - n, " %s=%s", o.value[i].name,
+						      text_shortest(o.value[i].number, buf));
+		}
+		n += (size_t)snprintf(text + n, sizeof text - n, "\n");
+	}
+	strbuf_release(&a.text);
+	return text;
 }
 
 /* The database by itself, without the store. */

@@ -1,4 +1,4 @@
-/* scheduler/daemon/store_reader, store_answers: what the store answers about old jobs, and in which form. */
+/* scheduler/store/reader, answers: what the store answers about old jobs, and in which form. */
 #define _GNU_SOURCE
 #include "tests/support/test.h"
 #include "tests/unit/store/store_fixture.h"
@@ -13,7 +13,7 @@ TEST(test_unknown_job_is_an_empty_answer)
 	assert_string_equal(ask(s, STORE_JOB, 5, NULL), "");
 	assert_string_equal(ask(s, STORE_EXPLAIN, 5, NULL), "");
 	assert_string_equal(ask(s, STORE_LIST, 0, NULL), "");
-	assert_string_equal(ask(s, STORE_OBSERVATIONS, 0, NULL), "time_s,accuracy,job,at\n");
+	assert_string_equal(ask(s, STORE_OBSERVATIONS, 0, NULL), "");
 	store_close(s);
 }
 
@@ -108,41 +108,52 @@ TEST(test_list_filters_and_pages)
 	store_close(s);
 }
 
-TEST(test_observations_come_as_one_table)
+TEST(test_observations_come_as_rows_of_names_and_values)
 {
+	static const char first[] = "1: network='le\"net,5' cpus=2 time_s=40.5 accuracy=0.93\n";
+	static const char second[] = "2: cpus=4 batch=64 ok='true' nothing=nan time_s=12.5 accuracy=nan\n";
 	struct store *s = open_store(fresh_dir());
-	const char *text;
-	struct csv *t = NULL;
 	struct err err = { 0 };
+	char both[200];
 
 	assert_int_equal(store_add_observation(s, 1, NOON, "digits",
 					       "{\"network\":\"le\\\"net,5\",\"cpus\":2}", 40.5, 0.93, &err),
 			 0);
-	assert_int_equal(store_add_observation(s, 2, NOON, "other",
-					       "{\"cpus\":4,\"batch\":64,\"time_s\":7,\"x\":null}", 12.25,
-					       NAN, &err),
-			 0);
-	assert_int_equal(store_add_observation(s, 2, NOON, "other", "{\"cpus\":4,\"batch\":64,\"ok\":true}",
+	assert_int_equal(store_add_observation(s, 2, NOON + 5, "other", "{\"cpus\":4}", 12.25, NAN, &err), 0);
+	/* Added twice: the later one counts. A parameter cannot hide what the job did. */
+	assert_int_equal(store_add_observation(s, 2, NOON + 5, "other",
+					       "{\"cpus\":4,\"time_s\":7,\"batch\":64,\"ok\":true,\"job\":9,"
+					       "\"nothing\":null}",
 					       12.5, NAN, &err),
-			 0); /* told twice: the later one counts */
+			 0);
 	commit_all(s);
-	text = ask(s, STORE_OBSERVATIONS, 0, NULL);
-	assert_string_equal(text, "network,cpus,batch,ok,time_s,accuracy,job,at\n"
-				  "\"le\"\"net,5\",2,,,40.5,0.93,1,2026-11-17T10:00:00.123456Z\n"
-				  ",4,64,true,12.5,,2,2026-11-17T10:00:00.123456Z\n");
-	if (csv_parse("observations", text, strlen(text), &t, &err))
-		fail_msg("%s", err.text);
-	csv_free(t);
-	/* The latest alone, and the columns are theirs. */
-	text = ask(s, STORE_OBSERVATIONS, 0, &(struct store_filter){ .uid = -1, .limit = 1 });
-	assert_string_equal(text, "cpus,batch,ok,time_s,accuracy,job,at\n"
-				  "4,64,true,12.5,,2,2026-11-17T10:00:00.123456Z\n");
-	text = ask(s, STORE_OBSERVATIONS, 0, &(struct store_filter){ .uid = -1, .limit = 5000 });
-	assert_non_null(strstr(text, ",1,2026"));
-	assert_true(strstr(text, ",1,2026") < strstr(text, ",2,2026")); /* by job */
-	text = ask(s, STORE_OBSERVATIONS, 0, &(struct store_filter){ .uid = -1, .type = "digits" });
-	assert_string_equal(text, "network,cpus,time_s,accuracy,job,at\n"
-				  "\"le\"\"net,5\",2,40.5,0.93,1,2026-11-17T10:00:00.123456Z\n");
+	snprintf(both, sizeof both, "%s%s", first, second);
+	assert_string_equal(observed(s, NULL), both);
+	assert_string_equal(observed(s, &(struct store_filter){ .uid = -1, .limit = 1 }), second);
+	assert_string_equal(observed(s, &(struct store_filter){ .uid = -1, .limit = 5000 }), both);
+	assert_string_equal(observed(s, &(struct store_filter){ .uid = -1, .type = "digits" }), first);
+	assert_string_equal(observed(s, &(struct store_filter){ .uid = -1, .since_ns = NOON + 1 }), second);
+	store_close(s);
+}
+
+TEST(test_observation_with_too_many_values_is_an_error)
+{
+	struct store *s = open_store(fresh_dir());
+	struct strbuf columns = { 0 };
+	struct answered a = { 0 };
+	struct err err = { 0 };
+
+	for (int i = 0; i < STORE_MAX_VALUES - 1; i++)
+		strbuf_printf(&columns, "%s\"c%d\":1", i ? "," : "{", i);
+	strbuf_puts(&columns, "}");
+	assert_int_equal(store_add_observation(s, 31, NOON, "digits", columns.text, 1, 1, &err), 0);
+	commit_all(s);
+	assert_int_equal(store_ask(s, STORE_OBSERVATIONS, 0, NULL, keep_answer, &a, 1, &err), 0);
+	wait_answer(s, &a, 1);
+	assert_int_equal(a.err.code, ERR_FORMAT);
+	assert_non_null(strstr(a.err.text, "job 31"));
+	strbuf_release(&columns);
+	strbuf_release(&a.text);
 	store_close(s);
 }
 

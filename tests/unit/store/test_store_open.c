@@ -397,7 +397,7 @@ TEST(test_file_of_version_1_keeps_its_jobs_and_takes_new_ones)
 	j.model_s = 40.5;
 	assert_int_equal(store_add_job(s, &j, &err), 0);
 	commit_all(s);
-	assert_non_null(strstr(ask(s, STORE_OBSERVATIONS, 0, NULL), "64,12.5,0.9,7,"));
+	assert_string_equal(observed(s, NULL), "7: batch=64 time_s=12.5 accuracy=0.9\n");
 	assert_non_null(strstr(ask(s, STORE_JOB, 10, NULL), "\"tenant\":\"lab\",\"priority\":5"));
 	store_close(s);
 	assert_int_equal(sql_number(dir, "PRAGMA user_version"), STORE_SCHEMA_VERSION);

@@ -1,0 +1,476 @@
+/* Carries out what the life of a job asks for (jobs/life.h): rows go to the store, processes to the executors, news to
+ * the watchers. And the other way round: what the scheduler, the executors and the owners of jobs say becomes events of
+ * that life. See daemon.h. */
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "common/text/template.h"
+#include "scheduler/daemon/daemon.h"
+#include "scheduler/daemon/ops/decision_json.h"
+
+#define TURN_US 1000.0 /* of starts in one turn of the loop, because others want to be served, too */
+#define MAX_NEXT 4 /* events that the actions of one event lead to */
+
+struct pending_start {
+	uint64_t ticket, job;
+};
+
+struct next_events {
+	struct life_event event[MAX_NEXT];
+	struct exec_outcome outcome[MAX_NEXT];
+	size_t n;
+};
+
+struct life_event carry_event(const struct daemon *d, enum life_event_kind kind, struct job *job)
+{
+	return (struct life_event){ .kind = kind, .job = job, .now_ns = daemon_now_ns(d), .foreseen_s = NAN };
+}
+
+static struct life_event *next_event(const struct daemon *d, struct next_events *next,
+				     enum life_event_kind kind, struct job *job)
+{
+	assert(next->n < MAX_NEXT);
+	next->event[next->n] = carry_event(d, kind, job);
+	return &next->event[next->n++];
+}
+
+static void next_ended(const struct daemon *d, struct next_events *next, struct job *job, bool lost,
+		       const char *reason)
+{
+	struct exec_outcome *o = &next->outcome[next->n];
+
+	*o = life_outcome(job->id, lost, reason);
+	next_event(d, next, LIFE_ENDED, job)->outcome = o;
+}
+
+/* ---- processes ---- */
+
+static void *executor_of(const struct daemon *d, const struct job *job, const struct executor_ops **out_ops)
+{
+	*out_ops = NULL;
+	for (size_t i = 0; executor_all[i]; i++) {
+		if (!strcmp(executor_all[i]->name, job->row.mode)) {
+			*out_ops = executor_all[i];
+			return d->executor[i];
+		}
+	}
+	return NULL;
+}
+
+static void exec_job_of(const struct daemon *d, const struct job *job, char **argv, const char *dir,
+			struct exec_job *out)
+{
+	static char accuracy[] = "accuracy", epoch[] = "epoch";
+	static const struct job_type gone = { .accuracy_path = accuracy, .epoch_path = epoch };
+	const struct config *c = d->setup->config;
+	const struct job_type *t = job->type ? job->type : &gone;
+
+	*out = (struct exec_job){
+		.id = job->id,
+		.type = t,
+		.argv = argv,
+		.dir = dir,
+		.uid = job->row.uid,
+		.gid = job->row.gid,
+		.cpus = job->row.cpus,
+		.epochs = NAN,
+		.kill_grace_s = c->kill_grace_s,
+		.max_time_s = t->max_time_s,
+		.pin = c->pin,
+		.cgroup = c->cgroup,
+	};
+	for (size_t i = 0; t->epochs_param && i < t->n_params; i++) {
+		if (!strcmp(t->param[i].name, t->epochs_param))
+			out->epochs = isnan(job->row.epochs) ? job->params.number[i] : job->row.epochs;
+	}
+}
+
+static int spawn(struct daemon *d, struct job *job, struct err *err)
+{
+	const struct executor_ops *ops;
+	void *self = executor_of(d, job, &ops);
+	char dir[4096], id[24], **argv = NULL;
+	struct exec_job e;
+	struct job_argv_values v = {
+		.job = id,
+		.dir = dir,
+		.batch = job->row.batch,
+		.lr = job->row.lr,
+		.epochs = job->row.epochs,
+		.cpus = job->row.cpus,
+		.seed = d->setup->config->seed + job->id,
+	};
+	int rc;
+
+	if (!job->type || !ops)
+		return err_fail(err, ERR_NOTFOUND, "its type %s is no longer configured", job->row.type);
+	snprintf(id, sizeof id, "%llu", (unsigned long long)job->id);
+	snprintf(dir, sizeof dir, "%s/jobs/%s", d->setup->config->state_dir, id);
+	rc = job_type_argv(job->type, &job->params, &v, &argv, err);
+	if (rc)
+		return rc;
+	exec_job_of(d, job, argv, dir, &e);
+	rc = ops->start(self, &e, err);
+	argv_free(argv);
+	return rc;
+}
+
+static void spawn_or_fail(struct daemon *d, struct job *job, struct next_events *next)
+{
+	struct err err = { 0 };
+	char reason[240];
+
+	if (!spawn(d, job, &err))
+		return;
+	snprintf(reason, sizeof reason, "could not be started: %.200s", err.text);
+	next_ended(d, next, job, false, reason);
+}
+
+static int stop(struct daemon *d, struct job *job, struct next_events *next, struct err *err)
+{
+	const struct executor_ops *ops;
+	void *self = executor_of(d, job, &ops);
+	struct err why = { 0 };
+	int rc = ops ? ops->stop(self, job->id, d->setup->config->kill_grace_s, &why)
+		     : err_fail(&why, ERR_NOTFOUND, "nothing runs jobs of mode %s", job->row.mode);
+
+	if (!rc)
+		return 0;
+	next_event(d, next, LIFE_STOP_FAILED, job)->gone = rc == -ERR_NOTFOUND;
+	if (rc == -ERR_NOTFOUND)
+		return 0;
+	log_warn("job %llu could not be stopped: %s", (unsigned long long)job->id, why.text);
+	return err_fail(err, why.code, "%s", why.text);
+}
+
+static void adopt(struct daemon *d, struct job *job, struct next_events *next)
+{
+	const struct executor_ops *ops;
+	void *self = executor_of(d, job, &ops);
+	struct err err = { 0 };
+	struct exec_job e;
+	bool unstarted = false;
+	char dir[4096];
+	int rc;
+
+	snprintf(dir, sizeof dir, "%s/jobs/%llu", d->setup->config->state_dir, (unsigned long long)job->id);
+	exec_job_of(d, job, NULL, dir, &e);
+	rc = ops ? ops->adopt(self, &e, &unstarted, &err)
+		 : err_fail(&err, ERR_ARG, "nothing runs jobs of mode %s", job->row.mode);
+	if (rc)
+		next_ended(d, next, job, true, err.text);
+	else
+		next_event(d, next, unstarted ? LIFE_UNSTARTED : LIFE_ADOPTED, job);
+}
+
+static void forget(struct daemon *d, struct job *job)
+{
+	const struct executor_ops *ops;
+	void *self = executor_of(d, job, &ops);
+
+	if (ops && ops->forget)
+		ops->forget(self, job->id);
+	sched_remove(d->sched, daemon_now_ns(d), job->id, NULL);
+}
+
+/* ---- people ---- */
+
+static void log_event(const char *what, const struct job *job)
+{
+	const struct job_record *r = &job->row;
+	unsigned long long id = job->id;
+
+	if (!strcmp(what, "started") && job->pid)
+		log_info("job %llu started: pid %d, batch %g, %u cpus", id, (int)job->pid, r->batch, r->cpus);
+	else if (!strcmp(what, "late"))
+		log_warn("job %llu is predicted to miss its objective of %g s", id, r->slo_s);
+	else if (!strcmp(what, "stopping") && job->stop_told)
+		log_info("job %llu would be late: it is stopped after epoch %g of %g", id, job->epoch,
+			 job->epochs);
+	else if (!strcmp(what, "stopping"))
+		log_warn("job %llu has no promise: it is stopped for a job that would be late", id);
+	else if (!strcmp(what, "finished") || !strcmp(what, "cancelled"))
+		log_info("job %llu %s%s%s%s%s", id, job_state_name[r->state], r->reason ? ": " : "",
+			 r->reason ? r->reason : "", r->slo_outcome ? ", objective " : "",
+			 r->slo_outcome ? slo_outcome_name[r->slo_outcome] : "");
+}
+
+static void ask_estimate(struct daemon *d, struct job *job, const char *why, struct next_events *next)
+{
+	struct sched_estimate e;
+	struct life_event *event;
+
+	if (sched_estimate(d->sched, daemon_now_ns(d), job->id, &e, NULL) || isnan(e.end_s))
+		return;
+	event = next_event(d, next, LIFE_ESTIMATED, job);
+	event->estimate = e;
+	event->text = why;
+	event->on_late = late_rule(d->setup->config, job);
+}
+
+/* ---- one action ---- */
+
+static void await(struct daemon *d, uint64_t job)
+{
+	struct start_list *l = &d->starts;
+
+	/* jobs_add() of the same job would have failed before this does: it is the smaller of the two */
+	if (mem_grow((void **)&l->item, &l->cap, l->n + 1, sizeof *l->item)) {
+		log_error("out of memory: job %llu starts when the daemon is restarted",
+			  (unsigned long long)job);
+		return;
+	}
+	l->item[l->n++] = (struct pending_start){ .ticket = daemon_ticket(d), .job = job };
+}
+
+static int do_action(struct daemon *d, const struct life_action *a, int64_t now_ns, struct next_events *next,
+		     struct err *err)
+{
+	const struct sched_estimate *e = &a->estimate;
+	struct job *job = a->job;
+	int rc = 0;
+
+	switch (a->kind) {
+	case LIFE_ADD_ROW:
+		rc = store_add_job(d->store, &job->row, err);
+		daemon_changed(d);
+		break;
+	case LIFE_UPDATE_ROW:
+		job->unsaved = store_update_job(d->store, &job->row, NULL) != 0;
+		daemon_changed(d);
+		break;
+	/* A job without its history, for want of memory, is as good as one with it. */
+	case LIFE_ADD_DECISION: store_add_decision(d->store, job->id, now_ns, a->what, a->text, NULL); break;
+	case LIFE_ADD_ESTIMATE:
+		store_add_estimate(d->store, job->id, now_ns, e->start_s, e->end_s, e->end_low_s,
+				   e->end_high_s, a->what, NULL);
+		daemon_changed(d);
+		break;
+	case LIFE_ADD_OBSERVATION:
+		store_add_observation(d->store, job->id, job->row.ended_ns, job->row.type, a->text, a->time_s,
+				      job->row.accuracy, NULL);
+		break;
+	case LIFE_AWAIT:
+		await(d, job->id);
+		daemon_changed(d);
+		break;
+	case LIFE_SPAWN: spawn_or_fail(d, job, next); break;
+	case LIFE_STOP: rc = stop(d, job, next, err); break;
+	case LIFE_ADOPT: adopt(d, job, next); break;
+	case LIFE_FORGET: forget(d, job); break;
+	case LIFE_TELL:
+		log_event(a->what, job);
+		watch_tell(d, a->what, job);
+		break;
+	case LIFE_NOTIFY: late_notify(d, job, a->time_s); break;
+	case LIFE_ESTIMATE: ask_estimate(d, job, a->what, next); break;
+	case LIFE_COUNT_VERDICT: outcome_stats_verdict(&d->stats, a->verdict); break;
+	case LIFE_COUNT_WAIT: outcome_stats_wait(&d->stats, a->time_s); break;
+	case LIFE_COUNT_ENDED: outcome_stats_ended(&d->stats, &job->row); break;
+	case LIFE_LEARN: learning_ended(d->learning, job); break;
+	case LIFE_CLOSE: life_close(&d->life, job, d->setup->config->max_finished); break;
+	}
+	return rc;
+}
+
+int carry_out(struct daemon *d, const struct life_event *e, struct err *err)
+{
+	struct life_actions actions;
+	struct next_events next;
+	int rc, failed = 0;
+
+	actions.n = next.n = 0;
+	rc = life_event(&d->life, e, &actions, err);
+	for (size_t i = 0; !rc && i < actions.n; i++) {
+		int one = do_action(d, &actions.item[i], e->now_ns, &next, err);
+
+		if (one && actions.item[i].kind == LIFE_ADD_ROW) { /* nothing has happened */
+			life_take_back(&d->life, e->job);
+			return one;
+		}
+		failed = one ? one : failed;
+	}
+	for (size_t i = 0; i < next.n; i++)
+		carry_out(d, &next.event[i], NULL);
+	return rc ? rc : failed;
+}
+
+void carry_out_all(struct daemon *d, enum life_event_kind kind)
+{
+	struct job_list *list[] = { &d->jobs.live, &d->jobs.ended };
+
+	for (size_t i = 0; i < 2; i++) {
+		for (struct job *job = list[i]->first, *after; job; job = after) {
+			struct life_event e = carry_event(d, kind, job);
+
+			after = job->after;
+			e.advise_timeout_s = d->setup->config->advise_timeout_s;
+			carry_out(d, &e, NULL);
+		}
+	}
+}
+
+/* ---- the scheduler: whose turn it is ---- */
+
+/* d->decision has its batch. */
+static void turn_of(struct daemon *d, struct job *job, double took_us)
+{
+	struct life_event e = carry_event(d, LIFE_TURN, job);
+	const struct setup *s = d->setup;
+	struct decision_about about = {
+		.at_ns = e.now_ns,
+		.when = "start",
+		.policy = s->config->policy,
+		.model = s->model_name,
+		.type = job->type,
+		.slo_s = job->row.slo_s - (double)(e.now_ns - job->row.submitted_ns) / 1e9,
+		.took_us = took_us,
+	};
+	struct json_writer w;
+
+	outcome_stats_decision(&d->stats, took_us);
+	strbuf_reset(&d->text);
+	json_begin(&w, &d->text, false);
+	decision_json(&w, &d->decision, &about);
+	e.decision = &d->decision;
+	e.text = strbuf_text(&d->text);
+	e.policy = names_keep(&d->jobs.names, s->config->policy);
+	e.model = names_keep(&d->jobs.names, s->model_name[0] ? s->model_name : NULL);
+	carry_out(d, &e, NULL);
+}
+
+void carry_turns(struct daemon *d)
+{
+	double began = clock_monotonic_us();
+	uint64_t id;
+
+	while (!d->draining && !d->store_failed) {
+		double before = clock_monotonic_us();
+		struct job *job;
+
+		if (before - began > TURN_US) {
+			daemon_later(d);
+			return;
+		}
+		if (!sched_next(d->sched, daemon_now_ns(d), &id, &d->decision))
+			return;
+		job = jobs_find(&d->jobs, id);
+		if (job)
+			turn_of(d, job, clock_monotonic_us() - before);
+	}
+}
+
+/* ---- the store: what is on disk ---- */
+
+void carry_durable(struct daemon *d, uint64_t ticket)
+{
+	struct start_list *l = &d->starts;
+	double began = clock_monotonic_us();
+	size_t n = 0;
+
+	/* A start that fails ends its job, and then others are pushed: look at the list anew each time. */
+	for (; n < l->n && l->item[n].ticket <= ticket; n++) {
+		struct job *job = jobs_find(&d->jobs, l->item[n].job);
+
+		if (n > 0 && clock_monotonic_us() - began > TURN_US) {
+			daemon_later(d);
+			break;
+		}
+		if (job) {
+			struct life_event e = carry_event(d, LIFE_DURABLE, job);
+
+			carry_out(d, &e, NULL);
+		}
+	}
+	if (n > 0) {
+		memmove(l->item, l->item + n, (l->n - n) * sizeof *l->item);
+		l->n -= n;
+	}
+}
+
+/* ---- executors and owners ---- */
+
+static void started(struct daemon *d, struct job *job, int64_t at_ns, pid_t pid)
+{
+	struct life_event e = carry_event(d, LIFE_STARTED, job);
+
+	e.at_ns = at_ns;
+	e.pid = pid;
+	carry_out(d, &e, NULL);
+}
+
+int carry_started_by_owner(struct daemon *d, struct job *job, struct err *err)
+{
+	double before = clock_monotonic_us();
+	int rc = job->ready ? 0 : sched_start_now(d->sched, daemon_now_ns(d), job->id, &d->decision, err);
+
+	if (rc)
+		return rc;
+	if (!job->ready)
+		turn_of(d, job, clock_monotonic_us() - before);
+	started(d, job, daemon_now_ns(d), 0);
+	return 0;
+}
+
+void carry_progress(struct daemon *d, struct job *job, double done, const struct life_progress *p)
+{
+	struct life_event e = carry_event(d, LIFE_PROGRESS, job);
+
+	if (done >= 0.0 && done <= 1.0)
+		sched_progress(d->sched, e.now_ns, job->id, done, NULL);
+	e.progress = p;
+	if (p && p->epoch >= 1.0 && life_may_stop_early(job))
+		e.stop_after = sched_should_stop(d->sched, e.now_ns, job->id, (uint32_t)p->epoch,
+						 (uint32_t)p->epochs);
+	carry_out(d, &e, NULL);
+}
+
+void carry_ended(struct daemon *d, struct job *job, const struct exec_outcome *o)
+{
+	struct life_event e = carry_event(d, LIFE_ENDED, job);
+	double run_s = life_run_s(job, o, e.now_ns);
+
+	e.outcome = o;
+	if (!isnan(run_s))
+		e.foreseen_s = sched_foreseen_s(d->sched, e.now_ns, job->id, run_s);
+	carry_out(d, &e, NULL);
+}
+
+static void on_started(void *owner, uint64_t id, int64_t at_ns, pid_t pid)
+{
+	struct daemon *d = owner;
+	struct job *job = jobs_find(&d->jobs, id);
+
+	if (job)
+		started(d, job, at_ns, pid);
+}
+
+static void on_progress(void *owner, const struct exec_progress *p)
+{
+	struct daemon *d = owner;
+	struct job *job = jobs_find(&d->jobs, p->id);
+	struct life_progress is = { .epoch = p->epoch, .epochs = p->epochs, .accuracy = p->accuracy };
+
+	if (job)
+		carry_progress(d, job, p->epoch / p->epochs, &is);
+}
+
+static void on_finished(void *owner, const struct exec_outcome *o)
+{
+	struct daemon *d = owner;
+	struct job *job = jobs_find(&d->jobs, o->id);
+
+	if (job && job_state_live(job->row.state))
+		carry_ended(d, job, o);
+}
+
+const struct executor_sink carry_sink = {
+	.started = on_started,
+	.progress = on_progress,
+	.finished = on_finished,
+};

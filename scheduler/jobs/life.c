@@ -1,0 +1,571 @@
+/* The life of a job, event by event. See life.h for the picture and for what always holds. */
+#include "scheduler/jobs/life.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "scheduler/core/outcome.h"
+
+/* An estimate is stored again when its end has moved by this share of the time that is left, and by a second. */
+#define MOVED_SHARE 0.05
+#define MOVED_S 1.0
+
+static struct life_action *act(struct life_actions *out, enum life_action_kind kind, struct job *job)
+{
+	assert(out->n < LIFE_MAX_ACTIONS);
+	out->item[out->n] = (struct life_action){ .kind = kind, .job = job };
+	return &out->item[out->n++];
+}
+
+static void tell(struct life_actions *out, const char *what, struct job *job)
+{
+	act(out, LIFE_TELL, job)->what = what;
+}
+
+bool life_advised(const struct job *job)
+{
+	return !strcmp(job->row.mode, "advise");
+}
+
+void life_release(struct life *l)
+{
+	strbuf_release(&l->text);
+}
+
+/* ---- the load that a job meets: mean number of jobs and of processes beside it ---- */
+
+static void load_advance(struct life *l, int64_t now_ns)
+{
+	double span_s = (double)(now_ns - l->load_since_ns) / 1e9;
+
+	l->jobs_integral_s += span_s * (double)l->load_jobs;
+	l->processes_integral_s += span_s * (double)l->load_processes;
+	l->load_since_ns = now_ns;
+}
+
+static void load_enters(struct life *l, struct job *job, int64_t now_ns)
+{
+	load_advance(l, now_ns);
+	l->load_jobs++;
+	l->load_processes += job->row.cpus;
+	job->jobs_before_s = l->jobs_integral_s;
+	job->processes_before_s = l->processes_integral_s;
+}
+
+static void load_leaves(struct life *l, struct job *job, int64_t now_ns)
+{
+	load_advance(l, now_ns);
+	l->load_jobs--;
+	l->load_processes -= job->row.cpus;
+}
+
+/* ---- submitted ---- */
+
+static const struct candidate *chosen(const struct decision *d)
+{
+	return d && d->chosen >= 0 ? &d->candidate[d->chosen] : NULL;
+}
+
+static double rate_of(const struct job *job, const struct candidate *c)
+{
+	return job->type ? job_type_lr(job->type, c->decision) : NAN;
+}
+
+/* Why nothing could be promised, for people. The candidates say it in detail. */
+static void why_rejected(const struct job_record *row, const struct decision *d, char *text, size_t size)
+{
+	unsigned common = ~0u;
+
+	for (size_t i = 0; i < d->n_candidates; i++)
+		common &= d->candidate[i].reasons;
+	if (!isnan(d->smallest_slo_s))
+		snprintf(text, size, "no batch meets %g s at confidence %g; %.6g s could be promised",
+			 row->slo_s, row->confidence, d->smallest_slo_s);
+	else if (common & REASON_TOO_WIDE)
+		snprintf(text, size, "it wants %u cpus, more than are handed out", row->cpus);
+	else if (common & REASON_MEMORY)
+		snprintf(text, size, "every batch needs more memory than there is");
+	else if (common & REASON_NO_BOUND)
+		snprintf(text, size, "there are too few observations for a promise at confidence %g",
+			 row->confidence);
+	else if (common & REASON_BREAKS_PROMISE)
+		snprintf(text, size, "every batch would break a promise already made (job %llu)",
+			 (unsigned long long)d->candidate[0].breaks);
+	else
+		snprintf(text, size, "no batch can be promised at any objective");
+}
+
+static int submitted(struct life *l, const struct life_event *e, struct life_actions *out, struct err *err)
+{
+	struct job *job = e->job;
+	struct job_record *r = &job->row;
+	const struct candidate *c = chosen(e->decision);
+	bool rejected = e->verdict == SCHED_REJECTED;
+	struct life_action *a;
+	char text[160];
+	int rc;
+
+	r->verdict = job_verdict_of(e->verdict);
+	r->state = rejected ? JOB_REJECTED : JOB_QUEUED;
+	if (rejected) {
+		r->ended_ns = r->submitted_ns;
+		why_rejected(r, e->decision, text, sizeof text);
+		job_set_reason(job, text);
+	} else if (c) {
+		record_take_promise(r, c, rate_of(job, c));
+	}
+	rc = jobs_add(l->jobs, job, err);
+	if (rc)
+		return rc;
+	act(out, LIFE_ADD_ROW, job);
+	a = act(out, LIFE_ADD_DECISION, job);
+	a->what = "arrival";
+	a->text = e->text;
+	if (c && !rejected && !isnan(c->time_s)) {
+		a = act(out, LIFE_ADD_ESTIMATE, job);
+		a->what = "arrival";
+		a->estimate = (struct sched_estimate){ .start_s = c->wait_s,
+						       .end_s = c->wait_s + c->time_s,
+						       .end_low_s = NAN,
+						       .end_high_s = c->wait_upper_s + c->upper_s };
+	}
+	/* Without memory for the key a retry makes a second job, as it does without a key. */
+	if (job->key)
+		jobs_key_add(l->jobs, r->uid, job->key, job->id, NULL);
+	act(out, LIFE_COUNT_VERDICT, job)->verdict = e->verdict;
+	if (rejected)
+		job_drop_live_parts(job);
+	tell(out, rejected ? "rejected" : "submitted", job);
+	return 0;
+}
+
+void life_take_back(struct life *l, struct job *job)
+{
+	if (job->key)
+		jobs_key_forget_newest(l->jobs, job->id);
+	jobs_take_out(l->jobs, job);
+}
+
+/* ---- started ---- */
+
+static void save(struct life_actions *out, struct job *job)
+{
+	act(out, LIFE_UPDATE_ROW, job);
+}
+
+/* It is this job's turn: `decision` has its batch. */
+static void turn(struct life *l, const struct life_event *e, struct life_actions *out)
+{
+	const struct candidate *c = chosen(e->decision);
+	struct job *job = e->job;
+	struct life_action *a;
+
+	if (c)
+		record_take_candidate(&job->row, c, rate_of(job, c));
+	job->row.policy = e->policy;
+	job->row.model = e->model;
+	load_enters(l, job, e->now_ns);
+	a = act(out, LIFE_ADD_DECISION, job);
+	a->what = "start";
+	a->text = e->text;
+	if (life_advised(job)) {
+		free(job->decision_text);
+		job->decision_text = e->text ? mem_strdup(e->text)
+					     : NULL; /* its owner gets it at the start */
+		job->ready = true;
+		job->ready_ns = e->now_ns;
+	} else {
+		job->row.started_ns = e->now_ns;
+		jobs_set_state(l->jobs, job, JOB_RUNNING);
+		job->starting = true;
+		save(out, job);
+	}
+	act(out, LIFE_AWAIT, job);
+}
+
+static void durable(struct job *job, struct life_actions *out)
+{
+	bool waits = job->starting || job->stop_awaits;
+
+	if (waits && job->unsaved) { /* the store has refused the row */
+		save(out, job);
+		act(out, LIFE_AWAIT, job);
+	} else if (job->starting) {
+		job->starting = false;
+		act(out, LIFE_SPAWN, job);
+	} else if (job->stop_awaits) {
+		job->stop_awaits = false;
+		act(out, LIFE_STOP, job);
+	} else if (job->ready) {
+		tell(out, "ready", job);
+	}
+}
+
+static void started(struct life *l, const struct life_event *e, struct life_actions *out)
+{
+	struct job *job = e->job;
+
+	if (job->row.state != JOB_RUNNING && !job->ready)
+		return;
+	if (job->ready) {
+		job->ready = false;
+		jobs_set_state(l->jobs, job, JOB_RUNNING);
+	}
+	job->row.started_ns = e->at_ns;
+	job->pid = e->pid;
+	save(out, job);
+	act(out, LIFE_COUNT_WAIT, job)->time_s = (double)(e->at_ns - job->row.submitted_ns) / 1e9;
+	act(out, LIFE_ESTIMATE, job)->what = "start";
+	tell(out, "started", job);
+}
+
+/* ---- ended ---- */
+
+static bool never_ran(const struct job *job, const struct exec_outcome *o)
+{
+	return job->row.state != JOB_RUNNING || (o->exit_code < 0 && !o->started_ns && !life_advised(job));
+}
+
+static void take_times(const struct job *job, const struct exec_outcome *o, int64_t now_ns,
+		       int64_t *out_started_ns, int64_t *out_ended_ns)
+{
+	*out_started_ns = never_ran(job, o) ? 0 : o->started_ns ? o->started_ns : job->row.started_ns;
+	*out_ended_ns = o->ended_ns ? o->ended_ns : now_ns;
+}
+
+double life_run_s(const struct job *job, const struct exec_outcome *o, int64_t now_ns)
+{
+	int64_t started_ns, ended_ns;
+
+	take_times(job, o, now_ns, &started_ns, &ended_ns);
+	return started_ns ? (double)(ended_ns - started_ns) / 1e9 : NAN;
+}
+
+struct exec_outcome life_outcome(uint64_t id, bool lost, const char *reason)
+{
+	struct exec_outcome o = { .id = id,
+				  .lost = lost,
+				  .exit_code = -1,
+				  .run_s = NAN,
+				  .accuracy = NAN,
+				  .max_rss_mb = NAN,
+				  .cpu_s = NAN };
+
+	snprintf(o.reason, sizeof o.reason, "%s", reason);
+	return o;
+}
+
+/* The row of the table of observations that the run makes, as a JSON object. */
+static const char *observation(struct life *l, const struct job *job, double run_s)
+{
+	const struct job_type *t = job->type;
+	struct json_writer w;
+
+	strbuf_reset(&l->text);
+	json_begin(&w, &l->text, false);
+	json_open(&w, '{');
+	for (size_t i = 0; t && i < t->n_params; i++) {
+		const char *name = t->param[i].name;
+
+		if (!job->params.value[i])
+			continue;
+		if (!isnan(job->row.epochs) && t->epochs_param && !strcmp(name, t->epochs_param))
+			json_kv_number(&w, name, job->row.epochs);
+		else if (isnan(job->params.number[i]))
+			json_kv_string(&w, name, job->params.value[i]);
+		else
+			json_kv_number(&w, name, job->params.number[i]);
+	}
+	json_kv_int(&w, "cpus", job->row.cpus);
+	json_kv_fixed(&w, "njobs", fmax(1.0, (l->jobs_integral_s - job->jobs_before_s) / run_s), 3);
+	json_kv_number(&w, "batch", job->row.batch);
+	json_kv_fixed(&w, "processes",
+		      fmax(job->row.cpus, (l->processes_integral_s - job->processes_before_s) / run_s), 3);
+	json_kv_number(&w, "lr", job->row.lr);
+	json_close(&w, '}');
+	return strbuf_text(&l->text);
+}
+
+static enum slo_outcome slo_outcome(const struct job *job, enum job_state state)
+{
+	double response_s = (double)(job->row.ended_ns - job->row.submitted_ns) / 1e9;
+
+	if (isnan(job->row.slo_s) || state == JOB_CANCELLED)
+		return SLO_NONE;
+	return outcome_met(state == JOB_DONE, response_s, job->row.slo_s) ? SLO_MET : SLO_MISSED;
+}
+
+static enum job_state state_after(const struct job *job, const struct exec_outcome *o)
+{
+	if (job->stop_told && !job->cancelling && !o->lost) /* it did as it was told, if it left a result */
+		return isnan(o->accuracy) ? JOB_FAILED : JOB_DONE;
+	/* o->stopped: by a daemon that died before it could write that down */
+	if (job->cancelling || o->stopped)
+		return JOB_CANCELLED;
+	if (o->lost)
+		return JOB_LOST;
+	return o->exit_code == 0 && !o->timed_out ? JOB_DONE : JOB_FAILED;
+}
+
+static void ended(struct life *l, struct job *job, const struct exec_outcome *o, double foreseen_s,
+		  int64_t now_ns, struct life_actions *out)
+{
+	enum job_state state = state_after(job, o);
+	struct job_record *r = &job->row;
+	bool learn = state == JOB_DONE && !job->stop_told;
+	int64_t started_ns;
+
+	take_times(job, o, now_ns, &started_ns, &r->ended_ns);
+	r->started_ns = started_ns;
+	r->exit_code = o->exit_code;
+	r->exit_signal = o->exit_signal;
+	r->accuracy = o->accuracy;
+	r->max_rss_mb = o->max_rss_mb;
+	r->cpu_s = o->cpu_s;
+	job_set_reason(job, o->reason[0] ? o->reason : NULL);
+	r->slo_outcome = slo_outcome(job, state);
+	r->foreseen_s = started_ns ? foreseen_s : NAN;
+	if (job->row.state == JOB_RUNNING || job->ready)
+		load_leaves(l, job, now_ns);
+	job->starting = job->ready = job->stop_awaits = false;
+	job->pid = 0;
+	if (learn && started_ns && r->ended_ns > started_ns) {
+		struct life_action *a = act(out, LIFE_ADD_OBSERVATION, job);
+
+		a->time_s = (double)(r->ended_ns - started_ns) / 1e9;
+		a->text = observation(l, job, a->time_s);
+	}
+	jobs_set_state(l->jobs, job, state);
+	save(out, job);
+	act(out, LIFE_FORGET, job);
+	if (state != JOB_CANCELLED)
+		act(out, LIFE_COUNT_ENDED, job);
+	if (learn)
+		act(out, LIFE_LEARN, job);
+	tell(out, state == JOB_CANCELLED ? "cancelled" : "finished", job);
+	act(out, LIFE_CLOSE, job);
+}
+
+static void ended_because(struct life *l, struct job *job, bool lost, const char *why, int64_t now_ns,
+			  struct life_actions *out)
+{
+	struct exec_outcome o = life_outcome(job->id, lost, why);
+
+	ended(l, job, &o, NAN, now_ns, out);
+}
+
+void life_close(struct life *l, struct job *job, size_t max_ended)
+{
+	job_drop_live_parts(job);
+	jobs_trim(l->jobs, max_ended);
+}
+
+static void cancel(struct life *l, struct job *job, int64_t now_ns, struct life_actions *out)
+{
+	job->cancelling = true;
+	if (job->row.state != JOB_RUNNING || job->starting || life_advised(job)) {
+		ended_because(l, job, false, LIFE_CANCELLED, now_ns, out);
+		return;
+	}
+	job_set_reason(job, LIFE_CANCELLED);
+	save(out, job);
+	act(out, LIFE_STOP, job);
+}
+
+static void stop_failed(struct life *l, const struct life_event *e, struct life_actions *out)
+{
+	struct job *job = e->job;
+
+	if (e->gone) { /* it ended a moment ago, or never began */
+		if (job->cancelling)
+			ended_because(l, job, false, LIFE_CANCELLED, e->now_ns, out);
+		return;
+	}
+	if (job->cancelling) {
+		job->cancelling = false;
+		job_set_reason(job, NULL);
+	} else {
+		job->stop_told = false;
+		job->row.stopped_epoch = NAN;
+	}
+	save(out, job);
+}
+
+/* ---- under way ---- */
+
+bool life_may_stop_early(const struct job *job)
+{
+	return job->row.may_stop && job->row.state == JOB_RUNNING && !job->stop_told && !job->cancelling;
+}
+
+/* A job that will be late, and may be stopped, ends after the last epoch that is in time: its result is somewhat worse,
+ * but it is there. */
+static void progress(const struct life_event *e, struct life_actions *out)
+{
+	struct job *job = e->job;
+
+	if (job->row.state != JOB_RUNNING)
+		return;
+	if (e->progress) {
+		job->epoch = e->progress->epoch;
+		job->epochs = e->progress->epochs;
+		job->epoch_accuracy = e->progress->accuracy;
+		if (!(job->epochs > 0.0 && job->epoch >= 0.0 && job->epoch <= job->epochs))
+			return; /* it says nothing about when the job will end */
+	}
+	act(out, LIFE_ESTIMATE, job)->what = "progress";
+	tell(out, "progress", job);
+	if (!e->stop_after || !(e->stop_after <= job->epoch) || job->epoch >= job->epochs ||
+	    !life_may_stop_early(job))
+		return;
+	job->stop_told = job->stop_awaits = true;
+	job->row.stopped_epoch = job->epoch;
+	save(out, job);
+	act(out, LIFE_AWAIT, job);
+	tell(out, "stopping", job);
+}
+
+/* Of the jobs that run without a promise, the one that came last. */
+static void stop_youngest(struct life *l, int64_t now_ns, struct life_actions *out)
+{
+	for (struct job *job = l->jobs->live.last; job; job = job->before) {
+		if (job->row.state != JOB_RUNNING || job->row.verdict == VERDICT_PROMISED ||
+		    job->cancelling || job->row.priority > 0)
+			continue;
+		tell(out, "stopping", job);
+		cancel(l, job, now_ns, out);
+		return;
+	}
+}
+
+static void estimated(struct life *l, const struct life_event *e, struct life_actions *out)
+{
+	struct job *job = e->job;
+	double end_s = (double)e->now_ns / 1e9 + e->estimate.end_s;
+	double moved_s = fabs(end_s - job->estimate_told_s);
+	double left_s = job->row.slo_s - (double)(e->now_ns - job->row.submitted_ns) / 1e9;
+	bool first_time = !job->late_told;
+
+	if (e->text || (moved_s > MOVED_S && moved_s > MOVED_SHARE * e->estimate.end_s)) {
+		struct life_action *a = act(out, LIFE_ADD_ESTIMATE, job);
+
+		a->what = e->text ? e->text : "moved";
+		a->estimate = e->estimate;
+		job->estimate_told_s = end_s;
+	}
+	if (!e->estimate.late)
+		return;
+	job->late_told = true;
+	if (first_time)
+		tell(out, "late", job);
+	if (first_time && e->on_late != ON_LATE_NOTHING)
+		act(out, LIFE_NOTIFY, job)->time_s = e->estimate.end_s - left_s;
+	if (e->on_late == ON_LATE_STOP_BEST_EFFORT)
+		stop_youngest(l, e->now_ns, out);
+}
+
+static void tick(struct life *l, const struct life_event *e, struct life_actions *out)
+{
+	char why[80];
+
+	if (!e->job->ready || e->job->ready_ns > e->now_ns - (int64_t)(e->advise_timeout_s * 1e9))
+		return;
+	snprintf(why, sizeof why, "its owner was told to start it %.0f s ago and did not",
+		 e->advise_timeout_s);
+	ended_because(l, e->job, true, why, e->now_ns, out);
+}
+
+/* ---- after a restart ---- */
+
+static int restored(struct life *l, struct job *job, struct life_actions *out, struct err *err)
+{
+	int rc;
+
+	job->cancelling = job->row.state == JOB_RUNNING && job->row.reason &&
+			  !strcmp(job->row.reason, LIFE_CANCELLED);
+	job->stop_told = job_state_live(job->row.state) && !isnan(job->row.stopped_epoch);
+	rc = jobs_add(l->jobs, job, err);
+	if (!rc && (job->row.state == JOB_DONE || job->row.state == JOB_FAILED || job->row.state == JOB_LOST))
+		act(out, LIFE_COUNT_ENDED, job);
+	return rc;
+}
+
+void life_back(const struct job *job, struct sched_restored *out)
+{
+	const struct job_record *r = &job->row;
+
+	*out = (struct sched_restored){
+		.submitted_ns = r->submitted_ns,
+		.promised = r->verdict == VERDICT_PROMISED,
+		.running = r->state == JOB_RUNNING,
+		.started_ns = r->started_ns,
+		.taken = record_candidate(r),
+	};
+}
+
+static void resumed(struct life *l, const struct life_event *e, struct life_actions *out)
+{
+	struct job *job = e->job;
+	bool running = job->row.state == JOB_RUNNING;
+
+	if (running)
+		load_enters(l, job, e->now_ns);
+	if (e->text)
+		ended_because(l, job, running, e->text, e->now_ns, out);
+	else if (running)
+		act(out, LIFE_ADOPT, job);
+}
+
+/* The daemon that died may have written that the job is to stop without having told it. */
+static void adopted(struct job *job, struct life_actions *out)
+{
+	if ((job->cancelling || job->stop_told) && !life_advised(job))
+		act(out, LIFE_STOP, job);
+}
+
+static void unstarted(struct life *l, const struct life_event *e, struct life_actions *out)
+{
+	if (e->job->cancelling)
+		ended_because(l, e->job, false, LIFE_CANCELLED, e->now_ns, out);
+	else
+		act(out, LIFE_SPAWN, e->job); /* the row on disk says "running" already */
+}
+
+/* ---- all events ---- */
+
+int life_event(struct life *l, const struct life_event *e, struct life_actions *out, struct err *err)
+{
+	struct job *job = e->job;
+
+	if (e->kind == LIFE_SUBMITTED)
+		return submitted(l, e, out, err);
+	if (e->kind == LIFE_RESTORED)
+		return restored(l, job, out, err);
+	if (e->kind == LIFE_REPAIRED) { /* of an ended job, too */
+		if (job->unsaved)
+			save(out, job);
+		return 0;
+	}
+	if (!job_state_live(job->row.state))
+		return 0;
+	switch (e->kind) {
+	case LIFE_TURN: turn(l, e, out); break;
+	case LIFE_DURABLE: durable(job, out); break;
+	case LIFE_STARTED: started(l, e, out); break;
+	case LIFE_PROGRESS: progress(e, out); break;
+	case LIFE_ESTIMATED: estimated(l, e, out); break;
+	case LIFE_ENDED: ended(l, job, e->outcome, e->foreseen_s, e->now_ns, out); break;
+	case LIFE_CANCEL: cancel(l, job, e->now_ns, out); break;
+	case LIFE_STOP_FAILED: stop_failed(l, e, out); break;
+	case LIFE_TICK: tick(l, e, out); break;
+	case LIFE_RESUMED: resumed(l, e, out); break;
+	case LIFE_ADOPTED: adopted(job, out); break;
+	case LIFE_UNSTARTED: unstarted(l, e, out); break;
+	default: break;
+	}
+	return 0;
+}

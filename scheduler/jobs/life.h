@@ -1,0 +1,149 @@
+/* The life of a job: a state machine that reads no clock, opens no file and starts no process. Events go in, actions
+ * come out; the daemon carries the actions out in their order (daemon/carry_out.c).
+ *
+ *   SUBMITTED ---> rejected
+ *      |
+ *      v       TURN              DURABLE: SPAWN     STARTED
+ *   queued -----------> starting -----------> running <----- ready      an advised job, which its owner starts
+ *      |                   |                   |    |          ^
+ *      |                   |           PROGRESS|    |ENDED     | TURN
+ *      |                   |                   v    |        queued
+ *      +--- CANCEL --------+               stopping |
+ *      v                                       |    v
+ *   cancelled                                  +--> done, failed, cancelled, lost
+ *
+ * `starting`, `ready` and `stopping` are kept in memory; the row of such a job says running, queued and running.
+ *
+ * What holds at all times, whatever fails and wherever the daemon dies:
+ *   1. SPAWN follows DURABLE: the row that says "running" is on disk before anything runs. After a restart a job is
+ *      spawned only where ADOPT found that no supervisor ever claimed it.
+ *   2. The row alone is enough to go on: state, batch, promise, the word that the job was cancelled, the epoch after
+ *      which it was told to stop.
+ *   3. A job is told to stop early only when the row that says so is on disk. What its supervisor writes says "stopped"
+ *      and not why, and without the row the job would count as cancelled.
+ *   4. The end of a job is final. Events that come later have no actions.
+ *   5. Within the actions of one event the store comes first, then processes, then the people who watch.
+ * The caller answers a client when all rows among the actions of his event are on disk. */
+#ifndef SCHEDULER_JOBS_LIFE_H
+#define SCHEDULER_JOBS_LIFE_H
+
+#include "common/strbuf.h"
+#include "scheduler/config/config.h"
+#include "scheduler/core/sched.h"
+#include "scheduler/jobs/jobs.h"
+
+#define LIFE_CANCELLED "cancelled" /* the reason in the row of a job that runs and was told to stop */
+
+struct exec_outcome {                /* how a run ended */
+	uint64_t id;
+	bool lost;                   /* how it ended is not known; `reason` says why */
+	int exit_code;               /* -1: a signal ended it, or it never started */
+	int exit_signal;             /* 0: none */
+	bool timed_out;              /* it was stopped because its time was over: max_time_s */
+	bool stopped;                /* it was stopped on request of this daemon or an earlier one */
+	int64_t started_ns, ended_ns; /* 1970, UTC; started 0: it never ran */
+	double run_s;                /* by the monotonic clock; NaN: not known */
+	double accuracy;             /* last number at the type's accuracy path; NaN: none */
+	double max_rss_mb, cpu_s;    /* NaN: not known */
+	char reason[256];            /* for people; empty where it ended well */
+};
+/* The outcome of a job of which nothing is known but why it ended. */
+struct exec_outcome life_outcome(uint64_t id, bool lost, const char *reason);
+
+enum life_event_kind {
+	LIFE_SUBMITTED,  /* job is in no list yet; verdict, decision, text */
+	LIFE_TURN,       /* the scheduler starts it now: decision, text, policy, model */
+	LIFE_DURABLE,    /* everything up to its AWAIT is on disk */
+	LIFE_STARTED,    /* at_ns, pid: by its executor or its owner */
+	LIFE_PROGRESS,   /* progress, stop_after */
+	LIFE_ESTIMATED,  /* estimate, text (why; NULL: a regular look), on_late */
+	LIFE_ENDED,      /* outcome, foreseen_s */
+	LIFE_CANCEL,
+	LIFE_STOP_FAILED, /* gone: it is not there (any more) */
+	LIFE_TICK,       /* advise_timeout_s */
+	LIFE_REPAIRED,   /* the store takes rows again */
+	LIFE_RESTORED,   /* after a restart: job with its row, in no list yet */
+	LIFE_RESUMED,    /* all jobs are back; text: why the scheduler did not take this one back, or NULL */
+	LIFE_ADOPTED,    /* what ADOPT found: it runs, or its end will be told */
+	LIFE_UNSTARTED,  /* what ADOPT found: it was never started */
+};
+
+struct life_progress { double epoch, epochs, accuracy; }; /* NaN: not known */
+
+struct life_event {
+	enum life_event_kind kind;
+	struct job *job;
+	int64_t now_ns;
+	enum sched_verdict verdict;
+	const struct decision *decision;
+	const char *text;
+	const char *policy, *model;     /* that decided; kept by jobs->names */
+	int64_t at_ns;
+	pid_t pid;
+	const struct life_progress *progress;
+	uint32_t stop_after;            /* the epoch that sched_should_stop() names; 0: let it run */
+	struct sched_estimate estimate;
+	enum config_on_late on_late;
+	const struct exec_outcome *outcome;
+	double foreseen_s, advise_timeout_s;
+	bool gone;
+};
+
+enum life_action_kind {
+	/* the store */
+	LIFE_ADD_ROW, LIFE_UPDATE_ROW,
+	LIFE_ADD_DECISION,      /* text, what: "arrival" or "start" */
+	LIFE_ADD_ESTIMATE,      /* estimate, what: why */
+	LIFE_ADD_OBSERVATION,   /* text: its columns; time_s */
+	LIFE_AWAIT,             /* send DURABLE when everything before this is on disk */
+	/* processes */
+	LIFE_SPAWN,             /* ENDED where that fails */
+	LIFE_STOP,              /* STOP_FAILED where that fails */
+	LIFE_ADOPT,             /* ADOPTED, UNSTARTED or ENDED */
+	LIFE_FORGET,            /* the scheduler and the executor let go of it */
+	/* people, and what is learnt */
+	LIFE_TELL,              /* what: the event that watchers get */
+	LIFE_NOTIFY,            /* the operator's command; time_s: by how much it will be late */
+	LIFE_ESTIMATE,          /* send ESTIMATED with `what` as its text */
+	LIFE_COUNT_VERDICT,     /* verdict */
+	LIFE_COUNT_WAIT,        /* time_s */
+	LIFE_COUNT_ENDED,
+	LIFE_LEARN,
+	LIFE_CLOSE,             /* life_close(): the last action of a job that ended */
+};
+
+struct life_action {
+	enum life_action_kind kind;
+	struct job *job;
+	const char *what, *text;        /* valid until the next event */
+	struct sched_estimate estimate;
+	double time_s;
+	enum sched_verdict verdict;
+};
+
+#define LIFE_MAX_ACTIONS 24
+struct life_actions { struct life_action item[LIFE_MAX_ACTIONS]; size_t n; };
+
+struct life {
+	struct jobs *jobs;              /* borrowed */
+	struct strbuf text;             /* of an action */
+	/* The load that jobs meet: integrals over time of the running jobs and of their cpus. */
+	double jobs_integral_s, processes_integral_s;
+	int64_t load_since_ns; size_t load_jobs; uint64_t load_processes;
+};
+void life_release(struct life *l);
+
+/* Appends what is to be done. ERR_NOMEM: SUBMITTED or RESTORED could not keep the job, which is still the caller's. */
+int life_event(struct life *l, const struct life_event *e, struct life_actions *out, struct err *err);
+/* The store has refused ADD_ROW: as if the job had never come. It is the caller's again. */
+void life_take_back(struct life *l, struct job *job);
+/* How long a run took whose outcome is `o`; NaN: it never ran. For sched_foreseen_s(), before ENDED. */
+double life_run_s(const struct job *job, const struct exec_outcome *o, int64_t now_ns);
+/* What a live job had in memory is freed, and the oldest ended jobs beyond max_ended are forgotten. */
+void life_close(struct life *l, struct job *job, size_t max_ended);
+/* After RESTORED: what the scheduler gets to know again of a live job; `request` is the caller's part. */
+void life_back(const struct job *job, struct sched_restored *out);
+bool life_advised(const struct job *job);
+bool life_may_stop_early(const struct job *job); /* it is worth asking sched_should_stop() */
+
+#endif

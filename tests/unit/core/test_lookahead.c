@@ -1,0 +1,192 @@
+/* The look ahead on scenes made by hand, with the model of hand_model.h: what a candidate does to others, and what is
+ * said of candidates when there are too many jobs to play each of them to the end. */
+#include "tests/unit/core/sched_bed.h"
+
+#define MANY 300 /* seats: with 5 candidates too many to play all */
+
+struct stage {
+	struct model *m;
+	struct job_values values;
+	struct policy_choice policy;
+	struct fluid_job running[MANY], queued[MANY];
+	struct decide_neighbour neighbour[2 * MANY];
+	struct decide_scene scene;
+	struct decision d;
+};
+
+static void build(struct stage *t, uint32_t slots)
+{
+	memset(t, 0, sizeof *t);
+	hand_disk = 0.0;
+	t->m = hand_model(&hand_hybrid);
+	t->values = hand_values(t->m);
+	t->policy = hand_policy("postrider");
+	for (size_t i = 0; i < 2 * MANY; i++)
+		t->neighbour[i] =
+			(struct decide_neighbour){ .id = 100 + i, .ratio = NAN, .deadline_s = INFINITY };
+	t->scene = (struct decide_scene){ .policy = &t->policy,
+					  .machine = { .cores = 2, .disk_saturation = 4, .slots = slots },
+					  .running = t->running,
+					  .queued = t->queued,
+					  .neighbour = t->neighbour,
+					  .cpus = 2,
+					  .most_cpus = slots,
+					  .memory_mb = NAN,
+					  .memory_mb_per_record = NAN,
+					  .memory_limit_mb = INFINITY };
+	assert_int_equal(decide_scratch_new(2 * MANY, &t->scene.scratch, NULL), 0);
+}
+
+static void strike(struct stage *t)
+{
+	decide_scratch_free(t->scene.scratch);
+	job_values_release(&t->values);
+	model_free(t->m);
+}
+
+static struct fluid_job work(double work_s, uint32_t cpus)
+{
+	return (struct fluid_job){ .work_s = work_s, .cpu_share = 1.0, .cpus = cpus };
+}
+
+static void run(struct stage *t, double work_s, uint32_t cpus)
+{
+	t->running[t->scene.n_running++] = work(work_s, cpus);
+}
+
+/* Behind the job decided about, which has the first place in the queue unless it starts now. */
+static void queue_behind(struct stage *t, size_t n, double work_s)
+{
+	for (size_t i = 0; i < n; i++)
+		t->queued[i + !t->scene.starting] = work(work_s, 1);
+	t->scene.n_queued = n;
+}
+
+static void ask(struct stage *t, const double *batch, size_t n, double slo_s)
+{
+	const struct decide_params p = { .model = t->m,
+					 .job = &t->values,
+					 .candidate = batch,
+					 .n_candidates = n,
+					 .slo_s = slo_s,
+					 .confidence = 0.9,
+					 .scene = &t->scene };
+	struct err err = { 0 };
+
+	if (decide(&p, &t->d, &err))
+		fail_msg("%s", err.text);
+}
+
+/* A job of 100 s that is expected in time, while its bound of 120 s is not: its promise is still worth keeping. */
+TEST(test_an_expected_end_pushed_past_the_deadline_breaks_the_promise)
+{
+	struct fluid_job other;
+	struct stage t;
+	uint64_t breaks;
+
+	build(&t, 4);
+	run(&t, 100, 2);
+	t.neighbour[0].ratio = 1.2;
+	t.neighbour[0].deadline_s = 110;
+	t.scene.starting = true;
+	other = work(4, 2); /* at half speed for 8 s: it ends after 104 s */
+	assert_int_equal(decide_probe(&t.scene, &other, &breaks, NULL, NULL), 0);
+	assert_int_equal(breaks, 0);
+	other = work(20, 2); /* 120 s */
+	assert_int_equal(decide_probe(&t.scene, &other, &breaks, NULL, NULL), 0);
+	assert_int_equal(breaks, 100);
+	t.neighbour[0].deadline_s = 90; /* already lost: nothing more can be broken */
+	assert_int_equal(decide_probe(&t.scene, &other, &breaks, NULL, NULL), 0);
+	assert_int_equal(breaks, 0);
+	strike(&t);
+}
+
+/* With 60 batches not all are played, and whoever runs at all delays the job with the promise. */
+TEST(test_no_objective_is_offered_for_a_candidate_that_was_not_played)
+{
+	double batch[60];
+	struct stage t;
+	size_t played = 0;
+
+	for (size_t i = 0; i < 60; i++)
+		batch[i] = 32.0 + (double)i;
+	build(&t, 64);
+	for (int i = 0; i < 30; i++)
+		run(&t, 100, 1);
+	t.neighbour[0].deadline_s = 1500; /* 30 processes on 2 cores: exactly in time */
+	t.scene.starting = true;
+	ask(&t, batch, 60, 1.0);
+	assert_int_equal(t.d.chosen, -1);
+	for (size_t i = 0; i < 60; i++) {
+		played += !isnan(t.d.candidate[i].delays_s);
+		assert_int_equal(isnan(t.d.candidate[i].delays_s), !t.d.candidate[i].breaks);
+	}
+	assert_in_range(played, 1, 59);
+	assert_true(isnan(t.d.smallest_slo_s)); /* of the others nothing is known for sure */
+	t.neighbour[0].deadline_s = INFINITY;
+	ask(&t, batch, 60, 1.0);
+	assert_true(t.d.smallest_slo_s > 0.0);
+	strike(&t);
+}
+
+/* Four slots and three processes of others: seven processes share the cores. */
+TEST(test_approximate_times_know_the_other_load)
+{
+	struct stage t;
+
+	build(&t, 4);
+	run(&t, 100, 2);
+	queue_behind(&t, MANY - 1, 1e-9);
+	t.scene.other_load = 3.0;
+	t.scene.indifferent = true;
+	ask(&t, NULL, 0, NAN);
+	for (size_t i = 0; i < t.d.n_candidates; i++) {
+		const struct candidate *c = &t.d.candidate[i];
+
+		if ((int)i != t.d.chosen) /* that one was played */
+			near(c->time_s, 6400.0 / c->decision * 7.0 / 2.0);
+	}
+	strike(&t);
+}
+
+/* A narrow job of 100 s beside a candidate of 12.5 s with both cores: 18.75 s at two thirds of its speed, so it ends
+ * after 106.25 s. The jobs that wait take no time, and are so many that plays end early. */
+TEST(test_a_short_play_follows_a_promise_that_could_break)
+{
+	struct stage t;
+
+	build(&t, 64);
+	run(&t, 100, 1);
+	t.neighbour[0].deadline_s = 106;
+	t.scene.starting = true;
+	queue_behind(&t, MANY - 1, 0.0);
+	ask(&t, &b512, 1, 1000); /* one candidate: all is played */
+	assert_int_equal(t.d.candidate[0].breaks, 100);
+	ask(&t, NULL, 0, 1000);
+	assert_int_equal(t.d.chosen, -1);
+	assert_int_equal(t.d.candidate[4].breaks, 100);
+	t.neighbour[0].deadline_s = 107;
+	ask(&t, NULL, 0, 1000);
+	assert_int_equal(t.d.chosen, 4);
+	near(t.d.candidate[4].time_s, 18.75);
+	strike(&t);
+}
+
+/* The job behind the candidate may not start later; it has no promise. */
+TEST(test_a_short_play_follows_a_guarded_job)
+{
+	struct stage t;
+
+	build(&t, 2);
+	run(&t, 100, 2);
+	queue_behind(&t, MANY - 1, 1e-9);
+	t.queued[1] = work(10, 2);
+	t.neighbour[2].guarded = true; /* seats: 0 runs, 1 is the candidate's */
+	ask(&t, NULL, 0, 1000);
+	assert_int_equal(t.d.chosen, -1);
+	assert_int_equal(t.d.candidate[4].breaks, 102);
+	t.neighbour[2].guarded = false;
+	ask(&t, NULL, 0, 1000);
+	assert_int_equal(t.d.chosen, 0); /* (100 + 200) * 1.2 is in time */
+	strike(&t);
+}
