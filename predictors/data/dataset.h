@@ -26,7 +26,8 @@ struct dataset {
 	double *y;               /* n_rows, finite */
 	uint32_t *group;         /* rows that must stay on one side of a split; NULL: each row its own */
 	const char *const *name; /* n_features names, borrowed; may be NULL */
-	const uint8_t *factor;   /* n_features, 1 where the feature is a factor, 0 where derived; may be NULL: all factors */
+	const uint8_t *factor;   /* n_features, 1 where the feature is a factor, 0 where derived; may be NULL:
+	                          * all factors */
 	const uint8_t *role;     /* n_features, enum feature_role, borrowed; may be NULL: nothing is known */
 };
 

@@ -43,8 +43,8 @@ void features_free(struct features *f);
  * equal to f->schema. */
 int features_encode_table(const struct features *f, const struct table *t, double **out_x, struct err *err);
 
-/* True, with the value set, for a factor that training never varied: it had one value in all of the table. False
- * leaves v as it is. */
+/* True, with the value set, for a factor that training never varied: it had one value in all of the table.
+ * False leaves v as it is. */
 bool features_fill_constant(const struct features *f, size_t column, struct job_values *v);
 
 /* No allocation: fills x[f->n]; derived columns are computed from v unless v gives them, and are NaN

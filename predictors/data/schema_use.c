@@ -1,4 +1,5 @@
-/* A schema in use: finding its columns and roles, deriving values, and writing it back as JSON. Read table.c next. */
+/* A schema in use: finding its columns and roles, deriving values, and writing it back as JSON. Read table.c
+ * next. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* How much wider bounds are outside the training table, from levels that were held out. See widening.h. */
 #include "predictors/models/widening.h"
 
 #include <math.h>
