@@ -12,8 +12,7 @@ struct training {
 	double *x; /* the whole table as features */
 	uint32_t *group; /* NULL without --group and runs */
 	uint32_t *first; /* per row of the table: the first of its run; NULL: each is its own */
-	const char **name; /* of the features */
-	uint8_t *factor, *role;
+	struct feature_meaning meaning;
 	const char *stage; /* what progress is about */
 };
 
