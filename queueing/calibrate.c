@@ -1,10 +1,10 @@
 /* Nonlinear least squares on log time, from several starts.
  *
  * Costs are fitted as logarithms, the exponent and the saturation through a logistic, so every point of the
- * search is a sensible model. Two steps find the parameters that the table does not identify. Factors with too
- * few levels and tables with too few rows never free a parameter. After a fit, a parameter with a standard error so
- * large that it could be anything is fixed, and the rest is fitted again. calibrate_descend.c has the fit itself,
- * calibrate_rows.c the rows. */
+ * search is a sensible model. Two steps find the parameters that the table does not identify. Factors with
+ * too few levels and tables with too few rows never free a parameter. After a fit, a parameter with a
+ * standard error so large that it could be anything is fixed, and the rest is fitted again.
+ * calibrate_descend.c has the fit itself, calibrate_rows.c the rows. */
 #include "queueing/calibrate.h"
 
 #include <assert.h>
@@ -44,8 +44,8 @@ static double logit(double p)
 
 static void place(const struct problem *pr, struct solution *s, size_t start)
 {
-	/* shares of the median iteration: fixed, records, disk, disk by records; the exponent; saturation over
-	 * the median number of processes */
+	/* shares of the median iteration: fixed, records, disk, disk by records; the exponent; saturation
+	 * over the median number of processes */
 	static const double from[][6] = {
 		{ 0.60, 0.30, 0.10, 0.02, 0.8, 1.0 },
 		{ 0.20, 0.60, 0.20, 0.05, 0.5, 1.0 },

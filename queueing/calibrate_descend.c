@@ -190,7 +190,8 @@ int calibrate_descend(const struct problem *pr, struct solution *s, size_t max_i
 	for (size_t i = 0; i < s->n_free; i++)
 		gsl_vector_set(x, i, s->u[view.free[i]]);
 	if (gsl_multifit_nlinear_init(x, &fdf, w) == GSL_SUCCESS) {
-		/* Running out of iterations, or of progress, is no failure: the point reached is the best there is. */
+		/* Running out of iterations, or of progress, is no failure: the point reached is the best
+		 * there is. */
 		gsl_multifit_nlinear_driver(max_iterations, 1e-8, 1e-8, 0.0, NULL, NULL, &why, w);
 		put_free(&view, gsl_multifit_nlinear_position(w));
 		memset(s->variance, 0, sizeof s->variance);

@@ -61,7 +61,7 @@ struct solution {
 /* What all rows share, out of the coordinates once. */
 struct costs {
 	double fixed, record, disk, disk_record, a, saturation;
-	bool categories; /* some category has a factor of its own */
+	bool categories; /* some category has a factor */
 };
 
 /* The costs of one iteration, stretched by whatever shares the machine. */
@@ -89,10 +89,11 @@ void calibrate_set_cores(struct problem *pr, double cores);
 /* ---- the fit ---- */
 
 struct costs calibrate_costs(const struct problem *pr, const struct solution *s);
-struct terms calibrate_terms(const struct costs *c, const struct solution *s, const struct row *r, size_t n_categories);
+struct terms calibrate_terms(const struct costs *c, const struct solution *s, const struct row *r,
+                             size_t n_categories);
 /* d log(total) / du for every coordinate; the caller ignores those that are not free. */
-void calibrate_gradient(const struct problem *pr, const struct costs *c, const struct solution *s, const struct row *r,
-                        double *out);
+void calibrate_gradient(const struct problem *pr, const struct costs *c, const struct solution *s,
+                        const struct row *r, double *out);
 /* Akaike's criterion with the correction for small samples; the spread is a parameter too. */
 double calibrate_aicc(size_t n, size_t n_free, double rss);
 /* Moves the free coordinates of `s` to the nearest minimum. */

@@ -1,5 +1,5 @@
-/* The rows of a calibration: which of a table can be used, what they say of the categories, and the points that
- * replicates of a setting become. */
+/* The rows of a calibration: which of a table can be used, what they say of the categories, and the points
+ * that replicates of a setting become. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* From rows and levels to sums of squares: coding them as a design, fitting it with and without each term (lsq.c), and
- * the probabilities (by GSL). See anova.h; anova_data.c chooses the rows. */
+/* From rows and levels to sums of squares: coding them as a design, fitting it with and without each term
+ * (lsq.c), and the probabilities (by GSL). See anova.h; anova_data.c chooses the rows. */
 #define _GNU_SOURCE /* qsort_r */
 #include "predictors/anova/anova_internal.h"
 

@@ -1,5 +1,5 @@
-/* What an analysis of variance looks at: the columns that are factors, the rows that have them all, the levels of each
- * factor, and the target. */
+/* What an analysis of variance looks at: the columns that are factors, the rows that have them all, the
+ * levels of each factor, and the target. */
 #include "predictors/anova/anova_internal.h"
 
 #include <math.h>

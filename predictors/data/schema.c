@@ -26,6 +26,10 @@ static const char default_text[] =
 	"\"targets\":{\"time\":\"time_s\",\"accuracy\":\"accuracy\"},"
 	"\"ignore\":[\"lr\",\"cpu_mean\",\"iowait_mean\",\"job_cpu_mean\",\"job_iowait_mean\",\"max_rss_mb\","
 	"\"replication\",\"copy\",\"status\",\"started_at\"]}";
+
+static int nomem(const char *name, struct err *err)
+{
+	return err_fail(err, ERR_NOMEM, "%s: out of memory for the schema", name);
 }
 
 /* ---- the parts ---- */

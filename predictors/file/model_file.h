@@ -1,5 +1,5 @@
-/* The parts of a model file, for model_write.c and model_read.c. docs/MODEL_FORMAT.md is the contract; a change here
- * is a change there. */
+/* The parts of a model file, for model_write.c and model_read.c. docs/MODEL_FORMAT.md is the contract; a
+ * change here is a change there. */
 #ifndef PREDICTORS_FILE_MODEL_FILE_H
 #define PREDICTORS_FILE_MODEL_FILE_H
 

@@ -205,7 +205,7 @@ static int get_settings(const struct source *src, const struct json *v, struct p
 	for (const struct json *m = json_first(s); m; m = json_next(m)) {
 		if (settings_set_json(&p->settings, json_key(m), m, src->err)) {
 			if (src->err->code == ERR_ARG)
-				src->err->code = ERR_FORMAT; /* nobody asked for it: the file says it */
+				src->err->code = ERR_FORMAT; /* the file says it, not the caller */
 			return err_prefix(src->err, "%s: %s.settings", src->name, src->where);
 		}
 	}

@@ -1,5 +1,5 @@
-/* Writing model bundles: a short header, then sections that each carry their own checksum. The facts people ask
- * about are one section of JSON; trees, coefficients and residuals are binary. */
+/* Writing model bundles: a short header, then sections that each carry their own checksum. The facts people
+ * ask about are one section of JSON; trees, coefficients and residuals are binary. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

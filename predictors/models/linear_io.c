@@ -184,7 +184,8 @@ int linear_load(struct reader *r, size_t n_features, void **out_self, struct err
 	m->y_mean = read_within(r, MAX_COEFFICIENT);
 	m->y_exponent = read_exponent(r);
 	terms = read_u32(r);
-	/* a term takes 28 bytes or more: a count that the data cannot hold is refused before memory is asked for */
+	/* a term takes 28 bytes or more: a count that the data cannot hold is refused before memory is asked
+	 * for */
 	if (r->failed || terms > LINEAR_MAX_TERMS || terms > read_left(r) / 28) {
 		linear_destroy(m);
 		return err_fail(err, ERR_FORMAT,

@@ -1,5 +1,5 @@
-/* What the models that know queueing share: features as the roles that a queueing model asks for, the calibrated model
- * (queueing/calibrate.h) on features, and importances of models without splits. */
+/* What the models that know queueing share: features as the roles that a queueing model asks for, the
+ * calibrated model (queueing/calibrate.h) on features, and importances of models without splits. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* The models `queueing`, calibrated on measurements, and `queueing-paper`, as published. queue_model.c has what they
- * share with `hybrid`. */
+/* The models `queueing`, calibrated on measurements, and `queueing-paper`, as published. queue_model.c has
+ * what they share with `hybrid`. */
 #include "predictors/models/queueing_models.h"
 
 #include <math.h>

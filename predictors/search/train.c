@@ -45,9 +45,9 @@ static int target_data(const struct training *tr, const double *target, struct d
 			       .x = tr->x,
 			       .y = (double *)target,
 			       .group = tr->group,
-			       .name = tr->name,
-			       .factor = tr->factor,
-			       .role = tr->role };
+			       .name = tr->meaning.name,
+			       .factor = tr->meaning.factor,
+			       .role = tr->meaning.role };
 	uint32_t *row = mem_array(all.n_rows, sizeof *row);
 	int status;
 
@@ -77,8 +77,12 @@ static void describe_split(const struct training *tr, const struct split_params 
 		used = snprintf(out, size, "%zu x %.0f %% held out", n_folds, 100 * s->share);
 		break;
 	case SPLIT_LEAVE_GROUP: used = snprintf(out, size, "leave one group out"); break;
-	case SPLIT_INTERPOLATE: used = snprintf(out, size, "interpolating %s", tr->name[s->feature]); break;
-	case SPLIT_EXTRAPOLATE: used = snprintf(out, size, "extrapolating %s", tr->name[s->feature]); break;
+	case SPLIT_INTERPOLATE:
+		used = snprintf(out, size, "interpolating %s", tr->meaning.name[s->feature]);
+		break;
+	case SPLIT_EXTRAPOLATE:
+		used = snprintf(out, size, "extrapolating %s", tr->meaning.name[s->feature]);
+		break;
 	}
 	for (size_t k = 0; k < p->n_groups && used > 0 && (size_t)used < size; k++)
 		used += snprintf(out + used, size - (size_t)used, "%s%s", k ? "," : ", grouped by ",
@@ -316,22 +320,9 @@ static int begin_training(struct training *tr, struct err *err)
 	snprintf(m->data_name, sizeof m->data_name, "%s", p->data_name ? p->data_name : "");
 	snprintf(m->created, sizeof m->created, "%s", p->created ? p->created : "");
 	snprintf(m->program, sizeof m->program, "%s", p->program ? p->program : "");
-	tr->name = mem_array(m->features->n, sizeof *tr->name);
-	tr->factor = mem_array(m->features->n, sizeof *tr->factor);
-	tr->role = mem_calloc(m->features->n, sizeof *tr->role);
-	if (!tr->name || !tr->factor || !tr->role)
-		return err_nomem(err, "%zu features", m->features->n);
-	for (size_t f = 0; f < m->features->n; f++) {
-		tr->name[f] = m->features->feature[f].name;
-		tr->factor[f] = m->features->feature[f].source < m->schema->n_columns;
-		if (feature_is_category(&m->features->feature[f]))
-			tr->role[f] = ROLE_CATEGORY;
-		for (int r = 1; r < N_ROLES && !tr->role[f]; r++)
-			if (schema_role(m->schema, (enum feature_role)r) ==
-			    (int)m->features->feature[f].source)
-				tr->role[f] = (uint8_t)r;
-	}
-	status = features_encode_table(m->features, p->table, &tr->x, err);
+	status = features_meaning(m->features, &tr->meaning, err);
+	if (!status)
+		status = features_encode_table(m->features, p->table, &tr->x, err);
 	if (!status && p->n_groups)
 		status = train_label_groups(p, &tr->group, err);
 	if (!status && p->run)
@@ -368,9 +359,7 @@ int train_model(const struct train_params *p, struct model **out, struct train_r
 	free(tr.x);
 	free(tr.group);
 	free(tr.first);
-	free(tr.name);
-	free(tr.factor);
-	free(tr.role);
+	feature_meaning_release(&tr.meaning);
 	if (status) {
 		model_free(tr.model);
 		train_report_release(report);

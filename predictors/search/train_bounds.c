@@ -1,5 +1,5 @@
-/* How far off a model may be: residuals of rows that it has not seen, the bounds that follow from them, and how much
- * worse it gets when a column is shuffled. For train.c. */
+/* How far off a model may be: residuals of rows that it has not seen, the bounds that follow from them, and
+ * how much worse it gets when a column is shuffled. For train.c. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -125,7 +125,8 @@ size_t train_possible_folds(size_t asked, size_t groups)
 
 enum keep {
 	KEEP_ANY, /* a row drawn at random: residuals that are as large as those of all rows */
-	KEEP_LATEST, /* the one that takes longest beyond its prediction: a bound that holds for it holds for all */
+	KEEP_LATEST, /* the one that takes longest beyond its prediction: a bound that holds for it holds for
+	              * all */
 	KEEP_LATEST_SHARE, /* the same, as a share of the prediction */
 };
 

@@ -1,5 +1,5 @@
-/* Which rows of a table stay on one side of a split: those that agree in the columns of --group, and those of one
- * run. For train.c. */
+/* Which rows of a table stay on one side of a split: those that agree in the columns of --group, and those of
+ * one run. For train.c. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <stdlib.h>

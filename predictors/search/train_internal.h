@@ -12,8 +12,7 @@ struct training {
 	double *x; /* the whole table as features */
 	uint32_t *group; /* NULL without --group and runs */
 	uint32_t *first; /* per row of the table: the first of its run; NULL: each is its own */
-	const char **name; /* of the features */
-	uint8_t *factor, *role;
+	struct feature_meaning meaning;
 	const char *stage; /* what progress is about */
 };
 
@@ -27,8 +26,10 @@ size_t train_count_groups(const struct dataset *d);
 
 /* Fewer groups than parts make fewer parts. 0: nothing can be held out. */
 size_t train_possible_folds(size_t asked, size_t groups);
-/* Bounds and permutation importances of the model that was chosen. first: of the run of each row; NULL without runs. */
-int train_find_bounds(struct training *tr, const struct dataset *d, const uint32_t *first, const struct grid_point *best,
-                      bool is_time, struct model_target *out, struct err *err);
+/* Bounds and permutation importances of the model that was chosen. first: of the run of each row; NULL
+ * without runs. */
+int train_find_bounds(struct training *tr, const struct dataset *d, const uint32_t *first,
+                      const struct grid_point *best, bool is_time, struct model_target *out,
+                      struct err *err);
 
 #endif

@@ -330,11 +330,12 @@ TEST(test_approximation_is_near_the_exact_answer)
 		closed_solution_release(&exact);
 		closed_solution_release(&near);
 	}
-	/* Networks of this kind are off by 3.0 % in the mean (over 4,000 of them), with a standard deviation of 2.5 %. The
-	 * mean of 300 then has a standard error of 0.025 / sqrt(300) at most, as the two classes of a network are not
-	 * independent; it is within five of them but for one seed in a million. 1.5 % are off by more than 10 %; five
-	 * standard deviations of that count, with networks as the units, are sqrt(0.015 / 300) each. The largest error of
-	 * 600 says nothing: it has a long tail (12 % to 21 % with 13 seeds). */
+	/* Networks of this kind are off by 3.0 % in the mean (over 4,000 of them), with a standard deviation
+	 * of 2.5 %. The mean of 300 then has a standard error of 0.025 / sqrt(300) at most, as the two
+	 * classes of a network are not independent; it is within five of them but for one seed in a million.
+	 * 1.5 % are off by more than 10 %; five standard deviations of that count, with networks as the
+	 * units, are sqrt(0.015 / 300) each. The largest error of 600 says nothing: it has a long tail (12 %
+	 * to 21 % with 13 seeds). */
 	mean = sum / 600.0;
 	if (fabs(mean - 0.030) > 5.0 * 0.025 / sqrt(300.0) || far / 600.0 > 0.015 + 5.0 * sqrt(0.015 / 300.0))
 		fail_msg("off by %.4f on average, %d of 600 by more than 10 %%", mean, far);
@@ -417,7 +418,8 @@ TEST(test_limits_are_checked_before_anything_is_allocated)
 
 TEST(test_solve_is_exact_while_it_fits)
 {
-	/* 70 states of 2 numbers, 3 probabilities and 2 throughputs, with and without the shared station: 980 */
+	/* 70 states of 2 numbers, 3 probabilities and 2 throughputs, with and without the shared station:
+	 * 980 */
 	struct closed_network net = network_of_two();
 	struct closed_solution s;
 
