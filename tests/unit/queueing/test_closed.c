@@ -341,6 +341,16 @@ TEST(test_approximation_is_near_the_exact_answer)
 		fail_msg("off by %.4f on average, %d of 600 by more than 10 %%", mean, far);
 }
 
+/* With no more customers than servers none waits: 4 / (1.3 + 0.8 + think), to the last digit. */
+TEST(test_approximation_lets_few_customers_pass_without_a_wait)
+{
+	static const struct closed_station station[] = { { CLOSED_QUEUE, 4 }, { CLOSED_DELAY, 0 } };
+	static const double demand_s[] = { 1.3, 0.8 };
+
+	close_to(throughput(closed_approximate, station, demand_s, 2, 4, 2.6), 4.0 / (1.3 + 0.8 + 2.6),
+		 1e-12);
+}
+
 TEST(test_approximation_settles_for_large_populations)
 {
 	static const struct closed_station station[] = { { CLOSED_QUEUE, 5000 },

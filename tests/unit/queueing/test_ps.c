@@ -167,6 +167,15 @@ TEST(test_ps_job_alone_runs_at_its_processes)
 }
 
 /* The chain itself, summed until nothing is left to add. */
+/* More processes than cores are as good as the cores, also where rounding leaves no other job to meet. */
+TEST(test_ps_job_uses_no_more_than_the_cores)
+{
+	double t;
+
+	assert_int_equal(ps_mean_response_s(1e-30, 2.37, 4, 9, &t, NULL), 0);
+	close_to(t, 2.37 / 4.0, 1e-12);
+}
+
 static double response_by_chain_s(double rate, double work_s, double cores, double processes)
 {
 	double p = 1.0, sum = 1.0, number = 0.0;
