@@ -1,3 +1,4 @@
+/* Binding jobs to a configuration and a model. See binding.h. */
 #include "scheduler/daemon/binding.h"
 
 #include <math.h>
