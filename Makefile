@@ -169,7 +169,7 @@ tsan: ## the tests of everything that uses threads, under ThreadSanitizer
 
 .PHONY: check-threads
 thread_tests := $(patsubst %,$B/tests/unit/%,common/test_pool predictors/test_threads \
-	store/test_store_threads store/test_store_failure store/test_store daemon/test_exec_spawn daemon/test_learner \
+	store/test_store_threads store/test_store_failure store/test_store daemon/test_exec_spawn daemon/test_training \
 	sim/test_compare)
 check-threads: $(PROGRAMS) $(thread_tests)
 	@BIN=$(abspath $(BIN)) BUILD_DIR=$(abspath $B) SAN='$(SAN)' tests/run.sh --only $(thread_tests)

@@ -1,5 +1,6 @@
-/* Reading the configuration, its defaults, and writing what is in effect. Admins and tenants are in config_people.c,
- * job types in job_type.c, default places in places.c, what needs the file system in config_check.c. */
+/* The configuration: the table of its keys, what is found out where the file does not say, and questions.
+ * Admins and tenants are in tenants.c, `notify` in notify.c, job types in job_type.c, what needs the file
+ * system in check.c. */
 #include "scheduler/config/config.h"
 
 #include <math.h>
@@ -8,20 +9,199 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/places.h"
+#include "common/text/template.h"
 #include "common/text/text.h"
 #include "scheduler/config/config_parts.h"
-#include "scheduler/process/machine.h"
-#include "common/places.h"
 #include "scheduler/core/policy.h"
+#include "scheduler/process/machine.h"
 
 #define MAX_CORES 65536
-#define MAX_MB 1e9
-#define MAX_POLICY 64
+#define MAX_SECONDS 1e7
+#define MAX_TEST_JOBS 100000 /* PAIRED_MAX of core/paired.h */
 #define PER_UID_DEFAULT 10000
 
 static const char *const durability_name[] = { "always", "interval", "none", NULL };
 static const char *const level_name[] = { "error", "warn", "info", "debug", NULL }; /* enum log_level */
 static const char *const format_name[] = { "text", "json", NULL };
+const char *const on_late_name[] = { "nothing", "notify", "stop_best_effort", NULL };
+
+const char *config_on_late_name(enum config_on_late v)
+{
+	return on_late_name[v];
+}
+
+/* ---- keys that are more than a number or a text ---- */
+
+/* "0660": octal, as chmod(1) takes it. */
+static void read_mode(struct fields *f, const char *name, void *object)
+{
+	struct config *c = object;
+	const struct json *v = fields_get(f, name);
+	const char *s = json_string(v, NULL);
+	size_t len = s ? strlen(s) : 0;
+
+	if (!v)
+		return;
+	if (len < 3 || len > 4 || strspn(s, "01234567") != len || (len == 4 && s[0] != '0')) {
+		fields_fail(f, ERR_FORMAT, name, "must be three octal digits in quotes, such as \"0660\"");
+		return;
+	}
+	c->socket_mode = (mode_t)strtoul(s, NULL, 8);
+	if ((c->socket_mode & 0600) != 0600)
+		fields_fail(f, ERR_FORMAT, name, "%s leaves the owner without access", s);
+}
+
+static void write_mode(const void *object, struct json_writer *w)
+{
+	const struct config *c = object;
+	char mode[16];
+
+	snprintf(mode, sizeof mode, "0%03o", (unsigned)c->socket_mode & 0777u);
+	json_put_string(w, mode);
+}
+
+static void read_policy(struct fields *f, const char *name, void *object)
+{
+	struct config *c = object;
+	struct policy_choice choice;
+	struct err why = { 0 };
+
+	field_text(f, name, CONFIG_MAX_POLICY, &c->policy);
+	if (!f->rc && !c->policy && !(c->policy = mem_strdup("postrider")))
+		fields_nomem(f, name);
+	if (!f->rc && policy_parse(c->policy, &choice, &why))
+		fields_fail(f, why.code == ERR_NOMEM ? ERR_NOMEM : ERR_FORMAT, name, "%s", why.text);
+}
+
+static void read_per_uid(struct fields *f, const char *name, void *object)
+{
+	struct config *c = object;
+
+	c->max_connections_per_uid = c->max_connections < PER_UID_DEFAULT ? c->max_connections
+									  : PER_UID_DEFAULT;
+	field_size(f, name, 1, c->max_connections, &c->max_connections_per_uid);
+}
+
+static void check_learning(struct fields *f, void *object)
+{
+	const struct config_learning *l = object;
+
+	if (l->curves && !l->table)
+		fields_fail(f, ERR_FORMAT, "curves", "belong to a table, and none is named");
+	/* n jobs on which the new model is always better have a p value of 1 / 2^n. */
+	if (exp2(-(double)l->test_jobs) >= l->significance)
+		fields_fail(f, ERR_FORMAT, "test_jobs",
+			    "%zu jobs can not show a significance of %g: take %.0f or more", l->test_jobs,
+			    l->significance, floor(-log2(l->significance)) + 1.0);
+}
+
+static void read_type(struct fields *all, const char *name, void *one, void *owner)
+{
+	char where[FIELDS_MAX_WHERE + JOB_TYPE_MAX_NAME + 16], shown[JOB_TYPE_MAX_NAME + 8];
+
+	(void)owner;
+	snprintf(where, sizeof where, "%s.%s", all->where, text_printable(name, shown, sizeof shown));
+	all->rc = job_type_from_json(where, name, json_get(all->object, name), one, all->err);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct job_type *)a)->name, ((const struct job_type *)b)->name);
+}
+
+static void read_types(struct fields *f, const char *name, void *object)
+{
+	static const struct named_list types = { "types", CONFIG_MAX_TYPES, sizeof(struct job_type),
+						 read_type };
+	struct config *c = object;
+
+	named_read(f, name, &types, NULL, (void **)&c->type, &c->n_types);
+	if (!f->rc && c->n_types)
+		qsort(c->type, c->n_types, sizeof *c->type, by_name);
+}
+
+static void write_types(const void *object, struct json_writer *w)
+{
+	const struct config *c = object;
+
+	json_open(w, '{');
+	for (size_t i = 0; i < c->n_types; i++) {
+		json_put_key(w, c->type[i].name);
+		job_type_to_json(&c->type[i], w);
+	}
+	json_close(w, '}');
+}
+
+/* ---- the tables ---- */
+
+#define AT(member) .at = offsetof(struct config_learning, member)
+static const struct key learning_keys[] = {
+	{ "table", KEY_PATH, AT(table) },
+	{ "schema", KEY_PATH, AT(schema) },
+	{ "curves", KEY_PATH, AT(curves) },
+	{ "retrain_after", KEY_SIZE, AT(retrain_after), 0, CONFIG_MAX_COUNT, 200 },
+	{ "min_observations", KEY_SIZE, AT(min_observations), 2, CONFIG_MAX_COUNT, 30 },
+	{ "test_jobs", KEY_SIZE, AT(test_jobs), 5, MAX_TEST_JOBS, 50 },
+	{ "significance", KEY_NUMBER, AT(significance), 1e-6, 0.5, 0.05 },
+	{ "keep_versions", KEY_SIZE, AT(keep_versions), 1, 1000, 10 },
+	{ "explore", KEY_NUMBER, AT(explore), 0.0, 1.0, 0.0 },
+	{ "hysteresis", KEY_NUMBER, AT(hysteresis), 0.0, 10.0, 0.05 },
+	{ "adapt", KEY_BOOL, AT(adapt), .initial = true },
+	{ "promise_after", KEY_SIZE, AT(promise_after), 0, CONFIG_MAX_COUNT, 9 },
+	{ 0 },
+};
+#undef AT
+
+#define AT(member) .at = offsetof(struct config, member)
+static const struct key log_keys[] = {
+	{ "level", KEY_CHOICE, AT(log_level), .choice = level_name, .initial = LOG_INFO },
+	{ "format", KEY_CHOICE, AT(log_json), .choice = format_name },
+	{ 0 },
+};
+
+const struct key config_keys[] = {
+	{ "socket", KEY_PATH, AT(socket), .restart = true },
+	{ "socket_mode", KEY_UINT32, AT(socket_mode), .read = read_mode, .write = write_mode,
+	  .restart = true },
+	{ "socket_group", KEY_TEXT, AT(socket_group), .max = CONFIG_MAX_USER_NAME, .restart = true },
+	{ "state_dir", KEY_PATH, AT(state_dir), .restart = true },
+	{ "policy", KEY_TEXT, AT(policy), .read = read_policy },
+	{ "model", KEY_PATH, AT(model) },
+	{ "confidence", KEY_NUMBER, AT(confidence), 0.001, 0.9999, 0.9 },
+	{ "seed", KEY_UINT64, AT(seed), 0, FIELDS_MAX_WHOLE, 1 },
+	{ "cores", KEY_NUMBER, AT(cores), 0.01, MAX_CORES, NAN },
+	{ "slots", KEY_UINT32, AT(slots), 1, MAX_CORES, 0 },
+	{ "memory_mb", KEY_NUMBER, AT(memory_mb), 1.0, 1e9, NAN },
+	{ "pin", KEY_BOOL, AT(pin) },
+	{ "cgroup", KEY_PATH, AT(cgroup) },
+	{ "max_queued", KEY_SIZE, AT(max_queued), 1, CONFIG_MAX_COUNT, 20000 },
+	{ "max_finished", KEY_SIZE, AT(max_finished), 0, CONFIG_MAX_COUNT, 10000 },
+	{ "max_connections", KEY_SIZE, AT(max_connections), 1, CONFIG_MAX_COUNT, 10240 },
+	{ "max_connections_per_uid", KEY_SIZE, AT(max_connections_per_uid), .read = read_per_uid },
+	{ "max_output_bytes", KEY_SIZE, AT(max_output_bytes), 65536, 1 << 30, 1 << 20 },
+	{ "idle_timeout_s", KEY_NUMBER, AT(idle_timeout_s), 0.0, MAX_SECONDS, 600.0 },
+	{ "kill_grace_s", KEY_NUMBER, AT(kill_grace_s), 0.0, 86400.0, 30.0 },
+	{ "advise_timeout_s", KEY_NUMBER, AT(advise_timeout_s), 1.0, MAX_SECONDS, 600.0 },
+	{ "drain_timeout_s", KEY_NUMBER, AT(drain_timeout_s), 0.0, MAX_SECONDS, 0.0 },
+	{ "drain_on_term", KEY_BOOL, AT(drain_on_term) },
+	{ "durability", KEY_CHOICE, AT(durability), .choice = durability_name, .restart = true },
+	{ "durability_interval_s", KEY_NUMBER, AT(durability_interval_s), 0.001, 60.0, 1.0, .restart = true },
+	{ "admins", KEY_PART, .part = admin_keys },
+	{ "notify", KEY_OTHER, .read = notify_read, .write = notify_write },
+	{ "on_late", KEY_CHOICE, AT(on_late), .choice = on_late_name, .initial = ON_LATE_NOTIFY },
+	{ "tenants", KEY_OTHER, .read = tenants_read, .write = tenants_write }, /* they inherit on_late */
+	{ "default_tenant", KEY_OTHER, .read = default_tenant_read, .write = default_tenant_write },
+	{ "fair_window_s", KEY_NUMBER, AT(fair_window_s), 1.0, MAX_SECONDS, 3600.0 },
+	{ "outside_load", KEY_BOOL, AT(outside_load), .initial = true },
+	{ "learning", KEY_PART, AT(learning), .part = learning_keys, .check = check_learning },
+	{ "log", KEY_PART, .part = log_keys },
+	{ "types", KEY_OTHER, .read = read_types, .write = write_types },
+	{ 0 },
+};
+#undef AT
+
+/* ---- reading and writing ---- */
 
 void config_free(struct config *c)
 {
@@ -31,49 +211,14 @@ void config_free(struct config *c)
 		job_type_release(&c->type[i]);
 	free(c->type);
 	free(c->path);
-	free(c->socket);
-	free(c->socket_group);
-	free(c->state_dir);
-	free(c->policy);
-	free(c->model);
-	free(c->cgroup);
 	tenants_release(c);
-	late_release(c);
-	learning_release(&c->learning);
+	argv_free(c->notify);
+	keys_release(config_keys, c);
 	free(c);
 }
 
-/* ---- defaults ---- */
-
-static struct config *config_blank(void)
-{
-	struct config *c = mem_calloc(1, sizeof *c);
-
-	if (!c)
-		return NULL;
-	c->socket_mode = place_is_system() ? 0660 : 0600;
-	c->confidence = 0.9;
-	c->seed = 1;
-	c->cores = c->memory_mb = NAN; /* found out if the file does not say */
-	c->max_queued = 20000;
-	c->max_finished = 10000;
-	c->max_connections = 10240;
-	c->max_output_bytes = (size_t)1 << 20;
-	c->idle_timeout_s = 600.0;
-	c->kill_grace_s = 30.0;
-	c->advise_timeout_s = 600.0;
-	c->durability_interval_s = 1.0;
-	c->log_level = LOG_INFO;
-	c->default_tenant = -1;
-	c->fair_window_s = 3600.0;
-	c->on_late = ON_LATE_NOTIFY;
-	c->outside_load = true;
-	learning_default(&c->learning);
-	return c;
-}
-
-/* What the file left open. */
-static int config_complete(struct config *c, struct err *err)
+/* What the file left open and this machine says. */
+static int find_out(struct config *c, struct err *err)
 {
 	int rc = 0;
 
@@ -83,219 +228,52 @@ static int config_complete(struct config *c, struct err *err)
 		rc = place_state_dir(&c->state_dir, err);
 	if (rc)
 		return rc;
-	if (!c->policy && !(c->policy = mem_strdup("postrider")))
-		return err_nomem(err, "the configuration");
 	if (isnan(c->cores))
 		c->cores = machine_cores();
 	if (!c->slots)
 		c->slots = c->cores < 1.0 ? 1 : (uint32_t)c->cores;
 	if (isnan(c->memory_mb))
 		c->memory_mb = machine_memory_mb();
-	if (!c->max_connections_per_uid)
-		c->max_connections_per_uid = c->max_connections < PER_UID_DEFAULT ? c->max_connections
-										  : PER_UID_DEFAULT;
 	return 0;
 }
 
-int config_default(struct config **out, struct err *err)
+/* `v` NULL: a file that says nothing. */
+static int config_make(const char *name, const struct json *v, struct config **out, struct err *err)
 {
-	struct config *c = config_blank();
-	int rc = c ? config_complete(c, err) : err_nomem(err, "the configuration");
+	struct config *c = mem_calloc(1, sizeof *c);
+	const char *known[KEYS_MAX + 1];
+	struct fields f = { .separator = ": ", .err = err };
 
-	if (rc) {
-		config_free(c);
-		return rc;
-	}
-	*out = c;
-	return 0;
-}
-
-/* ---- reading ---- */
-
-/* "0660": octal, as chmod(1) takes it. */
-static void read_mode(struct fields *f, mode_t *out)
-{
-	const struct json *v = fields_get(f, "socket_mode");
-	const char *s = json_string(v, NULL);
-	size_t len = s ? strlen(s) : 0;
-
-	if (!v)
-		return;
-	if (len < 3 || len > 4 || strspn(s, "01234567") != len || (len == 4 && s[0] != '0')) {
-		fields_fail(f, ERR_FORMAT, "socket_mode",
-			    "must be three octal digits in quotes, such as \"0660\"");
-		return;
-	}
-	*out = (mode_t)strtoul(s, NULL, 8);
-	if ((*out & 0600) != 0600)
-		fields_fail(f, ERR_FORMAT, "socket_mode", "%s leaves the owner without access", s);
-}
-
-static void read_policy(struct fields *f, struct config *c)
-{
-	struct policy_choice choice;
-	struct err why = { 0 };
-
-	field_text(f, "policy", MAX_POLICY, &c->policy);
-	if (!f->rc && c->policy && policy_parse(c->policy, &choice, &why))
-		fields_fail(f, why.code == ERR_NOMEM ? ERR_NOMEM : ERR_FORMAT, "policy", "%s", why.text);
-}
-
-static void read_log(struct fields *f, struct config *c)
-{
-	static const char *const known[] = { "level", "format", NULL };
-	int level = (int)c->log_level, format = c->log_json;
-	struct fields l;
-
-	if (!fields_open_member(&l, f, "log", known))
-		return;
-	field_choice(&l, "level", level_name, &level);
-	field_choice(&l, "format", format_name, &format);
-	c->log_level = (enum log_level)level;
-	c->log_json = format == 1;
-	fields_close(&l, f);
-}
-
-static void read_machine(struct fields *f, struct config *c)
-{
-	uint64_t slots = 0;
-
-	field_number(f, "cores", 0.01, MAX_CORES, &c->cores);
-	field_whole(f, "slots", 1, MAX_CORES, &slots);
-	c->slots = (uint32_t)slots;
-	field_number(f, "memory_mb", 1.0, MAX_MB, &c->memory_mb);
-	field_bool(f, "pin", &c->pin);
-	field_path(f, "cgroup", &c->cgroup);
-}
-
-static void read_limits(struct fields *f, struct config *c)
-{
-	int durability = DURABLE_ALWAYS;
-
-	field_size(f, "max_queued", 1, CONFIG_MAX_COUNT, &c->max_queued);
-	field_size(f, "max_finished", 0, CONFIG_MAX_COUNT, &c->max_finished);
-	field_size(f, "max_connections", 1, CONFIG_MAX_COUNT, &c->max_connections);
-	field_size(f, "max_connections_per_uid", 1, c->max_connections, &c->max_connections_per_uid);
-	field_size(f, "max_output_bytes", 65536, (size_t)1 << 30, &c->max_output_bytes);
-	field_number(f, "idle_timeout_s", 0.0, CONFIG_MAX_SECONDS, &c->idle_timeout_s);
-	field_number(f, "kill_grace_s", 0.0, 86400.0, &c->kill_grace_s);
-	field_number(f, "advise_timeout_s", 1.0, CONFIG_MAX_SECONDS, &c->advise_timeout_s);
-	field_number(f, "drain_timeout_s", 0.0, CONFIG_MAX_SECONDS, &c->drain_timeout_s);
-	field_bool(f, "drain_on_term", &c->drain_on_term);
-	field_choice(f, "durability", durability_name, &durability);
-	c->durability = (enum store_durability)durability;
-	field_number(f, "durability_interval_s", 0.001, 60.0, &c->durability_interval_s);
-}
-
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(((const struct job_type *)a)->name, ((const struct job_type *)b)->name);
-}
-
-static void read_types(struct fields *f, struct config *c)
-{
-	size_t n = json_size(fields_get(f, "types"));
-	char where[FIELDS_MAX_WHERE + JOB_TYPE_MAX_NAME + 16], shown[JOB_TYPE_MAX_NAME + 8];
-	struct fields all;
-
-	if (!fields_open_member(&all, f, "types", NULL))
-		return;
-	if (n > CONFIG_MAX_TYPES)
-		fields_fail(f, ERR_FORMAT, "types", "has %zu types; at most %d are allowed", n,
-			    CONFIG_MAX_TYPES);
-	c->type = f->rc ? NULL : mem_calloc(n, sizeof *c->type);
-	if (!c->type) {
-		fields_nomem(f, "types");
-		return;
-	}
-	for (const struct json *m = json_first(all.object); m && !f->rc; m = json_next(m)) {
-		snprintf(where, sizeof where, "%s.%s", all.where,
-			 text_printable(json_key(m), shown, sizeof shown));
-		f->rc = job_type_from_json(where, json_key(m), m, &c->type[c->n_types], f->err);
-		if (!f->rc)
-			c->n_types++;
-	}
-	qsort(c->type, c->n_types, sizeof *c->type, by_name);
-}
-
-static void check_socket_length(struct fields *f, const struct config *c)
-{
-	if (!f->rc && strlen(c->socket) > PLACE_MAX_SOCKET)
-		fields_fail(f, ERR_FORMAT, "socket", "...%s has %zu bytes; a socket's path has at most %d",
-			    text_tail(c->socket, 60), strlen(c->socket), PLACE_MAX_SOCKET);
-}
-
-int config_from_json(const char *name, const struct json *v, struct config **out, struct err *err)
-{
-	static const char *const known[] = { "socket",
-					     "socket_mode",
-					     "socket_group",
-					     "state_dir",
-					     "policy",
-					     "model",
-					     "confidence",
-					     "seed",
-					     "cores",
-					     "slots",
-					     "memory_mb",
-					     "pin",
-					     "cgroup",
-					     "max_queued",
-					     "max_finished",
-					     "max_connections",
-					     "max_output_bytes",
-					     "idle_timeout_s",
-					     "kill_grace_s",
-					     "advise_timeout_s",
-					     "drain_timeout_s",
-					     "drain_on_term",
-					     "durability",
-					     "durability_interval_s",
-					     "admins",
-					     "log",
-					     "types",
-					     "max_connections_per_uid",
-					     "tenants",
-					     "default_tenant",
-					     "fair_window_s",
-					     "notify",
-					     "on_late",
-					     "outside_load",
-					     "learning",
-					     NULL };
-	struct config *c = config_blank();
-	struct fields f;
-
-	name = text_tail(name, FIELDS_FILE_SHOWN);
 	if (!c)
 		return err_fail(err, ERR_NOMEM, "%s: out of memory for the configuration", name);
-	fields_open(&f, name, ": ", v, known, err);
-	field_path(&f, "socket", &c->socket);
-	read_mode(&f, &c->socket_mode);
-	field_text(&f, "socket_group", CONFIG_MAX_USER_NAME, &c->socket_group);
-	field_path(&f, "state_dir", &c->state_dir);
-	read_policy(&f, c);
-	field_path(&f, "model", &c->model);
-	field_number(&f, "confidence", 0.001, 0.9999, &c->confidence);
-	field_whole(&f, "seed", 0, FIELDS_MAX_WHOLE, &c->seed);
-	read_machine(&f, c);
-	read_limits(&f, c);
-	admins_read(&f, c);
-	late_read(&f, c);
-	tenants_read(&f, c);
-	field_bool(&f, "outside_load", &c->outside_load);
-	learning_read(&f, &c->learning);
-	read_log(&f, c);
-	read_types(&f, c);
-	if (!f.rc && (f.rc = config_complete(c, err)))
+	keys_default(config_keys, c);
+	c->socket_mode = place_is_system() ? 0660 : 0600;
+	c->default_tenant = -1;
+	keys_names(config_keys, known);
+	if (v)
+		fields_open(&f, name, ": ", v, known, err);
+	keys_read(&f, config_keys, c);
+	if (!f.rc && (f.rc = find_out(c, err)))
 		err_prefix(err, "%s", name);
-	check_socket_length(&f, c);
+	if (!f.rc && strlen(c->socket) > PLACE_MAX_SOCKET)
+		fields_fail(&f, ERR_FORMAT, "socket", "...%s has %zu bytes; a socket's path has at most %d",
+			    text_tail(c->socket, 60), strlen(c->socket), PLACE_MAX_SOCKET);
 	if (f.rc) {
 		config_free(c);
 		return f.rc;
 	}
 	*out = c;
 	return 0;
+}
+
+int config_default(struct config **out, struct err *err)
+{
+	return config_make("configuration", NULL, out, err);
+}
+
+int config_from_json(const char *name, const struct json *v, struct config **out, struct err *err)
+{
+	return config_make(text_tail(name, FIELDS_FILE_SHOWN), v, out, err);
 }
 
 int config_read(const char *path, struct config **out, struct err *err)
@@ -321,61 +299,10 @@ int config_read(const char *path, struct config **out, struct err *err)
 	return 0;
 }
 
-/* ---- writing ---- */
-
-static void put_limits(const struct config *c, struct json_writer *w)
-{
-	json_kv_int(w, "max_queued", (long long)c->max_queued);
-	json_kv_int(w, "max_finished", (long long)c->max_finished);
-	json_kv_int(w, "max_connections", (long long)c->max_connections);
-	json_kv_int(w, "max_connections_per_uid", (long long)c->max_connections_per_uid);
-	json_kv_int(w, "max_output_bytes", (long long)c->max_output_bytes);
-	json_kv_number(w, "idle_timeout_s", c->idle_timeout_s);
-	json_kv_number(w, "kill_grace_s", c->kill_grace_s);
-	json_kv_number(w, "advise_timeout_s", c->advise_timeout_s);
-	json_kv_number(w, "drain_timeout_s", c->drain_timeout_s);
-	json_kv_bool(w, "drain_on_term", c->drain_on_term);
-	json_kv_string(w, "durability", durability_name[c->durability]);
-	json_kv_number(w, "durability_interval_s", c->durability_interval_s);
-}
-
 void config_to_json(const struct config *c, struct json_writer *w)
 {
-	char mode[16];
-
 	json_open(w, '{');
-	json_kv_string(w, "socket", c->socket);
-	snprintf(mode, sizeof mode, "0%03o", (unsigned)c->socket_mode & 0777u);
-	json_kv_string(w, "socket_mode", mode);
-	json_kv_string(w, "socket_group", c->socket_group);
-	json_kv_string(w, "state_dir", c->state_dir);
-	json_kv_string(w, "policy", c->policy);
-	json_kv_string(w, "model", c->model);
-	json_kv_number(w, "confidence", c->confidence);
-	json_kv_int(w, "seed", (long long)c->seed);
-	json_kv_number(w, "cores", c->cores);
-	json_kv_int(w, "slots", c->slots);
-	json_kv_number(w, "memory_mb", c->memory_mb);
-	json_kv_bool(w, "pin", c->pin);
-	json_kv_string(w, "cgroup", c->cgroup);
-	put_limits(c, w);
-	admins_write(c, w);
-	late_write(c, w);
-	tenants_write(c, w);
-	json_kv_bool(w, "outside_load", c->outside_load);
-	learning_write(&c->learning, w);
-	json_put_key(w, "log");
-	json_open(w, '{');
-	json_kv_string(w, "level", level_name[c->log_level]);
-	json_kv_string(w, "format", format_name[c->log_json]);
-	json_close(w, '}');
-	json_put_key(w, "types");
-	json_open(w, '{');
-	for (size_t i = 0; i < c->n_types; i++) {
-		json_put_key(w, c->type[i].name);
-		job_type_to_json(&c->type[i], w);
-	}
-	json_close(w, '}');
+	keys_write(config_keys, c, w);
 	json_close(w, '}');
 }
 
@@ -414,23 +341,9 @@ int config_socket_group(const struct config *c, gid_t *out, bool *out_set, struc
 	return c->socket_group ? place_group(c->socket_group, out, err) : 0;
 }
 
-static bool differs(const char *a, const char *b)
-{
-	return a && b ? strcmp(a, b) != 0 : a != b;
-}
-
 int config_reloadable(const struct config *old, const struct config *fresh, struct err *err)
 {
-	const char *key = differs(old->socket, fresh->socket)               ? "socket"
-			  : old->socket_mode != fresh->socket_mode          ? "socket_mode"
-			  : differs(old->socket_group, fresh->socket_group) ? "socket_group"
-			  : differs(old->state_dir, fresh->state_dir)       ? "state_dir"
-			  : old->durability != fresh->durability            ? "durability"
-			  : old->durability_interval_s != fresh->durability_interval_s
-				  ? "durability_interval_s"
-				  : NULL;
+	const char *key = keys_that_differ(config_keys, old, fresh);
 
-	if (!key)
-		return 0;
-	return err_fail(err, ERR_ARG, "%s has changed, which needs a restart of the daemon", key);
+	return key ? err_fail(err, ERR_ARG, "%s has changed, which needs a restart of the daemon", key) : 0;
 }

@@ -14,37 +14,38 @@
 #include "common/err.h"
 #include "common/log.h"
 #include "scheduler/config/job_type.h"
+#include "scheduler/config/keys.h"
 #include "scheduler/store/durability.h"
 
 #define CONFIG_MAX_BYTES ((size_t)1 << 20)
 #define CONFIG_MAX_TYPES 256
 #define CONFIG_MAX_ADMINS 64
 #define CONFIG_MAX_TENANTS 1024
-#define CONFIG_MAX_MEMBERS 4096 /* users, and likewise groups, of one tenant */
+#define CONFIG_MAX_MEMBERS 4096 /* users, or groups, of one tenant */
 
-
-/* What happens when a promised job is predicted to be late. The log and those who watch are told in any case. */
+/* What happens when a promised job is predicted to be late. The log and those who watch are told in any
+ * case. */
 enum config_on_late {
 	ON_LATE_NOTHING,
 	ON_LATE_NOTIFY,           /* run `notify` */
-	ON_LATE_STOP_BEST_EFFORT, /* and stop jobs without a promise, the youngest first, until no job is late any more or
-	                             none is left whose end would help */
+	ON_LATE_STOP_BEST_EFFORT, /* and stop jobs without a promise, the youngest first, until no job is late
+	                             any more or none is left whose end would help */
 };
 const char *config_on_late_name(enum config_on_late v); /* "nothing", "notify", "stop_best_effort" */
 
 struct config_tenant {
 	char *name;
-	uid_t *uid; size_t n_uids;
-	gid_t *gid; size_t n_gids;
+	struct id_list users, groups;
 	double weight;           /* > 0; its share is by weight */
-	size_t max_queued;       /* 0: no limit of its own */
-	uint32_t max_cpus;       /* of its running jobs together; 0: no limit of its own */
+	size_t max_queued;       /* 0: no limit */
+	uint32_t max_cpus;       /* of its running jobs together; 0: no limit */
 	enum config_on_late on_late; /* of its jobs */
 };
 
 struct config_learning {
 	char *table;             /* observations to start from, CSV; NULL: the daemon's own alone */
-	char *schema;            /* what their columns mean; NULL: the model's own, without a model the default one */
+	char *schema;            /* what their columns mean; NULL: the model's own, without a model the
+	                            default one */
 	char *curves;            /* learning curves that belong to the table; NULL: none */
 	size_t retrain_after;    /* finished jobs since the last training; 0: never by itself */
 	size_t min_observations; /* rows to train on at least */
@@ -54,7 +55,8 @@ struct config_learning {
 	double explore;          /* share of jobs with headroom that take the second-best candidate */
 	double hysteresis;       /* a recurring job keeps its batch unless the gain is above this share */
 	bool adapt;              /* bounds follow the latest jobs (core/adapt.h) */
-	size_t promise_after;    /* observations of a type the model does not know before its jobs are promised anything */
+	size_t promise_after;    /* observations of a type the model does not know before its jobs are
+	                            promised anything */
 };
 
 struct config {
@@ -87,19 +89,22 @@ struct config {
 	enum store_durability durability;
 	double durability_interval_s;
 
-	uid_t admin_uid[CONFIG_MAX_ADMINS]; size_t n_admin_uids; /* root and the daemon's own user always are */
-	gid_t admin_gid[CONFIG_MAX_ADMINS]; size_t n_admin_gids;
+	struct id_list admin_users, admin_groups; /* root and the daemon's own user are admins, too */
 
-	struct config_tenant *tenant; size_t n_tenants; /* in the order of the file: the first that fits counts */
-	int default_tenant;      /* of everybody who is in none; -1: everybody is a tenant of their own, of weight 1 */
-	double fair_window_s;    /* over which shares are counted, and longest wait of a tenant below its share */
-	enum config_on_late on_late; /* of jobs of nobody's tenant */
-	char **notify; size_t n_notify; /* a command as types have one, placeholders in it; NULL after the last; none: 0 */
+	struct config_tenant *tenant; size_t n_tenants; /* in the order of the file: the first that fits
+	                                                   counts */
+	int default_tenant;      /* of everybody who is in none; -1: everybody is a tenant of their own, of
+	                            weight 1 */
+	double fair_window_s;    /* over which shares are counted, and longest wait of a tenant below its
+	                            share */
+	enum config_on_late on_late; /* of jobs without a configured tenant */
+	char **notify; size_t n_notify; /* a command as types have one, placeholders in it; NULL after the
+	                                   last; none: 0 */
 	bool outside_load;       /* count processes that are not ours (daemon/outside.h) */
 	struct config_learning learning;
 
 	enum log_level log_level;
-	bool log_json;
+	int log_json;            /* 1: one JSON object a line, 0: text */
 
 	struct job_type *type; size_t n_types; /* by name, ascending */
 };
@@ -107,8 +112,8 @@ struct config {
 /* All defaults, as a user's own daemon would have them ($XDG_RUNTIME_DIR, $XDG_STATE_HOME), or the
  * system's (/run/postrider, /var/lib/postrider) when run by root. */
 int config_default(struct config **out, struct err *err);
-/* Relative paths start from the folder the program was started in, and are absolute from here on.
- * ERR_FORMAT: "FILE:LINE:COLUMN: reason" or "FILE: types.x.argv[2]: reason"; unknown keys name the nearest. */
+/* Relative paths start from the folder the program was started in, and are absolute from here on. ERR_FORMAT:
+ * "FILE:LINE:COLUMN: reason" or "FILE: types.x.argv[2]: reason"; unknown keys name the nearest. */
 int config_read(const char *path, struct config **out, struct err *err);
 int config_from_json(const char *name, const struct json *v, struct config **out, struct err *err);
 void config_free(struct config *c);
@@ -125,8 +130,8 @@ int config_socket(const char *given, char **out, struct err *err);
 const struct job_type *config_type(const struct config *c, const char *name); /* NULL: none */
 const char *config_nearest_type(const struct config *c, const char *name);    /* NULL: none is near */
 /* The tenant a user belongs to: one that names the user, else the first with a group the user is in, else the
- * default one, by index in tenant[]; -1: none, so the user is a tenant of their own. in_group is asked only for groups
- * that some tenant has; NULL: no user is in any. */
+ * default one, by index in tenant[]; -1: none, so the user is a tenant of their own. in_group is asked only
+ * for groups that some tenant has; NULL: no user is in any. */
 typedef bool config_in_group(void *owner, uid_t uid, gid_t gid);
 int config_tenant_of(const struct config *c, uid_t uid, config_in_group *in_group, void *owner);
 int config_tenant_find(const struct config *c, const char *name); /* -1: none of that name */

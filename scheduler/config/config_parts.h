@@ -1,29 +1,29 @@
-/* What the files behind config.h share: config.c (reading, writing, questions), config_people.c (admins and tenants),
- * config_late.c (notify, on_late), config_learning.c. */
+/* What the files behind config.h share: config.c (the table, reading, writing, questions), tenants.c (admins
+ * and tenants), notify.c. */
 #ifndef SCHEDULER_CONFIG_CONFIG_PARTS_H
 #define SCHEDULER_CONFIG_CONFIG_PARTS_H
 
 #include "scheduler/config/config.h"
-#include "common/json/fields.h"
+#include "scheduler/config/keys.h"
 
-#define CONFIG_MAX_SECONDS 1e7
-#define CONFIG_MAX_COUNT 1000000 /* jobs, connections */
 #define CONFIG_MAX_USER_NAME 256 /* of users and groups */
+#define CONFIG_MAX_POLICY 64
+#define CONFIG_MAX_COUNT 1000000 /* jobs, connections */
 
+/* config.c */
+extern const struct key config_keys[];
 extern const char *const on_late_name[]; /* enum config_on_late, NULL after the last */
 
-/* Each reads its keys of the open file, and writes them as members of the open object. */
-void admins_read(struct fields *f, struct config *c);
-void admins_write(const struct config *c, struct json_writer *w);
-void tenants_read(struct fields *f, struct config *c); /* after late_read(): on_late is inherited */
-void tenants_write(const struct config *c, struct json_writer *w);
+/* tenants.c */
+extern const struct key admin_keys[], tenant_keys[];
+void tenants_read(struct fields *f, const char *name, void *config);
+void tenants_write(const void *config, struct json_writer *w);
+void default_tenant_read(struct fields *f, const char *name, void *config);
+void default_tenant_write(const void *config, struct json_writer *w);
 void tenants_release(struct config *c);
-void late_read(struct fields *f, struct config *c);
-void late_write(const struct config *c, struct json_writer *w);
-void late_release(struct config *c);
-void learning_default(struct config_learning *l);
-void learning_read(struct fields *f, struct config_learning *l);
-void learning_write(const struct config_learning *l, struct json_writer *w);
-void learning_release(struct config_learning *l);
+
+/* notify.c */
+void notify_read(struct fields *f, const char *name, void *config);
+void notify_write(const void *config, struct json_writer *w);
 
 #endif

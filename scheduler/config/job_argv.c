@@ -1,6 +1,6 @@
-/* The command of a job type: which placeholders it has, reading it, and filling it in for a job. Everything that
- * can be wrong with a command is found when it is read. Filling it in fails only when a word becomes too long, when
- * memory runs out, or when the job leaves its epochs open and none was chosen. */
+/* The command of a job type: which placeholders it has, reading it, and filling it in for a job. Everything
+ * that can be wrong with a command is found when it is read. Filling it in fails only when a word becomes too
+ * long, when memory runs out, or when the job leaves its epochs open and none was chosen. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,11 +1,10 @@
-/* Epochs of a job type: which parameter holds them, what open ones are chosen from, and whether a job may stop
- * before the last one. */
+/* Epochs of a job type: which parameter holds them, what open ones are chosen from, and whether a job may
+ * stop before the last one. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/mem.h"
-#include "common/stats.h"
 #include "common/text/text.h"
 #include "scheduler/config/type_parts.h"
 
@@ -38,51 +37,49 @@ size_t job_type_epochs(const struct job_type *t, double from, double to, double 
 	return m;
 }
 
-/* The parameter that says how many epochs there are; one that is called so, unless another is named. */
-static void read_epochs_param(struct fields *f, struct job_type *t)
+static const struct job_param *epochs_param(const struct job_type *t)
 {
+	const char *name = t->epochs_param ? t->epochs_param : "epochs";
+
+	return param_find(t, name, strlen(name));
+}
+
+/* The parameter that holds the number of epochs: one called "epochs", unless another is named. */
+void epochs_param_read(struct fields *f, const char *name, void *object)
+{
+	struct job_type *t = object;
 	const struct job_param *p;
 
-	field_text(f, "epochs_param", JOB_TYPE_MAX_NAME, &t->epochs_param);
-	if (f->rc)
-		return;
-	p = param_find(t, t->epochs_param ? t->epochs_param : "epochs",
-		       strlen(t->epochs_param ? t->epochs_param : "epochs"));
+	field_text(f, name, JOB_TYPE_MAX_NAME, &t->epochs_param);
+	p = epochs_param(t);
 	if (t->epochs_param && !p)
-		fields_fail(f, ERR_FORMAT, "epochs_param", "there is no parameter '%s'", t->epochs_param);
+		fields_fail(f, ERR_FORMAT, name, "there is no parameter '%s'", t->epochs_param);
 	else if (t->epochs_param && p->kind == PARAM_WORD)
-		fields_fail(f, ERR_FORMAT, "epochs_param", "the parameter '%s' is a word, not a number",
+		fields_fail(f, ERR_FORMAT, name, "the parameter '%s' is a word, not a number",
 			    t->epochs_param);
-	if (t->epochs_param || !p || p->kind == PARAM_WORD)
+	if (f->rc || t->epochs_param || !p || p->kind == PARAM_WORD)
 		return;
 	t->epochs_param = mem_strdup("epochs");
 	if (!t->epochs_param)
-		fields_nomem(f, "epochs_param");
+		fields_nomem(f, name);
 }
 
-/* One count a job may be given. */
-static void add_epochs(struct fields *f, struct job_type *t, const char *key, const struct job_param *p,
-		       double v)
+static bool need_epochs(struct fields *f, const char *name, const struct job_type *t)
 {
-	char shown[32];
-
-	if (!(v >= 1.0 && v <= MAX_EPOCHS) || v != floor(v))
-		fields_fail(f, ERR_FORMAT, key, "must be a whole number from 1 to %d", MAX_EPOCHS);
-	else if (v < p->min || v > p->max)
-		fields_fail(f, ERR_FORMAT, key, "%s is not within the bounds of the parameter %s",
-			    text_shortest(v, shown), p->name);
-	else
-		t->epochs[t->n_epochs++] = v;
+	if (!t->epochs_param)
+		fields_fail(f, ERR_FORMAT, name,
+			    "needs a parameter that holds the number of epochs: see epochs_param");
+	return t->epochs_param != NULL;
 }
 
 /* {"min":5,"max":50,"step":5} */
-static void read_epochs_steps(struct fields *f, struct job_type *t, const struct job_param *p)
+static void read_steps(struct fields *f, const char *name, struct job_type *t)
 {
 	static const char *const known[] = { "min", "max", "step", NULL };
 	uint64_t min = 0, max = 0, step = 1;
 	struct fields s;
 
-	if (!fields_open_member(&s, f, "epochs_choices", known))
+	if (!fields_open_member(&s, f, name, known))
 		return;
 	field_whole(&s, "min", 1, MAX_EPOCHS, &min);
 	field_whole(&s, "max", 1, MAX_EPOCHS, &max);
@@ -95,45 +92,63 @@ static void read_epochs_steps(struct fields *f, struct job_type *t, const struct
 		fields_fail(&s, ERR_FORMAT, "step", "makes %llu counts; at most %d are allowed",
 			    (unsigned long long)((max - min) / step + 1), JOB_TYPE_MAX_EPOCHS);
 	for (uint64_t v = min; !s.rc && v <= max; v += step)
-		add_epochs(&s, t, "max", p, (double)v);
+		t->epochs[t->n_epochs++] = (double)v;
 	fields_close(&s, f);
 }
 
-static void read_epochs_list(struct fields *f, struct job_type *t, const struct job_param *p)
+void epochs_choices_read(struct fields *f, const char *name, void *object)
 {
-	const struct json *list = fields_list(f, "epochs_choices", 1, JOB_TYPE_MAX_EPOCHS);
-	char key[32], shown[32];
+	struct job_type *t = object;
+	const struct json *given = fields_get(f, name);
+	const struct job_param *p;
+	char shown[32];
 
-	for (const struct json *e = json_first(list); e && !f->rc; e = json_next(e)) {
-		snprintf(key, sizeof key, "epochs_choices[%zu]", t->n_epochs);
-		add_epochs(f, t, key, p, json_number(e, NAN));
-	}
-	stats_sort(t->epochs, t->n_epochs);
-	for (size_t i = 1; i < t->n_epochs; i++) {
-		if (t->epochs[i] == t->epochs[i - 1])
-			fields_fail(f, ERR_FORMAT, "epochs_choices", "%s is there twice",
-				    text_shortest(t->epochs[i], shown));
+	if (!given || !need_epochs(f, name, t))
+		return;
+	if (json_type(given) == JSON_OBJECT)
+		read_steps(f, name, t);
+	else
+		counts_read(f, name, JOB_TYPE_MAX_EPOCHS, MAX_EPOCHS, t->epochs, &t->n_epochs);
+	p = epochs_param(t);
+	for (size_t i = 0; i < t->n_epochs && !f->rc; i++) {
+		if (t->epochs[i] < p->min || t->epochs[i] > p->max)
+			fields_fail(f, ERR_FORMAT, name, "%s is not within the bounds of the parameter %s",
+				    text_shortest(t->epochs[i], shown), p->name);
 	}
 }
 
-void epochs_read(struct fields *f, struct job_type *t)
+void epochs_choices_write(const void *object, struct json_writer *w)
 {
-	const struct json *choices;
-	const struct job_param *p;
+	const struct job_type *t = object;
 
-	read_epochs_param(f, t);
-	choices = fields_get(f, "epochs_choices");
-	field_bool(f, "early_stop", &t->early_stop);
-	if (f->rc || (!choices && !t->early_stop))
-		return;
-	if (!t->epochs_param) {
-		fields_fail(f, ERR_FORMAT, choices ? "epochs_choices" : "early_stop",
-			    "needs a parameter that holds the number of epochs: see epochs_param");
-		return;
+	put_numbers(w, t->epochs, t->n_epochs);
+}
+
+void early_stop_read(struct fields *f, const char *name, void *object)
+{
+	struct job_type *t = object;
+
+	field_bool(f, name, &t->early_stop);
+	if (t->early_stop)
+		need_epochs(f, name, t);
+}
+
+void counts_read(struct fields *f, const char *name, size_t max_n, double max, double *out, size_t *out_n)
+{
+	const struct json *list = fields_list(f, name, 1, max_n);
+	struct err why = { 0 };
+	char key[64];
+	size_t n = 0;
+
+	for (const struct json *e = json_first(list); e && !f->rc; e = json_next(e), n++) {
+		out[n] = json_number(e, NAN);
+		snprintf(key, sizeof key, "%s[%zu]", name, n);
+		if (!(out[n] >= 1.0 && out[n] <= max) || out[n] != floor(out[n]))
+			fields_fail(f, ERR_FORMAT, key, "must be a whole number from 1 to %.0f", max);
 	}
-	p = param_find(t, t->epochs_param, strlen(t->epochs_param));
-	if (json_type(choices) == JSON_OBJECT)
-		read_epochs_steps(f, t, p);
-	else
-		read_epochs_list(f, t, p);
+	if (f->rc)
+		return;
+	*out_n = n;
+	if (text_distinct(out, n, &why))
+		fields_fail(f, ERR_FORMAT, name, "%s", why.text);
 }

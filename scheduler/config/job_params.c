@@ -132,24 +132,15 @@ static int number_value(const struct job_param *p, const struct json *v, char **
 	return 0;
 }
 
-/* "3..20" into its ends; false: it is no range. */
-static bool range_parse(const char *s, double *out_from, double *out_to)
+/* "3..20", of digits alone. */
+static bool whole_range(const char *s, double *out_from, double *out_to)
 {
-	const char *dots = s ? strstr(s, "..") : NULL;
-	char low[32];
-	uint64_t from, to;
-
-	if (!dots || (size_t)(dots - s) >= sizeof low)
-		return false;
-	snprintf(low, sizeof low, "%.*s", (int)(dots - s), s);
-	if (!text_uint64(low, &from) || !text_uint64(dots + 2, &to) || from > WHOLE_MAX || to > WHOLE_MAX)
-		return false;
-	*out_from = (double)from;
-	*out_to = (double)to;
-	return true;
+	return strspn(s, "0123456789.") == strlen(s) && text_range(s, out_from, out_to) &&
+	       *out_from == floor(*out_from) && *out_to == floor(*out_to) && *out_to <= WHOLE_MAX;
 }
 
-/* Open epochs. The ends are checked as single values are; what lies between them is then within the bounds, too. */
+/* Open epochs. The ends are checked as single values are; what lies between them is then within the bounds,
+ * too. */
 static int open_epochs(const struct job_type *t, const struct job_param *p, double from, double to,
 		       struct job_params *out, struct err *err)
 {
@@ -186,7 +177,7 @@ static int param_value(const struct job_param *p, const struct json *v, char **o
 
 /* ---- reading the parameters of a type ---- */
 
-static bool name_is_good(const char *s)
+static bool param_name_is_good(const char *s)
 {
 	if (strlen(s) > JOB_TYPE_MAX_NAME || (!isalpha((unsigned char)*s) && *s != '_'))
 		return false;
@@ -271,13 +262,15 @@ static void read_default(struct fields *f, struct job_param *p)
 		fields_fail(f, why.code == ERR_NOMEM ? ERR_NOMEM : ERR_FORMAT, "default", "%s", why.text);
 }
 
-static void param_read(struct fields *all, const char *name, struct job_param *p)
+static void param_read(struct fields *all, const char *name, void *one, void *owner)
 {
 	static const char *const known[] = { "kind", "required", "default", "min", "max", "values", NULL };
+	struct job_param *p = one;
 	struct fields f;
 	int kind = -1;
 
-	if (!name_is_good(name)) {
+	(void)owner;
+	if (!param_name_is_good(name)) {
 		fields_fail(all, ERR_FORMAT, name,
 			    "is no name of a parameter: letters, digits and _ . -, a letter or _ first, at "
 			    "most %d",
@@ -310,24 +303,14 @@ static void param_read(struct fields *all, const char *name, struct job_param *p
 	fields_close(&f, all);
 }
 
-void params_read(struct fields *f, struct job_type *t)
+void params_read(struct fields *f, const char *name, void *object)
 {
-	struct fields all;
-	size_t n = json_size(fields_get(f, "params"));
+	static const struct named_list params = { "parameters", JOB_TYPE_MAX_PARAMS, sizeof(struct job_param),
+						  param_read };
+	struct job_type *t = object;
 
-	if (!fields_open_member(&all, f, "params", NULL))
-		return;
-	if (n > JOB_TYPE_MAX_PARAMS)
-		fields_fail(f, ERR_FORMAT, "params", "has %zu parameters; at most %d are allowed", n,
-			    JOB_TYPE_MAX_PARAMS);
-	t->param = f->rc ? NULL : mem_calloc(n, sizeof *t->param);
-	if (!t->param) {
-		fields_nomem(f, "params");
-		return;
-	}
-	for (const struct json *m = json_first(all.object); m && !all.rc; m = json_next(m))
-		param_read(&all, json_key(m), &t->param[t->n_params++]); /* a half-read one is freed too */
-	fields_close(&all, f);
+	named_read(f, name, &params, NULL, (void **)&t->param, &t->n_params);
+	argv_read(f, t);
 }
 
 /* ---- writing ---- */
@@ -342,7 +325,7 @@ static void put_value(const struct job_param *p, const char *text, double number
 		json_put_number(w, number);
 }
 
-void param_to_json(const struct job_param *p, struct json_writer *w)
+static void put_param(const struct job_param *p, struct json_writer *w)
 {
 	double number = NAN;
 
@@ -355,17 +338,22 @@ void param_to_json(const struct job_param *p, struct json_writer *w)
 	put_value(p, p->otherwise, number, w);
 	if (p->kind == PARAM_WORD) {
 		json_put_key(w, "values");
-		if (!p->n_words) {
-			json_put_null(w);
-		} else {
-			json_open(w, '[');
-			for (size_t i = 0; i < p->n_words; i++)
-				json_put_string(w, p->word[i]);
-			json_close(w, ']');
-		}
+		put_strings(w, p->word, p->n_words);
 	} else {
 		json_kv_number(w, "min", p->min);
 		json_kv_number(w, "max", p->max);
+	}
+	json_close(w, '}');
+}
+
+void params_write(const void *object, struct json_writer *w)
+{
+	const struct job_type *t = object;
+
+	json_open(w, '{');
+	for (size_t i = 0; i < t->n_params; i++) {
+		json_put_key(w, t->param[i].name);
+		put_param(&t->param[i], w);
 	}
 	json_close(w, '}');
 }
@@ -389,15 +377,15 @@ static int unknown_param(const struct job_type *t, const char *name, struct err 
 }
 
 /* The value of parameter i from what was given, or its default. */
-static int params_fill(const struct job_type *t, size_t i, const struct json *given, struct job_params *out,
-		       struct err *err)
+static int params_fill(const struct job_type *t, size_t i, const struct json *given,
+		       const struct json *epochs, struct job_params *out, struct err *err)
 {
 	const struct job_param *p = &t->param[i];
-	const struct json *v = json_get(given, p->name);
+	bool is_epochs = t->epochs_param && !strcmp(p->name, t->epochs_param);
+	const struct json *v = is_epochs && epochs ? epochs : json_get(given, p->name);
 	double from, to;
 
-	if (t->epochs_param && !strcmp(p->name, t->epochs_param) &&
-	    range_parse(json_string(v, NULL), &from, &to))
+	if (is_epochs && whole_range(json_string(v, ""), &from, &to))
 		return open_epochs(t, p, from, to, out, err);
 	if (v)
 		return param_value(p, v, &out->value[i], &out->number[i], err);
@@ -413,8 +401,8 @@ static int params_fill(const struct job_type *t, size_t i, const struct json *gi
 	return 0;
 }
 
-int job_params_read(const struct job_type *t, const struct json *given, struct job_params *out,
-		    const char **out_field, struct err *err)
+int job_params_read(const struct job_type *t, const struct json *given, const struct json *epochs,
+		    struct job_params *out, const char **out_field, struct err *err)
 {
 	struct job_params made = { .epochs_from = NAN, .epochs_to = NAN };
 	const char *field = "params";
@@ -432,7 +420,7 @@ int job_params_read(const struct job_type *t, const struct json *given, struct j
 		made.number[i] = NAN;
 	for (size_t i = 0; i < t->n_params && !rc; i++) {
 		field = t->param[i].name;
-		rc = params_fill(t, i, given, &made, err);
+		rc = params_fill(t, i, given, epochs, &made, err);
 	}
 	if (rc) {
 		job_params_release(&made);

@@ -42,13 +42,17 @@ struct job_type {
 	double batch[JOB_TYPE_MAX_BATCHES]; size_t n_batches; /* ascending; none: the model's */
 	enum lr_rule lr_rule;
 	double lr_base, lr_base_batch;
-	double memory_mb, memory_mb_per_record; /* of one job: memory_mb + per_record * batch; NaN: not known */
+	double memory_mb, memory_mb_per_record; /* of one job: memory_mb + per_record * batch; NaN: not
+	                                           known */
 	double max_time_s;      /* run time after which the job is stopped; 0: none */
-	uint64_t max_file_mb, max_address_mb; uint32_t max_open_files; int nice; /* rlimits; 0: as the daemon has */
+	/* rlimits; 0: as the daemon has */
+	uint64_t max_file_mb, max_address_mb; uint32_t max_open_files; int nice;
 	char *accuracy_path, *epoch_path; /* in the JSON lines of its output; "accuracy" and "epoch" */
 	char *epochs_param;     /* parameter that holds the number of epochs; NULL: no progress known */
-	double epochs[JOB_TYPE_MAX_EPOCHS]; size_t n_epochs; /* what open epochs are chosen from, ascending; none: any */
-	bool early_stop;        /* a job that would be late may be stopped after an epoch and has a result all the same */
+	double epochs[JOB_TYPE_MAX_EPOCHS]; size_t n_epochs; /* what open epochs are chosen from, ascending;
+	                                                        none: any */
+	bool early_stop;        /* a job that would be late may be stopped after an epoch and has a result all
+	                           the same */
 	char *work_dir;         /* NULL: the job's own folder */
 	char **env; size_t n_env; /* "NAME=value", beside PATH, HOME, LANG, POSTRIDER_JOB */
 };
@@ -57,8 +61,8 @@ struct job_type {
 struct job_params {
 	char *value[JOB_TYPE_MAX_PARAMS]; /* by the type's param[] index; NULL: not given, no default */
 	double number[JOB_TYPE_MAX_PARAMS]; /* NaN for words, where not given, and of open epochs */
-	/* Open epochs: the parameter that holds them was given as "3..20" (its value[] here), and how many it will be is
-	 * part of the decision. 0 or NaN (after job_params_read() NaN): they are not open. */
+	/* Open epochs: the parameter that holds them was given as "3..20" (its value[] here), and how many it
+	 * will be is part of the decision. 0 or NaN (after job_params_read() NaN): they are not open. */
 	double epochs_from, epochs_to;
 };
 static inline bool job_params_open(const struct job_params *p)
@@ -72,10 +76,12 @@ void job_type_to_json(const struct job_type *t, struct json_writer *w);
 void job_type_release(struct job_type *t);
 
 /* Numbers may be given as JSON numbers or as their decimal text, the epochs also as a range of whole numbers
- * "FROM..TO", both ends allowed and among them at least one that may be chosen. ERR_ARG: text says which parameter and why;
- * *out_field is its name, borrowed from `t` or `given`. `given` and out_field may be NULL. */
-int job_params_read(const struct job_type *t, const struct json *given, struct job_params *out,
-                    const char **out_field, struct err *err);
+ * "FROM..TO", both ends allowed and among them at least one that may be chosen. ERR_ARG: text says which
+ * parameter and why; *out_field is its name, borrowed from `t` or `given`. `epochs`: the value of the
+ * parameter that holds them, instead of the one in `given`, for those who do not know what the type calls it.
+ * given, epochs and out_field may be NULL. */
+int job_params_read(const struct job_type *t, const struct json *given, const struct json *epochs,
+                    struct job_params *out, const char **out_field, struct err *err);
 void job_params_to_json(const struct job_type *t, const struct job_params *p, struct json_writer *w);
 void job_params_release(struct job_params *p);
 
@@ -94,8 +100,9 @@ struct job_argv_values {
 int job_type_argv(const struct job_type *t, const struct job_params *p, const struct job_argv_values *v,
                   char ***out, struct err *err);
 
-/* The counts that open epochs are chosen from, ascending: those of the type from `from` to `to`, or without any every
- * whole number there. More than `max` (at least 2) are thinned out evenly, the first and the last kept. Returns how many. */
+/* The counts that open epochs are chosen from, ascending: those of the type from `from` to `to`, or without
+ * any every whole number there. More than `max` (at least 2) are thinned out evenly, the first and the last
+ * kept. Returns how many. */
 size_t job_type_epochs(const struct job_type *t, double from, double to, double *out, size_t max);
 
 /* Does the command have this placeholder? `postrider check-config` asks. */

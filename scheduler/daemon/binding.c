@@ -97,25 +97,24 @@ static int read_epochs(const struct setup *s, struct binding *b, const char **ou
 	return 0;
 }
 
-int binding_make(const struct setup *s, const char *type, const struct json *params,
-		 const struct json *batches, uint32_t cpus, struct binding *out, const char **out_field,
-		 struct err *err)
+int binding_make(const struct setup *s, const struct binding_input *in, struct binding *out,
+		 const char **out_field, struct err *err)
 {
 	int rc;
 
 	*out = (struct binding){ 0 };
 	*out_field = "type";
-	out->type = config_type(s->config, type);
+	out->type = config_type(s->config, in->type);
 	if (!out->type)
-		return err_fail(err, ERR_NOTFOUND, "there is no job type %s", type);
+		return err_fail(err, ERR_NOTFOUND, "there is no job type %s", in->type);
 	*out_field = "params";
-	rc = job_params_read(out->type, json_type(params) == JSON_NULL ? NULL : params, &out->params,
-			     out_field, err);
+	rc = job_params_read(out->type, json_type(in->params) == JSON_NULL ? NULL : in->params, in->epochs,
+			     &out->params, out_field, err);
 	if (rc) {
 		out->type = NULL; /* nothing was read, nothing is to be released */
 		return rc;
 	}
-	rc = read_batches(batches, out, out_field, err);
+	rc = read_batches(in->batches, out, out_field, err);
 	if (!rc && out->n_batches == 0 && !s->model) {
 		*out_field = "batches";
 		rc = err_fail(err, ERR_ARG,
@@ -129,7 +128,7 @@ int binding_make(const struct setup *s, const char *type, const struct json *par
 		binding_release(out);
 		return rc;
 	}
-	setup_values_fill(s, out->type, &out->params, cpus, &out->values);
+	setup_values_fill(s, out->type, &out->params, in->cpus, &out->values);
 	return 0;
 }
 
@@ -144,8 +143,13 @@ int binding_of_row(const struct setup *s, const struct job_record *row, struct b
 		rc = json_parse("params", row->params, strlen(row->params), &params, err);
 	if (!rc && row->batches)
 		rc = json_parse("batches", row->batches, strlen(row->batches), &batches, err);
-	if (!rc)
-		rc = binding_make(s, row->type, params, batches, row->cpus, out, &field, err);
+	if (!rc) {
+		struct binding_input in = {
+			.type = row->type, .params = params, .batches = batches, .cpus = row->cpus
+		};
+
+		rc = binding_make(s, &in, out, &field, err);
+	}
 	json_free(params);
 	json_free(batches);
 	return rc;

@@ -17,11 +17,17 @@ struct binding {
 	double *epochs; size_t n_epochs; /* to choose from; none: they are fixed */
 };
 
-/* `params` and `batches` may be NULL. ERR_NOTFOUND: no such type; ERR_ARG: *out_field says what is wrong
- * with it. */
-int binding_make(const struct setup *s, const char *type, const struct json *params,
-                 const struct json *batches, uint32_t cpus, struct binding *out, const char **out_field,
-                 struct err *err);
+struct binding_input {               /* what a job says; NULL: nothing */
+	const char *type;
+	const struct json *params;
+	const struct json *epochs;   /* in the place of the parameter that holds them */
+	const struct json *batches;
+	uint32_t cpus;
+};
+
+/* ERR_NOTFOUND: no such type; ERR_ARG: *out_field says what is wrong with it. */
+int binding_make(const struct setup *s, const struct binding_input *in, struct binding *out,
+                 const char **out_field, struct err *err);
 int binding_of_row(const struct setup *s, const struct job_record *row, struct binding *out, struct err *err);
 void binding_release(struct binding *b);
 void binding_give(struct binding *b, struct job *job); /* the job takes what b holds, and drops what it had */

@@ -1,6 +1,6 @@
-/* A reload: configuration and model are read in a thread, because a large model takes longer than the loop may
- * be blocked, and swapped in between two turns of the loop; the old ones stay where the new ones are bad, or
- * where a queued job would no longer be valid under them. See daemon.h. */
+/* A reload: configuration and model are read in a thread, because a large model takes longer than the loop
+ * may be blocked, and swapped in between two turns of the loop; the old ones stay where the new ones are bad,
+ * or where a queued job would no longer be valid under them. See daemon.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,8 +81,8 @@ static int rebind(const struct setup *fresh, const struct job *job, struct rebou
 	return 0;
 }
 
-/* The jobs that are not rebound yet, for as long as a turn of the loop may take; they are listed by id, and new ones
- * have higher ids. *out_all: that was the last. */
+/* The jobs that are not rebound yet, for as long as a turn of the loop may take; they are listed by id, and
+ * new ones have higher ids. *out_all: that was the last. */
 static int rebind_some(const struct daemon *d, const struct setup *fresh, struct rebound *r, bool *out_all,
 		       struct err *err)
 {
@@ -113,8 +113,8 @@ static const struct job_values *values_of(void *owner, uint64_t id)
 	return job ? &job->values : NULL;
 }
 
-/* The job under the other configuration; done twice it is as before. Its batches stay: they are its own, and the
- * scheduler holds on to them. */
+/* The job under the other configuration; done twice it is as before. Its batches stay: they are its own, and
+ * the scheduler holds on to them. */
 static void exchange(struct job *job, struct binding *b)
 {
 	struct binding was = { .type = job->type, .params = job->params, .values = job->values };

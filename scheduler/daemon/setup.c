@@ -1,3 +1,4 @@
+/* A configuration and its model, loaded together. See setup.h. */
 #include "scheduler/daemon/setup.h"
 
 #include <math.h>

@@ -24,8 +24,8 @@ struct capacity_params {
 	int (*measure)(void *owner, double value, struct interval *out, struct err *err);
 	void *owner;
 };
-/* By bisection, as if more were better; the ends and the answer's neighbours are always among the points. Where the
- * largest one fails, some in between are tried before it gives up. */
+/* By bisection, as if more were better; the ends and the answer's neighbours are always among the points.
+ * Where the largest one fails, some in between are tried before it gives up. */
 int capacity_search(const struct capacity_params *p, struct capacity *out, struct err *err);
 
 struct capacity_question {
@@ -34,7 +34,8 @@ struct capacity_question {
 	double target;
 	double from, to;    /* the values searched */
 };
-/* ERR_ARG: the metric has no better direction or depends on the oracle, or the key is not one of the machine. */
+/* ERR_ARG: the metric has no better direction or depends on the oracle, or the key is not one of the
+ * machine. */
 int capacity_check(const struct capacity_question *q, struct err *err);
 /* Fills in a range that is 0: from 1 to eight times what the machine has. ERR_ARG: an empty range. */
 int capacity_fill_range(struct capacity_question *q, const struct cluster *machine, struct err *err);

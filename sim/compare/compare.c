@@ -1,5 +1,5 @@
-/* A comparison from beginning to end: traces and worlds are opened, models trained (compare_models.c), runs made
- * (compare_runs.c), and the numbers put together. */
+/* A comparison from beginning to end: traces and worlds are opened, models trained (compare_models.c), runs
+ * made (compare_runs.c), and the numbers put together. */
 #include "sim/compare/compare.h"
 
 #include <math.h>
@@ -7,8 +7,7 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "sim/compare/compare_models.h"
-#include "sim/compare/compare_runs.h"
+#include "sim/compare/compare_internal.h"
 
 #define GENERATED "gen:"
 
@@ -118,7 +117,7 @@ static int open_trace(const struct compare_params *p, size_t replication, struct
 	return status;
 }
 
-/* A moment given as a part of the trace counts from its first arrival, as luck.h counts it from 0. */
+/* A moment given as a part of the trace counts from its first arrival, as draws.h counts it from 0. */
 static bool drift_is_relative(const char *text)
 {
 	size_t len = strlen(text);
@@ -228,8 +227,8 @@ static int open_all(const struct compare_params *p, struct compare_result *r, st
 
 /* ---- the numbers ---- */
 
-/* Student's t has nothing to go by where there is one replication, or all say the same: then a share is known as well as
- * the jobs behind it make it. And no share lies outside of 0 and 1. */
+/* Student's t has nothing to go by where there is one replication, or all say the same: then a share is
+ * known as well as the jobs behind it make it. And no share lies outside of 0 and 1. */
 static struct interval interval_of(const struct compare_runs *x, const struct compare_policy *c,
 				   enum metric m, const double *column)
 {

@@ -1,4 +1,6 @@
-#include "sim/compare/compare_models.h"
+/* Trains the models that the policies of a comparison decide with, one set for each fold, and keeps them
+ * between comparisons that learn from the same data. */
+#include "sim/compare/compare_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

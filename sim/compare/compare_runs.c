@@ -1,4 +1,6 @@
-#include "sim/compare/compare_runs.h"
+/* Runs every policy in every replication, through the pool, and turns outcomes into numbers as soon as it
+ * can. */
+#include "sim/compare/compare_internal.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -8,7 +10,7 @@
 
 #define BINS_PER_E 100.0 /* a bin is 1 % wide */
 #define FIRST_BIN_S 1e-9
-#define LUCK_STREAMS 0x6c75636bULL /* keeps them apart from other streams of the same seed */
+#define DRAW_STREAMS 0x6c75636bULL /* keeps them apart from other streams of the same seed */
 
 /* ---- decision times ---- */
 
@@ -69,7 +71,7 @@ static void on_replay_progress(void *owner, size_t done, size_t total)
 	pthread_mutex_unlock(&x->lock);
 }
 
-/* Whoever fails first on the clock: the error of the lowest run is the one that is told. */
+/* Keeps the error of the lowest run, whichever fails first on the clock. */
 static void run_failed(struct compare_runs *x, size_t run, const struct err *e)
 {
 	pthread_mutex_lock(&x->lock);
@@ -162,8 +164,8 @@ static void measure(struct compare_runs *x, size_t policy, size_t replication, c
 		run_failed(x, replication * x->p->n_policies + policy, &err);
 }
 
-/* With the oracle, when the last run of a replication has ended: what the oracle did is known then. Without it each run
- * at once, for the sake of memory. */
+/* With the oracle, when the last run of a replication has ended: what the oracle did is known then. Without
+ * it each run at once, for the sake of memory. */
 static void measure_what_is_known(struct compare_runs *x, size_t policy, size_t replication)
 {
 	size_t n = x->p->n_policies, oracle = oracle_of(x->p), left;
@@ -205,8 +207,9 @@ static int replay_one(struct compare_runs *x, size_t policy, size_t replication,
 		.fold = fold,
 		.policy = &p->policy[policy],
 		.model = x->model[fold * p->n_policies + policy],
-		/* The same for all policies; unrelated between replications, and between seeds next to each other. */
-		.seed = rng_stream(p->seed ^ LUCK_STREAMS, replication).state,
+		/* The same for all policies; unrelated between replications, and between seeds next to each
+		 * other. */
+		.seed = rng_stream(p->seed ^ DRAW_STREAMS, replication).state,
 		.settings = p->settings,
 		.on_progress = on_replay_progress,
 		.owner = &progress,

@@ -1,4 +1,5 @@
-/* The folder that results are written to (-o DIR): checked before the work, and each file written whole or not at all. */
+/* The folder that results are written to (-o DIR): checked before the work, and each file written whole or
+ * not at all. */
 #ifndef SIM_COMPARE_FOLDER_H
 #define SIM_COMPARE_FOLDER_H
 
@@ -7,10 +8,12 @@
 #include "common/err.h"
 #include "common/strbuf.h"
 
-/* Can it be made or written to? ERR_ARG: it is a file; ERR_NOTFOUND, ERR_PERM: the folder around it is missing or closed. */
+/* Can it be made or written to? ERR_ARG: it is a file; ERR_NOTFOUND, ERR_PERM: the folder around it is
+ * missing or closed. */
 int folder_check(const char *dir, struct err *err);
 int folder_make(const char *dir, struct err *err); /* one that is there is fine */
-char *folder_path(const char *dir, const char *name, struct err *err); /* "DIR/NAME", to be freed; NULL: no memory */
+/* "DIR/NAME", to be freed; NULL: no memory */
+char *folder_path(const char *dir, const char *name, struct err *err);
 int folder_write(const char *dir, const char *name, const struct strbuf *text, struct err *err);
 /* Removes a file of an earlier run, which would not fit the numbers of this one. It need not be there. */
 int folder_remove(const char *dir, const char *name, struct err *err);

@@ -1,5 +1,6 @@
-/* The metrics of one replay. Counts and shares are of the jobs with an objective (of all jobs where nobody has one);
- * times, accuracies and errors of prediction are of all jobs that have them. docs/REPLAY_OUTPUT.md has the formulas. */
+/* The metrics of one replay. Counts and shares are of the jobs with an objective (of all jobs where none has
+ * one); times, accuracies and errors of prediction are of all jobs that have them. docs/REPLAY_OUTPUT.md has
+ * the formulas. */
 #include "sim/compare/metrics.h"
 
 #include <math.h>
@@ -41,8 +42,8 @@ const struct metric_info metric_info[METRICS] = {
 
 int metric_parse(const char *name, enum metric *out, struct err *err)
 {
-	const char *known[METRICS + 1] = { NULL }, *near;
-	char shown[64];
+	const char *known[METRICS + 1] = { NULL };
+	char shown[64], hint[TEXT_HINT];
 
 	for (int m = 0; m < METRICS; m++) {
 		known[m] = metric_info[m].name;
@@ -51,10 +52,8 @@ int metric_parse(const char *name, enum metric *out, struct err *err)
 			return 0;
 		}
 	}
-	near = text_nearest(name, known);
-	return err_fail(err, ERR_ARG, "there is no metric '%s'%s%s%s",
-			text_printable(name, shown, sizeof shown), near ? "; did you mean '" : "",
-			near ? near : "", near ? "'?" : "");
+	return err_fail(err, ERR_ARG, "there is no metric '%s'%s", text_printable(name, shown, sizeof shown),
+			text_hint(name, known, hint));
 }
 
 static bool was_taken(const struct outcome *o)
@@ -202,8 +201,9 @@ static void mark_unknown(const struct trace *t, const struct outcome *o, size_t 
 			unknown[t->job[i].kind] = true;
 }
 
-/* Over the jobs with an objective, whatever was not met counted as 0. Jobs of a kind whose accuracy is not always known are
- * left out, met or not: else only their misses would count. NaN: no objectives, or a world without accuracies. */
+/* Over the jobs with an objective, whatever was not met counted as 0. Jobs of a kind whose accuracy is not
+ * always known are left out, met or not: else only their misses would count. NaN: no objectives, or a world
+ * without accuracies. */
 static double accuracy_or_zero(const struct trace *t, const struct outcome *o, const bool *unknown, size_t n)
 {
 	double sum = 0.0, jobs = 0.0;

@@ -1,6 +1,7 @@
-/* From outcomes to numbers. One table of metrics, read by the printed comparison, --json and the report: each with its
- * name, unit and whether more is better. A metric of a replay is one number; over replications it has a mean and a
- * confidence interval (Student's t over replications; Wilson's for a share in a single replay). */
+/* From outcomes to numbers. One table of metrics, read by the printed comparison, --json and the report:
+ * each with its name, unit and whether more is better. A metric of a replay is one number; over replications
+ * it has a mean and a confidence interval (Student's t over replications; Wilson's for a share in a single
+ * replay). */
 #ifndef SIM_COMPARE_METRICS_H
 #define SIM_COMPARE_METRICS_H
 
@@ -11,12 +12,13 @@
 #include "sim/replay/replay.h"
 
 enum metric {
-	METRIC_JOBS,             /* with an objective, unless nobody has one */
+	METRIC_JOBS,             /* with an objective; all jobs if none has one */
 	METRIC_PROMISED,         /* jobs promised */
 	METRIC_MET,              /* jobs in time */
 	METRIC_REJECTED,         /* rejected or refused */
 	METRIC_FAILED,
-	METRIC_ATTAINMENT,       /* kept of the promised; for a policy that promises nothing, of those taken */
+	/* kept of the promised; for a policy that promises nothing, of those taken */
+	METRIC_ATTAINMENT,
 	METRIC_ATTAINMENT_ALL,   /* met / all with an objective */
 	METRIC_ATTAINMENT_ADMITTED, /* met / taken */
 	METRIC_ATTAINMENT_ORACLE,   /* met / those the oracle met, of these; NaN without the oracle */
@@ -42,7 +44,8 @@ struct metric_info {
 extern const struct metric_info metric_info[METRICS];
 int metric_parse(const char *name, enum metric *out, struct err *err); /* ERR_ARG names the nearest one */
 
-/* oracle: outcomes of the oracle on the same trace and luck; NULL: not run. NaN where nothing can be said. */
+/* oracle: outcomes of the oracle on the same trace and random numbers; NULL: not run. NaN where nothing can
+ * be said. */
 int metrics_of(const struct trace *t, const struct cluster *c, const struct replay_result *r,
                const struct outcome *oracle, double out[METRICS], struct err *err);
 
@@ -58,7 +61,15 @@ struct interval metrics_interval(const double *v, size_t n, double confidence);
 struct interval metrics_wilson(double met, double n, double confidence); /* n = 0: all NaN */
 
 struct paired_result { double difference, low, high, p; size_t n; };
-/* b - a, pair by pair; p of Student's paired t, two-sided; NaN below 2 pairs. All differences equal: p is 0 or 1. */
+/* b - a, pair by pair; p of Student's paired t, two-sided; NaN below 2 pairs. All differences equal: p is 0
+ * or 1. */
+/* The verdict of a paired test at a confidence level. */
+enum verdict {
+	VERDICT_WORSE, VERDICT_UNCLEAR, VERDICT_BETTER,
+	VERDICT_SAME,            /* no difference in any replication */
+	VERDICT_UNKNOWN,         /* nothing to compare, or no direction is better */
+};
+enum verdict metrics_verdict(const struct paired_result *v, enum metric m, double level);
 struct paired_result metrics_paired(const double *a, const double *b, size_t n, double confidence);
 
 #endif

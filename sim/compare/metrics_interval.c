@@ -12,7 +12,8 @@ struct moments {
 	bool equal; /* all the same to the bit */
 };
 
-/* Of v - minus (or v alone) where that is finite. Two passes, as the numbers may be large and near each other. */
+/* Of v - minus (or v alone) where that is finite. Two passes, as the numbers may be large and near each
+ * other. */
 static struct moments moments_of(const double *v, const double *minus, size_t n)
 {
 	struct moments m = { .mean = NAN, .sd = NAN, .equal = true };
@@ -63,8 +64,8 @@ struct interval metrics_interval(const double *v, size_t n, double confidence)
 	return (struct interval){ m.mean, m.mean - half, m.mean + half };
 }
 
-/* Wilson, Journal of the American Statistical Association 22(158), 1927: it stays within 0..1 and is no point at the
- * ends, where the usual interval is. */
+/* Wilson, Journal of the American Statistical Association 22(158), 1927: it stays within 0..1 and is no
+ * point at the ends, where the usual interval is. */
 struct interval metrics_wilson(double met, double n, double confidence)
 {
 	struct interval w = { NAN, NAN, NAN };
@@ -102,4 +103,15 @@ struct paired_result metrics_paired(const double *a, const double *b, size_t n, 
 	else
 		r.p = fmin(2.0 * gsl_cdf_tdist_Q(fabs(m.mean) / error, (double)(m.n - 1)), 1.0);
 	return r;
+}
+
+enum verdict metrics_verdict(const struct paired_result *v, enum metric m, double level)
+{
+	if (isnan(v->difference) || !metric_info[m].better)
+		return VERDICT_UNKNOWN;
+	if (v->difference == 0.0 && v->low == 0.0 && v->high == 0.0)
+		return VERDICT_SAME;
+	if (!(v->p < 1.0 - level) || v->difference == 0.0)
+		return VERDICT_UNCLEAR;
+	return v->difference * metric_info[m].better > 0.0 ? VERDICT_BETTER : VERDICT_WORSE;
 }

@@ -15,7 +15,7 @@
 #define MAX_BATCHES 64
 #define NS_PER_S 1e9
 
-enum { STREAM_NAIVE = 0x9a9e02, STREAM_LUCK };
+enum { STREAM_NAIVE = 0x9a9e02, STREAM_DRAWS };
 
 static const char *const policy_name[PAPER_POLICIES] = {
 	[PAPER_COURIER] = "courier", [PAPER_POSTRIDER] = "postrider",   [PAPER_NAIVE] = "naive",
@@ -48,7 +48,7 @@ static int play_batch(struct world_run *run, const struct paper_job *j, uint64_t
 					       .kind = j->kind,
 					       .batch = batch,
 					       .epochs = NAN,
-					       .luck = luck_of(&none, seed, id) };
+					       .draws = draws_of(&none, seed, id) };
 
 			rc = world_run_start(run, from_ns, &w, err);
 		}
@@ -93,12 +93,13 @@ struct experiment { /* shared by the turns of the pool */
 	struct paper_set *set;
 	const char *stage;
 	size_t done;
-	size_t failed_at; /* the first job that failed says why, whoever came first */
+	size_t failed_at; /* the first job that failed, in the order of jobs */
 	struct err err;
 	pthread_mutex_t lock;
 };
 
-/* The batch with the shortest predicted time, for a job that has no feasible one; NaN times are never taken. */
+/* The batch with the shortest predicted time, for a job that has no feasible one; NaN times are never
+ * taken. */
 static size_t fastest(const struct decision *d)
 {
 	size_t best = 0;
@@ -195,14 +196,15 @@ static int play_job(struct experiment *e, size_t i, struct err *err)
 	const struct paper_job *j = &e->set->job[i];
 	size_t fold = i % e->n_folds;
 	uint64_t first_id = 1 + i * PAPER_REPLICATIONS * PAPER_MAX_NJOBS;
-	uint64_t seed = e->r->seed ^ STREAM_LUCK ^ ((uint64_t)(e->set == &e->r->set[1]) << 40);
+	uint64_t seed = e->r->seed ^ STREAM_DRAWS ^ ((uint64_t)(e->set == &e->r->set[1]) << 40);
 	struct decision *d = mem_alloc(sizeof *d);
 	struct world_run *run = NULL;
 	struct play play;
 	int64_t now_ns = 0;
 	int rc = d ? world_run_new(e->r->world, fold, &run, err) : err_nomem(err, NULL);
 
-	/* All batches with the same luck: whatever a policy chooses is looked up, and the oracle sees them all. */
+	/* All batches with the same random numbers: the choice of a policy is looked up, and the oracle sees
+	 * them all. */
 	for (size_t b = 0; b < e->n_batches && !rc; b++)
 		rc = play_batch(run, j, first_id, seed, e->batch[b], &now_ns, &play.time_s[b],
 				&play.accuracy[b], err);

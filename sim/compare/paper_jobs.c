@@ -1,5 +1,5 @@
-/* The jobs of the paper's experiment: what the table behind the world varies, the five of Table 9, and as many more as asked
- * for. Called by paper_experiment.c. */
+/* The jobs of the paper's experiment: what the table behind the world varies, the five of Table 9, and as
+ * many more as asked for. Called by paper_experiment.c. */
 #include "sim/compare/paper_experiment.h"
 
 #include <math.h>
@@ -118,8 +118,8 @@ static int settings_find(const struct table *t, struct settings_list *l, struct 
 	return rc;
 }
 
-/* Where some settings have no accuracy in the whole table (the paper's simplenet), those are not drawn: what a batch does
- * for them could not be told. */
+/* Where some settings have no accuracy in the whole table (the paper's simplenet), those are not drawn: what
+ * a batch does for them could not be told. */
 static size_t drop_without_accuracy(struct settings_list *l)
 {
 	size_t kept = 0, n = l->n;

@@ -4,6 +4,7 @@
 #include "common/csv.h"
 #include "common/text/text.h"
 #include "sim/compare/paper_experiment.h"
+#include "sim/compare/record.h"
 
 static const char *const set_name[2] = { "five", "many" };
 
@@ -14,26 +15,6 @@ void paper_job_text(const struct paper_result *r, const struct paper_job *j, str
 	for (size_t i = 0; i < r->trace->n_columns; i++)
 		if (k->value[i])
 			strbuf_printf(out, "%s%s=%s", i ? "," : "", r->trace->column[i], k->value[i]);
-}
-
-static void put_interval(struct json_writer *w, const char *key, const struct interval *v)
-{
-	json_put_key(w, key);
-	json_open(w, '[');
-	json_put_number(w, v->low);
-	json_put_number(w, v->high);
-	json_close(w, ']');
-}
-
-static void put_paired(struct json_writer *w, const char *key, const struct paired_result *v)
-{
-	json_put_key(w, key);
-	json_open(w, '{');
-	json_kv_number(w, "difference", v->difference);
-	json_kv_number(w, "low", v->low);
-	json_kv_number(w, "high", v->high);
-	json_kv_number(w, "p", v->p);
-	json_close(w, '}');
 }
 
 static void put_summary(struct json_writer *w, const struct sim_policy *p, const struct paper_summary *s,
@@ -47,16 +28,16 @@ static void put_summary(struct json_writer *w, const struct sim_policy *p, const
 	json_kv_int(w, "kept", (long long)s->kept);
 	json_kv_int(w, "met", (long long)s->met);
 	json_kv_number(w, "attainment", s->kept_share.mean);
-	put_interval(w, "attainment_ci", &s->kept_share);
+	record_interval(w, "attainment_ci", &s->kept_share);
 	json_kv_number(w, "miss_rate_below", s->miss_bound);
 	json_kv_number(w, "attainment_all", s->met_share.mean);
-	put_interval(w, "attainment_all_ci", &s->met_share);
+	record_interval(w, "attainment_all_ci", &s->met_share);
 	json_kv_int(w, "oracle_met", (long long)s->oracle_met);
 	json_kv_number(w, "attainment_oracle", s->oracle_share.mean);
-	put_interval(w, "attainment_oracle_ci", &s->oracle_share);
+	record_interval(w, "attainment_oracle_ci", &s->oracle_share);
 	json_kv_int(w, "with_accuracy", (long long)s->with_accuracy);
 	json_kv_number(w, "accuracy_zero", s->accuracy_zero.mean);
-	put_interval(w, "accuracy_zero_ci", &s->accuracy_zero);
+	record_interval(w, "accuracy_zero_ci", &s->accuracy_zero);
 	json_kv_number(w, "accuracy_met", s->accuracy_met);
 	json_kv_number(w, "regret", s->regret);
 	json_kv_number(w, "mse", s->mse_s2);
@@ -69,8 +50,8 @@ static void put_summary(struct json_writer *w, const struct sim_policy *p, const
 		json_kv_int(w, "losses", (long long)s->losses);
 		json_put_key(w, "versus");
 		json_open(w, '{');
-		put_paired(w, "attainment_all", &s->met_versus);
-		put_paired(w, "accuracy_zero", &s->accuracy_versus);
+		record_paired(w, "attainment_all", &s->met_versus);
+		record_paired(w, "accuracy_zero", &s->accuracy_versus);
 		json_close(w, '}');
 	}
 	json_close(w, '}');
@@ -162,38 +143,30 @@ static void put_table11(const struct paper_result *r, struct json_writer *w)
 	json_close(w, ']');
 }
 
-/* Figure 9: fulfilment and accuracy against the random choice; Figure 10: errors of prediction against boosting. */
-static void put_figures(const struct paper_result *r, struct json_writer *w)
+/* The five jobs under some policies: fulfilment and accuracy (Figure 9), or errors of prediction (Figure
+ * 10). */
+static void put_figure(const struct paper_result *r, const char *key, const enum paper_policy *policy,
+		       size_t n, bool errors, struct json_writer *w)
 {
-	static const enum paper_policy nine[] = { PAPER_COURIER, PAPER_NAIVE, PAPER_POSTRIDER },
-				       ten[] = { PAPER_COURIER, PAPER_BOOST, PAPER_BOOST_FULL,
-						 PAPER_POSTRIDER };
 	const struct paper_set *five = &r->set[0];
 
-	json_put_key(w, "figure9");
+	json_put_key(w, key);
 	json_open(w, '[');
-	for (size_t i = 0; i < five->n * sizeof nine / sizeof *nine; i++) {
-		const struct paper_outcome *o = &five->outcome[nine[i / five->n] * five->n + i % five->n];
+	for (size_t i = 0; i < five->n * n; i++) {
+		size_t job = i % five->n;
+		const struct paper_outcome *o = &five->outcome[policy[i / five->n] * five->n + job];
 
 		json_open(w, '{');
-		json_kv_string(w, "policy", r->policy[nine[i / five->n]].name);
-		json_kv_int(w, "job", (long long)(i % five->n) + 1);
-		json_kv_number(w, "of_slo", o->time_s / five->job[i % five->n].slo_s);
-		json_kv_bool(w, "met", o->met);
-		json_kv_number(w, "accuracy", o->accuracy);
-		json_close(w, '}');
-	}
-	json_close(w, ']');
-	json_put_key(w, "figure10");
-	json_open(w, '[');
-	for (size_t i = 0; i < five->n * sizeof ten / sizeof *ten; i++) {
-		const struct paper_outcome *o = &five->outcome[ten[i / five->n] * five->n + i % five->n];
-
-		json_open(w, '{');
-		json_kv_string(w, "policy", r->policy[ten[i / five->n]].name);
-		json_kv_int(w, "job", (long long)(i % five->n) + 1);
-		json_kv_number(w, "time_error_s", fabs(o->predicted_s - o->time_s));
-		json_kv_number(w, "accuracy_error", fabs(o->predicted_accuracy - o->accuracy));
+		json_kv_string(w, "policy", r->policy[policy[i / five->n]].name);
+		json_kv_int(w, "job", (long long)job + 1);
+		if (errors) {
+			json_kv_number(w, "time_error_s", fabs(o->predicted_s - o->time_s));
+			json_kv_number(w, "accuracy_error", fabs(o->predicted_accuracy - o->accuracy));
+		} else {
+			json_kv_number(w, "of_slo", o->time_s / five->job[job].slo_s);
+			json_kv_bool(w, "met", o->met);
+			json_kv_number(w, "accuracy", o->accuracy);
+		}
 		json_close(w, '}');
 	}
 	json_close(w, ']');
@@ -201,8 +174,6 @@ static void put_figures(const struct paper_result *r, struct json_writer *w)
 
 void paper_json(const struct paper_result *r, const char *program, const char *command, struct json_writer *w)
 {
-	char split[256];
-
 	json_open(w, '{');
 	json_kv_string(w, "kind", "paper");
 	json_kv_string(w, "program", program);
@@ -211,18 +182,7 @@ void paper_json(const struct paper_result *r, const char *program, const char *c
 	json_kv_number(w, "confidence", r->confidence);
 	json_kv_number(w, "level", r->level);
 	json_kv_int(w, "replications", PAPER_REPLICATIONS);
-	json_put_key(w, "world");
-	json_open(w, '{');
-	json_kv_string(w, "name", world_name(r->world));
-	world_describe(r->world, w);
-	json_put_key(w, "splits");
-	json_open(w, '[');
-	for (size_t f = 0; f < world_folds(r->world); f++) {
-		world_split_text(r->world, f, split, sizeof split);
-		json_put_string(w, split);
-	}
-	json_close(w, ']');
-	json_close(w, '}');
+	record_world(w, r->world, SIZE_MAX);
 	json_kv_number(w, "table_mean_s", r->table_mean_s);
 	json_kv_number(w, "slo_scale", r->scale);
 	json_kv_int(w, "settings", (long long)r->n_settings);
@@ -234,7 +194,11 @@ void paper_json(const struct paper_result *r, const char *program, const char *c
 	json_close(w, ']');
 	put_table9(r, w);
 	put_table11(r, w);
-	put_figures(r, w);
+	put_figure(r, "figure9", (enum paper_policy[]){ PAPER_COURIER, PAPER_NAIVE, PAPER_POSTRIDER }, 3,
+		   false, w);
+	put_figure(r, "figure10",
+		   (enum paper_policy[]){ PAPER_COURIER, PAPER_BOOST, PAPER_BOOST_FULL, PAPER_POSTRIDER }, 4,
+		   true, w);
 	json_put_key(w, "experiments");
 	json_open(w, '[');
 	for (int s = 0; s < 2; s++) {

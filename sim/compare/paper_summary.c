@@ -3,11 +3,12 @@
 #include <stdlib.h>
 
 #include "common/mem.h"
+#include "scheduler/core/outcome.h"
 #include "sim/compare/paper_experiment.h"
 
 #define BISECTIONS 60 /* halves 1 down to less than the distance between doubles */
 
-/* P(X <= k) of n trials at this rate, in logarithms: 0.5^1000 is no number. */
+/* P(X <= k) of n trials at this rate, in logarithms: 0.5^1000 is too small for a double. */
 static double binomial_at_most(size_t k, size_t n, double rate)
 {
 	double sum = 0.0;
@@ -34,8 +35,8 @@ double paper_rate_bound(size_t misses, size_t n, double level)
 	return high;
 }
 
-/* With a miss as 0. A job counts for all policies or for none: where the table knows no accuracy, NaN, also of a miss, lest
- * misses be all that is left of such jobs. */
+/* With a miss as 0. A job counts for all policies or for none: where the table knows no accuracy, NaN, also
+ * of a miss, lest misses be all that is left of such jobs. */
 static double accuracy_zero(const struct paper_set *set, int policy, size_t job)
 {
 	const struct paper_outcome *o = &set->outcome[(size_t)policy * set->n + job];
@@ -88,7 +89,7 @@ static void errors(const struct paper_outcome *o, size_t n, struct paper_summary
 		double off_s = o[i].predicted_s - o[i].time_s, off = o[i].predicted_accuracy - o[i].accuracy;
 
 		mean_add(&mse, off_s * off_s);
-		mean_add(&mape, o[i].time_s > 0.0 ? fabs(off_s) / o[i].time_s : NAN);
+		mean_add(&mape, outcome_error(o[i].predicted_s, o[i].time_s));
 		mean_add(&mae, fabs(off_s));
 		mean_add(&accuracy_mse, off * off);
 		mean_add(&accuracy_mae, fabs(off));

@@ -16,7 +16,6 @@
 #include "common/mem.h"
 #include "common/text/text.h"
 #include "sim/compare/folder.h"
-#include "sim/compare/record_jobs.h"
 
 #define COMPARE_FILE "compare.json"
 #define JOBS_FILE "jobs.csv"
@@ -27,6 +26,26 @@
 
 /* ---- compare.json ---- */
 
+void record_interval(struct json_writer *w, const char *key, const struct interval *v)
+{
+	json_put_key(w, key);
+	json_open(w, '[');
+	json_put_number(w, v->low);
+	json_put_number(w, v->high);
+	json_close(w, ']');
+}
+
+void record_paired(struct json_writer *w, const char *key, const struct paired_result *v)
+{
+	json_put_key(w, key);
+	json_open(w, '{');
+	json_kv_number(w, "difference", v->difference);
+	json_kv_number(w, "low", v->low);
+	json_kv_number(w, "high", v->high);
+	json_kv_number(w, "p", v->p);
+	json_close(w, '}');
+}
+
 static void put_metrics(const struct compare_policy *c, struct json_writer *w)
 {
 	char name[64];
@@ -34,11 +53,7 @@ static void put_metrics(const struct compare_policy *c, struct json_writer *w)
 	for (size_t m = 0; m < METRICS; m++) {
 		json_kv_number(w, metric_info[m].name, c->metric[m].mean);
 		snprintf(name, sizeof name, "%s_ci", metric_info[m].name);
-		json_put_key(w, name);
-		json_open(w, '[');
-		json_put_number(w, c->metric[m].low);
-		json_put_number(w, c->metric[m].high);
-		json_close(w, ']');
+		record_interval(w, name, &c->metric[m]);
 	}
 }
 
@@ -46,17 +61,8 @@ static void put_versus(const struct compare_policy *c, struct json_writer *w)
 {
 	json_put_key(w, "versus");
 	json_open(w, '{');
-	for (size_t m = 0; m < METRICS; m++) {
-		const struct paired_result *v = &c->versus[m];
-
-		json_put_key(w, metric_info[m].name);
-		json_open(w, '{');
-		json_kv_number(w, "difference", v->difference);
-		json_kv_number(w, "low", v->low);
-		json_kv_number(w, "high", v->high);
-		json_kv_number(w, "p", v->p);
-		json_close(w, '}');
-	}
+	for (size_t m = 0; m < METRICS; m++)
+		record_paired(w, metric_info[m].name, &c->versus[m]);
 	json_close(w, '}');
 }
 
@@ -118,9 +124,8 @@ static void put_trace(const struct trace *t, struct json_writer *w)
 	json_close(w, '}');
 }
 
-static void put_world(const struct compare_result *r, struct json_writer *w)
+void record_world(struct json_writer *w, const struct world *world, size_t n_splits)
 {
-	const struct world *world = r->world[0];
 	size_t folds = world_folds(world);
 	char text[512];
 
@@ -130,7 +135,7 @@ static void put_world(const struct compare_result *r, struct json_writer *w)
 	world_describe(world, w);
 	json_put_key(w, "splits");
 	json_open(w, '[');
-	for (size_t i = 0; i < folds && i < r->replications; i++) {
+	for (size_t i = 0; i < folds && i < n_splits; i++) {
 		world_split_text(world, i, text, sizeof text);
 		json_put_string(w, text);
 	}
@@ -153,7 +158,7 @@ void record_json(const struct compare_result *r, const struct record_about *a, s
 	json_kv_bool(w, "adapt", p->settings.adapt);
 	json_kv_string(w, "baseline", r->policy[r->baseline].policy.name);
 	put_trace(r->trace[0], w);
-	put_world(r, w);
+	record_world(w, r->world[0], r->replications);
 	json_put_key(w, "cluster");
 	cluster_to_json(world_cluster(r->world[0]), w);
 	json_put_key(w, "disturbances");

@@ -1,7 +1,7 @@
 /* What a replay or a comparison leaves behind, and what --json prints. Files in the folder of -o:
  *
- *   compare.json   everything but single jobs: the very bytes of --json. No wall-clock time and no name of a machine
- *                  in it, so that the same input and seed give the same bytes.
+ *   compare.json   everything but single jobs: the very bytes of --json. It holds no wall-clock time and no
+ *                  name of a machine, so that the same input and seed give the same bytes.
  *   jobs.csv       one row a job, policy and replication
  *   training.csv   what the models of the first replication learnt from
  *   sweep.json     of a sweep: the numbers of every value; the other files are of the value in the middle
@@ -33,20 +33,36 @@ void record_json(const struct compare_result *r, const struct record_about *a, s
 void record_text(const struct compare_result *r, const struct record_about *a, struct strbuf *out);
 /* Only the "policies" array, for sweeps. */
 void record_policies(const struct compare_result *r, struct json_writer *w);
-/* header: policy,replication,job,arrival_s,tenant,type,cpus,<columns of the trace>,slo_s,confidence,promised,outcome,start_s,
- * end_s,wait_s,response_s,run_s,batch,epochs,promised_s,promised_upper_s,predicted_s,upper_s,predicted_accuracy,accuracy,
- * processes,njobs   (run_s: measured; predicted_s, upper_s: of the run at its start). Replications count from 1. The
- * trace's own `epochs` are in the column epochs; another column of its with a name of ours is called trace_NAME.
- * ERR_ARG: the outcomes were not kept. */
+/* header: policy,replication,job,arrival_s,tenant,type,cpus,<columns of the
+ * trace>,slo_s,confidence,promised,outcome,start_s,
+ * end_s,wait_s,response_s,run_s,batch,epochs,promised_s,promised_upper_s,predicted_s,upper_s,
+ * predicted_accuracy,accuracy,processes,njobs   (run_s: measured; predicted_s, upper_s: of the run at its
+ * start). Replications count from 1. The trace's own `epochs` are in the column epochs; another column of
+ * its with a name of ours is called trace_NAME. ERR_ARG: the outcomes were not kept. */
 int record_jobs_csv(const struct compare_result *r, struct strbuf *out, struct err *err);
 /* {"machine":{"system","processor","cores"},"created","decision_s":{policy:{"mean","p99"}}} */
 void record_timing(const struct compare_result *r, const char *created, struct json_writer *w);
-/* Whether record_write() may write there, for those who want to know before hours of work. ERR_ARG: it holds something
- * else (no compare.json, and files that are not of these); ERR_NOTFOUND, ERR_PERM: it can not be made or written to. */
+/* Whether record_write() may write there, for those who want to know before hours of work. ERR_ARG: it holds
+ * something else (no compare.json, and files that are not of these); ERR_NOTFOUND, ERR_PERM: it can not be
+ * made or written to. */
 int record_check(const char *dir, struct err *err);
-/* All files into `dir`, which is made if it is not there. compare.json comes last: with it the folder is whole. jobs.csv
- * only where the outcomes were kept, training.csv where models were trained; those of an earlier comparison are removed
- * otherwise. */
-int record_write(const char *dir, const struct compare_result *r, const struct record_about *a, struct err *err);
+/* All files into `dir`, which is made if it is not there. compare.json comes last: with it the folder is
+ * whole. jobs.csv only where the outcomes were kept, training.csv where models were trained; those of an
+ * earlier comparison are removed otherwise. */
+int record_write(const char *dir, const struct compare_result *r, const struct record_about *a,
+                 struct err *err);
+
+/* Members of the open object: "KEY":[low,high] and "KEY":{"difference","low","high","p"}. */
+void record_interval(struct json_writer *w, const char *key, const struct interval *v);
+void record_paired(struct json_writer *w, const char *key, const struct paired_result *v);
+/* "world":{"name",...world_describe(),"splits":[text of the first n folds]} */
+void record_world(struct json_writer *w, const struct world *world, size_t n_splits);
+
+/* ---- jobs.csv, for record.c: record_jobs.c ---- */
+bool record_jobs_kept(const struct compare_result *r); /* are all outcomes there? */
+#define JOBS_PART "jobs.csv.part"
+/* The same bytes as record_jobs_csv(), piece by piece to JOBS_PART, which takes the place of the file when
+ * it is whole. */
+int record_jobs_write(const char *dir, const char *name, const struct compare_result *r, struct err *err);
 
 #endif

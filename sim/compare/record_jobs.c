@@ -1,4 +1,6 @@
-#include "sim/compare/record_jobs.h"
+/* Writes jobs.csv: one row for each job, policy and replication, in pieces, because a million rows are
+ * common. */
+#include "sim/compare/record.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -45,7 +47,7 @@ struct jobs_table {
 	const struct compare_result *r;
 	size_t n_columns; /* of the trace, `epochs` aside */
 	size_t *column; /* index in the first trace */
-	ptrdiff_t epochs; /* likewise; -1: none */
+	ptrdiff_t epochs; /* index in the first trace; -1: none */
 	char **name; /* as the header has them */
 };
 

@@ -56,7 +56,7 @@ static int sweep_range(struct sweep *s, const char *text, const char *dots, stru
 		rc = err_fail(err, ERR_ARG, "%s: '%s' values: need a whole number from 2 to %d",
 			      what_key_name[s->key], text_printable(colon + 1, shown, sizeof shown),
 			      SWEEP_MAX_POINTS);
-	/* Nobody has 2.5 cores between 2 and 3, unless the ends say so. */
+	/* Cores between whole ends are whole, too. */
 	whole = what_key_is_whole(s->key) ||
 		(s->key == WHAT_CORES && !rc && from == floor(from) && to == floor(to));
 	for (uint64_t i = 0; i < steps && !rc; i++) {

@@ -12,14 +12,16 @@ struct sweep {
 	double value[SWEEP_MAX_POINTS]; /* ascending as given, no two alike */
 	size_t n;
 };
-/* "key=from..to", "key=from..to:steps" (so many values, ends included), "key=a,b,c". ERR_ARG says what is wrong. */
+/* "key=from..to", "key=from..to:steps" (so many values, ends included), "key=a,b,c". ERR_ARG says what is
+ * wrong. */
 int sweep_parse(const char *text, struct sweep *out, struct err *err);
 
 struct sweep_params {
 	const struct sweep *sweep;
 	const struct compare_params *compare; /* keep_outcomes is of point `keep` alone */
 	size_t keep;
-	/* Called after each point, in order. It may take the result by setting *io to NULL; else it is freed. */
+	/* Called after each point, in order. It may take the result by setting *io to NULL; else it is
+	 * freed. */
 	int (*on_point)(void *owner, size_t i, struct compare_result **io, struct err *err);
 	void *owner;
 };

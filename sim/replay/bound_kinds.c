@@ -1,3 +1,5 @@
+/* Binds the kinds of a trace to a model: values under its schema, and the batches and epochs a job may
+ * have. */
 #include "sim/replay/bound_kinds.h"
 
 #include <math.h>

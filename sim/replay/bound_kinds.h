@@ -1,4 +1,5 @@
-/* The kinds of a trace as a model sees them: values under its schema, and the choices a job of the kind has. */
+/* The kinds of a trace as a model sees them: values under its schema, and the choices a job of the kind
+ * has. */
 #ifndef SIM_REPLAY_BOUND_KINDS_H
 #define SIM_REPLAY_BOUND_KINDS_H
 
@@ -17,11 +18,11 @@ struct bound_kinds {
 	bool has_values;
 };
 
-/* `model` may be NULL. Trace, world and model are borrowed while it lives. A column that the model learnt from must be
- * given by every kind, unless it had a single value in training, which then stands for it. ERR_FORMAT: the line of the
- * kind's first job, the column and the reason. */
-int bound_kinds_init(struct bound_kinds *b, const struct trace *t, const struct world *w, const struct model *model,
-                     struct err *err);
+/* `model` may be NULL. Trace, world and model are borrowed while it lives. A column that the model learnt
+ * from must be given by every kind, unless it had a single value in training, which then stands for it.
+ * ERR_FORMAT: the line of the kind's first job, the column and the reason. */
+int bound_kinds_init(struct bound_kinds *b, const struct trace *t, const struct world *w,
+                     const struct model *model, struct err *err);
 void bound_kinds_release(struct bound_kinds *b);
 
 #endif

@@ -1,5 +1,5 @@
-/* Who decides in a replay: a policy of scheduler/core (brain_sched.c), or the oracle (brain_oracle.c). replay.c feeds
- * them the same events and starts what they say. Jobs go by their index in the trace. */
+/* Who decides in a replay: a policy of scheduler/core (brain_sched.c), or the oracle (brain_oracle.c).
+ * replay.c feeds them the same events and starts what they say. Jobs go by their index in the trace. */
 #ifndef SIM_REPLAY_BRAIN_H
 #define SIM_REPLAY_BRAIN_H
 

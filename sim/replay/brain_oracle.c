@@ -1,12 +1,13 @@
-/* The oracle: knows what will happen to every job that has come, as if it could try before it promises. It keeps a plan of
- * the waiting jobs; an arriving one is put into the plan, the world itself is copied and played to the end of all
- * of them, and only a plan in which every promise holds is taken. What then happens is what was played, so the oracle
- * breaks no promise. It does not know who will arrive later, and it is greedy: each job gets the highest accuracy that it
- * can have when it comes. So it is what perfect predictions are worth, not the best schedule there could be.
+/* The oracle: knows what will happen to every job that has come, as if it could try before it promises. It
+ * keeps a plan of the waiting jobs; an arriving one is put into the plan, the world itself is copied and
+ * played to the end of all of them, and only a plan in which every promise holds is taken. What then happens
+ * is what was played, so the oracle breaks no promise. It does not know who will arrive later, and it is
+ * greedy: each job gets the highest accuracy that it can have when it comes. So it is what perfect
+ * predictions are worth, not the best schedule there could be.
  *
- * The plan is a list: at every event those at its front that fit start, and others pass one that does not. Priority
- * first, then the earliest deadline. A job whose start breaks a promise is tried behind the end of the job
- * it breaks, at most MOST_STEPS times, and then at the end of the plan in the same way. */
+ * The plan is a list: at every event those at its front that fit start, and others pass one that does not.
+ * Priority first, then the earliest deadline. A job whose start breaks a promise is tried behind the end of
+ * the job it breaks, at most MOST_STEPS times, and then at the end of the plan in the same way. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,11 +17,11 @@
 #include "sim/replay/brain.h"
 
 #define MOST_STEPS 8
-#define NOBODY SIZE_MAX
+#define NO_JOB SIZE_MAX
 
 struct planned {
 	size_t job;
-	size_t after; /* starts when this job has ended; NOBODY: waits for none */
+	size_t after; /* starts when this job has ended; NO_JOB: waits for none */
 	double batch, epochs;
 	int64_t deadline_ns; /* of its promise; WORLD_NEVER: none */
 };
@@ -137,15 +138,15 @@ static size_t place_of(const struct oracle *o, const struct plan *p, const struc
 	return at;
 }
 
-/* The first in the plan that may start now; p->n: none. Who has ended, in reality or in this play, is waited for no
- * more; play 0: in reality alone. */
+/* The first in the plan that may start now; p->n: none. Who has ended, in reality or in this play, is waited
+ * for no more; play 0: in reality alone. */
 static size_t startable(const struct oracle *o, const struct plan *p, uint32_t used, uint64_t play)
 {
 	for (size_t i = 0; i < p->n; i++) {
 		size_t after = p->job[i].after;
 
 		if (used + cpus_of(o, p->job[i].job) <= o->slots &&
-		    (after == NOBODY || o->fate[after].ended || (play && o->fate[after].ended_in == play)))
+		    (after == NO_JOB || o->fate[after].ended || (play && o->fate[after].ended_in == play)))
 			return i;
 	}
 	return p->n;
@@ -159,14 +160,14 @@ static struct world_job as_world_job(const struct oracle *o, const struct planne
 				   .kind = t->kind,
 				   .batch = j->batch,
 				   .epochs = j->epochs,
-				   .luck = luck_of(world_disturbances(o->p->world), o->p->seed, t->id) };
+				   .draws = draws_of(world_disturbances(o->p->world), o->p->seed, t->id) };
 }
 
 /* ---- plays ---- */
 
 struct played {
-	size_t broken; /* the first whose promise does not hold; NOBODY: all do */
-	size_t last; /* who ends last; NOBODY: nobody is there */
+	size_t broken; /* the first whose promise does not hold; NO_JOB: all do */
+	size_t last; /* who ends last; NO_JOB: nothing runs */
 	int64_t start_ns, end_ns; /* of the job it is about */
 	double accuracy;
 };
@@ -189,13 +190,13 @@ static int play_starts(struct oracle *o, int64_t now_ns, size_t about, struct pl
 	return status;
 }
 
-/* The trial from now on to its last end; `about` is one of its jobs, or NOBODY. */
+/* The trial from now on to its last end; `about` is one of its jobs, or NO_JOB. */
 static int play_trial(struct oracle *o, int64_t now_ns, size_t about, struct played *out, struct err *err)
 {
 	struct world_end e;
 	int status = world_run_copy(o->play, o->run, err);
 
-	*out = (struct played){ .broken = NOBODY, .last = NOBODY, .accuracy = NAN };
+	*out = (struct played){ .broken = NO_JOB, .last = NO_JOB, .accuracy = NAN };
 	o->plays++;
 	o->play_used = o->used;
 	if (!status)
@@ -213,7 +214,7 @@ static int play_trial(struct oracle *o, int64_t now_ns, size_t about, struct pla
 			out->end_ns = e.at_ns;
 			out->accuracy = e.accuracy;
 		}
-		if (out->broken == NOBODY && f->deadline_ns != WORLD_NEVER &&
+		if (out->broken == NO_JOB && f->deadline_ns != WORLD_NEVER &&
 		    (e.failed || e.at_ns > f->deadline_ns))
 			out->broken = job;
 		status = play_starts(o, e.at_ns, about, out, err);
@@ -237,7 +238,7 @@ static int find_place(struct oracle *o, int64_t now_ns, const struct planned *wa
 				break;
 			plan_insert(&o->trial, end ? o->trial.n : place_of(o, &o->trial, &j), &j);
 			status = play_trial(o, now_ns, j.job, out, err);
-			*out_holds = !status && out->broken == NOBODY;
+			*out_holds = !status && out->broken == NO_JOB;
 			if (*out_holds || out->broken == j.job || out->broken == j.after)
 				break;
 			j.after = out->broken;
@@ -283,7 +284,7 @@ static int find_best(struct oracle *o, int64_t now_ns, struct planned j, struct 
 	return status;
 }
 
-/* Nobody's promise suffers from one who waits until all are gone. */
+/* A job that waits until all others have ended breaks no promise. */
 static int put_last(struct oracle *o, int64_t now_ns, struct planned j, struct best *io, struct err *err)
 {
 	const struct bound_kind *k = &o->kinds.kind[o->p->trace->job[j.job].kind];
@@ -291,7 +292,7 @@ static int put_last(struct oracle *o, int64_t now_ns, struct planned j, struct b
 	int status = plan_copy(&o->trial, &o->plan, 1, err);
 
 	if (!status)
-		status = play_trial(o, now_ns, NOBODY, &played, err);
+		status = play_trial(o, now_ns, NO_JOB, &played, err);
 	if (status)
 		return status;
 	j.after = played.last;
@@ -318,7 +319,7 @@ static int oracle_arrive(void *self, int64_t now_ns, size_t job, struct outcome 
 {
 	struct oracle *o = self;
 	const struct trace_job *t = &o->p->trace->job[job];
-	struct planned j = { .job = job, .after = NOBODY, .deadline_ns = deadline_of(t) };
+	struct planned j = { .job = job, .after = NO_JOB, .deadline_ns = deadline_of(t) };
 	struct best best = { 0 };
 	int status = 0;
 

@@ -68,7 +68,7 @@ static int brain_make(const struct replay_params *p, struct world_run *run, void
 	struct brain *b = mem_calloc(1, sizeof *b);
 	int status = 0;
 
-	(void)run; /* a policy knows only what it is told */
+	(void)run; /* a policy must not look at the world */
 	if (!b)
 		return err_nomem(err, "a replay");
 	b->p = p;

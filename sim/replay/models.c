@@ -1,3 +1,4 @@
+/* Trains one model for each combination of predictor and view of the load that the policies want. */
 #include "sim/replay/models.h"
 
 #include <stdio.h>
@@ -94,7 +95,8 @@ static int copy_schema(const struct schema *given, const struct policy *p, struc
 	return status;
 }
 
-/* Settings that differ in nothing but the replication stay on one side of a split: all factors the table has. */
+/* Settings that differ in nothing but the replication stay on one side of a split: all factors the table
+ * has. */
 static size_t factors_of(const struct table *t, const char **out)
 {
 	size_t n = 0;

@@ -1,3 +1,4 @@
+/* Reads the names of policies, the oracle included. */
 #include "sim/replay/policies.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* The policies of a comparison: those of scheduler/core by their names, and `oracle`, which only a simulation can have. */
+/* The policies of a comparison: those of scheduler/core by their names, and `oracle`, which only a
+ * simulation can have. */
 #ifndef SIM_REPLAY_POLICIES_H
 #define SIM_REPLAY_POLICIES_H
 

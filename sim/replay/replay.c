@@ -1,5 +1,6 @@
-/* The loop of a replay: the earliest of the next arrival and the next end happens; at the same moment ends come first,
- * so that what they leave is there for whoever arrives. After every event all that may start does. */
+/* The loop of a replay: the earliest of the next arrival and the next end happens; at the same moment ends
+ * come first, so that an arriving job finds what they leave. After every event all that may start
+ * does. */
 #include "sim/replay/replay.h"
 
 #include <math.h>
@@ -11,6 +12,11 @@
 #include "sim/replay/brain.h"
 
 #define PROGRESS_EVERY 1024 /* jobs */
+
+const char *const outcome_state_name[OUTCOME_STATES] = {
+	[OUTCOME_REJECTED] = "rejected", [OUTCOME_MET] = "met",       [OUTCOME_MISSED] = "missed",
+	[OUTCOME_DONE] = "done",         [OUTCOME_FAILED] = "failed", [OUTCOME_REFUSED] = "refused",
+};
 
 struct replay {
 	const struct replay_params *p;
@@ -35,7 +41,8 @@ static int start_jobs(struct replay *x, struct err *err)
 				       .kind = j->kind,
 				       .batch = s.batch,
 				       .epochs = s.epochs,
-				       .luck = luck_of(world_disturbances(x->p->world), x->p->seed, j->id) };
+				       .draws =
+					       draws_of(world_disturbances(x->p->world), x->p->seed, j->id) };
 
 		after_s = clock_monotonic_s();
 		o->decision_s += after_s - before_s;

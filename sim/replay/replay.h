@@ -1,13 +1,39 @@
-/* One replay: the jobs of a trace arrive, a policy decides with the code of scheduler/core, a world says what happens.
- * Virtual time, one thread; the same input gives the same outcomes to the bit. */
+/* One replay: the jobs of a trace arrive, a policy decides with the code of scheduler/core, a world says
+ * what happens. Virtual time, one thread; the same input gives the same outcomes to the bit. */
 #ifndef SIM_REPLAY_REPLAY_H
 #define SIM_REPLAY_REPLAY_H
 
 #include "sim/replay/models.h"
-#include "sim/replay/outcome.h"
 #include "sim/replay/policies.h"
 #include "sim/trace/trace.h"
 #include "sim/world/world.h"
+
+/* ---- what became of a job: one array per replay, in the order of the trace ---- */
+enum outcome_state {
+	OUTCOME_REJECTED,   /* not taken */
+	OUTCOME_MET,        /* ended in time */
+	OUTCOME_MISSED,     /* ended behind its objective */
+	OUTCOME_DONE,       /* ended, and had no objective */
+	OUTCOME_FAILED,     /* ended without a result */
+	OUTCOME_REFUSED,    /* the queue was full */
+	OUTCOME_STATES,
+};
+extern const char *const outcome_state_name[OUTCOME_STATES]; /* "rejected", "met", ... */
+
+struct outcome {
+	uint8_t state;            /* enum outcome_state */
+	/* its objective was predicted to hold; a policy that admits all promises nothing */
+	bool promised;
+	int64_t start_ns, end_ns; /* of those taken; 0 otherwise */
+	double batch, epochs;     /* NaN: not taken; epochs NaN: not open */
+	double promised_s;        /* at arrival: expected response; NaN: nothing predicted */
+	double promised_upper_s;  /* and its bound; NaN: none */
+	double run_s, run_upper_s;/* at the start: expected run time and its bound */
+	double predicted_accuracy, accuracy; /* NaN: none */
+	double processes, njobs;  /* means over its run: the load it met */
+	/* wall-clock: arrival and start together. Not reproducible: kept apart in files. */
+	double decision_s;
+};
 
 struct replay_settings {            /* how policies decide; the same in all runs of a comparison */
 	double confidence;          /* of jobs that do not give one */
@@ -22,7 +48,7 @@ struct replay_params {
 	size_t fold;
 	const struct sim_policy *policy;
 	const struct model *model;  /* NULL: only for a policy that wants none; the oracle needs none */
-	uint64_t seed;              /* of the luck of jobs and of the policy's draws */
+	uint64_t seed;              /* of the random numbers of jobs and of the policy */
 	struct replay_settings settings;
 	void (*on_progress)(void *owner, size_t done, size_t total); /* optional; jobs arrived */
 	void *owner;

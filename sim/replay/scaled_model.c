@@ -1,3 +1,4 @@
+/* A model whose questions are asked as if the load were that of the measured machine. */
 #include "sim/replay/scaled_model.h"
 
 #include <math.h>

@@ -1,6 +1,7 @@
-/* A model of one machine on a larger or a smaller one, for what-ifs ("twice the cores"). The new machine is taken to be
- * like the measured one but for its cores, so a job among P processes on m cores fares as one among P m0 / m processes
- * on the measured m0, though never as if its own processes were fewer. The worlds stretch the load by the same rule. */
+/* A model of one machine on a larger or a smaller one, for what-ifs ("twice the cores"). The new machine is
+ * taken to be like the measured one but for its cores, so a job among P processes on m cores fares as one
+ * among P m0 / m processes on the measured m0, though never as if its own processes were fewer. The worlds
+ * stretch the load by the same rule. */
 #ifndef SIM_REPLAY_SCALED_MODEL_H
 #define SIM_REPLAY_SCALED_MODEL_H
 

@@ -1,11 +1,35 @@
-/* Axes, legends, rows and grids of panels. See report_chart.h. */
+/* What the figures of the report share: axes, legends, rows, grids of panels, numbers in words. */
 #include "sim/report/chart.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "common/csv.h"
 #include "common/text/text.h"
+
+void chart_both(struct report_figure *f, chart_draw *draw, const void *what)
+{
+	const char *see = strbuf_text(&f->see);
+
+	draw(&f->svg, &(struct chart_size){ "chart wide", CHART_WIDE, false, see }, what);
+	draw(&f->svg, &(struct chart_size){ "chart narrow", CHART_NARROW, true, see }, what);
+}
+
+void chart_begin(struct strbuf *out, const struct chart_size *s, double height, const char *title)
+{
+	svg_begin_inside(out, s->role, s->width, height, title, s->see);
+}
+
+void chart_cells(struct strbuf *csv, const double *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		strbuf_puts(csv, ",");
+		csv_put_number(csv, v[i]);
+	}
+	strbuf_puts(csv, "\n");
+}
 
 /* ---- a frame with two axes ---- */
 
@@ -90,6 +114,11 @@ double chart_y(const struct chart *c, double v)
 	return svg_axis_at(&c->y, v);
 }
 
+struct svg_point chart_point(const struct chart *c, double x, double y)
+{
+	return (struct svg_point){ chart_x(c, x), chart_y(c, y) };
+}
+
 /* ---- legend ---- */
 
 void chart_patch(struct strbuf *out, size_t colour, size_t shape, double x, double y, double width,
@@ -161,7 +190,7 @@ static void rows_axis(struct chart *c, const struct chart_rows *r)
 		low = fmin(low, r->target[i]);
 		high = fmax(high, r->target[i]);
 	}
-	/* a little room, so that nobody reads noise as a difference */
+	/* a little room, so that noise is not read as a difference */
 	svg_axis_init(&c->x, fmax(low - 0.01, 0.0), fmin(high + 0.01, 1.0), false,
 		      c->right - c->left > 400.0 ? 8 : 4);
 	c->percent_x = true;
@@ -205,21 +234,22 @@ static void draw_rows_in(struct strbuf *out, const struct chart *c, const struct
 	}
 }
 
-void chart_draw_rows(struct strbuf *out, const char *role, double width, const struct chart_rows *r)
+void chart_draw_rows(struct strbuf *out, const struct chart_size *s, const void *what)
 {
+	const struct chart_rows *r = what;
 	struct legend_entry entry[SVG_SERIES];
 	size_t n_entries = r->n_series > 1 ? r->n_series : 0;
-	bool above = rows_label_width(r) >
-		     0.36 * width; /* long names on a phone: cut ones would look alike */
-	struct chart c = { .left = above ? 24.0 : rows_label_width(r), .right = width - ROW_VALUES };
+	/* long names on a phone go above their values: cut ones would look alike */
+	bool above = rows_label_width(r) > 0.36 * s->width;
+	struct chart c = { .left = above ? 24.0 : rows_label_width(r), .right = s->width - ROW_VALUES };
 	double pitch = ROW_PITCH * (double)(r->n_series + above) + 8.0;
 
 	for (size_t k = 0; k < n_entries; k++)
 		entry[k] = (struct legend_entry){ r->series[k], k, k };
-	c.top = chart_legend(NULL, entry, n_entries, 2.0, 0.0, width - 4.0) + 6.0;
+	c.top = chart_legend(NULL, entry, n_entries, 2.0, 0.0, s->width - 4.0) + 6.0;
 	c.bottom = c.top + pitch * (double)r->n_rows + 4.0;
-	svg_begin_inside(out, role, width, c.bottom + 46.0, r->title, r->description);
-	chart_legend(out, entry, n_entries, 2.0, 0.0, width - 4.0);
+	chart_begin(out, s, c.bottom + 46.0, r->title);
+	chart_legend(out, entry, n_entries, 2.0, 0.0, s->width - 4.0);
 	rows_axis(&c, r);
 	c.y = (struct svg_axis){ .low = 0.0, .high = 1.0 };
 	chart_frame(out, &c, r->x_label, NULL, false);
@@ -285,6 +315,11 @@ void chart_grid_head(struct strbuf *out, const struct chart *c, const char *titl
 
 /* ---- words ---- */
 
+#define DASH "\xe2\x80\x93"
+
+/* `fmt` has one number; NaN is a dash. */
+static const char *word(double v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
 static char *next_word(void)
 {
 	static _Thread_local char ring[16][48];
@@ -293,55 +328,45 @@ static char *next_word(void)
 	return ring[turn++ % 16];
 }
 
-const char *word_percent(double share)
+static const char *word(double v, const char *fmt, ...)
 {
 	char *buf = next_word();
+	va_list args;
 
-	if (isnan(share))
-		return "\xe2\x80\x93";
-	snprintf(buf, 48, "%.*f\xc2\xa0%%", fabs(share) < 1000.0 ? 1 : 0, fmin(100.0 * share, 1e12));
+	if (isnan(v))
+		return DASH;
+	va_start(args, fmt);
+	vsnprintf(buf, 48, fmt, args);
+	va_end(args);
 	return buf;
+}
+
+const char *word_percent(double share)
+{
+	return word(share, "%.*f\xc2\xa0%%", fabs(share) < 1000.0 ? 1 : 0, fmin(100.0 * share, 1e12));
 }
 
 const char *word_points(double share)
 {
-	char *buf = next_word();
-
-	if (isnan(share))
-		return "\xe2\x80\x93";
-	snprintf(buf, 48, "%s%.1f points", share < 0.0 ? "\xe2\x88\x92" : "+",
-		 fmin(fabs(100.0 * share), 1e12));
-	return buf;
+	return word(share, "%s%.1f points", share < 0.0 ? "\xe2\x88\x92" : "+",
+		    fmin(fabs(100.0 * share), 1e12));
 }
 
 const char *word_number(double v)
 {
-	char *buf = next_word();
-
-	if (isnan(v))
-		return "\xe2\x80\x93";
-	snprintf(buf, 48, "%.4g", v);
-	return buf;
+	return word(v, "%.4g", v);
 }
 
 const char *word_short(double v)
 {
-	char *buf = next_word();
-
-	snprintf(buf, 48, "%.2g", v);
-	return buf;
+	return word(v, "%.2g", v);
 }
 
 const char *word_seconds(double s)
 {
-	char *buf = next_word();
-
-	if (isnan(s))
-		return "\xe2\x80\x93";
 	if (fabs(s) >= 1e-3 || s == 0.0)
-		return text_seconds(s, buf);
-	snprintf(buf, 48, "%.3g \xc2\xb5s", 1e6 * s);
-	return buf;
+		return text_seconds(s, next_word());
+	return word(s, "%.3g \xc2\xb5s", 1e6 * s);
 }
 
 /* Thousands are grouped by commas. */
@@ -350,12 +375,8 @@ const char *word_count(double n)
 	char digits[32], *buf = next_word();
 	size_t len, at = 0;
 
-	if (isnan(n))
-		return "\xe2\x80\x93";
-	if (n < 0.0 || n >= 1e15 || n != floor(n)) {
-		snprintf(buf, 48, "%.4g", n);
-		return buf;
-	}
+	if (!(n >= 0.0 && n < 1e15 && n == floor(n)))
+		return word_number(n);
 	len = (size_t)snprintf(digits, sizeof digits, "%.0f", n);
 	for (size_t i = 0; i < len; i++) {
 		if (i && (len - i) % 3 == 0)
@@ -368,14 +389,7 @@ const char *word_count(double n)
 
 const char *word_p(double p)
 {
-	char *buf = next_word();
-
-	if (isnan(p))
-		return "p unknown";
-	if (p < 1e-4)
-		return "p < 0.0001";
-	snprintf(buf, 48, "p %.2g", p);
-	return buf;
+	return isnan(p) ? "p unknown" : p < 1e-4 ? "p < 0.0001" : word(p, "p %.2g", p);
 }
 
 bool word_is_share(enum metric m)
@@ -394,8 +408,6 @@ bool word_is_share(enum metric m)
 
 const char *word_metric(enum metric m, double v)
 {
-	char *buf;
-
 	if (word_is_share(m))
 		return word_percent(v);
 	if (!strcmp(metric_info[m].unit, "jobs"))
@@ -404,7 +416,5 @@ const char *word_metric(enum metric m, double v)
 		return word_seconds(v);
 	if (m == METRIC_MSE || isnan(v))
 		return word_number(v);
-	buf = next_word(); /* accuracies and indexes */
-	snprintf(buf, 48, "%.4f", fmax(fmin(v, 1e12), -1e12));
-	return buf;
+	return word(v, "%.4f", fmax(fmin(v, 1e12), -1e12)); /* accuracies and indexes */
 }

@@ -1,4 +1,5 @@
-/* What the figures of the report share: their frame on the page, two sizes, axes, legends, small multiples. */
+/* What the figures of the report share: their frame on the page, two sizes, axes, legends, small
+ * multiples. */
 #ifndef SIM_REPORT_CHART_H
 #define SIM_REPORT_CHART_H
 
@@ -25,21 +26,38 @@ struct report_figure_ops {
 	int (*make)(const struct report_data *d, struct report_figure *f, struct err *err);
 };
 extern const struct report_figure_ops report_fig_attainment, report_fig_tradeoff, report_fig_predicted,
-	report_fig_residuals, report_fig_importances, report_fig_anova, report_fig_timeline, report_fig_calibration,
-	report_fig_sweep;
+	report_fig_residuals, report_fig_importances, report_fig_anova, report_fig_timeline,
+	report_fig_calibration, report_fig_sweep;
+
+/* A figure is drawn twice: for a desk or paper, and for a phone. */
+struct chart_size {
+	const char *role;
+	double width;
+	bool narrow;
+	const char *see;         /* the description of the drawing */
+};
+typedef void chart_draw(struct strbuf *out, const struct chart_size *s, const void *what);
+void chart_both(struct report_figure *f, chart_draw *draw, const void *what);
+/* svg_end() ends it */
+void chart_begin(struct strbuf *out, const struct chart_size *s, double height, const char *title);
+/* ",1.5,...": cells behind the first, and the line end */
+void chart_cells(struct strbuf *csv, const double *v, size_t n);
 
 struct chart {                   /* a plotting area inside a drawing */
 	double left, top, right, bottom;
 	struct svg_axis x, y;
 	bool percent_x, percent_y; /* shares are labelled in percent */
 };
-/* Lays the axes into the area, then grid, ticks and labels (above the y axis, below the x axis; NULL: none). Numbers that
- * would touch another are left out. */
-void chart_frame(struct strbuf *out, struct chart *c, const char *x_label, const char *y_label, bool y_numbers);
+/* Lays the axes into the area, then grid, ticks and labels (above the y axis, below the x axis; NULL: none).
+ * Numbers that would touch another are left out. */
+void chart_frame(struct strbuf *out, struct chart *c, const char *x_label, const char *y_label,
+                 bool y_numbers);
 double chart_x(const struct chart *c, double v);
 double chart_y(const struct chart *c, double v);
+struct svg_point chart_point(const struct chart *c, double x, double y);
 
-/* Where entries of a legend go: left to right, then on the next line. Returns the height used; out NULL: measures only. */
+/* Where entries of a legend go: left to right, then on the next line. Returns the height used; out NULL:
+ * measures only. */
 struct legend_entry {
 	const char *text;
 	size_t colour, shape;
@@ -49,8 +67,10 @@ struct legend_entry {
 #define LEGEND_HATCHED (SIZE_MAX - 1)
 #define LEGEND_OPEN (SIZE_MAX - 2)
 /* The patch itself, of any size. */
-void chart_patch(struct strbuf *out, size_t colour, size_t shape, double x, double y, double width, double height);
-double chart_legend(struct strbuf *out, const struct legend_entry *e, size_t n, double left, double top, double width);
+void chart_patch(struct strbuf *out, size_t colour, size_t shape, double x, double y, double width,
+                 double height);
+double chart_legend(struct strbuf *out, const struct legend_entry *e, size_t n, double left, double top,
+                    double width);
 
 /* Values by rows, with intervals: policies down, a share across. */
 struct chart_rows {
@@ -58,23 +78,24 @@ struct chart_rows {
 	const char *const *series; size_t n_series;
 	const struct interval *value; /* row-major; mean NaN: none */
 	const double *target;         /* per row, drawn as a stroke; NULL: none */
-	const char *target_name;
-	const char *x_label, *title, *description;
+	const char *x_label, *title;
 };
-void chart_draw_rows(struct strbuf *out, const char *role, double width, const struct chart_rows *r);
+chart_draw chart_draw_rows; /* of a struct chart_rows */
 
 /* Small multiples: panels of equal size in a grid. */
 struct chart_grid {
 	double width;                 /* of the whole */
 	size_t n, columns;
-	double left, top, gap, head, foot, panel_width, panel_height; /* head: title and a line; foot: numbers */
+	/* head: title and a line; foot: numbers */
+	double left, top, gap, head, foot, panel_width, panel_height;
 };
 void chart_grid_fit(struct chart_grid *g, size_t n, double width, size_t most_columns, double aspect);
 double chart_grid_height(const struct chart_grid *g);
 void chart_grid_place(const struct chart_grid *g, size_t i, struct chart *c);
 bool chart_grid_first(const struct chart_grid *g, size_t i); /* of its row */
 /* The labels that all panels share, and the two lines above a panel. */
-void chart_grid_labels(struct strbuf *out, const struct chart_grid *g, const char *x_label, const char *y_label);
+void chart_grid_labels(struct strbuf *out, const struct chart_grid *g, const char *x_label,
+                       const char *y_label);
 void chart_grid_head(struct strbuf *out, const struct chart *c, const char *title, const char *note);
 
 /* ---- words ---- */

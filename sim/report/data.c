@@ -1,7 +1,8 @@
 /* Reads compare.json and what lies beside it; report_jobs.c has the rows of jobs.csv. See report_data.h.
  *
- * Files may come from elsewhere or from another version: each member that is used is checked, and the complaint names
- * file, member and what was expected. Members that this version does not know are left alone. */
+ * Files may come from elsewhere or from another version: each member that is used is checked, and the
+ * complaint names file, member and what was expected. Members that this version does not know are left
+ * alone. */
 #include "sim/report/data.h"
 
 #include <math.h>

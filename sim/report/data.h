@@ -9,6 +9,7 @@
 #include "common/csv.h"
 #include "common/err.h"
 #include "common/json/json.h"
+#include "common/strbuf.h"
 #include "sim/compare/metrics.h"
 
 #define REPORT_MAX_JSON ((size_t)256 << 20) /* bytes of a JSON file */
@@ -24,7 +25,7 @@ struct report_policy {
 	const char *name, *title;    /* borrowed from the JSON; title may be NULL */
 	bool oracle;                 /* it knows the world: no rival of the others */
 	struct interval metric[METRICS];       /* NaN: not known */
-	struct paired_result versus[METRICS];  /* against the baseline; NaN likewise */
+	struct paired_result versus[METRICS];  /* against the baseline; NaN: not known */
 	struct report_calibration *calibration; size_t n_calibrations;
 	const struct json *importances;        /* object of numbers; NULL: none */
 };
@@ -62,9 +63,16 @@ void report_data_free(struct report_data *d);
 /* Fills job[] from jobs (report_jobs.c). */
 int report_read_jobs(struct report_data *d, struct err *err);
 
-/* The policy of the highest (sign 1) or lowest (-1) value of a metric, the oracle aside unless it is alone; SIZE_MAX: none
- * has one. */
+/* The policy of the highest (sign 1) or lowest (-1) value of a metric, the oracle aside unless it is alone;
+ * SIZE_MAX: none has one. */
 size_t report_best(const struct report_policies *p, enum metric m, int sign);
 size_t report_find(const struct report_policies *p, const char *name); /* SIZE_MAX: none */
+
+/* ---- the comparison in numbers: table.c ---- */
+void report_put_summary(const struct report_data *d, struct strbuf *out);
+/* Every cell of a number has data-policy, data-metric and data-value (and data-low, data-high): the very
+ * numbers of compare.json, for programs that read the page. */
+void report_put_tables(const struct report_data *d, struct strbuf *out);
+void report_put_decision_times(const struct report_data *d, struct strbuf *out);
 
 #endif

@@ -1,6 +1,6 @@
-/* Figures of single runs: predicted against actual run time, and what is left of it by the load. One panel a policy,
- * all panels with the same axes. Sentences are of all runs; drawn are at most POINTS of them, evenly picked from the
- * rows of jobs.csv, so that the same folder gives the same picture. */
+/* Figures of single runs: predicted against actual run time, and what is left of it by the load. One panel a
+ * policy, all panels with the same axes. Sentences are of all runs; drawn are at most POINTS of them, evenly
+ * picked from the rows of jobs.csv, so that the same folder gives the same picture. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +32,8 @@ struct run_panel {
 };
 
 struct run_panels {
+	const struct report_data *d;
+	bool load; /* residuals by the load; else predicted against actual */
 	struct run_panel panel[MAX_PANELS];
 	size_t n, n_left_out; /* policies without a panel, though they predict */
 	struct run_point *all;
@@ -47,10 +49,13 @@ static bool usable(const struct report_job *j, bool load)
 	return !load || (j->processes > 0.0 && isfinite(j->processes));
 }
 
-static void panels_release(struct run_panels *s)
+static void panels_free(struct run_panels *s)
 {
-	free(s->all);
-	free(s->scratch);
+	if (s) {
+		free(s->all);
+		free(s->scratch);
+	}
+	free(s);
 }
 
 static struct run_point point_of(const struct report_data *d, size_t i, bool load)
@@ -62,9 +67,11 @@ static struct run_point point_of(const struct report_data *d, size_t i, bool loa
 				   .y = load ? j->run_s / j->predicted_s : j->run_s };
 }
 
-/* The oracle looks ahead in the world itself: its predictions are no feat. */
-static int panels_collect(const struct report_data *d, bool load, struct run_panels *s, struct err *err)
+/* The oracle looks ahead in the world itself: its predictions prove nothing. */
+static int panels_collect(struct run_panels *s, struct err *err)
 {
+	const struct report_data *d = s->d;
+	bool load = s->load;
 	size_t used = 0;
 
 	s->all = mem_calloc(d->n_jobs + 1, sizeof *s->all);
@@ -130,7 +137,7 @@ static void draw_dots(struct strbuf *out, const struct chart *c, const struct ru
 	for (size_t i = 0; i < p->n_shown; i++) {
 		const struct run_point *r = shown_point(p, i);
 
-		point[n++] = (struct svg_point){ chart_x(c, r->x), chart_y(c, r->y) };
+		point[n++] = chart_point(c, r->x, r->y);
 		if (n == sizeof point / sizeof *point || i + 1 == p->n_shown) {
 			svg_dots(out, 0, point, n);
 			n = 0;
@@ -138,9 +145,9 @@ static void draw_dots(struct strbuf *out, const struct chart *c, const struct ru
 	}
 }
 
-static void panels_csv(const struct report_data *d, const struct run_panels *s, const char *header,
-		       struct strbuf *csv)
+static void panels_csv(const struct run_panels *s, const char *header, struct strbuf *csv)
 {
+	const struct report_data *d = s->d;
 	int job = csv_column(d->jobs, "job");
 
 	strbuf_printf(csv, "policy,replication,job,%s\n", header);
@@ -152,11 +159,7 @@ static void panels_csv(const struct report_data *d, const struct run_panels *s, 
 			csv_put(csv, panel_name(d, &s->panel[k]));
 			strbuf_printf(csv, ",%u,", j->replication);
 			csv_put(csv, job < 0 ? "" : csv_cell(d->jobs, j->row, (size_t)job));
-			strbuf_puts(csv, ",");
-			csv_put_number(csv, p->x);
-			strbuf_puts(csv, ",");
-			csv_put_number(csv, p->y);
-			strbuf_puts(csv, "\n");
+			chart_cells(csv, (double[]){ p->x, p->y }, 2);
 		}
 }
 
@@ -200,8 +203,9 @@ static void median_errors(struct run_panels *s)
 	}
 }
 
-static void say_predicted(const struct report_data *d, const struct run_panels *s, struct strbuf *out)
+static void say_predicted(const struct run_panels *s, struct strbuf *out)
 {
+	const struct report_data *d = s->d;
 	size_t low, high;
 
 	extremes(s, &low, &high);
@@ -214,39 +218,64 @@ static void say_predicted(const struct report_data *d, const struct run_panels *
 	say_shown(s, out);
 }
 
-static void draw_predicted(struct strbuf *out, const struct report_data *d, const struct run_panels *s,
-			   const char *role, double width, const char *see)
+static void draw_medians(struct strbuf *out, const struct chart *c, const struct run_panel *p)
 {
-	bool narrow = width < 500.0;
-	double low[2], high[2];
-	struct chart_grid g;
+	struct svg_point line[MAX_BINS];
 
-	chart_grid_fit(&g, s->n, width, narrow ? 2 : 3, narrow && s->n > 1 ? 1.0 : 0.8);
-	svg_begin_inside(out, role, width, chart_grid_height(&g), "Predicted against actual run time", see);
-	chart_grid_labels(out, &g, "predicted run time (s)", "actual run time (s)");
-	panels_range(s, low, high);
-	for (size_t k = 0; k < s->n; k++) {
-		struct chart c = { 0 };
-		char note[64];
-
-		svg_axis_init(&c.x, fmin(low[0], low[1]), fmax(high[0], high[1]), true, 5);
-		c.y = c.x;
-		chart_grid_place(&g, k, &c);
-		snprintf(note, sizeof note, narrow ? "%s off" : "median error %s",
-			 word_percent(s->panel[k].value));
-		chart_grid_head(out, &c, panel_name(d, &s->panel[k]), note);
-		chart_frame(out, &c, NULL, NULL, chart_grid_first(&g, k));
-		svg_line(out, "mean", c.left, c.bottom, c.right, c.top);
-		draw_dots(out, &c, &s->panel[k]);
-	}
-	svg_end(out);
+	for (size_t i = 0; i < p->n_bins; i++)
+		line[i] = chart_point(c, p->bin[i].x, p->bin[i].y);
+	svg_series_line(out, 1, line, p->n_bins);
+	for (size_t i = 0; i < p->n_bins; i++)
+		svg_marker(out, 1, line[i].x, line[i].y);
 }
 
-static void panels_free(struct run_panels *s)
+static void draw_panel(struct strbuf *out, const struct chart_size *size, const struct chart_grid *g,
+		       const struct run_panels *s, size_t k, const double low[2], const double high[2])
 {
-	if (s)
-		panels_release(s);
-	free(s);
+	const struct run_panel *p = &s->panel[k];
+	struct chart c = { 0 };
+	char note[64];
+
+	if (s->load) {
+		svg_axis_init(&c.x, fmin(low[0], 0.0), high[0], false, size->narrow ? 3 : 5);
+		svg_axis_init(&c.y, fmin(low[1], 0.9), fmax(high[1], 1.1), true, 5);
+		snprintf(note, sizeof note, "%s runs", word_count((double)p->n));
+	} else {
+		svg_axis_init(&c.x, fmin(low[0], low[1]), fmax(high[0], high[1]), true, 5);
+		c.y = c.x;
+		snprintf(note, sizeof note, size->narrow ? "%s off" : "median error %s",
+			 word_percent(p->value));
+	}
+	chart_grid_place(g, k, &c);
+	chart_grid_head(out, &c, panel_name(s->d, p), note);
+	chart_frame(out, &c, NULL, NULL, chart_grid_first(g, k));
+	if (s->load)
+		svg_line(out, "mean", c.left, chart_y(&c, 1.0), c.right, chart_y(&c, 1.0));
+	else
+		svg_line(out, "mean", c.left, c.bottom, c.right, c.top);
+	draw_dots(out, &c, p);
+	if (s->load)
+		draw_medians(out, &c, p);
+}
+
+static void draw_panels(struct strbuf *out, const struct chart_size *size, const void *what)
+{
+	const struct run_panels *s = what;
+	double low[2], high[2], aspect = s->load ? 0.7 : 0.8;
+	struct chart_grid g;
+
+	chart_grid_fit(&g, s->n, size->width, size->narrow ? 2 : 3, size->narrow && s->n > 1 ? 1.0 : aspect);
+	chart_begin(out, size, chart_grid_height(&g),
+		    s->load ? "Residuals by processes" : "Predicted against actual run time");
+	if (s->load)
+		chart_grid_labels(out, &g, "mean number of processes during the run",
+				  "actual / predicted run time");
+	else
+		chart_grid_labels(out, &g, "predicted run time (s)", "actual run time (s)");
+	panels_range(s, low, high);
+	for (size_t k = 0; k < s->n; k++)
+		draw_panel(out, size, &g, s, k, low, high);
+	svg_end(out);
 }
 
 /* *out NULL without an error: there is nothing to draw, and the figure says why. */
@@ -264,7 +293,9 @@ static int panels_open(const struct report_data *d, bool by_load, const char *no
 	s = mem_calloc(1, sizeof *s);
 	if (!s)
 		return err_nomem(err, "a figure");
-	rc = panels_collect(d, by_load, s, err);
+	s->d = d;
+	s->load = by_load;
+	rc = panels_collect(s, err);
 	if (!rc && s->n) {
 		*out = s;
 		return 0;
@@ -283,10 +314,9 @@ static int make_predicted(const struct report_data *d, struct report_figure *f, 
 	if (rc || !s)
 		return rc;
 	median_errors(s);
-	panels_csv(d, s, "predicted_s,run_s", &f->csv);
-	say_predicted(d, s, &f->see);
-	draw_predicted(&f->svg, d, s, "chart wide", CHART_WIDE, strbuf_text(&f->see));
-	draw_predicted(&f->svg, d, s, "chart narrow", CHART_NARROW, strbuf_text(&f->see));
+	panels_csv(s, "predicted_s,run_s", &f->csv);
+	say_predicted(s, &f->see);
+	chart_both(f, draw_panels, s);
 	panels_free(s);
 	return rc;
 }
@@ -319,8 +349,8 @@ static struct svg_point median_of(struct run_panels *s, const struct run_point *
 	return m;
 }
 
-/* Medians of about as many runs each, from few processes to many; neighbours whose loads are nearly the same are put
- * together. `value` is how far the medians lie apart, as a factor. */
+/* Medians of about as many runs each, from few processes to many; neighbours whose loads are nearly the same
+ * are put together. `value` is how far the medians lie apart, as a factor. */
 static int bin_medians(struct run_panels *s, struct run_panel *p, struct err *err)
 {
 	struct run_point *sorted = mem_array(p->n, sizeof *sorted);
@@ -353,8 +383,9 @@ static int bin_medians(struct run_panels *s, struct run_panel *p, struct err *er
 	return 0;
 }
 
-static void say_residuals(const struct report_data *d, const struct run_panels *s, struct strbuf *out)
+static void say_residuals(const struct run_panels *s, struct strbuf *out)
 {
+	const struct report_data *d = s->d;
 	size_t low, high;
 
 	extremes(s, &low, &high);
@@ -376,40 +407,6 @@ static void say_residuals(const struct report_data *d, const struct run_panels *
 	say_shown(s, out);
 }
 
-static void draw_residuals(struct strbuf *out, const struct report_data *d, const struct run_panels *s,
-			   const char *role, double width, const char *see)
-{
-	bool narrow = width < 500.0;
-	double low[2], high[2];
-	struct chart_grid g;
-
-	chart_grid_fit(&g, s->n, width, narrow ? 2 : 3, narrow && s->n > 1 ? 1.0 : 0.7);
-	svg_begin_inside(out, role, width, chart_grid_height(&g), "Residuals by processes", see);
-	chart_grid_labels(out, &g, "mean number of processes during the run", "actual / predicted run time");
-	panels_range(s, low, high);
-	for (size_t k = 0; k < s->n; k++) {
-		const struct run_panel *p = &s->panel[k];
-		struct svg_point line[MAX_BINS];
-		struct chart c = { 0 };
-		char note[64];
-
-		svg_axis_init(&c.x, fmin(low[0], 0.0), high[0], false, narrow ? 3 : 5);
-		svg_axis_init(&c.y, fmin(low[1], 0.9), fmax(high[1], 1.1), true, 5);
-		chart_grid_place(&g, k, &c);
-		snprintf(note, sizeof note, "%s runs", word_count((double)p->n));
-		chart_grid_head(out, &c, panel_name(d, p), note);
-		chart_frame(out, &c, NULL, NULL, chart_grid_first(&g, k));
-		svg_line(out, "mean", c.left, chart_y(&c, 1.0), c.right, chart_y(&c, 1.0));
-		draw_dots(out, &c, p);
-		for (size_t i = 0; i < p->n_bins; i++)
-			line[i] = (struct svg_point){ chart_x(&c, p->bin[i].x), chart_y(&c, p->bin[i].y) };
-		svg_series_line(out, 1, line, p->n_bins);
-		for (size_t i = 0; i < p->n_bins; i++)
-			svg_marker(out, 1, line[i].x, line[i].y);
-	}
-	svg_end(out);
-}
-
 static int make_residuals(const struct report_data *d, struct report_figure *f, struct err *err)
 {
 	struct run_panels *s;
@@ -420,10 +417,9 @@ static int make_residuals(const struct report_data *d, struct report_figure *f, 
 	for (size_t k = 0; k < s->n && !rc; k++)
 		rc = bin_medians(s, &s->panel[k], err);
 	if (!rc) {
-		panels_csv(d, s, "processes,actual_over_predicted", &f->csv);
-		say_residuals(d, s, &f->see);
-		draw_residuals(&f->svg, d, s, "chart wide", CHART_WIDE, strbuf_text(&f->see));
-		draw_residuals(&f->svg, d, s, "chart narrow", CHART_NARROW, strbuf_text(&f->see));
+		panels_csv(s, "processes,actual_over_predicted", &f->csv);
+		say_residuals(s, &f->see);
+		chart_both(f, draw_panels, s);
 	}
 	panels_free(s);
 	return rc;

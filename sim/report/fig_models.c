@@ -1,5 +1,5 @@
-/* Figures of what the models learnt: importances of their features, and the analysis of variance of the table that they
- * learnt from. */
+/* Figures of what the models learnt: importances of their features, and the analysis of variance of the
+ * table that they learnt from. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,6 +60,11 @@ struct importance_panel {
 	size_t n, n_all;
 };
 
+struct importances {
+	struct importance_panel panel[MAX_PANELS];
+	size_t n;
+};
+
 /* Negative ones (permutations that helped by chance) count as nothing. */
 static int panel_of(const struct report_policy *p, struct importance_panel *out, struct err *err)
 {
@@ -90,11 +95,11 @@ static double row_height(const struct importance_panel *panel, size_t n, size_t 
 	return 26.0 + BAR_PITCH * (double)most + 14.0;
 }
 
-static void draw_importances(struct strbuf *out, const struct importance_panel *panel, size_t n,
-			     const char *role, double width, const char *see)
+static void draw_importances(struct strbuf *out, const struct chart_size *s, const void *what)
 {
-	size_t columns = width < 500.0 ? 1 : n < 3 ? n : 3;
-	double panel_width = (width - 40.0 * (double)(columns - 1)) / (double)columns, height = 0.0,
+	const struct importance_panel *panel = ((const struct importances *)what)->panel;
+	size_t n = ((const struct importances *)what)->n, columns = s->narrow ? 1 : n < 3 ? n : 3;
+	double panel_width = (s->width - 40.0 * (double)(columns - 1)) / (double)columns, height = 0.0,
 	       top = 0.0;
 	double most = 1e-9;
 
@@ -102,7 +107,7 @@ static void draw_importances(struct strbuf *out, const struct importance_panel *
 		most = panel[k].n ? fmax(most, panel[k].bar[0].share) : most;
 		height += k % columns ? 0.0 : row_height(panel, n, columns, k / columns);
 	}
-	svg_begin_inside(out, role, width, height, "Importances of features", see);
+	chart_begin(out, s, height, "Importances of features");
 	for (size_t k = 0; k < n; k++) {
 		double left = 2.0 + (double)(k % columns) * (panel_width + 40.0);
 
@@ -133,11 +138,10 @@ static void say_importances(const struct importance_panel *panel, size_t n, stru
 
 static int make_importances(const struct report_data *d, struct report_figure *f, struct err *err)
 {
-	struct importance_panel *panel = mem_calloc(MAX_PANELS, sizeof *panel);
-	size_t n = 0;
+	struct importances *all = mem_calloc(1, sizeof *all);
 	int rc = 0;
 
-	if (!panel)
+	if (!all)
 		return err_nomem(err, "a figure");
 	strbuf_puts(&f->csv, "policy,feature,importance\n");
 	for (size_t i = 0; i < d->policies.n && !rc; i++) {
@@ -149,22 +153,19 @@ static int make_importances(const struct report_data *d, struct report_figure *f
 			csv_put(&f->csv, p->name);
 			strbuf_puts(&f->csv, ",");
 			csv_put(&f->csv, json_key(v));
-			strbuf_puts(&f->csv, ",");
-			csv_put_number(&f->csv, json_number(v, NAN));
-			strbuf_puts(&f->csv, "\n");
+			chart_cells(&f->csv, (double[]){ json_number(v, NAN) }, 1);
 		}
-		if (n < MAX_PANELS)
-			rc = panel_of(p, &panel[n++], err);
+		if (all->n < MAX_PANELS)
+			rc = panel_of(p, &all->panel[all->n++], err);
 	}
-	if (!rc && !n)
+	if (!rc && !all->n)
 		f->missing = "No policy has a model that weighs its features.";
-	if (!rc && n) {
-		say_importances(panel, n, &f->see);
-		draw_importances(&f->svg, panel, n, "chart wide", CHART_WIDE, strbuf_text(&f->see));
-		draw_importances(&f->svg, panel, n, "chart narrow", CHART_NARROW, strbuf_text(&f->see));
+	if (!rc && all->n) {
+		say_importances(all->panel, all->n, &f->see);
+		chart_both(f, draw_importances, all);
 		f->table = true;
 	}
-	free(panel);
+	free(all);
 	return rc;
 }
 
@@ -175,13 +176,19 @@ const struct report_figure_ops report_fig_importances = { "importances", "Import
 
 #define MAX_TERMS 10
 
-static void draw_terms(struct strbuf *out, const struct bar *bar, size_t n, const char *role, double width,
-		       const char *see)
+struct terms {
+	const struct bar *bar;
+	size_t n;
+};
+
+static void draw_terms(struct strbuf *out, const struct chart_size *s, const void *what)
 {
-	svg_begin_inside(out, role, width, 30.0 + BAR_PITCH * (double)n + 10.0, "Shares of the variation",
-			 see);
+	const struct bar *bar = ((const struct terms *)what)->bar;
+	size_t n = ((const struct terms *)what)->n;
+
+	chart_begin(out, s, 30.0 + BAR_PITCH * (double)n + 10.0, "Shares of the variation");
 	svg_text(out, "head", 2.0, 17.0, SVG_START, 0.0, "Share of the variation by term");
-	draw_bars(out, bar, n, 2.0, 28.0, fmin(width - 6.0, 760.0), n ? fmax(bar[0].share, 1e-9) : 1.0);
+	draw_bars(out, bar, n, 2.0, 28.0, fmin(s->width - 6.0, 760.0), n ? fmax(bar[0].share, 1e-9) : 1.0);
 	svg_end(out);
 }
 
@@ -194,11 +201,7 @@ static void anova_csv(const struct anova *a, struct strbuf *csv)
 
 		csv_put(csv, t->name);
 		strbuf_printf(csv, ",%zu", t->df);
-		for (size_t k = 0; k < sizeof v / sizeof *v; k++) {
-			strbuf_puts(csv, ",");
-			csv_put_number(csv, v[k]);
-		}
-		strbuf_puts(csv, "\n");
+		chart_cells(csv, v, sizeof v / sizeof *v);
 	}
 	strbuf_printf(csv, "residual,%zu,", a->residual_df);
 	csv_put_number(csv, a->residual_ss);
@@ -228,8 +231,7 @@ static int draw_anova(const struct anova *a, struct report_figure *f, struct err
 		      word_count((double)a->n_settings));
 	if (shown < n)
 		strbuf_printf(&f->see, " Drawn are the %zu terms with the largest shares.", shown);
-	draw_terms(&f->svg, bar, shown, "chart wide", CHART_WIDE, strbuf_text(&f->see));
-	draw_terms(&f->svg, bar, shown, "chart narrow", CHART_NARROW, strbuf_text(&f->see));
+	chart_both(f, draw_terms, &(struct terms){ bar, shown });
 	free(bar);
 	html_scroll_begin(&f->svg, "Effects and interactions");
 	strbuf_puts(&f->svg, "<div class=\"fixed\">\n");
@@ -241,7 +243,8 @@ static int draw_anova(const struct anova *a, struct report_figure *f, struct err
 	return rc;
 }
 
-/* A table without an answer (nothing varies, too few rows, columns of a schema of its own) is no reason to give no report. */
+/* A table without an answer (nothing varies, too few rows, columns of a schema of its own) must not prevent
+ * give no report. */
 static bool is_answer(const struct err *e)
 {
 	return e->code == ERR_NODATA || e->code == ERR_NUMERIC || e->code == ERR_FORMAT || e->code == ERR_ARG;

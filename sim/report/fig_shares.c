@@ -8,21 +8,6 @@
 #include "common/mem.h"
 #include "sim/report/chart.h"
 
-static void put_cells(struct strbuf *csv, const double *v, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		strbuf_puts(csv, ",");
-		csv_put_number(csv, v[i]);
-	}
-	strbuf_puts(csv, "\n");
-}
-
-static void draw_both(struct report_figure *f, const struct chart_rows *r)
-{
-	chart_draw_rows(&f->svg, "chart wide", CHART_WIDE, r);
-	chart_draw_rows(&f->svg, "chart narrow", CHART_NARROW, r);
-}
-
 /* ---- attainment ---- */
 
 static bool promises(const struct report_policy *p)
@@ -30,7 +15,7 @@ static bool promises(const struct report_policy *p)
 	return !(p->metric[METRIC_PROMISED].mean == 0.0);
 }
 
-/* The highest of those that can be compared, `but` aside (SIZE_MAX: nobody). */
+/* The highest of those that can be compared, `but` aside (SIZE_MAX: none). */
 static size_t highest(const struct report_policies *p, enum metric m, size_t but)
 {
 	size_t best = SIZE_MAX;
@@ -128,11 +113,11 @@ static int make_attainment(const struct report_data *d, struct report_figure *f,
 			csv_put(&f->csv, label[i]);
 			for (size_t k = 0; k < 2; k++)
 				value[2 * i + k] = p->policy[i].metric[metric[k]];
-			put_cells(&f->csv,
-				  (double[]){ value[2 * i].mean, value[2 * i].low, value[2 * i].high,
-					      value[2 * i + 1].mean, value[2 * i + 1].low,
-					      value[2 * i + 1].high },
-				  6);
+			chart_cells(&f->csv,
+				    (double[]){ value[2 * i].mean, value[2 * i].low, value[2 * i].high,
+						value[2 * i + 1].mean, value[2 * i + 1].low,
+						value[2 * i + 1].high },
+				    6);
 		}
 		say_first(d, METRIC_ATTAINMENT_ALL, d->policies.n > 1 ? "meets most, with" : "meets",
 			  &f->see);
@@ -141,8 +126,7 @@ static int make_attainment(const struct report_data *d, struct report_figure *f,
 					    : "keeps of what it promises",
 			  &f->see);
 		say_who_promises_nothing(p, &f->see);
-		rows.description = strbuf_text(&f->see);
-		draw_both(f, &rows);
+		chart_both(f, chart_draw_rows, &rows);
 		f->table = true;
 	} else {
 		rc = err_nomem(err, "a figure");
@@ -219,10 +203,10 @@ static void calibration_csv(const struct calibration_row *row, size_t n, struct 
 	strbuf_puts(csv, "policy,confidence,runs,within,share,low,high\n");
 	for (size_t i = 0; i < n; i++) {
 		csv_put(csv, row[i].policy->name);
-		put_cells(csv,
-			  (double[]){ row[i].c.confidence, row[i].c.runs, row[i].c.within, row[i].within.mean,
-				      row[i].within.low, row[i].within.high },
-			  6);
+		chart_cells(csv,
+			    (double[]){ row[i].c.confidence, row[i].c.runs, row[i].c.within,
+					row[i].within.mean, row[i].within.low, row[i].within.high },
+			    6);
 	}
 }
 
@@ -260,8 +244,7 @@ static int make_calibration(const struct report_data *d, struct report_figure *f
 		}
 		calibration_csv(row, n, &f->csv);
 		say_calibration(d, row, n, &f->see);
-		rows.description = strbuf_text(&f->see);
-		draw_both(f, &rows);
+		chart_both(f, chart_draw_rows, &rows);
 		f->table = n <= MAX_ROWS;
 	}
 	free(row);

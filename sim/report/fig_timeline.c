@@ -1,5 +1,5 @@
-/* The cluster over time: the first jobs of one replay as bars, told apart by colour and by a second sign, and below
- * them the cpus in use. */
+/* The cluster over time: the first jobs of one replay as bars, told apart by colour and by a second sign,
+ * and below them the cpus in use. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -240,27 +240,30 @@ static void draw_load(struct strbuf *out, const struct timeline *t, struct chart
 	free(line);
 }
 
-static void draw(struct strbuf *out, const struct timeline *t, const char *role, double width,
-		 const char *see)
+static void count_states(const struct timeline *t, size_t seen[OUTCOME_STATES])
 {
-	struct legend_entry entry[OUTCOME_STATES];
-	struct chart c = { .left = 40.0, .right = width - 16.0 };
-	size_t n_entries = 0, seen[OUTCOME_STATES] = { 0 };
-	double legend;
-
+	memset(seen, 0, OUTCOME_STATES * sizeof *seen);
 	for (size_t i = 0; i < t->n; i++)
 		seen[t->all[i]->state]++;
+}
+
+static void draw(struct strbuf *out, const struct chart_size *size, const void *what)
+{
+	const struct timeline *t = what;
+	struct legend_entry entry[OUTCOME_STATES];
+	struct chart c = { .left = 40.0, .right = size->width - 16.0 };
+	size_t n_entries = 0, seen[OUTCOME_STATES];
+
+	count_states(t, seen);
 	for (size_t s = 0; s < OUTCOME_STATES; s++)
 		if (seen[s])
 			entry[n_entries++] =
 				(struct legend_entry){ look[s].text, look[s].colour, look[s].shape };
-	legend = chart_legend(NULL, entry, n_entries, 2.0, 0.0, width - 4.0);
-	c.top = legend + 34.0;
+	c.top = chart_legend(NULL, entry, n_entries, 2.0, 0.0, size->width - 4.0) + 34.0;
 	c.bottom = c.top + PITCH * (double)t->n + 6.0;
-	svg_begin_inside(out, role, width, c.bottom + 62.0 + LOAD_HEIGHT + 46.0, "Timeline of the cluster",
-			 see);
-	chart_legend(out, entry, n_entries, 2.0, 0.0, width - 4.0);
-	svg_axis_init(&c.x, 0.0, (t->to_s - t->from_s) / t->unit_s, false, width < 500.0 ? 4 : 10);
+	chart_begin(out, size, c.bottom + 62.0 + LOAD_HEIGHT + 46.0, "Timeline of the cluster");
+	chart_legend(out, entry, n_entries, 2.0, 0.0, size->width - 4.0);
+	svg_axis_init(&c.x, 0.0, (t->to_s - t->from_s) / t->unit_s, false, size->narrow ? 4 : 10);
 	c.y = (struct svg_axis){ .low = 0.0, .high = 1.0 };
 	chart_frame(out, &c, NULL, "jobs, by arrival", false);
 	for (size_t i = 0; i < t->n; i++)
@@ -273,10 +276,9 @@ static void draw(struct strbuf *out, const struct timeline *t, const char *role,
 
 static void say(const struct timeline *t, struct strbuf *out)
 {
-	size_t seen[OUTCOME_STATES] = { 0 }, said = 0;
+	size_t seen[OUTCOME_STATES], said = 0;
 
-	for (size_t i = 0; i < t->n; i++)
-		seen[t->all[i]->state]++;
+	count_states(t, seen);
 	strbuf_printf(out, "The first %zu of %s jobs under %s in the first replication: ", t->n,
 		      word_count((double)t->n_all), t->d->policies.policy[t->policy].name);
 	for (size_t s = 0; s < OUTCOME_STATES; s++)
@@ -301,11 +303,7 @@ static void put_csv(const struct timeline *t, struct strbuf *csv)
 
 		csv_put(csv, column < 0 ? "" : csv_cell(t->d->jobs, j->row, (size_t)column));
 		strbuf_printf(csv, ",%s", outcome_state_name[j->state]);
-		for (size_t k = 0; k < sizeof v / sizeof *v; k++) {
-			strbuf_puts(csv, ",");
-			csv_put_number(csv, v[k]);
-		}
-		strbuf_puts(csv, "\n");
+		chart_cells(csv, v, sizeof v / sizeof *v);
 	}
 }
 
@@ -321,8 +319,7 @@ static int make(struct timeline *t, struct report_figure *f, struct err *err)
 		return rc;
 	say(t, &f->see);
 	put_csv(t, &f->csv);
-	draw(&f->svg, t, "chart wide", CHART_WIDE, strbuf_text(&f->see));
-	draw(&f->svg, t, "chart narrow", CHART_NARROW, strbuf_text(&f->see));
+	chart_both(f, draw, t);
 	f->table = true;
 	return 0;
 }

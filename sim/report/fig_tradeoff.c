@@ -33,7 +33,7 @@ static bool has_both(const struct report_policy *p)
 	return !isnan(p->metric[METRIC_ATTAINMENT_ALL].mean) && !isnan(p->metric[METRIC_ACCURACY_MET].mean);
 }
 
-/* Nobody (the oracle aside) is at least as good in both and better in one. */
+/* No other policy (the oracle aside) is at least as good in both and better in one. */
 static bool undominated(const struct report_policies *p, size_t i)
 {
 	double x = p->policy[i].metric[METRIC_ATTAINMENT_ALL].mean,
@@ -81,24 +81,28 @@ static void say_tradeoff(const struct report_policies *p, struct strbuf *out)
 	strbuf_puts(out, beaten ? ". Up and to the right is better." : " Up and to the right is better.");
 }
 
-static void draw_tradeoff(struct strbuf *out, const struct report_policies *p, const struct legend_entry *e,
-			  const char *role, double width, const char *see)
-{
-	double low_x = INFINITY, high_x = -INFINITY, low_y = INFINITY, high_y = -INFINITY;
-	struct chart c = { .left = 58.0, .right = width - 34.0, .percent_x = true };
-	double legend = chart_legend(NULL, e, p->n, 2.0, 0.0, width - 4.0);
-	bool narrow = width < 500.0;
+struct drawn { /* what both figures of this file draw */
+	const struct report_data *d;
+	const struct legend_entry *e;
+};
 
-	c.top = legend + 34.0;
-	c.bottom = c.top + (narrow ? 230.0 : 340.0);
-	svg_begin_inside(out, role, width, c.bottom + 46.0, "Accuracy against SLO attainment", see);
-	chart_legend(out, e, p->n, 2.0, 0.0, width - 4.0);
+static void draw_tradeoff(struct strbuf *out, const struct chart_size *s, const void *what)
+{
+	const struct legend_entry *e = ((const struct drawn *)what)->e;
+	const struct report_policies *p = &((const struct drawn *)what)->d->policies;
+	double low_x = INFINITY, high_x = -INFINITY, low_y = INFINITY, high_y = -INFINITY;
+	struct chart c = { .left = 58.0, .right = s->width - 34.0, .percent_x = true };
+
+	c.top = chart_legend(NULL, e, p->n, 2.0, 0.0, s->width - 4.0) + 34.0;
+	c.bottom = c.top + (s->narrow ? 230.0 : 340.0);
+	chart_begin(out, s, c.bottom + 46.0, "Accuracy against SLO attainment");
+	chart_legend(out, e, p->n, 2.0, 0.0, s->width - 4.0);
 	for (size_t i = 0; i < p->n; i++) {
 		stretch(&low_x, &high_x, &p->policy[i].metric[METRIC_ATTAINMENT_ALL]);
 		stretch(&low_y, &high_y, &p->policy[i].metric[METRIC_ACCURACY_MET]);
 	}
-	svg_axis_init(&c.x, fmax(low_x - 0.01, 0.0), fmin(high_x + 0.01, 1.0), false, narrow ? 4 : 8);
-	svg_axis_init(&c.y, low_y, high_y, false, narrow ? 5 : 7);
+	svg_axis_init(&c.x, fmax(low_x - 0.01, 0.0), fmin(high_x + 0.01, 1.0), false, s->narrow ? 4 : 8);
+	svg_axis_init(&c.y, low_y, high_y, false, s->narrow ? 5 : 7);
 	chart_frame(out, &c, "SLOs met of all", "mean accuracy of the jobs that met theirs", true);
 	for (size_t i = 0; i < p->n; i++) {
 		const struct interval *x = &p->policy[i].metric[METRIC_ATTAINMENT_ALL],
@@ -129,11 +133,7 @@ static void tradeoff_csv(const struct report_policies *p, struct strbuf *csv)
 		const double v[] = { x->mean, x->low, x->high, y->mean, y->low, y->high };
 
 		csv_put(csv, p->policy[i].name);
-		for (size_t k = 0; k < sizeof v / sizeof *v; k++) {
-			strbuf_puts(csv, ",");
-			csv_put_number(csv, v[k]);
-		}
-		strbuf_puts(csv, "\n");
+		chart_cells(csv, v, sizeof v / sizeof *v);
 	}
 }
 
@@ -155,8 +155,7 @@ static int make_tradeoff(const struct report_data *d, struct report_figure *f, s
 		return err_nomem(err, "a figure");
 	tradeoff_csv(p, &f->csv);
 	say_tradeoff(p, &f->see);
-	draw_tradeoff(&f->svg, p, e, "chart wide", CHART_WIDE, strbuf_text(&f->see));
-	draw_tradeoff(&f->svg, p, e, "chart narrow", CHART_NARROW, strbuf_text(&f->see));
+	chart_both(f, draw_tradeoff, &(struct drawn){ d, e });
 	f->table = true;
 	free(e);
 	return 0;
@@ -190,8 +189,7 @@ static void draw_sweep_panel(struct strbuf *out, const struct report_data *d, co
 			double v = swept(d, k, p->policy[i].name, m);
 
 			if (!isnan(v))
-				point[n++] =
-					(struct svg_point){ chart_x(c, d->sweep_value[k]), chart_y(c, v) };
+				point[n++] = chart_point(c, d->sweep_value[k], v);
 		}
 		svg_open(out, "point", p->policy[i].name);
 		svg_series_line(out, e[i].colour, point, n);
@@ -201,22 +199,22 @@ static void draw_sweep_panel(struct strbuf *out, const struct report_data *d, co
 	}
 }
 
-static void draw_sweep(struct strbuf *out, const struct report_data *d, const struct legend_entry *e,
-		       const char *role, double width, const char *see)
+static void draw_sweep(struct strbuf *out, const struct chart_size *s, const void *what)
 {
-	bool narrow = width < 500.0;
-	double legend = chart_legend(NULL, e, d->sweep[0].n, 2.0, 0.0, width - 4.0);
+	const struct legend_entry *e = ((const struct drawn *)what)->e;
+	const struct report_data *d = ((const struct drawn *)what)->d;
+	bool narrow = s->narrow;
 	struct chart_grid g;
 
-	chart_grid_fit(&g, N_SWEPT, width, narrow ? 1 : 2, narrow ? 0.7 : 0.62);
-	g.top = legend + 4.0;
+	chart_grid_fit(&g, N_SWEPT, s->width, narrow ? 1 : 2, narrow ? 0.7 : 0.62);
+	g.top = chart_legend(NULL, e, d->sweep[0].n, 2.0, 0.0, s->width - 4.0) + 4.0;
 	g.gap = 60.0;
 	g.head = 30.0;
 	g.foot = 44.0;
 	if (!narrow)
 		g.panel_width -= 17.0; /* numbers on the axis of the second panel */
-	svg_begin_inside(out, role, width, chart_grid_height(&g), "Sweep", see);
-	chart_legend(out, e, d->sweep[0].n, 2.0, 0.0, width - 4.0);
+	chart_begin(out, s, chart_grid_height(&g), "Sweep");
+	chart_legend(out, e, d->sweep[0].n, 2.0, 0.0, s->width - 4.0);
 	for (size_t k = 0; k < N_SWEPT; k++) {
 		enum metric m = sweep_metric[k];
 		struct chart c = { .percent_y = word_is_share(m) };
@@ -269,6 +267,8 @@ static void say_sweep(const struct report_data *d, struct strbuf *out)
 
 static void sweep_csv(const struct report_data *d, struct strbuf *csv)
 {
+	double mean[METRICS];
+
 	strbuf_puts(csv, "value,policy");
 	for (size_t m = 0; m < METRICS; m++)
 		strbuf_printf(csv, ",%s", metric_info[m].name);
@@ -278,11 +278,9 @@ static void sweep_csv(const struct report_data *d, struct strbuf *csv)
 			csv_put_number(csv, d->sweep_value[k]);
 			strbuf_puts(csv, ",");
 			csv_put(csv, d->sweep[k].policy[i].name);
-			for (size_t m = 0; m < METRICS; m++) {
-				strbuf_puts(csv, ",");
-				csv_put_number(csv, d->sweep[k].policy[i].metric[m].mean);
-			}
-			strbuf_puts(csv, "\n");
+			for (size_t m = 0; m < METRICS; m++)
+				mean[m] = d->sweep[k].policy[i].metric[m].mean;
+			chart_cells(csv, mean, METRICS);
 		}
 }
 
@@ -298,8 +296,7 @@ static int make_sweep(const struct report_data *d, struct report_figure *f, stru
 		return err_nomem(err, "a figure");
 	sweep_csv(d, &f->csv);
 	say_sweep(d, &f->see);
-	draw_sweep(&f->svg, d, e, "chart wide", CHART_WIDE, strbuf_text(&f->see));
-	draw_sweep(&f->svg, d, e, "chart narrow", CHART_NARROW, strbuf_text(&f->see));
+	chart_both(f, draw_sweep, &(struct drawn){ d, e });
 	f->table = d->n_sweep * d->sweep[0].n <= 60;
 	free(e);
 	return 0;

@@ -8,7 +8,7 @@
 #include "common/text/text.h"
 #include "common/draw/html.h"
 #include "sim/report/chart.h"
-#include "sim/report/table.h"
+#include "sim/report/data.h"
 
 static const struct report_figure_ops *const figure[] = {
 	&report_fig_attainment, &report_fig_tradeoff,    &report_fig_predicted,
@@ -28,8 +28,8 @@ static void put_fact(struct strbuf *out, const char *term, const char *text, boo
 	strbuf_puts(out, code ? "</code></dd>\n" : "</dd>\n");
 }
 
-/* Scalars of an object as "key value, key value", but for its name and title; what is not a scalar is left to the
- * JSON. */
+/* Scalars of an object as "key value, key value", but for its name and title; what is not a scalar is left
+ * to the JSON. */
 static void put_scalars(struct strbuf *out, const struct json *object)
 {
 	size_t n = 0;

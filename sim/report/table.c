@@ -1,8 +1,8 @@
 /* The comparison in numbers. See report_table.h.
  *
- * A difference from the baseline counts as better or worse where the paired test says so at the level of the intervals;
- * else the page says that there is no clear difference. Losses are marked like wins. */
-#include "sim/report/table.h"
+ * A difference from the baseline counts as better or worse where the paired test says so at the level of the
+ * intervals; else the page says that there is no clear difference. Losses are marked like wins. */
+#include "sim/report/data.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -27,18 +27,19 @@ static const enum metric main_metric[] = {
 #define N_MAIN (sizeof main_metric / sizeof *main_metric)
 #define N_FIRST 6 /* of them are about objectives and accuracy; two tables fit a page where one would not */
 
-enum verdict { VERDICT_NONE, VERDICT_SAME, VERDICT_BETTER, VERDICT_WORSE };
-
 static enum verdict verdict_of(const struct report_data *d, size_t policy, enum metric m)
 {
 	const struct paired_result *v = &d->policies.policy[policy].versus[m];
 
-	if (d->baseline == SIZE_MAX || policy == d->baseline || !metric_info[m].better || isnan(v->p) ||
-	    isnan(v->difference))
-		return VERDICT_NONE;
-	if (v->p >= 1.0 - d->level || v->difference == 0.0)
-		return VERDICT_SAME;
-	return v->difference * metric_info[m].better > 0.0 ? VERDICT_BETTER : VERDICT_WORSE;
+	if (d->baseline == SIZE_MAX || policy == d->baseline || isnan(v->p))
+		return VERDICT_UNKNOWN;
+	return metrics_verdict(v, m, d->level);
+}
+
+/* Not clearly different: unclear, or the same in every replication. */
+static bool is_undecided(enum verdict v)
+{
+	return v == VERDICT_UNCLEAR || v == VERDICT_SAME;
 }
 
 static size_t rivals(const struct report_data *d)
@@ -100,7 +101,7 @@ static void put_against_baseline(const struct report_data *d, struct strbuf *out
 	if (d->baseline == SIZE_MAX || d->focus == d->baseline)
 		return;
 	for (size_t k = 0; k < N_MAIN; k++)
-		same += verdict_of(d, d->focus, main_metric[k]) == VERDICT_SAME;
+		same += is_undecided(verdict_of(d, d->focus, main_metric[k]));
 	strbuf_printf(out, " Against the baseline %s, %s is", d->policies.policy[d->baseline].name,
 		      d->policies.policy[d->focus].name);
 	said += put_verdicts(d, VERDICT_BETTER, " better in ", out);
@@ -194,13 +195,14 @@ static void put_versus(const struct report_data *d, size_t policy, enum metric m
 	switch (verdict_of(d, policy, m)) {
 	case VERDICT_BETTER: strbuf_printf(out, "<small class=\"win\">" UP " better, %s</small>", p); break;
 	case VERDICT_WORSE: strbuf_printf(out, "<small class=\"loss\">" DOWN " worse, %s</small>", p); break;
+	case VERDICT_UNCLEAR:
 	case VERDICT_SAME:
 		if (d->policies.policy[policy].versus[m].difference == 0.0)
 			strbuf_puts(out, "<small>= the same</small>");
 		else
 			strbuf_printf(out, "<small>= unclear, %s</small>", p);
 		break;
-	case VERDICT_NONE: break;
+	case VERDICT_UNKNOWN: break;
 	}
 }
 
@@ -289,11 +291,7 @@ static void put_csv(const struct report_data *d, struct strbuf *out)
 
 			csv_put(out, p->name);
 			strbuf_printf(out, ",%s", metric_info[m].name);
-			for (size_t k = 0; k < sizeof number / sizeof *number; k++) {
-				strbuf_puts(out, ",");
-				csv_put_number(out, number[k]);
-			}
-			strbuf_puts(out, "\n");
+			chart_cells(out, number, sizeof number / sizeof *number);
 		}
 }
 

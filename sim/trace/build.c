@@ -1,5 +1,5 @@
-/* Putting a trace together job by job. See trace_build.h; kinds are in trace_kinds.c, what is done at the end in
- * trace_done.c. */
+/* Putting a trace together job by job. See trace_build.h; kinds are in trace_kinds.c, what is done at the
+ * end in trace_done.c. */
 #include "sim/trace/build.h"
 
 #include <math.h>
@@ -201,7 +201,8 @@ static bool id_insert(struct trace_build *b, uint64_t id) /* false: it was there
 	return true;
 }
 
-/* Ids mostly ascend, and then none can be there twice; the table of them is made for the first that does not. */
+/* Ids mostly ascend, and then none can be there twice; the table of them is made for the first that does
+ * not. */
 static int note_id(struct trace_build *b, const struct trace_job *j, struct err *err)
 {
 	char place[PLACE_SIZE];
@@ -254,12 +255,12 @@ int trace_build_job(struct trace_build *b, const struct trace_job *j, struct err
 {
 	struct trace_job job = *j;
 	void *jobs = b->job;
-	uint32_t nobody;
+	uint32_t unused;
 	int rc;
 
 	if (job.id == 0)
 		job.id = b->n_jobs + 1;
-	if (b->tenant.n == 0 && (rc = trace_build_tenant(b, NULL, NAN, &nobody, err)))
+	if (b->tenant.n == 0 && (rc = trace_build_tenant(b, NULL, NAN, &unused, err)))
 		return rc;
 	if ((rc = check_job(b, &job, err)) || (rc = note_id(b, &job, err)))
 		return rc;

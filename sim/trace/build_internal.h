@@ -19,7 +19,7 @@ struct kind_found {             /* to find a kind again */
 struct trace_build {
 	char *name;
 	struct trace_names column, tenant, type;
-	double *weight; size_t cap_weights; /* by tenant; NaN: nobody said */
+	double *weight; size_t cap_weights; /* by tenant; NaN: not given */
 	struct trace_kind *kind; size_t n_kinds, cap_kinds;
 	struct kind_found *kind_found; size_t cap_found;
 	uint32_t *kind_slot; size_t n_kind_slots; /* index + 1, by hash; 0: free */

@@ -106,7 +106,7 @@ static uint32_t number_of(struct numbering *n, uint32_t old)
 	return n->now[old];
 }
 
-/* The names in their new order; those nobody uses are gone. The set is empty afterwards. */
+/* The names in their new order; unused ones are gone. The set is empty afterwards. */
 static char **take_names(struct trace_names *set, const struct numbering *n)
 {
 	char **out = mem_array(n->n + 1, sizeof *out);

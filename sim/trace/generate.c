@@ -1,5 +1,5 @@
-/* Traces that are made: from the spec to jobs. See generate.h; generate_spec.c reads the keys, generate_arrivals.c says
- * when jobs come. */
+/* Traces that are made: from the spec to jobs. See generate.h; generate_spec.c reads the keys,
+ * generate_arrivals.c says when jobs come. */
 #include "sim/trace/generate.h"
 
 #include <math.h>
@@ -50,7 +50,7 @@ static double draw_slo(const struct generate_spec *s, struct rng *r)
 
 	for (int i = 0; i < SLO_TRIES; i++) {
 		v = slo_once(s, r);
-		/* To the microsecond: nobody asks for more, and it is shorter to write down. */
+		/* To the microsecond: more digits are of no use, and this is shorter to write down. */
 		if (v >= s->slo_min && v <= TRACE_MAX_ARRIVAL_S && s->slo_min >= 1e-3)
 			v = ceil(v * 1e6) / 1e6;
 		if (isnan(v) || (v >= s->slo_min && v <= TRACE_MAX_ARRIVAL_S))
@@ -172,7 +172,8 @@ static int make_groups(struct maker *m, struct err *err)
 	return rc;
 }
 
-/* Every series comes at its phase and then at its period, each time a little off. All series go on to the same moment. */
+/* Every series comes at its phase and then at its period, each time a little off. All series go on to the
+ * same moment. */
 static int make_series(struct maker *m, struct err *err)
 {
 	const struct generate_spec *s = m->s;

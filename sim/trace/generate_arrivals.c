@@ -25,8 +25,8 @@ void arrivals_init(struct arrivals *a, const struct generate_spec *s, struct rng
 	}
 }
 
-/* Two-state MMPP (Fischer, Meier-Hellstern, Performance Evaluation 18, 1993). An exponential time that is cut by a turn
- * starts afresh: it has no memory. */
+/* Two-state MMPP (Fischer, Meier-Hellstern, Performance Evaluation 18, 1993). An exponential time that is
+ * cut by a turn starts afresh: it has no memory. */
 static double next_bursty(struct arrivals *a)
 {
 	const struct generate_spec *s = a->s;

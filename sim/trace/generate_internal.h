@@ -10,7 +10,9 @@
 #define GENERATE_MAX_SPEC 65536   /* bytes */
 #define GENERATE_MAX_SERIES 1000000
 
-enum generate_kind { GENERATE_PAPER, GENERATE_POISSON, GENERATE_BURSTY, GENERATE_DAILY, GENERATE_RECURRING, GENERATE_KINDS };
+enum generate_kind {
+	GENERATE_PAPER, GENERATE_POISSON, GENERATE_BURSTY, GENERATE_DAILY, GENERATE_RECURRING, GENERATE_KINDS
+};
 enum generate_slo { SLO_NONE, SLO_FIXED, SLO_NORMAL, SLO_LOGNORMAL, SLO_UNIFORM };
 
 struct generate_values {          /* texts inside the spec's copy; drawn evenly */
@@ -30,7 +32,8 @@ struct generate_spec {
 	enum generate_kind kind;
 	const char *kind_name;
 	size_t jobs;
-	double gap_s;             /* mean time between arrivals (paper: between groups); NaN until it is known */
+	/* mean time between arrivals (paper: between groups); NaN until it is known */
+	double gap_s;
 	double rate, load, work, cores; /* NaN: not given */
 	uint32_t cpus[GENERATE_MAX_VALUES]; size_t n_cpus;
 	uint32_t njobs[GENERATE_MAX_VALUES]; size_t n_njobs;
@@ -58,9 +61,10 @@ void generate_spec_free(struct generate_spec *s);
 char *generate_next_part(char **at, char separator); /* cuts the next part off; NULL: there is none */
 bool generate_whole(const char *text, double low, double high, double *out);
 bool generate_seconds(const char *text, double *out); /* a duration above 0 */
-bool generate_whole_list(char *text, double high, uint32_t *out, size_t *out_n); /* "1|2|4", "1..6", mixed as well */
+/* "1|2|4", "1..6", mixed as well */
+bool generate_whole_list(const char *text, double high, uint32_t *out, size_t *out_n);
 bool generate_word_list(char *text, struct generate_values *out);
-bool generate_batch_list(char *text, struct generate_spec *s);
+bool generate_batch_list(const char *text, struct generate_spec *s);
 bool generate_period_list(char *text, struct generate_spec *s);
 bool generate_tenant_list(char *text, struct generate_tenants *t);
 bool generate_slo_law(char *text, struct generate_spec *s);

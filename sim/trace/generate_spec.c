@@ -1,4 +1,5 @@
-/* "KIND,key=value,..." of a generated trace: read, defaults filled in, checked. generate.h says what the keys mean. */
+/* "KIND,key=value,..." of a generated trace: read, defaults filled in, checked. generate.h says what the
+ * keys mean. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -155,15 +156,14 @@ static struct generate_values *find_column(struct generate_spec *s, const char *
 	return NULL;
 }
 
-/* "1..4": left open, drawn by nobody. */
-static bool open_epochs(struct generate_spec *s, struct generate_values *c, char *text)
+/* "1..4": left open, so none is drawn. */
+static bool open_epochs(struct generate_spec *s, struct generate_values *c, const char *text)
 {
-	char *dots = strstr(text, "..");
+	static const struct text_limits epochs = { .min = 1.0, .max = 1e6, .whole = true };
 
-	*dots = '\0';
 	c->n = 0;
-	return generate_whole(text, 1, 1e6, &s->epochs_from) &&
-	       generate_whole(dots + 2, s->epochs_from, 1e6, &s->epochs_to);
+	return text_range(text, &s->epochs_from, &s->epochs_to) && text_within(s->epochs_from, &epochs) &&
+	       text_within(s->epochs_to, &epochs) && s->epochs_from <= s->epochs_to;
 }
 
 static int read_column(struct generate_spec *s, const char *name, char *text, struct err *err)
@@ -237,7 +237,8 @@ static void add_column(struct generate_spec *s, const char *name, const char *a,
 		c->value[c->n++] = b;
 }
 
-/* The paper's levels; for the others those of the profile that comes with the program (configs/profiles/two-cores). */
+/* The paper's levels; for the others those of the profile that comes with the program
+ * (configs/profiles/two-cores). */
 static void set_defaults(struct generate_spec *s)
 {
 	bool paper = s->kind == GENERATE_PAPER;
@@ -344,8 +345,7 @@ static int settle(struct generate_spec *s, struct err *err)
 
 static int read_kind(struct generate_spec *s, const char *name, struct err *err)
 {
-	char shown[SHOWN];
-	const char *near;
+	char shown[SHOWN], hint[TEXT_HINT];
 
 	for (int i = 0; i < GENERATE_KINDS; i++)
 		if (strcmp(name, kind_name[i]) == 0) {
@@ -353,11 +353,9 @@ static int read_kind(struct generate_spec *s, const char *name, struct err *err)
 			s->kind_name = kind_name[i];
 			return 0;
 		}
-	near = text_nearest(name, kind_name);
 	return err_fail(err, ERR_ARG,
-			"gen:%s: no such generator%s%s%s; there are paper, poisson, bursty, daily, recurring",
-			text_printable(name, shown, sizeof shown), near ? ": did you mean '" : "",
-			near ? near : "", near ? "'?" : "");
+			"gen:%s: no such generator%s; there are paper, poisson, bursty, daily, recurring",
+			text_printable(name, shown, sizeof shown), text_hint(name, kind_name, hint));
 }
 
 int generate_spec_parse(const char *text, struct generate_spec **out, struct err *err)

@@ -31,28 +31,15 @@ bool generate_seconds(const char *text, double *out)
 }
 
 /* "1|2|4" or "1..6", mixed as well. */
-bool generate_whole_list(char *text, double high, uint32_t *out, size_t *out_n)
+bool generate_whole_list(const char *text, double high, uint32_t *out, size_t *out_n)
 {
-	size_t n = 0;
-	char *part;
+	const struct text_limits limits = { .min = 1.0, .max = high, .whole = true, .ranges = true };
+	double v[GENERATE_MAX_VALUES];
 
-	while ((part = generate_next_part(&text, '|'))) {
-		char *dots = strstr(part, "..");
-		double from, to;
-
-		if (dots)
-			*dots = '\0';
-		if (!generate_whole(part, 1, high, &from) ||
-		    !generate_whole(dots ? dots + 2 : part, from, high, &to) ||
-		    to - from >= GENERATE_MAX_VALUES)
-			return false;
-		for (double v = from; v <= to; v++) {
-			if (n == GENERATE_MAX_VALUES)
-				return false;
-			out[n++] = (uint32_t)v;
-		}
-	}
-	*out_n = n;
+	if (text_list(text, '|', &limits, GENERATE_MAX_VALUES, v, out_n, NULL))
+		return false;
+	for (size_t i = 0; i < *out_n; i++)
+		out[i] = (uint32_t)v[i];
 	return true;
 }
 
@@ -69,19 +56,15 @@ bool generate_word_list(char *text, struct generate_values *out)
 	return true;
 }
 
-bool generate_batch_list(char *text, struct generate_spec *s)
+bool generate_batch_list(const char *text, struct generate_spec *s)
 {
-	uint32_t size[GENERATE_MAX_VALUES];
-	size_t n = 0;
+	static const struct text_limits size = { .min = 1.0, .max = 1e9, .whole = true, .ranges = true };
 
-	if (!generate_whole_list(text, 1e9, size, &n) || n > TRACE_MAX_BATCHES)
+	if (text_list(text, '|', &size, TRACE_MAX_BATCHES, s->batch, &s->n_batches, NULL))
 		return false;
-	for (size_t i = 0; i < n; i++) {
-		if (i && size[i] <= size[i - 1])
+	for (size_t i = 1; i < s->n_batches; i++)
+		if (s->batch[i] <= s->batch[i - 1])
 			return false;
-		s->batch[i] = size[i];
-	}
-	s->n_batches = n;
 	return true;
 }
 

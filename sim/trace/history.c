@@ -21,7 +21,8 @@ struct history {
 	struct trace_build *build;
 	struct trace_row row;
 	struct strbuf text; /* values of this job, one after the other */
-	/* Jobs repeat themselves: kinds by the very text of params, batches and cpus, so that each is parsed once. */
+	/* Jobs repeat themselves: kinds by the very text of params, batches and cpus, so that each is parsed
+	 * once. */
 	struct trace_names seen;
 	uint32_t *kind_of;
 	size_t cap_kinds;

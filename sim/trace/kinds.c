@@ -1,4 +1,5 @@
-/* The kinds of jobs of a trace that is put together: found again by their contents, so that equal ones are kept once. */
+/* The kinds of jobs of a trace that is put together: found again by their contents, so that equal ones are
+ * kept once. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,7 +87,8 @@ static bool number_is_fit(double v)
 	return isnan(v) || (v >= 0.0 && v <= TRACE_MAX_NUMBER);
 }
 
-/* Open ones are in the kind, fixed ones are a number in the column of that name: what is written reads back. */
+/* Open ones are in the kind, fixed ones are a number in the column of that name: what is written reads
+ * back. */
 static int check_epochs(const struct trace_build *b, const struct trace_kind_text *k, struct err *err)
 {
 	const char *where = text_tail(b->name, TRACE_NAME_SHOWN), *fixed;

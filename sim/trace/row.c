@@ -175,39 +175,21 @@ static int read_flag(const char *text, bool *out, struct err *err)
 	return bad(err, text, "true or false");
 }
 
-static int compare_numbers(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 /* "64|128|256", in any order. */
 static int read_batches(struct trace_row *r, const char *text, struct err *err)
 {
-	const char *at = text;
-	size_t n = 0, len;
-	char one[40];
-	int rc;
+	static const struct text_limits size = { .min = 0.0, .max = 1e12 };
+	size_t n = 0;
 
-	for (;; at += len + 1) {
-		len = strcspn(at, "|");
-		if (n == TRACE_MAX_BATCHES)
-			return bad(err, text, "a list of at most 64 sizes");
-		if (len >= sizeof one)
-			return bad(err, text, "a list of sizes: 64|128|256");
-		memcpy(one, at, len);
-		one[len] = '\0';
-		if ((rc = read_positive(one, false, &r->batch[n], err)))
-			return rc;
-		n++;
-		if (!at[len])
-			break;
+	if (text_list(text, '|', &size, TRACE_MAX_BATCHES, r->batch, &n, err)) {
+		if (err)
+			err->code = ERR_FORMAT;
+		return -ERR_FORMAT;
 	}
-	qsort(r->batch, n, sizeof *r->batch, compare_numbers);
-	for (size_t i = 1; i < n; i++)
-		if (r->batch[i] == r->batch[i - 1])
-			return bad(err, text, "a list of different sizes");
+	if (text_distinct(r->batch, n, NULL))
+		return bad(err, text, "a list of different sizes");
+	if (!(r->batch[0] > 0.0))
+		return bad(err, text, "a list of sizes above 0");
 	r->kind.batch = r->batch;
 	r->kind.n_batches = n;
 	return 0;
@@ -216,22 +198,16 @@ static int read_batches(struct trace_row *r, const char *text, struct err *err)
 /* "4" is a value as any other; "1..4" leaves them open. */
 static int read_epochs(struct trace_row *r, size_t column, const char *text, struct err *err)
 {
-	const char *dots = strstr(text, "..");
 	double from, to;
-	char low[40];
 	int rc;
 
-	if (!dots) {
+	if (!strstr(text, "..")) {
 		if ((rc = read_positive(text, false, &from, err)))
 			return rc;
 		r->value[column] = text;
 		return 0;
 	}
-	if ((size_t)(dots - text) >= sizeof low)
-		return bad(err, text, "a number of epochs, or a range such as 1..4");
-	memcpy(low, text, (size_t)(dots - text));
-	low[dots - text] = '\0';
-	if (!text_number(low, &from) || !text_number(dots + 2, &to) || from < 1.0 || from > to || to > 1e6)
+	if (!text_range(text, &from, &to) || from < 1.0 || from > to || to > 1e6)
 		return bad(err, text, "a range of epochs such as 1..4, from 1 to 1e6");
 	r->kind.epochs_from = from;
 	r->kind.epochs_to = to;

@@ -1,5 +1,6 @@
-/* Traces in the Standard Workload Format of the Parallel Workloads Archive, version 2.2: comments that begin with ';', then
- * 18 numbers a line, below 0 where a log does not know. What these jobs train is said by a mapping (trace_swf_map.h). */
+/* Traces in the Standard Workload Format of the Parallel Workloads Archive, version 2.2: comments that begin
+ * with ';', then 18 numbers a line, below 0 where a log does not know. What these jobs train is said by a
+ * mapping (trace_swf_map.h). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,7 +119,8 @@ static int bad(const struct swf *s, enum swf_field f, const char *want)
 			text_tail(s->name, NAME_SHOWN), s->line, f + 1, swf_field_name[f], s->word[f], want);
 }
 
-/* True: the record is no job for us, and counted. Status 2 to 4 are the parts of a job whose whole has a line too. */
+/* True: the record is left out and counted. Status 2 to 4 are the parts of a job whose whole has a
+ * line too. */
 static bool left_out(struct swf *s)
 {
 	double status = s->field[SWF_STATUS];
@@ -167,7 +169,8 @@ static const char *name_of(const struct swf *s, enum swf_field f, char *buf, siz
 	return buf;
 }
 
-/* The value of the map; else one of the list, always the same for the same number of the field. NULL: not given. */
+/* The value of the map; else one of the list, always the same for the same number of the field. NULL: not
+ * given. */
 static const char *value_of(const struct swf *s, const struct swf_values *c, char *buf)
 {
 	const struct json *mapped = c->by == SWF_FIELDS ? NULL : json_get(c->map, s->word[c->by]);
@@ -185,7 +188,8 @@ static const char *value_of(const struct swf *s, const struct swf_values *c, cha
 	return c->of[rng_mix(key + 0x9e3779b97f4a7c15ULL) % c->n_of];
 }
 
-/* Records = run time x processors x speed, within its bounds, and rounded so that equal enough jobs are one kind. */
+/* Records = run time x processors x speed, within its bounds, and rounded so that equal enough jobs are one
+ * kind. */
 static const char *size_of(struct swf *s, char *buf, size_t size)
 {
 	double v = s->field[SWF_RUN] * processors(s) * s->map.records_per_cpu_second;

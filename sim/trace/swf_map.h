@@ -14,9 +14,9 @@
 #define SWF_MAP_MAX_BYTES (1 << 20)
 
 enum swf_field {                  /* in the order of the format, from 0 */
-	SWF_JOB, SWF_SUBMIT, SWF_WAIT, SWF_RUN, SWF_ALLOCATED, SWF_CPU_TIME, SWF_MEMORY, SWF_REQUESTED, SWF_REQUESTED_TIME,
-	SWF_REQUESTED_MEMORY, SWF_STATUS, SWF_USER, SWF_GROUP, SWF_EXECUTABLE, SWF_QUEUE, SWF_PARTITION, SWF_PRECEDING,
-	SWF_THINK_TIME,
+	SWF_JOB, SWF_SUBMIT, SWF_WAIT, SWF_RUN, SWF_ALLOCATED, SWF_CPU_TIME, SWF_MEMORY, SWF_REQUESTED,
+	SWF_REQUESTED_TIME, SWF_REQUESTED_MEMORY, SWF_STATUS, SWF_USER, SWF_GROUP, SWF_EXECUTABLE, SWF_QUEUE,
+	SWF_PARTITION, SWF_PRECEDING, SWF_THINK_TIME,
 	SWF_FIELDS,               /* as a choice: none */
 };
 extern const char *const swf_field_name[SWF_FIELDS + 1]; /* the last is NULL */
@@ -27,7 +27,8 @@ struct swf_values {               /* of one column */
 	const char *name;         /* borrowed from the document */
 	enum swf_field by;        /* SWF_FIELDS: the same for all */
 	const struct json *map;   /* number of the field -> value; NULL: none */
-	const char **of; size_t n_of; /* whatever is not in the map is drawn from these by a hash of the field */
+	/* whatever is not in the map is drawn from these by a hash of the field */
+	const char **of; size_t n_of;
 };
 
 struct swf_map {

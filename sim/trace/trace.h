@@ -1,10 +1,11 @@
-/* A trace: the jobs of a simulation, in the order in which they arrive. Read from our own format (CSV or JSON lines,
- * docs/TRACE_FORMAT.md), from the daemon's database, from the Standard Workload Format, or made by a generator
- * (generate.h). Whoever reads one gets it whole and checked: a bad one is refused with line, field and reason before
- * anything runs. Immutable afterwards, so threads may share it.
+/* A trace: the jobs of a simulation, in the order in which they arrive. Read from our own format (CSV or
+ * JSON lines, docs/TRACE_FORMAT.md), from the daemon's database, from the Standard Workload Format, or made
+ * by a generator (generate.h). Whoever reads one gets it whole and checked: a bad one is refused with line,
+ * field and reason before anything runs. Immutable afterwards, so threads may share it.
  *
- * Traces are long and their jobs repeat themselves: what a job trains (columns of the observation table such as
- * network, epochs, samples; its cpus; what it may choose from) is kept once a kind, and a job says which. */
+ * Traces are long and their jobs repeat themselves: what a job trains (columns of the observation table such
+ * as network, epochs, samples; its cpus; what it may choose from) is kept once a kind, and a job says
+ * which. */
 #ifndef SIM_TRACE_TRACE_H
 #define SIM_TRACE_TRACE_H
 
@@ -29,7 +30,8 @@ struct trace_kind {
 	char **value;             /* by column of the trace; NULL: not given */
 	uint32_t cpus;            /* at least 1 */
 	double *batch; size_t n_batches; /* it may have, ascending; none: whatever the model has */
-	double epochs_from, epochs_to;   /* open epochs ("1..4" in a column `epochs`, whose value[] is NULL then); NaN: not open */
+	/* open epochs ("1..4" in a column `epochs`, whose value[] is NULL then); NaN: not open */
+	double epochs_from, epochs_to;
 	double memory_mb, memory_mb_per_record; /* NaN: not known */
 };
 
@@ -40,7 +42,7 @@ struct trace_job {
 	double slo_s;             /* from arrival to end; NaN: no objective */
 	double confidence;        /* NaN: the replay's own */
 	uint32_t kind, tenant;    /* indexes below */
-	int32_t type;             /* likewise; -1: none */
+	int32_t type;             /* -1: none */
 	int32_t priority;
 	bool best_effort;
 	uint32_t line;            /* in its file; 0: it was made */
@@ -52,7 +54,8 @@ struct trace {
 	char **column; size_t n_columns;
 	struct trace_kind *kind; size_t n_kinds;
 	struct trace_job *job; size_t n_jobs; /* by arrival; equal ones in the order of the file */
-	char **tenant; double *weight; size_t n_tenants; /* at least 1: "default" where the trace has no tenants */
+	/* at least 1: "default" where the trace has no tenants */
+	char **tenant; double *weight; size_t n_tenants;
 	char **type; size_t n_types;
 	uint64_t fingerprint;     /* of all of the above but name and about */
 	char **notice; size_t n_notices; /* for people: columns or records left out, and why */
@@ -60,8 +63,9 @@ struct trace {
 void trace_free(struct trace *t);
 
 struct trace_source {             /* what the command line says of it */
-	const char *spec;         /* a file (.csv, .jsonl, .swf, a daemon's postrider.db or its folder, "-" for CSV on
-	                             standard input), or "gen:KIND,key=value,..." (generate.h) */
+	/* a file (.csv, .jsonl, .swf, a daemon's postrider.db or its folder, "-" for CSV on standard input),
+	 * or "gen:KIND,key=value,..." (generate.h) */
+	const char *spec;
 	const char *map;          /* SWF: JSON file of the mapping; NULL: the built-in one */
 	uint64_t seed;            /* of a generator */
 	bool history;             /* spec is the daemon's database or state folder, whatever its name */
@@ -71,19 +75,21 @@ int trace_open(const struct trace_source *s, struct trace **out, struct err *err
 int trace_read_csv(const char *path, struct trace **out, struct err *err);
 int trace_read_jsonl(const char *path, struct trace **out, struct err *err);
 int trace_read_swf(const char *path, const char *map_path, struct trace **out, struct err *err);
-int trace_read_history(const char *path, struct trace **out, struct err *err); /* read-only, also while the daemon runs */
+/* read-only, also while the daemon runs */
+int trace_read_history(const char *path, struct trace **out, struct err *err);
 /* The same two on memory; `name` is what errors call it. For tests and fuzzing too. */
 int trace_parse_csv(const char *name, const char *text, size_t len, struct trace **out, struct err *err);
 int trace_parse_jsonl(const char *name, const char *text, size_t len, struct trace **out, struct err *err);
-int trace_parse_swf(const char *name, const char *text, size_t len, const char *map_name, const char *map_text,
-                    size_t map_len, struct trace **out, struct err *err); /* map_text NULL: the built-in one */
+int trace_parse_swf(const char *name, const char *text, size_t len, const char *map_name,
+                    const char *map_text, /* map_text NULL: the built-in one */ size_t map_len,
+                    struct trace **out, struct err *err);
 
 /* Reads back as the same trace (fingerprints are equal). */
 void trace_write_csv(const struct trace *t, struct strbuf *out);
 void trace_write_jsonl(const struct trace *t, struct strbuf *out);
 
-/* Every objective times slo_scale and every gap between arrivals times 1 / load_scale; both > 0. After an error the trace
- * can only be freed. */
+/* Every objective times slo_scale and every gap between arrivals times 1 / load_scale; both > 0. After an
+ * error the trace can only be freed. */
 int trace_scale(struct trace *t, double slo_scale, double load_scale, struct err *err);
 
 #endif

@@ -40,17 +40,6 @@ static void put_list(struct strbuf *out, const struct trace_kind *k, const char 
 		strbuf_printf(out, "%s%s", i ? separator : "", text_shortest(k->batch[i], buf));
 }
 
-/* Open epochs as "1..4"; empty where they are not. */
-static const char *open_epochs(const struct trace_kind *k, char *buf, size_t size)
-{
-	char from[32], to[32];
-
-	if (isnan(k->epochs_from))
-		return "";
-	snprintf(buf, size, "%s..%s", text_shortest(k->epochs_from, from), text_shortest(k->epochs_to, to));
-	return buf;
-}
-
 static void csv_field(const struct trace *t, const struct trace_job *j, enum trace_field f,
 		      struct strbuf *out)
 {
@@ -78,18 +67,20 @@ static void csv_field(const struct trace *t, const struct trace_job *j, enum tra
 }
 
 /* A value of a column; open epochs stand in the column of that name. */
-static const char *value_of(const struct trace *t, const struct trace_kind *k, size_t column, char *buf,
-			    size_t size)
+static const char *value_of(const struct trace *t, const struct trace_kind *k, size_t column,
+			    char buf[TEXT_RANGE])
 {
 	if (k->value[column])
 		return k->value[column];
-	return strcmp(t->column[column], "epochs") == 0 ? open_epochs(k, buf, size) : "";
+	if (isnan(k->epochs_from) || strcmp(t->column[column], "epochs") != 0)
+		return "";
+	return text_range_put(k->epochs_from, k->epochs_to, buf);
 }
 
 void trace_write_csv(const struct trace *t, struct strbuf *out)
 {
 	bool used[TRACE_FIELDS];
-	char buf[80];
+	char buf[TEXT_RANGE];
 
 	find_used(t, used);
 	for (int f = 0; f < TRACE_FIELDS; f++)
@@ -111,7 +102,7 @@ void trace_write_csv(const struct trace *t, struct strbuf *out)
 		}
 		for (size_t c = 0; c < t->n_columns; c++) {
 			strbuf_puts(out, ",");
-			csv_put(out, value_of(t, &t->kind[j->kind], c, buf, sizeof buf));
+			csv_put(out, value_of(t, &t->kind[j->kind], c, buf));
 		}
 		strbuf_puts(out, "\n");
 	}
@@ -166,7 +157,7 @@ static void json_number_given(struct json_writer *w, enum trace_field f, double 
 
 static void json_kind(struct json_writer *w, const struct trace *t, const struct trace_kind *k, bool all)
 {
-	char buf[80];
+	char buf[TEXT_RANGE];
 
 	if (k->n_batches) {
 		json_put_key(w, trace_field_name[TRACE_BATCHES]);
@@ -178,7 +169,7 @@ static void json_kind(struct json_writer *w, const struct trace *t, const struct
 	json_number_given(w, TRACE_MEMORY, k->memory_mb);
 	json_number_given(w, TRACE_MEMORY_PER_RECORD, k->memory_mb_per_record);
 	for (size_t i = 0; i < t->n_columns; i++) {
-		const char *value = value_of(t, k, i, buf, sizeof buf);
+		const char *value = value_of(t, k, i, buf);
 
 		if (!*value && !all)
 			continue;

@@ -1,3 +1,5 @@
+/* The designed experiment that models learn from in the worlds queueing and fluid: every combination of
+ * levels. */
 #include "sim/world/campaign.h"
 
 #include <math.h>
@@ -9,7 +11,7 @@
 #include "common/strbuf.h"
 #include "sim/world/queueing_machine.h"
 
-#define CAMPAIGN_STREAM 0x63616d706169676eULL /* replays draw from luck_of(seed, job) itself */
+#define CAMPAIGN_STREAM 0x63616d706169676eULL /* replays draw from draws_of(seed, job) itself */
 
 struct campaign {
 	const struct campaign_params *params;
@@ -17,7 +19,7 @@ struct campaign {
 	uint64_t seed;
 	uint64_t job; /* number of the last one: rows so far */
 	double share;
-	struct luck *luck; /* of the copies of a setting */
+	struct draws *draws; /* of the copies of a setting */
 	double *time_s;
 	struct strbuf text;
 };
@@ -114,7 +116,7 @@ static void write_row(struct campaign *c, const struct campaign_setting *s, size
 			    s->kind.epochs,
 			    s->kind.samples,
 			    c->time_s[copy],
-			    qkind_accuracy(f, &s->kind, iterations, &c->luck[copy]),
+			    qkind_accuracy(f, &s->kind, iterations, &c->draws[copy]),
 			    (double)s->njobs * s->kind.cpus,
 			    (double)replication };
 
@@ -140,8 +142,8 @@ static int play_setting(struct campaign *c, struct campaign_setting *s, struct e
 		int rc;
 
 		for (size_t i = 0; i < s->njobs; i++)
-			c->luck[i] = luck_of(&c->noise, c->seed, ++c->job);
-		rc = p->play(p, s, c->luck, c->time_s, err);
+			c->draws[i] = draws_of(&c->noise, c->seed, ++c->job);
+		rc = p->play(p, s, c->draws, c->time_s, err);
 		if (rc)
 			return rc;
 		for (size_t i = 0; i < s->njobs; i++)
@@ -175,9 +177,9 @@ int campaign_run(const struct campaign_params *p, struct csv **out, struct err *
 	double rows = 0.0, events = 0.0;
 	int rc = 0;
 
-	c.luck = mem_array(most, sizeof *c.luck);
+	c.draws = mem_array(most, sizeof *c.draws);
 	c.time_s = mem_array(most, sizeof *c.time_s);
-	if (!o || !c.luck || !c.time_s)
+	if (!o || !c.draws || !c.time_s)
 		rc = err_nomem(err, "a campaign");
 	if (!rc) {
 		odometer_init(o, p->file);
@@ -195,7 +197,7 @@ int campaign_run(const struct campaign_params *p, struct csv **out, struct err *
 	if (!rc)
 		rc = csv_parse("campaign", c.text.text, c.text.len, out, err);
 	strbuf_release(&c.text);
-	free(c.luck);
+	free(c.draws);
 	free(c.time_s);
 	free(o);
 	return rc;
@@ -204,7 +206,7 @@ int campaign_run(const struct campaign_params *p, struct csv **out, struct err *
 /* ---- iteration by iteration ---- */
 
 int campaign_play_queueing(const struct campaign_params *p, const struct campaign_setting *s,
-			   const struct luck *luck, double *out_time_s, struct err *err)
+			   const struct draws *draws, double *out_time_s, struct err *err)
 {
 	struct world_work work = qkind_work(p->file, &s->kind, s->batch, NAN);
 	double cycles = fmax(1.0, ceil(work.iterations * s->share - 1e-9));
@@ -225,9 +227,9 @@ int campaign_play_queueing(const struct campaign_params *p, const struct campaig
 			.id = i,
 			.cpus = s->kind.cpus,
 			.cycles = (uint64_t)cycles,
-			.compute_s = work.compute_s * luck[i].slow,
-			.disk_s = work.disk_s * luck[i].slow,
-			.seed = luck[i].seed,
+			.compute_s = work.compute_s * draws[i].slow,
+			.disk_s = work.disk_s * draws[i].slow,
+			.seed = draws[i].seed,
 		};
 
 		rc = qmachine_start(m, 0.0, &j, err);

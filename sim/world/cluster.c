@@ -1,3 +1,4 @@
+/* Reads, checks and changes the machine of a simulation. */
 #include "sim/world/cluster.h"
 
 #include <math.h>
@@ -26,13 +27,11 @@ static int key_of(const char *name)
 
 static int unknown_key(const char *name, struct err *err)
 {
-	char shown[64];
-	const char *near = text_nearest(name, keys);
+	char shown[64], hint[TEXT_HINT];
 
-	return err_fail(err, ERR_ARG, "unknown key '%s' of a cluster: %s%s%s",
-			text_printable(name, shown, sizeof shown),
-			near ? "is it '" : "known are cores, slots, nodes, memory_mb", near ? near : "",
-			near ? "'?" : "");
+	return err_fail(err, ERR_ARG,
+			"unknown key '%s' of a cluster%s; there are cores, slots, nodes, memory_mb",
+			text_printable(name, shown, sizeof shown), text_hint(name, keys, hint));
 }
 
 static int check(int key, double v, struct err *err)
@@ -49,7 +48,7 @@ static int check(int key, double v, struct err *err)
 			whole ? "a whole" : "a", most[key]);
 }
 
-/* One process a core, so that nobody shares one unless somebody asks for it. */
+/* One process a core: jobs share cores only if that is asked for. */
 static uint32_t slots_of(double cores)
 {
 	return cores < 1.0 ? 1 : (uint32_t)cores;
@@ -89,7 +88,8 @@ static int parse_pair(const char *pair, size_t len, struct given *g, struct err 
 	text[len] = '\0';
 	value = strchr(text, '=');
 	if (!value)
-		return err_fail(err, ERR_ARG, "'%s' is no key=number; a cluster is written cores=16,slots=32",
+		return err_fail(err, ERR_ARG,
+				"'%s' is not key=number; a cluster is written cores=16,slots=32",
 				text_printable(text, shown, sizeof shown));
 	*value++ = '\0';
 	key = key_of(text);

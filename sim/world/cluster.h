@@ -20,12 +20,14 @@ struct cluster {
 	bool slots_set;     /* by cluster_set(): they stay when the cores change */
 };
 
-/* What has a '=' and is no path of a .json file is text. ERR_ARG (text) or ERR_FORMAT (file) names key and reason; cores must
- * be given. */
+/* A text with '=' is read as keys, unless it is the path of a .json file. ERR_ARG (text) or ERR_FORMAT
+ * (file) names key and reason; cores must be given. */
 int cluster_parse(const char *text_or_file, struct cluster *out, struct err *err);
 int cluster_from_json(const char *where, const struct json *v, struct cluster *out, struct err *err);
-/* One key ("cores", "slots", "nodes", "memory_mb"). Slots that nobody set follow the cores by their ratio. */
+/* One key ("cores", "slots", "nodes", "memory_mb"). Slots that were not set follow the cores by their
+ * ratio. */
 int cluster_set(struct cluster *c, const char *key, double value, struct err *err);
-void cluster_to_json(const struct cluster *c, struct json_writer *w); /* an object, which reads back as the same */
+/* an object, which reads back as the same */
+void cluster_to_json(const struct cluster *c, struct json_writer *w);
 
 #endif

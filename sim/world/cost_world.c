@@ -1,9 +1,10 @@
+/* What the worlds queueing and fluid have in common. */
 #include "sim/world/cost_world.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-int file_world_init(struct file_world *w, const struct world_open *o, struct err *err)
+int cost_world_init(struct cost_world *w, const struct world_open *o, struct err *err)
 {
 	int rc = world_file_read(o->argument, &w->file, err);
 
@@ -17,13 +18,13 @@ int file_world_init(struct file_world *w, const struct world_open *o, struct err
 	return w->trace ? qkinds_bind(w->file, w->trace, &w->kind, err) : 0;
 }
 
-void file_world_release(struct file_world *w)
+void cost_world_release(struct cost_world *w)
 {
 	world_file_free(w->file);
 	free(w->kind);
 }
 
-int file_world_training(const struct file_world *w, campaign_play *play, uint64_t seed, struct csv **out,
+int cost_world_training(const struct cost_world *w, campaign_play *play, uint64_t seed, struct csv **out,
 			struct err *err)
 {
 	struct campaign_params p = {
@@ -38,7 +39,7 @@ int file_world_training(const struct file_world *w, campaign_play *play, uint64_
 	return campaign_run(&p, out, err);
 }
 
-void file_world_split_text(const void *self, size_t fold, char *out, size_t size)
+void cost_world_split_text(const void *self, size_t fold, char *out, size_t size)
 {
 	(void)self;
 	(void)fold;
@@ -46,16 +47,16 @@ void file_world_split_text(const void *self, size_t fold, char *out, size_t size
 		 "models learn from a designed experiment in the same world, with luck of its own");
 }
 
-void file_world_describe(const void *self, struct json_writer *j)
+void cost_world_describe(const void *self, struct json_writer *j)
 {
-	const struct file_world *w = self;
+	const struct cost_world *w = self;
 
 	world_file_describe(w->file, j);
 }
 
-size_t file_world_batches(const void *self, const double **out)
+size_t cost_world_batches(const void *self, const double **out)
 {
-	const struct file_world *w = self;
+	const struct cost_world *w = self;
 
 	*out = w->file->batch.v;
 	return w->file->batch.n;

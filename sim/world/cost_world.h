@@ -1,6 +1,6 @@
-/* What the worlds `queueing` and `fluid` have in common: a world file, the machines, the kinds of the trace, and that models
- * learn from a designed experiment. Each of them begins with a struct file_world, so that these serve as members of its
- * ops. */
+/* What the worlds `queueing` and `fluid` have in common: a world file, the machines, the kinds of the trace,
+ * and that models learn from a designed experiment. Each of them begins with a struct cost_world, so that
+ * these serve as members of its ops. */
 #ifndef SIM_WORLD_COST_WORLD_H
 #define SIM_WORLD_COST_WORLD_H
 
@@ -8,7 +8,7 @@
 #include "sim/world/ops.h"
 #include "sim/world/queueing_kinds.h"
 
-struct file_world {
+struct cost_world {
 	struct world_file *file;
 	struct cluster given, cluster;
 	struct disturbances disturbances;
@@ -17,12 +17,13 @@ struct file_world {
 };
 
 /* Zeroed beforehand; to be released after an error, too. */
-int file_world_init(struct file_world *w, const struct world_open *o, struct err *err);
-void file_world_release(struct file_world *w);
+int cost_world_init(struct cost_world *w, const struct world_open *o, struct err *err);
+void cost_world_release(struct cost_world *w);
 
-int file_world_training(const struct file_world *w, campaign_play *play, uint64_t seed, struct csv **out, struct err *err);
-void file_world_split_text(const void *self, size_t fold, char *out, size_t size);
-void file_world_describe(const void *self, struct json_writer *j);
-size_t file_world_batches(const void *self, const double **out);
+int cost_world_training(const struct cost_world *w, campaign_play *play, uint64_t seed, struct csv **out,
+                        struct err *err);
+void cost_world_split_text(const void *self, size_t fold, char *out, size_t size);
+void cost_world_describe(const void *self, struct json_writer *j);
+size_t cost_world_batches(const void *self, const double **out);
 
 #endif

@@ -1,5 +1,5 @@
-/* The file of the worlds `queueing` and `fluid`: a machine, what an iteration costs, how accurate a network gets
- * (configs/worlds/, whose README.md says every key). Without a file the built-in one is taken, which is
+/* The file of the worlds `queueing` and `fluid`: a machine, what an iteration costs, how accurate a network
+ * gets (configs/worlds/, whose README.md says every key). Without a file the built-in one is taken, which is
  * configs/worlds/two-cores.json. */
 #ifndef SIM_WORLD_FILE_H
 #define SIM_WORLD_FILE_H
@@ -52,7 +52,8 @@ struct world_file {
 	struct world_list cpus, njobs, epochs_levels, samples_levels; /* of the campaign */
 	double fixed_s, record_s, exponent, disk_s, disk_record_s;
 	struct world_category *category; size_t n_categories;
-	struct world_accuracy accuracy; /* where there are no categories; else those of the first category's values count */
+	/* where there are no categories; else those of the first category's values count */
+	struct world_accuracy accuracy;
 	enum world_disk_law disk_law;
 	struct world_list measured; /* service times as they were given, scaled to a mean of 1 */
 	bool barrier;
@@ -60,7 +61,8 @@ struct world_file {
 
 /* path NULL: the built-in one. ERR_FORMAT: "FILE: key: reason". */
 int world_file_read(const char *path, struct world_file **out, struct err *err);
-int world_file_parse(const char *name, const char *text, size_t len, struct world_file **out, struct err *err);
+int world_file_parse(const char *name, const char *text, size_t len, struct world_file **out,
+                     struct err *err);
 void world_file_free(struct world_file *f);
 /* Members of an open object: the file, costs, laws. */
 void world_file_describe(const struct world_file *f, struct json_writer *w);
@@ -72,7 +74,7 @@ struct world_work {               /* of one job */
 	double compute_s, disk_s; /* of one process in one iteration, alone on the machine */
 };
 /* What a job of these values takes: value[k] of category k (NULL where there are none). */
-struct world_work world_file_work(const struct world_file *f, const struct world_value *const *value, double cpus,
-                                  double batch, double samples, double epochs);
+struct world_work world_file_work(const struct world_file *f, const struct world_value *const *value,
+                                  double cpus, double batch, double samples, double epochs);
 
 #endif

@@ -10,7 +10,8 @@ const char world_file_builtin[] = /* configs/worlds/two-cores.json, byte by byte
 	"  \"defaults\": {\"samples\": 12000, \"epochs\": 4},\n"
 	"  \"batches\": [64, 128, 256, 512],\n"
 	"  \"levels\": {\"cpus\": [1, 2, 4], \"njobs\": [1, 3, 5]},\n"
-	"  \"costs\": {\"fixed_s\": 4.4e-5, \"record_s\": 3.06e-5, \"exponent\": 0.91, \"disk_s\": 2e-5, \"disk_record_s\": 1e-6},\n"
+	"  \"costs\": {\"fixed_s\": 4.4e-5, \"record_s\": 3.06e-5, \"exponent\": 0.91, "
+	"\"disk_s\": 2e-5, \"disk_record_s\": 1e-6},\n"
 	"  \"factors\": {\n"
 	"    \"network\": {\n"
 	"      \"lenet5\": {\"record\": 1, \"fixed\": 1},\n"
@@ -26,7 +27,8 @@ const char world_file_builtin[] = /* configs/worlds/two-cores.json, byte by byte
 	"}\n";
 /* clang-format on */
 
-/* A process cannot have less than a record: more cpus than records share the batch no further (as calibrate.h). */
+/* A process cannot have less than a record: more cpus than records share the batch no further (as
+ * calibrate.h). */
 struct world_work world_file_work(const struct world_file *f, const struct world_value *const *value,
 				  double cpus, double batch, double samples, double epochs)
 {

@@ -1,5 +1,6 @@
-/* The world `fluid`: the means of the world `queueing`, for long traces. Jobs share the machine as sharing.h says; how
- * long one takes among P processes comes from tables (world_fluid_laws.h), made when the world is opened. */
+/* The world `fluid`: the means of the world `queueing`, for long traces. Jobs share the machine as sharing.h
+ * says; how long one takes among P processes comes from tables (world_fluid_laws.h), made when the world is
+ * opened. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@ struct choice { /* a batch that a kind of job may have */
 };
 
 struct fluid_world {
-	struct file_world base;
+	struct cost_world base;
 	struct choice *choice; /* of kind i: choice[first[i]] to choice[first[i + 1] - 1] */
 	size_t *first;
 	struct fluid_laws *laws;
@@ -38,7 +39,7 @@ static void fluid_close(void *self)
 
 	if (!w)
 		return;
-	file_world_release(&w->base);
+	cost_world_release(&w->base);
 	fluid_laws_free(w->laws);
 	free(w->choice);
 	free(w->first);
@@ -91,7 +92,7 @@ static int fluid_open(const struct world_open *o, void **out_self, struct cluste
 		      struct cluster *out_cluster, struct err *err)
 {
 	struct fluid_world *w = mem_calloc(1, sizeof *w);
-	int rc = w ? file_world_init(&w->base, o, err) : err_nomem(err, "a world");
+	int rc = w ? cost_world_init(&w->base, o, err) : err_nomem(err, "a world");
 
 	if (!rc && w->base.trace)
 		rc = bind_trace(w, err);
@@ -107,7 +108,7 @@ static int fluid_open(const struct world_open *o, void **out_self, struct cluste
 
 /* A setting of the experiment, by the same laws. */
 static int play_fluid(const struct campaign_params *p, const struct campaign_setting *s,
-		      const struct luck *luck, double *out_time_s, struct err *err)
+		      const struct draws *draws, double *out_time_s, struct err *err)
 {
 	struct world_work work = qkind_work(p->file, &s->kind, s->batch, NAN);
 	struct fluid_laws *laws = NULL;
@@ -129,7 +130,7 @@ static int play_fluid(const struct campaign_params *p, const struct campaign_set
 		struct sharing_job j = { .id = i,
 					 .cpus = s->kind.cpus,
 					 .tag = law,
-					 .slow = luck[i].slow,
+					 .slow = draws[i].slow,
 					 .until = 1.0,
 					 .extra[ITERATIONS] = work.iterations };
 
@@ -147,7 +148,7 @@ static int fluid_training(const void *self, size_t fold, uint64_t seed, struct c
 	const struct fluid_world *w = self;
 
 	(void)fold;
-	return file_world_training(&w->base, play_fluid, seed, out, err);
+	return cost_world_training(&w->base, play_fluid, seed, out, err);
 }
 
 /* ---- a run ---- */
@@ -207,7 +208,7 @@ static int fluid_start(void *run, double now_s, const struct world_job *j, struc
 	const struct choice *c = choice_of(w, j, err);
 	const struct qkind *k;
 	struct world_work work;
-	double until = isnan(j->luck.fails_at) ? 1.0 : fmin(1.0, j->luck.fails_at);
+	double until = isnan(j->draws.fails_at) ? 1.0 : fmin(1.0, j->draws.fails_at);
 	struct sharing_job s;
 
 	if (!c)
@@ -218,11 +219,11 @@ static int fluid_start(void *run, double now_s, const struct world_job *j, struc
 		.id = j->id,
 		.cpus = k->cpus,
 		.tag = c->law,
-		.slow = j->luck.slow,
+		.slow = j->draws.slow,
 		.until = until,
 		.extra = { [ITERATIONS] = work.iterations,
-			   [ACCURACY] = qkind_accuracy(w->base.file, k, work.iterations, &j->luck),
-			   [CORE_S] = k->cpus * work.iterations * work.compute_s * j->luck.slow * until,
+			   [ACCURACY] = qkind_accuracy(w->base.file, k, work.iterations, &j->draws),
+			   [CORE_S] = k->cpus * work.iterations * work.compute_s * j->draws.slow * until,
 			   [START_S] = now_s },
 	};
 	return sharing_start(r->sharing, now_s, &s, err);
@@ -290,9 +291,9 @@ const struct world_ops world_fluid = {
 	.open = fluid_open,
 	.close = fluid_close,
 	.training = fluid_training,
-	.split_text = file_world_split_text,
-	.describe = file_world_describe,
-	.batches = file_world_batches,
+	.split_text = cost_world_split_text,
+	.describe = cost_world_describe,
+	.batches = cost_world_batches,
 	.run_new = fluid_run_new,
 	.run_free = fluid_run_free,
 	.start = fluid_start,

@@ -1,3 +1,4 @@
+/* Tables of the time of an iteration by the number of processes, for each sort of job once. */
 #include "sim/world/fluid_laws.h"
 
 #include <math.h>
@@ -82,8 +83,8 @@ size_t fluid_laws_count(const struct fluid_laws *l)
 
 /* ---- the product form ---- */
 
-/* Throughput X(n) = G(n-1) / G(n), with G(n) = F(n) + disk_s G(n-1) and F(n) the product of compute_s / min(i, cores).
- * Written in h(n) = F(n) / G(n), which is never above 1 and may fall to 0 without harm. */
+/* Throughput X(n) = G(n-1) / G(n), with G(n) = F(n) + disk_s G(n-1) and F(n) the product of compute_s /
+ * min(i, cores). Written in h(n) = F(n) / G(n), which is never above 1 and may fall to 0 without harm. */
 static void solve_node(struct fluid_laws *l, const struct law *law)
 {
 	double h = 1.0;
@@ -97,15 +98,15 @@ static void solve_node(struct fluid_laws *l, const struct law *law)
 	}
 }
 
-/* P processes spread evenly: some nodes have one more than the others. A job waits for its last process, so what counts
- * is whether any of its processes is on such a node: cpus neighbours out of all nodes. */
+/* P processes spread evenly: some nodes have one more than the others. A job waits for its last process, so
+ * what counts is whether any of its processes is on such a node: cpus neighbours out of all nodes. */
 static double spread_cycle_s(const struct fluid_laws *l, uint32_t cpus, double processes)
 {
 	double each = floor(processes / l->nodes), more = processes - each * l->nodes, on_full;
 
 	if (more == 0.0)
 		return l->node_s[(size_t)each];
-	if (each == 0.0) /* nobody shares a node */
+	if (each == 0.0) /* no two processes share a node */
 		return l->node_s[1];
 	on_full = fmin(1.0, (more + cpus - 1.0) / l->nodes);
 	return on_full * l->node_s[(size_t)each + 1] + (1.0 - on_full) * l->node_s[(size_t)each];

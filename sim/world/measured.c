@@ -1,9 +1,9 @@
-/* The world `measured`: what happened in an observation table happens again. The rows are in measured_table.h, what
- * they say of a job in measured_fold.h; here jobs run, side by side in sharing.h, each along the course of times by load
- * that its luck drew when it started.
+/* The world `measured`: what happened in an observation table happens again. The rows are in
+ * measured_table.h, what they say of a job in measured_fold.h; here jobs run, side by side in sharing.h,
+ * each along the course of times by load that was drawn when it started.
  *
- * On a machine with other cores than the table's, what counts is the load per core: P processes on twice the cores are
- * like P / 2, but a job alone is never faster than measured. */
+ * On a machine with other cores than the table's, what counts is the load per core: P processes on twice the
+ * cores are like P / 2, but a job alone is never faster than measured. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,6 @@
 #include "common/mem.h"
 #include "common/text/text.h"
 #include "sim/world/measured_fold.h"
-#include "sim/world/measured_kinds.h"
 #include "sim/world/sharing.h"
 #include "sim/world/ops.h"
 
@@ -29,10 +28,7 @@ struct measured_run {
 	const struct measured_world *world;
 	const struct measured_fold *fold;
 	double load_scale; /* processes here to processes there */
-	struct sharing *sharing;
-	struct measured_course *course; /* of running jobs, by tag */
-	uint32_t *unused; /* tags of jobs that have ended */
-	uint32_t n_unused, n_tags, cap;
+	struct sharing *sharing; /* the payload of a job is its course */
 };
 
 enum { EXTRA_ACCURACY }; /* in sharing_job.extra */
@@ -163,7 +159,7 @@ static double measured_law(const void *owner, const struct sharing_job *j, doubl
 	const struct measured_run *r = owner;
 	double load = processes * r->load_scale;
 
-	return measured_course_at(&r->course[j->tag], load > j->cpus ? load - j->cpus : 0.0);
+	return measured_course_at(j->payload, load > j->cpus ? load - j->cpus : 0.0);
 }
 
 static void measured_run_free(void *run)
@@ -173,8 +169,6 @@ static void measured_run_free(void *run)
 	if (!r)
 		return;
 	sharing_free(r->sharing);
-	free(r->course);
-	free(r->unused);
 	free(r);
 }
 
@@ -185,6 +179,7 @@ static int measured_run_new(const void *self, size_t fold, void **out_run, struc
 	struct sharing_params p = {
 		.law = measured_law,
 		.owner = r,
+		.payload_size = sizeof(struct measured_course),
 		.cores = w->cluster.cores,
 		.drift = w->disturbances.drift,
 		.drift_at_s = w->disturbances.drift_at_s,
@@ -202,27 +197,6 @@ static int measured_run_new(const void *self, size_t fold, void **out_run, struc
 	else
 		*out_run = r;
 	return rc;
-}
-
-static int reserve(struct measured_run *r, uint32_t need, struct err *err)
-{
-	uint32_t cap = r->cap ? r->cap : 16;
-	void *p;
-
-	if (need <= r->cap)
-		return 0;
-	while (cap < need)
-		cap *= 2;
-	p = mem_resize(r->course, cap, sizeof *r->course);
-	r->course = p ? p : r->course;
-	if (p) {
-		p = mem_resize(r->unused, cap, sizeof *r->unused);
-		r->unused = p ? p : r->unused;
-	}
-	if (!p)
-		return err_nomem(err, "%u jobs that run at the same time", need);
-	r->cap = cap;
-	return 0;
 }
 
 static int check_value(const struct measured_table *t, uint32_t combo, size_t axis, double v, uint64_t job,
@@ -260,31 +234,23 @@ static int put_question(const struct measured_world *w, const struct world_job *
 static int measured_start(void *run, double now_s, const struct world_job *j, struct err *err)
 {
 	struct measured_run *r = run;
-	struct measured_question q = { .time_u = j->luck.time_u, .accuracy_u = j->luck.accuracy_u };
+	struct measured_question q = { .time_u = j->draws.time_u, .accuracy_u = j->draws.accuracy_u };
+	struct measured_course course;
 	struct sharing_job s = { .id = j->id,
-				 .slow = j->luck.slow,
-				 .until = isnan(j->luck.fails_at) ? 1.0 : j->luck.fails_at };
+				 .slow = j->draws.slow,
+				 .until = isnan(j->draws.fails_at) ? 1.0 : j->draws.fails_at,
+				 .payload = &course };
 	int rc = put_question(r->world, j, &q, err);
 
-	if (!rc)
-		rc = reserve(r, r->n_tags + 1, err);
 	if (rc)
 		return rc;
 	s.cpus = r->world->trace->kind[j->kind].cpus;
-	s.tag = r->n_unused ? r->unused[r->n_unused - 1] : r->n_tags;
-	if (!measured_ask(r->fold, &q, &r->course[s.tag], &s.extra[EXTRA_ACCURACY]))
+	if (!measured_ask(r->fold, &q, &course, &s.extra[EXTRA_ACCURACY]))
 		return err_fail(err, ERR_ARG, "job %llu: its categories were not measured",
 				(unsigned long long)j->id);
-	if (!isnan(j->luck.fails_at))
+	if (!isnan(j->draws.fails_at))
 		s.extra[EXTRA_ACCURACY] = NAN;
-	rc = sharing_start(r->sharing, now_s, &s, err);
-	if (rc)
-		return rc;
-	if (r->n_unused)
-		r->n_unused--;
-	else
-		r->n_tags++;
-	return 0;
+	return sharing_start(r->sharing, now_s, &s, err);
 }
 
 static double measured_next_s(void *run)
@@ -299,7 +265,6 @@ static bool measured_end(void *run, struct world_end *out, double *out_at_s)
 
 	if (!sharing_end(r->sharing, &e))
 		return false;
-	r->unused[r->n_unused++] = e.job.tag;
 	*out_at_s = e.at_s;
 	*out = (struct world_end){
 		.id = e.job.id,
@@ -315,20 +280,9 @@ static int measured_copy(void *to_run, const void *from_run, struct err *err)
 {
 	struct measured_run *to = to_run;
 	const struct measured_run *from = from_run;
-	int rc = reserve(to, from->n_tags, err);
 
-	if (!rc)
-		rc = sharing_copy(to->sharing, from->sharing, err);
-	if (rc)
-		return rc;
 	to->fold = from->fold;
-	to->n_tags = from->n_tags;
-	to->n_unused = from->n_unused;
-	if (from->n_tags)
-		memcpy(to->course, from->course, from->n_tags * sizeof *to->course);
-	if (from->n_unused)
-		memcpy(to->unused, from->unused, from->n_unused * sizeof *to->unused);
-	return 0;
+	return sharing_copy(to->sharing, from->sharing, err);
 }
 
 static struct world_count measured_count(const void *run)

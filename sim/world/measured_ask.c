@@ -33,16 +33,8 @@ static void add_corner(const struct measured_fold *f, size_t setting, double wei
 /* The level at or below v, and how far it is to the next, from 0 to below 1. */
 static uint16_t locate(const struct measured_axis *a, double v, double *out_part)
 {
-	size_t low = 0, high = a->n_levels - 1;
+	size_t low = measured_axis_level(a, v);
 
-	while (low < high) {
-		size_t middle = (low + high + 1) / 2;
-
-		if (a->level[middle] <= v * (1.0 + MEASURED_SAME))
-			low = middle;
-		else
-			high = middle - 1;
-	}
 	*out_part = 0.0;
 	if (low + 1 < a->n_levels && v > a->level[low] * (1.0 + MEASURED_SAME))
 		*out_part = log(v / a->level[low]) / log(a->level[low + 1] / a->level[low]);
@@ -175,8 +167,8 @@ static void add_sharing(const struct measured_fold *f, const struct measured_set
 	out->slope = out->time_s[0] / full;
 }
 
-/* The line through the last two loads. Where these are close, as in a history, noise could make it as steep as it
- * likes: beyond the square of the load, which even thrashing hardly does, nothing is believed. */
+/* The line through the last two loads. Where these are close, as in a history, noise could make it as steep
+ * as it likes: beyond the square of the load, which even thrashing hardly does, nothing is believed. */
 static double end_slope(const struct measured_table *t, const struct measured_setting *s,
 			const struct measured_course *c)
 {
@@ -235,7 +227,8 @@ static void insert_knot(double *knot, size_t *n, double v)
 	++*n;
 }
 
-/* The loads at which any of them was measured; if these are too many, some of them, the first and the last included. */
+/* The loads at which any of them was measured; if these are too many, some of them, the first and the last
+ * included. */
 static void put_knots(const struct measured_course *course, size_t n, struct measured_course *out)
 {
 	double knot[MOST_CORNERS * MEASURED_MAX_KNOTS];

@@ -45,7 +45,8 @@ static size_t count_loads(const struct measured_row *const *row, size_t n)
 	return loads;
 }
 
-/* A table such as a history has a load of its own in every row: neighbours are put together, as many in each level. */
+/* A table such as a history has another load in every row: neighbours are put together, as many in each
+ * level. */
 static bool level_ends(const struct measured_row *const *row, size_t i, size_t n, bool few)
 {
 	if (i + 1 == n)
@@ -103,8 +104,8 @@ static void add_settings(struct measured_fold *f, const struct measured_row **ro
 
 /* ---- slopes ---- */
 
-/* How y goes with the logarithms of the axes among these rows, the load kept apart. What cannot be told (an axis of one
- * level, too few rows) is level: 0. */
+/* How y goes with the logarithms of the axes among these rows, the load kept apart. What cannot be told (an
+ * axis of one level, too few rows) is level: 0. */
 static int fit_slopes(const struct measured_table *t, const struct measured_row *const *row, size_t n,
 		      bool of_time, double *slope, struct err *err)
 {

@@ -1,4 +1,5 @@
-#include "sim/world/measured_kinds.h"
+/* Finds each kind of a trace in a measured table, and refuses kinds that were not measured. */
+#include "sim/world/measured_fold.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -199,7 +200,8 @@ static int bind_kind(struct binding *b, const struct measured_fold *fold, size_t
 	return rc;
 }
 
-/* Those inside the range of every combination of categories that the trace has (without a trace: that was measured). */
+/* Those inside the range of every combination of categories that the trace has (without a trace: that was
+ * measured). */
 static int find_batches(const struct binding *b, struct measured_kinds *k, struct err *err)
 {
 	const struct measured_table *t = b->table;

@@ -1,5 +1,5 @@
-/* Which rows happen and which are learnt from: by replication, or, where there is but one, like the fields of a
- * checkerboard, so that both sides span the whole table. */
+/* Which rows happen and which are learnt from: by replication, or, where there is but one, like the fields
+ * of a checkerboard, so that both sides span the whole table. */
 #include "sim/world/measured_table.h"
 
 #include <stdio.h>

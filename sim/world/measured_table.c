@@ -1,3 +1,4 @@
+/* Reads an observation table: its usable rows, the levels of its columns, and the settings they form. */
 #include "sim/world/measured_table.h"
 
 #include <math.h>
@@ -95,7 +96,7 @@ static int find_columns(struct measured_table *t, struct err *err)
 	for (size_t i = 0; i < t->schema->n_columns && !rc; i++) {
 		if (!t->table->column[i].present || is_role(t->schema, i, ROLE_NJOBS) ||
 		    is_role(t->schema, i, ROLE_PROCESSES))
-			continue; /* the load is no part of a setting */
+			continue; /* the load is not part of a setting */
 		rc = t->schema->column[i].kind == COLUMN_CATEGORY ? add_category(t, i, err)
 								  : add_axis(t, i, err);
 	}
@@ -257,9 +258,9 @@ static uint64_t key_of(const struct measured_table *t, uint32_t combo, const uin
 	return key;
 }
 
-static uint16_t level_of(const struct measured_axis *a, double v)
+size_t measured_axis_level(const struct measured_axis *a, double v)
 {
-	size_t low = 0, high = a->n_levels - 1; /* the last level that is not above v, but for rounding */
+	size_t low = 0, high = a->n_levels - 1;
 
 	while (low < high) {
 		size_t middle = (low + high + 1) / 2;
@@ -269,7 +270,7 @@ static uint16_t level_of(const struct measured_axis *a, double v)
 		else
 			high = middle - 1;
 	}
-	return (uint16_t)low;
+	return low;
 }
 
 static struct measured_setting setting_of(const struct measured_table *t, size_t row)
@@ -285,7 +286,8 @@ static struct measured_setting setting_of(const struct measured_table *t, size_t
 		s.combo = s.combo * (uint32_t)k->n_values + (uint32_t)(at - k->value);
 	}
 	for (size_t a = 0; a < t->n_axes; a++) {
-		s.level[a] = level_of(&t->axis[a], t->table->column[t->axis[a].column].number[row]);
+		s.level[a] = (uint16_t)measured_axis_level(&t->axis[a],
+							   t->table->column[t->axis[a].column].number[row]);
 		s.z[a] = log(t->axis[a].level[s.level[a]]);
 		sum += s.level[a];
 	}

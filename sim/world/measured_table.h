@@ -1,7 +1,7 @@
-/* An observation table as the world `measured` sees it: rows that can be used, grouped into settings, and parted into
- * folds. A setting is all that was chosen for a run but the load: its categories, and its numbers (cpus, batch, epochs,
- * samples, ...), which are the axes of a grid. Numbers are compared by their logarithms: from 64 to 128 is as far as from 256
- * to 512. Read measured_fold.h next. */
+/* An observation table as the world `measured` sees it: rows that can be used, grouped into settings, and
+ * parted into folds. A setting is all that was chosen for a run but the load: its categories, and its
+ * numbers (cpus, batch, epochs, samples, ...), which are the axes of a grid. Numbers are compared by their
+ * logarithms: from 64 to 128 is as far as from 256 to 512. Read measured_fold.h next. */
 #ifndef SIM_WORLD_MEASURED_TABLE_H
 #define SIM_WORLD_MEASURED_TABLE_H
 
@@ -69,21 +69,24 @@ struct measured_table {
 };
 
 /* `argument` is "TABLE.csv" or "RUNS.csv+CURVES.csv"; schema NULL: the default one, else borrowed. */
-int measured_table_open(const char *argument, const struct schema *schema, size_t hold_out, struct measured_table **out,
-                        struct err *err);
+int measured_table_open(const char *argument, const struct schema *schema, size_t hold_out,
+                        struct measured_table **out, struct err *err);
 void measured_table_free(struct measured_table *t);
 
 /* The sides (measured_split.c). */
-int measured_table_part(struct measured_table *t, struct err *err); /* called once, by measured_table_open() */
+/* called once, by measured_table_open() */
+int measured_table_part(struct measured_table *t, struct err *err);
 size_t measured_table_folds(const struct measured_table *t);
 bool measured_table_happens(const struct measured_table *t, size_t fold, const struct measured_row *r);
 void measured_table_split_text(const struct measured_table *t, size_t fold, char *out, size_t size);
-/* The rows of the other side, as they are in the file, under the same header. With curves there is one more column,
- * `run_of`: the row (from 0) of the run that a row is of. */
+/* The rows of the other side, as they are in the file, under the same header. With curves there is one more
+ * column, `run_of`: the row (from 0) of the run that a row is of. */
 int measured_table_training(const struct measured_table *t, size_t fold, struct csv **out, struct err *err);
 
 /* The first setting of these categories or behind them: those of one combination are side by side. */
 size_t measured_table_first(const struct measured_table *t, uint32_t combo);
+/* The last level that is not above v, but for rounding. */
+size_t measured_axis_level(const struct measured_axis *a, double v);
 /* The setting with these levels; -1: it was not measured. */
 int32_t measured_table_find(const struct measured_table *t, uint32_t combo, const uint16_t *level);
 

@@ -1,5 +1,6 @@
-/* The table of worlds: one file an entry, found by name in world.c. world.h says what each member must do; world.c does
- * what is common (parsing the spec, the cluster, conversion of time, luck, folds of one). Optional ones may be NULL. */
+/* The table of worlds: one file an entry, found by name in world.c. world.h says what each member must do;
+ * world.c does what is common (parsing the spec, the cluster, conversion of time, folds of one).
+ * Optional ones may be NULL. */
 #ifndef SIM_WORLD_OPS_H
 #define SIM_WORLD_OPS_H
 
@@ -28,8 +29,8 @@ struct world_count {                /* of a run up to now */
 struct world_ops {
 	const char *name, *title;
 	/* out_given and out_cluster: the machines in effect. */
-	int (*open)(const struct world_open *o, void **out_self, struct cluster *out_given, struct cluster *out_cluster,
-	            struct err *err);
+	int (*open)(const struct world_open *o, void **out_self, struct cluster *out_given,
+	            struct cluster *out_cluster, struct err *err);
 	void (*close)(void *self);
 	size_t (*folds)(const void *self);                         /* NULL: 1 */
 	int (*training)(const void *self, size_t fold, uint64_t seed, struct csv **out, struct err *err);

@@ -1,9 +1,9 @@
-/* The world `queueing`: the machine itself, iteration by iteration (world_queueing_machine.h), with the costs of a
- * world file (world_file.h).
+/* The world `queueing`: the machine itself, iteration by iteration (world_queueing_machine.h), with the
+ * costs of a world file (world_file.h).
  *
- * When the next job ends is known only once everything up to then has happened; yet another job may start before. So
- * a run has two machines: one as it is at the last moment handed in, and a copy that has gone ahead to the
- * next end. Where a job starts before that end, the copy is thrown away. */
+ * When the next job ends is known only once everything up to then has happened; yet another job may start
+ * before. So a run has two machines: one as it is at the last moment handed in, and a copy that has gone
+ * ahead to the next end. Where a job starts before that end, the copy is thrown away. */
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "sim/world/queueing_machine.h"
 
 struct queueing_run {
-	const struct file_world *world;
+	const struct cost_world *world;
 	struct qmachine *now, *ahead;
 	bool is_ahead; /* `ahead` stands at the next end */
 };
@@ -26,12 +26,12 @@ struct queueing_run {
 static void queueing_close(void *self)
 {
 	if (self)
-		file_world_release(self);
+		cost_world_release(self);
 	free(self);
 }
 
 /* A job that would take hours to simulate is refused before anything runs. */
-static int check_cycles(const struct file_world *w, struct err *err)
+static int check_cycles(const struct cost_world *w, struct err *err)
 {
 	for (size_t i = 0; i < w->trace->n_kinds; i++) {
 		const struct qkind *k = &w->kind[i];
@@ -51,8 +51,8 @@ static int check_cycles(const struct file_world *w, struct err *err)
 static int queueing_open(const struct world_open *o, void **out_self, struct cluster *out_given,
 			 struct cluster *out_cluster, struct err *err)
 {
-	struct file_world *w = mem_calloc(1, sizeof *w);
-	int rc = w ? file_world_init(w, o, err) : err_nomem(err, "a world");
+	struct cost_world *w = mem_calloc(1, sizeof *w);
+	int rc = w ? cost_world_init(w, o, err) : err_nomem(err, "a world");
 
 	if (!rc && w->trace)
 		rc = check_cycles(w, err);
@@ -69,7 +69,7 @@ static int queueing_open(const struct world_open *o, void **out_self, struct clu
 static int queueing_training(const void *self, size_t fold, uint64_t seed, struct csv **out, struct err *err)
 {
 	(void)fold;
-	return file_world_training(self, campaign_play_queueing, seed, out, err);
+	return cost_world_training(self, campaign_play_queueing, seed, out, err);
 }
 
 /* ---- a run ---- */
@@ -87,7 +87,7 @@ static void queueing_run_free(void *run)
 
 static int queueing_run_new(const void *self, size_t fold, void **out_run, struct err *err)
 {
-	const struct file_world *w = self;
+	const struct cost_world *w = self;
 	struct queueing_run *r = mem_calloc(1, sizeof *r);
 	struct qmachine_params p = {
 		.node_cores = w->cluster.cores / w->cluster.nodes,
@@ -128,12 +128,12 @@ static void swap(struct queueing_run *r)
 #define FAILED -1.0
 #define UNKNOWN -2.0
 
-static int job_of(const struct file_world *w, const struct world_job *j, struct qmachine_job *out,
+static int job_of(const struct cost_world *w, const struct world_job *j, struct qmachine_job *out,
 		  struct err *err)
 {
 	const struct qkind *k;
 	struct world_work work;
-	bool fails = !isnan(j->luck.fails_at);
+	bool fails = !isnan(j->draws.fails_at);
 	double cycles, accuracy;
 	int rc;
 
@@ -148,15 +148,15 @@ static int job_of(const struct file_world *w, const struct world_job *j, struct 
 	if (!(work.iterations * k->cpus <= QKINDS_MAX_CYCLES))
 		return err_fail(err, ERR_ARG, "job %llu has %g iterations of all processes: at most %g here",
 				(unsigned long long)j->id, work.iterations * k->cpus, QKINDS_MAX_CYCLES);
-	cycles = fails ? fmax(1.0, ceil(work.iterations * fmin(1.0, j->luck.fails_at))) : work.iterations;
-	accuracy = qkind_accuracy(w->file, k, work.iterations, &j->luck);
+	cycles = fails ? fmax(1.0, ceil(work.iterations * fmin(1.0, j->draws.fails_at))) : work.iterations;
+	accuracy = qkind_accuracy(w->file, k, work.iterations, &j->draws);
 	*out = (struct qmachine_job){
 		.id = j->id,
 		.cpus = k->cpus,
 		.cycles = (uint64_t)cycles,
-		.compute_s = work.compute_s * j->luck.slow,
-		.disk_s = work.disk_s * j->luck.slow,
-		.seed = j->luck.seed,
+		.compute_s = work.compute_s * j->draws.slow,
+		.disk_s = work.disk_s * j->draws.slow,
+		.seed = j->draws.seed,
 		.tag = fails             ? FAILED
 		       : isnan(accuracy) ? UNKNOWN
 					 : accuracy,
@@ -242,9 +242,9 @@ const struct world_ops world_queueing = {
 	.open = queueing_open,
 	.close = queueing_close,
 	.training = queueing_training,
-	.split_text = file_world_split_text,
-	.describe = file_world_describe,
-	.batches = file_world_batches,
+	.split_text = cost_world_split_text,
+	.describe = cost_world_describe,
+	.batches = cost_world_batches,
 	.run_new = queueing_run_new,
 	.run_free = queueing_run_free,
 	.start = queueing_start,

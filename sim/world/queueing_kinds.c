@@ -1,3 +1,4 @@
+/* Finds each kind of a trace in a world file, and works out what its jobs take. */
 #include "sim/world/queueing_kinds.h"
 
 #include <math.h>
@@ -18,7 +19,7 @@ struct binding {
 	const struct world_file *file;
 	const struct trace *trace;
 	int *category; /* column of the trace of each category; -1: it has none */
-	int samples, epochs; /* likewise */
+	int samples, epochs; /* columns of the trace, too */
 };
 
 static int column_of(const struct trace *t, const char *name)
@@ -189,10 +190,10 @@ struct world_work qkind_work(const struct world_file *f, const struct qkind *k, 
 }
 
 double qkind_accuracy(const struct world_file *f, const struct qkind *k, double iterations,
-		      const struct luck *luck)
+		      const struct draws *draws)
 {
 	const struct world_accuracy *a = f->n_categories ? &k->value[0]->accuracy : &f->accuracy;
-	struct rng rng = rng_stream(luck->seed, ACCURACY_STREAM);
+	struct rng rng = rng_stream(draws->seed, ACCURACY_STREAM);
 	double v;
 
 	if (isnan(a->best))

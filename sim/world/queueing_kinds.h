@@ -1,12 +1,12 @@
-/* The kinds of a trace in the worlds `queueing` and `fluid`: which values of the world's categories they have, and what
- * a job of one takes. */
+/* The kinds of a trace in the worlds `queueing` and `fluid`: which values of the world's categories they
+ * have, and what a job of one takes. */
 #ifndef SIM_WORLD_QUEUEING_KINDS_H
 #define SIM_WORLD_QUEUEING_KINDS_H
 
 #include <stdint.h>
 
 #include "common/err.h"
-#include "sim/world/luck.h"
+#include "sim/world/draws.h"
 #include "sim/trace/trace.h"
 #include "sim/world/file.h"
 
@@ -20,14 +20,15 @@ struct qkind {
 	const double *batch; size_t n_batches; /* its own, or the file's; ascending */
 };
 
-/* One a kind of the trace; columns the world does not know are ignored. The result borrows from trace and file.
- * ERR_FORMAT: the line of the first job of the kind that is wrong, the column, and what is known. */
+/* One a kind of the trace; columns the world does not know are ignored. The result borrows from trace and
+ * file. ERR_FORMAT: the line of the first job of the kind that is wrong, the column, and what is known. */
 int qkinds_bind(const struct world_file *f, const struct trace *t, struct qkind **out, struct err *err);
 /* Is it one of the kind's or one of the file's? ERR_ARG says which there are. */
 int qkind_check_batch(const struct world_file *f, const struct qkind *k, double batch, struct err *err);
 /* epochs NaN: the kind's. */
 struct world_work qkind_work(const struct world_file *f, const struct qkind *k, double batch, double epochs);
-/* NaN: not known. The same draw for every batch, so that a choice is not luck. */
-double qkind_accuracy(const struct world_file *f, const struct qkind *k, double iterations, const struct luck *luck);
+/* NaN: not known. The same draw for every batch, so that no batch gains by chance. */
+double qkind_accuracy(const struct world_file *f, const struct qkind *k, double iterations,
+                      const struct draws *draws);
 
 #endif

@@ -1,3 +1,4 @@
+/* The events of the machine: disks, cores, the start and end of jobs. */
 #include "sim/world/queueing_machine.h"
 
 #include <assert.h>

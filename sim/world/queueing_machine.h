@@ -1,15 +1,15 @@
-/* The machine of the world `queueing`: nodes with a disk and cores, processes that cycle between the two. Every process
- * of a job visits the disk of its node (one server, first come first served) and then computes at the node's cores
- * (processor sharing; a process never gets more than one core), as many times as the job has iterations. Without
- * barrier processes run free and the job ends with its last one; with it, an iteration starts for all of them
- * together.
+/* The machine of the world `queueing`: nodes with a disk and cores, processes that cycle between the two.
+ * Every process of a job visits the disk of its node (one server, first come first served) and then computes
+ * at the node's cores (processor sharing; a process never gets more than one core), as many times as the job
+ * has iterations. Without barrier processes run free and the job ends with its last one; with it, an
+ * iteration starts for all of them together.
  *
- * Computations take a constant time. Under processor sharing the law of the service does not matter for the means
- * (Baskett, Chandy, Muntz, Palacios, J. ACM 22, 1975), and equal batches do equal arithmetic.
+ * Computations take a constant time. Under processor sharing the law of the service does not matter for the
+ * means (Baskett, Chandy, Muntz, Palacios, J. ACM 22, 1975), and equal batches do equal arithmetic.
  *
- * A process at the cores leaves when the service that everyone there has attained reaches what it needs: one clock of
- * attained service a node, and a heap by its final value, so that an event costs O(log n). All draws come from the job's own
- * seed and the process's number: they do not depend on other jobs. */
+ * A process at the cores leaves when the service that everyone there has attained reaches what it needs: one
+ * clock of attained service a node, and a heap by its final value, so that an event costs O(log n). All
+ * draws come from the job's own seed and the process's number: they do not depend on other jobs. */
 #ifndef SIM_WORLD_QUEUEING_MACHINE_H
 #define SIM_WORLD_QUEUEING_MACHINE_H
 
@@ -58,7 +58,8 @@ void qmachine_free(struct qmachine *m);
 /* Room for what `like` holds, and will hold until another job starts: copying it to m then cannot fail. */
 int qmachine_reserve(struct qmachine *m, const struct qmachine *like, struct err *err);
 int qmachine_copy(struct qmachine *to, const struct qmachine *from, struct err *err);
-/* Moves on to now_s first; jobs that end on the way are kept for qmachine_end(). On failure the job is not there. */
+/* Moves on to now_s first; jobs that end on the way are kept for qmachine_end(). On failure the job is not
+ * there. */
 int qmachine_start(struct qmachine *m, double now_s, const struct qmachine_job *j, struct err *err);
 /* Moves on to the next end: its moment; INFINITY: nothing runs. */
 double qmachine_next_s(struct qmachine *m);

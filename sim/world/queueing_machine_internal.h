@@ -1,4 +1,5 @@
-/* What a machine consists of: for world_queueing_machine.c (what happens) and world_queueing_room.c (memory). */
+/* What a machine consists of: for world_queueing_machine.c (what happens) and world_queueing_room.c
+ * (memory). */
 #ifndef SIM_WORLD_QUEUEING_MACHINE_INTERNAL_H
 #define SIM_WORLD_QUEUEING_MACHINE_INTERNAL_H
 
@@ -26,7 +27,7 @@ struct qmachine_task {
 
 struct qmachine_node {
 	double next_s; /* the sooner of the next two */
-	double disk_done_s, cpu_done_s; /* INFINITY: nobody is there */
+	double disk_done_s, cpu_done_s; /* INFINITY: empty */
 	uint32_t disk_first, disk_last; /* who is served, and the end of the line */
 	uint32_t n_processes; /* placed here and not yet done */
 	double clock_s; /* up to here the next three are */

@@ -21,7 +21,7 @@ int qmachine_new(const struct qmachine_params *p, struct qmachine **out, struct 
 	for (m->n_leaves = 1; m->n_leaves < p->nodes;)
 		m->n_leaves *= 2;
 	m->node = mem_calloc(p->nodes + 1,
-			     sizeof *m->node); /* the last one is nobody's, and never has an event */
+			     sizeof *m->node); /* the last one stands for no node and never has an event */
 	m->tree = mem_calloc(2 * (size_t)m->n_leaves, sizeof *m->tree);
 	if (!m->node || !m->tree) {
 		qmachine_free(m);

@@ -1,9 +1,10 @@
-/* For each job that runs: the seconds it still takes if nothing changes (left_s), and the seconds that the whole of it
- * takes at the present load (whole_s). Time that passes is taken off left_s; when the load changes, left_s is stretched
- * like whole_s. So the next end is the least left_s, and the loops that an event costs run over plain arrays.
+/* For each job that runs: the seconds it still takes if nothing changes (left_s), and the seconds that the
+ * whole of it takes at the present load (whole_s). Time that passes is taken off left_s; when the load
+ * changes, left_s is stretched like whole_s. So the next end is the least left_s, and the loops that an
+ * event costs run over plain arrays.
  *
- * Rates are brought up to date as late as possible: where a job ends and another of as many cpus takes its place at
- * the same moment, the load is what it was, and only the new one's law is asked for. */
+ * Rates are brought up to date as late as possible: where a job ends and another of as many cpus takes its
+ * place at the same moment, the load is what it was, and only the new one's law is asked for. */
 #include "sim/world/sharing.h"
 
 #include <assert.h>
@@ -13,7 +14,7 @@
 
 #include "common/mem.h"
 
-#define LEAST_S 1e-15 /* a whole job: shorter is no time at all, and divisions stay finite */
+#define LEAST_S 1e-15 /* a whole job: keeps divisions finite */
 #define MOST_S 1e15 /* thirty million years */
 #define NS_PER_S 1e9
 
@@ -31,9 +32,11 @@ struct sharing {
 	double *left_s, *whole_s; /* n; whole_s only of the first n_rated */
 	struct sharing_job *job;
 	struct since *since;
+	char *payload; /* n x params.payload_size bytes */
 	uint64_t processes; /* sum of cpus */
 
-	size_t n_rated; /* jobs whose left_s and whole_s are seconds; of the others left_s is a part of the work */
+	/* jobs whose left_s and whole_s are seconds; of the others left_s is a part of the work */
+	size_t n_rated;
 	uint64_t rated_at; /* the processes they were rated at */
 	size_t next; /* index of the next to end */
 	bool next_known;
@@ -70,6 +73,7 @@ void sharing_free(struct sharing *s)
 	free(s->whole_s);
 	free(s->job);
 	free(s->since);
+	free(s->payload);
 	free(s);
 }
 
@@ -84,7 +88,7 @@ static bool resize(void *array, size_t n, size_t size)
 	return grown != NULL;
 }
 
-/* Arrays that have grown before another could not are no harm: cap is what all of them have. */
+/* If one array cannot grow, those that have grown stay larger: cap is what all of them have. */
 static int reserve(struct sharing *s, size_t need, struct err *err)
 {
 	size_t cap = s->cap ? s->cap : 16;
@@ -94,7 +98,8 @@ static int reserve(struct sharing *s, size_t need, struct err *err)
 	while (cap < need)
 		cap *= 2;
 	if (!resize(&s->left_s, cap, sizeof *s->left_s) || !resize(&s->whole_s, cap, sizeof *s->whole_s) ||
-	    !resize(&s->job, cap, sizeof *s->job) || !resize(&s->since, cap, sizeof *s->since))
+	    !resize(&s->job, cap, sizeof *s->job) || !resize(&s->since, cap, sizeof *s->since) ||
+	    (s->params.payload_size && !resize(&s->payload, cap, s->params.payload_size)))
 		return err_nomem(err, "%zu jobs that run at the same time", need);
 	s->cap = cap;
 	return 0;
@@ -115,21 +120,31 @@ int sharing_copy(struct sharing *to, const struct sharing *from, struct err *err
 	to->whole_s = kept.whole_s;
 	to->job = kept.job;
 	to->since = kept.since;
+	to->payload = kept.payload;
 	if (from->n) {
 		memcpy(to->left_s, from->left_s, from->n * sizeof *to->left_s);
 		memcpy(to->whole_s, from->whole_s, from->n * sizeof *to->whole_s);
 		memcpy(to->job, from->job, from->n * sizeof *to->job);
 		memcpy(to->since, from->since, from->n * sizeof *to->since);
+		if (to->params.payload_size)
+			memcpy(to->payload, from->payload, from->n * to->params.payload_size);
 	}
 	return 0;
 }
 
 /* ---- rates ---- */
 
+static void *payload_of(const struct sharing *s, size_t i)
+{
+	return s->params.payload_size ? s->payload + i * s->params.payload_size : NULL;
+}
+
 static double whole_of(const struct sharing *s, size_t i)
 {
-	double t = s->params.law(s->params.owner, &s->job[i], (double)s->processes) * s->job[i].slow *
-		   s->stretch;
+	double t;
+
+	s->job[i].payload = payload_of(s, i);
+	t = s->params.law(s->params.owner, &s->job[i], (double)s->processes) * s->job[i].slow * s->stretch;
 
 	assert(!isnan(t)); /* laws are ours */
 	return t < LEAST_S ? LEAST_S : t > MOST_S ? MOST_S : t;
@@ -177,7 +192,8 @@ static double moment_of(const struct sharing *s, double left_s)
 
 /* ---- time ---- */
 
-/* Nobody's left_s falls below 0: who starts a job rounds up to the next nanosecond, in which others may have ended. */
+/* Nobody's left_s falls below 0: who starts a job rounds up to the next nanosecond, in which others may have
+ * ended. */
 static void pass(struct sharing *s, double dt)
 {
 	double p = (double)s->processes;
@@ -246,6 +262,8 @@ int sharing_start(struct sharing *s, double now_s, const struct sharing_job *j, 
 		pass_until(s, now_s);
 	}
 	s->job[s->n] = *j;
+	if (s->params.payload_size)
+		memcpy(payload_of(s, s->n), j->payload, s->params.payload_size);
 	s->left_s[s->n] = j->until;
 	s->since[s->n] = (struct since){ s->now_s, s->processes_s, s->jobs_s };
 	s->n++;
@@ -267,7 +285,7 @@ double sharing_next_s(struct sharing *s)
 static size_t first_of_equals(const struct sharing *s)
 {
 	double last_ns = ceil(moment_of(s, s->left_s[s->next]) * NS_PER_S);
-	/* far more than a nanosecond and the rounding of a moment: most are told apart by a comparison */
+	/* far more than a nanosecond and the rounding of a moment: one comparison rules out most jobs */
 	double margin = s->left_s[s->next] + 1e-7 + s->now_s * 1e-15;
 	size_t first = s->next;
 
@@ -295,6 +313,8 @@ static void remove_job(struct sharing *s, size_t i)
 	s->whole_s[i] = s->whole_s[last];
 	s->job[i] = s->job[last];
 	s->since[i] = s->since[last];
+	if (i != last && s->params.payload_size)
+		memcpy(payload_of(s, i), payload_of(s, last), s->params.payload_size);
 	s->n_rated = s->n;
 	s->next_known = false;
 }

@@ -37,8 +37,7 @@ bool what_key_is_whole(enum what_key k)
 
 int what_key_parse(const char *name, size_t len, enum what_key *out, struct err *err)
 {
-	char text[64], shown[64];
-	const char *near;
+	char text[64], shown[64], hint[TEXT_HINT];
 
 	for (int k = 0; k < WHAT_KEYS; k++) {
 		if (strlen(what_key_name[k]) == len && !memcmp(what_key_name[k], name, len)) {
@@ -47,12 +46,10 @@ int what_key_parse(const char *name, size_t len, enum what_key *out, struct err 
 		}
 	}
 	snprintf(text, sizeof text, "%.*s", (int)(len < sizeof text ? len : sizeof text - 1), name);
-	near = text_nearest(text, what_key_name);
 	return err_fail(err, ERR_ARG,
-			"there is nothing called '%s' to change%s%s%s; there are: cluster.cores, "
+			"there is nothing called '%s' to change%s; there are: cluster.cores, "
 			"cluster.nodes, cluster.slots, cluster.memory_mb, slo.scale, load.scale, noise",
-			text_printable(text, shown, sizeof shown), near ? "; did you mean '" : "",
-			near ? near : "", near ? "'?" : "");
+			text_printable(text, shown, sizeof shown), text_hint(text, what_key_name, hint));
 }
 
 static int check_value(enum what_key k, double v, struct err *err)

@@ -1,5 +1,5 @@
-/* What all worlds have in common: found by name, machines, moments as whole nanoseconds, and arguments that make
- * sense before an implementation (world_ops.h) sees them. */
+/* What all worlds have in common: found by name, machines, moments as whole nanoseconds, and arguments that
+ * make sense before an implementation (world_ops.h) sees them. */
 #include "sim/world/world.h"
 
 #include <math.h>
@@ -41,8 +41,8 @@ struct world_run {
 static int find_ops(const char *spec, const struct world_ops **out, const char **out_argument,
 		    struct err *err)
 {
-	const char *names[N_WORLDS + 1], *near;
-	char name[NAME_MAX_BYTES], shown[64];
+	const char *names[N_WORLDS + 1];
+	char name[NAME_MAX_BYTES], shown[64], hint[TEXT_HINT];
 	size_t len = strcspn(spec, ":");
 
 	snprintf(name, sizeof name, "%.*s", (int)(len < sizeof name ? len : sizeof name), spec);
@@ -55,12 +55,10 @@ static int find_ops(const char *spec, const struct world_ops **out, const char *
 		return 0;
 	}
 	names[N_WORLDS] = NULL;
-	near = text_nearest(name, names);
-	return err_fail(
-		err, ERR_ARG,
-		"no world '%s'%s%s%s: write measured:TABLE.csv, queueing[:FILE.json] or fluid[:FILE.json]",
-		text_printable(spec, shown, sizeof shown), near ? "; is it '" : "", near ? near : "",
-		near ? "'?" : "");
+	return err_fail(err, ERR_ARG,
+			"there is no world \'%s\'%s; write measured:TABLE.csv, queueing[:FILE.json] or "
+			"fluid[:FILE.json]",
+			text_printable(spec, shown, sizeof shown), text_hint(name, names, hint));
 }
 
 int world_open(const struct world_params *p, struct world **out, struct err *err)

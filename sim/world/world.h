@@ -1,13 +1,13 @@
-/* Worlds: what really happens to a job in the simulation. A world knows the machine and what each kind of job of the
- * trace takes; a run of it (world_run) is one course of events, driven by whoever starts jobs: replay.c, and the
- * oracle, which copies one to look ahead.
+/* Worlds: what really happens to a job in the simulation. A world knows the machine and what each kind of
+ * job of the trace takes; a run of it (world_run) is one course of events, driven by the code that starts
+ * jobs: replay.c, and the oracle, which copies one to look ahead.
  *
  *   measured   times and accuracies of an observation table (world_measured.c)
  *   queueing   processes that cycle between disk and cpus, iteration by iteration (world_queueing.c)
  *   fluid      the means of the same, for long traces (world_fluid.c)
  *
- * A world is immutable once made and shared by threads; a run belongs to one. Time is in nanoseconds at this edge and in
- * seconds inside. Ends are rounded up to the next nanosecond, so nobody ends before its time. */
+ * A world is immutable once made and shared by threads; a run belongs to one. Time is in nanoseconds at this
+ * edge and in seconds inside. Ends are rounded up to the next nanosecond, so no job ends before its time. */
 #ifndef SIM_WORLD_WORLD_H
 #define SIM_WORLD_WORLD_H
 
@@ -20,7 +20,7 @@
 #include "common/json/json.h"
 #include "predictors/data/schema.h"
 #include "sim/world/cluster.h"
-#include "sim/world/luck.h"
+#include "sim/world/draws.h"
 #include "sim/world/what_if.h"
 #include "sim/trace/trace.h"
 
@@ -31,7 +31,7 @@ struct world_job {                /* as it starts */
 	uint32_t kind;            /* of the trace */
 	double batch;
 	double epochs;            /* chosen; NaN: the kind says them */
-	struct luck luck;
+	struct draws draws;
 };
 
 struct world_end {
@@ -39,60 +39,71 @@ struct world_end {
 	int64_t at_ns;
 	double accuracy;          /* NaN: it failed, or the world knows none */
 	double processes;         /* mean over its run, of all jobs and itself: the load it really met */
-	double njobs;             /* likewise, jobs */
+	double njobs;             /* the same of jobs */
 	bool failed;
 };
 
 struct world_params {
 	const char *spec;         /* "measured:TABLE.csv", "queueing[:FILE.json]", "fluid[:FILE.json]" */
 	const struct schema *schema; /* of a table; NULL: the default one. Borrowed. */
-	const struct cluster *given; /* the machine as it is: what a table was measured on. NULL: the world's own (its file),
-	                                and ERR_ARG where it has none */
+	/* The machine as it is: what a table was measured on. NULL: the one of the world's file; ERR_ARG
+	 * where there is none. */
+	const struct cluster *given;
 	const struct cluster *cluster; /* what-if: another machine; NULL: as given */
 	const struct what_if *what;  /* what-if: changes of the machine; NULL: none */
 	const struct disturbances *disturbances; /* NULL: none */
-	const struct trace *trace;   /* borrowed while the world lives; every kind of it must be known to the world */
-	size_t hold_out;          /* measured: replications that the world is made of (the others are for training); 0: 1 */
+	/* borrowed while the world lives; every kind of it must be known to the world */
+	const struct trace *trace;
+	/* measured: replications that the world is made of (the others are for training); 0: 1 */
+	size_t hold_out;
 };
 
 struct world;
 struct world_run;
 
-/* ERR_FORMAT, ERR_ARG: the file, line, column and reason; for a kind of the trace the line of its first job. */
+/* ERR_FORMAT, ERR_ARG: the file, line, column and reason; for a kind of the trace the line of its first
+ * job. */
 int world_open(const struct world_params *p, struct world **out, struct err *err);
 void world_free(struct world *w);
 const char *world_name(const struct world *w);            /* "measured" */
 const struct cluster *world_cluster(const struct world *w); /* in effect */
-const struct cluster *world_given(const struct world *w);   /* the machine that the training tables speak of */
+/* the machine that the training tables speak of */
+const struct cluster *world_given(const struct world *w);
 
-const struct disturbances *world_disturbances(const struct world *w); /* in effect, for luck_of() */
+const struct disturbances *world_disturbances(const struct world *w); /* in effect, for draws_of() */
 
-/* Ways to part what models learn from and what happens. measured: each replication (or `hold_out` of them) once; the
- * others 1: their training table is a designed experiment in this very world, with luck of its own. */
+/* Ways to part what models learn from and what happens. measured: each replication (or `hold_out` of them)
+ * once; the others 1: their training table is a designed experiment in this very world, with draws of its
+ * own. */
 size_t world_folds(const struct world *w);
-/* A table of observations for training, columns of the default schema (or the world's own), none of it from what
- * happens in runs of this fold. Measured on world_given(), without drift, stragglers and failures. To be freed. */
+/* A table of observations for training, columns of the default schema (or the world's own), none of it from
+ * what happens in runs of this fold. Measured on world_given(), without drift, stragglers and failures. To
+ * be freed. */
 int world_training(const struct world *w, size_t fold, uint64_t seed, struct csv **out, struct err *err);
 /* For the report: "replication 3 of 3 happens, 1 and 2 are learnt from". */
 void world_split_text(const struct world *w, size_t fold, char *out, size_t size);
 void world_describe(const struct world *w, struct json_writer *w_json); /* members of an open object */
-/* The candidates a job of this kind may have in this world where neither kind nor model say: ascending, borrowed. */
+/* The candidates a job of this kind may have in this world where neither kind nor model say: ascending,
+ * borrowed. */
 size_t world_batches(const struct world *w, const double **out);
 
 /* ---- one course of events ---- */
 int world_run_new(const struct world *w, size_t fold, struct world_run **out, struct err *err);
 void world_run_free(struct world_run *r);
-/* A job starts now; now_ns never runs backwards, and is not behind world_run_next(). No allocation once as many jobs have
- * run at the same time. ERR_ARG: a batch or epochs that this world does not know. */
+/* A job starts now; now_ns never runs backwards, and is not behind world_run_next(). No allocation once as
+ * many jobs have run at the same time. ERR_ARG: a batch or epochs that this world does not know. */
 int world_run_start(struct world_run *r, int64_t now_ns, const struct world_job *j, struct err *err);
 /* The moment of the next end; WORLD_NEVER: nothing runs. May work its way to it, so it is not const. */
 int64_t world_run_next(struct world_run *r);
-/* The job that ends then, which is gone afterwards. False: nothing runs. Jobs that end at the same moment come by id. */
+/* The job that ends then, which is gone afterwards. False: nothing runs. Jobs that end at the same moment
+ * come by id. */
 bool world_run_end(struct world_run *r, struct world_end *out);
-/* `to` becomes a copy of `from`, both of the same world; what happens in it later is what would have happened in the other. */
+/* `to` becomes a copy of `from`, both of the same world; what happens in it later is what would have
+ * happened in the other. */
 int world_run_copy(struct world_run *to, const struct world_run *from, struct err *err);
 size_t world_run_running(const struct world_run *r);
-double world_run_busy_s(const struct world_run *r);   /* core-seconds worked up to the last moment handed in */
-uint64_t world_run_events(const struct world_run *r); /* of its own: ends, starts, ends of services */
+/* core-seconds worked up to the last moment handed in */
+double world_run_busy_s(const struct world_run *r);
+uint64_t world_run_events(const struct world_run *r); /* ends, starts, ends of services */
 
 #endif

@@ -85,7 +85,7 @@ static void try_type(const struct job_type *t)
 	struct json_writer w;
 
 	if (json_parse("given", strbuf_text(&given), given.len, &v, NULL) ||
-	    job_params_read(t, v, &p, NULL, NULL))
+	    job_params_read(t, v, NULL, &p, NULL, NULL))
 		abort(); /* its own bounds are no good */
 	json_begin(&w, &back, false);
 	job_params_to_json(t, &p, &w);
@@ -95,7 +95,7 @@ static void try_type(const struct job_type *t)
 	v = NULL;
 	/* What is stored of a job must be good enough to restore it. */
 	if (json_parse("back", strbuf_text(&back), back.len, &v, NULL) ||
-	    job_params_read(t, v, &p, NULL, NULL))
+	    job_params_read(t, v, NULL, &p, NULL, NULL))
 		abort();
 	job_params_release(&p);
 	json_free(v);

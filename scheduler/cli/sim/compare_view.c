@@ -1,12 +1,23 @@
-/* See the header. */
+/* Prints comparisons, sweeps and capacities. */
 #include "scheduler/cli/sim/compare_view.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
+
+void compare_view_row(struct cli_table *t, const char *first, ...)
+{
+	va_list args;
+
+	va_start(args, first);
+	for (const char *cell = first; cell; cell = va_arg(args, const char *))
+		cli_table_add(t, "%s", cell);
+	va_end(args);
+}
 
 char *compare_view_share(const struct interval *v, char *buf)
 {
@@ -50,14 +61,8 @@ static void print_objectives(const struct compare_result *r, bool colour, struct
 	for (size_t i = 0; i < r->n_policies; i++)
 		has_oracle |= r->policy[i].policy.oracle;
 	cli_table_init(&t, "lrrrrrrr");
-	cli_table_add(&t, "policy");
-	cli_table_add(&t, "kept of promised");
-	cli_table_add(&t, "met of all");
-	cli_table_add(&t, "of the oracle's");
-	cli_table_add(&t, "accuracy, a miss is 0");
-	cli_table_add(&t, "of the met");
-	cli_table_add(&t, "regret");
-	cli_table_add(&t, "rejected");
+	compare_view_row(&t, "policy", "kept of promised", "met of all", "of the oracle's",
+			 "accuracy, a miss is 0", "of the met", "regret", "rejected", NULL);
 	for (size_t i = 0; i < r->n_policies; i++) {
 		const struct interval *m = r->policy[i].metric;
 
@@ -89,15 +94,8 @@ static void print_times(const struct compare_result *r, bool colour, struct strb
 	char a[64];
 
 	cli_table_init(&t, "lrrrrrrrr");
-	cli_table_add(&t, "policy");
-	cli_table_add(&t, "response s");
-	cli_table_add(&t, "p95 s");
-	cli_table_add(&t, "p99 s");
-	cli_table_add(&t, "wait s");
-	cli_table_add(&t, "utilisation");
-	cli_table_add(&t, "fairness");
-	cli_table_add(&t, "coverage");
-	cli_table_add(&t, "MAPE");
+	compare_view_row(&t, "policy", "response s", "p95 s", "p99 s", "wait s", "utilisation", "fairness",
+			 "coverage", "MAPE", NULL);
 	for (size_t i = 0; i < r->n_policies; i++) {
 		const struct interval *m = r->policy[i].metric;
 
@@ -123,21 +121,6 @@ static const enum metric tested[] = {
 };
 enum { N_TESTED = sizeof tested / sizeof tested[0] };
 
-enum verdict { WORSE, UNDECIDED, BETTER, THE_SAME, UNKNOWN };
-
-static enum verdict verdict(const struct paired_result *p, enum metric m, double level)
-{
-	double sign = p->difference * metric_info[m].better;
-
-	if (isnan(p->difference))
-		return UNKNOWN;
-	if (p->difference == 0.0 && p->low == 0.0 && p->high == 0.0)
-		return THE_SAME; /* in every replication */
-	if (isnan(p->p) || !(p->p < 1.0 - level) || sign == 0.0)
-		return UNDECIDED;
-	return sign > 0.0 ? BETTER : WORSE;
-}
-
 static void paired_row(struct cli_table *t, const struct compare_policy *c, enum metric m, double level)
 {
 	static const char *const word[] = { "worse", "not told apart", "better" };
@@ -158,7 +141,7 @@ static void paired_row(struct cli_table *t, const struct compare_policy *c, enum
 	}
 	snprintf(d, sizeof d, "%.3g", p->p);
 	cli_table_add(t, "%s", p->p < 1e-4 ? "< 0.0001" : d);
-	cli_table_add(t, "%s", word[verdict(p, m, level)]);
+	cli_table_add(t, "%s", word[metrics_verdict(p, m, level)]);
 }
 
 static void print_paired(const struct compare_result *r, double level, bool colour, struct strbuf *out)
@@ -178,29 +161,24 @@ static void print_paired(const struct compare_result *r, double level, bool colo
 	strbuf_printf(out, "\nAgainst %s, replication by replication (%g %% intervals, paired t):\n",
 		      baseline, 100.0 * level);
 	cli_table_init(&t, "llrrrl");
-	cli_table_add(&t, "policy");
-	cli_table_add(&t, "what");
-	cli_table_add(&t, "difference");
-	cli_table_add(&t, "interval");
-	cli_table_add(&t, "p");
-	cli_table_add(&t, "verdict");
+	compare_view_row(&t, "policy", "what", "difference", "interval", "p", "verdict", NULL);
 	for (size_t i = 0; i < r->n_policies; i++)
 		for (size_t k = 0; k < N_TESTED && i != r->baseline; k++)
-			if (verdict(&r->policy[i].versus[tested[k]], tested[k], level) < THE_SAME)
+			if (metrics_verdict(&r->policy[i].versus[tested[k]], tested[k], level) < VERDICT_SAME)
 				paired_row(&t, &r->policy[i], tested[k], level);
 	cli_table_print(&t, out, colour);
 	cli_table_release(&t);
 	strbuf_puts(out, "\n");
 	for (size_t i = 0; i < r->n_policies; i++) {
-		int n[UNKNOWN + 1] = { 0 };
+		int n[VERDICT_UNKNOWN + 1] = { 0 };
 
 		if (i == r->baseline)
 			continue;
 		for (size_t k = 0; k < N_TESTED; k++)
-			n[verdict(&r->policy[i].versus[tested[k]], tested[k], level)]++;
+			n[metrics_verdict(&r->policy[i].versus[tested[k]], tested[k], level)]++;
 		strbuf_printf(out, "%s against %s: %d better, %d worse, %d not told apart, %d the same\n",
-			      r->policy[i].policy.name, baseline, n[BETTER], n[WORSE], n[UNDECIDED],
-			      n[THE_SAME]);
+			      r->policy[i].policy.name, baseline, n[VERDICT_BETTER], n[VERDICT_WORSE],
+			      n[VERDICT_UNCLEAR], n[VERDICT_SAME]);
 	}
 }
 

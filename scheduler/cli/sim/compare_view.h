@@ -1,4 +1,5 @@
-/* Comparisons, sweeps and capacities as people read them. Nothing here is of the wall clock but compare_view_talk(). */
+/* Comparisons, sweeps and capacities as people read them. Nothing here is of the wall clock but
+ * compare_view_talk(). */
 #ifndef SCHEDULER_CLI_SIM_COMPARE_VIEW_H
 #define SCHEDULER_CLI_SIM_COMPARE_VIEW_H
 
@@ -22,11 +23,13 @@ void sweep_view_release(struct sweep_view *v);
 void sweep_view_point(struct sweep_view *v, size_t i, const struct compare_result *r);
 void sweep_view_print(const struct sweep_view *v, bool colour, struct strbuf *out);
 
-void capacity_view_print(const struct capacity_question *q, const struct sim_policy *p, const struct capacity *c,
-                         bool colour, struct strbuf *out);
+void capacity_view_print(const struct capacity_question *q, const struct sim_policy *p,
+                         const struct capacity *c, bool colour, struct strbuf *out);
 /* An object of the open array. */
 void capacity_view_json(const struct sim_policy *p, const struct capacity *c, struct json_writer *w);
 
+/* A row of texts, such as the header; NULL ends the list. */
+void compare_view_row(struct cli_table *t, const char *first, ...) __attribute__((sentinel));
 /* "94.4 % [93.1, 95.6]"; buf of 64 bytes. */
 char *compare_view_share(const struct interval *v, char *buf);
 

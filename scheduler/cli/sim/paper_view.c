@@ -1,4 +1,4 @@
-/* See the header. */
+/* Prints the tables and figures of the paper's experiment. */
 #include "scheduler/cli/sim/paper_view.h"
 
 #include <math.h>
@@ -72,18 +72,8 @@ static void print_table9(const struct paper_result *r, bool colour, struct strbu
 		      cli_clean(strbuf_text(&job)));
 	strbuf_release(&job);
 	cli_table_init(&t, "rrrrlrrrrrrl");
-	cli_table_add(&t, "N");
-	cli_table_add(&t, "cpus");
-	cli_table_add(&t, "njobs");
-	cli_table_add(&t, "SLO s");
-	cli_table_add(&t, "by");
-	cli_table_add(&t, "batch*");
-	cli_table_add(&t, "acc.*");
-	cli_table_add(&t, "time* s");
-	cli_table_add(&t, "bound* s");
-	cli_table_add(&t, "acc.");
-	cli_table_add(&t, "time s");
-	cli_table_add(&t, " ");
+	compare_view_row(&t, "N", "cpus", "njobs", "SLO s", "by", "batch*", "acc.*", "time* s", "bound* s",
+			 "acc.", "time s", " ", NULL);
 	for (size_t i = 0; i < five->n; i++) {
 		const struct paper_row *p = &paper_table9[i];
 
@@ -151,11 +141,7 @@ static void print_table11(const struct paper_result *r, bool colour, struct strb
 	strbuf_printf(out, "\nTable 11: predictors on rows they have not seen (%s)\n",
 		      r->n_scores ? cli_clean(r->score[0].scored_by) : "none");
 	cli_table_init(&t, "llrrr");
-	cli_table_add(&t, "model");
-	cli_table_add(&t, "of");
-	cli_table_add(&t, "MSE");
-	cli_table_add(&t, "R2");
-	cli_table_add(&t, "MAPE");
+	compare_view_row(&t, "model", "of", "MSE", "R2", "MAPE", NULL);
 	for (size_t i = 0; i < sizeof paper / sizeof *paper; i++)
 		score_row(&t, paper[i].model, paper[i].what, &paper[i].s);
 	for (size_t i = 0; i < r->n_scores; i++) {
@@ -240,15 +226,8 @@ static void print_set(const struct paper_result *r, const struct paper_set *set,
 		      set == &r->set[0] ? ", those of Table 9" : " from the paper's generator",
 		      100.0 * r->level);
 	cli_table_init(&t, "lrrrrrrrr");
-	cli_table_add(&t, "policy");
-	cli_table_add(&t, "met of all");
-	cli_table_add(&t, "kept of promised");
-	cli_table_add(&t, "of the oracle's");
-	cli_table_add(&t, "accuracy, a miss is 0");
-	cli_table_add(&t, "of the met");
-	cli_table_add(&t, "regret");
-	cli_table_add(&t, "MSE s\u00b2");
-	cli_table_add(&t, "MAPE");
+	compare_view_row(&t, "policy", "met of all", "kept of promised", "of the oracle's",
+			 "accuracy, a miss is 0", "of the met", "regret", "MSE s\u00b2", "MAPE", NULL);
 	for (int k = 0; k < PAPER_POLICIES; k++) {
 		const struct paper_summary *s = &set->summary[k];
 

@@ -1,5 +1,5 @@
-/* The paper's experiment as people read it: our Table 9, Table 11, the data of Figures 9 and 10, and the same with many
- * jobs. */
+/* The paper's experiment as people read it: our Table 9, Table 11, the data of Figures 9 and 10, and the
+ * same with many jobs. */
 #ifndef SCHEDULER_CLI_SIM_PAPER_VIEW_H
 #define SCHEDULER_CLI_SIM_PAPER_VIEW_H
 

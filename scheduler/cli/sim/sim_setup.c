@@ -1,4 +1,5 @@
-/* From the options of replay and compare to a comparison whose files are open and checked. See sim_options.h. */
+/* From the options of replay and compare to a comparison whose files are open and checked. See
+ * sim_options.h. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -88,9 +89,9 @@ static int read_what_ifs(struct sim_setup *s, const struct sim_options *o, struc
 
 static int find_baseline(const char *baseline, struct compare_params *p, struct err *err)
 {
-	const char *known[SIM_MAX_POLICIES + 1] = { NULL }, *near;
+	const char *known[SIM_MAX_POLICIES + 1] = { NULL };
 	const char *wanted = baseline ? baseline : "courier";
-	char shown[64];
+	char shown[64], hint[TEXT_HINT];
 
 	for (p->baseline = 0; p->baseline < p->n_policies; p->baseline++) {
 		known[p->baseline] = p->policy[p->baseline].name;
@@ -100,10 +101,8 @@ static int find_baseline(const char *baseline, struct compare_params *p, struct 
 	p->baseline = 0;
 	if (!baseline)
 		return 0;
-	near = text_nearest(baseline, known);
-	return err_fail(err, ERR_ARG, "--baseline: '%s' is not among the policies compared%s%s%s",
-			text_printable(baseline, shown, sizeof shown), near ? "; did you mean '" : "",
-			near ? near : "", near ? "'?" : "");
+	return err_fail(err, ERR_ARG, "--baseline: '%s' is not among the policies compared%s",
+			text_printable(baseline, shown, sizeof shown), text_hint(baseline, known, hint));
 }
 
 static int read_policies(struct sim_setup *s, const struct sim_options *o, struct err *err)

@@ -1,5 +1,5 @@
-/* What replay and compare do once their options are read: one comparison, one for each value of a sweep, or the search
- * for a capacity. See sim_options.h. */
+/* What replay and compare do once their options are read: one comparison, one for each value of a sweep, or
+ * the search for a capacity. See sim_options.h. */
 #include <stdlib.h>
 
 #include "common/mem.h"

@@ -1,5 +1,5 @@
-/* `postrider compare`: policies side by side on the same jobs and the same luck (sim_verb.c), and the experiment of the
- * Courier paper by name (--paper). */
+/* `postrider compare`: policies side by side on the same jobs and the same random numbers (sim_verb.c), and
+ * the experiment of the Courier paper by name (--paper). */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -178,14 +178,15 @@ int verb_compare(int argc, char **argv)
 	struct strbuf command = { 0 };
 	const struct cli_option own[] = {
 		{ 0, "policies", CLI_TEXT, "P,...",
-		  "(default: " DEFAULT_POLICIES ");\nfixed:B and anova exist as well", &o.sim.policies },
-		{ 0, "baseline", CLI_TEXT, "P", "the one that tests are against (default: courier)",
-		  &o.sim.baseline },
-		{ 0, "replications", CLI_COUNT, "N", "times with other luck (default: 20)",
-		  &o.sim.replications },
+		  "(default: " DEFAULT_POLICIES ");\nalso fixed:B and anova", &o.sim.policies },
+		{ 0, "baseline", CLI_TEXT, "P",
+		  "the policy that the others are tested against (default: courier)", &o.sim.baseline },
+		{ 0, "replications", CLI_COUNT, "N",
+		  "repetitions, each with other random numbers (default: 20)", &o.sim.replications },
 		{ 0, "paper", CLI_FLAG, NULL,
 		  "the experiment of the Courier paper: Tables 9 and 11, Figures 9 and 10", &o.paper },
-		{ 0, "jobs", CLI_COUNT, "N", "jobs of --paper beside its five (default: 1000)", &o.jobs },
+		{ 0, "jobs", CLI_COUNT, "N", "jobs of --paper beside the paper's five (default: 1000)",
+		  &o.jobs },
 	};
 	enum { N_OWN = sizeof own / sizeof own[0] };
 	const struct cli_usage usage = {
@@ -193,11 +194,14 @@ int verb_compare(int argc, char **argv)
 		.synopsis = "TRACE --world W [--policies P,...] [--replications N] [--cluster C] [-o DIR]\n"
 			    "--from-history PATH --world W [options]\n"
 			    "--paper [--world measured:TABLE.csv] [--jobs N] [-o DIR] [--json]",
-		.what = "Replays the same jobs with the same luck under several policies and prints what "
-			"differs, with\n"
-			"intervals, wins and losses. TRACE as in 'postrider replay'. Models are trained "
-			"here, never on\n"
-			"what happens. The same input and seed give the same bytes, whatever the threads.",
+		.what = "Replays the same jobs under several policies and prints how the policies differ, "
+			"with\n"
+			"confidence intervals and paired tests. Every policy gets the same jobs and the same "
+			"random\n"
+			"numbers. TRACE is written as for 'postrider replay'. Models are trained here, never "
+			"on the\n"
+			"data that happens. The same input and seed give the same bytes, whatever the "
+			"threads.",
 		.option = option,
 		.json = true,
 		.threads = true,

@@ -13,13 +13,13 @@ int verb_replay(int argc, char **argv)
 		.verb = "replay",
 		.synopsis = "TRACE --policy P --world W [--cluster C] [--seed N] [-o DIR] [--json]\n"
 			    "--from-history PATH --policy P --world W [options]",
-		.what = "Lets the jobs of a trace arrive in virtual time, decides about each with the code "
-			"of the\n"
-			"daemon, and lets a world say what happens. TRACE is a file (.csv, .jsonl, .swf), a "
-			"daemon's\n"
-			"database, '-' for CSV on standard input, or gen:KIND,key=value,... for one that is "
-			"made.\n"
-			"The same input and seed give the same bytes, whatever the threads.",
+		.what = "Replays the jobs of a trace in virtual time: the code of the daemon decides about "
+			"each\n"
+			"job, and a simulated world determines what happens. TRACE is a file (.csv, .jsonl, "
+			".swf), a\n"
+			"daemon's database, '-' for CSV on standard input, or gen:KIND,key=value,... for a "
+			"generated\n"
+			"trace. The same input and seed give the same bytes, whatever the threads.",
 		.option = option,
 		.json = true,
 		.threads = true,

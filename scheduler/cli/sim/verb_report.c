@@ -25,10 +25,12 @@ int verb_report(int argc, char **argv)
 	const struct cli_usage usage = {
 		.verb = "report",
 		.synopsis = "DIR [-o FILE.html] [options]",
-		.what = "Makes one HTML file of the folder that 'postrider compare -o DIR' or 'postrider\n"
-			"replay -o DIR' wrote: what was run, the comparison as a table with intervals and\n"
-			"tests, and figures, each with its data. The file needs no other file, no script\n"
-			"and no network.",
+		.what = "Makes one HTML file from the folder that 'postrider compare -o DIR' or 'postrider "
+			"replay\n"
+			"-o DIR' wrote: what was run, the comparison as a table with intervals and tests, "
+			"and\n"
+			"figures, each with its data. The file needs no other file, no script and no "
+			"network.",
 		.option = option,
 		.output = "write the report here (default: DIR/report.html)",
 		.min_args = 1,

@@ -293,26 +293,26 @@ int verb_trace(int argc, char **argv)
 	const char *history = NULL;
 	const struct cli_option option[] = {
 		{ 0, "from-history", CLI_TEXT, "PATH",
-		  "the daemon's database or state folder, instead of a TRACE", &history },
+		  "take the jobs from a daemon's database or state folder, instead of TRACE", &history },
 		{ 0, "map", CLI_TEXT, "FILE", "how SWF fields become jobs (configs/traces/swf-map.json)",
 		  &source.map },
-		{ 0, "seed", CLI_COUNT, "N", "of a generated trace (default: 1)", &source.seed },
+		{ 0, "seed", CLI_COUNT, "N", "the seed of a generated trace (default: 1)", &source.seed },
 		{ 0 },
 	};
 	const struct cli_usage usage = {
 		.verb = "trace",
 		.synopsis = "TRACE [-o FILE.csv|FILE.jsonl] [options]\n"
 			    "--from-history PATH [-o FILE.csv|FILE.jsonl] [options]",
-		.what = "Reads a trace as replay and compare do, checks all of it, and says what is in it; "
-			"with -o\n"
-			"it is written in our own format instead. A TRACE is a file (.csv, .jsonl, .swf, a "
+		.what = "Reads and checks a trace as replay and compare do, and prints a summary. With -o it "
+			"writes\n"
+			"the trace in Postrider's own format instead. TRACE is a file (.csv, .jsonl, .swf, a "
 			"daemon's\n"
 			"postrider.db or its folder), - for CSV on standard input, or gen:KIND,key=value,... "
-			"with\n"
-			"KIND one of paper, poisson, bursty, daily, recurring.",
+			"with KIND\n"
+			"one of paper, poisson, bursty, daily, recurring.",
 		.option = option,
 		.json = true,
-		.output = "write the trace there, as CSV or, for .jsonl, JSON lines",
+		.output = "write the trace to this file, as CSV or, if it ends in .jsonl, as JSON lines",
 		.max_args = 1,
 		.examples = "  postrider trace configs/traces/morning.csv\n"
 			    "  postrider trace log.swf --map map.json -o log.csv\n"

@@ -1,5 +1,5 @@
-/* The executor of advised jobs: whoever submitted one runs it, and says when it started and finished. Nothing to do
- * here but to know which there are. See executor.h. */
+/* The executor of advised jobs: its owner runs it, and says when it started and finished. Nothing
+ * to do here but to know which there are. See executor.h. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -54,7 +54,7 @@ static void on_turn(evutil_socket_t fd, short what, void *self)
 			i++;
 			continue;
 		}
-		a->job[i] = a->job[--a->n_jobs]; /* before it is told: the sink may call back */
+		a->job[i] = a->job[--a->n_jobs]; /* before the sink is called: it may call back */
 		tell_end(a, id);
 		i = 0;
 	}

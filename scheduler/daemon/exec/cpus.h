@@ -1,4 +1,5 @@
-/* Which cpus have been handed out to jobs. Lists are as the kernel writes them: "0-3,8". Used by exec_local.c. */
+/* Which cpus have been handed out to jobs. Lists are as the kernel writes them: "0-3,8". Used by
+ * exec_local.c. */
 #ifndef SCHEDULER_DAEMON_EXEC_CPUS_H
 #define SCHEDULER_DAEMON_EXEC_CPUS_H
 
@@ -19,6 +20,6 @@ void cpus_give_back(struct cpus *c, const cpu_set_t *set);
 
 /* `buf` is filled if the list fits with its NUL; an empty set gives "". */
 bool cpus_format(const cpu_set_t *set, char *buf, size_t size);
-bool cpus_parse(const char *list, cpu_set_t *out); /* false: it is no list, or empty */
+bool cpus_parse(const char *list, cpu_set_t *out); /* false: not a list, or empty */
 
 #endif

@@ -1,5 +1,5 @@
-/* The table of executors: how a job is run. `local` starts it here through a supervisor; `advise` leaves that to
- * the caller. A job names its executor by its mode ("run", "advise"); the table finds it by that name.
+/* The table of executors: how a job is run. `local` starts it here through a supervisor; `advise` leaves that
+ * to the caller. A job names its executor by its mode ("run", "advise"); the table finds it by that name.
  *
  * Called from the loop; the sink is called from the loop too, never from inside start() or stop(). */
 #ifndef SCHEDULER_DAEMON_EXEC_EXECUTOR_H
@@ -43,16 +43,19 @@ struct executor_sink {
 
 struct executor_ops {
 	const char *name;            /* "run", "advise" */
-	int (*create)(struct event_base *base, const struct executor_sink *sink, void **out_self, struct err *err);
+	int (*create)(struct event_base *base, const struct executor_sink *sink, void **out_self,
+	              struct err *err);
 	/* 0: under way; `started` or `finished` will be told. */
 	int (*start)(void *self, const struct exec_job *j, struct err *err);
-	/* SIGTERM to the whole group, SIGKILL after the grace; `finished` will be told. ERR_NOTFOUND: not ours. */
+	/* SIGTERM to the whole group, SIGKILL after the grace; `finished` will be told. ERR_NOTFOUND: not
+	 * ours. */
 	int (*stop)(void *self, uint64_t id, double grace_s, struct err *err);
-	/* After a restart: a job that was being started or ran. It is watched again, its outcome read, or it is
-	 * found lost; the sink is told from the loop. *out_unstarted: nothing was ever started, so start() may be
-	 * called; a supervisor that is late will find that it lost the race. */
+	/* After a restart: a job that was being started or ran. It is watched again, its outcome read, or it
+	 * is found lost; the sink is called from the loop. *out_unstarted: nothing was ever started, so start()
+	 * may be called; a supervisor that is late will find that it lost the race. */
 	int (*adopt)(void *self, const struct exec_job *j, bool *out_unstarted, struct err *err);
-	/* Optional: somebody else told how the job ended (an advised job's owner); nothing will be told of it. */
+	/* Optional: somebody else told how the job ended (an advised job's owner); nothing will be told of
+	 * it. */
 	void (*forget)(void *self, uint64_t id);
 	size_t (*running)(const void *self);
 	void (*destroy)(void *self); /* jobs stay as they are */

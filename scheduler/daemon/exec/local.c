@@ -1,9 +1,9 @@
-/* The executor of jobs on this machine: each has a supervisor of its own (scheduler/supervisor/), which this file has
- * started (exec_local_spawner.c), watches by a pidfd, and whose records it reads (exec_local_job.c). Nothing here waits
- * for a disk or a process.
+/* The executor of jobs on this machine: each has its own supervisor (scheduler/supervisor/), which this
+ * file has started (exec_local_spawner.c), watches by a pidfd, and whose records it reads (exec_local_job.c).
+ * Nothing here waits for a disk or a process.
  *
- * One timer serves all jobs: it reads what they printed, tells progress and ends. It runs while there are jobs. Read
- * executor.h first, then exec_local_record.h. */
+ * One timer serves all jobs: it reads what they printed, tells progress and ends. It runs while there are
+ * jobs. Read executor.h first, then exec_local_record.h. */
 #define _GNU_SOURCE
 #include "scheduler/daemon/exec/local.h"
 
@@ -75,8 +75,8 @@ static void tell_started(struct local_job *j)
 	sink->started(sink->owner, j->id, j->started_ns, j->pid);
 }
 
-/* When the line was written is known better than when we saw it, but comes from a clock that may jump and a file that
- * is the user's: it lies between the start and now. */
+/* When the line was written is known better than when we saw it, but comes from a clock that may jump and a
+ * file that is the user's: it lies between the start and now. */
 static double elapsed_s(const struct local_job *j, int64_t now_boot_ns)
 {
 	double said_s = 1e-9 * (double)(j->output.epoch_ns - j->started_ns);
@@ -147,8 +147,8 @@ static void on_report(evutil_socket_t fd, short what, void *job)
 
 static void on_gone(evutil_socket_t fd, short what, void *job);
 
-/* Our own child, not reaped yet: nobody else's number. False: somebody else has reaped it, as the kernel does where
- * SIGCHLD is ignored. */
+/* Our own child, not reaped yet: nobody else's number. False: somebody else has reaped it, as the kernel does
+ * where SIGCHLD is ignored. */
 static bool open_pidfd(struct local_job *j)
 {
 	j->pidfd = pidfd_open(j->supervisor, 0);
@@ -215,8 +215,8 @@ static void mark_cpus(struct local_job *j)
 		j->pinned = false;
 }
 
-/* Our supervisor came second, or nobody could say which one the job has: it is watched as if it had been found
- * after a restart. */
+/* Our supervisor came second, or nobody could say which one the job has: it is watched as if it had been
+ * found after a restart. */
 static int adopt_late(struct local_job *j, struct err *err)
 {
 	bool unstarted = false;
@@ -306,8 +306,8 @@ static bool has_output(const struct local_job *j)
 	return j->state == LOCAL_RUNNING || (j->state == LOCAL_ENDED && j->outcome.started_ns);
 }
 
-/* A piece of each job's output, so that one that prints much does not hold up the others, or us. False: there is
- * more to be read at once. */
+/* A piece of each job's output, so that one that prints much does not hold up the others, or us. False: there
+ * is more to be read at once. */
 static bool read_outputs(struct local *l)
 {
 	size_t bytes = 0, n = l->n_jobs;

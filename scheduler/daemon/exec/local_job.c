@@ -282,7 +282,8 @@ static int open_supervisor(const struct job_started *s)
 	int fd = pidfd_open(s->supervisor, 0);
 
 	if (fd >= 0 && !proc_lives(s->supervisor, s->supervisor_ticks)) {
-		close(fd); /* after opening: now the number cannot change hands between the look and the use */
+		close(fd); /* after opening: now the number cannot change hands between the look and the
+		              use */
 		errno = ESRCH;
 		return -1;
 	}

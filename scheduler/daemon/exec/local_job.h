@@ -1,5 +1,5 @@
-/* One job of the local executor, from its start to its end, and how its end is found out. The table of jobs and
- * the telling are the business of exec_local.c. */
+/* One job of the local executor, from its start to its end, and how its end is found out. The table of jobs
+ * and the telling are the business of exec_local.c. */
 #ifndef SCHEDULER_DAEMON_EXEC_LOCAL_JOB_H
 #define SCHEDULER_DAEMON_EXEC_LOCAL_JOB_H
 
@@ -26,7 +26,8 @@ struct local_job {
 	char *dir;
 	double epochs, max_time_s;
 	enum local_state state;
-	bool adopted;               /* by a daemon that did not start it: the start of one that ended is not news */
+	bool adopted;               /* by a daemon that did not start it: the start of one that ended is not
+	                               news */
 	bool told_started;
 	bool stop_asked;            /* kept for a supervisor that is not known yet */
 	double stop_grace_s;        /* the shortest that was asked for */
@@ -72,12 +73,13 @@ int local_job_learn_start(struct local_job *j, struct err *err);
  * local_job_examine(). Else the record cannot be read right now. */
 int local_job_settle(struct local_job *j, struct err *err);
 
-/* What the records beside the folder say of a job whose supervisor is not known: LOCAL_RUNNING with the pidfd of its
- * supervisor open, or LOCAL_ENDED; *out_unstarted: there is no record. */
+/* What the records beside the folder say of a job whose supervisor is not known: LOCAL_RUNNING with the pidfd
+ * of its supervisor open, or LOCAL_ENDED; *out_unstarted: there is no record. */
 int local_job_examine(struct local_job *j, const char *boot, bool *out_unstarted, struct err *err);
 
 /* It ends here, and nothing of it has run. */
-void local_job_never_ran(struct local_job *j, bool stopped, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void local_job_never_ran(struct local_job *j, bool stopped, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 void local_job_lost(struct local_job *j, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -1,5 +1,6 @@
-/* Starting the supervisor of a job: an order has all that it takes, so that carrying it out is one system call and
- * can be left to a thread (exec_local_spawner.h). Used by exec_local.c; the other side is scheduler/supervisor/. */
+/* Starting the supervisor of a job: an order has all that it takes, so that carrying it out is one system
+ * call and can be left to a thread (exec_local_spawner.h). Used by exec_local.c; the other side is
+ * scheduler/supervisor/. */
 #ifndef SCHEDULER_DAEMON_EXEC_SPAWN_H
 #define SCHEDULER_DAEMON_EXEC_SPAWN_H
 
@@ -9,7 +10,8 @@
 #include "common/strbuf.h"
 #include "scheduler/daemon/exec/executor.h"
 
-struct spawn_words { /* one text, words ending in NUL; at the end an array that points into it, NULL after the last */
+struct spawn_words { /* one text, words ending in NUL; at the end an array that points into it, NULL after the
+                        last */
 	struct strbuf text;
 	size_t n;
 	char **word;
@@ -35,17 +37,17 @@ struct spawn_order {
 	void *job;                         /* whose; not looked at here */
 	const struct spawn_program *program; /* borrowed until it is freed */
 	struct spawn_words argv;
-	int report[2];                     /* a pipe, non-blocking: the lines of exec_local_record.h; -1: taken.
-	                                    * Numbers of the process */
+	int report[2];                     /* a pipe, non-blocking: the lines of exec_local_record.h; -1:
+	                                      taken. * Numbers of the process */
 	pid_t pid;                         /* 0: not started */
 	int error;                         /* why not, an error number */
 };
 
 /* `cpus`: a list, or NULL for any. */
-int spawn_order_new(const struct spawn_program *p, const struct exec_job *j, const char *cpus, struct spawn_order **out,
-                    struct err *err);
-/* Sets pid or error; takes as long as the machine is busy. `own_table`: this thread's descriptors are its own, not
- * those of the process. */
+int spawn_order_new(const struct spawn_program *p, const struct exec_job *j, const char *cpus,
+                    struct spawn_order **out, struct err *err);
+/* Sets pid or error; takes as long as the machine is busy. `own_table`: this thread's descriptors are its
+ * own, not those of the process. */
 void spawn_order_run(struct spawn_order *o, bool own_table);
 int spawn_order_take_report(struct spawn_order *o); /* the end that is read; to be closed */
 void spawn_order_empty(struct spawn_order *o); /* nothing but the shell is left */

@@ -10,8 +10,8 @@
 #include "common/mem.h"
 #include "common/worker.h"
 
-/* Last in, first out, and only ever emptied as a whole: nobody takes the top off while somebody else looks below it,
- * which is what makes such a list hard to share. */
+/* Last in, first out, and only ever emptied as a whole: nobody takes the top off while somebody else looks
+ * below it, which is what makes such a list hard to share. */
 struct pile {
 	_Atomic(struct spawn_order *) top;
 };
@@ -72,8 +72,8 @@ static void carry_out(struct spawner *s, struct spawn_order *o)
 	bell_ring(s->returned_fd);
 }
 
-/* Woken, a thread may be given the very cpu that its waker runs on, and then the loop waits for its turn all the same.
- * One of the batch class is not; where that cannot be had, the loop is slower at times. */
+/* Woken, a thread may be given the very cpu that its waker runs on, and then the loop waits for its turn all
+ * the same. One of the batch class is not; where that cannot be had, the loop is slower at times. */
 static void step_back(void)
 {
 	const struct sched_param none = { 0 };
@@ -82,9 +82,9 @@ static void step_back(void)
 		sched_setscheduler(0, SCHED_BATCH, &none);
 }
 
-/* A child has all descriptors of the thread that made it until it is another program. Was the daemon killed in that
- * moment, its locks and its socket would live on there, and the next daemon would take it for alive. So this thread has
- * a table of its own, with nothing in it but what it needs. False: a kernel before 5.9. */
+/* A child has all descriptors of the thread that made it until it is another program. Was the daemon killed
+ * in that moment, its locks and its socket would live on there, and the next daemon would take it for alive.
+ * So this thread has a table of its own, with nothing in it but what it needs. False: a kernel before 5.9. */
 static bool leave_table(const struct spawner *s)
 {
 	unsigned low = (unsigned)s->asked_fd, high = (unsigned)s->returned_fd;

@@ -1,3 +1,4 @@
+/* Does the model know jobs like this one? See knowledge.h. */
 #include "scheduler/daemon/learn/knowledge.h"
 
 #include <math.h>
@@ -63,7 +64,7 @@ bool model_knows(const struct model *m, const struct job_values *v, bool epochs_
 			say(why, size, "the model has never seen", s->column[i].name, v->category[i]);
 			return false;
 		}
-		/* A column that never changed in training tells nobody apart. */
+		/* A column that never changed in training does not tell jobs apart. */
 		if (s->column[i].kind == COLUMN_CATEGORY ? !v->category[i] && (n > 1 || f->category)
 							 : isnan(v->number[i]) && f->min < f->max) {
 			say(why, size, "the model tells jobs apart by", s->column[i].name, NULL);

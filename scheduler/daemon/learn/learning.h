@@ -1,9 +1,11 @@
-/* What the daemon learns from the jobs that end: their times correct the scheduler's bounds at once (core/adapt.h), tell
- * whether the machine has changed (core/drift.h), and after enough of them train another model in the background
- * (learner.h), which is put to use by a reload if it proved better.
+/* What the daemon learns from the jobs that end: their times correct the scheduler's bounds at once
+ * (core/adapt.h), tell whether the machine has changed (core/drift.h), and after enough of them train another
+ * model in the background (training_thread.h), which is put to use by a reload if it proved better.
  *
- *   learning.c        what ended jobs tell: bounds, drift, which kinds of jobs are known
- *   learning_train.c  trainings, versions, and putting a model to use
+ *   observe.c          what ended jobs tell: bounds, drift, which kinds of jobs are known
+ *   retrain.c          when to train, what came of it, and putting a model to use
+ *   training_thread.c  the thread that trains; training.c: what it does; training_data.c: the tables it needs
+ *   versions.c         the models that were trained, and their journal
  *
  * In the loop's thread. */
 #ifndef SCHEDULER_DAEMON_LEARN_LEARNING_H
@@ -21,8 +23,8 @@ struct daemon;
 struct job;
 struct learning;
 
-/* After the store and the scheduler, before jobs are restored: where the daemon has trained a model of its own, it takes
- * the place of the configuration's here, in d->setup and the scheduler. */
+/* After the store and the scheduler, before jobs are restored: where the daemon has trained a model of its
+ * own, it takes the place of the configuration's here, in d->setup and the scheduler. */
 int learning_new(struct daemon *d, struct learning **out, struct err *err);
 /* Before the server, which its open replies go to; after it d->learning is NULL. */
 void learning_free(struct learning *l);
@@ -32,20 +34,21 @@ void learning_restore(struct learning *l);
 void learning_ended(struct learning *l, const struct job *job);
 /* After a reload: another model may be in use, or other settings. */
 void learning_model_changed(struct learning *l);
-/* False: nothing can be promised to such a job yet, and `why` says so in a sentence. v: under the model's schema. */
-bool learning_knows(struct learning *l, const struct job_values *v, bool epochs_open, const char *type, char *why,
-                    size_t size);
+/* False: nothing can be promised to such a job yet, and `why` says so in a sentence. v: under the model's
+ * schema. */
+bool learning_knows(struct learning *l, const struct job_values *v, bool epochs_open, const char *type,
+                    char *why, size_t size);
 void learning_json(struct learning *l, struct json_writer *w); /* member "learning" of `stats` */
 
-/* ---- learning_train.c ---- */
+/* ---- retrain.c ---- */
 struct later; /* ops.h */
-/* Trains in the background; what came of it is told by the event `retrained`, the log and learning_models_json().
- * ERR_BUSY: one is under way. */
+/* Trains in the background; what came of it is told by the event `retrained`, the log and
+ * learning_models_json(). ERR_BUSY: one is under way. */
 int learning_retrain(struct learning *l, const char *reason, struct err *err);
-/* Back to a version, 0: to the configuration's model. Takes `answer` (may be NULL) on success: answered as a reload
- * is. ERR_NOTFOUND: there is no such version, or its file is gone; ERR_BUSY. */
+/* Back to a version, 0: to the configuration's model. Takes `answer` (may be NULL) on success: answered as a
+ * reload is. ERR_NOTFOUND: there is no such version, or its file is gone; ERR_BUSY. */
 int learning_rollback(struct learning *l, uint32_t version, struct later *answer, struct err *err);
-void learning_models_json(struct learning *l, struct json_writer *w); /* members "current", "model", "training",
-                                                                       "models" */
+void learning_models_json(struct learning *l, struct json_writer *w); /* members "current", "model",
+                                                                         "training", "models" */
 
 #endif

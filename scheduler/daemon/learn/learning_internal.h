@@ -1,15 +1,16 @@
-/* What learning.c and learning_train.c share; for nobody else. */
+/* What observe.c and retrain.c share. */
 #ifndef SCHEDULER_DAEMON_LEARN_LEARNING_INTERNAL_H
 #define SCHEDULER_DAEMON_LEARN_LEARNING_INTERNAL_H
 
 #include "scheduler/core/drift.h"
 #include "scheduler/daemon/daemon.h"
-#include "scheduler/daemon/learn/learner.h"
+#include "scheduler/daemon/learn/training_thread.h"
 #include "scheduler/daemon/learn/learning.h"
 
 #define LEARNING_LEVELS 16   /* confidences told apart, to the whole percent */
 #define LEARNING_RECENT 200  /* jobs behind the latest share that was kept */
-#define LEARNING_KINDS 1024  /* told apart; jobs of further ones stay without a promise until the next training */
+#define LEARNING_KINDS 1024  /* told apart; jobs of further ones stay without a promise until the next
+                                training */
 #define LEARNING_FIRST 30    /* jobs that say how a model errs, where it does not say so itself */
 
 struct kept_level {
@@ -36,9 +37,9 @@ struct learning {
 	uint64_t alarms;             /* since the start */
 
 	/* training */
-	struct learner *learner;
-	char *settings;              /* the learner's: another one is made when the configuration's differ */
-	struct event *result;        /* of the learner */
+	struct trainer *trainer;
+	char *settings;              /* the trainer's: another one is made when the configuration's differ */
+	struct event *result;        /* of a training */
 	bool asking;                 /* the store for observations */
 	char reason[64];
 	size_t since_training;       /* jobs */
@@ -53,7 +54,7 @@ struct learning {
 	char *next; uint32_t next_number; /* NULL: `given` */
 	struct model *next_model;    /* of `next`, read and compiled; NULL without */
 	struct event *put_timer;
-	struct later *answer;        /* to whoever asked for it; NULL: nobody */
+	struct later *answer;        /* to the client that asked for it; NULL: none */
 };
 
 void learning_begin_anew(struct learning *l); /* another model */

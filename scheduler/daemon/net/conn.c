@@ -127,8 +127,9 @@ static bool is_gone(const struct conn *c)
 	return poll(&p, 1, 0) == 1 && (p.revents & (POLLHUP | POLLERR));
 }
 
-/* One read behind what is there. Small rests go through the server's buffer, so that an idle connection keeps no
- * buffer of its own; the rest of a long line stays where it is, lest it is copied for every few bytes that come. */
+/* One read behind what is there. Small rests go through the server's buffer, so that an idle connection keeps
+ * no buffer of its own; the rest of a long line stays where it is, lest it is copied for every few bytes that
+ * come. */
 static void read_more(struct conn *c, struct slice *slice)
 {
 	struct server *s = c->server;
@@ -262,7 +263,8 @@ void conn_sweep(struct conn *c, int64_t now_ns)
 		return;
 	}
 	if (c->watching) {
-		/* One that closed its side and watches on is not read, so only asking shows that it is gone. */
+		/* One that closed its side and watches on is not read, so only asking shows that it is
+		 * gone. */
 		if (c->eof && is_gone(c))
 			conn_break_off(c);
 		return;

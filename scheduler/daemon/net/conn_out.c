@@ -1,5 +1,5 @@
-/* What a connection sends: replies in the order of the requests, events between them. `out` holds what may be sent;
- * replies that wait for a commit or an answer, and those behind them, are queued until then. */
+/* What a connection sends: replies in the order of the requests, events between them. `out` holds what may be
+ * sent; replies that wait for a commit or an answer, and those behind them, are queued until then. */
 #define _GNU_SOURCE
 #include <assert.h>
 #include <errno.h>
@@ -187,7 +187,7 @@ struct reply *conn_hold(struct conn *c)
 {
 	struct reply *r;
 
-	if (c->closing) { /* nobody will read it, but whoever asks must not care */
+	if (c->closing) { /* no one will read it; the caller need not know */
 		r = mem_calloc(1, sizeof *r);
 		if (r)
 			r->text = (char *)(r + 1);

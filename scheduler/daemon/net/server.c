@@ -69,7 +69,8 @@ static struct conn *take_ready(struct server *s)
 
 /* ---- turns ---- */
 
-/* A round over those that are ready now; one that is not done, or whose time did not come, stays in the list. */
+/* A round over those that are ready now; one that is not done, or whose time did not come, stays in the
+ * list. */
 static void serve_ready(struct server *s)
 {
 	size_t n = s->n_ready, share = n ? SHARED_LINES_PER_TURN / n : 0;
@@ -274,7 +275,8 @@ static void on_acceptable(evutil_socket_t listen_fd, short what, void *server)
 			return;
 		if ((errno == EMFILE || errno == ENFILE) && refuse_without_descriptor(s))
 			continue;
-		/* Nothing can be done about it now, and the descriptor would stay readable: look again later. */
+		/* Nothing can be done about it now, and the descriptor would stay readable: look again
+		 * later. */
 		event_del(&s->accept_event);
 		event_add(&s->accept_again, &(struct timeval){ 0, ACCEPT_AGAIN_US });
 		return;
@@ -297,7 +299,7 @@ static void raise_file_limit(void)
 {
 	struct rlimit l;
 
-	/* Not being allowed to is no reason to stop: connections are then refused earlier. */
+	/* If this is not allowed, connections are refused earlier. */
 	if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < l.rlim_max) {
 		l.rlim_cur = l.rlim_max;
 		(void)!setrlimit(RLIMIT_NOFILE, &l);
@@ -358,7 +360,7 @@ void server_stop_accepting(struct server *s)
 	s->accept_on = false;
 	event_del(&s->accept_event);
 	event_del(&s->accept_again);
-	close(s->socket.fd); /* who tries now is told at once, instead of waiting in the backlog */
+	close(s->socket.fd); /* a client that tries now fails at once, instead of waiting in the backlog */
 	s->socket.fd = -1;
 }
 

@@ -1,9 +1,9 @@
-/* The socket: listening, connections, lines in, lines out. Knows nothing of jobs; JSON is the business of
- * the handler. One libevent loop, one thread.
+/* The socket: listening, connections, lines in, lines out. Knows nothing of jobs; JSON is the business of the
+ * handler. One libevent loop, one thread.
  *
- * Replies leave a connection in the order of its requests. A reply may have to wait: for a commit (a ticket), or for
- * an answer of the store's reader (a slot filled later). Later replies of that connection wait behind it;
- * other connections do not notice. */
+ * Replies leave a connection in the order of its requests. A reply may have to wait: for a commit (a ticket),
+ * or for an answer of the store's reader (a slot filled later). Later replies of that connection wait behind
+ * it; other connections do not notice. */
 #ifndef SCHEDULER_DAEMON_NET_SERVER_H
 #define SCHEDULER_DAEMON_NET_SERVER_H
 
@@ -23,14 +23,17 @@ struct reply; /* a place in a connection's order of replies that is filled later
 
 struct server_handler {
 	void *owner;
-	/* A line without its newline (and without a carriage return before it), NUL-terminated; may be scribbled on. */
+	/* A line without its newline (and without a carriage return before it), NUL-terminated; may be
+	 * scribbled on. */
 	void (*on_line)(void *owner, struct conn *c, char *line, size_t len);
-	/* The text, newline included, of the greeting; and of the answers to what the server refuses itself. Codes:
-	 * "line_too_long", "too_many_connections", "idle_timeout", "slow_reader". Borrowed until the next call. */
+	/* The text, newline included, of the greeting; and of the answers to what the server refuses itself.
+	 * Codes: "line_too_long", "too_many_connections", "idle_timeout", "slow_reader". Borrowed until the
+	 * next call. */
 	const char *(*greeting)(void *owner, struct conn *c, size_t *out_len);
 	const char *(*refusal)(void *owner, const char *code, const char *message, size_t *out_len);
 	void (*on_close)(void *owner, struct conn *c); /* the last word about c */
-	void (*on_turn)(void *owner); /* after every turn of the loop in which something was read: commit here */
+	void (*on_turn)(void *owner); /* after every turn of the loop in which something was read: commit
+	                                 here */
 };
 
 struct server_params {
@@ -43,8 +46,8 @@ struct server_params {
 	struct server_handler handler;
 };
 /* A live socket at the path is never stolen (ERR_BUSY, under a lock file beside it), a stale one is replaced.
- * The folder must not be writable by others (ERR_PERM) unless it is sticky. Raises the process's limit of open
- * files to what it may have. Handlers may call everything below but server_free(). */
+ * The folder must not be writable by others (ERR_PERM) unless it is sticky. Raises the process's limit of
+ * open files to what it may have. Handlers may call everything below but server_free(). */
 int server_new(const struct server_params *p, struct server **out, struct err *err);
 void server_stop_accepting(struct server *s);
 void server_free(struct server *s); /* what can be sent at once is; closes all; removes the socket it made */
@@ -59,14 +62,16 @@ bool conn_in_group(const struct conn *c, gid_t group); /* SO_PEERGROUPS */
 
 /* Replies: text with its newline. ticket 0: at once (in order); else when server_durable() reaches it. */
 void conn_reply(struct conn *c, const char *text, size_t len, uint64_t ticket);
-struct reply *conn_hold(struct conn *c); /* a reply that comes later; NULL without memory: the connection is closed */
+struct reply *conn_hold(struct conn *c); /* a reply that comes later; NULL without memory: the connection is
+                                            closed */
 /* Fills it; every reply held is filled exactly once, also after its connection is gone. */
 void reply_fill(struct reply *r, const char *text, size_t len);
 /* Text that answers no request (events of a watch): goes out behind the replies of requests made so far. A
  * connection whose unread output would exceed the limit is closed, with a last line saying so. */
 void conn_push(struct conn *c, const char *text, size_t len);
 void conn_set_watching(struct conn *c, bool on); /* a watching connection has no idle timeout */
-void conn_close(struct conn *c);                 /* after what is queued has gone out; never frees c at once */
+void conn_close(struct conn *c);                 /* after what is queued has gone out; never frees c at
+                                                    once */
 void *conn_data(const struct conn *c);           /* the handler's own */
 void conn_set_data(struct conn *c, void *data);
 

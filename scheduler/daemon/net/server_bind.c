@@ -1,6 +1,6 @@
-/* The path of the socket: who may listen there, and with which rights. The lock file beside it decides between
- * daemons that start at the same time; it is left where it is, because removing a lock file that another one may have
- * opened already would give two owners. */
+/* The path of the socket: who may listen there, and with which rights. The lock file beside it decides
+ * between daemons that start at the same time; it is left where it is, because removing a lock file that
+ * another one may have opened already would give two owners. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -99,7 +99,7 @@ static int take_lock(const char *path, int *out_fd, struct err *err)
 	return rc;
 }
 
-/* Under the lock: removes what a daemon left behind that is no more. */
+/* Under the lock: removes the socket of a daemon that does not run any more. */
 static int clear_path(const struct sockaddr_un *address, struct err *err)
 {
 	const char *path = address->sun_path;

@@ -1,11 +1,14 @@
-/* What server.c (listening, turns of the loop), conn.c and conn_out.c (one connection) and server_bind.c (the socket's path) share.
+/* What server.c (listening, turns of the loop), conn.c and conn_out.c (one connection) and server_bind.c (the
+ * socket's path) share.
  *
- * A turn: libevent tells which connections can be read and written; their callbacks only note it. The turn event,
- * activated by the first of them, runs behind all others: it reads and hands over lines, a bounded number for each
- * connection and a bounded time in all, calls on_turn(), and then writes once to each connection that has something
- * to send. What is left over continues in the next turn, after the loop has looked at everything else.
+ * A turn: libevent tells which connections can be read and written; their callbacks only note it. The turn
+ * event, activated by the first of them, runs behind all others: it reads and hands over lines, a bounded
+ * number for each connection and a bounded time in all, calls on_turn(), and then writes once to each
+ * connection that has something to send. What is left over continues in the next turn, after the loop has
+ * looked at everything else.
  *
- * Connections are freed only at the end of a turn (or by server_free), so a pointer that a callback holds stays good. */
+ * Connections are freed only at the end of a turn (or by server_free), so a pointer that a callback holds
+ * stays good. */
 #ifndef SCHEDULER_DAEMON_NET_SERVER_INTERNAL_H
 #define SCHEDULER_DAEMON_NET_SERVER_INTERNAL_H
 
@@ -17,10 +20,11 @@
 #define SERVER_READ_CHUNK 32768  /* bytes of one read: about 200 requests */
 #define SERVER_SMALL_REST 4096   /* an unfinished line up to here is copied to the read buffer and back */
 #define SERVER_MAX_WAITING 1024  /* replies of a connection that wait for a commit; then it is not read */
-#define SERVER_MAX_HELD 32       /* replies of a connection that nobody filled yet; then it is not read */
+#define SERVER_MAX_HELD 32       /* replies of a connection that are not filled yet; with more it is not read */
 #define SERVER_SPARE_OUTPUTS 64  /* output buffers kept for the next who writes */
 #define SERVER_UID_BUCKETS 256
-#define SERVER_LINGER_NS ((int64_t)10 * 1000000000) /* how long a closed connection may take to read the rest */
+#define SERVER_LINGER_NS ((int64_t)10 * 1000000000) /* how long a closed connection may take to read the
+                                                       rest */
 
 struct reply {
 	TAILQ_ENTRY(reply) link;
@@ -28,7 +32,7 @@ struct reply {
 	uint64_t ticket;
 	bool held;           /* not filled yet */
 	size_t len;
-	char *text;          /* behind the struct, or of its own when filled later */
+	char *text;          /* behind the struct, or allocated if it was filled later */
 };
 
 struct output {          /* bytes that may be sent, in [start, start + len) */

@@ -1,3 +1,4 @@
+/* Messages to systemd (ready, status, watchdog), and the socket it may hand over. See systemd.h. */
 #define _GNU_SOURCE
 #include "scheduler/daemon/net/systemd.h"
 

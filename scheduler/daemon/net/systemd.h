@@ -1,12 +1,12 @@
-/* What systemd and a daemon tell each other: readiness, reloading and the watchdog by datagrams to $NOTIFY_SOCKET (see
- * sd_notify(3)), and a socket that was opened for us ($LISTEN_FDS, sd_listen_fds(3)). Without systemd nothing
- * happens. No libsystemd is needed: both are a few variables. */
+/* What systemd and a daemon tell each other: readiness, reloading and the watchdog by datagrams to
+ * $NOTIFY_SOCKET (see sd_notify(3)), and a socket that was opened for us ($LISTEN_FDS, sd_listen_fds(3)).
+ * Without systemd nothing happens. No libsystemd is needed: both are a few variables. */
 #ifndef SCHEDULER_DAEMON_NET_SYSTEMD_H
 #define SCHEDULER_DAEMON_NET_SYSTEMD_H
 
 #include "common/err.h"
 
-/* One datagram, "READY=1\nSTATUS=3 jobs run". 0 also where nobody wants to know. Never blocks. */
+/* One datagram, "READY=1\nSTATUS=3 jobs run". 0 also if systemd did not ask for it. Never blocks. */
 int notify_send(const char *state, struct err *err);
 /* "RELOADING=1" with the time, as Type=notify-reload needs it; READY=1 follows when it is done. */
 int notify_reloading(struct err *err);

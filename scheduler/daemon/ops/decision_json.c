@@ -1,3 +1,4 @@
+/* A decision as JSON. See decision_json.h. */
 #include "scheduler/daemon/ops/decision_json.h"
 
 #include <math.h>

@@ -1,8 +1,9 @@
-/* What the handlers of the protocol's ops share: one request, its reply, its errors. Read ops.c for the table
- * of ops, docs/PROTOCOL.md for what they mean. */
+/* What the ops of the protocol share: one request, its reply, its errors. The table of ops is in ops.c; what
+ * they mean is in docs/PROTOCOL.md. */
 #ifndef SCHEDULER_DAEMON_OPS_OPS_H
 #define SCHEDULER_DAEMON_OPS_OPS_H
 
+#include "common/json/fields.h"
 #include "scheduler/daemon/daemon.h"
 
 #define OPS_MAX_ID 64 /* bytes of a request's id */
@@ -11,6 +12,9 @@ struct request {
 	struct daemon *d;
 	struct conn *conn;
 	const struct json *v;         /* the request object */
+	struct fields f;              /* its members; failures go to err */
+	struct err err;
+	struct job *job;              /* of ops for the owner of a job; else NULL */
 	char id[OPS_MAX_ID * 6 + 8];  /* as it is echoed, JSON; "": none */
 	struct json_writer w;         /* writes the reply into d->out */
 };
@@ -19,9 +23,11 @@ struct request {
 void reply_begin(struct request *r);
 void reply_send(struct request *r, uint64_t ticket);
 /* field and hint may be NULL. */
-void reply_error(struct request *r, const char *code, const char *field, const char *hint, const char *fmt, ...)
+void reply_error(struct request *r, const char *code, const char *field, const char *hint, const char *fmt,
+                 ...)
 	__attribute__((format(printf, 5, 6)));
-void reply_err(struct request *r, const struct err *err, const char *field); /* the code that suits err->code */
+/* the code that suits err->code */
+void reply_err(struct request *r, const struct err *err, const char *field);
 
 /* A reply that comes later: remembers the id and the place in the order. */
 struct later {
@@ -34,24 +40,25 @@ void later_begin(struct later *l, struct json_writer *w); /* into d->out, as rep
 void later_send(struct later *l, struct json_writer *w);  /* frees l */
 void later_error(struct later *l, const char *code, const char *message); /* frees l */
 
-/* Members of the request; null is as good as leaving one out. False: it is given and wrong, and that is answered. */
-bool request_given(const struct json *v);
-bool request_bool(struct request *r, const char *field, bool *out);                    /* false where it is not given */
-bool request_text(struct request *r, const char *field, size_t max, const char **out); /* 1 to max bytes; NULL likewise */
-bool request_id(struct request *r, const char *field, uint64_t *out); /* of a job; digits as text, or a whole number */
-bool request_number(struct request *r, const char *field, double low, double high, double otherwise,
-                    double *out); /* in (low, high] */
+/* Members are read with the field_...() of fields.h from r->f, and with these; a member that is absent or
+ * null leaves *out as it was. The first failure stays: request_fine() answers it, and says whether there was
+ * none. */
+bool request_fine(struct request *r);
+/* 1 to max bytes; borrowed */
+void request_text(struct request *r, const char *name, size_t max, const char **out);
+void request_id(struct request *r, const char *name, uint64_t *out); /* of a job, which must be given: digits
+                                                                        as text, or a whole number */
 
 /* A question to the store's reader, asked when everything collected so far is on disk. As store_ask(). */
 int ops_ask(struct daemon *d, enum store_question question, uint64_t job, const struct store_filter *f,
             store_answer *fn, void *owner, uint64_t token, struct err *err);
 
-/* The job that "job" names. False: answered with an error, or (where `old` is not NULL and the job is no longer
- * in memory) *out_old is its id and the caller asks the store. */
+/* The job that "job" names. NULL: answered with an error, or (where out_old is not NULL and the job is no
+ * longer in memory) *out_old is its id and the caller asks the store. */
 struct job *request_job(struct request *r, uint64_t *out_old);
-bool request_may_change(struct request *r, const struct job *job); /* owner or admin; else answered */
 bool request_admin(const struct request *r);
 void put_job(struct request *r, const struct job *job); /* member "job" */
+void reply_job(struct request *r, const struct job *job, uint64_t ticket); /* the job alone */
 
 void op_submit(struct request *r);
 void op_predict(struct request *r);

@@ -97,10 +97,10 @@ TEST(test_every_key_reaches_its_place)
 	assert_true(c->idle_timeout_s == 0.0 && c->kill_grace_s == 1.5 && c->advise_timeout_s == 60.0);
 	assert_true(c->drain_timeout_s == 9.0 && c->drain_on_term);
 	assert_true(c->durability == DURABLE_INTERVAL && c->durability_interval_s == 0.25);
-	assert_int_equal(c->n_admin_uids, 3);
-	assert_true(c->admin_uid[0] == 0 && c->admin_uid[1] == 1001 && c->admin_uid[2] == 77);
-	assert_int_equal(c->n_admin_gids, 2);
-	assert_true(c->admin_gid[0] == 0 && c->admin_gid[1] == 0);
+	assert_int_equal(c->admin_users.n, 3);
+	assert_true(c->admin_users.id[0] == 0 && c->admin_users.id[1] == 1001 && c->admin_users.id[2] == 77);
+	assert_int_equal(c->admin_groups.n, 2);
+	assert_true(c->admin_groups.id[0] == 0 && c->admin_groups.id[1] == 0);
 	assert_true(c->log_level == LOG_DEBUG && c->log_json);
 	config_free(c);
 }
@@ -113,8 +113,9 @@ TEST(test_every_key_of_tenants_and_learning_reaches_its_place)
 	assert_int_equal(c->n_tenants, 3);
 	assert_string_equal(c->tenant[0].name, "vision"); /* the order of the file */
 	assert_string_equal(c->tenant[1].name, "audio");
-	assert_true(c->tenant[0].n_uids == 2 && c->tenant[0].uid[0] == 0 && c->tenant[0].uid[1] == 1001);
-	assert_true(c->tenant[0].n_gids == 1 && c->tenant[0].gid[0] == 7);
+	assert_true(c->tenant[0].users.n == 2 && c->tenant[0].users.id[0] == 0 &&
+		    c->tenant[0].users.id[1] == 1001);
+	assert_true(c->tenant[0].groups.n == 1 && c->tenant[0].groups.id[0] == 7);
 	assert_true(c->tenant[0].weight == 2.5 && c->tenant[0].max_queued == 100 &&
 		    c->tenant[0].max_cpus == 3);
 	assert_int_equal(c->tenant[0].on_late, ON_LATE_NOTHING);

@@ -56,7 +56,7 @@ static void becomes(const char *argv, const char *params, const struct job_argv_
 	if (read_type(argv, &t, &err))
 		fail_msg("%s", err.text);
 	assert_int_equal(json_parse("p", params, strlen(params), &v, NULL), 0);
-	assert_int_equal(job_params_read(&t, v, &p, NULL, NULL), 0);
+	assert_int_equal(job_params_read(&t, v, NULL, &p, NULL, NULL), 0);
 	assert_int_equal(job_type_argv(&t, &p, values, &out, &err), 0);
 	for (size_t i = 0; out[i]; i++)
 		strbuf_printf(&joined, "%s%s", i ? "|" : "", out[i]);

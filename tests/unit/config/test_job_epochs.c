@@ -100,13 +100,14 @@ TEST(test_mistakes_have_a_place)
 	refuses("{" EPOCHS ",\"epochs_choices\":[5,0]}", "epochs_choices[1]", "whole number");
 	refuses("{" EPOCHS ",\"epochs_choices\":[5,2.5]}", "epochs_choices[1]", "whole number");
 	refuses("{" EPOCHS ",\"epochs_choices\":[5,\"6\"]}", "epochs_choices[1]", "whole number");
-	refuses("{" EPOCHS ",\"epochs_choices\":[5,101]}", "epochs_choices[1]",
-		"bounds of the parameter epochs");
+	refuses("{" EPOCHS ",\"epochs_choices\":[5,101]}", "epochs_choices",
+		"101 is not within the bounds of the parameter epochs");
 	refuses("{" EPOCHS ",\"epochs_choices\":[5,5]}", "epochs_choices", "5 is there twice");
 	refuses("{" EPOCHS ",\"epochs_choices\":{\"min\":5}}", "epochs_choices.max", "needed");
 	refuses("{" EPOCHS ",\"epochs_choices\":{\"max\":5}}", "epochs_choices.min", "needed");
 	refuses("{" EPOCHS ",\"epochs_choices\":{\"min\":5,\"max\":4}}", "epochs_choices.max", "below min");
-	refuses("{" EPOCHS ",\"epochs_choices\":{\"min\":5,\"max\":101}}", "epochs_choices.max", "bounds");
+	refuses("{" EPOCHS ",\"epochs_choices\":{\"min\":5,\"max\":101}}", "epochs_choices",
+		"101 is not within");
 	refuses("{" EPOCHS ",\"epochs_choices\":{\"min\":1,\"max\":1000000}}", "epochs_choices.step",
 		"at most 256");
 	refuses("{" EPOCHS ",\"epochs_choices\":{\"min\":5,\"max\":9,\"step\":0}}", "epochs_choices.step",
@@ -140,7 +141,7 @@ static int params_of(const struct job_type *t, const char *text, struct job_para
 	int rc = json_parse("given", text, strlen(text), &v, err);
 
 	if (!rc)
-		rc = job_params_read(t, v, out, NULL, err);
+		rc = job_params_read(t, v, NULL, out, NULL, err);
 	json_free(v);
 	return rc;
 }
@@ -227,7 +228,7 @@ TEST(test_running_out_of_memory_is_told)
 
 		assert_int_equal(json_parse("given", "{\"epochs\":\"3..20\"}", 18, &v, NULL), 0);
 		mem_fail_at(k, false);
-		rc = job_params_read(&t, v, &p, NULL, NULL);
+		rc = job_params_read(&t, v, NULL, &p, NULL, NULL);
 		failed = mem_failed();
 		mem_fail_at(0, false);
 		assert_int_equal(rc, failed ? -ERR_NOMEM : 0);

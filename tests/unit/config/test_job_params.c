@@ -44,7 +44,7 @@ static int read_text(const char *text, struct job_params *out, char *field, stru
 	int rc;
 
 	assert_int_equal(json_parse("p", text, strlen(text), &v, NULL), 0);
-	rc = job_params_read(&type, v, out, &name, err);
+	rc = job_params_read(&type, v, NULL, out, &name, err);
 	snprintf(field, 64, "%s", rc ? name : ""); /* borrowed from v */
 	json_free(v);
 	return rc;
@@ -182,8 +182,8 @@ TEST(test_nothing_given_is_an_empty_object)
 	struct job_params p;
 	struct job_type none = { .name = (char[]){ "none" } };
 
-	assert_int_equal(job_params_read(&type, NULL, &p, NULL, NULL), -ERR_ARG); /* net */
-	assert_int_equal(job_params_read(&none, NULL, &p, NULL, NULL), 0);
+	assert_int_equal(job_params_read(&type, NULL, NULL, &p, NULL, NULL), -ERR_ARG); /* net */
+	assert_int_equal(job_params_read(&none, NULL, NULL, &p, NULL, NULL), 0);
 	job_params_release(&p);
 }
 
@@ -199,7 +199,7 @@ TEST(test_running_out_of_memory_is_told)
 
 		assert_int_equal(json_parse("p", text, strlen(text), &v, NULL), 0);
 		mem_fail_at(k, false);
-		rc = job_params_read(&type, v, &p, NULL, NULL);
+		rc = job_params_read(&type, v, NULL, &p, NULL, NULL);
 		failed = mem_failed();
 		mem_fail_at(0, false);
 		assert_int_equal(rc, failed ? -ERR_NOMEM : 0);

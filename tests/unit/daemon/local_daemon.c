@@ -182,7 +182,8 @@ void client_open_as(struct local_client *c, struct local_daemon *l, uid_t uid, g
 		printf("skipped: needs root, to be another user\n");
 		skip();
 	}
-	/* The kernel notes who connects. The calls of the C library would change the daemon's threads as well. */
+	/* The kernel notes who connects. The calls of the C library would change the daemon's threads as
+	 * well. */
 	assert_int_equal(syscall(SYS_setgroups, 1, &group), 0);
 	assert_int_equal(syscall(SYS_setresgid, -1, gid, -1), 0);
 	assert_int_equal(syscall(SYS_setresuid, -1, uid, -1), 0);

@@ -1,9 +1,9 @@
-/* A whole daemon in the process of the test: its socket, its loop, its database and its threads in a temporary folder,
- * without a fork. A client that waits for a line runs the loop meanwhile, so a test sees every step, and may look into
- * the daemon between two of them. What cannot be set up fails the test at hand.
+/* A whole daemon in the process of the test: its socket, its loop, its database and its threads in a
+ * temporary folder, without a fork. A client that waits for a line runs the loop meanwhile, so a test sees
+ * every step, and may look into the daemon between two of them. What cannot be set up fails the test at hand.
  *
- * Job types that are always there: "advised" (no command; parameters network, epochs, samples; batches 64 to 512) and
- * "sleepy" (sleeps for the parameter `seconds`). Without `model` the policy is fixed:128. */
+ * Job types that are always there: "advised" (no command; parameters network, epochs, samples; batches 64 to
+ * 512) and "sleepy" (sleeps for the parameter `seconds`). Without `model` the policy is fixed:128. */
 #ifndef TESTS_UNIT_DAEMON_LOCAL_DAEMON_H
 #define TESTS_UNIT_DAEMON_LOCAL_DAEMON_H
 
@@ -24,7 +24,8 @@ struct local_daemon {
 	struct daemon *d;     /* NULL: it does not run */
 };
 
-#define LOCAL_MODEL "tests/fuzz/corpus/model/hybrid.model" /* from the root of the repository, where tests run */
+#define LOCAL_MODEL "tests/fuzz/corpus/model/hybrid.model" /* from the root of the repository, where tests
+                                                              run */
 
 void local_open(struct local_daemon *l); /* a fresh folder; settings and types "" */
 void local_write_config(const struct local_daemon *l);

@@ -1,5 +1,5 @@
-/* A server with a handler that does what its lines say, and clients in the same thread: whoever waits for a line runs
- * the loop meanwhile, so that everything happens in a known order.
+/* A server with a handler that does what its lines say, and clients in the same thread: whoever waits for a
+ * line runs the loop meanwhile, so that everything happens in a known order.
  *
  *   H         the reply is held until the test fills it      T<n> ...  the reply waits for ticket n
  *   C         closes its connection, then answers            X         closes all other connections

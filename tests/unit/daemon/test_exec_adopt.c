@@ -1,5 +1,6 @@
-/* The local executor across deaths: of the daemon, of the supervisor, of the machine (as far as a record can tell), and
- * races between them. A job runs once or not at all, and its end is known or it is lost with a reason. */
+/* The local executor across deaths: of the daemon, of the supervisor, of the machine (as far as a record can
+ * tell), and races between them. A job runs once or not at all, and its end is known or it is lost with a
+ * reason. */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <spawn.h>
@@ -23,8 +24,9 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* The executor of this process has a thread. While it starts up it may hold a lock of the sanitizer's allocator, which a
- * child would inherit and wait for for ever; a little later it sleeps and holds nothing. */
+/* The executor of this process has a thread. While it starts up it may hold a lock of the sanitizer's
+ * allocator, which a child would inherit and wait for for ever; a little later it sleeps and holds
+ * nothing. */
 static pid_t fork_when_calm(void)
 {
 	const struct timespec moment = { .tv_nsec = 50000000 };
@@ -33,8 +35,8 @@ static pid_t fork_when_calm(void)
 	return fork();
 }
 
-/* A daemon in a process of its own that starts a job and turns its loop; -9 ends it. It tells when it has heard of the
- * job's start; with a grace, it asks the job to stop then. */
+/* A daemon in a process of its own that starts a job and turns its loop; -9 ends it. It tells when it has
+ * heard of the job's start; with a grace, it asks the job to stop then. */
 static pid_t daemon_that_stops(const char *jobs, uint64_t id, const char *script, double grace_s)
 {
 	int fd[2];

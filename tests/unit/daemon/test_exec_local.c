@@ -1,5 +1,5 @@
-/* The local executor, with real processes: what runs, how it ends, and what is told of it. Restarts of the daemon are
- * in test_exec_adopt.c, the thread that starts supervisors in test_exec_spawn.c. */
+/* The local executor, with real processes: what runs, how it ends, and what is told of it. Restarts of the
+ * daemon are in test_exec_adopt.c, the thread that starts supervisors in test_exec_spawn.c. */
 #define _GNU_SOURCE
 #include <grp.h>
 #include <sched.h>

@@ -1,6 +1,6 @@
-/* The local executor while supervisors are being started, which its own thread does: stops, ends and failures in
- * between. posix_spawn() is ours here: it waits at a gate, so that a case can look at a start that is under way for
- * as long as it likes. */
+/* The local executor while supervisors are being started, which its own thread does: stops, ends and failures
+ * in between. posix_spawn() is ours here: it waits at a gate, so that a case can look at a start that is
+ * under way for as long as it likes. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -180,8 +180,8 @@ TEST_WITH(test_jobs_have_the_scheduling_of_the_daemon, set_up, tear_down)
 	wait_finished(w, 1);
 }
 
-/* A daemon that is killed while a child of it is not yet another program must not live on in that child: its lock
- * would keep the next daemon out. */
+/* A daemon that is killed while a child of it is not yet another program must not live on in that child: its
+ * lock would keep the next daemon out. */
 TEST_WITH(test_child_never_has_the_descriptors_of_the_daemon, set_up, tear_down)
 {
 	struct world *w = *state;

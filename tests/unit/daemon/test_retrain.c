@@ -6,7 +6,7 @@
 
 #include "common/io.h"
 #include "tests/support/test.h"
-#include "tests/unit/daemon/learner_world.h"
+#include "tests/unit/daemon/training_world.h"
 #include "tests/unit/daemon/local_daemon.h"
 
 static struct local_daemon l;
@@ -77,4 +77,74 @@ TEST_WITH(test_the_model_in_use_is_the_one_that_was_trained, open_one, close_one
 	assert_true(number_at(v, "current") == 1.0);
 	assert_string_equal(text_at(v, "model"), l.d->setup->model_name);
 	json_free(v);
+}
+
+static double models_at(const char *path)
+{
+	struct json *v = client_ask(&c, "{\"op\":\"models\"}");
+	double x = number_at(v, path);
+
+	json_free(v);
+	return x;
+}
+
+/* Trains until a version is in use. */
+static void train_one(void)
+{
+	start_with_a_table();
+	assert_string_equal(client_error(&c, "{\"op\":\"retrain\"}"), "");
+	assert_string_equal(client_error(&c, "{\"op\":\"retrain\"}"), "wrong_state"); /* one at a time */
+	assert_string_equal(client_error(&c, "{\"op\":\"rollback\",\"version\":0}"), "wrong_state");
+	local_until(&l, has_model);
+	assert_true(models_at("current") == 1.0);
+}
+
+TEST_WITH(test_a_rollback_goes_back_and_forth, open_one, close_one)
+{
+	struct json *v;
+
+	(void)state;
+	train_one();
+	assert_string_equal(client_error(&c, "{\"op\":\"rollback\"}"), "bad_field");
+	assert_string_equal(client_error(&c, "{\"op\":\"rollback\",\"version\":7}"), "bad_field");
+	assert_string_equal(client_error(&c, "{\"op\":\"rollback\",\"version\":0.5}"), "bad_field");
+	v = client_ask(&c, "{\"op\":\"rollback\",\"version\":0}");
+	assert_true(json_bool(json_get(v, "reloaded"), false));
+	json_free(v);
+	assert_true(models_at("current") == 0.0);
+	assert_null(l.d->setup->model);
+	assert_string_equal(client_error(&c, "{\"op\":\"rollback\",\"version\":1}"), "");
+	assert_true(models_at("current") == 1.0);
+	assert_non_null(l.d->setup->model);
+	v = client_ask(&c, "{\"op\":\"models\"}");
+	assert_int_equal(json_size(json_get(v, "models")), 3);
+	json_free(v);
+	v = client_ask(&c, "{\"op\":\"hello\"}");
+	assert_string_equal(text_at(v, "model.kind"), "hybrid");
+	json_free(v);
+}
+
+TEST_WITH(test_a_restart_uses_the_version_that_was_in_use, open_one, close_one)
+{
+	(void)state;
+	train_one();
+	client_close(&c);
+	local_restart(&l);
+	client_open(&c, &l);
+	assert_non_null(l.d->setup->model);
+	assert_true(models_at("current") == 1.0);
+	assert_string_equal(client_error(&c, "{\"op\":\"rollback\",\"version\":0}"), "");
+	client_close(&c);
+	local_restart(&l);
+	client_open(&c, &l);
+	assert_null(l.d->setup->model);
+	assert_true(models_at("current") == 0.0);
+}
+
+TEST_WITH(test_a_daemon_that_leaves_stops_a_training, open_one, close_one)
+{
+	(void)state;
+	start_with_a_table();
+	assert_string_equal(client_error(&c, "{\"op\":\"retrain\"}"), "");
+	local_stop(&l);
 }

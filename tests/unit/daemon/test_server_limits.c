@@ -1,4 +1,5 @@
-/* scheduler/daemon/server: who may listen, how many may connect, and what becomes of the slow and the idle. */
+/* scheduler/daemon/server: who may listen, how many may connect, and what becomes of the slow and the
+ * idle. */
 #include "tests/support/test.h"
 #include "tests/unit/daemon/server_harness.h"
 

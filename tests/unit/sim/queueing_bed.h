@@ -1,17 +1,9 @@
-/* Shared by the tests of the worlds `queueing` and `fluid`: a small trace, and worlds by their table of operations. */
+/* Shared by the tests of the worlds `queueing` and `fluid`: a small trace, and worlds by their table of
+ * operations. */
 #ifndef TESTS_UNIT_SIM_QUEUEING_BED_H
 #define TESTS_UNIT_SIM_QUEUEING_BED_H
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "common/io.h"
-#include "common/mem.h"
-#include "common/rng.h"
 #include "sim/world/ops.h"
-#include "tests/support/support.h"
-#include "tests/support/test.h"
 
 #define BED_KINDS 16
 
@@ -23,28 +15,11 @@ struct bed_trace {
 	struct trace_job job[BED_KINDS];
 };
 
-/* Columns network, samples, epochs; kinds are added below. */
-static inline void bed_trace_init(struct bed_trace *b)
-{
-	*b = (struct bed_trace){ .column = { "network", "samples", "epochs" } };
-	b->trace = (struct trace){ .name = "t.csv", .column = b->column, .n_columns = 3, .kind = b->kind, .job = b->job };
-}
-
-/* NULL: not given. */
-static inline uint32_t bed_kind(struct bed_trace *b, const char *network, const char *samples, const char *epochs,
-                                uint32_t cpus)
-{
-	size_t i = b->trace.n_kinds++;
-
-	assert_true(i < BED_KINDS);
-	b->value[i][0] = (char *)(uintptr_t)network;
-	b->value[i][1] = (char *)(uintptr_t)samples;
-	b->value[i][2] = (char *)(uintptr_t)epochs;
-	b->kind[i] = (struct trace_kind){ .value = b->value[i], .cpus = cpus, .epochs_from = NAN, .epochs_to = NAN };
-	b->job[i] = (struct trace_job){ .id = 100 + i, .kind = (uint32_t)i, .line = 10 + (uint32_t)i };
-	b->trace.n_jobs = b->trace.n_kinds;
-	return (uint32_t)i;
-}
+/* Columns network, samples, epochs; kinds are added by bed_kind(). */
+void bed_trace_init(struct bed_trace *b);
+/* NULL: not given. Returns the number of the kind. */
+uint32_t bed_kind(struct bed_trace *b, const char *network, const char *samples, const char *epochs,
+                  uint32_t cpus);
 
 struct bed {
 	const struct world_ops *ops;
@@ -52,57 +27,11 @@ struct bed {
 	struct cluster given, cluster;
 };
 
-static inline struct bed bed_open(const struct world_ops *ops, struct world_open o)
-{
-	struct bed b = { .ops = ops };
-	struct err err = { 0 };
-
-	if (ops->open(&o, &b.world, &b.given, &b.cluster, &err))
-		fail_msg("%s", err.text);
-	if (o.trace && ops->run_new(b.world, 0, &b.run, &err))
-		fail_msg("%s", err.text);
-	return b;
-}
-
-static inline void bed_fresh(struct bed *b) /* another run */
-{
-	struct err err = { 0 };
-
-	b->ops->run_free(b->run);
-	if (b->ops->run_new(b->world, 0, &b->run, &err))
-		fail_msg("%s", err.text);
-}
-
-static inline void bed_close(struct bed *b)
-{
-	if (b->run)
-		b->ops->run_free(b->run);
-	b->ops->close(b->world);
-}
-
-/* A folder's file with this text. */
-static inline const char *bed_file(const char *text)
-{
-	const char *path = support_path(support_temp_dir(), "world.json");
-	struct err err = { 0 };
-
-	if (io_write_file(path, text, strlen(text), &err))
-		fail_msg("%s", err.text);
-	return path;
-}
-
-static inline struct world_job bed_job(uint64_t id, uint32_t kind, double batch, uint64_t seed)
-{
-	return (struct world_job){ .id = id, .kind = kind, .batch = batch, .epochs = NAN,
-	                           .luck = luck_of(NULL, seed, id) };
-}
-
-static inline void bed_start(struct bed *b, double now_s, struct world_job j)
-{
-	struct err err = { 0 };
-
-	if (b->ops->start(b->run, now_s, &j, &err))
-		fail_msg("%s", err.text);
-}
+struct bed bed_open(const struct world_ops *ops, struct world_open o);
+void bed_fresh(struct bed *b); /* another run */
+void bed_close(struct bed *b);
+const char *bed_file(const char *text); /* the path of a file with this text */
+struct world_job bed_job(uint64_t id, uint32_t kind, double batch, uint64_t seed);
+void bed_start(struct bed *b, double now_s, struct world_job j);
 
 #endif

@@ -1,3 +1,7 @@
+/* The designed experiment: its rows, its random numbers, and what a larger machine does to it. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -5,6 +9,10 @@
 #include "sim/world/campaign.h"
 #include "tests/support/des.h"
 #include "tests/support/test.h"
+#include "common/io.h"
+#include "common/mem.h"
+#include "common/rng.h"
+#include "tests/support/support.h"
 #include "tests/unit/sim/queueing_bed.h"
 
 /* Costs without a disk: every time is known. */
@@ -108,16 +116,16 @@ TEST(test_the_seed_and_nothing_else_is_chance)
 	world_file_free(f);
 }
 
-TEST(test_no_run_has_the_luck_of_the_campaign)
+TEST(test_no_run_has_the_draws_of_the_campaign)
 {
 	struct world_file *f = file_of(SMALL);
 	struct csv *t = run(f, 0.1, 7);
 	struct disturbances d = { .noise = 0.1 };
 
-	/* alone on the machine time is iterations times luck: no job of the same seed has had the same */
+	/* alone on the machine time is iterations times draws: no job of the same seed has had the same */
 	for (size_t i = 0; i < 3; i++)
 		for (uint64_t job = 0; job < 10000; job++)
-			assert_true(fabs(number(t, i, "time_s") / (10.0 * luck_of(&d, 7, job).slow) - 1.0) >
+			assert_true(fabs(number(t, i, "time_s") / (10.0 * draws_of(&d, 7, job).slow) - 1.0) >
 				    1e-12);
 	csv_free(t);
 	world_file_free(f);

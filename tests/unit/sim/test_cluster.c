@@ -1,3 +1,4 @@
+/* The machine of a simulation: text, files, and changes. */
 #include <math.h>
 #include <string.h>
 
@@ -56,9 +57,9 @@ TEST(test_text_gives_a_cluster_with_defaults)
 TEST(test_bad_text_is_refused_by_key_and_reason)
 {
 	refused("slots=3", "no 'cores'");
-	refused("core=3", "is it 'cores'?");
-	refused("cores=3,,slots=2", "no key=number");
-	refused("cores=3,colour=2", "known are");
+	refused("core=3", "did you mean 'cores'?");
+	refused("cores=3,,slots=2", "not key=number");
+	refused("cores=3,colour=2", "there are cores");
 	refused("cores=three", "'three' is not a number");
 	refused("cores=1,cores=2", "twice");
 	refused("cores=0", "cores = 0");

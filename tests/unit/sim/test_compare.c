@@ -8,7 +8,7 @@
 #include "common/io.h"
 #include "common/mem.h"
 #include "sim/compare/compare.h"
-#include "sim/compare/compare_runs.h"
+#include "sim/compare/compare_internal.h"
 #include "sim/compare/record.h"
 #include "tests/support/support.h"
 #include "tests/support/test.h"
@@ -277,7 +277,7 @@ TEST(test_a_generated_trace_is_drawn_anew)
 	compare_free(r);
 }
 
-TEST(test_a_file_is_opened_once_and_its_luck_differs)
+TEST(test_a_file_is_opened_once_and_its_draws_differs)
 {
 	const char *path = support_path(support_temp_dir(), "trace.csv");
 	struct strbuf text = { 0 };
@@ -432,6 +432,26 @@ TEST(test_models_do_not_learn_from_what_happens)
 	assert_non_null(strstr(split, "replication 1 of 3 happens"));
 	for (size_t k = 0; k < 4; k++)
 		assert_true(value(r, 1, k, METRIC_ATTAINMENT_ORACLE) == 1.0);
+	compare_free(r);
+}
+
+/* The short form of tests/bars/test_sim_bars.c, in the world of the committed profile. */
+TEST(test_postrider_keeps_promises_and_beats_a_random_choice)
+{
+	static const struct cluster two = { .cores = 2.0, .slots = 4, .nodes = 1, .memory_mb = INFINITY };
+	struct compare_result *r;
+	struct bed b;
+
+	bed_init(&b, "postrider,naive,oracle", 2);
+	b.p.trace.spec = "gen:poisson,jobs=150,load=0.8,work=1.2,cores=2,cpus=1|2|4,network=lenet5|simplenet,"
+			 "slo=normal:2.2:0.73";
+	b.p.world.spec = "measured:configs/profiles/two-cores/runs.csv";
+	b.p.world.given = &two;
+	r = run_or_fail(&b.p);
+	assert_true(r->policy[0].metric[METRIC_ATTAINMENT].mean >= 0.8);
+	assert_true(r->policy[2].metric[METRIC_ATTAINMENT].mean == 1.0);
+	assert_true(r->policy[0].metric[METRIC_ACCURACY_ZERO].mean >
+		    r->policy[1].metric[METRIC_ACCURACY_ZERO].mean);
 	compare_free(r);
 }
 

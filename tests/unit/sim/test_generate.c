@@ -1,6 +1,6 @@
-/* sim/generate: generated traces have the rates, shapes and shares that were asked for, and the same ones for the same seed.
- * Bounds are five standard deviations of what is counted, so that a right generator fails once in a million seeds; the
- * seeds are fixed besides. */
+/* sim/generate: generated traces have the rates, shapes and shares that were asked for, and the same ones
+ * for the same seed. Bounds are five standard deviations of what is counted, so that a right generator fails
+ * once in a million seeds; the seeds are fixed besides. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

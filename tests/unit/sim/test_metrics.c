@@ -398,7 +398,8 @@ TEST(test_wilson_holds_its_share)
 
 TEST(test_student_s_own_example_of_pairs)
 {
-	/* Extra sleep under two drugs (Student, Biometrika 6, 1908): t = 4.0621 on 9 degrees, p = 0.002833. */
+	/* Extra sleep under two drugs (Student, Biometrika 6, 1908): t = 4.0621 on 9 degrees, p =
+	 * 0.002833. */
 	const double a[] = { 0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0 };
 	const double b[] = { 1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4 };
 	struct paired_result r = metrics_paired(a, b, 10, 0.95), back = metrics_paired(b, a, 10, 0.95);

@@ -1,4 +1,5 @@
-/* The paper's experiment on a small table whose times follow a known law: what is drawn, what is chosen, what is counted. */
+/* The paper's experiment on a small table whose times follow a known law: what is drawn, what is chosen,
+ * what is counted. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

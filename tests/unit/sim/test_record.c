@@ -1,4 +1,5 @@
-/* What a comparison leaves behind: bytes that read back, a folder that is whole or not there, nothing of others lost. */
+/* What a comparison leaves behind: bytes that read back, a folder that is whole or not there, nothing of
+ * others lost. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,29 +1,32 @@
-/* What must hold in every replay, whatever the policy: claims about time, capacity, work and chance, checked on the
- * outcomes alone, against what the world and the scheduler say of themselves. */
+/* What must hold in every replay, whatever the policy: claims about time, capacity, work and chance, checked
+ * on the outcomes alone, against what the world and the scheduler say of themselves. */
 #include <math.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "common/io.h"
 #include "common/rng.h"
+#include "tests/support/support.h"
 #include "tests/support/test.h"
 #include "tests/unit/sim/replay_bed.h"
 
 #define TRACE "gen:poisson,jobs=600,rate=1.2,cpus=1|2|4,network=lenet5|simplenet,slo=lognormal:5:0.6"
 #define POLICIES "postrider,courier,naive,oracle"
 
-static struct bed bed;
+static struct replay_bed bed;
 
 static int open_bed(void **state)
 {
 	(void)state;
-	bed_open(&bed, TRACE, "fluid", "cores=2,slots=6", POLICIES);
+	replay_bed_open(&bed, TRACE, "fluid", "cores=2,slots=6", POLICIES);
 	return 0;
 }
 
 static int close_bed(void **state)
 {
 	(void)state;
-	bed_close(&bed);
+	replay_bed_close(&bed);
 	return 0;
 }
 
@@ -76,7 +79,7 @@ static struct moment *moments_of(const struct replay_result *r, size_t *out_n)
 TEST(test_no_job_runs_before_it_arrives_and_every_one_that_was_taken_ends)
 {
 	for (size_t p = 0; p < bed.n_policies; p++) {
-		struct replay_result r = bed_replay(&bed, p, 1);
+		struct replay_result r = replay_bed_run(&bed, p, 1);
 		size_t taken = 0;
 
 		for (size_t i = 0; i < r.n; i++) {
@@ -102,7 +105,7 @@ TEST(test_no_job_runs_before_it_arrives_and_every_one_that_was_taken_ends)
 TEST(test_capacity_is_never_exceeded)
 {
 	for (size_t p = 0; p < bed.n_policies; p++) {
-		struct replay_result r = bed_replay(&bed, p, 2);
+		struct replay_result r = replay_bed_run(&bed, p, 2);
 		size_t n, most = 0, running = 0;
 		struct moment *m = moments_of(&r, &n);
 		long used = 0;
@@ -120,13 +123,14 @@ TEST(test_capacity_is_never_exceeded)
 	}
 }
 
-/* The integrals of the processes and of the busy cores over time, from the moments alone, are what the world says. */
+/* The integrals of the processes and of the busy cores over time, from the moments alone, are what the world
+ * says. */
 TEST(test_work_is_conserved)
 {
 	double cores = world_cluster(bed.world)->cores;
 
 	for (size_t p = 0; p < bed.n_policies; p++) {
-		struct replay_result r = bed_replay(&bed, p, 3);
+		struct replay_result r = replay_bed_run(&bed, p, 3);
 		double busy_s = 0.0, jobs_s = 0.0, run_s = 0.0, met_s = 0.0;
 		long used = 0, running = 0;
 		size_t n;
@@ -166,7 +170,7 @@ TEST(test_little_s_law_holds)
 	struct rng rng = rng_stream(9, 9);
 
 	for (size_t p = 0; p < bed.n_policies; p++) {
-		struct replay_result r = bed_replay(&bed, p, 4);
+		struct replay_result r = replay_bed_run(&bed, p, 4);
 		double span_ns = 1e9 * r.end_s, in_system_s = 0.0, seen = 0.0, seen2 = 0.0, half;
 
 		for (size_t i = 0; i < r.n; i++)
@@ -190,10 +194,11 @@ TEST(test_little_s_law_holds)
 	}
 }
 
-/* A policy that holds nobody back leaves no slots free for the first that waits, and starts in the order of arrival. */
+/* A policy that holds nobody back leaves no slots free for the first that waits, and starts in the order of
+ * arrival. */
 TEST(test_naive_leaves_nobody_waiting_who_could_run)
 {
-	struct replay_result r = bed_replay(&bed, 2, 5);
+	struct replay_result r = replay_bed_run(&bed, 2, 5);
 	int64_t last_ns = 0;
 	size_t n, waits = 0;
 	struct moment *m = moments_of(&r, &n);
@@ -226,8 +231,8 @@ TEST(test_naive_leaves_nobody_waiting_who_could_run)
 TEST(test_same_seed_gives_same_outcomes_and_another_seed_others)
 {
 	for (size_t p = 0; p < bed.n_policies; p++) {
-		struct replay_result a = bed_replay(&bed, p, 6), b = bed_replay(&bed, p, 6),
-				     c = bed_replay(&bed, p, 7);
+		struct replay_result a = replay_bed_run(&bed, p, 6), b = replay_bed_run(&bed, p, 6),
+				     c = replay_bed_run(&bed, p, 7);
 		bool other = false;
 
 		assert_true(a.end_s == b.end_s && a.busy_s == b.busy_s && a.events == b.events);
@@ -247,9 +252,9 @@ TEST(test_same_seed_gives_same_outcomes_and_another_seed_others)
 }
 
 /* Common random numbers: with the same batch a job is equally accurate under every policy. */
-TEST(test_a_job_has_the_same_luck_under_every_policy)
+TEST(test_a_job_has_the_same_draws_under_every_policy)
 {
-	struct replay_result a = bed_replay(&bed, 0, 8), b = bed_replay(&bed, 2, 8);
+	struct replay_result a = replay_bed_run(&bed, 0, 8), b = replay_bed_run(&bed, 2, 8);
 	size_t same = 0;
 
 	for (size_t i = 0; i < a.n; i++) {
@@ -265,7 +270,7 @@ TEST(test_a_job_has_the_same_luck_under_every_policy)
 
 TEST(test_oracle_keeps_every_promise_to_the_nanosecond)
 {
-	struct replay_result r = bed_replay(&bed, 3, 9);
+	struct replay_result r = replay_bed_run(&bed, 3, 9);
 	size_t promised = 0;
 
 	assert_true(bed.policy[3].oracle);
@@ -286,7 +291,7 @@ TEST(test_oracle_is_ahead_of_the_others)
 
 	for (size_t p = 0; p < bed.n_policies; p++)
 		for (uint64_t seed = 20; seed < 23; seed++) {
-			struct replay_result r = bed_replay(&bed, p, seed);
+			struct replay_result r = replay_bed_run(&bed, p, seed);
 
 			for (size_t i = 0; i < r.n; i++)
 				if (r.outcome[i].state == OUTCOME_MET)
@@ -298,4 +303,70 @@ TEST(test_oracle_is_ahead_of_the_others)
 			      value[3]);
 		assert_true(value[p] < value[3]);
 	}
+}
+
+static const char *file_with(const char *name, const char *text)
+{
+	const char *path = support_path(support_temp_dir(), name);
+
+	assert_int_equal(io_write_file(path, text, strlen(text), NULL), 0);
+	return path;
+}
+
+TEST(test_an_end_frees_the_machine_for_an_arrival_of_the_same_moment)
+{
+	struct replay_bed b = { 0 };
+	struct replay_result r;
+	char world[600], trace[600];
+
+	snprintf(world, sizeof world, "measured:%s",
+		 file_with("table.csv",
+			   "network,cpus,njobs,batch,epochs,samples,time_s,accuracy,replication\n"
+			   "lenet5,1,1,64,4,12000,10,0.9,1\nlenet5,1,1,128,4,12000,10,0.9,1\n"
+			   "lenet5,1,1,64,4,12000,10,0.9,2\nlenet5,1,1,128,4,12000,10,0.9,2\n"));
+	snprintf(trace, sizeof trace, "%s",
+		 file_with("trace.csv", "arrival_s,network,cpus,epochs,samples\n"
+					"0,lenet5,1,4,12000\n10,lenet5,1,4,12000\n"));
+	replay_bed_open(&b, trace, world, "cores=1,slots=1", "fixed:64");
+	r = replay_bed_run(&b, 0, 1);
+	assert_int_equal(r.outcome[1].start_ns, 10000000000);
+	assert_int_equal(r.most_queued, 0);
+	assert_int_equal(r.most_running, 1);
+	replay_result_release(&r);
+	replay_bed_close(&b);
+}
+
+/* Bounds follow what happens, but the run time of a job that failed says nothing about a whole run. */
+TEST(test_failed_jobs_teach_nothing)
+{
+	static const struct disturbances all_fail = { .failures = 1.0 };
+	struct world_params w = { .spec = "fluid",
+				  .given = world_given(bed.world),
+				  .disturbances = &all_fail,
+				  .trace = bed.trace };
+	struct replay_result r[2];
+	struct world *world;
+
+	assert_int_equal(world_open(&w, &world, NULL), 0);
+	for (int adapt = 0; adapt < 2; adapt++) {
+		struct replay_params p = { .trace = bed.trace,
+					   .world = world,
+					   .policy = &bed.policy[0],
+					   .model = sim_models_of(bed.models, &bed.policy[0]),
+					   .seed = 3,
+					   .settings = { .confidence = 0.9, .adapt = adapt } };
+
+		assert_int_equal(replay_run(&p, &r[adapt], NULL), 0);
+	}
+	for (size_t i = 0; i < r[0].n; i++) {
+		const struct outcome *a = &r[0].outcome[i], *b = &r[1].outcome[i];
+
+		assert_int_equal(a->state, b->state);
+		assert_int_equal(a->promised, b->promised);
+		assert_true(a->run_upper_s == b->run_upper_s ||
+			    (isnan(a->run_upper_s) && isnan(b->run_upper_s)));
+	}
+	replay_result_release(&r[0]);
+	replay_result_release(&r[1]);
+	world_free(world);
 }

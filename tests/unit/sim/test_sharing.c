@@ -1,3 +1,4 @@
+/* Jobs that share a machine: ends, loads, drift, copies, and the queueing formulas they must agree with. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -76,8 +77,8 @@ TEST(test_three_jobs_worked_by_hand)
 	struct sharing *s = machine(shared_law, &cores, 0.0, 0.0);
 	struct sharing_end e;
 
-	/* up to 2 s A runs alone; then P = 3 and all go at 2/3; from 3 s on P = 4 and all go at 1/2: C's 4 s end at 11. B
-	 * has 4/3 s left and goes at 2/3: 13. A has 2 s left, alone: 15. */
+	/* up to 2 s A runs alone; then P = 3 and all go at 2/3; from 3 s on P = 4 and all go at 1/2: C's 4 s
+	 * end at 11. B has 4/3 s left and goes at 2/3: 13. A has 2 s left, alone: 15. */
 	start(s, 0.0, 1, 1, 10.0);
 	start(s, 2.0, 2, 2, 6.0);
 	start(s, 3.0, 3, 1, 4.0);
@@ -308,7 +309,8 @@ TEST(test_processor_sharing_has_the_response_of_the_closed_form)
 		       load, r.mean, r.half, ps, 1e-6 * (double)r.events / r.seconds);
 		if (!(fabs(r.mean - ps) <= r.half))
 			fail_msg("load %g: simulated %g +- %g, closed form %g", load, r.mean, r.half, ps);
-		/* a job's mean response is proportional to its size; fewer jobs make the interval twice as wide */
+		/* a job's mean response is proportional to its size; fewer jobs make the interval twice as
+		 * wide */
 		assert_int_equal(ps_response_of_size_s(load, 1.0, 1, 1, 1.0, &ps, NULL), 0);
 		if (!(fabs(r.small / ps - 1.0) <= 2.0 * r.half / r.mean &&
 		      fabs(r.large / ps - 1.0) <= 2.0 * r.half / r.mean))

@@ -1,4 +1,5 @@
-/* sim/trace_history: the daemon's database becomes a trace, while it is written too, and nothing is written to it. */
+/* sim/trace_history: the daemon's database becomes a trace, while it is written too, and nothing is written
+ * to it. */
 #include <math.h>
 #include <sqlite3.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* sim/trace_csv, trace_jsonl, trace_write: our own format is read field by field, refused with its place, and what is written
- * reads back as the same trace. */
+/* sim/trace_csv, trace_jsonl, trace_write: our own format is read field by field, refused with its place,
+ * and what is written reads back as the same trace. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -229,7 +229,7 @@ TEST(test_bad_csv_is_refused_with_line_field_and_reason)
 		{ "arrival_s,batches\n1,64|64\n",
 		  "t.csv:2: field batches: '64|64' is not a list of different sizes" },
 		{ "arrival_s,batches\n1,64|x\n",
-		  "t.csv:2: field batches: 'x' is not a number above 0, at most 1e12" },
+		  "t.csv:2: field batches: 'x' is not a number from 0 to 1000000000000" },
 		{ "arrival_s,epochs\n1,4..1\n",
 		  "t.csv:2: field epochs: '4..1' is not a range of epochs such as 1..4, from 1 to 1e6" },
 		{ "arrival_s,epochs\n1,many\n",
@@ -310,8 +310,8 @@ TEST(test_json_lines_say_the_same_as_csv)
 	trace_free(b);
 }
 
-/* The scanner must judge as the parser does: the same line with and without a harmless escape, which only the latter knows. */
-TEST(test_scanner_and_parser_agree)
+/* Odd values are read or refused the same way in a line with and without an escape. */
+TEST(test_an_escape_changes_nothing_else_in_its_line)
 {
 	static const char *const tail[] = {
 		"\"n\":0.10}",
@@ -347,15 +347,16 @@ TEST(test_scanner_and_parser_agree)
 	const char *first = "{\"arrival_s\":0,\"n\":1,\"batches\":[1],\"k\":\"a\"}\n";
 
 	for (size_t i = 0; i < sizeof tail / sizeof *tail; i++) {
-		char fast[400], slow[400];
+		char plain[400], escaped[400];
 		struct trace *a = NULL, *b = NULL;
 		struct err err_a = { 0 }, err_b = { 0 };
 		int rc_a, rc_b;
 
-		snprintf(fast, sizeof fast, "%s{\"arrival_s\":1,\"k\":\"a\",%s\n", first, tail[i]);
-		snprintf(slow, sizeof slow, "%s{\"arrival_s\":1,\"k\":\"\\u0061\",%s\n", first, tail[i]);
-		rc_a = trace_parse_jsonl("t", fast, strlen(fast), &a, &err_a);
-		rc_b = trace_parse_jsonl("t", slow, strlen(slow), &b, &err_b);
+		snprintf(plain, sizeof plain, "%s{\"arrival_s\":1,\"k\":\"a\",%s\n", first, tail[i]);
+		snprintf(escaped, sizeof escaped, "%s{\"arrival_s\":1,\"k\":\"\\u0061\",%s\n", first,
+			 tail[i]);
+		rc_a = trace_parse_jsonl("t", plain, strlen(plain), &a, &err_a);
+		rc_b = trace_parse_jsonl("t", escaped, strlen(escaped), &b, &err_b);
 		assert_int_equal(rc_a, rc_b);
 		if (rc_a == 0 && a->fingerprint != b->fingerprint)
 			fail_msg("another trace for %s", tail[i]);

@@ -1,3 +1,4 @@
+/* What all worlds share: names, moments, order of events, copies. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -61,7 +62,7 @@ static struct world_job a_job(uint64_t id)
 		.id = id, .kind = (uint32_t)(id % KINDS), .batch = 64.0 * (double)(1 << id % 4), .epochs = NAN
 	};
 
-	j.luck = luck_of(NULL, 11, id);
+	j.draws = draws_of(NULL, 11, id);
 	return j;
 }
 
@@ -73,7 +74,7 @@ TEST(test_unknown_worlds_are_refused_with_the_nearest_name)
 
 	p.spec = "quueing:file.json";
 	assert_int_equal(world_open(&p, &w, &err), -ERR_ARG);
-	assert_non_null(strstr(err.text, "no world 'quueing:file.json'; is it 'queueing'?"));
+	assert_non_null(strstr(err.text, "no world 'quueing:file.json'; did you mean 'queueing'?"));
 	p.spec = "";
 	assert_int_equal(world_open(&p, &w, &err), -ERR_ARG);
 	p.spec = "measured-by-somebody-with-a-long-name-and-more:x";

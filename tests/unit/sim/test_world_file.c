@@ -1,3 +1,4 @@
+/* World files: what is read, what is refused, and the built-in one. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,7 @@
+/* The world fluid: its laws against queueing theory and against the world queueing. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -5,6 +9,10 @@
 #include "sim/world/fluid_laws.h"
 #include "tests/support/des.h"
 #include "tests/support/test.h"
+#include "common/io.h"
+#include "common/mem.h"
+#include "common/rng.h"
+#include "tests/support/support.h"
 #include "tests/unit/sim/queueing_bed.h"
 
 static void close_to(double got, double want, double tolerance)
@@ -333,7 +341,7 @@ static double time_of(struct bed *b, struct world_job j, struct world_end *e)
 	return at_s;
 }
 
-TEST(test_luck_slows_and_fails)
+TEST(test_draws_slows_and_fails)
 {
 	struct world_job j = bed_job(1, 0, 128.0, 3);
 	struct bed_trace t;
@@ -346,10 +354,10 @@ TEST(test_luck_slows_and_fails)
 	/* 94 x 4 iterations, of the costs in the file */
 	close_to(busy_s, 376.0 * (4.4e-5 + 3.06e-5 * 128.0), 1e-12);
 	close_to(plain_s, busy_s + 376.0 * (2e-5 + 1e-6 * 128.0), 1e-12);
-	j.luck.slow = 3.0;
+	j.draws.slow = 3.0;
 	close_to(time_of(&b, j, &e), 3.0 * plain_s, 1e-9);
-	j.luck.slow = 1.0;
-	j.luck.fails_at = 0.25;
+	j.draws.slow = 1.0;
+	j.draws.fails_at = 0.25;
 	close_to(time_of(&b, j, &e), 0.25 * plain_s, 1e-9);
 	assert_true(e.failed && isnan(e.accuracy));
 	close_to(b.ops->count(b.run).busy_s, 0.25 * busy_s, 1e-9);
@@ -476,7 +484,7 @@ TEST(test_a_start_and_an_end_take_under_a_microsecond)
 				       .kind = (uint32_t)(i * 7 % 3 == 0),
 				       .batch = 128.0,
 				       .epochs = NAN,
-				       .luck = { .slow = 1.0, .fails_at = NAN, .seed = i } };
+				       .draws = { .slow = 1.0, .fails_at = NAN, .seed = i } };
 
 		b.ops->next_s(b.run);
 		b.ops->end(b.run, &e, &at_s);

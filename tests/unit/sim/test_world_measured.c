@@ -1,9 +1,12 @@
+/* The world measured: what was measured happens again, and what lies between is interpolated. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "common/strbuf.h"
+#include "common/csv.h"
 #include "common/io.h"
 #include "common/mem.h"
 #include "common/rng.h"
@@ -94,11 +97,11 @@ static struct world_job plain_job(uint64_t id, uint32_t kind, double batch, doub
 {
 	struct world_job j = { .id = id, .kind = kind, .batch = batch, .epochs = NAN };
 
-	j.luck = (struct luck){ .time_u = time_u, .accuracy_u = 0.5, .slow = 1.0, .fails_at = NAN };
+	j.draws = (struct draws){ .time_u = time_u, .accuracy_u = 0.5, .slow = 1.0, .fails_at = NAN };
 	return j;
 }
 
-/* Seconds that n equal jobs take which start together, all with the same luck. */
+/* Seconds that n equal jobs take which start together, all with the same draws. */
 static double together(const struct world *w, size_t fold, struct world_job j, uint64_t n)
 {
 	struct world_run *r = new_run(w, fold);
@@ -176,7 +179,8 @@ static double quantile(const double *v, size_t n, double u)
 	return i + 1 < n ? v[i] + (h - (double)i) * (v[i + 1] - v[i]) : v[n - 1];
 }
 
-/* What a job of the profile takes among njobs, of replications [from, to]: never less than with fewer jobs. */
+/* What a job of the profile takes among njobs, of replications [from, to]: never less than with fewer
+ * jobs. */
 static double expected(const char *network, double cpus, double batch, double njobs, double from, double to,
 		       double u)
 {
@@ -218,7 +222,7 @@ TEST(test_a_job_alone_takes_exactly_a_measured_time)
 	world_free(w);
 }
 
-TEST(test_luck_draws_the_measured_quantiles_at_every_load)
+TEST(test_draws_draws_the_measured_quantiles_at_every_load)
 {
 	struct by_hand h;
 	struct world *w;
@@ -237,7 +241,7 @@ TEST(test_luck_draws_the_measured_quantiles_at_every_load)
 	world_free(w);
 }
 
-TEST(test_five_jobs_with_lucks_of_their_own_take_about_what_five_took)
+TEST(test_five_jobs_with_their_own_draws_take_about_what_five_took)
 {
 	struct by_hand h;
 	struct world *w;
@@ -257,7 +261,7 @@ TEST(test_five_jobs_with_lucks_of_their_own_take_about_what_five_took)
 			for (uint64_t id = 1; id <= 5; id++) {
 				struct world_job j = plain_job(id, k, batch, 0.0);
 
-				j.luck = luck_of(NULL, 7, id + 5 * (uint64_t)n);
+				j.draws = draws_of(NULL, 7, id + 5 * (uint64_t)n);
 				assert_int_equal(world_run_start(r, 0, &j, NULL), 0);
 			}
 			while (world_run_end(r, &e))
@@ -269,7 +273,8 @@ TEST(test_five_jobs_with_lucks_of_their_own_take_about_what_five_took)
 			worst = fmax(worst, fabs(ratio - 1.0));
 		}
 	printf("five jobs: %.3f of what was measured on average, off by %.2f at most\n", sum / n, worst);
-	/* those that are left when the first have ended go faster than the measured ones did: a little below 1 */
+	/* those that are left when the first have ended go faster than the measured ones did: a little below
+	 * 1 */
 	assert_true(sum / n > 0.9 && sum / n < 1.05);
 	assert_true(worst < 0.3);
 	world_free(w);
@@ -292,7 +297,7 @@ TEST(test_accuracies_are_the_measured_ones_whatever_the_load)
 		struct world_run *r = new_run(w, 2);
 		struct world_end e;
 
-		j.luck.accuracy_u = (double)i / (double)(n - 1);
+		j.draws.accuracy_u = (double)i / (double)(n - 1);
 		assert_int_equal(world_run_start(r, 0, &j, NULL), 0);
 		assert_true(world_run_end(r, &e));
 		close_to(e.accuracy, v[i], 1e-12);
@@ -357,7 +362,7 @@ TEST(test_more_jobs_never_make_a_job_faster)
 	world_free(w);
 }
 
-TEST(test_luck_slows_down_and_fails_jobs_and_the_machine_drifts)
+TEST(test_draws_slows_down_and_fails_jobs_and_the_machine_drifts)
 {
 	struct disturbances drift = { .drift = 0.5, .drift_at_s = 0.1 };
 	struct by_hand h;
@@ -374,10 +379,10 @@ TEST(test_luck_slows_down_and_fails_jobs_and_the_machine_drifts)
 	hand_kind(&h, "lenet5", 2, "4", "12000");
 	w = two_core_world(&h, 1);
 	alone = together(w, 0, j, 1);
-	j.luck.slow = 2.5;
+	j.draws.slow = 2.5;
 	close_to(together(w, 0, j, 1), 2.5 * alone, 1e-8);
-	j.luck.slow = 1.0;
-	j.luck.fails_at = 0.25;
+	j.draws.slow = 1.0;
+	j.draws.fails_at = 0.25;
 	r = new_run(w, 0);
 	assert_int_equal(world_run_start(r, 1000, &j, NULL), 0);
 	assert_true(world_run_end(r, &e));
@@ -437,7 +442,7 @@ TEST(test_a_copy_goes_on_as_the_original_does)
 		struct world_end x, y;
 		int64_t now = 0;
 
-		j.luck = luck_of(NULL, 3, id);
+		j.draws = draws_of(NULL, 3, id);
 		if (world_run_running(a) >= 7) {
 			assert_int_equal(world_run_next(a), world_run_next(b));
 			assert_true(world_run_end(a, &x) && world_run_end(b, &y));
@@ -578,6 +583,52 @@ TEST(test_with_curves_fewer_epochs_are_known_too)
 		assert_true(number(t, i, "replication") != 1.0);
 	}
 	csv_free(t);
+	world_free(w);
+}
+
+/* A copy of the table with the rows of replication 1 alone. */
+static void first_replication(const char *from, const char *name, char *out, size_t size)
+{
+	struct strbuf copy = { 0 };
+	struct csv *t = NULL;
+
+	assert_int_equal(csv_read_file(from, &t, NULL), 0);
+	for (size_t c = 0; c < t->n_columns; c++)
+		strbuf_printf(&copy, "%s%s", c ? "," : "", t->header[c]);
+	strbuf_puts(&copy, "\n");
+	for (size_t i = 0; i < t->n_rows; i++) {
+		if (strcmp(text(t, i, "replication"), "1"))
+			continue;
+		for (size_t c = 0; c < t->n_columns; c++)
+			strbuf_printf(&copy, "%s%s", c ? "," : "", csv_cell(t, i, c));
+		strbuf_puts(&copy, "\n");
+	}
+	snprintf(out, size, "%s", support_path(support_temp_dir(), name));
+	assert_int_equal(io_write_file(out, copy.text, copy.len, NULL), 0);
+	strbuf_release(&copy);
+	csv_free(t);
+}
+
+/* With one replication settings are split like the fields of a checkerboard, and fewer epochs are another setting. */
+TEST(test_rows_of_a_curve_stay_on_the_side_of_their_run)
+{
+	char run_file[400], curve_file[400], spec[900];
+	struct world_params p = { .spec = spec, .given = &two_cores };
+	struct world *w;
+
+	first_replication(RUNS, "runs.csv", run_file, sizeof run_file);
+	first_replication(CURVES, "curves.csv", curve_file, sizeof curve_file);
+	snprintf(spec, sizeof spec, "measured:%s+%s", run_file, curve_file);
+	w = opened(&p);
+	assert_int_equal(world_folds(w), 2);
+	for (size_t fold = 0; fold < 2; fold++) {
+		struct csv *t = NULL;
+
+		assert_int_equal(world_training(w, fold, 1, &t, NULL), 0);
+		for (size_t i = 0; i < t->n_rows; i++)
+			assert_true(number(t, (size_t)number(t, i, "run_of"), "epochs") == 4.0);
+		csv_free(t);
+	}
 	world_free(w);
 }
 
@@ -827,7 +878,8 @@ TEST(test_one_replication_is_parted_like_a_checkerboard)
 
 		assert_int_equal(world_training(w, fold, 1, &t, NULL), 0);
 		rows += t->n_rows;
-		/* what is learnt from did not happen: there the world answers from its neighbours, and should not be far off */
+		/* what is learnt from did not happen: there the world answers from its neighbours, and
+		 * should not be far off */
 		for (size_t i = 0; i < t->n_rows; i++) {
 			uint32_t kind = strcmp(text(t, i, "network"), "lenet5") ? 4 : 0;
 
@@ -1011,7 +1063,7 @@ TEST(test_speed)
 		struct world_job j = plain_job(id, (uint32_t)(id % 6), 64.0 * (double)(1 << id % 4), 0.0);
 		int64_t now = e.at_ns;
 
-		j.luck = luck_of(NULL, 3, id);
+		j.draws = draws_of(NULL, 3, id);
 		if (id > 8) {
 			assert_true(world_run_end(r, &e));
 			assert_true(e.at_ns >= now);

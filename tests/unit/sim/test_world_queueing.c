@@ -1,3 +1,7 @@
+/* The world queueing: the machine against closed forms and a small simulation by hand. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -6,6 +10,10 @@
 #include "sim/world/queueing_machine.h"
 #include "tests/support/des.h"
 #include "tests/support/test.h"
+#include "common/io.h"
+#include "common/mem.h"
+#include "common/rng.h"
+#include "tests/support/support.h"
 #include "tests/unit/sim/queueing_bed.h"
 
 static void close_to(double got, double want, double tolerance)
@@ -231,7 +239,8 @@ TEST(test_capacity_is_never_exceeded_and_little_holds)
 			/* Little: the integral of the number there is the sum of the times spent there. */
 			assert_int_equal(w.left, 500 * (1 + 2 + 3 + 4 + 1 + 2 + 3));
 			close_to(w.number_s, w.sojourn_s, 1e-9);
-			/* All cores that could work did, no others, and what they did is the work there was. */
+			/* All cores that could work did, no others, and what they did is the work there
+			 * was. */
 			close_to(w.core_s, work_s, 1e-9);
 			close_to(qmachine_busy_s(m), work_s, 1e-9);
 			assert_true(w.core_s <= 4.5 * w.last_s);
@@ -382,8 +391,8 @@ static void watch_sojourns(void *owner, double at_s, enum qmachine_what what, ui
 	s->n++;
 }
 
-/* Very many processes that compute for long and each on a core of its own come to the disk nearly as a Poisson
- * stream: the M/M/1 queue. */
+/* Very many processes that compute for long and each on a core of its own come to the disk nearly as a
+ * Poisson stream: the M/M/1 queue. */
 TEST(test_a_crowd_makes_the_disk_an_mm1_queue)
 {
 	static const double disk_s = 0.001, load = 0.6;
@@ -436,8 +445,8 @@ TEST(test_chance_is_the_jobs_own)
 	bed_close(&b);
 }
 
-/* A course of events: starts at random moments, ends in between; what it says as text. `ask`: asks for the next end
- * even when it does not matter. */
+/* A course of events: starts at random moments, ends in between; what it says as text. `ask`: asks for the
+ * next end even when it does not matter. */
 static void course(struct bed *b, uint32_t n_kinds, size_t n, bool ask, uint64_t seed, struct strbuf *out)
 {
 	struct rng rng = rng_stream(seed, 1);
@@ -540,7 +549,7 @@ static double time_of(struct bed *b, struct world_job j, struct world_end *e)
 	return at_s;
 }
 
-TEST(test_luck_slows_and_fails)
+TEST(test_draws_slows_and_fails)
 {
 	struct world_job j = bed_job(1, 0, 128.0, 3);
 	struct bed_trace t;
@@ -550,14 +559,14 @@ TEST(test_luck_slows_and_fails)
 
 	assert_false(e.failed);
 	assert_true(e.accuracy > 0.0 && e.accuracy < 1.0);
-	j.luck.slow = 3.0;
+	j.draws.slow = 3.0;
 	close_to(time_of(&b, j, &e), 3.0 * plain_s, 1e-9); /* the same draws, three times as long */
-	j.luck.slow = 1.0;
-	j.luck.fails_at = 0.5;
+	j.draws.slow = 1.0;
+	j.draws.fails_at = 0.5;
 	failed_s = time_of(&b, j, &e);
 	assert_true(e.failed && isnan(e.accuracy));
 	close_to(failed_s, 0.5 * plain_s, 0.15);
-	j.luck.fails_at = 0.0; /* not even an iteration, and yet it takes a moment */
+	j.draws.fails_at = 0.0; /* not even an iteration, and yet it takes a moment */
 	assert_true(time_of(&b, j, &e) > 0.0);
 	assert_true(e.failed);
 	bed_close(&b);

@@ -1,0 +1,194 @@
+/* The operator's runs and the daemon's observations as one table. See training_data.h. */
+#include "scheduler/daemon/learn/training_data.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "scheduler/store/store.h"
+
+/* ---- what the operator gave ---- */
+
+int training_base_read(const char *table, const char *curves, const struct schema *s,
+		       struct training_base *out, struct err *err)
+{
+	int rc = 0;
+
+	*out = (struct training_base){ 0 };
+	if (table)
+		rc = csv_read_file(table, &out->runs, err);
+	if (!rc && table && curves)
+		rc = csv_read_file(curves, &out->curve, err);
+	if (!rc && out->curve)
+		rc = curves_join(out->runs, out->curve, s, &out->joined, err);
+	if (rc)
+		training_base_release(out);
+	return rc;
+}
+
+void training_base_release(struct training_base *b)
+{
+	curves_free(b->joined);
+	csv_free(b->curve);
+	csv_free(b->runs);
+	*b = (struct training_base){ 0 };
+}
+
+/* ---- observations that can be used ---- */
+
+/* A row of the store as the builder of tables takes it. */
+static size_t values_of(const struct store_observation *o, struct table_value *out)
+{
+	for (size_t i = 0; i < o->n; i++)
+		out[i] = (struct table_value){ o->value[i].name, o->value[i].text, o->value[i].number };
+	return o->n;
+}
+
+static bool has_time(const struct store_observation *o, const struct schema *s)
+{
+	for (size_t i = 0; i < o->n; i++) {
+		if (!strcmp(o->value[i].name, s->time))
+			return o->value[i].number > 0.0;
+	}
+	return false;
+}
+
+/* 1: the row can be used, 0: it cannot. */
+static int try_row(struct table_builder *b, const struct schema *s, const struct store_observation *o,
+		   struct err *err)
+{
+	struct table_value value[STORE_MAX_VALUES];
+	struct err why = { 0 };
+	int rc;
+
+	if (!has_time(o, s))
+		return 0;
+	rc = table_builder_row(b, value, values_of(o, value), &why);
+	return rc == -ERR_NOMEM ? err_nomem(err, "the table to learn from") : rc == 0;
+}
+
+int training_rows_find(const char *packed, size_t len, const struct schema *s, const struct schema *other,
+		       struct training_rows *out, struct err *err)
+{
+	struct store_observation *o = mem_alloc(sizeof *o);
+	struct table_builder *b = NULL, *b_other = NULL;
+	size_t cap = 0;
+	int rc = o ? table_builder_new("observations", s, &b, err)
+		   : err_nomem(err, "the table to learn from");
+
+	*out = (struct training_rows){ .packed = packed, .len = len };
+	if (!rc && other)
+		rc = table_builder_new("observations", other, &b_other, err);
+	for (size_t next = 0, at = 0; !rc && store_observation_next(packed, len, &next, o); at = next) {
+		int usable = try_row(b, s, o, err);
+
+		if (usable > 0 && other)
+			usable = try_row(b_other, other, o, err);
+		if (usable < 0)
+			rc = usable;
+		else if (!usable)
+			out->n_unusable++;
+		else if (mem_grow((void **)&out->at, &cap, out->n + 1, sizeof *out->at))
+			rc = err_nomem(err, "the table to learn from");
+		else
+			out->at[out->n++] = at;
+	}
+	table_builder_free(b);
+	table_builder_free(b_other);
+	free(o);
+	if (!rc && out->n > TRAINING_MAX_OBSERVATIONS) {
+		size_t older = out->n - TRAINING_MAX_OBSERVATIONS;
+
+		out->n = TRAINING_MAX_OBSERVATIONS;
+		memmove(out->at, out->at + older, out->n * sizeof *out->at);
+	}
+	if (rc)
+		training_rows_release(out);
+	return rc;
+}
+
+void training_rows_release(struct training_rows *r)
+{
+	free(r->at);
+	*r = (struct training_rows){ 0 };
+}
+
+/* ---- one table ---- */
+
+static int add_base(struct table_builder *b, const struct training_base *base, const struct schema *s,
+		    struct err *err)
+{
+	struct table *t = NULL;
+	int rc = table_read(base->joined ? base->joined->csv : base->runs, s, TABLE_NEEDS_NOTHING, &t, err);
+
+	if (!rc)
+		rc = table_builder_append(b, t, err);
+	table_free(t);
+	return rc;
+}
+
+static int add_rows(struct table_builder *b, const struct training_rows *rows, size_t first, size_t n,
+		    struct err *err)
+{
+	struct store_observation *o = mem_alloc(sizeof *o);
+	struct table_value value[STORE_MAX_VALUES];
+	int rc = o ? 0 : err_nomem(err, "the table to learn from");
+
+	for (size_t i = first; !rc && i < first + n; i++) {
+		size_t at = rows->at[i];
+
+		store_observation_next(rows->packed, rows->len, &at, o);
+		rc = table_builder_row(b, value, values_of(o, value), err);
+	}
+	free(o);
+	return rc;
+}
+
+/* The runs of the base's rows, and each observation its own. */
+static int runs_make(const struct training_base *base, struct training_table *t, struct err *err)
+{
+	size_t n = t->table->n_rows + t->table->n_excluded, n_base;
+
+	if (!base || !base->joined)
+		return 0;
+	n_base = base->joined->csv->n_rows;
+	t->run = mem_array(n, sizeof *t->run);
+	if (!t->run)
+		return err_nomem(err, "the table to learn from");
+	for (size_t i = 0; i < n; i++)
+		t->run[i] = i < n_base ? base->joined->run[i] : (uint32_t)i;
+	return 0;
+}
+
+int training_table_make(const struct training_base *base, const struct training_rows *rows, size_t first,
+			size_t n, const struct schema *s, struct training_table *out, struct err *err)
+{
+	bool has_base = base && base->runs;
+	struct table_builder *b = NULL;
+	int rc = table_builder_new("runs and observations", s, &b, err);
+
+	*out = (struct training_table){ 0 };
+	if (!rc && has_base)
+		rc = add_base(b, base, s, err);
+	if (!rc)
+		rc = add_rows(b, rows, first, n, err);
+	/* A column that neither has is missing, and the schema says so; one that observations alone lack is
+	 * not known of any job. */
+	if (!rc)
+		rc = table_builder_finish(b, has_base ? TABLE_NEEDS_TARGETS : TABLE_NEEDS_NOTHING,
+					  &out->table, err);
+	table_builder_free(b);
+	if (!rc)
+		rc = runs_make(base, out, err);
+	if (rc)
+		training_table_release(out);
+	return rc;
+}
+
+void training_table_release(struct training_table *t)
+{
+	table_free(t->table);
+	free(t->run);
+	*t = (struct training_table){ 0 };
+}

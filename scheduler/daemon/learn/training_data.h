@@ -1,0 +1,46 @@
+/* The tables a training needs: the operator's runs (and their curves) and the daemon's own
+ * observations as one table under a schema, made in memory. */
+#ifndef SCHEDULER_DAEMON_LEARN_TRAINING_DATA_H
+#define SCHEDULER_DAEMON_LEARN_TRAINING_DATA_H
+
+#include "common/csv.h"
+#include "predictors/data/curves.h"
+#include "predictors/data/table.h"
+
+#define TRAINING_MAX_OBSERVATIONS 5000 /* the latest ones: a training takes seconds, however old the daemon
+                                          is */
+
+struct training_base {          /* what the operator gave; all zero: nothing */
+	struct csv *runs, *curve;
+	struct curves *joined; /* NULL without curves */
+};
+/* Paths may be NULL. */
+int training_base_read(const char *table, const char *curves, const struct schema *s, struct training_base *out,
+                      struct err *err);
+void training_base_release(struct training_base *b);
+
+/* Observations as the store packed them (store_observation_next()), borrowed. */
+struct training_rows {
+	const char *packed; size_t len;
+	size_t *at, n;         /* where each row that can be used begins; the latest is the last */
+	size_t n_unusable;
+};
+/* Finds the rows that can be used under both schemas (`other` may be NULL): a time above 0, numbers where
+ * numbers are asked for. Rows that cannot be used are counted and passed over, since they must not stop
+ * training for good. */
+int training_rows_find(const char *packed, size_t len, const struct schema *s, const struct schema *other,
+                      struct training_rows *out, struct err *err);
+void training_rows_release(struct training_rows *r);
+
+/* A table, and the runs its rows are of (train.h). */
+struct training_table {
+	struct table *table;
+	uint32_t *run;         /* NULL: each row is its own */
+};
+/* base (may be NULL) and n of the observations from `first` on; a column that one of them lacks is missing
+ * there. The schema is borrowed by the table. */
+int training_table_make(const struct training_base *base, const struct training_rows *rows, size_t first, size_t n,
+                       const struct schema *s, struct training_table *out, struct err *err);
+void training_table_release(struct training_table *t);
+
+#endif

@@ -1,0 +1,96 @@
+/* `hello`: version, policy, model and the job types that there are. */
+#include <math.h>
+
+#include "common/text/text.h"
+#include "scheduler/daemon/ops/ops.h"
+
+static void put_param(struct json_writer *w, const struct job_param *p)
+{
+	static const char *const kind[] = { "integer", "number", "word" };
+
+	json_open(w, '{');
+	json_kv_string(w, "name", p->name);
+	json_kv_string(w, "kind", kind[p->kind]);
+	json_kv_bool(w, "required", p->required);
+	if (p->kind != PARAM_WORD) {
+		double number = NAN;
+
+		if (p->otherwise)
+			text_number(p->otherwise, &number);
+		json_kv_number(w, "default", number);
+		json_kv_number(w, "min", p->min);
+		json_kv_number(w, "max", p->max);
+	} else {
+		json_kv_string(w, "default", p->otherwise);
+		json_put_key(w, "values");
+		json_open(w, '[');
+		for (size_t i = 0; i < p->n_words; i++)
+			json_put_string(w, p->word[i]);
+		json_close(w, ']');
+	}
+	json_close(w, '}');
+}
+
+static void put_type(struct json_writer *w, const struct job_type *t)
+{
+	json_open(w, '{');
+	json_kv_string(w, "name", t->name);
+	json_kv_string(w, "about", t->about);
+	json_put_key(w, "mode");
+	json_open(w, '[');
+	if (t->n_argv)
+		json_put_string(w, "run");
+	json_put_string(w, "advise");
+	json_close(w, ']');
+	json_put_key(w, "params");
+	json_open(w, '[');
+	for (size_t i = 0; i < t->n_params; i++)
+		put_param(w, &t->param[i]);
+	json_close(w, ']');
+	json_put_key(w, "cpus");
+	json_open(w, '{');
+	json_kv_int(w, "min", t->cpus_min);
+	json_kv_int(w, "max", t->cpus_max);
+	json_kv_int(w, "default", t->cpus_default);
+	json_close(w, '}');
+	json_put_key(w, "batches");
+	json_open(w, '[');
+	for (size_t i = 0; i < t->n_batches; i++)
+		json_put_number(w, t->batch[i]);
+	json_close(w, ']');
+	json_close(w, '}');
+}
+
+static void put_model(struct json_writer *w, const struct setup *s)
+{
+	json_put_key(w, "model");
+	if (!s->model) {
+		json_put_null(w);
+		return;
+	}
+	json_open(w, '{');
+	json_kv_string(w, "fingerprint", s->model_name);
+	json_kv_string(w, "kind", s->model->time.predictor.ops->name);
+	json_kv_string(w, "created", s->model->created);
+	json_kv_int(w, "rows", (long long)s->model->data_rows);
+	json_close(w, '}');
+}
+
+void op_hello(struct request *r)
+{
+	const struct config *c = r->d->setup->config;
+
+	reply_begin(r);
+	json_kv_string(&r->w, "version", DAEMON_VERSION);
+	json_kv_int(&r->w, "protocol", 1);
+	json_kv_string(&r->w, "policy", c->policy);
+	put_model(&r->w, r->d->setup);
+	json_put_key(&r->w, "types");
+	json_open(&r->w, '[');
+	for (size_t i = 0; i < c->n_types; i++)
+		put_type(&r->w, &c->type[i]);
+	json_close(&r->w, ']');
+	json_kv_int(&r->w, "uid", (long long)conn_uid(r->conn));
+	json_kv_bool(&r->w, "admin", request_admin(r));
+	reply_send(r, 0);
+}

@@ -1,0 +1,106 @@
+/* Ops that change one job: `cancel`, and what the owner of an advised job reports (started, progress,
+ * finished). The table of ops has found the job, and made sure that the request may change it. */
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "scheduler/daemon/ops/ops.h"
+
+static void wrong_state(struct request *r, const struct job *job, const char *what)
+{
+	reply_error(r, "wrong_state", "job", NULL, "job %llu is %s: %s", (unsigned long long)job->id,
+		    job_state_name[job->row.state], what);
+}
+
+void op_cancel(struct request *r)
+{
+	struct life_event e = carry_event(r->d, LIFE_CANCEL, r->job);
+	struct err err = { 0 };
+
+	if (!job_state_live(r->job->row.state))
+		wrong_state(r, r->job, "there is nothing to cancel");
+	else if (carry_out(r->d, &e, &err))
+		reply_err(r, &err, NULL);
+	else
+		reply_job(r, r->job, daemon_ticket(r->d));
+}
+
+/* Is the job an advised one? False: answered. */
+static bool is_advised(struct request *r)
+{
+	if (!strcmp(r->job->row.mode, "advise"))
+		return true;
+	reply_error(r, "wrong_state", "job", NULL, "job %llu is run by the daemon, which sees for itself",
+		    (unsigned long long)r->job->id);
+	return false;
+}
+
+void op_started(struct request *r)
+{
+	struct job *job = r->job;
+	struct err err = { 0 };
+
+	if (!is_advised(r))
+		return;
+	if (job->row.state != JOB_QUEUED) {
+		wrong_state(r, job, "it cannot be started");
+	} else if (carry_started_by_owner(r->d, job, &err)) {
+		reply_err(r, &err, NULL);
+	} else {
+		reply_begin(r);
+		put_job(r, job);
+		json_put_key(&r->w, "decision");
+		json_put_raw(&r->w, job->decision_text ? job->decision_text : "null");
+		reply_send(r, daemon_ticket(r->d));
+	}
+}
+
+void op_finished(struct request *r)
+{
+	struct job *job = r->job;
+	struct exec_outcome o = { .id = job->id,
+				  .accuracy = NAN,
+				  .run_s = NAN,
+				  .max_rss_mb = NAN,
+				  .cpu_s = NAN,
+				  .ended_ns = daemon_now_ns(r->d) };
+	uint64_t code = 0;
+
+	if (!is_advised(r))
+		return;
+	if (job->row.state != JOB_RUNNING) {
+		wrong_state(r, job, "it was not running");
+		return;
+	}
+	field_whole(&r->f, "exit_code", 0, 255, &code);
+	field_number(&r->f, "accuracy", -DBL_MAX, DBL_MAX, &o.accuracy);
+	field_number(&r->f, "run_s", 0.0, (double)(o.ended_ns - job->row.submitted_ns) / 1e9, &o.run_s);
+	if (!request_fine(r))
+		return;
+	o.exit_code = (int)code;
+	o.started_ns = isnan(o.run_s) ? job->row.started_ns : o.ended_ns - (int64_t)(o.run_s * 1e9);
+	if (o.exit_code)
+		snprintf(o.reason, sizeof o.reason, "its owner reported exit code %d", o.exit_code);
+	carry_ended(r->d, job, &o);
+	reply_job(r, job, daemon_ticket(r->d));
+}
+
+void op_progress(struct request *r)
+{
+	double done = NAN;
+
+	if (!is_advised(r))
+		return;
+	field_number(&r->f, "done", 0.0, 1.0, &done);
+	if (!r->f.rc && isnan(done))
+		fields_fail(&r->f, ERR_ARG, "done", "is needed: a number from 0 to 1");
+	if (!request_fine(r))
+		return;
+	if (r->job->row.state != JOB_RUNNING) {
+		wrong_state(r, r->job, "it makes no progress");
+	} else {
+		carry_progress(r->d, r->job, done, NULL);
+		reply_job(r, r->job, 0);
+	}
+}

@@ -1,0 +1,353 @@
+/* `submit` and `predict`: the decision made and told, and a job admitted. See ops.h; submission.h has what is
+ * asked. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/rng.h"
+#include "scheduler/daemon/ops/submission.h"
+
+/* What the request says of the job; nothing is decided yet. Text is borrowed. */
+static void submission_to_row(const struct request *r, const struct submission *f, struct job_record *row)
+{
+	const struct setup *s = r->d->setup;
+
+	job_record_init(row);
+	row->id = r->d->next_id;
+	row->key = f->key;
+	row->uid = conn_uid(r->conn);
+	row->gid = conn_gid(r->conn);
+	row->type = f->input.type;
+	row->mode = f->mode;
+	row->cpus = f->input.cpus;
+	row->slo_s = f->slo_s;
+	row->confidence = f->confidence;
+	row->max_memory_mb = f->max_memory_mb;
+	row->best_effort = f->best_effort;
+	row->submitted_ns = f->now_ns;
+	row->tenant = tenants_name(&r->d->tenants, f->tenant);
+	row->priority = f->priority;
+	row->may_stop = f->may_stop;
+	row->policy = s->config->policy;
+	row->model = s->model_name[0] ? s->model_name : NULL;
+	row->tag = f->tag;
+}
+
+/* Binds the job to the configuration and the model. False: answered with an error. */
+static bool bind_job(struct request *r, const struct submission *f, struct binding *out)
+{
+	const char *field = NULL;
+	struct err err = { 0 };
+
+	if (!binding_make(r->d->setup, &f->input, out, &field, &err))
+		return true;
+	reply_err(r, &err, field);
+	return false;
+}
+
+/* ---- predict ---- */
+
+static void what_if(struct request *r, struct submission *f)
+{
+	struct daemon *d = r->d;
+	struct sched_request q;
+	struct binding b;
+	enum sched_verdict verdict;
+	struct err err = { 0 };
+	struct job job = { .id = d->next_id }; /* for the length of this question */
+	double before, took_us;
+
+	if (!submission_read(r, f))
+		return;
+	if (!d->setup->model) {
+		reply_error(r, "no_model", NULL, NULL,
+			    "the policy %s predicts nothing: no model is configured",
+			    d->setup->config->policy);
+		return;
+	}
+	if (!bind_job(r, f, &b))
+		return;
+	submission_to_row(r, f, &job.row);
+	job.type_number = names_number(&d->jobs.names, f->input.type);
+	job.tenant = f->tenant;
+	binding_give(&b, &job);
+	binding_request(&job, &q);
+	before = clock_monotonic_us();
+	if (sched_what_if(d->sched, f->now_ns, &q, &d->decision, &verdict, &err)) {
+		reply_err(r, &err, NULL);
+	} else {
+		took_us = clock_monotonic_us() - before;
+		outcome_stats_decision(&d->stats, took_us);
+		reply_begin(r);
+		json_kv_string(&r->w, "verdict", sched_verdict_name(verdict));
+		if (f->dry_run) {
+			json_put_key(&r->w, "job");
+			json_put_null(&r->w);
+		}
+		json_put_key(&r->w, "decision");
+		submission_put_decision(d, &r->w, f, took_us);
+		reply_send(r, 0);
+	}
+	job_drop_live_parts(&job);
+}
+
+void op_predict(struct request *r)
+{
+	struct submission f = { 0 };
+
+	what_if(r, &f);
+}
+
+/* ---- submit ---- */
+
+/* Jobs of one user with the same type and parameters are the same job again. */
+static uint64_t fingerprint(uid_t uid, const char *type, const char *params)
+{
+	uint64_t h = rng_mix(uid + 1);
+
+	for (const char *s = type; *s; s++)
+		h = (h ^ (unsigned char)*s) * 0x100000001b3ULL;
+	for (const char *s = params; *s; s++)
+		h = (h ^ (unsigned char)*s) * 0x100000001b3ULL;
+	return rng_mix(h) | 1;
+}
+
+static bool may_submit(struct request *r, const struct submission *f)
+{
+	struct daemon *d = r->d;
+	const struct job_type *t = f->type;
+	struct err why = { 0 };
+	uid_t uid = conn_uid(r->conn);
+
+	if (d->draining) {
+		reply_error(r, "draining", NULL, "try again when the daemon is back",
+			    "the daemon takes no more jobs");
+		return false;
+	}
+	if (d->store_failed) {
+		store_failed(d->store, &why);
+		reply_error(r, "storage_failed", NULL, "the daemon tries to repair it every second", "%s",
+			    why.text);
+		return false;
+	}
+	if (sched_queued(d->sched) >= d->setup->config->max_queued) {
+		reply_error(r, "queue_full", NULL, NULL, "%zu jobs are queued, as many as are allowed",
+			    sched_queued(d->sched));
+		return false;
+	}
+	if (strcmp(f->mode, "run"))
+		return true;
+	if (t->n_argv == 0) {
+		reply_error(r, "bad_field", "mode", NULL,
+			    "mode: jobs of type %s are not run here, only advised", t->name);
+		return false;
+	}
+	if (geteuid() != 0 && uid != geteuid()) {
+		reply_error(r, "not_permitted", NULL, NULL,
+			    "this daemon runs jobs of its own user (uid %u) only, and you are uid %u",
+			    (unsigned)geteuid(), (unsigned)uid);
+		return false;
+	}
+	return true;
+}
+
+/* The first job's reply again: after a lost answer a client cannot know whether it was taken. */
+static void answer_old_duplicate(void *owner, uint64_t token, const struct strbuf *text,
+				 const struct err *err)
+{
+	struct later *l = owner;
+	struct json_writer w;
+	struct json *row = NULL;
+
+	(void)token;
+	if (err->code || text->len == 0) {
+		later_error(l, "internal",
+			    err->code ? err->text : "the job of this key is not in the database");
+		return;
+	}
+	json_parse("job", strbuf_text(text), text->len, &row, NULL);
+	later_begin(l, &w);
+	json_kv_string(&w, "verdict", json_string(json_get(row, "verdict"), NULL));
+	json_free(row);
+	json_kv_bool(&w, "duplicate", true);
+	json_put_key(&w, "job");
+	json_put_raw(&w, strbuf_text(text));
+	json_put_key(&w, "decision");
+	json_put_null(&w);
+	later_send(l, &w);
+}
+
+static void reply_duplicate(struct request *r, const struct submission *f, uint64_t id)
+{
+	struct job *job = jobs_find(&r->d->jobs, id);
+	struct err err = { 0 };
+	struct later *l;
+
+	r->d->stats.duplicates++;
+	if (job) {
+		if (f->watch)
+			watch_add(r->d, r->conn, id, NULL);
+		reply_begin(r);
+		json_kv_string(&r->w, "verdict", job_verdict_name[job->row.verdict]);
+		json_kv_bool(&r->w, "duplicate", true);
+		put_job(r, job);
+		json_put_key(&r->w, "decision");
+		json_put_null(&r->w);
+		reply_send(r, daemon_ticket(r->d)); /* the first answer may not be out yet */
+		return;
+	}
+	l = later_new(r);
+	if (l && ops_ask(r->d, STORE_JOB, id, NULL, answer_old_duplicate, l, 0, &err))
+		later_error(l, "internal", err.text);
+}
+
+static int new_job(struct request *r, const struct submission *f, struct binding *b, struct job **out,
+		   struct err *err)
+{
+	struct strbuf params = { 0 }, batches = { 0 };
+	struct json_writer w;
+	struct job_record row;
+	int rc;
+
+	submission_to_row(r, f, &row);
+	json_begin(&w, &params, false);
+	job_params_to_json(b->type, &b->params, &w);
+	if (f->input.batches) {
+		json_begin(&w, &batches, false);
+		json_open(&w, '[');
+		for (size_t i = 0; i < b->n_batches; i++)
+			json_put_number(&w, b->batch[i]);
+		json_close(&w, ']');
+		row.batches = strbuf_text(&batches);
+	}
+	row.params = strbuf_text(&params);
+	if (params.failed || batches.failed)
+		rc = err_nomem(err, "a job");
+	else
+		rc = job_new(&r->d->jobs.names, &row, out, err);
+	if (!rc) {
+		binding_give(b, *out);
+		(*out)->tenant = f->tenant;
+		(*out)->recurring = fingerprint(row.uid, row.type, row.params);
+	}
+	strbuf_release(&params);
+	strbuf_release(&batches);
+	return rc;
+}
+
+static void reply_submitted(struct request *r, const struct job *job, const struct decision *d)
+{
+	const struct candidate *c = d->chosen >= 0 ? &d->candidate[d->chosen] : NULL;
+	struct job_live live = { 0 };
+
+	/* The decision is the estimate: playing all jobs forward once more would tell the same. */
+	if (c && job->row.state == JOB_QUEUED && !isnan(c->time_s)) {
+		live.has_estimate = true;
+		live.start_s = c->wait_s;
+		live.end_s = c->wait_s + c->time_s;
+		live.end_low_s = NAN;
+		live.end_high_s = c->wait_upper_s + c->upper_s;
+	}
+	reply_begin(r);
+	json_kv_string(&r->w, "verdict", job_verdict_name[job->row.verdict]);
+	json_put_key(&r->w, "job");
+	job_json(&r->w, &job->row, &live);
+	json_put_key(&r->w, "decision");
+	json_put_raw(&r->w, strbuf_text(&r->d->text));
+	reply_send(r, daemon_ticket(r->d));
+}
+
+/* The decision, and its text in d->text. The scheduler has the job if that worked. */
+static int decide_arrival(struct daemon *d, struct job *job, const struct submission *f,
+			  enum sched_verdict *out_verdict, struct err *err)
+{
+	struct sched_request q;
+	struct json_writer w;
+	char why[192];
+	double before = clock_monotonic_us(), took_us;
+	bool known = learning_knows(d->learning, &job->values, job->n_epoch_choices > 0, job->row.type, why,
+				    sizeof why);
+	int rc;
+
+	binding_request(job, &q);
+	/* A job like none the model has seen is taken, and learned from, but nothing is promised. */
+	if (!known)
+		q.slo_s = NAN;
+	rc = sched_submit(d->sched, f->now_ns, &q, &d->decision, out_verdict, err);
+	took_us = clock_monotonic_us() - before;
+	if (rc)
+		return rc;
+	if (!known)
+		job_set_reason(job, why);
+	outcome_stats_decision(&d->stats, took_us);
+	strbuf_reset(&d->text);
+	json_begin(&w, &d->text, false);
+	submission_put_decision(d, &w, f, took_us);
+	return 0;
+}
+
+static void submit(struct request *r, const struct submission *f)
+{
+	struct daemon *d = r->d;
+	struct job *job = NULL;
+	struct binding b = { 0 };
+	struct life_event e;
+	struct err err = { 0 };
+	int rc;
+
+	if (!bind_job(r, f, &b))
+		return;
+	rc = new_job(r, f, &b, &job, &err);
+	binding_release(&b);
+	if (rc) {
+		reply_err(r, &err, NULL);
+		return;
+	}
+	e = carry_event(d, LIFE_SUBMITTED, job);
+	rc = decide_arrival(d, job, f, &e.verdict, &err);
+	if (rc) {
+		reply_err(r, &err, NULL);
+		job_free(job);
+		return;
+	}
+	e.now_ns = f->now_ns;
+	e.decision = &d->decision;
+	e.text = strbuf_text(&d->text);
+	rc = d->text.failed ? err_nomem(&err, "a decision") : carry_out(d, &e, &err);
+	if (rc) {
+		sched_remove(d->sched, f->now_ns, job->id, NULL);
+		reply_error(r, rc == -ERR_BUSY ? "storage_failed" : "internal", NULL, NULL, "%s", err.text);
+		job_free(job);
+		return;
+	}
+	d->next_id++;
+	/* The events of the job follow its reply. Without memory for the watch the job is taken all the
+	 * same. */
+	if (f->watch)
+		watch_add(d, r->conn, job->id, NULL);
+	reply_submitted(r, job, &d->decision);
+	jobs_trim(&d->jobs, d->setup->config->max_finished); /* a rejected job has ended */
+}
+
+void op_submit(struct request *r)
+{
+	struct submission f = { 0 };
+	uint64_t earlier;
+
+	if (!submission_read_handling(r, &f))
+		return;
+	if (f.dry_run) {
+		what_if(r, &f);
+		return;
+	}
+	/* Before anything else is looked at: since the first try a deadline may have passed, a type may have
+	 * gone. */
+	earlier = f.key ? jobs_key_find(&r->d->jobs, conn_uid(r->conn), f.key) : 0;
+	if (earlier)
+		reply_duplicate(r, &f, earlier);
+	else if (submission_read(r, &f) && may_submit(r, &f))
+		submit(r, &f);
+}

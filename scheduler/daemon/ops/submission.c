@@ -1,0 +1,158 @@
+/* Reading what `submit` and `predict` ask for. See submission.h. */
+#include "scheduler/daemon/ops/submission.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/text/text.h"
+#include "scheduler/daemon/ops/decision_json.h"
+
+#define SLO_MIN_S 1e-6
+#define SLO_MAX_S 3e9 /* a century */
+#define PRIORITY_MAX 100
+
+bool submission_read_handling(struct request *r, struct submission *out)
+{
+	out->mode = "run";
+	request_text(r, "mode", 16, &out->mode);
+	request_text(r, "key", JOBS_MAX_KEY, &out->key);
+	request_text(r, "tag", JOBS_MAX_TAG, &out->tag);
+	field_bool(&r->f, "dry_run", &out->dry_run);
+	field_bool(&r->f, "watch", &out->watch);
+	if (!r->f.rc && !executor_find(out->mode))
+		fields_fail(&r->f, ERR_ARG, "mode", "must be \"run\" or \"advise\"");
+	return request_fine(r);
+}
+
+static void unknown_type(struct request *r, const char *name)
+{
+	const char *near = config_nearest_type(r->d->setup->config, name);
+	char shown[80], hint[120];
+
+	if (near)
+		snprintf(hint, sizeof hint, "did you mean '%s'?", near);
+	reply_error(r, "unknown_type", "type", near ? hint : NULL, "there is no job type '%s'",
+		    text_printable(name, shown, sizeof shown));
+}
+
+static bool in_group(void *owner, uid_t uid, gid_t gid)
+{
+	(void)uid;
+	return conn_in_group(owner, gid);
+}
+
+/* False: answered. */
+static bool read_objective(struct request *r, struct submission *out)
+{
+	const struct json *v = fields_get(&r->f, "deadline");
+	int64_t at_ns = 0;
+
+	out->slo_s = NAN;
+	field_number(&r->f, "slo_s", SLO_MIN_S, SLO_MAX_S, &out->slo_s);
+	if (!v || r->f.rc)
+		return request_fine(r);
+	if (!isnan(out->slo_s)) {
+		fields_fail(&r->f, ERR_ARG, "deadline", "slo_s is given too; one of them is enough");
+	} else if (!text_utc_parse(json_string(v, ""), &at_ns)) {
+		reply_error(r, "bad_field", "deadline", "for example 2026-11-16T10:05:00Z",
+			    "deadline: must be a moment as in RFC 3339");
+		return false;
+	}
+	if (isnan(out->slo_s)) {
+		out->slo_s = (double)(at_ns - out->now_ns) / 1e9;
+		if (out->slo_s <= 0.0)
+			fields_fail(&r->f, ERR_ARG, "deadline", "it is %.0f s ago", -out->slo_s);
+	}
+	return request_fine(r);
+}
+
+/* Whose job it is, and how urgent: only admins put one before others'. False: answered. */
+static bool read_priority(struct request *r, struct submission *out)
+{
+	struct daemon *d = r->d;
+	int at = config_tenant_of(d->setup->config, conn_uid(r->conn), in_group, r->conn);
+	struct err err = { 0 };
+	double priority = 0.0;
+	char own[32];
+
+	field_number(&r->f, "priority", -PRIORITY_MAX, PRIORITY_MAX, &priority);
+	if (!r->f.rc && priority != floor(priority))
+		fields_fail(&r->f, ERR_ARG, "priority", "must be a whole number from %d to %d", -PRIORITY_MAX,
+			    PRIORITY_MAX);
+	field_bool(&r->f, "may_stop", &out->may_stop);
+	if (!request_fine(r))
+		return false;
+	if (priority > 0.0 && !request_admin(r)) {
+		reply_error(r, "not_permitted", "priority", NULL, "only admins may put a job before others");
+		return false;
+	}
+	out->priority = (int)priority;
+	snprintf(own, sizeof own, "uid %u", (unsigned)conn_uid(r->conn));
+	if (tenants_named(&d->tenants, d->setup->config, d->sched, out->now_ns,
+			  at >= 0 ? d->setup->config->tenant[at].name : own, &out->tenant, &err)) {
+		reply_err(r, &err, NULL);
+		return false;
+	}
+	return true;
+}
+
+static void read_epochs(struct request *r, struct submission *out)
+{
+	const struct json *v = fields_get(&r->f, "epochs");
+
+	if (v && !out->type->epochs_param)
+		fields_fail(&r->f, ERR_ARG, "epochs", "jobs of this type have none");
+	else if (v && json_type(v) != JSON_NUMBER && json_type(v) != JSON_STRING)
+		fields_fail(&r->f, ERR_ARG, "epochs", "must be a number, or a range as text: \"3..20\"");
+	out->input.epochs = v;
+}
+
+bool submission_read(struct request *r, struct submission *out)
+{
+	const struct config *c = r->d->setup->config;
+	const char *type = json_string(fields_get(&r->f, "type"), NULL);
+	uint64_t cpus;
+
+	out->now_ns = daemon_now_ns(r->d);
+	out->confidence = c->confidence;
+	out->max_memory_mb = NAN;
+	if (!type) {
+		reply_error(r, "bad_field", "type", NULL, "type: must be the name of a job type, as text");
+		return false;
+	}
+	out->type = config_type(c, type);
+	if (!out->type) {
+		unknown_type(r, type);
+		return false;
+	}
+	cpus = out->type->cpus_default;
+	field_whole(&r->f, "cpus", out->type->cpus_min, out->type->cpus_max, &cpus);
+	if (!request_fine(r) || !read_objective(r, out))
+		return false;
+	field_number(&r->f, "confidence", 1e-6, 0.9999, &out->confidence);
+	field_number(&r->f, "max_memory_mb", 1e-6, 1e12, &out->max_memory_mb);
+	field_bool(&r->f, "best_effort", &out->best_effort);
+	read_epochs(r, out);
+	out->input.type = type;
+	out->input.params = fields_get(&r->f, "params");
+	out->input.batches = fields_get(&r->f, "batches");
+	out->input.cpus = (uint32_t)cpus;
+	return request_fine(r) && read_priority(r, out);
+}
+
+void submission_put_decision(struct daemon *d, struct json_writer *w, const struct submission *s,
+			     double took_us)
+{
+	struct decision_about about = {
+		.at_ns = s->now_ns,
+		.when = "arrival",
+		.policy = d->setup->config->policy,
+		.model = d->setup->model_name,
+		.type = s->type,
+		.slo_s = s->slo_s,
+		.took_us = took_us,
+	};
+
+	decision_json(w, &d->decision, &about);
+}

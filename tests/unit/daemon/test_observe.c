@@ -1,0 +1,193 @@
+/* What a daemon in this process learns from jobs that end: shares of promises kept, kinds of jobs, when to
+ * train. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/json/path.h"
+#include "tests/support/test.h"
+#include "tests/unit/daemon/local_daemon.h"
+
+#define KNOWN ",\"type\":\"advised\",\"mode\":\"advise\",\"slo_s\":1e6"
+#define STRANGE KNOWN ",\"params\":{\"network\":\"resnet\"}"
+
+static struct local_daemon l;
+static struct local_client c;
+
+static int open_one(void **state)
+{
+	(void)state;
+	local_open(&l);
+	l.model = LOCAL_MODEL;
+	c.fd = -1;
+	return 0;
+}
+
+static int close_one(void **state)
+{
+	(void)state;
+	client_close(&c);
+	local_close(&l);
+	return 0;
+}
+
+static void start(const char *settings)
+{
+	l.settings = settings;
+	local_start(&l);
+	client_open(&c, &l);
+}
+
+static double stat_at(const char *path)
+{
+	struct json *v = client_ask(&c, "{\"op\":\"stats\"}");
+	double x = number_at(v, path);
+
+	json_free(v);
+	return x;
+}
+
+/* A job from submit to done, which ran for `run_s`. */
+static uint64_t whole_job(const char *members, double run_s)
+{
+	uint64_t job = client_submit(&c, members);
+
+	assert_true(job > 0);
+	assert_string_equal(
+		client_error(&c, "{\"op\":\"started\",\"job\":\"%llu\"}", (unsigned long long)job), "");
+	assert_string_equal(client_error(&c, "{\"op\":\"finished\",\"job\":\"%llu\",\"run_s\":%g}",
+					 (unsigned long long)job, run_s),
+			    "");
+	return job;
+}
+
+/* Whether a job is promised something; `out`: why not. */
+static bool promised(const char *members, char *out, size_t size)
+{
+	struct json *v = client_ask(&c, "{\"op\":\"submit\"%s}", members);
+	bool is = !strcmp(text_at(v, "verdict"), "promised");
+
+	snprintf(out, size, "%s", text_at(v, "job.reason"));
+	client_error(&c, "{\"op\":\"cancel\",\"job\":\"%s\"}", text_at(v, "job.job"));
+	json_free(v);
+	return is;
+}
+
+TEST_WITH(test_kept_promises_are_counted_by_confidence, open_one, close_one)
+{
+	struct json *v;
+	const struct json *level;
+
+	(void)state;
+	start("");
+	whole_job(KNOWN, 1e-3);
+	whole_job(KNOWN, 1e-3);
+	whole_job(KNOWN ",\"confidence\":0.8", 1e-3);
+	v = client_ask(&c, "{\"op\":\"stats\"}");
+	assert_int_equal(json_size(json_path(v, "learning.kept")), 2);
+	level = json_first(json_path(v, "learning.kept"));
+	assert_true(number_at(level, "confidence") == 0.9 && number_at(level, "n") == 2.0);
+	assert_true(number_at(level, "kept") == 2.0 && number_at(level, "share") == 1.0);
+	assert_true(number_at(level, "recent_share") == 1.0);
+	level = json_next(level);
+	assert_true(number_at(level, "confidence") == 0.8 && number_at(level, "n") == 1.0);
+	level = json_first(json_path(v, "learning.types"));
+	assert_string_equal(text_at(level, "type"), "advised");
+	assert_true(number_at(level, "observed") == 3.0 && number_at(level, "strangers") == 0.0);
+	assert_true(number_at(level, "bias") > 0.0);
+	json_free(v);
+	assert_true(stat_at("learning.since_training") == 3.0);
+}
+
+TEST_WITH(test_a_job_that_failed_teaches_nothing, open_one, close_one)
+{
+	uint64_t job;
+
+	(void)state;
+	start("");
+	job = client_submit(&c, KNOWN);
+	client_error(&c, "{\"op\":\"started\",\"job\":\"%llu\"}", (unsigned long long)job);
+	client_error(&c, "{\"op\":\"finished\",\"job\":\"%llu\",\"exit_code\":1}", (unsigned long long)job);
+	assert_true(stat_at("learning.since_training") == 0.0);
+}
+
+TEST_WITH(test_a_stranger_is_promised_something_after_enough_of_its_kind, open_one, close_one)
+{
+	char why[256];
+
+	(void)state;
+	start("\"learning\":{\"promise_after\":2},");
+	assert_true(promised(KNOWN, why, sizeof why));
+	assert_false(promised(STRANGE, why, sizeof why));
+	assert_non_null(strstr(why, "the model has never seen network 'resnet'"));
+	assert_non_null(strstr(why, "0 such jobs have ended and 2 are needed"));
+	whole_job(STRANGE, 1e-3);
+	assert_false(promised(STRANGE, why, sizeof why));
+	assert_non_null(strstr(why, "1 such jobs have ended"));
+	whole_job(STRANGE, 1e-3);
+	assert_true(promised(STRANGE, why, sizeof why));
+}
+
+TEST_WITH(test_a_stranger_among_other_jobs_of_its_type_waits_for_a_training, open_one, close_one)
+{
+	char why[256];
+
+	(void)state;
+	start("\"learning\":{\"promise_after\":1},");
+	whole_job(KNOWN, 1e-3);
+	whole_job(STRANGE, 1e-3);
+	assert_false(promised(STRANGE, why,
+			      sizeof why)); /* bounds follow the type, and most of it is not like this job */
+	assert_non_null(strstr(why, "until a model is trained on such jobs"));
+}
+
+TEST_WITH(test_without_adaptation_a_stranger_waits_for_a_training, open_one, close_one)
+{
+	char why[256];
+
+	(void)state;
+	start("\"learning\":{\"promise_after\":1,\"adapt\":false},");
+	whole_job(STRANGE, 1e-3);
+	assert_false(promised(STRANGE, why, sizeof why));
+	assert_non_null(strstr(why, "until a model is trained on such jobs"));
+}
+
+TEST_WITH(test_what_was_learned_is_there_after_a_restart, open_one, close_one)
+{
+	char why[256];
+	struct json *v;
+
+	(void)state;
+	start("\"learning\":{\"promise_after\":2},");
+	whole_job(STRANGE, 1e-3);
+	whole_job(STRANGE, 1e-3);
+	client_close(&c);
+	local_restart(&l);
+	client_open(&c, &l);
+	v = client_ask(&c, "{\"op\":\"stats\"}");
+	assert_true(number_at(json_first(json_path(v, "learning.types")), "strangers") == 2.0);
+	json_free(v);
+	assert_true(stat_at("learning.since_training") == 2.0);
+	assert_true(promised(STRANGE, why, sizeof why));
+}
+
+TEST_WITH(test_enough_jobs_start_a_training, open_one, close_one)
+{
+	struct json *v;
+
+	(void)state;
+	start("\"learning\":{\"retrain_after\":3},");
+	assert_string_equal(client_error(&c, "{\"op\":\"watch\"}"), "");
+	whole_job(KNOWN, 1e-3);
+	whole_job(KNOWN, 1e-3);
+	assert_true(stat_at("learning.since_training") == 2.0);
+	whole_job(KNOWN, 1e-3);
+	json_free(client_event(&c, "retrained"));
+	assert_true(stat_at("learning.since_training") == 0.0);
+	v = client_ask(&c, "{\"op\":\"stats\"}");
+	assert_non_null(
+		strstr(text_at(v, "learning.last"), "3 runs and observations to learn from; 30 are needed"));
+	assert_false(json_bool(json_path(v, "learning.training"), true));
+	json_free(v);
+}

@@ -1,0 +1,60 @@
+/* Opens a trace and a world, trains models, and replays. */
+#include "tests/unit/sim/replay_bed.h"
+
+#include "tests/support/test.h"
+
+void replay_bed_close(struct replay_bed *b)
+{
+	sim_models_free(b->models);
+	csv_free(b->training);
+	world_free(b->world);
+	trace_free(b->trace);
+}
+
+void replay_bed_open(struct replay_bed *b, const char *trace, const char *world, const char *cluster,
+		     const char *policies)
+{
+	struct trace_source source = { .spec = trace, .seed = 11 };
+	struct cluster machine;
+	struct world_params w = { .spec = world,
+				  .given = cluster ? &machine : NULL,
+				  .disturbances = &b->disturbances };
+	struct sim_models_params m = { 0 };
+	struct err err = { 0 };
+
+	if (cluster && cluster_parse(cluster, &machine, &err))
+		fail_msg("%s", err.text);
+	if (trace_open(&source, &b->trace, &err))
+		fail_msg("%s", err.text);
+	w.trace = b->trace;
+	if (world_open(&w, &b->world, &err) ||
+	    sim_policies_parse(policies, b->policy, 4, &b->n_policies, &err) ||
+	    world_training(b->world, 0, 5, &b->training, &err))
+		fail_msg("%s", err.text);
+	m = (struct sim_models_params){ .policy = b->policy,
+					.n_policies = b->n_policies,
+					.table = b->training,
+					.given = world_given(b->world),
+					.cluster = world_cluster(b->world),
+					.seed = 3 };
+	if (sim_models_train(&m, &b->models, &err))
+		fail_msg("%s", err.text);
+}
+
+struct replay_result replay_bed_run(const struct replay_bed *b, size_t policy, uint64_t seed)
+{
+	struct replay_params p = {
+		.trace = b->trace,
+		.world = b->world,
+		.policy = &b->policy[policy],
+		.model = sim_models_of(b->models, &b->policy[policy]),
+		.seed = seed,
+		.settings = { .confidence = 0.9, .adapt = true },
+	};
+	struct replay_result r;
+	struct err err = { 0 };
+
+	if (replay_run(&p, &r, &err))
+		fail_msg("%s: %s", b->policy[policy].name, err.text);
+	return r;
+}
