@@ -149,7 +149,7 @@ void ops_line(void *owner, struct conn *c, char *line, size_t len);
 const char *ops_greeting(void *owner, struct conn *c, size_t *out_len);
 const char *ops_refusal(void *owner, const char *code, const char *message, size_t *out_len);
 void ops_reload_done(struct later *answer, const struct err *err); /* err NULL: it worked */
-void ops_ask_due(struct daemon *d);     /* more is on disk, or the store has failed: waiting questions are asked */
+void ops_ask_due(struct daemon *d);     /* asks what waited for the disk, or for the store to fail */
 void ops_ask_abandon(struct daemon *d); /* the daemon is leaving */
 
 #endif
