@@ -178,7 +178,8 @@ static void add_score(struct adapt *a, struct track *t, double score, double aro
 
 /* ---- the bias ---- */
 
-/* By half the distance of the quartiles, as for the normal distribution: tails do not count. NaN: not known. */
+/* By half the distance of the quartiles, as for the normal distribution: tails do not count. NaN: not
+ * known. */
 static double spread_of(const struct adapt *a, const struct track *t)
 {
 	size_t n = in_window(a, t);
@@ -186,10 +187,10 @@ static double spread_of(const struct adapt *a, const struct track *t)
 	return n < 8 ? NAN : (t->sorted[(3 * n) / 4] - t->sorted[n / 4]) / 1.349;
 }
 
-/* The median of n scores has the variance pi/2 spread^2 / n. What of its distance from the parent's bias could
- * be that is taken off (the positive part of James and Stein), so that chance alone moves estimates little and a
- * real shift is followed nearly whole. And until `recent` are there their number weighs in as well: with few
- * scores a single far one would pass for a shift. */
+/* The median of n scores has the variance pi/2 spread^2 / n. What of its distance from the parent's bias
+ * could be that is taken off (the positive part of James and Stein), so that chance alone moves estimates
+ * little and a real shift is followed nearly whole. And until `recent` are there their number weighs in as
+ * well: with few scores a single far one would pass for a shift. */
 static double drawn_to(double parent, const struct adapt *a, const struct track *t)
 {
 	double n = t->n < a->recent ? (double)t->n : (double)a->recent, away = t->median - parent;
@@ -281,7 +282,8 @@ const char *adapt_source_name(enum adapt_source s)
 	return "unknown";
 }
 
-/* 0 while the scores cannot carry the confidence, 1 when half a window of them is there, or twice those needed. */
+/* 0 while the scores cannot carry the confidence, 1 when half a window of them is there, or twice those
+ * needed. */
 static double weight_of(const struct adapt *a, const struct track *t, double confidence)
 {
 	size_t n = in_window(a, t), needed = conformal_needed(confidence), enough = a->window / 2;

@@ -97,8 +97,8 @@ static void correct(struct decide_rows *r, const struct decide_params *p)
 		r->q = q;
 }
 
-/* The same for a model whose errors are not factors: its quantile depends on the time, and so does the score, in
- * the model's own units, of the factor that was learnt. */
+/* The same for a model whose errors are not factors: its quantile depends on the time, and so does the score,
+ * in the model's own units, of the factor that was learnt. */
 static double adapted_score(const struct decide_rows *r, double time_s)
 {
 	const struct conformal *c = &r->p->model->time.conformal;
@@ -181,9 +181,9 @@ void decide_predict_one(struct decide_rows *r, const struct decide_load *load, s
 }
 
 /* More epochs do not make a model worse, as far as it is kept at its best; a predicted dip is an error of the
- * predictor. Isotonic regression (pooling adjacent violators: Ayer and others, 1955) spreads that error over both
- * sides of the dip. A running maximum would take every error upwards at its word, and ties go to the shorter
- * time, so that a noisy peak early in the curve would win. */
+ * predictor. Isotonic regression (pooling adjacent violators: Ayer and others, 1955) spreads that error over
+ * both sides of the dip. A running maximum would take every error upwards at its word, and ties go to the
+ * shorter time, so that a noisy peak early in the curve would win. */
 static void smooth_curve(struct candidate *c, size_t n)
 {
 	struct {
@@ -332,7 +332,8 @@ int decide_best(const struct decide_params *p, const struct decision *d)
 	return best;
 }
 
-/* What to tell over the model's own time: for a model whose errors are no factors it depends on the candidate. */
+/* What to tell over the model's own time: for a model whose errors are no factors it depends on the
+ * candidate. */
 static double told_of(const struct decide_rows *r, const struct candidate *c)
 {
 	const struct decide_scene *s = r->p->scene;
@@ -345,8 +346,8 @@ static double told_of(const struct decide_rows *r, const struct candidate *c)
 	return adapt_bias(s->told, s->type) * exp(q);
 }
 
-/* The run times of jobs like this one, whatever load they met, say what to tell people. Where the objective will be
- * promised, that is a bound of its own: it is what later arrivals must leave alone. */
+/* The bound for users comes from the run times of such jobs under whatever load they met. An objective that
+ * will be promised is a bound, too: later arrivals must not break it. */
 static void tell_bound(const struct decide_rows *r, struct candidate *c)
 {
 	double limit_s = r->p->slo_s - c->wait_upper_s; /* NaN: no objective */

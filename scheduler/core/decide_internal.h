@@ -1,4 +1,4 @@
-/* Shared by decide.c and lookahead*.c, and by nobody else. */
+/* Shared by decide.c and lookahead*.c only. */
 #ifndef SCHEDULER_CORE_DECIDE_INTERNAL_H
 #define SCHEDULER_CORE_DECIDE_INTERNAL_H
 
@@ -18,32 +18,38 @@ struct decide_rows {
 	struct job_values job;        /* its numbers are the array below */
 	int decision, epochs, njobs, processes; /* columns; -1: the model has none */
 	double bias;                  /* on the model's times; 1 without adaptation */
-	double q;                     /* score of the bounds, NaN: none; adapted where the model errs by a factor */
+	double q;                     /* score of the bounds, NaN: none; adapted where the model errs by a
+	                                 factor */
 	const struct adapt *adapt;    /* NULL: none */
-	double told;                  /* the bound to tell over the model's own time, where it errs by a factor; NaN: none */
+	double told;                  /* the bound to tell over the model's own time, where it errs by a
+	                                 factor; NaN: none */
 	double number[SCHEMA_MAX_COLUMNS];
 };
 int decide_rows_init(struct decide_rows *r, const struct decide_params *p, struct err *err);
 
 #define DECIDE_MAX_FEATURES 1024 /* of one pass: rows x features */
 
-/* Time, accuracy and extrapolation of one candidate under a load (NULL: the job's own values); x: its row. Where epochs
- * are open the accuracy stays as it is: it was made to rise with them, and does not depend on the load. */
-void decide_predict_one(struct decide_rows *r, const struct decide_load *load, struct candidate *c, double *x);
-/* The same of all in as few passes as there is room for, with their bounds. load: one for each candidate. With a
- * scene the shares too. Accuracies rise with the epochs of a batch. */
+/* Time, accuracy and extrapolation of one candidate under a load (NULL: the job's own values); x: its row.
+ * Where epochs are open the accuracy stays as it is: it was made to rise with them, and does not depend on
+ * the load. */
+void decide_predict_one(struct decide_rows *r, const struct decide_load *load, struct candidate *c,
+			double *x);
+/* The same of all in as few passes as there is room for, with their bounds. load: one for each candidate.
+ * With a scene the shares too. Accuracies rise with the epochs of a batch. */
 void decide_predict_all(struct decide_rows *r, const struct decide_load *load, struct decision *d);
 /* The bound of a time (the corrected one) of row x, as promises rest on it; NaN: there is none. */
 double decide_guard_s(const struct decide_rows *r, const double *x, double time_s);
 
 /* Work that takes time_s among `processes`. */
-double decide_work_s(const struct decide_scene *s, const struct candidate *c, double time_s, double processes);
+double decide_work_s(const struct decide_scene *s, const struct candidate *c, double time_s,
+		     double processes);
 
 /* Wait and time as the policy compares them with an objective. */
 double decide_needed_s(const struct decide_params *p, const struct candidate *c);
 /* Fills in `feasible` and all reasons but the hard ones, which stay. */
 void decide_judge(const struct decide_params *p, struct candidate *c);
-/* The feasible one with the best accuracy, ties within the noise of the accuracy model to the fastest; -1: none. */
+/* The feasible one with the best accuracy, ties within the noise of the accuracy model to the fastest; -1:
+ * none. */
 int decide_best(const struct decide_params *p, const struct decision *d);
 
 struct decide_scratch {

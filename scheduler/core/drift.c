@@ -1,3 +1,4 @@
+/* The drift alarm: drift.h says what it does and why. */
 #include "scheduler/core/drift.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Which jobs take the second-best candidate: explore.h says why. */
 #include "scheduler/core/explore.h"
 
 #include <math.h>

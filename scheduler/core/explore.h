@@ -1,6 +1,6 @@
-/* Exploration: a model that always gets its own best answer never learns what the others would have done. With a given
- * share (0 by default: never) of the jobs that have ample headroom the second-best feasible candidate is taken. Who
- * explores depends on the seed and the job's id alone, so a replay explores the same jobs. */
+/* Exploration: a model that always gets its best answer never learns what the others would have done. So a
+ * given share of the jobs with ample headroom (0 by default: none) takes the second-best feasible candidate.
+ * Which jobs explore depends on the seed and the job's id alone, so a replay explores the same jobs. */
 #ifndef SCHEDULER_CORE_EXPLORE_H
 #define SCHEDULER_CORE_EXPLORE_H
 
@@ -12,13 +12,14 @@
 
 struct explore_params {
 	double share;        /* of the jobs with headroom; 0 (or not a number): none; 1: all */
-	double headroom;     /* wait and time at their bounds, over the objective, at most; 0: EXPLORE_HEADROOM */
+	double headroom;     /* wait and time at their bounds, over the objective, at most; 0:
+	                        EXPLORE_HEADROOM */
 	uint64_t seed;
 };
 
-/* The candidate to take: d->chosen, or the second best. slo_s: the objective as the decision saw it; without one
- * (NaN) there is no headroom to speak of, and nothing is explored. Both candidates must have the headroom, so that
- * no promise is at risk, and the second best must have been played (its numbers are not approximate). */
+/* The candidate to take: d->chosen, or the second best. slo_s: the objective as the decision saw it; without
+ * one (NaN) there is no headroom, and nothing is explored. Both candidates must have the headroom, so that no
+ * promise is at risk. The second best must have been played, so that its numbers are not approximate. */
 int explore_pick(const struct explore_params *p, const struct decision *d, uint64_t job_id, double slo_s);
 
 #endif

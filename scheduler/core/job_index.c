@@ -1,3 +1,4 @@
+/* The hash table of job_index.h. */
 #include "scheduler/core/job_index.h"
 
 #include <stdlib.h>
@@ -58,7 +59,8 @@ void job_index_remove(struct job_index *x, uint64_t id)
 
 	if (!id || x->id[hole] != id)
 		return;
-	/* Whoever stands behind the hole and would be found from before it moves into it: no tombstones. */
+	/* An entry behind the hole that would be found from before it moves into it, so there are no
+	 * tombstones. */
 	for (size_t at = (hole + 1) & x->mask; x->id[at]; at = (at + 1) & x->mask) {
 		size_t home = (size_t)rng_mix(x->id[at]) & x->mask;
 

@@ -16,7 +16,8 @@ struct job_index { /* all zero: holds nothing, has room for nothing */
 
 int job_index_init(struct job_index *x, size_t max_jobs); /* 0, or -1 without memory */
 void job_index_release(struct job_index *x);
-void job_index_put(struct job_index *x, uint64_t id, uint32_t place); /* id > 0, not there yet, and room for it */
+void job_index_put(struct job_index *x, uint64_t id, uint32_t place); /* id > 0, not there yet, and room for
+                                                                         it */
 uint32_t job_index_find(const struct job_index *x, uint64_t id);      /* JOB_INDEX_NONE: not there */
 void job_index_remove(struct job_index *x, uint64_t id);
 

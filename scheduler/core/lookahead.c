@@ -1,31 +1,33 @@
 /* The decision's look ahead: the jobs that run and wait are played forward (queueing/fluid.h) without the
- * candidate and with it. From the two come its wait, the load it will meet, its time under that load, and
- * what it does to the others.
+ * candidate and with it. From the two plays follow its wait, the load it will meet, its time under that load,
+ * and what it does to the others.
  *
- * A candidate's time depends on the load, the load on who is still there, and that on its time. So:
- *   1. T0, its time alone, and the play without it, or what the scheduler knows of that already. Who starts before it
- *      does not depend on it, so its wait follows, but for what those behind it did to them.
- *   2. The load (processes P and jobs n, means over its life) from the play without it; T at that load by the
- *      model; its work W = T / S(P), the seconds alone that would take T there. These are approximate numbers: the
- *      candidate slows the others down, so they stay longer than without it.
- *   3. A play with W; P and n from that play, T and W once more; where W has moved by more than WORK_MOVED, a
- *      second play.
- * Its time is end - start of the last play, not the T of the model: so wait, time and delays come from one
- * picture, and the work that the job is kept with leads to the end that was promised. The two differ by what the
- * load varies about its mean, and by the step that was not made. The bound is the model's at the row (n, P), around
- * that time.
+ * A candidate's time depends on the load, the load on the jobs that are still there, and that on its time.
+ * So:
+ *   1. T0 is its time alone. The play without it is made, or the scheduler knows it already. The jobs that
+ *      start before it do not depend on it, so its wait follows, except for what those behind it did to them.
+ *   2. The load (processes P and jobs n, means over its life) comes from the play without it, T at that load
+ *      from the model, and its work is W = T / S(P), the seconds alone that would take T there. These numbers
+ *      are approximate: the candidate slows the others down, so they stay longer than without it.
+ *   3. A play with W gives P and n, and from these T and W once more. If W has moved by more than WORK_MOVED,
+ *      there is a second play.
+ * Its time is end - start of the last play, not the T of the model. So wait, time and delays come from one
+ * picture, and the work that the job is kept with leads to the end that was promised. The two differ by how
+ * the load varies about its mean, and by the step that was not made. The bound is the model's at the row (n,
+ * P), around that time.
  *
- * Errors of the machine are shared by all: if this job is slow, so were those before it. A wait is therefore
- * stretched by the same ratio, upper over expected, as the job itself.
+ * Errors of the machine are shared by all jobs: if this job is slow, so were those before it. A wait is
+ * therefore stretched by the same ratio, upper over expected, as the job itself.
  *
- * Playing everything costs candidates x plays x jobs. Where that is too much, the candidates are taken in order of
- * preference by their approximate numbers, each is played once, and the first that holds is the choice; the others
- * keep approximate numbers (delays_s NaN). A recurring job prefers what it had, and if that holds it is what is played:
- * the caller takes it in place of the best. When none holds, those that need least are played until one breaks
- * no promise, so that the smallest objective is one that would be taken. Of very many (pairs of batches and epochs),
- * those with almost as much work as one that failed are left out, and after MOST_PLAYS all but the fastest.
- * A play that is not worth making whole ends when the candidate has ended, and every job whose promise could be in
- * question: those whose deadlines lie behind the last end there can be (bound_on_ends()) are not. */
+ * Playing everything costs candidates x plays x jobs. If that is too much, candidates are taken in order of
+ * preference by their approximate numbers, each is played once, and the first that holds is the choice. The
+ * others keep approximate numbers (delays_s NaN). A recurring job prefers what it had, so that is played
+ * first: the caller takes it instead of the best if it holds. If none holds, those that need least are played
+ * until one breaks no promise, so that the smallest objective is one that would be taken. If there are very
+ * many candidates (pairs of batches and epochs), those with almost as much work as one that failed are left
+ * out, and after MOST_PLAYS all but the fastest. A play that is not worth making whole ends when the
+ * candidate has ended and every job whose promise could be in question. Jobs whose deadlines lie behind the
+ * last possible end (bound_on_ends()) are not in question. */
 #include <math.h>
 
 #include "scheduler/core/decide_internal.h"
@@ -58,7 +60,8 @@ static const struct fluid_job *job_at(const struct decide_scene *s, size_t seat)
 	return seat < running ? &s->running[seat] : &s->queued[seat - running];
 }
 
-/* When the candidate starts: those before it have started, the one it waits for has ended, and its slots are free. */
+/* When the candidate starts: those before it have started, the one it waits for has ended, and its slots are
+ * free. */
 static double find_wait_s(struct look *l)
 {
 	const struct decide_scene *s = l->s;
@@ -105,8 +108,8 @@ static void meet(const struct fluid_job *job, const struct fluid_times *t, size_
 	load->processes += processes_s / (to_s - from_s);
 }
 
-/* What the candidate meets between two moments, itself and the processes of others included; its own seat in t
- * has no times. */
+/* What the candidate meets between two moments, itself and the processes of others included; its own seat in
+ * t has no times. */
 static struct decide_load load_between(const struct look *l, const struct fluid_times *t, double from_s,
 				       double to_s)
 {
@@ -121,7 +124,7 @@ static struct decide_load load_between(const struct look *l, const struct fluid_
 	return load;
 }
 
-/* The load in which the candidate would run, as if it disturbed nobody. */
+/* The load in which the candidate would run if it did not slow other jobs down. */
 static struct decide_load load_without(const struct look *l, const struct candidate *c, double alone_s)
 {
 	const struct decide_scene *s = l->s;
@@ -183,7 +186,7 @@ static void approximate(struct look *l)
 
 /* ---- with it ---- */
 
-/* Plays the scene with the job in the seat; NULL: nobody sits there. */
+/* Plays the scene with the job in the seat; NULL: the seat stays empty. */
 static int play(const struct decide_scene *s, const struct fluid_job *job, const bool *wanted,
 		struct fluid_times *out, struct err *err)
 {
@@ -230,8 +233,8 @@ bool decide_in_time(const struct decide_neighbour *n, double end_s)
 	return end_s * (isnan(n->ratio) ? 1.0 : n->ratio) <= deadline_s(n);
 }
 
-/* A promise counts as broken where its bound was in time and is not any more, and likewise its expected end: one
- * whose bound is already past the deadline is still worth keeping. */
+/* A promise is broken if its bound was in time and is not any more. The same goes for its expected end: a
+ * promise whose bound is already past the deadline is still worth keeping. */
 static bool breaks(const struct decide_neighbour *n, const struct fluid_times *before,
 		   const struct fluid_times *after)
 {
@@ -245,9 +248,9 @@ static bool breaks(const struct decide_neighbour *n, const struct fluid_times *b
 	       (before->end_s <= deadline_s(n) && after->end_s > deadline_s(n));
 }
 
-/* No play with the candidate lasts longer. One after another they would end by the sum of their times among the most
- * processes there can be. Without quotas, as long as somebody waits for slots, fewer than the widest job wants are
- * free; and who waits for an end waits while that job runs. */
+/* No play with the candidate lasts longer. One after another they would end by the sum of their times among
+ * the most processes there can be. Without quotas, while a job waits for slots, fewer are free than the
+ * widest job wants; and a job that waits for an end waits while that other job runs. */
 static double bound_on_ends(const struct look *l, const struct fluid_job *candidate)
 {
 	const struct decide_scene *s = l->s;
@@ -323,7 +326,7 @@ static int play_candidate(struct look *l, struct candidate *c, int plays, struct
 
 	l->w->played[c - l->d->candidate] = true;
 	if (isnan(c->work_s)) {
-		c->delays_s = 0.0; /* it has no time, so it is not taken, and delays nobody */
+		c->delays_s = 0.0; /* it has no time, so it is not taken, and delays no job */
 		return 0;
 	}
 	for (;;) {
@@ -439,7 +442,7 @@ static int play_sparingly(struct look *l, struct err *err)
 	return 0;
 }
 
-/* Without a play to begin with, the wait of one that was played is everybody's. */
+/* Without a first play, all candidates get the wait of one that was played. */
 static void share_wait(struct look *l)
 {
 	const struct candidate *from = NULL;

@@ -1,3 +1,4 @@
+/* The signed-rank test of paired.h. */
 #include "scheduler/core/paired.h"
 
 #include <math.h>
@@ -12,7 +13,8 @@ static int by_size(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Twice the ranks are whole numbers, ties or not, and so are their sums: count[s] of the 2^n signs give the sum s. */
+/* Twice the ranks are whole numbers, ties or not, and so are their sums: count[s] of the 2^n signs give the
+ * sum s. */
 static double exact_p(const unsigned *twice, size_t n, unsigned sum)
 {
 	double count[PAIRED_EXACT * (PAIRED_EXACT + 1) + 1] = { 1.0 }, tail = 0.0;

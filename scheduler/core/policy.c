@@ -1,3 +1,4 @@
+/* The table of policies, and which model each accepts. */
 #include "scheduler/core/policy.h"
 
 #include <math.h>

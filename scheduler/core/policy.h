@@ -1,5 +1,5 @@
-/* The table of policies: how a batch is chosen. Configurations, the command line, the simulator and tests find
- * a policy by its name in policy_all[]; "fixed:128" is `fixed` with an argument.
+/* The table of policies: how a batch is chosen. Configurations, the command line, the simulator and tests
+ * find a policy by its name in policy_all[]; "fixed:128" is `fixed` with an argument.
  *
  * A policy says which model it wants, whether it decides on the bound or on the expectation, whether it looks
  * ahead, and how it picks among the candidates. sched.c does the rest, the same for all. */
@@ -24,14 +24,17 @@ struct policy {
 	const char *name;         /* "courier" */
 	const char *title;        /* for people: "the paper's: forests, njobs as a feature, expected time" */
 	const char *predictor;    /* model of the time it wants ("hybrid"); NULL: any, it only informs */
-	bool without_load;        /* wants a model without njobs and processes (the paper's boosting baseline) */
+	bool without_load;        /* wants a model without njobs and processes (the paper's boosting
+	                             baseline) */
 	bool bounds;              /* feasible by the upper bound; else by the expected time */
-	bool looks_ahead;         /* knows waits, loads to come and others' promises by the fluid look-ahead; else
-	                             njobs is the number now running, this one included, and waits are not known */
+	bool looks_ahead;         /* knows waits, loads to come and others' promises by the fluid look-ahead;
+	                             else njobs is the number now running, this one included, and waits are
+	                             not known */
 	bool admits_all;          /* never rejects: naive and fixed */
 	bool takes_batch;         /* "NAME:B" */
 	/* Index of the candidate taken, -1: none; NULL: the best accuracy among the feasible, ties (within
-	 * `noise`) to the shorter time. Deterministic but for rng. Memory and width are already among the reasons. */
+	 * `noise`) to the shorter time. Deterministic but for rng. Memory and width are already among the
+	 * reasons. */
 	int (*choose)(const struct policy_choice *c, const struct decision *d, double noise, struct rng *rng);
 };
 
@@ -44,7 +47,8 @@ const char *policy_names(void); /* "courier, postrider, ..., fixed:B": for messa
 int policy_accepts(const struct policy_choice *c, const struct model *m, struct err *err);
 
 /* The schema under which a model for the policy is trained: a copy of s, without the columns of the load and
- * those derived from them (they are ignored where a table has them) if the policy does without. To be freed. */
+ * those derived from them (they are ignored where a table has them) if the policy does without. To be
+ * freed. */
 int policy_schema(const struct policy *p, const struct schema *s, struct schema **out, struct err *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* The policies that choose without a prediction: the paper's naive scheduler, and one batch for everybody. */
+/* The policies that choose without a prediction: the paper's naive scheduler, and one batch for all jobs. */
 #include "scheduler/core/policy_baseline.h"
 
 #include <math.h>

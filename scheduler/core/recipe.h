@@ -2,8 +2,8 @@
  * scored. `postrider train --policy`, the daemon's learner and the simulator all take it from here, so that a
  * policy gets the same model from each of them.
  *
- * A recipe has one point for each target (`train --policy`, the learner) or a grid to search (`train` without a
- * model, the simulator). The schema of the model is policy_schema() of policy.h. */
+ * A recipe has one point for each target (`train --policy`, the learner) or a grid to search (`train` without
+ * a model, the simulator). The schema of the model is policy_schema() of policy.h. */
 #ifndef SCHEDULER_CORE_RECIPE_H
 #define SCHEDULER_CORE_RECIPE_H
 
@@ -14,18 +14,19 @@ struct recipe {
 	struct grid_point time, accuracy;
 };
 
-/* Time: the model that the policy wants, with the settings of the model in use (`current`, may be NULL) if that
- * is of the same kind, else with its defaults. A policy that wants no model gets the kind in use, or a hybrid.
- * Accuracy: the model in use, else recipe_accuracy(). */
+/* Time: the model that the policy wants, with the settings of the model in use (`current`, may be NULL) if
+ * that is of the same kind, else with its defaults. A policy that wants no model gets the kind in use, or a
+ * hybrid. Accuracy: the model in use, else recipe_accuracy(). */
 int recipe_make(const struct policy *p, const struct model *current, bool curves, struct recipe *out,
 		struct err *err);
 
-/* The model of accuracy: a learning curve if the table has the epochs of each run (`curves`), else a forest. It
- * is the same for all policies, so that comparisons show what they make of the time. */
+/* The model of accuracy: a learning curve if the table has the epochs of each run (`curves`), else a forest.
+ * It is the same for all policies, so that comparisons show what they make of the time. */
 int recipe_accuracy(bool curves, struct grid_point *out, struct err *err);
 
-/* What a search tries for time: the part of grid_default() with this model, or with all models of time (NULL).
- * A model of queues may estimate the number of cores or be given it: with `cores` above 0 both are tried. */
+/* What a search tries for time: the part of grid_default() with this model, or with all models of time
+ * (NULL). A model of queues may estimate the number of cores or be given it: with `cores` above 0 both are
+ * tried. */
 int recipe_search_time(const char *predictor, double cores, struct grid **out, struct err *err);
 /* What a search tries for accuracy: the part of grid_default() that is not about queues. */
 int recipe_search_accuracy(struct grid **out, struct err *err);

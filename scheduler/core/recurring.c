@@ -1,3 +1,4 @@
+/* The table of recurring jobs: an array, an index by fingerprint, and a list in the order of use. */
 #include "scheduler/core/recurring.h"
 
 #include <math.h>
@@ -6,7 +7,7 @@
 #include "common/mem.h"
 #include "scheduler/core/job_index.h"
 
-#define NOBODY UINT32_MAX
+#define NO_JOB UINT32_MAX
 
 struct entry {
 	uint64_t key;
@@ -32,7 +33,7 @@ int recurring_new(size_t max_jobs, struct recurring **out, struct err *err)
 	if (!r)
 		return err_nomem(err, "%zu recurring jobs", max_jobs);
 	r->max = max_jobs;
-	r->newest = r->oldest = NOBODY;
+	r->newest = r->oldest = NO_JOB;
 	r->entry = mem_array(max_jobs, sizeof *r->entry);
 	if (!r->entry || job_index_init(&r->index, max_jobs)) {
 		recurring_free(r);
@@ -66,15 +67,15 @@ static void unlink_entry(struct recurring *r, uint32_t at)
 {
 	const struct entry *e = &r->entry[at];
 
-	*(e->newer == NOBODY ? &r->newest : &r->entry[e->newer].older) = e->older;
-	*(e->older == NOBODY ? &r->oldest : &r->entry[e->older].newer) = e->newer;
+	*(e->newer == NO_JOB ? &r->newest : &r->entry[e->newer].older) = e->older;
+	*(e->older == NO_JOB ? &r->oldest : &r->entry[e->older].newer) = e->newer;
 }
 
 static void link_newest(struct recurring *r, uint32_t at)
 {
-	r->entry[at].newer = NOBODY;
+	r->entry[at].newer = NO_JOB;
 	r->entry[at].older = r->newest;
-	*(r->newest == NOBODY ? &r->oldest : &r->entry[r->newest].newer) = at;
+	*(r->newest == NO_JOB ? &r->oldest : &r->entry[r->newest].newer) = at;
 	r->newest = at;
 }
 
@@ -130,8 +131,8 @@ void recurring_forget(struct recurring *r, uint64_t key)
 	if (at == last)
 		return;
 	r->entry[at] = r->entry[last];
-	*(r->entry[at].newer == NOBODY ? &r->newest : &r->entry[r->entry[at].newer].older) = at;
-	*(r->entry[at].older == NOBODY ? &r->oldest : &r->entry[r->entry[at].older].newer) = at;
+	*(r->entry[at].newer == NO_JOB ? &r->newest : &r->entry[r->entry[at].newer].older) = at;
+	*(r->entry[at].older == NO_JOB ? &r->oldest : &r->entry[r->entry[at].older].newer) = at;
 	job_index_remove(&r->index, id_of(r->entry[at].key));
 	job_index_put(&r->index, id_of(r->entry[at].key), at);
 }

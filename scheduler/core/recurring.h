@@ -1,9 +1,10 @@
-/* Recurring jobs keep their batch: a job that comes again, from the same user with the same type and parameters, takes
- * what it took the last time unless something else is better by more than a threshold, or that is not feasible
- * any more. Learning curves stay comparable, and small changes of load or model do not make it flap.
+/* Recurring jobs keep their batch. A job that comes again, from the same user with the same type and
+ * parameters, takes what it took last time, unless that is not feasible any more or another batch is better
+ * by more than a threshold. So learning curves stay comparable, and small changes of load or model do not
+ * change the batch.
  *
- * A bounded table; when it is full, the job not seen for longest is forgotten. Pure; nothing allocates but
- * recurring_new(). */
+ * The table is bounded: when it is full, the job not seen for longest is forgotten. Only recurring_new()
+ * allocates. */
 #ifndef SCHEDULER_CORE_RECURRING_H
 #define SCHEDULER_CORE_RECURRING_H
 
@@ -28,11 +29,11 @@ bool recurring_recall(const struct recurring *r, uint64_t key, double *out_batch
 void recurring_forget(struct recurring *r, uint64_t key);
 size_t recurring_count(const struct recurring *r);
 
-/* The candidate to take: the remembered one if it is among them and feasible, and d->chosen is predicted at most
- * `threshold` more accurate, relative to it (without accuracies: faster, likewise); else d->chosen, also when that is
- * -1. Changes nothing: a what-if may ask. */
+/* The candidate to take: the remembered one if it is feasible and d->chosen is predicted to be at most
+ * `threshold` more accurate, relative to it (without accuracies: that much faster). Otherwise d->chosen, also
+ * if that is -1. It changes nothing, so a what-if may ask. */
 int recurring_keep(const struct recurring *r, uint64_t key, const struct decision *d, double threshold);
-/* The same with what is remembered at hand, and `best` (not -1) in the place of d->chosen. */
+/* The same with a remembered pair, and `best` (not -1) instead of d->chosen. */
 int recurring_choice(const struct decision *d, int best, double batch, double epochs, double threshold);
 
 #endif

@@ -1,4 +1,5 @@
-/* The events of the scheduler. sched_internal.h says what else is where; the decision itself is in decide.c. */
+/* The events of the scheduler. sched_internal.h says what else is where; the decision itself is in
+ * decide.c. */
 #include "scheduler/core/sched.h"
 
 #include <math.h>
@@ -58,7 +59,7 @@ void sched_set(struct sched *s, const struct sched_params *p)
 
 int sched_new(const struct sched_params *p, struct sched **out, struct err *err)
 {
-	const struct live_list empty = { .first = NOBODY, .last = NOBODY };
+	const struct live_list empty = { .first = NO_JOB, .last = NO_JOB };
 	size_t n = p->max_jobs, scene = n + SCENE_STREAMS;
 	struct sched *s;
 	int rc = sched_check_params(p, err);
@@ -327,7 +328,7 @@ int sched_set_other_load(struct sched *s, int64_t now_ns, double processes, stru
 				FLUID_MAX_OTHER_LOAD);
 	if (processes == s->other_load)
 		return 0;
-	if (s->last_ns != INT64_MIN || s->running.n) /* else nobody has been there to be slowed down */
+	if (s->last_ns != INT64_MIN || s->running.n) /* else there was no job to slow down */
 		live_settle(s, live_clock(s, now_ns));
 	s->other_load = processes;
 	live_set_speeds(s);

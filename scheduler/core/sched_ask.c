@@ -18,12 +18,12 @@ static struct sched_estimate estimate_of(const struct live *j, const struct flui
 	e.end_s = t->end_s;
 	if (isnan(ratio))
 		return e;
-	/* As the upper bound is a factor above, the lower is one below: times are never negative. A confidence
-	 * below one half may have its bound below the expectation. */
+	/* As the upper bound is a factor above, the lower is one below: times are never negative. A
+	 * confidence below one half may have its bound below the expectation. */
 	e.end_high_s = t->end_s * fmax(ratio, 1.0 / ratio);
 	e.end_low_s = t->end_s * fmin(ratio, 1.0 / ratio);
 	e.late = j->promised && e.end_high_s > live_until_s(j->deadline_ns, now_ns);
-	/* Whoever comes later may slow it down, but not behind a promise that holds. */
+	/* Later jobs may slow it down, but not past a promise that holds. */
 	if (j->told > ratio && !e.late)
 		e.end_high_s = fmax(e.end_high_s,
 				    fmin(t->end_s * j->told,
@@ -31,8 +31,8 @@ static struct sched_estimate estimate_of(const struct live *j, const struct flui
 	return e;
 }
 
-/* A play of everybody does not hold those without a promise, as sched_next() will: a promise that they would break
- * is seen as the plan sees it. */
+/* A play of all jobs does not hold those without a promise, as sched_next() will. A promise that they would
+ * break is therefore judged by the plan. */
 static struct sched_estimate with_holding(struct sched *s, const struct live *j, struct sched_estimate e,
 					  int64_t now_ns)
 {
@@ -52,7 +52,7 @@ static struct sched_estimate with_holding(struct sched *s, const struct live *j,
 /* A queued job behind one whose work is not known has no times either. */
 static bool works_known(const struct sched *s)
 {
-	for (uint32_t i = s->running.first; i != NOBODY; i = s->live[i].next)
+	for (uint32_t i = s->running.first; i != NO_JOB; i = s->live[i].next)
 		if (isnan(s->live[i].total_s))
 			return false;
 	for (size_t k = 0; k < s->n_order; k++)
@@ -71,7 +71,7 @@ size_t sched_estimates(struct sched *s, int64_t now_ns, uint64_t *id, struct sch
 	order_all(s, NULL);
 	t = scene_play(s, now_ns, SIZE_MAX, NULL);
 	known = works_known(s);
-	for (uint32_t i = s->running.first; i != NOBODY && n < max; i = s->live[i].next, n++) {
+	for (uint32_t i = s->running.first; i != NO_JOB && n < max; i = s->live[i].next, n++) {
 		id[n] = s->live[i].r.id;
 		out[n] = estimate_of(&s->live[i], t ? &t[n] : NULL, now_ns);
 	}
@@ -149,7 +149,7 @@ static void find_reason(const struct sched *s, const struct live *j, struct sche
 	else if (j->held_by && j->held_round == s->round &&
 		 job_index_find(&s->index, j->held_by) != JOB_INDEX_NONE)
 		w->why = SCHED_WAIT_HELD;
-	else if (s->quiet_ns != INT64_MIN) /* it was not tried: the number of tries, or nobody passes */
+	else if (s->quiet_ns != INT64_MIN) /* it was not tried: too many tries, or jobs may not pass */
 		w->why = SCHED_WAIT_TURN;
 	if (w->why == SCHED_WAIT_HELD)
 		w->job = j->held_by;

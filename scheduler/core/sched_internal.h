@@ -1,7 +1,7 @@
-/* Inside the scheduler, and nobody else's business: sched.c (events), sched_start.c (who starts), sched_place.c (places in
- * the plan), sched_tenant.c (shares and quotas), sched_scene.c (what a decision sees), sched_ask.c (questions),
- * sched_live.c (the jobs and their work), sched_learn.c (what ended jobs teach, and earlier choices), sched_change.c
- * (restarts, other models). */
+/* Shared by the files of the scheduler only: sched.c (events), sched_start.c (which job starts),
+ * sched_place.c (places in the plan), sched_tenant.c (shares and quotas), sched_scene.c (what a decision
+ * sees), sched_ask.c (questions), sched_live.c (the jobs and their work), sched_learn.c (what ended jobs
+ * teach, and earlier choices), sched_change.c (restarts, other models). */
 #ifndef SCHEDULER_CORE_SCHED_INTERNAL_H
 #define SCHEDULER_CORE_SCHED_INTERNAL_H
 
@@ -9,10 +9,11 @@
 #include "scheduler/core/job_index.h"
 #include "scheduler/core/sched.h"
 
-#define NOBODY UINT32_MAX
+#define NO_JOB UINT32_MAX
 
-/* A decision looks at so many queued jobs one by one; the rest of a longer queue is merged (those far before the job)
- * or left out (those far behind it), so that a submit with 10,000 queued jobs takes about a millisecond. */
+/* A decision looks at so many queued jobs one by one; the rest of a longer queue is merged (those far before
+ * the job) or left out (those far behind it), so that a submit with 10,000 queued jobs takes about a
+ * millisecond. */
 #define SCENE_WINDOW 512
 #define SCENE_STREAMS 64
 #define MOST_HOLDS 4 /* places behind the end of another job that are tried for one */
@@ -25,20 +26,22 @@ struct live {                         /* a job that waits or runs */
 	bool due;                     /* waits in the plan without a promise */
 	uint32_t prev, next;          /* in the list it is in */
 	int64_t turn_ns;              /* in the plan: deadline, or when it was due; earlier ones go first */
-	uint32_t after;               /* place of the job whose end it waits for, if after_id still lives there */
+	uint32_t after;               /* place of the job whose end it waits for, if after_id still lives
+	                                 there */
 	uint64_t after_id;            /* 0: none */
-	uint64_t held_by, held_round; /* whom it would have harmed, when it was tried last */
+	uint64_t held_by, held_round; /* the job it would have harmed when it was tried last */
 	bool explores;                /* what was chosen last is not the best, on purpose */
 	struct candidate taken;       /* what was decided last */
-	double ratio;                 /* of that: bound over expected time, under the load foreseen; NaN: no bound */
-	double told;                  /* likewise of the bound that is told */
+	double ratio;                 /* of that: bound over expected time, under the load foreseen; NaN: no
+	                                 bound */
+	double told;                  /* the same for the bound that users see */
 	/* Work, in seconds alone. Done is exact at sched.since_ns; speed is that since then. */
 	double prior_s, total_s, done_s, speed;
 	double reported;              /* largest share of it that was reported as done */
-	/* Waiting: what it will take of a full machine, slots x time; 0 if it never starts. Whole nanoseconds, so
-	 * that sums of a long queue come out the same whatever came and went. */
+	/* Waiting: what it will take of a full machine, slots x time; 0 if it never starts. Whole
+	 * nanoseconds, so that sums of a long queue come out the same whatever came and went. */
 	uint64_t slot_ns;
-	uint32_t slot_cpus;           /* its cpus, or 0 likewise */
+	uint32_t slot_cpus;           /* its cpus; 0 if it never starts */
 	struct fluid_times plan;      /* by the play of the plan, from sched.plan_ns on */
 	uint64_t seat_stamp;          /* of the scene it has a seat in, and that seat */
 	uint32_t seat;
@@ -49,8 +52,8 @@ struct live_list {
 	size_t n;
 };
 
-/* The plan once more, in its order: what every decision walks through, side by side in memory. A list of thousands of jobs
- * spread over theirs takes a millisecond to follow, an array of them microseconds. */
+/* The plan once more, in its order, side by side in memory: every decision walks through it. Following a list
+ * of thousands of jobs takes a millisecond, walking through arrays of them microseconds. */
 struct plan_rows {
 	uint32_t *place;              /* plan.n of each, room for max_jobs */
 	int32_t *priority;
@@ -64,7 +67,7 @@ struct tenant {
 	double usage;                 /* cpu-seconds, faded up to sched.usage_ns */
 	uint64_t cpus;                /* of its running jobs */
 	size_t n_queued, n_running;
-	uint32_t due;                 /* its job that is due by waiting; NOBODY */
+	uint32_t due;                 /* its job that is due by waiting; NO_JOB */
 	struct live_list waiting;     /* without a promise and not due: by priority, then arrival */
 	uint32_t cursor;              /* scratch: how far an order has come in it */
 };
@@ -110,7 +113,8 @@ struct sched {
 	double plan_first_s;          /* the first start or end in it */
 	bool plan_holds;              /* every promise in it */
 
-	int64_t quiet_ns;             /* sched_next() had nothing to start then, and nothing has changed; INT64_MIN: it may */
+	int64_t quiet_ns;             /* sched_next() had nothing to start then, and nothing has changed;
+	                                 INT64_MIN: it may */
 	uint64_t round, stamp;        /* counts tries of sched_next() after a change; scenes */
 
 	/* scratch of one decision or estimate */
@@ -125,7 +129,7 @@ struct sched {
 
 struct seat {                         /* in the plan */
 	size_t position;              /* so many go before */
-	uint32_t after;               /* place of the job whose end it waits for; NOBODY */
+	uint32_t after;               /* place of the job whose end it waits for; NO_JOB */
 };
 
 /* ---- sched.c ---- */
@@ -133,8 +137,8 @@ int sched_check_params(const struct sched_params *p, struct err *err);
 int sched_check_request(const struct sched *s, const struct sched_request *r, struct err *err);
 void sched_set(struct sched *s, const struct sched_params *p); /* policy, model and machine */
 int sched_not_found(uint64_t id, struct err *err);
-/* The candidate that is first by time (by its bound where it has one and `bounds` says so) among those with none
- * of these reasons; -1: there is none. */
+/* The candidate that is first by time (by its bound where it has one and `bounds` says so) among those with
+ * none of these reasons; -1: there is none. */
 int sched_soonest(const struct decision *d, unsigned reasons, bool bounds);
 
 /* ---- sched_live.c ---- */
@@ -143,10 +147,12 @@ uint32_t live_add(struct sched *s, const struct sched_request *r, int64_t submit
 void live_forget(struct sched *s, uint32_t place); /* neither queued nor running any more */
 int64_t live_deadline_ns(int64_t submitted_ns, double slo_s); /* SCHED_NEVER: none */
 
-void live_link(struct sched *s, struct live_list *l, uint32_t before, uint32_t place); /* behind `before`; NOBODY: first */
+void live_link(struct sched *s, struct live_list *l, uint32_t before, uint32_t place); /* behind `before`;
+                                                                                          NO_JOB: first */
 void live_unlink(struct sched *s, struct live_list *l, uint32_t place);
 void live_wait(struct sched *s, uint32_t place); /* joins the waiting ones of its tenant */
-void live_plan(struct sched *s, uint32_t place, size_t position, uint32_t after); /* joins the plan behind so many */
+void live_plan(struct sched *s, uint32_t place, size_t position, uint32_t after); /* joins the plan behind so
+                                                                                     many */
 size_t live_plan_position(const struct sched *s, uint32_t place); /* so many go before it; it is there */
 void live_plan_weigh(struct sched *s);               /* after live_weigh() of those in it */
 void live_dequeue(struct sched *s, uint32_t place);
@@ -165,12 +171,13 @@ void live_set_speeds(struct sched *s);               /* after a change of who ru
 double live_left_s(const struct sched *s, const struct live *j, int64_t now_ns);
 double live_memory_mb(const struct sched_request *r, double batch); /* 0: not known */
 double live_memory_used_mb(const struct sched *s);
-/* Of the batch it was admitted with; or of its smallest, where a change of the machine has left no room for that. */
+/* Of the batch it was admitted with; or of its smallest, where a change of the machine has left no room for
+ * that. */
 double live_memory_wanted_mb(const struct sched *s, const struct live *j);
 /* The batches the job may have. */
 const double *live_batches(const struct sched *s, const struct sched_request *r, size_t *out_n);
 void live_weigh(struct sched *s, struct live *j);    /* fills in slot_ns and slot_cpus */
-const struct live *live_after(const struct sched *s, const struct live *j); /* NULL: it waits for nobody's end */
+const struct live *live_after(const struct sched *s, const struct live *j); /* NULL: it waits for no end */
 
 /* Seconds until a moment; INFINITY for SCHED_NEVER. */
 double live_until_s(int64_t moment_ns, int64_t now_ns);
@@ -199,13 +206,15 @@ double tenants_mean(const struct sched *s);
 void tenants_rank(struct sched *s);
 
 /* ---- sched_scene.c ---- */
-/* Into s->order: the plan, but for place `except` (NOBODY). */
+/* Into s->order: the plan, but for place `except` (NO_JOB). */
 void order_plan(struct sched *s, uint32_t except);
-/* Into s->order: all that wait, in the order of starts, and where a new one without a promise would be (r may be NULL). */
+/* Into s->order: all that wait, in the order of starts, and where a new one without a promise would be (r may
+ * be NULL). */
 size_t order_all(struct sched *s, const struct sched_request *r);
 
 struct scene_place {                  /* of the job decided about, beside the jobs in s->order */
-	bool starting;                /* it starts now; `place` is where it lives, and it is not in the order */
+	bool starting;                /* it starts now; `place` is where it lives, and it is not in the
+	                                 order */
 	uint32_t place;
 	struct seat seat;             /* otherwise */
 	bool promises;                /* those of the others count */

@@ -1,5 +1,5 @@
-/* What jobs that have ended teach the decisions to come: times and bounds that follow the machine (adapt.h), batches that
- * recurring jobs keep (recurring.h), and now and then one that is not the best (explore.h). */
+/* What jobs that have ended teach the decisions to come: times and bounds that follow the machine (adapt.h),
+ * batches that recurring jobs keep (recurring.h), and now and then one that is not the best (explore.h). */
 #include <math.h>
 
 #include "scheduler/core/explore.h"
@@ -46,7 +46,8 @@ double sched_foreseen_s(struct sched *s, int64_t now_ns, uint64_t id, double act
 		return NAN;
 	elapsed_s = 1e-9 * (double)(now_ns - j->started_ns);
 	done_s = j->done_s + (now_ns > s->since_ns ? 1e-9 * (double)(now_ns - s->since_ns) * j->speed : 0.0);
-	/* Its mean speed counts: who asks late, or started it late, has seen it run for another time than we. */
+	/* Its mean speed counts: who asks late, or started it late, has seen it run for another time than
+	 * we. */
 	return j->taken.time_s * (done_s / elapsed_s) * actual_s / j->prior_s;
 }
 
@@ -77,7 +78,7 @@ void sched_remember(struct sched *s, uint64_t recurring, double batch, double ep
 		recurring_remember(s->recurring, recurring, batch, epochs);
 }
 
-/* A policy with a rule of its own has its own reasons. */
+/* A policy that chooses by a different rule does not keep batches. */
 static bool keeps(const struct sched *s, const struct sched_request *r)
 {
 	return r->recurring && s->hysteresis > 0.0 && !s->policy.policy->choose;

@@ -1,16 +1,16 @@
 /* The live jobs: their places, the lists they wait and run in, and how far the work of each has come.
  *
- * Work is counted in seconds alone. While P processes run, a job's grows by 1 / S(P) a second (queueing/fluid.h), so
- * it is settled only when somebody starts or ends: in between it is a straight line. */
+ * Work is counted in seconds alone. While P processes run, a job's grows by 1 / S(P) a second
+ * (queueing/fluid.h), so it is settled only when a job starts or ends: in between it is a straight line. */
 #include <assert.h>
 #include <math.h>
 #include <string.h>
 
 #include "scheduler/core/sched_internal.h"
 
-/* A job that is past its expected work has this part of what it has done still before it: the longer it is late,
- * the less is known of its end, but it never counts as nothing. Not a moment before: what is planned for a job that
- * ends as expected stays as it was. */
+/* A job that is past its expected work has this part of what it has done still before it: the longer it is
+ * late, the less is known of its end, but it never counts as nothing. Not a moment before: what is planned
+ * for a job that ends as expected stays as it was. */
 #define LATE_REST 0.05
 
 /* ---- places and lists ---- */
@@ -43,9 +43,9 @@ uint32_t live_add(struct sched *s, const struct sched_request *r, int64_t submit
 	s->live[place] = (struct live){ .r = *r,
 					.submitted_ns = submitted_ns,
 					.deadline_ns = live_deadline_ns(submitted_ns, r->slo_s),
-					.prev = NOBODY,
-					.next = NOBODY,
-					.after = NOBODY };
+					.prev = NO_JOB,
+					.next = NO_JOB,
+					.after = NO_JOB };
 	job_index_put(&s->index, r->id, place);
 	return place;
 }
@@ -55,18 +55,18 @@ void live_forget(struct sched *s, uint32_t place)
 	if (s->live[place].promised)
 		s->n_promised--;
 	job_index_remove(&s->index, s->live[place].r.id);
-	s->live[place].r.id = 0; /* so that nobody waits for its end any more */
+	s->live[place].r.id = 0; /* so that no job waits for its end any more */
 	s->spare[s->n_spare++] = place;
 }
 
 void live_link(struct sched *s, struct live_list *l, uint32_t before, uint32_t place)
 {
-	uint32_t after = before == NOBODY ? l->first : s->live[before].next;
+	uint32_t after = before == NO_JOB ? l->first : s->live[before].next;
 
 	s->live[place].prev = before;
 	s->live[place].next = after;
-	*(before == NOBODY ? &l->first : &s->live[before].next) = place;
-	*(after == NOBODY ? &l->last : &s->live[after].prev) = place;
+	*(before == NO_JOB ? &l->first : &s->live[before].next) = place;
+	*(after == NO_JOB ? &l->last : &s->live[after].prev) = place;
 	l->n++;
 }
 
@@ -74,9 +74,9 @@ void live_unlink(struct sched *s, struct live_list *l, uint32_t place)
 {
 	struct live *j = &s->live[place];
 
-	*(j->prev == NOBODY ? &l->first : &s->live[j->prev].next) = j->next;
-	*(j->next == NOBODY ? &l->last : &s->live[j->next].prev) = j->prev;
-	j->prev = j->next = NOBODY;
+	*(j->prev == NO_JOB ? &l->first : &s->live[j->prev].next) = j->next;
+	*(j->next == NO_JOB ? &l->last : &s->live[j->next].prev) = j->prev;
+	j->prev = j->next = NO_JOB;
 	l->n--;
 }
 
@@ -84,7 +84,8 @@ void live_weigh(struct sched *s, struct live *j)
 {
 	struct fluid_job f = decide_fluid_job(&j->taken, j->r.cpus);
 	bool never = j->r.cpus > s->machine.slots;
-	/* With others like it, so many slots are in use: where three of four are, the fourth counts as well. */
+	/* With others like it, so many slots are in use: where three of four are, the fourth counts as
+	 * well. */
 	double used = never ? 1.0 : s->machine.slots - s->machine.slots % j->r.cpus;
 	double ns = 1e9 * f.cpus * f.work_s * decide_stretch(&s->fluid, &f, used + s->other_load) *
 		    (s->machine.slots / used);
@@ -107,7 +108,7 @@ void live_wait(struct sched *s, uint32_t place)
 	struct live_list *l = &tenant_of(s, &j->r)->waiting;
 	uint32_t before = l->last;
 
-	while (before != NOBODY && (s->live[before].r.priority < j->r.priority ||
+	while (before != NO_JOB && (s->live[before].r.priority < j->r.priority ||
 				    (s->live[before].r.priority == j->r.priority &&
 				     s->live[before].submitted_ns > j->submitted_ns)))
 		before = s->live[before].prev;
@@ -163,8 +164,8 @@ void live_plan(struct sched *s, uint32_t place, size_t position, uint32_t after)
 	j->due = !j->promised;
 	s->n_due += j->due;
 	j->after = after;
-	j->after_id = after == NOBODY ? 0 : s->live[after].r.id;
-	live_link(s, &s->plan, position ? s->rows.place[position - 1] : NOBODY, place);
+	j->after_id = after == NO_JOB ? 0 : s->live[after].r.id;
+	live_link(s, &s->plan, position ? s->rows.place[position - 1] : NO_JOB, place);
 	queue(s, j);
 	rows_move(&s->rows, position + 1, position, s->plan.n - 1 - position);
 	row_fill(s, position, place);
@@ -189,7 +190,7 @@ void live_dequeue(struct sched *s, uint32_t place)
 	s->n_due -= j->due;
 	j->planned = j->due = false;
 	if (t->due == place)
-		t->due = NOBODY;
+		t->due = NO_JOB;
 	s->n_queued--;
 	t->n_queued--;
 	live_changed(s);
@@ -201,7 +202,7 @@ void live_run(struct sched *s, uint32_t place)
 	struct tenant *t = tenant_of(s, &j->r);
 	uint32_t before = s->running.last;
 
-	while (before != NOBODY && s->live[before].started_ns > j->started_ns)
+	while (before != NO_JOB && s->live[before].started_ns > j->started_ns)
 		before = s->live[before].prev;
 	live_link(s, &s->running, before, place);
 	j->running = true;
@@ -294,7 +295,7 @@ void live_changed(struct sched *s)
 
 void live_settle(struct sched *s, int64_t now_ns)
 {
-	settle_until(s, now_ns, NOBODY);
+	settle_until(s, now_ns, NO_JOB);
 }
 
 static void set_speeds_until(struct sched *s, uint64_t processes, uint32_t end)
@@ -309,20 +310,20 @@ static void set_speeds_until(struct sched *s, uint64_t processes, uint32_t end)
 
 void live_set_speeds(struct sched *s)
 {
-	set_speeds_until(s, s->slots_used, NOBODY);
+	set_speeds_until(s, s->slots_used, NO_JOB);
 }
 
-/* Runs the starts of restored jobs again, as far as they are known: jobs that ended before the restart are gone,
- * and what they slowed down is not. */
+/* Runs the starts of restored jobs again, as far as they are known: jobs that ended before the restart are
+ * gone, and what they slowed down is not. */
 static void settle_restored(struct sched *s, int64_t now_ns)
 {
 	uint64_t processes = 0;
 
 	s->unsettled = false;
-	for (uint32_t i = s->running.first; i != NOBODY; i = s->live[i].next) {
+	for (uint32_t i = s->running.first; i != NO_JOB; i = s->live[i].next) {
 		int64_t at_ns = s->live[i].started_ns < now_ns ? s->live[i].started_ns : now_ns;
 
-		if (s->live[i].prev == NOBODY)
+		if (s->live[i].prev == NO_JOB)
 			s->since_ns = at_ns;
 		settle_until(s, at_ns, i);
 		processes += s->live[i].r.cpus;
@@ -371,7 +372,7 @@ double live_memory_used_mb(const struct sched *s)
 {
 	double sum = 0.0;
 
-	for (uint32_t i = s->running.first; i != NOBODY; i = s->live[i].next)
+	for (uint32_t i = s->running.first; i != NO_JOB; i = s->live[i].next)
 		sum += live_memory_mb(&s->live[i].r, s->live[i].taken.decision);
 	return sum;
 }

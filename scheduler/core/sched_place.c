@@ -1,5 +1,5 @@
-/* Places in the plan: where a job that asks for a promise would stand, whether it has to wait there for the end of
- * another, what could be promised instead; and the places of jobs without a promise that are due. */
+/* Places in the plan: where a job that asks for a promise would stand, whether it has to wait there for the
+ * end of another, what could be promised instead; and the places of jobs without a promise that are due. */
 #include <math.h>
 
 #include "scheduler/core/sched_internal.h"
@@ -37,17 +37,17 @@ static size_t position_of(const struct sched *s, int priority, int64_t turn_ns, 
 	return i;
 }
 
-/* Behind everybody, and not before the last promise has been kept: whoever sits there breaks none. */
+/* Behind all jobs, and not before the last promise has been kept: a job in that seat breaks none. */
 static struct seat safest_seat(struct sched *s, int64_t now_ns)
 {
 	const struct live_list *list[] = { &s->running, &s->plan };
-	struct seat seat = { .position = s->plan.n, .after = NOBODY };
+	struct seat seat = { .position = s->plan.n, .after = NO_JOB };
 	double last_s = -INFINITY, shift_s;
 
 	if (!plan_know(s, now_ns, &shift_s))
 		return seat;
 	for (int k = 0; k < 2; k++) {
-		for (uint32_t i = list[k]->first; i != NOBODY; i = s->live[i].next) {
+		for (uint32_t i = list[k]->first; i != NO_JOB; i = s->live[i].next) {
 			const struct live *j = &s->live[i];
 
 			if (j->promised && !j->plan.never && j->plan.end_s >= last_s) {
@@ -114,14 +114,15 @@ static double lesser(double a, double b) /* of what is known */
 	return isnan(a) || b < a ? b : a;
 }
 
-/* Decides with the objective slo_s, in the seats that it might have; d->smallest_slo_s is the smallest need in them. */
+/* Decides with the objective slo_s, in the seats that it might have; d->smallest_slo_s is the smallest need
+ * in them. */
 static int try_seats(struct sched *s, int64_t now_ns, const struct sched_request *r, double slo_s,
 		     struct decision *d, struct seat *seat, struct err *err)
 {
 	int64_t turn_ns = live_deadline_ns(now_ns, slo_s);
 	double smallest_s = NAN;
 
-	*seat = (struct seat){ .position = position_of(s, r->priority, turn_ns, 0), .after = NOBODY };
+	*seat = (struct seat){ .position = position_of(s, r->priority, turn_ns, 0), .after = NO_JOB };
 	for (int k = 0; k <= MOST_HOLDS; k++) {
 		const struct scene_place at = { .seat = *seat, .promises = true };
 		uint64_t harmed;
@@ -155,8 +156,8 @@ static double last_turn_s(const struct sched *s, int64_t now_ns, int priority)
 	return last_s;
 }
 
-/* With a later deadline it would stand further back. An objective is offered only if it would be taken; where the
- * deadlines of others lie in between, a smaller one may be taken as well. */
+/* With a later deadline it would stand further back. An objective is offered only if it would be taken; where
+ * the deadlines of others lie in between, a smaller one may be taken as well. */
 static int find_offer(struct sched *s, int64_t now_ns, const struct sched_request *r, const struct seat *seat,
 		      struct decision *d, struct err *err)
 {
@@ -164,7 +165,7 @@ static int find_offer(struct sched *s, int64_t now_ns, const struct sched_reques
 	struct seat other;
 
 	if (isnan(slo_s) || !s->looks_ahead ||
-	    (seat->after == NOBODY &&
+	    (seat->after == NO_JOB &&
 	     position_of(s, r->priority, live_deadline_ns(now_ns, slo_s), 0) == seat->position))
 		return 0;
 	d->smallest_slo_s = NAN;
@@ -189,7 +190,7 @@ static int find_offer(struct sched *s, int64_t now_ns, const struct sched_reques
 int place_arrival(struct sched *s, int64_t now_ns, const struct sched_request *r, struct decision *out,
 		  struct seat *out_seat, struct err *err)
 {
-	struct scene_place at = { .seat.after = NOBODY };
+	struct scene_place at = { .seat.after = NO_JOB };
 	int rc;
 
 	if (isnan(r->slo_s)) {
@@ -206,7 +207,7 @@ int place_arrival(struct sched *s, int64_t now_ns, const struct sched_request *r
 void place_restored(struct sched *s, uint32_t place)
 {
 	struct live *j = &s->live[place];
-	struct seat seat = { .after = NOBODY };
+	struct seat seat = { .after = NO_JOB };
 
 	if (!j->promised) {
 		live_wait(s, place);
@@ -218,7 +219,7 @@ void place_restored(struct sched *s, uint32_t place)
 
 /* ---- those that are due ---- */
 
-/* Whom the job would harm in this seat; 0: nobody. */
+/* The job that this one would harm in the seat; 0: none. */
 static uint64_t harm(struct sched *s, int64_t now_ns, const struct live *j, const struct seat *seat)
 {
 	const struct scene_place at = { .seat = *seat, .promises = true };
@@ -233,7 +234,7 @@ static uint64_t harm(struct sched *s, int64_t now_ns, const struct live *j, cons
 void place_unpromised(struct sched *s, int64_t now_ns, uint32_t place)
 {
 	struct live *j = &s->live[place];
-	struct seat seat = { .after = NOBODY };
+	struct seat seat = { .after = NO_JOB };
 
 	seat.position = position_of(s, j->r.priority, j->turn_ns, 0);
 	if (s->looks_ahead && s->n_promised + s->n_due && harm(s, now_ns, j, &seat)) {
@@ -259,7 +260,7 @@ void place_due(struct sched *s, int64_t now_ns)
 		uint32_t first = t->waiting.first;
 		double since_s;
 
-		if (first == NOBODY || t->due != NOBODY)
+		if (first == NO_JOB || t->due != NO_JOB)
 			continue;
 		since_s = live_until_s(now_ns, s->live[first].submitted_ns);
 		if (since_s < s->window_s || s->live[first].r.cpus > tenant_most_cpus(s, &s->live[first].r))

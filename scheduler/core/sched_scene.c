@@ -1,13 +1,14 @@
-/* What a decision or an estimate sees of the live jobs: the order in which those that wait start, the scene made of it,
- * and the play of the plan, which is kept until something changes.
+/* What a decision or an estimate sees of the live jobs: the order in which those that wait start, the scene
+ * made of it, and the play of the plan, which is kept until something changes.
  *
- * A queue longer than SCENE_WINDOW is not looked at job by job. The jobs far before the one decided about are merged
- * into at most SCENE_STREAMS equal streams: together as wide as they are, or as the machine, with the slots x time they
- * will take of a full machine. While a queue is there the machine is full, so the streams end when those jobs
- * would, but for the slots that lie idle where the next job does not fit; IDLE_SLOTS allows for those. On random
- * mixes of widths the waits came out between 2 % short and 4 % long; where all are equally wide, 12 % long on two slots;
- * where more run at a time than the window holds (984 running, 1,000 queued), 12 % long. What the streams hide is which
- * of those jobs a candidate could delay; those far behind it are left out, and what it does to them is not seen. */
+ * A queue longer than SCENE_WINDOW is not looked at job by job. The jobs far before the one decided about are
+ * merged into at most SCENE_STREAMS equal streams: together as wide as they are, or as the machine, with the
+ * slots x time they will take of a full machine. While a queue is there the machine is full, so the streams
+ * end when those jobs would, but for the slots that lie idle where the next job does not fit; IDLE_SLOTS
+ * allows for those. On random mixes of widths the waits came out between 2 % short and 4 % long; where all
+ * are equally wide, 12 % long on two slots; where more run at a time than the window holds (984 running,
+ * 1,000 queued), 12 % long. What the streams hide is which of those jobs a candidate could delay; those far
+ * behind it are left out, and what it does to them is not seen. */
 #include <math.h>
 
 #include "scheduler/core/sched_internal.h"
@@ -19,7 +20,7 @@
 
 void order_plan(struct sched *s, uint32_t except)
 {
-	s->order_is_plan = except == NOBODY;
+	s->order_is_plan = except == NO_JOB;
 	s->n_order = 0;
 	for (size_t i = 0; i < s->plan.n; i++) {
 		s->order[s->n_order] = s->rows.place[i];
@@ -41,7 +42,8 @@ struct newcomer {
 	size_t position;
 };
 
-/* Whoever of the tenants stands lowest is next, and rises by what it will run. Those with priority 0, or below. */
+/* The tenant with the lowest standing is next, and rises by what it will run. Jobs with priority 0, or
+ * below. */
 static void order_waiting(struct sched *s, bool below, struct newcomer *n)
 {
 	const struct tenant *own = n->r ? tenant_of(s, n->r) : NULL;
@@ -52,16 +54,16 @@ static void order_waiting(struct sched *s, bool below, struct newcomer *n)
 		struct tenant *t = &s->tenant[i];
 
 		t->cursor = t->waiting.first;
-		while (below && t->cursor != NOBODY && s->live[t->cursor].r.priority >= 0)
+		while (below && t->cursor != NO_JOB && s->live[t->cursor].r.priority >= 0)
 			t->cursor = s->live[t->cursor].next;
-		if (t->cursor != NOBODY || (due && t == own))
+		if (t->cursor != NO_JOB || (due && t == own))
 			heap_push(&s->standings, tenant_standing(s, t), (uint32_t)i);
 	}
 	while (heap_top(&s->standings)) {
 		const struct heap_entry *top = heap_top(&s->standings);
 		struct tenant *t = &s->tenant[top->payload];
 		uint32_t i = t->cursor;
-		bool over = i == NOBODY || (s->live[i].r.priority < 0) != below;
+		bool over = i == NO_JOB || (s->live[i].r.priority < 0) != below;
 		struct heap_entry gone;
 
 		if (due && t == own && (over || s->live[i].r.priority < n->r->priority)) {
@@ -104,7 +106,7 @@ static struct decide_neighbour neighbour_of(const struct live *j, int64_t now_ns
 	};
 }
 
-static const struct decide_neighbour nobody = { .ratio = NAN, .deadline_s = INFINITY };
+static const struct decide_neighbour no_neighbour = { .ratio = NAN, .deadline_s = INFINITY };
 
 static void take_seat(struct sched *s, struct live *j, size_t seat)
 {
@@ -112,8 +114,8 @@ static void take_seat(struct sched *s, struct live *j, size_t seat)
 	j->seat_stamp = s->stamp;
 }
 
-/* The seat of the job whose end it waits for, as a fluid_job says it. One without a promise that was held waits
- * for the one it was held for, as far as is known. */
+/* The seat of the job whose end it waits for, as a fluid_job says it. One without a promise that was held
+ * waits for the one it was held for, as far as is known. */
 static uint32_t after_of(const struct sched *s, const struct live *j, size_t own_seat)
 {
 	const struct live *a = live_after(s, j);
@@ -136,7 +138,7 @@ static void fill_running(struct sched *s, int64_t now_ns, bool promises, int pri
 	size_t n = 0;
 
 	s->stamp++;
-	for (uint32_t i = s->running.first; i != NOBODY; i = s->live[i].next, n++) {
+	for (uint32_t i = s->running.first; i != NO_JOB; i = s->live[i].next, n++) {
 		struct live *j = &s->live[i];
 
 		s->scene_running[n] = decide_fluid_job(&j->taken, j->r.cpus);
@@ -153,7 +155,8 @@ struct queue_view {
 	size_t gap; /* index in the order before which a seat is left free; SIZE_MAX: none */
 };
 
-/* The streams have their seats in front, the others follow; returns the number of seats, without the free one. */
+/* The streams have their seats in front, the others follow; returns the number of seats, without the free
+ * one. */
 static size_t fill_queued(struct sched *s, int64_t now_ns, const struct queue_view *v, size_t first_seat,
 			  bool promises, int priority)
 {
@@ -163,7 +166,7 @@ static size_t fill_queued(struct sched *s, int64_t now_ns, const struct queue_vi
 		struct live *j;
 
 		if (k == v->gap)
-			s->neighbour[first_seat + at++] = nobody;
+			s->neighbour[first_seat + at++] = no_neighbour;
 		if (k == v->last)
 			break;
 		j = &s->live[s->order[k]];
@@ -202,16 +205,16 @@ static size_t fill_streams(struct sched *s, size_t n_merged, size_t first_seat)
 		work_s *= 1.0 + IDLE_SLOTS / s->machine.slots;
 	work_s = fmin(work_s, FLUID_MAX_WORK_S);
 	for (size_t i = 0; i < n; i++) {
-		/* No slot is left over, or those behind would pass the streams in it. The work is as stretched as
-		 * it will be: none of it is the cpus' or the disk's. */
+		/* No slot is left over, or those behind would pass the streams in it. The work is as
+		 * stretched as it will be: none of it is the cpus' or the disk's. */
 		s->scene_queued[i] = (struct fluid_job){ .work_s = work_s,
 							 .cpus = (uint32_t)(width / n + (i < width % n)) };
-		s->neighbour[first_seat + i] = nobody;
+		s->neighbour[first_seat + i] = no_neighbour;
 	}
 	return n;
 }
 
-/* The part of the order that somebody at this position sees. */
+/* The part of the order that a job at this position sees. */
 static struct queue_view view_from(struct sched *s, size_t position, bool gap, size_t first_seat)
 {
 	struct queue_view v = { .last = s->n_order, .gap = gap ? position : SIZE_MAX };
@@ -252,7 +255,7 @@ static bool play_plan(struct sched *s, int64_t at_ns)
 	const struct fluid_times *t;
 	size_t n;
 
-	order_plan(s, NOBODY);
+	order_plan(s, NO_JOB);
 	v.last = s->n_order < SCENE_WINDOW ? s->n_order : SCENE_WINDOW;
 	fill_running(s, at_ns, true, INT32_MIN);
 	n = s->running.n + fill_queued(s, at_ns, &v, s->running.n, true, INT32_MIN);
@@ -262,7 +265,7 @@ static bool play_plan(struct sched *s, int64_t at_ns)
 	s->plan_ns = at_ns;
 	s->plan_first_s = INFINITY;
 	s->plan_holds = true;
-	for (uint32_t i = s->running.first; i != NOBODY; i = s->live[i].next, t++) {
+	for (uint32_t i = s->running.first; i != NO_JOB; i = s->live[i].next, t++) {
 		s->live[i].plan = *t;
 		s->plan_first_s = fmin(s->plan_first_s, t->end_s);
 		s->plan_holds &= decide_in_time(&s->neighbour[s->live[i].seat], t->end_s);
@@ -276,8 +279,8 @@ static bool play_plan(struct sched *s, int64_t at_ns)
 	return true;
 }
 
-/* Between two events a play stays right, seen from later. The play kept is that of the moment of the last change,
- * whoever asks first, so that answers do not depend on questions. */
+/* Between two events a play stays right, seen from later. The play that is kept is that of the moment of the
+ * last change, not of the first question, so that answers do not depend on questions. */
 bool plan_know(struct sched *s, int64_t now_ns, double *out_shift_s)
 {
 	double since_s = live_until_s(now_ns, s->changed_ns);
@@ -296,9 +299,9 @@ bool plan_know(struct sched *s, int64_t now_ns, double *out_shift_s)
 	return play_plan(s, now_ns);
 }
 
-/* What becomes of those in the scene without the job decided about, by seat. One that starts now stands in the plan
- * until then; where the plan breaks promises as it is, they are also looked at without it: a promise that would
- * hold either way is not to be broken. */
+/* What becomes of those in the scene without the job decided about, by seat. One that starts now stands in
+ * the plan until then; where the plan breaks promises as it is, they are also looked at without it: a promise
+ * that would hold either way is not to be broken. */
 static bool know_before(struct sched *s, double shift_s, const struct scene_place *at, size_t own_seat,
 			size_t n_queued, const struct decide_scene *scene)
 {
@@ -306,7 +309,7 @@ static bool know_before(struct sched *s, double shift_s, const struct scene_plac
 	const struct fluid_times *absent = NULL;
 	size_t n = 0, running = s->running.n + at->starting;
 
-	for (uint32_t i = s->running.first; i != NOBODY; i = s->live[i].next)
+	for (uint32_t i = s->running.first; i != NO_JOB; i = s->live[i].next)
 		s->before[n++] = s->live[i].plan;
 	for (size_t k = 0; k < n_queued; k++) {
 		n += n == own_seat;
@@ -349,10 +352,10 @@ static void fill_future(struct sched *s, int64_t now_ns, const struct sched_requ
 	size_t first_seat = s->running.n + at->starting;
 	size_t position = at->starting ? 0 : at->seat.position;
 	struct queue_view v = view_from(s, position, !at->starting, first_seat);
-	const struct live *after = at->starting || at->seat.after == NOBODY ? NULL : &s->live[at->seat.after];
+	const struct live *after = at->starting || at->seat.after == NO_JOB ? NULL : &s->live[at->seat.after];
 
 	if (at->starting) {
-		s->neighbour[s->running.n] = nobody;
+		s->neighbour[s->running.n] = no_neighbour;
 		take_seat(s, &s->live[at->place], s->running.n);
 	}
 	out->n_queued = fill_queued(s, now_ns, &v, first_seat, at->promises, r->priority);
@@ -395,8 +398,8 @@ void scene_make(struct sched *s, int64_t now_ns, const struct sched_request *r, 
 	learn_in_scene(s, r, out);
 	if (s->looks_ahead && at->promises) {
 		if (s->plan.n <= SCENE_WINDOW)
-			known = plan_know(s, now_ns, &shift_s); /* which makes an order of its own */
-		order_plan(s, at->starting ? at->place : NOBODY);
+			known = plan_know(s, now_ns, &shift_s); /* overwrites s->order */
+		order_plan(s, at->starting ? at->place : NO_JOB);
 	}
 	fill_running(s, now_ns, at->promises, r->priority);
 	if (!s->looks_ahead)

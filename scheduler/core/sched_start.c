@@ -36,7 +36,8 @@ static int find_taken(const struct decision *d, const struct candidate *taken)
 	return -1;
 }
 
-/* As sched_soonest(), of those whose effect on the others is known: without a promise it breaks none either. */
+/* As sched_soonest(), of those whose effect on the others is known: without a promise it breaks none
+ * either. */
 static int harmless(const struct decision *d)
 {
 	int least = -1;
@@ -67,7 +68,7 @@ static int least_bad(const struct sched *s, const struct live *j, const struct d
 	return i < 0 ? 0 : i;
 }
 
-/* Decides as if it started now; d->chosen is -1 where every candidate is late or harms somebody. */
+/* Decides as if it started now; d->chosen is -1 if every candidate is late or harms another job. */
 static void decide_now(struct sched *s, int64_t now_ns, uint32_t place, struct decision *out)
 {
 	struct live *j = &s->live[place];
@@ -140,7 +141,8 @@ static bool planned_now(struct sched *s, int64_t now_ns, const struct live *j)
 	       j->plan.start_s - shift_s <= 1e-6;
 }
 
-/* In its place, and behind the end of the one it would harm, everybody is in time, itself included: it waits there. */
+/* If it waits in its place for the end of the job it would harm, and all jobs are in time then, it does
+ * so. */
 static bool waits_instead(struct sched *s, int64_t now_ns, uint32_t place, uint64_t harmed)
 {
 	struct live *j = &s->live[place];
@@ -165,7 +167,7 @@ static bool waits_instead(struct sched *s, int64_t now_ns, uint32_t place, uint6
 	return better;
 }
 
-/* Tries to start it; false: it is held, and out is nobody's. */
+/* Tries to start it; false: it is held, and out means nothing. */
 static bool start_unless_harmful(struct sched *s, int64_t now_ns, uint32_t place, struct decision *out)
 {
 	struct live *j = &s->live[place];
@@ -223,7 +225,7 @@ struct search {
 	struct decision *out;
 	double memory_used_mb;
 	int tries, tries_of_tenant;
-	bool stopped; /* nobody behind may start */
+	bool stopped; /* no job behind may start */
 };
 
 /* While nothing runs there is no event to wait for. */
@@ -242,7 +244,7 @@ static bool try(struct search *q, uint32_t place)
 	enum room room = room_for(s, &s->live[place], q->memory_used_mb);
 
 	if (room != ROOM) {
-		/* without a look ahead nobody passes one that waits for room */
+		/* without a look ahead no job passes one that waits for room */
 		q->stopped = room == NO_ROOM && !s->looks_ahead;
 		return false;
 	}
@@ -257,12 +259,13 @@ static bool try(struct search *q, uint32_t place)
 	return false;
 }
 
-/* A list may change under a try: one that is held gets another seat. Its successor is then tried at the next event. */
+/* A list may change under a try: one that is held gets another seat. Its successor is then tried at the next
+ * event. */
 static bool try_plan(struct search *q, bool below, uint32_t *out_place)
 {
 	struct sched *s = q->s;
 
-	for (uint32_t i = s->plan.first, next; i != NOBODY && !q->stopped; i = next) {
+	for (uint32_t i = s->plan.first, next; i != NO_JOB && !q->stopped; i = next) {
 		next = s->live[i].next;
 		if ((s->live[i].r.priority < 0) == below &&
 		    (!enough(q) || planned_now(s, q->now_ns, &s->live[i])) && try(q, i)) {
@@ -283,7 +286,7 @@ static bool try_waiting(struct search *q, bool below, uint32_t *out_place)
 		uint32_t i = s->tenant[top.payload].waiting.first;
 
 		q->tries_of_tenant = 0;
-		for (; i != NOBODY && !q->stopped && !enough(q) &&
+		for (; i != NO_JOB && !q->stopped && !enough(q) &&
 		       (q->tries_of_tenant < MOST_TRIES_OF_A_TENANT || !s->running.n);
 		     i = s->live[i].next) {
 			if ((s->live[i].r.priority < 0) == below && try(q, i)) {

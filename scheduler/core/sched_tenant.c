@@ -40,8 +40,8 @@ static int roll_make(struct sched *s, const struct sched_tenant *tenant, size_t 
 	}
 	for (size_t i = 0; i < n; i++) {
 		out->tenant[i] = (struct tenant){ .is = tenant[i],
-						  .due = NOBODY,
-						  .waiting = { .first = NOBODY, .last = NOBODY } };
+						  .due = NO_JOB,
+						  .waiting = { .first = NO_JOB, .last = NO_JOB } };
 		out->group[i].cpus = tenant[i].max_cpus ? tenant[i].max_cpus : UINT32_MAX;
 	}
 	return 0;
@@ -111,7 +111,7 @@ static void move_over(struct sched *s, const struct roll *to, size_t n)
 		t->n_queued += !j->running;
 	}
 	for (size_t k = 0; k < s->n_tenants; k++) { /* in their order */
-		for (uint32_t i = s->tenant[k].waiting.first, next; i != NOBODY; i = next) {
+		for (uint32_t i = s->tenant[k].waiting.first, next; i != NO_JOB; i = next) {
 			struct live_list *l = &to->tenant[s->live[i].r.tenant].waiting;
 
 			next = s->live[i].next;

@@ -311,8 +311,8 @@ TEST(test_every_policy_gives_the_same_answers_again)
 	}
 }
 
-/* The look-ahead's stretch and the calibrated model are the same law: a job's time under a load is its time alone,
- * stretched. */
+/* The look-ahead's stretch and the calibrated model are the same law: a job's time under a load is its time
+ * alone, stretched. */
 TEST(test_shares_of_the_queueing_model_explain_its_times)
 {
 	const struct world *w = NULL;

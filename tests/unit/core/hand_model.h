@@ -1,8 +1,8 @@
 /* A model whose every answer can be worked out by hand, for the tests of the scheduler.
  *
- * A job of batch b has 6400 / b seconds of work, all of it on the cpus of a machine with 2 cores, so that among P
- * processes it takes 6400 / b * max(2, P) / max(2, cpus). Bounds are 1.2 times as long. Accuracy is
- * 1 - b / 10000: a smaller batch is slower and better. */
+ * A job of batch b has 6400 / b seconds of work, all of it on the cpus of a machine with 2 cores, so that
+ * among P processes it takes 6400 / b * max(2, P) / max(2, cpus). Bounds are 1.2 times as long. Accuracy is 1
+ * - b / 10000: a smaller batch is slower and better. */
 #ifndef TESTS_HAND_MODEL_H
 #define TESTS_HAND_MODEL_H
 

@@ -1,5 +1,5 @@
-/* Bounds that stay true: what share of promises is kept in worlds whose times move, with and without adaptation,
- * and what it costs. The tables printed are the evidence; the claims are the bars. */
+/* Bounds that stay true: what share of promises is kept in worlds whose times move, with and without
+ * adaptation, and what it costs. The tables printed are the evidence; the claims are the bars. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "common/stats.h"
 #include "predictors/models/conformal.h"
 #include "scheduler/core/adapt.h"
-#include "tests/support/test.h"
+#include "tests/support/support.h"
 
 #define JOBS 5000
 #define MIDDLE 2500 /* where things change */
@@ -349,7 +349,7 @@ TEST(test_one_type_drifts_and_the_others_do_not_pay_for_it)
 TEST(test_few_scores_change_little_and_carry_no_confidence_they_cannot)
 {
 	struct adapt *a = new_adapt(ALL);
-	struct rng rng = rng_stream(4, 4);
+	struct rng rng = rng_stream(support_seed(4), 4);
 	double q, last = 0.25;
 	enum adapt_source source;
 
@@ -375,14 +375,19 @@ TEST(test_few_scores_change_little_and_carry_no_confidence_they_cannot)
 		if (n < 9)
 			assert_true(q == 0.25);
 		now = log(adapt_bias(a, 0)) + q;
-		assert_true(fabs(now - last) < 0.4 * SPREAD); /* nothing jumps */
+		/* Nothing jumps: a score moves the bound by about one gap between scores near the 90 % point,
+		 * times the weight of the scores. That has a mean of 0.06 spreads and a tail like the
+		 * exponential distribution's, so that one of 300 passes 0.8 in 1 of 2,000 tests. Where scores
+		 * took the place of the model at once it would be 1.2. */
+		assert_true(fabs(now - last) < 0.8 * SPREAD);
 		last = now;
 		if (n == 80)
 			assert_int_equal(source, ADAPT_TYPE);
 		if (n == 20)
 			assert_int_equal(source, ADAPT_MODEL);
 	}
-	assert_true(fabs(q - 0.128) < 0.04);
+	/* four standard errors of the 90 % point of 200 scores, sqrt(0.9 * 0.1 / 200) / 1.755 each */
+	assert_true(fabs(q - 0.128) < 4.0 * 0.0121);
 	adapt_free(a);
 }
 
@@ -412,7 +417,8 @@ TEST(test_an_unknown_type_follows_the_others)
 	assert_true(fabs(mean_bias - 1.2) < 0.03);
 }
 
-/* All take 1.2 times as long, one of another type as well: it says nothing new, so its bias is that of all. */
+/* All take 1.2 times as long, one of another type as well: it says nothing new, so its bias is that of
+ * all. */
 TEST(test_a_type_of_few_scores_follows_the_others)
 {
 	struct adapt *a = new_adapt(ALL);

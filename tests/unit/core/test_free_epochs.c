@@ -1,7 +1,7 @@
 /* What leaving the number of epochs open is worth, in the world of the measured profile
- * (configs/profiles/two-cores). Models are trained on two of its three replications and their curves; what happens to a
- * job is then looked up in the third. By default the third is replication 3; with FREE_EPOCHS=all each is once,
- * which is the table of docs/MEASURED.md, "Free epochs". */
+ * (configs/profiles/two-cores). Models are trained on two of its three replications and their curves; what
+ * happens to a job is then looked up in the third. By default the third is replication 3; with
+ * FREE_EPOCHS=all each is once, which is the table of docs/MEASURED.md, "Free epochs". */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,8 @@
 #define EPOCHS 4
 #define CONFIDENCE 0.9
 
-/* Objectives, as multiples of the median time of the job's runs with 4 epochs in the training replications. */
+/* Objectives, as multiples of the median time of the job's runs with 4 epochs in the training
+ * replications. */
 static const double objective[] = { 0.2, 0.3, 0.4, 0.5, 0.6, 0.75, 0.9, 1.1, 1.4, 2.0 };
 #define N_OBJECTIVES (sizeof objective / sizeof *objective)
 

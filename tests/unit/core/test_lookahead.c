@@ -1,5 +1,5 @@
-/* The look ahead on scenes made by hand, with the model of hand_model.h: what a candidate does to others, and what is
- * said of candidates when there are too many jobs to play each of them to the end. */
+/* The look ahead on scenes made by hand, with the model of hand_model.h: what a candidate does to others, and
+ * what is said of candidates when there are too many jobs to play each of them to the end. */
 #include "tests/unit/core/sched_bed.h"
 
 #define MANY 300 /* seats: with 5 candidates too many to play all */
@@ -77,7 +77,8 @@ static void ask(struct stage *t, const double *batch, size_t n, double slo_s)
 		fail_msg("%s", err.text);
 }
 
-/* A job of 100 s that is expected in time, while its bound of 120 s is not: its promise is still worth keeping. */
+/* A job of 100 s that is expected in time, while its bound of 120 s is not: its promise is still worth
+ * keeping. */
 TEST(test_an_expected_end_pushed_past_the_deadline_breaks_the_promise)
 {
 	struct fluid_job other;
@@ -129,12 +130,14 @@ TEST(test_no_objective_is_offered_for_a_candidate_that_was_not_played)
 	strike(&t);
 }
 
-/* Four slots and three processes of others: seven processes share the cores. */
+/* Three processes of others: with the job that runs they are five on two cores, so that it takes 250 s.
+ * Approximate times assume the processes of now, with the candidate beside them: seven. The wait is that of
+ * the one that was played. */
 TEST(test_approximate_times_know_the_other_load)
 {
 	struct stage t;
 
-	build(&t, 4);
+	build(&t, 2);
 	run(&t, 100, 2);
 	queue_behind(&t, MANY - 1, 1e-9);
 	t.scene.other_load = 3.0;
@@ -143,14 +146,16 @@ TEST(test_approximate_times_know_the_other_load)
 	for (size_t i = 0; i < t.d.n_candidates; i++) {
 		const struct candidate *c = &t.d.candidate[i];
 
+		near(c->wait_s, 250);
+		near(c->wait_upper_s, 300);
 		if ((int)i != t.d.chosen) /* that one was played */
 			near(c->time_s, 6400.0 / c->decision * 7.0 / 2.0);
 	}
 	strike(&t);
 }
 
-/* A narrow job of 100 s beside a candidate of 12.5 s with both cores: 18.75 s at two thirds of its speed, so it ends
- * after 106.25 s. The jobs that wait take no time, and are so many that plays end early. */
+/* A narrow job of 100 s beside a candidate of 12.5 s with both cores: 18.75 s at two thirds of its speed, so
+ * it ends after 106.25 s. The jobs that wait take no time, and are so many that plays end early. */
 TEST(test_a_short_play_follows_a_promise_that_could_break)
 {
 	struct stage t;
@@ -189,4 +194,126 @@ TEST(test_a_short_play_follows_a_guarded_job)
 	ask(&t, NULL, 0, 1000);
 	assert_int_equal(t.d.chosen, 0); /* (100 + 200) * 1.2 is in time */
 	strike(&t);
+}
+
+/* Of 100 s and 10 s of work side by side the second ends after 20 s, the first after 110 s. With a candidate
+ * of 12.5 s that is 30 s and 122.5 s. */
+TEST(test_the_longest_delay_is_told)
+{
+	struct stage t;
+
+	build(&t, 6);
+	run(&t, 100, 2);
+	run(&t, 10, 2);
+	t.scene.starting = true;
+	ask(&t, &b512, 1, NAN);
+	near(t.d.candidate[0].time_s, 35);
+	near(t.d.candidate[0].delays_s, 12.5);
+	strike(&t);
+}
+
+TEST(test_the_fastest_is_played_when_none_is_in_time)
+{
+	struct stage t;
+
+	build(&t, 4);
+	t.scene.starting = true;
+	queue_behind(&t, MANY - 1, 0.0);
+	ask(&t, NULL, 0, 1);
+	assert_int_equal(t.d.chosen, -1);
+	near(t.d.smallest_slo_s, 15); /* 12.5 s at their bound */
+	assert_true(isnan(t.d.candidate[0].delays_s));
+	strike(&t);
+}
+
+TEST(test_a_recurring_job_is_played_with_what_it_had)
+{
+	struct stage t;
+
+	build(&t, 4);
+	run(&t, 1, 1);
+	t.scene.starting = true;
+	t.scene.recalls = true;
+	t.scene.recalled_batch = 128;
+	t.scene.recalled_epochs = NAN;
+	t.scene.hysteresis = 0.05; /* from 128 to 32 the accuracy gains 1 % */
+	queue_behind(&t, MANY - 1, 0.0);
+	ask(&t, NULL, 0, 1e6);
+	assert_false(isnan(t.d.candidate[2].delays_s));
+	assert_true(isnan(t.d.candidate[0].delays_s));
+	t.scene.hysteresis = 0.005;
+	ask(&t, NULL, 0, 1e6);
+	assert_true(isnan(t.d.candidate[2].delays_s));
+	assert_false(isnan(t.d.candidate[0].delays_s));
+	strike(&t);
+}
+
+/* The waits of candidates that are not played: for the end of another job, or for slots. */
+TEST(test_approximate_waits_know_ends_and_slots)
+{
+	for (int slots = 0; slots < 2; slots++) {
+		struct stage t;
+
+		build(&t, slots ? 3 : 64);
+		run(&t, 100, 2);
+		t.neighbour[0].deadline_s = 1e6;
+		t.scene.after = slots ? 0 : 1;
+		queue_behind(&t, MANY - 1, 0.0);
+		ask(&t, NULL, 0, 1e6);
+		assert_int_equal(t.d.chosen, 0);
+		assert_true(isnan(t.d.candidate[3].delays_s));
+		near(t.d.candidate[3].wait_s, 100);
+		strike(&t);
+	}
+}
+
+/* A model whose times grow faster with the load than the play's: T = w P / 2 (1 + 0.05 (P - 2)). Beside a job
+ * of 100 s, w = 100: alone the load looks like P = 3, so the work is 105. Played with it the candidate meets
+ * P = 2 + 400 / 205, and its work is 100 + 5 * 400 / 205. Played with that it ends so much after the 200 s
+ * that both need for 100 each. */
+static void steeper(const void *self, const double *x, size_t n_rows, double *out)
+{
+	hand_hybrid.predict(self, x, n_rows, out);
+	for (size_t i = 0; i < n_rows; i++)
+		out[i] *= 1.0 + 0.05 * (x[i * HAND_FEATURES + HAND_PROCESSES] - 2.0);
+}
+
+TEST(test_a_second_play_has_the_work_that_the_first_one_showed)
+{
+	struct predictor_ops ops = hand_hybrid;
+	struct stage t;
+
+	build(&t, 4);
+	ops.predict = steeper;
+	t.m->time.predictor.ops = &ops;
+	run(&t, 100, 2);
+	t.scene.starting = true;
+	ask(&t, &b64, 1, NAN);
+	near(t.d.candidate[0].work_s, 100.0 + 5.0 * 400.0 / 205.0);
+	near(t.d.candidate[0].time_s, 200.0 + 5.0 * 400.0 / 205.0);
+	t.m->time.predictor.ops = &hand_hybrid;
+	strike(&t);
+}
+
+/* Jobs take half as long again as the model says. */
+TEST(test_approximate_times_are_corrected_like_the_others)
+{
+	struct adapt *a = NULL;
+	struct stage t;
+
+	assert_int_equal(adapt_new(&(struct adapt_params){ 0 }, &a, NULL), 0);
+	for (int i = 0; i < 200; i++)
+		assert_true(adapt_observe(a, 0, 0.9, 100, NAN, 150 * exp(i % 2 ? 0.01 : -0.01)));
+	build(&t, 2);
+	run(&t, 100, 2);
+	queue_behind(&t, MANY - 1, 1e-9);
+	t.scene.indifferent = true;
+	t.scene.adapt = a;
+	ask(&t, NULL, 0, NAN);
+	assert_int_equal(t.d.chosen, 0);
+	near(t.d.candidate[4].model_s, 25); /* not played: four processes, as now */
+	near(t.d.candidate[4].time_s, 25 * adapt_bias(a, 0));
+	assert_true(adapt_bias(a, 0) > 1.45);
+	strike(&t);
+	adapt_free(a);
 }

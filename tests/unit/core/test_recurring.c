@@ -1,4 +1,5 @@
-/* Hysteresis: a job that comes again keeps its batch unless another is clearly better; and the table stays bounded. */
+/* Hysteresis: a job that comes again keeps its batch unless another is clearly better; and the table stays
+ * bounded. */
 #include <math.h>
 #include <string.h>
 
@@ -46,6 +47,9 @@ TEST(test_a_job_keeps_its_batch_until_the_gain_passes_the_threshold)
 	assert_int_equal(recurring_keep(r, 7, &d, RECURRING_THRESHOLD), 0); /* 5.6 % */
 	d = three(0.80, 0.90, 0.85);
 	assert_int_equal(recurring_keep(r, 7, &d, 0.0), 1); /* it is the best */
+	d = three(0.5625, 0.5, 0.4); /* an eighth of what it has */
+	assert_int_equal(recurring_keep(r, 7, &d, 0.125), 1);
+	assert_int_equal(recurring_keep(r, 7, &d, 0.12), 0);
 	recurring_free(r);
 }
 

@@ -263,6 +263,33 @@ TEST(test_memory_refuses_what_never_fits_and_waits_for_what_does_not_fit_yet)
 	drop(&b);
 }
 
+TEST(test_memory_of_the_records_is_taken_while_a_job_runs)
+{
+	struct bed b;
+	struct sched_request r;
+	struct sched_params p;
+
+	make(&b, "postrider", 4);
+	p = params(&b, "postrider", 4);
+	p.machine.memory_mb = 1000;
+	remake(&b, &p);
+	r = job(&b, 1, NAN);
+	r.batch = &b64;
+	r.n_batches = 1;
+	r.memory_mb_per_record = 5; /* 320 MB */
+	submit(&b, 0, &r);
+	assert_int_equal(next(&b, 0), 1);
+	r = job(&b, 2, NAN);
+	r.memory_mb = 681;
+	submit(&b, 0, &r);
+	assert_int_equal(next(&b, 0), 0);
+	r = job(&b, 3, NAN);
+	r.memory_mb = 680;
+	submit(&b, 0, &r);
+	assert_int_equal(next(&b, 0), 3);
+	drop(&b);
+}
+
 /* At its start a job takes no more memory than there is, even if another batch would be better. */
 TEST(test_memory_that_is_taken_limits_the_batch_at_the_start)
 {
@@ -425,6 +452,44 @@ TEST(test_naive_draws_once_and_needs_no_model)
 	drop(&b);
 }
 
+/* At the start the largest batch does not fit any more. What was drawn on arrival stays. */
+TEST(test_naive_does_not_draw_again_at_the_start)
+{
+	const double batch[] = { 16, 32, 64, 512 };
+	struct bed b;
+	struct sched_params p;
+	struct sched_request r;
+	size_t started = 0;
+
+	make(&b, "naive", 4);
+	p = params(&b, "naive", 4);
+	p.machine.memory_mb = 600;
+	remake(&b, &p);
+	r = job(&b, 1, NAN);
+	r.memory_mb = 500;
+	submit(&b, 0, &r);
+	assert_int_equal(next(&b, 0), 1);
+	r = job(&b, 2, NAN);
+	r.batch = batch;
+	r.n_batches = 4;
+	r.memory_mb_per_record = 1;
+	for (; r.id < 50; r.id++) {
+		double drawn;
+
+		assert_int_equal(submit(&b, 0, &r), SCHED_BEST_EFFORT);
+		drawn = b.d.candidate[b.d.chosen].decision;
+		if (next(&b, 0)) {
+			started++;
+			assert_true(b.d.candidate[b.d.chosen].decision == drawn);
+		} else {
+			assert_true(drawn == 512);
+		}
+		assert_int_equal(sched_remove(b.s, 0, r.id, NULL), 0);
+	}
+	assert_in_range(started, 1, 47);
+	drop(&b);
+}
+
 TEST(test_fixed_takes_the_nearest_batch_that_a_job_allows)
 {
 	const double some[] = { 32, 512 };
@@ -556,7 +621,8 @@ TEST(test_every_failed_allocation_is_an_error)
 	drop(&b);
 }
 
-/* 6400 / 70 * 1.2 s is no whole number of nanoseconds. The job needs exactly that, on arrival and at its start. */
+/* 6400 / 70 * 1.2 s is no whole number of nanoseconds. The job needs exactly that, on arrival and at its
+ * start. */
 TEST(test_a_deadline_is_not_earlier_than_the_objective)
 {
 	const double b70 = 70;
@@ -570,9 +636,9 @@ TEST(test_a_deadline_is_not_earlier_than_the_objective)
 	drop(&b);
 }
 
-/* A model without an answer for more than two processes, as a queue without a steady state has none. Two is what runs
- * now with the job beside it, and more is what it will meet. With 40 batches not all of them are played, and for none
- * of those played there is a time. */
+/* A model without an answer for more than two processes, as a queue without a steady state has none. Two is
+ * what runs now with the job beside it, and more is what it will meet. With 40 batches not all of them are
+ * played, and for none of those played there is a time. */
 static void only_two(const void *self, const double *x, size_t n_rows, double *out)
 {
 	hand_hybrid.predict(self, x, n_rows, out);

@@ -200,30 +200,69 @@ TEST(test_running_jobs_have_the_speed_of_the_new_machine)
 	drop(&b);
 }
 
-/* A queue too long to be looked at job by job: its first part is merged by what each takes of the machine. */
-TEST(test_a_long_queue_weighs_what_it_weighs_on_the_new_machine)
+/* Of a queue of 900 the last 512 are looked at one by one. The 388 before them are merged by what each takes
+ * of the machine, and a quarter of a slot of four counts as idle. All jobs have 12.5 s of work on two cores;
+ * one of three cpus takes all of four slots. */
+static double wait_behind_900(uint32_t slots, uint32_t cpus, double slo_s, bool change)
 {
-	double wait_s[2];
+	struct sched_params p;
+	struct sched_request r;
+	struct bed b;
+	double wait_s;
 
-	for (int changed = 0; changed < 2; changed++) {
-		struct sched_params p;
-		struct sched_request r;
-		struct bed b;
+	make(&b, "postrider", slots);
+	r = job(&b, 0, slo_s);
+	r.batch = &b512;
+	r.n_batches = 1;
+	r.cpus = cpus;
+	for (r.id = 100; r.id < 1000; r.id++)
+		submit(&b, 0, &r);
+	p = params(&b, "postrider", 4);
+	if (change)
+		assert_int_equal(sched_use(b.s, 0, &p, values_of, &b.values, NULL), 0);
+	assert_int_equal(sched_what_if(b.s, 0, &r, &b.d, &b.verdict, NULL), 0);
+	wait_s = b.d.candidate[0].wait_s;
+	drop(&b);
+	return wait_s;
+}
 
-		make(&b, "postrider", changed ? 2 : 4);
-		for (uint64_t id = 100; id < 1000; id++)
-			assert_int_equal(submit_batch(&b, 0, id, &b512, 1e6), SCHED_PROMISED);
-		p = params(&b, "postrider", 4);
-		if (changed)
-			assert_int_equal(sched_use(b.s, 0, &p, values_of, &b.values, NULL), 0);
-		r = job(&b, 1000, 2e6);
-		r.batch = &b512;
-		r.n_batches = 1;
-		assert_int_equal(sched_what_if(b.s, 0, &r, &b.d, &b.verdict, NULL), 0);
-		wait_s[changed] = b.d.candidate[0].wait_s;
-		drop(&b);
+TEST(test_a_long_queue_is_merged_by_its_weight)
+{
+	const double expected_s = 388 * 12.5 * (1.0 + 0.25 / 4) + 512 * 12.5;
+
+	near(wait_behind_900(4, 2, 1e6, false), expected_s);
+	near(wait_behind_900(4, 3, 1e6, false), expected_s);
+	near(wait_behind_900(4, 2, NAN, false), expected_s);
+	near(wait_behind_900(2, 2, 1e6, true), expected_s); /* with the weights of the new machine */
+}
+
+TEST(test_restored_promises_stand_by_their_deadlines)
+{
+	struct sched_restored r = { .promised = true };
+	struct bed b;
+
+	make(&b, "postrider", 2);
+	for (uint64_t id = 1; id <= 3; id++) {
+		r.request = job(&b, id, id == 2 ? 200 : 300);
+		assert_int_equal(sched_restore(b.s, &r, NULL), 0);
 	}
-	near(wait_s[0], wait_s[1]);
-	/* 900 jobs of 12.5 s on two cores; what is merged counts as up to a quarter of a slot longer */
-	assert_true(wait_s[0] > 900 * 12.5 - 13.0 && wait_s[0] < 900 * 12.5 * (1.0 + 0.25 / 4));
+	assert_int_equal(next(&b, 0), 2);
+	drop(&b);
+}
+
+TEST(test_a_restored_promise_is_kept)
+{
+	struct sched_restored r = { .promised = true, .running = true };
+	struct bed b;
+
+	make(&b, "postrider", 4);
+	r.request = job(&b, 1, 121); /* 100 s, at most 120 s: nothing may run beside it */
+	r.request.batch = &b64;
+	r.request.n_batches = 1;
+	assert_int_equal(sched_restore(b.s, &r, NULL), 0);
+	submit_batch(&b, 0, 2, &b64, NAN);
+	assert_int_equal(next(&b, 0), 0);
+	sched_remove(b.s, 50 * S, 1, NULL);
+	assert_int_equal(next(&b, 50), 2);
+	drop(&b);
 }

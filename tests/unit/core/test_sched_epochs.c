@@ -3,8 +3,8 @@
 
 enum { CPUS = 1, NJOBS, BATCH, EPOCHS, PROCESSES, FEATURES };
 
-/* 640 / batch seconds an epoch alone on two cores. The accuracy rises with the epochs, but for a dip at 4, and falls with
- * the batch. */
+/* 640 / batch seconds an epoch alone on two cores. The accuracy rises with the epochs, but for a dip at 4,
+ * and falls with the batch. */
 static void epochs_time(const void *self, const double *x, size_t n_rows, double *out)
 {
 	(void)self;

@@ -1,4 +1,5 @@
-/* Who starts when: deadlines, priorities, jobs that pass others, jobs that are held or due, and why one waits. */
+/* Who starts when: deadlines, priorities, jobs that pass others, jobs that are held or due, and why one
+ * waits. */
 #include "tests/unit/core/sched_bed.h"
 
 static enum sched_verdict submit_as(struct bed *b, int64_t now_s, uint64_t id, const double *batch,
@@ -305,6 +306,39 @@ TEST(test_a_late_job_that_allows_it_is_stopped_in_time)
 	drop(&b);
 }
 
+/* A deadline that the clock cannot hold is later than any other. */
+TEST(test_a_very_late_deadline_goes_last)
+{
+	struct bed b;
+
+	make(&b, "postrider", 2);
+	submit_as(&b, 0, 9, &b128, 2, NAN, 0);
+	assert_int_equal(next(&b, 0), 9);
+	assert_int_equal(submit_as(&b, 0, 1, &b128, 2, 1e12, 0), SCHED_PROMISED);
+	assert_int_equal(submit_as(&b, 0, 2, &b128, 2, 1000, 0), SCHED_PROMISED);
+	sched_remove(b.s, 0, 9, NULL);
+	assert_int_equal(next(&b, 0), 2);
+	drop(&b);
+}
+
+/* Due after 100 s, so before a deadline at 190 s: when the first job ends, 62.5 s of work are left, at most
+ * 75 s. */
+TEST(test_a_job_is_due_after_one_window)
+{
+	struct bed b;
+
+	make_with_window(&b, "postrider", 2);
+	submit_as(&b, 0, 1, &b64, 2, NAN, 0);
+	assert_int_equal(next(&b, 0), 1);
+	submit_as(&b, 0, 2, &b128, 2, NAN, 0);
+	assert_int_equal(submit_as(&b, 50, 3, &b512, 2, 140, 0), SCHED_PROMISED);
+	assert_int_equal(next(&b, 100), 0);
+	assert_true(waiting(&b, 100, 2).due);
+	sched_remove(b.s, 101 * S, 1, NULL);
+	assert_int_equal(next(&b, 101), 2);
+	drop(&b);
+}
+
 TEST(test_of_equal_deadlines_the_earlier_arrival_goes_first)
 {
 	struct bed b;
@@ -321,9 +355,9 @@ TEST(test_of_equal_deadlines_the_earlier_arrival_goes_first)
 	drop(&b);
 }
 
-/* The first is slower than it seemed: after 10 s it expects to take another 163.3 s, at most 196 s of the 240 s left.
- * Beside the second it would take 213.3 s, at most 256 s. The second, of 50 s, has 130 s left: it cannot wait for the
- * end of the first, so it starts. With 300 s left it waits. */
+/* The first is slower than it seemed: after 10 s it expects to take another 163.3 s, at most 196 s of the 240
+ * s left. Beside the second it would take 213.3 s, at most 256 s. The second, of 50 s, has 130 s left: it
+ * cannot wait for the end of the first, so it starts. With 300 s left it waits. */
 TEST(test_a_promised_job_waits_for_another_only_if_it_is_in_time_then)
 {
 	for (int later = 0; later < 2; later++) {
@@ -339,8 +373,8 @@ TEST(test_a_promised_job_waits_for_another_only_if_it_is_in_time_then)
 	}
 }
 
-/* 64 jobs and more are played once and remembered. The first should have ended after 100 s and runs on, so after 150 s
- * another 7.5 s of it are expected, and all others move back by that. */
+/* 64 jobs and more are played once and remembered. The first should have ended after 100 s and runs on, so
+ * after 150 s another 7.5 s of it are expected, and all others move back by that. */
 TEST(test_a_plan_is_not_used_beyond_its_first_event)
 {
 	struct sched_request r;

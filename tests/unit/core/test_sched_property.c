@@ -1,6 +1,7 @@
-/* What must hold for every schedule, on ten thousand small random ones played to their end with jobs that have just
- * the work that was predicted (hand_model.h): promises are kept, whatever was started before its turn; nobody is
- * kept waiting beyond the rules of sched.h; quotas hold; the machine is not idle without a reason. */
+/* What must hold for every schedule, on ten thousand small random ones played to their end with jobs that
+ * have just the work that was predicted (hand_model.h): promises are kept, whatever was started before its
+ * turn; nobody is kept waiting beyond the rules of sched.h; quotas hold; the machine is not idle without a
+ * reason. */
 #include "tests/support/test.h"
 #include "tests/unit/core/hand_model.h"
 
@@ -177,7 +178,8 @@ static bool due_waits(const struct theatre *t)
 
 /* ---- claims ---- */
 
-/* With nothing to protect, whoever starts is of a tenant that stands no higher than any other that could start. */
+/* With nothing to protect, whoever starts is of a tenant that stands no higher than any other that could
+ * start. */
 static void check_fair(const struct theatre *t, const struct player *p)
 {
 	double waited_s = 1e-9 * (double)(t->now_ns - p->submitted_ns);
@@ -236,8 +238,8 @@ static void check_rest(struct theatre *t)
 	}
 }
 
-/* The first to wait of a tenant that is not above its share is due after a window, and then never starts later than
- * was planned at that moment. */
+/* The first to wait of a tenant that is not above its share is due after a window, and then never starts
+ * later than was planned at that moment. */
 static void check_due(struct theatre *t)
 {
 	double mean = mean_standing(t);

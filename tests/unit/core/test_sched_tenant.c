@@ -182,8 +182,8 @@ TEST(test_tenants_may_change_under_live_jobs)
 	drop(&b);
 }
 
-/* The job waits for 500 s before it is started out of turn; only its time from then on is usage. */
-TEST(test_usage_counts_from_the_start)
+/* The job waits for 500 s before it is started out of turn, and runs for 500 s: only that is usage. */
+TEST(test_usage_counts_from_start_to_end)
 {
 	const struct sched_tenant one[] = { { .weight = 1 } };
 	struct bed b;
@@ -191,6 +191,27 @@ TEST(test_usage_counts_from_the_start)
 	make_for(&b, 4, one, 1);
 	submit_of(&b, 0, 1, 0, 2, NAN);
 	assert_int_equal(sched_start_now(b.s, 500 * S, 1, &b.d, NULL), 0);
-	near(share(&b, 1500, 0).usage_cpu_s, 2000 * (1 - exp(-1)));
+	sched_remove(b.s, 1000 * S, 1, NULL);
+	near(share(&b, 2000, 0).usage_cpu_s, 2000 * (1 - exp(-0.5)) * exp(-1));
+	drop(&b);
+}
+
+/* Whoever has the next turn stands higher after it, so equal tenants take turns. */
+TEST(test_the_order_of_starts_goes_around_the_tenants)
+{
+	const struct sched_tenant two[] = { { .weight = 1 }, { .weight = 1 } };
+	const uint64_t order[] = { 1, 3, 2, 4 };
+	struct sched_estimate e[4];
+	uint64_t id[4];
+	struct bed b;
+
+	make_for(&b, 2, two, 2);
+	for (uint64_t i = 1; i <= 4; i++)
+		submit_of(&b, 0, i, i > 2, 2, NAN);
+	assert_int_equal(sched_estimates(b.s, 0, id, e, 4), 4);
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(id[i], order[i]);
+		near(e[i].start_s, 100 * i);
+	}
 	drop(&b);
 }
