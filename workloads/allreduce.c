@@ -201,7 +201,7 @@ static void worker_main(struct worker *w, unsigned rank, size_t n_floats, pid_t 
 	_exit(0);
 }
 
-/* Waits for all; the first death that is no clean exit fails the job. */
+/* Waits for all workers. The first one that does not exit cleanly fails the job. */
 static void watch(struct shared *s, const pid_t *pid, unsigned n)
 {
 	unsigned left = n;

@@ -39,7 +39,7 @@ static int read_labels(struct data *d, const struct idx *labels, struct err *err
 	rc = idx_read_first(labels, d->n, d->label, err);
 	for (size_t i = 0; !rc && i < d->n; i++)
 		if (d->label[i] >= NET_CLASSES)
-			rc = err_fail(err, ERR_FORMAT, "%s, byte %zu: label %u is no digit",
+			rc = err_fail(err, ERR_FORMAT, "%s, byte %zu: label %u is not a digit",
 				      text_tail(labels->path, 300), labels->header + i, d->label[i]);
 	return rc;
 }

@@ -339,7 +339,7 @@ int digits_cached(char **out_dir, void (*notice)(const char *dir), struct err *e
 		goto out;
 	}
 	rc = digits_write(temp, CACHE_TRAIN, CACHE_TEST, CACHE_SEED, err);
-	/* Somebody else may have been faster: theirs is the same, to the byte. */
+	/* Another process may have been faster: its files are the same to the byte. */
 	if (!rc && rename(temp, dir) < 0 && errno != ENOTEMPTY && errno != EEXIST)
 		rc = err_fail(err, ERR_IO, "cannot rename %s: %s", text_tail(temp, 300), strerror(errno));
 	remove_digits(temp);

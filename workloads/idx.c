@@ -120,7 +120,7 @@ int idx_open(const char *path, size_t n_dims, bool direct, struct idx *out, stru
 		    O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); /* a pipe by that name must not block */
 	rc = f.fd < 0 ? system_error("open", path, err) : read_header(&f, n_dims, err);
 	if (!rc && direct) {
-		/* The header was read before: 16 bytes are no size for direct I/O. */
+		/* The header was read before: direct I/O cannot read 16 bytes. */
 		if (fcntl(f.fd, F_SETFL, O_DIRECT) < 0)
 			rc = err_fail(err, ERR_IO, "the file system of %s does not do direct I/O: %s",
 				      shown(path), strerror(errno));

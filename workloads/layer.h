@@ -1,4 +1,4 @@
-/* A layer: so many floats a record in, so many out, and its share of the network's parameters. layer_dense.c
+/* A layer: its floats per record in and out, and its share of the parameters of the network. layer_dense.c
  * and layer_conv.c are the two kinds; net.c strings them together. Records lie one after the other. */
 #ifndef WORKLOADS_LAYER_H
 #define WORKLOADS_LAYER_H

@@ -35,8 +35,8 @@ int net_find(const char *name, struct net *out, struct err *err)
 	} else {
 		near = text_nearest(name, known);
 		return err_fail(err, ERR_ARG,
-				"there is no network '%.40s'%s%s%s; there are simplenet and lenet5", name,
-				near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
+				"there is no network '%.40s'%s%s%s; the networks are simplenet and lenet5",
+				name, near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
 	}
 	*out = net;
 	return 0;

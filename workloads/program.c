@@ -204,7 +204,7 @@ struct talk {
 	const struct train_params *p;
 	bool json;
 	struct progress *bar;
-	size_t unshown; /* records: the bar is told of them in hundreds, not one by one */
+	size_t unshown; /* records that the bar does not show yet: it moves in hundreds */
 };
 
 static void on_epoch(void *ctx, const struct train_epoch *e)

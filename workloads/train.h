@@ -50,7 +50,7 @@ struct train_params {
 	unsigned workers;
 	/* Called by worker 0 in its process; may be NULL. */
 	void (*on_epoch)(void *ctx, const struct train_epoch *e);
-	void (*on_records)(void *ctx, size_t n); /* so many more were trained with */
+	void (*on_records)(void *ctx, size_t n); /* n more records were used */
 	void *ctx;
 };
 

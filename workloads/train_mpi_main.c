@@ -14,7 +14,7 @@
 #include "workloads/stop.h"
 
 /* The vector has one place more than the network has parameters: ranks that got a signal put 1 there, so that
- * agreeing when to stop costs no message of its own. */
+ * agreeing when to stop needs no extra message. */
 static int mpi_sum(struct comm *c, const float **out_sum, struct err *err)
 {
 	float *sum = c->self;

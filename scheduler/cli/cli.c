@@ -68,7 +68,7 @@ int cli_write(const char *path, const struct strbuf *text, struct err *err)
 	int rc;
 
 	if (text->failed)
-		return err_fail(err, ERR_NOMEM, "out of memory for the result");
+		return err_nomem(err, "the result");
 	fflush(stdout);
 	sigemptyset(&stop);
 	sigaddset(&stop, SIGINT);

@@ -1,7 +1,7 @@
-/* What the verbs of `postrider` share: options from one table a verb, text tables, reading a table
- * of runs under a schema, writing a result, and talk on stderr. Read one verb_*.c next.
+/* Shared by the verbs of `postrider`: options from one table per verb, text tables, reading a table of runs
+ * under a schema, writing a result, and messages on stderr. Read one verb_*.c next.
  *
- * A verb is `int verb_x(int argc, char **argv)`: argv[0] is its own name, the result an exit code. */
+ * A verb is `int verb_x(int argc, char **argv)`: argv[0] is its name, the result an exit code. */
 #ifndef SCHEDULER_CLI_CLI_H
 #define SCHEDULER_CLI_CLI_H
 
@@ -80,13 +80,13 @@ struct cli {
 	bool quiet, verbose, json, no_color;
 	uint64_t threads;
 	const char *output;
-	char **arg; size_t n_args; /* what is no option, in order */
+	char **arg; size_t n_args; /* the arguments that are not options, in order */
 };
 
-/* True: go on. False: leave with *out_exit (help was printed: 0; a mistake was explained: 2). */
+/* True: continue. False: exit with *out_exit (0 after the help, 2 after a message about a mistake). */
 bool cli_parse(struct cli *c, const struct cli_usage *u, int argc, char **argv, int *out_exit);
 
-/* ---- talk ---- */
+/* ---- messages ---- */
 int cli_fail(const struct err *err); /* "postrider: ..." on stderr; returns the exit code */
 int cli_usage_error(const struct cli *c, const char *fmt, ...) /* and where help is; returns 2 */
 	__attribute__((format(printf, 2, 3)));
@@ -94,15 +94,16 @@ void cli_notice(const struct cli *c, const char *fmt, ...) /* "postrider: note: 
 	__attribute__((format(printf, 2, 3)));
 
 /* ---- results ---- */
-/* To FILE or, for NULL and "-", standard output. Files appear whole or not at all, Ctrl-C or not. */
+/* Writes to a file, or to standard output for NULL and "-". A file appears complete or not at all, even with
+ * Ctrl-C. */
 int cli_write(const char *path, const struct strbuf *text, struct err *err);
-/* cli_write of a verb's result to its -o, and the exit code that goes with it. */
+/* cli_write() of the result to -o; returns the exit code. */
 int cli_finish(const struct cli *c, const struct strbuf *text);
-/* Says before the work, not after it, that a file can not be written where it is asked for. */
+/* Checks before the work starts that a file can be written. */
 int cli_check_output(const char *path, struct err *err);
 
-bool cli_colour(const struct cli *c);        /* does the result, on its way to -o, want it? */
-bool cli_colour_stdout(const struct cli *c); /* and text that goes to standard output anyway? */
+bool cli_colour(const struct cli *c);        /* is the result, which goes to -o, coloured? */
+bool cli_colour_stdout(const struct cli *c); /* is text on standard output coloured? */
 void cli_bar(struct strbuf *out, double share, int width); /* share of 1, as a bar of text */
 
 char *cli_number(double v, char *buf);  /* four significant digits, "-" for NaN; buf of 32 bytes */
@@ -110,11 +111,11 @@ char *cli_number(double v, char *buf);  /* four significant digits, "-" for NaN;
 char *cli_spread(double mean, double sd, char *buf); /* mean and spread; buf of CLI_SPREAD_SIZE */
 char *cli_percent(double share, char *buf); /* "94.4 %", "-" for NaN; buf of 32 bytes */
 char *cli_seconds_up(double s, char *buf); /* rounded up, so that it can be promised when it is typed back */
-/* The text without what a terminal would obey (control characters), in a ring of 8 buffers. */
+/* The text without control characters, which a terminal would obey; in a ring of 8 buffers. */
 const char *cli_clean(const char *text);
 
 struct cli_table {           /* cells are added row by row, the header first */
-	const char *align;   /* 'l' or 'r', one a column */
+	const char *align;   /* 'l' or 'r' for each column */
 	char **cell; size_t n_cells, cap;
 	size_t *mark; size_t n_marks, mark_cap;
 	bool failed;
@@ -127,21 +128,20 @@ void cli_table_add(struct cli_table *t, const char *fmt, ...) __attribute__((for
 void cli_table_number(struct cli_table *t, double v);
 void cli_table_seconds(struct cli_table *t, double s);
 void cli_table_percent(struct cli_table *t, double share);
-void cli_table_mark(struct cli_table *t); /* the row of the last cell is the one that matters */
+void cli_table_mark(struct cli_table *t); /* highlights the row of the last cell */
 /* Columns that are empty below their header are left out. */
 void cli_table_print(const struct cli_table *t, struct strbuf *out, bool colour);
 void cli_table_release(struct cli_table *t);
 
-const struct score *cli_score(const struct score_summary *s); /* its mean; all NaN without a fold */
+const struct score *cli_score(const struct score_summary *s); /* its mean; all NaN without folds */
 void cli_json_score(struct json_writer *w, const char *key, const struct score *s); /* an object */
-/* "scores" and "spread" of the open object: null each where nothing was held out. */
+/* Writes "scores" and "spread" into the open object; nulls if there were no test rows. */
 void cli_json_summary(struct json_writer *w, const struct score_summary *s);
-/* One member of a model bundle as "name"/"settings"/"scores"; null where there is none. */
+/* Writes a model of a bundle as "name", "settings" and "scores"; null if there is none. */
 void cli_json_target(struct json_writer *w, const char *key, const struct model_target *t);
 
 double cli_json_number(const struct json *object, const char *key); /* of a member; NaN: there is none */
-/* A value read elsewhere, as it was; and the members of an object, without those of the NULL-terminated
- * list. */
+/* Copies a value; copies the members of an object, except those of the NULL-terminated list. */
 void cli_json_copy(struct json_writer *w, const struct json *v);
 void cli_json_members(struct json_writer *w, const struct json *object, const char *const *without);
 
@@ -162,16 +162,16 @@ struct cli_input_params {
 	struct schema *schema;         /* instead of a path: borrowed, and the excludes go into it */
 	const struct cli_list *exclude;/* COL=VALUE; NULL: none */
 	bool need_targets;
-	bool keeps_columns;            /* the result has them all, so none is noted as ignored */
+	bool keeps_columns;            /* the result keeps all columns, so no note says that one is ignored */
 };
-/* Notes about ignored columns and rows left out go to stderr. Release after failure too. */
+/* Prints notes about ignored columns and rows that are left out. Release after failure too. */
 int cli_input_open(struct cli_input *in, const struct cli *c, const struct cli_input_params *p,
                    struct err *err);
 void cli_input_release(struct cli_input *in);
 
 int cli_model_open(const char *path, struct model **out, struct err *err);
 
-/* ---- progress: hand cli_on_progress and a zeroed struct to train_params ---- */
+/* ---- progress: give cli_on_progress and a zeroed struct to train_params ---- */
 struct cli_progress {
 	bool off;
 	struct progress *bar;

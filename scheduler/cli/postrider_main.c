@@ -109,17 +109,12 @@ static int verb_version(int argc, char **argv)
 static int unknown_verb(const char *given)
 {
 	const char *name[N_VERBS + 1] = { NULL };
-	const char *near;
+	char hint[TEXT_HINT];
 
 	for (size_t i = 0; i < N_VERBS; i++)
 		name[i] = verb_all[i].name;
-	near = text_nearest(given, name);
-	if (near)
-		fprintf(stderr, "postrider: there is no verb '%s'; did you mean '%s'?\n", cli_clean(given),
-			near);
-	else
-		fprintf(stderr, "postrider: there is no verb '%s'; 'postrider --help' lists them\n",
-			cli_clean(given));
+	fprintf(stderr, "postrider: there is no verb '%s'%s\npostrider: 'postrider --help' lists the verbs\n",
+		cli_clean(given), text_hint(given, name, hint));
 	return 2;
 }
 

@@ -99,13 +99,10 @@ static void print_params(const struct job_type *type, struct strbuf *out)
 
 static void print_types(const struct cli *c, const struct config *config, struct strbuf *out)
 {
-	static const char *const head[] = { "type", "runs", "cpus", "batches", "lr", "parameters" };
 	struct strbuf cell = { 0 };
 	struct cli_table t;
 
-	cli_table_init(&t, "llllll");
-	for (size_t i = 0; i < sizeof head / sizeof head[0]; i++)
-		cli_table_add(&t, "%s", head[i]);
+	cli_table_head(&t, "llllll", "type", "runs", "cpus", "batches", "lr", "parameters");
 	for (size_t i = 0; i < config->n_types; i++) {
 		const struct job_type *type = &config->type[i];
 		char base[32];

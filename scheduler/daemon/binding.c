@@ -1,3 +1,4 @@
+/* Binding jobs to a configuration and a model. See binding.h. */
 #include "scheduler/daemon/binding.h"
 
 #include <math.h>
@@ -152,6 +153,22 @@ int binding_of_row(const struct setup *s, const struct job_record *row, struct b
 	json_free(params);
 	json_free(batches);
 	return rc;
+}
+
+int binding_without_type(const struct setup *s, const struct job_record *row, struct binding *out,
+			 struct err *err)
+{
+	int rc;
+
+	*out = (struct binding){ .batch = mem_array(1, sizeof *out->batch), .n_batches = 1 };
+	rc = out->batch ? job_values_init(&out->values, setup_schema(s), err)
+			: err_nomem(err, "the batch of a job");
+	if (rc) {
+		binding_release(out);
+		return rc;
+	}
+	out->batch[0] = row->batch;
+	return 0;
 }
 
 void binding_give(struct binding *b, struct job *job)

@@ -1,6 +1,7 @@
-/* What ties a live job to the present configuration and model: its type, its checked parameters, its values in
- * the model's columns, the batches it may take. Made when a job arrives, after a restart from the row in the
- * store, and anew for every live job when the configuration or the model changes. */
+/* What ties a live job to the present configuration and model: its type, its checked parameters, its values
+ * in the model's columns, and the batches it may take. A binding is made when a job arrives, when it comes
+ * back from the store after a restart, and again for every live job when the configuration or the model
+ * changes. */
 #ifndef SCHEDULER_DAEMON_BINDING_H
 #define SCHEDULER_DAEMON_BINDING_H
 
@@ -25,12 +26,15 @@ struct binding_input {               /* what a job says; NULL: nothing */
 };
 
 /* ERR_NOTFOUND: no such type; ERR_ARG: *out_field says what is wrong with it. */
-int binding_make(const struct setup *s, const struct binding_input *in, struct binding *out, const char **out_field,
-                 struct err *err);
+int binding_make(const struct setup *s, const struct binding_input *in, struct binding *out,
+                 const char **out_field, struct err *err);
 int binding_of_row(const struct setup *s, const struct job_record *row, struct binding *out, struct err *err);
+/* Of a job that runs, when its type has gone: the model knows nothing of it, and it keeps its batch. */
+int binding_without_type(const struct setup *s, const struct job_record *row, struct binding *out,
+                         struct err *err);
 void binding_release(struct binding *b);
 void binding_give(struct binding *b, struct job *job); /* the job takes what b holds, and drops what it had */
-/* What the scheduler is told of a job that is bound. Borrows from the job. */
+/* The job as the scheduler wants it. Borrows from the job. */
 void binding_request(const struct job *job, struct sched_request *out);
 
 #endif

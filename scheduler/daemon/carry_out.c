@@ -1,6 +1,6 @@
-/* Carries out what the life of a job asks for (jobs/life.h): rows go to the store, processes to the executors, news to
- * the watchers. And the other way round: what the scheduler, the executors and the owners of jobs say becomes events of
- * that life. See daemon.h. */
+/* Carries out what the life of a job asks for (jobs/life.h): rows go to the store, processes to the
+ * executors, news to the watchers. And the other way round: what the scheduler, the executors and the owners
+ * of jobs say becomes events of that life. See daemon.h. */
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -373,7 +373,7 @@ void carry_durable(struct daemon *d, uint64_t ticket)
 	double began = clock_monotonic_us();
 	size_t n = 0;
 
-	/* A start that fails ends its job, and then others are pushed: look at the list anew each time. */
+	/* A start that fails ends its job, which may add to the list: it is read again each time. */
 	for (; n < l->n && l->item[n].ticket <= ticket; n++) {
 		struct job *job = jobs_find(&d->jobs, l->item[n].job);
 

@@ -46,18 +46,18 @@ static void note_block(struct daemon *d, int64_t since)
 
 void daemon_changed(struct daemon *d)
 {
-	if (d->dirty || !d->turn)
+	if (d->dirty || !d->event.turn)
 		return;
 	d->dirty = true;
-	event_active(d->turn, EV_TIMEOUT, 0);
+	event_active(d->event.turn, EV_TIMEOUT, 0);
 }
 
 void daemon_later(struct daemon *d)
 {
 	struct timeval soon = { 0 };
 
-	d->dirty = true; /* not everything was looked at: nobody may be told why it waits */
-	event_add(d->turn, &soon);
+	d->dirty = true; /* not every job was looked at, so the reason why one waits is not known */
+	event_add(d->event.turn, &soon);
 }
 
 uint64_t daemon_ticket(struct daemon *d)
@@ -124,10 +124,10 @@ static void store_went(struct daemon *d, bool failed, const struct err *why)
 			  "repaired",
 			  why->text);
 		watch_tell(d, "storage_failed", NULL);
-		event_add(d->repair_timer, &every);
+		event_add(d->event.repair, &every);
 	} else {
 		log_warn("the database can be written again");
-		event_del(d->repair_timer);
+		event_del(d->event.repair);
 		carry_out_all(d, LIFE_REPAIRED);
 		watch_tell(d, "storage_repaired", NULL);
 		daemon_changed(d);
@@ -144,7 +144,7 @@ static void on_store(evutil_socket_t fd, short what, void *owner)
 	(void)fd;
 	(void)what;
 	store_dispatch(d->store);
-	/* Replies first: whoever watches a job hears that it was taken before hearing that it started. */
+	/* Replies first: a client hears that its job was taken before it hears that it started. */
 	server_durable(d->server, store_durable(d->store));
 	carry_durable(d, store_durable(d->store));
 	failed = store_failed(d->store, &why);
@@ -292,7 +292,7 @@ static void on_signal(evutil_socket_t number, short what, void *owner)
 
 /* ---- set-up ---- */
 
-/* The folders above it that are missing, as mkdir -p makes them. What fails shows when the last one is made. */
+/* Makes the missing folders above `dir`, as mkdir -p does. A failure shows when `dir` itself is made. */
 static void make_parents(const char *dir)
 {
 	char path[4096];
@@ -314,7 +314,7 @@ static int check_state_dir(const char *dir, bool force, struct err *err)
 	char jobs[4096];
 
 	make_parents(dir);
-	/* Jobs of other users, which only root can start, must reach their folders below it, and see no more. */
+	/* Jobs of other users, which only root can start, reach their folders below it and see no more. */
 	if (mkdir(dir, 0750) == 0)
 		chmod(dir, geteuid() == 0 ? 0711 : 0750);
 	else if (errno != EEXIST)
@@ -457,24 +457,24 @@ static int add_events(struct daemon *d, struct err *err)
 	double watchdog_s = notify_watchdog_s();
 	bool good;
 
-	d->turn = event_new(d->base, -1, 0, on_turn, d);
-	d->store_event = event_new(d->base, store_fd(d->store), EV_READ | EV_PERSIST, on_store, d);
-	d->repair_timer = timer(d, on_repair, 0);
-	d->estimates_timer = timer(d, on_estimates, ESTIMATES_S);
-	d->advise_timer = timer(d, on_advise, ADVISE_S);
-	d->other_load_timer = timer(d, on_other_load, OTHER_LOAD_S);
-	good = d->turn && d->store_event && d->repair_timer && d->estimates_timer && d->advise_timer &&
-	       d->other_load_timer && !event_add(d->store_event, NULL);
+	d->event.turn = event_new(d->base, -1, 0, on_turn, d);
+	d->event.store = event_new(d->base, store_fd(d->store), EV_READ | EV_PERSIST, on_store, d);
+	d->event.repair = timer(d, on_repair, 0);
+	d->event.estimates = timer(d, on_estimates, ESTIMATES_S);
+	d->event.advise = timer(d, on_advise, ADVISE_S);
+	d->event.other_load = timer(d, on_other_load, OTHER_LOAD_S);
+	good = d->event.turn && d->event.store && d->event.repair && d->event.estimates && d->event.advise &&
+	       d->event.other_load && !event_add(d->event.store, NULL);
 	for (size_t i = 0; good && i < sizeof signals / sizeof signals[0]; i++) {
-		d->signal_event[i] = evsignal_new(d->base, signals[i], on_signal, d);
-		good = d->signal_event[i] && !event_add(d->signal_event[i], NULL);
+		d->event.signal[i] = evsignal_new(d->base, signals[i], on_signal, d);
+		good = d->event.signal[i] && !event_add(d->event.signal[i], NULL);
 	}
 	if (good && watchdog_s > 0.0) {
 		long half_us = (long)(watchdog_s / 2.0 * 1e6);
 		struct timeval half = { .tv_sec = half_us / 1000000, .tv_usec = half_us % 1000000 };
 
-		d->watchdog_timer = event_new(d->base, -1, EV_PERSIST, on_watchdog, d);
-		good = d->watchdog_timer && !event_add(d->watchdog_timer, &half);
+		d->event.watchdog = event_new(d->base, -1, EV_PERSIST, on_watchdog, d);
+		good = d->event.watchdog && !event_add(d->event.watchdog, &half);
 	}
 	return good ? 0 : err_nomem(err, "the events of the loop");
 }
@@ -546,17 +546,17 @@ void daemon_free(struct daemon *d)
 		if (d->executor[i])
 			executor_all[i]->destroy(d->executor[i]);
 	}
-	drop(d->turn);
-	drop(d->store_event);
-	drop(d->repair_timer);
-	drop(d->estimates_timer);
-	drop(d->advise_timer);
-	drop(d->other_load_timer);
-	drop(d->watchdog_timer);
+	drop(d->event.turn);
+	drop(d->event.store);
+	drop(d->event.repair);
+	drop(d->event.estimates);
+	drop(d->event.advise);
+	drop(d->event.other_load);
+	drop(d->event.watchdog);
 	store_close(d->store);
 	/* Until here a signal that comes once more must not end us half-way. */
-	for (size_t i = 0; i < sizeof d->signal_event / sizeof d->signal_event[0]; i++)
-		drop(d->signal_event[i]);
+	for (size_t i = 0; i < sizeof d->event.signal / sizeof d->event.signal[0]; i++)
+		drop(d->event.signal[i]);
 	sched_free(d->sched);
 	jobs_release(&d->jobs);
 	life_release(&d->life);

@@ -45,6 +45,12 @@ struct daemon_params {
 	bool force;                     /* start on a state folder that others may write to */
 };
 
+struct daemon_events {
+	struct event *turn;             /* activated where something changed outside a request */
+	struct event *store, *signal[4];
+	struct event *repair, *estimates, *advise, *watchdog, *other_load; /* timers */
+};
+
 struct daemon {
 	struct daemon_params params;    /* a reload reads the same file, and the flags win again */
 	struct event_base *base;
@@ -61,7 +67,7 @@ struct daemon {
 	int64_t other_load_ns;             /* of its last reading */
 	struct outcome_stats stats;
 	uint64_t next_id;
-	int64_t clock_offset_ns;        /* real time minus monotonic time, fixed at the start: see daemon_now_ns() */
+	int64_t clock_offset_ns;        /* real time minus monotonic time at the start: daemon_now_ns() */
 	int64_t started_ns;
 
 	struct watcher *watcher;        /* watch.c */
@@ -71,11 +77,9 @@ struct daemon {
 	bool draining, stopping, stop_when_idle, store_failed, dirty;
 	bool leaving;                   /* a signal said so: no more connections are accepted */
 	struct loader *loader;          /* a reload under way; NULL: none */
-	bool reload_again;              /* asked for meanwhile: the files may have changed after they were read */
-	struct asked *asked_first, *asked_last; size_t n_asked; /* questions that wait for the disk: ops_ask.c */
-	struct event *turn;             /* activated where something changed outside a request */
-	struct event *store_event, *repair_timer, *estimates_timer, *advise_timer, *watchdog_timer, *other_load_timer;
-	struct event *signal_event[4];
+	bool reload_again;              /* asked for meanwhile: the files may have changed again */
+	struct asked *asked_first, *asked_last; size_t n_asked; /* questions that wait for the disk */
+	struct daemon_events event;     /* of daemon.c */
 
 	/* scratch of one request or event */
 	struct strbuf out, text;
@@ -87,33 +91,35 @@ struct daemon {
 int daemon_new(const struct daemon_params *p, struct daemon **out, struct err *err);
 int daemon_run(struct daemon *d);       /* until told to leave; an exit code */
 void daemon_free(struct daemon *d);
-int64_t daemon_now_ns(const struct daemon *d); /* since 1970, but never jumps: the clock as it was at the start, plus
-                                                  the monotonic time since */
+int64_t daemon_now_ns(const struct daemon *d); /* since 1970; never jumps */
 void daemon_changed(struct daemon *d);  /* a turn is due: start what can start, commit what was collected */
-void daemon_later(struct daemon *d);    /* likewise, after the loop has looked at everything else */
+void daemon_later(struct daemon *d);    /* the same, after the loop has looked at everything else */
 void daemon_turn(struct daemon *d);
 uint64_t daemon_ticket(struct daemon *d); /* what is collected now will be durable with this one */
 void daemon_drain(struct daemon *d, bool on, bool stop);
 
 /* ---- reload.c ---- */
 struct later; /* ops.h */
-/* Of daemon.c. Takes `model`, also on failure: it is the one of the file that is named; NULL: the file is read. */
-int daemon_read_setup(const struct daemon_params *p, struct model *model, struct setup **out, struct err *err);
+/* Of daemon.c. Takes `model`, also on failure: it is the one of the file that is named; NULL: the file is
+ * read. */
+int daemon_read_setup(const struct daemon_params *p, struct model *model, struct setup **out,
+                      struct err *err);
 int daemon_server_limits(const struct config *c, struct server_params *out, struct err *err);
 void daemon_reload_abandon(struct daemon *d);
 /* In a thread. answer may be NULL. Takes `model` as daemon_read_setup() does, also on failure. */
 int daemon_reload(struct daemon *d, struct later *answer, struct model *model, struct err *err);
 
 /* ---- carry_out.c ---- */
-/* An event in the life of a job (jobs/life.h): its actions are carried out, and the events that follow from them. An
- * error: SUBMITTED was not stored, and the job is the caller's; or a job could not be told to stop. */
+/* An event in the life of a job (jobs/life.h): its actions are carried out, and the events that follow from
+ * them. An error: SUBMITTED was not stored, and the job is the caller's; or a job could not be stopped. */
 int carry_out(struct daemon *d, const struct life_event *e, struct err *err);
 struct life_event carry_event(const struct daemon *d, enum life_event_kind kind, struct job *job); /* now */
-void carry_out_all(struct daemon *d, enum life_event_kind kind); /* TICK or REPAIRED, of every job in memory */
+void carry_out_all(struct daemon *d, enum life_event_kind kind); /* TICK or REPAIRED, of every job */
 void carry_turns(struct daemon *d);             /* starts the jobs that may start */
 void carry_durable(struct daemon *d, uint64_t ticket); /* DURABLE of the jobs that waited for it */
 void carry_ended(struct daemon *d, struct job *job, const struct exec_outcome *o);
-int carry_started_by_owner(struct daemon *d, struct job *job, struct err *err); /* decided: job->decision_text */
+/* What was decided for the start is in job->decision_text. */
+int carry_started_by_owner(struct daemon *d, struct job *job, struct err *err);
 /* `done` of its work (0 to 1), and what is known of its epochs; NULL: nothing. */
 void carry_progress(struct daemon *d, struct job *job, double done, const struct life_progress *p);
 extern const struct executor_sink carry_sink; /* owner is the daemon: copied by daemon.c */
@@ -122,26 +128,28 @@ extern const struct executor_sink carry_sink; /* owner is the daemon: copied by 
 int daemon_restore(struct daemon *d, struct err *err);
 
 /* ---- estimates.c ---- */
-void estimates_live(struct daemon *d, const struct job *job, struct job_live *out); /* what is known of it now */
-void estimates_facts(struct daemon *d, const struct job *job, struct job_live *out); /* all of it but the estimate */
+/* What is known of a job now; and the same without the estimate. */
+void estimates_live(struct daemon *d, const struct job *job, struct job_live *out);
+void estimates_facts(struct daemon *d, const struct job *job, struct job_live *out);
 void estimates_look(struct daemon *d); /* ESTIMATED of every live job */
 size_t estimates_play(struct daemon *d); /* d->estimate_id[], d->estimate[]: of all live jobs; how many */
 
 /* ---- late.c ---- */
-enum config_on_late late_rule(const struct config *c, const struct job *job); /* what the operator wants done */
+enum config_on_late late_rule(const struct config *c, const struct job *job);
 void late_notify(struct daemon *d, const struct job *job, double late_s); /* runs the operator's command */
 
 /* ---- watch.c ---- */
 int watch_add(struct daemon *d, struct conn *c, uint64_t job, struct err *err); /* 0: all jobs */
 void watch_drop(struct daemon *d, const struct conn *c);
-void watch_tell(struct daemon *d, const char *event, const struct job *job); /* job NULL: of the daemon itself */
+/* job NULL: an event of the daemon itself. */
+void watch_tell(struct daemon *d, const char *event, const struct job *job);
 
 /* ---- ops.c ---- */
 void ops_line(void *owner, struct conn *c, char *line, size_t len);
 const char *ops_greeting(void *owner, struct conn *c, size_t *out_len);
 const char *ops_refusal(void *owner, const char *code, const char *message, size_t *out_len);
 void ops_reload_done(struct later *answer, const struct err *err); /* err NULL: it worked */
-void ops_ask_due(struct daemon *d);     /* more is on disk, or the store has failed: questions that waited for it are asked */
+void ops_ask_due(struct daemon *d);     /* asks what waited for the disk, or for the store to fail */
 void ops_ask_abandon(struct daemon *d); /* the daemon is leaving */
 
 #endif

@@ -1,5 +1,6 @@
-/* The operator's rule for a promise that is about to break, and the command that it may name. jobs/life.c has the rest:
- * it stops jobs without a promise, the youngest first, one at a time until the late job is in time again. */
+/* The operator's rule for a promise that is about to break, and the command that it may name. jobs/life.c
+ * has the rest: it stops jobs without a promise, the youngest first, one at a time until the late job is in
+ * time again. */
 #define _GNU_SOURCE
 #include <spawn.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Counts, rings and quantiles of what `stats` reports. See outcome_stats.h. */
 #include "scheduler/daemon/outcome_stats.h"
 
 #include <math.h>

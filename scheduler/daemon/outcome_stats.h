@@ -1,6 +1,6 @@
-/* What `stats` tells: how promises were kept, how good the bounds and predictions were, how long jobs waited and
- * decisions took. Counts of ended jobs are rebuilt from the store after a restart; rings of the latest waits and
- * decisions begin anew. */
+/* What `stats` reports: how promises were kept, how good the bounds and predictions were, how long jobs
+ * waited and decisions took. After a restart the counts of ended jobs come back from the store; the latest
+ * waits and decisions do not. */
 #ifndef SCHEDULER_DAEMON_OUTCOME_STATS_H
 #define SCHEDULER_DAEMON_OUTCOME_STATS_H
 

@@ -1,4 +1,4 @@
-/* postriderd: flags, and what is set up before anything else. It stays in the foreground; daemon.h is next. */
+/* postriderd: its flags, and what comes before the daemon. It stays in the foreground. Read daemon.h next. */
 #include <cblas.h>
 #include <getopt.h>
 #include <gsl/gsl_errno.h>

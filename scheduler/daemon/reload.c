@@ -72,11 +72,8 @@ static int rebind(const struct setup *fresh, const struct job *job, struct rebou
 	if (rc && job->row.state == JOB_QUEUED)
 		return err_prefix(err, "job %llu is queued and would no longer be valid",
 				  (unsigned long long)job->id);
-	if (rc) {
-		rc = job_values_init(&b->values, setup_schema(fresh), err);
-		if (rc)
-			return rc;
-	}
+	if (rc && (rc = binding_without_type(fresh, &job->row, b, err)) != 0)
+		return rc;
 	r->id[r->n++] = job->id;
 	return 0;
 }

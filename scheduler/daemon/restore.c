@@ -1,5 +1,5 @@
-/* After a restart: jobs come back from the store, the scheduler takes them back, and what becomes of each is for its life
- * to say (jobs/life.h). See daemon.h. */
+/* After a restart: jobs come back from the store, the scheduler takes them back, and what becomes of each is
+ * for its life to say (jobs/life.h). See daemon.h. */
 #include <stdio.h>
 
 #include "common/log.h"
@@ -19,7 +19,9 @@ static int on_row(void *owner, const struct job_record *row, struct err *err)
 
 	if (rc)
 		return rc;
-	if (job_state_live(row->state) && binding_of_row(d->setup, row, &b, &why) == 0)
+	if (job_state_live(row->state) &&
+	    (binding_of_row(d->setup, row, &b, &why) == 0 ||
+	     (row->state == JOB_RUNNING && binding_without_type(d->setup, row, &b, err) == 0)))
 		binding_give(&b, job);
 	else if (row->state == JOB_QUEUED) /* it cannot be started: what it lacks is the reason of its end */
 		job_set_reason(job, why.text);

@@ -1,5 +1,5 @@
-/* The jobs in memory: all live ones and the latest that ended. They are found by id and by the idempotency key of their
- * user. This file knows nothing of scheduling; life.h changes the states of jobs. */
+/* The jobs in memory: all live ones and the latest that ended. They are found by id and by the idempotency
+ * key of their user. This file knows nothing of scheduling; life.h changes the states of jobs. */
 #ifndef SCHEDULER_JOBS_JOBS_H
 #define SCHEDULER_JOBS_JOBS_H
 
@@ -20,13 +20,13 @@
 struct job {
 	uint64_t id;
 	int type_number;               /* of its type's name: names_number() */
-	struct job_record row;         /* as it is stored; its text is the next line's, or from names_keep() */
-	char *key, *type_name, *params_text, *batches_text, *reason, *tag; /* what row points to; any may be NULL */
+	struct job_record row;         /* as it is stored; its text is in the next line, or kept by names.h */
+	char *key, *type_name, *params_text, *batches_text, *reason, *tag; /* text of the row, or NULL */
 
 	/* of live jobs only */
 	const struct job_type *type;   /* of the present configuration; NULL: it has no such type any more */
 	struct job_params params;
-	struct job_values values;      /* under the present model's schema; one block, freed by job_values_drop() */
+	struct job_values values;      /* under the model's schema; one block, freed by job_values_drop() */
 	double *batch; size_t n_batches; /* allowed; none: the type's or the model's */
 	double *epoch_choice; size_t n_epoch_choices; /* none: its epochs are fixed */
 	uint32_t tenant;               /* tenants.h */
@@ -44,7 +44,7 @@ struct job {
 	double epoch, epochs, epoch_accuracy; /* progress; NaN: none */
 	double jobs_before_s, processes_before_s; /* integrals of the load when it started: see life.c */
 	double estimate_told_s;        /* the end last stored as an estimate, seconds since 1970 */
-	size_t played;                 /* where its estimate was in the last estimates_play(), if it is still there */
+	size_t played;                 /* where its estimate was in the last estimates_play() */
 
 	bool unsaved;                  /* its last change is not in the store, which has failed */
 	struct job *same_hash;         /* chain of the index */
@@ -71,7 +71,8 @@ int job_set_reason(struct job *job, const char *reason); /* NULL: none; -1 witho
 void job_values_drop(struct job *job);
 void job_drop_live_parts(struct job *job); /* what only a live job needs */
 
-int jobs_add(struct jobs *j, struct job *job, struct err *err); /* takes it; in the list that fits its state */
+/* Takes the job, into the list that fits its state. */
+int jobs_add(struct jobs *j, struct job *job, struct err *err);
 void jobs_take_out(struct jobs *j, struct job *job); /* the caller's again */
 struct job *jobs_find(const struct jobs *j, uint64_t id);
 void jobs_set_state(struct jobs *j, struct job *job, enum job_state state); /* moves it between lists */

@@ -10,7 +10,8 @@
 #include "common/mem.h"
 #include "scheduler/core/outcome.h"
 
-/* An estimate is stored again when its end has moved by this share of the time that is left, and by a second. */
+/* An estimate is stored again when its end has moved by this share of the time that is left, and by a
+ * second. */
 #define MOVED_SHARE 0.05
 #define MOVED_S 1.0
 
@@ -402,8 +403,8 @@ bool life_may_stop_early(const struct job *job)
 	return job->row.may_stop && job->row.state == JOB_RUNNING && !job->stop_told && !job->cancelling;
 }
 
-/* A job that will be late, and may be stopped, ends after the last epoch that is in time: its result is somewhat worse,
- * but it is there. */
+/* A job that will be late, and may be stopped, ends after the last epoch that is in time: its result is
+ * somewhat worse, but it is there. */
 static void progress(const struct life_event *e, struct life_actions *out)
 {
 	struct job *job = e->job;

@@ -1,10 +1,10 @@
-/* The life of a job: a state machine that reads no clock, opens no file and starts no process. Events go in, actions
- * come out; the daemon carries the actions out in their order (daemon/carry_out.c).
+/* The life of a job: a state machine that reads no clock, opens no file and starts no process. Events go in,
+ * actions come out; the daemon carries the actions out in their order (daemon/carry_out.c).
  *
  *   SUBMITTED ---> rejected
  *      |
  *      v       TURN              DURABLE: SPAWN     STARTED
- *   queued -----------> starting -----------> running <----- ready      an advised job, which its owner starts
+ *   queued -----------> starting -----------> running <----- ready     an advised job: its owner starts it
  *      |                   |                   |    |          ^
  *      |                   |           PROGRESS|    |ENDED     | TURN
  *      |                   |                   v    |        queued
@@ -12,15 +12,15 @@
  *      v                                       |    v
  *   cancelled                                  +--> done, failed, cancelled, lost
  *
- * `starting`, `ready` and `stopping` are kept in memory; the row of such a job says running, queued and running.
+ * `starting` and `stopping` are kept in memory, and the row says running; of a `ready` job it says queued.
  *
  * What holds at all times, whatever fails and wherever the daemon dies:
- *   1. SPAWN follows DURABLE: the row that says "running" is on disk before anything runs. After a restart a job is
- *      spawned only where ADOPT found that no supervisor ever claimed it.
- *   2. The row alone is enough to go on: state, batch, promise, the word that the job was cancelled, the epoch after
- *      which it was told to stop.
- *   3. A job is told to stop early only when the row that says so is on disk. What its supervisor writes says "stopped"
- *      and not why, and without the row the job would count as cancelled.
+ *   1. SPAWN follows DURABLE: the row that says "running" is on disk before anything runs. After a restart a
+ *      job is spawned only where ADOPT found that no supervisor ever claimed it.
+ *   2. The row alone is enough to go on: state, batch, promise, the word that the job was cancelled, the
+ *      epoch after which it was told to stop.
+ *   3. An early STOP follows the row that says so. The record of a supervisor says "stopped" and not why, so
+ *      without the row the job would count as cancelled.
  *   4. The end of a job is final. Events that come later have no actions.
  *   5. Within the actions of one event the store comes first, then processes, then the people who watch.
  * The caller answers a client when all rows among the actions of his event are on disk. */
@@ -133,7 +133,8 @@ struct life {
 };
 void life_release(struct life *l);
 
-/* Appends what is to be done. ERR_NOMEM: SUBMITTED or RESTORED could not keep the job, which is still the caller's. */
+/* Appends what is to be done. ERR_NOMEM: SUBMITTED or RESTORED could not keep the job, which is still the
+ * caller's. */
 int life_event(struct life *l, const struct life_event *e, struct life_actions *out, struct err *err);
 /* The store has refused ADD_ROW: as if the job had never come. It is the caller's again. */
 void life_take_back(struct life *l, struct job *job);

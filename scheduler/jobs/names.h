@@ -1,5 +1,6 @@
-/* Names that many jobs share: of tenants, types, policies, models. Each is kept once, has a number, and stays until the
- * table is released, so a job holds a pointer instead of a copy. Numbers count from 0 in the order of arrival. */
+/* Names that many jobs share: of tenants, types, policies, models. Each is kept once, has a number, and
+ * stays until the table is released, so a job holds a pointer instead of a copy. Numbers count from 0 in the
+ * order of arrival. */
 #ifndef SCHEDULER_JOBS_NAMES_H
 #define SCHEDULER_JOBS_NAMES_H
 
@@ -16,7 +17,8 @@ struct names { /* all zero: empty */
 };
 void names_release(struct names *t);
 
-/* The number of `name`, which is added if it is new. -1: `name` is NULL, there is no memory, or the table is full. */
+/* The number of `name`, which is added if it is new. -1: `name` is NULL, there is no memory, or the table is
+ * full. */
 int names_number(struct names *t, const char *name);
 /* The copy that stays. NULL in the same cases. */
 const char *names_keep(struct names *t, const char *name);

@@ -1,5 +1,5 @@
-/* The table of a job's fields, and what needs nothing but the table: empty values and JSON in both directions.
- * store/rows.c makes SQL from it. */
+/* The table of a job's fields, and what needs nothing but the table: empty values and JSON in both
+ * directions. store/rows.c makes SQL from it. */
 #include "scheduler/jobs/record.h"
 
 #include <math.h>
@@ -362,7 +362,7 @@ static bool read_id(const char *text, uint64_t *out)
 {
 	size_t n = strspn(text, "0123456789");
 
-	*out = strtoull(text, NULL, 10); /* too large: ULLONG_MAX, which is no id */
+	*out = strtoull(text, NULL, 10); /* too large: ULLONG_MAX, which never is an id */
 	return n > 0 && n <= 20 && !text[n];
 }
 

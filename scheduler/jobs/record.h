@@ -1,6 +1,7 @@
-/* One job as it is kept: the record that the daemon holds in memory, the store writes as a row, and the protocol sends
- * as a job object. One table names its fields. SQL statements, JSON in both directions and empty values come from that
- * table, so a new field is one line in it (docs/STORE.md says what else it needs). */
+/* One job as it is kept: the record that the daemon holds in memory, the store writes as a row, and the
+ * protocol sends as a job object. One table names its fields. SQL statements, JSON in both directions and
+ * empty values come from that table, so a new field is one line in it (docs/STORE.md says what else it
+ * needs). */
 #ifndef SCHEDULER_JOBS_RECORD_H
 #define SCHEDULER_JOBS_RECORD_H
 
@@ -61,15 +62,16 @@ struct job_record {
 	enum slo_outcome slo_outcome;
 	const char *tag;             /* the submitter's name for the job */
 	double epochs;               /* chosen, where the job left them open; NaN: it did not */
-	double model_s;              /* the model's own run time at the start's decision: run_predicted_s without what
-	                                was learned since the model was trained (core/adapt.h) */
+	double model_s;              /* the model's own run time at the start's decision: run_predicted_s
+	                                without what was learned since the model was trained (core/adapt.h) */
 	const char *tenant;          /* by name; NULL: the job is older than tenants */
 	int priority;
 	bool may_stop;               /* rather stopped early than late */
 	double stopped_epoch;        /* the epoch after which the daemon stopped it early; NaN: it did not */
-	double guard_s;              /* bound of the run time under the load foreseen at the start's decision. The promise
-	                                rests on it; people see run_upper_s. */
-	double foreseen_s;           /* ended: the run time the job would have had under that load (core/sched.h) */
+	double guard_s;              /* bound of the run time under the load foreseen at the start's decision.
+	                                The promise rests on it; people see run_upper_s. */
+	double foreseen_s;           /* ended: the run time the job would have had under that load
+	                                (core/sched.h) */
 };
 
 void job_record_init(struct job_record *out); /* nothing is known; JOB_QUEUED */
@@ -104,23 +106,27 @@ struct job_live {
 	pid_t pid;                   /* 0: none */
 };
 
-void job_json(struct json_writer *w, const struct job_record *r, const struct job_live *live); /* live may be NULL */
+/* live may be NULL. */
+void job_json(struct json_writer *w, const struct job_record *r, const struct job_live *live);
 /* Reads such an object back; false: it is none. What it does not say, or says in a wrong type, is as
- * job_record_init() leaves it. Text is borrowed from v. `params` and `batches` are not read: they stay in v. */
-bool job_json_read(const struct json *v, struct job_record *out, struct job_times *out_times, struct job_live *out_live);
+ * job_record_init() leaves it. Text is borrowed from v. `params` and `batches` are not read: they stay in
+ * v. */
+bool job_json_read(const struct json *v, struct job_record *out, struct job_times *out_times,
+                   struct job_live *out_live);
 
 /* The pieces it is made of, for other objects of the protocol. */
 void json_kv_moment(struct json_writer *w, const char *key, int64_t at_ns); /* 0: null */
-/* A value that is JSON already (NULL: null); its line ends become blanks, so that an object stays on its line. */
+/* A value that is JSON already (NULL: null); its line ends become blanks, so that an object stays on its
+ * line. */
 void json_put_raw(struct json_writer *w, const char *text);
 
 /* ---- the table ---- */
 enum field_kind {
 	FIELD_ID,       /* uint64_t; text in JSON, whose numbers are doubles */
 	FIELD_TEXT,     /* const char *; NULL: not known */
-	FIELD_JSON,     /* likewise, and the text is JSON already */
+	FIELD_JSON,     /* const char * that is JSON already; NULL: not known */
 	FIELD_FIXED,    /* double with six decimals in JSON; NaN: not known */
-	FIELD_NUMBER,   /* likewise, with as many digits as it needs */
+	FIELD_NUMBER,   /* double with as many digits as it needs; NaN: not known */
 	FIELD_MOMENT,   /* int64_t nanoseconds; 0: not yet */
 	FIELD_UNSIGNED, /* uint32_t, uid_t, gid_t */
 	FIELD_BOOL,

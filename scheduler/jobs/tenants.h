@@ -1,5 +1,6 @@
-/* Who shares the machine: the tenants of the configuration. A user who belongs to none is a tenant by himself. A tenant
- * keeps its number, by which the scheduler counts its usage, for the life of the daemon; a reload changes no number. */
+/* Who shares the machine: the tenants of the configuration. A user who belongs to none is a tenant by
+ * himself. A tenant keeps its number, by which the scheduler counts its usage, for the life of the daemon; a
+ * reload changes no number. */
 #ifndef SCHEDULER_JOBS_TENANTS_H
 #define SCHEDULER_JOBS_TENANTS_H
 
@@ -14,12 +15,15 @@ struct tenants { /* all zero: none yet */
 };
 void tenants_free(struct tenants *t);
 
-/* The number of the tenant of that name. The scheduler learns of a new one. ERR_NOMEM: there are SCHED_MAX_TENANTS. */
-int tenants_named(struct tenants *t, const struct config *c, struct sched *s, int64_t now_ns, const char *name,
-                  uint32_t *out, struct err *err);
+/* The number of the tenant of that name. The scheduler learns of a new one. ERR_NOMEM: there are
+ * SCHED_MAX_TENANTS. */
+int tenants_named(struct tenants *t, const struct config *c, struct sched *s, int64_t now_ns,
+                  const char *name, uint32_t *out, struct err *err);
 /* After a reload: weights and quotas as they are now. */
-int tenants_refresh(struct tenants *t, const struct config *c, struct sched *s, int64_t now_ns, struct err *err);
+int tenants_refresh(struct tenants *t, const struct config *c, struct sched *s, int64_t now_ns,
+                    struct err *err);
 const char *tenants_name(const struct tenants *t, uint32_t number);
-void tenants_json(const struct tenants *t, struct sched *s, int64_t now_ns, struct json_writer *w); /* "tenants" */
+/* Member "tenants" of the open object. */
+void tenants_json(const struct tenants *t, struct sched *s, int64_t now_ns, struct json_writer *w);
 
 #endif

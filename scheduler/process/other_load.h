@@ -1,6 +1,6 @@
 /* Load by other programs: processes on this machine that are not ours and want a cpu. The daemon reads
  * /proc/stat and /proc/pressure/cpu about once a second and gives the result to the scheduler, so that
- * promises also hold while somebody compiles on the machine. This file opens nothing: texts go in, a number
+ * promises also hold while other users compile on the machine. This file opens nothing: texts go in, a number
  * comes out.
  *
  * The demand at a moment is the processes that run plus those that wait. The kernel counts running by time.
@@ -31,7 +31,8 @@
 /* bytes read of /proc/stat: the lines that count come first, or near the end */
 #define OTHER_LOAD_MAX_TEXT 65536
 
-/* ERR_FORMAT: the text is no /proc/stat with all that is needed here. *out is written on success only. */
+/* ERR_FORMAT: the text is not a /proc/stat, or lacks a line that is needed. *out is written on success
+ * only. */
 int other_load_parse_stat(const char *text, struct proc_cpu *out, struct err *err);
 /* Reads from /proc/pressure/cpu for how many seconds since boot a process waited for a cpu. */
 int other_load_parse_pressure(const char *text, double *out_waited_s, struct err *err);

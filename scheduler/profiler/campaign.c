@@ -13,7 +13,6 @@
 void profile_campaign_init(struct profile_campaign *k)
 {
 	*k = (struct profile_campaign){ .journal = { .fd = -1 }, .at = SIZE_MAX, .left_s = NAN };
-	k->state = (struct profile_state){ &k->design, &k->plan, &k->journal };
 	profile_design_init(&k->design);
 }
 
@@ -69,8 +68,8 @@ static void forget_bad(struct profile_campaign *k)
 
 static void estimate(struct profile_campaign *k)
 {
-	profile_estimate_make(&k->state, &k->estimate);
-	k->left_s = profile_estimate_left_s(&k->estimate, &k->state);
+	profile_estimate_make(&k->journal, &k->estimate);
+	k->left_s = profile_estimate_left_s(&k->estimate, &k->journal);
 }
 
 int profile_campaign_open(struct profile_campaign *k, enum profile_open how, bool retry, struct err *err)
@@ -95,7 +94,7 @@ int profile_campaign_open(struct profile_campaign *k, enum profile_open how, boo
 			 k->plan.n, k->journal.path);
 		note(k, text);
 	}
-	rc = profile_judge(&k->state, &k->verdict, err);
+	rc = profile_judge(&k->journal, &k->verdict, err);
 	if (!rc && retry)
 		forget_bad(k);
 	estimate(k);
@@ -116,13 +115,13 @@ static int write_tables(struct profile_campaign *k, struct err *err)
 	int rc;
 
 	profile_verdict_release(&k->verdict);
-	rc = profile_judge(&k->state, &k->verdict, err);
+	rc = profile_judge(&k->journal, &k->verdict, err);
 	if (rc)
 		return rc;
-	profile_put_table(&k->state, &k->verdict, &table);
+	profile_put_table(&k->journal, &k->verdict, &table);
 	rc = write_file(k->table, &table, err);
 	if (!rc && k->curves) {
-		profile_put_curves(&k->state, &k->verdict, &curves);
+		profile_put_curves(&k->journal, &k->verdict, &curves);
 		rc = write_file(k->curves, &curves, err);
 	}
 	strbuf_release(&table);
@@ -161,7 +160,7 @@ static int measure(struct profile_campaign *k, size_t run, struct err *err)
 		k->on_tick(k->owner, 0.0);
 	rc = run_one(k, run, name, &outcome, err);
 	if (!rc && !k->signal)
-		rc = profile_journal_append(&k->journal, &k->design, &k->plan, run, &outcome, err);
+		rc = profile_journal_append(&k->journal, run, &outcome, err);
 	if (!rc && !k->signal)
 		rc = write_tables(k, err);
 	if (!rc && !k->signal && k->on_run)
@@ -200,7 +199,7 @@ int profile_campaign_run(struct profile_campaign *k, struct err *err)
 			rc = measure(k, i, err);
 	}
 	/* Unstable runs are repeated at the end: what disturbed one now may disturb the next minute, too. */
-	while (!rc && !k->signal && (run = profile_repeat(&k->state, &k->verdict)) != SIZE_MAX) {
+	while (!rc && !k->signal && (run = profile_repeat(&k->journal, &k->verdict)) != SIZE_MAX) {
 		k->signal = profile_signals_pending(&k->signals);
 		if (!k->signal)
 			rc = measure(k, run, err);

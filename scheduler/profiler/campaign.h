@@ -13,7 +13,6 @@ struct profile_campaign {
 	struct profile_design design;
 	struct profile_plan plan;
 	struct profile_journal journal;
-	struct profile_state state;    /* the three above, for the functions of table.h */
 	struct profile_verdict verdict;
 	struct profile_estimate estimate;
 	double left_s;                 /* how long the remaining runs will take; NaN: not known yet */
@@ -61,6 +60,7 @@ struct profile_summary {
 	struct anova *time, *accuracy;   /* which factors matter; NULL: cannot be told */
 	struct err no_time, no_accuracy; /* why not; without a text: there was nothing to analyse */
 	struct profile_suggestion *suggestion; size_t n_suggestions;
+	bool by_model;                   /* the suggestions are those of a model */
 	double median_cv, max_cv;        /* of the time between replications; NaN without replications */
 };
 /* n_suggest: how many settings to suggest, those first whose time is least certain. Without a model, 64 trees

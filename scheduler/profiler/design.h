@@ -1,8 +1,8 @@
 /* The design of an experiment: factors and their levels, how they are combined, how often and in which order
- * they are run, and the command that is run. From a JSON file, from flags, or from both; flags win.
+ * they are run, and the command that is run. It comes from a JSON file, from flags, or from both; flags
+ * override the file.
  *
- * A design that was checked gives a plan: every run in order, the same for the same design. Used by
- * verb_profile.c; read profile_journal.h next. */
+ * A checked design gives a plan (plan.h): every run in order, the same for the same design. */
 #ifndef SCHEDULER_PROFILER_DESIGN_H
 #define SCHEDULER_PROFILER_DESIGN_H
 
@@ -44,7 +44,8 @@ struct profile_design {
 	/* Where the result is in the command's output: paths like "metrics.accuracy" into its JSON lines, or
 	 * an extended regular expression whose first group is the accuracy. */
 	char *accuracy_path, *epoch_path, *regex;
-	bool result_given;             /* somebody asked for it, so a run without it has failed */
+	/* the user gave one of them, so a run without an accuracy has failed */
+	bool result_given;
 	bool warm_up;                  /* run the first setting once, unmeasured, before anything else */
 	double timeout_s;              /* of one run */
 	size_t tries;                  /* how often an unstable run is measured at most */
@@ -81,7 +82,7 @@ int profile_design_result(struct profile_design *d, const char *accuracy_path, c
 int profile_design_check(struct profile_design *d, struct err *err);
 
 /* What makes two campaigns the same one, as one line of JSON. Time limit, tries, bound and
- * warm-up are no part of it: they say how patient we are, not what is measured. */
+ * warm-up do not belong to it: they do not change what is measured. */
 void profile_design_canonical(const struct profile_design *d, struct strbuf *out);
 uint64_t profile_design_fingerprint(const struct profile_design *d);
 /* What differs, in words, between the canonical text of an earlier design and this one; false: nothing

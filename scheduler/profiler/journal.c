@@ -1,4 +1,4 @@
-/* The journal of a campaign on disk. See profile_journal.h. */
+/* Writes and reads the journal of a campaign. See journal.h. */
 #define _GNU_SOURCE
 #include "scheduler/profiler/journal.h"
 
@@ -18,7 +18,7 @@
 #include "common/mem.h"
 #include "common/text/text.h"
 
-#define LOCK_TRIES 20 /* a second: a profile that was killed may still be dying */
+#define LOCK_TRIES 20 /* a second in total: a profile that was killed may still be ending */
 
 static const char *const status_name[] = { "ok", "failed", "timeout", "unstable" };
 
@@ -87,13 +87,14 @@ static void put_copy(struct json_writer *w, const struct profile_copy *c)
 	json_close(w, '}');
 }
 
-static void put_outcome(struct strbuf *out, const struct profile_design *d, const struct profile_point *p,
-			size_t run, const struct profile_outcome *o)
+static void put_outcome(struct strbuf *out, const struct profile_journal *j, size_t run,
+			const struct profile_outcome *o)
 {
+	const struct profile_point *p = &j->plan->run[run];
 	struct strbuf setting = { 0 };
 	struct json_writer w;
 
-	profile_describe(d, p->level, &setting);
+	profile_describe(j->design, p->level, &setting);
 	json_begin(&w, out, false);
 	json_open(&w, '{');
 	json_kv_int(&w, "run", (long long)run + 1);
@@ -132,7 +133,7 @@ static void put_header(struct strbuf *out, const struct profile_design *d)
 	strbuf_release(&design);
 }
 
-/* All of it and synced, or the file as it was. */
+/* Writes all of it and syncs it, or leaves the file as it was. */
 static int append(struct profile_journal *j, const struct strbuf *text, struct err *err)
 {
 	size_t done = 0;
@@ -152,7 +153,7 @@ static int append(struct profile_journal *j, const struct strbuf *text, struct e
 		int rc = system_error(j, "write", err);
 
 		if (ftruncate(j->fd, j->len)) {
-			/* The torn line is cut off by whoever opens it next. */
+			/* The next one that opens the journal cuts the torn line off. */
 		}
 		return rc;
 	}
@@ -160,27 +161,31 @@ static int append(struct profile_journal *j, const struct strbuf *text, struct e
 	return 0;
 }
 
-int profile_journal_append(struct profile_journal *j, const struct profile_design *d,
-			   const struct profile_plan *plan, size_t run, struct profile_outcome *o,
-			   struct err *err)
+/* Takes the contents of *o as the latest outcome of a run. */
+static void keep(struct profile_journal *j, size_t run, struct profile_outcome *o)
 {
-	struct strbuf line = { 0 };
 	struct profile_outcome *at = &j->run[run];
 	size_t tries = at->tries + 1;
-	int rc;
 
-	put_outcome(&line, d, &plan->run[run], run, o);
-	rc = append(j, &line, err);
-	strbuf_release(&line);
-	if (rc)
-		return rc;
 	j->n_done += !at->done;
 	profile_outcome_release(at);
 	*at = *o;
 	at->done = true;
 	at->tries = tries;
 	*o = (struct profile_outcome){ 0 };
-	return 0;
+}
+
+int profile_journal_append(struct profile_journal *j, size_t run, struct profile_outcome *o, struct err *err)
+{
+	struct strbuf line = { 0 };
+	int rc;
+
+	put_outcome(&line, j, run, o);
+	rc = append(j, &line, err);
+	strbuf_release(&line);
+	if (!rc)
+		keep(j, run, o);
+	return rc;
 }
 
 /* ---- a line in ---- */
@@ -232,14 +237,14 @@ static int get_copies(const struct json *v, struct profile_outcome *o, size_t n)
 	return 0;
 }
 
-static int get_outcome(const struct json *v, const struct profile_design *d, const struct profile_plan *plan,
-		       size_t *out_run, struct profile_outcome *out)
+static int get_outcome(const struct profile_journal *j, const struct json *v, size_t *out_run,
+		       struct profile_outcome *out)
 {
 	double run = json_number(json_get(v, "run"), 0.0);
 	const char *status = json_string(json_get(v, "status"), "");
 	struct profile_outcome o = { .status = PROFILE_UNSTABLE };
 
-	if (!(run >= 1.0 && run <= (double)plan->n))
+	if (!(run >= 1.0 && run <= (double)j->plan->n))
 		return -1;
 	*out_run = (size_t)run - 1;
 	for (int s = PROFILE_OK; s < PROFILE_UNSTABLE; s++) {
@@ -252,7 +257,7 @@ static int get_outcome(const struct json *v, const struct profile_design *d, con
 	snprintf(o.why, sizeof o.why, "%s", json_string(json_get(v, "why"), ""));
 	o.cpu_mean = json_number(json_get(v, "cpu_mean"), NAN);
 	o.iowait_mean = json_number(json_get(v, "iowait_mean"), NAN);
-	if (get_copies(json_get(v, "copies"), &o, profile_jobs(d, plan->run[*out_run].level))) {
+	if (get_copies(json_get(v, "copies"), &o, profile_jobs(j->design, j->plan->run[*out_run].level))) {
 		profile_outcome_release(&o);
 		return -1;
 	}
@@ -260,53 +265,46 @@ static int get_outcome(const struct json *v, const struct profile_design *d, con
 	return 0;
 }
 
-static int check_header(const struct profile_journal *j, const struct json *v, const struct profile_design *d,
-			struct err *err)
+static int check_header(const struct profile_journal *j, const struct json *v, struct err *err)
 {
 	const char *kind = json_string(json_get(v, "journal"), "");
 	double version = json_number(json_get(v, "version"), 0.0);
 	char text[320];
 
 	if (strcmp(kind, "postrider profile"))
-		return err_fail(err, ERR_FORMAT, "%s:1: is no journal of a profile", text_tail(j->path, 300));
+		return err_fail(err, ERR_FORMAT, "%s:1: this is not a journal of postrider profile",
+				text_tail(j->path, 300));
 	if (version != PROFILE_JOURNAL_VERSION)
 		return err_fail(err, ERR_FORMAT, "%s:1: version %g; this program reads version %d",
 				text_tail(j->path, 300), version, PROFILE_JOURNAL_VERSION);
-	if (profile_design_differs(d, json_get(v, "design"), text, sizeof text))
+	if (profile_design_differs(j->design, json_get(v, "design"), text, sizeof text))
 		return err_fail(
 			err, ERR_FORMAT,
-			"%s is of another design: %s. Go back to that design, write to another file, or "
-			"add --restart",
+			"%s has another design: %s. Use that design again, write to another file, or add "
+			"--restart",
 			text_tail(j->path, 100), text);
 	return 0;
 }
 
-static int take_line(struct profile_journal *j, const struct json *v, const struct profile_design *d,
-		     const struct profile_plan *plan, size_t line, bool last, bool *out_torn, struct err *err)
+static int take_line(struct profile_journal *j, const struct json *v, size_t line, bool last, bool *out_torn,
+		     struct err *err)
 {
-	struct profile_outcome o = { 0 }, *at;
-	size_t run, tries;
+	struct profile_outcome o = { 0 };
+	size_t run;
 
 	if (line == 1)
-		return check_header(j, v, d, err);
-	if (get_outcome(v, d, plan, &run, &o)) {
-		*out_torn = last;
-		return last ? 0
-			    : err_fail(err, ERR_FORMAT, "%s:%zu: is not the line of a run of this design",
-				       text_tail(j->path, 300), line);
+		return check_header(j, v, err);
+	if (!get_outcome(j, v, &run, &o)) {
+		keep(j, run, &o);
+		return 0;
 	}
-	at = &j->run[run];
-	tries = at->tries + 1;
-	j->n_done += !at->done;
-	profile_outcome_release(at);
-	*at = o;
-	at->done = true;
-	at->tries = tries;
-	return 0;
+	*out_torn = last;
+	return last ? 0
+		    : err_fail(err, ERR_FORMAT, "%s:%zu: this is not a run of this design",
+			       text_tail(j->path, 300), line);
 }
 
-static int take_text(struct profile_journal *j, const char *text, size_t len, const struct profile_design *d,
-		     const struct profile_plan *plan, struct err *err)
+static int take_text(struct profile_journal *j, const char *text, size_t len, struct err *err)
 {
 	size_t at = 0, line = 0;
 	bool torn = false;
@@ -327,7 +325,7 @@ static int take_text(struct profile_journal *j, const char *text, size_t len, co
 				rc = err_fail(err, ERR_FORMAT, "%s:%zu: damaged in the middle: %s",
 					      text_tail(j->path, 200), line, why.text);
 		} else {
-			rc = take_line(j, v, d, plan, line, next == len, &torn, err);
+			rc = take_line(j, v, line, next == len, &torn, err);
 			json_free(v);
 		}
 		if (!torn && !rc)
@@ -353,7 +351,7 @@ static void sync_folder(const char *dir)
 	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd >= 0) {
-		fsync(fd); /* without it the file may lack a name after a crash: then it begins anew */
+		fsync(fd); /* otherwise the file may have no name after a crash, and all is measured again */
 		close(fd);
 	}
 }
@@ -396,8 +394,7 @@ static int set_aside(struct profile_journal *j, struct err *err)
 	return rc;
 }
 
-static int read_all(struct profile_journal *j, const struct profile_design *d,
-		    const struct profile_plan *plan, struct err *err)
+static int read_all(struct profile_journal *j, struct err *err)
 {
 	struct err why = { 0 };
 	char *text = NULL;
@@ -405,11 +402,11 @@ static int read_all(struct profile_journal *j, const struct profile_design *d,
 	int rc = io_read_file(j->path, PROFILE_JOURNAL_MAX, &text, &len, &why);
 
 	if (rc == -ERR_NOTFOUND)
-		return 0; /* nothing was measured yet: PROFILE_LOOK only */
+		return 0; /* nothing was measured yet; only PROFILE_LOOK comes here */
 	if (rc)
 		return err_fail(err, why.code, "%s", why.text);
 	j->existed = len > 0;
-	rc = take_text(j, text, len, d, plan, err);
+	rc = take_text(j, text, len, err);
 	free(text);
 	return rc;
 }
@@ -420,7 +417,7 @@ int profile_journal_open(struct profile_journal *j, const char *dir, const struc
 	struct strbuf path = { 0 }, header = { 0 };
 	int rc = 0;
 
-	*j = (struct profile_journal){ .fd = -1, .n_runs = plan->n };
+	*j = (struct profile_journal){ .design = d, .plan = plan, .fd = -1 };
 	strbuf_printf(&path, "%s/journal.jsonl", dir);
 	j->path = path.failed ? NULL : mem_strdup(strbuf_text(&path));
 	j->run = mem_calloc(plan->n, sizeof *j->run);
@@ -428,14 +425,14 @@ int profile_journal_open(struct profile_journal *j, const char *dir, const struc
 	if (!j->path || !j->run)
 		return err_nomem(err, "the journal");
 	if (how == PROFILE_LOOK)
-		return read_all(j, d, plan, err);
+		return read_all(j, err);
 	rc = make_folder(dir, err);
 	if (!rc)
 		rc = open_locked(j, err);
 	if (!rc && how == PROFILE_RESTART && lseek(j->fd, 0, SEEK_END) > 0)
 		rc = set_aside(j, err);
 	if (!rc)
-		rc = read_all(j, d, plan, err);
+		rc = read_all(j, err);
 	if (!rc && j->n_cut && ftruncate(j->fd, j->len))
 		rc = system_error(j, "shorten", err);
 	if (!rc && j->len == 0) {
@@ -451,7 +448,7 @@ void profile_journal_close(struct profile_journal *j)
 {
 	if (!j)
 		return;
-	for (size_t i = 0; j->run && i < j->n_runs; i++)
+	for (size_t i = 0; j->run && i < j->plan->n; i++)
 		profile_outcome_release(&j->run[i]);
 	free(j->run);
 	free(j->path);

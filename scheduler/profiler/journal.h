@@ -1,9 +1,10 @@
-/* The journal of a campaign: JSON lines, the design first and then one line for each finished measurement,
- * written and synced before anything else happens. Whatever kills the program, what was measured stays.
+/* The journal of a campaign: JSON lines, the design first and then one line for each finished measurement.
+ * Each line is written and synced before anything else happens, so what was measured survives if the program
+ * is killed.
  *
- * Of several lines about one run the last one counts: a run that was unstable is measured again. A last line
- * that is torn (the program died while it wrote) is cut off; damage anywhere else is an error, since nobody
- * knows what else it hit. Used by verb_profile.c; profile_run.c makes what is written here. */
+ * If there are several lines about one run, the last one counts: an unstable run is measured again. A torn
+ * last line (the program died while it wrote) is cut off. Damage anywhere else is an error, because more may
+ * be damaged than one sees. */
 #ifndef SCHEDULER_PROFILER_JOURNAL_H
 #define SCHEDULER_PROFILER_JOURNAL_H
 
@@ -52,10 +53,12 @@ double profile_outcome_time(const struct profile_outcome *o);   /* mean of its c
 double profile_outcome_spread(const struct profile_outcome *o);
 
 struct profile_journal {
+	const struct profile_design *design; /* both borrowed since it was opened */
+	const struct profile_plan *plan;
 	char *path;
 	int fd;                       /* -1: read only */
 	long long len;                /* of what is whole */
-	struct profile_outcome *run; size_t n_runs; /* one for each run of the plan */
+	struct profile_outcome *run;  /* one for each run of the plan */
 	size_t n_done;
 	size_t n_cut;                 /* bytes of a torn last line */
 	bool existed;
@@ -72,9 +75,7 @@ enum profile_open {
 int profile_journal_open(struct profile_journal *j, const char *dir, const struct profile_design *d,
                          const struct profile_plan *plan, enum profile_open how, struct err *err);
 /* Takes the contents of *o, on disk when it returns 0. After a failure the file is as it was. */
-int profile_journal_append(struct profile_journal *j, const struct profile_design *d,
-                           const struct profile_plan *plan, size_t run, struct profile_outcome *o,
-                           	struct err *err);
+int profile_journal_append(struct profile_journal *j, size_t run, struct profile_outcome *o, struct err *err);
 void profile_journal_close(struct profile_journal *j);
 
 #endif

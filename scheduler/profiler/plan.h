@@ -17,7 +17,7 @@ struct profile_plan {
 	size_t n_settings;                   /* different ones among them */
 };
 /* Replication by replication, each in its own random order: stopped early, every setting was measured about
- * as often as every other, and a drift of the machine is no effect of a factor. */
+ * as often as every other, and a drift of the machine does not look like an effect. */
 int profile_plan_make(const struct profile_design *d, struct profile_plan *out, struct err *err);
 void profile_plan_release(struct profile_plan *p);
 size_t profile_settings_planned(const struct profile_design *d); /* before replication; SIZE_MAX: too many */
@@ -31,7 +31,7 @@ size_t profile_jobs(const struct profile_design *d, const uint16_t *level);
 void profile_describe(const struct profile_design *d, const uint16_t *level, struct strbuf *out);
 
 /* The seed a copy (from 1) gets: another one for each copy and replication, the same ones in each setting, so
- * that settings are compared on the same luck. */
+ * that all settings get the same random numbers. */
 uint64_t profile_seed(const struct profile_design *d, const struct profile_point *p, size_t copy);
 
 /* The command of one copy with its placeholders filled in; to be freed with argv_free(). */

@@ -1,4 +1,4 @@
-/* Running the copies of one run. See profile_run.h. */
+/* Starts the copies of one run, measures them and judges the result. See run.h. */
 #define _GNU_SOURCE
 #include "scheduler/profiler/run.h"
 
@@ -38,7 +38,7 @@ struct running {
 	const struct profile_run_params *p;
 	struct profile_outcome *out;
 	pid_t watchman; /* 0: none */
-	int watch_fd; /* its ear: the process groups to end if we die */
+	int watch_fd; /* tells it the process groups to kill if we die */
 	struct child child[PROFILE_MAX_JOBS];
 	size_t n_started, n_alive;
 	double begun_s, kill_at_s; /* kill_at_s: INFINITY unless we asked them to end */
@@ -63,10 +63,10 @@ void profile_signals_hold(struct profile_signals *s)
 	sigemptyset(&s->watched);
 	sigaddset(&s->watched, SIGCHLD);
 	for (size_t i = 0; i < sizeof stop / sizeof stop[0]; i++) {
-		if (!is_ignored(stop[i])) /* nohup and background jobs mean it */
+		if (!is_ignored(stop[i])) /* nohup and background jobs ignore them on purpose */
 			sigaddset(&s->watched, stop[i]);
 	}
-	signal(SIGCHLD, SIG_DFL); /* inherited as ignored, it would reap the copies before us */
+	signal(SIGCHLD, SIG_DFL); /* ignored, as we may inherit it, it would reap the copies before us */
 	sigprocmask(SIG_BLOCK, &s->watched, &s->before);
 }
 
@@ -75,7 +75,7 @@ void profile_signals_release(const struct profile_signals *s)
 	sigprocmask(SIG_SETMASK, &s->before, NULL);
 }
 
-/* The next signal within so many seconds; 0: none came. */
+/* The next signal within this time; 0: none came. */
 static int next_signal(const struct profile_signals *s, double wait_s)
 {
 	struct timespec t = { .tv_sec = (time_t)wait_s };
@@ -98,9 +98,8 @@ int profile_signals_pending(const struct profile_signals *s)
 
 /* ---- the watchman ---- */
 
-/* A process that does nothing but wait for our death: whatever kills us, it ends the groups of the copies,
- * workers of theirs included, so that they do not run beside the next measurement. A 0 tells it that all went
- * well. */
+/* A process that only waits for our death. Whatever kills us, it kills the process groups of the copies, so
+ * that they do not run beside the next measurement. A 0 means that all went well. */
 static void watch(int fd)
 {
 	pid_t group[PROFILE_MAX_JOBS], one;
@@ -195,7 +194,7 @@ static void become(char **word, const sigset_t *mask, pid_t parent, int in, int 
 	int error;
 
 	setpgid(0, 0);
-	/* Whatever kills us shall not leave copies behind to spoil the next measurement. */
+	/* If we are killed, no copy may disturb the next measurement. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(127);
@@ -232,7 +231,8 @@ static int start_copy(struct running *r, size_t copy, int in, int tell, struct e
 			c->pid = 0;
 			rc = err_fail(err, ERR_IO, "cannot start a process: %s", strerror(errno));
 		} else {
-			setpgid(c->pid, c->pid); /* both sides do it: neither knows who is first */
+			setpgid(c->pid,
+				c->pid); /* parent and child both do it, because either may be first */
 			watch_tell(r, c->pid);
 			r->n_started++;
 			r->n_alive++;
@@ -323,13 +323,13 @@ static void reap(struct running *r)
 		    info.si_pid != c->pid)
 			continue;
 		to_s = clock_monotonic_s();
-		blocked_s = proc_blocked_s(c->pid); /* while the zombie can still be asked */
-		kill(-c->pid, SIGKILL); /* what it left running would run beside the next measurement */
+		blocked_s = proc_blocked_s(c->pid); /* before it is reaped */
+		kill(-c->pid, SIGKILL); /* its remaining processes would disturb the next measurement */
 		wait4(c->pid, &c->status, 0, &use);
 		measure(m, c, to_s, blocked_s, &use);
 		c->pid = 0;
 		r->n_alive--;
-		/* One job less on the machine is another setting: the others measure nothing any more. */
+		/* With one job less on the machine the others would measure another setting. */
 		if ((m->exit_code || m->signal) && !isfinite(r->kill_at_s) && !r->failed) {
 			r->failed = i + 1;
 			end_all(r);
@@ -409,11 +409,11 @@ static int judge(struct running *r, struct err *err)
 			if (why.code == ERR_NOMEM)
 				return err_fail(err, ERR_NOMEM, "%s", why.text);
 			o->status = PROFILE_FAILED;
-			snprintf(o->why, sizeof o->why, "copy %zu: its output can not be read: %.150s", i + 1,
+			snprintf(o->why, sizeof o->why, "copy %zu: its output cannot be read: %.150s", i + 1,
 				 why.text);
 		} else if (isnan(o->copy[i].accuracy) && r->p->design->result_given && !o->why[0]) {
 			o->status = PROFILE_FAILED;
-			say_failed(r, i + 1, "ended well and printed no accuracy where it was looked for");
+			say_failed(r, i + 1, "succeeded but printed no accuracy at the given place");
 		}
 	}
 	return rc;

@@ -1,8 +1,8 @@
 /* One run: as many copies of the command as njobs says, at the same time, each in its own process group with
- * its own log files, measured from spawn to exit. No shell is involved. Used by verb_profile.c.
+ * its own log files, measured from start to exit. No shell is used.
  *
  * Signals are waited for, not handled: between profile_signals_hold() and profile_signals_release() Ctrl-C
- * stays pending until somebody asks, so nothing is ever interrupted half-way. */
+ * stays pending until we ask for it, so that nothing is interrupted half-way. */
 #ifndef SCHEDULER_PROFILER_RUN_H
 #define SCHEDULER_PROFILER_RUN_H
 
@@ -29,7 +29,7 @@ struct profile_run_params {
 
 /* 0: *out holds what was measured, a failure of the command included. *out_signal is not 0 where we were
  * asked to stop: the copies were ended and there is no outcome. An error means that no run can work: the
- * program can not be started, or a log not be written. */
+ * program cannot be started, or a log cannot be written. */
 int profile_run(const struct profile_run_params *p, struct profile_outcome *out, int *out_signal,
                 struct err *err);
 

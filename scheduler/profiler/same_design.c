@@ -127,7 +127,7 @@ bool profile_design_differs(const struct profile_design *d, const struct json *e
 
 	profile_design_canonical(d, &text);
 	if (json_parse("design", strbuf_text(&text), text.len, &now, NULL)) {
-		snprintf(out, size, "it can not be compared for want of memory");
+		snprintf(out, size, "out of memory for the comparison");
 		strbuf_release(&text);
 		return true;
 	}

@@ -89,32 +89,23 @@ static int analyse(const struct data *p, const char *target, struct anova **out,
 
 /* ---- what to measure next ---- */
 
-/* "cpus=2,network=lenet5" of a setting: the columns that the schema knows. */
-static void put_job(const struct profile_design *d, const uint16_t *level, const struct schema *schema,
-		    struct strbuf *out)
-{
-	for (size_t i = 0; i < d->n_factors + d->n_fixed; i++) {
-		const struct profile_factor *f = profile_factor_at(d, i);
-
-		if (schema_find(schema, f->name) >= 0)
-			strbuf_printf(out, "%s%s=%s", out->len ? "," : "", f->name,
-				      f->level[i < d->n_factors ? level[i] : 0]);
-	}
-}
-
+/* The values of a setting. Factors that the schema does not know are left out. */
 static int job_of(const struct profile_design *d, size_t setting, const struct schema *schema,
 		  struct job_values *out, struct err *err)
 {
+	const char *name[2 * PROFILE_MAX_FACTORS], *text[2 * PROFILE_MAX_FACTORS];
 	uint16_t level[PROFILE_MAX_FACTORS];
-	struct strbuf text = { 0 };
+	size_t n = d->n_factors + d->n_fixed;
 	int rc = job_values_init(out, schema, err);
 
 	if (rc)
 		return rc;
 	profile_grid_at(d, setting, level);
-	put_job(d, level, schema, &text);
-	rc = text.failed ? err_nomem(err, NULL) : job_values_parse(out, schema, strbuf_text(&text), err);
-	strbuf_release(&text);
+	for (size_t i = 0; i < n; i++) {
+		name[i] = profile_factor_at(d, i)->name;
+		text[i] = profile_factor_at(d, i)->level[i < d->n_factors ? level[i] : 0];
+	}
+	rc = job_values_bind(out, schema, name, text, n, err);
 	if (rc)
 		job_values_release(out);
 	return rc;
@@ -311,7 +302,7 @@ int profile_summary_make(const struct profile_campaign *k, const struct model *m
 			 struct profile_summary *out, struct err *err)
 {
 	const struct profile_verdict *v = &k->verdict;
-	struct profile_summary s = { .median_cv = NAN, .max_cv = NAN };
+	struct profile_summary s = { .median_cv = NAN, .max_cv = NAN, .by_model = m != NULL };
 	struct strbuf text = { 0 };
 	struct data data = { 0 };
 	int rc = 0;
@@ -321,9 +312,9 @@ int profile_summary_make(const struct profile_campaign *k, const struct model *m
 	if (v->n_cv)
 		s.median_cv = stats_median(v->cv, v->n_cv);
 	if (v->n_ok && k->design.n_factors) {
-		profile_put_table(&k->state, v, &text);
+		profile_put_table(&k->journal, v, &text);
 		rc = data_open(&data, &k->design, &text, err);
-		if (!rc) { /* a table too small to analyse is no failure: the summary says why */
+		if (!rc) { /* a table that is too small is not a failure: the summary says why */
 			analyse(&data, "time", &s.time, &s.no_time);
 			analyse(&data, "accuracy", &s.accuracy, &s.no_accuracy);
 		}

@@ -1,4 +1,4 @@
-/* Verdicts, tables and estimates from a journal. See profile_table.h. */
+/* Judges the runs of a journal, writes its tables and estimates the time that is left. See table.h. */
 #include "scheduler/profiler/table.h"
 
 #include <math.h>
@@ -27,7 +27,7 @@ static int by_setting(const void *a, const void *b)
 }
 
 /* The n replications of one setting, by time. */
-static void judge_setting(const struct profile_state *s, const struct measured *m, size_t n,
+static void judge_setting(const struct profile_journal *j, const struct measured *m, size_t n,
 			  struct profile_verdict *v)
 {
 	double mean = 0.0, squares = 0.0, middle, far = -1.0;
@@ -40,11 +40,11 @@ static void judge_setting(const struct profile_state *s, const struct measured *
 	for (size_t i = 0; i < n; i++)
 		squares += (m[i].time_s - mean) * (m[i].time_s - mean);
 	v->cv[v->n_cv++] = sqrt(squares / (double)(n - 1)) / mean;
-	if (s->design->max_spread <= 0.0 || (m[n - 1].time_s - m[0].time_s) / mean <= s->design->max_spread)
+	if (j->design->max_spread <= 0.0 || (m[n - 1].time_s - m[0].time_s) / mean <= j->design->max_spread)
 		return;
 	middle = 0.5 * (m[(n - 1) / 2].time_s + m[n / 2].time_s);
 	for (size_t i = 0; i < n; i++) {
-		bool may = s->journal->run[m[i].run].tries < s->design->tries;
+		bool may = j->run[m[i].run].tries < j->design->tries;
 
 		v->status[m[i].run] = PROFILE_UNSTABLE;
 		if (may && fabs(m[i].time_s - middle) > far) {
@@ -56,9 +56,9 @@ static void judge_setting(const struct profile_state *s, const struct measured *
 		v->apart[m[farthest].run] = true;
 }
 
-int profile_judge(const struct profile_state *s, struct profile_verdict *out, struct err *err)
+int profile_judge(const struct profile_journal *j, struct profile_verdict *out, struct err *err)
 {
-	size_t n = s->plan->n, k = 0;
+	size_t n = j->plan->n, k = 0;
 	struct profile_verdict v = { .status = mem_calloc(n, sizeof *v.status),
 				     .apart = mem_calloc(n, sizeof *v.apart),
 				     .cv = mem_calloc(n, sizeof *v.cv) };
@@ -70,26 +70,26 @@ int profile_judge(const struct profile_state *s, struct profile_verdict *out, st
 		return err_nomem(err, "%zu runs", n);
 	}
 	for (size_t i = 0; i < n; i++) {
-		const struct profile_outcome *o = &s->journal->run[i];
+		const struct profile_outcome *o = &j->run[i];
 
 		v.status[i] = o->status;
 		if (!o->done || o->status != PROFILE_OK)
 			continue;
-		if (s->design->max_spread > 0.0 && profile_outcome_spread(o) > s->design->max_spread) {
+		if (j->design->max_spread > 0.0 && profile_outcome_spread(o) > j->design->max_spread) {
 			v.status[i] = PROFILE_UNSTABLE;
-			v.apart[i] = o->tries < s->design->tries;
+			v.apart[i] = o->tries < j->design->tries;
 			continue;
 		}
-		m[k++] = (struct measured){ s->plan->run[i].setting, (uint32_t)i, profile_outcome_time(o) };
+		m[k++] = (struct measured){ j->plan->run[i].setting, (uint32_t)i, profile_outcome_time(o) };
 	}
 	qsort(m, k, sizeof *m, by_setting);
 	for (size_t i = 0, to; i < k; i = to) {
 		for (to = i + 1; to < k && m[to].setting == m[i].setting;)
 			to++;
-		judge_setting(s, m + i, to - i, &v);
+		judge_setting(j, m + i, to - i, &v);
 	}
 	for (size_t i = 0; i < n; i++) {
-		if (!s->journal->run[i].done)
+		if (!j->run[i].done)
 			continue;
 		v.n_ok += v.status[i] == PROFILE_OK;
 		v.n_failed += v.status[i] == PROFILE_FAILED;
@@ -111,9 +111,9 @@ void profile_verdict_release(struct profile_verdict *v)
 	*v = (struct profile_verdict){ 0 };
 }
 
-size_t profile_repeat(const struct profile_state *s, const struct profile_verdict *v)
+size_t profile_repeat(const struct profile_journal *j, const struct profile_verdict *v)
 {
-	for (size_t i = 0; i < s->plan->n; i++) {
+	for (size_t i = 0; i < j->plan->n; i++) {
 		if (v->apart[i])
 			return i;
 	}
@@ -161,7 +161,7 @@ static void put_number(struct strbuf *out, double v)
 {
 	char text[32];
 
-	/* Six decimals: microseconds and parts of a megabyte, beyond which there is only noise. */
+	/* Six decimals are microseconds, or bytes of a megabyte; the rest is noise. */
 	if (!isnan(v)) {
 		snprintf(text, sizeof text, "%.6f", v);
 		strbuf_puts(out, text);
@@ -169,9 +169,9 @@ static void put_number(struct strbuf *out, double v)
 	strbuf_puts(out, ",");
 }
 
-void profile_put_table(const struct profile_state *s, const struct profile_verdict *v, struct strbuf *out)
+void profile_put_table(const struct profile_journal *j, const struct profile_verdict *v, struct strbuf *out)
 {
-	const struct profile_design *d = s->design;
+	const struct profile_design *d = j->design;
 	static const uint16_t any[PROFILE_MAX_FACTORS];
 	bool processes = profile_value(d, any, "cpus") != NULL;
 
@@ -180,9 +180,9 @@ void profile_put_table(const struct profile_state *s, const struct profile_verdi
 		      "time_s,accuracy,%scpu_mean,iowait_mean,job_cpu_mean,job_iowait_mean,max_rss_mb,"
 		      "replication,copy,status,started_at\n",
 		      processes ? "processes," : "");
-	for (size_t i = 0; i < s->plan->n; i++) {
-		const struct profile_outcome *o = &s->journal->run[i];
-		const struct profile_point *p = &s->plan->run[i];
+	for (size_t i = 0; i < j->plan->n; i++) {
+		const struct profile_outcome *o = &j->run[i];
+		const struct profile_point *p = &j->plan->run[i];
 
 		for (size_t c = 0; o->done && c < o->n_copies; c++) {
 			const struct profile_copy *m = &o->copy[c];
@@ -205,19 +205,19 @@ void profile_put_table(const struct profile_state *s, const struct profile_verdi
 	}
 }
 
-void profile_put_curves(const struct profile_state *s, const struct profile_verdict *v, struct strbuf *out)
+void profile_put_curves(const struct profile_journal *j, const struct profile_verdict *v, struct strbuf *out)
 {
-	put_settings(s->design, NULL, out);
+	put_settings(j->design, NULL, out);
 	strbuf_puts(out, "replication,copy,status,epoch,elapsed_s,loss,accuracy\n");
-	for (size_t i = 0; i < s->plan->n; i++) {
-		const struct profile_outcome *o = &s->journal->run[i];
-		const struct profile_point *p = &s->plan->run[i];
+	for (size_t i = 0; i < j->plan->n; i++) {
+		const struct profile_outcome *o = &j->run[i];
+		const struct profile_point *p = &j->plan->run[i];
 
 		for (size_t c = 0; o->done && o->status == PROFILE_OK && c < o->n_copies; c++) {
 			for (size_t e = 0; e < o->copy[c].n_epochs; e++) {
 				const struct profile_epoch *at = &o->copy[c].epoch[e];
 
-				put_settings(s->design, p->level, out);
+				put_settings(j->design, p->level, out);
 				strbuf_printf(out, "%u,%zu,%s,%g,", p->replication, c + 1,
 					      profile_status_name(v->status[i]), at->epoch);
 				put_number(out, at->elapsed_s);
@@ -231,7 +231,7 @@ void profile_put_curves(const struct profile_state *s, const struct profile_verd
 
 /* ---- how long it will take ---- */
 
-/* From the first spawn to the last exit, about: the copies start together. */
+/* About the time from the first start to the last exit, because the copies start together. */
 static double duration_s(const struct profile_outcome *o)
 {
 	double longest = 0.0;
@@ -241,29 +241,29 @@ static double duration_s(const struct profile_outcome *o)
 	return longest;
 }
 
-void profile_estimate_make(const struct profile_state *s, struct profile_estimate *out)
+void profile_estimate_make(const struct profile_journal *j, struct profile_estimate *out)
 {
 	size_t count[PROFILE_MAX_FACTORS][PROFILE_MAX_LEVELS] = { { 0 } };
 	double sum = 0.0;
 
 	*out = (struct profile_estimate){ 0 };
-	for (size_t i = 0; i < s->plan->n; i++) {
-		double t = s->journal->run[i].done ? duration_s(&s->journal->run[i]) : 0.0;
+	for (size_t i = 0; i < j->plan->n; i++) {
+		double t = j->run[i].done ? duration_s(&j->run[i]) : 0.0;
 
 		if (!(t > 0.0))
 			continue;
 		out->n++;
 		sum += log(t);
-		for (size_t f = 0; f < s->design->n_factors; f++) {
-			out->effect[f][s->plan->run[i].level[f]] += log(t);
-			count[f][s->plan->run[i].level[f]]++;
+		for (size_t f = 0; f < j->design->n_factors; f++) {
+			out->effect[f][j->plan->run[i].level[f]] += log(t);
+			count[f][j->plan->run[i].level[f]]++;
 		}
 	}
 	if (!out->n)
 		return;
 	out->mean_log = sum / (double)out->n;
-	for (size_t f = 0; f < s->design->n_factors; f++) {
-		for (size_t l = 0; l < s->design->factor[f].n_levels; l++) {
+	for (size_t f = 0; f < j->design->n_factors; f++) {
+		for (size_t l = 0; l < j->design->factor[f].n_levels; l++) {
 			double n = (double)count[f][l];
 
 			out->effect[f][l] = n > 0.0 ? (out->effect[f][l] - n * out->mean_log) / (n + 1.0)
@@ -282,13 +282,13 @@ double profile_estimate_run_s(const struct profile_estimate *e, const struct pro
 	return exp(sum);
 }
 
-double profile_estimate_left_s(const struct profile_estimate *e, const struct profile_state *s)
+double profile_estimate_left_s(const struct profile_estimate *e, const struct profile_journal *j)
 {
 	double left = 0.0;
 
-	for (size_t i = 0; i < s->plan->n; i++) {
-		if (!s->journal->run[i].done)
-			left += profile_estimate_run_s(e, s->design, &s->plan->run[i]);
+	for (size_t i = 0; i < j->plan->n; i++) {
+		if (!j->run[i].done)
+			left += profile_estimate_run_s(e, j->design, &j->plan->run[i]);
 	}
 	return left;
 }

@@ -1,4 +1,5 @@
-/* What the reader answers: jobs as JSON, observations as typed rows. Each question is one read transaction. */
+/* What the reader answers: jobs as JSON, observations as typed rows. Each question is one read transaction.
+ */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,6 @@
 #include "scheduler/store/schema.h"
 
 #define ANSWER_MAX_BYTES ((size_t)256 << 20)
-#define CLOCK_STEP_NS ((int64_t)3600 * 1000000000) /* clocks are set back by less than an hour, we hope */
 
 struct answer {
 	sqlite3 *db;
@@ -170,9 +170,9 @@ static int answer_job(struct answer *a)
 
 /* ---- lists ---- */
 
-/* Without statistics SQLite takes any index of those that fit. The one likely to leave the fewest rows is named by taking
- * the others away (a plus before a column): a state that does not last or is rare, then a user, then a type. Most jobs are
- * done: that is no way to find one. */
+/* Without statistics SQLite takes any index that fits. A plus before a column takes its index away, so that
+ * the one likely to leave the fewest rows remains: a state that does not last or is rare, then a user, then a
+ * type. Most jobs are done, so that state finds nothing quickly. */
 static void list_sql(const struct store_filter *f, struct strbuf *sql)
 {
 	bool several = strchr(f->state, ',') != NULL;

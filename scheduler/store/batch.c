@@ -33,8 +33,8 @@ void batch_reset(struct batch *b)
 	b->next = NULL;
 }
 
-/* Appends the fixed part of a row and its texts. Pointers inside the copy still point at the caller's texts: all that
- * counts of them until batch_next() is whether they are NULL. */
+/* Appends the fixed part of a row and its texts. Pointers inside the copy still point at the caller's texts:
+ * all that counts of them until batch_next() is whether they are NULL. */
 static int append(struct batch *b, enum row_kind kind, const void *fixed, size_t fixed_size,
 		  const char *const *text, size_t n_texts, struct err *err)
 {

@@ -1,6 +1,6 @@
-/* What one turn of the loop collects: rows, one behind the other in a single block of memory that is used again for
- * later turns, so that collecting costs a copy and no allocation. The loop fills a batch; from the commit on it
- * belongs to the writer. */
+/* What one turn of the loop collects: rows, one behind the other in a single block of memory that is used
+ * again for later turns, so that collecting costs a copy and no allocation. The loop fills a batch; from the
+ * commit on it belongs to the writer. */
 #ifndef SCHEDULER_STORE_BATCH_H
 #define SCHEDULER_STORE_BATCH_H
 
@@ -31,7 +31,8 @@ struct row_event {
 	struct row head;
 	uint64_t job;
 	int64_t at_ns;
-	double value[EVENT_VALUES];    /* estimate: start, end, end low, end high; observation: time, accuracy */
+	double value[EVENT_VALUES];    /* estimate: start, end, end low, end high; observation: time,
+					  accuracy */
 	const char *text[EVENT_TEXTS]; /* decision: moment, json; estimate: why; observation: type, columns */
 };
 
@@ -49,8 +50,8 @@ void batch_reset(struct batch *b); /* empty; a block grown very large is given b
 int batch_add_job(struct batch *b, enum row_kind kind, const struct job_record *j, struct err *err);
 int batch_add_event(struct batch *b, enum row_kind kind, const struct row_event *e, struct err *err);
 
-/* The row at *at, its texts in place, and *at moved behind it; NULL at the end. Not before the batch is full: the block
- * moves while it grows. */
+/* The row at *at, its texts in place, and *at moved behind it; NULL at the end. Not before the batch is full:
+ * the block moves while it grows. */
 struct row *batch_next(struct batch *b, size_t *at);
 
 #endif

@@ -1,10 +1,10 @@
-/* The checkpointer: moves the log into the database through a connection of its own, while the writer goes on
- * committing. A checkpoint syncs the log, writes each changed page once and syncs the database: several commits' worth
- * of waiting that nobody should stand behind.
+/* The checkpointer: moves the log into the database through its own connection, while the writer goes on
+ * committing. A checkpoint syncs the log, writes each changed page once and syncs the database; that takes as
+ * long as several commits, so no commit should wait for it.
  *
- * The log begins anew only when a transaction starts that finds all of it moved. Commits that arrive during a checkpoint
- * prevent that; where it happens over and over the log grows to CHECKPOINT_LIMIT (store_writer.c), and the writer moves the
- * little that is left itself. */
+ * The log begins anew only when a transaction starts that finds all of it moved. Commits during a checkpoint
+ * prevent that. If it happens over and over, the log grows to CHECKPOINT_LIMIT (writer.c), and the writer
+ * itself moves the little that is left. */
 #include "common/clock.h"
 #include "scheduler/store/internal.h"
 #include "scheduler/store/schema.h"

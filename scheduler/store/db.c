@@ -9,7 +9,7 @@
 #include "common/text/text.h"
 
 #define PATH_SHOWN 200
-#define BUSY_TIMEOUT_MS 5000 /* somebody's sqlite3 shell may hold the file for a moment */
+#define BUSY_TIMEOUT_MS 5000 /* an sqlite3 shell may hold the file for a moment */
 
 /* ---- errors ---- */
 
@@ -58,7 +58,7 @@ int db_fail(sqlite3 *db, int rc, const char *what, const char *path, struct err 
 			system ? " (" : "", system ? strerror(error) : "", system ? ")" : "", advice(rc));
 }
 
-static const char *path_of(sqlite3 *db)
+const char *db_path(sqlite3 *db)
 {
 	const char *path = sqlite3_db_filename(db, "main");
 
@@ -99,7 +99,7 @@ int db_open(const char *path, enum db_use use, sqlite3 **out, struct err *err)
 		return rc;
 	}
 	sqlite3_busy_timeout(db, BUSY_TIMEOUT_MS);
-	/* A file made to harm us must not run anything of its own: no triggers, no views, no odd functions. */
+	/* A file made to harm us must not run anything: no triggers, no views, no odd functions. */
 	sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
@@ -126,14 +126,14 @@ int db_exec(sqlite3 *db, const char *sql, const char *what, struct err *err)
 {
 	int rc = sqlite3_exec(db, sql, NULL, NULL, NULL);
 
-	return rc ? db_fail(db, rc, what, path_of(db), err) : 0;
+	return rc ? db_fail(db, rc, what, db_path(db), err) : 0;
 }
 
 int db_prepare(sqlite3 *db, const char *sql, sqlite3_stmt **out, struct err *err)
 {
 	int rc = sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, out, NULL);
 
-	return rc ? db_fail(db, rc, "read", path_of(db), err) : 0;
+	return rc ? db_fail(db, rc, "read", db_path(db), err) : 0;
 }
 
 int db_number(sqlite3 *db, const char *sql, int64_t *out, struct err *err)
@@ -148,7 +148,7 @@ int db_number(sqlite3 *db, const char *sql, int64_t *out, struct err *err)
 		*out = rc == SQLITE_ROW ? sqlite3_column_int64(st, 0) : 0;
 		rc = 0;
 	} else {
-		rc = db_fail(db, rc, "read", path_of(db), err);
+		rc = db_fail(db, rc, "read", db_path(db), err);
 	}
 	sqlite3_finalize(st);
 	return rc;

@@ -1,6 +1,7 @@
-/* What the files of the store share. The loop collects into `open` without a lock and hands batches over under
- * `lock`; the writer (store_writer.c), the checkpointer (store_checkpoint.c) and the reader (store_reader.c) are the threads
- * behind it. Each SQLite connection belongs to one thread. `lock` is held for pointer moves only, never during I/O. */
+/* What the files of the store share. The loop collects into `open` without a lock and hands batches over
+ * under `lock`. Behind it are three threads: the writer (writer.c), the checkpointer (checkpoint.c) and the
+ * reader (reader.c). Each SQLite connection belongs to one thread. `lock` is held while pointers are moved,
+ * never during I/O. */
 #ifndef SCHEDULER_STORE_INTERNAL_H
 #define SCHEDULER_STORE_INTERNAL_H
 
@@ -11,6 +12,8 @@
 #include "common/worker.h"
 #include "scheduler/store/store.h"
 #include "scheduler/store/batch.h"
+
+#define CLOCK_STEP_NS ((int64_t)3600 * 1000000000) /* clocks are set back by less than an hour, we hope */
 
 struct question {
 	struct question *next;
@@ -75,7 +78,7 @@ struct store {
 	atomic_bool reader_abort;
 
 	sqlite3 *db;                  /* the writer's, made by store_open() */
-	sqlite3 *checkpoint_db;       /* the checkpointer's, likewise */
+	sqlite3 *checkpoint_db;       /* the checkpointer's, made by store_open() */
 };
 
 void store_notify(struct store *s); /* makes store_fd() readable */
@@ -89,7 +92,7 @@ int store_checkpoint(struct store *s, sqlite3 *db, struct err *err);
 /* The writer waits until the checkpointer does nothing. */
 void store_checkpoint_wait(struct store *s);
 
-/* Answers q into q->text or q->err, through a connection of its own. Gives up, with -ERR_BUSY, when the
+/* Answers q into q->text or q->err. Gives up, with -ERR_BUSY, when the
  * connection's progress handler says so. */
 void question_answer(sqlite3 *db, struct question *q);
 struct question *question_pop(struct question_list *l);

@@ -1,5 +1,5 @@
-/* Observations in an answer: packed one behind the other, so that an answer can be copied and handed to another thread as
- * it is. */
+/* Observations in an answer: packed one behind the other, so that an answer can be copied and handed to
+ * another thread as it is. */
 #include <string.h>
 
 #include "scheduler/store/store.h"

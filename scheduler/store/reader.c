@@ -1,6 +1,6 @@
-/* The reader: takes questions one by one, answers them from a connection of its own that cannot write, and hands the
- * answers (store_answers.c) back for store_dispatch(). The connection sees a snapshot of the moment each question began; the writer is
- * never kept waiting by it. */
+/* The reader: takes questions one by one, answers them (answers.c) through its own connection, which cannot
+ * write, and hands the answers back for store_dispatch(). The connection sees a snapshot of the moment each
+ * question began; the writer never waits for it. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,9 +4,11 @@
 #include <math.h>
 #include <stdint.h>
 
+#include "scheduler/store/db.h"
 #include "scheduler/store/store.h"
 
-/* The next field that has a column, or NULL behind the last; NULL begins. Columns count from 1 in this order. */
+/* The next field that has a column, or NULL behind the last; NULL begins. Columns count from 1 in this order.
+ */
 static const struct job_field *next_column(const struct job_field *f)
 {
 	f = f ? f + 1 : job_field;
@@ -182,5 +184,36 @@ int job_load(sqlite3_stmt *st, struct job_record *out, struct err *err)
 	job_record_init(out);
 	for (const struct job_field *f = next_column(NULL); f && !rc; f = next_column(f))
 		rc = load_field(st, at++, f, out, err);
+	return rc;
+}
+
+int jobs_each(sqlite3 *db, const struct job_query *q,
+	      int (*fn)(void *owner, const struct job_record *j, struct err *err), void *owner,
+	      struct err *err)
+{
+	struct strbuf sql = { 0 };
+	sqlite3_stmt *st = NULL;
+	int step = SQLITE_NOMEM, rc = 0;
+
+	strbuf_puts(&sql, "SELECT ");
+	job_names(q->version, &sql);
+	strbuf_puts(&sql, q->rest);
+	if (!sql.failed)
+		step = sqlite3_prepare_v2(db, sql.text, -1, &st, NULL);
+	strbuf_release(&sql);
+	if (step == SQLITE_OK)
+		sqlite3_bind_int64(st, 1, q->number); /* without effect where the statement has no ?1 */
+	while (rc == 0 && (step == SQLITE_OK || step == SQLITE_ROW)) {
+		struct job_record j;
+
+		step = sqlite3_step(st);
+		if (step == SQLITE_ROW && !(rc = job_load(st, &j, err)))
+			rc = fn(owner, &j, err);
+	}
+	if (rc == 0 && step != SQLITE_DONE)
+		rc = db_fail(db, step, "read", db_path(db), err);
+	if (rc && (step & 0xff) == SQLITE_ERROR && err)
+		rc = -(int)(err->code = ERR_FORMAT);
+	sqlite3_finalize(st);
 	return rc;
 }

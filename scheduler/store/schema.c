@@ -33,8 +33,9 @@ static int exec_with_columns(sqlite3 *db, const char *before, int version, const
 	return rc;
 }
 
-/* meta holds what concerns the file as a whole. `batch` counts the hand-overs of the loop that are in the file: a writer
- * that does not know whether its commit arrived looks there. `last_id` outlives jobs that somebody deletes. */
+/* meta holds what concerns the file as a whole. `batch` counts the hand-overs of the loop that are in the
+ * file: a writer that does not know whether its commit arrived looks there. `last_id` outlives jobs that
+ * somebody deletes. */
 static int make_version_1(sqlite3 *db)
 {
 	return exec_with_columns(
@@ -148,7 +149,8 @@ int schema_migrate(sqlite3 *db, const char *path, schema_step *const *step, int 
 
 /* ---- opening ---- */
 
-/* Made by us, before SQLite sees it: it would let everybody read it. Its log and shared memory take after it. */
+/* Made by us, before SQLite sees it: it would let everybody read it. Its log and shared memory take after it.
+ */
 static int make_file(const char *path, struct err *err)
 {
 	char dir[4096];
@@ -180,8 +182,9 @@ static int make_file(const char *path, struct err *err)
 	return 0;
 }
 
-/* SQLite takes what is missing of the last page for zeros. The log comes first: a file that was being extended when the
- * power failed is short until its log is moved into it. Where another program reads, that cannot be done, nor told. */
+/* SQLite takes what is missing of the last page for zeros. The log comes first: a file that was being
+ * extended when the power failed is short until its log is moved into it. Where another program reads, that
+ * cannot be done, nor told. */
 static int check_length(sqlite3 *db, const char *path, int64_t bytes, struct err *err)
 {
 	int rc = sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
@@ -231,7 +234,8 @@ static int check_file(sqlite3 *db, const char *path, struct err *err)
 	return rc;
 }
 
-/* journal_mode answers with the mode that is now in force, and not with an error, where it could not change it. */
+/* journal_mode answers with the mode that is now in force, and not with an error, where it could not change
+ * it. */
 static int use_wal(sqlite3 *db, const char *path, struct err *err)
 {
 	sqlite3_stmt *st = NULL;
@@ -267,8 +271,9 @@ static int set_up_writing(sqlite3 *db, const char *path, enum store_durability d
 		return db_fail(NULL, SQLITE_READONLY, "write", path, err);
 	if ((rc = use_wal(db, path, err)) || (rc = db_exec(db, synchronous[durability], "set up", err)))
 		return rc;
-	/* Checkpoints are made beside the commits (store_checkpoint.c). Two MB of cache hold the ends of all trees, which is
-	 * where rows go; with 16 MB the daemon's memory grew by as much over its first thousands of jobs. */
+	/* Checkpoints are made beside the commits (store_checkpoint.c). Two MB of cache hold the ends of all
+	 * trees, which is where rows go; with 16 MB the daemon's memory grew by as much over its first
+	 * thousands of jobs. */
 	return db_exec(db,
 		       "PRAGMA wal_autocheckpoint=0; PRAGMA journal_size_limit=67108864;"
 		       "PRAGMA cache_size=-2048",

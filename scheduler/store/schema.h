@@ -1,5 +1,5 @@
-/* The database file: what its tables are, which versions there were, and whether a file is whole. docs/STORE.md
- * describes the tables. */
+/* The database file: what its tables are, which versions there were, and whether a file is whole.
+ * docs/STORE.md describes the tables. */
 #ifndef SCHEDULER_STORE_SCHEMA_H
 #define SCHEDULER_STORE_SCHEMA_H
 

@@ -1,55 +1,21 @@
-/* What the daemon reads when it starts: through a connection of its own that is closed again, so that it gets in nobody's
- * way. */
+/* What the daemon reads when it starts, through a connection that is closed again. */
 #include <sqlite3.h>
 
 #include "scheduler/store/internal.h"
 #include "scheduler/store/rows.h"
 #include "scheduler/store/schema.h"
 
-#define CLOCK_STEP_NS ((int64_t)3600 * 1000000000) /* clocks are set back by less than an hour, we hope */
-
 typedef int job_fn(void *owner, const struct job_record *j, struct err *err);
-
-/* Opens, prepares "SELECT <columns> <rest>" with one number bound, and leaves closing to the caller. */
-static int start(struct store *s, bool all_columns, const char *rest, int64_t number, sqlite3 **out_db,
-		 sqlite3_stmt **out_st, struct err *err)
-{
-	struct strbuf sql = { 0 };
-	int rc = db_open(s->path, DB_READ, out_db, err);
-
-	if (rc)
-		return rc;
-	strbuf_puts(&sql, "SELECT ");
-	if (all_columns)
-		job_names(STORE_SCHEMA_VERSION, &sql);
-	strbuf_puts(&sql, rest);
-	if (sql.failed)
-		rc = err_fail(err, ERR_NOMEM, "out of memory to read the database");
-	else
-		rc = db_prepare(*out_db, sql.text, out_st, err);
-	strbuf_release(&sql);
-	if (rc == 0)
-		sqlite3_bind_int64(*out_st, 1, number); /* without effect where the statement has none */
-	return rc;
-}
 
 static int each_job(struct store *s, const char *rest, int64_t number, job_fn *fn, void *owner,
 		    struct err *err)
 {
-	sqlite3_stmt *st = NULL;
+	struct job_query q = { .version = STORE_SCHEMA_VERSION, .rest = rest, .number = number };
 	sqlite3 *db = NULL;
-	int step = SQLITE_DONE, rc = start(s, true, rest, number, &db, &st, err);
+	int rc = db_open(s->path, DB_READ, &db, err);
 
-	while (rc == 0 && (step = sqlite3_step(st)) == SQLITE_ROW) {
-		struct job_record j;
-
-		rc = job_load(st, &j, err);
-		if (rc == 0)
-			rc = fn(owner, &j, err);
-	}
-	if (rc == 0 && step != SQLITE_DONE)
-		rc = db_fail(db, step, "read", s->path, err);
-	sqlite3_finalize(st);
+	if (rc == 0)
+		rc = jobs_each(db, &q, fn, owner, err);
 	db_close(db, false);
 	return rc;
 }
@@ -76,9 +42,11 @@ int store_each_key(struct store *s, int64_t since_ns,
 	sqlite3_stmt *st = NULL;
 	sqlite3 *db = NULL;
 	int step = SQLITE_DONE;
-	int rc = start(s, false, "id,uid,key,submitted_ns FROM jobs ORDER BY id DESC", 0, &db, &st, err);
+	int rc = db_open(s->path, DB_READ, &db, err);
 	bool enough = false;
 
+	if (rc == 0)
+		rc = db_prepare(db, "SELECT id,uid,key,submitted_ns FROM jobs ORDER BY id DESC", &st, err);
 	while (rc == 0 && !enough && (step = sqlite3_step(st)) == SQLITE_ROW) {
 		const char *key = (const char *)sqlite3_column_text(st, 2);
 		int64_t submitted_ns = sqlite3_column_int64(st, 3);

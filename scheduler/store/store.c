@@ -1,5 +1,5 @@
-/* The store as the loop sees it: opening, collecting, handing over, being told. Read store_internal.h for who owns
- * what, then store_writer.c. */
+/* The store as the loop sees it: opening, collecting, handing over, hearing of results. Read internal.h for
+ * who owns what, then writer.c. */
 #define _GNU_SOURCE
 #include "scheduler/store/store.h"
 
@@ -177,7 +177,7 @@ static void stop_threads(struct store *s)
 	worker_join(&s->checkpoint_thread);
 }
 
-/* Whoever asked is owed an answer, even this one. */
+/* Every question gets an answer, if only this one. */
 static void answer_the_rest(struct store *s)
 {
 	struct question *q;
@@ -214,7 +214,8 @@ void store_close(struct store *s)
 	answer_the_rest(s);
 	if (store_pending(s))
 		log_error("%zu rows could not be saved: %s", store_pending(s), s->why.text);
-	/* After a failure the log may hold what was never confirmed: leave it to the next start to look at. */
+	/* After a failure the log may hold what was never confirmed: leave it to the next start to look at.
+	 */
 	db_close(s->checkpoint_db, false);
 	db_close(s->db, !atomic_load(&s->failed) && !s->checkpoint_why.code);
 	free_batches(s->open);
@@ -228,7 +229,8 @@ void store_close(struct store *s)
 	pthread_mutex_destroy(&s->lock);
 	bell_free(&s->event_fd);
 	if (s->lock_fd >= 0)
-		close(s->lock_fd); /* and with it the lock; the file stays, since removing it would race with another start */
+		close(s->lock_fd); /* and with it the lock; the file stays, since removing it would race with
+				      another start */
 	free(s->path);
 	free(s);
 }
@@ -369,7 +371,7 @@ uint64_t store_ticket(const struct store *s)
 	return s->last_ticket + (s->open && s->open->n_rows > 0);
 }
 
-/* ---- being told ---- */
+/* ---- results ---- */
 
 uint64_t store_durable(const struct store *s)
 {
@@ -383,7 +385,7 @@ size_t store_pending(const struct store *s)
 
 bool store_failed(const struct store *s_, struct err *out_why)
 {
-	struct store *s = (struct store *)s_; /* the lock is no part of what `const` promises */
+	struct store *s = (struct store *)s_; /* `const` promises nothing about the lock */
 	bool failed;
 
 	if (!out_why)

@@ -1,12 +1,13 @@
-/* What must survive: jobs, decisions with all their candidates, every estimate ever made, observations. SQLite
- * in WAL mode under <state_dir>/postrider.db, owned by three threads: a writer, which commits what one turn of
- * the loop collected as one transaction while the next turn collects; a checkpointer, which moves its log into
- * the database meanwhile; and a reader, which answers questions about old jobs from a snapshot. The loop itself
- * never waits for the disk.
+/* What must survive: jobs, decisions with all their candidates, every estimate ever made, observations. It is
+ * an SQLite database in WAL mode, <state_dir>/postrider.db, with three threads: a writer commits what one
+ * turn of the loop collected while the next turn collects; a checkpointer moves the log into the database
+ * meanwhile; a reader answers questions about old jobs from a snapshot. The loop itself never waits for the
+ * disk.
  *
- * Called from the loop's thread only. Durability is told by tickets: what was added before store_commit()
- * returned ticket t is on disk once store_durable() >= t. After a failed write or sync the store is `failed`:
- * it takes nothing more, tickets stop, and store_repair() tries again with all that is still pending. */
+ * All functions are called from the loop's thread. Tickets say what is durable: what was added before
+ * store_commit() returned ticket t is on disk once store_durable() >= t. After a failed write or sync the
+ * store is `failed`: it takes no more rows, tickets stop, and store_repair() tries again with everything that
+ * is pending. */
 #ifndef SCHEDULER_STORE_STORE_H
 #define SCHEDULER_STORE_STORE_H
 
@@ -30,8 +31,8 @@ struct store_params {
 	double interval_s;           /* of DURABLE_INTERVAL */
 	double read_limit_s;         /* a question that takes longer is given up; 0: 5 s */
 };
-/* Opens or makes the database, checks it (a damaged one is ERR_FORMAT with the file and SQLite's reason), migrates
- * older versions, refuses newer ones, and locks it: a second daemon gets ERR_BUSY. */
+/* Opens or makes the database, checks it (a damaged one is ERR_FORMAT with the file and SQLite's reason),
+ * migrates older versions, refuses newer ones, and locks it: a second daemon gets ERR_BUSY. */
 int store_open(const struct store_params *p, struct store **out, struct err *err);
 /* Commits what is pending (a failed store tries once more, and logs what it could not save), joins the
  * threads. Questions still open are answered with ERR_BUSY from inside this call. */
@@ -41,7 +42,8 @@ void store_close(struct store *s);
  * Text is copied. */
 int store_add_job(struct store *s, const struct job_record *j, struct err *err);
 int store_update_job(struct store *s, const struct job_record *j, struct err *err); /* whole row by id */
-int store_add_decision(struct store *s, uint64_t job, int64_t at_ns, const char *when, /* "arrival", "start" */
+/* when: "arrival" or "start". */
+int store_add_decision(struct store *s, uint64_t job, int64_t at_ns, const char *when,
                        const char *json, struct err *err);
 int store_add_estimate(struct store *s, uint64_t job, int64_t at_ns, double start_s, double end_s,
                        double end_low_s, double end_high_s, const char *why, struct err *err);
@@ -49,8 +51,8 @@ int store_add_estimate(struct store *s, uint64_t job, int64_t at_ns, double star
 int store_add_observation(struct store *s, uint64_t job, int64_t at_ns, const char *type, const char *columns,
                           double time_s, double accuracy, struct err *err);
 
-/* All or nothing for several adds: what was added since the mark is forgotten. Without effect after a store_commit()
- * in between. */
+/* All or nothing for several adds: what was added since the mark is forgotten. Without effect after a
+ * store_commit() in between. */
 struct store_mark {
 	uint64_t ticket;             /* of the batch it points into */
 	size_t len, n_rows;
@@ -89,8 +91,8 @@ enum store_question {
 	STORE_JOB,           /* one job: its row as a JSON object; empty text: no such job */
 	STORE_EXPLAIN,       /* {"job":{...},"decisions":[...],"estimates":[...]}; empty text: no such job */
 	STORE_LIST,          /* JSON objects, one a line, newest first */
-	STORE_OBSERVATIONS,  /* rows for store_observation_next(), by job; of the filter, type, since_ns and limit (the latest
-	                        so many; 0: all) count */
+	STORE_OBSERVATIONS,  /* rows for store_observation_next(), by job; of the filter, type, since_ns and
+	                        limit (the latest so many; 0: all) count */
 };
 struct store_filter { /* of STORE_LIST; NULL: the newest 100 */
 	uint64_t before_id;  /* 0: from the newest */
@@ -118,10 +120,10 @@ struct store_observation {
 	int64_t at_ns;
 	struct store_value value[STORE_MAX_VALUES]; size_t n;
 };
-/* The row at *at of an answer to STORE_OBSERVATIONS, or of a copy of it, and *at moved behind it; false: that was all. Text
- * is borrowed from the answer. */
+/* The row at *at of an answer to STORE_OBSERVATIONS, or of a copy of it, and *at moved behind it; false: that
+ * was all. Text is borrowed from the answer. */
 bool store_observation_next(const char *answer, size_t len, size_t *at, struct store_observation *out);
-void store_observation_put(struct strbuf *out, const struct store_observation *o); /* packs another row behind the others */
+void store_observation_put(struct strbuf *out, const struct store_observation *o); /* behind the others */
 
 /* ---- start-up: before the threads have anything to do ---- */
 /* Every job that is queued or running, by id; the row is valid during the call. Not 0 from fn stops. */
@@ -138,14 +140,15 @@ int store_each_key(struct store *s, int64_t since_ns,
 uint64_t store_last_id(struct store *s); /* highest id ever given; 0: none */
 
 /* ---- another program reads a daemon's jobs ---- */
-/* Nothing is changed, and a daemon may be using the file. Jobs come by id; what an older version of the file does not
- * have is as job_record_init() leaves it. begin() gets the path of the database; it is called again, to read all jobs
- * anew, if a daemon opened the file meanwhile. */
+/* Nothing is changed, and a daemon may be using the file. Jobs come by id; what an older version of the file
+ * does not have is as job_record_init() leaves it. begin() gets the path of the database; it is called again,
+ * to read all jobs anew, if a daemon opened the file meanwhile. */
 struct store_visitor {
 	int (*begin)(void *owner, const char *path, struct err *err);
 	int (*job)(void *owner, const struct job_record *j, struct err *err);
 	void *owner;
 };
-int store_visit(const char *path, const struct store_visitor *v, struct err *err); /* path: of the file or its folder */
+/* path: of the file or its folder. */
+int store_visit(const char *path, const struct store_visitor *v, struct err *err);
 
 #endif

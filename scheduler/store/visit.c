@@ -1,5 +1,5 @@
-/* The jobs of a daemon's database for another program, such as a replay of its history: read, never written, also while
- * the daemon runs. */
+/* The jobs of a daemon's database for another program, such as a replay of its history: read, never written,
+ * also while the daemon runs. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -39,43 +39,11 @@ static bool has_log(const char *path)
 	return stat(log, &st) == 0;
 }
 
-static int fail(sqlite3 *db, int rc, const char *path, struct err *err)
-{
-	bool wrong_tables = (rc & 0xff) == SQLITE_ERROR;
-	int failed = db_fail(db, rc, "read", path, err);
-
-	return wrong_tables ? -(int)(err->code = ERR_FORMAT) : failed;
-}
-
-static int each_job(sqlite3 *db, const char *path, int version, const struct store_visitor *v,
-		    struct err *err)
-{
-	struct strbuf sql = { 0 };
-	sqlite3_stmt *st = NULL;
-	int step, rc = 0;
-
-	strbuf_puts(&sql, "SELECT ");
-	job_names(version, &sql);
-	strbuf_puts(&sql, " FROM jobs ORDER BY id");
-	step = sql.failed ? SQLITE_NOMEM : sqlite3_prepare_v2(db, sql.text, -1, &st, NULL);
-	strbuf_release(&sql);
-	while (rc == 0 && (step == SQLITE_OK || step == SQLITE_ROW)) {
-		struct job_record j;
-
-		step = sqlite3_step(st);
-		if (step == SQLITE_ROW && !(rc = job_load(st, &j, err)))
-			rc = v->job(v->owner, &j, err);
-	}
-	if (rc == 0 && step != SQLITE_DONE)
-		rc = fail(db, step, path, err);
-	sqlite3_finalize(st);
-	return rc;
-}
-
-/* Without a log no daemon has the file open. Opening it in the usual way would make the log and its index in the
- * daemon's folder, as files of our user, so it is opened as a file that does not change. */
+/* Without a log no daemon has the file open. Opening it in the usual way would make the log and its index in
+ * the daemon's folder, as files of our user, so it is opened as a file that does not change. */
 static int visit_once(const char *path, bool live, const struct store_visitor *v, struct err *err)
 {
+	struct job_query q = { .rest = " FROM jobs ORDER BY id" };
 	sqlite3 *db = NULL;
 	int64_t version = 0;
 	int rc = v->begin(v->owner, path, err);
@@ -92,8 +60,9 @@ static int visit_once(const char *path, bool live, const struct store_visitor *v
 			      "%s has schema version %lld, this postrider knows versions up to %d: use the "
 			      "postrider that came with its daemon",
 			      text_tail(path, PATH_SHOWN), (long long)version, STORE_SCHEMA_VERSION);
+	q.version = (int)version;
 	if (rc == 0)
-		rc = each_job(db, path, (int)version, v, err);
+		rc = jobs_each(db, &q, v->job, v->owner, err);
 	db_close(db, false);
 	return rc;
 }

@@ -1,12 +1,12 @@
-/* The writer: takes the batches that wait, applies them in one transaction, says so, and has the log moved into the
- * database (store_checkpoint.c).
- * While it waits for the disk the loop goes on collecting, so a slow disk makes transactions larger, not the loop slower.
+/* The writer: takes the batches that wait, applies them in one transaction, says so, and has the log moved
+ * into the database (checkpoint.c). While it waits for the disk the loop goes on collecting, so a slow disk
+ * makes transactions larger, not the loop slower.
  *
- * After any error the connection is not trusted any more. A failed fsync may have marked pages as clean that never
- * reached the disk, so that a second fsync of the same file succeeds without having written them. Therefore a repair
- * closes every connection, lets SQLite read the log afresh and check its sums, looks in `meta` for which batches
- * arrived, moves the log into the database (pages written anew, synced anew, the log cut to nothing), and only then
- * writes what is missing. */
+ * After any error the connection is not trusted any more. A failed fsync may have marked pages as clean that
+ * never reached the disk, so that a second fsync of the same file succeeds without having written them.
+ * Therefore a repair closes every connection, lets SQLite read the log afresh and check its sums, looks in
+ * `meta` for which batches arrived, moves the log into the database (pages written anew, synced anew, the log
+ * cut to nothing), and only then writes what is missing. */
 #include <errno.h>
 #include <time.h>
 
@@ -18,8 +18,9 @@
 
 #define TRANSACTION_BYTES ((size_t)8 << 20) /* batches are merged up to this */
 #define SPARE_BATCHES 4
-/* Frames (pages) of the log: those that were not in it at the last checkpoint and are worth another; all of it when the
- * writer sees to it that it begins anew; and those written beside one checkpoint before the writer waits for its end. */
+/* Frames (pages) of the log: those that were not in it at the last checkpoint and are worth another; all of
+ * it when the writer sees to it that it begins anew; and those written beside one checkpoint before the
+ * writer waits for its end. */
 #define CHECKPOINT_FRAMES 1000
 #define CHECKPOINT_LIMIT 4000
 #define CHECKPOINT_AHEAD 4000
@@ -42,7 +43,7 @@ enum statement {
 static const char *const statement_sql[N_STATEMENTS] = {
 	[BEGIN] = "BEGIN IMMEDIATE",
 	[COMMIT] = "COMMIT",
-	/* Keys expire in the daemon, not here: whoever uses one again takes it over. */
+	/* Keys expire in the daemon, not here: a job that uses one again takes it over. */
 	[CLAIM_KEY] = "UPDATE jobs SET key=NULL WHERE uid=?1 AND key=?2 AND id<>?3",
 	[INSERT_DECISION] = "INSERT INTO decisions(job,at_ns,moment,json) VALUES(?1,?2,?3,?4)",
 	[INSERT_ESTIMATE] =
@@ -308,7 +309,8 @@ static int apply_batch(struct writer *w, struct batch *b, uint64_t number, uint6
 	return rc;
 }
 
-/* The batches from first to last in one transaction, without those that an earlier attempt brought into the file. */
+/* The batches from first to last in one transaction, without those that an earlier attempt brought into the
+ * file. */
 static int apply(struct writer *w, struct batch *first, struct batch *last, struct err *err)
 {
 	uint64_t base = w->s->base_batch, max_id = 0;
@@ -345,9 +347,10 @@ static int apply(struct writer *w, struct batch *first, struct batch *last, stru
 
 /* ---- the log ---- */
 
-/* Asks for a checkpoint when one is due; true: one has just ended and left little, without which the log begins anew.
- * While somebody reads, a checkpoint goes only as far as what he may still need, and the log grows: counting from the last
- * attempt keeps that from meaning a checkpoint with every commit. */
+/* Asks for a checkpoint when one is due; true: one has just ended and left little, without which the log
+ * begins anew. While a reader is at work, a checkpoint goes only as far as what the reader may still need,
+ * and the log grows. Frames are counted from the last attempt, so that this does not mean a checkpoint with
+ * every commit. */
 static bool look_after_log(struct writer *w)
 {
 	struct store *s = w->s;

@@ -1,6 +1,6 @@
-/* What the daemon says and does rests on what is on the disk: a library loaded into it keeps the files as they were last
- * synced (preload/disk_image.c). Nothing is answered, and no job is started, before the copy has it; after a power cut the
- * copy is all there is. */
+/* What the daemon says and does rests on what is on the disk: a library loaded into it keeps the files as
+ * they were last synced (preload/disk_image.c). Nothing is answered, and no job is started, before the copy
+ * has it; after a power cut the copy is all there is. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

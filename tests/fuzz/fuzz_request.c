@@ -74,8 +74,8 @@ static void start(void)
 		give_up("the configuration cannot be written");
 	if (daemon_new(&p, &d, &err))
 		give_up(err.text);
-	for (size_t i = 0; i < sizeof d->signal_event / sizeof d->signal_event[0]; i++)
-		event_del(d->signal_event[i]); /* signals are the fuzzer's */
+	for (size_t i = 0; i < sizeof d->event.signal / sizeof d->event.signal[0]; i++)
+		event_del(d->event.signal[i]); /* signals are the fuzzer's */
 }
 
 static void restart(void)

@@ -1,5 +1,5 @@
-/* A layer between SQLite and the files of the store, see store_vfs.h. The product opens files through SQLite's default
- * file system and needs to know nothing of it. */
+/* A layer between SQLite and the files of the store, see store_vfs.h. The product opens files through
+ * SQLite's default file system and needs to know nothing of it. */
 #include "tests/support/store_vfs.h"
 
 #include <sqlite3.h>

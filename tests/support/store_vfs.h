@@ -7,8 +7,8 @@
 /* From now on every connection of this program is opened through it; before the first thread. */
 void store_vfs_use(void);
 
-/* The k-th write, sync, truncation or opening of a database file from now on fails with SQLITE_IOERR or SQLITE_FULL
- * (k = 0: none); `forever`: and all after it. */
+/* The k-th write, sync, truncation or opening of a database file from now on fails with SQLITE_IOERR or
+ * SQLITE_FULL (k = 0: none); `forever`: and all after it. */
 void store_fail_at(unsigned long k, bool full, bool forever);
 bool store_fail_happened(void); /* did the armed failure happen? */
 

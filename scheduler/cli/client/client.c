@@ -478,7 +478,7 @@ static int greeting(struct client *c, struct client_fault *f)
 		return rc;
 	if (json_type(json_get(v, "ok")) == JSON_BOOL && !json_bool(json_get(v, "ok"), true)) {
 		refusal(v, f);
-		f->code[0] = '\0'; /* whatever it was, the connection is over */
+		f->code[0] = '\0'; /* for any reason, the connection is over */
 		rc = f->exit_code;
 	} else if (strcmp(json_string(json_get(v, "greeting"), ""), "postriderd")) {
 		rc = client_fail(f, CLIENT_FAILED, "%s does not greet as postriderd", c->path);
@@ -557,9 +557,4 @@ int client_ask(const struct client_params *at, const struct client_question *q, 
 	}
 	client_close(c);
 	return rc ? client_say(&f) : 0;
-}
-
-const char *client_path(const struct client *c)
-{
-	return c->path;
 }

@@ -159,7 +159,7 @@ void decision_reason(const struct decision_view *d, const struct candidate_view 
 
 /* ---- the table ---- */
 
-#define CANDIDATES_SHOWN 24 /* up to so many, all of them */
+#define CANDIDATES_SHOWN 24 /* more are shown only in part */
 
 /* Is `k` one end of its batch, or of what is feasible, seen from its neighbour? */
 static bool is_edge(const struct candidate_view *k, const struct json *neighbour)

@@ -1,5 +1,5 @@
-/* A decision object of the protocol as people read it: the candidates in a table with, in words, why each one
- * lost. Used by submit and explain. */
+/* A decision object of the protocol as text: a table of the candidates with the reasons why they were not
+ * chosen. Used by submit and explain. */
 #ifndef SCHEDULER_CLI_CLIENT_DECISION_VIEW_H
 #define SCHEDULER_CLI_CLIENT_DECISION_VIEW_H
 
@@ -9,7 +9,7 @@
 #include "common/json/json.h"
 #include "common/strbuf.h"
 
-struct candidate_view { /* numbers are NaN where nothing is known */
+struct candidate_view { /* NaN: not known */
 	double batch, epochs, lr, wait_s, wait_upper_s, time_s, upper_s, accuracy, memory_mb, delays_s,
 		headroom_s;
 	const char *breaks;
@@ -26,14 +26,14 @@ struct decision_view { /* borrows from the JSON */
 	struct candidate_view taken; /* the chosen one */
 };
 
-bool decision_view_read(const struct json *v, struct decision_view *out); /* false: that is no decision */
+bool decision_view_read(const struct json *v, struct decision_view *out); /* false: it is not a decision */
 bool candidate_view_read(const struct json *v, struct candidate_view *out);
 
-/* One clear phrase for a reason code; a code that is not known as it came. */
+/* A phrase for a reason code; an unknown code is printed as it is. */
 void decision_reason(const struct decision_view *d, const struct candidate_view *k, const char *code,
                      struct strbuf *out);
-/* Of very many candidates (batches times epochs) only those that tell something, unless `every`: the chosen
- * one and its neighbours, the ends of each batch, and where what is feasible begins and ends. */
+/* Of very many candidates (batches times epochs) only the important ones are shown, unless `every`: the
+ * chosen one and its neighbours, the ends of each batch, and where the feasible ones begin and end. */
 void decision_view_table(const struct decision_view *d, struct strbuf *out, bool colour, bool every);
 
 #endif

@@ -64,7 +64,8 @@ double job_now(void)
 char *job_clock(double s, const char *format, char *buf)
 {
 	struct tm t;
-	time_t whole = fabs(s) < 1e12 ? (time_t)floor(s) : 0; /* NaN, too: 0 shows that it is no time */
+	time_t whole = fabs(s) < 1e12 ? (time_t)floor(s)
+				      : 0; /* also for NaN: 0 shows that it is not a time */
 
 	if (!localtime_r(&whole, &t) || !strftime(buf, JOB_CLOCK, format, &t))
 		strcpy(buf, "-");
@@ -132,7 +133,7 @@ static char *outcome_words(const struct job_view *j, char *buf, size_t size)
 		buf[0] = '\0';
 	else if (j->r.slo_outcome == SLO_MET && j->t.slack_s >= 0.0)
 		snprintf(buf, size, "met, %s to spare", text_seconds(j->t.slack_s, t));
-	else if (!(j->t.slack_s < 0.0)) /* it failed in time, or nobody knows */
+	else if (!(j->t.slack_s < 0.0)) /* it failed in time, or it is not known */
 		snprintf(buf, size, "%s", slo_outcome_name[j->r.slo_outcome]);
 	else
 		snprintf(buf, size, "%s by %s", slo_outcome_name[j->r.slo_outcome],
@@ -389,13 +390,6 @@ void job_view_header(struct cli_table *t)
 		cli_table_add(t, "%s", name[i]);
 }
 
-static void add_seconds(struct cli_table *t, double s)
-{
-	char buf[32];
-
-	cli_table_add(t, "%s", isnan(s) ? "" : text_seconds(s, buf));
-}
-
 static void add_note(struct cli_table *t, const struct job_view *j)
 {
 	char ending[160];
@@ -431,8 +425,8 @@ void job_view_row(struct cli_table *t, const struct job_view *j, double age_s, d
 	cli_table_add(t, "%s", isnan(j->r.batch) ? "" : text_shortest(j->r.batch, buf));
 	cli_table_add(t, "%s", isnan(j->r.epochs) ? "" : text_shortest(j->r.epochs, buf));
 	cli_table_add(t, "%s", j->r.cpus ? text_shortest(j->r.cpus, buf) : "");
-	add_seconds(t, j->r.slo_s);
-	add_seconds(t, age_of(j->r.submitted_ns, now_s));
+	cli_table_seconds(t, j->r.slo_s);
+	cli_table_seconds(t, age_of(j->r.submitted_ns, now_s));
 	cli_table_add(t, "%s",
 		      j->r.state == JOB_QUEUED ? in_seconds(nearer(j->live.start_s, age_s), buf) : "");
 	cli_table_add(t, "%s", live ? job_view_end(j, age_s, buf) : "");

@@ -1,6 +1,6 @@
-/* A job object of the protocol as people read it: shared by submit, status, list, watch, wait and cancel. A
- * view borrows from the JSON it was read from. Text in it comes from others and is cleaned where it is
- * printed. */
+/* A job object of the protocol as text: a block, a line or a row of a table. Shared by submit, status, list,
+ * watch, wait and cancel. A view borrows from its JSON. Its texts come from other users and are cleaned when
+ * they are printed. */
 #ifndef SCHEDULER_CLI_CLIENT_JOB_VIEW_H
 #define SCHEDULER_CLI_CLIENT_JOB_VIEW_H
 
@@ -19,16 +19,16 @@ struct job_view { /* what is not known is as job_json_read() leaves it */
 	const struct json *params;
 };
 
-bool job_view_read(const struct json *v, struct job_view *out); /* false: that is no job object */
+bool job_view_read(const struct json *v, struct job_view *out); /* false: it is not a job object */
 bool job_view_ended(const struct job_view *j);
-/* What `wait` and `submit --wait` end with: the job's own exit code; 1 if a signal ended it, it was cancelled
+/* The exit code of `wait` and `submit --wait`: that of the job; 1 if a signal ended it, or it was cancelled
  * or lost; 3 if it was rejected. */
 int job_view_exit_code(const struct job_view *j);
 
-/* A block of lines: everything `status` tells. `now_s` is the wall clock, seconds since 1970. */
+/* A block of lines, as `status` prints it. `now_s` is the wall clock, seconds since 1970. */
 void job_view_block(const struct job_view *j, double now_s, struct strbuf *out);
-/* One line without its end: what became of it or what is expected. `age_s`: how long ago the object was made;
- * estimates have come nearer by as much. */
+/* One line without its newline: the result or what is expected. `age_s`: how old the object is; estimates are
+ * nearer by as much. */
 void job_view_line(const struct job_view *j, double age_s, struct strbuf *out);
 
 #define JOB_VIEW_ALIGN "rlllrrrrrrlll" /* of the table that rows go into */
@@ -41,7 +41,7 @@ char *job_view_end(const struct job_view *j, double age_s, char *buf);
 
 bool job_id_valid(const char *text);                     /* digits, not too many */
 bool job_moment(const char *rfc3339, double *out_s);     /* seconds since 1970; false: not a moment */
-double job_now(void);                                    /* the wall clock, likewise */
+double job_now(void);                                    /* the wall clock, in seconds since 1970 */
 #define JOB_CLOCK 64
 char *job_clock(double s, const char *format, char *buf); /* strftime in local time; buf of JOB_CLOCK bytes */
 

@@ -1,5 +1,5 @@
-/* The models a daemon trained by itself: which there are, another one on request, and back to an older one.
- * The part of `postrider model` that talks to the daemon. */
+/* The part of `postrider model` that talks to the daemon: it lists the models that the daemon trained, asks
+ * for a new one, and goes back to an older one. */
 #ifndef SCHEDULER_CLI_CLIENT_MODEL_TALK_H
 #define SCHEDULER_CLI_CLIENT_MODEL_TALK_H
 

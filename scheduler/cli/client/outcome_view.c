@@ -9,12 +9,8 @@
 
 void outcome_header(struct cli_table *t)
 {
-	static const char *const name[] = { "job",       "state",     "with",     "batch",
-					    "objective", "predicted", "promised", "actual",
-					    "kept",      "accuracy",  "predicted" };
-
-	for (size_t i = 0; i < sizeof name / sizeof name[0]; i++)
-		cli_table_add(t, "%s", name[i]);
+	cli_table_head(t, OUTCOME_ALIGN, "job", "state", "with", "batch", "objective", "predicted",
+		       "promised", "actual", "kept", "accuracy", "predicted");
 }
 
 static void add_params(struct cli_table *t, const struct job_view *j)

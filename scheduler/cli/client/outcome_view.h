@@ -1,5 +1,5 @@
-/* Jobs as what was said of them and what came of it: the table of `list --outcomes`, and below it how many
- * promises were kept and how good the predictions were. */
+/* Predictions and promises of jobs beside their results: the table of `list --outcomes`, and below it how
+ * many promises were kept and how good the predictions were. */
 #ifndef SCHEDULER_CLI_CLIENT_OUTCOME_VIEW_H
 #define SCHEDULER_CLI_CLIENT_OUTCOME_VIEW_H
 

@@ -1,5 +1,5 @@
-/* The parts of `postrider submit`: what the options say (submit_request.c turns them, alone or on top of a
- * file's object, into a request), and many jobs from a file of lines (submit_many.c). */
+/* The parts of `postrider submit`. submit_request.c makes a request of the options and of an object from a
+ * file; submit_many.c submits many jobs from a file of lines. */
 #ifndef SCHEDULER_CLI_CLIENT_SUBMIT_H
 #define SCHEDULER_CLI_CLIENT_SUBMIT_H
 
@@ -18,12 +18,12 @@ struct submit_options {
 	bool best_effort, may_stop, wait, dry_run;
 };
 
-/* False: what is wrong with the options was said. */
+/* False: an option is wrong, and a message was printed. */
 bool submit_options_check(const struct cli *c, const struct submit_options *o);
 
-/* An object of a file that may be submitted: its members are those of the protocol. `where` names it. */
+/* Checks that an object from a file has only members of the protocol. `where` names it in messages. */
 int submit_object_check(const char *where, const struct json *object, struct err *err);
-/* Begins the request and fills it in. `object` may be NULL; what the options say wins over it. */
+/* Begins the request and fills it in. `object` may be NULL; options override it. */
 void submit_request(struct client *client, const struct submit_options *o, const struct json *object);
 
 enum submit_verdict { SUBMIT_PROMISED, SUBMIT_BEST_EFFORT, SUBMIT_REJECTED };
@@ -36,7 +36,7 @@ struct submit_answer {                 /* borrows from the reply */
 int submit_answer_read(const struct json *reply, bool dry_run, struct submit_answer *out,
                        struct client_fault *f);
 
-/* Submits every line of o->jsonl; the exit code. */
+/* Submits every line of o->jsonl; returns the exit code. */
 int submit_many(const struct cli *c, const struct submit_options *o, struct client *client);
 
 #endif

@@ -1,4 +1,5 @@
 /* From options and a file's object to a request, and from a reply to an answer. See submit.h. */
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -72,48 +73,27 @@ static bool set_check(const struct cli *c, const struct cli_list *set)
 	return true;
 }
 
-/* "64,128"; false: not that. */
+/* "64,128"; false: it is not such a list. */
 static bool batches_parse(const char *text, double *out, size_t *out_n)
 {
-	char one[32];
-	size_t n = 0;
+	const struct text_limits size = { .min = DBL_MIN, .max = DBL_MAX };
 
-	for (;; text++) {
-		size_t len = strcspn(text, ",");
-
-		if (n == MAX_BATCHES || len >= sizeof one)
-			return false;
-		memcpy(one, text, len);
-		one[len] = '\0';
-		if (!text_number(one, &out[n]) || !(out[n] > 0.0))
-			return false;
-		n++;
-		text += len;
-		if (!*text)
-			break;
-	}
-	*out_n = n;
-	return true;
+	return !text_list(text, ',', &size, MAX_BATCHES, out, out_n, NULL);
 }
 
-/* "10"; false: not that. */
+/* "10"; false: it is not a count. */
 static bool count_parse(const char *text, double *out)
 {
 	return text_number(text, out) && *out >= 1.0 && *out == floor(*out);
 }
 
-/* "3..20"; false: not that. */
+/* "3..20"; false: it is not a range of counts. */
 static bool range_check(const char *text)
 {
-	const char *dots = strstr(text, "..");
 	double from, to;
-	char one[32];
 
-	if (!dots || (size_t)(dots - text) >= sizeof one)
-		return false;
-	memcpy(one, text, (size_t)(dots - text));
-	one[dots - text] = '\0';
-	return count_parse(one, &from) && count_parse(dots + 2, &to) && from <= to;
+	return text_range(text, &from, &to) && from >= 1.0 && from == floor(from) && to == floor(to) &&
+	       from <= to;
 }
 
 static bool priority_parse(const char *text, double *out)

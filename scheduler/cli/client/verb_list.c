@@ -40,18 +40,15 @@ static bool states_check(const struct cli *c, const struct cli_list *list)
 
 		for (;;) {
 			size_t len = strcspn(s, ",");
-			const char *near;
 			bool known = false;
-			char one[32];
+			char one[32], hint[TEXT_HINT];
 
 			snprintf(one, sizeof one, "%.*s", (int)(len < 31 ? len : 31), s);
 			for (size_t k = 0; job_state_name[k]; k++)
 				known |= !strcmp(job_state_name[k], one);
 			if (!known) {
-				near = text_nearest(one, job_state_name);
-				cli_usage_error(c, "--state: there is no state '%s'%s%s%s", one,
-						near ? "; did you mean '" : "", near ? near : "",
-						near ? "'?" : "");
+				cli_usage_error(c, "--state: there is no state '%s'%s", one,
+						text_hint(one, job_state_name, hint));
 				return false;
 			}
 			if (!s[len])
@@ -140,11 +137,12 @@ static int list(const struct cli *c, const struct options *o, struct client *cli
 	struct result r = { .c = c, .o = o, .now_s = job_now() };
 	int rc;
 
-	cli_table_init(&r.table, o->outcomes ? OUTCOME_ALIGN : JOB_VIEW_ALIGN);
-	if (o->outcomes)
+	if (o->outcomes) {
 		outcome_header(&r.table);
-	else
+	} else {
+		cli_table_init(&r.table, JOB_VIEW_ALIGN);
 		job_view_header(&r.table);
+	}
 	json_begin(&r.w, &r.out, true);
 	if (c->json) {
 		json_open(&r.w, '{');

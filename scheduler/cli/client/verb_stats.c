@@ -29,9 +29,9 @@ static void put_counts(struct strbuf *out, const struct json *object)
 }
 
 static void put_queue(struct strbuf *out, const struct json *q, const struct json *wait,
-		      const struct json *outside)
+		      const struct json *other_load)
 {
-	double processes = cli_json_number(outside, "processes");
+	double processes = cli_json_number(other_load, "processes");
 	char a[32], b[32];
 
 	label(out, "machine");

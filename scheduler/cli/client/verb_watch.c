@@ -1,4 +1,4 @@
-/* `postrider watch`: on a terminal a table that stays up to date, otherwise a line an event. */
+/* `postrider watch`: on a terminal a table that is kept up to date, elsewhere one line per event. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ struct watch {
 	struct watch_screen screen;
 };
 
-/* ---- a line an event ---- */
+/* ---- one line per event ---- */
 
 /* What the daemon says of itself comes with a sentence where there is more to say than its name. */
 static const char *message_of(const struct json *event)
@@ -56,7 +56,7 @@ static void say_event(const struct watch *w, const struct json *event)
 	strbuf_release(&line);
 }
 
-/* A job as it is when the watch begins has no event of its own. */
+/* A job that exists when the watch begins has no event. */
 static void say_current(const struct watch *w, const struct json *v)
 {
 	struct strbuf line = { 0 };
@@ -120,7 +120,7 @@ static void leave_screen(struct watch *w)
 
 /* ---- what comes ---- */
 
-/* A copy of its own, as a reply with many jobs is one document. */
+/* A copy, because a reply with many jobs is one document. */
 static int take_current(struct watch *w, const struct json *v, struct client_fault *f)
 {
 	struct strbuf text = { 0 };

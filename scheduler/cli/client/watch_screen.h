@@ -1,4 +1,4 @@
-/* The picture of `postrider watch` on a terminal: a table of jobs that is drawn over itself. */
+/* The screen of `postrider watch`: a table of jobs that is drawn again in its place. */
 #ifndef SCHEDULER_CLI_CLIENT_WATCH_SCREEN_H
 #define SCHEDULER_CLI_CLIENT_WATCH_SCREEN_H
 
@@ -21,10 +21,10 @@ struct watch_screen {
 	struct strbuf out;
 };
 
-/* Takes `line`, of which `job` is a part. A job that is there already is replaced; of those that have ended
- * the latest few stay. 0, or -1 without memory (the line is freed). */
+/* Takes `line`, of which `job` is a part, and replaces an earlier state of the job. Of the jobs that have
+ * ended, the latest few stay. Returns 0, or -1 without memory (the line is freed). */
 int watch_screen_take(struct watch_screen *s, struct json *line, const struct json *job);
-/* Draws into `out` what leads from the last picture to this one, no more than width x height. */
+/* Writes to `out` what changes the last screen into this one, of at most width x height. */
 void watch_screen_draw(struct watch_screen *s, size_t width, size_t height, double now_s);
 void watch_screen_release(struct watch_screen *s);
 

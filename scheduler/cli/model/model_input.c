@@ -24,13 +24,13 @@ static int schema_add_exclude(struct schema *s, const char *column, const char *
 	}
 	all = mem_resize(s->exclude, s->n_excludes + 1, sizeof *all);
 	if (!all)
-		return err_fail(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	s->exclude = all;
 	one = (struct schema_exclude){ mem_strdup(column), mem_strdup(value) };
 	if (!one.column || !one.value) {
 		free(one.column);
 		free(one.value);
-		return err_fail(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	}
 	memmove(all + at + 1, all + at, (s->n_excludes - at) * sizeof *all);
 	all[at] = one;
@@ -41,8 +41,8 @@ static int schema_add_exclude(struct schema *s, const char *column, const char *
 /* A rule of a schema may name a column that a table lacks; one typed here is then a slip. */
 static int exclude_from_option(struct schema *s, const struct csv *csv, const char *rule, struct err *err)
 {
-	const char *eq = strchr(rule, '='), *near;
-	char column[SCHEMA_MAX_NAME + 1], shown[64];
+	const char *eq = strchr(rule, '=');
+	char column[SCHEMA_MAX_NAME + 1], shown[64], hint[TEXT_HINT];
 	const char **name;
 
 	if (!eq || eq == rule || !eq[1])
@@ -56,13 +56,13 @@ static int exclude_from_option(struct schema *s, const struct csv *csv, const ch
 		return schema_add_exclude(s, column, eq + 1, err);
 	name = mem_calloc(csv->n_columns + 1, sizeof *name);
 	if (!name)
-		return err_fail(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	for (size_t i = 0; i < csv->n_columns; i++)
 		name[i] = csv->header[i];
-	near = text_nearest(column, name);
+	text_hint(column, name, hint);
 	free(name);
-	return err_fail(err, ERR_ARG, "--exclude: %s has no column '%s'%s%s%s", text_tail(csv->name, 200),
-			column, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+	return err_fail(err, ERR_ARG, "--exclude: %s has no column '%s'%s", text_tail(csv->name, 200), column,
+			hint);
 }
 
 static void note_table(const struct cli *c, const struct table *t, const struct cli_input_params *p)

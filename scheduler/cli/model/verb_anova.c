@@ -94,13 +94,9 @@ static void add_row(struct cli_table *t, const char *name, size_t df, double ss,
 
 static void put_terms(struct strbuf *out, const struct anova *a, bool colour)
 {
-	static const char *const head[] = { "term", "df", "sum of squares", "mean square", "share", "F",
-					    "p",    "" };
 	struct cli_table t;
 
-	cli_table_init(&t, "lrrrrrrl");
-	for (size_t i = 0; i < sizeof head / sizeof *head; i++)
-		cli_table_add(&t, "%s", head[i]);
+	cli_table_head(&t, "lrrrrrrl", "term", "df", "sum of squares", "mean square", "share", "F", "p", "");
 	for (size_t i = 0; i < a->n_terms; i++) {
 		const struct anova_term *x = &a->term[i];
 
@@ -123,13 +119,10 @@ static void put_terms(struct strbuf *out, const struct anova *a, bool colour)
 
 static void put_coefficients(struct strbuf *out, const struct anova *a, bool colour)
 {
-	static const char *const head[] = { "coefficient", "estimate", "std. error", "t",
-					    "p",           "",         "2.5 %",      "97.5 %" };
 	struct cli_table t;
 
-	cli_table_init(&t, "lrrrrlrr");
-	for (size_t i = 0; i < sizeof head / sizeof *head; i++)
-		cli_table_add(&t, "%s", head[i]);
+	cli_table_head(&t, "lrrrrlrr", "coefficient", "estimate", "std. error", "t", "p", "", "2.5 %",
+		       "97.5 %");
 	for (size_t i = 0; i < a->n_coefficients; i++) {
 		const struct anova_coefficient *c = &a->coefficient[i];
 

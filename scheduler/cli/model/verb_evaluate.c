@@ -16,7 +16,7 @@ struct options {
 };
 
 /* What is known of some rows of the table. */
-struct tally {
+struct totals {
 	const char *value; /* of the --by column; NULL: the whole table */
 	size_t n_rows, n_time, n_accuracy, n_held, n_extrapolated;
 	size_t n_unstable; /* rows with a time for which the model has none: in no score, in no bound */
@@ -33,8 +33,8 @@ struct rows {
 };
 
 /* Scores over the n rows listed. */
-static void tally_rows(const struct model *m, struct rows *r, const uint32_t *row, size_t n,
-		       struct tally *out)
+static void total_rows(const struct model *m, struct rows *r, const uint32_t *row, size_t n,
+		       struct totals *out)
 {
 	const struct table *t = r->table;
 
@@ -67,7 +67,7 @@ static double share(size_t part, size_t whole)
 	return whole ? (double)part / (double)whole : NAN;
 }
 
-static double coverage(const struct rows *r, const struct tally *t)
+static double coverage(const struct rows *r, const struct totals *t)
 {
 	return r->bounded ? share(t->n_held, t->n_time) : NAN;
 }
@@ -76,7 +76,7 @@ static double coverage(const struct rows *r, const struct tally *t)
 
 struct groups {
 	const char *column;
-	struct tally *tally;
+	struct totals *totals;
 	size_t n;
 };
 
@@ -105,9 +105,9 @@ static int group_column(const struct csv *csv, const struct schema *s, const cha
 {
 	int column = csv_column(csv, name), at = schema_find(s, name);
 	const char **known;
-	const char *near;
+	char hint[TEXT_HINT];
 
-	if (column < 0 && at >= 0) { /* the schema's name for a column the table calls otherwise */
+	if (column < 0 && at >= 0) { /* the schema has another name for the column than the table */
 		column = csv_column(csv, s->column[at].name);
 		for (size_t i = 0; column < 0 && i < s->column[at].n_aliases; i++)
 			column = csv_column(csv, s->column[at].alias[i]);
@@ -119,10 +119,9 @@ static int group_column(const struct csv *csv, const struct schema *s, const cha
 		return err_nomem(err, NULL);
 	for (size_t i = 0; i < csv->n_columns; i++)
 		known[i] = csv->header[i];
-	near = text_nearest(name, known);
+	text_hint(name, known, hint);
 	free(known);
-	return err_fail(err, ERR_ARG, "--by %s: %s has no such column%s%s%s", name, csv->name,
-			near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+	return err_fail(err, ERR_ARG, "--by %s: %s has no such column%s", name, csv->name, hint);
 }
 
 static int groups_make(const struct model *m, struct rows *r, const char *by, struct groups *out,
@@ -138,8 +137,8 @@ static int groups_make(const struct model *m, struct rows *r, const char *by, st
 	out->column = by;
 	key = mem_array(t->n_rows, sizeof *key);
 	row = mem_array(t->n_rows, sizeof *row);
-	out->tally = mem_calloc(t->n_rows, sizeof *out->tally);
-	if (!key || !row || !out->tally) {
+	out->totals = mem_calloc(t->n_rows, sizeof *out->totals);
+	if (!key || !row || !out->totals) {
 		free(key);
 		free(row);
 		return err_nomem(err, NULL);
@@ -160,8 +159,8 @@ static int groups_make(const struct model *m, struct rows *r, const char *by, st
 				break;
 			row[to - from] = key[to].row;
 		}
-		out->tally[out->n].value = key[from].text;
-		tally_rows(m, r, row, to - from, &out->tally[out->n++]);
+		out->totals[out->n].value = key[from].text;
+		total_rows(m, r, row, to - from, &out->totals[out->n++]);
 	}
 	free(key);
 	free(row);
@@ -170,7 +169,7 @@ static int groups_make(const struct model *m, struct rows *r, const char *by, st
 
 /* ---- the report ---- */
 
-static void json_tally(struct json_writer *w, const struct rows *r, const struct tally *t)
+static void json_totals(struct json_writer *w, const struct rows *r, const struct totals *t)
 {
 	json_kv_int(w, "rows", (long long)t->n_rows);
 	json_kv_open(w, "time", '{');
@@ -192,13 +191,13 @@ static void json_tally(struct json_writer *w, const struct rows *r, const struct
 }
 
 static void print_json(struct strbuf *out, const struct options *o, const struct rows *r,
-		       const struct tally *all, const struct groups *g)
+		       const struct totals *all, const struct groups *g)
 {
 	struct json_writer w;
 
 	json_begin(&w, out, true);
 	json_open(&w, '{');
-	json_tally(&w, r, all);
+	json_totals(&w, r, all);
 	json_kv_number(&w, "confidence", o->confidence);
 	if (g->column) {
 		json_kv_open(&w, "by", '{');
@@ -206,8 +205,8 @@ static void print_json(struct strbuf *out, const struct options *o, const struct
 		json_kv_open(&w, "groups", '[');
 		for (size_t i = 0; i < g->n; i++) {
 			json_open(&w, '{');
-			json_kv_string(&w, "value", g->tally[i].value);
-			json_tally(&w, r, &g->tally[i]);
+			json_kv_string(&w, "value", g->totals[i].value);
+			json_totals(&w, r, &g->totals[i]);
 			json_close(&w, '}');
 		}
 		json_close(&w, ']');
@@ -245,7 +244,7 @@ static void print_groups(struct strbuf *out, const struct cli *c, const struct o
 	cli_table_add(&t, "extrapolated");
 	cli_table_add(&t, "%s MAE", m->schema->accuracy ? m->schema->accuracy : "accuracy");
 	for (size_t i = 0; i < g->n; i++) {
-		const struct tally *k = &g->tally[i];
+		const struct totals *k = &g->totals[i];
 
 		cli_table_add(&t, "%s", k->value[0] ? k->value : "(empty)");
 		cli_table_add(&t, "%zu", k->n_rows);
@@ -262,7 +261,7 @@ static void print_groups(struct strbuf *out, const struct cli *c, const struct o
 }
 
 static void print_people(struct strbuf *out, const struct cli *c, const struct options *o,
-			 const struct model *m, const struct rows *r, const struct tally *all,
+			 const struct model *m, const struct rows *r, const struct totals *all,
 			 const struct groups *g)
 {
 	struct cli_table t;
@@ -328,7 +327,7 @@ static int evaluate(const struct cli *c, const struct options *o, const struct m
 {
 	struct err no_bound = { 0 };
 	struct groups groups = { 0 };
-	struct tally all = { 0 };
+	struct totals all = { 0 };
 	struct rows r = { 0 };
 	uint32_t *every = mem_array(t->n_rows, sizeof *every);
 	int rc = every ? rows_predict(m, t, &r, err) : err_nomem(err, NULL);
@@ -344,7 +343,7 @@ static int evaluate(const struct cli *c, const struct options *o, const struct m
 		cli_notice(c, "%s has no model of accuracy; only time is scored", c->arg[0]);
 	for (size_t i = 0; i < t->n_rows; i++)
 		every[i] = (uint32_t)i;
-	tally_rows(m, &r, every, t->n_rows, &all);
+	total_rows(m, &r, every, t->n_rows, &all);
 	if (all.n_unstable)
 		cli_notice(c,
 			   "the model has no time for %zu of %zu rows, because its queue is unstable there; "
@@ -362,7 +361,7 @@ static int evaluate(const struct cli *c, const struct options *o, const struct m
 	else if (!rc)
 		print_people(out, c, o, m, &r, &all, &groups);
 out:
-	free(groups.tally);
+	free(groups.totals);
 	rows_release(&r);
 	free(every);
 	return rc;

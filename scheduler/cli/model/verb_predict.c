@@ -226,35 +226,15 @@ static int job_complete(const struct cli *c, const struct model *m, struct job_v
 	return rc;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* "64,128" ascending without repetition; room for DECIDE_MAX_CANDIDATES. */
+/* "64,128" in ascending order, each once; room for DECIDE_MAX_CANDIDATES. */
 static int candidates_parse(const char *text, double *out, size_t *out_n, struct err *err)
 {
-	char one[64];
+	const struct text_limits any = { .min = -1e15, .max = 1e15 };
 	size_t n = 0, kept = 0;
 
-	for (;;) {
-		size_t len = strcspn(text, ",");
-
-		if (n == DECIDE_MAX_CANDIDATES)
-			return err_fail(err, ERR_ARG, "--candidates: more than %d of them",
-					DECIDE_MAX_CANDIDATES);
-		snprintf(one, sizeof one, "%.*s", (int)(len < sizeof one ? len : sizeof one - 1), text);
-		if (len >= sizeof one || !text_number(one, &out[n]))
-			return err_fail(err, ERR_ARG, "--candidates: '%s' is not a number; write 64,128,256",
-					one);
-		n++;
-		if (!text[len])
-			break;
-		text += len + 1;
-	}
-	qsort(out, n, sizeof *out, by_value);
+	if (text_list(text, ',', &any, DECIDE_MAX_CANDIDATES, out, &n, err))
+		return err_prefix(err, "--candidates");
+	text_distinct(out, n, NULL); /* sorts them; repeated ones are dropped here */
 	for (size_t i = 0; i < n; i++) {
 		if (i == 0 || out[i] != out[kept - 1])
 			out[kept++] = out[i];
@@ -282,7 +262,7 @@ static bool category_known(const struct model *m, size_t column, const char *val
 	return seen;
 }
 
-/* Says which of the job's own values lie outside what training saw. */
+/* Notes which values of the job are not in the training table. */
 static void note_extrapolation(const struct cli *c, const struct model *m, const struct job_values *v)
 {
 	const struct schema *s = m->schema;

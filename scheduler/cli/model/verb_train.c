@@ -12,11 +12,11 @@
 #include "common/text/text.h"
 #include "predictors/data/curves.h"
 #include "scheduler/cli/cli.h"
+#include "scheduler/cli/model/views.h"
 #include "scheduler/core/recipe.h"
 
 #define GRID_FILE_MAX ((size_t)1 << 20)
 #define GROUP_MAX 32
-#define BAR_WIDTH 24
 
 struct options {
 	const char *schema, *grid, *model, *policy, *set, *group, *split, *curves;
@@ -31,19 +31,14 @@ static const struct predictor_ops *model_by_name(const char *name, struct err *e
 {
 	const struct predictor_ops *ops = predictor_find(name);
 	const char *known[64] = { NULL };
-	const char *near;
+	char hint[TEXT_HINT];
 
 	if (ops)
 		return ops;
 	for (size_t i = 0; i < 63 && predictor_all[i]; i++)
 		known[i] = predictor_all[i]->name;
-	near = text_nearest(name, known);
-	if (near)
-		err_fail(err, ERR_ARG, "--model %s: there is no such model; did you mean '%s'? There are: %s",
-			 name, near, predictor_names());
-	else
-		err_fail(err, ERR_ARG, "--model %s: there is no such model; there are: %s", name,
-			 predictor_names());
+	err_fail(err, ERR_ARG, "--model %s: there is no such model%s; the models are: %s", name,
+		 text_hint(name, known, hint), predictor_names());
 	return NULL;
 }
 
@@ -119,7 +114,7 @@ static int split_column(const char *text, const char *column, const struct table
 {
 	struct features *f;
 	const char **name;
-	const char *near;
+	char hint[TEXT_HINT];
 	size_t n = 0;
 	int at = schema_find(t->schema, column);
 	int rc = features_fit(t, &f, err);
@@ -144,9 +139,8 @@ static int split_column(const char *text, const char *column, const struct table
 		}
 	}
 	if (rc) {
-		near = text_nearest(column, name);
-		rc = err_fail(err, ERR_ARG, "--split %s: the table has no column of numbers '%s'%s%s%s", text,
-			      column, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+		rc = err_fail(err, ERR_ARG, "--split %s: the table has no column of numbers '%s'%s", text,
+			      column, text_hint(column, name, hint));
 	}
 	free(name);
 	features_free(f);
@@ -251,253 +245,6 @@ static int created_text(char *out, size_t size, struct err *err)
 	gmtime_r(&now, &tm);
 	strftime(out, size, "%Y-%m-%dT%H:%M:%SZ", &tm);
 	return 0;
-}
-
-/* ---- what people read ---- */
-
-struct ranked {
-	const struct search_result *result;
-	size_t index; /* in the grid */
-};
-
-/* The lowest mean MSE comes first, failures last; equals stay in the order of the grid. */
-static int by_rank(const void *a, const void *b)
-{
-	const struct ranked *x = a, *y = b;
-	double p = x->result->failed ? INFINITY : x->result->score.mean.mse;
-	double q = y->result->failed ? INFINITY : y->result->score.mean.mse;
-
-	if (p != q)
-		return p < q ? -1 : 1;
-	return (x->index > y->index) - (x->index < y->index);
-}
-
-static bool family_seen(const struct grid *g, const struct ranked *rank, size_t n, size_t index)
-{
-	for (size_t i = 0; i < n; i++) {
-		if (g->point[rank[i].index].ops == g->point[index].ops)
-			return true;
-	}
-	return false;
-}
-
-static void add_score(struct cli_table *t, double mean, double sd, size_t n_folds, double scale)
-{
-	char text[CLI_SPREAD_SIZE];
-
-	if (n_folds > 1 && !isnan(mean))
-		cli_table_add(t, "%s", cli_spread(scale * mean, scale * sd, text));
-	else
-		cli_table_add(t, "%s", cli_number(scale * mean, text));
-}
-
-static void print_tried(struct strbuf *out, const struct cli *c, const struct grid *g,
-			const struct search_result *r, size_t best)
-{
-	struct ranked *rank = mem_array(g->n, sizeof *rank);
-	struct cli_table t;
-	char settings[256];
-
-	if (!rank) {
-		out->failed = true;
-		return;
-	}
-	for (size_t i = 0; i < g->n; i++)
-		rank[i] = (struct ranked){ &r[i], i };
-	qsort(rank, g->n, sizeof *rank, by_rank);
-	cli_table_head(&t, "lllrrrrl", " ", "model", "settings", "MSE", "R2", "MAPE %", "MAE", "remark");
-	for (size_t k = 0; k < g->n; k++) {
-		size_t i = rank[k].index;
-		const struct score_summary *s = &r[i].score;
-		const struct score *mean = cli_score(s);
-
-		if (!c->verbose && i != best && family_seen(g, rank, k, i))
-			continue;
-		cli_table_add(&t, "%s", i == best ? "*" : " ");
-		cli_table_add(&t, "%s", g->point[i].ops->name);
-		settings_describe(&g->point[i].settings, settings, sizeof settings);
-		cli_table_add(&t, "%s", settings[0] ? settings : "(defaults)");
-		if (r[i].failed) {
-			for (int dash = 0; dash < 4; dash++)
-				cli_table_add(&t, "-");
-			cli_table_add(&t, "%s", r[i].why);
-			continue;
-		}
-		add_score(&t, mean->mse, s->sd.mse, s->n_folds, 1.0);
-		add_score(&t, mean->r2, s->sd.r2, s->n_folds, 1.0);
-		add_score(&t, mean->mape, s->sd.mape, s->n_folds, 100.0);
-		add_score(&t, mean->mae, s->sd.mae, s->n_folds, 1.0);
-		cli_table_add(&t, "%s", "");
-		if (i == best)
-			cli_table_mark(&t);
-	}
-	cli_table_print(&t, out, cli_colour_stdout(c));
-	cli_table_release(&t);
-	free(rank);
-}
-
-static void print_importances(struct strbuf *out, const struct cli *c, const struct model *m,
-			      const struct model_target *target)
-{
-	size_t n = m->schema->n_columns + m->schema->n_derived;
-	double *impurity = mem_array(n, sizeof *impurity), *permutation = mem_array(n, sizeof *permutation);
-	double most_impurity = 0.0, most_permutation = 0.0;
-	struct strbuf bar = { 0 };
-	struct cli_table t;
-	char a[32];
-
-	if (!impurity || !permutation)
-		out->failed = true;
-	if (out->failed || (!target->importance && !target->permutation))
-		goto out;
-	for (size_t i = 0; i < n; i++)
-		impurity[i] = permutation[i] = NAN;
-	if (target->importance)
-		cli_importances(m, target->importance, impurity);
-	if (target->permutation)
-		cli_importances(m, target->permutation, permutation);
-	for (size_t i = 0; i < n; i++) {
-		most_impurity = fmax(most_impurity, impurity[i]);
-		most_permutation = fmax(most_permutation, permutation[i]);
-	}
-	cli_table_head(&t, "lrlrl", "column", target->importance ? "importance" : "", " ",
-		       target->permutation ? "MSE if shuffled" : "", " ");
-	for (size_t i = 0; i < n; i++) {
-		if (isnan(impurity[i]) && isnan(permutation[i]))
-			continue;
-		cli_table_add(&t, "%s", schema_source_name(m->schema, i));
-		cli_table_add(&t, "%s", target->importance ? cli_percent(impurity[i], a) : "");
-		strbuf_reset(&bar);
-		cli_bar(&bar, most_impurity > 0.0 ? impurity[i] / most_impurity : 0.0, BAR_WIDTH);
-		cli_table_add(&t, "%s", strbuf_text(&bar));
-		if (target->permutation)
-			cli_table_add(&t, "%s%s", permutation[i] > 0.0 ? "+" : "",
-				      cli_number(permutation[i], a));
-		else
-			cli_table_add(&t, "%s", "");
-		strbuf_reset(&bar);
-		cli_bar(&bar, most_permutation > 0.0 ? permutation[i] / most_permutation : 0.0, BAR_WIDTH);
-		cli_table_add(&t, "%s", strbuf_text(&bar));
-	}
-	strbuf_puts(out, "\n");
-	cli_table_print(&t, out, cli_colour_stdout(c));
-	cli_table_release(&t);
-out:
-	strbuf_release(&bar);
-	free(impurity);
-	free(permutation);
-}
-
-static void print_target(struct strbuf *out, const struct cli *c, const struct model *m,
-			 const struct model_target *target, const char *column, const struct grid *g,
-			 const struct search_result *r, size_t best)
-{
-	strbuf_printf(out, "%s: %zu row%s, %zu model%s tried, %s%s\n\n", cli_clean(column), target->n_rows,
-		      target->n_rows == 1 ? "" : "s", g->n, g->n == 1 ? "" : "s",
-		      target->scored_by[0] ? "scored by " : "no scores", cli_clean(target->scored_by));
-	print_tried(out, c, g, r, best);
-	print_importances(out, c, m, target);
-	strbuf_puts(out, "\n");
-}
-
-static void print_people(struct strbuf *out, const struct cli *c, const struct options *o,
-			 const struct model *m, const struct train_report *r)
-{
-	print_target(out, c, m, &m->time, m->schema->time, r->time_grid, r->time_result, r->time_best);
-	if (m->accuracy.predictor.ops)
-		print_target(out, c, m, &m->accuracy, m->schema->accuracy, r->accuracy_grid,
-			     r->accuracy_result, r->accuracy_best);
-	if (m->time.conformal.n)
-		strbuf_printf(out,
-			      "Bounds are based on %zu test errors (%s); 90 %% needs at least %zu, 99 %% "
-			      "needs %zu.\n",
-			      m->time.conformal.n, cli_clean(m->time.residuals_by), conformal_needed(0.9),
-			      conformal_needed(0.99));
-	if (o->dry_run)
-		strbuf_puts(out, "Dry run: no model was written.\n");
-	else
-		strbuf_printf(out, "Model written to %s (%s%s%s, seed %llu).\n", cli_clean(c->output),
-			      m->time.predictor.ops->name, m->accuracy.predictor.ops ? " and " : "",
-			      m->accuracy.predictor.ops ? m->accuracy.predictor.ops->name : "",
-			      (unsigned long long)m->seed);
-}
-
-/* ---- what programs read ---- */
-
-static void json_importances(struct json_writer *w, const char *key, const struct model *m,
-			     const double *importance)
-{
-	size_t n = m->schema->n_columns + m->schema->n_derived;
-	double *sum = importance ? mem_array(n, sizeof *sum) : NULL;
-
-	json_kv_open(w, key, '{');
-	if (sum) {
-		cli_importances(m, importance, sum);
-		for (size_t i = 0; i < n; i++) {
-			if (!isnan(sum[i]))
-				json_kv_number(w, schema_source_name(m->schema, i), sum[i]);
-		}
-	} else if (importance) {
-		w->out->failed = true;
-	}
-	json_close(w, '}');
-	free(sum);
-}
-
-/* Members "chosen", "models", "importances", ... of the object that is open. */
-static void json_tried(struct json_writer *w, const struct model *m, const struct model_target *t,
-		       const struct grid *g, const struct search_result *r)
-{
-	cli_json_target(w, "chosen", t);
-	json_kv_open(w, "models", '[');
-	for (size_t i = 0; i < g->n; i++) {
-		json_open(w, '{');
-		json_kv_string(w, "name", g->point[i].ops->name);
-		json_put_key(w, "settings");
-		settings_to_json(&g->point[i].settings, w);
-		if (r[i].failed) {
-			json_put_key(w, "scores");
-			json_put_null(w);
-			json_kv_string(w, "failed", r[i].why);
-		} else {
-			cli_json_summary(w, &r[i].score);
-		}
-		json_close(w, '}');
-	}
-	json_close(w, ']');
-	json_importances(w, "importances", m, t->importance);
-	json_importances(w, "permutation_importances", m, t->permutation);
-	json_kv_int(w, "rows", (long long)t->n_rows);
-	json_kv_string(w, "scored_by", t->scored_by);
-	json_kv_int(w, "residuals", (long long)t->conformal.n);
-}
-
-static void print_json(struct strbuf *out, const struct cli *c, const struct options *o,
-		       const struct model *m, const struct train_report *r)
-{
-	struct json_writer w;
-
-	json_begin(&w, out, true);
-	json_open(&w, '{');
-	json_tried(&w, m, &m->time, r->time_grid, r->time_result);
-	json_put_key(&w, "accuracy");
-	if (m->accuracy.predictor.ops) {
-		json_open(&w, '{');
-		json_tried(&w, m, &m->accuracy, r->accuracy_grid, r->accuracy_result);
-		json_close(&w, '}');
-	} else {
-		json_put_null(&w);
-	}
-	json_kv_int(&w, "seed", (long long)m->seed);
-	json_kv_string(&w, "created", m->created);
-	json_kv_string(&w, "model", o->dry_run ? NULL : c->output);
-	json_kv_bool(&w, "leaks", r->leaks);
-	json_kv_open(&w, "notices", '[');
-	for (size_t i = 0; i < r->n_notices; i++)
-		json_put_string(&w, r->notice[i]);
-	json_close(&w, ']');
-	json_close(&w, '}');
-	strbuf_puts(out, "\n");
 }
 
 static void say_notices(const struct cli *c, const struct model *m, const struct train_report *r)
@@ -646,9 +393,9 @@ static int deliver(const struct cli *c, const struct options *o, const struct mo
 	if (!rc) {
 		say_notices(c, m, r);
 		if (c->json)
-			print_json(&text, c, o, m, r);
+			train_view_json(&text, c, o->dry_run, m, r);
 		else if (!c->quiet)
-			print_people(&text, c, o, m, r);
+			train_view_text(&text, c, o->dry_run, m, r);
 		if (text.len || text.failed)
 			rc = cli_write(NULL, &text, err);
 	}

@@ -7,8 +7,11 @@
 
 #include "scheduler/daemon/ops/ops.h"
 
+/* The state may not be on disk yet. A client that hears of it and then finds another one after a crash would
+ * have been deceived, so the answer waits. */
 static void wrong_state(struct request *r, const struct job *job, const char *what)
 {
+	r->ticket = daemon_ticket(r->d);
 	reply_error(r, "wrong_state", "job", NULL, "job %llu is %s: %s", (unsigned long long)job->id,
 		    job_state_name[job->row.state], what);
 }

@@ -17,6 +17,7 @@ struct request {
 	struct job *job;              /* of ops for the owner of a job; else NULL */
 	char id[OPS_MAX_ID * 6 + 8];  /* as it is echoed, JSON; "": none */
 	struct json_writer w;         /* writes the reply into d->out */
+	uint64_t ticket;              /* an error leaves when this is on disk; 0: at once */
 };
 
 /* {"v":1,"id":...,"ok":true, and then the caller's members, until reply_send(). */

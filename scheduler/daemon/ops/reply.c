@@ -67,7 +67,7 @@ void reply_error(struct request *r, const char *code, const char *field, const c
 	va_end(args);
 	begin(&r->d->out, &r->w, r->id, false);
 	put_error(&r->w, code, message, field, hint);
-	reply_send(r, 0);
+	reply_send(r, r->ticket);
 }
 
 void reply_err(struct request *r, const struct err *err, const char *field)

@@ -1,7 +1,8 @@
-/* Loaded into a daemon by LD_PRELOAD: keeps a copy of what the daemon's database has on the disk, as it would be found
- * after a power cut. POSTRIDER_DISK is a folder. After each sync of the database or its log, `now` in it holds both as
- * they were synced; when a program is spawned, that copy is kept as `spawn-1`, `spawn-2`, ... A sync takes 30 ms longer
- * than it does by itself, so that what does not wait for it is early by as much. */
+/* Loaded into a daemon by LD_PRELOAD: keeps a copy of what the daemon's database has on the disk, as it would
+ * be found after a power cut. POSTRIDER_DISK is a folder. After each sync of the database or its log, `now`
+ * in it holds both as they were synced; when a program is spawned, that copy is kept as `spawn-1`, `spawn-2`,
+ * ... A sync takes 30 ms longer than it does by itself, so that what does not wait for it is early by as
+ * much. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>

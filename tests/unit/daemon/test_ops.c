@@ -80,6 +80,17 @@ static const char *error_about(const char *op, uint64_t job, const char *more)
 	return client_error(&c, "{\"op\":\"%s\",\"job\":\"%llu\"%s}", op, (unsigned long long)job, more);
 }
 
+static size_t listed(const char *members, bool *more)
+{
+	struct json *v = client_ask(&c, "{\"op\":\"list\"%s}", members);
+	size_t n = json_size(json_get(v, "jobs"));
+
+	assert_true(json_bool(json_get(v, "ok"), false));
+	*more = json_bool(json_get(v, "more"), false);
+	json_free(v);
+	return n;
+}
+
 /* An advised job that runs. */
 static uint64_t running(void)
 {
@@ -124,6 +135,7 @@ TEST_WITH(test_only_the_owner_and_admins_change_a_job, open_one, close_one)
 {
 	struct local_client other;
 	uint64_t job;
+	bool more;
 
 	(void)state;
 	start("");
@@ -143,8 +155,10 @@ TEST_WITH(test_only_the_owner_and_admins_change_a_job, open_one, close_one)
 	assert_string_equal(client_error(&other, "{\"op\":\"submit\"" ADVISED ",\"priority\":1}"),
 			    "not_permitted");
 	assert_string_equal(client_error(&other, "{\"op\":\"submit\"" ADVISED ",\"priority\":-1}"), "");
-	client_close(&other);
 	state_is(job, "queued");
+	assert_int_equal(listed(",\"state\":\"queued\"", &more), 2); /* one of each */
+	assert_int_equal(listed(",\"state\":\"queued\",\"mine\":true", &more), 1);
+	client_close(&other);
 	assert_string_equal(client_error(&c, "{\"op\":\"submit\"" ADVISED ",\"priority\":1}"), "");
 }
 
@@ -367,17 +381,6 @@ TEST_WITH(test_a_full_queue_and_a_draining_daemon_take_no_jobs, open_one, close_
 
 /* ---- lists, watches, counts ---- */
 
-static size_t listed(const char *members, bool *more)
-{
-	struct json *v = client_ask(&c, "{\"op\":\"list\"%s}", members);
-	size_t n = json_size(json_get(v, "jobs"));
-
-	assert_true(json_bool(json_get(v, "ok"), false));
-	*more = json_bool(json_get(v, "more"), false);
-	json_free(v);
-	return n;
-}
-
 TEST_WITH(test_jobs_are_listed_by_what_is_asked, open_one, close_one)
 {
 	uint64_t job[5];
@@ -399,6 +402,8 @@ TEST_WITH(test_jobs_are_listed_by_what_is_asked, open_one, close_one)
 	assert_true(more);
 	assert_int_equal(listed(",\"state\":[\"queued\",\"running\"],\"limit\":4", &more), 4);
 	assert_false(more);
+	assert_int_equal(listed(",\"state\":\"queued\",\"limit\":3", &more), 3);
+	assert_false(more); /* the one before them is running */
 	assert_int_equal(listed(",\"state\":\"done\"", &more), 1);
 	assert_int_equal(listed(",\"state\":\"queued\",\"type\":\"sleepy\"", &more), 1);
 	assert_int_equal(listed(",\"type\":\"advised\"", &more), 4);
@@ -426,12 +431,14 @@ TEST_WITH(test_a_watch_tells_of_its_job_alone, open_one, close_one)
 	v = client_ask(&watcher, "{\"op\":\"watch\",\"job\":\"%llu\"}", (unsigned long long)second);
 	assert_int_equal(json_size(json_get(v, "jobs")), 1);
 	json_free(v);
+	assert_string_equal(client_error(&c, "{\"op\":\"watch\"}"), ""); /* another one gets all events */
 	json_free(about("cancel", first, ""));
 	json_free(about("cancel", second, ""));
 	v = client_event(&watcher, "cancelled"); /* the first such event is of the second job */
 	assert_true(strtoull(text_at(v, "job.job"), NULL, 10) == second);
 	json_free(v);
 	assert_string_equal(client_error(&watcher, "{\"op\":\"unwatch\"}"), "");
+	assert_string_equal(client_error(&c, "{\"op\":\"unwatch\"}"), "");
 	assert_int_equal(l.d->n_watchers, 0);
 	v = client_ask(&watcher, "{\"op\":\"watch\"}");
 	assert_int_equal(json_size(json_get(v, "jobs")), 0);

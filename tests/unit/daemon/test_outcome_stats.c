@@ -1,4 +1,4 @@
-/* scheduler/daemon/tally: what `stats` says of ended jobs, worked out by hand. */
+/* scheduler/daemon/outcome_stats: what `stats` says of ended jobs, worked out by hand. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "scheduler/daemon/outcome_stats.h"
 #include "tests/support/test.h"
 
-static struct outcome_stats tally;
+static struct outcome_stats stats;
 
 static struct job_record ended(enum job_state state, enum slo_outcome outcome, double run_s)
 {
@@ -34,25 +34,25 @@ static const struct json *told(struct json **root)
 
 	json_begin(&w, &text, false);
 	json_open(&w, '{');
-	outcome_stats_json(&tally, &w);
+	outcome_stats_json(&stats, &w);
 	json_close(&w, '}');
 	assert_int_equal(json_parse("stats", text.text, text.len, root, NULL), 0);
 	strbuf_release(&text);
 	return *root;
 }
 
-TEST(test_tally_counts_promises_coverage_and_errors)
+TEST(test_outcome_stats_counts_promises_coverage_and_errors)
 {
 	struct job_record row = ended(JOB_DONE, SLO_MET, 10.0); /* just inside the bound */
 	const struct json *v, *type, *level;
 	struct json *root;
 
-	tally = (struct outcome_stats){ 0 };
-	outcome_stats_ended(&tally, &row);
+	stats = (struct outcome_stats){ 0 };
+	outcome_stats_ended(&stats, &row);
 	row = ended(JOB_DONE, SLO_MISSED, 12.0);
-	outcome_stats_ended(&tally, &row);
+	outcome_stats_ended(&stats, &row);
 	row = ended(JOB_FAILED, SLO_MISSED, 1.0); /* missed its promise, but says nothing of times */
-	outcome_stats_ended(&tally, &row);
+	outcome_stats_ended(&stats, &row);
 	v = told(&root);
 	assert_int_equal(json_number(json_get(json_get(v, "slo"), "promised"), 0), 3);
 	assert_int_equal(json_number(json_get(json_get(v, "slo"), "met"), 0), 1);
@@ -67,45 +67,45 @@ TEST(test_tally_counts_promises_coverage_and_errors)
 	json_free(root);
 }
 
-TEST(test_tally_says_null_where_nothing_is_known)
+TEST(test_outcome_stats_says_null_where_nothing_is_known)
 {
 	struct json *root;
 
-	tally = (struct outcome_stats){ 0 };
+	stats = (struct outcome_stats){ 0 };
 	assert_int_equal(json_type(json_get(json_get(told(&root), "slo"), "attainment")), JSON_NULL);
 	assert_int_equal(json_type(json_get(json_get(root, "decision"), "p99_us")), JSON_NULL);
 	json_free(root);
 }
 
-TEST(test_tally_quantiles_are_of_the_latest)
+TEST(test_outcome_stats_quantiles_are_of_the_latest)
 {
 	struct json *root;
 	const struct json *v;
 
-	tally = (struct outcome_stats){ 0 };
+	stats = (struct outcome_stats){ 0 };
 	for (int i = 0; i < OUTCOME_STATS_RING; i++)
-		outcome_stats_decision(&tally, 1e6); /* all pushed out by what follows */
+		outcome_stats_decision(&stats, 1e6); /* all pushed out by what follows */
 	for (int i = 0; i < OUTCOME_STATS_RING; i++)
-		outcome_stats_decision(&tally, i);
+		outcome_stats_decision(&stats, i);
 	v = json_get(told(&root), "decision");
 	assert_int_equal(json_number(json_get(v, "n"), 0), 2 * OUTCOME_STATS_RING);
 	assert_true(fabs(json_number(json_get(v, "p99_us"), 0) - 0.99 * OUTCOME_STATS_RING) < 2.0);
 	json_free(root);
 }
 
-TEST(test_tally_keeps_to_its_room)
+TEST(test_outcome_stats_keeps_to_its_room)
 {
 	char name[16];
 
-	tally = (struct outcome_stats){ 0 };
+	stats = (struct outcome_stats){ 0 };
 	for (int i = 0; i < OUTCOME_STATS_MAX_TYPES + 10; i++) {
 		struct job_record row = ended(JOB_DONE, SLO_MET, 1.0);
 
 		snprintf(name, sizeof name, "type%d", i);
 		row.type = name;
 		row.confidence = 0.01 * (i % 90 + 1);
-		outcome_stats_ended(&tally, &row);
+		outcome_stats_ended(&stats, &row);
 	}
-	assert_int_equal(tally.n_types, OUTCOME_STATS_MAX_TYPES);
-	assert_int_equal(tally.n_levels, OUTCOME_STATS_MAX_LEVELS);
+	assert_int_equal(stats.n_types, OUTCOME_STATS_MAX_TYPES);
+	assert_int_equal(stats.n_levels, OUTCOME_STATS_MAX_LEVELS);
 }

@@ -1,5 +1,5 @@
-/* scheduler/jobs/life: each event in each state, with the actions worked out by hand. test_life_property.c has what
- * holds for all histories. */
+/* scheduler/jobs/life: each event in each state, with the actions worked out by hand. test_life_property.c
+ * has what holds for all histories. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,9 +1,11 @@
-/* scheduler/jobs/life against a model of the world, in random histories: clients that retry, owners of advised jobs, a
- * store that loses what is not on disk yet, supervisors of which one can claim a job. The daemon dies between any two
- * actions, also while it restores, and another one goes on from what was on disk.
+/* scheduler/jobs/life against a model of the world, in random histories: clients that retry, owners of
+ * advised jobs, a store that loses what is not on disk yet, supervisors of which one can claim a job. The
+ * daemon dies between any two actions, also while it restores, and another one goes on from what was on
+ * disk.
  *
- * Every job has a script that says what is asked and how its run ends, so it is known what must become of it: the same
- * with crashes and without. A third of the histories has none. LIFE_HISTORIES in the environment asks for more. */
+ * Every job has a script that says what is asked and how its run ends, so it is known what must become of
+ * it: the same with crashes and without. A third of the histories has none. LIFE_HISTORIES in the
+ * environment asks for more. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,7 +88,7 @@ static struct world {
 		size_t batch;
 	} await[64];
 	size_t n_awaits;
-	bool scheduled[MAX_IDS], promised[MAX_IDS], started[MAX_IDS]; /* what its scheduler knows */
+	bool scheduled[MAX_IDS], started[MAX_IDS]; /* what its scheduler knows */
 	bool ready_told[MAX_IDS];
 	unsigned learned[MAX_IDS];
 	int crash_in; /* actions; below 0: never */
@@ -351,7 +353,6 @@ static void submit(size_t i)
 	row.submitted_ns = w.now_ns;
 	assert_int_equal(job_new(&jobs.names, &row, &job, NULL), 0);
 	w.scheduled[job->id] = s->verdict != SCHED_REJECTED;
-	w.promised[job->id] = s->verdict == SCHED_PROMISED;
 	pretend_decide(i, false, &decision);
 	e = event_of(LIFE_SUBMITTED, job);
 	e.verdict = s->verdict;
@@ -545,7 +546,6 @@ static void forget_memory(void)
 	w.crashed = false;
 	memset(w.scheduled, 0, sizeof w.scheduled);
 	memset(w.started, 0, sizeof w.started);
-	memset(w.promised, 0, sizeof w.promised);
 	memset(w.ready_told, 0, sizeof w.ready_told);
 	memset(w.learned, 0, sizeof w.learned);
 }
@@ -598,7 +598,7 @@ static bool restore_row(const struct disk_row *row)
 	if (job_state_live(job->row.state)) {
 		life_back(job, &back);
 		w.scheduled[r.id] = true;
-		w.promised[r.id] = back.promised;
+		assert_int_equal(back.promised, w.script[script_of(row->key)].verdict == SCHED_PROMISED);
 		w.started[r.id] = back.running;
 		assert_true(back.taken.decision == r.batch);
 	}

@@ -1,4 +1,5 @@
-/* scheduler/jobs/record: the table of fields, empty values, what the scheduler decided, and the job object read back. */
+/* scheduler/jobs/record: the table of fields, empty values, what the scheduler decided, and the job object
+ * read back. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

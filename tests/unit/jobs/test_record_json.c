@@ -85,7 +85,8 @@ TEST(test_job_object_is_written_in_full)
 		"\"slo_outcome\":\"met\",\"slack_s\":19.8,\"reason\":null,\"pid\":4711}");
 }
 
-/* Every member the document shows is there, in its order, and no other: a change of either is a change of both. */
+/* Every member the document shows is there, in its order, and no other: a change of either is a change of
+ * both. */
 TEST(test_job_object_has_the_members_of_the_document)
 {
 	struct job_record j = plain_job(12);

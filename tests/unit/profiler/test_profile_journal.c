@@ -85,7 +85,7 @@ static void add(struct fixture *f, size_t run, enum profile_status status, doubl
 	o.copy[0].epoch = mem_calloc(1, sizeof *o.copy[0].epoch);
 	o.copy[0].epoch[0] = (struct profile_epoch){ 1.0, 0.5, NAN, 0.7 };
 	snprintf(o.why, sizeof o.why, "%s", status ? "copy 2 ended with exit code 3" : "");
-	if (profile_journal_append(&f->j, &f->d, &f->p, run, &o, &err))
+	if (profile_journal_append(&f->j, run, &o, &err))
 		fail_msg("not written: %s", err.text);
 	assert_null(o.copy);
 }
@@ -282,25 +282,24 @@ TEST(test_spread_above_the_bound_is_unstable_and_repeated)
 	add(&f, a[1], PROFILE_OK, 2.0, 2.1); /* apart from the other replication */
 	add(&f, b[0], PROFILE_OK, 1.0, 2.0); /* its copies are apart */
 	add(&f, b[1], PROFILE_FAILED, 1.0, 1.0);
-	struct profile_state s = { &f.d, &f.p, &f.j };
-	assert_int_equal(profile_judge(&s, &v, &err), 0);
+	assert_int_equal(profile_judge(&f.j, &v, &err), 0);
 	assert_int_equal(v.n_unstable, 3);
 	assert_int_equal(v.n_failed, 1);
 	assert_int_equal(v.n_ok, 0);
-	assert_int_not_equal(profile_repeat(&s, &v), SIZE_MAX);
+	assert_int_not_equal(profile_repeat(&f.j, &v), SIZE_MAX);
 	profile_verdict_release(&v);
 	for (int i = 0; i < 2; i++)
 		add(&f, a[i], PROFILE_OK, 1.0, 1.1);
 	add(&f, b[0], PROFILE_OK, 1.0, 2.0); /* the second try of two */
-	assert_int_equal(profile_judge(&s, &v, &err), 0);
+	assert_int_equal(profile_judge(&f.j, &v, &err), 0);
 	assert_int_equal(v.status[a[0]], PROFILE_OK);
 	assert_int_equal(v.status[b[0]], PROFILE_UNSTABLE);
-	assert_true(profile_repeat(&s, &v) == SIZE_MAX);
+	assert_true(profile_repeat(&f.j, &v) == SIZE_MAX);
 	assert_int_equal(v.n_cv, 1);
 	assert_true(v.cv[0] == 0.0);
 	profile_verdict_release(&v);
 	f.d.max_spread = 0.0; /* no bound */
-	assert_int_equal(profile_judge(&s, &v, &err), 0);
+	assert_int_equal(profile_judge(&f.j, &v, &err), 0);
 	assert_int_equal(v.n_unstable, 0);
 	profile_verdict_release(&v);
 	end(&f);
@@ -316,10 +315,9 @@ TEST(test_the_table_has_a_row_a_copy_and_no_time_of_failures)
 	begin(&f);
 	add(&f, 0, PROFILE_OK, 1.37, 1.41);
 	add(&f, 1, PROFILE_TIMEOUT, 9.0, 9.0);
-	struct profile_state s = { &f.d, &f.p, &f.j };
-	assert_int_equal(profile_judge(&s, &v, &err), 0);
-	profile_put_table(&s, &v, &table);
-	profile_put_curves(&s, &v, &curves);
+	assert_int_equal(profile_judge(&f.j, &v, &err), 0);
+	profile_put_table(&f.j, &v, &table);
+	profile_put_curves(&f.j, &v, &curves);
 	assert_int_equal(
 		strncmp(strbuf_text(&table),
 			"cpus,njobs,batch,time_s,accuracy,processes,cpu_mean,iowait_mean,job_cpu_mean,"
@@ -348,15 +346,14 @@ TEST(test_the_estimate_follows_the_levels)
 	begin(&f);
 	replications(&f, 0, a);
 	replications(&f, 1, b);
-	struct profile_state s = { &f.d, &f.p, &f.j };
-	profile_estimate_make(&s, &e);
-	assert_true(isnan(profile_estimate_left_s(&e, &s)));
+	profile_estimate_make(&f.j, &e);
+	assert_true(isnan(profile_estimate_left_s(&e, &f.j)));
 	add(&f, a[0], PROFILE_OK, 1.0, 1.0);
 	add(&f, b[0], PROFILE_OK, 9.0, 9.0);
-	profile_estimate_make(&s, &e);
+	profile_estimate_make(&f.j, &e);
 	/* mean of logs: 3 s; each effect log(3), halved by its single run */
 	assert_true(fabs(profile_estimate_run_s(&e, &f.d, &f.p.run[a[1]]) - 3.0 / sqrt(3.0)) < 1e-12);
-	assert_true(fabs(profile_estimate_left_s(&e, &s) - (3.0 / sqrt(3.0) + 3.0 * sqrt(3.0))) < 1e-12);
+	assert_true(fabs(profile_estimate_left_s(&e, &f.j) - (3.0 / sqrt(3.0) + 3.0 * sqrt(3.0))) < 1e-12);
 	end(&f);
 }
 

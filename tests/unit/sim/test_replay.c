@@ -336,6 +336,29 @@ TEST(test_an_end_frees_the_machine_for_an_arrival_of_the_same_moment)
 	replay_bed_close(&b);
 }
 
+/* A third of a second has no whole number of nanoseconds. */
+TEST(test_no_job_ends_before_its_time)
+{
+	struct replay_bed b = { 0 };
+	struct replay_result r;
+	char world[600], trace[600];
+
+	snprintf(world, sizeof world, "measured:%s",
+		 file_with("table.csv",
+			   "network,cpus,njobs,batch,epochs,samples,time_s,accuracy,replication\n"
+			   "lenet5,1,1,64,4,12000,0.3333333333,0.9,1\n"
+			   "lenet5,1,1,128,4,12000,0.3333333333,0.9,1\n"
+			   "lenet5,1,1,64,4,12000,0.3333333333,0.9,2\n"
+			   "lenet5,1,1,128,4,12000,0.3333333333,0.9,2\n"));
+	snprintf(trace, sizeof trace, "%s",
+		 file_with("trace.csv", "arrival_s,network,cpus,epochs,samples\n0,lenet5,1,4,12000\n"));
+	replay_bed_open(&b, trace, world, "cores=1,slots=1", "fixed:64");
+	r = replay_bed_run(&b, 0, 1);
+	assert_int_equal(r.outcome[0].end_ns, 333333334);
+	replay_result_release(&r);
+	replay_bed_close(&b);
+}
+
 /* Bounds follow what happens, but the run time of a job that failed says nothing about a whole run. */
 TEST(test_failed_jobs_teach_nothing)
 {

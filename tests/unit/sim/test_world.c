@@ -309,3 +309,19 @@ TEST(test_training_tables_have_rows_that_models_can_learn_from)
 		world_free(w);
 	}
 }
+
+TEST(test_what_ifs_change_the_machine_and_not_the_one_given)
+{
+	const struct cluster eight = { .cores = 8.0, .slots = 16, .nodes = 1, .memory_mb = INFINITY };
+	struct what_if what = { 0 };
+	struct world_params p = {
+		.spec = "fluid", .given = &two_cores, .cluster = &eight, .what = &what, .trace = &trace
+	};
+	struct world *w = NULL;
+
+	assert_int_equal(what_if_set(&what, WHAT_SLOTS, 5, NULL), 0);
+	assert_int_equal(world_open(&p, &w, NULL), 0);
+	assert_true(world_cluster(w)->cores == 8.0 && world_cluster(w)->slots == 5);
+	assert_true(world_given(w)->cores == 2.0 && world_given(w)->slots == 4);
+	world_free(w);
+}

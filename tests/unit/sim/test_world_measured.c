@@ -609,7 +609,8 @@ static void first_replication(const char *from, const char *name, char *out, siz
 	csv_free(t);
 }
 
-/* With one replication settings are split like the fields of a checkerboard, and fewer epochs are another setting. */
+/* With one replication settings are split like the fields of a checkerboard, and fewer epochs are another
+ * setting. */
 TEST(test_rows_of_a_curve_stay_on_the_side_of_their_run)
 {
 	char run_file[400], curve_file[400], spec[900];

@@ -1,5 +1,5 @@
-/* Shared by the tests of the store: folders, a job with something in every column, waiting for the writer. Included once
- * a program. */
+/* Shared by the tests of the store: folders, a job with something in every column, waiting for the writer.
+ * Included once a program. */
 #ifndef TESTS_UNIT_STORE_STORE_FIXTURE_H
 #define TESTS_UNIT_STORE_STORE_FIXTURE_H
 

@@ -437,7 +437,8 @@ TEST(test_log_is_moved_into_the_database_while_running)
 	store_close(s);
 }
 
-/* An operator's sqlite3 with a transaction left open: the log grows, but commits go on, and not each with a checkpoint. */
+/* An operator's sqlite3 with a transaction left open: the log grows, but commits go on, and not each with a
+ * checkpoint. */
 TEST(test_long_reader_stops_neither_commits_nor_sees_them)
 {
 	const char *dir = memory_dir();

@@ -1,5 +1,5 @@
-/* scheduler/daemon/store when the disk or the memory fails: at the k-th call, for every k until none fails. Nothing may be
- * lost that was confirmed, nothing applied twice, and a repair must bring the store back. */
+/* scheduler/daemon/store when the disk or the memory fails: at the k-th call, for every k until none fails.
+ * Nothing may be lost that was confirmed, nothing applied twice, and a repair must bring the store back. */
 #define _GNU_SOURCE
 #include <malloc.h>
 #include <sys/wait.h>
@@ -298,8 +298,8 @@ static void fill_log(struct store *s)
 	free(json);
 }
 
-/* It goes on beside the commits, and nobody waits for it: its failure must be heard of all the same. `leave`: the store is
- * closed meanwhile. Returns whether the commit was through when something failed. */
+/* It goes on beside the commits, and nobody waits for it: its failure must be heard of all the same. `leave`:
+ * the store is closed meanwhile. Returns whether the commit was through when something failed. */
 static bool fail_checkpoint(unsigned long k, bool leave, bool *out_happened)
 {
 	const char *dir = memory_dir();
@@ -464,7 +464,8 @@ TEST_WITH(test_question_on_a_bad_disk_gets_an_error, NULL, disarm)
 
 /* ---- memory ---- */
 
-/* There are thousands of allocations, most of them while opening: there the steps grow with k; `first` shifts them. */
+/* There are thousands of allocations, most of them while opening: there the steps grow with k; `first` shifts
+ * them. */
 static void fail_memory(bool forever, unsigned long first)
 {
 	unsigned long k;

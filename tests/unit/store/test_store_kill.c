@@ -1,4 +1,5 @@
-/* scheduler/daemon/store and kill -9: whatever the moment, what was confirmed is there, and each commit is whole or absent. */
+/* scheduler/daemon/store and kill -9: whatever the moment, what was confirmed is there, and each commit is
+ * whole or absent. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <sys/wait.h>

@@ -174,7 +174,8 @@ TEST(test_truncated_database_is_refused)
 	free(bytes);
 }
 
-/* SQLite takes what is missing of a page for zeros, and the page of a long text has no structure that would show it. */
+/* SQLite takes what is missing of a page for zeros, and the page of a long text has no structure that would
+ * show it. */
 TEST(test_database_cut_within_its_last_text_is_refused)
 {
 	const char *dir = memory_dir();
@@ -194,7 +195,8 @@ TEST(test_database_cut_within_its_last_text_is_refused)
 	assert_refused(dir, ERR_FORMAT, "it was cut at");
 }
 
-/* Some bytes of the header mean little; whatever they are, the store opens or says why not, and never more. */
+/* Some bytes of the header mean little; whatever they are, the store opens or says why not, and never more.
+ */
 TEST(test_no_flipped_byte_does_harm)
 {
 	const char *dir = memory_dir();
@@ -259,7 +261,8 @@ TEST(test_log_cut_anywhere_gives_whole_commits_only)
 	     cut += cut + 911 > wal_len && cut < wal_len ? wal_len - cut : 911) {
 		long long n;
 
-		/* the tables were made in this log too: a cut before that leaves an empty file, which is made anew */
+		/* the tables were made in this log too: a cut before that leaves an empty file, which is made
+		 * anew */
 		put_bytes(db, db_bytes, db_len);
 		put_bytes(wal, wal_bytes, cut);
 		unlink(support_path(dir, "postrider.db-shm"));
@@ -405,4 +408,56 @@ TEST(test_file_of_version_1_keeps_its_jobs_and_takes_new_ones)
 	assert_int_equal(sql_number(dir, "SELECT count(*) FROM jobs WHERE model_s=40.5"), 1);
 	assert_whole(dir);
 	store_close(open_store(dir)); /* nothing is done twice */
+}
+
+TEST(test_a_trigger_in_the_file_does_not_run)
+{
+	const char *dir = fresh_dir();
+	struct job_record j = plain_job(1);
+	struct store *s = open_store(dir);
+	struct err err = { 0 };
+
+	store_close(s);
+	sql_run(dir, "CREATE TRIGGER harm AFTER INSERT ON jobs BEGIN INSERT INTO decisions "
+		     "VALUES(99,1,'x','{}'); END");
+	s = open_store(dir);
+	assert_int_equal(store_add_job(s, &j, &err), 0);
+	commit_all(s);
+	store_close(s);
+	assert_int_equal(sql_number(dir, "SELECT count(*) FROM jobs"), 1);
+	assert_int_equal(sql_number(dir, "SELECT count(*) FROM decisions"), 0);
+}
+
+static int not_called(void *owner, const struct job_record *j, struct err *err)
+{
+	(void)owner;
+	(void)err;
+	fail_msg("job %llu was taken", (unsigned long long)j->id);
+	return 0;
+}
+
+TEST(test_a_state_or_verdict_that_does_not_exist_is_damage)
+{
+	static const char *const harm[] = { "state='asleep'", "verdict='perhaps'", "slo_outcome='both'" };
+
+	for (size_t i = 0; i < 3; i++) {
+		const char *dir = fresh_dir();
+		struct job_record j = plain_job(7);
+		struct store *s = open_store(dir);
+		struct err err = { 0 };
+		char sql[80];
+
+		assert_int_equal(store_add_job(s, &j, &err), 0);
+		commit_all(s);
+		store_close(s);
+		snprintf(sql, sizeof sql, "UPDATE jobs SET %s", harm[i]);
+		sql_run(dir, sql);
+		s = open_store(dir);
+		if (i > 0)
+			assert_int_equal(store_each_live(s, not_called, NULL, &err), -ERR_FORMAT);
+		else
+			assert_int_equal(store_each_finished(s, 10, not_called, NULL, &err), -ERR_FORMAT);
+		assert_non_null(strstr(err.text, "job 7"));
+		store_close(s);
+	}
 }

@@ -1,4 +1,5 @@
-/* scheduler/daemon/store: loop, writer and reader at the same time (under ThreadSanitizer too), and what it costs the loop. */
+/* scheduler/daemon/store: loop, writer and reader at the same time (under ThreadSanitizer too), and what it
+ * costs the loop. */
 #define _GNU_SOURCE
 #include "tests/support/test.h"
 #include "tests/unit/store/store_fixture.h"

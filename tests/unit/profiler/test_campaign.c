@@ -1,0 +1,257 @@
+/* scheduler/profiler/campaign: a whole experiment on small shell commands, without the verb around it. */
+#define _GNU_SOURCE
+#include "tests/support/test.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/io.h"
+#include "predictors/anova/anova.h"
+#include "scheduler/profiler/campaign.h"
+#include "tests/support/support.h"
+
+struct world {
+	struct profile_campaign k;
+	char table[400], curves[400];
+	size_t n_ticks, n_runs;
+	char notes[2000];
+};
+
+static void on_tick(void *owner, double elapsed_s)
+{
+	struct world *w = owner;
+
+	assert_true(elapsed_s >= 0.0);
+	w->n_ticks++;
+}
+
+static void on_run(void *owner, size_t run)
+{
+	struct world *w = owner;
+
+	assert_true(w->k.journal.run[run].done);
+	w->n_runs++;
+}
+
+static void on_note(void *owner, const char *text)
+{
+	struct world *w = owner;
+
+	snprintf(w->notes + strlen(w->notes), sizeof w->notes - strlen(w->notes), "%s\n", text);
+}
+
+/* An experiment with batch 1 and 2, njobs 2 and one replication; `script` sees $0 = batch and $1 = seed. */
+static struct world *world_new(const char *name, const char *script)
+{
+	struct world *w = calloc(1, sizeof *w);
+	char *word[] = { (char *)"/bin/sh", (char *)"-c", (char *)script, (char *)"{batch}",
+			 (char *)"{seed}" };
+	struct err err = { 0 };
+
+	assert_non_null(w);
+	profile_campaign_init(&w->k);
+	snprintf(w->table, sizeof w->table, "%s/%s.csv", support_temp_dir(), name);
+	snprintf(w->curves, sizeof w->curves, "%s/%s-curves.csv", support_temp_dir(), name);
+	snprintf(w->k.dir, sizeof w->k.dir, "%s/%s.profile", support_temp_dir(), name);
+	w->k.table = w->table;
+	w->k.curves = w->curves;
+	w->k.owner = w;
+	w->k.on_tick = on_tick;
+	w->k.on_run = on_run;
+	w->k.on_note = on_note;
+	w->k.design.max_spread = 0.0; /* a busy machine must not make a run unstable */
+	assert_int_equal(profile_design_factor(&w->k.design, "batch=1,2", &err), 0);
+	assert_int_equal(profile_design_factor(&w->k.design, "njobs=2", &err), 0);
+	assert_int_equal(profile_design_argv(&w->k.design, word, 5, &err), 0);
+	assert_int_equal(profile_campaign_plan(&w->k, &err), 0);
+	return w;
+}
+
+static int run(struct world *w, enum profile_open how, bool retry, struct err *err)
+{
+	int rc;
+
+	profile_signals_hold(&w->k.signals);
+	rc = profile_campaign_open(&w->k, how, retry, err);
+	if (!rc)
+		rc = profile_campaign_run(&w->k, err);
+	profile_signals_release(&w->k.signals);
+	return rc;
+}
+
+static void world_free(struct world *w)
+{
+	profile_campaign_release(&w->k);
+	free(w);
+}
+
+static const char *text_of(const char *path)
+{
+	static char *text;
+	size_t len;
+
+	free(text);
+	text = NULL;
+	return io_read_file(path, 1 << 20, &text, &len, NULL) ? "" : text;
+}
+
+static size_t lines_of(const char *path)
+{
+	size_t n = 0;
+
+	for (const char *s = text_of(path); *s; s++)
+		n += *s == '\n';
+	return n;
+}
+
+#define GOOD "echo \"{{\\\"epoch\\\":1,\\\"accuracy\\\":0.$0}\""
+
+TEST(test_a_campaign_measures_every_run_and_writes_both_tables)
+{
+	struct world *w = world_new("good", GOOD);
+	struct profile_summary s = { 0 };
+	struct err err = { 0 };
+
+	assert_int_equal(run(w, PROFILE_RESUME, false, &err), 0);
+	assert_int_equal(w->n_runs, 2);
+	assert_true(w->n_ticks >= 2);
+	assert_string_equal(w->notes, "");
+	assert_int_equal(w->k.verdict.n_ok, 2);
+	assert_int_equal(lines_of(w->table), 5); /* a header, and two copies of two runs */
+	assert_int_equal(lines_of(w->curves), 5); /* with one epoch each */
+	assert_non_null(strstr(text_of(w->table), ",0.200000,"));
+	assert_true(w->k.left_s == 0.0);
+	assert_int_equal(profile_summary_make(&w->k, NULL, 1, &s, &err), 0);
+	assert_int_equal(s.n_suggestions, 1);
+	assert_true(isnan(s.median_cv)); /* one replication shows no noise */
+	profile_summary_release(&s);
+	world_free(w);
+}
+
+TEST(test_a_campaign_goes_on_where_it_stopped)
+{
+	struct world *w = world_new("resumed", "test ! -e stop || exit 3; " GOOD);
+	struct err err = { 0 };
+	size_t size;
+
+	assert_int_equal(run(w, PROFILE_RESUME, false, &err), 0);
+	size = lines_of(w->k.journal.path);
+	world_free(w);
+	w = world_new("resumed", "test ! -e stop || exit 3; " GOOD);
+	assert_int_equal(run(w, PROFILE_RESUME, false, &err), 0);
+	assert_int_equal(w->n_runs, 0);
+	assert_int_equal(w->k.n_resumed, 2);
+	assert_non_null(strstr(w->notes, "resuming: 2 of 2 runs"));
+	assert_int_equal(lines_of(w->k.journal.path), size);
+	world_free(w);
+	w = world_new("resumed", "test ! -e stop || exit 3; " GOOD);
+	assert_int_equal(run(w, PROFILE_RESTART, false, &err), 0);
+	assert_int_equal(w->n_runs, 2);
+	world_free(w);
+}
+
+TEST(test_failed_runs_stay_failed_until_they_are_measured_again)
+{
+	char script[600], flag[400];
+	struct world *w;
+	struct err err = { 0 };
+
+	snprintf(flag, sizeof flag, "%s/mended", support_temp_dir());
+	snprintf(script, sizeof script,
+		 "test $0 = 1 || test -e %s || (echo broken >&2; exit 3) || exit 3; " GOOD, flag);
+	w = world_new("failing", script);
+	assert_int_equal(run(w, PROFILE_RESUME, false, &err), 0);
+	assert_int_equal(w->k.verdict.n_failed, 1);
+	assert_non_null(strstr(text_of(w->table), "failed"));
+	world_free(w);
+	assert_int_equal(mkdir(flag, 0700), 0);
+	w = world_new("failing", script);
+	assert_int_equal(run(w, PROFILE_RESUME, false, &err), 0);
+	assert_int_equal(w->n_runs, 0);
+	assert_int_equal(w->k.verdict.n_failed, 1);
+	world_free(w);
+	w = world_new("failing", script);
+	assert_int_equal(run(w, PROFILE_RESUME, true, &err), 0);
+	assert_int_equal(w->n_runs, 1);
+	assert_int_equal(w->k.verdict.n_failed, 0);
+	assert_int_equal(w->k.verdict.n_ok, 2);
+	world_free(w);
+}
+
+TEST(test_a_failure_quotes_the_last_line_of_stderr)
+{
+	struct world *w = world_new("words", "echo first >&2; echo out of luck >&2; exit 7");
+	struct err err = { 0 };
+
+	assert_int_equal(run(w, PROFILE_RESUME, false, &err), 0);
+	assert_non_null(strstr(w->k.journal.run[0].why, "ended with exit code 7: out of luck"));
+	world_free(w);
+}
+
+TEST(test_a_table_without_a_journal_is_not_overwritten)
+{
+	struct world *w = world_new("precious", GOOD);
+	struct err err = { 0 };
+	FILE *f = fopen(w->table, "w");
+
+	assert_non_null(f);
+	fputs("precious\n", f);
+	fclose(f);
+	assert_int_equal(run(w, PROFILE_RESUME, false, &err), -ERR_ARG);
+	assert_non_null(strstr(err.text, "exists already"));
+	assert_string_equal(text_of(w->table), "precious\n");
+	assert_int_not_equal(access(w->k.dir, F_OK), 0);
+	profile_journal_close(&w->k.journal);
+	assert_int_equal(run(w, PROFILE_RESTART, false, &err), 0);
+	assert_int_equal(lines_of(w->table), 5);
+	world_free(w);
+}
+
+TEST(test_a_warm_up_is_run_and_not_measured)
+{
+	struct world *w = world_new("warm", "test $1 != 1 || true; " GOOD);
+	struct err err = { 0 };
+
+	w->k.design.warm_up = true;
+	assert_int_equal(run(w, PROFILE_RESUME, false, &err), 0);
+	assert_int_equal(w->n_runs, 2);
+	assert_int_equal(lines_of(w->table), 5);
+	assert_int_equal(access(support_path(w->k.dir, "logs/warm-up.copy-1.out"), F_OK), 0);
+	world_free(w);
+}
+
+TEST(test_a_program_that_is_not_there_ends_the_campaign)
+{
+	struct world *w = world_new("missing", GOOD);
+	char *word[] = { (char *)"/no/such/program", (char *)"{batch}" };
+	struct err err = { 0 };
+
+	assert_int_equal(profile_design_argv(&w->k.design, word, 2, &err), 0);
+	assert_int_equal(run(w, PROFILE_RESUME, false, &err), -ERR_NOTFOUND);
+	assert_int_equal(w->k.journal.n_done, 0);
+	world_free(w);
+}
+
+TEST(test_which_factor_matters_is_told)
+{
+	struct world *w = world_new("factors", "sleep 0.0$0; " GOOD);
+	struct profile_summary s = { 0 };
+	struct err err = { 0 };
+
+	w->k.design.replications = 2;
+	profile_plan_release(&w->k.plan);
+	assert_int_equal(profile_campaign_plan(&w->k, &err), 0);
+	assert_int_equal(run(w, PROFILE_RESUME, false, &err), 0);
+	assert_int_equal(w->k.verdict.n_ok, 4);
+	assert_int_equal(profile_summary_make(&w->k, NULL, 0, &s, &err), 0);
+	assert_non_null(s.time);
+	assert_string_equal(s.time->term[0].name, "batch");
+	assert_true(s.max_cv >= s.median_cv);
+	assert_int_equal(s.n_suggestions, 0);
+	profile_summary_release(&s);
+	world_free(w);
+}
