@@ -20,7 +20,8 @@ struct model_target {                   /* the model of one target; ops NULL: th
 	char residuals_by[48];          /* "out-of-bag" or "5-fold" */
 	size_t n_rows;                  /* rows it was trained on */
 	double *importance;             /* features->n, NULL if the model has none */
-	double *permutation;            /* features->n: rise of the MSE when the column is shuffled, or NULL */
+	double *permutation;            /* features->n: rise of the MSE when the column is shuffled, or
+	                                 * NULL */
 	double *widening;               /* features->n: see widening.h; NULL: bounds are as wide everywhere */
 };
 

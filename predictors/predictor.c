@@ -1,3 +1,4 @@
+/* The list of models, and the checks that all of them share. */
 #include "predictors/predictor.h"
 
 #include <stdio.h>

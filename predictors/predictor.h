@@ -16,8 +16,8 @@ struct fit_context {
 	uint64_t seed;
 	struct pool *pool;   /* NULL: this thread alone; the result is the same */
 	bool want_oob;       /* keep out-of-bag predictions, where the model has them */
-	/* Optional. Once it is set, training ends with ERR_STOPPED before the next unit of work: a fit, a tree of a
-	 * forest, a round of boosting, a step of the calibration, a shuffled column. */
+	/* Optional. Once it is set, training ends with ERR_STOPPED before the next unit of work: a fit, a
+	 * tree of a forest, a round of boosting, a step of the calibration, a shuffled column. */
 	const atomic_bool *stop;
 };
 
@@ -32,13 +32,16 @@ struct predictor_ops {
 	/* n_rows row-major rows in, n_rows predictions out: no allocation, no locks, thread-safe. NaN: the
 	 * model has no answer (a queue without a steady state), which only models with why_none may say. */
 	void (*predict)(const void *self, const double *x, size_t n_rows, double *out);
-	/* Optional: why predict() gave NaN for row x, e.g. "unstable ...: load 1.2 ..."; empty if it did not. */
+	/* Optional: why predict() gave NaN for row x, e.g. "unstable ...: load 1.2 ..."; empty if it did
+	 * not. */
 	void (*why_none)(const void *self, const double *x, char *out, size_t size);
-	/* Optional, for the look-ahead (queueing/fluid.h): which parts of the time of job x, alone on the machine
-	 * with its own processes, pass on the cpus and at the disk. Without it all of it does on the cpus. */
+	/* Optional, for the look-ahead (queueing/fluid.h): which parts of the time of job x, alone on the
+	 * machine with its own processes, pass on the cpus and at the disk. Without it all of it does on the
+	 * cpus. */
 	void (*shares)(const void *self, const double *x, double *out_cpu_share, double *out_disk_share);
-	/* Optional, likewise: the cores (INFINITY: never too few) and the processes that double the time at the
-	 * disk (INFINITY: none do), as this model has learnt them. Without it they are as configured. */
+	/* Optional, for the same use: the cores (INFINITY: never too few) and the processes that double the
+	 * time at the disk (INFINITY: none do), as this model has learnt them. Without it they are as
+	 * configured. */
 	void (*machine)(const void *self, double *out_cores, double *out_disk_saturation);
 	/* Optional: prepares an exact faster form (a look-up table). Never changes a prediction. */
 	int (*compile)(void *self, struct err *err);

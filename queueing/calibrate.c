@@ -1,9 +1,10 @@
-/* Nonlinear least squares on log time, by GSL's Levenberg-Marquardt from several starts.
+/* Nonlinear least squares on log time, from several starts.
  *
  * Costs are fitted as logarithms, the exponent and the saturation through a logistic, so every point of the
- * search is a sensible model. What the table cannot tell is found in two steps: factors without enough
- * levels and tables with too few rows never free a parameter; after a fit, one whose standard error says
- * that it could be anything is taken out and the rest fitted again. */
+ * search is a sensible model. Two steps find the parameters that the table does not identify. Factors with
+ * too few levels and tables with too few rows never free a parameter. After a fit, a parameter with a
+ * standard error so large that it could be anything is fixed, and the rest is fitted again.
+ * calibrate_descend.c has the fit itself, calibrate_rows.c the rows. */
 #include "queueing/calibrate.h"
 
 #include <assert.h>
@@ -18,16 +19,11 @@
 
 #include "common/mem.h"
 #include "common/stats.h"
+#include "queueing/calibrate_internal.h"
 
 const char *const calibrate_name[] = { "fixed_s",       "record_s",   "exponent", "disk_s",
 				       "disk_record_s", "saturation", "cores" };
 const char *const calibrate_state_name[] = { "fitted", "stated", "given", "absent" };
-
-/* Stated where the table says nothing: shares of the fixed cost, and the speed-up that the published
- * measurements show. */
-#define RECORD_OF_FIXED (1.0 / 300.0) /* 0.1 ms to 30 ms */
-#define DISK_OF_FIXED 0.2
-#define STATED_EXPONENT 0.8
 
 #define ROWS_PER_PARAMETER 2
 #define MAX_LOG_SE 1.5 /* a cost within a factor of 20 either way is no knowledge */
@@ -39,286 +35,17 @@ const char *const calibrate_state_name[] = { "fitted", "stated", "given", "absen
 #define QUICK_ITERATIONS 40 /* enough to tell which start is best */
 #define MAX_ITERATIONS 200
 
-enum { N_SHARED = CALIBRATE_CORES, MAX_U = N_SHARED + 2 * CALIBRATE_MAX_CATEGORIES };
-#define U_RECORD_OF(k) (N_SHARED + (k))
-#define U_FIXED_OF(k) (N_SHARED + CALIBRATE_MAX_CATEGORIES + (k))
-
-/* How a coordinate gets its value. */
-enum hold { HOLD_FREE, HOLD_TIED /* to the fixed cost */, HOLD_CONSTANT, HOLD_ABSENT };
-
-struct row {
-	double log_t; /* of the time of one iteration */
-	double batch, log_share; /* log of min(cpus, batch, cores) */
-	double processes, crowd; /* crowd = max(1, processes / cores) */
-	double category[CALIBRATE_MAX_CATEGORIES];
-	size_t from; /* its index in the caller's table */
-};
-
-/* Replicates of a setting pull the fit like their mean, as often as there are of them. */
-struct point {
-	size_t row; /* the first of them */
-	double log_t; /* mean */
-	double weight, root; /* how many, and its square root */
-};
-
-struct problem {
-	const struct calibrate_params *p;
-	struct row *row;
-	size_t n, n_categories;
-	struct point *point;
-	size_t n_points;
-	double within; /* squares of log_t about the means of the points: no fit explains them */
-	double cores; /* INFINITY: none */
-	double log_low, log_high; /* of the saturation */
-	double median_t, median_batch, median_processes;
-	bool usable_category[CALIBRATE_MAX_CATEGORIES]; /* varies, and is no combination of earlier ones */
-};
-
-struct solution {
-	double u[MAX_U];
-	uint8_t hold[MAX_U];
-	size_t n_free;
-	double rss, aicc;
-	double variance[MAX_U]; /* of the free ones; 0: could not be told */
-	bool fitted;
-};
-
-static double clamp(double v, double low, double high)
-{
-	return v < low ? low : v > high ? high : v;
-}
-
-static double logistic(double u)
-{
-	return 1.0 / (1.0 + exp(-clamp(u, -40.0, 40.0)));
-}
-
 static double logit(double p)
 {
 	return log(p / (1.0 - p));
 }
 
-static double saturation_of(const struct problem *pr, double u)
-{
-	return exp(pr->log_low + (pr->log_high - pr->log_low) * logistic(u));
-}
-
-/* What all rows share, out of the coordinates once. */
-struct costs {
-	double fixed, record, disk, disk_record, a, saturation;
-	bool categories; /* some category has a factor of its own */
-};
-
-static double log_cost(const struct solution *s, size_t i, double of_fixed)
-{
-	switch ((enum hold)s->hold[i]) {
-	case HOLD_TIED: return clamp(s->u[CALIBRATE_FIXED], -80.0, 80.0) + log(of_fixed);
-	case HOLD_ABSENT: return -INFINITY;
-	default: return clamp(s->u[i], -80.0, 80.0);
-	}
-}
-
-static struct costs costs_of(const struct problem *pr, const struct solution *s)
-{
-	struct costs c = {
-		.fixed = exp(log_cost(s, CALIBRATE_FIXED, 1.0)),
-		.record = exp(log_cost(s, CALIBRATE_RECORD, RECORD_OF_FIXED)),
-		.disk = exp(log_cost(s, CALIBRATE_DISK, DISK_OF_FIXED)),
-		.disk_record = exp(log_cost(s, CALIBRATE_DISK_RECORD, 1.0)),
-		.a = s->u[CALIBRATE_EXPONENT],
-		.saturation = s->u[CALIBRATE_SATURATION],
-	};
-
-	if (s->hold[CALIBRATE_EXPONENT] == HOLD_FREE)
-		c.a = logistic(c.a);
-	if (s->hold[CALIBRATE_SATURATION] == HOLD_FREE)
-		c.saturation = saturation_of(pr, c.saturation);
-	for (size_t i = N_SHARED; i < MAX_U; i++)
-		c.categories |= s->u[i] != 0.0;
-	return c;
-}
-
-/* The costs of one iteration, stretched by whatever shares the machine. */
-struct terms {
-	double fixed, record, disk, disk_record, total, stretch;
-};
-
-static struct terms terms_of(const struct costs *c, const struct solution *s, const struct row *r,
-			     size_t n_categories)
-{
-	double log_fixed = 0.0, log_record = -c->a * r->log_share;
-	struct terms t = { .stretch = 1.0 + r->processes / c->saturation, .fixed = r->crowd * c->fixed };
-
-	for (size_t k = 0; c->categories && k < n_categories; k++) {
-		log_record += r->category[k] * s->u[U_RECORD_OF(k)];
-		log_fixed += r->category[k] * s->u[U_FIXED_OF(k)];
-	}
-	if (log_fixed != 0.0)
-		t.fixed *= exp(log_fixed);
-	t.record = r->crowd * c->record * r->batch * exp(log_record);
-	t.disk = t.stretch * c->disk;
-	t.disk_record = t.stretch * c->disk_record * r->batch;
-	t.total = t.fixed + t.record + t.disk + t.disk_record;
-	return t;
-}
-
-/* d log(total) / du for every coordinate; those that are not free are ignored by the caller. */
-static void gradient(const struct problem *pr, const struct costs *c, const struct solution *s,
-		     const struct row *r, double *out)
-{
-	struct terms t = terms_of(c, s, r, pr->n_categories);
-	double p = s->hold[CALIBRATE_SATURATION] == HOLD_FREE ? logistic(s->u[CALIBRATE_SATURATION]) : 0.0;
-
-	out[CALIBRATE_FIXED] = (t.fixed + (s->hold[CALIBRATE_RECORD] == HOLD_TIED ? t.record : 0.0) +
-				(s->hold[CALIBRATE_DISK] == HOLD_TIED ? t.disk : 0.0)) /
-			       t.total;
-	out[CALIBRATE_RECORD] = t.record / t.total;
-	out[CALIBRATE_EXPONENT] = -t.record * r->log_share * c->a * (1.0 - c->a) / t.total;
-	out[CALIBRATE_DISK] = t.disk / t.total;
-	out[CALIBRATE_DISK_RECORD] = t.disk_record / t.total;
-	out[CALIBRATE_SATURATION] = -(t.disk + t.disk_record) * (1.0 - 1.0 / t.stretch) *
-				    (pr->log_high - pr->log_low) * p * (1.0 - p) / t.total;
-	for (size_t k = 0; k < pr->n_categories; k++) {
-		out[U_RECORD_OF(k)] = r->category[k] * t.record / t.total;
-		out[U_FIXED_OF(k)] = r->category[k] * t.fixed / t.total;
-	}
-}
-
-/* How far off the logarithm of a point is. */
-static double error_of(const struct problem *pr, const struct costs *c, const struct solution *s,
-		       const struct point *p)
-{
-	return log(terms_of(c, s, &pr->row[p->row], pr->n_categories).total) - p->log_t;
-}
-
-/* ---- one fit from one start ---- */
-
-struct gsl_view {
-	const struct problem *pr;
-	struct solution *s; /* scratch: its free coordinates are set from x */
-	size_t free[MAX_U];
-};
-
-static void put_free(struct gsl_view *v, const gsl_vector *x)
-{
-	for (size_t i = 0; i < x->size; i++)
-		v->s->u[v->free[i]] = gsl_vector_get(x, i);
-}
-
-static int residuals(const gsl_vector *x, void *ctx, gsl_vector *f)
-{
-	struct gsl_view *v = ctx;
-
-	struct costs c;
-
-	put_free(v, x);
-	c = costs_of(v->pr, v->s);
-	for (size_t i = 0; i < v->pr->n_points; i++)
-		gsl_vector_set(f, i, v->pr->point[i].root * error_of(v->pr, &c, v->s, &v->pr->point[i]));
-	return GSL_SUCCESS;
-}
-
-static int jacobian(const gsl_vector *x, void *ctx, gsl_matrix *J)
-{
-	struct gsl_view *v = ctx;
-	struct costs c;
-	double g[MAX_U];
-
-	put_free(v, x);
-	c = costs_of(v->pr, v->s);
-	for (size_t i = 0; i < v->pr->n_points; i++) {
-		const struct point *p = &v->pr->point[i];
-
-		gradient(v->pr, &c, v->s, &v->pr->row[p->row], g);
-		for (size_t k = 0; k < x->size; k++)
-			gsl_matrix_set(J, i, k, p->root * g[v->free[k]]);
-	}
-	return GSL_SUCCESS;
-}
-
-static double rss_of(const struct problem *pr, const struct solution *s)
-{
-	struct costs c = costs_of(pr, s);
-	double sum = pr->within;
-
-	for (size_t i = 0; i < pr->n_points; i++) {
-		double e = error_of(pr, &c, s, &pr->point[i]);
-		sum += pr->point[i].weight * e * e;
-	}
-	return sum;
-}
-
-/* Akaike's criterion with the correction for small samples; the spread is a parameter too. */
-static double aicc_of(size_t n, size_t n_free, double rss)
-{
-	double k = (double)n_free + 1.0, left = (double)n - k - 1.0;
-
-	if (left <= 0.0)
-		return INFINITY;
-	return (double)n * log(fmax(rss / (double)n, 1e-24)) + 2.0 * k + 2.0 * k * (k + 1.0) / left;
-}
-
-/* Moves the free coordinates of `s` to the nearest minimum. */
-static int descend(const struct problem *pr, struct solution *s, size_t max_iterations, struct err *err)
-{
-	gsl_multifit_nlinear_parameters how = gsl_multifit_nlinear_default_parameters();
-	struct gsl_view view = { .pr = pr, .s = s };
-	struct solution start = *s;
-	gsl_multifit_nlinear_fdf fdf = { .f = residuals, .df = jacobian, .n = pr->n_points, .params = &view };
-	gsl_multifit_nlinear_workspace *w;
-	gsl_vector *x;
-	gsl_matrix *covariance;
-	double before = rss_of(pr, s);
-	int why, rc = err_if_stopped(pr->p->stop, err);
-
-	if (rc)
-		return rc;
-	s->n_free = 0;
-	for (size_t i = 0; i < MAX_U; i++)
-		if (s->hold[i] == HOLD_FREE)
-			view.free[s->n_free++] = i;
-	fdf.p = s->n_free;
-	x = gsl_vector_alloc(s->n_free);
-	covariance = gsl_matrix_alloc(s->n_free, s->n_free);
-	w = gsl_multifit_nlinear_alloc(gsl_multifit_nlinear_trust, &how, pr->n_points, s->n_free);
-	if (!x || !covariance || !w) {
-		gsl_vector_free(x);
-		gsl_matrix_free(covariance);
-		gsl_multifit_nlinear_free(w);
-		return err_fail(err, ERR_NOMEM, "out of memory to fit %zu rows", pr->n);
-	}
-	for (size_t i = 0; i < s->n_free; i++)
-		gsl_vector_set(x, i, s->u[view.free[i]]);
-	if (gsl_multifit_nlinear_init(x, &fdf, w) == GSL_SUCCESS) {
-		/* Running out of iterations, or of progress, is no failure: the point reached is the best there is. */
-		gsl_multifit_nlinear_driver(max_iterations, 1e-8, 1e-8, 0.0, NULL, NULL, &why, w);
-		put_free(&view, gsl_multifit_nlinear_position(w));
-		memset(s->variance, 0, sizeof s->variance);
-		if (gsl_multifit_nlinear_covar(gsl_multifit_nlinear_jac(w), 1e-10, covariance) == GSL_SUCCESS)
-			for (size_t i = 0; i < s->n_free; i++)
-				s->variance[view.free[i]] = gsl_matrix_get(covariance, i, i);
-	}
-	s->rss = rss_of(pr, s);
-	if (!(s->rss <= before)) { /* also a NaN */
-		size_t n_free = s->n_free;
-		*s = start;
-		s->n_free = n_free;
-		s->rss = before;
-	}
-	s->aicc = aicc_of(pr->n, s->n_free, s->rss);
-	s->fitted = true;
-	gsl_vector_free(x);
-	gsl_matrix_free(covariance);
-	gsl_multifit_nlinear_free(w);
-	return 0;
-}
-
-/* ---- several starts, and taking out what cannot be told ---- */
+/* ---- several starts, and fixing what the data do not identify ---- */
 
 static void place(const struct problem *pr, struct solution *s, size_t start)
 {
-	/* shares of the median iteration: fixed, records, disk, disk by records; the exponent; saturation over
-	 * the median number of processes */
+	/* shares of the median iteration: fixed, records, disk, disk by records; the exponent; saturation
+	 * over the median number of processes */
 	static const double from[][6] = {
 		{ 0.60, 0.30, 0.10, 0.02, 0.8, 1.0 },
 		{ 0.20, 0.60, 0.20, 0.05, 0.5, 1.0 },
@@ -333,7 +60,7 @@ static void place(const struct problem *pr, struct solution *s, size_t start)
 		logit(f[4]),
 		log(f[2] * pr->median_t),
 		log(f[3] * pr->median_t / pr->median_batch),
-		logit(clamp((log_c - pr->log_low) / (pr->log_high - pr->log_low), 0.01, 0.99)),
+		logit(calibrate_clamp((log_c - pr->log_low) / (pr->log_high - pr->log_low), 0.01, 0.99)),
 	};
 
 	for (size_t i = 0; i < N_SHARED; i++)
@@ -353,14 +80,14 @@ static int best_of_starts(const struct problem *pr, struct solution *s, struct e
 		int rc;
 
 		place(pr, &try, k);
-		rc = descend(pr, &try, QUICK_ITERATIONS, err);
+		rc = calibrate_descend(pr, &try, QUICK_ITERATIONS, err);
 		if (rc)
 			return rc;
 		if (!best.fitted || try.rss < best.rss * (1.0 - 1e-9))
 			best = try;
 	}
 	*s = best;
-	return descend(pr, s, MAX_ITERATIONS, err);
+	return calibrate_descend(pr, s, MAX_ITERATIONS, err);
 }
 
 /* Standard error of a free coordinate; infinite where the covariance could not tell. */
@@ -375,11 +102,11 @@ static double se_of(const struct problem *pr, const struct solution *s, size_t i
 
 static double largest_share(const struct problem *pr, const struct solution *s, size_t i)
 {
-	struct costs c = costs_of(pr, s);
+	struct costs c = calibrate_costs(pr, s);
 	double most = 0.0;
 
 	for (size_t k = 0; k < pr->n; k++) {
-		struct terms t = terms_of(&c, s, &pr->row[k], pr->n_categories);
+		struct terms t = calibrate_terms(&c, s, &pr->row[k], pr->n_categories);
 		double part = i == CALIBRATE_FIXED    ? t.fixed
 			      : i == CALIBRATE_RECORD ? t.record
 			      : i == CALIBRATE_DISK   ? t.disk
@@ -389,8 +116,8 @@ static double largest_share(const struct problem *pr, const struct solution *s, 
 	return most;
 }
 
-/* Takes the first parameter out that the fit cannot tell; false: all can be told. */
-static bool take_one_out(const struct problem *pr, struct solution *s)
+/* Fixes the first parameter that the data do not identify. Returns false if all are identified. */
+static bool fix_one(const struct problem *pr, struct solution *s)
 {
 	static const size_t order[] = { CALIBRATE_SATURATION, CALIBRATE_EXPONENT, CALIBRATE_DISK_RECORD,
 					CALIBRATE_DISK,       CALIBRATE_RECORD,   CALIBRATE_FIXED };
@@ -404,7 +131,7 @@ static bool take_one_out(const struct problem *pr, struct solution *s)
 			continue;
 		switch (i) {
 		case CALIBRATE_SATURATION:
-			p = logistic(s->u[i]);
+			p = calibrate_logistic(s->u[i]);
 			slope = (pr->log_high - pr->log_low) * p * (1.0 - p);
 			/* at an end of its range the logistic is flat and the error says nothing */
 			if (se * slope <= MAX_SATURATION_SE && p > 0.02 && p < 0.98)
@@ -413,7 +140,7 @@ static bool take_one_out(const struct problem *pr, struct solution *s)
 			s->hold[i] = HOLD_CONSTANT;
 			return true;
 		case CALIBRATE_EXPONENT:
-			p = logistic(s->u[i]);
+			p = calibrate_logistic(s->u[i]);
 			if (se * p * (1.0 - p) <= MAX_EXPONENT_SE && p > 0.02 && p < 0.98)
 				continue;
 			s->u[i] = p >= 0.98 ? 1.0 : p <= 0.02 ? 0.0 : STATED_EXPONENT;
@@ -453,7 +180,7 @@ static int fit_identified(const struct problem *pr, struct solution *s, struct e
 	for (size_t turn = 0;; turn++) {
 		int rc = best_of_starts(pr, s, err);
 
-		if (rc || turn >= N_SHARED || !take_one_out(pr, s))
+		if (rc || turn >= N_SHARED || !fix_one(pr, s))
 			return rc;
 	}
 }
@@ -548,172 +275,6 @@ static int fit_categories(const struct problem *pr, struct solution *out, struct
 	return 0;
 }
 
-/* ---- preparing the rows ---- */
-
-static bool above_zero(double v)
-{
-	return v > 0.0 && isfinite(v);
-}
-
-static bool usable(const struct calibrate_params *p, size_t i)
-{
-	const struct calibrate_job *j = &p->job[i];
-
-	for (size_t k = 0; k < p->n_categories; k++)
-		if (!isfinite(j->category[k]))
-			return false;
-	return above_zero(j->iterations) && above_zero(j->batch) && above_zero(j->cpus) &&
-	       above_zero(j->processes) && above_zero(p->time_s[i]);
-}
-
-/* A category column that varies in at least three rows each way and that no earlier ones explain: each
- * column less its projections on those before it (Gram-Schmidt), the constant first. */
-static int find_categories(struct problem *pr, struct err *err)
-{
-	double *basis = mem_array(pr->n_categories + 1, pr->n * sizeof *basis);
-	size_t n_basis = 1;
-
-	if (!basis)
-		return err_nomem(err, "%zu categories", pr->n_categories);
-	for (size_t i = 0; i < pr->n; i++)
-		basis[i] = 1.0 / sqrt((double)pr->n);
-	for (size_t k = 0; k < pr->n_categories; k++) {
-		double *v = basis + n_basis * pr->n, norm = 0.0;
-		size_t same = 0;
-
-		for (size_t i = 0; i < pr->n; i++) {
-			v[i] = pr->row[i].category[k];
-			same += v[i] == pr->row[0].category[k];
-		}
-		if (same < 3 || pr->n - same < 3)
-			continue;
-		for (size_t b = 0; b < n_basis; b++) {
-			double dot = 0.0;
-			for (size_t i = 0; i < pr->n; i++)
-				dot += v[i] * basis[b * pr->n + i];
-			for (size_t i = 0; i < pr->n; i++)
-				v[i] -= dot * basis[b * pr->n + i];
-		}
-		for (size_t i = 0; i < pr->n; i++)
-			norm += v[i] * v[i];
-		norm = sqrt(norm);
-		if (!(norm > 1e-6))
-			continue;
-		for (size_t i = 0; i < pr->n; i++)
-			v[i] /= norm;
-		n_basis++;
-		pr->usable_category[k] = true;
-	}
-	free(basis);
-	return 0;
-}
-
-static void set_cores(struct problem *pr, double cores)
-{
-	pr->cores = cores;
-	for (size_t i = 0; i < pr->n; i++) {
-		const struct calibrate_job *j = &pr->p->job[pr->row[i].from];
-
-		pr->row[i].log_share = log(fmin(fmin(j->cpus, j->batch), cores));
-		pr->row[i].crowd = fmax(1.0, j->processes / cores);
-	}
-}
-
-static bool same_setting(const struct problem *pr, const struct row *a, const struct row *b)
-{
-	return a->batch == b->batch && a->processes == b->processes &&
-	       pr->p->job[a->from].cpus == pr->p->job[b->from].cpus &&
-	       !memcmp(a->category, b->category, pr->n_categories * sizeof *a->category);
-}
-
-/* Merged where the points left are still more than there can be parameters. */
-static int make_points(struct problem *pr, struct err *err)
-{
-	pr->point = mem_array(pr->n, sizeof *pr->point);
-	if (!pr->point)
-		return err_nomem(err, "%zu rows", pr->n);
-	for (size_t i = 0; i < pr->n; i++) {
-		struct point *p = pr->point, *end = pr->point + pr->n_points;
-
-		while (p < end && !same_setting(pr, &pr->row[p->row], &pr->row[i]))
-			p++;
-		if (p == end) {
-			*p = (struct point){ .row = i };
-			pr->n_points++;
-		}
-		p->weight += 1.0;
-		p->log_t += (pr->row[i].log_t - p->log_t) / p->weight;
-	}
-	if (pr->n_points <= N_SHARED + 2 * pr->n_categories) {
-		pr->n_points = pr->n;
-		for (size_t i = 0; i < pr->n; i++)
-			pr->point[i] = (struct point){ .row = i, .log_t = pr->row[i].log_t, .weight = 1.0 };
-	}
-	for (size_t i = 0; i < pr->n; i++) {
-		const struct point *p = pr->point;
-
-		while (p->row != i && !same_setting(pr, &pr->row[p->row], &pr->row[i]))
-			p++;
-		if (pr->n_points < pr->n)
-			pr->within += (pr->row[i].log_t - p->log_t) * (pr->row[i].log_t - p->log_t);
-	}
-	for (size_t i = 0; i < pr->n_points; i++)
-		pr->point[i].root = sqrt(pr->point[i].weight);
-	return 0;
-}
-
-static int prepare(struct problem *pr, size_t *out_skipped, struct err *err)
-{
-	int rc;
-
-	const struct calibrate_params *p = pr->p;
-	size_t n_usable = 0, seen = 0, kept;
-	double *v, low = INFINITY, high = 0.0;
-
-	for (size_t i = 0; i < p->n; i++)
-		n_usable += usable(p, i);
-	*out_skipped = p->n - n_usable;
-	if (!n_usable)
-		return err_fail(err, ERR_NODATA, "none of %zu rows has a batch, cpus and a time above 0",
-				p->n);
-	kept = n_usable < CALIBRATE_MAX_ROWS ? n_usable : CALIBRATE_MAX_ROWS;
-	pr->row = mem_calloc(kept, sizeof *pr->row);
-	v = mem_array(kept, sizeof *v);
-	if (!pr->row || !v) {
-		free(v);
-		return err_nomem(err, "%zu rows", kept);
-	}
-	for (size_t i = 0; i < p->n; i++) {
-		const struct calibrate_job *j = &p->job[i];
-		struct row *r;
-
-		if (!usable(p, i) || seen++ * kept / n_usable != pr->n || pr->n == kept)
-			continue;
-		r = &pr->row[pr->n++];
-		r->from = i;
-		r->log_t = log(p->time_s[i]) - log(j->iterations);
-		r->batch = j->batch;
-		r->processes = j->processes;
-		memcpy(r->category, j->category, p->n_categories * sizeof *r->category);
-		low = fmin(low, j->processes);
-		high = fmax(high, j->processes);
-	}
-	pr->log_low = log(low / 8.0); /* saturation beyond these shows in no measurement between them */
-	pr->log_high = log(8.0 * high);
-	for (size_t i = 0; i < pr->n; i++)
-		v[i] = pr->row[i].log_t;
-	pr->median_t = exp(clamp(stats_median(v, pr->n), -300.0, 300.0));
-	for (size_t i = 0; i < pr->n; i++)
-		v[i] = pr->row[i].batch;
-	pr->median_batch = stats_median(v, pr->n);
-	for (size_t i = 0; i < pr->n; i++)
-		v[i] = pr->row[i].processes;
-	pr->median_processes = stats_median(v, pr->n);
-	free(v);
-	rc = find_categories(pr, err);
-	return rc ? rc : make_points(pr, err);
-}
-
 /* ---- cores ---- */
 
 /* Tries numbers of processes that occurred as the number of cores; one must earn its parameter clearly. */
@@ -735,19 +296,19 @@ static int fit_cores(struct problem *pr, struct solution *s, struct err *err)
 		struct solution try = *s;
 		int rc;
 
-		set_cores(pr, level[n - 1 - k * (n - 1) / MAX_CORES_TRIED]);
-		rc = descend(pr, &try, MAX_ITERATIONS, err);
+		calibrate_set_cores(pr, level[n - 1 - k * (n - 1) / MAX_CORES_TRIED]);
+		rc = calibrate_descend(pr, &try, MAX_ITERATIONS, err);
 		if (rc) {
 			free(level);
 			return rc;
 		}
-		try.aicc = aicc_of(pr->n, try.n_free + 1, try.rss);
+		try.aicc = calibrate_aicc(pr->n, try.n_free + 1, try.rss);
 		if (try.aicc < chosen.aicc - (isinf(best) ? MIN_CORES_GAIN : 0.0)) {
 			chosen = try;
 			best = pr->cores;
 		}
 	}
-	set_cores(pr, best);
+	calibrate_set_cores(pr, best);
 	*s = chosen;
 	free(level);
 	return 0;
@@ -767,7 +328,7 @@ static void finish(const struct problem *pr, const struct solution *s, bool core
 {
 	double mean = 0.0, squares = 0.0, relative = 0.0, p;
 	size_t df = pr->n > s->n_free ? pr->n - s->n_free : 0;
-	struct costs c = costs_of(pr, s);
+	struct costs c = calibrate_costs(pr, s);
 
 	for (size_t i = 0; i < CALIBRATE_PARAMETERS; i++) {
 		out->se[i] = NAN;
@@ -792,7 +353,7 @@ static void finish(const struct problem *pr, const struct solution *s, bool core
 		if (i == CALIBRATE_EXPONENT)
 			slope = c.a * (1.0 - c.a);
 		if (i == CALIBRATE_SATURATION) {
-			p = logistic(s->u[i]);
+			p = calibrate_logistic(s->u[i]);
 			slope *= (pr->log_high - pr->log_low) * p * (1.0 - p);
 		}
 		if (s->hold[i] == HOLD_FREE && isfinite(se_of(pr, s, i)))
@@ -818,7 +379,8 @@ static void finish(const struct problem *pr, const struct solution *s, bool core
 		mean += log(pr->p->time_s[pr->row[i].from]) / (double)pr->n;
 	for (size_t i = 0; i < pr->n; i++) {
 		double y = log(pr->p->time_s[pr->row[i].from]) - mean;
-		double e = log(terms_of(&c, s, &pr->row[i], pr->n_categories).total) - pr->row[i].log_t;
+		double e = log(calibrate_terms(&c, s, &pr->row[i], pr->n_categories).total) -
+			   pr->row[i].log_t;
 
 		squares += y * y;
 		relative += fabs(expm1(e)) / (double)pr->n;
@@ -833,13 +395,13 @@ static void finish(const struct problem *pr, const struct solution *s, bool core
 /* h_i = g_i' (J'J)^-1 g_i, at the solution. */
 static int leverages(const struct problem *pr, const struct solution *s, double *out, struct err *err)
 {
-	struct costs costs = costs_of(pr, s);
+	struct costs costs = calibrate_costs(pr, s);
 	size_t free_at[MAX_U], p = 0;
 	gsl_matrix *J, *c;
 	int rc = 0;
 
 	for (size_t i = 0; i < pr->p->n; i++)
-		out[i] = usable(pr->p, i) ? 0.0 : NAN; /* thinned out: not in the fit at all */
+		out[i] = calibrate_usable(pr->p, i) ? 0.0 : NAN; /* thinned out: not in the fit at all */
 	for (size_t i = 0; i < MAX_U; i++)
 		if (s->hold[i] == HOLD_FREE)
 			free_at[p++] = i;
@@ -852,7 +414,7 @@ static int leverages(const struct problem *pr, const struct solution *s, double 
 	for (size_t i = 0; i < pr->n; i++) {
 		double g[MAX_U];
 
-		gradient(pr, &costs, s, &pr->row[i], g);
+		calibrate_gradient(pr, &costs, s, &pr->row[i], g);
 		for (size_t k = 0; k < p; k++)
 			gsl_matrix_set(J, i, k, g[free_at[k]]);
 	}
@@ -865,7 +427,7 @@ static int leverages(const struct problem *pr, const struct solution *s, double 
 			for (size_t b = 0; b < p; b++)
 				h += gsl_matrix_get(J, i, a) * gsl_matrix_get(c, a, b) *
 				     gsl_matrix_get(J, i, b);
-		out[pr->row[i].from] = isfinite(h) ? clamp(h, 0.0, 1.0) : 0.0;
+		out[pr->row[i].from] = isfinite(h) ? calibrate_clamp(h, 0.0, 1.0) : 0.0;
 	}
 out:
 	gsl_matrix_free(J);
@@ -890,10 +452,10 @@ int calibrate_fit(const struct calibrate_params *p, struct calibrated *out, stru
 	if (p->n_categories > CALIBRATE_MAX_CATEGORIES || !(p->cores >= 0.0))
 		return err_fail(err, ERR_ARG, "%zu categories, %g cores: need at most %d and at least 0",
 				p->n_categories, p->cores, CALIBRATE_MAX_CATEGORIES);
-	rc = prepare(&pr, &m.n_skipped, err);
+	rc = calibrate_prepare(&pr, &m.n_skipped, err);
 	if (rc)
 		goto out;
-	set_cores(&pr, p->cores > 0.0 ? p->cores : INFINITY);
+	calibrate_set_cores(&pr, p->cores > 0.0 ? p->cores : INFINITY);
 	rc = fit_categories(&pr, &s, err);
 	if (!rc && !(p->cores > 0.0))
 		rc = fit_cores(&pr, &s, err);

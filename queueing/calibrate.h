@@ -55,7 +55,7 @@ struct calibrated {
 	double se[CALIBRATE_PARAMETERS];  /* standard error (delta method); NaN unless fitted */
 	uint8_t state[CALIBRATE_PARAMETERS]; /* enum calibrate_state */
 	size_t n_categories;
-	uint8_t category_record, category_fixed; /* 1: each category has a factor of its own */
+	uint8_t category_record, category_fixed; /* 1: each category has its factor */
 	double record_log[CALIBRATE_MAX_CATEGORIES], record_log_se[CALIBRATE_MAX_CATEGORIES];
 	double fixed_log[CALIBRATE_MAX_CATEGORIES], fixed_log_se[CALIBRATE_MAX_CATEGORIES];
 	/* goodness of fit, on the rows used */
@@ -69,7 +69,8 @@ struct calibrate_params {
 	size_t n_categories;
 	double cores;     /* of the machine; 0: not known, fitted where the data shows it */
 	double *leverage; /* optional, n: share of each row in its own prediction; NaN where skipped */
-	const atomic_bool *stop; /* optional: once set, the fit ends with ERR_STOPPED before its next descent */
+	const atomic_bool *stop; /* optional: once set, the fit ends with ERR_STOPPED before its next
+	                          * descent */
 };
 
 /* Deterministic. ERR_NODATA without a usable row; otherwise there is a model, if need be of one

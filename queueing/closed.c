@@ -279,7 +279,7 @@ static void walk_step(const struct walk *w, size_t s, size_t state, const uint32
 						 : 0.0;
 			cycle_s += at[k];
 		}
-		/* infinite where this subnetwork has no place for the class; nobody asks for its Q */
+		/* infinite where this subnetwork has no place for the class; its Q is not used then */
 		row[w->first_x + r] = cycle_s > 0.0 ? n[r] / cycle_s : INFINITY;
 		for (size_t k = 0; k < n_stations; k++)
 			row[k] += at[k] > 0.0 ? row[w->first_x + r] * at[k] : 0.0;
@@ -352,10 +352,10 @@ int closed_exact(const struct closed_network *net, const struct closed_limits *l
 
 /* ---- approximate ---- */
 
-/* Schweitzer's assumption: without one customer of a class, the others of the class are where they were, in the
- * same proportions. At a queue with m servers an arrival then waits for those who wait (Q less the busy
- * servers) and, if all servers are busy, for one of them. How often they are all busy is taken from the
- * M/M/m queue with the same utilisation, rho^(sqrt(2 (m + 1)) - 1) (Sakasegawa, Ann. Inst. Statist. Math. 29,
+/* Schweitzer's assumption: without one customer of a class, the others of the class are where they were, in
+ * the same proportions. At a queue with m servers an arrival then waits for those who wait (Q less the busy
+ * servers) and, if all servers are busy, for one of them. How often they are all busy is taken from the M/M/m
+ * queue with the same utilisation, rho^(sqrt(2 (m + 1)) - 1) (Sakasegawa, Ann. Inst. Statist. Math. 29,
  * 1977). With m = 1 this is Schweitzer and Bard's own formula, D (1 + Q). */
 static double approximate_residence_s(const struct closed_network *net, size_t r, size_t k,
 				      const struct closed_solution *s)

@@ -13,10 +13,10 @@
  *
  * Which job ends next? A heap holds for each job the earliest time at which it could end while the band
  * lasts. Only those that could end before the best end known so far are looked at exactly; a look
- * multiplies the part of a job's remaining time that is uncertain by about 1/8, so a job is looked at O(log n)
- * times. A new band settles all running jobs. While a machine drains, P falls by 1/8 from band to
- * band: O(n log n) altogether. It is more only where single jobs make up an eighth of many running ones and
- * P swings with each of them; the worst case is n bands of n jobs. */
+ * multiplies the part of a job's remaining time that is uncertain by about 1/8, so a job is looked at O(log
+ * n) times. A new band settles all running jobs. While a machine drains, P falls by 1/8 from band to band:
+ * O(n log n) altogether. It is more only where single jobs make up an eighth of many running ones and P
+ * swings with each of them; the worst case is n bands of n jobs. */
 #include "queueing/fluid.h"
 
 #include <assert.h>

@@ -10,9 +10,9 @@
  * seconds, with p its own processes and rest = 1 - cpu_share - disk_share: processor sharing on the
  * cores (Kleinrock, Queueing Systems II, 1976, chapter 4), in which a job never gets more than its own
  * processes, and the disk's stretch 1 + P/C of the calibrated model, both relative to being alone, so
- * that S(p) = 1. Queued jobs start in their order, as soon as the first of them finds enough slots free; one that
- * waits for the end of another, or for the quota of its group, keeps all behind it waiting, so that times depend
- * continuously on the works. fluid.c says how this is done in O(n log n). */
+ * that S(p) = 1. Queued jobs start in their order, as soon as the first of them finds enough slots free; one
+ * that waits for the end of another, or for the quota of its group, keeps all behind it waiting, so that
+ * times depend continuously on the works. fluid.c says how this is done in O(n log n). */
 #ifndef QUEUEING_FLUID_H
 #define QUEUEING_FLUID_H
 
@@ -28,7 +28,8 @@
 
 struct fluid_machine {
 	double cores;           /* processes beyond them share; INFINITY: never too few */
-	double disk_saturation; /* C: processes that double the time at an idle disk; INFINITY: no contention */
+	double disk_saturation; /* C: processes that double the time at an idle disk; INFINITY: no
+	                         * contention */
 	uint32_t slots;         /* cpus that may be handed out; more than the cores: oversubscribed */
 };
 
@@ -37,8 +38,8 @@ struct fluid_job {
 	double cpu_share;  /* of its time alone, the part on the cpus ... */
 	double disk_share; /* ... and the part at the disk; together at most 1, the rest never stretches */
 	uint32_t cpus;     /* its processes, and the slots that it takes; at least 1 */
-	uint32_t after;    /* queued: does not start before the job with index after - 1 (running ones count first, then
-	                      queued ones; one before it) has ended; 0: waits for nobody */
+	uint32_t after;    /* queued: starts only when the job with index after - 1 (running ones count first,
+	                    * then queued ones; one before it) has ended; 0: does not wait for one */
 	uint32_t group;    /* 1 + index of the group that it counts for; 0: none */
 };
 
@@ -55,9 +56,10 @@ struct fluid_scene { /* borrowed for the length of a call */
 	size_t n_queued; /* in the order in which they start */
 	struct fluid_group *group;
 	size_t n_groups;
-	double other_load; /* processes of others, which come and go unseen: they count in P all the time, and take no slots */
-	const bool *wanted; /* by job: the play is over when these have ended, and what has not happened by then is at
-	                       INFINITY; NULL: all are */
+	double other_load; /* processes of others, which come and go unseen: they count in P all the time,
+	                    * and take no slots */
+	const bool *wanted; /* by job: the play is over when these have ended, and what has not happened by
+	                     * then is at INFINITY; NULL: all are */
 };
 
 struct fluid_times {
@@ -69,7 +71,7 @@ struct fluid_workspace; /* scratch for one call at a time, and the only memory t
 int fluid_workspace_new(size_t max_jobs, struct fluid_workspace **out, struct err *err);
 void fluid_workspace_free(struct fluid_workspace *w);
 
-/* Plays the scene; `candidate` (NULL: none) joins the end of the queue, and thus starts at once if nobody
+/* Plays the scene; `candidate` (NULL: none) joins the end of the queue, and thus starts at once if none
  * waits and it fits. A job that wants more slots than there are is passed over, so that it does not
  * hide what becomes of those behind it. out has an element for each running job, each queued job and the
  * candidate, in this order: those of a play without the candidate match one by one.

@@ -1,3 +1,4 @@
+/* Checks that all queueing formulas share: arguments, the load, and results that are numbers. */
 #include "queueing/load.h"
 
 #include <math.h>

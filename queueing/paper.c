@@ -1,3 +1,4 @@
+/* The queueing model as the Courier paper publishes it. See paper.h. */
 #include "queueing/paper.h"
 
 #include <math.h>

@@ -29,13 +29,14 @@ struct paper {
 	double cpu_service_s; /* E[S_cpu] */
 	double workers;       /* N_w */
 	double mu[3];         /* mu_D = mu[0] + mu[1] batch + mu[2] processes, per second */
-	size_t n_used, n_negative; /* observations; those with T / N_T <= S_cpu, a negative service, left out */
+	size_t n_used, n_negative; /* observations; those with T / N_T <= S_cpu, a negative service, left
+	                            * out */
 };
 
 /* cpu_service_s 0: the one of a few shares of the shortest iteration that explains the times best.
  * ERR_NODATA without a single usable row, ERR_UNSTABLE where all of them imply a negative service. */
-int paper_fit(const struct paper_job *job, const double *time_s, size_t n, double cpu_service_s, double workers,
-              struct paper *out, struct err *err);
+int paper_fit(const struct paper_job *job, const double *time_s, size_t n, double cpu_service_s,
+              double workers, struct paper *out, struct err *err);
 
 /* ERR_UNSTABLE with the load of the disk in the text where mu_D <= lambda_D. */
 int paper_time_s(const struct paper *m, const struct paper_job *job, double *out_s, struct err *err);

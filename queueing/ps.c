@@ -50,7 +50,8 @@ int ps_share(const double *processes, const double *weight, size_t n, double cor
 	}
 	/* Water-filling: share what is left among the jobs not yet at their processes, until no further job
 	 * reaches its own. The level only rises, so a job once settled stays settled: at most n passes, and
-	 * few in practice, as this is Newton's method on the concave sum of min(processes, weight * level). */
+	 * few in practice, as this is Newton's method on the concave sum of min(processes, weight *
+	 * level). */
 	do {
 		before = level;
 		left = cores;
@@ -73,10 +74,10 @@ int ps_share(const double *processes, const double *weight, size_t n, double cor
 /* ---- in the long run ---- */
 
 /* The number in the system is a birth-death process with arrival rate lambda and departure rate
- * min(n k, m) / E[work] in state n, whatever the law of the work (Kelly, section 3.3). With a = lambda E[work]:
- * p(n) = p(n-1) a / min(n k, m), a geometric tail of ratio rho = a / m once n k > m. The recursion keeps
- * b = p(n) / (p(0) + ... + p(n)) and the mean number given at most n, as Erlang's B does: all terms
- * are positive and at most n, for any number of cores. */
+ * min(n k, m) / E[work] in state n, whatever the law of the work (Kelly, section 3.3). With a = lambda
+ * E[work]: p(n) = p(n-1) a / min(n k, m), a geometric tail of ratio rho = a / m once n k > m. The recursion
+ * keeps b = p(n) / (p(0) + ... + p(n)) and the mean number given at most n, as Erlang's B does: all terms are
+ * positive and at most n, for any number of cores. */
 static double mean_number(double a, double load, unsigned cores, unsigned processes)
 {
 	unsigned full = cores / processes; /* states 0..full leave every job all its processes */

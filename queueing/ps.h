@@ -11,11 +11,11 @@
 
 #define PS_MAX_CORES 1000000
 
-/* The rate of each of n jobs, in cores: rate[i] = min(processes[i], weight[i] * level), with the level at which
- * the rates add up to the cores, or every job at its processes if there is room for all. weight NULL: every
- * job counts the same (a fair share per job). weight = processes: every process counts the same, as under a
- * kernel that schedules processes. Both may be fractions; a weight may be 0 only where the processes are.
- * No allocation; a few passes over the jobs. out_rate may not overlap the inputs. */
+/* The rate of each of n jobs, in cores: rate[i] = min(processes[i], weight[i] * level), with the level at
+ * which the rates add up to the cores, or every job at its processes if there is room for all. weight NULL:
+ * every job counts the same (a fair share per job). weight = processes: every process counts the same, as
+ * under a kernel that schedules processes. Both may be fractions; a weight may be 0 only where the processes
+ * are. No allocation; a few passes over the jobs. out_rate may not overlap the inputs. */
 int ps_share(const double *processes, const double *weight, size_t n, double cores, double *out_rate,
              struct err *err);
 

@@ -4,8 +4,8 @@
  * The model is linear, with an intercept, every factor, and products of factors up to an order. Sums of
  * squares are of type II: that of a term is what it adds to the model of all terms that do not contain it, so
  * a main effect is not charged for its own interactions (Fox, Applied Regression Analysis, 3rd ed., section
- * 8.2). F compares it with the residual of the whole model. The rest is in lsq.c (fits), anova_plot.c (pictures) and
- * scheduler/cli/model/verb_anova.c (tables). */
+ * 8.2). F compares it with the residual of the whole model. The rest is in lsq.c (fits), anova_plot.c
+ * (pictures) and scheduler/cli/model/verb_anova.c (tables). */
 #ifndef PREDICTORS_ANOVA_ANOVA_H
 #define PREDICTORS_ANOVA_ANOVA_H
 
@@ -32,7 +32,8 @@ struct anova_params {
 	enum anova_coding coding;
 	size_t order;             /* of interactions; 0: as high as there are factors */
 	bool log;                 /* of the target */
-	bool extremes;            /* only rows where every number is at its lowest or highest: the 2^k design */
+	bool extremes;            /* only rows where every number is at its lowest or highest: the 2^k
+	                           * design */
 };
 
 struct anova_factor {

@@ -1,3 +1,5 @@
+/* Joins the curves of runs to the table of runs: see curves.h for what a run stopped early would have
+ * taken. */
 #define _GNU_SOURCE
 #include "predictors/data/curves.h"
 

@@ -2,10 +2,12 @@
 #include "predictors/data/dataset.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/stats.h"
 
 int dataset_subset(const struct dataset *d, const uint32_t *row, size_t n, struct dataset **out,
 		   struct err *err)
@@ -52,4 +54,18 @@ void dataset_free(struct dataset *d)
 	free(d->y);
 	free(d->group);
 	free(d);
+}
+
+size_t dataset_levels(const struct dataset *d, size_t feature, double *out)
+{
+	size_t n = 0, kept = 0;
+
+	for (size_t i = 0; i < d->n_rows; i++)
+		if (!isnan(d->x[i * d->n_features + feature]))
+			out[n++] = d->x[i * d->n_features + feature];
+	stats_sort(out, n);
+	for (size_t i = 0; i < n; i++)
+		if (i == 0 || out[i] != out[kept - 1])
+			out[kept++] = out[i];
+	return kept;
 }

@@ -26,13 +26,16 @@ struct dataset {
 	double *y;               /* n_rows, finite */
 	uint32_t *group;         /* rows that must stay on one side of a split; NULL: each row its own */
 	const char *const *name; /* n_features names, borrowed; may be NULL */
-	const uint8_t *factor;   /* n_features, 1 where the feature is a factor, 0 where derived; may be NULL: all factors */
+	const uint8_t *factor;   /* n_features, 1 where the feature is a factor, 0 where derived; may be NULL:
+	                          * all factors */
 	const uint8_t *role;     /* n_features, enum feature_role, borrowed; may be NULL: nothing is known */
 };
 
 /* Copies the rows given (with repetition if asked for); name, factor and role stay borrowed. */
 int dataset_subset(const struct dataset *d, const uint32_t *row, size_t n, struct dataset **out,
                    struct err *err);
+/* The distinct values of a feature, ascending, missing ones left out; returns how many. `out` has room for n_rows. */
+size_t dataset_levels(const struct dataset *d, size_t feature, double *out);
 void dataset_free(struct dataset *d); /* frees x, y, group and d */
 
 #endif

@@ -307,6 +307,37 @@ int features_fit(const struct table *t, struct features **out, struct err *err)
 	return rc;
 }
 
+void feature_meaning_release(struct feature_meaning *m)
+{
+	free(m->name);
+	free(m->factor);
+	free(m->role);
+	*m = (struct feature_meaning){ 0 };
+}
+
+int features_meaning(const struct features *f, struct feature_meaning *out, struct err *err)
+{
+	struct feature_meaning m = { .name = mem_array(f->n, sizeof *m.name),
+				     .factor = mem_calloc(f->n, 1),
+				     .role = mem_calloc(f->n, 1) };
+
+	if (!m.name || !m.factor || !m.role) {
+		feature_meaning_release(&m);
+		return err_nomem(err, "the features");
+	}
+	for (size_t i = 0; i < f->n; i++) {
+		m.name[i] = f->feature[i].name;
+		m.factor[i] = f->feature[i].source < f->schema->n_columns;
+		if (feature_is_category(&f->feature[i]))
+			m.role[i] = ROLE_CATEGORY;
+		for (int r = 1; r < N_ROLES && !m.role[i]; r++)
+			if (schema_role(f->schema, (enum feature_role)r) == (int)f->feature[i].source)
+				m.role[i] = (uint8_t)r;
+	}
+	*out = m;
+	return 0;
+}
+
 /* ---- in a model file ---- */
 
 int features_to_json(const struct features *f, struct json_writer *w)

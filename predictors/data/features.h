@@ -43,8 +43,16 @@ void features_free(struct features *f);
  * equal to f->schema. */
 int features_encode_table(const struct features *f, const struct table *t, double **out_x, struct err *err);
 
-/* True, with the value set, for a factor that training never varied: it had one value in all of the table. False
- * leaves v as it is. */
+/* What features mean, for models that know how time comes about: the arrays of a dataset. The names are borrowed. */
+struct feature_meaning {
+	const char **name;
+	uint8_t *factor, *role;
+};
+int features_meaning(const struct features *f, struct feature_meaning *out, struct err *err);
+void feature_meaning_release(struct feature_meaning *m);
+
+/* True, with the value set, for a factor that training never varied: it had one value in all of the table.
+ * False leaves v as it is. */
 bool features_fill_constant(const struct features *f, size_t column, struct job_values *v);
 
 /* No allocation: fills x[f->n]; derived columns are computed from v unless v gives them, and are NaN

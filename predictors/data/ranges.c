@@ -1,3 +1,4 @@
+/* Training ranges, and rows pulled into them. */
 #include "predictors/data/ranges.h"
 
 #include <math.h>

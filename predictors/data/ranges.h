@@ -1,5 +1,5 @@
-/* The training range of every feature, for models whose trees may not be asked beyond it: such a row is pulled
- * to the nearest point inside, and how far it was is told so that the trees' part can be shrunk. */
+/* The training range of every feature, for models whose trees may not be asked beyond it: such a row is
+ * pulled to the nearest point inside, and the distance is returned, so that the trees' part can be shrunk. */
 #ifndef PREDICTORS_DATA_RANGES_H
 #define PREDICTORS_DATA_RANGES_H
 

@@ -1,5 +1,5 @@
-/* Reading, checking and writing schemas. The default is kept as the text a user would write, so it
- * passes the same checks as any file; configs/schemas/default.json holds the same. Read table.c next. */
+/* Reading and checking schemas. The default is kept as the text a user would write, so it
+ * passes the same checks as any file; configs/schemas/default.json holds the same. Read schema_use.c next. */
 #include "predictors/data/schema.h"
 
 #include <assert.h>
@@ -26,13 +26,6 @@ static const char default_text[] =
 	"\"targets\":{\"time\":\"time_s\",\"accuracy\":\"accuracy\"},"
 	"\"ignore\":[\"lr\",\"cpu_mean\",\"iowait_mean\",\"job_cpu_mean\",\"job_iowait_mean\",\"max_rss_mb\","
 	"\"replication\",\"copy\",\"status\",\"started_at\"]}";
-
-static const char *const kind_name[] = { "number", "category", NULL }; /* enum column_kind */
-static const char *const role_name[] = {
-	[ROLE_BATCH] = "batch",         [ROLE_CPUS] = "cpus",     [ROLE_NJOBS] = "njobs",
-	[ROLE_PROCESSES] = "processes", [ROLE_EPOCHS] = "epochs", [ROLE_SAMPLES] = "samples"
-};
-static const char *const op_name[] = { "product", "inverse", "log", NULL }; /* enum derived_op */
 
 static int nomem(const char *name, struct err *err)
 {
@@ -99,7 +92,7 @@ static void read_column(struct fields *f, struct schema_column *c)
 
 	read_name(f, &c->name);
 	fields_need(f, "kind");
-	field_choice(f, "kind", kind_name, &kind);
+	field_choice(f, "kind", schema_kind_name, &kind);
 	c->kind = (enum column_kind)kind;
 	field_bool(f, "optional", &c->optional);
 	read_list(f, "alias", 0, SCHEMA_MAX_FEW, &c->alias, &c->n_aliases);
@@ -129,12 +122,12 @@ static void read_derived_one(struct fields *f, struct schema_derived *d)
 	const struct json *of = NULL;
 
 	read_name(f, &d->name);
-	for (int op = 0; op_name[op]; op++) {
-		const struct json *found = fields_get(f, op_name[op]);
+	for (int op = 0; schema_op_name[op]; op++) {
+		const struct json *found = fields_get(f, schema_op_name[op]);
 
 		if (found && of)
-			fields_fail(f, ERR_FORMAT, "name", "'%s': both %s and %s", d->name, op_name[d->op],
-				    op_name[op]);
+			fields_fail(f, ERR_FORMAT, "name", "'%s': both %s and %s", d->name,
+				    schema_op_name[d->op], schema_op_name[op]);
 		if (found) {
 			of = found;
 			d->op = (enum derived_op)op;
@@ -145,14 +138,14 @@ static void read_derived_one(struct fields *f, struct schema_derived *d)
 	if (f->rc)
 		return;
 	if (d->op == DERIVED_PRODUCT) {
-		read_list(f, op_name[d->op], 1, SCHEMA_MAX_FEW, &d->of, &d->n_of);
+		read_list(f, schema_op_name[d->op], 1, SCHEMA_MAX_FEW, &d->of, &d->n_of);
 		return;
 	}
 	d->of = mem_calloc(1, sizeof *d->of);
 	if (!d->of)
-		fields_nomem(f, op_name[d->op]);
+		fields_nomem(f, schema_op_name[d->op]);
 	else
-		read_text(f, op_name[d->op], of, &d->of[0]);
+		read_text(f, schema_op_name[d->op], of, &d->of[0]);
 	d->n_of = d->of && d->of[0] ? 1 : 0;
 }
 
@@ -360,12 +353,12 @@ static int resolve(const char *name, struct schema *s, size_t index, struct err 
 		if (found < 0)
 			return err_fail(err, ERR_FORMAT,
 					"%s: derived column '%s': %s of '%s', which is no column before it%s",
-					name, d->name, op_name[d->op], d->of[k],
+					name, d->name, schema_op_name[d->op], d->of[k],
 					hint(s, d->of[k], index, near));
 		if ((size_t)found < s->n_columns && s->column[found].kind == COLUMN_CATEGORY)
 			return err_fail(err, ERR_FORMAT,
 					"%s: derived column '%s': %s of '%s', which is a category", name,
-					d->name, op_name[d->op], d->of[k]);
+					d->name, schema_op_name[d->op], d->of[k]);
 		d->source[k] = (size_t)found;
 	}
 	return 0;
@@ -403,19 +396,20 @@ static void read_roles(struct fields *f, struct schema *s)
 	if (!fields_open_member(&roles, f, "roles", known))
 		return;
 	for (int r = ROLE_CPUS; r < N_ROLES && !roles.rc; r++) {
-		const struct json *column = fields_get(&roles, role_name[r]);
+		const struct json *column = fields_get(&roles, schema_role_name[r]);
 		int at;
 
 		if (!column)
 			continue;
-		read_text(&roles, role_name[r], column, &s->role[r]);
+		read_text(&roles, schema_role_name[r], column, &s->role[r]);
 		at = roles.rc ? -1 : schema_find_any(s, s->role[r]);
 		if (at < 0)
-			fields_fail(&roles, ERR_FORMAT, role_name[r], "'%s' is not among the columns%s",
-				    s->role[r], hint(s, s->role[r], s->n_derived, near));
+			fields_fail(&roles, ERR_FORMAT, schema_role_name[r],
+				    "'%s' is not among the columns%s", s->role[r],
+				    hint(s, s->role[r], s->n_derived, near));
 		else if ((size_t)at < s->n_columns && s->column[at].kind == COLUMN_CATEGORY)
-			fields_fail(&roles, ERR_FORMAT, role_name[r], "'%s' is a category: need a number",
-				    s->role[r]);
+			fields_fail(&roles, ERR_FORMAT, schema_role_name[r],
+				    "'%s' is a category: need a number", s->role[r]);
 	}
 	fields_close(&roles, f);
 }
@@ -477,205 +471,4 @@ int schema_read_file(const char *path, struct schema **out, struct err *err)
 	rc = schema_from_json(path, v, out, err);
 	json_free(v);
 	return rc;
-}
-
-static void put_list(struct json_writer *w, const char *key, char *const *item, size_t n)
-{
-	json_put_key(w, key);
-	json_open(w, '[');
-	for (size_t i = 0; i < n; i++)
-		json_put_string(w, item[i]);
-	json_close(w, ']');
-}
-
-static void put_excludes(const struct schema *s, struct json_writer *w)
-{
-	json_put_key(w, "exclude");
-	json_open(w, '{');
-	/* the rules of one column follow each other */
-	for (size_t i = 0, end; i < s->n_excludes; i = end) {
-		for (end = i + 1; end < s->n_excludes; end++)
-			if (strcmp(s->exclude[end].column, s->exclude[i].column))
-				break;
-		json_put_key(w, s->exclude[i].column);
-		if (end == i + 1) {
-			json_put_string(w, s->exclude[i].value);
-			continue;
-		}
-		json_open(w, '[');
-		for (size_t k = i; k < end; k++)
-			json_put_string(w, s->exclude[k].value);
-		json_close(w, ']');
-	}
-	json_close(w, '}');
-}
-
-static void put_roles(const struct schema *s, struct json_writer *w)
-{
-	bool any = false;
-
-	for (int r = 0; r < N_ROLES; r++)
-		any |= s->role[r] != NULL;
-	if (!any)
-		return;
-	json_put_key(w, "roles");
-	json_open(w, '{');
-	for (int r = 0; r < N_ROLES; r++)
-		if (s->role[r])
-			json_kv_string(w, role_name[r], s->role[r]);
-	json_close(w, '}');
-}
-
-void schema_to_json(const struct schema *s, struct json_writer *w)
-{
-	json_open(w, '{');
-	json_put_key(w, "columns");
-	json_open(w, '[');
-	for (size_t i = 0; i < s->n_columns; i++) {
-		const struct schema_column *c = &s->column[i];
-
-		json_open(w, '{');
-		json_kv_string(w, "name", c->name);
-		json_kv_string(w, "kind", kind_name[c->kind]);
-		if (c->optional)
-			json_kv_bool(w, "optional", true);
-		if (c->n_aliases)
-			put_list(w, "alias", c->alias, c->n_aliases);
-		json_close(w, '}');
-	}
-	json_close(w, ']');
-	if (s->n_derived) {
-		json_put_key(w, "derived");
-		json_open(w, '[');
-		for (size_t i = 0; i < s->n_derived; i++) {
-			const struct schema_derived *d = &s->derived[i];
-
-			json_open(w, '{');
-			json_kv_string(w, "name", d->name);
-			if (d->op == DERIVED_PRODUCT)
-				put_list(w, op_name[d->op], d->of, d->n_of);
-			else
-				json_kv_string(w, op_name[d->op], d->of[0]);
-			json_close(w, '}');
-		}
-		json_close(w, ']');
-	}
-	json_kv_string(w, "decision", s->decision);
-	if (s->n_candidates) {
-		json_put_key(w, "candidates");
-		json_open(w, '[');
-		for (size_t i = 0; i < s->n_candidates; i++)
-			json_put_number(w, s->candidate[i]);
-		json_close(w, ']');
-	}
-	json_put_key(w, "targets");
-	json_open(w, '{');
-	json_kv_string(w, "time", s->time);
-	if (s->accuracy)
-		json_kv_string(w, "accuracy", s->accuracy);
-	json_close(w, '}');
-	if (s->n_excludes)
-		put_excludes(s, w);
-	if (s->n_ignores)
-		put_list(w, "ignore", s->ignore, s->n_ignores);
-	put_roles(s, w);
-	json_close(w, '}');
-}
-
-static void free_list(char **item, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		free(item[i]);
-	free(item);
-}
-
-void schema_free(struct schema *s)
-{
-	if (!s)
-		return;
-	for (size_t i = 0; i < s->n_columns; i++) {
-		free(s->column[i].name);
-		free_list(s->column[i].alias, s->column[i].n_aliases);
-	}
-	for (size_t i = 0; i < s->n_derived; i++) {
-		free(s->derived[i].name);
-		free(s->derived[i].source);
-		free_list(s->derived[i].of, s->derived[i].n_of);
-	}
-	for (size_t i = 0; i < s->n_excludes; i++) {
-		free(s->exclude[i].column);
-		free(s->exclude[i].value);
-	}
-	free_list(s->ignore, s->n_ignores);
-	for (int r = 0; r < N_ROLES; r++)
-		free(s->role[r]);
-	free(s->column);
-	free(s->derived);
-	free(s->exclude);
-	free(s->decision);
-	free(s->candidate);
-	free(s->time);
-	free(s->accuracy);
-	free(s);
-}
-
-int schema_find(const struct schema *s, const char *column)
-{
-	for (size_t i = 0; i < s->n_columns; i++) {
-		if (!strcmp(s->column[i].name, column))
-			return (int)i;
-		for (size_t k = 0; k < s->column[i].n_aliases; k++)
-			if (!strcmp(s->column[i].alias[k], column))
-				return (int)i;
-	}
-	return -1;
-}
-
-int schema_find_any(const struct schema *s, const char *column)
-{
-	int found = schema_find(s, column);
-
-	for (size_t i = 0; i < s->n_derived && found < 0; i++)
-		if (!strcmp(s->derived[i].name, column))
-			found = (int)(s->n_columns + i);
-	return found;
-}
-
-int schema_role(const struct schema *s, enum feature_role role)
-{
-	const char *column;
-	int at;
-
-	if (role <= ROLE_NONE || role >= N_ROLES)
-		return -1;
-	column = role == ROLE_BATCH ? s->decision : s->role[role] ? s->role[role] : role_name[role];
-	at = schema_find_any(s, column);
-	return at >= 0 && (size_t)at < s->n_columns && s->column[at].kind == COLUMN_CATEGORY ? -1 : at;
-}
-
-double schema_derive(const struct schema_derived *d, const double *number)
-{
-	double v = number[d->source[0]];
-
-	for (size_t k = 1; k < d->n_of; k++) {
-		double factor = number[d->source[k]];
-
-		if (isnan(factor))
-			return NAN;
-		v *= factor;
-		if (isinf(v))
-			/* stop here: times a later 0 it would be NaN, which means missing. But a later input
-			 * that is missing comes first. */
-			for (k++; k < d->n_of; k++)
-				if (isnan(number[d->source[k]]))
-					return NAN;
-	}
-	if (isnan(v))
-		return NAN;
-	switch (d->op) {
-	case DERIVED_PRODUCT: return v;
-	case DERIVED_INVERSE: return 1.0 / v;
-	case DERIVED_LOG: return v > 0.0 ? log(v) : -INFINITY;
-	}
-	return NAN;
 }

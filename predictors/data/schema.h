@@ -46,11 +46,16 @@ struct schema {
 	struct schema_derived *derived;  size_t n_derived;   /* from factors and from earlier ones of these */
 	struct schema_exclude *exclude;  size_t n_excludes;
 	char *decision;                  /* the column Postrider chooses, "batch" */
-	double *candidate; size_t n_candidates; /* its allowed values, ascending; empty: those seen in training */
+	double *candidate; size_t n_candidates; /* its allowed values, ascending; empty: those seen in
+	                                         * training */
 	char *time, *accuracy;           /* target columns; accuracy may be NULL */
 	char **ignore; size_t n_ignores; /* columns known and not used: no notice about them */
-	char *role[N_ROLES];             /* which column is the cpus, the jobs, ...; NULL: the one of that name */
+	char *role[N_ROLES];             /* which column is the cpus, the jobs, ...; NULL: the one of that
+	                                  * name */
 };
+
+extern const char *const schema_role_name[N_ROLES];   /* "batch", "cpus", ... */
+extern const char *const schema_kind_name[], *const schema_op_name[]; /* by their enums; NULL at the end */
 
 int schema_default(struct schema **out, struct err *err);
 int schema_read_file(const char *path, struct schema **out, struct err *err);

@@ -294,36 +294,6 @@ static int fill_by_level(struct work *w, double low, double high, struct fold *f
 	return fold_fill(f, w->side, d->n_rows, err);
 }
 
-static int compare_double(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* The distinct levels of the feature, ascending, missing ones left out. */
-static int levels_of(const struct work *w, double **out, size_t *out_n, struct err *err)
-{
-	const struct dataset *d = w->d;
-	double *level = mem_array(d->n_rows, sizeof *level);
-	size_t n = 0, kept = 0;
-
-	if (!level)
-		return err_nomem(err, "the levels of %zu rows", d->n_rows);
-	for (size_t i = 0; i < d->n_rows; i++) {
-		double x = d->x[i * d->n_features + w->p->feature];
-		if (!isnan(x))
-			level[n++] = x;
-	}
-	qsort(level, n, sizeof *level, compare_double);
-	for (size_t i = 0; i < n; i++)
-		if (!kept || level[i] != level[kept - 1])
-			level[kept++] = level[i];
-	*out = level;
-	*out_n = kept;
-	return 0;
-}
-
 static const char *feature_name(const struct work *w)
 {
 	return w->d->name ? w->d->name[w->p->feature] : "the feature";
@@ -332,15 +302,16 @@ static const char *feature_name(const struct work *w)
 static int make_by_level(struct work *w, struct split **out, struct err *err)
 {
 	double *level = NULL, bound = w->p->bound;
-	size_t n = 0;
+	size_t n;
 	int rc;
 
 	if (w->p->feature >= w->d->n_features)
 		return err_fail(err, ERR_ARG, "no feature number %zu: there are %zu", w->p->feature,
 				w->d->n_features);
-	rc = levels_of(w, &level, &n, err);
-	if (rc)
-		return rc;
+	level = mem_array(w->d->n_rows, sizeof *level);
+	if (!level)
+		return err_nomem(err, "the levels of %zu rows", w->d->n_rows);
+	n = dataset_levels(w->d, w->p->feature, level);
 	if (w->p->kind == SPLIT_INTERPOLATE) {
 		if (n < 3) {
 			rc = err_fail(err, ERR_NODATA, "%s has %zu levels: an inner one needs 3",

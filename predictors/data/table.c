@@ -322,7 +322,7 @@ static uint64_t hash_column(uint64_t h, const char *name, const double *number, 
 }
 
 /* Over the schema's names and the values as read: `64` and `64.0`, `cpu` and `cpus`, another order of
- * columns or a column nobody uses make no other data. */
+ * columns or an unused column do not change it. */
 static uint64_t fingerprint(const struct table *t)
 {
 	const struct schema *s = t->schema;

@@ -1,5 +1,5 @@
-/* An observation table under a schema: read from a CSV, or built in memory. Raw values, before they are encoded as
- * features. */
+/* An observation table under a schema: read from a CSV, or built in memory. Raw values, before they are
+ * encoded as features. */
 #ifndef PREDICTORS_DATA_TABLE_H
 #define PREDICTORS_DATA_TABLE_H
 
@@ -12,7 +12,8 @@ struct table_column {
 	enum column_kind kind;
 	bool present;           /* false: an optional column this table lacks */
 	double *number;         /* n_rows; NaN where missing; for COLUMN_NUMBER and derived columns */
-	char **category;        /* n_rows; NULL where missing; owned by the csv or, without one, by the table */
+	char **category;        /* n_rows; NULL where missing; owned by the csv or, without one, by the
+	                         * table */
 };
 
 struct table {
@@ -53,18 +54,20 @@ struct table_value {
 struct table_builder;
 
 /* `name` is what errors call the table. The schema is borrowed by the builder and by the table. */
-int table_builder_new(const char *name, const struct schema *schema, struct table_builder **out, struct err *err);
+int table_builder_new(const char *name, const struct schema *schema, struct table_builder **out,
+                      struct err *err);
 void table_builder_free(struct table_builder *b);
-/* Adds a row under the rules of table_read(): numbers may be given as text and categories as numbers; of two names of
- * one column its own counts, then the first given; names that the schema does not know are passed over. A column
- * that any row names is present, even if the value is missing. ERR_FORMAT says what cannot be used, "NAME: row 3:
- * column cpus: 'x' is not a number"; the builder is then unchanged. */
+/* Adds a row under the rules of table_read(): numbers may be given as text and categories as numbers; of two
+ * names of one column its own counts, then the first given; names that the schema does not know are passed
+ * over. A column that any row names is present, even if the value is missing. ERR_FORMAT says what cannot be
+ * used, "NAME: row 3: column cpus: 'x' is not a number"; the builder is then unchanged. */
 int table_builder_row(struct table_builder *b, const struct table_value *value, size_t n, struct err *err);
 /* Adds the rows of a table under an equal schema. */
 int table_builder_append(struct table_builder *b, const struct table *t, struct err *err);
 /* Gives the table; after that the builder can only be freed. A needed column that no row has is ERR_FORMAT;
  * with TABLE_NEEDS_NOTHING it is there, and missing in every row. */
-int table_builder_finish(struct table_builder *b, enum table_needs needs, struct table **out, struct err *err);
+int table_builder_finish(struct table_builder *b, enum table_needs needs, struct table **out,
+                         struct err *err);
 
 /* Shared by the two ways to make a table. */
 bool table_is_utf8(const char *text);

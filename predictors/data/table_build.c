@@ -1,5 +1,5 @@
-/* Tables made in memory: from rows of names and values, and from other tables under the same schema. The daemon turns
- * its observations into a training table this way, without writing and reading text. */
+/* Tables made in memory: from rows of names and values, and from other tables under the same schema. The
+ * daemon turns its observations into a training table this way, without writing and reading text. */
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Little-endian bytes and their checksum, the same on every machine. Used by model_io.c and by the
- * save and load of every predictor. */
+/* Little-endian bytes and their checksum, the same on every machine. Used by model_write.c, model_read.c and
+ * by the save and load of every predictor. */
 #include "predictors/file/bytes.h"
 
 #include <pthread.h>

@@ -1,4 +1,4 @@
-/* Residuals in, bounds out. train.c fits it, decide() reads it, model_io.c stores it. */
+/* Residuals in, bounds out. train.c fits it, decide() reads it, model_write.c stores it. */
 #include "predictors/models/conformal.h"
 
 #include <assert.h>

@@ -1,7 +1,8 @@
 /* Upper bounds that hold: split-conformal inference on residuals of rows a model has not seen.
  * Score s_i = (y_i - p_i) / spread(p_i); bound U = p + q spread(p) with q the score of rank
- * ceil((n+1)(1-alpha)). For models that err by a factor s_i = log(y_i / p_i) and U = p exp(q). Fewer than 9 / 19 / 99 residuals cannot carry 90 / 95 / 99 %.
- * Source: Lei, G'Sell, Rinaldo, Tibshirani, Wasserman, JASA 113 (2018). */
+ * ceil((n+1)(1-alpha)). For models that err by a factor s_i = log(y_i / p_i) and U = p exp(q). Fewer than 9 /
+ * 19 / 99 residuals cannot carry 90 / 95 / 99 %. Source: Lei, G'Sell, Rinaldo, Tibshirani, Wasserman, JASA
+ * 113 (2018). */
 #ifndef PREDICTORS_MODELS_CONFORMAL_H
 #define PREDICTORS_MODELS_CONFORMAL_H
 

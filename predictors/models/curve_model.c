@@ -1,3 +1,4 @@
+/* The model `curve`: a learning curve as the prior and a forest on what it gets wrong. See curve_model.h. */
 #include "predictors/models/curve_model.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* The model `hybrid`: the calibrated queueing model times a forest on its log residuals. See hybrid.h. */
 #include "predictors/models/hybrid.h"
 
 #include <math.h>
@@ -63,9 +64,9 @@ static void hybrid_predict(const void *self, const double *x, size_t n_rows, dou
 
 /* ---- fit ---- */
 
-/* Out-of-bag predictions of all rows. The queueing part has seen every row; its leverage h says how much a row
- * drew the fit towards itself, and e / (1 - h) is the residual without that (Cook and Weisberg, Residuals and
- * Influence in Regression, 1982, section 2.2). */
+/* Out-of-bag predictions of all rows. The queueing part has seen every row; its leverage h says how much a
+ * row drew the fit towards itself, and e / (1 - h) is the residual without that (Cook and Weisberg, Residuals
+ * and Influence in Regression, 1982, section 2.2). */
 static int complete_oob(struct hybrid *h, const struct dataset *d, const uint32_t *row, size_t n,
 			const double *leverage, struct err *err)
 {

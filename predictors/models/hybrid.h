@@ -1,5 +1,5 @@
-/* T = T_queue * exp(F): the calibrated queueing model (queueing/calibrate.h) as the prior, and a forest on the
- * log residual, which learns what the prior gets wrong.
+/* T = T_queue * exp(F): the calibrated queueing model (queueing/calibrate.h) as the prior, and a forest on
+ * the log residual, which learns what the prior gets wrong.
  *
  * Where a feature lies outside its training range, F is taken at the nearest point inside and shrunk by
  * 1 / (1 + d), d being how many training ranges it lies outside: far out the queueing model speaks alone. */

@@ -1,3 +1,4 @@
+/* Fits a learning curve by penalised least squares. See learning_curve.h for the law. */
 #include "predictors/models/learning_curve.h"
 
 #include <gsl/gsl_errno.h>
@@ -12,8 +13,8 @@
 #define MAX_ITERATIONS 100
 #define LOG_REACH 6.907755278982137 /* a thousand times */
 #define STEEP_LIMIT 4.0 /* of its logarithm, either way: 1/55 to 55 */
-/* How strongly a parameter is held to what is stated: being off by one (the whole range of training, a factor e)
- * weighs as much as one row that is off by a tenth of the range. */
+/* How strongly a parameter is held to what is stated: being off by one (the whole range of training, a factor
+ * e) weighs as much as one row that is off by a tenth of the range. */
 #define HOLD 0.1
 
 static double clamp(double v, double low, double high)

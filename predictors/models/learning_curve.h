@@ -4,14 +4,14 @@
  *	position = log(epochs) + log(samples) - beta log(batch)
  *	accuracy = low + (high - low) / (1 + exp(-steep (position - middle)))
  *
- * With beta = 1 the position is the logarithm of the iterations, which is what counts for plain gradient descent
- * at a fixed learning rate; beta is fitted, because a learning rate that grows with the batch makes up for
- * the iterations it saves. The gap to `high` then closes like a power of the work (Hestness et al., Deep learning
- * scaling is predictable, empirically, 2017) and early training has its slow start. Each category has its own
- * low, high, middle and steep.
+ * With beta = 1 the position is the logarithm of the iterations, which is what counts for plain gradient
+ * descent at a fixed learning rate; beta is fitted, because a learning rate that grows with the batch makes
+ * up for the iterations it saves. The gap to `high` then closes like a power of the work (Hestness et al.,
+ * Deep learning scaling is predictable, empirically, 2017) and early training has its slow start. Each
+ * category has its own low, high, middle and steep.
  *
- * What the table does not tell stays near what is stated before: high and low at the extremes of training, one
- * shape for all categories, steep = 1, beta = 1. */
+ * What the table does not tell stays near what is stated before: high and low at the extremes of training,
+ * one shape for all categories, steep = 1, beta = 1. */
 #ifndef PREDICTORS_MODELS_LEARNING_CURVE_H
 #define PREDICTORS_MODELS_LEARNING_CURVE_H
 
@@ -42,8 +42,8 @@ struct learning_curve {
 /* A table without roles, or in which nothing of the position varies, gets a constant: no failure. */
 int learning_curve_fit(const struct dataset *d, struct learning_curve *out, struct err *err);
 
-/* An input that is missing or not above 0 counts as the mean of training, one a thousand times outside its range
- * as that. */
+/* An input that is missing or not above 0 counts as the mean of training, one a thousand times outside its
+ * range as that. */
 double learning_curve_position(const struct learning_curve *c, const double *x);
 double learning_curve_at(const struct learning_curve *c, const double *x, double position);
 

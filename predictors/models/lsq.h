@@ -35,7 +35,8 @@ struct lsq_fit {
 	size_t n_columns, rank;   /* rank: columns that are not aliased; the intercept is not counted */
 	bool *aliased;
 	double *coefficient;      /* 0 where aliased */
-	double *variance;         /* diagonal of the inverse of X'X, to be multiplied by sigma^2; 0 where aliased */
+	double *variance;         /* diagonal of the inverse of X'X, to be multiplied by sigma^2; 0 where
+	                           * aliased */
 	double intercept, intercept_variance;
 	double rss;               /* residual sum of squares; infinite if too large for a double */
 };

@@ -39,9 +39,12 @@ struct queue_map {
 	uint32_t category[CALIBRATE_MAX_CATEGORIES];
 	double category_mean[CALIBRATE_MAX_CATEGORIES];
 };
-int queue_map_make(const char *title, const struct settings *s, const struct dataset *d, struct queue_map *out,
-                   struct err *err);
+int queue_map_make(const char *title, const struct settings *s, const struct dataset *d,
+                   struct queue_map *out, struct err *err);
 void queue_map_job(const struct queue_map *m, const double *x, struct calibrate_job *out);
+void queue_map_describe(const struct queue_map *m, struct json_writer *w);
+void queue_map_save(const struct queue_map *m, struct writer *w);
+int queue_map_load(struct reader *r, size_t n_features, struct queue_map *out, struct err *err);
 
 /* The calibrated model on features. */
 struct queue_model {

@@ -1,3 +1,4 @@
+/* How much wider bounds are outside the training table, from levels that were held out. See widening.h. */
 #include "predictors/models/widening.h"
 
 #include <math.h>
@@ -31,21 +32,6 @@ struct ends {
 	struct end *end;
 	size_t n;
 };
-
-/* Distinct values of a column, ascending, NaN left out; out has room for n_rows. */
-static size_t levels_of(const struct dataset *d, size_t feature, double *out)
-{
-	size_t n = 0, kept = 0;
-
-	for (size_t i = 0; i < d->n_rows; i++)
-		if (!isnan(d->x[i * d->n_features + feature]))
-			out[n++] = d->x[i * d->n_features + feature];
-	stats_sort(out, n);
-	for (size_t i = 0; i < n; i++)
-		if (i == 0 || out[i] != out[kept - 1])
-			out[kept++] = out[i];
-	return kept;
-}
 
 static size_t rows_between(const struct dataset *d, size_t feature, double from, double to)
 {
@@ -207,7 +193,7 @@ int widening_estimate(const struct grid_point *model, const struct dataset *d, c
 		goto out;
 	}
 	for (size_t f = 0; f < d->n_features; f++) {
-		size_t n = is_factor(part, f) ? levels_of(part, f, level) : 0;
+		size_t n = is_factor(part, f) ? dataset_levels(part, f, level) : 0;
 
 		for (int top = 0; n >= MIN_LEVELS && top < 2; top++) {
 			all.end[all.n] = end_of(part, f, level, n, top);

@@ -1,3 +1,5 @@
+/* Tries every point of a grid on the same folds. Points that one fit can serve are a family; a worker takes
+ * one family and one fold at a time. */
 #include "predictors/search/search.h"
 
 #include <math.h>

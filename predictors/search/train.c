@@ -1,5 +1,5 @@
-#define _GNU_SOURCE
-#include "predictors/search/train.h"
+/* Training: from a table to a model bundle. Read train_bounds.c and train_groups.c next. */
+#include "predictors/search/train_internal.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -10,10 +10,8 @@
 #include "common/mem.h"
 #include "common/rng.h"
 #include "common/stats.h"
-#include "predictors/models/widening.h"
 
-#define MAX_OFFERED 64 /* values of the decision a what-if tries; decide.h has as much room */
-#define PERMUTATIONS 5 /* shuffles of each column and fold */
+#define MAX_OFFERED 64 /* values of the decision that a what-if tries */
 
 static void notice(struct train_report *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
@@ -28,152 +26,6 @@ static void notice(struct train_report *r, const char *fmt, ...)
 	vsnprintf(r->notice[r->n_notices++], sizeof *r->notice, fmt, ap);
 	va_end(ap);
 }
-
-/* ---- groups: rows that agree in the columns of --group ---- */
-
-struct group_column {
-	const double *number;
-	char *const *category;
-	int csv; /* a column of the file that is no factor; -1: one of the above */
-};
-
-struct group_order {
-	const struct table *t;
-	const struct group_column *column;
-	size_t n;
-};
-
-static int compare_rows(const void *a_, const void *b_, void *ctx_)
-{
-	const struct group_order *ctx = ctx_;
-	uint32_t a = *(const uint32_t *)a_, b = *(const uint32_t *)b_;
-
-	for (size_t k = 0; k < ctx->n; k++) {
-		const struct group_column *c = &ctx->column[k];
-		int order;
-
-		if (c->number) {
-			double x = c->number[a], y = c->number[b];
-			order = isnan(x) || isnan(y) ? (int)isnan(x) - (int)isnan(y) : (x > y) - (x < y);
-		} else {
-			const char *x = c->category ? c->category[a]
-						    : csv_cell(ctx->t->csv, ctx->t->row[a], (size_t)c->csv);
-			const char *y = c->category ? c->category[b]
-						    : csv_cell(ctx->t->csv, ctx->t->row[b], (size_t)c->csv);
-			order = strcmp(x ? x : "", y ? y : "");
-		}
-		if (order)
-			return order;
-	}
-	return 0;
-}
-
-static int find_group_column(const struct table *t, const char *name, struct group_column *out,
-			     struct err *err)
-{
-	int at = schema_find(t->schema, name);
-
-	for (size_t i = 0; at < 0 && i < t->schema->n_derived; i++)
-		if (strcmp(t->schema->derived[i].name, name) == 0)
-			at = (int)(t->schema->n_columns + i);
-	*out = (struct group_column){ .csv = -1 };
-	if (at >= 0 && t->column[at].present) {
-		out->number = t->column[at].number;
-		out->category = t->column[at].category;
-		return 0;
-	}
-	out->csv = t->csv ? csv_column(t->csv, name) : -1;
-	if (out->csv < 0)
-		return err_fail(err, ERR_ARG, "--group: %s has no column '%s'", t->name, name);
-	return 0;
-}
-
-/* Labels 0, 1, ... per row of the table, to be freed. */
-static int label_groups(const struct train_params *p, uint32_t **out, struct err *err)
-{
-	const struct table *t = p->table;
-	struct group_column *column = mem_array(p->n_groups, sizeof *column);
-	uint32_t *row = mem_array(t->n_rows, sizeof *row), *label = mem_array(t->n_rows, sizeof *label);
-	struct group_order order = { t, column, p->n_groups };
-	int status = 0;
-
-	if (!column || !row || !label)
-		status = err_fail(err, ERR_NOMEM, "out of memory to group %zu rows", t->n_rows);
-	for (size_t k = 0; !status && k < p->n_groups; k++)
-		status = find_group_column(t, p->group[k], &column[k], err);
-	if (!status) {
-		uint32_t next = 0;
-
-		for (size_t i = 0; i < t->n_rows; i++)
-			row[i] = (uint32_t)i;
-		qsort_r(row, t->n_rows, sizeof *row, compare_rows, &order);
-		for (size_t i = 0; i < t->n_rows; i++) {
-			next += i > 0 && compare_rows(&row[i - 1], &row[i], &order) != 0;
-			label[row[i]] = next;
-		}
-		*out = label;
-		label = NULL;
-	}
-	free(column);
-	free(row);
-	free(label);
-	return status;
-}
-
-/* ---- runs: rows that are one run, stopped after different epochs ---- */
-
-/* The first row of the table with the same run, for each row; to be freed. */
-static int first_of_runs(const struct train_params *p, uint32_t **out, struct err *err)
-{
-	const struct table *t = p->table;
-	uint32_t *first = mem_array(t->n_rows, sizeof *first);
-	uint32_t *seen = mem_calloc(t->n_rows + t->n_excluded, sizeof *seen); /* its first row + 1 */
-
-	if (!first || !seen) {
-		free(first);
-		free(seen);
-		return err_fail(err, ERR_NOMEM, "out of memory to group %zu rows", t->n_rows);
-	}
-	for (size_t i = 0; i < t->n_rows; i++) {
-		uint32_t *at = &seen[p->run[t->row[i]]];
-
-		if (!*at)
-			*at = (uint32_t)i + 1;
-		first[i] = *at - 1;
-	}
-	free(seen);
-	*out = first;
-	return 0;
-}
-
-/* Groups that no run is split by: a row is in that of its run's first row. */
-static int join_runs(const uint32_t *first, size_t n, uint32_t **group, struct err *err)
-{
-	if (!*group) {
-		*group = mem_array(n, sizeof **group);
-		if (!*group)
-			return err_fail(err, ERR_NOMEM, "out of memory to group %zu rows", n);
-		memcpy(*group, first, n * sizeof **group);
-		return 0;
-	}
-	for (size_t i = 0; i < n; i++)
-		(*group)[i] = (*group)[first[i]]; /* the first row is never after i, and keeps its own */
-	return 0;
-}
-
-/* ---- what every target shares ---- */
-
-struct training {
-	const struct train_params *p;
-	struct train_report *report;
-	struct model *model;
-	double *x; /* the whole table as features */
-	uint32_t *group; /* NULL without --group and runs */
-	uint32_t *first; /* per row of the table: the first of its run; NULL: each is its own */
-	const char **name; /* of the features */
-	uint8_t *factor, *role;
-	const char *stage; /* what progress is about */
-};
 
 static void on_search_progress(void *owner, size_t done, size_t total)
 {
@@ -193,9 +45,9 @@ static int target_data(const struct training *tr, const double *target, struct d
 			       .x = tr->x,
 			       .y = (double *)target,
 			       .group = tr->group,
-			       .name = tr->name,
-			       .factor = tr->factor,
-			       .role = tr->role };
+			       .name = tr->meaning.name,
+			       .factor = tr->meaning.factor,
+			       .role = tr->meaning.role };
 	uint32_t *row = mem_array(all.n_rows, sizeof *row);
 	int status;
 
@@ -213,24 +65,6 @@ static int target_data(const struct training *tr, const double *target, struct d
 	return status;
 }
 
-static size_t count_groups(const struct dataset *d)
-{
-	uint8_t *seen;
-	size_t n = 0, most = 0;
-
-	if (!d->group)
-		return d->n_rows;
-	for (size_t i = 0; i < d->n_rows; i++)
-		most = d->group[i] > most ? d->group[i] : most;
-	seen = mem_calloc(most + 1, 1);
-	for (size_t i = 0; seen && i < d->n_rows; i++) {
-		n += !seen[d->group[i]];
-		seen[d->group[i]] = 1;
-	}
-	free(seen);
-	return n;
-}
-
 static void describe_split(const struct training *tr, const struct split_params *s, size_t n_folds, char *out,
 			   size_t size)
 {
@@ -243,8 +77,12 @@ static void describe_split(const struct training *tr, const struct split_params 
 		used = snprintf(out, size, "%zu x %.0f %% held out", n_folds, 100 * s->share);
 		break;
 	case SPLIT_LEAVE_GROUP: used = snprintf(out, size, "leave one group out"); break;
-	case SPLIT_INTERPOLATE: used = snprintf(out, size, "interpolating %s", tr->name[s->feature]); break;
-	case SPLIT_EXTRAPOLATE: used = snprintf(out, size, "extrapolating %s", tr->name[s->feature]); break;
+	case SPLIT_INTERPOLATE:
+		used = snprintf(out, size, "interpolating %s", tr->meaning.name[s->feature]);
+		break;
+	case SPLIT_EXTRAPOLATE:
+		used = snprintf(out, size, "extrapolating %s", tr->meaning.name[s->feature]);
+		break;
 	}
 	for (size_t k = 0; k < p->n_groups && used > 0 && (size_t)used < size; k++)
 		used += snprintf(out + used, size - (size_t)used, "%s%s", k ? "," : ", grouped by ",
@@ -270,118 +108,7 @@ static int thin(const struct dataset *d, size_t rows, uint64_t seed, struct data
 	return status;
 }
 
-/* ---- held-out predictions and permutation importances, from one fit per fold ---- */
-
-struct cross_fit {
-	const struct dataset *d;
-	const struct grid_point *best;
-	const struct split *split;
-	struct fit_context ctx;
-	double *predicted; /* per row; NaN where it was never held out */
-	double *rise; /* per fold and feature: rise of the MSE */
-	struct err *error; /* per fold */
-};
-
-/* `test` has its columns shuffled one after the other, and put back. */
-static int permute_columns(const struct cross_fit *c, size_t fold, const struct predictor *m,
-			   struct dataset *test, double *predicted, struct err *err)
-{
-	size_t n = test->n_rows, p = test->n_features;
-	double before = score_of(test->y, predicted, n).mse, *rise = c->rise + fold * p;
-	double *kept = mem_array(n, sizeof *kept);
-	uint32_t *order = mem_array(n, sizeof *order);
-	int status = 0;
-
-	if (!kept || !order)
-		status = err_fail(err, ERR_NOMEM, "out of memory to shuffle %zu rows", n);
-	for (size_t f = 0; !status && f < p; f++) {
-		struct rng rng = rng_stream(c->ctx.seed + fold, f);
-
-		for (size_t i = 0; i < n; i++) {
-			kept[i] = test->x[i * p + f];
-			order[i] = (uint32_t)i;
-		}
-		rise[f] = 0.0;
-		for (int k = 0; k < PERMUTATIONS; k++) {
-			rng_shuffle(&rng, order, n);
-			for (size_t i = 0; i < n; i++)
-				test->x[i * p + f] = kept[order[i]];
-			predictor_predict(m, test->x, n, predicted);
-			rise[f] += (score_of(test->y, predicted, n).mse - before) / PERMUTATIONS;
-		}
-		for (size_t i = 0; i < n; i++)
-			test->x[i * p + f] = kept[i];
-		status = err_if_stopped(c->ctx.stop, err);
-	}
-	free(kept);
-	free(order);
-	return status;
-}
-
-static void cross_fit_fold(void *ctx, size_t fold, size_t worker)
-{
-	struct cross_fit *c = ctx;
-	const struct fold *rows = &c->split->fold[fold];
-	struct fit_context fit = c->ctx;
-	struct dataset *train = NULL, *test = NULL;
-	struct predictor m = { 0 };
-	double *predicted = mem_array(rows->n_test, sizeof *predicted);
-	struct err *err = &c->error[fold];
-	int status = predicted ? 0 : err_nomem(err, "%zu predictions", rows->n_test);
-
-	(void)worker;
-	fit.want_oob = false;
-	if (!status)
-		status = dataset_subset(c->d, rows->train, rows->n_train, &train, err);
-	if (!status)
-		status = dataset_subset(c->d, rows->test, rows->n_test, &test, err);
-	if (!status)
-		status = predictor_fit(c->best->ops, &c->best->settings, train, &fit, &m, err);
-	if (!status) {
-		predictor_predict(&m, test->x, test->n_rows, predicted);
-		for (size_t i = 0; i < rows->n_test; i++)
-			c->predicted[rows->test[i]] = predicted[i];
-		permute_columns(c, fold, &m, test, predicted, err);
-	}
-	predictor_release(&m);
-	dataset_free(train);
-	dataset_free(test);
-	free(predicted);
-}
-
-static int cross_fit(struct cross_fit *c, double *permutation, struct err *err)
-{
-	size_t folds = c->split->n_folds, p = c->d->n_features;
-	int status = 0;
-
-	c->rise = mem_calloc(folds * p, sizeof *c->rise);
-	c->error = mem_calloc(folds, sizeof *c->error);
-	if (!c->rise || !c->error)
-		status = err_fail(err, ERR_NOMEM, "out of memory to hold out %zu parts", folds);
-	for (size_t i = 0; i < c->d->n_rows; i++)
-		c->predicted[i] = NAN;
-	if (!status)
-		pool_run(c->ctx.pool, folds, cross_fit_fold, c);
-	for (size_t k = 0; !status && k < folds; k++) {
-		if (c->error[k].code)
-			status = err_fail(err, c->error[k].code, "%s", c->error[k].text);
-		for (size_t f = 0; f < p; f++)
-			permutation[f] += c->rise[k * p + f] / (double)folds;
-	}
-	free(c->rise);
-	free(c->error);
-	return status;
-}
-
 /* ---- one target ---- */
-
-/* Five parts by default; fewer groups than parts make fewer parts. 0: nothing can be held out. */
-static size_t possible_folds(size_t asked, size_t groups)
-{
-	size_t folds = asked < groups ? asked : groups;
-
-	return folds < 2 ? 0 : folds;
-}
 
 static int score_grid(struct training *tr, const struct dataset *d, const struct grid *grid,
 		      struct model_target *out, struct search_result **out_result, size_t *out_best,
@@ -406,7 +133,7 @@ static int score_grid(struct training *tr, const struct dataset *d, const struct
 		       tr->p->search_rows, d->n_rows);
 	}
 	if (!status && params.kind == SPLIT_KFOLD)
-		params.folds = possible_folds(params.folds, count_groups(search.data));
+		params.folds = train_possible_folds(params.folds, train_count_groups(search.data));
 	if (!status)
 		status = split_make(search.data, &params, &split, err);
 	if (!status) {
@@ -428,126 +155,6 @@ static int score_grid(struct training *tr, const struct dataset *d, const struct
 	}
 	split_free(split);
 	dataset_free(part);
-	return status;
-}
-
-enum keep {
-	KEEP_ANY, /* a row drawn at random: residuals that are as large as those of all rows */
-	KEEP_LATEST, /* the one that takes longest beyond its prediction: a bound that holds for it holds for all */
-	KEEP_LATEST_SHARE, /* the same, as a share of the prediction */
-};
-
-static double lateness(enum keep how, double y, double predicted)
-{
-	return how == KEEP_LATEST_SHARE && predicted > 0.0 ? y / predicted - 1.0 : y - predicted;
-}
-
-/* Leaves the prediction of one row a run; NaN for the others. */
-static int keep_one_a_run(const struct training *tr, const struct dataset *d, const uint32_t *first,
-			  enum keep how, double *predicted, struct err *err)
-{
-	struct rng rng = rng_stream(tr->p->ctx.seed, UINT64_MAX - 2);
-	size_t n_rows = tr->p->table->n_rows;
-	uint32_t *kept = mem_array(n_rows, sizeof *kept), *seen = mem_calloc(n_rows, sizeof *seen);
-
-	if (!kept || !seen) {
-		free(kept);
-		free(seen);
-		return err_nomem(err, "the residuals of %zu rows", d->n_rows);
-	}
-	for (size_t i = 0; i < d->n_rows; i++) {
-		uint32_t *k = &kept[first[i]], *n = &seen[first[i]];
-		bool take;
-
-		if (isnan(predicted[i]))
-			continue;
-		if (++*n == 1)
-			take = true;
-		else if (how == KEEP_ANY)
-			take = rng_below(&rng, *n) == 0; /* each of n with the same chance */
-		else
-			take = lateness(how, d->y[i], predicted[i]) > lateness(how, d->y[*k], predicted[*k]);
-		if (take && *n > 1)
-			predicted[*k] = NAN;
-		if (take)
-			*k = (uint32_t)i;
-		else
-			predicted[i] = NAN;
-	}
-	free(kept);
-	free(seen);
-	return 0;
-}
-
-/* Scores of the residuals; for a model that errs by a factor in log time, and with them how much wider bounds
- * are outside the table. */
-static int score_residuals(struct training *tr, const struct dataset *d, const struct grid_point *best,
-			   bool is_time, const double *predicted, struct model_target *out, struct err *err)
-{
-	double squares = 0.0;
-	int status;
-
-	if (!is_time || !best->ops->log_errors || tr->p->plain_bounds)
-		return conformal_fit(d->y, predicted, d->n_rows, is_time && !tr->p->plain_bounds,
-				     &out->conformal, err);
-	status = conformal_fit_log(d->y, predicted, d->n_rows, &out->conformal, err);
-	if (status || !out->conformal.n)
-		return status;
-	out->widening = mem_array(d->n_features, sizeof *out->widening);
-	if (!out->widening)
-		return err_nomem(err, "%zu features", d->n_features);
-	for (size_t i = 0; i < out->conformal.n; i++)
-		squares += out->conformal.score[i] * out->conformal.score[i];
-	return widening_estimate(best, d, &tr->p->ctx, sqrt(squares / (double)out->conformal.n),
-				 out->widening, err);
-}
-
-/* Residuals of rows a model has not seen: out of bag where there is a bag and no groups to keep apart,
- * otherwise from a grouped k-fold, one a run. More parts for small tables, whose models suffer most from what
- * is held out. */
-static int find_bounds(struct training *tr, const struct dataset *d, const uint32_t *first,
-		       const struct grid_point *best, bool is_time, struct model_target *out, struct err *err)
-{
-	size_t asked = d->n_rows <= 2000 ? 10 : d->n_rows <= 50000 ? 5 : 2;
-	struct split_params params = { .kind = SPLIT_KFOLD,
-				       .folds = possible_folds(asked, count_groups(d)),
-				       .seed = tr->p->ctx.seed };
-	struct cross_fit c = { .d = d, .best = best, .ctx = tr->p->ctx };
-	const double *oob = out->predictor.ops->oob ? out->predictor.ops->oob(out->predictor.self) : NULL;
-	struct split *split = NULL;
-	int status;
-
-	out->permutation = mem_calloc(d->n_features, sizeof *out->permutation);
-	c.predicted = mem_array(d->n_rows, sizeof *c.predicted);
-	if (!out->permutation || !c.predicted) {
-		status = err_nomem(err, "the residuals of %zu rows", d->n_rows);
-		goto out;
-	}
-	status = split_make(d, &params, &split, err);
-	if (status)
-		goto out;
-	c.split = split;
-	status = cross_fit(&c, out->permutation, err);
-	if (status)
-		goto out;
-	if (first)
-		status = keep_one_a_run(tr, d, first,
-					!is_time              ? KEEP_ANY
-					: tr->p->plain_bounds ? KEEP_LATEST
-							      : KEEP_LATEST_SHARE,
-					c.predicted, err);
-	if (status)
-		goto out;
-	if (oob && !d->group) {
-		snprintf(out->residuals_by, sizeof out->residuals_by, "out-of-bag");
-		status = score_residuals(tr, d, best, is_time, oob, out, err);
-	} else {
-		snprintf(out->residuals_by, sizeof out->residuals_by, "%zu-fold", split->n_folds);
-		status = score_residuals(tr, d, best, is_time, c.predicted, out, err);
-	}
-out:
-	split_free(split);
-	free(c.predicted);
 	return status;
 }
 
@@ -590,7 +197,7 @@ static int train_target(struct training *tr, const double *target, const struct 
 	if (d->n_rows < tr->p->table->n_rows)
 		notice(r, "%zu of %zu rows have no %s: the model of %s learns from the others",
 		       tr->p->table->n_rows - d->n_rows, tr->p->table->n_rows, what, what);
-	can_hold_out = count_groups(d) >= 2;
+	can_hold_out = train_count_groups(d) >= 2;
 	if (can_hold_out) {
 		status = score_grid(tr, d, grid, out, result, best, err);
 	} else {
@@ -623,7 +230,7 @@ static int train_target(struct training *tr, const double *target, const struct 
 				status = err_nomem(err, "%zu importances", d->n_features);
 		}
 		if (!status && can_hold_out)
-			status = find_bounds(tr, d, first, point, is_time, out, err);
+			status = train_find_bounds(tr, d, first, point, is_time, out, err);
 	}
 	if (!status && can_hold_out && out->conformal.n < conformal_needed(0.9))
 		notice(r, "%zu residuals of %s cannot carry a 90 %% bound; %zu are needed", out->conformal.n,
@@ -713,28 +320,15 @@ static int begin_training(struct training *tr, struct err *err)
 	snprintf(m->data_name, sizeof m->data_name, "%s", p->data_name ? p->data_name : "");
 	snprintf(m->created, sizeof m->created, "%s", p->created ? p->created : "");
 	snprintf(m->program, sizeof m->program, "%s", p->program ? p->program : "");
-	tr->name = mem_array(m->features->n, sizeof *tr->name);
-	tr->factor = mem_array(m->features->n, sizeof *tr->factor);
-	tr->role = mem_calloc(m->features->n, sizeof *tr->role);
-	if (!tr->name || !tr->factor || !tr->role)
-		return err_nomem(err, "%zu features", m->features->n);
-	for (size_t f = 0; f < m->features->n; f++) {
-		tr->name[f] = m->features->feature[f].name;
-		tr->factor[f] = m->features->feature[f].source < m->schema->n_columns;
-		if (feature_is_category(&m->features->feature[f]))
-			tr->role[f] = ROLE_CATEGORY;
-		for (int r = 1; r < N_ROLES && !tr->role[f]; r++)
-			if (schema_role(m->schema, (enum feature_role)r) ==
-			    (int)m->features->feature[f].source)
-				tr->role[f] = (uint8_t)r;
-	}
-	status = features_encode_table(m->features, p->table, &tr->x, err);
+	status = features_meaning(m->features, &tr->meaning, err);
+	if (!status)
+		status = features_encode_table(m->features, p->table, &tr->x, err);
 	if (!status && p->n_groups)
-		status = label_groups(p, &tr->group, err);
+		status = train_label_groups(p, &tr->group, err);
 	if (!status && p->run)
-		status = first_of_runs(p, &tr->first, err);
+		status = train_first_of_runs(p, &tr->first, err);
 	if (!status && p->run)
-		status = join_runs(tr->first, p->table->n_rows, &tr->group, err);
+		status = train_join_runs(tr->first, p->table->n_rows, &tr->group, err);
 	if (!status)
 		status = offer_candidates(tr, err);
 	return status;
@@ -765,9 +359,7 @@ int train_model(const struct train_params *p, struct model **out, struct train_r
 	free(tr.x);
 	free(tr.group);
 	free(tr.first);
-	free(tr.name);
-	free(tr.factor);
-	free(tr.role);
+	feature_meaning_release(&tr.meaning);
 	if (status) {
 		model_free(tr.model);
 		train_report_release(report);

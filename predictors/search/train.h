@@ -10,17 +10,19 @@ struct train_params {
 	const struct grid *grid;          /* of the time model; one point: no search */
 	const struct grid *accuracy_grid; /* of the accuracy model */
 	const char *const *group; size_t n_groups; /* --group: columns whose equal values stay together */
-	/* Per row of the table's csv: the run it is part of (curves.h); NULL: each row is a run. Rows of a run are not
-	 * independent. So they stay together in every split, whatever the groups (that of its first row counts);
-	 * out-of-bag residuals are not used; and there is one residual a run, so that no run counts twice. For the
-	 * bounds of time it is the run's worst: a bound that holds for it holds for all of them, so a decision may
-	 * pick the epochs and still keep its confidence, at the price of being wider than one epoch count alone
-	 * would need. Of accuracy, where residuals say what is noise, it is that of a row drawn at random. */
+	/* Per row of the table's csv: the run it is part of (curves.h); NULL: each row is a run. Rows of a
+	 * run are not independent. So they stay together in every split, whatever the groups (that of its
+	 * first row counts); out-of-bag residuals are not used; and there is one residual a run, so that no
+	 * run counts twice. For the bounds of time it is the run's worst: a bound that holds for it holds for
+	 * all of them, so a decision may pick the epochs and still keep its confidence, at the price of being
+	 * wider than one epoch count alone would need. Of accuracy, where residuals say what is noise, it is
+	 * that of a row drawn at random. */
 	const uint32_t *run;
 	struct split_params split;        /* how scores are made; kind KFOLD 5 by default */
 	struct fit_context ctx;
 	bool plain_bounds;                /* do not normalise the residuals by a spread */
-	size_t search_rows;               /* a search looks at so many rows at most, drawn at random; 0: at all */
+	size_t search_rows;               /* a search looks at so many rows at most, drawn at random; 0: at
+	                                   * all */
 	void (*on_progress)(void *owner, const char *stage, size_t done, size_t total); /* optional */
 	void *owner;
 	const char *data_name, *created, *program;

@@ -1,3 +1,4 @@
+/* Sorts the values of every feature into bins, once for all trees that are grown on them. */
 #include "predictors/trees/bins.h"
 
 #include <math.h>

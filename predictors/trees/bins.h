@@ -9,7 +9,7 @@
 #include "predictors/data/dataset.h"
 
 #define BINS_MAX_LEVELS 65534 /* the code after the last level stands for a missing value */
-#define BINS_QUANTILES 4096   /* a histogram of 4096 entries of 16 bytes still fits a 512 KiB L2 cache many times */
+#define BINS_QUANTILES 4096   /* a histogram of 4096 entries of 16 bytes fits a 512 KiB L2 cache many times */
 
 struct bin_feature {
 	uint32_t n_levels;  /* codes 0..n_levels-1; n_levels itself: missing */

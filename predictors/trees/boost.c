@@ -1,3 +1,4 @@
+/* The model `boost`: trees fitted one after the other to what those before leave. Read grow.c next. */
 #include "predictors/trees/boost.h"
 
 #include <math.h>
@@ -133,7 +134,8 @@ static int boosting_init(struct boosting *b, const struct settings *s, const str
 	if (!b->score || !b->gradient || !b->work || !b->weight || !b->pick || !b->leaf || !b->start)
 		return err_fail(err, ERR_NOMEM, "out of memory to boost on %zu rows", n);
 	memcpy(b->work, d->y, n * sizeof *b->work);
-	/* The lower median of an even number, as in scikit-learn: predictions then mean the same there and here. */
+	/* The lower median of an even number, as in scikit-learn: predictions then mean the same there and
+	 * here. */
 	b->base = b->loss == LOSS_SQUARED ? stats_mean(d->y, n) : stats_percentile(b->work, n, 50.0);
 	for (size_t i = 0; i < n; i++)
 		b->score[i] = b->base;

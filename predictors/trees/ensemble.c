@@ -1,3 +1,5 @@
+/* A finished set of trees that predicts: walking the trees, or an exact table of cells. Read ensemble_masks.c
+ * next. */
 #include "predictors/trees/ensemble.h"
 
 #include <math.h>
@@ -288,7 +290,8 @@ static double look_up(const struct ensemble *e, const double *x)
 	for (size_t f = 0; f < e->n_features; f++) {
 		if (e->n_cuts[f] == 0)
 			continue;
-		if (isnan(x[f])) { /* the table has no cells for missing values; the walk gives the same bits */
+		if (isnan(x[f])) { /* the table has no cells for missing values; the walk gives the same
+		                    * bits */
 			double out;
 			(e->walk ? ensemble_predict_walks : ensemble_predict_trees)(e, x, 1, &out);
 			return out;

@@ -16,7 +16,8 @@
 struct leaf_masks {
 	size_t n_used; /* features with a threshold */
 	uint16_t *used;
-	size_t *offset; /* per used feature: its words in word[], (n_cuts + 2) rows of n_trees; the last row: missing */
+	size_t *offset; /* per used feature: its words in word[], (n_cuts + 2) rows of n_trees; the last row:
+	                 * missing */
 	uint64_t *word;
 	double *value; /* of the leaves, tree after tree */
 	uint32_t *first_leaf; /* per tree */
@@ -155,9 +156,9 @@ void ensemble_predict_masks(const struct ensemble *e, const double *x, size_t n_
 				for (size_t t = 0; t < n; t++)
 					alive[t] &= word[t];
 			}
-			/* Exactly one of a tree's own leaves is alive; bits beyond them may be set, but lie above it.
-			 * Fetching the values is what takes the time: neither wider ANDs nor several rows at once
-			 * made this faster. */
+			/* Exactly one of a tree's own leaves is alive; bits beyond them may be set, but lie
+			 * above it. Fetching the values is what takes the time: neither wider ANDs nor
+			 * several rows at once made this faster. */
 			for (size_t t = 0; t < n; t++)
 				sum += m->value[m->first_leaf[from + t] +
 						(unsigned)__builtin_ctzll(alive[t])];

@@ -1,3 +1,4 @@
+/* What forest, tree and boost share as models: prediction, importances, file. */
 #include "predictors/trees/ensemble_model.h"
 
 #include <stdlib.h>

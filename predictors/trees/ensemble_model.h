@@ -13,8 +13,8 @@ struct ensemble_model {
 };
 
 /* Sums up the trees (which stay the caller's) and their importances. */
-int ensemble_model_new(const struct tree *tree, size_t n_trees, size_t n_features, double base, double divisor,
-                       struct ensemble_model **out, struct err *err);
+int ensemble_model_new(const struct tree *tree, size_t n_trees, size_t n_features, double base,
+                       double divisor, struct ensemble_model **out, struct err *err);
 void ensemble_model_free(void *self);
 
 #define ENSEMBLE_MODEL_OPS                              \

@@ -1,3 +1,5 @@
+/* The models `forest` and `tree`: bags of rows, a tree on each, and the rows that were out of a bag. Read
+ * grow.c next. */
 #include "predictors/trees/forest.h"
 
 #include <math.h>
@@ -49,12 +51,12 @@ static uint32_t max_features_of(double setting, size_t p)
 
 struct forest_params forest_params_of(const struct settings *s, size_t n_rows, size_t n_features)
 {
-	bool single = s->spec == tree_spec;
+	bool single = s->spec == tree_spec, absolute = settings_get(s, "criterion") == 1;
 	double depth = settings_get(s, "depth");
 
 	return (struct forest_params){
 		.grow = {
-			.criterion = settings_get(s, "criterion") == 1 ? CRITERION_ABSOLUTE : CRITERION_SQUARED,
+			.criterion = absolute ? CRITERION_ABSOLUTE : CRITERION_SQUARED,
 			.max_depth = depth == 0 ? UINT32_MAX : (uint32_t)depth,
 			.max_features = max_features_of(settings_get(s, "max_features"), n_features),
 			.min_split = rows_of(settings_get(s, "min_samples_split"), n_rows, 2),

@@ -1,3 +1,5 @@
+/* Grows a tree breadth first: the levels of a feature in a node, the best split, and the rows on its two
+ * sides. */
 #include "predictors/trees/grow_internal.h"
 
 #include <stdlib.h>
@@ -350,7 +352,8 @@ static void part_rows(struct grower *g, size_t lo, size_t hi)
 	PART(double, g->y);
 }
 
-/* The lower value where rounding would reach the upper one; halves first, so that huge values do not overflow. */
+/* The lower value where rounding would reach the upper one; halves first, so that huge values do not
+ * overflow. */
 static double midpoint(double a, double b)
 {
 	double m = a / 2.0 + b / 2.0;
@@ -421,7 +424,7 @@ static void apply_split(struct grower *g, struct tree *t, uint32_t node, uint32_
 	g->node_hi[left] = g->node_lo[right] = (uint32_t)mid;
 	g->node_hi[right] = (uint32_t)hi;
 	if (may_split(g, (uint32_t)(mid - lo), depth + 1) || may_split(g, (uint32_t)(hi - mid), depth + 1))
-		part_rows(g, lo, hi); /* otherwise nobody looks at these rows again */
+		part_rows(g, lo, hi); /* otherwise these rows are not looked at again */
 	t->n_nodes += 2;
 }
 

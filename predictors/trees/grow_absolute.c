@@ -7,7 +7,8 @@
  *     D(A) = sum_i gap_i min(C_i, W - C_i)      with gap_i = y_{i+1} - y_i over all rows of the node,
  *
  * because each gap is crossed by the rows on its lighter side. With min(c, W-c) = (W - |2c - W|) / 2
- * and R the rest of the node (total weight V, cumulative weight T_i), and since (2c - W) + (2(T-c) - (V-W)) = 2T - V:
+ * and R the rest of the node (total weight V, cumulative weight T_i), and since (2c - W) + (2(T-c) - (V-W)) =
+ * 2T - V:
  *
  *     D(A) + D(R) = (V sum_i gap_i - S) / 2,    S = sum_i gap_i (|z_i| + |t_i - z_i|),
  *     z_i = 2 C_i - W,  t_i = 2 T_i - V.

@@ -1,4 +1,4 @@
-/* Shared by grow.c and its two criteria; nobody else includes this. */
+/* Shared by grow.c and its two criteria, grow_squared.c and grow_absolute.c. */
 #ifndef PREDICTORS_TREES_GROW_INTERNAL_H
 #define PREDICTORS_TREES_GROW_INTERNAL_H
 
@@ -48,7 +48,8 @@ struct grower {
 	/* Per node. */
 	uint32_t *node_lo, *node_hi, *node_weight;
 	uint64_t *node_key;
-	uint64_t *node_constant; /* bit f (of the first 64): feature f has one value in this node and so below it */
+	uint64_t *node_constant; /* bit f (of the first 64): feature f has one value in this node and so below
+	                          * it */
 	double *node_sum;        /* squared: sum of weight*y; absolute: sum of weight*|y - median| */
 	size_t node_cap;
 

@@ -141,7 +141,8 @@ static void awkward_tables_give_finite_predictions(const struct predictor_ops *o
 			if (!isfinite(out[i]) && !strstr(why, "unstable") && (i < 3 || may_refuse))
 				fail_msg("%s, table %zu, row %d: %g", ops->name, k, i, out[i]);
 		}
-		if (may_refuse) { /* times are a law of the batch and the cpus there, not whatever the labels are */
+		if (may_refuse) { /* times are a law of the batch and the cpus there, not whatever the labels
+		                   * are */
 			predictor_release(&p);
 			continue;
 		}

@@ -429,7 +429,7 @@ bool des_agrees(struct des_mean sim, double want, double share)
 {
 	double off = fabs(sim.mean - want);
 
-	if (off <= sim.half && off <= share * sqrt(des_thrift()) * fabs(want))
+	if (off <= DES_SURE * sim.half && sim.half <= DES_WIDEST * share * sqrt(des_thrift()) * fabs(want))
 		return true;
 	printf("# simulated %.6g +- %.3g, expected %.6g: off by %.2f %%\n", sim.mean, sim.half, want,
 	       100.0 * off / fabs(want));

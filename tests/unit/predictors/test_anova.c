@@ -123,8 +123,8 @@ static void check_term(const struct anova *a, const char *name, size_t df, doubl
 
 /* 2^2 with two replications. Cell means 3.0 5.4 4.2 9.2; effects q_a = (5.4 + 9.2 - 3.0 - 4.2) / 4 = 1.85,
  * q_b = 1.25, q_ab = 0.65; SS = 2^2 * 2 * q^2 = 27.38, 12.5, 3.38 (Jain, The Art of Computer Systems
- * Performance Analysis, section 18.4); within cells 0.02 + 0.08 + 0.08 + 0.02 = 0.2 on 4 df, so F = SS / 0.05.
- * p: F distribution with 1 and 4 df, from SciPy. */
+ * Performance Analysis, section 18.4); within cells 0.02 + 0.08 + 0.08 + 0.02 = 0.2 on 4 df, so F = SS /
+ * 0.05. p: F distribution with 1 and 4 df, from SciPy. */
 static const char two_by_two[] = "a,b,y\n"
 				 "-1,-1,3.1\n-1,-1,2.9\n1,-1,5.2\n1,-1,5.6\n"
 				 "-1,1,4.0\n-1,1,4.4\n1,1,9.1\n1,1,9.3\n";
@@ -172,8 +172,8 @@ TEST(test_two_by_two_as_by_hand)
 	data_release(&d);
 }
 
-/* 2^3 without replications, up to order 2: the residual is the interaction of all three. Contrasts by hand from
- * 2.1 3.7 2.9 6.1 1.3 4.4 3.2 8.8 (a fastest): sum of y with the signs, squared, over 8. */
+/* 2^3 without replications, up to order 2: the residual is the interaction of all three. Contrasts by hand
+ * from 2.1 3.7 2.9 6.1 1.3 4.4 3.2 8.8 (a fastest): sum of y with the signs, squared, over 8. */
 TEST(test_two_cubed_as_by_hand)
 {
 	static const double y[8] = { 2.1, 3.7, 2.9, 6.1, 1.3, 4.4, 3.2, 8.8 };
@@ -287,7 +287,8 @@ TEST(test_courier_numbers_as_the_authors_printed)
 	near(term(a, "network:cpus:njobs:batch")->ss, 19.958605266409, 1e-8);
 	near(coefficient(a, "(intercept)")->se, 104.365091590897, 1e-10);
 	near(coefficient(a, "batch")->estimate, -0.652839277000139, 1e-10);
-	/* t(0.975; 80 df) = 1.990063421254446: its closed form for even df, in 40 digits; SciPy is 1e-10 off */
+	/* t(0.975; 80 df) = 1.990063421254446: its closed form for even df, in 40 digits; SciPy is 1e-10
+	 * off */
 	near(coefficient(a, "batch")->low, -0.652839277000139 - 1.990063421254446 * 0.353749485923426, 1e-11);
 	near(coefficient(a, "batch")->high, -0.652839277000139 + 1.990063421254446 * 0.353749485923426,
 	     1e-10);

@@ -1,5 +1,5 @@
-/* The learning curve as a model: what it finds again in worlds with a known law, how it goes on beyond the epochs
- * it has seen, and beside forests on the measured profile. */
+/* The learning curve as a model: what it finds again in worlds with a known law, how it goes on beyond the
+ * epochs it has seen, and beside forests on the measured profile. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,8 @@
 enum { NET, BATCH, AT_EPOCHS, WIDTH };
 static const uint8_t world_role[WIDTH] = { ROLE_CATEGORY, ROLE_BATCH, ROLE_EPOCHS };
 
-/* Two networks, the larger one slower and better in the end; iterations to the power `beta` of the batch count. */
+/* Two networks, the larger one slower and better in the end; iterations to the power `beta` of the batch
+ * count. */
 static double truth(double net, double batch, double epochs, double beta)
 {
 	double work = log(epochs * 12000.0) - beta * log(batch) - log(12000.0) + log(64.0) * beta;
@@ -386,8 +387,8 @@ TEST(test_the_hybrid_knows_the_time_of_any_number_of_epochs)
 	profile_close(&p);
 }
 
-/* The 90 % point of the lateness of a run's last epoch, of one of its epochs at random, and of its worst; and how many
- * rows of each epoch are no later than that. Why train.c takes the worst. */
+/* The 90 % point of the lateness of a run's last epoch, of one of its epochs at random, and of its worst; and
+ * how many rows of each epoch are no later than that. Why train.c takes the worst. */
 TEST(test_a_bound_from_last_epochs_fails_for_first_ones_and_one_from_the_worst_holds)
 {
 	static const char *const from[] = { "the last epoch", "one at random", "the worst epoch" };

@@ -236,8 +236,8 @@ TEST(test_the_measured_profile_has_four_rows_a_run)
 #define N_RUNS 60
 #define N_EPOCHS 4
 
-/* Every run has its own number of cpus and a time and accuracy that nothing predicts, the same at all its epochs: who
- * has seen one row of a run knows the others, and nobody else knows anything. */
+/* Every run has its own number of cpus and a time and accuracy that nothing predicts, the same at all its
+ * epochs: who has seen one row of a run knows the others, and nobody else knows anything. */
 static struct curves *unpredictable(uint64_t seed)
 {
 	struct strbuf runs = { 0 }, curve = { 0 };

@@ -260,3 +260,21 @@ TEST(test_running_out_of_memory_anywhere_leaves_nothing_behind)
 	assert_true(k > 20);
 	dataset_free(d);
 }
+
+TEST(test_a_bag_draws_as_many_rows_as_there_are_from_all_of_them)
+{
+	uint32_t weight[7], seen[7] = { 0 };
+
+	for (size_t tree = 0; tree < 60; tree++) {
+		uint32_t drawn = 0;
+
+		forest_draw(5, tree, true, 7, weight);
+		for (size_t i = 0; i < 7; i++) {
+			drawn += weight[i];
+			seen[i] += weight[i];
+		}
+		assert_int_equal(drawn, 7);
+	}
+	for (size_t i = 0; i < 7; i++) /* 60 expected; never drawn in 60 bags is (6/7)^420 = 1e-28 */
+		assert_true(seen[i] > 0);
+}

@@ -147,8 +147,8 @@ TEST(test_far_outside_the_queue_speaks_alone)
 	predictor_predict(&q, x, 1, &b);
 	inside = fabs(log(a / b));
 	assert_true(inside > 0.1); /* there the forest has something to say */
-	x[1] = 8 +
-	       7; /* cpus were 1 to 8: one range outside, so half of it is left; at the nearest point inside */
+	x[1] = 8 + 7; /* cpus were 1 to 8: one range outside, so half of it is left; at the nearest point
+	           * inside */
 	predictor_predict(&h, x, 1, &a);
 	predictor_predict(&q, x, 1, &b);
 	edge = log(a / b);

@@ -167,7 +167,8 @@ TEST(test_linear_equals_exact_arithmetic_on_the_courier_table)
 	release(&d);
 }
 
-/* From scikit-learn 1.2: coefficients of cpu batch njobs network processes, intercept, prediction of row 37. */
+/* From scikit-learn 1.2: coefficients of cpu batch njobs network processes, intercept, prediction of row
+ * 37. */
 static void check_shrunk(const struct predictor_ops *ops, const char *settings, const struct dataset *d,
 			 const double *want, double tolerance)
 {

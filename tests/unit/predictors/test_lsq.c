@@ -39,7 +39,8 @@ static void near(double got, double want, double relative)
 
 /* By hand: x = 1 2 4, y = 3.1 4.9 9.3. mean x 7/3, mean y 17.3/3; Sxx = 21 - 49/3 = 14/3,
  * Sxy = sum x y - n mean mean = 3.1 + 9.8 + 37.2 - 7 * 17.3 / 3 = 29.2/3; slope = 29.2 / 14;
- * RSS = Syy - Sxy^2 / Sxx; Syy = 120.11 - 17.3^2 / 3. Var slope = 3/14; var intercept = 1/3 + (7/3)^2 3/14. */
+ * RSS = Syy - Sxy^2 / Sxx; Syy = 120.11 - 17.3^2 / 3. Var slope = 3/14; var intercept = 1/3 + (7/3)^2
+ * 3/14. */
 TEST(test_line_through_three_points_as_by_hand)
 {
 	double x[] = { 1, 2, 4 }, y[] = { 3.1, 4.9, 9.3 };

@@ -94,8 +94,8 @@ static int train(const struct predictor_ops *ops, const char *settings)
 	return rc;
 }
 
-/* A hybrid has all kinds of fits: those of the folds, the model itself, those of the residuals and those with one
- * end of a factor held out. */
+/* A hybrid has all kinds of fits: those of the folds, the model itself, those of the residuals and those with
+ * one end of a factor held out. */
 TEST(test_no_fit_begins_after_the_stop)
 {
 	struct predictor_ops ops = counting(&hybrid_ops, SIZE_MAX, SIZE_MAX);

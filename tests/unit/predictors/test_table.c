@@ -276,6 +276,8 @@ TEST(test_fingerprint_follows_the_data_and_nothing_else)
 				     default_schema));
 	assert_true(h == fingerprint("time_s,network,cpus,njobs,batch,z\n1,x,4,3,64,?\n2,y,2,1,128,?\n",
 				     default_schema));
+	assert_true(fingerprint("network,cpus,njobs,batch,time_s\nx,0,3,64,1\n", default_schema) ==
+		    fingerprint("network,cpus,njobs,batch,time_s\nx,-0,3,64,1\n", default_schema));
 	assert_true(h != fingerprint("network,cpus,njobs,batch,time_s\nx,4,3,64,1\ny,2,1,128,2.0000000001\n",
 				     default_schema));
 	assert_true(h != fingerprint("network,cpus,njobs,batch,time_s\ny,2,1,128,2\nx,4,3,64,1\n",

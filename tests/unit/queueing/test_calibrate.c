@@ -100,7 +100,8 @@ TEST(test_parameters_of_noisy_times_are_found_within_their_errors)
 		printf("%-14s %-9.4g true %-9.4g +- %.2g %s\n", calibrate_name[p], m.value[p], truth.value[p],
 		       m.se[p], calibrate_state_name[m.state[p]]);
 		assert_int_equal(m.state[p], CALIBRATE_FITTED);
-		/* eight estimates: one of them beyond three standard errors would be a one-in-fifty accident */
+		/* eight estimates: one of them beyond three standard errors would be a one-in-fifty
+		 * accident */
 		assert_true(fabs(m.value[p] - truth.value[p]) < 3.0 * m.se[p]);
 		assert_true(m.se[p] > 0.0 && m.se[p] < 0.6 * m.value[p]);
 	}

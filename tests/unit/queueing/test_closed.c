@@ -5,6 +5,7 @@
 #include "common/rng.h"
 #include "queueing/closed.h"
 #include "tests/support/des.h"
+#include "tests/support/support.h"
 #include "tests/support/test.h"
 
 static void close_to(double got, double want, double tolerance)
@@ -198,7 +199,7 @@ static double product_sum(const struct closed_network *net, size_t k, const uint
 
 TEST(test_exact_matches_the_sum_over_all_states)
 {
-	struct rng rng = rng_stream(23, 0);
+	struct rng rng = rng_stream(support_seed(23), 0);
 
 	for (int turn = 0; turn < 300; turn++) {
 		struct closed_station station[MAX_STATIONS];
@@ -269,7 +270,7 @@ TEST(test_equal_classes_are_one_class)
 
 TEST(test_throughput_stays_within_its_bounds)
 {
-	struct rng rng = rng_stream(29, 0);
+	struct rng rng = rng_stream(support_seed(29), 0);
 	solver *const solvers[] = { closed_exact, closed_approximate };
 
 	for (int turn = 0; turn < 400; turn++) {
@@ -294,8 +295,9 @@ TEST(test_throughput_stays_within_its_bounds)
 
 TEST(test_approximation_is_near_the_exact_answer)
 {
-	struct rng rng = rng_stream(31, 0);
-	double worst = 0.0, sum = 0.0;
+	struct rng rng = rng_stream(support_seed(31), 0);
+	double sum = 0.0, mean;
+	int far = 0;
 
 	for (int turn = 0; turn < 300; turn++) {
 		struct closed_station station[3] = { { CLOSED_QUEUE, 1 },
@@ -322,15 +324,31 @@ TEST(test_approximation_is_near_the_exact_answer)
 		for (size_t r = 0; r < 2; r++) {
 			double off = fabs(near.throughput_per_s[r] / exact.throughput_per_s[r] - 1.0);
 
-			worst = fmax(worst, off);
 			sum += off;
+			far += off > 0.1;
 		}
 		closed_solution_release(&exact);
 		closed_solution_release(&near);
 	}
-	/* few customers of very different demands are the hard case: 3.1 % and 14.4 % when this was written */
-	if (worst > 0.16 || sum / 600.0 > 0.035)
-		fail_msg("off by %.3f on average, by up to %.3f", sum / 600.0, worst);
+	/* Networks of this kind are off by 3.0 % in the mean (over 4,000 of them), with a standard deviation
+	 * of 2.5 %. The mean of 300 then has a standard error of 0.025 / sqrt(300) at most, as the two
+	 * classes of a network are not independent; it is within five of them but for one seed in a million.
+	 * 1.5 % are off by more than 10 %; five standard deviations of that count, with networks as the
+	 * units, are sqrt(0.015 / 300) each. The largest error of 600 says nothing: it has a long tail (12 %
+	 * to 21 % with 13 seeds). */
+	mean = sum / 600.0;
+	if (fabs(mean - 0.030) > 5.0 * 0.025 / sqrt(300.0) || far / 600.0 > 0.015 + 5.0 * sqrt(0.015 / 300.0))
+		fail_msg("off by %.4f on average, %d of 600 by more than 10 %%", mean, far);
+}
+
+/* With no more customers than servers none waits: 4 / (1.3 + 0.8 + think), to the last digit. */
+TEST(test_approximation_lets_few_customers_pass_without_a_wait)
+{
+	static const struct closed_station station[] = { { CLOSED_QUEUE, 4 }, { CLOSED_DELAY, 0 } };
+	static const double demand_s[] = { 1.3, 0.8 };
+
+	close_to(throughput(closed_approximate, station, demand_s, 2, 4, 2.6), 4.0 / (1.3 + 0.8 + 2.6),
+		 1e-12);
 }
 
 TEST(test_approximation_settles_for_large_populations)
@@ -410,7 +428,8 @@ TEST(test_limits_are_checked_before_anything_is_allocated)
 
 TEST(test_solve_is_exact_while_it_fits)
 {
-	/* 70 states of 2 numbers, 3 probabilities and 2 throughputs, with and without the shared station: 980 */
+	/* 70 states of 2 numbers, 3 probabilities and 2 throughputs, with and without the shared station:
+	 * 980 */
 	struct closed_network net = network_of_two();
 	struct closed_solution s;
 
@@ -530,7 +549,7 @@ TEST(test_exact_agrees_with_the_simulation)
 					.population = run[i].population,
 					.think_s = run[i].think_s,
 					.events = 10000000 / des_thrift(),
-					.seed = 13 };
+					.seed = support_seed(13) };
 		const struct closed_station station[] = { { CLOSED_QUEUE, run[i].cores },
 							  { CLOSED_QUEUE, 1 } };
 		const double demand_s[] = { 0.51, 0.083 };

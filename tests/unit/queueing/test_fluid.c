@@ -271,7 +271,8 @@ TEST(test_mixed_jobs_match_the_sum_done_by_hand)
 	struct fluid_times t[2];
 
 	play(&s, NULL, t);
-	/* 5 processes on 4 cores: 1.25 for the second, 0.2 + 0.5 x 1.25 + 0.3 x 11/8 = 1.2375 for the first */
+	/* 5 processes on 4 cores: 1.25 for the second, 0.2 + 0.5 x 1.25 + 0.3 x 11/8 = 1.2375 for the
+	 * first */
 	close_to(t[1].end_s, 5.0, HAND);
 	close_to(t[0].end_s, 5.0 + 10.0 - 5.0 / 1.2375, HAND);
 }

@@ -6,6 +6,7 @@
 #include "queueing/mmc.h"
 #include "queueing/ps.h"
 #include "tests/support/des.h"
+#include "tests/support/support.h"
 #include "tests/support/test.h"
 
 static void close_to(double got, double want, double tolerance)
@@ -57,7 +58,7 @@ TEST(test_share_is_fair_and_wastes_nothing)
 {
 	enum { MOST = 300 };
 	static double processes[MOST], weight[MOST], rate[MOST];
-	struct rng rng = rng_stream(11, 0);
+	struct rng rng = rng_stream(support_seed(11), 0);
 
 	for (int turn = 0; turn < 3000; turn++) {
 		size_t n = 1 + rng_below(&rng, MOST);
@@ -166,6 +167,15 @@ TEST(test_ps_job_alone_runs_at_its_processes)
 }
 
 /* The chain itself, summed until nothing is left to add. */
+/* More processes than cores are as good as the cores, also where rounding leaves no other job to meet. */
+TEST(test_ps_job_uses_no_more_than_the_cores)
+{
+	double t;
+
+	assert_int_equal(ps_mean_response_s(1e-30, 2.37, 4, 9, &t, NULL), 0);
+	close_to(t, 2.37 / 4.0, 1e-12);
+}
+
 static double response_by_chain_s(double rate, double work_s, double cores, double processes)
 {
 	double p = 1.0, sum = 1.0, number = 0.0;
@@ -237,7 +247,7 @@ TEST(test_ps_agrees_with_the_simulation)
 					 .service_s = 2.37 };
 		struct des_params p = { .station = &s,
 					.n_stations = 1,
-					.seed = 19,
+					.seed = support_seed(19),
 					.arrivals_per_s = run[i].load * run[i].cores / 2.37,
 					.events = 10000000 / des_thrift() };
 		struct des_result r;

@@ -341,7 +341,7 @@ static double time_of(struct bed *b, struct world_job j, struct world_end *e)
 	return at_s;
 }
 
-TEST(test_draws_slows_and_fails)
+TEST(test_draws_slow_down_and_fail_jobs)
 {
 	struct world_job j = bed_job(1, 0, 128.0, 3);
 	struct bed_trace t;
@@ -361,6 +361,19 @@ TEST(test_draws_slows_and_fails)
 	close_to(time_of(&b, j, &e), 0.25 * plain_s, 1e-9);
 	assert_true(e.failed && isnan(e.accuracy));
 	close_to(b.ops->count(b.run).busy_s, 0.25 * busy_s, 1e-9);
+	bed_close(&b);
+}
+
+TEST(test_jobs_of_one_kind_differ_in_accuracy_by_the_noise_of_the_file)
+{
+	struct bed_trace t;
+	struct bed b = plain_bed(&t, (struct disturbances){ 0 });
+	struct world_end first, second;
+
+	time_of(&b, bed_job(1, 0, 128.0, 3), &first);
+	time_of(&b, bed_job(2, 0, 128.0, 3), &second);
+	assert_true(first.accuracy != second.accuracy);
+	close_to(first.accuracy, second.accuracy, 0.2); /* five times the noise of 0.02, both ways */
 	bed_close(&b);
 }
 

@@ -1,8 +1,4 @@
-/* Model bundles on disk: a short header, then sections that each carry their own checksum. The facts
- * people ask about are one section of JSON; trees, coefficients and residuals are binary.
- * docs/MODEL_FORMAT.md is the contract; a change here is a change there. */
-#include "predictors/model.h"
-
+/* Reading model bundles. Nothing in a file is trusted, whatever its checksums say. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
@@ -13,245 +9,7 @@
 #include "common/io.h"
 #include "common/mem.h"
 #include "common/text/text.h"
-#include "predictors/models/widening.h"
-
-/* As in PNG: a byte that is no text, a line end that a text-mode copy would change, and the end-of-file
- * of old terminals. */
-static const unsigned char magic[8] = { 0x89, 'P', 'R', 'M', '\r', '\n', 0x1a, '\n' };
-
-#define HEADER_BYTES 24 /* magic, version, number of sections, their checksum */
-#define SECTION_BYTES 20 /* tag, length, checksum */
-#define META_MAX_BYTES ((size_t)64 << 20)
-#define MAX_CANDIDATES 65536
-#define NAME_SHOWN 160 /* bytes of a file's name in a message */
-
-enum section_id {
-	SECTION_META,
-	SECTION_TIME,
-	SECTION_ACCURACY,
-	SECTION_TIME_BOUNDS,
-	SECTION_ACCURACY_BOUNDS,
-	N_SECTIONS
-};
-static const char section_tag[N_SECTIONS][5] = { "META", "TMOD", "AMOD", "TRES", "ARES" };
-
-static void target_release(struct model_target *t)
-{
-	predictor_release(&t->predictor);
-	conformal_release(&t->conformal);
-	free(t->importance);
-	free(t->permutation);
-	free(t->widening);
-}
-
-void model_free(struct model *m)
-{
-	if (!m)
-		return;
-	target_release(&m->time);
-	target_release(&m->accuracy);
-	features_free(m->features);
-	schema_free(m->schema);
-	free(m->candidate);
-	free(m);
-}
-
-double model_upper(const struct model *m, const struct model_target *t, const double *x, double q,
-		   double predicted)
-{
-	return conformal_upper(&t->conformal, conformal_widened(q, widening_at(t->widening, m->features, x)),
-			       predicted);
-}
-
-int model_compile(struct model *m, struct err *err)
-{
-	struct model_target *target[] = { &m->time, &m->accuracy };
-
-	for (size_t i = 0; i < 2; i++) {
-		struct predictor *p = &target[i]->predictor;
-		int rc = p->ops && p->ops->compile ? p->ops->compile(p->self, err) : 0;
-
-		if (rc)
-			return rc;
-	}
-	return 0;
-}
-
-/* ---- writing ---- */
-
-static void put_numbers(struct json_writer *w, const char *key, const double *v, size_t n)
-{
-	json_put_key(w, key);
-	json_open(w, '[');
-	for (size_t i = 0; i < n; i++)
-		json_put_number(w, v[i]);
-	json_close(w, ']');
-}
-
-static void put_score(struct json_writer *w, const char *key, const struct score *s)
-{
-	json_put_key(w, key);
-	json_open(w, '{');
-	json_kv_number(w, "mse", s->mse);
-	json_kv_number(w, "r2", s->r2);
-	json_kv_number(w, "mape", s->mape);
-	json_kv_number(w, "mae", s->mae);
-	json_close(w, '}');
-}
-
-static void put_target(struct json_writer *w, const char *key, const struct model_target *t,
-		       size_t n_features)
-{
-	json_put_key(w, key);
-	json_open(w, '{');
-	json_kv_string(w, "model", t->predictor.ops->name);
-	json_put_key(w, "settings");
-	settings_to_json(&t->predictor.settings, w);
-	json_kv_int(w, "rows", (long long)t->n_rows);
-	json_put_key(w, "score");
-	json_open(w, '{');
-	put_score(w, "mean", &t->score.mean);
-	put_score(w, "sd", &t->score.sd);
-	json_kv_int(w, "folds", (long long)t->score.n_folds);
-	json_close(w, '}');
-	json_kv_string(w, "scored_by", t->scored_by);
-	json_kv_string(w, "residuals_by", t->residuals_by);
-	if (t->importance)
-		put_numbers(w, "importance", t->importance, n_features);
-	if (t->permutation)
-		put_numbers(w, "permutation", t->permutation, n_features);
-	if (t->conformal.n && t->conformal.log)
-		json_kv_string(w, "bounds", "log");
-	if (t->widening)
-		put_numbers(w, "widening", t->widening, n_features);
-	json_close(w, '}');
-}
-
-static void put_meta(const struct model *m, struct strbuf *out)
-{
-	struct json_writer w;
-	char text[32];
-
-	json_begin(&w, out, false);
-	json_open(&w, '{');
-	json_kv_string(&w, "program", m->program);
-	json_kv_string(&w, "created", m->created);
-	/* 64-bit numbers as text: a JSON number is a double */
-	snprintf(text, sizeof text, "%" PRIu64, m->seed);
-	json_kv_string(&w, "seed", text);
-	json_put_key(&w, "data");
-	json_open(&w, '{');
-	json_kv_string(&w, "name", m->data_name);
-	json_kv_int(&w, "rows", (long long)m->data_rows);
-	snprintf(text, sizeof text, "%016" PRIx64, m->data_fingerprint);
-	json_kv_string(&w, "fingerprint", text);
-	json_close(&w, '}');
-	json_put_key(&w, "schema");
-	schema_to_json(m->schema, &w);
-	json_put_key(&w, "features");
-	features_to_json(m->features, &w);
-	put_numbers(&w, "candidates", m->candidate, m->n_candidates);
-	put_target(&w, "time", &m->time, m->features->n);
-	if (m->accuracy.predictor.ops)
-		put_target(&w, "accuracy", &m->accuracy, m->features->n);
-	json_close(&w, '}');
-}
-
-/* The checksum covers tag and length too: a flipped bit in either must not pass for another section. */
-static uint64_t section_crc(const unsigned char *head, const void *payload, size_t len)
-{
-	return bytes_crc64_more(bytes_crc64(head, 12), payload, len);
-}
-
-static void put_section(struct writer *w, enum section_id id, const struct strbuf *payload)
-{
-	struct writer head = { 0 };
-
-	strbuf_add(&head.out, section_tag[id], 4);
-	write_u64(&head, payload->len);
-	if (head.out.failed || payload->failed) {
-		w->out.failed = true;
-	} else {
-		strbuf_add(&w->out, head.out.text, head.out.len);
-		write_u64(w, section_crc((const unsigned char *)head.out.text, strbuf_text(payload),
-					 payload->len));
-		strbuf_add(&w->out, strbuf_text(payload), payload->len);
-	}
-	strbuf_release(&head.out);
-}
-
-static int put_predictor(struct writer *w, enum section_id id, const struct predictor *p, struct err *err)
-{
-	struct writer payload = { 0 };
-	int rc = p->ops->save(p->self, &payload, err);
-
-	if (!rc)
-		put_section(w, id, &payload.out);
-	strbuf_release(&payload.out);
-	return rc;
-}
-
-static void put_bounds(struct writer *w, enum section_id id, const struct conformal *c)
-{
-	struct writer payload = { 0 };
-
-	conformal_save(c, &payload);
-	put_section(w, id, &payload.out);
-	strbuf_release(&payload.out);
-}
-
-int model_encode(const struct model *m, struct writer *w, struct err *err)
-{
-	const bool accuracy = m->accuracy.predictor.ops;
-	struct writer head = { 0 };
-	struct strbuf meta = { 0 };
-	size_t start = w->out.len;
-	int rc;
-
-	if (!m->time.predictor.ops)
-		return err_fail(err, ERR_ARG, "a model file needs a model of the time");
-	if (m->n_candidates > MAX_CANDIDATES)
-		return err_fail(err, ERR_ARG, "%zu candidates: a model file holds at most %d",
-				m->n_candidates, MAX_CANDIDATES);
-	strbuf_add(&head.out, magic, sizeof magic);
-	write_u32(&head, MODEL_FORMAT_VERSION);
-	write_u32(&head, 2 + (accuracy ? 1 : 0) + (m->time.conformal.n ? 1 : 0) +
-				 (accuracy && m->accuracy.conformal.n ? 1 : 0));
-	if (!head.out.failed)
-		write_u64(&head, bytes_crc64(head.out.text, head.out.len));
-	strbuf_add(&w->out, strbuf_text(&head.out), head.out.len);
-	put_meta(m, &meta);
-	put_section(w, SECTION_META, &meta);
-	rc = put_predictor(w, SECTION_TIME, &m->time.predictor, err);
-	if (!rc && accuracy)
-		rc = put_predictor(w, SECTION_ACCURACY, &m->accuracy.predictor, err);
-	if (!rc && m->time.conformal.n)
-		put_bounds(w, SECTION_TIME_BOUNDS, &m->time.conformal);
-	if (!rc && accuracy && m->accuracy.conformal.n)
-		put_bounds(w, SECTION_ACCURACY_BOUNDS, &m->accuracy.conformal);
-	if (!rc && (w->out.failed || head.out.failed))
-		rc = err_nomem(err, "the model file");
-	if (!rc && (meta.len > META_MAX_BYTES || w->out.len - start > MODEL_MAX_BYTES))
-		rc = err_fail(err, ERR_ARG,
-			      "a model file of %zu bytes (%zu of description): at most %zu (%zu)",
-			      w->out.len - start, meta.len, MODEL_MAX_BYTES, META_MAX_BYTES);
-	strbuf_release(&head.out);
-	strbuf_release(&meta);
-	return rc;
-}
-
-int model_save(const struct model *m, const char *path, struct err *err)
-{
-	struct writer w = { 0 };
-	int rc = model_encode(m, &w, err);
-
-	if (!rc)
-		rc = io_write_file(path, strbuf_text(&w.out), w.out.len, err);
-	strbuf_release(&w.out);
-	return rc;
-}
-
-/* ---- reading ---- */
+#include "predictors/file/model_file.h"
 
 struct section {
 	const unsigned char *payload;
@@ -268,7 +26,7 @@ static int check_header(const char *name, const unsigned char *bytes, size_t len
 
 	if (!len)
 		return err_fail(err, ERR_FORMAT, "%s: not a Postrider model: it is empty", name);
-	if (memcmp(bytes, magic, len < sizeof magic ? len : sizeof magic) != 0) {
+	if (memcmp(bytes, model_magic, len < sizeof model_magic ? len : sizeof model_magic) != 0) {
 		char first[32] = "";
 
 		for (size_t i = 0; i < len && i < 8; i++)
@@ -279,7 +37,7 @@ static int check_header(const char *name, const unsigned char *bytes, size_t len
 		return err_fail(err, ERR_FORMAT,
 				"%s: ends at offset %zu inside the header, %zu more bytes expected", name,
 				len, HEADER_BYTES - len);
-	r.at = sizeof magic;
+	r.at = sizeof model_magic;
 	version = read_u32(&r);
 	*out_sections = read_u32(&r);
 	crc = read_u64(&r);
@@ -322,13 +80,13 @@ static int find_sections(const char *name, const unsigned char *bytes, size_t le
 					"%s: ends at offset %zu inside section %s, %" PRIu64
 					" more bytes expected",
 					name, len, tag, size - read_left(&r));
-		if (crc != section_crc(bytes + at, bytes + r.at, (size_t)size))
+		if (crc != model_section_crc(bytes + at, bytes + r.at, (size_t)size))
 			return err_fail(
 				err, ERR_FORMAT,
 				"%s: the checksum of section %s at offset %zu does not match: damaged", name,
 				tag, at);
 		for (int k = 0; k < N_SECTIONS; k++)
-			if (!memcmp(bytes + at, section_tag[k], 4))
+			if (!memcmp(bytes + at, model_section_tag[k], 4))
 				id = k;
 		if (id < 0)
 			return err_fail(err, ERR_FORMAT, "%s: unknown section '%s' at offset %zu", name, tag,
@@ -447,7 +205,7 @@ static int get_settings(const struct source *src, const struct json *v, struct p
 	for (const struct json *m = json_first(s); m; m = json_next(m)) {
 		if (settings_set_json(&p->settings, json_key(m), m, src->err)) {
 			if (src->err->code == ERR_ARG)
-				src->err->code = ERR_FORMAT; /* nobody asked for it: the file says it */
+				src->err->code = ERR_FORMAT; /* the file says it, not the caller */
 			return err_prefix(src->err, "%s: %s.settings", src->name, src->where);
 		}
 	}
@@ -598,10 +356,10 @@ static int check_end(const char *name, enum section_id id, const struct section 
 {
 	if (r->failed)
 		return err_fail(err, ERR_FORMAT, "%s: section %s at offset %zu ends before its contents do",
-				name, section_tag[id], s->offset);
+				name, model_section_tag[id], s->offset);
 	if (r->at < r->len)
 		return err_fail(err, ERR_FORMAT, "%s: section %s: %zu bytes too many from offset %zu", name,
-				section_tag[id], r->len - r->at, s->offset + r->at);
+				model_section_tag[id], r->len - r->at, s->offset + r->at);
 	return 0;
 }
 
@@ -617,14 +375,14 @@ static int get_payloads(const char *name, const struct section *section, enum se
 	if (section[id].present != (ops != NULL) || (section[bounds].present && !ops))
 		return err_fail(err, ERR_FORMAT,
 				"%s: section META and section %s do not agree on what is there", name,
-				section_tag[section[id].present != (ops != NULL) ? id : bounds]);
+				model_section_tag[section[id].present != (ops != NULL) ? id : bounds]);
 	if (!ops)
 		return 0;
 	rc = ops->load(&r, out->predictor.n_features, &out->predictor.self, err);
 	if (rc) {
 		if (rc != -ERR_NOMEM)
 			err->code = ERR_FORMAT;
-		return err_prefix(err, "%s: section %s at offset %zu (%s)", name, section_tag[id],
+		return err_prefix(err, "%s: section %s at offset %zu (%s)", name, model_section_tag[id],
 				  section[id].offset, ops->name);
 	}
 	rc = check_end(name, id, &section[id], &r, err);
@@ -635,7 +393,7 @@ static int get_payloads(const char *name, const struct section *section, enum se
 	rc = conformal_load(&r, &out->conformal, err);
 	out->conformal.log = log;
 	if (rc)
-		return err_prefix(err, "%s: section %s at offset %zu", name, section_tag[bounds],
+		return err_prefix(err, "%s: section %s at offset %zu", name, model_section_tag[bounds],
 				  section[bounds].offset);
 	return check_end(name, bounds, &section[bounds], &r, err);
 }

@@ -1,0 +1,48 @@
+/* A model bundle in memory. predictors/file/ writes and reads it. */
+#include "predictors/model.h"
+
+#include <stdlib.h>
+
+#include "predictors/models/widening.h"
+
+static void target_release(struct model_target *t)
+{
+	predictor_release(&t->predictor);
+	conformal_release(&t->conformal);
+	free(t->importance);
+	free(t->permutation);
+	free(t->widening);
+}
+
+void model_free(struct model *m)
+{
+	if (!m)
+		return;
+	target_release(&m->time);
+	target_release(&m->accuracy);
+	features_free(m->features);
+	schema_free(m->schema);
+	free(m->candidate);
+	free(m);
+}
+
+double model_upper(const struct model *m, const struct model_target *t, const double *x, double q,
+		   double predicted)
+{
+	return conformal_upper(&t->conformal, conformal_widened(q, widening_at(t->widening, m->features, x)),
+			       predicted);
+}
+
+int model_compile(struct model *m, struct err *err)
+{
+	struct model_target *target[] = { &m->time, &m->accuracy };
+
+	for (size_t i = 0; i < 2; i++) {
+		struct predictor *p = &target[i]->predictor;
+		int rc = p->ops && p->ops->compile ? p->ops->compile(p->self, err) : 0;
+
+		if (rc)
+			return rc;
+	}
+	return 0;
+}

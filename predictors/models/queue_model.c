@@ -1,0 +1,426 @@
+/* What the models that know queueing share: features as the roles that a queueing model asks for, the
+ * calibrated model (queueing/calibrate.h) on features, and importances of models without splits. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "predictors/data/schema.h"
+#include "predictors/models/queueing_models.h"
+
+#define FAR 1e3 /* values further outside the training range than this factor count as that far */
+
+/* ---- features into jobs ---- */
+
+/* Range and mean of the values above 0; a column without any plays no role. */
+static void measure_role(struct queue_map *m, const struct dataset *d, enum feature_role role)
+{
+	double low = INFINITY, high = 0.0, mean = 0.0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < d->n_rows && m->at[role] >= 0; i++) {
+		double v = d->x[i * d->n_features + (size_t)m->at[role]];
+
+		if (!(v > 0.0) || !isfinite(v))
+			continue;
+		low = fmin(low, v);
+		high = fmax(high, v);
+		mean += (v - mean) / (double)++n;
+	}
+	if (!n)
+		m->at[role] = -1;
+	m->low[role] = n ? fmax(low / FAR, 1e-300) : 1.0;
+	m->high[role] = n ? fmin(high * FAR, 1e300) : 1.0;
+	m->mean[role] = n ? mean : 1.0;
+}
+
+static void measure_category(struct queue_map *m, const struct dataset *d, size_t feature)
+{
+	double mean = 0.0;
+	size_t n = 0;
+
+	if (m->n_categories == CALIBRATE_MAX_CATEGORIES)
+		return; /* the forest of the hybrid sees the others */
+	for (size_t i = 0; i < d->n_rows; i++) {
+		double v = d->x[i * d->n_features + feature];
+
+		if (isfinite(v) && fabs(v) <= 1.0)
+			mean += (v - mean) / (double)++n;
+	}
+	m->category_mean[m->n_categories] = mean;
+	m->category[m->n_categories++] = (uint32_t)feature;
+}
+
+int queue_map_make(const char *title, const struct settings *s, const struct dataset *d,
+		   struct queue_map *out, struct err *err)
+{
+	struct queue_map m = { .samples = settings_get(s, "samples"), .epochs = settings_get(s, "epochs") };
+
+	for (int r = 0; r < N_ROLES; r++)
+		m.at[r] = -1;
+	for (size_t f = 0; d->role && f < d->n_features; f++) {
+		if (d->role[f] == ROLE_CATEGORY)
+			measure_category(&m, d, f);
+		else if (d->role[f] != ROLE_NONE && m.at[d->role[f]] < 0)
+			m.at[d->role[f]] = (int32_t)f;
+	}
+	for (int r = 1; r < N_ROLES; r++)
+		measure_role(&m, d, (enum feature_role)r);
+	for (int r = ROLE_BATCH; r <= ROLE_CPUS; r++)
+		if (m.at[r] < 0)
+			return err_fail(
+				err, ERR_NODATA,
+				"%s: no column of numbers above 0 is the %s; a schema's \"%s\" names it",
+				title, schema_role_name[r], r == ROLE_BATCH ? "decision" : "roles");
+	*out = m;
+	return 0;
+}
+
+static double role_value(const struct queue_map *m, const double *x, enum feature_role role, double otherwise)
+{
+	double v;
+
+	if (m->at[role] < 0)
+		return otherwise;
+	v = x[m->at[role]];
+	if (isnan(v))
+		return m->mean[role];
+	return v < m->low[role] ? m->low[role] : v > m->high[role] ? m->high[role] : v;
+}
+
+void queue_map_job(const struct queue_map *m, const double *x, struct calibrate_job *out)
+{
+	double njobs = role_value(m, x, ROLE_NJOBS, 1.0);
+
+	out->batch = role_value(m, x, ROLE_BATCH, 1.0);
+	out->cpus = role_value(m, x, ROLE_CPUS, 1.0);
+	out->processes = m->at[ROLE_PROCESSES] >= 0 && !isnan(x[m->at[ROLE_PROCESSES]])
+				 ? role_value(m, x, ROLE_PROCESSES, 1.0)
+				 : out->cpus * njobs;
+	out->iterations = role_value(m, x, ROLE_SAMPLES, m->samples) / out->batch *
+			  role_value(m, x, ROLE_EPOCHS, m->epochs);
+	for (size_t k = 0; k < m->n_categories; k++) {
+		double v = x[m->category[k]];
+
+		out->category[k] = v >= 0.0 && v <= 1.0 ? v : m->category_mean[k];
+	}
+}
+
+void queue_map_save(const struct queue_map *m, struct writer *w)
+{
+	for (int r = 1; r < N_ROLES; r++) {
+		write_u32(w, (uint32_t)(m->at[r] + 1));
+		write_f64(w, m->low[r]);
+		write_f64(w, m->high[r]);
+		write_f64(w, m->mean[r]);
+	}
+	write_f64(w, m->samples);
+	write_f64(w, m->epochs);
+	write_u32(w, m->n_categories);
+	for (size_t k = 0; k < m->n_categories; k++) {
+		write_u32(w, m->category[k]);
+		write_f64(w, m->category_mean[k]);
+	}
+}
+
+int queue_map_load(struct reader *r, size_t n_features, struct queue_map *out, struct err *err)
+{
+	struct queue_map m = { .at = { -1 } };
+	bool good = true;
+
+	for (int k = 1; k < N_ROLES; k++) {
+		uint32_t at = read_u32(r);
+
+		m.low[k] = read_f64(r);
+		m.high[k] = read_f64(r);
+		m.mean[k] = read_f64(r);
+		good &= at <= n_features && m.low[k] > 0.0 && m.high[k] >= m.low[k] && isfinite(m.high[k]) &&
+			m.mean[k] >= m.low[k] && m.mean[k] <= m.high[k];
+		m.at[k] = at <= n_features ? (int32_t)at - 1 : -1;
+	}
+	m.samples = read_f64(r);
+	m.epochs = read_f64(r);
+	m.n_categories = read_u32(r);
+	good &= m.samples > 0.0 && isfinite(m.samples) && m.epochs > 0.0 && isfinite(m.epochs) &&
+		m.n_categories <= CALIBRATE_MAX_CATEGORIES;
+	for (size_t k = 0; good && k < m.n_categories; k++) {
+		m.category[k] = read_u32(r);
+		m.category_mean[k] = read_f64(r);
+		good &= m.category[k] < n_features && fabs(m.category_mean[k]) <= 1.0;
+	}
+	if (r->failed || !good || m.at[ROLE_BATCH] < 0 || m.at[ROLE_CPUS] < 0)
+		return err_fail(err, ERR_FORMAT,
+				"the columns of the queueing model are no columns of this file");
+	*out = m;
+	return 0;
+}
+
+/* ---- the calibrated model ---- */
+
+static int jobs_of(const struct queue_map *m, const struct dataset *d, struct calibrate_job **out,
+		   struct err *err)
+{
+	struct calibrate_job *job = mem_calloc(d->n_rows, sizeof *job);
+
+	if (!job)
+		return err_nomem(err, "%zu jobs", d->n_rows);
+	for (size_t i = 0; i < d->n_rows; i++)
+		queue_map_job(m, d->x + i * d->n_features, &job[i]);
+	*out = job;
+	return 0;
+}
+
+int queue_model_fit(const char *title, const struct settings *s, const struct dataset *d,
+		    const struct calibrate_params *how, struct queue_model *out, struct err *err)
+{
+	struct queue_model m = { 0 };
+	struct calibrate_job *job = NULL;
+	int rc = queue_map_make(title, s, d, &m.map, err);
+
+	if (!rc)
+		rc = jobs_of(&m.map, d, &job, err);
+	if (!rc) {
+		struct calibrate_params p = { .job = job,
+					      .n = d->n_rows,
+					      .time_s = d->y,
+					      .n_categories = m.map.n_categories,
+					      .cores = settings_get(s, "cores"),
+					      .leverage = how->leverage,
+					      .stop = how->stop };
+
+		rc = calibrate_fit(&p, &m.c, err);
+		if (rc)
+			err_prefix(err, "%s", title);
+	}
+	free(job);
+	if (!rc)
+		*out = m;
+	return rc;
+}
+
+double queue_model_time_s(const struct queue_model *m, const double *x)
+{
+	struct calibrate_job j;
+
+	queue_map_job(&m->map, x, &j);
+	return calibrate_time_s(&m->c, &j);
+}
+
+void queue_model_shares(const struct queue_model *m, const double *x, double *out_cpu_share,
+			double *out_disk_share)
+{
+	const double *v = m->c.value;
+	struct calibrate_job j;
+	double all_s, disk_s;
+
+	queue_map_job(&m->map, x, &j);
+	j.processes = j.cpus; /* alone */
+	all_s = calibrate_time_s(&m->c, &j);
+	disk_s = j.iterations * (v[CALIBRATE_DISK] + v[CALIBRATE_DISK_RECORD] * j.batch) *
+		 (1.0 + j.processes / v[CALIBRATE_SATURATION]);
+	/* false too where both are infinite or neither is a number */
+	*out_disk_share = disk_s / all_s >= 0.0 && disk_s / all_s <= 1.0 ? disk_s / all_s : 0.0;
+	*out_cpu_share = 1.0 - *out_disk_share;
+}
+
+void queue_model_machine(const struct queue_model *m, double *out_cores, double *out_disk_saturation)
+{
+	*out_cores = m->c.value[CALIBRATE_CORES];
+	*out_disk_saturation = m->c.value[CALIBRATE_SATURATION];
+}
+
+void queue_map_describe(const struct queue_map *m, struct json_writer *w)
+{
+	char text[128];
+	bool samples = m->at[ROLE_SAMPLES] < 0, epochs = m->at[ROLE_EPOCHS] < 0;
+
+	if (!samples && !epochs)
+		return;
+	if (samples && epochs)
+		snprintf(text, sizeof text, "%g samples and %g epochs in every job: no column says",
+			 m->samples, m->epochs);
+	else
+		snprintf(text, sizeof text, "%g %s in every job: no column says",
+			 samples ? m->samples : m->epochs, samples ? "samples" : "epochs");
+	json_kv_string(w, "assumes", text);
+}
+
+static const char *feature_name(const struct dataset *names, size_t f)
+{
+	return names && names->name && f < names->n_features ? names->name[f] : NULL;
+}
+
+void queue_model_describe(const struct queue_model *m, const struct dataset *names, struct json_writer *w)
+{
+	const struct calibrated *c = &m->c;
+	char text[512];
+
+	json_kv_string(w, "sentence", calibrate_sentence(c, text, sizeof text));
+	queue_map_describe(&m->map, w);
+	json_put_key(w, "parameters");
+	json_open(w, '[');
+	for (size_t i = 0; i < CALIBRATE_PARAMETERS; i++) {
+		json_open(w, '{');
+		json_kv_string(w, "name", calibrate_name[i]);
+		json_kv_number(w, "value", c->value[i]);
+		json_kv_number(w, "se", c->se[i]);
+		json_kv_string(w, "state", calibrate_state_name[c->state[i]]);
+		json_close(w, '}');
+	}
+	for (size_t k = 0; k < c->n_categories; k++) {
+		const char *name = feature_name(names, m->map.category[k]);
+		const double value[2] = { c->record_log[k], c->fixed_log[k] };
+		const double se[2] = { c->record_log_se[k], c->fixed_log_se[k] };
+
+		for (int i = 0; i < 2; i++) {
+			if (isnan(se[i]))
+				continue;
+			snprintf(text, sizeof text, "%s factor of %.128s", i ? "fixed" : "record",
+				 name ? name : "a category");
+			json_open(w, '{');
+			json_kv_string(w, "name", text);
+			json_kv_number(w, "value", exp(value[i]));
+			json_kv_number(w, "se", exp(value[i]) * se[i]);
+			json_kv_string(w, "state", calibrate_state_name[CALIBRATE_FITTED]);
+			json_close(w, '}');
+		}
+	}
+	json_close(w, ']');
+	json_put_key(w, "fit");
+	json_open(w, '{');
+	json_kv_int(w, "rows", (long long)c->n_rows);
+	json_kv_int(w, "left_out", (long long)c->n_skipped);
+	json_kv_int(w, "parameters", (long long)c->n_free);
+	json_kv_number(w, "r2_log", c->r2);
+	json_kv_number(w, "sd_log", c->sd);
+	json_kv_number(w, "mape", c->mape);
+	json_close(w, '}');
+}
+
+void queue_model_remark(const struct queue_model *m, char *out, size_t size)
+{
+	size_t used = 0;
+
+	out[0] = '\0';
+	for (size_t i = 0; i < CALIBRATE_CORES && used < size; i++)
+		if (m->c.state[i] == CALIBRATE_STATED)
+			used += (size_t)snprintf(out + used, size - used, "%s %s %.3g",
+						 used ? "," : "the table cannot tell, so it is stated:",
+						 calibrate_name[i], m->c.value[i]);
+}
+
+void queue_model_save(const struct queue_model *m, struct writer *w)
+{
+	const struct calibrated *c = &m->c;
+
+	queue_map_save(&m->map, w);
+	for (size_t i = 0; i < CALIBRATE_PARAMETERS; i++) {
+		write_u8(w, c->state[i]);
+		write_f64(w, c->value[i]);
+		write_f64(w, c->se[i]);
+	}
+	for (size_t k = 0; k < c->n_categories; k++) {
+		write_f64(w, c->record_log[k]);
+		write_f64(w, c->record_log_se[k]);
+		write_f64(w, c->fixed_log[k]);
+		write_f64(w, c->fixed_log_se[k]);
+	}
+	write_u64(w, c->n_rows);
+	write_u64(w, c->n_skipped);
+	write_u32(w, (uint32_t)c->n_free);
+	write_f64(w, c->r2);
+	write_f64(w, c->sd);
+	write_f64(w, c->mape);
+}
+
+int queue_model_load(struct reader *r, size_t n_features, struct queue_model *out, struct err *err)
+{
+	struct queue_model m = { 0 };
+	struct calibrated *c = &m.c;
+	bool good = true;
+	int rc = queue_map_load(r, n_features, &m.map, err);
+
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < CALIBRATE_PARAMETERS; i++) {
+		c->state[i] = read_u8(r);
+		c->value[i] = read_f64(r);
+		c->se[i] = read_f64(r);
+		good &= c->state[i] <= CALIBRATE_ABSENT && c->value[i] >= 0.0 &&
+			(c->value[i] < 1e40 || (i == CALIBRATE_CORES && c->value[i] == INFINITY));
+	}
+	good &= c->value[CALIBRATE_EXPONENT] <= 1.0 && c->value[CALIBRATE_SATURATION] > 0.0 &&
+		c->value[CALIBRATE_CORES] > 0.0;
+	c->n_categories = m.map.n_categories;
+	for (size_t k = 0; k < c->n_categories; k++) {
+		c->record_log[k] = read_f64(r);
+		c->record_log_se[k] = read_f64(r);
+		c->fixed_log[k] = read_f64(r);
+		c->fixed_log_se[k] = read_f64(r);
+		good &= fabs(c->record_log[k]) <= CALIBRATE_MAX_LOG &&
+			fabs(c->fixed_log[k]) <= CALIBRATE_MAX_LOG;
+		c->category_record |= !isnan(c->record_log_se[k]);
+		c->category_fixed |= !isnan(c->fixed_log_se[k]);
+	}
+	c->n_rows = (size_t)read_u64(r);
+	c->n_skipped = (size_t)read_u64(r);
+	c->n_free = read_u32(r);
+	c->r2 = read_f64(r);
+	c->sd = read_f64(r);
+	c->mape = read_f64(r);
+	if (r->failed || !good)
+		return err_fail(err, ERR_FORMAT, "the parameters of the queueing model are no costs");
+	*out = m;
+	return 0;
+}
+
+/* ---- importances ---- */
+
+#define EFFECT_ROWS 32
+#define EFFECT_LEVELS 5
+
+int queue_importances(void (*predict)(const void *self, const double *x, size_t n_rows, double *out),
+		      const void *self, const struct dataset *d, double **out, struct err *err)
+{
+	size_t rows = d->n_rows < EFFECT_ROWS ? d->n_rows : EFFECT_ROWS, p = d->n_features;
+	double *share = mem_calloc(p, sizeof *share), *x = mem_array(p, sizeof *x), total = 0.0;
+
+	if (!share || !x) {
+		free(share);
+		free(x);
+		return err_nomem(err, "%zu importances", p);
+	}
+	for (size_t i = 0; i < rows; i++) {
+		const double *row = d->x + i * d->n_rows / rows * p;
+
+		memcpy(x, row, p * sizeof *x);
+		for (size_t f = 0; f < p; f++) {
+			double mean = 0.0, squares = 0.0;
+			size_t n = 0;
+
+			for (size_t k = 0; k < EFFECT_LEVELS; k++) {
+				/* values of other rows, a different part of the table for every k */
+				size_t from = (i + k * d->n_rows / EFFECT_LEVELS + k) % d->n_rows;
+				double t, e;
+
+				x[f] = d->x[from * p + f];
+				predict(self, x, 1, &t);
+				if (!(t > 0.0) || !isfinite(t))
+					continue;
+				e = log(t) - mean;
+				mean += e / (double)++n;
+				squares += e * (log(t) - mean);
+			}
+			x[f] = row[f];
+			share[f] += n > 1 ? squares / (double)n : 0.0;
+		}
+	}
+	for (size_t f = 0; f < p; f++)
+		total += share[f];
+	for (size_t f = 0; f < p && total > 0.0; f++)
+		share[f] /= total;
+	free(x);
+	*out = share;
+	return 0;
+}

@@ -1,0 +1,102 @@
+/* Shared by calibrate.c, which decides what is fitted, calibrate_rows.c, which prepares the rows, and
+ * calibrate_descend.c, which fits. */
+#ifndef QUEUEING_CALIBRATE_INTERNAL_H
+#define QUEUEING_CALIBRATE_INTERNAL_H
+
+#include <math.h>
+#include <stdbool.h>
+
+#include "queueing/calibrate.h"
+
+/* Stated where the table says nothing: shares of the fixed cost, and the speed-up that the published
+ * measurements show. */
+#define RECORD_OF_FIXED (1.0 / 300.0) /* 0.1 ms to 30 ms */
+#define DISK_OF_FIXED 0.2
+#define STATED_EXPONENT 0.8
+
+enum { N_SHARED = CALIBRATE_CORES, MAX_U = N_SHARED + 2 * CALIBRATE_MAX_CATEGORIES };
+#define U_RECORD_OF(k) (N_SHARED + (k))
+#define U_FIXED_OF(k) (N_SHARED + CALIBRATE_MAX_CATEGORIES + (k))
+
+/* How a coordinate gets its value. */
+enum hold { HOLD_FREE, HOLD_TIED /* to the fixed cost */, HOLD_CONSTANT, HOLD_ABSENT };
+
+struct row {
+	double log_t; /* of the time of one iteration */
+	double batch, log_share; /* log of min(cpus, batch, cores) */
+	double processes, crowd; /* crowd = max(1, processes / cores) */
+	double category[CALIBRATE_MAX_CATEGORIES];
+	size_t from; /* its index in the caller's table */
+};
+
+/* Replicates of a setting pull the fit like their mean, as often as there are of them. */
+struct point {
+	size_t row; /* the first of them */
+	double log_t; /* mean */
+	double weight, root; /* how many, and its square root */
+};
+
+struct problem {
+	const struct calibrate_params *p;
+	struct row *row;
+	size_t n, n_categories;
+	struct point *point;
+	size_t n_points;
+	double within; /* squares of log_t about the means of the points: no fit explains them */
+	double cores; /* INFINITY: none */
+	double log_low, log_high; /* of the saturation */
+	double median_t, median_batch, median_processes;
+	bool usable_category[CALIBRATE_MAX_CATEGORIES]; /* varies, and is no combination of earlier ones */
+};
+
+struct solution {
+	double u[MAX_U];
+	uint8_t hold[MAX_U];
+	size_t n_free;
+	double rss, aicc;
+	double variance[MAX_U]; /* of the free ones; 0: could not be told */
+	bool fitted;
+};
+
+/* What all rows share, out of the coordinates once. */
+struct costs {
+	double fixed, record, disk, disk_record, a, saturation;
+	bool categories; /* some category has a factor */
+};
+
+/* The costs of one iteration, stretched by whatever shares the machine. */
+struct terms {
+	double fixed, record, disk, disk_record, total, stretch;
+};
+
+static inline double calibrate_clamp(double v, double low, double high)
+{
+	return v < low ? low : v > high ? high : v;
+}
+
+static inline double calibrate_logistic(double u)
+{
+	return 1.0 / (1.0 + exp(-calibrate_clamp(u, -40.0, 40.0)));
+}
+
+/* ---- rows ---- */
+
+bool calibrate_usable(const struct calibrate_params *p, size_t i); /* can row i be fitted? */
+/* Fills in the rows and the points, both to be freed. *out_skipped: rows that cannot be used. */
+int calibrate_prepare(struct problem *pr, size_t *out_skipped, struct err *err);
+void calibrate_set_cores(struct problem *pr, double cores);
+
+/* ---- the fit ---- */
+
+struct costs calibrate_costs(const struct problem *pr, const struct solution *s);
+struct terms calibrate_terms(const struct costs *c, const struct solution *s, const struct row *r,
+                             size_t n_categories);
+/* d log(total) / du for every coordinate; the caller ignores those that are not free. */
+void calibrate_gradient(const struct problem *pr, const struct costs *c, const struct solution *s,
+                        const struct row *r, double *out);
+/* Akaike's criterion with the correction for small samples; the spread is a parameter too. */
+double calibrate_aicc(size_t n, size_t n_free, double rss);
+/* Moves the free coordinates of `s` to the nearest minimum. */
+int calibrate_descend(const struct problem *pr, struct solution *s, size_t max_iterations, struct err *err);
+
+#endif

@@ -1,0 +1,173 @@
+/* The rows of a calibration: which of a table can be used, what they say of the categories, and the points
+ * that replicates of a setting become. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/stats.h"
+#include "queueing/calibrate_internal.h"
+
+static bool above_zero(double v)
+{
+	return v > 0.0 && isfinite(v);
+}
+
+bool calibrate_usable(const struct calibrate_params *p, size_t i)
+{
+	const struct calibrate_job *j = &p->job[i];
+
+	for (size_t k = 0; k < p->n_categories; k++)
+		if (!isfinite(j->category[k]))
+			return false;
+	return above_zero(j->iterations) && above_zero(j->batch) && above_zero(j->cpus) &&
+	       above_zero(j->processes) && above_zero(p->time_s[i]);
+}
+
+/* A category column that varies in at least three rows each way and that no earlier ones explain: each
+ * column less its projections on those before it (Gram-Schmidt), the constant first. */
+static int find_categories(struct problem *pr, struct err *err)
+{
+	double *basis = mem_array(pr->n_categories + 1, pr->n * sizeof *basis);
+	size_t n_basis = 1;
+
+	if (!basis)
+		return err_nomem(err, "%zu categories", pr->n_categories);
+	for (size_t i = 0; i < pr->n; i++)
+		basis[i] = 1.0 / sqrt((double)pr->n);
+	for (size_t k = 0; k < pr->n_categories; k++) {
+		double *v = basis + n_basis * pr->n, norm = 0.0;
+		size_t same = 0;
+
+		for (size_t i = 0; i < pr->n; i++) {
+			v[i] = pr->row[i].category[k];
+			same += v[i] == pr->row[0].category[k];
+		}
+		if (same < 3 || pr->n - same < 3)
+			continue;
+		for (size_t b = 0; b < n_basis; b++) {
+			double dot = 0.0;
+			for (size_t i = 0; i < pr->n; i++)
+				dot += v[i] * basis[b * pr->n + i];
+			for (size_t i = 0; i < pr->n; i++)
+				v[i] -= dot * basis[b * pr->n + i];
+		}
+		for (size_t i = 0; i < pr->n; i++)
+			norm += v[i] * v[i];
+		norm = sqrt(norm);
+		if (!(norm > 1e-6))
+			continue;
+		for (size_t i = 0; i < pr->n; i++)
+			v[i] /= norm;
+		n_basis++;
+		pr->usable_category[k] = true;
+	}
+	free(basis);
+	return 0;
+}
+
+void calibrate_set_cores(struct problem *pr, double cores)
+{
+	pr->cores = cores;
+	for (size_t i = 0; i < pr->n; i++) {
+		const struct calibrate_job *j = &pr->p->job[pr->row[i].from];
+
+		pr->row[i].log_share = log(fmin(fmin(j->cpus, j->batch), cores));
+		pr->row[i].crowd = fmax(1.0, j->processes / cores);
+	}
+}
+
+static bool same_setting(const struct problem *pr, const struct row *a, const struct row *b)
+{
+	return a->batch == b->batch && a->processes == b->processes &&
+	       pr->p->job[a->from].cpus == pr->p->job[b->from].cpus &&
+	       !memcmp(a->category, b->category, pr->n_categories * sizeof *a->category);
+}
+
+/* Merged where the points left are still more than there can be parameters. */
+static int make_points(struct problem *pr, struct err *err)
+{
+	pr->point = mem_array(pr->n, sizeof *pr->point);
+	if (!pr->point)
+		return err_nomem(err, "%zu rows", pr->n);
+	for (size_t i = 0; i < pr->n; i++) {
+		struct point *p = pr->point, *end = pr->point + pr->n_points;
+
+		while (p < end && !same_setting(pr, &pr->row[p->row], &pr->row[i]))
+			p++;
+		if (p == end) {
+			*p = (struct point){ .row = i };
+			pr->n_points++;
+		}
+		p->weight += 1.0;
+		p->log_t += (pr->row[i].log_t - p->log_t) / p->weight;
+	}
+	if (pr->n_points <= N_SHARED + 2 * pr->n_categories) {
+		pr->n_points = pr->n;
+		for (size_t i = 0; i < pr->n; i++)
+			pr->point[i] = (struct point){ .row = i, .log_t = pr->row[i].log_t, .weight = 1.0 };
+	}
+	for (size_t i = 0; i < pr->n; i++) {
+		const struct point *p = pr->point;
+
+		while (p->row != i && !same_setting(pr, &pr->row[p->row], &pr->row[i]))
+			p++;
+		if (pr->n_points < pr->n)
+			pr->within += (pr->row[i].log_t - p->log_t) * (pr->row[i].log_t - p->log_t);
+	}
+	for (size_t i = 0; i < pr->n_points; i++)
+		pr->point[i].root = sqrt(pr->point[i].weight);
+	return 0;
+}
+
+int calibrate_prepare(struct problem *pr, size_t *out_skipped, struct err *err)
+{
+	int rc;
+
+	const struct calibrate_params *p = pr->p;
+	size_t n_usable = 0, seen = 0, kept;
+	double *v, low = INFINITY, high = 0.0;
+
+	for (size_t i = 0; i < p->n; i++)
+		n_usable += calibrate_usable(p, i);
+	*out_skipped = p->n - n_usable;
+	if (!n_usable)
+		return err_fail(err, ERR_NODATA, "none of %zu rows has a batch, cpus and a time above 0",
+				p->n);
+	kept = n_usable < CALIBRATE_MAX_ROWS ? n_usable : CALIBRATE_MAX_ROWS;
+	pr->row = mem_calloc(kept, sizeof *pr->row);
+	v = mem_array(kept, sizeof *v);
+	if (!pr->row || !v) {
+		free(v);
+		return err_nomem(err, "%zu rows", kept);
+	}
+	for (size_t i = 0; i < p->n; i++) {
+		const struct calibrate_job *j = &p->job[i];
+		struct row *r;
+
+		if (!calibrate_usable(p, i) || seen++ * kept / n_usable != pr->n || pr->n == kept)
+			continue;
+		r = &pr->row[pr->n++];
+		r->from = i;
+		r->log_t = log(p->time_s[i]) - log(j->iterations);
+		r->batch = j->batch;
+		r->processes = j->processes;
+		memcpy(r->category, j->category, p->n_categories * sizeof *r->category);
+		low = fmin(low, j->processes);
+		high = fmax(high, j->processes);
+	}
+	pr->log_low = log(low / 8.0); /* saturation beyond these shows in no measurement between them */
+	pr->log_high = log(8.0 * high);
+	for (size_t i = 0; i < pr->n; i++)
+		v[i] = pr->row[i].log_t;
+	pr->median_t = exp(calibrate_clamp(stats_median(v, pr->n), -300.0, 300.0));
+	for (size_t i = 0; i < pr->n; i++)
+		v[i] = pr->row[i].batch;
+	pr->median_batch = stats_median(v, pr->n);
+	for (size_t i = 0; i < pr->n; i++)
+		v[i] = pr->row[i].processes;
+	pr->median_processes = stats_median(v, pr->n);
+	free(v);
+	rc = find_categories(pr, err);
+	return rc ? rc : make_points(pr, err);
+}
