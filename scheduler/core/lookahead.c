@@ -29,7 +29,9 @@
  * candidate has ended and every job whose promise could be in question. Jobs whose deadlines lie behind the
  * last possible end (bound_on_ends()) are not in question. */
 #include <math.h>
+#include <stdlib.h>
 
+#include "common/mem.h"
 #include "scheduler/core/decide_internal.h"
 #include "scheduler/core/recurring.h"
 
@@ -90,6 +92,12 @@ static double find_wait_s(struct look *l)
 	return last_s;
 }
 
+/* The candidate and the processes that are not ours. */
+static struct decide_load load_alone(const struct decide_scene *s)
+{
+	return (struct decide_load){ .njobs = 1.0 + s->other_load, .processes = s->cpus + s->other_load };
+}
+
 /* Adds what these jobs put between two moments, as means over that time. */
 static void meet(const struct fluid_job *job, const struct fluid_times *t, size_t n, double from_s,
 		 double to_s, struct decide_load *load)
@@ -115,7 +123,7 @@ static struct decide_load load_between(const struct look *l, const struct fluid_
 {
 	const struct decide_scene *s = l->s;
 	size_t running = s->n_running + s->starting;
-	struct decide_load load = { .njobs = 1.0 + s->other_load, .processes = s->cpus + s->other_load };
+	struct decide_load load = load_alone(s);
 
 	if (to_s > from_s && !isinf(to_s)) {
 		meet(s->running, t, running, from_s, to_s, &load);
@@ -129,7 +137,7 @@ static struct decide_load load_without(const struct look *l, const struct candid
 {
 	const struct decide_scene *s = l->s;
 	struct fluid_job job = decide_fluid_job(c, s->cpus);
-	struct decide_load load = { .njobs = 1.0 + s->other_load, .processes = s->cpus + s->other_load };
+	struct decide_load load = load_alone(s);
 	double for_s = alone_s;
 
 	for (int pass = 0; pass < 2 && for_s > 0.0 && l->n > 1; pass++) {
@@ -145,9 +153,9 @@ static struct decide_load load_without(const struct look *l, const struct candid
 static struct decide_load load_now(const struct look *l)
 {
 	const struct decide_scene *s = l->s;
-	struct decide_load load = { .njobs = 1.0 + s->other_load + (double)s->n_running,
-				    .processes = s->cpus + s->other_load };
+	struct decide_load load = load_alone(s);
 
+	load.njobs += (double)s->n_running;
 	for (size_t i = 0; i < s->n_running; i++)
 		load.processes += s->running[i].cpus;
 	load.processes = fmin(load.processes, l->most);
@@ -167,8 +175,7 @@ static void approximate(struct look *l)
 	struct decide_load load[DECIDE_MAX_CANDIDATES];
 
 	for (size_t i = 0; i < d->n_candidates; i++)
-		load[i] = (struct decide_load){ .njobs = 1.0 + s->other_load,
-						.processes = s->cpus + s->other_load };
+		load[i] = load_alone(s);
 	decide_predict_all(l->rows, load, d);
 	for (size_t i = 0; i < d->n_candidates; i++)
 		load[i] = l->before ? load_without(l, &d->candidate[i], d->candidate[i].time_s) : load_now(l);
@@ -525,4 +532,50 @@ int decide_probe(const struct decide_scene *s, const struct fluid_job *job, uint
 	if (out_own)
 		*out_own = w->with[seat];
 	return 0;
+}
+
+/* ---- memory ---- */
+
+int decide_scratch_new(size_t max_jobs, struct decide_scratch **out, struct err *err)
+{
+	struct decide_scratch *w = mem_calloc(1, sizeof *w);
+	int rc = 0;
+
+	if (w) {
+		w->max_jobs = max_jobs;
+		w->without = mem_array(max_jobs + 1, sizeof *w->without);
+		w->with = mem_array(max_jobs + 1, sizeof *w->with);
+		w->wanted = mem_array(max_jobs + 1, sizeof *w->wanted);
+	}
+	if (!w || !w->without || !w->with || !w->wanted || heap_reserve(&w->ends, max_jobs + 1))
+		rc = err_nomem(err, "a look-ahead over %zu jobs", max_jobs);
+	if (!rc)
+		rc = fluid_workspace_new(max_jobs + 1, &w->workspace, err);
+	if (rc)
+		decide_scratch_free(w);
+	else
+		*out = w;
+	return rc;
+}
+
+void decide_scratch_free(struct decide_scratch *w)
+{
+	if (!w)
+		return;
+	fluid_workspace_free(w->workspace);
+	heap_release(&w->ends);
+	free(w->without);
+	free(w->with);
+	free(w->wanted);
+	free(w);
+}
+
+int decide_play(struct decide_scratch *w, const struct fluid_scene *f, const struct fluid_times **out,
+		struct err *err)
+{
+	int status = fluid_play(f, NULL, w->workspace, w->without, err);
+
+	if (!status)
+		*out = w->without;
+	return status;
 }

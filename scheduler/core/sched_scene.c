@@ -233,11 +233,12 @@ static struct queue_view view_from(struct sched *s, size_t position, bool gap, s
 
 /* ---- the plan ---- */
 
-static const struct fluid_times *play(struct sched *s, size_t n_queued)
+/* Plays the first jobs of the scene; NULL: nothing is known. */
+static const struct fluid_times *play(struct sched *s, size_t n_running, size_t n_queued)
 {
 	const struct fluid_scene f = { .machine = s->fluid,
 				       .running = s->scene_running,
-				       .n_running = s->running.n,
+				       .n_running = n_running,
 				       .queued = s->scene_queued,
 				       .n_queued = n_queued,
 				       .group = s->group,
@@ -259,7 +260,7 @@ static bool play_plan(struct sched *s, int64_t at_ns)
 	v.last = s->n_order < SCENE_WINDOW ? s->n_order : SCENE_WINDOW;
 	fill_running(s, at_ns, true, INT32_MIN);
 	n = s->running.n + fill_queued(s, at_ns, &v, s->running.n, true, INT32_MIN);
-	t = play(s, n - s->running.n);
+	t = play(s, s->running.n, n - s->running.n);
 	if (!t)
 		return false;
 	s->plan_ns = at_ns;
@@ -303,7 +304,7 @@ bool plan_know(struct sched *s, int64_t now_ns, double *out_shift_s)
  * the plan until then; where the plan breaks promises as it is, they are also looked at without it: a promise
  * that would hold either way is not to be broken. */
 static bool know_before(struct sched *s, double shift_s, const struct scene_place *at, size_t own_seat,
-			size_t n_queued, const struct decide_scene *scene)
+			size_t n_queued)
 {
 	const struct live *own = at->starting ? &s->live[at->place] : NULL;
 	const struct fluid_times *absent = NULL;
@@ -318,17 +319,9 @@ static bool know_before(struct sched *s, double shift_s, const struct scene_plac
 	n = s->running.n + n_queued + 1;
 	s->before[own_seat] = (struct fluid_times){ 0 };
 	if (own && own->planned && !s->plan_holds) {
-		struct fluid_scene f = { .machine = s->fluid,
-					 .running = s->scene_running,
-					 .n_running = running,
-					 .queued = s->scene_queued,
-					 .n_queued = n_queued,
-					 .group = scene->group,
-					 .n_groups = scene->n_groups,
-					 .other_load = s->other_load };
-
 		s->scene_running[own_seat] = (struct fluid_job){ .cpus = 1 };
-		if (decide_play(s->scratch, &f, &absent, NULL))
+		absent = play(s, running, n_queued);
+		if (!absent)
 			return false;
 	}
 	for (size_t i = 0; i < n; i++) {
@@ -405,8 +398,8 @@ void scene_make(struct sched *s, int64_t now_ns, const struct sched_request *r, 
 	if (!s->looks_ahead)
 		return;
 	fill_future(s, now_ns, r, at, out);
-	if (known && know_before(s, shift_s, at, s->running.n + (at->starting ? 0 : out->position),
-				 out->n_queued, out))
+	if (known &&
+	    know_before(s, shift_s, at, s->running.n + (at->starting ? 0 : out->position), out->n_queued))
 		out->before = s->before;
 }
 
@@ -419,5 +412,5 @@ const struct fluid_times *scene_play(struct sched *s, int64_t now_ns, size_t aro
 	fill_running(s, now_ns, false, 0);
 	if (out_seat)
 		*out_seat = s->running.n + v.n_streams + around - v.first;
-	return play(s, fill_queued(s, now_ns, &v, s->running.n, false, 0));
+	return play(s, s->running.n, fill_queued(s, now_ns, &v, s->running.n, false, 0));
 }

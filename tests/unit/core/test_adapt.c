@@ -431,6 +431,21 @@ TEST(test_a_type_of_few_scores_follows_the_others)
 	adapt_free(a);
 }
 
+/* Scores 0.01, 0.02, ... 1.99: the 90 % point of 199 is the one of rank ceil(0.9 * 200) = 180. */
+TEST(test_a_quantile_has_its_rank_among_the_scores)
+{
+	struct adapt *a = NULL;
+	enum adapt_source source;
+	double q;
+
+	assert_int_equal(adapt_new(&(struct adapt_params){ .step = -1.0, .no_bias = true }, &a, NULL), 0);
+	for (int i = 0; i < 199; i++) /* in any order: 50 and 199 have no common divisor */
+		assert_true(adapt_observe(a, 0, 0.9, 1.0, NAN, exp(0.01 * (1 + i * 50 % 199))));
+	assert_true(adapt_quantile(a, 0, 0.9, 7.0, &q, &source));
+	assert_true(fabs(q - 1.80) < 1e-12);
+	adapt_free(a);
+}
+
 TEST(test_the_type_unused_for_longest_makes_room)
 {
 	struct adapt_params p = { .max_types = 2 };

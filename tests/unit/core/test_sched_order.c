@@ -391,3 +391,22 @@ TEST(test_a_plan_is_not_used_beyond_its_first_event)
 	near(b.d.candidate[0].delays_s, 0);
 	drop(&b);
 }
+
+/* Works of 10, 20, ... 50 s side by side end after 50, 90, 120, 140 and 150 s, and their bounds are just in time. A job
+ * that starts behind the end of one of them harms the next. After four such steps it gets the seat behind all. */
+TEST(test_the_safest_seat_is_behind_the_last_promise)
+{
+	const double batch[] = { 640, 320, 640 / 3.0, 160, 128 }, end_s[] = { 50, 90, 120, 140, 150 };
+	struct bed b;
+
+	make(&b, "postrider", 12);
+	for (uint64_t i = 0; i < 5; i++) {
+		assert_int_equal(submit_as(&b, 0, i + 1, &batch[i], 2, 1.2 * end_s[i] + 0.5, 0),
+				 SCHED_PROMISED);
+		assert_int_equal(next(&b, 0), i + 1);
+	}
+	assert_int_equal(submit_as(&b, 0, 9, &b512, 2, 300, 0), SCHED_PROMISED);
+	near(b.d.candidate[0].wait_s, 150);
+	near(b.d.candidate[0].time_s, 12.5);
+	drop(&b);
+}

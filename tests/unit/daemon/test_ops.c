@@ -431,12 +431,14 @@ TEST_WITH(test_a_watch_tells_of_its_job_alone, open_one, close_one)
 	v = client_ask(&watcher, "{\"op\":\"watch\",\"job\":\"%llu\"}", (unsigned long long)second);
 	assert_int_equal(json_size(json_get(v, "jobs")), 1);
 	json_free(v);
+	assert_string_equal(client_error(&c, "{\"op\":\"watch\"}"), ""); /* another one gets all events */
 	json_free(about("cancel", first, ""));
 	json_free(about("cancel", second, ""));
 	v = client_event(&watcher, "cancelled"); /* the first such event is of the second job */
 	assert_true(strtoull(text_at(v, "job.job"), NULL, 10) == second);
 	json_free(v);
 	assert_string_equal(client_error(&watcher, "{\"op\":\"unwatch\"}"), "");
+	assert_string_equal(client_error(&c, "{\"op\":\"unwatch\"}"), "");
 	assert_int_equal(l.d->n_watchers, 0);
 	v = client_ask(&watcher, "{\"op\":\"watch\"}");
 	assert_int_equal(json_size(json_get(v, "jobs")), 0);

@@ -244,6 +244,22 @@ TEST(test_rows_that_cannot_be_kept_are_refused)
 	store_close(s);
 }
 
+TEST(test_an_update_makes_a_row_that_is_missing_and_keeps_an_exit_code_of_0)
+{
+	const char *dir = fresh_dir();
+	struct store *s = open_store(dir);
+	struct job_record ended = plain_job(3), queued = plain_job(4);
+	struct err err = { 0 };
+
+	ended.exit_code = 0;
+	assert_int_equal(store_update_job(s, &ended, &err), 0);
+	assert_int_equal(store_update_job(s, &queued, &err), 0);
+	commit_all(s);
+	store_close(s);
+	assert_int_equal(sql_number(dir, "SELECT count(*) FROM jobs WHERE id=3 AND exit_code=0"), 1);
+	assert_int_equal(sql_number(dir, "SELECT count(*) FROM jobs WHERE id=4 AND exit_code IS NULL"), 1);
+}
+
 /* ---- tickets ---- */
 
 TEST(test_tickets_ascend_and_pending_rows_are_counted)
@@ -318,11 +334,13 @@ TEST(test_undo_forgets_what_came_after_the_mark)
 	assert_int_equal(store_pending(s), 1);
 	commit_all(s);
 	assert_int_equal(store_add_job(s, &b, &err), 0);
+	assert_int_equal(store_add_decision(s, 2, NOON, "start", "{}", &err), 0);
 	store_undo(s, mark); /* of a batch that is gone: without effect */
 	commit_all(s);
 	store_close(s);
 	assert_int_equal(sql_number(dir, "SELECT group_concat(id,'')='12' FROM jobs"), 1);
-	assert_int_equal(sql_number(dir, "SELECT count(*) FROM decisions"), 0);
+	assert_int_equal(sql_number(dir, "SELECT count(*) FROM decisions WHERE moment='start'"), 1);
+	assert_int_equal(sql_number(dir, "SELECT count(*) FROM decisions"), 1);
 }
 
 TEST(test_close_commits_what_was_only_collected)

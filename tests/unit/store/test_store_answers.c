@@ -100,6 +100,11 @@ TEST(test_list_filters_and_pages)
 	assert_string_equal(
 		listed(s, (struct store_filter){ .uid = -1, .since_ns = NOON + 8 * INT64_C(7200000000000) }),
 		"10 9 8 ");
+	/* Job 7 came half an hour before: within what a clock may be set back, and all the same too early. */
+	assert_string_equal(
+		listed(s, (struct store_filter){ .uid = -1,
+						 .since_ns = NOON + INT64_C(52200000000000) /* 14.5 h */ }),
+		"10 9 8 ");
 	assert_string_equal(
 		listed(s, (struct store_filter){ .uid = -1, .before_id = UINT64_MAX, .limit = 1 }), "10 ");
 	assert_int_equal(store_ask(s, STORE_LIST, 0, &(struct store_filter){ .limit = 10001 }, keep_answer,
