@@ -34,7 +34,8 @@ struct dataset {
 /* Copies the rows given (with repetition if asked for); name, factor and role stay borrowed. */
 int dataset_subset(const struct dataset *d, const uint32_t *row, size_t n, struct dataset **out,
                    struct err *err);
-/* The distinct values of a feature, ascending, missing ones left out; returns how many. `out` has room for n_rows. */
+/* The distinct values of a feature, ascending, missing ones left out; returns how many. `out` has room for
+ * n_rows. */
 size_t dataset_levels(const struct dataset *d, size_t feature, double *out);
 void dataset_free(struct dataset *d); /* frees x, y, group and d */
 

@@ -43,7 +43,8 @@ void features_free(struct features *f);
  * equal to f->schema. */
 int features_encode_table(const struct features *f, const struct table *t, double **out_x, struct err *err);
 
-/* What features mean, for models that know how time comes about: the arrays of a dataset. The names are borrowed. */
+/* What features mean, for models that know how time comes about: the arrays of a dataset. The names are
+ * borrowed. */
 struct feature_meaning {
 	const char **name;
 	uint8_t *factor, *role;

@@ -1,6 +1,7 @@
-/* Retraining never delays the loop by more than 5 ms: a thread that wants to wake up every millisecond, allocates a
- * little as the loop does, and notes by how much it is late; beside a training, and beside a thread of the same low
- * priority that only counts, in turns: what both see is the machine's doing, not the training's. */
+/* Retraining never delays the loop by more than 5 ms: a thread that wants to wake up every millisecond,
+ * allocates a little as the loop does, and notes by how much it is late; beside a training, and beside a
+ * thread of the same low priority that only counts, in turns: what both see is the machine's doing, not the
+ * training's. */
 #define _GNU_SOURCE /* gettid() */
 #include <math.h>
 #include <pthread.h>
@@ -123,8 +124,8 @@ TEST(test_the_loop_is_not_delayed)
 		skip();
 	}
 	free(late);
-	/* Rare events, counted twice: both counts may be off by a few (three standard deviations of their difference). One
-	 * turn in a thousand is left for what others on the machine do meanwhile. */
+	/* Rare events, counted twice: both counts may be off by a few (three standard deviations of their
+	 * difference). One turn in a thousand is left for what others on the machine do meanwhile. */
 	more = (double)n_busy / (double)n;
 	assert_true((double)over_busy <= more * (double)over +
 						 3.0 * sqrt(more * more * (double)over + (double)over_busy) +

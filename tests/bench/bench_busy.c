@@ -1,5 +1,5 @@
-/* Bench of a decision in a full house: 1,000 jobs run, 1,000 wait, no two with the same work left, half of them with
- * a promise. The bar is absolute: no peer does this. */
+/* Bench of a decision in a full house: 1,000 jobs run, 1,000 wait, no two with the same work left, half of
+ * them with a promise. The bar is absolute: no peer does this. */
 #include "tests/bench/bench.h"
 
 #include <math.h>
@@ -30,7 +30,8 @@ struct house {
 	double tight_s; /* an objective that can just be promised */
 };
 
-/* Time that the processor gave to us: a decision waits for nothing, and a busy machine would show the others. */
+/* Time that the processor gave to us: a decision waits for nothing, and a busy machine would show the
+ * others. */
 static double spent_s(void)
 {
 	struct timespec t;

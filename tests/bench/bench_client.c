@@ -1,3 +1,4 @@
+/* The client of the daemon benches: a raw socket, so that what is measured is the daemon. */
 #define _GNU_SOURCE
 #include "tests/bench/bench_client.h"
 

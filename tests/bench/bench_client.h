@@ -1,6 +1,6 @@
-/* A plain client on a Unix stream socket: asks, and takes whole replies out of what came. The very same code talks
- * to postriderd, whose replies are lines, and to redis-server, whose replies to GET are bulk strings, so that
- * what differs between them is the server. */
+/* A plain client on a Unix stream socket: asks, and takes whole replies out of what came. The very same code
+ * talks to postriderd, whose replies are lines, and to redis-server, whose replies to GET are bulk strings,
+ * so that what differs between them is the server. */
 #ifndef TESTS_BENCH_BENCH_CLIENT_H
 #define TESTS_BENCH_BENCH_CLIENT_H
 

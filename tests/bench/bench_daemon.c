@@ -1,3 +1,4 @@
+/* A daemon for a bench: started on an empty folder, asked, stopped. */
 #define _GNU_SOURCE
 #include "tests/bench/bench_daemon.h"
 
@@ -202,8 +203,8 @@ int bench_model(struct bench_env *env, const char **out_path, struct err *err)
 
 /* ---- a daemon ---- */
 
-/* A job lasts as long as the folder of the site: longer than the bench, and no longer if that is cut short. The batch
- * is there because the daemon wants every command to be told of it. */
+/* A job lasts as long as the folder of the site: longer than the bench, and no longer if that is cut short.
+ * The batch is there because the daemon wants every command to be told of it. */
 static int write_config(const struct bench_site *s, const char *path, const char *model, unsigned slots,
 			struct err *err)
 {

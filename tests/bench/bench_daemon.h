@@ -1,5 +1,5 @@
-/* What the benches of the daemon share (bench_daemon.c): servers in processes of their own, a daemon with a model
- * and a job type in a folder of its own, and what the kernel knows about them. The benches are in
+/* What the benches of the daemon share (bench_daemon.c): servers in processes of their own, a daemon with a
+ * model and a job type in a folder of its own, and what the kernel knows about them. The benches are in
  * bench_daemon_submit.c and bench_daemon_predict.c. */
 #ifndef TESTS_BENCH_BENCH_DAEMON_H
 #define TESTS_BENCH_BENCH_DAEMON_H

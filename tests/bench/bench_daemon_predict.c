@@ -1,5 +1,5 @@
-/* Benches of `predict`, a whole decision over the socket: one request at a time against a GET of redis-server's by
- * the very same client, and many requests at a time with the daemon on one core. */
+/* Benches of `predict`, a whole decision over the socket: one request at a time against a GET of
+ * redis-server's by the very same client, and many requests at a time with the daemon on one core. */
 #define _GNU_SOURCE
 #include "tests/bench/bench_daemon.h"
 
@@ -149,7 +149,8 @@ static int stream(struct bench_client *c, size_t n, struct err *err)
 	return status;
 }
 
-/* The cpus we may use: the daemon gets the first, we the others. False: there is one only, and it is shared. */
+/* The cpus we may use: the daemon gets the first, we the others. False: there is one only, and it is
+ * shared. */
 static bool split_cpus(int *out_daemon, cpu_set_t *out_before, cpu_set_t *out_ours)
 {
 	*out_daemon = -1;

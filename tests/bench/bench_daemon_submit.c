@@ -1,6 +1,6 @@
-/* Bench of durable submits: a daemon that holds 10,000 jobs takes 500 more a second, each answered when it is on
- * disk. Requests leave at times fixed beforehand, as they would from many users who know nothing of each other, and
- * each latency counts from its time: a daemon that stalls is not asked less often for it. */
+/* Bench of durable submits: a daemon that holds 10,000 jobs takes 500 more a second, each answered when it is
+ * on disk. Requests leave at times fixed beforehand, as they would from many users who know nothing of each
+ * other, and each latency counts from its time: a daemon that stalls is not asked less often for it. */
 #define _GNU_SOURCE
 #include "tests/bench/bench_daemon.h"
 
@@ -35,8 +35,8 @@ struct load { /* n requests and when they are due, in seconds from start_s */
 	size_t errors;
 	char first_error[160];
 	struct bench_client client[CONNECTIONS];
-	size_t waiting
-		[CONNECTIONS]; /* the id of the next reply of each: replies come in the order of the requests */
+	size_t waiting[CONNECTIONS]; /* the id of the next reply of each: replies come in the order of the
+		                  requests */
 };
 
 /* The key makes it a whole one: a client that must not submit twice has to give one. */
@@ -144,8 +144,8 @@ static int load_make(struct load *l, const struct bench_site *s, double seconds,
 		load_release(l);
 		return status;
 	}
-	/* Gaps of a Poisson stream, which has bursts; the last request is due at the very end, so that the rate is
-	 * what it says. */
+	/* Gaps of a Poisson stream, which has bursts; the last request is due at the very end, so that the
+	 * rate is what it says. */
 	for (size_t i = 0; i < l->n; i++)
 		l->due_s[i] = at_s += rng_exponential(&r);
 	stretch = seconds / at_s;
@@ -232,8 +232,8 @@ static double stat_of(const struct json *stats, const char *group, const char *n
 	return json_number(json_get(json_get(stats, group), name), NAN);
 }
 
-/* What a submit of Slurm's takes; it answers before the job is on disk (its state is saved seconds later). Only told,
- * so that a cluster that does not start here is no failure of ours. */
+/* What a submit of Slurm's takes; it answers before the job is on disk (its state is saved seconds later).
+ * Only told, so that a cluster that does not start here is no failure of ours. */
 static void add_slurm(const struct bench_env *env, struct bench_result *out)
 {
 	char script[512];

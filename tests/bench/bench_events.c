@@ -1,6 +1,6 @@
-/* Bench of the event loop: an M/M/1 queue with processor sharing at a load of 0.8, in the engine of the simulator's
- * worlds (sim/world/sharing.h) and in SimPy. An event is an arrival or a departure, on both sides; times are for a million of
- * them. */
+/* Bench of the event loop: an M/M/1 queue with processor sharing at a load of 0.8, in the engine of the
+ * simulator's worlds (sim/world/sharing.h) and in SimPy. An event is an arrival or a departure, on both
+ * sides; times are for a million of them. */
 #include "tests/bench/bench.h"
 
 #include <math.h>

@@ -392,7 +392,8 @@ int bench_scaling(struct bench_env *env, struct bench_result *out, struct err *e
 	int status = bench_large_new(env->large_rows, &d, err);
 
 	out->kind = BAR_AT_MOST;
-	/* n log n is the bar; a tenth more is what the machine's noise may add to the shortest of several fits. */
+	/* n log n is the bar; a tenth more is what the machine's noise may add to the shortest of several
+	 * fits. */
 	out->bar = 1.1;
 	out->unit = "x";
 	out->ours = 0.0;

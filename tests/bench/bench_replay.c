@@ -1,5 +1,5 @@
-/* Bench of a long replay: a million jobs in the fluid world under `postrider`, training included, in a process of its
- * own. Bars: 30 s, 1 GB, and ten times the jobs in no more time than n log n allows. */
+/* Bench of a long replay: a million jobs in the fluid world under `postrider`, training included, in a
+ * process of its own. Bars: 30 s, 1 GB, and ten times the jobs in no more time than n log n allows. */
 #define _GNU_SOURCE
 #include "tests/bench/bench.h"
 

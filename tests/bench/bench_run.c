@@ -1,3 +1,4 @@
+/* How a bench measures: repeats, quantiles, and the row it prints. */
 #define _GNU_SOURCE
 #include "tests/bench/bench.h"
 

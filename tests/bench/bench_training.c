@@ -1,5 +1,5 @@
-/* Benches of the reference training job: an epoch of each network against PyTorch, one thread each, on the same
- * digits. Ours reads every record from the file, as a job does; the peer has them in memory. */
+/* Benches of the reference training job: an epoch of each network against PyTorch, one thread each, on the
+ * same digits. Ours reads every record from the file, as a job does; the peer has them in memory. */
 #include "tests/bench/bench.h"
 
 #include <cblas.h>

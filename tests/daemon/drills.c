@@ -1,3 +1,5 @@
+/* The drills of `make drill`: kill the daemon at random moments, restart it, count what was lost or run
+ * twice. */
 #include "tests/daemon/drills.h"
 
 #include <math.h>
@@ -14,12 +16,12 @@
 
 /* ---- what they share ---- */
 
-static void set_up(struct yard *y, const struct drill *d, const char *settings)
+static void set_up(struct fixture *y, const struct drill *d, const char *settings)
 {
-	yard_open(y);
+	fixture_open(y);
 	if (d->model)
-		yard_train(y);
-	yard_configure(y, settings, "");
+		fixture_train(y);
+	fixture_configure(y, settings, "");
 }
 
 static int compare_numbers(const void *a_, const void *b_)
@@ -46,7 +48,7 @@ static unsigned long tell_starts(const struct drill *d, double *start_s, unsigne
 }
 
 /* Every submission has its answer, every job its end; then the books are compared. */
-static unsigned long settle(const struct drill *d, struct yard *y, struct load *l, const char *what)
+static unsigned long settle(const struct drill *d, struct fixture *y, struct load *l, const char *what)
 {
 	struct load_books b;
 	unsigned long broken;
@@ -56,7 +58,7 @@ static unsigned long settle(const struct drill *d, struct yard *y, struct load *
 	t = talk_open(y);
 	await_idle(t, 10 * PATIENCE_S);
 	talk_close(t);
-	broken = yard_stop(y, SIGTERM) != 0;
+	broken = fixture_stop(y, SIGTERM) != 0;
 	if (broken)
 		fprintf(d->to, "the last SIGTERM did not end in a clean exit\n");
 	broken += load_check(l, &b, d->to);
@@ -67,7 +69,7 @@ static unsigned long settle(const struct drill *d, struct yard *y, struct load *
 		what, b.submitted, b.retried, b.duplicates, b.cancels, b.done, b.cancelled, b.rejected,
 		b.failed, b.lost, broken);
 	load_free(l);
-	yard_close(y);
+	fixture_close(y);
 	return broken;
 }
 
@@ -83,12 +85,12 @@ unsigned long drill_kills(const struct drill *d, unsigned kills)
 	unsigned n_starts = 0, early = 0;
 	unsigned long broken;
 	struct load *l;
-	struct yard y;
+	struct fixture y;
 
 	if (!start_s)
 		die("out of memory");
 	set_up(&y, d, "\"slots\":24,\"max_queued\":2000,\"max_finished\":500,\"kill_grace_s\":2,");
-	start_s[n_starts++] = yard_start(&y);
+	start_s[n_starts++] = fixture_start(&y);
 	l = load_start(&y, &load);
 	for (unsigned i = 0; i < kills; i++) {
 		double u = rng_uniform(&rng);
@@ -96,15 +98,15 @@ unsigned long drill_kills(const struct drill *d, unsigned kills)
 		if (rng_uniform(&rng) <
 		    0.15) { /* while it starts: the one that restored must be restorable */
 			sleep_s(0.1 * u);
-			yard_stop(&y, SIGKILL);
-			yard_spawn(&y);
+			fixture_stop(&y, SIGKILL);
+			fixture_spawn(&y);
 			sleep_s(0.04 * rng_uniform(&rng));
 			early++;
 		} else {
 			sleep_s(0.005 + 0.7 * u * u); /* many soon after the start, where much is going on */
 		}
-		yard_stop(&y, SIGKILL);
-		start_s[n_starts++] = yard_start(&y);
+		fixture_stop(&y, SIGKILL);
+		start_s[n_starts++] = fixture_start(&y);
 	}
 	fprintf(d->to, "kill -9: %u kills, %u of them twice within a start\n", kills, early);
 	broken = tell_starts(d, start_s, n_starts, "kill -9");
@@ -133,7 +135,7 @@ static const struct reload bad[] = {
 };
 enum { N_BAD = sizeof bad / sizeof bad[0] };
 
-static size_t count_in_log(const struct yard *y, const char *text)
+static size_t count_in_log(const struct fixture *y, const char *text)
 {
 	char command[256], answer[32] = "";
 	FILE *p;
@@ -147,7 +149,7 @@ static size_t count_in_log(const struct yard *y, const char *text)
 	return strtoul(answer, NULL, 10);
 }
 
-static bool await_log(const struct yard *y, const char *text, size_t more_than)
+static bool await_log(const struct fixture *y, const char *text, size_t more_than)
 {
 	double until = now_s() + PATIENCE_S;
 
@@ -159,13 +161,13 @@ static bool await_log(const struct yard *y, const char *text, size_t more_than)
 	return false;
 }
 
-static unsigned long hang_up_badly(const struct drill *d, struct yard *y, const struct reload *r)
+static unsigned long hang_up_badly(const struct drill *d, struct fixture *y, const struct reload *r)
 {
 	size_t before = count_in_log(y, "stays as it was");
 	struct talk *t;
 	double slots;
 
-	yard_configure(y, r->settings, r->types);
+	fixture_configure(y, r->settings, r->types);
 	kill(y->pid, SIGHUP);
 	if (!await_log(y, "stays as it was", before)) {
 		fprintf(d->to, "a bad configuration (%s) was not refused in the log\n", r->complaint);
@@ -174,7 +176,7 @@ static unsigned long hang_up_badly(const struct drill *d, struct yard *y, const 
 	t = talk_open(y);
 	slots = stat_of(t, "queue.slots");
 	talk_close(t);
-	if (slots == 7.0 || !yard_logged(y, r->complaint)) {
+	if (slots == 7.0 || !fixture_logged(y, r->complaint)) {
 		fprintf(d->to, "a bad configuration (%s): %s\n", r->complaint,
 			slots == 7.0 ? "took effect" : "the log does not say why");
 		return 1;
@@ -182,7 +184,7 @@ static unsigned long hang_up_badly(const struct drill *d, struct yard *y, const 
 	return 0;
 }
 
-static unsigned long hang_up_well(const struct drill *d, struct yard *y, unsigned slots)
+static unsigned long hang_up_well(const struct drill *d, struct fixture *y, unsigned slots)
 {
 	size_t before = count_in_log(y, "reloaded: ");
 	char settings[160];
@@ -191,7 +193,7 @@ static unsigned long hang_up_well(const struct drill *d, struct yard *y, unsigne
 
 	snprintf(settings, sizeof settings,
 		 "\"slots\":%u,\"max_queued\":2000,\"max_finished\":500,\"kill_grace_s\":2,", slots);
-	yard_configure(y, settings, "");
+	fixture_configure(y, settings, "");
 	kill(y->pid, SIGHUP);
 	if (!await_log(y, "reloaded: ", before)) {
 		fprintf(d->to, "a good configuration was not taken\n");
@@ -216,13 +218,13 @@ unsigned long drill_signals(const struct drill *d, unsigned cycles)
 	unsigned long broken = 0, unclean = 0;
 	unsigned n_starts = 0;
 	struct load *l;
-	struct yard y;
+	struct fixture y;
 	int code;
 
 	if (!start_s)
 		die("out of memory");
 	set_up(&y, d, usual);
-	start_s[n_starts++] = yard_start(&y);
+	start_s[n_starts++] = fixture_start(&y);
 	l = load_start(&y, &load);
 	for (unsigned i = 0; i < cycles; i++) {
 		sleep_s(0.15 * rng_uniform(&rng));
@@ -232,9 +234,9 @@ unsigned long drill_signals(const struct drill *d, unsigned cycles)
 		if (i % 4 ==
 		    3) /* one that is leaving hears it a second time; in its last moment that may end it */
 			kill(y.pid, SIGTERM);
-		code = yard_stop(&y, SIGTERM);
+		code = fixture_stop(&y, SIGTERM);
 		unclean += code != 0 && !(code == -SIGTERM && i % 4 == 3);
-		start_s[n_starts++] = yard_start(&y);
+		start_s[n_starts++] = fixture_start(&y);
 	}
 	if (unclean)
 		fprintf(d->to, "SIGTERM: %lu exits were not clean\n", unclean);
@@ -269,15 +271,15 @@ static void submit_many(struct talk *t, unsigned jobs)
 	}
 }
 
-static unsigned long start_again(const struct drill *d, struct yard *y, int signal, unsigned jobs)
+static unsigned long start_again(const struct drill *d, struct fixture *y, int signal, unsigned jobs)
 {
 	double took_s, live;
 	struct talk *t;
 	unsigned long broken;
 	char what[64];
 
-	yard_stop(y, signal);
-	took_s = yard_start(y);
+	fixture_stop(y, signal);
+	took_s = fixture_start(y);
 	t = talk_open(y);
 	live = stat_of(t, "jobs.queued") + stat_of(t, "jobs.running");
 	fprintf(d->to, "start-up after %s: %.0f live jobs, %.1f MB\n",
@@ -295,12 +297,12 @@ static unsigned long start_again(const struct drill *d, struct yard *y, int sign
 unsigned long drill_startup(const struct drill *d, unsigned jobs)
 {
 	unsigned long broken = 0;
-	struct yard y;
+	struct fixture y;
 	struct talk *t;
 	double began;
 
 	set_up(&y, d, "\"slots\":2,\"max_queued\":20000,\"kill_grace_s\":1,");
-	yard_start(&y);
+	fixture_start(&y);
 	t = talk_open(&y);
 	began = now_s();
 	submit_many(t, jobs);
@@ -311,7 +313,7 @@ unsigned long drill_startup(const struct drill *d, unsigned jobs)
 		broken += start_again(d, &y, SIGKILL, jobs);
 		broken += start_again(d, &y, SIGTERM, jobs);
 	}
-	yard_close(&y);
+	fixture_close(&y);
 	return broken;
 }
 
@@ -324,7 +326,7 @@ unsigned long drill_startup(const struct drill *d, unsigned jobs)
 
 struct soak {
 	const struct drill *d;
-	struct yard y;
+	struct fixture y;
 	struct talk *t;
 	unsigned done, total, next_note;
 	double first_mb, last_mb; /* after the first fifth, and now */
@@ -417,7 +419,7 @@ unsigned long drill_soak(const struct drill *d, unsigned advised, unsigned real)
 	double began;
 
 	set_up(&s.y, d, "\"slots\":64,\"max_finished\":1000,\"max_queued\":1000,");
-	yard_start(&s.y);
+	fixture_start(&s.y);
 	s.t = talk_open(&s.y);
 	broken += soak_real(&s, real);
 	began = now_s();
@@ -442,10 +444,10 @@ unsigned long drill_soak(const struct drill *d, unsigned advised, unsigned real)
 		broken++;
 	}
 	talk_close(s.t);
-	if (yard_stop(&s.y, SIGTERM) != 0) {
+	if (fixture_stop(&s.y, SIGTERM) != 0) {
 		fprintf(d->to, "soak: SIGTERM did not end in a clean exit\n");
 		broken++;
 	}
-	yard_close(&s.y);
+	fixture_close(&s.y);
 	return broken;
 }

@@ -1,5 +1,5 @@
-/* The drills: short ones in the tests, long ones in postrider-drill. Each sets up a daemon of its own, says on `to`
- * what it saw, and returns how many promises were broken. */
+/* The drills: short ones in the tests, long ones in postrider-drill. Each sets up a daemon of its own, says
+ * on `to` what it saw, and returns how many promises were broken. */
 #ifndef TESTS_DAEMON_DRILLS_H
 #define TESTS_DAEMON_DRILLS_H
 

@@ -1,3 +1,4 @@
+/* A real daemon in a temporary folder, and a client that speaks the protocol as text. See harness.h. */
 #define _GNU_SOURCE
 #include "tests/daemon/harness.h"
 
@@ -31,13 +32,13 @@
 /* ---- small tools ---- */
 
 /* Daemons that still run; whatever ends the program, they go too. */
-static struct yard *open_yard[16];
+static struct fixture *open_fixture[16];
 
 static void end_daemons(void)
 {
-	for (size_t i = 0; i < sizeof open_yard / sizeof open_yard[0]; i++) {
-		if (open_yard[i] && open_yard[i]->pid > 0)
-			kill(open_yard[i]->pid, SIGKILL);
+	for (size_t i = 0; i < sizeof open_fixture / sizeof open_fixture[0]; i++) {
+		if (open_fixture[i] && open_fixture[i]->pid > 0)
+			kill(open_fixture[i]->pid, SIGKILL);
 	}
 }
 
@@ -51,13 +52,13 @@ void die(const char *fmt, ...)
 	vfprintf(stderr, fmt, args);
 	va_end(args);
 	fprintf(stderr, "\n");
-	for (size_t i = 0; i < sizeof open_yard / sizeof open_yard[0]; i++) {
+	for (size_t i = 0; i < sizeof open_fixture / sizeof open_fixture[0]; i++) {
 		char command[256];
 
-		if (!open_yard[i])
+		if (!open_fixture[i])
 			continue;
-		fprintf(stderr, "the last lines of %s:\n", open_yard[i]->log);
-		snprintf(command, sizeof command, "tail -n 25 '%s' >&2", open_yard[i]->log);
+		fprintf(stderr, "the last lines of %s:\n", open_fixture[i]->log);
+		snprintf(command, sizeof command, "tail -n 25 '%s' >&2", open_fixture[i]->log);
 		if (system(command))
 			fprintf(stderr, "(none)\n");
 	}
@@ -127,12 +128,12 @@ int run_program(const char *const *argv, const char *output)
 
 /* ---- a daemon and its place ---- */
 
-void yard_open(struct yard *y)
+void fixture_open(struct fixture *y)
 {
 	static unsigned number;
 	static bool cleaning;
 
-	*y = (struct yard){ 0 };
+	*y = (struct fixture){ 0 };
 	snprintf(y->dir, sizeof y->dir, "%s/%u", support_temp_dir(), number++);
 	if (mkdir(y->dir, 0755) || chmod(y->dir, 0755) || chmod(support_temp_dir(), 0755))
 		die("%s: %s", y->dir, strerror(errno));
@@ -141,19 +142,19 @@ void yard_open(struct yard *y)
 	snprintf(y->state, sizeof y->state, "%s/state", y->dir);
 	snprintf(y->log, sizeof y->log, "%s/log", y->dir);
 	snprintf(y->runs, sizeof y->runs, "%s/runs", y->dir);
-	for (size_t i = 0; i < sizeof open_yard / sizeof open_yard[0]; i++) {
-		if (!open_yard[i]) {
-			open_yard[i] = y;
+	for (size_t i = 0; i < sizeof open_fixture / sizeof open_fixture[0]; i++) {
+		if (!open_fixture[i]) {
+			open_fixture[i] = y;
 			break;
 		}
 	}
 	if (!cleaning)
 		atexit(end_daemons);
 	cleaning = true;
-	yard_configure(y, "", "");
+	fixture_configure(y, "", "");
 }
 
-void yard_train(struct yard *y)
+void fixture_train(struct fixture *y)
 {
 	char table[128];
 	const char *make[] = { program("postrider-synthetic"), "-o", table, NULL };
@@ -164,11 +165,11 @@ void yard_train(struct yard *y)
 	snprintf(y->model, sizeof y->model, "%s/runs.model", y->dir);
 	if (run_program(make, NULL) || run_program(train, NULL))
 		die("no model: could not make %s and train on it", table);
-	yard_configure(y, "", "");
+	fixture_configure(y, "", "");
 }
 
 /* Jobs of other users write there too. */
-static void make_runs(const struct yard *y)
+static void make_runs(const struct fixture *y)
 {
 	int fd = open(y->runs, O_WRONLY | O_CREAT, 0666);
 
@@ -177,7 +178,7 @@ static void make_runs(const struct yard *y)
 	close(fd);
 }
 
-void yard_configure(const struct yard *y, const char *settings, const char *types)
+void fixture_configure(const struct fixture *y, const char *settings, const char *types)
 {
 	struct strbuf b = { 0 };
 	struct err err = { 0 };
@@ -221,9 +222,9 @@ void yard_configure(const struct yard *y, const char *settings, const char *type
 	strbuf_release(&b);
 }
 
-/* Another user may not be able to reach the programs: the project may lie in a folder that only root may enter. Copies
- * in the yard are within everybody's reach. */
-static const char *reachable_daemon(const struct yard *y)
+/* Another user may not be able to reach the programs: the project may lie in a folder that only root may
+ * enter. Copies in the fixture are within everybody's reach. */
+static const char *reachable_daemon(const struct fixture *y)
 {
 	static const char *const name[] = { "postrider-supervisor", "postriderd" };
 	static char path[256];
@@ -241,7 +242,7 @@ static const char *reachable_daemon(const struct yard *y)
 	return path;
 }
 
-void yard_spawn(struct yard *y)
+void fixture_spawn(struct fixture *y)
 {
 	const char *argv[MAX_ARGS] = { y->uid ? reachable_daemon(y) : program("postriderd"), "--config",
 				       y->config };
@@ -269,7 +270,7 @@ void yard_spawn(struct yard *y)
 	}
 }
 
-bool yard_greeted(struct yard *y, double patience_s)
+bool fixture_greeted(struct fixture *y, double patience_s)
 {
 	double until = now_s() + patience_s;
 
@@ -290,19 +291,19 @@ bool yard_greeted(struct yard *y, double patience_s)
 	return false;
 }
 
-double yard_start(struct yard *y)
+double fixture_start(struct fixture *y)
 {
 	double began = now_s();
 
-	yard_spawn(y);
-	if (!yard_greeted(y, PATIENCE_S))
+	fixture_spawn(y);
+	if (!fixture_greeted(y, PATIENCE_S))
 		die(y->pid ? "the daemon did not come up in %g s"
 			   : "the daemon left before it came up (%g s)",
 		    now_s() - began);
 	return now_s() - began;
 }
 
-int yard_wait(struct yard *y)
+int fixture_wait(struct fixture *y)
 {
 	double until = now_s() + PATIENCE_S;
 	int status;
@@ -316,16 +317,16 @@ int yard_wait(struct yard *y)
 	return code_of(status);
 }
 
-int yard_stop(struct yard *y, int signal)
+int fixture_stop(struct fixture *y, int signal)
 {
 	kill(y->pid, signal);
-	return yard_wait(y);
+	return fixture_wait(y);
 }
 
-int yard_refused(struct yard *y)
+int fixture_refused(struct fixture *y)
 {
-	yard_spawn(y);
-	return yard_wait(y);
+	fixture_spawn(y);
+	return fixture_wait(y);
 }
 
 static char *read_all(const char *path)
@@ -338,7 +339,7 @@ static char *read_all(const char *path)
 	return text;
 }
 
-bool yard_logged(const struct yard *y, const char *text)
+bool fixture_logged(const struct fixture *y, const char *text)
 {
 	char *log = read_all(y->log);
 	bool found = strstr(log, text) != NULL;
@@ -347,7 +348,7 @@ bool yard_logged(const struct yard *y, const char *text)
 	return found;
 }
 
-size_t yard_runs(const struct yard *y, char mark, const char *job)
+size_t fixture_runs(const struct fixture *y, char mark, const char *job)
 {
 	char *text = read_all(y->runs), *save = NULL;
 	size_t n = 0;
@@ -363,7 +364,7 @@ size_t yard_runs(const struct yard *y, char mark, const char *job)
 }
 
 /* What is left of jobs: the records beside their folders name the leaders of their groups. */
-static void end_jobs(const struct yard *y)
+static void end_jobs(const struct fixture *y)
 {
 	char jobs[160];
 	struct dirent *e;
@@ -395,16 +396,16 @@ static void end_jobs(const struct yard *y)
 		closedir(d);
 }
 
-void yard_close(struct yard *y)
+void fixture_close(struct fixture *y)
 {
 	if (y->pid > 0)
-		yard_stop(y, SIGKILL);
+		fixture_stop(y, SIGKILL);
 	end_jobs(y);
-	if (yard_logged(y, "Sanitizer") || yard_logged(y, "runtime error"))
+	if (fixture_logged(y, "Sanitizer") || fixture_logged(y, "runtime error"))
 		die("a sanitizer complained");
-	for (size_t i = 0; i < sizeof open_yard / sizeof open_yard[0]; i++) {
-		if (open_yard[i] == y)
-			open_yard[i] = NULL;
+	for (size_t i = 0; i < sizeof open_fixture / sizeof open_fixture[0]; i++) {
+		if (open_fixture[i] == y)
+			open_fixture[i] = NULL;
 	}
 }
 
@@ -425,7 +426,7 @@ void talk_close(struct talk *t)
 	free(t);
 }
 
-struct talk *talk_try(const struct yard *y, double patience_s)
+struct talk *talk_try(const struct fixture *y, double patience_s)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
 	double until = now_s() + patience_s;
@@ -451,7 +452,7 @@ struct talk *talk_try(const struct yard *y, double patience_s)
 	return NULL;
 }
 
-struct talk *talk_open(const struct yard *y)
+struct talk *talk_open(const struct fixture *y)
 {
 	struct talk *t = talk_try(y, PATIENCE_S);
 
@@ -675,7 +676,7 @@ double rss_mb(pid_t pid)
 	return (double)pages * (double)sysconf(_SC_PAGESIZE) / 1048576.0;
 }
 
-char *ask_database(const struct yard *y, const char *sql)
+char *ask_database(const struct fixture *y, const char *sql)
 {
 	char path[160], *answer = NULL;
 	sqlite3 *db = NULL;

@@ -1,7 +1,9 @@
-/* Shared by the tests of the whole daemon and by the drill: a real postriderd on a socket in a fresh temporary
- * folder, and a client that speaks the protocol as text. BIN in the environment is the folder of the programs.
+/* Shared by the tests of the whole daemon and by the drill: a real postriderd on a socket in a fresh
+ * temporary folder, and a client that speaks the protocol as text. BIN in the environment is the folder of
+ * the programs.
  *
- * What cannot be set up ends the program with a sentence: a test that goes on without its daemon tells nothing. */
+ * What cannot be set up ends the program with a sentence: a test that goes on without its daemon tells
+ * nothing. */
 #ifndef TESTS_DAEMON_HARNESS_H
 #define TESTS_DAEMON_HARNESS_H
 
@@ -19,44 +21,47 @@ double now_s(void); /* monotonic */
 void sleep_s(double s);
 bool sanitized(void); /* built with one: bars of time do not hold */
 const char *program(const char *name); /* in BIN; one of a ring of buffers */
-/* Runs a program with its output in a file (NULL: nowhere); its exit code, -1: a signal ended it. argv ends with NULL. */
+/* Runs a program with its output in a file (NULL: nowhere); its exit code, -1: a signal ended it. argv ends
+ * with NULL. */
 int run_program(const char *const *argv, const char *output);
 
 /* ---- a daemon and its place ---- */
 
-struct yard {
+struct fixture {
 	char dir[96];                                /* everything below is in it */
 	char config[128], socket[128], state[128], log[128];
-	char runs[128];                              /* where jobs write "B id name" as they begin, "E ..." as they end */
+	char runs[128];                              /* where jobs write "B id name" as they begin, "E ..." as
+	                                                they end */
 	char model[128];                             /* empty: none */
 	const char *flag[4];                         /* further arguments; NULL after the last */
 	uid_t uid;                                   /* that the daemon runs as; 0: as the test */
 	pid_t pid;                                   /* 0: it does not run */
 };
 
-void yard_open(struct yard *y); /* a fresh folder and the configuration "" */
-void yard_train(struct yard *y); /* a model of an example table; before yard_configure() */
-/* `settings`: members of the configuration, each with a comma behind it; `types`: further job types, each with a comma
- * before it. The types there always are:
+void fixture_open(struct fixture *y); /* a fresh folder and the configuration "" */
+void fixture_train(struct fixture *y); /* a model of an example table; before fixture_configure() */
+/* `settings`: members of the configuration, each with a comma behind it; `types`: further job types, each
+ * with a comma before it. The types there always are:
  *   line      appends to `runs`, sleeps for `seconds` in between; parameter `name`
  *   stubborn  ignores SIGTERM      fails     exits with 3      missing   a program that is not there
- *   hasty     max_time_s 1, sleeps 60        epochs    prints 3 epochs and an accuracy      advised   no command */
-void yard_configure(const struct yard *y, const char *settings, const char *types);
-void yard_spawn(struct yard *y);
-bool yard_greeted(struct yard *y, double patience_s); /* it answers; false: not in time, or it left */
-double yard_start(struct yard *y); /* both; how long it took until the greeting, s */
-int yard_wait(struct yard *y); /* its exit code; -signal where one ended it */
-int yard_stop(struct yard *y, int signal); /* likewise */
-int yard_refused(struct yard *y); /* starts a daemon that leaves by itself; its exit code */
-bool yard_logged(const struct yard *y, const char *text);
-size_t yard_runs(const struct yard *y, char mark, const char *job); /* lines "B 17 ..." */
-void yard_close(struct yard *y); /* stops it; jobs that still run are ended too */
+ *   hasty     max_time_s 1, sleeps 60        epochs    prints 3 epochs and an accuracy      advised   no
+ *   command */
+void fixture_configure(const struct fixture *y, const char *settings, const char *types);
+void fixture_spawn(struct fixture *y);
+bool fixture_greeted(struct fixture *y, double patience_s); /* it answers; false: not in time, or it left */
+double fixture_start(struct fixture *y); /* both; how long it took until the greeting, s */
+int fixture_wait(struct fixture *y); /* its exit code; -signal where one ended it */
+int fixture_stop(struct fixture *y, int signal); /* likewise */
+int fixture_refused(struct fixture *y); /* starts a daemon that leaves by itself; its exit code */
+bool fixture_logged(const struct fixture *y, const char *text);
+size_t fixture_runs(const struct fixture *y, char mark, const char *job); /* lines "B 17 ..." */
+void fixture_close(struct fixture *y); /* stops it; jobs that still run are ended too */
 
 /* ---- a client ---- */
 
 struct talk;
-struct talk *talk_try(const struct yard *y, double patience_s); /* greeted; NULL: not reachable */
-struct talk *talk_open(const struct yard *y); /* or dies */
+struct talk *talk_try(const struct fixture *y, double patience_s); /* greeted; NULL: not reachable */
+struct talk *talk_open(const struct fixture *y); /* or dies */
 void talk_close(struct talk *t);
 int talk_fd(const struct talk *t);
 /* A line without its newline. False: the connection is gone. */
@@ -84,7 +89,8 @@ double stat_of(struct talk *t, const char *path);
 /* ---- the machine ---- */
 size_t count_fds(pid_t pid);
 double rss_mb(pid_t pid);
-/* The first row's first column as text, of a database opened for reading; "" where there is none. To be freed. */
-char *ask_database(const struct yard *y, const char *sql);
+/* The first row's first column as text, of a database opened for reading; "" where there is none. To be
+ * freed. */
+char *ask_database(const struct fixture *y, const char *sql);
 
 #endif

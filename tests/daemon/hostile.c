@@ -1,3 +1,4 @@
+/* Clients that mean harm: half lines, floods, noise, connections that never read. See hostile.h. */
 #define _GNU_SOURCE
 #include "tests/daemon/hostile.h"
 
@@ -9,7 +10,7 @@
 
 static void say_hello(const struct health *h)
 {
-	struct talk *t = talk_open(&h->yard);
+	struct talk *t = talk_open(&h->fixture);
 	struct json *v = talk_ask(t, "{\"op\":\"hello\",\"id\":\"well?\"}");
 
 	if (!is_ok(v) || strcmp(text_at(v, "id"), "well?"))
@@ -28,19 +29,20 @@ void health_start(struct health *h, const char *model, const char *settings)
 		"\"count\":{\"kind\":\"integer\",\"min\":1,\"max\":9,\"default\":1}}}";
 	struct talk *t;
 
-	yard_open(&h->yard);
+	fixture_open(&h->fixture);
 	if (model)
-		snprintf(h->yard.model, sizeof h->yard.model, "%s", model);
-	yard_configure(&h->yard, settings, types);
-	yard_start(&h->yard);
-	/* Once everything that opens files at its first use; the connection is gone before they are counted. */
-	t = talk_open(&h->yard);
+		snprintf(h->fixture.model, sizeof h->fixture.model, "%s", model);
+	fixture_configure(&h->fixture, settings, types);
+	fixture_start(&h->fixture);
+	/* Once everything that opens files at its first use; the connection is gone before they are
+	 * counted. */
+	t = talk_open(&h->fixture);
 	json_free(talk_ask(t, "{\"op\":\"list\"}"));
 	talk_close(t);
 	say_hello(h);
 	sleep_s(0.05);
-	h->fds = count_fds(h->yard.pid);
-	h->rss_mb = rss_mb(h->yard.pid);
+	h->fds = count_fds(h->fixture.pid);
+	h->rss_mb = rss_mb(h->fixture.pid);
 }
 
 /* It closes its side a moment after we closed ours. */
@@ -48,9 +50,9 @@ static void await_descriptors(const struct health *h)
 {
 	double until = now_s() + PATIENCE_S;
 
-	while (count_fds(h->yard.pid) > h->fds) {
+	while (count_fds(h->fixture.pid) > h->fds) {
 		if (now_s() > until)
-			die("the daemon has %zu descriptors, %zu at the start", count_fds(h->yard.pid),
+			die("the daemon has %zu descriptors, %zu at the start", count_fds(h->fixture.pid),
 			    h->fds);
 		sleep_s(0.005);
 	}
@@ -63,18 +65,18 @@ void health_check(struct health *h, double more_mb)
 	await_descriptors(h);
 	say_hello(h);
 	await_descriptors(h);
-	grown = rss_mb(h->yard.pid) - h->rss_mb;
+	grown = rss_mb(h->fixture.pid) - h->rss_mb;
 	if (grown > more_mb && !sanitized()) /* a sanitizer keeps what was freed */
 		die("the daemon has grown by %.1f MB, more than %g", grown, more_mb);
 }
 
 void health_stop(struct health *h)
 {
-	int code = yard_stop(&h->yard, SIGTERM);
+	int code = fixture_stop(&h->fixture, SIGTERM);
 
 	if (code)
 		die("the daemon left with %d", code);
-	yard_close(&h->yard);
+	fixture_close(&h->fixture);
 }
 
 bool send_bytes(struct talk *t, const void *bytes, size_t len)

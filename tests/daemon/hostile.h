@@ -1,12 +1,12 @@
-/* Shared by the tests that treat a daemon badly: whatever was done to it, afterwards it answers, and has neither grown
- * nor kept a descriptor. */
+/* Shared by the tests that treat a daemon badly: whatever was done to it, afterwards it answers, and has
+ * neither grown nor kept a descriptor. */
 #ifndef TESTS_DAEMON_HOSTILE_H
 #define TESTS_DAEMON_HOSTILE_H
 
 #include "tests/daemon/harness.h"
 
 struct health {
-	struct yard yard;
+	struct fixture fixture;
 	size_t fds;             /* before anything was done to it */
 	double rss_mb;
 };

@@ -1,3 +1,4 @@
+/* Many jobs at a time from several clients, with a note of what was acknowledged. See load.h. */
 #include "tests/daemon/load.h"
 
 #include <math.h>
@@ -34,7 +35,7 @@ struct client {
 };
 
 struct load {
-	struct yard yard; /* a copy: the daemon's pid changes under us */
+	struct fixture fixture; /* a copy: the daemon's pid changes under us */
 	struct load_params p;
 	struct client *client;
 	atomic_bool ending;
@@ -60,7 +61,8 @@ __attribute__((format(printf, 2, 3))) static void complain(struct client *c, con
 
 static bool say_submit(struct client *c, struct talk *t, size_t i)
 {
-	/* The same for every try of the same key: a few with an objective that can be promised, or that cannot. */
+	/* The same for every try of the same key: a few with an objective that can be promised, or that
+	 * cannot. */
 	const char *objective = i % 16 == 5 ? ",\"slo_s\":1e8" : i % 16 == 6 ? ",\"slo_s\":0.001" : "";
 	bool is_long = (rng_mix(c->load->p.seed + 31 * c->number + i) >> 11) * 0x1p-53 <
 		       c->load->p.long_share;
@@ -118,7 +120,7 @@ static struct talk *submit_some(struct client *c, struct talk *t, size_t first, 
 		if (tries++ > 0)
 			c->retried += first + n - next;
 		while (!t)
-			t = talk_try(&c->load->yard, 0.2);
+			t = talk_try(&c->load->fixture, 0.2);
 		while (said < first + n && say_submit(c, t, said))
 			said++;
 		for (size_t at = next; at < said; at++) {
@@ -188,13 +190,13 @@ static void *run_client(void *arg)
 	return NULL;
 }
 
-struct load *load_start(const struct yard *y, const struct load_params *p)
+struct load *load_start(const struct fixture *y, const struct load_params *p)
 {
 	struct load *l = mem_calloc(1, sizeof *l);
 
 	if (!l)
 		die("out of memory");
-	l->yard = *y;
+	l->fixture = *y;
 	l->p = *p;
 	l->client = mem_calloc(p->clients, sizeof *l->client);
 	if (!l->client)
@@ -260,13 +262,13 @@ static struct entry *entry_of(struct load *l, const char *name)
 /* What the jobs wrote down: each line must belong to a job that was acknowledged. */
 static void read_runs(struct audit *a)
 {
-	FILE *f = fopen(a->load->yard.runs, "r");
+	FILE *f = fopen(a->load->fixture.runs, "r");
 	char mark, name[64];
 	unsigned long long id;
 	char line[160];
 
 	if (!f) {
-		find(a, "%s is not there", a->load->yard.runs);
+		find(a, "%s is not there", a->load->fixture.runs);
 		return;
 	}
 	while (fgets(line, sizeof line, f)) {
@@ -318,7 +320,8 @@ static void check_row(struct audit *a, unsigned long long id, const char *key, c
 		find(a, "job %llu is %s and ran %u times", id, state, e->begun);
 	if ((!strcmp(state, "lost") || !strcmp(state, "failed")) && !*reason)
 		find(a, "job %llu is %s without a reason", id, state);
-	/* A job of ours fails only where a cancellation stopped it and the daemon died before that was on disk. */
+	/* A job of ours fails only where a cancellation stopped it and the daemon died before that was on
+	 * disk. */
 	if (!strcmp(state, "failed") && (!e->asked || e->cancelled || strcmp(reason, "stopped on request")))
 		find(a, "job %llu failed: %s%s", id, reason,
 		     e->cancelled ? " (its cancellation was acknowledged)" : "");
@@ -333,7 +336,7 @@ static void read_database(struct audit *a)
 	sqlite3 *db = NULL;
 	sqlite3_stmt *q = NULL;
 
-	snprintf(path, sizeof path, "%s/postrider.db", a->load->yard.state);
+	snprintf(path, sizeof path, "%s/postrider.db", a->load->fixture.state);
 	if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL) ||
 	    sqlite3_prepare_v2(db, sql, -1, &q, NULL)) {
 		find(a, "%s: %s", path, db ? sqlite3_errmsg(db) : "out of memory");
@@ -393,7 +396,7 @@ static void check_clients(struct audit *a)
 unsigned long load_check(struct load *l, struct load_books *out, FILE *to)
 {
 	struct audit a = { .load = l, .books = out, .to = to };
-	char *integrity = ask_database(&l->yard, "PRAGMA integrity_check");
+	char *integrity = ask_database(&l->fixture, "PRAGMA integrity_check");
 
 	*out = (struct load_books){ 0 };
 	if (strcmp(integrity, "ok"))

@@ -1,6 +1,6 @@
-/* Load on a daemon that may vanish at any moment, and the books that are kept of it: clients submit, each job with
- * an idempotency key, ask again after a lost answer, cancel some; afterwards the books are compared with the database
- * and with what the jobs themselves wrote down. */
+/* Load on a daemon that may vanish at any moment, and the books that are kept of it: clients submit, each job
+ * with an idempotency key, ask again after a lost answer, cancel some; afterwards the books are compared with
+ * the database and with what the jobs themselves wrote down. */
 #ifndef TESTS_DAEMON_LOAD_H
 #define TESTS_DAEMON_LOAD_H
 
@@ -18,15 +18,17 @@ struct load_params {
 	double cancel_share;
 	uint64_t seed;
 };
-struct load *load_start(const struct yard *y, const struct load_params *p);
+struct load *load_start(const struct fixture *y, const struct load_params *p);
 /* No new submissions; those without an answer are asked until they have one, so a daemon must be up. */
 void load_finish(struct load *l);
 
 struct load_books {
-	unsigned long submitted, retried, duplicates, cancels; /* acknowledged; of them by a second try; answers */
+	unsigned long submitted, retried, duplicates, cancels; /* acknowledged; of them by a second try;
+	                                                          answers */
 	unsigned long done, failed, cancelled, rejected, lost;
 };
-/* After the jobs have ended and the daemon has left. Complaints go to `to`, a line each; how many there were. */
+/* After the jobs have ended and the daemon has left. Complaints go to `to`, a line each; how many there
+ * were. */
 unsigned long load_check(struct load *l, struct load_books *out, FILE *to);
 void load_free(struct load *l);
 

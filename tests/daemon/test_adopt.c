@@ -7,16 +7,16 @@
 #include "tests/daemon/harness.h"
 #include "tests/support/test.h"
 
-static struct yard yard;
+static struct fixture fixture;
 static struct talk *t;
 
 static int open_one(void **state)
 {
 	(void)state;
-	yard_open(&yard);
-	yard_configure(&yard, "\"slots\":2,\"kill_grace_s\":1,", "");
-	yard_start(&yard);
-	t = talk_open(&yard);
+	fixture_open(&fixture);
+	fixture_configure(&fixture, "\"slots\":2,\"kill_grace_s\":1,", "");
+	fixture_start(&fixture);
+	t = talk_open(&fixture);
 	return 0;
 }
 
@@ -24,7 +24,7 @@ static int close_one(void **state)
 {
 	(void)state;
 	talk_close(t);
-	yard_close(&yard);
+	fixture_close(&fixture);
 	return 0;
 }
 
@@ -32,13 +32,13 @@ static void leave(int signal)
 {
 	talk_close(t);
 	t = NULL;
-	yard_stop(&yard, signal);
+	fixture_stop(&fixture, signal);
 }
 
 static void come_back(void)
 {
-	yard_start(&yard);
-	t = talk_open(&yard);
+	fixture_start(&fixture);
+	t = talk_open(&fixture);
 }
 
 static double await_pid(uint64_t job)
@@ -63,7 +63,7 @@ static size_t runs(char mark, uint64_t job)
 	char name[24];
 
 	snprintf(name, sizeof name, "%llu", (unsigned long long)job);
-	return yard_runs(&yard, mark, name);
+	return fixture_runs(&fixture, mark, name);
 }
 
 TEST_WITH(test_a_running_job_is_found_again_as_the_same_process, open_one, close_one)
@@ -149,7 +149,7 @@ TEST_WITH(test_the_queue_keeps_its_order, open_one, close_one)
 	come_back();
 	json_free(talk_ask(t, "{\"op\":\"cancel\",\"job\":\"%llu\"}", (unsigned long long)busy[0]));
 	json_free(await(t, queued[4], "done"));
-	f = fopen(yard.runs, "r"); /* one slot: one after the other */
+	f = fopen(fixture.runs, "r"); /* one slot: one after the other */
 	assert_non_null(f);
 	while (fgets(line, sizeof line, f)) {
 		if (sscanf(line, "E %llu", &id) == 1)

@@ -1,5 +1,5 @@
-/* Clients that are many, slow, silent or gone: the others are served, limits are told in words, and nothing is left of
- * them afterwards. POSTRIDER_TEST_CONNECTIONS: how many are held open (2,000). */
+/* Clients that are many, slow, silent or gone: the others are served, limits are told in words, and nothing
+ * is left of them afterwards. POSTRIDER_TEST_CONNECTIONS: how many are held open (2,000). */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <signal.h>
@@ -28,7 +28,7 @@ static void start(const char *settings)
 static int stop(void **state)
 {
 	(void)state;
-	if (d.yard.pid > 0) /* not where the test was skipped */
+	if (d.fixture.pid > 0) /* not where the test was skipped */
 		health_stop(&d);
 	return 0;
 }
@@ -52,9 +52,9 @@ static const char *turned_away(void)
 	struct json *v = NULL;
 	ssize_t n;
 
-	snprintf(at.sun_path, sizeof at.sun_path, "%.107s", d.yard.socket);
+	snprintf(at.sun_path, sizeof at.sun_path, "%.107s", d.fixture.socket);
 	if (connect(fd, (struct sockaddr *)&at, sizeof at))
-		die("%s: %s", d.yard.socket, strerror(errno));
+		die("%s: %s", d.fixture.socket, strerror(errno));
 	n = read(fd, line, sizeof line - 1); /* one line, sent at once */
 	if (n <= 0 || json_parse("first line", line, (size_t)n, &v, NULL))
 		die("turned away with '%s'", line);
@@ -105,12 +105,12 @@ TEST_WITH(test_thousands_of_idle_connections_do_not_disturb, NULL, stop)
 	assert_non_null(held);
 	began = now_s();
 	for (open = 0; open < n; open++)
-		held[open] = talk_open(&d.yard);
+		held[open] = talk_open(&d.fixture);
 	connected_s = now_s() - began;
-	t = talk_open(&d.yard);
+	t = talk_open(&d.fixture);
 	assert_true(stat_of(t, "connections") == (double)n + 1);
 	worst = slowest_submit(t, 100);
-	grown = rss_mb(d.yard.pid) - d.rss_mb;
+	grown = rss_mb(d.fixture.pid) - d.rss_mb;
 	printf("# %zu connections in %.2f s, %.1f MB; the slowest of 100 submits beside them %.1f ms\n", n,
 	       connected_s, grown, 1e3 * worst);
 	assert_true(sanitized() || grown < 8.0 + 0.004 * (double)n); /* 4 kB each: no buffers of their own */
@@ -135,7 +135,7 @@ TEST_WITH(test_coming_and_going_leaves_nothing, NULL, stop)
 		struct sockaddr_un at = { .sun_family = AF_UNIX };
 		int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-		snprintf(at.sun_path, sizeof at.sun_path, "%.107s", d.yard.socket);
+		snprintf(at.sun_path, sizeof at.sun_path, "%.107s", d.fixture.socket);
 		assert_int_equal(connect(fd, (struct sockaddr *)&at, sizeof at), 0);
 		if (i % 3 == 1)
 			(void)!send(fd, "{\"op\":\"hel", 10, MSG_NOSIGNAL); /* gone in the middle of a line */
@@ -153,7 +153,7 @@ TEST_WITH(test_over_the_limit_a_connection_is_turned_away_in_words, NULL, stop)
 
 	start("\"max_connections\":4,\"max_connections_per_uid\":4,");
 	for (int i = 0; i < 4; i++)
-		t[i] = talk_open(&d.yard);
+		t[i] = talk_open(&d.fixture);
 	for (int i = 0; i < 50; i++)
 		assert_string_equal(turned_away(), "too_many_connections");
 	json_free(talk_ask(t[3], "{\"op\":\"hello\"}")); /* those inside are served */
@@ -173,7 +173,7 @@ TEST_WITH(test_one_user_cannot_take_all_connections, NULL, stop)
 	}
 	start("\"max_connections\":3,\"max_connections_per_uid\":2,");
 	for (int i = 0; i < 2; i++)
-		t[i] = talk_open(&d.yard);
+		t[i] = talk_open(&d.fixture);
 	assert_string_equal(turned_away(), "too_many_connections");
 	assert_int_equal(seteuid(65534), 0); /* somebody else */
 	assert_string_equal(turned_away(), "");
@@ -191,9 +191,9 @@ TEST_WITH(test_the_silent_are_closed_and_those_who_watch_are_not, NULL, stop)
 	struct json *v;
 
 	start("\"idle_timeout_s\":0.4,");
-	silent = talk_open(&d.yard);
-	half = talk_open(&d.yard);
-	watcher = talk_open(&d.yard);
+	silent = talk_open(&d.fixture);
+	half = talk_open(&d.fixture);
+	watcher = talk_open(&d.fixture);
 	json_free(talk_ask(watcher, "{\"op\":\"watch\"}"));
 	assert_true(send_bytes(half, "{\"op\":", 6)); /* half a line is no request */
 	v = hear(silent);
@@ -223,9 +223,9 @@ TEST_WITH(test_a_slow_watcher_is_closed_while_others_are_served, NULL, stop)
 	struct json *v;
 
 	start("\"max_output_bytes\":65536,");
-	slow = talk_open(&d.yard);
-	quick = talk_open(&d.yard);
-	busy = talk_open(&d.yard);
+	slow = talk_open(&d.fixture);
+	quick = talk_open(&d.fixture);
+	busy = talk_open(&d.fixture);
 	json_free(talk_ask(slow, "{\"op\":\"watch\"}"));
 	json_free(talk_ask(quick, "{\"op\":\"watch\"}"));
 	job = submit(busy, ADVISED);
@@ -242,8 +242,8 @@ TEST_WITH(test_a_slow_watcher_is_closed_while_others_are_served, NULL, stop)
 			heard += !strcmp(text_at(v, "event"), "progress");
 			json_free(v);
 		} while (heard <= (size_t)i);
-		if (rss_mb(d.yard.pid) - d.rss_mb > grown)
-			grown = rss_mb(d.yard.pid) - d.rss_mb;
+		if (rss_mb(d.fixture.pid) - d.rss_mb > grown)
+			grown = rss_mb(d.fixture.pid) - d.rss_mb;
 	}
 	assert_true(worst < 2.0);
 	assert_true(sanitized() || grown < 8.0);
@@ -271,12 +271,12 @@ TEST_WITH(test_a_submit_whose_client_has_gone_is_kept, NULL, stop)
 	start("");
 	for (int i = 0; i < N;
 	     i++) { /* the daemon reads the line, and nobody is there when the disk has it */
-		t = talk_open(&d.yard);
+		t = talk_open(&d.fixture);
 		assert_true(talk_say(t, "{\"op\":\"submit\"" ADVISED ",\"key\":\"gone-%d\",\"tag\":\"gone\"}",
 				     i));
 		talk_close(t);
 	}
-	t = talk_open(&d.yard);
+	t = talk_open(&d.fixture);
 	for (int i = 0; i < N; i++) { /* a retry finds it, whether the answer was lost or not */
 		v = talk_ask(t, "{\"op\":\"submit\"" ADVISED ",\"key\":\"gone-%d\"}", i);
 		assert_true(json_bool(json_get(v, "duplicate"), false));
@@ -287,9 +287,9 @@ TEST_WITH(test_a_submit_whose_client_has_gone_is_kept, NULL, stop)
 	assert_int_equal(json_size(json_get(v, "jobs")), N);
 	json_free(v);
 	talk_close(t);
-	yard_stop(&d.yard, SIGKILL); /* and they are on disk */
-	yard_start(&d.yard);
-	t = talk_open(&d.yard);
+	fixture_stop(&d.fixture, SIGKILL); /* and they are on disk */
+	fixture_start(&d.fixture);
+	t = talk_open(&d.fixture);
 	v = talk_ask(t, "{\"op\":\"list\",\"limit\":1000}");
 	assert_int_equal(json_size(json_get(v, "jobs")), N);
 	json_free(v);
@@ -302,11 +302,11 @@ TEST_WITH(test_clients_that_go_while_the_database_is_asked_leave_nothing, NULL, 
 	uint64_t job;
 
 	start("");
-	t = talk_open(&d.yard);
+	t = talk_open(&d.fixture);
 	job = submit(t, ADVISED);
 	talk_close(t);
 	for (int i = 0; i < 300; i++) {
-		t = talk_open(&d.yard);
+		t = talk_open(&d.fixture);
 		for (int k = 0; k < 20; k++)
 			assert_true(talk_say(t, "{\"op\":\"%s\",\"job\":\"%llu\"}",
 					     k % 2 ? "explain" : "status", (unsigned long long)job));
@@ -324,20 +324,20 @@ TEST_WITH(test_watchers_that_go_are_noticed_at_once, NULL, stop)
 
 	start("");
 	for (int i = 0; i < 50; i++) {
-		t[i] = talk_open(&d.yard);
+		t[i] = talk_open(&d.fixture);
 		json_free(talk_ask(t[i], "{\"op\":\"watch\"}"));
 	}
-	half = talk_open(&d.yard);
+	half = talk_open(&d.fixture);
 	json_free(talk_ask(half, "{\"op\":\"watch\"}"));
 	shutdown(talk_fd(half), SHUT_WR); /* has nothing more to ask, and listens on */
 	for (int i = 0; i < 50; i++)
 		talk_close(t[i]);
 	began = now_s();
-	while (count_fds(d.yard.pid) > d.fds + 1) {
+	while (count_fds(d.fixture.pid) > d.fds + 1) {
 		assert_true(now_s() - began < 3.0); /* before the server would look for them by itself */
 		sleep_s(0.01);
 	}
-	t[0] = talk_open(&d.yard);
+	t[0] = talk_open(&d.fixture);
 	assert_true(submit(t[0], ADVISED) > 0);
 	v = hear(half);
 	assert_string_equal(text_at(v, "event"), "submitted");
@@ -356,7 +356,7 @@ TEST_WITH(test_thousands_of_questions_wait_their_turn, NULL, stop)
 
 	start("");
 	for (int i = 0; i < CLIENTS; i++) {
-		t[i] = talk_open(&d.yard);
+		t[i] = talk_open(&d.fixture);
 		assert_true(submit(t[i], ADVISED) > 0);
 	}
 	began = now_s();
@@ -388,7 +388,7 @@ static void await_log(const char *text)
 {
 	double until = now_s() + PATIENCE_S;
 
-	while (!yard_logged(&d.yard, text)) {
+	while (!fixture_logged(&d.fixture, text)) {
 		if (now_s() > until)
 			die("the log does not say '%s'", text);
 		sleep_s(0.01);
@@ -403,17 +403,17 @@ TEST_WITH(test_a_bad_reload_by_signal_disturbs_nobody, NULL, stop)
 	struct json *v;
 
 	start("\"slots\":2,");
-	t = talk_open(&d.yard);
-	watcher = talk_open(&d.yard);
+	t = talk_open(&d.fixture);
+	watcher = talk_open(&d.fixture);
 	json_free(talk_ask(watcher, "{\"op\":\"watch\"}"));
-	assert_int_equal(io_write_file(d.yard.config, bad, sizeof bad - 1, &err), 0);
-	kill(d.yard.pid, SIGHUP);
+	assert_int_equal(io_write_file(d.fixture.config, bad, sizeof bad - 1, &err), 0);
+	kill(d.fixture.pid, SIGHUP);
 	for (int i = 0; i < 100; i++)
 		assert_true(submit(t, ADVISED) > 0);
 	await_log("the configuration stays as it was");
 	assert_true(stat_of(t, "queue.slots") == 2.0);
-	yard_configure(&d.yard, "\"slots\":3,", "");
-	kill(d.yard.pid, SIGHUP);
+	fixture_configure(&d.fixture, "\"slots\":3,", "");
+	kill(d.fixture.pid, SIGHUP);
 	await_log("reloaded");
 	assert_true(stat_of(t, "queue.slots") == 3.0);
 	do {

@@ -12,7 +12,7 @@
 #include "tests/support/support.h"
 #include "tests/support/test.h"
 
-static struct yard yard;
+static struct fixture fixture;
 static char disk[104];
 
 static int open_traced(void **state)
@@ -20,8 +20,8 @@ static int open_traced(void **state)
 	char now[160];
 
 	(void)state;
-	yard_open(&yard);
-	snprintf(disk, sizeof disk, "%s/disk", yard.dir);
+	fixture_open(&fixture);
+	snprintf(disk, sizeof disk, "%s/disk", fixture.dir);
 	snprintf(now, sizeof now, "%s/now", disk);
 	if (mkdir(disk, 0700) || mkdir(now, 0700))
 		die("cannot make %s", now);
@@ -31,7 +31,7 @@ static int open_traced(void **state)
 static int close_traced(void **state)
 {
 	(void)state;
-	yard_close(&yard);
+	fixture_close(&fixture);
 	return 0;
 }
 
@@ -42,13 +42,13 @@ static void start_traced(const char *settings)
 
 	if (sanitized())
 		skip(); /* a sanitizer's own library has to be the first to load */
-	yard_configure(&yard, settings, "");
+	fixture_configure(&fixture, settings, "");
 	snprintf(library, sizeof library, "%s/tests/daemon/disk_image.so", build ? build : "build/plain");
 	if (access(library, R_OK))
 		die("%s is not there", library);
 	setenv("LD_PRELOAD", library, 1);
 	setenv("POSTRIDER_DISK", disk, 1);
-	yard_start(&yard);
+	fixture_start(&fixture);
 	unsetenv("LD_PRELOAD");
 	unsetenv("POSTRIDER_DISK");
 }
@@ -56,7 +56,7 @@ static void start_traced(const char *settings)
 /* The first value that a copy of the disk gives. */
 static void assert_on_disk(const char *copy, const char *want, const char *sql, uint64_t job)
 {
-	struct yard image = yard;
+	struct fixture image = fixture;
 	char query[200], *found;
 
 	snprintf(image.state, sizeof image.state, "%s/%.20s", disk, copy);
@@ -74,16 +74,16 @@ static void cut_power(void)
 	static const char *const file[] = { "postrider.db", "postrider.db-wal", "postrider.db-shm" };
 	char from[200], to[200];
 
-	if (yard.pid)
-		yard_stop(&yard, SIGKILL);
+	if (fixture.pid)
+		fixture_stop(&fixture, SIGKILL);
 	for (size_t i = 0; i < 3; i++) {
 		snprintf(from, sizeof from, "%s/now/%s", disk, file[i]);
-		snprintf(to, sizeof to, "%s/%s", yard.state, file[i]);
+		snprintf(to, sizeof to, "%s/%s", fixture.state, file[i]);
 		unlink(to);
 		if (rename(from, to) && i == 0)
 			die("%s: nothing was ever synced", from);
 	}
-	yard_start(&yard);
+	fixture_start(&fixture);
 }
 
 TEST_WITH(test_a_job_starts_only_when_the_disk_knows_that_it_runs, open_traced, close_traced)
@@ -91,7 +91,7 @@ TEST_WITH(test_a_job_starts_only_when_the_disk_knows_that_it_runs, open_traced, 
 	struct talk *t;
 
 	start_traced("\"slots\":1,");
-	t = talk_open(&yard);
+	t = talk_open(&fixture);
 	for (int i = 1; i <= 4; i++) { /* the second of a pair waits for the end of the first */
 		uint64_t job = submit(t, ",\"type\":\"line\",\"params\":{\"seconds\":0.2}");
 
@@ -119,15 +119,15 @@ TEST_WITH(test_an_answered_submit_survives_a_power_cut, open_traced, close_trace
 	uint64_t job;
 
 	start_traced("\"slots\":1,");
-	t = talk_open(&yard);
+	t = talk_open(&fixture);
 	assert_true(submit(t, ",\"type\":\"line\",\"params\":{\"seconds\":30}") == 1);
 	job = submit(t, ",\"type\":\"line\",\"key\":\"once\"");
-	yard_stop(&yard, SIGKILL);
+	fixture_stop(&fixture, SIGKILL);
 	talk_close(t);
 	assert_on_disk("now", "queued", "SELECT state FROM jobs WHERE id=%llu", job);
 	assert_on_disk("now", "1", "SELECT count(*) FROM decisions WHERE job=%llu", job);
 	cut_power();
-	t = talk_open(&yard);
+	t = talk_open(&fixture);
 	assert_true(submit(t, ",\"type\":\"line\",\"key\":\"once\"") == job);
 	talk_close(t);
 }
@@ -160,15 +160,15 @@ TEST_WITH(test_an_answered_cancel_of_a_running_job_survives_a_power_cut, open_tr
 	uint64_t job;
 
 	start_traced("\"slots\":1,\"kill_grace_s\":20,");
-	t = talk_open(&yard);
+	t = talk_open(&fixture);
 	job = submit(t, ",\"type\":\"stubborn\"");
 	await_running(t, job);
 	cancel(t, job);
-	yard_stop(&yard, SIGKILL);
+	fixture_stop(&fixture, SIGKILL);
 	talk_close(t);
 	assert_on_disk("now", "cancelled", "SELECT reason FROM jobs WHERE id=%llu", job);
 	cut_power();
-	t = talk_open(&yard);
+	t = talk_open(&fixture);
 	json_free(await(t, job, "cancelled"));
 	talk_close(t);
 }
@@ -179,14 +179,14 @@ TEST_WITH(test_an_answered_cancel_of_a_waiting_job_survives_a_power_cut, open_tr
 	uint64_t first, job;
 
 	start_traced("\"slots\":1,");
-	t = talk_open(&yard);
+	t = talk_open(&fixture);
 	first = submit(t, ",\"type\":\"line\",\"params\":{\"seconds\":30}");
 	job = submit(t, ",\"type\":\"line\"");
 	await_running(t, first);
 	cancel(t, job);
-	yard_stop(&yard, SIGKILL);
+	fixture_stop(&fixture, SIGKILL);
 	talk_close(t);
 	assert_on_disk("now", "cancelled", "SELECT state FROM jobs WHERE id=%llu", job);
 	cut_power();
-	assert_int_equal(yard_runs(&yard, 'B', "2"), 0);
+	assert_int_equal(fixture_runs(&fixture, 'B', "2"), 0);
 }

@@ -11,20 +11,20 @@
 #define MANY 2500
 #define KEPT 100 /* of them in memory */
 
-static struct yard yard, wise; /* with a fixed batch; with a model */
+static struct fixture fixture, wise; /* with a fixed batch; with a model */
 static struct talk *t, *w;
 
 static int open_both(void **state)
 {
 	(void)state;
-	yard_open(&yard);
-	yard_configure(&yard, "\"slots\":4,\"max_finished\":100,", "");
-	yard_start(&yard);
-	t = talk_open(&yard);
-	yard_open(&wise);
-	yard_train(&wise);
-	yard_configure(&wise, "\"slots\":4,", "");
-	yard_start(&wise);
+	fixture_open(&fixture);
+	fixture_configure(&fixture, "\"slots\":4,\"max_finished\":100,", "");
+	fixture_start(&fixture);
+	t = talk_open(&fixture);
+	fixture_open(&wise);
+	fixture_train(&wise);
+	fixture_configure(&wise, "\"slots\":4,", "");
+	fixture_start(&wise);
 	w = talk_open(&wise);
 	return 0;
 }
@@ -34,8 +34,8 @@ static int close_both(void **state)
 	(void)state;
 	talk_close(t);
 	talk_close(w);
-	yard_close(&yard);
-	yard_close(&wise);
+	fixture_close(&fixture);
+	fixture_close(&wise);
 	return 0;
 }
 
@@ -44,9 +44,9 @@ TEST_GROUP(open_both, close_both);
 static void restart(int signal)
 {
 	talk_close(t);
-	yard_stop(&yard, signal);
-	yard_start(&yard);
-	t = talk_open(&yard);
+	fixture_stop(&fixture, signal);
+	fixture_start(&fixture);
+	t = talk_open(&fixture);
 }
 
 /* ---- keys ---- */
@@ -77,7 +77,7 @@ TEST(test_a_key_makes_one_job_however_often_it_is_sent)
 	second = submit(t, ",\"type\":\"line\",\"key\":\"nightly-2\"");
 	assert_true(second == first + 1); /* the retries used up no number */
 	json_free(await(t, second, "done"));
-	assert_int_equal(yard_runs(&yard, 'B', "1"), 1);
+	assert_int_equal(fixture_runs(&fixture, 'B', "1"), 1);
 }
 
 /* Several at once, before the first is on disk. */

@@ -1,5 +1,5 @@
-/* What a single client can say to hurt: every line is answered, with the right code, and the daemon is as well
- * afterwards as before. Crowds of clients are in test_crowd.c. */
+/* What a single client can say to hurt: every line is answered, with the right code, and the daemon is as
+ * well afterwards as before. Crowds of clients are in test_crowd.c. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <stdio.h>
@@ -22,11 +22,11 @@ static struct talk *t;
 
 static int start(void **state)
 {
-	static struct yard school;
+	static struct fixture school;
 
 	(void)state;
-	yard_open(&school);
-	yard_train(&school);
+	fixture_open(&school);
+	fixture_train(&school);
 	/* Advised jobs that a test leaves behind keep their slots. */
 	health_start(&daemon_, school.model, "\"slots\":256,");
 	return 0;
@@ -44,7 +44,7 @@ TEST_GROUP(start, stop);
 static int connect_one(void **state)
 {
 	(void)state;
-	t = talk_open(&daemon_.yard);
+	t = talk_open(&daemon_.fixture);
 	return 0;
 }
 
@@ -211,11 +211,11 @@ TEST_WITH(test_a_line_without_end_costs_no_memory, connect_one, check_after)
 {
 	char *much = repeat("x", (size_t)1 << 20);
 	struct json *v;
-	double before = rss_mb(daemon_.yard.pid);
+	double before = rss_mb(daemon_.fixture.pid);
 
 	for (int i = 0; i < 64; i++)
 		assert_true(send_bytes(t, much, (size_t)1 << 20));
-	assert_true(sanitized() || rss_mb(daemon_.yard.pid) - before < 4.0);
+	assert_true(sanitized() || rss_mb(daemon_.fixture.pid) - before < 4.0);
 	assert_true(talk_say(t, "\n{\"op\":\"hello\",\"id\":\"after\"}"));
 	v = talk_hear_json(t, PATIENCE_S);
 	assert_string_equal(error_of(v), "line_too_long"); /* once */
@@ -275,9 +275,9 @@ TEST_WITH(test_ten_thousand_requests_before_the_first_is_read, connect_one, chec
 		_exit(good ? 0 : 1);
 	}
 	sleep_s(0.3);
-	other = talk_open(&daemon_.yard);
+	other = talk_open(&daemon_.fixture);
 	json_free(talk_ask(other, "{\"op\":\"hello\"}")); /* others are served */
-	assert_true(rss_mb(daemon_.yard.pid) - daemon_.rss_mb < MORE_MB || sanitized());
+	assert_true(rss_mb(daemon_.fixture.pid) - daemon_.rss_mb < MORE_MB || sanitized());
 	talk_close(other);
 	for (int i = 0; i < N; i++) {
 		struct json *v = talk_hear_json(t, PATIENCE_S);

@@ -1,5 +1,5 @@
-/* A promise about to break: the operator's command is run, and jobs that were promised nothing make room, the youngest
- * first. The model says half a second, the job sleeps for a minute. */
+/* A promise about to break: the operator's command is run, and jobs that were promised nothing make room, the
+ * youngest first. The model says half a second, the job sleeps for a minute. */
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 	"\"epochs\":{\"kind\":\"integer\",\"min\":1,\"max\":20,\"default\":2},"                              \
 	"\"samples\":{\"kind\":\"integer\",\"min\":1,\"default\":12000}}}"
 
-static struct yard yard;
+static struct fixture fixture;
 static struct talk *t;
 
 static void make_model(void)
@@ -25,11 +25,11 @@ static void make_model(void)
 	struct strbuf b = { 0 };
 	struct err err = { 0 };
 	char table[160];
-	const char *train[] = { program("postrider"), "train", table,      "--model", "hybrid", "--set",
-				"trees=20",           "-o",    yard.model, "-q",      NULL };
+	const char *train[] = { program("postrider"), "train", table,         "--model", "hybrid", "--set",
+				"trees=20",           "-o",    fixture.model, "-q",      NULL };
 
-	snprintf(table, sizeof table, "%s/runs.csv", yard.dir);
-	snprintf(yard.model, sizeof yard.model, "%s/half-a-second.model", yard.dir);
+	snprintf(table, sizeof table, "%s/runs.csv", fixture.dir);
+	snprintf(fixture.model, sizeof fixture.model, "%s/half-a-second.model", fixture.dir);
 	strbuf_puts(&b, "network,cpus,njobs,batch,epochs,samples,time_s,accuracy\n");
 	for (int i = 0; i < 96; i++)
 		strbuf_printf(&b, "%s,1,%d,%d,2,12000,%.4f,%.3f\n", i % 2 ? "lenet5" : "simplenet",
@@ -47,16 +47,16 @@ static int set_up(void **state)
 	char settings[400];
 
 	(void)state;
-	yard_open(&yard);
+	fixture_open(&fixture);
 	make_model();
 	snprintf(settings, sizeof settings,
 		 "\"slots\":4,\"durability\":\"none\",\"outside_load\":false,\"on_late\":\"stop_"
 		 "best_effort\","
 		 "\"notify\":[\"/bin/sh\",\"-c\",\"echo {job} {event} {type} >>%s/notices\"],",
-		 yard.dir);
-	yard_configure(&yard, settings, SLOW_TYPE);
-	yard_start(&yard);
-	t = talk_open(&yard);
+		 fixture.dir);
+	fixture_configure(&fixture, settings, SLOW_TYPE);
+	fixture_start(&fixture);
+	t = talk_open(&fixture);
 	return 0;
 }
 
@@ -64,7 +64,7 @@ static int tear_down(void **state)
 {
 	(void)state;
 	talk_close(t);
-	yard_close(&yard);
+	fixture_close(&fixture);
 	return 0;
 }
 
@@ -88,9 +88,9 @@ TEST_WITH(test_late_job_is_told_of_and_gets_room, set_up, tear_down)
 	v = talk_ask(t, "{\"op\":\"status\",\"job\":\"%llu\"}", (unsigned long long)promised);
 	assert_string_equal(text_at(v, "job.state"), "running"); /* a promise is not stopped for a promise */
 	json_free(v);
-	assert_true(yard_logged(&yard, "is predicted to miss its objective"));
+	assert_true(fixture_logged(&fixture, "is predicted to miss its objective"));
 
-	snprintf(path, sizeof path, "%s/notices", yard.dir);
+	snprintf(path, sizeof path, "%s/notices", fixture.dir);
 	for (double until = now_s() + PATIENCE_S; now_s() < until; sleep_s(0.05)) {
 		free(told);
 		told = NULL;

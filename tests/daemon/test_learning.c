@@ -1,5 +1,5 @@
-/* A whole daemon that learns. Its jobs are advised ones that say how long they ran, by a law of ours: so the model is
- * right, wrong by a factor, or becomes wrong, as a case wants it. */
+/* A whole daemon that learns. Its jobs are advised ones that say how long they ran, by a law of ours: so the
+ * model is right, wrong by a factor, or becomes wrong, as a case wants it. */
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ struct job_kind {
 	double batch, epochs;
 };
 
-static struct yard school, yard; /* where the model comes from; the daemon at hand */
+static struct fixture school, fixture; /* where the model comes from; the daemon at hand */
 static struct talk *t;
 static struct rng rng;
 static char table[160];
@@ -71,7 +71,7 @@ static void make_model(void)
 	struct strbuf b = { 0 };
 	struct err err = { 0 };
 
-	yard_open(&school);
+	fixture_open(&school);
 	snprintf(table, sizeof table, "%s/runs.csv", school.dir);
 	snprintf(school.model, sizeof school.model, "%s/runs.model", school.dir);
 	strbuf_puts(&b, "network,cpus,njobs,batch,epochs,samples,time_s,accuracy\n");
@@ -151,12 +151,12 @@ static void open_with(const char *settings)
 	char text[600];
 
 	rng = rng_stream(20261116, 7);
-	yard_open(&yard);
-	memcpy(yard.model, school.model, sizeof yard.model);
+	fixture_open(&fixture);
+	memcpy(fixture.model, school.model, sizeof fixture.model);
 	snprintf(text, sizeof text, settings, table);
-	yard_configure(&yard, text, TYPES);
-	yard_start(&yard);
-	t = talk_open(&yard);
+	fixture_configure(&fixture, text, TYPES);
+	fixture_start(&fixture);
+	t = talk_open(&fixture);
 }
 
 static int open_plain(void **state)
@@ -195,9 +195,9 @@ static int close_one(void **state)
 {
 	(void)state;
 	talk_close(t);
-	if (yard.pid) /* also tells of a leak, where a sanitizer looks for them */
-		assert_int_equal(yard_stop(&yard, SIGTERM), 0);
-	yard_close(&yard);
+	if (fixture.pid) /* also tells of a leak, where a sanitizer looks for them */
+		assert_int_equal(fixture_stop(&fixture, SIGTERM), 0);
+	fixture_close(&fixture);
 	return 0;
 }
 
@@ -219,7 +219,8 @@ static bool reloads(void)
 	return done;
 }
 
-/* Until no training is under way, and the model it gave is in use: a reload is refused while another one goes on. */
+/* Until no training is under way, and the model it gave is in use: a reload is refused while another one goes
+ * on. */
 static void await_training(void)
 {
 	double until = now_s() + 2.0 * PATIENCE_S;
@@ -273,7 +274,7 @@ TEST_WITH(test_a_model_wrong_by_half_is_replaced_and_can_be_had_back, open_own, 
 	assert_true(number_at(first_of(v, "models"), "observations") == 70.0);
 	assert_string_equal(text_at(first_of(v, "models"), "reason"), "asked for");
 	json_free(v);
-	assert_true(yard_logged(&yard, ": taken"));
+	assert_true(fixture_logged(&fixture, ": taken"));
 	assert_true(predicted_s(&k) > 1.5 * law_s(&k)); /* the model itself: nothing was learned since */
 
 	v = talk_ask(t, "{\"op\":\"rollback\",\"version\":0}");
@@ -287,9 +288,9 @@ TEST_WITH(test_a_model_wrong_by_half_is_replaced_and_can_be_had_back, open_own, 
 	assert_true(current() == 1.0);
 
 	talk_close(t);
-	assert_int_equal(yard_stop(&yard, SIGTERM), 0);
-	yard_start(&yard);
-	t = talk_open(&yard);
+	assert_int_equal(fixture_stop(&fixture, SIGTERM), 0);
+	fixture_start(&fixture);
+	t = talk_open(&fixture);
 	assert_true(current() == 1.0);
 	assert_true(predicted_s(&k) > 1.5 * law_s(&k));
 }
@@ -345,7 +346,7 @@ TEST_WITH(test_training_on_nothing_says_what_is_missing, open_plain, close_one)
 
 TEST_WITH(test_training_begins_by_itself_and_those_who_watch_are_told, open_eager, close_one)
 {
-	struct talk *w = talk_open(&yard);
+	struct talk *w = talk_open(&fixture);
 	double until = now_s() + 2.0 * PATIENCE_S;
 	bool told = false;
 
@@ -360,7 +361,7 @@ TEST_WITH(test_training_begins_by_itself_and_those_who_watch_are_told, open_eage
 	assert_true(told);
 	await_training();
 	assert_true(current() == 1.0);
-	assert_true(yard_logged(&yard, "training (70 jobs)"));
+	assert_true(fixture_logged(&fixture, "training (70 jobs)"));
 	talk_close(w);
 }
 
@@ -380,13 +381,13 @@ TEST_WITH(test_times_that_become_longer_raise_an_alarm_once, open_plain, close_o
 	drifts = (size_t)number_at(v, "learning.alarms");
 	assert_true(drifts >= 1 && drifts <= 2); /* of the type, and of all jobs */
 	json_free(v);
-	assert_true(yard_logged(&yard, "drift: jobs of type study take +"));
+	assert_true(fixture_logged(&fixture, "drift: jobs of type study take +"));
 
 	/* A restart learns it again from what is kept, quietly. */
 	talk_close(t);
-	assert_int_equal(yard_stop(&yard, SIGTERM), 0);
-	yard_start(&yard);
-	t = talk_open(&yard);
+	assert_int_equal(fixture_stop(&fixture, SIGTERM), 0);
+	fixture_start(&fixture);
+	t = talk_open(&fixture);
 	v = talk_ask(t, "{\"op\":\"stats\"}");
 	assert_true(json_bool(json_get(json_get(json_get(v, "learning"), "drift"), "alarm"), false));
 	assert_true(number_at(first_of(v, "learning.types"), "bias") > 1.2);
@@ -398,7 +399,7 @@ TEST_WITH(test_times_that_become_longer_raise_an_alarm_once, open_plain, close_o
 
 TEST_WITH(test_drift_is_told_to_those_who_watch, open_plain, close_one)
 {
-	struct talk *w = talk_open(&yard);
+	struct talk *w = talk_open(&fixture);
 	bool told = false;
 
 	json_free(talk_ask(w, "{\"op\":\"watch\"}"));
@@ -466,10 +467,10 @@ TEST_WITH(test_the_daemon_leaves_in_the_middle_of_a_training, open_plain, close_
 	json_free(talk_ask(t, "{\"op\":\"retrain\"}"));
 	assert_true(training());
 	sleep_s(0.2);
-	assert_int_equal(yard_stop(&yard, SIGTERM), 0);
-	yard_start(&yard);
+	assert_int_equal(fixture_stop(&fixture, SIGTERM), 0);
+	fixture_start(&fixture);
 	talk_close(t);
-	t = talk_open(&yard);
+	t = talk_open(&fixture);
 	assert_false(training());
 	assert_true(current() <= 1.0); /* all of it, or nothing */
 }

@@ -1,5 +1,5 @@
-/* Who may do what, and where a daemon refuses to start. Most of it needs root: another user must be there to be
- * refused. */
+/* Who may do what, and where a daemon refuses to start. Most of it needs root: another user must be there to
+ * be refused. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -19,19 +19,19 @@
 #define OTHER 65534 /* nobody */
 #define THIRD 65533
 
-static struct yard yard;
+static struct fixture fixture;
 
 static int open_one(void **state)
 {
 	(void)state;
-	yard_open(&yard);
+	fixture_open(&fixture);
 	return 0;
 }
 
 static int close_one(void **state)
 {
 	(void)state;
-	yard_close(&yard);
+	fixture_close(&fixture);
 	return 0;
 }
 
@@ -63,7 +63,7 @@ static const char *ask_as(uid_t uid, const char *request, unsigned long long *ou
 
 		if (setgid(uid) || setuid(uid))
 			_exit(1);
-		t = talk_try(&yard, 5.0);
+		t = talk_try(&fixture, 5.0);
 		if (!t || !talk_say(t, "%s", request) || !(v = talk_hear_json(t, PATIENCE_S)))
 			_exit(1);
 		dprintf(pipe_fd[1], "%s %s", error_of(v)[0] ? error_of(v) : "-", text_at(v, "job.job"));
@@ -100,9 +100,9 @@ TEST_WITH(test_another_user_cannot_cancel_a_job_but_an_admin_can, open_one, clos
 
 	need_root();
 	snprintf(settings, sizeof settings, "\"admins\":{\"users\":[%d]},", THIRD);
-	yard_configure(&yard, settings, "");
-	yard_start(&yard);
-	t = talk_open(&yard);
+	fixture_configure(&fixture, settings, "");
+	fixture_start(&fixture);
+	t = talk_open(&fixture);
 	first = submit(t, ",\"type\":\"line\",\"params\":{\"seconds\":30}");
 	second = submit(t, ",\"type\":\"advised\",\"mode\":\"advise\"");
 	assert_string_equal(ask_about_as(OTHER, "cancel", first), "not_permitted");
@@ -124,7 +124,7 @@ TEST_WITH(test_keys_are_each_users_own, open_one, close_one)
 	unsigned long long mine, theirs, again_theirs;
 
 	need_root();
-	yard_start(&yard);
+	fixture_start(&fixture);
 	assert_string_equal(ask_as(OTHER, again, &theirs), "");
 	assert_string_equal(ask_as(THIRD, again, &mine), "");
 	assert_string_equal(ask_as(OTHER, again, &again_theirs), "");
@@ -140,31 +140,32 @@ TEST_WITH(test_a_job_runs_as_the_user_who_submitted_it, open_one, close_one)
 	struct talk *t;
 
 	need_root();
-	snprintf(path, sizeof path, "%s/made", yard.dir);
+	snprintf(path, sizeof path, "%s/made", fixture.dir);
 	assert_int_equal(mkdir(path, 0777), 0);
 	assert_int_equal(chmod(path, 0777), 0);
 	snprintf(types, sizeof types,
 		 ",\"touch\":{\"argv\":[\"/bin/sh\",\"-c\",\"id -u; id -G; : "
 		 ">%s/{job}\",\"{batch}\"],\"batches\":[64]}",
 		 path);
-	yard_configure(&yard, "", types);
-	yard_start(&yard);
+	fixture_configure(&fixture, "", types);
+	fixture_start(&fixture);
 	assert_string_equal(ask_as(OTHER, "{\"op\":\"submit\",\"type\":\"touch\"}", &job), "");
-	t = talk_open(&yard);
+	t = talk_open(&fixture);
 	json_free(await(t, job, "done"));
 	talk_close(t);
 	snprintf(path + strlen(path), sizeof path - strlen(path), "/%llu", job);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_uid, OTHER);
 	assert_int_equal(st.st_gid, OTHER);
-	snprintf(path, sizeof path, "%s/jobs/%llu", yard.state, job);
+	snprintf(path, sizeof path, "%s/jobs/%llu", fixture.state, job);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_uid, OTHER);
 	assert_int_equal(st.st_mode & 0022, 0);
 	assert_int_equal(ask_as(OTHER, "{\"op\":\"status\",\"job\":\"1\"}", NULL)[0], 0);
 }
 
-/* The records beside the job's folder are the daemon's: whoever could write them could have root kill for them. */
+/* The records beside the job's folder are the daemon's: whoever could write them could have root kill for
+ * them. */
 TEST_WITH(test_a_user_cannot_write_the_records_of_a_job, open_one, close_one)
 {
 	unsigned long long job;
@@ -173,20 +174,20 @@ TEST_WITH(test_a_user_cannot_write_the_records_of_a_job, open_one, close_one)
 	char path[192];
 
 	need_root();
-	yard_start(&yard);
+	fixture_start(&fixture);
 	assert_string_equal(ask_as(OTHER, "{\"op\":\"submit\",\"type\":\"line\"}", &job), "");
-	t = talk_open(&yard);
+	t = talk_open(&fixture);
 	json_free(await(t, job, "done"));
 	talk_close(t);
-	snprintf(path, sizeof path, "%s/jobs/%llu.exit", yard.state, job);
+	snprintf(path, sizeof path, "%s/jobs/%llu.exit", fixture.state, job);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_uid, 0);
 	assert_int_equal(st.st_mode & 0022, 0);
-	snprintf(path, sizeof path, "%s/jobs", yard.state);
+	snprintf(path, sizeof path, "%s/jobs", fixture.state);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_uid, 0);
 	assert_int_equal(st.st_mode & 0022, 0);
-	snprintf(path, sizeof path, "%s/postrider.db", yard.state);
+	snprintf(path, sizeof path, "%s/postrider.db", fixture.state);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 0077 & ~0040, 0);
 }
@@ -197,15 +198,15 @@ TEST_WITH(test_a_daemon_that_is_not_root_runs_its_own_users_jobs_only, open_one,
 	struct talk *t;
 
 	need_root();
-	yard.uid = OTHER;
-	assert_int_equal(chown(yard.dir, OTHER, OTHER), 0);
-	assert_int_equal(chown(yard.config, OTHER, OTHER), 0);
-	yard_start(&yard);
+	fixture.uid = OTHER;
+	assert_int_equal(chown(fixture.dir, OTHER, OTHER), 0);
+	assert_int_equal(chown(fixture.config, OTHER, OTHER), 0);
+	fixture_start(&fixture);
 	assert_string_equal(ask_as(THIRD, "{\"op\":\"submit\",\"type\":\"line\"}", NULL), "not_permitted");
 	assert_string_equal(
 		ask_as(THIRD, "{\"op\":\"submit\",\"type\":\"advised\",\"mode\":\"advise\"}", NULL), "");
 	assert_string_equal(ask_as(OTHER, "{\"op\":\"submit\",\"type\":\"line\"}", &job), "");
-	t = talk_open(&yard);
+	t = talk_open(&fixture);
 	json_free(await(t, job, "done"));
 	talk_close(t);
 }
@@ -214,18 +215,18 @@ TEST_WITH(test_a_state_folder_that_others_may_write_to_is_refused, open_one, clo
 {
 	static const mode_t loose[] = { 0777, 0770, 01777, 0702 };
 
-	assert_int_equal(mkdir(yard.state, 0700), 0);
+	assert_int_equal(mkdir(fixture.state, 0700), 0);
 	for (size_t i = 0; i < sizeof loose / sizeof loose[0]; i++) {
-		assert_int_equal(chmod(yard.state, loose[i]), 0);
-		assert_int_equal(yard_refused(&yard), 7);
+		assert_int_equal(chmod(fixture.state, loose[i]), 0);
+		assert_int_equal(fixture_refused(&fixture), 7);
 	}
-	assert_true(yard_logged(&yard, "others may write"));
-	yard.flag[0] = "--force";
-	yard_start(&yard);
-	assert_int_equal(yard_stop(&yard, SIGTERM), 0);
-	yard.flag[0] = NULL;
-	assert_int_equal(chmod(yard.state, 0700), 0);
-	yard_start(&yard);
+	assert_true(fixture_logged(&fixture, "others may write"));
+	fixture.flag[0] = "--force";
+	fixture_start(&fixture);
+	assert_int_equal(fixture_stop(&fixture, SIGTERM), 0);
+	fixture.flag[0] = NULL;
+	assert_int_equal(chmod(fixture.state, 0700), 0);
+	fixture_start(&fixture);
 }
 
 TEST_WITH(test_a_state_folder_behind_a_link_or_of_another_user_is_refused, open_one, close_one)
@@ -233,33 +234,33 @@ TEST_WITH(test_a_state_folder_behind_a_link_or_of_another_user_is_refused, open_
 	char real[128];
 
 	need_root();
-	snprintf(real, sizeof real, "%s/real", yard.dir);
+	snprintf(real, sizeof real, "%s/real", fixture.dir);
 	assert_int_equal(mkdir(real, 0700), 0);
-	assert_int_equal(symlink(real, yard.state), 0);
-	assert_int_not_equal(yard_refused(&yard), 0);
-	assert_int_equal(unlink(yard.state), 0);
-	assert_int_equal(mkdir(yard.state, 0700), 0);
-	assert_int_equal(chown(yard.state, OTHER, OTHER), 0);
-	assert_int_equal(yard_refused(&yard), 7);
+	assert_int_equal(symlink(real, fixture.state), 0);
+	assert_int_not_equal(fixture_refused(&fixture), 0);
+	assert_int_equal(unlink(fixture.state), 0);
+	assert_int_equal(mkdir(fixture.state, 0700), 0);
+	assert_int_equal(chown(fixture.state, OTHER, OTHER), 0);
+	assert_int_equal(fixture_refused(&fixture), 7);
 }
 
 TEST_WITH(test_a_second_daemon_on_the_same_state_or_socket_is_refused, open_one, close_one)
 {
-	struct yard second;
+	struct fixture second;
 	struct talk *t;
 
-	yard_start(&yard);
-	second = yard; /* both are the first one's */
-	assert_int_equal(yard_refused(&second), 8);
-	snprintf(second.socket, sizeof second.socket, "%s/socket-2", yard.dir);
+	fixture_start(&fixture);
+	second = fixture; /* both are the first one's */
+	assert_int_equal(fixture_refused(&second), 8);
+	snprintf(second.socket, sizeof second.socket, "%s/socket-2", fixture.dir);
 	second.flag[0] = "--socket";
 	second.flag[1] = second.socket;
-	assert_int_equal(yard_refused(&second), 8); /* the same state */
-	snprintf(second.state, sizeof second.state, "%s/state-2", yard.dir);
+	assert_int_equal(fixture_refused(&second), 8); /* the same state */
+	snprintf(second.state, sizeof second.state, "%s/state-2", fixture.dir);
 	second.flag[0] = "--state";
 	second.flag[1] = second.state;
-	assert_int_equal(yard_refused(&second), 8); /* the same socket */
-	t = talk_open(&yard); /* and the first one did not notice */
+	assert_int_equal(fixture_refused(&second), 8); /* the same socket */
+	t = talk_open(&fixture); /* and the first one did not notice */
 	json_free(await(t, submit(t, ",\"type\":\"line\""), "done"));
 	talk_close(t);
 }
@@ -271,40 +272,40 @@ TEST_WITH(test_a_stale_socket_is_replaced_and_nothing_else_is, open_one, close_o
 	struct stat st;
 	FILE *f;
 
-	snprintf(at.sun_path, sizeof at.sun_path, "%.107s", yard.socket);
+	snprintf(at.sun_path, sizeof at.sun_path, "%.107s", fixture.socket);
 	assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof at), 0);
 	close(fd); /* nobody listens there any more */
-	yard_start(&yard);
-	assert_int_equal(yard_stop(&yard, SIGKILL), -SIGKILL);
-	assert_int_equal(stat(yard.socket, &st), 0); /* its own, left behind */
-	yard_start(&yard);
-	assert_int_equal(yard_stop(&yard, SIGTERM), 0);
-	assert_int_not_equal(stat(yard.socket, &st), 0);
-	f = fopen(yard.socket, "w");
+	fixture_start(&fixture);
+	assert_int_equal(fixture_stop(&fixture, SIGKILL), -SIGKILL);
+	assert_int_equal(stat(fixture.socket, &st), 0); /* its own, left behind */
+	fixture_start(&fixture);
+	assert_int_equal(fixture_stop(&fixture, SIGTERM), 0);
+	assert_int_not_equal(stat(fixture.socket, &st), 0);
+	f = fopen(fixture.socket, "w");
 	assert_non_null(f);
 	fclose(f);
-	assert_int_not_equal(yard_refused(&yard), 0);
-	assert_int_equal(stat(yard.socket, &st), 0);
+	assert_int_not_equal(fixture_refused(&fixture), 0);
+	assert_int_equal(stat(fixture.socket, &st), 0);
 	assert_true(S_ISREG(st.st_mode));
 }
 
 TEST_WITH(test_bad_files_are_told_by_the_exit_code, open_one, close_one)
 {
-	struct yard bad = yard;
+	struct fixture bad = fixture;
 	char path[160];
 	FILE *f;
 
-	snprintf(bad.config, sizeof bad.config, "%s/nowhere.json", yard.dir);
-	assert_int_equal(yard_refused(&bad), 4);
-	yard_configure(&yard, "\"slots\":0,", "");
-	assert_int_equal(yard_refused(&yard), 6);
-	yard_configure(&yard, "", "");
-	assert_int_equal(mkdir(yard.state, 0700), 0);
-	snprintf(path, sizeof path, "%s/postrider.db", yard.state);
+	snprintf(bad.config, sizeof bad.config, "%s/nowhere.json", fixture.dir);
+	assert_int_equal(fixture_refused(&bad), 4);
+	fixture_configure(&fixture, "\"slots\":0,", "");
+	assert_int_equal(fixture_refused(&fixture), 6);
+	fixture_configure(&fixture, "", "");
+	assert_int_equal(mkdir(fixture.state, 0700), 0);
+	snprintf(path, sizeof path, "%s/postrider.db", fixture.state);
 	f = fopen(path, "w");
 	assert_non_null(f);
 	for (int i = 0; i < 5000; i++)
 		fputs("this is not a database\n", f);
 	fclose(f);
-	assert_int_equal(yard_refused(&yard), 6);
+	assert_int_equal(fixture_refused(&fixture), 6);
 }

@@ -1,5 +1,6 @@
-/* The protocol as documented is the protocol as it is: every transcript of docs/PROTOCOL.md is replayed against a real
- * daemon, and whatever the sources know of ops, members, error codes, events, states and reasons must be told there. */
+/* The protocol as documented is the protocol as it is: every transcript of docs/PROTOCOL.md is replayed
+ * against a real daemon, and whatever the sources know of ops, members, error codes, events, states and
+ * reasons must be told there. */
 #include <ctype.h>
 #include <glob.h>
 #include <stdio.h>
@@ -357,13 +358,13 @@ void test_more_cases(void)
 		test_add(doc.transcript[i].name, replay, &doc.transcript[i]);
 }
 
-static struct yard school; /* where the model comes from */
+static struct fixture school; /* where the model comes from */
 
 static int open_school(void **state)
 {
 	(void)state;
-	yard_open(&school);
-	yard_train(&school);
+	fixture_open(&school);
+	fixture_train(&school);
 	memcpy(model, school.model, sizeof model);
 	return 0;
 }
@@ -371,7 +372,7 @@ static int open_school(void **state)
 static int close_school(void **state)
 {
 	(void)state;
-	yard_close(&school);
+	fixture_close(&school);
 	document_release(&doc);
 	return 0;
 }

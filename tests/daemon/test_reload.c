@@ -1,5 +1,5 @@
-/* A configuration read anew, or changed while the daemon was away: what is right takes effect, what is wrong does not,
- * and no job is harmed by either. */
+/* A configuration read anew, or changed while the daemon was away: what is right takes effect, what is wrong
+ * does not, and no job is harmed by either. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,17 +14,17 @@
 	"\"seconds\":{\"kind\":\"number\",\"min\":0,\"max\":60,\"default\":0}}}"
 #define ONE_SLOT "\"slots\":1,\"kill_grace_s\":1,"
 
-static struct yard yard;
+static struct fixture fixture;
 static struct talk *t;
 
 static void open_with(bool model)
 {
-	yard_open(&yard);
+	fixture_open(&fixture);
 	if (model)
-		yard_train(&yard);
-	yard_configure(&yard, ONE_SLOT, EXTRA);
-	yard_start(&yard);
-	t = talk_open(&yard);
+		fixture_train(&fixture);
+	fixture_configure(&fixture, ONE_SLOT, EXTRA);
+	fixture_start(&fixture);
+	t = talk_open(&fixture);
 }
 
 static int open_plain(void **state)
@@ -45,7 +45,7 @@ static int close_one(void **state)
 {
 	(void)state;
 	talk_close(t);
-	yard_close(&yard);
+	fixture_close(&fixture);
 	return 0;
 }
 
@@ -63,9 +63,9 @@ static const char *reload(void)
 static void restart(int signal)
 {
 	talk_close(t);
-	yard_stop(&yard, signal);
-	yard_start(&yard);
-	t = talk_open(&yard);
+	fixture_stop(&fixture, signal);
+	fixture_start(&fixture);
+	t = talk_open(&fixture);
 }
 
 TEST_WITH(test_a_reload_that_removes_the_type_of_a_queued_job_is_refused, open_plain, close_one)
@@ -73,9 +73,9 @@ TEST_WITH(test_a_reload_that_removes_the_type_of_a_queued_job_is_refused, open_p
 	uint64_t busy = submit(t, ",\"type\":\"line\",\"params\":{\"seconds\":20}");
 	uint64_t queued = submit(t, ",\"type\":\"extra\"");
 
-	yard_configure(&yard, ONE_SLOT, "");
+	fixture_configure(&fixture, ONE_SLOT, "");
 	assert_string_equal(reload(), "bad_field");
-	assert_true(yard_logged(&yard, "would no longer be valid"));
+	assert_true(fixture_logged(&fixture, "would no longer be valid"));
 	assert_true(submit(t, ",\"type\":\"extra\"") > queued); /* the old configuration is in force */
 	json_free(talk_ask(t, "{\"op\":\"cancel\",\"job\":\"%llu\"}", (unsigned long long)busy));
 	json_free(await(t, queued, "done"));
@@ -89,7 +89,7 @@ TEST_WITH(test_a_running_job_outlives_its_type, open_wise, close_one)
 	uint64_t job = submit(t, ",\"type\":\"extra\",\"params\":{\"seconds\":1.5}");
 
 	json_free(await(t, job, "running"));
-	yard_configure(&yard, ONE_SLOT, "");
+	fixture_configure(&fixture, ONE_SLOT, "");
 	assert_string_equal(reload(), "");
 	json_free(talk_ask(t, "{\"op\":\"stats\"}"));
 	json_free(talk_ask(t, "{\"op\":\"status\",\"job\":\"%llu\"}", (unsigned long long)job));
@@ -105,7 +105,7 @@ TEST_WITH(test_a_restart_without_the_type_of_jobs_fails_the_queued_and_adopts_th
 	struct json *v;
 
 	json_free(await(t, running, "running"));
-	yard_configure(&yard, ONE_SLOT, "");
+	fixture_configure(&fixture, ONE_SLOT, "");
 	restart(SIGKILL);
 	v = await(t, queued, "failed");
 	assert_non_null(strstr(text_at(v, "job.reason"), "extra"));
@@ -116,11 +116,11 @@ TEST_WITH(test_a_restart_without_the_type_of_jobs_fails_the_queued_and_adopts_th
 
 TEST_WITH(test_a_bad_configuration_is_told_and_changes_nothing, open_plain, close_one)
 {
-	yard_configure(&yard, "\"slots\":3,\"max_qeued\":1,", "");
+	fixture_configure(&fixture, "\"slots\":3,\"max_qeued\":1,", "");
 	assert_string_equal(reload(), "bad_field");
 	assert_true(stat_of(t, "queue.slots") == 1.0);
-	assert_true(yard_logged(&yard, "max_queued")); /* the nearest key */
-	yard_configure(&yard, "\"slots\":3,", EXTRA);
+	assert_true(fixture_logged(&fixture, "max_queued")); /* the nearest key */
+	fixture_configure(&fixture, "\"slots\":3,", EXTRA);
 	assert_string_equal(reload(), "");
 	assert_true(stat_of(t, "queue.slots") == 3.0);
 }
@@ -131,7 +131,7 @@ TEST_WITH(test_more_slots_start_what_was_waiting, open_plain, close_one)
 		 queued = submit(t, ",\"type\":\"line\"");
 
 	json_free(await(t, busy, "running"));
-	yard_configure(&yard, "\"slots\":2,", EXTRA);
+	fixture_configure(&fixture, "\"slots\":2,", EXTRA);
 	assert_string_equal(reload(), "");
 	json_free(await(t, queued, "done"));
 }
@@ -140,13 +140,13 @@ TEST_WITH(test_fewer_slots_let_running_jobs_end, open_plain, close_one)
 {
 	uint64_t job[2];
 
-	yard_configure(&yard, "\"slots\":2,", EXTRA);
+	fixture_configure(&fixture, "\"slots\":2,", EXTRA);
 	assert_string_equal(reload(), "");
 	for (int i = 0; i < 2; i++) {
 		job[i] = submit(t, ",\"type\":\"line\",\"params\":{\"seconds\":1}");
 		json_free(await(t, job[i], "running"));
 	}
-	yard_configure(&yard, ONE_SLOT, EXTRA);
+	fixture_configure(&fixture, ONE_SLOT, EXTRA);
 	assert_string_equal(reload(), "");
 	for (int i = 0; i < 2; i++)
 		json_free(await(t, job[i], "done"));
@@ -162,8 +162,8 @@ TEST_WITH(test_the_last_of_many_hangups_wins, open_plain, close_one)
 		char settings[64];
 
 		snprintf(settings, sizeof settings, "\"slots\":%u,", i);
-		yard_configure(&yard, settings, EXTRA);
-		kill(yard.pid, SIGHUP);
+		fixture_configure(&fixture, settings, EXTRA);
+		kill(fixture.pid, SIGHUP);
 		sleep_s(0.0005 * i);
 	}
 	until = now_s() + 10.0;
@@ -174,11 +174,11 @@ TEST_WITH(test_the_last_of_many_hangups_wins, open_plain, close_one)
 
 TEST_WITH(test_what_needs_a_restart_is_not_changed_by_a_reload, open_plain, close_one)
 {
-	struct yard other = yard;
+	struct fixture other = fixture;
 
-	snprintf(other.state, sizeof other.state, "%s/elsewhere", yard.dir);
-	yard_configure(&other, ONE_SLOT, EXTRA);
+	snprintf(other.state, sizeof other.state, "%s/elsewhere", fixture.dir);
+	fixture_configure(&other, ONE_SLOT, EXTRA);
 	assert_string_equal(reload(), "bad_field");
-	assert_true(yard_logged(&yard, "state_dir"));
+	assert_true(fixture_logged(&fixture, "state_dir"));
 	json_free(await(t, submit(t, ",\"type\":\"line\""), "done"));
 }

@@ -1,4 +1,5 @@
-/* Memory and descriptors stay as they are, however many jobs go through: the soak of tests/daemon/drills.c in short. */
+/* Memory and descriptors stay as they are, however many jobs go through: the soak of tests/daemon/drills.c in
+ * short. */
 #include <stdio.h>
 
 #include "tests/daemon/drills.h"

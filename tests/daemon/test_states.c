@@ -9,16 +9,16 @@
 #include "tests/daemon/harness.h"
 #include "tests/support/test.h"
 
-static struct yard yard;
+static struct fixture fixture;
 static struct talk *t;
 
 static int open_one(void **state)
 {
 	(void)state;
-	yard_open(&yard);
-	yard_configure(&yard, "\"slots\":2,\"kill_grace_s\":1,\"advise_timeout_s\":1,", "");
-	yard_start(&yard);
-	t = talk_open(&yard);
+	fixture_open(&fixture);
+	fixture_configure(&fixture, "\"slots\":2,\"kill_grace_s\":1,\"advise_timeout_s\":1,", "");
+	fixture_start(&fixture);
+	t = talk_open(&fixture);
 	return 0;
 }
 
@@ -26,7 +26,7 @@ static int close_one(void **state)
 {
 	(void)state;
 	talk_close(t);
-	yard_close(&yard);
+	fixture_close(&fixture);
 	return 0;
 }
 
@@ -76,8 +76,8 @@ TEST_WITH(test_a_job_runs_once_and_is_done, open_one, close_one)
 	assert_true(number_at(v, "job.exit_code") == 0.0);
 	assert_true(number_at(v, "job.run_s") >= 0.0);
 	assert_true(json_type(json_get(json_get(v, "job"), "reason")) == JSON_NULL);
-	assert_int_equal(yard_runs(&yard, 'B', name_of(job)), 1);
-	assert_int_equal(yard_runs(&yard, 'E', name_of(job)), 1);
+	assert_int_equal(fixture_runs(&fixture, 'B', name_of(job)), 1);
+	assert_int_equal(fixture_runs(&fixture, 'E', name_of(job)), 1);
 	json_free(v);
 }
 
@@ -97,7 +97,7 @@ TEST_WITH(test_cancelling_a_queued_job_is_immediate_and_it_never_runs, open_one,
 		json_free(await(t, busy[i], "cancelled"));
 	}
 	json_free(await(t, submit(t, ",\"type\":\"line\""), "done")); /* what was behind it has run by now */
-	assert_int_equal(yard_runs(&yard, 'B', name_of(job)), 0);
+	assert_int_equal(fixture_runs(&fixture, 'B', name_of(job)), 0);
 }
 
 TEST_WITH(test_a_cancelled_job_cannot_be_cancelled_again, open_one, close_one)
@@ -122,7 +122,8 @@ TEST_WITH(test_cancelling_a_running_job_sends_sigterm, open_one, close_one)
 	double began;
 	struct json *v;
 
-	/* "running" is said when its start is on disk; a job that has no process yet would be withdrawn, not signalled. */
+	/* "running" is said when its start is on disk; a job that has no process yet would be withdrawn, not
+	 * signalled. */
 	v = await(t, job, "running");
 	while (isnan(number_at(v, "job.pid"))) {
 		json_free(v);
@@ -138,7 +139,7 @@ TEST_WITH(test_cancelling_a_running_job_sends_sigterm, open_one, close_one)
 	assert_true(number_at(v, "job.signal") == SIGTERM);
 	assert_true(now_s() - began < 15.0);
 	json_free(v);
-	assert_int_equal(yard_runs(&yard, 'E', name_of(job)), 0);
+	assert_int_equal(fixture_runs(&fixture, 'E', name_of(job)), 0);
 }
 
 TEST_WITH(test_a_job_that_ignores_sigterm_is_killed_after_the_grace, open_one, close_one)
@@ -192,7 +193,7 @@ TEST_WITH(test_a_lost_supervisor_makes_a_lost_job_with_a_reason, open_one, close
 	FILE *f;
 
 	await_pid(job);
-	snprintf(path, sizeof path, "%s/jobs/%llu.started", yard.state, (unsigned long long)job);
+	snprintf(path, sizeof path, "%s/jobs/%llu.started", fixture.state, (unsigned long long)job);
 	f = fopen(path, "r");
 	assert_non_null(f);
 	while (fgets(text, sizeof text, f)) {
@@ -220,7 +221,7 @@ TEST_WITH(test_an_advised_job_goes_from_ready_to_started_to_finished, open_one, 
 	struct json *v =
 		talk_ask(t, "{\"op\":\"submit\",\"type\":\"advised\",\"mode\":\"advise\",\"watch\":true}");
 	unsigned long long job = strtoull(text_at(v, "job.job"), NULL, 10);
-	struct talk *other = talk_open(&yard);
+	struct talk *other = talk_open(&fixture);
 
 	assert_string_equal(text_at(v, "job.state"), "queued");
 	json_free(v);
@@ -462,6 +463,6 @@ TEST_WITH(test_drain_and_stop_leaves_when_the_last_job_has_ended, open_one, clos
 
 	json_free(await(t, job, "running"));
 	json_free(talk_ask(t, "{\"op\":\"drain\",\"stop\":true}"));
-	assert_int_equal(yard_wait(&yard), 0);
-	assert_int_equal(yard_runs(&yard, 'E', name_of(job)), 1);
+	assert_int_equal(fixture_wait(&fixture), 0);
+	assert_int_equal(fixture_runs(&fixture, 'E', name_of(job)), 1);
 }

@@ -1,5 +1,5 @@
-/* The disk is full: the daemon says so, takes nothing it cannot keep, and goes on where it was once there is room.
- * A small file system of its own is filled up, for which root is needed. */
+/* The disk is full: the daemon says so, takes nothing it cannot keep, and goes on where it was once there is
+ * room. A small file system of its own is filled up, for which root is needed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -15,16 +15,16 @@
 
 #define MAX_JOBS 2000
 
-static struct yard yard;
+static struct fixture fixture;
 static bool mounted;
 
 static int open_small(void **state)
 {
 	(void)state;
-	yard_open(&yard);
-	yard_configure(&yard, "\"slots\":2,\"kill_grace_s\":1,", "");
+	fixture_open(&fixture);
+	fixture_configure(&fixture, "\"slots\":2,\"kill_grace_s\":1,", "");
 	mounted = false;
-	if (mkdir(yard.state, 0711) || mount("tmpfs", yard.state, "tmpfs", 0, "size=4m,mode=0711")) {
+	if (mkdir(fixture.state, 0711) || mount("tmpfs", fixture.state, "tmpfs", 0, "size=4m,mode=0711")) {
 		printf("skipped: no small file system can be mounted: %s\n", strerror(errno));
 		return 0;
 	}
@@ -35,15 +35,15 @@ static int open_small(void **state)
 static int close_small(void **state)
 {
 	(void)state;
-	yard_close(&yard);
+	fixture_close(&fixture);
 	if (mounted)
-		umount2(yard.state, MNT_DETACH);
+		umount2(fixture.state, MNT_DETACH);
 	return 0;
 }
 
 static void filler(char out[160])
 {
-	snprintf(out, 160, "%s/filler", yard.state);
+	snprintf(out, 160, "%s/filler", fixture.state);
 }
 
 static void fill_up(void)
@@ -71,11 +71,11 @@ static void make_room(void)
 	assert_int_equal(unlink(path), 0);
 }
 
-/* Submits until the storage fails; the ids that were acknowledged. The connection of the one that met the failure waits
- * for its answer: *out_pending. */
+/* Submits until the storage fails; the ids that were acknowledged. The connection of the one that met the
+ * failure waits for its answer: *out_pending. */
 static size_t submit_until_failed(uint64_t *id, struct talk **out_pending)
 {
-	struct talk *t = talk_open(&yard);
+	struct talk *t = talk_open(&fixture);
 	unsigned tries = 0;
 
 	*out_pending = NULL;
@@ -90,7 +90,7 @@ static size_t submit_until_failed(uint64_t *id, struct talk **out_pending)
 		if (!v) {
 			assert_null(*out_pending); /* only the first can be caught half-way */
 			*out_pending = t;
-			t = talk_open(&yard);
+			t = talk_open(&fixture);
 			continue;
 		}
 		if (is_ok(v)) {
@@ -126,7 +126,7 @@ static void await_event(struct talk *t, const char *event)
 
 static void check_jobs(const uint64_t *id, size_t n)
 {
-	struct talk *t = talk_open(&yard);
+	struct talk *t = talk_open(&fixture);
 
 	await_idle(t, PATIENCE_S);
 	for (size_t i = 0; i < n; i++) {
@@ -138,10 +138,10 @@ static void check_jobs(const uint64_t *id, size_t n)
 		snprintf(name, sizeof name, "%llu", (unsigned long long)id[i]);
 		/* One that was started on the full disk may not have got its folder; it must say so. */
 		if (!strcmp(state, "done"))
-			assert_int_equal(yard_runs(&yard, 'E', name), 1);
+			assert_int_equal(fixture_runs(&fixture, 'E', name), 1);
 		else if (strcmp(state, "failed") || !text_at(v, "job.reason")[0])
 			fail_msg("job %s is '%s' (%s)", name, state, text_at(v, "job.reason"));
-		assert_true(yard_runs(&yard, 'B', name) <= 1);
+		assert_true(fixture_runs(&fixture, 'B', name) <= 1);
 		json_free(v);
 	}
 	talk_close(t);
@@ -150,7 +150,9 @@ static void check_jobs(const uint64_t *id, size_t n)
 TEST_WITH(test_a_full_disk_refuses_jobs_and_loses_none, open_small, close_small)
 {
 	static uint64_t id[MAX_JOBS + 1];
-	const char *submit_one[] = { program("postrider"), "submit", "line", "--socket", yard.socket, NULL };
+	const char *submit_one[] = {
+		program("postrider"), "submit", "line", "--socket", fixture.socket, NULL
+	};
 	struct talk *watcher, *t, *pending;
 	uint64_t running;
 	struct json *v;
@@ -159,13 +161,13 @@ TEST_WITH(test_a_full_disk_refuses_jobs_and_loses_none, open_small, close_small)
 
 	if (!mounted)
 		skip();
-	yard_start(&yard);
-	t = talk_open(&yard);
-	watcher = talk_open(&yard);
+	fixture_start(&fixture);
+	t = talk_open(&fixture);
+	watcher = talk_open(&fixture);
 	json_free(talk_ask(watcher, "{\"op\":\"watch\"}"));
 	running = submit(t, ",\"type\":\"line\",\"params\":{\"seconds\":3}");
 	json_free(await(t, running, "running"));
-	while (yard_runs(&yard, 'B', "1") == 0)
+	while (fixture_runs(&fixture, 'B', "1") == 0)
 		sleep_s(0.01);
 	fill_up();
 	n = submit_until_failed(id, &pending);
@@ -174,7 +176,7 @@ TEST_WITH(test_a_full_disk_refuses_jobs_and_loses_none, open_small, close_small)
 	v = talk_ask(t, "{\"op\":\"stats\"}"); /* questions are answered */
 	assert_true(json_bool(json_get(json_get(v, "store"), "failed"), false));
 	json_free(v);
-	while (yard_runs(&yard, 'E', "1") == 0) /* what runs goes on */
+	while (fixture_runs(&fixture, 'E', "1") == 0) /* what runs goes on */
 		sleep_s(0.05);
 	make_room();
 	await_event(watcher, "storage_repaired");
@@ -192,11 +194,11 @@ TEST_WITH(test_a_full_disk_refuses_jobs_and_loses_none, open_small, close_small)
 	check_jobs(id, n);
 	talk_close(t);
 	talk_close(watcher);
-	yard_stop(&yard, SIGKILL);
-	yard_start(&yard);
+	fixture_stop(&fixture, SIGKILL);
+	fixture_start(&fixture);
 	check_jobs(id, n);
-	assert_int_equal(yard_stop(&yard, SIGTERM), 0);
-	count = ask_database(&yard, "PRAGMA integrity_check");
+	assert_int_equal(fixture_stop(&fixture, SIGTERM), 0);
+	count = ask_database(&fixture, "PRAGMA integrity_check");
 	assert_string_equal(count, "ok");
 	free(count);
 }
@@ -211,8 +213,8 @@ TEST_WITH(test_a_job_can_be_cancelled_while_the_disk_is_full, open_small, close_
 
 	if (!mounted)
 		skip();
-	yard_start(&yard);
-	t = talk_open(&yard);
+	fixture_start(&fixture);
+	t = talk_open(&fixture);
 	running = submit(t, ",\"type\":\"line\",\"params\":{\"seconds\":60}");
 	v = await(t, running, "running");
 	while (!(number_at(v, "job.pid") > 1.0)) {
@@ -248,25 +250,25 @@ TEST_WITH(test_a_daemon_that_dies_on_a_full_disk_comes_back_with_every_job, open
 
 	if (!mounted)
 		skip();
-	yard_start(&yard);
-	t = talk_open(&yard);
+	fixture_start(&fixture);
+	t = talk_open(&fixture);
 	running = submit(t, ",\"type\":\"line\",\"params\":{\"seconds\":2}");
 	json_free(await(t, running, "running"));
-	while (yard_runs(&yard, 'B', "1") == 0)
+	while (fixture_runs(&fixture, 'B', "1") == 0)
 		sleep_s(0.01);
 	talk_close(t);
 	fill_up();
 	n = submit_until_failed(id, &pending);
 	talk_close(pending);
-	yard_stop(&yard, SIGKILL);
+	fixture_stop(&fixture, SIGKILL);
 	/* Whether it starts without room for a single write or refuses to, it must not harm anything. */
-	yard_spawn(&yard);
-	if (yard_greeted(&yard, 5.0))
-		yard_stop(&yard, SIGTERM);
-	else if (yard.pid > 0)
-		yard_stop(&yard, SIGKILL);
+	fixture_spawn(&fixture);
+	if (fixture_greeted(&fixture, 5.0))
+		fixture_stop(&fixture, SIGTERM);
+	else if (fixture.pid > 0)
+		fixture_stop(&fixture, SIGKILL);
 	make_room();
-	yard_start(&yard);
+	fixture_start(&fixture);
 	id[n++] = running;
 	check_jobs(id, n);
 }

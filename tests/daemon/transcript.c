@@ -1,3 +1,4 @@
+/* Replays the transcripts of docs/PROTOCOL.md against a real daemon. See transcript.h. */
 #define _GNU_SOURCE
 #include "tests/daemon/transcript.h"
 
@@ -187,7 +188,7 @@ struct client {
 struct replay {
 	const struct document *d;
 	const struct transcript *t;
-	struct yard yard;
+	struct fixture fixture;
 	struct client client[MAX_CLIENTS];
 	size_t n_clients, now; /* whose turn it is */
 	struct json *settings; /* of "@ daemon" */
@@ -197,11 +198,11 @@ static void client_connect(struct replay *r, struct client *c, uid_t uid)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
 
-	snprintf(at.sun_path, sizeof at.sun_path, "%.107s", r->yard.socket);
+	snprintf(at.sun_path, sizeof at.sun_path, "%.107s", r->fixture.socket);
 	c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	/* The kernel tells the daemon who we are at this moment. */
 	if (c->fd < 0 || (uid && seteuid(uid)) || connect(c->fd, (struct sockaddr *)&at, sizeof at))
-		die("%s: %s", r->yard.socket, strerror(errno));
+		die("%s: %s", r->fixture.socket, strerror(errno));
 	if (uid && seteuid(0))
 		die("seteuid: %s", strerror(errno));
 	c->greeted = false;
@@ -327,7 +328,8 @@ static void put_members(struct json_writer *w, const struct json *v, const struc
 	}
 }
 
-/* The document's configuration, the transcript's changes, and those of an "@ configure", each before the other. */
+/* The document's configuration, the transcript's changes, and those of an "@ configure", each before the
+ * other. */
 static void configure(struct replay *r, const struct json *changes)
 {
 	struct strbuf text = { 0 };
@@ -336,18 +338,18 @@ static void configure(struct replay *r, const struct json *changes)
 
 	json_begin(&w, &text, true);
 	json_open(&w, '{');
-	json_kv_string(&w, "socket", r->yard.socket);
+	json_kv_string(&w, "socket", r->fixture.socket);
 	json_kv_string(&w, "socket_mode", "0666");
 	if (!json_get(changes, "state_dir"))
-		json_kv_string(&w, "state_dir", r->yard.state);
+		json_kv_string(&w, "state_dir", r->fixture.state);
 	if (!json_get(r->settings, "model"))
-		json_kv_string(&w, "model", r->yard.model);
+		json_kv_string(&w, "model", r->fixture.model);
 	put_members(&w, changes, NULL, NULL);
 	put_members(&w, r->settings, changes, NULL);
 	put_members(&w, r->d->configuration, changes, r->settings);
 	json_close(&w, '}');
-	if (text.failed || io_write_file(r->yard.config, text.text, text.len, &err))
-		die("%s: %s", r->yard.config, err.text);
+	if (text.failed || io_write_file(r->fixture.config, text.text, text.len, &err))
+		die("%s: %s", r->fixture.config, err.text);
 	strbuf_release(&text);
 }
 
@@ -355,10 +357,10 @@ static void set_limit(const struct replay *r, int what, rlim_t to)
 {
 	struct rlimit l;
 
-	if (prlimit(r->yard.pid, what, NULL, &l))
+	if (prlimit(r->fixture.pid, what, NULL, &l))
 		die("prlimit: %s", strerror(errno));
 	l.rlim_cur = to < l.rlim_max ? to : l.rlim_max;
-	if (prlimit(r->yard.pid, what, &l, NULL))
+	if (prlimit(r->fixture.pid, what, &l, NULL))
 		die("prlimit: %s", strerror(errno));
 }
 
@@ -391,7 +393,7 @@ static void use_up_descriptors(const struct replay *r)
 
 	/* The connection of whoever looked whether the daemon is up may only just be going. */
 	for (int same = 0; same < 5; same++) {
-		rlim_t at = first_free_fd(r->yard.pid);
+		rlim_t at = first_free_fd(r->fixture.pid);
 
 		if (at != was)
 			same = 0;
@@ -410,7 +412,8 @@ static bool complain(const struct replay *r, const struct step *s, const char *w
 	return false;
 }
 
-/* Lines that follow each other are sent at once, as a client that pipelines does; *at becomes the last of them. */
+/* Lines that follow each other are sent at once, as a client that pipelines does; *at becomes the last of
+ * them. */
 static bool say(struct replay *r, size_t *at)
 {
 	const struct step *s = &r->t->step[*at];
@@ -484,7 +487,7 @@ static void do_configure(struct replay *r, const char *how)
 	struct err err = { 0 };
 
 	if (!strcmp(how, "broken")) {
-		if (io_write_file(r->yard.config, "{\"slots\":", 9, &err))
+		if (io_write_file(r->fixture.config, "{\"slots\":", 9, &err))
 			die("%s", err.text);
 		return;
 	}
@@ -498,14 +501,14 @@ static void do_restart(struct replay *r)
 {
 	for (size_t i = 0; i < r->n_clients; i++)
 		client_hang_up(&r->client[i]);
-	if (yard_stop(&r->yard, SIGTERM))
+	if (fixture_stop(&r->fixture, SIGTERM))
 		die("%s: the daemon did not leave well", r->t->name);
-	yard_start(&r->yard);
+	fixture_start(&r->fixture);
 }
 
 static void do_until(struct replay *r, unsigned long long job, const char *state)
 {
-	struct talk *t = talk_open(&r->yard);
+	struct talk *t = talk_open(&r->fixture);
 
 	json_free(await(t, job, state));
 	talk_close(t);
@@ -576,11 +579,11 @@ bool transcript_replay(const struct document *d, const struct transcript *t, con
 	struct replay r = { .d = d, .t = t };
 	bool good = true;
 
-	yard_open(&r.yard);
-	snprintf(r.yard.model, sizeof r.yard.model, "%s", model);
+	fixture_open(&r.fixture);
+	snprintf(r.fixture.model, sizeof r.fixture.model, "%s", model);
 	read_settings(&r);
 	configure(&r, NULL);
-	yard_start(&r.yard);
+	fixture_start(&r.fixture);
 	for (size_t i = 0; i < t->n_steps && good; i++) {
 		const struct step *s = &t->step[i];
 
@@ -596,10 +599,10 @@ bool transcript_replay(const struct document *d, const struct transcript *t, con
 		client_hang_up(&r.client[i]);
 	}
 	json_free(r.settings);
-	if (yard_stop(&r.yard, SIGTERM)) { /* also by itself: a sanitizer speaks at the end */
+	if (fixture_stop(&r.fixture, SIGTERM)) { /* also by itself: a sanitizer speaks at the end */
 		printf("%s: the daemon did not leave well\n", t->name);
 		good = false;
 	}
-	yard_close(&r.yard);
+	fixture_close(&r.fixture);
 	return good;
 }

@@ -1,5 +1,5 @@
-/* The transcripts of docs/PROTOCOL.md, read and replayed against a real daemon. The document itself says how they are to
- * be read ("How to read the transcripts"); nothing is taken that it does not explain. */
+/* The transcripts of docs/PROTOCOL.md, read and replayed against a real daemon. The document itself says how
+ * they are to be read ("How to read the transcripts"); nothing is taken that it does not explain. */
 #ifndef TESTS_DAEMON_TRANSCRIPT_H
 #define TESTS_DAEMON_TRANSCRIPT_H
 

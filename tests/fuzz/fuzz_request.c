@@ -1,6 +1,7 @@
-/* Requests: a whole conversation is sent to a real daemon in this process, with its socket, its loop and its database in a
- * temporary folder. Every line is answered, once, by JSON that says ok or why not; never by "internal". Run from the root
- * of the repository: the model is one of the corpus. No job type has a command, so nothing is ever run. */
+/* Requests: a whole conversation is sent to a real daemon in this process, with its socket, its loop and its
+ * database in a temporary folder. Every line is answered, once, by JSON that says ok or why not; never by
+ * "internal". Run from the root of the repository: the model is one of the corpus. No job type has a command,
+ * so nothing is ever run. */
 #define _GNU_SOURCE
 #include <cblas.h>
 #include <gsl/gsl_errno.h>
@@ -201,7 +202,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!d || runs++ % RUNS_PER_DAEMON == 0)
 		restart();
 	converse(data, size);
-	/* It notices that we have gone; of a watcher that closed its side first only after a while, so that is not awaited. */
+	/* It notices that we have gone; of a watcher that closed its side first only after a while, so that
+	 * is not awaited. */
 	event_base_loop(d->base, EVLOOP_NONBLOCK);
 	/* As if nobody had asked it to leave. */
 	daemon_drain(d, false, false);

@@ -1,7 +1,7 @@
-/* Any bytes into the readers of traces. The first byte says which: 's' and 'm' for SWF (with the built-in mapping, or with the
- * bytes up to a NUL as the mapping), 'g' for a generator's text, '{' for JSON lines, anything else for CSV. No reader
- * may crash or leak; what is refused is refused with its place; an accepted trace keeps its promises, and written in either
- * of our formats it reads back as the same one. */
+/* Any bytes into the readers of traces. The first byte says which: 's' and 'm' for SWF (with the built-in
+ * mapping, or with the bytes up to a NUL as the mapping), 'g' for a generator's text, '{' for JSON lines,
+ * anything else for CSV. No reader may crash or leak; what is refused is refused with its place; an accepted
+ * trace keeps its promises, and written in either of our formats it reads back as the same one. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>

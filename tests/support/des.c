@@ -1,3 +1,4 @@
+/* A small event simulator of queues: the truth that closed forms are compared with. See des.h. */
 #include "tests/support/des.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Where things are, temporary folders, seeds. See support.h. */
 #define _GNU_SOURCE
 #include "tests/support/support.h"
 

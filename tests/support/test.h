@@ -1,9 +1,11 @@
 /* Test cases that register themselves. A program of tests is one file of them; test.c has its main().
  *
  *   TEST(test_name) { ... }                          a case
- *   TEST_WITH(test_name, set_up, tear_down) { ... }  the same between two functions, which share `void **state` with
+ *   TEST_WITH(test_name, set_up, tear_down) { ... }  the same between two functions, which share `void
+ *   **state` with
  *                                                    it; NULL: none
- *   TEST_GROUP(set_up, tear_down);                   what comes before the first case and after the last; once a file
+ *   TEST_GROUP(set_up, tear_down);                   what comes before the first case and after the last;
+ *   once a file
  *
  * Cases run in the order of the file, through cmocka. */
 #ifndef TESTS_TEST_H

@@ -1,3 +1,4 @@
+/* Tables whose truth is known: smooth functions with noise, factorial designs. See worlds.h. */
 #include "tests/support/worlds.h"
 
 #include <assert.h>

@@ -72,7 +72,8 @@ char *job_clock(double s, const char *format, char *buf)
 	return buf;
 }
 
-/* How long ago; NaN where that is not known. A clock that was set back a little gives 0, not a negative age. */
+/* How long ago; NaN where that is not known. A clock that was set back a little gives 0, not a negative
+ * age. */
 static double age_of(int64_t at_ns, double now_s)
 {
 	double s = 1e-9 * (double)at_ns;

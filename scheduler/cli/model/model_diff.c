@@ -1,4 +1,5 @@
-/* `postrider model diff`: each model becomes a list of facts, and the lists are compared name by name. See views.h. */
+/* `postrider model diff`: each model becomes a list of facts, and the lists are compared name by name. See
+ * views.h. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

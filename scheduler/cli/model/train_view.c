@@ -1,5 +1,5 @@
-/* The output of `postrider train`: which models were tried, how good they are and which columns matter, for people and
- * for programs. See views.h. */
+/* The output of `postrider train`: which models were tried, how good they are and which columns matter, for
+ * people and for programs. See views.h. */
 #include <math.h>
 #include <stdlib.h>
 

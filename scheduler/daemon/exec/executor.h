@@ -51,8 +51,8 @@ struct executor_ops {
 	 * ours. */
 	int (*stop)(void *self, uint64_t id, double grace_s, struct err *err);
 	/* After a restart: a job that was being started or ran. It is watched again, its outcome read, or it
-	 * is found lost; the sink is called from the loop. *out_unstarted: nothing was ever started, so start()
-	 * may be called; a supervisor that is late will find that it lost the race. */
+	 * is found lost; the sink is called from the loop. *out_unstarted: nothing was ever started, so
+	 * start() may be called; a supervisor that is late will find that it lost the race. */
 	int (*adopt)(void *self, const struct exec_job *j, bool *out_unstarted, struct err *err);
 	/* Optional: somebody else told how the job ended (an advised job's owner); nothing will be told of
 	 * it. */

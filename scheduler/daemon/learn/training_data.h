@@ -15,8 +15,8 @@ struct training_base {          /* what the operator gave; all zero: nothing */
 	struct curves *joined; /* NULL without curves */
 };
 /* Paths may be NULL. */
-int training_base_read(const char *table, const char *curves, const struct schema *s, struct training_base *out,
-                      struct err *err);
+int training_base_read(const char *table, const char *curves, const struct schema *s,
+                       struct training_base *out, struct err *err);
 void training_base_release(struct training_base *b);
 
 /* Observations as the store packed them (store_observation_next()), borrowed. */
@@ -39,8 +39,8 @@ struct training_table {
 };
 /* base (may be NULL) and n of the observations from `first` on; a column that one of them lacks is missing
  * there. The schema is borrowed by the table. */
-int training_table_make(const struct training_base *base, const struct training_rows *rows, size_t first, size_t n,
-                       const struct schema *s, struct training_table *out, struct err *err);
+int training_table_make(const struct training_base *base, const struct training_rows *rows, size_t first,
+                        size_t n, const struct schema *s, struct training_table *out, struct err *err);
 void training_table_release(struct training_table *t);
 
 #endif

@@ -20,7 +20,8 @@
 #define SERVER_READ_CHUNK 32768  /* bytes of one read: about 200 requests */
 #define SERVER_SMALL_REST 4096   /* an unfinished line up to here is copied to the read buffer and back */
 #define SERVER_MAX_WAITING 1024  /* replies of a connection that wait for a commit; then it is not read */
-#define SERVER_MAX_HELD 32       /* replies of a connection that are not filled yet; with more it is not read */
+#define SERVER_MAX_HELD 32       /* replies of a connection that are not filled yet; with more it is not
+                                    read */
 #define SERVER_SPARE_OUTPUTS 64  /* output buffers kept for the next who writes */
 #define SERVER_UID_BUCKETS 256
 #define SERVER_LINGER_NS ((int64_t)10 * 1000000000) /* how long a closed connection may take to read the

@@ -49,8 +49,8 @@ void op_status(struct request *r)
 		ask(r, STORE_JOB, old, NULL, answer_status);
 }
 
-/* {"job":...,"decisions":[...],"estimates":[...]}: its members become the reply's. A job in memory is written as
- * it is now. */
+/* {"job":...,"decisions":[...],"estimates":[...]}: its members become the reply's. A job in memory is written
+ * as it is now. */
 static void answer_explain(void *owner, uint64_t id, const struct strbuf *text, const struct err *err)
 {
 	struct later *l = owner;

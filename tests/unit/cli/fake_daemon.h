@@ -12,17 +12,18 @@
 
 #include "tests/support/support.h"
 
-#define FAKE_GREETING                                                                                              \
-	"{\"v\":1,\"greeting\":\"postriderd\",\"version\":\"0.1.0\",\"policy\":\"postrider\",\"max_line\":65536}\n"
+#define FAKE_GREETING                                                                                        \
+	"{\"v\":1,\"greeting\":\"postriderd\",\"version\":\"0.1.0\",\"policy\":\"postrider\",\"max_line\":"  \
+	"65536}\n"
 
 enum fake_kind {
-	FAKE_END,    /* hang up */
-	FAKE_SAY,    /* the text, all at once */
-	FAKE_SPELL,  /* the text, a byte at a time */
-	FAKE_FLOOD,  /* `n` bytes of x, without a newline */
-	FAKE_HEAR,   /* read a line; it must contain the text */
-	FAKE_STAY,   /* until the client hangs up */
-	FAKE_NAP,    /* `n` milliseconds */
+	FAKE_END, /* hang up */
+	FAKE_SAY, /* the text, all at once */
+	FAKE_SPELL, /* the text, a byte at a time */
+	FAKE_FLOOD, /* `n` bytes of x, without a newline */
+	FAKE_HEAR, /* read a line; it must contain the text */
+	FAKE_STAY, /* until the client hangs up */
+	FAKE_NAP, /* `n` milliseconds */
 };
 
 struct fake_step {
@@ -36,8 +37,8 @@ struct fake_daemon {
 	int listener;
 	const struct fake_step *step;
 	pthread_t thread;
-	char heard[1 << 17];  /* the last line, with its newline */
-	char complaint[256];  /* empty: all went as told */
+	char heard[1 << 17]; /* the last line, with its newline */
+	char complaint[256]; /* empty: all went as told */
 };
 
 static inline int fake_send(int fd, const char *text, size_t n)
@@ -59,7 +60,8 @@ static inline void fake_hear(struct fake_daemon *d, int fd, const char *want)
 
 	while (n + 1 < sizeof d->heard) {
 		if (recv(fd, d->heard + n, 1, 0) != 1) {
-			snprintf(d->complaint, sizeof d->complaint, "the client hung up when '%s' was expected", want);
+			snprintf(d->complaint, sizeof d->complaint,
+				 "the client hung up when '%s' was expected", want);
 			return;
 		}
 		if (d->heard[n++] == '\n')
@@ -118,8 +120,8 @@ static inline struct fake_daemon *fake_start(const struct fake_step *step)
 	snprintf(at.sun_path, sizeof at.sun_path, "%s", d->path);
 	d->step = step;
 	d->listener = socket(AF_UNIX, SOCK_STREAM, 0);
-	if (d->listener < 0 || bind(d->listener, (struct sockaddr *)&at, sizeof at) || listen(d->listener, 4) ||
-	    pthread_create(&d->thread, NULL, fake_run, d)) {
+	if (d->listener < 0 || bind(d->listener, (struct sockaddr *)&at, sizeof at) ||
+	    listen(d->listener, 4) || pthread_create(&d->thread, NULL, fake_run, d)) {
 		perror(d->path);
 		exit(1);
 	}

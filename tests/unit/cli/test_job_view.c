@@ -338,7 +338,8 @@ TEST(test_every_reason_has_a_phrase)
 	json_free(v);
 }
 
-/* Batches 64 and 128 with 1 to 20 epochs each; 64 is feasible up to 7 of them, 128 up to 15, which is chosen. */
+/* Batches 64 and 128 with 1 to 20 epochs each; 64 is feasible up to 7 of them, 128 up to 15, which is
+ * chosen. */
 static struct json *pairs(void)
 {
 	struct strbuf text = { 0 };

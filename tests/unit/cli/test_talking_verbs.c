@@ -1,5 +1,5 @@
-/* The verbs that talk to the daemon, against one that answers from a script: what is asked, what is printed, with
- * which exit code. tests/cli/submit.sh and daemon_verbs.sh do the same with the real one. */
+/* The verbs that talk to the daemon, against one that answers from a script: what is asked, what is printed,
+ * with which exit code. tests/cli/submit.sh and daemon_verbs.sh do the same with the real one. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -753,67 +753,25 @@ TEST(test_stats)
 	RUN(1, verb_stats, STEPS(HEAR(NULL), SAY("{\"v\":1,\"id\":1,\"ok\":true}\n"), STAY), "");
 }
 
-#define VERSION(n, rest) "{\"version\":" #n ",\"created\":\"2026-11-16T10:00:00Z\"" rest "}"
+#define VERSION(n) "{\"version\":" #n ",\"created\":\"2026-11-16T10:00:00Z\""
+#define TAKEN_VERSION                                                                                        \
+	VERSION(1)                                                                                           \
+	",\"reason\":\"200 jobs\",\"accepted\":true,\"kept\":true,\"rows\":848,\"observations\":200,"        \
+	"\"tested\":100,\"old_error\":0.112,\"new_error\":0.051,\"p\":0.0031,\"message\":\"better\"}"
+#define REFUSED_VERSION                                                                                      \
+	VERSION(2)                                                                                           \
+	",\"reason\":\"drift\",\"accepted\":false,\"rows\":1048,\"p\":0.4,\"message\":\"not "                \
+	"\\u001bbetter\"}"
+#define ROLLBACK_VERSION                                                                                     \
+	VERSION(3) ",\"reason\":\"asked for\",\"rolled_back_to\":1,\"accepted\":false,\"rows\":0}"
 
 TEST(test_model_list_shows_versions_and_the_one_in_use)
 {
-	const struct fake_step *step = STEPS(
-		HEAR("\"op\":\"models\",\"id\":1}\n"),
-		SAY(OK(1,
-		       "\"current\":1,\"training\":true,\"models\":[" VERSION(
-			       1,
-			       ",\"reason\":\"200 jobs\",\"accepted\":true,\"kept\":true,\"rows\":848,"
-			       "\"observations\":200,\"tested\":100,\"old_error\":0.112,\"new_error\":0.051,"
-			       "\"p\":0.0031,\"message\":\"better\"") "," VERSION(2,
-										  ",\"reason\":\"drift\","
-										  "\"accepted\":false,"
-										  "\"rows\":"
-										  "1048,\"p\":0.4,"
-										  "\"message\":\"not \\u001b"
-										  "better\"") "," VERSION(3,
-													  ","
-													  "\""
-													  "re"
-													  "as"
-													  "on"
-													  "\""
-													  ":"
-													  "\""
-													  "as"
-													  "ke"
-													  "d "
-													  "fo"
-													  "r"
-													  "\""
-													  ","
-													  "\""
-													  "ro"
-													  "ll"
-													  "ed"
-													  "_b"
-													  "ac"
-													  "k_"
-													  "to"
-													  "\""
-													  ":1"
-													  ","
-													  "\""
-													  "ac"
-													  "ce"
-													  "pt"
-													  "ed"
-													  "\""
-													  ":f"
-													  "al"
-													  "se"
-													  ","
-													  "\""
-													  "ro"
-													  "ws"
-													  "\""
-													  ":"
-													  "0") "]")),
-		STAY);
+	const struct fake_step *step =
+		STEPS(HEAR("\"op\":\"models\",\"id\":1}\n"),
+		      SAY(OK(1, "\"current\":1,\"training\":true,\"models\":[" TAKEN_VERSION
+				"," REFUSED_VERSION "," ROLLBACK_VERSION "]")),
+		      STAY);
 
 	RUN(0, verb_model, step, "list");
 	has(out, "*        1 ");

@@ -1,3 +1,4 @@
+/* common/clock: clocks run forward and agree with the system. */
 #include <time.h>
 
 #include "common/clock.h"

@@ -1,3 +1,4 @@
+/* common/heap: the smallest key first, equal keys in the order of their arrival. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -424,7 +424,8 @@ TEST_WITH(test_json_tree_of_a_request_is_one_allocation, NULL, disarm)
 	json_free(v);
 }
 
-/* Values of every shape: the estimate of a tree's memory must hold for all of them, or it takes two blocks. */
+/* Values of every shape: the estimate of a tree's memory must hold for all of them, or it takes two
+ * blocks. */
 TEST_WITH(test_json_room_for_a_tree_is_never_too_small, NULL, disarm)
 {
 	static const char *const piece[] = { "1",
@@ -796,7 +797,8 @@ TEST_WITH(test_json_writer_writes_whole_numbers_as_before, NULL, disarm)
 	strbuf_release(&out);
 }
 
-/* Every byte at every place of a string of every length around eight: whatever is copied eight at a time is right. */
+/* Every byte at every place of a string of every length around eight: whatever is copied eight at a time is
+ * right. */
 TEST_WITH(test_json_writer_escapes_at_every_place, NULL, disarm)
 {
 	struct strbuf out = { 0 };

@@ -1,3 +1,4 @@
+/* scheduler/config/config: every key is read, checked and written; mistakes name file and key. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* scheduler/config/config_check: a configuration against the model and the programs it names. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

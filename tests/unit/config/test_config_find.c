@@ -1,3 +1,4 @@
+/* scheduler/config/config_find: which file is read, and where things are by default. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

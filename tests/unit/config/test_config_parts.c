@@ -1,3 +1,4 @@
+/* scheduler/config: admins, tenants, notices and learning, key by key. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

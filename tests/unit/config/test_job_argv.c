@@ -1,3 +1,4 @@
+/* scheduler/config/job_argv: the command of a job from its template and values. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

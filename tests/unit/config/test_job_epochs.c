@@ -1,3 +1,4 @@
+/* scheduler/config/job_epochs: how long a job may train, fixed or open. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

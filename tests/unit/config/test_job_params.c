@@ -1,3 +1,4 @@
+/* scheduler/config/job_params: kinds and ranges of parameters, and what breaks them. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

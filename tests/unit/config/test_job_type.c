@@ -1,3 +1,4 @@
+/* scheduler/config/job_type: what an operator may say of a job type. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

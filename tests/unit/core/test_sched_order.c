@@ -392,8 +392,9 @@ TEST(test_a_plan_is_not_used_beyond_its_first_event)
 	drop(&b);
 }
 
-/* Works of 10, 20, ... 50 s side by side end after 50, 90, 120, 140 and 150 s, and their bounds are just in time. A job
- * that starts behind the end of one of them harms the next. After four such steps it gets the seat behind all. */
+/* Works of 10, 20, ... 50 s side by side end after 50, 90, 120, 140 and 150 s, and their bounds are just in
+ * time. A job that starts behind the end of one of them harms the next. After four such steps it gets the
+ * seat behind all. */
 TEST(test_the_safest_seat_is_behind_the_last_promise)
 {
 	const double batch[] = { 640, 320, 640 / 3.0, 160, 128 }, end_s[] = { 50, 90, 120, 140, 150 };

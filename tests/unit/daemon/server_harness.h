@@ -129,10 +129,11 @@ static inline void rig_turn(void *owner)
 static inline struct server_params rig_params(struct rig *r)
 {
 	return (struct server_params){ .base = r->base,
-		                       .path = r->path,
-		                       .mode = 0600,
-		                       .listen_fd = -1,
-		                       .handler = { r, rig_line, rig_greeting, rig_refusal, rig_close, rig_turn } };
+				       .path = r->path,
+				       .mode = 0600,
+				       .listen_fd = -1,
+				       .handler = { r, rig_line, rig_greeting, rig_refusal, rig_close,
+						    rig_turn } };
 }
 
 /* Without a server yet. */
@@ -194,7 +195,8 @@ static inline int client_try(struct rig *r, struct client *c)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 
-	*c = (struct client){ .rig = r, .fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0) };
+	*c = (struct client){ .rig = r,
+			      .fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0) };
 	assert_true(c->fd >= 0);
 	snprintf(address.sun_path, sizeof address.sun_path, "%s", r->path);
 	return connect(c->fd, (struct sockaddr *)&address, sizeof address);

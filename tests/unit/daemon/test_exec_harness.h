@@ -137,10 +137,9 @@ static inline void find_supervisor(void)
 static inline struct world *world_new(const char *mode)
 {
 	struct world *w = calloc(1, sizeof *w);
-	struct executor_sink sink = { .owner = w,
-		                      .started = on_started,
-		                      .progress = on_progress,
-		                      .finished = on_finished };
+	struct executor_sink sink = {
+		.owner = w, .started = on_started, .progress = on_progress, .finished = on_finished
+	};
 	struct err err = { 0 };
 
 	assert_non_null(w);
@@ -222,12 +221,12 @@ static inline struct job_spec spec_of(const char *jobs, uint64_t id, const char 
 	s.argv[1] = "-c";
 	s.argv[2] = (char *)script;
 	s.job = (struct exec_job){ .id = id,
-		                   .type = &plain_type,
-		                   .uid = getuid(),
-		                   .gid = getgid(),
-		                   .cpus = 1,
-		                   .epochs = NAN,
-		                   .kill_grace_s = 0.3 };
+				   .type = &plain_type,
+				   .uid = getuid(),
+				   .gid = getgid(),
+				   .cpus = 1,
+				   .epochs = NAN,
+				   .kill_grace_s = 0.3 };
 	return s;
 }
 
@@ -252,7 +251,8 @@ static inline void start_script(struct world *w, const char *jobs, uint64_t id, 
 		fail_msg("%s", err.text);
 }
 
-static inline int adopt_job(struct world *w, const char *jobs, uint64_t id, bool *out_unstarted, struct err *err)
+static inline int adopt_job(struct world *w, const char *jobs, uint64_t id, bool *out_unstarted,
+			    struct err *err)
 {
 	struct job_spec s = spec_of(jobs, id, "");
 	int rc;

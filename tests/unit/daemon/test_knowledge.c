@@ -1,3 +1,4 @@
+/* scheduler/daemon/learn/knowledge: which jobs the model knows, and what is strange about the others. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

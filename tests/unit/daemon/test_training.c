@@ -1,3 +1,4 @@
+/* scheduler/daemon/learn/training: one training with its test, from tables to a version. */
 #include <math.h>
 #include <poll.h>
 #include <stdio.h>

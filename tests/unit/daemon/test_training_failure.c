@@ -1,3 +1,4 @@
+/* scheduler/daemon/learn/training: what fails leaves the model in use and no half-written file. */
 #include <dirent.h>
 #include <poll.h>
 #include <stdio.h>

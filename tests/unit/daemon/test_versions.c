@@ -1,3 +1,4 @@
+/* scheduler/daemon/learn/versions: the journal of trained models, also when it is damaged. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -13,8 +13,8 @@
 #include "scheduler/store/store.h"
 
 struct world {
-	double speed;  /* times of all jobs are multiplied by it */
-	double noise;  /* standard deviation of the logarithm */
+	double speed; /* times of all jobs are multiplied by it */
+	double noise; /* standard deviation of the logarithm */
 	double nonsense; /* share of jobs whose time has nothing to do with anything */
 	uint64_t seed;
 };
@@ -33,13 +33,14 @@ static inline void world_row(struct strbuf *out, const struct world *w, size_t i
 	double cpus = 1 + rng_below(&r, 2), njobs = 1 + rng_below(&r, 3), batch = batches[rng_below(&r, 4)];
 	double epochs = 2 + rng_below(&r, 3);
 	double steps = epochs * 12000.0 / batch;
-	double time = 0.3 + steps * (0.002 + (big ? 4e-5 : 1e-5) * batch / cpus) * (1.0 + 0.3 * (njobs - 1.0));
+	double time = 0.3 +
+		      steps * (0.002 + (big ? 4e-5 : 1e-5) * batch / cpus) * (1.0 + 0.3 * (njobs - 1.0));
 
 	time *= w->speed * exp(w->noise * rng_normal(&r));
 	if (rng_uniform(&r) < w->nonsense)
 		time = exp(6.0 * rng_uniform(&r) - 2.0);
-	strbuf_printf(out, "%s,%g,%g,%g,%g,12000,%.6f,%.4f", big ? "lenet5" : "simplenet", cpus, njobs, batch, epochs,
-		      time, 0.95 - 3e-4 * batch + 0.01 * epochs);
+	strbuf_printf(out, "%s,%g,%g,%g,%g,12000,%.6f,%.4f", big ? "lenet5" : "simplenet", cpus, njobs, batch,
+		      epochs, time, 0.95 - 3e-4 * batch + 0.01 * epochs);
 	if (of_daemon)
 		strbuf_printf(out, ",0.01,%zu,2026-11-16T10:00:00Z", i + 1);
 	strbuf_puts(out, "\n");

@@ -1,3 +1,4 @@
+/* predictors/trees/boost: losses, rates, early stopping, and the same model from the same seed. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

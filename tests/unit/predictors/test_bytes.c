@@ -1,3 +1,4 @@
+/* predictors/file/bytes: what is written reads back, and damaged bytes are refused. */
 #include <math.h>
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* predictors/models/conformal: ranks, bounds, and too few residuals. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* predictors/data/features: columns and derived columns as numbers. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* predictors/trees/forest: predictions, out-of-bag rows, the four forms of an ensemble. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

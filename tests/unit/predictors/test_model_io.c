@@ -1,3 +1,4 @@
+/* predictors/file/model_io: a bundle reads back to the bit, and a damaged one is refused. */
 #define _GNU_SOURCE /* memmem */
 #include <errno.h>
 #include <math.h>

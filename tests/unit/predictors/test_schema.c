@@ -1,3 +1,4 @@
+/* predictors/data/schema: columns, kinds and derived features from JSON, and clear errors. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* predictors/data/score: MSE, R2, MAPE and MAE worked out by hand. */
 #include <math.h>
 
 #include "predictors/data/score.h"

@@ -1,3 +1,4 @@
+/* predictors/search/search: every point of a grid is scored, and shared trees change nothing. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

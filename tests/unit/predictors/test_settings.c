@@ -1,3 +1,4 @@
+/* predictors/data/settings: names, ranges and texts of settings. */
 #include <string.h>
 
 #include "predictors/data/settings.h"

@@ -1,3 +1,4 @@
+/* predictors/data/split: folds, groups, levels held out. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

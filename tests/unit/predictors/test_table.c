@@ -1,3 +1,4 @@
+/* predictors/data/table: a CSV under a schema, row by row. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

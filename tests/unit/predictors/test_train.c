@@ -1,3 +1,4 @@
+/* predictors/search/train: from a table to a model with bounds and importances. */
 #include <math.h>
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* scheduler/process/other_load: the work of others on the machine, from the counts of the kernel. */
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -256,7 +257,8 @@ static double now_s(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* For so many seconds; the mean of the estimates of the last one, and how far they lie apart in *out_spread. */
+/* For so many seconds; the mean of the estimates of the last one, and how far they lie apart in
+ * *out_spread. */
 static double watch(struct other_load *o, double seconds, double *out_spread)
 {
 	double begun = now_s(), last = begun, sum = 0.0, low = INFINITY, high = 0.0;

@@ -1,4 +1,5 @@
-/* The output of a job as it grows: lines that count are found, everything else is passed over at a bounded cost. */
+/* The output of a job as it grows: lines that count are found, everything else is passed over at a bounded
+ * cost. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <math.h>

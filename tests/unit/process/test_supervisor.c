@@ -1,5 +1,5 @@
-/* postrider-supervisor, run as the daemon runs it: what it reports, which records it leaves, how the job is started,
- * stopped and cleaned up. */
+/* postrider-supervisor, run as the daemon runs it: what it reports, which records it leaves, how the job is
+ * started, stopped and cleaned up. */
 #define _GNU_SOURCE
 #include "tests/support/test.h"
 
@@ -93,7 +93,8 @@ static struct job job_new(void)
 	return j;
 }
 
-/* Starts it with these options, separated by blanks, and a command; `script` NULL: the options have it all. */
+/* Starts it with these options, separated by blanks, and a command; `script` NULL: the options have it
+ * all. */
 static void begin(struct job *j, const char *options, const char *script)
 {
 	char copy[2048], *word[MAX_WORDS], *rest = copy;
@@ -366,7 +367,8 @@ TEST(test_of_many_supervisors_one_runs_the_command)
 	assert_int_equal(lost, 35);
 }
 
-/* The folder has a name so long that its record cannot be made, which the supervisor finds out after the fork. */
+/* The folder has a name so long that its record cannot be made, which the supervisor finds out after the
+ * fork. */
 TEST(test_without_its_record_the_command_does_not_run)
 {
 	struct job j = { .code = -1 };

@@ -1,5 +1,5 @@
-/* scheduler/cli/profile_journal, and what is made of it: what was written is read back, a torn line is cut off,
- * damage and other designs are refused, verdicts and tables follow. */
+/* scheduler/cli/profile_journal, and what is made of it: what was written is read back, a torn line is cut
+ * off, damage and other designs are refused, verdicts and tables follow. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

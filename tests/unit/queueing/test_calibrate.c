@@ -1,3 +1,4 @@
+/* queueing/calibrate: known costs are found again, and unknown ones are named. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* queueing/closed: mean value analysis against closed forms and the simulator. */
 #include <math.h>
 #include <string.h>
 

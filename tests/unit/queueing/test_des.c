@@ -1,3 +1,4 @@
+/* tests/support/des: the simulator itself, against closed forms. */
 #include <math.h>
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* queueing/fluid: the look-ahead against a slow reference and against its own balance of work. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* queueing/mg1: Pollaczek-Khinchine against special cases and the simulator. */
 #include <math.h>
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* queueing/mm1: closed forms, and no steady state at a load of one. */
 #include <math.h>
 #include <string.h>
 

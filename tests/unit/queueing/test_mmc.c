@@ -1,3 +1,4 @@
+/* queueing/mmc: Erlang C against closed forms and the simulator. */
 #include <math.h>
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* queueing/paper: the Courier paper's model on numbers worked out by hand, and where it is unstable. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* queueing/ps: processor sharing against closed forms and the simulator. */
 #include <math.h>
 #include <string.h>
 

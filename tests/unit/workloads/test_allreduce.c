@@ -1,5 +1,5 @@
-/* workloads/allreduce and workloads/train: sums are exact and the same for all, a worker that dies stops the job instead
- * of hanging it, and the number of workers does not change what is learnt. */
+/* workloads/allreduce and workloads/train: sums are exact and the same for all, a worker that dies stops the
+ * job instead of hanging it, and the number of workers does not change what is learnt. */
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>

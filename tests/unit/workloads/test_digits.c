@@ -1,4 +1,5 @@
-/* workloads/digits: the same digits for the same seed, all ten of them, in files that workloads/data reads. */
+/* workloads/digits: the same digits for the same seed, all ten of them, in files that workloads/data
+ * reads. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,8 +58,8 @@ TEST(test_digits_are_ink_on_a_dark_ground)
 	}
 }
 
-/* A change of the drawings must not go unnoticed: caches are named after CACHE_VERSION. The sum allows for a libm
- * that rounds another way. */
+/* A change of the drawings must not go unnoticed: caches are named after CACHE_VERSION. The sum allows for a
+ * libm that rounds another way. */
 TEST(test_digits_look_as_they_did)
 {
 	double sum = 0.0;

@@ -73,8 +73,8 @@ static double along(struct bed *b)
 	return sum;
 }
 
-/* Central differences of *v. A kink (ReLU, max) between the two points shows in that the slopes to the left and to
- * the right differ: such places say nothing, and are skipped. */
+/* Central differences of *v. A kink (ReLU, max) between the two points shows in that the slopes to the left
+ * and to the right differ: such places say nothing, and are skipped. */
 static int difference(struct bed *b, float *v, double *out)
 {
 	const float h = 0.0005f;
@@ -106,7 +106,8 @@ static void check_gradients(struct layer l, uint64_t seed)
 		size_t j = rng_below(&rng, (uint32_t)(RECORDS * l.n_in));
 		double d;
 
-		/* 6e-3: sums of a thousand floats, differenced over 0.001, and half of what counts as no kink */
+		/* 6e-3: sums of a thousand floats, differenced over 0.001, and half of what counts as no
+		 * kink */
 		if (difference(&b, &b.param[k], &d)) {
 			checked++;
 			assert_float_equal(b.grad[k], d, 6e-3 * (1.0 + fabs(d)));

@@ -1,4 +1,5 @@
-/* workloads/net: both networks have the parameters of the paper's, gradients that agree with differences, and learn. */
+/* workloads/net: both networks have the parameters of the paper's, gradients that agree with differences, and
+ * learn. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,8 +79,8 @@ TEST(test_net_of_another_name_is_refused)
 	assert_non_null(strstr(err.text, "did you mean lenet5?"));
 }
 
-/* Along whole directions, where the differences are large against the rounding of floats: the gradient's own, and
- * random ones in each layer apart. */
+/* Along whole directions, where the differences are large against the rounding of floats: the gradient's own,
+ * and random ones in each layer apart. */
 static void check_direction(struct bed *b, const float *direction, const char *what)
 {
 	size_t n = b->net.n_params;
