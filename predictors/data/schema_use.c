@@ -15,8 +15,7 @@ const char *const schema_op_name[] = { "product", "inverse", "log", NULL }; /* e
 
 static void put_list(struct json_writer *w, const char *key, char *const *item, size_t n)
 {
-	json_put_key(w, key);
-	json_open(w, '[');
+	json_kv_open(w, key, '[');
 	for (size_t i = 0; i < n; i++)
 		json_put_string(w, item[i]);
 	json_close(w, ']');
@@ -24,8 +23,7 @@ static void put_list(struct json_writer *w, const char *key, char *const *item, 
 
 static void put_excludes(const struct schema *s, struct json_writer *w)
 {
-	json_put_key(w, "exclude");
-	json_open(w, '{');
+	json_kv_open(w, "exclude", '{');
 	/* the rules of one column follow each other */
 	for (size_t i = 0, end; i < s->n_excludes; i = end) {
 		for (end = i + 1; end < s->n_excludes; end++)
@@ -52,8 +50,7 @@ static void put_roles(const struct schema *s, struct json_writer *w)
 		any |= s->role[r] != NULL;
 	if (!any)
 		return;
-	json_put_key(w, "roles");
-	json_open(w, '{');
+	json_kv_open(w, "roles", '{');
 	for (int r = 0; r < N_ROLES; r++)
 		if (s->role[r])
 			json_kv_string(w, schema_role_name[r], s->role[r]);
@@ -63,8 +60,7 @@ static void put_roles(const struct schema *s, struct json_writer *w)
 void schema_to_json(const struct schema *s, struct json_writer *w)
 {
 	json_open(w, '{');
-	json_put_key(w, "columns");
-	json_open(w, '[');
+	json_kv_open(w, "columns", '[');
 	for (size_t i = 0; i < s->n_columns; i++) {
 		const struct schema_column *c = &s->column[i];
 
@@ -79,8 +75,7 @@ void schema_to_json(const struct schema *s, struct json_writer *w)
 	}
 	json_close(w, ']');
 	if (s->n_derived) {
-		json_put_key(w, "derived");
-		json_open(w, '[');
+		json_kv_open(w, "derived", '[');
 		for (size_t i = 0; i < s->n_derived; i++) {
 			const struct schema_derived *d = &s->derived[i];
 
@@ -96,14 +91,12 @@ void schema_to_json(const struct schema *s, struct json_writer *w)
 	}
 	json_kv_string(w, "decision", s->decision);
 	if (s->n_candidates) {
-		json_put_key(w, "candidates");
-		json_open(w, '[');
+		json_kv_open(w, "candidates", '[');
 		for (size_t i = 0; i < s->n_candidates; i++)
 			json_put_number(w, s->candidate[i]);
 		json_close(w, ']');
 	}
-	json_put_key(w, "targets");
-	json_open(w, '{');
+	json_kv_open(w, "targets", '{');
 	json_kv_string(w, "time", s->time);
 	if (s->accuracy)
 		json_kv_string(w, "accuracy", s->accuracy);

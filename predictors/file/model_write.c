@@ -10,8 +10,7 @@
 
 static void put_numbers(struct json_writer *w, const char *key, const double *v, size_t n)
 {
-	json_put_key(w, key);
-	json_open(w, '[');
+	json_kv_open(w, key, '[');
 	for (size_t i = 0; i < n; i++)
 		json_put_number(w, v[i]);
 	json_close(w, ']');
@@ -19,8 +18,7 @@ static void put_numbers(struct json_writer *w, const char *key, const double *v,
 
 static void put_score(struct json_writer *w, const char *key, const struct score *s)
 {
-	json_put_key(w, key);
-	json_open(w, '{');
+	json_kv_open(w, key, '{');
 	json_kv_number(w, "mse", s->mse);
 	json_kv_number(w, "r2", s->r2);
 	json_kv_number(w, "mape", s->mape);
@@ -31,14 +29,12 @@ static void put_score(struct json_writer *w, const char *key, const struct score
 static void put_target(struct json_writer *w, const char *key, const struct model_target *t,
 		       size_t n_features)
 {
-	json_put_key(w, key);
-	json_open(w, '{');
+	json_kv_open(w, key, '{');
 	json_kv_string(w, "model", t->predictor.ops->name);
 	json_put_key(w, "settings");
 	settings_to_json(&t->predictor.settings, w);
 	json_kv_int(w, "rows", (long long)t->n_rows);
-	json_put_key(w, "score");
-	json_open(w, '{');
+	json_kv_open(w, "score", '{');
 	put_score(w, "mean", &t->score.mean);
 	put_score(w, "sd", &t->score.sd);
 	json_kv_int(w, "folds", (long long)t->score.n_folds);
@@ -68,8 +64,7 @@ static void put_meta(const struct model *m, struct strbuf *out)
 	/* 64-bit numbers as text: a JSON number is a double */
 	snprintf(text, sizeof text, "%" PRIu64, m->seed);
 	json_kv_string(&w, "seed", text);
-	json_put_key(&w, "data");
-	json_open(&w, '{');
+	json_kv_open(&w, "data", '{');
 	json_kv_string(&w, "name", m->data_name);
 	json_kv_int(&w, "rows", (long long)m->data_rows);
 	snprintf(text, sizeof text, "%016" PRIx64, m->data_fingerprint);

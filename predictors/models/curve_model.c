@@ -146,19 +146,16 @@ static void curve_describe(const void *self, const struct dataset *names, struct
 	static const char *const shape[CURVE_N_SHAPE] = { "low", "high", "middle", "log_steep" };
 	const struct curve *c = self;
 
-	json_put_key(w, "curve");
-	json_open(w, '{');
+	json_kv_open(w, "curve", '{');
 	json_kv_bool(w, "constant", !(c->prior.range > 0.0));
 	json_kv_number(w, "base", c->prior.base);
 	json_kv_number(w, "range", c->prior.range);
 	json_kv_number(w, "beta", c->prior.beta);
 	for (size_t j = 0; j < CURVE_N_SHAPE; j++)
 		json_kv_number(w, shape[j], c->prior.shape[j]);
-	json_put_key(w, "categories");
-	json_open(w, '{');
+	json_kv_open(w, "categories", '{');
 	for (size_t k = 0; k < c->prior.n_categories; k++) {
-		json_put_key(w, names && names->name ? names->name[c->prior.category[k]] : "");
-		json_open(w, '{');
+		json_kv_open(w, names && names->name ? names->name[c->prior.category[k]] : "", '{');
 		for (size_t j = 0; j < CURVE_N_SHAPE; j++)
 			json_kv_number(w, shape[j], c->prior.own[k][j]);
 		json_close(w, '}');

@@ -53,14 +53,12 @@ void linear_describe(const void *self, const struct dataset *names, struct json_
 	json_kv_bool(w, "log_target", m->log);
 	json_kv_bool(w, "converged", m->converged);
 	json_kv_number(w, "intercept", ldexp(intercept, m->y_exponent));
-	json_put_key(w, "terms");
-	json_open(w, '[');
+	json_kv_open(w, "terms", '[');
 	for (size_t j = 0; j < m->n_terms; j++)
 		if (!m->term[j].aliased)
 			put_term(w, m, &m->term[j], names);
 	json_close(w, ']');
-	json_put_key(w, "aliased");
-	json_open(w, '[');
+	json_kv_open(w, "aliased", '[');
 	for (size_t j = 0; j < m->n_terms; j++)
 		if (m->term[j].aliased)
 			put_term_name(&m->term[j], names, w);

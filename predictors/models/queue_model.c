@@ -258,8 +258,7 @@ void queue_model_describe(const struct queue_model *m, const struct dataset *nam
 
 	json_kv_string(w, "sentence", calibrate_sentence(c, text, sizeof text));
 	queue_map_describe(&m->map, w);
-	json_put_key(w, "parameters");
-	json_open(w, '[');
+	json_kv_open(w, "parameters", '[');
 	for (size_t i = 0; i < CALIBRATE_PARAMETERS; i++) {
 		json_open(w, '{');
 		json_kv_string(w, "name", calibrate_name[i]);
@@ -287,8 +286,7 @@ void queue_model_describe(const struct queue_model *m, const struct dataset *nam
 		}
 	}
 	json_close(w, ']');
-	json_put_key(w, "fit");
-	json_open(w, '{');
+	json_kv_open(w, "fit", '{');
 	json_kv_int(w, "rows", (long long)c->n_rows);
 	json_kv_int(w, "left_out", (long long)c->n_skipped);
 	json_kv_int(w, "parameters", (long long)c->n_free);

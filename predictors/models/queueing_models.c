@@ -233,8 +233,7 @@ static void paper_describe(const void *self, const struct dataset *names, struct
 	queue_map_describe(&q->map, w);
 	json_kv_number(w, "cpu_service_s", q->m.cpu_service_s);
 	json_kv_number(w, "workers", q->m.workers);
-	json_put_key(w, "disk_rate_per_s");
-	json_open(w, '{');
+	json_kv_open(w, "disk_rate_per_s", '{');
 	json_kv_number(w, "intercept", q->m.mu[0]);
 	json_kv_number(w, "batch", q->m.mu[1]);
 	json_kv_number(w, "processes", q->m.mu[2]);

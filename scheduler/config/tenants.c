@@ -126,8 +126,7 @@ void tenants_write(const void *object, struct json_writer *w)
 
 	json_open(w, '{');
 	for (size_t i = 0; i < c->n_tenants; i++) {
-		json_put_key(w, c->tenant[i].name);
-		json_open(w, '{');
+		json_kv_open(w, c->tenant[i].name, '{');
 		keys_write(tenant_keys, &c->tenant[i], w);
 		json_close(w, '}');
 	}

@@ -131,8 +131,7 @@ static double share(uint64_t part, uint64_t whole)
 
 static void put_types(const struct outcome_stats *t, struct json_writer *w)
 {
-	json_put_key(w, "types");
-	json_open(w, '[');
+	json_kv_open(w, "types", '[');
 	for (size_t i = 0; i < t->n_types; i++) {
 		const struct stats_type *y = &t->type[i];
 		double n = (double)y->predicted;
@@ -152,23 +151,20 @@ static void put_types(const struct outcome_stats *t, struct json_writer *w)
 
 void outcome_stats_json(const struct outcome_stats *t, struct json_writer *w)
 {
-	json_put_key(w, "submissions");
-	json_open(w, '{');
+	json_kv_open(w, "submissions", '{');
 	for (int v = SCHED_PROMISED; v <= SCHED_REJECTED; v++)
 		json_kv_int(w, sched_verdict_name((enum sched_verdict)v), (long long)t->verdict[v]);
 	json_kv_int(w, "duplicates", (long long)t->duplicates);
 	json_close(w, '}');
 
-	json_put_key(w, "slo");
-	json_open(w, '{');
+	json_kv_open(w, "slo", '{');
 	json_kv_int(w, "promised", (long long)(t->met + t->missed));
 	json_kv_int(w, "met", (long long)t->met);
 	json_kv_int(w, "missed", (long long)t->missed);
 	json_kv_number(w, "attainment", share(t->met, t->met + t->missed));
 	json_close(w, '}');
 
-	json_put_key(w, "coverage");
-	json_open(w, '[');
+	json_kv_open(w, "coverage", '[');
 	for (size_t i = 0; i < t->n_levels; i++) {
 		json_open(w, '{');
 		json_kv_number(w, "confidence", t->level[i].percent / 100.0);
@@ -180,14 +176,12 @@ void outcome_stats_json(const struct outcome_stats *t, struct json_writer *w)
 	json_close(w, ']');
 	put_types(t, w);
 
-	json_put_key(w, "wait");
-	json_open(w, '{');
+	json_kv_open(w, "wait", '{');
 	json_kv_number(w, "mean_s", ring_mean(&t->wait_s));
 	json_kv_number(w, "p95_s", ring_quantile(&t->wait_s, 0.95));
 	json_close(w, '}');
 
-	json_put_key(w, "decision");
-	json_open(w, '{');
+	json_kv_open(w, "decision", '{');
 	json_kv_int(w, "n", (long long)t->decisions);
 	json_kv_number(w, "mean_us", t->decisions ? t->decision_us_sum / (double)t->decisions : NAN);
 	json_kv_number(w, "p99_us", ring_quantile(&t->decision_us, 0.99));

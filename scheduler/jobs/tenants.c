@@ -62,8 +62,7 @@ const char *tenants_name(const struct tenants *t, uint32_t number)
 
 void tenants_json(const struct tenants *t, struct sched *s, int64_t now_ns, struct json_writer *w)
 {
-	json_put_key(w, "tenants");
-	json_open(w, '[');
+	json_kv_open(w, "tenants", '[');
 	for (size_t i = 0; i < t->n; i++) {
 		struct sched_share share;
 

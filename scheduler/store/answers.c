@@ -105,8 +105,7 @@ static int put_decisions(struct answer *a, struct json_writer *w)
 	if (rc)
 		return rc;
 	sqlite3_bind_int64(a->st, 1, (sqlite3_int64)a->q->job);
-	json_put_key(w, "decisions");
-	json_open(w, '[');
+	json_kv_open(w, "decisions", '[');
 	while ((rc = step(a)) > 0) {
 		if (!text_at(a, 0))
 			return nomem(a); /* NOT NULL: there is no other reason */
@@ -125,8 +124,7 @@ static int put_estimates(struct answer *a, struct json_writer *w)
 	if (rc)
 		return rc;
 	sqlite3_bind_int64(a->st, 1, (sqlite3_int64)a->q->job);
-	json_put_key(w, "estimates");
-	json_open(w, '[');
+	json_kv_open(w, "estimates", '[');
 	while ((rc = step(a)) > 0) {
 		json_open(w, '{');
 		json_kv_moment(w, "at", sqlite3_column_int64(a->st, 0));

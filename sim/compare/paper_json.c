@@ -48,8 +48,7 @@ static void put_summary(struct json_writer *w, const struct sim_policy *p, const
 	if (!baseline) {
 		json_kv_int(w, "wins", (long long)s->wins);
 		json_kv_int(w, "losses", (long long)s->losses);
-		json_put_key(w, "versus");
-		json_open(w, '{');
+		json_kv_open(w, "versus", '{');
 		record_paired(w, "attainment_all", &s->met_versus);
 		record_paired(w, "accuracy_zero", &s->accuracy_versus);
 		json_close(w, '}');
@@ -85,24 +84,20 @@ static void put_table9(const struct paper_result *r, struct json_writer *w)
 {
 	const struct paper_set *five = &r->set[0];
 
-	json_put_key(w, "table9");
-	json_open(w, '[');
+	json_kv_open(w, "table9", '[');
 	for (size_t i = 0; i < five->n; i++) {
 		json_open(w, '{');
 		put_job(r, &five->job[i], i, w);
-		json_put_key(w, "paper");
-		json_open(w, '{');
+		json_kv_open(w, "paper", '{');
 		json_kv_number(w, "cpus", paper_table9[i].cpus);
 		json_kv_number(w, "slo_s", paper_table9[i].slo_s);
 		json_kv_number(w, "batch", paper_table9[i].batch);
 		json_kv_number(w, "predicted_accuracy", paper_table9[i].accuracy);
 		json_kv_number(w, "predicted_s", paper_table9[i].time_s);
 		json_close(w, '}');
-		json_put_key(w, "policies");
-		json_open(w, '{');
+		json_kv_open(w, "policies", '{');
 		for (int k = 0; k < PAPER_POLICIES; k++) {
-			json_put_key(w, r->policy[k].name);
-			json_open(w, '{');
+			json_kv_open(w, r->policy[k].name, '{');
 			put_choice(w, &five->outcome[(size_t)k * five->n + i]);
 			json_close(w, '}');
 		}
@@ -129,8 +124,7 @@ static void put_score(struct json_writer *w, const char *key, const char *model,
 
 static void put_table11(const struct paper_result *r, struct json_writer *w)
 {
-	json_put_key(w, "table11");
-	json_open(w, '[');
+	json_kv_open(w, "table11", '[');
 	for (size_t i = 0; i < r->n_scores; i++) {
 		json_open(w, '{');
 		json_kv_string(w, "policy", r->score[i].policy->name);
@@ -150,8 +144,7 @@ static void put_figure(const struct paper_result *r, const char *key, const enum
 {
 	const struct paper_set *five = &r->set[0];
 
-	json_put_key(w, key);
-	json_open(w, '[');
+	json_kv_open(w, key, '[');
 	for (size_t i = 0; i < five->n * n; i++) {
 		size_t job = i % five->n;
 		const struct paper_outcome *o = &five->outcome[policy[i / five->n] * five->n + job];
@@ -187,8 +180,7 @@ void paper_json(const struct paper_result *r, const char *program, const char *c
 	json_kv_number(w, "slo_scale", r->scale);
 	json_kv_int(w, "settings", (long long)r->n_settings);
 	json_kv_int(w, "settings_left_out", (long long)r->n_left_out);
-	json_put_key(w, "cpus");
-	json_open(w, '[');
+	json_kv_open(w, "cpus", '[');
 	for (size_t i = 0; i < r->n_cpus; i++)
 		json_put_number(w, r->cpus[i]);
 	json_close(w, ']');
@@ -199,14 +191,12 @@ void paper_json(const struct paper_result *r, const char *program, const char *c
 	put_figure(r, "figure10",
 		   (enum paper_policy[]){ PAPER_COURIER, PAPER_BOOST, PAPER_BOOST_FULL, PAPER_POSTRIDER }, 4,
 		   true, w);
-	json_put_key(w, "experiments");
-	json_open(w, '[');
+	json_kv_open(w, "experiments", '[');
 	for (int s = 0; s < 2; s++) {
 		json_open(w, '{');
 		json_kv_string(w, "set", set_name[s]);
 		json_kv_int(w, "jobs", (long long)r->set[s].n);
-		json_put_key(w, "policies");
-		json_open(w, '[');
+		json_kv_open(w, "policies", '[');
 		for (int k = 0; k < PAPER_POLICIES; k++)
 			put_summary(w, &r->policy[k], &r->set[s].summary[k], k == PAPER_COURIER);
 		json_close(w, ']');

@@ -28,8 +28,7 @@
 
 void record_interval(struct json_writer *w, const char *key, const struct interval *v)
 {
-	json_put_key(w, key);
-	json_open(w, '[');
+	json_kv_open(w, key, '[');
 	json_put_number(w, v->low);
 	json_put_number(w, v->high);
 	json_close(w, ']');
@@ -37,8 +36,7 @@ void record_interval(struct json_writer *w, const char *key, const struct interv
 
 void record_paired(struct json_writer *w, const char *key, const struct paired_result *v)
 {
-	json_put_key(w, key);
-	json_open(w, '{');
+	json_kv_open(w, key, '{');
 	json_kv_number(w, "difference", v->difference);
 	json_kv_number(w, "low", v->low);
 	json_kv_number(w, "high", v->high);
@@ -59,8 +57,7 @@ static void put_metrics(const struct compare_policy *c, struct json_writer *w)
 
 static void put_versus(const struct compare_policy *c, struct json_writer *w)
 {
-	json_put_key(w, "versus");
-	json_open(w, '{');
+	json_kv_open(w, "versus", '{');
 	for (size_t m = 0; m < METRICS; m++)
 		record_paired(w, metric_info[m].name, &c->versus[m]);
 	json_close(w, '}');
@@ -68,8 +65,7 @@ static void put_versus(const struct compare_policy *c, struct json_writer *w)
 
 static void put_calibration(const struct compare_policy *c, struct json_writer *w)
 {
-	json_put_key(w, "calibration");
-	json_open(w, '[');
+	json_kv_open(w, "calibration", '[');
 	for (size_t i = 0; i <= 100; i++) {
 		if (!c->tracked[i])
 			continue;
@@ -84,8 +80,7 @@ static void put_calibration(const struct compare_policy *c, struct json_writer *
 
 static void put_importances(const struct compare_policy *c, struct json_writer *w)
 {
-	json_put_key(w, "importances");
-	json_open(w, '{');
+	json_kv_open(w, "importances", '{');
 	for (size_t i = 0; i < c->n_features; i++)
 		json_kv_number(w, c->feature[i], c->importance[i]);
 	json_close(w, '}');
@@ -115,8 +110,7 @@ static void put_trace(const struct trace *t, struct json_writer *w)
 	char fingerprint[32];
 
 	snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64, t->fingerprint);
-	json_put_key(w, "trace");
-	json_open(w, '{');
+	json_kv_open(w, "trace", '{');
 	json_kv_string(w, "name", t->name);
 	json_kv_string(w, "about", t->about);
 	json_kv_int(w, "jobs", (long long)t->n_jobs);
@@ -129,12 +123,10 @@ void record_world(struct json_writer *w, const struct world *world, size_t n_spl
 	size_t folds = world_folds(world);
 	char text[512];
 
-	json_put_key(w, "world");
-	json_open(w, '{');
+	json_kv_open(w, "world", '{');
 	json_kv_string(w, "name", world_name(world));
 	world_describe(world, w);
-	json_put_key(w, "splits");
-	json_open(w, '[');
+	json_kv_open(w, "splits", '[');
 	for (size_t i = 0; i < folds && i < n_splits; i++) {
 		world_split_text(world, i, text, sizeof text);
 		json_put_string(w, text);
@@ -207,8 +199,7 @@ static void put_machine(struct json_writer *w)
 	system[0] = '\0';
 	if (!uname(&u))
 		snprintf(system, sizeof system, "%s %s %s", u.sysname, u.release, u.machine);
-	json_put_key(w, "machine");
-	json_open(w, '{');
+	json_kv_open(w, "machine", '{');
 	json_kv_string(w, "system", *system ? system : NULL);
 	json_kv_string(w, "processor", *processor ? processor : NULL);
 	json_kv_int(w, "cores", sysconf(_SC_NPROCESSORS_ONLN));
@@ -220,11 +211,9 @@ void record_timing(const struct compare_result *r, const char *created, struct j
 	json_open(w, '{');
 	put_machine(w);
 	json_kv_string(w, "created", created);
-	json_put_key(w, "decision_s");
-	json_open(w, '{');
+	json_kv_open(w, "decision_s", '{');
 	for (size_t i = 0; i < r->n_policies; i++) {
-		json_put_key(w, r->policy[i].policy.name);
-		json_open(w, '{');
+		json_kv_open(w, r->policy[i].policy.name, '{');
 		json_kv_number(w, "mean", r->policy[i].decision_mean_s);
 		json_kv_number(w, "p99", r->policy[i].decision_p99_s);
 		json_close(w, '}');

@@ -160,8 +160,7 @@ static void json_kind(struct json_writer *w, const struct trace *t, const struct
 	char buf[TEXT_RANGE];
 
 	if (k->n_batches) {
-		json_put_key(w, trace_field_name[TRACE_BATCHES]);
-		json_open(w, '[');
+		json_kv_open(w, trace_field_name[TRACE_BATCHES], '[');
 		for (size_t i = 0; i < k->n_batches; i++)
 			json_put_number(w, k->batch[i]);
 		json_close(w, ']');

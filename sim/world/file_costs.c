@@ -51,24 +51,20 @@ void world_file_describe(const struct world_file *f, struct json_writer *w)
 	static const char *const law[] = { "exponential", "constant", "measured" };
 
 	json_kv_string(w, "file", f->name);
-	json_put_key(w, "costs");
-	json_open(w, '{');
+	json_kv_open(w, "costs", '{');
 	json_kv_number(w, "fixed_s", f->fixed_s);
 	json_kv_number(w, "record_s", f->record_s);
 	json_kv_number(w, "exponent", f->exponent);
 	json_kv_number(w, "disk_s", f->disk_s);
 	json_kv_number(w, "disk_record_s", f->disk_record_s);
 	json_close(w, '}');
-	json_put_key(w, "factors");
-	json_open(w, '{');
+	json_kv_open(w, "factors", '{');
 	for (size_t k = 0; k < f->n_categories; k++) {
-		json_put_key(w, f->category[k].column);
-		json_open(w, '{');
+		json_kv_open(w, f->category[k].column, '{');
 		for (size_t i = 0; i < f->category[k].n_values; i++) {
 			const struct world_value *v = &f->category[k].value[i];
 
-			json_put_key(w, v->name);
-			json_open(w, '{');
+			json_kv_open(w, v->name, '{');
 			json_kv_number(w, "record", v->record);
 			json_kv_number(w, "fixed", v->fixed);
 			json_kv_number(w, "disk", v->disk);

@@ -130,11 +130,9 @@ static void measured_describe(const void *self, struct json_writer *j)
 	json_kv_int(j, "replications", (long long)t->n_replications);
 	json_kv_string(j, "split", t->n_replications > 1 ? "replications" : "checkerboard");
 	json_kv_int(j, "folds", (long long)w->n_folds);
-	json_put_key(j, "levels");
-	json_open(j, '{');
+	json_kv_open(j, "levels", '{');
 	for (size_t a = 0; a < t->n_axes; a++) {
-		json_put_key(j, t->axis[a].name);
-		json_open(j, '[');
+		json_kv_open(j, t->axis[a].name, '[');
 		for (size_t i = 0; i < t->axis[a].n_levels; i++)
 			json_put_number(j, t->axis[a].level[i]);
 		json_close(j, ']');

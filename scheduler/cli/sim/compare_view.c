@@ -371,8 +371,7 @@ void capacity_view_json(const struct sim_policy *p, const struct capacity *c, st
 	json_kv_string(w, "policy", p->name);
 	json_kv_number(w, "answer", c->answer);
 	json_kv_bool(w, "contradicts", c->contradicts);
-	json_put_key(w, "points");
-	json_open(w, '[');
+	json_kv_open(w, "points", '[');
 	for (size_t i = 0; i < c->n; i++) {
 		json_open(w, '{');
 		json_kv_number(w, "value", c->point[i].value);

@@ -148,8 +148,7 @@ static int run_sweep(struct call *k, struct err *err)
 	json_begin(&w.json, &w.text, true);
 	json_open(&w.json, '{');
 	json_kv_string(&w.json, "key", what_key_name[s->sweep.key]);
-	json_put_key(&w.json, "points");
-	json_open(&w.json, '[');
+	json_kv_open(&w.json, "points", '[');
 	if (!rc)
 		rc = sweep_run(&(struct sweep_params){ .sweep = &s->sweep,
 						       .compare = &s->params,
@@ -187,8 +186,7 @@ static void capacity_head(const struct call *k, struct json_writer *w)
 	json_kv_number(w, "target", q->target);
 	json_kv_number(w, "from", q->from);
 	json_kv_number(w, "to", q->to);
-	json_put_key(w, "policies");
-	json_open(w, '[');
+	json_kv_open(w, "policies", '[');
 }
 
 static int run_capacity(struct call *k, struct err *err)

@@ -85,8 +85,7 @@ static void json_quartiles(struct json_writer *w, const struct summary *s)
 {
 	static const char *const name[] = { "min", "q1", "median", "q3", "max" };
 
-	json_put_key(w, "slo_s");
-	json_open(w, '{');
+	json_kv_open(w, "slo_s", '{');
 	json_kv_int(w, "jobs", (long long)s->objectives);
 	for (size_t i = 0; i < 5; i++)
 		json_kv_number(w, name[i], s->slo[i]);
@@ -95,8 +94,7 @@ static void json_quartiles(struct json_writer *w, const struct summary *s)
 
 static void json_names(struct json_writer *w, const char *key, char **name, size_t n)
 {
-	json_put_key(w, key);
-	json_open(w, '[');
+	json_kv_open(w, key, '[');
 	for (size_t i = 0; i < n; i++)
 		json_put_string(w, name[i]);
 	json_close(w, ']');
@@ -119,8 +117,7 @@ static void print_json(const struct trace *t, const struct summary *s, struct st
 	json_kv_int(&w, "kinds", (long long)t->n_kinds);
 	json_names(&w, "columns", t->column, t->n_columns);
 	json_names(&w, "types", t->type, t->n_types);
-	json_put_key(&w, "tenants");
-	json_open(&w, '[');
+	json_kv_open(&w, "tenants", '[');
 	for (size_t i = 0; i < t->n_tenants; i++) {
 		json_open(&w, '{');
 		json_kv_string(&w, "name", t->tenant[i]);
@@ -130,8 +127,7 @@ static void print_json(const struct trace *t, const struct summary *s, struct st
 	}
 	json_close(&w, ']');
 	json_quartiles(&w, s);
-	json_put_key(&w, "cpus");
-	json_open(&w, '{');
+	json_kv_open(&w, "cpus", '{');
 	json_kv_number(&w, "mean", s->cpus_mean);
 	json_kv_int(&w, "max", s->cpus_most);
 	json_close(&w, '}');

@@ -331,8 +331,7 @@ void learning_free(struct learning *l)
 
 static void put_kept(const struct learning *l, struct json_writer *w)
 {
-	json_put_key(w, "kept");
-	json_open(w, '[');
+	json_kv_open(w, "kept", '[');
 	for (size_t i = 0; i < l->n_levels; i++) {
 		const struct kept_level *v = &l->level[i];
 		size_t recent = v->n < LEARNING_RECENT ? (size_t)v->n : LEARNING_RECENT, kept = 0;
@@ -375,8 +374,7 @@ static void put_types(const struct learning *l, struct json_writer *w)
 	const struct config *c = l->d->setup->config;
 	const struct adapt *a = sched_adapt(l->d->sched);
 
-	json_put_key(w, "types");
-	json_open(w, '[');
+	json_kv_open(w, "types", '[');
 	for (size_t i = 0; i < c->n_types; i++) {
 		int type = names_number(&l->d->jobs.names, c->type[i].name);
 		size_t known, strangers;
@@ -399,8 +397,7 @@ void learning_json(struct learning *l, struct json_writer *w)
 {
 	const struct config_learning *c = &l->d->setup->config->learning;
 
-	json_put_key(w, "learning");
-	json_open(w, '{');
+	json_kv_open(w, "learning", '{');
 	json_kv_bool(w, "adapt", sched_adapt(l->d->sched) != NULL);
 	put_kept(l, w);
 	put_evidence(l, DRIFT_POOLED, w);

@@ -397,8 +397,7 @@ void learning_models_json(struct learning *l, struct json_writer *w)
 	json_kv_int(w, "current", l->in_use);
 	json_kv_string(w, "model", l->d->setup->model_name[0] ? l->d->setup->model_name : NULL);
 	json_kv_bool(w, "training", learning_train_busy(l));
-	json_put_key(w, "models");
-	json_open(w, '[');
+	json_kv_open(w, "models", '[');
 	for (size_t i = 0; i < n; i++)
 		model_version_to_json(&all[i], true, w);
 	json_close(w, ']');

@@ -29,8 +29,7 @@ static void put_candidate(struct json_writer *w, const struct candidate *c, cons
 	json_kv_fixed(w, "headroom_s", a->slo_s - c->wait_upper_s - c->upper_s, 6);
 	json_kv_bool(w, "extrapolated", c->extrapolated);
 	json_kv_bool(w, "feasible", c->feasible);
-	json_put_key(w, "reasons");
-	json_open(w, '[');
+	json_kv_open(w, "reasons", '[');
 	for (int i = 0; i < N_REASONS; i++) {
 		if (c->reasons & 1u << i)
 			json_put_string(w, decide_reason_text((enum decide_reason)(1u << i)));
@@ -57,8 +56,7 @@ void decision_json(struct json_writer *w, const struct decision *d, const struct
 		json_put_null(w);
 	json_kv_fixed(w, "smallest_slo_s", d->smallest_slo_s, 6);
 	json_kv_fixed(w, "took_us", a->took_us, 1);
-	json_put_key(w, "candidates");
-	json_open(w, '[');
+	json_kv_open(w, "candidates", '[');
 	for (size_t i = 0; i < d->n_candidates; i++)
 		put_candidate(w, &d->candidate[i], a);
 	json_close(w, ']');

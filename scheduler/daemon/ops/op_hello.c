@@ -22,8 +22,7 @@ static void put_param(struct json_writer *w, const struct job_param *p)
 		json_kv_number(w, "max", p->max);
 	} else {
 		json_kv_string(w, "default", p->otherwise);
-		json_put_key(w, "values");
-		json_open(w, '[');
+		json_kv_open(w, "values", '[');
 		for (size_t i = 0; i < p->n_words; i++)
 			json_put_string(w, p->word[i]);
 		json_close(w, ']');
@@ -36,25 +35,21 @@ static void put_type(struct json_writer *w, const struct job_type *t)
 	json_open(w, '{');
 	json_kv_string(w, "name", t->name);
 	json_kv_string(w, "about", t->about);
-	json_put_key(w, "mode");
-	json_open(w, '[');
+	json_kv_open(w, "mode", '[');
 	if (t->n_argv)
 		json_put_string(w, "run");
 	json_put_string(w, "advise");
 	json_close(w, ']');
-	json_put_key(w, "params");
-	json_open(w, '[');
+	json_kv_open(w, "params", '[');
 	for (size_t i = 0; i < t->n_params; i++)
 		put_param(w, &t->param[i]);
 	json_close(w, ']');
-	json_put_key(w, "cpus");
-	json_open(w, '{');
+	json_kv_open(w, "cpus", '{');
 	json_kv_int(w, "min", t->cpus_min);
 	json_kv_int(w, "max", t->cpus_max);
 	json_kv_int(w, "default", t->cpus_default);
 	json_close(w, '}');
-	json_put_key(w, "batches");
-	json_open(w, '[');
+	json_kv_open(w, "batches", '[');
 	for (size_t i = 0; i < t->n_batches; i++)
 		json_put_number(w, t->batch[i]);
 	json_close(w, ']');
@@ -85,8 +80,7 @@ void op_hello(struct request *r)
 	json_kv_int(&r->w, "protocol", 1);
 	json_kv_string(&r->w, "policy", c->policy);
 	put_model(&r->w, r->d->setup);
-	json_put_key(&r->w, "types");
-	json_open(&r->w, '[');
+	json_kv_open(&r->w, "types", '[');
 	for (size_t i = 0; i < c->n_types; i++)
 		put_type(&r->w, &c->type[i]);
 	json_close(&r->w, ']');

@@ -92,8 +92,7 @@ static void list_live(struct request *r, const struct listing *l)
 	const struct job *job = r->d->jobs.live.last;
 
 	reply_begin(r);
-	json_put_key(&r->w, "jobs");
-	json_open(&r->w, '[');
+	json_kv_open(&r->w, "jobs", '[');
 	for (; job && n < l->filter.limit; job = job->before) {
 		struct job_live live;
 
@@ -132,8 +131,7 @@ static void answer_list(void *owner, uint64_t token, const struct strbuf *text, 
 	}
 	n_played = estimates_play(l->d);
 	later_begin(l, &w);
-	json_put_key(&w, "jobs");
-	json_open(&w, '[');
+	json_kv_open(&w, "jobs", '[');
 	for (; *line && n < ll->limit; line = end + 1, n++) {
 		static const char before_id[] = "{\"job\":\"";
 		struct job *job;

@@ -29,8 +29,7 @@ static void put_queue(struct request *r)
 	double since = (double)(daemon_now_ns(d) - d->life.load_since_ns) / 1e9;
 	double busy = d->life.processes_integral_s + since * (double)d->life.load_processes;
 
-	json_put_key(&r->w, "queue");
-	json_open(&r->w, '{');
+	json_kv_open(&r->w, "queue", '{');
 	json_kv_int(&r->w, "length", (long long)sched_queued(d->sched));
 	json_kv_int(&r->w, "running", (long long)sched_running(d->sched));
 	json_kv_int(&r->w, "slots", slots);
@@ -44,8 +43,7 @@ static void put_store(struct request *r)
 	struct store_stats s;
 
 	store_stats(r->d->store, &s);
-	json_put_key(&r->w, "store");
-	json_open(&r->w, '{');
+	json_kv_open(&r->w, "store", '{');
 	json_kv_bool(&r->w, "failed", r->d->store_failed);
 	json_kv_int(&r->w, "pending", (long long)store_pending(r->d->store));
 	json_kv_int(&r->w, "commits", (long long)s.commits);
@@ -59,8 +57,7 @@ void op_stats(struct request *r)
 	const struct daemon *d = r->d;
 
 	reply_begin(r);
-	json_put_key(&r->w, "jobs");
-	json_open(&r->w, '{');
+	json_kv_open(&r->w, "jobs", '{');
 	for (int s = 0; s < N_JOB_STATES; s++)
 		json_kv_int(&r->w, job_state_name[s], (long long)d->jobs.count[s]);
 	json_close(&r->w, '}');
@@ -68,14 +65,12 @@ void op_stats(struct request *r)
 	put_queue(r);
 	put_store(r);
 	tenants_json(&d->tenants, d->sched, daemon_now_ns(d), &r->w);
-	json_put_key(&r->w, "outside");
-	json_open(&r->w, '{');
+	json_kv_open(&r->w, "outside", '{');
 	json_kv_fixed(&r->w, "processes",
 		      d->setup->config->outside_load ? other_load_processes(&d->other_load) : NAN, 3);
 	json_close(&r->w, '}');
 	learning_json(d->learning, &r->w);
-	json_put_key(&r->w, "loop");
-	json_open(&r->w, '{');
+	json_kv_open(&r->w, "loop", '{');
 	json_kv_fixed(&r->w, "max_block_ms", d->stats.max_block_ms, 3);
 	json_close(&r->w, '}');
 	json_kv_int(&r->w, "connections", (long long)server_connections(d->server));

@@ -91,8 +91,7 @@ static void answer_watch(struct request *r, const struct job *job)
 
 	reply_begin(r);
 	json_kv_bool(&r->w, "watching", true);
-	json_put_key(&r->w, "jobs");
-	json_open(&r->w, '[');
+	json_kv_open(&r->w, "jobs", '[');
 	if (job) {
 		struct job_live live;
 

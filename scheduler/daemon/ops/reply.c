@@ -45,8 +45,7 @@ void reply_send(struct request *r, uint64_t ticket)
 static void put_error(struct json_writer *w, const char *code, const char *message, const char *field,
 		      const char *hint)
 {
-	json_put_key(w, "error");
-	json_open(w, '{');
+	json_kv_open(w, "error", '{');
 	json_kv_string(w, "code", code);
 	json_kv_string(w, "message", message);
 	if (field)

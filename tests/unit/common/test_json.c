@@ -563,8 +563,7 @@ static void write_sample(struct strbuf *out, bool pretty)
 	json_open(&w, '{');
 	json_kv_string(&w, "name", "x");
 	json_kv_int(&w, "n", LLONG_MIN);
-	json_put_key(&w, "list");
-	json_open(&w, '[');
+	json_kv_open(&w, "list", '[');
 	json_put_number(&w, 2.37);
 	json_put_null(&w);
 	json_open(&w, '{');
