@@ -171,12 +171,13 @@ tsan: ## the tests of everything that uses threads, under ThreadSanitizer
 thread_tests := $(patsubst %,$B/tests/unit/%,common/test_pool predictors/test_threads \
 	store/test_store_threads store/test_store_failure store/test_store daemon/test_exec_spawn daemon/test_training \
 	sim/test_compare)
-check-threads: $(PROGRAMS) $(thread_tests)
+check-threads: $(BIN)/postrider-supervisor $(thread_tests)
 	@BIN=$(abspath $(BIN)) BUILD_DIR=$(abspath $B) SAN='$(SAN)' tests/run.sh --only $(thread_tests)
 
 .PHONY: bars
-bars: $(PROGRAMS) $(bar_tests) ## statistical bars and latencies, in full (tests/bars/); a short form of some is in check
-	@BIN=$(abspath $(BIN)) BUILD_DIR=$(abspath $B) BARS=1 tests/run.sh --only $(bar_tests)
+long_tests := $B/tests/unit/predictors/test_coverage # shorter without BARS in the environment
+bars: $(PROGRAMS) $(bar_tests) $(long_tests) ## statistical bars and latencies, in full (tests/bars/); a short form of some is in check
+	@BIN=$(abspath $(BIN)) BUILD_DIR=$(abspath $B) BARS=1 tests/run.sh --only $(bar_tests) $(long_tests)
 
 .PHONY: coverage
 coverage: ## line coverage per file after a run of the tests

@@ -8,15 +8,22 @@
 #include "tests/support/test.h"
 #include "tests/support/worlds.h"
 
-#define WORLDS 200
 #define NEW_POINTS 500
+
+/* All of them in `make bars`, a part in `make check`. Over 200 worlds the means are 0.903 to 0.911 and the spread
+ * between worlds is 0.02 to 0.03, so the mean of 50 worlds is known to 0.004: the limits of check() are more than four
+ * times as far away. */
+static uint64_t n_worlds(void)
+{
+	return getenv("BARS") ? 200 : 50;
+}
 
 /* Share of new points at or below the bound, over all worlds. */
 static double coverage(bool factorial, bool normalise, double growth)
 {
 	size_t covered = 0, total = 0;
 
-	for (uint64_t w = 0; w < WORLDS; w++) {
+	for (uint64_t w = 0; w < n_worlds(); w++) {
 		struct dataset *d = factorial ? world_factorial(3, 0.08, w)
 					      : world_smooth(150, 5, 1.0, growth, w);
 		struct dataset *fresh = factorial ? world_factorial(6, 0.08, w + 5000)
