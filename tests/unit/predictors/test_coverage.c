@@ -10,9 +10,9 @@
 
 #define NEW_POINTS 500
 
-/* All of them in `make bars`, a part in `make check`. Over 200 worlds the means are 0.903 to 0.911 and the spread
- * between worlds is 0.02 to 0.03, so the mean of 50 worlds is known to 0.004: the limits of check() are more than four
- * times as far away. */
+/* All of them in `make bars`, a part in `make check`. Over 200 worlds the means are 0.903 to 0.911 and the
+ * spread between worlds is 0.02 to 0.03, so the mean of 50 worlds is known to 0.004: the limits of check()
+ * are more than four times as far away. */
 static uint64_t n_worlds(void)
 {
 	return getenv("BARS") ? 200 : 50;
