@@ -1,0 +1,325 @@
+/* Which settings and contexts a table has, as sets of hashes, and the scale of residuals for each case. See
+ * spread.h. */
+#include "predictors/models/spread.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/rng.h"
+#include "common/stats.h"
+#include "predictors/data/features.h"
+
+#define MAX_LOADS 64 /* levels of one feature of the load */
+
+enum part { PART_NONE, PART_CONTEXT, PART_LOAD, PART_CHOICE /* batch, epochs */, N_PARTS };
+
+struct keys {         /* a set of hashes with open addressing */
+	uint64_t *slot; /* 0: free */
+	size_t room, n; /* room: a power of two */
+};
+
+struct spread {
+	size_t n_features;
+	uint8_t *part;
+	double *load; /* MAX_LOADS a feature: the levels of the load, ascending */
+	uint8_t *n_loads;
+	struct keys setting, context;
+	double scale[N_FAMILIARITIES];
+};
+
+/* ---- keys ---- */
+
+static bool keys_has(const struct keys *k, uint64_t key)
+{
+	for (size_t at = key & (k->room - 1);; at = (at + 1) & (k->room - 1)) {
+		if (k->slot[at] == key)
+			return true;
+		if (!k->slot[at])
+			return false;
+	}
+}
+
+static void keys_add(struct keys *k, uint64_t key)
+{
+	size_t at = key & (k->room - 1);
+
+	while (k->slot[at] && k->slot[at] != key)
+		at = (at + 1) & (k->room - 1);
+	k->n += !k->slot[at];
+	k->slot[at] = key;
+}
+
+static int keys_make(struct keys *k, size_t most, struct err *err)
+{
+	*k = (struct keys){ .room = 4 };
+	while (k->room < 2 * most)
+		k->room *= 2;
+	k->slot = mem_calloc(k->room, sizeof *k->slot);
+	return k->slot ? 0 : err_nomem(err, "%zu settings", most);
+}
+
+static void keys_save(const struct keys *k, struct writer *w)
+{
+	write_u64(w, k->n);
+	for (size_t i = 0; i < k->room; i++)
+		if (k->slot[i])
+			write_u64(w, k->slot[i]);
+}
+
+static int keys_load(struct keys *k, struct reader *r, struct err *err)
+{
+	uint64_t n = read_u64(r);
+	int rc;
+
+	if (r->failed || n > read_left(r) / 8)
+		return err_fail(err, ERR_FORMAT, "%llu settings announced, %zu bytes left for them",
+				(unsigned long long)n, read_left(r));
+	rc = keys_make(k, (size_t)n, err);
+	for (uint64_t i = 0; !rc && i < n; i++) {
+		uint64_t key = read_u64(r);
+
+		if (!key || keys_has(k, key))
+			rc = err_fail(err, ERR_FORMAT, "setting %llu is listed twice or empty",
+				      (unsigned long long)i);
+		else
+			keys_add(k, key);
+	}
+	return rc;
+}
+
+/* ---- from features to keys ---- */
+
+static double nearest(const double *level, size_t n, double v)
+{
+	size_t best = 0;
+
+	if (!(v > 0.0) || !n)
+		return v;
+	for (size_t i = 1; i < n; i++)
+		if (fabs(log(v / level[i])) < fabs(log(v / level[best])))
+			best = i;
+	return level[best];
+}
+
+static uint64_t mixed(uint64_t key, double v)
+{
+	uint64_t bits;
+
+	v = v == 0.0 ? 0.0 : v; /* -0 */
+	if (isnan(v))
+		return rng_mix(key + 0x9e3779b97f4a7c15ULL);
+	memcpy(&bits, &v, sizeof bits);
+	return rng_mix((key + 0x9e3779b97f4a7c15ULL) ^ bits);
+}
+
+static void keys_of(const struct spread *s, const double *x, uint64_t *out_setting, uint64_t *out_context)
+{
+	uint64_t context = 1, choice = 2;
+
+	for (size_t f = 0; f < s->n_features; f++) {
+		switch (s->part[f]) {
+		case PART_CONTEXT: context = mixed(context, x[f]); break;
+		case PART_LOAD:
+			context = mixed(context, nearest(s->load + f * MAX_LOADS, s->n_loads[f], x[f]));
+			break;
+		case PART_CHOICE: choice = mixed(choice, x[f]); break;
+		}
+	}
+	*out_context = context | 1; /* 0 is a free slot */
+	*out_setting = rng_mix(context ^ rng_mix(choice)) | 1;
+}
+
+static enum part part_of(const struct dataset *d, size_t f)
+{
+	uint8_t role = d->role ? d->role[f] : ROLE_NONE;
+
+	if (d->factor && !d->factor[f])
+		return PART_NONE;
+	if (role == ROLE_BATCH || role == ROLE_EPOCHS)
+		return PART_CHOICE;
+	return role == ROLE_NJOBS || role == ROLE_PROCESSES ? PART_LOAD : PART_CONTEXT;
+}
+
+/* Whole numbers: a mean load of 1.4 jobs is near 1. */
+static size_t find_loads(const struct dataset *d, size_t f, double *value, double *out)
+{
+	size_t n = 0, kept = 0, shown;
+
+	for (size_t i = 0; i < d->n_rows; i++) {
+		double v = round(d->x[i * d->n_features + f]);
+
+		if (v >= 1.0 && isfinite(v))
+			value[n++] = v;
+	}
+	stats_sort(value, n);
+	for (size_t i = 0; i < n; i++)
+		if (!i || value[i] != value[kept - 1])
+			value[kept++] = value[i];
+	shown = kept < MAX_LOADS ? kept : MAX_LOADS;
+	for (size_t i = 0; i < shown; i++)
+		out[i] = value[shown > 1 ? i * (kept - 1) / (shown - 1) : i];
+	return shown;
+}
+
+static int spread_new(size_t n_features, struct spread **out, struct err *err)
+{
+	struct spread *s = mem_calloc(1, sizeof *s);
+
+	if (s) {
+		s->n_features = n_features;
+		s->part = mem_calloc(n_features, 1);
+		s->n_loads = mem_calloc(n_features, 1);
+		s->load = mem_calloc(n_features * MAX_LOADS, sizeof *s->load);
+	}
+	if (!s || !s->part || !s->n_loads || !s->load) {
+		spread_free(s);
+		return err_nomem(err, "the spread of %zu features", n_features);
+	}
+	for (int k = 0; k < N_FAMILIARITIES; k++)
+		s->scale[k] = 1.0;
+	*out = s;
+	return 0;
+}
+
+int spread_make(const struct dataset *d, struct spread **out, struct err *err)
+{
+	double *value = mem_array(d->n_rows, sizeof *value);
+	struct spread *s = NULL;
+	int rc = value ? spread_new(d->n_features, &s, err) : err_nomem(err, "%zu rows", d->n_rows);
+
+	for (size_t f = 0; !rc && f < d->n_features; f++) {
+		s->part[f] = (uint8_t)part_of(d, f);
+		if (s->part[f] == PART_LOAD)
+			s->n_loads[f] = (uint8_t)find_loads(d, f, value, s->load + f * MAX_LOADS);
+	}
+	if (!rc)
+		rc = keys_make(&s->setting, d->n_rows, err);
+	if (!rc)
+		rc = keys_make(&s->context, d->n_rows, err);
+	for (size_t i = 0; !rc && i < d->n_rows; i++) {
+		uint64_t setting, context;
+
+		keys_of(s, d->x + i * d->n_features, &setting, &context);
+		keys_add(&s->setting, setting);
+		keys_add(&s->context, context);
+	}
+	free(value);
+	if (rc)
+		spread_free(s);
+	else
+		*out = s;
+	return rc;
+}
+
+void spread_free(struct spread *s)
+{
+	if (!s)
+		return;
+	free(s->part);
+	free(s->n_loads);
+	free(s->load);
+	free(s->setting.slot);
+	free(s->context.slot);
+	free(s);
+}
+
+enum familiarity spread_knows(const struct spread *s, const double *x)
+{
+	uint64_t setting, context;
+
+	keys_of(s, x, &setting, &context);
+	return keys_has(&s->setting, setting)   ? KNOWS_SETTING
+	       : keys_has(&s->context, context) ? KNOWS_CONTEXT
+						: KNOWS_NEITHER;
+}
+
+double spread_at(const struct spread *s, const double *x)
+{
+	return s ? s->scale[spread_knows(s, x)] : 1.0;
+}
+
+double spread_scale(const struct spread *s, enum familiarity k)
+{
+	return s ? s->scale[k] : 1.0;
+}
+
+void spread_set(struct spread *s, const double scale[N_FAMILIARITIES])
+{
+	memcpy(s->scale, scale, sizeof s->scale);
+}
+
+/* The place of a key in its set is its first label; the labels are then made dense. */
+size_t spread_label(const struct spread *s, const struct dataset *d, enum familiarity held_out,
+		    uint32_t *out)
+{
+	const struct keys *k = held_out == KNOWS_NEITHER ? &s->context : &s->setting;
+	uint32_t *dense = mem_calloc(k->room, sizeof *dense), n = 0;
+
+	for (size_t i = 0; dense && i < d->n_rows; i++) {
+		uint64_t setting, context, key;
+		size_t at;
+
+		keys_of(s, d->x + i * d->n_features, &setting, &context);
+		key = held_out == KNOWS_NEITHER ? context : setting;
+		for (at = key & (k->room - 1); k->slot[at] && k->slot[at] != key;
+		     at = (at + 1) & (k->room - 1))
+			;
+		if (!dense[at])
+			dense[at] = ++n;
+		out[i] = dense[at] - 1;
+	}
+	free(dense);
+	return n;
+}
+
+/* ---- in a model file ---- */
+
+void spread_save(const struct spread *s, struct writer *w)
+{
+	for (int k = 0; k < N_FAMILIARITIES; k++)
+		write_f64(w, s->scale[k]);
+	for (size_t f = 0; f < s->n_features; f++) {
+		write_u8(w, s->part[f]);
+		write_u8(w, s->n_loads[f]);
+		for (size_t i = 0; i < s->n_loads[f]; i++)
+			write_f64(w, s->load[f * MAX_LOADS + i]);
+	}
+	keys_save(&s->setting, w);
+	keys_save(&s->context, w);
+}
+
+int spread_load(struct reader *r, size_t n_features, struct spread **out, struct err *err)
+{
+	struct spread *s = NULL;
+	int rc = spread_new(n_features, &s, err);
+	bool good = true;
+
+	for (int k = 0; !rc && k < N_FAMILIARITIES; k++) {
+		s->scale[k] = read_f64(r);
+		good = good && s->scale[k] > 0.0 && isfinite(s->scale[k]);
+	}
+	for (size_t f = 0; !rc && good && f < n_features; f++) {
+		s->part[f] = read_u8(r);
+		s->n_loads[f] = read_u8(r);
+		good = good && s->part[f] < N_PARTS && s->n_loads[f] <= MAX_LOADS;
+		for (size_t i = 0; good && i < s->n_loads[f]; i++) {
+			double *at = s->load + f * MAX_LOADS + i;
+
+			*at = read_f64(r);
+			good = good && *at > 0.0 && isfinite(*at) && (!i || *at > at[-1]);
+		}
+	}
+	if (!rc && (!good || r->failed))
+		rc = err_fail(err, ERR_FORMAT, "the spread of residuals is damaged");
+	if (!rc)
+		rc = keys_load(&s->setting, r, err);
+	if (!rc)
+		rc = keys_load(&s->context, r, err);
+	if (rc)
+		spread_free(s);
+	else
+		*out = s;
+	return rc;
+}

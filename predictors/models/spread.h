@@ -1,0 +1,49 @@
+/* How far off a predicted time may be depends on what the table knows of the job. A setting that was measured
+ * errs by the noise of a run; a new batch in a context that was measured errs by a little more; a context
+ * that was never measured has an error of its own that all its jobs share, and no other context tells it.
+ *
+ * A context is everything that is given with a job (network, cpus, ..., and the load); a setting is a context
+ * with a batch and a number of epochs. The load at run time is a number between those of the table, so it
+ * counts as the nearest level that the table has. Other work on the machine is not part of either: it is
+ * different in every run.
+ *
+ * train_bounds.c holds out runs, settings and contexts in turn and finds one scale for each case; the scores
+ * behind the bounds (conformal.h) are residuals over these scales. */
+#ifndef PREDICTORS_MODELS_SPREAD_H
+#define PREDICTORS_MODELS_SPREAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/err.h"
+#include "predictors/data/dataset.h"
+#include "predictors/file/bytes.h"
+
+enum familiarity {
+	KNOWS_SETTING, /* the table has this very setting */
+	KNOWS_CONTEXT, /* it has the context, with other batches or epochs */
+	KNOWS_NEITHER,
+	N_FAMILIARITIES
+};
+
+struct spread;
+
+/* From the features of a table: which settings and contexts there are. All scales are 1. */
+int spread_make(const struct dataset *d, struct spread **out, struct err *err);
+void spread_free(struct spread *s);
+
+enum familiarity spread_knows(const struct spread *s, const double *x);
+/* The scale of residuals at x; 1 without a spread (NULL). No allocation. */
+double spread_at(const struct spread *s, const double *x);
+double spread_scale(const struct spread *s, enum familiarity k);
+void spread_set(struct spread *s, const double scale[N_FAMILIARITIES]);
+
+/* Labels 0, 1, ... of the rows of the table it was made from: which context (KNOWS_NEITHER: what is held out to
+ * meet a context that is new) or which setting (KNOWS_CONTEXT) they are. Returns how many there are. */
+size_t spread_label(const struct spread *s, const struct dataset *d, enum familiarity held_out,
+                    uint32_t *out);
+
+void spread_save(const struct spread *s, struct writer *w);
+int spread_load(struct reader *r, size_t n_features, struct spread **out, struct err *err);
+
+#endif
