@@ -12,6 +12,7 @@ static void target_release(struct model_target *t)
 	free(t->importance);
 	free(t->permutation);
 	free(t->widening);
+	spread_free(t->spread);
 }
 
 void model_free(struct model *m)
@@ -26,18 +27,25 @@ void model_free(struct model *m)
 	free(m);
 }
 
+double model_scale(const struct model *m, const struct model_target *t, const double *x)
+{
+	return spread_at(t->spread, x) * widening_at(t->widening, m->features, x);
+}
+
+/* A score below 0 is not multiplied by a widening: outside the table a bound may not fall. */
 double model_upper(const struct model *m, const struct model_target *t, const double *x, double q,
 		   double predicted)
 {
-	return conformal_upper(&t->conformal, conformal_widened(q, widening_at(t->widening, m->features, x)),
-			       predicted);
+	q = conformal_widened(q * spread_at(t->spread, x), widening_at(t->widening, m->features, x));
+	return conformal_upper(&t->conformal, q, predicted);
 }
 
 double model_score_at(const struct model *m, const struct model_target *t, const double *x, double predicted,
 		      double limit)
 {
 	return conformal_narrowed(conformal_score_at(&t->conformal, predicted, limit),
-				  widening_at(t->widening, m->features, x));
+				  widening_at(t->widening, m->features, x)) /
+	       spread_at(t->spread, x);
 }
 
 int model_compile(struct model *m, struct err *err)

@@ -5,6 +5,7 @@
 #define PREDICTORS_MODEL_H
 
 #include "predictors/models/conformal.h"
+#include "predictors/models/spread.h"
 #include "predictors/data/features.h"
 #include "predictors/predictor.h"
 #include "predictors/data/score.h"
@@ -22,6 +23,7 @@ struct model_target {                   /* the model of one target; ops NULL: th
 	double *importance;             /* features->n, NULL if the model has none */
 	double *permutation;            /* features->n: rise of the MSE when the column is shuffled, or
 	                                 * NULL */
+	struct spread *spread;          /* scales of the scores by what the table knows; NULL: 1 everywhere */
 	double *widening;               /* features->n: see widening.h; NULL: bounds are as wide everywhere */
 };
 
@@ -39,8 +41,10 @@ struct model {
 
 void model_free(struct model *m);
 
-/* The upper bound of the time (or accuracy) of row x, whose prediction and quantile are at hand: wider where
- * x lies outside the training table, as far as that is known. */
+/* How wide bounds are at row x, in units of the scores: by what the table knows of it (spread.h), and wider
+ * outside the training ranges (widening.h). */
+double model_scale(const struct model *m, const struct model_target *t, const double *x);
+/* The upper bound of the time (or accuracy) of row x, whose prediction and quantile are at hand. */
 double model_upper(const struct model *m, const struct model_target *t, const double *x, double q,
                    double predicted);
 /* The score whose upper bound is `limit`: the inverse of model_upper(). -INFINITY if no bound is that low. */

@@ -216,9 +216,9 @@ static int get_settings(const struct source *src, const struct json *v, struct p
 static int get_target(const struct source *src, const struct json *v, size_t n_features,
 		      struct model_target *out)
 {
-	static const char *const known[] = { "model",     "settings",     "rows",       "score",
-					     "scored_by", "residuals_by", "importance", "permutation",
-					     "bounds",    "widening",     NULL };
+	static const char *const known[] = { "model",     "settings",     "rows",        "score",
+					     "scored_by", "residuals_by", "importance",  "permutation",
+					     "bounds",    "widening",     "independent", NULL };
 	const struct json *score = json_get(v, "score"), *bounds = json_get(v, "bounds");
 	const struct predictor_ops *ops;
 	const char *model = json_string(json_get(v, "model"), NULL);
@@ -268,6 +268,8 @@ static int get_target(const struct source *src, const struct json *v, size_t n_f
 	for (size_t i = 0; !rc && out->widening && i < n; i++)
 		if (!(out->widening[i] >= 1.0))
 			rc = bad_member(src, "widening", "numbers of at least 1");
+	if (!rc && json_get(v, "independent"))
+		rc = get_size(src, v, "independent", &out->conformal.groups);
 	if (!rc && bounds) {
 		out->conformal.log = !strcmp(json_string(bounds, ""), "log");
 		if (!out->conformal.log)
@@ -370,6 +372,7 @@ static int get_payloads(const char *name, const struct section *section, enum se
 	const struct predictor_ops *ops = out->predictor.ops;
 	struct reader r = { .bytes = section[id].payload, .len = section[id].len };
 	bool log;
+	size_t groups;
 	int rc;
 
 	if (section[id].present != (ops != NULL) || (section[bounds].present && !ops))
@@ -389,13 +392,31 @@ static int get_payloads(const char *name, const struct section *section, enum se
 	if (rc || !section[bounds].present)
 		return rc;
 	r = (struct reader){ .bytes = section[bounds].payload, .len = section[bounds].len };
-	log = out->conformal.log; /* META knows; the section holds the scores alone */
+	log = out->conformal.log; /* META knows these two; the section holds the scores alone */
+	groups = out->conformal.groups;
 	rc = conformal_load(&r, &out->conformal, err);
 	out->conformal.log = log;
+	if (!rc && groups)
+		conformal_set_groups(&out->conformal, groups);
 	if (rc)
 		return err_prefix(err, "%s: section %s at offset %zu", name, model_section_tag[bounds],
 				  section[bounds].offset);
 	return check_end(name, bounds, &section[bounds], &r, err);
+}
+
+/* The scales of the scores; files of older programs have none. */
+static int get_spread(const char *name, const struct section *s, struct model *m, struct err *err)
+{
+	struct reader r = { .bytes = s->payload, .len = s->len };
+	int rc;
+
+	if (!s->present)
+		return 0;
+	rc = spread_load(&r, m->features->n, &m->time.spread, err);
+	if (rc)
+		return err_prefix(err, "%s: section %s at offset %zu", name,
+				  model_section_tag[SECTION_TIME_SPREAD], s->offset);
+	return check_end(name, SECTION_TIME_SPREAD, s, &r, err);
 }
 
 int model_decode(const char *name, const void *bytes, size_t len, struct model **out, struct err *err)
@@ -436,6 +457,8 @@ int model_decode(const char *name, const void *bytes, size_t len, struct model *
 	if (!rc)
 		rc = get_payloads(name, section, SECTION_ACCURACY, SECTION_ACCURACY_BOUNDS, &m->accuracy,
 				  err);
+	if (!rc)
+		rc = get_spread(name, &section[SECTION_TIME_SPREAD], m, err);
 	if (!rc) {
 		*out = m;
 		m = NULL;

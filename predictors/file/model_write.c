@@ -47,6 +47,8 @@ static void put_target(struct json_writer *w, const char *key, const struct mode
 		put_numbers(w, "permutation", t->permutation, n_features);
 	if (t->conformal.n && t->conformal.log)
 		json_kv_string(w, "bounds", "log");
+	if (t->conformal.groups < t->conformal.n)
+		json_kv_int(w, "independent", (long long)t->conformal.groups);
 	if (t->widening)
 		put_numbers(w, "widening", t->widening, n_features);
 	json_close(w, '}');
@@ -115,6 +117,15 @@ static int put_predictor(struct writer *w, enum section_id id, const struct pred
 	return rc;
 }
 
+static void put_spread(struct writer *w, const struct spread *s)
+{
+	struct writer payload = { 0 };
+
+	spread_save(s, &payload);
+	put_section(w, SECTION_TIME_SPREAD, &payload.out);
+	strbuf_release(&payload.out);
+}
+
 static void put_bounds(struct writer *w, enum section_id id, const struct conformal *c)
 {
 	struct writer payload = { 0 };
@@ -140,7 +151,7 @@ int model_encode(const struct model *m, struct writer *w, struct err *err)
 	strbuf_add(&head.out, model_magic, sizeof model_magic);
 	write_u32(&head, MODEL_FORMAT_VERSION);
 	write_u32(&head, 2 + (accuracy ? 1 : 0) + (m->time.conformal.n ? 1 : 0) +
-				 (accuracy && m->accuracy.conformal.n ? 1 : 0));
+				 (accuracy && m->accuracy.conformal.n ? 1 : 0) + (m->time.spread ? 1 : 0));
 	if (!head.out.failed)
 		write_u64(&head, bytes_crc64(head.out.text, head.out.len));
 	strbuf_add(&w->out, strbuf_text(&head.out), head.out.len);
@@ -153,6 +164,8 @@ int model_encode(const struct model *m, struct writer *w, struct err *err)
 		put_bounds(w, SECTION_TIME_BOUNDS, &m->time.conformal);
 	if (!rc && accuracy && m->accuracy.conformal.n)
 		put_bounds(w, SECTION_ACCURACY_BOUNDS, &m->accuracy.conformal);
+	if (!rc && m->time.spread)
+		put_spread(w, m->time.spread);
 	if (!rc && (w->out.failed || head.out.failed))
 		rc = err_nomem(err, "the model file");
 	if (!rc && (meta.len > META_MAX_BYTES || w->out.len - start > MODEL_MAX_BYTES))

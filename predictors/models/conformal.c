@@ -2,6 +2,7 @@
 #include "predictors/models/conformal.h"
 
 #include <assert.h>
+#include <gsl/gsl_cdf.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -104,6 +105,7 @@ int conformal_fit(const double *y, const double *predicted, size_t n, bool norma
 		c.score = residual;
 		residual = NULL;
 	}
+	conformal_set_groups(&c, c.n);
 	*out = c;
 out:
 	free(residual);
@@ -137,6 +139,20 @@ int conformal_fit_log(const double *y, const double *predicted, size_t n, struct
 	} else {
 		free(score);
 	}
+	conformal_set_groups(&c, c.n);
+	*out = c;
+	return 0;
+}
+
+int conformal_take(double *score, size_t n, size_t groups, struct conformal *out, struct err *err)
+{
+	struct conformal c = { .base = 1.0, .log = true, .score = score, .n = n };
+
+	for (size_t i = 0; i < n; i++)
+		if (!isfinite(score[i]))
+			return err_fail(err, ERR_NUMERIC, "residual %zu is not finite", i);
+	stats_sort(score, n);
+	conformal_set_groups(&c, groups);
 	*out = c;
 	return 0;
 }
@@ -172,54 +188,109 @@ size_t conformal_needed(double confidence)
 	return n;
 }
 
+size_t conformal_least(double confidence)
+{
+	size_t needed = conformal_needed(confidence);
+
+	return needed == SIZE_MAX ? needed : needed / 3 > 3 ? needed / 3 : 3;
+}
+
+/* ---- quantiles ---- */
+
+/* The score of the rank, which is one among the groups: (g + 1) c of g, as a share of all residuals. */
+static double by_rank(const struct conformal *c, double confidence)
+{
+	double share = rank_of(c->groups, confidence) / (double)c->groups;
+	size_t at = (size_t)ceil(share * (double)c->n * (1.0 - 1e-12));
+
+	return c->score[at ? at - 1 : 0];
+}
+
+static double by_student(const struct conformal *c, double confidence)
+{
+	double g = (double)c->groups;
+
+	return c->mean + gsl_cdf_tdist_Pinv(confidence, g - 1.0) * c->sd * sqrt(1.0 + 1.0 / g);
+}
+
+static double quantile_of(const struct conformal *c, double confidence)
+{
+	double weight = ((double)c->groups - CONFORMAL_FEW) / (CONFORMAL_MANY - CONFORMAL_FEW);
+
+	if (c->groups < conformal_least(confidence))
+		return NAN;
+	weight = weight < 0.0 || c->groups < conformal_needed(confidence) ? 0.0 : fmin(weight, 1.0);
+	return (weight > 0.0 ? weight * by_rank(c, confidence) : 0.0) +
+	       (weight < 1.0 ? (1.0 - weight) * by_student(c, confidence) : 0.0);
+}
+
+static double grid_confidence(size_t i)
+{
+	return i < 99 ? (double)(i + 1) / 100.0 : i == 99 ? 0.995 : 0.999;
+}
+
+void conformal_set_groups(struct conformal *c, size_t groups)
+{
+	double mean = 0.0, squares = 0.0;
+
+	c->groups = groups < c->n ? groups : c->n;
+	for (size_t i = 0; i < c->n; i++)
+		mean += c->score[i] / (double)c->n;
+	for (size_t i = 0; i < c->n; i++)
+		squares += (c->score[i] - mean) * (c->score[i] - mean);
+	c->mean = mean;
+	c->sd = c->n > 1 ? sqrt(squares / ((double)c->n - 1.0)) : 0.0;
+	for (size_t i = 0; i < CONFORMAL_GRID; i++) {
+		c->at[i] = quantile_of(c, grid_confidence(i));
+		/* where ranks give way to t, the larger confidence must not get the smaller bound */
+		if (i && c->at[i] < c->at[i - 1])
+			c->at[i] = c->at[i - 1];
+	}
+}
+
 int conformal_quantile(const struct conformal *c, double confidence, double *out_q, struct err *err)
 {
-	double rank;
+	double percent = confidence * 100.0, q;
 
 	if (!(confidence > 0.0 && confidence < 1.0))
 		return err_fail(err, ERR_ARG, "confidence %g: need more than 0 and less than 1", confidence);
-	rank = rank_of(c->n, confidence);
-	if (rank > (double)c->n)
+	if (percent >= 1.0 && percent <= 99.0 && fabs(percent - round(percent)) < 1e-9)
+		q = c->at[(size_t)round(percent) - 1];
+	else
+		q = quantile_of(c, confidence);
+	if (isnan(q))
 		return err_fail(err, ERR_NODATA,
-				"%zu residuals cannot carry a confidence of %g: %zu are needed", c->n,
-				confidence, conformal_needed(confidence));
-	*out_q = c->score[(size_t)rank - 1];
+				"%zu independent residuals cannot carry a confidence of %g: %zu are needed",
+				c->groups, confidence, conformal_least(confidence));
+	*out_q = q;
 	return 0;
-}
-
-/* What is left of the outermost step after `past` beyond it. An exponential tail that has half of the runs
- * beyond the median and one of n + 1 beyond the outermost score has its scale from the distance of the two. */
-static double tail_left(const struct conformal *c, double outermost, double past)
-{
-	double scale = fabs(outermost - c->score[c->n / 2]) / log(((double)c->n + 1.0) / 2.0);
-
-	if (isinf(past))
-		return 0.0;
-	return scale > 0.0 ? exp(-past / scale) : 1.0; /* no spread, or one score: nothing is known past it */
 }
 
 double conformal_confidence(const struct conformal *c, double q)
 {
-	size_t low = 0, high = c->n; /* scores before low are at most q, those from high on are above */
-	double step = 1.0 / ((double)c->n + 1.0), share;
+	size_t low = 0, high = CONFORMAL_GRID; /* quantiles before low are at most q, from high on above */
 
-	if (!c->n || isnan(q))
+	if (isnan(c->at[0]) || isnan(q))
 		return NAN;
+	while (high > 1 && isnan(c->at[high - 1]))
+		high--;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (c->score[middle] <= q)
+		if (c->at[middle] <= q)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	if (low == 0)
-		share = step * tail_left(c, c->score[0], c->score[0] - q);
-	else if (low == c->n)
-		share = 1.0 - step * tail_left(c, c->score[c->n - 1], q - c->score[c->n - 1]);
-	else
-		share = step * ((double)low + (q - c->score[low - 1]) / (c->score[low] - c->score[low - 1]));
-	return fmin(share, 1.0);
+	if (low == 0) { /* below 1 %: as far again gives half of it */
+		double step = c->at[1] - c->at[0];
+
+		return step > 0.0 ? 0.01 * exp2((q - c->at[0]) / step) : 0.0;
+	}
+	if (low == CONFORMAL_GRID || isnan(c->at[low])) /* as much as can be carried */
+		return grid_confidence(low - 1);
+	return grid_confidence(low - 1) + (grid_confidence(low) - grid_confidence(low - 1)) *
+						  (q - c->at[low - 1]) / (c->at[low] - c->at[low - 1]);
 }
 
 int conformal_save(const struct conformal *c, struct writer *w)
@@ -261,6 +332,7 @@ int conformal_load(struct reader *r, struct conformal *out, struct err *err)
 			return err_fail(err, ERR_FORMAT, "residual %zu is not finite and ascending", i);
 		}
 	}
+	conformal_set_groups(&c, c.n);
 	*out = c;
 	return 0;
 }

@@ -1,8 +1,13 @@
-/* Upper bounds that hold: split-conformal inference on residuals of rows a model has not seen.
- * Score s_i = (y_i - p_i) / spread(p_i); bound U = p + q spread(p) with q the score of rank
- * ceil((n+1)(1-alpha)). For models that err by a factor s_i = log(y_i / p_i) and U = p exp(q). Fewer than 9 /
- * 19 / 99 residuals cannot carry 90 / 95 / 99 %. Source: Lei, G'Sell, Rinaldo, Tibshirani, Wasserman, JASA
- * 113 (2018). */
+/* The distribution of a model's errors, from residuals of rows that it has not seen: upper bounds that hold, and
+ * chances.
+ *
+ * Score s_i = (y_i - p_i) / spread(p_i); bound U = p + q spread(p). For models that err by a factor
+ * s_i = log(y_i / p_i) / scale, with the scale of the row (spread.h), and U = p exp(q scale). With many
+ * independent residuals q is the score of rank ceil((n+1)(1-alpha)): split-conformal inference (Lei, G'Sell,
+ * Rinaldo, Tibshirani, Wasserman, JASA 113, 2018). With few of them the outermost residual is far too wide or
+ * does not exist, and q is a quantile of Student's t with the mean and the spread of the scores. In between
+ * (CONFORMAL_FEW to CONFORMAL_MANY) it moves from one to the other. Residuals of one setting or context err
+ * alike, so what counts is how many groups there are. */
 #ifndef PREDICTORS_MODELS_CONFORMAL_H
 #define PREDICTORS_MODELS_CONFORMAL_H
 
@@ -13,11 +18,18 @@
 #include "common/err.h"
 #include "predictors/file/bytes.h"
 
+#define CONFORMAL_FEW 20  /* groups up to which Student's t counts alone */
+#define CONFORMAL_MANY 60 /* groups from which the ranks count alone */
+#define CONFORMAL_GRID 101
+
 struct conformal {
 	size_t n;
 	double *score;      /* ascending */
+	size_t groups;      /* that err independently; at most n */
 	double base, slope; /* spread(p) = base + slope * max(p, 0); 1 and 0 when not normalised */
 	bool log;           /* scores are in log time; base 1 and slope 0 then */
+	double mean, sd;    /* of the scores */
+	double at[CONFORMAL_GRID]; /* quantiles of 1 %, 2 %, ... 99 %, 99.5 %, 99.9 %; NaN: cannot be carried */
 };
 
 /* y and predicted: rows with NaN predictions are left out (all of them: n = 0, and no quantile will be
@@ -27,16 +39,23 @@ int conformal_fit(const double *y, const double *predicted, size_t n, bool norma
 /* Scores in log time. Rows with a NaN prediction are left out; one that is not above 0 is ERR_NUMERIC. */
 int conformal_fit_log(const double *y, const double *predicted, size_t n, struct conformal *out,
                       struct err *err);
+/* Takes scores in units of their scale, ascending or not, to be owned; groups: how many err independently. */
+int conformal_take(double *score, size_t n, size_t groups, struct conformal *out, struct err *err);
+/* The same residuals, of which so many groups err independently. */
+void conformal_set_groups(struct conformal *c, size_t groups);
 void conformal_release(struct conformal *c);
 
 /* The score that goes with a confidence such as 0.9; ERR_NODATA (with the number needed) when there
- * are too few residuals, ERR_ARG unless 0 < confidence < 1. */
+ * are too few groups of residuals, ERR_ARG unless 0 < confidence < 1. */
 int conformal_quantile(const struct conformal *c, double confidence, double *out_q, struct err *err);
 /* The share of runs whose score is at most q: the inverse of the quantile, in 0..1 and rising with q. Between
  * two residuals it is interpolated; past the outermost ones it decays as an exponential tail. NaN without
  * residuals. At the quantile of a confidence it is at least that confidence. */
 double conformal_confidence(const struct conformal *c, double q);
-size_t conformal_needed(double confidence); /* residuals needed for it; SIZE_MAX unless 0 < confidence < 1 */
+/* Residuals that ranks need for a confidence: 9 for 90 %, 99 for 99 %; SIZE_MAX unless 0 < confidence < 1. */
+size_t conformal_needed(double confidence);
+/* Groups needed for a bound at all: a third of that, at least 3. */
+size_t conformal_least(double confidence);
 
 static inline double conformal_upper(const struct conformal *c, double q, double predicted)
 {

@@ -15,7 +15,7 @@
 
 enum part { PART_NONE, PART_CONTEXT, PART_LOAD, PART_CHOICE /* batch, epochs */, N_PARTS };
 
-struct keys {         /* a set of hashes with open addressing */
+struct keys { /* a set of hashes with open addressing */
 	uint64_t *slot; /* 0: free */
 	size_t room, n; /* room: a power of two */
 };
@@ -251,8 +251,7 @@ void spread_set(struct spread *s, const double scale[N_FAMILIARITIES])
 }
 
 /* The place of a key in its set is its first label; the labels are then made dense. */
-size_t spread_label(const struct spread *s, const struct dataset *d, enum familiarity held_out,
-		    uint32_t *out)
+size_t spread_label(const struct spread *s, const struct dataset *d, enum familiarity held_out, uint32_t *out)
 {
 	const struct keys *k = held_out == KNOWS_NEITHER ? &s->context : &s->setting;
 	uint32_t *dense = mem_calloc(k->room, sizeof *dense), n = 0;

@@ -171,7 +171,7 @@ static bool is_factor(const struct dataset *d, size_t f)
 }
 
 int widening_estimate(const struct grid_point *model, const struct dataset *d, const struct fit_context *ctx,
-		      double rms, double *out, struct err *err)
+		      const struct spread *spread, double *out, struct err *err)
 {
 	struct ends all = { .model = model, .ctx = *ctx };
 	struct dataset *part = NULL;
@@ -207,7 +207,8 @@ int widening_estimate(const struct grid_point *model, const struct dataset *d, c
 	for (size_t k = 0; k < all.n; k++)
 		worst = fmax(worst, all.end[k].largest);
 	for (size_t f = 0; f < d->n_features; f++) {
-		double squares = 0.0;
+		bool choice = d->role && (d->role[f] == ROLE_BATCH || d->role[f] == ROLE_EPOCHS);
+		double squares = 0.0, rms = spread_scale(spread, choice ? KNOWS_CONTEXT : KNOWS_NEITHER);
 		size_t n = 0;
 
 		for (size_t k = 0; k < all.n; k++)

@@ -1,7 +1,7 @@
 /* How much wider bounds must be outside the training ranges. Residuals of held-out rows inside the table say
  * nothing about that, so whole levels are held out: for every factor the lowest and the highest ones, a
  * seventh of the rows or so at a time. The factor of a feature is the root mean square of the log residuals
- * at its two ends over that of the ordinary residuals, at least 1.
+ * at its two ends over the scale that such a row has (spread.h), at least 1.
  *
  * A factor with two levels cannot show how it goes on: with one of them held out it does not vary any more.
  * The largest residual met at any end of the others then counts as the 90 % point of its own. Derived
@@ -11,13 +11,15 @@
 #define PREDICTORS_MODELS_WIDENING_H
 
 #include "predictors/data/features.h"
+#include "predictors/models/spread.h"
 #include "predictors/search/search.h"
 
 #define WIDENING_UNKNOWN 2.0 /* stated where no level could be held out */
 
-/* rms: of the ordinary log residuals. out: d->n_features factors, all >= 1. */
+/* spread: the scales of the ordinary log residuals. A level of a batch or of epochs that is new is a setting
+ * that is new; a level of any other factor is a context that is new. out: d->n_features factors, all >= 1. */
 int widening_estimate(const struct grid_point *model, const struct dataset *d, const struct fit_context *ctx,
-                      double rms, double *out, struct err *err);
+                      const struct spread *spread, double *out, struct err *err);
 
 /* The largest factor among the features that lie outside their training range; 1 inside. A missing value
  * (an unknown category too) counts as the worst of all. widening NULL: 1. */

@@ -35,9 +35,27 @@ static void on_search_progress(void *owner, size_t done, size_t total)
 		tr->p->on_progress(tr->p->owner, tr->stage, done, total);
 }
 
-/* The rows that have the target, and (to be freed) the first row of the run of each, NULL without runs. */
-static int target_data(const struct training *tr, const double *target, struct dataset **out,
-		       uint32_t **out_first, struct err *err)
+static void release_rows(struct target_rows *r)
+{
+	dataset_free(r->d);
+	free(r->first);
+	free(r->replication);
+}
+
+/* v[row[0]], v[row[1]], ..., to be freed; NULL if v is. */
+static int pick(const uint32_t *v, const uint32_t *row, size_t n, uint32_t **out, struct err *err)
+{
+	*out = v ? mem_array(n, sizeof **out) : NULL;
+	if (v && !*out)
+		return err_nomem(err, "%zu rows", n);
+	for (size_t i = 0; v && i < n; i++)
+		(*out)[i] = v[row[i]];
+	return 0;
+}
+
+/* The rows that have the target. */
+static int target_data(const struct training *tr, const double *target, struct target_rows *out,
+		       struct err *err)
 {
 	size_t n_features = tr->model->features->n, n = 0;
 	struct dataset all = { .n_rows = tr->p->table->n_rows,
@@ -51,17 +69,18 @@ static int target_data(const struct training *tr, const double *target, struct d
 	uint32_t *row = mem_array(all.n_rows, sizeof *row);
 	int status;
 
+	*out = (struct target_rows){ .by_groups = tr->p->n_groups > 0 };
 	if (!row)
 		return err_nomem(err, "%zu rows", all.n_rows);
 	for (size_t i = 0; i < all.n_rows; i++)
 		if (!isnan(target[i]))
 			row[n++] = (uint32_t)i;
-	status = dataset_subset(&all, row, n, out, err);
-	for (size_t i = 0; !status && tr->first && i < n; i++)
-		row[i] = tr->first[row[i]];
-	*out_first = tr->first ? row : NULL;
-	if (!tr->first)
-		free(row);
+	status = dataset_subset(&all, row, n, &out->d, err);
+	if (!status)
+		status = pick(tr->first, row, n, &out->first, err);
+	if (!status)
+		status = pick(tr->replication, row, n, &out->replication, err);
+	free(row);
 	return status;
 }
 
@@ -87,6 +106,8 @@ static void describe_split(const struct training *tr, const struct split_params 
 	for (size_t k = 0; k < p->n_groups && used > 0 && (size_t)used < size; k++)
 		used += snprintf(out + used, size - (size_t)used, "%s%s", k ? "," : ", grouped by ",
 				 p->group[k]);
+	if (tr->group && !p->run && !p->n_groups && used > 0 && (size_t)used < size)
+		snprintf(out + used, size - (size_t)used, ", grouped by setting");
 	if (p->run && !p->n_groups && used > 0 && (size_t)used < size)
 		snprintf(out + used, size - (size_t)used, ", grouped by run");
 }
@@ -182,10 +203,10 @@ static int train_target(struct training *tr, const double *target, const struct 
 	struct search_result **result = is_time ? &r->time_result : &r->accuracy_result;
 	size_t *best = is_time ? &r->time_best : &r->accuracy_best;
 	const char *what = is_time ? "time" : "accuracy";
-	struct dataset *d = NULL;
-	uint32_t *first = NULL;
+	struct target_rows rows;
 	bool can_hold_out;
-	int status = target_data(tr, target, &d, &first, err);
+	int status = target_data(tr, target, &rows, err);
+	const struct dataset *d = rows.d;
 
 	tr->stage = is_time ? "time models" : "accuracy models";
 	if (!status && d->n_rows == 0)
@@ -230,14 +251,13 @@ static int train_target(struct training *tr, const double *target, const struct 
 				status = err_nomem(err, "%zu importances", d->n_features);
 		}
 		if (!status && can_hold_out)
-			status = train_find_bounds(tr, d, first, point, is_time, out, err);
+			status = train_find_bounds(tr, &rows, point, is_time, out, err);
 	}
-	if (!status && can_hold_out && out->conformal.n < conformal_needed(0.9))
-		notice(r, "%zu residuals of %s cannot carry a 90 %% bound; %zu are needed", out->conformal.n,
-		       what, conformal_needed(0.9));
+	if (!status && can_hold_out && out->conformal.groups < conformal_least(0.9))
+		notice(r, "%zu independent residuals of %s cannot carry a 90 %% bound; %zu are needed",
+		       out->conformal.groups, what, conformal_least(0.9));
 out:
-	dataset_free(d);
-	free(first);
+	release_rows(&rows);
 	return status;
 }
 
@@ -325,6 +345,15 @@ static int begin_training(struct training *tr, struct err *err)
 		status = features_encode_table(m->features, p->table, &tr->x, err);
 	if (!status && p->n_groups)
 		status = train_label_groups(p, &tr->group, err);
+	else if (!status)
+		status = train_label_settings(&(struct dataset){ .n_rows = p->table->n_rows,
+								 .n_features = m->features->n,
+								 .x = tr->x,
+								 .factor = tr->meaning.factor,
+								 .role = tr->meaning.role },
+					      &tr->group, err);
+	if (!status)
+		status = train_label_replications(p->table, &tr->replication, err);
 	if (!status && p->run)
 		status = train_first_of_runs(p, &tr->first, err);
 	if (!status && p->run)
@@ -358,6 +387,7 @@ int train_model(const struct train_params *p, struct model **out, struct train_r
 		status = train_target(&tr, t->accuracy, p->accuracy_grid, false, &tr.model->accuracy, err);
 	free(tr.x);
 	free(tr.group);
+	free(tr.replication);
 	free(tr.first);
 	feature_meaning_release(&tr.meaning);
 	if (status) {

@@ -1,5 +1,6 @@
 /* How far off a model may be: residuals of rows that it has not seen, the bounds that follow from them, and
  * how much worse it gets when a column is shuffled. For train.c. */
+#include <gsl/gsl_cdf.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +8,8 @@
 
 #include "common/mem.h"
 #include "common/rng.h"
+#include "common/stats.h"
+#include "predictors/models/spread.h"
 #include "predictors/models/widening.h"
 #include "predictors/search/train_internal.h"
 
@@ -20,6 +23,8 @@ struct cross_fit {
 	const struct split *split;
 	struct fit_context ctx;
 	double *predicted; /* per row; NaN where it was never held out */
+	uint8_t *knows; /* optional, per row: what the other rows of the table knew of it (spread.h) */
+	bool shuffle; /* find importances, too */
 	double *rise; /* per fold and feature: rise of the MSE */
 	struct err *error; /* per fold */
 };
@@ -60,6 +65,20 @@ static int permute_columns(const struct cross_fit *c, size_t fold, const struct 
 	return status;
 }
 
+/* What the rows that a model was fitted to know of those that it is asked about. */
+static int note_familiarity(const struct cross_fit *c, const struct fold *rows, const struct dataset *train,
+			    struct err *err)
+{
+	struct spread *s = NULL;
+	int status = c->knows ? spread_make(train, &s, err) : 0;
+
+	for (size_t i = 0; s && i < rows->n_test; i++)
+		c->knows[rows->test[i]] =
+			(uint8_t)spread_knows(s, c->d->x + rows->test[i] * c->d->n_features);
+	spread_free(s);
+	return status;
+}
+
 static void cross_fit_fold(void *ctx, size_t fold, size_t worker)
 {
 	struct cross_fit *c = ctx;
@@ -78,12 +97,15 @@ static void cross_fit_fold(void *ctx, size_t fold, size_t worker)
 	if (!status)
 		status = dataset_subset(c->d, rows->test, rows->n_test, &test, err);
 	if (!status)
+		status = note_familiarity(c, rows, train, err);
+	if (!status)
 		status = predictor_fit(c->best->ops, &c->best->settings, train, &fit, &m, err);
 	if (!status) {
 		predictor_predict(&m, test->x, test->n_rows, predicted);
 		for (size_t i = 0; i < rows->n_test; i++)
 			c->predicted[rows->test[i]] = predicted[i];
-		permute_columns(c, fold, &m, test, predicted, err);
+		if (c->shuffle)
+			permute_columns(c, fold, &m, test, predicted, err);
 	}
 	predictor_release(&m);
 	dataset_free(train);
@@ -107,7 +129,7 @@ static int cross_fit(struct cross_fit *c, double *permutation, struct err *err)
 	for (size_t k = 0; !status && k < folds; k++) {
 		if (c->error[k].code)
 			status = err_fail(err, c->error[k].code, "%s", c->error[k].text);
-		for (size_t f = 0; f < p; f++)
+		for (size_t f = 0; c->shuffle && f < p; f++)
 			permutation[f] += c->rise[k * p + f] / (double)folds;
 	}
 	free(c->rise);
@@ -172,50 +194,210 @@ static int keep_one_a_run(const struct training *tr, const struct dataset *d, co
 	return 0;
 }
 
-/* Scores of the residuals; for a model that errs by a factor in log time, and with them how much wider bounds
- * are outside the table. */
-static int score_residuals(struct training *tr, const struct dataset *d, const struct grid_point *best,
-			   bool is_time, const double *predicted, struct model_target *out, struct err *err)
-{
-	double squares = 0.0;
-	int status;
+/* ---- the distribution of residuals ---- */
 
-	if (!is_time || !best->ops->log_errors || tr->p->plain_bounds)
-		return conformal_fit(d->y, predicted, d->n_rows, is_time && !tr->p->plain_bounds,
-				     &out->conformal, err);
-	status = conformal_fit_log(d->y, predicted, d->n_rows, &out->conformal, err);
-	if (status || !out->conformal.n)
-		return status;
+/* Scores of the residuals, as wide for every job. */
+static int score_residuals(struct training *tr, const struct dataset *d, bool is_time,
+			   const double *predicted, size_t groups, struct model_target *out, struct err *err)
+{
+	int status = conformal_fit(d->y, predicted, d->n_rows, is_time && !tr->p->plain_bounds,
+				   &out->conformal, err);
+
+	if (!status)
+		conformal_set_groups(&out->conformal, groups);
+	return status;
+}
+
+#define PRIOR_GROUPS 4.0 /* what is known better errs as much as what is known less, until so many show it */
+#define MOST_SCORES 5000 /* kept of the residuals */
+
+struct residuals { /* in log time, of rows that were held out in one way or another */
+	double *value;
+	uint8_t *knows;
+	size_t n;
+	double squares[N_FAMILIARITIES];
+	size_t rows[N_FAMILIARITIES], groups[N_FAMILIARITIES];
+};
+
+static double student_factor(double groups)
+{
+	double g = fmax(groups, 2.0);
+
+	return gsl_cdf_tdist_Pinv(0.9, g - 1.0) * sqrt(1.0 + 1.0 / g);
+}
+
+/* One scale for each case. A case that has few groups leans on the case that is known less, and is widened by
+ * what Student's t asks for beyond the one with the most groups. */
+static size_t find_scales(const struct residuals *r, double out[N_FAMILIARITIES])
+{
+	double behind[N_FAMILIARITIES], wider = NAN, wider_groups = 0.0;
+	size_t most = 0;
+
+	for (int k = N_FAMILIARITIES - 1; k >= 0; k--) {
+		double g = (double)r->groups[k], s2 = r->rows[k] ? r->squares[k] / (double)r->rows[k] : NAN;
+
+		if (!isnan(wider) && g > 0.0) {
+			out[k] = fmin(wider,
+				      sqrt((g * s2 + PRIOR_GROUPS * wider * wider) / (g + PRIOR_GROUPS)));
+			behind[k] = g + fmin(PRIOR_GROUPS, wider_groups);
+		} else {
+			out[k] = g > 0.0 ? sqrt(s2) : wider;
+			behind[k] = g > 0.0 ? g : wider_groups;
+		}
+		wider = out[k];
+		wider_groups = behind[k];
+		most = r->groups[k] > most ? r->groups[k] : most;
+	}
+	for (int k = N_FAMILIARITIES - 2; k >= 0; k--)
+		if (isnan(out[k + 1])) /* nothing less known was ever held out */
+			out[k + 1] = out[k], behind[k + 1] = behind[k];
+	for (int k = 0; k < N_FAMILIARITIES; k++) {
+		out[k] *= student_factor(behind[k]) / student_factor((double)most);
+		if (!(out[k] > 1e-6)) /* times that are known to the last digit: any scale will do */
+			out[k] = 1e-6;
+	}
+	return most;
+}
+
+/* Adds the residuals of one way to hold rows out. */
+static void add_residuals(struct residuals *r, const struct cross_fit *c, const uint32_t *group)
+{
+	size_t n_rows = c->d->n_rows;
+	uint8_t *seen = mem_calloc(n_rows + 1, 1); /* by group, bits of the cases met */
+
+	for (size_t i = 0; i < n_rows; i++) {
+		double e = log(c->d->y[i]) - log(c->predicted[i]);
+		uint8_t k = c->knows[i];
+
+		if (isnan(c->predicted[i]) || !isfinite(e))
+			continue;
+		r->value[r->n] = e;
+		r->knows[r->n++] = k;
+		r->squares[k] += e * e;
+		r->rows[k]++;
+		if (seen && !(seen[group[i]] & 1 << k)) {
+			seen[group[i]] |= (uint8_t)(1 << k);
+			r->groups[k]++;
+		}
+	}
+	free(seen);
+}
+
+/* Holds out contexts, settings and runs in turn, and sorts what was wrong by what was known. */
+static int hold_out_all(struct training *tr, const struct target_rows *rows, const struct grid_point *best,
+			struct spread *spread, struct residuals *r, double *permutation, char *by,
+			size_t by_size, struct err *err)
+{
+	struct dataset d = *rows->d;
+	size_t asked = d.n_rows <= 2000 ? 10 : d.n_rows <= 50000 ? 5 : 2, before = 0;
+	struct cross_fit c = { .d = &d, .best = best, .ctx = tr->p->ctx };
+	uint32_t *group = mem_array(d.n_rows, sizeof *group);
+	int status = 0;
+
+	c.predicted = mem_array(d.n_rows, sizeof *c.predicted);
+	c.knows = mem_calloc(d.n_rows, 1);
+	if (!group || !c.predicted || !c.knows)
+		status = err_nomem(err, "the residuals of %zu rows", d.n_rows);
+	d.group = group;
+	for (int k = N_FAMILIARITIES - 1; !status && k >= 0; k--) {
+		struct split_params params = { .kind = SPLIT_KFOLD, .seed = tr->p->ctx.seed + (uint64_t)k };
+		struct split *split = NULL;
+		size_t n = train_hold_out_label(rows, spread, (enum familiarity)k, group);
+
+		params.folds = train_possible_folds(asked, n);
+		/* a context that cannot be left out three times says nothing; equal groups are one case */
+		if (!params.folds || n == before || (k == KNOWS_NEITHER && n < 3))
+			continue;
+		c.shuffle = k == KNOWS_CONTEXT || before == 0;
+		before = n;
+		status = split_make(&d, &params, &split, err);
+		c.split = split;
+		if (!status)
+			status = cross_fit(&c, permutation, err);
+		if (!status && rows->first)
+			status = keep_one_a_run(tr, &d, rows->first, KEEP_LATEST_SHARE, c.predicted, err);
+		if (!status)
+			add_residuals(r, &c, group);
+		if (!status)
+			snprintf(by, by_size, "%zu-fold", split->n_folds);
+		split_free(split);
+	}
+	free(group);
+	free(c.predicted);
+	free(c.knows);
+	return status;
+}
+
+static void thin_scores(struct residuals *r)
+{
+	size_t kept = r->n < MOST_SCORES ? r->n : MOST_SCORES;
+
+	stats_sort(r->value, r->n);
+	for (size_t i = 0; i < kept; i++)
+		r->value[i] = r->value[i * (r->n - 1) / (kept > 1 ? kept - 1 : 1)];
+	r->n = kept;
+}
+
+/* Bounds of a model that errs by a factor: scales by what is known of a job, and how much wider they are
+ * outside the table. */
+static int find_log_bounds(struct training *tr, const struct target_rows *rows, const struct grid_point *best,
+			   struct model_target *out, struct err *err)
+{
+	const struct dataset *d = rows->d;
+	struct residuals r = { .value = mem_array(3 * d->n_rows, sizeof *r.value),
+			       .knows = mem_array(3 * d->n_rows, 1) };
+	double scale[N_FAMILIARITIES];
+	size_t groups = 0;
+	int status = r.value && r.knows ? spread_make(d, &out->spread, err)
+					: err_nomem(err, "the residuals of %zu rows", d->n_rows);
+
+	if (!status)
+		status = hold_out_all(tr, rows, best, out->spread, &r, out->permutation, out->residuals_by,
+				      sizeof out->residuals_by, err);
+	if (status || !r.n)
+		goto out;
+	groups = find_scales(&r, scale);
+	spread_set(out->spread, scale);
+	for (size_t i = 0; i < r.n; i++)
+		r.value[i] /= scale[r.knows[i]];
+	thin_scores(&r);
+	status = conformal_take(r.value, r.n, groups, &out->conformal, err);
+	if (status)
+		goto out;
+	r.value = NULL;
 	out->widening = mem_array(d->n_features, sizeof *out->widening);
-	if (!out->widening)
-		return err_nomem(err, "%zu features", d->n_features);
-	for (size_t i = 0; i < out->conformal.n; i++)
-		squares += out->conformal.score[i] * out->conformal.score[i];
-	return widening_estimate(best, d, &tr->p->ctx, sqrt(squares / (double)out->conformal.n),
-				 out->widening, err);
+	status = out->widening ? widening_estimate(best, d, &tr->p->ctx, out->spread, out->widening, err)
+			       : err_nomem(err, "%zu features", d->n_features);
+out:
+	free(r.value);
+	free(r.knows);
+	return status;
 }
 
 /* Residuals of rows a model has not seen: out of bag where there is a bag and no groups to keep apart,
  * otherwise from a grouped k-fold, one a run. More parts for small tables, whose models suffer most from what
  * is held out. */
-int train_find_bounds(struct training *tr, const struct dataset *d, const uint32_t *first,
-		      const struct grid_point *best, bool is_time, struct model_target *out, struct err *err)
+int train_find_bounds(struct training *tr, const struct target_rows *rows, const struct grid_point *best,
+		      bool is_time, struct model_target *out, struct err *err)
 {
-	size_t asked = d->n_rows <= 2000 ? 10 : d->n_rows <= 50000 ? 5 : 2;
+	const struct dataset *d = rows->d;
+	size_t asked = d->n_rows <= 2000 ? 10 : d->n_rows <= 50000 ? 5 : 2, groups = train_count_groups(d);
 	struct split_params params = { .kind = SPLIT_KFOLD,
-				       .folds = train_possible_folds(asked, train_count_groups(d)),
+				       .folds = train_possible_folds(asked, groups),
 				       .seed = tr->p->ctx.seed };
-	struct cross_fit c = { .d = d, .best = best, .ctx = tr->p->ctx };
+	struct cross_fit c = { .d = d, .best = best, .ctx = tr->p->ctx, .shuffle = true };
 	const double *oob = out->predictor.ops->oob ? out->predictor.ops->oob(out->predictor.self) : NULL;
 	struct split *split = NULL;
 	int status;
 
 	out->permutation = mem_calloc(d->n_features, sizeof *out->permutation);
+	if (!out->permutation)
+		return err_nomem(err, "%zu features", d->n_features);
+	if (is_time && best->ops->log_errors && !tr->p->plain_bounds)
+		return find_log_bounds(tr, rows, best, out, err);
 	c.predicted = mem_array(d->n_rows, sizeof *c.predicted);
-	if (!out->permutation || !c.predicted) {
-		status = err_nomem(err, "the residuals of %zu rows", d->n_rows);
-		goto out;
-	}
+	if (!c.predicted)
+		return err_nomem(err, "the residuals of %zu rows", d->n_rows);
 	status = split_make(d, &params, &split, err);
 	if (status)
 		goto out;
@@ -223,8 +405,8 @@ int train_find_bounds(struct training *tr, const struct dataset *d, const uint32
 	status = cross_fit(&c, out->permutation, err);
 	if (status)
 		goto out;
-	if (first)
-		status = keep_one_a_run(tr, d, first,
+	if (rows->first)
+		status = keep_one_a_run(tr, d, rows->first,
 					!is_time              ? KEEP_ANY
 					: tr->p->plain_bounds ? KEEP_LATEST
 							      : KEEP_LATEST_SHARE,
@@ -233,10 +415,10 @@ int train_find_bounds(struct training *tr, const struct dataset *d, const uint32
 		goto out;
 	if (oob && !d->group) {
 		snprintf(out->residuals_by, sizeof out->residuals_by, "out-of-bag");
-		status = score_residuals(tr, d, best, is_time, oob, out, err);
+		status = score_residuals(tr, d, is_time, oob, d->n_rows, out, err);
 	} else {
 		snprintf(out->residuals_by, sizeof out->residuals_by, "%zu-fold", split->n_folds);
-		status = score_residuals(tr, d, best, is_time, c.predicted, out, err);
+		status = score_residuals(tr, d, is_time, c.predicted, groups, out, err);
 	}
 out:
 	split_free(split);

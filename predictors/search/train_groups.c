@@ -140,20 +140,152 @@ int train_join_runs(const uint32_t *first, size_t n, uint32_t **group, struct er
 	return 0;
 }
 
+static size_t most_label(const uint32_t *label, size_t n)
+{
+	size_t most = 0;
+
+	for (size_t i = 0; i < n; i++)
+		most = label[i] > most ? label[i] : most;
+	return most;
+}
+
 size_t train_count_groups(const struct dataset *d)
 {
 	uint8_t *seen;
-	size_t n = 0, most = 0;
+	size_t n = 0;
 
 	if (!d->group)
 		return d->n_rows;
-	for (size_t i = 0; i < d->n_rows; i++)
-		most = d->group[i] > most ? d->group[i] : most;
-	seen = mem_calloc(most + 1, 1);
+	seen = mem_calloc(most_label(d->group, d->n_rows) + 1, 1);
 	for (size_t i = 0; seen && i < d->n_rows; i++) {
 		n += !seen[d->group[i]];
 		seen[d->group[i]] = 1;
 	}
 	free(seen);
 	return n;
+}
+
+/* ---- groups that nobody named: settings that rows repeat, replications, contexts ---- */
+
+/* The same groups as 0, 1, ...; returns how many there are. */
+static size_t make_dense(uint32_t *label, size_t n)
+{
+	uint32_t *dense = mem_calloc(most_label(label, n) + 1, sizeof *dense), next = 0;
+
+	for (size_t i = 0; dense && i < n; i++) {
+		if (!dense[label[i]])
+			dense[label[i]] = ++next;
+		label[i] = dense[label[i]] - 1;
+	}
+	free(dense);
+	return next;
+}
+
+int train_label_settings(const struct dataset *d, uint32_t **out, struct err *err)
+{
+	uint32_t *label = mem_array(d->n_rows, sizeof *label);
+	struct spread *s = NULL;
+	int status = label ? spread_make(d, &s, err) : err_nomem(err, "%zu rows", d->n_rows);
+
+	*out = NULL;
+	if (!status && spread_label(s, d, KNOWS_CONTEXT, label) < d->n_rows) {
+		*out = label;
+		label = NULL;
+	}
+	spread_free(s);
+	free(label);
+	return status;
+}
+
+int train_label_replications(const struct table *t, uint32_t **out, struct err *err)
+{
+	const char *const column[] = { "replication" };
+	const struct train_params p = { .table = t, .group = column, .n_groups = 1 };
+
+	*out = NULL;
+	if (!t->csv || csv_column(t->csv, column[0]) < 0)
+		return 0;
+	return train_label_groups(&p, out, err);
+}
+
+static int compare_u64(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The label of a pair of labels. */
+static size_t pair_labels(uint32_t *label, const uint32_t *other, size_t n)
+{
+	uint64_t *pair = mem_array(n, sizeof *pair);
+	size_t kept = 0;
+
+	for (size_t i = 0; pair && i < n; i++)
+		pair[i] = (uint64_t)label[i] << 32 | other[i];
+	if (pair)
+		qsort(pair, n, sizeof *pair, compare_u64);
+	for (size_t i = 0; pair && i < n; i++)
+		if (!i || pair[i] != pair[kept - 1])
+			pair[kept++] = pair[i];
+	for (size_t i = 0; pair && i < n; i++) {
+		uint64_t key = (uint64_t)label[i] << 32 | other[i];
+
+		label[i] = (uint32_t)((uint64_t *)bsearch(&key, pair, kept, sizeof key, compare_u64) - pair);
+	}
+	free(pair);
+	return kept;
+}
+
+/* Does every group lie in one context? */
+static bool groups_are_within(const uint32_t *group, const uint32_t *context, size_t n, size_t n_groups)
+{
+	uint32_t *of = mem_calloc(n_groups, sizeof *of); /* its context + 1 */
+	bool within = of;
+
+	for (size_t i = 0; within && i < n; i++) {
+		within = !of[group[i]] || of[group[i]] == context[i] + 1;
+		of[group[i]] = context[i] + 1;
+	}
+	free(of);
+	return within;
+}
+
+/* A row gets the label of the first row of its run. */
+static size_t join_labels(uint32_t *label, const uint32_t *first, size_t n)
+{
+	uint32_t *of = mem_calloc(most_label(first, n) + 1, sizeof *of); /* its label + 1 */
+
+	if (!of)
+		return 0;
+	for (size_t i = 0; i < n; i++) {
+		if (!of[first[i]])
+			of[first[i]] = label[i] + 1;
+		label[i] = of[first[i]] - 1;
+	}
+	free(of);
+	return make_dense(label, n);
+}
+
+size_t train_hold_out_label(const struct target_rows *rows, const struct spread *s, enum familiarity knows,
+			    uint32_t *out)
+{
+	const struct dataset *d = rows->d;
+	size_t n = d->n_rows, n_groups;
+
+	if (rows->by_groups && knows == KNOWS_CONTEXT) {
+		memcpy(out, d->group, n * sizeof *out);
+		return make_dense(out, n);
+	}
+	if (knows == KNOWS_SETTING) {
+		if (rows->by_groups || !rows->replication)
+			return 0; /* rows of a group are never on both sides; runs are not known apart */
+		spread_label(s, d, KNOWS_CONTEXT, out);
+		n_groups = pair_labels(out, rows->replication, n);
+	} else {
+		n_groups = spread_label(s, d, knows, out);
+	}
+	if (rows->by_groups && !groups_are_within(d->group, out, n, most_label(d->group, n) + 1))
+		return 0;
+	return n_groups && rows->first ? join_labels(out, rows->first, n) : n_groups;
 }

@@ -2,6 +2,7 @@
 #ifndef PREDICTORS_SEARCH_TRAIN_INTERNAL_H
 #define PREDICTORS_SEARCH_TRAIN_INTERNAL_H
 
+#include "predictors/models/spread.h"
 #include "predictors/search/train.h"
 
 /* What every target shares. */
@@ -10,10 +11,19 @@ struct training {
 	struct train_report *report;
 	struct model *model;
 	double *x; /* the whole table as features */
-	uint32_t *group; /* NULL without --group and runs */
+	uint32_t *group; /* of each row: by --group, else the settings; NULL: each row is its own */
+	uint32_t *replication; /* of each row: a label of what the column `replication` says; NULL: none */
 	uint32_t *first; /* per row of the table: the first of its run; NULL: each is its own */
 	struct feature_meaning meaning;
 	const char *stage; /* what progress is about */
+};
+
+/* The rows of the table that have a target. */
+struct target_rows {
+	struct dataset *d;
+	uint32_t *first; /* per row: of its run; NULL without runs */
+	uint32_t *replication; /* per row; NULL: not known */
+	bool by_groups; /* the user has said by --group what belongs together */
 };
 
 /* Labels 0, 1, ... per row of the table, by the columns of --group; to be freed. */
@@ -23,13 +33,20 @@ int train_first_of_runs(const struct train_params *p, uint32_t **out, struct err
 /* Groups that no run is split by: a row is in that of its run's first row. */
 int train_join_runs(const uint32_t *first, size_t n, uint32_t **group, struct err *err);
 size_t train_count_groups(const struct dataset *d);
+/* Rows that repeat a setting get one label, and tables without such rows none (NULL); to be freed. */
+int train_label_settings(const struct dataset *d, uint32_t **out, struct err *err);
+/* What the table's column `replication` says, as labels to be freed; NULL without such a column. */
+int train_label_replications(const struct table *t, uint32_t **out, struct err *err);
+/* Labels of what is held out so that a model meets a job of which it knows so much: contexts, settings or runs
+ * (the same setting, replication and contents of --group). Rows of a run stay together. Returns how many there
+ * are. */
+size_t train_hold_out_label(const struct target_rows *rows, const struct spread *s, enum familiarity knows,
+                            uint32_t *out);
 
 /* Fewer groups than parts make fewer parts. 0: nothing can be held out. */
 size_t train_possible_folds(size_t asked, size_t groups);
-/* Bounds and permutation importances of the model that was chosen. first: of the run of each row; NULL
- * without runs. */
-int train_find_bounds(struct training *tr, const struct dataset *d, const uint32_t *first,
-                      const struct grid_point *best, bool is_time, struct model_target *out,
-                      struct err *err);
+/* Bounds and permutation importances of the model that was chosen. */
+int train_find_bounds(struct training *tr, const struct target_rows *rows, const struct grid_point *best,
+                      bool is_time, struct model_target *out, struct err *err);
 
 #endif

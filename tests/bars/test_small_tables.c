@@ -289,8 +289,7 @@ static void play_job(const struct world *w, const struct model *courier, const s
 	rng_next(luck);
 }
 
-static void measure_bounds(const struct world *w, const struct model *m, const struct row *r,
-			   struct result *out)
+static void measure_bounds(const struct model *m, const struct row *r, double weight, struct result *out)
 {
 	struct job_values v;
 	struct err err = { 0 };
@@ -304,14 +303,13 @@ static void measure_bounds(const struct world *w, const struct model *m, const s
 	assert_int_equal(job_values_parse(&v, m->schema, text, &err), 0);
 	features_encode_job(m->features, &v, x);
 	job_values_release(&v);
-	out->rows++;
+	out->rows += weight;
 	predictor_predict(&m->time.predictor, x, 1, &p);
 	if (conformal_quantile(&m->time.conformal, CONFIDENCE, &q, NULL))
 		return;
 	upper = model_upper(m, &m->time, x, q, p);
-	out->covered += r->time_s <= upper;
-	out->width += log(upper / r->time_s);
-	(void)w;
+	out->covered += r->time_s <= upper ? weight : 0.0;
+	out->width += weight * log(upper / r->time_s);
 }
 
 /* Where the batch matters: between the mean times of the fastest and the slowest candidate of the context, and
@@ -333,6 +331,8 @@ static void play(const struct world *w, enum held held, size_t n, uint64_t draw,
 {
 	static struct cell cell[64 * N_BATCHES];
 	struct rng rng = rng_stream(support_seed(1), draw);
+	struct rng once =
+		rng_stream(support_seed(1) + 1, draw / 3); /* each context is aside in one of three draws */
 	uint32_t row[MAX_ROWS], order[64];
 	struct model *courier, *ours;
 	size_t n_rows = 0;
@@ -341,8 +341,8 @@ static void play(const struct world *w, enum held held, size_t n, uint64_t draw,
 	memset(cell, 0, sizeof cell);
 	for (size_t k = 0; k < w->n_contexts; k++)
 		order[k] = (uint32_t)k;
-	rng_shuffle(&rng, order, w->n_contexts);
-	for (size_t k = 0; held == CONTEXTS && k < w->n_contexts / 3; k++)
+	rng_shuffle(&once, order, w->n_contexts);
+	for (size_t k = draw % 3; held == CONTEXTS && k < w->n_contexts; k += 3)
 		aside[order[k]] = true;
 	for (size_t i = 0; i < w->n; i++) {
 		const struct row *r = &w->row[i];
@@ -371,7 +371,8 @@ static void play(const struct world *w, enum held held, size_t n, uint64_t draw,
 		}
 		for (int b = 0; b < N_BATCHES; b++)
 			for (size_t i = 0; i < cell[k * N_BATCHES + (size_t)b].n; i++)
-				measure_bounds(w, ours, &w->row[cell[k * N_BATCHES + (size_t)b].row[i]], out);
+				measure_bounds(ours, &w->row[cell[k * N_BATCHES + (size_t)b].row[i]],
+					       1.0 / (double)cell[k * N_BATCHES + (size_t)b].n, out);
 	}
 	model_free(courier);
 	model_free(ours);
