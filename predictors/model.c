@@ -27,16 +27,18 @@ void model_free(struct model *m)
 	free(m);
 }
 
-double model_scale(const struct model *m, const struct model_target *t, const double *x)
+double model_scale(const struct model_target *t, const double *x)
 {
-	return spread_at(t->spread, x) * widening_at(t->widening, m->features, x);
+	const struct predictor *p = &t->predictor;
+
+	return (t->spread && p->ops->spread ? p->ops->spread(p->self, x) : 1.0) * spread_at(t->spread, x);
 }
 
 /* A score below 0 is not multiplied by a widening: outside the table a bound may not fall. */
 double model_upper(const struct model *m, const struct model_target *t, const double *x, double q,
 		   double predicted)
 {
-	q = conformal_widened(q * spread_at(t->spread, x), widening_at(t->widening, m->features, x));
+	q = conformal_widened(q * model_scale(t, x), widening_at(t->widening, m->features, x));
 	return conformal_upper(&t->conformal, q, predicted);
 }
 
@@ -45,7 +47,7 @@ double model_score_at(const struct model *m, const struct model_target *t, const
 {
 	return conformal_narrowed(conformal_score_at(&t->conformal, predicted, limit),
 				  widening_at(t->widening, m->features, x)) /
-	       spread_at(t->spread, x);
+	       model_scale(t, x);
 }
 
 double model_chance(const struct model *m, const struct model_target *t, const double *x, double predicted,

@@ -8,13 +8,14 @@
 #include "predictors/models/curve_model.h"
 #include "predictors/data/features.h"
 #include "predictors/trees/forest.h"
+#include "predictors/models/gp.h"
 #include "predictors/models/hybrid.h"
 #include "predictors/models/linear.h"
 #include "predictors/models/queueing_models.h"
 
 const struct predictor_ops *const predictor_all[] = {
 	&forest_ops,         &boost_ops,    &linear_ops, &ridge_ops, &lasso_ops, &tree_ops,
-	&queueing_paper_ops, &queueing_ops, &hybrid_ops, &curve_ops, NULL,
+	&queueing_paper_ops, &queueing_ops, &hybrid_ops, &curve_ops, &gp_ops, NULL,
 };
 
 const struct predictor_ops *predictor_find(const char *name)

@@ -24,6 +24,7 @@ struct cross_fit {
 	struct fit_context ctx;
 	double *predicted; /* per row; NaN where it was never held out */
 	uint8_t *knows; /* optional, per row: what the other rows of the table knew of it (spread.h) */
+	double *spread; /* optional, per row: how far off the model thought to be */
 	bool shuffle; /* find importances, too */
 	double *rise; /* per fold and feature: rise of the MSE */
 	struct err *error; /* per fold */
@@ -102,8 +103,13 @@ static void cross_fit_fold(void *ctx, size_t fold, size_t worker)
 		status = predictor_fit(c->best->ops, &c->best->settings, train, &fit, &m, err);
 	if (!status) {
 		predictor_predict(&m, test->x, test->n_rows, predicted);
-		for (size_t i = 0; i < rows->n_test; i++)
+		for (size_t i = 0; i < rows->n_test; i++) {
 			c->predicted[rows->test[i]] = predicted[i];
+			if (c->spread)
+				c->spread[rows->test[i]] =
+					m.ops->spread ? m.ops->spread(m.self, test->x + i * test->n_features)
+						      : 1.0;
+		}
 		if (c->shuffle)
 			permute_columns(c, fold, &m, test, predicted, err);
 	}
@@ -211,7 +217,7 @@ static int score_residuals(struct training *tr, const struct dataset *d, bool is
 #define PRIOR_GROUPS 4.0 /* what is known better errs as much as what is known less, until so many show it */
 #define MOST_SCORES 5000 /* kept of the residuals */
 
-struct residuals { /* in log time, of rows that were held out in one way or another */
+struct residuals { /* in log time over the model's own spread, of rows that were held out in some way */
 	double *value;
 	uint8_t *knows;
 	size_t n;
@@ -266,7 +272,7 @@ static void add_residuals(struct residuals *r, const struct cross_fit *c, const 
 	uint8_t *seen = mem_calloc(n_rows + 1, 1); /* by group, bits of the cases met */
 
 	for (size_t i = 0; i < n_rows; i++) {
-		double e = log(c->d->y[i]) - log(c->predicted[i]);
+		double e = (log(c->d->y[i]) - log(c->predicted[i])) / c->spread[i];
 		uint8_t k = c->knows[i];
 
 		if (isnan(c->predicted[i]) || !isfinite(e))
@@ -296,7 +302,8 @@ static int hold_out_all(struct training *tr, const struct target_rows *rows, con
 
 	c.predicted = mem_array(d.n_rows, sizeof *c.predicted);
 	c.knows = mem_calloc(d.n_rows, 1);
-	if (!group || !c.predicted || !c.knows)
+	c.spread = mem_array(d.n_rows, sizeof *c.spread);
+	if (!group || !c.predicted || !c.knows || !c.spread)
 		status = err_nomem(err, "the residuals of %zu rows", d.n_rows);
 	d.group = group;
 	for (int k = N_FAMILIARITIES - 1; !status && k >= 0; k--) {
@@ -325,6 +332,7 @@ static int hold_out_all(struct training *tr, const struct target_rows *rows, con
 	free(group);
 	free(c.predicted);
 	free(c.knows);
+	free(c.spread);
 	return status;
 }
 

@@ -132,6 +132,11 @@ static struct model *learn(const struct world *w, const uint32_t *row, size_t n,
 		strbuf_printf(&text, "%s", w->row[row[i]].line);
 	assert_int_equal(policy_parse(policy, &choice, &err), 0);
 	assert_int_equal(recipe_make(choice.policy, NULL, false, &recipe, &err), 0);
+	if (getenv("MODEL") && !strcmp(policy, "postrider")) {
+		recipe.time.ops = predictor_find(getenv("MODEL"));
+		settings_init(&recipe.time.settings, recipe.time.ops->spec);
+		if (getenv("CORES")) settings_set(&recipe.time.settings, "cores", getenv("CORES"), NULL);
+	}
 	time.point = &recipe.time;
 	accuracy.point = &recipe.accuracy;
 	if (csv_parse("rows", text.text, text.len, &csv, &err) ||
