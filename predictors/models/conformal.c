@@ -234,10 +234,12 @@ void conformal_set_groups(struct conformal *c, size_t groups)
 	double mean = 0.0, squares = 0.0;
 
 	c->groups = groups < c->n ? groups : c->n;
-	for (size_t i = 0; i < c->n; i++)
-		mean += c->score[i] / (double)c->n;
-	for (size_t i = 0; i < c->n; i++)
-		squares += (c->score[i] - mean) * (c->score[i] - mean);
+	for (size_t i = 0; i < c->n; i++) { /* Welford: exact where all are equal */
+		double e = c->score[i] - mean;
+
+		mean += e / (double)(i + 1);
+		squares += e * (c->score[i] - mean);
+	}
 	c->mean = mean;
 	c->sd = c->n > 1 ? sqrt(squares / ((double)c->n - 1.0)) : 0.0;
 	for (size_t i = 0; i < CONFORMAL_GRID; i++) {
@@ -266,14 +268,27 @@ int conformal_quantile(const struct conformal *c, double confidence, double *out
 	return 0;
 }
 
+/* What is left of a tail of `share` after `past` beyond its quantile. An exponential tail that has half of the
+ * runs beyond the median and this share beyond the quantile has its scale from the distance of the two. */
+static double tail_left(const struct conformal *c, double share, double quantile, double past)
+{
+	double scale = fabs(quantile - c->at[49]) / log(0.5 / share);
+
+	if (isinf(past))
+		return 0.0;
+	return scale > 0.0 ? share * exp(-past / scale) : share; /* no spread: nothing is known past it */
+}
+
 double conformal_confidence(const struct conformal *c, double q)
 {
-	size_t low = 0, high = CONFORMAL_GRID; /* quantiles before low are at most q, from high on above */
+	size_t low = 0, high = CONFORMAL_GRID, n; /* quantiles before low are at most q, from high on above */
+	double from, to;
 
 	if (isnan(c->at[0]) || isnan(q))
 		return NAN;
-	while (high > 1 && isnan(c->at[high - 1]))
+	while (isnan(c->at[high - 1]))
 		high--;
+	n = high;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
@@ -282,15 +297,13 @@ double conformal_confidence(const struct conformal *c, double q)
 		else
 			high = middle;
 	}
-	if (low == 0) { /* below 1 %: as far again gives half of it */
-		double step = c->at[1] - c->at[0];
-
-		return step > 0.0 ? 0.01 * exp2((q - c->at[0]) / step) : 0.0;
-	}
-	if (low == CONFORMAL_GRID || isnan(c->at[low])) /* as much as can be carried */
-		return grid_confidence(low - 1);
-	return grid_confidence(low - 1) + (grid_confidence(low) - grid_confidence(low - 1)) *
-						  (q - c->at[low - 1]) / (c->at[low] - c->at[low - 1]);
+	if (low == 0)
+		return tail_left(c, 0.01, c->at[0], c->at[0] - q);
+	from = grid_confidence(low - 1);
+	if (low == n)
+		return 1.0 - tail_left(c, 1.0 - from, c->at[n - 1], q - c->at[n - 1]);
+	to = grid_confidence(low);
+	return from + (to - from) * (q - c->at[low - 1]) / (c->at[low] - c->at[low - 1]);
 }
 
 int conformal_save(const struct conformal *c, struct writer *w)

@@ -12,6 +12,7 @@
 #include "predictors/data/features.h"
 
 #define MAX_LOADS 64 /* levels of one feature of the load */
+#define BEYOND 0.05 /* of the highest level, and of the lowest: still near it */
 
 enum part { PART_NONE, PART_CONTEXT, PART_LOAD, PART_CHOICE /* batch, epochs */, N_PARTS };
 
@@ -95,8 +96,8 @@ static double nearest(const double *level, size_t n, double v)
 {
 	size_t best = 0;
 
-	if (!(v > 0.0) || !n)
-		return v;
+	if (!n || !(v > level[0] * (1.0 - BEYOND) && v < level[n - 1] * (1.0 + BEYOND)))
+		return v; /* a load that the table never met is not near any level */
 	for (size_t i = 1; i < n; i++)
 		if (fabs(log(v / level[i])) < fabs(log(v / level[best])))
 			best = i;
@@ -238,11 +239,6 @@ enum familiarity spread_knows(const struct spread *s, const double *x)
 double spread_at(const struct spread *s, const double *x)
 {
 	return s ? s->scale[spread_knows(s, x)] : 1.0;
-}
-
-double spread_scale(const struct spread *s, enum familiarity k)
-{
-	return s ? s->scale[k] : 1.0;
 }
 
 void spread_set(struct spread *s, const double scale[N_FAMILIARITIES])

@@ -35,7 +35,6 @@ void spread_free(struct spread *s);
 enum familiarity spread_knows(const struct spread *s, const double *x);
 /* The scale of residuals at x; 1 without a spread (NULL). No allocation. */
 double spread_at(const struct spread *s, const double *x);
-double spread_scale(const struct spread *s, enum familiarity k);
 void spread_set(struct spread *s, const double scale[N_FAMILIARITIES]);
 
 /* Labels 0, 1, ... of the rows of the table it was made from: which context (KNOWS_NEITHER: what is held out to

@@ -98,6 +98,8 @@ static void hold_out(void *ctx, size_t index, size_t worker)
 				continue;
 			predictor_predict(&m, x, 1, &p);
 			r = log(d->y[i]) - log(p);
+			if (m.ops->spread)
+				r /= m.ops->spread(m.self, x);
 			if (!isfinite(r))
 				continue;
 			e->squares += r * r;
@@ -171,7 +173,7 @@ static bool is_factor(const struct dataset *d, size_t f)
 }
 
 int widening_estimate(const struct grid_point *model, const struct dataset *d, const struct fit_context *ctx,
-		      const struct spread *spread, double *out, struct err *err)
+		      const double scale[N_FAMILIARITIES], double *out, struct err *err)
 {
 	struct ends all = { .model = model, .ctx = *ctx };
 	struct dataset *part = NULL;
@@ -208,7 +210,7 @@ int widening_estimate(const struct grid_point *model, const struct dataset *d, c
 		worst = fmax(worst, all.end[k].largest);
 	for (size_t f = 0; f < d->n_features; f++) {
 		bool choice = d->role && (d->role[f] == ROLE_BATCH || d->role[f] == ROLE_EPOCHS);
-		double squares = 0.0, rms = spread_scale(spread, choice ? KNOWS_CONTEXT : KNOWS_NEITHER);
+		double squares = 0.0, rms = scale[choice ? KNOWS_CONTEXT : KNOWS_NEITHER];
 		size_t n = 0;
 
 		for (size_t k = 0; k < all.n; k++)

@@ -358,6 +358,9 @@ static int begin_training(struct training *tr, struct err *err)
 		status = train_first_of_runs(p, &tr->first, err);
 	if (!status && p->run)
 		status = train_join_runs(tr->first, p->table->n_rows, &tr->group, err);
+	if (!status && p->run && !p->n_groups &&
+	    train_count_groups(&(struct dataset){ .n_rows = p->table->n_rows, .group = tr->group }) < 2)
+		memcpy(tr->group, tr->first, p->table->n_rows * sizeof *tr->group); /* runs of one setting */
 	if (!status)
 		status = offer_candidates(tr, err);
 	return status;

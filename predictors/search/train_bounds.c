@@ -374,7 +374,7 @@ static int find_log_bounds(struct training *tr, const struct target_rows *rows, 
 		goto out;
 	r.value = NULL;
 	out->widening = mem_array(d->n_features, sizeof *out->widening);
-	status = out->widening ? widening_estimate(best, d, &tr->p->ctx, out->spread, out->widening, err)
+	status = out->widening ? widening_estimate(best, d, &tr->p->ctx, scale, out->widening, err)
 			       : err_nomem(err, "%zu features", d->n_features);
 out:
 	free(r.value);

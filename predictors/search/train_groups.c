@@ -186,9 +186,10 @@ int train_label_settings(const struct dataset *d, uint32_t **out, struct err *er
 	uint32_t *label = mem_array(d->n_rows, sizeof *label);
 	struct spread *s = NULL;
 	int status = label ? spread_make(d, &s, err) : err_nomem(err, "%zu rows", d->n_rows);
+	size_t n = status ? 0 : spread_label(s, d, KNOWS_CONTEXT, label);
 
 	*out = NULL;
-	if (!status && spread_label(s, d, KNOWS_CONTEXT, label) < d->n_rows) {
+	if (n > 1 && n < d->n_rows) {
 		*out = label;
 		label = NULL;
 	}

@@ -33,7 +33,7 @@ int train_first_of_runs(const struct train_params *p, uint32_t **out, struct err
 /* Groups that no run is split by: a row is in that of its run's first row. */
 int train_join_runs(const uint32_t *first, size_t n, uint32_t **group, struct err *err);
 size_t train_count_groups(const struct dataset *d);
-/* Rows that repeat a setting get one label, and tables without such rows none (NULL); to be freed. */
+/* Rows that repeat a setting get one label; to be freed. NULL where no row does, or all are of one setting. */
 int train_label_settings(const struct dataset *d, uint32_t **out, struct err *err);
 /* What the table's column `replication` says, as labels to be freed; NULL without such a column. */
 int train_label_replications(const struct table *t, uint32_t **out, struct err *err);

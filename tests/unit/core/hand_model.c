@@ -77,6 +77,7 @@ struct model *hand_model(const struct predictor_ops *time)
 		(struct conformal){ .n = 9, .base = 1, .log = true, .score = calloc(9, sizeof(double)) };
 	for (int i = 0; i < 9; i++)
 		m->time.conformal.score[i] = log(1.2);
+	conformal_set_groups(&m->time.conformal, 9);
 	m->n_candidates = 5;
 	m->candidate = malloc(5 * sizeof(double));
 	for (int i = 0; i < 5; i++)

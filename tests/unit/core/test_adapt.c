@@ -77,6 +77,7 @@ static double model_quantile(double *score, double confidence)
 	struct conformal c = { .n = RESIDUALS, .score = score, .base = 1.0, .log = true };
 	double q = NAN;
 
+	conformal_set_groups(&c, RESIDUALS);
 	assert_int_equal(conformal_quantile(&c, confidence, &q, NULL), 0);
 	return q;
 }

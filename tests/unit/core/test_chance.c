@@ -12,6 +12,7 @@ static void spread(struct bed *b, size_t n, double width)
 	c->n = n;
 	for (size_t i = 0; i < n; i++)
 		c->score[i] = width * (((double)i + 1.0) / ((double)n + 1.0) - 0.5);
+	conformal_set_groups(c, n);
 }
 
 static void make_spread(struct bed *b, bool adapt, uint32_t slots)
@@ -78,6 +79,7 @@ TEST(test_without_residuals_no_chance_is_known)
 
 	make(&b, "postrider", 8);
 	b.m->time.conformal.n = 0;
+	conformal_set_groups(&b.m->time.conformal, 0);
 	assert_true(isnan(ask(&b, 50, 0.9).candidate[2].chance));
 	assert_true(isnan(ask(&b, 1e-9, 0.9).candidate[2].chance));
 	drop(&b);
@@ -184,6 +186,7 @@ TEST(test_errors_in_seconds_have_chances_too)
 	b.m->time.conformal.log = false;
 	for (size_t i = 0; i < 99; i++)
 		b.m->time.conformal.score[i] = 20.0 * (((double)i + 1.0) / 100.0 - 0.5);
+	conformal_set_groups(&b.m->time.conformal, 99);
 	assert_true(fabs(ask(&b, 55, 0.9).candidate[2].chance - 0.75) < 0.02); /* 50 s and a quarter of 20 */
 	check_rise(&b, 0.9, 3000);
 	learn(&b, 300, 1.3, 0.4);

@@ -48,6 +48,7 @@ static void give_noise(struct model *m, struct rng *r)
 	for (size_t i = 0; i < RESIDUALS; i++)
 		c->score[i] = SPREAD * rng_normal(r);
 	stats_sort(c->score, RESIDUALS);
+	conformal_set_groups(c, RESIDUALS);
 }
 
 static struct world *new_world(uint64_t seed, double confidence, bool adapt, double longer)
@@ -311,6 +312,7 @@ static void make_adapting(struct bed *b, bool log)
 		b->m->time.conformal.slope = 0.1;
 		for (size_t i = 0; i < b->m->time.conformal.n; i++)
 			b->m->time.conformal.score[i] = 20.0 / 11.0;
+		conformal_set_groups(&b->m->time.conformal, b->m->time.conformal.n);
 	}
 	p = params(b, "postrider", SLOTS);
 	p.adapt = true;

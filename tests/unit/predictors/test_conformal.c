@@ -41,35 +41,64 @@ static double quantile(size_t n, double confidence)
 	return q;
 }
 
-TEST(test_rank_is_the_ceiling_of_n_plus_one_times_confidence)
+TEST(test_with_many_residuals_the_rank_is_the_ceiling_of_n_plus_one_times_confidence)
 {
-	assert_true(quantile(9, 0.9) == 9.0);
-	assert_true(quantile(10, 0.9) == 10.0);
-	assert_true(quantile(19, 0.9) == 18.0);
-	assert_true(quantile(19, 0.95) == 19.0);
 	assert_true(quantile(99, 0.99) == 99.0);
 	assert_true(quantile(99, 0.9) == 90.0);
 	assert_true(quantile(100, 0.9) == 91.0); /* ceil(90.9) */
-	assert_true(quantile(9, 1.0 - 0.1) == 9.0);
-	assert_true(quantile(19, 1.0 - 0.05) == 19.0);
-	assert_true(quantile(9, 0.7) == 7.0); /* 10 x 0.7 rounds above 7 in some orders */
-	assert_true(quantile(1, 0.5) == 1.0);
-	assert_true(quantile(5, 1e-6) == 1.0);
+	assert_true(quantile(60, 0.9) == 55.0);
+	assert_true(quantile(99, 1.0 - 0.1) == 90.0);
+	assert_true(quantile(119, 1.0 - 0.05) == 114.0);
+	assert_true(quantile(99, 0.7) == 70.0); /* 100 x 0.7 rounds above 70 in some orders */
+	assert_true(quantile(99, 1e-6) == 1.0);
+	assert_true(quantile(99, 0.905) == 91.0); /* not a whole percent */
+}
+
+TEST(test_with_few_residuals_the_quantile_is_that_of_student)
+{
+	/* 1 to 9: mean 5, standard deviation sqrt(7.5); t with 8 degrees of freedom has 1.39682 at 90 % */
+	close_to(quantile(9, 0.9), 5.0 + 1.39682 * sqrt(7.5) * sqrt(10.0 / 9.0), 1e-5);
+	close_to(quantile(9, 0.5), 5.0, 1e-9);
+	/* t with 2 has 1.88562 */
+	close_to(quantile(3, 0.9), 2.0 + 1.88562 * sqrt(4.0 / 3.0), 1e-5);
+}
+
+TEST(test_in_between_the_quantile_moves_from_one_to_the_other)
+{
+	/* 40 of 20 to 60: half and half. 1 to 40: mean 20.5, variance 136.67; t with 39 has 1.30364 at 90 % */
+	double student = 20.5 + 1.30364 * sqrt(40.0 * 41.0 / 12.0) * sqrt(41.0 / 40.0), rank = 37.0;
+
+	close_to(quantile(40, 0.9), 0.5 * student + 0.5 * rank, 1e-4);
 }
 
 TEST(test_too_few_residuals_are_said_not_invented)
 {
-	struct conformal c = ladder(8);
+	struct conformal c = ladder(2);
 	struct err err = { 0 };
 	double q = 77.0;
 
 	assert_int_equal(conformal_quantile(&c, 0.9, &q, &err), -ERR_NODATA);
 	assert_true(q == 77.0);
-	assert_non_null(strstr(err.text, "8 residuals"));
-	assert_non_null(strstr(err.text, "9 are needed"));
+	assert_non_null(strstr(err.text, "2 independent residuals"));
+	assert_non_null(strstr(err.text, "3 are needed"));
 	conformal_release(&c);
-	assert_true(quantile(18, 0.95) == -1.0);
-	assert_true(quantile(98, 0.99) == -1.0);
+	assert_true(quantile(5, 0.95) == -1.0 && quantile(6, 0.95) > 0.0);
+	assert_true(quantile(32, 0.99) == -1.0 && quantile(33, 0.99) > 0.0);
+}
+
+TEST(test_residuals_that_err_alike_count_as_one)
+{
+	struct conformal c = ladder(100);
+	double q;
+
+	conformal_set_groups(&c, 9);
+	assert_int_equal(conformal_quantile(&c, 0.9, &q, NULL), 0);
+	close_to(q, 50.5 + 1.39682 * sqrt(100.0 * 101.0 / 12.0) * sqrt(10.0 / 9.0), 1e-4);
+	conformal_set_groups(&c, 2);
+	assert_int_equal(conformal_quantile(&c, 0.9, &q, NULL), -ERR_NODATA);
+	conformal_set_groups(&c, 1000); /* never more than there are residuals */
+	assert_int_equal(c.groups, 100);
+	conformal_release(&c);
 }
 
 TEST(test_needed_counts)
@@ -83,13 +112,13 @@ TEST(test_needed_counts)
 	assert_true(conformal_needed(1.0) == SIZE_MAX);
 	assert_true(conformal_needed(0.0) == SIZE_MAX);
 	assert_true(conformal_needed(NAN) == SIZE_MAX);
-	for (int i = 1; i < 1000; i++) { /* it is the smallest that works */
+	for (int i = 1; i < 1000; i++) { /* a third of it, and at least 3, is the smallest that works */
 		double c = i / 1000.0;
-		size_t n = conformal_needed(c);
+		size_t n = conformal_least(c);
 
 		if (n > 190)
 			continue;
-		if (quantile(n, c) < 0.0 || (n > 1 && quantile(n - 1, c) >= 0.0))
+		if (quantile(n, c) == -1.0 || quantile(n - 1, c) != -1.0)
 			fail_msg("confidence %g: %zu", c, n);
 	}
 }
@@ -107,7 +136,7 @@ TEST(test_a_confidence_outside_0_to_1_is_an_argument_error)
 
 TEST(test_the_confidence_of_a_score_is_the_inverse_of_its_quantile)
 {
-	for (size_t n = 1; n < 200; n = n * 3 / 2 + 1) {
+	for (size_t n = 3; n < 200; n = n * 3 / 2 + 1) {
 		struct conformal c = ladder(n);
 		double q, before = 0.0;
 
@@ -117,13 +146,14 @@ TEST(test_the_confidence_of_a_score_is_the_inverse_of_its_quantile)
 			if (conformal_quantile(&c, i / 100.0, &q, NULL))
 				continue;
 			got = conformal_confidence(&c, q);
-			if (!(got >= i / 100.0 - 1e-12 && got < i / 100.0 + step + 1e-12))
+			if (!(got >= i / 100.0 - 1e-12 && got < i / 100.0 + step + 0.01))
 				fail_msg("%zu residuals, confidence %d %%: score %g, back %g", n, i, q, got);
 		}
 		for (q = -3.0 * (double)n; q <= 4.0 * (double)n; q += 0.01 * (double)n) {
 			double got = conformal_confidence(&c, q);
 
-			assert_true(got >= before && got <= 1.0);
+			if (!(got >= before && got <= 1.0))
+				fail_msg("%zu residuals, score %g: confidence %g after %g", n, q, got, before);
 			before = got;
 		}
 		assert_true(conformal_confidence(&c, -INFINITY) == 0.0);
@@ -134,14 +164,15 @@ TEST(test_the_confidence_of_a_score_is_the_inverse_of_its_quantile)
 
 TEST(test_the_confidence_between_two_scores_is_interpolated)
 {
-	struct conformal c = ladder(9), none = { 0 };
+	struct conformal c = ladder(99), none = { 0 };
 
-	close_to(conformal_confidence(&c, 3.0), 0.3, 1e-12);
-	close_to(conformal_confidence(&c, 3.5), 0.35, 1e-12);
-	/* the median 5 and a tenth beyond 9: a tail of scale 4 / log 5 */
-	close_to(conformal_confidence(&c, 10.37), 1.0 - 0.1 * exp(-1.37 * log(5.0) / 4.0), 1e-12);
-	close_to(conformal_confidence(&c, 0.63), 0.1 * exp(-0.37 * log(5.0) / 4.0), 1e-12);
+	close_to(conformal_confidence(&c, 30.0), 0.3, 1e-12);
+	close_to(conformal_confidence(&c, 30.5), 0.305, 1e-12);
+	/* half are at most 50, one of 100 is at most 1: a tail of scale 49 / log(50) */
+	close_to(conformal_confidence(&c, -10.0), 0.01 * exp(-11.0 * log(50.0) / 49.0), 1e-9);
+	assert_true(conformal_confidence(&c, 1000.0) > 0.999 && conformal_confidence(&c, 1000.0) < 1.0);
 	conformal_release(&c);
+	conformal_set_groups(&none, 0);
 	assert_true(isnan(conformal_confidence(&none, 1.0)));
 }
 

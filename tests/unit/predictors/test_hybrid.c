@@ -296,14 +296,15 @@ TEST(test_widening_is_larger_where_levels_surprise)
 	struct dataset *plain = world(2, 0.03, 1, 0.0), *bent = world(2, 0.03, 1, 0.0);
 	struct grid_point point = { .ops = &hybrid_ops };
 	struct fit_context ctx = { .seed = 1 };
+	const double scale[N_FAMILIARITIES] = { 0.03, 0.03, 0.03 };
 	double a[5], b[5];
 
 	settings_init(&point.settings, hybrid_ops.spec);
 	settings_parse(&point.settings, "trees=30", NULL);
 	for (size_t i = 0; i < bent->n_rows; i++) /* the largest batch breaks the law */
 		bent->y[i] *= bent->x[5 * i + 3] == 512 ? 1.5 : 1.0;
-	assert_int_equal(widening_estimate(&point, plain, &ctx, 0.03, a, NULL), 0);
-	assert_int_equal(widening_estimate(&point, bent, &ctx, 0.03, b, NULL), 0);
+	assert_int_equal(widening_estimate(&point, plain, &ctx, scale, a, NULL), 0);
+	assert_int_equal(widening_estimate(&point, bent, &ctx, scale, b, NULL), 0);
 	for (int f = 0; f < 5; f++)
 		assert_true(a[f] >= 1.0 && a[f] < 4.0 && b[f] >= 1.0);
 	assert_true(a[0] == 1.0 && a[4] == 1.0); /* a category and a derived column have none of their own */
@@ -318,6 +319,7 @@ TEST(test_two_levels_take_the_worst_of_the_others)
 	struct grid_point point = { .ops = &queueing_ops };
 	struct fit_context ctx = { .seed = 1 };
 	uint32_t row[192];
+	const double scale[N_FAMILIARITIES] = { 0.03, 0.03, 0.03 };
 	size_t n = 0;
 	double w[5];
 
@@ -326,11 +328,11 @@ TEST(test_two_levels_take_the_worst_of_the_others)
 		if (d->x[5 * i + 2] != 3)
 			row[n++] = (uint32_t)i;
 	assert_int_equal(dataset_subset(d, row, n, &two, NULL), 0);
-	assert_int_equal(widening_estimate(&point, two, &ctx, 0.03, w, NULL), 0);
+	assert_int_equal(widening_estimate(&point, two, &ctx, scale, w, NULL), 0);
 	assert_true(w[2] >= w[1] && w[2] >= w[3] && w[2] > 1.0);
 	/* one row: nothing can be held out, and a stated factor is all there is */
 	two->n_rows = 1;
-	assert_int_equal(widening_estimate(&point, two, &ctx, 0.03, w, NULL), 0);
+	assert_int_equal(widening_estimate(&point, two, &ctx, scale, w, NULL), 0);
 	assert_true(w[1] == WIDENING_UNKNOWN && w[0] == 1.0);
 	dataset_free(two);
 	dataset_free(d);
@@ -402,13 +404,16 @@ TEST(test_train_stores_log_bounds_and_widening)
 		    model_decode("m", w.out.text, w.out.len, &again, &err))
 			fail_msg("%s", err.text);
 		assert_int_equal(again->time.conformal.log, !plain);
-		assert_int_equal(again->time.conformal.n, 96);
+		assert_int_equal(again->time.conformal.n, m->time.conformal.n);
+		assert_int_equal(again->time.conformal.groups, m->time.conformal.groups);
+		assert_true(m->time.conformal.n >= 96);
 		if (plain) {
 			assert_null(again->time.widening);
 		} else {
 			assert_memory_equal(again->time.widening, m->time.widening,
 					    m->features->n * sizeof *m->time.widening);
-			assert_string_equal(m->time.residuals_by, "out-of-bag");
+			assert_string_equal(m->time.residuals_by, "10-fold");
+			assert_non_null(again->time.spread);
 		}
 		train_report_release(&report);
 		model_free(m);
