@@ -98,6 +98,22 @@ static int put_table(struct strbuf *out, const struct csv *csv, const struct mod
 	return 0;
 }
 
+static void note_other(const struct cli *c, const struct model *m, const struct table *t)
+{
+	const struct table_column *column;
+	size_t source, n = 0;
+
+	if (m->features->other < 0)
+		return;
+	source = m->features->feature[m->features->other].source;
+	column = &t->column[source];
+	for (size_t i = 0; i < t->n_rows; i++)
+		n += !column->present || isnan(column->number[i]);
+	if (n)
+		cli_notice(c, "%zu of %zu rows have no %s: no other work on the machine is assumed for them",
+			   n, t->n_rows, schema_source_name(m->schema, source));
+}
+
 static int predict_table(const struct cli *c, const struct options *o, struct model *m, struct strbuf *out,
 			 struct err *err)
 {
@@ -132,6 +148,7 @@ static int predict_table(const struct cli *c, const struct options *o, struct mo
 		if (rc)
 			goto out;
 	}
+	note_other(c, m, in.table);
 	rc = features_encode_table(m->features, in.table, &p.x, err);
 	if (rc)
 		goto out;
@@ -208,6 +225,15 @@ static int job_complete(const struct cli *c, const struct model *m, struct job_v
 	if (!need)
 		return err_nomem(err, NULL);
 	columns_needed(m, v, need);
+	if (m->features->other >= 0) {
+		size_t other = m->features->feature[m->features->other].source;
+
+		if (isnan(v->number[other])) {
+			v->number[other] = 0.0;
+			cli_notice(c, "%s is not in --job: no other work on the machine is assumed",
+				   schema_source_name(s, other));
+		}
+	}
 	for (size_t i = 0; i < s->n_columns; i++) {
 		if (!need[i] || (int)i == decision || job_values_given(v, i) ||
 		    fill_from_training(m, v, i, &taken))
