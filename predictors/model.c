@@ -40,6 +40,12 @@ double model_score_at(const struct model *m, const struct model_target *t, const
 				  widening_at(t->widening, m->features, x));
 }
 
+double model_chance(const struct model *m, const struct model_target *t, const double *x, double predicted,
+		    double limit)
+{
+	return conformal_confidence(&t->conformal, model_score_at(m, t, x, predicted, limit));
+}
+
 int model_compile(struct model *m, struct err *err)
 {
 	struct model_target *target[] = { &m->time, &m->accuracy };

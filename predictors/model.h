@@ -46,6 +46,9 @@ double model_upper(const struct model *m, const struct model_target *t, const do
 /* The score whose upper bound is `limit`: the inverse of model_upper(). -INFINITY if no bound is that low. */
 double model_score_at(const struct model *m, const struct model_target *t, const double *x, double predicted,
                       double limit);
+/* The probability that the time (or accuracy) of row x is at most the limit; NaN without residuals. */
+double model_chance(const struct model *m, const struct model_target *t, const double *x, double predicted,
+                    double limit);
 
 int model_save(const struct model *m, const char *path, struct err *err);
 int model_load(const char *path, struct model **out, struct err *err);

@@ -6,6 +6,7 @@
 #include "common/mem.h"
 #include "common/rng.h"
 #include "predictors/search/train.h"
+#include "predictors/search/train_internal.h"
 #include "tests/support/test.h"
 #include "tests/support/worlds.h"
 
@@ -250,6 +251,28 @@ TEST(test_unknown_group_column_is_refused)
 	p.grid = p.accuracy_grid = f.grid;
 	assert_int_equal(train_model(&p, &m, &r, &err), -ERR_ARG);
 	assert_non_null(strstr(err.text, "nettwork"));
+	drop(&f);
+}
+
+TEST(test_rows_without_a_value_are_a_group)
+{
+	static const char *const by[] = { "epochs" };
+	const uint32_t same_as[] = { 0, 1, 2, 1, 0, 2, 1 };
+	struct train_params p = { .group = by, .n_groups = 1 };
+	uint32_t *label = NULL;
+	struct fixture f;
+
+	make(&f,
+	     "network,cpus,njobs,batch,epochs,time_s\n"
+	     "a,1,1,64,3,10\na,1,1,64,,10\na,1,1,64,5,10\na,1,1,64,,10\n"
+	     "a,1,1,64,3,10\na,1,1,64,5,10\na,1,1,64,,10\n",
+	     GRID);
+	p.table = f.table;
+	assert_int_equal(train_label_groups(&p, &label, NULL), 0);
+	for (size_t i = 0; i < 7; i++)
+		for (size_t k = 0; k < 7; k++)
+			assert_int_equal(label[i] == label[k], same_as[i] == same_as[k]);
+	free(label);
 	drop(&f);
 }
 

@@ -225,6 +225,25 @@ TEST(test_a_world_without_accuracies_gives_none)
 	assert_true(out[METRIC_ATTAINMENT_ALL] == 0.4);
 }
 
+/* The accuracy of the second kind is not known, so its jobs are left out: the miss and the failure as well. */
+TEST(test_kinds_without_an_accuracy_do_not_count_as_zero)
+{
+	struct trace_job jobs[SIX];
+	struct trace two_kinds = six;
+	struct outcome own[SIX];
+	struct replay_result run = { .outcome = own, .n = SIX, .end_s = 100.0, .busy_s = 220.0 };
+	double out[METRICS];
+
+	memcpy(jobs, six_jobs, sizeof jobs);
+	jobs[2].kind = jobs[3].kind = 1;
+	two_kinds.job = jobs;
+	two_kinds.n_kinds = 2;
+	six_outcomes(own);
+	own[2] = ran(OUTCOME_MISSED, true, 30, 80);
+	assert_int_equal(metrics_of(&two_kinds, &four_cores, &run, NULL, out, NULL), 0);
+	assert_true(fabs(out[METRIC_ACCURACY_ZERO] - (0.92 + 0.64) / 3.0) <= NEAR);
+}
+
 TEST(test_outcomes_of_another_trace_are_refused)
 {
 	struct outcome own[SIX];

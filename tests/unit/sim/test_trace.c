@@ -149,6 +149,40 @@ TEST(test_numbers_follow_first_use)
 	trace_build_free(b);
 }
 
+TEST(test_kinds_that_differ_in_a_number_are_two_and_an_empty_value_is_none)
+{
+	const char *const column[] = { "epochs" }, *value[1] = { NULL };
+	struct trace_build *b = NULL;
+	struct trace_kind_text k = plain;
+	uint32_t first, at;
+	struct err err = { 0 };
+
+	assert_int_equal(trace_build_new("t", column, 1, &b, &err), 0);
+	k.value = value;
+	assert_int_equal(trace_build_kind(b, &k, &first, &err), 0);
+	value[0] = "";
+	assert_int_equal(trace_build_kind(b, &k, &at, &err), 0);
+	assert_int_equal(at, first);
+	for (int i = 0; i < 4; i++) {
+		double *number[] = { &k.memory_mb, &k.memory_mb_per_record, &k.epochs_from, &k.epochs_to };
+		struct trace_kind_text other;
+		uint32_t again;
+
+		k = plain;
+		k.value = value;
+		k.epochs_from = k.epochs_to = i < 2 ? NAN : 5.0;
+		*number[i] = 3.0 + (i == 3) * 3.0;
+		other = k;
+		assert_int_equal(trace_build_kind(b, &k, &at, &err), 0);
+		assert_int_equal(trace_build_kind(b, &other, &again, &err), 0);
+		assert_int_equal(again, at);
+		*number[i] += 1.0;
+		assert_int_equal(trace_build_kind(b, &k, &again, &err), 0);
+		assert_int_not_equal(again, at);
+	}
+	trace_build_free(b);
+}
+
 TEST(test_ids_are_found_again_in_any_order)
 {
 	struct trace_build *b = NULL;
