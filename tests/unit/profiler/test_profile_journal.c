@@ -359,8 +359,8 @@ TEST(test_the_table_has_a_row_a_copy_and_no_time_of_failures)
 			 0);
 	assert_non_null(strstr(strbuf_text(&table), ",1.370000,0.937500,6,1.750000,37.250000,,0.000000,0."
 						    "000000,12.500000,1,1,ok,2024-03-01T10:00:00Z\n"));
-	assert_non_null(
-		strstr(strbuf_text(&table), ",,,6,1.750000,37.250000,,0.000000,0.000000,0.000000,1,2,timeout,"));
+	assert_non_null(strstr(strbuf_text(&table),
+			       ",,,6,1.750000,37.250000,,0.000000,0.000000,0.000000,1,2,timeout,"));
 	assert_non_null(strstr(strbuf_text(&curves), ",1,1,ok,1,0.700000,,0.5\n"));
 	assert_null(strstr(strbuf_text(&curves), "timeout"));
 	strbuf_release(&table);
