@@ -33,6 +33,19 @@ double model_upper(const struct model *m, const struct model_target *t, const do
 			       predicted);
 }
 
+double model_score_at(const struct model *m, const struct model_target *t, const double *x, double predicted,
+		      double limit)
+{
+	return conformal_narrowed(conformal_score_at(&t->conformal, predicted, limit),
+				  widening_at(t->widening, m->features, x));
+}
+
+double model_chance(const struct model *m, const struct model_target *t, const double *x, double predicted,
+		    double limit)
+{
+	return conformal_confidence(&t->conformal, model_score_at(m, t, x, predicted, limit));
+}
+
 int model_compile(struct model *m, struct err *err)
 {
 	struct model_target *target[] = { &m->time, &m->accuracy };

@@ -25,6 +25,8 @@ struct model_target {                   /* the model of one target; ops NULL: th
 	double *widening;               /* features->n: see widening.h; NULL: bounds are as wide everywhere */
 };
 
+#define MODEL_LEARNT_FROM_JOBS "runs and observations" /* data_name of what a daemon trained */
+
 struct model {
 	struct schema *schema;
 	struct features *features;
@@ -43,6 +45,12 @@ void model_free(struct model *m);
  * x lies outside the training table, as far as that is known. */
 double model_upper(const struct model *m, const struct model_target *t, const double *x, double q,
                    double predicted);
+/* The score whose upper bound is `limit`: the inverse of model_upper(). -INFINITY if no bound is that low. */
+double model_score_at(const struct model *m, const struct model_target *t, const double *x, double predicted,
+                      double limit);
+/* The probability that the time (or accuracy) of row x is at most the limit; NaN without residuals. */
+double model_chance(const struct model *m, const struct model_target *t, const double *x, double predicted,
+                    double limit);
 
 int model_save(const struct model *m, const char *path, struct err *err);
 int model_load(const char *path, struct model **out, struct err *err);

@@ -24,7 +24,7 @@ int mmc_solve(double arrivals_per_s, double service_s, unsigned servers, struct 
 	double offered;
 	int rc;
 
-	if (servers < 1 || servers > MMC_MAX_SERVERS)
+	if (servers > MMC_MAX_SERVERS)
 		return err_fail(err, ERR_ARG, "%u servers: need 1 to %d", servers, MMC_MAX_SERVERS);
 	rc = load_check(arrivals_per_s, service_s, servers, &q.load, err);
 	if (rc)

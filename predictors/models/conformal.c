@@ -187,6 +187,41 @@ int conformal_quantile(const struct conformal *c, double confidence, double *out
 	return 0;
 }
 
+/* What is left of the outermost step after `past` beyond it. An exponential tail that has half of the runs
+ * beyond the median and one of n + 1 beyond the outermost score has its scale from the distance of the two. */
+static double tail_left(const struct conformal *c, double outermost, double past)
+{
+	double scale = fabs(outermost - c->score[c->n / 2]) / log(((double)c->n + 1.0) / 2.0);
+
+	if (isinf(past))
+		return 0.0;
+	return scale > 0.0 ? exp(-past / scale) : 1.0; /* no spread, or one score: nothing is known past it */
+}
+
+double conformal_confidence(const struct conformal *c, double q)
+{
+	size_t low = 0, high = c->n; /* scores before low are at most q, those from high on are above */
+	double step = 1.0 / ((double)c->n + 1.0), share;
+
+	if (!c->n || isnan(q))
+		return NAN;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (c->score[middle] <= q)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == 0)
+		share = step * tail_left(c, c->score[0], c->score[0] - q);
+	else if (low == c->n)
+		share = 1.0 - step * tail_left(c, c->score[c->n - 1], q - c->score[c->n - 1]);
+	else
+		share = step * ((double)low + (q - c->score[low - 1]) / (c->score[low] - c->score[low - 1]));
+	return fmin(share, 1.0);
+}
+
 int conformal_save(const struct conformal *c, struct writer *w)
 {
 	write_u64(w, c->n);

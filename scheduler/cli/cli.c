@@ -183,6 +183,19 @@ char *cli_percent(double share, char *buf)
 	return buf;
 }
 
+char *cli_chance(double chance, char *buf)
+{
+	double percent = floor(100.0 * chance + 1e-9);
+
+	if (isnan(chance))
+		snprintf(buf, 32, "-");
+	else if (percent < 1.0)
+		snprintf(buf, 32, "< 1 %%");
+	else
+		snprintf(buf, 32, "%.0f %%", percent);
+	return buf;
+}
+
 char *cli_seconds_up(double s, char *buf)
 {
 	int decimals = s >= 1000.0 ? 0 : s >= 1.0 ? 3 - (int)floor(log10(s)) : 6;

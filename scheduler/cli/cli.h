@@ -110,6 +110,9 @@ char *cli_number(double v, char *buf);  /* four significant digits, "-" for NaN;
 #define CLI_SPREAD_SIZE 80
 char *cli_spread(double mean, double sd, char *buf); /* mean and spread; buf of CLI_SPREAD_SIZE */
 char *cli_percent(double share, char *buf); /* "94.4 %", "-" for NaN; buf of 32 bytes */
+/* Whole percents, rounded down so that a chance never reads as a confidence that it does not reach: "60 %",
+ * "< 1 %", "-" for NaN; buf of 32 bytes. */
+char *cli_chance(double chance, char *buf);
 char *cli_seconds_up(double s, char *buf); /* rounded up, so that it can be promised when it is typed back */
 /* The text without control characters, which a terminal would obey; in a ring of 8 buffers. */
 const char *cli_clean(const char *text);

@@ -78,50 +78,6 @@ double decide_work_s(const struct decide_scene *s, const struct candidate *c, do
 
 /* ---- predictions ---- */
 
-/* What was learnt since the model was trained takes the place of its own quantile, as far as it carries. */
-static void correct(struct decide_rows *r, const struct decide_params *p)
-{
-	const struct conformal *c = &p->model->time.conformal;
-	enum adapt_source source;
-	double q;
-
-	r->adapt = p->scene ? p->scene->adapt : NULL;
-	r->bias = r->adapt ? adapt_bias(r->adapt, p->scene->type) : 1.0;
-	r->told = NAN;
-	if (conformal_quantile(c, p->confidence, &r->q, NULL))
-		r->q = NAN;
-	if (c->log && p->scene && p->scene->told &&
-	    adapt_quantile(p->scene->told, p->scene->type, p->confidence, r->q, &q, &source))
-		r->told = adapt_bias(p->scene->told, p->scene->type) * exp(q);
-	if (r->adapt && c->log && adapt_quantile(r->adapt, p->scene->type, p->confidence, r->q, &q, &source))
-		r->q = q;
-}
-
-/* The same for a model whose errors are not factors: its quantile depends on the time, and so does the score,
- * in the model's own units, of the factor that was learnt. */
-static double adapted_score(const struct decide_rows *r, double time_s)
-{
-	const struct conformal *c = &r->p->model->time.conformal;
-	double spread = c->base + c->slope * time_s, upper_s, q;
-	enum adapt_source source;
-
-	if (!(time_s > 0.0 && spread > 0.0))
-		return r->q;
-	upper_s = isnan(r->q) ? NAN : conformal_upper(c, r->q, time_s);
-	if (!adapt_quantile(r->adapt, r->p->scene->type, r->p->confidence,
-			    upper_s > 0.0 ? log(upper_s / time_s) : NAN, &q, &source))
-		return r->q;
-	return time_s * expm1(q) / spread;
-}
-
-double decide_guard_s(const struct decide_rows *r, const double *x, double time_s)
-{
-	const struct model *m = r->p->model;
-	double q = r->adapt && !m->time.conformal.log ? adapted_score(r, time_s) : r->q;
-
-	return isnan(q) || isnan(time_s) ? NAN : model_upper(m, &m->time, x, q, time_s);
-}
-
 int decide_rows_init(struct decide_rows *r, const struct decide_params *p, struct err *err)
 {
 	const struct model *m = p->model;
@@ -144,7 +100,7 @@ int decide_rows_init(struct decide_rows *r, const struct decide_params *p, struc
 	r->job = (struct job_values){ .number = r->number, .category = p->job->category };
 	if (p->scene && cpus >= 0 && isnan(r->number[cpus]))
 		r->number[cpus] = p->scene->cpus;
-	correct(r, p);
+	decide_bounds_init(r);
 	return 0;
 }
 
@@ -230,6 +186,7 @@ void decide_predict_all(struct decide_rows *r, const struct decide_load *load, s
 			c->model_s = time[i];
 			c->time_s = time[i] * r->bias;
 			c->guard_s = decide_guard_s(r, row, c->time_s);
+			c->chance = decide_chance(r, row, c);
 			c->accuracy = m->accuracy.predictor.ops ? accuracy[i] : NAN;
 			if (r->p->scene)
 				fill_shares(&m->time.predictor, row, c);
@@ -296,6 +253,9 @@ void decide_judge(const struct decide_params *p, struct candidate *c)
 		c->reasons |= REASON_NO_BOUND;
 	else if (objective && !(decide_needed_s(p, c) <= p->slo_s))
 		c->reasons |= REASON_SLO_EXCEEDED;
+	if (objective && by_bounds(p) && !isnan(c->chance)) /* rounding must not contradict the bound */
+		c->chance = decide_needed_s(p, c) <= p->slo_s ? fmax(c->chance, p->confidence)
+							      : fmin(c->chance, nextafter(p->confidence, 0));
 	c->feasible =
 		!(c->reasons & (REASON_NO_BOUND | REASON_SLO_EXCEEDED | REASON_UNSTABLE | REASONS_HARD));
 }
@@ -327,6 +287,24 @@ int decide_best(const struct decide_params *p, const struct decision *d)
 			if (c->feasible && most - c->accuracy <= noise &&
 			    c->time_s < d->candidate[best].time_s)
 				best = (int)i;
+		}
+	}
+	return best;
+}
+
+int decide_likeliest(const struct decision *d, double least_chance)
+{
+	double most = 0.0;
+	int best = -1;
+
+	for (size_t i = 0; i < d->n_candidates; i++) {
+		const struct candidate *c = &d->candidate[i];
+		double worth = c->chance * (isfinite(c->accuracy) ? c->accuracy : 1.0);
+
+		if (c->chance >= fmax(least_chance, DECIDE_NO_CHANCE) && worth > most &&
+		    !(c->reasons & (REASON_MEMORY | REASON_TOO_WIDE))) {
+			most = worth;
+			best = (int)i;
 		}
 	}
 	return best;
@@ -368,6 +346,7 @@ static void conclude(const struct decide_params *p, const struct decide_rows *ro
 	const struct policy_choice *by = p->scene ? p->scene->policy : NULL;
 	bool own_rule = by && by->policy->choose;
 	struct rng rng = by ? p->scene->rng : (struct rng){ 0 };
+	int offer;
 
 	d->chosen = own_rule ? by->policy->choose(by, d, accuracy_noise(p->model), &rng) : decide_best(p, d);
 	for (size_t i = 0; i < d->n_candidates; i++) {
@@ -388,6 +367,9 @@ static void conclude(const struct decide_params *p, const struct decide_rows *ro
 			c->reasons |= c->accuracy < d->candidate[d->chosen].accuracy ? REASON_LOWER_ACCURACY
 										     : REASON_SLOWER;
 	}
+	offer = d->chosen < 0 ? decide_likeliest(d, 0.0) : -1;
+	if (offer >= 0)
+		d->offer = d->candidate[offer];
 }
 
 /* Memory and width: what no prediction changes. */
@@ -438,6 +420,7 @@ int decide(const struct decide_params *p, struct decision *out, struct err *err)
 	out->n_candidates = 0;
 	out->chosen = -1;
 	out->smallest_slo_s = NAN;
+	out->offer.chance = NAN;
 	out->confidence = p->confidence;
 	status = check(p, n_batches, err);
 	if (!status && m)
@@ -453,6 +436,7 @@ int decide(const struct decide_params *p, struct decision *out, struct err *err)
 							.upper_s = NAN,
 							.model_s = NAN,
 							.accuracy = NAN,
+							.chance = NAN,
 							.memory_mb = NAN,
 							.work_s = NAN,
 							.cpu_share = NAN,

@@ -9,7 +9,7 @@
 #include "scheduler/core/adapt.h"
 #include "scheduler/core/policy.h"
 
-#define DECIDE_MAX_CANDIDATES 256 /* batches x numbers of epochs; a struct decision has 37 kB */
+#define DECIDE_MAX_CANDIDATES 256 /* batches x numbers of epochs; a struct decision has 39 kB */
 
 /* Reason bits: why a candidate is not feasible, or lost against the chosen one. */
 enum decide_reason {
@@ -40,6 +40,9 @@ struct candidate {
 	                                 objective that is promised. At least guard_s; NaN: no bound */
 	double model_s;               /* the model's time, before the corrections learnt since (adapt.h) */
 	double accuracy;              /* NaN without an accuracy model */
+	double chance;                /* the probability that wait and run time are at most the objective, in
+	                                 0..1; at least the confidence if they are by their bounds, and below
+	                                 it if not. NaN: no objective, or no residuals to tell from */
 	double memory_mb;             /* NaN: not known */
 	double work_s;                /* for the look-ahead: seconds it would take alone; NaN without a
 	                                 scene */
@@ -59,6 +62,8 @@ struct decision {
 	size_t n_candidates;
 	int chosen;                   /* index, -1: none feasible */
 	double smallest_slo_s;        /* the smallest objective that could have been promised; NaN: none */
+	struct candidate offer;       /* if none is feasible: what a job without a promise would best take
+	                                 (decide_likeliest()); its chance is NaN: there is none */
 	double confidence;
 };
 
@@ -124,6 +129,11 @@ struct decide_params {
 };
 
 int decide(const struct decide_params *p, struct decision *out, struct err *err);
+
+#define DECIDE_NO_CHANCE 0.02 /* a chance below this is as good as none */
+/* The candidate with the largest chance x accuracy (or chance, without accuracies) among those with at least
+ * this chance that fit the machine, whether or not they would break a promise now; -1: none. */
+int decide_likeliest(const struct decision *d, double least_chance);
 
 /* What a job with this work does to the others if it takes the seat of the scene, without a decision.
  * out_breaks: the id of the first job whose promise it breaks, or that is guarded and starts later; 0: none.

@@ -1,4 +1,4 @@
-/* Shared by decide.c and lookahead*.c only. */
+/* Shared by decide.c, bounds.c and lookahead.c only. */
 #ifndef SCHEDULER_CORE_DECIDE_INTERNAL_H
 #define SCHEDULER_CORE_DECIDE_INTERNAL_H
 
@@ -7,6 +7,8 @@
 
 /* Whatever the objective, such a candidate is not taken. */
 #define REASONS_HARD (REASON_MEMORY | REASON_BREAKS_PROMISE | REASON_TOO_WIDE | REASON_NOT_TRIED)
+
+#define DECIDE_LEVELS 16              /* confidences at which the distribution of times is known */
 
 struct decide_load {                  /* what a candidate is predicted to meet, itself included */
 	double njobs, processes;
@@ -21,6 +23,8 @@ struct decide_rows {
 	double q;                     /* score of the bounds, NaN: none; adapted where the model errs by a
 	                                 factor */
 	const struct adapt *adapt;    /* NULL: none */
+	double level[DECIDE_LEVELS], score[DECIDE_LEVELS]; /* both ascending; filled in by the first chance */
+	int n_levels;                 /* -1: not yet */
 	double told;                  /* the bound to tell over the model's own time, where it errs by a
 	                                 factor; NaN: none */
 	double number[SCHEMA_MAX_COLUMNS];
@@ -37,8 +41,13 @@ void decide_predict_one(struct decide_rows *r, const struct decide_load *load, s
 /* The same of all in as few passes as there is room for, with their bounds. load: one for each candidate.
  * With a scene the shares too. Accuracies rise with the epochs of a batch. */
 void decide_predict_all(struct decide_rows *r, const struct decide_load *load, struct decision *d);
+
+/* ---- bounds.c ---- */
+void decide_bounds_init(struct decide_rows *r);
 /* The bound of a time (the corrected one) of row x, as promises rest on it; NaN: there is none. */
 double decide_guard_s(const struct decide_rows *r, const double *x, double time_s);
+/* The chance that wait and time of the candidate, whose row is x, are within the objective. */
+double decide_chance(struct decide_rows *r, const double *x, const struct candidate *c);
 
 /* Work that takes time_s among `processes`. */
 double decide_work_s(const struct decide_scene *s, const struct candidate *c, double time_s,

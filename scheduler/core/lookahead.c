@@ -177,15 +177,16 @@ static void approximate(struct look *l)
 	for (size_t i = 0; i < d->n_candidates; i++)
 		load[i] = load_alone(s);
 	decide_predict_all(l->rows, load, d);
-	for (size_t i = 0; i < d->n_candidates; i++)
+	for (size_t i = 0; i < d->n_candidates; i++) {
 		load[i] = l->before ? load_without(l, &d->candidate[i], d->candidate[i].time_s) : load_now(l);
+		d->candidate[i].wait_s = l->wait_s;
+	}
 	if (l->n > 1)
 		decide_predict_all(l->rows, load, d);
 	for (size_t i = 0; i < d->n_candidates; i++) {
 		struct candidate *c = &d->candidate[i];
 
 		c->work_s = decide_work_s(s, c, c->time_s, load[i].processes);
-		c->wait_s = l->wait_s;
 		c->wait_upper_s = l->wait_s > 0.0 ? l->wait_s * ratio_of(c) : 0.0;
 		c->delays_s = NAN;
 	}
@@ -359,6 +360,7 @@ static int play_candidate(struct look *l, struct candidate *c, int plays, struct
 	c->guard_s = decide_guard_s(l->rows, x, c->time_s);
 	c->wait_s = own->start_s;
 	c->wait_upper_s = c->wait_s > 0.0 ? c->wait_s * ratio_of(c) : 0.0;
+	c->chance = decide_chance(l->rows, x, c);
 	if (l->before)
 		note_effects(l, c);
 	decide_judge(p, c);
@@ -453,6 +455,8 @@ static int play_sparingly(struct look *l, struct err *err)
 static void share_wait(struct look *l)
 {
 	const struct candidate *from = NULL;
+	const struct decide_load load = load_now(l);
+	double x[DECIDE_MAX_FEATURES];
 
 	for (size_t i = 0; i < l->d->n_candidates; i++)
 		if (l->w->played[i] && !isnan(l->d->candidate[i].work_s))
@@ -464,6 +468,8 @@ static void share_wait(struct look *l)
 			continue;
 		c->wait_s = from->wait_s;
 		c->wait_upper_s = c->wait_s > 0.0 ? c->wait_s * ratio_of(c) : 0.0;
+		decide_predict_one(l->rows, &load, c, x); /* for the row */
+		c->chance = decide_chance(l->rows, x, c);
 	}
 }
 

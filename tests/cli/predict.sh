@@ -65,6 +65,34 @@ run predict "$dir/s.model" "$dir/quoted.csv"
 says out '"say ""hi""",lenet5,1,1,64,' "quotes survive"
 says out '"name, with comma",network' "a comma in a header survives"
 
+# ---- chances ----
+awk -F, -v OFS=, 'NR == 1 { print $0, "limit"; next } { print $0, NR == 2 ? "" : NR == 3 ? 1e-3 : NR == 4 ? 1e9 : $7 }' \
+	"$data" >"$dir/limits.csv"
+that "the seventh column is the time" test "$(head -n 1 "$data" | cut -d, -f7)" = time_s
+expect 0 "a table with a column of limits" predict "$m" "$dir/limits.csv" --slo-column limit -o "$dir/c.csv"
+that "the chance is the last column" test "$(head -n 1 "$dir/c.csv")" = \
+	"$(head -n 1 "$dir/limits.csv"),predicted_time_s,upper_time_s,predicted_accuracy,extrapolated,chance"
+column "$dir/c.csv" chance >"$dir/chance"
+that "no limit, no chance" test -z "$(head -n 1 "$dir/chance")"
+that "no time and all the time" sh -c \
+	"sed -n 2,3p '$dir/chance' | tr '\n' ' ' | awk '{ exit !(\$1 < 0.01 && \$2 > 0.99) }'"
+that "chances lie in 0 to 1" awk 'NR > 1 && !($1 >= 0 && $1 <= 1) { bad = 1 } END { exit bad }' "$dir/chance"
+sed 1,3d "$dir/chance" | awk '{ s += $1 } END { exit !(s / NR > 0.3 && s / NR < 0.7) }'
+that "what a row took is within its distribution" test $? -eq 0
+awk -F, -v OFS=, 'NR == FNR { u[FNR] = $1; next } { print $0, FNR == 1 ? "limit" : u[FNR - 1] }' \
+	"$dir/upper" "$data" >"$dir/bounds.csv"
+run predict "$m" "$dir/bounds.csv" --slo-column limit
+column "$dir/out" chance | awk '!($1 >= 0.9 - 1e-9 && $1 < 0.93) { bad = 1 } END { exit bad }'
+that "the chance to stay within the bound at 90 % is 90 %" test $? -eq 0
+run predict "$m" "$dir/c.csv" --slo-column limit
+same "$dir/out" "$dir/c.csv" "chances are replaced as predictions are"
+expect 6 "a limit column that is not there" predict "$m" "$dir/limits.csv" --slo-column limt
+says err "limits.csv: there is no column 'limt' for --slo-column; did you mean 'limit'?" "the near name is told"
+awk -F, -v OFS=, 'NR == 6 { $10 = "soon" } { print }' "$dir/limits.csv" >"$dir/soon.csv"
+expect 6 "a limit that is no number" predict "$m" "$dir/soon.csv" --slo-column limit
+says err "soon.csv:6: column limit: 'soon' is not a number" "file, line and column are told"
+expect 2 "a column of limits for one job" predict "$m" --job network=lenet5,cpus=4,njobs=3 --slo-column limit
+
 make_table "$dir/large.csv" 5 60
 run predict "$m" "$dir/large.csv" -o "$dir/large.out"
 code_is 0 "a large table is predicted"
@@ -97,12 +125,25 @@ says err "the shortest SLO that could be promised at 90 %:" "refused: the smalle
 says out "bound above the SLO" "refused: the reason is told"
 least=$(sed -n 's/.*promised at 90 %: \([0-9.]*\) s$/\1/p' "$dir/err")
 expect 0 "the smallest SLO that was told can be met" predict "$m" --job $job --slo "${least:-x}"
+run predict "$m" --job $job --slo "$(awk -v s="${least:-0}" 'BEGIN { printf "%.3f", s * 0.99 }')"
+says out "chance" "with an SLO the chances are shown"
+says err "without a promise: " "just refused: the chance without a promise is told"
 below=$(awk -v s="${least:-0}" 'BEGIN { printf "%.3f", s * 0.99 }')
 expect 3 "one percent less can not" predict "$m" --job $job --slo "$below"
 expect 3 "an SLO that nothing can meet, as JSON" predict "$m" --job $job --slo 1s --json
 json "$dir/out" "refused in JSON: nothing chosen, the smallest SLO" \
 	"d['chosen'] is None and d['smallest_slo_s'] > 1 and d['headroom_s'] is None and
 	 all('slo_exceeded' in c['reasons'] for c in d['candidates'])"
+run predict "$m" --job $job --slo "$below" --json
+json "$dir/out" "JSON: chances of all candidates, and the best of them times accuracy as an offer" \
+	"all(0 <= c['chance'] < 0.9 for c in d['candidates']) and
+	 d['offer']['chance'] * d['offer']['accuracy'] == max(c['chance'] * c['accuracy'] for c in d['candidates'])
+	 and d['offer']['time_s'] > 0 and d['offer']['batch'] in [64, 128, 256, 512]"
+run predict "$m" --job $job --slo 2h --json
+json "$dir/out" "JSON: a feasible candidate has at least the chance of its confidence; no offer is needed" \
+	"all(c['chance'] >= 0.9 for c in d['candidates'] if c['feasible']) and d['offer'] is None"
+run predict "$m" --job $job --json
+json "$dir/out" "JSON: no objective, no chance" "all(c['chance'] is None for c in d['candidates'])"
 expect 3 "too few residuals for the confidence" predict "$m" --job $job --slo 2h --confidence 99.99%
 says err "test errors" "too few residuals: how many there are"
 expect 0 "-q prints the chosen value" predict "$m" --job $job --slo 2h -q

@@ -23,6 +23,7 @@ bool candidate_view_read(const struct json *v, struct candidate_view *out)
 		.time_s = cli_json_number(v, "time_s"),
 		.upper_s = cli_json_number(v, "upper_s"),
 		.accuracy = cli_json_number(v, "accuracy"),
+		.chance = cli_json_number(v, "chance"),
 		.memory_mb = cli_json_number(v, "memory_mb"),
 		.delays_s = cli_json_number(v, "delays_s"),
 		.headroom_s = cli_json_number(v, "headroom_s"),
@@ -55,6 +56,8 @@ bool decision_view_read(const struct json *v, struct decision_view *out)
 		.n_candidates = json_size(all),
 		.chosen = -1,
 	};
+	if (!candidate_view_read(json_get(v, "offer"), &out->offer))
+		out->offer.chance = NAN;
 	for (const struct json *c = json_first(all); c; c = json_next(c)) {
 		if (!candidate_view_read(c, &k))
 			return false;
@@ -186,6 +189,7 @@ static void table_header(const struct decision_view *d, struct cli_table *t)
 	else
 		cli_table_add(t, "bound (%g %%)", 100.0 * d->confidence);
 	cli_table_add(t, "accuracy");
+	cli_table_add(t, "chance");
 	cli_table_add(t, "headroom");
 	cli_table_add(t, "delays others");
 	cli_table_add(t, "why");
@@ -215,6 +219,7 @@ static void table_row(const struct decision_view *d, const struct candidate_view
 	cli_table_seconds(t, k->time_s);
 	cli_table_seconds(t, k->upper_s);
 	cli_table_number(t, k->accuracy);
+	cli_table_add(t, "%s", isnan(k->chance) ? "" : cli_chance(k->chance, buf));
 	cli_table_seconds(t, k->headroom_s);
 	cli_table_seconds(t, k->delays_s > 0.0 ? k->delays_s : NAN);
 	cli_table_add(t, "%s", strbuf_text(&why));
@@ -232,7 +237,7 @@ void decision_view_table(const struct decision_view *d, struct strbuf *out, bool
 	size_t n_left_out = 0;
 	long i = 0;
 
-	cli_table_init(&t, "lrrrrrrrrrl");
+	cli_table_init(&t, "lrrrrrrrrrrl");
 	table_header(d, &t);
 	for (const struct json *c = json_first(d->candidates); c; before = c, c = json_next(c), i++) {
 		if (!candidate_view_read(c, &k))

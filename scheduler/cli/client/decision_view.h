@@ -10,8 +10,8 @@
 #include "common/strbuf.h"
 
 struct candidate_view { /* NaN: not known */
-	double batch, epochs, lr, wait_s, wait_upper_s, time_s, upper_s, accuracy, memory_mb, delays_s,
-		headroom_s;
+	double batch, epochs, lr, wait_s, wait_upper_s, time_s, upper_s, accuracy, chance, memory_mb,
+		delays_s, headroom_s;
 	const char *breaks;
 	bool feasible, extrapolated;
 	const struct json *reasons;
@@ -24,6 +24,7 @@ struct decision_view { /* borrows from the JSON */
 	size_t n_candidates;
 	long chosen;                 /* -1: none */
 	struct candidate_view taken; /* the chosen one */
+	struct candidate_view offer; /* what it could take without a promise; its chance is NaN: no offer */
 };
 
 bool decision_view_read(const struct json *v, struct decision_view *out); /* false: it is not a decision */

@@ -1,5 +1,5 @@
-/* `postrider predict`: adds predictions to a table, or shows for one job what every batch size would do and
- * which one scheduler/core/decide.c chooses. */
+/* `postrider predict`: adds predictions to a table (predict_table.c), or shows for one job what every batch
+ * size would do and which one scheduler/core/decide.c chooses. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,151 +7,15 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
-#include "common/rng.h"
 #include "common/text/text.h"
 #include "scheduler/cli/cli.h"
+#include "scheduler/cli/model/predict_table.h"
 #include "scheduler/core/decide.h"
 
-/* Below this many rows, building the look-up tables costs more than walking the trees. */
-#define COMPILE_FROM_ROWS 1000
-
 struct options {
-	const char *job, *candidates;
+	const char *job, *candidates, *slo_column;
 	double slo_s, confidence;
 };
-
-/* ---- a table ---- */
-
-static const char *const appended[] = { "predicted_time_s", "upper_time_s", "predicted_accuracy",
-					"extrapolated", NULL };
-
-static bool is_appended(const char *column)
-{
-	for (size_t i = 0; appended[i]; i++) {
-		if (!strcmp(appended[i], column))
-			return true;
-	}
-	return false;
-}
-
-struct columns { /* one number a row */
-	double *x, *time, *accuracy;
-};
-
-/* Finding the shortest text of a number takes longer than predicting it, and the rows of a designed
- * experiment repeat a few predictions over and over. */
-#define MEMO_SLOTS 4096
-struct memo {
-	double value;
-	char text[32]; /* empty: nothing here yet */
-};
-
-static void put_number(struct strbuf *out, struct memo *memo, double v)
-{
-	struct rng hash = { 0 };
-	struct memo *slot;
-
-	if (isnan(v))
-		return;
-	memcpy(&hash.state, &v, sizeof v);
-	slot = &memo[rng_next(&hash) % MEMO_SLOTS];
-	if (!slot->text[0] || slot->value != v) {
-		slot->value = v;
-		text_shortest(v, slot->text);
-	}
-	strbuf_puts(out, slot->text);
-}
-
-static int put_table(struct strbuf *out, const struct csv *csv, const struct model *m, const struct table *t,
-		     const struct columns *p, bool bounded, double q, struct err *err)
-{
-	struct memo *memo = mem_calloc(MEMO_SLOTS, sizeof *memo);
-	size_t n_features = m->features->n;
-	bool has_accuracy = m->accuracy.predictor.ops != NULL;
-
-	if (!memo)
-		return err_nomem(err, NULL);
-	for (size_t c = 0; c < csv->n_columns; c++) {
-		if (is_appended(csv->header[c]))
-			continue;
-		csv_put(out, csv->header[c]);
-		strbuf_puts(out, ",");
-	}
-	strbuf_puts(out, "predicted_time_s,upper_time_s,predicted_accuracy,extrapolated\n");
-	for (size_t r = 0; r < t->n_rows; r++) {
-		for (size_t c = 0; c < csv->n_columns; c++) {
-			if (is_appended(csv->header[c]))
-				continue;
-			csv_put(out, csv_cell(csv, t->row[r], c));
-			strbuf_puts(out, ",");
-		}
-		put_number(out, memo, p->time[r]);
-		strbuf_puts(out, ",");
-		if (bounded)
-			put_number(out, memo, model_upper(m, &m->time, p->x + r * n_features, q, p->time[r]));
-		strbuf_puts(out, ",");
-		if (has_accuracy)
-			put_number(out, memo, p->accuracy[r]);
-		strbuf_puts(out, features_extrapolated(m->features, p->x + r * n_features) ? ",1\n" : ",0\n");
-	}
-	free(memo);
-	return 0;
-}
-
-static int predict_table(const struct cli *c, const struct options *o, struct model *m, struct strbuf *out,
-			 struct err *err)
-{
-	/* Rows that training left out are predicted, too: every row of the table is in the result. */
-	struct schema all_rows = *m->schema;
-	struct columns p = { 0 };
-	struct cli_input in = { 0 };
-	struct err no_bound = { 0 };
-	double q = NAN;
-	bool bounded, again = false;
-	int rc;
-
-	all_rows.exclude = NULL;
-	all_rows.n_excludes = 0;
-	rc = cli_input_open(
-		&in, c,
-		&(struct cli_input_params){ .path = c->arg[1], .schema = &all_rows, .keeps_columns = true },
-		err);
-	if (rc)
-		goto out;
-	for (size_t i = 0; i < in.csv->n_columns; i++)
-		again |= is_appended(in.csv->header[i]);
-	if (again)
-		cli_notice(c, "%s already has predictions; they are replaced", c->arg[1]);
-	bounded = !conformal_quantile(&m->time.conformal, o->confidence, &q, &no_bound);
-	if (!bounded)
-		cli_notice(c, "upper_time_s stays empty: %s", no_bound.text);
-	if (!m->accuracy.predictor.ops)
-		cli_notice(c, "predicted_accuracy stays empty: %s has no model of accuracy", c->arg[0]);
-	if (in.table->n_rows > COMPILE_FROM_ROWS) {
-		rc = model_compile(m, err);
-		if (rc)
-			goto out;
-	}
-	rc = features_encode_table(m->features, in.table, &p.x, err);
-	if (rc)
-		goto out;
-	p.time = mem_array(in.table->n_rows, sizeof *p.time);
-	p.accuracy = mem_array(in.table->n_rows, sizeof *p.accuracy);
-	if (!p.time || !p.accuracy) {
-		rc = err_nomem(err, "the predictions of %zu rows", in.table->n_rows);
-		goto out;
-	}
-	predictor_predict(&m->time.predictor, p.x, in.table->n_rows, p.time);
-	if (m->accuracy.predictor.ops)
-		predictor_predict(&m->accuracy.predictor, p.x, in.table->n_rows, p.accuracy);
-	rc = put_table(out, in.csv, m, in.table, &p, bounded, q, err);
-out:
-	free(p.x);
-	free(p.time);
-	free(p.accuracy);
-	cli_input_release(&in);
-	return rc;
-}
 
 /* ---- one job: what it says and what it must say ---- */
 
@@ -208,6 +72,15 @@ static int job_complete(const struct cli *c, const struct model *m, struct job_v
 	if (!need)
 		return err_nomem(err, NULL);
 	columns_needed(m, v, need);
+	if (m->features->other >= 0) {
+		size_t other = m->features->feature[m->features->other].source;
+
+		if (isnan(v->number[other])) {
+			v->number[other] = 0.0;
+			cli_notice(c, "%s is not in --job: no other work on the machine is assumed",
+				   schema_source_name(s, other));
+		}
+	}
 	for (size_t i = 0; i < s->n_columns; i++) {
 		if (!need[i] || (int)i == decision || job_values_given(v, i) ||
 		    fill_from_training(m, v, i, &taken))
@@ -318,6 +191,7 @@ static void json_candidate(struct json_writer *w, const struct model *m, const s
 	json_kv_number(w, "time_s", k->time_s);
 	json_kv_number(w, "upper_s", k->upper_s);
 	json_kv_number(w, "accuracy", k->accuracy);
+	json_kv_number(w, "chance", k->chance);
 	json_kv_bool(w, "feasible", k->feasible);
 	json_kv_bool(w, "extrapolated", k->extrapolated);
 	json_kv_open(w, "reasons", '[');
@@ -326,6 +200,16 @@ static void json_candidate(struct json_writer *w, const struct model *m, const s
 			json_put_string(w, decide_reason_text(reason_all[i]));
 	}
 	json_close(w, ']');
+	json_close(w, '}');
+}
+
+static void json_offer(struct json_writer *w, const struct model *m, const struct candidate *k)
+{
+	json_open(w, '{');
+	json_kv_number(w, m->schema->decision, k->decision);
+	json_kv_number(w, "chance", k->chance);
+	json_kv_number(w, "accuracy", k->accuracy);
+	json_kv_number(w, "time_s", k->time_s);
 	json_close(w, '}');
 }
 
@@ -347,6 +231,11 @@ static void print_json(struct strbuf *out, const struct cli *c, const struct mod
 		json_candidate(&w, m, &d->candidate[i]);
 	json_close(&w, ']');
 	json_kv_number(&w, "smallest_slo_s", d->smallest_slo_s);
+	json_put_key(&w, "offer");
+	if (isnan(d->offer.chance))
+		json_put_null(&w);
+	else
+		json_offer(&w, m, &d->offer);
 	json_kv_number(&w, "confidence", d->confidence);
 	json_kv_number(&w, "slo_s", a->slo_s);
 	json_kv_number(&w, "headroom_s", a->headroom_s);
@@ -372,12 +261,14 @@ static void print_people(struct strbuf *out, const struct cli *c, const struct m
 	struct cli_table t;
 	char x[32], y[32];
 
-	cli_table_init(&t, "lrrrrll");
+	cli_table_init(&t, isnan(a->slo_s) ? "lrrrrll" : "lrrrrrll");
 	cli_table_add(&t, " ");
 	cli_table_add(&t, "%s", m->schema->decision);
 	cli_table_add(&t, "time s");
 	cli_table_add(&t, "upper s (%g %%)", 100.0 * d->confidence);
 	cli_table_add(&t, "accuracy");
+	if (!isnan(a->slo_s))
+		cli_table_add(&t, "chance");
 	cli_table_add(&t, "feasible");
 	cli_table_add(&t, "why not");
 	for (size_t i = 0; i < d->n_candidates; i++) {
@@ -393,6 +284,8 @@ static void print_people(struct strbuf *out, const struct cli *c, const struct m
 		cli_table_add(&t, "%s", isnan(k->time_s) ? "" : cli_number(k->time_s, x));
 		cli_table_add(&t, "%s", isnan(k->time_s) ? "" : cli_number(k->upper_s, x));
 		cli_table_add(&t, "%s", isnan(k->accuracy) ? "" : cli_number(k->accuracy, x));
+		if (!isnan(a->slo_s))
+			cli_table_add(&t, "%s", isnan(k->chance) ? "" : cli_chance(k->chance, x));
 		cli_table_add(&t, "%s", k->feasible ? "yes" : "no");
 		cli_table_add(&t, "%s", strbuf_text(&why));
 		if ((int)i == d->chosen)
@@ -421,7 +314,7 @@ static void print_people(struct strbuf *out, const struct cli *c, const struct m
 static void say_rejected(const struct model *m, const struct answer *a)
 {
 	const struct decision *d = &a->decision;
-	char slo[32], least[32];
+	char slo[32], least[32], x[32], y[32];
 
 	fprintf(stderr, "postrider: rejected: no %s meets the SLO of %s at %g %%; ",
 		cli_clean(m->schema->decision), text_seconds(a->slo_s, slo), 100.0 * d->confidence);
@@ -433,6 +326,10 @@ static void say_rejected(const struct model *m, const struct answer *a)
 	else
 		fprintf(stderr, "the shortest SLO that could be promised at %g %%: %s\n",
 			100.0 * d->confidence, cli_seconds_up(d->smallest_slo_s, least));
+	if (!isnan(d->offer.chance))
+		fprintf(stderr, "postrider: without a promise: %s chance with %s %s\n",
+			cli_chance(d->offer.chance, x), cli_clean(m->schema->decision),
+			text_shortest(d->offer.decision, y));
 }
 
 static int predict_job(const struct cli *c, const struct options *o, struct model *m, struct strbuf *out,
@@ -501,13 +398,16 @@ int verb_predict(int argc, char **argv)
 		{ 0, "slo", CLI_DURATION, "TIME", "its time limit: 90, 90s, 15m, 2h, D-HH:MM:SS", &o.slo_s },
 		{ 0, "candidates", CLI_TEXT, "N,...", "batch sizes to choose from (default: the model's)",
 		  &o.candidates },
+		{ 0, "slo-column", CLI_TEXT, "NAME",
+		  "for a table: a column of time limits in seconds; adds the\nchance to meet them",
+		  &o.slo_column },
 		{ 0, "confidence", CLI_CONFIDENCE, "C",
 		  "confidence of the upper bounds (default: 0.9 or 90%)", &o.confidence },
 		{ 0 },
 	};
 	const struct cli_usage usage = {
 		.verb = "predict",
-		.synopsis = "MODEL DATA.csv [-o OUT.csv] [--confidence C]\n"
+		.synopsis = "MODEL DATA.csv [-o OUT.csv] [--slo-column NAME] [--confidence C]\n"
 			    "MODEL --job K=V,... [--slo TIME] [--candidates N,...] [--confidence C] [--json]",
 		.what = "Either adds predicted_time_s, upper_time_s, predicted_accuracy and extrapolated to "
 			"every\n"
@@ -542,11 +442,14 @@ int verb_predict(int argc, char **argv)
 				       c.json         ? "--json"
 				       : o.candidates ? "--candidates"
 						      : "--slo");
+	if (o.job && o.slo_column)
+		return cli_usage_error(&c, "--slo-column needs a table; the limit of one job is --slo");
 	rc = c.output ? cli_check_output(c.output, &err) : 0;
 	if (!rc)
 		rc = cli_model_open(c.arg[0], &m, &err);
 	if (!rc)
-		rc = o.job ? predict_job(&c, &o, m, &out, &code, &err) : predict_table(&c, &o, m, &out, &err);
+		rc = o.job ? predict_job(&c, &o, m, &out, &code, &err)
+			   : predict_table(&c, o.confidence, o.slo_column, m, &out, &err);
 	if (!rc && (out.len || out.failed))
 		rc = cli_write(c.output, &out, &err);
 	if (rc)

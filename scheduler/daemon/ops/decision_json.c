@@ -21,6 +21,7 @@ static void put_candidate(struct json_writer *w, const struct candidate *c, cons
 	json_kv_fixed(w, "time_s", c->time_s, 6);
 	json_kv_fixed(w, "upper_s", c->upper_s, 6);
 	json_kv_fixed(w, "accuracy", c->accuracy, 6);
+	json_kv_fixed(w, "chance", c->chance, 6);
 	json_kv_fixed(w, "memory_mb", c->memory_mb, 3);
 	json_kv_fixed(w, "delays_s", c->delays_s, 6);
 	if (c->breaks)
@@ -35,6 +36,23 @@ static void put_candidate(struct json_writer *w, const struct candidate *c, cons
 			json_put_string(w, decide_reason_text((enum decide_reason)(1u << i)));
 	}
 	json_close(w, ']');
+	json_close(w, '}');
+}
+
+/* What the job could take without a promise. */
+static void put_offer(struct json_writer *w, const struct decision *d)
+{
+	json_put_key(w, "offer");
+	if (d->chosen >= 0 || isnan(d->offer.chance)) {
+		json_put_null(w);
+		return;
+	}
+	json_open(w, '{');
+	json_kv_fixed(w, "batch", d->offer.decision, 6);
+	json_kv_fixed(w, "epochs", d->offer.epochs, 6);
+	json_kv_fixed(w, "chance", d->offer.chance, 6);
+	json_kv_fixed(w, "accuracy", d->offer.accuracy, 6);
+	json_kv_fixed(w, "time_s", d->offer.time_s, 6);
 	json_close(w, '}');
 }
 
@@ -55,6 +73,7 @@ void decision_json(struct json_writer *w, const struct decision *d, const struct
 	else
 		json_put_null(w);
 	json_kv_fixed(w, "smallest_slo_s", d->smallest_slo_s, 6);
+	put_offer(w, d);
 	json_kv_fixed(w, "took_us", a->took_us, 1);
 	json_kv_open(w, "candidates", '[');
 	for (size_t i = 0; i < d->n_candidates; i++)

@@ -110,6 +110,30 @@ TEST(test_false_alarms_are_ten_thousand_jobs_apart)
 	assert_ten_thousand(median, mean);
 }
 
+/* Jobs to a false alarm of a two-sided CUSUM with a slack of half a spread, by its threshold in spreads: exact
+ * figures (Montgomery, Introduction to Statistical Quality Control, section 9.1). Siegmund's approximation is 1
+ * % off, so the threshold 0.01; a factor of two would be 0.7. */
+TEST(test_thresholds_are_those_of_the_tables)
+{
+	static const struct {
+		double run_length, threshold;
+	} row[] = { { 168.0, 4.0 }, { 465.0, 5.0 } };
+
+	for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+		struct drift_params p = { .reference = { 0.0, log(1.2), SIZE_MAX },
+					  .shift = 0.2,
+					  .run_length = row[i].run_length };
+		struct drift_evidence e;
+		struct drift *d = NULL;
+
+		assert_int_equal(drift_new(&p, &d, NULL), 0);
+		drift_observe(d, -1, 10.0, 10.0);
+		assert_true(drift_evidence(d, DRIFT_POOLED, &e));
+		assert_true(fabs(e.threshold - row[i].threshold) < 0.02);
+		drift_free(d);
+	}
+}
+
 TEST(test_reference_is_that_of_the_scores)
 {
 	static double score[RESIDUALS];

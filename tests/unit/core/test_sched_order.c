@@ -411,3 +411,77 @@ TEST(test_the_safest_seat_is_behind_the_last_promise)
 	near(b.d.candidate[0].time_s, 12.5);
 	drop(&b);
 }
+
+/* As above, the first needs 163.3 s more and leaves no room beside the second, which has time enough to wait
+ * for it. The third stands behind the second, of a higher priority. Its 12.5 s end after 125 s if the second
+ * starts now, at most 150 s of the 190 s left; if the second waits, not before 175.8 s, at most 211 s. */
+TEST(test_a_promised_job_does_not_wait_if_that_breaks_the_promise_of_a_third)
+{
+	for (int third = 0; third < 2; third++) {
+		struct bed b;
+
+		make(&b, "postrider", 4);
+		assert_int_equal(submit_as(&b, 0, 1, &b64, 2, 250, 0), SCHED_PROMISED);
+		assert_int_equal(next(&b, 0), 1);
+		assert_int_equal(submit_as(&b, 0, 2, &b128, 2, 400, 1), SCHED_PROMISED);
+		if (third)
+			assert_int_equal(submit_as(&b, 0, 3, &b512, 2, 200, 0), SCHED_PROMISED);
+		assert_int_equal(sched_progress(b.s, 10 * S, 1, 0.02, NULL), 0);
+		assert_int_equal(next(&b, 10), third ? 2 : 0);
+		drop(&b);
+	}
+}
+
+/* The first job has 50 s left. Four of 50 s wait behind it whose deadlines, at 61, 121, 181 and 241 s, are
+ * lost, and one that has time. A job of 12.5 s needs 75 s before them all, which puts it behind the first
+ * deadline, where it needs 135 s, and so on: 195, 255, 315 s. The turn of the last one ends that. */
+TEST(test_an_offer_behind_lost_promises_is_the_last_turn)
+{
+	struct sched_restored r = { .promised = true };
+	struct bed b;
+
+	make(&b, "postrider", 2);
+	for (uint64_t id = 1; id <= 6; id++) {
+		r.request = job(&b, id, id == 1 ? 1e6 : id == 6 ? 1000 : 60 * (double)(id - 1) + 1);
+		r.request.batch = &b128;
+		r.request.n_batches = 1;
+		r.running = id == 1;
+		assert_int_equal(sched_restore(b.s, &r, NULL), 0);
+	}
+	assert_int_equal(submit_as(&b, 0, 9, &b512, 2, 20, 0), SCHED_REJECTED);
+	near(b.d.smallest_slo_s, 1000);
+	assert_int_equal(submit_as(&b, 0, 9, &b512, 2, b.d.smallest_slo_s, 0), SCHED_PROMISED);
+	drop(&b);
+}
+
+/* Two wide jobs wait for a window, and the first of them is due: it is to start when job 1 ends. Before that
+ * the promised job 2 reports little progress. After 160 s it has 221.7 s left, at most 266 s of 340 s; beside
+ * the wide job 321.7 s, at most 386 s. So the wide job gets a later seat. It is still the one that is due, and
+ * the other one is not. */
+TEST(test_a_due_job_that_gets_a_later_seat_stays_the_only_one_of_its_tenant)
+{
+	struct bed b;
+
+	make_with_window(&b, "postrider", 5);
+	submit_as(&b, 0, 1, &b32, 2, NAN, 0);
+	assert_int_equal(next(&b, 0), 1);
+	assert_int_equal(submit_as(&b, 0, 2, &b64, 2, 500, 0), SCHED_PROMISED);
+	assert_int_equal(next(&b, 0), 2);
+	submit_as(&b, 0, 3, &b64, 3, NAN, 0);
+	submit_as(&b, 0, 4, &b64, 3, NAN, 0);
+	assert_int_equal(next(&b, 0), 0);
+	assert_int_equal(next(&b, 100), 0);
+	assert_true(waiting(&b, 100, 3).due);
+	assert_false(waiting(&b, 100, 4).due);
+	assert_int_equal(sched_progress(b.s, 150 * S, 2, 0.2, NULL), 0);
+	assert_int_equal(sched_remove(b.s, 160 * S, 1, NULL), 0);
+	assert_int_equal(next(&b, 160), 0);
+	assert_int_equal(waiting(&b, 160, 3).why, SCHED_WAIT_HELD);
+	assert_int_equal(waiting(&b, 160, 3).job, 2);
+	assert_int_equal(next(&b, 170), 0);
+	assert_true(waiting(&b, 170, 3).due);
+	assert_false(waiting(&b, 170, 4).due);
+	assert_int_equal(sched_remove(b.s, 180 * S, 2, NULL), 0);
+	assert_int_equal(next(&b, 180), 3);
+	drop(&b);
+}

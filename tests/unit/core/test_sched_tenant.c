@@ -196,22 +196,25 @@ TEST(test_usage_counts_from_start_to_end)
 	drop(&b);
 }
 
-/* Whoever has the next turn stands higher after it, so equal tenants take turns. */
-TEST(test_the_order_of_starts_goes_around_the_tenants)
+/* A turn raises its tenant by window x cpus / weight: the first by 2,000, the second by 1,000 / 1.1. So the
+ * second has two turns, sometimes three, for one of the first. */
+TEST(test_the_order_of_starts_follows_what_each_tenant_will_run)
 {
-	const struct sched_tenant two[] = { { .weight = 1 }, { .weight = 1 } };
-	const uint64_t order[] = { 1, 3, 2, 4 };
-	struct sched_estimate e[4];
-	uint64_t id[4];
+	const struct sched_tenant two[] = { { .weight = 1 }, { .weight = 1.1 } };
+	const uint64_t order[] = { 1, 4, 5, 6, 2, 7, 8, 3, 9 };
+	struct sched_estimate e[9];
+	uint64_t id[9];
 	struct bed b;
 
 	make_for(&b, 2, two, 2);
-	for (uint64_t i = 1; i <= 4; i++)
-		submit_of(&b, 0, i, i > 2, 2, NAN);
-	assert_int_equal(sched_estimates(b.s, 0, id, e, 4), 4);
-	for (int i = 0; i < 4; i++) {
+	for (uint64_t i = 1; i <= 9; i++)
+		submit_of(&b, 0, i, i > 3, i > 3 ? 1 : 2, NAN);
+	assert_int_equal(sched_estimates(b.s, 0, id, e, 9), 9);
+	for (int i = 0; i < 9; i++)
 		assert_int_equal(id[i], order[i]);
-		near(e[i].start_s, 100 * i);
-	}
+	near(e[0].start_s, 0);
+	near(e[1].start_s, 100);
+	near(e[2].start_s, 100); /* narrow: beside it */
+	near(e[3].start_s, 200);
 	drop(&b);
 }

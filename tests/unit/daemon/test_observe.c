@@ -102,14 +102,28 @@ TEST_WITH(test_kept_promises_are_counted_by_confidence, open_one, close_one)
 
 TEST_WITH(test_a_job_that_failed_teaches_nothing, open_one, close_one)
 {
+	struct json *v;
 	uint64_t job;
 
 	(void)state;
 	start("");
 	job = client_submit(&c, KNOWN);
-	client_error(&c, "{\"op\":\"started\",\"job\":\"%llu\"}", (unsigned long long)job);
-	client_error(&c, "{\"op\":\"finished\",\"job\":\"%llu\",\"exit_code\":1}", (unsigned long long)job);
-	assert_true(stat_at("learning.since_training") == 0.0);
+	assert_string_equal(
+		client_error(&c, "{\"op\":\"started\",\"job\":\"%llu\"}", (unsigned long long)job), "");
+	assert_string_equal(
+		client_error(&c, "{\"op\":\"finished\",\"job\":\"%llu\",\"exit_code\":1,\"run_s\":1e-3}",
+			     (unsigned long long)job),
+		"");
+	for (int again = 0; again < 2; again++) { /* at its end, and when a restart goes through ended jobs */
+		assert_true(stat_at("learning.since_training") == 0.0);
+		v = client_ask(&c, "{\"op\":\"stats\"}");
+		assert_int_equal(json_size(json_path(v, "learning.kept")), 0);
+		assert_int_equal(json_size(json_path(v, "learning.types")), 0);
+		json_free(v);
+		client_close(&c);
+		local_restart(&l);
+		client_open(&c, &l);
+	}
 }
 
 TEST_WITH(test_a_stranger_is_promised_something_after_enough_of_its_kind, open_one, close_one)

@@ -112,6 +112,36 @@ TEST(test_early_stopping_stops_on_noise_and_generalises_as_well)
 	dataset_free(fresh);
 }
 
+/* Where there is nothing to learn, no round after the first few is better on the rows held back. They are
+ * dropped, however long the wait for a better one was. */
+TEST(test_early_stopping_drops_the_rounds_after_the_best)
+{
+	struct dataset *d = world_smooth(300, 6, 4.0, 0.0, 4);
+	struct predictor hasty, patient;
+	struct rng rng = rng_stream(3, 3);
+
+	for (size_t i = 0; i < d->n_rows; i++)
+		d->y[i] = rng_normal(&rng);
+	hasty = fit("trees=200,depth=4,rate=0.2,validation=0.3,patience=5", d);
+	patient = fit("trees=200,depth=4,rate=0.2,validation=0.3,patience=50", d);
+	assert_in_range(trees_of(&hasty), 1, 5);
+	assert_int_equal(trees_of(&patient), trees_of(&hasty));
+	predictor_release(&hasty);
+	predictor_release(&patient);
+	dataset_free(d);
+}
+
+/* Without noise every one of the first rounds is better, so the least patience goes on. */
+TEST(test_early_stopping_goes_on_while_rounds_are_better)
+{
+	struct dataset *d = world_smooth(300, 6, 0.0, 0.0, 4);
+	struct predictor p = fit("trees=200,depth=4,rate=0.1,validation=0.3,patience=1", d);
+
+	assert_true(trees_of(&p) > 20);
+	predictor_release(&p);
+	dataset_free(d);
+}
+
 TEST(test_subsample_draws_other_rows_each_round)
 {
 	struct dataset *d = world_smooth(200, 5, 1.0, 0.0, 6);

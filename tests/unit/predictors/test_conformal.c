@@ -105,6 +105,62 @@ TEST(test_a_confidence_outside_0_to_1_is_an_argument_error)
 	conformal_release(&c);
 }
 
+TEST(test_the_confidence_of_a_score_is_the_inverse_of_its_quantile)
+{
+	for (size_t n = 1; n < 200; n = n * 3 / 2 + 1) {
+		struct conformal c = ladder(n);
+		double q, before = 0.0;
+
+		for (int i = 1; i < 100; i++) {
+			double got, step = 1.0 / ((double)n + 1.0);
+
+			if (conformal_quantile(&c, i / 100.0, &q, NULL))
+				continue;
+			got = conformal_confidence(&c, q);
+			if (!(got >= i / 100.0 - 1e-12 && got < i / 100.0 + step + 1e-12))
+				fail_msg("%zu residuals, confidence %d %%: score %g, back %g", n, i, q, got);
+		}
+		for (q = -3.0 * (double)n; q <= 4.0 * (double)n; q += 0.01 * (double)n) {
+			double got = conformal_confidence(&c, q);
+
+			assert_true(got >= before && got <= 1.0);
+			before = got;
+		}
+		assert_true(conformal_confidence(&c, -INFINITY) == 0.0);
+		assert_true(conformal_confidence(&c, INFINITY) == 1.0);
+		conformal_release(&c);
+	}
+}
+
+TEST(test_the_confidence_between_two_scores_is_interpolated)
+{
+	struct conformal c = ladder(9), none = { 0 };
+
+	close_to(conformal_confidence(&c, 3.0), 0.3, 1e-12);
+	close_to(conformal_confidence(&c, 3.5), 0.35, 1e-12);
+	/* the median 5 and a tenth beyond 9: a tail of scale 4 / log 5 */
+	close_to(conformal_confidence(&c, 10.37), 1.0 - 0.1 * exp(-1.37 * log(5.0) / 4.0), 1e-12);
+	close_to(conformal_confidence(&c, 0.63), 0.1 * exp(-0.37 * log(5.0) / 4.0), 1e-12);
+	conformal_release(&c);
+	assert_true(isnan(conformal_confidence(&none, 1.0)));
+}
+
+TEST(test_the_score_of_a_limit_is_the_inverse_of_the_bound)
+{
+	struct conformal flat = { .base = 2.0, .slope = 0.3 }, log = { .base = 1.0, .log = true };
+
+	for (double q = -0.7; q < 1.0; q += 0.13) {
+		close_to(conformal_score_at(&flat, 10.0, conformal_upper(&flat, q, 10.0)), q, 1e-12);
+		close_to(conformal_score_at(&flat, -1.5, conformal_upper(&flat, q, -1.5)), q, 1e-12);
+		close_to(conformal_score_at(&log, 10.0, conformal_upper(&log, q, 10.0)), q, 1e-12);
+		close_to(conformal_narrowed(conformal_widened(q, 1.6), 1.6), q, 1e-12);
+	}
+	assert_true(conformal_score_at(&log, 10.0, 0.0) == -INFINITY);
+	assert_true(conformal_score_at(&log, 10.0, -1.0) == -INFINITY);
+	assert_true(conformal_narrowed(-0.1, 2.5) == -INFINITY); /* no score is widened to below 0 */
+	close_to(conformal_narrowed(0.5, 2.5), 0.2, 1e-12);
+}
+
 TEST(test_rows_without_a_prediction_are_left_out)
 {
 	const double y[] = { 1.0, 2.0, 3.0 }, p[] = { NAN, 1.5, NAN }, none[] = { NAN, NAN, NAN };

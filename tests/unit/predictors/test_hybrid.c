@@ -193,6 +193,43 @@ TEST(test_out_of_bag_bounds_hold_on_new_rows)
 	assert_true((double)held > 0.87 * (double)n && (double)held < 0.96 * (double)n);
 }
 
+/* Fitted to all rows, the queueing part is drawn to each of them. Its residuals are to be those of a model that
+ * has not seen the row; here all of these models are fitted. The forest is one leaf and adds nothing. */
+TEST(test_out_of_bag_residuals_are_those_of_rows_not_seen)
+{
+	struct dataset *all = world(1, 0.1, 5, 0.0), *d, *rest;
+	double own = 0.0, unseen = 0.0, out;
+	uint32_t row[96], other[96];
+	struct rng rng = rng_stream(2, 1);
+	struct predictor p;
+
+	for (uint32_t i = 0; i < 96; i++)
+		row[i] = i;
+	rng_shuffle(&rng, row, 96);
+	assert_int_equal(dataset_subset(all, row, 32, &d, NULL), 0);
+	p = fit_with(&hybrid_ops, "trees=100,min_samples_split=1000", d,
+		     (struct fit_context){ .seed = 1, .want_oob = true });
+	for (uint32_t i = 0; i < 32; i++) {
+		struct predictor without;
+		double e = log(d->y[i] / hybrid_ops.oob(p.self)[i]);
+
+		for (uint32_t k = 0; k < 31; k++)
+			other[k] = k + (k >= i);
+		assert_int_equal(dataset_subset(d, other, 31, &rest, NULL), 0);
+		without = fit_with(&queueing_ops, "", rest, (struct fit_context){ .seed = 1 });
+		predictor_predict(&without, d->x + i * d->n_features, 1, &out);
+		own += e * e;
+		unseen += log(d->y[i] / out) * log(d->y[i] / out);
+		predictor_release(&without);
+		dataset_free(rest);
+	}
+	printf("residuals: %.4f out of bag, %.4f of rows not seen\n", sqrt(own / 32.0), sqrt(unseen / 32.0));
+	assert_true(fabs(own / unseen - 1.0) < 0.1);
+	predictor_release(&p);
+	dataset_free(d);
+	dataset_free(all);
+}
+
 TEST(test_no_bag_no_out_of_bag)
 {
 	struct dataset *d = world(1, 0.05, 1, 0.1);
@@ -318,6 +355,11 @@ TEST(test_bounds_are_wider_outside_the_table)
 	/* a negative score (a low confidence) is never made lower */
 	assert_true(model_upper(&m, &m.time, high_b, -0.1, 200) >
 		    model_upper(&m, &m.time, inside, -0.1, 200));
+	for (double q = -0.4; q < 0.5; q += 0.11) { /* and the score of a bound is found again */
+		double upper = model_upper(&m, &m.time, high_b, q, 200);
+
+		assert_true(fabs(model_score_at(&m, &m.time, high_b, 200, upper) - q) < 1e-9);
+	}
 	m.time.widening = NULL;
 	assert_true(model_upper(&m, &m.time, both, 0.1, 200) == model_upper(&m, &m.time, inside, 0.1, 200));
 }

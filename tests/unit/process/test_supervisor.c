@@ -328,6 +328,27 @@ TEST(test_a_job_that_was_started_before_is_not_touched)
 	assert_string_equal(text_of(beside(&j, ".started")), before);
 }
 
+/* Where nothing can be written any more, it is still known that the job was started. */
+TEST(test_a_job_that_was_started_before_is_known_on_a_full_disk)
+{
+	struct rlimit as_it_was, none;
+	struct job j, again;
+
+	run(&j, "", "echo first");
+	again = j;
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &as_it_was), 0);
+	none = as_it_was;
+	none.rlim_cur = 0; /* the supervisor inherits it */
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+	begin(&again, "--job 7", "echo second");
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &as_it_was), 0);
+	listen_to(&again);
+	end(&again);
+	assert_int_equal(again.code, SUPERVISOR_LOST_RACE);
+	assert_string_equal(again.report, "");
+	assert_string_equal(said(&j), "first\n");
+}
+
 /* A link to nowhere is not seen by the look before the fork, but it cannot be replaced by link(2). */
 TEST(test_the_loser_of_a_race_changes_nothing)
 {

@@ -255,6 +255,26 @@ TEST(test_replications_that_agree_are_not_taken_for_certain)
 	compare_free(r);
 }
 
+/* Few jobs miss, and not the same number in each replication: Student's interval goes beyond 1. */
+TEST(test_no_interval_of_a_share_goes_beyond_1)
+{
+	struct compare_result *r;
+	struct interval v;
+	struct bed b;
+	double own[3];
+
+	bed_init(&b, "fixed:64", 3);
+	what_if_set(&b.p.what, WHAT_SLO, 0.05, NULL);
+	r = run_or_fail(&b.p);
+	for (size_t k = 0; k < 3; k++)
+		own[k] = value(r, 0, k, METRIC_ATTAINMENT_ALL);
+	v = metrics_interval(own, 3, 0.95);
+	assert_true(v.mean < 1.0 && v.high > 1.0);
+	assert_true(r->policy[0].metric[METRIC_ATTAINMENT_ALL].high == 1.0);
+	assert_true(r->policy[0].metric[METRIC_ATTAINMENT_ALL].low == v.low);
+	compare_free(r);
+}
+
 /* ---- traces and worlds ---- */
 
 TEST(test_a_generated_trace_is_drawn_anew)

@@ -314,6 +314,36 @@ TEST(test_batches_that_wait_share_a_transaction)
 	assert_int_equal(sql_number(dir, "SELECT value FROM meta WHERE name='batch'"), 100);
 }
 
+/* Another program holds the file, so twenty batches of 1 MiB gather. They go into transactions of at most 8
+ * MiB: one that waits already, and at least two more. */
+TEST(test_a_transaction_is_not_larger_than_8_mib)
+{
+	const char *dir = memory_dir();
+	size_t len = (size_t)1 << 20;
+	char *text = malloc(len);
+	struct store *s = open_store(dir);
+	struct store_stats stats;
+	struct err err = { 0 };
+	sqlite3 *other = NULL;
+
+	assert_non_null(text);
+	memset(text, ' ', len - 1);
+	text[len - 1] = '\0';
+	assert_int_equal(sqlite3_open(support_path(dir, "postrider.db"), &other), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+	for (uint64_t i = 1; i <= 20; i++) {
+		assert_int_equal(store_add_decision(s, i, NOON, "arrival", text, &err), 0);
+		store_commit(s);
+	}
+	assert_int_equal(sqlite3_close(other), SQLITE_OK);
+	commit_all(s);
+	store_stats(s, &stats);
+	assert_int_equal(stats.rows, 20);
+	assert_true(stats.commits >= 3);
+	store_close(s);
+	free(text);
+}
+
 TEST(test_undo_forgets_what_came_after_the_mark)
 {
 	const char *dir = fresh_dir();

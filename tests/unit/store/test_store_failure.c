@@ -407,6 +407,33 @@ TEST_WITH(test_older_copy_put_in_place_is_noticed, NULL, disarm)
 	store_close(s);
 }
 
+/* A file of version 1 in its place, with more commits than were confirmed here. It stays as it is. */
+TEST_WITH(test_a_repair_refuses_a_file_of_another_version, NULL, disarm)
+{
+	const char *dir = memory_dir();
+	struct store *s = open_store(dir);
+	struct err err = { 0 };
+
+	assert_int_equal(add_all(s, 1), 0);
+	commit_all(s);
+	store_fail_at(1, false, false);
+	assert_int_equal(add_all(s, 2), 0);
+	assert_true(wait_ticket(s, store_commit(s)));
+	assert_true(store_failed(s, NULL));
+	unlink(support_path(dir, "postrider.db"));
+	unlink(support_path(dir, "postrider.db-wal"));
+	unlink(support_path(dir, "postrider.db-shm"));
+	sql_run(dir, "CREATE TABLE meta(name TEXT PRIMARY KEY NOT NULL, value ANY) STRICT, WITHOUT ROWID;"
+		     "INSERT INTO meta VALUES('batch',17),('schema_version',1);"
+		     "PRAGMA user_version=1; PRAGMA application_id=1347572292");
+	assert_false(repair_store(s));
+	assert_true(store_failed(s, &err));
+	assert_int_equal(err.code, ERR_FORMAT);
+	assert_non_null(strstr(err.text, "is not the file it was"));
+	store_close(s);
+	assert_int_equal(sql_number(dir, "SELECT journal_mode='delete' FROM pragma_journal_mode"), 1);
+}
+
 TEST_WITH(test_repair_looks_whether_the_disk_kept_what_it_was_given, NULL, disarm)
 {
 	const char *dir = memory_dir();

@@ -147,7 +147,7 @@ TEST(test_what_is_no_database_is_refused)
 	assert_refused(dir, ERR_FORMAT, "is a folder");
 	dir = fresh_dir();
 	assert_int_equal(mkfifo(support_path(dir, "postrider.db"), 0600), 0);
-	assert_refused(dir, ERR_FORMAT, "no regular file");
+	assert_refused(dir, ERR_FORMAT, "a special file");
 }
 
 TEST(test_truncated_database_is_refused)
@@ -460,4 +460,54 @@ TEST(test_a_state_or_verdict_that_does_not_exist_is_damage)
 		assert_non_null(strstr(err.text, "job 7"));
 		store_close(s);
 	}
+}
+
+/* A column of text that must be there: first the rule goes, then the value, and the rule comes back if it is
+ * to. */
+static void lose_type(const char *dir, bool rule_stays)
+{
+	const char *rule = "PRAGMA writable_schema=ON; UPDATE sqlite_schema SET "
+			   "sql=replace(sql,'type TEXT%s,','type TEXT%s,') WHERE name='jobs'";
+	char sql[200];
+
+	snprintf(sql, sizeof sql, rule, " NOT NULL", "");
+	sql_run(dir, sql);
+	sql_run(dir, "UPDATE jobs SET type=NULL");
+	snprintf(sql, sizeof sql, rule, "", " NOT NULL");
+	if (rule_stays)
+		sql_run(dir, sql);
+}
+
+TEST(test_damage_that_the_check_finds_is_told)
+{
+	const char *dir = fresh_dir();
+
+	fill(dir, 1);
+	lose_type(dir, true);
+	assert_refused(dir, ERR_FORMAT, "is damaged: NULL value in jobs.type");
+}
+
+/* The check does not find this one. */
+TEST(test_a_row_without_its_type_is_damage)
+{
+	const char *dir = fresh_dir();
+	struct err err = { 0 };
+	struct store *s;
+
+	fill(dir, 1);
+	lose_type(dir, false);
+	s = open_store(dir);
+	assert_int_equal(store_each_live(s, not_called, NULL, &err), -ERR_FORMAT);
+	assert_non_null(strstr(err.text, "job 1 has no type"));
+	store_close(s);
+}
+
+/* A copy of the file alone has all there is. */
+TEST(test_a_close_leaves_no_log_behind)
+{
+	const char *dir = fresh_dir();
+
+	fill(dir, 3);
+	assert_int_not_equal(access(support_path(dir, "postrider.db-wal"), F_OK), 0);
+	assert_int_equal(sql_number(dir, "SELECT count(*) FROM jobs"), 3);
 }

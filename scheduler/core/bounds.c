@@ -1,0 +1,147 @@
+/* What a decision knows of the distribution of a time: its bound at the confidence asked for, and the chance
+ * that it stays within a limit. Both come from the residuals of the model and from what was learnt since
+ * (adapt.h). */
+#include <math.h>
+
+#include "scheduler/core/decide_internal.h"
+
+/* ---- bounds ---- */
+
+/* What was learnt since the model was trained takes the place of its own quantile, as far as it carries. */
+void decide_bounds_init(struct decide_rows *r)
+{
+	const struct decide_params *p = r->p;
+	const struct conformal *c = &p->model->time.conformal;
+	enum adapt_source source;
+	double q;
+
+	r->adapt = p->scene ? p->scene->adapt : NULL;
+	r->bias = r->adapt ? adapt_bias(r->adapt, p->scene->type) : 1.0;
+	r->told = NAN;
+	r->n_levels = -1;
+	if (conformal_quantile(c, p->confidence, &r->q, NULL))
+		r->q = NAN;
+	if (c->log && p->scene && p->scene->told &&
+	    adapt_quantile(p->scene->told, p->scene->type, p->confidence, r->q, &q, &source))
+		r->told = adapt_bias(p->scene->told, p->scene->type) * exp(q);
+	if (r->adapt && c->log && adapt_quantile(r->adapt, p->scene->type, p->confidence, r->q, &q, &source))
+		r->q = q;
+}
+
+/* The same for a model whose errors are not factors: its quantile (q at this confidence) depends on the time,
+ * and so does the score, in the model's own units, of the factor that was learnt. */
+static double adapted_score(const struct decide_rows *r, double confidence, double model_q, double time_s)
+{
+	const struct conformal *c = &r->p->model->time.conformal;
+	double spread = c->base + c->slope * time_s, upper_s, q;
+	enum adapt_source source;
+
+	if (!(time_s > 0.0 && spread > 0.0))
+		return model_q;
+	upper_s = isnan(model_q) ? NAN : conformal_upper(c, model_q, time_s);
+	if (!adapt_quantile(r->adapt, r->p->scene->type, confidence,
+			    upper_s > 0.0 ? log(upper_s / time_s) : NAN, &q, &source))
+		return model_q;
+	return time_s * expm1(q) / spread;
+}
+
+double decide_guard_s(const struct decide_rows *r, const double *x, double time_s)
+{
+	const struct model *m = r->p->model;
+	double q = r->adapt && !m->time.conformal.log ? adapted_score(r, r->p->confidence, r->q, time_s)
+						      : r->q;
+
+	return isnan(q) || isnan(time_s) ? NAN : model_upper(m, &m->time, x, q, time_s);
+}
+
+/* ---- chances ---- */
+
+/* The score at a confidence; NaN: neither the model nor what was learnt carries it. */
+static double level_score(const struct decide_rows *r, double confidence, double time_s)
+{
+	const struct conformal *c = &r->p->model->time.conformal;
+	enum adapt_source source;
+	double q, adapted;
+
+	if (conformal_quantile(c, confidence, &q, NULL))
+		q = NAN;
+	if (!c->log)
+		return adapted_score(r, confidence, q, time_s);
+	return adapt_quantile(r->adapt, r->p->scene->type, confidence, q, &adapted, &source) ? adapted : q;
+}
+
+#define GRID (DECIDE_LEVELS - 1)
+
+/* Fills in the distribution at some confidences, the one asked for among them. What was learnt moves each of
+ * them by itself (adapt.h), so the scores are made to rise; the one that promises rest on stays. */
+static void find_levels(struct decide_rows *r, double time_s)
+{
+	static const double grid[GRID] = { 0.02, 0.05, 0.1,  0.2, 0.3,  0.4,  0.5, 0.6,
+					   0.7,  0.8,  0.85, 0.9, 0.95, 0.98, 0.99 };
+	double asked = r->p->confidence;
+	bool inserted = false;
+	int n = 0, own = 0;
+
+	for (int k = 0; k < GRID || !inserted;) {
+		bool is_own = !inserted && (k == GRID || asked <= grid[k]);
+		double level = is_own ? asked : grid[k], score = level_score(r, level, time_s);
+
+		k += !is_own || (k < GRID && grid[k] == asked);
+		inserted |= is_own;
+		if (isnan(score))
+			continue;
+		own = is_own ? n : own;
+		r->level[n] = level;
+		r->score[n++] = score;
+	}
+	for (int i = own + 1; i < n; i++)
+		r->score[i] = fmax(r->score[i], r->score[i - 1]);
+	for (int i = own - 1; i >= 0; i--)
+		r->score[i] = fmin(r->score[i], r->score[i + 1]);
+	r->n_levels = n;
+}
+
+/* What is left of a share after `past` beyond the outermost score, as in an exponential tail through that
+ * score and a middle one, where the shares are `outer` and `inner`. */
+static double tail_left(double distance, double inner, double outer, double past)
+{
+	double scale = distance / log(inner / outer);
+
+	return scale > 0.0 ? outer * exp(-past / scale) : isinf(past) ? 0.0 : outer;
+}
+
+/* The share of times whose score is at most this. */
+static double share_at(const struct decide_rows *r, double score)
+{
+	const double *level = r->level, *s = r->score;
+	int n = r->n_levels, k = 0, middle = n / 2;
+
+	if (!n)
+		return NAN;
+	while (k < n && s[k] <= score)
+		k++;
+	if (k == 0)
+		return tail_left(s[middle] - s[0], level[middle], level[0], s[0] - score);
+	if (k == n)
+		return 1.0 - tail_left(s[n - 1] - s[middle], 1.0 - level[middle], 1.0 - level[n - 1],
+				       score - s[n - 1]);
+	return level[k - 1] + (level[k] - level[k - 1]) * (score - s[k - 1]) / (s[k] - s[k - 1]);
+}
+
+double decide_chance(struct decide_rows *r, const double *x, const struct candidate *c)
+{
+	const struct model *m = r->p->model;
+	double slo_s = r->p->slo_s, limit_s;
+
+	if (isnan(slo_s) || isnan(c->time_s))
+		return NAN;
+	/* a wait is stretched as the time is (lookahead.c) */
+	limit_s = c->time_s > 0.0 ? slo_s * (c->time_s / (c->wait_s + c->time_s)) : slo_s - c->wait_s;
+	if (!(limit_s > 0.0))
+		return m->time.conformal.n ? 0.0 : NAN;
+	if (!r->adapt)
+		return model_chance(m, &m->time, x, c->time_s, limit_s);
+	if (r->n_levels < 0 || !m->time.conformal.log)
+		find_levels(r, c->time_s);
+	return share_at(r, model_score_at(m, &m->time, x, c->time_s, limit_s));
+}
