@@ -247,7 +247,7 @@ static int training_fit(const struct training *g, const struct training_table *t
 	p.grid = &time_grid;
 	p.accuracy_grid = &accuracy_grid;
 	p.ctx.stop = g->w->stop;
-	p.data_name = "runs and observations";
+	p.data_name = MODEL_LEARNT_FROM_JOBS;
 	p.created = created;
 	p.program = g->w->program;
 	rc = train_model(&p, out, &report, err);
