@@ -331,8 +331,7 @@ void queue_model_remark(const struct queue_model *m, char *out, size_t size)
 		snprintf(out + used, size - used,
 			 "%stoo few runs had more processes than cores, so waiting elsewhere counts as cpu",
 			 used ? "; " : "");
-	else if (m->c.state[CALIBRATE_DELAY_RECORD] == CALIBRATE_STATED &&
-		 m->c.value[CALIBRATE_START] > 0.0)
+	else if (m->c.state[CALIBRATE_DELAY_RECORD] == CALIBRATE_STATED && m->c.value[CALIBRATE_START] > 0.0)
 		snprintf(out + used, size - used,
 			 "%sall runs had as many records, so waiting per record counts as start-up",
 			 used ? "; " : "");
