@@ -352,10 +352,11 @@ static int resolve(const char *name, struct schema *s, size_t index, struct err 
 			if (!strcmp(s->derived[i].name, d->of[k]))
 				found = (int)(s->n_columns + i);
 		if (found < 0)
-			return err_fail(err, ERR_FORMAT,
-					"%s: derived column '%s': %s of '%s', which is no column before it%s",
-					name, d->name, schema_op_name[d->op], d->of[k],
-					hint(s, d->of[k], index, near));
+			return err_fail(
+				err, ERR_FORMAT,
+				"%s: derived column '%s': %s of '%s', which is not a column before it%s",
+				name, d->name, schema_op_name[d->op], d->of[k],
+				hint(s, d->of[k], index, near));
 		if ((size_t)found < s->n_columns && s->column[found].kind == COLUMN_CATEGORY)
 			return err_fail(err, ERR_FORMAT,
 					"%s: derived column '%s': %s of '%s', which is a category", name,

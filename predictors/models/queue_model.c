@@ -170,7 +170,7 @@ int queue_map_load(struct reader *r, size_t n_features, struct queue_map *out, s
 	}
 	if (r->failed || !good || m.at[ROLE_BATCH] < 0 || m.at[ROLE_CPUS] < 0)
 		return err_fail(err, ERR_FORMAT,
-				"the columns of the queueing model are no columns of this file");
+				"the columns of the queueing model are not columns of this file");
 	*out = m;
 	return 0;
 }
@@ -387,7 +387,7 @@ int queue_model_load(struct reader *r, size_t n_features, struct queue_model *ou
 	c->sd = read_f64(r);
 	c->mape = read_f64(r);
 	if (r->failed || !good)
-		return err_fail(err, ERR_FORMAT, "the parameters of the queueing model are no costs");
+		return err_fail(err, ERR_FORMAT, "the parameters of the queueing model are not costs");
 	*out = m;
 	return 0;
 }

@@ -162,7 +162,7 @@ static int make_file(const char *path, struct err *err)
 			return 0;
 		return err_fail(err, ERR_FORMAT, "%s is %s, not a database: move it away",
 				text_tail(path, PATH_SHOWN),
-				S_ISDIR(st.st_mode) ? "a folder" : "no regular file");
+				S_ISDIR(st.st_mode) ? "a folder" : "a special file");
 	}
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)

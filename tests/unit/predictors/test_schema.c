@@ -331,9 +331,9 @@ TEST(test_contradictions_say_which_names)
 		"did you mean 'batch'?");
 	refuses("{\"columns\":[" BATCH
 		"],\"derived\":[{\"name\":\"x\",\"log\":\"y\"},{\"name\":\"y\",\"log\":\"batch\"}]," REST "}",
-		"no column before it");
+		"not a column before it");
 	refuses("{\"columns\":[" BATCH "],\"derived\":[{\"name\":\"x\",\"log\":\"x\"}]," REST "}",
-		"no column before it");
+		"not a column before it");
 	refuses("{\"columns\":[" NETWORK "," BATCH
 		"],\"derived\":[{\"name\":\"x\",\"product\":[\"batch\",\"network\"]}]," REST "}",
 		"product of 'network', which is a category");
