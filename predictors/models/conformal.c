@@ -188,14 +188,15 @@ int conformal_quantile(const struct conformal *c, double confidence, double *out
 }
 
 /* What is left of the outermost step after `past` beyond it. An exponential tail that has half of the runs
- * beyond the median and one of n + 1 beyond the outermost score has its scale from the distance of the two. */
+ * beyond the median and one of n + 1 beyond the outermost score has its scale from the distance of the two. NaN:
+ * the scores have no spread. */
 static double tail_left(const struct conformal *c, double outermost, double past)
 {
 	double scale = fabs(outermost - c->score[c->n / 2]) / log(((double)c->n + 1.0) / 2.0);
 
 	if (isinf(past))
 		return 0.0;
-	return scale > 0.0 ? exp(-past / scale) : 1.0; /* no spread, or one score: nothing is known past it */
+	return scale > 0.0 ? exp(-past / scale) : NAN;
 }
 
 double conformal_confidence(const struct conformal *c, double q)
@@ -213,10 +214,10 @@ double conformal_confidence(const struct conformal *c, double q)
 		else
 			high = middle;
 	}
-	if (low == 0)
-		share = step * tail_left(c, c->score[0], c->score[0] - q);
-	else if (low == c->n)
-		share = 1.0 - step * tail_left(c, c->score[c->n - 1], q - c->score[c->n - 1]);
+	if (low == 0) /* without a spread, no run was ever faster */
+		share = step * fmax(tail_left(c, c->score[0], c->score[0] - q), 0.0);
+	else if (low == c->n) /* and so many are known not to be slower */
+		share = 1.0 - step * fmin(tail_left(c, c->score[c->n - 1], q - c->score[c->n - 1]), 1.0);
 	else
 		share = step * ((double)low + (q - c->score[low - 1]) / (c->score[low] - c->score[low - 1]));
 	return fmin(share, 1.0);

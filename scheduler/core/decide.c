@@ -295,7 +295,7 @@ int decide_best(const struct decide_params *p, const struct decision *d)
 	return best;
 }
 
-int decide_likeliest(const struct decision *d, double least_chance)
+int decide_likeliest(const struct decision *d, double least_chance, unsigned reasons)
 {
 	double most = 0.0;
 	int best = -1;
@@ -305,7 +305,7 @@ int decide_likeliest(const struct decision *d, double least_chance)
 		double worth = c->chance * (isfinite(c->accuracy) ? c->accuracy : 1.0);
 
 		if (c->chance >= fmax(least_chance, DECIDE_NO_CHANCE) && worth > most &&
-		    !(c->reasons & (REASON_MEMORY | REASON_TOO_WIDE))) {
+		    !(c->reasons & reasons)) {
 			most = worth;
 			best = (int)i;
 		}
@@ -370,7 +370,7 @@ static void conclude(const struct decide_params *p, const struct decide_rows *ro
 			c->reasons |= c->accuracy < d->candidate[d->chosen].accuracy ? REASON_LOWER_ACCURACY
 										     : REASON_SLOWER;
 	}
-	offer = d->chosen < 0 ? decide_likeliest(d, 0.0) : -1;
+	offer = d->chosen < 0 ? decide_likeliest(d, 0.0, REASONS_NO_ROOM) : -1;
 	if (offer >= 0)
 		d->offer = d->candidate[offer];
 }
