@@ -20,7 +20,8 @@ static const char default_text[] =
 	"{\"name\":\"njobs\",\"kind\":\"number\"},"
 	"{\"name\":\"batch\",\"kind\":\"number\"},"
 	"{\"name\":\"epochs\",\"kind\":\"number\",\"optional\":true},"
-	"{\"name\":\"samples\",\"kind\":\"number\",\"optional\":true}],"
+	"{\"name\":\"samples\",\"kind\":\"number\",\"optional\":true},"
+	"{\"name\":\"" SCHEMA_OTHER_COLUMN "\",\"kind\":\"number\",\"optional\":true}],"
 	"\"derived\":[{\"name\":\"processes\",\"product\":[\"cpus\",\"njobs\"]}],"
 	"\"decision\":\"batch\","
 	"\"targets\":{\"time\":\"time_s\",\"accuracy\":\"accuracy\"},"
@@ -390,7 +391,9 @@ static int check_decision(const char *name, const struct schema *s, struct err *
 /* {"cpus": "executors"}: the columns must be numbers, factors or derived. The batch is the decision. */
 static void read_roles(struct fields *f, struct schema *s)
 {
-	static const char *const known[] = { "cpus", "njobs", "processes", "epochs", "samples", NULL };
+	static const char *const known[] = {
+		"cpus", "njobs", "processes", "epochs", "samples", "other", NULL
+	};
 	char near[TEXT_HINT];
 	struct fields roles;
 

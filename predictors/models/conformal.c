@@ -269,14 +269,16 @@ int conformal_quantile(const struct conformal *c, double confidence, double *out
 }
 
 /* What is left of a tail of `share` after `past` beyond its quantile. An exponential tail that has half of the
- * runs beyond the median and this share beyond the quantile has its scale from the distance of the two. */
-static double tail_left(const struct conformal *c, double share, double quantile, double past)
+ * runs beyond the median and this share beyond the quantile has its scale from the distance of the two. Scores
+ * without any spread: `otherwise`. */
+static double tail_left(const struct conformal *c, double share, double quantile, double past,
+			double otherwise)
 {
 	double scale = fabs(quantile - c->at[49]) / log(0.5 / share);
 
 	if (isinf(past))
 		return 0.0;
-	return scale > 0.0 ? share * exp(-past / scale) : share; /* no spread: nothing is known past it */
+	return scale > 0.0 ? share * exp(-past / scale) : otherwise;
 }
 
 double conformal_confidence(const struct conformal *c, double q)
@@ -297,11 +299,11 @@ double conformal_confidence(const struct conformal *c, double q)
 		else
 			high = middle;
 	}
-	if (low == 0)
-		return tail_left(c, 0.01, c->at[0], c->at[0] - q);
+	if (low == 0) /* without a spread, no run was ever faster */
+		return tail_left(c, 0.01, c->at[0], c->at[0] - q, 0.0);
 	from = grid_confidence(low - 1);
-	if (low == n)
-		return 1.0 - tail_left(c, 1.0 - from, c->at[n - 1], q - c->at[n - 1]);
+	if (low == n) /* and so many are known not to be slower */
+		return 1.0 - tail_left(c, 1.0 - from, c->at[n - 1], q - c->at[n - 1], 1.0 - from);
 	to = grid_confidence(low);
 	return from + (to - from) * (q - c->at[low - 1]) / (c->at[low] - c->at[low - 1]);
 }

@@ -318,7 +318,8 @@ static void check_type_against_model(struct check *k, const struct model *m, con
 	for (size_t i = 0; i < s->n_columns; i++) {
 		const struct job_param *p = param_of_source(t, s, i);
 		bool ours = !strcmp(s->column[i].name, s->decision) || (int)i == schema_role(s, ROLE_CPUS) ||
-			    (int)i == schema_role(s, ROLE_NJOBS) || (int)i == schema_role(s, ROLE_PROCESSES);
+			    (int)i == schema_role(s, ROLE_NJOBS) ||
+			    (int)i == schema_role(s, ROLE_PROCESSES) || (int)i == schema_role(s, ROLE_OTHER);
 
 		if (ours)
 			continue;

@@ -102,12 +102,14 @@ static void find_levels(struct decide_rows *r, double time_s)
 }
 
 /* What is left of a share after `past` beyond the outermost score, as in an exponential tail through that
- * score and a middle one, where the shares are `outer` and `inner`. */
-static double tail_left(double distance, double inner, double outer, double past)
+ * score and a middle one, where the shares are `outer` and `inner`; without a spread: `flat`. */
+static double tail_left(double distance, double inner, double outer, double past, double flat)
 {
 	double scale = distance / log(inner / outer);
 
-	return scale > 0.0 ? outer * exp(-past / scale) : isinf(past) ? 0.0 : outer;
+	if (isinf(past))
+		return 0.0;
+	return scale > 0.0 ? outer * exp(-past / scale) : flat;
 }
 
 /* The share of times whose score is at most this. */
@@ -121,11 +123,32 @@ static double share_at(const struct decide_rows *r, double score)
 	while (k < n && s[k] <= score)
 		k++;
 	if (k == 0)
-		return tail_left(s[middle] - s[0], level[middle], level[0], s[0] - score);
+		return tail_left(s[middle] - s[0], level[middle], level[0], s[0] - score, 0.0);
 	if (k == n)
 		return 1.0 - tail_left(s[n - 1] - s[middle], 1.0 - level[middle], 1.0 - level[n - 1],
-				       score - s[n - 1]);
+				       score - s[n - 1], 1.0 - level[n - 1]);
 	return level[k - 1] + (level[k] - level[k - 1]) * (score - s[k - 1]) / (s[k] - s[k - 1]);
+}
+
+double decide_chance_of(const struct model *m, const struct adapt *adapt, int type, double time_s,
+			double limit_s)
+{
+	const struct decide_scene scene = { .adapt = adapt, .type = type };
+	const struct decide_params p = { .model = m, .confidence = 0.5, .scene = &scene };
+	struct decide_rows r;
+	double score;
+
+	if (!(time_s > 0.0) || isnan(limit_s))
+		return NAN;
+	if (!(limit_s > 0.0))
+		return 0.0;
+	r.p = &p;
+	decide_bounds_init(&r);
+	score = conformal_score_at(&m->time.conformal, time_s, limit_s);
+	if (!adapt)
+		return conformal_confidence(&m->time.conformal, score);
+	find_levels(&r, time_s);
+	return share_at(&r, score);
 }
 
 double decide_chance(struct decide_rows *r, const double *x, const struct candidate *c)

@@ -9,6 +9,7 @@
 #include "scheduler/core/adapt.h"
 #include "scheduler/core/policy.h"
 
+#define DECIDE_PLAY_ALL 1024 /* up to so many jobs x candidates a look-ahead plays all: 0.5 ms, measured */
 #define DECIDE_MAX_CANDIDATES 256 /* batches x numbers of epochs; a struct decision has 39 kB */
 
 /* Reason bits: why a candidate is not feasible, or lost against the chosen one. */
@@ -65,6 +66,10 @@ struct decision {
 	struct candidate offer;       /* if none is feasible: what a job without a promise would best take
 	                                 (decide_likeliest()); its chance is NaN: there is none */
 	double confidence;
+	double other_load;            /* processes of other programs that it was made with; NaN: without a
+	                                 scene */
+	double other_factor;          /* what they do to the time of the chosen candidate, or of the one that
+	                                 needs least: with them over without; NaN: not known */
 };
 
 /* ---- what else runs ---- */
@@ -102,6 +107,8 @@ struct decide_scene {
 	uint32_t cpus;                /* of the job decided about */
 	uint32_t most_cpus;           /* that the job may have: the slots, or a quota */
 	bool starting;
+	bool by_chance;               /* it asks for no promise: of those that are not in time by their bounds
+	                                 the likeliest is to be played */
 	bool indifferent;             /* no job has a promise or is guarded, so their times matter little */
 	double memory_mb, memory_mb_per_record; /* that the job needs; NaN: not known */
 	double memory_limit_mb;       /* a candidate that needs more is not feasible; INFINITY: no limit */
@@ -131,9 +138,14 @@ struct decide_params {
 int decide(const struct decide_params *p, struct decision *out, struct err *err);
 
 #define DECIDE_NO_CHANCE 0.02 /* a chance below this is as good as none */
+#define REASONS_NO_ROOM (REASON_MEMORY | REASON_TOO_WIDE)
 /* The candidate with the largest chance x accuracy (or chance, without accuracies) among those with at least
- * this chance that fit the machine, whether or not they would break a promise now; -1: none. */
-int decide_likeliest(const struct decision *d, double least_chance);
+ * this chance and none of these reasons; -1: none. */
+int decide_likeliest(const struct decision *d, double least_chance, unsigned reasons);
+/* The chance that what is expected to take time_s takes at most limit_s, by the errors of the model and what
+ * was learnt since about jobs of this type (NULL: nothing); NaN: not known. */
+double decide_chance_of(const struct model *m, const struct adapt *adapt, int type, double time_s,
+                        double limit_s);
 
 /* What a job with this work does to the others if it takes the seat of the scene, without a decision.
  * out_breaks: the id of the first job whose promise it breaks, or that is guarded and starts later; 0: none.

@@ -35,7 +35,6 @@
 #include "scheduler/core/decide_internal.h"
 #include "scheduler/core/recurring.h"
 
-#define PLAY_ALL 1024 /* jobs x candidates: 0.5 ms of plays, measured */
 #define MOST_PLAYS 12
 #define MUCH_LESS_WORK 0.9 /* than one that failed: worth a play */
 #define WORK_MOVED 1e-3
@@ -440,6 +439,15 @@ static int play_sparingly(struct look *l, struct err *err)
 		if (many && !d->candidate[i].feasible)
 			leave_out(l, ++plays < MOST_PLAYS ? MUCH_LESS_WORK * work_s : 0.0);
 	}
+	for (int k = 0; l->s->by_chance && k < MOST_PLAYS; k++) {
+		i = decide_likeliest(d, 0.0, REASONS_NO_ROOM | REASON_BREAKS_PROMISE);
+		if (i < 0 || l->w->played[i])
+			break;
+		d->candidate[i].reasons &= ~(unsigned)REASON_NOT_TRIED;
+		status = play_candidate(l, &d->candidate[i], 1, err);
+		if (status)
+			return status;
+	}
 	while ((i = next_to_promise(l)) >= 0) {
 		d->candidate[i].reasons &= ~(unsigned)REASON_NOT_TRIED;
 		status = play_candidate(l, &d->candidate[i], 1, err);
@@ -497,7 +505,7 @@ int decide_look_ahead(struct decide_rows *rows, struct decision *d, struct err *
 		approximate(&l);
 		return 0;
 	}
-	l.whole = l.n * d->n_candidates <= PLAY_ALL;
+	l.whole = l.n * d->n_candidates <= DECIDE_PLAY_ALL;
 	for (size_t i = 0; i < d->n_candidates; i++)
 		l.w->played[i] = false;
 	if (!l.before && (l.whole || !s->indifferent)) {

@@ -9,6 +9,7 @@
 #include "scheduler/core/policy_baseline.h"
 
 #define MAX_BATCH 1e12 /* of fixed:B */
+#define CHANCE "chance="
 
 static const struct policy courier = {
 	.name = "courier",
@@ -98,7 +99,7 @@ int policy_parse(const char *text, struct policy_choice *out, struct err *err)
 	const char *colon = strchr(text, ':');
 	size_t len = colon ? (size_t)(colon - text) : strlen(text);
 	const struct policy *p = NULL;
-	double batch = NAN;
+	double batch = NAN, chance = 0.0;
 	char shown[64];
 
 	for (size_t i = 0; policy_all[i] && !p; i++)
@@ -108,13 +109,20 @@ int policy_parse(const char *text, struct policy_choice *out, struct err *err)
 		return unknown(text, len, err);
 	if (p->takes_batch && !colon)
 		return err_fail(err, ERR_ARG, "policy %s: which batch? Write %s:128", p->name, p->name);
-	if (!p->takes_batch && colon)
-		return err_fail(err, ERR_ARG, "policy %s takes no argument, and there is '%s'", p->name,
+	if (colon && !p->takes_batch && !p->admits_all && !strncmp(colon + 1, CHANCE, strlen(CHANCE))) {
+		if (!text_number(colon + 1 + strlen(CHANCE), &chance) || !(chance > 0.0 && chance < 1.0))
+			return err_fail(err, ERR_ARG,
+					"policy %s: the chance '%s' is not a number between 0 and 1", p->name,
+					text_printable(colon + 1 + strlen(CHANCE), shown, sizeof shown));
+	} else if (!p->takes_batch && colon) {
+		return err_fail(err, ERR_ARG, "policy %s takes no argument%s, and there is '%s'", p->name,
+				p->admits_all ? "" : " but chance=C",
 				text_printable(colon + 1, shown, sizeof shown));
-	if (colon && (!text_number(colon + 1, &batch) || !(batch > 0.0 && batch <= MAX_BATCH)))
+	} else if (colon && (!text_number(colon + 1, &batch) || !(batch > 0.0 && batch <= MAX_BATCH))) {
 		return err_fail(err, ERR_ARG, "policy %s: the batch '%s' is not a number above 0", p->name,
 				text_printable(colon + 1, shown, sizeof shown));
-	*out = (struct policy_choice){ .policy = p, .batch = batch };
+	}
+	*out = (struct policy_choice){ .policy = p, .batch = batch, .chance = chance };
 	return 0;
 }
 

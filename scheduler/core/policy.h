@@ -1,5 +1,6 @@
 /* The table of policies: how a batch is chosen. Configurations, the command line, the simulator and tests
- * find a policy by its name in policy_all[]; "fixed:128" is `fixed` with an argument.
+ * find a policy by its name in policy_all[]; "fixed:128" is `fixed` with an argument, and
+ * "postrider:chance=0.5" is `postrider` that takes what it cannot promise for a chance of one half.
  *
  * A policy says which model it wants, whether it decides on the bound or on the expectation, whether it looks
  * ahead, and how it picks among the candidates. sched.c does the rest, the same for all. */
@@ -18,6 +19,7 @@ struct policy;
 struct policy_choice {            /* a policy with its argument, as a configuration names it */
 	const struct policy *policy;
 	double batch;             /* of fixed:B; NaN otherwise */
+	double chance;            /* of NAME:chance=C: for jobs that ask for none themselves; 0 otherwise */
 };
 
 struct policy {
@@ -39,7 +41,8 @@ struct policy {
 };
 
 extern const struct policy *const policy_all[]; /* NULL-terminated */
-/* "postrider", "fixed:128"; ERR_ARG names the nearest one, or what is wrong with the argument. */
+/* "postrider", "fixed:128", "postrider:chance=0.5"; ERR_ARG names the nearest one, or what is wrong with the
+ * argument. */
 int policy_parse(const char *text, struct policy_choice *out, struct err *err);
 const char *policy_names(void); /* "courier, postrider, ..., fixed:B": for messages */
 

@@ -18,6 +18,7 @@ const char *sched_verdict_name(enum sched_verdict v)
 	case SCHED_PROMISED: return "promised";
 	case SCHED_BEST_EFFORT: return "best_effort";
 	case SCHED_REJECTED: return "rejected";
+	case SCHED_CHANCE: return "chance";
 	}
 	return "unknown";
 }
@@ -161,6 +162,8 @@ int sched_check_request(const struct sched *s, const struct sched_request *r, st
 				s->n_tenants);
 	if (!(r->confidence > 0.0 && r->confidence < 1.0))
 		return err_fail(err, ERR_ARG, "confidence %g: need a number between 0 and 1", r->confidence);
+	if (!(r->chance >= 0.0 && r->chance < 1.0))
+		return err_fail(err, ERR_ARG, "chance %g: need 0 (none) to below 1", r->chance);
 	for (size_t i = 0; i < sizeof amount / sizeof *amount; i++)
 		if (amount[i] < 0.0)
 			return err_fail(err, ERR_ARG, "%g MB of memory: need 0 or more", amount[i]);
@@ -184,7 +187,8 @@ int sched_soonest(const struct decision *d, unsigned reasons, bool bounds)
 	return least;
 }
 
-static enum sched_verdict verdict_of(const struct sched *s, const struct sched_request *r, struct decision *d)
+static enum sched_verdict verdict_of(const struct sched *s, const struct sched_request *r, struct decision *d,
+				     bool by_chance)
 {
 	bool objective = !isnan(r->slo_s);
 
@@ -194,6 +198,8 @@ static enum sched_verdict verdict_of(const struct sched *s, const struct sched_r
 		return objective && s->model && d->candidate[d->chosen].feasible ? SCHED_PROMISED
 										 : SCHED_BEST_EFFORT;
 	}
+	if (by_chance)
+		return SCHED_CHANCE;
 	if (d->chosen >= 0)
 		return objective ? SCHED_PROMISED : SCHED_BEST_EFFORT;
 	if (r->best_effort || !objective)
@@ -204,13 +210,15 @@ static enum sched_verdict verdict_of(const struct sched *s, const struct sched_r
 static int arrive(struct sched *s, int64_t now_ns, const struct sched_request *r, struct decision *out,
 		  enum sched_verdict *out_verdict, struct seat *out_seat, struct err *err)
 {
+	bool by_chance;
 	int rc = sched_check_request(s, r, err);
 
 	if (!rc)
-		rc = place_arrival(s, live_clock(s, now_ns), r, out, out_seat, err);
+		rc = place_arrival(s, live_clock(s, now_ns), r, out, out_seat, &by_chance, err);
 	if (!rc) {
-		learn_keep(s, r, out);
-		*out_verdict = verdict_of(s, r, out);
+		if (!by_chance)
+			learn_keep(s, r, out);
+		*out_verdict = verdict_of(s, r, out, by_chance);
 	}
 	return rc;
 }
@@ -261,6 +269,11 @@ int sched_submit(struct sched *s, int64_t now_ns, const struct sched_request *r,
 		s->live[place].promised = true;
 		s->n_promised++;
 		place_take(s, place, &seat);
+	} else if (*out_verdict == SCHED_CHANCE) {
+		s->live[place].by_chance = true;
+		s->live[place].hopes_ns = s->last_ns;
+		s->n_by_chance++;
+		live_wait(s, place);
 	} else if (r->priority > 0) {
 		s->live[place].turn_ns = s->last_ns;
 		place_unpromised(s, s->last_ns, place);

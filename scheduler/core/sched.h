@@ -28,6 +28,13 @@
  * starves. A tenant that has work which could run is not below its share for longer than the window, except
  * while running jobs, or jobs promised before that moment, bind the machine.
  *
+ * Chance. A job that cannot be promised its objective, and asked for it, is taken without a promise if a
+ * candidate has the chance it asked for, with the one of the largest chance x accuracy. It waits among the
+ * jobs without a promise, by its tenant's standing, and is never due: its objective ends its wait. At its
+ * start it gets the best candidate for the time that is left: one that is in time by its bound, else the
+ * likeliest. When no candidate has a chance of 2 % any more, it is not started, and sched_hopeless() names
+ * it.
+ *
  * Standing: (usage + window x cpus that run now) / weight. Usage is in cpu-seconds and fades by 1/e in a
  * window, so that under a constant load it is window x cpus. The mean standing is the sum of usage + window x
  * cpus over the sum of weights, of the tenants that have jobs. A tenant whose standing is not above the mean
@@ -104,6 +111,8 @@ struct sched_request {              /* a job as it arrives */
 	double slo_s;               /* from arrival to end; NaN: no objective */
 	double confidence;
 	bool best_effort;           /* take it without a promise rather than reject it */
+	double chance;              /* take it without a promise if it has at least this chance to be in time;
+	                               0: reject it */
 	double memory_mb, memory_mb_per_record; /* NaN: not known */
 	double max_memory_mb;       /* the job's own limit; NaN: none */
 };
@@ -113,9 +122,11 @@ enum sched_verdict {
 	SCHED_BEST_EFFORT,          /* admitted without a promise: it has no objective, or asked for this; or
 	                               the policy admits all, and its objective is not predicted to hold */
 	SCHED_REJECTED,             /* not kept. d->smallest_slo_s is what could be promised; NaN: nothing was
-	                               found. Best effort is rejected, too, if it never fits. */
+	                               found. d->offer is what it could take without a promise. Best effort is
+	                               rejected, too, if it never fits. */
+	SCHED_CHANCE,               /* admitted without a promise, because its chance is what it asked for */
 };
-const char *sched_verdict_name(enum sched_verdict v); /* "promised", "best_effort", "rejected" */
+const char *sched_verdict_name(enum sched_verdict v); /* "promised", "best_effort", "rejected", "chance" */
 
 struct sched_estimate {             /* of one job, in seconds from the time of asking */
 	double start_s;             /* 0: it runs */
@@ -161,6 +172,9 @@ int sched_what_if(struct sched *s, int64_t now_ns, const struct sched_request *r
  * once made is kept as well as possible: if no candidate is in time, the one with the smallest bound is
  * taken. */
 bool sched_next(struct sched *s, int64_t now_ns, uint64_t *out_id, struct decision *out);
+/* The next waiting job taken by chance whose chance has gone; false: none. The caller lets go of it
+ * (sched_remove()), which is an event like any other. To be called when sched_next() has returned false. */
+bool sched_hopeless(struct sched *s, uint64_t *out_id);
 /* The owner of an advised job has started it, whatever the order: it is decided anew, and runs. */
 int sched_start_now(struct sched *s, int64_t now_ns, uint64_t id, struct decision *out, struct err *err);
 
@@ -182,6 +196,7 @@ struct sched_restored {
 	struct sched_request request;
 	int64_t submitted_ns;
 	bool promised, running;
+	bool by_chance;             /* its verdict was SCHED_CHANCE */
 	int64_t started_ns;         /* of a running job */
 	struct candidate taken;     /* what was decided last; all zero: not known */
 };
@@ -244,6 +259,10 @@ int sched_waiting(struct sched *s, int64_t now_ns, uint64_t id, struct sched_wai
  * epoch after which to stop it, so that it ends in time as far as its progress tells. 0: let it run. `done`:
  * stop it at once. Reports of progress come first (sched_progress()). */
 uint32_t sched_should_stop(struct sched *s, int64_t now_ns, uint64_t id, uint32_t done, uint32_t epochs);
+
+/* A running job that was taken by chance has, by its own reports of progress, no chance any more to be in
+ * time. False without such reports. */
+bool sched_chance_gone(struct sched *s, int64_t now_ns, uint64_t id);
 
 size_t sched_running(const struct sched *s);
 size_t sched_queued(const struct sched *s);

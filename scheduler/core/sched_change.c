@@ -41,6 +41,8 @@ int sched_restore(struct sched *s, const struct sched_restored *r, struct err *e
 	j = &s->live[place];
 	j->promised = r->promised;
 	s->n_promised += r->promised;
+	j->by_chance = r->by_chance;
+	s->n_by_chance += r->by_chance;
 	j->started_ns = r->started_ns;
 	live_take(j, &r->taken);
 	complete(s, j);

@@ -1,7 +1,8 @@
 /* Shared by the files of the scheduler only: sched.c (events), sched_start.c (which job starts),
  * sched_place.c (places in the plan), sched_tenant.c (shares and quotas), sched_scene.c (what a decision
  * sees), sched_ask.c (questions), sched_live.c (the jobs and their work), sched_learn.c (what ended jobs
- * teach, and earlier choices), sched_change.c (restarts, other models). */
+ * teach, and earlier choices), sched_chance.c (jobs without a promise whose chance goes), sched_change.c
+ * (restarts, other models). */
 #ifndef SCHEDULER_CORE_SCHED_INTERNAL_H
 #define SCHEDULER_CORE_SCHED_INTERNAL_H
 
@@ -22,6 +23,9 @@ struct live {                         /* a job that waits or runs */
 	struct sched_request r;
 	int64_t submitted_ns, started_ns, deadline_ns; /* SCHED_NEVER: no objective */
 	bool promised, running;
+	bool by_chance;               /* taken without a promise for the chance it has */
+	bool gone;                    /* it waits, and its chance has gone */
+	int64_t hopes_ns;             /* until then it is not asked whether its chance has gone */
 	bool planned;                 /* waits in the plan; else, if it waits, with its tenant */
 	bool due;                     /* waits in the plan without a promise */
 	uint32_t prev, next;          /* in the list it is in */
@@ -94,6 +98,7 @@ struct sched {
 	struct plan_rows rows;
 	size_t n_queued, n_promised;  /* waiting, in the plan or not; promised, waiting or running */
 	size_t n_due;                 /* waiting */
+	size_t n_by_chance;           /* waiting or running */
 	uint64_t slots_used;          /* cpus of those that run */
 
 	struct tenant *tenant;
@@ -218,6 +223,7 @@ struct scene_place {                  /* of the job decided about, beside the jo
 	uint32_t place;
 	struct seat seat;             /* otherwise */
 	bool promises;                /* those of the others count */
+	bool by_chance;               /* it will go without one itself */
 };
 void scene_make(struct sched *s, int64_t now_ns, const struct sched_request *r, const struct scene_place *at,
 		struct decide_scene *out);
@@ -229,9 +235,10 @@ const struct fluid_times *scene_play(struct sched *s, int64_t now_ns, size_t aro
 /* ---- sched_place.c ---- */
 int place_ask(struct sched *s, int64_t now_ns, const struct sched_request *r, double slo_s,
 	      const struct scene_place *at, struct decision *out, struct err *err);
-/* Decides about a job that arrives, and finds its seat if it is to be promised. */
+/* Decides about a job that arrives, and finds its seat if it is to be promised. If it cannot be, and has the
+ * chance it asks for, the decision is the one without a promise, and *out_by_chance is set. */
 int place_arrival(struct sched *s, int64_t now_ns, const struct sched_request *r, struct decision *out,
-		  struct seat *out_seat, struct err *err);
+		  struct seat *out_seat, bool *out_by_chance, struct err *err);
 void place_take(struct sched *s, uint32_t place, const struct seat *seat); /* takes that seat */
 void place_restored(struct sched *s, uint32_t place);
 /* Seats for those that are due by now. */
@@ -242,5 +249,9 @@ void place_unpromised(struct sched *s, int64_t now_ns, uint32_t place);
 /* ---- sched_start.c ---- */
 /* It starts now, whatever becomes of others. */
 void start_at_once(struct sched *s, int64_t now_ns, uint32_t place, struct decision *out);
+
+/* ---- sched_chance.c ---- */
+/* Marks the waiting jobs whose chance has gone. */
+void chance_look(struct sched *s, int64_t now_ns);
 
 #endif

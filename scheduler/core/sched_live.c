@@ -54,6 +54,8 @@ void live_forget(struct sched *s, uint32_t place)
 {
 	if (s->live[place].promised)
 		s->n_promised--;
+	if (s->live[place].by_chance)
+		s->n_by_chance--;
 	job_index_remove(&s->index, s->live[place].r.id);
 	s->live[place].r.id = 0; /* so that no job waits for its end any more */
 	s->spare[s->n_spare++] = place;

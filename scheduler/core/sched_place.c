@@ -115,11 +115,12 @@ static double lesser(double a, double b) /* of what is known */
 }
 
 /* Decides with the objective slo_s, in the seats that it might have; d->smallest_slo_s is the smallest need
- * in them. */
+ * in them, and d->offer the offer in the first, which is the soonest. */
 static int try_seats(struct sched *s, int64_t now_ns, const struct sched_request *r, double slo_s,
 		     struct decision *d, struct seat *seat, struct err *err)
 {
 	int64_t turn_ns = live_deadline_ns(now_ns, slo_s);
+	struct candidate offer = { .chance = NAN };
 	double smallest_s = NAN;
 
 	*seat = (struct seat){ .position = position_of(s, r->priority, turn_ns, 0), .after = NO_JOB };
@@ -132,6 +133,8 @@ static int try_seats(struct sched *s, int64_t now_ns, const struct sched_request
 			return rc;
 		smallest_s = lesser(smallest_s, d->smallest_slo_s);
 		d->smallest_slo_s = smallest_s;
+		offer = k ? offer : d->offer;
+		d->offer = offer;
 		if (d->chosen >= 0 || !s->looks_ahead || k == MOST_HOLDS)
 			return 0;
 		harmed = whom_to_wait_for(d, slo_s);
@@ -187,21 +190,67 @@ static int find_offer(struct sched *s, int64_t now_ns, const struct sched_reques
 	return 0;
 }
 
+/* What it could have behind all promises, among the jobs that have none: no more than in the first seat of
+ * the plan, whose offer is in `out`. Among very many jobs the play takes as long as the decision, so there it
+ * is made only for a job that asks for a chance. */
+static int without_promise(struct sched *s, int64_t now_ns, const struct sched_request *r,
+			   struct decision *out, struct err *err)
+{
+	struct scene_place at = { .seat.after = NO_JOB, .by_chance = true };
+	bool many = (s->running.n + s->n_queued + 1) * out->n_candidates > DECIDE_PLAY_ALL;
+	int rc, likeliest;
+
+	s->trial->n_candidates = 0;
+	if (!(out->offer.chance >= r->chance) || (many && r->chance == 0.0)) {
+		out->offer.chance = s->n_queued && many ? NAN : out->offer.chance;
+		return 0;
+	}
+	tenants_settle(s, now_ns);
+	at.seat.position = order_all(s, r);
+	rc = place_ask(s, now_ns, r, r->slo_s, &at, s->trial, err);
+	if (rc)
+		return rc;
+	likeliest = decide_likeliest(s->trial, 0.0, REASONS_NO_ROOM);
+	out->offer.chance = NAN;
+	if (likeliest >= 0)
+		out->offer = s->trial->candidate[likeliest];
+	return 0;
+}
+
+/* The decision without a promise takes the place of the one with, if it has the chance that is asked for. */
+static bool take_chance(const struct sched *s, const struct sched_request *r, struct decision *d)
+{
+	int likeliest = r->chance > 0.0 ? decide_likeliest(s->trial, r->chance, REASONS_NO_ROOM) : -1;
+	double smallest_slo_s = d->smallest_slo_s;
+
+	if (likeliest < 0)
+		return false;
+	*d = *s->trial;
+	d->chosen = likeliest;
+	d->smallest_slo_s = smallest_slo_s;
+	return true;
+}
+
 int place_arrival(struct sched *s, int64_t now_ns, const struct sched_request *r, struct decision *out,
-		  struct seat *out_seat, struct err *err)
+		  struct seat *out_seat, bool *out_by_chance, struct err *err)
 {
 	struct scene_place at = { .seat.after = NO_JOB };
 	int rc;
 
+	*out_by_chance = false;
 	if (isnan(r->slo_s)) {
 		tenants_settle(s, now_ns);
 		at.seat.position = order_all(s, r);
 		return place_ask(s, now_ns, r, NAN, &at, out, err);
 	}
 	rc = try_seats(s, now_ns, r, r->slo_s, out, out_seat, err);
-	if (!rc && out->chosen < 0)
-		rc = find_offer(s, now_ns, r, out_seat, out, err);
-	return rc;
+	if (rc || out->chosen >= 0 || s->policy.policy->admits_all)
+		return rc;
+	rc = without_promise(s, now_ns, r, out, err);
+	if (rc)
+		return rc;
+	*out_by_chance = take_chance(s, r, out);
+	return *out_by_chance ? 0 : find_offer(s, now_ns, r, out_seat, out, err);
 }
 
 void place_restored(struct sched *s, uint32_t place)
@@ -260,6 +309,8 @@ void place_due(struct sched *s, int64_t now_ns)
 		uint32_t first = t->waiting.first;
 		double since_s;
 
+		while (first != NO_JOB && s->live[first].by_chance)
+			first = s->live[first].next;
 		if (first == NO_JOB || t->due != NO_JOB)
 			continue;
 		since_s = live_until_s(now_ns, s->live[first].submitted_ns);

@@ -54,6 +54,14 @@ static int harmless(const struct decision *d)
 	return least;
 }
 
+/* The same by chance; at the start any chance will do, for a later one is smaller. */
+static int likeliest(const struct decision *d)
+{
+	int i = decide_likeliest(d, 0.0, REASONS_NO_ROOM | REASON_BREAKS_PROMISE | REASON_NOT_TRIED);
+
+	return i >= 0 && !isnan(d->candidate[i].delays_s) ? i : -1;
+}
+
 /* It is to start: when none of the candidates is in time, as soon as can be. */
 static int least_bad(const struct sched *s, const struct live *j, const struct decision *d)
 {
@@ -72,7 +80,9 @@ static int least_bad(const struct sched *s, const struct live *j, const struct d
 static void decide_now(struct sched *s, int64_t now_ns, uint32_t place, struct decision *out)
 {
 	struct live *j = &s->live[place];
-	const struct scene_place at = { .starting = true, .place = place, .promises = true };
+	const struct scene_place at = {
+		.starting = true, .place = place, .promises = true, .by_chance = j->by_chance
+	};
 	double left_s = live_until_s(j->deadline_ns, now_ns);
 
 	j->explores = false;
@@ -92,7 +102,7 @@ static void decide_now(struct sched *s, int64_t now_ns, uint32_t place, struct d
 	learn_keep(s, &j->r, out);
 	learn_explore(s, j, left_s, out);
 	if (out->chosen < 0 && !j->promised) {
-		int i = harmless(out);
+		int i = j->by_chance ? likeliest(out) : harmless(out);
 
 		if (i >= 0)
 			choose_instead(out, i, 0);
@@ -165,6 +175,22 @@ static bool waits_instead(struct sched *s, int64_t now_ns, uint32_t place, uint6
 		 decide_in_time(&own, times.end_s);
 	live_plan(s, place, at.seat.position, better ? at.seat.after : after);
 	return better;
+}
+
+/* The same for one taken by chance, which may also have none any more. */
+static bool start_by_chance(struct sched *s, int64_t now_ns, uint32_t place, struct decision *out)
+{
+	struct live *j = &s->live[place];
+
+	decide_now(s, now_ns, place, out);
+	if (out->chosen >= 0) {
+		start(s, now_ns, place, out);
+		return true;
+	}
+	j->gone = decide_likeliest(out, 0.0, 0) < 0; /* memory may yet be free */
+	j->held_by = whom_it_harms(out);
+	j->held_round = s->round;
+	return false;
 }
 
 /* Tries to start it; false: it is held, and out means nothing. */
@@ -243,17 +269,22 @@ static bool try(struct search *q, uint32_t place)
 	struct sched *s = q->s;
 	enum room room = room_for(s, &s->live[place], q->memory_used_mb);
 
+	if (s->live[place].gone)
+		return false;
 	if (room != ROOM) {
 		/* without a look ahead no job passes one that waits for room */
 		q->stopped = room == NO_ROOM && !s->looks_ahead;
 		return false;
 	}
-	if (!s->looks_ahead || s->n_promised + s->n_due == 0) {
+	if (s->live[place].by_chance) {
+		if (start_by_chance(s, q->now_ns, place, q->out))
+			return true;
+	} else if (!s->looks_ahead || s->n_promised + s->n_due == 0) {
 		start_at_once(s, q->now_ns, place, q->out);
 		return true;
-	}
-	if (start_unless_harmful(s, q->now_ns, place, q->out))
+	} else if (start_unless_harmful(s, q->now_ns, place, q->out)) {
 		return true;
+	}
 	q->tries_of_tenant++;
 	q->tries++;
 	return false;
@@ -308,6 +339,7 @@ bool sched_next(struct sched *s, int64_t now_ns, uint64_t *out_id, struct decisi
 		return false;
 	tenants_settle(s, now_ns);
 	place_due(s, now_ns);
+	chance_look(s, now_ns);
 	s->round++;
 	if (s->slots_used < s->machine.slots) {
 		q.memory_used_mb = isfinite(s->machine.memory_mb) ? live_memory_used_mb(s) : 0.0;

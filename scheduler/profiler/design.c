@@ -14,11 +14,14 @@
 #include "common/text/text.h"
 
 /* Columns of the table that no factor may be called, and placeholders that exist without one. */
-static const char *const reserved[] = {
-	"seed",      "copy",     "replication", "run",        "time_s",       "accuracy",   "status",
-	"processes", "cpu_mean", "iowait_mean", "max_rss_mb", "job_cpu_mean", "started_at", "job_iowait_mean",
-	NULL
-};
+static const char *const reserved[] = { "seed",        "copy",
+					"replication", "run",
+					"time_s",      "accuracy",
+					"status",      "processes",
+					"cpu_mean",    "iowait_mean",
+					"max_rss_mb",  "job_cpu_mean",
+					"started_at",  "job_iowait_mean",
+					"other_load",  NULL };
 static const char *const builtin[] = { "seed", "copy", "replication", "run", NULL };
 
 void profile_design_init(struct profile_design *d)

@@ -38,6 +38,8 @@ const struct metric_info metric_info[METRICS] = {
 	[METRIC_MSE] = { "mse", "squared error of the run time", "s\xc2\xb2", -1 },
 	[METRIC_MAPE] = { "mape", "relative error of the run time", "", -1 },
 	[METRIC_ACCURACY_MAE] = { "accuracy_mae", "error of the accuracy", "", -1 },
+	[METRIC_CHANCES] = { "by_chance", "taken by chance", "jobs", 0, .rare = true },
+	[METRIC_CHANCES_MET] = { "by_chance_met", "taken by chance, and met", "jobs", 1, .rare = true },
 };
 
 int metric_parse(const char *name, enum metric *out, struct err *err)
@@ -106,6 +108,7 @@ struct counts {
 	double objectives; /* jobs that have one */
 	double jobs, promised, met, taken, failed;
 	double kept; /* met of the promised */
+	double by_chance, by_chance_met;
 	double oracle_met, both_met;
 	double bounded, within;
 };
@@ -125,6 +128,8 @@ static void count_job(struct counts *c, const struct outcome *o, const struct ou
 	c->kept += met && o->promised;
 	c->taken += was_taken(o);
 	c->failed += o->state == OUTCOME_FAILED;
+	c->by_chance += o->by_chance;
+	c->by_chance_met += met && o->by_chance;
 	if (oracle && oracle->state == OUTCOME_MET) {
 		c->oracle_met++;
 		c->both_met += met;
@@ -266,7 +271,7 @@ static int put_responses(const struct trace *t, const struct replay_result *r, d
 	for (size_t i = 0; i < r->n; i++) {
 		const struct outcome *o = &r->outcome[i];
 
-		if (!was_taken(o))
+		if (!was_taken(o) || o->state == OUTCOME_DROPPED)
 			continue;
 		response[n++] = (double)(o->end_ns - t->job[i].arrival_ns) / NS_PER_S;
 		mean_add(&wait, (double)(o->start_ns - t->job[i].arrival_ns) / NS_PER_S);
@@ -337,6 +342,10 @@ int metrics_of(const struct trace *t, const struct cluster *c, const struct repl
 	fill_nan(value);
 	counts = count_all(t, r, oracle);
 	put_counts(&counts, oracle != NULL, value);
+	if (r->chances) {
+		value[METRIC_CHANCES] = counts.by_chance;
+		value[METRIC_CHANCES_MET] = counts.by_chance_met;
+	}
 	put_errors(r, value);
 	value[METRIC_UTILISATION] = ratio(r->busy_s, c->cores * r->end_s);
 	status = put_accuracies(t, r, oracle, value, err);

@@ -33,6 +33,8 @@ enum metric {
 	METRIC_COVERAGE,         /* run times within their bound */
 	METRIC_MSE, METRIC_MAPE, /* of the run time, predicted at the start */
 	METRIC_ACCURACY_MAE,
+	METRIC_CHANCES, METRIC_CHANCES_MET, /* jobs taken by chance, those let go included, and those of them in
+	                                       time; NaN for a policy that takes none */
 	METRICS,
 };
 struct metric_info {
@@ -40,6 +42,7 @@ struct metric_info {
 	const char *title;  /* "SLOs kept of those promised" */
 	const char *unit;   /* "share", "s", "jobs", "" */
 	int better;         /* 1 more, -1 less, 0 neither */
+	bool rare;          /* most policies do not have it: left out where it is not known */
 };
 extern const struct metric_info metric_info[METRICS];
 int metric_parse(const char *name, enum metric *out, struct err *err); /* ERR_ARG names the nearest one */

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +51,8 @@ static void put_metrics(const struct compare_policy *c, struct json_writer *w)
 	char name[64];
 
 	for (size_t m = 0; m < METRICS; m++) {
+		if (metric_info[m].rare && isnan(c->metric[m].mean))
+			continue;
 		json_kv_number(w, metric_info[m].name, c->metric[m].mean);
 		snprintf(name, sizeof name, "%s_ci", metric_info[m].name);
 		record_interval(w, name, &c->metric[m]);
@@ -60,7 +63,8 @@ static void put_versus(const struct compare_policy *c, struct json_writer *w)
 {
 	json_kv_open(w, "versus", '{');
 	for (size_t m = 0; m < METRICS; m++)
-		record_paired(w, metric_info[m].name, &c->versus[m]);
+		if (!metric_info[m].rare || !isnan(c->versus[m].difference))
+			record_paired(w, metric_info[m].name, &c->versus[m]);
 	json_close(w, '}');
 }
 

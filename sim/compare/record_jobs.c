@@ -37,7 +37,8 @@ static const char *const behind[] = { "slo_s",
 				      "predicted_accuracy",
 				      "accuracy",
 				      "processes",
-				      "njobs" };
+				      "njobs",
+				      "by_chance" };
 #define N_BEFORE (sizeof before / sizeof *before)
 #define N_BEHIND (sizeof behind / sizeof *behind)
 #define EPOCHS "epochs"
@@ -49,6 +50,7 @@ struct jobs_table {
 	size_t *column; /* index in the first trace */
 	ptrdiff_t epochs; /* index in the first trace; -1: none */
 	char **name; /* as the header has them */
+	bool chances; /* a policy takes jobs by chance: the last column is there */
 };
 
 static bool is_ours(const char *name)
@@ -118,6 +120,8 @@ static int jobs_table_init(struct jobs_table *t, const struct compare_result *r,
 	size_t n = first->n_columns;
 
 	*t = (struct jobs_table){ .r = r, .epochs = -1 };
+	for (size_t i = 0; i < r->n_policies; i++)
+		t->chances |= r->policy[i].policy.choice.chance > 0.0;
 	if (!record_jobs_kept(r))
 		return err_fail(err, ERR_ARG, "what became of the single jobs was not kept");
 	t->column = mem_calloc(n + 1, sizeof *t->column);
@@ -149,7 +153,7 @@ static void put_header(const struct jobs_table *t, struct strbuf *out)
 		strbuf_add(out, ",", 1);
 		csv_put(out, t->name[i]);
 	}
-	for (size_t i = 0; i < N_BEHIND; i++)
+	for (size_t i = 0; i < N_BEHIND - !t->chances; i++)
 		strbuf_printf(out, ",%s", behind[i]);
 	strbuf_add(out, "\n", 1);
 }
@@ -204,7 +208,8 @@ static void put_row(const struct jobs_table *x, const struct trace *t, size_t i,
 {
 	const struct trace_job *j = &t->job[i];
 	const struct trace_kind *k = &t->kind[j->kind];
-	bool taken = o->state != OUTCOME_REJECTED && o->state != OUTCOME_REFUSED;
+	bool taken = o->state != OUTCOME_REJECTED && o->state != OUTCOME_REFUSED &&
+		     o->state != OUTCOME_DROPPED;
 
 	strbuf_puts(out, start);
 	put_whole(out, j->id);
@@ -236,6 +241,8 @@ static void put_row(const struct jobs_table *x, const struct trace *t, size_t i,
 	put_number(out, o->accuracy);
 	put_number(out, o->processes);
 	put_number(out, o->njobs);
+	if (x->chances)
+		strbuf_puts(out, o->by_chance ? ",1" : ",0");
 	strbuf_add(out, "\n", 1);
 }
 

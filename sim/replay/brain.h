@@ -15,10 +15,13 @@ struct brain_ops {
 	/* `run` is what really happens; the oracle looks at it. Borrowed. */
 	int (*make)(const struct replay_params *p, struct world_run *run, void **out_self, struct err *err);
 	void (*destroy)(void *self);  /* accepts NULL */
-	/* Fills state (rejected or refused, else untouched), promised, promised_s and promised_upper_s. */
+	/* Fills state (rejected or refused, else untouched), promised, by_chance, promised_s and
+	 * promised_upper_s. */
 	int (*arrive)(void *self, int64_t now_ns, size_t job, struct outcome *io, struct err *err);
 	/* The next job to start; false: none for now. */
 	bool (*next)(void *self, int64_t now_ns, struct brain_start *out);
+	/* A waiting job that is let go of; false: none. Asked when none is to start. May be NULL. */
+	bool (*dropped)(void *self, int64_t now_ns, size_t *out_job);
 	int (*ended)(void *self, int64_t now_ns, size_t job, bool failed, double run_s, struct err *err);
 	size_t (*waiting)(const void *self);
 };

@@ -110,6 +110,7 @@ static int brain_arrive(void *self, int64_t now_ns, size_t job, struct outcome *
 		.slo_s = j->slo_s,
 		.confidence = replay_confidence(b->p, j),
 		.best_effort = j->best_effort,
+		.chance = isnan(j->slo_s) ? 0.0 : b->p->policy->choice.chance,
 		.memory_mb = k->memory_mb,
 		.memory_mb_per_record = k->memory_mb_per_record,
 		.max_memory_mb = NAN,
@@ -136,6 +137,7 @@ static int brain_arrive(void *self, int64_t now_ns, size_t job, struct outcome *
 		io->promised_upper_s = c->wait_upper_s + c->upper_s;
 	}
 	io->promised = verdict == SCHED_PROMISED;
+	io->by_chance = verdict == SCHED_CHANCE;
 	io->state = OUTCOME_REJECTED;
 	return 0;
 }
@@ -158,6 +160,17 @@ static bool brain_next(void *self, int64_t now_ns, struct brain_start *out)
 	b->decided[out->job] =
 		(struct decided){ .model_s = c->model_s, .guard_s = c->guard_s, .upper_s = c->upper_s };
 	return true;
+}
+
+static bool brain_dropped(void *self, int64_t now_ns, size_t *out_job)
+{
+	struct brain *b = self;
+	uint64_t id;
+
+	if (!sched_hopeless(b->sched, &id))
+		return false;
+	*out_job = (size_t)(id - 1);
+	return !sched_remove(b->sched, now_ns, id, NULL);
 }
 
 static int brain_ended(void *self, int64_t now_ns, size_t job, bool failed, double run_s, struct err *err)
@@ -190,6 +203,7 @@ const struct brain_ops brain_sched = {
 	.destroy = brain_destroy,
 	.arrive = brain_arrive,
 	.next = brain_next,
+	.dropped = brain_dropped,
 	.ended = brain_ended,
 	.waiting = brain_waiting,
 };

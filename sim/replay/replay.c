@@ -16,6 +16,7 @@
 const char *const outcome_state_name[OUTCOME_STATES] = {
 	[OUTCOME_REJECTED] = "rejected", [OUTCOME_MET] = "met",       [OUTCOME_MISSED] = "missed",
 	[OUTCOME_DONE] = "done",         [OUTCOME_FAILED] = "failed", [OUTCOME_REFUSED] = "refused",
+	[OUTCOME_DROPPED] = "dropped",
 };
 
 struct replay {
@@ -62,6 +63,19 @@ static int start_jobs(struct replay *x, struct err *err)
 		x->r->most_running = world_run_running(x->run);
 	if (x->ops->waiting(x->brain) > x->r->most_queued)
 		x->r->most_queued = x->ops->waiting(x->brain);
+	return status;
+}
+
+/* Lets go of jobs without a chance, which is an event like any other: others may start after it. */
+static int start_and_drop(struct replay *x, struct err *err)
+{
+	size_t job;
+	int status = start_jobs(x, err);
+
+	while (!status && x->ops->dropped && x->ops->dropped(x->brain, x->now_ns, &job)) {
+		x->r->outcome[job].state = OUTCOME_DROPPED;
+		status = start_jobs(x, err);
+	}
 	return status;
 }
 
@@ -130,7 +144,7 @@ static int play(struct replay *x, struct err *err)
 		x->now_ns = end_ns <= arrival_ns ? end_ns : arrival_ns;
 		status = end_ns <= arrival_ns ? end(x, err) : arrive(x, err);
 		if (!status)
-			status = start_jobs(x, err);
+			status = start_and_drop(x, err);
 	}
 	if (!status && x->ops->waiting(x->brain))
 		status = err_fail(err, ERR_NUMERIC,
@@ -141,7 +155,7 @@ static int play(struct replay *x, struct err *err)
 
 int replay_run(const struct replay_params *p, struct replay_result *out, struct err *err)
 {
-	struct replay_result r = { .n = p->trace->n_jobs };
+	struct replay_result r = { .n = p->trace->n_jobs, .chances = p->policy->choice.chance > 0.0 };
 	struct replay x = { .p = p, .ops = p->policy->oracle ? &brain_oracle : &brain_sched, .r = &r };
 	int status;
 

@@ -16,6 +16,7 @@ enum outcome_state {
 	OUTCOME_DONE,       /* ended, and had no objective */
 	OUTCOME_FAILED,     /* ended without a result */
 	OUTCOME_REFUSED,    /* the queue was full */
+	OUTCOME_DROPPED,    /* taken by chance, and let go before its start: its chance had gone */
 	OUTCOME_STATES,
 };
 extern const char *const outcome_state_name[OUTCOME_STATES]; /* "rejected", "met", ... */
@@ -24,6 +25,7 @@ struct outcome {
 	uint8_t state;            /* enum outcome_state */
 	/* its objective was predicted to hold; a policy that admits all promises nothing */
 	bool promised;
+	bool by_chance;           /* taken without a promise, for the chance it had */
 	int64_t start_ns, end_ns; /* of those taken; 0 otherwise */
 	double batch, epochs;     /* NaN: not taken; epochs NaN: not open */
 	double promised_s;        /* at arrival: expected response; NaN: nothing predicted */
@@ -60,6 +62,7 @@ struct replay_result {
 	double busy_s;              /* core-seconds worked */
 	uint64_t events;            /* arrivals, and the world's own: starts, ends, services */
 	size_t most_running, most_queued;
+	bool chances;               /* the policy takes jobs by chance */
 };
 int replay_run(const struct replay_params *p, struct replay_result *out, struct err *err);
 void replay_result_release(struct replay_result *r);

@@ -27,6 +27,7 @@ static const struct {
 	[OUTCOME_DONE] = { 0, LEGEND_OPEN, "ended, no objective" },
 	[OUTCOME_FAILED] = { 6, LEGEND_HATCHED, "failed" },
 	[OUTCOME_REFUSED] = { 4, 7, "refused: queue full" },
+	[OUTCOME_DROPPED] = { 3, 7, "let go: no chance left" },
 };
 
 struct timeline {
@@ -45,7 +46,7 @@ struct timeline {
 static bool was_run(const struct report_job *j)
 {
 	return isfinite(j->start_s) && isfinite(j->end_s) && j->end_s >= j->start_s &&
-	       j->state != OUTCOME_REJECTED && j->state != OUTCOME_REFUSED;
+	       j->state != OUTCOME_REJECTED && j->state != OUTCOME_REFUSED && j->state != OUTCOME_DROPPED;
 }
 
 static int by_arrival(const void *a, const void *b)

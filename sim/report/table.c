@@ -340,9 +340,11 @@ void report_put_tables(const struct report_data *d, struct strbuf *out)
 {
 	enum metric all[METRICS];
 	struct strbuf csv = { 0 };
+	size_t n = 0;
 
 	for (size_t m = 0; m < METRICS; m++)
-		all[m] = (enum metric)m;
+		if (!metric_info[m].rare || anybody_has(d, (enum metric)m))
+			all[n++] = (enum metric)m;
 	put_main(d, 0, N_FIRST, "Objectives and accuracy", out);
 	put_main(d, N_FIRST, N_MAIN, "Times, load and predictions", out);
 	put_legend(d, out);
@@ -350,7 +352,7 @@ void report_put_tables(const struct report_data *d, struct strbuf *out)
 	strbuf_puts(out, "<p class=\"data\">Every measure with its interval and test: ");
 	html_csv_link(out, "comparison", &csv);
 	strbuf_puts(out, "</p>\n<details><summary>All measures</summary>\n");
-	put_table(d, all, METRICS, "All measures", out);
+	put_table(d, all, n, "All measures", out);
 	strbuf_puts(out, "</details>\n");
 	out->failed |= csv.failed;
 	strbuf_release(&csv);

@@ -96,7 +96,7 @@ static int find_columns(struct measured_table *t, struct err *err)
 	t->epochs_axis = -1;
 	for (size_t i = 0; i < t->schema->n_columns && !rc; i++) {
 		if (!t->table->column[i].present || is_role(t->schema, i, ROLE_NJOBS) ||
-		    is_role(t->schema, i, ROLE_PROCESSES))
+		    is_role(t->schema, i, ROLE_PROCESSES) || is_role(t->schema, i, ROLE_OTHER))
 			continue; /* the load is not part of a setting */
 		rc = t->schema->column[i].kind == COLUMN_CATEGORY ? add_category(t, i, err)
 								  : add_axis(t, i, err);

@@ -165,7 +165,7 @@ static double slo_of(const struct house *h, size_t i)
 	return h->tight_s * times[i % 5];
 }
 
-static int measure(struct house *h, double *out_p50_s, double *out_p99_s, size_t verdicts[3], struct err *err)
+static int measure(struct house *h, double *out_p50_s, double *out_p99_s, size_t verdicts[4], struct err *err)
 {
 	double *took_s = mem_array(CALLS, sizeof *took_s);
 	struct decision *d = mem_alloc(sizeof *d);
@@ -177,6 +177,7 @@ static int measure(struct house *h, double *out_p50_s, double *out_p99_s, size_t
 		double start_s;
 
 		q.best_effort = false;
+		q.chance = i % 2 ? 0.3 : 0.0;
 		h->now_ns += 1000;
 		start_s = spent_s();
 		status = sched_what_if(h->sched, h->now_ns, &q, d, &verdict, err);
@@ -197,7 +198,7 @@ static int measure(struct house *h, double *out_p50_s, double *out_p99_s, size_t
 int bench_decision_busy(struct bench_env *env, struct bench_result *out, struct err *err)
 {
 	double p50_s = INFINITY, p99_s = INFINITY;
-	size_t verdicts[3] = { 0 };
+	size_t verdicts[4] = { 0 };
 	struct house house;
 	int status = house_make(&house, env, err);
 
@@ -224,8 +225,9 @@ int bench_decision_busy(struct bench_env *env, struct bench_result *out, struct 
 		out,
 		"whole decision with %d jobs running and %d queued, half of them promised, 4 candidates, p99 "
 		"of %d "
-		"(processor time); p50 %.3g us; of all %zu promised, %zu rejected, %zu without an objective",
+		"(processor time); p50 %.3g us; of all %zu promised, %zu rejected, %zu by chance, %zu "
+		"without an objective",
 		RUNNING, QUEUED, CALLS, 1e6 * p50_s, verdicts[SCHED_PROMISED], verdicts[SCHED_REJECTED],
-		verdicts[SCHED_BEST_EFFORT]);
+		verdicts[SCHED_CHANCE], verdicts[SCHED_BEST_EFFORT]);
 	return 0;
 }

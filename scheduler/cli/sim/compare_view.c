@@ -52,17 +52,32 @@ static char *fixed4(double v, char *buf)
 
 /* ---- the two tables ---- */
 
+/* "17 of 24" jobs, over the replications on average. */
+static void put_chances(struct cli_table *t, const struct interval *m)
+{
+	char a[32], b[32];
+
+	if (isnan(m[METRIC_CHANCES].mean))
+		cli_table_add(t, "%s", "");
+	else
+		cli_table_add(t, "%s of %s", cli_number(m[METRIC_CHANCES_MET].mean, a),
+			      cli_number(m[METRIC_CHANCES].mean, b));
+}
+
 static void print_objectives(const struct compare_result *r, bool colour, struct strbuf *out)
 {
-	bool has_oracle = false;
+	bool has_oracle = false, chances = false;
 	struct cli_table t;
 	char a[64];
 
-	for (size_t i = 0; i < r->n_policies; i++)
+	for (size_t i = 0; i < r->n_policies; i++) {
 		has_oracle |= r->policy[i].policy.oracle;
-	cli_table_init(&t, "lrrrrrrr");
+		chances |= r->policy[i].policy.choice.chance > 0.0;
+	}
+	cli_table_init(&t, chances ? "lrrrrrrrr" : "lrrrrrrr");
 	compare_view_row(&t, "policy", "kept of promised", "met of all", "of the oracle's",
-			 "accuracy, a miss is 0", "of the met", "regret", "rejected", NULL);
+			 "accuracy, a miss is 0", "of the met", "regret", "rejected",
+			 chances ? "met by chance" : NULL, NULL);
 	for (size_t i = 0; i < r->n_policies; i++) {
 		const struct interval *m = r->policy[i].metric;
 
@@ -75,6 +90,8 @@ static void print_objectives(const struct compare_result *r, bool colour, struct
 		cli_table_add(&t, "%s", fixed4(m[METRIC_ACCURACY_MET].mean, a));
 		cli_table_add(&t, "%s", has_oracle ? fixed4(m[METRIC_REGRET].mean, a) : "");
 		cli_table_add(&t, "%s", cli_percent(m[METRIC_REJECTED].mean / m[METRIC_JOBS].mean, a));
+		if (chances)
+			put_chances(&t, m);
 	}
 	cli_table_print(&t, out, colour);
 	cli_table_release(&t);

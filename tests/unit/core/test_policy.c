@@ -27,6 +27,14 @@ TEST(test_every_policy_is_found_by_its_name)
 	assert_non_null(strstr(policy_names(), "fixed:B"));
 }
 
+TEST(test_a_policy_may_have_a_chance)
+{
+	assert_true(hand_policy("postrider").chance == 0.0);
+	assert_true(hand_policy("postrider:chance=0.5").chance == 0.5);
+	assert_string_equal(hand_policy("courier:chance=0.25").policy->name, "courier");
+	assert_true(hand_policy("fixed:128").chance == 0.0 && hand_policy("fixed:128").batch == 128.0);
+}
+
 TEST(test_bad_policies_are_refused_with_a_hint)
 {
 	static const struct {
@@ -40,7 +48,11 @@ TEST(test_bad_policies_are_refused_with_a_hint)
 		{ "fixed:0", "above 0" },
 		{ "fixed:nan", "not a number" },
 		{ "fixed:1e99", "not a number above 0" },
-		{ "courier:3", "takes no argument" },
+		{ "courier:3", "takes no argument but chance=C" },
+		{ "postrider:chance=1", "the chance '1' is not a number between 0 and 1" },
+		{ "postrider:chance=", "the chance '' is not" },
+		{ "naive:chance=0.5", "takes no argument" },
+		{ "fixed:chance=0.5", "the batch 'chance=0.5' is not" },
 		{ "post\trider:", "no policy 'post?rider'" },
 		{ "a name far longer than any policy has, and longer than the buffers that show it, too",
 		  "a name far" },

@@ -153,7 +153,8 @@ TEST(test_the_confidence_of_a_score_is_the_inverse_of_its_quantile)
 			double got = conformal_confidence(&c, q);
 
 			if (!(got >= before && got <= 1.0))
-				fail_msg("%zu residuals, score %g: confidence %g after %g", n, q, got, before);
+				fail_msg("%zu residuals, score %g: confidence %g after %g", n, q, got,
+					 before);
 			before = got;
 		}
 		assert_true(conformal_confidence(&c, -INFINITY) == 0.0);

@@ -28,7 +28,7 @@ void replay_bed_open(struct replay_bed *b, const char *trace, const char *world,
 		fail_msg("%s", err.text);
 	w.trace = b->trace;
 	if (world_open(&w, &b->world, &err) ||
-	    sim_policies_parse(policies, b->policy, 4, &b->n_policies, &err) ||
+	    sim_policies_parse(policies, b->policy, 5, &b->n_policies, &err) ||
 	    world_training(b->world, 0, 5, &b->training, &err))
 		fail_msg("%s", err.text);
 	m = (struct sim_models_params){ .policy = b->policy,

@@ -9,7 +9,7 @@ struct replay_bed {
 	struct trace *trace;
 	struct world *world;
 	struct csv *training;
-	struct sim_policy policy[4];
+	struct sim_policy policy[5];
 	size_t n_policies;
 	struct sim_models *models;
 	struct disturbances disturbances;

@@ -8,6 +8,7 @@
 #include "common/mem.h"
 #include "sim/trace/trace.h"
 #include "sim/trace/build.h"
+#include "sim/trace/names.h"
 #include "tests/support/support.h"
 #include "tests/support/test.h"
 
@@ -211,6 +212,25 @@ TEST(test_kinds_that_differ_in_a_number_are_two_and_an_empty_value_is_none)
 		assert_int_equal(trace_build_kind(b, &k, &again, &err), 0);
 		assert_int_not_equal(again, at);
 	}
+	trace_build_free(b);
+}
+
+/* Kinds are looked up by a hash. With 438 cpus this memory hashes to what no memory does. */
+TEST(test_kinds_that_hash_alike_are_still_two)
+{
+	struct trace_kind_text k = plain;
+	double memory_mb = 0x1.e4a0b1396957cp+12;
+	struct trace_build *b = NULL;
+	uint32_t without, with;
+	struct err err = { 0 };
+
+	assert_true(trace_hash(438 + 2, &memory_mb, sizeof memory_mb) == 438);
+	assert_int_equal(trace_build_new("t", NULL, 0, &b, &err), 0);
+	k.cpus = 438;
+	assert_int_equal(trace_build_kind(b, &k, &without, &err), 0);
+	k.memory_mb = memory_mb;
+	assert_int_equal(trace_build_kind(b, &k, &with, &err), 0);
+	assert_int_not_equal(with, without);
 	trace_build_free(b);
 }
 

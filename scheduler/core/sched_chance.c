@@ -1,0 +1,82 @@
+/* Jobs that were taken without a promise for the chance they have: which of them have none any more. */
+#include <math.h>
+
+#include "scheduler/core/sched_internal.h"
+
+/* A job is asked again when this share of the time it had left has passed: often enough that one without a
+ * chance does not wait for long, and cheap among thousands. */
+#define ASK_AGAIN 0.0625
+
+/* Could it still be in time if it had the machine for itself from now on? A job that waits can do no
+ * better. */
+static bool may_hope(struct sched *s, const struct live *j, double left_s)
+{
+	static const struct policy by_bound = { .name = "none", .bounds = true };
+	const struct policy_choice alone = { .policy = &by_bound, .batch = NAN };
+	struct decide_scene scene = { .policy = &alone,
+				      .machine = s->fluid,
+				      .other_load = s->other_load,
+				      .cpus = j->r.cpus,
+				      .most_cpus = UINT32_MAX,
+				      .memory_mb = NAN,
+				      .memory_mb_per_record = NAN,
+				      .memory_limit_mb = INFINITY };
+	struct decide_params p = { .model = s->model,
+				   .job = j->r.values,
+				   .epochs = j->r.epochs,
+				   .n_epochs = j->r.n_epochs,
+				   .slo_s = left_s,
+				   .confidence = j->r.confidence,
+				   .scene = &scene };
+
+	if (!(left_s > 0.0))
+		return false;
+	p.candidate = live_batches(s, &j->r, &p.n_candidates);
+	learn_in_scene(s, &j->r, &scene);
+	/* without a model nothing is known, and so it hopes until its time is over */
+	return !s->model || decide(&p, s->trial, NULL) || s->trial->chosen >= 0 ||
+	       decide_likeliest(s->trial, 0.0, 0) >= 0;
+}
+
+void chance_look(struct sched *s, int64_t now_ns)
+{
+	for (size_t i = 0; s->n_by_chance && i < s->n_tenants; i++) {
+		for (uint32_t k = s->tenant[i].waiting.first; k != NO_JOB; k = s->live[k].next) {
+			struct live *j = &s->live[k];
+			double left_s = live_until_s(j->deadline_ns, now_ns);
+
+			if (!j->by_chance || j->gone || now_ns < j->hopes_ns)
+				continue;
+			j->gone = !may_hope(s, j, left_s);
+			j->hopes_ns = isinf(left_s) ? SCHED_NEVER
+						    : now_ns + (int64_t)(1e9 * ASK_AGAIN * left_s);
+		}
+	}
+}
+
+bool sched_hopeless(struct sched *s, uint64_t *out_id)
+{
+	for (size_t i = 0; s->n_by_chance && i < s->n_tenants; i++) {
+		for (uint32_t k = s->tenant[i].waiting.first; k != NO_JOB; k = s->live[k].next) {
+			if (s->live[k].gone) {
+				*out_id = s->live[k].r.id;
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+bool sched_chance_gone(struct sched *s, int64_t now_ns, uint64_t id)
+{
+	uint32_t place;
+	const struct live *j = live_find(s, id, &place);
+	struct sched_estimate e;
+	double left_s;
+
+	if (!j || !j->running || !j->by_chance || !(j->reported > 0.0) || !s->model ||
+	    sched_estimate(s, now_ns, id, &e, NULL))
+		return false;
+	left_s = live_until_s(j->deadline_ns, s->last_ns);
+	return decide_chance_of(s->model, sched_adapt(s), j->r.type, e.end_s, left_s) < DECIDE_NO_CHANCE;
+}
