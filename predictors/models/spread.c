@@ -136,7 +136,7 @@ static enum part part_of(const struct dataset *d, size_t f)
 {
 	uint8_t role = d->role ? d->role[f] : ROLE_NONE;
 
-	if (d->factor && !d->factor[f])
+	if ((d->factor && !d->factor[f]) || role == ROLE_OTHER)
 		return PART_NONE;
 	if (role == ROLE_BATCH || role == ROLE_EPOCHS)
 		return PART_CHOICE;

@@ -17,6 +17,7 @@
 #define SPLITS 20
 #define ROWS_MAX 96
 #define TOO_FEW 19 /* held-out rows that cannot tell 85 from 97 % */
+#define ALL_MAY_HOLD 30 /* rows of which all may lie below their 90 % bounds by chance: 0.95^30 is 0.2 */
 
 static struct csv *csv;
 static struct schema *schema;
@@ -266,7 +267,7 @@ static void hold_out(const char *name, const bool *out_of_training, double most_
 	assert_true(hybrid.mape <= most_mape);
 	if (n_held >= TOO_FEW)
 		assert_true((double)covered >= 0.85 * (double)n_held &&
-			    (double)covered <= 0.97 * (double)n_held);
+			    ((double)covered <= 0.97 * (double)n_held || n_held < ALL_MAY_HOLD));
 	free(x);
 	dataset_free(a);
 	dataset_free(b);

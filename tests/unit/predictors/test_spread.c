@@ -1,0 +1,88 @@
+/* predictors/models/spread: what a table knows of a job, in memory and through a file. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "predictors/models/spread.h"
+#include "tests/support/test.h"
+
+/* cpus, njobs, batch, other_load */
+static const uint8_t role[] = { ROLE_CPUS, ROLE_NJOBS, ROLE_BATCH, ROLE_OTHER };
+static double x[] = { 1,  1,   64,     0.1, /**/ 1, 1,   128,    0.7, /**/ 1, 3,
+		      64, 0.0, /**/ 2, 1,   64,     0.2, /**/ 2, 1,   64,     2.0 };
+static double y[] = { 1, 2, 3, 4, 5 };
+static const struct dataset table = { .n_rows = 5, .n_features = 4, .x = x, .y = y, .role = role };
+
+static enum familiarity knows(const struct spread *s, double cpus, double njobs, double batch)
+{
+	double row[] = { cpus, njobs, batch, 9.0 };
+
+	return spread_knows(s, row);
+}
+
+static void check(const struct spread *s)
+{
+	assert_int_equal(knows(s, 1, 1, 64), KNOWS_SETTING);
+	assert_int_equal(knows(s, 1, 1, 256), KNOWS_CONTEXT);
+	assert_int_equal(knows(s, 2, 3, 64),
+			 KNOWS_NEITHER); /* both levels are known, together they are new */
+	assert_int_equal(knows(s, 3, 1, 64), KNOWS_NEITHER);
+	assert_int_equal(knows(s, NAN, 1, 64), KNOWS_NEITHER);
+	/* a load between levels is near one of them; one outside is near none */
+	assert_int_equal(knows(s, 1, 1.4, 64), KNOWS_SETTING);
+	assert_int_equal(knows(s, 1, 2.4, 128), KNOWS_CONTEXT);
+	assert_int_equal(knows(s, 1, 3.1, 64), KNOWS_SETTING);
+	assert_int_equal(knows(s, 1, 5, 64), KNOWS_NEITHER);
+	assert_int_equal(knows(s, 1, 0.5, 64), KNOWS_NEITHER);
+}
+
+TEST(test_a_setting_a_context_or_neither_is_known)
+{
+	struct spread *s;
+
+	assert_int_equal(spread_make(&table, &s, NULL), 0);
+	check(s);
+	assert_true(spread_at(s, x) == 1.0 && spread_at(NULL, x) == 1.0);
+	spread_set(s, (const double[]){ 0.1, 0.2, 0.4 });
+	assert_true(spread_at(s, x) == 0.1);
+	spread_free(s);
+}
+
+TEST(test_labels_are_contexts_and_settings)
+{
+	struct spread *s;
+	uint32_t label[5];
+
+	assert_int_equal(spread_make(&table, &s, NULL), 0);
+	assert_int_equal(spread_label(s, &table, KNOWS_NEITHER, label), 3);
+	assert_true(label[0] == 0 && label[1] == 0 && label[2] == 1 && label[3] == 2 && label[4] == 2);
+	assert_int_equal(spread_label(s, &table, KNOWS_CONTEXT, label), 4);
+	assert_true(label[0] == 0 && label[1] == 1 && label[2] == 2 && label[3] == 3 && label[4] == 3);
+	spread_free(s);
+}
+
+TEST(test_a_file_keeps_what_is_known_and_refuses_damage)
+{
+	struct writer w = { 0 };
+	struct spread *s, *again = NULL;
+	struct reader r;
+
+	assert_int_equal(spread_make(&table, &s, NULL), 0);
+	spread_set(s, (const double[]){ 0.1, 0.2, 0.4 });
+	spread_save(s, &w);
+	r = (struct reader){ .bytes = (unsigned char *)w.out.text, .len = w.out.len };
+	assert_int_equal(spread_load(&r, 4, &again, NULL), 0);
+	assert_int_equal(r.at, r.len);
+	check(again);
+	assert_true(spread_at(again, x) == 0.1);
+	spread_free(again);
+	for (size_t len = 0; len < w.out.len; len++) {
+		r = (struct reader){ .bytes = (unsigned char *)w.out.text, .len = len };
+		assert_int_equal(spread_load(&r, 4, &again, NULL), -ERR_FORMAT);
+	}
+	w.out.text[7] = (char)0xff; /* a negative scale */
+	r = (struct reader){ .bytes = (unsigned char *)w.out.text, .len = w.out.len };
+	assert_int_equal(spread_load(&r, 4, &again, NULL), -ERR_FORMAT);
+	spread_free(s);
+	strbuf_release(&w.out);
+}
