@@ -160,6 +160,16 @@ void decision_reason(const struct decision_view *d, const struct candidate_view 
 		strbuf_puts(out, cli_clean(code));
 }
 
+void decision_offer(const struct decision_view *d, const char *before, struct strbuf *out)
+{
+	char a[32], b[80];
+
+	strbuf_printf(out, "%s%s chance with batch %s", before, cli_chance(d->offer.chance, a),
+		      pair(&d->offer, b, sizeof b));
+	if (!isnan(d->offer.accuracy))
+		strbuf_printf(out, ", accuracy %s", cli_number(d->offer.accuracy, a));
+}
+
 /* ---- the table ---- */
 
 #define CANDIDATES_SHOWN 24 /* more are shown only in part */
