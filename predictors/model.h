@@ -25,6 +25,8 @@ struct model_target {                   /* the model of one target; ops NULL: th
 	double *widening;               /* features->n: see widening.h; NULL: bounds are as wide everywhere */
 };
 
+#define MODEL_LEARNT_FROM_JOBS "runs and observations" /* data_name of what a daemon trained */
+
 struct model {
 	struct schema *schema;
 	struct features *features;

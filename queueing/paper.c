@@ -103,7 +103,7 @@ static int fit_with(const struct paper_job *job, const double *time_s, size_t n,
 			m->n_negative, m->cpu_service_s);
 	fit_plane(m, job, time_s, n);
 	if (!isfinite(m->mu[0]) || !isfinite(m->mu[1]) || !isfinite(m->mu[2]))
-		return err_fail(err, ERR_NUMERIC, "the disk's service rate is no finite plane");
+		return err_fail(err, ERR_NUMERIC, "the disk's service rate is not a finite plane");
 	return 0;
 }
 

@@ -149,7 +149,7 @@ static int sort_rows(struct join *j, struct err *err)
 		if (rc)
 			return rc;
 		if (!(j->epoch_of[i] >= 0.0))
-			return err_fail(err, ERR_FORMAT, "%s:%u: column epoch: '%.40s' is no epoch",
+			return err_fail(err, ERR_FORMAT, "%s:%u: column epoch: '%.40s' is not an epoch",
 					file_of(j->curve), j->curve->line[i],
 					csv_cell(j->curve, i, (size_t)j->epoch));
 		j->point[i] = (uint32_t)i;

@@ -16,6 +16,7 @@ enum feature_role {
 	ROLE_PROCESSES, /* of all of them */
 	ROLE_EPOCHS,
 	ROLE_SAMPLES,
+	ROLE_OTHER,     /* processes of other programs on the machine; a missing value counts as none */
 	N_ROLES,
 	ROLE_CATEGORY = N_ROLES, /* a 0/1 column of a category; there may be several */
 };

@@ -91,6 +91,8 @@ void features_encode_job(const struct features *f, const struct job_values *v, d
 		}
 		i += n;
 	}
+	if (f->other >= 0 && isnan(x[f->other]))
+		x[f->other] = 0.0;
 }
 
 bool features_fill_constant(const struct features *f, size_t column, struct job_values *v)
@@ -144,6 +146,8 @@ int features_encode_table(const struct features *f, const struct table *t, doubl
 						&x[r * f->n + i]);
 			else
 				x[r * f->n + i] = c->present ? c->number[r] : NAN;
+			if ((int)i == f->other && isnan(x[r * f->n + i]))
+				x[r * f->n + i] = 0.0;
 		}
 	}
 	*out_x = x;
@@ -278,6 +282,40 @@ static int fit_ranges(struct features *f, const struct table *t, struct err *err
 	return 0;
 }
 
+static bool is_never_above_0(const struct table *t, size_t column)
+{
+	for (size_t r = 0; r < t->n_rows; r++)
+		if (t->column[column].number[r] > 0.0)
+			return false;
+	return true;
+}
+
+static void find_other(struct features *f)
+{
+	int source = schema_role(f->schema, ROLE_OTHER);
+
+	f->other = -1;
+	for (size_t i = 0; i < f->n && source >= 0; i++)
+		if (f->feature[i].source == (size_t)source)
+			f->other = (int)i;
+}
+
+int features_forget_other(struct features *f, struct schema *s, bool in_table, struct err *err)
+{
+	int source = schema_role(s, ROLE_OTHER), rc;
+
+	if (source < 0 || f->other >= 0)
+		return 0;
+	for (size_t i = 0; i < s->n_derived; i++)
+		for (size_t k = 0; k < s->derived[i].n_of; k++)
+			if (s->derived[i].source[k] == (size_t)source)
+				return 0; /* it would take the derived column with it */
+	rc = schema_drop(s, (size_t)source, in_table, err);
+	for (size_t i = 0; i < f->n && !rc; i++)
+		f->feature[i].source -= f->feature[i].source > (size_t)source;
+	return rc;
+}
+
 int features_fit(const struct table *t, struct features **out, struct err *err)
 {
 	const struct schema *s = t->schema;
@@ -293,11 +331,12 @@ int features_fit(const struct table *t, struct features **out, struct err *err)
 		return err_nomem(err, "the features");
 	f->schema = s;
 	for (size_t i = 0; i < s->n_columns + s->n_derived && !rc; i++) {
-		if (!t->column[i].present)
+		if (!t->column[i].present || ((int)i == schema_role(s, ROLE_OTHER) && is_never_above_0(t, i)))
 			continue;
 		rc = t->column[i].kind == COLUMN_CATEGORY ? fit_category(t, i, f, &cap, err)
 							  : fit_number(t, i, f, &cap, err);
 	}
+	find_other(f);
 	if (!rc)
 		rc = fit_ranges(f, t, err);
 	if (rc)
@@ -478,6 +517,7 @@ int features_from_json(const char *name, const struct json *v, const struct sche
 		else if (!rc)
 			f->derives |= feature->source >= schema->n_columns;
 	}
+	find_other(f);
 	if (!rc)
 		rc = check_groups(name, f, err);
 	if (rc)

@@ -3,7 +3,8 @@
  * column per value (`network=lenet5`). One with a single value becomes one column that is always 0: no
  * use to a model, but it lets another value at prediction count as what it is. Missing values are NaN;
  * an unknown category is NaN in all its columns and counts as extrapolation. Columns the training table
- * did not have, and categories without a single value, become no feature. */
+ * did not have, and categories without a single value, become no feature. Neither does the column of other
+ * work on the machine where no row has any: it says no more than a table without the column. */
 #ifndef PREDICTORS_DATA_FEATURES_H
 #define PREDICTORS_DATA_FEATURES_H
 
@@ -25,6 +26,7 @@ struct features {
 	struct feature *feature;      /* by source: factors in the schema's order, derived ones after them */
 	size_t n;
 	bool derives;                 /* some feature is a derived column */
+	int other;                    /* the feature of ROLE_OTHER; -1: none. Missing, it is 0 */
 };
 
 /* True for a feature that stands for a category. */
@@ -38,6 +40,9 @@ int features_to_json(const struct features *f, struct json_writer *w);
 int features_from_json(const char *name, const struct json *v, const struct schema *schema,
                        struct features **out, struct err *err);
 void features_free(struct features *f);
+/* Takes the column of other work out of the schema of these features, if none of them stands for it, so that
+ * a model is the same with and without it. in_table: the table has it all the same, so it is ignored. */
+int features_forget_other(struct features *f, struct schema *s, bool in_table, struct err *err);
 
 /* Row-major matrix n_rows x f->n of the whole table, to be freed. The table was read under a schema
  * equal to f->schema. */

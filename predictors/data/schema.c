@@ -20,7 +20,8 @@ static const char default_text[] =
 	"{\"name\":\"njobs\",\"kind\":\"number\"},"
 	"{\"name\":\"batch\",\"kind\":\"number\"},"
 	"{\"name\":\"epochs\",\"kind\":\"number\",\"optional\":true},"
-	"{\"name\":\"samples\",\"kind\":\"number\",\"optional\":true}],"
+	"{\"name\":\"samples\",\"kind\":\"number\",\"optional\":true},"
+	"{\"name\":\"" SCHEMA_OTHER_COLUMN "\",\"kind\":\"number\",\"optional\":true}],"
 	"\"derived\":[{\"name\":\"processes\",\"product\":[\"cpus\",\"njobs\"]}],"
 	"\"decision\":\"batch\","
 	"\"targets\":{\"time\":\"time_s\",\"accuracy\":\"accuracy\"},"
@@ -351,10 +352,11 @@ static int resolve(const char *name, struct schema *s, size_t index, struct err 
 			if (!strcmp(s->derived[i].name, d->of[k]))
 				found = (int)(s->n_columns + i);
 		if (found < 0)
-			return err_fail(err, ERR_FORMAT,
-					"%s: derived column '%s': %s of '%s', which is no column before it%s",
-					name, d->name, schema_op_name[d->op], d->of[k],
-					hint(s, d->of[k], index, near));
+			return err_fail(
+				err, ERR_FORMAT,
+				"%s: derived column '%s': %s of '%s', which is not a column before it%s",
+				name, d->name, schema_op_name[d->op], d->of[k],
+				hint(s, d->of[k], index, near));
 		if ((size_t)found < s->n_columns && s->column[found].kind == COLUMN_CATEGORY)
 			return err_fail(err, ERR_FORMAT,
 					"%s: derived column '%s': %s of '%s', which is a category", name,
@@ -389,7 +391,9 @@ static int check_decision(const char *name, const struct schema *s, struct err *
 /* {"cpus": "executors"}: the columns must be numbers, factors or derived. The batch is the decision. */
 static void read_roles(struct fields *f, struct schema *s)
 {
-	static const char *const known[] = { "cpus", "njobs", "processes", "epochs", "samples", NULL };
+	static const char *const known[] = {
+		"cpus", "njobs", "processes", "epochs", "samples", "other", NULL
+	};
 	char near[TEXT_HINT];
 	struct fields roles;
 

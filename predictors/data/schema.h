@@ -16,6 +16,7 @@
 #define SCHEMA_MAX_CANDIDATES 64
 #define SCHEMA_MAX_FEW 16               /* aliases of one column, factors of one product */
 #define SCHEMA_MAX_LIST 1024            /* exclude rules, ignored columns */
+#define SCHEMA_OTHER_COLUMN "other_load" /* the column of other work, unless "roles" names another */
 #define SCHEMA_MAX_BYTES ((size_t)1 << 20)
 
 enum column_kind { COLUMN_NUMBER, COLUMN_CATEGORY };
@@ -62,12 +63,16 @@ int schema_read_file(const char *path, struct schema **out, struct err *err);
 int schema_from_json(const char *name, const struct json *v, struct schema **out, struct err *err);
 void schema_to_json(const struct schema *s, struct json_writer *w); /* reads back to the same schema */
 void schema_free(struct schema *s);
+int schema_clone(const struct schema *s, struct schema **out, struct err *err);
+/* Takes a source (see below) out, and with it the derived columns that are made of it. ignore: a table may
+ * have the column all the same, and no notice is given. After an error the schema can only be freed. */
+int schema_drop(struct schema *s, size_t source, bool ignore, struct err *err);
 int schema_find(const struct schema *s, const char *column); /* index in column[], aliases too; -1 */
 /* The same, or n_columns + the index in derived[] for a derived column. */
 int schema_find_any(const struct schema *s, const char *column);
 
 /* The source (as above) that plays a role: the decision is the batch, the others are what "roles" says or go
- * by their own names; -1: none does, or it is a category. */
+ * by their own names (other work: "other_load"); -1: none does, or it is a category. */
 int schema_role(const struct schema *s, enum feature_role role);
 
 /* The name of source i: column i, or derived column i - n_columns. Borrowed from the schema. */

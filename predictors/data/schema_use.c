@@ -9,7 +9,8 @@
 const char *const schema_kind_name[] = { "number", "category", NULL }; /* enum column_kind */
 const char *const schema_role_name[N_ROLES] = {
 	[ROLE_BATCH] = "batch",         [ROLE_CPUS] = "cpus",     [ROLE_NJOBS] = "njobs",
-	[ROLE_PROCESSES] = "processes", [ROLE_EPOCHS] = "epochs", [ROLE_SAMPLES] = "samples"
+	[ROLE_PROCESSES] = "processes", [ROLE_EPOCHS] = "epochs", [ROLE_SAMPLES] = "samples",
+	[ROLE_OTHER] = "other"
 };
 const char *const schema_op_name[] = { "product", "inverse", "log", NULL }; /* enum derived_op */
 
@@ -175,7 +176,10 @@ int schema_role(const struct schema *s, enum feature_role role)
 
 	if (role <= ROLE_NONE || role >= N_ROLES)
 		return -1;
-	column = role == ROLE_BATCH ? s->decision : s->role[role] ? s->role[role] : schema_role_name[role];
+	column = role == ROLE_BATCH   ? s->decision
+		 : s->role[role]      ? s->role[role]
+		 : role == ROLE_OTHER ? SCHEMA_OTHER_COLUMN
+				      : schema_role_name[role];
 	at = schema_find_any(s, column);
 	return at >= 0 && (size_t)at < s->n_columns && s->column[at].kind == COLUMN_CATEGORY ? -1 : at;
 }

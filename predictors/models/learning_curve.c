@@ -407,8 +407,8 @@ int learning_curve_load(struct reader *r, size_t n_features, struct learning_cur
 		c.log_low[input] = read_finite(r);
 		c.log_high[input] = read_finite(r);
 		if (at > n_features || c.log_low[input] > c.log_high[input])
-			return err_fail(err, ERR_FORMAT, "input %d of the curve is no feature with a range",
-					input);
+			return err_fail(err, ERR_FORMAT,
+					"input %d of the curve is not a feature with a range", input);
 		c.at[input] = (int32_t)at - 1;
 	}
 	c.base = read_finite(r);
@@ -426,7 +426,7 @@ int learning_curve_load(struct reader *r, size_t n_features, struct learning_cur
 		for (size_t j = 0; j < CURVE_N_SHAPE; j++)
 			c.own[k][j] = read_finite(r);
 		if (r->failed || c.category[k] >= n_features)
-			return err_fail(err, ERR_FORMAT, "category %zu of the curve is no feature", k);
+			return err_fail(err, ERR_FORMAT, "category %zu of the curve is not a feature", k);
 	}
 	*out = c;
 	return 0;

@@ -9,6 +9,7 @@
 #include "predictors/data/schema.h"
 #include "predictors/models/queueing_models.h"
 
+#define HAS_OTHER 0x80000000u /* in the number of categories of a file: a column of other work follows */
 #define FAR 1e3 /* values further outside the training range than this factor count as that far */
 
 /* ---- features into jobs ---- */
@@ -67,6 +68,7 @@ int queue_map_make(const char *title, const struct settings *s, const struct dat
 	}
 	for (int r = 1; r < N_ROLES; r++)
 		measure_role(&m, d, (enum feature_role)r);
+	m.low[ROLE_OTHER] = 0.0; /* a machine without other work is no stranger */
 	for (int r = ROLE_BATCH; r <= ROLE_CPUS; r++)
 		if (m.at[r] < 0)
 			return err_fail(
@@ -98,6 +100,7 @@ void queue_map_job(const struct queue_map *m, const double *x, struct calibrate_
 	out->processes = m->at[ROLE_PROCESSES] >= 0 && !isnan(x[m->at[ROLE_PROCESSES]])
 				 ? role_value(m, x, ROLE_PROCESSES, 1.0)
 				 : out->cpus * njobs;
+	out->processes += role_value(m, x, ROLE_OTHER, 0.0);
 	out->iterations = role_value(m, x, ROLE_SAMPLES, m->samples) / out->batch *
 			  role_value(m, x, ROLE_EPOCHS, m->epochs);
 	for (size_t k = 0; k < m->n_categories; k++) {
@@ -107,41 +110,57 @@ void queue_map_job(const struct queue_map *m, const double *x, struct calibrate_
 	}
 }
 
+static void save_role(const struct queue_map *m, int role, struct writer *w)
+{
+	write_u32(w, (uint32_t)(m->at[role] + 1));
+	write_f64(w, m->low[role]);
+	write_f64(w, m->high[role]);
+	write_f64(w, m->mean[role]);
+}
+
+/* A map without a column of other work is written as it was before there were such columns. */
 void queue_map_save(const struct queue_map *m, struct writer *w)
 {
-	for (int r = 1; r < N_ROLES; r++) {
-		write_u32(w, (uint32_t)(m->at[r] + 1));
-		write_f64(w, m->low[r]);
-		write_f64(w, m->high[r]);
-		write_f64(w, m->mean[r]);
-	}
+	for (int r = 1; r < ROLE_OTHER; r++)
+		save_role(m, r, w);
 	write_f64(w, m->samples);
 	write_f64(w, m->epochs);
-	write_u32(w, m->n_categories);
+	write_u32(w, m->n_categories | (m->at[ROLE_OTHER] >= 0 ? HAS_OTHER : 0));
+	if (m->at[ROLE_OTHER] >= 0)
+		save_role(m, ROLE_OTHER, w);
 	for (size_t k = 0; k < m->n_categories; k++) {
 		write_u32(w, m->category[k]);
 		write_f64(w, m->category_mean[k]);
 	}
 }
 
+static bool load_role(struct reader *r, size_t n_features, int role, struct queue_map *m)
+{
+	uint32_t at = read_u32(r);
+
+	m->low[role] = read_f64(r);
+	m->high[role] = read_f64(r);
+	m->mean[role] = read_f64(r);
+	m->at[role] = at <= n_features ? (int32_t)at - 1 : -1;
+	return at <= n_features && (m->low[role] > 0.0 || (role == ROLE_OTHER && m->low[role] == 0.0)) &&
+	       m->high[role] >= m->low[role] && isfinite(m->high[role]) && m->mean[role] >= m->low[role] &&
+	       m->mean[role] <= m->high[role];
+}
+
 int queue_map_load(struct reader *r, size_t n_features, struct queue_map *out, struct err *err)
 {
-	struct queue_map m = { .at = { -1 } };
+	struct queue_map m = { .at = { [0] = -1, [ROLE_OTHER] = -1 } };
 	bool good = true;
 
-	for (int k = 1; k < N_ROLES; k++) {
-		uint32_t at = read_u32(r);
-
-		m.low[k] = read_f64(r);
-		m.high[k] = read_f64(r);
-		m.mean[k] = read_f64(r);
-		good &= at <= n_features && m.low[k] > 0.0 && m.high[k] >= m.low[k] && isfinite(m.high[k]) &&
-			m.mean[k] >= m.low[k] && m.mean[k] <= m.high[k];
-		m.at[k] = at <= n_features ? (int32_t)at - 1 : -1;
-	}
+	for (int k = 1; k < ROLE_OTHER; k++)
+		good &= load_role(r, n_features, k, &m);
 	m.samples = read_f64(r);
 	m.epochs = read_f64(r);
 	m.n_categories = read_u32(r);
+	if (m.n_categories & HAS_OTHER) {
+		good &= load_role(r, n_features, ROLE_OTHER, &m);
+		m.n_categories &= ~HAS_OTHER;
+	}
 	good &= m.samples > 0.0 && isfinite(m.samples) && m.epochs > 0.0 && isfinite(m.epochs) &&
 		m.n_categories <= CALIBRATE_MAX_CATEGORIES;
 	for (size_t k = 0; good && k < m.n_categories; k++) {
@@ -151,7 +170,7 @@ int queue_map_load(struct reader *r, size_t n_features, struct queue_map *out, s
 	}
 	if (r->failed || !good || m.at[ROLE_BATCH] < 0 || m.at[ROLE_CPUS] < 0)
 		return err_fail(err, ERR_FORMAT,
-				"the columns of the queueing model are no columns of this file");
+				"the columns of the queueing model are not columns of this file");
 	*out = m;
 	return 0;
 }
@@ -368,7 +387,7 @@ int queue_model_load(struct reader *r, size_t n_features, struct queue_model *ou
 	c->sd = read_f64(r);
 	c->mape = read_f64(r);
 	if (r->failed || !good)
-		return err_fail(err, ERR_FORMAT, "the parameters of the queueing model are no costs");
+		return err_fail(err, ERR_FORMAT, "the parameters of the queueing model are not costs");
 	*out = m;
 	return 0;
 }

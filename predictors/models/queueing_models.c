@@ -285,7 +285,7 @@ static int paper_load(struct reader *r, size_t n_features, void **out_self, stru
 	if (!rc && (r->failed || !(q->m.cpu_service_s > 0.0 && isfinite(q->m.cpu_service_s)) ||
 		    !(q->m.workers > 0.0 && isfinite(q->m.workers)) || !isfinite(q->m.mu[0]) ||
 		    !isfinite(q->m.mu[1]) || !isfinite(q->m.mu[2])))
-		rc = err_fail(err, ERR_FORMAT, "the parameters of the paper's model are no rates");
+		rc = err_fail(err, ERR_FORMAT, "the parameters of the paper's model are not rates");
 	if (rc)
 		paper_destroy(q);
 	else

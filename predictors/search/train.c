@@ -243,24 +243,6 @@ out:
 
 /* ---- the bundle ---- */
 
-static int clone_schema(const struct schema *s, struct schema **out, struct err *err)
-{
-	struct strbuf text = { 0 };
-	struct json_writer w;
-	struct json *v = NULL;
-	int status;
-
-	json_begin(&w, &text, false);
-	schema_to_json(s, &w);
-	status = text.failed ? err_nomem(err, "a schema")
-			     : json_parse("schema", strbuf_text(&text), text.len, &v, err);
-	if (!status)
-		status = schema_from_json("schema", v, out, err);
-	json_free(v);
-	strbuf_release(&text);
-	return status;
-}
-
 /* The schema's candidates, or every value the decision took in training. */
 static int offer_candidates(struct training *tr, struct err *err)
 {
@@ -307,7 +289,7 @@ static int begin_training(struct training *tr, struct err *err)
 {
 	const struct train_params *p = tr->p;
 	struct model *m = tr->model;
-	int status = clone_schema(p->table->schema, &m->schema, err);
+	int status = schema_clone(p->table->schema, &m->schema, err);
 
 	if (!status)
 		status = features_fit(p->table, &m->features, err);
@@ -334,6 +316,15 @@ static int begin_training(struct training *tr, struct err *err)
 	return status;
 }
 
+/* A table in which no run had other work beside it makes the model that a table without the column makes. */
+static int forget_other(struct training *tr, struct err *err)
+{
+	int at = schema_role(tr->p->table->schema, ROLE_OTHER);
+
+	return features_forget_other(tr->model->features, tr->model->schema,
+				     at >= 0 && tr->p->table->column[at].present, err);
+}
+
 int train_model(const struct train_params *p, struct model **out, struct train_report *report,
 		struct err *err)
 {
@@ -356,6 +347,8 @@ int train_model(const struct train_params *p, struct model **out, struct train_r
 		any_accuracy |= !isnan(t->accuracy[i]);
 	if (!status && any_accuracy)
 		status = train_target(&tr, t->accuracy, p->accuracy_grid, false, &tr.model->accuracy, err);
+	if (!status)
+		status = forget_other(&tr, err);
 	free(tr.x);
 	free(tr.group);
 	free(tr.first);

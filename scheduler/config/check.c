@@ -94,7 +94,7 @@ static void check_state_dir(struct check *k)
 		else
 			find(k, true, "state_dir", "%s: %s", text_tail(path, 120), strerror(errno));
 	} else if (!S_ISDIR(st.st_mode)) {
-		find(k, true, "state_dir", "%s is no folder", text_tail(path, 120));
+		find(k, true, "state_dir", "%s is not a folder", text_tail(path, 120));
 	} else if (!may(path, W_OK | X_OK)) {
 		find(k, true, "state_dir", "%s can not be written to: %s", text_tail(path, 120),
 		     strerror(errno));
@@ -170,13 +170,13 @@ static void check_places_of_type(struct check *k, const struct job_type *t)
 	if (t->n_argv && strchr(t->argv[0], '/')) {
 		if (!is_program(t->argv[0]))
 			find(k, true, type_key(t, "argv[0]", key, sizeof key),
-			     "%s is no program that may be run", text_tail(t->argv[0], 120));
+			     "%s is not a program that may be run", text_tail(t->argv[0], 120));
 	} else if (t->n_argv && !is_in_path(t, t->argv[0])) {
 		find(k, true, type_key(t, "argv[0]", key, sizeof key), "there is no program '%s' in the PATH",
 		     text_tail(t->argv[0], 80));
 	}
 	if (t->work_dir && (stat(t->work_dir, &st) || !S_ISDIR(st.st_mode)))
-		find(k, true, type_key(t, "work_dir", key, sizeof key), "%s is no folder",
+		find(k, true, type_key(t, "work_dir", key, sizeof key), "%s is not a folder",
 		     text_tail(t->work_dir, 120));
 }
 
@@ -233,7 +233,8 @@ static void check_notify(struct check *k)
 	const struct config *c = k->config;
 
 	if (c->n_notify && strchr(c->notify[0], '/') && !is_program(c->notify[0]))
-		find(k, true, "notify[0]", "%s is no program that may be run", text_tail(c->notify[0], 120));
+		find(k, true, "notify[0]", "%s is not a program that may be run",
+		     text_tail(c->notify[0], 120));
 	else if (c->n_notify && !strchr(c->notify[0], '/') && !is_in_path(NULL, c->notify[0]))
 		find(k, true, "notify[0]", "there is no program '%s' in the PATH",
 		     text_tail(c->notify[0], 80));
@@ -317,7 +318,8 @@ static void check_type_against_model(struct check *k, const struct model *m, con
 	for (size_t i = 0; i < s->n_columns; i++) {
 		const struct job_param *p = param_of_source(t, s, i);
 		bool ours = !strcmp(s->column[i].name, s->decision) || (int)i == schema_role(s, ROLE_CPUS) ||
-			    (int)i == schema_role(s, ROLE_NJOBS) || (int)i == schema_role(s, ROLE_PROCESSES);
+			    (int)i == schema_role(s, ROLE_NJOBS) ||
+			    (int)i == schema_role(s, ROLE_PROCESSES) || (int)i == schema_role(s, ROLE_OTHER);
 
 		if (ours)
 			continue;
@@ -373,7 +375,7 @@ size_t config_check(const struct config *c, config_finding *tell, void *owner)
 	check_socket(&k);
 	check_state_dir(&k);
 	if (c->cgroup && (stat(c->cgroup, &st) || !S_ISDIR(st.st_mode)))
-		find(&k, true, "cgroup", "%s is no folder", text_tail(c->cgroup, 120));
+		find(&k, true, "cgroup", "%s is not a folder", text_tail(c->cgroup, 120));
 	if (c->pin && c->slots > c->cores)
 		find(&k, false, "pin", "has no effect: %u slots are more than the %g cores", c->slots,
 		     c->cores);

@@ -63,7 +63,7 @@ static int word_value(const struct job_param *p, const struct json *v, char **ou
 	text_printable(s, shown, sizeof shown);
 	if (!word_is_safe(s))
 		return err_fail(err, ERR_ARG,
-				"%s: '%s' is no word: 1 to %d of letters, digits and _ . + -, the first "
+				"%s: '%s' is not a word: 1 to %d of letters, digits and _ . + -, the first "
 				"neither - nor .",
 				p->name, shown, JOB_TYPE_MAX_VALUE);
 	for (size_t i = 0; i < p->n_words; i++) {
@@ -149,7 +149,7 @@ static int open_epochs(const struct job_type *t, const struct job_param *p, doub
 
 	if (from < 1.0 || from > to)
 		return err_fail(err, ERR_ARG,
-				"%s: %.0f..%.0f is no range: FROM..TO, FROM at least 1 and not above TO",
+				"%s: %.0f..%.0f is not a range: FROM..TO, FROM at least 1 and not above TO",
 				p->name, from, to);
 	if (from < p->min || to > p->max)
 		return err_fail(err, ERR_ARG, "%s: %.0f..%.0f is out of range; it must be whole numbers%s",
@@ -213,9 +213,10 @@ static void read_words(struct fields *f, struct job_param *p)
 			return;
 		p->word[p->n_words++] = word;
 		if (!word_is_safe(word))
-			fields_fail(f, ERR_FORMAT, key,
-				    "'%s' is no word: letters, digits and _ . + -, the first neither - nor .",
-				    word);
+			fields_fail(
+				f, ERR_FORMAT, key,
+				"'%s' is not a word: letters, digits and _ . + -, the first neither - nor .",
+				word);
 		for (size_t i = 0; i + 1 < p->n_words; i++) {
 			if (!strcmp(p->word[i], word))
 				fields_fail(f, ERR_FORMAT, key, "'%s' is there twice", word);
@@ -271,16 +272,17 @@ static void param_read(struct fields *all, const char *name, void *one, void *ow
 
 	(void)owner;
 	if (!param_name_is_good(name)) {
-		fields_fail(all, ERR_FORMAT, name,
-			    "is no name of a parameter: letters, digits and _ . -, a letter or _ first, at "
-			    "most %d",
-			    JOB_TYPE_MAX_NAME);
+		fields_fail(
+			all, ERR_FORMAT, name,
+			"is not a name of a parameter: letters, digits and _ . -, a letter or _ first, at "
+			"most %d",
+			JOB_TYPE_MAX_NAME);
 		return;
 	}
 	for (size_t i = 0; reserved[i]; i++) {
 		if (!strcmp(reserved[i], name))
 			fields_fail(all, ERR_FORMAT, name,
-				    "is filled in by Postrider, so it can be no parameter");
+				    "is filled in by Postrider, so it cannot be a parameter");
 	}
 	p->name = all->rc ? NULL : mem_strdup(name);
 	if (!p->name) {

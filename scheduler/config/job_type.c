@@ -104,7 +104,7 @@ static void read_variable(struct fields *f, const char *name, void *one, void *o
 	(void)owner;
 	if (!env_name_is_good(name)) {
 		fields_fail(f, ERR_FORMAT, name,
-			    "is no name of a variable: letters, digits and _, no digit first, at most %d",
+			    "is not a name of a variable: letters, digits and _, no digit first, at most %d",
 			    JOB_TYPE_MAX_NAME);
 		return;
 	}
@@ -219,7 +219,7 @@ int job_type_from_json(const char *where, const char *name, const struct json *v
 	struct fields f;
 
 	if (!name_is_good(name))
-		return err_fail(err, ERR_FORMAT, "%s: is no name of a type: " NAME_RULE " %d", where,
+		return err_fail(err, ERR_FORMAT, "%s: is not a name of a type: " NAME_RULE " %d", where,
 				JOB_TYPE_MAX_NAME);
 	keys_names(job_type_keys, known);
 	fields_open(&f, where, ".", v, known, err);

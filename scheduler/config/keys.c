@@ -122,7 +122,8 @@ static void read_id(struct fields *f, const char *key, const struct json *v, boo
 
 	if (json_type(v) == JSON_NUMBER) {
 		if (!(number >= 0.0 && number < UINT32_MAX) || number != floor(number))
-			fields_fail(f, ERR_FORMAT, key, "is no number of a %s", group ? "group" : "user");
+			fields_fail(f, ERR_FORMAT, key, "is not the number of a %s",
+				    group ? "group" : "user");
 		else
 			*out = (uint32_t)number;
 		return;

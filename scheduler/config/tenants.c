@@ -45,7 +45,7 @@ static void read_tenant(struct fields *all, const char *name, void *one, void *o
 	struct fields f;
 
 	if (!name_is_good(name)) {
-		fields_fail(all, ERR_FORMAT, name, "is no name of a tenant: " NAME_RULE " %d",
+		fields_fail(all, ERR_FORMAT, name, "is not a name of a tenant: " NAME_RULE " %d",
 			    JOB_TYPE_MAX_NAME);
 		return;
 	}

@@ -104,8 +104,9 @@ int drift_reference_of(const double *score, size_t n, struct drift_reference *ou
 		spread *= sqrt(squares / (double)n / normal);
 	}
 	if (!isfinite(centre) || !isfinite(spread) || !(spread > 0.0))
-		return err_fail(err, ERR_NUMERIC, "%zu scores around %g with a spread of %g are no reference",
-				n, centre, spread);
+		return err_fail(err, ERR_NUMERIC,
+				"%zu scores around %g with a spread of %g are not a reference", n, centre,
+				spread);
 	*out = (struct drift_reference){ .centre = centre, .spread = spread, .n = n };
 	return 0;
 }

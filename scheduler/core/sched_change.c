@@ -34,7 +34,7 @@ int sched_restore(struct sched *s, const struct sched_restored *r, struct err *e
 		return err_fail(err, ERR_ARG, "jobs are restored before the first event");
 	if (!r->request.id || job_index_find(&s->index, r->request.id) != JOB_INDEX_NONE)
 		return err_fail(err, ERR_ARG, "job id %llu is %s", (unsigned long long)r->request.id,
-				r->request.id ? "restored twice" : "no id");
+				r->request.id ? "restored twice" : "not an id");
 	if (!s->n_spare)
 		return err_fail(err, ERR_BUSY, "%zu jobs are restored, and no more may be", s->max_jobs);
 	place = live_add(s, &r->request, r->submitted_ns);

@@ -508,6 +508,7 @@ int daemon_new(const struct daemon_params *p, struct daemon **out, struct err *e
 	if (!rc)
 		rc = daemon_restore(d, err);
 	if (!rc) {
+		setup_link_model(d->setup);
 		learning_restore(d->learning);
 		rc = open_server(d, p->force, err);
 	}

@@ -154,6 +154,7 @@ static int swap(struct daemon *d, struct setup *fresh, struct rebound *r, struct
 	log_set_json(fresh->config->log_json);
 	setup_free(d->setup);
 	d->setup = fresh;
+	setup_link_model(fresh);
 	tenants_refresh(&d->tenants, fresh->config, d->sched, daemon_now_ns(d), NULL);
 	learning_model_changed(d->learning);
 	return 0;

@@ -1,12 +1,17 @@
 /* A configuration and its model, loaded together. See setup.h. */
 #include "scheduler/daemon/setup.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "common/log.h"
 #include "common/mem.h"
+#include "scheduler/store/store.h"
 
 void setup_free(struct setup *s)
 {
@@ -96,6 +101,26 @@ int setup_new(struct config *config, struct model *model, struct setup **out, st
 	}
 	*out = s;
 	return 0;
+}
+
+/* Beside it and renamed: at no moment is there none. */
+void setup_link_model(const struct setup *s)
+{
+	char link[PATH_MAX], fresh[PATH_MAX], *target;
+	const char *dir = s->config->state_dir;
+
+	if (snprintf(link, sizeof link, "%s/" STORE_MODEL_LINK, dir) >= (int)sizeof link ||
+	    snprintf(fresh, sizeof fresh, "%s/." STORE_MODEL_LINK ".new", dir) >= (int)sizeof fresh)
+		return;
+	if (!s->model) {
+		unlink(link);
+		return;
+	}
+	target = realpath(s->config->model, NULL);
+	unlink(fresh);
+	if (!target || symlink(target, fresh) || rename(fresh, link))
+		log_warn("%s: no link to the model in use: %s", link, strerror(errno));
+	free(target);
 }
 
 void setup_sched_params(const struct setup *s, struct sched_params *out)

@@ -27,6 +27,9 @@ struct setup {
 /* Takes both, also on failure. model: the compiled one of config->model; NULL: that file is read. */
 int setup_new(struct config *config, struct model *model, struct setup **out, struct err *err);
 void setup_free(struct setup *s);
+/* Points STATE/model to the file of the model in use, for those who read the folder: compare
+ * --from-history. What goes wrong is logged: no job depends on it. */
+void setup_link_model(const struct setup *s);
 void setup_sched_params(const struct setup *s, struct sched_params *out);
 
 static inline const struct schema *setup_schema(const struct setup *s) /* the model's; NULL without a model */

@@ -51,6 +51,13 @@ double other_load_processes(const struct other_load *o)
 	return o->second >= OTHER_LOAD_LEAST ? o->second : 0.0;
 }
 
+double other_load_mean(const struct other_load *o)
+{
+	double mean = o->span_s > 0.0 ? o->sum_s / o->span_s : NAN;
+
+	return mean < OTHER_LOAD_LEAST ? 0.0 : mean;
+}
+
 /* Interrupts keep no process waiting that counts, and a cpu that waits for a disk is free for others. Time
  * that a hypervisor took from us is busy. */
 static double busy_ticks(const struct proc_cpu *c)
@@ -72,7 +79,7 @@ static double demand(struct other_load *o, const struct proc_cpu *r, double wait
 		o->waiting = waiting;
 	else if (waiting > 0.0)
 		o->waiting += (1.0 - exp(-dt_s / MEAN_WAITING_S)) * (waiting - o->waiting);
-	return busy + waited_share * fmax(1.0, o->waiting);
+	return busy + waited_share * fmax(fmax(1.0, busy), o->waiting);
 }
 
 static void begin(struct other_load *o, const struct proc_cpu *r, double waited_s)
@@ -104,8 +111,12 @@ double other_load_sample(struct other_load *o, const char *stat_text, const char
 		return other_load_processes(o);
 	if (o->has_waited && isfinite(waited_s))
 		share = fmin(1.0, fmax(0.0, (waited_s - o->last_waited_s) / dt_s));
-	moment = fmax(demand(o, &r, share, dt_s) - our_processes, -MOST_BELOW);
-	part = 1.0 - exp(-dt_s / OTHER_LOAD_MEAN_S);
+	moment = demand(o, &r, share, dt_s) - our_processes;
+	o->sum_s += dt_s * moment;
+	o->span_s += dt_s;
+	moment = fmax(moment, -MOST_BELOW);
+	/* At first the plain mean of all that was seen: there is no older estimate to hold on to. */
+	part = fmax(1.0 - exp(-dt_s / OTHER_LOAD_MEAN_S), dt_s / o->span_s);
 	o->first += part * (moment - o->first);
 	o->second += part * (o->first - o->second);
 	begin(o, &r, waited_s);

@@ -4,18 +4,18 @@
  * comes out.
  *
  * The demand at a moment is the processes that run plus those that wait. The kernel counts running by time.
- * It tells only at the moment of reading how many processes wait, but it counts for how long at least one
- * waited (pressure stall information), so that
+ * It tells only at the moment of reading how many processes wait, but it counts for how long a busy cpu had a
+ * process waiting for it (pressure stall information, a mean over the cpus that are not idle), so that
  *
- * 	demand = busy cpus + share of the time in which a process waited x number that waited when one did
+ * 	demand = busy cpus + that share of the time x (busy cpus, or the number that waited where it is larger)
  *
- * Without pressure information the number at the moment of reading is used. Our own processes are subtracted.
- * They do not always want a cpu, so the result is too small while our jobs sleep or wait for each other; it
- * is never below 0.
+ * Without pressure information the number at the moment of reading is used. What our own processes wanted is
+ * subtracted (demand.h).
  *
  * The result is smoothed by two exponential means in a row of 1.25 s each. A load that stays counts by two
  * thirds after 3 s and by nine tenths after 5 s, and fades as fast; half a second of load moves the result by
- * a twentieth of it. Less than a quarter of a process is what a quiet system does anyway, and counts as
+ * a twentieth of it. In the first seconds they are plain means of all that was seen, so that the first
+ * reading counts at once. Less than a quarter of a process is what a quiet system does anyway, and counts as
  * nothing. */
 #ifndef SCHEDULER_PROCESS_OTHER_LOAD_H
 #define SCHEDULER_PROCESS_OTHER_LOAD_H
@@ -44,14 +44,17 @@ struct other_load {              /* all zero: nothing was read yet */
 	/* number that waits when at least one does: a mean over readings that found some */
 	double waiting;
 	double first, second;    /* the two means, of demand less ours; may be below 0 */
+	double sum_s, span_s;    /* demand less ours, added up over the time that was seen; that time */
 	size_t n_bad;            /* readings that made no sense */
 };
 
 /* Takes a reading `dt_s` seconds after the last one; the first only sets the marks, and its dt_s is not used.
- * pressure_text may be NULL. our_processes: those of all our running jobs. Returns the estimate. A reading
+ * pressure_text may be NULL. our_processes: those of ours that wanted a cpu meanwhile, as a mean. Returns the estimate. A reading
  * that makes no sense, or that comes less than a tick after the last one, changes nothing. */
 double other_load_sample(struct other_load *o, const char *stat_text, const char *pressure_text,
                          double our_processes, double dt_s);
 double other_load_processes(const struct other_load *o); /* the estimate, without a reading */
+/* The mean over all the time that was seen, which is no estimate of now; NaN: nothing was seen. */
+double other_load_mean(const struct other_load *o);
 
 #endif

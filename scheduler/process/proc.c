@@ -101,16 +101,20 @@ bool proc_process_parse(const char *stat_text, struct proc_process *out)
 {
 	const char *after = strrchr(stat_text, ')'); /* the program's name may hold anything, brackets too */
 	struct proc_process p = { 0 };
+	uint64_t user = 0, system = 0, of_children[2] = { 0 };
 	int n = after ? sscanf(after,
-			       ") %c %*d %*d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
-			       "%*d %" SCNu64 " %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+			       ") %c %*d %*d %d %*d %*d %*u %*u %*u %*u %*u %" SCNu64 " %" SCNu64 " %" SCNu64
+			       " %" SCNu64 " %*d %*d %*d %*d "
+			       "%" SCNu64 " %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
 			       "%*s %*s %*s %*s %*s %" SCNu64,
-			       &p.state, &p.session, &p.start_ticks, &p.blocked_ticks)
+			       &p.state, &p.session, &user, &system, &of_children[0], &of_children[1],
+			       &p.start_ticks, &p.blocked_ticks)
 		      : 0;
 
-	if (n >= 3)
+	p.cpu_ticks = user + system + of_children[0] + of_children[1];
+	if (n >= 7)
 		*out = p;
-	return n >= 3;
+	return n >= 7;
 }
 
 bool proc_process_read(pid_t pid, struct proc_process *out)

@@ -1,5 +1,6 @@
 /* The one reader of /proc: the cpu time of the whole machine (/proc/stat) and the state of one process
- * (/proc/PID/stat). The fields are those of proc(5). Used by other_load.c, identity.c and the profiler. */
+ * (/proc/PID/stat). The fields are those of proc(5). Used by other_load.c, demand.c,
+ * identity.c and the profiler. */
 #ifndef SCHEDULER_PROCESS_PROC_H
 #define SCHEDULER_PROCESS_PROC_H
 
@@ -34,6 +35,7 @@ struct proc_process {
 	char state;             /* 'Z' or 'X': it is dead, and its parent has not collected it yet */
 	int session;
 	uint64_t start_ticks;   /* field 22: when it was started, since boot */
+	uint64_t cpu_ticks;     /* fields 14 to 17: on a cpu, children that it has waited for included */
 	/* field 42: how long it waited for a disk; 0 where the kernel does not count it */
 	uint64_t blocked_ticks;
 };

@@ -62,6 +62,7 @@ struct profile_summary {
 	struct profile_suggestion *suggestion; size_t n_suggestions;
 	bool by_model;                   /* the suggestions are those of a model */
 	double median_cv, max_cv;        /* of the time between replications; NaN without replications */
+	double other_mean, other_min, other_max; /* others' load beside the runs; NaN: not measured */
 };
 /* n_suggest: how many settings to suggest, those first whose time is least certain. Without a model, 64 trees
  * are grown on bootstrap samples of the table, and the uncertainty is the standard deviation of their

@@ -14,11 +14,14 @@
 #include "common/text/text.h"
 
 /* Columns of the table that no factor may be called, and placeholders that exist without one. */
-static const char *const reserved[] = {
-	"seed",      "copy",     "replication", "run",        "time_s",       "accuracy",   "status",
-	"processes", "cpu_mean", "iowait_mean", "max_rss_mb", "job_cpu_mean", "started_at", "job_iowait_mean",
-	NULL
-};
+static const char *const reserved[] = { "seed",        "copy",
+					"replication", "run",
+					"time_s",      "accuracy",
+					"status",      "processes",
+					"cpu_mean",    "iowait_mean",
+					"max_rss_mb",  "job_cpu_mean",
+					"started_at",  "job_iowait_mean",
+					"other_load",  NULL };
 static const char *const builtin[] = { "seed", "copy", "replication", "run", NULL };
 
 void profile_design_init(struct profile_design *d)
@@ -89,10 +92,10 @@ static int factor_begin(struct profile_factor *f, const char *where, const char 
 	*f = (struct profile_factor){ .number = true };
 	if (strlen(name) > PROFILE_MAX_VALUE || !is_word(name, strlen(name)))
 		return err_fail(err, ERR_FORMAT,
-				"%s: '%s' is no name for a factor; letters, digits and _ make one", where,
+				"%s: '%s' is not a name for a factor; letters, digits and _ make one", where,
 				text_printable(name, shown, sizeof shown));
 	if (in_list(name, reserved))
-		return err_fail(err, ERR_FORMAT, "%s: '%s' is measured or counted, so it can be no factor",
+		return err_fail(err, ERR_FORMAT, "%s: '%s' is measured or counted, so it cannot be a factor",
 				where, name);
 	f->name = mem_strdup(name);
 	f->level = mem_calloc(PROFILE_MAX_LEVELS, sizeof *f->level);

@@ -104,6 +104,7 @@ static void put_outcome(struct strbuf *out, const struct profile_journal *j, siz
 	json_kv_string(&w, "started_at", o->started_at);
 	json_kv_number(&w, "cpu_mean", o->cpu_mean);
 	json_kv_number(&w, "iowait_mean", o->iowait_mean);
+	json_kv_number(&w, "other_load", o->other_load);
 	json_kv_string(&w, "why", o->why[0] ? o->why : NULL);
 	json_kv_open(&w, "copies", '[');
 	for (size_t i = 0; i < o->n_copies; i++)
@@ -257,6 +258,7 @@ static int get_outcome(const struct profile_journal *j, const struct json *v, si
 	snprintf(o.why, sizeof o.why, "%s", json_string(json_get(v, "why"), ""));
 	o.cpu_mean = json_number(json_get(v, "cpu_mean"), NAN);
 	o.iowait_mean = json_number(json_get(v, "iowait_mean"), NAN);
+	o.other_load = json_number(json_get(v, "other_load"), NAN);
 	if (get_copies(json_get(v, "copies"), &o, profile_jobs(j->design, j->plan->run[*out_run].level))) {
 		profile_outcome_release(&o);
 		return -1;

@@ -44,6 +44,8 @@ struct profile_outcome {
 	size_t tries;               /* measurements so far, this one included */
 	char started_at[32];        /* RFC 3339, UTC */
 	double cpu_mean, iowait_mean; /* % of the machine, from the first spawn to the last exit */
+	/* processes of others that wanted a cpu, as a mean over the run; NaN: an older version measured it */
+	double other_load;
 	struct profile_copy *copy; size_t n_copies;
 	char why[256];              /* what failed; empty if nothing did */
 };

@@ -22,11 +22,14 @@
 #include "common/mem.h"
 #include "common/text/template.h"
 #include "common/text/text.h"
+#include "scheduler/process/demand.h"
 #include "scheduler/process/output.h"
 #include "scheduler/process/proc.h"
 
 #define GRACE_S 2.0 /* from the request to end to the end */
 #define TICK_S 1.0
+#define LOOK_S 0.25 /* between two looks at what others want of the cpus; the first ones come sooner */
+#define FIRST_LOOK_S 0.05
 
 struct child {
 	pid_t pid; /* 0: not started, or reaped */
@@ -45,6 +48,8 @@ struct running {
 	bool timed_out;
 	size_t failed; /* the copy that failed by itself, from 1, before we ended the others; 0: none */
 	int signal; /* that asked us to stop */
+	struct demand demand; /* of the machine and of our copies */
+	double look_at_s, tick_at_s; /* when to look next, and to call on_tick */
 };
 
 /* ---- signals ---- */
@@ -276,6 +281,24 @@ static int start_all(struct running *r, struct err *err)
 	return rc;
 }
 
+/* ---- what others want of the cpus meanwhile ---- */
+
+static void look(struct running *r)
+{
+	struct demand_program program[PROFILE_MAX_JOBS];
+	const char *cpus = profile_value(r->p->design, r->p->point->level, "cpus");
+	double now_s = clock_monotonic_s();
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->n_started; i++) {
+		if (r->child[i].pid > 0)
+			program[n++] = (struct demand_program){ r->child[i].pid,
+								cpus ? fmax(1.0, atof(cpus)) : 1.0 };
+	}
+	demand_look(&r->demand, program, n, now_s);
+	r->look_at_s = now_s + fmin(LOOK_S, fmax(FIRST_LOOK_S, now_s - r->begun_s));
+}
+
 /* ---- waiting ---- */
 
 static void signal_all(struct running *r, int number)
@@ -324,6 +347,7 @@ static void reap(struct running *r)
 			continue;
 		to_s = clock_monotonic_s();
 		blocked_s = proc_blocked_s(c->pid); /* before it is reaped */
+		demand_leaves(&r->demand, c->pid);
 		kill(-c->pid, SIGKILL); /* its remaining processes would disturb the next measurement */
 		wait4(c->pid, &c->status, 0, &use);
 		measure(m, c, to_s, blocked_s, &use);
@@ -343,7 +367,8 @@ static void wait_all(struct running *r)
 
 	while (r->n_alive) {
 		double now = clock_monotonic_s(),
-		       until = fmin(now + TICK_S, isfinite(r->kill_at_s) ? r->kill_at_s : limit_s);
+		       until = fmin(fmin(r->look_at_s, r->tick_at_s),
+				    isfinite(r->kill_at_s) ? r->kill_at_s : limit_s);
 		int number = next_signal(r->p->signals, fmax(until - now, 0.0));
 
 		reap(r);
@@ -359,8 +384,13 @@ static void wait_all(struct running *r)
 			signal_all(r, SIGKILL);
 			r->kill_at_s = now + GRACE_S; /* a process in a system call may take its time */
 		}
-		if (r->p->on_tick)
-			r->p->on_tick(r->p->owner, now - r->begun_s);
+		if (now >= r->look_at_s)
+			look(r);
+		if (now >= r->tick_at_s) {
+			r->tick_at_s = now + TICK_S;
+			if (r->p->on_tick)
+				r->p->on_tick(r->p->owner, now - r->begun_s);
+		}
 	}
 }
 
@@ -454,14 +484,20 @@ int profile_run(const struct profile_run_params *p, struct profile_outcome *out,
 	rc = prepare(&r, err);
 	if (!rc) {
 		watch_begin(&r);
+		look(&r);
 		proc_cpu_read(&from);
 		rc = start_all(&r, err);
+		r.look_at_s = r.begun_s + FIRST_LOOK_S;
+		r.tick_at_s = r.begun_s + TICK_S;
 		if (rc)
 			signal_all(&r, SIGKILL);
 		wait_all(&r);
 		proc_cpu_read(&to);
 		watch_end(&r);
 		proc_cpu_mean(&from, &to, &out->cpu_mean, &out->iowait_mean);
+		look(&r);
+		out->other_load = other_load_mean(&r.demand.other);
+		demand_release(&r.demand);
 	}
 	*out_signal = r.signal;
 	if (!rc && !r.signal)

@@ -298,6 +298,25 @@ static int suggest(const struct profile_campaign *k, const struct data *p, const
 	return 0;
 }
 
+/* Of the good runs; the journal of an older version does not have it. */
+static void summarize_other_load(const struct profile_campaign *k, struct profile_summary *s)
+{
+	size_t n = 0;
+
+	s->other_mean = s->other_min = s->other_max = NAN;
+	for (size_t i = 0; i < k->plan.n; i++) {
+		double v = k->journal.run[i].done && k->verdict.status[i] == PROFILE_OK
+				   ? k->journal.run[i].other_load
+				   : NAN;
+
+		if (isnan(v))
+			continue;
+		s->other_mean = n++ ? s->other_mean + (v - s->other_mean) / (double)n : v;
+		s->other_min = fmin(s->other_min, v);
+		s->other_max = fmax(s->other_max, v);
+	}
+}
+
 int profile_summary_make(const struct profile_campaign *k, const struct model *m, size_t n_suggest,
 			 struct profile_summary *out, struct err *err)
 {
@@ -307,6 +326,7 @@ int profile_summary_make(const struct profile_campaign *k, const struct model *m
 	struct data data = { 0 };
 	int rc = 0;
 
+	summarize_other_load(k, &s);
 	for (size_t i = 0; i < v->n_cv; i++)
 		s.max_cv = fmax(s.max_cv, v->cv[i]);
 	if (v->n_cv)

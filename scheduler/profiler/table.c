@@ -176,10 +176,11 @@ void profile_put_table(const struct profile_journal *j, const struct profile_ver
 	bool processes = profile_value(d, any, "cpus") != NULL;
 
 	put_settings(d, NULL, out);
-	strbuf_printf(out,
-		      "time_s,accuracy,%scpu_mean,iowait_mean,job_cpu_mean,job_iowait_mean,max_rss_mb,"
-		      "replication,copy,status,started_at\n",
-		      processes ? "processes," : "");
+	strbuf_printf(
+		out,
+		"time_s,accuracy,%sother_load,cpu_mean,iowait_mean,job_cpu_mean,job_iowait_mean,max_rss_mb,"
+		"replication,copy,status,started_at\n",
+		processes ? "processes," : "");
 	for (size_t i = 0; i < j->plan->n; i++) {
 		const struct profile_outcome *o = &j->run[i];
 		const struct profile_point *p = &j->plan->run[i];
@@ -194,6 +195,7 @@ void profile_put_table(const struct profile_journal *j, const struct profile_ver
 			if (processes)
 				strbuf_printf(out, "%g,",
 					      atof(profile_value(d, p->level, "cpus")) * (double)o->n_copies);
+			put_number(out, o->other_load);
 			put_number(out, o->cpu_mean);
 			put_number(out, o->iowait_mean);
 			put_number(out, m->job_cpu_mean);

@@ -168,7 +168,7 @@ static int make_file(const char *path, struct err *err)
 			return 0;
 		return err_fail(err, ERR_FORMAT, "%s is %s, not a database: move it away",
 				text_tail(path, PATH_SHOWN),
-				S_ISDIR(st.st_mode) ? "a folder" : "no regular file");
+				S_ISDIR(st.st_mode) ? "a folder" : "a special file");
 	}
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
@@ -277,13 +277,9 @@ static int set_up_writing(sqlite3 *db, const char *path, enum store_durability d
 		return db_fail(NULL, SQLITE_READONLY, "write", path, err);
 	if ((rc = use_wal(db, path, err)) || (rc = db_exec(db, synchronous[durability], "set up", err)))
 		return rc;
-	/* Checkpoints are made beside the commits (store_checkpoint.c). Two MB of cache hold the ends of all
-	 * trees, which is where rows go; with 16 MB the daemon's memory grew by as much over its first
-	 * thousands of jobs. */
-	return db_exec(db,
-		       "PRAGMA wal_autocheckpoint=0; PRAGMA journal_size_limit=67108864;"
-		       "PRAGMA cache_size=-2048",
-		       "set up", err);
+	/* Two MB of cache hold the ends of all trees, which is where rows go; with 16 MB the daemon's memory
+	 * grew by as much over its first thousands of jobs. */
+	return db_exec(db, "PRAGMA journal_size_limit=67108864; PRAGMA cache_size=-2048", "set up", err);
 }
 
 int schema_open(const char *path, enum store_durability durability, sqlite3 **out, struct err *err)

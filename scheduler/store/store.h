@@ -22,6 +22,7 @@
 #include "scheduler/store/durability.h"
 
 #define STORE_SCHEMA_VERSION 4
+#define STORE_MODEL_LINK "model" /* in the folder: a link to the model that the daemon decides by */
 
 struct store;
 

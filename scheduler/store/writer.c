@@ -92,6 +92,7 @@ static int prepare(struct writer *w, struct err *err)
 
 		rc = db_prepare(w->s->db, sql, &w->statement[i], err);
 	}
+	/* In the place of SQLite's own hook, which makes checkpoints inside of commits. */
 	if (rc == 0)
 		sqlite3_wal_hook(w->s->db, count_frames, w);
 	strbuf_release(&insert);

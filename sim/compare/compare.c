@@ -3,6 +3,7 @@
 #include "sim/compare/compare.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -150,11 +151,40 @@ static int disturbances_of(const struct compare_params *p, const struct trace *t
 	return status;
 }
 
+/* Leaves out the jobs that the world knows nothing of (mark_unknown). */
+static int leave_out_unknown(const struct world *w, struct trace *t, bool *out_any, struct err *err)
+{
+	bool *unknown = mem_calloc(t->n_kinds, sizeof *unknown);
+	const char *first = NULL;
+	size_t kinds = 0;
+	struct strbuf reason = { 0 };
+	int status = unknown ? 0 : err_nomem(err, "%zu kinds of jobs", t->n_kinds);
+
+	for (size_t i = 0; unknown && i < t->n_kinds; i++) {
+		const char *why = world_unknown(w, (uint32_t)i);
+
+		unknown[i] = why != NULL;
+		first = first ? first : why;
+		kinds += unknown[i];
+	}
+	if (!status && first) {
+		strbuf_puts(&reason, first);
+		if (kinds > 1)
+			strbuf_printf(&reason, " (and %zu more kinds of jobs)", kinds - 1);
+		status = trace_leave_out(t, unknown, strbuf_text(&reason), err);
+	}
+	*out_any = first != NULL;
+	strbuf_release(&reason);
+	free(unknown);
+	return status;
+}
+
 static int open_replication(const struct compare_params *p, size_t replication, struct compare_result *r,
 			    struct err *err)
 {
 	struct world_params world = p->world;
 	struct disturbances d;
+	bool left_out = false;
 	int status = open_trace(p, replication, &r->trace[replication], err);
 
 	if (!status)
@@ -164,6 +194,13 @@ static int open_replication(const struct compare_params *p, size_t replication, 
 	world.trace = r->trace[replication];
 	world.disturbances = &d;
 	world.what = &p->what;
+	status = world_open(&world, &r->world[replication], err);
+	if (!status)
+		status = leave_out_unknown(r->world[replication], r->trace[replication], &left_out, err);
+	if (status || !left_out)
+		return status;
+	world_free(r->world[replication]); /* it counts the kinds as they were */
+	r->world[replication] = NULL;
 	return world_open(&world, &r->world[replication], err);
 }
 
@@ -257,7 +294,7 @@ static int summarise(struct compare_runs *x, struct err *err)
 {
 	size_t n = x->p->replications;
 	double *base = mem_array(2 * n, sizeof *base), *own = base ? base + n : NULL;
-	const struct paired_result none = { NAN, NAN, NAN, NAN, 0 };
+	const struct paired_result none = { NAN, NAN, NAN, NAN, 0, NAN };
 
 	if (!base)
 		return err_nomem(err, "a comparison");
@@ -276,6 +313,42 @@ static int summarise(struct compare_runs *x, struct err *err)
 	}
 	free(base);
 	return 0;
+}
+
+/* Of a few runs nobody can tell luck from merit, however many replications are drawn from them: what is left
+ * are the figures. */
+static void withhold_verdict(struct compare_result *r, size_t runs)
+{
+	snprintf(r->note, sizeof r->note,
+		 "no verdict: the table has %zu usable rows, and fewer than %d are too few to call a policy "
+		 "better or worse",
+		 runs, COMPARE_LEAST_RUNS);
+	for (size_t i = 0; i < r->n_policies; i++)
+		for (size_t m = 0; m < METRICS; m++) {
+			struct paired_result *v = &r->policy[i].versus[m];
+
+			v->low = v->high = v->p = NAN;
+		}
+}
+
+static void judge(struct compare_result *r)
+{
+	struct paired_result *versus[SIM_MAX_POLICIES];
+	size_t runs = world_runs(r->world[0]);
+
+	if (runs < COMPARE_LEAST_RUNS)
+		withhold_verdict(r, runs);
+	for (size_t i = 0; i < r->n_policies; i++)
+		versus[i] = i == r->baseline ? NULL : r->policy[i].versus;
+	r->tests = metrics_correct(versus, r->n_policies);
+}
+
+void compare_verdicts(const struct compare_result *r, size_t policy, double level,
+		      size_t out[VERDICT_UNKNOWN + 1])
+{
+	memset(out, 0, (VERDICT_UNKNOWN + 1) * sizeof *out);
+	for (size_t k = 0; k < METRICS_TESTED; k++)
+		out[metrics_verdict(&r->policy[policy].versus[metric_tested[k]], metric_tested[k], level)]++;
 }
 
 int compare_open(const struct compare_params *p, struct compare_result **out, struct err *err)
@@ -310,6 +383,7 @@ int compare_play(const struct compare_params *p, struct compare_result *r, struc
 	if (!status)
 		status = summarise(&x, err);
 	if (!status) {
+		judge(r);
 		r->training = models.table[0];
 		models.table[0] = NULL;
 	}

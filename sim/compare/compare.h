@@ -9,6 +9,7 @@
 #include "sim/compare/metrics.h"
 
 #define COMPARE_MAX_REPLICATIONS 10000
+#define COMPARE_LEAST_RUNS 30        /* of a measured world: below, no policy is called better */
 
 struct compare_params {
 	/* a generated one is drawn anew in each replication: trace.seed + replication */
@@ -23,6 +24,7 @@ struct compare_params {
 	struct replay_settings settings;
 	double level;                /* of the intervals in the result, 0.95 */
 	const struct model *model;   /* for all policies that accept it, instead of training; NULL: trained */
+	const char *model_name;      /* what the record calls it; NULL: trained */
 	struct compare_cache *cache; /* of trained models; NULL: none are kept */
 	bool keep_outcomes;          /* of every run, for jobs.csv; otherwise only the numbers */
 	struct pool *pool;
@@ -48,7 +50,12 @@ struct compare_result {
 	struct trace **trace;        /* per replication; the same pointer where it is not generated */
 	struct world **world;        /* per replication, too */
 	struct csv *training;        /* what the models of replication 0 learnt from; NULL: --model */
+	size_t tests;                /* against the baseline, for whose number p_holm is corrected */
+	char note[200];              /* why there is no verdict; "": there is one */
 };
+/* How often a policy came out so against the baseline, by enum verdict; of the tested measures. */
+void compare_verdicts(const struct compare_result *r, size_t policy, double level,
+                      size_t out[VERDICT_UNKNOWN + 1]);
 /* Trained models kept from one comparison to the next, for what-ifs: only between comparisons that differ in
  * nothing that is learnt from (world, schema, machine as given, noise, seed). One comparison at a time. */
 struct compare_cache;

@@ -76,8 +76,13 @@ int compare_check_model(const struct compare_params *p, bool out_takes[SIM_MAX_P
 	bool any = false;
 	int rc = 0;
 
-	if (!strncmp(p->world.spec, measured, strlen(measured)))
-		rc = refuse_seen_table(p->model, p->world.spec + strlen(measured), err);
+	if (!strncmp(p->world.spec, measured, strlen(measured))) {
+		const char *path = p->world.spec + strlen(measured), *plus = strstr(path, ".csv+");
+		char *runs = plus ? mem_strndup(path, (size_t)(plus - path) + 4) : mem_strdup(path);
+
+		rc = runs ? refuse_seen_table(p->model, runs, err) : err_nomem(err, "the name of a table");
+		free(runs);
+	}
 	for (size_t i = 0; i < p->n_policies && !rc; i++) {
 		out_takes[i] = wants_model(&p->policy[i]) &&
 			       !policy_accepts(&p->policy[i].choice, p->model, &why);

@@ -63,16 +63,32 @@ struct interval { double mean, low, high; };
 struct interval metrics_interval(const double *v, size_t n, double confidence);
 struct interval metrics_wilson(double met, double n, double confidence); /* n = 0: all NaN */
 
-struct paired_result { double difference, low, high, p; size_t n; };
+struct paired_result {
+	double difference, low, high, p;
+	size_t n;                /* pairs */
+	double p_holm;           /* p, corrected for the number of tests; NaN: not among them */
+};
 /* b - a, pair by pair; p of Student's paired t, two-sided; NaN below 2 pairs. All differences equal: p is 0
  * or 1. */
-/* The verdict of a paired test at a confidence level. */
+struct paired_result metrics_paired(const double *a, const double *b, size_t n, double confidence);
+
+/* The measures that are tested against the baseline. All others have a p, but no verdict. */
+#define METRICS_TESTED 6
+extern const enum metric metric_tested[METRICS_TESTED];
+#define METRICS_MAX_RIVALS 256
+/* Sets p_holm of these tests by Holm's step-down; sorts them. None of their p is NaN. */
+void metrics_holm(struct paired_result **test, size_t n);
+/* Sets p_holm of every test of a comparison, over all policies and tested measures together.
+ * versus[i] are the METRICS of a policy; NULL: the baseline. At most METRICS_MAX_RIVALS policies. Returns the
+ * number of tests. */
+size_t metrics_correct(struct paired_result *const *versus, size_t n_policies);
+
+/* The verdict of a paired test at a confidence level, by p_holm. */
 enum verdict {
 	VERDICT_WORSE, VERDICT_UNCLEAR, VERDICT_BETTER,
 	VERDICT_SAME,            /* no difference in any replication */
-	VERDICT_UNKNOWN,         /* nothing to compare, or no direction is better */
+	VERDICT_UNKNOWN,         /* not tested */
 };
 enum verdict metrics_verdict(const struct paired_result *v, enum metric m, double level);
-struct paired_result metrics_paired(const double *a, const double *b, size_t n, double confidence);
 
 #endif

@@ -2,6 +2,7 @@
 #include "sim/compare/metrics.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_errno.h>
@@ -94,7 +95,7 @@ struct paired_result metrics_paired(const double *a, const double *b, size_t n, 
 {
 	struct moments m = moments_of(b, a, n);
 	double error = m.sd / sqrt((double)m.n), half = student_quantile(confidence, m.n) * error;
-	struct paired_result r = { m.mean, m.mean - half, m.mean + half, NAN, m.n };
+	struct paired_result r = { m.mean, m.mean - half, m.mean + half, NAN, m.n, NAN };
 
 	if (m.n < 2)
 		return r;
@@ -105,13 +106,56 @@ struct paired_result metrics_paired(const double *a, const double *b, size_t n, 
 	return r;
 }
 
+/* ---- many tests at once ---- */
+
+const enum metric metric_tested[METRICS_TESTED] = {
+	METRIC_ATTAINMENT,    METRIC_ATTAINMENT_ALL, METRIC_ACCURACY_ZERO,
+	METRIC_RESPONSE_MEAN, METRIC_RESPONSE_P95,   METRIC_FAIRNESS,
+};
+
+static int compare_p(const void *a, const void *b)
+{
+	double x = (*(struct paired_result *const *)a)->p, y = (*(struct paired_result *const *)b)->p;
+
+	return (x > y) - (x < y);
+}
+
+/* Holm, A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics 6(2),
+ * 1979: the smallest of m p-values counts m times, the next m - 1 times, and none less than one before it. */
+void metrics_holm(struct paired_result **test, size_t n)
+{
+	double least = 0.0;
+
+	qsort(test, n, sizeof *test, compare_p);
+	for (size_t i = 0; i < n; i++) {
+		least = fmax(least, fmin(test[i]->p * (double)(n - i), 1.0));
+		test[i]->p_holm = least;
+	}
+}
+
+size_t metrics_correct(struct paired_result *const *versus, size_t n_policies)
+{
+	struct paired_result *test[METRICS_MAX_RIVALS * METRICS_TESTED];
+	size_t n = 0;
+
+	for (size_t i = 0; i < n_policies && i < METRICS_MAX_RIVALS; i++) {
+		for (size_t m = 0; versus[i] && m < METRICS; m++)
+			versus[i][m].p_holm = NAN;
+		for (size_t k = 0; versus[i] && k < METRICS_TESTED; k++)
+			if (!isnan(versus[i][metric_tested[k]].p))
+				test[n++] = &versus[i][metric_tested[k]];
+	}
+	metrics_holm(test, n);
+	return n;
+}
+
 enum verdict metrics_verdict(const struct paired_result *v, enum metric m, double level)
 {
-	if (isnan(v->difference) || !metric_info[m].better)
+	if (isnan(v->p_holm) || isnan(v->difference) || !metric_info[m].better)
 		return VERDICT_UNKNOWN;
 	if (v->difference == 0.0 && v->low == 0.0 && v->high == 0.0)
 		return VERDICT_SAME;
-	if (!(v->p < 1.0 - level) || v->difference == 0.0)
+	if (!(v->p_holm < 1.0 - level) || v->difference == 0.0)
 		return VERDICT_UNCLEAR;
 	return v->difference * metric_info[m].better > 0.0 ? VERDICT_BETTER : VERDICT_WORSE;
 }

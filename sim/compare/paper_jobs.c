@@ -39,7 +39,8 @@ struct settings_list { /* distinct values of all factors but batch, cpus and the
 
 static bool drawn_apart(const struct schema *s, size_t column)
 {
-	static const enum feature_role apart[] = { ROLE_CPUS, ROLE_NJOBS, ROLE_PROCESSES, ROLE_BATCH };
+	static const enum feature_role apart[] = { ROLE_CPUS, ROLE_NJOBS, ROLE_PROCESSES, ROLE_BATCH,
+						   ROLE_OTHER };
 
 	for (size_t i = 0; i < sizeof apart / sizeof *apart; i++)
 		if (schema_role(s, apart[i]) == (int)column)

@@ -111,6 +111,23 @@ static struct interval within_0_and_1(struct interval v)
 	return (struct interval){ v.mean, fmax(v.low, 0.0), fmin(v.high, 1.0) };
 }
 
+/* For the number of tests against courier: two of every other policy. */
+static void correct_tests(struct paper_set *set)
+{
+	struct paired_result *test[2 * PAPER_POLICIES];
+	size_t n = 0;
+
+	for (int k = 0; k < PAPER_POLICIES; k++) {
+		struct paper_summary *s = &set->summary[k];
+
+		if (k != PAPER_COURIER && !isnan(s->met_versus.p))
+			test[n++] = &s->met_versus;
+		if (k != PAPER_COURIER && !isnan(s->accuracy_versus.p))
+			test[n++] = &s->accuracy_versus;
+	}
+	metrics_holm(test, n);
+}
+
 int paper_summarise(const struct paper_result *r, struct paper_set *set, struct err *err)
 {
 	const struct paper_outcome *courier = set->outcome + PAPER_COURIER * set->n;
@@ -144,6 +161,7 @@ int paper_summarise(const struct paper_result *r, struct paper_set *set, struct 
 		s->met_versus = metrics_paired(met_courier, met, set->n, r->level);
 		s->accuracy_versus = metrics_paired(zero_courier, zero, set->n, r->level);
 	}
+	correct_tests(set);
 	for (int k = 0; k < PAPER_POLICIES; k++)
 		set->summary[k].regret = set->summary[PAPER_ORACLE].accuracy_zero.mean -
 					 set->summary[k].accuracy_zero.mean;

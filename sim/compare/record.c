@@ -42,6 +42,7 @@ void record_paired(struct json_writer *w, const char *key, const struct paired_r
 	json_kv_number(w, "low", v->low);
 	json_kv_number(w, "high", v->high);
 	json_kv_number(w, "p", v->p);
+	json_kv_number(w, "p_holm", v->p_holm);
 	json_close(w, '}');
 }
 
@@ -64,6 +65,31 @@ static void put_versus(const struct compare_policy *c, struct json_writer *w)
 	for (size_t m = 0; m < METRICS; m++)
 		if (!metric_info[m].rare || !isnan(c->versus[m].difference))
 			record_paired(w, metric_info[m].name, &c->versus[m]);
+	json_close(w, '}');
+}
+
+/* By policy, how many of the tested measures came out how; null: too little data, or one replication. */
+static void put_verdict(const struct compare_result *r, double level, struct json_writer *w)
+{
+	static const char *const word[] = { "worse", "unclear", "better", "same" };
+
+	if (!r->tests) {
+		json_put_key(w, "verdict");
+		json_put_null(w);
+		return;
+	}
+	json_kv_open(w, "verdict", '{');
+	for (size_t i = 0; i < r->n_policies; i++) {
+		size_t n[VERDICT_UNKNOWN + 1];
+
+		if (i == r->baseline)
+			continue;
+		compare_verdicts(r, i, level, n);
+		json_kv_open(w, r->policy[i].policy.name, '{');
+		for (size_t v = 0; v < VERDICT_UNKNOWN; v++)
+			json_kv_int(w, word[v], (long long)n[v]);
+		json_close(w, '}');
+	}
 	json_close(w, '}');
 }
 
@@ -118,6 +144,7 @@ static void put_trace(const struct trace *t, struct json_writer *w)
 	json_kv_string(w, "name", t->name);
 	json_kv_string(w, "about", t->about);
 	json_kv_int(w, "jobs", (long long)t->n_jobs);
+	json_kv_int(w, "left_out", (long long)t->n_left_out);
 	json_kv_string(w, "fingerprint", fingerprint);
 	json_close(w, '}');
 }
@@ -153,12 +180,16 @@ void record_json(const struct compare_result *r, const struct record_about *a, s
 	json_kv_int(w, "replications", (long long)r->replications);
 	json_kv_bool(w, "adapt", p->settings.adapt);
 	json_kv_string(w, "baseline", r->policy[r->baseline].policy.name);
+	json_kv_string(w, "model", p->model_name);
 	put_trace(r->trace[0], w);
 	record_world(w, r->world[0], r->replications);
 	json_put_key(w, "cluster");
 	cluster_to_json(world_cluster(r->world[0]), w);
 	json_put_key(w, "disturbances");
 	disturbances_to_json(world_disturbances(r->world[0]), w);
+	json_kv_int(w, "tests", (long long)r->tests);
+	put_verdict(r, p->level, w);
+	json_kv_string(w, "note", *r->note ? r->note : NULL);
 	json_put_key(w, "policies");
 	record_policies(r, w);
 	json_close(w, '}');

@@ -21,12 +21,13 @@ struct record_about {                /* borrowed */
 	const struct compare_params *params;
 	const struct strbuf *sweep;  /* the text of sweep.json; NULL: no sweep */
 };
-/* {"kind","program","command","seed","confidence","level","replications","adapt","baseline",
- *  "trace":{"name","about","jobs","fingerprint"},
+/* {"kind","program","command","seed","confidence","level","replications","adapt","baseline","model",
+ *  "trace":{"name","about","jobs","left_out","fingerprint"},
  *  "world":{"name",...world_describe,"splits":[text per fold]},
  *  "cluster":{...},"disturbances":{...},
+ *  "tests","verdict":{policy:{"worse","unclear","better","same"}} or null,"note",
  *  "policies":[{"name","title",METRIC:mean,METRIC_ci:[low,high] for every metric,
- *               "versus":{METRIC:{"difference","low","high","p"}},  (not of the baseline)
+ *               "versus":{METRIC:{"difference","low","high","p","p_holm"}},  (not of the baseline)
  *               "calibration":[{"confidence","runs","within"}],"importances":{feature:share}}]} */
 void record_json(const struct compare_result *r, const struct record_about *a, struct json_writer *w);
 /* The bytes of compare.json and of --json: record_json() with indentation and a line end. */
@@ -52,7 +53,7 @@ int record_check(const char *dir, struct err *err);
 int record_write(const char *dir, const struct compare_result *r, const struct record_about *a,
                  struct err *err);
 
-/* Members of the open object: "KEY":[low,high] and "KEY":{"difference","low","high","p"}. */
+/* Members of the open object: "KEY":[low,high] and "KEY":{"difference","low","high","p","p_holm"}. */
 void record_interval(struct json_writer *w, const char *key, const struct interval *v);
 void record_paired(struct json_writer *w, const char *key, const struct paired_result *v);
 /* "world":{"name",...world_describe(),"splits":[text of the first n folds]} */

@@ -38,7 +38,17 @@ static int refuse(const struct trace *t, size_t kind, const char *column, const 
 static bool is_load_or_decision(const struct schema *s, size_t source)
 {
 	return (int)source == schema_role(s, ROLE_NJOBS) || (int)source == schema_role(s, ROLE_PROCESSES) ||
-	       (int)source == schema_find(s, s->decision);
+	       (int)source == schema_role(s, ROLE_OTHER) || (int)source == schema_find(s, s->decision);
+}
+
+/* What happens comes from a table whose times have its other work in them. Unless the trace says it, a job is
+ * asked about with as little of it as the model knows. */
+static void put_other(const struct model *m, struct job_values *v)
+{
+	const struct feature *f = m->features->other >= 0 ? &m->features->feature[m->features->other] : NULL;
+
+	if (f && isnan(v->number[f->source]))
+		v->number[f->source] = f->min;
 }
 
 static int bind_values(const struct trace *t, size_t kind, const struct model *m, bool open_epochs,
@@ -53,6 +63,7 @@ static int bind_values(const struct trace *t, size_t kind, const struct model *m
 		return err_prefix(err, "%s:%u", t->name, first_line(t, kind));
 	}
 	job_values_put_role(v, m->schema, ROLE_CPUS, t->kind[kind].cpus);
+	put_other(m, v);
 	if (open_epochs && epochs < 0)
 		return refuse(t, kind, "epochs", "open, and the model does not know epochs", err);
 	for (size_t i = 0; i < m->features->n; i++) {

@@ -86,12 +86,20 @@ static int runs_of(const struct csv *table, uint32_t **out, struct err *err)
 static int copy_schema(const struct schema *given, const struct policy *p, struct schema **out,
 		       struct err *err)
 {
-	struct schema *base = NULL;
-	int status = given ? 0 : schema_default(&base, err);
+	struct schema *base = NULL, *made = NULL;
+	int status = given ? 0 : schema_default(&base, err), other;
 
 	if (!status)
-		status = policy_schema(p, given ? given : base, out, err);
+		status = policy_schema(p, given ? given : base, &made, err);
+	other = made ? schema_role(made, ROLE_OTHER) : -1;
+	/* Other work is in the times of the table, and those are what happens: in a simulation it is noise. */
+	if (!status && other >= 0 && strcmp(schema_source_name(made, (size_t)other), made->decision))
+		status = schema_drop(made, (size_t)other, true, err);
 	schema_free(base);
+	if (status)
+		schema_free(made);
+	else
+		*out = made;
 	return status;
 }
 

@@ -119,6 +119,7 @@ int scaled_model_new(const struct model *base, double measured_cores, double cor
 	f->schema = base->features->schema;
 	f->n = base->features->n;
 	f->derives = base->features->derives;
+	f->other = base->features->other;
 	memcpy(f->feature, base->features->feature, f->n * sizeof *f->feature);
 	if (s->njobs >= 0)
 		widen_range(&f->feature[s->njobs], cores / measured_cores);

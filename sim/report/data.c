@@ -93,7 +93,7 @@ static void read_versus(struct fields *f, struct paired_result *out)
 	struct fields versus, one;
 
 	for (size_t m = 0; m < METRICS; m++)
-		out[m] = (struct paired_result){ NAN, NAN, NAN, NAN, 0 };
+		out[m] = (struct paired_result){ NAN, NAN, NAN, NAN, 0, NAN };
 	if (!fields_open_member(&versus, f, "versus", NULL))
 		return;
 	for (size_t m = 0; m < METRICS; m++) {
@@ -245,6 +245,16 @@ static void choose_focus(struct report_data *d)
 		d->focus = 0;
 }
 
+/* From the single p values, which older comparisons have too. */
+static void correct_tests(struct report_data *d)
+{
+	struct paired_result *versus[REPORT_MAX_POLICIES];
+
+	for (size_t i = 0; i < d->policies.n; i++)
+		versus[i] = i == d->baseline ? NULL : d->policies.policy[i].versus;
+	d->tests = metrics_correct(versus, d->policies.n);
+}
+
 static int read_compare(const char *dir, struct report_data *d, struct err *err)
 {
 	int rc = read_json(dir, "compare.json", true, &d->compare, err);
@@ -262,8 +272,10 @@ static int read_compare(const char *dir, struct report_data *d, struct err *err)
 	d->replications = json_number(json_get(d->compare, "replications"), 1.0);
 	if (f.rc)
 		return f.rc;
+	d->note = json_string(json_get(d->compare, "note"), NULL);
 	rc = read_baseline(d, err);
 	choose_focus(d);
+	correct_tests(d);
 	return rc;
 }
 

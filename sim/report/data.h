@@ -45,6 +45,8 @@ struct report_data {
 	struct json *compare, *timing, *sweep_json; /* the last two: NULL where the file is not there */
 	bool replay;                 /* one policy, once */
 	double level;                /* of the intervals */
+	const char *note;            /* why there is no verdict; borrowed; NULL: there is one */
+	size_t tests;                /* for whose number p is corrected */
 	double replications;
 	struct report_policies policies;
 	size_t baseline;             /* index; SIZE_MAX: none */

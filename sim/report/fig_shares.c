@@ -73,7 +73,7 @@ static void say_first(const struct report_data *d, enum metric m, const char *wh
 		return;
 	strbuf_printf(out, "%s%s %s %s", out->len ? " " : "", p->policy[best].name, what,
 		      word_percent(p->policy[best].metric[m].mean));
-	second = highest(p, m, best);
+	second = d->note ? SIZE_MAX : highest(p, m, best);
 	if (second == SIZE_MAX) {
 		strbuf_puts(out, ".");
 		return;

@@ -31,7 +31,7 @@ static enum verdict verdict_of(const struct report_data *d, size_t policy, enum 
 {
 	const struct paired_result *v = &d->policies.policy[policy].versus[m];
 
-	if (d->baseline == SIZE_MAX || policy == d->baseline || isnan(v->p))
+	if (d->baseline == SIZE_MAX || policy == d->baseline)
 		return VERDICT_UNKNOWN;
 	return metrics_verdict(v, m, d->level);
 }
@@ -64,7 +64,7 @@ static void put_item(struct strbuf *out, size_t i, size_t n, const char *text)
 static void put_difference(const struct report_data *d, enum metric m, char *buf, size_t size)
 {
 	const struct paired_result *v = &d->policies.policy[d->focus].versus[m];
-	const char *p = word_p(v->p);
+	const char *p = word_p(v->p_holm);
 
 	if (word_is_share(m))
 		snprintf(buf, size, "%s (%s, %s)", metric_info[m].title, word_points(v->difference), p);
@@ -98,6 +98,10 @@ static void put_against_baseline(const struct report_data *d, struct strbuf *out
 {
 	size_t same = 0, said = 0;
 
+	if (d->note) {
+		strbuf_printf(out, " There is %s: read the figures as what happened in this table.", d->note);
+		return;
+	}
 	if (d->baseline == SIZE_MAX || d->focus == d->baseline)
 		return;
 	for (size_t k = 0; k < N_MAIN; k++)
@@ -118,7 +122,7 @@ static void put_leader(const struct report_data *d, struct strbuf *out)
 {
 	size_t best = report_best(&d->policies, METRIC_ACCURACY_ZERO, 1);
 
-	if (best == SIZE_MAX || rivals(d) < 2)
+	if (best == SIZE_MAX || rivals(d) < 2 || d->note)
 		return;
 	strbuf_printf(out,
 		      " With a missed or rejected SLO counted as accuracy zero, %s is the most accurate (%s)",
@@ -189,7 +193,7 @@ static void put_interval(struct strbuf *out, enum metric m, const struct interva
 
 static void put_versus(const struct report_data *d, size_t policy, enum metric m, struct strbuf *out)
 {
-	const char *p = word_p(d->policies.policy[policy].versus[m].p);
+	const char *p = word_p(d->policies.policy[policy].versus[m].p_holm);
 
 	p = p[1] == ' ' && p[2] == '<' ? "p &lt; 0.0001" : p;
 	switch (verdict_of(d, policy, m)) {
@@ -211,7 +215,7 @@ static bool is_best(const struct report_data *d, size_t policy, enum metric m)
 	const struct report_policy *p = &d->policies.policy[policy];
 	size_t best;
 
-	if (!metric_info[m].better || p->oracle || rivals(d) < 2 || isnan(p->metric[m].mean))
+	if (!metric_info[m].better || p->oracle || rivals(d) < 2 || d->note || isnan(p->metric[m].mean))
 		return false;
 	best = report_best(&d->policies, m, metric_info[m].better);
 	return p->metric[m].mean == d->policies.policy[best].metric[m].mean; /* equal ones share it */
@@ -280,14 +284,14 @@ static bool anybody_has(const struct report_data *d, enum metric m)
 
 static void put_csv(const struct report_data *d, struct strbuf *out)
 {
-	strbuf_puts(out, "policy,metric,value,low,high,difference,difference_low,difference_high,p\n");
+	strbuf_puts(out, "policy,metric,value,low,high,difference,difference_low,difference_high,p,p_holm\n");
 	for (size_t i = 0; i < d->policies.n; i++)
 		for (size_t m = 0; m < METRICS; m++) {
 			const struct report_policy *p = &d->policies.policy[i];
 			const double number[] = { p->metric[m].mean, p->metric[m].low,
 						  p->metric[m].high, p->versus[m].difference,
 						  p->versus[m].low,  p->versus[m].high,
-						  p->versus[m].p };
+						  p->versus[m].p,    p->versus[m].p_holm };
 
 			csv_put(out, p->name);
 			strbuf_printf(out, ",%s", metric_info[m].name);
@@ -304,15 +308,16 @@ static void put_legend(const struct report_data *d, struct strbuf *out)
 			"Means over %s replications; below each the %g\xc2\xa0%% interval (of the mean over "
 			"replications). ",
 			word_count(d->replications), 100.0 * d->level);
-	if (rivals(d) > 1)
+	if (rivals(d) > 1 && !d->note)
 		strbuf_puts(out, STAR " is the best of a column, the oracle aside. ");
-	if (d->baseline != SIZE_MAX) {
+	if (d->baseline != SIZE_MAX && d->tests) {
 		strbuf_puts(out, UP " and " DOWN " are better and worse than the baseline ");
 		html_text(out, d->policies.policy[d->baseline].name);
 		strbuf_printf(out,
-			      " by a paired test on the same random numbers (p below %.2g); the p values are "
-			      "of single tests, not corrected for their number.",
-			      1.0 - d->level);
+			      " by a paired test on the same random numbers (p below %.2g). p is corrected "
+			      "for the %zu tests of this comparison (Holm 1979); measures without a word are "
+			      "not tested.",
+			      1.0 - d->level, d->tests);
 	}
 	strbuf_puts(out, "</p>\n");
 }

@@ -101,7 +101,7 @@ int trace_build_check_text(const struct trace_build *b, const char *what, const 
 			return err_fail(err, ERR_FORMAT, "%s: %s '%s' has a %s in it",
 					text_tail(b->name, TRACE_NAME_SHOWN), what,
 					text_printable(text, shown, sizeof shown),
-					len ? "control character" : "byte that is no UTF-8");
+					len ? "control character" : "byte that is not UTF-8");
 	}
 	return 0;
 }

@@ -143,7 +143,7 @@ static int check_column(const struct generate_spec *s, const char *name, struct 
 					s->kind_name, text_printable(name, shown, sizeof shown),
 					keys[i].name);
 	if (!*name || (trace_field_of(name) != TRACE_FIELDS && trace_field_of(name) != TRACE_EPOCHS))
-		return err_fail(err, ERR_ARG, "gen:%s: '%s' is no key of a generator", s->kind_name,
+		return err_fail(err, ERR_ARG, "gen:%s: '%s' is not a key of a generator", s->kind_name,
 				text_printable(name, shown, sizeof shown));
 	return 0;
 }

@@ -130,3 +130,65 @@ int trace_scale(struct trace *t, double slo_scale, double load_scale, struct err
 	t->fingerprint = trace_fingerprint(t);
 	return 0;
 }
+
+/* ---- leaving jobs out ---- */
+
+static int say_left_out(struct trace *t, size_t all, const char *reason, struct err *err)
+{
+	struct strbuf about = { 0 }, notice = { 0 };
+	char **grown = mem_resize(t->notice, t->n_notices + 1, sizeof *grown);
+
+	if (!grown)
+		return err_nomem(err, "a notice");
+	t->notice = grown;
+	strbuf_printf(&about, "%s; %zu of %zu jobs left out", t->about, t->n_left_out, all);
+	strbuf_printf(&notice, "%zu of %zu jobs left out (--strict refuses them): %s", t->n_left_out, all,
+		      reason);
+	if (about.failed || notice.failed) {
+		strbuf_release(&about);
+		strbuf_release(&notice);
+		return err_nomem(err, "a notice");
+	}
+	t->notice[t->n_notices++] = notice.text;
+	free(t->about);
+	t->about = about.text;
+	return 0;
+}
+
+int trace_leave_out(struct trace *t, const bool *kind, const char *reason, struct err *err)
+{
+	size_t n = 0, all = t->n_jobs;
+	uint32_t *number;
+
+	for (size_t i = 0; i < all; i++)
+		n += !kind[t->job[i].kind];
+	if (n == all)
+		return 0;
+	if (!n)
+		return err_fail(err, ERR_FORMAT, "none of the %zu jobs can be run: %s", all, reason);
+	number = mem_array(t->n_kinds, sizeof *number);
+	if (!number)
+		return err_nomem(err, "%zu kinds of jobs", t->n_kinds);
+	n = 0;
+	for (size_t i = 0; i < t->n_kinds; i++) {
+		number[i] = (uint32_t)n;
+		if (kind[i])
+			free(t->kind[i].value);
+		else
+			t->kind[n++] = t->kind[i];
+	}
+	t->n_jobs = 0;
+	for (size_t i = 0; i < all; i++) {
+		struct trace_job j = t->job[i];
+
+		if (kind[j.kind])
+			continue;
+		j.kind = number[j.kind];
+		t->job[t->n_jobs++] = j;
+	}
+	free(number);
+	t->n_kinds = n;
+	t->n_left_out += all - t->n_jobs;
+	t->fingerprint = trace_fingerprint(t);
+	return say_left_out(t, all, reason, err);
+}

@@ -58,6 +58,7 @@ struct trace {
 	char **tenant; double *weight; size_t n_tenants;
 	char **type; size_t n_types;
 	uint64_t fingerprint;     /* of all of the above but name and about */
+	size_t n_left_out;        /* jobs that trace_leave_out() took away */
 	char **notice; size_t n_notices; /* for people: columns or records left out, and why */
 };
 void trace_free(struct trace *t);
@@ -91,5 +92,9 @@ void trace_write_jsonl(const struct trace *t, struct strbuf *out);
 /* Every objective times slo_scale and every gap between arrivals times 1 / load_scale; both > 0. After an
  * error the trace can only be freed. */
 int trace_scale(struct trace *t, double slo_scale, double load_scale, struct err *err);
+
+/* Leaves out the kinds that are marked and their jobs, and says so in `about` and a notice with the reason.
+ * Kinds are numbered anew. ERR_FORMAT: no job is left. */
+int trace_leave_out(struct trace *t, const bool *kind, const char *reason, struct err *err);
 
 #endif

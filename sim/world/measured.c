@@ -53,7 +53,7 @@ static int make_folds(struct measured_world *w, struct err *err)
 {
 	int rc = 0;
 
-	w->n_folds = measured_table_folds(w->table);
+	w->n_folds = w->table->n_folds;
 	w->fold = mem_calloc(w->n_folds, sizeof *w->fold);
 	if (!w->fold)
 		return err_nomem(err, "%zu folds of a table", w->n_folds);
@@ -90,7 +90,7 @@ static int measured_open(const struct world_open *o, void **out_self, struct clu
 	if (!rc)
 		rc = make_folds(w, err);
 	if (!rc)
-		rc = measured_kinds_bind(w->table, w->fold, o->trace, &w->kinds, err);
+		rc = measured_kinds_bind(w->table, w->fold, o->trace, o->mark_unknown, &w->kinds, err);
 	if (rc) {
 		measured_close(w);
 		return rc;
@@ -104,6 +104,16 @@ static int measured_open(const struct world_open *o, void **out_self, struct clu
 static size_t measured_folds(const void *self)
 {
 	return ((const struct measured_world *)self)->n_folds;
+}
+
+static const char *measured_unknown(const void *self, uint32_t kind)
+{
+	return ((const struct measured_world *)self)->kinds.unknown[kind];
+}
+
+static size_t measured_runs(const void *self)
+{
+	return ((const struct measured_world *)self)->table->n_runs;
 }
 
 static int measured_training(const void *self, size_t fold, uint64_t seed, struct csv **out, struct err *err)
@@ -128,7 +138,7 @@ static void measured_describe(const void *self, struct json_writer *j)
 	json_kv_int(j, "rows_left_out", (long long)t->n_left_out);
 	json_kv_int(j, "settings", (long long)t->n_settings);
 	json_kv_int(j, "replications", (long long)t->n_replications);
-	json_kv_string(j, "split", t->n_replications > 1 ? "replications" : "checkerboard");
+	json_kv_string(j, "split", t->by_replication ? "replications" : "settings");
 	json_kv_int(j, "folds", (long long)w->n_folds);
 	json_kv_open(j, "levels", '{');
 	for (size_t a = 0; a < t->n_axes; a++) {
@@ -217,6 +227,8 @@ static int put_question(const struct measured_world *w, const struct world_job *
 	q->combo = w->kinds.combo[j->kind];
 	memcpy(q->value, w->kinds.value + j->kind * t->n_axes, t->n_axes * sizeof *q->value);
 	q->value[t->batch_axis] = j->batch;
+	if (w->kinds.unknown[j->kind])
+		return err_fail(err, ERR_ARG, "job %llu: %s", id, w->kinds.unknown[j->kind]);
 	rc = check_value(t, q->combo, t->batch_axis, j->batch, id, err);
 	if (rc || (isnan(j->epochs) && t->epochs_axis < 0))
 		return rc;
@@ -296,6 +308,8 @@ const struct world_ops world_measured = {
 	.open = measured_open,
 	.close = measured_close,
 	.folds = measured_folds,
+	.runs = measured_runs,
+	.unknown = measured_unknown,
 	.training = measured_training,
 	.split_text = measured_split_text,
 	.describe = measured_describe,

@@ -84,21 +84,24 @@ static void add_setting(struct measured_fold *f, const struct measured_row *cons
 	stats_sort(f->accuracy + h->accuracy, h->n_accuracies);
 }
 
-static void add_settings(struct measured_fold *f, const struct measured_row **row, size_t n)
+static void add_settings(struct measured_fold *f, const struct measured_row *const *row, size_t n)
 {
 	uint32_t n_levels = 0, n_times = 0, n_accuracies = 0;
 
-	qsort(row, n, sizeof *row, compare_rows);
 	for (size_t from = 0, to; from < n; from = to) {
 		for (to = from + 1; to < n && row[to]->setting == row[from]->setting;)
 			to++;
 		add_setting(f, row + from, to - from, &n_levels, &n_times, &n_accuracies);
 	}
+}
+
+static void find_accuracies(struct measured_fold *f, const struct measured_row *const *row, size_t n)
+{
 	f->least_accuracy = INFINITY;
 	f->most_accuracy = -INFINITY;
-	for (uint32_t i = 0; i < n_accuracies; i++) {
-		f->least_accuracy = fmin(f->least_accuracy, f->accuracy[i]);
-		f->most_accuracy = fmax(f->most_accuracy, f->accuracy[i]);
+	for (size_t i = 0; i < n; i++) { /* of a number and NaN both give the number */
+		f->least_accuracy = fmin(f->least_accuracy, row[i]->accuracy);
+		f->most_accuracy = fmax(f->most_accuracy, row[i]->accuracy);
 	}
 }
 
@@ -163,17 +166,27 @@ static int find_slopes(struct measured_fold *f, const struct measured_row **row,
 
 /* ---- all of it ---- */
 
+/* Rows of the fold, sorted; with `all` those of the other folds too. */
+static size_t take_rows(const struct measured_table *t, size_t fold, bool all,
+			const struct measured_row **out)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->n_rows; i++)
+		if (all || measured_table_happens(t, fold, &t->row[i]))
+			out[n++] = &t->row[i];
+	qsort(out, n, sizeof *out, compare_rows);
+	return n;
+}
+
 int measured_fold_make(const struct measured_table *t, size_t fold, double cores, struct measured_fold *out,
 		       struct err *err)
 {
 	struct measured_fold f = { .table = t, .cores = cores };
 	const struct measured_row **row = mem_array(t->n_rows, sizeof *row);
-	size_t n = 0;
+	size_t n = row ? take_rows(t, fold, false, row) : 0;
 	int rc;
 
-	for (size_t i = 0; row && i < t->n_rows; i++)
-		if (measured_table_happens(t, fold, &t->row[i]))
-			row[n++] = &t->row[i];
 	f.happened = mem_calloc(t->n_settings, sizeof *f.happened);
 	f.level = mem_array(n, sizeof *f.level);
 	f.time = mem_array(n, sizeof *f.time);
@@ -184,6 +197,11 @@ int measured_fold_make(const struct measured_table *t, size_t fold, double cores
 		rc = nomem(t, err);
 	} else {
 		add_settings(&f, row, n);
+		/* A fold of a few settings cannot tell its slopes: they are a few numbers of the whole
+		 * table, from which nobody learns what single runs took. */
+		if (!t->by_replication)
+			n = take_rows(t, fold, true, row);
+		find_accuracies(&f, row, n);
 		rc = find_slopes(&f, row, n, err);
 	}
 	free(row);

@@ -9,8 +9,9 @@
  * the numbers, over the corners of the cell that the question lies in. Corners that did not happen in this
  * fold are left out; where none did, the four nearest settings answer, each by the inverse of its distance.
  * So that a lopsided set of corners does not bend the answer to its side, each corner's time is first
- * carried to where the question lies, along the slopes that least squares find in the whole fold. With all
- * corners there this changes nothing: the steps cancel out. */
+ * carried to where the question lies, along the slopes that least squares find in the whole fold (in the
+ * whole table, where folds are dealt settings). With all corners there this changes nothing: the steps
+ * cancel out. */
 #ifndef SIM_WORLD_MEASURED_FOLD_H
 #define SIM_WORLD_MEASURED_FOLD_H
 
@@ -67,17 +68,22 @@ bool measured_ask(const struct measured_fold *f, const struct measured_question 
 double measured_course_at(const struct measured_course *c, double others);
 
 /* ---- the kinds of a trace in the terms of the table: which categories, and where on each axis
- * (measured_kinds.c). A kind that the table knows nothing of is refused here, before anything runs. ---- */
+ * (measured_kinds.c). A kind that the table knows nothing of is refused or marked here, before anything
+ * runs. ---- */
 struct measured_kinds {
+	size_t n;                /* kinds */
 	uint32_t *combo;         /* by kind */
 	double *value;           /* by kind and axis; NaN: chosen when a job starts */
+	char **unknown;          /* by kind: why the table says nothing of it; NULL: it does */
 	double *batch; size_t n_batches; /* measured ones that every kind may have, ascending */
 };
 
 /* trace NULL: no kinds, and all measured batches. ERR_FORMAT names the trace, the line of the kind's first
- * job, the column, what it says and what was measured. */
+ * job, the column, what it says and what was measured; with mark_unknown such kinds are marked, and it is
+ * an error only if there is no other. */
 int measured_kinds_bind(const struct measured_table *t, const struct measured_fold *fold,
-                        const struct trace *trace, struct measured_kinds *out, struct err *err);
+                        const struct trace *trace, bool mark_unknown, struct measured_kinds *out,
+                        struct err *err);
 void measured_kinds_release(struct measured_kinds *k);
 
 /* ERR_ARG: v lies outside of what was measured of these categories, and the text says what was; the caller

@@ -185,7 +185,7 @@ static int bind_kind(struct binding *b, const struct measured_fold *fold, size_t
 		return prefix_place(b, kind, err);
 	for (size_t c = 0; c < t->n_categories && !rc; c++)
 		rc = bind_category(b, kind, c, &combo, err);
-	for (size_t f = 0; f < measured_table_folds(t) && !rc; f++)
+	for (size_t f = 0; f < t->n_folds && !rc; f++)
 		if (!measured_fold_knows(&fold[f], combo))
 			rc = refuse(
 				b, kind, t->n_categories ? t->category[0].name : "cpus",
@@ -212,6 +212,8 @@ static int find_batches(const struct binding *b, struct measured_kinds *k, struc
 	for (size_t i = 0; i < n; i++) {
 		size_t at = (b->trace ? k->combo[i] : i) * t->n_axes + t->batch_axis;
 
+		if (b->trace && k->unknown[i])
+			continue;
 		low = fmax(low, t->low[at]); /* NaN, of what was not measured, is passed over */
 		high = fmin(high, t->high[at]);
 	}
@@ -229,21 +231,36 @@ static int find_batches(const struct binding *b, struct measured_kinds *k, struc
 }
 
 int measured_kinds_bind(const struct measured_table *t, const struct measured_fold *fold,
-			const struct trace *trace, struct measured_kinds *out, struct err *err)
+			const struct trace *trace, bool mark_unknown, struct measured_kinds *out,
+			struct err *err)
 {
 	struct binding b = { .table = t, .trace = trace };
 	struct measured_kinds k = { 0 };
-	size_t n = trace ? trace->n_kinds : 0;
+	size_t n = trace ? trace->n_kinds : 0, unknown = 0;
 	int rc = 0;
 
 	k.combo = mem_array(n, sizeof *k.combo);
 	k.value = mem_array(n * t->n_axes, sizeof *k.value);
-	if (!k.combo || !k.value)
+	k.unknown = mem_calloc(n ? n : 1, sizeof *k.unknown);
+	k.n = n;
+	if (!k.combo || !k.value || !k.unknown)
 		rc = err_fail(err, ERR_NOMEM, "%s: out of memory for %zu kinds of jobs", file_of(t), n);
 	if (!rc)
 		rc = job_values_init(&b.values, t->schema, err);
-	for (size_t i = 0; i < n && !rc; i++)
-		rc = bind_kind(&b, fold, i, &k, err);
+	for (size_t i = 0; i < n && !rc; i++) {
+		struct err why = { 0 };
+
+		rc = bind_kind(&b, fold, i, &k, &why);
+		if (rc && mark_unknown && why.code == ERR_FORMAT) {
+			k.unknown[i] = mem_strdup(why.text);
+			rc = k.unknown[i] ? 0 : err_nomem(&why, "a reason");
+			unknown++;
+		}
+		if (rc && err)
+			*err = why;
+	}
+	if (!rc && unknown && unknown == n)
+		rc = err_fail(err, ERR_FORMAT, "%s", k.unknown[0]);
 	if (!rc)
 		rc = find_batches(&b, &k, err);
 	job_values_release(&b.values);
@@ -258,6 +275,9 @@ void measured_kinds_release(struct measured_kinds *k)
 {
 	if (!k)
 		return;
+	for (size_t i = 0; k->unknown && i < k->n; i++)
+		free(k->unknown[i]);
+	free(k->unknown);
 	free(k->combo);
 	free(k->value);
 	free(k->batch);

@@ -1,5 +1,6 @@
-/* Which rows happen and which are learnt from: by replication, or, where there is but one, like the fields
- * of a checkerboard, so that both sides span the whole table. */
+/* Which rows happen and which are learnt from, fold by fold: replications, where they are of similar size;
+ * else settings, which measured_deal.c deals into folds. Over all folds every row happens and is learnt
+ * from. */
 #include "sim/world/measured_table.h"
 
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include "common/text/text.h"
 
 #define NOWHERE UINT32_MAX
+#define SIMILAR 2 /* the largest replication has at most so many times the rows of the smallest */
 
 static const char *file_of(const struct measured_table *t)
 {
@@ -65,49 +67,46 @@ static int find_replications(struct measured_table *t, struct err *err)
 	return 0;
 }
 
-/* The rows that a curve adds go where their run goes: a run must not be on both sides. */
-static int follow_runs(struct measured_table *t, struct err *err)
+/* 71 rows and 2 are no folds. */
+static int find_similar(struct measured_table *t, struct err *err)
 {
-	bool *odd;
+	size_t *rows = mem_calloc(t->n_replications, sizeof *rows), least = SIZE_MAX, most = 0;
 
-	if (!t->curves)
-		return 0;
-	odd = mem_calloc(t->csv->n_rows, sizeof *odd);
-	if (!odd)
+	if (!rows)
 		return nomem(t, err);
-	for (size_t i = 0; i < t->n_rows; i++)
-		odd[t->row[i].csv_row] = t->row[i].odd;
-	for (size_t i = 0; i < t->n_rows; i++)
-		t->row[i].odd = odd[t->curves->run[t->row[i].csv_row]];
-	free(odd);
+	for (size_t i = 0; i < t->n_rows; i++) {
+		rows[t->row[i].replication]++;
+		t->n_runs += !t->curves || t->curves->run[t->row[i].csv_row] == t->row[i].csv_row;
+	}
+	for (size_t i = 0; i < t->n_replications; i++) {
+		least = rows[i] < least ? rows[i] : least;
+		most = rows[i] > most ? rows[i] : most;
+	}
+	free(rows);
+	t->by_replication = t->n_replications > 1 && most <= SIMILAR * least;
 	return 0;
-}
-
-size_t measured_table_folds(const struct measured_table *t)
-{
-	return t->n_replications > 1 ? t->n_replications : 2;
 }
 
 bool measured_table_happens(const struct measured_table *t, size_t fold, const struct measured_row *r)
 {
 	size_t n = t->n_replications;
 
-	if (n == 1)
-		return r->odd == (fold == 1);
+	if (!t->by_replication)
+		return r->fold == fold;
 	return (r->replication + n - fold) % n < t->hold_out;
 }
 
 static int check_sides(const struct measured_table *t, struct err *err)
 {
-	for (size_t f = 0; f < measured_table_folds(t); f++) {
+	for (size_t f = 0; f < t->n_folds; f++) {
 		size_t happens = 0;
 
 		for (size_t i = 0; i < t->n_rows; i++)
 			happens += measured_table_happens(t, f, &t->row[i]);
 		if (!happens || happens == t->n_rows)
 			return err_fail(err, ERR_NODATA,
-					"%s: it has one replication and too few settings to part them: "
-					"measure every setting twice at least",
+					"%s: too few runs to part them into what happens and what is learnt "
+					"from: measure every setting twice at least",
 					file_of(t));
 	}
 	return 0;
@@ -118,7 +117,11 @@ int measured_table_part(struct measured_table *t, struct err *err)
 	int rc = find_replications(t, err);
 
 	if (!rc)
-		rc = follow_runs(t, err);
+		rc = find_similar(t, err);
+	if (!rc && t->by_replication)
+		t->n_folds = t->n_replications;
+	else if (!rc)
+		rc = measured_table_deal(t, err);
 	return rc ? rc : check_sides(t, err);
 }
 
@@ -144,7 +147,7 @@ void measured_table_split_text(const struct measured_table *t, size_t fold, char
 
 	for (size_t i = 0; i < t->n_rows; i++)
 		happens += measured_table_happens(t, fold, &t->row[i]);
-	if (t->n_replications > 1) {
+	if (t->by_replication) {
 		strbuf_puts(&text, t->hold_out > 1 ? "replications " : "replication ");
 		list_replications(t, fold, true, &text);
 		strbuf_printf(&text, " of %zu happen%s (%zu rows), ", t->n_replications,
@@ -154,13 +157,11 @@ void measured_table_split_text(const struct measured_table *t, size_t fold, char
 			      t->n_replications - t->hold_out > 1 ? "are" : "is", t->n_rows - happens);
 	} else {
 		strbuf_printf(&text,
-			      "the table has one replication, so its settings are parted like the fields of "
-			      "a checkerboard: "
-			      "the %s ones happen (%zu rows, what lies between is interpolated), the %s ones "
-			      "are learnt from "
-			      "(%zu rows)",
-			      fold == 1 ? "black" : "white", happens, fold == 1 ? "white" : "black",
-			      t->n_rows - happens);
+			      "the table has %s, so its settings are dealt into %zu folds: the settings of "
+			      "fold %zu happen (%zu rows, what lies between is interpolated), the others are "
+			      "learnt from (%zu rows)",
+			      t->n_replications > 1 ? "replications of unlike size" : "one replication",
+			      t->n_folds, fold + 1, happens, t->n_rows - happens);
 	}
 	snprintf(out, size, "%s", strbuf_text(&text));
 	strbuf_release(&text);

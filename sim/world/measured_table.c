@@ -96,7 +96,7 @@ static int find_columns(struct measured_table *t, struct err *err)
 	t->epochs_axis = -1;
 	for (size_t i = 0; i < t->schema->n_columns && !rc; i++) {
 		if (!t->table->column[i].present || is_role(t->schema, i, ROLE_NJOBS) ||
-		    is_role(t->schema, i, ROLE_PROCESSES))
+		    is_role(t->schema, i, ROLE_PROCESSES) || is_role(t->schema, i, ROLE_OTHER))
 			continue; /* the load is not part of a setting */
 		rc = t->schema->column[i].kind == COLUMN_CATEGORY ? add_category(t, i, err)
 								  : add_axis(t, i, err);
@@ -270,7 +270,6 @@ size_t measured_axis_level(const struct measured_axis *a, double v)
 static struct measured_setting setting_of(const struct measured_table *t, size_t row)
 {
 	struct measured_setting s = { 0 };
-	unsigned sum = 0;
 
 	for (size_t c = 0; c < t->n_categories; c++) {
 		const struct measured_category *k = &t->category[c];
@@ -283,9 +282,7 @@ static struct measured_setting setting_of(const struct measured_table *t, size_t
 		s.level[a] = (uint16_t)measured_axis_level(&t->axis[a],
 							   t->table->column[t->axis[a].column].number[row]);
 		s.z[a] = log(t->axis[a].level[s.level[a]]);
-		sum += s.level[a];
 	}
-	s.odd = sum & 1;
 	s.key = key_of(t, s.combo, s.level);
 	return s;
 }
@@ -345,10 +342,8 @@ static int find_settings(struct measured_table *t, struct err *err)
 		if (!n || t->setting[n - 1].key != t->setting[i].key)
 			t->setting[n++] = t->setting[i];
 	t->n_settings = n;
-	for (size_t i = 0; i < t->n_rows; i++) {
+	for (size_t i = 0; i < t->n_rows; i++)
 		t->row[i].setting = (uint32_t)find_key(t, key[i]);
-		t->row[i].odd = t->setting[t->row[i].setting].odd;
-	}
 	free(key);
 	return 0;
 }

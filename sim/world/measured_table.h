@@ -37,12 +37,11 @@ struct measured_setting {
 	uint32_t combo;          /* of categories */
 	uint16_t level[MEASURED_MAX_AXES];
 	double z[MEASURED_MAX_AXES]; /* logarithms of its levels */
-	bool odd;                /* the colour of its field on the checkerboard */
 };
 
 struct measured_row {
 	uint32_t csv_row, setting, replication; /* the last: an index in replication[] */
-	bool odd;                /* of the setting of its run */
+	uint32_t fold;           /* where settings are dealt into folds: the one in which it happens */
 	double others;           /* processes of other jobs */
 	double time_s, accuracy; /* NaN: not known */
 };
@@ -66,6 +65,9 @@ struct measured_table {
 	double *low, *high;      /* by combo and axis: the range measured; NaN: this combination was not */
 	const char **replication; size_t n_replications; /* at least 1; borrowed from the csv */
 	size_t hold_out;
+	size_t n_runs;           /* rows but for the points of curves */
+	size_t n_folds;
+	bool by_replication;     /* folds are replications; false: settings, dealt (row[].fold) */
 };
 
 /* `argument` is "TABLE.csv" or "RUNS.csv+CURVES.csv"; schema NULL: the default one, else borrowed. */
@@ -76,7 +78,8 @@ void measured_table_free(struct measured_table *t);
 /* The sides (measured_split.c). */
 /* called once, by measured_table_open() */
 int measured_table_part(struct measured_table *t, struct err *err);
-size_t measured_table_folds(const struct measured_table *t);
+/* Sets n_folds and row[].fold (measured_deal.c). */
+int measured_table_deal(struct measured_table *t, struct err *err);
 bool measured_table_happens(const struct measured_table *t, size_t fold, const struct measured_row *r);
 void measured_table_split_text(const struct measured_table *t, size_t fold, char *out, size_t size);
 /* The rows of the other side, as they are in the file, under the same header. With curves there is one more

@@ -15,6 +15,7 @@ struct world_open {                /* what an implementation is opened with */
 	struct disturbances disturbances;
 	const struct trace *trace; /* NULL: none yet; only for tests and for `world_training` */
 	size_t hold_out;
+	bool mark_unknown;
 };
 
 /* The machines in effect; `own` is the one that the world itself knows, or NULL if it must be given. */
@@ -33,6 +34,8 @@ struct world_ops {
 	            struct cluster *out_cluster, struct err *err);
 	void (*close)(void *self);
 	size_t (*folds)(const void *self);                         /* NULL: 1 */
+	size_t (*runs)(const void *self);                          /* NULL: not made of runs */
+	const char *(*unknown)(const void *self, uint32_t kind);   /* NULL: all kinds are known */
 	int (*training)(const void *self, size_t fold, uint64_t seed, struct csv **out, struct err *err);
 	void (*split_text)(const void *self, size_t fold, char *out, size_t size);
 	void (*describe)(const void *self, struct json_writer *w); /* members of an open object */

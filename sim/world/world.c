@@ -70,6 +70,7 @@ int world_open(const struct world_params *p, struct world **out, struct err *err
 		.what = p->what,
 		.trace = p->trace,
 		.hold_out = p->hold_out ? p->hold_out : 1,
+		.mark_unknown = p->mark_unknown,
 	};
 	struct world *w = mem_calloc(1, sizeof *w);
 	int rc;
@@ -124,6 +125,16 @@ const struct disturbances *world_disturbances(const struct world *w)
 const struct cluster *world_given(const struct world *w)
 {
 	return &w->given;
+}
+
+const char *world_unknown(const struct world *w, uint32_t kind)
+{
+	return w->ops->unknown ? w->ops->unknown(w->self, kind) : NULL;
+}
+
+size_t world_runs(const struct world *w)
+{
+	return w->ops->runs ? w->ops->runs(w->self) : SIZE_MAX;
 }
 
 size_t world_folds(const struct world *w)

@@ -54,6 +54,8 @@ struct world_params {
 	const struct disturbances *disturbances; /* NULL: none */
 	/* borrowed while the world lives; every kind of it must be known to the world */
 	const struct trace *trace;
+	/* kinds that the world does not know are marked (world_unknown) instead of refused */
+	bool mark_unknown;
 	/* measured: replications that the world is made of (the others are for training); 0: 1 */
 	size_t hold_out;
 };
@@ -72,9 +74,13 @@ const struct cluster *world_given(const struct world *w);
 
 const struct disturbances *world_disturbances(const struct world *w); /* in effect, for draws_of() */
 
+/* Why jobs of this kind of the trace cannot run; NULL: they can. Without mark_unknown always NULL. */
+const char *world_unknown(const struct world *w, uint32_t kind);
+/* The measured runs that a world is made of; SIZE_MAX: it is made of a law. */
+size_t world_runs(const struct world *w);
 /* Ways to part what models learn from and what happens. measured: each replication (or `hold_out` of them)
- * once; the others 1: their training table is a designed experiment in this very world, with draws of its
- * own. */
+ * once, or settings dealt into folds; the others 1: their training table is a designed experiment in this
+ * very world, with draws of its own. */
 size_t world_folds(const struct world *w);
 /* A table of observations for training, columns of the default schema (or the world's own), none of it from
  * what happens in runs of this fold. Measured on world_given(), without drift, stragglers and failures. To

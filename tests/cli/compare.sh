@@ -16,6 +16,7 @@ done
 says out "4 replications" "how often is said"
 says out "Against fixed:64" "without courier the first policy is the baseline"
 says out "better," "wins are counted"
+says out "p is corrected for 12 tests" "tests are corrected for their number, and that is said"
 says out "worse," "losses are counted"
 says out "learnt from" "how the table was parted is said"
 cp "$dir/out" "$dir/text"
@@ -28,6 +29,9 @@ json "$dir/out" "JSON: what scripts rely on" \
 	 all(k in p for p in d['policies'] for k in ('jobs', 'promised', 'met', 'attainment', 'attainment_ci', 'accuracy_met', 'regret'))"
 json "$dir/out" "JSON: the baseline is not compared with itself" \
 	"d['baseline'] == 'naive' and [('versus' in p) for p in d['policies']] == [True, False, True]"
+json "$dir/out" "JSON: a corrected p is never below the single one" \
+	"d['tests'] == 12 and d['note'] is None and sum(d['verdict']['oracle'].values()) == 6 and
+	 all(v['p_holm'] is None or v['p'] <= v['p_holm'] <= 1 for p in d['policies'] for v in p.get('versus', {}).values())"
 json "$dir/out" "JSON: regret is what the oracle has more" \
 	"all(abs(p['regret'] - (d['policies'][2]['accuracy_zero'] - p['accuracy_zero'])) < 1e-9 for p in d['policies'])"
 json "$dir/out" "JSON: every fold has its split" "len(d['world']['splits']) == 3"
@@ -47,6 +51,27 @@ expect 0 "policies that learn are trained" compare gen:poisson,jobs=30,gap=20,cp
 json "$dir/out" "trained: predictions have errors" \
 	"all(p['mape'] is not None for p in d['policies'][:2]) and d['baseline'] == 'courier'"
 json "$dir/out" "trained: importances of the forest" "sum(d['policies'][0]['importances'].values()) > 0.99"
+
+# ---- little data ----
+few="compare gen:poisson,jobs=30,gap=20,cpus=1|2,network=lenet5,slo=60 $small --policies fixed:64,naive --replications 4"
+expect 0 "24 rows are compared" $few
+says out "no verdict: the table has 24 usable rows" "24 rows: no verdict, and why"
+that "24 rows: nobody is called better" test -z "$(grep -E ' p |better,|worse,' "$dir/out")"
+expect 0 "24 rows as JSON" $few --json -o "$dir/few"
+json "$dir/out" "24 rows: figures, but no p and no verdict" \
+	"d['verdict'] is None and 'no verdict' in d['note'] and d['tests'] == 0 and
+	 all(v['p'] is None and v['low'] is None for v in d['policies'][1]['versus'].values()) and
+	 d['policies'][1]['versus']['met']['difference'] is not None and d['policies'][1]['met'] is not None"
+expect 0 "24 rows: the report" report "$dir/few" -o "$dir/few.html"
+that "24 rows: the report says it" grep -q "no verdict: the table has 24 usable rows" "$dir/few.html"
+that "24 rows: the report calls nobody best" sh -c "! grep -qE 'title=\"best\"|class=\"(win|loss)\"' '$dir/few.html'"
+awk -F, 'NR == 1 || $NF == 1' "$dir/small.csv" >"$dir/one.csv"
+awk -F, 'NR > 1 && $NF == 2 && n++ < 2' "$dir/small.csv" >>"$dir/one.csv"
+expect 0 "replications of unlike size" compare gen:poisson,jobs=30,gap=20,cpus=1\|2,network=lenet5,slo=60 \
+	--world "measured:$dir/one.csv" --cluster cores=4 --policies naive,oracle --replications 3 --json
+json "$dir/out" "replications of unlike size: settings are dealt into folds" \
+	"d['world']['split'] == 'settings' and len(d['world']['splits']) == 3 and
+	 all('dealt into 3 folds' in s for s in d['world']['splits'])"
 
 # ---- sweeps ----
 expect 0 "a sweep" compare $trace $measured $quick --sweep slo.scale=0.2..1:3

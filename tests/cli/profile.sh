@@ -56,7 +56,7 @@ says out "Measure next" "the summary suggests what to measure"
 that "one row a copy" test "$(rows "$t")" = 32
 that "a curve for each copy" test "$(rows "$dir/c.csv")" = 64
 that "the columns are those of the default schema, and more" test "$(head -n 1 "$t")" = \
-	"network,cpus,njobs,batch,epochs,time_s,accuracy,processes,cpu_mean,iowait_mean,job_cpu_mean,job_iowait_mean,max_rss_mb,replication,copy,status,started_at"
+	"network,cpus,njobs,batch,epochs,time_s,accuracy,processes,other_load,cpu_mean,iowait_mean,job_cpu_mean,job_iowait_mean,max_rss_mb,replication,copy,status,started_at"
 that "each copy has its own accuracy" test "$(column "$t" accuracy | sort -u | tr '\n' ' ')" = "0.898800 0.943600 "
 that "each copy has its own two logs" test "$(find "$t.profile/logs" -name '*.copy-*' | wc -l | tr -d ' ')" = 64
 that "no log holds the words of two copies" test "$(cat "$t.profile/logs/"*.err | wc -l | tr -d ' ')" = 32

@@ -63,9 +63,13 @@ expect 6 "a bad trace is refused" replay "$dir/bad.csv" --policy fixed:64 $measu
 says err "bad.csv:4" "a bad trace: its line is named"
 silent out "a bad trace: nothing on stdout"
 sed 's/simplenet/resnet/' "$dir/t.csv" >"$dir/other.csv"
-run replay "$dir/other.csv" --policy fixed:64 $measured
-that "a job that the world does not know is refused" test "$code" -ne 0
+expect 6 "with --strict a job that the world does not know is refused" \
+	replay "$dir/other.csv" --policy fixed:64 $measured --strict
 says err "resnet" "a job that the world does not know: it is named"
+expect 0 "otherwise it is left out" replay "$dir/other.csv" --policy fixed:64 $measured
+says err "of 3 jobs left out" "a job left out: how many is said"
+says err "resnet" "a job left out: why is said"
+says out "of 3 jobs left out" "a job left out: the result says it too"
 
 # ---- what-ifs ----
 run replay $trace --policy fixed:128 $measured --set cluster.cores=4 --json

@@ -85,6 +85,19 @@ json "$dir/out" "history: jobs, columns, what was left open" \
 	"d['jobs'] == 3 and d['open_epochs'] == 1 and d['best_effort'] == 1 and d['types'] == ['nap'] and
 	 'network' in d['columns'] and d['slo_s']['max'] == 60 and d['notices'] == ['1 cancelled job is left out']"
 cp "$dir/out" "$dir/live"
+
+# ---- the daemon's model is the default of a comparison with its history ----
+history="compare --from-history $dir/state --policies naive,postrider --replications 2"
+expect 0 "a comparison with the history" $history --world fluid --cluster cores=2,slots=4 --json
+says err "the daemon's model, $dir/state/model" "the history: the daemon's model is used, and that is said"
+json "$dir/out" "the history: JSON names the model" "d['model'] == '$dir/state/model'"
+expect 0 "the daemon's model can be declined" $history --cluster cores=2,slots=4 \
+	--world measured:configs/profiles/two-cores/runs.csv --model none --dry-run
+says out "trained, as each policy wants it" "--model none: trained"
+expect 0 "the history in the world of the model's own table" $history --cluster cores=2,slots=4 \
+	--world measured:configs/profiles/two-cores/runs.csv --dry-run
+says err "models are trained here, not the daemon's" "its own table: trained here, and that is said"
+says out "trained, as each policy wants it" "its own table: the models are trained"
 daemon_stop
 expect 0 "the history without its daemon" trace "$dir/state/postrider.db" --json
 that "the history is the same trace afterwards" [ "$(grep fingerprint "$dir/out")" = "$(grep fingerprint "$dir/live")" ]

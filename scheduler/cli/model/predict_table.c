@@ -132,6 +132,22 @@ static int put_table(struct strbuf *out, const struct csv *csv, const struct mod
 	return 0;
 }
 
+static void note_other(const struct cli *c, const struct model *m, const struct table *t)
+{
+	const struct table_column *column;
+	size_t source, n = 0;
+
+	if (m->features->other < 0)
+		return;
+	source = m->features->feature[m->features->other].source;
+	column = &t->column[source];
+	for (size_t i = 0; i < t->n_rows; i++)
+		n += !column->present || isnan(column->number[i]);
+	if (n)
+		cli_notice(c, "%zu of %zu rows have no %s: no other work on the machine is assumed for them",
+			   n, t->n_rows, schema_source_name(m->schema, source));
+}
+
 int predict_table(const struct cli *c, double confidence, const char *slo_column, struct model *m,
 		  struct strbuf *out, struct err *err)
 {
@@ -166,6 +182,7 @@ int predict_table(const struct cli *c, double confidence, const char *slo_column
 		if (rc)
 			goto out;
 	}
+	note_other(c, m, in.table);
 	rc = features_encode_table(m->features, in.table, &p.x, err);
 	if (rc)
 		goto out;

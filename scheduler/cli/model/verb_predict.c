@@ -72,6 +72,15 @@ static int job_complete(const struct cli *c, const struct model *m, struct job_v
 	if (!need)
 		return err_nomem(err, NULL);
 	columns_needed(m, v, need);
+	if (m->features->other >= 0) {
+		size_t other = m->features->feature[m->features->other].source;
+
+		if (isnan(v->number[other])) {
+			v->number[other] = 0.0;
+			cli_notice(c, "%s is not in --job: no other work on the machine is assumed",
+				   schema_source_name(s, other));
+		}
+	}
 	for (size_t i = 0; i < s->n_columns; i++) {
 		if (!need[i] || (int)i == decision || job_values_given(v, i) ||
 		    fill_from_training(m, v, i, &taken))

@@ -266,6 +266,12 @@ void profile_summary_text(const struct profile_campaign *k, const struct profile
 			      "Between replications the time of a setting varies by %s (median of %zu; at "
 			      "most %s).\n",
 			      cli_percent(m->median_cv, a), v->n_cv, cli_percent(m->max_cv, b));
+	if (m->other_max > 0.0)
+		strbuf_printf(
+			out,
+			"Other work on the machine: %.1f processes beside a run (%.1f to %.1f); the column "
+			"other_load has it for each.\n",
+			m->other_mean, m->other_min, m->other_max);
 	put_shares(out, c, m->time, "time");
 	put_shares(out, c, m->accuracy, "accuracy");
 	put_suggestions(out, c, &k->design, m);
@@ -335,6 +341,11 @@ void profile_summary_json(const struct profile_campaign *k, const struct profile
 	json_kv_int(&w, "settings", (long long)v->n_cv);
 	json_kv_number(&w, "median_cv", m->median_cv);
 	json_kv_number(&w, "max_cv", m->max_cv);
+	json_close(&w, '}');
+	json_kv_open(&w, "other_load", '{');
+	json_kv_number(&w, "mean", m->other_mean);
+	json_kv_number(&w, "min", m->other_min);
+	json_kv_number(&w, "max", m->other_max);
 	json_close(&w, '}');
 	json_kv_open(&w, "anova", '{');
 	json_terms(&w, "time_s", m->time);

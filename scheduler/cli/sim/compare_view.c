@@ -132,12 +132,6 @@ static void print_times(const struct compare_result *r, bool colour, struct strb
 
 /* ---- paired tests ---- */
 
-static const enum metric tested[] = {
-	METRIC_ATTAINMENT,    METRIC_ATTAINMENT_ALL, METRIC_ACCURACY_ZERO,
-	METRIC_RESPONSE_MEAN, METRIC_RESPONSE_P95,   METRIC_FAIRNESS,
-};
-enum { N_TESTED = sizeof tested / sizeof tested[0] };
-
 static void paired_row(struct cli_table *t, const struct compare_policy *c, enum metric m, double level)
 {
 	static const char *const word[] = { "worse", "not told apart", "better" };
@@ -156,8 +150,8 @@ static void paired_row(struct cli_table *t, const struct compare_policy *c, enum
 			      !strcmp(metric_info[m].unit, "s") ? " s" : "");
 		cli_table_add(t, "[%s, %s]", cli_number(p->low, a), cli_number(p->high, b));
 	}
-	snprintf(d, sizeof d, "%.3g", p->p);
-	cli_table_add(t, "%s", p->p < 1e-4 ? "< 0.0001" : d);
+	snprintf(d, sizeof d, "%.3g", p->p_holm);
+	cli_table_add(t, "%s", p->p_holm < 1e-4 ? "< 0.0001" : d);
 	cli_table_add(t, "%s", word[metrics_verdict(p, m, level)]);
 }
 
@@ -175,25 +169,34 @@ static void print_paired(const struct compare_result *r, double level, bool colo
 			baseline);
 		return;
 	}
-	strbuf_printf(out, "\nAgainst %s, replication by replication (%g %% intervals, paired t):\n",
-		      baseline, 100.0 * level);
+	if (*r->note) {
+		strbuf_printf(out, "\nAgainst %s there is %s.\n", baseline, r->note);
+		return;
+	}
+	strbuf_printf(
+		out,
+		"\nAgainst %s, replication by replication (%g %% intervals, paired t; p is corrected for "
+		"%zu tests, Holm 1979):\n",
+		baseline, 100.0 * level, r->tests);
 	cli_table_init(&t, "llrrrl");
 	compare_view_row(&t, "policy", "what", "difference", "interval", "p", "verdict", NULL);
 	for (size_t i = 0; i < r->n_policies; i++)
-		for (size_t k = 0; k < N_TESTED && i != r->baseline; k++)
-			if (metrics_verdict(&r->policy[i].versus[tested[k]], tested[k], level) < VERDICT_SAME)
-				paired_row(&t, &r->policy[i], tested[k], level);
+		for (size_t k = 0; k < METRICS_TESTED && i != r->baseline; k++) {
+			enum metric m = metric_tested[k];
+
+			if (metrics_verdict(&r->policy[i].versus[m], m, level) < VERDICT_SAME)
+				paired_row(&t, &r->policy[i], m, level);
+		}
 	cli_table_print(&t, out, colour);
 	cli_table_release(&t);
 	strbuf_puts(out, "\n");
 	for (size_t i = 0; i < r->n_policies; i++) {
-		int n[VERDICT_UNKNOWN + 1] = { 0 };
+		size_t n[VERDICT_UNKNOWN + 1];
 
 		if (i == r->baseline)
 			continue;
-		for (size_t k = 0; k < N_TESTED; k++)
-			n[metrics_verdict(&r->policy[i].versus[tested[k]], tested[k], level)]++;
-		strbuf_printf(out, "%s against %s: %d better, %d worse, %d not told apart, %d the same\n",
+		compare_verdicts(r, i, level, n);
+		strbuf_printf(out, "%s against %s: %zu better, %zu worse, %zu not told apart, %zu the same\n",
 			      r->policy[i].policy.name, baseline, n[VERDICT_BETTER], n[VERDICT_WORSE],
 			      n[VERDICT_UNCLEAR], n[VERDICT_SAME]);
 	}

@@ -29,10 +29,16 @@ size_t sim_options_list(struct sim_options *o, struct cli_option *out)
 		  &o->params.trace.map },
 		{ 0, "schema", CLI_TEXT, "FILE",
 		  "columns of the table of a measured world (default: the built-in ones)", &o->schema },
-		{ 0, "model", CLI_TEXT, "FILE", "use this trained model for the policies that accept it",
+		{ 0, "model", CLI_TEXT, "FILE",
+		  "use this trained model for the policies that accept it (default: with\n"
+		  "--from-history the daemon's, otherwise none); none: train them here",
 		  &o->model },
 		{ 0, "confidence", CLI_CONFIDENCE, "C",
 		  "the confidence of jobs that give none (default: 0.9)", &o->params.settings.confidence },
+		{ 0, "strict", CLI_FLAG, NULL,
+		  "refuse a trace with jobs that the world knows nothing of (default: leave\n"
+		  "them out and say how many)",
+		  &o->strict },
 		{ 0, "no-adapt", CLI_FLAG, NULL, "do not adapt the bounds to what happens", &o->no_adapt },
 		{ 0, "hysteresis", CLI_TEXT, "X",
 		  "recurring jobs keep their batch unless another is better by this share", &o->hysteresis },

@@ -20,7 +20,7 @@ struct sim_options {
 	const char *noise, *hysteresis, *explore; /* shares: "0.05" or "5%" */
 	const char *sweep, *capacity, *of, *by;
 	uint64_t from, to;        /* 0: not given */
-	bool no_adapt, dry_run;
+	bool no_adapt, strict, dry_run;
 	struct cli_list set;
 };
 void sim_options_init(struct sim_options *o);
@@ -37,6 +37,7 @@ struct sim_setup {
 	struct sim_policy policy[SIM_MAX_POLICIES];
 	struct schema *schema;    /* NULL: the default one */
 	struct model *model;      /* NULL: trained */
+	char *model_path;         /* of --model, or of the daemon whose history it is; NULL: trained */
 	struct cluster stated;    /* --cluster */
 	struct sweep sweep; bool sweeps;
 	struct capacity_question capacity; bool wants_capacity;
@@ -52,7 +53,7 @@ void sim_setup_release(struct sim_setup *s);
 int sim_setup_open_world(struct sim_setup *s, const struct cli *c, const struct sim_options *o,
                          struct err *err);
 /* What would run, for --dry-run. */
-void sim_setup_print(const struct sim_setup *s, const struct sim_options *o, struct strbuf *out);
+void sim_setup_print(const struct sim_setup *s, struct strbuf *out);
 
 /* ---- sim_verb.c: what both verbs then do ---- */
 /* Checks, runs (once, for every value of a sweep, or for a capacity), prints, writes; returns the exit code.

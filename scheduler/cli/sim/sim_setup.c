@@ -2,10 +2,14 @@
  * sim_options.h. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "common/mem.h"
 #include "common/text/text.h"
 #include "scheduler/cli/sim/sim_options.h"
+#include "scheduler/store/store.h"
 
 #define MEASURED "measured:"
 #define MAX_HYSTERESIS 10.0
@@ -118,25 +122,97 @@ static int read_policies(struct sim_setup *s, const struct sim_options *o, struc
 	return rc ? rc : find_baseline(o->baseline, p, err);
 }
 
-static int open_model(struct sim_setup *s, const struct cli *c, const struct sim_options *o, struct err *err)
+/* "STATE/model", the daemon's link to the model in use; NULL without memory. */
+static char *daemon_model(const char *history)
+{
+	const char *slash = strrchr(history, '/');
+	struct strbuf path = { 0 };
+	struct stat st;
+
+	if (!stat(history, &st) && S_ISDIR(st.st_mode))
+		strbuf_printf(&path, "%s/" STORE_MODEL_LINK, history);
+	else
+		strbuf_printf(&path, "%.*s" STORE_MODEL_LINK, slash ? (int)(slash + 1 - history) : 0,
+			      history);
+	if (path.failed) {
+		strbuf_release(&path);
+		return NULL;
+	}
+	return path.text;
+}
+
+static bool is_measured(const struct compare_params *p)
+{
+	return !strncmp(p->world.spec, MEASURED, strlen(MEASURED));
+}
+
+/* The daemon's model may have learnt from any run on its machine, this table's among them. */
+static int check_learnt(const struct sim_setup *s, struct err *err)
+{
+	if (!is_measured(&s->params) || strcmp(s->model->data_name, MODEL_LEARNT_FROM_JOBS))
+		return 0;
+	return err_fail(err, ERR_ARG,
+			"it has learnt from the machine's own runs, and the table may be of them");
+}
+
+static int use_model(struct sim_setup *s, const struct cli *c, struct err *err)
 {
 	bool takes[SIM_MAX_POLICIES];
 	int rc;
 
-	if (!o->model)
+	s->params.model = s->model;
+	s->params.model_name = s->model_path;
+	rc = compare_check_model(&s->params, takes, err);
+	for (size_t i = 0; !rc && i < s->params.n_policies; i++)
+		if (!takes[i] && !s->policy[i].oracle && s->policy[i].choice.policy->predictor)
+			cli_notice(c, "%s does not take the model %s; one is trained for it",
+				   s->policy[i].name, text_tail(s->model_path, 100));
+	return rc ? rc : model_compile(s->model, err);
+}
+
+/* Not readable, or no fair judge of this world: models are trained here, as without a daemon. */
+static int use_daemon_model(struct sim_setup *s, const struct cli *c, const char *history, struct err *err)
+{
+	struct err why = { 0 };
+	int rc;
+
+	s->model_path = daemon_model(history);
+	if (!s->model_path)
+		return err_nomem(err, "the name of a model");
+	rc = cli_model_open(s->model_path, &s->model, &why);
+	if (!rc)
+		rc = check_learnt(s, &why);
+	if (!rc)
+		rc = use_model(s, c, &why);
+	if (!rc) {
+		cli_notice(c, "policies decide by the daemon's model, %s (%s)", text_tail(s->model_path, 150),
+			   s->model->data_name);
 		return 0;
-	rc = cli_model_open(o->model, &s->model, err);
+	}
+	cli_notice(c, "models are trained here, not the daemon's: %s", why.text);
+	model_free(s->model);
+	free(s->model_path);
+	s->model = NULL;
+	s->model_path = NULL;
+	s->params.model = NULL;
+	s->params.model_name = NULL;
+	return 0;
+}
+
+static int open_model(struct sim_setup *s, const struct cli *c, const struct sim_options *o, struct err *err)
+{
+	int rc;
+
+	if (!o->model && o->history)
+		return use_daemon_model(s, c, o->history, err);
+	if (!o->model || !strcmp(o->model, "none"))
+		return 0;
+	s->model_path = mem_strdup(o->model);
+	rc = s->model_path ? cli_model_open(o->model, &s->model, err) : err_nomem(err, "the name of a model");
 	if (rc)
 		return rc;
-	s->params.model = s->model;
-	rc = compare_check_model(&s->params, takes, err);
-	if (rc)
-		return err_prefix(err, "--model %s", text_tail(o->model, 100));
-	for (size_t i = 0; i < s->params.n_policies; i++)
-		if (!takes[i] && !s->policy[i].oracle && s->policy[i].choice.policy->predictor)
-			cli_notice(c, "%s does not take the model of --model; one is trained for it",
-				   s->policy[i].name);
-	return model_compile(s->model, err);
+	rc = use_model(s, c, err);
+	return rc ? err_prefix(err, "--model %s", text_tail(o->model, 100)) : 0;
 }
 
 /* ---- trace and world ---- */
@@ -198,8 +274,7 @@ static int open_inputs(struct sim_setup *s, const struct cli *c, const struct si
 		p.replications = 1;
 	rc = compare_open(&p, &s->opened, err);
 	cli_progress_end(&s->progress);
-	if (rc == -ERR_ARG && !o->cluster && strstr(err->text, "cluster is not given") &&
-	    !strncmp(p.world.spec, MEASURED, strlen(MEASURED)))
+	if (rc == -ERR_ARG && !o->cluster && strstr(err->text, "cluster is not given") && is_measured(&p))
 		strncat(err->text, "; --cluster cores=2,slots=4 would say it",
 			sizeof err->text - 1 - strlen(err->text));
 	if (rc)
@@ -219,6 +294,7 @@ int sim_setup_open(struct sim_setup *s, const struct cli *c, const struct sim_op
 	*s = (struct sim_setup){ .params = o->params };
 	p->settings.adapt = !o->no_adapt;
 	p->keep_outcomes = c->output != NULL;
+	p->world.mark_unknown = !o->strict;
 	rc = read_policies(s, o, err);
 	if (!rc)
 		rc = share_option("noise", o->noise, 3.0, &p->noise, err);
@@ -243,6 +319,7 @@ void sim_setup_release(struct sim_setup *s)
 	compare_free(s->opened);
 	pool_free(s->pool);
 	model_free(s->model);
+	free(s->model_path);
 	schema_free(s->schema);
 	*s = (struct sim_setup){ .pool = NULL };
 }
@@ -263,7 +340,7 @@ static bool changes_machine(const struct what_if *w)
 	return w->set[WHAT_CORES] || w->set[WHAT_NODES] || w->set[WHAT_SLOTS] || w->set[WHAT_MEMORY];
 }
 
-void sim_setup_print(const struct sim_setup *s, const struct sim_options *o, struct strbuf *out)
+void sim_setup_print(const struct sim_setup *s, struct strbuf *out)
 {
 	const struct compare_params *p = &s->params;
 	const struct trace *t = s->opened->trace[0];
@@ -285,7 +362,7 @@ void sim_setup_print(const struct sim_setup *s, const struct sim_options *o, str
 	for (size_t i = 0; i < p->n_policies; i++)
 		strbuf_printf(out, "%s%s", i ? ", " : "", s->policy[i].name);
 	strbuf_printf(out, "\nmodels        %s\n",
-		      s->model ? cli_clean(o->model) : "trained, as each policy wants it");
+		      s->model ? cli_clean(s->model_path) : "trained, as each policy wants it");
 	strbuf_printf(out, "runs          %zu: %zu policies x %zu replications, %zu jobs each, seed %llu\n",
 		      p->n_policies * p->replications, p->n_policies, p->replications, t->n_jobs,
 		      (unsigned long long)p->seed);

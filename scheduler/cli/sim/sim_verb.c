@@ -243,7 +243,7 @@ int sim_verb_run(const struct cli *c, const struct sim_options *o, const char *k
 	if (!rc)
 		rc = sim_setup_open(&s, c, o, &err);
 	if (!rc && o->dry_run)
-		sim_setup_print(&s, o, &k.out);
+		sim_setup_print(&s, &k.out);
 	else if (!rc)
 		rc = s.wants_capacity ? run_capacity(&k, &err)
 		     : s.sweeps       ? run_sweep(&k, &err)

@@ -35,6 +35,7 @@ static bool is_ours(const struct schema *s, size_t source, bool epochs_open)
 {
 	return !strcmp(schema_source_name(s, source), s->decision) ||
 	       (int)source == schema_role(s, ROLE_NJOBS) || (int)source == schema_role(s, ROLE_PROCESSES) ||
+	       (int)source == schema_role(s, ROLE_OTHER) ||
 	       (epochs_open && (int)source == schema_role(s, ROLE_EPOCHS));
 }
 

@@ -54,43 +54,9 @@ static int predict_rows(const struct predictor *p, const struct features *f, con
 	return rc;
 }
 
-struct meaning { /* of the features, for the models that know how time comes about */
-	const char **name;
-	uint8_t *factor, *role;
-};
-
-static void meaning_release(struct meaning *m)
-{
-	free(m->name);
-	free(m->factor);
-	free(m->role);
-}
-
-static int meaning_of(const struct features *f, const struct schema *s, struct meaning *out, struct err *err)
-{
-	*out = (struct meaning){ .name = mem_array(f->n, sizeof *out->name),
-				 .factor = mem_calloc(f->n, 1),
-				 .role = mem_calloc(f->n, 1) };
-	if (!out->name || !out->factor || !out->role) {
-		meaning_release(out);
-		return err_nomem(err, "%zu features", f->n);
-	}
-	for (size_t i = 0; i < f->n; i++) {
-		out->name[i] = f->feature[i].name;
-		out->factor[i] = f->feature[i].source < s->n_columns;
-		if (feature_is_category(&f->feature[i]))
-			out->role[i] = ROLE_CATEGORY;
-		for (int r = 1; r < N_ROLES && !out->role[i]; r++) {
-			if (schema_role(s, (enum feature_role)r) == (int)f->feature[i].source)
-				out->role[i] = (uint8_t)r;
-		}
-	}
-	return 0;
-}
-
 /* The rows that have a time. */
-static int rows_with_time(const struct table *t, double *x, size_t n_features, const struct meaning *m,
-			  struct dataset **out, struct err *err)
+static int rows_with_time(const struct table *t, double *x, size_t n_features,
+			  const struct feature_meaning *m, struct dataset **out, struct err *err)
 {
 	struct dataset all = { .n_rows = t->n_rows,
 			       .n_features = n_features,
@@ -120,7 +86,7 @@ static int training_trial(const struct training *g, const struct table *t, const
 			  double *predicted, struct err *err)
 {
 	struct fit_context ctx = { .seed = g->w->seed, .stop = g->w->stop };
-	struct meaning meaning = { 0 };
+	struct feature_meaning meaning = { 0 };
 	struct predictor fitted = { 0 };
 	struct features *f = NULL;
 	struct dataset *d = NULL;
@@ -128,7 +94,7 @@ static int training_trial(const struct training *g, const struct table *t, const
 	int rc = features_fit(t, &f, err);
 
 	if (!rc)
-		rc = meaning_of(f, t->schema, &meaning, err);
+		rc = features_meaning(f, &meaning, err);
 	if (!rc)
 		rc = features_encode_table(f, t, &x, err);
 	if (!rc)
@@ -140,7 +106,7 @@ static int training_trial(const struct training *g, const struct table *t, const
 	predictor_release(&fitted);
 	dataset_free(d);
 	free(x);
-	meaning_release(&meaning);
+	feature_meaning_release(&meaning);
 	features_free(f);
 	return rc;
 }
@@ -281,7 +247,7 @@ static int training_fit(const struct training *g, const struct training_table *t
 	p.grid = &time_grid;
 	p.accuracy_grid = &accuracy_grid;
 	p.ctx.stop = g->w->stop;
-	p.data_name = "runs and observations";
+	p.data_name = MODEL_LEARNT_FROM_JOBS;
 	p.created = created;
 	p.program = g->w->program;
 	rc = train_model(&p, out, &report, err);

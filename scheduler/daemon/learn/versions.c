@@ -174,8 +174,8 @@ static int line_read(struct versions *v, const char *line, size_t len, size_t nu
 	if (rc == -ERR_NOMEM)
 		return err_nomem(err, "the versions of the model");
 	if (rc || !version_read(root, &one) || (v->n && one.number <= v->one[v->n - 1].number))
-		log_warn("%s/versions.jsonl:%zu: is no version, and is left out", text_tail(v->folder, 150),
-			 number);
+		log_warn("%s/versions.jsonl:%zu: is not a version, and is left out",
+			 text_tail(v->folder, 150), number);
 	else
 		keep(v, &one, v->n == VERSIONS_MAX ? dispensable(v) : SIZE_MAX);
 	json_free(root);

@@ -60,7 +60,7 @@ static int check_folder(const char *path, bool force, struct err *err)
 	if (stat(folder, &st) < 0)
 		return system_error("put a socket into the folder", folder, err);
 	if (!S_ISDIR(st.st_mode))
-		return err_fail(err, ERR_ARG, "cannot put a socket into %s: it is no folder", folder);
+		return err_fail(err, ERR_ARG, "cannot put a socket into %s: it is not a folder", folder);
 	if (force)
 		return 0;
 	if (st.st_uid != 0 && st.st_uid != geteuid())
@@ -110,7 +110,7 @@ static int clear_path(const struct sockaddr_un *address, struct err *err)
 		return errno == ENOENT ? 0 : system_error("look at", path, err);
 	if (!S_ISSOCK(st.st_mode))
 		return err_fail(err, ERR_ARG,
-				"%s is there and is no socket: remove it, or choose another path", path);
+				"%s is there and is not a socket: remove it, or choose another path", path);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return system_error("make a socket to try", path, err);

@@ -107,9 +107,10 @@ int notify_listen_fd(int *out_fd, struct err *err)
 				(unsigned long long)n);
 	if (socket_option(LISTEN_FD, SO_DOMAIN) != AF_UNIX ||
 	    socket_option(LISTEN_FD, SO_TYPE) != SOCK_STREAM || socket_option(LISTEN_FD, SO_ACCEPTCONN) != 1)
-		return err_fail(err, ERR_ARG,
-				"the socket that systemd hands over is no listening Unix stream socket: need "
-				"ListenStream=/PATH and Accept=no");
+		return err_fail(
+			err, ERR_ARG,
+			"the socket that systemd hands over is not a listening Unix stream socket: need "
+			"ListenStream=/PATH and Accept=no");
 	if (fcntl(LISTEN_FD, F_SETFD, FD_CLOEXEC) < 0)
 		return err_fail(err, ERR_IO, "cannot take the socket over: %s", strerror(errno));
 	*out_fd = LISTEN_FD;

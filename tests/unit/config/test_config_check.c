@@ -71,7 +71,7 @@ TEST(test_nothing_is_told_where_nothing_is_wrong)
 TEST(test_programs_must_be_there)
 {
 	one(",\"types\":{\"t\":{\"argv\":[\"/nowhere/x\",\"{batch}\"],\"batches\":[64]}}", 1,
-	    "error configuration: types.t.argv[0]: /nowhere/x is no program");
+	    "error configuration: types.t.argv[0]: /nowhere/x is not a program");
 	one(",\"types\":{\"t\":{\"argv\":[\"/etc/passwd\",\"{batch}\"],\"batches\":[64]}}", 1, "argv[0]");
 	one(",\"types\":{\"t\":{\"argv\":[\"/\",\"{batch}\"],\"batches\":[64]}}", 1, "argv[0]");
 	one(",\"types\":{\"t\":{\"argv\":[\"sh\",\"{batch}\"],\"batches\":[64]}}", 0, "");
@@ -80,7 +80,7 @@ TEST(test_programs_must_be_there)
 	one(",\"types\":{\"t\":{\"argv\":[\"sh\",\"{batch}\"],\"batches\":[64],\"env\":{\"PATH\":\"/"
 	    "nowhere\"}}}",
 	    1, "in the PATH");
-	one(TYPE(",\"work_dir\":\"/nowhere\""), 1, "types.t.work_dir: /nowhere is no folder");
+	one(TYPE(",\"work_dir\":\"/nowhere\""), 1, "types.t.work_dir: /nowhere is not a folder");
 }
 
 TEST(test_tenants_notify_and_learning_are_looked_at)
@@ -97,7 +97,7 @@ TEST(test_tenants_notify_and_learning_are_looked_at)
 	one(TYPE("") ",\"notify\":[\"/bin/sh\",\"{job}\"]", 0, "");
 	one(TYPE("") ",\"notify\":[\"sh\"]", 0, "");
 	one(TYPE("") ",\"notify\":[\"/etc/passwd\"]", 1,
-	    "error configuration: notify[0]: /etc/passwd is no program");
+	    "error configuration: notify[0]: /etc/passwd is not a program");
 	one(TYPE("") ",\"notify\":[\"no-such-program\"]", 1, "notify[0]: there is no program");
 	one(TYPE("") ",\"learning\":{\"table\":\"/etc/passwd\",\"curves\":\"/etc/passwd\"}", 0, "");
 	one(TYPE("") ",\"learning\":{\"table\":\"/nowhere/x\",\"curves\":\"/\"}", 2,
@@ -152,7 +152,7 @@ TEST(test_the_socket_and_its_group_are_looked_at)
 	config_free(c);
 	one(",\"socket_mode\":\"0666\"" TYPE(""), 0, "socket_mode: everybody");
 	one(",\"socket_group\":\"no-such-group\"" TYPE(""), 1, "socket_group: there is no group");
-	one(",\"cgroup\":\"/nowhere\"" TYPE(""), 1, "cgroup: /nowhere is no folder");
+	one(",\"cgroup\":\"/nowhere\"" TYPE(""), 1, "cgroup: /nowhere is not a folder");
 }
 
 TEST(test_what_has_no_effect_is_noted)

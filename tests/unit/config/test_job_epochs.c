@@ -202,8 +202,8 @@ TEST(test_a_range_must_make_sense)
 	struct job_type t = must("{\"params\":{\"epochs\":{\"kind\":\"integer\",\"min\":2,\"max\":100},"
 				 "\"layers\":{\"kind\":\"integer\"}},\"epochs_choices\":[10,20]}");
 
-	params_refused(&t, "{\"epochs\":\"20..3\"}", "is no range");
-	params_refused(&t, "{\"epochs\":\"0..3\"}", "is no range");
+	params_refused(&t, "{\"epochs\":\"20..3\"}", "is not a range");
+	params_refused(&t, "{\"epochs\":\"0..3\"}", "is not a range");
 	params_refused(&t, "{\"epochs\":\"1..30\"}", "out of range");
 	params_refused(&t, "{\"epochs\":\"3..101\"}", "out of range");
 	params_refused(&t, "{\"epochs\":\"11..19\"}", "none of the 2 counts");

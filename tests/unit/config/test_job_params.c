@@ -161,7 +161,7 @@ TEST(test_no_word_can_be_an_option_or_a_path)
 
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
 		snprintf(text, sizeof text, "{\"net\":\"lenet5\",\"note\":\"%s\"}", bad[i]);
-		refuses(text, "note", "no word");
+		refuses(text, "note", "not a word");
 	}
 }
 

@@ -273,9 +273,9 @@ TEST(test_parameters_are_checked)
 	refuses("{\"params\":{\"x\":{\"kind\":\"word\",\"values\":[\"a\",\"a\"]}}}", ".params.x.values[1]",
 		"twice");
 	refuses("{\"params\":{\"x\":{\"kind\":\"word\",\"values\":[\"-a\"]}}}", ".params.x.values[0]",
-		"no word");
+		"not a word");
 	refuses("{\"params\":{\"x\":{\"kind\":\"word\",\"values\":[\"a/b\"]}}}", ".params.x.values[0]",
-		"no word");
+		"not a word");
 	refuses("{\"params\":{\"x\":{\"kind\":\"integer\",\"max\":9,\"default\":10}}}", ".params.x.default",
 		"range");
 	refuses("{\"params\":{\"x\":{\"kind\":\"integer\",\"default\":\"ten\"}}}", ".params.x.default",

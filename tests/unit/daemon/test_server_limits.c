@@ -498,7 +498,7 @@ TEST(test_server_refuses_paths_that_will_not_do)
 	f = fopen(rig.path, "w");
 	assert_non_null(f);
 	fclose(f);
-	expect_refused(&p, ERR_ARG, "is no socket");
+	expect_refused(&p, ERR_ARG, "is not a socket");
 	assert_int_equal(access(rig.path, F_OK), 0);
 	unlink(rig.path);
 	p.path = inside;

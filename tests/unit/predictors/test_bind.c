@@ -22,7 +22,7 @@ static int tear_down(void **state)
 
 TEST_GROUP(set_up, tear_down);
 
-enum { NETWORK, CPUS, NJOBS, BATCH, EPOCHS, SAMPLES, PROCESSES };
+enum { NETWORK, CPUS, NJOBS, BATCH, EPOCHS, SAMPLES, OTHER, PROCESSES };
 
 TEST(test_names_find_their_columns_and_strangers_are_passed_over)
 {

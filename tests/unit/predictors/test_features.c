@@ -86,7 +86,7 @@ TEST(test_two_valued_categories_become_one_column)
 		assert_string_equal(x.f->feature[i].name, name[i]);
 	assert_string_equal(x.f->feature[0].category_zero, "lenet5"); /* alphabetically first */
 	assert_string_equal(x.f->feature[0].category, "vgg");
-	assert_int_equal(x.f->feature[4].source, 6);
+	assert_int_equal(x.f->feature[4].source, 7);
 	assert_int_equal(features_encode_table(x.f, x.t, &m, NULL), 0);
 	assert_memory_equal(m, want, sizeof want);
 	free(m);
@@ -438,7 +438,7 @@ TEST(test_jobs_are_read_as_pairs)
 		job_values_parse(&v, default_schema, " network = le net5 , cpu=4 ,\tprocesses=1.5e1 ", NULL),
 		0);
 	assert_string_equal(v.category[0], "le net5");
-	assert_true(v.number[1] == 4.0 && v.number[6] == 15.0 && isnan(v.number[2]));
+	assert_true(v.number[1] == 4.0 && v.number[7] == 15.0 && isnan(v.number[2]));
 	assert_int_equal(job_values_parse(&v, default_schema, "cpus=8,batch=64", NULL),
 			 0); /* adds, and wins */
 	assert_string_equal(v.category[0], "le net5");
@@ -543,4 +543,54 @@ TEST(test_encoding_a_job_does_not_allocate)
 	mem_fail_at(0, false);
 	job_values_release(&v);
 	drop(&x);
+}
+
+/* ---- other work on the machine ---- */
+
+TEST(test_other_work_that_no_row_says_is_none)
+{
+	struct fixture x = fit("network,cpus,njobs,batch,other_load,time_s\na,1,1,64,2.1,1\na,2,3,64,,1\n",
+			       default_schema);
+	double v[6], *m = NULL;
+
+	assert_int_equal(x.f->n, 6);
+	assert_int_equal(x.f->other, 4);
+	assert_true(x.f->feature[4].min == 0.0 && x.f->feature[4].max == 2.1);
+	assert_int_equal(features_encode_table(x.f, x.t, &m, NULL), 0);
+	assert_true(m[4] == 2.1 && m[6 + 4] == 0.0);
+	encode(x.f, "network=a,cpus=1,njobs=1,batch=64", v);
+	assert_true(v[4] == 0.0 && !features_extrapolated(x.f, v));
+	encode(x.f, "network=a,cpus=1,njobs=1,batch=64,other_load=3", v);
+	assert_true(v[4] == 3.0 && v[5] == 1.0 && features_extrapolated(x.f, v));
+	free(m);
+	drop(&x);
+}
+
+TEST(test_a_table_without_other_work_has_no_feature_of_it)
+{
+	static const char *const text[] = {
+		"network,cpus,njobs,batch,time_s\na,1,1,64,1\na,2,3,64,1\n",
+		"network,cpus,njobs,batch,other_load,time_s\na,1,1,64,0,1\na,2,3,64,0,1\n",
+		"network,cpus,njobs,batch,other_load,time_s\na,1,1,64,,1\na,2,3,64,,1\n",
+	};
+
+	for (int i = 0; i < 3; i++) {
+		struct fixture x = fit(text[i], default_schema);
+		struct schema *s = NULL;
+		double v[5];
+
+		assert_int_equal(x.f->n, 5);
+		assert_int_equal(x.f->other, -1);
+		assert_int_equal(schema_clone(default_schema, &s, NULL), 0);
+		x.f->schema = s;
+		assert_int_equal(features_forget_other(x.f, s, i > 0, NULL), 0);
+		assert_int_equal(schema_find_any(s, "other_load"), -1);
+		assert_int_equal(s->n_columns, default_schema->n_columns - 1);
+		assert_int_equal(s->n_ignores, default_schema->n_ignores + (i > 0));
+		assert_int_equal(x.f->feature[4].source, schema_find_any(s, "processes"));
+		encode(x.f, "network=a,cpus=2,njobs=3,batch=64", v);
+		assert_true(v[4] == 6.0); /* derived columns find their sources */
+		drop(&x);
+		schema_free(s);
+	}
 }

@@ -61,12 +61,13 @@ static void refuses(const char *text, const char *say)
 
 TEST(test_the_default_is_what_the_design_says)
 {
-	static const char *const name[] = { "network", "cpus", "njobs", "batch", "epochs", "samples" };
+	static const char *const name[] = { "network", "cpus",    "njobs",     "batch",
+					    "epochs",  "samples", "other_load" };
 	struct schema *s = NULL;
 
 	assert_int_equal(schema_default(&s, NULL), 0);
-	assert_int_equal(s->n_columns, 6);
-	for (size_t i = 0; i < 6; i++) {
+	assert_int_equal(s->n_columns, 7);
+	for (size_t i = 0; i < 7; i++) {
 		assert_string_equal(s->column[i].name, name[i]);
 		assert_int_equal(s->column[i].kind, i ? COLUMN_NUMBER : COLUMN_CATEGORY);
 		assert_int_equal(s->column[i].optional, i > 3);
@@ -75,10 +76,10 @@ TEST(test_the_default_is_what_the_design_says)
 	assert_int_equal(schema_find(s, "cpus"), 1);
 	assert_int_equal(schema_find(s, "lr"), -1);
 	assert_int_equal(schema_find(s, "processes"), -1);
-	assert_int_equal(schema_find_any(s, "processes"), 6);
+	assert_int_equal(schema_find_any(s, "processes"), 7);
 	assert_int_equal(schema_find_any(s, "cpu"), 1);
 	assert_int_equal(schema_find_any(s, "time_s"), -1);
-	assert_string_equal(schema_source_name(s, 6), "processes");
+	assert_string_equal(schema_source_name(s, 7), "processes");
 	assert_string_equal(s->decision, "batch");
 	assert_string_equal(s->time, "time_s");
 	assert_string_equal(s->accuracy, "accuracy");
@@ -174,6 +175,13 @@ TEST(test_roles_go_by_name_or_by_what_the_schema_says)
 	free(b);
 	schema_free(s);
 	schema_free(t);
+	s = must("{\"columns\":[{\"name\":\"hogs\",\"kind\":\"number\"}," BATCH
+		 "],\"roles\":{\"other\":\"hogs\"}," REST "}");
+	assert_int_equal(schema_role(s, ROLE_OTHER), 0);
+	schema_free(s);
+	assert_int_equal(schema_default(&s, NULL), 0);
+	assert_string_equal(s->column[schema_role(s, ROLE_OTHER)].name, "other_load");
+	schema_free(s);
 	refuses("{\"columns\":[" BATCH "],\"roles\":{\"cpus\":\"bathc\"}," REST "}", "did you mean 'batch'?");
 	refuses("{\"columns\":[" BATCH "],\"roles\":{\"cpu\":\"batch\"}," REST "}", "cpus");
 	refuses("{\"columns\":[" BATCH "],\"roles\":{\"batch\":\"batch\"}," REST "}", "roles");
@@ -323,9 +331,9 @@ TEST(test_contradictions_say_which_names)
 		"did you mean 'batch'?");
 	refuses("{\"columns\":[" BATCH
 		"],\"derived\":[{\"name\":\"x\",\"log\":\"y\"},{\"name\":\"y\",\"log\":\"batch\"}]," REST "}",
-		"no column before it");
+		"not a column before it");
 	refuses("{\"columns\":[" BATCH "],\"derived\":[{\"name\":\"x\",\"log\":\"x\"}]," REST "}",
-		"no column before it");
+		"not a column before it");
 	refuses("{\"columns\":[" NETWORK "," BATCH
 		"],\"derived\":[{\"name\":\"x\",\"product\":[\"batch\",\"network\"]}]," REST "}",
 		"product of 'network', which is a category");

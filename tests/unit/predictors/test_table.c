@@ -91,8 +91,8 @@ TEST(test_columns_are_found_in_any_order_and_by_alias)
 	assert_true(t->column[3].number[1] == 128.0);
 	assert_false(t->column[4].present); /* epochs */
 	assert_false(t->column[5].present);
-	assert_true(t->column[6].present); /* processes = cpus x njobs */
-	assert_true(t->column[6].number[0] == 12.0 && t->column[6].number[1] == 2.0);
+	assert_true(t->column[7].present); /* processes = cpus x njobs */
+	assert_true(t->column[7].number[0] == 12.0 && t->column[7].number[1] == 2.0);
 	assert_true(t->time[0] == 12.5);
 	assert_null(t->accuracy);
 	assert_int_equal(t->n_ignored, 0);
@@ -121,8 +121,8 @@ TEST(test_a_table_may_say_its_own_processes)
 	struct table *t = must("network,cpus,njobs,batch,time_s,processes\nx,4,3,64,5,10\nx,4,3,64,5,\n",
 			       default_schema, true);
 
-	assert_true(t->column[6].number[0] == 10.0);
-	assert_true(t->column[6].number[1] == 12.0); /* derived where the cell is empty */
+	assert_true(t->column[7].number[0] == 10.0);
+	assert_true(t->column[7].number[1] == 12.0); /* derived where the cell is empty */
 	assert_int_equal(t->n_ignored, 0);
 	drop(t);
 }
@@ -134,7 +134,7 @@ TEST(test_missing_cells_are_nan_and_null)
 
 	assert_null(t->column[0].category[0]);
 	assert_true(isnan(t->column[1].number[0]));
-	assert_true(isnan(t->column[6].number[0])); /* derived from what is missing */
+	assert_true(isnan(t->column[7].number[0])); /* derived from what is missing */
 	assert_true(isnan(t->time[0]) && isnan(t->accuracy[0]));
 	assert_true(isnan(t->column[2].number[1]));
 	drop(t);
@@ -196,7 +196,7 @@ TEST(test_huge_values_are_kept_and_overflow_is_named)
 		must("network,cpus,njobs,batch,time_s\nx,1e308,1,1e308,1e308\n", default_schema, true);
 
 	assert_true(t->column[1].number[0] == 1e308 && t->time[0] == 1e308 &&
-		    t->column[6].number[0] == 1e308);
+		    t->column[7].number[0] == 1e308);
 	drop(t);
 	refuses("network,cpus,njobs,batch,time_s\nx,1,1,1,1\nx,1e308,10,64,1\n", default_schema,
 		"t.csv:3: column processes: the product of cpus = 1e+308, njobs = 10");

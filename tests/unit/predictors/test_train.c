@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/rng.h"
 #include "predictors/search/train.h"
 #include "predictors/search/train_internal.h"
 #include "tests/support/test.h"
@@ -350,4 +351,109 @@ TEST(test_running_out_of_memory_anywhere_leaves_nothing_behind)
 	}
 	assert_true(k > 100);
 	drop(&f);
+}
+
+/* ---- other work on the machine ---- */
+
+/* Two cores; the time is that of the processes in all, those of others included. */
+static void beside_others(struct strbuf *b, bool column, bool busy)
+{
+	struct rng r = rng_stream(7, 0);
+
+	strbuf_printf(b, "network,cpus,njobs,batch%s,time_s\n", column ? ",other_load" : "");
+	for (int i = 0; i < 120; i++) {
+		double cpus = 1 + i % 2, njobs = 1 + i / 2 % 3, batch = 32 << i / 6 % 4;
+		double other = busy ? (double)rng_below(&r, 5) : 0.0, p = cpus * njobs + other;
+		double noise = 1.0 + 0.02 * (rng_uniform(&r) - 0.5);
+
+		strbuf_printf(b, "n,%g,%g,%g", cpus, njobs, batch);
+		if (column)
+			strbuf_printf(b, ",%g", other);
+		strbuf_printf(b, ",%.9g\n",
+			      noise * 60000.0 / batch * (0.002 + 1e-4 * batch / cpus) * fmax(2.0, p) /
+				      fmax(2.0, cpus));
+	}
+}
+
+static struct model *train_beside(bool column, bool busy, struct train_report *report)
+{
+	struct strbuf text = { 0 };
+	struct fixture f;
+	struct model *m;
+
+	beside_others(&text, column, busy);
+	make(&f, strbuf_text(&text), "{\"hybrid\":{\"trees\":[20]}}");
+	m = train(&f, NULL, 0, report);
+	drop(&f);
+	strbuf_release(&text);
+	return m;
+}
+
+static double time_of(const struct model *m, const char *job)
+{
+	double x[16], y;
+	struct job_values v;
+
+	assert_int_equal(job_values_init(&v, m->schema, NULL), 0);
+	assert_int_equal(job_values_parse(&v, m->schema, job, NULL), 0);
+	features_encode_job(m->features, &v, x);
+	predictor_predict(&m->time.predictor, x, 1, &y);
+	job_values_release(&v);
+	return y;
+}
+
+TEST(test_a_model_learns_with_the_work_of_others)
+{
+	struct train_report with_report, without_report;
+	struct model *with = train_beside(true, true, &with_report);
+	struct model *without = train_beside(false, true, &without_report), *again = NULL;
+	double quiet = time_of(with, "network=n,cpus=1,njobs=1,batch=64"), share;
+	struct writer w = { 0 };
+	struct err err = { 0 };
+
+	assert_true(with->time.score.mean.mape < 0.05);
+	assert_true(without->time.score.mean.mape > 0.2);
+	/* one process and three others on two cores */
+	share = time_of(with, "network=n,cpus=1,njobs=1,batch=64,other_load=3") / quiet;
+	assert_true(fabs(share - 2.0) < 0.1);
+	/* jobs of ours and others count alike */
+	assert_true(fabs(time_of(with, "network=n,cpus=1,njobs=3,batch=64,other_load=1") / quiet - 2.0) <
+		    0.1);
+	assert_int_equal(model_encode(with, &w, &err), 0);
+	assert_int_equal(model_decode("again", w.out.text, w.out.len, &again, &err), 0);
+	assert_int_equal(again->features->other, with->features->other);
+	assert_true(time_of(again, "network=n,cpus=2,njobs=2,batch=64,other_load=3.5") ==
+		    time_of(with, "network=n,cpus=2,njobs=2,batch=64,other_load=3.5"));
+	strbuf_release(&w.out);
+	model_free(with);
+	model_free(without);
+	model_free(again);
+	train_report_release(&with_report);
+	train_report_release(&without_report);
+}
+
+TEST(test_a_quiet_machine_makes_the_model_of_a_table_without_the_column)
+{
+	struct train_report report[2];
+	struct model *m[2];
+	struct writer w[2] = { { { 0 } } };
+
+	for (int i = 0; i < 2; i++) {
+		m[i] = train_beside(i, false, &report[i]);
+		m[i]->data_fingerprint = 0; /* the tables differ */
+		assert_int_equal(schema_role(m[i]->schema, ROLE_OTHER), -1);
+		assert_int_equal(m[i]->schema->n_ignores, 10 + i);
+		if (i) {
+			free(m[i]->schema->ignore[--m[i]->schema->n_ignores]);
+			m[i]->schema->ignore[m[i]->schema->n_ignores] = NULL;
+		}
+		assert_int_equal(model_encode(m[i], &w[i], NULL), 0);
+	}
+	assert_int_equal(w[0].out.len, w[1].out.len);
+	assert_memory_equal(w[0].out.text, w[1].out.text, w[0].out.len);
+	for (int i = 0; i < 2; i++) {
+		strbuf_release(&w[i].out);
+		model_free(m[i]);
+		train_report_release(&report[i]);
+	}
 }

@@ -136,7 +136,7 @@ static double play(struct machine *m, double processes, double dt)
 
 	m->busy += 100.0 * dt * on_cpu;
 	m->idle += 100.0 * dt * (2.0 - on_cpu);
-	m->waited_us += processes > 2.0 ? 1e6 * dt : 0.0;
+	m->waited_us += 1e6 * dt * fmin(1.0, fmax(0.0, processes - 2.0) / 2.0); /* a mean over the cpus */
 	snprintf(text, sizeof text,
 		 "cpu  %.0f 0 0 %.0f 0 0 0 0 0 0\ncpu0 1 1 1 1\ncpu1 1 1 1 1\nprocs_running %.0f\n", m->busy,
 		 m->idle, processes + 1.0);

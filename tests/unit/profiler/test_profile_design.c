@@ -220,7 +220,7 @@ TEST(test_bad_designs_are_refused_by_name)
 	refuses("{\"factors\":{\"cpus\":[]}," COMMAND "}", "cpus has no level");
 	refuses("{\"factors\":{\"cpus\":[1,1]}," COMMAND "}", "cpus has the level 1 twice");
 	refuses("{\"factors\":{\"cpus\":[true]}," COMMAND "}", "neither a number nor a string");
-	refuses("{\"factors\":{\"a-b\":[1]}," COMMAND "}", "no name for a factor");
+	refuses("{\"factors\":{\"a-b\":[1]}," COMMAND "}", "not a name for a factor");
 	refuses("{\"factors\":{\"accuracy\":[1,2]}," COMMAND "}", "'accuracy' is measured");
 	refuses("{\"factors\":{\"cpus\":[1,2]},\"fixed\":{\"cpus\":1}," COMMAND "}",
 		"both a factor and fixed");

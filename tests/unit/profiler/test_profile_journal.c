@@ -75,6 +75,7 @@ static void add(struct fixture *f, size_t run, enum profile_status status, doubl
 				     .started_at = "2024-03-01T10:00:00Z",
 				     .cpu_mean = 37.25,
 				     .iowait_mean = NAN,
+				     .other_load = 1.75,
 				     .n_copies = 2 };
 	struct err err = { 0 };
 
@@ -119,12 +120,44 @@ TEST(test_what_was_written_is_read_back)
 	assert_int_equal(o->n_copies, 2);
 	assert_true(o->copy[0].time_s == 1.37 && o->copy[1].time_s == 1.41);
 	assert_true(o->copy[0].accuracy == 0.9375 && isnan(o->copy[1].accuracy));
-	assert_true(o->cpu_mean == 37.25 && isnan(o->iowait_mean));
+	assert_true(o->cpu_mean == 37.25 && isnan(o->iowait_mean) && o->other_load == 1.75);
 	assert_int_equal(o->copy[0].n_epochs, 1);
 	assert_true(o->copy[0].epoch[0].elapsed_s == 0.7 && isnan(o->copy[0].epoch[0].loss));
 	assert_string_equal(o->started_at, "2024-03-01T10:00:00Z");
 	assert_int_equal(f.j.run[0].status, PROFILE_FAILED);
 	assert_string_equal(f.j.run[0].why, "copy 2 ended with exit code 3");
+	end(&f);
+}
+
+/* As a version wrote it that did not measure the work of others. */
+TEST(test_a_journal_without_other_work_is_resumed)
+{
+	struct fixture f;
+	struct profile_verdict v = { 0 };
+	struct strbuf table = { 0 };
+	struct err err = { 0 };
+	char *text, *at;
+	size_t len;
+
+	begin(&f);
+	add(&f, 0, PROFILE_OK, 1.37, 1.41);
+	assert_int_equal(io_read_file(f.path, 1 << 20, &text, &len, &err), 0);
+	at = strstr(text, "\"other_load\":1.75,");
+	assert_non_null(at);
+	memmove(at, at + strlen("\"other_load\":1.75,"), strlen(at + strlen("\"other_load\":1.75,")) + 1);
+	profile_journal_close(&f.j);
+	write_bytes(f.path, text, strlen(text), "w");
+	open_as(&f, PROFILE_RESUME);
+	assert_int_equal(f.j.n_done, 1);
+	assert_true(isnan(f.j.run[0].other_load));
+	add(&f, 1, PROFILE_OK, 1.37, 1.41);
+	assert_int_equal(profile_judge(&f.j, &v, &err), 0);
+	profile_put_table(&f.j, &v, &table);
+	assert_non_null(strstr(strbuf_text(&table), ",0.937500,6,,37.250000,"));
+	assert_non_null(strstr(strbuf_text(&table), ",0.937500,6,1.750000,37.250000,"));
+	profile_verdict_release(&v);
+	strbuf_release(&table);
+	free(text);
 	end(&f);
 }
 
@@ -318,17 +351,16 @@ TEST(test_the_table_has_a_row_a_copy_and_no_time_of_failures)
 	assert_int_equal(profile_judge(&f.j, &v, &err), 0);
 	profile_put_table(&f.j, &v, &table);
 	profile_put_curves(&f.j, &v, &curves);
-	assert_int_equal(
-		strncmp(strbuf_text(&table),
-			"cpus,njobs,batch,time_s,accuracy,processes,cpu_mean,iowait_mean,job_cpu_mean,"
-			"job_iowait_mean,max_rss_mb,replication,copy,status,started_at\n3,2,",
-			140),
-		0);
-	assert_non_null(strstr(
-		strbuf_text(&table),
-		",1.370000,0.937500,6,37.250000,,0.000000,0.000000,12.500000,1,1,ok,2024-03-01T10:00:00Z\n"));
-	assert_non_null(
-		strstr(strbuf_text(&table), ",,,6,37.250000,,0.000000,0.000000,0.000000,1,2,timeout,"));
+	assert_int_equal(strncmp(strbuf_text(&table),
+				 "cpus,njobs,batch,time_s,accuracy,processes,other_load,cpu_mean,iowait_mean,"
+				 "job_cpu_mean,"
+				 "job_iowait_mean,max_rss_mb,replication,copy,status,started_at\n3,2,",
+				 140),
+			 0);
+	assert_non_null(strstr(strbuf_text(&table), ",1.370000,0.937500,6,1.750000,37.250000,,0.000000,0."
+						    "000000,12.500000,1,1,ok,2024-03-01T10:00:00Z\n"));
+	assert_non_null(strstr(strbuf_text(&table),
+			       ",,,6,1.750000,37.250000,,0.000000,0.000000,0.000000,1,2,timeout,"));
 	assert_non_null(strstr(strbuf_text(&curves), ",1,1,ok,1,0.700000,,0.5\n"));
 	assert_null(strstr(strbuf_text(&curves), "timeout"));
 	strbuf_release(&table);

@@ -336,7 +336,7 @@ TEST(test_bad_specs_are_refused_by_key)
 		{ "poisson,jobs=20000001", "jobs='20000001'" },
 		{ "poisson,jbos=10", "there is no key 'jbos'; did you mean 'jobs'?" },
 		{ "poisson,cpu=10", "there is no key 'cpu'; did you mean 'cpus'?" },
-		{ "poisson,arrival_s=10", "'arrival_s' is no key of a generator" },
+		{ "poisson,arrival_s=10", "'arrival_s' is not a key of a generator" },
 		{ "poisson,jobs=10,jobs=10", "need it only once" },
 		{ "poisson,network=a,network=b", "need it only once" },
 		{ "poisson,network=a||b", "none empty" },

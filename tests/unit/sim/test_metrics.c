@@ -467,6 +467,48 @@ TEST(test_pairs_that_say_too_little)
 	assert_true(r.n == 0 && isnan(r.difference) && isnan(r.p));
 }
 
+/* The p of the paper's scheme: 0.01 counts four times, 0.02 three times, 0.03 twice, and none less than the
+ * one before it. */
+TEST(test_holm_corrects_for_the_number_of_tests)
+{
+	struct paired_result test[4] = { { .p = 0.02 }, { .p = 0.01 }, { .p = 0.03 }, { .p = 0.9 } };
+	struct paired_result *by_p[4] = { &test[0], &test[1], &test[2], &test[3] };
+
+	metrics_holm(by_p, 4);
+	assert_true(fabs(test[1].p_holm - 0.04) < 1e-15);
+	assert_true(fabs(test[0].p_holm - 0.06) < 1e-15);
+	assert_true(fabs(test[2].p_holm - 0.06) < 1e-15);
+	assert_true(fabs(test[3].p_holm - 0.9) < 1e-15);
+	metrics_holm(by_p, 0);
+}
+
+/* 0.01 in one of 3 x 6 tests is no verdict at 95 %, alone it is. */
+TEST(test_a_verdict_counts_all_tests_of_the_comparison)
+{
+	struct paired_result versus[3][METRICS];
+	struct paired_result *policy[4] = { versus[0], NULL, versus[1], versus[2] };
+
+	for (size_t i = 0; i < 3 * METRICS; i++)
+		(&versus[0][0])[i] = (struct paired_result){ 0.1, 0.01, 0.2, 0.5, 20, 0.0 };
+	versus[0][METRIC_ATTAINMENT].p = 0.01;
+	versus[2][METRIC_ATTAINMENT].p = NAN;
+	versus[1][METRIC_MSE].p = 1e-9;
+	assert_int_equal(metrics_correct(policy, 4), 3 * METRICS_TESTED - 1);
+	assert_true(fabs(versus[0][METRIC_ATTAINMENT].p_holm - 0.17) < 1e-12);
+	assert_int_equal(metrics_verdict(&versus[0][METRIC_ATTAINMENT], METRIC_ATTAINMENT, 0.95),
+			 VERDICT_UNCLEAR);
+	assert_int_equal(metrics_verdict(&versus[2][METRIC_ATTAINMENT], METRIC_ATTAINMENT, 0.95),
+			 VERDICT_UNKNOWN);
+	assert_int_equal(metrics_verdict(&versus[1][METRIC_MSE], METRIC_MSE, 0.95), VERDICT_UNKNOWN);
+	for (size_t i = 0; i < METRICS; i++)
+		versus[1][i].p = versus[2][i].p = NAN;
+	for (size_t k = 1; k < METRICS_TESTED; k++)
+		versus[0][metric_tested[k]].p = NAN;
+	assert_int_equal(metrics_correct(policy, 4), 1);
+	assert_int_equal(metrics_verdict(&versus[0][METRIC_ATTAINMENT], METRIC_ATTAINMENT, 0.95),
+			 VERDICT_BETTER);
+}
+
 TEST(test_every_metric_has_a_name_of_its_own)
 {
 	for (size_t m = 0; m < METRICS; m++) {

@@ -138,7 +138,7 @@ static void bed_policy(struct bed *b, size_t i, const char *name, const char *ti
 	snprintf(c->policy.name, sizeof c->policy.name, "%s", name);
 	for (size_t m = 0; m < METRICS; m++) {
 		c->metric[m] = (struct interval){ 0.1 + (double)m, 0.05, NAN };
-		c->versus[m] = (struct paired_result){ 0.25, -0.5, 1.0, 0.0625, 2 };
+		c->versus[m] = (struct paired_result){ 0.25, -0.5, 1.0, 0.0625, 2, 0.125 };
 	}
 	for (size_t k = 0; k < 2; k++)
 		c->run[k] = (struct replay_result){ .outcome = outcome, .n = N_JOBS };
@@ -306,6 +306,7 @@ TEST(test_the_object_has_every_number)
 		assert_int_equal(json_type(json_at(json_get(p, ci), 1)), JSON_NULL);
 		v = json_get(json_get(p, "versus"), metric_info[m].name);
 		assert_true(json_number(json_get(v, "p"), NAN) == 0.0625);
+		assert_true(json_number(json_get(v, "p_holm"), NAN) == 0.125);
 	}
 	assert_int_equal(json_size(json_get(p, "calibration")), 2);
 	v = json_at(json_get(p, "calibration"), 0);

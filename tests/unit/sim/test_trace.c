@@ -8,6 +8,7 @@
 #include "common/mem.h"
 #include "sim/trace/trace.h"
 #include "sim/trace/build.h"
+#include "sim/trace/names.h"
 #include "tests/support/support.h"
 #include "tests/support/test.h"
 
@@ -43,6 +44,37 @@ static void refuse(const struct trace_source *s, enum err_code code, const char 
 static const struct trace_kind_text plain = {
 	.cpus = 1, .epochs_from = NAN, .epochs_to = NAN, .memory_mb = NAN, .memory_mb_per_record = NAN
 };
+
+TEST(test_jobs_that_are_left_out_are_counted_and_kinds_renumbered)
+{
+	struct trace *t = open_spec("configs/traces/morning.csv");
+	size_t all = t->n_jobs, of_first = 0, kinds = t->n_kinds;
+	uint64_t before = t->fingerprint;
+	struct err err = { 0 };
+	bool out[64] = { true };
+
+	assert_in_range(kinds, 2, 64);
+	for (size_t i = 0; i < all; i++)
+		of_first += !t->job[i].kind;
+	assert_int_equal(trace_leave_out(t, out, "batch 7 is not in the table", &err), 0);
+	assert_int_equal(t->n_jobs, all - of_first);
+	assert_int_equal(t->n_left_out, of_first);
+	assert_int_equal(t->n_kinds, kinds - 1);
+	for (size_t i = 0; i < t->n_jobs; i++)
+		assert_true(t->job[i].kind < t->n_kinds);
+	assert_true(t->fingerprint != before);
+	assert_int_equal(t->n_notices, 1);
+	assert_non_null(strstr(t->notice[0], "of 10 jobs left out"));
+	assert_non_null(strstr(t->notice[0], "batch 7 is not in the table"));
+	assert_non_null(strstr(t->about, "of 10 jobs left out"));
+	memset(out, false, sizeof out);
+	assert_int_equal(trace_leave_out(t, out, "", &err), 0);
+	assert_int_equal(t->n_notices, 1);
+	memset(out, true, sizeof out);
+	assert_int_equal(trace_leave_out(t, out, "nothing fits", &err), -ERR_FORMAT);
+	assert_non_null(strstr(err.text, "nothing fits"));
+	trace_free(t);
+}
 
 TEST(test_the_name_says_what_it_is)
 {
@@ -180,6 +212,25 @@ TEST(test_kinds_that_differ_in_a_number_are_two_and_an_empty_value_is_none)
 		assert_int_equal(trace_build_kind(b, &k, &again, &err), 0);
 		assert_int_not_equal(again, at);
 	}
+	trace_build_free(b);
+}
+
+/* Kinds are looked up by a hash. With 438 cpus this memory hashes to what no memory does. */
+TEST(test_kinds_that_hash_alike_are_still_two)
+{
+	struct trace_kind_text k = plain;
+	double memory_mb = 0x1.e4a0b1396957cp+12;
+	struct trace_build *b = NULL;
+	uint32_t without, with;
+	struct err err = { 0 };
+
+	assert_true(trace_hash(438 + 2, &memory_mb, sizeof memory_mb) == 438);
+	assert_int_equal(trace_build_new("t", NULL, 0, &b, &err), 0);
+	k.cpus = 438;
+	assert_int_equal(trace_build_kind(b, &k, &without, &err), 0);
+	k.memory_mb = memory_mb;
+	assert_int_equal(trace_build_kind(b, &k, &with, &err), 0);
+	assert_int_not_equal(with, without);
 	trace_build_free(b);
 }
 

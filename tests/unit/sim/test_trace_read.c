@@ -241,7 +241,7 @@ TEST(test_bad_csv_is_refused_with_line_field_and_reason)
 		  "b\n",
 		  "t.csv:2: value of column 'network' 'a?b' has a control character in it" },
 		{ "arrival_s,network\n1,\xff\n",
-		  "t.csv:2: value of column 'network' '\xff' has a byte that is no UTF-8 in it" },
+		  "t.csv:2: value of column 'network' '\xff' has a byte that is not UTF-8 in it" },
 	};
 
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)

@@ -609,8 +609,7 @@ static void first_replication(const char *from, const char *name, char *out, siz
 	csv_free(t);
 }
 
-/* With one replication settings are split like the fields of a checkerboard, and fewer epochs are another
- * setting. */
+/* With one replication settings are dealt into folds, and fewer epochs are another setting. */
 TEST(test_rows_of_a_curve_stay_on_the_side_of_their_run)
 {
 	char run_file[400], curve_file[400], spec[900];
@@ -621,8 +620,8 @@ TEST(test_rows_of_a_curve_stay_on_the_side_of_their_run)
 	first_replication(CURVES, "curves.csv", curve_file, sizeof curve_file);
 	snprintf(spec, sizeof spec, "measured:%s+%s", run_file, curve_file);
 	w = opened(&p);
-	assert_int_equal(world_folds(w), 2);
-	for (size_t fold = 0; fold < 2; fold++) {
+	assert_true(world_folds(w) >= 3);
+	for (size_t fold = 0; fold < world_folds(w); fold++) {
 		struct csv *t = NULL;
 
 		assert_int_equal(world_training(w, fold, 1, &t, NULL), 0);
@@ -771,7 +770,7 @@ TEST(test_rows_that_did_not_end_well_are_left_out)
 	p.spec = file_with("network,cpus,njobs,batch,time_s\na,1,1,64,\n");
 	refused(&p, ERR_NODATA, "none of its 1 rows");
 	p.spec = file_with("network,cpus,njobs,batch,time_s\na,1,1,64,3\n");
-	refused(&p, ERR_NODATA, "too few settings");
+	refused(&p, ERR_NODATA, "too few runs");
 }
 
 TEST(test_without_accuracies_there_are_none)
@@ -806,8 +805,9 @@ TEST(test_a_time_that_falls_with_the_load_is_noise)
 
 	hand_init(&h);
 	hand_kind(&h, "a", 1, NULL, NULL);
-	p.spec = file_with("network,cpus,njobs,batch,time_s,replication\n"
-			   "a,1,1,64,3.5,1\na,1,2,64,3.25,1\na,1,4,64,5.5,1\na,1,1,64,4.5,2\n");
+	p.spec = file_with(
+		"network,cpus,njobs,batch,time_s,replication\n"
+		"a,1,1,64,3.5,1\na,1,2,64,3.25,1\na,1,4,64,5.5,1\na,1,1,64,4.5,2\na,1,2,64,4.5,2\n");
 	w = opened(&p);
 	close_to(together(w, 0, plain_job(1, 0, 64.0, 0.5), 2), 3.5, 1e-8);
 	close_to(together(w, 0, plain_job(1, 0, 64.0, 0.5), 3), 4.5, 1e-8); /* half way from 3.5 to 5.5 */
@@ -851,7 +851,7 @@ static struct schema *bigdl_schema(void)
 	return s;
 }
 
-TEST(test_one_replication_is_parted_like_a_checkerboard)
+TEST(test_one_replication_is_dealt_into_folds_of_settings)
 {
 	const char *path = support_shared_data("courier-bigdl/fullfactorial_rep1.csv");
 	struct cluster machine = { .cores = 48.0, .slots = 48, .nodes = 3, .memory_mb = INFINITY };
@@ -870,11 +870,11 @@ TEST(test_one_replication_is_parted_like_a_checkerboard)
 	for (int i = 0; i < 8; i++)
 		hand_kind(&h, networks[i / 4 ? 1 : 0], 1u << i % 4, NULL, NULL);
 	w = opened(&(struct world_params){ .spec = spec, .schema = s, .given = &machine, .trace = &h.trace });
-	assert_int_equal(world_folds(w), 2);
+	assert_int_equal(world_folds(w), 3);
 	world_split_text(w, 1, said, sizeof said);
-	assert_non_null(strstr(said, "checkerboard"));
+	assert_non_null(strstr(said, "dealt into 3 folds: the settings of fold 2 happen"));
 	printf("%s\n", said);
-	for (size_t fold = 0; fold < 2; fold++) {
+	for (size_t fold = 0; fold < 3; fold++) {
 		struct csv *t = NULL;
 
 		assert_int_equal(world_training(w, fold, 1, &t, NULL), 0);
@@ -895,13 +895,77 @@ TEST(test_one_replication_is_parted_like_a_checkerboard)
 		}
 		csv_free(t);
 	}
-	assert_int_equal(rows, 89); /* of 96, those that are not suspect */
+	assert_int_equal(rows, 2 * 89); /* 89 of 96: those that are not suspect */
 	stats_sort(error, n);
 	printf("%zu settings answered by their neighbours: off by %.3f (median), %.3f at most\n", n,
 	       error[n / 2], error[n - 1]);
 	assert_true(n > 20 && error[n / 2] < 0.1 && error[n - 1] < 0.5);
 	world_free(w);
 	schema_free(s);
+}
+
+/* Replication 1 has 71 rows and replication 2 has 2: the settings are dealt instead. */
+TEST(test_folds_are_of_similar_size_and_every_row_happens_once)
+{
+	static const size_t copies[] = { 1, 2, 4 };
+	struct world_params p = { .given = &two_cores };
+	struct strbuf out = { 0 };
+	size_t rows = 0, learnt[400] = { 0 };
+	char said[512];
+	struct world *w;
+
+	strbuf_puts(&out, "network,cpus,njobs,batch,time_s,copy,replication\n");
+	for (size_t i = 0; i < 32; i++)
+		for (size_t copy = 1; copy <= copies[i % 3] && rows < 73; copy++, rows++)
+			strbuf_printf(&out, "%s,%zu,%zu,%zu,%g,%zu,%d\n", i % 2 ? "a" : "b", 1 + i / 2 % 2,
+				      copies[i % 3], (size_t)16 << i / 4, 2.0 + 0.01 * (double)i, copy,
+				      1 + (rows >= 71));
+	assert_int_equal(rows, 73);
+	p.spec = file_with(strbuf_text(&out));
+	strbuf_release(&out);
+	w = opened(&p);
+	assert_int_equal(world_folds(w), 3);
+	for (size_t fold = 0; fold < 3; fold++) {
+		struct csv *t = NULL;
+
+		world_split_text(w, fold, said, sizeof said);
+		printf("%s\n", said);
+		assert_non_null(strstr(said, "replications of unlike size"));
+		assert_int_equal(world_training(w, fold, 1, &t, NULL), 0);
+		assert_in_range(t->n_rows, 73 - 28, 73 - 21);
+		for (size_t i = 0; i < t->n_rows; i++)
+			learnt[t->line[i]]++;
+		csv_free(t);
+	}
+	for (size_t i = 0; i < rows; i++)
+		assert_int_equal(learnt[i + 2], 2);
+	world_free(w);
+}
+
+/* Of the second network there is one setting: its runs are dealt, so that it is in every fold. */
+TEST(test_a_lone_setting_is_in_every_fold)
+{
+	struct by_hand h;
+	struct world_params p = { .given = &two_cores, .trace = &h.trace };
+	struct strbuf out = { 0 };
+	struct world *w;
+
+	hand_init(&h);
+	hand_kind(&h, "a", 1, NULL, NULL);
+	hand_kind(&h, "b", 1, NULL, NULL);
+	strbuf_puts(&out, "network,cpus,njobs,batch,time_s\n");
+	for (int i = 0; i < 30; i++)
+		strbuf_printf(&out, "a,1,1,%d,%g\nb,1,1,64,%g\n", 32 << i % 6, 2.0 + 0.01 * i,
+			      3.0 + 0.01 * i);
+	p.spec = file_with(strbuf_text(&out));
+	strbuf_release(&out);
+	w = opened(&p);
+	for (size_t fold = 0; fold < world_folds(w); fold++) {
+		double took = together(w, fold, plain_job(1, 1, 64.0, 0.5), 1);
+
+		assert_true(took > 3.1 && took < 3.2);
+	}
+	world_free(w);
 }
 
 /* ---- any table ---- */

@@ -147,7 +147,7 @@ TEST(test_what_is_no_database_is_refused)
 	assert_refused(dir, ERR_FORMAT, "is a folder");
 	dir = fresh_dir();
 	assert_int_equal(mkfifo(support_path(dir, "postrider.db"), 0600), 0);
-	assert_refused(dir, ERR_FORMAT, "no regular file");
+	assert_refused(dir, ERR_FORMAT, "a special file");
 }
 
 TEST(test_truncated_database_is_refused)

@@ -1,0 +1,124 @@
+/* scheduler/process/demand: what programs of ours want of the cpus, on this machine. Two observers look at the
+ * same time, one of which is told of our program, so that what others do meanwhile drops out. */
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "scheduler/process/demand.h"
+#include "tests/support/test.h"
+
+static void spin(void)
+{
+	for (;;)
+		__asm__ volatile("");
+}
+
+/* Its first process sleeps; so many children of it spin. */
+static pid_t start(int spinning)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid)
+		return pid;
+	setpgid(0, 0);
+	for (int i = 0; i < spinning; i++) {
+		if (fork() == 0)
+			spin();
+	}
+	for (;;)
+		pause();
+}
+
+static void stop(pid_t pid)
+{
+	kill(-pid, SIGKILL);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static bool kernel_tells(void)
+{
+	char path[64];
+
+	snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)getpid(), (int)getpid());
+	return !access("/proc/self/schedstat", R_OK) && !access(path, R_OK);
+}
+
+/* By how much the estimate falls where the program is told to be ours. */
+static double ours(pid_t pid, double cpus)
+{
+	struct demand plain = { 0 }, told = { 0 };
+	struct demand_program program = { pid, cpus };
+	double fell;
+
+	for (int i = 0; i <= 10; i++) {
+		demand_look(&plain, NULL, 0, clock_monotonic_s());
+		demand_look(&told, &program, 1, clock_monotonic_s());
+		usleep(100000);
+	}
+	fell = (plain.other.sum_s / plain.other.span_s) - (told.other.sum_s / told.other.span_s);
+	demand_release(&plain);
+	demand_release(&told);
+	return fell;
+}
+
+TEST(test_a_program_wants_what_its_descendants_want)
+{
+	pid_t pid;
+	double two;
+
+	if (!kernel_tells()) {
+		printf("skipped: this kernel does not count how long a process waits for a cpu\n");
+		skip();
+	}
+	pid = start(2);
+	usleep(50000);
+	two = ours(pid, 7.0); /* what it asked for does not count */
+	stop(pid);
+	printf("two that spin: %.2f\n", two);
+	assert_true(fabs(two - 2.0) < 0.35);
+}
+
+TEST(test_a_program_that_waits_wants_nothing)
+{
+	pid_t pid;
+	double none;
+
+	if (!kernel_tells())
+		skip();
+	pid = start(0);
+	none = ours(pid, 3.0);
+	stop(pid);
+	assert_true(fabs(none) < 0.35); /* the two observers look one after the other */
+}
+
+TEST(test_a_program_that_nobody_knows_wants_what_it_asked_for)
+{
+	assert_true(fabs(ours(0, 3.0) - 3.0) < 0.35);
+}
+
+TEST(test_the_last_moments_of_a_program_are_ours)
+{
+	struct demand d = { 0 };
+	struct demand_program program;
+	double at_s = clock_monotonic_s(), owed_s;
+
+	if (!kernel_tells())
+		skip();
+	program = (struct demand_program){ start(1), 1.0 };
+	demand_look(&d, &program, 1, at_s);
+	usleep(300000);
+	demand_leaves(&d, program.pid);
+	owed_s = d.owed_s;
+	stop(program.pid);
+	assert_true(owed_s > 0.15 && owed_s < clock_monotonic_s() - at_s + 0.1);
+	demand_look(&d, NULL, 0, clock_monotonic_s());
+	assert_true(d.owed_s == 0.0 && d.n_tasks == 0 && d.n_roots == 0);
+	demand_release(&d);
+}
