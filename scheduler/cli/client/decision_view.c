@@ -28,6 +28,7 @@ bool candidate_view_read(const struct json *v, struct candidate_view *out)
 		.delays_s = cli_json_number(v, "delays_s"),
 		.headroom_s = cli_json_number(v, "headroom_s"),
 		.breaks = json_string(json_get(v, "breaks"), NULL),
+		.behind = json_string(json_get(v, "behind"), NULL),
 		.feasible = json_bool(json_get(v, "feasible"), false),
 		.extrapolated = json_bool(json_get(v, "extrapolated"), false),
 		.reasons = json_get(v, "reasons"),
@@ -213,6 +214,9 @@ static void table_row(const struct decision_view *d, const struct candidate_view
 
 	if (chosen)
 		strbuf_puts(&why, "chosen");
+	if (chosen && k->behind)
+		strbuf_printf(&why, ": starts behind job %s, in %s", cli_clean(k->behind),
+			      text_seconds(k->wait_s, buf));
 	for (const struct json *r = json_first(k->reasons); r; r = json_next(r)) {
 		if (why.len)
 			strbuf_puts(&why, "; ");

@@ -12,7 +12,7 @@
 struct candidate_view { /* NaN: not known */
 	double batch, epochs, lr, wait_s, wait_upper_s, time_s, upper_s, accuracy, chance, memory_mb,
 		delays_s, headroom_s;
-	const char *breaks;
+	const char *breaks, *behind; /* jobs; NULL: none */
 	bool feasible, extrapolated;
 	const struct json *reasons;
 };

@@ -57,8 +57,9 @@ static void put_taken(const struct submit_answer *a, struct strbuf *out)
 	if (!isnan(k->epochs))
 		strbuf_printf(out, "  epochs     %s\n", text_shortest(k->epochs, x));
 	if (!isnan(k->wait_s))
-		strbuf_printf(out, "  start      %s%s\n", k->wait_s > 0.0 ? "in " : "at once",
-			      k->wait_s > 0.0 ? text_seconds(k->wait_s, x) : "");
+		strbuf_printf(out, "  start      %s%s%s%s\n", k->wait_s > 0.0 ? "in " : "at once",
+			      k->wait_s > 0.0 ? text_seconds(k->wait_s, x) : "",
+			      k->behind ? ", behind job " : "", k->behind ? cli_clean(k->behind) : "");
 	if (!isnan(k->time_s)) {
 		double wait_s = isnan(k->wait_s) ? 0.0 : k->wait_s;
 		double upper_s = k->upper_s + (isnan(k->wait_upper_s) ? wait_s : k->wait_upper_s);
