@@ -93,6 +93,9 @@ static struct job job_new(void)
 	return j;
 }
 
+/* Between the start of the supervisor's process and that of its program. */
+static double slow_exec_s;
+
 /* Starts it with these options, separated by blanks, and a command; `script` NULL: the options have it
  * all. */
 static void begin(struct job *j, const char *options, const char *script)
@@ -126,6 +129,7 @@ static void begin(struct job *j, const char *options, const char *script)
 			_exit(98);
 		dup2(open("/dev/null", O_RDONLY), 20); /* a descriptor that the job must not have */
 		dup2(fd[1], STDOUT_FILENO);
+		nap(slow_exec_s);
 		execv(word[0], word);
 		_exit(99);
 	}
@@ -235,7 +239,9 @@ TEST(test_the_records_tell_who_ran_when_and_how_it_ended)
 
 	clock_gettime(CLOCK_REALTIME, &t);
 	before_ns = t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+	slow_exec_s = 0.05; /* a few ticks, so that its start is not that of the job */
 	start(&j, "--cpus 0", "echo $$; sleep 0.3; exit 7");
+	slow_exec_s = 0.0;
 	assert_true(proc_boot_id(boot));
 	assert_string_equal(j.started.boot, boot);
 	assert_int_equal(j.started.supervisor, j.pid);
