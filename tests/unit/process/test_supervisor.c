@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -728,6 +729,28 @@ TEST(test_a_cgroup_holds_the_job_is_killed_with_it_and_removed)
 	listen_to(&j);
 	end(&j);
 	assert_int_not_equal(access(path, F_OK), 0); /* made, of no use here, and removed */
+}
+
+/* A process that is traced stays until its tracer has looked at it, even if it was killed. */
+TEST(test_processes_that_do_not_end_are_noted_beside_what_was_noted_before)
+{
+	struct job j = job_new();
+	pid_t left;
+
+	begin(&j, "--cgroup /no/such/cgroup", "sleep 60 & echo $!; sleep 0.5");
+	listen_to(&j);
+	wait_until_said(&j, "\n");
+	left = atoi(said(&j));
+	if (ptrace(PTRACE_SEIZE, left, NULL, NULL)) {
+		end(&j);
+		print_message("skipped: other processes cannot be traced here\n");
+		skip();
+	}
+	end(&j);
+	assert_int_equal(waitpid(left, NULL, __WALL), left);
+	assert_true(contains(j.exit.note, "no cgroup /no/such/cgroup"));
+	assert_true(contains(j.exit.note, "; processes of the job do not end"));
+	assert_int_equal(j.exit.exit_code, 0);
 }
 
 /* ---- stopping ---- */
