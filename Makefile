@@ -130,6 +130,9 @@ bar_tests := $(patsubst %.c,$B/%,$(wildcard tests/bars/test_*.c))
 $(bar_tests): $B/tests/bars/%: $B/tests/bars/%.o $(call unit_shared,sim) $(call unit_shared,daemon) $(test_support) \
 		$(call archive,sim) $(call archives,daemon)
 	$(link) -lcmocka $(DAEMON_LIBS)
+$B/tests/bars/known_job: $B/tests/bars/known_job.o $(call archives,common)
+	$(link)
+$B/tests/bars/test_known_jobs: | $B/tests/bars/known_job
 
 # Fuzz entries build twice: as plain programs that replay the corpus (part of `make check`) and, with
 # clang, as libFuzzer targets.
