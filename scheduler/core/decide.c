@@ -100,21 +100,20 @@ int decide_rows_init(struct decide_rows *r, const struct decide_params *p, struc
 	r->job = (struct job_values){ .number = r->number, .category = p->job->category };
 	if (p->scene && cpus >= 0 && isnan(r->number[cpus]))
 		r->number[cpus] = p->scene->cpus;
+	decide_other_init(r);
 	decide_bounds_init(r);
 	return 0;
 }
 
-static void encode(struct decide_rows *r, const struct decide_load *load, struct candidate *c, double *x)
+static void encode(struct decide_rows *r, const struct decide_load *load, const struct candidate *c,
+		   double *x)
 {
 	r->number[r->decision] = c->decision;
 	if (r->p->epochs)
 		r->number[r->epochs] = c->epochs;
-	if (load && r->njobs >= 0)
-		r->number[r->njobs] = load->njobs;
-	if (load && r->processes >= 0) /* a derived one too: what is given is not derived */
-		r->number[r->processes] = load->processes;
+	if (load)
+		decide_other_load(r, load);
 	features_encode_job(r->p->model->features, &r->job, x);
-	c->extrapolated = features_extrapolated(r->p->model->features, x);
 }
 
 static void fill_shares(const struct predictor *time, const double *x, struct candidate *c)
@@ -134,6 +133,8 @@ void decide_predict_one(struct decide_rows *r, const struct decide_load *load, s
 	c->time_s = c->model_s * r->bias;
 	if (m->accuracy.predictor.ops && !r->p->epochs)
 		predictor_predict(&m->accuracy.predictor, x, 1, &c->accuracy);
+	decide_other_settle(r, x);
+	c->extrapolated = features_extrapolated(m->features, x);
 }
 
 /* More epochs do not make a model worse, as far as it is kept at its best; a predicted dip is an error of the
@@ -181,15 +182,17 @@ void decide_predict_all(struct decide_rows *r, const struct decide_load *load, s
 			predictor_predict(&m->accuracy.predictor, x, n, accuracy);
 		for (size_t i = 0; i < n; i++) {
 			struct candidate *c = &d->candidate[done + i];
-			const double *row = x + i * n_features;
+			double *row = x + i * n_features;
 
+			if (r->p->scene)
+				fill_shares(&m->time.predictor, row, c);
+			decide_other_settle(r, row);
+			c->extrapolated = features_extrapolated(m->features, row);
 			c->model_s = time[i];
 			c->time_s = time[i] * r->bias;
 			c->guard_s = decide_guard_s(r, row, c->time_s);
 			c->chance = decide_chance(r, row, c);
 			c->accuracy = m->accuracy.predictor.ops ? accuracy[i] : NAN;
-			if (r->p->scene)
-				fill_shares(&m->time.predictor, row, c);
 		}
 	}
 	for (size_t i = 0; r->p->epochs && m->accuracy.predictor.ops && i < d->n_candidates;
@@ -421,6 +424,8 @@ int decide(const struct decide_params *p, struct decision *out, struct err *err)
 	out->chosen = -1;
 	out->smallest_slo_s = NAN;
 	out->offer.chance = NAN;
+	out->other_load = scene ? scene->other_load : NAN;
+	out->other_factor = scene && scene->other_load == 0.0 ? 1.0 : NAN;
 	out->confidence = p->confidence;
 	status = check(p, n_batches, err);
 	if (!status && m)
@@ -458,5 +463,7 @@ int decide(const struct decide_params *p, struct decision *out, struct err *err)
 			out->candidate[i].feasible = !(out->candidate[i].reasons & REASONS_HARD);
 	}
 	conclude(p, m ? &rows : NULL, out);
+	if (m && scene && scene->other_load > 0.0)
+		decide_other_weigh(&rows, out);
 	return 0;
 }

@@ -66,6 +66,10 @@ struct decision {
 	struct candidate offer;       /* if none is feasible: what a job without a promise would best take
 	                                 (decide_likeliest()); its chance is NaN: there is none */
 	double confidence;
+	double other_load;            /* processes of other programs that it was made with; NaN: without a
+	                                 scene */
+	double other_factor;          /* what they do to the time of the chosen candidate, or of the one that
+	                                 needs least: with them over without; NaN: not known */
 };
 
 /* ---- what else runs ---- */

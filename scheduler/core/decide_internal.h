@@ -19,6 +19,10 @@ struct decide_rows {
 	const struct decide_params *p;
 	struct job_values job;        /* its numbers are the array below */
 	int decision, epochs, njobs, processes; /* columns; -1: the model has none */
+	int other;                    /* the column of other work; -1: the model has none */
+	bool other_given;             /* the job says its own */
+	int load_feature[2];          /* of njobs and processes; -1: none */
+	double other_load;            /* processes of others in every load below */
 	double bias;                  /* on the model's times; 1 without adaptation */
 	double q;                     /* score of the bounds, NaN: none; adapted where the model errs by a
 	                                 factor */
@@ -41,6 +45,16 @@ void decide_predict_one(struct decide_rows *r, const struct decide_load *load, s
 /* The same of all in as few passes as there is room for, with their bounds. load: one for each candidate.
  * With a scene the shares too. Accuracies rise with the epochs of a batch. */
 void decide_predict_all(struct decide_rows *r, const struct decide_load *load, struct decision *d);
+
+/* ---- other_work.c ---- */
+void decide_other_init(struct decide_rows *r);
+/* Puts a load into the numbers of the job, so that the work of others counts once. */
+void decide_other_load(struct decide_rows *r, const struct decide_load *load);
+/* Takes from a row that was predicted what others alone put outside the training ranges. Bounds and notices
+ * are made from the result. */
+void decide_other_settle(const struct decide_rows *r, double *x);
+/* Fills in other_factor of a decision that is made. */
+void decide_other_weigh(struct decide_rows *r, struct decision *d);
 
 /* ---- bounds.c ---- */
 void decide_bounds_init(struct decide_rows *r);

@@ -465,8 +465,10 @@ static void on_finished(void *owner, const struct exec_outcome *o)
 	struct daemon *d = owner;
 	struct job *job = jobs_find(&d->jobs, o->id);
 
-	if (job && job_state_live(job->row.state))
+	if (job && job_state_live(job->row.state)) {
+		demand_left(&d->demand, job->pid, o->cpu_s);
 		carry_ended(d, job, o);
+	}
 }
 
 const struct executor_sink carry_sink = {

@@ -22,7 +22,7 @@
 #define REPAIR_S 1
 #define ESTIMATES_S 2
 #define ADVISE_S 5
-#define OTHER_LOAD_S 1
+#define OUTSIDE_S 1
 
 static const int signals[4] = { SIGTERM, SIGINT, SIGHUP, SIGUSR2 };
 
@@ -177,31 +177,11 @@ static void on_estimates(evutil_socket_t fd, short what, void *owner)
 	note_block(d, since);
 }
 
-/* Others' load, from the kernel's counts: two small files that are never on a disk. */
-static void on_other_load(evutil_socket_t fd, short what, void *owner)
+static void on_outside(evutil_socket_t fd, short what, void *owner)
 {
-	struct daemon *d = owner;
-	char *stat = NULL, *pressure = NULL;
-	size_t len;
-	int64_t now = daemon_now_ns(d);
-	double before = other_load_processes(&d->other_load), after;
-
 	(void)fd;
 	(void)what;
-	if (!d->setup->config->outside_load) {
-		sched_set_other_load(d->sched, now, 0.0, NULL);
-		return;
-	}
-	if (io_read_file("/proc/stat", OTHER_LOAD_MAX_TEXT, &stat, &len, NULL) == 0) {
-		io_read_file("/proc/pressure/cpu", OTHER_LOAD_MAX_TEXT, &pressure, &len, NULL);
-		after = other_load_sample(&d->other_load, stat, pressure, (double)d->life.load_processes,
-					  (double)(now - d->other_load_ns) / 1e9);
-		d->other_load_ns = now;
-		if (after != before)
-			sched_set_other_load(d->sched, now, after, NULL);
-	}
-	free(stat);
-	free(pressure);
+	outside_look(owner);
 }
 
 static void on_advise(evutil_socket_t fd, short what, void *owner)
@@ -462,9 +442,9 @@ static int add_events(struct daemon *d, struct err *err)
 	d->event.repair = timer(d, on_repair, 0);
 	d->event.estimates = timer(d, on_estimates, ESTIMATES_S);
 	d->event.advise = timer(d, on_advise, ADVISE_S);
-	d->event.other_load = timer(d, on_other_load, OTHER_LOAD_S);
+	d->event.outside = timer(d, on_outside, OUTSIDE_S);
 	good = d->event.turn && d->event.store && d->event.repair && d->event.estimates && d->event.advise &&
-	       d->event.other_load && !event_add(d->event.store, NULL);
+	       d->event.outside && !event_add(d->event.store, NULL);
 	for (size_t i = 0; good && i < sizeof signals / sizeof signals[0]; i++) {
 		d->event.signal[i] = evsignal_new(d->base, signals[i], on_signal, d);
 		good = d->event.signal[i] && !event_add(d->event.signal[i], NULL);
@@ -497,6 +477,8 @@ int daemon_new(const struct daemon_params *p, struct daemon **out, struct err *e
 	if (!rc) {
 		log_set_level(d->setup->config->log_level);
 		log_set_json(d->setup->config->log_json);
+		outside_look(
+			d); /* the first reading sets the marks; the next one is before the socket opens */
 		rc = open_parts(d, p->force, err);
 	}
 	if (!rc)
@@ -509,6 +491,7 @@ int daemon_new(const struct daemon_params *p, struct daemon **out, struct err *e
 	if (!rc) {
 		setup_link_model(d->setup);
 		learning_restore(d->learning);
+		outside_settle(d);
 		rc = open_server(d, p->force, err);
 	}
 	if (rc) {
@@ -552,7 +535,8 @@ void daemon_free(struct daemon *d)
 	drop(d->event.repair);
 	drop(d->event.estimates);
 	drop(d->event.advise);
-	drop(d->event.other_load);
+	drop(d->event.outside);
+	demand_release(&d->demand);
 	drop(d->event.watchdog);
 	store_close(d->store);
 	/* Until here a signal that comes once more must not end us half-way. */

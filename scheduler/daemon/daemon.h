@@ -5,6 +5,7 @@
  *   binding.c     a job's type, parameters and values under the present configuration and model
  *   restore.c     jobs come back from the store after a restart
  *   carry_out.c   carries out what the life of a job (jobs/life.h) asks for, and tells it what happens
+ *   outside.c     what other programs want of the cpus
  *   estimates.c   when live jobs will start and end, and why they wait
  *   late.c        the operator's command for a promise that is about to break
  *   learning.c    what is learned from jobs that end: bounds, drift, new models
@@ -27,7 +28,7 @@
 #include "scheduler/jobs/life.h"
 #include "scheduler/jobs/record.h"
 #include "scheduler/daemon/learn/learning.h"
-#include "scheduler/process/other_load.h"
+#include "scheduler/process/demand.h"
 #include "scheduler/daemon/net/server.h"
 #include "scheduler/daemon/setup.h"
 #include "scheduler/store/store.h"
@@ -48,7 +49,7 @@ struct daemon_params {
 struct daemon_events {
 	struct event *turn;             /* activated where something changed outside a request */
 	struct event *store, *signal[4];
-	struct event *repair, *estimates, *advise, *watchdog, *other_load; /* timers */
+	struct event *repair, *estimates, *advise, *watchdog, *outside; /* timers */
 };
 
 struct daemon {
@@ -63,8 +64,7 @@ struct daemon {
 	struct life life;
 	struct tenants tenants;
 	struct learning *learning;
-	struct other_load other_load;
-	int64_t other_load_ns;             /* of its last reading */
+	struct demand demand;           /* outside.c: what other programs want of the cpus */
 	struct outcome_stats stats;
 	uint64_t next_id;
 	int64_t clock_offset_ns;        /* real time minus monotonic time at the start: daemon_now_ns() */
@@ -133,6 +133,10 @@ void estimates_live(struct daemon *d, const struct job *job, struct job_live *ou
 void estimates_facts(struct daemon *d, const struct job *job, struct job_live *out);
 void estimates_look(struct daemon *d); /* ESTIMATED of every live job */
 size_t estimates_play(struct daemon *d); /* d->estimate_id[], d->estimate[]: of all live jobs; how many */
+
+/* ---- outside.c ---- */
+void outside_look(struct daemon *d);   /* at the work of other programs; about once a second */
+void outside_settle(struct daemon *d); /* the same before the socket opens: waits until there is an estimate */
 
 /* ---- late.c ---- */
 enum config_on_late late_rule(const struct config *c, const struct job *job);

@@ -43,6 +43,7 @@ struct job {
 	char *decision_text;           /* of an advised job: what was decided for its start */
 	double epoch, epochs, epoch_accuracy; /* progress; NaN: none */
 	double jobs_before_s, processes_before_s; /* integrals of the load when it started: see life.c */
+	double other_before_s, other_span_before_s; /* the same of the work of others */
 	double estimate_told_s;        /* the end last stored as an estimate, seconds since 1970 */
 	size_t played;                 /* where its estimate was in the last estimates_play() */
 

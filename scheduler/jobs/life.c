@@ -9,6 +9,7 @@
 
 #include "common/mem.h"
 #include "scheduler/core/outcome.h"
+#include "scheduler/process/other_load.h"
 
 /* An estimate is stored again when its end has moved by this share of the time that is left, and by a
  * second. */
@@ -55,6 +56,17 @@ static void load_enters(struct life *l, struct job *job, int64_t now_ns)
 	l->load_processes += job->row.cpus;
 	job->jobs_before_s = l->jobs_integral_s;
 	job->processes_before_s = l->processes_integral_s;
+	job->other_before_s = l->other_sum_s;
+	job->other_span_before_s = l->other_span_s;
+}
+
+/* The mean over the run of the job; of a short one that nobody looked at, what is seen now. */
+static double other_beside(const struct life *l, const struct job *job)
+{
+	double span_s = l->other_span_s - job->other_span_before_s;
+	double mean = span_s > 0.0 ? (l->other_sum_s - job->other_before_s) / span_s : l->other_load;
+
+	return isnan(l->other_load) ? NAN : mean < OTHER_LOAD_LEAST ? 0.0 : mean;
 }
 
 static void load_leaves(struct life *l, struct job *job, int64_t now_ns)
@@ -80,12 +92,13 @@ static double rate_of(const struct job *job, const struct candidate *c)
 static void why_rejected(const struct job_record *row, const struct decision *d, char *text, size_t size)
 {
 	unsigned common = ~0u;
+	int n = 0;
 
 	for (size_t i = 0; i < d->n_candidates; i++)
 		common &= d->candidate[i].reasons;
 	if (!isnan(d->smallest_slo_s))
-		snprintf(text, size, "no batch meets %g s at confidence %g; %.6g s could be promised",
-			 row->slo_s, row->confidence, d->smallest_slo_s);
+		n = snprintf(text, size, "no batch meets %g s at confidence %g; %.6g s could be promised",
+			     row->slo_s, row->confidence, d->smallest_slo_s);
 	else if (common & REASON_TOO_WIDE)
 		snprintf(text, size, "it wants %u cpus, more than are handed out", row->cpus);
 	else if (common & REASON_MEMORY)
@@ -98,6 +111,9 @@ static void why_rejected(const struct job_record *row, const struct decision *d,
 			 (unsigned long long)d->candidate[0].breaks);
 	else
 		snprintf(text, size, "no batch can be promised at any objective");
+	if (n > 0 && (size_t)n < size && d->other_load > 0.0 && !isnan(d->other_factor))
+		snprintf(text + n, size - (size_t)n, " (other work: %.1f processes, x%.1f)", d->other_load,
+			 d->other_factor);
 }
 
 static int submitted(struct life *l, const struct life_event *e, struct life_actions *out, struct err *err)
@@ -287,6 +303,8 @@ static const char *observation(struct life *l, const struct job *job, double run
 	json_kv_fixed(&w, "processes",
 		      fmax(job->row.cpus, (l->processes_integral_s - job->processes_before_s) / run_s), 3);
 	json_kv_number(&w, "lr", job->row.lr);
+	if (!isnan(l->other_load))
+		json_kv_fixed(&w, SCHEMA_OTHER_COLUMN, other_beside(l, job), 3);
 	json_close(&w, '}');
 	return strbuf_text(&l->text);
 }

@@ -130,6 +130,9 @@ struct life {
 	/* The load that jobs meet: integrals over time of the running jobs and of their cpus. */
 	double jobs_integral_s, processes_integral_s;
 	int64_t load_since_ns; size_t load_jobs; uint64_t load_processes;
+	/* The work of others: what is seen now (NaN: nobody looks), added up over the time that was seen, and
+	 * that time. The caller keeps them up to date. */
+	double other_load, other_sum_s, other_span_s;
 };
 void life_release(struct life *l);
 

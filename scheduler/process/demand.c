@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/io.h"
@@ -130,7 +131,7 @@ static struct demand_root *root_of(struct demand *d, pid_t pid)
 
 /* The seconds that the threads in w waited for a cpu since the last reading. A thread that ended in between
  * takes its last moments with it. */
-static double waited_s(const struct demand *d, struct walk *w)
+static double waited_s(struct demand *d, struct walk *w)
 {
 	double sum_s = 0.0;
 
@@ -140,19 +141,42 @@ static double waited_s(const struct demand *d, struct walk *w)
 		const struct demand_task *before =
 			d->n_tasks ? bsearch(now, d->task, d->n_tasks, sizeof *now, by_task) : NULL;
 		uint64_t since_ns = before ? before->waited_ns : 0;
+		double more_s = now->waited_ns > since_ns ? (double)(now->waited_ns - since_ns) / 1e9 : 0.0;
+		struct demand_root *r = root_of(d, now->root);
 
-		sum_s += now->waited_ns > since_ns ? (double)(now->waited_ns - since_ns) / 1e9 : 0.0;
+		if (r && r->late && !before)
+			continue;
+		sum_s += more_s;
+		if (r)
+			r->waited_s += more_s;
 	}
 	return sum_s;
 }
 
-static double ran_s(struct demand *d, pid_t pid, double cpu_s)
+/* A job that a daemon finds again after a restart: what it did before is not of this interval. */
+static bool is_older(pid_t pid, double dt_s)
 {
-	struct demand_root *r = root_of(d, pid);
-	double since_s = r ? fmax(0.0, cpu_s - r->cpu_s) : 0.0;
+	struct proc_process p;
+	struct timespec boot;
 
-	if (r)
-		r->cpu_s = fmax(r->cpu_s, cpu_s);
+	if (!proc_process_read(pid, &p) || clock_gettime(CLOCK_BOOTTIME, &boot))
+		return false;
+	return (double)boot.tv_sec + 1e-9 * (double)boot.tv_nsec -
+		       (double)p.start_ticks / (double)sysconf(_SC_CLK_TCK) >
+	       dt_s + SHORTEST_S;
+}
+
+static double ran_s(struct demand *d, pid_t pid, double cpu_s, double dt_s)
+{
+	size_t n = d->n_roots;
+	struct demand_root *r = root_of(d, pid);
+	double since_s;
+
+	if (!r)
+		return 0.0;
+	r->late = d->n_roots > n && is_older(pid, dt_s);
+	since_s = r->late ? 0.0 : fmax(0.0, cpu_s - r->cpu_s);
+	r->cpu_s = fmax(r->cpu_s, cpu_s);
 	return since_s;
 }
 
@@ -180,7 +204,7 @@ static double ours(struct demand *d, const struct demand_program *program, size_
 	for (size_t i = 0; i < n; i++) {
 		if (program[i].pid > 0) {
 			known += program[i].cpus;
-			wanted_s += ran_s(d, program[i].pid, visit(&w, program[i].pid, program[i].pid));
+			wanted_s += ran_s(d, program[i].pid, visit(&w, program[i].pid, program[i].pid), dt_s);
 		} else {
 			asked += program[i].cpus;
 		}
@@ -203,14 +227,16 @@ static double ours(struct demand *d, const struct demand_program *program, size_
 double demand_look(struct demand *d, const struct demand_program *program, size_t n, double now_s)
 {
 	char *stat = NULL, *pressure = NULL;
-	double dt_s = now_s - d->at_s;
+	double dt_s = now_s - d->at_s, wanted;
 	size_t len;
 
 	if (d->other.begun && dt_s < SHORTEST_S)
 		return other_load_processes(&d->other);
 	if (io_read_file("/proc/stat", OTHER_LOAD_MAX_TEXT, &stat, &len, NULL) == 0) {
 		io_read_file("/proc/pressure/cpu", OTHER_LOAD_MAX_TEXT, &pressure, &len, NULL);
-		other_load_sample(&d->other, stat, pressure, ours(d, program, n, dt_s), dt_s);
+		wanted = ours(d, program, n, dt_s);
+		d->ours_s += d->other.begun ? wanted * dt_s : 0.0;
+		other_load_sample(&d->other, stat, pressure, wanted, dt_s);
 		d->at_s = now_s;
 	}
 	free(stat);
@@ -223,8 +249,19 @@ void demand_leaves(struct demand *d, pid_t pid)
 	struct walk w = { 0 };
 	double cpu_s = visit(&w, pid, pid);
 
-	d->owed_s += ran_s(d, pid, cpu_s);
+	d->owed_s += ran_s(d, pid, cpu_s, INFINITY);
 	if (!w.failed)
 		d->owed_s += waited_s(d, &w);
 	free(w.task);
+}
+
+void demand_left(struct demand *d, pid_t pid, double cpu_s)
+{
+	struct demand_root *r = pid > 0 && cpu_s > 0.0 ? root_of(d, pid) : NULL;
+
+	if (!r)
+		return;
+	/* while it was not looked at, it waited as much for each second on a cpu as before */
+	d->owed_s += fmax(0.0, cpu_s - r->cpu_s) * (r->cpu_s > 0.0 ? 1.0 + r->waited_s / r->cpu_s : 1.0);
+	r->cpu_s = fmax(r->cpu_s, cpu_s);
 }

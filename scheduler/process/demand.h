@@ -26,6 +26,8 @@ struct demand_task {
 struct demand_root {
 	pid_t pid;
 	double cpu_s;   /* it and its descendants, those that ended included */
+	double waited_s; /* for a cpu, as far as it was seen */
+	bool late;      /* we got to know it in this reading, and it had run for long */
 };
 
 struct demand {                         /* all zero: nothing was read yet */
@@ -33,6 +35,7 @@ struct demand {                         /* all zero: nothing was read yet */
 	struct demand_task *task; size_t n_tasks, tasks_cap;
 	struct demand_root *root; size_t n_roots, roots_cap;
 	double at_s;                    /* of the last reading */
+	double ours_s;                  /* seconds that our programs wanted since the first reading */
 	double owed_s;                  /* seconds that programs wanted which have left, not yet taken off */
 };
 void demand_release(struct demand *d);
@@ -42,5 +45,7 @@ void demand_release(struct demand *d);
 double demand_look(struct demand *d, const struct demand_program *program, size_t n, double now_s);
 /* A program has ended and is about to be collected: its last moments are ours, too. */
 void demand_leaves(struct demand *d, pid_t pid);
+/* The same of one that was collected already, from the cpu time that it took in all. */
+void demand_left(struct demand *d, pid_t pid, double cpu_s);
 
 #endif

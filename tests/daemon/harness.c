@@ -184,8 +184,9 @@ void fixture_configure(const struct fixture *y, const char *settings, const char
 	struct err err = { 0 };
 
 	make_runs(y);
-	strbuf_printf(&b, "{\"socket\":\"%s\",\"socket_mode\":\"0666\",\"state_dir\":\"%s\",\"cores\":2,%s",
-		      y->socket, y->state, settings);
+	strbuf_printf(&b, "{\"socket\":\"%s\",\"socket_mode\":\"0666\",\"state_dir\":\"%s\",\"cores\":2,%s%s",
+		      y->socket, y->state, strstr(settings, "outside_load") ? "" : "\"outside_load\":false,",
+		      settings);
 	if (y->model[0])
 		strbuf_printf(&b, "\"policy\":\"postrider\",\"model\":\"%s\",\n\"types\":{\n", y->model);
 	else

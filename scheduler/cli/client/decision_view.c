@@ -52,6 +52,8 @@ bool decision_view_read(const struct json *v, struct decision_view *out)
 		.slo_s = cli_json_number(v, "slo_s"),
 		.smallest_slo_s = cli_json_number(v, "smallest_slo_s"),
 		.took_us = cli_json_number(v, "took_us"),
+		.other_load = cli_json_number(v, "other_load"),
+		.other_factor = cli_json_number(v, "other_factor"),
 		.candidates = all,
 		.n_candidates = json_size(all),
 		.chosen = -1,
@@ -68,6 +70,16 @@ bool decision_view_read(const struct json *v, struct decision_view *out)
 		return false;
 	out->chosen = (long)at;
 	return candidate_view_read(json_at(all, (size_t)at), &out->taken);
+}
+
+void decision_view_other(const struct decision_view *d, const char *before, struct strbuf *out)
+{
+	if (!(d->other_load > 0.0))
+		return;
+	strbuf_printf(out, "%sother work: %.1f processes", before, d->other_load);
+	if (!isnan(d->other_factor))
+		strbuf_printf(out, ", x%.1f", d->other_factor);
+	strbuf_puts(out, "\n");
 }
 
 /* ---- why ---- */

@@ -20,6 +20,7 @@ struct candidate_view { /* NaN: not known */
 struct decision_view { /* borrows from the JSON */
 	const char *at, *when, *policy, *model;
 	double confidence, slo_s, smallest_slo_s, took_us;
+	double other_load, other_factor; /* processes of other programs, and what they do to the time */
 	const struct json *candidates;
 	size_t n_candidates;
 	long chosen;                 /* -1: none */
@@ -28,6 +29,8 @@ struct decision_view { /* borrows from the JSON */
 };
 
 bool decision_view_read(const struct json *v, struct decision_view *out); /* false: it is not a decision */
+/* "other work: 2.1 processes, x1.9"; nothing where there was none. */
+void decision_view_other(const struct decision_view *d, const char *before, struct strbuf *out);
 bool candidate_view_read(const struct json *v, struct candidate_view *out);
 
 /* A phrase for a reason code; an unknown code is printed as it is. */

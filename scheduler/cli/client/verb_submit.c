@@ -84,6 +84,8 @@ static void put_refusal(const struct submit_answer *a, struct strbuf *out)
 			      cli_seconds_up(a->decision.smallest_slo_s, up));
 	else if (a->has_decision)
 		strbuf_puts(out, "  no objective could be promised at that confidence\n");
+	if (a->has_decision)
+		decision_view_other(&a->decision, "  ", out);
 	if (a->has_job)
 		strbuf_printf(out, "  'postrider explain %s' shows why no batch size was chosen\n",
 			      a->job.id);

@@ -37,11 +37,24 @@ void training_base_release(struct training_base *b)
 
 /* ---- observations that can be used ---- */
 
-/* A row of the store as the builder of tables takes it. */
-static size_t values_of(const struct store_observation *o, struct table_value *out)
+/* A row of the store as the builder of tables takes it. To a model without a column of it, other work is more
+ * jobs and processes, as it is in a decision (core/other_work.c). */
+static size_t values_of(const struct store_observation *o, const struct schema *s, struct table_value *out)
 {
-	for (size_t i = 0; i < o->n; i++)
+	bool apart = schema_role(s, ROLE_OTHER) >= 0;
+	double other = 0.0;
+
+	for (size_t i = 0; i < o->n; i++) {
 		out[i] = (struct table_value){ o->value[i].name, o->value[i].text, o->value[i].number };
+		if (!apart && !strcmp(o->value[i].name, SCHEMA_OTHER_COLUMN) && o->value[i].number > 0.0)
+			other = o->value[i].number;
+	}
+	for (size_t i = 0; i < o->n; i++) {
+		int at = other > 0.0 ? schema_find_any(s, out[i].name) : -1;
+
+		if (at >= 0 && (at == schema_role(s, ROLE_NJOBS) || at == schema_role(s, ROLE_PROCESSES)))
+			out[i].number += other;
+	}
 	return o->n;
 }
 
@@ -64,7 +77,7 @@ static int try_row(struct table_builder *b, const struct schema *s, const struct
 
 	if (!has_time(o, s))
 		return 0;
-	rc = table_builder_row(b, value, values_of(o, value), &why);
+	rc = table_builder_row(b, value, values_of(o, s, value), &why);
 	return rc == -ERR_NOMEM ? err_nomem(err, "the table to learn from") : rc == 0;
 }
 
@@ -129,7 +142,7 @@ static int add_base(struct table_builder *b, const struct training_base *base, c
 }
 
 static int add_rows(struct table_builder *b, const struct training_rows *rows, size_t first, size_t n,
-		    struct err *err)
+		    const struct schema *s, struct err *err)
 {
 	struct store_observation *o = mem_alloc(sizeof *o);
 	struct table_value value[STORE_MAX_VALUES];
@@ -139,7 +152,7 @@ static int add_rows(struct table_builder *b, const struct training_rows *rows, s
 		size_t at = rows->at[i];
 
 		store_observation_next(rows->packed, rows->len, &at, o);
-		rc = table_builder_row(b, value, values_of(o, value), err);
+		rc = table_builder_row(b, value, values_of(o, s, value), err);
 	}
 	free(o);
 	return rc;
@@ -172,7 +185,7 @@ int training_table_make(const struct training_base *base, const struct training_
 	if (!rc && has_base)
 		rc = add_base(b, base, s, err);
 	if (!rc)
-		rc = add_rows(b, rows, first, n, err);
+		rc = add_rows(b, rows, first, n, s, err);
 	/* A column that neither has is missing, and the schema says so; one that observations alone lack is
 	 * not known of any job. */
 	if (!rc)

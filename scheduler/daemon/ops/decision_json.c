@@ -74,6 +74,8 @@ void decision_json(struct json_writer *w, const struct decision *d, const struct
 		json_put_null(w);
 	json_kv_fixed(w, "smallest_slo_s", d->smallest_slo_s, 6);
 	put_offer(w, d);
+	json_kv_fixed(w, "other_load", d->other_load, 3);
+	json_kv_fixed(w, "other_factor", d->other_factor, 3);
 	json_kv_fixed(w, "took_us", a->took_us, 1);
 	json_kv_open(w, "candidates", '[');
 	for (size_t i = 0; i < d->n_candidates; i++)

@@ -67,7 +67,7 @@ void op_stats(struct request *r)
 	tenants_json(&d->tenants, d->sched, daemon_now_ns(d), &r->w);
 	json_kv_open(&r->w, "outside", '{');
 	json_kv_fixed(&r->w, "processes",
-		      d->setup->config->outside_load ? other_load_processes(&d->other_load) : NAN, 3);
+		      d->setup->config->outside_load ? other_load_processes(&d->demand.other) : NAN, 3);
 	json_close(&r->w, '}');
 	learning_json(d->learning, &r->w);
 	json_kv_open(&r->w, "loop", '{');

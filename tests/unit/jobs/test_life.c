@@ -419,7 +419,8 @@ LIFE_TEST(test_life_ends_well_with_an_observation_and_a_lesson)
 	assert_true(find(LIFE_ADD_OBSERVATION)->time_s == 10.0);
 	/* alone from 104 to 116: 12 s of one job in a run of 10 s, and 24 s of its two cpus */
 	assert_string_equal(find(LIFE_ADD_OBSERVATION)->text,
-			    "{\"cpus\":2,\"njobs\":1.2,\"batch\":128,\"processes\":2.4,\"lr\":null}");
+			    "{\"cpus\":2,\"njobs\":1.2,\"batch\":128,\"processes\":2.4,\"lr\":null,"
+			    "\"other_load\":0}");
 	assert_int_equal(life.load_jobs, 0);
 	assert_int_equal(jobs.ended.n, 1);
 }
@@ -432,9 +433,43 @@ LIFE_TEST(test_life_counts_the_jobs_that_ran_beside)
 	/* a from 104 to 124 and b from 110 to 124: (6 + 2 x 14) / 20 jobs, twice as many cpus */
 	ended(a, outcome(a, 0, 104.0, 124.0), 124.0);
 	assert_string_equal(find(LIFE_ADD_OBSERVATION)->text,
-			    "{\"cpus\":2,\"njobs\":1.7,\"batch\":128,\"processes\":3.4,\"lr\":null}");
+			    "{\"cpus\":2,\"njobs\":1.7,\"batch\":128,\"processes\":3.4,\"lr\":null,"
+			    "\"other_load\":0}");
 	assert_int_equal(life.load_jobs, 1);
 	assert_int_equal(life.load_processes, 2);
+}
+
+static const char *observed_other(struct job *job)
+{
+	const char *text, *at;
+
+	ended(job, outcome(job, 0, 105.0, 115.0), 116.0);
+	text = find(LIFE_ADD_OBSERVATION)->text;
+	at = strstr(text, "\"other_load\"");
+	return at ? at : "";
+}
+
+LIFE_TEST(test_life_teaches_with_the_work_of_others_beside_the_run)
+{
+	struct job *job;
+
+	life.other_sum_s = 30.0; /* before it started */
+	life.other_span_s = 20.0;
+	life.other_load = 4.0;
+	job = running(1, "run", SCHED_PROMISED);
+	life.other_sum_s += 25.0;
+	life.other_span_s += 10.0;
+	assert_string_equal(observed_other(job), "\"other_load\":2.5}");
+	job = running(2, "run", SCHED_PROMISED);
+	assert_string_equal(observed_other(job), "\"other_load\":4}"); /* nobody looked meanwhile */
+	job = running(3, "run", SCHED_PROMISED);
+	life.other_sum_s += 1.0;
+	life.other_span_s += 10.0;
+	assert_string_equal(observed_other(job), "\"other_load\":0}"); /* what any system does */
+	job = running(4, "run", SCHED_PROMISED);
+	life.other_load = NAN; /* outside_load is off */
+	assert_string_equal(observed_other(job), "");
+	life.other_load = 0.0;
 }
 
 LIFE_TEST(test_life_meets_an_objective_to_the_last_nanosecond)

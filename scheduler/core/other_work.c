@@ -1,0 +1,91 @@
+/* The work of other programs in a decision: it counts once. A model whose table had a column of it is asked
+ * with what is seen now, and its njobs and processes are those of our own jobs. To any other model it is more
+ * jobs and processes: it makes the time longer, but the table was measured beside other work, too, and nobody
+ * knows how much. So it is not taken for a level that the table lacks, which would make the bound wider
+ * once more. */
+#include <math.h>
+
+#include "scheduler/core/decide_internal.h"
+
+static int feature_of(const struct features *f, int source)
+{
+	for (size_t i = 0; i < f->n && source >= 0; i++)
+		if (f->feature[i].source == (size_t)source)
+			return (int)i;
+	return -1;
+}
+
+void decide_other_init(struct decide_rows *r)
+{
+	const struct features *f = r->p->model->features;
+	int source = f->other >= 0 ? (int)f->feature[f->other].source : -1;
+
+	r->other_load = r->p->scene ? r->p->scene->other_load : 0.0;
+	r->load_feature[0] = feature_of(f, r->njobs);
+	r->load_feature[1] = feature_of(f, r->processes);
+	r->other = source;
+	/* A simulation gives a job the work of others that its table was measured beside. */
+	r->other_given = source >= 0 && !isnan(r->number[source]);
+}
+
+void decide_other_load(struct decide_rows *r, const struct decide_load *load)
+{
+	double apart = r->other >= 0 ? r->other_load : 0.0;
+
+	if (r->njobs >= 0)
+		r->number[r->njobs] = load->njobs - apart;
+	if (r->processes >= 0) /* a derived one too: what is given is not derived */
+		r->number[r->processes] = load->processes - apart;
+	if (r->other >= 0 && !r->other_given)
+		r->number[r->other] = r->other_load;
+}
+
+void decide_other_settle(const struct decide_rows *r, double *x)
+{
+	if (r->other >= 0 || !(r->other_load > 0.0))
+		return;
+	for (int i = 0; i < 2; i++) {
+		int at = r->load_feature[i];
+		double max = at >= 0 ? r->p->model->features->feature[at].max : NAN;
+
+		if (at >= 0 && x[at] > max)
+			x[at] = fmax(max, x[at] - r->other_load);
+	}
+}
+
+/* The chosen one, or the one that could be promised soonest. */
+static const struct candidate *shown(const struct decide_params *p, const struct decision *d)
+{
+	const struct candidate *best = d->chosen >= 0 ? &d->candidate[d->chosen] : NULL;
+
+	for (size_t i = 0; i < d->n_candidates && d->chosen < 0; i++) {
+		const struct candidate *c = &d->candidate[i];
+
+		if (!isnan(c->time_s) && (!best || decide_needed_s(p, c) < decide_needed_s(p, best)))
+			best = c;
+	}
+	return best;
+}
+
+void decide_other_weigh(struct decide_rows *r, struct decision *d)
+{
+	const struct decide_scene *s = r->p->scene;
+	const struct candidate *from = shown(r->p, d);
+	struct decide_load load = { .njobs = 1.0 + (double)s->n_running, .processes = s->cpus };
+	double x[DECIDE_MAX_FEATURES], other = r->other_load;
+	struct candidate with, without;
+
+	if (!from)
+		return;
+	with = without = *from;
+	for (size_t i = 0; i < s->n_running; i++)
+		load.processes += s->running[i].cpus;
+	r->other_load = 0.0;
+	decide_predict_one(r, &load, &without, x);
+	r->other_load = other;
+	load.njobs += other;
+	load.processes += other;
+	decide_predict_one(r, &load, &with, x);
+	if (without.model_s > 0.0 && isfinite(with.model_s))
+		d->other_factor = with.model_s / without.model_s;
+}
