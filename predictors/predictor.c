@@ -15,7 +15,7 @@
 
 const struct predictor_ops *const predictor_all[] = {
 	&forest_ops,         &boost_ops,    &linear_ops, &ridge_ops, &lasso_ops, &tree_ops,
-	&queueing_paper_ops, &queueing_ops, &hybrid_ops, &curve_ops, &gp_ops, NULL,
+	&queueing_paper_ops, &queueing_ops, &hybrid_ops, &curve_ops, &gp_ops,    NULL,
 };
 
 const struct predictor_ops *predictor_find(const char *name)

@@ -7,30 +7,22 @@
 
 /* ---- bounds ---- */
 
-/* What was learnt since the model was trained takes the place of its own quantile, as far as it carries. */
 void decide_bounds_init(struct decide_rows *r)
 {
 	const struct decide_params *p = r->p;
-	const struct conformal *c = &p->model->time.conformal;
-	enum adapt_source source;
-	double q;
 
 	r->adapt = p->scene ? p->scene->adapt : NULL;
 	r->bias = r->adapt ? adapt_bias(r->adapt, p->scene->type) : 1.0;
-	r->told = NAN;
 	r->n_levels = -1;
-	if (conformal_quantile(c, p->confidence, &r->q, NULL))
+	if (conformal_quantile(&p->model->time.conformal, p->confidence, &r->q, NULL))
 		r->q = NAN;
-	if (c->log && p->scene && p->scene->told &&
-	    adapt_quantile(p->scene->told, p->scene->type, p->confidence, r->q, &q, &source))
-		r->told = adapt_bias(p->scene->told, p->scene->type) * exp(q);
-	if (r->adapt && c->log && adapt_quantile(r->adapt, p->scene->type, p->confidence, r->q, &q, &source))
-		r->q = q;
 }
 
-/* The same for a model whose errors are not factors: its quantile (q at this confidence) depends on the time,
- * and so does the score, in the model's own units, of the factor that was learnt. */
-static double adapted_score(const struct decide_rows *r, double confidence, double model_q, double time_s)
+/* What was learnt since the model was trained takes the place of its own quantile (model_q at this confidence),
+ * as far as it carries. What was learnt is a factor on the time; the result is a score in the model's own
+ * units, of which `scale` (model_scale()) make up the logarithm of a factor, or which are differences. */
+static double adapted_score(const struct decide_rows *r, double confidence, double model_q, double time_s,
+			    double scale)
 {
 	const struct conformal *c = &r->p->model->time.conformal;
 	double spread = c->base + c->slope * time_s, upper_s, q;
@@ -38,43 +30,39 @@ static double adapted_score(const struct decide_rows *r, double confidence, doub
 
 	if (!(time_s > 0.0 && spread > 0.0))
 		return model_q;
-	upper_s = isnan(model_q) ? NAN : conformal_upper(c, model_q, time_s);
+	upper_s = isnan(model_q) ? NAN : conformal_upper(c, c->log ? model_q * scale : model_q, time_s);
 	if (!adapt_quantile(r->adapt, r->p->scene->type, confidence,
 			    upper_s > 0.0 ? log(upper_s / time_s) : NAN, &q, &source))
 		return model_q;
-	return time_s * expm1(q) / spread;
+	return c->log ? q / scale : time_s * expm1(q) / spread;
 }
 
 double decide_guard_s(const struct decide_rows *r, const double *x, double time_s)
 {
-	const struct model *m = r->p->model;
-	double q = r->adapt && !m->time.conformal.log ? adapted_score(r, r->p->confidence, r->q, time_s)
-						      : r->q;
+	const struct model_target *t = &r->p->model->time;
+	double scale = model_scale(t, x);
+	double q = r->adapt ? adapted_score(r, r->p->confidence, r->q, time_s, scale) : r->q;
 
-	return isnan(q) || isnan(time_s) ? NAN : model_upper(m, &m->time, x, q, time_s);
+	return isnan(q) || isnan(time_s) ? NAN : model_upper(r->p->model, t, x, q, time_s);
 }
 
 /* ---- chances ---- */
 
 /* The score at a confidence; NaN: neither the model nor what was learnt carries it. */
-static double level_score(const struct decide_rows *r, double confidence, double time_s)
+static double level_score(const struct decide_rows *r, double confidence, double time_s, double scale)
 {
-	const struct conformal *c = &r->p->model->time.conformal;
-	enum adapt_source source;
-	double q, adapted;
+	double q;
 
-	if (conformal_quantile(c, confidence, &q, NULL))
+	if (conformal_quantile(&r->p->model->time.conformal, confidence, &q, NULL))
 		q = NAN;
-	if (!c->log)
-		return adapted_score(r, confidence, q, time_s);
-	return adapt_quantile(r->adapt, r->p->scene->type, confidence, q, &adapted, &source) ? adapted : q;
+	return adapted_score(r, confidence, q, time_s, scale);
 }
 
 #define GRID (DECIDE_LEVELS - 1)
 
 /* Fills in the distribution at some confidences, the one asked for among them. What was learnt moves each of
  * them by itself (adapt.h), so the scores are made to rise; the one that promises rest on stays. */
-static void find_levels(struct decide_rows *r, double time_s)
+static void find_levels(struct decide_rows *r, double time_s, double scale)
 {
 	static const double grid[GRID] = { 0.02, 0.05, 0.1,  0.2, 0.3,  0.4,  0.5, 0.6,
 					   0.7,  0.8,  0.85, 0.9, 0.95, 0.98, 0.99 };
@@ -84,7 +72,7 @@ static void find_levels(struct decide_rows *r, double time_s)
 
 	for (int k = 0; k < GRID || !inserted;) {
 		bool is_own = !inserted && (k == GRID || asked <= grid[k]);
-		double level = is_own ? asked : grid[k], score = level_score(r, level, time_s);
+		double level = is_own ? asked : grid[k], score = level_score(r, level, time_s, scale);
 
 		k += !is_own || (k < GRID && grid[k] == asked);
 		inserted |= is_own;
@@ -99,6 +87,7 @@ static void find_levels(struct decide_rows *r, double time_s)
 	for (int i = own - 1; i >= 0; i--)
 		r->score[i] = fmin(r->score[i], r->score[i + 1]);
 	r->n_levels = n;
+	r->levels_scale = scale;
 }
 
 /* What is left of a share after `past` beyond the outermost score, as in an exponential tail through that
@@ -130,13 +119,13 @@ static double share_at(const struct decide_rows *r, double score)
 	return level[k - 1] + (level[k] - level[k - 1]) * (score - s[k - 1]) / (s[k] - s[k - 1]);
 }
 
-double decide_chance_of(const struct model *m, const struct adapt *adapt, int type, double time_s,
-			double limit_s)
+double decide_chance_of(const struct model *m, const struct adapt *adapt, int type,
+			const struct decide_odds *odds, double time_s, double limit_s)
 {
 	const struct decide_scene scene = { .adapt = adapt, .type = type };
-	const struct decide_params p = { .model = m, .confidence = 0.5, .scene = &scene };
+	const struct decide_params p = { .model = m, .confidence = odds->confidence, .scene = &scene };
 	struct decide_rows r;
-	double score;
+	double score, scale;
 
 	if (!(time_s > 0.0) || isnan(limit_s))
 		return NAN;
@@ -145,16 +134,20 @@ double decide_chance_of(const struct model *m, const struct adapt *adapt, int ty
 	r.p = &p;
 	decide_bounds_init(&r);
 	score = conformal_score_at(&m->time.conformal, time_s, limit_s);
+	/* the bound at the start says how wide the errors of this job are */
+	scale = m->time.conformal.log ? log(odds->ratio) / r.q : 1.0;
+	if (!(scale > 0.0))
+		scale = 1.0;
 	if (!adapt)
-		return conformal_confidence(&m->time.conformal, score);
-	find_levels(&r, time_s);
-	return share_at(&r, score);
+		return conformal_confidence(&m->time.conformal, score / scale);
+	find_levels(&r, time_s, scale);
+	return share_at(&r, score / scale);
 }
 
 double decide_chance(struct decide_rows *r, const double *x, const struct candidate *c)
 {
 	const struct model *m = r->p->model;
-	double slo_s = r->p->slo_s, limit_s;
+	double slo_s = r->p->slo_s, limit_s, scale;
 
 	if (isnan(slo_s) || isnan(c->time_s))
 		return NAN;
@@ -164,7 +157,8 @@ double decide_chance(struct decide_rows *r, const double *x, const struct candid
 		return m->time.conformal.n ? 0.0 : NAN;
 	if (!r->adapt)
 		return model_chance(m, &m->time, x, c->time_s, limit_s);
-	if (r->n_levels < 0 || !m->time.conformal.log)
-		find_levels(r, c->time_s);
+	scale = model_scale(&m->time, x);
+	if (r->n_levels < 0 || r->levels_scale != scale || !m->time.conformal.log)
+		find_levels(r, c->time_s, scale);
 	return share_at(r, model_score_at(m, &m->time, x, c->time_s, limit_s));
 }

@@ -311,17 +311,16 @@ int decide_likeliest(const struct decision *d, double least_chance, unsigned rea
 	return best;
 }
 
-/* What to tell over the model's own time: for a model whose errors are no factors it depends on the
- * candidate. */
+/* What to tell over the model's own time; NaN: nothing was learnt about it. */
 static double told_of(const struct decide_rows *r, const struct candidate *c)
 {
 	const struct decide_scene *s = r->p->scene;
 	enum adapt_source source;
 	double q;
 
-	if (!isnan(r->told) || !s || !s->told || r->p->model->time.conformal.log ||
+	if (!s || !s->told ||
 	    !adapt_quantile(s->told, s->type, r->p->confidence, log(c->guard_s / c->time_s), &q, &source))
-		return r->told;
+		return NAN;
 	return adapt_bias(s->told, s->type) * exp(q);
 }
 

@@ -148,10 +148,13 @@ double decide_accuracy_noise(const struct model *m);
 /* The candidate with the largest chance x accuracy (or chance, without accuracies) among those with at least
  * this chance and none of these reasons; -1: none. */
 int decide_likeliest(const struct decision *d, double least_chance, unsigned reasons);
+struct decide_odds {                  /* how wide the errors of a job were thought to be when it started */
+	double ratio, confidence;     /* its bound over its expected time, and at which confidence */
+};
 /* The chance that what is expected to take time_s takes at most limit_s, by the errors of the model and what
  * was learnt since about jobs of this type (NULL: nothing); NaN: not known. */
-double decide_chance_of(const struct model *m, const struct adapt *adapt, int type, double time_s,
-                        double limit_s);
+double decide_chance_of(const struct model *m, const struct adapt *adapt, int type,
+                        const struct decide_odds *odds, double time_s, double limit_s);
 
 /* What a job with this work does to the others if it takes the seat of the scene, without a decision.
  * out_breaks: the id of the first job whose promise it breaks, or that is guarded and starts later; 0: none.

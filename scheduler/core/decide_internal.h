@@ -24,13 +24,11 @@ struct decide_rows {
 	int load_feature[2];          /* of njobs and processes; -1: none */
 	double other_load;            /* processes of others in every load below */
 	double bias;                  /* on the model's times; 1 without adaptation */
-	double q;                     /* score of the bounds, NaN: none; adapted where the model errs by a
-	                                 factor */
+	double q;                     /* the model's own score of the bounds; NaN: none */
 	const struct adapt *adapt;    /* NULL: none */
 	double level[DECIDE_LEVELS], score[DECIDE_LEVELS]; /* both ascending; filled in by the first chance */
 	int n_levels;                 /* -1: not yet */
-	double told;                  /* the bound to tell over the model's own time, where it errs by a
-	                                 factor; NaN: none */
+	double levels_scale;          /* of the candidate that they were found for */
 	double number[SCHEMA_MAX_COLUMNS];
 };
 int decide_rows_init(struct decide_rows *r, const struct decide_params *p, struct err *err);

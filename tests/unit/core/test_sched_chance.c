@@ -14,6 +14,7 @@ static void make_spread(struct bed *b, uint32_t slots)
 	c->n = 99;
 	for (int i = 0; i < 99; i++)
 		c->score[i] = (i + 1) / 100.0 - 0.5;
+	conformal_set_groups(c, c->n);
 }
 
 static enum sched_verdict submit_chance(struct bed *b, int64_t now_s, uint64_t id, double slo_s,
