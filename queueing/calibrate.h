@@ -1,14 +1,21 @@
 /* The calibrated model of a training job on a shared machine: what one iteration costs, with parameters
  * that a person can read and that come from measurements.
  *
- *   T = iterations * ((fixed + record * batch / min(cpus, batch, cores)^a) * max(1, processes / cores)
- *                     + (disk + disk_record * batch) * (1 + processes / saturation))
+ *   T = start + iterations * ((fixed + record * batch / min(cpus, batch)^a) * max(1, processes / cores)
+ *                             + (disk + disk_record * batch) * (1 + processes / saturation)
+ *                             + delay + delay_record * batch)
  *
- * The last factor is the stretch 1 / (1 - rho) of an M/M/1 disk whose load limits itself: in a closed
+ * The disk's factor is the stretch 1 / (1 - rho) of an M/M/1 disk whose load limits itself: in a closed
  * network of P cycling processes an arriving one finds about P rho' others, so the response grows by a
  * line and never explodes (Reiser and Lavenberg, J. ACM 27(2), 1980: the arrival theorem). The max() is
- * processor sharing: more processes than cores share them evenly. `fixed` and `record` may differ between
+ * processor sharing: more processes than cores share them evenly. `delay` is waiting elsewhere (for an
+ * accelerator, for the network): other processes do not stretch it. `start` is paid once, whatever the
+ * iterations, and is not stretched either: an interpreter that starts does use the cpu, but a download does
+ * not, and a table rarely tells them apart. `record`, `fixed`, `start` and the two delays may differ between
  * categories (networks): by a factor each, where the data shows it.
+ *
+ * Only a run among more processes than cores tells waiting from computing. Without enough of those, all that
+ * is not the disk's counts as computing, so that a neighbour is never thought to be harmless.
  *
  * calibrate.c fits by least squares on log time. predictors/models/queueing_models.c feeds it; the hybrid
  * (predictors/models/hybrid.c) learns what it gets wrong. */
@@ -36,8 +43,12 @@ enum calibrate_parameter {
 	CALIBRATE_DISK_RECORD, /* s per record more */
 	CALIBRATE_SATURATION,  /* processes at which the disk's response has doubled */
 	CALIBRATE_CORES,       /* INFINITY: never exceeded */
+	CALIBRATE_START,       /* s, once */
+	CALIBRATE_DELAY,       /* s per iteration that others do not stretch */
+	CALIBRATE_DELAY_RECORD, /* s per record more */
 	CALIBRATE_PARAMETERS,
 };
+#define CALIBRATE_PARAMETERS_V1 (CALIBRATE_CORES + 1) /* in model files of version 1 */
 extern const char *const calibrate_name[CALIBRATE_PARAMETERS]; /* "fixed_s", ... */
 
 enum calibrate_state {
@@ -48,6 +59,16 @@ enum calibrate_state {
 };
 extern const char *const calibrate_state_name[];
 
+/* What may differ between categories. */
+enum calibrate_factor {
+	CALIBRATE_OF_RECORD,
+	CALIBRATE_OF_FIXED,
+	CALIBRATE_OF_START,
+	CALIBRATE_OF_DELAY, /* of both delays */
+	CALIBRATE_FACTORS,
+};
+extern const char *const calibrate_factor_name[CALIBRATE_FACTORS]; /* "record", ... */
+#define CALIBRATE_FACTORS_V1 (CALIBRATE_OF_FIXED + 1) /* in model files of version 1 */
 #define CALIBRATE_MAX_LOG 50.0 /* of a category's factor, either way */
 
 struct calibrated {
@@ -55,9 +76,10 @@ struct calibrated {
 	double se[CALIBRATE_PARAMETERS];  /* standard error (delta method); NaN unless fitted */
 	uint8_t state[CALIBRATE_PARAMETERS]; /* enum calibrate_state */
 	size_t n_categories;
-	uint8_t category_record, category_fixed; /* 1: each category has its factor */
-	double record_log[CALIBRATE_MAX_CATEGORIES], record_log_se[CALIBRATE_MAX_CATEGORIES];
-	double fixed_log[CALIBRATE_MAX_CATEGORIES], fixed_log_se[CALIBRATE_MAX_CATEGORIES];
+	/* log of a category's factor, 0: none of its own; its standard error, NaN unless the data told it */
+	double factor_log[CALIBRATE_FACTORS][CALIBRATE_MAX_CATEGORIES];
+	double factor_se[CALIBRATE_FACTORS][CALIBRATE_MAX_CATEGORIES];
+	uint8_t share_within_cores; /* 1, in files of version 1: min(cpus, batch, cores)^a */
 	/* goodness of fit, on the rows used */
 	size_t n_rows, n_skipped, n_free; /* skipped: something not above 0 */
 	double r2, sd, mape;              /* R2 and residual sd in log time; MAPE as a fraction */
@@ -77,11 +99,16 @@ struct calibrate_params {
  * parameter (all costs stated, their common scale fitted). */
 int calibrate_fit(const struct calibrate_params *p, struct calibrated *out, struct err *err);
 
-/* Closed form, finite and > 0 for finite positive input; no allocation. */
-double calibrate_time_s(const struct calibrated *m, const struct calibrate_job *job);
+/* Where the time of a job goes. Closed form, finite and >= 0 for finite positive input, the sum > 0; no
+ * allocation. */
+struct calibrate_parts {
+	double start_s, cpu_s, disk_s, delay_s;
+};
+struct calibrate_parts calibrate_parts_of(const struct calibrated *m, const struct calibrate_job *job);
+double calibrate_time_s(const struct calibrated *m, const struct calibrate_job *job); /* their sum */
 
-/* "0.041 s per iteration fixed, 0.11 ms per record per cpu (shared by cpus^0.84), disk 7.4 ms, saturation at
- * 23 processes". Returns buf. */
+/* "0.5 s to start, 0.041 s per iteration fixed, 0.11 ms per record per cpu (shared by cpus^0.84), disk 7.4 ms,
+ * saturation at 23 processes, waiting elsewhere 2 ms per record". Returns buf. */
 char *calibrate_sentence(const struct calibrated *m, char *buf, size_t size);
 
 #endif

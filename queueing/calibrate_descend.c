@@ -1,22 +1,27 @@
 /* The calibrated model as a least-squares problem on log time: what a row costs at a point of the search, its
- * gradient, and one descent by GSL's Levenberg-Marquardt. calibrate.c chooses the starts and what is free. */
-#include <gsl/gsl_errno.h>
-#include <gsl/gsl_multifit_nlinear.h>
+ * gradient, and one descent by Levenberg and Marquardt (Marquardt, J. SIAM 11(2), 1963). The parameters are few
+ * and the descents are many, so each step sums up the normal equations in one pass over the points.
+ * calibrate_forms.c chooses the starts and what is free. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "queueing/calibrate_internal.h"
+
+#define MAX_STEP 3.0 /* of a coordinate: a factor of 20 of a cost */
+#define SMALL_GAIN 1e-8 /* of the sum of squares: two such steps end a descent */
+#define LEAST_PIVOT 1e-11 /* of a coordinate's own curvature: below, the others explain it */
 
 static double saturation_of(const struct problem *pr, double u)
 {
 	return exp(pr->log_low + (pr->log_high - pr->log_low) * calibrate_logistic(u));
 }
 
-static double log_cost(const struct solution *s, size_t i, double of_fixed)
+static double log_cost(const struct solution *s, size_t i)
 {
+	double fixed = calibrate_clamp(s->u[CALIBRATE_FIXED], -80.0, 80.0);
+
 	switch ((enum hold)s->hold[i]) {
-	case HOLD_TIED: return calibrate_clamp(s->u[CALIBRATE_FIXED], -80.0, 80.0) + log(of_fixed);
+	case HOLD_TIED: return fixed + log(i == CALIBRATE_RECORD ? RECORD_OF_FIXED : DISK_OF_FIXED);
 	case HOLD_ABSENT: return -INFINITY;
 	default: return calibrate_clamp(s->u[i], -80.0, 80.0);
 	}
@@ -24,128 +29,71 @@ static double log_cost(const struct solution *s, size_t i, double of_fixed)
 
 struct costs calibrate_costs(const struct problem *pr, const struct solution *s)
 {
-	struct costs c = {
-		.fixed = exp(log_cost(s, CALIBRATE_FIXED, 1.0)),
-		.record = exp(log_cost(s, CALIBRATE_RECORD, RECORD_OF_FIXED)),
-		.disk = exp(log_cost(s, CALIBRATE_DISK, DISK_OF_FIXED)),
-		.disk_record = exp(log_cost(s, CALIBRATE_DISK_RECORD, 1.0)),
-		.a = s->u[CALIBRATE_EXPONENT],
-		.saturation = s->u[CALIBRATE_SATURATION],
-	};
+	struct costs c = { .a = s->u[CALIBRATE_EXPONENT], .saturation = s->u[CALIBRATE_SATURATION] };
 
+	for (size_t i = 0; i < N_SHARED; i++)
+		if (calibrate_is_cost(i) && s->hold[i] != HOLD_ABSENT)
+			c.cost[i] = exp(log_cost(s, i));
 	if (s->hold[CALIBRATE_EXPONENT] == HOLD_FREE)
 		c.a = calibrate_logistic(c.a);
-	if (s->hold[CALIBRATE_SATURATION] == HOLD_FREE)
+	if (s->hold[CALIBRATE_SATURATION] == HOLD_FREE) {
+		double p = calibrate_logistic(c.saturation);
+
 		c.saturation = saturation_of(pr, c.saturation);
-	for (size_t i = N_SHARED; i < MAX_U; i++)
-		c.categories |= s->u[i] != 0.0;
+		c.saturation_slope = (pr->log_high - pr->log_low) * p * (1.0 - p);
+	}
+	for (size_t f = 0; f < CALIBRATE_FACTORS; f++)
+		for (size_t k = 0; k < pr->n_categories; k++) {
+			c.log_factor[f][k] = s->u[U_OF(f, k)];
+			c.factor[f][k] = exp(c.log_factor[f][k]);
+			c.has_factor[f] |= c.log_factor[f][k] != 0.0;
+		}
 	return c;
 }
 
-struct terms calibrate_terms(const struct costs *c, const struct solution *s, const struct row *r,
-			     size_t n_categories)
+struct terms calibrate_terms(const struct costs *c, const struct row *r, size_t n_categories)
 {
-	double log_fixed = 0.0, log_record = -c->a * r->log_share;
-	struct terms t = { .stretch = 1.0 + r->processes / c->saturation, .fixed = r->crowd * c->fixed };
+	double factor[CALIBRATE_FACTORS] = { 1.0, 1.0, 1.0, 1.0 };
+	struct terms t = { .stretch = 1.0 + r->processes / c->saturation };
 
-	for (size_t k = 0; c->categories && k < n_categories; k++) {
-		log_record += r->category[k] * s->u[U_RECORD_OF(k)];
-		log_fixed += r->category[k] * s->u[U_FIXED_OF(k)];
-	}
-	if (log_fixed != 0.0)
-		t.fixed *= exp(log_fixed);
-	t.record = r->crowd * c->record * r->batch * exp(log_record);
-	t.disk = t.stretch * c->disk;
-	t.disk_record = t.stretch * c->disk_record * r->batch;
-	t.total = t.fixed + t.record + t.disk + t.disk_record;
+	for (size_t f = 0; f < CALIBRATE_FACTORS; f++)
+		for (size_t k = 0; c->has_factor[f] && k < n_categories; k++)
+			if (r->category[k] == 1.0)
+				factor[f] *= c->factor[f][k];
+			else if (r->category[k] != 0.0)
+				factor[f] *= exp(r->category[k] * c->log_factor[f][k]);
+	t.part[CALIBRATE_FIXED] = r->crowd * c->cost[CALIBRATE_FIXED] * factor[CALIBRATE_OF_FIXED];
+	t.part[CALIBRATE_RECORD] = r->crowd * c->cost[CALIBRATE_RECORD] * r->batch *
+				   exp(-c->a * r->log_share) * factor[CALIBRATE_OF_RECORD];
+	t.part[CALIBRATE_DISK] = t.stretch * c->cost[CALIBRATE_DISK];
+	t.part[CALIBRATE_DISK_RECORD] = t.stretch * c->cost[CALIBRATE_DISK_RECORD] * r->batch;
+	t.part[CALIBRATE_START] = r->per_start * c->cost[CALIBRATE_START] * factor[CALIBRATE_OF_START];
+	t.part[CALIBRATE_DELAY] = c->cost[CALIBRATE_DELAY] * factor[CALIBRATE_OF_DELAY];
+	t.part[CALIBRATE_DELAY_RECORD] = c->cost[CALIBRATE_DELAY_RECORD] * r->batch *
+					 factor[CALIBRATE_OF_DELAY];
+	for (size_t i = 0; i < N_SHARED; i++)
+		t.total += t.part[i];
 	return t;
 }
 
-/* d log(total) / du for every coordinate; those that are not free are ignored by the caller. */
 void calibrate_gradient(const struct problem *pr, const struct costs *c, const struct solution *s,
-			const struct row *r, double *out)
+			const struct row *r, const struct terms *t, double *out)
 {
-	struct terms t = calibrate_terms(c, s, r, pr->n_categories);
-	double p = s->hold[CALIBRATE_SATURATION] == HOLD_FREE ? calibrate_logistic(s->u[CALIBRATE_SATURATION])
-							      : 0.0;
-
-	out[CALIBRATE_FIXED] = (t.fixed + (s->hold[CALIBRATE_RECORD] == HOLD_TIED ? t.record : 0.0) +
-				(s->hold[CALIBRATE_DISK] == HOLD_TIED ? t.disk : 0.0)) /
-			       t.total;
-	out[CALIBRATE_RECORD] = t.record / t.total;
-	out[CALIBRATE_EXPONENT] = -t.record * r->log_share * c->a * (1.0 - c->a) / t.total;
-	out[CALIBRATE_DISK] = t.disk / t.total;
-	out[CALIBRATE_DISK_RECORD] = t.disk_record / t.total;
-	out[CALIBRATE_SATURATION] = -(t.disk + t.disk_record) * (1.0 - 1.0 / t.stretch) *
-				    (pr->log_high - pr->log_low) * p * (1.0 - p) / t.total;
+	for (size_t i = 0; i < N_SHARED; i++)
+		out[i] = t->part[i] / t->total;
 	for (size_t k = 0; k < pr->n_categories; k++) {
-		out[U_RECORD_OF(k)] = r->category[k] * t.record / t.total;
-		out[U_FIXED_OF(k)] = r->category[k] * t.fixed / t.total;
+		out[U_OF(CALIBRATE_OF_RECORD, k)] = r->category[k] * out[CALIBRATE_RECORD];
+		out[U_OF(CALIBRATE_OF_FIXED, k)] = r->category[k] * out[CALIBRATE_FIXED];
+		out[U_OF(CALIBRATE_OF_START, k)] = r->category[k] * out[CALIBRATE_START];
+		out[U_OF(CALIBRATE_OF_DELAY, k)] = r->category[k] *
+						   (out[CALIBRATE_DELAY] + out[CALIBRATE_DELAY_RECORD]);
 	}
-}
-
-/* How far off the logarithm of a point is. */
-static double error_of(const struct problem *pr, const struct costs *c, const struct solution *s,
-		       const struct point *p)
-{
-	return log(calibrate_terms(c, s, &pr->row[p->row], pr->n_categories).total) - p->log_t;
-}
-
-/* ---- one descent ---- */
-
-struct gsl_view {
-	const struct problem *pr;
-	struct solution *s; /* scratch: its free coordinates are set from x */
-	size_t free[MAX_U];
-};
-
-static void put_free(struct gsl_view *v, const gsl_vector *x)
-{
-	for (size_t i = 0; i < x->size; i++)
-		v->s->u[v->free[i]] = gsl_vector_get(x, i);
-}
-
-static int residuals(const gsl_vector *x, void *ctx, gsl_vector *f)
-{
-	struct gsl_view *v = ctx;
-
-	struct costs c;
-
-	put_free(v, x);
-	c = calibrate_costs(v->pr, v->s);
-	for (size_t i = 0; i < v->pr->n_points; i++)
-		gsl_vector_set(f, i, v->pr->point[i].root * error_of(v->pr, &c, v->s, &v->pr->point[i]));
-	return GSL_SUCCESS;
-}
-
-static int jacobian(const gsl_vector *x, void *ctx, gsl_matrix *J)
-{
-	struct gsl_view *v = ctx;
-	struct costs c;
-	double g[MAX_U];
-
-	put_free(v, x);
-	c = calibrate_costs(v->pr, v->s);
-	for (size_t i = 0; i < v->pr->n_points; i++) {
-		const struct point *p = &v->pr->point[i];
-
-		calibrate_gradient(v->pr, &c, v->s, &v->pr->row[p->row], g);
-		for (size_t k = 0; k < x->size; k++)
-			gsl_matrix_set(J, i, k, p->root * g[v->free[k]]);
-	}
-	return GSL_SUCCESS;
-}
-
-static double rss_of(const struct problem *pr, const struct solution *s)
-{
-	struct costs c = calibrate_costs(pr, s);
-	double sum = pr->within;
-
-	for (size_t i = 0; i < pr->n_points; i++) {
-		double e = error_of(pr, &c, s, &pr->point[i]);
-		sum += pr->point[i].weight * e * e;
-	}
-	return sum;
+	out[CALIBRATE_EXPONENT] = -out[CALIBRATE_RECORD] * r->log_share * c->a * (1.0 - c->a);
+	out[CALIBRATE_SATURATION] = -(out[CALIBRATE_DISK] + out[CALIBRATE_DISK_RECORD]) *
+				    (1.0 - 1.0 / t->stretch) * c->saturation_slope;
+	for (size_t i = CALIBRATE_RECORD; i <= CALIBRATE_DISK; i++)
+		if (s->hold[i] == HOLD_TIED)
+			out[CALIBRATE_FIXED] += out[i];
 }
 
 /* Akaike's criterion with the correction for small samples; the spread is a parameter too. */
@@ -158,58 +106,167 @@ double calibrate_aicc(size_t n, size_t n_free, double rss)
 	return (double)n * log(fmax(rss / (double)n, 1e-24)) + 2.0 * k + 2.0 * k * (k + 1.0) / left;
 }
 
-/* Moves the free coordinates of `s` to the nearest minimum. */
+/* ---- one descent ---- */
+
+/* At a point of the search: the sum of squares, half its gradient and its curvature (lower triangle). */
+struct normal {
+	double rss, slope[MAX_U], curve[MAX_U][MAX_U];
+};
+
+size_t calibrate_free(const struct solution *s, size_t *out)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < MAX_U; i++)
+		if (s->hold[i] == HOLD_FREE)
+			out[n++] = i;
+	return n;
+}
+
+static void sum_up(const struct problem *pr, const struct solution *s, const size_t *free_at, size_t n_free,
+		   struct normal *out)
+{
+	struct costs c = calibrate_costs(pr, s);
+	double all[MAX_U], g[MAX_U];
+
+	out->rss = pr->within;
+	memset(out->slope, 0, n_free * sizeof *out->slope);
+	for (size_t a = 0; a < n_free; a++)
+		memset(out->curve[a], 0, (a + 1) * sizeof **out->curve);
+	for (size_t i = 0; i < pr->n_points; i++) {
+		const struct point *p = &pr->point[i];
+		const struct row *r = &pr->row[p->row];
+		struct terms t = calibrate_terms(&c, r, pr->n_categories);
+		double e = log(t.total) - p->log_t;
+
+		calibrate_gradient(pr, &c, s, r, &t, all);
+		out->rss += p->weight * e * e;
+		for (size_t a = 0; a < n_free; a++) {
+			double w = p->weight * (g[a] = all[free_at[a]]);
+
+			out->slope[a] += w * e;
+			for (size_t b = 0; b <= a; b++)
+				out->curve[a][b] += w * g[b];
+		}
+	}
+}
+
+/* The step of a damped Newton search, by Cholesky's decomposition. False: damp it more. */
+static bool step_of(const struct normal *q, size_t n, double damping, double *out)
+{
+	double l[MAX_U][MAX_U];
+
+	for (size_t a = 0; a < n; a++)
+		for (size_t b = 0; b <= a; b++) {
+			double v = q->curve[a][b];
+
+			if (a == b)
+				v += damping * (v + 1e-12);
+			for (size_t k = 0; k < b; k++)
+				v -= l[a][k] * l[b][k];
+			if (a == b && !(v > 0.0))
+				return false;
+			l[a][b] = a == b ? sqrt(v) : v / l[b][b];
+		}
+	for (size_t a = 0; a < n; a++) {
+		out[a] = -q->slope[a];
+		for (size_t k = 0; k < a; k++)
+			out[a] -= l[a][k] * out[k];
+		out[a] /= l[a][a];
+	}
+	for (size_t a = n; a-- > 0;) {
+		for (size_t k = a + 1; k < n; k++)
+			out[a] -= l[k][a] * out[k];
+		out[a] /= l[a][a];
+	}
+	return true;
+}
+
+/* The inverse of the curvature, by sweeping out the coordinates (Goodnight, The American Statistician 33(3),
+ * 1979), the best determined first. Those that the others explain have zeros. */
+static void invert(const struct normal *q, size_t n, double (*out)[MAX_U])
+{
+	double scale[MAX_U];
+	bool swept[MAX_U] = { 0 };
+
+	for (size_t a = 0; a < n; a++)
+		scale[a] = q->curve[a][a] > 0.0 ? 1.0 / sqrt(q->curve[a][a]) : 0.0;
+	for (size_t a = 0; a < n; a++)
+		for (size_t b = 0; b <= a; b++)
+			out[a][b] = out[b][a] = q->curve[a][b] * scale[a] * scale[b];
+	for (;;) {
+		size_t at = n;
+		double pivot;
+
+		for (size_t a = 0; a < n; a++)
+			if (!swept[a] && out[a][a] > LEAST_PIVOT && (at == n || out[a][a] > out[at][at]))
+				at = a;
+		if (at == n)
+			break;
+		swept[at] = true;
+		pivot = out[at][at];
+		for (size_t a = 0; a < n; a++)
+			for (size_t b = 0; b < n; b++)
+				if (a != at && b != at)
+					out[a][b] -= out[a][at] * out[at][b] / pivot;
+		for (size_t a = 0; a < n; a++) {
+			out[a][at] /= pivot;
+			out[at][a] = out[a][at];
+		}
+		out[at][at] = -1.0 / pivot;
+	}
+	for (size_t a = 0; a < n; a++)
+		for (size_t b = 0; b < n; b++)
+			out[a][b] = swept[a] && swept[b] ? -out[a][b] * scale[a] * scale[b] : 0.0;
+}
+
+void calibrate_covariance(const struct problem *pr, const struct solution *s, double (*out)[MAX_U])
+{
+	struct normal q;
+	size_t free_at[MAX_U], n = calibrate_free(s, free_at);
+
+	sum_up(pr, s, free_at, n, &q);
+	invert(&q, n, out);
+}
+
 int calibrate_descend(const struct problem *pr, struct solution *s, size_t max_iterations, struct err *err)
 {
-	gsl_multifit_nlinear_parameters how = gsl_multifit_nlinear_default_parameters();
-	struct gsl_view view = { .pr = pr, .s = s };
-	struct solution start = *s;
-	gsl_multifit_nlinear_fdf fdf = { .f = residuals, .df = jacobian, .n = pr->n_points, .params = &view };
-	gsl_multifit_nlinear_workspace *w;
-	gsl_vector *x;
-	gsl_matrix *covariance;
-	double before = rss_of(pr, s);
-	int why, rc = err_if_stopped(pr->p->stop, err);
+	struct normal here, there;
+	size_t free_at[MAX_U], n = calibrate_free(s, free_at), small = 0;
+	double damping = 1e-3, step[MAX_U], covariance[MAX_U][MAX_U];
+	int rc = err_if_stopped(pr->p->stop, err);
 
 	if (rc)
 		return rc;
-	s->n_free = 0;
-	for (size_t i = 0; i < MAX_U; i++)
-		if (s->hold[i] == HOLD_FREE)
-			view.free[s->n_free++] = i;
-	fdf.p = s->n_free;
-	x = gsl_vector_alloc(s->n_free);
-	covariance = gsl_matrix_alloc(s->n_free, s->n_free);
-	w = gsl_multifit_nlinear_alloc(gsl_multifit_nlinear_trust, &how, pr->n_points, s->n_free);
-	if (!x || !covariance || !w) {
-		gsl_vector_free(x);
-		gsl_matrix_free(covariance);
-		gsl_multifit_nlinear_free(w);
-		return err_fail(err, ERR_NOMEM, "out of memory to fit %zu rows", pr->n);
+	sum_up(pr, s, free_at, n, &here);
+	for (size_t i = 0; i < max_iterations && small < 2 && damping < 1e12; i++) {
+		struct solution try = *s;
+		double gain;
+
+		if (!step_of(&here, n, damping, step)) {
+			damping *= 10.0;
+			continue;
+		}
+		for (size_t a = 0; a < n; a++)
+			try.u[free_at[a]] += calibrate_clamp(step[a], -MAX_STEP, MAX_STEP);
+		sum_up(pr, &try, free_at, n, &there);
+		gain = here.rss - there.rss;
+		if (!(gain >= 0.0)) { /* also a NaN */
+			damping *= 5.0;
+			continue;
+		}
+		small = gain <= SMALL_GAIN * here.rss ? small + 1 : 0;
+		damping = fmax(damping / 5.0, 1e-12);
+		*s = try;
+		here = there;
 	}
-	for (size_t i = 0; i < s->n_free; i++)
-		gsl_vector_set(x, i, s->u[view.free[i]]);
-	if (gsl_multifit_nlinear_init(x, &fdf, w) == GSL_SUCCESS) {
-		/* Running out of iterations, or of progress, is no failure: the point reached is the best
-		 * there is. */
-		gsl_multifit_nlinear_driver(max_iterations, 1e-8, 1e-8, 0.0, NULL, NULL, &why, w);
-		put_free(&view, gsl_multifit_nlinear_position(w));
-		memset(s->variance, 0, sizeof s->variance);
-		if (gsl_multifit_nlinear_covar(gsl_multifit_nlinear_jac(w), 1e-10, covariance) == GSL_SUCCESS)
-			for (size_t i = 0; i < s->n_free; i++)
-				s->variance[view.free[i]] = gsl_matrix_get(covariance, i, i);
-	}
-	s->rss = rss_of(pr, s);
-	if (!(s->rss <= before)) { /* also a NaN */
-		size_t n_free = s->n_free;
-		*s = start;
-		s->n_free = n_free;
-		s->rss = before;
-	}
-	s->aicc = calibrate_aicc(pr->n, s->n_free, s->rss);
+	invert(&here, n, covariance);
+	memset(s->variance, 0, sizeof s->variance);
+	for (size_t a = 0; a < n; a++)
+		s->variance[free_at[a]] = covariance[a][a];
+	s->n_free = n;
+	s->rss = here.rss;
+	s->aicc = calibrate_aicc(pr->n, n, s->rss);
 	s->fitted = true;
-	gsl_vector_free(x);
-	gsl_matrix_free(covariance);
-	gsl_multifit_nlinear_free(w);
 	return 0;
 }

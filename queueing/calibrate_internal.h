@@ -1,5 +1,5 @@
-/* Shared by calibrate.c, which decides what is fitted, calibrate_rows.c, which prepares the rows, and
- * calibrate_descend.c, which fits. */
+/* Shared by calibrate.c, the model, calibrate_forms.c, which decides what is fitted, calibrate_rows.c, which
+ * prepares the rows, and calibrate_descend.c, which fits. */
 #ifndef QUEUEING_CALIBRATE_INTERNAL_H
 #define QUEUEING_CALIBRATE_INTERNAL_H
 
@@ -14,16 +14,20 @@
 #define DISK_OF_FIXED 0.2
 #define STATED_EXPONENT 0.8
 
-enum { N_SHARED = CALIBRATE_CORES, MAX_U = N_SHARED + 2 * CALIBRATE_MAX_CATEGORIES };
-#define U_RECORD_OF(k) (N_SHARED + (k))
-#define U_FIXED_OF(k) (N_SHARED + CALIBRATE_MAX_CATEGORIES + (k))
+/* Coordinates: the parameters (that of the cores is not used), then each category's factors. */
+enum {
+	N_SHARED = CALIBRATE_PARAMETERS,
+	MAX_U = N_SHARED + CALIBRATE_FACTORS * CALIBRATE_MAX_CATEGORIES,
+};
+#define U_OF(factor, k) (N_SHARED + (factor) * CALIBRATE_MAX_CATEGORIES + (k))
 
 /* How a coordinate gets its value. */
 enum hold { HOLD_FREE, HOLD_TIED /* to the fixed cost */, HOLD_CONSTANT, HOLD_ABSENT };
 
 struct row {
 	double log_t; /* of the time of one iteration */
-	double batch, log_share; /* log of min(cpus, batch, cores) */
+	double per_start; /* 1 / iterations */
+	double batch, log_share; /* log of min(cpus, batch) */
 	double processes, crowd; /* crowd = max(1, processes / cores) */
 	double category[CALIBRATE_MAX_CATEGORIES];
 	size_t from; /* its index in the caller's table */
@@ -33,7 +37,7 @@ struct row {
 struct point {
 	size_t row; /* the first of them */
 	double log_t; /* mean */
-	double weight, root; /* how many, and its square root */
+	double weight; /* how many */
 };
 
 struct problem {
@@ -45,13 +49,15 @@ struct problem {
 	double within; /* squares of log_t about the means of the points: no fit explains them */
 	double cores; /* INFINITY: none */
 	double log_low, log_high; /* of the saturation */
-	double median_t, median_batch, median_processes;
+	double median_t, median_batch, median_processes; /* t: of an iteration */
+	double least_time; /* of a run */
 	bool usable_category[CALIBRATE_MAX_CATEGORIES]; /* varies, and is no combination of earlier ones */
 };
 
 struct solution {
 	double u[MAX_U];
 	uint8_t hold[MAX_U];
+	unsigned form; /* calibrate_forms.c */
 	size_t n_free;
 	double rss, aicc;
 	double variance[MAX_U]; /* of the free ones; 0: could not be told */
@@ -60,14 +66,24 @@ struct solution {
 
 /* What all rows share, out of the coordinates once. */
 struct costs {
-	double fixed, record, disk, disk_record, a, saturation;
-	bool categories; /* some category has a factor */
+	double cost[N_SHARED]; /* of the parameters that are costs */
+	double a, saturation, saturation_slope; /* d log(saturation) / du */
+	double factor[CALIBRATE_FACTORS][CALIBRATE_MAX_CATEGORIES];
+	double log_factor[CALIBRATE_FACTORS][CALIBRATE_MAX_CATEGORIES];
+	bool has_factor[CALIBRATE_FACTORS]; /* some category has one */
 };
 
 /* The costs of one iteration, stretched by whatever shares the machine. */
 struct terms {
-	double fixed, record, disk, disk_record, total, stretch;
+	double part[N_SHARED]; /* by the cost it comes from; 0 for the others */
+	double total, stretch;
 };
+
+static inline bool calibrate_is_cost(size_t parameter)
+{
+	return parameter != CALIBRATE_EXPONENT && parameter != CALIBRATE_SATURATION &&
+	       parameter != CALIBRATE_CORES;
+}
 
 static inline double calibrate_clamp(double v, double low, double high)
 {
@@ -86,14 +102,27 @@ bool calibrate_usable(const struct calibrate_params *p, size_t i); /* can row i 
 int calibrate_prepare(struct problem *pr, size_t *out_skipped, struct err *err);
 void calibrate_set_cores(struct problem *pr, double cores);
 
+/* ---- which form ---- */
+
+/* cores: of the machine; 0: fitted where the data shows them. */
+int calibrate_search(struct problem *pr, double cores, struct solution *out, struct err *err);
+/* Standard error of a free coordinate; infinite where the covariance could not tell. */
+double calibrate_se(const struct problem *pr, const struct solution *s, size_t i);
+/* Were there enough runs among more processes than cores to tell waiting from computing? */
+bool calibrate_crowd_seen(const struct problem *pr);
+bool calibrate_records_vary(const struct problem *pr); /* from run to run? */
+
 /* ---- the fit ---- */
 
 struct costs calibrate_costs(const struct problem *pr, const struct solution *s);
-struct terms calibrate_terms(const struct costs *c, const struct solution *s, const struct row *r,
-                             size_t n_categories);
+struct terms calibrate_terms(const struct costs *c, const struct row *r, size_t n_categories);
 /* d log(total) / du for every coordinate; the caller ignores those that are not free. */
 void calibrate_gradient(const struct problem *pr, const struct costs *c, const struct solution *s,
-                        const struct row *r, double *out);
+                        const struct row *r, const struct terms *t, double *out);
+/* The free coordinates, ascending; returns how many. */
+size_t calibrate_free(const struct solution *s, size_t *out);
+/* Of the free coordinates, over the variance of a row; zeros where the data cannot tell. */
+void calibrate_covariance(const struct problem *pr, const struct solution *s, double (*out)[MAX_U]);
 /* Akaike's criterion with the correction for small samples; the spread is a parameter too. */
 double calibrate_aicc(size_t n, size_t n_free, double rss);
 /* Moves the free coordinates of `s` to the nearest minimum. */

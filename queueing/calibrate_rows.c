@@ -72,14 +72,14 @@ void calibrate_set_cores(struct problem *pr, double cores)
 	for (size_t i = 0; i < pr->n; i++) {
 		const struct calibrate_job *j = &pr->p->job[pr->row[i].from];
 
-		pr->row[i].log_share = log(fmin(fmin(j->cpus, j->batch), cores));
-		pr->row[i].crowd = fmax(1.0, j->processes / cores);
+		pr->row[i].log_share = log(fmin(j->cpus, j->batch));
+		pr->row[i].crowd = fmax(1.0, fmax(j->processes, j->cpus) / cores);
 	}
 }
 
 static bool same_setting(const struct problem *pr, const struct row *a, const struct row *b)
 {
-	return a->batch == b->batch && a->processes == b->processes &&
+	return a->batch == b->batch && a->processes == b->processes && a->per_start == b->per_start &&
 	       pr->p->job[a->from].cpus == pr->p->job[b->from].cpus &&
 	       !memcmp(a->category, b->category, pr->n_categories * sizeof *a->category);
 }
@@ -102,7 +102,7 @@ static int make_points(struct problem *pr, struct err *err)
 		p->weight += 1.0;
 		p->log_t += (pr->row[i].log_t - p->log_t) / p->weight;
 	}
-	if (pr->n_points <= N_SHARED + 2 * pr->n_categories) {
+	if (pr->n_points <= N_SHARED + CALIBRATE_FACTORS * pr->n_categories) {
 		pr->n_points = pr->n;
 		for (size_t i = 0; i < pr->n; i++)
 			pr->point[i] = (struct point){ .row = i, .log_t = pr->row[i].log_t, .weight = 1.0 };
@@ -115,8 +115,6 @@ static int make_points(struct problem *pr, struct err *err)
 		if (pr->n_points < pr->n)
 			pr->within += (pr->row[i].log_t - p->log_t) * (pr->row[i].log_t - p->log_t);
 	}
-	for (size_t i = 0; i < pr->n_points; i++)
-		pr->point[i].root = sqrt(pr->point[i].weight);
 	return 0;
 }
 
@@ -126,7 +124,7 @@ int calibrate_prepare(struct problem *pr, size_t *out_skipped, struct err *err)
 
 	const struct calibrate_params *p = pr->p;
 	size_t n_usable = 0, seen = 0, kept;
-	double *v, low = INFINITY, high = 0.0;
+	double *v, low = INFINITY, high = 0.0, least = INFINITY;
 
 	for (size_t i = 0; i < p->n; i++)
 		n_usable += calibrate_usable(p, i);
@@ -150,14 +148,17 @@ int calibrate_prepare(struct problem *pr, size_t *out_skipped, struct err *err)
 		r = &pr->row[pr->n++];
 		r->from = i;
 		r->log_t = log(p->time_s[i]) - log(j->iterations);
+		r->per_start = 1.0 / j->iterations;
 		r->batch = j->batch;
 		r->processes = j->processes;
 		memcpy(r->category, j->category, p->n_categories * sizeof *r->category);
+		least = fmin(least, p->time_s[i]);
 		low = fmin(low, j->processes);
 		high = fmax(high, j->processes);
 	}
+	pr->least_time = least;
 	pr->log_low = log(low / 8.0); /* saturation beyond these shows in no measurement between them */
-	pr->log_high = log(8.0 * high);
+	pr->log_high = log(3.0 * high);
 	for (size_t i = 0; i < pr->n; i++)
 		v[i] = pr->row[i].log_t;
 	pr->median_t = exp(calibrate_clamp(stats_median(v, pr->n), -300.0, 300.0));

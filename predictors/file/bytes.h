@@ -22,6 +22,7 @@ struct reader {
 	const unsigned char *bytes;
 	size_t len, at;
 	bool failed;
+	uint32_t version; /* of the file, where the format has changed since; 0: the newest */
 };
 uint8_t read_u8(struct reader *r);
 uint16_t read_u16(struct reader *r);

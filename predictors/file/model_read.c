@@ -14,11 +14,12 @@
 struct section {
 	const unsigned char *payload;
 	size_t len, offset; /* offset of the payload in the file */
+	uint32_t version; /* of the file */
 	bool present;
 };
 
-static int check_header(const char *name, const unsigned char *bytes, size_t len, uint32_t *out_sections,
-			struct err *err)
+static int check_header(const char *name, const unsigned char *bytes, size_t len, uint32_t *out_version,
+			uint32_t *out_sections, struct err *err)
 {
 	struct reader r = { .bytes = bytes, .len = len };
 	uint64_t crc;
@@ -45,9 +46,10 @@ static int check_header(const char *name, const unsigned char *bytes, size_t len
 		return err_fail(err, ERR_FORMAT,
 				"%s: the header's checksum at offset %d does not match: damaged", name,
 				HEADER_BYTES - 8);
-	if (version != MODEL_FORMAT_VERSION)
-		return err_fail(err, ERR_FORMAT, "%s: format version %" PRIu32 "; this program reads %d",
+	if (version < 1 || version > MODEL_FORMAT_VERSION)
+		return err_fail(err, ERR_FORMAT, "%s: format version %" PRIu32 "; this program reads 1 to %d",
 				name, version, MODEL_FORMAT_VERSION);
+	*out_version = version;
 	if (*out_sections > N_SECTIONS)
 		return err_fail(err, ERR_FORMAT, "%s: %" PRIu32 " sections announced, at most %d", name,
 				*out_sections, N_SECTIONS);
@@ -55,8 +57,8 @@ static int check_header(const char *name, const unsigned char *bytes, size_t len
 }
 
 /* Finds the sections and checks their checksums; nothing inside them is looked at. */
-static int find_sections(const char *name, const unsigned char *bytes, size_t len, uint32_t n,
-			 struct section *out, struct err *err)
+static int find_sections(const char *name, const unsigned char *bytes, size_t len, uint32_t version,
+			 uint32_t n, struct section *out, struct err *err)
 {
 	size_t at = HEADER_BYTES;
 
@@ -94,7 +96,7 @@ static int find_sections(const char *name, const unsigned char *bytes, size_t le
 		if (out[id].present || (i == 0) != (id == SECTION_META))
 			return err_fail(err, ERR_FORMAT, "%s: section %s at offset %zu is out of place", name,
 					tag, at);
-		out[id] = (struct section){ bytes + r.at, (size_t)size, r.at, true };
+		out[id] = (struct section){ bytes + r.at, (size_t)size, r.at, version, true };
 		at = r.at + (size_t)size;
 	}
 	if (at < len)
@@ -368,7 +370,9 @@ static int get_payloads(const char *name, const struct section *section, enum se
 			enum section_id bounds, struct model_target *out, struct err *err)
 {
 	const struct predictor_ops *ops = out->predictor.ops;
-	struct reader r = { .bytes = section[id].payload, .len = section[id].len };
+	struct reader r = { .bytes = section[id].payload,
+			    .len = section[id].len,
+			    .version = section[id].version };
 	bool log;
 	int rc;
 
@@ -388,7 +392,9 @@ static int get_payloads(const char *name, const struct section *section, enum se
 	rc = check_end(name, id, &section[id], &r, err);
 	if (rc || !section[bounds].present)
 		return rc;
-	r = (struct reader){ .bytes = section[bounds].payload, .len = section[bounds].len };
+	r = (struct reader){ .bytes = section[bounds].payload,
+			     .len = section[bounds].len,
+			     .version = section[bounds].version };
 	log = out->conformal.log; /* META knows; the section holds the scores alone */
 	rc = conformal_load(&r, &out->conformal, err);
 	out->conformal.log = log;
@@ -404,7 +410,7 @@ int model_decode(const char *name, const void *bytes, size_t len, struct model *
 	struct err unseen;
 	struct json *meta = NULL;
 	struct model *m = NULL;
-	uint32_t n_sections = 0;
+	uint32_t version = 0, n_sections = 0;
 	char meta_name[NAME_SHOWN + 16];
 	int rc;
 
@@ -414,9 +420,9 @@ int model_decode(const char *name, const void *bytes, size_t len, struct model *
 	if (len > MODEL_MAX_BYTES)
 		return err_fail(err, ERR_FORMAT, "%s: %zu bytes, a model has at most %zu", name, len,
 				MODEL_MAX_BYTES);
-	rc = check_header(name, bytes, len, &n_sections, err);
+	rc = check_header(name, bytes, len, &version, &n_sections, err);
 	if (!rc)
-		rc = find_sections(name, bytes, len, n_sections, section, err);
+		rc = find_sections(name, bytes, len, version, n_sections, section, err);
 	if (rc)
 		return rc;
 	snprintf(meta_name, sizeof meta_name, "%s: META", name);

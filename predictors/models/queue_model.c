@@ -229,18 +229,18 @@ double queue_model_time_s(const struct queue_model *m, const double *x)
 void queue_model_shares(const struct queue_model *m, const double *x, double *out_cpu_share,
 			double *out_disk_share)
 {
-	const double *v = m->c.value;
+	struct calibrate_parts p;
 	struct calibrate_job j;
-	double all_s, disk_s;
+	double all_s;
 
 	queue_map_job(&m->map, x, &j);
 	j.processes = j.cpus; /* alone */
-	all_s = calibrate_time_s(&m->c, &j);
-	disk_s = j.iterations * (v[CALIBRATE_DISK] + v[CALIBRATE_DISK_RECORD] * j.batch) *
-		 (1.0 + j.processes / v[CALIBRATE_SATURATION]);
+	p = calibrate_parts_of(&m->c, &j);
+	all_s = p.start_s + p.cpu_s + p.disk_s + p.delay_s;
 	/* false too where both are infinite or neither is a number */
-	*out_disk_share = disk_s / all_s >= 0.0 && disk_s / all_s <= 1.0 ? disk_s / all_s : 0.0;
-	*out_cpu_share = 1.0 - *out_disk_share;
+	*out_disk_share = p.disk_s / all_s >= 0.0 && p.disk_s / all_s <= 1.0 ? p.disk_s / all_s : 0.0;
+	*out_cpu_share = p.cpu_s / all_s >= 0.0 && p.cpu_s / all_s <= 1.0 ? p.cpu_s / all_s : 1.0;
+	*out_cpu_share = fmin(*out_cpu_share, 1.0 - *out_disk_share);
 }
 
 void queue_model_machine(const struct queue_model *m, double *out_cores, double *out_disk_saturation)
@@ -288,18 +288,18 @@ void queue_model_describe(const struct queue_model *m, const struct dataset *nam
 	}
 	for (size_t k = 0; k < c->n_categories; k++) {
 		const char *name = feature_name(names, m->map.category[k]);
-		const double value[2] = { c->record_log[k], c->fixed_log[k] };
-		const double se[2] = { c->record_log_se[k], c->fixed_log_se[k] };
 
-		for (int i = 0; i < 2; i++) {
-			if (isnan(se[i]))
+		for (int f = 0; f < CALIBRATE_FACTORS; f++) {
+			double factor = exp(c->factor_log[f][k]);
+
+			if (c->factor_log[f][k] == 0.0)
 				continue;
-			snprintf(text, sizeof text, "%s factor of %.128s", i ? "fixed" : "record",
+			snprintf(text, sizeof text, "%s factor of %.128s", calibrate_factor_name[f],
 				 name ? name : "a category");
 			json_open(w, '{');
 			json_kv_string(w, "name", text);
-			json_kv_number(w, "value", exp(value[i]));
-			json_kv_number(w, "se", exp(value[i]) * se[i]);
+			json_kv_number(w, "value", factor);
+			json_kv_number(w, "se", factor * c->factor_se[f][k]);
 			json_kv_string(w, "state", calibrate_state_name[CALIBRATE_FITTED]);
 			json_close(w, '}');
 		}
@@ -325,6 +325,16 @@ void queue_model_remark(const struct queue_model *m, char *out, size_t size)
 			used += (size_t)snprintf(out + used, size - used, "%s %s %.3g",
 						 used ? "," : "the table cannot tell, so it is stated:",
 						 calibrate_name[i], m->c.value[i]);
+	if (used >= size)
+		return;
+	if (m->c.state[CALIBRATE_DELAY] == CALIBRATE_STATED && isfinite(m->c.value[CALIBRATE_CORES]))
+		snprintf(out + used, size - used,
+			 "%stoo few runs had more processes than cores, so waiting elsewhere counts as cpu",
+			 used ? "; " : "");
+	else if (m->c.state[CALIBRATE_DELAY_RECORD] == CALIBRATE_STATED && m->c.value[CALIBRATE_START] > 0.0)
+		snprintf(out + used, size - used,
+			 "%sall runs had as many records, so waiting per record counts as start-up",
+			 used ? "; " : "");
 }
 
 void queue_model_save(const struct queue_model *m, struct writer *w)
@@ -337,12 +347,12 @@ void queue_model_save(const struct queue_model *m, struct writer *w)
 		write_f64(w, c->value[i]);
 		write_f64(w, c->se[i]);
 	}
-	for (size_t k = 0; k < c->n_categories; k++) {
-		write_f64(w, c->record_log[k]);
-		write_f64(w, c->record_log_se[k]);
-		write_f64(w, c->fixed_log[k]);
-		write_f64(w, c->fixed_log_se[k]);
-	}
+	write_u8(w, c->share_within_cores);
+	for (size_t k = 0; k < c->n_categories; k++)
+		for (size_t f = 0; f < CALIBRATE_FACTORS; f++) {
+			write_f64(w, c->factor_log[f][k]);
+			write_f64(w, c->factor_se[f][k]);
+		}
 	write_u64(w, c->n_rows);
 	write_u64(w, c->n_skipped);
 	write_u32(w, (uint32_t)c->n_free);
@@ -355,12 +365,18 @@ int queue_model_load(struct reader *r, size_t n_features, struct queue_model *ou
 {
 	struct queue_model m = { 0 };
 	struct calibrated *c = &m.c;
-	bool good = true;
+	bool good = true, v1 = r->version == 1;
+	size_t n_parameters = v1 ? CALIBRATE_PARAMETERS_V1 : CALIBRATE_PARAMETERS;
+	size_t n_factors = v1 ? CALIBRATE_FACTORS_V1 : CALIBRATE_FACTORS;
 	int rc = queue_map_load(r, n_features, &m.map, err);
 
 	if (rc)
 		return rc;
-	for (size_t i = 0; i < CALIBRATE_PARAMETERS; i++) {
+	for (size_t i = n_parameters; i < CALIBRATE_PARAMETERS; i++) {
+		c->state[i] = CALIBRATE_ABSENT;
+		c->se[i] = NAN;
+	}
+	for (size_t i = 0; i < n_parameters; i++) {
 		c->state[i] = read_u8(r);
 		c->value[i] = read_f64(r);
 		c->se[i] = read_f64(r);
@@ -370,16 +386,14 @@ int queue_model_load(struct reader *r, size_t n_features, struct queue_model *ou
 	good &= c->value[CALIBRATE_EXPONENT] <= 1.0 && c->value[CALIBRATE_SATURATION] > 0.0 &&
 		c->value[CALIBRATE_CORES] > 0.0;
 	c->n_categories = m.map.n_categories;
-	for (size_t k = 0; k < c->n_categories; k++) {
-		c->record_log[k] = read_f64(r);
-		c->record_log_se[k] = read_f64(r);
-		c->fixed_log[k] = read_f64(r);
-		c->fixed_log_se[k] = read_f64(r);
-		good &= fabs(c->record_log[k]) <= CALIBRATE_MAX_LOG &&
-			fabs(c->fixed_log[k]) <= CALIBRATE_MAX_LOG;
-		c->category_record |= !isnan(c->record_log_se[k]);
-		c->category_fixed |= !isnan(c->fixed_log_se[k]);
-	}
+	c->share_within_cores = v1 ? 1 : read_u8(r);
+	good &= c->share_within_cores <= 1;
+	for (size_t k = 0; k < c->n_categories; k++)
+		for (size_t f = 0; f < n_factors; f++) {
+			c->factor_log[f][k] = read_f64(r);
+			c->factor_se[f][k] = read_f64(r);
+			good &= fabs(c->factor_log[f][k]) <= CALIBRATE_MAX_LOG;
+		}
 	c->n_rows = (size_t)read_u64(r);
 	c->n_skipped = (size_t)read_u64(r);
 	c->n_free = read_u32(r);

@@ -15,8 +15,7 @@
 static const struct calibrated truth = {
 	.value = { 0.031, 2.37e-4, 0.83, 0.0213, 1.71e-4, 17.3, INFINITY },
 	.n_categories = 1,
-	.record_log = { -1.13 },
-	.fixed_log = { 0.19 },
+	.factor_log = { [CALIBRATE_OF_RECORD] = { -1.13 }, [CALIBRATE_OF_FIXED] = { 0.19 } },
 };
 
 static double parameter(const struct calibrated *m, enum calibrate_parameter p)
@@ -58,6 +57,146 @@ static struct calibrated fit(const struct calibrate_job *job, const double *time
 	return m;
 }
 
+/* Runs of 1 to 8 epochs, by one or two processes each, among 1 to 8 on two cores: a computing network, and one
+ * that waits (category 1). */
+static size_t two_cores(const struct calibrated *m, size_t most, double noise, uint64_t seed,
+			struct calibrate_job *job, double *time_s)
+{
+	static const double batch[] = { 16, 32, 64, 128, 256 };
+	struct rng rng = rng_stream(seed, 12);
+
+	for (size_t n = 0; n < most; n++) {
+		job[n] = (struct calibrate_job){ .batch = batch[rng_below(&rng, 5)],
+						 .cpus = 1 + rng_below(&rng, 2),
+						 .category = { rng_below(&rng, 2) } };
+		job[n].processes = job[n].cpus * (1 + rng_below(&rng, 4));
+		job[n].iterations = 6000.0 / job[n].batch * (1 << rng_below(&rng, 4));
+		time_s[n] = calibrate_time_s(m, &job[n]) * exp(noise * rng_normal(&rng));
+	}
+	return most;
+}
+
+static double worst_error(const struct calibrated *m, const struct calibrated *of)
+{
+	static struct calibrate_job job[ROWS];
+	static double time_s[ROWS];
+	size_t n = two_cores(of, ROWS, 0.0, 99, job, time_s);
+	double worst = 0.0;
+
+	for (size_t i = 0; i < n; i++)
+		worst = fmax(worst, fabs(log(calibrate_time_s(m, &job[i]) / time_s[i])));
+	return worst;
+}
+
+TEST(test_a_start_up_is_found_whatever_its_length)
+{
+	static const double start_s[] = { 0.5, 3, 10 };
+	static struct calibrate_job job[ROWS];
+	static double time_s[ROWS];
+
+	for (size_t k = 0; k < 3; k++) {
+		struct calibrated of = { .value = { 2e-4, 5e-5, 0.9, 0, 0, 9, 2 }, .n_categories = 1 }, m;
+
+		of.value[CALIBRATE_START] = start_s[k];
+		m = fit(job, time_s, two_cores(&of, 80, 0.03, 1 + k, job, time_s), 1, 2);
+		printf("%g s: %g +- %g\n", start_s[k], m.value[CALIBRATE_START], m.se[CALIBRATE_START]);
+		assert_int_equal(m.state[CALIBRATE_START], CALIBRATE_FITTED);
+		assert_true(fabs(m.value[CALIBRATE_START] - start_s[k]) < 3.0 * m.se[CALIBRATE_START]);
+		assert_true(m.value[CALIBRATE_DELAY] == 0.0 && m.value[CALIBRATE_DELAY_RECORD] == 0.0);
+		assert_true(m.sd < 0.04 && worst_error(&m, &of) < 0.06);
+	}
+}
+
+TEST(test_each_category_has_its_own_start_up_where_it_shows)
+{
+	static struct calibrate_job job[ROWS];
+	static double time_s[ROWS];
+	struct calibrated of = { .value = { 2e-4, 5e-5, 0.9, 0, 0, 9, 2 }, .n_categories = 1 }, m;
+
+	of.value[CALIBRATE_START] = 0.5;
+	of.factor_log[CALIBRATE_OF_START][0] = log(12.0);
+	m = fit(job, time_s, two_cores(&of, 160, 0.03, 5, job, time_s), 1, 2);
+	assert_true(fabs(m.factor_log[CALIBRATE_OF_START][0] - log(12.0)) <
+		    3.0 * m.factor_se[CALIBRATE_OF_START][0]);
+	assert_true(worst_error(&m, &of) < 0.06);
+}
+
+TEST(test_waiting_is_told_from_computing_by_a_crowd)
+{
+	static struct calibrate_job job[ROWS], alone = { .iterations = 100, .batch = 64, .cpus = 2 }, among;
+	static double time_s[ROWS];
+	struct calibrated of = { .value = { 5e-5, 5e-6, 0.9, 0, 0, 9, 2 }, .n_categories = 1 }, m;
+	size_t n, quiet = 0;
+
+	of.value[CALIBRATE_START] = 0.5;
+	of.value[CALIBRATE_DELAY] = 4e-3;
+	of.value[CALIBRATE_DELAY_RECORD] = 1e-4;
+	n = two_cores(&of, 90, 0.03, 7, job, time_s);
+	m = fit(job, time_s, n, 1, 2);
+	assert_int_equal(m.state[CALIBRATE_DELAY], CALIBRATE_FITTED);
+	assert_int_equal(m.state[CALIBRATE_DELAY_RECORD], CALIBRATE_FITTED);
+	assert_true(fabs(m.value[CALIBRATE_DELAY] / 4e-3 - 1.0) < 0.2);
+	assert_true(fabs(m.value[CALIBRATE_DELAY_RECORD] / 1e-4 - 1.0) < 0.2);
+	assert_true(worst_error(&m, &of) < 0.06);
+	among = alone;
+	alone.processes = 2;
+	among.processes = 8;
+	assert_true(calibrate_time_s(&m, &among) < 1.2 * calibrate_time_s(&m, &alone));
+	/* Without a crowd nothing can tell, and a neighbour is not thought to be harmless. */
+	for (size_t i = 0; i < n; i++)
+		if (job[i].processes <= 2) {
+			job[quiet] = job[i];
+			time_s[quiet++] = time_s[i];
+		}
+	m = fit(job, time_s, quiet, 1, 2);
+	assert_int_equal(m.state[CALIBRATE_DELAY], CALIBRATE_STATED);
+	assert_true(m.value[CALIBRATE_DELAY] == 0.0 && m.value[CALIBRATE_DELAY_RECORD] == 0.0);
+	assert_true(calibrate_time_s(&m, &among) > 2.0 * calibrate_time_s(&m, &alone));
+}
+
+TEST(test_one_network_waits_while_the_other_computes)
+{
+	for (int waits = 0; waits < 2; waits++) { /* the first category, or the second */
+		static struct calibrate_job job[ROWS];
+		static double time_s[ROWS];
+		struct calibrate_job a = { .iterations = 1e3, .batch = 64, .cpus = 2, .processes = 2 }, b = a;
+		struct calibrated of = { .value = { 1e-3, 5e-5, 0.9, 0, 0, 9, 2 }, .n_categories = 1 }, m;
+		double sign = waits ? 1.0 : -1.0;
+
+		of.value[CALIBRATE_START] = 0.5;
+		of.value[CALIBRATE_DELAY] = waits ? 4e-3 * exp(-9.0) : 4e-3;
+		of.value[CALIBRATE_DELAY_RECORD] = of.value[CALIBRATE_DELAY] / 40.0;
+		of.factor_log[CALIBRATE_OF_DELAY][0] = sign * 9.0;
+		of.value[CALIBRATE_FIXED] *= waits ? 1.0 : exp(-9.0);
+		of.value[CALIBRATE_RECORD] *= waits ? 1.0 : exp(-9.0);
+		of.factor_log[CALIBRATE_OF_RECORD][0] = of.factor_log[CALIBRATE_OF_FIXED][0] = -sign * 9.0;
+		m = fit(job, time_s, two_cores(&of, 120, 0.03, 8, job, time_s), 1, 2);
+		assert_true(m.sd < 0.04 && worst_error(&m, &of) < 0.08);
+		a.category[0] = waits;
+		b.category[0] = !waits;
+		assert_true(calibrate_parts_of(&m, &a).cpu_s < 0.02 * calibrate_parts_of(&m, &a).delay_s);
+		assert_true(calibrate_parts_of(&m, &b).delay_s < 0.02 * calibrate_parts_of(&m, &b).cpu_s);
+	}
+}
+
+TEST(test_a_table_without_either_shows_neither)
+{
+	static struct calibrate_job job[ROWS];
+	static double time_s[ROWS];
+	struct calibrated of = { .value = { 2e-4, 5e-5, 0.9, 0, 0, 9, 2 }, .n_categories = 1 };
+	int starts = 0, delays = 0;
+
+	for (uint64_t seed = 1; seed <= 30; seed++) {
+		struct calibrated m = fit(job, time_s, two_cores(&of, 96, 0.05, seed, job, time_s), 1, 2);
+
+		starts += m.value[CALIBRATE_START] > 0.0;
+		delays += m.value[CALIBRATE_DELAY] > 0.0 || m.value[CALIBRATE_DELAY_RECORD] > 0.0;
+		assert_true(worst_error(&m, &of) < 0.2);
+	}
+	printf("of 30 tables without, %d show a start-up and %d a delay\n", starts, delays);
+	assert_true(starts <= 3 && delays <= 3);
+}
+
 TEST(test_category_without_a_cost_keeps_a_finite_factor)
 {
 	static struct calibrate_job job[ROWS];
@@ -65,13 +204,13 @@ TEST(test_category_without_a_cost_keeps_a_finite_factor)
 	struct calibrated without = truth, m;
 	size_t n;
 
-	without.record_log[0] =
+	without.factor_log[CALIBRATE_OF_RECORD][0] =
 		-700.0; /* one network costs nothing per record: its factor has no best value */
 	for (uint64_t seed = 1; seed <= 5; seed++) {
 		n = world(&without, 2, 0.05, seed, job, time_s);
 		m = fit(job, time_s, n, 1, 0);
-		assert_true(fabs(m.record_log[0]) <= CALIBRATE_MAX_LOG &&
-			    fabs(m.fixed_log[0]) <= CALIBRATE_MAX_LOG);
+		assert_true(fabs(m.factor_log[CALIBRATE_OF_RECORD][0]) <= CALIBRATE_MAX_LOG &&
+			    fabs(m.factor_log[CALIBRATE_OF_FIXED][0]) <= CALIBRATE_MAX_LOG);
 		for (size_t i = 0; i < n; i++)
 			assert_true(calibrate_time_s(&m, &job[i]) > 0.0);
 	}
@@ -85,9 +224,25 @@ TEST(test_time_is_the_sum_worked_by_hand)
 	/* 16 processes on 8 cores: the CPU's part takes twice as long; 100 records by 4^0.5 = 2 */
 	assert_true(fabs(calibrate_time_s(&m, &j) -
 			 237 * ((0.03 + 2e-4 * 100 / 2) * 2 + (0.007 + 1e-3) * (1 + 16.0 / 23))) < 1e-9);
-	j.cpus = 64; /* no more than the cores count */
-	assert_true(fabs(calibrate_time_s(&m, &j) - 237 * ((0.03 + 2e-4 * 100 / sqrt(8)) * 2 +
-							   (0.007 + 1e-3) * (1 + 16.0 / 23))) < 1e-9);
+	/* a start-up and delays are not stretched */
+	m.value[CALIBRATE_START] = 11;
+	m.value[CALIBRATE_DELAY] = 0.003;
+	m.value[CALIBRATE_DELAY_RECORD] = 4e-5;
+	assert_true(fabs(calibrate_time_s(&m, &j) -
+			 (11 + 237 * ((0.03 + 2e-4 * 100 / 2) * 2 + (0.007 + 1e-3) * (1 + 16.0 / 23) + 0.003 +
+				      4e-5 * 100))) < 1e-9);
+}
+
+TEST(test_more_processes_than_cores_share_them_once)
+{
+	/* 16 processes on 8 cores: each has half a core, and the job is as fast as with 8 */
+	struct calibrated m = { .value = { 0, 2e-4, 1, 0, 0, 23, 8 } };
+	struct calibrate_job eight = { .iterations = 1, .batch = 100, .cpus = 8, .processes = 8 };
+	struct calibrate_job sixteen = { .iterations = 1, .batch = 100, .cpus = 16, .processes = 16 };
+
+	assert_true(fabs(calibrate_time_s(&m, &eight) - calibrate_time_s(&m, &sixteen)) < 1e-12);
+	m.share_within_cores = 1; /* as models of version 1 had it: at most 8 share, and wait for 16 */
+	assert_true(fabs(2.0 * calibrate_time_s(&m, &eight) - calibrate_time_s(&m, &sixteen)) < 1e-12);
 }
 
 TEST(test_parameters_of_noisy_times_are_found_within_their_errors)
@@ -106,9 +261,10 @@ TEST(test_parameters_of_noisy_times_are_found_within_their_errors)
 		assert_true(fabs(m.value[p] - truth.value[p]) < 3.0 * m.se[p]);
 		assert_true(m.se[p] > 0.0 && m.se[p] < 0.6 * m.value[p]);
 	}
-	assert_true(m.category_record && m.category_fixed);
-	assert_true(fabs(m.record_log[0] - truth.record_log[0]) < 3.0 * m.record_log_se[0]);
-	assert_true(fabs(m.fixed_log[0] - truth.fixed_log[0]) < 3.0 * m.fixed_log_se[0]);
+	assert_true(fabs(m.factor_log[CALIBRATE_OF_RECORD][0] - truth.factor_log[CALIBRATE_OF_RECORD][0]) <
+		    3.0 * m.factor_se[CALIBRATE_OF_RECORD][0]);
+	assert_true(fabs(m.factor_log[CALIBRATE_OF_FIXED][0] - truth.factor_log[CALIBRATE_OF_FIXED][0]) <
+		    3.0 * m.factor_se[CALIBRATE_OF_FIXED][0]);
 	assert_int_equal(m.state[CALIBRATE_CORES], CALIBRATE_ABSENT);
 	assert_true(m.sd > 0.017 && m.sd < 0.023 && m.r2 > 0.99 && m.mape < 0.02);
 	assert_int_equal(m.n_rows, n);
@@ -153,11 +309,12 @@ TEST(test_categories_that_do_not_differ_share_their_costs)
 	struct calibrated alike = truth, m;
 	size_t n;
 
-	alike.record_log[0] = alike.fixed_log[0] = 0.0;
+	alike.factor_log[CALIBRATE_OF_RECORD][0] = alike.factor_log[CALIBRATE_OF_FIXED][0] = 0.0;
 	n = world(&alike, 3, 0.02, 8, job, time_s);
 	m = fit(job, time_s, n, 1, 0);
 	assert_int_equal(m.n_free, 6);
-	assert_true(!m.category_record && !m.category_fixed && m.record_log[0] == 0.0);
+	assert_true(m.factor_log[CALIBRATE_OF_FIXED][0] == 0.0 &&
+		    m.factor_log[CALIBRATE_OF_RECORD][0] == 0.0);
 }
 
 TEST(test_redundant_and_constant_categories_do_no_harm)
@@ -173,7 +330,9 @@ TEST(test_redundant_and_constant_categories_do_no_harm)
 	}
 	m = fit(job, time_s, n, 3, 0);
 	assert_true(m.sd < 0.023);
-	assert_true(m.record_log[1] == 0.0 && m.record_log[2] == 0.0 && isnan(m.record_log_se[1]));
+	assert_true(m.factor_log[CALIBRATE_OF_RECORD][1] == 0.0 &&
+		    m.factor_log[CALIBRATE_OF_RECORD][2] == 0.0 &&
+		    isnan(m.factor_se[CALIBRATE_OF_RECORD][1]));
 }
 
 TEST(test_what_never_varied_is_stated_and_named)
@@ -267,7 +426,7 @@ TEST(test_same_rows_same_model)
 
 	assert_memory_equal(a.value, b.value, sizeof a.value);
 	assert_memory_equal(a.se, b.se, sizeof a.se);
-	assert_memory_equal(a.record_log, b.record_log, sizeof a.record_log);
+	assert_memory_equal(a.factor_log, b.factor_log, sizeof a.factor_log);
 }
 
 TEST(test_leverages_add_up_to_the_parameters)
@@ -300,6 +459,10 @@ TEST(test_sentence_says_what_a_person_wants_to_know)
 	m.value[CALIBRATE_CORES] = 48;
 	assert_non_null(
 		strstr(calibrate_sentence(&m, text, sizeof text), "shared evenly beyond 48 processes"));
+	m.value[CALIBRATE_START] = 0.5;
+	m.value[CALIBRATE_DELAY_RECORD] = 3.1e-3;
+	assert_non_null(strstr(calibrate_sentence(&m, text, sizeof text), "0.5 s to start, 0.041 s per"));
+	assert_non_null(strstr(text, ", waiting elsewhere 3.1 ms per record,"));
 	m.value[CALIBRATE_DISK] = 0;
 	assert_null(strstr(calibrate_sentence(&m, text, sizeof text), "saturation"));
 	assert_int_equal(strlen(calibrate_sentence(&m, tiny, sizeof tiny)), sizeof tiny - 1);
