@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 
 static void spin(void)
 {
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* a claim that fails leaves nothing behind */
 	for (;;)
 		__asm__ volatile("");
 }
@@ -29,6 +31,7 @@ static pid_t start(int spinning)
 	if (pid)
 		return pid;
 	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (int i = 0; i < spinning; i++) {
 		if (fork() == 0)
 			spin();
