@@ -28,6 +28,7 @@ static void submission_to_row(const struct request *r, const struct submission *
 	row->confidence = f->confidence;
 	row->max_memory_mb = f->max_memory_mb;
 	row->best_effort = f->best_effort;
+	row->chance = f->chance > 0.0 && !isnan(f->slo_s) ? f->chance : NAN;
 	row->submitted_ns = f->now_ns;
 	row->tenant = tenants_name(&r->d->tenants, f->tenant);
 	row->priority = f->priority;
@@ -308,7 +309,7 @@ static int take_to_learn(struct daemon *d, struct job *job, int64_t now_ns, enum
 		return 0;
 	binding_request(job, &as_asked);
 	q = as_asked;
-	q.slo_s = NAN;
+	q.slo_s = q.chance = NAN;
 	q.batch = &batch;
 	q.n_batches = 1;
 	if (q.n_epochs) {
@@ -319,7 +320,7 @@ static int take_to_learn(struct daemon *d, struct job *job, int64_t now_ns, enum
 	if (rc || verdict == SCHED_REJECTED || !narrow(job, batch, epochs))
 		return rc ? rc : sched_what_if(d->sched, now_ns, &as_asked, &d->decision, out_verdict, err);
 	binding_request(job, &q);
-	q.slo_s = NAN;
+	q.slo_s = q.chance = NAN;
 	rc = sched_submit(d->sched, now_ns, &q, &d->decision, out_verdict, err);
 	if (!rc && *out_verdict != SCHED_REJECTED) {
 		job_set_reason(job, why);
