@@ -169,6 +169,7 @@ const struct key config_keys[] = {
 	{ "policy", KEY_TEXT, AT(policy), .read = read_policy },
 	{ "model", KEY_PATH, AT(model) },
 	{ "confidence", KEY_NUMBER, AT(confidence), 0.001, 0.9999, 0.9 },
+	{ "chance", KEY_NUMBER, AT(chance), 0.0, 0.9999, 0.0 },
 	{ "seed", KEY_UINT64, AT(seed), 0, FIELDS_MAX_WHOLE, 1 },
 	{ "cores", KEY_NUMBER, AT(cores), 0.01, MAX_CORES, NAN },
 	{ "slots", KEY_UINT32, AT(slots), 1, MAX_CORES, 0 },
@@ -190,7 +191,8 @@ const struct key config_keys[] = {
 	{ "admins", KEY_PART, .part = admin_keys },
 	{ "notify", KEY_OTHER, .read = notify_read, .write = notify_write },
 	{ "on_late", KEY_CHOICE, AT(on_late), .choice = on_late_name, .initial = ON_LATE_NOTIFY },
-	{ "tenants", KEY_OTHER, .read = tenants_read, .write = tenants_write }, /* they inherit on_late */
+	{ "tenants", KEY_OTHER, .read = tenants_read,
+	  .write = tenants_write }, /* they inherit on_late and chance */
 	{ "default_tenant", KEY_OTHER, .read = default_tenant_read, .write = default_tenant_write },
 	{ "fair_window_s", KEY_NUMBER, AT(fair_window_s), 1.0, MAX_SECONDS, 3600.0 },
 	{ "outside_load", KEY_BOOL, AT(outside_load), .initial = true },

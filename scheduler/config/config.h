@@ -40,6 +40,7 @@ struct config_tenant {
 	size_t max_queued;       /* 0: no limit */
 	uint32_t max_cpus;       /* of its running jobs together; 0: no limit */
 	enum config_on_late on_late; /* of its jobs */
+	double chance;           /* of its jobs that do not say one; 0: none */
 };
 
 struct config_learning {
@@ -68,6 +69,8 @@ struct config {
 	char *policy;            /* "postrider", "fixed:128", ...: see core/policy.h */
 	char *model;             /* model file; NULL only for policies that need none */
 	double confidence;       /* of jobs that do not say one. There is no default objective on purpose. */
+	double chance;           /* jobs that do not say one are taken without a promise if they have this
+	                            chance; 0: they are rejected */
 	uint64_t seed;           /* of `naive` and of the {seed} placeholder */
 
 	double cores;            /* of the machine; default: those the daemon may run on */

@@ -1,4 +1,5 @@
 /* Who is who: admins, and the tenants whose jobs share the machine. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,7 @@ const struct key tenant_keys[] = {
 	{ "max_queued", KEY_SIZE, AT(max_queued), 0, CONFIG_MAX_COUNT, 0 },
 	{ "max_cpus", KEY_UINT32, AT(max_cpus), 0, 1000000, 0 },
 	{ "on_late", KEY_CHOICE, AT(on_late), .choice = on_late_name },
+	{ "chance", KEY_NUMBER, AT(chance), 0.0, 0.9999, .initial = NAN },
 	{ 0 },
 };
 #undef AT
@@ -59,6 +61,7 @@ static void read_tenant(struct fields *all, const char *name, void *one, void *o
 	}
 	keys_default(tenant_keys, t);
 	t->on_late = c->on_late;
+	t->chance = c->chance;
 	keys_read(&f, tenant_keys, t);
 	fields_close(&f, all);
 }

@@ -222,9 +222,7 @@ static void predict_at_present(struct decide_rows *r, struct decision *d)
 
 /* ---- judging and choosing ---- */
 
-/* Half the distance between the quartiles of the accuracy model's residuals: for errors that are alike
- * in both directions their median size. Accuracies nearer than that are not told apart. */
-static double accuracy_noise(const struct model *m)
+double decide_accuracy_noise(const struct model *m)
 {
 	const struct conformal *c = m ? &m->accuracy.conformal : NULL;
 
@@ -273,7 +271,7 @@ static bool beats(const struct candidate *a, const struct candidate *b)
 
 int decide_best(const struct decide_params *p, const struct decision *d)
 {
-	double noise = accuracy_noise(p->model);
+	double noise = decide_accuracy_noise(p->model);
 	int best = -1;
 
 	/* The most accurate first, then the fastest among those that tie with it: pairwise ties alone would
@@ -351,7 +349,8 @@ static void conclude(const struct decide_params *p, const struct decide_rows *ro
 	struct rng rng = by ? p->scene->rng : (struct rng){ 0 };
 	int offer;
 
-	d->chosen = own_rule ? by->policy->choose(by, d, accuracy_noise(p->model), &rng) : decide_best(p, d);
+	d->chosen = own_rule ? by->policy->choose(by, d, decide_accuracy_noise(p->model), &rng)
+			     : decide_best(p, d);
 	for (size_t i = 0; i < d->n_candidates; i++) {
 		struct candidate *c = &d->candidate[i];
 		double needed_s = decide_needed_s(p, c);

@@ -54,6 +54,8 @@ struct candidate {
 	                                 may be approximate */
 	uint64_t breaks;              /* the first job whose promise it would break, or that is due and would
 	                                 start later; 0: none */
+	uint64_t behind;              /* the job whose end it waits for, because starting before would break
+	                                 its promise; 0: none */
 	bool extrapolated, feasible;
 	unsigned reasons;             /* enum decide_reason, or-ed */
 };
@@ -136,6 +138,10 @@ struct decide_params {
 };
 
 int decide(const struct decide_params *p, struct decision *out, struct err *err);
+
+/* Accuracies nearer than this are not told apart: half the distance between the quartiles of the accuracy
+ * model's residuals, which for errors alike in both directions is their median size. */
+double decide_accuracy_noise(const struct model *m);
 
 #define DECIDE_NO_CHANCE 0.02 /* a chance below this is as good as none */
 #define REASONS_NO_ROOM (REASON_MEMORY | REASON_TOO_WIDE)

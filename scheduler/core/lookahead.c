@@ -188,6 +188,7 @@ static void approximate(struct look *l)
 		c->work_s = decide_work_s(s, c, c->time_s, load[i].processes);
 		c->wait_upper_s = l->wait_s > 0.0 ? l->wait_s * ratio_of(c) : 0.0;
 		c->delays_s = NAN;
+		c->behind = s->after ? s->neighbour[s->after - 1].id : 0;
 	}
 }
 

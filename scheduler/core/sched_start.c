@@ -160,7 +160,7 @@ static bool waits_instead(struct sched *s, int64_t now_ns, uint32_t place, uint6
 	struct scene_place at = { .promises = true, .seat.after = job_index_find(&s->index, harmed) };
 	const struct decide_neighbour own = { .ratio = j->ratio,
 					      .deadline_s = live_until_s(j->deadline_ns, now_ns) };
-	uint32_t after = j->after;
+	uint32_t after = live_after(s, j) ? j->after : NO_JOB; /* its place may be another job's by now */
 	struct decide_scene scene;
 	struct fluid_times times;
 	uint64_t breaks = 0;
@@ -193,6 +193,30 @@ static bool start_by_chance(struct sched *s, int64_t now_ns, uint32_t place, str
 	return false;
 }
 
+/* It could start, and with a better candidate it could behind the end of another job: it waits for that, and
+ * is decided anew at the next event. */
+static bool waits_for_better(struct sched *s, int64_t now_ns, uint32_t place, const struct decision *d)
+{
+	struct live *j = &s->live[place];
+	double left_s = live_until_s(j->deadline_ns, now_ns);
+	struct seat seat = { .after = NO_JOB };
+	uint32_t after = live_after(s, j) ? j->after : NO_JOB;
+	bool better;
+
+	if (d->chosen < 0 || !j->promised || !j->planned || j->explores || isinf(left_s))
+		return false;
+	seat.position = live_plan_position(s, place);
+	live_dequeue(s, place);
+	better = place_better_behind(s, now_ns, &j->r, left_s, d, &seat);
+	if (better) {
+		live_take(j, &s->trial->candidate[s->trial->chosen]);
+		j->held_by = s->live[seat.after].r.id;
+		j->held_round = s->round;
+	}
+	live_plan(s, place, seat.position, better ? seat.after : after);
+	return better;
+}
+
 /* Tries to start it; false: it is held, and out means nothing. */
 static bool start_unless_harmful(struct sched *s, int64_t now_ns, uint32_t place, struct decision *out)
 {
@@ -220,6 +244,8 @@ static bool start_unless_harmful(struct sched *s, int64_t now_ns, uint32_t place
 		if (waits_instead(s, now_ns, place, harmed))
 			return false;
 	}
+	if (waits_for_better(s, now_ns, place, out))
+		return false;
 	if (out->chosen < 0)
 		choose_instead(out, least_bad(s, j, out), 0);
 	start(s, now_ns, place, out);

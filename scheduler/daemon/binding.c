@@ -208,6 +208,7 @@ void binding_request(const struct job *job, struct sched_request *out)
 		.slo_s = r->slo_s,
 		.confidence = r->confidence,
 		.best_effort = r->best_effort,
+		.chance = isnan(r->chance) ? 0.0 : r->chance,
 		.memory_mb = job->type ? job->type->memory_mb : NAN,
 		.memory_mb_per_record = job->type ? job->type->memory_mb_per_record : NAN,
 		.max_memory_mb = r->max_memory_mb,

@@ -344,6 +344,18 @@ static void turn_of(struct daemon *d, struct job *job, double took_us)
 	carry_out(d, &e, NULL);
 }
 
+/* A job without a chance leaves the queue. */
+static void give_up(struct daemon *d, uint64_t id, struct job *job)
+{
+	if (job) {
+		struct life_event e = carry_event(d, LIFE_HOPELESS, job);
+
+		carry_out(d, &e, NULL);
+	}
+	if (sched_lives(d->sched, id)) /* or the scheduler would name it for ever */
+		sched_remove(d->sched, daemon_now_ns(d), id, NULL);
+}
+
 void carry_turns(struct daemon *d)
 {
 	double began = clock_monotonic_us();
@@ -352,16 +364,20 @@ void carry_turns(struct daemon *d)
 	while (!d->draining && !d->store_failed) {
 		double before = clock_monotonic_us();
 		struct job *job;
+		bool starts;
 
 		if (before - began > TURN_US) {
 			daemon_later(d);
 			return;
 		}
-		if (!sched_next(d->sched, daemon_now_ns(d), &id, &d->decision))
+		starts = sched_next(d->sched, daemon_now_ns(d), &id, &d->decision);
+		if (!starts && !sched_hopeless(d->sched, &id))
 			return;
 		job = jobs_find(&d->jobs, id);
-		if (job)
+		if (job && starts)
 			turn_of(d, job, clock_monotonic_us() - before);
+		else if (!starts)
+			give_up(d, id, job);
 	}
 }
 
@@ -428,6 +444,10 @@ void carry_progress(struct daemon *d, struct job *job, double done, const struct
 		e.stop_after = sched_should_stop(d->sched, e.now_ns, job->id, (uint32_t)p->epoch,
 						 (uint32_t)p->epochs);
 	carry_out(d, &e, NULL);
+	if (sched_chance_gone(d->sched, e.now_ns, job->id)) {
+		e = carry_event(d, LIFE_HOPELESS, job);
+		carry_out(d, &e, NULL);
+	}
 }
 
 void carry_ended(struct daemon *d, struct job *job, const struct exec_outcome *o)

@@ -189,6 +189,7 @@ static void on_advise(evutil_socket_t fd, short what, void *owner)
 	(void)fd;
 	(void)what;
 	carry_out_all(owner, LIFE_TICK);
+	daemon_changed(owner); /* a job that waits may have lost its chance, or be due */
 }
 
 static void tell_status(struct daemon *d, const char *before)

@@ -76,6 +76,10 @@ void outcome_stats_ended(struct outcome_stats *t, const struct job_record *row)
 			type->met += met;
 		}
 	}
+	if (row->verdict == VERDICT_CHANCE && row->slo_outcome) {
+		t->chances_met += met;
+		t->chances_missed += !met;
+	}
 	/* A job that failed says nothing about how long it would have taken. */
 	if (done && outcome_bounded(run_s, row->run_upper_s, &within) &&
 	    (level = level_of(t, row->confidence)) != NULL) {
@@ -152,7 +156,7 @@ static void put_types(const struct outcome_stats *t, struct json_writer *w)
 void outcome_stats_json(const struct outcome_stats *t, struct json_writer *w)
 {
 	json_kv_open(w, "submissions", '{');
-	for (int v = SCHED_PROMISED; v <= SCHED_REJECTED; v++)
+	for (int v = SCHED_PROMISED; v <= SCHED_CHANCE; v++)
 		json_kv_int(w, sched_verdict_name((enum sched_verdict)v), (long long)t->verdict[v]);
 	json_kv_int(w, "duplicates", (long long)t->duplicates);
 	json_close(w, '}');
@@ -162,6 +166,12 @@ void outcome_stats_json(const struct outcome_stats *t, struct json_writer *w)
 	json_kv_int(w, "met", (long long)t->met);
 	json_kv_int(w, "missed", (long long)t->missed);
 	json_kv_number(w, "attainment", share(t->met, t->met + t->missed));
+	json_close(w, '}');
+
+	json_kv_open(w, "by_chance", '{');
+	json_kv_int(w, "ended", (long long)(t->chances_met + t->chances_missed));
+	json_kv_int(w, "met", (long long)t->chances_met);
+	json_kv_int(w, "missed", (long long)t->chances_missed);
 	json_close(w, '}');
 
 	json_kv_open(w, "coverage", '[');

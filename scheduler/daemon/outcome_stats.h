@@ -24,8 +24,9 @@ struct stats_type {
 struct stats_ring { float value[OUTCOME_STATS_RING]; uint64_t n; };
 
 struct outcome_stats {
-	uint64_t verdict[3], duplicates;
+	uint64_t verdict[SCHED_CHANCE + 1], duplicates;
 	uint64_t met, missed;
+	uint64_t chances_met, chances_missed; /* of jobs taken by chance, those given up included */
 	struct stats_level level[OUTCOME_STATS_MAX_LEVELS]; size_t n_levels;
 	struct stats_type type[OUTCOME_STATS_MAX_TYPES]; size_t n_types;
 	struct stats_ring wait_s, decision_us;
@@ -35,7 +36,7 @@ struct outcome_stats {
 
 void outcome_stats_verdict(struct outcome_stats *t, enum sched_verdict v);
 void outcome_stats_decision(struct outcome_stats *t, double took_us);
-void outcome_stats_ended(struct outcome_stats *t, const struct job_record *row); /* done, failed or lost */
+void outcome_stats_ended(struct outcome_stats *t, const struct job_record *row); /* done, failed, lost or given up */
 void outcome_stats_wait(struct outcome_stats *t, double wait_s);
 /* Members "slo", "coverage", "types", "wait", "decision", "submissions" of the open object. */
 void outcome_stats_json(const struct outcome_stats *t, struct json_writer *w);

@@ -38,6 +38,7 @@ struct job {
 	bool refused;                  /* by the scheduler, after a restart */
 	bool starting;                 /* waits for its start to be on disk */
 	bool cancelling;               /* was told to stop */
+	bool hopeless;                 /* because its chance had gone */
 	bool late_told;
 	pid_t pid;
 	char *decision_text;           /* of an advised job: what was decided for its start */

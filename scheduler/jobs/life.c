@@ -313,7 +313,7 @@ static enum slo_outcome slo_outcome(const struct job *job, enum job_state state)
 {
 	double response_s = (double)(job->row.ended_ns - job->row.submitted_ns) / 1e9;
 
-	if (isnan(job->row.slo_s) || state == JOB_CANCELLED)
+	if (isnan(job->row.slo_s) || (state == JOB_CANCELLED && !job->hopeless))
 		return SLO_NONE;
 	return outcome_met(state == JOB_DONE, response_s, job->row.slo_s) ? SLO_MET : SLO_MISSED;
 }
@@ -322,6 +322,8 @@ static enum job_state state_after(const struct job *job, const struct exec_outco
 {
 	if (job->stop_told && !job->cancelling && !o->lost) /* it did as it was told, if it left a result */
 		return isnan(o->accuracy) ? JOB_FAILED : JOB_DONE;
+	if (job->hopeless && !o->stopped && !o->lost && o->exit_code == 0)
+		return JOB_DONE; /* it has ended before the word to stop came */
 	/* o->stopped: by a daemon that died before it could write that down */
 	if (job->cancelling || o->stopped)
 		return JOB_CANCELLED;
@@ -334,6 +336,7 @@ static void ended(struct life *l, struct job *job, const struct exec_outcome *o,
 		  int64_t now_ns, struct life_actions *out)
 {
 	enum job_state state = state_after(job, o);
+	bool given_up = state == JOB_CANCELLED && job->hopeless;
 	struct job_record *r = &job->row;
 	bool learn = state == JOB_DONE && !job->stop_told;
 	int64_t started_ns;
@@ -345,7 +348,7 @@ static void ended(struct life *l, struct job *job, const struct exec_outcome *o,
 	r->accuracy = o->accuracy;
 	r->max_rss_mb = o->max_rss_mb;
 	r->cpu_s = o->cpu_s;
-	job_set_reason(job, o->reason[0] ? o->reason : NULL);
+	job_set_reason(job, given_up ? LIFE_NO_CHANCE : o->reason[0] ? o->reason : NULL);
 	r->slo_outcome = slo_outcome(job, state);
 	r->foreseen_s = started_ns ? foreseen_s : NAN;
 	if (job->row.state == JOB_RUNNING || job->ready)
@@ -361,7 +364,7 @@ static void ended(struct life *l, struct job *job, const struct exec_outcome *o,
 	jobs_set_state(l->jobs, job, state);
 	save(out, job);
 	act(out, LIFE_FORGET, job);
-	if (state != JOB_CANCELLED)
+	if (state != JOB_CANCELLED || given_up)
 		act(out, LIFE_COUNT_ENDED, job);
 	if (learn)
 		act(out, LIFE_LEARN, job);
@@ -390,9 +393,21 @@ static void cancel(struct life *l, struct job *job, int64_t now_ns, struct life_
 		ended_because(l, job, false, LIFE_CANCELLED, now_ns, out);
 		return;
 	}
-	job_set_reason(job, LIFE_CANCELLED);
+	job_set_reason(job, job->hopeless ? LIFE_NO_CHANCE : LIFE_CANCELLED);
 	save(out, job);
 	act(out, LIFE_STOP, job);
+}
+
+/* Its chance has gone: it leaves the queue, or is stopped. Whoever runs a job himself decides himself. */
+static void hopeless(struct life *l, struct job *job, int64_t now_ns, struct life_actions *out)
+{
+	if (job->row.verdict != VERDICT_CHANCE || job->cancelling || job->stop_told ||
+	    (life_advised(job) && (job->ready || job->row.state == JOB_RUNNING)))
+		return;
+	job->hopeless = true;
+	if (job->row.state == JOB_RUNNING)
+		tell(out, "stopping", job);
+	cancel(l, job, now_ns, out);
 }
 
 static void stop_failed(struct life *l, const struct life_event *e, struct life_actions *out)
@@ -405,7 +420,7 @@ static void stop_failed(struct life *l, const struct life_event *e, struct life_
 		return;
 	}
 	if (job->cancelling) {
-		job->cancelling = false;
+		job->cancelling = job->hopeless = false;
 		job_set_reason(job, NULL);
 	} else {
 		job->stop_told = false;
@@ -502,13 +517,15 @@ static void tick(struct life *l, const struct life_event *e, struct life_actions
 
 static int restored(struct life *l, struct job *job, struct life_actions *out, struct err *err)
 {
+	const char *reason = job->row.reason ? job->row.reason : "";
 	int rc;
 
-	job->cancelling = job->row.state == JOB_RUNNING && job->row.reason &&
-			  !strcmp(job->row.reason, LIFE_CANCELLED);
+	job->hopeless = !strcmp(reason, LIFE_NO_CHANCE);
+	job->cancelling = job->row.state == JOB_RUNNING && (job->hopeless || !strcmp(reason, LIFE_CANCELLED));
 	job->stop_told = job_state_live(job->row.state) && !isnan(job->row.stopped_epoch);
 	rc = jobs_add(l->jobs, job, err);
-	if (!rc && (job->row.state == JOB_DONE || job->row.state == JOB_FAILED || job->row.state == JOB_LOST))
+	if (!rc && (job->row.state == JOB_DONE || job->row.state == JOB_FAILED ||
+		    job->row.state == JOB_LOST || (job->row.state == JOB_CANCELLED && job->hopeless)))
 		act(out, LIFE_COUNT_ENDED, job);
 	return rc;
 }
@@ -520,6 +537,7 @@ void life_back(const struct job *job, struct sched_restored *out)
 	*out = (struct sched_restored){
 		.submitted_ns = r->submitted_ns,
 		.promised = r->verdict == VERDICT_PROMISED,
+		.by_chance = r->verdict == VERDICT_CHANCE,
 		.running = r->state == JOB_RUNNING,
 		.started_ns = r->started_ns,
 		.taken = record_candidate(r),
@@ -578,7 +596,11 @@ int life_event(struct life *l, const struct life_event *e, struct life_actions *
 	case LIFE_PROGRESS: progress(e, out); break;
 	case LIFE_ESTIMATED: estimated(l, e, out); break;
 	case LIFE_ENDED: ended(l, job, e->outcome, e->foreseen_s, e->now_ns, out); break;
-	case LIFE_CANCEL: cancel(l, job, e->now_ns, out); break;
+	case LIFE_CANCEL:
+		job->hopeless = false; /* from now on it is by request */
+		cancel(l, job, e->now_ns, out);
+		break;
+	case LIFE_HOPELESS: hopeless(l, job, e->now_ns, out); break;
 	case LIFE_STOP_FAILED: stop_failed(l, e, out); break;
 	case LIFE_TICK: tick(l, e, out); break;
 	case LIFE_RESUMED: resumed(l, e, out); break;

@@ -8,7 +8,7 @@
  *      |                   |                   |    |          ^
  *      |                   |           PROGRESS|    |ENDED     | TURN
  *      |                   |                   v    |        queued
- *      +--- CANCEL --------+               stopping |
+ *      +- CANCEL, HOPELESS +               stopping |
  *      v                                       |    v
  *   cancelled                                  +--> done, failed, cancelled, lost
  *
@@ -33,6 +33,7 @@
 #include "scheduler/jobs/jobs.h"
 
 #define LIFE_CANCELLED "cancelled" /* the reason in the row of a job that runs and was told to stop */
+#define LIFE_NO_CHANCE "no_chance" /* the same for one taken by chance that has none any more */
 
 struct exec_outcome {                /* how a run ended */
 	uint64_t id;
@@ -59,6 +60,7 @@ enum life_event_kind {
 	LIFE_ESTIMATED,  /* estimate, text (why; NULL: a regular look), on_late */
 	LIFE_ENDED,      /* outcome, foreseen_s */
 	LIFE_CANCEL,
+	LIFE_HOPELESS,   /* taken by chance, and its chance has gone */
 	LIFE_STOP_FAILED, /* gone: it is not there (any more) */
 	LIFE_TICK,       /* advise_timeout_s */
 	LIFE_REPAIRED,   /* the store takes rows again */

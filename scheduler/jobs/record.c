@@ -19,6 +19,7 @@ const char *const job_verdict_name[N_JOB_VERDICTS] = {
 	[VERDICT_PROMISED] = "promised",
 	[VERDICT_BEST_EFFORT] = "best_effort",
 	[VERDICT_REJECTED] = "rejected",
+	[VERDICT_CHANCE] = "chance",
 };
 const char *const slo_outcome_name[N_SLO_OUTCOMES] = { [SLO_MET] = "met", [SLO_MISSED] = "missed" };
 
@@ -47,6 +48,7 @@ const struct job_field job_field[] = {
 	{ KEPT(FIXED, slo_s, 1), .key = "slo_s" },
 	{ KEPT(FIXED, confidence, 1), .key = "confidence" },
 	{ KEPT(BOOL, best_effort, 1), .key = "best_effort", .needed = true },
+	{ KEPT(FIXED, chance, 4), .key = "chance" },
 	{ KEPT(BOOL, may_stop, 2), .key = "may_stop", .needed = true },
 	{ KEPT(VERDICT, verdict, 1), .key = "verdict", .needed = true },
 	{ KEPT(JSON, batches, 1), .key = "batches" },
@@ -107,7 +109,7 @@ _Static_assert(sizeof(uid_t) == sizeof(uint32_t) && sizeof(gid_t) == sizeof(uint
 _Static_assert(sizeof(enum job_state) == sizeof(int) && sizeof(enum slo_outcome) == sizeof(int),
 	       "enum_names()");
 _Static_assert(sizeof(pid_t) == sizeof(int), "FIELD_SIGNAL");
-_Static_assert(VERDICT_REJECTED - VERDICT_PROMISED == SCHED_REJECTED - SCHED_PROMISED, "job_verdict_of()");
+_Static_assert(VERDICT_CHANCE - VERDICT_PROMISED == SCHED_CHANCE - SCHED_PROMISED, "job_verdict_of()");
 
 /* ---- enums ---- */
 

@@ -17,8 +17,8 @@ struct candidate; /* core/decide.h */
 enum job_state { JOB_QUEUED, JOB_RUNNING, JOB_DONE, JOB_FAILED, JOB_CANCELLED, JOB_REJECTED, JOB_LOST };
 enum { N_JOB_STATES = JOB_LOST + 1 };
 /* What the scheduler said when the job arrived. */
-enum job_verdict { VERDICT_NONE, VERDICT_PROMISED, VERDICT_BEST_EFFORT, VERDICT_REJECTED };
-enum { N_JOB_VERDICTS = VERDICT_REJECTED + 1 };
+enum job_verdict { VERDICT_NONE, VERDICT_PROMISED, VERDICT_BEST_EFFORT, VERDICT_REJECTED, VERDICT_CHANCE };
+enum { N_JOB_VERDICTS = VERDICT_CHANCE + 1 };
 /* Whether the job kept its objective. A job without an objective, or one that has not ended, has none. */
 enum slo_outcome { SLO_NONE, SLO_MET, SLO_MISSED };
 enum { N_SLO_OUTCOMES = SLO_MISSED + 1 };
@@ -46,6 +46,7 @@ struct job_record {
 	uint32_t cpus;
 	double slo_s, confidence, max_memory_mb;
 	bool best_effort;
+	double chance;               /* taken without a promise if it has this chance; NaN: not asked for */
 	enum job_state state;
 	enum job_verdict verdict;
 	const char *reason;          /* why failed, lost, rejected */

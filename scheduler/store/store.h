@@ -21,7 +21,7 @@
 #include "scheduler/jobs/record.h"
 #include "scheduler/store/durability.h"
 
-#define STORE_SCHEMA_VERSION 3
+#define STORE_SCHEMA_VERSION 4
 #define STORE_MODEL_LINK "model" /* in the folder: a link to the model that the daemon decides by */
 
 struct store;

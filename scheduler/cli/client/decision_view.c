@@ -28,6 +28,7 @@ bool candidate_view_read(const struct json *v, struct candidate_view *out)
 		.delays_s = cli_json_number(v, "delays_s"),
 		.headroom_s = cli_json_number(v, "headroom_s"),
 		.breaks = json_string(json_get(v, "breaks"), NULL),
+		.behind = json_string(json_get(v, "behind"), NULL),
 		.feasible = json_bool(json_get(v, "feasible"), false),
 		.extrapolated = json_bool(json_get(v, "extrapolated"), false),
 		.reasons = json_get(v, "reasons"),
@@ -172,6 +173,16 @@ void decision_reason(const struct decision_view *d, const struct candidate_view 
 		strbuf_puts(out, cli_clean(code));
 }
 
+void decision_offer(const struct decision_view *d, const char *before, struct strbuf *out)
+{
+	char a[32], b[80];
+
+	strbuf_printf(out, "%s%s chance with batch %s", before, cli_chance(d->offer.chance, a),
+		      pair(&d->offer, b, sizeof b));
+	if (!isnan(d->offer.accuracy))
+		strbuf_printf(out, ", accuracy %s", cli_number(d->offer.accuracy, a));
+}
+
 /* ---- the table ---- */
 
 #define CANDIDATES_SHOWN 24 /* more are shown only in part */
@@ -215,6 +226,9 @@ static void table_row(const struct decision_view *d, const struct candidate_view
 
 	if (chosen)
 		strbuf_puts(&why, "chosen");
+	if (chosen && k->behind)
+		strbuf_printf(&why, ": starts behind job %s, in %s", cli_clean(k->behind),
+			      text_seconds(k->wait_s, buf));
 	for (const struct json *r = json_first(k->reasons); r; r = json_next(r)) {
 		if (why.len)
 			strbuf_puts(&why, "; ");

@@ -12,7 +12,7 @@
 struct candidate_view { /* NaN: not known */
 	double batch, epochs, lr, wait_s, wait_upper_s, time_s, upper_s, accuracy, chance, memory_mb,
 		delays_s, headroom_s;
-	const char *breaks;
+	const char *breaks, *behind; /* jobs; NULL: none */
 	bool feasible, extrapolated;
 	const struct json *reasons;
 };
@@ -36,6 +36,8 @@ bool candidate_view_read(const struct json *v, struct candidate_view *out);
 /* A phrase for a reason code; an unknown code is printed as it is. */
 void decision_reason(const struct decision_view *d, const struct candidate_view *k, const char *code,
                      struct strbuf *out);
+/* "60 % chance with batch 128" behind the words before it; there is an offer. */
+void decision_offer(const struct decision_view *d, const char *before, struct strbuf *out);
 /* Of very many candidates (batches times epochs) only the important ones are shown, unless `every`: the
  * chosen one and its neighbours, the ends of each batch, and where the feasible ones begin and end. */
 void decision_view_table(const struct decision_view *d, struct strbuf *out, bool colour, bool every);

@@ -122,7 +122,11 @@ char *job_view_end(const struct job_view *j, double age_s, char *buf)
 
 static const char *verdict_words(const struct job_view *j)
 {
-	return j->r.verdict == VERDICT_BEST_EFFORT ? "best effort" : job_verdict_name[j->r.verdict];
+	switch (j->r.verdict) {
+	case VERDICT_BEST_EFFORT: return "best effort";
+	case VERDICT_CHANCE: return "by chance, not promised";
+	default: return job_verdict_name[j->r.verdict];
+	}
 }
 
 /* "met, 19.6 s to spare", "missed by 3 s"; empty where there is nothing to say. */
@@ -434,6 +438,9 @@ void job_view_row(struct cli_table *t, const struct job_view *j, double age_s, d
 	if (j->r.slo_outcome)
 		cli_table_add(t, "%s", outcome_words(j, buf, sizeof buf));
 	else
-		cli_table_add(t, "%s", j->r.verdict == VERDICT_BEST_EFFORT ? "best effort" : "");
+		cli_table_add(t, "%s",
+			      j->r.verdict == VERDICT_BEST_EFFORT ? "best effort"
+			      : j->r.verdict == VERDICT_CHANCE    ? "by chance"
+								  : "");
 	add_note(t, j);
 }

@@ -53,6 +53,10 @@ void outcome_row(struct cli_table *t, const struct job_view *j, struct outcome_s
 		sums->promised++;
 		sums->kept += j->r.slo_outcome == SLO_MET;
 	}
+	if (j->r.verdict == VERDICT_CHANCE && j->r.slo_outcome) {
+		sums->by_chance++;
+		sums->by_chance_met += j->r.slo_outcome == SLO_MET;
+	}
 	if (done && j->r.predicted_s > 0.0 && j->t.response_s > 0.0) {
 		sums->predicted++;
 		sums->within += j->t.response_s <= j->r.upper_s;
@@ -68,6 +72,9 @@ void outcome_summary(const struct outcome_sums *s, struct strbuf *out)
 	if (s->promised)
 		strbuf_printf(out, "objectives   %zu of %zu promised were met: %s\n", s->kept, s->promised,
 			      cli_percent((double)s->kept / (double)s->promised, share));
+	if (s->by_chance)
+		strbuf_printf(out, "by chance    %zu of %zu were in time, without a promise\n",
+			      s->by_chance_met, s->by_chance);
 	if (s->predicted)
 		strbuf_printf(out,
 			      "predictions  off by %s on average; %zu of %zu responses within their bound\n",

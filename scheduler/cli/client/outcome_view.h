@@ -6,7 +6,7 @@
 #include "scheduler/cli/client/job_view.h"
 
 struct outcome_sums {
-	size_t promised, kept, within, predicted, rejected;
+	size_t promised, kept, within, predicted, rejected, by_chance, by_chance_met;
 	double error; /* sum of |actual / predicted - 1| of the responses */
 };
 

@@ -13,7 +13,7 @@ struct submit_options {
 	const char *epochs, *priority; /* "3..20" or "10"; a whole number */
 	const char *file, *jsonl;
 	struct cli_list set;
-	double slo_s, confidence;       /* NaN: not given */
+	double slo_s, confidence, chance; /* NaN: not given */
 	uint64_t cpus, max_memory_mb;   /* 0: not given */
 	bool best_effort, may_stop, wait, dry_run;
 };
@@ -26,7 +26,8 @@ int submit_object_check(const char *where, const struct json *object, struct err
 /* Begins the request and fills it in. `object` may be NULL; options override it. */
 void submit_request(struct client *client, const struct submit_options *o, const struct json *object);
 
-enum submit_verdict { SUBMIT_PROMISED, SUBMIT_BEST_EFFORT, SUBMIT_REJECTED };
+enum submit_verdict { SUBMIT_PROMISED, SUBMIT_BEST_EFFORT, SUBMIT_REJECTED, SUBMIT_CHANCE };
+enum { N_SUBMIT_VERDICTS = SUBMIT_CHANCE + 1 };
 struct submit_answer {                 /* borrows from the reply */
 	enum submit_verdict verdict;
 	bool duplicate, has_job, has_decision;

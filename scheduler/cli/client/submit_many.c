@@ -30,7 +30,7 @@ struct many {
 	unsigned long line[IN_FLIGHT]; /* of the requests under way, oldest first */
 	size_t first, n_flying;
 	struct strbuf out;
-	unsigned long n_verdict[3], n_duplicates, n_bad;
+	unsigned long n_verdict[N_SUBMIT_VERDICTS], n_duplicates, n_bad;
 	int first_error;
 };
 
@@ -123,7 +123,7 @@ static void note_error(struct many *m, unsigned long line, const struct client_f
 static void put_answer(struct many *m, unsigned long line, const struct json *reply,
 		       const struct submit_answer *a)
 {
-	static const char *const word[] = { "promised", "best effort", "rejected" };
+	static const char *const word[] = { "promised", "best effort", "rejected", "by chance" };
 	struct json_writer w;
 	char up[32];
 
@@ -147,6 +147,8 @@ static void put_answer(struct many *m, unsigned long line, const struct json *re
 		if (a->verdict == SUBMIT_REJECTED && a->has_decision && a->decision.smallest_slo_s > 0.0)
 			strbuf_printf(&m->out, "; could be promised: %s",
 				      cli_seconds_up(a->decision.smallest_slo_s, up));
+		if (a->verdict == SUBMIT_REJECTED && a->has_decision && !isnan(a->decision.offer.chance))
+			decision_offer(&a->decision, "; without a promise: ", &m->out);
 		strbuf_puts(&m->out, "\n");
 	}
 }
@@ -279,13 +281,18 @@ static int run(struct many *m)
 
 static void summary(const struct many *m)
 {
-	unsigned long n = m->n_verdict[0] + m->n_verdict[1] + m->n_verdict[2] + m->n_bad;
+	unsigned long n = m->n_bad;
+
+	for (int i = 0; i < N_SUBMIT_VERDICTS; i++)
+		n += m->n_verdict[i];
 
 	if (m->c->quiet)
 		return;
 	fprintf(stderr, "postrider: %lu %s: %lu promised, %lu best effort, %lu rejected, %lu failed", n,
 		n == 1 ? "job" : "jobs", m->n_verdict[SUBMIT_PROMISED], m->n_verdict[SUBMIT_BEST_EFFORT],
 		m->n_verdict[SUBMIT_REJECTED], m->n_bad);
+	if (m->n_verdict[SUBMIT_CHANCE])
+		fprintf(stderr, ", %lu by chance", m->n_verdict[SUBMIT_CHANCE]);
 	if (m->n_duplicates)
 		fprintf(stderr, "; %lu existed before", m->n_duplicates);
 	fputs("\n", stderr);

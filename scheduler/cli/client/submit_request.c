@@ -157,7 +157,7 @@ int submit_object_check(const char *where, const struct json *object, struct err
 					     "deadline", "confidence", "batches",  "best_effort",
 					     "mode",     "key",        "tag",      "max_memory_mb",
 					     "dry_run",  "epochs",     "priority", "may_stop",
-					     NULL };
+					     "chance",   NULL };
 
 	if (json_type(object) != JSON_OBJECT)
 		return err_fail(err, ERR_FORMAT, "%s: a job is a JSON object with \"type\" and the like",
@@ -241,6 +241,8 @@ void submit_request(struct client *client, const struct submit_options *o, const
 		json_kv_int(w, ours[n++] = "cpus", (long long)o->cpus);
 	if (o->max_memory_mb)
 		json_kv_int(w, ours[n++] = "max_memory_mb", (long long)o->max_memory_mb);
+	if (!isnan(o->chance))
+		json_kv_number(w, ours[n++] = "chance", o->chance);
 	if (o->best_effort)
 		json_kv_bool(w, ours[n++] = "best_effort", true);
 	if (o->dry_run)
@@ -290,10 +292,10 @@ int submit_answer_read(const struct json *reply, bool dry_run, struct submit_ans
 		return client_bad_reply(f, "there is no job object in it");
 	if (!verdict && out->has_job) /* an old job's, found by its key */
 		verdict = job_verdict_name[out->job.r.verdict];
-	while (i < 3 && verdict && strcmp(name[i], verdict))
+	while (i < N_SUBMIT_VERDICTS && verdict && strcmp(name[i], verdict))
 		i++;
-	if (i == 3 || !verdict)
-		return client_bad_reply(f, "its verdict is none of promised, best_effort, rejected");
+	if (i == N_SUBMIT_VERDICTS || !verdict)
+		return client_bad_reply(f, "its verdict is none of promised, best_effort, rejected, chance");
 	out->verdict = (enum submit_verdict)i;
 	out->has_decision = decision_view_read(decision, &out->decision);
 	if (!out->has_decision && json_type(decision) == JSON_OBJECT)

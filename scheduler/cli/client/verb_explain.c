@@ -38,6 +38,10 @@ static void put_decision(const struct decision_view *d, const struct job_view *j
 		else
 			strbuf_printf(out, "the shortest objective that could have been promised: %s\n",
 				      cli_seconds_up(d->smallest_slo_s, b));
+		if (!isnan(d->offer.chance)) {
+			decision_offer(d, "without a promise: ", out);
+			strbuf_puts(out, "\n");
+		}
 	}
 }
 
@@ -134,8 +138,8 @@ int verb_explain(int argc, char **argv)
 		.synopsis = "JOB [-v] [--json]",
 		.what = "Shows why a job got its batch size and epochs, or why it was rejected: the "
 			"decisions at its\n"
-			"arrival and at its start, every candidate with its wait, time, bound, accuracy and "
-			"headroom,\n"
+			"arrival and at its start, every candidate with its wait, time, bound, accuracy, "
+			"chance and\nheadroom, "
 			"why it was not chosen, and how the estimate of the end moved. -v shows all "
 			"candidates and\n"
 			"estimates.",

@@ -22,7 +22,9 @@ static void put_counts(struct strbuf *out, const struct json *object)
 		if (!(json_number(m, 0.0) > 0.0) || !name)
 			continue;
 		strbuf_printf(out, "%s%.0f %s", comma, json_number(m, 0.0),
-			      strcmp(name, "best_effort") ? cli_clean(name) : "best effort");
+			      !strcmp(name, "best_effort") ? "best effort"
+			      : !strcmp(name, "chance")    ? "by chance"
+							   : cli_clean(name));
 		comma = ", ";
 	}
 	strbuf_puts(out, comma[0] ? "\n" : "none\n");
@@ -64,6 +66,16 @@ static void put_promises(struct strbuf *out, const struct json *slo)
 	else
 		strbuf_printf(out, "%.0f of %.0f met: %s\n", met, met + missed,
 			      cli_percent(cli_json_number(slo, "attainment"), a));
+}
+
+static void put_chances(struct strbuf *out, const struct json *chances)
+{
+	double met = cli_json_number(chances, "met"), ended = cli_json_number(chances, "ended");
+
+	if (!(ended > 0.0))
+		return;
+	label(out, "by chance");
+	strbuf_printf(out, "%.0f of %.0f met, without a promise\n", met, ended);
 }
 
 static void put_health(struct strbuf *out, const struct json *v)
@@ -245,6 +257,7 @@ static int stats(const struct cli *c, const struct json *v)
 	label(&out, "submitted");
 	put_counts(&out, json_get(v, "submissions"));
 	put_promises(&out, json_get(v, "slo"));
+	put_chances(&out, json_get(v, "by_chance"));
 	put_queue(&out, json_get(v, "queue"), json_get(v, "wait"), json_get(v, "outside"));
 	put_health(&out, v);
 	put_learning(&out, json_get(v, "learning"));

@@ -40,6 +40,7 @@ static void put_headline(const struct submit_answer *a, bool dry_run, struct str
 		else
 			strbuf_puts(out, "admitted as best effort: it has no objective\n");
 		break;
+	case SUBMIT_CHANCE: strbuf_printf(out, "admitted by chance: %s cannot be promised\n", want); break;
 	case SUBMIT_REJECTED: strbuf_printf(out, "rejected: no batch meets %s\n", want); break;
 	}
 }
@@ -56,8 +57,9 @@ static void put_taken(const struct submit_answer *a, struct strbuf *out)
 	if (!isnan(k->epochs))
 		strbuf_printf(out, "  epochs     %s\n", text_shortest(k->epochs, x));
 	if (!isnan(k->wait_s))
-		strbuf_printf(out, "  start      %s%s\n", k->wait_s > 0.0 ? "in " : "at once",
-			      k->wait_s > 0.0 ? text_seconds(k->wait_s, x) : "");
+		strbuf_printf(out, "  start      %s%s%s%s\n", k->wait_s > 0.0 ? "in " : "at once",
+			      k->wait_s > 0.0 ? text_seconds(k->wait_s, x) : "",
+			      k->behind ? ", behind job " : "", k->behind ? cli_clean(k->behind) : "");
 	if (!isnan(k->time_s)) {
 		double wait_s = isnan(k->wait_s) ? 0.0 : k->wait_s;
 		double upper_s = k->upper_s + (isnan(k->wait_upper_s) ? wait_s : k->wait_upper_s);
@@ -69,6 +71,8 @@ static void put_taken(const struct submit_answer *a, struct strbuf *out)
 	}
 	if (!isnan(k->headroom_s))
 		strbuf_printf(out, "  headroom   %s\n", text_seconds(k->headroom_s, x));
+	if (a->verdict == SUBMIT_CHANCE && !isnan(k->chance))
+		strbuf_printf(out, "  chance     %s to be in time\n", cli_chance(k->chance, x));
 	if (!isnan(k->accuracy))
 		strbuf_printf(out, "  accuracy   %s expected\n", cli_number(k->accuracy, x));
 	if (k->extrapolated)
@@ -86,6 +90,12 @@ static void put_refusal(const struct submit_answer *a, struct strbuf *out)
 		strbuf_puts(out, "  no objective could be promised at that confidence\n");
 	if (a->has_decision)
 		decision_view_other(&a->decision, "  ", out);
+	if (a->has_decision && !isnan(a->decision.offer.chance)) {
+		decision_offer(&a->decision, "  without a promise: ", out);
+		/* rounded down: by the time it is asked for, the chance may be a little smaller */
+		strbuf_printf(out, "; --chance %.2g accepts it\n",
+			      fmax(floor(20.0 * a->decision.offer.chance - 0.5) / 20.0, 0.02));
+	}
 	if (a->has_job)
 		strbuf_printf(out, "  'postrider explain %s' shows why no batch size was chosen\n",
 			      a->job.id);
@@ -240,7 +250,9 @@ static int submit(const struct cli *c, const struct submit_options *o)
 
 int verb_submit(int argc, char **argv)
 {
-	struct submit_options o = { .at = { .timeout_s = NAN }, .slo_s = NAN, .confidence = NAN };
+	struct submit_options o = {
+		.at = { .timeout_s = NAN }, .slo_s = NAN, .confidence = NAN, .chance = NAN
+	};
 	const struct cli_option option[] = {
 		{ 0, "set", CLI_LIST, "K=V,...", "parameters of the job type; may be repeated", &o.set },
 		{ 0, "slo", CLI_DURATION, "TIME", "time limit from now to its end: 300s, 15m, 2h", &o.slo_s },
@@ -253,6 +265,10 @@ int verb_submit(int argc, char **argv)
 		{ 0, "cpus", CLI_COUNT, "N", "cpus it runs on (default: the job type's)", &o.cpus },
 		{ 0, "max-memory", CLI_COUNT, "MB", "use no batch size that is known to need more memory",
 		  &o.max_memory_mb },
+		{ 0, "chance", CLI_CONFIDENCE, "C",
+		  "if it cannot be promised, accept it without a promise if\nits chance to be in time is at "
+		  "least this: 0.5 or 50%",
+		  &o.chance },
 		{ 0, "best-effort", CLI_FLAG, NULL, "accept it without a promise rather than reject it",
 		  &o.best_effort },
 		{ 0, "epochs", CLI_TEXT, "A..B | N",

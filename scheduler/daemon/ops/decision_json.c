@@ -27,6 +27,9 @@ static void put_candidate(struct json_writer *w, const struct candidate *c, cons
 	if (c->breaks)
 		snprintf(id, sizeof id, "%llu", (unsigned long long)c->breaks);
 	json_kv_string(w, "breaks", c->breaks ? id : NULL);
+	if (c->behind)
+		snprintf(id, sizeof id, "%llu", (unsigned long long)c->behind);
+	json_kv_string(w, "behind", c->behind ? id : NULL);
 	json_kv_fixed(w, "headroom_s", a->slo_s - c->wait_upper_s - c->upper_s, 6);
 	json_kv_bool(w, "extrapolated", c->extrapolated);
 	json_kv_bool(w, "feasible", c->feasible);

@@ -108,6 +108,16 @@ static void read_epochs(struct request *r, struct submission *out)
 	out->input.epochs = v;
 }
 
+/* The chance of a request that says none: its tenant's, the configuration's or the policy's; 0: none. */
+static double default_chance(const struct request *r)
+{
+	const struct config *c = r->d->setup->config;
+	int at = config_tenant_of(c, conn_uid(r->conn), in_group, r->conn);
+	double chance = at >= 0 ? c->tenant[at].chance : c->chance;
+
+	return chance > 0.0 ? chance : r->d->setup->policy.chance;
+}
+
 bool submission_read(struct request *r, struct submission *out)
 {
 	const struct config *c = r->d->setup->config;
@@ -133,6 +143,8 @@ bool submission_read(struct request *r, struct submission *out)
 	field_number(&r->f, "confidence", 1e-6, 0.9999, &out->confidence);
 	field_number(&r->f, "max_memory_mb", 1e-6, 1e12, &out->max_memory_mb);
 	field_bool(&r->f, "best_effort", &out->best_effort);
+	out->chance = default_chance(r);
+	field_number(&r->f, "chance", 0.0, 0.9999, &out->chance);
 	read_epochs(r, out);
 	out->input.type = type;
 	out->input.params = fields_get(&r->f, "params");

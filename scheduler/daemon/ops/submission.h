@@ -11,6 +11,7 @@ struct submission {
 	struct binding_input input;  /* its type by name, parameters, epochs, batches and cpus */
 	double slo_s, confidence, max_memory_mb; /* NaN: none */
 	bool best_effort, may_stop;
+	double chance;               /* 0: none */
 	int priority;
 	uint32_t tenant;
 	int64_t now_ns;

@@ -306,6 +306,52 @@ TEST(test_submit_of_a_rejected_job_leaves_with_3)
 	assert_string_equal(out, "13\n");
 }
 
+#define CANDIDATE                                                                                            \
+	"{\"batch\":128,\"epochs\":null,\"lr\":null,\"wait_s\":0,\"wait_upper_s\":0,\"time_s\":18,"          \
+	"\"upper_s\":25,\"accuracy\":0.8,\"chance\":0.629,\"feasible\":false,\"reasons\":[\"slo_exceeded\"]" \
+	"}"
+
+TEST(test_submit_tells_the_chance_of_a_rejected_job)
+{
+	const struct fake_step *step =
+		STEPS(HEAR(NULL),
+		      SAY(OK(1, "\"verdict\":\"rejected\",\"job\":" JOB(
+					"13", "rejected",
+					",\"slo_s\":20,"
+					"\"confidence\":0.9") ","
+							      "\"decision\":{\"chosen\":null,\"slo_s\":20,"
+							      "\"confidence\":0.9,"
+							      "\"smallest_slo_s\":25,\"offer\":{\"batch\":"
+							      "128,\"epochs\":null,"
+							      "\"chance\":0.629,\"accuracy\":0.8,\"time_s\":"
+							      "18},\"candidates\":[" CANDIDATE "]}")),
+		      STAY);
+
+	RUN(3, verb_submit, step, "digits --slo 20");
+	has(out,
+	    "  without a promise: 62 % chance with batch 128, accuracy 0.8000; --chance 0.6 accepts it\n");
+}
+
+TEST(test_submit_by_chance)
+{
+	const struct fake_step *step =
+		STEPS(HEAR("\"chance\":0.5"),
+		      SAY(OK(1, "\"verdict\":\"chance\",\"job\":" JOB(
+					"14", "queued",
+					",\"slo_s\":20,"
+					"\"confidence\":0.9") ","
+							      "\"decision\":{\"chosen\":0,\"slo_s\":20,"
+							      "\"confidence\":0.9,"
+							      "\"smallest_slo_s\":25,\"offer\":null,"
+							      "\"candidates\":[" CANDIDATE "]}")),
+		      STAY);
+
+	RUN(0, verb_submit, step, "digits --slo 20 --chance 50%");
+	has(out, "job 14 admitted by chance: 20 s at 90 % cannot be promised\n");
+	has(out, "  chance     62 % to be in time\n");
+	RUN(2, verb_submit, STEPS(STAY), "digits --slo 20 --chance 2");
+}
+
 TEST(test_submit_maps_errors)
 {
 	RUN(8, verb_submit, STEPS(HEAR(NULL), SAY(NO(1, "queue_full", "1000 jobs are queued")), STAY),
@@ -722,7 +768,8 @@ TEST(test_stats)
 	const struct fake_step *step =
 		STEPS(HEAR("\"op\":\"stats\""),
 		      SAY(OK(1, "\"jobs\":{\"queued\":3,\"running\":0,\"done\":40},\"submissions\":{"
-				"\"promised\":40,\"best_effort\":2},"
+				"\"promised\":40,\"best_effort\":2,\"chance\":5},"
+				"\"by_chance\":{\"ended\":5,\"met\":3,\"missed\":2},"
 				"\"slo\":{\"promised\":40,\"met\":38,\"missed\":2,\"attainment\":0.95},"
 				"\"coverage\":[{\"confidence\":0.9,"
 				"\"n\":40,\"inside\":37,\"share\":0.925}],\"types\":[{\"type\":\"digits\","
@@ -740,7 +787,8 @@ TEST(test_stats)
 
 	RUN(0, verb_stats, step, "");
 	has(out, "3 queued, 40 done\n");
-	has(out, "40 promised, 2 best effort\n");
+	has(out, "40 promised, 2 best effort, 5 by chance\n");
+	has(out, "by chance    3 of 5 met, without a promise\n");
 	has(out, "38 of 40 met: 95.0 %\n");
 	has(out, "4 of 4 cpus in use, 2 running, 3 waiting; used so far: 80.0 %\n");
 	has(out, "FAILED: no job is accepted until it is repaired");

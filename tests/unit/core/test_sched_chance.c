@@ -1,8 +1,8 @@
 /* Jobs without a promise that are taken for their chance: who is taken, with what, and when it is let go. */
 #include "tests/unit/core/sched_bed.h"
 
-/* 99 scores evenly between -0.5 and 0.5 in log time: the bound at 90 % is exp(0.4) = 1.49 times as long, and the
- * chance is one half where the time is just what is predicted. */
+/* 99 scores evenly between -0.5 and 0.5 in log time: the bound at 90 % is exp(0.4) = 1.49 times as long, and
+ * the chance is one half where the time is just what is predicted. */
 static void make_spread(struct bed *b, uint32_t slots)
 {
 	struct conformal *c;

@@ -102,13 +102,16 @@ TEST(test_no_job_runs_before_it_arrives_and_every_one_that_was_taken_ends)
 	}
 }
 
-/* The world has no noise here, so few jobs are neither sure nor out of reach. */
 TEST(test_chances_are_taken_beside_promises)
 {
-	size_t by_chance = 0, met = 0, dropped = 0, promised = 0, kept = 0;
+	size_t by_chance = 0, met = 0, promised = 0, kept = 0;
+	struct replay_bed b = { 0 };
 
+	/* random times, and objectives of which many are just missed */
+	replay_bed_open(&b, "gen:poisson,jobs=400,rate=2,network=lenet5|simplenet,slo=lognormal:0.8:0.6",
+			"queueing", "cores=2,slots=4", "postrider:chance=0.1");
 	for (uint64_t seed = 1; seed <= 3; seed++) {
-		struct replay_result r = replay_bed_run(&bed, 4, seed);
+		struct replay_result r = replay_bed_run(&b, 0, seed);
 
 		assert_true(r.chances);
 		for (size_t i = 0; i < r.n; i++) {
@@ -118,15 +121,14 @@ TEST(test_chances_are_taken_beside_promises)
 			assert_true(o->by_chance || o->state != OUTCOME_DROPPED);
 			by_chance += o->by_chance;
 			met += o->by_chance && o->state == OUTCOME_MET;
-			dropped += o->state == OUTCOME_DROPPED;
 			promised += o->promised;
 			kept += o->promised && o->state == OUTCOME_MET;
 		}
 		replay_result_release(&r);
 	}
-	print_message("%zu by chance: %zu met, %zu let go; %zu promised: %zu kept\n", by_chance, met, dropped,
-		      promised, kept);
-	assert_true(by_chance > 5 && met > 0 && dropped > 0 && kept > promised * 9 / 10);
+	replay_bed_close(&b);
+	print_message("%zu by chance: %zu met; %zu promised: %zu kept\n", by_chance, met, promised, kept);
+	assert_true(by_chance > 4 && met > 0 && met < by_chance && kept > promised * 9 / 10);
 }
 
 TEST(test_capacity_is_never_exceeded)

@@ -109,7 +109,7 @@ TEST(test_newer_version_is_refused_with_both_versions)
 	fill(dir, 3);
 	sql_run(dir, "PRAGMA user_version=7; UPDATE meta SET value=7 WHERE name='schema_version'");
 	assert_refused(dir, ERR_FORMAT,
-		       "has schema version 7, this postriderd knows versions up to 3: start the newer");
+		       "has schema version 7, this postriderd knows versions up to 4: start the newer");
 	assert_int_equal(sql_number(dir, "SELECT count(*) FROM jobs"), 3); /* and left alone */
 }
 
@@ -119,7 +119,7 @@ TEST(test_versions_that_contradict_are_damage)
 
 	fill(dir, 1);
 	sql_run(dir, "UPDATE meta SET value=7 WHERE name='schema_version'");
-	assert_refused(dir, ERR_FORMAT, "header says version 3, its table `meta` version 7");
+	assert_refused(dir, ERR_FORMAT, "header says version 4, its table `meta` version 7");
 }
 
 TEST(test_database_of_another_program_is_refused_and_left_alone)
