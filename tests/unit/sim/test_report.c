@@ -566,6 +566,8 @@ TEST(test_bad_files_are_refused_with_place_and_reason)
 		    "policies[0].mape: must be a number");
 	refuse_text("compare.json", "{\"policies\":[{\"name\":\"a\",\"mape_ci\":[1]}]}",
 		    "policies[0].mape_ci");
+	refuse_text("compare.json", "{\"policies\":[{\"name\":\"a\",\"mape_ci\":[1,2,3]}]}",
+		    "policies[0].mape_ci");
 	refuse_text("compare.json", "{\"policies\":[{\"name\":\"a\",\"mape_ci\":[1,\"x\"]}]}",
 		    "policies[0].mape_ci: [low, high]");
 	refuse_text("compare.json", "{\"policies\":[{\"name\":\"a\",\"versus\":[]}]}", "policies[0].versus");
