@@ -27,7 +27,7 @@ struct spread {
 	double *load; /* MAX_LOADS a feature: the levels of the load, ascending */
 	uint8_t *n_loads;
 	struct keys setting, context;
-	double scale[N_FAMILIARITIES];
+	double scale[N_FAMILIARITIES], typical;
 };
 
 /* ---- keys ---- */
@@ -180,6 +180,7 @@ static int spread_new(size_t n_features, struct spread **out, struct err *err)
 	}
 	for (int k = 0; k < N_FAMILIARITIES; k++)
 		s->scale[k] = 1.0;
+	s->typical = 1.0;
 	*out = s;
 	return 0;
 }
@@ -241,9 +242,15 @@ double spread_at(const struct spread *s, const double *x)
 	return s ? s->scale[spread_knows(s, x)] : 1.0;
 }
 
-void spread_set(struct spread *s, const double scale[N_FAMILIARITIES])
+void spread_set(struct spread *s, const double scale[N_FAMILIARITIES], double typical)
 {
 	memcpy(s->scale, scale, sizeof s->scale);
+	s->typical = typical;
+}
+
+double spread_typical(const struct spread *s)
+{
+	return s ? s->typical : 1.0;
 }
 
 /* The place of a key in its set is its first label; the labels are then made dense. */
@@ -275,6 +282,7 @@ void spread_save(const struct spread *s, struct writer *w)
 {
 	for (int k = 0; k < N_FAMILIARITIES; k++)
 		write_f64(w, s->scale[k]);
+	write_f64(w, s->typical);
 	for (size_t f = 0; f < s->n_features; f++) {
 		write_u8(w, s->part[f]);
 		write_u8(w, s->n_loads[f]);
@@ -294,6 +302,10 @@ int spread_load(struct reader *r, size_t n_features, struct spread **out, struct
 	for (int k = 0; !rc && k < N_FAMILIARITIES; k++) {
 		s->scale[k] = read_f64(r);
 		good = good && s->scale[k] > 0.0 && isfinite(s->scale[k]);
+	}
+	if (!rc) {
+		s->typical = read_f64(r);
+		good = good && s->typical > 0.0 && isfinite(s->typical);
 	}
 	for (size_t f = 0; !rc && good && f < n_features; f++) {
 		s->part[f] = read_u8(r);

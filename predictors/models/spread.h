@@ -35,7 +35,9 @@ void spread_free(struct spread *s);
 enum familiarity spread_knows(const struct spread *s, const double *x);
 /* The scale of residuals at x; 1 without a spread (NULL). No allocation. */
 double spread_at(const struct spread *s, const double *x);
-void spread_set(struct spread *s, const double scale[N_FAMILIARITIES]);
+/* typical: what a score of 1 is in log time, over all residuals behind the scales. */
+void spread_set(struct spread *s, const double scale[N_FAMILIARITIES], double typical);
+double spread_typical(const struct spread *s); /* 1 without a spread (NULL) */
 
 /* Labels 0, 1, ... of the rows of the table it was made from: which context (KNOWS_NEITHER: what is held out to
  * meet a context that is new) or which setting (KNOWS_CONTEXT) they are. Returns how many there are. */

@@ -222,6 +222,7 @@ struct residuals { /* in log time over the model's own spread, of rows that were
 	uint8_t *knows;
 	size_t n;
 	double squares[N_FAMILIARITIES];
+	double plain_squares; /* of the residuals themselves */
 	size_t rows[N_FAMILIARITIES], groups[N_FAMILIARITIES];
 };
 
@@ -280,6 +281,7 @@ static void add_residuals(struct residuals *r, const struct cross_fit *c, const 
 		r->value[r->n] = e;
 		r->knows[r->n++] = k;
 		r->squares[k] += e * e;
+		r->plain_squares += e * c->spread[i] * e * c->spread[i];
 		r->rows[k]++;
 		if (seen && !(seen[group[i]] & 1 << k)) {
 			seen[group[i]] |= (uint8_t)(1 << k);
@@ -354,7 +356,7 @@ static int find_log_bounds(struct training *tr, const struct target_rows *rows, 
 	const struct dataset *d = rows->d;
 	struct residuals r = { .value = mem_array(3 * d->n_rows, sizeof *r.value),
 			       .knows = mem_array(3 * d->n_rows, 1) };
-	double scale[N_FAMILIARITIES];
+	double scale[N_FAMILIARITIES], squares = 0.0;
 	size_t groups = 0;
 	int status = r.value && r.knows ? spread_make(d, &out->spread, err)
 					: err_nomem(err, "the residuals of %zu rows", d->n_rows);
@@ -365,9 +367,11 @@ static int find_log_bounds(struct training *tr, const struct target_rows *rows, 
 	if (status || !r.n)
 		goto out;
 	groups = find_scales(&r, scale);
-	spread_set(out->spread, scale);
-	for (size_t i = 0; i < r.n; i++)
+	for (size_t i = 0; i < r.n; i++) {
 		r.value[i] /= scale[r.knows[i]];
+		squares += r.value[i] * r.value[i];
+	}
+	spread_set(out->spread, scale, squares > 0.0 ? sqrt(fmax(r.plain_squares / squares, 1e-12)) : 1.0);
 	thin_scores(&r);
 	status = conformal_take(r.value, r.n, groups, &out->conformal, err);
 	if (status)

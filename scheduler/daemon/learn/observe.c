@@ -107,13 +107,18 @@ bool learning_knows(struct learning *l, const struct job_values *v, bool epochs_
 
 /* ---- drift ---- */
 
-/* How the model errs on jobs it has not seen: its own residuals, or the first jobs it meets. */
-static void drift_begin(struct learning *l, const double *score, size_t n)
+/* How the model errs on jobs it has not seen: its own residuals, or the first jobs it meets. unit: what a score of
+ * 1 is in log time. */
+static void drift_begin(struct learning *l, const double *score, size_t n, double unit)
 {
 	struct drift_params p = { 0 };
 	struct err err = { 0 };
 
-	if (drift_reference_of(score, n, &p.reference, &err) || drift_new(&p, &l->drift, &err))
+	int rc = drift_reference_of(score, n, &p.reference, &err);
+
+	p.reference.centre *= unit;
+	p.reference.spread *= unit;
+	if (rc || drift_new(&p, &l->drift, &err))
 		log_warn("no alarm when the machine changes: %s", err.text);
 }
 
@@ -127,7 +132,7 @@ void learning_begin_anew(struct learning *l)
 	drift_free(l->drift);
 	l->drift = NULL;
 	if (c && c->log && c->n >= 8)
-		drift_begin(l, c->score, c->n);
+		drift_begin(l, c->score, c->n, spread_typical(s->model->time.spread));
 }
 
 static void log_alarm(const struct learning *l, int type, const char *of)
@@ -168,7 +173,7 @@ static void watch_drift(struct learning *l, int type, const char *name, double m
 	if (!l->drift) {
 		l->first[l->n_first++] = log(run_s / model_s);
 		if (l->n_first == LEARNING_FIRST) {
-			drift_begin(l, l->first, l->n_first);
+			drift_begin(l, l->first, l->n_first, 1.0);
 			l->n_first = 0;
 		}
 		return;

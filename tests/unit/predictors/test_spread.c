@@ -43,7 +43,7 @@ TEST(test_a_setting_a_context_or_neither_is_known)
 	assert_int_equal(spread_make(&table, &s, NULL), 0);
 	check(s);
 	assert_true(spread_at(s, x) == 1.0 && spread_at(NULL, x) == 1.0);
-	spread_set(s, (const double[]){ 0.1, 0.2, 0.4 });
+	spread_set(s, (const double[]){ 0.1, 0.2, 0.4 }, 0.3);
 	assert_true(spread_at(s, x) == 0.1);
 	spread_free(s);
 }
@@ -68,13 +68,13 @@ TEST(test_a_file_keeps_what_is_known_and_refuses_damage)
 	struct reader r;
 
 	assert_int_equal(spread_make(&table, &s, NULL), 0);
-	spread_set(s, (const double[]){ 0.1, 0.2, 0.4 });
+	spread_set(s, (const double[]){ 0.1, 0.2, 0.4 }, 0.3);
 	spread_save(s, &w);
 	r = (struct reader){ .bytes = (unsigned char *)w.out.text, .len = w.out.len };
 	assert_int_equal(spread_load(&r, 4, &again, NULL), 0);
 	assert_int_equal(r.at, r.len);
 	check(again);
-	assert_true(spread_at(again, x) == 0.1);
+	assert_true(spread_at(again, x) == 0.1 && spread_typical(again) == 0.3);
 	spread_free(again);
 	for (size_t len = 0; len < w.out.len; len++) {
 		r = (struct reader){ .bytes = (unsigned char *)w.out.text, .len = len };
