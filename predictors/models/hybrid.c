@@ -151,6 +151,11 @@ static void hybrid_shares(const void *self, const double *x, double *out_cpu_sha
 	queue_model_shares(&((const struct hybrid *)self)->queue, x, out_cpu_share, out_disk_share);
 }
 
+static double hybrid_start_share(const void *self, const double *x)
+{
+	return queue_model_start_share(&((const struct hybrid *)self)->queue, x);
+}
+
 static void hybrid_machine(const void *self, double *out_cores, double *out_disk_saturation)
 {
 	queue_model_machine(&((const struct hybrid *)self)->queue, out_cores, out_disk_saturation);
@@ -232,6 +237,7 @@ const struct predictor_ops hybrid_ops = {
 	.fit = hybrid_fit,
 	.predict = hybrid_predict,
 	.shares = hybrid_shares,
+	.start_share = hybrid_start_share,
 	.machine = hybrid_machine,
 	.compile = hybrid_compile,
 	.oob = hybrid_oob,

@@ -243,6 +243,19 @@ void queue_model_shares(const struct queue_model *m, const double *x, double *ou
 	*out_cpu_share = fmin(*out_cpu_share, 1.0 - *out_disk_share);
 }
 
+double queue_model_start_share(const struct queue_model *m, const double *x)
+{
+	struct calibrate_parts p;
+	struct calibrate_job j;
+
+	queue_map_job(&m->map, x, &j);
+	j.processes = j.cpus; /* alone */
+	p = calibrate_parts_of(&m->c, &j);
+	if (!(p.start_s > 0.0))
+		return NAN; /* that the table shows none does not mean that there is none */
+	return p.start_s / (p.start_s + p.cpu_s + p.disk_s + p.delay_s);
+}
+
 void queue_model_machine(const struct queue_model *m, double *out_cores, double *out_disk_saturation)
 {
 	*out_cores = m->c.value[CALIBRATE_CORES];

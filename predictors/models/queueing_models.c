@@ -75,6 +75,11 @@ static void queueing_shares(const void *self, const double *x, double *out_cpu_s
 	queue_model_shares(&((const struct queueing *)self)->m, x, out_cpu_share, out_disk_share);
 }
 
+static double queueing_start_share(const void *self, const double *x)
+{
+	return queue_model_start_share(&((const struct queueing *)self)->m, x);
+}
+
 static void queueing_machine(const void *self, double *out_cores, double *out_disk_saturation)
 {
 	queue_model_machine(&((const struct queueing *)self)->m, out_cores, out_disk_saturation);
@@ -121,6 +126,7 @@ const struct predictor_ops queueing_ops = {
 	.fit = queueing_fit,
 	.predict = queueing_predict,
 	.shares = queueing_shares,
+	.start_share = queueing_start_share,
 	.machine = queueing_machine,
 	.importances = queueing_importances,
 	.describe = queueing_describe,

@@ -58,6 +58,8 @@ struct config_learning {
 	bool adapt;              /* bounds follow the latest jobs (core/adapt.h) */
 	size_t promise_after;    /* observations of a type the model does not know before its jobs are
 	                            promised anything */
+	enum config_probe probe; /* of types that do not say one */
+	double probe_after_s;    /* without an observation of the type */
 };
 
 struct config {

@@ -20,6 +20,7 @@
 #define MAX_BATCH 1e9
 #define MAX_TIME_S 1e8
 
+const char *const probe_name[] = { "default", "off", "auto", NULL }; /* enum config_probe */
 static const char *const rule_name[] = { "none", "linear", "sqrt", NULL }; /* enum lr_rule */
 
 const char *lr_rule_name(enum lr_rule r)
@@ -203,6 +204,7 @@ const struct key job_type_keys[] = {
 	{ "epochs_param", KEY_TEXT, AT(epochs_param), .read = epochs_param_read },
 	{ "epochs_choices", KEY_OTHER, .read = epochs_choices_read, .write = epochs_choices_write },
 	{ "early_stop", KEY_BOOL, AT(early_stop), .read = early_stop_read },
+	{ "probe", KEY_CHOICE, AT(probe), .choice = probe_name },
 	{ "work_dir", KEY_PATH, AT(work_dir) },
 	{ "env", KEY_OTHER, .read = read_env, .write = write_env },
 	{ 0 },

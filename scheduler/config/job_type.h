@@ -34,6 +34,10 @@ struct job_param {           /* its name is also the model's column, where the m
 
 enum lr_rule { LR_NONE, LR_LINEAR, LR_SQRT };
 
+/* May a job that nothing can be promised to be taken now and then, to learn from it (learn/probe.c)? */
+enum config_probe { PROBE_DEFAULT, PROBE_OFF, PROBE_AUTO };
+extern const char *const probe_name[]; /* by it; NULL after the last */
+
 struct job_type {
 	char *name, *about;
 	char *argv[JOB_TYPE_MAX_ARGS + 1]; size_t n_argv; /* NULL after the last; empty: advise only */
@@ -51,6 +55,7 @@ struct job_type {
 	char *epochs_param;     /* parameter that holds the number of epochs; NULL: no progress known */
 	double epochs[JOB_TYPE_MAX_EPOCHS]; size_t n_epochs; /* what open epochs are chosen from, ascending;
 	                                                        none: any */
+	enum config_probe probe; /* PROBE_DEFAULT: the configuration's */
 	bool early_stop;        /* a job that would be late may be stopped after an epoch and has a result all
 	                           the same */
 	char *work_dir;         /* NULL: the job's own folder */

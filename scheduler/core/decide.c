@@ -122,6 +122,7 @@ static void fill_shares(const struct predictor *time, const double *x, struct ca
 	c->disk_share = 0.0;
 	if (time->ops->shares)
 		time->ops->shares(time->self, x, &c->cpu_share, &c->disk_share);
+	c->start_share = time->ops->start_share ? time->ops->start_share(time->self, x) : NAN;
 }
 
 void decide_predict_one(struct decide_rows *r, const struct decide_load *load, struct candidate *c, double *x)

@@ -48,6 +48,7 @@ struct candidate {
 	double work_s;                /* for the look-ahead: seconds it would take alone; NaN without a
 	                                 scene */
 	double cpu_share, disk_share; /* of that */
+	double start_share;           /* the part of that before the first record; NaN: not known */
 	double delays_s;              /* the longest delay it would cause another job; 0: none. Among very
 	                                 many jobs, those count that end before it or whose promise could be
 	                                 in question. NaN: it was not played (lookahead.c), and its numbers

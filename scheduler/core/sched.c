@@ -8,10 +8,6 @@
 #include "common/mem.h"
 #include "scheduler/core/sched_internal.h"
 
-/* An early report says little (start-up, the first epoch reads the data): the prediction counts as much as a
- * report at this share of the work. */
-#define PRIOR_WEIGHT 0.1
-
 const char *sched_verdict_name(enum sched_verdict v)
 {
 	switch (v) {
@@ -294,7 +290,7 @@ int sched_progress(struct sched *s, int64_t now_ns, uint64_t id, double done, st
 {
 	uint32_t place;
 	struct live *j = live_find(s, id, &place);
-	double observed_s;
+	double left_s, spread;
 
 	if (!j)
 		return sched_not_found(id, err);
@@ -304,13 +300,15 @@ int sched_progress(struct sched *s, int64_t now_ns, uint64_t id, double done, st
 		return err_fail(err, ERR_ARG, "%g of the work done: need 0 to 1", done);
 	now_ns = live_clock(s, now_ns);
 	live_settle(s, now_ns);
-	if (done <= j->reported || isnan(j->prior_s)) /* what is done stays done */
+	if (!progress_report(&j->progress, done, j->done_s)) /* what is done stays done */
 		return 0;
 	live_changed(s);
-	j->reported = done;
-	observed_s = j->done_s / done;
-	j->total_s = j->done_s +
-		     (1.0 - done) * (PRIOR_WEIGHT * j->prior_s + done * observed_s) / (PRIOR_WEIGHT + done);
+	left_s = progress_left_s(&j->progress, &spread);
+	j->total_s = j->done_s + left_s;
+	if (live_chance(s, j, left_s / j->speed, 0.0, now_ns) < 0.5)
+		j->late_reports++;
+	else
+		j->late_reports = 0;
 	return 0;
 }
 
@@ -343,6 +341,10 @@ int sched_set_other_load(struct sched *s, int64_t now_ns, double processes, stru
 		return 0;
 	if (s->last_ns != INT64_MIN || s->running.n) /* else there was no job to slow down */
 		live_settle(s, live_clock(s, now_ns));
+	if (s->last_ns == INT64_MIN)
+		usual_load_begin(&s->usual, now_ns, processes);
+	else
+		usual_load_pass(&s->usual, s->last_ns, s->other_load);
 	s->other_load = processes;
 	live_set_speeds(s);
 	live_changed(s);

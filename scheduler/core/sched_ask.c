@@ -3,26 +3,72 @@
 
 #include "scheduler/core/sched_internal.h"
 
+/* Somebody is stopped for a job that will be late, or it itself, below the second chance; below the first where two
+ * reports in a row said that it will be. */
+#define LIKELY_CHANCE 0.25
+#define SURE_CHANCE 0.05
+
 /* ---- estimates ---- */
 
-static struct sched_estimate estimate_of(const struct live *j, const struct fluid_times *t, int64_t now_ns)
+/* The load of others while a running job ends in end_s seconds: what it was on average for twice as long until
+ * now. A burst of work that has just begun is not thought to last. */
+static double load_to_come(struct sched *s, double end_s, int64_t now_ns)
 {
-	struct sched_estimate e = {
-		.start_s = j->running ? 0.0 : NAN, .end_s = NAN, .end_low_s = NAN, .end_high_s = NAN
-	};
+	usual_load_pass(&s->usual, now_ns, s->other_load);
+	return usual_load_for(&s->usual, 2.0 * end_s);
+}
+
+double live_chance(const struct sched *s, const struct live *j, double end_s, double load, int64_t now_ns)
+{
+	double left_s = live_until_s(j->deadline_ns, now_ns), spread = live_spread(j);
+	struct fluid_job f = decide_fluid_job(&j->taken, j->r.cpus);
+
+	if (isinf(left_s))
+		return NAN;
+	if (!(left_s > 0.0 && end_s > 0.0))
+		return left_s >= end_s ? 1.0 : 0.0;
+	if (j->running) {
+		/* The spread was that of the work left at the last report, and is all in what is left now. */
+		double then_s = progress_left_s(&j->progress, &spread);
+
+		spread *= fmax(then_s / live_left_s(s, j, now_ns), 1.0);
+		end_s *= decide_stretch(&s->fluid, &f, (double)s->slots_used + load) * j->speed;
+	}
+	return 0.5 * erfc(log(end_s / left_s) / (spread * sqrt(2.0)));
+}
+
+/* Sure enough to stop somebody: it will be late even if the others leave the machine now, two reports in a row said
+ * so or the chance is tiny. */
+static bool sure_late(const struct sched *s, const struct live *j, double end_s, int64_t now_ns)
+{
+	double chance = live_chance(s, j, end_s, 0.0, now_ns);
+
+	return chance < SURE_CHANCE || (chance < LIKELY_CHANCE && j->late_reports >= 2);
+}
+
+static struct sched_estimate estimate_of(struct sched *s, const struct live *j, const struct fluid_times *t,
+					 int64_t now_ns)
+{
+	struct sched_estimate e = { .start_s = j->running ? 0.0 : NAN,
+				    .end_s = NAN,
+				    .end_low_s = NAN,
+				    .end_high_s = NAN,
+				    .chance = NAN };
 	double ratio = j->ratio;
 
 	if (!t || t->never || isnan(j->total_s))
 		return e;
 	e.start_s = t->start_s;
 	e.end_s = t->end_s;
+	e.chance = live_chance(s, j, t->end_s, load_to_come(s, t->end_s, now_ns), now_ns);
+	e.late = j->promised && e.chance < 0.5;
+	e.sure = e.late && sure_late(s, j, t->end_s, now_ns);
 	if (isnan(ratio))
 		return e;
 	/* As the upper bound is a factor above, the lower is one below: times are never negative. A
 	 * confidence below one half may have its bound below the expectation. */
 	e.end_high_s = t->end_s * fmax(ratio, 1.0 / ratio);
 	e.end_low_s = t->end_s * fmin(ratio, 1.0 / ratio);
-	e.late = j->promised && e.end_high_s > live_until_s(j->deadline_ns, now_ns);
 	/* Later jobs may slow it down, but not past a promise that holds. */
 	if (j->told > ratio && !e.late)
 		e.end_high_s = fmax(e.end_high_s,
@@ -45,7 +91,7 @@ static struct sched_estimate with_holding(struct sched *s, const struct live *j,
 	t = j->plan;
 	t.start_s = fmax(t.start_s - shift_s, 0.0);
 	t.end_s = fmax(t.end_s - shift_s, 0.0);
-	planned = estimate_of(j, &t, now_ns);
+	planned = estimate_of(s, j, &t, now_ns);
 	return planned.late ? e : planned;
 }
 
@@ -73,13 +119,13 @@ size_t sched_estimates(struct sched *s, int64_t now_ns, uint64_t *id, struct sch
 	known = works_known(s);
 	for (uint32_t i = s->running.first; i != NO_JOB && n < max; i = s->live[i].next, n++) {
 		id[n] = s->live[i].r.id;
-		out[n] = estimate_of(&s->live[i], t ? &t[n] : NULL, now_ns);
+		out[n] = estimate_of(s, &s->live[i], t ? &t[n] : NULL, now_ns);
 	}
 	for (size_t k = 0; k < s->n_order && n < max; k++, n++) {
 		const struct live *j = &s->live[s->order[k]];
 
 		id[n] = j->r.id;
-		out[n] = estimate_of(j, t && known ? &t[n] : NULL, now_ns);
+		out[n] = estimate_of(s, j, t && known ? &t[n] : NULL, now_ns);
 	}
 	for (size_t i = 0; i < n; i++)
 		if (out[i].late)
@@ -105,7 +151,7 @@ int sched_estimate(struct sched *s, int64_t now_ns, uint64_t id, struct sched_es
 	t = scene_play(s, now_ns, at, &seat);
 	if (j->running)
 		seat = j->seat;
-	*out = with_holding(s, j, estimate_of(j, t && known ? &t[seat] : NULL, now_ns), now_ns);
+	*out = with_holding(s, j, estimate_of(s, j, t && known ? &t[seat] : NULL, now_ns), now_ns);
 	return 0;
 }
 
@@ -187,7 +233,7 @@ uint32_t sched_should_stop(struct sched *s, int64_t now_ns, uint64_t id, uint32_
 	if (sched_estimate(s, now_ns, id, &e, NULL) || isnan(e.end_s))
 		return 0;
 	left_s = live_until_s(j->deadline_ns, s->last_ns);
-	if (e.end_s <= left_s)
+	if (e.end_s <= left_s || !sure_late(s, j, e.end_s, s->last_ns))
 		return 0;
 	/* epochs are alike, so the time to the end is spread evenly over those to come */
 	more = floor(left_s / e.end_s * (double)(epochs - done));

@@ -8,7 +8,9 @@
 
 #include "common/heap.h"
 #include "scheduler/core/job_index.h"
+#include "scheduler/core/progress.h"
 #include "scheduler/core/sched.h"
+#include "scheduler/core/usual_load.h"
 
 #define NO_JOB UINT32_MAX
 
@@ -41,7 +43,8 @@ struct live {                         /* a job that waits or runs */
 	double told;                  /* the same for the bound that users see */
 	/* Work, in seconds alone. Done is exact at sched.since_ns; speed is that since then. */
 	double prior_s, total_s, done_s, speed;
-	double reported;              /* largest share of it that was reported as done */
+	struct progress progress;     /* what its own reports say; begins when it starts */
+	unsigned late_reports;        /* the last so many of them said that it will miss its objective */
 	/* Waiting: what it will take of a full machine, slots x time; 0 if it never starts. Whole
 	 * nanoseconds, so that sums of a long queue come out the same whatever came and went. */
 	uint64_t slot_ns;
@@ -82,6 +85,7 @@ struct sched {
 	struct sched_machine machine;
 	struct fluid_machine fluid;   /* the machine as the model knows it */
 	double other_load, window_s;
+	struct usual_load usual;      /* of the other load */
 	bool looks_ahead;             /* the policy does, and there is a model */
 	bool adapts;                  /* the policy has bounds, and there is a model */
 	double hysteresis, explore;
@@ -162,6 +166,10 @@ size_t live_plan_position(const struct sched *s, uint32_t place); /* so many go 
 void live_plan_weigh(struct sched *s);               /* after live_weigh() of those in it */
 void live_dequeue(struct sched *s, uint32_t place);
 void live_run(struct sched *s, uint32_t place);      /* joins those that run, by the time of its start */
+/* The chance that a job which is expected to end in end_s seconds as things are now ends by its deadline, with that
+ * other load from now on; NaN: it has none. */
+double live_chance(const struct sched *s, const struct live *j, double end_s, double load, int64_t now_ns);
+double live_spread(const struct live *j); /* of the logarithm of its time, as its bound tells */
 void live_end(struct sched *s, uint32_t place);      /* leaves them */
 
 /* Takes over what was decided: work, shares, ratio. */

@@ -12,6 +12,8 @@
  * late, the less is known of its end, but it never counts as nothing. Not a moment before: what is planned
  * for a job that ends as expected stays as it was. */
 #define LATE_REST 0.05
+#define USUAL_SPREAD 0.3 /* of the logarithm of a time without a bound */
+#define LEAST_SPREAD 0.03
 
 /* ---- places and lists ---- */
 
@@ -198,6 +200,20 @@ void live_dequeue(struct sched *s, uint32_t place)
 	live_changed(s);
 }
 
+/* The deviation of the logarithm of a time whose bound at a confidence is `ratio` times what is expected, by the
+ * normal law (its quantile: Abramowitz and Stegun, 26.2.23). */
+double live_spread(const struct live *j)
+{
+	double t, z;
+
+	if (!(j->ratio > 1.0 && j->r.confidence > 0.5 && j->r.confidence < 1.0))
+		return USUAL_SPREAD;
+	t = sqrt(-2.0 * log(1.0 - j->r.confidence));
+	z = t - (2.515517 + t * (0.802853 + t * 0.010328)) /
+			(1.0 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
+	return fmin(fmax(log(j->ratio) / fmax(z, 0.1), LEAST_SPREAD), 1.0);
+}
+
 void live_run(struct sched *s, uint32_t place)
 {
 	struct live *j = &s->live[place];
@@ -208,6 +224,8 @@ void live_run(struct sched *s, uint32_t place)
 		before = s->live[before].prev;
 	live_link(s, &s->running, before, place);
 	j->running = true;
+	progress_begin(&j->progress, j->prior_s, j->taken.start_share, live_spread(j));
+	j->late_reports = 0;
 	s->slots_used += j->r.cpus;
 	t->cpus += j->r.cpus;
 	t->n_running++;

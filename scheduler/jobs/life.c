@@ -498,7 +498,7 @@ static void estimated(struct life *l, const struct life_event *e, struct life_ac
 		tell(out, "late", job);
 	if (first_time && e->on_late != ON_LATE_NOTHING)
 		act(out, LIFE_NOTIFY, job)->time_s = e->estimate.end_s - left_s;
-	if (e->on_late == ON_LATE_STOP_BEST_EFFORT)
+	if (e->on_late == ON_LATE_STOP_BEST_EFFORT && e->estimate.sure) /* nobody is stopped on an alarm */
 		stop_youngest(l, e->now_ns, out);
 }
 

@@ -206,6 +206,7 @@ struct candidate record_candidate(const struct job_record *r)
 		.work_s = r->work_s,
 		.cpu_share = r->cpu_share,
 		.disk_share = r->disk_share,
+		.start_share = NAN, /* its first report will tell little */
 	};
 }
 

@@ -198,7 +198,9 @@ static void become(char **word, const sigset_t *mask, pid_t parent, int in, int 
 {
 	int error;
 
-	setpgid(0, 0);
+	/* A session of its own, as the daemon gives each job: the kernel may share the cpus between sessions first
+	 * (autogroups), and a run is to be measured as a job will run. */
+	setsid();
 	/* If we are killed, no copy may disturb the next measurement. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
@@ -236,8 +238,6 @@ static int start_copy(struct running *r, size_t copy, int in, int tell, struct e
 			c->pid = 0;
 			rc = err_fail(err, ERR_IO, "cannot start a process: %s", strerror(errno));
 		} else {
-			setpgid(c->pid,
-				c->pid); /* parent and child both do it, because either may be first */
 			watch_tell(r, c->pid);
 			r->n_started++;
 			r->n_alive++;

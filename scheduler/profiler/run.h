@@ -1,4 +1,4 @@
-/* One run: as many copies of the command as njobs says, at the same time, each in its own process group with
+/* One run: as many copies of the command as njobs says, at the same time, each in its own session with
  * its own log files, measured from start to exit. No shell is used.
  *
  * Signals are waited for, not handled: between profile_signals_hold() and profile_signals_release() Ctrl-C

@@ -11,6 +11,8 @@
 
 /* ---- verdicts ---- */
 
+#define SAME_OTHER_LOAD 0.5 /* processes; beside more or less other work, times are not expected to agree */
+
 struct measured {
 	uint32_t setting;
 	uint32_t run;
@@ -24,6 +26,17 @@ static int by_setting(const void *a, const void *b)
 	if (x->setting != y->setting)
 		return x->setting < y->setting ? -1 : 1;
 	return (x->time_s > y->time_s) - (x->time_s < y->time_s);
+}
+
+static bool beside_the_same_work(const struct profile_journal *j, const struct measured *m, size_t n)
+{
+	double low = INFINITY, high = -INFINITY;
+
+	for (size_t i = 0; i < n; i++) { /* fmin and fmax pass over what was not measured */
+		low = fmin(low, j->run[m[i].run].other_load);
+		high = fmax(high, j->run[m[i].run].other_load);
+	}
+	return !(high - low > SAME_OTHER_LOAD);
 }
 
 /* The n replications of one setting, by time. */
@@ -40,7 +53,8 @@ static void judge_setting(const struct profile_journal *j, const struct measured
 	for (size_t i = 0; i < n; i++)
 		squares += (m[i].time_s - mean) * (m[i].time_s - mean);
 	v->cv[v->n_cv++] = sqrt(squares / (double)(n - 1)) / mean;
-	if (j->design->max_spread <= 0.0 || (m[n - 1].time_s - m[0].time_s) / mean <= j->design->max_spread)
+	if (j->design->max_spread <= 0.0 || (m[n - 1].time_s - m[0].time_s) / mean <= j->design->max_spread ||
+	    !beside_the_same_work(j, m, n))
 		return;
 	middle = 0.5 * (m[(n - 1) / 2].time_s + m[n / 2].time_s);
 	for (size_t i = 0; i < n; i++) {

@@ -14,7 +14,7 @@ struct profile_verdict {
 	double *cv; size_t n_cv;
 };
 /* A run is unstable where its copies spread more than the bound, or where the replications of its setting
- * do. */
+ * do. Replications beside different amounts of other work are not compared. */
 int profile_judge(const struct profile_journal *j, struct profile_verdict *out, struct err *err);
 void profile_verdict_release(struct profile_verdict *v);
 /* An unstable run that may be measured once more; SIZE_MAX: none. */

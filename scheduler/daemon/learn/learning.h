@@ -3,6 +3,7 @@
  * model in the background (training_thread.h), which is put to use by a reload if it proved better.
  *
  *   observe.c          what ended jobs tell: bounds, drift, which kinds of jobs are known
+ *   probe.c            where nearly all jobs are rejected, one is taken now and then to learn from it
  *   retrain.c          when to train, what came of it, and putting a model to use
  *   training_thread.c  the thread that trains; training.c: what it does; training_data.c: the tables it needs
  *   versions.c         the models that were trained, and their journal
@@ -38,6 +39,14 @@ void learning_model_changed(struct learning *l);
  * schema. */
 bool learning_knows(struct learning *l, const struct job_values *v, bool epochs_open, const char *type,
                     char *why, size_t size);
+/* ---- probe.c ---- */
+/* A job of this type arrived and was decided about. */
+void learning_decided(struct learning *l, const struct job *job, bool rejected);
+/* Nothing can be promised to the job: is it taken all the same, to learn from it? `why` says so then. */
+bool learning_probe_due(const struct learning *l, const struct job *job, int64_t now_ns, char *why,
+                        size_t size);
+void learning_probe_taken(struct learning *l, const struct job *job);
+
 void learning_json(struct learning *l, struct json_writer *w); /* member "learning" of `stats` */
 
 /* ---- retrain.c ---- */

@@ -25,8 +25,18 @@ struct kind {                /* of jobs, since the model came to use */
 	size_t n;
 };
 
+struct probe_type {          /* the latest decisions of a job type: probe.c */
+	int type;
+	uint32_t rejected;   /* a bit each, the latest is the lowest */
+	size_t n;            /* of them */
+	int64_t ended_ns;    /* when a job of it last taught something; 0: not since the start */
+	uint64_t job;        /* the latest that was taken to learn; 0: none */
+};
+
 struct learning {
 	struct daemon *d;
+	struct probe_type *probe; size_t n_probes, probes_cap;
+	uint64_t probes;             /* taken to learn since the start */
 
 	/* what ended jobs tell */
 	struct kept_level level[LEARNING_LEVELS]; size_t n_levels;
@@ -65,5 +75,6 @@ void learning_train_restore(struct learning *l); /* counts what ended since the 
 void learning_train_changed(struct learning *l); /* after a reload */
 bool learning_train_busy(const struct learning *l);
 bool learning_is_observation(const struct job_record *row);
+void learning_probe_ended(struct learning *l, const struct job *job); /* it taught something */
 
 #endif

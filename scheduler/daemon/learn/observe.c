@@ -238,6 +238,7 @@ void learning_ended(struct learning *l, const struct job *job)
 		return;
 	strangeness(l, &job->values, job->n_epoch_choices > 0, stranger, sizeof stranger);
 	observe(l, job, stranger, false);
+	learning_probe_ended(l, job);
 	learning_train_due(l);
 }
 
@@ -322,6 +323,7 @@ void learning_free(struct learning *l)
 	learning_train_release(l);
 	drift_free(l->drift);
 	free(l->kind);
+	free(l->probe);
 	if (l->d->learning == l)
 		l->d->learning = NULL;
 	free(l);
@@ -403,6 +405,7 @@ void learning_json(struct learning *l, struct json_writer *w)
 	put_evidence(l, DRIFT_POOLED, w);
 	json_kv_int(w, "alarms", (long long)l->alarms);
 	put_types(l, w);
+	json_kv_int(w, "probes", (long long)l->probes);
 	json_kv_int(w, "since_training", (long long)l->since_training);
 	json_kv_int(w, "retrain_after", (long long)c->retrain_after);
 	json_kv_string(w, "last", l->outcome[0] ? l->outcome : NULL);

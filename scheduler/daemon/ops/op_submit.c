@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/mem.h"
 #include "common/rng.h"
 #include "scheduler/daemon/ops/submission.h"
 
@@ -261,6 +262,73 @@ static void reply_submitted(struct request *r, const struct job *job, const stru
 	reply_send(r, daemon_ticket(r->d));
 }
 
+/* The candidate that teaches at the least cost: what could best be in time, or the fastest. */
+static const struct candidate *to_learn_from(const struct decision *d)
+{
+	const struct candidate *best = isnan(d->offer.chance) ? NULL : &d->offer;
+
+	for (size_t i = 0; i < d->n_candidates && isnan(d->offer.chance); i++) {
+		const struct candidate *c = &d->candidate[i];
+
+		if (!(c->reasons & (REASON_MEMORY | REASON_TOO_WIDE)) && (!best || c->time_s < best->time_s))
+			best = c;
+	}
+	return best;
+}
+
+/* From here on the job has one candidate. False: no memory. */
+static bool narrow(struct job *job, double batch, double epochs)
+{
+	double *one = mem_array(1, sizeof *one);
+
+	if (!one)
+		return false;
+	*one = batch;
+	free(job->batch);
+	job->batch = one;
+	job->n_batches = 1;
+	if (job->n_epoch_choices) {
+		job->epoch_choice[0] = epochs;
+		job->n_epoch_choices = 1;
+	}
+	return true;
+}
+
+/* A rejected job is taken all the same, now and then (learn/probe.c), unless that breaks a promise. */
+static int take_to_learn(struct daemon *d, struct job *job, int64_t now_ns, enum sched_verdict *out_verdict,
+			 struct err *err)
+{
+	const struct candidate *c = to_learn_from(&d->decision);
+	double batch = c ? c->decision : NAN, epochs = c ? c->epochs : NAN;
+	enum sched_verdict verdict = SCHED_REJECTED;
+	struct sched_request q, as_asked;
+	char why[192];
+	int rc;
+
+	if (!c || !learning_probe_due(d->learning, job, now_ns, why, sizeof why))
+		return 0;
+	binding_request(job, &as_asked);
+	q = as_asked;
+	q.slo_s = q.chance = NAN;
+	q.batch = &batch;
+	q.n_batches = 1;
+	if (q.n_epochs) {
+		q.epochs = &epochs;
+		q.n_epochs = 1;
+	}
+	rc = sched_what_if(d->sched, now_ns, &q, &d->decision, &verdict, err);
+	if (rc || verdict == SCHED_REJECTED || !narrow(job, batch, epochs))
+		return rc ? rc : sched_what_if(d->sched, now_ns, &as_asked, &d->decision, out_verdict, err);
+	binding_request(job, &q);
+	q.slo_s = q.chance = NAN;
+	rc = sched_submit(d->sched, now_ns, &q, &d->decision, out_verdict, err);
+	if (!rc && *out_verdict != SCHED_REJECTED) {
+		job_set_reason(job, why);
+		learning_probe_taken(d->learning, job);
+	}
+	return rc;
+}
+
 /* The decision, and its text in d->text. The scheduler has the job if that worked. */
 static int decide_arrival(struct daemon *d, struct job *job, const struct submission *f,
 			  enum sched_verdict *out_verdict, struct err *err)
@@ -278,6 +346,13 @@ static int decide_arrival(struct daemon *d, struct job *job, const struct submis
 	if (!known)
 		q.slo_s = NAN;
 	rc = sched_submit(d->sched, f->now_ns, &q, &d->decision, out_verdict, err);
+	if (!rc) {
+		bool rejected = *out_verdict == SCHED_REJECTED;
+
+		if (rejected)
+			rc = take_to_learn(d, job, f->now_ns, out_verdict, err);
+		learning_decided(d->learning, job, rejected);
+	}
 	took_us = clock_monotonic_us() - before;
 	if (rc)
 		return rc;

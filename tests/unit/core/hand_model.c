@@ -1,7 +1,7 @@
 /* The model of hand_model.h. */
 #include "tests/unit/core/hand_model.h"
 
-double hand_disk;
+double hand_disk, hand_start = NAN;
 
 static void hand_time(const void *self, const double *x, size_t n_rows, double *out)
 {
@@ -29,6 +29,13 @@ static void hand_shares(const void *self, const double *x, double *out_cpu_share
 	*out_disk_share = hand_disk;
 }
 
+static double hand_start_share(const void *self, const double *x)
+{
+	(void)self;
+	(void)x;
+	return hand_start;
+}
+
 static void hand_machine(const void *self, double *out_cores, double *out_disk_saturation)
 {
 	(void)self;
@@ -46,6 +53,7 @@ const struct predictor_ops hand_hybrid = {
 	.title = "by hand",
 	.predict = hand_time,
 	.shares = hand_shares,
+	.start_share = hand_start_share,
 	.machine = hand_machine,
 	.destroy = hand_destroy,
 };

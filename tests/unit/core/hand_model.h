@@ -17,6 +17,8 @@ enum { HAND_CPUS = 1, HAND_NJOBS, HAND_BATCH, HAND_PROCESSES, HAND_FEATURES };
 
 /* The share of the work that is at the disk, which 4 processes saturate. 0 unless a test sets it. */
 extern double hand_disk;
+/* The share of it that is start-up; NaN, not known, unless a test sets it. */
+extern double hand_start;
 
 extern const struct predictor_ops hand_hybrid; /* says what the machine is and which shares a job has */
 extern const struct predictor_ops hand_forest; /* says neither */

@@ -346,25 +346,37 @@ TEST(test_progress_corrects_the_expected_end)
 {
 	struct bed b;
 	struct sched_estimate e;
+	double left_s;
 
 	make(&b, "postrider", 2);
-	submit_batch(&b, 0, 1, &b64, 200);
+	submit_batch(&b, 0, 1, &b64, 150);
 	submit_batch(&b, 0, 2, &b64, NAN);
 	next(&b, 0);
-	assert_int_equal(sched_progress(b.s, 50 * S, 1, 0.25, NULL), 0); /* so 200 s in all, not 100 */
+	sched_estimate(b.s, 0, 1, &e, NULL);
+	assert_true(e.chance > 0.99 && !e.late);
+	assert_int_equal(sched_progress(b.s, 25 * S, 1, 0.125, NULL), 0); /* slow, or a start-up of 14 s */
+	sched_estimate(b.s, 25 * S, 1, &e, NULL);
+	near(e.end_s, 75);
+	assert_false(e.late);
+	assert_int_equal(sched_progress(b.s, 50 * S, 1, 0.25, NULL), 0); /* so some 200 s in all, not 100 */
 	sched_estimate(b.s, 50 * S, 1, &e, NULL);
-	near(e.end_s, 0.75 * (0.1 * 100 + 0.25 * 200) / 0.35);
-	assert_true(e.late); /* 154 s at their bound, and 150 are left */
+	left_s = e.end_s;
+	assert_true(left_s > 112 && left_s < 120);
+	assert_true(e.late && e.chance < 0.25); /* 100 s are left */
+	assert_false(e.sure); /* by one report */
 	assert_int_equal(sched_progress(b.s, 51 * S, 1, 0.1, NULL), 0); /* what is done stays done */
 	sched_estimate(b.s, 51 * S, 1, &e, NULL);
-	near(e.end_s, 0.75 * (0.1 * 100 + 0.25 * 200) / 0.35 - 1);
+	near(e.end_s, left_s - 1);
+	sched_progress(b.s, 75 * S, 1, 0.375, NULL);
+	sched_estimate(b.s, 75 * S, 1, &e, NULL);
+	assert_true(e.late && e.sure);
 	assert_int_equal(sched_progress(b.s, 52 * S, 1, 1.5, NULL), -ERR_ARG);
 	assert_int_equal(sched_progress(b.s, 52 * S, 1, NAN, NULL), -ERR_ARG);
 	assert_int_equal(sched_progress(b.s, 52 * S, 2, 0.5, NULL), -ERR_ARG);
 	assert_int_equal(sched_progress(b.s, 52 * S, 3, 0.5, NULL), -ERR_NOTFOUND);
-	assert_int_equal(sched_progress(b.s, 60 * S, 1, 1.0, NULL), 0);
-	sched_estimate(b.s, 60 * S, 1, &e, NULL);
-	near(e.end_s, 3);
+	assert_int_equal(sched_progress(b.s, 80 * S, 1, 1.0, NULL), 0);
+	sched_estimate(b.s, 80 * S, 1, &e, NULL);
+	near(e.end_s, 4);
 	drop(&b);
 }
 

@@ -288,10 +288,14 @@ TEST(test_a_late_job_that_allows_it_is_stopped_in_time)
 	next(&b, 0);
 	assert_int_equal(sched_should_stop(b.s, 10 * S, 1, 0, 10), 0);
 	assert_int_equal(sched_should_stop(b.s, 10 * S, 1, 1, 10), 0);
+	sched_progress(b.s, 20 * S, 1, 0.1, NULL); /* slow, or a start-up: it is not stopped for that */
+	assert_int_equal(sched_should_stop(b.s, 20 * S, 1, 1, 10), 0);
+	sched_progress(b.s, 40 * S, 1, 0.2, NULL);
 	sched_progress(b.s, 60 * S, 1, 0.3,
-		       NULL); /* 20 s each: 70 s are left, and 7 epochs take more than 105 s */
+		       NULL); /* 20 s each: 70 s are left, and 7 epochs take some 115 s */
 	assert_int_equal(sched_should_stop(b.s, 60 * S, 1, 3, 10), 7);
-	sched_progress(b.s, 120 * S, 1, 0.6, NULL);
+	for (int epoch = 4; epoch <= 6; epoch++)
+		sched_progress(b.s, 20 * epoch * S, 1, 0.1 * epoch, NULL);
 	assert_int_equal(sched_should_stop(b.s, 120 * S, 1, 6, 10), 6); /* not one more */
 	assert_int_equal(sched_should_stop(b.s, 140 * S, 1, 6, 10), 6);
 	assert_int_equal(sched_should_stop(b.s, 140 * S, 1, 10, 10), 0);
@@ -355,8 +359,8 @@ TEST(test_of_equal_deadlines_the_earlier_arrival_goes_first)
 	drop(&b);
 }
 
-/* The first is slower than it seemed: after 10 s it expects to take another 163.3 s, at most 196 s of the 240
- * s left. Beside the second it would take 213.3 s, at most 256 s. The second, of 50 s, has 130 s left: it
+/* The first is slower than it seemed: after 10 s it expects to take another 160 s, at most 192 s of the 240
+ * s left. Beside the second it would take 210 s, at most 252 s. The second, of 50 s, has 130 s left: it
  * cannot wait for the end of the first, so it starts. With 300 s left it waits. */
 TEST(test_a_promised_job_waits_for_another_only_if_it_is_in_time_then)
 {
@@ -367,7 +371,8 @@ TEST(test_a_promised_job_waits_for_another_only_if_it_is_in_time_then)
 		assert_int_equal(submit_as(&b, 0, 1, &b64, 2, 250, 0), SCHED_PROMISED);
 		assert_int_equal(next(&b, 0), 1);
 		assert_int_equal(submit_as(&b, 0, 2, &b128, 2, later ? 310 : 140, 0), SCHED_PROMISED);
-		assert_int_equal(sched_progress(b.s, 10 * S, 1, 0.02, NULL), 0);
+		assert_int_equal(sched_progress(b.s, 5 * S, 1, 0.01, NULL), 0);
+		assert_int_equal(sched_progress(b.s, 10 * S, 1, 0.036, NULL), 0);
 		assert_int_equal(next(&b, 10), later ? 0 : 2);
 		drop(&b);
 	}
@@ -412,9 +417,9 @@ TEST(test_the_safest_seat_is_behind_the_last_promise)
 	drop(&b);
 }
 
-/* As above, the first needs 163.3 s more and leaves no room beside the second, which has time enough to wait
+/* As above, the first needs 160 s more and leaves no room beside the second, which has time enough to wait
  * for it. The third stands behind the second, of a higher priority. Its 12.5 s end after 125 s if the second
- * starts now, at most 150 s of the 190 s left; if the second waits, not before 175.8 s, at most 211 s. */
+ * starts now, at most 150 s of the 190 s left; if the second waits, not before 172.5 s, at most 207 s. */
 TEST(test_a_promised_job_does_not_wait_if_that_breaks_the_promise_of_a_third)
 {
 	for (int third = 0; third < 2; third++) {
@@ -426,7 +431,8 @@ TEST(test_a_promised_job_does_not_wait_if_that_breaks_the_promise_of_a_third)
 		assert_int_equal(submit_as(&b, 0, 2, &b128, 2, 400, 1), SCHED_PROMISED);
 		if (third)
 			assert_int_equal(submit_as(&b, 0, 3, &b512, 2, 200, 0), SCHED_PROMISED);
-		assert_int_equal(sched_progress(b.s, 10 * S, 1, 0.02, NULL), 0);
+		assert_int_equal(sched_progress(b.s, 5 * S, 1, 0.01, NULL), 0);
+		assert_int_equal(sched_progress(b.s, 10 * S, 1, 0.036, NULL), 0);
 		assert_int_equal(next(&b, 10), third ? 2 : 0);
 		drop(&b);
 	}
@@ -455,8 +461,8 @@ TEST(test_an_offer_behind_lost_promises_is_the_last_turn)
 }
 
 /* Two wide jobs wait for a window, and the first of them is due: it is to start when job 1 ends. Before that
- * the promised job 2 reports little progress. After 160 s it has 221.7 s left, at most 266 s of 340 s; beside
- * the wide job 321.7 s, at most 386 s. So the wide job gets a later seat. It is still the one that is due, and
+ * the promised job 2 reports little progress. After 160 s it has 221 s left, at most 265 s of 340 s; beside
+ * the wide job 321 s, at most 385 s. So the wide job gets a later seat. It is still the one that is due, and
  * the other one is not. */
 TEST(test_a_due_job_that_gets_a_later_seat_stays_the_only_one_of_its_tenant)
 {
@@ -473,7 +479,8 @@ TEST(test_a_due_job_that_gets_a_later_seat_stays_the_only_one_of_its_tenant)
 	assert_int_equal(next(&b, 100), 0);
 	assert_true(waiting(&b, 100, 3).due);
 	assert_false(waiting(&b, 100, 4).due);
-	assert_int_equal(sched_progress(b.s, 150 * S, 2, 0.2, NULL), 0);
+	assert_int_equal(sched_progress(b.s, 100 * S, 2, 0.1, NULL), 0);
+	assert_int_equal(sched_progress(b.s, 150 * S, 2, 0.18, NULL), 0);
 	assert_int_equal(sched_remove(b.s, 160 * S, 1, NULL), 0);
 	assert_int_equal(next(&b, 160), 0);
 	assert_int_equal(waiting(&b, 160, 3).why, SCHED_WAIT_HELD);

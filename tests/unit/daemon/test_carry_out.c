@@ -151,12 +151,13 @@ CARRY_TEST(test_an_early_stop_ends_the_process)
 
 /* ---- late ---- */
 
-static void say_late(uint64_t job_id)
+static void say_late(uint64_t job_id, bool sure)
 {
 	struct life_event e = carry_event(l.d, LIFE_ESTIMATED, job(job_id));
 
-	e.estimate =
-		(struct sched_estimate){ .end_s = 99.0, .end_low_s = NAN, .end_high_s = NAN, .late = true };
+	e.estimate = (struct sched_estimate){
+		.end_s = 99.0, .end_low_s = NAN, .end_high_s = NAN, .late = true, .sure = sure
+	};
 	e.on_late = late_rule(l.d->setup->config, job(job_id));
 	assert_int_equal(carry_out(l.d, &e, NULL), 0);
 }
@@ -179,8 +180,8 @@ CARRY_TEST(test_the_operators_command_is_run_once_for_a_job_that_will_be_late)
 		 told_path);
 	start(settings, "");
 	wait_for(submit_sleepy(1000.0, ""), has_pid);
-	say_late(id);
-	say_late(id);
+	say_late(id, false);
+	say_late(id, false);
 	local_until(&l, told_of_it);
 	assert_true(job(id)->late_told);
 }
@@ -195,7 +196,9 @@ CARRY_TEST(test_a_job_without_a_promise_makes_room_for_one_that_will_be_late)
 	wait_for(late, has_pid);
 	wait_for(other, has_pid);
 	job(late)->row.verdict = VERDICT_PROMISED; /* without a model nothing is promised */
-	say_late(late);
+	say_late(late, false); /* nobody is stopped on an alarm that may be false */
+	assert_false(job(other)->cancelling);
+	say_late(late, true);
 	wait_for(other, has_ended);
 	assert_int_equal(job(other)->row.state, JOB_CANCELLED);
 	assert_int_equal(job(late)->row.state, JOB_RUNNING);

@@ -737,7 +737,7 @@ static void estimated(struct job *job, double end_s, bool late, const char *why,
 {
 	struct life_event e = event_of(LIFE_ESTIMATED, job, 110.0);
 
-	e.estimate = (struct sched_estimate){ .end_s = end_s, .late = late };
+	e.estimate = (struct sched_estimate){ .end_s = end_s, .late = late, .sure = late };
 	e.text = why;
 	e.on_late = rule;
 	send(&e);

@@ -520,7 +520,9 @@ static void estimate(struct job *job)
 {
 	struct life_event e = event_of(LIFE_ESTIMATED, job);
 
-	e.estimate = (struct sched_estimate){ .end_s = 5.0, .late = job->row.verdict == VERDICT_PROMISED };
+	e.estimate = (struct sched_estimate){ .end_s = 5.0,
+					      .late = job->row.verdict == VERDICT_PROMISED,
+					      .sure = job->row.verdict == VERDICT_PROMISED };
 	e.on_late = chance(0.5) ? ON_LATE_STOP_BEST_EFFORT : ON_LATE_NOTHING;
 	event(&e);
 }

@@ -338,6 +338,32 @@ TEST(test_spread_above_the_bound_is_unstable_and_repeated)
 	end(&f);
 }
 
+TEST(test_replications_beside_other_work_are_not_compared)
+{
+	struct fixture f;
+	struct profile_verdict v = { 0 };
+	struct err err = { 0 };
+	size_t a[2];
+
+	begin(&f);
+	replications(&f, 0, a);
+	add(&f, a[0], PROFILE_OK, 1.0, 1.1);
+	add(&f, a[1], PROFILE_OK, 2.0, 2.1);
+	f.j.run[a[1]].other_load = 3.75; /* two processes more than beside the first */
+	assert_int_equal(profile_judge(&f.j, &v, &err), 0);
+	assert_true(v.n_unstable == 0 && v.n_ok == 2);
+	profile_verdict_release(&v);
+	f.j.run[a[1]].other_load = 2.0;
+	assert_int_equal(profile_judge(&f.j, &v, &err), 0);
+	assert_int_equal(v.n_unstable, 2);
+	profile_verdict_release(&v);
+	f.j.run[a[1]].other_load = NAN; /* measured by an older version */
+	assert_int_equal(profile_judge(&f.j, &v, &err), 0);
+	assert_int_equal(v.n_unstable, 2);
+	profile_verdict_release(&v);
+	end(&f);
+}
+
 TEST(test_the_table_has_a_row_a_copy_and_no_time_of_failures)
 {
 	struct fixture f;

@@ -1,0 +1,81 @@
+/* Remaining work by the reports of a job. See progress.h. */
+#include "scheduler/core/progress.h"
+
+#include <math.h>
+
+#define FADE 0.7 /* a difference counts so much less with every later one */
+#define NOISE 0.1 /* of a part of the work, relative to it, before the reports have shown their own ... */
+#define NOISE_COUNTS 3.0 /* ... and as how many differences that counts */
+#define RATE_SPREAD                                                                                          \
+	0.04 /* of a rate seen: neighbours slow a job down by a little more or less than thought */
+#define START_SPREAD 0.3 /* of a start-up that is expected ... */
+#define MOST_HIDDEN 0.8 /* of the time expected may be a start-up that nobody knew of */
+
+void progress_begin(struct progress *p, double total_s, double start_share, double spread)
+{
+	bool known = start_share >= 0.0 && start_share < 1.0;
+
+	*p = (struct progress){ .start_s = known ? start_share * total_s : NAN,
+				.rate_s = known ? (1.0 - start_share) * total_s : total_s,
+				.spread = spread };
+}
+
+bool progress_report(struct progress *p, double done, double at_s)
+{
+	double more = done - p->done, s = at_s - p->at_s;
+
+	if (!(more > 0.0) || isnan(p->rate_s))
+		return false;
+	if (!p->n++) {
+		p->first_done = done;
+		p->first_s = at_s;
+		if (isnan(p->start_s) && done < 1.0)
+			p->hidden_s = fmin(fmax((at_s - done * p->rate_s) / (1.0 - done), 0.0),
+					   MOST_HIDDEN * p->rate_s);
+	} else {
+		p->sum_done = FADE * p->sum_done + more;
+		p->sum_s = FADE * p->sum_s + s;
+		p->sum_squares = FADE * p->sum_squares + s * s / more;
+		p->sum_n = FADE * p->sum_n + 1.0;
+	}
+	p->done = done;
+	p->at_s = at_s;
+	return true;
+}
+
+/* Variance of the time of all the work as it adds up from independent parts, relative to its square. */
+static double noise_of(const struct progress *p)
+{
+	double expected = NOISE * NOISE * p->first_done, seen = 0.0;
+
+	if (p->sum_s > 0.0)
+		seen = fmax(p->sum_squares / (p->sum_s * p->sum_s / p->sum_done) - 1.0, 0.0) * p->sum_done;
+	return (NOISE_COUNTS * expected + seen) / (NOISE_COUNTS + fmax(p->sum_n - 1.0, 0.0));
+}
+
+double progress_left_s(const struct progress *p, double *out_spread)
+{
+	double start_s = isnan(p->start_s) ? 0.0 : p->start_s, rate_s = p->rate_s - p->hidden_s;
+	double guessed = 0.5 * p->hidden_s / rate_s, rest = p->first_s - start_s;
+	double weight = 1.0 / (p->spread * p->spread + guessed * guessed), sum = weight * log(rate_s), noise,
+	       w;
+
+	*out_spread = p->spread;
+	if (!p->n)
+		return p->rate_s + start_s;
+	noise = noise_of(p);
+	if (rest > 0.0 && !(p->hidden_s > 0.0)) {
+		double start = START_SPREAD * start_s / rest;
+
+		w = 1.0 / (noise / p->first_done + RATE_SPREAD * RATE_SPREAD + start * start);
+		sum += w * log(rest / p->first_done);
+		weight += w;
+	}
+	if (p->sum_s > 0.0) {
+		w = 1.0 / (noise / p->sum_done + RATE_SPREAD * RATE_SPREAD);
+		sum += w * log(p->sum_s / p->sum_done);
+		weight += w;
+	}
+	*out_spread = sqrt(1.0 / weight + noise / fmax(1.0 - p->done, 1e-9));
+	return (1.0 - p->done) * exp(sum / weight);
+}

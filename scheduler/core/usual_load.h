@@ -1,0 +1,20 @@
+/* How busy others have kept the machine over the last seconds, minutes and hours. Nobody knows what they will do;
+ * the best guess for the next so many seconds is the mean of the last so many. */
+#ifndef SCHEDULER_CORE_USUAL_LOAD_H
+#define SCHEDULER_CORE_USUAL_LOAD_H
+
+#include <stdint.h>
+
+#define USUAL_LOAD_SCALES 16 /* of 1 s, 2 s, 4 s, ... 9 hours */
+
+struct usual_load {
+	double mean[USUAL_LOAD_SCALES]; /* faded by time, up to at_ns */
+	int64_t at_ns;
+};
+
+void usual_load_begin(struct usual_load *u, int64_t now_ns, double load);
+/* The load was `load` since the last call. */
+void usual_load_pass(struct usual_load *u, int64_t now_ns, double load);
+double usual_load_for(const struct usual_load *u, double seconds);
+
+#endif

@@ -1,0 +1,183 @@
+/* What reports of progress say of a job's end: a start-up is not slowness, and a warning is right more often than
+ * not. */
+#include <math.h>
+#include <stdio.h>
+
+#include "common/rng.h"
+#include "scheduler/core/progress.h"
+#include "tests/unit/core/sched_bed.h"
+
+TEST(test_a_start_up_does_not_move_the_estimate)
+{
+	/* 3 s to start and 4 epochs of 3 s; 15 s were expected */
+	struct progress p;
+	double spread, last = 1.0;
+
+	progress_begin(&p, 15.0, 0.2, 0.15);
+	near(progress_left_s(&p, &spread), 15.0);
+	for (int epoch = 1; epoch <= 3; epoch++) {
+		assert_true(progress_report(&p, epoch / 4.0, 3.0 + 3.0 * epoch));
+		near(progress_left_s(&p, &spread), 3.0 * (4 - epoch));
+		assert_true(spread < last || epoch == 3);
+		last = spread;
+	}
+	assert_false(progress_report(&p, 0.7, 13.0)); /* what is done stays done */
+	assert_true(progress_report(&p, 1.0, 15.0));
+	near(progress_left_s(&p, &spread), 0.0);
+}
+
+TEST(test_a_start_up_nobody_knew_of_is_told_from_slowness_by_the_second_report)
+{
+	/* 12 s were expected, and there is a start-up of 3 s before them */
+	struct progress p;
+	double spread, left;
+
+	progress_begin(&p, 12.0, NAN, 0.15);
+	progress_report(&p, 0.25, 6.0);
+	left = progress_left_s(&p, &spread);
+	assert_true(left > 5.5 && left < 9.5); /* by the mean so far it would be 18 */
+	progress_report(&p, 0.5, 9.0);
+	left = progress_left_s(&p, &spread);
+	assert_true(left > 5.5 && left < 6.2);
+}
+
+TEST(test_a_job_that_is_slower_than_expected_is_found_out)
+{
+	struct progress p;
+	double spread;
+
+	progress_begin(&p, 10.0, 0.0, 0.15);
+	progress_report(&p, 0.1, 2.0);
+	assert_true(progress_left_s(&p, &spread) > 11.0); /* 9 s were expected, and 18 s it will be */
+	progress_report(&p, 0.2, 4.0);
+	progress_report(&p, 0.3, 6.0);
+	progress_report(&p, 0.4, 8.0);
+	assert_true(progress_left_s(&p, &spread) > 10.5);
+	assert_true(spread < 0.15);
+}
+
+TEST(test_the_rate_follows_a_load_that_has_changed)
+{
+	struct progress p;
+	double spread;
+
+	progress_begin(&p, 20.0, 0.0, 0.15);
+	for (int i = 1; i <= 5; i++)
+		progress_report(&p, i / 20.0, i);
+	for (int i = 1; i <= 8; i++) /* and half as fast from then on */
+		progress_report(&p, (5 + i) / 20.0, 5.0 + 2.0 * i);
+	assert_true(progress_left_s(&p, &spread) > 1.5 * 7);
+}
+
+/* ---- warnings ---- */
+
+struct tally {
+	int jobs, late, warned, warned_late, sure, sure_late, stopped, stopped_late;
+};
+
+/* A job of 12.5 s in so many epochs, start_s of it start-up; the truth differs from the model by as much as its
+ * bounds say, epochs from each other, and the load of others comes and goes. */
+static void run_one(struct bed *b, struct rng *rng, double start_s, bool known, struct tally *t)
+{
+	int epochs = 2 + (int)rng_below(rng, 7);
+	double factor = exp(0.142 * rng_normal(rng)), slower = exp(0.05 * rng_normal(rng));
+	double slo_s = 15.0 * (1.0 + 0.15 * rng_uniform(rng));
+	bool crowd = rng_uniform(rng) < 0.4, warned = false, sure = false, stopped = false;
+	double from_s = crowd ? 12.0 * rng_uniform(rng) : INFINITY;
+	double until_s = from_s + 6.0 * rng_uniform(rng), load = crowd ? 0.5 + 1.5 * rng_uniform(rng) : 0.0;
+	double now_s = 0.0, look_s = 0.5, left_s = start_s * exp(0.2 * rng_normal(rng)), step;
+	struct sched_request r = job(b, 1, slo_s);
+	struct sched_estimate e;
+
+	hand_start = known ? start_s / 12.5 : NAN;
+	r.batch = &b512;
+	r.n_batches = 1;
+	r.may_stop = true;
+	assert_int_equal(submit(b, 0, &r), SCHED_PROMISED);
+	assert_int_equal(next(b, 0), 1);
+	for (int epoch = 0; epoch <= epochs; epoch++) { /* the start-up is epoch 0 */
+		if (epoch)
+			left_s = factor * (12.5 - start_s) / epochs * exp(0.08 * rng_normal(rng));
+		while (left_s > 1e-9) {
+			bool busy = now_s >= from_s && now_s < until_s;
+			double stretch = busy ? slower * (2.0 + load) / 2.0 : 1.0;
+			double until = now_s < from_s ? from_s : busy ? until_s : INFINITY;
+
+			step = fmin(fmin(left_s * stretch, until - now_s), look_s - now_s);
+			now_s += step;
+			left_s -= step / stretch;
+			if (now_s >= from_s && now_s < until_s)
+				sched_set_other_load(b->s, (int64_t)(now_s * S), load, NULL);
+			else if (crowd)
+				sched_set_other_load(b->s, (int64_t)(now_s * S), 0.0, NULL);
+			if (now_s >= look_s) { /* as the daemon does */
+				look_s += 0.5;
+				sched_estimate(b->s, (int64_t)(now_s * S), 1, &e, NULL);
+				warned |= e.late && now_s < slo_s;
+				sure |= e.sure && now_s < slo_s;
+			}
+		}
+		if (epoch && epoch < epochs) {
+			uint32_t stop;
+
+			assert_int_equal(
+				sched_progress(b->s, (int64_t)(now_s * S), 1, (double)epoch / epochs, NULL),
+				0);
+			sched_estimate(b->s, (int64_t)(now_s * S), 1, &e, NULL);
+			warned |= e.late && now_s < slo_s;
+			sure |= e.sure && now_s < slo_s;
+			stop = sched_should_stop(b->s, (int64_t)(now_s * S), 1, (uint32_t)epoch,
+						 (uint32_t)epochs);
+			stopped |= stop == (uint32_t)epoch && now_s < slo_s;
+		}
+	}
+	sched_remove(b->s, (int64_t)(now_s * S), 1, NULL);
+	t->jobs++;
+	t->late += now_s > slo_s;
+	t->warned += warned;
+	t->warned_late += warned && now_s > slo_s;
+	t->sure += sure;
+	t->sure_late += sure && now_s > slo_s;
+	t->stopped += stopped;
+	t->stopped_late += stopped && now_s > slo_s;
+}
+
+TEST(test_false_alarms_are_fewer_than_true_ones)
+{
+	static const double start_s[] = { 0, 0.5, 3 };
+	struct tally all = { 0 };
+
+	for (int known = 0; known < 2; known++)
+		for (size_t k = 0; k < 3; k++) {
+			struct tally t = { 0 };
+			struct rng rng = rng_stream(7, 2 * k + (size_t)known);
+
+			for (int i = 0; i < 250; i++) {
+				struct bed b;
+
+				make(&b, "postrider", 2);
+				run_one(&b, &rng, start_s[k], known, &t);
+				drop(&b);
+			}
+			printf("%3.1f s to start, %s: of %d jobs %d late; %d warned of, %d of these late; "
+			       "sure of %d, "
+			       "%d late; %d would be stopped, %d late\n",
+			       start_s[k], known ? "known" : "not known", t.jobs, t.late, t.warned,
+			       t.warned_late, t.sure, t.sure_late, t.stopped, t.stopped_late);
+			assert_true(2 * t.warned_late >= t.warned);
+			all.late += t.late;
+			all.warned += t.warned;
+			all.warned_late += t.warned_late;
+			all.sure += t.sure;
+			all.sure_late += t.sure_late;
+			all.stopped += t.stopped;
+			all.stopped_late += t.stopped_late;
+		}
+	printf("in all %d late: %d warned of, %d of these late; sure of %d, %d late; %d would be stopped, %d "
+	       "late\n",
+	       all.late, all.warned, all.warned_late, all.sure, all.sure_late, all.stopped, all.stopped_late);
+	assert_true(all.warned_late > 0.9 * all.late); /* and nearly all late ones are warned of */
+	assert_true(all.sure - all.sure_late <= 0.15 * all.sure && all.sure_late > 0.5 * all.late);
+	assert_true(all.stopped - all.stopped_late <= 0.05 * all.stopped);
+	hand_start = NAN;
+}
