@@ -500,7 +500,7 @@ int calibrate_search(struct problem *pr, double cores, struct solution *out, str
 	    out->form !=
 		    FORM_DISK) { /* the way there began at a poorer form: the last one from all starts too */
 		rc = fit_form(pr, out->form, NULL, &again, err);
-		if (!rc && again.aicc < out->aicc)
+		if (!rc && again.rss < out->rss && again.aicc < out->aicc)
 			*out = again;
 	}
 	return rc;

@@ -4,7 +4,8 @@
  * differences between reports, so that a start-up does not count as slowness. It is blended with what was expected
  * before, each by its spread: the model's error, the noise of the reports seen so far, and for the first report the
  * start-up that is in it. Where no start-up is known of, a first report that comes late is thought to have one in
- * it, until the second tells. Older differences fade, since the load may have changed. */
+ * it, until the second tells. Older differences fade, since the load may have changed. Reports that come all at once,
+ * as from a program that buffers its output, are one: the last of them. */
 #ifndef SCHEDULER_CORE_PROGRESS_H
 #define SCHEDULER_CORE_PROGRESS_H
 
@@ -13,11 +14,13 @@
 struct progress {
 	/* expected: the start-up, NaN where that is not known, and the rest; the deviation of its logarithm */
 	double start_s, rate_s, spread;
-	unsigned n;                  /* reports */
-	double done, at_s;           /* of the last: share of the work, and seconds of work it took */
-	double first_done, first_s;  /* of the first */
+	double first_done, first_s;  /* of the first report: share of the work, and seconds of work it took */
 	double hidden_s;             /* a start-up that would explain it, where none is known of */
-	double sum_done, sum_s, sum_squares, sum_n; /* differences: their sums, faded, and of s^2 / done */
+	struct progress_mark {       /* after a report */
+		unsigned n;          /* reports */
+		double done, at_s;
+		double sum_done, sum_s, sum_squares, sum_n; /* differences, faded, and of s^2 / done */
+	} last, before;              /* the last report, and the one before it */
 };
 
 /* total_s: seconds of work expected, start_share of it start-up (NaN: not known), with that spread. */

@@ -176,6 +176,7 @@ void live_end(struct sched *s, uint32_t place);      /* leaves them */
 void live_take(struct live *j, const struct candidate *c);
 /* The work of a job that none was decided for, by the model; it stays unknown without one. */
 void live_measure(struct sched *s, struct live *j);
+void live_measure_start(struct sched *s, struct live *j); /* its start-up, where that is not known */
 
 int64_t live_clock(struct sched *s, int64_t now_ns); /* the time, never before that of an earlier event */
 void live_changed(struct sched *s);                  /* what was known of the future is not any more */
