@@ -200,8 +200,8 @@ void live_dequeue(struct sched *s, uint32_t place)
 	live_changed(s);
 }
 
-/* The deviation of the logarithm of a time whose bound at a confidence is `ratio` times what is expected, by the
- * normal law (its quantile: Abramowitz and Stegun, 26.2.23). */
+/* The deviation of the logarithm of a time whose bound at a confidence is `ratio` times what is
+ * expected, by the normal law (its quantile: Abramowitz and Stegun, 26.2.23). */
 double live_spread(const struct live *j)
 {
 	double t, z;

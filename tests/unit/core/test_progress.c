@@ -1,5 +1,5 @@
-/* What reports of progress say of a job's end: a start-up is not slowness, and a warning is right more often than
- * not. */
+/* What reports of progress say of a job's end: a start-up is not slowness, and a warning is right more
+ * often than not. */
 #include <math.h>
 #include <stdio.h>
 
@@ -124,8 +124,8 @@ struct tally {
 	int jobs, late, warned, warned_late, sure, sure_late, stopped, stopped_late;
 };
 
-/* A job of 12.5 s in so many epochs, start_s of it start-up; the truth differs from the model by as much as its
- * bounds say, epochs from each other, and the load of others comes and goes. */
+/* A job of 12.5 s in so many epochs, start_s of it start-up; the truth differs from the model by as much
+ * as its bounds say, epochs from each other, and the load of others comes and goes. */
 static void run_one(struct bed *b, struct rng *rng, double start_s, bool known, struct tally *t)
 {
 	int epochs = 2 + (int)rng_below(rng, 7);
