@@ -402,6 +402,76 @@ LIFE_TEST(test_life_never_expires_a_job_that_nobody_was_asked_to_start)
 	expect("");
 }
 
+/* ---- without a chance ---- */
+
+LIFE_TEST(test_life_lets_a_waiting_job_go_when_its_chance_has_gone)
+{
+	struct job *job = submit(1, "run", SCHED_CHANCE);
+
+	assert_int_equal(job->row.verdict, VERDICT_CHANCE);
+	simple(LIFE_HOPELESS, job, 120.0);
+	expect("update forget ended tell:cancelled close");
+	assert_int_equal(job->row.state, JOB_CANCELLED);
+	assert_string_equal(job->row.reason, LIFE_NO_CHANCE);
+	assert_int_equal(job->row.slo_outcome, SLO_MISSED);
+	assert_int_equal(job->row.started_ns, 0);
+}
+
+LIFE_TEST(test_life_stops_a_running_job_when_its_chance_has_gone)
+{
+	struct job *job = running(1, "run", SCHED_CHANCE);
+	struct exec_outcome o = outcome(job, -1, 105.0, 121.0);
+
+	simple(LIFE_HOPELESS, job, 120.0);
+	expect("tell:stopping update stop");
+	assert_string_equal(job->row.reason, LIFE_NO_CHANCE); /* so that the next daemon knows */
+	simple(LIFE_HOPELESS, job, 120.5);
+	expect("");
+	o.stopped = true;
+	ended(job, o, 121.0);
+	assert_int_equal(job->row.state, JOB_CANCELLED);
+	assert_string_equal(job->row.reason, LIFE_NO_CHANCE);
+	assert_int_equal(job->row.slo_outcome, SLO_MISSED);
+	assert_non_null(find(LIFE_COUNT_ENDED));
+}
+
+LIFE_TEST(test_life_keeps_the_result_of_a_job_that_ended_before_it_was_stopped)
+{
+	struct job *job = running(1, "run", SCHED_CHANCE);
+
+	simple(LIFE_HOPELESS, job, 120.0);
+	ended(job, outcome(job, 0, 105.0, 120.1), 121.0);
+	assert_int_equal(job->row.state, JOB_DONE);
+	assert_null(job->row.reason);
+}
+
+LIFE_TEST(test_life_gives_up_neither_promises_nor_what_its_owner_runs)
+{
+	struct job *job = running(1, "run", SCHED_PROMISED);
+
+	simple(LIFE_HOPELESS, job, 120.0);
+	expect("");
+	job = submit(2, "run", SCHED_BEST_EFFORT);
+	simple(LIFE_HOPELESS, job, 120.0);
+	expect("");
+	job = running(3, "advise", SCHED_CHANCE);
+	simple(LIFE_HOPELESS, job, 120.0);
+	expect("");
+}
+
+LIFE_TEST(test_life_counts_a_cancel_by_request_as_that)
+{
+	struct job *job = running(1, "run", SCHED_CHANCE);
+	struct exec_outcome o = outcome(job, -1, 105.0, 121.0);
+
+	simple(LIFE_HOPELESS, job, 120.0);
+	simple(LIFE_CANCEL, job, 120.5);
+	o.stopped = true;
+	ended(job, o, 121.0);
+	assert_int_equal(job->row.state, JOB_CANCELLED);
+	assert_int_equal(job->row.slo_outcome, SLO_NONE);
+}
+
 /* ---- ended ---- */
 
 LIFE_TEST(test_life_ends_well_with_an_observation_and_a_lesson)
@@ -821,6 +891,9 @@ LIFE_TEST(test_life_counts_the_ended_again_and_asks_nothing_of_the_others)
 	}
 	assert_int_equal(jobs.live.n, 2);
 	assert_int_equal(jobs.ended.n, 5);
+	restored(8, "run", JOB_CANCELLED, LIFE_NO_CHANCE); /* its objective was missed */
+	expect("ended");
+	assert_true(restored(9, "run", JOB_RUNNING, LIFE_NO_CHANCE)->cancelling);
 }
 
 LIFE_TEST(test_life_comes_back_with_its_promise_and_its_batch)
@@ -836,7 +909,10 @@ LIFE_TEST(test_life_comes_back_with_its_promise_and_its_batch)
 	job = restored(2, "run", JOB_QUEUED, NULL);
 	job->row.verdict = VERDICT_BEST_EFFORT;
 	life_back(job, &back);
-	assert_false(back.promised || back.running);
+	assert_false(back.promised || back.running || back.by_chance);
+	job->row.verdict = VERDICT_CHANCE;
+	life_back(job, &back);
+	assert_true(back.by_chance && !back.promised);
 }
 
 LIFE_TEST(test_life_looks_for_what_ran_and_leaves_the_queue_to_the_scheduler)

@@ -398,6 +398,8 @@ TEST(test_file_of_version_1_keeps_its_jobs_and_takes_new_ones)
 	j.tenant = "lab";
 	j.priority = 5;
 	j.model_s = 40.5;
+	j.chance = 0.25;
+	j.verdict = VERDICT_CHANCE;
 	assert_int_equal(store_add_job(s, &j, &err), 0);
 	commit_all(s);
 	assert_string_equal(observed(s, NULL), "7: batch=64 time_s=12.5 accuracy=0.9\n");
@@ -406,6 +408,9 @@ TEST(test_file_of_version_1_keeps_its_jobs_and_takes_new_ones)
 	assert_int_equal(sql_number(dir, "PRAGMA user_version"), STORE_SCHEMA_VERSION);
 	assert_int_equal(sql_number(dir, "SELECT count(*) FROM jobs WHERE tenant IS NULL AND priority=0"), 2);
 	assert_int_equal(sql_number(dir, "SELECT count(*) FROM jobs WHERE model_s=40.5"), 1);
+	assert_int_equal(sql_number(dir, "SELECT count(*) FROM jobs WHERE chance IS NULL"), 2);
+	assert_int_equal(sql_number(dir, "SELECT count(*) FROM jobs WHERE chance=0.25 AND verdict='chance'"),
+			 1);
 	assert_whole(dir);
 	store_close(open_store(dir)); /* nothing is done twice */
 }
