@@ -39,7 +39,8 @@ struct predictor_ops {
 	 * machine with its own processes, pass on the cpus and at the disk. Without it all of it does on the
 	 * cpus. */
 	void (*shares)(const void *self, const double *x, double *out_cpu_share, double *out_disk_share);
-	/* Optional: which part of that time is over before the first record. NaN: not known, as without it. */
+	/* Optional: which part of that time is over before the first record. NaN: not known, as without
+	 * it. */
 	double (*start_share)(const void *self, const double *x);
 	/* Optional, for the same use: the cores (INFINITY: never too few) and the processes that double the
 	 * time at the disk (INFINITY: none do), as this model has learnt them. Without it they are as

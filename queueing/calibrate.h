@@ -107,8 +107,8 @@ struct calibrate_parts {
 struct calibrate_parts calibrate_parts_of(const struct calibrated *m, const struct calibrate_job *job);
 double calibrate_time_s(const struct calibrated *m, const struct calibrate_job *job); /* their sum */
 
-/* "0.5 s to start, 0.041 s per iteration fixed, 0.11 ms per record per cpu (shared by cpus^0.84), disk 7.4 ms,
- * saturation at 23 processes, waiting elsewhere 2 ms per record". Returns buf. */
+/* "0.5 s to start, 0.041 s per iteration fixed, 0.11 ms per record per cpu (shared by cpus^0.84), disk
+ * 7.4 ms, saturation at 23 processes, waiting elsewhere 2 ms per record". Returns buf. */
 char *calibrate_sentence(const struct calibrated *m, char *buf, size_t size);
 
 #endif

@@ -1,7 +1,7 @@
-/* The calibrated model as a least-squares problem on log time: what a row costs at a point of the search, its
- * gradient, and one descent by Levenberg and Marquardt (Marquardt, J. SIAM 11(2), 1963). The parameters are few
- * and the descents are many, so each step sums up the normal equations in one pass over the points.
- * calibrate_forms.c chooses the starts and what is free. */
+/* The calibrated model as a least-squares problem on log time: what a row costs at a point of the
+ * search, its gradient, and one descent by Levenberg and Marquardt (Marquardt, J. SIAM 11(2), 1963). The
+ * parameters are few and the descents are many, so each step sums up the normal equations in one pass
+ * over the points. calibrate_forms.c chooses the starts and what is free. */
 #include <math.h>
 #include <string.h>
 

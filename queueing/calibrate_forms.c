@@ -358,9 +358,9 @@ static int fit_form(const struct problem *pr, unsigned form, const struct soluti
 	}
 }
 
-/* The changes that the search tries at a form: what comes, and what goes. A disk far from its saturation looks
- * like a start-up or a delay, so these come in its place too. Where some categories compute and others wait,
- * no single step leads there. */
+/* The changes that the search tries at a form: what comes, and what goes. A disk far from its saturation
+ * looks like a start-up or a delay, so these come in its place too. Where some categories compute and
+ * others wait, no single step leads there. */
 static const struct change {
 	unsigned come, go;
 } changes[] = {
@@ -387,8 +387,8 @@ static const struct change {
 	{ 0, FORM_BY_DELAY },
 };
 
-/* What a form must be better by than one with less, beyond its parameters. Any program takes a while to start.
- * But a delay in the place of a disk says that neighbours do no harm, and must earn it. */
+/* What a form must be better by than one with less, beyond its parameters. Any program takes a while to
+ * start. But a delay in the place of a disk says that neighbours do no harm, and must earn it. */
 static double price_of(unsigned form)
 {
 	static const unsigned dear[] = { FORM_DELAY, FORM_DELAY_RECORD, FORM_BY_START, FORM_BY_DELAY };
@@ -500,7 +500,7 @@ int calibrate_search(struct problem *pr, double cores, struct solution *out, str
 	    out->form !=
 		    FORM_DISK) { /* the way there began at a poorer form: the last one from all starts too */
 		rc = fit_form(pr, out->form, NULL, &again, err);
-		if (!rc && again.aicc < out->aicc)
+		if (!rc && again.rss < out->rss && again.aicc < out->aicc)
 			*out = again;
 	}
 	return rc;

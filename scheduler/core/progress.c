@@ -9,6 +9,7 @@
 #define RATE_SPREAD                                                                                          \
 	0.04 /* of a rate seen: neighbours slow a job down by a little more or less than thought */
 #define START_SPREAD 0.3 /* of a start-up that is expected ... */
+#define AT_ONCE 0.05 /* of the time that a part of the work should take: less, and it was told too late */
 #define MOST_HIDDEN 0.8 /* of the time expected may be a start-up that nobody knew of */
 
 void progress_begin(struct progress *p, double total_s, double start_share, double spread)
@@ -22,24 +23,32 @@ void progress_begin(struct progress *p, double total_s, double start_share, doub
 
 bool progress_report(struct progress *p, double done, double at_s)
 {
-	double more = done - p->done, s = at_s - p->at_s;
+	struct progress_mark next;
+	double more, s;
 
-	if (!(more > 0.0) || isnan(p->rate_s))
+	if (!(done > p->last.done) || isnan(p->rate_s))
 		return false;
-	if (!p->n++) {
+	if (p->last.n && at_s - p->last.at_s < AT_ONCE * p->rate_s * (done - p->last.done))
+		p->last = p->before;
+	next = p->before = p->last;
+	more = done - next.done;
+	s = at_s - next.at_s;
+	if (!next.n++) {
 		p->first_done = done;
 		p->first_s = at_s;
+		p->hidden_s = 0.0;
 		if (isnan(p->start_s) && done < 1.0)
 			p->hidden_s = fmin(fmax((at_s - done * p->rate_s) / (1.0 - done), 0.0),
 					   MOST_HIDDEN * p->rate_s);
 	} else {
-		p->sum_done = FADE * p->sum_done + more;
-		p->sum_s = FADE * p->sum_s + s;
-		p->sum_squares = FADE * p->sum_squares + s * s / more;
-		p->sum_n = FADE * p->sum_n + 1.0;
+		next.sum_done = FADE * next.sum_done + more;
+		next.sum_s = FADE * next.sum_s + s;
+		next.sum_squares = FADE * next.sum_squares + s * s / more;
+		next.sum_n = FADE * next.sum_n + 1.0;
 	}
-	p->done = done;
-	p->at_s = at_s;
+	next.done = done;
+	next.at_s = at_s;
+	p->last = next;
 	return true;
 }
 
@@ -48,9 +57,11 @@ static double noise_of(const struct progress *p)
 {
 	double expected = NOISE * NOISE * p->first_done, seen = 0.0;
 
-	if (p->sum_s > 0.0)
-		seen = fmax(p->sum_squares / (p->sum_s * p->sum_s / p->sum_done) - 1.0, 0.0) * p->sum_done;
-	return (NOISE_COUNTS * expected + seen) / (NOISE_COUNTS + fmax(p->sum_n - 1.0, 0.0));
+	if (p->last.sum_s > 0.0)
+		seen = fmax(p->last.sum_squares / (p->last.sum_s * p->last.sum_s / p->last.sum_done) - 1.0,
+			    0.0) *
+		       p->last.sum_done;
+	return (NOISE_COUNTS * expected + seen) / (NOISE_COUNTS + fmax(p->last.sum_n - 1.0, 0.0));
 }
 
 double progress_left_s(const struct progress *p, double *out_spread)
@@ -61,7 +72,7 @@ double progress_left_s(const struct progress *p, double *out_spread)
 	       w;
 
 	*out_spread = p->spread;
-	if (!p->n)
+	if (!p->last.n)
 		return p->rate_s + start_s;
 	noise = noise_of(p);
 	if (rest > 0.0 && !(p->hidden_s > 0.0)) {
@@ -71,11 +82,11 @@ double progress_left_s(const struct progress *p, double *out_spread)
 		sum += w * log(rest / p->first_done);
 		weight += w;
 	}
-	if (p->sum_s > 0.0) {
-		w = 1.0 / (noise / p->sum_done + RATE_SPREAD * RATE_SPREAD);
-		sum += w * log(p->sum_s / p->sum_done);
+	if (p->last.sum_s > 0.0) {
+		w = 1.0 / (noise / p->last.sum_done + RATE_SPREAD * RATE_SPREAD);
+		sum += w * log(p->last.sum_s / p->last.sum_done);
 		weight += w;
 	}
-	*out_spread = sqrt(1.0 / weight + noise / fmax(1.0 - p->done, 1e-9));
-	return (1.0 - p->done) * exp(sum / weight);
+	*out_spread = sqrt(1.0 / weight + noise / fmax(1.0 - p->last.done, 1e-9));
+	return (1.0 - p->last.done) * exp(sum / weight);
 }

@@ -1,23 +1,28 @@
 /* What a running job's reports of progress say of the work it has left.
  *
- * A job is a start-up and then work in even parts: `done` of it took start + done * rate. The rate comes from the
- * differences between reports, so that a start-up does not count as slowness. It is blended with what was expected
- * before, each by its spread: the model's error, the noise of the reports seen so far, and for the first report the
- * start-up that is in it. Where no start-up is known of, a first report that comes late is thought to have one in
- * it, until the second tells. Older differences fade, since the load may have changed. */
+ * A job is a start-up and then work in even parts: `done` of it took start + done * rate. The rate comes
+ * from the differences between reports, so that a start-up does not count as slowness. It is blended
+ * with what was expected before, each by its spread: the model's error, the noise of the reports seen so
+ * far, and for the first report the start-up that is in it. Where no start-up is known of, a first
+ * report that comes late is thought to have one in it, until the second tells. Older differences fade,
+ * since the load may have changed. Reports that come all at once, as from a program that buffers its
+ * output, are one: the last of them. */
 #ifndef SCHEDULER_CORE_PROGRESS_H
 #define SCHEDULER_CORE_PROGRESS_H
 
 #include <stdbool.h>
 
 struct progress {
-	/* expected: the start-up, NaN where that is not known, and the rest; the deviation of its logarithm */
+	/* expected: the start-up, NaN where that is not known, and the rest; the deviation of its
+	 * logarithm */
 	double start_s, rate_s, spread;
-	unsigned n;                  /* reports */
-	double done, at_s;           /* of the last: share of the work, and seconds of work it took */
-	double first_done, first_s;  /* of the first */
+	double first_done, first_s;  /* of the first report: share of the work, and seconds of work it took */
 	double hidden_s;             /* a start-up that would explain it, where none is known of */
-	double sum_done, sum_s, sum_squares, sum_n; /* differences: their sums, faded, and of s^2 / done */
+	struct progress_mark {       /* after a report */
+		unsigned n;          /* reports */
+		double done, at_s;
+		double sum_done, sum_s, sum_squares, sum_n; /* differences, faded, and of s^2 / done */
+	} last, before;              /* the last report, and the one before it */
 };
 
 /* total_s: seconds of work expected, start_share of it start-up (NaN: not known), with that spread. */
@@ -26,7 +31,8 @@ void progress_begin(struct progress *p, double total_s, double start_share, doub
 /* `done` (0..1) of the work is behind the job after at_s seconds of work. False: that is nothing new. */
 bool progress_report(struct progress *p, double done, double at_s);
 
-/* Work left after the last report, and the standard deviation of its logarithm. Without a report all of it. */
+/* Work left after the last report, and the standard deviation of its logarithm. Without a report all of
+ * it. */
 double progress_left_s(const struct progress *p, double *out_spread);
 
 #endif

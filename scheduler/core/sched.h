@@ -186,8 +186,8 @@ bool sched_hopeless(struct sched *s, uint64_t *out_id);
 /* The owner of an advised job has started it, whatever the order: it is decided anew, and runs. */
 int sched_start_now(struct sched *s, int64_t now_ns, uint64_t id, struct decision *out, struct err *err);
 
-/* A running job reports that `done` (0..1) of its work is behind it. Differences between reports tell its rate, so
- * that a start-up does not count as slowness (progress.h). */
+/* A running job reports that `done` (0..1) of its work is behind it. Differences between reports tell
+ * its rate, so that a start-up does not count as slowness (progress.h). */
 int sched_progress(struct sched *s, int64_t now_ns, uint64_t id, double done, struct err *err);
 /* Other processes keep the machine busy (a mean, not necessarily whole). From now on they count in every
  * look-ahead, and in the loads that predictions see, as jobs of one process each that never end. */
@@ -265,9 +265,9 @@ struct sched_waiting {
 int sched_waiting(struct sched *s, int64_t now_ns, uint64_t id, struct sched_waiting *out, struct err *err);
 
 /* For a running job with an objective that may be stopped early and has done `done` of its `epochs`: the
- * epoch after which to stop it, so that it ends in time as far as its progress tells. 0: let it run, as long as
- * it is not sure to be late (struct sched_estimate). `done`:
- * stop it at once. Reports of progress come first (sched_progress()). */
+ * epoch after which to stop it, so that it ends in time as far as its progress tells. 0: let it run, as
+ * long as it is not sure to be late (struct sched_estimate). `done`: stop it at once. Reports of
+ * progress come first (sched_progress()). */
 uint32_t sched_should_stop(struct sched *s, int64_t now_ns, uint64_t id, uint32_t done, uint32_t epochs);
 
 /* A running job that was taken by chance has, by its own reports of progress, no chance any more to be in

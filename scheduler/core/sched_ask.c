@@ -3,15 +3,15 @@
 
 #include "scheduler/core/sched_internal.h"
 
-/* Somebody is stopped for a job that will be late, or it itself, below the second chance; below the first where two
- * reports in a row said that it will be. */
+/* Somebody is stopped for a job that will be late, or it itself, below the second chance; below the
+ * first where two reports in a row said that it will be. */
 #define LIKELY_CHANCE 0.25
 #define SURE_CHANCE 0.05
 
 /* ---- estimates ---- */
 
-/* The load of others while a running job ends in end_s seconds: what it was on average for twice as long until
- * now. A burst of work that has just begun is not thought to last. */
+/* The load of others while a running job ends in end_s seconds: what it was on average for twice as long
+ * until now. A burst of work that has just begun is not thought to last. */
 static double load_to_come(struct sched *s, double end_s, int64_t now_ns)
 {
 	usual_load_pass(&s->usual, now_ns, s->other_load);
@@ -37,8 +37,8 @@ double live_chance(const struct sched *s, const struct live *j, double end_s, do
 	return 0.5 * erfc(log(end_s / left_s) / (spread * sqrt(2.0)));
 }
 
-/* Sure enough to stop somebody: it will be late even if the others leave the machine now, two reports in a row said
- * so or the chance is tiny. */
+/* Sure enough to stop somebody: it will be late even if the others leave the machine now, two reports in
+ * a row said so or the chance is tiny. */
 static bool sure_late(const struct sched *s, const struct live *j, double end_s, int64_t now_ns)
 {
 	double chance = live_chance(s, j, end_s, 0.0, now_ns);

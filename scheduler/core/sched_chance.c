@@ -74,7 +74,7 @@ bool sched_chance_gone(struct sched *s, int64_t now_ns, uint64_t id)
 	struct sched_estimate e;
 	double left_s;
 
-	if (!j || !j->running || !j->by_chance || !j->progress.n || !s->model ||
+	if (!j || !j->running || !j->by_chance || !j->progress.last.n || !s->model ||
 	    sched_estimate(s, now_ns, id, &e, NULL))
 		return false;
 	left_s = live_until_s(j->deadline_ns, s->last_ns);

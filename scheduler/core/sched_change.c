@@ -51,6 +51,7 @@ int sched_restore(struct sched *s, const struct sched_restored *r, struct err *e
 		return 0;
 	}
 	learn_start(s, j);
+	live_measure_start(s, j);
 	live_run(s, place);
 	s->unsettled = true;
 	return 0;

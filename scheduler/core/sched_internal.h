@@ -166,8 +166,8 @@ size_t live_plan_position(const struct sched *s, uint32_t place); /* so many go 
 void live_plan_weigh(struct sched *s);               /* after live_weigh() of those in it */
 void live_dequeue(struct sched *s, uint32_t place);
 void live_run(struct sched *s, uint32_t place);      /* joins those that run, by the time of its start */
-/* The chance that a job which is expected to end in end_s seconds as things are now ends by its deadline, with that
- * other load from now on; NaN: it has none. */
+/* The chance that a job which is expected to end in end_s seconds as things are now ends by its
+ * deadline, with that other load from now on; NaN: it has none. */
 double live_chance(const struct sched *s, const struct live *j, double end_s, double load, int64_t now_ns);
 double live_spread(const struct live *j); /* of the logarithm of its time, as its bound tells */
 void live_end(struct sched *s, uint32_t place);      /* leaves them */
@@ -176,6 +176,7 @@ void live_end(struct sched *s, uint32_t place);      /* leaves them */
 void live_take(struct live *j, const struct candidate *c);
 /* The work of a job that none was decided for, by the model; it stays unknown without one. */
 void live_measure(struct sched *s, struct live *j);
+void live_measure_start(struct sched *s, struct live *j); /* its start-up, where that is not known */
 
 int64_t live_clock(struct sched *s, int64_t now_ns); /* the time, never before that of an earlier event */
 void live_changed(struct sched *s);                  /* what was known of the future is not any more */

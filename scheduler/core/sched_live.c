@@ -200,8 +200,8 @@ void live_dequeue(struct sched *s, uint32_t place)
 	live_changed(s);
 }
 
-/* The deviation of the logarithm of a time whose bound at a confidence is `ratio` times what is expected, by the
- * normal law (its quantile: Abramowitz and Stegun, 26.2.23). */
+/* The deviation of the logarithm of a time whose bound at a confidence is `ratio` times what is
+ * expected, by the normal law (its quantile: Abramowitz and Stegun, 26.2.23). */
 double live_spread(const struct live *j)
 {
 	double t, z;
@@ -261,7 +261,8 @@ const double *live_batches(const struct sched *s, const struct sched_request *r,
 	return r->batch ? r->batch : s->model ? s->model->candidate : NULL;
 }
 
-void live_measure(struct sched *s, struct live *j)
+/* What the model says of the candidate that it has, alone on the machine; NULL: nothing. */
+static const struct candidate *measured(struct sched *s, const struct live *j)
 {
 	static const struct policy by_bound = { .name = "none", .bounds = true };
 	const struct policy_choice alone = { .policy = &by_bound, .batch = NAN };
@@ -281,8 +282,23 @@ void live_measure(struct sched *s, struct live *j)
 				   .scene = &scene };
 
 	learn_in_scene(s, &j->r, &scene);
-	if (s->model && j->r.values && !decide(&p, s->trial, NULL))
-		live_take(j, &s->trial->candidate[0]);
+	return s->model && j->r.values && !decide(&p, s->trial, NULL) ? &s->trial->candidate[0] : NULL;
+}
+
+void live_measure(struct sched *s, struct live *j)
+{
+	const struct candidate *c = measured(s, j);
+
+	if (c)
+		live_take(j, c);
+}
+
+void live_measure_start(struct sched *s, struct live *j)
+{
+	const struct candidate *c = isnan(j->taken.start_share) ? measured(s, j) : NULL;
+
+	if (c)
+		j->taken.start_share = c->start_share;
 }
 
 /* ---- time and work ---- */

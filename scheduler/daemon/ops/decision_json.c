@@ -75,7 +75,8 @@ void decision_json(struct json_writer *w, const struct decision *d, const struct
 		json_put_int(w, d->chosen);
 	else
 		json_put_null(w);
-	json_kv_fixed(w, "smallest_slo_s", d->smallest_slo_s, 6);
+	/* rounded up: what is typed back must be enough */
+	json_kv_fixed(w, "smallest_slo_s", ceil(d->smallest_slo_s * 1e6) / 1e6, 6);
 	put_offer(w, d);
 	json_kv_fixed(w, "other_load", d->other_load, 3);
 	json_kv_fixed(w, "other_factor", d->other_factor, 3);

@@ -1,5 +1,5 @@
-/* What reports of progress say of a job's end: a start-up is not slowness, and a warning is right more often than
- * not. */
+/* What reports of progress say of a job's end: a start-up is not slowness, and a warning is right more
+ * often than not. */
 #include <math.h>
 #include <stdio.h>
 
@@ -56,6 +56,55 @@ TEST(test_a_job_that_is_slower_than_expected_is_found_out)
 	assert_true(spread < 0.15);
 }
 
+TEST(test_reports_that_come_all_at_once_are_one)
+{
+	/* 4 epochs of 3 s: three lines come after 9 s, out of a buffer, and so do the next after a restart */
+	struct progress p;
+	double spread;
+
+	progress_begin(&p, 12.0, 0.0, 0.15);
+	for (int epoch = 1; epoch <= 3; epoch++)
+		assert_true(progress_report(&p, epoch / 4.0, 9.0 + 1e-3 * epoch));
+	assert_int_equal(p.last.n, 1);
+	assert_true(fabs(progress_left_s(&p, &spread) - 3.0) < 0.01);
+	progress_begin(&p, 80.0, 0.0, 0.15);
+	progress_report(&p, 0.1, 8.0);
+	for (int i = 2; i <= 5; i++)
+		progress_report(&p, 0.1 * i, 40.0);
+	assert_int_equal(p.last.n, 2);
+	assert_true(fabs(progress_left_s(&p, &spread) - 40.0) < 0.1);
+}
+
+TEST(test_the_start_up_is_known_after_a_restart)
+{
+	struct bed b;
+	struct sched_restored r = { .promised = true, .running = true };
+	struct sched_estimate e;
+
+	make(&b, "postrider", 2);
+	hand_start = 0.25;
+	r.request = job(&b, 1, 150);
+	r.request.batch = &b64;
+	r.request.n_batches = 1;
+	r.taken = (struct candidate){ .decision = 64,
+				      .epochs = NAN,
+				      .time_s = 100,
+				      .guard_s = 120,
+				      .upper_s = 120,
+				      .model_s = 100,
+				      .accuracy = NAN,
+				      .memory_mb = NAN,
+				      .work_s = 100,
+				      .cpu_share = 1,
+				      .start_share = NAN };
+	assert_int_equal(sched_restore(b.s, &r, NULL), 0);
+	assert_int_equal(sched_progress(b.s, 40 * S, 1, 0.2, NULL), 0); /* 25 s of them to start */
+	sched_estimate(b.s, 40 * S, 1, &e, NULL);
+	near(e.end_s, 60);
+	hand_start = NAN;
+	drop(&b);
+}
+
 TEST(test_the_rate_follows_a_load_that_has_changed)
 {
 	struct progress p;
@@ -75,8 +124,8 @@ struct tally {
 	int jobs, late, warned, warned_late, sure, sure_late, stopped, stopped_late;
 };
 
-/* A job of 12.5 s in so many epochs, start_s of it start-up; the truth differs from the model by as much as its
- * bounds say, epochs from each other, and the load of others comes and goes. */
+/* A job of 12.5 s in so many epochs, start_s of it start-up; the truth differs from the model by as much
+ * as its bounds say, epochs from each other, and the load of others comes and goes. */
 static void run_one(struct bed *b, struct rng *rng, double start_s, bool known, struct tally *t)
 {
 	int epochs = 2 + (int)rng_below(rng, 7);

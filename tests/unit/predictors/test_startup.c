@@ -1,6 +1,6 @@
-/* Jobs that take a while to start, and jobs that wait for something that is neither cpu nor disk: how far off the
- * hybrid is on settings it has not seen, and what it says such a job does to its neighbours. And models written
- * before there were such terms. */
+/* Jobs that take a while to start, and jobs that wait for something that is neither cpu nor disk: how
+ * far off the hybrid is on settings it has not seen, and what it says such a job does to its neighbours.
+ * And models written before there were such terms. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -180,8 +180,8 @@ TEST(test_a_job_that_waits_elsewhere_is_not_slowed_by_others)
 
 TEST(test_models_of_version_1_answer_as_they_did)
 {
-	/* Written by the program that wrote version 1, with cores=2: cpus = 4 are more than those. The numbers
-	 * are its predictions. */
+	/* Written by the program that wrote version 1, with cores=2: cpus = 4 are more than those. The
+	 * numbers are its predictions. */
 	static const struct {
 		double cpus, njobs, batch, time_s;
 	} was[] = {

@@ -57,8 +57,8 @@ static struct calibrated fit(const struct calibrate_job *job, const double *time
 	return m;
 }
 
-/* Runs of 1 to 8 epochs, by one or two processes each, among 1 to 8 on two cores: a computing network, and one
- * that waits (category 1). */
+/* Runs of 1 to 8 epochs, by one or two processes each, among 1 to 8 on two cores: a computing network,
+ * and one that waits (category 1). */
 static size_t two_cores(const struct calibrated *m, size_t most, double noise, uint64_t seed,
 			struct calibrate_job *job, double *time_s)
 {
