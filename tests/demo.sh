@@ -99,9 +99,9 @@ echo
 echo "The objective decides the batch. Four jobs, one at a time, each with more time than the one before:"
 for rule in 'b512, b256' 'b256, b128' 'b128, b64' 'b64, 2 * b64'; do
 	bounds simplenet 2
-	# half way between the bounds of two batches
+	# above the bound of one batch, and below that of the next smaller one
 	slo=$(awk -v b64="$b64" -v b128="$b128" -v b256="$b256" -v b512="$b512" \
-		"function between(a, b) { return sqrt(a * b) } BEGIN { printf \"%.3f\", between($rule) }")
+		"function between(a, b) { return a * (b / a) ^ 0.3 } BEGIN { printf \"%.3f\", between($rule) }")
 	id=$("$bin/postrider" submit digits --set network=simplenet --cpus 2 --slo "${slo}s" -q)
 	code=$?
 	echo "job $id: simplenet within $slo s: $(what_became "$id" $code)"

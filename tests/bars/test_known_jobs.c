@@ -5,9 +5,10 @@
  *
  * Each case is simulated: the table, the model and the decisions are real, the machine is the truth with
  * noise. Three cases run for real, too: `postrider profile`, `postrider train`, a daemon, `postrider submit`;
- * with every time at a tenth (0.06 from 3 s of start-up on), so that one takes two to three minutes. In the
- * environment KNOWN_REAL="wait:0.5:0 spin:0:4" chooses others (work:start-up:busy), KNOWN_REAL= none;
- * KNOWN_TABLES says of how many tables a simulated case is made, KNOWN_POLICY under which policy instead of `postrider`.
+ * with every time at a tenth (at 0.06 if it spins or starts up for 3 s), so that one takes about two
+ * minutes. In the environment KNOWN_REAL="wait:0.5:0 spin:0:4" chooses others (work:start-up:busy),
+ * KNOWN_REAL= none; KNOWN_TABLES says of how many tables a simulated case is made, KNOWN_POLICY under which
+ * policy instead of `postrider`.
  *
  * What is printed: promised, kept, jobs that were feasible alone, refused of these, promised jobs within
  * their 90 % bound, and the accuracy gained (a miss is 0) as a share of what each job alone could have had in
@@ -75,10 +76,10 @@ static const char *network_of(bool large)
 /* ---- jobs and what came of them ---- */
 
 /* Jobs meet now and then, but seldom: they are judged by what each could have had alone. */
-static void draw_jobs(const struct known_case *c, uint64_t seed, double on_cores, struct job *out)
+static void draw_jobs(const struct known_case *c, uint64_t seed, double on_cores, double gap, struct job *out)
 {
 	struct rng r = rng_stream(seed, 3);
-	double now = 0.0, gap = c->spins ? 10.0 : 4.0;
+	double now = 0.0;
 
 	for (size_t i = 0; i < JOBS; i++) {
 		struct job *j = &out[i];
@@ -327,7 +328,7 @@ static bool simulated_case(const struct known_case *c, uint64_t tables)
 	for (uint64_t i = 1; i <= tables; i++) {
 		uint64_t seed = support_seed(0) + i;
 
-		draw_jobs(c, seed, cores(), job);
+		draw_jobs(c, seed, cores(), c->spins ? 10.0 : 4.0, job);
 		write_table(c, seed, support_path(dir, "runs.csv"));
 		write_truth(c, support_path(dir, "truth.csv"));
 		write_trace(job, support_path(dir, "jobs.csv"));
@@ -561,7 +562,7 @@ static bool real_case(const struct known_case *c, unsigned number_of_case)
 
 	snprintf(dir, sizeof dir, "%s/%u", support_temp_dir(), number_of_case);
 	assert_int_equal(mkdir(dir, 0700), 0);
-	draw_jobs(c, support_seed(1), real_cores(), job);
+	draw_jobs(c, support_seed(1), real_cores(), c->spins ? 6.0 : 4.0, job);
 	write_design(c, support_path(dir, "design.json"));
 	write_config(c, dir);
 	machine_start(&m, c->busy);
@@ -590,9 +591,9 @@ static bool parse_case(const char *text, struct known_case *out)
 
 	if (sscanf(text, "%7[a-z]:%lf:%u", work, &startup, &out->busy) != 3 || out->busy > 8)
 		return false;
-	out->scale = startup >= 3.0 ? 0.06 : 0.1;
-	out->startup_s = startup * out->scale;
 	out->spins = !strcmp(work, "spin");
+	out->scale = startup >= 3.0 || out->spins ? 0.06 : 0.1;
+	out->startup_s = startup * out->scale;
 	return true;
 }
 
