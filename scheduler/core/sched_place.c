@@ -127,6 +127,13 @@ bool place_better_behind(struct sched *s, int64_t now_ns, const struct sched_req
 	blocker = best ? job_index_find(&s->index, best->breaks) : JOB_INDEX_NONE;
 	if (blocker == JOB_INDEX_NONE || !s->live[blocker].running || blocker == at->after)
 		return false;
+	if ((s->running.n + s->n_queued + 1) * out->n_candidates >
+	    DECIDE_PLAY_ALL) { /* one play more will do */
+		better.batch = &best->decision;
+		better.n_batches = 1;
+		better.epochs = r->epochs ? &best->epochs : NULL;
+		better.n_epochs = 1;
+	}
 	place.seat = (struct seat){ .position = at->position, .after = blocker };
 	if (place_ask(s, now_ns, &better, slo_s, &place, s->trial, NULL))
 		return false;

@@ -135,3 +135,22 @@ TEST(test_a_wait_delays_no_job_that_is_due)
 	assert_int_equal(next(&b, 100), 2);
 	drop(&b);
 }
+
+/* More jobs than are played for every candidate: the best of the blocked ones alone is tried. */
+TEST(test_a_short_wait_is_found_among_many_jobs)
+{
+	struct bed b;
+	struct sched_request r;
+
+	make(&b, "postrider", 2);
+	b.m->time.predictor.ops = &hand_hybrid;
+	assert_int_equal(submit_batch(&b, 0, 17, &two_s, 2.5), SCHED_PROMISED);
+	assert_int_equal(next(&b, 0), 17);
+	for (uint64_t id = 100; id < 800; id++) /* without a promise, behind all others */
+		submit_batch(&b, 0, id, &b32, NAN);
+	r = choice(&b, 18, 20.0);
+	assert_int_equal(submit(&b, 0, &r), SCHED_PROMISED);
+	near(chosen(&b)->decision, 640);
+	near(chosen(&b)->wait_s, 2.0);
+	drop(&b);
+}
