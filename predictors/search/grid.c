@@ -94,6 +94,7 @@ static const char default_grid[] =
 	"\"tree\":{\"depth\":[4,6,8,0]},"
 	"\"queueing-paper\":{},"
 	"\"queueing\":{},"
+	"\"gp\":{},"
 	"\"hybrid\":{\"trees\":[300],\"min_samples_leaf\":[1,3,10]},"
 	"\"curve\":{\"trees\":[200],\"min_samples_leaf\":[1,10]}}";
 

@@ -379,7 +379,7 @@ int search_run(const struct search_params *p, struct search_result **out, struct
 		status = err_fail(err, ERR_NOMEM, "out of memory to try %zu settings", p->grid->n);
 	} else {
 		for (size_t i = 0; i < p->grid->n * folds; i++) /* what is not fitted has no score */
-			s.score[i] = (struct score){ NAN, NAN, NAN, NAN };
+			s.score[i] = (struct score){ NAN, NAN, NAN, NAN, NAN };
 		pool_run(p->ctx.pool, s.n_families * folds, run_task, &s);
 		status = err_if_stopped(p->ctx.stop, err);
 		if (!status)
@@ -394,12 +394,18 @@ int search_run(const struct search_params *p, struct search_result **out, struct
 	return status;
 }
 
-size_t search_best(const struct search_result *r, size_t n)
+double search_measure(const struct search_result *r, bool by_log)
+{
+	return by_log && !isnan(r->score.mean.log_mse) ? r->score.mean.log_mse : r->score.mean.mse;
+}
+
+size_t search_best(const struct search_result *r, size_t n, bool by_log)
 {
 	size_t best = SIZE_MAX;
 
 	for (size_t i = 0; i < n; i++)
-		if (!r[i].failed && (best == SIZE_MAX || r[i].score.mean.mse < r[best].score.mean.mse))
+		if (!r[i].failed &&
+		    (best == SIZE_MAX || search_measure(&r[i], by_log) < search_measure(&r[best], by_log)))
 			best = i;
 	return best;
 }

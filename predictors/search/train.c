@@ -131,7 +131,7 @@ static int thin(const struct dataset *d, size_t rows, uint64_t seed, struct data
 
 /* ---- one target ---- */
 
-static int score_grid(struct training *tr, const struct dataset *d, const struct grid *grid,
+static int score_grid(struct training *tr, const struct dataset *d, const struct grid *grid, bool is_time,
 		      struct model_target *out, struct search_result **out_result, size_t *out_best,
 		      struct err *err)
 {
@@ -165,7 +165,7 @@ static int score_grid(struct training *tr, const struct dataset *d, const struct
 		status = search_run(&search, out_result, err);
 	}
 	if (!status) {
-		*out_best = search_best(*out_result, grid->n);
+		*out_best = search_best(*out_result, grid->n, is_time);
 		if (*out_best ==
 		    SIZE_MAX) { /* all of them are unstable somewhere: still what was asked for */
 			*out_best = 0;
@@ -220,7 +220,7 @@ static int train_target(struct training *tr, const double *target, const struct 
 		       tr->p->table->n_rows - d->n_rows, tr->p->table->n_rows, what, what);
 	can_hold_out = train_count_groups(d) >= 2;
 	if (can_hold_out) {
-		status = score_grid(tr, d, grid, out, result, best, err);
+		status = score_grid(tr, d, grid, is_time, out, result, best, err);
 	} else {
 		notice(r, "one row (or group) cannot be split: the model of %s has no scores and no bounds",
 		       what);

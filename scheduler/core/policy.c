@@ -19,8 +19,9 @@ static const struct policy courier = {
 
 static const struct policy postrider = {
 	.name = "postrider",
-	.title = "a queueing model times a forest, upper bounds, a look ahead",
+	.title = "a queueing model times what it gets wrong, upper bounds, a look ahead",
 	.predictor = "hybrid",
+	.or_predictor = "gp",
 	.bounds = true,
 	.looks_ahead = true,
 };
@@ -138,6 +139,12 @@ static bool knows_load(const struct model *m)
 	return false;
 }
 
+bool policy_wants(const struct policy *p, const char *predictor)
+{
+	return !p->predictor || !strcmp(predictor, p->predictor) ||
+	       (p->or_predictor && !strcmp(predictor, p->or_predictor));
+}
+
 int policy_accepts(const struct policy_choice *c, const struct model *m, struct err *err)
 {
 	const struct policy *p = c->policy;
@@ -148,13 +155,14 @@ int policy_accepts(const struct policy_choice *c, const struct model *m, struct 
 		return err_fail(err, ERR_ARG,
 				"policy %s needs a model: postrider train DATA.csv --policy %s -o MODEL",
 				p->name, p->name);
-	if (!m->time.predictor.ops || strcmp(m->time.predictor.ops->name, p->predictor))
+	if (!m->time.predictor.ops || !policy_wants(p, m->time.predictor.ops->name))
 		return err_fail(
 			err, ERR_ARG,
-			"policy %s wants the model %s of response time, and this one is %s: postrider "
+			"policy %s wants the model %s%s%s of response time, and this one is %s: postrider "
 			"train DATA.csv --policy %s -o MODEL makes it",
-			p->name, p->predictor, m->time.predictor.ops ? m->time.predictor.ops->name : "none",
-			p->name);
+			p->name, p->predictor, p->or_predictor ? " or " : "",
+			p->or_predictor ? p->or_predictor : "",
+			m->time.predictor.ops ? m->time.predictor.ops->name : "none", p->name);
 	if (p->without_load && knows_load(m))
 		return err_fail(err, ERR_ARG,
 				"policy %s wants a model that knows nothing of the load, and this one has it "

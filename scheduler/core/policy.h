@@ -26,6 +26,7 @@ struct policy {
 	const char *name;         /* "courier" */
 	const char *title;        /* for people: "the paper's: forests, njobs as a feature, expected time" */
 	const char *predictor;    /* model of the time it wants ("hybrid"); NULL: any, it only informs */
+	const char *or_predictor; /* one that will do as well; NULL: none */
 	bool without_load;        /* wants a model without njobs and processes (the paper's boosting
 	                             baseline) */
 	bool bounds;              /* feasible by the upper bound; else by the expected time */
@@ -46,6 +47,8 @@ extern const struct policy *const policy_all[]; /* NULL-terminated */
 int policy_parse(const char *text, struct policy_choice *out, struct err *err);
 const char *policy_names(void); /* "courier, postrider, ..., fixed:B": for messages */
 
+/* Is the model of this name one that the policy wants? A policy that wants none takes any. */
+bool policy_wants(const struct policy *p, const char *predictor);
 /* ERR_ARG, with the command that would train the right one, unless the model is what the policy wants. */
 int policy_accepts(const struct policy_choice *c, const struct model *m, struct err *err);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define ANY_POLICY_MODEL "hybrid" /* for a policy that wants no model: what postrider itself uses */
+#define CALM_LEAF 3 /* min_samples_leaf of the hybrid that a policy tries */
 #define ACCURACY_SETTINGS "trees=150,depth=9,criterion=absolute"
 
 static int point_default(const char *name, struct grid_point *out, struct err *err)
@@ -34,10 +35,13 @@ int recipe_make(const struct policy *p, const struct model *current, bool curves
 	const struct predictor *time = current ? &current->time.predictor : NULL;
 	int rc = 0;
 
-	if (time && time->ops && (!p->predictor || !strcmp(time->ops->name, p->predictor)))
+	if (time && time->ops && policy_wants(p, time->ops->name))
 		out->time = point_of(time);
 	else
-		rc = point_default(p->predictor ? p->predictor : ANY_POLICY_MODEL, &out->time, err);
+		rc = point_default(p->or_predictor ? p->or_predictor
+				   : p->predictor  ? p->predictor
+						   : ANY_POLICY_MODEL,
+				   &out->time, err);
 	if (rc)
 		return rc;
 	if (current && current->accuracy.predictor.ops)
@@ -49,21 +53,26 @@ int recipe_make(const struct policy *p, const struct model *current, bool curves
 
 /* ---- searches ---- */
 
-static bool suits_time(const struct predictor_ops *ops, const char *predictor)
+static bool suits_time(const struct grid_point *g, const struct policy *p)
 {
-	return predictor ? !strcmp(ops->name, predictor) : strcmp(ops->name, "curve") != 0;
+	/* of the hybrids one with calm leaves: with the cores known or not there are enough to try */
+	if (p && p->or_predictor && !strcmp(g->ops->name, "hybrid") &&
+	    settings_get(&g->settings, "min_samples_leaf") != CALM_LEAF)
+		return false;
+	return p && p->predictor ? policy_wants(p, g->ops->name) : strcmp(g->ops->name, "curve") != 0;
 }
 
 /* Models of queues say nothing about accuracy. */
-static bool suits_accuracy(const struct predictor_ops *ops, const char *unused)
+static bool suits_accuracy(const struct grid_point *g, const struct policy *unused)
 {
 	(void)unused;
-	return strncmp(ops->name, "queueing", 8) && strcmp(ops->name, "hybrid");
+	return strncmp(g->ops->name, "queueing", 8) && strcmp(g->ops->name, "hybrid") &&
+	       strcmp(g->ops->name, "gp");
 }
 
 /* grid_default() without the models that do not suit; out_room: points it has memory for. */
-static int search_make(bool (*suits)(const struct predictor_ops *ops, const char *predictor),
-		       const char *predictor, struct grid **out, size_t *out_room, struct err *err)
+static int search_make(bool (*suits)(const struct grid_point *g, const struct policy *p),
+		       const struct policy *p, struct grid **out, size_t *out_room, struct err *err)
 {
 	struct grid *g;
 	size_t kept = 0;
@@ -72,7 +81,7 @@ static int search_make(bool (*suits)(const struct predictor_ops *ops, const char
 	if (rc)
 		return rc;
 	for (size_t i = 0; i < g->n; i++)
-		if (suits(g->point[i].ops, predictor))
+		if (suits(&g->point[i], p))
 			g->point[kept++] = g->point[i];
 	*out_room = g->n;
 	g->n = kept;
@@ -95,15 +104,13 @@ static bool has_setting(const struct predictor_ops *ops, const char *name)
 	return false;
 }
 
-int recipe_search_time(const char *predictor, double cores, struct grid **out, struct err *err)
+int recipe_search_time(const struct policy *p, double cores, struct grid **out, struct err *err)
 {
 	struct grid *g = NULL;
 	size_t room = 0, estimated;
 	char given[64];
-	int rc = search_make(suits_time, predictor, &g, &room, err);
+	int rc = search_make(suits_time, p, &g, &room, err);
 
-	if (!rc && !g->n)
-		rc = err_fail(err, ERR_ARG, "the default grid has no model %s", predictor);
 	estimated = rc ? 0 : g->n;
 	snprintf(given, sizeof given, "cores=%.17g", cores);
 	for (size_t i = 0; !rc && i < estimated && cores > 0.0 && g->n < room; i++) {

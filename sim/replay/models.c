@@ -103,18 +103,6 @@ static int copy_schema(const struct schema *given, const struct policy *p, struc
 	return status;
 }
 
-/* Settings that differ in nothing but the replication stay on one side of a split: all factors the table
- * has. */
-static size_t factors_of(const struct table *t, const char **out)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < t->schema->n_columns; i++)
-		if (t->column[i].present)
-			out[n++] = t->schema->column[i].name;
-	return n;
-}
-
 static int scale_entry(struct entry *e, const struct cluster *given, const struct cluster *cluster,
 		       struct err *err)
 {
@@ -128,7 +116,6 @@ static int scale_entry(struct entry *e, const struct cluster *given, const struc
 static int train_entry(const struct sim_models_params *p, const struct policy *policy, const uint32_t *run,
 		       struct entry *e, struct err *err)
 {
-	const char *factor[SCHEMA_MAX_COLUMNS];
 	struct grid_point point;
 	struct grid *time = NULL, accuracy = { &point, 1 };
 	struct train_params t = recipe_params(p->seed);
@@ -140,7 +127,7 @@ static int train_entry(const struct sim_models_params *p, const struct policy *p
 	if (!status)
 		status = table_read(p->table, e->schema, true, &e->table, err);
 	if (!status)
-		status = recipe_search_time(policy->predictor, p->given ? p->given->cores : 0.0, &time, err);
+		status = recipe_search_time(policy, p->given ? p->given->cores : 0.0, &time, err);
 	if (!status)
 		status = recipe_accuracy(run != NULL, &point, err);
 	if (!status) {
@@ -153,8 +140,8 @@ static int train_entry(const struct sim_models_params *p, const struct policy *p
 		t.owner = p->owner;
 		t.data_name = p->table->name;
 		t.created = t.program = "";
-		t.group = p->group ? p->group : factor;
-		t.n_groups = p->group ? p->n_groups : factors_of(e->table, factor);
+		t.group = p->group;
+		t.n_groups = p->group ? p->n_groups : 0;
 		status = train_model(&t, &e->model, &report, err);
 		train_report_release(&report);
 	}

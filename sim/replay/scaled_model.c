@@ -57,6 +57,15 @@ static void scaled_shares(const void *self, const double *x, double *out_cpu_sha
 	s->base->ops->shares(s->base->self, row, out_cpu_share, out_disk_share);
 }
 
+static double scaled_spread(const void *self, const double *x)
+{
+	const struct scaled *s = self;
+	double row[MAX_FEATURES];
+
+	scale_row(s, x, row);
+	return s->base->ops->spread(s->base->self, row);
+}
+
 static double scaled_start_share(const void *self, const double *x)
 {
 	const struct scaled *s = self;
@@ -124,6 +133,7 @@ int scaled_model_new(const struct model *base, double measured_cores, double cor
 	s->ops.predict = scaled_predict;
 	s->ops.why_none = s->ops.why_none ? scaled_why_none : NULL;
 	s->ops.shares = s->ops.shares ? scaled_shares : NULL;
+	s->ops.spread = s->ops.spread ? scaled_spread : NULL;
 	s->ops.start_share = s->ops.start_share ? scaled_start_share : NULL;
 	s->ops.machine = s->ops.machine ? scaled_machine : NULL;
 	f->schema = base->features->schema;

@@ -68,7 +68,7 @@ expect 0 "a grid is searched with -v" train "$data" -o "$dir/m" --grid "$dir/gri
 that "-v: a line for each setting" test "$(grep -cE '^[* ] +(forest|ridge)' "$dir/out")" -eq 12
 expect 0 "a grid is searched with --json" train "$data" -o "$dir/m" --grid "$dir/grid.json" --json
 json "$dir/out" "--json: every point of the grid, the best one chosen" \
-	"len(d['models']) == 6 and d['chosen']['scores']['mse'] == min(m['scores']['mse'] for m in d['models'])"
+	"len(d['models']) == 6 and d['chosen']['scores']['log_mse'] == min(m['scores']['log_mse'] for m in d['models'] if m['scores']['log_mse'])"
 echo '{"time": {"ridge": {"alpha": [1]}}, "accuracy": {"tree": {"depth": [3]}}}' >"$dir/two.json"
 expect 0 "a grid for each target" train "$data" -o "$dir/m" --grid "$dir/two.json" --json
 json "$dir/out" "a grid for each target is kept apart" \
@@ -120,7 +120,7 @@ expect 2 "-o - with a report is a usage error" train "$data" -o - --model tree
 expect 0 "-o - -q writes the model to stdout" model verify "$dir/piped"
 
 # ---- what a policy wants ----
-for pair in courier:forest postrider:hybrid boost-full:boost queueing:queueing anova:linear; do
+for pair in courier:forest postrider:gp boost-full:boost queueing:queueing anova:linear; do
 	expect 0 "--policy ${pair%:*} trains" train "$data" -o "$dir/policy" --policy "${pair%:*}" --json
 	json "$dir/out" "--policy ${pair%:*} is --model ${pair#*:}" \
 		"d['chosen']['name'] == '${pair#*:}' and 'njobs' in d['permutation_importances']"

@@ -142,7 +142,7 @@ int cli_model_open(const char *path, struct model **out, struct err *err)
 
 const struct score *cli_score(const struct score_summary *s)
 {
-	static const struct score none = { NAN, NAN, NAN, NAN };
+	static const struct score none = { NAN, NAN, NAN, NAN, NAN };
 
 	return s->n_folds ? &s->mean : &none;
 }
@@ -154,6 +154,7 @@ void cli_json_score(struct json_writer *w, const char *key, const struct score *
 	json_kv_number(w, "r2", s->r2);
 	json_kv_number(w, "mape", s->mape);
 	json_kv_number(w, "mae", s->mae);
+	json_kv_number(w, "log_mse", s->log_mse);
 	json_close(w, '}');
 }
 

@@ -11,19 +11,17 @@
 /* ---- what people read ---- */
 
 struct ranked {
-	const struct search_result *result;
+	double error; /* that models are chosen by */
 	size_t index; /* in the grid */
 };
 
-/* The lowest mean MSE comes first, failures last; equals stay in the order of the grid. */
+/* The lowest error comes first, failures last; equals stay in the order of the grid. */
 static int by_rank(const void *a, const void *b)
 {
 	const struct ranked *x = a, *y = b;
-	double p = x->result->failed ? INFINITY : x->result->score.mean.mse;
-	double q = y->result->failed ? INFINITY : y->result->score.mean.mse;
 
-	if (p != q)
-		return p < q ? -1 : 1;
+	if (x->error != y->error)
+		return x->error < y->error ? -1 : 1;
 	return (x->index > y->index) - (x->index < y->index);
 }
 
@@ -47,7 +45,7 @@ static void add_score(struct cli_table *t, double mean, double sd, size_t n_fold
 }
 
 static void print_tried(struct strbuf *out, const struct cli *c, const struct grid *g,
-			const struct search_result *r, size_t best)
+			const struct search_result *r, size_t best, bool by_log)
 {
 	struct ranked *rank = mem_array(g->n, sizeof *rank);
 	struct cli_table t;
@@ -58,7 +56,7 @@ static void print_tried(struct strbuf *out, const struct cli *c, const struct gr
 		return;
 	}
 	for (size_t i = 0; i < g->n; i++)
-		rank[i] = (struct ranked){ &r[i], i };
+		rank[i] = (struct ranked){ r[i].failed ? INFINITY : search_measure(&r[i], by_log), i };
 	qsort(rank, g->n, sizeof *rank, by_rank);
 	cli_table_head(&t, "lllrrrrl", " ", "model", "settings", "MSE", "R2", "MAPE %", "MAE", "remark");
 	for (size_t k = 0; k < g->n; k++) {
@@ -150,7 +148,7 @@ static void print_target(struct strbuf *out, const struct cli *c, const struct m
 	strbuf_printf(out, "%s: %zu row%s, %zu model%s tried, %s%s\n\n", cli_clean(column), target->n_rows,
 		      target->n_rows == 1 ? "" : "s", g->n, g->n == 1 ? "" : "s",
 		      target->scored_by[0] ? "scored by " : "no scores", cli_clean(target->scored_by));
-	print_tried(out, c, g, r, best);
+	print_tried(out, c, g, r, best, target == &m->time);
 	print_importances(out, c, m, target);
 	strbuf_puts(out, "\n");
 }
@@ -164,10 +162,10 @@ void train_view_text(struct strbuf *out, const struct cli *c, bool dry_run, cons
 			     r->accuracy_result, r->accuracy_best);
 	if (m->time.conformal.n)
 		strbuf_printf(out,
-			      "Bounds are based on %zu test errors (%s); 90 %% needs at least %zu, 99 %% "
-			      "needs %zu.\n",
-			      m->time.conformal.n, cli_clean(m->time.residuals_by), conformal_needed(0.9),
-			      conformal_needed(0.99));
+			      "Bounds are based on %zu test errors, %zu of them independent (%s); 90 %% "
+			      "needs at least %zu, 99 %% needs %zu.\n",
+			      m->time.conformal.n, m->time.conformal.groups, cli_clean(m->time.residuals_by),
+			      conformal_least(0.9), conformal_least(0.99));
 	if (dry_run)
 		strbuf_puts(out, "Dry run: no model was written.\n");
 	else

@@ -23,6 +23,7 @@ struct options {
 	struct cli_list exclude;
 	uint64_t seed, search_rows;
 	bool plain_bounds, dry_run;
+	bool searches; /* the policy has a choice of models, and no setting says which */
 };
 
 /* ---- options into parameters ---- */
@@ -88,10 +89,34 @@ static int plan_fixed(struct plan *p, const struct options *o, struct err *err)
 	return recipe_accuracy(o->curves != NULL, &p->accuracy_point, err);
 }
 
+/* The models that a policy wants, with the settings given where a model has them. Cores that are given are tried
+ * beside cores that are estimated: on jobs that do not use the cpu the estimate may do better. */
+static int plan_policy(struct plan *p, const struct options *o, struct err *err)
+{
+	struct settings cores = { 0 };
+	struct policy_choice by;
+	double given = 0.0;
+	int rc = policy_parse(o->policy, &by, err);
+
+	if (!rc && o->set) {
+		settings_init(&cores, predictor_find(by.policy->predictor)->spec);
+		rc = settings_parse(&cores, o->set, err);
+		if (rc)
+			return err_prefix(err, "--set");
+		given = settings_get(&cores, "cores");
+	}
+	if (!rc)
+		rc = recipe_search_time(by.policy, given, &p->time, err);
+	p->one_accuracy = (struct grid){ &p->accuracy_point, 1 };
+	return rc ? rc : recipe_accuracy(o->curves != NULL, &p->accuracy_point, err);
+}
+
 static int plan_make(struct plan *p, const struct options *o, struct err *err)
 {
 	int rc = 0;
 
+	if (o->searches)
+		return plan_policy(p, o, err);
 	if (o->model)
 		return plan_fixed(p, o, err);
 	if (o->grid)
@@ -276,6 +301,8 @@ static int policy_means(struct options *o, struct schema **out_schema, struct er
 		return err_fail(err, ERR_ARG, "--policy %s: this policy needs no model; use any",
 				by.policy->name);
 	o->model = by.policy->predictor;
+	o->searches = by.policy->or_predictor && (!o->set || !strncmp(o->set, "cores=", 6)) &&
+		      !(o->set && strchr(o->set, ','));
 	if (!by.policy->without_load)
 		return 0;
 	rc = o->schema ? schema_read_file(o->schema, &given, err) : schema_default(&given, err);
@@ -440,7 +467,8 @@ int verb_train(int argc, char **argv)
 			"it\n"
 			"tries many models, tests each on rows that it has not seen, and keeps the one with "
 			"the\n"
-			"lowest mean squared error. With -q it prints only what --json asks for.",
+			"lowest mean squared error, for times that of their logarithms. With -q it prints "
+			"only what --json asks for.",
 		.option = option,
 		.json = true,
 		.threads = true,

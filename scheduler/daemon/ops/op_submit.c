@@ -309,7 +309,8 @@ static int take_to_learn(struct daemon *d, struct job *job, int64_t now_ns, enum
 		return 0;
 	binding_request(job, &as_asked);
 	q = as_asked;
-	q.slo_s = q.chance = NAN;
+	q.slo_s = NAN;
+	q.chance = 0.0;
 	q.batch = &batch;
 	q.n_batches = 1;
 	if (q.n_epochs) {
@@ -320,7 +321,8 @@ static int take_to_learn(struct daemon *d, struct job *job, int64_t now_ns, enum
 	if (rc || verdict == SCHED_REJECTED || !narrow(job, batch, epochs))
 		return rc ? rc : sched_what_if(d->sched, now_ns, &as_asked, &d->decision, out_verdict, err);
 	binding_request(job, &q);
-	q.slo_s = q.chance = NAN;
+	q.slo_s = NAN;
+	q.chance = 0.0;
 	rc = sched_submit(d->sched, now_ns, &q, &d->decision, out_verdict, err);
 	if (!rc && *out_verdict != SCHED_REJECTED) {
 		job_set_reason(job, why);

@@ -448,12 +448,12 @@ TEST(test_unstable_rows_fail_a_model_in_the_search_with_the_load)
 	assert_true(r[0].failed && !r[1].failed);
 	assert_non_null(strstr(r[0].why, "unstable"));
 	assert_non_null(strstr(r[0].why, "load"));
-	assert_int_equal(search_best(r, 2), 1);
+	assert_int_equal(search_best(r, 2, false), 1);
 	free(r);
 	p.grid = &alone; /* asked for by name it is still an answer, for the rows that have one */
 	assert_int_equal(search_run(&p, &r, NULL), 0);
 	assert_true(r[0].failed && isfinite(r[0].score.mean.mse));
-	assert_true(search_best(r, 1) == SIZE_MAX);
+	assert_true(search_best(r, 1, false) == SIZE_MAX);
 	free(r);
 	split_free(split);
 	dataset_free(d);

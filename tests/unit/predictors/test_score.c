@@ -84,9 +84,9 @@ TEST(test_a_missing_prediction_is_not_hidden)
 
 TEST(test_summary_is_mean_and_sd_over_folds)
 {
-	const struct score fold[] = { { 1.0, 0.5, 0.1, 3.0 },
-				      { 2.0, 0.7, 0.3, 3.0 },
-				      { 6.0, 0.9, 0.2, 3.0 } };
+	const struct score fold[] = { { 1.0, 0.5, 0.1, 3.0, 0 },
+				      { 2.0, 0.7, 0.3, 3.0, 0 },
+				      { 6.0, 0.9, 0.2, 3.0, 0 } };
 	struct score_summary s = score_summarise(fold, 3);
 
 	assert_int_equal(s.n_folds, 3);
@@ -100,9 +100,9 @@ TEST(test_summary_is_mean_and_sd_over_folds)
 
 TEST(test_summary_leaves_out_folds_without_the_measure)
 {
-	const struct score fold[] = { { 1.0, NAN, 0.1, 1.0 },
-				      { 3.0, 0.5, 0.1, 1.0 },
-				      { 2.0, NAN, 0.1, 1.0 } };
+	const struct score fold[] = { { 1.0, NAN, 0.1, 1.0, 0 },
+				      { 3.0, 0.5, 0.1, 1.0, 0 },
+				      { 2.0, NAN, 0.1, 1.0, 0 } };
 	struct score_summary s = score_summarise(fold, 3), one = score_summarise(fold, 1);
 
 	close_to(s.mean.mse, 2.0, CLOSE);

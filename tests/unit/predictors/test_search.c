@@ -92,8 +92,8 @@ TEST(test_best_is_the_least_mean_squared_error_and_never_a_failed_one)
 				      { .score.mean.mse = 2 },
 				      { .score.mean.mse = 2 } };
 
-	assert_int_equal(search_best(r, 4), 2);
-	assert_true(search_best(r + 1, 1) == SIZE_MAX);
+	assert_int_equal(search_best(r, 4, false), 2);
+	assert_true(search_best(r + 1, 1, false) == SIZE_MAX);
 }
 
 TEST(test_bad_grids_are_refused_with_what_is_wrong)

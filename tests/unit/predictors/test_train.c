@@ -100,7 +100,8 @@ TEST(test_the_better_model_is_chosen_and_fitted_to_all_rows)
 	assert_int_equal(m->time.n_rows, 288);
 	assert_string_equal(m->time.predictor.ops->name, "forest");
 	for (size_t i = 0; i < f.grid->n; i++)
-		assert_true(r.time_result[r.time_best].score.mean.mse <= r.time_result[i].score.mean.mse);
+		assert_true(r.time_result[r.time_best].score.mean.log_mse <=
+			    r.time_result[i].score.mean.log_mse);
 	assert_true(m->time.score.mean.mse == r.time_result[r.time_best].score.mean.mse);
 	assert_int_equal(m->n_candidates, 4);
 	assert_true(m->candidate[0] == 64 && m->candidate[3] == 512);

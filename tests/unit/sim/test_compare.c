@@ -406,6 +406,7 @@ TEST(test_a_model_given_is_used_instead_of_training)
 	m.policy = b.policy;
 	m.table = trained->training;
 	m.seed = b.p.seed;
+	m.given = b.p.world.given;
 	assert_int_equal(sim_models_train(&m, &models, NULL), 0);
 	b.p.model = sim_models_of(models, &b.policy[0]);
 	given = run_or_fail(&b.p);

@@ -108,8 +108,9 @@ TEST(test_chances_are_taken_beside_promises)
 	struct replay_bed b = { 0 };
 
 	/* random times, and objectives of which many are just missed */
-	replay_bed_open(&b, "gen:poisson,jobs=400,rate=2,network=lenet5|simplenet,slo=lognormal:0.8:0.6",
-			"queueing", "cores=2,slots=4", "postrider:chance=0.1");
+	replay_bed_open(
+		&b, "gen:poisson,jobs=400,rate=0.5,cpus=1|2,network=lenet5|simplenet,slo=lognormal:0.8:0.6",
+		"measured:configs/profiles/two-cores/runs.csv", "cores=2,slots=4", "postrider:chance=0.1");
 	for (uint64_t seed = 1; seed <= 3; seed++) {
 		struct replay_result r = replay_bed_run(&b, 0, seed);
 
