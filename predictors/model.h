@@ -43,11 +43,11 @@ struct model {
 
 void model_free(struct model *m);
 
-/* How far off the target may be at row x, in units of the scores: by the model's own word (predictor.h) and by
- * what the table knows of it (spread.h). */
+/* How far off the target may be at row x, in units of the scores: by the model's own word (predictor.h) and
+ * by what the table knows of it (spread.h). */
 double model_scale(const struct model_target *t, const double *x);
-/* The upper bound of the time (or accuracy) of row x, whose prediction and quantile are at hand: wider outside
- * the training ranges (widening.h). */
+/* The upper bound of the time (or accuracy) of row x, whose prediction and quantile are at hand: wider
+ * outside the training ranges (widening.h). */
 double model_upper(const struct model *m, const struct model_target *t, const double *x, double q,
                    double predicted);
 /* The score whose upper bound is `limit`: the inverse of model_upper(). -INFINITY if no bound is that low. */

@@ -32,8 +32,8 @@ struct predictor_ops {
 	/* n_rows row-major rows in, n_rows predictions out: no allocation, no locks, thread-safe. NaN: the
 	 * model has no answer (a queue without a steady state), which only models with why_none may say. */
 	void (*predict)(const void *self, const double *x, size_t n_rows, double *out);
-	/* Optional, of a model that errs by a factor: how far off log time is at row x (a standard deviation), as far as
-	 * the model itself can tell. Residuals are measured in it. No allocation. */
+	/* Optional, of a model that errs by a factor: how far off log time is at row x (a standard
+	 * deviation), as far as the model itself can tell. Residuals are measured in it. No allocation. */
 	double (*spread)(const void *self, const double *x);
 	/* Optional: why predict() gave NaN for row x, e.g. "unstable ...: load 1.2 ..."; empty if it did
 	 * not. */

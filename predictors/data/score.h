@@ -6,7 +6,8 @@
 
 struct score {
 	double mse, r2, mape, mae; /* mape as a fraction, rows with y = 0 left out; r2 NaN for constant y */
-	double log_mse; /* of the logarithms; INFINITY where a prediction is not above 0, NaN where a y is not */
+	double log_mse; /* of the logarithms; INFINITY where a prediction is not above 0, NaN where a y is
+	                   not */
 }; /* all NaN for no rows */
 
 struct score score_of(const double *y, const double *predicted, size_t n);

@@ -268,9 +268,9 @@ int conformal_quantile(const struct conformal *c, double confidence, double *out
 	return 0;
 }
 
-/* What is left of a tail of `share` after `past` beyond its quantile. An exponential tail that has half of the
- * runs beyond the median and this share beyond the quantile has its scale from the distance of the two. Scores
- * without any spread: `otherwise`. */
+/* What is left of a tail of `share` after `past` beyond its quantile. An exponential tail that has half of
+ * the runs beyond the median and this share beyond the quantile has its scale from the distance of the two.
+ * Scores without any spread: `otherwise`. */
 static double tail_left(const struct conformal *c, double share, double quantile, double past,
 			double otherwise)
 {

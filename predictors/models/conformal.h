@@ -1,5 +1,5 @@
-/* The distribution of a model's errors, from residuals of rows that it has not seen: upper bounds that hold, and
- * chances.
+/* The distribution of a model's errors, from residuals of rows that it has not seen: upper bounds that hold,
+ * and chances.
  *
  * Score s_i = (y_i - p_i) / spread(p_i); bound U = p + q spread(p). For models that err by a factor
  * s_i = log(y_i / p_i) / scale, with the scale of the row (spread.h), and U = p exp(q scale). With many
@@ -29,7 +29,8 @@ struct conformal {
 	double base, slope; /* spread(p) = base + slope * max(p, 0); 1 and 0 when not normalised */
 	bool log;           /* scores are in log time; base 1 and slope 0 then */
 	double mean, sd;    /* of the scores */
-	double at[CONFORMAL_GRID]; /* quantiles of 1 %, 2 %, ... 99 %, 99.5 %, 99.9 %; NaN: cannot be carried */
+	double at[CONFORMAL_GRID]; /* quantiles of 1 %, 2 %, ... 99 %, 99.5 %, 99.9 %; NaN: cannot be
+	                              carried */
 };
 
 /* y and predicted: rows with NaN predictions are left out (all of them: n = 0, and no quantile will be

@@ -39,8 +39,8 @@ double spread_at(const struct spread *s, const double *x);
 void spread_set(struct spread *s, const double scale[N_FAMILIARITIES], double typical);
 double spread_typical(const struct spread *s); /* 1 without a spread (NULL) */
 
-/* Labels 0, 1, ... of the rows of the table it was made from: which context (KNOWS_NEITHER: what is held out to
- * meet a context that is new) or which setting (KNOWS_CONTEXT) they are. Returns how many there are. */
+/* Labels 0, 1, ... of the rows of the table it was made from: which context (KNOWS_NEITHER: what is held out
+ * to meet a context that is new) or which setting (KNOWS_CONTEXT) they are. Returns how many there are. */
 size_t spread_label(const struct spread *s, const struct dataset *d, enum familiarity held_out,
                     uint32_t *out);
 

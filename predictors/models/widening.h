@@ -16,8 +16,9 @@
 
 #define WIDENING_UNKNOWN 2.0 /* stated where no level could be held out */
 
-/* scale: of the ordinary log residuals (spread.h), over the model's own spread if it has one. A level of a batch or of epochs that is new is a setting
- * that is new; a level of any other factor is a context that is new. out: d->n_features factors, all >= 1. */
+/* scale: of the ordinary log residuals (spread.h), over the model's own spread if it has one. A level of a
+ * batch or of epochs that is new is a setting that is new; a level of any other factor is a context that is
+ * new. out: d->n_features factors, all >= 1. */
 int widening_estimate(const struct grid_point *model, const struct dataset *d, const struct fit_context *ctx,
                       const double scale[N_FAMILIARITIES], double *out, struct err *err);
 

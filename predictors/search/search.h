@@ -45,9 +45,9 @@ struct search_params {
  * fitted, and all unstable for some row, are `failed` with scores of the rows that got an answer. */
 int search_run(const struct search_params *p, struct search_result **out, struct err *err);
 
-/* Index of the best by mean MSE (failed ones never); SIZE_MAX when all failed. A tie goes to the first. by_log: by
- * the MSE of the logarithms, as far as that is a number: a time that is 2 s off is a different thing in a job of
- * 3 s and in one of an hour. */
+/* Index of the best by mean MSE (failed ones never); SIZE_MAX when all failed. A tie goes to the first.
+ * by_log: by the MSE of the logarithms, as far as that is a number: a time that is 2 s off is a different
+ * thing in a job of 3 s and in one of an hour. */
 size_t search_best(const struct search_result *r, size_t n, bool by_log);
 double search_measure(const struct search_result *r, bool by_log); /* that error */
 

@@ -18,9 +18,10 @@ void decide_bounds_init(struct decide_rows *r)
 		r->q = NAN;
 }
 
-/* What was learnt since the model was trained takes the place of its own quantile (model_q at this confidence),
- * as far as it carries. What was learnt is a factor on the time; the result is a score in the model's own
- * units, of which `scale` (model_scale()) make up the logarithm of a factor, or which are differences. */
+/* What was learnt since the model was trained takes the place of its own quantile (model_q at this
+ * confidence), as far as it carries. What was learnt is a factor on the time; the result is a score in the
+ * model's own units, of which `scale` (model_scale()) make up the logarithm of a factor, or which are
+ * differences. */
 static double adapted_score(const struct decide_rows *r, double confidence, double model_q, double time_s,
 			    double scale)
 {

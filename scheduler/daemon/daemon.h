@@ -136,7 +136,8 @@ size_t estimates_play(struct daemon *d); /* d->estimate_id[], d->estimate[]: of 
 
 /* ---- outside.c ---- */
 void outside_look(struct daemon *d);   /* at the work of other programs; about once a second */
-void outside_settle(struct daemon *d); /* the same before the socket opens: waits until there is an estimate */
+void outside_settle(struct daemon *d); /* the same before the socket opens: waits until there is an
+                                          estimate */
 
 /* ---- late.c ---- */
 enum config_on_late late_rule(const struct config *c, const struct job *job);

@@ -36,7 +36,8 @@ struct outcome_stats {
 
 void outcome_stats_verdict(struct outcome_stats *t, enum sched_verdict v);
 void outcome_stats_decision(struct outcome_stats *t, double took_us);
-void outcome_stats_ended(struct outcome_stats *t, const struct job_record *row); /* done, failed, lost or given up */
+void outcome_stats_ended(struct outcome_stats *t, const struct job_record *row); /* done, failed, lost or
+                                                                                    given up */
 void outcome_stats_wait(struct outcome_stats *t, double wait_s);
 /* Members "slo", "coverage", "types", "wait", "decision", "submissions" of the open object. */
 void outcome_stats_json(const struct outcome_stats *t, struct json_writer *w);

@@ -7,7 +7,8 @@
  * It tells only at the moment of reading how many processes wait, but it counts for how long a busy cpu had a
  * process waiting for it (pressure stall information, a mean over the cpus that are not idle), so that
  *
- * 	demand = busy cpus + that share of the time x (busy cpus, or the number that waited where it is larger)
+ * 	demand = busy cpus + that share of the time x (busy cpus, or the number that waited where it is
+ * 	larger)
  *
  * Without pressure information the number at the moment of reading is used. What our own processes wanted is
  * subtracted (demand.h).
@@ -49,8 +50,9 @@ struct other_load {              /* all zero: nothing was read yet */
 };
 
 /* Takes a reading `dt_s` seconds after the last one; the first only sets the marks, and its dt_s is not used.
- * pressure_text may be NULL. our_processes: those of ours that wanted a cpu meanwhile, as a mean. Returns the estimate. A reading
- * that makes no sense, or that comes less than a tick after the last one, changes nothing. */
+ * pressure_text may be NULL. our_processes: those of ours that wanted a cpu meanwhile, as a mean. Returns the
+ * estimate. A reading that makes no sense, or that comes less than a tick after the last one, changes
+ * nothing. */
 double other_load_sample(struct other_load *o, const char *stat_text, const char *pressure_text,
                          double our_processes, double dt_s);
 double other_load_processes(const struct other_load *o); /* the estimate, without a reading */

@@ -198,8 +198,8 @@ static void become(char **word, const sigset_t *mask, pid_t parent, int in, int 
 {
 	int error;
 
-	/* A session of its own, as the daemon gives each job: the kernel may share the cpus between sessions first
-	 * (autogroups), and a run is to be measured as a job will run. */
+	/* A session of its own, as the daemon gives each job: the kernel may share the cpus between sessions
+	 * first (autogroups), and a run is to be measured as a job will run. */
 	setsid();
 	/* If we are killed, no copy may disturb the next measurement. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);

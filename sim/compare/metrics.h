@@ -33,8 +33,8 @@ enum metric {
 	METRIC_COVERAGE,         /* run times within their bound */
 	METRIC_MSE, METRIC_MAPE, /* of the run time, predicted at the start */
 	METRIC_ACCURACY_MAE,
-	METRIC_CHANCES, METRIC_CHANCES_MET, /* jobs taken by chance, those let go included, and those of them in
-	                                       time; NaN for a policy that takes none */
+	METRIC_CHANCES, METRIC_CHANCES_MET, /* jobs taken by chance, those let go included, and those of them
+	                                       in time; NaN for a policy that takes none */
 	METRICS,
 };
 struct metric_info {

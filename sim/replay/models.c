@@ -92,7 +92,8 @@ static int copy_schema(const struct schema *given, const struct policy *p, struc
 	if (!status)
 		status = policy_schema(p, given ? given : base, &made, err);
 	other = made ? schema_role(made, ROLE_OTHER) : -1;
-	/* Other work is in the times of the table, and those are what happens: in a simulation it is noise. */
+	/* Other work is in the times of the table, and those are what happens: in a simulation it is
+	 * noise. */
 	if (!status && other >= 0 && strcmp(schema_source_name(made, (size_t)other), made->decision))
 		status = schema_drop(made, (size_t)other, true, err);
 	schema_free(base);

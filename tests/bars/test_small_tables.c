@@ -3,8 +3,8 @@
  *
  * Two ways to be new. "contexts": whole contexts (network, cpus, njobs) are kept aside. "replications": one
  * replication of every setting is kept aside. The table is the two-core profile; Courier's published table
- * has one replication, so there only contexts are. Objectives lie where the batch matters. The accuracy of a job
- * that misses its objective or is refused counts as 0. */
+ * has one replication, so there only contexts are. Objectives lie where the batch matters. The accuracy of a
+ * job that misses its objective or is refused counts as 0. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -314,8 +314,8 @@ static void measure_bounds(const struct model *m, const struct row *r, double we
 	out->width += weight * log(upper / r->time_s);
 }
 
-/* Where the batch matters: between the mean times of the fastest and the slowest candidate of the context, and
- * a little beyond, evenly in the logarithm. */
+/* Where the batch matters: between the mean times of the fastest and the slowest candidate of the context,
+ * and a little beyond, evenly in the logarithm. */
 static double objective_s(const struct world *w, const struct cell *cell, struct rng *rng)
 {
 	double low = INFINITY, high = 0.0;

@@ -89,8 +89,8 @@ static int plan_fixed(struct plan *p, const struct options *o, struct err *err)
 	return recipe_accuracy(o->curves != NULL, &p->accuracy_point, err);
 }
 
-/* The models that a policy wants, with the settings given where a model has them. Cores that are given are tried
- * beside cores that are estimated: on jobs that do not use the cpu the estimate may do better. */
+/* The models that a policy wants, with the settings given where a model has them. Cores that are given are
+ * tried beside cores that are estimated: on jobs that do not use the cpu the estimate may do better. */
 static int plan_policy(struct plan *p, const struct options *o, struct err *err)
 {
 	struct settings cores = { 0 };

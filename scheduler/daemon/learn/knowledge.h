@@ -11,9 +11,9 @@
 
 /* False: a category of the job never occurred in training; or the job does not say something by which
  * training told jobs apart. What the scheduler fills in (the decision, njobs, processes, other_load) does not
- * count, and neither do the epochs if they are `open`. Numbers outside their range are no strangers: bounds are wider
- * there (predictors/models/widening.h). `why` (may be NULL): a sentence, e.g. "the model has never seen
- * network 'resnet'"; empty where it is known. */
+ * count, and neither do the epochs if they are `open`. Numbers outside their range are no strangers: bounds
+ * are wider there (predictors/models/widening.h). `why` (may be NULL): a sentence, e.g. "the model has never
+ * seen network 'resnet'"; empty where it is known. */
 bool model_knows(const struct model *m, const struct job_values *v, bool epochs_open, char *why, size_t size);
 
 #endif

@@ -107,8 +107,8 @@ bool learning_knows(struct learning *l, const struct job_values *v, bool epochs_
 
 /* ---- drift ---- */
 
-/* How the model errs on jobs it has not seen: its own residuals, or the first jobs it meets. unit: what a score of
- * 1 is in log time. */
+/* How the model errs on jobs it has not seen: its own residuals, or the first jobs it meets. unit: what a
+ * score of 1 is in log time. */
 static void drift_begin(struct learning *l, const double *score, size_t n, double unit)
 {
 	struct drift_params p = { 0 };

@@ -1,4 +1,5 @@
-/* The chance of a candidate: it rises with the objective, agrees with the bound, and follows what was learnt. */
+/* The chance of a candidate: it rises with the objective, agrees with the bound, and follows what was
+ * learnt. */
 #include "common/rng.h"
 #include "tests/unit/core/sched_bed.h"
 

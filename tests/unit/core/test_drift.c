@@ -110,9 +110,9 @@ TEST(test_false_alarms_are_ten_thousand_jobs_apart)
 	assert_ten_thousand(median, mean);
 }
 
-/* Jobs to a false alarm of a two-sided CUSUM with a slack of half a spread, by its threshold in spreads: exact
- * figures (Montgomery, Introduction to Statistical Quality Control, section 9.1). Siegmund's approximation is 1
- * % off, so the threshold 0.01; a factor of two would be 0.7. */
+/* Jobs to a false alarm of a two-sided CUSUM with a slack of half a spread, by its threshold in spreads:
+ * exact figures (Montgomery, Introduction to Statistical Quality Control, section 9.1). Siegmund's
+ * approximation is 1 % off, so the threshold 0.01; a factor of two would be 0.7. */
 TEST(test_thresholds_are_those_of_the_tables)
 {
 	static const struct {

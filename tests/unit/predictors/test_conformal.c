@@ -65,7 +65,8 @@ TEST(test_with_few_residuals_the_quantile_is_that_of_student)
 
 TEST(test_in_between_the_quantile_moves_from_one_to_the_other)
 {
-	/* 40 of 20 to 60: half and half. 1 to 40: mean 20.5, variance 136.67; t with 39 has 1.30364 at 90 % */
+	/* 40 of 20 to 60: half and half. 1 to 40: mean 20.5, variance 136.67; t with 39 has 1.30364 at 90
+	 * % */
 	double student = 20.5 + 1.30364 * sqrt(40.0 * 41.0 / 12.0) * sqrt(41.0 / 40.0), rank = 37.0;
 
 	close_to(quantile(40, 0.9), 0.5 * student + 0.5 * rank, 1e-4);
@@ -321,7 +322,8 @@ TEST(test_scores_in_log_time_bound_by_a_factor)
 	assert_int_equal(conformal_fit_log(y, p, 9, &c, NULL), 0);
 	assert_true(c.log && c.n == 8 && c.base == 1.0 && c.slope == 0.0);
 	assert_int_equal(conformal_quantile(&c, 0.8, &q, NULL), 0);
-	/* t with 7 degrees of freedom has 0.896030 at 80 %; the eight scores have a variance of 6 / 7 * 0.001 */
+	/* t with 7 degrees of freedom has 0.896030 at 80 %; the eight scores have a variance of 6 / 7 *
+	 * 0.001 */
 	close_to(q, 0.05 + 0.896030 * sqrt(6e-3 / 7.0) * sqrt(9.0 / 8.0), 1e-6);
 	q = 0.09;
 	close_to(conformal_upper(&c, q, 237.0), 237.0 * exp(0.09), 1e-9);

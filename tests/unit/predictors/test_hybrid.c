@@ -193,8 +193,8 @@ TEST(test_out_of_bag_bounds_hold_on_new_rows)
 	assert_true((double)held > 0.87 * (double)n && (double)held < 0.96 * (double)n);
 }
 
-/* Fitted to all rows, the queueing part is drawn to each of them. Its residuals are to be those of a model that
- * has not seen the row; here all of these models are fitted. The forest is one leaf and adds nothing. */
+/* Fitted to all rows, the queueing part is drawn to each of them. Its residuals are to be those of a model
+ * that has not seen the row; here all of these models are fitted. The forest is one leaf and adds nothing. */
 TEST(test_out_of_bag_residuals_are_those_of_rows_not_seen)
 {
 	struct dataset *all = world(1, 0.1, 5, 0.0), *d, *rest;

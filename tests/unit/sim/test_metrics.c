@@ -247,7 +247,8 @@ TEST(test_a_world_without_accuracies_gives_none)
 	assert_true(out[METRIC_ATTAINMENT_ALL] == 0.4);
 }
 
-/* The accuracy of the second kind is not known, so its jobs are left out: the miss and the failure as well. */
+/* The accuracy of the second kind is not known, so its jobs are left out: the miss and the failure as
+ * well. */
 TEST(test_kinds_without_an_accuracy_do_not_count_as_zero)
 {
 	struct trace_job jobs[SIX];
