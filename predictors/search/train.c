@@ -35,7 +35,7 @@ static void on_search_progress(void *owner, size_t done, size_t total)
 		tr->p->on_progress(tr->p->owner, tr->stage, done, total);
 }
 
-static void release_rows(struct target_rows *r)
+void train_release_rows(struct target_rows *r)
 {
 	dataset_free(r->d);
 	free(r->first);
@@ -51,6 +51,28 @@ static int pick(const uint32_t *v, const uint32_t *row, size_t n, uint32_t **out
 	for (size_t i = 0; v && i < n; i++)
 		(*out)[i] = v[row[i]];
 	return 0;
+}
+
+int train_thin_rows(const struct target_rows *rows, size_t n, uint64_t seed, struct target_rows *out,
+		    struct err *err)
+{
+	uint32_t *row = mem_array(rows->d->n_rows, sizeof *row);
+	struct rng rng = rng_stream(seed, UINT64_MAX - 4);
+	int status;
+
+	*out = (struct target_rows){ .by_groups = rows->by_groups };
+	if (!row)
+		return err_nomem(err, "%zu rows", rows->d->n_rows);
+	for (size_t i = 0; i < rows->d->n_rows; i++)
+		row[i] = (uint32_t)i;
+	rng_shuffle(&rng, row, rows->d->n_rows);
+	status = dataset_subset(rows->d, row, n, &out->d, err);
+	if (!status)
+		status = pick(rows->first, row, n, &out->first, err);
+	if (!status)
+		status = pick(rows->replication, row, n, &out->replication, err);
+	free(row);
+	return status;
 }
 
 /* The rows that have the target. */
@@ -257,7 +279,7 @@ static int train_target(struct training *tr, const double *target, const struct 
 		notice(r, "%zu independent residuals of %s cannot carry a 90 %% bound; %zu are needed",
 		       out->conformal.groups, what, conformal_least(0.9));
 out:
-	release_rows(&rows);
+	train_release_rows(&rows);
 	return status;
 }
 

@@ -297,7 +297,7 @@ static int hold_out_all(struct training *tr, const struct target_rows *rows, con
 			size_t by_size, struct err *err)
 {
 	struct dataset d = *rows->d;
-	size_t asked = d.n_rows <= 2000 ? 10 : d.n_rows <= 50000 ? 5 : 2, before = 0;
+	size_t asked = d.n_rows <= 2000 ? 10 : 5, before = 0;
 	struct cross_fit c = { .d = &d, .best = best, .ctx = tr->p->ctx };
 	uint32_t *group = mem_array(d.n_rows, sizeof *group);
 	int status = 0;
@@ -350,15 +350,15 @@ static void thin_scores(struct residuals *r)
 
 /* Bounds of a model that errs by a factor: scales by what is known of a job, and how much wider they are
  * outside the table. */
-static int find_log_bounds(struct training *tr, const struct target_rows *rows, const struct grid_point *best,
-			   struct model_target *out, struct err *err)
+static int find_log_bounds(struct training *tr, const struct dataset *all, const struct target_rows *rows,
+			   const struct grid_point *best, struct model_target *out, struct err *err)
 {
 	const struct dataset *d = rows->d;
 	struct residuals r = { .value = mem_array(3 * d->n_rows, sizeof *r.value),
 			       .knows = mem_array(3 * d->n_rows, 1) };
 	double scale[N_FAMILIARITIES], squares = 0.0;
 	size_t groups = 0;
-	int status = r.value && r.knows ? spread_make(d, &out->spread, err)
+	int status = r.value && r.knows ? spread_make(all, &out->spread, err)
 					: err_nomem(err, "the residuals of %zu rows", d->n_rows);
 
 	if (!status)
@@ -378,7 +378,7 @@ static int find_log_bounds(struct training *tr, const struct target_rows *rows, 
 		goto out;
 	r.value = NULL;
 	out->widening = mem_array(d->n_features, sizeof *out->widening);
-	status = out->widening ? widening_estimate(best, d, &tr->p->ctx, scale, out->widening, err)
+	status = out->widening ? widening_estimate(best, all, &tr->p->ctx, scale, out->widening, err)
 			       : err_nomem(err, "%zu features", d->n_features);
 out:
 	free(r.value);
@@ -386,14 +386,12 @@ out:
 	return status;
 }
 
-/* Residuals of rows a model has not seen: out of bag where there is a bag and no groups to keep apart,
- * otherwise from a grouped k-fold, one a run. More parts for small tables, whose models suffer most from what
- * is held out. */
-int train_find_bounds(struct training *tr, const struct target_rows *rows, const struct grid_point *best,
-		      bool is_time, struct model_target *out, struct err *err)
+/* all: every row that has the target; rows: those that are held out, all or some of them. */
+static int find_bounds(struct training *tr, const struct dataset *all, const struct target_rows *rows,
+		       const struct grid_point *best, bool is_time, struct model_target *out, struct err *err)
 {
 	const struct dataset *d = rows->d;
-	size_t asked = d->n_rows <= 2000 ? 10 : d->n_rows <= 50000 ? 5 : 2, groups = train_count_groups(d);
+	size_t asked = d->n_rows <= 2000 ? 10 : 5, groups = train_count_groups(d);
 	struct split_params params = { .kind = SPLIT_KFOLD,
 				       .folds = train_possible_folds(asked, groups),
 				       .seed = tr->p->ctx.seed };
@@ -402,11 +400,8 @@ int train_find_bounds(struct training *tr, const struct target_rows *rows, const
 	struct split *split = NULL;
 	int status;
 
-	out->permutation = mem_calloc(d->n_features, sizeof *out->permutation);
-	if (!out->permutation)
-		return err_nomem(err, "%zu features", d->n_features);
 	if (is_time && best->ops->log_errors && !tr->p->plain_bounds)
-		return find_log_bounds(tr, rows, best, out, err);
+		return find_log_bounds(tr, all, rows, best, out, err);
 	c.predicted = mem_array(d->n_rows, sizeof *c.predicted);
 	if (!c.predicted)
 		return err_nomem(err, "the residuals of %zu rows", d->n_rows);
@@ -427,7 +422,7 @@ int train_find_bounds(struct training *tr, const struct target_rows *rows, const
 		goto out;
 	if (oob && !d->group) {
 		snprintf(out->residuals_by, sizeof out->residuals_by, "out-of-bag");
-		status = score_residuals(tr, d, is_time, oob, d->n_rows, out, err);
+		status = score_residuals(tr, all, is_time, oob, all->n_rows, out, err);
 	} else {
 		snprintf(out->residuals_by, sizeof out->residuals_by, "%zu-fold", split->n_folds);
 		status = score_residuals(tr, d, is_time, c.predicted, groups, out, err);
@@ -435,5 +430,30 @@ int train_find_bounds(struct training *tr, const struct target_rows *rows, const
 out:
 	split_free(split);
 	free(c.predicted);
+	return status;
+}
+
+#define MOST_HELD_OUT 5000 /* rows: some thousand errors say as much about bounds as a million */
+
+/* Residuals of rows a model has not seen: out of bag where there is a bag and no groups to keep apart,
+ * otherwise from a grouped k-fold, one a run. More parts for small tables, whose models suffer most from what
+ * is held out. Of a large table a part is used: models of a part err a little more, so bounds are rather too
+ * wide. */
+int train_find_bounds(struct training *tr, const struct target_rows *rows, const struct grid_point *best,
+		      bool is_time, struct model_target *out, struct err *err)
+{
+	const struct dataset *d = rows->d;
+	struct target_rows part = { 0 };
+	bool large = d->n_rows > MOST_HELD_OUT;
+	int status = 0;
+
+	out->permutation = mem_calloc(d->n_features, sizeof *out->permutation);
+	if (!out->permutation)
+		return err_nomem(err, "%zu features", d->n_features);
+	if (large)
+		status = train_thin_rows(rows, MOST_HELD_OUT, tr->p->ctx.seed, &part, err);
+	if (!status)
+		status = find_bounds(tr, d, large ? &part : rows, best, is_time, out, err);
+	train_release_rows(&part);
 	return status;
 }

@@ -25,6 +25,10 @@ struct target_rows {
 	uint32_t *replication; /* per row; NULL: not known */
 	bool by_groups; /* the user has said by --group what belongs together */
 };
+/* n of them, drawn at random. */
+int train_thin_rows(const struct target_rows *rows, size_t n, uint64_t seed, struct target_rows *out,
+                    struct err *err);
+void train_release_rows(struct target_rows *r);
 
 /* Labels 0, 1, ... per row of the table, by the columns of --group; to be freed. */
 int train_label_groups(const struct train_params *p, uint32_t **out, struct err *err);
