@@ -135,7 +135,8 @@ static double waited_s(struct demand *d, struct walk *w)
 {
 	double sum_s = 0.0;
 
-	qsort(w->task, w->n_tasks, sizeof *w->task, by_task);
+	if (w->n_tasks) /* qsort() takes no null pointer, and without tasks there is no list */
+		qsort(w->task, w->n_tasks, sizeof *w->task, by_task);
 	for (size_t i = 0; i < w->n_tasks; i++) {
 		const struct demand_task *now = &w->task[i];
 		const struct demand_task *before =
