@@ -4,8 +4,9 @@
  * The model is linear, with an intercept, every factor, and products of factors up to an order. Sums of
  * squares are of type II: that of a term is what it adds to the model of all terms that do not contain it, so
  * a main effect is not charged for its own interactions (Fox, Applied Regression Analysis, 3rd ed., section
- * 8.2). F compares it with the residual of the whole model. The rest is in lsq.c (fits), anova_plot.c
- * (pictures) and scheduler/cli/model/verb_anova.c (tables). */
+ * 8.2). F compares it with the residual of the whole model. An observation is a run: the mean of its copies,
+ * where the table has several (data/groups.h), since these are not independent. The rest is in lsq.c (fits),
+ * anova_plot.c (pictures) and scheduler/cli/model/verb_anova.c (tables). */
 #ifndef PREDICTORS_ANOVA_ANOVA_H
 #define PREDICTORS_ANOVA_ANOVA_H
 
@@ -65,7 +66,8 @@ struct anova {
 	char *target;             /* name of its column */
 	bool log;
 	struct anova_factor *factor; size_t n_factors;
-	size_t n, order;          /* observations, order of interactions used */
+	size_t n, order;          /* observations (runs), order of interactions used */
+	size_t n_copies;          /* rows that these are the means of; 0: each row is a run */
 	double *y;                /* n: the target, or its logarithm */
 	size_t n_no_target, n_no_factor, n_not_extreme; /* rows left out for each reason */
 

@@ -11,6 +11,7 @@
 #include "common/mem.h"
 #include "common/strbuf.h"
 #include "common/text/text.h"
+#include "predictors/data/groups.h"
 
 int anova_note(struct anova *a, struct err *err, const char *fmt, ...)
 {
@@ -307,6 +308,87 @@ static void keep_extremes(struct anova_work *w)
 	w->n = kept;
 }
 
+/* Do two rows agree in every factor? */
+static bool same_factors(const struct anova_work *w, size_t a, size_t b)
+{
+	for (size_t k = 0; k < w->a->n_factors; k++)
+		if (w->raw[k].number ? w->raw[k].number[a] != w->raw[k].number[b]
+				     : strcmp(w->raw[k].category[a], w->raw[k].category[b]) != 0)
+			return false;
+	return true;
+}
+
+static int no_logarithm(const struct anova_work *w, size_t row, struct err *err)
+{
+	const struct table *t = w->p->table;
+
+	return err_fail(err, ERR_NUMERIC, "%.200s:%u: %.60s is %g, which has no logarithm", t->csv->name,
+			(unsigned)t->csv->line[t->row[row]], w->a->target, w->target[row]);
+}
+
+/* first, count: by run. The first row of each, and how many there are. */
+static bool copies_agree(const struct anova_work *w, const uint32_t *run, uint32_t *first, uint32_t *count)
+{
+	for (size_t i = 0; i < w->n; i++) {
+		uint32_t row = w->row[i], r = run[row];
+
+		if (!count[r]++)
+			first[r] = row;
+		else if (!same_factors(w, first[r], row))
+			return false;
+	}
+	return true;
+}
+
+/* The mean of its copies stands for a run, in the place of the first. */
+static int average_copies(struct anova_work *w, const uint32_t *run, const uint32_t *first,
+			  const uint32_t *count, struct err *err)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < w->n; i++) {
+		uint32_t row = w->row[i], of = first[run[row]];
+		double share = 1.0 / count[run[row]];
+
+		if (w->p->log && !(w->target[row] > 0.0))
+			return no_logarithm(w, row, err);
+		if (row == of) {
+			w->row[kept++] = row;
+			w->target[row] *= share;
+		} else {
+			w->target[of] += share * w->target[row];
+		}
+	}
+	w->a->n_copies = w->n > kept ? w->n : 0;
+	w->n = kept;
+	return 0;
+}
+
+static int merge_copies(struct anova_work *w, struct err *err)
+{
+	uint32_t *run = NULL, *first = NULL, *count = NULL;
+	size_t n_runs;
+	int rc = groups_runs(w->p->table, &run, &n_runs, err);
+
+	if (!rc && run) {
+		first = mem_calloc(n_runs, sizeof *first);
+		count = mem_calloc(n_runs, sizeof *count);
+		if (!first || !count)
+			rc = err_nomem(err, "the analysis of variance");
+		else if (copies_agree(w, run, first, count))
+			rc = average_copies(w, run, first, count, err);
+		else
+			rc = anova_note(
+				w->a, err,
+				"copies of one run differ in a factor, so each row counts as a run; they "
+				"are not independent, so p is too small");
+	}
+	free(run);
+	free(first);
+	free(count);
+	return rc;
+}
+
 struct keyed {
 	double number;
 	const char *text;
@@ -398,7 +480,6 @@ static int find_all_levels(struct anova_work *w, struct err *err)
 
 static int take_target(struct anova_work *w, struct err *err)
 {
-	const struct table *t = w->p->table;
 	struct anova *a = w->a;
 	bool constant = true;
 
@@ -411,9 +492,7 @@ static int take_target(struct anova_work *w, struct err *err)
 		double v = w->target[w->row[i]];
 
 		if (a->log && !(v > 0.0))
-			return err_fail(err, ERR_NUMERIC, "%.200s:%u: %.60s is %g, which has no logarithm",
-					t->csv->name, (unsigned)t->csv->line[t->row[w->row[i]]], a->target,
-					v);
+			return no_logarithm(w, w->row[i], err);
 		a->y[i] = a->log ? log(v) : v;
 		constant = constant && a->y[i] == a->y[0];
 	}
@@ -451,7 +530,9 @@ int anova_read(struct anova_work *w, struct err *err)
 		keep_extremes(w);
 	if (!w->n)
 		return err_fail(err, ERR_NODATA, "no row has %.60s and every factor", w->a->target);
-	rc = note_rows(w->a, err);
+	rc = merge_copies(w, err);
+	if (!rc)
+		rc = note_rows(w->a, err);
 	if (!rc)
 		rc = find_all_levels(w, err);
 	return rc ? rc : take_target(w, err);

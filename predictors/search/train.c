@@ -10,6 +10,7 @@
 #include "common/mem.h"
 #include "common/rng.h"
 #include "common/stats.h"
+#include "predictors/data/groups.h"
 
 #define MAX_OFFERED 64 /* values of the decision that a what-if tries */
 
@@ -39,6 +40,7 @@ void train_release_rows(struct target_rows *r)
 {
 	dataset_free(r->d);
 	free(r->first);
+	free(r->copies);
 	free(r->replication);
 }
 
@@ -70,6 +72,8 @@ int train_thin_rows(const struct target_rows *rows, size_t n, uint64_t seed, str
 	if (!status)
 		status = pick(rows->first, row, n, &out->first, err);
 	if (!status)
+		status = pick(rows->copies, row, n, &out->copies, err);
+	if (!status)
 		status = pick(rows->replication, row, n, &out->replication, err);
 	free(row);
 	return status;
@@ -100,6 +104,8 @@ static int target_data(const struct training *tr, const double *target, struct t
 	status = dataset_subset(&all, row, n, &out->d, err);
 	if (!status)
 		status = pick(tr->first, row, n, &out->first, err);
+	if (!status)
+		status = pick(tr->copies, row, n, &out->copies, err);
 	if (!status)
 		status = pick(tr->replication, row, n, &out->replication, err);
 	free(row);
@@ -331,6 +337,7 @@ static int begin_training(struct training *tr, struct err *err)
 {
 	const struct train_params *p = tr->p;
 	struct model *m = tr->model;
+	size_t n_runs;
 	int status = schema_clone(p->table->schema, &m->schema, err);
 
 	if (!status)
@@ -356,6 +363,8 @@ static int begin_training(struct training *tr, struct err *err)
 								 .factor = tr->meaning.factor,
 								 .role = tr->meaning.role },
 					      &tr->group, err);
+	if (!status)
+		status = groups_runs(p->table, &tr->copies, &n_runs, err);
 	if (!status)
 		status = train_label_replications(p->table, &tr->replication, err);
 	if (!status && p->run)
@@ -406,6 +415,7 @@ int train_model(const struct train_params *p, struct model **out, struct train_r
 	free(tr.x);
 	free(tr.group);
 	free(tr.replication);
+	free(tr.copies);
 	free(tr.first);
 	feature_meaning_release(&tr.meaning);
 	if (status) {

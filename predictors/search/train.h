@@ -16,7 +16,8 @@ struct train_params {
 	 * run counts twice. For the bounds of time it is the run's worst: a bound that holds for it holds for
 	 * all of them, so a decision may pick the epochs and still keep its confidence, at the price of being
 	 * wider than one epoch count alone would need. Of accuracy, where residuals say what is noise, it is
-	 * that of a row drawn at random. */
+	 * that of a row drawn at random. Copies of a run (data/groups.h) count once as well: one of them,
+	 * drawn at random, since each is as good a job as the others. */
 	const uint32_t *run;
 	struct split_params split;        /* how scores are made; kind KFOLD 5 by default */
 	struct fit_context ctx;

@@ -325,6 +325,8 @@ static int hold_out_all(struct training *tr, const struct target_rows *rows, con
 			status = cross_fit(&c, permutation, err);
 		if (!status && rows->first)
 			status = keep_one_a_run(tr, &d, rows->first, KEEP_LATEST_SHARE, c.predicted, err);
+		if (!status && rows->copies)
+			status = keep_one_a_run(tr, &d, rows->copies, KEEP_ANY, c.predicted, err);
 		if (!status)
 			add_residuals(r, &c, group);
 		if (!status)
@@ -418,6 +420,8 @@ static int find_bounds(struct training *tr, const struct dataset *all, const str
 					: tr->p->plain_bounds ? KEEP_LATEST
 							      : KEEP_LATEST_SHARE,
 					c.predicted, err);
+	if (!status && rows->copies)
+		status = keep_one_a_run(tr, d, rows->copies, KEEP_ANY, c.predicted, err);
 	if (status)
 		goto out;
 	if (oob && !d->group) {

@@ -14,6 +14,8 @@ struct training {
 	uint32_t *group; /* of each row: by --group, else the settings; NULL: each row is its own */
 	uint32_t *replication; /* of each row: a label of what the column `replication` says; NULL: none */
 	uint32_t *first; /* per row of the table: the first of its run; NULL: each is its own */
+	uint32_t *copies; /* per row of the table: the run it is a copy of (groups.h); NULL: each is its
+	                   * own */
 	struct feature_meaning meaning;
 	const char *stage; /* what progress is about */
 };
@@ -22,6 +24,7 @@ struct training {
 struct target_rows {
 	struct dataset *d;
 	uint32_t *first; /* per row: of its run; NULL without runs */
+	uint32_t *copies; /* per row: the run it is a copy of; NULL: each is its own */
 	uint32_t *replication; /* per row; NULL: not known */
 	bool by_groups; /* the user has said by --group what belongs together */
 };

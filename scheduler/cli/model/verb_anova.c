@@ -66,9 +66,12 @@ static void put_heading(struct strbuf *out, const struct anova *a)
 		strbuf_printf(out, ", interactions up to order %zu", a->order);
 	strbuf_printf(out, "\n%zu runs of %zu settings", a->n, a->n_settings);
 	if (a->min_replications == a->max_replications)
-		strbuf_printf(out, ", %zu of each\n\n", a->min_replications);
+		strbuf_printf(out, ", %zu of each", a->min_replications);
 	else
-		strbuf_printf(out, ", %zu to %zu of each\n\n", a->min_replications, a->max_replications);
+		strbuf_printf(out, ", %zu to %zu of each", a->min_replications, a->max_replications);
+	if (a->n_copies)
+		strbuf_printf(out, "; a run is the mean of its copies, %zu rows in all", a->n_copies);
+	strbuf_puts(out, "\n\n");
 }
 
 static void add_number(struct cli_table *t, double v)
@@ -237,6 +240,7 @@ static void json_model(struct json_writer *w, const struct anova *a)
 	json_kv_number(w, "f", a->f);
 	json_kv_number(w, "p", a->p);
 	json_kv_int(w, "n", (long long)a->n);
+	json_kv_int(w, "rows", (long long)(a->n_copies ? a->n_copies : a->n));
 	json_kv_int(w, "df", (long long)a->model_df);
 	json_kv_int(w, "residual_df", (long long)a->residual_df);
 	json_kv_number(w, "residual_sd", a->residual_sd);

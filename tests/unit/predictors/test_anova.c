@@ -650,3 +650,96 @@ TEST(test_plot_bins_a_factor_of_many_levels)
 	anova_free(a);
 	data_release(&d);
 }
+
+/* ---- copies of one run ---- */
+
+/* Two runs of each setting with one, two or three copies; the run means are 10, 12 | 20, 22 | 14, 18 | 26, 30
+ * for (a, b) = (-1, -1), (1, -1), (-1, 1), (1, 1). By hand: the grand mean is 19, the effects are 5.5, 3 and
+ * 0.5, the sums of squares 242, 72 and 2. The errors within the pairs are 2 + 2 + 8 + 8 = 20 on 4 df. p is by
+ * the closed form of Student's t with 4 df. */
+static const char with_copies[] = "a,b,replication,copy,y\n"
+				  "-1,-1,1,1,10\n"
+				  "-1,-1,2,1,11\n-1,-1,2,2,13\n"
+				  "1,-1,1,1,18\n1,-1,1,2,22\n"
+				  "1,-1,2,1,22\n"
+				  "-1,1,1,1,13\n-1,1,1,2,14\n-1,1,1,3,15\n"
+				  "-1,1,2,1,18\n"
+				  "1,1,1,1,26\n"
+				  "1,1,2,1,28\n1,1,2,2,29\n1,1,2,3,33\n";
+
+TEST(test_a_run_is_the_mean_of_its_copies)
+{
+	struct data d = data_text(with_copies);
+	struct anova *a = run(&(struct anova_params){ .table = d.table });
+
+	assert_int_equal(a->n, 8);
+	assert_int_equal(a->n_copies, 14);
+	assert_int_equal(a->residual_df, 4);
+	near(a->residual_ss, 20.0, 1e-12);
+	check_term(a, "a", 1, 242.0, 242.0 / 5.0, 0.002243306286);
+	check_term(a, "b", 1, 72.0, 72.0 / 5.0, 0.01919046558);
+	check_term(a, "a:b", 1, 2.0, 2.0 / 5.0, 0.5614380443);
+	near(coefficient(a, "a")->estimate, 5.5, 1e-12);
+	assert_int_equal(a->min_replications, 2);
+	assert_int_equal(a->max_replications, 2);
+	anova_free(a);
+	a = run(&(struct anova_params){ .table = d.table, .log = true });
+	near(a->y[0], log(10.0), 1e-12);
+	near(a->y[1], log(12.0), 1e-12); /* of the mean of 11 and 13, not the mean of their logarithms */
+	anova_free(a);
+	data_release(&d);
+}
+
+TEST(test_a_copy_s_number_that_comes_again_begins_a_run)
+{
+	struct data d = data_text("a,copy,y\n0,1,1\n0,2,3\n0,1,4\n0,2,6\n1,1,9\n1,1,12\n");
+	struct anova *a = run(&(struct anova_params){ .table = d.table });
+
+	assert_int_equal(a->n, 4);
+	near(a->y[0], 2.0, 1e-12);
+	near(a->y[1], 5.0, 1e-12);
+	near(a->y[3], 12.0, 1e-12);
+	anova_free(a);
+	data_release(&d);
+}
+
+TEST(test_copies_that_differ_in_a_factor_are_rows_and_that_is_said)
+{
+	static const char *const factor[] = { "a", "copy" };
+	struct data d = data_text("a,copy,y\n0,1,1\n0,2,3\n0,1,4\n0,2,6\n1,1,9\n1,2,12\n");
+	struct anova *a = run(&(struct anova_params){ .table = d.table, .factor = factor, .n_factors = 2 });
+	struct err err = { 0 };
+
+	assert_int_equal(a->n, 6);
+	assert_true(noted(a, "they are not independent"));
+	anova_free(a);
+	data_release(&d);
+	d = data_text("a,copy,y,z\n0,1,1,1\n0,2,1,-3\n0,1,1,4\n1,1,1,9\n1,2,1,12\n");
+	assert_int_equal(fails(&(struct anova_params){ .table = d.table, .target = "z", .log = true }, &err),
+			 -ERR_NUMERIC);
+	assert_non_null(strstr(err.text, "text:3: z is -3"));
+	data_release(&d);
+}
+
+/* The published profile: 648 rows, 216 runs. Its figures are in docs/MEASURED.md. */
+TEST(test_the_two_core_profile_has_216_runs)
+{
+	struct csv *csv = NULL;
+	struct schema *schema = NULL;
+	struct table *t = NULL;
+	struct anova *a;
+
+	assert_int_equal(csv_read_file("configs/profiles/two-cores/runs.csv", &csv, NULL), 0);
+	assert_int_equal(schema_default(&schema, NULL), 0);
+	assert_int_equal(table_read(csv, schema, TABLE_NEEDS_TARGETS, &t, NULL), 0);
+	a = run(&(struct anova_params){ .table = t });
+	assert_int_equal(a->n, 216);
+	assert_int_equal(a->n_copies, 648);
+	near(term(a, "njobs")->share, 0.470, 1e-3);
+	near(term(a, "network")->share, 0.393, 1e-3);
+	near(term(a, "cpus")->p, 0.113, 0.01);
+	anova_free(a);
+	table_free(t);
+	csv_free(csv);
+	schema_free(schema);
+}

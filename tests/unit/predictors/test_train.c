@@ -459,3 +459,49 @@ TEST(test_a_quiet_machine_makes_the_model_of_a_table_without_the_column)
 		train_report_release(&report[i]);
 	}
 }
+
+/* ---- copies of one run ---- */
+
+/* One run of each setting, `copies` rows each, which agree to the last digit. */
+static struct model *train_copies(size_t copies, const char *grid, struct train_report *report)
+{
+	struct dataset *d = world_factorial(1, 0.05, 2);
+	struct strbuf text = { 0 };
+	struct fixture f;
+	struct model *m;
+
+	strbuf_puts(&text, "network,cpus,njobs,batch,copy,time_s,accuracy\n");
+	for (size_t i = 0; i < d->n_rows; i++)
+		for (size_t k = 1; k <= copies; k++) {
+			const double *x = d->x + 5 * i;
+
+			strbuf_printf(&text, "%s,%g,%g,%g,%zu,%.4f,%.4f\n", x[0] ? "simplenet" : "lenet5",
+				      x[1], x[2], x[3], k, d->y[i], 0.97 - 1e-4 * x[3]);
+		}
+	make(&f, strbuf_text(&text), grid);
+	m = train(&f, NULL, 0, report);
+	drop(&f);
+	strbuf_release(&text);
+	dataset_free(d);
+	return m;
+}
+
+TEST(test_copies_of_a_run_are_one_residual)
+{
+	static const char *const grid[] = { "{\"hybrid\":{\"trees\":[20]}}", "{\"boost\":{\"trees\":[20]}}" };
+
+	for (size_t i = 0; i < 2; i++) {
+		struct train_report one, three;
+		struct model *a = train_copies(1, grid[i], &one), *b = train_copies(3, grid[i], &three);
+
+		assert_int_equal(b->data_rows, 3 * a->data_rows);
+		assert_true(a->time.conformal.n > 50);
+		assert_int_equal(b->time.conformal.n, a->time.conformal.n);
+		assert_int_equal(b->time.conformal.groups, a->time.conformal.groups);
+		assert_int_equal(b->accuracy.conformal.groups, a->data_rows);
+		model_free(a);
+		model_free(b);
+		train_report_release(&one);
+		train_report_release(&three);
+	}
+}
