@@ -11,6 +11,7 @@
 #include "common/rng.h"
 #include "common/stats.h"
 #include "predictors/data/groups.h"
+#include "predictors/search/doubt.h"
 
 #define MAX_OFFERED 64 /* values of the decision that a what-if tries */
 
@@ -42,6 +43,8 @@ void train_release_rows(struct target_rows *r)
 	free(r->first);
 	free(r->copies);
 	free(r->replication);
+	free(r->at);
+	free(r->doubted);
 }
 
 /* v[row[0]], v[row[1]], ..., to be freed; NULL if v is. */
@@ -52,6 +55,29 @@ static int pick(const uint32_t *v, const uint32_t *row, size_t n, uint32_t **out
 		return err_nomem(err, "%zu rows", n);
 	for (size_t i = 0; v && i < n; i++)
 		(*out)[i] = v[row[i]];
+	return 0;
+}
+
+static int pick_rows(const struct target_rows *rows, const uint32_t *row, size_t n, struct target_rows *out,
+		     struct err *err)
+{
+	int status = dataset_subset(rows->d, row, n, &out->d, err);
+
+	if (!status)
+		status = pick(rows->first, row, n, &out->first, err);
+	if (!status)
+		status = pick(rows->copies, row, n, &out->copies, err);
+	if (!status)
+		status = pick(rows->replication, row, n, &out->replication, err);
+	if (!status)
+		status = pick(rows->at, row, n, &out->at, err);
+	if (status || !rows->doubted)
+		return status;
+	out->doubted = mem_array(n, 1);
+	if (!out->doubted)
+		return err_nomem(err, "%zu rows", n);
+	for (size_t i = 0; i < n; i++)
+		out->doubted[i] = rows->doubted[row[i]];
 	return 0;
 }
 
@@ -68,13 +94,7 @@ int train_thin_rows(const struct target_rows *rows, size_t n, uint64_t seed, str
 	for (size_t i = 0; i < rows->d->n_rows; i++)
 		row[i] = (uint32_t)i;
 	rng_shuffle(&rng, row, rows->d->n_rows);
-	status = dataset_subset(rows->d, row, n, &out->d, err);
-	if (!status)
-		status = pick(rows->first, row, n, &out->first, err);
-	if (!status)
-		status = pick(rows->copies, row, n, &out->copies, err);
-	if (!status)
-		status = pick(rows->replication, row, n, &out->replication, err);
+	status = pick_rows(rows, row, n, out, err);
 	free(row);
 	return status;
 }
@@ -108,6 +128,56 @@ static int target_data(const struct training *tr, const double *target, struct t
 		status = pick(tr->copies, row, n, &out->copies, err);
 	if (!status)
 		status = pick(tr->replication, row, n, &out->replication, err);
+	if (!status)
+		out->at = row;
+	else
+		free(row);
+	return status;
+}
+
+/* ---- times that look wrong ---- */
+
+static int list_doubted(struct training *tr, const struct target_rows *rows, size_t n, struct err *err)
+{
+	const struct table *t = tr->p->table;
+	struct train_report *r = tr->report;
+
+	r->doubted = mem_array(n, sizeof *r->doubted);
+	if (!r->doubted)
+		return err_nomem(err, "%zu rows", n);
+	for (size_t i = 0; i < rows->d->n_rows; i++)
+		if (rows->doubted[i])
+			r->doubted[r->n_doubted++] =
+				(struct train_doubt){ .line = t->csv ? t->csv->line[t->row[rows->at[i]]]
+								     : rows->at[i] + 1,
+						      .why = rows->doubted[i] };
+	return 0;
+}
+
+/* Marks the rows whose times look wrong; out: the others, or an empty one if all are believed. */
+static int doubt_rows(struct training *tr, struct target_rows *rows, struct target_rows *out, struct err *err)
+{
+	uint32_t *row = NULL;
+	size_t n_doubted = 0, n = 0;
+	int status;
+
+	*out = (struct target_rows){ .by_groups = rows->by_groups };
+	rows->doubted = mem_array(rows->d->n_rows, 1);
+	if (!rows->doubted)
+		return err_nomem(err, "%zu rows", rows->d->n_rows);
+	status = doubt_find(rows->d, &tr->p->ctx, rows->doubted, &n_doubted, err);
+	if (!status && n_doubted) {
+		row = mem_array(rows->d->n_rows, sizeof *row);
+		status = row ? list_doubted(tr, rows, n_doubted, err) : err_nomem(err, "%zu rows", n);
+		for (size_t i = 0; !status && i < rows->d->n_rows; i++)
+			if (!rows->doubted[i])
+				row[n++] = (uint32_t)i;
+		if (!status)
+			status = pick_rows(rows, row, n, out, err);
+	} else {
+		free(rows->doubted);
+		rows->doubted = NULL;
+	}
 	free(row);
 	return status;
 }
@@ -231,7 +301,7 @@ static int train_target(struct training *tr, const double *target, const struct 
 	struct search_result **result = is_time ? &r->time_result : &r->accuracy_result;
 	size_t *best = is_time ? &r->time_best : &r->accuracy_best;
 	const char *what = is_time ? "time" : "accuracy";
-	struct target_rows rows;
+	struct target_rows rows, believed = { 0 };
 	bool can_hold_out;
 	int status = target_data(tr, target, &rows, err);
 	const struct dataset *d = rows.d;
@@ -246,6 +316,12 @@ static int train_target(struct training *tr, const double *target, const struct 
 	if (d->n_rows < tr->p->table->n_rows)
 		notice(r, "%zu of %zu rows have no %s: the model of %s learns from the others",
 		       tr->p->table->n_rows - d->n_rows, tr->p->table->n_rows, what, what);
+	if (is_time && !tr->p->believe_all)
+		status = doubt_rows(tr, &rows, &believed, err);
+	if (status)
+		goto out;
+	if (believed.d)
+		d = believed.d;
 	can_hold_out = train_count_groups(d) >= 2;
 	if (can_hold_out) {
 		status = score_grid(tr, d, grid, is_time, out, result, best, err);
@@ -279,13 +355,14 @@ static int train_target(struct training *tr, const double *target, const struct 
 				status = err_nomem(err, "%zu importances", d->n_features);
 		}
 		if (!status && can_hold_out)
-			status = train_find_bounds(tr, &rows, point, is_time, out, err);
+			status = train_find_bounds(tr, &rows, d, point, is_time, out, err);
 	}
 	if (!status && can_hold_out && out->conformal.groups < conformal_least(0.9))
 		notice(r, "%zu independent residuals of %s cannot carry a 90 %% bound; %zu are needed",
 		       out->conformal.groups, what, conformal_least(0.9));
 out:
 	train_release_rows(&rows);
+	train_release_rows(&believed);
 	return status;
 }
 
@@ -431,6 +508,7 @@ void train_report_release(struct train_report *r)
 {
 	grid_free(r->time_grid);
 	grid_free(r->accuracy_grid);
+	free(r->doubted);
 	free(r->time_result);
 	free(r->accuracy_result);
 	*r = (struct train_report){ 0 };

@@ -22,6 +22,7 @@ struct train_params {
 	struct split_params split;        /* how scores are made; kind KFOLD 5 by default */
 	struct fit_context ctx;
 	bool plain_bounds;                /* do not normalise the residuals by a spread */
+	bool believe_all;                 /* do not look for times that are wrong (doubt.h) */
 	size_t search_rows;               /* a search looks at so many rows at most, drawn at random; 0: at
 	                                   * all */
 	void (*on_progress)(void *owner, const char *stage, size_t done, size_t total); /* optional */
@@ -29,10 +30,16 @@ struct train_params {
 	const char *data_name, *created, *program;
 };
 
+struct train_doubt {
+	uint32_t line;                    /* of the file; of a table made in memory the number of the row */
+	uint8_t why;                      /* enum doubt */
+};
+
 struct train_report {                     /* everything tried, for the table people read */
 	struct grid *time_grid, *accuracy_grid;   /* copies; accuracy_grid NULL without accuracy */
 	struct search_result *time_result, *accuracy_result;
 	size_t time_best, accuracy_best;
+	struct train_doubt *doubted; size_t n_doubted; /* rows that no model of time learnt from */
 	bool leaks;                       /* a random split with replicates on both sides */
 	char notice[8][256]; size_t n_notices; /* "12 rows without accuracy: ...", for people */
 };

@@ -22,6 +22,7 @@ struct cross_fit {
 	const struct grid_point *best;
 	const struct split *split;
 	struct fit_context ctx;
+	const uint8_t *doubted; /* per row: no model learns from it; NULL: from all */
 	double *predicted; /* per row; NaN where it was never held out */
 	uint8_t *knows; /* optional, per row: what the other rows of the table knew of it (spread.h) */
 	double *spread; /* optional, per row: how far off the model thought to be */
@@ -80,6 +81,27 @@ static int note_familiarity(const struct cross_fit *c, const struct fold *rows, 
 	return status;
 }
 
+/* The rows of a fold that a model may learn from. */
+static int learn_rows(const struct cross_fit *c, const struct fold *rows, struct dataset **out,
+		      struct err *err)
+{
+	uint32_t *row;
+	size_t n = 0;
+	int status;
+
+	if (!c->doubted)
+		return dataset_subset(c->d, rows->train, rows->n_train, out, err);
+	row = mem_array(rows->n_train, sizeof *row);
+	if (!row)
+		return err_nomem(err, "%zu rows", rows->n_train);
+	for (size_t i = 0; i < rows->n_train; i++)
+		if (!c->doubted[rows->train[i]])
+			row[n++] = rows->train[i];
+	status = dataset_subset(c->d, row, n, out, err);
+	free(row);
+	return status;
+}
+
 static void cross_fit_fold(void *ctx, size_t fold, size_t worker)
 {
 	struct cross_fit *c = ctx;
@@ -94,7 +116,7 @@ static void cross_fit_fold(void *ctx, size_t fold, size_t worker)
 	(void)worker;
 	fit.want_oob = false;
 	if (!status)
-		status = dataset_subset(c->d, rows->train, rows->n_train, &train, err);
+		status = learn_rows(c, rows, &train, err);
 	if (!status)
 		status = dataset_subset(c->d, rows->test, rows->n_test, &test, err);
 	if (!status)
@@ -298,7 +320,7 @@ static int hold_out_all(struct training *tr, const struct target_rows *rows, con
 {
 	struct dataset d = *rows->d;
 	size_t asked = d.n_rows <= 2000 ? 10 : 5, before = 0;
-	struct cross_fit c = { .d = &d, .best = best, .ctx = tr->p->ctx };
+	struct cross_fit c = { .d = &d, .best = best, .ctx = tr->p->ctx, .doubted = rows->doubted };
 	uint32_t *group = mem_array(d.n_rows, sizeof *group);
 	int status = 0;
 
@@ -388,7 +410,7 @@ out:
 	return status;
 }
 
-/* all: every row that has the target; rows: those that are held out, all or some of them. */
+/* all: what the model was fitted to; rows: those that are held out, all that have the target or some. */
 static int find_bounds(struct training *tr, const struct dataset *all, const struct target_rows *rows,
 		       const struct grid_point *best, bool is_time, struct model_target *out, struct err *err)
 {
@@ -397,7 +419,9 @@ static int find_bounds(struct training *tr, const struct dataset *all, const str
 	struct split_params params = { .kind = SPLIT_KFOLD,
 				       .folds = train_possible_folds(asked, groups),
 				       .seed = tr->p->ctx.seed };
-	struct cross_fit c = { .d = d, .best = best, .ctx = tr->p->ctx, .shuffle = true };
+	struct cross_fit c = {
+		.d = d, .best = best, .ctx = tr->p->ctx, .doubted = rows->doubted, .shuffle = true
+	};
 	const double *oob = out->predictor.ops->oob ? out->predictor.ops->oob(out->predictor.self) : NULL;
 	struct split *split = NULL;
 	int status;
@@ -443,8 +467,8 @@ out:
  * otherwise from a grouped k-fold, one a run. More parts for small tables, whose models suffer most from what
  * is held out. Of a large table a part is used: models of a part err a little more, so bounds are rather too
  * wide. */
-int train_find_bounds(struct training *tr, const struct target_rows *rows, const struct grid_point *best,
-		      bool is_time, struct model_target *out, struct err *err)
+int train_find_bounds(struct training *tr, const struct target_rows *rows, const struct dataset *believed,
+		      const struct grid_point *best, bool is_time, struct model_target *out, struct err *err)
 {
 	const struct dataset *d = rows->d;
 	struct target_rows part = { 0 };
@@ -457,7 +481,7 @@ int train_find_bounds(struct training *tr, const struct target_rows *rows, const
 	if (large)
 		status = train_thin_rows(rows, MOST_HELD_OUT, tr->p->ctx.seed, &part, err);
 	if (!status)
-		status = find_bounds(tr, d, large ? &part : rows, best, is_time, out, err);
+		status = find_bounds(tr, believed, large ? &part : rows, best, is_time, out, err);
 	train_release_rows(&part);
 	return status;
 }

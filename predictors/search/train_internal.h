@@ -26,6 +26,8 @@ struct target_rows {
 	uint32_t *first; /* per row: of its run; NULL without runs */
 	uint32_t *copies; /* per row: the run it is a copy of; NULL: each is its own */
 	uint32_t *replication; /* per row; NULL: not known */
+	uint32_t *at; /* per row: its row in the table */
+	uint8_t *doubted; /* per row: its time looks wrong (doubt.h), no model learns from it; NULL: none */
 	bool by_groups; /* the user has said by --group what belongs together */
 };
 /* n of them, drawn at random. */
@@ -53,8 +55,10 @@ size_t train_hold_out_label(const struct target_rows *rows, const struct spread 
 
 /* Fewer groups than parts make fewer parts. 0: nothing can be held out. */
 size_t train_possible_folds(size_t asked, size_t groups);
-/* Bounds and permutation importances of the model that was chosen. */
-int train_find_bounds(struct training *tr, const struct target_rows *rows, const struct grid_point *best,
-                      bool is_time, struct model_target *out, struct err *err);
+/* Bounds and permutation importances of the model that was chosen. believed: what it was fitted to. Rows that
+ * are doubted are held out like the others, so that a slow run is not forgotten in the bounds. */
+int train_find_bounds(struct training *tr, const struct target_rows *rows, const struct dataset *believed,
+                      const struct grid_point *best, bool is_time, struct model_target *out,
+                      struct err *err);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "common/mem.h"
+#include "predictors/search/doubt.h"
 #include "scheduler/cli/model/views.h"
 
 #define BAR_WIDTH 24
@@ -245,6 +246,14 @@ void train_view_json(struct strbuf *out, const struct cli *c, bool dry_run, cons
 	json_kv_string(&w, "created", m->created);
 	json_kv_string(&w, "model", dry_run ? NULL : c->output);
 	json_kv_bool(&w, "leaks", r->leaks);
+	json_kv_open(&w, "doubted", '[');
+	for (size_t i = 0; i < r->n_doubted; i++) {
+		json_open(&w, '{');
+		json_kv_int(&w, "line", (long long)r->doubted[i].line);
+		json_kv_string(&w, "why", r->doubted[i].why == DOUBT_REPEATED ? "repeated" : "far");
+		json_close(&w, '}');
+	}
+	json_close(&w, ']');
 	json_kv_open(&w, "notices", '[');
 	for (size_t i = 0; i < r->n_notices; i++)
 		json_put_string(&w, r->notice[i]);

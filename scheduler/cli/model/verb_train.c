@@ -11,6 +11,7 @@
 #include "common/pool.h"
 #include "common/text/text.h"
 #include "predictors/data/curves.h"
+#include "predictors/search/doubt.h"
 #include "scheduler/cli/cli.h"
 #include "scheduler/cli/model/views.h"
 #include "scheduler/core/recipe.h"
@@ -22,7 +23,7 @@ struct options {
 	const char *schema, *grid, *model, *policy, *set, *group, *split, *curves;
 	struct cli_list exclude;
 	uint64_t seed, search_rows;
-	bool plain_bounds, dry_run;
+	bool plain_bounds, believe_all, dry_run;
 	const struct policy *by; /* of --policy */
 	bool searches; /* the policy has a choice of models or settings, and --set says nothing */
 };
@@ -273,8 +274,30 @@ static int created_text(char *out, size_t size, struct err *err)
 	return 0;
 }
 
+#define LINES_NAMED 12
+
+/* "2 rows look wrong, lines 48, 54: ...", for one reason. */
+static void say_doubted(const struct cli *c, const struct train_report *r, enum doubt why, const char *what)
+{
+	struct strbuf lines = { 0 };
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->n_doubted; i++)
+		if (r->doubted[i].why == why && n++ < LINES_NAMED)
+			strbuf_printf(&lines, "%s%u", n > 1 ? ", " : "", (unsigned)r->doubted[i].line);
+	if (n)
+		cli_notice(c,
+			   "%zu row%s wrong, line%s %s%s: %s; not used in the fit (--believe-all uses them)",
+			   n, n == 1 ? " looks" : "s look", n == 1 ? "" : "s", strbuf_text(&lines),
+			   n > LINES_NAMED ? ", ..." : "", what);
+	strbuf_release(&lines);
+}
+
 static void say_notices(const struct cli *c, const struct model *m, const struct train_report *r)
 {
+	say_doubted(c, r, DOUBT_REPEATED,
+		    "the time is that of another setting to the last digit, where it fits better");
+	say_doubted(c, r, DOUBT_FAR, "the time is far from what all other rows say");
 	for (size_t i = 0; i < r->n_notices; i++)
 		cli_notice(c, "%s", r->notice[i]);
 	if (r->leaks)
@@ -386,6 +409,7 @@ static int train(const struct cli *c, const struct options *o, const struct tabl
 	p.table = t;
 	p.run = run;
 	p.plain_bounds = o->plain_bounds;
+	p.believe_all = o->believe_all;
 	p.search_rows = (size_t)o->search_rows;
 	p.on_progress = cli_on_progress;
 	p.owner = &progress;
@@ -460,6 +484,8 @@ int verb_train(int argc, char **argv)
 		{ 0, "seed", CLI_COUNT, "N", "seed of the random numbers (default: 1)", &o.seed },
 		{ 0, "plain-bounds", CLI_FLAG, NULL, "upper bounds of the same width for short and long jobs",
 		  &o.plain_bounds },
+		{ 0, "believe-all", CLI_FLAG, NULL, "learn from rows whose times look wrong, too",
+		  &o.believe_all },
 		{ 'n', "dry-run", CLI_FLAG, NULL, "train and report, but write no model", &o.dry_run },
 		{ 0 },
 	};
