@@ -3,6 +3,11 @@
 
 #include <math.h>
 
+static bool is_work(const struct schema *s, size_t source)
+{
+	return (int)source == schema_role(s, ROLE_EPOCHS) || (int)source == schema_role(s, ROLE_SAMPLES);
+}
+
 bool reach_of(const struct model *m, size_t feature, double *out_least, double *out_most)
 {
 	const struct feature *f = &m->features->feature[feature];
@@ -15,7 +20,7 @@ bool reach_of(const struct model *m, size_t feature, double *out_least, double *
 		factor = fmin(sqrt(f->max / f->min), law ? REACH_BY_LAW : REACH_BY_TABLE);
 		if (law)
 			factor = fmax(factor, REACH_BY_TABLE);
-		*out_least = f->min / factor;
+		*out_least = f->min / (law && is_work(m->schema, f->source) ? REACH_LESS_WORK : factor);
 		*out_most = f->max * factor;
 	} else {
 		factor = (f->max - f->min) / 2.0;
