@@ -44,9 +44,13 @@ void profile_design_canonical(const struct profile_design *d, struct strbuf *out
 	for (size_t i = 0; i < d->n_command; i++)
 		json_put_string(&w, d->command[i]);
 	json_close(&w, ']');
-	json_kv_string(&w, "accuracy", d->accuracy_path);
-	json_kv_string(&w, "epoch", d->epoch_path);
-	json_kv_string(&w, "regex", d->regex);
+	json_kv_string(&w, "accuracy", d->result.accuracy);
+	json_kv_string(&w, "epoch", d->result.epoch);
+	json_kv_string(&w, "regex", d->result.regex);
+	if (d->result.epoch_regex)
+		json_kv_string(&w, "epoch_regex", d->result.epoch_regex);
+	if (d->result.scale)
+		json_kv_string(&w, "scale", output_scale_name[d->result.scale]);
 	json_close(&w, '}');
 }
 
@@ -119,8 +123,8 @@ static void put_factor_changes(struct strbuf *out, const char *what, const struc
 bool profile_design_differs(const struct profile_design *d, const struct json *earlier, char *out,
 			    size_t size)
 {
-	static const char *const rest[] = { "design",   "replications", "seed",  "command",
-					    "accuracy", "epoch",        "regex", NULL };
+	static const char *const rest[] = { "design", "replications", "seed",        "command", "accuracy",
+					    "epoch",  "regex",        "epoch_regex", "scale",   NULL };
 	struct strbuf text = { 0 }, change = { 0 };
 	struct json *now = NULL;
 	bool differs;
