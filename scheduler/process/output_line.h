@@ -1,5 +1,5 @@
-/* The numbers in what a training command prints: its accuracy and its epochs. One reader for the profiler, the
- * daemon and `postrider init`. A line may be a JSON object, or text such as "epoch 3/10 val_acc=0.93" or
+/* The numbers in what a training command prints: its accuracy and its epochs. One reader for the profiler,
+ * the daemon and `postrider init`. A line may be a JSON object, or text such as "epoch 3/10 val_acc=0.93" or
  * "Test accuracy: 93.1%"; or a regular expression says where the accuracy is.
  *
  * Accuracies are shares of 1. A number with a percent sign is divided by 100, and so are the numbers of a
@@ -56,7 +56,7 @@ struct output_reader {
 	char found[OUTPUT_FOUND]; /* where the accuracy was: "val_acc", "JSON accuracy"; "": nowhere */
 	int rank;                /* how likely `accuracy` is the one that is meant: see output_line.c */
 	double announced;        /* an epoch that was named and has not ended; NaN: none */
-	double from;             /* what the epochs of the command's text are counted from, 0 or 1; NaN: not known */
+	double from;             /* what the epochs in text are counted from, 0 or 1; NaN: not known */
 };
 
 int output_reader_init(struct output_reader *r, const struct output_spec *s, struct err *err);

@@ -203,6 +203,18 @@ expect 0 "an accuracy in text is found without being told" profile --factor batc
 	--curves "$dir/text-curves.csv" -- printf 'epoch 1/2 acc=0.{batch}1 val_acc=0.{batch}0\nepoch 2/2 acc=0.{batch}2 val_acc=0.{batch}5\n'
 that "the held-out one is taken" test "$(column "$dir/text.csv" accuracy | sort | tr '\n' ' ')" = "0.150000 0.250000 "
 that "text gives a curve, too" test "$(lines "$dir/text-curves.csv")" = 5
+expect 0 "what profile wrote trains as it is" train "$dir/text.csv" -o "$dir/text.model" -q --policy postrider
+expect 0 "a hypercube with a setting twice" profile --factor batch=1,2 --factor width=1,2 --factor epochs=2 --design lhs:6 --max-spread 0 -q \
+	-o "$dir/twice.csv" --curves "$dir/twice-curves.csv" -- printf 'epoch 1 acc=0.{batch}{width}\nepoch 2 acc=0.{batch}{width}5\n'
+expect 0 "it trains with its curves, and its own factors" train "$dir/twice.csv" -q -o "$dir/twice.model" \
+	--curves "$dir/twice-curves.csv"
+run model show "$dir/twice.model"
+says out "width" "a factor of one's own is in the model"
+expect 0 "a fixed value is added without measuring again" profile --factor batch=1,2 --factor width=1,2 --factor epochs=2 --design lhs:6 \
+	--max-spread 0 --factor data=mine -o "$dir/twice.csv" --curves "$dir/twice-curves.csv" \
+	-- printf 'epoch 1 acc=0.{batch}{width}\nepoch 2 acc=0.{batch}{width}5\n'
+says out "6 of them were measured before" "a fixed value is added: nothing is measured"
+that "a fixed value is added: it is a column" grep -q mine "$dir/twice.csv"
 expect 0 "a percentage" profile --factor batch=1,2 --max-spread 0 -o "$dir/percent.csv" -- echo 'Test accuracy: {batch}5.5'
 that "a percentage becomes a share" test "$(column "$dir/percent.csv" accuracy | sort | tr '\n' ' ')" = "0.155000 0.255000 "
 says err "taken as percent" "a percentage is said"

@@ -288,29 +288,20 @@ static void say_notices(const struct cli *c, const struct model *m, const struct
 
 /* ---- the verb ---- */
 
-/* --policy means the model it needs, and a schema without the load if the policy ignores the load. */
-static int policy_means(struct options *o, struct schema **out_schema, struct err *err)
+/* --policy means the model it needs. */
+static int policy_means(struct options *o, struct policy_choice *out, struct err *err)
 {
-	struct policy_choice by;
-	struct schema *given;
-	int rc = policy_parse(o->policy, &by, err);
+	int rc = policy_parse(o->policy, out, err);
 
 	if (rc)
 		return err_prefix(err, "--policy");
-	if (!by.policy->predictor)
+	if (!out->policy->predictor)
 		return err_fail(err, ERR_ARG, "--policy %s: this policy needs no model; use any",
-				by.policy->name);
-	o->model = by.policy->predictor;
-	o->searches = by.policy->or_predictor && (!o->set || !strncmp(o->set, "cores=", 6)) &&
+				out->policy->name);
+	o->model = out->policy->predictor;
+	o->searches = out->policy->or_predictor && (!o->set || !strncmp(o->set, "cores=", 6)) &&
 		      !(o->set && strchr(o->set, ','));
-	if (!by.policy->without_load)
-		return 0;
-	rc = o->schema ? schema_read_file(o->schema, &given, err) : schema_default(&given, err);
-	if (rc)
-		return rc;
-	rc = policy_schema(by.policy, given, out_schema, err);
-	schema_free(given);
-	return rc;
+	return 0;
 }
 
 /* ---- --curves ---- */
@@ -484,7 +475,7 @@ int verb_train(int argc, char **argv)
 	struct cli_input in = { 0 };
 	struct joined joined = { 0 };
 	struct train_report report = { 0 };
-	struct schema *schema = NULL;
+	struct policy_choice by = { 0 };
 	struct model *m = NULL;
 	struct err err = { 0 };
 	struct cli c;
@@ -506,12 +497,12 @@ int verb_train(int argc, char **argv)
 			&c, "-o - sends the model to standard output; add -q and leave out --json");
 	rc = o.dry_run ? 0 : cli_check_output(c.output, &err);
 	if (!rc && o.policy)
-		rc = policy_means(&o, &schema, &err);
+		rc = policy_means(&o, &by, &err);
 	if (!rc)
 		rc = cli_input_open(&in, &c,
 				    &(struct cli_input_params){ .path = c.arg[0],
 								.schema_path = o.schema,
-								.schema = schema,
+								.policy = by.policy,
 								.exclude = &o.exclude,
 								.need_targets = true },
 				    &err);
@@ -527,6 +518,5 @@ int verb_train(int argc, char **argv)
 	model_free(m);
 	joined_release(&joined);
 	cli_input_release(&in);
-	schema_free(schema);
 	return code;
 }
