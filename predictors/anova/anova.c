@@ -21,7 +21,7 @@
 
 static size_t own_columns(const struct anova_factor *f)
 {
-	return f->levels ? f->n_levels - 1 : 1;
+	return f->levels && !f->signs ? f->n_levels - 1 : 1;
 }
 
 /* Terms and columns of all orders up to `order`; saturates. */
@@ -43,12 +43,27 @@ static void count_design(const struct anova *a, size_t order, double *out_terms,
 
 static double column_value(const struct anova_factor *f, size_t row, size_t which)
 {
+	if (f->signs)
+		return f->at[row] ? 1.0 : -1.0;
 	if (f->levels)
 		return f->at[row] == which + 1 ? 1.0 : 0.0; /* level 0 is the reference */
 	return f->value[f->at[row]];
 }
 
-/* Writes the columns of one term: the last factor's turn fastest. */
+/* Column c of a term, in one row: the last factor's turn fastest. */
+static double term_value(const struct anova *a, const struct anova_term *t, size_t c, size_t row)
+{
+	double v = 1.0;
+
+	for (size_t k = a->n_factors; k-- > 0;)
+		if (t->factors >> k & 1) {
+			v *= column_value(&a->factor[k], row, c % own_columns(&a->factor[k]));
+			c /= own_columns(&a->factor[k]);
+		}
+	return v;
+}
+
+/* Writes the columns of one term. */
 static int add_columns(struct anova_work *w, const struct anova_term *t, struct err *err)
 {
 	const struct anova *a = w->a;
@@ -64,10 +79,7 @@ static int add_columns(struct anova_work *w, const struct anova_term *t, struct 
 				rest /= own_columns(&a->factor[k]);
 			}
 		for (size_t i = 0; i < a->n; i++) {
-			x[i] = 1.0;
-			for (size_t k = 0; k < a->n_factors; k++)
-				if (t->factors >> k & 1)
-					x[i] *= column_value(&a->factor[k], i, which[k]);
+			x[i] = term_value(a, t, c, i);
 			if (!isfinite(x[i]))
 				return err_fail(err, ERR_NUMERIC,
 						"the product %.100s is too large for a double", t->name);
@@ -76,7 +88,7 @@ static int add_columns(struct anova_work *w, const struct anova_term *t, struct 
 			if (!(t->factors >> k & 1))
 				continue;
 			strbuf_printf(&name, "%s%s", name.len ? ":" : "", a->factor[k].name);
-			if (a->factor[k].levels)
+			if (a->factor[k].levels && !a->factor[k].signs)
 				strbuf_printf(&name, "=%s", a->factor[k].label[which[k] + 1]);
 		}
 		w->column_name[t->first + c] = name.failed ? NULL : mem_strdup(strbuf_text(&name));
@@ -336,6 +348,26 @@ static int summarise(struct anova_work *w, const struct lsq_problem *problem, co
 	return 0;
 }
 
+static int fit_rows(struct anova_work *w, const struct lsq_fit *f, struct err *err)
+{
+	struct anova *a = w->a;
+
+	a->fitted = mem_array(a->n, sizeof *a->fitted);
+	if (!a->fitted)
+		return err_nomem(err, "the analysis of variance");
+	for (size_t i = 0; i < a->n; i++) {
+		a->fitted[i] = f->intercept;
+		for (size_t t = 0; t < a->n_terms; t++)
+			for (size_t c = 0; c < a->term[t].n_columns; c++) {
+				double b = f->coefficient[a->term[t].first + c];
+
+				if (b != 0.0)
+					a->fitted[i] += b * term_value(a, &a->term[t], c, i);
+			}
+	}
+	return 0;
+}
+
 double anova_interval(const struct anova *a, size_t n)
 {
 	return n ? t_quantile(a->residual_df) * a->residual_sd / sqrt((double)n) : NAN;
@@ -419,6 +451,8 @@ static int analyse(struct anova_work *w, struct err *err)
 		rc = summarise(w, &problem, &whole, err);
 	if (!rc)
 		rc = list_coefficients(w, &whole, err);
+	if (!rc)
+		rc = fit_rows(w, &whole, err);
 	for (size_t i = 0; i < a->n_terms && !rc; i++)
 		rc = test_term(w, &problem, &a->term[i], column, err);
 	if (!rc)

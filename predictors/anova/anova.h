@@ -33,14 +33,18 @@ struct anova_params {
 	enum anova_coding coding;
 	size_t order;             /* of interactions; 0: as high as there are factors */
 	bool log;                 /* of the target */
-	bool extremes;            /* only rows where every number is at its lowest or highest: the 2^k
-	                           * design */
+	/* Only rows where every number is at its lowest or highest: the 2^k r design, analysed by its sign
+	 * table (Jain, The Art of Computer Systems Performance Analysis, 1991, chapters 17 and 18). A factor
+	 * of two levels is -1 and +1, so that a coefficient is an effect: half the change from low to high.
+	 */
+	bool extremes;
 };
 
 struct anova_factor {
 	char *name;
 	bool category;            /* levels are words */
 	bool levels;              /* enters the model as levels */
+	bool signs;               /* as -1 and +1: of two levels, under `extremes` */
 	size_t n_levels;
 	double *value;            /* of each level, ascending; NULL for a category */
 	char **label;             /* of each level */
@@ -68,7 +72,11 @@ struct anova {
 	struct anova_factor *factor; size_t n_factors;
 	size_t n, order;          /* observations (runs), order of interactions used */
 	size_t n_copies;          /* rows that these are the means of; 0: each row is a run */
+	bool signs;               /* every factor is -1 and +1: the coefficients are effects */
 	double *y;                /* n: the target, or its logarithm */
+	double *fitted;           /* n: by the whole model */
+	uint32_t *moment;         /* n: which was the first run, the second, ...: by started_at if the table
+	                           * has it, else by its rows */
 	size_t n_no_target, n_no_factor, n_not_extreme; /* rows left out for each reason */
 
 	struct anova_term *term; size_t n_terms;

@@ -58,6 +58,8 @@ void anova_free(struct anova *a)
 	free(a->target);
 	free(a->factor);
 	free(a->y);
+	free(a->fitted);
+	free(a->moment);
 	free(a->term);
 	free(a->coefficient);
 	free(a->note);
@@ -472,6 +474,11 @@ static int find_all_levels(struct anova_work *w, struct err *err)
 		raw_release(&w->raw[k]);
 	}
 	a->n_factors = kept;
+	a->signs = w->p->extremes;
+	for (size_t k = 0; k < kept; k++) {
+		a->factor[k].signs = w->p->extremes && a->factor[k].n_levels == 2;
+		a->signs = a->signs && a->factor[k].signs;
+	}
 	if (!kept)
 		return err_fail(err, ERR_NODATA, "no factor takes more than one value in the %zu rows left",
 				w->n);
@@ -516,6 +523,42 @@ static int note_rows(struct anova *a, struct err *err)
 	return rc;
 }
 
+struct moment {
+	const char *started; /* NULL: not known */
+	uint32_t row, at;
+};
+
+static int by_moment(const void *a, const void *b)
+{
+	const struct moment *x = a, *y = b;
+	int order = x->started && y->started ? strcmp(x->started, y->started) : 0;
+
+	return order ? order : (x->row > y->row) - (x->row < y->row);
+}
+
+/* ISO times sort as text. */
+static int find_moments(struct anova_work *w, struct err *err)
+{
+	const struct table *t = w->p->table;
+	int column = csv_column(t->csv, "started_at");
+	struct moment *m = mem_array(w->n, sizeof *m);
+
+	w->a->moment = mem_array(w->n, sizeof *w->a->moment);
+	if (!m || !w->a->moment) {
+		free(m);
+		return err_nomem(err, "the analysis of variance");
+	}
+	for (size_t i = 0; i < w->n; i++)
+		m[i] = (struct moment){ column < 0 ? NULL
+						   : csv_cell(t->csv, t->row[w->row[i]], (size_t)column),
+					w->row[i], (uint32_t)i };
+	qsort(m, w->n, sizeof *m, by_moment);
+	for (size_t i = 0; i < w->n; i++)
+		w->a->moment[m[i].at] = (uint32_t)i;
+	free(m);
+	return 0;
+}
+
 int anova_read(struct anova_work *w, struct err *err)
 {
 	int rc = find_target(w, err);
@@ -535,6 +578,8 @@ int anova_read(struct anova_work *w, struct err *err)
 		rc = note_rows(w->a, err);
 	if (!rc)
 		rc = find_all_levels(w, err);
+	if (!rc)
+		rc = find_moments(w, err);
 	return rc ? rc : take_target(w, err);
 }
 

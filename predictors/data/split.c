@@ -275,6 +275,17 @@ static int make_leave_group(struct work *w, struct split **out, struct err *err)
 	return fill_by_group(w, *out, err);
 }
 
+/* Is it a level that is held out? Of a list, where there is one. */
+static bool is_held(const struct work *w, double x, double low, double high)
+{
+	if (!w->p->n_levels)
+		return x >= low && x <= high;
+	for (size_t i = 0; i < w->p->n_levels; i++)
+		if (x == w->p->level[i])
+			return true;
+	return false;
+}
+
 /* Holds out the rows with low <= x <= high; groups they share with other rows leave the training side. */
 static int fill_by_level(struct work *w, double low, double high, struct fold *f, struct err *err)
 {
@@ -284,7 +295,7 @@ static int fill_by_level(struct work *w, double low, double high, struct fold *f
 	for (size_t i = 0; i < d->n_rows; i++) {
 		double x = d->x[i * d->n_features + w->p->feature];
 
-		w->side[i] = x >= low && x <= high ? SIDE_TEST : SIDE_TRAIN; /* NaN has no level: train */
+		w->side[i] = is_held(w, x, low, high) ? SIDE_TEST : SIDE_TRAIN; /* NaN has no level: train */
 		if (w->side[i] == SIDE_TEST)
 			w->fold_of[w->group.of[i]] = 1;
 	}
@@ -297,6 +308,27 @@ static int fill_by_level(struct work *w, double low, double high, struct fold *f
 static const char *feature_name(const struct work *w)
 {
 	return w->d->name ? w->d->name[w->p->feature] : "the feature";
+}
+
+/* The levels given, all at once; each must be one, and another must be left. */
+static int make_by_list(struct work *w, const double *level, size_t n, struct split **out, struct err *err)
+{
+	int rc;
+
+	for (size_t i = 0; i < w->p->n_levels; i++) {
+		size_t k = 0;
+
+		while (k < n && level[k] != w->p->level[i])
+			k++;
+		if (k == n)
+			return err_fail(err, ERR_NODATA, "%s has no level %g: its levels run from %g to %g",
+					feature_name(w), w->p->level[i], level[0], level[n - 1]);
+	}
+	if (w->p->n_levels >= n)
+		return err_fail(err, ERR_NODATA, "%s has %zu levels: holding all of them out leaves no row",
+				feature_name(w), n);
+	rc = split_alloc(1, w->d->n_rows, out, err);
+	return rc ? rc : fill_by_level(w, NAN, NAN, &(*out)->fold[0], err);
 }
 
 static int make_by_level(struct work *w, struct split **out, struct err *err)
@@ -312,7 +344,10 @@ static int make_by_level(struct work *w, struct split **out, struct err *err)
 	if (!level)
 		return err_nomem(err, "the levels of %zu rows", w->d->n_rows);
 	n = dataset_levels(w->d, w->p->feature, level);
-	if (w->p->kind == SPLIT_INTERPOLATE) {
+	if (w->p->kind == SPLIT_INTERPOLATE && w->p->n_levels) {
+		rc = n ? make_by_list(w, level, n, out, err)
+		       : err_fail(err, ERR_NODATA, "%s has no level", feature_name(w));
+	} else if (w->p->kind == SPLIT_INTERPOLATE) {
 		if (n < 3) {
 			rc = err_fail(err, ERR_NODATA, "%s has %zu levels: an inner one needs 3",
 				      feature_name(w), n);

@@ -14,7 +14,7 @@ enum split_kind {
 	SPLIT_KFOLD,          /* `folds` parts, each held out once */
 	SPLIT_HOLDOUT,        /* `folds` repetitions that hold out `share` of the rows (or groups) */
 	SPLIT_LEAVE_GROUP,    /* each group (or row) held out once */
-	SPLIT_INTERPOLATE,    /* each inner level of `feature` held out once */
+	SPLIT_INTERPOLATE,    /* each inner level of `feature` held out once, or the levels given, at once */
 	SPLIT_EXTRAPOLATE,    /* rows with `feature` > `bound` held out (bound NaN: the highest level) */
 };
 
@@ -23,6 +23,7 @@ struct split_params {
 	size_t folds;         /* KFOLD, HOLDOUT */
 	double share;         /* HOLDOUT: of the rows, 0 < share < 1 */
 	size_t feature;       /* INTERPOLATE, EXTRAPOLATE */
+	const double *level; size_t n_levels; /* INTERPOLATE: held out at once; none: each inner one */
 	double bound;
 	uint64_t seed;
 };

@@ -210,7 +210,7 @@ static int doubt_far(const struct dataset *d, const struct fit_context *ctx, uin
 		}
 	}
 	if (n) {
-		/* the neighbours of a row that is wrong by far may look wrong as well: their turn comes next */
+		/* neighbours of a row that is far off may look wrong as well: their turn comes next */
 		limit = fmax(fmax(FAR_SPREADS * MAD * stats_median(size, n), FAR_LEAST), 0.5 * most);
 		for (size_t i = 0; i < part->n_rows; i++)
 			if (isfinite(e[i]) && e[i] > limit) {

@@ -394,18 +394,27 @@ int search_run(const struct search_params *p, struct search_result **out, struct
 	return status;
 }
 
-double search_measure(const struct search_result *r, bool by_log)
+const char *const search_by_name[] = { "mse", "log-mse", "mape", "mae", "r2", NULL };
+
+double search_measure(const struct search_result *r, enum search_by by)
 {
-	return by_log && !isnan(r->score.mean.log_mse) ? r->score.mean.log_mse : r->score.mean.mse;
+	const struct score *s = &r->score.mean;
+	double v = by == SEARCH_BY_LOG    ? s->log_mse
+		   : by == SEARCH_BY_MAPE ? s->mape
+		   : by == SEARCH_BY_MAE  ? s->mae
+		   : by == SEARCH_BY_R2   ? 1.0 - s->r2
+					  : s->mse;
+
+	return isnan(v) ? s->mse : v;
 }
 
-size_t search_best(const struct search_result *r, size_t n, bool by_log)
+size_t search_best(const struct search_result *r, size_t n, enum search_by by)
 {
 	size_t best = SIZE_MAX;
 
 	for (size_t i = 0; i < n; i++)
 		if (!r[i].failed &&
-		    (best == SIZE_MAX || search_measure(&r[i], by_log) < search_measure(&r[best], by_log)))
+		    (best == SIZE_MAX || search_measure(&r[i], by) < search_measure(&r[best], by)))
 			best = i;
 	return best;
 }

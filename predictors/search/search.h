@@ -45,10 +45,14 @@ struct search_params {
  * fitted, and all unstable for some row, are `failed` with scores of the rows that got an answer. */
 int search_run(const struct search_params *p, struct search_result **out, struct err *err);
 
-/* Index of the best by mean MSE (failed ones never); SIZE_MAX when all failed. A tie goes to the first.
- * by_log: by the MSE of the logarithms, as far as that is a number: a time that is 2 s off is a different
- * thing in a job of 3 s and in one of an hour. */
-size_t search_best(const struct search_result *r, size_t n, bool by_log);
-double search_measure(const struct search_result *r, bool by_log); /* that error */
+/* What the best is best by. The logarithm: a time that is 2 s off is a different thing in a job of 3 s and in
+ * one of an hour. Where it is no number, the MSE counts. */
+enum search_by { SEARCH_BY_MSE, SEARCH_BY_LOG, SEARCH_BY_MAPE, SEARCH_BY_MAE, SEARCH_BY_R2 };
+extern const char *const search_by_name[]; /* "mse", "log-mse", ...; NULL at the end */
+
+/* Index of the best by its mean over the folds (failed ones never); SIZE_MAX when all failed. A tie goes to
+ * the first. */
+size_t search_best(const struct search_result *r, size_t n, enum search_by by);
+double search_measure(const struct search_result *r, enum search_by by); /* that error; of R2, 1 - R2 */
 
 #endif

@@ -263,7 +263,10 @@ static int score_grid(struct training *tr, const struct dataset *d, const struct
 		status = search_run(&search, out_result, err);
 	}
 	if (!status) {
-		*out_best = search_best(*out_result, grid->n, is_time);
+		enum search_by by = tr->p->select ? *tr->p->select : is_time ? SEARCH_BY_LOG : SEARCH_BY_MSE;
+
+		*(is_time ? &tr->report->time_by : &tr->report->accuracy_by) = by;
+		*out_best = search_best(*out_result, grid->n, by);
 		if (*out_best ==
 		    SIZE_MAX) { /* all of them are unstable somewhere: still what was asked for */
 			*out_best = 0;

@@ -20,6 +20,8 @@ struct train_params {
 	 * drawn at random, since each is as good a job as the others. */
 	const uint32_t *run;
 	struct split_params split;        /* how scores are made; kind KFOLD 5 by default */
+	const enum search_by *select;     /* what the best is best by; NULL: times by their logarithms,
+	                                   * accuracies by the MSE */
 	struct fit_context ctx;
 	bool plain_bounds;                /* do not normalise the residuals by a spread */
 	bool believe_all;                 /* do not look for times that are wrong (doubt.h) */
@@ -39,6 +41,7 @@ struct train_report {                     /* everything tried, for the table peo
 	struct grid *time_grid, *accuracy_grid;   /* copies; accuracy_grid NULL without accuracy */
 	struct search_result *time_result, *accuracy_result;
 	size_t time_best, accuracy_best;
+	enum search_by time_by, accuracy_by; /* what the best is best by */
 	struct train_doubt *doubted; size_t n_doubted; /* rows that no model of time learnt from */
 	bool leaks;                       /* a random split with replicates on both sides */
 	char notice[8][256]; size_t n_notices; /* "12 rows without accuracy: ...", for people */

@@ -1,16 +1,13 @@
-/* What the figures of the report share: their frame on the page, two sizes, axes, legends, small
- * multiples. */
+/* What the figures of the report share: their frame on the page, two sizes, legends, small multiples. Axes
+ * are in common/draw/frame.h. */
 #ifndef SIM_REPORT_CHART_H
 #define SIM_REPORT_CHART_H
 
-#include "common/draw/svg.h"
+#include "common/draw/frame.h"
 #include "sim/report/data.h"
 
 #define CHART_WIDE 960.0   /* a desk or paper */
 #define CHART_NARROW 344.0 /* a phone */
-#define CHART_TICK 12.0    /* sizes of letters, as in svg.c */
-#define CHART_LABEL 13.0
-#define CHART_HEAD 15.0
 
 /* A figure on its way: made by its file, written out by report.c. */
 struct report_figure {
@@ -42,19 +39,6 @@ void chart_both(struct report_figure *f, chart_draw *draw, const void *what);
 void chart_begin(struct strbuf *out, const struct chart_size *s, double height, const char *title);
 /* ",1.5,...": cells behind the first, and the line end */
 void chart_cells(struct strbuf *csv, const double *v, size_t n);
-
-struct chart {                   /* a plotting area inside a drawing */
-	double left, top, right, bottom;
-	struct svg_axis x, y;
-	bool percent_x, percent_y; /* shares are labelled in percent */
-};
-/* Lays the axes into the area, then grid, ticks and labels (above the y axis, below the x axis; NULL: none).
- * Numbers that would touch another are left out. */
-void chart_frame(struct strbuf *out, struct chart *c, const char *x_label, const char *y_label,
-                 bool y_numbers);
-double chart_x(const struct chart *c, double v);
-double chart_y(const struct chart *c, double v);
-struct svg_point chart_point(const struct chart *c, double x, double y);
 
 /* Where entries of a legend go: left to right, then on the next line. Returns the height used; out NULL:
  * measures only. */

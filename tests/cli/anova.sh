@@ -99,6 +99,19 @@ says err "has no logarithm" "no logarithm of zero: said so"
 printf 'network,cpus,njobs,batch,time_s\na,1,1,64,9\na,1,1,64,8\n' >"$dir/flat.csv"
 expect 1 "nothing varies" anova "$dir/flat.csv"
 expect 1 "a folder that is not there" anova "$t" --plot "$dir/none/p.svg"
+expect 1 "a folder that is not there, for residuals" anova "$t" --residuals "$dir/none/p.svg"
+expect 2 "residuals to standard output" anova "$t" --residuals -
+p=configs/profiles/two-cores/runs.csv
+expect 0 "residuals are drawn" anova "$p" --residuals "$dir/r.svg"
+says out "216 runs of 72 settings, 3 of each; a run is the mean of its copies, 648 rows" "copies are no runs"
+says out "add --log" "that a logarithm is needed is said"
+grep -q "Spread against mean" "$dir/r.svg"
+that "the picture has its panels" [ $? -eq 0 ]
+expect 0 "the 2^k r design" anova "$p" --2k --json
+json "$dir/out" "effects at -1 and +1, with intervals" "d['signs'] and d['model']['n'] == 48 and
+	all(f['as'] == 'signs' for f in d['factors']) and all(c['low'] < c['estimate'] < c['high'] for c in d['coefficients'])"
+expect 0 "the 2^k r design in words" anova "$p" --2k
+says out "-1 and +1 are network lenet5 and simplenet, cpus 1 and 4" "which level is which"
 if [ -c /dev/full ]; then
 	run anova "$t" -o /dev/full
 	that "a full disk is a failure" [ "$code" -ne 0 ]

@@ -53,6 +53,10 @@ json "$dir/out" "a table without accuracy: null" "d['accuracy'] is None"
 expect 0 "the report goes to -o" evaluate "$m" "$dir/test.csv" -o "$dir/report"
 silent out "the report goes to -o and not to stdout"
 that "the report in the file is there" grep -q time_s "$dir/report"
+expect 0 "actual against predicted is drawn" evaluate "$m" "$dir/test.csv" --plot "$dir/e.svg"
+that "the picture is there" grep -q "Actual against predicted" "$dir/e.svg"
+expect 1 "a picture in no folder" evaluate "$m" "$dir/test.csv" --plot "$dir/none/e.svg"
+expect 2 "a picture to standard output" evaluate "$m" "$dir/test.csv" --plot -
 
 cut -d, -f1-6 "$dir/test.csv" >"$dir/x.csv"
 expect 6 "a table without times" evaluate "$m" "$dir/x.csv"

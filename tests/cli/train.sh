@@ -147,6 +147,25 @@ says err "'courier'" "an unknown policy: the nearest one is named"
 expect 2 "a policy that wants no model is a usage error" train "$data" -n --policy naive
 expect 4 "--policy boost and a missing schema" train "$data" -n --policy boost --schema "$dir/nowhere.json"
 
+# ---- what the best is best by, levels held out at once, the learning curve ----
+expect 0 "--select mape" train "$data" -n --select mape --json --grid configs/grids/paper.json --split holdout:1:0.3
+json "$dir/out" "--select mape: the least MAPE is chosen" "d['selected_by'] == 'mape' and
+	min(m['scores']['mape'] for m in d['models']) == [m for m in d['models']
+		if m['settings'] == d['chosen']['settings']][0]['scores']['mape']"
+expect 2 "--select of nothing" train "$data" -n --select best
+p=configs/profiles/two-cores/runs.csv
+expect 0 "levels held out at once" train "$p" -n --model tree --split interpolate:batch:128,256
+expect 1 "a level that is not there" train "$p" -n --model tree --split interpolate:batch:100
+says err "batch has no level 100: its levels run from 64 to 512" "a level that is not there: said so"
+expect 2 "a level that is no number" train "$p" -n --model tree --split interpolate:batch:x
+expect 0 "a learning curve" train "$p" -n --model tree --learning-curve --plot "$dir/l.svg"
+says out "With 172 of 216 runs the error on new settings is" "a learning curve: in words"
+that "a learning curve: drawn" grep -q "How many runs are needed" "$dir/l.svg"
+expect 0 "a learning curve for programs" train "$p" -n --model tree --learning-curve --json
+json "$dir/out" "a learning curve: points" "len(d['learning_curve']['points']) > 5 and
+	d['learning_curve']['points'][-1]['runs'] == 172"
+expect 2 "--plot without a curve" train "$p" -n --model tree --plot "$dir/l.svg"
+
 # ---- data that is not as it should be ----
 expect 4 "a missing table" train "$dir/nowhere.csv" -n
 says err "nowhere.csv" "a missing table is named"

@@ -46,7 +46,7 @@ static void add_score(struct cli_table *t, double mean, double sd, size_t n_fold
 }
 
 static void print_tried(struct strbuf *out, const struct cli *c, const struct grid *g,
-			const struct search_result *r, size_t best, bool by_log)
+			const struct search_result *r, size_t best, enum search_by by)
 {
 	struct ranked *rank = mem_array(g->n, sizeof *rank);
 	struct cli_table t;
@@ -57,7 +57,7 @@ static void print_tried(struct strbuf *out, const struct cli *c, const struct gr
 		return;
 	}
 	for (size_t i = 0; i < g->n; i++)
-		rank[i] = (struct ranked){ r[i].failed ? INFINITY : search_measure(&r[i], by_log), i };
+		rank[i] = (struct ranked){ r[i].failed ? INFINITY : search_measure(&r[i], by), i };
 	qsort(rank, g->n, sizeof *rank, by_rank);
 	cli_table_head(&t, "lllrrrrl", " ", "model", "settings", "MSE", "R2", "MAPE %", "MAE", "remark");
 	for (size_t k = 0; k < g->n; k++) {
@@ -144,29 +144,32 @@ out:
 
 static void print_target(struct strbuf *out, const struct cli *c, const struct model *m,
 			 const struct model_target *target, const char *column, const struct grid *g,
-			 const struct search_result *r, size_t best)
+			 const struct search_result *r, size_t best, enum search_by by)
 {
 	strbuf_printf(out, "%s: %zu row%s, %zu model%s tried, %s%s\n\n", cli_clean(column), target->n_rows,
 		      target->n_rows == 1 ? "" : "s", g->n, g->n == 1 ? "" : "s",
 		      target->scored_by[0] ? "scored by " : "no scores", cli_clean(target->scored_by));
-	print_tried(out, c, g, r, best, target == &m->time);
+	print_tried(out, c, g, r, best, by);
 	print_importances(out, c, m, target);
 	strbuf_puts(out, "\n");
 }
 
 void train_view_text(struct strbuf *out, const struct cli *c, bool dry_run, const struct model *m,
-		     const struct train_report *r)
+		     const struct train_report *r, const struct learning *l)
 {
-	print_target(out, c, m, &m->time, m->schema->time, r->time_grid, r->time_result, r->time_best);
+	print_target(out, c, m, &m->time, m->schema->time, r->time_grid, r->time_result, r->time_best,
+		     r->time_by);
 	if (m->accuracy.predictor.ops)
 		print_target(out, c, m, &m->accuracy, m->schema->accuracy, r->accuracy_grid,
-			     r->accuracy_result, r->accuracy_best);
+			     r->accuracy_result, r->accuracy_best, r->accuracy_by);
 	if (m->time.conformal.n)
 		strbuf_printf(out,
 			      "Bounds are based on %zu test errors, %zu of them independent (%s); 90 %% "
 			      "needs at least %zu, 99 %% needs %zu.\n",
 			      m->time.conformal.n, m->time.conformal.groups, cli_clean(m->time.residuals_by),
 			      conformal_least(0.9), conformal_least(0.99));
+	if (l)
+		learning_view_text(out, c, l);
 	if (dry_run)
 		strbuf_puts(out, "Dry run: no model was written.\n");
 	else
@@ -227,7 +230,7 @@ static void json_tried(struct json_writer *w, const struct model *m, const struc
 }
 
 void train_view_json(struct strbuf *out, const struct cli *c, bool dry_run, const struct model *m,
-		     const struct train_report *r)
+		     const struct train_report *r, const struct learning *l)
 {
 	struct json_writer w;
 
@@ -246,6 +249,9 @@ void train_view_json(struct strbuf *out, const struct cli *c, bool dry_run, cons
 	json_kv_string(&w, "created", m->created);
 	json_kv_string(&w, "model", dry_run ? NULL : c->output);
 	json_kv_bool(&w, "leaks", r->leaks);
+	if (l)
+		learning_view_json(&w, l);
+	json_kv_string(&w, "selected_by", search_by_name[r->time_by]);
 	json_kv_open(&w, "doubted", '[');
 	for (size_t i = 0; i < r->n_doubted; i++) {
 		json_open(&w, '{');

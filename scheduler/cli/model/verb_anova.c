@@ -8,10 +8,11 @@
 #include "common/mem.h"
 #include "predictors/anova/anova.h"
 #include "predictors/anova/anova_plot.h"
+#include "predictors/anova/anova_residuals.h"
 #include "scheduler/cli/cli.h"
 
 struct options {
-	const char *schema, *target, *factors, *as, *plot;
+	const char *schema, *target, *factors, *as, *plot, *residuals;
 	uint64_t order;
 	bool log, two_level;
 	struct cli_list exclude;
@@ -120,12 +121,30 @@ static void put_terms(struct strbuf *out, const struct anova *a, bool colour)
 	cli_table_release(&t);
 }
 
+/* "-1 and +1: cpus 1 and 8, network lenet5 and simplenet." */
+static void put_signs(struct strbuf *out, const struct anova *a)
+{
+	strbuf_puts(out, "-1 and +1 are");
+	for (size_t i = 0; i < a->n_factors; i++) {
+		const struct anova_factor *f = &a->factor[i];
+
+		strbuf_printf(out, "%s %s ", i ? "," : "", cli_clean(f->name));
+		strbuf_printf(out, "%s and ", cli_clean(f->label[0]));
+		strbuf_puts(out, cli_clean(f->label[1]));
+	}
+	strbuf_puts(out, ".\nAn effect is half the change from -1 to +1; that of a product, how much one "
+			 "factor changes "
+			 "that of the other.\n\n");
+}
+
 static void put_coefficients(struct strbuf *out, const struct anova *a, bool colour)
 {
 	struct cli_table t;
 
-	cli_table_head(&t, "lrrrrlrr", "coefficient", "estimate", "std. error", "t", "p", "", "2.5 %",
-		       "97.5 %");
+	if (a->signs)
+		put_signs(out, a);
+	cli_table_head(&t, "lrrrrlrr", a->signs ? "effect" : "coefficient", "estimate", "std. error", "t",
+		       "p", "", "2.5 %", "97.5 %");
 	for (size_t i = 0; i < a->n_coefficients; i++) {
 		const struct anova_coefficient *c = &a->coefficient[i];
 
@@ -158,7 +177,8 @@ static void put_model(struct strbuf *out, const struct anova *a)
 			      a->lack_p < 0.05 ? " (the replications agree better than the model does)" : "");
 }
 
-static void put_text(struct strbuf *out, const struct cli *c, const struct anova *a)
+static void put_text(struct strbuf *out, const struct cli *c, const struct anova *a,
+		     const struct anova_check *check)
 {
 	put_heading(out, a);
 	put_terms(out, a, cli_colour(c));
@@ -166,6 +186,7 @@ static void put_text(struct strbuf *out, const struct cli *c, const struct anova
 	put_coefficients(out, a, cli_colour(c));
 	strbuf_puts(out, "\n");
 	put_model(out, a);
+	anova_check_text(a, check, out);
 	strbuf_puts(out, "Sums of squares of type II. * p < 0.05, ** p < 0.01, *** p < 0.001.\n");
 }
 
@@ -177,7 +198,10 @@ static void json_factors(struct json_writer *w, const struct anova *a)
 	for (size_t i = 0; i < a->n_factors; i++) {
 		json_open(w, '{');
 		json_kv_string(w, "name", a->factor[i].name);
-		json_kv_string(w, "as", a->factor[i].levels ? "levels" : "numbers");
+		json_kv_string(w, "as",
+			       a->factor[i].signs    ? "signs"
+			       : a->factor[i].levels ? "levels"
+						     : "numbers");
 		json_kv_int(w, "levels", (long long)a->factor[i].n_levels);
 		json_close(w, '}');
 	}
@@ -266,7 +290,25 @@ static void json_model(struct json_writer *w, const struct anova *a)
 	json_close(w, '}');
 }
 
-static void put_json(struct strbuf *out, const struct anova *a)
+static void json_check(struct json_writer *w, const struct anova_check *c)
+{
+	json_put_key(w, "residual_checks");
+	if (c->none) {
+		json_put_null(w);
+		return;
+	}
+	json_open(w, '{');
+	json_kv_number(w, "spread_rank_correlation", c->spread);
+	json_kv_number(w, "spread_p", c->spread_p);
+	json_kv_number(w, "largest_over_smallest", c->ratio);
+	json_kv_number(w, "normal_correlation", c->normal);
+	json_kv_number(w, "order_correlation", c->after);
+	json_kv_number(w, "order_limit", c->after_limit);
+	json_kv_bool(w, "log_advised", c->wants_log);
+	json_close(w, '}');
+}
+
+static void put_json(struct strbuf *out, const struct anova *a, const struct anova_check *check)
 {
 	struct json_writer w;
 
@@ -274,10 +316,12 @@ static void put_json(struct strbuf *out, const struct anova *a)
 	json_open(&w, '{');
 	json_kv_string(&w, "target", a->target);
 	json_kv_bool(&w, "log", a->log);
+	json_kv_bool(&w, "signs", a->signs);
 	json_factors(&w, a);
 	json_terms(&w, a);
 	json_coefficients(&w, a);
 	json_model(&w, a);
+	json_check(&w, check);
 	json_kv_open(&w, "notes", '[');
 	for (size_t i = 0; i < a->n_notes; i++)
 		json_put_string(&w, a->note[i]);
@@ -288,10 +332,12 @@ static void put_json(struct strbuf *out, const struct anova *a)
 
 /* ---- the verb ---- */
 
-static int write_plot(const struct anova *a, const char *path, struct err *err)
+/* check: NULL for the effects, else the residuals are drawn. */
+static int write_plot(const struct anova *a, const struct anova_check *check, const char *path,
+		      struct err *err)
 {
 	struct strbuf svg = { 0 };
-	int rc = anova_plot(a, &svg, err);
+	int rc = check ? anova_residual_plot(a, check, &svg, err) : anova_plot(a, &svg, err);
 
 	if (!rc)
 		rc = cli_write(path, &svg, err);
@@ -326,19 +372,32 @@ static int analyse(const struct options *o, const struct table *t, struct anova 
 static int deliver(const struct cli *c, const struct options *o, const struct anova *a, struct err *err)
 {
 	struct strbuf out = { 0 };
-	int rc;
+	struct anova_check check;
+	int rc = anova_check(a, &check, err);
 
+	if (rc)
+		return rc;
+	if (o->two_level && !a->signs)
+		cli_notice(
+			c,
+			"--2k: a factor has more than two levels, so not every coefficient is an effect at "
+			"-1 and +1");
 	if (a->n_not_extreme)
 		cli_notice(c, "--2k: %zu rows between the extremes left out", a->n_not_extreme);
 	for (size_t i = 0; i < a->n_notes; i++)
 		cli_notice(c, "%s", a->note[i]);
 	if (c->json)
-		put_json(&out, a);
+		put_json(&out, a, &check);
 	else
-		put_text(&out, c, a);
+		put_text(&out, c, a, &check);
 	rc = cli_write(c->output, &out, err);
 	if (!rc && o->plot)
-		rc = write_plot(a, o->plot, err);
+		rc = write_plot(a, NULL, o->plot, err);
+	if (!rc && o->residuals && check.none)
+		cli_notice(c, "the model fits exactly, so there are no residuals: %s is not written",
+			   cli_clean(o->residuals));
+	else if (!rc && o->residuals)
+		rc = write_plot(a, &check, o->residuals, err);
 	strbuf_release(&out);
 	return rc;
 }
@@ -358,10 +417,15 @@ int verb_anova(int argc, char **argv)
 		{ 0, "order", CLI_COUNT, "N", "highest order of interactions (default: all)", &o.order },
 		{ 0, "log", CLI_FLAG, NULL, "explain the logarithm of the target", &o.log },
 		{ 0, "2k", CLI_FLAG, NULL,
-		  "use only rows where every number is its lowest or\nhighest: the 2^k design",
+		  "use only rows where every number is its lowest or\nhighest: the 2^k r design, with "
+		  "effects at "
+		  "-1 and +1",
 		  &o.two_level },
 		{ 0, "exclude", CLI_LIST, "COL=VALUE", "leave these rows out; may be repeated", &o.exclude },
 		{ 0, "plot", CLI_TEXT, "FILE.svg", "draw the main effects and the interactions", &o.plot },
+		{ 0, "residuals", CLI_TEXT, "FILE.svg",
+		  "draw the residuals: against fitted values, normal\nquantiles, the order of runs, the mean",
+		  &o.residuals },
 		{ 0 },
 	};
 	const struct cli_usage usage = {
@@ -395,8 +459,12 @@ int verb_anova(int argc, char **argv)
 	if (o.plot && !strcmp(o.plot, "-") && (!c.output || !strcmp(c.output, "-")))
 		return cli_usage_error(
 			&c, "--plot - sends the picture to standard output; add -o FILE for the table");
+	if (o.residuals && !strcmp(o.residuals, "-"))
+		return cli_usage_error(&c, "--residuals - : name a file");
 	if (o.plot)
 		rc = cli_check_output(o.plot, &err);
+	if (!rc && o.residuals)
+		rc = cli_check_output(o.residuals, &err);
 	if (!rc && c.output)
 		rc = cli_check_output(c.output, &err);
 	if (!rc)

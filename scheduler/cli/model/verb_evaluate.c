@@ -5,12 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/draw/frame.h"
 #include "common/mem.h"
 #include "common/text/text.h"
 #include "scheduler/cli/cli.h"
 
 struct options {
-	const char *by;
+	const char *by, *plot;
 	double confidence;
 	struct cli_list exclude;
 };
@@ -322,6 +323,74 @@ static void rows_release(struct rows *r)
 	free(r->p);
 }
 
+/* ---- the picture ---- */
+
+/* Pairs of predicted and actual; a row outside the training table has a mark of another kind. */
+static size_t plot_points(const struct rows *r, const double *actual, const double *predicted,
+			  struct svg_point *point, uint8_t *series)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->table->n_rows; i++) {
+		if (!isfinite(actual[i]) || !isfinite(predicted[i]))
+			continue;
+		series[n] = r->extrapolated[i] ? 1 : 0;
+		point[n++] = (struct svg_point){ predicted[i], actual[i] };
+	}
+	return n;
+}
+
+static int write_plot(const struct options *o, const struct model *m, const struct rows *r,
+		      const struct totals *all, struct err *err)
+{
+	size_t rows = r->table->n_rows;
+	struct svg_point *point = mem_array(rows, 2 * sizeof *point);
+	uint8_t *series = mem_array(rows, 2);
+	struct sheet_panel panel[2];
+	struct strbuf svg = { 0 };
+	char note[3][160], a[32], b[32];
+	int rc = point && series ? 0 : err_nomem(err, "a picture of %zu rows", rows);
+
+	if (rc)
+		goto out;
+	snprintf(note[0], sizeof note[0], "MAPE %s %%, R2 %s, %zu rows",
+		 cli_number(100.0 * all->time.mape, a), cli_number(all->time.r2, b), all->n_time);
+	panel[0] = (struct sheet_panel){ .title = m->schema->time,
+					 .note = note[0],
+					 .x_label = "predicted",
+					 .y_label = "actual",
+					 .point = point,
+					 .series = series,
+					 .log_x = true,
+					 .log_y = true,
+					 .diagonal = true };
+	panel[0].n = plot_points(r, r->table->time, r->time, point, series);
+	for (size_t i = 0; i < panel[0].n; i++) /* a linear model may answer with less than nothing */
+		panel[0].log_x = panel[0].log_y = panel[0].log_x && point[i].x > 0.0;
+	if (all->n_accuracy) {
+		snprintf(note[1], sizeof note[1], "MAE %s, R2 %s, %zu rows", cli_number(all->accuracy.mae, a),
+			 cli_number(all->accuracy.r2, b), all->n_accuracy);
+		panel[1] = (struct sheet_panel){ .title = m->schema->accuracy,
+						 .note = note[1],
+						 .x_label = "predicted",
+						 .y_label = "actual",
+						 .point = point + rows,
+						 .series = series + rows,
+						 .diagonal = true };
+		panel[1].n = plot_points(r, r->table->accuracy, r->accuracy, point + rows, series + rows);
+	}
+	snprintf(note[2], sizeof note[2],
+		 "On the diagonal the prediction is right; above it the run took longer.%s",
+		 all->n_extrapolated ? " Squares: outside the training table." : "");
+	sheet_draw(&svg, "Actual against predicted", note[2], panel, all->n_accuracy ? 2 : 1);
+	rc = svg.failed ? err_nomem(err, "a picture") : cli_write(o->plot, &svg, err);
+out:
+	strbuf_release(&svg);
+	free(point);
+	free(series);
+	return rc;
+}
+
 static int evaluate(const struct cli *c, const struct options *o, const struct model *m,
 		    const struct table *t, struct strbuf *out, struct err *err)
 {
@@ -360,6 +429,8 @@ static int evaluate(const struct cli *c, const struct options *o, const struct m
 		print_json(out, o, &r, &all, &groups);
 	else if (!rc)
 		print_people(out, c, o, m, &r, &all, &groups);
+	if (!rc && o->plot)
+		rc = write_plot(o, m, &r, &all, err);
 out:
 	free(groups.totals);
 	rows_release(&r);
@@ -374,12 +445,13 @@ int verb_evaluate(int argc, char **argv)
 		{ 0, "confidence", CLI_CONFIDENCE, "C", "confidence of the upper bound (default: 0.9 or 90%)",
 		  &o.confidence },
 		{ 0, "by", CLI_TEXT, "COLUMN", "also print the scores for each value of this column", &o.by },
+		{ 0, "plot", CLI_TEXT, "FILE.svg", "draw actual against predicted values", &o.plot },
 		{ 0, "exclude", CLI_LIST, "COL=VALUE", "leave these rows out; may be repeated", &o.exclude },
 		{ 0 },
 	};
 	const struct cli_usage usage = {
 		.verb = "evaluate",
-		.synopsis = "MODEL DATA.csv [--confidence C] [--by COLUMN] [--json]",
+		.synopsis = "MODEL DATA.csv [--confidence C] [--by COLUMN] [--plot FILE.svg] [--json]",
 		.what = "Tests a model on a table of runs. Prints the mean squared error, R2, the mean "
 			"absolute\n"
 			"percentage error, the mean absolute error, and how many rows stay within the upper "
@@ -404,7 +476,11 @@ int verb_evaluate(int argc, char **argv)
 
 	if (!cli_parse(&c, &usage, argc, argv, &code))
 		return code;
+	if (o.plot && !strcmp(o.plot, "-"))
+		return cli_usage_error(&c, "--plot - : name a file");
 	rc = c.output ? cli_check_output(c.output, &err) : 0;
+	if (!rc && o.plot)
+		rc = cli_check_output(o.plot, &err);
 	if (!rc)
 		rc = cli_model_open(c.arg[0], &m, &err);
 	if (!rc)

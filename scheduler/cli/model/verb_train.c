@@ -17,13 +17,13 @@
 #include "scheduler/core/recipe.h"
 
 #define GRID_FILE_MAX ((size_t)1 << 20)
-#define GROUP_MAX 32
 
 struct options {
-	const char *schema, *grid, *model, *policy, *set, *group, *split, *curves;
+	const char *schema, *grid, *model, *policy, *set, *group, *split, *curves, *select, *plot;
 	struct cli_list exclude;
 	uint64_t seed, search_rows;
-	bool plain_bounds, believe_all, dry_run;
+	bool plain_bounds, believe_all, learning_curve, dry_run;
+	enum search_by by_score; /* of --select */
 	const struct policy *by; /* of --policy */
 	bool searches; /* the policy has a choice of models or settings, and --set says nothing */
 };
@@ -134,125 +134,6 @@ static void plan_release(struct plan *p)
 {
 	grid_free(p->time);
 	grid_free(p->accuracy);
-}
-
-static int split_column(const char *text, const char *column, const struct table *t, size_t *out,
-			struct err *err)
-{
-	struct features *f;
-	const char **name;
-	char hint[TEXT_HINT];
-	size_t n = 0;
-	int at = schema_find(t->schema, column);
-	int rc = features_fit(t, &f, err);
-
-	if (rc)
-		return rc;
-	name = mem_calloc(f->n + 1, sizeof *name);
-	if (!name) {
-		features_free(f);
-		return err_nomem(err, NULL);
-	}
-	if (at >= 0)
-		column = t->schema->column[at].name; /* an alias stands for its column */
-	rc = -ERR_ARG;
-	for (size_t i = 0; i < f->n && rc; i++) {
-		if (feature_is_category(&f->feature[i]))
-			continue;
-		name[n++] = f->feature[i].name;
-		if (!strcmp(f->feature[i].name, column)) {
-			*out = i;
-			rc = 0;
-		}
-	}
-	if (rc) {
-		rc = err_fail(err, ERR_ARG, "--split %s: the table has no column of numbers '%s'%s", text,
-			      column, text_hint(column, name, hint));
-	}
-	free(name);
-	features_free(f);
-	return rc;
-}
-
-static int split_parse(const char *text, const struct table *t, struct split_params *out, struct err *err)
-{
-	char buf[256], *part[4] = { NULL }, *rest = buf;
-	size_t n = 0;
-	uint64_t folds;
-
-	if (strlen(text) >= sizeof buf)
-		return err_fail(err, ERR_ARG, "--split: longer than any way to split");
-	strcpy(buf, text);
-	while (rest && n < 4)
-		part[n++] = strsep(&rest, ":");
-	if (rest)
-		return err_fail(err, ERR_ARG, "--split %s: too many parts", text);
-	if (!strcmp(part[0], "kfold") && n <= 2) {
-		out->kind = SPLIT_KFOLD;
-		out->folds = 5;
-		if (n == 2) {
-			if (!text_uint64(part[1], &folds) || folds < 2 || folds > 100000)
-				return err_fail(err, ERR_ARG, "--split %s: '%s' folds; need 2 or more", text,
-						part[1]);
-			out->folds = (size_t)folds;
-		}
-		return 0;
-	}
-	if (!strcmp(part[0], "holdout") && n <= 3) {
-		out->kind = SPLIT_HOLDOUT;
-		out->folds = 20;
-		out->share = 0.2;
-		if (n > 1) {
-			if (!text_uint64(part[1], &folds) || folds < 1 || folds > 100000)
-				return err_fail(err, ERR_ARG, "--split %s: '%s' repetitions; need 1 or more",
-						text, part[1]);
-			out->folds = (size_t)folds;
-		}
-		if (n > 2 && (!text_number(part[2], &out->share) || !(out->share > 0.0 && out->share < 1.0)))
-			return err_fail(err, ERR_ARG, "--split %s: the share '%s' is not between 0 and 1",
-					text, part[2]);
-		return 0;
-	}
-	if (!strcmp(part[0], "leave-group") && n == 1) {
-		out->kind = SPLIT_LEAVE_GROUP;
-		return 0;
-	}
-	if (!strcmp(part[0], "interpolate") && n == 2) {
-		out->kind = SPLIT_INTERPOLATE;
-		return split_column(text, part[1], t, &out->feature, err);
-	}
-	if (!strcmp(part[0], "extrapolate") && (n == 2 || n == 3)) {
-		out->kind = SPLIT_EXTRAPOLATE;
-		out->bound = NAN;
-		if (n == 3 && !text_number(part[2], &out->bound))
-			return err_fail(err, ERR_ARG, "--split %s: the bound '%s' is not a number", text,
-					part[2]);
-		return split_column(text, part[1], t, &out->feature, err);
-	}
-	return err_fail(err, ERR_ARG,
-			"--split %s: write kfold:5, holdout:20:0.2, leave-group, interpolate:COLUMN or "
-			"extrapolate:COLUMN[:BOUND]",
-			text);
-}
-
-/* "network,cpus" into names inside `buf`. */
-static int groups_parse(const char *text, char *buf, size_t size, const char **out, size_t *out_n,
-			struct err *err)
-{
-	char *rest = buf, *one;
-
-	if (strlen(text) >= size)
-		return err_fail(err, ERR_ARG, "--group: the list is too long");
-	strcpy(buf, text);
-	*out_n = 0;
-	while ((one = strsep(&rest, ","))) {
-		if (!*one)
-			return err_fail(err, ERR_ARG, "--group %s: an empty name; write COLUMN,COLUMN", text);
-		if (*out_n == GROUP_MAX)
-			return err_fail(err, ERR_ARG, "--group %s: more than %d columns", text, GROUP_MAX);
-		out[(*out_n)++] = one;
-	}
-	return 0;
 }
 
 /* Now, or SOURCE_DATE_EPOCH, so that a build can be repeated to the byte. */
@@ -377,21 +258,23 @@ static void joined_release(struct joined *j)
 
 /* run: as in train.h. */
 static int train(const struct cli *c, const struct options *o, const struct table *t, const uint32_t *run,
-		 struct model **out_model, struct train_report *report, struct err *err)
+		 struct model **out_model, struct train_report *report, struct learning *out_learning,
+		 struct err *err)
 {
 	struct cli_progress progress = { .off = c->quiet };
 	struct train_params p = recipe_params(o->seed);
 	struct plan plan = { 0 };
-	const char *group[GROUP_MAX];
+	const char *group[TRAIN_MAX_GROUPS];
+	struct train_split levels;
 	char group_text[1024], created[32];
 	double from_s = clock_monotonic_s();
 	int rc;
 
 	rc = plan_make(&plan, o, err);
 	if (!rc && o->group)
-		rc = groups_parse(o->group, group_text, sizeof group_text, group, &p.n_groups, err);
+		rc = train_groups_parse(o->group, group_text, sizeof group_text, group, &p.n_groups, err);
 	if (!rc && o->split)
-		rc = split_parse(o->split, t, &p.split, err);
+		rc = train_split_parse(o->split, t, &levels, &p.split, err);
 	if (!rc)
 		rc = created_text(created, sizeof created, err);
 	if (!rc)
@@ -402,6 +285,7 @@ static int train(const struct cli *c, const struct options *o, const struct tabl
 	p.run = run;
 	p.plain_bounds = o->plain_bounds;
 	p.believe_all = o->believe_all;
+	p.select = o->select ? &o->by_score : NULL;
 	p.search_rows = (size_t)o->search_rows;
 	p.on_progress = cli_on_progress;
 	p.owner = &progress;
@@ -413,6 +297,8 @@ static int train(const struct cli *c, const struct options *o, const struct tabl
 	p.created = created;
 	rc = train_model(&p, out_model, report, err);
 	cli_progress_end(&progress);
+	if (!rc && o->learning_curve)
+		rc = learning_run(&p, &report->time_grid->point[report->time_best], out_learning, err);
 	if (!rc && c->verbose)
 		cli_notice(c, "%zu models of time and %zu of accuracy in %.2f s on %zu threads", p.grid->n,
 			   report->accuracy_grid ? report->accuracy_grid->n : 0, clock_monotonic_s() - from_s,
@@ -425,7 +311,7 @@ out:
 
 /* The model is written first, so that "written to" is true when it is printed. */
 static int deliver(const struct cli *c, const struct options *o, const struct model *m,
-		   const struct train_report *r, struct err *err)
+		   const struct train_report *r, const struct learning *l, struct err *err)
 {
 	struct writer file = { 0 };
 	struct strbuf text = { 0 };
@@ -439,15 +325,27 @@ static int deliver(const struct cli *c, const struct options *o, const struct mo
 	if (!rc) {
 		say_notices(c, m, r);
 		if (c->json)
-			train_view_json(&text, c, o->dry_run, m, r);
+			train_view_json(&text, c, o->dry_run, m, r, o->learning_curve ? l : NULL);
 		else if (!c->quiet)
-			train_view_text(&text, c, o->dry_run, m, r);
+			train_view_text(&text, c, o->dry_run, m, r, o->learning_curve ? l : NULL);
 		if (text.len || text.failed)
 			rc = cli_write(NULL, &text, err);
+		if (!rc && o->plot)
+			rc = learning_plot(l, m, o->plot, err);
 	}
 	strbuf_release(&file.out);
 	strbuf_release(&text);
 	return rc;
+}
+
+static bool select_parse(const char *text, enum search_by *out)
+{
+	for (size_t i = 0; search_by_name[i]; i++)
+		if (!strcmp(search_by_name[i], text)) {
+			*out = (enum search_by)i;
+			return true;
+		}
+	return false;
 }
 
 int verb_train(int argc, char **argv)
@@ -466,9 +364,16 @@ int verb_train(int argc, char **argv)
 		  &o.group },
 		{ 0, "split", CLI_TEXT, "HOW",
 		  "how test rows are chosen: kfold:5 (default),\nholdout:20:0.2, leave-group, "
-		  "interpolate:COLUMN,\n"
+		  "interpolate:COLUMN[:L,L],\n"
 		  "extrapolate:COLUMN[:BOUND]",
 		  &o.split },
+		{ 0, "select", CLI_TEXT, "SCORE",
+		  "choose the best by mse, log-mse, mape, mae or r2 (default:\nlog-mse for time, mse for "
+		  "accuracy)",
+		  &o.select },
+		{ 0, "learning-curve", CLI_FLAG, NULL, "how many runs are needed: the error against the runs",
+		  &o.learning_curve },
+		{ 0, "plot", CLI_TEXT, "FILE.svg", "draw the learning curve", &o.plot },
 		{ 0, "curves", CLI_TEXT, "FILE",
 		  "accuracy and time per epoch, as `profile` writes them:\nlearns from every epoch of a run",
 		  &o.curves },
@@ -505,6 +410,7 @@ int verb_train(int argc, char **argv)
 	struct cli_input in = { 0 };
 	struct joined joined = { 0 };
 	struct train_report report = { 0 };
+	struct learning learning = { 0 };
 	struct model *m = NULL;
 	struct err err = { 0 };
 	struct cli c;
@@ -516,6 +422,12 @@ int verb_train(int argc, char **argv)
 		return cli_usage_error(&c, "no output file: add -o MODEL, or -n to write none");
 	if (o.set && !o.model && !o.policy)
 		return cli_usage_error(&c, "--set needs --model or --policy");
+	if (o.plot && !o.learning_curve)
+		return cli_usage_error(&c, "--plot draws the learning curve: add --learning-curve");
+	if (o.select && !select_parse(o.select, &o.by_score))
+		return cli_usage_error(&c, "--select %s: write mse, log-mse, mape, mae or r2", o.select);
+	if (o.learning_curve && o.curves)
+		return cli_usage_error(&c, "--learning-curve counts runs: leave out --curves");
 	if (o.grid && o.model)
 		return cli_usage_error(&c, "give either --grid or --model");
 	if (o.policy && (o.model || o.grid))
@@ -525,6 +437,8 @@ int verb_train(int argc, char **argv)
 		return cli_usage_error(
 			&c, "-o - sends the model to standard output; add -q and leave out --json");
 	rc = o.dry_run ? 0 : cli_check_output(c.output, &err);
+	if (!rc && o.plot)
+		rc = cli_check_output(o.plot, &err);
 	if (!rc && o.policy)
 		rc = policy_means(&o, &err);
 	if (!rc)
@@ -539,9 +453,9 @@ int verb_train(int argc, char **argv)
 		rc = join_open(&joined, &c, &o, &in, &err);
 	if (!rc)
 		rc = train(&c, &o, o.curves ? joined.table : in.table, o.curves ? joined.curves->run : NULL,
-			   &m, &report, &err);
+			   &m, &report, &learning, &err);
 	if (!rc)
-		rc = deliver(&c, &o, m, &report, &err);
+		rc = deliver(&c, &o, m, &report, &learning, &err);
 	code = rc ? cli_fail(&err) : 0;
 	train_report_release(&report);
 	model_free(m);

@@ -10,6 +10,7 @@
 #include "common/strbuf.h"
 #include "predictors/anova/anova.h"
 #include "predictors/anova/anova_plot.h"
+#include "predictors/anova/anova_residuals.h"
 #include "tests/support/support.h"
 #include "tests/support/test.h"
 
@@ -742,4 +743,116 @@ TEST(test_the_two_core_profile_has_216_runs)
 	table_free(t);
 	csv_free(csv);
 	schema_free(schema);
+}
+
+/* ---- 2^k r designs by the sign table ---- */
+
+/* The table above in raw units: a is 2 and 9, b a word. The levels between go, and the effects are those of
+ * -1 and +1: 5.5, 3 and 0.5. Their standard error is sqrt(5 / 8), and 95 % of Student's t with 4 df are
+ * within 2.776445. */
+TEST(test_effects_of_a_two_level_design_as_by_hand)
+{
+	static const char *const name[] = { "(intercept)", "a", "w", "a:w" };
+	static const double effect[] = { 19.0, 5.5, 3.0, 0.5 };
+	struct data d = data_text("a,w,y\n2,dry,10\n2,dry,12\n9,dry,20\n9,dry,22\n2,wet,14\n2,wet,18\n"
+				  "9,wet,26\n9,wet,30\n5,dry,1000\n");
+	struct anova *a = run(&(struct anova_params){ .table = d.table, .extremes = true });
+
+	assert_true(a->signs);
+	assert_int_equal(a->n, 8);
+	assert_int_equal(a->n_coefficients, 4);
+	for (size_t i = 0; i < 4; i++) {
+		const struct anova_coefficient *c = coefficient(a, name[i]);
+
+		near(c->estimate, effect[i], 1e-12);
+		near(c->se, sqrt(5.0 / 8.0), 1e-9);
+		near(c->high - c->estimate, 2.7764451 * sqrt(5.0 / 8.0), 1e-7);
+	}
+	near(term(a, "a")->share, 242.0 / 336.0, 1e-9); /* the allocation of variation */
+	near(term(a, "w")->share, 72.0 / 336.0, 1e-9);
+	near(a->fitted[0], 11.0, 1e-12);
+	near(a->fitted[7], 28.0, 1e-12);
+	anova_free(a);
+	data_release(&d);
+	d = data_text("a,w,y\n1,x,1\n2,x,2\n1,y,3\n2,y,5\n1,z,8\n2,z,9\n1,z,8.5\n");
+	a = run(&(struct anova_params){ .table = d.table, .extremes = true, .order = 1 });
+	assert_false(a->signs); /* three words are not a two-level factor */
+	assert_non_null(coefficient(a, "w=y"));
+	anova_free(a);
+	data_release(&d);
+}
+
+/* ---- residual checks ---- */
+
+enum oddity { EVEN, GROWING, DRIFTING, SPIKED };
+
+static struct anova_check check_of(enum oddity odd, bool log, struct strbuf *text, struct strbuf *svg)
+{
+	struct rng rng = rng_stream(41, odd);
+	struct strbuf table = { 0 };
+	struct anova_check c;
+	struct anova *a;
+	struct data d;
+
+	strbuf_puts(&table, "a,b,y\n");
+	for (size_t i = 0; i < 180; i++) {
+		double x = (double)(i * 7 % 3), b = (double)(i * 5 % 4), mean = 10.0 + 20.0 * x + 5.0 * b;
+		double e = rng_normal(&rng);
+
+		if (odd == GROWING)
+			mean *= exp(0.2 * e);
+		else if (odd == DRIFTING)
+			mean += 0.5 * e + 2.0 * sin((double)i / 20.0);
+		else
+			mean += odd == SPIKED && i % 36 == 0 ? 8.0 * fabs(e) + 6.0 : 0.5 * e;
+		strbuf_printf(&table, "%g,%g,%.9g\n", x, b, mean);
+	}
+	d = data_text(strbuf_text(&table));
+	a = run(&(struct anova_params){ .table = d.table, .order = 1, .coding = ANOVA_LEVELS, .log = log });
+	assert_int_equal(anova_check(a, &c, NULL), 0);
+	anova_check_text(a, &c, text);
+	assert_int_equal(anova_residual_plot(a, &c, svg, NULL), 0);
+	anova_free(a);
+	data_release(&d);
+	strbuf_release(&table);
+	return c;
+}
+
+static void assert_checked(enum oddity odd, bool log, bool wants_log, bool normal, bool order,
+			   const char *says)
+{
+	struct strbuf text = { 0 }, svg = { 0 };
+	struct anova_check c = check_of(odd, log, &text, &svg);
+
+	assert_int_equal(c.wants_log, wants_log);
+	assert_int_equal(c.normal >= 0.95, normal);
+	assert_int_equal(fabs(c.after) <= c.after_limit, order);
+	if (!strstr(strbuf_text(&text), says))
+		fail_msg("%s", strbuf_text(&text));
+	assert_non_null(strstr(strbuf_text(&svg), "Normal quantiles"));
+	assert_non_null(strstr(strbuf_text(&svg), "Spread against mean"));
+	assert_null(strstr(strbuf_text(&svg), "nan"));
+	strbuf_release(&text);
+	strbuf_release(&svg);
+}
+
+TEST(test_residual_checks_say_what_is_odd)
+{
+	assert_checked(EVEN, false, false, true, true, "spread alike at small and large values");
+	assert_checked(GROWING, false, true, true, true, "add --log");
+	assert_checked(GROWING, true, false, true, true, "spread alike");
+	assert_checked(DRIFTING, false, false, true, false, "the machine changed while it was measured");
+	assert_checked(SPIKED, false, false, false, true, "not normal");
+}
+
+TEST(test_an_exact_fit_has_no_residuals_to_check)
+{
+	struct data d = data_text("a,y\n1,1\n1,1\n2,2\n2,2\n");
+	struct anova *a = run(&(struct anova_params){ .table = d.table });
+	struct anova_check c;
+
+	assert_int_equal(anova_check(a, &c, NULL), 0);
+	assert_true(c.none);
+	anova_free(a);
+	data_release(&d);
 }

@@ -96,6 +96,22 @@ TEST(test_best_is_the_least_mean_squared_error_and_never_a_failed_one)
 	assert_true(search_best(r + 1, 1, false) == SIZE_MAX);
 }
 
+TEST(test_the_best_is_best_by_the_score_that_is_asked_for)
+{
+	struct search_result r[4] = {
+		{ .score.mean = { .mse = 1, .r2 = 0.5, .mape = 0.4, .mae = 4, .log_mse = 3 } },
+		{ .score.mean = { .mse = 2, .r2 = 0.6, .mape = 0.1, .mae = 3, .log_mse = 2 } },
+		{ .score.mean = { .mse = 3, .r2 = 0.9, .mape = 0.2, .mae = 2, .log_mse = 4 } },
+		{ .score.mean = { .mse = 4, .r2 = 0.8, .mape = 0.3, .mae = 1, .log_mse = 1 } },
+	};
+
+	assert_int_equal(search_best(r, 4, SEARCH_BY_MSE), 0);
+	assert_int_equal(search_best(r, 4, SEARCH_BY_MAPE), 1);
+	assert_int_equal(search_best(r, 4, SEARCH_BY_R2), 2);
+	assert_int_equal(search_best(r, 4, SEARCH_BY_MAE), 3);
+	assert_int_equal(search_best(r, 4, SEARCH_BY_LOG), 3);
+}
+
 TEST(test_bad_grids_are_refused_with_what_is_wrong)
 {
 	static const struct {

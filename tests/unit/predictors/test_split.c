@@ -257,6 +257,37 @@ TEST(test_interpolation_holds_inner_levels_out)
 	split_free(s);
 }
 
+TEST(test_interpolation_holds_a_list_of_levels_out_at_once)
+{
+	static const double some[] = { 256.0, 64.0 }, none[] = { 64.0, 100.0 }, all[] = { 64, 128, 256, 512 };
+	struct fixture f;
+	struct dataset *d = make(&f, 40, NULL, with_gaps);
+	struct split_params p = { .kind = SPLIT_INTERPOLATE, .level = some, .n_levels = 2 };
+	struct split *s = must(d, p);
+	struct err err = { 0 };
+
+	assert_int_equal(s->n_folds, 1);
+	honest(d, s, true);
+	for (size_t i = 0; i < s->fold[0].n_test; i++) {
+		double x = d->x[2 * s->fold[0].test[i]];
+
+		assert_true(x == 64.0 || x == 256.0);
+	}
+	for (size_t i = 0; i < s->fold[0].n_train; i++) {
+		double x = d->x[2 * s->fold[0].train[i]];
+
+		assert_true(x != 64.0 && x != 256.0);
+	}
+	assert_int_equal(s->fold[0].n_test, 16);
+	split_free(s);
+	p.level = none;
+	assert_int_equal(split_make(d, &p, &s, &err), -ERR_NODATA);
+	assert_non_null(strstr(err.text, "no level 100: its levels run from 64 to 512"));
+	p.level = all;
+	p.n_levels = 4;
+	assert_int_equal(split_make(d, &p, &s, &err), -ERR_NODATA);
+}
+
 TEST(test_extrapolation_holds_high_levels_out)
 {
 	struct fixture f;
