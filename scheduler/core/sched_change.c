@@ -107,10 +107,11 @@ int sched_use(struct sched *s, int64_t now_ns, const struct sched_params *p,
 
 		j->r.values = p->model ? values_of(owner, j->r.id) : NULL;
 		complete(s, j);
-		if (!j->running)
+		if (!j->running) {
 			live_weigh(s, j);
+			live_reorder(s, (uint32_t)i);
+		}
 	}
-	live_plan_weigh(s);
 	live_set_speeds(s);
 	live_changed(s);
 	return 0;
