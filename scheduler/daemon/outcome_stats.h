@@ -31,7 +31,7 @@ struct outcome_stats {
 	struct stats_type type[OUTCOME_STATS_MAX_TYPES]; size_t n_types;
 	struct stats_ring wait_s, decision_us;
 	uint64_t decisions; double decision_us_sum;
-	double max_block_ms;
+	double max_block_ms, max_busy_ms; /* of the loop with one thing: by the clock, and of processor time */
 };
 
 void outcome_stats_verdict(struct outcome_stats *t, enum sched_verdict v);

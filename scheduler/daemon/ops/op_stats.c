@@ -72,6 +72,7 @@ void op_stats(struct request *r)
 	learning_json(d->learning, &r->w);
 	json_kv_open(&r->w, "loop", '{');
 	json_kv_fixed(&r->w, "max_block_ms", d->stats.max_block_ms, 3);
+	json_kv_fixed(&r->w, "max_busy_ms", d->stats.max_busy_ms, 3);
 	json_close(&r->w, '}');
 	json_kv_int(&r->w, "connections", (long long)server_connections(d->server));
 	json_kv_fixed(&r->w, "uptime_s", (double)(daemon_now_ns(d) - d->started_ns) / 1e9, 3);
