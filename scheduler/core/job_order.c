@@ -11,15 +11,15 @@
 
 struct order_node {
 	uint32_t left, right, up;
-	uint32_t draw;                /* above all below it */
+	uint32_t draw; /* above all below it */
 	struct order_item item;
 	/* of the subtree */
 	struct order_sum sum;
 	int64_t soonest_wake_ns;
-	int64_t last_turn_ns;         /* without JOB_ORDER_NEVER; INT64_MIN: none */
-	int64_t latest_turn_ns;       /* of those with the lowest priority */
-	int32_t lowest, highest;      /* priority */
-	uint32_t narrowest;           /* cpus */
+	int64_t last_turn_ns; /* without JOB_ORDER_NEVER; INT64_MIN: none */
+	int64_t latest_turn_ns; /* of those with the lowest priority */
+	int32_t lowest, highest; /* priority */
+	uint32_t narrowest; /* cpus */
 };
 
 int job_order_init(struct job_order *o, size_t max_jobs)
@@ -154,11 +154,9 @@ void job_order_insert(struct job_order *o, uint32_t *root, size_t position, uint
 			at = &p->right;
 		}
 	}
-	*n = (struct order_node){ .left = NONE,
-				  .right = NONE,
-				  .up = up,
-				  .draw = (uint32_t)rng_mix(++o->draws),
-				  .item = *item };
+	*n = (struct order_node){
+		.left = NONE, .right = NONE, .up = up, .draw = (uint32_t)rng_mix(++o->draws), .item = *item
+	};
 	*at = place;
 	add_up_from(o, place);
 	while (n->up != NONE && o->node[n->up].draw < n->draw)
@@ -282,9 +280,7 @@ static bool is_wanted(const struct order_item *i, const struct wanted *w)
 static bool holds_one(const struct order_node *n, const struct wanted *w)
 {
 	switch (w->what) {
-	case LATER:
-		return n->lowest < w->priority ||
-		       (n->lowest == w->priority && n->latest_turn_ns > w->ns);
+	case LATER: return n->lowest < w->priority || (n->lowest == w->priority && n->latest_turn_ns > w->ns);
 	case NARROW: return n->narrowest <= w->cpus;
 	case BELOW: return n->lowest < 0;
 	case NOT_BY_CHANCE: return n->sum.n_by_chance < n->sum.n;
@@ -404,7 +400,8 @@ size_t job_order_until(const struct job_order *o, uint32_t root, size_t from, si
 		const struct order_node *n = &o->node[root];
 		uint64_t before = cpus + (n->left == NONE ? 0 : o->node[n->left].sum.cpus);
 		size_t own = position + size_of(o, n->left);
-		double own_at = own <= from ? scale->start : scale->start + scale->step * (double)(before - skipped);
+		double own_at = own <= from ? scale->start
+					    : scale->start + scale->step * (double)(before - skipped);
 
 		if (own < from || own_at < at || (including && own_at == at)) {
 			position = own + 1;

@@ -57,7 +57,8 @@ size_t job_order_position(const struct job_order *o, uint32_t place); /* in the 
 uint32_t job_order_at(const struct job_order *o, uint32_t root, size_t position); /* below the size */
 struct order_sum job_order_sum(const struct job_order *o, uint32_t root, size_t n); /* of the first n */
 
-/* The position of the first from `from` on for which something holds; the size of the order: there is none. */
+/* The position of the first from `from` on for which something holds; the size of the order: there is none.
+ * */
 size_t job_order_later(const struct job_order *o, uint32_t root, size_t from, int priority, int64_t turn_ns);
 size_t job_order_narrow(const struct job_order *o, uint32_t root, size_t from, uint64_t most_cpus);
 size_t job_order_below(const struct job_order *o, uint32_t root); /* its priority is below 0 */

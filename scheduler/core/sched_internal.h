@@ -1,8 +1,8 @@
 /* Shared by the files of the scheduler only: sched.c (events), sched_start.c (which job starts),
  * sched_place.c (places in the plan), sched_tenant.c (shares and quotas), sched_scene.c (what a decision
- * sees), sched_order.c (the order of starts), sched_ask.c and sched_outlook.c (questions), sched_live.c (the jobs and their work), sched_learn.c (what ended jobs
- * teach, and earlier choices), sched_chance.c (jobs without a promise whose chance goes), sched_change.c
- * (restarts, other models). */
+ * sees), sched_order.c (the order of starts), sched_ask.c and sched_outlook.c (questions), sched_live.c (the
+ * jobs and their work), sched_learn.c (what ended jobs teach, and earlier choices), sched_chance.c (jobs
+ * without a promise whose chance goes), sched_change.c (restarts, other models). */
 #ifndef SCHEDULER_CORE_SCHED_INTERNAL_H
 #define SCHEDULER_CORE_SCHED_INTERNAL_H
 
@@ -107,6 +107,7 @@ struct sched {
 	uint64_t seed;
 
 	struct live *live;            /* max_jobs */
+	size_t live_end;              /* no job ever lived at a place from here on */
 	uint32_t *spare;              /* places not in use */
 	size_t n_spare;
 	struct job_index index;
@@ -124,6 +125,11 @@ struct sched {
 	struct fluid_group *group;    /* n_tenants */
 	struct heap standings;        /* of tenants, to go through them */
 	int64_t usage_ns;
+	struct {
+		uint64_t changes;     /* right after so many, + 1; 0: not known */
+		int64_t usage_ns;     /* and at this time */
+		double value;
+	} mean_standing;
 
 	int64_t last_ns;              /* of the last event; INT64_MIN: there was none */
 	int64_t since_ns;             /* of the last change of who runs */
@@ -231,7 +237,7 @@ struct tenant *tenant_of(const struct sched *s, const struct sched_request *r);
 uint32_t tenant_most_cpus(const struct sched *s, const struct sched_request *r); /* of the machine's slots */
 void tenants_settle(struct sched *s, int64_t now_ns); /* usage up to now */
 double tenant_standing(const struct sched *s, const struct tenant *t);
-double tenants_mean(const struct sched *s);
+double tenants_mean(struct sched *s);
 /* Into s->standings: those with jobs in `waiting`, the lowest standing first. */
 void tenants_rank(struct sched *s);
 /* The next tenant from `i` on with jobs in `waiting`; n_tenants: there is none. */
@@ -243,8 +249,8 @@ void tenants_note_waiting(struct sched *s, const struct tenant *t); /* its list 
 void order_plan(struct sched *s, uint32_t except, size_t position);
 /* Into s->order: all that wait, in the order of starts. */
 void order_whole(struct sched *s);
-/* Into s->order: those that wait, as far as a job sees them: the one that lives at `place`; or, with NO_JOB, a
- * new one without a promise (r), or the first one (r NULL). Returns its position. */
+/* Into s->order: those that wait, as far as a job sees them: the one that lives at `place`; or, with NO_JOB,
+ * a new one without a promise (r), or the first one (r NULL). Returns its position. */
 size_t order_around(struct sched *s, const struct sched_request *r, uint32_t place);
 /* How many start before the job that lives at `place`, and what they take together. */
 size_t order_position(struct sched *s, uint32_t place, struct order_sum *out_before);

@@ -41,6 +41,8 @@ uint32_t live_add(struct sched *s, const struct sched_request *r, int64_t submit
 {
 	uint32_t place = s->spare[--s->n_spare];
 
+	if (place >= s->live_end)
+		s->live_end = place + 1;
 	s->live[place] = (struct live){ .r = *r,
 					.submitted_ns = submitted_ns,
 					.deadline_ns = live_deadline_ns(submitted_ns, r->slo_s),
@@ -102,7 +104,9 @@ static struct order_item item_of(const struct live *j)
 {
 	return (struct order_item){
 		.turn_ns = j->planned ? j->turn_ns : j->submitted_ns,
-		.wake_ns = !j->by_chance ? JOB_ORDER_NEVER : j->gone ? INT64_MIN : j->hopes_ns,
+		.wake_ns = !j->by_chance ? JOB_ORDER_NEVER
+			   : j->gone     ? INT64_MIN
+					 : j->hopes_ns,
 		.slot_ns = j->slot_ns,
 		.slot_cpus = j->slot_cpus,
 		.cpus = j->r.cpus,
@@ -143,8 +147,8 @@ void live_wait(struct sched *s, uint32_t place)
 	const struct live *j = &s->live[place];
 	struct tenant *t = tenant_of(s, &j->r);
 
-	queue(s, &t->waiting,
-	      job_order_later(&s->queues, t->waiting.root, 0, j->r.priority, j->submitted_ns), place);
+	queue(s, &t->waiting, job_order_later(&s->queues, t->waiting.root, 0, j->r.priority, j->submitted_ns),
+	      place);
 	tenants_note_waiting(s, t);
 }
 

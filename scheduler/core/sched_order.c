@@ -6,8 +6,8 @@
  * queue: each tenant's jobs stand on the scale of standings, at the standing of the tenant plus what its jobs
  * before them add. So the jobs before a point of the scale are counted tenant by tenant, and the part is
  * merged from there on in both directions. Two differences to the short way: where two tenants are at the
- * same point of the scale, the one with the lower number goes first; and planned jobs behind the first planned
- * one with a priority below 0 go with that one. */
+ * same point of the scale, the one with the lower number goes first; and planned jobs behind the first
+ * planned one with a priority below 0 go with that one. */
 #include <math.h>
 
 #include "scheduler/core/sched_internal.h"
@@ -247,8 +247,8 @@ static void go_back(struct sched *s, bool below, size_t steps)
 			heap_pop(&s->standings, &top);
 		else
 			heap_replace(&s->standings,
-				     -(scale.start + scale.step * (double)(t->cursor_cpus -
-									   s->live[t->cursor].r.cpus)),
+				     -(scale.start +
+				       scale.step * (double)(t->cursor_cpus - s->live[t->cursor].r.cpus)),
 				     (uint32_t)(t - s->tenant));
 	}
 }
@@ -278,8 +278,7 @@ static void write_waiting(struct sched *s, bool below, size_t steps)
 		if (t->cursor == NO_JOB || (s->live[t->cursor].r.priority < 0) != below)
 			heap_pop(&s->standings, &gone);
 		else
-			heap_replace(&s->standings,
-				     top->key + s->window_s * s->live[i].r.cpus / t->is.weight,
+			heap_replace(&s->standings, top->key + s->window_s * s->live[i].r.cpus / t->is.weight,
 				     (uint32_t)(t - s->tenant));
 	}
 }
@@ -306,8 +305,8 @@ static struct order_sum sum_to_cursors(const struct sched *s, bool below)
 /* Where a job is. */
 struct spot {
 	size_t position;
-	bool waiting, below;          /* in which of the stretches; with `waiting` the cursors are set there */
-	size_t in_stretch;            /* its position there */
+	bool waiting, below; /* in which of the stretches; with `waiting` the cursors are set there */
+	size_t in_stretch; /* its position there */
 };
 
 /* Of the job that lives at `place`; or, with NO_JOB, of a new one. */
@@ -416,6 +415,8 @@ size_t order_around(struct sched *s, const struct sched_request *r, uint32_t pla
 	take_planned(s, 0, (struct part){ 0, x.planned }, &p);
 	take_waiting(s, false, x.planned, x.waiting, &p, r ? &at : NULL);
 	take_planned(s, x.planned + x.waiting, (struct part){ x.planned, s->plan.n }, &p);
+	if (at.waiting && at.below)
+		spot_of(s, &x, r, place); /* the other stretch has moved the cursors */
 	take_waiting(s, true, s->plan.n + x.waiting, x.below_waiting, &p, r ? &at : NULL);
 	return at.position;
 }

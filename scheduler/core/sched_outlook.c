@@ -1,8 +1,8 @@
 /* What is known of many jobs at once, for lists of them. One play of the running jobs and the first
  * SCENE_WINDOW of the queue serves all questions at the same time, as long as nothing changes.
  *
- * A job behind those starts when the slots x time of the jobs between it and the last one that was played have
- * gone by on a full machine: the arithmetic of the streams in sched_scene.c. */
+ * A job behind those starts when the slots x time of the jobs between it and the last one that was played
+ * have gone by on a full machine: the arithmetic of the streams in sched_scene.c. */
 #include <math.h>
 
 #include "scheduler/core/sched_internal.h"
@@ -54,7 +54,8 @@ static struct fluid_times behind(const struct sched *s, const struct live *j, un
 
 	if (!j->slot_cpus || j->r.cpus > tenant_most_cpus(s, &j->r))
 		return (struct fluid_times){ .never = true };
-	past_s = before_ns > o->reach_ns ? 1e-9 * (double)(before_ns - o->reach_ns) / used * scene_idle(s) : 0.0;
+	past_s = before_ns > o->reach_ns ? 1e-9 * (double)(before_ns - o->reach_ns) / used * scene_idle(s)
+					 : 0.0;
 	past_s += reach->outlook.start_s;
 	return (struct fluid_times){ .start_s = past_s,
 				     .end_s = past_s + f.work_s * decide_stretch(&s->fluid, &f,

@@ -1,5 +1,5 @@
-/* What a decision or an estimate sees of the live jobs: the scene made of the order of starts, and the play of
- * the plan, which is kept until something changes.
+/* What a decision or an estimate sees of the live jobs: the scene made of the order of starts, and the play
+ * of the plan, which is kept until something changes.
  *
  * A queue longer than SCENE_WINDOW is not looked at job by job. The jobs far before the one decided about are
  * merged into at most SCENE_STREAMS equal streams: together as wide as they are, or as the machine, with the
@@ -78,9 +78,9 @@ static void fill_running(struct sched *s, int64_t now_ns, bool promises, int pri
 
 /* Where the jobs of s->order have their seats. */
 struct queue_view {
-	size_t n;         /* jobs of it that are seen */
+	size_t n; /* jobs of it that are seen */
 	size_t n_streams;
-	size_t gap;       /* index in it before which a seat is left free; SIZE_MAX: none */
+	size_t gap; /* index in it before which a seat is left free; SIZE_MAX: none */
 };
 
 /* The streams have their seats in front, the others follow; returns the number of seats, without the free

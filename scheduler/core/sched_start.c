@@ -318,15 +318,15 @@ static bool try(struct search *q, uint32_t place)
 	return false;
 }
 
-/* The next job from `place` on that wants no more cpus than these. Without a look ahead no job passes one that
- * waits for room, so none is left out. */
+/* The next job from `place` on that wants no more cpus than these. Without a look ahead no job passes one
+ * that waits for room, so none is left out. */
 static uint32_t next_narrow(const struct sched *s, const struct live_list *l, uint32_t place, uint64_t cpus)
 {
 	if (place == NO_JOB || !s->looks_ahead || s->live[place].r.cpus <= cpus)
 		return place;
-	return job_order_at(&s->queues, l->root,
-			    job_order_narrow(&s->queues, l->root, job_order_position(&s->queues, place),
-					     cpus));
+	return job_order_at(
+		&s->queues, l->root,
+		job_order_narrow(&s->queues, l->root, job_order_position(&s->queues, place), cpus));
 }
 
 /* The first with a priority of this sign. */
@@ -336,7 +336,8 @@ static uint32_t first_of(const struct sched *s, const struct live_list *l, bool 
 }
 
 /* A list may change under a try: one that is held gets another seat. Its successor is then tried at the next
- * event. When enough were tried, those whose turn has come are tried all the same: they are among the first. */
+ * event. When enough were tried, those whose turn has come are tried all the same: they are among the first.
+ * */
 static bool try_plan(struct search *q, bool below, uint32_t *out_place)
 {
 	struct sched *s = q->s;

@@ -101,7 +101,7 @@ static int check_tenants(const struct sched *s, const struct sched_tenant *tenan
 			return err_fail(err, ERR_ARG,
 					"tenant %zu has weight %g: need more than 0, at most 1e9", i,
 					tenant[i].weight);
-	for (size_t i = 0; jobs && i < s->max_jobs; i++)
+	for (size_t i = 0; jobs && i < s->live_end; i++)
 		if (s->live[i].r.id && s->live[i].r.tenant >= n)
 			return err_fail(err, ERR_ARG, "live job %llu is of tenant %u, and there are %zu",
 					(unsigned long long)s->live[i].r.id, s->live[i].r.tenant, n);
@@ -113,7 +113,7 @@ static void move_over(struct sched *s, const struct roll *to, size_t n)
 {
 	for (size_t i = 0; i < n && i < s->n_tenants && s->tenants_given; i++)
 		to->tenant[i].usage = s->tenant[i].usage;
-	for (size_t i = 0; i < s->max_jobs; i++) {
+	for (size_t i = 0; i < s->live_end; i++) {
 		const struct live *j = &s->live[i];
 		struct tenant *t = &to->tenant[j->r.tenant < n ? j->r.tenant : 0];
 
@@ -229,9 +229,12 @@ double tenant_standing(const struct sched *s, const struct tenant *t)
 	return claim(s, t) / t->is.weight;
 }
 
-double tenants_mean(const struct sched *s)
+double tenants_mean(struct sched *s)
 {
 	double claims = 0.0, weights = 0.0;
+
+	if (s->mean_standing.changes == s->changes + 1 && s->mean_standing.usage_ns == s->usage_ns)
+		return s->mean_standing.value;
 
 	for (size_t i = 0; i < s->n_tenants; i++) {
 		const struct tenant *t = &s->tenant[i];
@@ -241,7 +244,10 @@ double tenants_mean(const struct sched *s)
 			weights += t->is.weight;
 		}
 	}
-	return weights > 0.0 ? claims / weights : NAN;
+	s->mean_standing.changes = s->changes + 1;
+	s->mean_standing.usage_ns = s->usage_ns;
+	s->mean_standing.value = weights > 0.0 ? claims / weights : NAN;
+	return s->mean_standing.value;
 }
 
 size_t tenants_next_waiting(const struct sched *s, size_t i)

@@ -33,8 +33,8 @@ int64_t daemon_now_ns(const struct daemon *d)
 	return clock_monotonic_ns() + d->clock_offset_ns;
 }
 
-/* How long the loop was busy with one thing: by the clock, and without the time in which the machine let other
- * programs run. */
+/* How long the loop was busy with one thing: by the clock, and without the time in which the machine let
+ * other programs run. */
 struct span {
 	int64_t began_ns, cpu_ns;
 };

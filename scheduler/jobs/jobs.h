@@ -55,8 +55,8 @@ struct job {
 
 struct job_list { struct job *first, *last; size_t n; };
 
-/* A place in the list of live jobs that stays good while jobs come and go: a walk that takes more than one turn
- * of the loop. */
+/* A place in the list of live jobs that stays good while jobs come and go: a walk that takes more than one
+ * turn of the loop. */
 struct job_cursor {
 	struct job *at;                /* the next one; NULL: the walk is over */
 	bool upwards;                  /* to higher ids */

@@ -257,7 +257,8 @@ void conn_sweep(struct conn *c, int64_t now_ns)
 {
 	double idle_s = c->server->limit.idle_timeout_s;
 
-	/* One that waits for us has its time once that is there; of a reply in parts, when there is a part. */
+	/* One that waits for us has its time once that is there; of a reply in parts, when there is a part.
+	 * */
 	if (c->n_waiting && !c->out.len)
 		return;
 	if (c->closing) {

@@ -151,7 +151,8 @@ static void run_turn(struct server *s)
 	if (s->handler.turn_ends)
 		s->handler.turn_ends(s->handler.owner);
 	s->turn_due = false;
-	if (s->n_ready > 0 || TAILQ_FIRST(&s->streaming) || TAILQ_FIRST(&s->dirty)) { /* by a timer, so that the loop looks at descriptors and other timers first */
+	/* By a timer, so that the loop looks at descriptors and other timers first. */
+	if (s->n_ready > 0 || TAILQ_FIRST(&s->streaming) || TAILQ_FIRST(&s->dirty)) {
 		s->turn_due = true;
 		event_add(&s->next_turn, &(struct timeval){ 0, 0 });
 	}

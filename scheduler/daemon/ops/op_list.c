@@ -1,5 +1,6 @@
-/* `list`: jobs by state, type and owner, the newest first, in pages. Jobs that are no longer in memory come from
- * the store's reader. The reply is made in parts, so that a long list keeps neither the loop nor much memory. */
+/* `list`: jobs by state, type and owner, the newest first, in pages. Jobs that are no longer in memory come
+ * from the store's reader. The reply is made in parts, so that a long list keeps neither the loop nor much
+ * memory. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +11,9 @@
 
 #define LIST_DEFAULT 100
 #define LIST_MAX 1000
-#define PAGE 32          /* jobs that the store is asked for at a time */
-#define PART_BYTES 8192  /* of a reply that are made at a time, */
-#define PART_NS 200000   /* and how long that may take */
+#define PAGE 32 /* jobs that the store is asked for at a time */
+#define PART_BYTES 8192 /* of a reply that are made at a time, */
+#define PART_NS 200000 /* and how long that may take */
 
 struct listing {
 	struct store_filter filter;
@@ -73,8 +74,9 @@ static bool matches(const struct listing *l, const struct job *job)
 
 /* ---- the reply, in parts ---- */
 
-/* Live jobs are all in memory, and a cursor walks through them. Otherwise the ids are walked through downwards:
- * a job in memory is told as it is now, and where one is not, the store is asked for a page of older ones. */
+/* Live jobs are all in memory, and a cursor walks through them. Otherwise the ids are walked through
+ * downwards: a job in memory is told as it is now, and where one is not, the store is asked for a page of
+ * older ones. */
 struct list_reply {
 	struct daemon *d;
 	struct reply *reply;
@@ -82,12 +84,12 @@ struct list_reply {
 	char id[OPS_MAX_ID * 6 + 8];
 	struct json_writer w;
 	bool begun, released, live_only, asked, no_more;
-	struct err err;               /* of the store */
-	size_t n;                     /* jobs told */
+	struct err err; /* of the store */
+	size_t n; /* jobs told */
 	struct job_cursor cursor;
-	uint64_t next_id;             /* to be looked at */
-	struct strbuf page;           /* lines of job objects from the store, */
-	size_t page_at;               /* and how far they are told */
+	uint64_t next_id; /* to be looked at */
+	struct strbuf page; /* lines of job objects from the store, */
+	size_t page_at; /* and how far they are told */
 };
 
 static void put_live(struct list_reply *p, const struct job *job)
@@ -271,8 +273,9 @@ void op_list(struct request *r)
 	}
 	*p = (struct list_reply){ .d = r->d, .l = l };
 	p->live_only = !l.any_state && n_states == (size_t)l.state[JOB_QUEUED] + l.state[JOB_RUNNING];
-	p->next_id = l.filter.before_id && l.filter.before_id <= r->d->next_id ? l.filter.before_id - 1
-										 : r->d->next_id - 1;
+	if (!l.filter.before_id || l.filter.before_id > r->d->next_id)
+		p->l.filter.before_id = r->d->next_id; /* a job that comes later is not part of it */
+	p->next_id = p->l.filter.before_id - 1;
 	join_states(&p->l);
 	memcpy(p->id, r->id, sizeof p->id);
 	p->reply = conn_hold(r->conn);
