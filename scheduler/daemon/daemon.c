@@ -22,7 +22,7 @@
 #define REPAIR_S 1
 #define ESTIMATES_S 2
 #define ADVISE_S 5
-#define OUTSIDE_S 1
+#define OTHER_WORK_S 1
 
 static const int signals[4] = { SIGTERM, SIGINT, SIGHUP, SIGUSR2 };
 
@@ -197,11 +197,11 @@ static void on_estimates(evutil_socket_t fd, short what, void *owner)
 	span_end(d, span);
 }
 
-static void on_outside(evutil_socket_t fd, short what, void *owner)
+static void on_other_work(evutil_socket_t fd, short what, void *owner)
 {
 	(void)fd;
 	(void)what;
-	outside_look(owner);
+	other_work_look(owner);
 }
 
 /* Every live job, a bounded time in a turn of the loop. */
@@ -474,9 +474,9 @@ static int add_events(struct daemon *d, struct err *err)
 	d->event.repair = timer(d, on_repair, 0);
 	d->event.estimates = timer(d, on_estimates, ESTIMATES_S);
 	d->event.advise = event_new(d->base, -1, 0, on_advise, d);
-	d->event.outside = timer(d, on_outside, OUTSIDE_S);
+	d->event.other_work = timer(d, on_other_work, OTHER_WORK_S);
 	good = d->event.turn && d->event.store && d->event.repair && d->event.estimates && d->event.advise &&
-	       d->event.outside && !event_add(d->event.store, NULL) &&
+	       d->event.other_work && !event_add(d->event.store, NULL) &&
 	       !event_add(d->event.advise, &(struct timeval){ .tv_sec = ADVISE_S });
 	for (size_t i = 0; good && i < sizeof signals / sizeof signals[0]; i++) {
 		d->event.signal[i] = evsignal_new(d->base, signals[i], on_signal, d);
@@ -510,7 +510,7 @@ int daemon_new(const struct daemon_params *p, struct daemon **out, struct err *e
 	if (!rc) {
 		log_set_level(d->setup->config->log_level);
 		log_set_json(d->setup->config->log_json);
-		outside_look(
+		other_work_look(
 			d); /* the first reading sets the marks; the next one is before the socket opens */
 		rc = open_parts(d, p->force, err);
 	}
@@ -524,7 +524,7 @@ int daemon_new(const struct daemon_params *p, struct daemon **out, struct err *e
 	if (!rc) {
 		setup_link_model(d->setup);
 		learning_restore(d->learning);
-		outside_settle(d);
+		other_work_settle(d);
 		rc = open_server(d, p->force, err);
 	}
 	if (rc) {
@@ -568,7 +568,7 @@ void daemon_free(struct daemon *d)
 	drop(d->event.repair);
 	drop(d->event.estimates);
 	drop(d->event.advise);
-	drop(d->event.outside);
+	drop(d->event.other_work);
 	demand_release(&d->demand);
 	drop(d->event.watchdog);
 	store_close(d->store);

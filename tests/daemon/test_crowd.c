@@ -291,7 +291,7 @@ TEST_WITH(test_a_submit_whose_client_has_gone_is_kept, NULL, stop)
 	fixture_start(&d.fixture);
 	t = talk_open(&d.fixture);
 	v = talk_ask(t, "{\"op\":\"list\",\"limit\":1000}");
-	assert_int_equal(json_size(json_get(v, "jobs")), N);
+	assert_int_equal(json_size(json_get(v, "jobs")), N + 1);
 	json_free(v);
 	talk_close(t);
 }
