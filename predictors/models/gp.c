@@ -251,7 +251,7 @@ static int gp_fit(const struct settings *s, const struct dataset *d, const struc
 	if (!g)
 		return err_nomem(err, "a Gaussian process");
 	g->n_features = d->n_features;
-	rc = queue_model_fit(gp_ops.title, s, d, &how, &g->queue, err);
+	rc = queue_model_fit(gp_ops.title, s, d, QUEUE_CALIBRATED, &how, &g->queue, err);
 	if (!rc)
 		rc = fit_process(g, d, ctx, err);
 	if (!rc)

@@ -27,6 +27,7 @@ static const struct setting_spec hybrid_spec[] = {
 	FOREST_SETTINGS(300, 1, "number of trees on the log residual"),
 	QUEUE_CORES_SETTING,
 	QUEUE_SIZE_SETTINGS,
+	QUEUE_KIND_SETTING,
 	{ .name = NULL },
 };
 
@@ -100,6 +101,11 @@ static int fit_forest(struct hybrid *h, const struct settings *s, const struct d
 	for (size_t i = 0; i < d->n_rows; i++)
 		if (!isnan(leverage[i])) /* left out of the calibration: no time, no residual */
 			row[n++] = (uint32_t)i;
+	if (!n) { /* only the paper's queue has no answer at all */
+		free(row);
+		return err_fail(err, ERR_UNSTABLE, "%s: the paper's queue is unstable in every row",
+				hybrid_ops.title);
+	}
 	rc = dataset_subset(d, row, n, &rest, err);
 	if (!rc) {
 		for (size_t i = 0; i < n; i++)
@@ -131,7 +137,8 @@ static int hybrid_fit(const struct settings *s, const struct dataset *d, const s
 		return err_nomem(err, "a hybrid of %zu rows", d->n_rows);
 	}
 	h->n_features = d->n_features;
-	rc = queue_model_fit(hybrid_ops.title, s, d, &how, &h->queue, err);
+	rc = queue_model_fit(hybrid_ops.title, s, d, (enum queue_kind)settings_get(s, "queue"), &how,
+			     &h->queue, err);
 	if (!rc)
 		rc = fit_forest(h, s, d, ctx, leverage, err);
 	if (!rc)
@@ -149,6 +156,11 @@ static int hybrid_fit(const struct settings *s, const struct dataset *d, const s
 static void hybrid_shares(const void *self, const double *x, double *out_cpu_share, double *out_disk_share)
 {
 	queue_model_shares(&((const struct hybrid *)self)->queue, x, out_cpu_share, out_disk_share);
+}
+
+static void hybrid_why_none(const void *self, const double *x, char *out, size_t size)
+{
+	queue_model_why_none(&((const struct hybrid *)self)->queue, x, out, size);
 }
 
 static double hybrid_start_share(const void *self, const double *x)
@@ -236,6 +248,7 @@ const struct predictor_ops hybrid_ops = {
 	.log_errors = true,
 	.fit = hybrid_fit,
 	.predict = hybrid_predict,
+	.why_none = hybrid_why_none,
 	.shares = hybrid_shares,
 	.start_share = hybrid_start_share,
 	.machine = hybrid_machine,

@@ -51,8 +51,8 @@ static int queueing_fit(const struct settings *s, const struct dataset *d, const
 	if (!q)
 		return err_nomem(err, "a queueing model");
 	q->n_features = d->n_features;
-	rc = queue_model_fit(queueing_ops.title, s, d, &(struct calibrate_params){ .stop = ctx->stop }, &q->m,
-			     err);
+	rc = queue_model_fit(queueing_ops.title, s, d, QUEUE_CALIBRATED,
+			     &(struct calibrate_params){ .stop = ctx->stop }, &q->m, err);
 	if (!rc)
 		rc = queue_importances(queueing_predict, q, d, &q->importance, err);
 	if (rc)

@@ -10,6 +10,8 @@
 
 #include "predictors/predictor.h"
 #include "queueing/calibrate.h"
+#include "queueing/cycle.h"
+#include "queueing/paper.h"
 
 extern const struct predictor_ops queueing_paper_ops, queueing_ops;
 
@@ -28,6 +30,20 @@ extern const struct predictor_ops queueing_paper_ops, queueing_ops;
 	{                                                                                                    \
 		.name = "cores", .otherwise = 0, .min = 0, .max = 1e9,                                       \
 		.help = "of the machine; 0: fitted where the table shows them"                               \
+	}
+
+/* Of the hybrid: which model of waiting the forest corrects. */
+enum queue_kind {
+	QUEUE_CALIBRATED, /* queueing/calibrate.h: a line in the processes */
+	QUEUE_PAPER,      /* queueing/paper.h: the open M/M/1 disk of the paper; no answer where unstable */
+	QUEUE_CLOSED,     /* queueing/cycle.h: a closed cycle by mean value analysis */
+	N_QUEUES,
+};
+extern const char *const queue_words[]; /* "calibrated", ... */
+#define QUEUE_KIND_SETTING                                                                                   \
+	{                                                                                                    \
+		.name = "queue", .otherwise = 0, .min = 0, .max = N_QUEUES - 1, .words = queue_words,        \
+		.help = "how waiting is modelled: calibrated, paper (open M/M/1), closed (a closed cycle)"   \
 	}
 
 /* From features to what a queueing model asks for. */
@@ -49,12 +65,19 @@ int queue_map_load(struct reader *r, size_t n_features, struct queue_map *out, s
 /* The calibrated model on features. */
 struct queue_model {
 	struct queue_map map;
-	struct calibrated c;
+	struct calibrated c;     /* also of the other kinds: where the time goes, and the machine */
+	uint8_t kind;            /* enum queue_kind */
+	struct paper paper;      /* of QUEUE_PAPER */
+	struct cycle cycle;      /* of QUEUE_CLOSED */
 };
 /* `how`: its leverage and stop count; the rest follows from the data and the settings. */
 int queue_model_fit(const char *title, const struct settings *s, const struct dataset *d,
-                    const struct calibrate_params *how, struct queue_model *out, struct err *err);
+                    enum queue_kind kind, const struct calibrate_params *how, struct queue_model *out,
+                    struct err *err);
+/* NaN: unstable, of QUEUE_PAPER alone. */
 double queue_model_time_s(const struct queue_model *m, const double *x);
+/* Why there is no time; empty if there is one. */
+void queue_model_why_none(const struct queue_model *m, const double *x, char *out, size_t size);
 /* As in predictor.h. */
 void queue_model_shares(const struct queue_model *m, const double *x, double *out_cpu_share,
                         double *out_disk_share);

@@ -95,7 +95,8 @@ static const char default_grid[] =
 	"\"queueing-paper\":{},"
 	"\"queueing\":{},"
 	"\"gp\":{},"
-	"\"hybrid\":{\"trees\":[300],\"min_samples_leaf\":[1,3,10]},"
+	"\"hybrid\":{\"trees\":[300],\"min_samples_leaf\":[1,3,10],\"queue\":[\"calibrated\",\"closed\","
+	"\"paper\"]},"
 	"\"curve\":{\"trees\":[200],\"min_samples_leaf\":[1,10]}}";
 
 int grid_default(struct grid **out, struct err *err)

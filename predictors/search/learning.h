@@ -1,4 +1,4 @@
-/* "How many runs do I need?": the error of a model of time against the number of runs that it has learnt from.
+/* "How many runs do I need?": the error of a model of time against the number of runs that it learnt from.
  * Settings are held out, the model is fitted to more and more of the other runs, and this is repeated with
  * other settings. */
 #ifndef PREDICTORS_SEARCH_LEARNING_H

@@ -93,14 +93,17 @@ TEST(test_a_search_for_a_policy_tries_the_given_cores_as_well)
 	struct grid *g;
 
 	assert_int_equal(recipe_search_time(postrider.policy, 0.0, &g, NULL), 0);
-	assert_int_equal(g->n, 2);
+	assert_int_equal(g->n, 4);
 	assert_point(&g->point[0], "gp", "");
 	assert_point(&g->point[1], "hybrid", "min_samples_leaf=3");
 	grid_free(g);
 	assert_int_equal(recipe_search_time(postrider.policy, 2.5, &g, NULL), 0);
-	assert_int_equal(g->n, 4);
-	assert_point(&g->point[2], "gp", "cores=2.5");
-	assert_point(&g->point[3], "hybrid", "min_samples_leaf=3 cores=2.5");
+	assert_int_equal(g->n, 8);
+	assert_point(&g->point[2], "hybrid", "min_samples_leaf=3 queue=closed");
+	assert_point(&g->point[3], "hybrid", "min_samples_leaf=3 queue=paper");
+	assert_point(&g->point[4], "gp", "cores=2.5");
+	assert_point(&g->point[5], "hybrid", "min_samples_leaf=3 cores=2.5");
+	assert_point(&g->point[7], "hybrid", "min_samples_leaf=3 cores=2.5 queue=paper");
 	grid_free(g);
 	assert_int_equal(recipe_search_time(tuned.policy, 2.5, &g, NULL), 0); /* a forest knows no cores */
 	for (size_t i = 0; i < g->n; i++)

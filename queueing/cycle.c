@@ -1,0 +1,162 @@
+/* Mean value analysis of one closed cycle, and its fit. See cycle.h. */
+#include "queueing/cycle.h"
+
+#include <gsl/gsl_errno.h>
+#include <gsl/gsl_multimin.h>
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#define N_FACTORS 3
+#define MOST_STEPS 400
+#define MOST_LOG 12.0 /* of a factor: beyond, it makes no difference */
+
+struct state { /* means with n processes in the cycle */
+	double cpu, disk; /* how many are there */
+	double idle[CYCLE_EXACT_CORES]; /* probability of so many at the cores, below their number */
+};
+
+static double residence_at_cores(const struct state *s, double cpu_s, double cores, bool exact)
+{
+	double waiting = 1.0 + s->cpu;
+
+	if (isinf(cores))
+		return cpu_s;
+	if (!exact)
+		return cpu_s * fmax(1.0, waiting / cores);
+	for (size_t j = 0; j + 1 < (size_t)cores; j++)
+		waiting += (cores - 1.0 - (double)j) * s->idle[j];
+	return fmax(cpu_s, cpu_s / cores * waiting); /* never below what it takes alone */
+}
+
+/* One process more. Returns the time of a cycle. */
+static double add_process(struct state *s, double n, double cpu_s, double cores, double disk_s,
+			  double delay_s, bool exact)
+{
+	double at_cpu = residence_at_cores(s, cpu_s, cores, exact), at_disk = disk_s * (1.0 + s->disk);
+	double cycle = at_cpu + at_disk + delay_s, rate = cycle > 0.0 ? n / cycle : 0.0, some = 0.0;
+
+	s->cpu = rate * at_cpu;
+	s->disk = rate * at_disk;
+	if (!exact || isinf(cores))
+		return cycle;
+	for (size_t j = (size_t)cores - 1; j >= 1; j--) {
+		s->idle[j] = rate * cpu_s / (double)j * s->idle[j - 1];
+		some += (cores - (double)j) * s->idle[j];
+	}
+	s->idle[0] = fmax(0.0, 1.0 - (rate * cpu_s + some) / cores); /* rounding may go below */
+	return cycle;
+}
+
+double cycle_time_s(double cpu_s, double cores, double disk_s, double delay_s, double processes)
+{
+	struct state s = { .idle = { 1.0 } };
+	double n = fmin(fmax(processes, 1.0), CYCLE_MOST), last = 0.0, time = 0.0, steepest;
+	bool exact;
+
+	cores = isinf(cores) ? cores : fmax(1.0, round(cores));
+	exact = cores <= CYCLE_EXACT_CORES;
+	for (double k = 1.0; k < n + 1.0; k++) {
+		last = time;
+		/* never shorter with one process more; rounding may say otherwise */
+		time = fmax(last, add_process(&s, k, cpu_s, cores, disk_s, delay_s, exact));
+	}
+	if (n != floor(n))
+		time = last + (n - floor(n)) * (time - last);
+	steepest = fmax(isinf(cores) ? 0.0 : cpu_s / cores, disk_s);
+	return time + (fmax(processes, n) - n) * steepest;
+}
+
+/* ---- the fit ---- */
+
+double cycle_job_s(const struct calibrated *c, const struct cycle *m, const struct calibrate_job *job)
+{
+	struct calibrate_job alone = *job;
+	struct calibrate_parts p;
+	double queue_s, n = job->iterations, stretch;
+
+	alone.processes = 1.0;
+	p = calibrate_parts_of(c, &alone);
+	/* a job wider than the machine is stretched alone, and the disk by its one process: take both back */
+	stretch = fmax(1.0, job->cpus / c->value[CALIBRATE_CORES]);
+	queue_s = p.disk_s / (1.0 + 1.0 / c->value[CALIBRATE_SATURATION]) / n;
+	return p.start_s + n * cycle_time_s(m->cpu * p.cpu_s / n / stretch, c->value[CALIBRATE_CORES],
+					    m->disk * queue_s, p.delay_s / n + m->rest * queue_s,
+					    fmax(job->processes, job->cpus));
+}
+
+struct search {
+	const struct calibrate_params *p;
+	const struct calibrated *c;
+	size_t n;
+};
+
+static struct cycle factors_of(const gsl_vector *u)
+{
+	double v[N_FACTORS];
+
+	for (size_t i = 0; i < N_FACTORS; i++)
+		v[i] = exp(fmax(fmin(gsl_vector_get(u, i), MOST_LOG), -MOST_LOG));
+	return (struct cycle){ .cpu = v[0], .disk = v[1], .rest = v[2] };
+}
+
+static double squares(const gsl_vector *u, void *owner)
+{
+	struct search *s = owner;
+	struct cycle m = factors_of(u);
+	double sum = 0.0;
+
+	s->n = 0;
+	for (size_t i = 0; i < s->p->n; i++) {
+		double t = s->p->time_s[i], said;
+
+		if (!(t > 0.0) || !isfinite(t))
+			continue;
+		said = cycle_job_s(s->c, &m, &s->p->job[i]);
+		if (!(said > 0.0) || !isfinite(said))
+			continue;
+		sum += (log(t) - log(said)) * (log(t) - log(said));
+		s->n++;
+	}
+	return s->n ? sum / (double)s->n : 1e9;
+}
+
+int cycle_fit(const struct calibrate_params *p, const struct calibrated *c, struct cycle *out,
+	      struct err *err)
+{
+	struct search s = { .p = p, .c = c };
+	gsl_multimin_function f = { squares, N_FACTORS, &s };
+	gsl_vector *at = gsl_vector_alloc(N_FACTORS), *step = gsl_vector_alloc(N_FACTORS);
+	gsl_multimin_fminimizer *m =
+		gsl_multimin_fminimizer_alloc(gsl_multimin_fminimizer_nmsimplex2, N_FACTORS);
+	bool done = false;
+	int rc = at && step && m ? 0 : err_fail(err, ERR_NOMEM, "out of memory for the closed cycle");
+
+	if (!rc) {
+		gsl_vector_set(at, 0, 0.0);
+		gsl_vector_set(at, 1, log(0.5));
+		gsl_vector_set(at, 2, log(0.5));
+		gsl_vector_set_all(step, 0.5);
+		gsl_multimin_fminimizer_set(m, &f, at, step);
+	}
+	for (size_t i = 0; !rc && !done && i < MOST_STEPS; i++) {
+		rc = err_if_stopped(p->stop, err);
+		if (!rc && gsl_multimin_fminimizer_iterate(m))
+			break;
+		done = gsl_multimin_fminimizer_size(m) < 1e-4;
+	}
+	if (!rc) {
+		double best = squares(m->x, &s);
+
+		*out = factors_of(m->x);
+		out->sd = sqrt(best);
+		if (!s.n)
+			rc = err_fail(err, ERR_NODATA, "no row has a time above 0");
+	}
+	gsl_multimin_fminimizer_free(m);
+	if (at)
+		gsl_vector_free(at);
+	if (step)
+		gsl_vector_free(step);
+	return rc;
+}

@@ -1,0 +1,92 @@
+/* queueing/cycle.h: the closed cycle against known answers and the general solver, and its fit. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/rng.h"
+#include "queueing/closed.h"
+#include "queueing/cycle.h"
+#include "tests/support/test.h"
+
+static void near(double got, double want, double relative)
+{
+	if (!(fabs(got - want) <= relative * fabs(want)))
+		fail_msg("got %.12g, want %.12g", got, want);
+}
+
+TEST(test_one_process_waits_for_nobody)
+{
+	near(cycle_time_s(0.3, 2.0, 0.07, 0.11, 1.0), 0.48, 1e-12);
+	near(cycle_time_s(0.3, INFINITY, 0.07, 0.11, 1.0), 0.48, 1e-12);
+	near(cycle_time_s(0.3, 2.0, 0.0, 0.0, 2.0), 0.3, 1e-12); /* two processes, two cores */
+	near(cycle_time_s(0.3, 2.0, 0.0, 0.0, 5.0), 0.75, 1e-12); /* five of them share two */
+	near(cycle_time_s(0.0, 2.0, 0.07, 0.0, 9.0), 0.63, 1e-12); /* all at the disk */
+	assert_true(cycle_time_s(0.0, 2.0, 0.0, 0.0, 3.0) == 0.0);
+}
+
+/* Two processes between one core and one disk with equal demands: by hand 1.5 + 1.5 demands. */
+TEST(test_two_processes_between_two_equal_queues)
+{
+	near(cycle_time_s(0.2, 1.0, 0.2, 0.0, 2.0), 0.6, 1e-12);
+}
+
+TEST(test_it_is_the_solution_of_the_general_solver)
+{
+	struct rng rng = rng_stream(7, 1);
+
+	for (int k = 0; k < 2000; k++) {
+		struct closed_station station[] = { { CLOSED_QUEUE, 1 + rng_below(&rng, 16) },
+						    { CLOSED_QUEUE, 1 } };
+		uint32_t population = 1 + rng_below(&rng, 60);
+		double demand[] = { rng_uniform(&rng), 0.2 * rng_uniform(&rng) }, think = rng_uniform(&rng);
+		struct closed_network net = { 2, 1, station, demand, &population, &think };
+		struct closed_solution s;
+
+		assert_int_equal(closed_exact(&net, NULL, &s, NULL), 0);
+		near(cycle_time_s(demand[0], station[0].servers, demand[1], think, population),
+		     s.response_s[0] + think, 1e-2); /* as cycle.h says */
+		closed_solution_release(&s);
+	}
+}
+
+TEST(test_more_processes_never_make_it_faster)
+{
+	for (double cores = 1.0; cores <= 200.0; cores *= 2.7)
+		for (double n = 1.0, before = 0.0; n < 9000.0; n += 0.25 + n / 7.0) {
+			double t = cycle_time_s(0.31, cores, 0.013, 0.05, n);
+
+			assert_true(isfinite(t) && t >= before * (1.0 - 1e-9));
+			before = t;
+		}
+}
+
+/* Times that come from such a cycle are explained to their last digits. */
+TEST(test_the_fit_finds_the_cycle_that_made_the_times)
+{
+	struct calibrated c = { .value = { [CALIBRATE_FIXED] = 0.02,
+					   [CALIBRATE_RECORD] = 1e-3,
+					   [CALIBRATE_EXPONENT] = 0.8,
+					   [CALIBRATE_DISK] = 0.01,
+					   [CALIBRATE_SATURATION] = 10.0,
+					   [CALIBRATE_CORES] = 4.0 } };
+	struct cycle truth = { .cpu = 1.3, .disk = 0.7, .rest = 0.4 }, found;
+	struct calibrate_job job[96];
+	double time_s[96];
+	struct calibrate_params p = { .job = job, .time_s = time_s, .n = 96 };
+
+	for (size_t i = 0; i < 96; i++) {
+		double cpus = (double)(1 << i % 4);
+
+		job[i] = (struct calibrate_job){ .iterations = 1000.0,
+						 .batch = 64 << i / 4 % 4,
+						 .cpus = cpus,
+						 .processes = cpus * (double)(1 + 2 * (i / 16 % 3)) };
+		time_s[i] = cycle_job_s(&c, &truth, &job[i]);
+	}
+	assert_int_equal(cycle_fit(&p, &c, &found, NULL), 0);
+	assert_true(found.sd < 1e-3);
+	near(found.cpu, truth.cpu, 0.01);
+	near(found.disk, truth.disk, 0.02);
+	p.n = 0;
+	assert_int_equal(cycle_fit(&p, &c, &found, NULL), -ERR_NODATA);
+}
