@@ -3,12 +3,16 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/text/text.h"
 #include "common/draw/html.h"
 #include "sim/report/chart.h"
+#include "sim/compare/folder.h"
 #include "sim/report/data.h"
+#include "sim/report/paper.h"
 
 static const struct report_figure_ops *const figure[] = {
 	&report_fig_attainment, &report_fig_tradeoff,    &report_fig_predicted,
@@ -275,13 +279,33 @@ static int write_page(const struct report_data *d, struct strbuf *out, struct er
 	return rc;
 }
 
+/* Is the folder one of `compare --paper`? */
+static int read_paper(const char *dir, struct json **out, struct err *err)
+{
+	char *path = folder_path(dir, "paper.json", err), *other = folder_path(dir, "compare.json", err);
+	int rc = path && other ? 0 : -ERR_NOMEM;
+
+	*out = NULL;
+	if (!rc && !access(path, F_OK) && access(other, F_OK))
+		rc = json_read_file(path, REPORT_MAX_JSON, out, err);
+	free(path);
+	free(other);
+	return rc;
+}
+
 int report_make(const char *dir, struct strbuf *out, struct err *err)
 {
 	struct report_data *d = NULL;
-	int rc = report_data_read(dir, &d, err);
+	struct json *paper;
+	int rc = read_paper(dir, &paper, err);
 
-	if (!rc)
+	if (!rc && paper)
+		rc = report_paper(paper, out, err);
+	else if (!rc)
+		rc = report_data_read(dir, &d, err);
+	if (!rc && d)
 		rc = write_page(d, out, err);
+	json_free(paper);
 	if (!rc && out->failed)
 		rc = err_nomem(err, "a report");
 	report_data_free(d);

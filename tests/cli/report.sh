@@ -61,4 +61,20 @@ if ! BIN=$BIN tests/report/browser.sh >"$dir/browser" 2>"$dir/browser.err"; then
 	failures=$((failures + 1))
 fi
 cat "$dir/browser"
+# ---- the experiment of the paper ----
+paper=$dir/paper
+expect 0 "the paper's experiment" compare --paper --world measured:configs/profiles/two-cores/runs.csv --jobs 20 -o "$paper" -q
+expect 0 "its folder makes a page" report "$paper"
+for what in "Figure 9: fulfilment" "Figure 9: accuracy" "Figure 10: error of the predicted time" "9928" "0.9861" \
+	"Why the numbers differ" "figure10-accuracy.csv"; do
+	that "the page has: $what" grep -qF "$what" "$paper/report.html"
+done
+that "nothing in it is not a number" sh -c '! grep -q "nan\|inf\b" "$1"' sh "$paper/report.html"
+printf '{"kind":"paper","figure9":7}' >"$paper/paper.json"
+expect 6 "a figure that is no list" report "$paper"
+says err "paper.json: figure9: a list is expected" "a figure that is no list: said so"
+printf '{"kind":"paper","figure9":[{"policy":"x","job":99}]}' >"$paper/paper.json"
+expect 6 "a job that is none" report "$paper"
+printf '{"kind":"other"}' >"$paper/paper.json"
+expect 6 "a file of another kind" report "$paper"
 finish

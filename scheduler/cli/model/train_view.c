@@ -71,7 +71,7 @@ static void print_tried(struct strbuf *out, const struct cli *c, const struct gr
 		cli_table_add(&t, "%s", g->point[i].ops->name);
 		settings_describe(&g->point[i].settings, settings, sizeof settings);
 		cli_table_add(&t, "%s", settings[0] ? settings : "(defaults)");
-		if (r[i].failed) {
+		if (r[i].failed && !(i == best && isfinite(mean->mse))) {
 			for (int dash = 0; dash < 4; dash++)
 				cli_table_add(&t, "-");
 			cli_table_add(&t, "%s", r[i].why);
@@ -81,7 +81,8 @@ static void print_tried(struct strbuf *out, const struct cli *c, const struct gr
 		add_score(&t, mean->r2, s->sd.r2, s->n_folds, 1.0);
 		add_score(&t, mean->mape, s->sd.mape, s->n_folds, 100.0);
 		add_score(&t, mean->mae, s->sd.mae, s->n_folds, 1.0);
-		cli_table_add(&t, "%s", "");
+		/* asked for by name and unstable somewhere: the scores are of the rows that got an answer */
+		cli_table_add(&t, "%s", r[i].failed ? r[i].why : "");
 		if (i == best)
 			cli_table_mark(&t);
 	}

@@ -25,9 +25,10 @@ int verb_report(int argc, char **argv)
 	const struct cli_usage usage = {
 		.verb = "report",
 		.synopsis = "DIR [-o FILE.html] [options]",
-		.what = "Makes one HTML file from the folder that 'postrider compare -o DIR' or 'postrider "
-			"replay\n"
-			"-o DIR' wrote: what was run, the comparison as a table with intervals and tests, "
+		.what = "Makes one HTML file from the folder that 'postrider compare -o DIR' (with --paper, "
+			"too) or\n"
+			"'postrider replay -o DIR' wrote: what was run, the comparison as a table with "
+			"intervals and tests, "
 			"and\n"
 			"figures, each with its data. The file needs no other file, no script and no "
 			"network.",
