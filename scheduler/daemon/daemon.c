@@ -16,6 +16,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/places.h"
+#include "scheduler/daemon/http/http.h"
 #include "scheduler/daemon/net/systemd.h"
 #include "scheduler/daemon/ops/ops.h"
 
@@ -33,13 +34,19 @@ int64_t daemon_now_ns(const struct daemon *d)
 	return clock_monotonic_ns() + d->clock_offset_ns;
 }
 
-/* How long the loop was busy with one thing: `since` is when that began. */
-static void note_block(struct daemon *d, int64_t since)
+void daemon_note_block(struct daemon *d, int64_t since)
 {
 	double ms = (double)(clock_monotonic_ns() - since) / 1e6;
 
+	histogram_add(&d->metrics.loop_busy_s, ms / 1e3);
 	if (ms > d->stats.max_block_ms)
 		d->stats.max_block_ms = ms;
+}
+
+void daemon_decided(struct daemon *d, double took_us)
+{
+	outcome_stats_decision(&d->stats, took_us);
+	histogram_add(&d->metrics.decision_s, took_us / 1e6);
 }
 
 /* ---- the turn ---- */
@@ -83,7 +90,7 @@ void daemon_turn(struct daemon *d)
 	carry_turns(d);
 	store_commit(d->store);
 	leave_if_idle(d);
-	note_block(d, since);
+	daemon_note_block(d, since);
 }
 
 static void on_turn(evutil_socket_t fd, short what, void *owner)
@@ -104,7 +111,7 @@ static void on_line(void *owner, struct conn *c, char *line, size_t len)
 	int64_t since = clock_monotonic_ns();
 
 	ops_line(d, c, line, len);
-	note_block(d, since);
+	daemon_note_block(d, since);
 }
 
 static void on_close(void *owner, struct conn *c)
@@ -152,7 +159,7 @@ static void on_store(evutil_socket_t fd, short what, void *owner)
 		store_went(d, failed, &why);
 	ops_ask_due(d);
 	leave_if_idle(d);
-	note_block(d, since);
+	daemon_note_block(d, since);
 }
 
 static void on_repair(evutil_socket_t fd, short what, void *owner)
@@ -174,7 +181,7 @@ static void on_estimates(evutil_socket_t fd, short what, void *owner)
 	(void)fd;
 	(void)what;
 	estimates_look(d);
-	note_block(d, since);
+	daemon_note_block(d, since);
 }
 
 static void on_other_work(evutil_socket_t fd, short what, void *owner)
@@ -470,6 +477,7 @@ int daemon_new(const struct daemon_params *p, struct daemon **out, struct err *e
 	d->params = *p;
 	d->clock_offset_ns = clock_wall_ns() - clock_monotonic_ns();
 	d->started_ns = daemon_now_ns(d);
+	metrics_init(&d->metrics);
 	d->life = (struct life){ .jobs = &d->jobs, .load_since_ns = d->started_ns };
 	d->base = event_base_new();
 	rc = d->base ? 0 : err_fail(err, ERR_NOMEM, "no event loop: %s", strerror(errno));
@@ -495,6 +503,10 @@ int daemon_new(const struct daemon_params *p, struct daemon **out, struct err *e
 		other_work_settle(d);
 		rc = open_server(d, p->force, err);
 	}
+	if (!rc)
+		rc = http_new(d, &d->http, err);
+	if (!rc)
+		d->textfile = textfile_new(d, d->setup->config->metrics_file);
 	if (rc) {
 		daemon_free(d);
 		return rc;
@@ -524,6 +536,8 @@ void daemon_free(struct daemon *d)
 	if (!d)
 		return;
 	daemon_reload_abandon(d);
+	textfile_free(d->textfile);
+	http_free(d->http);
 	learning_free(d->learning);
 	ops_ask_abandon(d);
 	server_free(d->server); /* its on_close calls still find the daemon whole */
