@@ -75,6 +75,10 @@ $B/%.o: %.c
 
 link = @mkdir -p $(@D); $(if $(V),,echo "  LD  $@";) $(CC) $(BUILD) -o $@ $(filter %.o %.a,$^) $(LIBS)
 
+# The version is written down once.
+$B/common/version.o: CFLAGS += -DPOSTRIDER_VERSION='"$(shell cat VERSION)"'
+$B/common/version.o: VERSION
+
 $(BIN)/postrider: $B/scheduler/cli/postrider_main.o $(call archives,cli)
 	$(link) $(SIM_LIBS)
 $(BIN)/postriderd: $B/scheduler/daemon/postriderd_main.o $(call archives,daemon)

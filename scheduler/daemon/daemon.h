@@ -37,7 +37,6 @@
 #include "scheduler/daemon/outcome_stats.h"
 #include "scheduler/jobs/tenants.h"
 
-#define DAEMON_VERSION "0.1.0"
 #define DAEMON_MAX_EXECUTORS 8
 
 struct start_list { struct pending_start *item; size_t n, cap; };

@@ -1,5 +1,5 @@
-/* Benches that look at a daemon from outside, as a monitoring system, a Python program and a browser do. The scripts in
- * tests/bench/live/ start it, measure and print one JSON object; each has an absolute bar. */
+/* Benches that look at a daemon from outside, as a monitoring system, a Python program and a browser do. The
+ * scripts in tests/bench/live/ start it, measure and print one JSON object; each has an absolute bar. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

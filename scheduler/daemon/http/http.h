@@ -1,4 +1,5 @@
-/* The page and the metrics over HTTP, by libevent's evhttp. Off unless the configuration says where to listen.
+/* The page and the metrics over HTTP, by libevent's evhttp. Off unless the configuration says where to
+ * listen.
  *
  *   http.c     listening, limits, which request goes where
  *   guard.c    who may ask: Host and Origin, loopback, tokens; headers that every answer has

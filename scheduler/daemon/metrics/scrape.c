@@ -6,6 +6,7 @@
 
 #include "common/clock.h"
 #include "common/text/text.h"
+#include "common/version.h"
 #include "scheduler/daemon/daemon.h"
 #include "scheduler/daemon/metrics/exposition.h"
 #include "scheduler/daemon/metrics/metrics_internal.h"
@@ -42,7 +43,7 @@ static void with(struct scrape *s, const char *label, const char *value, double 
 
 static void put_build(struct scrape *s)
 {
-	with(s, "version", DAEMON_VERSION, 1.0);
+	with(s, "version", postrider_version, 1.0);
 }
 
 static void put_uptime(struct scrape *s)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/version.h"
 #include "scheduler/daemon/ops/ops.h"
 
 static void begin(struct strbuf *out, struct json_writer *w, const char *id, bool ok)
@@ -158,7 +159,7 @@ const char *ops_greeting(void *owner, struct conn *c, size_t *out_len)
 	json_open(&w, '{');
 	json_kv_int(&w, "v", 1);
 	json_kv_string(&w, "greeting", "postriderd");
-	json_kv_string(&w, "version", DAEMON_VERSION);
+	json_kv_string(&w, "version", postrider_version);
 	json_kv_string(&w, "policy", d->setup->config->policy);
 	json_kv_int(&w, "max_line", SERVER_MAX_LINE);
 	json_close(&w, '}');
