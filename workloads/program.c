@@ -298,7 +298,8 @@ int program_main(const struct program *p, int argc, char **argv)
 					      o.test ? o.test : TEST_DIGITS, o.seed, &err);
 		return rc ? complain(&err) : 0;
 	}
-	/* The workers run in parallel already; more threads than one compete with them unless cores are left. */
+	/* The workers run in parallel already; more threads than one compete with them unless cores are
+	 * left. */
 	openblas_set_num_threads((int)o.threads);
 	rc = train(&o, &err);
 	if (rc < 0)

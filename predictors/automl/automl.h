@@ -1,13 +1,13 @@
-/* Runs a campaign. Work is cut into units, each of which depends on its index alone: experiments (a point of a
- * technique's grid, on the rows of a run and its folds), one validation for each technique and fold, the final
- * models, and the points of the learning curve. Units are spread over the threads of a pool; each finished one
- * is written to the journal, so that the same command goes on where a killed one stopped and ends with the same
- * result.
+/* Runs a campaign. Work is cut into units, each of which depends on its index alone: experiments (a point
+ * of a technique's grid, on the rows of a run and its folds), one validation for each technique and fold,
+ * the final models, and the points of the learning curve. Units are spread over the threads of a pool;
+ * each finished one is written to the journal, so that the same command goes on where a killed one
+ * stopped and ends with the same result.
  *
- * The rule of selection: in each run and validation fold the point of a technique with the least mean MAPE on
- * the hp_selection rows is chosen; it is then fitted to training and hp_selection rows together, and scored once
- * on the validation rows. A point that failed in any fold is never chosen. The best technique has the least mean
- * hp_selection MAPE. */
+ * The rule of selection: in each run and validation fold the point of a technique with the least mean
+ * MAPE on the hp_selection rows is chosen; it is then fitted to training and hp_selection rows together,
+ * and scored once on the validation rows. A point that failed in any fold is never chosen. The best
+ * technique has the least mean hp_selection MAPE. */
 #ifndef PREDICTORS_AUTOML_AUTOML_H
 #define PREDICTORS_AUTOML_AUTOML_H
 

@@ -39,7 +39,8 @@ static bool is_category(const struct prepared *p, size_t source)
 	return false;
 }
 
-/* The column of numbers that Postrider would choose: what the campaign says, else the batch, else the first. */
+/* The column of numbers that Postrider would choose: what the campaign says, else the batch, else the
+ * first. */
 static const char *decision_of(const struct campaign *c, const struct prepared *p)
 {
 	const char *first = NULL;

@@ -10,7 +10,8 @@ struct prepare { /* what the steps share */
 	struct err *err;
 };
 
-/* Takes the column's contents, also when it fails, and makes it active. A NULL name is a failed allocation. */
+/* Takes the column's contents, also when it fails, and makes it active. A NULL name is a failed
+ * allocation. */
 int prepare_add(struct prepare *s, struct made_column *col);
 void prepare_log(struct prepare *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* "FILE:LINE: [SECTION] KEY: reason" */

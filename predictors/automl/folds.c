@@ -39,8 +39,8 @@ static int rows_copy(const struct row_list *from, struct row_list *to, struct er
 	return rc;
 }
 
-/* Labels 0..k-1 of the rows: the part that each belongs to when groups (or rows) are dealt out in random order
- * until the parts are full. want[i]: rows of part i. */
+/* Labels 0..k-1 of the rows: the part that each belongs to when groups (or rows) are dealt out in random
+ * order until the parts are full. want[i]: rows of part i. */
 static int deal(const struct row_list *from, const uint32_t *group, const size_t *want, size_t parts,
 		struct rng *rng, uint32_t *part, struct err *err)
 {

@@ -1,5 +1,5 @@
-/* Which rows an experiment trains on, chooses hyper-parameters on and validates on. They follow from the seed,
- * the run and the folds alone. */
+/* Which rows an experiment trains on, chooses hyper-parameters on and validates on. They follow from the
+ * seed, the run and the folds alone. */
 #ifndef PREDICTORS_AUTOML_FOLDS_H
 #define PREDICTORS_AUTOML_FOLDS_H
 

@@ -11,7 +11,8 @@
 
 struct journal;
 
-/* Fills a->outcome with what is there. created (32 bytes): of the campaign, or when the journal says it began. */
+/* Fills a->outcome with what is there. created (32 bytes): of the campaign, or when the journal says it
+ * began. */
 int journal_open(const struct automl_params *p, struct automl *a, char *created, struct journal **out,
                  struct err *err);
 /* Safe from any thread. */

@@ -1,8 +1,8 @@
 /* The technique NeuralNetwork: a dense net with one output. Layers of relu, tanh or sigmoid with dropout
- * behind each; squared or absolute error; stochastic gradient descent or Adam (Kingma and Ba, ICLR 2015), with
- * Keras' constants and its way to draw first weights (Glorot and Bengio, AISTATS 2010). The products of
- * matrices are OpenBLAS's. With `patience` a share of the rows is held back, training ends when the error on
- * them has not fallen for so many epochs, and the weights of the best epoch are kept. */
+ * behind each; squared or absolute error; stochastic gradient descent or Adam (Kingma and Ba, ICLR 2015),
+ * with Keras' constants and its way to draw first weights (Glorot and Bengio, AISTATS 2010). The products
+ * of matrices are OpenBLAS's. With `patience` a share of the rows is held back, training ends when the
+ * error on them has not fallen for so many epochs, and the weights of the best epoch are kept. */
 #include <cblas.h>
 #include <math.h>
 #include <stdlib.h>
@@ -218,7 +218,8 @@ static void forward(struct training *t, const uint32_t *row, int n)
 			t->keep[k][c] = stays ? 1.0 / (1.0 - t->dropout[k]) : 0.0;
 			out[c] = activate(m->activation, out[c]);
 		}
-		/* The slope needs the value before dropout, so that is applied to a copy: the next layer's input. */
+		/* The slope needs the value before dropout, so that is applied to a copy: the next
+		 * layer's input. */
 		memcpy(t->error[k], out, cells * sizeof *out);
 		for (size_t c = 0; c < cells; c++)
 			out[c] *= t->keep[k][c];

@@ -108,8 +108,8 @@ static bool boolean_cell(const char *cell, double *out)
 	return true;
 }
 
-/* The column as numbers, NaN where a cell is empty; to be freed. *out_words: a cell is a word, and there are no
- * numbers. */
+/* The column as numbers, NaN where a cell is empty; to be freed. *out_words: a cell is a word, and there
+ * are no numbers. */
 static int source_numbers(const struct prepare *s, size_t source, double **out, bool *out_boolean,
 			  bool *out_words)
 {

@@ -9,10 +9,10 @@
 
 enum prior_shape { PRIOR_UNIFORM, PRIOR_NORMAL };
 
-/* A value is v(z) with z uniform in [a, b] or normal with mean a and standard deviation b; v is z, or exp(z)
- * under `log`; then it is rounded to a multiple of the quantum, if there is one.
+/* A value is v(z) with z uniform in [a, b] or normal with mean a and standard deviation b; v is z, or
+ * exp(z) under `log`; then it is rounded to a multiple of the quantum, if there is one.
  *
- *	uniform(low, high)      quniform(low, high, q)      uniformint(low, high)   randint(n) or randint(low, n)
+ *	uniform(low, high)      quniform(low, high, q)      uniformint(low, high), randint([low,] n)
  *	loguniform(low, high)   qloguniform(low, high, q)   the ends are those of the value
  *	normal(mean, sd)        qnormal(mean, sd, q)
  *	lognormal(mean, sd)     qlognormal(mean, sd, q)     mean and sd are those of the logarithm

@@ -1,5 +1,6 @@
-/* From a point of a grid and some rows to a fitted model: hyper-parameters that have priors are tuned, features
- * are selected, and the model is fitted. One experiment, one validation and one final model are all this. */
+/* From a point of a grid and some rows to a fitted model: hyper-parameters that have priors are tuned,
+ * features are selected, and the model is fitted. One experiment, one validation and one final model are
+ * all this. */
 #ifndef PREDICTORS_AUTOML_SELECT_H
 #define PREDICTORS_AUTOML_SELECT_H
 

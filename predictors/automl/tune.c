@@ -62,7 +62,8 @@ void tune_free(struct tune *t)
 	free(t);
 }
 
-/* ---- one density: a mixture of normals, cut at the ends of the prior, with the prior itself among them ---- */
+/* ---- one density: a mixture of normals, cut at the ends of the prior, with the prior itself among them
+ * ---- */
 
 struct density {
 	const struct prior *prior;

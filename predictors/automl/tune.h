@@ -1,7 +1,7 @@
-/* Bayesian optimisation with a tree-structured Parzen estimator (Bergstra, Bardenet, Bengio, Kegl, NIPS 2011).
- * Trials are told apart into good and bad ones; a Parzen density of each is kept for every hyper-parameter, and
- * the next trial is the candidate, drawn from the good density, with the largest ratio of the two. The first
- * trials are spread evenly over the prior. Everything follows from the seed. */
+/* Bayesian optimisation with a tree-structured Parzen estimator (Bergstra, Bardenet, Bengio, Kegl, NIPS
+ * 2011). Trials are told apart into good and bad ones; a Parzen density of each is kept for every
+ * hyper-parameter, and the next trial is the candidate, drawn from the good density, with the largest
+ * ratio of the two. The first trials are spread evenly over the prior. Everything follows from the seed. */
 #ifndef PREDICTORS_AUTOML_TUNE_H
 #define PREDICTORS_AUTOML_TUNE_H
 
@@ -11,7 +11,8 @@
 
 struct tune;
 
-/* The priors are borrowed. budget: how many trials there will be. random: never look at results; for tests. */
+/* The priors are borrowed. budget: how many trials there will be. random: never look at results; for
+ * tests. */
 struct tune_params {
 	const struct prior *prior;
 	size_t n_priors, budget;

@@ -1,4 +1,5 @@
-/* predictors/automl: the configuration language. Literals, the .ini dialect, JSON, and errors that name the place. */
+/* predictors/automl: the configuration language. Literals, the .ini dialect, JSON, and errors that name
+ * the place. */
 #include <math.h>
 #include <string.h>
 

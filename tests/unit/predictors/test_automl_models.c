@@ -88,8 +88,8 @@ TEST(test_stepwise_on_noise_is_the_mean)
 	predictor_release(&p);
 }
 
-/* The conditions of Karush, Kuhn and Tucker: the gradient is 0 where a weight is above 0, and not negative where
- * it is 0. alpha: of the penalty, over the rows. */
+/* The conditions of Karush, Kuhn and Tucker: the gradient is 0 where a weight is above 0, and not
+ * negative where it is 0. alpha: of the penalty, over the rows. */
 static void is_optimal(const struct affine *m, const struct dataset *d, double alpha, double tolerance)
 {
 	for (size_t j = 0; j < d->n_features; j++) {
@@ -205,7 +205,8 @@ TEST(test_a_network_learns_and_stops_early)
 	free(y);
 }
 
-/* The gradient that training uses against a difference: one step of plain descent on one batch of all rows. */
+/* The gradient that training uses against a difference: one step of plain descent on one batch of all
+ * rows. */
 TEST(test_the_step_of_a_network_is_the_gradient)
 {
 	double x[] = { 0.3, -0.7, 0.9, 0.1, -0.4, 0.6 }, y[] = { 0.5, -0.2, 0.8 };

@@ -27,7 +27,8 @@ static double valley(const double *v)
 	return 100 * pow(v[1] / 5 - v[0] * v[0] / 25, 2) + pow(1 - v[0] / 5, 2) + fabs(v[2]);
 }
 
-/* A rate that is best near 0.003, depths that are whole, and noise of the third: like hyper-parameters are. */
+/* A rate that is best near 0.003, depths that are whole, and noise of the third: like hyper-parameters
+ * are. */
 static double rates(const double *v)
 {
 	return pow(log10(v[0]) + 2.5, 2) + 0.3 * fabs(v[1] - 7) + 0.1 * pow(log(v[2]) - 1, 2);
