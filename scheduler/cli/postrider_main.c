@@ -24,6 +24,7 @@ static const struct verb {
 	{ "evaluate", verb_evaluate, "test a model on a table it has not seen" },
 	{ "predict", verb_predict, "predict a table, or choose the batch size for one job" },
 	{ "anova", verb_anova, "analysis of variance: which factors matter" },
+	{ "automl", verb_automl, "try techniques and their settings on a table, by a campaign file" },
 	{ "model", verb_model, "show, check and compare models; retrain and roll back" },
 	{ "check-config", verb_check_config, "check a configuration of the daemon and show its settings" },
 	{ "submit", verb_submit, "give a job to the daemon, which chooses its batch size" },
