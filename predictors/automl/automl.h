@@ -15,7 +15,7 @@
 #include "predictors/automl/fitted.h"
 #include "predictors/model.h"
 
-#define AUTOML_MAX_UNITS 5000000
+#define AUTOML_MAX_UNITS 1000000
 #define AUTOML_VALIDATION_FOLD 4095 /* beyond all hp folds: the fit that is validated */
 #define CURVE_SIZES 6
 #define CURVE_REPEATS 5
