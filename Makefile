@@ -17,7 +17,7 @@ BUILD    = -std=gnu11 $(OPT) -Wall -Wextra -Wshadow -Wvla -Wmissing-prototypes -
            -ffp-contract=off -fno-math-errno -pthread -I. -MMD -MP $(if $(WERROR),-Werror) $(CFLAGS) \
            $(KERNEL) $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer) \
            $(if $(COV),--coverage -O0)
-DAEMON_LIBS := -levent_core -lsqlite3
+DAEMON_LIBS := -levent_extra -levent_core -lsqlite3
 SIM_LIBS    := -lsqlite3 # the store; a trace may be the daemon's history
 LIBS     = -lsvm -llapacke -lopenblas -lgsl -lcjson -lm -pthread
 
@@ -74,6 +74,10 @@ $B/%.o: %.c
 	$(if $(V),,@echo "  CC  $<";) $(CC) $(BUILD) -c -o $@ $<
 
 link = @mkdir -p $(@D); $(if $(V),,echo "  LD  $@";) $(CC) $(BUILD) -o $@ $(filter %.o %.a,$^) $(LIBS)
+
+# The version is written down once.
+$B/common/version.o: CFLAGS += -DPOSTRIDER_VERSION='"$(shell cat VERSION)"'
+$B/common/version.o: VERSION
 
 $(BIN)/postrider: $B/scheduler/cli/postrider_main.o $(call archives,cli)
 	$(link) $(SIM_LIBS)

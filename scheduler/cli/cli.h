@@ -16,7 +16,6 @@
 #include "predictors/model.h"
 #include "predictors/data/table.h"
 
-#define POSTRIDER_VERSION "0.1.0"
 #define CLI_LIST_MAX 64
 #define CLI_SEED_MAX ((uint64_t)1 << 53) /* a seed must survive JSON, whose numbers are doubles */
 

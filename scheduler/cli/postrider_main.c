@@ -9,6 +9,7 @@
 
 #include "common/log.h"
 #include "common/text/text.h"
+#include "common/version.h"
 #include "scheduler/cli/cli.h"
 
 static int verb_version(int argc, char **argv);
@@ -88,7 +89,7 @@ static int verb_version(int argc, char **argv)
 		json_begin(&w, &out, true);
 		json_open(&w, '{');
 		json_kv_string(&w, "program", "postrider");
-		json_kv_string(&w, "version", POSTRIDER_VERSION);
+		json_kv_string(&w, "version", postrider_version);
 		json_kv_int(&w, "model_format", MODEL_FORMAT_VERSION);
 		json_kv_open(&w, "models", '[');
 		for (size_t i = 0; predictor_all[i]; i++)
@@ -97,7 +98,8 @@ static int verb_version(int argc, char **argv)
 		json_close(&w, '}');
 		strbuf_puts(&out, "\n");
 	} else {
-		strbuf_puts(&out, "postrider " POSTRIDER_VERSION "\n");
+		strbuf_puts(&out, postrider_program);
+		strbuf_puts(&out, "\n");
 		if (c.verbose)
 			strbuf_printf(&out, "model format %d\nmodels: %s\n", MODEL_FORMAT_VERSION,
 				      predictor_names());

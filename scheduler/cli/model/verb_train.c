@@ -9,6 +9,7 @@
 #include "common/mem.h"
 #include "common/pool.h"
 #include "common/text/text.h"
+#include "common/version.h"
 #include "predictors/data/curves.h"
 #include "scheduler/cli/cli.h"
 #include "scheduler/cli/model/views.h"
@@ -362,7 +363,7 @@ static int train(const struct cli *c, const struct options *o, const struct tabl
 	p.on_progress = cli_on_progress;
 	p.owner = &progress;
 	p.data_name = c->arg[0];
-	p.program = "postrider " POSTRIDER_VERSION;
+	p.program = postrider_program;
 	p.grid = plan.time ? plan.time : &plan.one_time;
 	p.accuracy_grid = plan.accuracy ? plan.accuracy : &plan.one_accuracy;
 	p.group = group;
