@@ -1,5 +1,6 @@
-/* Bench of a campaign: ridge and decision trees with the grids of the Ray paper's Table II, chosen by 5 folds, against
- * the same campaign written with scikit-learn (aMLLibrary itself is not packaged; it adds its own costs to these). */
+/* Bench of a campaign: ridge and decision trees with the grids of the Ray paper's Table II, chosen by 5
+ * folds, against the same campaign written with scikit-learn (aMLLibrary itself is not packaged; it adds
+ * its own costs to these). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
