@@ -18,7 +18,9 @@ static const struct verb {
 	int (*run)(int argc, char **argv);
 	const char *help;
 } verb_all[] = {
+	{ "init", verb_init, "make a job out of your own training command" },
 	{ "profile", verb_profile, "measure a training command in a designed experiment" },
+	{ "run", verb_run, "run your own command with the best batch size that ends in time" },
 	{ "train", verb_train, "train models of time and accuracy from a table of runs" },
 	{ "evaluate", verb_evaluate, "test a model on a table it has not seen" },
 	{ "predict", verb_predict, "predict a table, or choose the batch size for one job" },
@@ -28,6 +30,7 @@ static const struct verb {
 	{ "submit", verb_submit, "give a job to the daemon, which chooses its batch size" },
 	{ "status", verb_status, "show one job: state, promise, expected end" },
 	{ "list", verb_list, "list jobs, newest first" },
+	{ "logs", verb_logs, "print what a job wrote" },
 	{ "cancel", verb_cancel, "stop jobs" },
 	{ "wait", verb_wait, "wait until jobs have ended" },
 	{ "watch", verb_watch, "show what happens, live" },

@@ -102,7 +102,7 @@ static void put_refusal(const struct submit_answer *a, struct strbuf *out)
 	strbuf_puts(out, "  --best-effort accepts it without a promise\n");
 }
 
-static void put_answer(const struct submit_answer *a, bool dry_run, const struct cli *c, struct strbuf *out)
+void submit_answer_put(const struct submit_answer *a, bool dry_run, const struct cli *c, struct strbuf *out)
 {
 	put_headline(a, dry_run, out);
 	if (a->verdict == SUBMIT_REJECTED)
@@ -207,7 +207,7 @@ static int submit_one(const struct cli *c, const struct submit_options *o, struc
 	if (c->quiet && a.has_job && !c->json)
 		strbuf_printf(&out, "%s\n", a.job.id);
 	else if (!c->quiet && !c->json)
-		put_answer(&a, dry_run, c, &out);
+		submit_answer_put(&a, dry_run, c, &out);
 	if (c->json && (!o->wait || a.verdict == SUBMIT_REJECTED))
 		rc = job_print_reply(c, reply);
 	else if (out.len || out.failed)
@@ -231,7 +231,7 @@ static int submit(const struct cli *c, const struct submit_options *o)
 	struct err err = { 0 };
 	int code;
 
-	if (o->file && (json_read_file(o->file, CLIENT_MAX_REQUEST, &object, &err) ||
+	if (o->file && (json_read_settings(o->file, CLIENT_MAX_REQUEST, &object, &err) ||
 			submit_object_check(o->file, object, &err))) {
 		json_free(object);
 		return cli_fail(&err);

@@ -50,7 +50,7 @@ static int grids_read(const char *path, struct grid **out_time, struct grid **ou
 	static const char *const parts[] = { "time", "accuracy", NULL };
 	const struct json *time, *accuracy;
 	struct json *root;
-	int rc = json_read_file(path, GRID_FILE_MAX, &root, err);
+	int rc = json_read_settings(path, GRID_FILE_MAX, &root, err);
 
 	if (rc)
 		return rc;
