@@ -84,6 +84,9 @@ struct daemon {
 	struct strbuf out, text;
 	struct decision decision;
 	uint64_t *estimate_id; struct sched_estimate *estimate; size_t estimate_cap;
+	int64_t turn_began_ns, turn_cpu_ns; /* of the server's turn under way */
+	struct job_cursor tick;         /* carry_ticks() */
+	int64_t look_ns;                /* estimates.c: what is told of jobs is as of then */
 };
 
 /* ---- daemon.c ---- */
@@ -113,7 +116,8 @@ int daemon_reload(struct daemon *d, struct later *answer, struct model *model, s
  * them. An error: SUBMITTED was not stored, and the job is the caller's; or a job could not be stopped. */
 int carry_out(struct daemon *d, const struct life_event *e, struct err *err);
 struct life_event carry_event(const struct daemon *d, enum life_event_kind kind, struct job *job); /* now */
-void carry_out_all(struct daemon *d, enum life_event_kind kind); /* TICK or REPAIRED, of every job */
+void carry_out_all(struct daemon *d, enum life_event_kind kind); /* of every job */
+bool carry_ticks(struct daemon *d); /* TICK of live jobs, for as long as a turn may take; true: of all */
 void carry_turns(struct daemon *d);             /* starts the jobs that may start */
 void carry_durable(struct daemon *d, uint64_t ticket); /* DURABLE of the jobs that waited for it */
 void carry_ended(struct daemon *d, struct job *job, const struct exec_outcome *o);
@@ -127,11 +131,8 @@ extern const struct executor_sink carry_sink; /* owner is the daemon: copied by 
 int daemon_restore(struct daemon *d, struct err *err);
 
 /* ---- estimates.c ---- */
-/* What is known of a job now; and the same without the estimate. */
-void estimates_live(struct daemon *d, const struct job *job, struct job_live *out);
-void estimates_facts(struct daemon *d, const struct job *job, struct job_live *out);
+void estimates_live(struct daemon *d, const struct job *job, struct job_live *out); /* what is known of it */
 void estimates_look(struct daemon *d); /* ESTIMATED of every live job */
-size_t estimates_play(struct daemon *d); /* d->estimate_id[], d->estimate[]: of all live jobs; how many */
 
 /* ---- watch_other_work.c ---- */
 void other_work_look(struct daemon *d);   /* at the work of other programs; about once a second */
