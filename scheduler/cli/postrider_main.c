@@ -64,14 +64,16 @@ static void help(FILE *to)
 		    "\n");
 	for (size_t i = 0; i < N_VERBS; i++)
 		fprintf(to, "  %-13s %s\n", verb_all[i].name, verb_all[i].help);
-	fprintf(to, "\n"
-		    "  'postrider VERB --help', 'postrider help VERB' and 'man postrider' tell more.\n"
-		    "\n"
-		    "Results go to standard output, messages to standard error. Exit codes: 0 done,\n"
-		    "1 failed, 2 wrong usage, 3 no batch size meets the time limit, 4 no such job, model\n"
-		    "or file, 5 daemon not reachable, 6 invalid configuration, data or model, 7 not\n"
-		    "permitted, 8 refused for now, 124 --timeout is over, 130 interrupted. 'wait' and\n"
-		    "'submit --wait' end with the exit code of the job.\n");
+	fprintf(to,
+		"\n"
+		"  'postrider VERB --help', 'postrider help VERB' and 'man postrider' tell more.\n"
+		"\n"
+		"Results go to standard output, messages to standard error. Exit codes: 0 done,\n"
+		"1 failed, 2 wrong usage, 3 no batch size meets the time limit, 4 no such job, model\n"
+		"or file, 5 daemon not reachable, 6 invalid configuration, data or model, 7 not\n"
+		"permitted, 8 refused for now, 9 accepted without the promise that was asked for, 124\n"
+		"--timeout is over, 130 interrupted. 'wait' and 'submit --wait' end with the exit code of\n"
+		"the job.\n");
 }
 
 static int verb_version(int argc, char **argv)

@@ -1,5 +1,5 @@
-/* A job type from a description of the job: the design that `postrider profile` measures by. What varies there
- * is a parameter here, so that names, kinds and values are written once. */
+/* A job type from a description of the job: the design that `postrider profile` measures by. What varies
+ * there is a parameter here, so that names, kinds and values are written once. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

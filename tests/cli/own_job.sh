@@ -136,6 +136,8 @@ here run train-postrider --slo 5s
 code_is 0 "python: run before anything was measured"
 says err "nothing is known about this command yet" "python: it says that nothing is known"
 says out "val_acc" "python: the output of the command is shown"
+expect 9 "python: an objective and no promise is exit code 9" submit train --slo 5s --socket "$w/postrider.sock"
+expect 0 "python: --best-effort asks for no promise" submit train --slo 5s --best-effort --socket "$w/postrider.sock"
 
 here profile train-postrider
 code_is 0 "python: profile measures and trains"
@@ -151,6 +153,28 @@ code_is 3 "python: an objective that cannot be met is exit code 3"
 twenty train "$w" 5s
 expect 0 "python: logs" logs 2 --socket "$w/postrider.sock" --tail 1
 that "python: logs --tail 1 is one line" test "$(wc -l <"$dir/out")" = 1
+
+# ---- looking ----
+
+POSTRIDER_CONFIG=$w/postrider.json
+export POSTRIDER_CONFIG
+expect 0 "types" types
+says out "a whole number from 1 to 4" "types: the range of a parameter"
+expect 4 "a type that is not there" types nope
+expect 0 "list --csv" list --csv --all --since 1h
+that "list --csv has a header and a row for each job" test "$(wc -l <"$dir/out")" -ge 22
+says out ",$(id -un)," "list --csv has names of users"
+expect 0 "list --until before everything" list --csv --all --until 2h
+that "list --until before everything: no row" test "$(wc -l <"$dir/out")" = 1
+expect 0 "reload" reload
+expect 0 "drain" drain
+expect 8 "a daemon that drains takes no job" submit train --slo 5s
+expect 0 "drain --off" drain --off
+expect 0 "a job with a tag" submit train --slo 5s --tag mine -q
+expect 0 "wait without ids waits for mine" wait
+expect 0 "cancel --tag without such a job" cancel --tag mine
+says err "no such job of yours" "cancel --tag says that there is none"
+unset POSTRIDER_CONFIG
 
 # ---- a shell script, a result that only an expression finds: asked in a terminal ----
 

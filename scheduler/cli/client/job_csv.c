@@ -19,8 +19,10 @@ char *job_user(uid_t uid, char *buf, size_t size)
 
 void job_csv_header(struct strbuf *out)
 {
-	strbuf_puts(out, "job,user,type,state,verdict,batch,epochs,cpus,slo_s,submitted_at,started_at,ended_at,wait_s,run_s,"
-			 "response_s,accuracy,predicted_s,predicted_accuracy,slo_outcome,exit_code,tag,reason\n");
+	strbuf_puts(out,
+		    "job,user,type,state,verdict,batch,epochs,cpus,slo_s,submitted_at,started_at,ended_at,"
+		    "wait_s,run_s,"
+		    "response_s,accuracy,predicted_s,predicted_accuracy,slo_outcome,exit_code,tag,reason\n");
 }
 
 static void put_moment(struct strbuf *out, int64_t ns)

@@ -1,5 +1,5 @@
-/* Reads the output of a job as it grows. See job_log.h. A log belongs to the user of the job and may be anything:
- * only a regular file is read, and no link is followed. */
+/* Reads the output of a job as it grows. See job_log.h. A log belongs to the user of the job and may be
+ * anything: only a regular file is read, and no link is followed. */
 #define _GNU_SOURCE
 #include "scheduler/cli/client/job_log.h"
 

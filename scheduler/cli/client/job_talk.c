@@ -152,8 +152,8 @@ int job_print_reply(const struct cli *c, const struct json *reply)
 #define LIVE_PAGE 50
 
 /* One page behind the last id of the list; *out_more: there may be another. */
-static int live_page(struct client *c, const char *tag, char before[24], char ***out, size_t *out_n, size_t *cap,
-		     bool *out_more, struct client_fault *f)
+static int live_page(struct client *c, const char *tag, char before[24], char ***out, size_t *out_n,
+		     size_t *cap, bool *out_more, struct client_fault *f)
 {
 	struct json_writer *w = client_begin(c, "list");
 	struct json *reply = NULL;

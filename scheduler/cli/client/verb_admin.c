@@ -12,7 +12,8 @@ int verb_reload(int argc, char **argv)
 	const struct cli_usage usage = {
 		.verb = "reload",
 		.synopsis = "[--json]",
-		.what = "Makes the daemon read its configuration and its model again, as SIGHUP does. If something is\n"
+		.what = "Makes the daemon read its configuration and its model again, as SIGHUP does. If "
+			"something is\n"
 			"wrong with them, it says what, and everything stays as it was. For admins.",
 		.option = option,
 		.json = true,
@@ -47,7 +48,8 @@ int verb_drain(int argc, char **argv)
 	const struct cli_usage usage = {
 		.verb = "drain",
 		.synopsis = "[--stop | --off] [--json]",
-		.what = "Makes the daemon take no more jobs and start none; those that run go on. For admins.",
+		.what = "Makes the daemon take no more jobs and start none; those that run go on. For "
+			"admins.",
 		.option = option,
 		.json = true,
 	};
@@ -77,7 +79,8 @@ int verb_drain(int argc, char **argv)
 		code = job_print_reply(&c, reply);
 	else if (!c.quiet)
 		printf("%s; %.0f jobs run\n",
-		       json_bool(json_get(reply, "draining"), false) ? "draining: no job is taken or started" : "taking jobs",
+		       json_bool(json_get(reply, "draining"), false) ? "draining: no job is taken or started"
+								     : "taking jobs",
 		       cli_json_number(reply, "running"));
 	json_free(reply);
 	client_close(client);

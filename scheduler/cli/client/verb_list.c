@@ -20,7 +20,7 @@ struct options {
 	bool mine, all, jsonl, outcomes, csv;
 	uint64_t limit;
 	int64_t since_ns, until_ns; /* 0 and INT64_MAX: no limit */
-	uint32_t uid;               /* of --user */
+	uint32_t uid; /* of --user */
 };
 
 struct result { /* what the pages are put into */
@@ -138,8 +138,8 @@ static int take_page(struct result *r, struct client *client, struct client_faul
 		return rc;
 	if (json_type(json_get(reply, "jobs")) != JSON_ARRAY)
 		rc = client_bad_reply(f, "there is no list of jobs in it");
-	for (const struct json *v = json_first(json_get(reply, "jobs")); v && !rc && (o->all || r->n < o->limit);
-	     v = json_next(v))
+	for (const struct json *v = json_first(json_get(reply, "jobs"));
+	     v && !rc && (o->all || r->n < o->limit); v = json_next(v))
 		rc = take_job(r, v, f);
 	/* A page without a job cannot lead to a next one. */
 	r->more = !rc && json_bool(json_get(reply, "more"), false) && strcmp(before, r->before) && !r->past;
@@ -208,16 +208,19 @@ static bool moment(const struct cli *c, const char *option, const char *text, in
 	if (sscanf(text, "%4d-%2d-%2d%n", &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &used) == 3 && !text[used]) {
 		tm.tm_year -= 1900;
 		tm.tm_mon--;
-	} else if (strlen(text) == 5 && sscanf(text, "%2d:%2d%n", &today.tm_hour, &today.tm_min, &used) == 2 && !text[used]) {
+	} else if (strlen(text) == 5 &&
+		   sscanf(text, "%2d:%2d%n", &today.tm_hour, &today.tm_min, &used) == 2 && !text[used]) {
 		tm = today;
 		tm.tm_sec = 0;
 	} else if (!text_duration(text, &back_s, &why)) {
 		*out_ns = (int64_t)now * 1000000000 - (int64_t)(back_s * 1e9);
 		return true;
 	} else {
-		cli_usage_error(c, "--%s %s: a moment such as 2026-11-16T10:00:00Z, a day 2026-11-16, a time 10:30 or a "
-				   "duration back, 2h",
-				option, cli_clean(text));
+		cli_usage_error(
+			c,
+			"--%s %s: a moment such as 2026-11-16T10:00:00Z, a day 2026-11-16, a time 10:30 or a "
+			"duration back, 2h",
+			option, cli_clean(text));
 		return false;
 	}
 	*out_ns = (int64_t)mktime(&tm) * 1000000000;
@@ -247,7 +250,8 @@ int verb_list(int argc, char **argv)
 		  &o.state },
 		{ 0, "type", CLI_TEXT, "TYPE", "only jobs of this type", &o.type },
 		{ 0, "mine", CLI_FLAG, NULL, "only my jobs", &o.mine },
-		{ 0, "since", CLI_TEXT, "WHEN", "submitted at or after: 2026-11-16, 10:30, or 2h ago as 2h", &o.since },
+		{ 0, "since", CLI_TEXT, "WHEN", "submitted at or after: 2026-11-16, 10:30, or 2h ago as 2h",
+		  &o.since },
 		{ 0, "until", CLI_TEXT, "WHEN", "submitted at or before", &o.until },
 		{ 0, "user", CLI_TEXT, "NAME", "only jobs of this user", &o.user },
 		{ 0, "csv", CLI_FLAG, NULL, "print comma-separated values, users by name", &o.csv },
@@ -261,7 +265,8 @@ int verb_list(int argc, char **argv)
 	};
 	const struct cli_usage usage = {
 		.verb = "list",
-		.synopsis = "[--state STATE,...] [--type TYPE] [--mine | --user NAME] [--since WHEN] [--until WHEN] "
+		.synopsis = "[--state STATE,...] [--type TYPE] [--mine | --user NAME] [--since WHEN] "
+			    "[--until WHEN] "
 			    "[--limit N | --all] [--outcomes] [--json | --jsonl | --csv]",
 		.what = "Lists jobs, newest first. Jobs that have not ended are shown with their expected "
 			"start and\n"
@@ -283,9 +288,11 @@ int verb_list(int argc, char **argv)
 	if (o.jsonl && c.json)
 		return cli_usage_error(&c, "--json and --jsonl: give one of them");
 	if (o.csv && (o.jsonl || c.json || o.outcomes))
-		return cli_usage_error(&c, "--csv is a form of its own; leave out --json, --jsonl and --outcomes");
+		return cli_usage_error(
+			&c, "--csv is a form of its own; leave out --json, --jsonl and --outcomes");
 	if ((o.since && !moment(&c, "since", o.since, &o.since_ns)) ||
-	    (o.until && !moment(&c, "until", o.until, &o.until_ns)) || (o.user && !user_of(&c, o.user, &o.uid)))
+	    (o.until && !moment(&c, "until", o.until, &o.until_ns)) ||
+	    (o.user && !user_of(&c, o.user, &o.uid)))
 		return 2;
 	if (!o.limit)
 		return cli_usage_error(&c, "--limit: at least 1");

@@ -182,6 +182,16 @@ static int wait_for(const struct cli *c, struct client *client, const struct jso
 	return rc ? rc : wrote;
 }
 
+/* An objective was given, no promise was made, and that was not asked for. */
+static bool is_unpromised(const struct submit_options *o, const struct json *object,
+			  const struct submit_answer *a)
+{
+	bool objective = !isnan(a->has_job ? a->job.r.slo_s : a->decision.slo_s);
+	bool asked = o->best_effort || json_bool(json_get(object, "best_effort"), false);
+
+	return objective && !asked && !a->duplicate && a->verdict == SUBMIT_BEST_EFFORT;
+}
+
 static int submit_one(const struct cli *c, const struct submit_options *o, struct client *client,
 		      const struct json *object)
 {
@@ -216,6 +226,8 @@ static int submit_one(const struct cli *c, const struct submit_options *o, struc
 		rc = CLIENT_REJECTED;
 	else if (!rc && o->wait)
 		rc = wait_for(c, client, reply, &a, &f);
+	else if (!rc && is_unpromised(o, object, &a))
+		rc = CLIENT_UNPROMISED;
 	strbuf_release(&out);
 	json_free(reply);
 	return rc;
@@ -300,7 +312,11 @@ int verb_submit(int argc, char **argv)
 			"exit code\n"
 			"is 3 and the shortest limit that could be promised is printed. Without a limit the "
 			"job is\n"
-			"accepted as best effort. With -q only the job's id is printed.",
+			"accepted as best effort. If it was accepted without the promise that was asked for, "
+			"because\n"
+			"its type is not known yet or the policy makes none, the exit code is 9, unless "
+			"--best-effort\n"
+			"was given. With -q only the job's id is printed.",
 		.option = option,
 		.json = true,
 		.max_args = 1,

@@ -12,7 +12,8 @@ static void put_numbers(const struct json *list, struct strbuf *out)
 	char a[TEXT_NUMBER];
 
 	for (const struct json *v = json_first(list); v; v = json_next(v))
-		strbuf_printf(out, "%s%s", v == json_first(list) ? "" : " ", text_shortest(json_number(v, 0.0), a));
+		strbuf_printf(out, "%s%s", v == json_first(list) ? "" : " ",
+			      text_shortest(json_number(v, 0.0), a));
 }
 
 /* "epochs 1 to 8, default 4", "network lenet5, simplenet", "name any word, required" */
@@ -26,12 +27,14 @@ static void put_param(const struct json *p, struct strbuf *out)
 	strbuf_printf(out, "  %-12s ", cli_clean(json_string(json_get(p, "name"), "?")));
 	if (!strcmp(kind, "word") && json_size(values)) {
 		for (const struct json *v = json_first(values); v; v = json_next(v))
-			strbuf_printf(out, "%s%s", v == json_first(values) ? "" : " | ", cli_clean(json_string(v, "?")));
+			strbuf_printf(out, "%s%s", v == json_first(values) ? "" : " | ",
+				      cli_clean(json_string(v, "?")));
 	} else if (!strcmp(kind, "word")) {
 		strbuf_puts(out, "any word");
 	} else if (!isnan(min) && !isnan(max)) {
-		strbuf_printf(out, "%s from %s to %s", !strcmp(kind, "integer") ? "a whole number" : "a number",
-			      text_shortest(min, a), text_shortest(max, b));
+		strbuf_printf(out, "%s from %s to %s",
+			      !strcmp(kind, "integer") ? "a whole number" : "a number", text_shortest(min, a),
+			      text_shortest(max, b));
 	} else {
 		strbuf_puts(out, !strcmp(kind, "integer") ? "a whole number" : "a number");
 		if (!isnan(min) || !isnan(max))
@@ -53,8 +56,8 @@ static void put_type(const struct json *t, struct strbuf *out)
 	const struct json *cpus = json_get(t, "cpus");
 	double min = cli_json_number(cpus, "min"), max = cli_json_number(cpus, "max");
 
-	strbuf_printf(out, "%s%s%s\n  batches      ", cli_clean(json_string(json_get(t, "name"), "?")), about ? ": " : "",
-		      about ? cli_clean(about) : "");
+	strbuf_printf(out, "%s%s%s\n  batches      ", cli_clean(json_string(json_get(t, "name"), "?")),
+		      about ? ": " : "", about ? cli_clean(about) : "");
 	if (json_size(json_get(t, "batches")))
 		put_numbers(json_get(t, "batches"), out);
 	else
@@ -76,7 +79,8 @@ int verb_types(int argc, char **argv)
 	const struct cli_usage usage = {
 		.verb = "types",
 		.synopsis = "[TYPE] [--json]",
-		.what = "Shows what may be submitted: each job type with its batch sizes, cpus and parameters.",
+		.what = "Shows what may be submitted: each job type with its batch sizes, cpus and "
+			"parameters.",
 		.option = option,
 		.json = true,
 		.max_args = 1,
@@ -115,7 +119,8 @@ int verb_types(int argc, char **argv)
 		strbuf_puts(&out, "\n");
 	}
 	if (c.n_args && !n) {
-		fprintf(stderr, "postrider: there is no job type '%s'; 'postrider types' lists them\n", cli_clean(c.arg[0]));
+		fprintf(stderr, "postrider: there is no job type '%s'; 'postrider types' lists them\n",
+			cli_clean(c.arg[0]));
 		code = 4;
 	} else {
 		code = cli_finish(&c, &out);

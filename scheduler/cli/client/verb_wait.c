@@ -73,7 +73,8 @@ int verb_wait(int argc, char **argv)
 	const struct cli_usage usage = {
 		.verb = "wait",
 		.synopsis = "[JOB...] [--timeout TIME] [--json]",
-		.what = "Waits until all the jobs have ended and prints how; without a job, until all of yours\n"
+		.what = "Waits until all the jobs have ended and prints how; without a job, until all of "
+			"yours\n"
 			"have that have not ended yet. The exit code is that of the "
 			"job: 1 if\n"
 			"a signal ended it, or it was cancelled or lost; 3 if it was rejected. With several "

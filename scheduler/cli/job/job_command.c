@@ -45,8 +45,8 @@ static bool is_count(const char *s)
 	return text_uint64(s, &n) && n >= 1 && n <= 1000000000;
 }
 
-/* The word that holds the value of such an option, "64" of "--batch-size 64" or "--batch-size=64"; SIZE_MAX: there
- * is none. *out_at: where in the word it starts. */
+/* The word that holds the value of such an option, "64" of "--batch-size 64" or "--batch-size=64";
+ * SIZE_MAX: there is none. *out_at: where in the word it starts. */
 static size_t find_option(char *const *word, size_t n, const char *const *option, size_t *out_at)
 {
 	for (size_t i = 1; i < n; i++) {

@@ -23,8 +23,8 @@ struct job_folder {
 };
 
 bool job_folder_is(const char *path); /* a folder with a description in it */
-/* Finds the names in a folder, which need not exist. The name of the type is in its configuration; `name`: what
- * it will be; NULL: read it. */
+/* Finds the names in a folder, which need not exist. The name of the type is in its configuration; `name`:
+ * what it will be; NULL: read it. */
 int job_folder_open(struct job_folder *f, const char *dir, const char *name, struct err *err);
 bool job_folder_has(const char *file); /* is it there, and not empty? */
 
@@ -36,8 +36,8 @@ struct job_folder_notes {
 	char accuracy[256]; /* where the accuracy is; "": nothing is known */
 	char time[256];
 };
-int job_folder_write(const struct job_folder *f, const struct profile_design *d, const struct job_folder_notes *notes,
-                     struct err *err);
+int job_folder_write(const struct job_folder *f, const struct profile_design *d,
+                     const struct job_folder_notes *notes, struct err *err);
 /* The configuration alone: without a model every job takes the middle batch. */
 int job_folder_configure(const struct job_folder *f, const struct profile_design *d, struct err *err);
 /* An objective to try, as a user types it: "20s". Returns buf, of 32 bytes. */

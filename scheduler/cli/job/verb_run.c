@@ -1,5 +1,5 @@
-/* `postrider run`: runs a user's own command with the best batch that ends in time. A daemon of that user decides,
- * runs it and learns; it is started when it is needed. */
+/* `postrider run`: runs a user's own command with the best batch that ends in time. A daemon of that user
+ * decides, runs it and learns; it is started when it is needed. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <math.h>

@@ -273,6 +273,33 @@ static int created_text(char *out, size_t size, struct err *err)
 	return 0;
 }
 
+static void say_choice(const struct cli *c, const struct model *m, const struct table *t)
+{
+	int at = schema_find(t->schema, t->schema->decision);
+	const double *batch = at >= 0 ? t->column[at].number : NULL;
+	bool constant = t->accuracy != NULL;
+	size_t without = 0;
+
+	for (size_t i = 0; i < t->n_rows; i++) {
+		without += batch && isnan(batch[i]);
+		constant &= t->accuracy && (isnan(t->accuracy[i]) || t->accuracy[i] == t->accuracy[0]);
+	}
+	if (without)
+		cli_notice(c, "%zu of %zu rows have no %s; they say nothing about the choice of one", without,
+			   t->n_rows, t->schema->decision);
+	if (m->n_candidates == 1)
+		cli_notice(c, "the table has one %s only: there is nothing to choose", t->schema->decision);
+	else if (constant && t->n_rows > 1)
+		cli_notice(c, "all accuracies are equal: there is nothing to choose but the fastest %s",
+			   t->schema->decision);
+	if (cli_score(&m->time.score)->r2 < 0.0)
+		cli_notice(c,
+			   "warning: on rows that it has not seen, this model of time is worse than the mean "
+			   "of the table (R2 "
+			   "%.2f); do not rely on it",
+			   cli_score(&m->time.score)->r2);
+}
+
 static void say_notices(const struct cli *c, const struct model *m, const struct train_report *r)
 {
 	for (size_t i = 0; i < r->n_notices; i++)
@@ -400,7 +427,7 @@ out:
 }
 
 /* The model is written first, so that "written to" is true when it is printed. */
-static int deliver(const struct cli *c, const struct options *o, const struct model *m,
+static int deliver(const struct cli *c, const struct options *o, const struct table *t, const struct model *m,
 		   const struct train_report *r, struct err *err)
 {
 	struct writer file = { 0 };
@@ -414,6 +441,7 @@ static int deliver(const struct cli *c, const struct options *o, const struct mo
 	}
 	if (!rc) {
 		say_notices(c, m, r);
+		say_choice(c, m, t);
 		if (c->json)
 			train_view_json(&text, c, o->dry_run, m, r);
 		else if (!c->quiet)
@@ -515,7 +543,7 @@ int verb_train(int argc, char **argv)
 		rc = train(&c, &o, o.curves ? joined.table : in.table, o.curves ? joined.curves->run : NULL,
 			   &m, &report, &err);
 	if (!rc)
-		rc = deliver(&c, &o, m, &report, &err);
+		rc = deliver(&c, &o, in.table, m, &report, &err);
 	code = rc ? cli_fail(&err) : 0;
 	train_report_release(&report);
 	model_free(m);
