@@ -41,13 +41,13 @@ below_queueing   := common
 below_predictors := queueing common
 below_core       := predictors queueing common
 below_process    := common
-below_config     := process core predictors queueing common
-below_jobs       := config process core predictors queueing common
+below_config     := profiler process core predictors queueing common
+below_jobs       := config profiler process core predictors queueing common
 below_store      := jobs core predictors queueing common
 below_profiler   := process core predictors queueing common
-below_daemon     := store jobs config process core predictors queueing common
+below_daemon     := store jobs config profiler process core predictors queueing common
 below_sim        := store jobs core predictors queueing common
-below_cli        := profiler sim store jobs config process core predictors queueing common
+below_cli        := sim store jobs config profiler process core predictors queueing common
 below_workloads  := common
 
 sources  = $(filter-out %_main.c,$(wildcard $(dir_$1)/*.c $(dir_$1)/*/*.c))

@@ -114,15 +114,37 @@ void field_bool(struct fields *f, const char *key, bool *out)
 		*out = json_bool(v, *out);
 }
 
+static bool is_seconds(const struct fields *f, const char *key)
+{
+	size_t len = strlen(key);
+
+	return !f->numbers_only && len > 2 && !strcmp(key + len - 2, "_s");
+}
+
+/* "5m" where seconds are asked for; NaN: something else, and the failure says so. */
+static double duration_value(struct fields *f, const char *key, const char *text)
+{
+	struct err why = { 0 };
+	double s = NAN;
+
+	if (text_duration(text, &s, &why))
+		fields_fail(f, ERR_FORMAT, key, "%s", why.text);
+	return s;
+}
+
 /* A number that is already at hand; `key` names it. */
 static void number_value(struct fields *f, const char *key, const struct json *v, const struct text_limits *l,
 			 double *out)
 {
-	double number = json_number(v, NAN);
+	bool seconds = json_type(v) == JSON_STRING && is_seconds(f, key);
+	double number = seconds ? duration_value(f, key, json_string(v, "")) : json_number(v, NAN);
 	char given[TEXT_NUMBER], want[TEXT_LIMITS];
 
-	if (json_type(v) != JSON_NUMBER)
-		fields_fail(f, ERR_FORMAT, key, "must be %s", text_limits(l, want));
+	if (json_type(v) != JSON_NUMBER && !seconds)
+		fields_fail(f, ERR_FORMAT, key, "must be %s%s", text_limits(l, want),
+			    is_seconds(f, key) ? ", or a text such as \"5m\"" : "");
+	else if (isnan(number))
+		return;
 	else if (!text_within(number, l))
 		fields_fail(f, ERR_FORMAT, key, "is %s; it must be %s", text_shortest(number, given),
 			    text_limits(l, want));

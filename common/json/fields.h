@@ -32,6 +32,7 @@
 struct fields {
 	const struct json *object;
 	char where[FIELDS_MAX_WHERE]; /* "FILE" or "FILE: types.digits" */
+	bool numbers_only;            /* no "5m" for seconds: the protocol's numbers are numbers */
 	const char *separator;        /* between it and a key: ": " after a file, "." after that */
 	struct err *err;
 	int rc;
@@ -61,6 +62,7 @@ const struct json *fields_get(const struct fields *f, const char *key);
 const struct json *fields_list(struct fields *f, const char *key, size_t min, size_t max);
 
 void field_bool(struct fields *f, const char *key, bool *out);
+/* Of a key that ends in "_s", also a duration as text: "90s", "5m". */
 void field_number(struct fields *f, const char *key, double min, double max, double *out);
 /* As field_number(), also for whole numbers. */
 void field_within(struct fields *f, const char *key, const struct text_limits *l, double *out);

@@ -8,7 +8,9 @@
 #include "common/json/tree.h"
 #include "common/text/text.h"
 
-int json_read_file(const char *path, size_t max, struct json **out, struct err *err)
+typedef int parser(const char *name, const char *text, size_t len, struct json **out, struct err *err);
+
+static int read_file(const char *path, size_t max, parser *parse, struct json **out, struct err *err)
 {
 	char *text = NULL;
 	size_t len = 0;
@@ -16,9 +18,19 @@ int json_read_file(const char *path, size_t max, struct json **out, struct err *
 
 	if (rc)
 		return rc;
-	rc = json_parse(strcmp(path, "-") == 0 ? "standard input" : path, text, len, out, err);
+	rc = parse(strcmp(path, "-") == 0 ? "standard input" : path, text, len, out, err);
 	free(text);
 	return rc;
+}
+
+int json_read_file(const char *path, size_t max, struct json **out, struct err *err)
+{
+	return read_file(path, max, json_parse, out, err);
+}
+
+int json_read_settings(const char *path, size_t max, struct json **out, struct err *err)
+{
+	return read_file(path, max, json_parse_settings, out, err);
 }
 
 void json_free(struct json *root)

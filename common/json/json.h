@@ -19,6 +19,9 @@ struct json; /* a value inside a parsed document; NULL stands for "absent" every
 /* `name` is what errors call the text, e.g. a file name. Errors: "NAME:LINE:COLUMN: reason". */
 int json_parse(const char *name, const char *text, size_t len, struct json **out, struct err *err);
 int json_read_file(const char *path, size_t max, struct json **out, struct err *err);
+/* The same for what people write by hand (configurations, designs, schemas): "// ..." is a comment. */
+int json_parse_settings(const char *name, const char *text, size_t len, struct json **out, struct err *err);
+int json_read_settings(const char *path, size_t max, struct json **out, struct err *err);
 void json_free(struct json *root);
 
 enum json_type { JSON_ABSENT, JSON_NULL, JSON_BOOL, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSON_OBJECT };

@@ -33,6 +33,7 @@ struct scan {
 	const unsigned char *text;
 	size_t len, at;
 	int depth;
+	bool comments; /* "// ..." to the end of a line is a blank */
 	struct scan_key *key; /* of all open objects, innermost last; `at_hand` or on the heap */
 	struct scan_key *at_hand;
 	size_t n_keys, cap_keys;
@@ -74,11 +75,22 @@ static int scan_peek(const struct scan *s)
 	return s->at < s->len ? s->text[s->at] : -1;
 }
 
+static bool scan_comment(struct scan *s)
+{
+	if (!s->comments || s->at + 1 >= s->len || s->text[s->at] != '/' || s->text[s->at + 1] != '/')
+		return false;
+	while (s->at < s->len && s->text[s->at] != '\n')
+		s->at++;
+	return true;
+}
+
 static void scan_blank(struct scan *s)
 {
-	while (s->at < s->len && (s->text[s->at] == ' ' || s->text[s->at] == '\t' || s->text[s->at] == '\n' ||
-				  s->text[s->at] == '\r'))
-		s->at++;
+	do {
+		while (s->at < s->len && (s->text[s->at] == ' ' || s->text[s->at] == '\t' ||
+					  s->text[s->at] == '\n' || s->text[s->at] == '\r'))
+			s->at++;
+	} while (scan_comment(s));
 }
 
 /* "expected X, found Y" at the current place. */
@@ -515,12 +527,14 @@ static int scan_text(struct scan *s, cJSON **out)
 	return rc;
 }
 
-int json_parse(const char *name, const char *text, size_t len, struct json **out, struct err *err)
+static int parse(const char *name, const char *text, size_t len, bool comments, struct json **out,
+		 struct err *err)
 {
 	struct scan_key at_hand[JSON_KEYS_AT_HAND];
 	struct scan s = { .name = name,
 			  .text = (const unsigned char *)text,
 			  .len = len,
+			  .comments = comments,
 			  .key = at_hand,
 			  .at_hand = at_hand,
 			  .cap_keys = JSON_KEYS_AT_HAND,
@@ -533,4 +547,14 @@ int json_parse(const char *name, const char *text, size_t len, struct json **out
 	if (!rc)
 		*out = (struct json *)root;
 	return rc;
+}
+
+int json_parse(const char *name, const char *text, size_t len, struct json **out, struct err *err)
+{
+	return parse(name, text, len, false, out, err);
+}
+
+int json_parse_settings(const char *name, const char *text, size_t len, struct json **out, struct err *err)
+{
+	return parse(name, text, len, true, out, err);
 }

@@ -468,7 +468,7 @@ int schema_default(struct schema **out, struct err *err)
 int schema_read_file(const char *path, struct schema **out, struct err *err)
 {
 	struct json *v;
-	int rc = json_read_file(path, SCHEMA_MAX_BYTES, &v, err);
+	int rc = json_read_settings(path, SCHEMA_MAX_BYTES, &v, err);
 
 	if (rc)
 		return rc;

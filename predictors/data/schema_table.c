@@ -61,12 +61,21 @@ static bool may_be_absent(const struct csv *csv, const struct schema_column *c)
 	       !is_misspelt(csv, c->name);
 }
 
+static bool is_ignored(const struct schema *s, const char *name)
+{
+	for (size_t i = 0; i < s->n_ignores; i++) {
+		if (!strcmp(s->ignore[i], name))
+			return true;
+	}
+	return false;
+}
+
 static int add_factors(struct schema *s, const struct csv *csv, struct err *err)
 {
 	int rc = 0;
 
 	for (int i = 0, time = csv_column(csv, s->time); i < time && !rc; i++) {
-		if (schema_find_any(s, csv->header[i]) < 0)
+		if (schema_find_any(s, csv->header[i]) < 0 && !is_ignored(s, csv->header[i]))
 			rc = schema_add(s, csv->header[i],
 					all_numbers(csv, (size_t)i) ? COLUMN_NUMBER : COLUMN_CATEGORY, err);
 	}

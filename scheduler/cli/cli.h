@@ -19,6 +19,8 @@
 #define CLI_LIST_MAX 64
 #define CLI_SEED_MAX ((uint64_t)1 << 53) /* a seed must survive JSON, whose numbers are doubles */
 
+int verb_init(int argc, char **argv);
+int verb_run(int argc, char **argv);
 int verb_train(int argc, char **argv);
 int verb_evaluate(int argc, char **argv);
 int verb_predict(int argc, char **argv);
@@ -30,6 +32,10 @@ int verb_check_config(int argc, char **argv);
 int verb_submit(int argc, char **argv);
 int verb_status(int argc, char **argv);
 int verb_list(int argc, char **argv);
+int verb_logs(int argc, char **argv);
+int verb_types(int argc, char **argv);
+int verb_reload(int argc, char **argv);
+int verb_drain(int argc, char **argv);
 int verb_cancel(int argc, char **argv);
 int verb_wait(int argc, char **argv);
 int verb_watch(int argc, char **argv);

@@ -19,7 +19,9 @@ static const struct verb {
 	int (*run)(int argc, char **argv);
 	const char *help;
 } verb_all[] = {
+	{ "init", verb_init, "make a job out of your own training command" },
 	{ "profile", verb_profile, "measure a training command in a designed experiment" },
+	{ "run", verb_run, "run your own command with the best batch size that ends in time" },
 	{ "train", verb_train, "train models of time and accuracy from a table of runs" },
 	{ "evaluate", verb_evaluate, "test a model on a table it has not seen" },
 	{ "predict", verb_predict, "predict a table, or choose the batch size for one job" },
@@ -29,12 +31,16 @@ static const struct verb {
 	{ "check-config", verb_check_config, "check a configuration of the daemon and show its settings" },
 	{ "submit", verb_submit, "give a job to the daemon, which chooses its batch size" },
 	{ "status", verb_status, "show one job: state, promise, expected end" },
+	{ "types", verb_types, "show what may be submitted, with parameters and ranges" },
 	{ "list", verb_list, "list jobs, newest first" },
+	{ "logs", verb_logs, "print what a job wrote" },
 	{ "cancel", verb_cancel, "stop jobs" },
 	{ "wait", verb_wait, "wait until jobs have ended" },
 	{ "watch", verb_watch, "show what happens, live" },
 	{ "explain", verb_explain, "show why a job got its batch size" },
 	{ "stats", verb_stats, "time limits met, coverage of the bounds, queue, storage" },
+	{ "reload", verb_reload, "make the daemon read its configuration again" },
+	{ "drain", verb_drain, "make the daemon take no more jobs" },
 	{ "replay", verb_replay, "what one policy would have done to the jobs of a trace" },
 	{ "compare", verb_compare, "policies side by side on the same jobs; the paper's experiment" },
 	{ "report", verb_report, "a comparison as one HTML page with figures" },
@@ -60,14 +66,16 @@ static void help(FILE *to)
 		    "\n");
 	for (size_t i = 0; i < N_VERBS; i++)
 		fprintf(to, "  %-13s %s\n", verb_all[i].name, verb_all[i].help);
-	fprintf(to, "\n"
-		    "  'postrider VERB --help', 'postrider help VERB' and 'man postrider' tell more.\n"
-		    "\n"
-		    "Results go to standard output, messages to standard error. Exit codes: 0 done,\n"
-		    "1 failed, 2 wrong usage, 3 no batch size meets the time limit, 4 no such job, model\n"
-		    "or file, 5 daemon not reachable, 6 invalid configuration, data or model, 7 not\n"
-		    "permitted, 8 refused for now, 124 --timeout is over, 130 interrupted. 'wait' and\n"
-		    "'submit --wait' end with the exit code of the job.\n");
+	fprintf(to,
+		"\n"
+		"  'postrider VERB --help', 'postrider help VERB' and 'man postrider' tell more.\n"
+		"\n"
+		"Results go to standard output, messages to standard error. Exit codes: 0 done,\n"
+		"1 failed, 2 wrong usage, 3 no batch size meets the time limit, 4 no such job, model\n"
+		"or file, 5 daemon not reachable, 6 invalid configuration, data or model, 7 not\n"
+		"permitted, 8 refused for now, 9 accepted without the promise that was asked for, 124\n"
+		"--timeout is over, 130 interrupted. 'wait' and 'submit --wait' end with the exit code of\n"
+		"the job.\n");
 }
 
 static int verb_version(int argc, char **argv)

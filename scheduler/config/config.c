@@ -288,7 +288,7 @@ int config_read(const char *path, struct config **out, struct err *err)
 	bool from_stdin = !strcmp(path, "-");
 	struct config *c = NULL;
 	struct json *v = NULL;
-	int rc = json_read_file(path, CONFIG_MAX_BYTES, &v, err);
+	int rc = json_read_settings(path, CONFIG_MAX_BYTES, &v, err);
 
 	if (!rc)
 		rc = config_from_json(from_stdin ? "standard input" : path, v, &c, err);

@@ -40,7 +40,7 @@ static int socket_of_file(const char *path, char **out, struct err *err)
 	struct err why = { 0 };
 	struct json *v = NULL;
 	struct fields f;
-	int rc = json_read_file(path, CONFIG_MAX_BYTES, &v, &why);
+	int rc = json_read_settings(path, CONFIG_MAX_BYTES, &v, &why);
 
 	if (rc == -ERR_PERM) /* the machine's, kept from users: its socket is at the usual place */
 		return 0;

@@ -26,9 +26,9 @@ bool job_type_uses(const struct job_type *t, const char *name)
 
 /* ---- reading ---- */
 
-/* A program with a slash in its name is found from here, not from where it will run. */
-static void program_absolute(struct fields *f, const char *key, char **argv)
+void program_absolute(struct fields *f, const char *key, const char *dir, char **argv)
 {
+	struct strbuf path = { 0 };
 	struct err why = { 0 };
 	char *whole = NULL, place[64];
 
@@ -39,10 +39,17 @@ static void program_absolute(struct fields *f, const char *key, char **argv)
 	}
 	if (!strchr(argv[0], '/'))
 		return;
-	if (place_absolute(argv[0], &whole, &why)) {
+	if (dir && argv[0][0] != '/')
+		strbuf_printf(&path, "%s/%s", dir, !strncmp(argv[0], "./", 2) ? argv[0] + 2 : argv[0]);
+	else
+		strbuf_puts(&path, argv[0]);
+	if (path.failed)
+		fields_nomem(f, place);
+	else if (place_absolute(path.text, &whole, &why))
 		fields_fail(f, why.code, place, "%s", why.text);
+	strbuf_release(&path);
+	if (!whole)
 		return;
-	}
 	free(argv[0]);
 	argv[0] = whole;
 }
@@ -73,7 +80,7 @@ void command_read(struct fields *f, const char *key, const char *const *names, c
 			++*n;
 	}
 	if (*n && !f->rc)
-		program_absolute(f, key, argv);
+		program_absolute(f, key, NULL, argv);
 }
 
 void argv_read(struct fields *f, struct job_type *t)

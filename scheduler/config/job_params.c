@@ -19,6 +19,15 @@ static const char *const kind_name[] = { "integer", "number", "word", NULL }; /*
 static const char *const reserved[] = { "batch", "cpus",  "lr",        "job", "dir",
 					"seed",  "njobs", "processes", NULL };
 
+bool param_name_is_taken(const char *name)
+{
+	for (size_t i = 0; reserved[i]; i++) {
+		if (!strcmp(reserved[i], name))
+			return true;
+	}
+	return false;
+}
+
 void param_release(struct job_param *p)
 {
 	for (size_t i = 0; i < p->n_words; i++)
@@ -40,7 +49,7 @@ const struct job_param *param_find(const struct job_type *t, const char *name, s
 
 /* ---- values ---- */
 
-static bool word_is_safe(const char *s)
+bool param_word_is_safe(const char *s)
 {
 	size_t len = strlen(s);
 
@@ -53,15 +62,31 @@ static bool word_is_safe(const char *s)
 	return true;
 }
 
+/* All values where they fit into a sentence. */
+static int not_among(const struct job_param *p, const char *given, struct err *err)
+{
+	const char *near = text_nearest(given, (const char *const *)p->word); /* NULL after the last */
+	char shown[64], list[100] = "", more[32] = "";
+	size_t used = 0, i = 0;
+
+	for (; i < p->n_words && used + strlen(p->word[i]) + 3 < sizeof list; i++)
+		used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", p->word[i]);
+	if (i < p->n_words)
+		snprintf(more, sizeof more, " and %zu more", p->n_words - i);
+	return err_fail(err, ERR_ARG, "%s: '%s' is not among its values: %s%s%s%s%s", p->name,
+			text_printable(given, shown, sizeof shown), list, more,
+			near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
 static int word_value(const struct job_param *p, const struct json *v, char **out_text, struct err *err)
 {
-	const char *s = json_string(v, NULL), *near;
+	const char *s = json_string(v, NULL);
 	char shown[64];
 
 	if (!s)
 		return err_fail(err, ERR_ARG, "%s must be a string", p->name);
 	text_printable(s, shown, sizeof shown);
-	if (!word_is_safe(s))
+	if (!param_word_is_safe(s))
 		return err_fail(err, ERR_ARG,
 				"%s: '%s' is not a word: 1 to %d of letters, digits and _ . + -, the first "
 				"neither - nor .",
@@ -71,10 +96,7 @@ static int word_value(const struct job_param *p, const struct json *v, char **ou
 			break;
 		if (i + 1 < p->n_words)
 			continue;
-		near = text_nearest(s, (const char *const *)p->word); /* NULL after the last */
-		return err_fail(err, ERR_ARG, "%s: '%s' is none of the %zu values it may have; %s '%s'%s",
-				p->name, shown, p->n_words, near ? "did you mean" : "the first is",
-				near ? near : p->word[0], near ? "?" : "");
+		return not_among(p, s, err);
 	}
 	*out_text = mem_strdup(s);
 	return *out_text ? 0 : err_nomem(err, NULL);
@@ -212,7 +234,7 @@ static void read_words(struct fields *f, struct job_param *p)
 		if (!word)
 			return;
 		p->word[p->n_words++] = word;
-		if (!word_is_safe(word))
+		if (!param_word_is_safe(word))
 			fields_fail(
 				f, ERR_FORMAT, key,
 				"'%s' is not a word: letters, digits and _ . + -, the first neither - nor .",
@@ -279,11 +301,8 @@ static void param_read(struct fields *all, const char *name, void *one, void *ow
 			JOB_TYPE_MAX_NAME);
 		return;
 	}
-	for (size_t i = 0; reserved[i]; i++) {
-		if (!strcmp(reserved[i], name))
-			fields_fail(all, ERR_FORMAT, name,
-				    "is filled in by Postrider, so it cannot be a parameter");
-	}
+	if (param_name_is_taken(name))
+		fields_fail(all, ERR_FORMAT, name, "is filled in by Postrider, so it cannot be a parameter");
 	p->name = all->rc ? NULL : mem_strdup(name);
 	if (!p->name) {
 		fields_nomem(all, name);

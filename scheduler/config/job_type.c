@@ -95,7 +95,8 @@ static void read_batches(struct fields *f, const char *name, void *object)
 {
 	struct job_type *t = object;
 
-	counts_read(f, name, JOB_TYPE_MAX_BATCHES, MAX_BATCH, t->batch, &t->n_batches);
+	if (fields_get(f, name)) /* "job" may have said them */
+		counts_read(f, name, JOB_TYPE_MAX_BATCHES, MAX_BATCH, t->batch, &t->n_batches);
 }
 
 static void write_batches(const void *object, struct json_writer *w)
@@ -214,6 +215,7 @@ static const struct key result_keys[] = {
 };
 
 const struct key job_type_keys[] = {
+	{ "job", KEY_PATH, AT(job), .read = job_read, .write = job_write }, /* first: the others add to it */
 	{ "about", KEY_TEXT, AT(about), .max = MAX_ABOUT },
 	{ "argv", KEY_OTHER, .write = write_argv }, /* read with the parameters, which are its placeholders */
 	{ "params", KEY_OTHER, .read = params_read, .write = params_write },

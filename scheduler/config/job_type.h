@@ -59,6 +59,7 @@ struct job_type {
 	enum config_probe probe; /* PROBE_DEFAULT: the configuration's */
 	bool early_stop;        /* a job that would be late may be stopped after an epoch and has a result all
 	                           the same */
+	char *job;              /* the description that command and parameters came from; NULL: none */
 	char *work_dir;         /* NULL: the job's own folder */
 	char **env; size_t n_env; /* "NAME=value", beside PATH, HOME, LANG, POSTRIDER_JOB */
 };

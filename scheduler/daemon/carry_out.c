@@ -360,6 +360,7 @@ static void turn_of(struct daemon *d, struct job *job, double took_us)
 		.type = job->type,
 		.slo_s = job->row.slo_s - (double)(e.now_ns - job->row.submitted_ns) / 1e9,
 		.took_us = took_us,
+		.accuracy_error = decide_accuracy_noise(s->model),
 	};
 	struct json_writer w;
 

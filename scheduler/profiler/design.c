@@ -57,6 +57,7 @@ void profile_design_release(struct profile_design *d)
 		factor_release(&d->fixed[i]);
 	command_release(d);
 	output_spec_release(&d->result);
+	free(d->work_dir);
 	profile_design_init(d);
 }
 
@@ -420,9 +421,9 @@ static void read_result(struct fields *f, struct profile_design *d)
 int profile_design_from_json(struct profile_design *d, const char *name, const struct json *v,
 			     struct err *err)
 {
-	static const char *const known[] = { "factors", "fixed",      "design",  "replications",
-					     "seed",    "command",    "result",  "timeout_s",
-					     "tries",   "max_spread", "warm_up", NULL };
+	static const char *const known[] = { "factors", "fixed",    "design",    "replications", "seed",
+					     "command", "result",   "timeout_s", "tries",        "max_spread",
+					     "warm_up", "work_dir", NULL };
 	const char *kind = NULL;
 	struct err why = { 0 };
 	struct fields f;
@@ -439,6 +440,7 @@ int profile_design_from_json(struct profile_design *d, const char *name, const s
 	field_size(&f, "tries", 1, 100, &d->tries);
 	field_number(&f, "max_spread", 0, 1000, &d->max_spread);
 	field_bool(&f, "warm_up", &d->warm_up);
+	field_path(&f, "work_dir", &d->work_dir);
 	read_command(&f, d);
 	read_result(&f, d);
 	if (f.rc == -ERR_ARG) { /* the file is at fault, not the command line */
@@ -452,7 +454,7 @@ int profile_design_from_json(struct profile_design *d, const char *name, const s
 int profile_design_read(struct profile_design *d, const char *path, struct err *err)
 {
 	struct json *root;
-	int rc = json_read_file(path, PROFILE_MAX_BYTES, &root, err);
+	int rc = json_read_settings(path, PROFILE_MAX_BYTES, &root, err);
 
 	if (rc)
 		return rc;

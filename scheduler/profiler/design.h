@@ -45,6 +45,7 @@ struct profile_design {
 	struct output_spec result;     /* where the command's output has accuracy and epoch */
 	/* the user said where the accuracy is, so a run without an accuracy has failed */
 	bool result_given;
+	char *work_dir;                /* where the command runs; NULL: where we are */
 	bool warm_up;                  /* run the first setting once, unmeasured, before anything else */
 	double timeout_s;              /* of one run */
 	size_t tries;                  /* how often an unstable run is measured at most */

@@ -194,7 +194,8 @@ static int log_open(const struct profile_run_params *p, size_t copy, const char 
 }
 
 /* In the child, from fork to exec: async-signal-safe calls only. */
-static void become(char **word, const sigset_t *mask, pid_t parent, int in, int out, int err_fd, int tell)
+static void become(char **word, const char *dir, const sigset_t *mask, pid_t parent, int in, int out,
+		   int err_fd, int tell)
 {
 	int error;
 
@@ -208,7 +209,7 @@ static void become(char **word, const sigset_t *mask, pid_t parent, int in, int 
 	signal(SIGPIPE, SIG_DFL);
 	signal(SIGXFSZ, SIG_DFL);
 	sigprocmask(SIG_SETMASK, mask, NULL);
-	if (dup2(in, 0) >= 0 && dup2(out, 1) >= 0 && dup2(err_fd, 2) >= 0)
+	if (dup2(in, 0) >= 0 && dup2(out, 1) >= 0 && dup2(err_fd, 2) >= 0 && (!dir || !chdir(dir)))
 		execvp(word[0], word);
 	error = errno;
 	if (write(tell, &error, sizeof error) < 0)
@@ -233,7 +234,8 @@ static int start_copy(struct running *r, size_t copy, int in, int tell, struct e
 		c->from_s = clock_monotonic_s();
 		c->pid = fork();
 		if (c->pid == 0)
-			become(word, &p->signals->before, parent, in, out_fd, err_fd, tell);
+			become(word, p->design->work_dir, &p->signals->before, parent, in, out_fd, err_fd,
+			       tell);
 		if (c->pid < 0) {
 			c->pid = 0;
 			rc = err_fail(err, ERR_IO, "cannot start a process: %s", strerror(errno));

@@ -74,17 +74,17 @@ static void data_release(struct data *p)
 	*p = (struct data){ 0 };
 }
 
-/* Main effects and pairs, each value a level; main effects alone if the table is too small for pairs. */
+/* Main effects, each value a level. Those of the time are of its logarithm: factors multiply it, and long
+ * runs would drown the others. */
 static int analyse(const struct data *p, const char *target, struct anova **out, struct err *err)
 {
-	struct anova_params a = { .table = p->table, .target = target, .coding = ANOVA_LEVELS, .order = 2 };
-	int rc = anova_run(&a, out, err);
+	struct anova_params a = { .table = p->table,
+				  .target = target,
+				  .coding = ANOVA_LEVELS,
+				  .order = 1,
+				  .log = !strcmp(target, "time") };
 
-	if (rc == -ERR_NODATA || rc == -ERR_NUMERIC) {
-		a.order = 1;
-		rc = anova_run(&a, out, err);
-	}
-	return rc;
+	return anova_run(&a, out, err);
 }
 
 /* ---- what to measure next ---- */

@@ -156,7 +156,7 @@ int cluster_parse(const char *text_or_file, struct cluster *out, struct err *err
 		rc = parse_text(text_or_file, out, err);
 		return rc ? err_prefix(err, "cluster") : 0;
 	}
-	rc = json_read_file(text_or_file, FILE_MAX_BYTES, &v, err);
+	rc = json_read_settings(text_or_file, FILE_MAX_BYTES, &v, err);
 	if (!rc)
 		rc = cluster_from_json(text_tail(text_or_file, 200), v, out, err);
 	json_free(v);

@@ -24,6 +24,7 @@ enum client_exit {
 	CLIENT_REJECTED = 3,
 	CLIENT_UNREACHABLE = 5,
 	CLIENT_NOT_PERMITTED = 7,
+	CLIENT_UNPROMISED = 9, /* taken, but without the promise that was asked for */
 	CLIENT_TIMED_OUT = 124,
 	CLIENT_INTERRUPTED = 130,
 };

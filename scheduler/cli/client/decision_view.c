@@ -50,6 +50,7 @@ bool decision_view_read(const struct json *v, struct decision_view *out)
 		.policy = json_string(json_get(v, "policy"), NULL),
 		.model = json_string(json_get(v, "model"), NULL),
 		.confidence = cli_json_number(v, "confidence"),
+		.accuracy_error = cli_json_number(v, "accuracy_error"),
 		.slo_s = cli_json_number(v, "slo_s"),
 		.smallest_slo_s = cli_json_number(v, "smallest_slo_s"),
 		.took_us = cli_json_number(v, "took_us"),
@@ -117,14 +118,16 @@ static char *pair(const struct candidate_view *k, char *buf, size_t size)
 static void why_not_best(const struct decision_view *d, const struct candidate_view *k, bool slower,
 			 struct strbuf *out)
 {
-	char a[32], b[32], c[80];
+	char a[32], b[32], c[80], error[48] = "";
 
+	if (!isnan(d->accuracy_error))
+		snprintf(error, sizeof error, " of %s", cli_number(d->accuracy_error, a));
 	if (d->chosen < 0)
-		strbuf_puts(out,
-			    slower ? "as accurate as another, and slower" : "another one is more accurate");
+		strbuf_puts(out, slower ? "no surely better than another, and slower"
+					: "another one is more accurate");
 	else if (slower)
-		strbuf_printf(out, "as accurate as batch %s, which takes %s instead of %s",
-			      pair(&d->taken, c, sizeof c), text_seconds(d->taken.time_s, a),
+		strbuf_printf(out, "within the model's error%s of batch %s, which takes %s instead of %s",
+			      error, pair(&d->taken, c, sizeof c), text_seconds(d->taken.time_s, a),
 			      text_seconds(k->time_s, b));
 	else
 		strbuf_printf(out, "accuracy %s is below the %s of batch %s", cli_number(k->accuracy, a),

@@ -20,6 +20,7 @@ struct candidate_view { /* NaN: not known */
 struct decision_view { /* borrows from the JSON */
 	const char *at, *when, *policy, *model;
 	double confidence, slo_s, smallest_slo_s, took_us;
+	double accuracy_error; /* within which accuracies are equal; NaN: not known */
 	double other_load, other_factor; /* processes of other programs, and what they do to the time */
 	const struct json *candidates;
 	size_t n_candidates;

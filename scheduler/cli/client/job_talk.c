@@ -8,6 +8,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "common/mem.h"
+#include "common/text/template.h"
+
 #define REDRAW_S 1.0 /* the time left shrinks even where nothing happens */
 
 bool job_ids_check(const struct cli *c)
@@ -144,4 +147,71 @@ int job_print_reply(const struct cli *c, const struct json *reply)
 	code = cli_finish(c, &out);
 	strbuf_release(&out);
 	return code;
+}
+
+#define LIVE_PAGE 50
+
+/* One page behind the last id of the list; *out_more: there may be another. */
+static int live_page(struct client *c, const char *tag, char before[24], char ***out, size_t *out_n,
+		     size_t *cap, bool *out_more, struct client_fault *f)
+{
+	struct json_writer *w = client_begin(c, "list");
+	struct json *reply = NULL;
+	struct job_view job;
+	int rc;
+
+	json_kv_open(w, "state", '[');
+	json_put_string(w, job_state_name[JOB_QUEUED]);
+	json_put_string(w, job_state_name[JOB_RUNNING]);
+	json_close(w, ']');
+	json_kv_bool(w, "mine", true);
+	json_kv_int(w, "limit", LIVE_PAGE);
+	if (before[0])
+		json_kv_string(w, "before", before);
+	rc = client_call(c, &reply, f);
+	if (rc)
+		return rc;
+	*out_more = json_bool(json_get(reply, "more"), false) && json_size(json_get(reply, "jobs"));
+	for (const struct json *v = json_first(json_get(reply, "jobs")); v && !rc; v = json_next(v)) {
+		void *list = *out;
+
+		if (!job_view_read(v, &job)) {
+			rc = client_bad_reply(f, "an entry of its list is not a job");
+			break;
+		}
+		snprintf(before, 24, "%s", job.id);
+		if (tag && (!job.r.tag || strcmp(job.r.tag, tag)))
+			continue;
+		if (mem_grow(&list, cap, *out_n + 2, sizeof **out)) {
+			rc = client_fail(f, CLIENT_FAILED, "out of memory");
+			break;
+		}
+		*out = list;
+		(*out)[*out_n] = mem_strdup(job.id);
+		(*out)[*out_n + 1] = NULL;
+		if ((*out)[*out_n])
+			++*out_n;
+		else
+			rc = client_fail(f, CLIENT_FAILED, "out of memory");
+	}
+	json_free(reply);
+	return rc;
+}
+
+int job_ids_live(struct client *c, const char *tag, char ***out, size_t *out_n, struct client_fault *f)
+{
+	char before[24] = "";
+	bool more = true;
+	size_t cap = 0;
+	int rc = 0;
+
+	*out = NULL;
+	*out_n = 0;
+	while (!rc && more)
+		rc = live_page(c, tag, before, out, out_n, &cap, &more, f);
+	if (rc) {
+		argv_free(*out);
+		*out = NULL;
+	}
+	return rc;
 }

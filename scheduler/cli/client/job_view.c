@@ -174,6 +174,7 @@ static bool in_tenant(const struct job_view *j)
 
 static void put_params(const struct job_view *j, struct strbuf *out)
 {
+	char user[64];
 	char buf[32];
 
 	label(out, "job");
@@ -192,7 +193,7 @@ static void put_params(const struct job_view *j, struct strbuf *out)
 	if (j->r.tag)
 		strbuf_printf(out, ", tag %s", cli_clean(j->r.tag));
 	if (j->r.uid != (uid_t)-1)
-		strbuf_printf(out, ", of user %u", (unsigned)j->r.uid);
+		strbuf_printf(out, ", of user %s", job_user(j->r.uid, user, sizeof user));
 	if (in_tenant(j))
 		strbuf_printf(out, ", tenant %s", cli_clean(j->r.tenant));
 	if (j->r.priority)

@@ -35,6 +35,10 @@ void job_view_line(const struct job_view *j, double age_s, struct strbuf *out);
 void job_view_header(struct cli_table *t);
 void job_view_row(struct cli_table *t, const struct job_view *j, double age_s, double now_s);
 
+void job_csv_header(struct strbuf *out);
+void job_csv_row(const struct job_view *j, struct strbuf *out);
+char *job_user(uid_t uid, char *buf, size_t size); /* the name of a user, or the number; returns buf */
+
 /* "in 20 s (17 s to 24 s)"; buf of JOB_VIEW_SPAN bytes. */
 #define JOB_VIEW_SPAN 160
 char *job_view_end(const struct job_view *j, double age_s, char *buf);

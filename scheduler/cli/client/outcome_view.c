@@ -9,8 +9,8 @@
 
 void outcome_header(struct cli_table *t)
 {
-	cli_table_head(t, OUTCOME_ALIGN, "job", "state", "with", "batch", "objective", "predicted",
-		       "promised", "actual", "kept", "accuracy", "predicted");
+	cli_table_head(t, OUTCOME_ALIGN, "job", "state", "with", "batch", "objective", "time predicted",
+		       "at most", "time", "kept", "accuracy predicted", "accuracy");
 }
 
 static void add_params(struct cli_table *t, const struct job_view *j)
@@ -45,8 +45,8 @@ void outcome_row(struct cli_table *t, const struct job_view *j, struct outcome_s
 		      !promised || !j->r.slo_outcome ? ""
 		      : j->r.slo_outcome == SLO_MET  ? "yes"
 						     : "NO");
-	cli_table_percent(t, j->r.accuracy);
-	cli_table_percent(t, done ? j->r.predicted_accuracy : NAN);
+	cli_table_number(t, done ? j->r.predicted_accuracy : NAN);
+	cli_table_number(t, j->r.accuracy);
 
 	sums->rejected += j->r.state == JOB_REJECTED;
 	if (promised && j->r.slo_outcome) {

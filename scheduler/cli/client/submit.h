@@ -37,6 +37,9 @@ struct submit_answer {                 /* borrows from the reply */
 int submit_answer_read(const struct json *reply, bool dry_run, struct submit_answer *out,
                        struct client_fault *f);
 
+/* The answer for people. */
+void submit_answer_put(const struct submit_answer *a, bool dry_run, const struct cli *c, struct strbuf *out);
+
 /* Submits every line of o->jsonl; returns the exit code. */
 int submit_many(const struct cli *c, const struct submit_options *o, struct client *client);
 

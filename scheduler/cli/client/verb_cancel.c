@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/text/template.h"
 #include "scheduler/cli/client/job_talk.h"
 
 static void put_json(struct json_writer *w, const char *id, const struct json *reply,
@@ -33,10 +34,17 @@ static void put_line(struct strbuf *out, const struct job_view *j)
 int verb_cancel(int argc, char **argv)
 {
 	struct client_params at = { .timeout_s = NAN };
-	const struct cli_option option[] = { CLIENT_OPTIONS(at), { 0 } };
+	const char *tag = NULL;
+	bool all = false;
+	const struct cli_option option[] = {
+		{ 0, "all", CLI_FLAG, NULL, "all jobs of yours that have not ended", &all },
+		{ 0, "tag", CLI_TEXT, "TAG", "those of them with this tag", &tag },
+		CLIENT_OPTIONS(at),
+		{ 0 },
+	};
 	const struct cli_usage usage = {
 		.verb = "cancel",
-		.synopsis = "JOB... [--json]",
+		.synopsis = "JOB... [--json]\n--all | --tag TAG [--json]",
 		.what = "Cancels jobs. A queued job is cancelled at once. A running job gets SIGTERM, then "
 			"SIGKILL\n"
 			"after the daemon's grace period, and is cancelled when it has ended. Only the owner "
@@ -46,24 +54,36 @@ int verb_cancel(int argc, char **argv)
 			"failure.",
 		.option = option,
 		.json = true,
-		.min_args = 1,
 		.max_args = 10000,
-		.examples = "  postrider cancel 12 13\n",
+		.examples = "  postrider cancel 12 13\n  postrider cancel --tag sweep-3\n",
 	};
 	struct client *client = NULL;
 	struct strbuf out = { 0 };
 	struct client_fault f;
 	struct json_writer w;
 	struct cli c;
+	char **live = NULL;
+	size_t n_live = 0;
 	int code, first = 0;
 
 	if (!cli_parse(&c, &usage, argc, argv, &code))
 		return code;
+	if (!c.n_args == !(all || tag))
+		return cli_usage_error(&c, "name jobs, or give --all or --tag TAG");
 	if (!job_ids_check(&c))
 		return 2;
 	code = client_open(&at, &client, &f);
-	if (code)
+	if (!code && !c.n_args) {
+		code = job_ids_live(client, tag, &live, &n_live, &f);
+		c.arg = live;
+		c.n_args = n_live;
+		if (!code && !n_live)
+			cli_notice(&c, "there is no such job of yours");
+	}
+	if (code) {
+		client_close(client);
 		return client_say(&f);
+	}
 	json_begin(&w, &out, true);
 	if (c.json) {
 		json_open(&w, '{');
@@ -95,5 +115,6 @@ int verb_cancel(int argc, char **argv)
 	code = cli_finish(&c, &out);
 	strbuf_release(&out);
 	client_close(client);
+	argv_free(live);
 	return first ? first : code;
 }

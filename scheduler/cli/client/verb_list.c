@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "common/places.h"
 #include "common/text/text.h"
 #include "scheduler/cli/client/job_talk.h"
 #include "scheduler/cli/client/outcome_view.h"
@@ -14,9 +16,11 @@
 struct options {
 	struct client_params at;
 	struct cli_list state;
-	const char *type;
-	bool mine, all, jsonl, outcomes;
+	const char *type, *since, *until, *user;
+	bool mine, all, jsonl, outcomes, csv;
 	uint64_t limit;
+	int64_t since_ns, until_ns; /* 0 and INT64_MAX: no limit */
+	uint32_t uid; /* of --user */
 };
 
 struct result { /* what the pages are put into */
@@ -30,6 +34,7 @@ struct result { /* what the pages are put into */
 	uint64_t n;
 	char before[24]; /* id of the last job */
 	bool more;
+	bool past; /* a job before --since was seen: those behind it are older */
 };
 
 /* --state may be given several times, and may have several names: checked here, written below. */
@@ -85,7 +90,14 @@ static int take_job(struct result *r, const struct json *v, struct client_fault 
 
 	if (!job_view_read(v, &job))
 		return client_bad_reply(f, "an entry of its list is not a job");
-	if (r->c->json) {
+	snprintf(r->before, sizeof r->before, "%s", job.id);
+	r->past |= job.r.submitted_ns < r->o->since_ns;
+	if (job.r.submitted_ns < r->o->since_ns || job.r.submitted_ns > r->o->until_ns ||
+	    (r->o->user && job.r.uid != r->o->uid))
+		return 0;
+	if (r->o->csv) {
+		job_csv_row(&job, &r->out);
+	} else if (r->c->json) {
 		cli_json_copy(&r->w, v);
 	} else if (r->o->jsonl) {
 		json_begin(&w, &r->out, false);
@@ -98,7 +110,6 @@ static int take_job(struct result *r, const struct json *v, struct client_fault 
 	} else {
 		job_view_row(&r->table, &job, 0.0, r->now_s);
 	}
-	snprintf(r->before, sizeof r->before, "%s", job.id);
 	r->n++;
 	return 0;
 }
@@ -106,7 +117,9 @@ static int take_job(struct result *r, const struct json *v, struct client_fault 
 static int take_page(struct result *r, struct client *client, struct client_fault *f)
 {
 	const struct options *o = r->o;
-	uint64_t left = o->all ? LIST_PAGE : o->limit - r->n, n = r->n;
+	bool filtered = o->user || o->since || o->until;
+	uint64_t left = o->all || filtered ? LIST_PAGE : o->limit - r->n;
+	char before[sizeof r->before];
 	struct json_writer *w = client_begin(client, "list");
 	struct json *reply = NULL;
 	int rc;
@@ -119,15 +132,17 @@ static int take_page(struct result *r, struct client *client, struct client_faul
 	json_kv_int(w, "limit", left < LIST_PAGE ? (long long)left : LIST_PAGE);
 	if (r->before[0])
 		json_kv_string(w, "before", r->before);
+	memcpy(before, r->before, sizeof before);
 	rc = client_call(client, &reply, f);
 	if (rc)
 		return rc;
 	if (json_type(json_get(reply, "jobs")) != JSON_ARRAY)
 		rc = client_bad_reply(f, "there is no list of jobs in it");
-	for (const struct json *v = json_first(json_get(reply, "jobs")); v && !rc; v = json_next(v))
+	for (const struct json *v = json_first(json_get(reply, "jobs"));
+	     v && !rc && (o->all || r->n < o->limit); v = json_next(v))
 		rc = take_job(r, v, f);
 	/* A page without a job cannot lead to a next one. */
-	r->more = !rc && json_bool(json_get(reply, "more"), false) && r->n > n;
+	r->more = !rc && json_bool(json_get(reply, "more"), false) && strcmp(before, r->before) && !r->past;
 	json_free(reply);
 	return rc;
 }
@@ -148,6 +163,8 @@ static int list(const struct cli *c, const struct options *o, struct client *cli
 		json_open(&r.w, '{');
 		json_kv_open(&r.w, "jobs", '[');
 	}
+	if (o->csv)
+		job_csv_header(&r.out);
 	do
 		rc = take_page(&r, client, f);
 	while (!rc && r.more && (o->all || r.n < o->limit));
@@ -156,7 +173,7 @@ static int list(const struct cli *c, const struct options *o, struct client *cli
 		json_kv_bool(&r.w, "more", r.more);
 		json_close(&r.w, '}');
 		strbuf_puts(&r.out, "\n");
-	} else if (!rc && !o->jsonl && !c->quiet && r.n) {
+	} else if (!rc && !o->jsonl && !o->csv && !c->quiet && r.n) {
 		cli_table_print(&r.table, &r.out, cli_colour(c));
 		if (o->outcomes)
 			outcome_summary(&r.sums, &r.out);
@@ -164,7 +181,7 @@ static int list(const struct cli *c, const struct options *o, struct client *cli
 	if (!rc) {
 		rc = cli_finish(c, &r.out);
 		*f = (struct client_fault){ .exit_code = rc };
-		if (!rc && !r.n && !c->json && !o->jsonl)
+		if (!rc && !r.n && !c->json && !o->jsonl && !o->csv)
 			cli_notice(c, "no jobs");
 		if (!rc && r.more)
 			cli_notice(c, "there are more; use --all or --limit N");
@@ -176,9 +193,56 @@ static int list(const struct cli *c, const struct options *o, struct client *cli
 	return rc;
 }
 
+/* "2026-11-16", "2026-11-16T10:00:00Z", "10:30" of today, or a duration back from now: "2h". */
+static bool moment(const struct cli *c, const char *option, const char *text, int64_t *out_ns)
+{
+	struct tm tm = { .tm_isdst = -1 }, today;
+	struct err why = { 0 };
+	time_t now = time(NULL);
+	double back_s;
+	int used = 0;
+
+	localtime_r(&now, &today);
+	if (text_utc_parse(text, out_ns))
+		return true;
+	if (sscanf(text, "%4d-%2d-%2d%n", &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &used) == 3 && !text[used]) {
+		tm.tm_year -= 1900;
+		tm.tm_mon--;
+	} else if (strlen(text) == 5 &&
+		   sscanf(text, "%2d:%2d%n", &today.tm_hour, &today.tm_min, &used) == 2 && !text[used]) {
+		tm = today;
+		tm.tm_sec = 0;
+	} else if (!text_duration(text, &back_s, &why)) {
+		*out_ns = (int64_t)now * 1000000000 - (int64_t)(back_s * 1e9);
+		return true;
+	} else {
+		cli_usage_error(
+			c,
+			"--%s %s: a moment such as 2026-11-16T10:00:00Z, a day 2026-11-16, a time 10:30 or a "
+			"duration back, 2h",
+			option, cli_clean(text));
+		return false;
+	}
+	*out_ns = (int64_t)mktime(&tm) * 1000000000;
+	return true;
+}
+
+static bool user_of(const struct cli *c, const char *name, uint32_t *out)
+{
+	struct err why = { 0 };
+	uid_t uid;
+
+	if (place_user(name, &uid, &why)) {
+		cli_usage_error(c, "--user %s: %s", cli_clean(name), why.text);
+		return false;
+	}
+	*out = uid;
+	return true;
+}
+
 int verb_list(int argc, char **argv)
 {
-	struct options o = { .at = { .timeout_s = NAN }, .limit = LIST_LIMIT };
+	struct options o = { .at = { .timeout_s = NAN }, .limit = LIST_LIMIT, .until_ns = INT64_MAX };
 	const struct cli_option option[] = {
 		{ 0, "state", CLI_LIST, "STATE,...",
 		  "only these states: queued, running, done, failed,\ncancelled, rejected, lost; may be "
@@ -186,6 +250,11 @@ int verb_list(int argc, char **argv)
 		  &o.state },
 		{ 0, "type", CLI_TEXT, "TYPE", "only jobs of this type", &o.type },
 		{ 0, "mine", CLI_FLAG, NULL, "only my jobs", &o.mine },
+		{ 0, "since", CLI_TEXT, "WHEN", "submitted at or after: 2026-11-16, 10:30, or 2h ago as 2h",
+		  &o.since },
+		{ 0, "until", CLI_TEXT, "WHEN", "submitted at or before", &o.until },
+		{ 0, "user", CLI_TEXT, "NAME", "only jobs of this user", &o.user },
+		{ 0, "csv", CLI_FLAG, NULL, "print comma-separated values, users by name", &o.csv },
 		{ 0, "limit", CLI_COUNT, "N", "at most N jobs (default: 100)", &o.limit },
 		{ 0, "all", CLI_FLAG, NULL, "all jobs", &o.all },
 		{ 0, "outcomes", CLI_FLAG, NULL, "show predictions and promises beside the results",
@@ -196,8 +265,9 @@ int verb_list(int argc, char **argv)
 	};
 	const struct cli_usage usage = {
 		.verb = "list",
-		.synopsis = "[--state STATE,...] [--type TYPE] [--mine] [--limit N | --all] [--outcomes] "
-			    "[--json | --jsonl]",
+		.synopsis = "[--state STATE,...] [--type TYPE] [--mine | --user NAME] [--since WHEN] "
+			    "[--until WHEN] "
+			    "[--limit N | --all] [--outcomes] [--json | --jsonl | --csv]",
 		.what = "Lists jobs, newest first. Jobs that have not ended are shown with their expected "
 			"start and\n"
 			"end and why they wait. With -q it prints only the ids.",
@@ -217,6 +287,13 @@ int verb_list(int argc, char **argv)
 		return 2;
 	if (o.jsonl && c.json)
 		return cli_usage_error(&c, "--json and --jsonl: give one of them");
+	if (o.csv && (o.jsonl || c.json || o.outcomes))
+		return cli_usage_error(
+			&c, "--csv is a form of its own; leave out --json, --jsonl and --outcomes");
+	if ((o.since && !moment(&c, "since", o.since, &o.since_ns)) ||
+	    (o.until && !moment(&c, "until", o.until, &o.until_ns)) ||
+	    (o.user && !user_of(&c, o.user, &o.uid)))
+		return 2;
 	if (!o.limit)
 		return cli_usage_error(&c, "--limit: at least 1");
 	code = client_open(&o.at, &client, &f);

@@ -161,7 +161,7 @@ static void put_tenants(struct strbuf *out, const struct json *all, bool colour)
 	if (!json_size(all))
 		return;
 	cli_table_head(&t, "lrrrrrr", "tenant", "weight", "queued", "running", "cpus in use", "cpu seconds",
-		       "standing");
+		       "standing (cpu s / weight)");
 	for (const struct json *e = json_first(all); e; e = json_next(e)) {
 		cli_table_add(&t, "%s", json_string(json_get(e, "tenant"), "?"));
 		cli_table_add(&t, "%s", text_shortest(cli_json_number(e, "weight"), a));

@@ -102,7 +102,7 @@ static void put_refusal(const struct submit_answer *a, struct strbuf *out)
 	strbuf_puts(out, "  --best-effort accepts it without a promise\n");
 }
 
-static void put_answer(const struct submit_answer *a, bool dry_run, const struct cli *c, struct strbuf *out)
+void submit_answer_put(const struct submit_answer *a, bool dry_run, const struct cli *c, struct strbuf *out)
 {
 	put_headline(a, dry_run, out);
 	if (a->verdict == SUBMIT_REJECTED)
@@ -182,6 +182,16 @@ static int wait_for(const struct cli *c, struct client *client, const struct jso
 	return rc ? rc : wrote;
 }
 
+/* An objective was given, no promise was made, and that was not asked for. */
+static bool is_unpromised(const struct submit_options *o, const struct json *object,
+			  const struct submit_answer *a)
+{
+	bool objective = !isnan(a->has_job ? a->job.r.slo_s : a->decision.slo_s);
+	bool asked = o->best_effort || json_bool(json_get(object, "best_effort"), false);
+
+	return objective && !asked && !a->duplicate && a->verdict == SUBMIT_BEST_EFFORT;
+}
+
 static int submit_one(const struct cli *c, const struct submit_options *o, struct client *client,
 		      const struct json *object)
 {
@@ -207,7 +217,7 @@ static int submit_one(const struct cli *c, const struct submit_options *o, struc
 	if (c->quiet && a.has_job && !c->json)
 		strbuf_printf(&out, "%s\n", a.job.id);
 	else if (!c->quiet && !c->json)
-		put_answer(&a, dry_run, c, &out);
+		submit_answer_put(&a, dry_run, c, &out);
 	if (c->json && (!o->wait || a.verdict == SUBMIT_REJECTED))
 		rc = job_print_reply(c, reply);
 	else if (out.len || out.failed)
@@ -216,6 +226,8 @@ static int submit_one(const struct cli *c, const struct submit_options *o, struc
 		rc = CLIENT_REJECTED;
 	else if (!rc && o->wait)
 		rc = wait_for(c, client, reply, &a, &f);
+	else if (!rc && is_unpromised(o, object, &a))
+		rc = CLIENT_UNPROMISED;
 	strbuf_release(&out);
 	json_free(reply);
 	return rc;
@@ -231,7 +243,7 @@ static int submit(const struct cli *c, const struct submit_options *o)
 	struct err err = { 0 };
 	int code;
 
-	if (o->file && (json_read_file(o->file, CLIENT_MAX_REQUEST, &object, &err) ||
+	if (o->file && (json_read_settings(o->file, CLIENT_MAX_REQUEST, &object, &err) ||
 			submit_object_check(o->file, object, &err))) {
 		json_free(object);
 		return cli_fail(&err);
@@ -300,7 +312,11 @@ int verb_submit(int argc, char **argv)
 			"exit code\n"
 			"is 3 and the shortest limit that could be promised is printed. Without a limit the "
 			"job is\n"
-			"accepted as best effort. With -q only the job's id is printed.",
+			"accepted as best effort. If it was accepted without the promise that was asked for, "
+			"because\n"
+			"its type is not known yet or the policy makes none, the exit code is 9, unless "
+			"--best-effort\n"
+			"was given. With -q only the job's id is printed.",
 		.option = option,
 		.json = true,
 		.max_args = 1,

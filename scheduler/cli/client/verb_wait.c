@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/text/template.h"
 #include "scheduler/cli/client/job_talk.h"
 
 /* Watches one job to its end. The connection watches nothing afterwards, so that the next one can be asked
@@ -71,15 +72,16 @@ int verb_wait(int argc, char **argv)
 	const struct cli_option option[] = { CLIENT_OPTIONS(at), { 0 } };
 	const struct cli_usage usage = {
 		.verb = "wait",
-		.synopsis = "JOB... [--timeout TIME] [--json]",
-		.what = "Waits until all the jobs have ended and prints how. The exit code is that of the "
+		.synopsis = "[JOB...] [--timeout TIME] [--json]",
+		.what = "Waits until all the jobs have ended and prints how; without a job, until all of "
+			"yours\n"
+			"have that have not ended yet. The exit code is that of the "
 			"job: 1 if\n"
 			"a signal ended it, or it was cancelled or lost; 3 if it was rejected. With several "
 			"jobs it\n"
 			"is the first exit code that is not 0. Ctrl-C stops the waiting, not the jobs.",
 		.option = option,
 		.json = true,
-		.min_args = 1,
 		.max_args = 10000,
 		.examples = "  postrider wait 12 --timeout 10m && echo done\n",
 	};
@@ -88,6 +90,8 @@ int verb_wait(int argc, char **argv)
 	struct client_fault f;
 	struct json_writer w;
 	struct cli c;
+	char **live = NULL;
+	size_t n_live = 0;
 	int code, wrote = 0;
 
 	if (!cli_parse(&c, &usage, argc, argv, &code))
@@ -96,8 +100,17 @@ int verb_wait(int argc, char **argv)
 		return 2;
 	client_catch_signals();
 	code = client_open(&at, &client, &f);
-	if (code)
+	if (!code && !c.n_args) {
+		code = job_ids_live(client, NULL, &live, &n_live, &f);
+		c.arg = live;
+		c.n_args = n_live;
+		if (!code && !n_live)
+			cli_notice(&c, "no job of yours is queued or running");
+	}
+	if (code) {
+		client_close(client);
 		return client_say(&f);
+	}
 	json_begin(&w, &out, true);
 	json_open(&w, '{');
 	json_kv_open(&w, "jobs", '[');
@@ -109,5 +122,6 @@ int verb_wait(int argc, char **argv)
 		wrote = cli_finish(&c, &out);
 	strbuf_release(&out);
 	client_close(client);
+	argv_free(live);
 	return code ? code : wrote;
 }

@@ -490,6 +490,12 @@ int verb_evaluate(int argc, char **argv)
 								.exclude = &o.exclude,
 								.need_targets = true },
 				    &err);
+	if (!rc && in.table->fingerprint == m->data_fingerprint)
+		cli_notice(&c,
+			   "%s is the table that the model was trained on, so the scores are too good; those "
+			   "of 'model show' "
+			   "are of rows that were held out",
+			   cli_clean(c.arg[1]));
 	if (!rc && in.table->n_rows > 1000)
 		rc = model_compile(m, &err);
 	if (!rc)

@@ -51,7 +51,7 @@ static int grids_read(const char *path, struct grid **out_time, struct grid **ou
 	static const char *const parts[] = { "time", "accuracy", NULL };
 	const struct json *time, *accuracy;
 	struct json *root;
-	int rc = json_read_file(path, GRID_FILE_MAX, &root, err);
+	int rc = json_read_settings(path, GRID_FILE_MAX, &root, err);
 
 	if (rc)
 		return rc;
@@ -153,6 +153,33 @@ static void say_doubted(const struct cli *c, const struct train_report *r, enum 
 			   n, n == 1 ? " looks" : "s look", n == 1 ? "" : "s", strbuf_text(&lines),
 			   n > LINES_NAMED ? ", ..." : "", what);
 	strbuf_release(&lines);
+}
+
+static void say_choice(const struct cli *c, const struct model *m, const struct table *t)
+{
+	int at = schema_find(t->schema, t->schema->decision);
+	const double *batch = at >= 0 ? t->column[at].number : NULL;
+	bool constant = t->accuracy != NULL;
+	size_t without = 0;
+
+	for (size_t i = 0; i < t->n_rows; i++) {
+		without += batch && isnan(batch[i]);
+		constant &= t->accuracy && (isnan(t->accuracy[i]) || t->accuracy[i] == t->accuracy[0]);
+	}
+	if (without)
+		cli_notice(c, "%zu of %zu rows have no %s; they say nothing about the choice of one", without,
+			   t->n_rows, t->schema->decision);
+	if (m->n_candidates == 1)
+		cli_notice(c, "the table has one %s only: there is nothing to choose", t->schema->decision);
+	else if (constant && t->n_rows > 1)
+		cli_notice(c, "all accuracies are equal: there is nothing to choose but the fastest %s",
+			   t->schema->decision);
+	if (cli_score(&m->time.score)->r2 < 0.0)
+		cli_notice(c,
+			   "warning: on rows that it has not seen, this model of time is worse than the mean "
+			   "of the table (R2 "
+			   "%.2f); do not rely on it",
+			   cli_score(&m->time.score)->r2);
 }
 
 static void say_notices(const struct cli *c, const struct model *m, const struct train_report *r)
@@ -291,7 +318,7 @@ out:
 }
 
 /* The model is written first, so that "written to" is true when it is printed. */
-static int deliver(const struct cli *c, const struct options *o, const struct model *m,
+static int deliver(const struct cli *c, const struct options *o, const struct table *t, const struct model *m,
 		   const struct train_report *r, const struct learning *l, struct err *err)
 {
 	struct writer file = { 0 };
@@ -305,6 +332,7 @@ static int deliver(const struct cli *c, const struct options *o, const struct mo
 	}
 	if (!rc) {
 		say_notices(c, m, r);
+		say_choice(c, m, t);
 		if (c->json)
 			train_view_json(&text, c, o->dry_run, m, r, o->learning_curve ? l : NULL);
 		else if (!c->quiet)
@@ -436,7 +464,7 @@ int verb_train(int argc, char **argv)
 		rc = train(&c, &o, o.curves ? joined.table : in.table, o.curves ? joined.curves->run : NULL,
 			   &m, &report, &learning, &err);
 	if (!rc)
-		rc = deliver(&c, &o, m, &report, &learning, &err);
+		rc = deliver(&c, &o, in.table, m, &report, &learning, &err);
 	code = rc ? cli_fail(&err) : 0;
 	train_report_release(&report);
 	model_free(m);

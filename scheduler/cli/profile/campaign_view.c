@@ -160,22 +160,30 @@ static void put_shares(struct strbuf *out, const struct cli *c, const struct ano
 	const struct anova_term *term[ANOVA_MAX_TERMS];
 	struct strbuf bar = { 0 };
 	struct cli_table t;
+	double noise, shared;
 	char x[32];
 	size_t n;
 
 	if (!a)
 		return;
 	n = largest_terms(a, term);
+	noise = a->total_ss > 0.0 ? a->residual_ss / a->total_ss : NAN;
+	shared = 1.0 - noise; /* an unbalanced design cannot tell all of it apart */
 	cli_table_init(&t, "lrl");
 	cli_table_add(&t, "%s depends on", what);
 	cli_table_add(&t, "share");
 	cli_table_add(&t, " ");
-	for (size_t i = 0; i <= n; i++) {
-		double share = i < n               ? term[i]->share
-			       : a->total_ss > 0.0 ? a->residual_ss / a->total_ss
-						   : NAN;
+	for (size_t i = 0; i < n; i++)
+		shared -= term[i]->share;
+	for (size_t i = 0; i < n + 2; i++) {
+		double share = i < n ? term[i]->share : i == n ? shared : noise;
 
-		cli_table_add(&t, "%s", i < n ? term[i]->name : "(noise)");
+		if (i == n && !(share >= SHARE_SHOWN))
+			continue;
+		cli_table_add(&t, "%s",
+			      i < n    ? term[i]->name
+			      : i == n ? "(shared between factors)"
+				       : "(noise and interactions)");
 		cli_table_add(&t, "%s", cli_percent(share, x));
 		strbuf_reset(&bar);
 		cli_bar(&bar, share, 24);
@@ -300,7 +308,7 @@ void profile_summary_text(const struct profile_campaign *k, const struct profile
 			"other_load has it for each.\n",
 			m->other_mean, m->other_min, m->other_max);
 	put_accuracy_found(out, k);
-	put_shares(out, c, m->time, "time");
+	put_shares(out, c, m->time, "log time");
 	put_shares(out, c, m->accuracy, "accuracy");
 	put_suggestions(out, c, &k->design, m);
 	strbuf_printf(out, "\nTable written to %s; journal and logs are in %s.\n", cli_clean(k->table),

@@ -9,6 +9,7 @@
 
 #include "common/text/text.h"
 #include "scheduler/cli/cli.h"
+#include "scheduler/cli/job/job_folder.h"
 #include "scheduler/cli/profile/campaign_view.h"
 
 #define SUGGEST_MAX 1000
@@ -27,6 +28,8 @@ struct verb {
 	const struct cli *c;
 	const struct options *o;
 	struct profile_campaign k;
+	struct job_folder folder;
+	bool in_folder; /* the argument is the folder of a job */
 	bool bar; /* show progress */
 };
 
@@ -70,16 +73,16 @@ static int flags_into_design(struct profile_design *d, const struct options *o, 
 static int campaign_prepare(struct verb *v, struct err *err)
 {
 	const struct options *o = v->o;
-	const char *output = v->c->output ? v->c->output : "";
+	const char *output = v->c->output ? v->c->output : v->in_folder ? v->folder.table : "";
 	struct profile_campaign *k = &v->k;
 	int n = o->workdir ? snprintf(k->dir, sizeof k->dir, "%s", o->workdir)
 			   : snprintf(k->dir, sizeof k->dir, "%s.profile", output);
 	int rc = 0;
 
-	k->table = v->c->output;
-	k->curves = o->curves;
+	k->table = v->c->output ? v->c->output : v->in_folder ? v->folder.table : NULL;
+	k->curves = o->curves ? o->curves : v->in_folder ? v->folder.curves : NULL;
 	if (v->c->n_args)
-		rc = profile_design_read(&k->design, v->c->arg[0], err);
+		rc = profile_design_read(&k->design, v->in_folder ? v->folder.job : v->c->arg[0], err);
 	if (!rc)
 		rc = flags_into_design(&k->design, o, err);
 	if (!rc)
@@ -219,6 +222,56 @@ static int run_campaign(struct verb *v, struct err *err)
 	return rc;
 }
 
+/* ---- the model of a job's folder ---- */
+
+static bool has_curves(const struct profile_campaign *k)
+{
+	if (!profile_factor_find(&k->design, "epochs"))
+		return false;
+	for (size_t i = 0; i < k->plan.n; i++) {
+		const struct profile_outcome *o = &k->journal.run[i];
+
+		for (size_t c = 0; o->done && c < o->n_copies; c++) {
+			if (o->copy[c].n_epochs > 1)
+				return true;
+		}
+	}
+	return false;
+}
+
+static double mean_time(const struct profile_campaign *k)
+{
+	double sum = 0.0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < k->plan.n; i++) {
+		if (k->journal.run[i].done && k->journal.run[i].status == PROFILE_OK) {
+			sum += profile_outcome_time(&k->journal.run[i]);
+			n++;
+		}
+	}
+	return n ? sum / (double)n : NAN;
+}
+
+/* Trains what was measured and hands it to the daemon. Returns the exit code. */
+static int train_folder(struct verb *v)
+{
+	struct job_folder *f = &v->folder;
+	char *argv[] = { "train",     f->table, "-o",       f->model,  "--policy",
+			 "postrider", "-q",     "--curves", f->curves, NULL };
+	int code = verb_train(has_curves(&v->k) ? 9 : 7, argv);
+	struct err err = { 0 };
+	char a[32];
+
+	if (!code && job_folder_configure(f, &v->k.design, &err))
+		code = cli_fail(&err);
+	if (code || v->c->quiet || v->c->json)
+		return code;
+	printf("Model written to %s.\n\nnext  postrider run %s --slo %s\n", cli_clean(f->model),
+	       cli_clean(f->shown), job_folder_slo(2.0 * mean_time(&v->k), a));
+	return fflush(stdout) ? 1 : 0;
+}
+
 static int exit_code(const struct profile_campaign *k)
 {
 	if (k->signal)
@@ -228,7 +281,7 @@ static int exit_code(const struct profile_campaign *k)
 
 static int check_usage(const struct cli *c, const struct options *o)
 {
-	if (!c->output && !o->dry_run)
+	if (!c->output && !o->dry_run && !(c->n_args && job_folder_is(c->arg[0])))
 		return cli_usage_error(c, "no output file: add -o OUT.csv, or -n to see the plan");
 	if (c->output && !strcmp(c->output, "-"))
 		return cli_usage_error(c, "-o -: the table grows run by run, so it needs a file");
@@ -298,20 +351,23 @@ int verb_profile(int argc, char **argv)
 	};
 	const struct cli_usage usage = {
 		.verb = "profile",
-		.synopsis = "[DESIGN.json] -o OUT.csv [options] [-- PROGRAM ARGUMENT...]",
+		.synopsis = "FOLDER [options]\n[DESIGN.json] -o OUT.csv [options] [-- PROGRAM ARGUMENT...]",
 		.what = "Runs a designed experiment on a training command and writes a table of runs for "
 			"train and\n"
 			"anova. Each run starts njobs copies of the command at the same time. Every finished "
 			"run is\n"
 			"saved before the next one starts: if it is interrupted, the same command continues "
 			"where\n"
-			"it stopped. The exit code is 1 if a run failed or stayed unstable.",
+			"it stopped. The exit code is 1 if a run failed or stayed unstable. In a FOLDER that "
+			"init\n"
+			"made, the tables and the model that is trained on them are written there.",
 		.option = option,
 		.json = true,
 		.output = "write the table here, one row per copy",
 		.min_args = 0,
 		.max_args = 1,
 		.examples =
+			"  postrider profile train-postrider\n"
 			"  postrider profile configs/designs/courier-small.json -n -o runs.csv\n"
 			"  postrider profile configs/designs/courier-small.json -o runs.csv --curves "
 			"curves.csv\n"
@@ -340,12 +396,20 @@ int verb_profile(int argc, char **argv)
 	v.k.on_tick = on_tick;
 	v.k.on_run = on_run;
 	v.k.on_note = on_note;
-	rc = campaign_prepare(&v, &err);
+	v.in_folder = c.n_args && job_folder_is(c.arg[0]);
+	rc = v.in_folder ? job_folder_open(&v.folder, c.arg[0], NULL, &err) : 0;
+	if (!rc)
+		rc = campaign_prepare(&v, &err);
 	if (!rc && o.dry_run)
 		rc = profile_campaign_open(&v.k, PROFILE_LOOK, o.retry, &err);
 	if (!rc)
 		rc = o.dry_run ? print_plan(&v, &err) : run_campaign(&v, &err);
 	code = rc ? cli_fail(&err) : o.dry_run ? 0 : exit_code(&v.k);
+	if (!rc && v.in_folder && !o.dry_run && !v.k.signal && !c.output && v.k.verdict.n_ok) {
+		int trained = train_folder(&v);
+
+		code = code ? code : trained;
+	}
 	profile_campaign_release(&v.k);
 	return code;
 }

@@ -141,11 +141,12 @@ static void log_alarm(const struct learning *l, int type, const char *of)
 
 	if (!drift_evidence(l->drift, type, &e) || !e.alarm)
 		return;
-	log_warn("drift: %s take %+.0f %% of the model's time, since %llu of %llu jobs (statistic %.1f, "
+	log_warn("drift: %s take %.0f %% %s than the model says, for %llu of %llu jobs (statistic %.1f, "
 		 "threshold %.1f); "
 		 "bounds follow%s",
-		 of, e.shift_percent, (unsigned long long)e.since, (unsigned long long)e.jobs, e.statistic,
-		 e.threshold, l->d->setup->config->learning.adapt ? "" : " after a training only");
+		 of, fabs(e.shift_percent), e.shift_percent > 0.0 ? "longer" : "less",
+		 (unsigned long long)e.since, (unsigned long long)e.jobs, e.statistic, e.threshold,
+		 l->d->setup->config->learning.adapt ? "" : " after a training only");
 }
 
 static bool alarm_of(const struct learning *l, int type)

@@ -97,6 +97,7 @@ void decision_json(struct json_writer *w, const struct decision *d, const struct
 	put_beyond(w, d);
 	json_kv_fixed(w, "other_load", d->other_load, 3);
 	json_kv_fixed(w, "other_factor", d->other_factor, 3);
+	json_kv_fixed(w, "accuracy_error", a->accuracy_error > 0.0 ? a->accuracy_error : NAN, 6);
 	json_kv_fixed(w, "took_us", a->took_us, 1);
 	json_kv_open(w, "candidates", '[');
 	for (size_t i = 0; i < d->n_candidates; i++)

@@ -13,6 +13,7 @@ struct decision_about {
 	const struct job_type *type; /* for the learning rates */
 	double slo_s;                /* what was left of it; NaN: none */
 	double took_us;
+	double accuracy_error;       /* within which accuracies are equal; 0: not known */
 };
 void decision_json(struct json_writer *w, const struct decision *d, const struct decision_about *a);
 

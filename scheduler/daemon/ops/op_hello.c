@@ -87,5 +87,6 @@ void op_hello(struct request *r)
 	json_close(&r->w, ']');
 	json_kv_int(&r->w, "uid", (long long)conn_uid(r->conn));
 	json_kv_bool(&r->w, "admin", request_admin(r));
+	json_kv_string(&r->w, "state_dir", c->state_dir);
 	reply_send(r, 0);
 }

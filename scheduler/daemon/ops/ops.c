@@ -167,6 +167,7 @@ static void run(struct request *r)
 		return;
 	}
 	fields_open(&r->f, "", "", r->v, NULL, &r->err);
+	r->f.numbers_only = true;
 	op = find_op(name);
 	if (!op)
 		unknown_op(r, name);

@@ -164,6 +164,7 @@ void submission_put_decision(struct daemon *d, struct json_writer *w, const stru
 		.type = s->type,
 		.slo_s = s->slo_s,
 		.took_us = took_us,
+		.accuracy_error = decide_accuracy_noise(d->setup->model),
 	};
 
 	decision_json(w, &d->decision, &about);

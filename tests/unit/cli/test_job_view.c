@@ -11,7 +11,7 @@
 #define RUNNING                                                                                              \
 	"{\"job\":\"12\",\"state\":\"running\",\"type\":\"digits\",\"mode\":\"run\",\"params\":{"            \
 	"\"network\":\"lenet5\","                                                                            \
-	"\"epochs\":4},\"cpus\":2,\"tag\":null,\"uid\":1000,\"slo_s\":60,\"confidence\":0.9,\"best_"         \
+	"\"epochs\":4},\"cpus\":2,\"tag\":null,\"uid\":54321,\"slo_s\":60,\"confidence\":0.9,\"best_"        \
 	"effort\":false,"                                                                                    \
 	"\"verdict\":\"promised\",\"batches\":[64,128],\"max_memory_mb\":null,"                              \
 	"\"submitted_at\":\"2026-11-16T10:00:00.000000Z\",\"started_at\":\"2026-11-16T10:00:00.200000Z\","   \
@@ -71,7 +71,7 @@ TEST(test_a_running_job_shows_its_promise_and_its_end)
 {
 	shows(RUNNING,
 	      (const char *const[]){ "job 12: running\n",
-				     "digits network=lenet5 epochs=4, 2 cpus, of user 1000", ", 35 s ago",
+				     "digits network=lenet5 epochs=4, 2 cpus, of user 54321", ", 35 s ago",
 				     "60 s at 90 %: promised", "41.2 s in all, at most 55 s, accuracy 0.9400",
 				     "128, learning rate 0.02\n", "waited 200 ms, process 4711",
 				     "in 20.1 s (17 s to 24.5 s)\n", "epoch 2 of 4, accuracy 0.9100", NULL },
@@ -115,12 +115,13 @@ TEST(test_tenant_epochs_and_an_early_stop_are_shown)
 {
 	static const char queued[] =
 		"{\"job\":\"3\",\"state\":\"queued\",\"type\":\"digits\",\"params\":{\"epochs\":\"3..20\"},"
-		"\"uid\":1000,\"tenant\":\"research\",\"priority\":5,\"may_stop\":true,\"batch\":128,"
+		"\"uid\":54321,\"tenant\":\"research\",\"priority\":5,\"may_stop\":true,\"batch\":128,"
 		"\"epochs\":12,\"stopped_epoch\":null,\"waiting\":{\"code\":\"quota\",\"message\":\"its "
 		"tenant "
 		"runs on 2 of 2 cpus\"}}";
-	static const char own[] = "{\"job\":\"3\",\"state\":\"running\",\"uid\":1000,\"tenant\":\"uid 1000\","
-				  "\"priority\":0,\"may_stop\":true,\"batch\":128,\"epochs\":null}";
+	static const char own[] =
+		"{\"job\":\"3\",\"state\":\"running\",\"uid\":54321,\"tenant\":\"uid 1000\","
+		"\"priority\":0,\"may_stop\":true,\"batch\":128,\"epochs\":null}";
 	static const char stopped[] = "{\"job\":\"3\",\"state\":\"done\",\"batch\":128,\"epochs\":12,"
 				      "\"stopped_epoch\":9,\"slo_outcome\":\"met\",\"slack_s\":2}";
 	struct json *v = parsed(own);
@@ -129,11 +130,11 @@ TEST(test_tenant_epochs_and_an_early_stop_are_shown)
 	struct job_view j;
 
 	shows(queued,
-	      (const char *const[]){ "digits epochs=3..20, of user 1000, tenant research, priority 5\n",
+	      (const char *const[]){ "digits epochs=3..20, of user 54321, tenant research, priority 5\n",
 				     "batch       128, 12 epochs (decided again when it starts)\n",
 				     "waits       its tenant runs on 2 of 2 cpus\n", NULL },
 	      "job 3 queued, batch 128, 12 epochs, starts unknown, ends unknown");
-	shows(own, (const char *const[]){ ", of user 1000\n", "batch       128, may stop early\n", NULL },
+	shows(own, (const char *const[]){ ", of user 54321\n", "batch       128, may stop early\n", NULL },
 	      "job 3 running, batch 128, ends unknown");
 	shows(stopped,
 	      (const char *const[]){ "batch       128, 12 epochs\n",
@@ -313,7 +314,7 @@ TEST(test_every_reason_has_a_phrase)
 		{ "no_bound", "too few past runs for a bound at 90 %" },
 		{ "extrapolated", "outside the data the model was trained on" },
 		{ "lower_accuracy", "accuracy 0.9000 is below the 0.9400 of batch 128" },
-		{ "slower", "as accurate as batch 128, which takes 41.2 s instead of 30 s" },
+		{ "slower", "within the model's error of batch 128, which takes 41.2 s instead of 30 s" },
 		{ "unstable", "the model predicts no time, as of a queue without a steady state" },
 		{ "memory", "needs more memory than allowed" },
 		{ "breaks_promise", "another job would miss its promise" },

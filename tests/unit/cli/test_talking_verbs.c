@@ -166,7 +166,14 @@ TEST(test_usage_errors_of_the_others)
 	RUN(2, verb_explain, NULL, "x");
 	RUN(2, verb_cancel, NULL, "");
 	RUN(2, verb_cancel, NULL, "1 x");
-	RUN(2, verb_wait, NULL, "");
+	RUN(2, verb_cancel, NULL, "1 --all");
+	RUN(2, verb_types, NULL, "a b");
+	RUN(2, verb_logs, NULL, "");
+	RUN(2, verb_logs, NULL, "x");
+	RUN(2, verb_drain, NULL, "--off --stop");
+	RUN(2, verb_list, NULL, "--since never");
+	RUN(2, verb_list, NULL, "--csv --json");
+	RUN(2, verb_list, NULL, "--user nobody-of-that-name");
 	RUN(2, verb_wait, NULL, "1 -2");
 	RUN(2, verb_watch, NULL, "1 2");
 	RUN(2, verb_watch, NULL, "x");
@@ -283,7 +290,7 @@ TEST(test_submit_leaves_epochs_open)
 
 TEST(test_submit_says_that_a_job_is_learned_from)
 {
-	RUN(0, verb_submit,
+	RUN(9, verb_submit,
 	    STEPS(HEAR(NULL),
 		  SAY(OK(1, "\"verdict\":\"best_effort\",\"job\":" JOB(
 				    "4", "queued",
@@ -751,7 +758,8 @@ TEST(test_stats_show_tenants_and_learning)
 	has(out, "drift        jobs of type fast take 30.0 % less than predicted, for 4 of 9 jobs\n");
 	assert_null(strstr(out, "type digits"));
 	has(out, "    90.0 %    40            36  90.0 %  87.5 %\n");
-	has(out, "research       2       3        1            2          640      5000\n");
+	has(out, "standing (cpu s / weight)");
+	has(out, "research       2       3        1            2          640                       5000\n");
 	/* What has the wrong type is nothing. */
 	RUN(0, verb_stats,
 	    STEPS(HEAR(NULL),

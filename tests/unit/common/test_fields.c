@@ -133,3 +133,25 @@ TEST(test_a_list_that_finds_no_memory_says_so)
 	assert_null(list);
 	json_free(d.root);
 }
+
+TEST(test_seconds_may_be_a_text)
+{
+	struct document d;
+	double v = NAN;
+
+	document_open(&d, "{\"max_time_s\":\"5m\"}", NULL);
+	field_number(&d.f, "max_time_s", 0.0, 1000.0, &v);
+	assert_true(d.f.rc == 0 && v == 300.0);
+	json_free(d.root);
+	document_open(&d, "{\"max_time_s\":\"1h\"}", NULL);
+	field_number(&d.f, "max_time_s", 0.0, 1000.0, &v);
+	document_says(&d, "t.json: max_time_s: is 3600; it must be a number from 0 to 1000");
+	document_open(&d, "{\"max_time_s\":\"soon\"}", NULL);
+	field_number(&d.f, "max_time_s", 0.0, 1000.0, &v);
+	assert_int_equal(d.f.rc, -ERR_FORMAT);
+	json_free(d.root);
+	document_open(&d, "{\"cores\":\"5m\"}", NULL);
+	field_number(&d.f, "cores", 0.0, 1000.0, &v);
+	document_says(&d, "t.json: cores: must be a number from 0 to 1000");
+	assert_true(v == 300.0);
+}

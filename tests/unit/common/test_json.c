@@ -858,3 +858,20 @@ TEST_WITH(test_json_writer_failure_is_seen_at_the_end, NULL, disarm)
 	}
 	assert_true(k > 2);
 }
+
+TEST_WITH(test_comments_are_for_files_that_people_write, NULL, disarm)
+{
+	static const char text[] = "// first\n{ // second\n\"a\": \"// none\", // third\n\"b\": 2 }\n// last";
+	struct json *root = NULL;
+	struct err err = { 0 };
+
+	assert_int_equal(json_parse_settings("c", text, strlen(text), &root, NULL), 0);
+	assert_string_equal(json_string(json_get(root, "a"), ""), "// none");
+	assert_true(json_number(json_get(root, "b"), 0) == 2);
+	json_free(root);
+	assert_int_equal(json_parse("c", text, strlen(text), &root, &err), -ERR_FORMAT);
+	assert_int_equal(json_parse_settings("c", "{} / x", 6, &root, &err), -ERR_FORMAT);
+	assert_int_equal(json_parse_settings("c", "// alone", 8, &root, &err), -ERR_FORMAT);
+	assert_int_equal(json_parse_settings("c", "{}\n//\n\n}", 9, &root, &err), -ERR_FORMAT);
+	assert_non_null(strstr(err.text, "c:4:1"));
+}

@@ -135,7 +135,7 @@ TEST(test_what_is_wrong_is_named)
 {
 	refuses("{}", "net", "is needed");
 	refuses("{\"net\":\"lenet6\"}", "net", "did you mean 'lenet5'?");
-	refuses("{\"net\":\"vgg\"}", "net", "none of the 2 values");
+	refuses("{\"net\":\"vgg\"}", "net", "not among its values: lenet5, simplenet");
 	refuses("{\"net\":5}", "net", "string");
 	refuses("{\"net\":null}", "net", "string");
 	refuses("{\"net\":\"lenet5\",\"epoch\":3}", "epoch", "did you mean 'epochs'?");

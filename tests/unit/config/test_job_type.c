@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include "common/mem.h"
+#include "common/io.h"
 #include "scheduler/config/job_type.h"
+#include "tests/support/support.h"
 #include "tests/support/test.h"
 
 #define WHERE "c.json: types.digits"
@@ -247,7 +249,7 @@ TEST(test_ranges_are_checked_on_both_sides)
 	refuses("{\"limits\":{\"nice\":20}}", ".limits.nice", "from -20 to 19");
 	refuses("{\"limits\":{\"nice\":0.5}}", ".limits.nice", "whole");
 	refuses("{\"memory_mb\":-1}", ".memory_mb", "from 0 to");
-	refuses("{\"max_time_s\":\"90s\"}", ".max_time_s", "number");
+	refuses("{\"max_time_s\":\"soon\"}", ".max_time_s", "soon");
 	refuses("{\"about\":\"a\\nb\"}", ".about", "control character");
 	refuses("{\"about\":\"\"}", ".about", "1 to 512");
 	refuses("[]", "", "object");
@@ -281,7 +283,7 @@ TEST(test_parameters_are_checked)
 	refuses("{\"params\":{\"x\":{\"kind\":\"integer\",\"default\":\"ten\"}}}", ".params.x.default",
 		"whole number");
 	refuses("{\"params\":{\"x\":{\"kind\":\"word\",\"values\":[\"a\"],\"default\":\"b\"}}}",
-		".params.x.default", "none of");
+		".params.x.default", "not among");
 	refuses("{\"params\":{\"x\":{\"kind\":\"integer\",\"required\":true,\"default\":1}}}",
 		".params.x.default", "required");
 	refuses("{\"epochs_param\":\"x\"}", ".epochs_param", "no parameter 'x'");
@@ -370,4 +372,78 @@ TEST(test_running_out_of_memory_is_told)
 		job_type_release(&t);
 		json_free(v);
 	}
+}
+
+/* ---- a type from the description of its job ---- */
+
+static void from_job(const char *design, const char *type, struct job_type *out, int want, struct err *err)
+{
+	char path[400], text[600];
+	struct json *v = NULL;
+
+	snprintf(path, sizeof path, "%s/job.json", support_temp_dir());
+	assert_int_equal(io_write_file(path, design, strlen(design), NULL), 0);
+	snprintf(text, sizeof text, "{\"job\":\"%s\"%s}", path, type);
+	assert_int_equal(json_parse("t", text, strlen(text), &v, NULL), 0);
+	assert_int_equal(job_type_from_json("c.json: types.x", "x", v, out, err), want);
+	json_free(v);
+}
+
+#define JOB                                                                                                  \
+	"// "                                                                                                \
+	"mine\n{\"command\":[\"./t.py\",\"{batch}\",\"{epochs}\",\"{net}\",\"{rate}\"],\"work_dir\":\"/w\"," \
+	"\"factors\":{\"batch\":[64,16],\"epochs\":[4,2,8],\"net\":[\"b\",\"a\"],\"njobs\":[1,2]},"          \
+	"\"fixed\":{\"cpus\":2,\"rate\":0.5,\"lr\":0.1},\"result\":{\"regex\":\"x(.)\",\"scale\":"           \
+	"\"percent\"}}"
+
+TEST(test_a_type_is_the_design_its_job_was_measured_by)
+{
+	struct job_type t;
+	struct err err = { 0 };
+
+	from_job(JOB, ",\"max_time_s\":\"2m\"", &t, 0, &err);
+	assert_string_equal(t.argv[0], "/w/t.py");
+	assert_string_equal(t.work_dir, "/w");
+	assert_true(t.n_argv == 5 && t.n_batches == 2 && t.batch[0] == 16 && t.batch[1] == 64);
+	assert_true(t.cpus_min == 2 && t.cpus_max == 2 && t.cpus_default == 2);
+	assert_int_equal(t.n_params, 3);
+	assert_string_equal(t.param[0].name, "epochs");
+	assert_true(t.param[0].kind == PARAM_INTEGER && t.param[0].min == 1 && t.param[0].max == 8);
+	assert_string_equal(t.param[0].otherwise, "4");
+	assert_string_equal(t.param[1].name, "net");
+	assert_true(t.param[1].kind == PARAM_WORD && t.param[1].n_words == 2);
+	assert_string_equal(t.param[1].otherwise, "b");
+	assert_string_equal(t.param[2].name, "rate");
+	assert_true(t.param[2].kind == PARAM_NUMBER && t.param[2].min == 0.5 && t.param[2].max == 0.5);
+	assert_true(t.lr_base == 0.1 && t.max_time_s == 120);
+	assert_string_equal(t.result.regex, "x(.)");
+	assert_int_equal(t.result.scale, OUTPUT_PERCENT);
+	assert_string_equal(t.epochs_param, "epochs");
+	job_type_release(&t);
+	from_job(JOB, ",\"batches\":[32]", &t, 0, &err); /* other keys win */
+	assert_true(t.n_batches == 1 && t.batch[0] == 32);
+	job_type_release(&t);
+}
+
+TEST(test_a_description_that_is_no_type_is_refused_by_name)
+{
+	struct job_type t;
+	struct err err = { 0 };
+
+	from_job(JOB, ",\"params\":{}", &t, -ERR_FORMAT, &err);
+	assert_non_null(strstr(err.text, "types.x.params: is in the file"));
+	from_job("{\"command\":[\"t\",\"{batch}\",\"{copy}\"],\"factors\":{\"batch\":[1,2]}}", "", &t,
+		 -ERR_FORMAT, &err);
+	assert_non_null(strstr(err.text, "{copy}"));
+	from_job("{\"command\":[\"t\",\"{x}\"],\"factors\":{\"x\":[1,2]}}", "", &t, -ERR_FORMAT, &err);
+	assert_non_null(strstr(err.text, "no {batch}"));
+	from_job("{\"command\":[\"t\",\"{batch}\"],\"factors\":{\"batch\":[0.5,2]}}", "", &t, -ERR_FORMAT,
+		 &err);
+	assert_non_null(strstr(err.text, "whole number"));
+	from_job("{\"command\":[\"t\",\"{batch}\",\"{n}\"],\"factors\":{\"batch\":[1,2],\"n\":[\"-x\",\"b\"]}"
+		 "}",
+		 "", &t, -ERR_FORMAT, &err);
+	assert_non_null(strstr(err.text, "starts with -"));
+	from_job("{\"command\":[", "", &t, -ERR_FORMAT, &err);
+	assert_non_null(strstr(err.text, "job.json:1"));
 }

@@ -1,0 +1,192 @@
+/* Placeholders of a user's command. See job_command.h. */
+#include "scheduler/cli/job/job_command.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/text/template.h"
+#include "common/text/text.h"
+
+static const char *const batch_option[] = { "--batch-size", "--batch_size", "--batch",    "--batchsize",
+					    "--bs",         "-b",           "batch_size", "batch-size",
+					    "batch",        "bs",           NULL };
+static const char *const epochs_option[] = {
+	"--epochs",     "--n-epochs",   "--n_epochs", "--num-epochs", "--num_epochs",
+	"--max-epochs", "--max_epochs", "--nepochs",  "-e",           "epochs",
+	"num_epochs",   "max_epochs",   NULL
+};
+
+static bool in_list(const char *s, size_t len, const char *const *list)
+{
+	for (; *list; list++) {
+		if (strlen(*list) == len && !strncmp(*list, s, len))
+			return true;
+	}
+	return false;
+}
+
+static bool uses(const struct profile_design *d, const char *name)
+{
+	for (size_t i = 0; i < d->n_command; i++) {
+		if (template_uses(d->command[i], name))
+			return true;
+	}
+	return false;
+}
+
+static bool is_count(const char *s)
+{
+	uint64_t n;
+
+	return text_uint64(s, &n) && n >= 1 && n <= 1000000000;
+}
+
+/* The word that holds the value of such an option, "64" of "--batch-size 64" or "--batch-size=64";
+ * SIZE_MAX: there is none. *out_at: where in the word it starts. */
+static size_t find_option(char *const *word, size_t n, const char *const *option, size_t *out_at)
+{
+	for (size_t i = 1; i < n; i++) {
+		const char *eq = strchr(word[i], '=');
+
+		*out_at = 0;
+		if (word[i][0] == '-' && in_list(word[i], strlen(word[i]), option) && i + 1 < n &&
+		    is_count(word[i + 1]))
+			return i + 1;
+		if (eq && in_list(word[i], (size_t)(eq - word[i]), option) && is_count(eq + 1)) {
+			*out_at = (size_t)(eq - word[i]) + 1;
+			return i;
+		}
+	}
+	return SIZE_MAX;
+}
+
+static int put_placeholder(struct profile_design *d, const char *name, const char *const *option,
+			   const struct cli *talk, struct err *err)
+{
+	struct strbuf text = { 0 };
+	size_t at, i = uses(d, name) ? SIZE_MAX : find_option(d->command, d->n_command, option, &at);
+
+	if (i == SIZE_MAX)
+		return 0;
+	if (talk)
+		cli_notice(talk, "%s%s%s is taken as {%s}", at ? "" : cli_clean(d->command[i - 1]),
+			   at ? "" : " ", cli_clean(d->command[i]), name);
+	strbuf_printf(&text, "%.*s{%s}", (int)at, d->command[i], name);
+	if (text.failed) {
+		strbuf_release(&text);
+		return err_nomem(err, "the command");
+	}
+	free(d->command[i]);
+	d->command[i] = text.text;
+	return 0;
+}
+
+int job_command_take(struct profile_design *d, char *const *word, size_t n, const struct cli *talk,
+		     struct err *err)
+{
+	int rc = profile_design_argv(d, word, n, err);
+
+	if (!rc)
+		rc = put_placeholder(d, "batch", batch_option, talk, err);
+	if (!rc)
+		rc = put_placeholder(d, "epochs", epochs_option, talk, err);
+	if (!rc && !uses(d, "batch"))
+		rc = err_fail(err, ERR_ARG,
+			      "the command has no {batch}: write it where the batch size goes, for example "
+			      "--batch-size "
+			      "{batch}");
+	return rc;
+}
+
+static void put_levels(const double *v, size_t n, char *out, size_t size)
+{
+	size_t used = 0;
+	double last = NAN;
+
+	out[0] = '\0';
+	for (size_t i = 0; i < n && used < size; i++) {
+		double level = fmax(1.0, round(v[i]));
+
+		if (level != last)
+			used += (size_t)snprintf(out + used, size - used, "%s%.0f", used ? "," : "", level);
+		last = level;
+	}
+}
+
+void job_command_levels(const struct profile_design *d, const char *name, char *const *word, size_t n,
+			char *out, size_t size)
+{
+	bool batch = !strcmp(name, "batch");
+	size_t at, i;
+	double v = NAN;
+
+	(void)d;
+	out[0] = '\0';
+	if (!batch && strcmp(name, "epochs"))
+		return;
+	i = find_option(word, n, batch ? batch_option : epochs_option, &at);
+	if (i != SIZE_MAX)
+		text_number(word[i] + at, &v);
+	if (batch && isnan(v))
+		snprintf(out, size, "16,32,64,128,256");
+	else if (batch)
+		put_levels((double[]){ v / 4, v / 2, v, 2 * v, 4 * v }, 5, out, size);
+	else if (isnan(v))
+		snprintf(out, size, "1,2,4");
+	else
+		put_levels((double[]){ v / 4, v / 2, v }, 3, out, size);
+}
+
+/* ---- names ---- */
+
+static bool is_known(char **name, size_t n, const char *s, size_t len)
+{
+	static const char *const builtin[] = { "seed", "copy", "replication", "run", NULL };
+
+	for (size_t i = 0; i < n; i++) {
+		if (strlen(name[i]) == len && !strncmp(name[i], s, len))
+			return true;
+	}
+	return in_list(s, len, builtin);
+}
+
+static size_t add_name(char **out, size_t n, size_t max, const char *s, size_t len)
+{
+	if (n == max || is_known(out, n, s, len))
+		return n;
+	out[n] = mem_strndup(s, len);
+	return n + (out[n] != NULL);
+}
+
+size_t job_command_names(const struct profile_design *d, char **out, size_t max)
+{
+	size_t n = 0;
+
+	if (uses(d, "batch"))
+		n = add_name(out, n, max, "batch", 5);
+	for (size_t i = 0; i < d->n_command; i++) {
+		for (const char *s = d->command[i]; (s = strchr(s, '{')); s++) {
+			size_t len = 0;
+
+			if (s[1] == '{') {
+				s++;
+				continue;
+			}
+			while (isalnum((unsigned char)s[1 + len]) || s[1 + len] == '_')
+				len++;
+			if (len && s[1 + len] == '}' && !isdigit((unsigned char)s[1]))
+				n = add_name(out, n, max, s + 1, len);
+		}
+	}
+	return n;
+}
+
+void job_command_names_free(char **name, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(name[i]);
+}

@@ -1,0 +1,22 @@
+/* A user's command becomes a design: which of its words vary, and over which values. */
+#ifndef SCHEDULER_CLI_JOB_JOB_COMMAND_H
+#define SCHEDULER_CLI_JOB_JOB_COMMAND_H
+
+#include "scheduler/cli/cli.h"
+#include "scheduler/profiler/design.h"
+
+/* The words of the command into d->command. Without {batch}, the value of an option that is called like
+ * one ("--batch-size 64") becomes it, and the same for {epochs}; `talk` says so. ERR_ARG: there is no
+ * batch in it. */
+int job_command_take(struct profile_design *d, char *const *word, size_t n, const struct cli *talk,
+                     struct err *err);
+/* Values for a placeholder, as "16,32,64": around those that the command had, or the usual ones; "": none are
+ * usual. */
+void job_command_levels(const struct profile_design *d, const char *name, char *const *word, size_t n,
+                        char *out, size_t size);
+/* The placeholders of the command that are no built-in ones, each once, "batch" first; returns how many.
+ * Names are to be freed by job_command_names_free(). */
+size_t job_command_names(const struct profile_design *d, char **out, size_t max);
+void job_command_names_free(char **name, size_t n);
+
+#endif

@@ -1,0 +1,308 @@
+/* `postrider run`: runs a user's own command with the best batch that ends in time. A daemon of that user
+ * decides, runs it and learns; it is started when it is needed. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/mem.h"
+#include "common/places.h"
+#include "common/text/text.h"
+#include "scheduler/cli/client/job_log.h"
+#include "scheduler/cli/client/submit.h"
+#include "scheduler/cli/job/job_command.h"
+#include "scheduler/cli/job/own_daemon.h"
+
+struct options {
+	struct submit_options submit;
+	struct cli_list factor;
+	bool detach;
+	char **word;
+	size_t n_words;
+};
+
+/* ---- the folder of a command ---- */
+
+/* One folder for each command in each working folder: FNV-1a of both. */
+static uint64_t fingerprint(const struct profile_design *d)
+{
+	uint64_t h = 0xcbf29ce484222325ULL;
+
+	for (const char *s = d->work_dir; *s; s++)
+		h = (h ^ (unsigned char)*s) * 0x100000001b3ULL;
+	for (size_t i = 0; i < d->n_command; i++) {
+		h = (h ^ 1) * 0x100000001b3ULL;
+		for (const char *s = d->command[i]; *s; s++)
+			h = (h ^ (unsigned char)*s) * 0x100000001b3ULL;
+	}
+	return h;
+}
+
+static int make_folders(const char *path, struct err *err)
+{
+	char part[PATH_MAX];
+
+	for (const char *s = path + 1;; s++) {
+		if (*s && *s != '/')
+			continue;
+		snprintf(part, sizeof part, "%.*s", (int)(s - path), path);
+		if (mkdir(part, 0700) && errno != EEXIST)
+			return err_fail(err, errno == EACCES ? ERR_PERM : ERR_IO,
+					"cannot make the folder %s: %s", text_tail(part, 200),
+					strerror(errno));
+		if (!*s)
+			return 0;
+	}
+}
+
+/* The state of the user, also for root: the command is the user's own business. */
+static int state_place(char *out, size_t size, struct err *err)
+{
+	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+	int n = state && state[0] == '/' ? snprintf(out, size, "%s/postrider/run", state)
+		: home && home[0] == '/' ? snprintf(out, size, "%s/.local/state/postrider/run", home)
+					 : -1;
+
+	return n > 0 && (size_t)n < size
+		       ? 0
+		       : err_fail(err, ERR_NOTFOUND,
+				  "no place for what is learnt: set XDG_STATE_HOME or HOME");
+}
+
+static void socket_place(const char *name, uint64_t h, struct job_folder *folder)
+{
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	char path[PATH_MAX];
+
+	if (runtime && runtime[0] == '/' && !access(runtime, W_OK) &&
+	    snprintf(path, sizeof path, "%s/postrider-%s-%08x.sock", runtime, name, (unsigned)h) <=
+		    PLACE_MAX_SOCKET)
+		snprintf(folder->socket, sizeof folder->socket, "%s", path);
+}
+
+static int default_factors(const struct options *o, struct profile_design *d, struct err *err)
+{
+	char *name[PROFILE_MAX_FACTORS], levels[256], text[400];
+	size_t n = job_command_names(d, name, PROFILE_MAX_FACTORS);
+	int rc = 0;
+
+	for (size_t i = 0; i < o->factor.n && !rc; i++)
+		rc = profile_design_factor(d, o->factor.item[i], err);
+	for (size_t i = 0; i < n && !rc; i++) {
+		if (profile_factor_find(d, name[i]))
+			continue;
+		job_command_levels(d, name[i], o->word, o->n_words, levels, sizeof levels);
+		if (!*levels)
+			rc = err_fail(err, ERR_ARG, "which values may {%s} have? Add --factor %s=A,B,C",
+				      name[i], name[i]);
+		snprintf(text, sizeof text, "%s=%s", name[i], levels);
+		if (!rc)
+			rc = profile_design_factor(d, text, err);
+	}
+	if (!rc && !profile_factor_find(d, "njobs"))
+		rc = profile_design_factor(d, "njobs=1,2", err);
+	if (!rc && !profile_factor_find(d, "cpus"))
+		rc = profile_design_factor(d, "cpus=1", err);
+	job_command_names_free(name, n);
+	return rc;
+}
+
+static int folder_of_command(const struct cli *c, const struct options *o, struct job_folder *out,
+			     struct err *err)
+{
+	static const struct job_folder_notes nothing;
+	char base[PATH_MAX], dir[PATH_MAX], name[JOB_FOLDER_NAME + 1];
+	struct profile_design d;
+	uint64_t h;
+	int rc;
+
+	profile_design_init(&d);
+	rc = place_absolute(".", &d.work_dir, err);
+	if (!rc)
+		rc = job_command_take(&d, o->word, o->n_words, c, err);
+	if (!rc)
+		rc = state_place(base, sizeof base, err);
+	if (!rc) {
+		h = fingerprint(&d);
+		job_folder_name(o->word, o->n_words, name);
+		snprintf(dir, sizeof dir, "%.3000s/%s-%08x", base, name, (unsigned)h);
+		rc = job_folder_open(out, dir, job_folder_is(dir) ? NULL : name, err);
+	}
+	if (!rc && !job_folder_is(dir)) {
+		rc = default_factors(o, &d, err);
+		d.kind = PROFILE_LHS;
+		d.lhs_runs = 24;
+		d.max_spread = 1.0;
+		if (!rc)
+			rc = profile_design_check(&d, err);
+		if (!rc)
+			rc = make_folders(dir, err);
+		socket_place(name, h, out);
+		if (!rc)
+			rc = job_folder_write(out, &d, &nothing, err);
+	}
+	profile_design_release(&d);
+	return rc;
+}
+
+/* ---- running ---- */
+
+static void say_unknown(const struct cli *c, const struct job_folder *folder)
+{
+	if (!job_folder_has(folder->model))
+		cli_notice(c,
+			   "nothing is known about this command yet, so it runs with the batch in the middle "
+			   "and without a "
+			   "promise. 'postrider profile %s' measures it",
+			   cli_clean(folder->shown));
+}
+
+static int watch_to_the_end(const struct cli *c, struct client *client, const struct submit_answer *a,
+			    struct client_fault *f)
+{
+	struct json *last = NULL, *reply = NULL;
+	struct strbuf line = { 0 };
+	struct job_log log;
+	struct job_view job = a->job;
+	int rc = job_log_open(&log, client, a->job.id, f);
+
+	if (!rc) {
+		json_kv_string(client_begin(client, "watch"), "job", a->job.id);
+		rc = client_call(client, &reply, f);
+	}
+	if (!rc && !job_view_read(json_at(json_get(reply, "jobs"), 0), &job))
+		rc = client_bad_reply(f, "the job to watch is not in it");
+	if (!rc)
+		rc = job_log_follow(&log, client, &job, &last, &job, f);
+	if (rc == CLIENT_INTERRUPTED) { /* as a command in the foreground would: Ctrl-C ends it */
+		struct json *cancelled = NULL;
+		struct client_fault ignored;
+
+		fprintf(stderr, "postrider: interrupted; job %s is asked to stop\n", a->job.id);
+		json_kv_string(client_begin(client, "cancel"), "job", a->job.id);
+		client_call(client, &cancelled, &ignored);
+		json_free(cancelled);
+	}
+	if (!rc && !c->quiet) {
+		job_view_line(&job, 0.0, &line);
+		fprintf(stderr, "%s\n", strbuf_text(&line));
+	}
+	if (!rc)
+		rc = job_view_exit_code(&job);
+	else
+		client_say(f);
+	strbuf_release(&line);
+	job_log_close(&log);
+	json_free(last);
+	json_free(reply);
+	return rc;
+}
+
+static int run(const struct cli *c, const struct options *o, const struct job_folder *folder,
+	       struct client *client)
+{
+	struct strbuf out = { 0 };
+	struct submit_answer a;
+	struct client_fault f;
+	struct json *reply = NULL;
+	int rc;
+
+	submit_request(client, &o->submit, NULL);
+	rc = client_call(client, &reply, &f);
+	if (!rc)
+		rc = submit_answer_read(reply, false, &a, &f);
+	if (rc) {
+		json_free(reply);
+		return client_say(&f);
+	}
+	say_unknown(c, folder);
+	submit_answer_put(&a, false, c, &out);
+	if (!c->quiet)
+		fputs(strbuf_text(&out), stderr); /* standard output is the command's */
+	strbuf_release(&out);
+	if (a.verdict == SUBMIT_REJECTED)
+		rc = CLIENT_REJECTED;
+	else if (o->detach)
+		printf("%s\n", a.job.id);
+	else
+		rc = watch_to_the_end(c, client, &a, &f);
+	json_free(reply);
+	return rc;
+}
+
+int verb_run(int argc, char **argv)
+{
+	struct options o = {
+		.submit = { .at = { .timeout_s = NAN }, .slo_s = NAN, .confidence = NAN, .chance = NAN }
+	};
+	const struct cli_option option[] = {
+		{ 0, "slo", CLI_DURATION, "TIME", "time limit from now to its end: 300s, 15m, 2h",
+		  &o.submit.slo_s },
+		{ 0, "set", CLI_LIST, "K=V,...", "values of other parameters; may be repeated",
+		  &o.submit.set },
+		{ 0, "epochs", CLI_TEXT, "A..B | N", "number of epochs, or a range to choose from",
+		  &o.submit.epochs },
+		{ 0, "confidence", CLI_CONFIDENCE, "C", "confidence of the promise (default: 0.9)",
+		  &o.submit.confidence },
+		{ 0, "best-effort", CLI_FLAG, NULL, "run it without a promise rather than not at all",
+		  &o.submit.best_effort },
+		{ 0, "factor", CLI_LIST, "NAME=A,B",
+		  "values of a placeholder, the first time a command is run", &o.factor },
+		{ 0, "detach", CLI_FLAG, NULL, "print the id of the job and do not wait for it", &o.detach },
+		{ 0 },
+	};
+	const struct cli_usage usage = {
+		.verb = "run",
+		.synopsis = "FOLDER [--slo TIME] [options]\n[--slo TIME] [options] -- PROGRAM ARGUMENT...",
+		.what = "Runs your own training command with the most accurate batch size that ends in time, "
+			"and\n"
+			"shows its output. A daemon of yours, which is started when it is needed, decides, "
+			"runs it and\n"
+			"learns from it. The exit code is that of the command; 3 if no batch size is fast "
+			"enough. A\n"
+			"command that is not known yet runs with the batch in the middle, without a promise.",
+		.option = option,
+		.min_args = 0,
+		.max_args = 1,
+		.examples = "  postrider run train-postrider --slo 5m\n"
+			    "  postrider run --slo 5m -- ./train.py --batch-size {batch}\n",
+	};
+	struct job_folder folder;
+	struct client *client = NULL;
+	struct client_fault f;
+	struct err err = { 0 };
+	struct cli c;
+	int code, rc;
+
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--"))
+			continue;
+		o.word = argv + i + 1;
+		o.n_words = (size_t)(argc - i - 1);
+		argc = i;
+	}
+	if (!cli_parse(&c, &usage, argc, argv, &code))
+		return code;
+	if (!o.n_words == !c.n_args)
+		return cli_usage_error(&c, "give the folder of a job, or a command after --");
+	if (c.n_args && !job_folder_is(c.arg[0]))
+		return cli_usage_error(&c,
+				       "%s is not the folder of a job; 'postrider init -- COMMAND' makes one",
+				       cli_clean(c.arg[0]));
+	rc = c.n_args ? job_folder_open(&folder, c.arg[0], NULL, &err)
+		      : folder_of_command(&c, &o, &folder, &err);
+	if (rc)
+		return cli_fail(&err);
+	o.submit.type = folder.name;
+	if (!submit_options_check(&c, &o.submit))
+		return 2;
+	client_catch_signals();
+	code = own_daemon_open(&c, &folder, &o.submit.at, &client, &f);
+	code = code ? client_say(&f) : run(&c, &o, &folder, client);
+	client_close(client);
+	return code;
+}

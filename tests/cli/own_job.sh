@@ -1,0 +1,225 @@
+#!/bin/sh
+# A stranger's own training scripts, from `init` to promises: a Python script that prints text, a shell script, and a
+# program with a configuration file. Each goes through init, profile, the daemon and 20 jobs; questions are
+# answered in a pseudo-terminal. Needs nothing of this repository but the programs.
+cd "$(dirname "$0")/../.." || exit 1
+. tests/cli/lib.sh
+XDG_STATE_HOME=$dir/state-home
+XDG_RUNTIME_DIR=$dir/runtime
+export XDG_STATE_HOME XDG_RUNTIME_DIR
+mkdir -p "$XDG_RUNTIME_DIR" "$dir/w"
+unset POSTRIDER_CONFIG POSTRIDER_SOCKET
+
+# The daemons that `run` starts, by the folder whose configuration they have.
+stop_daemons() {
+	for p in /proc/[0-9]*; do
+		if { tr '\0' ' ' <"$p/cmdline"; } 2>/dev/null | grep -q "^postriderd --config $dir"; then
+			kill "${p#/proc/}" 2>/dev/null
+		fi
+	done
+}
+trap 'stop_daemons; sleep 0.3; rm -rf "$dir"' EXIT
+
+if [ ! -x "$python" ]; then
+	skipped "own jobs" "there is no $python"
+	finish
+fi
+
+# ---- the scripts ----
+
+cat >"$dir/w/train.py" <<'END'
+#!/usr/bin/python3 -S
+import sys, time
+a = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+batch, epochs = int(a["--batch-size"]), int(a["--epochs"])
+print("loading data ...")
+for e in range(1, epochs + 1):
+    time.sleep(0.005 + 0.32 / batch)
+    acc = 100 * (1 - 0.5 / (1 + 8 * e / batch ** 0.5))
+    print(f"Epoch {e}/{epochs} - loss: {1 - acc / 100:.4f} - val_acc: {acc:.2f}%", flush=True)
+END
+cat >"$dir/w/fit.sh" <<'END'
+#!/bin/sh
+# fit.sh BATCH
+i=0
+while [ $i -lt $((4000 / $1)) ]; do i=$((i + 1)); : $((i * i)); done
+sleep 0.0$((64 / $1 + 1))
+echo "done after $i steps"
+echo "score <$((99 - $1 / 16))>"
+END
+cat >"$dir/w/prog" <<'END'
+#!/usr/bin/python3 -S
+# prog CONFIG [KEY=VALUE...]: settings from a file, overridden on the command line; the result is a JSON line
+import json, sys, time
+settings = dict(l.split("=") for l in open(sys.argv[1]).read().split())
+settings.update(w.split("=") for w in sys.argv[2:])
+batch, width = int(settings["batch"]), int(settings["width"])
+time.sleep(0.01 + width * 0.01 / batch)
+print(json.dumps({"loss": 0.1, "metrics": {"top1": 0.99 - batch / 1000 + width / 10000}}))
+END
+printf 'batch=32\nwidth=16\n' >"$dir/w/base.ini"
+chmod +x "$dir/w/train.py" "$dir/w/fit.sh" "$dir/w/prog"
+
+# talk FILE-OF-ANSWERS COMMAND...: in a pseudo-terminal, one answer for each question that ends with ": "
+cat >"$dir/talk.py" <<'END'
+import os, pty, sys, select
+answers = open(sys.argv[1]).read().split("\n")
+pid, fd = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[2], sys.argv[2:])
+seen = b""
+while True:
+    ready, _, _ = select.select([fd], [], [], 60)
+    if not ready:
+        sys.exit("no word for a minute: " + seen.decode(errors="replace"))
+    try:
+        piece = os.read(fd, 4096)
+    except OSError:
+        break
+    if not piece:
+        break
+    os.write(1, piece)
+    seen += piece
+    if seen.endswith(b": ") and answers:
+        os.write(fd, answers.pop(0).encode() + b"\n")
+        seen = b""
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+END
+talk() {
+	answers=$1
+	shift
+	printf '%b' "$answers" >"$dir/answers"
+	(cd "$dir/w" && "$python" "$dir/talk.py" "$dir/answers" "$postrider" "$@") >"$dir/out" 2>"$dir/err"
+	code=$?
+	ran="$*"
+}
+here() { # postrider in the folder of the scripts
+	(cd "$dir/w" && "$postrider" "$@") >"$dir/out" 2>"$dir/err" </dev/null
+	code=$?
+	ran="$*"
+}
+
+# twenty NAME FOLDER SLO: 20 jobs by the daemon of the folder
+twenty() {
+	n=0
+	while [ $n -lt 20 ]; do
+		"$postrider" submit "$1" --slo "$3" -q --best-effort --socket "$2/postrider.sock" >>"$dir/ids" 2>>"$dir/err"
+		n=$((n + 1))
+	done
+	"$postrider" wait --timeout 60s -q --socket "$2/postrider.sock" $("$postrider" list -q --socket "$2/postrider.sock") \
+		>/dev/null 2>&1
+	"$postrider" list --json --all --socket "$2/postrider.sock" >"$dir/jobs.json"
+	json "$dir/jobs.json" "$1: 20 more jobs ended well" "sum(j['state'] == 'done' for j in d['jobs']) >= 20"
+	json "$dir/jobs.json" "$1: their accuracies were read" \
+		"all(0 < j['accuracy'] <= 1 for j in d['jobs'] if j['state'] == 'done')"
+	json "$dir/jobs.json" "$1: most of them were promised" \
+		"sum(j.get('verdict') == 'promised' for j in d['jobs']) >= 15"
+	json "$dir/jobs.json" "$1: nine of ten promises were kept" \
+		"sum(j.get('slo_outcome') == 'met' for j in d['jobs'] if j['verdict'] == 'promised') >= 0.9 * sum(j['verdict'] == 'promised' for j in d['jobs'])"
+}
+
+# ---- Python, with text and percent: everything is found out ----
+
+here init --yes --json -- ./train.py --batch-size 64 --epochs 4
+code_is 0 "python: init"
+json "$dir/out" "python: the accuracy is found, in percent" \
+	"d['trial']['accuracy_found'] == 'val_acc' and 0.5 < d['trial']['accuracy'] < 1"
+says err "--batch-size 64 is taken as {batch}" "python: the batch is found among the options"
+says err "--epochs 4 is taken as {epochs}" "python: the epochs, too"
+w=$dir/w/train-postrider
+that "python: the folder has a description, a configuration and a README" test -s "$w/job.json" -a -s "$w/postrider.json" -a -s "$w/README.md"
+expect 0 "python: the configuration is right" check-config "$w/postrider.json" -q
+here init --yes -- ./train.py --batch-size 64 --epochs 4
+code_is 2 "python: a folder that exists is not written over"
+
+here run train-postrider --slo 5s
+code_is 0 "python: run before anything was measured"
+says err "nothing is known about this command yet" "python: it says that nothing is known"
+says out "val_acc" "python: the output of the command is shown"
+expect 9 "python: an objective and no promise is exit code 9" submit train --slo 5s --socket "$w/postrider.sock"
+expect 0 "python: --best-effort asks for no promise" submit train --slo 5s --best-effort --socket "$w/postrider.sock"
+
+here profile train-postrider
+code_is 0 "python: profile measures and trains"
+says out "next  postrider run" "python: profile says what is next"
+from=$(date +%s%N)
+here run train-postrider --slo 5s
+took=$((($(date +%s%N) - from) / 1000000))
+code_is 0 "python: run"
+says err "is promised" "python: the third command has a promise"
+that "python: from there it took less than 10 s ($took ms)" test "$took" -lt 10000
+here run train-postrider --slo 1ms
+code_is 3 "python: an objective that cannot be met is exit code 3"
+twenty train "$w" 5s
+expect 0 "python: logs" logs 2 --socket "$w/postrider.sock" --tail 1
+that "python: logs --tail 1 is one line" test "$(wc -l <"$dir/out")" = 1
+
+# ---- looking ----
+
+POSTRIDER_CONFIG=$w/postrider.json
+export POSTRIDER_CONFIG
+expect 0 "types" types
+says out "a whole number from 1 to 4" "types: the range of a parameter"
+expect 4 "a type that is not there" types nope
+expect 0 "list --csv" list --csv --all --since 1h
+that "list --csv has a header and a row for each job" test "$(wc -l <"$dir/out")" -ge 22
+says out ",$(id -un)," "list --csv has names of users"
+expect 0 "list --until before everything" list --csv --all --until 2h
+that "list --until before everything: no row" test "$(wc -l <"$dir/out")" = 1
+expect 0 "reload" reload
+expect 0 "drain" drain
+expect 8 "a daemon that drains takes no job" submit train --slo 5s
+expect 0 "drain --off" drain --off
+expect 0 "a job with a tag" submit train --slo 5s --tag mine -q
+expect 0 "wait without ids waits for mine" wait
+expect 0 "cancel --tag without such a job" cancel --tag mine
+says err "no such job of yours" "cancel --tag says that there is none"
+unset POSTRIDER_CONFIG
+
+# ---- a shell script, a result that only an expression finds: asked in a terminal ----
+
+talk '8,16,32,64\nscore <([0-9]+)>\n1\n' init -- ./fit.sh '{batch}'
+code_is 0 "shell: init in a terminal"
+says out "no accuracy was found in the output, whose last line is: score" "shell: it says what it did not find"
+says out "accuracy  0.9700, found as the regular expression, in percent" "shell: the expression is tried at once"
+w=$dir/w/fit-postrider
+that "shell: the answers are in the description" grep -q '"batch": \[8, 16, 32, 64\]' "$w/job.json"
+here profile fit-postrider -q
+code_is 0 "shell: profile"
+here run fit-postrider --slo 4s
+code_is 0 "shell: run"
+says err "is promised" "shell: the third command has a promise"
+twenty fit "$w" 4s
+
+# ---- a program with a configuration file, a path into its JSON, a factor of its own ----
+
+here init --yes -- ./prog base.ini 'batch={batch}' 'width={width}'
+code_is 2 "program: a placeholder without values is asked for"
+says err "--factor width=" "program: it says how"
+talk '16,32,64\n8,32\nmetrics.top1\n1,2\n' init --name mine -- ./prog base.ini 'batch={batch}' 'width={width}'
+code_is 0 "program: init in a terminal"
+w=$dir/w/mine-postrider
+that "program: the path is in the description" grep -q 'metrics.top1' "$w/job.json"
+here profile mine-postrider -q
+code_is 0 "program: profile"
+here run mine-postrider --slo 4s --set width=32
+code_is 0 "program: run with a parameter of its own"
+says err "is promised" "program: the third command has a promise"
+here run mine-postrider --slo 4s --set width=64
+code_is 2 "program: a value that was not measured is refused"
+twenty mine "$w" 4s
+
+# ---- a command without a folder ----
+
+here run --slo 5s -- ./train.py --batch-size '{batch}' --epochs 2
+code_is 0 "command: run"
+says err "nothing is known about this command yet" "command: it says so"
+says out "Epoch 2/2" "command: its output is shown"
+that "command: its socket is in XDG_RUNTIME_DIR" test -n "$(ls "$XDG_RUNTIME_DIR")"
+that "command: its state is in XDG_STATE_HOME" test -d "$XDG_STATE_HOME/postrider/run"
+here run --slo 5s -- sh -c 'exit 7' sh '{batch}'
+code_is 7 "command: its exit code is ours"
+here run -- ./train.py
+code_is 2 "command: without a batch it is refused"
+stop_daemons
+finish
