@@ -280,6 +280,7 @@ int daemon_server_limits(const struct config *c, struct server_params *out, stru
 	out->max_connections = c->max_connections;
 	out->max_connections_per_uid = c->max_connections_per_uid;
 	out->max_output_bytes = c->max_output_bytes;
+	out->max_output_bytes_per_uid = c->max_output_bytes_per_uid;
 	out->idle_timeout_s = c->idle_timeout_s;
 	if (config_socket_group(c, &out->group, &out->set_group, &why))
 		return err_fail(err, ERR_FORMAT, "socket_group: %s", why.text);
