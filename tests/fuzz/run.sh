@@ -38,15 +38,23 @@ fi
 
 # Every layer below the programs, and the entry's own file. Objects are kept and made again when
 # their source or any header is newer.
-layers='common queueing predictors scheduler/core scheduler/config' libs=
+layers='common queueing predictors scheduler/core scheduler/process scheduler/config' libs=
 if grep -q '"scheduler/daemon/' "$entry"; then
-	layers="$layers scheduler/daemon" libs='-levent_core -lsqlite3'
+	layers="$layers scheduler/jobs scheduler/store scheduler/daemon" libs='-levent_core -lsqlite3'
 elif grep -q '"sim/' "$entry"; then
-	layers="$layers sim" libs=-lsqlite3
+	layers="$layers scheduler/jobs scheduler/store sim" libs=-lsqlite3
+elif grep -q '"scheduler/supervisor/' "$entry"; then
+	layers="$layers scheduler/supervisor"
+elif grep -q '"scheduler/profiler/' "$entry"; then
+	layers="$layers scheduler/profiler"
+elif grep -q '"scheduler/store/' "$entry"; then
+	layers="$layers scheduler/jobs scheduler/store" libs=-lsqlite3
+elif grep -q '"workloads/' "$entry"; then
+	layers="common workloads"
 fi
 sources=
 for layer in $layers; do
-	sources="$sources $(echo "$layer"/*.c)"
+	sources="$sources $(echo "$layer"/*.c "$layer"/*/*.c)"
 done
 newest_header=$(find common queueing predictors scheduler sim -name '*.h' -exec ls -t {} + | head -n 1)
 entry_object=$out/obj/tests_fuzz_fuzz_$name.o
