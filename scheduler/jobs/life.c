@@ -99,6 +99,13 @@ static void why_rejected(const struct job_record *row, const struct decision *d,
 	if (!isnan(d->smallest_slo_s))
 		n = snprintf(text, size, "no batch meets %g s at confidence %g; %.6g s could be promised",
 			     row->slo_s, row->confidence, d->smallest_slo_s);
+	else if (d->beyond)
+		snprintf(text, size,
+			 "%s %.6g is too far outside the training table for a promise; the model goes "
+			 "from %.6g to %.6g",
+			 d->beyond, d->beyond_value, d->beyond_least, d->beyond_most);
+	else if (common & REASON_BEYOND_MODEL)
+		snprintf(text, size, "every batch is too far outside the training table for a promise");
 	else if (common & REASON_TOO_WIDE)
 		snprintf(text, size, "it wants %u cpus, more than are handed out", row->cpus);
 	else if (common & REASON_MEMORY)
@@ -123,7 +130,7 @@ static int submitted(struct life *l, const struct life_event *e, struct life_act
 	const struct candidate *c = chosen(e->decision);
 	bool rejected = e->verdict == SCHED_REJECTED;
 	struct life_action *a;
-	char text[160];
+	char text[256];
 	int rc;
 
 	r->verdict = job_verdict_of(e->verdict);
