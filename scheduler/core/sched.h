@@ -48,15 +48,15 @@
  * Policies that do not look ahead start jobs in the same order, strictly: no job is held, and no job passes
  * another, except one that waits for its tenant's quota.
  *
- * Unstarted. A job that its owner starts himself holds its slots from its turn on. While unstarted jobs of one
- * owner hold max_unstarted_cpus, no other job of his that would have to be started has its turn.
+ * Unstarted. A job that its owner starts himself holds its slots from its turn on. While unstarted jobs of
+ * one owner hold max_unstarted_cpus, no other job of his that would have to be started has its turn.
  *
  * Only sched_new(), which makes room for max_jobs, and sched_set_tenants() allocate.
  *
  * Memory. A queued job waits for the memory of the batch it was admitted with. At its start no batch is taken
  * that needs more memory than is free. The look-ahead knows slots and quotas, not memory, so it does not
- * foresee a wait for memory alone. Of a queue beyond 512 jobs it sees a part and a summary
- * (sched_scene.c). */
+ * foresee a wait for memory alone. Of a queue beyond 512 jobs it sees a part and a summary (sched_scene.c).
+ * */
 #ifndef SCHEDULER_CORE_SCHED_H
 #define SCHEDULER_CORE_SCHED_H
 
@@ -112,8 +112,8 @@ struct sched_request {              /* a job as it arrives */
 	const double *epochs; size_t n_epochs; /* the same for epochs; NULL: the values say them. At most
 	                               DECIDE_MAX_CANDIDATES pairs of batch and epochs. */
 	uint32_t tenant;            /* index among those of sched_set_tenants(); ignored before that call */
-	uint64_t owner;             /* of a job that this user starts himself when its turn has come; until then
-	                               it counts for max_unstarted_cpus of him; 0: it does not */
+	uint64_t owner;             /* the user who starts it when its turn has come; until then it counts
+	                               for max_unstarted_cpus of him; 0: it does not */
 	int priority;               /* higher ones go before all lower ones; the caller decides who may ask
 	                               for it */
 	bool may_stop;              /* rather stop it early than let it be late: sched_should_stop() */

@@ -11,7 +11,7 @@ struct users { /* all zero: none */
 	size_t cap, n;
 };
 
-int users_know(struct users *u, uid_t uid);           /* makes room to count this one: 0, or -1 without memory */
+int users_know(struct users *u, uid_t uid);           /* makes room to count it; 0, or -1 without memory */
 void users_count(struct users *u, uid_t uid, int by); /* one that is not known is not counted */
 size_t users_queued(const struct users *u, uid_t uid);
 void users_release(struct users *u);

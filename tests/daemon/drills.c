@@ -94,7 +94,8 @@ static void command_of(const char *pid, char *out, size_t size)
 		out[i] = out[i] ? out[i] : ' ';
 }
 
-/* The job whose supervisor, or whose own process, has this command line; 0: it is of no job of this daemon. */
+/* The job whose supervisor, or whose own process, has this command line; 0: it is of no job of this daemon.
+ * */
 static uint64_t job_of(const struct fixture *y, const char *command, bool supervisor)
 {
 	char mark[256];
@@ -111,8 +112,8 @@ static uint64_t job_of(const struct fixture *y, const char *command, bool superv
 	return at ? strtoull(at + strlen(mark), NULL, 10) : 0;
 }
 
-/* Kills a supervisor, or a process of a job, whichever comes first behind a random place in /proc. False: none
- * was there. */
+/* Kills a supervisor, or a process of a job, whichever comes first behind a random place in /proc. False:
+ * none was there. */
 static bool kill_other(const struct fixture *y, struct load *l, struct rng *rng, bool supervisor)
 {
 	char command[4096];

@@ -340,8 +340,8 @@ static void check_row(struct audit *a, unsigned long long id, const char *key, c
 		find(a, "job %llu is %s without a reason", id, state);
 	if (!strcmp(state, "lost") && !was_hit(a->load, id))
 		find(a, "job %llu is lost, and none of its processes was killed: %s", id, reason);
-	/* A job of ours fails only where one of its processes was killed, or a cancellation stopped it and the
-	 * daemon died before that was on disk. */
+	/* A job of ours fails only where one of its processes was killed, or a cancellation stopped it and
+	 * the daemon died before that was on disk. */
 	if (!strcmp(state, "failed") && !was_hit(a->load, id) &&
 	    (!e->asked || e->cancelled || strcmp(reason, "stopped on request")))
 		find(a, "job %llu failed: %s%s", id, reason,

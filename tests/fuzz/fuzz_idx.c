@@ -1,4 +1,5 @@
-/* IDX files: a file that is taken has as many bytes as its header says, and every record of it can be read. */
+/* IDX files: a file that is taken has as many bytes as its header says, and every record of it can be read.
+ * */
 #define _GNU_SOURCE
 #include <stdint.h>
 #include <stdio.h>

@@ -195,8 +195,8 @@ static bool hear(size_t *answers)
 	return n != 0;
 }
 
-/* Both sides in turn: until all is sent, and, with `whole`, answered. Answers that wait for the store's threads
- * are awaited only now and then, because a thread that is woken costs more than a request. */
+/* Both sides in turn: until all is sent, and, with `whole`, answered. Answers that wait for the store's
+ * threads are awaited only now and then, because a thread that is woken costs more than a request. */
 static void converse(const uint8_t *data, size_t size, bool whole)
 {
 	/* A last line without its end gets one, and what was watched is not watched any more: the same

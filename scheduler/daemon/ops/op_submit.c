@@ -118,9 +118,9 @@ static uint64_t fingerprint(uid_t uid, const char *type, const char *params)
 	return rng_mix(h) | 1;
 }
 
-/* A user who is no admin may have as many jobs in the queue as there are places left for all others, so that the
- * last places are never his alone: one alone gets half of the queue, two a third each (the dynamic threshold of
- * Choudhury and Hahne, 1998, for shared buffers). */
+/* A user who is no admin may have as many jobs in the queue as there are places left for all others, so that
+ * the last places are never his alone: one alone gets half of the queue, two a third each (the dynamic
+ * threshold of Choudhury and Hahne, 1998, for shared buffers). */
 static bool has_place(struct request *r)
 {
 	const struct config *c = r->d->setup->config;
