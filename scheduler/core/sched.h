@@ -171,6 +171,9 @@ struct sched_share {                /* of a tenant, at the time of asking */
 	size_t queued, running;
 };
 int sched_share(struct sched *s, int64_t now_ns, uint32_t tenant, struct sched_share *out, struct err *err);
+/* Of all tenants, one by one: the time of one call of sched_share() for each would grow with their square. */
+typedef void sched_share_fn(void *owner, uint32_t tenant, const struct sched_share *share);
+void sched_shares(struct sched *s, int64_t now_ns, sched_share_fn *tell, void *owner);
 
 /* ---- events ---- */
 /* A job arrives. Unless it is rejected it is queued; sched_next() says when it may start, perhaps at once.

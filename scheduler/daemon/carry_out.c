@@ -264,15 +264,26 @@ static int do_action(struct daemon *d, const struct life_action *a, int64_t now_
 	case LIFE_FORGET: forget(d, job); break;
 	case LIFE_TELL:
 		log_event(a->what, job);
+		d->metrics.late += !strcmp(a->what, "late");
 		watch_tell(d, a->what, job);
 		break;
 	case LIFE_NOTIFY: late_notify(d, job, a->time_s); break;
 	case LIFE_ESTIMATE: ask_estimate(d, job, a->what, next); break;
-	case LIFE_COUNT_VERDICT: outcome_stats_verdict(&d->stats, a->verdict); break;
-	case LIFE_COUNT_WAIT: outcome_stats_wait(&d->stats, a->time_s); break;
+	case LIFE_COUNT_VERDICT:
+		outcome_stats_verdict(&d->stats, a->verdict);
+		metrics_verdict(&d->metrics, a->verdict, &d->decision);
+		break;
+	case LIFE_COUNT_WAIT:
+		outcome_stats_wait(&d->stats, a->time_s);
+		histogram_add(&d->metrics.wait_s, a->time_s);
+		break;
 	case LIFE_COUNT_ENDED: outcome_stats_ended(&d->stats, &job->row); break;
 	case LIFE_LEARN: learning_ended(d->learning, job); break;
-	case LIFE_CLOSE: life_close(&d->life, job, d->setup->config->max_finished); break;
+	case LIFE_CLOSE:
+		if (job->row.state != JOB_REJECTED)
+			metrics_ended(&d->metrics, &job->row);
+		life_close(&d->life, job, d->setup->config->max_finished);
+		break;
 	}
 	return rc;
 }
@@ -352,7 +363,7 @@ static void turn_of(struct daemon *d, struct job *job, double took_us)
 	};
 	struct json_writer w;
 
-	outcome_stats_decision(&d->stats, took_us);
+	daemon_decided(d, took_us);
 	strbuf_reset(&d->text);
 	json_begin(&w, &d->text, false);
 	decision_json(&w, &d->decision, &about);

@@ -16,6 +16,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/places.h"
+#include "scheduler/daemon/http/http.h"
 #include "scheduler/daemon/net/systemd.h"
 #include "scheduler/daemon/ops/ops.h"
 
@@ -33,26 +34,27 @@ int64_t daemon_now_ns(const struct daemon *d)
 	return clock_monotonic_ns() + d->clock_offset_ns;
 }
 
-/* How long the loop was busy with one thing: by the clock, and without the time in which the machine let
- * other programs run. */
-struct span {
-	int64_t began_ns, cpu_ns;
-};
-
-static struct span span_begin(void)
+struct daemon_span daemon_span_begin(void)
 {
-	return (struct span){ clock_monotonic_ns(), clock_thread_ns() };
+	return (struct daemon_span){ clock_monotonic_ns(), clock_thread_ns() };
 }
 
-static void span_end(struct daemon *d, struct span s)
+void daemon_span_end(struct daemon *d, struct daemon_span s)
 {
 	double ms = (double)(clock_monotonic_ns() - s.began_ns) / 1e6;
 	double busy_ms = (double)(clock_thread_ns() - s.cpu_ns) / 1e6;
 
+	histogram_add(&d->metrics.loop_busy_s, ms / 1e3);
 	if (ms > d->stats.max_block_ms)
 		d->stats.max_block_ms = ms;
 	if (busy_ms > d->stats.max_busy_ms)
 		d->stats.max_busy_ms = busy_ms;
+}
+
+void daemon_decided(struct daemon *d, double took_us)
+{
+	outcome_stats_decision(&d->stats, took_us);
+	histogram_add(&d->metrics.decision_s, took_us / 1e6);
 }
 
 /* ---- the turn ---- */
@@ -98,12 +100,12 @@ void daemon_turn(struct daemon *d)
 
 static void on_turn(evutil_socket_t fd, short what, void *owner)
 {
-	struct span span = span_begin();
+	struct daemon_span span = daemon_span_begin();
 
 	(void)fd;
 	(void)what;
 	daemon_turn(owner);
-	span_end(owner, span);
+	daemon_span_end(owner, span);
 }
 
 static void on_server_turn(void *owner)
@@ -114,7 +116,7 @@ static void on_server_turn(void *owner)
 static void on_turn_begins(void *owner)
 {
 	struct daemon *d = owner;
-	struct span span = span_begin();
+	struct daemon_span span = daemon_span_begin();
 
 	d->turn_began_ns = span.began_ns;
 	d->turn_cpu_ns = span.cpu_ns;
@@ -124,7 +126,7 @@ static void on_turn_ends(void *owner)
 {
 	struct daemon *d = owner;
 
-	span_end(d, (struct span){ d->turn_began_ns, d->turn_cpu_ns });
+	daemon_span_end(d, (struct daemon_span){ d->turn_began_ns, d->turn_cpu_ns });
 }
 
 static void on_close(void *owner, struct conn *c)
@@ -157,7 +159,7 @@ static void store_went(struct daemon *d, bool failed, const struct err *why)
 static void on_store(evutil_socket_t fd, short what, void *owner)
 {
 	struct daemon *d = owner;
-	struct span span = span_begin();
+	struct daemon_span span = daemon_span_begin();
 	struct err why = { 0 };
 	bool failed;
 
@@ -172,7 +174,7 @@ static void on_store(evutil_socket_t fd, short what, void *owner)
 		store_went(d, failed, &why);
 	ops_ask_due(d);
 	leave_if_idle(d);
-	span_end(d, span);
+	daemon_span_end(d, span);
 }
 
 static void on_repair(evutil_socket_t fd, short what, void *owner)
@@ -189,12 +191,12 @@ static void on_repair(evutil_socket_t fd, short what, void *owner)
 static void on_estimates(evutil_socket_t fd, short what, void *owner)
 {
 	struct daemon *d = owner;
-	struct span span = span_begin();
+	struct daemon_span span = daemon_span_begin();
 
 	(void)fd;
 	(void)what;
 	estimates_look(d);
-	span_end(d, span);
+	daemon_span_end(d, span);
 }
 
 static void on_other_work(evutil_socket_t fd, short what, void *owner)
@@ -209,7 +211,7 @@ static void on_advise(evutil_socket_t fd, short what, void *owner)
 {
 	struct timeval every = { .tv_sec = ADVISE_S }, soon = { 0 };
 	struct daemon *d = owner;
-	struct span span = span_begin();
+	struct daemon_span span = daemon_span_begin();
 	bool all;
 
 	(void)fd;
@@ -218,7 +220,7 @@ static void on_advise(evutil_socket_t fd, short what, void *owner)
 	event_add(d->event.advise, all ? &every : &soon);
 	if (all)
 		daemon_changed(d); /* a job that waits may have lost its chance, or be due */
-	span_end(d, span);
+	daemon_span_end(d, span);
 }
 
 static void tell_status(struct daemon *d, const char *before)
@@ -504,6 +506,7 @@ int daemon_new(const struct daemon_params *p, struct daemon **out, struct err *e
 	d->params = *p;
 	d->clock_offset_ns = clock_wall_ns() - clock_monotonic_ns();
 	d->started_ns = daemon_now_ns(d);
+	metrics_init(&d->metrics);
 	d->life = (struct life){ .jobs = &d->jobs, .load_since_ns = d->started_ns };
 	d->base = event_base_new();
 	rc = d->base ? 0 : err_fail(err, ERR_NOMEM, "no event loop: %s", strerror(errno));
@@ -529,6 +532,10 @@ int daemon_new(const struct daemon_params *p, struct daemon **out, struct err *e
 		other_work_settle(d);
 		rc = open_server(d, p->force, err);
 	}
+	if (!rc)
+		rc = http_new(d, &d->http, err);
+	if (!rc)
+		d->textfile = textfile_new(d, d->setup->config->metrics_file);
 	if (rc) {
 		daemon_free(d);
 		return rc;
@@ -558,6 +565,8 @@ void daemon_free(struct daemon *d)
 	if (!d)
 		return;
 	daemon_reload_abandon(d);
+	textfile_free(d->textfile);
+	http_free(d->http);
 	learning_free(d->learning);
 	ops_ask_abandon(d);
 	server_free(d->server); /* its on_close calls still find the daemon whole */

@@ -10,6 +10,8 @@
  *   late.c        the operator's command for a promise that is about to break
  *   learn/        what is learned from jobs that end: bounds, drift, new models
  *   outcome_stats.c  what `stats` reports
+ *   metrics/      what a monitoring system reads
+ *   http/         the page and the metrics over HTTP
  *   setup.c       configuration and model together: loading, checking, swapping
  *
  * Everything here runs in the loop's thread. */
@@ -28,13 +30,13 @@
 #include "scheduler/jobs/record.h"
 #include "scheduler/daemon/learn/learning.h"
 #include "scheduler/process/demand.h"
+#include "scheduler/daemon/metrics/metrics.h"
 #include "scheduler/daemon/net/server.h"
 #include "scheduler/daemon/setup.h"
 #include "scheduler/store/store.h"
 #include "scheduler/daemon/outcome_stats.h"
 #include "scheduler/jobs/tenants.h"
 
-#define DAEMON_VERSION "0.1.0"
 #define DAEMON_MAX_EXECUTORS 8
 
 struct start_list { struct pending_start *item; size_t n, cap; };
@@ -65,6 +67,9 @@ struct daemon {
 	struct learning *learning;
 	struct demand demand;           /* watch_other_work.c: what other programs want of the cpus */
 	struct outcome_stats stats;
+	struct metrics metrics;
+	struct textfile *textfile;      /* NULL: none */
+	struct http *http;              /* NULL: none */
 	uint64_t next_id;
 	int64_t clock_offset_ns;        /* real time minus monotonic time at the start: daemon_now_ns() */
 	int64_t started_ns;
@@ -79,6 +84,7 @@ struct daemon {
 	bool reload_again;              /* asked for meanwhile: the files may have changed again */
 	struct asked *asked_first, *asked_last; size_t n_asked; /* questions that wait for the disk */
 	struct daemon_events event;     /* of daemon.c */
+	int64_t outside_due_ns;         /* when its timer should come next, monotonic; 0: not known */
 
 	/* scratch of one request or event */
 	struct strbuf out, text;
@@ -99,6 +105,14 @@ void daemon_later(struct daemon *d);    /* the same, after the loop has looked a
 void daemon_turn(struct daemon *d);
 uint64_t daemon_ticket(struct daemon *d); /* what is collected now will be durable with this one */
 void daemon_drain(struct daemon *d, bool on, bool stop);
+void daemon_decided(struct daemon *d, double took_us); /* counts a decision */
+/* How long the loop was busy with one thing: by the clock, and without the time in which the machine let
+ * other programs run. */
+struct daemon_span {
+	int64_t began_ns, cpu_ns;
+};
+struct daemon_span daemon_span_begin(void);
+void daemon_span_end(struct daemon *d, struct daemon_span s);
 
 /* ---- reload.c ---- */
 struct later; /* ops.h */

@@ -1,28 +1,13 @@
 /* `stats`: counts, latencies, the queue, the store, tenants, learning and the loop. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
-#include "common/io.h"
 #include "common/mem.h"
 #include "scheduler/daemon/learn/learning.h"
 #include "scheduler/daemon/ops/ops.h"
+#include "scheduler/process/machine.h"
 
 #define TENANTS_AT_ONCE 100
-
-static double resident_mb(void)
-{
-	char *text = NULL;
-	size_t len;
-	unsigned long pages = 0;
-
-	/* The second number of /proc/self/statm; the kernel writes it, so it is read like a file. */
-	if (io_read_file("/proc/self/statm", 4096, &text, &len, NULL) == 0)
-		sscanf(text, "%*u %lu", &pages);
-	free(text);
-	return (double)pages * (double)sysconf(_SC_PAGESIZE) / 1048576.0;
-}
 
 static void put_queue(struct request *r)
 {
@@ -107,7 +92,7 @@ static void put_behind(struct request *r)
 	json_close(&r->w, '}');
 	json_kv_int(&r->w, "connections", (long long)server_connections(d->server));
 	json_kv_fixed(&r->w, "uptime_s", (double)(daemon_now_ns(d) - d->started_ns) / 1e9, 3);
-	json_kv_fixed(&r->w, "rss_mb", resident_mb(), 3);
+	json_kv_fixed(&r->w, "rss_mb", machine_resident_mb(), 3);
 	json_kv_bool(&r->w, "draining", d->draining);
 	json_kv_string(&r->w, "policy", d->setup->config->policy);
 	json_kv_string(&r->w, "model", d->setup->model_name[0] ? d->setup->model_name : NULL);

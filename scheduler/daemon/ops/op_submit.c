@@ -83,7 +83,7 @@ static void what_if(struct request *r, struct submission *f)
 		reply_err(r, &err, NULL);
 	} else {
 		took_us = clock_monotonic_us() - before;
-		outcome_stats_decision(&d->stats, took_us);
+		daemon_decided(d, took_us);
 		reply_begin(r);
 		json_kv_string(&r->w, "verdict", sched_verdict_name(verdict));
 		if (f->dry_run) {
@@ -389,7 +389,7 @@ static int decide_arrival(struct daemon *d, struct job *job, const struct submis
 		return rc;
 	if (!known)
 		job_set_reason(job, why);
-	outcome_stats_decision(&d->stats, took_us);
+	daemon_decided(d, took_us);
 	strbuf_reset(&d->text);
 	json_begin(&w, &d->text, false);
 	submission_put_decision(d, &w, f, took_us);
