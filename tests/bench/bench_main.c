@@ -32,6 +32,7 @@ static const struct bench {
 	{ "events", bench_events },
 	{ "training.epoch.simplenet", bench_training_simplenet },
 	{ "training.epoch.lenet5", bench_training_lenet5 },
+	{ "automl.campaign", bench_automl_campaign },
 	{ "daemon.submit", bench_daemon_submit },
 	{ "daemon.submit.held", bench_daemon_held },
 	{ "daemon.list", bench_daemon_list },

@@ -6,6 +6,7 @@
 
 #include "common/clock.h"
 #include "common/io.h"
+#include "common/version.h"
 #include "predictors/automl/models.h"
 #include "scheduler/cli/automl/automl.h"
 
@@ -145,7 +146,7 @@ static int run(const struct cli *c, const struct options *o, struct err *err)
 							 .pool = pool,
 							 .dir = o->dir,
 							 .restart = o->restart,
-							 .program = "postrider " POSTRIDER_VERSION,
+							 .program = postrider_program,
 							 .created = created,
 							 .on_progress = on_progress,
 							 .owner = &progress },
