@@ -142,13 +142,20 @@ $B/tests/bars/test_known_jobs: | $B/tests/bars/known_job
 # clang, as libFuzzer targets.
 fuzz_names  := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 fuzz_replay := $(foreach n,$(fuzz_names),$B/tests/fuzz/replay_$n)
-$(filter-out %_request %_trace,$(fuzz_replay)): $B/tests/fuzz/replay_%: $B/tests/fuzz/fuzz_%.o $B/tests/fuzz/replay.o $(call archives,config)
+fuzz_special := %_request %_trace %_world %_design %_journal %_observation %_idx
+$(filter-out $(fuzz_special),$(fuzz_replay)): $B/tests/fuzz/replay_%: $B/tests/fuzz/fuzz_%.o $B/tests/fuzz/replay.o $(call archives,config)
+	$(link)
+$(filter %_design %_journal,$(fuzz_replay)): $B/tests/fuzz/replay_%: $B/tests/fuzz/fuzz_%.o $B/tests/fuzz/replay.o $(call archives,profiler)
+	$(link)
+$B/tests/fuzz/replay_observation: $B/tests/fuzz/fuzz_observation.o $B/tests/fuzz/replay.o $(call archives,store) $(call archives,config)
+	$(link) $(SIM_LIBS)
+$B/tests/fuzz/replay_idx: $B/tests/fuzz/fuzz_idx.o $B/tests/fuzz/replay.o $(call archives,workloads)
 	$(link)
 # Requests are fuzzed against the whole daemon.
 $B/tests/fuzz/replay_request: $B/tests/fuzz/fuzz_request.o $B/tests/fuzz/replay.o $(call archives,daemon)
 	$(link) $(DAEMON_LIBS)
-# Traces are the simulator's.
-$B/tests/fuzz/replay_trace: $B/tests/fuzz/fuzz_trace.o $B/tests/fuzz/replay.o $(call archives,sim)
+# Traces and worlds are the simulator's.
+$(filter %_trace %_world,$(fuzz_replay)): $B/tests/fuzz/replay_%: $B/tests/fuzz/fuzz_%.o $B/tests/fuzz/replay.o $(call archives,sim)
 	$(link) $(SIM_LIBS)
 
 TESTS := $(foreach l,$(LAYERS),$(call unit_tests,$l)) $(conform_tests) $(daemon_tests)
@@ -197,6 +204,10 @@ mutations: ## do the tests notice mistakes? LAYER="core jobs": apply wrong chang
 
 fuzz-%: ## fuzz-<name>: libFuzzer for FUZZ_SECONDS (60) seconds, e.g. fuzz-json
 	@tests/fuzz/run.sh $* $(or $(FUZZ_SECONDS),60)
+
+.PHONY: fuzz-all
+fuzz-all: ## every fuzz entry, FUZZ_SECONDS (60) seconds each
+	@for name in $(fuzz_names); do tests/fuzz/run.sh $$name $(or $(FUZZ_SECONDS),60) || exit 1; done
 
 .PHONY: drill
 drill: $(PROGRAMS) $(BIN)/postrider-drill ## hold the daemon to its promises at length: kill -9, signals, many jobs (10 minutes)

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/mem.h"
 #include "common/places.h"
@@ -81,6 +82,23 @@ static void read_per_uid(struct fields *f, const char *name, void *object)
 	c->max_connections_per_uid = c->max_connections < PER_UID_DEFAULT ? c->max_connections
 									  : PER_UID_DEFAULT;
 	field_size(f, name, 1, c->max_connections, &c->max_connections_per_uid);
+}
+
+bool config_is_admin(const struct config *c, uid_t uid)
+{
+	bool is = uid == 0 || uid == geteuid();
+
+	for (size_t i = 0; i < c->admin_users.n && !is; i++)
+		is = c->admin_users.id[i] == uid;
+	return is;
+}
+
+static void read_queued_per_uid(struct fields *f, const char *name, void *object)
+{
+	struct config *c = object;
+
+	c->max_queued_per_uid = (c->max_queued + 1) / 2;
+	field_size(f, name, 1, c->max_queued, &c->max_queued_per_uid);
 }
 
 static void check_learning(struct fields *f, void *object)
@@ -179,13 +197,16 @@ const struct key config_keys[] = {
 	{ "pin", KEY_BOOL, AT(pin) },
 	{ "cgroup", KEY_PATH, AT(cgroup) },
 	{ "max_queued", KEY_SIZE, AT(max_queued), 1, CONFIG_MAX_COUNT, 20000 },
+	{ "max_queued_per_uid", KEY_SIZE, AT(max_queued_per_uid), .read = read_queued_per_uid },
+	{ "max_unstarted_cpus_per_uid", KEY_UINT32, AT(max_unstarted_cpus_per_uid), 0, MAX_CORES, 0 },
 	{ "max_finished", KEY_SIZE, AT(max_finished), 0, CONFIG_MAX_COUNT, 10000 },
 	{ "max_connections", KEY_SIZE, AT(max_connections), 1, CONFIG_MAX_COUNT, 10240 },
 	{ "max_connections_per_uid", KEY_SIZE, AT(max_connections_per_uid), .read = read_per_uid },
 	{ "max_output_bytes", KEY_SIZE, AT(max_output_bytes), 65536, 1 << 30, 1 << 20 },
+	{ "max_output_bytes_per_uid", KEY_SIZE, AT(max_output_bytes_per_uid), 65536, 1L << 40, 1 << 26 },
 	{ "idle_timeout_s", KEY_NUMBER, AT(idle_timeout_s), 0.0, MAX_SECONDS, 600.0 },
 	{ "kill_grace_s", KEY_NUMBER, AT(kill_grace_s), 0.0, 86400.0, 30.0 },
-	{ "advise_timeout_s", KEY_NUMBER, AT(advise_timeout_s), 1.0, MAX_SECONDS, 600.0 },
+	{ "advise_timeout_s", KEY_NUMBER, AT(advise_timeout_s), 1.0, MAX_SECONDS, 60.0 },
 	{ "drain_timeout_s", KEY_NUMBER, AT(drain_timeout_s), 0.0, MAX_SECONDS, 0.0 },
 	{ "drain_on_term", KEY_BOOL, AT(drain_on_term) },
 	{ "durability", KEY_CHOICE, AT(durability), .choice = durability_name, .restart = true },

@@ -90,10 +90,14 @@ struct config {
 	char *cgroup;            /* cgroup v2 folder under which each job gets one; NULL: none */
 
 	size_t max_queued;       /* queued jobs; more are refused with queue_full */
+	size_t max_queued_per_uid; /* of one user who is no admin */
+	uint32_t max_unstarted_cpus_per_uid; /* of advised jobs that may start and were not; 0: half the
+	                                        slots */
 	size_t max_finished;     /* finished jobs kept in memory; older ones are in the database */
 	size_t max_connections;
 	size_t max_connections_per_uid;
 	size_t max_output_bytes; /* unread output of one connection; more: it is closed */
+	size_t max_output_bytes_per_uid; /* of one user; more: his connections are not read until he reads */
 	double idle_timeout_s;   /* a connection without a request and without a watch; 0: never */
 	double kill_grace_s;     /* from SIGTERM to SIGKILL */
 	double advise_timeout_s; /* an advised job that was told to start and did not */
@@ -130,6 +134,8 @@ struct config {
 int config_default(struct config **out, struct err *err);
 /* Relative paths start from the folder the program was started in, and are absolute from here on. ERR_FORMAT:
  * "FILE:LINE:COLUMN: reason" or "FILE: types.x.argv[2]: reason"; unknown keys name the nearest. */
+/* Root, the daemon's own user, or one that is named; groups of admins are not looked at. */
+bool config_is_admin(const struct config *c, uid_t uid);
 int config_read(const char *path, struct config **out, struct err *err);
 int config_from_json(const char *name, const struct json *v, struct config **out, struct err *err);
 void config_free(struct config *c);

@@ -50,6 +50,7 @@ void sched_set(struct sched *s, const struct sched_params *p)
 	s->model = p->model;
 	s->machine = p->machine;
 	s->fluid = decide_machine(p->model, p->machine.cores, p->machine.slots);
+	s->max_unstarted_cpus = p->max_unstarted_cpus;
 	s->window_s = p->window_s > 0.0 ? p->window_s : SCHED_DEFAULT_WINDOW_S;
 	s->looks_ahead = p->policy.policy->looks_ahead && p->model;
 }

@@ -48,12 +48,15 @@
  * Policies that do not look ahead start jobs in the same order, strictly: no job is held, and no job passes
  * another, except one that waits for its tenant's quota.
  *
+ * Unstarted. A job that its owner starts himself holds its slots from its turn on. While unstarted jobs of
+ * one owner hold max_unstarted_cpus, no other job of his that would have to be started has its turn.
+ *
  * Only sched_new(), which makes room for max_jobs, and sched_set_tenants() allocate.
  *
  * Memory. A queued job waits for the memory of the batch it was admitted with. At its start no batch is taken
  * that needs more memory than is free. The look-ahead knows slots and quotas, not memory, so it does not
- * foresee a wait for memory alone. Of a queue beyond 512 jobs it sees a part and a summary
- * (sched_scene.c). */
+ * foresee a wait for memory alone. Of a queue beyond 512 jobs it sees a part and a summary (sched_scene.c).
+ * */
 #ifndef SCHEDULER_CORE_SCHED_H
 #define SCHEDULER_CORE_SCHED_H
 
@@ -90,6 +93,8 @@ struct sched_params {
 	                               only */
 	double hysteresis;          /* a recurring job changes its batch for a gain above this; 0: for any
 	                               gain */
+	uint32_t max_unstarted_cpus; /* of the jobs of one owner whose turn has come and that he has not
+	                               started; one job may have as many as it wants; 0: no limit */
 	double explore;             /* share of the promised jobs with headroom that start with the second
 	                               best batch (explore.h); a recurring job takes its usual one next time;
 	                               0: none */
@@ -107,6 +112,8 @@ struct sched_request {              /* a job as it arrives */
 	const double *epochs; size_t n_epochs; /* the same for epochs; NULL: the values say them. At most
 	                               DECIDE_MAX_CANDIDATES pairs of batch and epochs. */
 	uint32_t tenant;            /* index among those of sched_set_tenants(); ignored before that call */
+	uint64_t owner;             /* the user who starts it when its turn has come; until then it counts
+	                               for max_unstarted_cpus of him; 0: it does not */
 	int priority;               /* higher ones go before all lower ones; the caller decides who may ask
 	                               for it */
 	bool may_stop;              /* rather stop it early than let it be late: sched_should_stop() */
@@ -189,6 +196,9 @@ bool sched_hopeless(struct sched *s, uint64_t *out_id);
 /* The owner of an advised job has started it, whatever the order: it is decided anew, and runs. */
 int sched_start_now(struct sched *s, int64_t now_ns, uint64_t id, struct decision *out, struct err *err);
 
+/* The owner of a job whose turn has come (sched_next()) has started it. */
+int sched_owner_started(struct sched *s, int64_t now_ns, uint64_t id, struct err *err);
+
 /* A running job reports that `done` (0..1) of its work is behind it. Differences between reports tell
  * its rate, so that a start-up does not count as slowness (progress.h). */
 int sched_progress(struct sched *s, int64_t now_ns, uint64_t id, double done, struct err *err);
@@ -256,8 +266,10 @@ enum sched_wait {
 	SCHED_WAIT_HELD,            /* starting now would break the promise of `job`, or delay it if it is
 	                               due */
 	SCHED_WAIT_QUOTA,           /* its tenant's cpus: needed, available */
+	SCHED_WAIT_UNSTARTED,       /* its owner has others whose turn has come, and has not started them */
 };
-const char *sched_wait_name(enum sched_wait w); /* "not", "slots", "memory", "turn", "held", "quota" */
+const char *sched_wait_name(enum sched_wait w); /* "not", "slots", "memory", "turn", "held", "quota",
+                                                   "unstarted" */
 struct sched_waiting {
 	enum sched_wait why;
 	double needed, available;   /* NaN: does not apply */

@@ -164,6 +164,7 @@ const char *sched_wait_name(enum sched_wait w)
 	case SCHED_WAIT_TURN: return "turn";
 	case SCHED_WAIT_HELD: return "held";
 	case SCHED_WAIT_QUOTA: return "quota";
+	case SCHED_WAIT_UNSTARTED: return "unstarted";
 	}
 	return "unknown";
 }
@@ -192,6 +193,8 @@ struct sched_waiting waiting_of(const struct sched *s, const struct live *j, siz
 	else if (wanted_mb > s->machine.memory_mb ||
 		 (s->running.n && used_mb + wanted_mb > s->machine.memory_mb))
 		say(w, SCHED_WAIT_MEMORY, wanted_mb, s->machine.memory_mb - used_mb);
+	else if (start_owner_is_slow(s, j))
+		w->why = SCHED_WAIT_UNSTARTED;
 	else if (j->held_by && j->held_round == s->round &&
 		 job_index_find(&s->index, j->held_by) != JOB_INDEX_NONE)
 		w->why = SCHED_WAIT_HELD;

@@ -92,6 +92,8 @@ int sched_use(struct sched *s, int64_t now_ns, const struct sched_params *p,
 	      const struct job_values *(*values_of)(void *owner, uint64_t id), void *owner, struct err *err)
 {
 	int rc = check_change(s, p, values_of, owner, err);
+	struct fluid_machine was;
+	bool same, unknown;
 
 	if (rc)
 		return rc;
@@ -101,13 +103,17 @@ int sched_use(struct sched *s, int64_t now_ns, const struct sched_params *p,
 		live_settle(s, now_ns);
 		tenants_settle(s, now_ns);
 	}
+	was = s->fluid;
 	sched_set(s, p);
+	same = was.cores == s->fluid.cores && was.disk_saturation == s->fluid.disk_saturation &&
+	       was.slots == s->fluid.slots;
 	for (size_t i = next_live(s, 0); i < s->live_end; i = next_live(s, i + 1)) {
 		struct live *j = &s->live[i];
 
 		j->r.values = p->model ? values_of(owner, j->r.id) : NULL;
+		unknown = isnan(j->total_s);
 		complete(s, j);
-		if (!j->running) {
+		if (!j->running && (!same || unknown)) { /* else it will take what it would have taken */
 			live_weigh(s, j);
 			live_reorder(s, (uint32_t)i);
 		}

@@ -26,6 +26,7 @@ struct live {                         /* a job that waits or runs */
 	struct sched_request r;
 	int64_t submitted_ns, started_ns, deadline_ns; /* SCHED_NEVER: no objective */
 	bool promised, running;
+	bool unstarted;               /* runs, as far as slots go: its owner has not started it yet */
 	bool by_chance;               /* taken without a promise for the chance it has */
 	bool gone;                    /* it waits, and its chance has gone */
 	int64_t hopes_ns;             /* until then it is not asked whether its chance has gone */
@@ -101,6 +102,7 @@ struct sched {
 	bool looks_ahead;             /* the policy does, and there is a model */
 	bool adapts;                  /* the policy has bounds, and there is a model */
 	double hysteresis, explore;
+	uint32_t max_unstarted_cpus;
 	struct adapt *adapt, *told;   /* all there whether in use or not: a change may ask for them */
 	struct recurring *recurring;
 	size_t max_jobs;
@@ -294,6 +296,8 @@ void place_unpromised(struct sched *s, int64_t now_ns, uint32_t place);
 
 /* ---- sched_start.c ---- */
 /* It starts now, whatever becomes of others. */
+/* Its owner starts it himself, and has let so many others wait for that already. */
+bool start_owner_is_slow(const struct sched *s, const struct live *j);
 void start_at_once(struct sched *s, int64_t now_ns, uint32_t place, struct decision *out);
 
 /* ---- sched_chance.c ---- */

@@ -8,7 +8,8 @@
 #define MOST_TRIES_OF_MANY 4 /* with more than MANY jobs to play each time */
 #define MANY 256
 #define MOST_TRIES_OF_A_TENANT 4
-#define MOST_LOOKS 2048 /* at jobs of the plan, or without a promise, that are not tried */
+#define MOST_LOOKS 16384 /* at jobs of the plan, or without a promise, that are not tried */
+#define MOST_LOOKS_AT_A_TENANT 256 /* so that one with many does not hide the others */
 
 /* ---- the batch ---- */
 
@@ -129,6 +130,7 @@ static void start(struct sched *s, int64_t now_ns, uint32_t place, const struct 
 	live_settle(s, now_ns);
 	tenants_settle(s, now_ns);
 	j->started_ns = now_ns;
+	j->unstarted = j->r.owner != 0;
 	live_run(s, place);
 	live_set_speeds(s);
 }
@@ -258,6 +260,18 @@ static bool start_unless_harmful(struct sched *s, int64_t now_ns, uint32_t place
 
 enum room { ROOM, NO_ROOM, NO_QUOTA, NEVER };
 
+bool start_owner_is_slow(const struct sched *s, const struct live *j)
+{
+	uint64_t cpus = 0;
+
+	if (!j->r.owner || !s->max_unstarted_cpus)
+		return false;
+	for (uint32_t i = s->running.first; i != NO_JOB; i = s->live[i].next)
+		if (s->live[i].unstarted && s->live[i].r.owner == j->r.owner)
+			cpus += s->live[i].r.cpus;
+	return cpus && cpus + j->r.cpus > s->max_unstarted_cpus;
+}
+
 static enum room room_for(const struct sched *s, const struct live *j, double memory_used_mb)
 {
 	const struct tenant *t = tenant_of(s, &j->r);
@@ -270,7 +284,9 @@ static enum room room_for(const struct sched *s, const struct live *j, double me
 	if (s->slots_used + j->r.cpus > s->machine.slots)
 		return NO_ROOM;
 	/* alone it fits, whatever the rounding of a sum says */
-	return s->running.n && memory_used_mb + wanted_mb > s->machine.memory_mb ? NO_ROOM : ROOM;
+	if (s->running.n && memory_used_mb + wanted_mb > s->machine.memory_mb)
+		return NO_ROOM;
+	return start_owner_is_slow(s, j) ? NO_QUOTA : ROOM;
 }
 
 struct search {
@@ -377,12 +393,14 @@ static bool try_waiting(struct search *q, bool below, uint32_t *out_place)
 		uint64_t free_cpus = free_cpus_of(s, t);
 		uint32_t i = next_narrow(s, &t->waiting, first_of(s, &t->waiting, below), free_cpus);
 
+		int looks = 0;
+
 		q->tries_of_tenant = 0;
 		for (; i != NO_JOB && (s->live[i].r.priority < 0) == below && !q->stopped && !enough(q) &&
 		       (q->tries_of_tenant < MOST_TRIES_OF_A_TENANT || !s->running.n);
 		     i = next_narrow(s, &t->waiting, s->live[i].next, free_cpus)) {
-			if (q->looks++ >= MOST_LOOKS)
-				return false;
+			if (looks++ >= MOST_LOOKS_AT_A_TENANT || q->looks++ >= MOST_LOOKS)
+				break;
 			if (try(q, i)) {
 				*out_place = i;
 				return true;
@@ -429,5 +447,21 @@ int sched_start_now(struct sched *s, int64_t now_ns, uint64_t id, struct decisio
 	if (j->running)
 		return err_fail(err, ERR_ARG, "job %llu runs already", (unsigned long long)id);
 	start_at_once(s, live_clock(s, now_ns), place, out);
+	s->live[place].unstarted = false;
+	return 0;
+}
+
+int sched_owner_started(struct sched *s, int64_t now_ns, uint64_t id, struct err *err)
+{
+	uint32_t place;
+	struct live *j = live_find(s, id, &place);
+
+	if (!j)
+		return sched_not_found(id, err);
+	if (!j->running)
+		return err_fail(err, ERR_ARG, "the turn of job %llu has not come", (unsigned long long)id);
+	live_clock(s, now_ns);
+	j->unstarted = false;
+	live_changed(s); /* another job of his may start */
 	return 0;
 }

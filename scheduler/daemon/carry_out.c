@@ -458,8 +458,11 @@ int carry_started_by_owner(struct daemon *d, struct job *job, struct err *err)
 
 	if (rc)
 		return rc;
-	if (!job->ready)
+	if (job->ready)
+		sched_owner_started(d->sched, daemon_now_ns(d), job->id, NULL);
+	else
 		turn_of(d, job, clock_monotonic_us() - before);
+	daemon_changed(d);
 	started(d, job, daemon_now_ns(d), 0);
 	return 0;
 }

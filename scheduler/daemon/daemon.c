@@ -421,6 +421,8 @@ static int open_parts(struct daemon *d, bool force, struct err *err)
 	if (!rc)
 		rc = jobs_init(&d->jobs, err);
 	if (!rc)
+		jobs_expect(&d->jobs, c->max_queued + c->max_finished);
+	if (!rc)
 		rc = store_open(&store, &d->store, err);
 	if (!rc)
 		rc = sched_new(&sched, &d->sched, err);

@@ -51,6 +51,10 @@ static void why_waiting(const struct daemon *d, const struct job *job, const str
 		snprintf(text, sizeof text, "%s may use %.0f cpus more, it wants %.0f", job->row.tenant,
 			 w->available, w->needed);
 		break;
+	case SCHED_WAIT_UNSTARTED:
+		snprintf(text, sizeof text, "uid %u has jobs that may start, and has not started them",
+			 (unsigned)job->row.uid);
+		break;
 	default: snprintf(text, sizeof text, "%zu jobs are before it", w->ahead); break;
 	}
 	out->waiting_message = text;

@@ -203,13 +203,16 @@ static void on_step(evutil_socket_t fd, short what, void *arg)
 {
 	struct loader *l = arg;
 	struct timeval soon = { 0 };
+	struct daemon_span span = daemon_span_begin();
+	struct daemon *d = l->d;
 	bool all = false;
-	int rc = rebind_some(l->d, l->fresh, &l->rebound, &all, &l->err);
+	int rc = rebind_some(d, l->fresh, &l->rebound, &all, &l->err);
 
 	(void)fd;
 	(void)what;
 	if (!rc && !all) {
 		event_add(l->step, &soon);
+		daemon_span_end(d, span);
 		return;
 	}
 	if (!rc)
@@ -217,6 +220,7 @@ static void on_step(evutil_socket_t fd, short what, void *arg)
 	if (!rc)
 		l->fresh = NULL; /* the daemon's now */
 	finish(l, rc);
+	daemon_span_end(d, span);
 }
 
 static void on_done(evutil_socket_t fd, short what, void *arg)
@@ -282,6 +286,7 @@ int daemon_server_limits(const struct config *c, struct server_params *out, stru
 	out->max_connections = c->max_connections;
 	out->max_connections_per_uid = c->max_connections_per_uid;
 	out->max_output_bytes = c->max_output_bytes;
+	out->max_output_bytes_per_uid = c->max_output_bytes_per_uid;
 	out->idle_timeout_s = c->idle_timeout_s;
 	if (config_socket_group(c, &out->group, &out->set_group, &why))
 		return err_fail(err, ERR_FORMAT, "socket_group: %s", why.text);

@@ -52,6 +52,7 @@ static int schedule_again(struct daemon *d, struct job *job, struct err *err)
 			   err);
 	if (rc)
 		return rc;
+	job->limited = !config_is_admin(d->setup->config, job->row.uid);
 	life_back(job, &back);
 	binding_request(job, &back.request);
 	return sched_restore(d->sched, &back, err);

@@ -138,6 +138,8 @@ void setup_sched_params(const struct setup *s, struct sched_params *out)
 		.adapt = c->learning.adapt,
 		.hysteresis = c->learning.hysteresis,
 		.explore = c->learning.explore,
+		.max_unstarted_cpus = c->max_unstarted_cpus_per_uid ? c->max_unstarted_cpus_per_uid
+								    : (c->slots + 1) / 2,
 	};
 }
 

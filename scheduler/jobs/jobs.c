@@ -240,6 +240,12 @@ int jobs_init(struct jobs *j, struct err *err)
 	return 0;
 }
 
+void jobs_expect(struct jobs *j, size_t n)
+{
+	while (j->n_buckets < n && !index_grow(j))
+		continue;
+}
+
 void jobs_release(struct jobs *j)
 {
 	struct job_list *list[] = { &j->live, &j->ended };
@@ -256,6 +262,7 @@ void jobs_release(struct jobs *j)
 	free(j->key_bucket);
 	free(j->bucket);
 	names_release(&j->names);
+	users_release(&j->users);
 	*j = (struct jobs){ 0 };
 }
 
@@ -266,11 +273,14 @@ int jobs_add(struct jobs *j, struct job *job, struct err *err)
 	/* A longer chain is slower, not wrong: without memory the index stays as it is. */
 	if (j->n >= j->n_buckets && index_grow(j) && j->n >= 64 * j->n_buckets)
 		return err_nomem(err, "the index of jobs");
+	if (users_know(&j->users, job->row.uid))
+		return err_nomem(err, "the index of users");
 	at = bucket_of(j, job->id);
 	job->same_hash = j->bucket[at];
 	j->bucket[at] = job;
 	j->n++;
 	j->count[job->row.state]++;
+	users_count(&j->users, job->row.uid, job->row.state == JOB_QUEUED);
 	list_append(list_of(j, job->row.state), job);
 	return 0;
 }
@@ -290,6 +300,7 @@ void jobs_set_state(struct jobs *j, struct job *job, enum job_state state)
 
 	j->count[job->row.state]--;
 	j->count[state]++;
+	users_count(&j->users, job->row.uid, (state == JOB_QUEUED) - (job->row.state == JOB_QUEUED));
 	job->row.state = state;
 	if (from != to) {
 		cursors_leave(j, job);
@@ -307,6 +318,7 @@ void jobs_take_out(struct jobs *j, struct job *job)
 	*at = job->same_hash;
 	j->n--;
 	j->count[job->row.state]--;
+	users_count(&j->users, job->row.uid, -(job->row.state == JOB_QUEUED));
 	cursors_leave(j, job);
 	list_remove(list_of(j, job->row.state), job);
 }

@@ -12,6 +12,7 @@
 #include "scheduler/config/job_type.h"
 #include "scheduler/jobs/names.h"
 #include "scheduler/jobs/record.h"
+#include "scheduler/jobs/users.h"
 
 #define JOBS_MAX_KEYS 100000 /* remembered; the oldest is forgotten */
 #define JOBS_MAX_KEY 128     /* bytes of one */
@@ -30,6 +31,7 @@ struct job {
 	double *batch; size_t n_batches; /* allowed; none: the type's or the model's */
 	double *epoch_choice; size_t n_epoch_choices; /* none: its epochs are fixed */
 	uint32_t tenant;               /* tenants.h */
+	bool limited;                  /* the limits of a user count for it: its owner is no admin */
 	uint64_t recurring;            /* fingerprint of user, type and parameters */
 	bool stop_told;                /* it was decided that it stops early */
 	bool stop_awaits;              /* and the row that says so is on its way to the disk */
@@ -69,11 +71,14 @@ struct jobs {
 	struct job_list live, ended;
 	size_t count[N_JOB_STATES];    /* of jobs in memory */
 	struct job_cursor *cursor;
+	struct users users;            /* their jobs that wait */
 	struct key_entry *key; uint32_t *key_bucket; size_t n_keys, first_key; /* a ring, and its index */
 };
 
 int jobs_init(struct jobs *j, struct err *err);
 void jobs_release(struct jobs *j);
+/* So many will come: the index is made large enough now, for to grow it takes milliseconds. */
+void jobs_expect(struct jobs *j, size_t n);
 
 /* A job with `row` copied, not in any list yet. ERR_NOMEM also where `names` is full. */
 int job_new(struct names *names, const struct job_record *row, struct job **out, struct err *err);

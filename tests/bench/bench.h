@@ -53,6 +53,7 @@ bench_fn bench_training_simplenet, bench_training_lenet5;
 bench_fn bench_replay_million, bench_automl_campaign;
 bench_fn bench_metrics_scrape;
 bench_fn bench_decision_busy, bench_daemon_submit, bench_daemon_predict, bench_daemon_pipelined;
+bench_fn bench_daemon_held, bench_daemon_list, bench_daemon_crowd;
 
 /* The part of bench_large that runs in its own process: `--child FILE ROWS TREES FEW`. */
 int bench_large_child(int argc, char **argv);

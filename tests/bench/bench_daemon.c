@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "tests/bench/bench_daemon.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -21,6 +22,8 @@
 
 #define LEAVE_S 10.0
 #define START_S 10.0
+#define FILL_AT_ONCE 100
+#define FIRST_HELD 1000000 /* the number of the first job that is held, in its key and id */
 
 volatile sig_atomic_t bench_servers[BENCH_MAX_SERVERS];
 
@@ -157,6 +160,26 @@ double bench_server_cpu_s(const struct bench_server *s)
 	return (double)(user + system) / (double)sysconf(_SC_CLK_TCK);
 }
 
+double bench_server_busy_s(const struct bench_server *s)
+{
+	char path[64], text[256];
+	unsigned long long ns = 0, one;
+	struct dirent *e;
+	DIR *dir;
+
+	snprintf(path, sizeof path, "/proc/%d/task", (int)s->pid);
+	dir = opendir(path);
+	while (dir && (e = readdir(dir))) {
+		snprintf(path, sizeof path, "task/%.20s/schedstat", e->d_name);
+		read_proc(s->pid, path, text, sizeof text);
+		if (e->d_name[0] != '.' && sscanf(text, "%llu", &one) == 1)
+			ns += one;
+	}
+	if (dir)
+		closedir(dir);
+	return dir ? 1e-9 * (double)ns : NAN;
+}
+
 double bench_server_rss_mb(const struct bench_server *s)
 {
 	unsigned long pages;
@@ -212,7 +235,9 @@ static int write_config(const struct bench_site *s, const char *path, const char
 	int n = snprintf(
 		text, sizeof text,
 		"{\"socket\":\"%s\",\"state_dir\":\"%s/state\",\"model\":\"%s\",\"policy\":\"postrider\",\n"
-		"\"cores\":2,\"slots\":%u,\"pin\":false,\"max_queued\":100000,\"idle_timeout_s\":0,\n"
+		"\"cores\":2,\"slots\":%u,\"pin\":false,\"max_queued\":250000,"
+		"\"max_connections\":12000,\n"
+		"\"max_connections_per_uid\":12000,\"socket_mode\":\"0666\",\"idle_timeout_s\":0,\n"
 		"\"kill_grace_s\":1,\"durability\":\"always\",\"types\":{\"digits\":{\n"
 		"\"argv\":[\"/bin/sh\",\"-c\",\"while [ -e \\\"$0\\\" ]; do sleep 1; "
 		"done\",\"%s/config.json\",\"{batch}\"],\"params\":{\n"
@@ -304,7 +329,7 @@ int bench_site_open(struct bench_site *s, struct bench_env *env, unsigned slots,
 	snprintf(config, sizeof config, "%s/config.json", s->dir);
 	beside(env, "postriderd", program, sizeof program);
 	status = bench_model(env, &model, err);
-	if (!status && mkdir(s->dir, 0700))
+	if (!status && mkdir(s->dir, 0711))
 		status = err_fail(err, ERR_IO, "cannot make the folder %s: %s", s->dir, strerror(errno));
 	if (!status)
 		status = write_config(s, config, model, slots, err);
@@ -392,4 +417,50 @@ bool bench_reply_ok(const char *reply, size_t len, bool has_id, size_t id)
 		       : snprintf(start, sizeof start, "{\"v\":1,\"ok\":true,");
 
 	return len >= (size_t)n && !memcmp(reply, start, (size_t)n);
+}
+
+/* ---- jobs that are held ---- */
+
+/* The key makes it a whole one: a client that must not submit twice has to give one. */
+size_t bench_write_submit(char *out, size_t size, size_t id)
+{
+	return (size_t)snprintf(
+		out, size,
+		"{\"op\":\"submit\",\"id\":%zu,\"type\":\"digits\",\"params\":{\"network\":\"%s\"},"
+		"\"slo_s\":2592000,\"key\":\"bench-%zu\"}\n",
+		id, id % 2 ? "lenet5" : "simplenet", id);
+}
+
+bool bench_is_promised(const char *reply, size_t len, size_t id)
+{
+	return bench_reply_ok(reply, len, true, id) && memmem(reply, len, "\"verdict\":\"promised\"", 20);
+}
+
+int bench_site_fill(struct bench_site *s, size_t from, size_t n, struct err *err)
+{
+	char text[FILL_AT_ONCE * 256];
+	int status = 0;
+
+	for (size_t done = 0; !status && done < n;) {
+		size_t len = 0, some = n - done < FILL_AT_ONCE ? n - done : FILL_AT_ONCE;
+		const char *reply;
+		size_t reply_len;
+
+		for (size_t i = 0; i < some; i++)
+			len += bench_write_submit(text + len, sizeof text - len,
+						  FIRST_HELD + from + done + i);
+		status = bench_client_send(&s->client, text, len, err);
+		for (size_t i = 0; !status && i < some; i++, done++) {
+			status = bench_client_ask(&s->client, "", 0, &reply, &reply_len, err);
+			if (!status && !bench_is_promised(reply, reply_len, FIRST_HELD + from + done))
+				status = err_fail(err, ERR_IO, "a job to be held was answered with %.*s",
+						  (int)(reply_len < 120 ? reply_len : 120), reply);
+		}
+	}
+	return status;
+}
+
+double bench_stat(const struct json *stats, const char *group, const char *name)
+{
+	return json_number(json_get(json_get(stats, group), name), NAN);
 }

@@ -1,6 +1,6 @@
 /* What the benches of the daemon share (bench_daemon.c): servers in processes of their own, a daemon with a
  * model and a job type in a folder of its own, and what the kernel knows about them. The benches are in
- * bench_daemon_submit.c and bench_daemon_predict.c. */
+ * bench_daemon_submit.c, bench_daemon_predict.c and bench_daemon_crowd.c. */
 #ifndef TESTS_BENCH_BENCH_DAEMON_H
 #define TESTS_BENCH_BENCH_DAEMON_H
 
@@ -24,6 +24,7 @@ int bench_server_start(struct bench_server *s, const char *const *argv, const ch
 void bench_server_stop(struct bench_server *s);
 
 double bench_server_cpu_s(const struct bench_server *s); /* user and system, all threads; NaN: not known */
+double bench_server_busy_s(const struct bench_server *s); /* the same to the microsecond; threads that live */
 double bench_server_rss_mb(const struct bench_server *s);
 
 /* ---- a daemon ---- */
@@ -43,6 +44,12 @@ void bench_site_close(struct bench_site *s);
 int bench_site_ask(struct bench_site *s, const char *request, struct json **out, struct err *err);
 /* Another connection, its greeting read. */
 int bench_site_connect(const struct bench_site *s, struct bench_client *out, struct err *err);
+
+/* So many promised jobs that wait, or run if slots are free; their keys are numbered from `from` on. */
+int bench_site_fill(struct bench_site *s, size_t from, size_t n, struct err *err);
+size_t bench_write_submit(char *out, size_t size, size_t id);
+bool bench_is_promised(const char *reply, size_t len, size_t id);
+double bench_stat(const struct json *stats, const char *group, const char *name);
 
 /* Is a reply to a request with (or, has_id false, without) this id a good one? */
 bool bench_reply_ok(const char *reply, size_t len, bool has_id, size_t id);

@@ -24,7 +24,6 @@
 #define PER_SECOND 500.0
 #define SUSTAINED 0.99 /* of the rate: the last reply comes a little after the last request */
 #define CONNECTIONS 8
-#define FILL_AT_ONCE 100
 #define STALL_S 10.0
 #define SYNCS 500
 
@@ -39,50 +38,10 @@ struct load { /* n requests and when they are due, in seconds from start_s */
 		                  requests */
 };
 
-/* The key makes it a whole one: a client that must not submit twice has to give one. */
-static size_t write_submit(char *out, size_t size, size_t id)
-{
-	return (size_t)snprintf(
-		out, size,
-		"{\"op\":\"submit\",\"id\":%zu,\"type\":\"digits\",\"params\":{\"network\":\"%s\"},"
-		"\"slo_s\":2592000,\"key\":\"bench-%zu\"}\n",
-		id, id % 2 ? "lenet5" : "simplenet", id);
-}
-
 static void note_error(struct load *l, const char *reply, size_t len)
 {
 	if (!l->errors++)
 		snprintf(l->first_error, sizeof l->first_error, "%.*s", (int)(len < 150 ? len : 150), reply);
-}
-
-static bool is_promised(const char *reply, size_t len, size_t id)
-{
-	return bench_reply_ok(reply, len, true, id) && memmem(reply, len, "\"verdict\":\"promised\"", 20);
-}
-
-/* ---- the jobs that are held ---- */
-
-static int fill(struct bench_site *s, size_t n, struct err *err)
-{
-	char text[FILL_AT_ONCE * 256];
-	int status = 0;
-
-	for (size_t done = 0; !status && done < n;) {
-		size_t len = 0, some = n - done < FILL_AT_ONCE ? n - done : FILL_AT_ONCE;
-		const char *reply;
-		size_t reply_len;
-
-		for (size_t i = 0; i < some; i++)
-			len += write_submit(text + len, sizeof text - len, 1000000 + done + i);
-		status = bench_client_send(&s->client, text, len, err);
-		for (size_t i = 0; !status && i < some; i++, done++) {
-			status = bench_client_ask(&s->client, "", 0, &reply, &reply_len, err);
-			if (!status && !is_promised(reply, reply_len, 1000000 + done))
-				status = err_fail(err, ERR_IO, "a job to be held was answered with %.*s",
-						  (int)(reply_len < 120 ? reply_len : 120), reply);
-		}
-	}
-	return status;
 }
 
 /* ---- the disk ---- */
@@ -170,7 +129,7 @@ static int take_replies(struct load *l, size_t which, size_t *io_done, struct er
 		if (id >= l->n)
 			return err_fail(err, ERR_FORMAT, "a reply to nothing: %.100s", reply);
 		l->took_s[id] = now_s - l->start_s - l->due_s[id];
-		if (!is_promised(reply, len, id))
+		if (!bench_is_promised(reply, len, id))
 			note_error(l, reply, len);
 		++*io_done;
 	}
@@ -205,7 +164,7 @@ static int load_run(struct load *l, struct err *err)
 
 		for (; !status && sent < l->n && l->start_s + l->due_s[sent] <= now_s; sent++)
 			status = bench_client_send(&l->client[sent % CONNECTIONS], text,
-						   write_submit(text, sizeof text, sent), err);
+						   bench_write_submit(text, sizeof text, sent), err);
 		if (status)
 			break;
 		now_s = bench_now_s();
@@ -226,11 +185,6 @@ static int load_run(struct load *l, struct err *err)
 }
 
 /* ---- the result ---- */
-
-static double stat_of(const struct json *stats, const char *group, const char *name)
-{
-	return json_number(json_get(json_get(stats, group), name), NAN);
-}
 
 /* What a submit of Slurm's takes; it answers before the job is on disk (its state is saved seconds later).
  * Only told, so that a cluster that does not start here is no failure of ours. */
@@ -261,14 +215,14 @@ static void judge(struct bench_result *out, struct load *l, const struct json *s
 		  const struct bench_site *s)
 {
 	double rate = (double)l->n / (l->end_s - l->start_s);
-	double queued = stat_of(stats, "jobs", "queued"), max_s = 0.0, p50_s, p99_s;
+	double queued = bench_stat(stats, "jobs", "queued"), max_s = 0.0, p50_s, p99_s;
 	struct statfs fs;
 
 	for (size_t i = 0; i < l->n; i++)
 		max_s = fmax(max_s, l->took_s[i]);
 	p50_s = stats_percentile(l->took_s, l->n, 50);
 	p99_s = stats_percentile(l->took_s, l->n, 99);
-	out->ours = 1e3 * p99_s;
+	out->ours = 1e-3 * bench_stat(stats, "submit", "p99_us");
 	out->holds = out->ours <= out->bar && rate >= SUSTAINED * PER_SECOND && !l->errors &&
 				     queued == HELD + (double)l->n
 			     ? HOLDS_YES
@@ -276,14 +230,15 @@ static void judge(struct bench_result *out, struct load *l, const struct json *s
 	bench_what(
 		out,
 		"durable submits, %.0f/s at random times over %.0f s on %d connections, %d jobs held at "
-		"first "
-		"and %.0f at the end, p99 from the time each was due; p50 %.3g ms, max %.3g ms, %zu errors, "
-		"daemon %.0f MB, %.3g ms of processor time a submit",
-		rate, l->end_s - l->start_s, CONNECTIONS, HELD, queued, 1e3 * p50_s, 1e3 * max_s, l->errors,
-		bench_server_rss_mb(&s->server), 1e3 * cpu_s / (double)l->n);
-	bench_what(out, "; commits: mean %.2g ms, max %.3g ms; longest the loop was away %.3g ms",
-		   stat_of(stats, "store", "mean_commit_ms"), stat_of(stats, "store", "max_commit_ms"),
-		   stat_of(stats, "loop", "max_block_ms"));
+		"first and %.0f at the end, p99 of our own processing (processor time of the loop for one, "
+		"without the commit); from the time each was due to its reply: p50 %.3g ms, p99 %.3g ms, max "
+		"%.3g ms; %zu errors, daemon %.0f MB, %.3g ms of processor time of all threads a submit",
+		rate, l->end_s - l->start_s, CONNECTIONS, HELD, queued, 1e3 * p50_s, 1e3 * p99_s, 1e3 * max_s,
+		l->errors, bench_server_rss_mb(&s->server), 1e3 * cpu_s / (double)l->n);
+	bench_what(out,
+		   "; commits: mean %.2g ms, max %.3g ms; longest the loop was away %.3g ms, busy %.3g ms",
+		   bench_stat(stats, "store", "mean_commit_ms"), bench_stat(stats, "store", "max_commit_ms"),
+		   bench_stat(stats, "loop", "max_block_ms"), bench_stat(stats, "loop", "max_busy_ms"));
 	if (!statfs(s->dir, &fs) && fs.f_type == TMPFS_MAGIC)
 		bench_what(out, "; on tmpfs, so nothing was waited for: set TMPDIR to a disk");
 	if (l->errors)
@@ -298,7 +253,7 @@ static int measure(struct bench_site *s, double seconds, struct bench_result *ou
 	int status;
 
 	bench_say("submitting the %d jobs that are held", HELD);
-	status = fill(s, HELD + 1, err); /* the first runs */
+	status = bench_site_fill(s, 0, HELD + 1, err); /* the first runs */
 	if (!status)
 		status = measure_disk(s->dir, &disk_p50_s, &disk_p99_s, err);
 	if (!status)
@@ -327,7 +282,7 @@ int bench_daemon_submit(struct bench_env *env, struct bench_result *out, struct 
 	int status = bench_site_open(&site, env, 1, -1, err);
 
 	out->kind = BAR_AT_MOST;
-	out->bar = 5;
+	out->bar = 1;
 	out->unit = "ms";
 	if (status)
 		return status;

@@ -14,7 +14,8 @@ static void help(FILE *to)
 		    "Holds a real postriderd to its promises under load. Without options: everything, as "
 		    "long as it takes.\n"
 		    "\n"
-		    "      --kills N      kill -9 at N random moments (500)\n"
+		    "      --kills N      kill -9 of the daemon, a supervisor or a job at N random moments "
+		    "(1000)\n"
 		    "      --cycles N     SIGTERM and start, SIGHUP with bad and good configurations, N "
 		    "times (200)\n"
 		    "      --queued N     starting with N queued jobs (10000)\n"
@@ -45,7 +46,7 @@ int main(int argc, char **argv)
 		{ 0 },
 	};
 	struct drill d = { .model = true, .seed = 1, .to = stdout };
-	uint64_t all[] = { 500, 200, 10000, 100000 }, n[4] = { 0 }, real = 2000;
+	uint64_t all[] = { 1000, 200, 10000, 100000 }, n[4] = { 0 }, real = 2000;
 	bool chosen = false;
 	unsigned long broken = 0;
 	int c;

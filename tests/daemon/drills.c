@@ -2,6 +2,7 @@
  * twice. */
 #include "tests/daemon/drills.h"
 
+#include <dirent.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -75,6 +76,70 @@ static unsigned long settle(const struct drill *d, struct fixture *y, struct loa
 
 /* ---- kill -9 ---- */
 
+/* The command line of a process, its words with blanks between them; "": there is none. */
+static void command_of(const char *pid, char *out, size_t size)
+{
+	char path[64];
+	size_t n = 0;
+	FILE *f;
+
+	snprintf(path, sizeof path, "/proc/%.20s/cmdline", pid);
+	f = fopen(path, "r");
+	if (f) {
+		n = fread(out, 1, size - 1, f);
+		fclose(f);
+	}
+	out[n] = 0;
+	for (size_t i = 0; i + 1 < n; i++)
+		out[i] = out[i] ? out[i] : ' ';
+}
+
+/* The job whose supervisor, or whose own process, has this command line; 0: it is of no job of this daemon.
+ * */
+static uint64_t job_of(const struct fixture *y, const char *command, bool supervisor)
+{
+	char mark[256];
+	const char *at;
+
+	if (!supervisor) { /* its shell: "echo B ID NAME >>FILE" */
+		at = strstr(command, "echo B ");
+		return at && strstr(command, y->runs) && !strstr(command, "--dir=")
+			       ? strtoull(at + strlen("echo B "), NULL, 10)
+			       : 0;
+	}
+	snprintf(mark, sizeof mark, "--dir=%.200s/jobs/", y->state);
+	at = strstr(command, mark);
+	return at ? strtoull(at + strlen(mark), NULL, 10) : 0;
+}
+
+/* Kills a supervisor, or a process of a job, whichever comes first behind a random place in /proc. False:
+ * none was there. */
+static bool kill_other(const struct fixture *y, struct load *l, struct rng *rng, bool supervisor)
+{
+	char command[4096];
+	pid_t found[256];
+	uint64_t job[256];
+	size_t n = 0, pick;
+	struct dirent *e;
+	DIR *proc = opendir("/proc");
+
+	while (proc && n < 256 && (e = readdir(proc))) {
+		if (e->d_name[0] < '1' || e->d_name[0] > '9')
+			continue;
+		command_of(e->d_name, command, sizeof command);
+		job[n] = job_of(y, command, supervisor);
+		found[n] = (pid_t)strtol(e->d_name, NULL, 10);
+		n += job[n] != 0;
+	}
+	if (proc)
+		closedir(proc);
+	if (!n)
+		return false;
+	pick = rng_below(rng, (uint32_t)n);
+	load_hit(l, job[pick]); /* first: it may end before we are done here */
+	return kill(found[pick], SIGKILL) == 0;
+}
+
 unsigned long drill_kills(const struct drill *d, unsigned kills)
 {
 	const struct load_params load = {
@@ -82,7 +147,7 @@ unsigned long drill_kills(const struct drill *d, unsigned kills)
 	};
 	struct rng rng = rng_stream(d->seed, 1000);
 	double *start_s = mem_array(kills + 1, sizeof *start_s);
-	unsigned n_starts = 0, early = 0;
+	unsigned n_starts = 0, early = 0, supervisors = 0, jobs = 0;
 	unsigned long broken;
 	struct load *l;
 	struct fixture y;
@@ -93,8 +158,20 @@ unsigned long drill_kills(const struct drill *d, unsigned kills)
 	start_s[n_starts++] = fixture_start(&y);
 	l = load_start(&y, &load);
 	for (unsigned i = 0; i < kills; i++) {
-		double u = rng_uniform(&rng);
+		double u = rng_uniform(&rng), victim = rng_uniform(&rng);
 
+		if (victim < 0.5) {
+			bool supervisor = victim < 0.25;
+
+			sleep_s(0.1 * u);
+			if (kill_other(&y, l, &rng, supervisor)) {
+				supervisors += supervisor;
+				jobs += !supervisor;
+			} else {
+				i--; /* a while later there will be one */
+			}
+			continue;
+		}
 		if (rng_uniform(&rng) <
 		    0.15) { /* while it starts: the one that restored must be restorable */
 			sleep_s(0.1 * u);
@@ -108,7 +185,11 @@ unsigned long drill_kills(const struct drill *d, unsigned kills)
 		fixture_stop(&y, SIGKILL);
 		start_s[n_starts++] = fixture_start(&y);
 	}
-	fprintf(d->to, "kill -9: %u kills, %u of them twice within a start\n", kills, early);
+	fprintf(d->to,
+		"kill -9: %u kills: the daemon %u times (%u of them twice within a start), %u supervisors, "
+		"%u "
+		"jobs\n",
+		kills, kills - supervisors - jobs, early, supervisors, jobs);
 	broken = tell_starts(d, start_s, n_starts, "kill -9");
 	broken += settle(d, &y, l, "kill -9");
 	free(start_s);

@@ -13,7 +13,8 @@ struct drill {
 	FILE *to;
 };
 
-/* kill -9 at random moments under load, some of them while the daemon is starting. */
+/* kill -9 at random moments under load: of the daemon (some of them while it is starting), of supervisors,
+ * and of jobs. */
 unsigned long drill_kills(const struct drill *d, unsigned kills);
 /* SIGTERM and start, SIGHUP with good and bad configurations, under load. */
 unsigned long drill_signals(const struct drill *d, unsigned cycles);

@@ -39,6 +39,8 @@ struct load {
 	struct load_params p;
 	struct client *client;
 	atomic_bool ending;
+	uint64_t *hit;
+	size_t n_hit, hit_cap; /* jobs of which a process was killed */
 };
 
 static double chance(struct client *c)
@@ -211,6 +213,21 @@ struct load *load_start(const struct fixture *y, const struct load_params *p)
 	return l;
 }
 
+void load_hit(struct load *l, uint64_t job)
+{
+	if (mem_grow((void **)&l->hit, &l->hit_cap, l->n_hit + 1, sizeof *l->hit))
+		die("out of memory");
+	l->hit[l->n_hit++] = job;
+}
+
+static bool was_hit(const struct load *l, uint64_t job)
+{
+	for (size_t i = 0; i < l->n_hit; i++)
+		if (l->hit[i] == job)
+			return true;
+	return false;
+}
+
 void load_finish(struct load *l)
 {
 	atomic_store(&l->ending, true);
@@ -224,6 +241,7 @@ void load_free(struct load *l)
 		return;
 	for (unsigned i = 0; i < l->p.clients; i++)
 		free(l->client[i].entry);
+	free(l->hit);
 	free(l->client);
 	free(l);
 }
@@ -320,9 +338,12 @@ static void check_row(struct audit *a, unsigned long long id, const char *key, c
 		find(a, "job %llu is %s and ran %u times", id, state, e->begun);
 	if ((!strcmp(state, "lost") || !strcmp(state, "failed")) && !*reason)
 		find(a, "job %llu is %s without a reason", id, state);
-	/* A job of ours fails only where a cancellation stopped it and the daemon died before that was on
-	 * disk. */
-	if (!strcmp(state, "failed") && (!e->asked || e->cancelled || strcmp(reason, "stopped on request")))
+	if (!strcmp(state, "lost") && !was_hit(a->load, id))
+		find(a, "job %llu is lost, and none of its processes was killed: %s", id, reason);
+	/* A job of ours fails only where one of its processes was killed, or a cancellation stopped it and
+	 * the daemon died before that was on disk. */
+	if (!strcmp(state, "failed") && !was_hit(a->load, id) &&
+	    (!e->asked || e->cancelled || strcmp(reason, "stopped on request")))
 		find(a, "job %llu failed: %s%s", id, reason,
 		     e->cancelled ? " (its cancellation was acknowledged)" : "");
 	if (!strcmp(state, "cancelled") && !e->asked)

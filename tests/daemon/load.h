@@ -22,6 +22,9 @@ struct load *load_start(const struct fixture *y, const struct load_params *p);
 /* No new submissions; those without an answer are asked until they have one, so a daemon must be up. */
 void load_finish(struct load *l);
 
+/* A process of this job was killed: it may fail, or be lost. It must not run twice all the same. */
+void load_hit(struct load *l, uint64_t job);
+
 struct load_books {
 	unsigned long submitted, retried, duplicates, cancels; /* acknowledged; of them by a second try;
 	                                                          answers */

@@ -20,16 +20,19 @@
 #include "common/strbuf.h"
 #include "scheduler/daemon/daemon.h"
 
-#define RUNS_PER_DAEMON 4000 /* then a fresh one: what one input left behind must not add up */
+#define RUNS_PER_DAEMON 20000 /* then a fresh one: what one input left behind must not add up */
+#define RUNS_PER_ANSWER 64
 #define PATIENCE_S 20
+#define LONG_REPLY 1024
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const char configuration[] =
 	"{\"socket\":\"%s/socket\",\"state_dir\":\"%s/state\",\"policy\":\"postrider\","
 	"\"model\":\"tests/fuzz/corpus/model/"
-	"hybrid.model\",\"cores\":2,\"slots\":4,\"memory_mb\":4000,\"max_queued\":50,"
-	"\"max_finished\":20,\"durability\":\"none\",\"idle_timeout_s\":0,\"log\":{\"level\":\"error\"},"
+	"hybrid.model\",\"cores\":2,\"slots\":4,\"memory_mb\":4000,\"max_queued\":6,"
+	"\"max_finished\":3,\"durability\":\"none\",\"idle_timeout_s\":0,\"outside_load\":false,\"log\":{"
+	"\"level\":\"error\"},"
 	"\"types\":{"
 	"\"a\":{\"params\":{\"network\":{\"kind\":\"word\",\"default\":\"lenet5\"},"
 	"\"n\":{\"kind\":\"integer\",\"min\":-5,\"max\":9000},\"x\":{\"kind\":\"number\",\"required\":true}},"
@@ -40,7 +43,10 @@ static const char configuration[] =
 
 static char dir[64];
 static struct daemon *d;
-static int runs;
+static int runs, fd = -1;
+static unsigned long_replies;
+static bool shown; /* the configuration is where the daemon looks for it */
+static struct strbuf in; /* what was heard of a line */
 
 static void remove_folder(void)
 {
@@ -73,10 +79,23 @@ static void start(void)
 	f = fopen(path, "w");
 	if (!f || fprintf(f, configuration, dir, dir) < 0 || fclose(f))
 		give_up("the configuration cannot be written");
+	shown = true;
 	if (daemon_new(&p, &d, &err))
 		give_up(err.text);
 	for (size_t i = 0; i < sizeof d->event.signal / sizeof d->event.signal[0]; i++)
 		event_del(d->event.signal[i]); /* signals are the fuzzer's */
+}
+
+/* To reload takes longer than a hundred other requests, so the file is there for one run in many. */
+static void show_configuration(bool on)
+{
+	char here[96], away[96];
+
+	snprintf(here, sizeof here, "%s/config.json", dir);
+	snprintf(away, sizeof away, "%s/away.json", dir);
+	if (on != shown && rename(on ? away : here, on ? here : away))
+		give_up("the configuration cannot be moved");
+	shown = on;
 }
 
 static void restart(void)
@@ -91,6 +110,9 @@ static void restart(void)
 		setenv("POSTRIDER_SUPERVISOR", "/bin/false", 1); /* asked for at the start, and never used */
 		atexit(remove_folder);
 	}
+	if (fd >= 0)
+		close(fd);
+	fd = -1;
 	daemon_free(d);
 	d = NULL;
 	remove_folder();
@@ -115,12 +137,12 @@ static size_t count_lines(const uint8_t *data, size_t size)
 static int connect_client(void)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int made = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	snprintf(at.sun_path, sizeof at.sun_path, "%s/socket", dir);
-	if (fd < 0 || connect(fd, (struct sockaddr *)&at, sizeof at))
+	if (made < 0 || connect(made, (struct sockaddr *)&at, sizeof at))
 		give_up("the daemon cannot be reached");
-	return fd;
+	return made;
 }
 
 /* 1: an answer, 0: an event or the greeting. */
@@ -131,6 +153,12 @@ static size_t check_line(const char *line, size_t len)
 	const struct json *error;
 	size_t is_answer;
 
+	/* A long one is whole JSON whatever the input, and to read it takes longer than all the rest. */
+	if (len > LONG_REPLY && long_replies++ % 64) {
+		if (line[0] != '{' || line[len - 1] != '}' || strncmp(line, "{\"v\":1,", 7))
+			give_up("a long line that is no object");
+		return !memmem(line, 64, "\"event\":", 8);
+	}
 	if (json_parse("reply", line, len, &v, &err))
 		give_up(err.text);
 	is_answer = !json_get(v, "event") && !json_get(v, "greeting");
@@ -149,62 +177,68 @@ static size_t check_line(const char *line, size_t len)
 }
 
 /* Reads what is there; false: the daemon has closed the connection. */
-static bool hear(int fd, struct strbuf *in, size_t *answers)
+static bool hear(size_t *answers)
 {
-	char chunk[65536];
+	static char chunk[65536];
 	ssize_t n;
 
 	while ((n = read(fd, chunk, sizeof chunk)) > 0) {
 		const char *line, *end;
 
-		strbuf_add(in, chunk, (size_t)n);
-		for (line = in->text; (end = memchr(line, '\n', in->len - (size_t)(line - in->text)));
+		strbuf_add(&in, chunk, (size_t)n);
+		for (line = in.text; (end = memchr(line, '\n', in.len - (size_t)(line - in.text)));
 		     line = end + 1)
 			*answers += check_line(line, (size_t)(end - line));
-		in->len -= (size_t)(line - in->text);
-		memmove(in->text, line, in->len);
+		in.len -= (size_t)(line - in.text);
+		memmove(in.text, line, in.len);
 	}
 	return n != 0;
 }
 
-/* Both sides in turn, until everything is answered. */
-static void converse(const uint8_t *data, size_t size)
+/* Both sides in turn: until all is sent, and, with `whole`, answered. Answers that wait for the store's
+ * threads are awaited only now and then, because a thread that is woken costs more than a request. */
+static void converse(const uint8_t *data, size_t size, bool whole)
 {
-	bool whole = size == 0 || data[size - 1] == '\n';
-	struct strbuf in = { 0 };
-	size_t sent = 0, answers = 0, heard = 0, owed = count_lines(data, size);
+	/* A last line without its end gets one, and what was watched is not watched any more: the same
+	 * connection serves the next input. */
+	static const char last[] = "\n{\"op\":\"unwatch\"}\n";
+	static size_t answers, owed;
+	size_t sent = 0, heard = 0;
 	time_t until = time(NULL) + PATIENCE_S;
-	int fd = connect_client();
+	struct strbuf all = { 0 };
 
-	while (hear(fd, &in, &answers) && (sent < size || answers < owed)) {
-		ssize_t n = sent < size ? send(fd, data + sent, size - sent, MSG_NOSIGNAL) : 0;
+	if (fd < 0) {
+		fd = connect_client();
+		answers = owed = 0;
+	}
+	owed += count_lines(data, size) + 1;
+	strbuf_add(&all, data, size);
+	strbuf_add(&all, last, sizeof last - 1);
+	while (hear(&answers) && (sent < all.len || (whole && answers < owed))) {
+		ssize_t n = sent < all.len ? send(fd, all.text + sent, all.len - sent, MSG_NOSIGNAL) : 0;
+		bool nothing = sent == all.len && answers == heard;
 
 		if (n > 0)
 			sent += (size_t)n;
-		if (n > 0 && sent == size && !whole)
-			shutdown(fd, SHUT_WR); /* the end of the last line */
-		/* Where everything was said and nothing is heard, the store's threads are at work. */
-		event_base_loop(d->base, sent < size || answers > heard ? EVLOOP_NONBLOCK : EVLOOP_ONCE);
+		event_base_loop(d->base, nothing ? EVLOOP_ONCE : EVLOOP_NONBLOCK);
 		heard = answers;
 		if (time(NULL) > until)
 			give_up("an answer does not come");
 	}
-	if (answers != owed)
+	if (answers > owed || (whole && answers != owed))
 		give_up("more or fewer answers than lines");
-	if (in.len)
+	if (whole && in.len)
 		give_up("half a line");
-	close(fd);
-	strbuf_release(&in);
+	strbuf_release(&all);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	if (!d || runs++ % RUNS_PER_DAEMON == 0)
+	if (runs % RUNS_PER_DAEMON == 0)
 		restart();
-	converse(data, size);
-	/* It notices that we have gone; of a watcher that closed its side first only after a while, so that
-	 * is not awaited. */
-	event_base_loop(d->base, EVLOOP_NONBLOCK);
+	runs++;
+	show_configuration(runs % RUNS_PER_ANSWER == 0);
+	converse(data, size, runs % RUNS_PER_ANSWER == 0 || runs % RUNS_PER_DAEMON == 0);
 	/* As if nobody had asked it to leave. */
 	daemon_drain(d, false, false);
 	d->stopping = false;

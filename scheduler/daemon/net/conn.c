@@ -239,6 +239,7 @@ static bool is_finished(const struct conn *c)
 void conn_settle(struct conn *c)
 {
 	conn_send(c);
+	conn_count(c);
 	if (conn_streams(c))
 		server_add_streaming(c);
 	if (c->throttled && conn_has_room(c)) {
@@ -279,7 +280,7 @@ void conn_sweep(struct conn *c, int64_t now_ns)
 	}
 }
 
-int conn_new(struct server *s, int fd, pid_t pid, uid_t uid, gid_t gid)
+int conn_new(struct server *s, int fd, const struct ucred *peer, struct uid_count *user)
 {
 	struct conn *c = mem_calloc(1, sizeof *c);
 	const char *text;
@@ -289,9 +290,10 @@ int conn_new(struct server *s, int fd, pid_t pid, uid_t uid, gid_t gid)
 		return -1;
 	c->server = s;
 	c->fd = fd;
-	c->pid = pid;
-	c->uid = uid;
-	c->gid = gid;
+	c->pid = peer->pid;
+	c->uid = peer->uid;
+	c->gid = peer->gid;
+	c->user = user;
 	c->active_ns = clock_monotonic_ns();
 	TAILQ_INIT(&c->replies);
 	event_assign(&c->read_event, s->base, fd, EV_READ | EV_PERSIST, on_readable, c);
@@ -329,9 +331,10 @@ void conn_free(struct conn *c)
 		TAILQ_REMOVE(&s->streaming, c, stream_link);
 	TAILQ_REMOVE(&s->conns, c, link);
 	s->n_conns--;
+	conn_out_release(c);
+	conn_count(c);
 	server_uncount(s, c->uid);
 	close(c->fd);
-	conn_out_release(c);
 	free(c->in);
 	free(c);
 }

@@ -11,6 +11,7 @@
 #include "common/mem.h"
 #include "scheduler/daemon/net/server_internal.h"
 
+#define FEW_BYTES 4096
 #define KEEP_OUTPUT ((size_t)512 << 10) /* a larger buffer is not worth keeping for the next who writes */
 
 static size_t unsent(const struct conn *c)
@@ -18,16 +19,30 @@ static size_t unsent(const struct conn *c)
 	return c->out.len + c->waiting_bytes;
 }
 
+void conn_count(struct conn *c)
+{
+	c->user->bytes += unsent(c) - c->counted;
+	c->counted = unsent(c);
+}
+
+/* Its user has let too much pile up. A connection with little of that goes on: it may be the one he reads. */
+static bool user_is_full(const struct conn *c)
+{
+	size_t max = c->server->limit.max_output_bytes_per_uid;
+
+	return max && c->user->bytes > max && unsent(c) > FEW_BYTES;
+}
+
 bool conn_is_full(const struct conn *c)
 {
-	return unsent(c) > c->server->limit.max_output_bytes / 4 || c->n_waiting >= SERVER_MAX_WAITING ||
-	       c->n_held >= SERVER_MAX_HELD;
+	return user_is_full(c) || unsent(c) > c->server->limit.max_output_bytes / 4 ||
+	       c->n_waiting >= SERVER_MAX_WAITING || c->n_held >= SERVER_MAX_HELD;
 }
 
 bool conn_has_room(const struct conn *c)
 {
-	return unsent(c) <= c->server->limit.max_output_bytes / 8 && c->n_waiting <= SERVER_MAX_WAITING / 2 &&
-	       c->n_held <= SERVER_MAX_HELD / 2;
+	return !user_is_full(c) && unsent(c) <= c->server->limit.max_output_bytes / 8 &&
+	       c->n_waiting <= SERVER_MAX_WAITING / 2 && c->n_held <= SERVER_MAX_HELD / 2;
 }
 
 /* ---- output ---- */
@@ -262,7 +277,8 @@ bool conn_streams(const struct conn *c)
 {
 	const struct reply *r = TAILQ_FIRST(&c->replies);
 
-	return r && r->streamed && !r->waits && !c->broken && c->out.len < SERVER_PART_ROOM;
+	return r && r->streamed && !r->waits && !c->broken && !user_is_full(c) &&
+	       c->out.len < SERVER_PART_ROOM;
 }
 
 void conn_make_part(struct conn *c)
@@ -323,11 +339,13 @@ void conn_push(struct conn *c, const char *text, size_t len)
 
 	if (c->closing)
 		return;
-	if (len > max || unsent(c) > max - len)
+	conn_count(c);
+	if (len > max || unsent(c) > max - len || user_is_full(c))
 		conn_send(c); /* much may have come up in one turn: the peer had no chance to read it yet */
 	if (c->closing)
 		return;
-	if (len <= max && unsent(c) <= max - len) {
+	conn_count(c);
+	if (len <= max && unsent(c) <= max - len && !user_is_full(c)) {
 		/* Behind replies that wait: that a job was taken is heard before what became of it. */
 		conn_reply(c, text, len, 0);
 		return;

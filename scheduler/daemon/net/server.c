@@ -266,7 +266,7 @@ static void take_connection(struct server *s, int fd)
 		close(fd);
 		return;
 	}
-	if (conn_new(s, fd, peer.pid, peer.uid, peer.gid)) {
+	if (conn_new(s, fd, &peer, *find_uid(s, peer.uid))) {
 		server_uncount(s, peer.uid);
 		close(fd);
 	}
@@ -348,6 +348,7 @@ void server_set_limits(struct server *s, const struct server_params *p)
 {
 	s->limit.max_connections = p->max_connections;
 	s->limit.max_connections_per_uid = p->max_connections_per_uid;
+	s->limit.max_output_bytes_per_uid = p->max_output_bytes_per_uid;
 	s->limit.max_output_bytes = p->max_output_bytes ? p->max_output_bytes : DEFAULT_OUTPUT;
 	s->limit.idle_timeout_s = p->idle_timeout_s > 0.0 ? p->idle_timeout_s : 0.0; /* NaN: never */
 	set_sweep(s);

@@ -44,6 +44,8 @@ struct server_params {
 	int listen_fd;            /* of socket activation, taken over; -1: bind `path` */
 	bool force;               /* bind in a folder that others may write to, too */
 	size_t max_connections, max_connections_per_uid, max_output_bytes; /* 0: no limit; of output: 8 MiB */
+	size_t max_output_bytes_per_uid; /* unread output of all connections of a user; beyond it they are not
+	                                    read, and one that watches is closed; 0: no limit */
 	double idle_timeout_s;    /* 0: never */
 	struct server_handler handler;
 };

@@ -49,6 +49,7 @@ struct uid_count {
 	struct uid_count *next;
 	uid_t uid;
 	size_t n;
+	size_t bytes;            /* that its connections have not read */
 };
 
 struct conn {
@@ -62,6 +63,8 @@ struct conn {
 	struct event read_event, write_event;
 	int fd;
 	pid_t pid; uid_t uid; gid_t gid;
+	struct uid_count *user;
+	size_t counted;                 /* bytes of it that user->bytes knows of */
 	bool ready, dirty, waiting, streaming; /* in which lists */
 	bool read_on, write_on;         /* which events are added */
 	bool readable;                  /* the loop said so and nothing was read since */
@@ -123,7 +126,9 @@ void server_add_streaming(struct conn *c);
 void server_uncount(struct server *s, uid_t uid);
 
 /* ---- conn.c ---- */
-int conn_new(struct server *s, int fd, pid_t pid, uid_t uid, gid_t gid); /* takes fd on success */
+struct ucred;
+int conn_new(struct server *s, int fd, const struct ucred *peer, struct uid_count *user); /* takes fd on
+                                                                                             success */
 void conn_free(struct conn *c); /* calls on_close */
 size_t conn_serve(struct conn *c, size_t max_lines, int64_t until_ns); /* how many lines were taken */
 void conn_settle(struct conn *c); /* writes; then resumes reading, or frees */
@@ -132,6 +137,7 @@ void conn_sweep(struct conn *c, int64_t now_ns);
 /* ---- conn_out.c ---- */
 /* A connection that lets its answers pile up is not read: a client that pipelines without reading waits. */
 bool conn_is_full(const struct conn *c);
+void conn_count(struct conn *c);          /* tells its user's count what is unsent */
 bool conn_has_room(const struct conn *c); /* again, and not just for one line */
 void conn_send(struct conn *c);           /* what the socket takes */
 void conn_refuse(struct conn *c, const char *code, const char *message); /* in the order of replies */

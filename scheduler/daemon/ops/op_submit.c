@@ -75,6 +75,7 @@ static void what_if(struct request *r, struct submission *f)
 	submission_to_row(r, f, &job.row);
 	job.type_number = names_number(&d->jobs.names, f->input.type);
 	job.tenant = f->tenant;
+	job.limited = !request_admin(r);
 	binding_give(&b, &job);
 	binding_request(&job, &q);
 	before = clock_monotonic_us();
@@ -117,6 +118,36 @@ static uint64_t fingerprint(uid_t uid, const char *type, const char *params)
 	return rng_mix(h) | 1;
 }
 
+/* A user who is no admin may have as many jobs in the queue as there are places left for all others, so that
+ * the last places are never his alone: one alone gets half of the queue, two a third each (the dynamic
+ * threshold of Choudhury and Hahne, 1998, for shared buffers). */
+static bool has_place(struct request *r)
+{
+	const struct config *c = r->d->setup->config;
+	size_t queued = sched_queued(r->d->sched), own = users_queued(&r->d->jobs.users, conn_uid(r->conn));
+	size_t left = queued < c->max_queued ? c->max_queued - queued : 0;
+
+	if (!left) {
+		reply_error(r, "queue_full", NULL, NULL, "%zu jobs are queued, as many as are allowed",
+			    queued);
+		return false;
+	}
+	if (request_admin(r))
+		return true;
+	if (own >= c->max_queued_per_uid) {
+		reply_error(r, "queue_full", NULL, "wait until some of them have started",
+			    "you have %zu jobs queued, as many as one user may", own);
+		return false;
+	}
+	if (own && own >= left) {
+		reply_error(r, "queue_full", NULL, "wait until some of your jobs have started",
+			    "you have %zu jobs queued, and the %zu places left are for other users", own,
+			    left);
+		return false;
+	}
+	return true;
+}
+
 static bool may_submit(struct request *r, const struct submission *f)
 {
 	struct daemon *d = r->d;
@@ -135,11 +166,8 @@ static bool may_submit(struct request *r, const struct submission *f)
 			    why.text);
 		return false;
 	}
-	if (sched_queued(d->sched) >= d->setup->config->max_queued) {
-		reply_error(r, "queue_full", NULL, NULL, "%zu jobs are queued, as many as are allowed",
-			    sched_queued(d->sched));
+	if (!has_place(r))
 		return false;
-	}
 	if (strcmp(f->mode, "run"))
 		return true;
 	if (t->n_argv == 0) {
@@ -233,6 +261,7 @@ static int new_job(struct request *r, const struct submission *f, struct binding
 	if (!rc) {
 		binding_give(b, *out);
 		(*out)->tenant = f->tenant;
+		(*out)->limited = !request_admin(r);
 		(*out)->recurring = fingerprint(row.uid, row.type, row.params);
 	}
 	strbuf_release(&params);

@@ -6,6 +6,7 @@
 #include "common/text/text.h"
 #include "scheduler/daemon/ops/ops.h"
 
+#define JOBS_AT_ONCE 16
 #define WATCH_JOBS 200 /* told at once, the oldest first; `list` has them all */
 
 struct watcher {
@@ -84,28 +85,92 @@ void watch_tell(struct daemon *d, const char *event, const struct job *job)
 
 /* ---- the ops ---- */
 
+/* The live jobs, the oldest first, in parts. */
+struct watch_reply {
+	struct daemon *d;
+	char id[OPS_MAX_ID * 6 + 8];
+	struct json_writer w;
+	struct job_cursor cursor;
+	uint64_t before; /* jobs that come later are told as events */
+	size_t n;
+	bool begun;
+};
+
+static enum reply_part make_part(void *owner, struct strbuf *out)
+{
+	struct watch_reply *p = owner;
+	const struct job *job = NULL;
+	struct job_live live;
+
+	p->w.out = out;
+	if (!p->begun) {
+		p->begun = true;
+		reply_head(&p->w, out, p->id);
+		json_kv_bool(&p->w, "watching", true);
+		json_kv_open(&p->w, "jobs", '[');
+		jobs_cursor_open(&p->d->jobs, &p->cursor, true);
+	}
+	for (int i = 0; i < JOBS_AT_ONCE; i++) {
+		job = jobs_cursor_next(&p->d->jobs, &p->cursor);
+		if (job && job->id >= p->before)
+			job = NULL;
+		if (!job)
+			break;
+		estimates_live(p->d, job, &live);
+		job_json(&p->w, &job->row, &live);
+		if (++p->n == WATCH_JOBS)
+			break;
+	}
+	if (job && p->n < WATCH_JOBS)
+		return REPLY_MORE;
+	json_close(&p->w, ']');
+	json_kv_bool(&p->w, "more", job && p->cursor.at && p->cursor.at->id < p->before);
+	json_close(&p->w, '}');
+	strbuf_puts(out, "\n");
+	return REPLY_COMPLETE;
+}
+
+static void release(void *owner)
+{
+	struct watch_reply *p = owner;
+
+	jobs_cursor_close(&p->d->jobs, &p->cursor);
+	free(p);
+}
+
+static void answer_all(struct request *r)
+{
+	struct reply_source source = { .make = make_part, .release = release };
+	struct watch_reply *p = mem_calloc(1, sizeof *p);
+	struct reply *reply = p ? conn_hold(r->conn) : NULL;
+
+	if (!reply) {
+		free(p);
+		conn_close(r->conn);
+		return;
+	}
+	p->d = r->d;
+	p->before = r->d->next_id;
+	memcpy(p->id, r->id, sizeof p->id);
+	source.owner = p;
+	reply_stream(reply, &source);
+}
+
 static void answer_watch(struct request *r, const struct job *job)
 {
-	const struct job *j = job ? NULL : r->d->jobs.live.first;
-	size_t n = 0;
+	struct job_live live;
 
+	if (!job) {
+		answer_all(r);
+		return;
+	}
 	reply_begin(r);
 	json_kv_bool(&r->w, "watching", true);
 	json_kv_open(&r->w, "jobs", '[');
-	if (job) {
-		struct job_live live;
-
-		estimates_live(r->d, job, &live);
-		job_json(&r->w, &job->row, &live);
-	}
-	for (; j && n < WATCH_JOBS; j = j->after, n++) {
-		struct job_live live;
-
-		estimates_live(r->d, j, &live);
-		job_json(&r->w, &j->row, &live);
-	}
+	estimates_live(r->d, job, &live);
+	job_json(&r->w, &job->row, &live);
 	json_close(&r->w, ']');
-	json_kv_bool(&r->w, "more", j != NULL);
+	json_kv_bool(&r->w, "more", false);
 	reply_send(r, 0);
 }
 

@@ -229,14 +229,9 @@ void request_id(struct request *r, const char *name, uint64_t *out)
 bool request_admin(const struct request *r)
 {
 	const struct config *c = r->d->setup->config;
-	uid_t uid = conn_uid(r->conn);
 
-	if (uid == 0 || uid == geteuid())
+	if (config_is_admin(c, conn_uid(r->conn)))
 		return true;
-	for (size_t i = 0; i < c->admin_users.n; i++) {
-		if (c->admin_users.id[i] == uid)
-			return true;
-	}
 	for (size_t i = 0; i < c->admin_groups.n; i++) {
 		if (conn_in_group(r->conn, c->admin_groups.id[i]))
 			return true;

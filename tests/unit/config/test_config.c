@@ -175,7 +175,9 @@ TEST(test_an_empty_file_is_the_defaults)
 	assert_true(c->cores >= 1.0 && c->slots == (uint32_t)c->cores && c->memory_mb > 100.0);
 	assert_true(c->max_queued == 20000 && c->max_finished == 10000 && c->max_connections == 10240);
 	assert_true(c->max_connections_per_uid == 10000 && c->max_output_bytes == 1048576);
-	assert_true(c->idle_timeout_s == 600.0 && c->kill_grace_s == 30.0 && c->advise_timeout_s == 600.0);
+	assert_true(c->max_queued_per_uid == 10000 && c->max_unstarted_cpus_per_uid == 0);
+	assert_int_equal(c->max_output_bytes_per_uid, 67108864);
+	assert_true(c->idle_timeout_s == 600.0 && c->kill_grace_s == 30.0 && c->advise_timeout_s == 60.0);
 	assert_true(c->drain_timeout_s == 0.0 && !c->drain_on_term && c->durability == DURABLE_ALWAYS);
 	assert_true(c->durability_interval_s == 1.0 && c->log_level == LOG_INFO && !c->log_json);
 	assert_int_equal(c->n_types, 0);
@@ -292,6 +294,9 @@ TEST(test_ranges_are_checked_on_both_sides)
 		{ "max_queued", "1", "1000000", "0", "1000001" },
 		{ "max_finished", "0", "1000000", "-1", "1000001" },
 		{ "max_connections", "1", "1000000", "0", "1000001" },
+		{ "max_queued_per_uid", "1", "20000", "0", "20001" },
+		{ "max_unstarted_cpus_per_uid", "0", "65536", "-1", "65537" },
+		{ "max_output_bytes_per_uid", "65536", "1099511627776", "65535", "1099511627777" },
 		{ "max_connections_per_uid", "1", "10240", "0", "10241" },
 		{ "max_output_bytes", "65536", "1073741824", "65535", "1073741825" },
 		{ "idle_timeout_s", "0", "1e7", "-1", "1e8" },
