@@ -96,7 +96,7 @@ void place_take(struct sched *s, uint32_t place, const struct seat *seat)
 static bool is_blocked(const struct decision *d, const struct candidate *c, double noise, double slo_s)
 {
 	const unsigned other = REASON_MEMORY | REASON_TOO_WIDE | REASON_UNSTABLE | REASON_NO_BOUND |
-			       REASON_SLO_EXCEEDED | REASON_NOT_TRIED;
+			       REASON_SLO_EXCEEDED | REASON_NOT_TRIED | REASON_BEYOND_MODEL;
 
 	return c->breaks && !(c->reasons & other) && c->guard_s < slo_s &&
 	       c->accuracy > d->candidate[d->chosen].accuracy + noise;

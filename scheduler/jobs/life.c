@@ -90,12 +90,14 @@ static double rate_of(const struct job *job, const struct candidate *c)
 
 unsigned life_rejected_by(const struct decision *d)
 {
-	static const unsigned order[] = { REASON_TOO_WIDE, REASON_MEMORY, REASON_NO_BOUND,
-					  REASON_BREAKS_PROMISE };
+	static const unsigned order[] = { REASON_BEYOND_MODEL, REASON_TOO_WIDE, REASON_MEMORY,
+					  REASON_NO_BOUND, REASON_BREAKS_PROMISE };
 	unsigned common = ~0u;
 
 	if (!isnan(d->smallest_slo_s))
 		return REASON_SLO_EXCEEDED;
+	if (d->beyond)
+		return REASON_BEYOND_MODEL;
 	for (size_t i = 0; i < d->n_candidates; i++)
 		common &= d->candidate[i].reasons;
 	for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
@@ -114,6 +116,13 @@ static void why_rejected(const struct job_record *row, const struct decision *d,
 	if (by == REASON_SLO_EXCEEDED)
 		n = snprintf(text, size, "no batch meets %g s at confidence %g; %.6g s could be promised",
 			     row->slo_s, row->confidence, d->smallest_slo_s);
+	else if (by == REASON_BEYOND_MODEL && d->beyond)
+		snprintf(text, size,
+			 "%s %.6g is too far outside the training table for a promise; the model goes "
+			 "from %.6g to %.6g",
+			 d->beyond, d->beyond_value, d->beyond_least, d->beyond_most);
+	else if (by == REASON_BEYOND_MODEL)
+		snprintf(text, size, "every batch is too far outside the training table for a promise");
 	else if (by == REASON_TOO_WIDE)
 		snprintf(text, size, "it wants %u cpus, more than are handed out", row->cpus);
 	else if (by == REASON_MEMORY)
@@ -138,7 +147,7 @@ static int submitted(struct life *l, const struct life_event *e, struct life_act
 	const struct candidate *c = chosen(e->decision);
 	bool rejected = e->verdict == SCHED_REJECTED;
 	struct life_action *a;
-	char text[160];
+	char text[256];
 	int rc;
 
 	r->verdict = job_verdict_of(e->verdict);

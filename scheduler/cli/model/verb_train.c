@@ -290,11 +290,10 @@ static void say_notices(const struct cli *c, const struct model *m, const struct
 
 /* ---- the verb ---- */
 
-/* --policy means the model it needs, and a schema without the load if the policy ignores the load. */
-static int policy_means(struct options *o, struct schema **out_schema, struct err *err)
+/* --policy means the model it needs. */
+static int policy_means(struct options *o, struct err *err)
 {
 	struct policy_choice by;
-	struct schema *given;
 	int rc = policy_parse(o->policy, &by, err);
 
 	if (rc)
@@ -307,14 +306,7 @@ static int policy_means(struct options *o, struct schema **out_schema, struct er
 	o->searches = !by.policy->settings &&
 		      (!o->set ||
 		       (by.policy->or_predictor && !strncmp(o->set, "cores=", 6) && !strchr(o->set, ',')));
-	if (!by.policy->without_load)
-		return 0;
-	rc = o->schema ? schema_read_file(o->schema, &given, err) : schema_default(&given, err);
-	if (rc)
-		return rc;
-	rc = policy_schema(by.policy, given, out_schema, err);
-	schema_free(given);
-	return rc;
+	return 0;
 }
 
 /* ---- --curves ---- */
@@ -488,7 +480,6 @@ int verb_train(int argc, char **argv)
 	struct cli_input in = { 0 };
 	struct joined joined = { 0 };
 	struct train_report report = { 0 };
-	struct schema *schema = NULL;
 	struct model *m = NULL;
 	struct err err = { 0 };
 	struct cli c;
@@ -510,12 +501,12 @@ int verb_train(int argc, char **argv)
 			&c, "-o - sends the model to standard output; add -q and leave out --json");
 	rc = o.dry_run ? 0 : cli_check_output(c.output, &err);
 	if (!rc && o.policy)
-		rc = policy_means(&o, &schema, &err);
+		rc = policy_means(&o, &err);
 	if (!rc)
 		rc = cli_input_open(&in, &c,
 				    &(struct cli_input_params){ .path = c.arg[0],
 								.schema_path = o.schema,
-								.schema = schema,
+								.policy = o.by,
 								.exclude = &o.exclude,
 								.need_targets = true },
 				    &err);
@@ -531,6 +522,5 @@ int verb_train(int argc, char **argv)
 	model_free(m);
 	joined_release(&joined);
 	cli_input_release(&in);
-	schema_free(schema);
 	return code;
 }
