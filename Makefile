@@ -247,6 +247,14 @@ install: all ## install under PREFIX (/usr/local), staged into DESTDIR
 	install -m 644 configs/systemd/postrider.sysusers.conf $(DESTDIR)$(PREFIX)/lib/sysusers.d/postrider.conf
 	install -m 644 configs/systemd/postrider.tmpfiles.conf $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/postrider.conf
 
+# In a copy: setuptools leaves files beside what it builds. No network: setuptools and wheel are Debian's.
+PYTHON    ?= /usr/bin/python3
+WHEEL_DIR ?= build/wheel
+.PHONY: wheel
+wheel: ## the Python package as a wheel, in build/wheel (Debian: python3-setuptools, python3-wheel)
+	@rm -rf build/python && mkdir -p build/python $(WHEEL_DIR) && cp -r python VERSION build/python/
+	cd build/python/python && SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-315532800} $(PYTHON) setup.py -q bdist_wheel -d $(abspath $(WHEEL_DIR))
+
 .PHONY: clean
 clean: ## remove build/
 	rm -rf build
