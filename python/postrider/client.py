@@ -14,7 +14,7 @@ from .types import Event, Explanation, Job, Submission, read_event, read_explana
 __all__ = ["Client", "find_socket"]
 
 RETRY_S = 30.0  # how long a daemon that restarts is waited for, where nothing can happen twice
-PIPELINE = 256  # requests under way at a time
+PIPELINE = 16  # requests under way at a time; more of them fill the buffers, and both sides wait
 _CHANGES = {"cancel", "started", "finished", "progress"}  # not sent a second time after a lost connection
 
 
