@@ -79,6 +79,14 @@ link = @mkdir -p $(@D); $(if $(V),,echo "  LD  $@";) $(CC) $(BUILD) -o $@ $(filt
 $B/common/version.o: CFLAGS += -DPOSTRIDER_VERSION='"$(shell cat VERSION)"'
 $B/common/version.o: VERSION
 
+# The page is part of the daemon.
+page_files := $(wildcard scheduler/daemon/http/page/*)
+$B/page_files.c: scheduler/daemon/http/embed.sh $(page_files)
+	@mkdir -p $(@D) && scheduler/daemon/http/embed.sh $(page_files) >$@.new && mv $@.new $@
+$B/page_files.o: $B/page_files.c
+	@$(CC) $(BUILD) -c -o $@ $<
+$(call archive,daemon): $B/page_files.o
+
 $(BIN)/postrider: $B/scheduler/cli/postrider_main.o $(call archives,cli)
 	$(link) $(SIM_LIBS)
 $(BIN)/postriderd: $B/scheduler/daemon/postriderd_main.o $(call archives,daemon)

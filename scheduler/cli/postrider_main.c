@@ -34,6 +34,7 @@ static const struct verb {
 	{ "watch", verb_watch, "show what happens, live" },
 	{ "explain", verb_explain, "show why a job got its batch size" },
 	{ "stats", verb_stats, "time limits met, coverage of the bounds, queue, storage" },
+	{ "token", verb_token, "a token for the daemon's page in a browser" },
 	{ "replay", verb_replay, "what one policy would have done to the jobs of a trace" },
 	{ "compare", verb_compare, "policies side by side on the same jobs; the paper's experiment" },
 	{ "report", verb_report, "a comparison as one HTML page with figures" },

@@ -60,7 +60,7 @@ static bool read_listing(struct request *r, struct listing *l)
 }
 
 /* Estimates of all live jobs come from one play: a listing of a thousand would otherwise make a thousand. */
-static void live_of(struct daemon *d, const struct job *job, size_t n_played, struct job_live *out)
+void list_live_of(struct daemon *d, const struct job *job, size_t n_played, struct job_live *out)
 {
 	const struct sched_estimate *e = job->played < n_played ? &d->estimate[job->played] : NULL;
 
@@ -98,7 +98,7 @@ static void list_live(struct request *r, const struct listing *l)
 
 		if (!matches(l, job))
 			continue;
-		live_of(r->d, job, n_played, &live);
+		list_live_of(r->d, job, n_played, &live);
 		job_json(&r->w, &job->row, &live);
 		n++;
 	}
@@ -146,7 +146,7 @@ static void answer_list(void *owner, uint64_t token, const struct strbuf *text, 
 		if (job) {
 			struct job_live live;
 
-			live_of(l->d, job, n_played, &live);
+			list_live_of(l->d, job, n_played, &live);
 			job_json(&w, &job->row, &live);
 		} else {
 			if (n > 0)
