@@ -48,3 +48,8 @@ int bench_python_predict(struct bench_env *env, struct bench_result *out, struct
 {
 	return run(env, "python_predict", "us", 200.0, out, err);
 }
+
+int bench_page_update(struct bench_env *env, struct bench_result *out, struct err *err)
+{
+	return run(env, "page_update", "ms", 100.0, out, err);
+}

@@ -38,6 +38,7 @@ static const struct bench {
 	{ "replay.million", bench_replay_million },
 	{ "metrics.scrape", bench_metrics_scrape },
 	{ "python.predict", bench_python_predict },
+	{ "page.update", bench_page_update },
 };
 enum { N_BENCHES = sizeof bench_all / sizeof bench_all[0] };
 

@@ -36,6 +36,11 @@ class Page:
         self.number = 0
         self.events = []
 
+    def close(self):
+        if self.socket.fileno() >= 0:
+            self.call("Page.close")
+            self.socket.close()
+
     def _take(self, n):
         while len(self.buffer) < n:
             piece = self.socket.recv(1 << 20)

@@ -115,7 +115,6 @@ static void write_update(struct daemon *d, bool known, struct strbuf *out)
 {
 	struct json_writer w;
 
-	strbuf_reset(out);
 	strbuf_puts(out, "data: ");
 	json_begin(&w, out, false);
 	json_open(&w, '{');
@@ -131,17 +130,37 @@ static void write_update(struct daemon *d, bool known, struct strbuf *out)
 	strbuf_puts(out, "\n\n");
 }
 
-static void send_to(struct page *p, const struct strbuf *text)
+/* One text for all pages, freed when the last of them has sent it. */
+struct shared {
+	size_t users;
+	struct strbuf text;
+};
+
+static void release(const void *bytes, size_t len, void *arg)
+{
+	struct shared *s = arg;
+
+	(void)bytes;
+	(void)len;
+	if (--s->users)
+		return;
+	strbuf_release(&s->text);
+	free(s);
+}
+
+static void send_to(struct page *p, struct shared *s)
 {
 	struct evhttp_connection *c = evhttp_request_get_connection(p->request);
 	struct evbuffer *unread = bufferevent_get_output(evhttp_connection_get_bufferevent(c));
 	struct evbuffer *chunk;
 
-	if (text->failed || evbuffer_get_length(unread) > MAX_UNREAD)
+	if (s->text.failed || evbuffer_get_length(unread) > MAX_UNREAD)
 		return;
 	chunk = evbuffer_new();
-	if (chunk && !evbuffer_add(chunk, text->text, text->len))
+	if (chunk && !evbuffer_add_reference(chunk, s->text.text, s->text.len, release, s)) {
+		s->users++;
 		evhttp_send_reply_chunk(p->request, chunk);
+	}
 	if (chunk)
 		evbuffer_free(chunk);
 }
@@ -154,14 +173,18 @@ static void tick(struct http *h, struct page *only)
 	for (struct page *p = only ? only : h->pages; p; p = only ? NULL : p->next)
 		wanted[p->known] = true;
 	for (int known = 0; known < 2; known++) {
-		if (!wanted[known])
+		struct shared *s = wanted[known] ? mem_calloc(1, sizeof *s) : NULL;
+
+		if (!s)
 			continue;
-		write_update(h->d, known, &h->update);
+		s->users = 1;
+		write_update(h->d, known, &s->text);
 		for (struct page *p = only ? only : h->pages, *next; p; p = next) {
 			next = only ? NULL : p->next;
 			if (p->known == (known == 1))
-				send_to(p, &h->update);
+				send_to(p, s);
 		}
+		release(NULL, 0, s);
 	}
 	h->told_ns = clock_monotonic_ns();
 	daemon_note_block(h->d, since);

@@ -308,7 +308,6 @@ void http_free(struct http *h)
 	if (h->tick)
 		event_free(h->tick);
 	tokens_close(&h->tokens);
-	strbuf_release(&h->update);
 	if (h->server)
 		evhttp_free(h->server);
 	for (size_t i = 0; i < h->n_open; i++)

@@ -30,7 +30,6 @@ struct http {
 	struct event *sweep, *tick;
 	struct tokens tokens;
 	struct page *pages; size_t n_pages; /* events.c */
-	struct strbuf update;
 	int64_t told_ns;       /* the last update */
 	bool changed;          /* another one is due soon */
 };

@@ -37,7 +37,7 @@ async function showModels() {
 	if (!token) return fill($("models"));
 	try {
 		const v = await ask(token, { op: "models" });
-		fill($("models"), v.models.length ? el("table", {}, el("thead", {}, el("tr", {}, ...["version", "why", "rows", "error old → new", "outcome"].map((h) => el("th", { scope: "col" }, h)))),
+		fill($("models"), v.models.length ? el("table", {}, el("thead", {}, el("tr", {}, ...["version", "why", "rows", "error old → new", "outcome"].map((h) => el("th", { scope: "col", class: ["rows", "error old → new"].includes(h) ? "n" : "" }, h)))),
 			el("tbody", {}, ...v.models.slice(-8).reverse().map((m) => el("tr", {}, el("td", {}, `${m.version}${m.version === v.current ? " (in use)" : ""}`), el("td", {}, m.reason), el("td", { class: "n" }, number(m.rows)),
 				el("td", { class: "n" }, `${number(m.old_error, 3)} → ${number(m.new_error, 3)}`), el("td", { class: "say" }, m.message))))) : el("p", { class: "note" }, "No model was trained here yet."));
 	} catch (e) {
@@ -55,7 +55,7 @@ function showEnded(u) {
 	const key = u.ended.map((j) => j.job).join() + older.length;
 	if (key === endedShown) return;
 	endedShown = key;
-	fill($("ended"), u.ended.length ? el("table", {}, el("thead", {}, el("tr", {}, ...["job", "type", "tenant", "state", "batch", "response", "objective", "outcome", "accuracy"].map((h) => el("th", { scope: "col" }, h)))),
+	fill($("ended"), u.ended.length ? el("table", {}, el("thead", {}, el("tr", {}, ...["job", "type", "tenant", "state", "batch", "response", "objective", "outcome", "accuracy"].map((h) => el("th", { scope: "col", class: ["batch", "response", "objective", "accuracy"].includes(h) ? "n" : "" }, h)))),
 		el("tbody", {}, ...u.ended.map(endedRow), ...older.filter((j) => !u.ended.some((e) => e.job === j.job)).map(endedRow))) : el("p", { class: "note" }, "No job has ended yet."));
 }
 
@@ -109,7 +109,7 @@ function show(u) {
 	showEnded(u);
 }
 
-function update(u) {
+function update(u, came) {
 	last = u;
 	$("link").textContent = "live";
 	$("link").className = "live";
@@ -119,7 +119,8 @@ function update(u) {
 		drawing = false;
 		const began = performance.now();
 		show(last);
-		window.postrider = { update: last, tookMs: performance.now() - began, updates: (window.postrider ? window.postrider.updates : 0) + 1, at: performance.now() };
+		// For the tests: what was shown, and how long it took from its arrival and to draw.
+		window.postrider = { update: last, tookMs: performance.now() - began, shownMs: performance.now() - came, updates: (window.postrider ? window.postrider.updates : 0) + 1, at: performance.now() };
 	});
 }
 

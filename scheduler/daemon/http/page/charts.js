@@ -1,9 +1,9 @@
 // Promises and load over time, and shares as bars.
 import { draw, el, fill, percent, number, known, clock } from "/util.js";
 
-const W = 560, H = 190, LEFT = 44, RIGHT = 8, TOP = 8, BOTTOM = 22;
+const H = 190, LEFT = 44, RIGHT = 8, TOP = 8, BOTTOM = 22;
 
-function frame(title, sentence, bins, widthS, top, label) {
+function frame(W, title, sentence, bins, widthS, top, label) {
 	const svg = draw("svg", { viewBox: `0 0 ${W} ${H}`, role: "img" });
 	svg.append(draw("title", {}, title), draw("desc", {}, sentence));
 	const from = Date.parse(bins[0].from), to = Math.max(Date.parse(bins[bins.length - 1].from) + widthS * 1000, from + widthS * 5000);
@@ -19,12 +19,16 @@ function frame(title, sentence, bins, widthS, top, label) {
 }
 const path = (points) => points.map(([a, b], i) => `${i ? "L" : "M"}${a.toFixed(1)} ${b.toFixed(1)}`).join("");
 
+// Drawn as wide as its place, so that letters keep their size.
+const widthOf = (at) => Math.max(Math.round(at.clientWidth) || 560, 240);
+
 export function showKept(at, stats, which) {
+	const W = widthOf(at);
 	const widthS = which === "hour" ? 60 : 900, all = stats.history[which], bins = all.filter((b) => b.met + b.missed > 0);
 	if (!bins.length) return fill(at, el("p", { class: "note" }, `No promise ended in the last ${which}.`));
 	const met = bins.reduce((n, b) => n + b.met, 0), n = bins.reduce((k, b) => k + b.met + b.missed, 0);
 	const sentence = `${met} of ${n} promises that ended in the last ${which} were kept: ${percent(met / n)}. The band is the 95 % interval of each point.`;
-	const { svg, x, y } = frame("Promises kept over time", sentence, bins, widthS, 1, (v) => `${Math.round(100 * v)} %`);
+	const { svg, x, y } = frame(W, "Promises kept over time", sentence, bins, widthS, 1, (v) => `${Math.round(100 * v)} %`);
 	const mid = (b) => x(Date.parse(b.from) + widthS * 500);
 	if (bins.length > 1)
 		svg.append(draw("path", { class: "area", d: `${path([...bins.map((b) => [mid(b), y(b.high)]), ...bins.slice().reverse().map((b) => [mid(b), y(b.low)])])}Z` }));
@@ -41,11 +45,12 @@ export function showKept(at, stats, which) {
 }
 
 export function showLoad(at, stats, which) {
+	const W = widthOf(at);
 	const widthS = which === "hour" ? 60 : 900, bins = stats.history[which].filter((b) => known(b.slots_used));
 	if (!bins.length) return fill(at, el("p", { class: "note" }, "Nothing was measured yet."));
 	const top = Math.max(stats.queue.slots, ...bins.map((b) => b.slots_used + b.other_load)) * 1.1;
 	const sentence = `Jobs hold ${number(stats.queue.slots_used)} of ${number(stats.queue.slots)} cpus; other programs want ${number(stats.outside.processes, 1)}.`;
-	const { svg, x, y } = frame("Load", sentence, bins, widthS, top, (v) => number(v, top < 8 ? 1 : 0));
+	const { svg, x, y } = frame(W, "Load", sentence, bins, widthS, top, (v) => number(v, top < 8 ? 1 : 0));
 	const edge = (b, i) => x(Date.parse(b.from) + widthS * 1000 * i);
 	for (const b of bins) {
 		const w = Math.max(edge(b, 1) - edge(b, 0) - 0.5, 1);

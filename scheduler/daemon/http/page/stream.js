@@ -40,7 +40,8 @@ export class Stream {
 			// A page in the background may get several at once: only the latest counts.
 			if (events.length) {
 				this.wait = 250;
-				this.on.update(JSON.parse(events[events.length - 1].replace(/^data: /, "")));
+				const began = performance.now();
+				this.on.update(JSON.parse(events[events.length - 1].replace(/^data: /, "")), began);
 			}
 		}
 	}
