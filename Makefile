@@ -19,7 +19,7 @@ BUILD    = -std=gnu11 $(OPT) -Wall -Wextra -Wshadow -Wvla -Wmissing-prototypes -
            $(if $(COV),--coverage -O0)
 DAEMON_LIBS := -levent_extra -levent_core -lsqlite3
 SIM_LIBS    := -lsqlite3 # the store; a trace may be the daemon's history
-LIBS     = -llapacke -lopenblas -lgsl -lcjson -lm -pthread
+LIBS     = -lsvm -llapacke -lopenblas -lgsl -lcjson -lm -pthread
 
 # Which layers a layer may call.
 LAYERS       := common queueing predictors core process config jobs store profiler daemon sim cli workloads
@@ -224,7 +224,7 @@ bench-peers: ## install scikit-learn, XGBoost, ranger, SimPy, PyTorch, Redis and
 		redis-server slurm-wlm munge
 
 # ---- set-up, run, install ----
-PACKAGES := build-essential libopenblas-dev liblapacke-dev libgsl-dev libcjson-dev libevent-dev libsqlite3-dev libcmocka-dev
+PACKAGES := build-essential libopenblas-dev liblapacke-dev libgsl-dev libcjson-dev libevent-dev libsqlite3-dev libcmocka-dev libsvm-dev
 .PHONY: deps
 deps: ## install the Debian packages the build and the tests need
 	@tests/install-packages.sh $(PACKAGES)

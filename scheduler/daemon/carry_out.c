@@ -328,6 +328,26 @@ void carry_out_all(struct daemon *d, enum life_event_kind kind)
 	}
 }
 
+bool carry_ticks(struct daemon *d)
+{
+	double until_us = clock_monotonic_us() + TURN_US;
+	struct job *job;
+
+	if (!d->tick.at)
+		jobs_cursor_open(&d->jobs, &d->tick, true);
+	for (size_t n = 1; (job = jobs_cursor_next(&d->jobs, &d->tick)); n++) {
+		if (job->ready) { /* the event means nothing to the others */
+			struct life_event e = carry_event(d, LIFE_TICK, job);
+
+			e.advise_timeout_s = d->setup->config->advise_timeout_s;
+			carry_out(d, &e, NULL);
+		}
+		if (n % 64 == 0 && clock_monotonic_us() > until_us)
+			return !d->tick.at;
+	}
+	return true;
+}
+
 /* ---- the scheduler: whose turn it is ---- */
 
 /* d->decision has its batch. */

@@ -92,6 +92,9 @@ struct daemon {
 	struct strbuf out, text;
 	struct decision decision;
 	uint64_t *estimate_id; struct sched_estimate *estimate; size_t estimate_cap;
+	int64_t turn_began_ns, turn_cpu_ns; /* of the server's turn under way */
+	struct job_cursor tick;         /* carry_ticks() */
+	int64_t look_ns;                /* estimates.c: what is told of jobs is as of then */
 };
 
 /* ---- daemon.c ---- */
@@ -105,8 +108,13 @@ void daemon_turn(struct daemon *d);
 uint64_t daemon_ticket(struct daemon *d); /* what is collected now will be durable with this one */
 void daemon_drain(struct daemon *d, bool on, bool stop);
 void daemon_decided(struct daemon *d, double took_us); /* counts a decision */
-/* How long the loop was busy with one thing: `since` is when that began, on the monotonic clock. */
-void daemon_note_block(struct daemon *d, int64_t since);
+/* How long the loop was busy with one thing: by the clock, and without the time in which the machine let
+ * other programs run. */
+struct daemon_span {
+	int64_t began_ns, cpu_ns;
+};
+struct daemon_span daemon_span_begin(void);
+void daemon_span_end(struct daemon *d, struct daemon_span s);
 
 /* ---- reload.c ---- */
 struct later; /* ops.h */
@@ -124,7 +132,8 @@ int daemon_reload(struct daemon *d, struct later *answer, struct model *model, s
  * them. An error: SUBMITTED was not stored, and the job is the caller's; or a job could not be stopped. */
 int carry_out(struct daemon *d, const struct life_event *e, struct err *err);
 struct life_event carry_event(const struct daemon *d, enum life_event_kind kind, struct job *job); /* now */
-void carry_out_all(struct daemon *d, enum life_event_kind kind); /* TICK or REPAIRED, of every job */
+void carry_out_all(struct daemon *d, enum life_event_kind kind); /* of every job */
+bool carry_ticks(struct daemon *d); /* TICK of live jobs, for as long as a turn may take; true: of all */
 void carry_turns(struct daemon *d);             /* starts the jobs that may start */
 void carry_durable(struct daemon *d, uint64_t ticket); /* DURABLE of the jobs that waited for it */
 void carry_ended(struct daemon *d, struct job *job, const struct exec_outcome *o);
@@ -138,11 +147,8 @@ extern const struct executor_sink carry_sink; /* owner is the daemon: copied by 
 int daemon_restore(struct daemon *d, struct err *err);
 
 /* ---- estimates.c ---- */
-/* What is known of a job now; and the same without the estimate. */
-void estimates_live(struct daemon *d, const struct job *job, struct job_live *out);
-void estimates_facts(struct daemon *d, const struct job *job, struct job_live *out);
+void estimates_live(struct daemon *d, const struct job *job, struct job_live *out); /* what is known of it */
 void estimates_look(struct daemon *d); /* ESTIMATED of every live job */
-size_t estimates_play(struct daemon *d); /* d->estimate_id[], d->estimate[]: of all live jobs; how many */
 
 /* ---- watch_other_work.c ---- */
 void other_work_look(struct daemon *d);   /* at the work of other programs; about once a second */

@@ -60,34 +60,25 @@ const char *tenants_name(const struct tenants *t, uint32_t number)
 	return number < t->n ? t->tenant[number].name : "?";
 }
 
-struct telling {
-	const struct tenants *t;
-	struct json_writer *w;
-};
-
-static void tell_share(void *owner, uint32_t tenant, const struct sched_share *share)
+size_t tenants_json(const struct tenants *t, struct sched *s, int64_t now_ns, size_t from, size_t most,
+		    struct json_writer *w)
 {
-	const struct telling *to = owner;
-	struct json_writer *w = to->w;
+	size_t i = from;
 
-	if (tenant >= to->t->n)
-		return;
-	json_open(w, '{');
-	json_kv_string(w, "tenant", to->t->tenant[tenant].name);
-	json_kv_number(w, "weight", to->t->tenant[tenant].weight);
-	json_kv_int(w, "queued", (long long)share->queued);
-	json_kv_int(w, "running", (long long)share->running);
-	json_kv_int(w, "cpus", (long long)share->cpus);
-	json_kv_fixed(w, "usage_cpu_s", share->usage_cpu_s, 3);
-	json_kv_fixed(w, "standing", share->standing, 3);
-	json_close(w, '}');
-}
+	for (; i < t->n && i - from < most; i++) {
+		struct sched_share share;
 
-void tenants_json(const struct tenants *t, struct sched *s, int64_t now_ns, struct json_writer *w)
-{
-	struct telling to = { t, w };
-
-	json_kv_open(w, "tenants", '[');
-	sched_shares(s, now_ns, tell_share, &to);
-	json_close(w, ']');
+		if (sched_share(s, now_ns, (uint32_t)i, &share, NULL))
+			continue;
+		json_open(w, '{');
+		json_kv_string(w, "tenant", t->tenant[i].name);
+		json_kv_number(w, "weight", t->tenant[i].weight);
+		json_kv_int(w, "queued", (long long)share.queued);
+		json_kv_int(w, "running", (long long)share.running);
+		json_kv_int(w, "cpus", (long long)share.cpus);
+		json_kv_fixed(w, "usage_cpu_s", share.usage_cpu_s, 3);
+		json_kv_fixed(w, "standing", share.standing, 3);
+		json_close(w, '}');
+	}
+	return i;
 }

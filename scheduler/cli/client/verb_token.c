@@ -36,8 +36,10 @@ int verb_token(int argc, char **argv)
 	const struct cli_usage usage = {
 		.verb = "token",
 		.synopsis = "[--days N | --revoke] [--json]",
-		.what = "Prints a token for the daemon's page in a browser, and the address of the page with it.\n"
-			"Whoever has it sees and may do there what you may: keep it to yourself. The daemon keeps\n"
+		.what = "Prints a token for the daemon's page in a browser, and the address of the page with "
+			"it.\n"
+			"Whoever has it sees and may do there what you may: keep it to yourself. The daemon "
+			"keeps\n"
 			"only its hash. Without a token the page shows sums only.",
 		.option = option,
 		.json = true,

@@ -11,13 +11,14 @@
 #include "common/mem.h"
 #include "scheduler/daemon/http/http_internal.h"
 
-static const char *const allowed[] = { "hello", "stats", "list", "status", "explain", "models", "predict", "cancel" };
+static const char *const allowed[] = { "hello",   "stats",  "list",    "status",
+				       "explain", "models", "predict", "cancel" };
 
 struct bridge {
 	struct http *h;
 	struct evhttp_request *request; /* NULL: the browser has gone */
 	struct evhttp_connection *connection;
-	struct bufferevent *bev;        /* our end */
+	struct bufferevent *bev; /* our end */
 	bool greeted;
 };
 

@@ -11,10 +11,11 @@
 #include "scheduler/daemon/http/http_internal.h"
 #include "scheduler/daemon/ops/ops.h"
 
-#define TICK_MS 1000          /* where nothing happens */
-#define SOON_MS 40            /* after something happened */
-#define PER_PAGE_MS 2         /* and for each page, so that many pages do not fill the loop */
-#define MAX_UNREAD (1 << 20)  /* bytes; a page with more hears nothing for now */
+#define TICK_MS 1000 /* where nothing happens */
+#define SOON_MS 40 /* after something happened */
+#define PER_PAGE_MS 2 /* and for each page, so that many pages do not fill the loop */
+#define MAX_UNREAD (1 << 20) /* bytes; a page with more hears nothing for now */
+#define LOOKED_AT 200 /* queued jobs, to find the next */
 #define RUNNING_SHOWN 64
 #define NEXT_SHOWN 60
 #define ENDED_SHOWN 30
@@ -46,36 +47,39 @@ static void on_gone(struct evhttp_connection *connection, void *arg)
 
 /* ---- what is told ---- */
 
-static void put_jobs(struct daemon *d, struct json_writer *w, const char *key, const struct job **job, size_t n,
-		     size_t n_played)
+static void put_jobs(struct daemon *d, struct json_writer *w, const char *key, const struct job **job,
+		     size_t n)
 {
 	json_kv_open(w, key, '[');
 	for (size_t i = 0; i < n; i++) {
-		struct job_live live = { 0 };
+		struct job_live live;
 
-		if (job_state_live(job[i]->row.state))
-			list_live_of(d, job[i], n_played, &live);
+		estimates_live(d, job[i], &live);
 		job_json(w, &job[i]->row, &live);
 	}
 	json_close(w, ']');
 }
 
-struct planned { const struct job *job; double start_s; };
+struct planned {
+	const struct job *job;
+	double start_s;
+};
 
-/* The queued jobs that start first, by their estimates; without estimates the oldest. */
-static size_t next_jobs(struct daemon *d, size_t n_played, struct planned *out)
+/* Of the oldest queued jobs those that start first, by their estimates. */
+static size_t next_jobs(struct daemon *d, struct planned *out)
 {
-	size_t n = 0;
+	size_t n = 0, seen = 0;
 
-	for (const struct job *j = d->jobs.live.first; j; j = j->after) {
-		double start_s = INFINITY;
+	for (const struct job *j = d->jobs.live.first; j && seen < LOOKED_AT; j = j->after) {
+		struct job_live live;
+		double start_s;
 		size_t at;
 
 		if (j->row.state != JOB_QUEUED)
 			continue;
-		if (j->played < n_played && d->estimate_id[j->played] == j->id &&
-		    !isnan(d->estimate[j->played].start_s))
-			start_s = d->estimate[j->played].start_s;
+		seen++;
+		estimates_live(d, j, &live);
+		start_s = live.has_estimate && !isnan(live.start_s) ? live.start_s : INFINITY;
 		if (n == NEXT_SHOWN && start_s >= out[n - 1].start_s)
 			continue;
 		at = n < NEXT_SHOWN ? n++ : n - 1;
@@ -90,24 +94,24 @@ static void put_known(struct daemon *d, struct json_writer *w)
 {
 	const struct job *list[RUNNING_SHOWN + NEXT_SHOWN + ENDED_SHOWN];
 	struct planned next[NEXT_SHOWN];
-	size_t n_played = estimates_play(d), n = 0;
-	size_t seen = 0, running = d->jobs.count[JOB_RUNNING];
+	size_t n = 0, seen = 0, running = d->jobs.count[JOB_RUNNING];
 
-	for (const struct job *j = d->jobs.live.first; j && n < RUNNING_SHOWN && seen < running; j = j->after) {
+	for (const struct job *j = d->jobs.live.first; j && n < RUNNING_SHOWN && seen < running;
+	     j = j->after) {
 		if (j->row.state == JOB_RUNNING) {
 			list[n++] = j;
 			seen++;
 		}
 	}
-	put_jobs(d, w, "running", list, n, n_played);
-	n = next_jobs(d, n_played, next);
+	put_jobs(d, w, "running", list, n);
+	n = next_jobs(d, next);
 	for (size_t i = 0; i < n; i++)
 		list[i] = next[i].job;
-	put_jobs(d, w, "next", list, n, n_played);
+	put_jobs(d, w, "next", list, n);
 	n = 0;
 	for (const struct job *j = d->jobs.ended.last; j && n < ENDED_SHOWN; j = j->before)
 		list[n++] = j;
-	put_jobs(d, w, "ended", list, n, 0);
+	put_jobs(d, w, "ended", list, n);
 }
 
 /* "data: {...}\n\n" */
@@ -168,7 +172,7 @@ static void send_to(struct page *p, struct shared *s)
 static void tick(struct http *h, struct page *only)
 {
 	bool wanted[2] = { false, false };
-	int64_t since = clock_monotonic_ns();
+	struct daemon_span span = daemon_span_begin();
 
 	for (struct page *p = only ? only : h->pages; p; p = only ? NULL : p->next)
 		wanted[p->known] = true;
@@ -187,7 +191,7 @@ static void tick(struct http *h, struct page *only)
 		release(NULL, 0, s);
 	}
 	h->told_ns = clock_monotonic_ns();
-	daemon_note_block(h->d, since);
+	daemon_span_end(h->d, span);
 }
 
 static void plan(struct http *h, int ms)

@@ -156,7 +156,8 @@ static void answer(struct http *h, struct evhttp_request *r)
 		return;
 	if (!route)
 		http_error(r, 404, "not_found", "there is nothing here");
-	else if (!method_fits(method, route->method) || (method == EVHTTP_REQ_HEAD && route->answer == events_open))
+	else if (!method_fits(method, route->method) ||
+		 (method == EVHTTP_REQ_HEAD && route->answer == events_open))
 		http_error(r, 405, "bad_method", "this is asked for in another way");
 	else if (!guard_who(h, r, &who))
 		return;
@@ -169,10 +170,10 @@ static void answer(struct http *h, struct evhttp_request *r)
 static void on_request(struct evhttp_request *r, void *arg)
 {
 	struct http *h = arg;
-	int64_t since = clock_monotonic_ns();
+	struct daemon_span span = daemon_span_begin();
 
 	answer(h, r);
-	daemon_note_block(h->d, since);
+	daemon_span_end(h->d, span);
 }
 
 /* ---- listening ---- */
@@ -182,7 +183,7 @@ static int listen_tcp(const struct sockaddr_storage *address, size_t len, int *o
 	int fd = socket(address->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), on = 1;
 	int error;
 
-	/* Connections inherit TCP_NODELAY: without it the end of an answer waits 40 ms for the peer's word. */
+	/* Connections inherit TCP_NODELAY: without it the end of an answer waits 40 ms for the peer. */
 	if (fd >= 0 && !setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) &&
 	    !setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) &&
 	    !bind(fd, (const struct sockaddr *)address, (socklen_t)len) && !listen(fd, 128)) {

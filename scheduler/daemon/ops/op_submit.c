@@ -413,6 +413,7 @@ static void submit(struct request *r, const struct submission *f)
 void op_submit(struct request *r)
 {
 	struct submission f = { 0 };
+	int64_t began_ns = clock_thread_ns();
 	uint64_t earlier;
 
 	if (!submission_read_handling(r, &f))
@@ -428,4 +429,5 @@ void op_submit(struct request *r)
 		reply_duplicate(r, &f, earlier);
 	else if (submission_read(r, &f) && may_submit(r, &f))
 		submit(r, &f);
+	outcome_stats_submit(&r->d->stats, (double)(clock_thread_ns() - began_ns) / 1e3);
 }

@@ -22,7 +22,8 @@ void op_token(struct request *r)
 	if (!request_fine(r))
 		return;
 	if (!t) {
-		reply_error(r, "wrong_state", NULL, "set http.listen in the configuration and restart the daemon",
+		reply_error(r, "wrong_state", NULL,
+			    "set http.listen in the configuration and restart the daemon",
 			    "this daemon serves no page, so there is nothing to use a token for");
 		return;
 	}

@@ -23,6 +23,8 @@ struct request {
 /* {"v":1,"id":...,"ok":true, and then the caller's members, until reply_send(). */
 void reply_begin(struct request *r);
 void reply_send(struct request *r, uint64_t ticket);
+/* The same beginning for a reply that is made in parts (net/server.h). */
+void reply_head(struct json_writer *w, struct strbuf *out, const char *id);
 /* field and hint may be NULL. */
 void reply_error(struct request *r, const char *code, const char *field, const char *hint, const char *fmt,
                  ...)
@@ -54,10 +56,9 @@ void request_id(struct request *r, const char *name, uint64_t *out); /* of a job
 int ops_ask(struct daemon *d, enum store_question question, uint64_t job, const struct store_filter *f,
             store_answer *fn, void *owner, uint64_t token, struct err *err);
 
-/* The members of `stats`. sums: without those that name types, tenants or what was trained. */
+/* The members of `stats`, of the tenants the first 100. sums: without those that name types, tenants or what
+ * was trained. */
 void stats_json(struct daemon *d, struct json_writer *w, bool sums);
-/* What a list tells of a live job, after estimates_play(), which returned n_played. */
-void list_live_of(struct daemon *d, const struct job *job, size_t n_played, struct job_live *out);
 
 /* The job that "job" names. NULL: answered with an error, or (where out_old is not NULL and the job is no
  * longer in memory) *out_old is its id and the caller asks the store. */

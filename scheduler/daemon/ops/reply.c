@@ -8,9 +8,8 @@
 #include "common/version.h"
 #include "scheduler/daemon/ops/ops.h"
 
-static void begin(struct strbuf *out, struct json_writer *w, const char *id, bool ok)
+static void head(struct strbuf *out, struct json_writer *w, const char *id, bool ok)
 {
-	strbuf_reset(out);
 	json_begin(w, out, false);
 	json_open(w, '{');
 	json_kv_int(w, "v", 1);
@@ -19,6 +18,17 @@ static void begin(struct strbuf *out, struct json_writer *w, const char *id, boo
 		json_put_raw(w, id);
 	}
 	json_kv_bool(w, "ok", ok);
+}
+
+static void begin(struct strbuf *out, struct json_writer *w, const char *id, bool ok)
+{
+	strbuf_reset(out);
+	head(out, w, id, ok);
+}
+
+void reply_head(struct json_writer *w, struct strbuf *out, const char *id)
+{
+	head(out, w, id, true);
 }
 
 void reply_begin(struct request *r)
