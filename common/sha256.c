@@ -7,8 +7,8 @@
 
 static uint32_t k[64], h0[8];
 
-/* The first 32 bits of the fractional parts of the square roots of the first 8 primes, and of the cube roots of
- * the first 64. A double has 53 bits, so they are exact. */
+/* The first 32 bits of the fractional parts of the square roots of the first 8 primes, and of the cube
+ * roots of the first 64. A double has 53 bits, so they are exact. */
 static void make_constants(void)
 {
 	int n = 0;

@@ -7,14 +7,16 @@ out=$1
 version=${2:-$(cat VERSION)}
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
-work=$(mktemp -d)
+work=$out/work # always the same place, for a compiler cache
+rm -rf "$work"
+mkdir "$work"
 trap 'rm -rf "$work"' EXIT
 make -s dist DIST_DIR="$work"
-tar -xzf "$work/postrider-$(cat VERSION).tar.gz" -C "$work"
-tree=$work/postrider-$version
-[ -d "$tree" ] || mv "$work/postrider-$(cat VERSION)" "$tree"
+tree=$work/tree
+mkdir "$tree"
+tar -xzf "$work/postrider-$(cat VERSION).tar.gz" -C "$tree" --strip-components=1
 echo "$version" >"$tree/VERSION"
-when=$(stat -c %Y "$tree/VERSION.date" 2>/dev/null || git log -1 --format=%ct 2>/dev/null || date +%s)
+when=$(git log -1 --format=%ct 2>/dev/null || date +%s)
 cat >"$tree/debian/changelog" <<END
 postrider ($version) unstable; urgency=medium
 
@@ -24,4 +26,4 @@ postrider ($version) unstable; urgency=medium
 END
 cd "$tree"
 SOURCE_DATE_EPOCH=$when DEB_BUILD_OPTIONS="nocheck ${DEB_BUILD_OPTIONS:-parallel=$(nproc)}" dpkg-buildpackage -b -us -uc
-cp "$work"/*.deb "$work"/*.changes "$work"/*.buildinfo "$out/"
+mv "$work"/*.deb "$work"/*.changes "$work"/*.buildinfo "$out/"

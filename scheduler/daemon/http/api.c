@@ -1,6 +1,7 @@
-/* POST /api: one request of the protocol (docs/PROTOCOL.md) in the body, its reply in the answer. It goes through a
- * connection of the daemon's own server that has the identity of the token's user, so that rights, limits and every number
- * are those of the Unix socket. Only ops that a page needs are let through. See http.h. */
+/* POST /api: one request of the protocol (docs/PROTOCOL.md) in the body, its reply in the answer. It goes
+ * through a connection of the daemon's own server that has the identity of the token's user, so that
+ * rights, limits and every number are those of the Unix socket. Only ops that a page needs are let
+ * through. See http.h. */
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>

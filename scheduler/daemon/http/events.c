@@ -1,6 +1,7 @@
-/* GET /api/events: server-sent events. All open pages get the same text, written once a tick: with a token the sums, the
- * running jobs, the next to start and the latest that ended; without one the sums alone. Job objects are those of `list`, the
- * sums those of `stats`. A page that does not read is passed over, and hears the next update. See http.h. */
+/* GET /api/events: server-sent events. All open pages get the same text, written once a tick: with a token
+ * the sums, the running jobs, the next to start and the latest that ended; without one the sums alone. Job
+ * objects are those of `list`, the sums those of `stats`. A page that does not read is passed over, and
+ * hears the next update. See http.h. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
