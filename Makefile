@@ -73,11 +73,19 @@ $B/%.o: %.c
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  CC  $<";) $(CC) $(BUILD) -c -o $@ $<
 
-link = @mkdir -p $(@D); $(if $(V),,echo "  LD  $@";) $(CC) $(BUILD) -o $@ $(filter %.o %.a,$^) $(LIBS)
+link = @mkdir -p $(@D); $(if $(V),,echo "  LD  $@";) $(CC) $(BUILD) -o $@ $(filter %.o %.a,$^) $(LDFLAGS) $(LIBS)
 
 # The version is written down once.
 $B/common/version.o: CFLAGS += -DPOSTRIDER_VERSION='"$(shell cat VERSION)"'
 $B/common/version.o: VERSION
+
+# The page is part of the daemon.
+page_files := $(wildcard scheduler/daemon/http/page/*)
+$B/page_files.c: scheduler/daemon/http/embed.sh $(page_files)
+	@mkdir -p $(@D) && scheduler/daemon/http/embed.sh $(page_files) >$@.new && mv $@.new $@
+$B/page_files.o: $B/page_files.c
+	@$(CC) $(BUILD) -c -o $@ $<
+$(call archive,daemon): $B/page_files.o
 
 $(BIN)/postrider: $B/scheduler/cli/postrider_main.o $(call archives,cli)
 	$(link) $(SIM_LIBS)
@@ -85,7 +93,7 @@ $(BIN)/postriderd: $B/scheduler/daemon/postriderd_main.o $(call archives,daemon)
 	$(link) $(DAEMON_LIBS)
 # Starts once a job: linked with the C library alone, so that it is there at once.
 $(BIN)/postrider-supervisor: $(call objects,$(wildcard scheduler/supervisor/*.c))
-	@mkdir -p $(@D); $(if $(V),,echo "  LD  $@";) $(CC) $(BUILD) -o $@ $^
+	@mkdir -p $(@D); $(if $(V),,echo "  LD  $@";) $(CC) $(BUILD) -o $@ $^ $(LDFLAGS)
 $(BIN)/postrider-synthetic: $B/workloads/synthetic_main.o $(call archives,common)
 	$(link)
 $(BIN)/postrider-train: $B/workloads/train_main.o $(call archives,workloads)
@@ -246,17 +254,48 @@ with_prefix = sed 's|/usr/local|$(PREFIX)|g' $1 >$(DESTDIR)$(PREFIX)/$2 && chmod
 .PHONY: install
 install: all ## install under PREFIX (/usr/local), staged into DESTDIR
 	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin libexec/postrider lib/systemd/system lib/sysusers.d lib/tmpfiles.d \
-		$(addprefix share/,man/man1 man/man5 man/man7 man/man8 postrider bash-completion/completions))
+		$(addprefix share/,man/man1 man/man5 man/man7 man/man8 postrider bash-completion/completions zsh/site-functions))
 	install -m 755 $(BIN)/postrider $(BIN)/postriderd $(BIN)/postrider-train $(DESTDIR)$(PREFIX)/bin/
 	install -m 755 $(BIN)/postrider-supervisor $(DESTDIR)$(PREFIX)/libexec/postrider/
 	for n in 1 5 7 8; do install -m 644 docs/man/*.$$n $(DESTDIR)$(PREFIX)/share/man/man$$n/ || exit 1; done
 	install -m 644 configs/postrider.bash-completion $(DESTDIR)$(PREFIX)/share/bash-completion/completions/postrider
-	cp -r $(addprefix configs/,schemas grids designs campaigns profiles worlds clusters traces) $(DESTDIR)$(PREFIX)/share/postrider/
+	install -m 644 configs/postrider.zsh-completion $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_postrider
+	cp -r $(addprefix configs/,schemas grids designs campaigns profiles worlds clusters traces monitoring) $(DESTDIR)$(PREFIX)/share/postrider/
 	$(call with_prefix,configs/postrider.json,share/postrider/postrider.json)
 	$(call with_prefix,configs/systemd/postrider.service,lib/systemd/system/postrider.service)
 	install -m 644 configs/systemd/postrider.socket $(DESTDIR)$(PREFIX)/lib/systemd/system/
 	install -m 644 configs/systemd/postrider.sysusers.conf $(DESTDIR)$(PREFIX)/lib/sysusers.d/postrider.conf
 	install -m 644 configs/systemd/postrider.tmpfiles.conf $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/postrider.conf
+
+# In a copy: setuptools leaves files beside what it builds. No network: setuptools and wheel are Debian's.
+PYTHON    ?= /usr/bin/python3
+WHEEL_DIR ?= build/wheel
+.PHONY: wheel
+wheel: ## the Python package as a wheel, in build/wheel (Debian: python3-setuptools, python3-wheel)
+	@rm -rf build/python && mkdir -p build/python $(WHEEL_DIR) && cp -r python VERSION build/python/
+	cd build/python/python && SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-315532800} $(PYTHON) setup.py -q bdist_wheel -d $(abspath $(WHEEL_DIR))
+
+# ---- packages ----
+# The same tree gives the same bytes: names in order, no owner, the time of the last change.
+DIST_DIR ?= build/dist
+.PHONY: dist
+dist: ## a reproducible source tarball of the files git knows, in build/dist
+	@mkdir -p $(DIST_DIR)
+	@git ls-files -z | tar --null -T - --sort=name --mtime=@$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} --owner=0 --group=0 \
+		--numeric-owner --mode=u=rwX,go=rX --transform 's|^|postrider-$(shell cat VERSION)/|' -cf - | gzip -9n >$(DIST_DIR)/postrider-$(shell cat VERSION).tar.gz
+	@echo $(DIST_DIR)/postrider-$(shell cat VERSION).tar.gz
+
+DEB_PACKAGES := debhelper dh-python python3-all python3-setuptools lintian dpkg-dev
+.PHONY: deb
+deb: deps ## the Debian packages postrider and python3-postrider, in build/deb
+	@tests/install-packages.sh $(DEB_PACKAGES)
+	debian/make-deb.sh build/deb
+	lintian --fail-on error,warning build/deb/postrider_$(shell cat VERSION)_*.changes
+
+.PHONY: test-deb
+test-deb: ## build the packages, install them into a clean root, run a job, upgrade, purge (needs root and a mirror; minutes)
+	@tests/install-packages.sh $(DEB_PACKAGES) debootstrap
+	@tests/deb.sh
 
 .PHONY: clean
 clean: ## remove build/

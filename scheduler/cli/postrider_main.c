@@ -41,6 +41,7 @@ static const struct verb {
 	{ "stats", verb_stats, "time limits met, coverage of the bounds, queue, storage" },
 	{ "reload", verb_reload, "make the daemon read its configuration again" },
 	{ "drain", verb_drain, "make the daemon take no more jobs" },
+	{ "token", verb_token, "a token for the daemon's page in a browser" },
 	{ "replay", verb_replay, "what one policy would have done to the jobs of a trace" },
 	{ "compare", verb_compare, "policies side by side on the same jobs; the paper's experiment" },
 	{ "report", verb_report, "a comparison as one HTML page with figures" },

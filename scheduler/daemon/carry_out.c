@@ -277,7 +277,10 @@ static int do_action(struct daemon *d, const struct life_action *a, int64_t now_
 		outcome_stats_wait(&d->stats, a->time_s);
 		histogram_add(&d->metrics.wait_s, a->time_s);
 		break;
-	case LIFE_COUNT_ENDED: outcome_stats_ended(&d->stats, &job->row); break;
+	case LIFE_COUNT_ENDED:
+		outcome_stats_ended(&d->stats, &job->row);
+		history_ended(&d->history, &job->row, now_ns);
+		break;
 	case LIFE_LEARN: learning_ended(d->learning, job); break;
 	case LIFE_CLOSE:
 		if (job->row.state != JOB_REJECTED)

@@ -2,6 +2,7 @@
 #include "scheduler/daemon/daemon.h"
 
 #include <errno.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -199,11 +200,26 @@ static void on_estimates(evutil_socket_t fd, short what, void *owner)
 	daemon_span_end(d, span);
 }
 
+/* How late a timer comes shows how long the loop, or the machine, was busy with something else. */
+static void note_lag(struct daemon *d)
+{
+	int64_t now_ns = clock_monotonic_ns();
+
+	if (d->lag_due_ns)
+		histogram_add(&d->metrics.loop_lag_s, (double)(now_ns - d->lag_due_ns) / 1e9);
+	d->lag_due_ns = now_ns + (int64_t)OTHER_WORK_S * 1000000000;
+}
+
 static void on_other_work(evutil_socket_t fd, short what, void *owner)
 {
+	struct daemon *d = owner;
+
 	(void)fd;
 	(void)what;
-	other_work_look(owner);
+	note_lag(d);
+	other_work_look(d);
+	history_load(&d->history, daemon_now_ns(d), sched_slots_used(d->sched),
+		     d->setup->config->outside_load ? other_load_processes(&d->demand.other) : NAN);
 }
 
 /* Every live job, a bounded time in a turn of the loop. */

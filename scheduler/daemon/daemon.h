@@ -30,6 +30,7 @@
 #include "scheduler/jobs/record.h"
 #include "scheduler/daemon/learn/learning.h"
 #include "scheduler/process/demand.h"
+#include "scheduler/daemon/history.h"
 #include "scheduler/daemon/metrics/metrics.h"
 #include "scheduler/daemon/net/server.h"
 #include "scheduler/daemon/setup.h"
@@ -67,6 +68,7 @@ struct daemon {
 	struct learning *learning;
 	struct demand demand;           /* watch_other_work.c: what other programs want of the cpus */
 	struct outcome_stats stats;
+	struct history history;
 	struct metrics metrics;
 	struct textfile *textfile;      /* NULL: none */
 	struct http *http;              /* NULL: none */
@@ -84,7 +86,7 @@ struct daemon {
 	bool reload_again;              /* asked for meanwhile: the files may have changed again */
 	struct asked *asked_first, *asked_last; size_t n_asked; /* questions that wait for the disk */
 	struct daemon_events event;     /* of daemon.c */
-	int64_t outside_due_ns;         /* when its timer should come next, monotonic; 0: not known */
+	int64_t lag_due_ns;             /* when a timer should come next, monotonic; 0: not known */
 
 	/* scratch of one request or event */
 	struct strbuf out, text;

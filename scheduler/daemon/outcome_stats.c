@@ -140,7 +140,7 @@ static double share(uint64_t part, uint64_t whole)
 	return whole ? (double)part / (double)whole : NAN;
 }
 
-static void put_types(const struct outcome_stats *t, struct json_writer *w)
+void outcome_stats_types_json(const struct outcome_stats *t, struct json_writer *w)
 {
 	json_kv_open(w, "types", '[');
 	for (size_t i = 0; i < t->n_types; i++) {
@@ -160,7 +160,7 @@ static void put_types(const struct outcome_stats *t, struct json_writer *w)
 	json_close(w, ']');
 }
 
-void outcome_stats_json(const struct outcome_stats *t, struct json_writer *w)
+void outcome_stats_sums_json(const struct outcome_stats *t, struct json_writer *w)
 {
 	json_kv_open(w, "submissions", '{');
 	for (int v = SCHED_PROMISED; v <= SCHED_CHANCE; v++)
@@ -191,7 +191,6 @@ void outcome_stats_json(const struct outcome_stats *t, struct json_writer *w)
 		json_close(w, '}');
 	}
 	json_close(w, ']');
-	put_types(t, w);
 
 	json_kv_open(w, "wait", '{');
 	json_kv_number(w, "mean_s", ring_mean(&t->wait_s));
@@ -208,4 +207,10 @@ void outcome_stats_json(const struct outcome_stats *t, struct json_writer *w)
 	json_kv_number(w, "mean_us", t->submits ? t->submit_us_sum / (double)t->submits : NAN);
 	json_kv_number(w, "p99_us", ring_quantile(&t->submit_us, 0.99));
 	json_close(w, '}');
+}
+
+void outcome_stats_json(const struct outcome_stats *t, struct json_writer *w)
+{
+	outcome_stats_sums_json(t, w);
+	outcome_stats_types_json(t, w);
 }

@@ -96,6 +96,8 @@ unsigned life_rejected_by(const struct decision *d)
 
 	if (!isnan(d->smallest_slo_s))
 		return REASON_SLO_EXCEEDED;
+	if (d->beyond)
+		return REASON_BEYOND_MODEL;
 	for (size_t i = 0; i < d->n_candidates; i++)
 		common &= d->candidate[i].reasons;
 	for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
@@ -114,7 +116,7 @@ static void why_rejected(const struct job_record *row, const struct decision *d,
 	if (by == REASON_SLO_EXCEEDED)
 		n = snprintf(text, size, "no batch meets %g s at confidence %g; %.6g s could be promised",
 			     row->slo_s, row->confidence, d->smallest_slo_s);
-	else if (d->beyond)
+	else if (by == REASON_BEYOND_MODEL && d->beyond)
 		snprintf(text, size,
 			 "%s %.6g is too far outside the training table for a promise; the model goes "
 			 "from %.6g to %.6g",

@@ -43,3 +43,13 @@ int bench_metrics_scrape(struct bench_env *env, struct bench_result *out, struct
 {
 	return run(env, "metrics_scrape", "ms", 5.0, out, err);
 }
+
+int bench_python_predict(struct bench_env *env, struct bench_result *out, struct err *err)
+{
+	return run(env, "python_predict", "us", 200.0, out, err);
+}
+
+int bench_page_update(struct bench_env *env, struct bench_result *out, struct err *err)
+{
+	return run(env, "page_update", "ms", 100.0, out, err);
+}

@@ -41,6 +41,8 @@ static const struct bench {
 	{ "daemon.pipelined", bench_daemon_pipelined },
 	{ "replay.million", bench_replay_million },
 	{ "metrics.scrape", bench_metrics_scrape },
+	{ "python.predict", bench_python_predict },
+	{ "page.update", bench_page_update },
 };
 enum { N_BENCHES = sizeof bench_all / sizeof bench_all[0] };
 

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/version.h"
 #include "common/clock.h"
 #include "common/io.h"
 #include "common/version.h"

@@ -75,6 +75,20 @@ bool guard_is_local(struct http *h, struct evhttp_request *r)
 	       loopback(&peer);
 }
 
+bool guard_who(struct http *h, struct evhttp_request *r, struct http_who *out)
+{
+	const char *given = evhttp_find_header(evhttp_request_get_input_headers(r), "Authorization");
+
+	*out = (struct http_who){ 0 };
+	if (!given)
+		return true;
+	out->known = !strncasecmp(given, "Bearer ", 7) &&
+		     tokens_find(&h->tokens, given + 7, daemon_now_ns(h->d) / 1000000000, &out->uid);
+	if (!out->known)
+		http_error(r, 401, "bad_token", "this token is not known, or has expired: postrider token");
+	return out->known;
+}
+
 static bool same_host(const char *given, const char *name, int port)
 {
 	size_t n = strlen(name);

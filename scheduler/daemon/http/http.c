@@ -88,10 +88,11 @@ static void send_text(struct evhttp_request *r, const char *type, struct strbuf 
 	strbuf_release(text);
 }
 
-static void on_metrics(struct http *h, struct evhttp_request *r)
+static void on_metrics(struct http *h, struct evhttp_request *r, const struct http_who *who)
 {
 	struct strbuf text = { 0 };
 
+	(void)who;
 	metrics_text(h->d, &text);
 	send_text(r, "text/plain; version=0.0.4; charset=utf-8", &text);
 }
@@ -99,37 +100,71 @@ static void on_metrics(struct http *h, struct evhttp_request *r)
 static const struct route {
 	const char *path;
 	enum evhttp_cmd_type method;
-	bool sums; /* it tells no more than sums: no token is needed on this machine */
-	void (*answer)(struct http *h, struct evhttp_request *r);
+	bool sums; /* without a token it tells sums, to programs on this machine */
+	void (*answer)(struct http *h, struct evhttp_request *r, const struct http_who *who);
 } route_all[] = {
 	{ "/metrics", EVHTTP_REQ_GET, true, on_metrics },
+	{ "/api/events", EVHTTP_REQ_GET, true, events_open },
+	{ "/api", EVHTTP_REQ_POST, false, api_request },
 };
 
 static const struct route *find_route(const char *path)
 {
-	for (size_t i = 0; path && i < sizeof route_all / sizeof *route_all; i++) {
+	for (size_t i = 0; i < sizeof route_all / sizeof *route_all; i++) {
 		if (!strcmp(route_all[i].path, path))
 			return &route_all[i];
 	}
 	return NULL;
 }
 
+/* The page itself has nothing that is secret. */
+static bool send_file(struct evhttp_request *r, const char *path)
+{
+	struct evbuffer *body;
+
+	for (const struct page_file *f = page_file; f->path; f++) {
+		if (strcmp(f->path, path))
+			continue;
+		body = evbuffer_new();
+		guard_headers(r, f->type);
+		if (body)
+			evbuffer_add_reference(body, f->bytes, f->len, NULL, NULL);
+		evhttp_send_reply(r, body ? 200 : 500, NULL, body);
+		if (body)
+			evbuffer_free(body);
+		return true;
+	}
+	return false;
+}
+
+static bool method_fits(enum evhttp_cmd_type given, enum evhttp_cmd_type wanted)
+{
+	return given == wanted || (given == EVHTTP_REQ_HEAD && wanted == EVHTTP_REQ_GET);
+}
+
 static void answer(struct http *h, struct evhttp_request *r)
 {
 	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(r);
-	const struct route *route = find_route(uri ? evhttp_uri_get_path(uri) : NULL);
+	const char *path = uri && evhttp_uri_get_path(uri) ? evhttp_uri_get_path(uri) : "";
+	const struct route *route = find_route(path);
 	enum evhttp_cmd_type method = evhttp_request_get_command(r);
+	struct http_who who;
 
 	if (!guard_allows(h, r))
 		return;
+	if (!route && method_fits(method, EVHTTP_REQ_GET) && send_file(r, path))
+		return;
 	if (!route)
 		http_error(r, 404, "not_found", "there is nothing here");
-	else if (method != route->method && !(method == EVHTTP_REQ_HEAD && route->method == EVHTTP_REQ_GET))
+	else if (!method_fits(method, route->method) ||
+		 (method == EVHTTP_REQ_HEAD && route->answer == events_open))
 		http_error(r, 405, "bad_method", "this is asked for in another way");
-	else if (!guard_is_local(h, r))
-		http_error(r, 401, "no_token", "from beyond this machine a token is needed");
+	else if (!guard_who(h, r, &who))
+		return;
+	else if (!who.known && !(route->sums && guard_is_local(h, r)))
+		http_error(r, 401, "no_token", "a token is needed: postrider token");
 	else
-		route->answer(h, r);
+		route->answer(h, r, &who);
 }
 
 static void on_request(struct evhttp_request *r, void *arg)
@@ -206,7 +241,8 @@ static int serve(struct http *h, int fd, struct err *err)
 	h->max_open = h->d->setup->config->http.max_connections;
 	h->open = mem_calloc(h->max_open, sizeof *h->open);
 	h->sweep = event_new(h->d->base, -1, EV_PERSIST, on_sweep, h);
-	if (!h->open || !h->sweep || event_add(h->sweep, &every))
+	h->tick = event_new(h->d->base, -1, 0, events_tick, h);
+	if (!h->open || !h->sweep || !h->tick || event_add(h->sweep, &every))
 		return err_nomem(err, "the HTTP server");
 	evhttp_set_bevcb(h->server, on_connection, h);
 	evhttp_set_gencb(h->server, on_request, h);
@@ -231,7 +267,9 @@ int http_new(struct daemon *d, struct http **out, struct err *err)
 		return err_nomem(err, "the HTTP server");
 	h->d = d;
 	h->unix_socket.fd = h->unix_socket.lock_fd = -1;
-	rc = open_socket(h, c, &fd, err);
+	rc = tokens_open(&h->tokens, c->state_dir, err);
+	if (!rc)
+		rc = open_socket(h, c, &fd, err);
 	if (!rc)
 		rc = serve(h, fd, err);
 	if (rc) {
@@ -246,12 +284,31 @@ int http_new(struct daemon *d, struct http **out, struct err *err)
 	return 0;
 }
 
+struct tokens *http_tokens(struct http *h)
+{
+	return h ? &h->tokens : NULL;
+}
+
+const char *http_url(const struct http *h, const char *token, char *out, size_t size)
+{
+	const char *listen = h->d->setup->config->http.listen, *colon = strrchr(listen, ':');
+
+	if (h->is_unix)
+		return NULL;
+	snprintf(out, size, "http://%.*s:%d/#token=%s", (int)(colon - listen), listen, h->port, token);
+	return out;
+}
+
 void http_free(struct http *h)
 {
 	if (!h)
 		return;
 	if (h->sweep)
 		event_free(h->sweep);
+	events_close(h);
+	if (h->tick)
+		event_free(h->tick);
+	tokens_close(&h->tokens);
 	if (h->server)
 		evhttp_free(h->server);
 	for (size_t i = 0; i < h->n_open; i++)

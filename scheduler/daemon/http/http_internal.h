@@ -15,6 +15,7 @@
 
 #define HTTP_MAX_HEADERS 16384 /* bytes of a request's line and headers */
 #define HTTP_MAX_BODY SERVER_MAX_LINE
+#define HTTP_SPARE 8           /* connections kept for requests beside those of open pages */
 #define HTTP_TIMEOUT_S 30      /* for a request to arrive, and between two of them */
 
 struct http {
@@ -26,10 +27,30 @@ struct http {
 	struct evconnlistener *listener;
 	bool accepting;
 	struct bufferevent **open; size_t n_open, max_open; /* connections */
-	struct event *sweep;
+	struct event *sweep, *tick;
+	struct tokens tokens;
+	struct page *pages; size_t n_pages; /* events.c */
+	int64_t told_ns;       /* the last update */
+	bool changed;          /* another one is due soon */
 };
 
+struct http_who {              /* asks */
+	bool known;            /* by a token */
+	uid_t uid;
+};
+
+struct page_file { const char *path, *type; const unsigned char *bytes; size_t len; };
+extern const struct page_file page_file[]; /* made by embed.sh; path NULL after the last */
+
+/* ---- api.c, events.c ---- */
+void api_request(struct http *h, struct evhttp_request *r, const struct http_who *who);
+void events_open(struct http *h, struct evhttp_request *r, const struct http_who *who);
+void events_tick(evutil_socket_t fd, short what, void *http);
+void events_close(struct http *h);
+
 /* ---- guard.c ---- */
+/* Who asks, by the header Authorization. False: there is a token, and it is not good; answered. */
+bool guard_who(struct http *h, struct evhttp_request *r, struct http_who *out);
 /* Is the request from a page of ours, or from no page at all? False: answered. */
 bool guard_allows(struct http *h, struct evhttp_request *r);
 /* The peer is a program on this machine, as far as the address says. */

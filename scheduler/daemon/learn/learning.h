@@ -48,7 +48,8 @@ bool learning_probe_due(const struct learning *l, const struct job *job, int64_t
                         size_t size);
 void learning_probe_taken(struct learning *l, const struct job *job);
 
-void learning_json(struct learning *l, struct json_writer *w); /* member "learning" of `stats` */
+/* Member "learning" of `stats`; sums: without those that name types or what was trained. */
+void learning_json(struct learning *l, struct json_writer *w, bool sums);
 struct learning_now {        /* the same for those who want numbers */
 	uint32_t version;    /* of the model in use; 0: the configuration's */
 	bool training, has_drift;

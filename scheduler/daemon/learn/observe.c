@@ -401,7 +401,7 @@ static void put_types(const struct learning *l, struct json_writer *w)
 	json_close(w, ']');
 }
 
-void learning_json(struct learning *l, struct json_writer *w)
+void learning_json(struct learning *l, struct json_writer *w, bool sums)
 {
 	const struct config_learning *c = &l->d->setup->config->learning;
 
@@ -410,11 +410,12 @@ void learning_json(struct learning *l, struct json_writer *w)
 	put_kept(l, w);
 	put_evidence(l, DRIFT_POOLED, w);
 	json_kv_int(w, "alarms", (long long)l->alarms);
-	put_types(l, w);
+	if (!sums)
+		put_types(l, w);
 	json_kv_int(w, "probes", (long long)l->probes);
 	json_kv_int(w, "since_training", (long long)l->since_training);
 	json_kv_int(w, "retrain_after", (long long)c->retrain_after);
-	json_kv_string(w, "last", l->outcome[0] ? l->outcome : NULL);
+	json_kv_string(w, "last", !sums && l->outcome[0] ? l->outcome : NULL);
 	json_kv_fixed(w, "last_took_s", l->took_s, 3);
 	json_kv_int(w, "current", l->in_use);
 	json_kv_bool(w, "training", learning_train_busy(l));

@@ -119,8 +119,9 @@ static void put_submissions(struct scrape *s)
 
 static void put_rejections(struct scrape *s)
 {
-	static const enum decide_reason reason[] = { REASON_SLO_EXCEEDED, REASON_NO_BOUND, REASON_MEMORY,
-						     REASON_BREAKS_PROMISE, REASON_TOO_WIDE };
+	static const enum decide_reason reason[] = { REASON_SLO_EXCEEDED, REASON_NO_BOUND,
+						     REASON_MEMORY,       REASON_BREAKS_PROMISE,
+						     REASON_TOO_WIDE,     REASON_BEYOND_MODEL };
 	const struct metrics *m = &s->d->metrics;
 
 	for (size_t i = 0; i < sizeof reason / sizeof *reason; i++)

@@ -1,6 +1,8 @@
 /* One connection: its life, and how bytes become lines. What it sends is in conn_out.c. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <grp.h>
+#include <pwd.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -356,6 +358,24 @@ pid_t conn_pid(const struct conn *c)
 	return c->pid;
 }
 
+/* By the tables of the system: the other end of the socket is the daemon itself. */
+static bool adopted_in_group(const struct conn *c, gid_t group)
+{
+	struct passwd entry, *found = NULL;
+	gid_t gid[256];
+	int n = 256;
+	char text[4096];
+
+	if (getpwuid_r(c->uid, &entry, text, sizeof text, &found) || !found ||
+	    getgrouplist(entry.pw_name, entry.pw_gid, gid, &n) < 0)
+		return false;
+	for (int i = 0; i < n; i++) {
+		if (gid[i] == group)
+			return true;
+	}
+	return false;
+}
+
 bool conn_in_group(const struct conn *c, gid_t group)
 {
 	gid_t few[64], *gid = few;
@@ -363,8 +383,8 @@ bool conn_in_group(const struct conn *c, gid_t group)
 	bool found = c->gid == group;
 	int rc;
 
-	if (found)
-		return true;
+	if (found || c->adopted)
+		return found || adopted_in_group(c, group);
 	rc = getsockopt(c->fd, SOL_SOCKET, SO_PEERGROUPS, gid, &size);
 	if (rc < 0 && errno == ERANGE) { /* size is now what it takes */
 		gid = mem_alloc(size);

@@ -3,6 +3,7 @@
 #include "scheduler/daemon/net/server.h"
 
 #include <errno.h>
+#include <pwd.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -342,6 +343,26 @@ static void raise_file_limit(void)
 		l.rlim_cur = l.rlim_max;
 		(void)!setrlimit(RLIMIT_NOFILE, &l);
 	}
+}
+
+int server_adopt(struct server *s, int fd, uid_t uid)
+{
+	const struct server_params *l = &s->limit;
+	struct uid_count *u = *find_uid(s, uid);
+	struct passwd entry, *found = NULL;
+	char text[4096];
+
+	if ((l->max_connections && s->n_conns >= l->max_connections) ||
+	    (l->max_connections_per_uid && u && u->n >= l->max_connections_per_uid) || count_uid(s, uid))
+		return -1;
+	if (getpwuid_r(uid, &entry, text, sizeof text, &found) || !found)
+		entry.pw_gid = (gid_t)-1;
+	if (conn_new(s, fd, getpid(), uid, entry.pw_gid)) {
+		server_uncount(s, uid);
+		return -1;
+	}
+	TAILQ_LAST(&s->conns, conn_list)->adopted = true;
+	return 0;
 }
 
 void server_set_limits(struct server *s, const struct server_params *p)

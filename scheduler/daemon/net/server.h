@@ -58,6 +58,11 @@ void server_free(struct server *s); /* what can be sent at once is; closes all; 
 void server_set_limits(struct server *s, const struct server_params *p); /* a reload */
 size_t server_connections(const struct server *s);
 
+/* Takes a socket whose other end is in this process, as a connection of that user: of one who has proved by a
+ * token who he is. His groups are those of the system's tables. -1: no memory, or too many connections; the
+ * socket is the caller's still. */
+int server_adopt(struct server *s, int fd, uid_t uid);
+
 /* Identity, taken with SO_PEERCRED at accept. */
 uid_t conn_uid(const struct conn *c);
 gid_t conn_gid(const struct conn *c);

@@ -4,6 +4,7 @@
 
 #include "common/mem.h"
 #include "common/text/text.h"
+#include "scheduler/daemon/http/http.h"
 #include "scheduler/daemon/ops/ops.h"
 
 #define JOBS_AT_ONCE 16
@@ -61,6 +62,7 @@ void watch_tell(struct daemon *d, const char *event, const struct job *job)
 	struct job_live live;
 	char at[40];
 
+	http_changed(d->http);
 	if (!wanted(d, job))
 		return;
 	json_begin(&w, &line, false);

@@ -56,6 +56,10 @@ void request_id(struct request *r, const char *name, uint64_t *out); /* of a job
 int ops_ask(struct daemon *d, enum store_question question, uint64_t job, const struct store_filter *f,
             store_answer *fn, void *owner, uint64_t token, struct err *err);
 
+/* The members of `stats`, of the tenants the first 100. sums: without those that name types, tenants or what
+ * was trained. */
+void stats_json(struct daemon *d, struct json_writer *w, bool sums);
+
 /* The job that "job" names. NULL: answered with an error, or (where out_old is not NULL and the job is no
  * longer in memory) *out_old is its id and the caller asks the store. */
 struct job *request_job(struct request *r, uint64_t *out_old);
@@ -76,6 +80,7 @@ void op_watch(struct request *r);
 void op_unwatch(struct request *r);
 void op_hello(struct request *r);
 void op_stats(struct request *r);
+void op_token(struct request *r);
 void op_reload(struct request *r);
 void op_retrain(struct request *r);
 void op_models(struct request *r);

@@ -85,6 +85,7 @@ class Site:
             self.process.send_signal(signal.SIGTERM)
             self.process.wait(30)
             self.process = None
+            self.log.close()
 
     def close(self):
         self.stop()

@@ -1,0 +1,95 @@
+"""What the two clients share: the members of a request, durations, and the place of the socket."""
+from __future__ import annotations
+
+import json
+import os
+import re
+import uuid
+from pathlib import Path
+from typing import Any, Dict, Iterable, Mapping, Optional, Union
+
+Seconds = Union[int, float, str]
+
+_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([smhd]?)")
+_DAYS = re.compile(r"(?:(\d+)-)?(\d+):(\d\d):(\d\d)")
+
+
+def seconds(value: Seconds) -> float:
+    """90, "90", "90s", "15m", "2h", "1d" or Slurm's "1-02:03:04"."""
+    if not isinstance(value, str):
+        return float(value)
+    m = _DURATION.fullmatch(value.strip())
+    if m:
+        return float(m.group(1)) * _UNITS[m.group(2)]
+    m = _DAYS.fullmatch(value.strip())
+    if m:
+        return float(m.group(1) or 0) * 86400 + int(m.group(2)) * 3600 + int(m.group(3)) * 60 + int(m.group(4))
+    raise ValueError(f"{value!r} is no duration; write 90, 90s, 15m, 2h or D-HH:MM:SS")
+
+
+def job_members(type: str, params: Optional[Mapping[str, Any]], slo: Optional[Seconds], deadline: Optional[str],
+                confidence: Optional[float], batches: Optional[Iterable[float]], cpus: Optional[int],
+                epochs: Union[int, str, None], best_effort: bool, chance: Optional[float], may_stop: bool,
+                priority: int, max_memory_mb: Optional[float]) -> Dict[str, Any]:
+    """The members that `submit` and `predict` have in common; what is not given is left out."""
+    r: Dict[str, Any] = {"type": type}
+    if params:
+        r["params"] = dict(params)
+    if slo is not None:
+        r["slo_s"] = seconds(slo)
+    if deadline is not None:
+        r["deadline"] = deadline
+    if confidence is not None:
+        r["confidence"] = confidence
+    if batches is not None:
+        r["batches"] = list(batches)
+    if cpus is not None:
+        r["cpus"] = cpus
+    if epochs is not None:
+        r["epochs"] = epochs
+    if best_effort:
+        r["best_effort"] = True
+    if chance is not None:
+        r["chance"] = chance
+    if may_stop:
+        r["may_stop"] = True
+    if priority:
+        r["priority"] = priority
+    if max_memory_mb is not None:
+        r["max_memory_mb"] = max_memory_mb
+    return r
+
+
+def fresh_key() -> str:
+    """So that a submit can be sent again after a lost answer, and is one job all the same."""
+    return uuid.uuid4().hex
+
+
+def encode(op: str, members: Mapping[str, Any]) -> bytes:
+    return json.dumps({"op": op, **members}, allow_nan=False, separators=(",", ":")).encode() + b"\n"
+
+
+def _configured_socket() -> Optional[str]:
+    """`socket` of the first configuration there is, as the command-line client looks for it."""
+    home = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    named = os.environ.get("POSTRIDER_CONFIG")
+    for path in [named] if named else [os.path.join(home, "postrider/config.json"), "/etc/postrider/config.json"]:
+        try:
+            found = json.loads(Path(path).read_text(encoding="utf-8")).get("socket")
+        except (OSError, ValueError, AttributeError):
+            continue
+        if isinstance(found, str):
+            return os.path.abspath(found)
+    return None
+
+
+def find_socket(given: Optional[str] = None) -> str:
+    """The socket of the daemon: what is given, $POSTRIDER_SOCKET, the configuration's, the user's own, the system's."""
+    state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    run = os.environ.get("XDG_RUNTIME_DIR")
+    own = os.path.join(run, "postrider.sock") if run else os.path.join(state, "postrider/postrider.sock")
+    found = given or os.environ.get("POSTRIDER_SOCKET") or _configured_socket()
+    if found:
+        return found
+    return own if os.path.exists(own) else "/run/postrider/postrider.sock"

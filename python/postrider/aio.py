@@ -1,0 +1,208 @@
+"""The client for asyncio: the same methods, each to be awaited. Requests of one client are pipelined."""
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import deque
+from typing import Any, AsyncIterator, Deque, Dict, Iterable, Mapping, Optional, Tuple, Union
+
+from ._request import Seconds, encode, find_socket, fresh_key, job_members, seconds
+from .errors import ConnectionLost, NotReachable, PostriderError, WaitTimeout, error_of
+from .types import Event, Explanation, Job, Submission, read_event, read_explanation, read_job, read_submission
+
+RETRY_S = 30.0
+_LIMIT = 1 << 26  # bytes of one reply: a list of 1,000 jobs is about one megabyte
+
+
+async def _open(path: str) -> Tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    try:
+        reader, writer = await asyncio.open_unix_connection(path, limit=_LIMIT)
+    except OSError as e:
+        raise NotReachable(f"no daemon at {path}: {e.strerror or e}", "not_reachable",
+                           hint="start postriderd, or set POSTRIDER_SOCKET") from e
+    try:
+        greeting = await _read(reader)
+        if greeting.get("ok") is False:
+            raise error_of(greeting)
+    except BaseException:
+        writer.close()
+        raise
+    return reader, writer
+
+
+async def _read(reader: asyncio.StreamReader) -> Dict[str, Any]:
+    try:
+        line = await reader.readline()
+    except OSError as e:
+        raise ConnectionLost(f"the connection was lost: {e}", "connection_lost") from e
+    if not line.endswith(b"\n"):
+        raise ConnectionLost("the daemon closed the connection", "connection_lost")
+    reply: Dict[str, Any] = json.loads(line)
+    return reply
+
+
+class AsyncClient:
+    """`async with postrider.AsyncClient() as client: ...`. Replies come in the order of the requests, so many tasks
+    may share one client."""
+
+    def __init__(self, socket: Optional[str] = None) -> None:
+        self.path = find_socket(socket)
+        self._writer: Optional[asyncio.StreamWriter] = None
+        self._reading: Optional["asyncio.Task[None]"] = None
+        self._under_way: Deque["asyncio.Future[Dict[str, Any]]"] = deque()
+        self._opening = asyncio.Lock()
+
+    async def __aenter__(self) -> "AsyncClient":
+        return self
+
+    async def __aexit__(self, *why: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        reading, self._reading = self._reading, None
+        if reading:
+            reading.cancel()
+        if self._writer:
+            self._writer.close()
+            self._writer = None
+        self._fail(ConnectionLost("the client was closed", "connection_lost"))
+
+    def _fail(self, why: PostriderError) -> None:
+        while self._under_way:
+            waiting = self._under_way.popleft()
+            if not waiting.done():
+                waiting.set_exception(why)
+
+    async def _read_all(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while True:
+                reply = await _read(reader)
+                if self._under_way:
+                    waiting = self._under_way.popleft()
+                    if not waiting.done():
+                        waiting.set_result(reply)
+        except PostriderError as e:
+            writer.close()
+            if self._writer is writer:
+                self._writer = None
+            self._fail(e)
+
+    async def _connected(self) -> asyncio.StreamWriter:
+        async with self._opening:
+            if not self._writer:
+                reader, self._writer = await _open(self.path)
+                self._reading = asyncio.ensure_future(self._read_all(reader, self._writer))
+            return self._writer
+
+    async def request(self, op: str, **members: Any) -> Dict[str, Any]:
+        """Any op of the protocol; the reply as it came."""
+        data = encode(op, members)
+        writer = await self._connected()
+        answer: "asyncio.Future[Dict[str, Any]]" = asyncio.get_running_loop().create_future()
+        self._under_way.append(answer)
+        writer.write(data)
+        try:
+            await writer.drain()
+        except OSError:
+            pass  # the reader sees it as well, and fails what is under way
+        reply = await answer
+        if not reply.get("ok"):
+            raise error_of(reply)
+        return reply
+
+    async def submit(self, type: str, params: Optional[Mapping[str, Any]] = None, *, slo: Optional[Seconds] = None,
+                     deadline: Optional[str] = None, confidence: Optional[float] = None,
+                     batches: Optional[Iterable[float]] = None, cpus: Optional[int] = None,
+                     epochs: Union[int, str, None] = None, best_effort: bool = False,
+                     chance: Optional[float] = None, may_stop: bool = False, priority: int = 0,
+                     max_memory_mb: Optional[float] = None, mode: str = "run", tag: Optional[str] = None,
+                     key: Optional[str] = None, dry_run: bool = False) -> Submission:
+        """As Client.submit. A key is always sent, so it is safe to submit again with the same one."""
+        members = job_members(type, params, slo, deadline, confidence, batches, cpus, epochs, best_effort, chance,
+                              may_stop, priority, max_memory_mb)
+        members["mode"] = mode
+        if tag is not None:
+            members["tag"] = tag
+        if dry_run:
+            members["dry_run"] = True
+        else:
+            members["key"] = key if key is not None else fresh_key()
+        return read_submission(await self.request("submit", **members))
+
+    async def predict(self, type: str, params: Optional[Mapping[str, Any]] = None, *, slo: Optional[Seconds] = None,
+                      deadline: Optional[str] = None, confidence: Optional[float] = None,
+                      batches: Optional[Iterable[float]] = None, cpus: Optional[int] = None,
+                      epochs: Union[int, str, None] = None, best_effort: bool = False,
+                      chance: Optional[float] = None, may_stop: bool = False, priority: int = 0,
+                      max_memory_mb: Optional[float] = None) -> Submission:
+        return read_submission(await self.request("predict", **job_members(
+            type, params, slo, deadline, confidence, batches, cpus, epochs, best_effort, chance, may_stop, priority,
+            max_memory_mb)))
+
+    async def status(self, job: Union[str, int]) -> Job:
+        return read_job((await self.request("status", job=str(job)))["job"])
+
+    async def explain(self, job: Union[str, int]) -> Explanation:
+        return read_explanation(await self.request("explain", job=str(job)))
+
+    async def cancel(self, job: Union[str, int]) -> Job:
+        return read_job((await self.request("cancel", job=str(job)))["job"])
+
+    async def stats(self) -> Dict[str, Any]:
+        return await self.request("stats")
+
+    async def hello(self) -> Dict[str, Any]:
+        return await self.request("hello")
+
+    async def watch(self, job: Union[str, int, None] = None) -> AsyncIterator[Event]:
+        """As Client.watch, over a connection made for this."""
+        reader, writer = await _open(self.path)
+        try:
+            writer.write(encode("watch", {} if job is None else {"job": str(job)}))
+            reply = await _read(reader)
+            if not reply.get("ok"):
+                raise error_of(reply)
+            for v in reply["jobs"]:
+                e = Event("state", None, read_job(v))
+                yield e
+                if job is not None and e.job and not e.job.live:
+                    return
+            while True:
+                v = await _read(reader)
+                if v.get("ok") is False:
+                    raise error_of(v)
+                e = read_event(v)
+                yield e
+                if job is not None and e.job and e.job.job == str(job) and not e.job.live:
+                    return
+        finally:
+            writer.close()
+
+    async def wait(self, job: Union[str, int], timeout: Optional[Seconds] = None) -> Job:
+        """Until the job has ended. A daemon that restarts meanwhile is waited for."""
+        try:
+            return await asyncio.wait_for(self._wait(job), None if timeout is None else seconds(timeout))
+        except asyncio.TimeoutError as e:
+            raise WaitTimeout(f"job {job} has not ended in time", "timeout") from e
+
+    async def _wait(self, job: Union[str, int]) -> Job:
+        loop = asyncio.get_running_loop()
+        lost_since: Optional[float] = None
+        while True:
+            events = self.watch(job)
+            try:
+                async for e in events:
+                    lost_since = None
+                    if e.job and e.job.job == str(job) and not e.job.live:
+                        return e.job
+            except NotReachable:
+                lost_since = lost_since or loop.time()
+                if loop.time() - lost_since > RETRY_S:
+                    raise
+                await asyncio.sleep(0.1)
+            except PostriderError as e:
+                if e.code != "wrong_state":  # it ended so long ago that it is in the database alone
+                    raise
+                return await self.status(job)
+            finally:
+                await events.aclose()  # type: ignore[attr-defined]

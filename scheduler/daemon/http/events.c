@@ -1,0 +1,262 @@
+/* GET /api/events: server-sent events. All open pages get the same text, written once a tick: with a token
+ * the sums, the running jobs, the next to start and the latest that ended; without one the sums alone. Job
+ * objects are those of `list`, the sums those of `stats`. A page that does not read is passed over, and
+ * hears the next update. See http.h. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/mem.h"
+#include "scheduler/daemon/http/http_internal.h"
+#include "scheduler/daemon/ops/ops.h"
+
+#define TICK_MS 1000 /* where nothing happens */
+#define SOON_MS 40 /* after something happened */
+#define PER_PAGE_MS 2 /* and for each page, so that many pages do not fill the loop */
+#define MAX_UNREAD (1 << 20) /* bytes; a page with more hears nothing for now */
+#define LOOKED_AT 200 /* queued jobs, to find the next */
+#define RUNNING_SHOWN 64
+#define NEXT_SHOWN 60
+#define ENDED_SHOWN 30
+
+struct page {
+	struct page *next;
+	struct http *h;
+	struct evhttp_request *request;
+	bool known; /* it has a token */
+};
+
+static void drop_page(struct page *p)
+{
+	struct page **at = &p->h->pages;
+
+	while (*at && *at != p)
+		at = &(*at)->next;
+	if (*at)
+		*at = p->next;
+	p->h->n_pages--;
+	free(p);
+}
+
+static void on_gone(struct evhttp_connection *connection, void *arg)
+{
+	(void)connection;
+	drop_page(arg);
+}
+
+/* ---- what is told ---- */
+
+static void put_jobs(struct daemon *d, struct json_writer *w, const char *key, const struct job **job,
+		     size_t n)
+{
+	json_kv_open(w, key, '[');
+	for (size_t i = 0; i < n; i++) {
+		struct job_live live;
+
+		estimates_live(d, job[i], &live);
+		job_json(w, &job[i]->row, &live);
+	}
+	json_close(w, ']');
+}
+
+struct planned {
+	const struct job *job;
+	double start_s;
+};
+
+/* Of the oldest queued jobs those that start first, by their estimates. */
+static size_t next_jobs(struct daemon *d, struct planned *out)
+{
+	size_t n = 0, seen = 0;
+
+	for (const struct job *j = d->jobs.live.first; j && seen < LOOKED_AT; j = j->after) {
+		struct job_live live;
+		double start_s;
+		size_t at;
+
+		if (j->row.state != JOB_QUEUED)
+			continue;
+		seen++;
+		estimates_live(d, j, &live);
+		start_s = live.has_estimate && !isnan(live.start_s) ? live.start_s : INFINITY;
+		if (n == NEXT_SHOWN && start_s >= out[n - 1].start_s)
+			continue;
+		at = n < NEXT_SHOWN ? n++ : n - 1;
+		for (; at > 0 && out[at - 1].start_s > start_s; at--)
+			out[at] = out[at - 1];
+		out[at] = (struct planned){ j, start_s };
+	}
+	return n;
+}
+
+static void put_known(struct daemon *d, struct json_writer *w)
+{
+	const struct job *list[RUNNING_SHOWN + NEXT_SHOWN + ENDED_SHOWN];
+	struct planned next[NEXT_SHOWN];
+	size_t n = 0, seen = 0, running = d->jobs.count[JOB_RUNNING];
+
+	for (const struct job *j = d->jobs.live.first; j && n < RUNNING_SHOWN && seen < running;
+	     j = j->after) {
+		if (j->row.state == JOB_RUNNING) {
+			list[n++] = j;
+			seen++;
+		}
+	}
+	put_jobs(d, w, "running", list, n);
+	n = next_jobs(d, next);
+	for (size_t i = 0; i < n; i++)
+		list[i] = next[i].job;
+	put_jobs(d, w, "next", list, n);
+	n = 0;
+	for (const struct job *j = d->jobs.ended.last; j && n < ENDED_SHOWN; j = j->before)
+		list[n++] = j;
+	put_jobs(d, w, "ended", list, n);
+}
+
+/* "data: {...}\n\n" */
+static void write_update(struct daemon *d, bool known, struct strbuf *out)
+{
+	struct json_writer w;
+
+	strbuf_puts(out, "data: ");
+	json_begin(&w, out, false);
+	json_open(&w, '{');
+	json_kv_moment(&w, "now", daemon_now_ns(d));
+	json_kv_bool(&w, "known", known);
+	json_kv_open(&w, "stats", '{');
+	stats_json(d, &w, !known);
+	history_json(&d->history, daemon_now_ns(d), &w);
+	json_close(&w, '}');
+	if (known)
+		put_known(d, &w);
+	json_close(&w, '}');
+	strbuf_puts(out, "\n\n");
+}
+
+/* One text for all pages, freed when the last of them has sent it. */
+struct shared {
+	size_t users;
+	struct strbuf text;
+};
+
+static void release(const void *bytes, size_t len, void *arg)
+{
+	struct shared *s = arg;
+
+	(void)bytes;
+	(void)len;
+	if (--s->users)
+		return;
+	strbuf_release(&s->text);
+	free(s);
+}
+
+static void send_to(struct page *p, struct shared *s)
+{
+	struct evhttp_connection *c = evhttp_request_get_connection(p->request);
+	struct evbuffer *unread = bufferevent_get_output(evhttp_connection_get_bufferevent(c));
+	struct evbuffer *chunk;
+
+	if (s->text.failed || evbuffer_get_length(unread) > MAX_UNREAD)
+		return;
+	chunk = evbuffer_new();
+	if (chunk && !evbuffer_add_reference(chunk, s->text.text, s->text.len, release, s)) {
+		s->users++;
+		evhttp_send_reply_chunk(p->request, chunk);
+	}
+	if (chunk)
+		evbuffer_free(chunk);
+}
+
+static void tick(struct http *h, struct page *only)
+{
+	bool wanted[2] = { false, false };
+	struct daemon_span span = daemon_span_begin();
+
+	for (struct page *p = only ? only : h->pages; p; p = only ? NULL : p->next)
+		wanted[p->known] = true;
+	for (int known = 0; known < 2; known++) {
+		struct shared *s = wanted[known] ? mem_calloc(1, sizeof *s) : NULL;
+
+		if (!s)
+			continue;
+		s->users = 1;
+		write_update(h->d, known, &s->text);
+		for (struct page *p = only ? only : h->pages, *next; p; p = next) {
+			next = only ? NULL : p->next;
+			if (p->known == (known == 1))
+				send_to(p, s);
+		}
+		release(NULL, 0, s);
+	}
+	h->told_ns = clock_monotonic_ns();
+	daemon_span_end(h->d, span);
+}
+
+static void plan(struct http *h, int ms)
+{
+	struct timeval t = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
+
+	event_add(h->tick, &t);
+}
+
+void events_tick(evutil_socket_t fd, short what, void *arg)
+{
+	struct http *h = arg;
+
+	(void)fd;
+	(void)what;
+	h->changed = false;
+	if (!h->pages)
+		return;
+	tick(h, NULL);
+	plan(h, TICK_MS);
+}
+
+void http_changed(struct http *h)
+{
+	int64_t since_ms;
+	int gap_ms;
+
+	if (!h || !h->pages || h->changed)
+		return;
+	h->changed = true;
+	since_ms = (clock_monotonic_ns() - h->told_ns) / 1000000;
+	gap_ms = SOON_MS + PER_PAGE_MS * (int)h->n_pages;
+	plan(h, since_ms >= gap_ms ? SOON_MS / 2 : gap_ms - (int)since_ms);
+}
+
+void events_open(struct http *h, struct evhttp_request *r, const struct http_who *who)
+{
+	struct page *p = mem_calloc(1, sizeof *p);
+	struct evhttp_connection *c = evhttp_request_get_connection(r);
+
+	if (!p || h->n_pages + HTTP_SPARE >= h->max_open) {
+		free(p);
+		http_error(r, 503, "too_many_connections", "as many pages are open as there may be");
+		return;
+	}
+	*p = (struct page){ .next = h->pages, .h = h, .request = r, .known = who->known };
+	h->pages = p;
+	h->n_pages++;
+	guard_headers(r, "text/event-stream");
+	evhttp_connection_set_timeout(c, 0); /* it stays open for as long as the page does */
+	evhttp_connection_set_closecb(c, on_gone, p);
+	evhttp_send_reply_start(r, 200, NULL);
+	tick(h, p);
+	if (!event_pending(h->tick, EV_TIMEOUT, NULL))
+		plan(h, TICK_MS);
+}
+
+void events_close(struct http *h)
+{
+	while (h->pages) {
+		struct page *p = h->pages;
+
+		evhttp_connection_set_closecb(evhttp_request_get_connection(p->request), NULL, NULL);
+		evhttp_send_reply_end(p->request);
+		drop_page(p);
+	}
+}

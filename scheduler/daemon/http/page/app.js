@@ -1,0 +1,179 @@
+// The page: takes updates and hands each part to the module that draws it.
+import { el, fill, percent, number, span, known } from "/util.js";
+import { Stream, ask } from "/stream.js";
+import { showQueue } from "/timeline.js";
+import { showKept, showLoad, showCoverage, showTenants } from "/charts.js";
+import { showJob } from "/decision.js";
+
+const $ = (id) => document.getElementById(id);
+let token = sessionStorage.getItem("token") || "";
+let stream = null, last = null, which = "hour", opened = null, me = null, older = [], drawing = false, cancelling = null;
+
+// "#token=..." is not sent to the daemon; it leaves the address bar at once.
+const given = /^#token=([\w]+)$/.exec(location.hash);
+if (given) {
+	token = given[1];
+	sessionStorage.setItem("token", token);
+	history.replaceState(null, "", location.pathname);
+}
+
+const tile = (name, value, bad = false) => el("div", { class: bad ? "tile bad" : "tile" }, el("b", {}, value), el("span", {}, name));
+
+function showTiles(s) {
+	fill($("tiles"), tile("promises kept", percent(s.slo.attainment), known(s.slo.attainment) && s.slo.attainment < 0.9),
+		tile("running", number(s.queue.running)), tile("waiting", number(s.queue.length)), tile("cpus in use", `${number(s.queue.slots_used)} / ${number(s.queue.slots)}`),
+		tile("other work, processes", number(s.outside.processes, 1)), tile("rejected since start", number(s.submissions.rejected)), tile("decision, 99 %", known(s.decision.p99_us) ? `${number(s.decision.p99_us)} µs` : "–"),
+		tile(s.store.failed ? "database FAILED" : "database, mean commit", s.store.failed ? "no writes" : `${number(s.store.mean_commit_ms, 1)} ms`, s.store.failed));
+}
+
+function showDrift(s) {
+	const d = s.learning.drift;
+	fill($("drift"), el("p", {}, `Policy ${s.policy}; model ${s.model ?? "none"}, version ${s.learning.current}${s.learning.training ? "; a new one is being trained" : ""}.`),
+		el("p", { class: d && d.alarm ? "missed" : "note" }, !d ? "Drift: too few jobs to tell." : `${d.alarm ? "Drift: " : "No drift: "}times are ${known(d.shift_percent) ? `${Math.abs(d.shift_percent).toFixed(0)} % ${d.slower ? "longer" : "shorter"} than predicted` : "as predicted"}; ` +
+			`evidence ${number(d.statistic, 1)}, alarm above ${number(d.threshold, 1)}; ${number(s.learning.alarms)} alarms since the start.`));
+}
+
+async function showModels() {
+	if (!token) return fill($("models"));
+	try {
+		const v = await ask(token, { op: "models" });
+		fill($("models"), v.models.length ? el("table", {}, el("thead", {}, el("tr", {}, ...["version", "why", "rows", "error old → new", "outcome"].map((h) => el("th", { scope: "col", class: ["rows", "error old → new"].includes(h) ? "n" : "" }, h)))),
+			el("tbody", {}, ...v.models.slice(-8).reverse().map((m) => el("tr", {}, el("td", {}, `${m.version}${m.version === v.current ? " (in use)" : ""}`), el("td", {}, m.reason), el("td", { class: "n" }, number(m.rows)),
+				el("td", { class: "n" }, `${number(m.old_error, 3)} → ${number(m.new_error, 3)}`), el("td", { class: "say" }, m.message))))) : el("p", { class: "note" }, "No model was trained here yet."));
+	} catch (e) {
+		fill($("models"), el("p", { class: "note" }, e.message));
+	}
+}
+
+function endedRow(j) {
+	return el("tr", {}, el("td", {}, el("button", { type: "button", onclick: () => open(j.job), "aria-label": `job ${j.job}: its decision` }, j.job)), el("td", {}, `${j.type}${j.tag ? ` ${j.tag}` : ""}`), el("td", {}, j.tenant ?? "–"), el("td", {}, j.state),
+		el("td", { class: "n" }, number(j.batch)), el("td", { class: "n" }, span(j.response_s)), el("td", { class: "n" }, known(j.slo_s) ? span(j.slo_s) : "–"), el("td", { class: j.slo_outcome ?? "" }, j.slo_outcome ?? "–"),
+		el("td", { class: "n" }, known(j.accuracy) ? j.accuracy.toFixed(3) : "–"));
+}
+let endedShown = "";
+function showEnded(u) {
+	const key = u.ended.map((j) => j.job).join() + older.length;
+	if (key === endedShown) return;
+	endedShown = key;
+	fill($("ended"), u.ended.length ? el("table", {}, el("thead", {}, el("tr", {}, ...["job", "type", "tenant", "state", "batch", "response", "objective", "outcome", "accuracy"].map((h) => el("th", { scope: "col", class: ["batch", "response", "objective", "accuracy"].includes(h) ? "n" : "" }, h)))),
+		el("tbody", {}, ...u.ended.map(endedRow), ...older.filter((j) => !u.ended.some((e) => e.job === j.job)).map(endedRow))) : el("p", { class: "note" }, "No job has ended yet."));
+}
+
+async function open(job) {
+	opened = job;
+	cancelling = null;
+	$("job").hidden = false;
+	fill($("job-body"), el("p", { class: "note" }, "asking …"));
+	$("h-job").textContent = `Decision about job ${job}`;
+	await refreshJob();
+	$("job").scrollIntoView({ block: "nearest", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
+}
+
+async function refreshJob() {
+	const job = opened;
+	try {
+		const v = await ask(token, { op: "explain", job });
+		const live = v.job.state === "queued" || v.job.state === "running";
+		if (job !== opened) return;
+		showJob($("job-body"), v, live && me && (me.admin || me.uid === v.job.uid), async (e) => {
+			if (cancelling !== job) {
+				cancelling = job;
+				e.target.textContent = "Really cancel it? Press again";
+				return;
+			}
+			try {
+				await ask(token, { op: "cancel", job });
+			} catch (why) {
+				e.target.textContent = why.message;
+			}
+			refreshJob();
+		});
+	} catch (e) {
+		fill($("job-body"), el("p", { class: "note" }, e.message));
+	}
+}
+
+function show(u) {
+	const s = u.stats;
+	showTiles(s);
+	$("what").textContent = `${s.policy}${s.model ? `, ${s.model}` : ""}${s.draining ? ", draining" : ""}, up ${span(s.uptime_s)}`;
+	$("sums").hidden = u.known;
+	for (const id of ["queue", "s-tenants", "s-ended"]) $(id).hidden = !u.known;
+	showKept($("kept"), s, which);
+	showLoad($("load"), s, which);
+	showCoverage($("cover"), s);
+	showDrift(s);
+	if (!u.known) return;
+	showQueue(u, { rows: $("rows"), axis: $("axis"), behind: $("behind") }, opened, open);
+	showTenants($("tenants"), s.tenants);
+	showEnded(u);
+}
+
+function update(u, came) {
+	last = u;
+	$("link").textContent = "live";
+	$("link").className = "live";
+	if (drawing) return; // updates that come faster than the screen are drawn once
+	drawing = true;
+	requestAnimationFrame(() => {
+		drawing = false;
+		const began = performance.now();
+		show(last);
+		// For the tests: what was shown, and how long it took from its arrival and to draw.
+		window.postrider = { update: last, tookMs: performance.now() - began, shownMs: performance.now() - came, updates: (window.postrider ? window.postrider.updates : 0) + 1, at: performance.now() };
+	});
+}
+
+function connect() {
+	if (stream) stream.stop();
+	$("forget").hidden = !token;
+	$("token").value = "";
+	me = null;
+	if (token) ask(token, { op: "hello" }).then((v) => { me = v; }, () => {});
+	showModels();
+	stream = new Stream("/api/events", token, {
+		update,
+		lost() {
+			$("link").textContent = "lost; trying again …";
+			$("link").className = "lost";
+		},
+		refused() {
+			$("link").textContent = token ? "this token is not known, or has expired" : "a token is needed here";
+			$("link").className = "lost";
+			if (token) forget();
+		},
+	});
+}
+
+function forget() {
+	token = "";
+	sessionStorage.removeItem("token");
+	older = [];
+	endedShown = "";
+	opened = null;
+	$("job").hidden = true;
+	connect();
+}
+
+$("who").addEventListener("submit", (e) => {
+	e.preventDefault();
+	token = $("token").value.trim();
+	if (token) sessionStorage.setItem("token", token);
+	connect();
+});
+$("forget").addEventListener("click", forget);
+for (const name of ["hour", "day"])
+	$(`span-${name}`).addEventListener("click", () => {
+		which = name;
+		for (const other of ["hour", "day"]) $(`span-${other}`).setAttribute("aria-pressed", other === name);
+		if (last) show(last);
+	});
+$("more").addEventListener("click", async () => {
+	const all = [...(last ? last.ended : []), ...older], before = Math.min(...all.map((j) => Number(j.job)));
+	const v = await ask(token, { op: "list", state: ["done", "failed", "cancelled", "rejected", "lost"], limit: 100, ...(Number.isFinite(before) ? { before: String(before) } : {}) });
+	older.push(...v.jobs);
+	$("more").disabled = !v.more;
+	if (last) showEnded(last);
+});
+setInterval(showModels, 30000);
+connect();
