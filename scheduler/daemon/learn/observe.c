@@ -214,6 +214,8 @@ static void observe(struct learning *l, const struct job *job, const char *stran
 		return;
 	sched_observe(l->d->sched, &(struct sched_observation){
 					   .type = job->type_number,
+					   .user = r->uid,
+					   .stranger = *stranger,
 					   .confidence = r->confidence,
 					   .model_s = r->model_s,
 					   .guard_s = isnan(r->guard_s) ? r->run_upper_s : r->guard_s,
@@ -393,7 +395,7 @@ static void put_types(const struct learning *l, struct json_writer *w)
 		json_kv_string(w, "type", c->type[i].name);
 		json_kv_int(w, "observed", (long long)(known + strangers));
 		json_kv_int(w, "strangers", (long long)strangers);
-		json_kv_fixed(w, "bias", a ? adapt_bias(a, type) : 1.0, 6);
+		json_kv_fixed(w, "bias", a ? adapt_bias_shown(a, type) : 1.0, 6);
 		put_evidence(l, type, w);
 		json_close(w, '}');
 	}
