@@ -113,7 +113,7 @@ conform_tests := $(patsubst %.c,$B/%,$(wildcard tests/conform/test_*.c))
 $(conform_tests): $B/tests/conform/%: $B/tests/conform/%.o $(test_support) $(call archives,core)
 	$(link) -lcmocka
 
-# The whole daemon: forked on a socket of its own. BIN in the environment says where the programs are.
+# The whole daemon: forked, with a separate socket for each test. BIN in the environment says where the programs are.
 daemon_tests := $(patsubst %.c,$B/%,$(wildcard tests/daemon/test_*.c))
 daemon_test_support := $(call objects,$(filter-out %_main.c tests/daemon/test_%,$(wildcard tests/daemon/*.c)))
 $(daemon_tests): $B/tests/daemon/%: $B/tests/daemon/%.o $(daemon_test_support) $(test_support) $(call archives,core)

@@ -153,6 +153,7 @@ void cli_json_members(struct json_writer *w, const struct json *object, const ch
 void cli_importances(const struct model *m, const double *importance, double *out);
 
 /* ---- input ---- */
+struct policy;
 struct cli_input {
 	struct schema *schema; /* owned unless `borrowed` */
 	bool borrowed;
@@ -161,9 +162,10 @@ struct cli_input {
 };
 struct cli_input_params {
 	const char *path;              /* "-": standard input */
-	const char *schema_path;       /* NULL: the default schema */
+	const char *schema_path;       /* NULL: that of a table without one (schema_for_table()) */
 	struct schema *schema;         /* instead of a path: borrowed, and the excludes go into it */
 	const struct cli_list *exclude;/* COL=VALUE; NULL: none */
+	const struct policy *policy;   /* the schema is changed as its model needs it; NULL: none */
 	bool need_targets;
 	bool keeps_columns;            /* the result keeps all columns, so no note says that one is ignored */
 };

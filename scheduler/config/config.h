@@ -105,7 +105,7 @@ struct config {
 	enum config_on_late on_late; /* of jobs without a configured tenant */
 	char **notify; size_t n_notify; /* a command as types have one, placeholders in it; NULL after the
 	                                   last; none: 0 */
-	bool outside_load;       /* count processes that are not ours (daemon/outside.h) */
+	bool outside_load;       /* count processes that are not ours (daemon/watch_other_work.c) */
 	struct config_learning learning;
 
 	enum log_level log_level;

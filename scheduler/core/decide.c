@@ -292,7 +292,8 @@ static bool beats(const struct candidate *a, const struct candidate *b)
 
 int decide_best(const struct decide_params *p, const struct decision *d)
 {
-	double noise = decide_accuracy_noise(p->model);
+	bool exact = p->scene && p->scene->policy->policy->exact;
+	double noise = exact ? 0.0 : decide_accuracy_noise(p->model);
 	int best = -1;
 
 	/* The most accurate first, then the fastest among those that tie with it: pairwise ties alone would

@@ -65,8 +65,7 @@ static void *executor_of(const struct daemon *d, const struct job *job, const st
 static void exec_job_of(const struct daemon *d, const struct job *job, char **argv, const char *dir,
 			struct exec_job *out)
 {
-	static char accuracy[] = "accuracy", epoch[] = "epoch";
-	static const struct job_type gone = { .accuracy_path = accuracy, .epoch_path = epoch };
+	static const struct job_type gone;
 	const struct config *c = d->setup->config;
 	const struct job_type *t = job->type ? job->type : &gone;
 

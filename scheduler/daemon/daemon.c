@@ -22,7 +22,7 @@
 #define REPAIR_S 1
 #define ESTIMATES_S 2
 #define ADVISE_S 5
-#define OUTSIDE_S 1
+#define OTHER_WORK_S 1
 
 static const int signals[4] = { SIGTERM, SIGINT, SIGHUP, SIGUSR2 };
 
@@ -177,11 +177,11 @@ static void on_estimates(evutil_socket_t fd, short what, void *owner)
 	note_block(d, since);
 }
 
-static void on_outside(evutil_socket_t fd, short what, void *owner)
+static void on_other_work(evutil_socket_t fd, short what, void *owner)
 {
 	(void)fd;
 	(void)what;
-	outside_look(owner);
+	other_work_look(owner);
 }
 
 static void on_advise(evutil_socket_t fd, short what, void *owner)
@@ -443,9 +443,9 @@ static int add_events(struct daemon *d, struct err *err)
 	d->event.repair = timer(d, on_repair, 0);
 	d->event.estimates = timer(d, on_estimates, ESTIMATES_S);
 	d->event.advise = timer(d, on_advise, ADVISE_S);
-	d->event.outside = timer(d, on_outside, OUTSIDE_S);
+	d->event.other_work = timer(d, on_other_work, OTHER_WORK_S);
 	good = d->event.turn && d->event.store && d->event.repair && d->event.estimates && d->event.advise &&
-	       d->event.outside && !event_add(d->event.store, NULL);
+	       d->event.other_work && !event_add(d->event.store, NULL);
 	for (size_t i = 0; good && i < sizeof signals / sizeof signals[0]; i++) {
 		d->event.signal[i] = evsignal_new(d->base, signals[i], on_signal, d);
 		good = d->event.signal[i] && !event_add(d->event.signal[i], NULL);
@@ -478,7 +478,7 @@ int daemon_new(const struct daemon_params *p, struct daemon **out, struct err *e
 	if (!rc) {
 		log_set_level(d->setup->config->log_level);
 		log_set_json(d->setup->config->log_json);
-		outside_look(
+		other_work_look(
 			d); /* the first reading sets the marks; the next one is before the socket opens */
 		rc = open_parts(d, p->force, err);
 	}
@@ -492,7 +492,7 @@ int daemon_new(const struct daemon_params *p, struct daemon **out, struct err *e
 	if (!rc) {
 		setup_link_model(d->setup);
 		learning_restore(d->learning);
-		outside_settle(d);
+		other_work_settle(d);
 		rc = open_server(d, p->force, err);
 	}
 	if (rc) {
@@ -536,7 +536,7 @@ void daemon_free(struct daemon *d)
 	drop(d->event.repair);
 	drop(d->event.estimates);
 	drop(d->event.advise);
-	drop(d->event.outside);
+	drop(d->event.other_work);
 	demand_release(&d->demand);
 	drop(d->event.watchdog);
 	store_close(d->store);

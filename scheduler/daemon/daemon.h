@@ -1,15 +1,14 @@
 /* The daemon as a whole: what its parts share, and who does what.
  *
  *   daemon.c      set-up, restoring after a restart, the turn of the loop, timers, leaving
- *   ops*.c        one request line in, one reply out
+ *   ops/          one request line in, one reply out
  *   binding.c     a job's type, parameters and values under the present configuration and model
  *   restore.c     jobs come back from the store after a restart
  *   carry_out.c   carries out what the life of a job (jobs/life.h) asks for, and tells it what happens
- *   outside.c     what other programs want of the cpus
+ *   watch_other_work.c  what other programs want of the cpus
  *   estimates.c   when live jobs will start and end, and why they wait
  *   late.c        the operator's command for a promise that is about to break
- *   learning.c    what is learned from jobs that end: bounds, drift, new models
- *   watch.c       who gets which events
+ *   learn/        what is learned from jobs that end: bounds, drift, new models
  *   outcome_stats.c  what `stats` reports
  *   setup.c       configuration and model together: loading, checking, swapping
  *
@@ -49,7 +48,7 @@ struct daemon_params {
 struct daemon_events {
 	struct event *turn;             /* activated where something changed outside a request */
 	struct event *store, *signal[4];
-	struct event *repair, *estimates, *advise, *watchdog, *outside; /* timers */
+	struct event *repair, *estimates, *advise, *watchdog, *other_work; /* timers */
 };
 
 struct daemon {
@@ -64,7 +63,7 @@ struct daemon {
 	struct life life;
 	struct tenants tenants;
 	struct learning *learning;
-	struct demand demand;           /* outside.c: what other programs want of the cpus */
+	struct demand demand;           /* watch_other_work.c: what other programs want of the cpus */
 	struct outcome_stats stats;
 	uint64_t next_id;
 	int64_t clock_offset_ns;        /* real time minus monotonic time at the start: daemon_now_ns() */
@@ -134,9 +133,9 @@ void estimates_facts(struct daemon *d, const struct job *job, struct job_live *o
 void estimates_look(struct daemon *d); /* ESTIMATED of every live job */
 size_t estimates_play(struct daemon *d); /* d->estimate_id[], d->estimate[]: of all live jobs; how many */
 
-/* ---- outside.c ---- */
-void outside_look(struct daemon *d);   /* at the work of other programs; about once a second */
-void outside_settle(struct daemon *d); /* the same before the socket opens: waits until there is an
+/* ---- watch_other_work.c ---- */
+void other_work_look(struct daemon *d);   /* at the work of other programs; about once a second */
+void other_work_settle(struct daemon *d); /* the same before the socket opens: waits until there is an
                                           estimate */
 
 /* ---- late.c ---- */

@@ -9,9 +9,8 @@
 #include "scheduler/core/recipe.h"
 #include "sim/replay/scaled_model.h"
 
-struct entry { /* one model, for every policy that wants this predictor under this view of the load */
-	const char *predictor;
-	bool without_load;
+struct entry { /* one model, for every policy with the same recipe */
+	const struct policy *policy; /* the first of them */
 	struct schema *schema;
 	struct table *table;
 	struct model *model, *scaled; /* scaled NULL: the simulated machine is the measured one */
@@ -38,8 +37,7 @@ void sim_models_free(struct sim_models *m)
 static const struct entry *find(const struct sim_models *m, const struct sim_policy *p)
 {
 	for (size_t i = 0; !p->oracle && p->choice.policy->predictor && i < m->n; i++)
-		if (!strcmp(m->entry[i].predictor, p->choice.policy->predictor) &&
-		    m->entry[i].without_load == p->choice.policy->without_load)
+		if (recipe_same(m->entry[i].policy, p->choice.policy))
 			return &m->entry[i];
 	return NULL;
 }
@@ -83,11 +81,11 @@ static int runs_of(const struct csv *table, uint32_t **out, struct err *err)
 	return status;
 }
 
-static int copy_schema(const struct schema *given, const struct policy *p, struct schema **out,
-		       struct err *err)
+static int copy_schema(const struct csv *table, const struct schema *given, const struct policy *p,
+		       struct schema **out, struct err *err)
 {
 	struct schema *base = NULL, *made = NULL;
-	int status = given ? 0 : schema_default(&base, err), other;
+	int status = given ? 0 : schema_for_table(table, &base, err), other;
 
 	if (!status)
 		status = policy_schema(p, given ? given : base, &made, err);
@@ -121,16 +119,15 @@ static int train_entry(const struct sim_models_params *p, const struct policy *p
 	struct grid *time = NULL, accuracy = { &point, 1 };
 	struct train_params t = recipe_params(p->seed);
 	struct train_report report = { 0 };
-	int status = copy_schema(p->schema, policy, &e->schema, err);
+	int status = copy_schema(p->table, p->schema, policy, &e->schema, err);
 
-	e->predictor = policy->predictor;
-	e->without_load = policy->without_load;
+	e->policy = policy;
 	if (!status)
 		status = table_read(p->table, e->schema, true, &e->table, err);
 	if (!status)
 		status = recipe_search_time(policy, p->given ? p->given->cores : 0.0, &time, err);
 	if (!status)
-		status = recipe_accuracy(run != NULL, &point, err);
+		status = recipe_accuracy(policy, run != NULL, &point, err);
 	if (!status) {
 		t.table = e->table;
 		t.run = run;

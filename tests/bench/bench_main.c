@@ -159,7 +159,7 @@ static bool run_one(const struct bench *b, struct json_writer *w)
 	return r.holds != HOLDS_NO;
 }
 
-/* Whoever else computes here is in the numbers too, and more so in the longer ones. */
+/* Other programs on the machine slow the benches down, the longer ones more. */
 static void warn_if_busy(void)
 {
 	double load;
@@ -181,7 +181,7 @@ static void help(FILE *to)
 		"  -o, --output FILE   the results as JSON\n"
 		"      --peers DIR     folder of the peers' scripts (tests/bench/peers)\n"
 		"      --rows N        rows of forest.large and forest.scaling (1000000), for a quick trial\n"
-		"      --seconds S     length of daemon.submit (60), likewise\n"
+		"      --seconds S     length of daemon.submit (60), for a quick trial\n"
 		"  -l, --list          the names\n"
 		"  -h, --help          this text\n"
 		"\n"

@@ -232,6 +232,40 @@ TEST(test_tie_within_the_noise_goes_to_the_faster)
 	drop(&f);
 }
 
+/* Section 5 of the paper: the highest accuracy in time, and nothing about noise. */
+TEST(test_the_paper_s_policies_know_no_tie_within_the_noise)
+{
+	static const double close[] = { .9700, .9695, .9500, .93, .90 };
+	static const struct {
+		const char *policy;
+		int chosen;
+	} want[] = { { "courier", 0 }, { "courier-tuned", 0 }, { "boost", 0 }, { "boost-full", 1 } };
+	struct fixture f;
+
+	make(&f, times, close, 9, 25.0, 0.001);
+	for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+		struct policy_choice by;
+		struct decide_scene scene = { .policy = &by,
+					      .machine = decide_machine(f.m, 2.0, 2),
+					      .cpus = 1,
+					      .most_cpus = 2,
+					      .starting = true,
+					      .memory_mb = NAN,
+					      .memory_mb_per_record = NAN,
+					      .memory_limit_mb = INFINITY,
+					      .type = -1 };
+		struct decide_params p = {
+			.model = f.m, .job = &f.job, .slo_s = 1000, .confidence = 0.9, .scene = &scene
+		};
+		struct decision d;
+
+		assert_int_equal(policy_parse(want[i].policy, &by, NULL), 0);
+		assert_int_equal(decide(&p, &d, NULL), 0);
+		assert_int_equal(d.chosen, want[i].chosen);
+	}
+	drop(&f);
+}
+
 TEST(test_without_accuracy_the_fastest_is_chosen)
 {
 	struct fixture f;
