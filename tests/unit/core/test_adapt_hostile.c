@@ -211,8 +211,8 @@ TEST(test_a_user_learns_from_his_own_jobs_whatever_others_say)
 	adapt_free(a);
 }
 
-/* Eight honest users, and times that grow by a fifth: promises are kept as they were meant. Errors that double
- * are the price of trusting others little: each user has to find out alone, and a training comes sooner. */
+/* Eight honest users, and times that grow by a fifth: promises are kept as they were meant. Errors that
+ * double are the price of trusting others little: each user finds out alone, and a training comes sooner. */
 TEST(test_bounds_follow_the_machine_with_many_users)
 {
 	const struct adapt_params defaults = { 0 };
