@@ -1,8 +1,8 @@
 /* The daemon's time: nanoseconds since 1970 that count as CLOCK_BOOTTIME does, and never jump. Durations,
- * deadlines and outcomes come from it; a clock that is set while the daemon runs does not matter. Nor does one
- * that is set while it is away: `clock` in the state folder says which boot the time line belongs to, and a
- * daemon that finds jobs of the same boot goes on with it. Without such jobs, and after a boot, the time line
- * begins anew at the wall clock. */
+ * deadlines and outcomes come from it; a clock that is set while the daemon runs does not matter. Nor does
+ * one that is set while it is away: `clock` in the state folder says which boot the time line belongs to, and
+ * a daemon that finds jobs of the same boot goes on with it. Without such jobs, and after a boot, the time
+ * line begins anew at the wall clock. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

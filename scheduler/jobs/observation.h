@@ -1,5 +1,5 @@
-/* One value of an observation: what a finished job ran with, by the name of its column. It stays a number or a
- * word from the job to the training table. */
+/* One value of an observation: what a finished job ran with, by the name of its column. It stays a number or
+ * a word from the job to the training table. */
 #ifndef SCHEDULER_JOBS_OBSERVATION_H
 #define SCHEDULER_JOBS_OBSERVATION_H
 

@@ -34,8 +34,8 @@ static bool descends(pid_t pid)
 }
 
 /* Kills everything the job has started, wherever it hides: its group may not hold a process that keeps the
- * leader from ending, as one does that traces it. The descriptor makes sure that the process that was looked at
- * is the one that is killed. */
+ * leader from ending, as one does that traces it. The descriptor makes sure that the process that was looked
+ * at is the one that is killed. */
 static void kill_tree(void)
 {
 	DIR *d = opendir("/proc");

@@ -1,6 +1,6 @@
-/* The wall clock is set by a day, forward and back, while a job runs, with the daemon there and away. Times and
- * outcomes are what they would have been. faketime (a Debian package) sets the clock of the daemon and of its
- * supervisors only; without it the tests are skipped. */
+/* The wall clock is set by a day, forward and back, while a job runs, with the daemon there and away. Times
+ * and outcomes are what they would have been. faketime (a Debian package) sets the clock of the daemon and of
+ * its supervisors only; without it the tests are skipped. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -151,7 +151,7 @@ TEST_WITH(test_a_clock_set_while_the_daemon_is_away_changes_nothing, open_one, c
 	}
 }
 
-/* Without jobs of this boot the time line begins anew at the wall clock: moments are shown as people expect. */
+/* Without jobs of this boot the time line begins anew at the wall clock, as people expect to see it. */
 TEST_WITH(test_an_idle_daemon_takes_the_clock_as_it_is, open_one, close_one)
 {
 	struct json *v;
