@@ -15,8 +15,13 @@ BIN     := $(if $(filter plain,$(FLAVOUR)),build,$B)
 OPT     ?= -O2 -g
 BUILD    = -std=gnu11 $(OPT) -Wall -Wextra -Wshadow -Wvla -Wmissing-prototypes -Wstrict-prototypes \
            -ffp-contract=off -fno-math-errno -pthread -I. -MMD -MP $(if $(WERROR),-Werror) $(CFLAGS) \
-           $(KERNEL) $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer) \
+           $(HARDEN) $(KERNEL) $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer) \
            $(if $(COV),--coverage -O0)
+# Hardening: checked calls of the C library, guarded stacks, code at random addresses, tables of functions that are
+# read-only once the program runs, and jumps only to where jumps may go. Sanitizers and -O0 do without checked calls.
+HARDEN  := -fPIE -fstack-protector-strong $(if $(filter x86_64 i%86,$(shell uname -m)),-fcf-protection) \
+           $(if $(SAN)$(COV),,$(if $(filter -O0,$(OPT)),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3))
+HARDEN_LD = -pie -Wl,-z,relro,-z,now,-z,noexecstack
 DAEMON_LIBS := -levent_extra -levent_core -lsqlite3
 SIM_LIBS    := -lsqlite3 # the store; a trace may be the daemon's history
 LIBS     = -lsvm -llapacke -lopenblas -lgsl -lcjson -lm -pthread
@@ -73,7 +78,7 @@ $B/%.o: %.c
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  CC  $<";) $(CC) $(BUILD) -c -o $@ $<
 
-link = @mkdir -p $(@D); $(if $(V),,echo "  LD  $@";) $(CC) $(BUILD) -o $@ $(filter %.o %.a,$^) $(LDFLAGS) $(LIBS)
+link = @mkdir -p $(@D); $(if $(V),,echo "  LD  $@";) $(CC) $(BUILD) $(HARDEN_LD) -o $@ $(filter %.o %.a,$^) $(LDFLAGS) $(LIBS)
 
 # The version is written down once.
 $B/common/version.o: CFLAGS += -DPOSTRIDER_VERSION='"$(shell cat VERSION)"'
@@ -93,7 +98,7 @@ $(BIN)/postriderd: $B/scheduler/daemon/postriderd_main.o $(call archives,daemon)
 	$(link) $(DAEMON_LIBS)
 # Starts once a job: linked with the C library alone, so that it is there at once.
 $(BIN)/postrider-supervisor: $(call objects,$(wildcard scheduler/supervisor/*.c))
-	@mkdir -p $(@D); $(if $(V),,echo "  LD  $@";) $(CC) $(BUILD) -o $@ $^ $(LDFLAGS)
+	@mkdir -p $(@D); $(if $(V),,echo "  LD  $@";) $(CC) $(BUILD) $(HARDEN_LD) -o $@ $^ $(LDFLAGS)
 $(BIN)/postrider-synthetic: $B/workloads/synthetic_main.o $(call archives,common)
 	$(link)
 $(BIN)/postrider-train: $B/workloads/train_main.o $(call archives,workloads)

@@ -10,16 +10,36 @@
 #include "predictors/models/conformal.h"
 
 #define PERCENTS 101
+#define LEVELS 512 /* pairs of a user and a type whose levels are remembered */
+#define LEVEL_WAYS 4
+#define TOP 3
+#define HOSTILE 0.45 /* the 62.5 % point of a normal distribution is 0.32; shares of a window vary */
 
 struct track {
 	int type;
 	uint64_t used_at; /* by the count of observations; 0: free */
 	uint64_t n; /* scores so far */
-	double *around; /* the last `window` scores less the bias of their time, a ring */
-	double *sorted; /* the same, ascending */
-	double *recent; /* the last scores themselves, a ring */
-	double median; /* of those */
+	double *score; /* the last `window` scores, a ring */
+	double *around; /* the same less the bias of their time */
+	double *sorted; /* those, ascending */
+	uint32_t *user, *sorted_user; /* whose they are */
+	bool mixed; /* of more than one user */
+	double median; /* of the latest scores */
+	size_t n_latest; /* how many these are */
+	uint32_t top[TOP]; /* the users with most of them, and how many: 0: nobody */
+	size_t n_top[TOP];
+};
+
+struct level {
+	int type; /* below 0: all types */
+	uint32_t user;
+	uint64_t used_at; /* 0: free */
 	double raise[PERCENTS]; /* of the level, by confidence */
+};
+
+struct tally { /* the scores of one user in a window */
+	uint32_t user;
+	uint32_t n, taken; /* n 0: free */
 };
 
 struct adapt {
@@ -28,19 +48,43 @@ struct adapt {
 	bool no_bias;
 	uint64_t observed;
 	uint64_t promised[PERCENTS], kept[PERCENTS];
+	double spread; /* of the model's errors in log time; NaN: not known */
 	struct track pool, *track;
+	struct level *level;
+	struct tally *tally; /* scratch: a hash of twice the window */
 	double *scratch; /* of a median */
 	double *memory; /* of all of the arrays */
+	uint32_t *users; /* the same */
 };
 
 /* ---- making ---- */
 
-static double *hand_out(struct track *t, const struct adapt *a, double *memory)
+static size_t n_tally(const struct adapt *a)
 {
-	t->around = memory;
+	size_t n = 1;
+
+	while (n < 2 * a->window)
+		n *= 2;
+	return n;
+}
+
+static void hand_out(struct track *t, const struct adapt *a, size_t place)
+{
+	t->score = a->memory + 3 * a->window * place;
+	t->around = t->score + a->window;
 	t->sorted = t->around + a->window;
-	t->recent = t->sorted + a->window;
-	return t->recent + a->recent;
+	t->user = a->users + 2 * a->window * place;
+	t->sorted_user = t->user + a->window;
+}
+
+static void release(struct adapt *a)
+{
+	free(a->track);
+	free(a->level);
+	free(a->tally);
+	free(a->memory);
+	free(a->users);
+	free(a->scratch);
 }
 
 int adapt_new(const struct adapt_params *p, struct adapt **out, struct err *err)
@@ -53,9 +97,9 @@ int adapt_new(const struct adapt_params *p, struct adapt **out, struct err *err)
 			: p->step < 0.0 ? 0.0
 					: p->step,
 		.no_bias = p->no_bias,
+		.spread = NAN,
 	};
 	struct adapt *new;
-	double *memory;
 
 	if (a.max_types > ADAPT_MAX_TYPES || a.window < 20 || a.window > ADAPT_MAX_WINDOW || a.recent < 5 ||
 	    a.recent > ADAPT_MAX_RECENT || !(a.step <= 0.5))
@@ -67,18 +111,19 @@ int adapt_new(const struct adapt_params *p, struct adapt **out, struct err *err)
 			ADAPT_MAX_RECENT);
 	new = mem_alloc(sizeof *new);
 	a.track = mem_calloc(a.max_types, sizeof *a.track);
-	a.memory = memory =
-		mem_array((a.max_types + 1) * (2 * a.window + a.recent) + a.recent, sizeof *memory);
-	if (!new || !a.track || !memory) {
+	a.level = mem_calloc(LEVELS, sizeof *a.level);
+	a.tally = mem_array(n_tally(&a), sizeof *a.tally);
+	a.memory = mem_array((a.max_types + 1) * 3 * a.window, sizeof *a.memory);
+	a.users = mem_array((a.max_types + 1) * 2 * a.window, sizeof *a.users);
+	a.scratch = mem_array(a.window, sizeof *a.scratch);
+	if (!new || !a.track || !a.level || !a.tally || !a.memory || !a.users || !a.scratch) {
 		free(new);
-		free(a.track);
-		free(memory);
+		release(&a);
 		return err_nomem(err, "the scores of %zu job types", a.max_types);
 	}
-	memory = hand_out(&a.pool, &a, memory);
+	hand_out(&a.pool, &a, 0);
 	for (size_t i = 0; i < a.max_types; i++)
-		memory = hand_out(&a.track[i], &a, memory);
-	a.scratch = memory;
+		hand_out(&a.track[i], &a, i + 1);
 	*new = a;
 	*out = new;
 	return 0;
@@ -88,8 +133,7 @@ void adapt_free(struct adapt *a)
 {
 	if (!a)
 		return;
-	free(a->track);
-	free(a->memory);
+	release(a);
 	free(a);
 }
 
@@ -97,14 +141,71 @@ static void forget(struct track *t)
 {
 	t->used_at = t->n = 0;
 	t->median = 0.0;
-	memset(t->raise, 0, sizeof t->raise);
+	t->n_latest = 0;
+	t->mixed = false;
 }
 
-void adapt_reset(struct adapt *a)
+void adapt_reset(struct adapt *a, double spread)
 {
 	forget(&a->pool);
 	for (size_t i = 0; i < a->max_types; i++)
 		forget(&a->track[i]);
+	memset(a->level, 0, LEVELS * sizeof *a->level);
+	a->spread = spread > 0.0 && isfinite(spread) ? spread : NAN;
+}
+
+static double spread_known(const struct adapt *a)
+{
+	return isnan(a->spread) ? ADAPT_SPREAD : a->spread;
+}
+
+bool adapt_plausible(const struct adapt *a, double predicted_s, double actual_s, bool known)
+{
+	double most = fmax(log(known ? ADAPT_PLAUSIBLE : ADAPT_PLAUSIBLE_STRANGER),
+			   ADAPT_PLAUSIBLE_SPREADS * spread_known(a));
+
+	return predicted_s > 0.0 && actual_s > 0.0 && fabs(log(actual_s) - log(predicted_s)) <= most;
+}
+
+/* ---- levels ---- */
+
+static size_t level_hash(int type, uint32_t user)
+{
+	uint64_t h = ((uint64_t)(uint32_t)type << 32 | user) * 0x9e3779b97f4a7c15u;
+
+	return (size_t)(h >> 40) % (LEVELS / LEVEL_WAYS) * LEVEL_WAYS;
+}
+
+static const struct level *level_find(const struct adapt *a, int type, uint32_t user)
+{
+	const struct level *v = &a->level[level_hash(type, user)];
+
+	for (size_t i = 0; i < LEVEL_WAYS; i++)
+		if (v[i].used_at && v[i].type == type && v[i].user == user)
+			return &v[i];
+	return NULL;
+}
+
+/* The pair's own, or the one of its few places that was unused for longest. */
+static struct level *level_claim(struct adapt *a, int type, uint32_t user)
+{
+	struct level *v = &a->level[level_hash(type, user)], *oldest = v;
+
+	for (size_t i = 0; i < LEVEL_WAYS; i++) {
+		if (v[i].used_at && v[i].type == type && v[i].user == user)
+			return &v[i];
+		if (v[i].used_at < oldest->used_at)
+			oldest = &v[i];
+	}
+	*oldest = (struct level){ .type = type, .user = user };
+	return oldest;
+}
+
+static void levels_forget(struct adapt *a, int type)
+{
+	for (size_t i = 0; i < LEVELS; i++)
+		if (a->level[i].used_at && a->level[i].type == type)
+			a->level[i].used_at = 0;
 }
 
 /* ---- tracks ---- */
@@ -130,6 +231,8 @@ static struct track *claim(struct adapt *a, int type)
 		if (t->used_at < oldest->used_at)
 			oldest = t;
 	}
+	if (oldest->used_at)
+		levels_forget(a, oldest->type);
 	forget(oldest);
 	oldest->type = type;
 	return oldest;
@@ -156,24 +259,90 @@ static size_t place_of(const double *sorted, size_t n, double v)
 	return low;
 }
 
-static void add_score(struct adapt *a, struct track *t, double score, double around)
+static struct tally *tally_of(struct adapt *a, uint32_t user)
 {
-	size_t n = in_window(a, t), at = (size_t)(t->n % a->window), n_recent, to;
+	size_t mask = n_tally(a) - 1, at = (user * 0x9e3779b1u) & mask;
+
+	while (a->tally[at].n && a->tally[at].user != user)
+		at = (at + 1) & mask;
+	a->tally[at].user = user;
+	return &a->tally[at];
+}
+
+static void note_top(struct track *t, uint32_t user, size_t n)
+{
+	for (size_t i = 0; i < TOP; i++) {
+		if (n <= t->n_top[i])
+			continue;
+		memmove(t->top + i + 1, t->top + i, (TOP - 1 - i) * sizeof *t->top);
+		memmove(t->n_top + i + 1, t->n_top + i, (TOP - 1 - i) * sizeof *t->n_top);
+		t->top[i] = user;
+		t->n_top[i] = n;
+		return;
+	}
+}
+
+/* The latest scores of every user, as many as his share of the window, and their median. Of several users it
+ * takes more of them: what could be lies is taken off on top of what could be chance. */
+static void take_latest(struct adapt *a, struct track *t)
+{
+	size_t n = in_window(a, t), most = t->mixed ? 2 * a->recent : a->recent;
+	size_t wanted = n < most ? n : most;
+
+	t->n_latest = 0;
+	memset(t->n_top, 0, sizeof t->n_top);
+	if (t->mixed) {
+		memset(a->tally, 0, n_tally(a) * sizeof *a->tally);
+		for (size_t i = 0; i < n; i++)
+			tally_of(a, t->user[i])->n++;
+	}
+	for (size_t i = 0; i < n && (t->mixed || i < wanted); i++) { /* from the newest on */
+		size_t at = (size_t)((t->n - 1 - i) % a->window);
+		struct tally *of = t->mixed ? tally_of(a, t->user[at]) : NULL;
+
+		/* rounded up: a user with a single score has a say */
+		if (of && of->taken >= (of->n * wanted + n - 1) / n)
+			continue;
+		if (of)
+			of->taken++;
+		a->scratch[t->n_latest++] = t->score[at];
+	}
+	if (!t->mixed) {
+		t->top[0] = t->user[(t->n - 1) % a->window];
+		t->n_top[0] = t->n_latest;
+	}
+	for (size_t i = 0; t->mixed && i < n_tally(a); i++)
+		if (a->tally[i].taken)
+			note_top(t, a->tally[i].user, a->tally[i].taken);
+	t->median = stats_median(a->scratch, t->n_latest);
+}
+
+static void add_score(struct adapt *a, struct track *t, uint32_t user, double score, double around)
+{
+	size_t n = in_window(a, t), at = (size_t)(t->n % a->window), to;
 
 	if (n == a->window) {
 		size_t from = place_of(t->sorted, n, t->around[at]);
 
+		while (t->mixed && t->sorted_user[from] != t->user[at])
+			from++; /* equal ones of others */
 		memmove(t->sorted + from, t->sorted + from + 1, (n - 1 - from) * sizeof *t->sorted);
+		memmove(t->sorted_user + from, t->sorted_user + from + 1,
+			(n - 1 - from) * sizeof *t->sorted_user);
 		n--;
 	}
 	to = place_of(t->sorted, n, around);
 	memmove(t->sorted + to + 1, t->sorted + to, (n - to) * sizeof *t->sorted);
+	memmove(t->sorted_user + to + 1, t->sorted_user + to, (n - to) * sizeof *t->sorted_user);
 	t->sorted[to] = t->around[at] = around;
-	t->recent[t->n % a->recent] = score;
+	t->sorted_user[to] = t->user[at] = user;
+	t->score[at] = score;
 	t->n++;
-	n_recent = t->n < a->recent ? (size_t)t->n : a->recent;
-	memcpy(a->scratch, t->recent, n_recent * sizeof *a->scratch);
-	t->median = stats_median(a->scratch, n_recent);
+	n = in_window(a, t);
+	t->mixed = false;
+	for (size_t i = 0; i < n; i++)
+		t->mixed |= t->user[i] != user;
+	take_latest(a, t);
 }
 
 /* ---- the bias ---- */
@@ -190,12 +359,14 @@ static double spread_of(const struct adapt *a, const struct track *t)
 /* The median of n scores has the variance pi/2 spread^2 / n. What of its distance from the parent's bias
  * could be that is taken off (the positive part of James and Stein), so that chance alone moves estimates
  * little and a real shift is followed nearly whole. And until `recent` are there their number weighs in as
- * well: with few scores a single far one would pass for a shift. */
-static double drawn_to(double parent, const struct adapt *a, const struct track *t)
+ * well: with few scores a single far one would pass for a shift. mixed: as far as it could be a fifth of the
+ * scores that lie, it is taken off as well; the median of normal scores then moves by HOSTILE spreads. */
+static double drawn_to(double parent, const struct adapt *a, double median, size_t n_scores, double spread,
+		       bool mixed)
 {
-	double n = t->n < a->recent ? (double)t->n : (double)a->recent, away = t->median - parent;
-	double own = spread_of(a, t), spread = isnan(own) ? spread_of(a, &a->pool) : own;
-	double chance = 2.0 * 1.5708 * spread * spread / n,
+	double n = n_scores < a->recent ? (double)n_scores : (double)a->recent, away = median - parent;
+	double lies = mixed ? HOSTILE * spread : 0.0;
+	double chance = 2.0 * (1.5708 * spread * spread / (double)n_scores + lies * lies),
 	       square = away * away; /* n = 0: not finite, or NaN */
 
 	if (!(square > chance)) /* nor where the spread is not known */
@@ -203,16 +374,74 @@ static double drawn_to(double parent, const struct adapt *a, const struct track 
 	return parent + away * (1.0 - chance / square) * n / (n + 10.0 * (1.0 - n / (double)a->recent));
 }
 
-static double log_bias(const struct adapt *a, const struct track *t)
+/* Do the latest scores tell this user something that two others, or one, could not have made up? */
+static bool trusted(const struct track *t, uint32_t user)
 {
-	double pooled = a->no_bias ? 0.0 : drawn_to(0.0, a, &a->pool);
+	size_t own = 0, others = 0, n_others = 0;
 
-	return a->no_bias || !t ? pooled : drawn_to(pooled, a, t);
+	for (size_t i = 0; i < TOP; i++) {
+		if (t->n_top[i] && t->top[i] == user)
+			own = t->n_top[i];
+		else if (n_others++ < 2)
+			others += t->n_top[i];
+	}
+	return 2 * own >= t->n_latest || 2 * others < t->n_latest;
 }
 
-double adapt_bias(const struct adapt *a, int type)
+static double clamp(double v, double low, double high)
 {
-	return exp(log_bias(a, find(a, type)));
+	return fmin(fmax(v, low), high);
+}
+
+/* The user's own latest scores, of which the caller's array has room for `recent`. */
+static size_t own_latest(const struct adapt *a, const struct track *t, uint32_t user, double *out)
+{
+	size_t n = in_window(a, t), n_own = 0;
+
+	for (size_t i = 0; i < n && n_own < a->recent; i++) {
+		size_t at = (size_t)((t->n - 1 - i) % a->window);
+
+		if (t->user[at] == user)
+			out[n_own++] = t->score[at];
+	}
+	return n_own;
+}
+
+static double bias_of(double parent, const struct adapt *a, const struct track *t, uint32_t user)
+{
+	double own = spread_of(a, t), spread = isnan(own) ? spread_of(a, &a->pool) : own, limit, bias;
+	double latest[ADAPT_MAX_RECENT];
+	size_t n;
+
+	if (!t->n)
+		return parent;
+	bias = drawn_to(parent, a, t->median, t->n < a->recent ? (size_t)t->n : t->n_latest, spread,
+			t->mixed);
+	if (trusted(t, user))
+		return bias;
+	limit = ADAPT_OTHERS * spread_known(a);
+	bias = clamp(bias, parent - limit, parent + limit);
+	n = own_latest(a, t, user, latest);
+	return n ? drawn_to(bias, a, stats_median(latest, n), n, spread_known(a), false) : bias;
+}
+
+static double log_bias(const struct adapt *a, const struct track *t, uint32_t user)
+{
+	double pooled = a->no_bias ? 0.0 : bias_of(0.0, a, &a->pool, user);
+
+	return a->no_bias || !t ? pooled : bias_of(pooled, a, t, user);
+}
+
+double adapt_bias(const struct adapt *a, struct adapt_who who)
+{
+	return exp(log_bias(a, find(a, who.type), who.user));
+}
+
+double adapt_bias_shown(const struct adapt *a, int type)
+{
+	const struct track *t = find(a, type);
+
+	return exp(log_bias(a, t, t && t->n ? t->top[0] : a->pool.top[0]));
 }
 
 /* ---- observing ---- */
@@ -224,16 +453,18 @@ static int percent_of(double confidence)
 
 /* The level may pass 1 (quantile() goes beyond the largest score then) or fall, but not so far that it
  * would take long to come back. */
-static void learn_level(const struct adapt *a, struct track *t, double confidence, bool kept)
+static void learn_level(struct adapt *a, int type, uint32_t user, double confidence, bool kept)
 {
-	double *raise = &t->raise[percent_of(confidence)], rest = 1.0 - confidence;
+	struct level *v = level_claim(a, type, user);
+	double *raise = &v->raise[percent_of(confidence)], rest = 1.0 - confidence;
 
+	v->used_at = a->observed;
 	*raise += a->step * (kept ? -rest : confidence);
 	*raise = fmin(fmax(*raise, -fmin(3.0 * rest, 0.9 * confidence)), 2.0 * rest);
 }
 
-bool adapt_observe(struct adapt *a, int type, double confidence, double predicted_s, double upper_s,
-		   double actual_s)
+bool adapt_observe(struct adapt *a, struct adapt_who who, double confidence, double predicted_s,
+		   double upper_s, double actual_s)
 {
 	struct track *t;
 	double score, around;
@@ -241,12 +472,12 @@ bool adapt_observe(struct adapt *a, int type, double confidence, double predicte
 	if (!(predicted_s > 0.0 && actual_s > 0.0 && isfinite(predicted_s) && isfinite(actual_s)))
 		return false;
 	a->observed++;
-	t = type >= 0 ? claim(a, type) : NULL;
+	t = who.type >= 0 ? claim(a, who.type) : NULL;
 	score = log(actual_s) - log(predicted_s); /* the ratio itself may not fit */
-	around = score - log_bias(a, t);
-	add_score(a, &a->pool, score, around);
+	around = score - log_bias(a, t, who.user);
+	add_score(a, &a->pool, who.user, score, around);
 	if (t) {
-		add_score(a, t, score, around);
+		add_score(a, t, who.user, score, around);
 		t->used_at = a->observed;
 	}
 	if (!isnan(upper_s) && confidence > 0.0 && confidence < 1.0) {
@@ -254,9 +485,9 @@ bool adapt_observe(struct adapt *a, int type, double confidence, double predicte
 
 		a->promised[percent_of(confidence)]++;
 		a->kept[percent_of(confidence)] += kept;
-		learn_level(a, &a->pool, confidence, kept);
+		learn_level(a, -1, who.user, confidence, kept);
 		if (t)
-			learn_level(a, t, confidence, kept);
+			learn_level(a, who.type, who.user, confidence, kept);
 	}
 	return true;
 }
@@ -284,9 +515,9 @@ const char *adapt_source_name(enum adapt_source s)
 
 /* 0 while the scores cannot carry the confidence, 1 when half a window of them is there, or twice those
  * needed. */
-static double weight_of(const struct adapt *a, const struct track *t, double confidence)
+static double weight_of(const struct adapt *a, size_t n, double confidence)
 {
-	size_t n = in_window(a, t), needed = conformal_needed(confidence), enough = a->window / 2;
+	size_t needed = conformal_needed(confidence), enough = a->window / 2;
 
 	if (needed > n)
 		return 0.0;
@@ -295,39 +526,77 @@ static double weight_of(const struct adapt *a, const struct track *t, double con
 	return n >= enough ? 1.0 : (double)(n - needed + 1) / (double)(enough - needed + 1);
 }
 
-/* Of rank ceil((n+1) level). Where the level asks for more than the largest score, by as many upper halves of
- * the scores beyond it as the level is short in units of what it leaves out. */
-static double quantile(const struct adapt *a, const struct track *t, double confidence)
+/* The scores of a user among those of a window, ascending; all of them where nobody else has any. */
+static size_t own_sorted(const struct adapt *a, const struct track *t, uint32_t user, double *room,
+			 const double **out)
 {
-	size_t n = in_window(a, t);
-	double level = confidence + t->raise[percent_of(confidence)];
-	double rank = ceil(((double)n + 1.0) * level * (1.0 - 1e-12)), most = t->sorted[n - 1];
+	size_t n = in_window(a, t), n_own = 0;
 
-	if (rank <= (double)n)
-		return t->sorted[rank > 1.0 ? (size_t)rank - 1 : 0];
-	return most +
-	       (most - t->sorted[n / 2]) * 0.5 * (level - (double)n / ((double)n + 1.0)) / (1.0 - confidence);
+	*out = t->sorted;
+	if (!t->mixed)
+		return n && t->user[0] == user ? n : 0;
+	*out = room;
+	for (size_t i = 0; i < n && n_own < ADAPT_MAX_RECENT; i++)
+		if (t->sorted_user[i] == user)
+			room[n_own++] = t->sorted[i];
+	return n_own;
 }
 
-bool adapt_quantile(const struct adapt *a, int type, double confidence, double model_q, double *out_q,
-		    enum adapt_source *out_source)
+/* Of rank ceil((n+1) level). Where the level asks for more than the largest score, by as many upper halves of
+ * the scores beyond it as the level is short in units of what it leaves out. */
+static double rank_score(const double *sorted, size_t n, double level, double confidence)
 {
-	const struct track *t = find(a, type);
+	double rank = ceil(((double)n + 1.0) * level * (1.0 - 1e-12)), most = sorted[n - 1];
+
+	if (rank <= (double)n)
+		return sorted[rank > 1.0 ? (size_t)rank - 1 : 0];
+	return most +
+	       (most - sorted[n / 2]) * 0.5 * (level - (double)n / ((double)n + 1.0)) / (1.0 - confidence);
+}
+
+/* From the user's own scores, as far as they carry the confidence. What all users say moves the model's
+ * quantile by a little only, and the user's level by a spread for each rest of the confidence. */
+static double quantile(const struct adapt *a, const struct track *t, uint32_t user, double confidence,
+		       double model_q)
+{
+	const struct level *v = level_find(a, t == &a->pool ? -1 : t->type, user);
+	double raise = v ? v->raise[percent_of(confidence)] : 0.0, room[ADAPT_MAX_RECENT];
+	double limit = ADAPT_OTHERS_QUANTILE * spread_known(a), weight, all;
+	size_t n = in_window(a, t);
+	const double *own;
+	size_t n_own = own_sorted(a, t, user, room, &own);
+
+	if (n_own == n)
+		return rank_score(own, n, confidence + raise, confidence);
+	weight = weight_of(a, n_own, confidence);
+	all = rank_score(t->sorted, n, confidence, confidence);
+	if (!isnan(model_q))
+		all = clamp(all, model_q - limit, model_q + limit);
+	all += spread_known(a) * raise / (1.0 - confidence);
+	return weight > 0.0 ? weight * rank_score(own, n_own, confidence + raise, confidence) +
+				      (1.0 - weight) * all
+			    : all;
+}
+
+bool adapt_quantile(const struct adapt *a, struct adapt_who who, double confidence, double model_q,
+		    double *out_q, enum adapt_source *out_source)
+{
+	const struct track *t = find(a, who.type);
 	double own, pooled, q = model_q, model = isnan(model_q) ? 0.0 : 1.0;
 
 	*out_q = NAN;
 	*out_source = ADAPT_NONE;
 	if (!(confidence > 0.0 && confidence < 1.0))
 		return false;
-	pooled = weight_of(a, &a->pool, confidence);
-	own = t ? weight_of(a, t, confidence) : 0.0;
+	pooled = weight_of(a, in_window(a, &a->pool), confidence);
+	own = t ? weight_of(a, in_window(a, t), confidence) : 0.0;
 	if (pooled > 0.0) {
 		pooled = model > 0.0 ? pooled : 1.0; /* nothing else is there */
-		q = pooled * quantile(a, &a->pool, confidence) +
+		q = pooled * quantile(a, &a->pool, who.user, confidence, model_q) +
 		    (pooled < 1.0 ? (1.0 - pooled) * model_q : 0.0);
 	}
 	if (own > 0.0) /* what a type has the pool has, so q is a number */
-		q = own * quantile(a, t, confidence) + (1.0 - own) * q;
+		q = own * quantile(a, t, who.user, confidence, model_q) + (1.0 - own) * q;
 	if (isnan(q))
 		return false;
 	pooled *= 1.0 - own;

@@ -17,6 +17,17 @@
  * Steps on the quantile itself (Angelopoulos et al. 2023, over a plain window) overshot after a shift: 95 %
  * kept where 90 % were asked.
  *
+ * Users do not trust each other, so one may not move another's bounds by much (tests/unit/core/
+ * test_adapt_hostile.c: a fifth of all observations is hostile):
+ *   - The scores behind a bias are the latest of every user, as many of each as his share of the window. A
+ *     burst counts no more than that.
+ *   - Where two other users or fewer have half of those scores, what they say moves the bias by
+ *     ADAPT_OTHERS of the model's spread at most, and the user's own scores count on top.
+ *   - A quantile comes from the user's own scores, as far as there are enough. What all users together say
+ *     moves the model's quantile by ADAPT_OTHERS_QUANTILE of the spread at most.
+ *   - Levels are kept by user: a broken promise widens the bounds of the user to whom it was made.
+ * With a single user none of this makes a difference.
+ *
  * There is no clock and no file, and only adapt_new() allocates. The state depends on the observations and
  * their order alone. To restore it, observe what the store kept, in the same order. All observations since
  * the model was put to use give the same state to the last bit. The last few thousand give the same windows,
@@ -33,8 +44,19 @@
 #define ADAPT_MAX_TYPES 4096
 #define ADAPT_MAX_WINDOW 10000
 #define ADAPT_MAX_RECENT 1000
+#define ADAPT_OTHERS 0.1         /* spreads */
+#define ADAPT_OTHERS_QUANTILE 0.1
+#define ADAPT_SPREAD 0.2          /* of log times, where the model has none */
+#define ADAPT_PLAUSIBLE 20.0      /* times the model's time, or a twentieth; more where it errs by more */
+#define ADAPT_PLAUSIBLE_SPREADS 8.0
+#define ADAPT_PLAUSIBLE_STRANGER 1000.0 /* of a job that the model knows nothing of */
 
 struct adapt;
+
+struct adapt_who {              /* whose job it is */
+	int type;               /* a number from 0 on that stays with the type; below 0: none */
+	uint32_t user;
+};
 
 struct adapt_params {           /* all zero: the defaults */
 	size_t max_types;       /* remembered at a time, 64; a new one replaces the one unused for longest */
@@ -45,17 +67,24 @@ struct adapt_params {           /* all zero: the defaults */
 };
 int adapt_new(const struct adapt_params *p, struct adapt **out, struct err *err);
 void adapt_free(struct adapt *a);
-/* For another model: forgets all scores and levels. The counts of kept promises stay. */
-void adapt_reset(struct adapt *a);
+/* For another model: forgets all scores and levels. The counts of kept promises stay. spread: the standard
+ * deviation of its errors in log time; NaN: not known. */
+void adapt_reset(struct adapt *a, double spread);
 
-/* A job has ended by itself. type: a number from 0 on that stays with the type; below 0: none. predicted_s:
- * the model's time at the start, without the bias. upper_s: the bound promised then; NaN: none, so only the
- * score counts. Returns false, and changes nothing, unless both times are finite and above 0. */
-bool adapt_observe(struct adapt *a, int type, double confidence, double predicted_s, double upper_s,
-                   double actual_s);
+/* Could a job for which the model says predicted_s take actual_s? What could not is not to be learnt from.
+ * known: false of a job that the model knows nothing of. */
+bool adapt_plausible(const struct adapt *a, double predicted_s, double actual_s, bool known);
+
+/* A job has ended by itself. predicted_s: the model's time at the start, without the bias. upper_s: the bound
+ * promised then; NaN: none, so only the score counts. Returns false, and changes nothing, unless both times
+ * are finite and above 0. */
+bool adapt_observe(struct adapt *a, struct adapt_who who, double confidence, double predicted_s,
+                   double upper_s, double actual_s);
 
 /* The factor on the model's time, above 0; 1 while nothing is known. */
-double adapt_bias(const struct adapt *a, int type);
+double adapt_bias(const struct adapt *a, struct adapt_who who);
+/* The same as the user with most of the latest jobs of the type has it, for people. */
+double adapt_bias_shown(const struct adapt *a, int type);
 
 enum adapt_source { ADAPT_NONE, ADAPT_MODEL, ADAPT_POOLED, ADAPT_TYPE }; /* what most of the quantile comes
                                                                             from */
@@ -65,9 +94,10 @@ const char *adapt_source_name(enum adapt_source s); /* "none", "model", "pooled"
  * model_q: the model's factor, in log time (for a model whose errors are not factors, log(bound / time) of
  * the candidate); NaN: it has none. Scores too few for the confidence (fewer than 9 / 19 / 99 for 90 / 95 /
  * 99 %) have no weight. Beyond that, weight moves with every score from the model to all types and on to the
- * type, so nothing jumps. Returns false, with NaN and ADAPT_NONE, if there is no bound at all. O(1). */
-bool adapt_quantile(const struct adapt *a, int type, double confidence, double model_q, double *out_q,
-                    enum adapt_source *out_source);
+ * type, so nothing jumps. Returns false, with NaN and ADAPT_NONE, if there is no bound at all. It is O(1)
+ * where all scores are of one user, else O(window). */
+bool adapt_quantile(const struct adapt *a, struct adapt_who who, double confidence, double model_q,
+                    double *out_q, enum adapt_source *out_source);
 
 /* How many promises were made at a confidence, in whole percent, and how many were kept; for `stats`. */
 void adapt_share(const struct adapt *a, int percent, uint64_t *out_n, uint64_t *out_kept);

@@ -12,7 +12,7 @@ void decide_bounds_init(struct decide_rows *r)
 	const struct decide_params *p = r->p;
 
 	r->adapt = p->scene ? p->scene->adapt : NULL;
-	r->bias = r->adapt ? adapt_bias(r->adapt, p->scene->type) : 1.0;
+	r->bias = r->adapt ? adapt_bias(r->adapt, p->scene->who) : 1.0;
 	r->n_levels = -1;
 	if (conformal_quantile(&p->model->time.conformal, p->confidence, &r->q, NULL))
 		r->q = NAN;
@@ -32,7 +32,7 @@ static double adapted_score(const struct decide_rows *r, double confidence, doub
 	if (!(time_s > 0.0 && spread > 0.0))
 		return model_q;
 	upper_s = isnan(model_q) ? NAN : conformal_upper(c, c->log ? model_q * scale : model_q, time_s);
-	if (!adapt_quantile(r->adapt, r->p->scene->type, confidence,
+	if (!adapt_quantile(r->adapt, r->p->scene->who, confidence,
 			    upper_s > 0.0 ? log(upper_s / time_s) : NAN, &q, &source))
 		return model_q;
 	return c->log ? q / scale : time_s * expm1(q) / spread;
@@ -124,10 +124,10 @@ static double share_at(const struct decide_rows *r, double score)
 	return level[k - 1] + (level[k] - level[k - 1]) * (score - s[k - 1]) / (s[k] - s[k - 1]);
 }
 
-double decide_chance_of(const struct model *m, const struct adapt *adapt, int type,
+double decide_chance_of(const struct model *m, const struct adapt *adapt, struct adapt_who who,
 			const struct decide_odds *odds, double time_s, double limit_s)
 {
-	const struct decide_scene scene = { .adapt = adapt, .type = type };
+	const struct decide_scene scene = { .adapt = adapt, .who = who };
 	const struct decide_params p = { .model = m, .confidence = odds->confidence, .scene = &scene };
 	struct decide_rows r;
 	double score, scale;

@@ -341,9 +341,9 @@ static double told_of(const struct decide_rows *r, const struct candidate *c)
 	double q;
 
 	if (!s || !s->told ||
-	    !adapt_quantile(s->told, s->type, r->p->confidence, log(c->guard_s / c->time_s), &q, &source))
+	    !adapt_quantile(s->told, s->who, r->p->confidence, log(c->guard_s / c->time_s), &q, &source))
 		return NAN;
-	return adapt_bias(s->told, s->type) * exp(q);
+	return adapt_bias(s->told, s->who) * exp(q);
 }
 
 /* The bound for users comes from the run times of such jobs under whatever load they met. An objective that

@@ -122,8 +122,8 @@ struct decide_scene {
 	double memory_mb, memory_mb_per_record; /* that the job needs; NaN: not known */
 	double memory_limit_mb;       /* a candidate that needs more is not feasible; INFINITY: no limit */
 	struct rng rng;               /* for a policy that draws */
-	const struct adapt *adapt; int type; /* corrects times and bounds of jobs of this type; NULL: no
-	                                        correction */
+	const struct adapt *adapt;    /* corrects times and bounds of such jobs; NULL: no correction */
+	struct adapt_who who;
 	const struct adapt *told;     /* the same for the bounds that users see, learnt from times under the
 	                                 load that came; NULL: guard_s */
 	bool recalls;                 /* a recurring job: recurring_keep() comes after the decision and
@@ -159,8 +159,8 @@ struct decide_odds {                  /* how wide the errors of a job were thoug
 	double ratio, confidence;     /* its bound over its expected time, and at which confidence */
 };
 /* The chance that what is expected to take time_s takes at most limit_s, by the errors of the model and what
- * was learnt since about jobs of this type (NULL: nothing); NaN: not known. */
-double decide_chance_of(const struct model *m, const struct adapt *adapt, int type,
+ * was learnt since about such jobs (NULL: nothing); NaN: not known. */
+double decide_chance_of(const struct model *m, const struct adapt *adapt, struct adapt_who who,
                         const struct decide_odds *odds, double time_s, double limit_s);
 
 /* What a job with this work does to the others if it takes the seat of the scene, without a decision.

@@ -119,6 +119,8 @@ struct sched_request {              /* a job as it arrives */
 	bool may_stop;              /* rather stop it early than let it be late: sched_should_stop() */
 	int type;                   /* a number from 0 on that stays with the job type (adapt.h); below 0:
 	                               none */
+	uint32_t user;              /* whose it is: what is learnt of one user's jobs moves the bounds of
+	                               others little */
 	uint64_t recurring;         /* fingerprint of user, type and parameters (recurring.h); 0: none */
 	double slo_s;               /* from arrival to end; NaN: no objective */
 	double confidence;
@@ -229,10 +231,12 @@ int sched_restore(struct sched *s, const struct sched_restored *r, struct err *e
  * was foreseen at its start, without what later arrivals added and early ends saved: guard_s was a bound of
  * that. To be asked before sched_remove(). NaN: it does not run, or nothing was foreseen. */
 double sched_foreseen_s(struct sched *s, int64_t now_ns, uint64_t id, double actual_s);
-/* A job has ended by itself. Ignored unless adapt is on. The same calls in the same order restore what was
- * learnt. */
+/* A job has ended by itself. Ignored unless adapt is on, or if it cannot have taken such a time
+ * (sched_plausible()). The same calls in the same order restore what was learnt. */
 struct sched_observation {
 	int type;
+	uint32_t user;
+	bool stranger;              /* the model knows nothing of such jobs */
 	double confidence;
 	double model_s, guard_s, upper_s; /* of the candidate it started with; bounds NaN: nothing was
 	                                     promised */
@@ -240,6 +244,9 @@ struct sched_observation {
 	double actual_s;            /* how long it ran */
 };
 void sched_observe(struct sched *s, const struct sched_observation *o);
+/* False: a time so far from what the model says that it is not to be learnt from. Without a model: any time
+ * above 0 is plausible. */
+bool sched_plausible(const struct sched *s, const struct sched_observation *o);
 /* What was learnt about run times: under the load foreseen (promises rest on it), and as they came (the
  * bounds that users see). NULL: adapt is off, or the policy has no bounds. */
 const struct adapt *sched_adapt(const struct sched *s);

@@ -23,11 +23,21 @@ void learn_release(struct sched *s)
 	recurring_free(s->recurring);
 }
 
+/* Of the errors in log time; NaN: not known. */
+static double spread_of_model(const struct model *m)
+{
+	const struct conformal *c = m ? &m->time.conformal : NULL;
+
+	return c && c->log && c->n >= 8 ? c->sd * spread_typical(m->time.spread) : NAN;
+}
+
 void learn_use(struct sched *s, const struct sched_params *p)
 {
 	if (p->model != s->model) {
-		adapt_reset(s->adapt);
-		adapt_reset(s->told);
+		double spread = spread_of_model(p->model);
+
+		adapt_reset(s->adapt, spread);
+		adapt_reset(s->told, spread);
 	}
 	s->adapts = p->adapt && p->model && p->policy.policy->bounds;
 	s->hysteresis = p->hysteresis;
@@ -51,14 +61,25 @@ double sched_foreseen_s(struct sched *s, int64_t now_ns, uint64_t id, double act
 	return j->taken.time_s * (done_s / elapsed_s) * actual_s / j->prior_s;
 }
 
-void sched_observe(struct sched *s, const struct sched_observation *o)
+bool sched_plausible(const struct sched *s, const struct sched_observation *o)
 {
 	double foreseen_s = isnan(o->foreseen_s) ? o->actual_s : o->foreseen_s;
 
-	if (!s->adapts)
+	if (!s->model || !(o->model_s > 0.0 && isfinite(o->model_s)))
+		return o->actual_s > 0.0 && isfinite(o->actual_s);
+	return adapt_plausible(s->adapt, o->model_s, o->actual_s, !o->stranger) &&
+	       adapt_plausible(s->adapt, o->model_s, foreseen_s, !o->stranger);
+}
+
+void sched_observe(struct sched *s, const struct sched_observation *o)
+{
+	double foreseen_s = isnan(o->foreseen_s) ? o->actual_s : o->foreseen_s;
+	struct adapt_who who = { o->type, o->user };
+
+	if (!s->adapts || !sched_plausible(s, o))
 		return;
-	adapt_observe(s->told, o->type, o->confidence, o->model_s, o->upper_s, o->actual_s);
-	if (adapt_observe(s->adapt, o->type, o->confidence, o->model_s, o->guard_s, foreseen_s))
+	adapt_observe(s->told, who, o->confidence, o->model_s, o->upper_s, o->actual_s);
+	if (adapt_observe(s->adapt, who, o->confidence, o->model_s, o->guard_s, foreseen_s))
 		s->quiet_ns = INT64_MIN; /* who was held may be free to start */
 }
 
@@ -88,7 +109,7 @@ void learn_in_scene(const struct sched *s, const struct sched_request *r, struct
 {
 	scene->adapt = sched_adapt(s);
 	scene->told = sched_adapt_told(s);
-	scene->type = r->type;
+	scene->who = (struct adapt_who){ r->type, r->user };
 	scene->hysteresis = s->hysteresis;
 	scene->recalls = keeps(s, r) && recurring_recall(s->recurring, r->recurring, &scene->recalled_batch,
 							 &scene->recalled_epochs);

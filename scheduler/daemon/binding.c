@@ -205,6 +205,7 @@ void binding_request(const struct job *job, struct sched_request *out)
 		.priority = r->priority,
 		.may_stop = r->may_stop && job->type && job->type->early_stop,
 		.type = job->type_number,
+		.user = r->uid,
 		.recurring = job->recurring,
 		.slo_s = r->slo_s,
 		.confidence = r->confidence,

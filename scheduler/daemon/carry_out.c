@@ -74,6 +74,7 @@ static void exec_job_of(const struct daemon *d, const struct job *job, char **ar
 		.type = t,
 		.argv = argv,
 		.dir = dir,
+		.identity = job->row.identity,
 		.uid = job->row.uid,
 		.gid = job->row.gid,
 		.cpus = job->row.cpus,
@@ -251,8 +252,16 @@ static int do_action(struct daemon *d, const struct life_action *a, int64_t now_
 		daemon_changed(d);
 		break;
 	case LIFE_ADD_OBSERVATION:
-		store_add_observation(d->store, job->id, job->row.ended_ns, job->row.type, a->text, a->time_s,
-				      job->row.accuracy, NULL);
+		store_add_observation(d->store,
+				      &(struct store_seen){ .job = job->id,
+							    .at_ns = job->row.ended_ns,
+							    .type = job->row.type,
+							    .value = a->value,
+							    .n_values = a->n_values,
+							    .time_s = a->time_s,
+							    .accuracy = job->row.accuracy,
+							    .doubt = learning_doubt(d->learning, job) },
+				      NULL);
 		break;
 	case LIFE_AWAIT:
 		await(d, job->id);
@@ -528,7 +537,15 @@ static void on_finished(void *owner, const struct exec_outcome *o)
 	}
 }
 
+static int64_t on_moment(void *owner, int64_t boot_ns)
+{
+	const struct daemon *d = owner;
+
+	return boot_ns + d->clock_offset_ns;
+}
+
 const struct executor_sink carry_sink = {
+	.moment = on_moment,
 	.started = on_started,
 	.progress = on_progress,
 	.finished = on_finished,

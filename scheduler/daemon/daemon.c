@@ -30,11 +30,6 @@ static const int signals[4] = { SIGTERM, SIGINT, SIGHUP, SIGUSR2 };
 
 /* ---- time ---- */
 
-int64_t daemon_now_ns(const struct daemon *d)
-{
-	return clock_monotonic_ns() + d->clock_offset_ns;
-}
-
 struct daemon_span daemon_span_begin(void)
 {
 	return (struct daemon_span){ clock_monotonic_ns(), clock_thread_ns() };
@@ -520,7 +515,7 @@ int daemon_new(const struct daemon_params *p, struct daemon **out, struct err *e
 	if (!d)
 		return err_nomem(err, NULL);
 	d->params = *p;
-	d->clock_offset_ns = clock_wall_ns() - clock_monotonic_ns();
+	d->clock_offset_ns = clock_wall_ns() - clock_boot_ns();
 	d->started_ns = daemon_now_ns(d);
 	metrics_init(&d->metrics);
 	d->life = (struct life){ .jobs = &d->jobs, .load_since_ns = d->started_ns };
@@ -536,12 +531,16 @@ int daemon_new(const struct daemon_params *p, struct daemon **out, struct err *e
 		rc = open_parts(d, p->force, err);
 	}
 	if (!rc)
+		daemon_clock_begin(d);
+	if (!rc)
 		rc = add_events(d, err);
 	if (!rc)
 		rc = learning_new(d, &d->learning, err);
 	/* The socket comes last: a client that gets in finds everything restored. */
 	if (!rc)
 		rc = daemon_restore(d, err);
+	if (!rc)
+		daemon_clock_settle(d);
 	if (!rc) {
 		setup_link_model(d->setup);
 		learning_restore(d->learning);
@@ -604,7 +603,6 @@ void daemon_free(struct daemon *d)
 		drop(d->event.signal[i]);
 	sched_free(d->sched);
 	jobs_release(&d->jobs);
-	life_release(&d->life);
 	tenants_free(&d->tenants);
 	free(d->watcher);
 	free(d->starts.item);

@@ -73,7 +73,7 @@ struct daemon {
 	struct textfile *textfile;      /* NULL: none */
 	struct http *http;              /* NULL: none */
 	uint64_t next_id;
-	int64_t clock_offset_ns;        /* real time minus monotonic time at the start: daemon_now_ns() */
+	int64_t clock_offset_ns;        /* daemon_now_ns() less the time since the boot: clock.c */
 	int64_t started_ns;
 
 	struct watcher *watcher;        /* watch.c */
@@ -102,6 +102,9 @@ int daemon_new(const struct daemon_params *p, struct daemon **out, struct err *e
 int daemon_run(struct daemon *d);       /* until told to leave; an exit code */
 void daemon_free(struct daemon *d);
 int64_t daemon_now_ns(const struct daemon *d); /* since 1970; never jumps */
+/* ---- daemon_clock.c ---- */
+void daemon_clock_begin(struct daemon *d);  /* before anything asks for the time */
+void daemon_clock_settle(struct daemon *d); /* when the jobs are back */
 void daemon_changed(struct daemon *d);  /* a turn is due: start what can start, commit what was collected */
 void daemon_later(struct daemon *d);    /* the same, after the loop has looked at everything else */
 void daemon_turn(struct daemon *d);

@@ -72,6 +72,7 @@ void job_free(struct job *job)
 	free(job->batches_text);
 	free(job->reason);
 	free(job->tag);
+	free(job->identity);
 	free(job);
 }
 
@@ -90,7 +91,8 @@ int job_new(struct names *names, const struct job_record *row, struct job **out,
 	if (copy_text(&job->key, &r->key, row->key) | copy_text(&job->type_name, &r->type, row->type) |
 	    copy_text(&job->params_text, &r->params, row->params) |
 	    copy_text(&job->batches_text, &r->batches, row->batches) |
-	    copy_text(&job->reason, &r->reason, row->reason) | copy_text(&job->tag, &r->tag, row->tag)) {
+	    copy_text(&job->reason, &r->reason, row->reason) | copy_text(&job->tag, &r->tag, row->tag) |
+	    copy_text(&job->identity, &r->identity, row->identity)) {
 		job_free(job);
 		return err_nomem(err, "a job");
 	}

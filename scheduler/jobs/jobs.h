@@ -23,6 +23,7 @@ struct job {
 	int type_number;               /* of its type's name: names_number() */
 	struct job_record row;         /* as it is stored; its text is in the next line, or kept by names.h */
 	char *key, *type_name, *params_text, *batches_text, *reason, *tag; /* text of the row, or NULL */
+	char *identity;                /* the same */
 
 	/* of live jobs only */
 	const struct job_type *type;   /* of the present configuration; NULL: it has no such type any more */

@@ -33,11 +33,6 @@ bool life_advised(const struct job *job)
 	return !strcmp(job->row.mode, "advise");
 }
 
-void life_release(struct life *l)
-{
-	strbuf_release(&l->text);
-}
-
 /* ---- the load that a job meets: mean number of jobs and of processes beside it ---- */
 
 static void load_advance(struct life *l, int64_t now_ns)
@@ -300,37 +295,41 @@ struct exec_outcome life_outcome(uint64_t id, bool lost, const char *reason)
 	return o;
 }
 
-/* The row of the table of observations that the run makes, as a JSON object. */
-static const char *observation(struct life *l, const struct job *job, double run_s)
+/* Rounded to a thousandth: more of a mean load is noise. */
+static double thousandth(double v)
+{
+	return round(v * 1000.0) / 1000.0;
+}
+
+/* The row of the table of observations that the run makes, in l->value. Returns how many values it has. */
+static size_t observation(struct life *l, const struct job *job, double run_s)
 {
 	const struct job_type *t = job->type;
-	struct json_writer w;
+	double njobs = fmax(1.0, (l->jobs_integral_s - job->jobs_before_s) / run_s);
+	double processes = fmax(job->row.cpus, (l->processes_integral_s - job->processes_before_s) / run_s);
+	size_t n = 0;
 
-	strbuf_reset(&l->text);
-	json_begin(&w, &l->text, false);
-	json_open(&w, '{');
+	_Static_assert(JOB_TYPE_MAX_PARAMS + 8 <= OBSERVED_MAX, "room for all columns");
 	for (size_t i = 0; t && i < t->n_params; i++) {
 		const char *name = t->param[i].name;
+		double number = job->params.number[i];
 
 		if (!job->params.value[i])
 			continue;
 		if (!isnan(job->row.epochs) && t->epochs_param && !strcmp(name, t->epochs_param))
-			json_kv_number(&w, name, job->row.epochs);
-		else if (isnan(job->params.number[i]))
-			json_kv_string(&w, name, job->params.value[i]);
-		else
-			json_kv_number(&w, name, job->params.number[i]);
+			number = job->row.epochs;
+		l->value[n++] =
+			(struct observed){ name, isnan(number) ? job->params.value[i] : NULL, number };
 	}
-	json_kv_int(&w, "cpus", job->row.cpus);
-	json_kv_fixed(&w, "njobs", fmax(1.0, (l->jobs_integral_s - job->jobs_before_s) / run_s), 3);
-	json_kv_number(&w, "batch", job->row.batch);
-	json_kv_fixed(&w, "processes",
-		      fmax(job->row.cpus, (l->processes_integral_s - job->processes_before_s) / run_s), 3);
-	json_kv_number(&w, "lr", job->row.lr);
+	l->value[n++] = (struct observed){ "cpus", NULL, job->row.cpus };
+	l->value[n++] = (struct observed){ "njobs", NULL, thousandth(njobs) };
+	l->value[n++] = (struct observed){ "batch", NULL, job->row.batch };
+	l->value[n++] = (struct observed){ "processes", NULL, thousandth(processes) };
+	l->value[n++] = (struct observed){ "lr", NULL, job->row.lr };
 	if (!isnan(l->other_load))
-		json_kv_fixed(&w, SCHEMA_OTHER_COLUMN, other_beside(l, job), 3);
-	json_close(&w, '}');
-	return strbuf_text(&l->text);
+		l->value[n++] =
+			(struct observed){ SCHEMA_OTHER_COLUMN, NULL, thousandth(other_beside(l, job)) };
+	return n;
 }
 
 static enum slo_outcome slo_outcome(const struct job *job, enum job_state state)
@@ -383,7 +382,8 @@ static void ended(struct life *l, struct job *job, const struct exec_outcome *o,
 		struct life_action *a = act(out, LIFE_ADD_OBSERVATION, job);
 
 		a->time_s = (double)(r->ended_ns - started_ns) / 1e9;
-		a->text = observation(l, job, a->time_s);
+		a->value = l->value;
+		a->n_values = observation(l, job, a->time_s);
 	}
 	jobs_set_state(l->jobs, job, state);
 	save(out, job);

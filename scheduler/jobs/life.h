@@ -27,10 +27,10 @@
 #ifndef SCHEDULER_JOBS_LIFE_H
 #define SCHEDULER_JOBS_LIFE_H
 
-#include "common/strbuf.h"
 #include "scheduler/config/config.h"
 #include "scheduler/core/sched.h"
 #include "scheduler/jobs/jobs.h"
+#include "scheduler/jobs/observation.h"
 
 #define LIFE_CANCELLED "cancelled" /* the reason in the row of a job that runs and was told to stop */
 #define LIFE_NO_CHANCE "no_chance" /* the same for one taken by chance that has none any more */
@@ -96,7 +96,7 @@ enum life_action_kind {
 	LIFE_ADD_ROW, LIFE_UPDATE_ROW,
 	LIFE_ADD_DECISION,      /* text, what: "arrival" or "start" */
 	LIFE_ADD_ESTIMATE,      /* estimate, what: why */
-	LIFE_ADD_OBSERVATION,   /* text: its columns; time_s */
+	LIFE_ADD_OBSERVATION,   /* value, n_values: its columns; time_s */
 	LIFE_AWAIT,             /* send DURABLE when everything before this is on disk */
 	/* processes */
 	LIFE_SPAWN,             /* ENDED where that fails */
@@ -118,6 +118,7 @@ struct life_action {
 	enum life_action_kind kind;
 	struct job *job;
 	const char *what, *text;        /* valid until the next event */
+	const struct observed *value; size_t n_values; /* the same */
 	struct sched_estimate estimate;
 	double time_s;
 	enum sched_verdict verdict;
@@ -128,7 +129,7 @@ struct life_actions { struct life_action item[LIFE_MAX_ACTIONS]; size_t n; };
 
 struct life {
 	struct jobs *jobs;              /* borrowed */
-	struct strbuf text;             /* of an action */
+	struct observed value[OBSERVED_MAX]; /* of an action */
 	/* The load that jobs meet: integrals over time of the running jobs and of their cpus. */
 	double jobs_integral_s, processes_integral_s;
 	int64_t load_since_ns; size_t load_jobs; uint64_t load_processes;
@@ -136,7 +137,6 @@ struct life {
 	 * that time. The caller keeps them up to date. */
 	double other_load, other_sum_s, other_span_s;
 };
-void life_release(struct life *l);
 
 /* Appends what is to be done. ERR_NOMEM: SUBMITTED or RESTORED could not keep the job, which is still the
  * caller's. */

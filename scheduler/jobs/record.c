@@ -2,10 +2,12 @@
  * directions. store/rows.c makes SQL from it. */
 #include "scheduler/jobs/record.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "common/text/text.h"
 #include "scheduler/core/sched.h"
@@ -34,6 +36,7 @@ const char *const slo_outcome_name[N_SLO_OUTCOMES] = { [SLO_MET] = "met", [SLO_M
 /* In the order of the job object. Released lines keep their version: files of that version exist. */
 const struct job_field job_field[] = {
 	{ KEPT(ID, id, 1), .key = "job", .once = true },
+	{ KEPT(TEXT, identity, 5), .once = true },
 	{ KEPT(TEXT, key, 1), .once = true }, /* a newer job may have taken the key over */
 	{ KEPT(STATE, state, 1), .key = "state", .needed = true },
 	{ KEPT(TEXT, type, 1), .key = "type", .needed = true },
@@ -165,6 +168,17 @@ void job_record_init(struct job_record *out)
 		else if (f->kind == FIELD_EXIT)
 			*(int *)member = -1;
 	}
+}
+
+int job_identity_draw(char out[JOB_IDENTITY + 1], struct err *err)
+{
+	unsigned char byte[JOB_IDENTITY / 2];
+
+	if (getrandom(byte, sizeof byte, 0) != (ssize_t)sizeof byte)
+		return err_fail(err, ERR_IO, "the system gives no random numbers: %s", strerror(errno));
+	for (size_t i = 0; i < sizeof byte; i++)
+		snprintf(out + 2 * i, 3, "%02x", byte[i]);
+	return 0;
 }
 
 /* ---- the scheduler's decision ---- */

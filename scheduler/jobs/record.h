@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "common/err.h"
 #include "common/json/json.h"
 
 struct candidate; /* core/decide.h */
@@ -73,9 +74,15 @@ struct job_record {
 	                                The promise rests on it; people see run_upper_s. */
 	double foreseen_s;           /* ended: the run time the job would have had under that load
 	                                (core/sched.h) */
+	const char *identity;        /* 32 hexadecimal digits, drawn once and never again: the supervisor's
+	                                records of the job bear it. NULL: the job is older than that */
 };
 
 void job_record_init(struct job_record *out); /* nothing is known; JOB_QUEUED */
+
+#define JOB_IDENTITY 32 /* hexadecimal digits */
+/* An identity that no job had before and none will have: 128 bits from the system. */
+int job_identity_draw(char out[JOB_IDENTITY + 1], struct err *err);
 
 /* ---- the scheduler's decision ---- */
 /* At the start: the candidate that was chosen, with its learning rate. */

@@ -2,7 +2,11 @@
  * alone, so this header has constants only. supervisor_record.c writes the records, run_record.c reads
  * them.
  *
- * Two records lie beside the job's folder DIR, in a folder that belongs to the daemon. The job's folder
+ * Two records lie beside the job's folder DIR. The identity of the job is part of their names, DIR.IDENTITY,
+ * so that a job never finds the records of another one that had its number before: with the database gone or
+ * restored from a copy, numbers come again. Jobs older than identities have DIR alone.
+ *
+ * The records lie in a folder that belongs to the daemon. The job's folder
  * itself belongs to the user of the job: the user could forge records in it and make a daemon that runs as
  * root end the processes of others.
  *
@@ -11,8 +15,10 @@
  *
  * Both are lines of a key and its values, each key once and in this order; the last line is "end":
  *
- *   postrider-started 1                      postrider-exit 1
- *   boot BOOT_ID                             started REALTIME_NS BOOTTIME_NS     0 0: it never ran
+ *   postrider-started 2                      postrider-exit 2
+ *   identity HEX | -                         identity HEX | -
+ *   boot BOOT_ID                             boot BOOT_ID
+ *                                            started REALTIME_NS BOOTTIME_NS     0 0: it never ran
  *   supervisor PID START_TICKS               ended REALTIME_NS BOOTTIME_NS
  *   job PID START_TICKS                      status exit CODE | signal NUMBER | none
  *   started REALTIME_NS BOOTTIME_NS          timed_out 0|1
@@ -23,7 +29,8 @@
  *                                            note TEXT | -
  *                                            end
  *
- * "stopped" means that the daemon asked for it: by a SIGTERM that was queued with a value. Other SIGTERMs do
+ * Version 1 has no identity, and no boot in the exit record; it is still read. "stopped" means that the
+ * daemon asked for it: by a SIGTERM that was queued with a value. Other SIGTERMs do
  * not count. START_TICKS is field 22 of /proc/PID/stat. With the id of the boot it identifies a process for
  * good, even if its pid is given to another one later. */
 #ifndef SCHEDULER_PROCESS_RECORD_FORMAT_H
@@ -31,8 +38,11 @@
 
 #define RECORD_STARTED ".started"
 #define RECORD_EXIT ".exit"
-#define RECORD_STARTED_MAGIC "postrider-started 1"
-#define RECORD_EXIT_MAGIC "postrider-exit 1"
+#define RECORD_STARTED_MAGIC "postrider-started 2"
+#define RECORD_EXIT_MAGIC "postrider-exit 2"
+#define RECORD_STARTED_MAGIC_1 "postrider-started 1"
+#define RECORD_EXIT_MAGIC_1 "postrider-exit 1"
+#define RECORD_MAX_IDENTITY 32
 #define RECORD_MAX_BYTES 8192
 #define RECORD_MAX_TEXT 255  /* bytes of a reason or a note */
 #define RECORD_MAX_CPUS 4095 /* bytes of a list of cpus, "0-3,8" */

@@ -127,12 +127,24 @@ static int take_end(struct record *r)
 	return rc || r->at == r->end ? rc : damaged(r, "something follows its end");
 }
 
+/* The first line, and the identity where the version has one. */
+static int take_head(struct record *r, const char *magic, const char *magic_1, char *identity, bool *out_old)
+{
+	size_t len = strlen(magic_1);
+	bool old = (size_t)(r->end - r->at) > len && !memcmp(r->at, magic_1, len) && r->at[len] == '\n';
+	int rc = take_line(r, old ? magic_1 : magic);
+
+	*out_old = old;
+	return rc || old ? rc : take_optional(r, "identity", identity, RECORD_MAX_IDENTITY + 1);
+}
+
 int job_started_parse(const char *name, const char *text, size_t len, struct job_started *out,
 		      struct err *err)
 {
 	struct record r = { .name = name, .at = text, .end = text + len, .err = err };
 	struct job_started s = { 0 };
-	int rc = take_line(&r, RECORD_STARTED_MAGIC);
+	bool old;
+	int rc = take_head(&r, RECORD_STARTED_MAGIC, RECORD_STARTED_MAGIC_1, s.identity, &old);
 
 	if (!rc)
 		rc = take_text(&r, "boot", s.boot, sizeof s.boot);
@@ -190,8 +202,11 @@ int job_exit_parse(const char *name, const char *text, size_t len, struct job_ex
 	struct record r = { .name = name, .at = text, .end = text + len, .err = err };
 	struct job_exit x = { 0 };
 	int64_t from_ns = 0, to_ns = 0;
-	int rc = take_line(&r, RECORD_EXIT_MAGIC);
+	bool old;
+	int rc = take_head(&r, RECORD_EXIT_MAGIC, RECORD_EXIT_MAGIC_1, x.identity, &old);
 
+	if (!rc && !old)
+		rc = take_text(&r, "boot", x.boot, sizeof x.boot);
 	if (!rc)
 		rc = take_moment(&r, "started", &x.started_ns, &from_ns);
 	if (!rc)
@@ -215,6 +230,8 @@ int job_exit_parse(const char *name, const char *text, size_t len, struct job_ex
 		rc = take_end(&r);
 	if (rc)
 		return rc;
+	x.started_boot_ns = from_ns;
+	x.ended_boot_ns = to_ns;
 	x.run_s = x.ran ? 1e-9 * (double)(to_ns - from_ns) : 0.0;
 	*out = x;
 	return 0;
@@ -232,28 +249,35 @@ static int read_record(const char *dir, const char *suffix, char *path, size_t s
 	return io_read_file(path, RECORD_MAX_BYTES, out, out_len, err);
 }
 
-int job_started_read(const char *dir, struct job_started *out, struct err *err)
+static int check_identity(const char *path, const char *found, const char *identity, struct err *err)
+{
+	if (!strcmp(found, identity))
+		return 0;
+	return err_fail(err, ERR_FORMAT, "%s is the record of another job", text_tail(path, NAME_SHOWN));
+}
+
+int job_started_read(const char *base, const char *identity, struct job_started *out, struct err *err)
 {
 	char path[PATH_MAX], *text;
 	size_t len;
-	int rc = read_record(dir, RECORD_STARTED, path, sizeof path, &text, &len, err);
+	int rc = read_record(base, RECORD_STARTED, path, sizeof path, &text, &len, err);
 
 	if (rc)
 		return rc;
 	rc = job_started_parse(path, text, len, out, err);
 	free(text);
-	return rc;
+	return rc ? rc : check_identity(path, out->identity, identity, err);
 }
 
-int job_exit_read(const char *dir, struct job_exit *out, struct err *err)
+int job_exit_read(const char *base, const char *identity, struct job_exit *out, struct err *err)
 {
 	char path[PATH_MAX], *text;
 	size_t len;
-	int rc = read_record(dir, RECORD_EXIT, path, sizeof path, &text, &len, err);
+	int rc = read_record(base, RECORD_EXIT, path, sizeof path, &text, &len, err);
 
 	if (rc)
 		return rc;
 	rc = job_exit_parse(path, text, len, out, err);
 	free(text);
-	return rc;
+	return rc ? rc : check_identity(path, out->identity, identity, err);
 }

@@ -98,6 +98,15 @@ static int put_job(struct answer *a, struct json_writer *w)
 	return 1;
 }
 
+/* A text that was JSON when it was stored. A damaged one becomes null: the answer stays a line of JSON. */
+static void put_checked(struct json_writer *w, const char *text)
+{
+	struct json *v = NULL;
+
+	json_put_raw(w, json_parse("a stored text", text, strlen(text), &v, NULL) ? NULL : text);
+	json_free(v);
+}
+
 static int put_decisions(struct answer *a, struct json_writer *w)
 {
 	int rc = prepare_text(a, "SELECT json FROM decisions WHERE job=?1 ORDER BY rowid");
@@ -109,7 +118,7 @@ static int put_decisions(struct answer *a, struct json_writer *w)
 	while ((rc = step(a)) > 0) {
 		if (!text_at(a, 0))
 			return nomem(a); /* NOT NULL: there is no other reason */
-		json_put_raw(w, text_at(a, 0));
+		put_checked(w, text_at(a, 0));
 	}
 	json_close(w, ']');
 	return rc;
@@ -247,37 +256,23 @@ static bool is_own(const char *name)
 	       !strcmp(name, "at");
 }
 
-static int put_observation(struct answer *a, const struct json *columns)
+static void put_number(struct answer *a, size_t row, const char *name, double number)
 {
-	struct store_observation o = { .job = (uint64_t)sqlite3_column_int64(a->st, 0),
-				       .at_ns = sqlite3_column_int64(a->st, 1) };
-
-	for (const struct json *v = json_first(columns); v; v = json_next(v)) {
-		if (is_own(json_key(v)))
-			continue;
-		if (o.n + 2 == STORE_MAX_VALUES)
-			return err_fail(&a->q->err, ERR_FORMAT,
-					"the observation of job %llu has more than %d values",
-					(unsigned long long)o.job, STORE_MAX_VALUES - 2);
-		o.value[o.n++] = (struct store_value){
-			.name = json_key(v),
-			.text = json_type(v) == JSON_BOOL ? json_bool(v, false) ? "true" : "false"
-							  : json_string(v, NULL),
-			.number = json_number(v, NAN),
-		};
-	}
-	o.value[o.n++] = (struct store_value){ .name = "time_s", .number = number_at(a, 3) };
-	o.value[o.n++] = (struct store_value){ .name = "accuracy", .number = number_at(a, 4) };
-	store_observation_put(&a->q->text, &o);
-	return 0;
+	store_observation_put_value(&a->q->text, row, &(struct observed){ name, NULL, number });
 }
 
+/* A row for each value, and one without for an observation that has none. */
 static int answer_observations(struct answer *a)
 {
 	const struct store_filter *f = &a->q->filter;
-	int rc = prepare_text(
-		a, "SELECT * FROM (SELECT job,at_ns,columns,time_s,accuracy FROM observations"
-		   " WHERE (?1='' OR type=?1) AND at_ns>=?2 ORDER BY job DESC LIMIT ?3) ORDER BY job");
+	size_t row = 0, n = 0;
+	int64_t job = 0;
+	double time_s = NAN, accuracy = NAN;
+	int rc = prepare_text(a,
+			      "SELECT o.job,o.at_ns,o.time_s,o.accuracy,v.name,v.number,v.word FROM"
+			      " (SELECT job,at_ns,time_s,accuracy FROM observations WHERE doubt IS NULL AND"
+			      " (?1='' OR type=?1) AND at_ns>=?2 ORDER BY job DESC LIMIT ?3) o"
+			      " LEFT JOIN observed_values v ON v.job=o.job ORDER BY o.job,v.n");
 
 	if (rc)
 		return rc;
@@ -285,18 +280,33 @@ static int answer_observations(struct answer *a)
 	sqlite3_bind_int64(a->st, 2, f->since_ns ? f->since_ns : INT64_MIN);
 	sqlite3_bind_int64(a->st, 3, f->limit ? (sqlite3_int64)f->limit : -1);
 	while ((rc = step(a)) > 0) {
-		const char *text = text_at(a, 2);
-		struct json *columns = NULL;
-		char name[64];
+		struct observed v = { .name = text_at(a, 4),
+				      .text = text_at(a, 6),
+				      .number = number_at(a, 5) };
 
-		snprintf(name, sizeof name, "observation of job %lld",
-			 (long long)sqlite3_column_int64(a->st, 0));
-		rc = text ? json_parse(name, text, strlen(text), &columns, &a->q->err) : nomem(a);
-		if (rc == 0)
-			rc = put_observation(a, columns);
-		json_free(columns);
-		if (rc)
-			return rc;
+		if (sqlite3_column_int64(a->st, 0) != job) {
+			if (job) {
+				put_number(a, row, "time_s", time_s);
+				put_number(a, row, "accuracy", accuracy);
+			}
+			job = sqlite3_column_int64(a->st, 0);
+			time_s = number_at(a, 2);
+			accuracy = number_at(a, 3);
+			row = store_observation_put(&a->q->text, (uint64_t)job,
+						    sqlite3_column_int64(a->st, 1));
+			n = 0;
+		}
+		if (!v.name || is_own(v.name))
+			continue;
+		if (++n > OBSERVED_MAX - 2)
+			return err_fail(&a->q->err, ERR_FORMAT,
+					"the observation of job %lld has more than %d values", (long long)job,
+					OBSERVED_MAX - 2);
+		store_observation_put_value(&a->q->text, row, &v);
+	}
+	if (job) {
+		put_number(a, row, "time_s", time_s);
+		put_number(a, row, "accuracy", accuracy);
 	}
 	return rc;
 }

@@ -36,7 +36,8 @@ void batch_reset(struct batch *b)
 /* Appends the fixed part of a row and its texts. Pointers inside the copy still point at the caller's texts:
  * all that counts of them until batch_next() is whether they are NULL. */
 static int append(struct batch *b, enum row_kind kind, const void *fixed, size_t fixed_size,
-		  const char *const *text, size_t n_texts, struct err *err)
+		  const char *const *text, size_t n_texts, const char *packed, size_t packed_len,
+		  struct err *err)
 {
 	size_t len[ROW_MAX_TEXTS], size = fixed_size, texts = 0;
 	void *bytes = b->bytes;
@@ -46,6 +47,7 @@ static int append(struct batch *b, enum row_kind kind, const void *fixed, size_t
 		len[i] = text[i] ? strlen(text[i]) + 1 : 0;
 		texts += len[i];
 	}
+	texts += packed_len;
 	if (texts > ROW_MAX_TEXT)
 		return err_fail(err, ERR_ARG, "a row of %zu bytes of text: at most %zu are kept", texts,
 				ROW_MAX_TEXT);
@@ -64,6 +66,8 @@ static int append(struct batch *b, enum row_kind kind, const void *fixed, size_t
 			memcpy(to, text[i], len[i]);
 		to += len[i];
 	}
+	if (packed_len)
+		memcpy(to, packed, packed_len);
 	b->len += size;
 	b->n_rows++;
 	return 0;
@@ -97,7 +101,7 @@ int batch_add_job(struct batch *b, enum row_kind kind, const struct job_record *
 	if (j->id == 0 || j->id > INT64_MAX)
 		return err_fail(err, ERR_ARG, "job id %llu cannot be kept: need 1 to 2^63-1",
 				(unsigned long long)j->id);
-	return append(b, kind, &row, sizeof row, text, n, err);
+	return append(b, kind, &row, sizeof row, text, n, NULL, 0, err);
 }
 
 int batch_add_event(struct batch *b, enum row_kind kind, const struct row_event *e, struct err *err)
@@ -105,11 +109,11 @@ int batch_add_event(struct batch *b, enum row_kind kind, const struct row_event 
 	if (e->job == 0 || e->job > INT64_MAX)
 		return err_fail(err, ERR_ARG, "job id %llu cannot be kept: need 1 to 2^63-1",
 				(unsigned long long)e->job);
-	for (size_t i = 0; i < (kind == ROW_ESTIMATE ? 1 : EVENT_TEXTS); i++)
+	for (size_t i = 0; i < (kind == ROW_DECISION ? EVENT_TEXTS : 1); i++)
 		if (!e->text[i])
 			return err_fail(err, ERR_ARG, "a row of job %llu lacks a text",
 					(unsigned long long)e->job);
-	return append(b, kind, e, sizeof *e, e->text, EVENT_TEXTS, err);
+	return append(b, kind, e, sizeof *e, e->text, EVENT_TEXTS, e->packed, e->packed_len, err);
 }
 
 static char *place(const char **text, char *at)
@@ -141,6 +145,7 @@ struct row *batch_next(struct batch *b, size_t *at)
 
 		for (size_t i = 0; i < EVENT_TEXTS; i++)
 			text = place(&r->text[i], text);
+		r->packed = text;
 	}
 	return row;
 }

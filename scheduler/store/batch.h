@@ -33,7 +33,10 @@ struct row_event {
 	int64_t at_ns;
 	double value[EVENT_VALUES];    /* estimate: start, end, end low, end high; observation: time,
 					  accuracy */
-	const char *text[EVENT_TEXTS]; /* decision: moment, json; estimate: why; observation: type, columns */
+	const char *text[EVENT_TEXTS]; /* decision: moment, json; estimate: why; observation: type, doubt
+					  (may be NULL) */
+	const char *packed;            /* observation: its values, as store_observation_next() reads them */
+	size_t packed_len;
 };
 
 struct batch {

@@ -41,7 +41,7 @@ enum checkpoint_state {
 
 struct store {
 	char *path;                   /* of the database */
-	int lock_fd, event_fd;        /* -1: not open */
+	int lock_fd, folder_fd, event_fd; /* -1: not open */
 	int durability;
 	int64_t interval_ns, read_limit_ns;
 	uint64_t base_batch;          /* meta.batch when this process opened the file: ticket 0 */

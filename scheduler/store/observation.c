@@ -1,5 +1,5 @@
-/* Observations in an answer: packed one behind the other, so that an answer can be copied and handed to
- * another thread as it is. */
+/* Observations on their way to the writer and in an answer: packed one behind the other, so that they can be
+ * copied and handed to another thread as they are. */
 #include <string.h>
 
 #include "scheduler/store/store.h"
@@ -16,22 +16,32 @@ struct packed_value {
 	bool has_text;
 };
 
-void store_observation_put(struct strbuf *out, const struct store_observation *o)
+size_t store_observation_put(struct strbuf *out, uint64_t job, int64_t at_ns)
 {
-	struct head head = { o->job, o->at_ns, o->n };
+	struct head head = { job, at_ns, 0 };
+	size_t row = out->len;
 
 	strbuf_add(out, &head, sizeof head);
-	for (size_t i = 0; i < o->n; i++) {
-		struct packed_value v;
+	return row;
+}
 
-		memset(&v, 0, sizeof v); /* the gaps too: they are copied */
-		v.number = o->value[i].number;
-		v.has_text = o->value[i].text != NULL;
-		strbuf_add(out, &v, sizeof v);
-		strbuf_add(out, o->value[i].name, strlen(o->value[i].name) + 1);
-		if (v.has_text)
-			strbuf_add(out, o->value[i].text, strlen(o->value[i].text) + 1);
-	}
+void store_observation_put_value(struct strbuf *out, size_t row, const struct observed *value)
+{
+	struct packed_value v;
+	struct head head;
+
+	memset(&v, 0, sizeof v); /* the gaps too: they are copied */
+	v.number = value->number;
+	v.has_text = value->text != NULL;
+	strbuf_add(out, &v, sizeof v);
+	strbuf_add(out, value->name, strlen(value->name) + 1);
+	if (v.has_text)
+		strbuf_add(out, value->text, strlen(value->text) + 1);
+	if (out->failed)
+		return;
+	memcpy(&head, out->text + row, sizeof head);
+	head.n++;
+	memcpy(out->text + row, &head, sizeof head);
 }
 
 static const char *take_text(const char *answer, size_t *at)

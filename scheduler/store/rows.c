@@ -2,6 +2,7 @@
 #include "scheduler/store/rows.h"
 
 #include <math.h>
+#include <string.h>
 #include <stdint.h>
 
 #include "scheduler/store/db.h"
@@ -135,6 +136,15 @@ int job_bind(sqlite3_stmt *st, const struct job_record *j)
 	return SQLITE_OK;
 }
 
+static bool is_json(const char *text)
+{
+	struct json *v = NULL;
+	bool is = !json_parse("a column", text, strlen(text), &v, NULL);
+
+	json_free(v);
+	return is;
+}
+
 static int load_text(sqlite3_stmt *st, int at, const struct job_field *f, struct job_record *out,
 		     struct err *err)
 {
@@ -147,6 +157,8 @@ static int load_text(sqlite3_stmt *st, int at, const struct job_field *f, struct
 	if (!text && f->needed)
 		return err_fail(err, ERR_FORMAT, "the row of job %llu has no %s: the database is damaged",
 				(unsigned long long)out->id, f->column);
+	if (text && f->kind == FIELD_JSON && !is_json(text))
+		text = "null"; /* damaged: the job object stays JSON */
 	if (f->kind == FIELD_TEXT || f->kind == FIELD_JSON)
 		*(const char **)member = text;
 	else if (text && !job_field_named(f, text, member))

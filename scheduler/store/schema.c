@@ -81,9 +81,39 @@ static int make_version_4(sqlite3 *db)
 	return exec_with_columns(db, "", 4, "");
 }
 
+/* Observations in columns with types, instead of one JSON text each, and why nothing is to be learnt from one
+ * (`doubt`). What version 4 took from anyone is looked at once more: a time 20 times off what the model said,
+ * or an accuracy that no schema means. A text that is no JSON is left out: it can not be learnt from either.
+ * Jobs have an identity that is drawn once. */
+static int make_version_5(sqlite3 *db)
+{
+	return exec_with_columns(
+		db, "", 5,
+		"CREATE TABLE observed_values(job INTEGER NOT NULL, n INTEGER NOT NULL, name TEXT NOT NULL,"
+		" number REAL, word TEXT, PRIMARY KEY(job,n)) STRICT, WITHOUT ROWID;"
+		"INSERT INTO observed_values SELECT o.job, row_number() OVER (PARTITION BY o.job ORDER BY "
+		"j.id),"
+		" j.key, CASE WHEN j.type IN ('integer','real') THEN CAST(j.atom AS REAL) END,"
+		" CASE j.type WHEN 'text' THEN j.atom WHEN 'true' THEN 'true' WHEN 'false' THEN 'false' END"
+		" FROM observations o, json_each(CASE WHEN json_valid(o.columns) THEN o.columns ELSE '{}' "
+		"END) j;"
+		"CREATE TABLE observations_5(job INTEGER PRIMARY KEY, at_ns INTEGER NOT NULL, type TEXT NOT "
+		"NULL,"
+		" doubt TEXT, time_s REAL, accuracy REAL) STRICT;"
+		"INSERT INTO observations_5 SELECT o.job,o.at_ns,o.type,"
+		" CASE WHEN NOT json_valid(o.columns) THEN 'damaged'"
+		" WHEN o.time_s IS NULL OR o.time_s<=0 OR o.time_s<j.model_s/20 OR o.time_s>j.model_s*20 "
+		"THEN 'time'"
+		" WHEN abs(o.accuracy)>1e6 THEN 'accuracy' END,"
+		" o.time_s,o.accuracy FROM observations o LEFT JOIN jobs j ON j.id=o.job;"
+		"DROP TABLE observations;"
+		"ALTER TABLE observations_5 RENAME TO observations;");
+}
+
 /* steps[i] leads from version i to i + 1. A change of the tables is one more entry here, and one more in
  * STORE_SCHEMA_VERSION; entries that were ever released stay as they are. */
-static schema_step *const steps[] = { make_version_1, make_version_2, make_version_3, make_version_4 };
+static schema_step *const steps[] = { make_version_1, make_version_2, make_version_3, make_version_4,
+				      make_version_5 };
 _Static_assert(sizeof steps / sizeof *steps == STORE_SCHEMA_VERSION, "a step for every version");
 
 int schema_version(sqlite3 *db, const char *path, int64_t *out, struct err *err)

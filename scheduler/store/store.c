@@ -40,10 +40,26 @@ static long lock_owner(int fd)
 	return n > 0 ? strtol(text, NULL, 10) : 0;
 }
 
-static int lock_folder(const char *dir, int *out_fd, struct err *err)
+/* The folder itself is locked, too: a lock file that somebody deletes would let a second daemon in. */
+static int lock_path(const char *dir, int fd, int owner_fd, struct err *err)
+{
+	int error;
+
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+		return 0;
+	error = errno;
+	if (error != EWOULDBLOCK)
+		return err_fail(err, ERR_IO, "cannot lock %s: %s", text_tail(dir, PATH_SHOWN),
+				strerror(error));
+	return err_fail(err, ERR_BUSY,
+			"another postriderd (pid %ld) uses %s: stop it, or give this one another state_dir",
+			lock_owner(owner_fd), text_tail(dir, PATH_SHOWN));
+}
+
+static int lock_folder(const char *dir, int *out_fd, int *out_folder_fd, struct err *err)
 {
 	char path[4096], pid[32];
-	int fd, n = snprintf(path, sizeof path, "%s/" STORE_LOCK, dir);
+	int fd, folder, rc, n = snprintf(path, sizeof path, "%s/" STORE_LOCK, dir);
 
 	if (n < 0 || (size_t)n >= sizeof path)
 		return err_fail(err, ERR_ARG, "the path of the state folder is too long: ...%s",
@@ -56,24 +72,24 @@ static int lock_folder(const char *dir, int *out_fd, struct err *err)
 										      : ERR_IO,
 				"cannot open the lock of the state folder, %s: %s",
 				text_tail(path, PATH_SHOWN), strerror(errno));
-	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
-		int error = errno;
-		long owner = lock_owner(fd);
-
+	folder = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	rc = folder < 0 ? err_fail(err, ERR_IO, "cannot open %s: %s", text_tail(dir, PATH_SHOWN),
+				   strerror(errno))
+			: lock_path(dir, fd, fd, err);
+	if (!rc)
+		rc = lock_path(dir, folder, fd, err);
+	if (rc) {
 		close(fd);
-		if (error != EWOULDBLOCK)
-			return err_fail(err, ERR_IO, "cannot lock %s: %s", text_tail(path, PATH_SHOWN),
-					strerror(error));
-		return err_fail(
-			err, ERR_BUSY,
-			"another postriderd (pid %ld) uses %s: stop it, or give this one another state_dir",
-			owner, text_tail(dir, PATH_SHOWN));
+		if (folder >= 0)
+			close(folder);
+		return rc;
 	}
 	/* The pid is for people: on a full disk the lock holds without it. */
 	n = snprintf(pid, sizeof pid, "%ld\n", (long)getpid());
 	if (ftruncate(fd, 0) == 0 && pwrite(fd, pid, (size_t)n, 0) != n)
 		log_debug("cannot write the pid into %s", path);
 	*out_fd = fd;
+	*out_folder_fd = folder;
 	return 0;
 }
 
@@ -138,7 +154,7 @@ int store_open(const struct store_params *p, struct store **out, struct err *err
 	s = mem_calloc(1, sizeof *s);
 	if (!s)
 		return err_nomem(err, "the store");
-	s->lock_fd = -1;
+	s->lock_fd = s->folder_fd = -1;
 	histogram_init(&s->stats.commit_s, histogram_short_s, histogram_n_short);
 	s->durability = p->durability;
 	s->interval_ns = seconds_ns(p->interval_s, 1.0);
@@ -151,7 +167,7 @@ int store_open(const struct store_params *p, struct store **out, struct err *err
 		rc = err_nomem(err, "the store");
 		goto fail;
 	}
-	if ((rc = lock_folder(p->dir, &s->lock_fd, err)) ||
+	if ((rc = lock_folder(p->dir, &s->lock_fd, &s->folder_fd, err)) ||
 	    (rc = schema_open(s->path, s->durability, &s->db, err)) || (rc = read_counters(s, err)) ||
 	    (rc = schema_reopen(s->path, s->durability, &s->checkpoint_db, err)) ||
 	    (rc = start_threads(s, err)))
@@ -232,6 +248,8 @@ void store_close(struct store *s)
 	if (s->lock_fd >= 0)
 		close(s->lock_fd); /* and with it the lock; the file stays, since removing it would race with
 				      another start */
+	if (s->folder_fd >= 0)
+		close(s->folder_fd);
 	free(s->path);
 	free(s);
 }
@@ -321,14 +339,27 @@ int store_add_estimate(struct store *s, uint64_t job, int64_t at_ns, double star
 	return add_event(s, ROW_ESTIMATE, &e, err);
 }
 
-int store_add_observation(struct store *s, uint64_t job, int64_t at_ns, const char *type, const char *columns,
-			  double time_s, double accuracy, struct err *err)
+int store_add_observation(struct store *s, const struct store_seen *o, struct err *err)
 {
-	struct row_event e = {
-		.job = job, .at_ns = at_ns, .value = { time_s, accuracy }, .text = { type, columns }
-	};
+	struct row_event e = { .job = o->job,
+			       .at_ns = o->at_ns,
+			       .value = { o->time_s, o->accuracy },
+			       .text = { o->type, o->doubt } };
+	struct strbuf packed = { 0 };
+	size_t row;
+	int rc;
 
-	return add_event(s, ROW_OBSERVATION, &e, err);
+	if (o->n_values > OBSERVED_MAX - 2)
+		return err_fail(err, ERR_ARG, "the observation of job %llu has more than %d values",
+				(unsigned long long)o->job, OBSERVED_MAX - 2);
+	row = store_observation_put(&packed, o->job, o->at_ns);
+	for (size_t i = 0; i < o->n_values; i++)
+		store_observation_put_value(&packed, row, &o->value[i]);
+	e.packed = packed.text;
+	e.packed_len = packed.len;
+	rc = packed.failed ? err_nomem(err, "an observation") : add_event(s, ROW_OBSERVATION, &e, err);
+	strbuf_release(&packed);
+	return rc;
 }
 
 struct store_mark store_mark(const struct store *s)

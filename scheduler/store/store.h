@@ -19,10 +19,11 @@
 #include "common/err.h"
 #include "common/histogram.h"
 #include "common/strbuf.h"
+#include "scheduler/jobs/observation.h"
 #include "scheduler/jobs/record.h"
 #include "scheduler/store/durability.h"
 
-#define STORE_SCHEMA_VERSION 4
+#define STORE_SCHEMA_VERSION 5
 #define STORE_MODEL_LINK "model" /* in the folder: a link to the model that the daemon decides by */
 
 struct store;
@@ -49,9 +50,16 @@ int store_add_decision(struct store *s, uint64_t job, int64_t at_ns, const char 
                        const char *json, struct err *err);
 int store_add_estimate(struct store *s, uint64_t job, int64_t at_ns, double start_s, double end_s,
                        double end_low_s, double end_high_s, const char *why, struct err *err);
-/* One finished job as a row of the observation table; `columns` is a JSON object column -> value. */
-int store_add_observation(struct store *s, uint64_t job, int64_t at_ns, const char *type, const char *columns,
-                          double time_s, double accuracy, struct err *err);
+/* One finished job as a row of the observation table. */
+struct store_seen {
+	uint64_t job;
+	int64_t at_ns;
+	const char *type;
+	const struct observed *value; size_t n_values; /* what it ran with: at most OBSERVED_MAX - 2 */
+	double time_s, accuracy;
+	const char *doubt;           /* why nothing is to be learnt from it; NULL: it is plausible */
+};
+int store_add_observation(struct store *s, const struct store_seen *o, struct err *err);
 
 /* All or nothing for several adds: what was added since the mark is forgotten. Without effect after a
  * store_commit() in between. */
@@ -94,8 +102,8 @@ enum store_question {
 	STORE_JOB,           /* one job: its row as a JSON object; empty text: no such job */
 	STORE_EXPLAIN,       /* {"job":{...},"decisions":[...],"estimates":[...]}; empty text: no such job */
 	STORE_LIST,          /* JSON objects, one a line, newest first */
-	STORE_OBSERVATIONS,  /* rows for store_observation_next(), by job; of the filter, type, since_ns and
-	                        limit (the latest so many; 0: all) count */
+	STORE_OBSERVATIONS,  /* the plausible rows for store_observation_next(), by job; of the filter, type,
+	                        since_ns and limit (the latest so many; 0: all) count */
 };
 struct store_filter { /* of STORE_LIST; NULL: the newest 100 */
 	uint64_t before_id;  /* 0: from the newest */
@@ -112,21 +120,17 @@ int store_ask(struct store *s, enum store_question q, uint64_t job, const struct
               store_answer *fn, void *owner, uint64_t token, struct err *err);
 
 /* One observation: what the job ran with, then "time_s" and "accuracy". */
-#define STORE_MAX_VALUES 256
-struct store_value {
-	const char *name;
-	const char *text;    /* NULL: the number counts */
-	double number;       /* NaN: missing */
-};
 struct store_observation {
 	uint64_t job;
 	int64_t at_ns;
-	struct store_value value[STORE_MAX_VALUES]; size_t n;
+	struct observed value[OBSERVED_MAX]; size_t n;
 };
 /* The row at *at of an answer to STORE_OBSERVATIONS, or of a copy of it, and *at moved behind it; false: that
  * was all. Text is borrowed from the answer. */
 bool store_observation_next(const char *answer, size_t len, size_t *at, struct store_observation *out);
-void store_observation_put(struct strbuf *out, const struct store_observation *o); /* behind the others */
+/* Puts a row behind the others: its head, then its values one by one. Returns where it begins. */
+size_t store_observation_put(struct strbuf *out, uint64_t job, int64_t at_ns);
+void store_observation_put_value(struct strbuf *out, size_t row, const struct observed *v);
 
 /* ---- start-up: before the threads have anything to do ---- */
 /* Every job that is queued or running, by id; the row is valid during the call. Not 0 from fn stops. */

@@ -35,6 +35,8 @@ enum statement {
 	INSERT_DECISION,
 	INSERT_ESTIMATE,
 	INSERT_OBSERVATION,
+	CLEAR_VALUES,
+	INSERT_VALUE,
 	SET_BATCH,
 	SET_LAST_ID,
 	N_STATEMENTS
@@ -49,8 +51,10 @@ static const char *const statement_sql[N_STATEMENTS] = {
 	[INSERT_ESTIMATE] =
 		"INSERT OR IGNORE INTO estimates(job,n,at_ns,start_s,end_s,end_low_s,end_high_s,why)"
 		" VALUES(?1,?2,?3,?4,?5,?6,?7,?8)",
-	[INSERT_OBSERVATION] = "INSERT OR REPLACE INTO observations(job,at_ns,type,columns,time_s,accuracy)"
+	[INSERT_OBSERVATION] = "INSERT OR REPLACE INTO observations(job,at_ns,type,doubt,time_s,accuracy)"
 			       " VALUES(?1,?2,?3,?4,?5,?6)",
+	[CLEAR_VALUES] = "DELETE FROM observed_values WHERE job=?1",
+	[INSERT_VALUE] = "INSERT INTO observed_values(job,n,name,number,word) VALUES(?1,?2,?3,?4,?5)",
 	[SET_BATCH] = "UPDATE meta SET value=?1 WHERE name='batch'",
 	[SET_LAST_ID] = "UPDATE meta SET value=max(value,?1) WHERE name='last_id'",
 };
@@ -261,6 +265,28 @@ static int bind_values(sqlite3_stmt *st, int at, const double *v, size_t n)
 	return rc;
 }
 
+static int insert_values(struct writer *w, const struct row_event *e)
+{
+	sqlite3_stmt *st = w->statement[INSERT_VALUE];
+	struct store_observation o;
+	size_t at = 0;
+	int rc = run_with_number(w, CLEAR_VALUES, e->job);
+
+	if (rc || !store_observation_next(e->packed, e->packed_len, &at, &o))
+		return rc;
+	for (size_t i = 0; rc == SQLITE_OK && i < o.n; i++) {
+		const struct observed *v = &o.value[i];
+
+		sqlite3_bind_int64(st, 1, (sqlite3_int64)e->job);
+		sqlite3_bind_int64(st, 2, (sqlite3_int64)i);
+		sqlite3_bind_double(st, 4, v->number); /* not a number: NULL */
+		if ((rc = sqlite3_bind_text(st, 3, v->name, -1, SQLITE_STATIC)) == SQLITE_OK &&
+		    (rc = sqlite3_bind_text(st, 5, v->text, -1, SQLITE_STATIC)) == SQLITE_OK)
+			rc = run_statement(w, INSERT_VALUE);
+	}
+	return rc;
+}
+
 static int insert_event(struct writer *w, const struct row_event *e, uint64_t order)
 {
 	static const enum statement statement_of[] = {
@@ -286,7 +312,8 @@ static int insert_event(struct writer *w, const struct row_event *e, uint64_t or
 	    (rc = sqlite3_bind_text(st, 4, e->text[1], -1, SQLITE_STATIC)) ||
 	    (i == INSERT_OBSERVATION && (rc = bind_values(st, 5, e->value, 2))))
 		return rc;
-	return run_statement(w, i);
+	rc = run_statement(w, i);
+	return rc || i != INSERT_OBSERVATION ? rc : insert_values(w, e);
 }
 
 static int apply_batch(struct writer *w, struct batch *b, uint64_t number, uint64_t *max_id)

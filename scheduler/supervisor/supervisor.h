@@ -23,7 +23,7 @@
 #define NS_PER_S INT64_C(1000000000)
 
 struct options {
-	const char *dir, *job, *work_dir, *cpus, *cgroup;
+	const char *dir, *job, *identity, *work_dir, *cpus, *cgroup;
 	uid_t uid;
 	gid_t gid;
 	char *user, *home; /* of uid; user NULL: it has no name */
@@ -76,6 +76,8 @@ void abandon_child(struct run *r);    /* instead of letting it run */
 bool child_refused(struct run *r);    /* true: it cannot run the command, and the reason is set */
 
 /* ---- supervisor_record.c ---- */
+/* The path of a record; false: it is too long. */
+bool record_path(const struct options *o, const char *suffix, char *out, size_t size);
 void win_the_race(struct run *r);     /* makes DIR.started; ends this process if another one was first */
 void sync_started(const struct run *r);
 int finish(struct run *r);            /* writes DIR.exit; returns the exit code for main() */

@@ -81,7 +81,7 @@ static void child_log(const struct options *o, const char *name, int as_fd, int 
 	int fd;
 
 	snprintf(path, sizeof path, "%s/%s", o->dir, name);
-	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0640);
+	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
 	if (fd < 0)
 		child_fail(said_fd, "cannot write %s: %s", path, strerror(errno));
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode))

@@ -51,6 +51,7 @@ static int supervise(struct run *r)
 	enter_cgroup(r);
 	if (r->note[0])
 		report(REPORT_NOTE, r->note);
+	sync_started(r);
 	write_all(r->go_fd, "g", 1); /* if it died already, the wait shows it */
 	close(r->go_fd);
 	if (child_refused(r)) {
@@ -59,7 +60,6 @@ static int supervise(struct run *r)
 	}
 	report(REPORT_STARTED, "");
 	hang_up();
-	sync_started(r);
 	watch(r);
 	r->ended = moment_now();
 	end_leftovers(r);
@@ -105,7 +105,8 @@ int main(int argc, char **argv)
 	parse_options(argc, argv, &o);
 	if (geteuid() != 0 && o.uid != geteuid())
 		give_up(SUPERVISOR_NOT_STARTED, "jobs run as the daemon's own user only");
-	snprintf(path, sizeof path, "%s%s", o.dir, RECORD_STARTED);
+	if (!record_path(&o, RECORD_STARTED, path, sizeof path))
+		give_up(SUPERVISOR_USAGE, "--dir: the path is too long");
 	if (access(path, F_OK) == 0) {
 		rc = SUPERVISOR_LOST_RACE;
 	} else {

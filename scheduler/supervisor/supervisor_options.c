@@ -45,6 +45,16 @@ static unsigned id_arg(const char *name, const char *s)
 	return (unsigned)v;
 }
 
+static const char *identity_arg(const char *s)
+{
+	size_t n = strspn(s, "0123456789abcdef");
+
+	if (n == 0 || n > RECORD_MAX_IDENTITY || s[n])
+		give_up(SUPERVISOR_USAGE, "--identity %s: need up to %d hexadecimal digits", s,
+			RECORD_MAX_IDENTITY);
+	return s;
+}
+
 static int nice_arg(const char *s)
 {
 	char *end;
@@ -90,6 +100,7 @@ static void usage(void)
 		"\n"
 		"  --dir DIR          the job's folder, an absolute path; created if needed\n"
 		"  --job ID           its number, for POSTRIDER_JOB\n"
+		"  --identity HEX     its identity: the records are DIR.HEX.started and DIR.HEX.exit\n"
 		"  --uid U --gid G    the user it runs as (default: our own)\n"
 		"  --work-dir DIR     where it runs (default: its folder)\n"
 		"  --env NAME=VALUE   added to its environment; may be repeated\n"
@@ -106,14 +117,23 @@ static void usage(void)
 void parse_options(int argc, char **argv, struct options *o)
 {
 	static const struct option known[] = {
-		{ "dir", 1, NULL, 'd' },       { "job", 1, NULL, 'j' },
-		{ "uid", 1, NULL, 'u' },       { "gid", 1, NULL, 'g' },
-		{ "work-dir", 1, NULL, 'w' },  { "env", 1, NULL, 'e' },
-		{ "cpus", 1, NULL, 'c' },      { "cgroup", 1, NULL, 'G' },
-		{ "nice", 1, NULL, 'n' },      { "grace", 1, NULL, 'k' },
-		{ "max-time", 1, NULL, 't' },  { "rlimit-fsize", 1, NULL, 'F' },
-		{ "rlimit-as", 1, NULL, 'A' }, { "rlimit-nofile", 1, NULL, 'N' },
-		{ "help", 0, NULL, 'h' },      { NULL, 0, NULL, 0 },
+		{ "dir", 1, NULL, 'd' },
+		{ "job", 1, NULL, 'j' },
+		{ "identity", 1, NULL, 'i' },
+		{ "uid", 1, NULL, 'u' },
+		{ "gid", 1, NULL, 'g' },
+		{ "work-dir", 1, NULL, 'w' },
+		{ "env", 1, NULL, 'e' },
+		{ "cpus", 1, NULL, 'c' },
+		{ "cgroup", 1, NULL, 'G' },
+		{ "nice", 1, NULL, 'n' },
+		{ "grace", 1, NULL, 'k' },
+		{ "max-time", 1, NULL, 't' },
+		{ "rlimit-fsize", 1, NULL, 'F' },
+		{ "rlimit-as", 1, NULL, 'A' },
+		{ "rlimit-nofile", 1, NULL, 'N' },
+		{ "help", 0, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
 	};
 	cpu_set_t cpus;
 	int c;
@@ -122,6 +142,7 @@ void parse_options(int argc, char **argv, struct options *o)
 		switch (c) {
 		case 'd': o->dir = optarg; break;
 		case 'j': o->job = optarg; break;
+		case 'i': o->identity = identity_arg(optarg); break;
 		case 'u': o->uid = id_arg("uid", optarg); break;
 		case 'g': o->gid = id_arg("gid", optarg); break;
 		case 'w': o->work_dir = optarg; break;

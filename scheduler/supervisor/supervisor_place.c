@@ -10,13 +10,42 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static bool move_away(const char *dir)
+{
+	char old[PATH_MAX];
+	struct stat st;
+	int n;
+
+	if (lstat(dir, &st))
+		return errno == ENOENT;
+	for (int i = 1; i < 1000; i++) {
+		n = snprintf(old, sizeof old, "%s.old-%d", dir, i);
+		if (n < 0 || (size_t)n >= sizeof old) {
+			errno = ENAMETOOLONG;
+			return false;
+		}
+		if (renameat2(AT_FDCWD, dir, AT_FDCWD, old, RENAME_NOREPLACE) == 0)
+			return true;
+		if (errno != EEXIST)
+			return false;
+	}
+	return false;
+}
+
 bool make_folder(struct run *r)
 {
 	const struct options *o = r->opt;
 	struct stat st;
 	int fd, error = 0;
 
-	if (mkdir(o->dir, 0750) && errno != EEXIST) {
+	/* The record was ours to make, so a folder that is there already belongs to a job that had the number
+	 * before. Its output must not be taken for this one's. */
+	if (o->identity && !move_away(o->dir)) {
+		set_reason(r, "cannot move the folder %s of an earlier job away: %s", o->dir,
+			   strerror(errno));
+		return false;
+	}
+	if (mkdir(o->dir, 0700) && errno != EEXIST) {
 		set_reason(r, "cannot make the folder %s: %s", o->dir, strerror(errno));
 		return false;
 	}

@@ -32,6 +32,14 @@ static void sync_folder_of(const char *path)
 	}
 }
 
+bool record_path(const struct options *o, const char *suffix, char *out, size_t size)
+{
+	int n = snprintf(out, size, "%s%s%s%s", o->dir, o->identity ? "." : "",
+			 o->identity ? o->identity : "", suffix);
+
+	return n > 0 && (size_t)n < size;
+}
+
 /* ---- the start ---- */
 
 static bool boot_id(char out[RECORD_BOOT_BYTES + 1])
@@ -55,7 +63,7 @@ void win_the_race(struct run *r)
 	long parent;
 	int fd, n, error = 0;
 
-	snprintf(path, sizeof path, "%s%s", r->opt->dir, RECORD_STARTED);
+	record_path(r->opt, RECORD_STARTED, path, sizeof path);
 	snprintf(temp, sizeof temp, "%s.%ld", path, (long)getpid());
 	if (!boot_id(boot) || !process_stat(getpid(), &parent, &ticks) ||
 	    !process_stat(r->pid, &parent, &job_ticks)) {
@@ -64,12 +72,13 @@ void win_the_race(struct run *r)
 	}
 	r->started = moment_now();
 	n = snprintf(text, sizeof text,
-		     RECORD_STARTED_MAGIC
-		     "\nboot %s\nsupervisor %ld %llu\njob %ld %llu\nstarted %lld %lld\ncpus %s\nend\n",
-		     boot, (long)getpid(), ticks, (long)r->pid, job_ticks, (long long)r->started.real_ns,
-		     (long long)r->started.boot_ns, r->opt->cpus ? r->opt->cpus : "-");
+		     RECORD_STARTED_MAGIC "\nidentity %s\nboot %s\nsupervisor %ld %llu\njob %ld "
+					  "%llu\nstarted %lld %lld\ncpus %s\nend\n",
+		     r->opt->identity ? r->opt->identity : "-", boot, (long)getpid(), ticks, (long)r->pid,
+		     job_ticks, (long long)r->started.real_ns, (long long)r->started.boot_ns,
+		     r->opt->cpus ? r->opt->cpus : "-");
 	unlink(temp); /* left by a supervisor with the same pid that was killed here */
-	fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
+	fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0 || !write_all(fd, text, (size_t)n) || link(temp, path))
 		error = errno;
 	if (fd >= 0) {
@@ -84,14 +93,14 @@ void win_the_race(struct run *r)
 	give_up(SUPERVISOR_NOT_STARTED, "cannot make %s: %s", path, strerror(error));
 }
 
-/* Brings the record to the disk, so that after a crash of the machine the daemon knows that the job was
- * started. The job does not wait for it: the disk takes longer than all the rest. */
+/* Brings the record to the disk before the job is let go: after a power cut the daemon must know that the job
+ * was started, or it would run twice. */
 void sync_started(const struct run *r)
 {
 	char path[PATH_MAX];
 	int fd;
 
-	snprintf(path, sizeof path, "%s%s", r->opt->dir, RECORD_STARTED);
+	record_path(r->opt, RECORD_STARTED, path, sizeof path);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0) {
 		fsync(fd);
@@ -106,21 +115,24 @@ static int format_exit(const struct run *r, char *text, size_t size)
 {
 	bool ran = r->started.real_ns != 0, by_exit = r->end.si_code == CLD_EXITED;
 	char status[64] = "none";
+	char boot[RECORD_BOOT_BYTES + 1];
 	struct rusage use;
 
+	if (!boot_id(boot))
+		snprintf(boot, sizeof boot, "-"); /* no boot has this id: the wall clock counts then */
 	getrusage(RUSAGE_CHILDREN, &use);
 	if (ran)
 		snprintf(status, sizeof status, "%s %d", by_exit ? "exit" : "signal", r->end.si_status);
-	return snprintf(
-		text, size,
-		RECORD_EXIT_MAGIC
-		"\nstarted %lld %lld\nended %lld %lld\nstatus %s\ntimed_out %d\nstopped %d\nmax_rss_kb %ld\n"
-		"cpu_us %lld\nreason %s\nnote %s\nend\n",
-		(long long)r->started.real_ns, (long long)r->started.boot_ns, (long long)r->ended.real_ns,
-		(long long)r->ended.boot_ns, status, r->timed_out, r->stopped, use.ru_maxrss,
-		(use.ru_utime.tv_sec + use.ru_stime.tv_sec) * 1000000LL + use.ru_utime.tv_usec +
-			use.ru_stime.tv_usec,
-		r->reason[0] ? r->reason : "-", r->note[0] ? r->note : "-");
+	return snprintf(text, size,
+			RECORD_EXIT_MAGIC "\nidentity %s\nboot %s\nstarted %lld %lld\nended %lld "
+					  "%lld\nstatus %s\ntimed_out %d\nstopped %d\nmax_rss_kb %ld\n"
+					  "cpu_us %lld\nreason %s\nnote %s\nend\n",
+			r->opt->identity ? r->opt->identity : "-", boot, (long long)r->started.real_ns,
+			(long long)r->started.boot_ns, (long long)r->ended.real_ns,
+			(long long)r->ended.boot_ns, status, r->timed_out, r->stopped, use.ru_maxrss,
+			(use.ru_utime.tv_sec + use.ru_stime.tv_sec) * 1000000LL + use.ru_utime.tv_usec +
+				use.ru_stime.tv_usec,
+			r->reason[0] ? r->reason : "-", r->note[0] ? r->note : "-");
 }
 
 static bool write_exit(const struct run *r)
@@ -129,9 +141,9 @@ static bool write_exit(const struct run *r)
 	int n = format_exit(r, text, sizeof text), fd;
 	bool done;
 
-	snprintf(path, sizeof path, "%s%s", r->opt->dir, RECORD_EXIT);
+	record_path(r->opt, RECORD_EXIT, path, sizeof path);
 	snprintf(temp, sizeof temp, "%s.new", path);
-	fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
+	fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return false;
 	done = write_all(fd, text, (size_t)n);

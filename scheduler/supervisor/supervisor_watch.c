@@ -6,12 +6,54 @@
 #include <dirent.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/pidfd.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #define NEVER_NS INT64_MAX
+#define KILL_AGAIN_NS (NS_PER_S / 10)
+#define MAX_DEPTH 1000 /* of a tree of processes */
 #define LEFTOVERS_NS (5 * NS_PER_S) /* a process that survives SIGKILL for longer hangs in the kernel */
+
+/* ---- signals ---- */
+
+/* Is it a process of ours, in whatever session? */
+static bool descends(pid_t pid)
+{
+	unsigned long long ticks;
+	long parent = pid;
+
+	for (int depth = 0; depth < MAX_DEPTH && parent > 1; depth++) {
+		if (!process_stat((pid_t)parent, &parent, &ticks))
+			return false;
+		if (parent == getpid())
+			return true;
+	}
+	return false;
+}
+
+/* Kills everything the job has started, wherever it hides: its group may not hold a process that keeps the
+ * leader from ending, as one does that traces it. The descriptor makes sure that the process that was looked
+ * at is the one that is killed. */
+static void kill_tree(void)
+{
+	DIR *d = opendir("/proc");
+	struct dirent *e;
+
+	while (d && (e = readdir(d))) {
+		pid_t pid = (pid_t)strtol(e->d_name, NULL, 10);
+		int fd = pid > 1 && pid != getpid() ? pidfd_open(pid, 0) : -1;
+
+		if (fd < 0)
+			continue;
+		if (descends(pid))
+			pidfd_send_signal(fd, SIGKILL, NULL, 0);
+		close(fd);
+	}
+	if (d)
+		closedir(d);
+}
 
 /* ---- until it ends ---- */
 
@@ -85,7 +127,9 @@ static void on_time(struct run *r)
 	}
 	if (now_ns >= r->kill_at_ns) {
 		signal_group(r, SIGKILL);
-		r->kill_at_ns = NEVER_NS;
+		kill_cgroup(r);
+		kill_tree();
+		r->kill_at_ns = now_ns + KILL_AGAIN_NS; /* until it is gone */
 	}
 }
 
@@ -126,23 +170,6 @@ void watch(struct run *r)
 
 /* ---- what is left ---- */
 
-/* Finds our children by looking at all processes; called only if some are left. */
-static void kill_orphans(void)
-{
-	DIR *d = opendir("/proc");
-	struct dirent *e;
-
-	while (d && (e = readdir(d))) {
-		unsigned long long ticks;
-		long parent, pid = strtol(e->d_name, NULL, 10);
-
-		if (pid > 0 && process_stat((pid_t)pid, &parent, &ticks) && parent == getpid())
-			kill((pid_t)pid, SIGKILL); /* our child: only we can free its number */
-	}
-	if (d)
-		closedir(d);
-}
-
 /* No process of the job may run after its end: the next job gets its cpus. */
 void end_leftovers(struct run *r)
 {
@@ -160,7 +187,7 @@ void end_leftovers(struct run *r)
 			add_note(r, "processes of the job do not end");
 			break;
 		}
-		kill_orphans();
+		kill_tree();
 		next_signal(clock_ns(CLOCK_BOOTTIME) + NS_PER_S / 50, &info);
 	}
 	remove_cgroup(r);

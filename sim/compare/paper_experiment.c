@@ -131,7 +131,7 @@ static int choose(const struct experiment *e, size_t fold, enum paper_policy k, 
 		.memory_mb_per_record = NAN,
 		.memory_limit_mb = INFINITY,
 		.rng = rng_stream(e->r->seed ^ STREAM_NAIVE, 2 * i + (e->set == &e->r->set[1])),
-		.type = -1
+		.who = { .type = -1 }
 	};
 	struct job_values values = { 0 };
 	struct decide_params p = { .model = m,

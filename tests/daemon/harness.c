@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <math.h>
 #include <poll.h>
 #include <signal.h>
@@ -362,6 +363,22 @@ size_t fixture_runs(const struct fixture *y, char mark, const char *job)
 	}
 	free(text);
 	return n;
+}
+
+const char *fixture_record(const struct fixture *y, uint64_t job, const char *suffix)
+{
+	static char path[2][400];
+	static int turn;
+	char pattern[400];
+	glob_t found;
+
+	turn = !turn;
+	snprintf(pattern, sizeof pattern, "%s/jobs/%llu.*%s", y->state, (unsigned long long)job, suffix);
+	if (glob(pattern, 0, NULL, &found))
+		die("there is no %s", pattern);
+	snprintf(path[turn], sizeof path[turn], "%s", found.gl_pathv[0]);
+	globfree(&found);
+	return path[turn];
 }
 
 /* What is left of jobs: the records beside their folders name the leaders of their groups. */

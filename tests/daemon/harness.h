@@ -54,6 +54,8 @@ int fixture_wait(struct fixture *y); /* its exit code; -signal where one ended i
 int fixture_stop(struct fixture *y, int signal); /* likewise */
 int fixture_refused(struct fixture *y); /* starts a daemon that leaves by itself; its exit code */
 bool fixture_logged(const struct fixture *y, const char *text);
+/* The record of a job, ".started" or ".exit": its name has the job's identity. One of a ring of buffers. */
+const char *fixture_record(const struct fixture *y, uint64_t job, const char *suffix);
 size_t fixture_runs(const struct fixture *y, char mark, const char *job); /* lines "B 17 ..." */
 void fixture_close(struct fixture *y); /* stops it; jobs that still run are ended too */
 

@@ -104,7 +104,7 @@ static struct json *offer(const char *type, const struct job_kind *k, const char
 static void run_offered(struct json *reply, double run_s)
 {
 	unsigned long long id = strtoull(text_at(reply, "job.job"), NULL, 10);
-	double began = now_s();
+	double began;
 	struct json *v;
 
 	if (!is_ok(reply))
@@ -113,6 +113,7 @@ static void run_offered(struct json *reply, double run_s)
 	v = talk_ask(t, "{\"op\":\"started\",\"job\":\"%llu\"}", id);
 	assert_true(is_ok(v));
 	json_free(v);
+	began = now_s();
 	if (began + run_s > now_s())
 		sleep_s(began + run_s - now_s());
 	v = talk_ask(t, "{\"op\":\"finished\",\"job\":\"%llu\",\"accuracy\":0.9,\"run_s\":%.6f}", id, run_s);

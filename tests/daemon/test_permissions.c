@@ -179,8 +179,7 @@ TEST_WITH(test_a_user_cannot_write_the_records_of_a_job, open_one, close_one)
 	t = talk_open(&fixture);
 	json_free(await(t, job, "done"));
 	talk_close(t);
-	snprintf(path, sizeof path, "%s/jobs/%llu.exit", fixture.state, job);
-	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(stat(fixture_record(&fixture, job, ".exit"), &st), 0);
 	assert_int_equal(st.st_uid, 0);
 	assert_int_equal(st.st_mode & 0022, 0);
 	snprintf(path, sizeof path, "%s/jobs", fixture.state);

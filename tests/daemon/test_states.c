@@ -187,14 +187,13 @@ TEST_WITH(test_a_job_that_takes_too_long_is_stopped, open_one, close_one)
 TEST_WITH(test_a_lost_supervisor_makes_a_lost_job_with_a_reason, open_one, close_one)
 {
 	uint64_t job = submit(t, ",\"type\":\"line\",\"params\":{\"seconds\":20}");
-	char path[192], text[512] = "";
+	char text[512] = "";
 	int supervisor = 0;
 	struct json *v;
 	FILE *f;
 
 	await_pid(job);
-	snprintf(path, sizeof path, "%s/jobs/%llu.started", fixture.state, (unsigned long long)job);
-	f = fopen(path, "r");
+	f = fopen(fixture_record(&fixture, job, ".started"), "r");
 	assert_non_null(f);
 	while (fgets(text, sizeof text, f)) {
 		if (sscanf(text, "supervisor %d", &supervisor) == 1)

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <stdio.h>
 
-#include "common/clock.h"
 #include "common/mem.h"
 #include "scheduler/daemon/exec/local.h"
 
@@ -36,7 +35,7 @@ static void tell_end(struct advise *a, uint64_t id)
 		.id = id, .exit_code = -1, .run_s = NAN, .accuracy = NAN, .max_rss_mb = NAN, .cpu_s = NAN
 	};
 
-	o.ended_ns = clock_wall_ns();
+	o.ended_ns = executor_now_ns(&a->sink);
 	snprintf(o.reason, sizeof o.reason, "stopped on request; its owner runs it and has to end it");
 	a->sink.finished(a->sink.owner, &o);
 }

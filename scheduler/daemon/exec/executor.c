@@ -1,6 +1,8 @@
 /* The table of executors. See executor.h; an entry is added here and in its own file. */
 #include "scheduler/daemon/exec/executor.h"
 
+#include "common/clock.h"
+
 #include <string.h>
 
 #include "scheduler/daemon/exec/local.h"
@@ -14,4 +16,9 @@ const struct executor_ops *executor_find(const char *name)
 			return executor_all[i];
 	}
 	return NULL;
+}
+
+int64_t executor_now_ns(const struct executor_sink *s)
+{
+	return s->moment ? s->moment(s->owner, clock_boot_ns()) : clock_wall_ns();
 }

@@ -20,6 +20,7 @@ struct exec_job {                    /* what start() needs; borrowed for the cal
 	const struct job_type *type;
 	char *const *argv;           /* filled in; NULL after the last */
 	const char *dir;             /* the job's folder; the supervisor makes it */
+	const char *identity;        /* its records bear it; NULL: the job is older than identities */
 	uid_t uid; gid_t gid;        /* the submitter's */
 	uint32_t cpus;
 	double epochs;               /* to come; NaN: progress is not known */
@@ -39,6 +40,9 @@ struct executor_sink {
 	void (*started)(void *owner, uint64_t id, int64_t at_ns, pid_t pid);
 	void (*progress)(void *owner, const struct exec_progress *p);
 	void (*finished)(void *owner, const struct exec_outcome *o);
+	/* A moment of CLOCK_BOOTTIME on the owner's time line, which does not jump when the clock is set.
+	 * NULL: the wall clock's word is taken. */
+	int64_t (*moment)(void *owner, int64_t boot_ns);
 };
 
 struct executor_ops {
@@ -60,6 +64,7 @@ struct executor_ops {
 	size_t (*running)(const void *self);
 	void (*destroy)(void *self); /* jobs stay as they are */
 };
+int64_t executor_now_ns(const struct executor_sink *s); /* on the owner's time line */
 extern const struct executor_ops *const executor_all[]; /* NULL-terminated */
 const struct executor_ops *executor_find(const char *name);
 

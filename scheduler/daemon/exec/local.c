@@ -65,6 +65,19 @@ static void tick_in(struct local *l, int us)
 		log_error("out of memory for the timer of the running jobs");
 }
 
+int64_t local_job_moment(const struct local_job *j, const char *boot, int64_t real_ns, int64_t boot_ns)
+{
+	const struct local *l = j->local;
+
+	return l && l->sink.moment && !strcmp(boot, l->boot) ? l->sink.moment(l->sink.owner, boot_ns)
+							     : real_ns;
+}
+
+int64_t local_job_now_ns(const struct local_job *j)
+{
+	return executor_now_ns(&j->local->sink);
+}
+
 /* ---- telling ---- */
 
 static void tell_started(struct local_job *j)

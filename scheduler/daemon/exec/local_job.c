@@ -26,6 +26,7 @@
 int local_job_new(const struct exec_job *from, struct local_job **out, struct err *err)
 {
 	struct local_job *j = mem_calloc(1, sizeof *j);
+	struct strbuf record = { 0 };
 	int rc;
 
 	if (!j)
@@ -36,9 +37,12 @@ int local_job_new(const struct exec_job *from, struct local_job **out, struct er
 	j->pidfd = j->report_fd = -1;
 	j->supervisor_code = -1;
 	j->dir = mem_strdup(from->dir);
+	snprintf(j->identity, sizeof j->identity, "%s", from->identity ? from->identity : "");
+	strbuf_printf(&record, "%s%s%s", from->dir, from->identity ? "." : "", j->identity);
+	j->record = record.text;
 	/* A type may be gone from the configuration by the time its job is adopted. */
 	rc = job_output_init(&j->output, from->dir, from->type ? &from->type->result : NULL, err);
-	if (!rc && !j->dir)
+	if (!rc && (!j->dir || record.failed))
 		rc = err_nomem(err, "job %" PRIu64, from->id);
 	if (rc) {
 		local_job_free(j);
@@ -62,6 +66,7 @@ void local_job_free(struct local_job *j)
 		close(j->report_fd);
 	job_output_release(&j->output);
 	free(j->dir);
+	free(j->record);
 	free(j);
 }
 
@@ -136,7 +141,7 @@ static struct exec_outcome blank(const struct local_job *j)
 {
 	return (struct exec_outcome){ .id = j->id,
 				      .exit_code = -1,
-				      .ended_ns = clock_wall_ns(),
+				      .ended_ns = local_job_now_ns(j),
 				      .run_s = NAN,
 				      .accuracy = NAN,
 				      .max_rss_mb = NAN,
@@ -192,19 +197,23 @@ static void give_reason(const struct local_job *j, const struct job_exit *x, cha
 
 static void ended(struct local_job *j, const struct job_exit *x)
 {
+	int64_t started_ns = x->ran ? local_job_moment(j, x->boot, x->started_ns, x->started_boot_ns) : 0;
+	int64_t ended_ns = x->ran ? started_ns + (x->ended_boot_ns - x->started_boot_ns)
+				  : local_job_moment(j, x->boot, x->ended_ns, x->ended_boot_ns);
+
 	j->outcome = (struct exec_outcome){ .id = j->id,
 					    .exit_code = x->exit_code,
 					    .exit_signal = x->exit_signal,
 					    .timed_out = x->timed_out,
 					    .stopped = x->stopped,
-					    .started_ns = x->started_ns,
-					    .ended_ns = x->ended_ns,
+					    .started_ns = started_ns,
+					    .ended_ns = ended_ns,
 					    .run_s = x->ran ? x->run_s : NAN,
 					    .accuracy = NAN,
 					    .max_rss_mb = x->ran ? x->max_rss_mb : NAN,
 					    .cpu_s = x->ran ? x->cpu_s : NAN };
 	give_reason(j, x, j->outcome.reason, sizeof j->outcome.reason);
-	j->started_ns = x->started_ns;
+	j->started_ns = started_ns;
 	j->state = LOCAL_ENDED;
 }
 
@@ -215,14 +224,14 @@ static void take_start(struct local_job *j, const struct job_started *s)
 	j->supervisor = s->supervisor;
 	j->pid = s->job;
 	j->pid_ticks = s->job_ticks;
-	j->started_ns = s->at_ns;
+	j->started_ns = local_job_moment(j, s->boot, s->at_ns, s->at_boot_ns);
 	j->started_boot_ns = s->at_boot_ns;
 }
 
 int local_job_learn_start(struct local_job *j, struct err *err)
 {
 	struct job_started s;
-	int rc = job_started_read(j->dir, &s, err);
+	int rc = job_started_read(j->record, j->identity, &s, err);
 
 	if (!rc)
 		take_start(j, &s);
@@ -244,7 +253,7 @@ static void left_no_report(struct local_job *j)
 	strbuf_release(&mark);
 	if (j->supervisor_code == SUPERVISOR_NO_RECORD)
 		local_job_lost(j, "it ended, but its supervisor could not write %s%s: is the disk full?",
-			       text_tail(j->dir, 120), RECORD_EXIT);
+			       text_tail(j->record, 120), RECORD_EXIT);
 	else
 		local_job_lost(j, "supervisor %ld is gone and left no report", (long)j->supervisor);
 }
@@ -263,7 +272,7 @@ int local_job_settle(struct local_job *j, struct err *err)
 						 : "its supervisor could not start it, and did not say why");
 		return 0;
 	}
-	rc = job_exit_read(j->dir, &x, &why);
+	rc = job_exit_read(j->record, j->identity, &x, &why);
 	if (rc == -ERR_NOTFOUND)
 		left_no_report(j);
 	else if (rc == -ERR_FORMAT)
@@ -317,7 +326,7 @@ int local_job_examine(struct local_job *j, const char *boot, bool *out_unstarted
 	struct err why = { 0 };
 	struct job_started s;
 	struct job_exit x;
-	int rc = job_exit_read(j->dir, &x, &why);
+	int rc = job_exit_read(j->record, j->identity, &x, &why);
 
 	*out_unstarted = false;
 	if (!rc) {
@@ -325,7 +334,7 @@ int local_job_examine(struct local_job *j, const char *boot, bool *out_unstarted
 		return 0;
 	}
 	if (rc == -ERR_NOTFOUND) {
-		rc = job_started_read(j->dir, &s, &why);
+		rc = job_started_read(j->record, j->identity, &s, &why);
 		if (!rc)
 			return examine_started(j, &s, boot, err);
 		if (rc == -ERR_NOTFOUND) {

@@ -24,6 +24,8 @@ struct local_job {
 	struct local *local;
 	uint64_t id;
 	char *dir;
+	char *record;               /* its records are this with a suffix: the folder and the identity */
+	char identity[RECORD_MAX_IDENTITY + 1]; /* "": the job is older than identities */
 	double epochs, max_time_s;
 	enum local_state state;
 	bool adopted;               /* by a daemon that did not start it: the start of one that ended is not
@@ -65,6 +67,11 @@ void local_job_close_report(struct local_job *j);
 
 /* The stop that was asked for, to the supervisor that the job has. */
 int local_job_send_stop(const struct local_job *j, struct err *err);
+
+/* How the owner of the executor calls a moment of a boot; `real_ns` is the wall clock's word. */
+int64_t local_job_moment(const struct local_job *j, const char *boot, int64_t real_ns, int64_t boot_ns);
+
+int64_t local_job_now_ns(const struct local_job *j);
 
 /* The record DIR.started, once it is there. */
 int local_job_learn_start(struct local_job *j, struct err *err);

@@ -112,6 +112,8 @@ static void add_options(struct spawn_words *w, const char *program, const struct
 	add_word(w, program);
 	add(w, "--dir=%s", j->dir);
 	add(w, "--job=%" PRIu64, j->id);
+	if (j->identity)
+		add(w, "--identity=%s", j->identity);
 	add(w, "--uid=%u", (unsigned)j->uid);
 	add(w, "--gid=%u", (unsigned)j->gid);
 	add(w, "--grace=%.3f", j->kill_grace_s);

@@ -34,6 +34,9 @@ void learning_free(struct learning *l);
 void learning_restore(struct learning *l);
 /* A job has ended as done: observed, counted, and another model trained when that is due. */
 void learning_ended(struct learning *l, const struct job *job);
+/* Why nothing may be learnt from a job that has ended: "time" or "accuracy", as neither the model nor a
+ * schema can mean it. NULL: it is plausible. */
+const char *learning_doubt(const struct learning *l, const struct job *job);
 /* After a reload: another model may be in use, or other settings. */
 void learning_model_changed(struct learning *l);
 /* False: nothing can be promised to such a job yet, and `why` says so in a sentence. v: under the model's

@@ -7,6 +7,7 @@
 #include "scheduler/daemon/learn/training_thread.h"
 #include "scheduler/daemon/learn/learning.h"
 
+#define LEARNING_MOST_ACCURACY 1e6 /* where no model says what is plausible */
 #define LEARNING_LEVELS 16   /* confidences told apart, to the whole percent */
 #define LEARNING_RECENT 200  /* jobs behind the latest share that was kept */
 #define LEARNING_KINDS 1024  /* told apart; jobs of further ones stay without a promise until the next
@@ -45,6 +46,7 @@ struct learning {
 	double first[LEARNING_FIRST]; size_t n_first; /* scores until then */
 	char model_name[64];         /* all of this is about; setup.h */
 	uint64_t alarms;             /* since the start */
+	uint64_t doubted;              /* jobs that nothing was learnt from: learning_doubt() */
 
 	/* training */
 	struct trainer *trainer;

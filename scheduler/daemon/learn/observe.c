@@ -201,10 +201,55 @@ bool learning_is_observation(const struct job_record *row)
 	return row->state == JOB_DONE && row->started_ns && row->ended_ns > row->started_ns;
 }
 
+static struct sched_observation seen_of(const struct job *job, bool stranger)
+{
+	const struct job_record *r = &job->row;
+
+	return (struct sched_observation){
+		.type = job->type_number,
+		.user = r->uid,
+		.stranger = stranger,
+		.confidence = r->confidence,
+		.model_s = r->model_s,
+		.guard_s = isnan(r->guard_s) ? r->run_upper_s : r->guard_s,
+		.upper_s = r->run_upper_s,
+		.foreseen_s = r->foreseen_s,
+		.actual_s = (double)(r->ended_ns - r->started_ns) / 1e9,
+	};
+}
+
+/* As far from what was predicted as ten times all errors of the model together, and no share either. */
+static bool accuracy_plausible(const struct model *m, const struct job_record *r)
+{
+	const struct conformal *c = m ? &m->accuracy.conformal : NULL;
+	double reach, p = r->predicted_accuracy;
+
+	if (isnan(r->accuracy))
+		return true;
+	if (!c || c->n < 9 || isnan(p))
+		return fabs(r->accuracy) <= LEARNING_MOST_ACCURACY;
+	reach = 10.0 * (c->score[c->n - 1] - c->score[0]) * (c->base + c->slope * fmax(p, 0.0));
+	return r->accuracy >= fmin(0.0, p - reach) && r->accuracy <= fmax(1.0, p + reach);
+}
+
+/* Why nothing is to be learnt from it; NULL: it is plausible. Only the model that decided can tell. */
+static const char *doubt_of(const struct learning *l, const struct job *job, bool stranger)
+{
+	const struct job_record *r = &job->row;
+	struct sched_observation seen = seen_of(job, stranger);
+
+	if (!r->model || strcmp(r->model, l->model_name))
+		seen.model_s = NAN;
+	if (!sched_plausible(l->d->sched, &seen))
+		return "time";
+	return accuracy_plausible(l->d->setup->model, r) ? NULL : "accuracy";
+}
+
 static void observe(struct learning *l, const struct job *job, const char *stranger, bool quiet)
 {
 	const struct job_record *r = &job->row;
 	double run_s = (double)(r->ended_ns - r->started_ns) / 1e9;
+	struct sched_observation seen = seen_of(job, *stranger);
 
 	/* Stopped early: it did not do what was predicted. */
 	if (!isnan(r->stopped_epoch))
@@ -213,15 +258,7 @@ static void observe(struct learning *l, const struct job *job, const char *stran
 	/* Decided by another model: it says nothing of this one. */
 	if (!r->model || strcmp(r->model, l->model_name) || !(r->model_s > 0.0 && isfinite(r->model_s)))
 		return;
-	sched_observe(l->d->sched, &(struct sched_observation){
-					   .type = job->type_number,
-					   .confidence = r->confidence,
-					   .model_s = r->model_s,
-					   .guard_s = isnan(r->guard_s) ? r->run_upper_s : r->guard_s,
-					   .upper_s = r->run_upper_s,
-					   .foreseen_s = r->foreseen_s,
-					   .actual_s = run_s,
-				   });
+	sched_observe(l->d->sched, &seen);
 	kind_count(l, job->type_number, stranger);
 	if (!*stranger) /* an error of the model on jobs it does not know says nothing about the machine */
 		watch_drift(l, job->type_number, r->type, r->model_s,
@@ -236,13 +273,29 @@ static void strangeness(const struct learning *l, const struct job_values *v, bo
 		model_knows(l->d->setup->model, v, epochs_open, out, size);
 }
 
+const char *learning_doubt(const struct learning *l, const struct job *job)
+{
+	char stranger[sizeof l->kind->stranger];
+
+	strangeness(l, &job->values, job->n_epoch_choices > 0, stranger, sizeof stranger);
+	return doubt_of(l, job, *stranger);
+}
+
 void learning_ended(struct learning *l, const struct job *job)
 {
 	char stranger[sizeof l->kind->stranger];
+	const char *doubt;
 
 	if (!learning_is_observation(&job->row))
 		return;
 	strangeness(l, &job->values, job->n_epoch_choices > 0, stranger, sizeof stranger);
+	doubt = doubt_of(l, job, *stranger);
+	if (doubt) {
+		l->doubted++;
+		log_warn("job %llu of uid %u: its %s is not plausible, so nothing is learnt from it",
+			 (unsigned long long)job->id, (unsigned)job->row.uid, doubt);
+		return;
+	}
 	observe(l, job, stranger, false);
 	learning_probe_ended(l, job);
 	learning_train_due(l);
@@ -269,7 +322,10 @@ static void observe_again(struct learning *l, const struct job *job)
 		strangeness(l, &b.values, b.n_epochs > 0, stranger, sizeof stranger);
 		binding_release(&b);
 	}
-	observe(l, job, stranger, true);
+	if (doubt_of(l, job, *stranger))
+		l->doubted++;
+	else
+		observe(l, job, stranger, true);
 }
 
 void learning_restore(struct learning *l)
@@ -394,7 +450,7 @@ static void put_types(const struct learning *l, struct json_writer *w)
 		json_kv_string(w, "type", c->type[i].name);
 		json_kv_int(w, "observed", (long long)(known + strangers));
 		json_kv_int(w, "strangers", (long long)strangers);
-		json_kv_fixed(w, "bias", a ? adapt_bias(a, type) : 1.0, 6);
+		json_kv_fixed(w, "bias", a ? adapt_bias_shown(a, type) : 1.0, 6);
 		put_evidence(l, type, w);
 		json_close(w, '}');
 	}
@@ -410,6 +466,7 @@ void learning_json(struct learning *l, struct json_writer *w, bool sums)
 	put_kept(l, w);
 	put_evidence(l, DRIFT_POOLED, w);
 	json_kv_int(w, "alarms", (long long)l->alarms);
+	json_kv_int(w, "implausible", (long long)l->doubted);
 	if (!sums)
 		put_types(l, w);
 	json_kv_int(w, "probes", (long long)l->probes);

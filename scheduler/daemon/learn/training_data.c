@@ -71,7 +71,7 @@ static bool has_time(const struct store_observation *o, const struct schema *s)
 static int try_row(struct table_builder *b, const struct schema *s, const struct store_observation *o,
 		   struct err *err)
 {
-	struct table_value value[STORE_MAX_VALUES];
+	struct table_value value[OBSERVED_MAX];
 	struct err why = { 0 };
 	int rc;
 
@@ -145,7 +145,7 @@ static int add_rows(struct table_builder *b, const struct training_rows *rows, s
 		    const struct schema *s, struct err *err)
 {
 	struct store_observation *o = mem_alloc(sizeof *o);
-	struct table_value value[STORE_MAX_VALUES];
+	struct table_value value[OBSERVED_MAX];
 	int rc = o ? 0 : err_nomem(err, "the table to learn from");
 
 	for (size_t i = first; !rc && i < first + n; i++) {

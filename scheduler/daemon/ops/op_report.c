@@ -7,6 +7,10 @@
 
 #include "scheduler/daemon/ops/ops.h"
 
+#define ROUNDED_S 1e-3 /* a client rounds its times */
+#define LATE_WORD_S 1.0 /* how long after its end an advised job may be reported, or */
+#define LATE_WORD_SHARE 0.1 /* of its time */
+
 /* The state may not be on disk yet. A client that hears of it and then finds another one after a crash would
  * have been deceived, so the answer waits. */
 static void wrong_state(struct request *r, const struct job *job, const char *what)
@@ -68,6 +72,7 @@ void op_finished(struct request *r)
 				  .max_rss_mb = NAN,
 				  .cpu_s = NAN,
 				  .ended_ns = daemon_now_ns(r->d) };
+	double own_s = (double)(o.ended_ns - job->row.started_ns) / 1e9;
 	uint64_t code = 0;
 
 	if (!is_advised(r))
@@ -78,11 +83,16 @@ void op_finished(struct request *r)
 	}
 	field_whole(&r->f, "exit_code", 0, 255, &code);
 	field_number(&r->f, "accuracy", -DBL_MAX, DBL_MAX, &o.accuracy);
-	field_number(&r->f, "run_s", 0.0, (double)(o.ended_ns - job->row.submitted_ns) / 1e9, &o.run_s);
+	field_number(&r->f, "run_s", 0.0, own_s + ROUNDED_S, &o.run_s);
 	if (!request_fine(r))
 		return;
 	o.exit_code = (int)code;
-	o.started_ns = isnan(o.run_s) ? job->row.started_ns : o.ended_ns - (int64_t)(o.run_s * 1e9);
+	/* Between `started` and `finished` our own clock has run. A word about the end may come late, but a
+	 * time far below ours is not believed. */
+	if (!(o.run_s >= own_s - fmax(LATE_WORD_S, LATE_WORD_SHARE * own_s)))
+		o.run_s = own_s;
+	o.run_s = fmin(o.run_s, own_s);
+	o.started_ns = o.ended_ns - (int64_t)(o.run_s * 1e9);
 	if (o.exit_code)
 		snprintf(o.reason, sizeof o.reason, "its owner reported exit code %d", o.exit_code);
 	carry_ended(r->d, job, &o);

@@ -240,9 +240,13 @@ static int new_job(struct request *r, const struct submission *f, struct binding
 	struct strbuf params = { 0 }, batches = { 0 };
 	struct json_writer w;
 	struct job_record row;
-	int rc;
+	char identity[JOB_IDENTITY + 1];
+	int rc = job_identity_draw(identity, err);
 
+	if (rc)
+		return rc;
 	submission_to_row(r, f, &row);
+	row.identity = identity;
 	json_begin(&w, &params, false);
 	job_params_to_json(b->type, &b->params, &w);
 	if (f->input.batches) {

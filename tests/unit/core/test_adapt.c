@@ -12,6 +12,8 @@
 #include "scheduler/core/adapt.h"
 #include "tests/support/support.h"
 
+#define BY(type) ((struct adapt_who){ (type), 0 }) /* all jobs are of one user */
+
 #define JOBS 5000
 #define MIDDLE 2500 /* where things change */
 #define RESIDUALS 89 /* as many as the Courier table has rows */
@@ -121,8 +123,8 @@ static void play(const struct world *w, enum method m, double confidence, uint64
 		double q = model_q, bias = 1.0;
 
 		if (m != NOTHING) {
-			assert_true(adapt_quantile(a, 3, confidence, model_q, &q, &source));
-			bias = adapt_bias(a, 3);
+			assert_true(adapt_quantile(a, BY(3), confidence, model_q, &q, &source));
+			bias = adapt_bias(a, BY(3));
 		}
 		if (i < JOBS) {
 			double wrong;
@@ -141,8 +143,8 @@ static void play(const struct world *w, enum method m, double confidence, uint64
 			}
 		}
 		if (i >= w->delay)
-			assert_true(
-				adapt_observe(a, 3, confidence, predicted[done], upper[done], actual[done]));
+			assert_true(adapt_observe(a, BY(3), confidence, predicted[done], upper[done],
+						  actual[done]));
 	}
 	o->all = share(o->kept, 0, JOBS);
 	o->first100 = share(o->kept, MIDDLE, MIDDLE + 100);
@@ -299,8 +301,8 @@ static void play_mixed(struct adapt *a, uint64_t seed, size_t jobs, size_t chang
 		size_t level = rng_below(&rng, 3);
 		double q, model_q = model_quantile(score, asked[level]), actual, upper;
 
-		assert_true(adapt_quantile(a, type, asked[level], model_q, &q, &source));
-		upper = 100.0 * adapt_bias(a, type) * exp(q);
+		assert_true(adapt_quantile(a, BY(type), asked[level], model_q, &q, &source));
+		upper = 100.0 * adapt_bias(a, BY(type)) * exp(q);
 		actual = 100.0 * exp(noise(&w, &rng) + (type == drifting && i >= change ? log(1.2) : 0.0));
 		if (i >= change + 800) { /* 200 of the type */
 			by_type->n[type]++;
@@ -308,7 +310,7 @@ static void play_mixed(struct adapt *a, uint64_t seed, size_t jobs, size_t chang
 			by_level->n[level]++;
 			by_level->kept[level] += actual <= upper;
 		}
-		assert_true(adapt_observe(a, type, asked[level], 100.0, upper, actual));
+		assert_true(adapt_observe(a, BY(type), asked[level], 100.0, upper, actual));
 	}
 }
 
@@ -324,7 +326,7 @@ TEST(test_one_type_drifts_and_the_others_do_not_pay_for_it)
 		play_mixed(a, seed, 10000, 4000, 2, &by_type, &by_level);
 		for (int t = 0; t < 4; t++) {
 			type_share[t] += 100.0 * (double)by_type.kept[t] / (double)by_type.n[t] / SEEDS;
-			bias[t] += adapt_bias(a, t) / SEEDS;
+			bias[t] += adapt_bias(a, BY(t)) / SEEDS;
 		}
 		for (int k = 0; k < 3; k++) {
 			level_share[k] += 100.0 * (double)by_level.kept[k] / (double)by_level.n[k] / SEEDS;
@@ -354,28 +356,28 @@ TEST(test_few_scores_change_little_and_carry_no_confidence_they_cannot)
 	double q, last = 0.25;
 	enum adapt_source source;
 
-	assert_true(adapt_quantile(a, 0, 0.9, 0.25, &q, &source));
+	assert_true(adapt_quantile(a, BY(0), 0.9, 0.25, &q, &source));
 	assert_true(q == 0.25);
 	assert_int_equal(source, ADAPT_MODEL);
-	assert_true(adapt_bias(a, 0) == 1.0);
-	assert_false(adapt_quantile(a, 0, 0.9, NAN, &q, &source)); /* the model has none either */
+	assert_true(adapt_bias(a, BY(0)) == 1.0);
+	assert_false(adapt_quantile(a, BY(0), 0.9, NAN, &q, &source)); /* the model has none either */
 	assert_int_equal(source, ADAPT_NONE);
 	assert_true(isnan(q));
 	for (size_t n = 1; n <= 300; n++) {
 		double now;
 
-		assert_true(adapt_observe(a, 0, 0.9, 10.0, NAN, 10.0 * exp(SPREAD * rng_normal(&rng))));
-		assert_int_equal(adapt_quantile(a, 0, 0.9, NAN, &q, &source), n >= 9);
-		assert_int_equal(adapt_quantile(a, 0, 0.95, NAN, &q, &source), n >= 19);
-		assert_int_equal(adapt_quantile(a, 0, 0.99, NAN, &q, &source), n >= 99);
+		assert_true(adapt_observe(a, BY(0), 0.9, 10.0, NAN, 10.0 * exp(SPREAD * rng_normal(&rng))));
+		assert_int_equal(adapt_quantile(a, BY(0), 0.9, NAN, &q, &source), n >= 9);
+		assert_int_equal(adapt_quantile(a, BY(0), 0.95, NAN, &q, &source), n >= 19);
+		assert_int_equal(adapt_quantile(a, BY(0), 0.99, NAN, &q, &source), n >= 99);
 		assert_false(
-			adapt_quantile(a, 0, 0.999, NAN, &q, &source)); /* no window is as long as that */
-		assert_true(adapt_quantile(a, 0, 0.999, 0.4, &q, &source));
+			adapt_quantile(a, BY(0), 0.999, NAN, &q, &source)); /* no window is as long as that */
+		assert_true(adapt_quantile(a, BY(0), 0.999, 0.4, &q, &source));
 		assert_true(q == 0.4);
-		assert_true(adapt_quantile(a, 0, 0.9, 0.25, &q, &source));
+		assert_true(adapt_quantile(a, BY(0), 0.9, 0.25, &q, &source));
 		if (n < 9)
 			assert_true(q == 0.25);
-		now = log(adapt_bias(a, 0)) + q;
+		now = log(adapt_bias(a, BY(0))) + q;
 		/* Nothing jumps: a score moves the bound by about one gap between scores near the 90 % point,
 		 * times the weight of the scores. That has a mean of 0.06 spreads and a tail like the
 		 * exponential distribution's, so that one of 300 passes 0.8 in 1 of 2,000 tests. Where scores
@@ -402,16 +404,16 @@ TEST(test_an_unknown_type_follows_the_others)
 		struct rng rng = rng_stream(5, seed);
 
 		for (int i = 0; i < 1000; i++)
-			assert_true(adapt_observe(a, i % 5, 0.9, 10.0, NAN,
+			assert_true(adapt_observe(a, BY(i % 5), 0.9, 10.0, NAN,
 						  12.0 * exp(SPREAD * rng_normal(&rng))));
-		assert_true(adapt_quantile(a, 77, 0.9, 0.5, &q, &source));
+		assert_true(adapt_quantile(a, BY(77), 0.9, 0.5, &q, &source));
 		assert_int_equal(source, ADAPT_POOLED);
-		assert_true(adapt_bias(a, -1) == adapt_bias(a, 77));
+		assert_true(adapt_bias(a, BY(-1)) == adapt_bias(a, BY(77)));
 		mean_q += q / 10.0;
-		mean_bias += (before = adapt_bias(a, 77)) / 10.0;
+		mean_bias += (before = adapt_bias(a, BY(77))) / 10.0;
 		/* one far score of it is not a shift: a tenth of it at most is believed */
-		assert_true(adapt_observe(a, 77, 0.9, 10.0, NAN, 1200.0));
-		assert_true(log(adapt_bias(a, 77) / before) < 0.1 * log(120.0));
+		assert_true(adapt_observe(a, BY(77), 0.9, 10.0, NAN, 1200.0));
+		assert_true(log(adapt_bias(a, BY(77)) / before) < 0.1 * log(120.0));
 		adapt_free(a);
 	}
 	assert_true(fabs(mean_q - 1.2816 * SPREAD) < 0.015); /* a mean of ten 90 % points of 200 scores */
@@ -425,10 +427,10 @@ TEST(test_a_type_of_few_scores_follows_the_others)
 	struct adapt *a = new_adapt(ALL);
 
 	for (int i = 0; i < 400; i++)
-		assert_true(adapt_observe(a, i % 5, 0.9, 10.0, NAN, 12.0 * exp(i % 2 ? 0.05 : -0.05)));
-	assert_true(fabs(adapt_bias(a, -1) - 1.2) < 0.02);
-	assert_true(adapt_observe(a, 77, 0.9, 10.0, NAN, 10.0 * adapt_bias(a, -1)));
-	assert_true(adapt_bias(a, 77) == adapt_bias(a, -1));
+		assert_true(adapt_observe(a, BY(i % 5), 0.9, 10.0, NAN, 12.0 * exp(i % 2 ? 0.05 : -0.05)));
+	assert_true(fabs(adapt_bias(a, BY(-1)) - 1.2) < 0.02);
+	assert_true(adapt_observe(a, BY(77), 0.9, 10.0, NAN, 10.0 * adapt_bias(a, BY(-1))));
+	assert_true(adapt_bias(a, BY(77)) == adapt_bias(a, BY(-1)));
 	adapt_free(a);
 }
 
@@ -441,8 +443,8 @@ TEST(test_a_quantile_has_its_rank_among_the_scores)
 
 	assert_int_equal(adapt_new(&(struct adapt_params){ .step = -1.0, .no_bias = true }, &a, NULL), 0);
 	for (int i = 0; i < 199; i++) /* in any order: 50 and 199 have no common divisor */
-		assert_true(adapt_observe(a, 0, 0.9, 1.0, NAN, exp(0.01 * (1 + i * 50 % 199))));
-	assert_true(adapt_quantile(a, 0, 0.9, 7.0, &q, &source));
+		assert_true(adapt_observe(a, BY(0), 0.9, 1.0, NAN, exp(0.01 * (1 + i * 50 % 199))));
+	assert_true(adapt_quantile(a, BY(0), 0.9, 7.0, &q, &source));
 	assert_true(fabs(q - 1.80) < 1e-12);
 	adapt_free(a);
 }
@@ -458,20 +460,20 @@ TEST(test_the_type_unused_for_longest_makes_room)
 	for (int i = 0; i < 200; i++) {
 		double noise_s = i % 2 ? 1.0 : -1.0;
 
-		assert_true(adapt_observe(a, 1, 0.9, 10.0, NAN, 20.0 + noise_s));
-		assert_true(adapt_observe(a, 2, 0.9, 10.0, NAN, 40.0 + noise_s));
+		assert_true(adapt_observe(a, BY(1), 0.9, 10.0, NAN, 20.0 + noise_s));
+		assert_true(adapt_observe(a, BY(2), 0.9, 10.0, NAN, 40.0 + noise_s));
 	}
-	assert_true(adapt_bias(a, 1) < 2.2);
-	assert_true(adapt_bias(a, 2) > 3.8);
-	assert_true(adapt_observe(a, 1, 0.9, 10.0, NAN, 20.0));
-	assert_true(adapt_observe(a, 3, 0.9, 10.0, NAN, 20.0)); /* in the place of 2 */
-	assert_true(adapt_quantile(a, 1, 0.9, 0.1, &q, &source));
+	assert_true(adapt_bias(a, BY(1)) < 2.2);
+	assert_true(adapt_bias(a, BY(2)) > 3.8);
+	assert_true(adapt_observe(a, BY(1), 0.9, 10.0, NAN, 20.0));
+	assert_true(adapt_observe(a, BY(3), 0.9, 10.0, NAN, 20.0)); /* in the place of 2 */
+	assert_true(adapt_quantile(a, BY(1), 0.9, 0.1, &q, &source));
 	assert_int_equal(source, ADAPT_TYPE);
-	assert_true(adapt_quantile(a, 2, 0.9, 0.1, &q, &source));
+	assert_true(adapt_quantile(a, BY(2), 0.9, 0.1, &q, &source));
 	assert_int_equal(source, ADAPT_POOLED);
-	adapt_reset(a);
-	assert_true(adapt_bias(a, 1) == 1.0);
-	assert_true(adapt_quantile(a, 1, 0.9, 0.1, &q, &source));
+	adapt_reset(a, NAN);
+	assert_true(adapt_bias(a, BY(1)) == 1.0);
+	assert_true(adapt_quantile(a, BY(1), 0.9, 0.1, &q, &source));
 	assert_int_equal(source, ADAPT_MODEL);
 	adapt_free(a);
 }
@@ -487,10 +489,10 @@ TEST(test_the_same_observations_give_the_same_state)
 	for (int t = -1; t < 5; t++) {
 		double p, q;
 
-		assert_true(adapt_bias(a, t) == adapt_bias(b, t));
+		assert_true(adapt_bias(a, BY(t)) == adapt_bias(b, BY(t)));
 		for (size_t k = 0; k < 3; k++) {
-			assert_true(adapt_quantile(a, t, asked[k], 0.2, &p, &source));
-			assert_true(adapt_quantile(b, t, asked[k], 0.2, &q, &source));
+			assert_true(adapt_quantile(a, BY(t), asked[k], 0.2, &p, &source));
+			assert_true(adapt_quantile(b, BY(t), asked[k], 0.2, &q, &source));
 			assert_true(p == q);
 		}
 	}
@@ -509,18 +511,18 @@ TEST(test_nonsense_is_left_out_and_nothing_is_ever_not_finite)
 	uint64_t counted, kept;
 	double q;
 
-	assert_false(adapt_observe(a, 0, 0.9, NAN, 1.0, 1.0));
-	assert_false(adapt_observe(a, 0, 0.9, 1.0, 1.0, 0.0));
-	assert_false(adapt_observe(a, 0, 0.9, INFINITY, 1.0, 1.0));
+	assert_false(adapt_observe(a, BY(0), 0.9, NAN, 1.0, 1.0));
+	assert_false(adapt_observe(a, BY(0), 0.9, 1.0, 1.0, 0.0));
+	assert_false(adapt_observe(a, BY(0), 0.9, INFINITY, 1.0, 1.0));
 	adapt_share(a, 90, &counted, &kept);
 	assert_int_equal(counted, 0);
 	for (int i = 0; i < 20000; i++) {
 		double confidence = odd[rng_below(&rng, n)];
 
-		adapt_observe(a, (int)rng_below(&rng, 200) - 3, confidence, odd[rng_below(&rng, n)],
+		adapt_observe(a, BY((int)rng_below(&rng, 200) - 3), confidence, odd[rng_below(&rng, n)],
 			      odd[rng_below(&rng, n)], odd[rng_below(&rng, n)]);
-		assert_true(adapt_bias(a, i % 50) > 0.0 || adapt_bias(a, i % 50) == 0.0);
-		if (adapt_quantile(a, i % 50, confidence, 0.3, &q, &source))
+		assert_true(adapt_bias(a, BY(i % 50)) > 0.0 || adapt_bias(a, BY(i % 50)) == 0.0);
+		if (adapt_quantile(a, BY(i % 50), confidence, 0.3, &q, &source))
 			assert_true(isfinite(q));
 	}
 	adapt_share(a, -1, &counted, &kept);

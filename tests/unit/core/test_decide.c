@@ -253,7 +253,7 @@ TEST(test_the_paper_s_policies_know_no_tie_within_the_noise)
 					      .memory_mb = NAN,
 					      .memory_mb_per_record = NAN,
 					      .memory_limit_mb = INFINITY,
-					      .type = -1 };
+					      .who = { .type = -1 } };
 		struct decide_params p = {
 			.model = f.m, .job = &f.job, .slo_s = 1000, .confidence = 0.9, .scene = &scene
 		};

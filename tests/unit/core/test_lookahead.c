@@ -2,6 +2,8 @@
  * what is said of candidates when there are too many jobs to play each of them to the end. */
 #include "tests/unit/core/sched_bed.h"
 
+#define BY(type) ((struct adapt_who){ (type), 0 }) /* all jobs are of one user */
+
 #define MANY 300 /* seats: with 5 candidates too many to play all */
 
 struct stage {
@@ -361,7 +363,7 @@ TEST(test_approximate_times_are_corrected_like_the_others)
 
 	assert_int_equal(adapt_new(&(struct adapt_params){ 0 }, &a, NULL), 0);
 	for (int i = 0; i < 200; i++)
-		assert_true(adapt_observe(a, 0, 0.9, 100, NAN, 150 * exp(i % 2 ? 0.01 : -0.01)));
+		assert_true(adapt_observe(a, BY(0), 0.9, 100, NAN, 150 * exp(i % 2 ? 0.01 : -0.01)));
 	build(&t, 2);
 	run(&t, 100, 2);
 	queue_behind(&t, MANY - 1, 1e-9);
@@ -370,8 +372,8 @@ TEST(test_approximate_times_are_corrected_like_the_others)
 	ask(&t, NULL, 0, NAN);
 	assert_int_equal(t.d.chosen, 0);
 	near(t.d.candidate[4].model_s, 25); /* not played: four processes, as now */
-	near(t.d.candidate[4].time_s, 25 * adapt_bias(a, 0));
-	assert_true(adapt_bias(a, 0) > 1.45);
+	near(t.d.candidate[4].time_s, 25 * adapt_bias(a, BY(0)));
+	assert_true(adapt_bias(a, BY(0)) > 1.45);
 	strike(&t);
 	adapt_free(a);
 }

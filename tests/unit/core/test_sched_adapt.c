@@ -8,6 +8,8 @@
 #include "common/stats.h"
 #include "tests/unit/core/sched_bed.h"
 
+#define BY(type) ((struct adapt_who){ (type), 0 }) /* all jobs are of one user */
+
 #define SPREAD 0.15
 #define RESIDUALS 500
 #define JOBS 5000
@@ -249,8 +251,8 @@ TEST(test_the_same_events_teach_the_same)
 	}
 	assert_true(w[0]->digest == w[1]->digest);
 	for (int type = -1; type < TYPES; type++)
-		assert_true(adapt_bias(sched_adapt(w[0]->b.s), type) ==
-			    adapt_bias(sched_adapt(w[1]->b.s), type));
+		assert_true(adapt_bias(sched_adapt(w[0]->b.s), BY(type)) ==
+			    adapt_bias(sched_adapt(w[1]->b.s), BY(type)));
 	free_world(w[0]);
 	free_world(w[1]);
 }
@@ -477,7 +479,7 @@ TEST(test_another_model_begins_anew_and_the_same_does_not)
 	p.model = other;
 	assert_int_equal(sched_use(b.s, 0, &p, NULL, NULL, NULL), 0);
 	near(ask_one(&b, &b64, 1).time_s, 100.0);
-	assert_true(adapt_bias(sched_adapt(b.s), 1) == 1.0);
+	assert_true(adapt_bias(sched_adapt(b.s), BY(1)) == 1.0);
 	p.adapt = false;
 	assert_int_equal(sched_use(b.s, 0, &p, NULL, NULL, NULL), 0);
 	assert_null(sched_adapt(b.s));

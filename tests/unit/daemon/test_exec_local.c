@@ -144,7 +144,7 @@ TEST_WITH(test_output_is_kept_apart_in_the_folder, set_up, tear_down)
 	assert_string_equal(file_text(in_job(jobs, 3, "/stdout")), "out\n");
 	assert_string_equal(file_text(in_job(jobs, 3, "/stderr")), "err\n");
 	assert_int_equal(stat(in_job(jobs, 3, ""), &st), 0);
-	assert_int_equal(st.st_mode & 07777, 0750);
+	assert_int_equal(st.st_mode & 07777, 0700);
 	assert_int_equal(st.st_uid, getuid());
 }
 

@@ -11,6 +11,7 @@
 
 #define KNOWN ",\"type\":\"advised\",\"mode\":\"advise\",\"slo_s\":1e6"
 #define STRANGE KNOWN ",\"params\":{\"network\":\"resnet\"}"
+#define RUN_S 150.0 /* the model says 180 s */
 
 static struct local_daemon l;
 static struct local_client c;
@@ -48,6 +49,12 @@ static double stat_at(const char *path)
 	return x;
 }
 
+/* The daemon's clock goes on, without a test that waits. */
+static void time_passes(double s)
+{
+	l.d->clock_offset_ns += (int64_t)(s * 1e9);
+}
+
 /* A job from submit to done, which ran for `run_s`. */
 static uint64_t whole_job(const char *members, double run_s)
 {
@@ -56,6 +63,7 @@ static uint64_t whole_job(const char *members, double run_s)
 	assert_true(job > 0);
 	assert_string_equal(
 		client_error(&c, "{\"op\":\"started\",\"job\":\"%llu\"}", (unsigned long long)job), "");
+	time_passes(run_s); /* the daemon's own clock has to agree */
 	assert_string_equal(client_error(&c, "{\"op\":\"finished\",\"job\":\"%llu\",\"run_s\":%g}",
 					 (unsigned long long)job, run_s),
 			    "");
@@ -81,9 +89,9 @@ TEST_WITH(test_kept_promises_are_counted_by_confidence, open_one, close_one)
 
 	(void)state;
 	start("");
-	whole_job(KNOWN, 1e-3);
-	whole_job(KNOWN, 1e-3);
-	whole_job(KNOWN ",\"confidence\":0.8", 1e-3);
+	whole_job(KNOWN, RUN_S);
+	whole_job(KNOWN, RUN_S);
+	whole_job(KNOWN ",\"confidence\":0.8", RUN_S);
 	v = client_ask(&c, "{\"op\":\"stats\"}");
 	assert_int_equal(json_size(json_path(v, "learning.kept")), 2);
 	level = json_first(json_path(v, "learning.kept"));
@@ -136,10 +144,10 @@ TEST_WITH(test_a_stranger_is_promised_something_after_enough_of_its_kind, open_o
 	assert_false(promised(STRANGE, why, sizeof why));
 	assert_non_null(strstr(why, "the model has never seen network 'resnet'"));
 	assert_non_null(strstr(why, "0 such jobs have ended and 2 are needed"));
-	whole_job(STRANGE, 1e-3);
+	whole_job(STRANGE, RUN_S);
 	assert_false(promised(STRANGE, why, sizeof why));
 	assert_non_null(strstr(why, "1 such jobs have ended"));
-	whole_job(STRANGE, 1e-3);
+	whole_job(STRANGE, RUN_S);
 	assert_true(promised(STRANGE, why, sizeof why));
 }
 
@@ -149,8 +157,8 @@ TEST_WITH(test_a_stranger_among_other_jobs_of_its_type_waits_for_a_training, ope
 
 	(void)state;
 	start("\"learning\":{\"promise_after\":1},");
-	whole_job(KNOWN, 1e-3);
-	whole_job(STRANGE, 1e-3);
+	whole_job(KNOWN, RUN_S);
+	whole_job(STRANGE, RUN_S);
 	assert_false(promised(STRANGE, why,
 			      sizeof why)); /* bounds follow the type, and most of it is not like this job */
 	assert_non_null(strstr(why, "until a model is trained on such jobs"));
@@ -162,7 +170,7 @@ TEST_WITH(test_without_adaptation_a_stranger_waits_for_a_training, open_one, clo
 
 	(void)state;
 	start("\"learning\":{\"promise_after\":1,\"adapt\":false},");
-	whole_job(STRANGE, 1e-3);
+	whole_job(STRANGE, RUN_S);
 	assert_false(promised(STRANGE, why, sizeof why));
 	assert_non_null(strstr(why, "until a model is trained on such jobs"));
 }
@@ -174,8 +182,8 @@ TEST_WITH(test_what_was_learned_is_there_after_a_restart, open_one, close_one)
 
 	(void)state;
 	start("\"learning\":{\"promise_after\":2},");
-	whole_job(STRANGE, 1e-3);
-	whole_job(STRANGE, 1e-3);
+	whole_job(STRANGE, RUN_S);
+	whole_job(STRANGE, RUN_S);
 	client_close(&c);
 	local_restart(&l);
 	client_open(&c, &l);
@@ -193,10 +201,10 @@ TEST_WITH(test_enough_jobs_start_a_training, open_one, close_one)
 	(void)state;
 	start("\"learning\":{\"retrain_after\":3},");
 	assert_string_equal(client_error(&c, "{\"op\":\"watch\"}"), "");
-	whole_job(KNOWN, 1e-3);
-	whole_job(KNOWN, 1e-3);
+	whole_job(KNOWN, RUN_S);
+	whole_job(KNOWN, RUN_S);
 	assert_true(stat_at("learning.since_training") == 2.0);
-	whole_job(KNOWN, 1e-3);
+	whole_job(KNOWN, RUN_S);
 	json_free(client_event(&c, "retrained"));
 	assert_true(stat_at("learning.since_training") == 0.0);
 	v = client_ask(&c, "{\"op\":\"stats\"}");
@@ -259,4 +267,41 @@ TEST_WITH(test_few_rejections_a_recent_end_or_no_word_of_it_take_none, open_one,
 		assert_string_equal(verdict(KNOWN, why, sizeof why), "promised");
 	for (int k = 0; k < 6; k++) /* half of twelve at the end */
 		assert_string_equal(verdict(HOPELESS, why, sizeof why), "rejected");
+}
+
+/* The attack as it was found: times that no machine has, and an accuracy that no schema means. Such jobs are
+ * stored, counted and not learnt from, and what others are promised stays as it was. */
+TEST_WITH(test_what_cannot_be_is_not_learnt_from, open_one, close_one)
+{
+	double before, after;
+	struct json *v;
+
+	(void)state;
+	start("");
+	v = client_ask(&c, "{\"op\":\"submit\",\"dry_run\":true%s}", KNOWN);
+	before = number_at(json_first(json_path(v, "decision.candidates")), "upper_s");
+	json_free(v);
+	assert_true(before > 0.0);
+	for (int i = 0; i < 8; i++)
+		whole_job(KNOWN, 1e-9);
+	assert_true(stat_at("learning.implausible") == 8.0);
+	assert_true(stat_at("learning.since_training") == 0.0);
+	v = client_ask(&c, "{\"op\":\"submit\",\"dry_run\":true%s}", KNOWN);
+	after = number_at(json_first(json_path(v, "decision.candidates")), "upper_s");
+	json_free(v);
+	assert_true(after == before);
+	for (int i = 0; i < 2; i++) {
+		uint64_t job = client_submit(&c, KNOWN);
+
+		client_error(&c, "{\"op\":\"started\",\"job\":\"%llu\"}", (unsigned long long)job);
+		time_passes(RUN_S);
+		assert_string_equal(client_error(&c, "{\"op\":\"finished\",\"job\":\"%llu\",\"accuracy\":%s}",
+						 (unsigned long long)job, i ? "1e308" : "0.7"),
+				    "");
+	}
+	assert_true(stat_at("learning.implausible") == 9.0);
+	client_close(&c);
+	local_restart(&l);
+	client_open(&c, &l);
+	assert_true(stat_at("learning.implausible") == 9.0); /* and after a restart it is the same */
 }

@@ -49,7 +49,7 @@ static inline void world_row(struct strbuf *out, const struct world *w, size_t i
 /* A table as text, as the store would answer it: for trainer_start(), which frees it. */
 static inline char *packed(const char *csv, size_t *out_len)
 {
-	static struct store_observation o;
+	size_t row;
 	struct strbuf out = { 0 };
 	struct csv *t = NULL;
 
@@ -57,18 +57,16 @@ static inline char *packed(const char *csv, size_t *out_len)
 	if (*csv && csv_parse("observations", csv, strlen(csv), &t, NULL))
 		abort();
 	for (size_t i = 0; t && i < t->n_rows; i++) {
-		o.n = 0;
+		row = store_observation_put(&out, i + 1, 0);
 		for (size_t k = 0; k < t->n_columns; k++) {
 			const char *cell = csv_cell(t, i, k);
-			struct store_value v = { .name = t->header[k], .number = NAN };
+			struct observed v = { .name = t->header[k], .number = NAN };
 
 			if (!text_number(cell, &v.number))
 				v.text = cell;
 			if (*cell) /* the store leaves out what is not there */
-				o.value[o.n++] = v;
+				store_observation_put_value(&out, row, &v);
 		}
-		o.job = i + 1;
-		store_observation_put(&out, &o);
 	}
 	csv_free(t);
 	*out_len = out.len;

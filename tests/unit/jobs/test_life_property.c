@@ -543,7 +543,6 @@ static void forget_memory(void)
 	}
 	for (uint64_t id = 1; jobs.n_keys > 0; id = id % MAX_IDS + 1)
 		jobs_key_forget_newest(&jobs, id);
-	life_release(&w.life);
 	w.life = (struct life){ .jobs = &jobs, .load_since_ns = w.now_ns };
 	w.n_awaits = 0;
 	w.crashed = false;
@@ -720,7 +719,6 @@ static void live_through(uint64_t seed)
 	bool crashing = seed % 3 != 0;
 	int step_no = 0;
 
-	life_release(&w.life);
 	memset(&w, 0, sizeof w);
 	w.rng = rng_stream(seed, 1);
 	w.now_ns = INT64_C(1000000000000);
@@ -839,6 +837,5 @@ TEST(test_life_loses_no_job_runs_none_twice_and_keeps_every_promise_whenever_the
 	printf("%lu histories, %lu crashes, %lu jobs without a chance\n", n, crashes, n_given_up);
 	assert_true(n < 1000 || (crashes > n / 2 && n_given_up > n / 20));
 	forget_memory();
-	life_release(&w.life);
 	jobs_release(&jobs);
 }

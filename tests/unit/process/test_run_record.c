@@ -190,7 +190,7 @@ static void expect_refused(const char *from, const char *to, const char *place)
 
 TEST_WITH(test_values_out_of_range_are_refused, NULL, disarm)
 {
-	expect_refused("postrider-exit 1", "postrider-exit 2", "another kind or version");
+	expect_refused("postrider-exit 1", "postrider-exit 3", "another kind or version");
 	expect_refused("status signal 9", "status signal 0", "1.exit:4: damaged: not a status");
 	expect_refused("status signal 9", "status signal 65", "not a status");
 	expect_refused("status signal 9", "status exit 256", "not a status");
@@ -251,20 +251,20 @@ TEST_WITH(test_absent_and_unreadable_are_told_apart, NULL, disarm)
 	struct job_exit x;
 	struct err err = { 0 };
 
-	assert_int_equal(job_started_read(none, &s, &err), -ERR_NOTFOUND);
-	assert_int_equal(job_exit_read(none, &x, &err), -ERR_NOTFOUND);
+	assert_int_equal(job_started_read(none, "", &s, &err), -ERR_NOTFOUND);
+	assert_int_equal(job_exit_read(none, "", &x, &err), -ERR_NOTFOUND);
 	dir = put_record("one", RECORD_EXIT, exit_text);
-	assert_int_equal(job_exit_read(dir, &x, &err), 0);
+	assert_int_equal(job_exit_read(dir, "", &x, &err), 0);
 	io_fail_at(1, EMFILE);
-	assert_int_equal(job_exit_read(dir, &x, &err), -ERR_IO);
+	assert_int_equal(job_exit_read(dir, "", &x, &err), -ERR_IO);
 	io_fail_at(2, EIO);
-	assert_int_equal(job_exit_read(dir, &x, &err), -ERR_IO);
+	assert_int_equal(job_exit_read(dir, "", &x, &err), -ERR_IO);
 	io_fail_at(0, 0);
 	mem_fail_at(1, false);
-	assert_int_equal(job_exit_read(dir, &x, &err), -ERR_NOMEM);
+	assert_int_equal(job_exit_read(dir, "", &x, &err), -ERR_NOMEM);
 	mem_fail_at(0, false);
 	dir = put_record("two", RECORD_STARTED, "");
-	assert_int_equal(job_started_read(dir, &s, &err), -ERR_FORMAT);
+	assert_int_equal(job_started_read(dir, "", &s, &err), -ERR_FORMAT);
 }
 
 TEST_WITH(test_record_that_is_too_large_is_refused, NULL, disarm)
@@ -276,6 +276,37 @@ TEST_WITH(test_record_that_is_too_large_is_refused, NULL, disarm)
 	assert_non_null(large);
 	memset(large, 'x', RECORD_MAX_BYTES + 1);
 	large[RECORD_MAX_BYTES + 1] = '\0';
-	assert_int_equal(job_started_read(put_record("three", RECORD_STARTED, large), &s, &err), -ERR_FORMAT);
+	assert_int_equal(job_started_read(put_record("three", RECORD_STARTED, large), "", &s, &err),
+			 -ERR_FORMAT);
 	free(large);
+}
+
+/* The same records as this version writes them: with the identity of the job and of the boot. */
+TEST(test_records_bear_the_identity_of_their_job)
+{
+	static const char mine[] = "0123456789abcdef0123456789abcdef", other[] = "ffff";
+	struct job_started s;
+	struct job_exit x;
+	struct err err = { 0 };
+	char text[2000];
+	const char *base;
+
+	snprintf(text, sizeof text, "postrider-started 2\nidentity %s%s", mine, strchr(started_text, '\n'));
+	base = put_record("four", RECORD_STARTED, text);
+	assert_int_equal(job_started_read(base, mine, &s, &err), 0);
+	assert_string_equal(s.identity, mine);
+	assert_int_equal(job_started_read(base, other, &s, &err), -ERR_FORMAT);
+	assert_non_null(strstr(err.text, "is the record of another job"));
+	assert_int_equal(job_started_read(base, "", &s, &err), -ERR_FORMAT);
+	snprintf(text, sizeof text, "postrider-exit 2\nidentity %s\nboot abc%s", mine,
+		 strchr(exit_text, '\n'));
+	base = put_record("five", RECORD_EXIT, text);
+	assert_int_equal(job_exit_read(base, mine, &x, &err), 0);
+	assert_string_equal(x.boot, "abc");
+	assert_true(x.ended_boot_ns >= x.started_boot_ns && x.started_boot_ns > 0);
+	assert_int_equal(job_exit_read(base, other, &x, &err), -ERR_FORMAT);
+	/* One without an identity, of version 1, belongs to a job that has none. */
+	base = put_record("six", RECORD_EXIT, exit_text);
+	assert_int_equal(job_exit_read(base, "", &x, &err), 0);
+	assert_int_equal(job_exit_read(base, mine, &x, &err), -ERR_FORMAT);
 }

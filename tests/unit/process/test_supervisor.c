@@ -1,6 +1,7 @@
 /* postrider-supervisor, run as the daemon runs it: what it reports, which records it leaves, how the job is
  * started, stopped and cleaned up. */
 #define _GNU_SOURCE
+#include "common/clock.h"
 #include "tests/support/test.h"
 
 #include <errno.h>
@@ -162,7 +163,7 @@ static void start(struct job *j, const char *options, const char *script)
 	begin(j, options, script);
 	listen_to(j);
 	assert_string_equal(j->report, "started\n");
-	assert_int_equal(job_started_read(j->dir, &j->started, NULL), 0);
+	assert_int_equal(job_started_read(j->dir, "", &j->started, NULL), 0);
 }
 
 /* Waits for its end and reads the record. */
@@ -181,7 +182,7 @@ static void end(struct job *j)
 	}
 	assert_true(WIFEXITED(status));
 	j->code = WEXITSTATUS(status);
-	if (j->code == SUPERVISOR_DONE && job_exit_read(j->dir, &j->exit, &err))
+	if (j->code == SUPERVISOR_DONE && job_exit_read(j->dir, "", &j->exit, &err))
 		fail_msg("no record of the end: %s", err.text);
 }
 
@@ -268,7 +269,7 @@ TEST(test_a_job_without_cpus_has_none_in_its_record)
 	struct job j;
 
 	run(&j, "", "exit 0");
-	assert_int_equal(job_started_read(j.dir, &j.started, NULL), 0);
+	assert_int_equal(job_started_read(j.dir, "", &j.started, NULL), 0);
 	assert_string_equal(j.started.cpus, "");
 	assert_int_equal(j.exit.exit_code, 0);
 }
@@ -510,7 +511,7 @@ TEST(test_the_job_runs_in_its_folder_with_its_own_files)
 	assert_int_equal(stat(beside(&j, "/made"), &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0600);
 	assert_int_equal(stat(j.dir, &st), 0);
-	assert_int_equal(st.st_mode & 0777, 0750);
+	assert_int_equal(st.st_mode & 0777, 0700);
 }
 
 TEST(test_the_job_has_no_signal_blocked_or_ignored)
@@ -919,7 +920,7 @@ TEST(test_the_job_dies_with_its_supervisor)
 		nap(0.005);
 	assert_false(lives(j.started.job));
 	assert_false(proc_lives(j.started.job, j.started.job_ticks));
-	assert_int_equal(job_exit_read(j.dir, &j.exit, NULL), -ERR_NOTFOUND);
+	assert_int_equal(job_exit_read(j.dir, "", &j.exit, NULL), -ERR_NOTFOUND);
 }
 
 /* ---- identity.h ---- */
@@ -1004,4 +1005,25 @@ TEST(test_only_the_session_that_is_meant_is_killed)
 	proc_kill_session(leader, p.start_ticks, NULL);
 	assert_true(dies(leader) && dies(member));
 	waitpid(leader, NULL, 0);
+}
+
+/* A grandchild in a session of its own traces the leader: a leader that is killed then stays a zombie for its
+ * tracer, and is not seen to end. All of the tree is killed, again and again. */
+TEST(test_a_grandchild_that_traces_its_leader_does_not_keep_the_job_alive)
+{
+	struct job j;
+	int64_t began_ns = clock_boot_ns();
+
+	if (access("/usr/bin/python3", X_OK))
+		skip();
+	run(&j, "--max-time=1 --grace=0.2",
+	    "leader=$$; setsid /usr/bin/python3 -c \"import ctypes, signal, time\n"
+	    "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+	    "libc = ctypes.CDLL(None)\n"
+	    "open('traced', 'w').write(str(libc.ptrace(0x4206, $leader, 0, 0)))\n"
+	    "time.sleep(60)\" & exec sleep 60");
+	assert_string_equal(text_of(beside(&j, "/traced")), "0");
+	assert_true(j.exit.timed_out && j.exit.exit_signal != 0);
+	assert_true(clock_boot_ns() - began_ns < INT64_C(20000000000));
+	assert_string_equal(j.exit.note, "");
 }

@@ -182,6 +182,26 @@ FIXTURE const char *ask(struct store *s, enum store_question q, uint64_t job, co
 	return strbuf_text(&a.text);
 }
 
+/* Values of an observation, and how many. */
+#define OBSERVED(...)                              \
+	(const struct observed[]){ __VA_ARGS__ },  \
+		sizeof((const struct observed[]){ __VA_ARGS__ }) / sizeof(struct observed)
+
+/* An observation of a job, without a doubt. */
+FIXTURE int add_seen(struct store *s, uint64_t job, int64_t at_ns, const char *type, double time_s,
+		     double accuracy, const struct observed *value, size_t n, struct err *err)
+{
+	return store_add_observation(s,
+				     &(struct store_seen){ .job = job,
+							   .at_ns = at_ns,
+							   .type = type,
+							   .value = value,
+							   .n_values = n,
+							   .time_s = time_s,
+							   .accuracy = accuracy },
+				     err);
+}
+
 /* The store's observations, one a line: "1: cpus=2 time_s=40.5"; valid until the next call. */
 FIXTURE const char *observed(struct store *s, const struct store_filter *f)
 {

@@ -116,20 +116,21 @@ TEST(test_list_filters_and_pages)
 TEST(test_observations_come_as_rows_of_names_and_values)
 {
 	static const char first[] = "1: network='le\"net,5' cpus=2 time_s=40.5 accuracy=0.93\n";
-	static const char second[] = "2: cpus=4 batch=64 ok='true' nothing=nan time_s=12.5 accuracy=nan\n";
+	static const char second[] = "2: cpus=4 batch=64 nothing=nan time_s=12.5 accuracy=nan\n";
 	struct store *s = open_store(fresh_dir());
 	struct err err = { 0 };
 	char both[200];
 
-	assert_int_equal(store_add_observation(s, 1, NOON, "digits",
-					       "{\"network\":\"le\\\"net,5\",\"cpus\":2}", 40.5, 0.93, &err),
+	assert_int_equal(add_seen(s, 1, NOON, "digits", 40.5, 0.93,
+				  OBSERVED({ "network", "le\"net,5", NAN }, { "cpus", NULL, 2 }), &err),
 			 0);
-	assert_int_equal(store_add_observation(s, 2, NOON + 5, "other", "{\"cpus\":4}", 12.25, NAN, &err), 0);
+	assert_int_equal(add_seen(s, 2, NOON + 5, "other", 12.25, NAN, OBSERVED({ "cpus", NULL, 7 }), &err),
+			 0);
 	/* Added twice: the later one counts. A parameter cannot hide what the job did. */
-	assert_int_equal(store_add_observation(s, 2, NOON + 5, "other",
-					       "{\"cpus\":4,\"time_s\":7,\"batch\":64,\"ok\":true,\"job\":9,"
-					       "\"nothing\":null}",
-					       12.5, NAN, &err),
+	assert_int_equal(add_seen(s, 2, NOON + 5, "other", 12.5, NAN,
+				  OBSERVED({ "cpus", NULL, 4 }, { "time_s", NULL, 7 }, { "batch", NULL, 64 },
+					   { "job", NULL, 9 }, { "nothing", NULL, NAN }),
+				  &err),
 			 0);
 	commit_all(s);
 	snprintf(both, sizeof both, "%s%s", first, second);
@@ -141,41 +142,64 @@ TEST(test_observations_come_as_rows_of_names_and_values)
 	store_close(s);
 }
 
-TEST(test_observation_with_too_many_values_is_an_error)
+/* Numbers are kept to the last bit: they never become text. */
+TEST(test_observations_keep_every_bit)
 {
 	struct store *s = open_store(fresh_dir());
-	struct strbuf columns = { 0 };
+	static struct store_observation o;
 	struct answered a = { 0 };
 	struct err err = { 0 };
+	size_t at = 0;
 
-	for (int i = 0; i < STORE_MAX_VALUES - 1; i++)
-		strbuf_printf(&columns, "%s\"c%d\":1", i ? "," : "{", i);
-	strbuf_puts(&columns, "}");
-	assert_int_equal(store_add_observation(s, 31, NOON, "digits", columns.text, 1, 1, &err), 0);
+	assert_int_equal(
+		add_seen(s, 5, NOON, "digits", 0.1 + 0.2, 5e-324, OBSERVED({ "lr", NULL, 1.0 / 3.0 }), &err),
+		0);
 	commit_all(s);
 	assert_int_equal(store_ask(s, STORE_OBSERVATIONS, 0, NULL, keep_answer, &a, 1, &err), 0);
 	wait_answer(s, &a, 1);
-	assert_int_equal(a.err.code, ERR_FORMAT);
-	assert_non_null(strstr(a.err.text, "job 31"));
-	strbuf_release(&columns);
+	assert_true(store_observation_next(a.text.text, a.text.len, &at, &o));
+	assert_int_equal(o.n, 3);
+	assert_true(o.value[0].number == 1.0 / 3.0 && o.value[1].number == 0.1 + 0.2);
+	assert_true(o.value[2].number == 5e-324);
 	strbuf_release(&a.text);
 	store_close(s);
 }
 
-TEST(test_damaged_observation_is_an_error_that_names_the_job)
+TEST(test_an_observation_in_doubt_is_kept_and_not_given_out)
 {
-	struct store *s = open_store(fresh_dir());
-	struct answered a = { 0 };
+	const char *dir = fresh_dir();
+	struct store *s = open_store(dir);
 	struct err err = { 0 };
 
-	assert_int_equal(store_add_observation(s, 31, NOON, "digits", "{\"cpus\":", 40.5, 0.93, &err), 0);
+	assert_int_equal(add_seen(s, 1, NOON, "digits", 40.5, 0.93, OBSERVED({ "cpus", NULL, 2 }), &err), 0);
+	assert_int_equal(store_add_observation(s,
+					       &(struct store_seen){ .job = 2,
+								     .at_ns = NOON,
+								     .type = "digits",
+								     .time_s = 1e-9,
+								     .accuracy = NAN,
+								     .doubt = "time" },
+					       &err),
+			 0);
 	commit_all(s);
-	assert_int_equal(store_ask(s, STORE_OBSERVATIONS, 0, NULL, keep_answer, &a, 1, &err), 0);
-	wait_answer(s, &a, 1);
-	assert_int_equal(a.err.code, ERR_FORMAT);
-	assert_non_null(strstr(a.err.text, "job 31"));
-	assert_string_equal(strbuf_text(&a.text), "");
-	strbuf_release(&a.text);
+	assert_string_equal(observed(s, NULL), "1: cpus=2 time_s=40.5 accuracy=0.93\n");
+	store_close(s);
+	assert_int_equal(sql_number(dir, "SELECT count(*) FROM observations WHERE doubt='time' AND job=2"),
+			 1);
+}
+
+TEST(test_observation_with_too_many_values_is_an_error)
+{
+	struct store *s = open_store(fresh_dir());
+	struct observed value[OBSERVED_MAX];
+	struct err err = { 0 };
+
+	for (int i = 0; i < OBSERVED_MAX; i++)
+		value[i] = (struct observed){ "c", NULL, i };
+	assert_int_equal(add_seen(s, 31, NOON, "digits", 1, 1, value, OBSERVED_MAX - 1, &err), -ERR_ARG);
+	assert_non_null(strstr(err.text, "job 31"));
+	assert_int_equal(add_seen(s, 31, NOON, "digits", 1, 1, value, OBSERVED_MAX - 2, &err), 0);
+	commit_all(s);
 	store_close(s);
 }
 

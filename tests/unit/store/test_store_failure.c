@@ -79,7 +79,7 @@ static int add_all(struct store *s, uint64_t i)
 	if ((rc = store_add_job(s, &j, &err)) ||
 	    (rc = store_add_decision(s, i, NOON, "arrival", "{\"candidates\":[]}", &err)) ||
 	    (rc = store_add_estimate(s, i, NOON, 0, 1, 2, 3, "submitted", &err)) ||
-	    (rc = store_add_observation(s, i, NOON, "digits", "{\"cpus\":2}", 1, NAN, &err))) {
+	    (rc = add_seen(s, i, NOON, "digits", 1, NAN, OBSERVED({ "cpus", NULL, 2 }), &err))) {
 		assert_true(rc == -ERR_BUSY || rc == -ERR_NOMEM);
 		assert_true(err.text[0]);
 		store_undo(s, mark);

@@ -109,7 +109,7 @@ TEST(test_newer_version_is_refused_with_both_versions)
 	fill(dir, 3);
 	sql_run(dir, "PRAGMA user_version=7; UPDATE meta SET value=7 WHERE name='schema_version'");
 	assert_refused(dir, ERR_FORMAT,
-		       "has schema version 7, this postriderd knows versions up to 4: start the newer");
+		       "has schema version 7, this postriderd knows versions up to 5: start the newer");
 	assert_int_equal(sql_number(dir, "SELECT count(*) FROM jobs"), 3); /* and left alone */
 }
 
@@ -119,7 +119,7 @@ TEST(test_versions_that_contradict_are_damage)
 
 	fill(dir, 1);
 	sql_run(dir, "UPDATE meta SET value=7 WHERE name='schema_version'");
-	assert_refused(dir, ERR_FORMAT, "header says version 4, its table `meta` version 7");
+	assert_refused(dir, ERR_FORMAT, "header says version 5, its table `meta` version 7");
 }
 
 TEST(test_database_of_another_program_is_refused_and_left_alone)
@@ -515,4 +515,76 @@ TEST(test_a_close_leaves_no_log_behind)
 	fill(dir, 3);
 	assert_int_not_equal(access(support_path(dir, "postrider.db-wal"), F_OK), 0);
 	assert_int_equal(sql_number(dir, "SELECT count(*) FROM jobs"), 3);
+}
+
+/* A file as version 4 left it: observations were JSON, and whatever a client said was among them. */
+TEST(test_version_4_becomes_version_5_with_typed_observations)
+{
+	const char *dir = fresh_dir();
+	struct store *s;
+
+	fill(dir, 6);
+	sql_run(dir, "DROP TABLE observed_values; DROP TABLE observations;"
+		     "CREATE TABLE observations(job INTEGER PRIMARY KEY, at_ns INTEGER NOT NULL, type TEXT "
+		     "NOT NULL,"
+		     " columns TEXT NOT NULL, time_s REAL, accuracy REAL) STRICT;"
+		     "ALTER TABLE jobs DROP COLUMN identity;"
+		     "UPDATE jobs SET model_s=1.0;"
+		     "INSERT INTO observations VALUES"
+		     "(1,5,'digits','{\"network\":\"le\\\"net,5\",\"cpus\":2,\"lr\":0.1,\"ok\":true,\"no\":"
+		     "null}',2.5,0.93),"
+		     "(2,5,'digits','{\"cpus\":4}',1e-9,0.9),"
+		     "(3,5,'digits','{\"cpus\":4}',1.5,1e308),"
+		     "(4,5,'digits','{\"cpus\":',1.5,0.9),"
+		     "(5,5,'digits','{}',1.25,NULL),"
+		     "(99,5,'digits','{\"cpus\":8}',7.5,NULL);"
+		     "UPDATE meta SET value=4 WHERE name='schema_version'; PRAGMA user_version=4");
+	s = open_store(dir);
+	assert_string_equal(observed(s, NULL),
+			    "1: network='le\"net,5' cpus=2 lr=0.1 ok='true' no=nan time_s=2.5 accuracy=0.93\n"
+			    "5: time_s=1.25 accuracy=nan\n"
+			    "99: cpus=8 time_s=7.5 accuracy=nan\n");
+	store_close(s);
+	assert_int_equal(sql_number(dir, "SELECT count(*) FROM observations"),
+			 6); /* nothing is thrown away */
+	assert_int_equal(sql_number(dir, "SELECT job FROM observations WHERE doubt='time'"), 2);
+	assert_int_equal(sql_number(dir, "SELECT job FROM observations WHERE doubt='accuracy'"), 3);
+	assert_int_equal(sql_number(dir, "SELECT job FROM observations WHERE doubt='damaged'"), 4);
+	assert_int_equal(sql_number(dir, "SELECT count(*) FROM jobs WHERE identity IS NULL"), 6);
+	assert_int_equal(sql_number(dir, "PRAGMA user_version"), 5);
+}
+
+/* A lock file that somebody deletes lets no second daemon in: the folder is locked, too. */
+TEST(test_without_the_lock_file_a_second_daemon_is_still_refused)
+{
+	const char *dir = fresh_dir();
+	struct store *s = open_store(dir);
+
+	assert_int_equal(unlink(support_path(dir, "postrider.lock")), 0);
+	assert_refused(dir, ERR_BUSY, "another postriderd");
+	store_close(s);
+	store_close(open_store(dir));
+}
+
+/* Flipped bits in texts: what comes out is JSON all the same. */
+TEST(test_a_damaged_text_comes_out_as_json)
+{
+	const char *dir = fresh_dir();
+	struct answered a = { 0 };
+	struct json *v = NULL;
+	struct err err = { 0 };
+	struct store *s;
+
+	fill(dir, 1);
+	sql_run(dir, "UPDATE jobs SET params='{\"x\":', tag=CAST(x'61ff62' AS TEXT);"
+		     "UPDATE decisions SET json='{\"at\":\"2026'");
+	s = open_store(dir);
+	assert_int_equal(store_ask(s, STORE_EXPLAIN, 1, NULL, keep_answer, &a, 1, &err), 0);
+	wait_answer(s, &a, 1);
+	if (json_parse("answer", a.text.text, a.text.len, &v, &err))
+		fail_msg("%s in %s", err.text, a.text.text);
+	assert_int_equal(json_type(json_get(json_get(v, "job"), "params")), JSON_NULL);
+	json_free(v);
+	strbuf_release(&a.text);
+	store_close(s);
 }

@@ -31,8 +31,8 @@ TEST(test_collecting_writing_and_reading_go_on_at_once)
 		assert_int_equal(store_add_job(s, &j, &err), 0);
 		assert_int_equal(store_add_decision(s, i, NOON, "arrival", "{\"candidates\":[1,2,3]}", &err),
 				 0);
-		assert_int_equal(store_add_observation(s, i, NOON, "digits", "{\"cpus\":2}", 1.5, NAN, &err),
-				 0);
+		assert_int_equal(
+			add_seen(s, i, NOON, "digits", 1.5, NAN, OBSERVED({ "cpus", NULL, 2 }), &err), 0);
 		if (i % 7 == 0)
 			store_commit(s);
 		if (i % 3 == 0)
