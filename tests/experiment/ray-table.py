@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""ray-table.py BIN FOLDER: runs the campaigns configs/campaigns/ray-*.ini for each of the four targets and prints our Table III
-beside the paper's. Resumable: a campaign that is done is read again."""
+"""ray-table.py BIN FOLDER [SPLIT...]: runs the campaigns configs/campaigns/ray-SPLIT.ini (all of them) for each of the four
+targets and prints our Table III beside the paper's. Resumable: a campaign that is done is read again."""
 import json, os, re, subprocess, sys
 
 TARGETS = ["train", "fit", "training_loop", "train_epoch"]
@@ -28,7 +28,8 @@ def main():
     os.makedirs(folder, exist_ok=True)
     print("| split | row | " + " | ".join(TARGETS) + " |")
     print("|---|---|" + "---|" * len(TARGETS))
-    for split, (title, paper) in PAPER.items():
+    for split in sys.argv[3:] or PAPER:
+        title, paper = PAPER[split]
         rows = {"paper": ["-" if p is None else "%.2f" % p for p in paper], "ours": [], "ours, least": [], "hybrid": []}
         for target in TARGETS:
             d = run(bin_dir, folder, split, target)
