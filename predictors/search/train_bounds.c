@@ -13,7 +13,8 @@
 #include "predictors/models/widening.h"
 #include "predictors/search/train_internal.h"
 
-#define PERMUTATIONS 5 /* shuffles of each column and fold */
+#define PERMUTATIONS 5 /* shuffles of each column and fold ... */
+#define MANY_TESTS 500 /* ... but one where a fold has so many rows: the folds are repetitions enough */
 
 /* ---- held-out predictions and permutation importances, from one fit per fold ---- */
 
@@ -38,7 +39,7 @@ static int permute_columns(const struct cross_fit *c, size_t fold, const struct 
 	double before = score_of(test->y, predicted, n).mse, *rise = c->rise + fold * p;
 	double *kept = mem_array(n, sizeof *kept);
 	uint32_t *order = mem_array(n, sizeof *order);
-	int status = 0;
+	int status = 0, shuffles = n < MANY_TESTS ? PERMUTATIONS : 1;
 
 	if (!kept || !order)
 		status = err_fail(err, ERR_NOMEM, "out of memory to shuffle %zu rows", n);
@@ -50,12 +51,12 @@ static int permute_columns(const struct cross_fit *c, size_t fold, const struct 
 			order[i] = (uint32_t)i;
 		}
 		rise[f] = 0.0;
-		for (int k = 0; k < PERMUTATIONS; k++) {
+		for (int k = 0; k < shuffles; k++) {
 			rng_shuffle(&rng, order, n);
 			for (size_t i = 0; i < n; i++)
 				test->x[i * p + f] = kept[order[i]];
 			predictor_predict(m, test->x, n, predicted);
-			rise[f] += (score_of(test->y, predicted, n).mse - before) / PERMUTATIONS;
+			rise[f] += (score_of(test->y, predicted, n).mse - before) / shuffles;
 		}
 		for (size_t i = 0; i < n; i++)
 			test->x[i * p + f] = kept[i];

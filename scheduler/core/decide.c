@@ -125,12 +125,19 @@ static void fill_shares(const struct predictor *time, const double *x, struct ca
 	c->start_share = time->ops->start_share ? time->ops->start_share(time->self, x) : NAN;
 }
 
+/* No run takes no time: a model that says so (boosting and linear models may) has no answer. */
+static double possible_s(double time_s)
+{
+	return time_s > 0.0 ? time_s : NAN;
+}
+
 void decide_predict_one(struct decide_rows *r, const struct decide_load *load, struct candidate *c, double *x)
 {
 	const struct model *m = r->p->model;
 
 	encode(r, load, c, x);
 	predictor_predict(&m->time.predictor, x, 1, &c->model_s);
+	c->model_s = possible_s(c->model_s);
 	c->time_s = c->model_s * r->bias;
 	if (m->accuracy.predictor.ops && !r->p->epochs)
 		predictor_predict(&m->accuracy.predictor, x, 1, &c->accuracy);
@@ -189,8 +196,8 @@ void decide_predict_all(struct decide_rows *r, const struct decide_load *load, s
 				fill_shares(&m->time.predictor, row, c);
 			decide_other_settle(r, row);
 			c->extrapolated = features_extrapolated(m->features, row);
-			c->model_s = time[i];
-			c->time_s = time[i] * r->bias;
+			c->model_s = possible_s(time[i]);
+			c->time_s = c->model_s * r->bias;
 			c->guard_s = decide_guard_s(r, row, c->time_s);
 			c->chance = decide_chance(r, row, c);
 			c->accuracy = m->accuracy.predictor.ops ? accuracy[i] : NAN;

@@ -14,6 +14,7 @@
 #include "scheduler/cli/cli.h"
 #include "scheduler/cli/model/views.h"
 #include "scheduler/core/recipe.h"
+#include "scheduler/process/machine.h"
 
 #define GRID_FILE_MAX ((size_t)1 << 20)
 #define GROUP_MAX 32
@@ -92,12 +93,13 @@ static int plan_fixed(struct plan *p, const struct options *o, struct err *err)
 	return recipe_accuracy(o->by, o->curves != NULL, &p->accuracy_point, err);
 }
 
-/* The models that a policy wants, with the settings given where a model has them. Cores that are given are
- * tried beside cores that are estimated: on jobs that do not use the cpu the estimate may do better. */
+/* The models that a policy wants. Cores that are given, or else those of this machine, are tried beside cores
+ * that are estimated, and the error on rows that were held out decides: on jobs that do not use the cpu, and on
+ * tables measured elsewhere, the estimate may do better. */
 static int plan_policy(struct plan *p, const struct options *o, struct err *err)
 {
 	struct settings cores = { 0 };
-	double given = 0.0;
+	double given = machine_cores();
 	int rc = 0;
 
 	if (o->set) {
@@ -108,8 +110,7 @@ static int plan_policy(struct plan *p, const struct options *o, struct err *err)
 		given = settings_get(&cores, "cores");
 	}
 	rc = recipe_search_time(o->by, given, &p->time, err);
-	p->one_accuracy = (struct grid){ &p->accuracy_point, 1 };
-	return rc ? rc : recipe_accuracy(o->by, o->curves != NULL, &p->accuracy_point, err);
+	return rc ? rc : recipe_search_accuracy(o->by, o->curves != NULL, &p->accuracy, err);
 }
 
 static int plan_make(struct plan *p, const struct options *o, struct err *err)
@@ -125,7 +126,7 @@ static int plan_make(struct plan *p, const struct options *o, struct err *err)
 	if (!rc && !p->time)
 		rc = recipe_search_time(NULL, 0.0, &p->time, err);
 	if (!rc && !p->accuracy)
-		rc = recipe_search_accuracy(&p->accuracy, err);
+		rc = recipe_search_accuracy(NULL, o->curves != NULL, &p->accuracy, err);
 	return rc;
 }
 
