@@ -302,6 +302,8 @@ static int train_target(struct training *tr, const double *target, const struct 
 		const struct grid_point *point = &grid->point[*best];
 		struct fit_context ctx = tr->p->ctx;
 
+		tr->stage = is_time ? "fit of time" : "fit of accuracy";
+		on_search_progress(tr, 0, 1);
 		ctx.want_oob = !d->group;
 		status = predictor_fit(point->ops, &point->settings, d, &ctx, &out->predictor, err);
 		out->n_rows = d->n_rows;
@@ -319,6 +321,9 @@ static int train_target(struct training *tr, const double *target, const struct 
 			else
 				status = err_nomem(err, "%zu importances", d->n_features);
 		}
+		on_search_progress(tr, 1, 1);
+		tr->stage = is_time ? "bounds of time" : "noise of accuracy";
+		on_search_progress(tr, 0, 1);
 		if (!status && can_hold_out)
 			status = train_find_bounds(tr, &rows, point, is_time, out, err);
 	}

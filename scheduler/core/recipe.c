@@ -11,7 +11,7 @@
 #define ANY_POLICY_MODEL "hybrid" /* for a policy that wants no model: what postrider itself uses */
 #define CALM_LEAF 3 /* min_samples_leaf of the hybrid that a policy tries */
 #define ACCURACY_SETTINGS "trees=150,depth=9,criterion=absolute"
-#define SEARCH_ROWS 5000 /* a search looks at so many rows at most */
+#define SEARCH_ROWS 2000 /* a search looks at so many rows at most */
 
 /* What the recipe of a policy tries for accuracy. A learning curve fails where the epochs do not vary. */
 static const char accuracy_grid[] =

@@ -39,7 +39,7 @@ int recipe_search_accuracy(const struct policy *p, bool curves, struct grid **ou
 int recipe_prefer(struct grid *g, const struct grid_point *first, struct err *err);
 
 /* How models are scored and fitted: five folds, out-of-bag residuals, everything random from this seed, at
- * most 5,000 rows for a search. The caller adds table, grids and names. */
+ * most 2,000 rows for a search. The caller adds table, grids and names. */
 struct train_params recipe_params(uint64_t seed);
 
 #endif

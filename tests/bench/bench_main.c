@@ -36,6 +36,7 @@ static const struct bench {
 	{ "daemon.predict", bench_daemon_predict },
 	{ "daemon.pipelined", bench_daemon_pipelined },
 	{ "replay.million", bench_replay_million },
+	{ "train.policy", bench_train_policy },
 };
 enum { N_BENCHES = sizeof bench_all / sizeof bench_all[0] };
 

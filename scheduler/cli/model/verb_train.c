@@ -18,6 +18,8 @@
 
 #define GRID_FILE_MAX ((size_t)1 << 20)
 #define GROUP_MAX 32
+#define NOT_GIVEN UINT64_MAX
+#define SEARCH_ROWS 5000 /* of a search without a policy, which tries some hundred models */
 
 struct options {
 	const char *schema, *grid, *model, *policy, *set, *group, *split, *curves;
@@ -387,7 +389,10 @@ static int train(const struct cli *c, const struct options *o, const struct tabl
 	p.table = t;
 	p.run = run;
 	p.plain_bounds = o->plain_bounds;
-	p.search_rows = (size_t)o->search_rows;
+	if (o->search_rows != NOT_GIVEN)
+		p.search_rows = (size_t)o->search_rows;
+	else if (!o->by)
+		p.search_rows = SEARCH_ROWS;
 	p.on_progress = cli_on_progress;
 	p.owner = &progress;
 	p.data_name = c->arg[0];
@@ -437,7 +442,7 @@ static int deliver(const struct cli *c, const struct options *o, const struct mo
 
 int verb_train(int argc, char **argv)
 {
-	struct options o = { .seed = 1, .search_rows = 5000 };
+	struct options o = { .seed = 1, .search_rows = NOT_GIVEN };
 	const struct cli_option option[] = {
 		{ 0, "schema", CLI_TEXT, "FILE", "a schema file: what the columns mean (default: built in)",
 		  &o.schema },
@@ -445,8 +450,8 @@ int verb_train(int argc, char **argv)
 		{ 0, "policy", CLI_TEXT, "NAME", "train the model that this policy needs", &o.policy },
 		{ 0, "set", CLI_TEXT, "K=V,...", "settings of the model, with --model or --policy", &o.set },
 		{ 0, "grid", CLI_TEXT, "FILE", "a JSON file with the models and settings to try", &o.grid },
-		{ 0, "search-rows", CLI_COUNT, "N", "search on at most N rows (default: 5000; 0: all)",
-		  &o.search_rows },
+		{ 0, "search-rows", CLI_COUNT, "N",
+		  "search on at most N rows (default: 5000, with --policy\n2000; 0: all)", &o.search_rows },
 		{ 0, "group", CLI_TEXT, "COLS", "keep rows together that are equal in these columns",
 		  &o.group },
 		{ 0, "split", CLI_TEXT, "HOW",
