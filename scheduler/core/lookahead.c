@@ -342,7 +342,7 @@ static void conclude_play(const struct look *l, struct candidate *c, const doubl
 		c->model_s = c->time_s /
 			     l->rows->bias; /* so that what is learnt is about the time promised */
 	}
-	c->guard_s = decide_guard_s(l->rows, x, c->time_s);
+	c->guard_s = decide_guard_s(l->rows, x, c);
 	c->wait_s = own->start_s;
 	c->wait_upper_s = c->wait_s > 0.0 ? c->wait_s * ratio_of(c) : 0.0;
 	c->chance = decide_chance(l->rows, x, c);

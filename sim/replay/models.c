@@ -81,11 +81,11 @@ static int runs_of(const struct csv *table, uint32_t **out, struct err *err)
 	return status;
 }
 
-static int copy_schema(const struct schema *given, const struct policy *p, struct schema **out,
-		       struct err *err)
+static int copy_schema(const struct csv *table, const struct schema *given, const struct policy *p,
+		       struct schema **out, struct err *err)
 {
 	struct schema *base = NULL, *made = NULL;
-	int status = given ? 0 : schema_default(&base, err), other;
+	int status = given ? 0 : schema_for_table(table, &base, err), other;
 
 	if (!status)
 		status = policy_schema(p, given ? given : base, &made, err);
@@ -118,7 +118,7 @@ static int train_entry(const struct sim_models_params *p, const struct policy *p
 	struct grid *time = NULL, *accuracy = NULL;
 	struct train_params t = recipe_params(p->seed);
 	struct train_report report = { 0 };
-	int status = copy_schema(p->schema, policy, &e->schema, err);
+	int status = copy_schema(p->table, p->schema, policy, &e->schema, err);
 
 	e->policy = policy;
 	if (!status)

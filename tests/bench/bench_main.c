@@ -37,6 +37,7 @@ static const struct bench {
 	{ "daemon.pipelined", bench_daemon_pipelined },
 	{ "replay.million", bench_replay_million },
 	{ "train.policy", bench_train_policy },
+	{ "metrics.scrape", bench_metrics_scrape },
 };
 enum { N_BENCHES = sizeof bench_all / sizeof bench_all[0] };
 

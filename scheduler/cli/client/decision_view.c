@@ -150,12 +150,14 @@ void decision_reason(const struct decision_view *d, const struct candidate_view 
 		strbuf_printf(out, "too few past runs for a bound at %g %%", 100.0 * d->confidence);
 	else if (!strcmp(code, "extrapolated"))
 		strbuf_puts(out, "outside the data the model was trained on");
+	else if (!strcmp(code, "beyond_model"))
+		strbuf_puts(out, "too far outside the training table for a promise");
 	else if (!strcmp(code, "lower_accuracy"))
 		why_not_best(d, k, false, out);
 	else if (!strcmp(code, "slower"))
 		why_not_best(d, k, true, out);
 	else if (!strcmp(code, "unstable"))
-		strbuf_puts(out, "the model predicts no time: its queue has no steady state");
+		strbuf_puts(out, "the model predicts no time, as of a queue without a steady state");
 	else if (!strcmp(code, "memory"))
 		why_memory(k, out);
 	else if (!strcmp(code, "breaks_promise") && k->breaks)

@@ -4,12 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/clock.h"
 #include "common/mem.h"
 #include "common/pool.h"
 #include "common/text/text.h"
+#include "common/version.h"
 #include "predictors/data/curves.h"
 #include "scheduler/cli/cli.h"
 #include "scheduler/cli/model/views.h"
@@ -257,25 +257,6 @@ static int groups_parse(const char *text, char *buf, size_t size, const char **o
 	return 0;
 }
 
-/* Now, or SOURCE_DATE_EPOCH, so that a build can be repeated to the byte. */
-static int created_text(char *out, size_t size, struct err *err)
-{
-	const char *epoch = getenv("SOURCE_DATE_EPOCH");
-	time_t now = time(NULL);
-	struct tm tm;
-	uint64_t s;
-
-	if (epoch && *epoch) {
-		if (!text_uint64(epoch, &s) || s > 253402300799ULL) /* the year 9999 ends there */
-			return err_fail(err, ERR_ARG,
-					"SOURCE_DATE_EPOCH is '%s'; it must be seconds since 1970", epoch);
-		now = (time_t)s;
-	}
-	gmtime_r(&now, &tm);
-	strftime(out, size, "%Y-%m-%dT%H:%M:%SZ", &tm);
-	return 0;
-}
-
 static void say_notices(const struct cli *c, const struct model *m, const struct train_report *r)
 {
 	for (size_t i = 0; i < r->n_notices; i++)
@@ -292,11 +273,10 @@ static void say_notices(const struct cli *c, const struct model *m, const struct
 
 /* ---- the verb ---- */
 
-/* --policy means the model it needs, and a schema without the load if the policy ignores the load. */
-static int policy_means(struct options *o, struct schema **out_schema, struct err *err)
+/* --policy means the model it needs. */
+static int policy_means(struct options *o, struct err *err)
 {
 	struct policy_choice by;
-	struct schema *given;
 	int rc = policy_parse(o->policy, &by, err);
 
 	if (rc)
@@ -309,14 +289,7 @@ static int policy_means(struct options *o, struct schema **out_schema, struct er
 	o->searches = !by.policy->settings &&
 		      (!o->set ||
 		       (by.policy->or_predictor && !strncmp(o->set, "cores=", 6) && !strchr(o->set, ',')));
-	if (!by.policy->without_load)
-		return 0;
-	rc = o->schema ? schema_read_file(o->schema, &given, err) : schema_default(&given, err);
-	if (rc)
-		return rc;
-	rc = policy_schema(by.policy, given, out_schema, err);
-	schema_free(given);
-	return rc;
+	return 0;
 }
 
 /* ---- --curves ---- */
@@ -381,7 +354,7 @@ static int train(const struct cli *c, const struct options *o, const struct tabl
 	if (!rc && o->split)
 		rc = split_parse(o->split, t, &p.split, err);
 	if (!rc)
-		rc = created_text(created, sizeof created, err);
+		rc = cli_created(created, sizeof created, err);
 	if (!rc)
 		rc = pool_new((size_t)c->threads, &p.ctx.pool, err);
 	if (rc)
@@ -396,7 +369,7 @@ static int train(const struct cli *c, const struct options *o, const struct tabl
 	p.on_progress = cli_on_progress;
 	p.owner = &progress;
 	p.data_name = c->arg[0];
-	p.program = "postrider " POSTRIDER_VERSION;
+	p.program = postrider_program;
 	p.grid = plan.time ? plan.time : &plan.one_time;
 	p.accuracy_grid = plan.accuracy ? plan.accuracy : &plan.one_accuracy;
 	p.group = group;
@@ -493,7 +466,6 @@ int verb_train(int argc, char **argv)
 	struct cli_input in = { 0 };
 	struct joined joined = { 0 };
 	struct train_report report = { 0 };
-	struct schema *schema = NULL;
 	struct model *m = NULL;
 	struct err err = { 0 };
 	struct cli c;
@@ -515,12 +487,12 @@ int verb_train(int argc, char **argv)
 			&c, "-o - sends the model to standard output; add -q and leave out --json");
 	rc = o.dry_run ? 0 : cli_check_output(c.output, &err);
 	if (!rc && o.policy)
-		rc = policy_means(&o, &schema, &err);
+		rc = policy_means(&o, &err);
 	if (!rc)
 		rc = cli_input_open(&in, &c,
 				    &(struct cli_input_params){ .path = c.arg[0],
 								.schema_path = o.schema,
-								.schema = schema,
+								.policy = o.by,
 								.exclude = &o.exclude,
 								.need_targets = true },
 				    &err);
@@ -536,6 +508,5 @@ int verb_train(int argc, char **argv)
 	model_free(m);
 	joined_release(&joined);
 	cli_input_release(&in);
-	schema_free(schema);
 	return code;
 }
