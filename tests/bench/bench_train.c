@@ -1,8 +1,8 @@
-/* Bench of `postrider train --policy postrider`: search, fit, bounds and importances, on a small, a large and a
- * very large table. The peer makes what comes nearest: predictions of held-out rows by one forest of 300 trees,
- * ten folds. Both are measured in processor time, because wall time would show what else the machine does. Ours
- * has two threads, the peer would have two processes: half of the processor time is what each would take
- * alone on two cores, if nothing is lost between them. */
+/* Bench of `postrider train --policy postrider`: search, fit, bounds and importances, on a small, a large and
+ * a very large table. The peer makes what comes nearest: predictions of held-out rows by one forest of 300
+ * trees, ten folds. Both are measured in processor time, because wall time would show what else the machine
+ * does. Ours has two threads, the peer would have two processes: half of the processor time is what each
+ * would take alone on two cores, if nothing is lost between them. */
 #include "tests/bench/bench.h"
 
 #include <errno.h>

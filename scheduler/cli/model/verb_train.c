@@ -96,8 +96,8 @@ static int plan_fixed(struct plan *p, const struct options *o, struct err *err)
 }
 
 /* The models that a policy wants. Cores that are given, or else those of this machine, are tried beside cores
- * that are estimated, and the error on rows that were held out decides: on jobs that do not use the cpu, and on
- * tables measured elsewhere, the estimate may do better. */
+ * that are estimated, and the error on rows that were held out decides: on jobs that do not use the cpu, and
+ * on tables measured elsewhere, the estimate may do better. */
 static int plan_policy(struct plan *p, const struct options *o, struct err *err)
 {
 	struct settings cores = { 0 };

@@ -257,8 +257,8 @@ TEST(test_settings_of_the_model_in_use_are_kept)
 	trainer_free(l);
 }
 
-/* Where the policy has a choice, retraining searches as `train --policy` does: boosting, which the model in use
- * has for accuracy, is left for a model with less error. */
+/* Where the policy has a choice, retraining searches as `train --policy` does, with the cores that are
+ * configured. */
 TEST(test_models_are_searched_where_the_policy_has_a_choice)
 {
 	struct config_learning c = defaults();
@@ -277,7 +277,6 @@ TEST(test_models_are_searched_where_the_policy_has_a_choice)
 	assert_true(r.accepted);
 	cores = settings_get(&r.model->time.predictor.settings, "cores");
 	assert_true(cores == 0.0 || cores == 2.0);
-	print_message("accuracy by %s, cores %g\n", accuracy, cores);
 	training_result_release(&first);
 	training_result_release(&r);
 	trainer_free(l);
