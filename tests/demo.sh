@@ -55,7 +55,7 @@ show postrider profile configs/designs/quick.json -o "$table" --restart || stop 
 
 echo
 echo "Models of time (the queueing model, and a forest on what it gets wrong) and of accuracy."
-show postrider train "$table" -o "$model" --policy postrider --set "cores=$(nproc)" || stop "training failed"
+show postrider train "$table" -o "$model" --policy postrider || stop "training failed"
 
 echo
 echo "The daemon, with that model; its log goes to $log."

@@ -13,6 +13,7 @@
 #include "predictors/data/groups.h"
 #include "predictors/search/doubt.h"
 
+#define LITTLE_R2 0.3 /* below this the training warns */
 #define MAX_OFFERED 64 /* values of the decision that a what-if tries */
 
 static void notice(struct train_report *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -229,6 +230,51 @@ static int thin(const struct dataset *d, size_t rows, uint64_t seed, struct data
 
 /* ---- one target ---- */
 
+/* Root of the mean square error, for people: of logarithms it is a share of the time. */
+static void error_text(const struct search_result *r, bool is_time, char *out, size_t size)
+{
+	double e = sqrt(search_measure(r, is_time));
+
+	if (is_time && isfinite(r->score.mean.log_mse))
+		snprintf(out, size, "%.3g %%", 100.0 * expm1(e));
+	else
+		snprintf(out, size, "%.3g", e);
+}
+
+/* Which model the search chose, and why; and a word if even the best one explains little. */
+static void say_choice(struct training *tr, const struct grid *grid, const struct search_result *result,
+		       size_t best, bool is_time, const char *scored_by)
+{
+	const char *what = is_time ? "time" : "accuracy";
+	const struct grid_point *chosen = &grid->point[best];
+	const struct search_result *next = NULL;
+	char settings[96] = "", error[32], other[32];
+	size_t runner_up = 0;
+
+	if (result[best].score.mean.r2 < LITTLE_R2)
+		notice(tr->report,
+		       "the model of %s explains little of what was measured (R2 %.2f on rows held out): "
+		       "expect "
+		       "poor decisions; more runs, or columns for what makes the jobs differ, would help",
+		       what, result[best].score.mean.r2);
+	for (size_t i = 0; i < grid->n; i++) {
+		if (result[i].failed || grid->point[i].ops == chosen->ops)
+			continue;
+		if (!next || search_measure(&result[i], is_time) < search_measure(next, is_time)) {
+			next = &result[i];
+			runner_up = i;
+		}
+	}
+	if (!next)
+		return;
+	settings_describe(&chosen->settings, settings, sizeof settings);
+	error_text(&result[best], is_time, error, sizeof error);
+	error_text(next, is_time, other, sizeof other);
+	notice(tr->report, "model of %s: %s%s%s%s has the least error on rows held out (%s): %s; %s has %s",
+	       what, chosen->ops->name, settings[0] ? " (" : "", settings, settings[0] ? ")" : "", scored_by,
+	       error, grid->point[runner_up].ops->name, other);
+}
+
 static int score_grid(struct training *tr, const struct dataset *d, const struct grid *grid, bool is_time,
 		      struct model_target *out, struct search_result **out_result, size_t *out_best,
 		      struct err *err)
@@ -274,6 +320,7 @@ static int score_grid(struct training *tr, const struct dataset *d, const struct
 			       (*out_result)[0].why);
 		}
 		out->score = (*out_result)[*out_best].score;
+		say_choice(tr, grid, *out_result, *out_best, is_time, out->scored_by);
 	}
 	split_free(split);
 	dataset_free(part);
@@ -340,6 +387,8 @@ static int train_target(struct training *tr, const double *target, const struct 
 		const struct grid_point *point = &grid->point[*best];
 		struct fit_context ctx = tr->p->ctx;
 
+		tr->stage = is_time ? "fit of time" : "fit of accuracy";
+		on_search_progress(tr, 0, 1);
 		ctx.want_oob = !d->group;
 		status = predictor_fit(point->ops, &point->settings, d, &ctx, &out->predictor, err);
 		out->n_rows = d->n_rows;
@@ -357,6 +406,9 @@ static int train_target(struct training *tr, const double *target, const struct 
 			else
 				status = err_nomem(err, "%zu importances", d->n_features);
 		}
+		on_search_progress(tr, 1, 1);
+		tr->stage = is_time ? "bounds of time" : "noise of accuracy";
+		on_search_progress(tr, 0, 1);
 		if (!status && can_hold_out)
 			status = train_find_bounds(tr, &rows, d, point, is_time, out, err);
 	}
@@ -468,6 +520,15 @@ static int forget_other(struct training *tr, struct err *err)
 				     at >= 0 && tr->p->table->column[at].present, err);
 }
 
+static void training_release(struct training *tr)
+{
+	free(tr->x);
+	free(tr->group);
+	free(tr->replication);
+	free(tr->first);
+	feature_meaning_release(&tr->meaning);
+}
+
 int train_model(const struct train_params *p, struct model **out, struct train_report *report,
 		struct err *err)
 {
@@ -492,12 +553,7 @@ int train_model(const struct train_params *p, struct model **out, struct train_r
 		status = train_target(&tr, t->accuracy, p->accuracy_grid, false, &tr.model->accuracy, err);
 	if (!status)
 		status = forget_other(&tr, err);
-	free(tr.x);
-	free(tr.group);
-	free(tr.replication);
-	free(tr.copies);
-	free(tr.first);
-	feature_meaning_release(&tr.meaning);
+	training_release(&tr);
 	if (status) {
 		model_free(tr.model);
 		train_report_release(report);
@@ -505,6 +561,42 @@ int train_model(const struct train_params *p, struct model **out, struct train_r
 	}
 	*out = tr.model;
 	return 0;
+}
+
+static int choose_target(struct training *tr, const double *target, const struct grid *grid, bool is_time,
+			 struct grid_point *out, struct err *err)
+{
+	struct target_rows rows;
+	struct model_target unused = { 0 };
+	struct search_result *result = NULL;
+	size_t best = 0;
+	int status = target_data(tr, target, &rows, err);
+
+	if (!status && rows.d->n_rows && train_count_groups(rows.d) >= 2) {
+		status = score_grid(tr, rows.d, grid, is_time, &unused, &result, &best, err);
+		if (!status)
+			*out = grid->point[best];
+	}
+	free(result);
+	train_release_rows(&rows);
+	return status;
+}
+
+int train_choose(const struct train_params *p, struct grid_point *time, struct grid_point *accuracy,
+		 struct err *err)
+{
+	struct train_report report = { 0 };
+	struct training tr = { .p = p, .report = &report, .model = mem_calloc(1, sizeof *tr.model) };
+	int status = tr.model ? begin_training(&tr, err) : err_nomem(err, "a model");
+
+	if (!status && p->table->time)
+		status = choose_target(&tr, p->table->time, p->grid, true, time, err);
+	if (!status && p->table->accuracy)
+		status = choose_target(&tr, p->table->accuracy, p->accuracy_grid, false, accuracy, err);
+	training_release(&tr);
+	model_free(tr.model);
+	train_report_release(&report);
+	return status;
 }
 
 void train_report_release(struct train_report *r)

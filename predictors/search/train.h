@@ -49,6 +49,10 @@ struct train_report {                     /* everything tried, for the table peo
 
 int train_model(const struct train_params *p, struct model **out, struct train_report *report,
                 struct err *err);
+/* The search alone: which points of the grids have the least error on rows held out. A target that the table
+ * does not have, or that cannot be held out, leaves its point as it is. */
+int train_choose(const struct train_params *p, struct grid_point *time, struct grid_point *accuracy,
+                 struct err *err);
 void train_report_release(struct train_report *r);
 
 #endif

@@ -13,7 +13,9 @@
 #include "predictors/models/widening.h"
 #include "predictors/search/train_internal.h"
 
-#define PERMUTATIONS 5 /* shuffles of each column and fold */
+#define PERMUTATIONS 5 /* shuffles of each column and fold ... */
+#define MANY_ROWS 1000 /* from so many on five parts are held out instead of ten */
+#define MANY_TESTS 200 /* ... but one where a fold has so many rows: the folds are repetitions enough */
 
 /* ---- held-out predictions and permutation importances, from one fit per fold ---- */
 
@@ -39,7 +41,7 @@ static int permute_columns(const struct cross_fit *c, size_t fold, const struct 
 	double before = score_of(test->y, predicted, n).mse, *rise = c->rise + fold * p;
 	double *kept = mem_array(n, sizeof *kept);
 	uint32_t *order = mem_array(n, sizeof *order);
-	int status = 0;
+	int status = 0, shuffles = n < MANY_TESTS ? PERMUTATIONS : 1;
 
 	if (!kept || !order)
 		status = err_fail(err, ERR_NOMEM, "out of memory to shuffle %zu rows", n);
@@ -51,12 +53,12 @@ static int permute_columns(const struct cross_fit *c, size_t fold, const struct 
 			order[i] = (uint32_t)i;
 		}
 		rise[f] = 0.0;
-		for (int k = 0; k < PERMUTATIONS; k++) {
+		for (int k = 0; k < shuffles; k++) {
 			rng_shuffle(&rng, order, n);
 			for (size_t i = 0; i < n; i++)
 				test->x[i * p + f] = kept[order[i]];
 			predictor_predict(m, test->x, n, predicted);
-			rise[f] += (score_of(test->y, predicted, n).mse - before) / PERMUTATIONS;
+			rise[f] += (score_of(test->y, predicted, n).mse - before) / shuffles;
 		}
 		for (size_t i = 0; i < n; i++)
 			test->x[i * p + f] = kept[i];
@@ -319,7 +321,7 @@ static int hold_out_all(struct training *tr, const struct target_rows *rows, con
 			size_t by_size, struct err *err)
 {
 	struct dataset d = *rows->d;
-	size_t asked = d.n_rows <= 2000 ? 10 : 5, before = 0;
+	size_t asked = d.n_rows < MANY_ROWS ? 10 : 5, before = 0;
 	struct cross_fit c = { .d = &d, .best = best, .ctx = tr->p->ctx, .doubted = rows->doubted };
 	uint32_t *group = mem_array(d.n_rows, sizeof *group);
 	int status = 0;
@@ -415,7 +417,7 @@ static int find_bounds(struct training *tr, const struct dataset *all, const str
 		       const struct grid_point *best, bool is_time, struct model_target *out, struct err *err)
 {
 	const struct dataset *d = rows->d;
-	size_t asked = d->n_rows <= 2000 ? 10 : 5, groups = train_count_groups(d);
+	size_t asked = d->n_rows < MANY_ROWS ? 10 : 5, groups = train_count_groups(d);
 	struct split_params params = { .kind = SPLIT_KFOLD,
 				       .folds = train_possible_folds(asked, groups),
 				       .seed = tr->p->ctx.seed };
@@ -461,7 +463,7 @@ out:
 	return status;
 }
 
-#define MOST_HELD_OUT 5000 /* rows: some thousand errors say as much about bounds as a million */
+#define MOST_HELD_OUT 2000 /* rows: so many errors say as much about bounds as a million */
 
 /* Residuals of rows a model has not seen: out of bag where there is a bag and no groups to keep apart,
  * otherwise from a grouped k-fold, one a run. More parts for small tables, whose models suffer most from what

@@ -2,11 +2,21 @@
 #include "scheduler/core/recipe.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "common/json/json.h"
+#include "common/mem.h"
 
 #define ANY_POLICY_MODEL "hybrid" /* for a policy that wants no model: what postrider itself uses */
 #define CALM_LEAF 3 /* min_samples_leaf of the hybrid that a policy tries */
 #define ACCURACY_SETTINGS "trees=150,depth=9,criterion=absolute"
+#define SEARCH_ROWS 2000 /* a search looks at so many rows at most */
+
+/* What the recipe of a policy tries for accuracy. A learning curve fails where the epochs do not vary. */
+static const char accuracy_grid[] =
+	"{\"forest\":{\"trees\":[150],\"depth\":[9,0],\"criterion\":[\"absolute\",\"squared\"]},"
+	"\"curve\":{},\"boost\":{\"trees\":[50,200],\"depth\":[3]},\"tree\":{\"depth\":[6]}}";
 
 static int point_default(const char *name, struct grid_point *out, struct err *err)
 {
@@ -108,11 +118,54 @@ static int search_make(bool (*suits)(const struct grid_point *g, const struct po
 	return 0;
 }
 
-int recipe_search_accuracy(struct grid **out, struct err *err)
+static int grid_of_one(const struct grid_point *point, struct grid **out, struct err *err)
 {
-	size_t room;
+	struct grid *g = mem_calloc(1, sizeof *g);
 
-	return search_make(suits_accuracy, NULL, out, &room, err);
+	if (g)
+		g->point = mem_array(1, sizeof *g->point);
+	if (!g || !g->point) {
+		grid_free(g);
+		return err_nomem(err, "a grid");
+	}
+	g->point[0] = *point;
+	g->n = 1;
+	*out = g;
+	return 0;
+}
+
+int recipe_search_accuracy(const struct policy *p, bool curves, struct grid **out, struct err *err)
+{
+	struct grid_point fixed;
+	struct json *v = NULL;
+	size_t room;
+	int rc;
+
+	if (!p)
+		return search_make(suits_accuracy, NULL, out, &room, err);
+	if (p->exact || p->accuracy) {
+		rc = recipe_accuracy(p, curves, &fixed, err);
+		return rc ? rc : grid_of_one(&fixed, out, err);
+	}
+	rc = json_parse("accuracy grid", accuracy_grid, sizeof accuracy_grid - 1, &v, err);
+	if (!rc)
+		rc = grid_from_json("accuracy grid", v, out, err);
+	json_free(v);
+	return rc;
+}
+
+int recipe_prefer(struct grid *g, const struct grid_point *first, struct err *err)
+{
+	struct grid_point *point = mem_array(g->n + 1, sizeof *point);
+
+	if (!point)
+		return err_nomem(err, "a grid");
+	memcpy(point + 1, g->point, g->n * sizeof *point);
+	point[0] = *first;
+	free(g->point);
+	g->point = point;
+	g->n++;
+	return 0;
 }
 
 static bool has_setting(const struct predictor_ops *ops, const char *name)
@@ -154,5 +207,6 @@ struct train_params recipe_params(uint64_t seed)
 	return (struct train_params){
 		.split = { .kind = SPLIT_KFOLD, .folds = 5, .seed = seed },
 		.ctx = { .seed = seed, .want_oob = true },
+		.search_rows = SEARCH_ROWS,
 	};
 }

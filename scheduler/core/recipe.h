@@ -21,8 +21,7 @@ int recipe_make(const struct policy *p, const struct model *current, bool curves
 		struct err *err);
 
 /* The model of accuracy: the policy's own (`boost`, as in the paper); else, and for NULL, a learning curve if
- * the table has the epochs of each run (`curves`), or a forest. But for `boost` it is the same for all
- * policies, so that comparisons show what they make of the time. */
+ * the table has the epochs of each run (`curves`), or a forest. It is taken where nothing is searched. */
 int recipe_accuracy(const struct policy *p, bool curves, struct grid_point *out, struct err *err);
 /* Do both policies want the same models, trained in the same way? */
 bool recipe_same(const struct policy *a, const struct policy *b);
@@ -31,11 +30,16 @@ bool recipe_same(const struct policy *a, const struct policy *b);
  * models of time (NULL). A policy that fixes the settings leaves nothing to search: one point. A model of
  * queues may estimate the number of cores or be given it: with `cores` above 0 both are tried. */
 int recipe_search_time(const struct policy *p, double cores, struct grid **out, struct err *err);
-/* What a search tries for accuracy: the part of grid_default() that is not about queues. */
-int recipe_search_accuracy(struct grid **out, struct err *err);
+/* What a search tries for accuracy: for NULL the part of grid_default() that is not about queues. For a
+ * policy a few models: forests with and without a limit of their depth, boosting, a tree, and a learning
+ * curve, which can be fitted where the epochs vary. A policy whose models are exactly the paper's leaves
+ * nothing to search: recipe_accuracy(). */
+int recipe_search_accuracy(const struct policy *p, bool curves, struct grid **out, struct err *err);
+/* Puts a point in front, so that it wins ties. */
+int recipe_prefer(struct grid *g, const struct grid_point *first, struct err *err);
 
-/* How models are scored and fitted: five folds, out-of-bag residuals, everything random from this seed. The
- * caller adds table, grids and names. */
+/* How models are scored and fitted: five folds, out-of-bag residuals, everything random from this seed, at
+ * most 2,000 rows for a search. The caller adds table, grids and names. */
 struct train_params recipe_params(uint64_t seed);
 
 #endif

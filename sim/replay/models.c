@@ -115,8 +115,7 @@ static int scale_entry(struct entry *e, const struct cluster *given, const struc
 static int train_entry(const struct sim_models_params *p, const struct policy *policy, const uint32_t *run,
 		       struct entry *e, struct err *err)
 {
-	struct grid_point point;
-	struct grid *time = NULL, accuracy = { &point, 1 };
+	struct grid *time = NULL, *accuracy = NULL;
 	struct train_params t = recipe_params(p->seed);
 	struct train_report report = { 0 };
 	int status = copy_schema(p->table, p->schema, policy, &e->schema, err);
@@ -127,12 +126,12 @@ static int train_entry(const struct sim_models_params *p, const struct policy *p
 	if (!status)
 		status = recipe_search_time(policy, p->given ? p->given->cores : 0.0, &time, err);
 	if (!status)
-		status = recipe_accuracy(policy, run != NULL, &point, err);
+		status = recipe_search_accuracy(policy, run != NULL, &accuracy, err);
 	if (!status) {
 		t.table = e->table;
 		t.run = run;
 		t.grid = time;
-		t.accuracy_grid = &accuracy;
+		t.accuracy_grid = accuracy;
 		t.ctx.pool = p->pool;
 		t.on_progress = p->on_progress;
 		t.owner = p->owner;
@@ -144,6 +143,7 @@ static int train_entry(const struct sim_models_params *p, const struct policy *p
 		train_report_release(&report);
 	}
 	grid_free(time);
+	grid_free(accuracy);
 	if (!status)
 		status = model_compile(e->model, err);
 	if (!status && p->given && p->cluster)

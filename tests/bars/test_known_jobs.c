@@ -172,7 +172,7 @@ static void write_text(const char *path, struct strbuf *text)
 	strbuf_release(text);
 }
 
-/* The README's line. */
+/* The README's line, on a machine with so many cores. */
 static void train(const char *dir, double on_cores)
 {
 	if (postrider("train %s/runs.csv -o %s/runs.model --policy postrider --set cores=%g -q >%s/train.txt "

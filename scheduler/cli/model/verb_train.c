@@ -15,8 +15,11 @@
 #include "scheduler/cli/cli.h"
 #include "scheduler/cli/model/views.h"
 #include "scheduler/core/recipe.h"
+#include "scheduler/process/machine.h"
 
 #define GRID_FILE_MAX ((size_t)1 << 20)
+#define NOT_GIVEN UINT64_MAX
+#define SEARCH_ROWS 5000 /* of a search without a policy, which tries some hundred models */
 
 struct options {
 	const char *schema, *grid, *model, *policy, *set, *group, *split, *curves, *select, *plot;
@@ -93,12 +96,13 @@ static int plan_fixed(struct plan *p, const struct options *o, struct err *err)
 	return recipe_accuracy(o->by, o->curves != NULL, &p->accuracy_point, err);
 }
 
-/* The models that a policy wants, with the settings given where a model has them. Cores that are given are
- * tried beside cores that are estimated: on jobs that do not use the cpu the estimate may do better. */
+/* The models that a policy wants. Cores that are given, or else those of this machine, are tried beside cores
+ * that are estimated, and the error on rows that were held out decides: on jobs that do not use the cpu, and
+ * on tables measured elsewhere, the estimate may do better. */
 static int plan_policy(struct plan *p, const struct options *o, struct err *err)
 {
 	struct settings cores = { 0 };
-	double given = 0.0;
+	double given = machine_cores();
 	int rc = 0;
 
 	if (o->set) {
@@ -109,8 +113,7 @@ static int plan_policy(struct plan *p, const struct options *o, struct err *err)
 		given = settings_get(&cores, "cores");
 	}
 	rc = recipe_search_time(o->by, given, &p->time, err);
-	p->one_accuracy = (struct grid){ &p->accuracy_point, 1 };
-	return rc ? rc : recipe_accuracy(o->by, o->curves != NULL, &p->accuracy_point, err);
+	return rc ? rc : recipe_search_accuracy(o->by, o->curves != NULL, &p->accuracy, err);
 }
 
 static int plan_make(struct plan *p, const struct options *o, struct err *err)
@@ -126,7 +129,7 @@ static int plan_make(struct plan *p, const struct options *o, struct err *err)
 	if (!rc && !p->time)
 		rc = recipe_search_time(NULL, 0.0, &p->time, err);
 	if (!rc && !p->accuracy)
-		rc = recipe_search_accuracy(&p->accuracy, err);
+		rc = recipe_search_accuracy(NULL, o->curves != NULL, &p->accuracy, err);
 	return rc;
 }
 
@@ -294,7 +297,10 @@ static int train(const struct cli *c, const struct options *o, const struct tabl
 	p.plain_bounds = o->plain_bounds;
 	p.believe_all = o->believe_all;
 	p.select = o->select ? &o->by_score : NULL;
-	p.search_rows = (size_t)o->search_rows;
+	if (o->search_rows != NOT_GIVEN)
+		p.search_rows = (size_t)o->search_rows;
+	else if (!o->by)
+		p.search_rows = SEARCH_ROWS;
 	p.on_progress = cli_on_progress;
 	p.owner = &progress;
 	p.data_name = c->arg[0];
@@ -359,7 +365,7 @@ static bool select_parse(const char *text, enum search_by *out)
 
 int verb_train(int argc, char **argv)
 {
-	struct options o = { .seed = 1, .search_rows = 5000 };
+	struct options o = { .seed = 1, .search_rows = NOT_GIVEN };
 	const struct cli_option option[] = {
 		{ 0, "schema", CLI_TEXT, "FILE", "a schema file: what the columns mean (default: built in)",
 		  &o.schema },
@@ -367,8 +373,8 @@ int verb_train(int argc, char **argv)
 		{ 0, "policy", CLI_TEXT, "NAME", "train the model that this policy needs", &o.policy },
 		{ 0, "set", CLI_TEXT, "K=V,...", "settings of the model, with --model or --policy", &o.set },
 		{ 0, "grid", CLI_TEXT, "FILE", "a JSON file with the models and settings to try", &o.grid },
-		{ 0, "search-rows", CLI_COUNT, "N", "search on at most N rows (default: 5000; 0: all)",
-		  &o.search_rows },
+		{ 0, "search-rows", CLI_COUNT, "N",
+		  "search on at most N rows (default: 5000, with --policy\n2000; 0: all)", &o.search_rows },
 		{ 0, "group", CLI_TEXT, "COLS", "keep rows together that are equal in these columns",
 		  &o.group },
 		{ 0, "split", CLI_TEXT, "HOW",

@@ -83,6 +83,7 @@ static int renew(struct learning *l, struct err *err)
 	const struct config *c = l->d->setup->config;
 	char folder[4096], *settings = settings_of(c);
 	struct trainer_params p = { .learning = &c->learning,
+				    .cores = c->cores,
 				    .policy = l->d->setup->policy,
 				    .folder = folder,
 				    .seed = c->seed,

@@ -113,6 +113,38 @@ static int training_trial(const struct training *g, const struct table *t, const
 
 /* ---- a training, from its data to its file ---- */
 
+/* Where the policy has a choice of models: which points have the least error on rows of this table held out.
+ * Those of the model in use win ties. */
+static int choose_points(struct training *t, const struct training_table *data, struct err *err)
+{
+	const struct policy *policy = t->w->policy->policy;
+	struct grid *time = NULL, *accuracy = NULL;
+	struct train_params p = recipe_params(t->w->seed);
+	int rc = 0;
+
+	if (!policy->or_predictor)
+		return 0;
+	rc = recipe_search_time(policy, t->w->cores, &time, err);
+	if (!rc)
+		rc = recipe_prefer(time, &t->recipe.time, err);
+	if (!rc)
+		rc = recipe_search_accuracy(policy, data->run != NULL, &accuracy, err);
+	if (!rc)
+		rc = recipe_prefer(accuracy, &t->recipe.accuracy, err);
+	if (!rc) {
+		p.table = data->table;
+		p.run = data->run;
+		p.grid = time;
+		p.accuracy_grid = accuracy;
+		p.ctx.stop = t->w->stop;
+		p.data_name = MODEL_LEARNT_FROM_JOBS;
+		rc = train_choose(&p, &t->recipe.time, &t->recipe.accuracy, err);
+	}
+	grid_free(time);
+	grid_free(accuracy);
+	return rc;
+}
+
 /* The schema to train under: the operator's, that of the model in use, or the default; as the policy wants
  * it. */
 static int find_schema(struct training *t, struct err *err)
@@ -176,7 +208,7 @@ static int count_tests(const struct training *t, size_t *out, struct err *err)
 
 /* Both models on the last n observations. The times to predict are in `said`: actual, old, new, each by
  * row. */
-static int predict_both(const struct training *t, size_t n, double *said, struct err *err)
+static int predict_both(struct training *t, size_t n, double *said, struct err *err)
 {
 	size_t first = t->rows.n - n;
 	struct training_table old = { 0 }, fresh = { 0 }, rest = { 0 };
@@ -191,6 +223,8 @@ static int predict_both(const struct training *t, size_t n, double *said, struct
 	if (!rc)
 		rc = predict_rows(&t->current->time.predictor, t->current->features, old.table, said + n,
 				  err);
+	if (!rc)
+		rc = choose_points(t, &rest, err); /* the jobs of the test have no part in it */
 	if (!rc)
 		rc = training_trial(t, rest.table, fresh.table, said + 2 * n, err);
 	for (size_t i = 0; !rc && i < fresh.table->n_rows; i++)
@@ -211,7 +245,7 @@ static void punish(const double *actual, double *said, size_t n)
 	}
 }
 
-static int compare(const struct training *t, size_t n, struct model_version *v, struct err *err)
+static int compare(struct training *t, size_t n, struct model_version *v, struct err *err)
 {
 	double *said = mem_array(4 * n, sizeof *said);
 	struct paired_jobs jobs = { .n = n, .actual_s = said, .old_s = said + n, .new_s = said + 2 * n };
@@ -263,6 +297,8 @@ static int train_and_save(struct training *t, const char *path, struct model_ver
 	struct model *trained = NULL, *back = NULL;
 	int rc = training_table_make(&t->base, &t->rows, 0, t->rows.n, t->schema, &all, err);
 
+	if (!rc && !t->current)
+		rc = choose_points(t, &all, err);
 	if (!rc)
 		rc = training_fit(t, &all, v->created, &trained, err);
 	if (!rc)

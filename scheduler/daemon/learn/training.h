@@ -9,6 +9,7 @@
 struct training_task {
 	const struct config_learning *learning;
 	const struct policy_choice *policy;
+	double cores;                 /* of the machine, by the configuration */
 	uint64_t seed;
 	const char *program;          /* for the model file */
 	const atomic_bool *stop;      /* looked at before each fit */

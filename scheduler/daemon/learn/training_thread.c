@@ -164,6 +164,7 @@ int trainer_new(const struct trainer_params *p, struct trainer **out, struct err
 	}
 	l->task = (struct training_task){ .learning = &l->learning,
 					  .policy = &l->policy,
+					  .cores = p->cores,
 					  .seed = p->seed,
 					  .program = l->program ? l->program : "",
 					  .stop = &l->stop,

@@ -33,6 +33,7 @@ struct trainer_params {
 	const struct config_learning *learning; /* copied */
 	struct policy_choice policy; /* trained is what it wants */
 	const char *folder;          /* of the models; made where it is not there */
+	double cores;                /* of the machine; 0: not known */
 	uint64_t seed;
 	const char *program;         /* "postrider 0.1.0", for the model files; NULL: "" */
 };

@@ -374,6 +374,12 @@ TEST(test_approximate_times_are_corrected_like_the_others)
 	near(t.d.candidate[4].model_s, 25); /* not played: four processes, as now */
 	near(t.d.candidate[4].time_s, 25 * adapt_bias(a, BY(0)));
 	assert_true(adapt_bias(a, BY(0)) > 1.45);
+	/* with a play without it, what is not played keeps the numbers of the first pass over all */
+	t.scene.indifferent = false;
+	ask(&t, NULL, 0, 1e6);
+	assert_int_equal(t.d.chosen, 0);
+	assert_true(isnan(t.d.candidate[4].delays_s) && t.d.candidate[4].model_s > 0.0);
+	near(t.d.candidate[4].time_s, t.d.candidate[4].model_s * adapt_bias(a, BY(0)));
 	strike(&t);
 	adapt_free(a);
 }

@@ -127,7 +127,7 @@ TEST(test_a_search_tries_the_models_that_suit_the_target)
 
 	assert_int_equal(grid_default(&all, NULL), 0);
 	assert_int_equal(recipe_search_time(NULL, 0.0, &time, NULL), 0);
-	assert_int_equal(recipe_search_accuracy(&accuracy, NULL), 0);
+	assert_int_equal(recipe_search_accuracy(NULL, false, &accuracy, NULL), 0);
 	assert_int_equal(time->n, all->n - points_of(all, "curve"));
 	assert_int_equal(points_of(time, "curve"), 0);
 	assert_int_equal(accuracy->n, all->n - points_of(all, "queueing") - points_of(all, "queueing-paper") -
@@ -137,6 +137,33 @@ TEST(test_a_search_tries_the_models_that_suit_the_target)
 	grid_free(all);
 	grid_free(time);
 	grid_free(accuracy);
+}
+
+TEST(test_the_accuracy_of_a_policy_is_searched_but_not_the_papers)
+{
+	struct policy_choice courier = hand_policy("courier"), boost = hand_policy("boost");
+	struct policy_choice postrider = hand_policy("postrider");
+	struct grid *g;
+	size_t unlimited = 0;
+
+	assert_int_equal(recipe_search_accuracy(postrider.policy, false, &g, NULL), 0);
+	for (size_t i = 0; i < g->n; i++)
+		unlimited += !strcmp(g->point[i].ops->name, "forest") &&
+			     settings_get(&g->point[i].settings, "depth") == 0.0;
+	assert_true(unlimited > 0 && points_of(g, "forest") > unlimited);
+	assert_true(points_of(g, "curve") && points_of(g, "boost") && points_of(g, "tree"));
+	assert_int_equal(recipe_prefer(g, &g->point[g->n - 1], NULL), 0);
+	assert_ptr_equal(g->point[0].ops, g->point[g->n - 1].ops);
+	assert_string_equal(g->point[1].ops->name, "forest");
+	grid_free(g);
+	assert_int_equal(recipe_search_accuracy(courier.policy, true, &g, NULL), 0);
+	assert_int_equal(g->n, 1);
+	assert_string_equal(g->point[0].ops->name, "curve");
+	grid_free(g);
+	assert_int_equal(recipe_search_accuracy(boost.policy, true, &g, NULL), 0);
+	assert_int_equal(g->n, 1);
+	assert_string_equal(g->point[0].ops->name, "boost");
+	grid_free(g);
 }
 
 TEST(test_training_is_scored_on_five_folds_from_one_seed)

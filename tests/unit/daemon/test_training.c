@@ -37,7 +37,9 @@ static const char *fresh_folder(void)
 
 static struct trainer *trainer_at(const char *folder, const char *policy, const struct config_learning *c)
 {
-	struct trainer_params p = { .learning = c, .folder = folder, .seed = 1, .program = "test" };
+	struct trainer_params p = {
+		.learning = c, .folder = folder, .cores = 2, .seed = 1, .program = "test"
+	};
 	struct trainer *l = NULL;
 	struct err err = { 0 };
 
@@ -252,6 +254,31 @@ TEST(test_settings_of_the_model_in_use_are_kept)
 	assert_true(settings_get(&r.model->time.predictor.settings, "trees") == 7.0);
 	training_result_release(&r);
 	free(path);
+	trainer_free(l);
+}
+
+/* Where the policy has a choice, retraining searches as `train --policy` does, with the cores that are
+ * configured. */
+TEST(test_models_are_searched_where_the_policy_has_a_choice)
+{
+	struct config_learning c = defaults();
+	struct trainer *l = trainer_at(fresh_folder(), "postrider", &c);
+	struct world moved = { .speed = 2.0, .noise = 0.05, .seed = 6 };
+	struct training_result first = learn(l, &usual, 60, NULL), r;
+	const char *accuracy;
+	double cores;
+
+	if (first.err.code)
+		fail_msg("%s", first.err.text);
+	accuracy = first.model->accuracy.predictor.ops->name;
+	assert_true(strcmp(accuracy, "forest") ||
+		    settings_get(&first.model->accuracy.predictor.settings, "depth") != 9.0);
+	r = learn(l, &moved, 120, first.path);
+	assert_true(r.accepted);
+	cores = settings_get(&r.model->time.predictor.settings, "cores");
+	assert_true(cores == 0.0 || cores == 2.0);
+	training_result_release(&first);
+	training_result_release(&r);
 	trainer_free(l);
 }
 

@@ -114,6 +114,79 @@ TEST(test_the_better_model_is_chosen_and_fitted_to_all_rows)
 	strbuf_release(&text);
 }
 
+TEST(test_the_choice_and_its_reason_are_told)
+{
+	struct fixture f;
+	struct strbuf text = { 0 };
+	struct train_report r;
+	struct model *m;
+
+	factorial_text(&text, 3, true);
+	make(&f, strbuf_text(&text), GRID);
+	m = train(&f, setting, 4, &r);
+	assert_true(noticed(&r, "model of time: forest (trees="));
+	assert_true(noticed(&r, "has the least error on rows held out (5-fold, grouped by network,cpus"));
+	assert_true(noticed(&r, " %; linear has "));
+	assert_true(noticed(&r, "model of accuracy: linear"));
+	assert_false(noticed(&r, "explains little"));
+	model_free(m);
+	train_report_release(&r);
+	drop(&f);
+	strbuf_release(&text);
+}
+
+/* Times that no column explains. */
+TEST(test_a_model_that_explains_little_is_told)
+{
+	struct fixture f;
+	struct strbuf text = { 0 };
+	struct rng rng = rng_stream(5, 0);
+	struct train_report r;
+	struct model *m;
+
+	strbuf_puts(&text, "network,cpus,njobs,batch,time_s\n");
+	for (int i = 0; i < 80; i++)
+		strbuf_printf(&text, "a,%u,1,%u,%g\n", 1 + rng_below(&rng, 8), 32u << rng_below(&rng, 5),
+			      1.0 + 9.0 * rng_uniform(&rng));
+	make(&f, strbuf_text(&text), "{\"forest\":{\"trees\":[20]}}");
+	m = train(&f, NULL, 0, &r);
+	assert_true(noticed(&r, "the model of time explains little of what was measured (R2 "));
+	model_free(m);
+	train_report_release(&r);
+	drop(&f);
+	strbuf_release(&text);
+}
+
+TEST(test_a_choice_alone_is_that_of_the_training)
+{
+	struct fixture f;
+	struct strbuf text = { 0 };
+	struct train_report r;
+	struct model *m;
+	struct grid_point time = { 0 }, accuracy = { 0 };
+
+	factorial_text(&text, 2, true);
+	make(&f, strbuf_text(&text), GRID);
+	m = train(&f, NULL, 0, &r);
+	assert_int_equal(
+		train_choose(&(struct train_params){ .table = f.table,
+						     .grid = f.grid,
+						     .accuracy_grid = f.grid,
+						     .split = { .kind = SPLIT_KFOLD, .folds = 5, .seed = 1 },
+						     .ctx = { .seed = 1 },
+						     .data_name = "t.csv" },
+			     &time, &accuracy, NULL),
+		0);
+	assert_ptr_equal(time.ops, m->time.predictor.ops);
+	assert_memory_equal(&time.settings.value, &m->time.predictor.settings.value,
+			    sizeof time.settings.value);
+	assert_ptr_equal(accuracy.ops, m->accuracy.predictor.ops);
+	model_free(m);
+	train_report_release(&r);
+	drop(&f);
+	strbuf_release(&text);
+}
+
 TEST(test_rows_that_repeat_a_setting_stay_together_without_being_told)
 {
 	struct fixture f;
