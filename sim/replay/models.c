@@ -12,6 +12,7 @@
 struct entry { /* one model, for every policy that wants this predictor under this view of the load */
 	const char *predictor;
 	bool without_load;
+	bool alternative; /* or the other one that the policy takes */
 	struct schema *schema;
 	struct table *table;
 	struct model *model, *scaled; /* scaled NULL: the simulated machine is the measured one */
@@ -37,9 +38,12 @@ void sim_models_free(struct sim_models *m)
 
 static const struct entry *find(const struct sim_models *m, const struct sim_policy *p)
 {
-	for (size_t i = 0; !p->oracle && p->choice.policy->predictor && i < m->n; i++)
-		if (!strcmp(m->entry[i].predictor, p->choice.policy->predictor) &&
-		    m->entry[i].without_load == p->choice.policy->without_load)
+	struct policy want = p->oracle ? (struct policy){ 0 } : policy_resolve(&p->choice);
+
+	for (size_t i = 0; want.predictor && i < m->n; i++)
+		if (!strcmp(m->entry[i].predictor, want.predictor) &&
+		    m->entry[i].without_load == want.without_load &&
+		    m->entry[i].alternative == (want.or_predictor != NULL))
 			return &m->entry[i];
 	return NULL;
 }
@@ -125,6 +129,7 @@ static int train_entry(const struct sim_models_params *p, const struct policy *p
 
 	e->predictor = policy->predictor;
 	e->without_load = policy->without_load;
+	e->alternative = policy->or_predictor != NULL;
 	if (!status)
 		status = table_read(p->table, e->schema, true, &e->table, err);
 	if (!status)
@@ -175,6 +180,7 @@ int sim_models_train(const struct sim_models_params *p, struct sim_models **out,
 	status = runs_of(p->table, &run, err);
 	for (size_t i = 0; !status && i < p->n_policies; i++) {
 		const struct sim_policy *policy = &p->policy[i];
+		struct policy want;
 
 		if (policy->oracle || !policy->choice.policy->predictor || find(m, policy))
 			continue;
@@ -182,7 +188,8 @@ int sim_models_train(const struct sim_models_params *p, struct sim_models **out,
 			status = err_fail(err, ERR_ARG, "more than %d different models", SIM_MAX_POLICIES);
 			break;
 		}
-		status = train_entry(p, policy->choice.policy, run, &m->entry[m->n++], err);
+		want = policy_resolve(&policy->choice);
+		status = train_entry(p, &want, run, &m->entry[m->n++], err);
 		if (status)
 			err_prefix(err, "a model for %s", policy->name);
 	}

@@ -28,13 +28,24 @@ int sim_policy_parse(const char *text, struct sim_policy *out, struct err *err)
 	return status;
 }
 
+/* Of the first policy in a list. A part with an equals sign and no colon is a setting of the policy before
+ * it. */
+static size_t length_of(const char *list)
+{
+	size_t len = strcspn(list, ",");
+
+	while (list[len] == ',' && list[len + 1 + strcspn(list + len + 1, ",:=")] == '=')
+		len += 1 + strcspn(list + len + 1, ",");
+	return len;
+}
+
 int sim_policies_parse(const char *list, struct sim_policy *out, size_t max, size_t *out_n, struct err *err)
 {
 	size_t n = 0;
 	int status = 0;
 
 	for (const char *at = list; !status; n++) {
-		size_t len = strcspn(at, ",");
+		size_t len = length_of(at);
 		char name[SIM_POLICY_NAME];
 
 		if (!len || len >= sizeof name)
