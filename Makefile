@@ -17,9 +17,9 @@ BUILD    = -std=gnu11 $(OPT) -Wall -Wextra -Wshadow -Wvla -Wmissing-prototypes -
            -ffp-contract=off -fno-math-errno -pthread -I. -MMD -MP $(if $(WERROR),-Werror) $(CFLAGS) \
            $(KERNEL) $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer) \
            $(if $(COV),--coverage -O0)
-DAEMON_LIBS := -levent_core -lsqlite3
+DAEMON_LIBS := -levent_extra -levent_core -lsqlite3
 SIM_LIBS    := -lsqlite3 # the store; a trace may be the daemon's history
-LIBS     = -llapacke -lopenblas -lgsl -lcjson -lm -pthread
+LIBS     = -lsvm -llapacke -lopenblas -lgsl -lcjson -lm -pthread
 
 # Which layers a layer may call.
 LAYERS       := common queueing predictors core process config jobs store profiler daemon sim cli workloads
@@ -75,6 +75,10 @@ $B/%.o: %.c
 
 link = @mkdir -p $(@D); $(if $(V),,echo "  LD  $@";) $(CC) $(BUILD) -o $@ $(filter %.o %.a,$^) $(LIBS)
 
+# The version is written down once.
+$B/common/version.o: CFLAGS += -DPOSTRIDER_VERSION='"$(shell cat VERSION)"'
+$B/common/version.o: VERSION
+
 $(BIN)/postrider: $B/scheduler/cli/postrider_main.o $(call archives,cli)
 	$(link) $(SIM_LIBS)
 $(BIN)/postriderd: $B/scheduler/daemon/postriderd_main.o $(call archives,daemon)
@@ -113,7 +117,7 @@ conform_tests := $(patsubst %.c,$B/%,$(wildcard tests/conform/test_*.c))
 $(conform_tests): $B/tests/conform/%: $B/tests/conform/%.o $(test_support) $(call archives,core)
 	$(link) -lcmocka
 
-# The whole daemon: forked on a socket of its own. BIN in the environment says where the programs are.
+# The whole daemon: forked, with a separate socket for each test. BIN in the environment says where the programs are.
 daemon_tests := $(patsubst %.c,$B/%,$(wildcard tests/daemon/test_*.c))
 daemon_test_support := $(call objects,$(filter-out %_main.c tests/daemon/test_%,$(wildcard tests/daemon/*.c)))
 $(daemon_tests): $B/tests/daemon/%: $B/tests/daemon/%.o $(daemon_test_support) $(test_support) $(call archives,core)
@@ -212,7 +216,7 @@ bench-peers: ## install scikit-learn, XGBoost, ranger, SimPy, PyTorch, Redis and
 		redis-server slurm-wlm munge
 
 # ---- set-up, run, install ----
-PACKAGES := build-essential libopenblas-dev liblapacke-dev libgsl-dev libcjson-dev libevent-dev libsqlite3-dev libcmocka-dev
+PACKAGES := build-essential libopenblas-dev liblapacke-dev libgsl-dev libcjson-dev libevent-dev libsqlite3-dev libcmocka-dev libsvm-dev
 .PHONY: deps
 deps: ## install the Debian packages the build and the tests need
 	@tests/install-packages.sh $(PACKAGES)

@@ -48,11 +48,17 @@ struct imminent {
 	uint32_t job;
 };
 
+struct step { /* between two events */
+	double until_s, processes;
+};
+
 struct fluid_workspace {
 	size_t max_jobs;
 	struct live *live;
 	struct bound *heap;
 	struct imminent *front;
+	struct step *step; /* of the last play; each ends with the end of a job */
+	size_t n_steps;
 };
 
 struct play {
@@ -61,12 +67,14 @@ struct play {
 	struct live *live;
 	struct bound *heap; /* the earliest on top */
 	struct imminent *front; /* jobs that could be the next to end */
-	size_t n_heap, n_front;
+	struct step *step;
+	size_t n_heap, n_front, n_steps;
 	size_t next, n_jobs; /* next to start, and how many there are */
 	size_t n_wanted; /* that have not ended yet */
 	struct fluid_times *out;
 	double now_s;
 	uint64_t held; /* slots in use: P, as a whole number */
+	double widest; /* cpus of a queued job, at most the slots */
 	double processes, lo, hi, centre;
 	bool crowded; /* P > cores: the other side of the kink */
 	double moment[TERMS];
@@ -100,8 +108,9 @@ int fluid_workspace_new(size_t max_jobs, struct fluid_workspace **out, struct er
 		w->live = mem_array(n, sizeof *w->live);
 		w->heap = mem_array(n, sizeof *w->heap);
 		w->front = mem_array(n, sizeof *w->front);
+		w->step = mem_array(n, sizeof *w->step);
 	}
-	if (!w || !w->live || !w->heap || !w->front) {
+	if (!w || !w->live || !w->heap || !w->front || !w->step) {
 		fluid_workspace_free(w);
 		return err_nomem(err, "a look-ahead over %zu jobs", max_jobs);
 	}
@@ -116,6 +125,7 @@ void fluid_workspace_free(struct fluid_workspace *w)
 	free(w->live);
 	free(w->heap);
 	free(w->front);
+	free(w->step);
 	free(w);
 }
 
@@ -189,9 +199,8 @@ static double left_s(const double *moment, const struct live *l)
 }
 
 /* S(P) on this side of the kink. Divided so that neither a huge nor a tiny C or core count overflows. */
-static void live_bend(const struct play *p, const struct fluid_job *j, struct live *l)
+static void live_bend(const struct fluid_machine *m, bool crowded, const struct fluid_job *j, struct live *l)
 {
-	const struct fluid_machine *m = &p->scene->machine;
 	double rest = 1.0 - j->cpu_share - j->disk_share;
 	double cpu = j->cpu_share / greater(m->cores, l->cpus);
 	double disk = j->disk_share / (m->disk_saturation + l->cpus);
@@ -199,7 +208,7 @@ static void live_bend(const struct play *p, const struct fluid_job *j, struct li
 	l->fixed = rest > 0.0 ? rest : 0.0;
 	l->slope = disk; /* 0 when C is infinite */
 	l->fixed += isinf(m->disk_saturation) ? j->disk_share : disk * m->disk_saturation;
-	if (p->crowded)
+	if (crowded)
 		l->slope += cpu;
 	else
 		l->fixed += isinf(m->cores) ? j->cpu_share : cpu * m->cores;
@@ -224,6 +233,8 @@ static void band_choose(struct play *p)
 	if (p->next < p->n_jobs)
 		p->hi = greater(p->hi, lesser(slots, p->hi * BAND_ABOVE));
 	p->lo = p->hi * BAND_FLOOR;
+	if (p->next < p->n_jobs && p->processes >= slots - p->widest)
+		p->lo = greater(p->lo, slots - p->widest); /* as long as the next waits for slots alone */
 	if (p->crowded)
 		p->lo = greater(p->lo, cores);
 	else
@@ -249,7 +260,7 @@ static void band_change(struct play *p)
 
 		l->work_s = left_s(moment, l);
 		if (p->crowded != was_crowded)
-			live_bend(p, job_at(p, p->heap[i].job), l);
+			live_bend(&p->scene->machine, p->crowded, job_at(p, p->heap[i].job), l);
 		live_place(p, l);
 		p->heap[i].bound_s = p->now_s + l->work_s * l->least;
 	}
@@ -263,7 +274,7 @@ static struct bound live_enter(struct play *p, size_t i)
 	struct live *l = &p->live[i];
 
 	l->cpus = j->cpus;
-	live_bend(p, j, l);
+	live_bend(&p->scene->machine, p->crowded, j, l);
 	live_place(p, l);
 	l->work_s = j->work_s + done_s(p->moment, l); /* as if it had been there since the band began */
 	p->out[i].start_s = p->now_s;
@@ -324,6 +335,7 @@ static void advance(struct play *p, double to_s)
 		p->moment[m] += term;
 		term *= x;
 	}
+	p->step[p->n_steps++] = (struct step){ .until_s = to_s, .processes = p->processes };
 	p->now_s = to_s;
 }
 
@@ -406,6 +418,8 @@ static void run(struct play *p)
 	for (size_t i = 0; i < p->n_jobs; i++) {
 		p->out[i] = (struct fluid_times){ .end_s = NOT_ENDED };
 		p->n_wanted += is_wanted(p, i);
+		if (i >= first && job_at(p, i)->cpus <= p->scene->machine.slots)
+			p->widest = greater(p->widest, job_at(p, i)->cpus);
 	}
 	for (size_t i = 0; i < p->scene->n_groups; i++)
 		p->scene->group[i].held = 0;
@@ -505,12 +519,39 @@ int fluid_play(const struct fluid_scene *scene, const struct fluid_job *candidat
 		.live = w->live,
 		.heap = w->heap,
 		.front = w->front,
+		.step = w->step,
 		.next = scene->n_running,
 		.n_jobs = scene->n_running + scene->n_queued + extra,
 		.out = out,
 	};
 	run(&p);
+	w->n_steps = p.n_steps;
 	return 0;
+}
+
+bool fluid_instead(const struct fluid_workspace *w, const struct fluid_machine *machine,
+		   const struct fluid_job *job, double start_s, double to_s, double *out_end_s)
+{
+	struct live side[2] = { { .cpus = job->cpus }, { .cpus = job->cpus } };
+	double from_s = start_s, left = job->work_s;
+
+	live_bend(machine, false, job, &side[0]);
+	live_bend(machine, true, job, &side[1]);
+	for (size_t i = 0; i < w->n_steps && from_s <= to_s; i++) {
+		const struct step *step = &w->step[i];
+		const struct live *l = &side[step->processes > machine->cores];
+		double stretch = l->fixed + l->slope * step->processes;
+
+		if (step->until_s <= from_s)
+			continue;
+		if (from_s + left * stretch <= step->until_s) {
+			*out_end_s = from_s + left * stretch;
+			return *out_end_s <= to_s;
+		}
+		left -= (step->until_s - from_s) / stretch;
+		from_s = step->until_s;
+	}
+	return false;
 }
 
 void fluid_delays(const struct fluid_times *without, const struct fluid_times *with, size_t n,

@@ -80,6 +80,13 @@ void fluid_workspace_free(struct fluid_workspace *w);
 int fluid_play(const struct fluid_scene *scene, const struct fluid_job *candidate, struct fluid_workspace *w,
                struct fluid_times *out, struct err *err);
 
+/* After a play: when another job would have ended that had taken the place of a played one, with as many
+ * cpus, from start_s on. Other jobs see only its cpus, so their times do not change while it runs; the answer
+ * is exact (to about 1e-11) as long as the place lasts, until to_s. Returns false if it has work left then.
+ * `machine` is that of the play. */
+bool fluid_instead(const struct fluid_workspace *w, const struct fluid_machine *machine,
+                   const struct fluid_job *job, double start_s, double to_s, double *out_end_s);
+
 /* What a candidate costs the others: by how much each of the n jobs ends later `with` it than without.
  * At least 0: a candidate only takes, so anything below is rounding (ends are good to about 1e-11 of
  * themselves). */

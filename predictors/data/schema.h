@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "common/csv.h"
 #include "common/err.h"
 #include "common/json/json.h"
 #include "predictors/data/dataset.h"
@@ -59,6 +60,9 @@ extern const char *const schema_role_name[N_ROLES];   /* "batch", "cpus", ... */
 extern const char *const schema_kind_name[], *const schema_op_name[]; /* by their enums; NULL at the end */
 
 int schema_default(struct schema **out, struct err *err);
+/* For a table without a schema: the default one without `network` and `cpus` where the table has none; in a
+ * table that `postrider profile` wrote all columns before the time are factors. */
+int schema_for_table(const struct csv *csv, struct schema **out, struct err *err);
 int schema_read_file(const char *path, struct schema **out, struct err *err);
 int schema_from_json(const char *name, const struct json *v, struct schema **out, struct err *err);
 void schema_to_json(const struct schema *s, struct json_writer *w); /* reads back to the same schema */
@@ -67,6 +71,8 @@ int schema_clone(const struct schema *s, struct schema **out, struct err *err);
 /* Takes a source (see below) out, and with it the derived columns that are made of it. ignore: a table may
  * have the column all the same, and no notice is given. After an error the schema can only be freed. */
 int schema_drop(struct schema *s, size_t source, bool ignore, struct err *err);
+/* A factor behind those there are. */
+int schema_add(struct schema *s, const char *name, enum column_kind kind, struct err *err);
 int schema_find(const struct schema *s, const char *column); /* index in column[], aliases too; -1 */
 /* The same, or n_columns + the index in derived[] for a derived column. */
 int schema_find_any(const struct schema *s, const char *column);

@@ -106,3 +106,27 @@ int schema_drop(struct schema *s, size_t source, bool ignore, struct err *err)
 			s->derived[i].source[k] -= s->derived[i].source[k] > source;
 	return rc;
 }
+
+int schema_add(struct schema *s, const char *name, enum column_kind kind, struct err *err)
+{
+	void *list = s->column;
+	size_t cap = s->n_columns;
+	char *copy;
+
+	if (s->n_columns + s->n_derived >= SCHEMA_MAX_COLUMNS || !*name || strlen(name) > SCHEMA_MAX_NAME)
+		return err_fail(err, ERR_FORMAT,
+				"column '%.40s': a name has 1 to %d bytes, and a table %d columns", name,
+				SCHEMA_MAX_NAME, SCHEMA_MAX_COLUMNS);
+	copy = mem_strdup(name);
+	if (!copy || mem_grow(&list, &cap, s->n_columns + 1, sizeof *s->column)) {
+		free(copy);
+		return err_nomem(err, "the schema");
+	}
+	s->column = list;
+	s->column[s->n_columns] = (struct schema_column){ .name = copy, .kind = kind };
+	for (size_t i = 0; i < s->n_derived; i++)
+		for (size_t k = 0; k < s->derived[i].n_of; k++)
+			s->derived[i].source[k] += s->derived[i].source[k] >= s->n_columns;
+	s->n_columns++;
+	return 0;
+}

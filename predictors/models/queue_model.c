@@ -69,12 +69,11 @@ int queue_map_make(const char *title, const struct settings *s, const struct dat
 	for (int r = 1; r < N_ROLES; r++)
 		measure_role(&m, d, (enum feature_role)r);
 	m.low[ROLE_OTHER] = 0.0; /* a machine without other work is no stranger */
-	for (int r = ROLE_BATCH; r <= ROLE_CPUS; r++)
-		if (m.at[r] < 0)
-			return err_fail(
-				err, ERR_NODATA,
-				"%s: no column of numbers above 0 is the %s; a schema's \"%s\" names it",
-				title, schema_role_name[r], r == ROLE_BATCH ? "decision" : "roles");
+	if (m.at[ROLE_BATCH] < 0) /* without cpus every job has one */
+		return err_fail(
+			err, ERR_NODATA,
+			"%s: no column of numbers above 0 is the batch; a schema's \"decision\" names it",
+			title);
 	*out = m;
 	return 0;
 }
@@ -168,7 +167,7 @@ int queue_map_load(struct reader *r, size_t n_features, struct queue_map *out, s
 		m.category_mean[k] = read_f64(r);
 		good &= m.category[k] < n_features && fabs(m.category_mean[k]) <= 1.0;
 	}
-	if (r->failed || !good || m.at[ROLE_BATCH] < 0 || m.at[ROLE_CPUS] < 0)
+	if (r->failed || !good || m.at[ROLE_BATCH] < 0)
 		return err_fail(err, ERR_FORMAT,
 				"the columns of the queueing model are not columns of this file");
 	*out = m;

@@ -16,7 +16,6 @@
 #include "predictors/model.h"
 #include "predictors/data/table.h"
 
-#define POSTRIDER_VERSION "0.1.0"
 #define CLI_LIST_MAX 64
 #define CLI_SEED_MAX ((uint64_t)1 << 53) /* a seed must survive JSON, whose numbers are doubles */
 
@@ -24,6 +23,7 @@ int verb_train(int argc, char **argv);
 int verb_evaluate(int argc, char **argv);
 int verb_predict(int argc, char **argv);
 int verb_anova(int argc, char **argv);
+int verb_automl(int argc, char **argv);
 int verb_model(int argc, char **argv);
 int verb_profile(int argc, char **argv);
 int verb_check_config(int argc, char **argv);
@@ -102,6 +102,9 @@ int cli_finish(const struct cli *c, const struct strbuf *text);
 /* Checks before the work starts that a file can be written. */
 int cli_check_output(const char *path, struct err *err);
 
+/* Now in RFC 3339, or SOURCE_DATE_EPOCH, so that a result can be repeated to the byte. */
+int cli_created(char *out, size_t size, struct err *err);
+
 bool cli_colour(const struct cli *c);        /* is the result, which goes to -o, coloured? */
 bool cli_colour_stdout(const struct cli *c); /* is text on standard output coloured? */
 void cli_bar(struct strbuf *out, double share, int width); /* share of 1, as a bar of text */
@@ -153,6 +156,7 @@ void cli_json_members(struct json_writer *w, const struct json *object, const ch
 void cli_importances(const struct model *m, const double *importance, double *out);
 
 /* ---- input ---- */
+struct policy;
 struct cli_input {
 	struct schema *schema; /* owned unless `borrowed` */
 	bool borrowed;
@@ -161,9 +165,10 @@ struct cli_input {
 };
 struct cli_input_params {
 	const char *path;              /* "-": standard input */
-	const char *schema_path;       /* NULL: the default schema */
+	const char *schema_path;       /* NULL: that of a table without one (schema_for_table()) */
 	struct schema *schema;         /* instead of a path: borrowed, and the excludes go into it */
 	const struct cli_list *exclude;/* COL=VALUE; NULL: none */
+	const struct policy *policy;   /* the schema is changed as its model needs it; NULL: none */
 	bool need_targets;
 	bool keeps_columns;            /* the result keeps all columns, so no note says that one is ignored */
 };

@@ -221,7 +221,7 @@ static void check_tenants(struct check *k)
 
 		snprintf(key, sizeof key, "tenants.%s", t->name);
 		if (!t->users.n && !t->groups.n && c->default_tenant != (int)i)
-			find(k, false, key, "has neither users nor groups, so nobody is in it");
+			find(k, false, key, "has neither users nor groups, so it is empty");
 		if (t->max_cpus > c->slots)
 			find(k, false, key, "max_cpus %u are more than the %u slots there are", t->max_cpus,
 			     c->slots);

@@ -25,7 +25,7 @@ char *config_find(const char *given)
 
 	if (!given)
 		given = environment("POSTRIDER_CONFIG");
-	if (given) /* there or not: a name somebody gave is not silently passed over */
+	if (given) /* even if it does not exist: a name that was given is not silently ignored */
 		return mem_strdup(given);
 	path = place_user_config();
 	if (path && !access(path, F_OK))

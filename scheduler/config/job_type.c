@@ -13,7 +13,6 @@
 #include "scheduler/config/type_parts.h"
 
 #define MAX_ABOUT 512
-#define MAX_PATH_IN_RESULT 128
 #define MAX_ENV 64
 #define MAX_ENV_VALUE 4096
 #define MAX_MB 1e9
@@ -68,6 +67,28 @@ static void check_lr(struct fields *f, void *object)
 		fields_fail(f, ERR_FORMAT, "base_batch",
 			    "is needed by the rule %s: the batch at which base is the rate",
 			    rule_name[t->lr_rule]);
+}
+
+static void check_regex(struct fields *f, const char *key, const char *regex)
+{
+	struct err why = { 0 };
+
+	if (regex && output_regex_check(regex, &why))
+		fields_fail(f, why.code == ERR_NOMEM ? ERR_NOMEM : ERR_FORMAT, key, "%s", why.text);
+}
+
+static void check_result(struct fields *f, void *object)
+{
+	const struct output_spec *r = &((const struct job_type *)object)->result;
+
+	check_regex(f, "regex", r->regex);
+	check_regex(f, "epoch_regex", r->epoch_regex);
+	if (r->regex && r->accuracy)
+		fields_fail(f, ERR_FORMAT, "regex",
+			    "finds the accuracy, so there is no place for \"accuracy\"");
+	if (r->epoch_regex && r->epoch)
+		fields_fail(f, ERR_FORMAT, "epoch_regex",
+			    "finds the epoch, so there is no place for \"epoch\"");
 }
 
 static void read_batches(struct fields *f, const char *name, void *object)
@@ -184,8 +205,11 @@ static const struct key limit_keys[] = {
 };
 
 static const struct key result_keys[] = {
-	{ "accuracy", KEY_TEXT, AT(accuracy_path), .max = MAX_PATH_IN_RESULT, .initial_text = "accuracy" },
-	{ "epoch", KEY_TEXT, AT(epoch_path), .max = MAX_PATH_IN_RESULT, .initial_text = "epoch" },
+	{ "accuracy", KEY_TEXT, AT(result.accuracy), .max = OUTPUT_MAX_NAME },
+	{ "epoch", KEY_TEXT, AT(result.epoch), .max = OUTPUT_MAX_NAME },
+	{ "regex", KEY_TEXT, AT(result.regex), .max = OUTPUT_MAX_REGEX },
+	{ "epoch_regex", KEY_TEXT, AT(result.epoch_regex), .max = OUTPUT_MAX_REGEX },
+	{ "scale", KEY_CHOICE, AT(result.scale), .choice = output_scale_name, .initial = OUTPUT_AUTO },
 	{ 0 },
 };
 
@@ -200,7 +224,7 @@ const struct key job_type_keys[] = {
 	{ "memory_mb_per_record", KEY_NUMBER, AT(memory_mb_per_record), 0.0, MAX_MB, NAN },
 	{ "max_time_s", KEY_NUMBER, AT(max_time_s), 0.0, MAX_TIME_S, 0.0 },
 	{ "limits", KEY_PART, .part = limit_keys },
-	{ "result", KEY_PART, .part = result_keys },
+	{ "result", KEY_PART, .part = result_keys, .check = check_result },
 	{ "epochs_param", KEY_TEXT, AT(epochs_param), .read = epochs_param_read },
 	{ "epochs_choices", KEY_OTHER, .read = epochs_choices_read, .write = epochs_choices_write },
 	{ "early_stop", KEY_BOOL, AT(early_stop), .read = early_stop_read },

@@ -10,6 +10,7 @@
 #include "common/err.h"
 #include "common/json/json.h"
 #include "common/text/template.h"
+#include "scheduler/process/output_line.h"
 
 #define JOB_TYPE_MAX_PARAMS 32
 #define JOB_TYPE_MAX_ARGS 256
@@ -51,7 +52,7 @@ struct job_type {
 	double max_time_s;      /* run time after which the job is stopped; 0: none */
 	/* rlimits; 0: as the daemon has */
 	uint64_t max_file_mb, max_address_mb; uint32_t max_open_files; int nice;
-	char *accuracy_path, *epoch_path; /* in the JSON lines of its output; "accuracy" and "epoch" */
+	struct output_spec result; /* where its output has accuracy and epoch */
 	char *epochs_param;     /* parameter that holds the number of epochs; NULL: no progress known */
 	double epochs[JOB_TYPE_MAX_EPOCHS]; size_t n_epochs; /* what open epochs are chosen from, ascending;
 	                                                        none: any */

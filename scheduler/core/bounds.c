@@ -38,13 +38,17 @@ static double adapted_score(const struct decide_rows *r, double confidence, doub
 	return c->log ? q / scale : time_s * expm1(q) / spread;
 }
 
-double decide_guard_s(const struct decide_rows *r, const double *x, double time_s)
+double decide_guard_s(const struct decide_rows *r, const double *x, const struct candidate *c)
 {
 	const struct model_target *t = &r->p->model->time;
-	double scale = model_scale(t, x);
-	double q = r->adapt ? adapted_score(r, r->p->confidence, r->q, time_s, scale) : r->q;
+	double scale, q, upper_s;
 
-	return isnan(q) || isnan(time_s) ? NAN : model_upper(r->p->model, t, x, q, time_s);
+	if (isnan(c->time_s) || c->beyond >= 0)
+		return NAN;
+	scale = model_scale(t, x);
+	q = r->adapt ? adapted_score(r, r->p->confidence, r->q, c->time_s, scale) : r->q;
+	upper_s = isnan(q) ? NAN : model_upper(r->p->model, t, x, q, c->time_s);
+	return upper_s > 0.0 ? upper_s : NAN; /* errors that are differences may be larger than the time */
 }
 
 /* ---- chances ---- */
@@ -150,7 +154,7 @@ double decide_chance(struct decide_rows *r, const double *x, const struct candid
 	const struct model *m = r->p->model;
 	double slo_s = r->p->slo_s, limit_s, scale;
 
-	if (isnan(slo_s) || isnan(c->time_s))
+	if (isnan(slo_s) || isnan(c->time_s) || c->beyond >= 0)
 		return NAN;
 	/* a wait is stretched as the time is (lookahead.c) */
 	limit_s = c->time_s > 0.0 ? slo_s * (c->time_s / (c->wait_s + c->time_s)) : slo_s - c->wait_s;

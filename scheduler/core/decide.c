@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "predictors/models/reach.h"
 #include "scheduler/core/decide_internal.h"
 
 const char *decide_reason_text(enum decide_reason one)
@@ -22,6 +23,7 @@ const char *decide_reason_text(enum decide_reason one)
 	case REASON_NOT_PICKED: return "not_picked";
 	case REASON_PRICE: return "price";
 	case REASON_NOT_TRIED: return "not_tried";
+	case REASON_BEYOND_MODEL: return "beyond_model";
 	}
 	return "unknown";
 }
@@ -126,17 +128,39 @@ static void fill_shares(const struct predictor *time, const double *x, struct ca
 	c->start_share = time->ops->start_share ? time->ops->start_share(time->self, x) : NAN;
 }
 
+/* A model without a law may say that a job takes no time, or less: that is no answer. */
+static void take_time(const struct decide_rows *r, double model_s, struct candidate *c)
+{
+	c->model_s = model_s > 0.0 ? model_s : NAN;
+	c->time_s = c->model_s * r->bias;
+}
+
+static bool by_bounds(const struct decide_params *p)
+{
+	return !p->scene || p->scene->policy->policy->bounds;
+}
+
+/* The load of a scene is ours, not the job's, and bounds are wider where it is new. A policy without bounds
+ * takes the model at its word everywhere. */
+static void note_range(const struct decide_rows *r, const double *x, struct candidate *c)
+{
+	c->extrapolated = features_extrapolated(r->p->model->features, x);
+	c->beyond = c->extrapolated && by_bounds(r->p) ? reach_beyond(r->p->model, x, !r->p->scene) : -1;
+}
+
 void decide_predict_one(struct decide_rows *r, const struct decide_load *load, struct candidate *c, double *x)
 {
 	const struct model *m = r->p->model;
 
+	double model_s;
+
 	encode(r, load, c, x);
-	predictor_predict(&m->time.predictor, x, 1, &c->model_s);
-	c->time_s = c->model_s * r->bias;
+	predictor_predict(&m->time.predictor, x, 1, &model_s);
+	take_time(r, model_s, c);
 	if (m->accuracy.predictor.ops && !r->p->epochs)
 		predictor_predict(&m->accuracy.predictor, x, 1, &c->accuracy);
 	decide_other_settle(r, x);
-	c->extrapolated = features_extrapolated(m->features, x);
+	note_range(r, x, c);
 }
 
 /* More epochs do not make a model worse, as far as it is kept at its best; a predicted dip is an error of the
@@ -189,10 +213,9 @@ void decide_predict_all(struct decide_rows *r, const struct decide_load *load, s
 			if (r->p->scene)
 				fill_shares(&m->time.predictor, row, c);
 			decide_other_settle(r, row);
-			c->extrapolated = features_extrapolated(m->features, row);
-			c->model_s = time[i];
-			c->time_s = time[i] * r->bias;
-			c->guard_s = decide_guard_s(r, row, c->time_s);
+			note_range(r, row, c);
+			take_time(r, time[i], c);
+			c->guard_s = decide_guard_s(r, row, c);
 			c->chance = decide_chance(r, row, c);
 			c->accuracy = m->accuracy.predictor.ops ? accuracy[i] : NAN;
 		}
@@ -233,11 +256,6 @@ double decide_accuracy_noise(const struct model *m)
 	return (c->score[(3 * c->n) / 4] - c->score[c->n / 4]) / 2.0 * c->base;
 }
 
-static bool by_bounds(const struct decide_params *p)
-{
-	return !p->scene || p->scene->policy->policy->bounds;
-}
-
 double decide_needed_s(const struct decide_params *p, const struct candidate *c)
 {
 	return by_bounds(p) ? c->wait_upper_s + c->guard_s : c->wait_s + c->time_s;
@@ -253,6 +271,8 @@ void decide_judge(const struct decide_params *p, struct candidate *c)
 		c->reasons |= REASON_EXTRAPOLATED;
 	if (isnan(c->time_s))
 		c->reasons |= REASON_UNSTABLE;
+	else if (objective && c->beyond >= 0)
+		c->reasons |= REASON_BEYOND_MODEL;
 	else if (objective && by_bounds(p) && isnan(c->guard_s))
 		c->reasons |= REASON_NO_BOUND;
 	else if (objective && !(decide_needed_s(p, c) <= p->slo_s))
@@ -260,8 +280,8 @@ void decide_judge(const struct decide_params *p, struct candidate *c)
 	if (objective && by_bounds(p) && !isnan(c->chance)) /* rounding must not contradict the bound */
 		c->chance = decide_needed_s(p, c) <= p->slo_s ? fmax(c->chance, p->confidence)
 							      : fmin(c->chance, nextafter(p->confidence, 0));
-	c->feasible =
-		!(c->reasons & (REASON_NO_BOUND | REASON_SLO_EXCEEDED | REASON_UNSTABLE | REASONS_HARD));
+	c->feasible = !(c->reasons & (REASON_NO_BOUND | REASON_SLO_EXCEEDED | REASON_UNSTABLE |
+				      REASON_BEYOND_MODEL | REASONS_HARD));
 }
 
 /* More accurate, or as accurate (or not known) and faster. */
@@ -310,7 +330,8 @@ static int worth_most(const struct decide_params *p, const struct decision *d)
 
 int decide_best(const struct decide_params *p, const struct decision *d)
 {
-	double noise = decide_accuracy_noise(p->model);
+	bool exact = p->scene && p->scene->policy->policy->exact;
+	double noise = exact ? 0.0 : decide_accuracy_noise(p->model);
 	int best = -1;
 
 	if (d->price > 0.0)
@@ -433,6 +454,22 @@ static void conclude(const struct decide_params *p, const struct decide_rows *ro
 		d->offer = d->candidate[offer];
 }
 
+/* What is out of the model's reach in every candidate, for the answer. */
+static void name_beyond(const struct decide_rows *r, struct decision *d)
+{
+	const struct model *m = r->p->model;
+	double x[DECIDE_MAX_FEATURES];
+	int at = d->candidate[0].beyond;
+
+	for (size_t i = 0; i < d->n_candidates; i++)
+		if (!(d->candidate[i].reasons & REASON_BEYOND_MODEL) || d->candidate[i].beyond != at)
+			return;
+	features_encode_job(m->features, &r->job, x);
+	d->beyond = schema_source_name(m->schema, m->features->feature[at].source);
+	d->beyond_value = x[at];
+	reach_of(m, (size_t)at, &d->beyond_least, &d->beyond_most);
+}
+
 /* Memory and width: what no prediction changes. */
 static void refuse_the_impossible(const struct decide_scene *s, struct decision *d)
 {
@@ -487,6 +524,8 @@ int decide(const struct decide_params *p, struct decision *out, struct err *err)
 	out->confidence = p->confidence;
 	out->price = scene ? scene->price : 0.0;
 	out->value = scene && scene->value > 0.0 ? scene->value : 1.0;
+	out->beyond = NULL;
+	out->beyond_value = out->beyond_least = out->beyond_most = NAN;
 	status = check(p, n_batches, err);
 	if (!status && m)
 		status = decide_rows_init(&rows, p, err);
@@ -505,7 +544,8 @@ int decide(const struct decide_params *p, struct decision *out, struct err *err)
 							.memory_mb = NAN,
 							.work_s = NAN,
 							.cpu_share = NAN,
-							.disk_share = NAN };
+							.disk_share = NAN,
+							.beyond = -1 };
 	if (scene)
 		refuse_the_impossible(scene, out);
 	if (m && scene && scene->policy->policy->looks_ahead)
@@ -523,6 +563,8 @@ int decide(const struct decide_params *p, struct decision *out, struct err *err)
 			out->candidate[i].feasible = !(out->candidate[i].reasons & REASONS_HARD);
 	}
 	conclude(p, m ? &rows : NULL, out);
+	if (m)
+		name_beyond(&rows, out);
 	if (m && scene && scene->other_load > 0.0)
 		decide_other_weigh(&rows, out);
 	return 0;

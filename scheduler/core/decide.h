@@ -27,7 +27,9 @@ enum decide_reason {
 	REASON_NOT_PICKED = 512,      /* the policy chooses by a different rule (naive, fixed) */
 	REASON_NOT_TRIED = 1024,      /* not looked at, because there are very many candidates and it has
 	                                 almost as much work as one that failed */
-	REASON_PRICE = 2048,          /* the capacity it takes is worth more to other jobs: price.h */
+	REASON_BEYOND_MODEL = 2048,   /* a number so far outside the table that the model cannot carry
+	                                 a promise (predictors/models/reach.h) */
+	REASON_PRICE = 4096,          /* the capacity it takes is worth more to other jobs: price.h */
 };
 const char *decide_reason_text(enum decide_reason one); /* stable code, e.g. "slo_exceeded" */
 
@@ -60,6 +62,7 @@ struct candidate {
 	                                 start later; 0: none */
 	uint64_t behind;              /* the job whose end it waits for, because starting before would break
 	                                 its promise; 0: none */
+	int beyond;                   /* the feature that is out of the model's reach; -1: none */
 	bool extrapolated, feasible;
 	unsigned reasons;             /* enum decide_reason, or-ed */
 };
@@ -71,6 +74,9 @@ struct decision {
 	double smallest_slo_s;        /* the smallest objective that could have been promised; NaN: none */
 	struct candidate offer;       /* if none is feasible: what a job without a promise would best take
 	                                 (decide_likeliest()); its chance is NaN: there is none */
+	const char *beyond;           /* the column that keeps every candidate from a promise, as it is out of
+	                                 the model's reach; NULL: none. Borrowed from the model */
+	double beyond_value, beyond_least, beyond_most; /* what it is, and from where to where one may go */
 	double confidence;
 	double price, value;          /* of a process-second when it was made, and of the job */
 	double other_load;            /* processes of other programs that it was made with; NaN: without a

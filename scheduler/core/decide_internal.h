@@ -59,8 +59,9 @@ void decide_other_weigh(struct decide_rows *r, struct decision *d);
 
 /* ---- bounds.c ---- */
 void decide_bounds_init(struct decide_rows *r);
-/* The bound of a time (the corrected one) of row x, as promises rest on it; NaN: there is none. */
-double decide_guard_s(const struct decide_rows *r, const double *x, double time_s);
+/* The bound of the candidate's time (the corrected one), as promises rest on it; x is its row. NaN: there is
+ * none. */
+double decide_guard_s(const struct decide_rows *r, const double *x, const struct candidate *c);
 /* The chance that wait and time of the candidate, whose row is x, are within the objective. */
 double decide_chance(struct decide_rows *r, const double *x, const struct candidate *c);
 

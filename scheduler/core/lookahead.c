@@ -27,7 +27,12 @@
  * many candidates (pairs of batches and epochs), those with almost as much work as one that failed are left
  * out, and after MOST_PLAYS all but the fastest. A play that is not worth making whole ends when the
  * candidate has ended and every job whose promise could be in question. Jobs whose deadlines lie behind the
- * last possible end (bound_on_ends()) are not in question. */
+ * last possible end (bound_on_ends()) are not in question.
+ *
+ * All candidates have the same seat and as many cpus, so that until the shorter of two ends, other jobs see
+ * no difference. After a play, the numbers of one that ends sooner therefore follow without another
+ * (derive_candidate()). Where objectives are just missed, several candidates look in time by their
+ * approximate numbers and are not; they cost one play instead of one each. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -50,6 +55,7 @@ struct look {
 	double wait_s; /* of the candidate, whatever its work */
 	double most; /* processes there can be at a time */
 	bool whole; /* plays are made to their end */
+	bool has_play; /* the last play, in w->with, had a candidate in the seat */
 };
 
 /* ---- without the candidate ---- */
@@ -219,15 +225,15 @@ static int play(const struct decide_scene *s, const struct fluid_job *job, const
 	return fluid_play(&f, NULL, s->scratch->workspace, out, err);
 }
 
-/* What it met in the play just made. */
-static struct decide_load load_with(const struct look *l)
+/* What a job in the seat met in the play just made, if it had these times. */
+static struct decide_load load_with(const struct look *l, struct fluid_times own)
 {
-	struct fluid_times *t = l->w->with, own = t[l->seat];
+	struct fluid_times *t = l->w->with, played = t[l->seat];
 	struct decide_load load;
 
 	t[l->seat] = (struct fluid_times){ 0 };
 	load = load_between(l, t, own.start_s, own.end_s);
-	t[l->seat] = own;
+	t[l->seat] = played;
 	return load;
 }
 
@@ -304,7 +310,8 @@ static const bool *find_wanted(const struct look *l, const struct fluid_job *can
 	return wanted;
 }
 
-static void note_effects(const struct look *l, struct candidate *c)
+/* Jobs that are not wanted count if they ended before the candidate, whose end is end_s. */
+static void note_effects(const struct look *l, struct candidate *c, double end_s)
 {
 	const struct fluid_times *before = l->before, *with = l->w->with;
 
@@ -314,7 +321,7 @@ static void note_effects(const struct look *l, struct candidate *c)
 	for (size_t i = 0; i < l->n; i++) {
 		double delay_s = with[i].end_s - before[i].end_s;
 
-		if (i == l->seat || (!l->whole && !l->w->wanted[i] && isinf(with[i].end_s)))
+		if (i == l->seat || (!l->whole && !l->w->wanted[i] && with[i].end_s > end_s))
 			continue;
 		if (delay_s > c->delays_s && delay_s > SAME * with[i].end_s)
 			c->delays_s = delay_s;
@@ -325,10 +332,28 @@ static void note_effects(const struct look *l, struct candidate *c)
 		c->reasons |= REASON_BREAKS_PROMISE;
 }
 
+/* Judges a candidate by its own times and, if there is a play without it, by what it does to others. x: its
+ * row under the load that it met. */
+static void conclude_play(const struct look *l, struct candidate *c, const double *x,
+			  const struct fluid_times *own)
+{
+	if (!isnan(c->time_s)) {
+		c->time_s = own->end_s - own->start_s;
+		c->model_s = c->time_s /
+			     l->rows->bias; /* so that what is learnt is about the time promised */
+	}
+	c->guard_s = decide_guard_s(l->rows, x, c);
+	c->wait_s = own->start_s;
+	c->wait_upper_s = c->wait_s > 0.0 ? c->wait_s * ratio_of(c) : 0.0;
+	c->chance = decide_chance(l->rows, x, c);
+	if (l->before)
+		note_effects(l, c, own->end_s);
+	decide_judge(l->rows->p, c);
+}
+
 /* Plays candidate c, at most `plays` times, and judges it by what comes out. */
 static int play_candidate(struct look *l, struct candidate *c, int plays, struct err *err)
 {
-	const struct decide_params *p = l->rows->p;
 	const struct fluid_times *own = &l->w->with[l->seat];
 	double x[DECIDE_MAX_FEATURES];
 
@@ -345,26 +370,63 @@ static int play_candidate(struct look *l, struct candidate *c, int plays, struct
 
 		if (status)
 			return status;
-		load = load_with(l);
+		load = load_with(l, *own);
 		decide_predict_one(l->rows, &load, c, x);
 		work_s = decide_work_s(l->s, c, c->time_s, load.processes);
 		if (--plays == 0 || isnan(work_s) || fabs(work_s - c->work_s) <= WORK_MOVED * c->work_s)
 			break;
 		c->work_s = work_s;
 	}
-	if (!isnan(c->time_s)) {
-		c->time_s = own->end_s - own->start_s;
-		c->model_s = c->time_s /
-			     l->rows->bias; /* so that what is learnt is about the time promised */
-	}
-	c->guard_s = decide_guard_s(l->rows, x, c->time_s);
-	c->wait_s = own->start_s;
-	c->wait_upper_s = c->wait_s > 0.0 ? c->wait_s * ratio_of(c) : 0.0;
-	c->chance = decide_chance(l->rows, x, c);
-	if (l->before)
-		note_effects(l, c);
-	decide_judge(p, c);
+	l->has_play = true;
+	conclude_play(l, c, x, own);
 	return 0;
+}
+
+static bool is_alone_wanted(const struct look *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (i != l->seat && l->w->wanted[i])
+			return false;
+	return true;
+}
+
+/* Finds the numbers of a candidate from the play of another, which lasted longer in the same seat: to the
+ * others they are the same job until the shorter one ends. What happens after that is not known, so that it
+ * counts as played only if no promise can be in question. Returns false if the play was too short. */
+static bool derive_candidate(struct look *l, struct candidate *c)
+{
+	struct fluid_times own = l->w->with[l->seat];
+	struct fluid_job job = decide_fluid_job(c, l->s->cpus);
+	double x[DECIDE_MAX_FEATURES];
+	struct decide_load load;
+	bool harmless;
+
+	if (!l->has_play || isnan(c->work_s) || own.never ||
+	    !fluid_instead(l->w->workspace, &l->s->machine, &job, own.start_s, own.end_s, &own.end_s))
+		return false;
+	find_wanted(l, &job);
+	harmless = is_alone_wanted(l);
+	load = load_with(l, own);
+	decide_predict_one(l->rows, &load, c, x);
+	conclude_play(l, c, x, &own);
+	l->w->played[c - l->d->candidate] = harmless;
+	if (!harmless) { /* promises that look kept may yet break after its end, and the other way round */
+		c->breaks = 0;
+		c->delays_s = NAN;
+		c->reasons &= ~(unsigned)REASON_BREAKS_PROMISE;
+		decide_judge(l->rows->p, c);
+	}
+	return true;
+}
+
+/* Derives a candidate if that will do, or plays it. What it does to promises has to be known of one that is
+ * in time by its own times, and of any other if `effects` is true. */
+static int try_candidate(struct look *l, struct candidate *c, bool effects, struct err *err)
+{
+	c->reasons &= ~(unsigned)REASON_NOT_TRIED;
+	if (derive_candidate(l, c) && (l->w->played[c - l->d->candidate] || (!c->feasible && !effects)))
+		return 0;
+	return play_candidate(l, c, 1, err);
 }
 
 static int play_all(struct look *l, struct err *err)
@@ -404,13 +466,13 @@ static int next_to_promise(const struct look *l)
 	return least;
 }
 
-/* Leaves out those that are not played yet and have more work than this. */
-static void leave_out(struct look *l, double work_s)
+/* After one that failed: leaves out those that are not played yet and have more work than this. */
+static void leave_out(struct look *l, const struct candidate *failed, double work_s)
 {
 	for (size_t i = 0; i < l->d->n_candidates; i++) {
 		struct candidate *c = &l->d->candidate[i];
 
-		if (!l->w->played[i] && !(c->work_s <= work_s)) {
+		if (!l->w->played[i] && c != failed && !(c->work_s <= work_s)) {
 			c->reasons |= REASON_NOT_TRIED;
 			c->feasible = false;
 		}
@@ -434,24 +496,22 @@ static int play_sparingly(struct look *l, struct err *err)
 		work_s = d->candidate[i].work_s;
 		if (l->w->played[i])
 			return 0;
-		status = play_candidate(l, &d->candidate[i], 1, err);
+		status = try_candidate(l, &d->candidate[i], false, err);
 		if (status)
 			return status;
 		if (many && !d->candidate[i].feasible)
-			leave_out(l, ++plays < MOST_PLAYS ? MUCH_LESS_WORK * work_s : 0.0);
+			leave_out(l, &d->candidate[i], ++plays < MOST_PLAYS ? MUCH_LESS_WORK * work_s : 0.0);
 	}
 	for (int k = 0; l->s->by_chance && k < MOST_PLAYS; k++) {
 		i = decide_likeliest(d, 0.0, REASONS_NO_ROOM | REASON_BREAKS_PROMISE);
 		if (i < 0 || l->w->played[i])
 			break;
-		d->candidate[i].reasons &= ~(unsigned)REASON_NOT_TRIED;
-		status = play_candidate(l, &d->candidate[i], 1, err);
+		status = try_candidate(l, &d->candidate[i], true, err);
 		if (status)
 			return status;
 	}
 	while ((i = next_to_promise(l)) >= 0) {
-		d->candidate[i].reasons &= ~(unsigned)REASON_NOT_TRIED;
-		status = play_candidate(l, &d->candidate[i], 1, err);
+		status = try_candidate(l, &d->candidate[i], true, err);
 		if (status)
 			return status;
 		if (many && ++plays >= 2 * MOST_PLAYS)

@@ -12,8 +12,17 @@
 
 static const struct policy courier = {
 	.name = "courier",
-	.title = "the paper's: forests, the jobs that run as a feature, expected time",
+	.title = "the paper's: forests as in its Table 7, the jobs that run as a feature, expected time",
 	.predictor = "forest",
+	.settings = "trees=2000,depth=6,criterion=absolute",
+	.exact = true,
+};
+
+static const struct policy courier_tuned = {
+	.name = "courier-tuned",
+	.title = "the paper's, with the settings of the forest found by a search",
+	.predictor = "forest",
+	.exact = true,
 };
 
 static const struct policy postrider = {
@@ -44,9 +53,13 @@ static const struct policy naive = {
 
 static const struct policy boost = {
 	.name = "boost",
-	.title = "gradient boosting that knows nothing of the load, as in the paper's comparison",
+	.title = "gradient boosting as in the paper's Table 10, which knows nothing of the load",
 	.predictor = "boost",
+	.settings = "trees=50,depth=3,loss=absolute",
+	.accuracy = "boost",
+	.accuracy_settings = "trees=50,depth=3,loss=squared",
 	.without_load = true,
+	.exact = true,
 };
 
 static const struct policy boost_full = {
@@ -63,8 +76,9 @@ static const struct policy queueing = {
 
 static const struct policy anova = {
 	.name = "anova",
-	.title = "a linear model, as the analysis of variance has it, expected time",
+	.title = "a linear model with all products of factors, as in the paper's Table 4, expected time",
 	.predictor = "linear",
+	.settings = "degree=0",
 };
 
 static const struct policy fixed = {
@@ -75,8 +89,8 @@ static const struct policy fixed = {
 	.choose = policy_choose_fixed,
 };
 
-const struct policy *const policy_all[] = { &courier,    &postrider, &greedy, &naive, &boost,
-					    &boost_full, &queueing,  &anova,  &fixed, NULL };
+const struct policy *const policy_all[] = { &courier, &courier_tuned, &postrider, &greedy, &naive, &boost,
+					    &boost_full, &queueing, &anova, &fixed, NULL };
 enum { N_POLICIES = sizeof policy_all / sizeof policy_all[0] - 1 };
 
 const char *policy_names(void)
@@ -220,7 +234,7 @@ struct policy policy_resolve(const struct policy_choice *c)
 	p.priced &= !(c->without & POLICY_PRICE);
 	if (c->model) {
 		p.predictor = c->model;
-		p.or_predictor = NULL;
+		p.or_predictor = p.settings = NULL;
 	}
 	return p;
 }

@@ -31,6 +31,8 @@ struct policy {
 	const char *title;        /* for people: "the paper's: forests, njobs as a feature, expected time" */
 	const char *predictor;    /* model of the time it wants ("hybrid"); NULL: any, it only informs */
 	const char *or_predictor; /* one that will do as well; NULL: none */
+	const char *settings;     /* of the predictor, where the policy fixes them; NULL: searched */
+	const char *accuracy, *accuracy_settings; /* its own model of accuracy; NULL: recipe_accuracy() */
 	bool without_load;        /* wants a model without njobs and processes (the paper's boosting
 	                             baseline) */
 	bool bounds;              /* feasible by the upper bound; else by the expected time */
@@ -39,10 +41,11 @@ struct policy {
 	                             not known */
 	bool priced;              /* charges candidates for the capacity they use (price.h) */
 	bool admits_all;          /* never rejects: naive and fixed */
+	bool exact;               /* the paper's rule: only equal accuracies tie */
 	bool takes_batch;         /* "NAME:B" */
 	/* Index of the candidate taken, -1: none; NULL: the best accuracy among the feasible, ties (within
-	 * `noise`) to the shorter time. Deterministic but for rng. Memory and width are already among the
-	 * reasons. */
+	 * `noise`, or exactly) to the shorter time. Deterministic but for rng. Memory and width are already
+	 * among the reasons. */
 	int (*choose)(const struct policy_choice *c, const struct decision *d, double noise, struct rng *rng);
 };
 

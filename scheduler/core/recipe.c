@@ -22,11 +22,30 @@ static struct grid_point point_of(const struct predictor *p)
 	return (struct grid_point){ .ops = p->ops, .settings = p->settings };
 }
 
-int recipe_accuracy(bool curves, struct grid_point *out, struct err *err)
+static int point_make(const char *name, const char *settings, struct grid_point *out, struct err *err)
 {
-	int rc = point_default(curves ? "curve" : "forest", out, err);
+	int rc = point_default(name, out, err);
 
-	return rc || curves ? rc : settings_parse(&out->settings, ACCURACY_SETTINGS, err);
+	return rc || !settings ? rc : settings_parse(&out->settings, settings, err);
+}
+
+int recipe_accuracy(const struct policy *p, bool curves, struct grid_point *out, struct err *err)
+{
+	if (p && p->accuracy)
+		return point_make(p->accuracy, p->accuracy_settings, out, err);
+	return curves ? point_default("curve", out, err) : point_make("forest", ACCURACY_SETTINGS, out, err);
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	return a && b ? !strcmp(a, b) : a == b;
+}
+
+bool recipe_same(const struct policy *a, const struct policy *b)
+{
+	return same_text(a->predictor, b->predictor) && same_text(a->or_predictor, b->or_predictor) &&
+	       same_text(a->settings, b->settings) && same_text(a->accuracy, b->accuracy) &&
+	       same_text(a->accuracy_settings, b->accuracy_settings) && a->without_load == b->without_load;
 }
 
 int recipe_make(const struct policy *p, const struct model *current, bool curves, struct recipe *out,
@@ -38,16 +57,16 @@ int recipe_make(const struct policy *p, const struct model *current, bool curves
 	if (time && time->ops && policy_wants(p, time->ops->name))
 		out->time = point_of(time);
 	else
-		rc = point_default(p->or_predictor ? p->or_predictor
-				   : p->predictor  ? p->predictor
-						   : ANY_POLICY_MODEL,
-				   &out->time, err);
+		rc = point_make(p->or_predictor ? p->or_predictor
+				: p->predictor  ? p->predictor
+						: ANY_POLICY_MODEL,
+				p->settings, &out->time, err);
 	if (rc)
 		return rc;
 	if (current && current->accuracy.predictor.ops)
 		out->accuracy = point_of(&current->accuracy.predictor);
 	else
-		rc = recipe_accuracy(curves, &out->accuracy, err);
+		rc = recipe_accuracy(p, curves, &out->accuracy, err);
 	return rc;
 }
 
@@ -111,6 +130,10 @@ int recipe_search_time(const struct policy *p, double cores, struct grid **out, 
 	char given[64];
 	int rc = search_make(suits_time, p, &g, &room, err);
 
+	if (!rc && p && p->settings) {
+		g->n = 1;
+		rc = point_make(p->predictor, p->settings, &g->point[0], err);
+	}
 	estimated = rc ? 0 : g->n;
 	snprintf(given, sizeof given, "cores=%.17g", cores);
 	for (size_t i = 0; !rc && i < estimated && cores > 0.0 && g->n < room; i++) {

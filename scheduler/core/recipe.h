@@ -15,18 +15,21 @@ struct recipe {
 };
 
 /* Time: the model that the policy wants, with the settings of the model in use (`current`, may be NULL) if
- * that is of a kind that the policy wants, else with its defaults. A policy that wants no model gets the kind
- * in use, or a hybrid. Accuracy: the model in use, else recipe_accuracy(). */
+ * that is of a kind that the policy wants, else with those the policy fixes or its defaults. A policy that
+ * wants no model gets the kind in use, or a hybrid. Accuracy: the model in use, else recipe_accuracy(). */
 int recipe_make(const struct policy *p, const struct model *current, bool curves, struct recipe *out,
 		struct err *err);
 
-/* The model of accuracy: a learning curve if the table has the epochs of each run (`curves`), else a forest.
- * It is the same for all policies, so that comparisons show what they make of the time. */
-int recipe_accuracy(bool curves, struct grid_point *out, struct err *err);
+/* The model of accuracy: the policy's own (`boost`, as in the paper); else, and for NULL, a learning curve if
+ * the table has the epochs of each run (`curves`), or a forest. But for `boost` it is the same for all
+ * policies, so that comparisons show what they make of the time. */
+int recipe_accuracy(const struct policy *p, bool curves, struct grid_point *out, struct err *err);
+/* Do both policies want the same models, trained in the same way? */
+bool recipe_same(const struct policy *a, const struct policy *b);
 
 /* What a search tries for time: the part of grid_default() with the models that the policy wants, or with all
- * models of time (NULL). A model of queues may estimate the number of cores or be given it: with `cores`
- * above 0 both are tried. */
+ * models of time (NULL). A policy that fixes the settings leaves nothing to search: one point. A model of
+ * queues may estimate the number of cores or be given it: with `cores` above 0 both are tried. */
 int recipe_search_time(const struct policy *p, double cores, struct grid **out, struct err *err);
 /* What a search tries for accuracy: the part of grid_default() that is not about queues. */
 int recipe_search_accuracy(struct grid **out, struct err *err);

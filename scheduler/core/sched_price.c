@@ -80,7 +80,7 @@ static const struct price_scene *scene_of(struct sched *s, int64_t now_ns)
 			scene->other_load += s->live[i].r.cpus;
 	}
 	for (size_t k = 0; k < s->plan.n && scene->n_live < PRICE_LIVE; k++)
-		s->price_live[scene->n_live++] = seen_live(s, &s->live[s->rows.place[k]], now_ns);
+		s->price_live[scene->n_live++] = seen_live(s, &s->live[job_order_at(&s->queues, s->plan.root, k)], now_ns);
 	s->price_ns = now_ns;
 	s->price_cpus = 0;
 	return scene;

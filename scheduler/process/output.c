@@ -1,4 +1,4 @@
-/* Reads the numbers that a command prints. See output.h. */
+/* Follows the log of a job. See output.h. */
 #define _GNU_SOURCE
 #include "scheduler/process/output.h"
 
@@ -11,70 +11,26 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/json/json.h"
-#include "common/mem.h"
 #include "common/strbuf.h"
 #include "common/text/text.h"
 #include "scheduler/process/record_format.h"
 
 #define TAIL_BYTES 4096
 
-/* The last match in the line counts. An empty match ends the search, which would not move on. */
-static bool last_match(const regex_t *re, const char *line, size_t len, double *out)
-{
-	size_t at = 0;
-	bool found = false;
-
-	while (at <= len) {
-		regmatch_t m[2] = { { .rm_so = (regoff_t)at, .rm_eo = (regoff_t)len } };
-		char number[64];
-		size_t n;
-
-		if (regexec(re, line, 2, m, REG_STARTEND | (at ? REG_NOTBOL : 0)))
-			break;
-		n = m[1].rm_so < 0 ? 0 : (size_t)(m[1].rm_eo - m[1].rm_so);
-		if (n && n < sizeof number) {
-			memcpy(number, line + m[1].rm_so, n);
-			number[n] = '\0';
-			found |= text_number(number, out);
-		}
-		if ((size_t)m[0].rm_eo == at)
-			break;
-		at = (size_t)m[0].rm_eo;
-	}
-	return found;
-}
-
-bool output_line(const struct output_rules *r, const char *line, size_t len, struct output_numbers *out)
-{
-	struct json *v;
-
-	*out = (struct output_numbers){ NAN, NAN, NAN, NAN };
-	if (r->regex)
-		return last_match(r->regex, line, len, &out->accuracy);
-	if (len == 0 || line[0] != '{' || json_parse("line", line, len, &v, NULL))
-		return false; /* a sentence may start with a brace, too */
-	out->accuracy = json_number(json_path(v, r->accuracy_path ? r->accuracy_path : "accuracy"), NAN);
-	out->epoch = json_number(json_path(v, r->epoch_path ? r->epoch_path : "epoch"), NAN);
-	out->loss = json_number(json_get(v, "loss"), NAN);
-	out->elapsed_s = json_number(json_get(v, "elapsed_s"), NAN);
-	json_free(v);
-	return !isnan(out->accuracy) || !isnan(out->epoch);
-}
-
 /* ---- a log that grows ---- */
 
-int job_output_init(struct job_output *o, const char *dir, const char *accuracy_path, const char *epoch_path,
-		    struct err *err)
+int job_output_init(struct job_output *o, const char *dir, const struct output_spec *spec, struct err *err)
 {
 	struct strbuf path = { 0 };
+	int rc;
 
-	*o = (struct job_output){ .fd = -1, .accuracy = NAN, .epoch = NAN, .epoch_accuracy = NAN };
+	*o = (struct job_output){ .fd = -1, .epoch_accuracy = NAN };
+	rc = output_reader_init(&o->reader, spec, err);
+	if (rc)
+		return rc;
 	strbuf_printf(&path, "%s/%s", dir, JOB_STDOUT);
 	o->path = path.text;
-	o->accuracy_path = accuracy_path ? mem_strdup(accuracy_path) : NULL;
-	o->epoch_path = epoch_path ? mem_strdup(epoch_path) : NULL;
-	if (!path.failed && !o->accuracy_path == !accuracy_path && !o->epoch_path == !epoch_path)
+	if (!path.failed)
 		return 0;
 	job_output_release(o);
 	return err_nomem(err, "a job's output");
@@ -87,26 +43,19 @@ void job_output_release(struct job_output *o)
 	if (o->fd >= 0)
 		close(o->fd);
 	free(o->path);
-	free(o->accuracy_path);
-	free(o->epoch_path);
+	output_reader_release(&o->reader);
 	*o = (struct job_output){ .fd = -1 };
 }
 
 static void take_line(struct job_output *o, const char *line, size_t len, int64_t written_ns)
 {
-	struct output_rules rules = { .accuracy_path = o->accuracy_path, .epoch_path = o->epoch_path };
-	struct output_numbers n;
+	struct output_point p;
 
-	if (!output_line(&rules, line, len, &n))
+	if (!output_reader_line(&o->reader, line, len, &p) || isnan(p.epoch))
 		return;
-	if (!isnan(n.accuracy))
-		o->accuracy = n.accuracy;
-	if (!isnan(n.epoch) && !(n.epoch <= o->epoch)) { /* true for the first, when there is none before */
-		o->epoch = n.epoch;
-		o->epoch_accuracy = n.accuracy;
-		o->epoch_ns = written_ns;
-		o->news = true;
-	}
+	o->epoch_accuracy = p.accuracy;
+	o->epoch_ns = written_ns;
+	o->news = true;
 }
 
 /* A fifo or a device instead of the log must not block us, and is not looked at again. */

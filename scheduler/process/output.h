@@ -1,60 +1,45 @@
-/* What a command prints: its accuracy and its epochs. One reader for the daemon, which follows the log of a
- * running job (struct job_output), and the profiler, which reads a whole log at the end (output_line() line
- * by line).
+/* The log of a job that runs: its numbers as they come (output_line.h finds them in a line), and its last
+ * words.
  *
  * A log belongs to the user of the job and may be anything: a fifo, a link, gigabytes without a newline. */
 #ifndef SCHEDULER_PROCESS_OUTPUT_H
 #define SCHEDULER_PROCESS_OUTPUT_H
 
-#include <regex.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "common/err.h"
-
-/* ---- one line ---- */
-struct output_rules {            /* where a line has its numbers */
-	/* into a line that is a JSON object; NULL: "accuracy", "epoch" */
-	const char *accuracy_path, *epoch_path;
-	const regex_t *regex;    /* instead: the first group of its last match in the line is the accuracy */
-};
-struct output_numbers {          /* NaN: the line has none */
-	double accuracy, epoch, loss, elapsed_s;
-};
-/* Returns false if the line has neither an accuracy nor an epoch. */
-bool output_line(const struct output_rules *r, const char *line, size_t len, struct output_numbers *out);
+#include "scheduler/process/output_line.h"
 
 /* The last line of the file at `path`, fit to be shown; "" if there is none. Returns out. */
 char *output_last_words(const char *path, char *out, size_t size);
 char *job_last_words(const char *dir, char *out, size_t size); /* of the standard error of the job in `dir` */
 
 /* ---- a log that grows ---- */
-#define JOB_OUTPUT_MAX_LINE 65536       /* bytes; longer lines are skipped */
+#define JOB_OUTPUT_MAX_LINE OUTPUT_MAX_LINE
 /* bytes; if the reader is further behind, the older ones are skipped */
 #define JOB_OUTPUT_MAX_BEHIND (1 << 20)
 
 /* Reads the standard output of a job a bounded piece at a time and keeps none of it: the start of a line that
  * is not complete yet is read again with its rest. */
 struct job_output {
-	char *path, *accuracy_path, *epoch_path;
+	char *path;
 	int fd;              /* -1: not open yet, or not to be opened */
 	bool unfit;          /* it is not a regular file, and is not looked at again */
 	int64_t at;          /* where the next line starts */
 	int64_t looked;      /* how far it was looked at, a line that was not complete included */
 	bool inside;         /* we are inside a line that is skipped */
 
-	double accuracy;     /* the last one; NaN: none */
-	/* the latest; NaN: none. An epoch that is not later than the one before is skipped. */
-	double epoch;
+	struct output_reader reader; /* accuracy, epoch: the latest */
 	double epoch_accuracy; /* that came with it; NaN: none */
 	int64_t epoch_ns;    /* when its line was written, as far as the file tells: 1970, UTC */
-	bool news;           /* `epoch` rose since this was last set to false */
+	bool news;           /* reader.epoch rose since this was last set to false */
 };
 
-int job_output_init(struct job_output *o, const char *dir, const char *accuracy_path, const char *epoch_path,
-                    struct err *err);
+/* spec NULL: the usual names. It is not looked at again. */
+int job_output_init(struct job_output *o, const char *dir, const struct output_spec *spec, struct err *err);
 void job_output_release(struct job_output *o);
 
 /* Looks at the next piece; `scratch` has JOB_OUTPUT_MAX_LINE + 1 bytes. `ended`: nothing will be added, so

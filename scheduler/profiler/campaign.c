@@ -144,6 +144,36 @@ static int run_one(struct profile_campaign *k, size_t run, const char *name, str
 	return profile_run(&p, out, &k->signal, err);
 }
 
+/* After the first run, not after hours. */
+static void look_for_accuracy(struct profile_campaign *k, const struct profile_outcome *o, const char *name)
+{
+	char text[PATH_MAX + 512];
+
+	for (size_t i = 0; i < o->n_copies && o->status == PROFILE_OK; i++) {
+		const struct profile_copy *c = &o->copy[i];
+
+		if (isnan(c->accuracy) && !k->told_none) {
+			snprintf(text, sizeof text,
+				 "no accuracy was found in the output of the first run "
+				 "(%s/logs/%s.copy-%zu.out), in "
+				 "JSON lines or in text such as val_acc=0.93 or \"accuracy: 93%%\"; "
+				 "--accuracy NAME or "
+				 "--regex says where it is. Without one only times are measured",
+				 k->dir, name, i + 1);
+			note(k, text);
+			k->told_none = true;
+		}
+		if (c->percent && !k->told_percent) {
+			snprintf(text, sizeof text,
+				 "the accuracy (%s) is above 1, so it is taken as percent: %.4g is written "
+				 "for %.4g",
+				 c->found, c->accuracy, 100.0 * c->accuracy);
+			note(k, text);
+			k->told_percent = true;
+		}
+	}
+}
+
 static int measure(struct profile_campaign *k, size_t run, struct err *err)
 {
 	struct profile_outcome outcome = { 0 };
@@ -159,6 +189,8 @@ static int measure(struct profile_campaign *k, size_t run, struct err *err)
 	if (k->on_tick)
 		k->on_tick(k->owner, 0.0);
 	rc = run_one(k, run, name, &outcome, err);
+	if (!rc && !k->signal)
+		look_for_accuracy(k, &outcome, name);
 	if (!rc && !k->signal)
 		rc = profile_journal_append(&k->journal, run, &outcome, err);
 	if (!rc && !k->signal)

@@ -24,6 +24,7 @@ struct profile_campaign {
 
 	size_t at;                     /* the run that is measured; SIZE_MAX: none, or the warm-up */
 	char shown[256];               /* its setting in words */
+	bool told_none, told_percent;  /* what on_note has said about accuracies */
 	void *owner;
 	/* about once a second while a run goes on; may be NULL */
 	void (*on_tick)(void *owner, double elapsed_s);

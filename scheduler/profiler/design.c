@@ -3,7 +3,6 @@
 #include "scheduler/profiler/plan.h"
 
 #include <ctype.h>
-#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,9 +56,7 @@ void profile_design_release(struct profile_design *d)
 	for (size_t i = 0; i < d->n_fixed; i++)
 		factor_release(&d->fixed[i]);
 	command_release(d);
-	free(d->accuracy_path);
-	free(d->epoch_path);
-	free(d->regex);
+	output_spec_release(&d->result);
 	profile_design_init(d);
 }
 
@@ -310,40 +307,26 @@ static int text_put(char **at, const char *text, struct err *err)
 	return 0;
 }
 
-int profile_design_result(struct profile_design *d, const char *accuracy_path, const char *regex,
-			  struct err *err)
+int profile_design_result(struct profile_design *d, const char *accuracy, const char *regex, struct err *err)
 {
-	char why[128];
-	regex_t re;
-	int rc;
+	struct output_spec *r = &d->result;
+	int rc = 0;
 
-	if (accuracy_path && regex)
+	if (accuracy && regex)
 		return err_fail(err, ERR_ARG,
-				"the accuracy comes from a JSON path or from a regular expression, not both");
-	if (regex) {
-		rc = regcomp(&re, regex, REG_EXTENDED);
-		if (rc) {
-			regerror(rc, &re, why, sizeof why);
-			return err_fail(err, ERR_ARG, "regular expression '%.200s': %s", regex, why);
-		}
-		rc = re.re_nsub
-			     ? 0
-			     : err_fail(err, ERR_ARG,
-					"regular expression '%.200s' has no (group), which is what is read",
-					regex);
-		regfree(&re);
-		if (rc)
-			return rc;
-		free(d->accuracy_path);
-		d->accuracy_path = NULL;
-	} else if (!accuracy_path) {
+				"the accuracy is at a given name or found by a regular expression, not both");
+	if (!accuracy && !regex)
 		return 0;
-	} else {
-		free(d->regex);
-		d->regex = NULL;
-	}
+	if (regex)
+		rc = output_regex_check(regex, err);
+	if (!rc)
+		rc = regex ? text_put(&r->regex, regex, err) : text_put(&r->accuracy, accuracy, err);
+	if (rc)
+		return rc;
+	free(regex ? r->accuracy : r->regex);
+	*(regex ? &r->accuracy : &r->regex) = NULL;
 	d->result_given = true;
-	return regex ? text_put(&d->regex, regex, err) : text_put(&d->accuracy_path, accuracy_path, err);
+	return 0;
 }
 
 /* ---- JSON ---- */
@@ -410,17 +393,26 @@ static void read_command(struct fields *f, struct profile_design *d)
 
 static void read_result(struct fields *f, struct profile_design *d)
 {
-	static const char *const known[] = { "accuracy", "epoch", "regex", NULL };
-	const char *accuracy = NULL, *regex = NULL;
+	static const char *const known[] = { "accuracy", "epoch", "regex", "epoch_regex", "scale", NULL };
+	const char *accuracy = NULL, *regex = NULL, *epoch_regex = NULL;
 	struct err why = { 0 };
 	struct fields r;
+	int scale = (int)d->result.scale;
 
 	if (!fields_open_member(&r, f, "result", known))
 		return;
-	field_string(&r, "accuracy", SIZE_MAX, &accuracy);
-	field_string(&r, "regex", SIZE_MAX, &regex);
-	field_text(&r, "epoch", SIZE_MAX, &d->epoch_path);
-	if (!r.rc && profile_design_result(d, accuracy, regex, &why))
+	field_string(&r, "accuracy", OUTPUT_MAX_NAME, &accuracy);
+	field_string(&r, "regex", OUTPUT_MAX_REGEX, &regex);
+	field_text(&r, "epoch", OUTPUT_MAX_NAME, &d->result.epoch);
+	field_string(&r, "epoch_regex", OUTPUT_MAX_REGEX, &epoch_regex);
+	field_choice(&r, "scale", output_scale_name, &scale);
+	if (!r.rc)
+		d->result.scale = (enum output_scale)scale;
+	if (!r.rc && epoch_regex && !output_regex_check(epoch_regex, &why))
+		text_put(&d->result.epoch_regex, epoch_regex, &why);
+	if (!r.rc && !why.code)
+		profile_design_result(d, accuracy, regex, &why);
+	if (!r.rc && why.code)
 		fields_fail(f, why.code, "result", "%s", why.text);
 	fields_close(&r, f);
 }

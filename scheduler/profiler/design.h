@@ -13,6 +13,7 @@
 #include "common/err.h"
 #include "common/json/json.h"
 #include "common/strbuf.h"
+#include "scheduler/process/output_line.h"
 
 #define PROFILE_MAX_FACTORS 16
 #define PROFILE_MAX_LEVELS 64
@@ -41,10 +42,8 @@ struct profile_design {
 	size_t replications;
 	uint64_t seed;
 	char *command[PROFILE_MAX_ARGS + 1]; size_t n_command; /* the template; NULL after the last */
-	/* Where the result is in the command's output: paths like "metrics.accuracy" into its JSON lines, or
-	 * an extended regular expression whose first group is the accuracy. */
-	char *accuracy_path, *epoch_path, *regex;
-	/* the user gave one of them, so a run without an accuracy has failed */
+	struct output_spec result;     /* where the command's output has accuracy and epoch */
+	/* the user said where the accuracy is, so a run without an accuracy has failed */
 	bool result_given;
 	bool warm_up;                  /* run the first setting once, unmeasured, before anything else */
 	double timeout_s;              /* of one run */
@@ -74,7 +73,7 @@ int profile_design_kind(struct profile_design *d, const char *text, struct err *
 /* split like a shell would */
 int profile_design_command(struct profile_design *d, const char *text, struct err *err);
 int profile_design_argv(struct profile_design *d, char *const *word, size_t n, struct err *err);
-int profile_design_result(struct profile_design *d, const char *accuracy_path, const char *regex,
+int profile_design_result(struct profile_design *d, const char *accuracy, const char *regex,
                           struct err *err);
 
 /* What only the whole can say: something varies, the command uses every factor and names no other, sizes fit.

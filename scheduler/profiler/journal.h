@@ -28,7 +28,9 @@ struct profile_epoch {
 
 struct profile_copy {
 	double time_s;          /* from spawn to exit */
-	double accuracy;        /* NaN: none was found */
+	double accuracy;        /* a share of 1; NaN: none was found */
+	bool percent;           /* it was printed as a number above 1 */
+	char found[OUTPUT_FOUND]; /* where it was; not kept in the journal */
 	double max_rss_mb;      /* of its largest process */
 	double job_cpu_mean;    /* % of one core, over its own time, children included */
 	/* % of its time its first process waited for a disk; NaN: the kernel does not count */

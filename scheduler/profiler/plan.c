@@ -124,6 +124,34 @@ static int lhs_make(const struct profile_design *d, struct profile_point *out, s
 	return most ? 0 : err_nomem(err, "the plan");
 }
 
+static int by_setting_and_order(const void *a, const void *b)
+{
+	const struct profile_point *x = *(const struct profile_point *const *)a,
+				   *y = *(const struct profile_point *const *)b;
+
+	if (x->setting != y->setting)
+		return x->setting < y->setting ? -1 : 1;
+	return (x > y) - (x < y);
+}
+
+/* A setting that a hypercube has twice is measured twice as often: its runs are counted through, so that no
+ * two rows of the table are the same run. */
+static int number_replications(struct profile_plan *p, struct err *err)
+{
+	struct profile_point **at = mem_array(p->n, sizeof *at);
+
+	if (!at)
+		return err_nomem(err, "the plan");
+	for (size_t i = 0; i < p->n; i++)
+		at[i] = &p->run[i];
+	qsort(at, p->n, sizeof *at, by_setting_and_order);
+	for (size_t i = 0; i < p->n; i++)
+		at[i]->replication = i && at[i]->setting == at[i - 1]->setting ? at[i - 1]->replication + 1
+									       : 1;
+	free(at);
+	return 0;
+}
+
 int profile_plan_make(const struct profile_design *d, struct profile_plan *out, struct err *err)
 {
 	size_t n = profile_settings_planned(d);
@@ -152,6 +180,8 @@ int profile_plan_make(const struct profile_design *d, struct profile_plan *out, 
 			p.run[p.n++].replication = (uint32_t)r + 1;
 		}
 	}
+	if (!rc && d->kind == PROFILE_LHS)
+		rc = number_replications(&p, err);
 	if (!rc) {
 		for (size_t i = 0; i < n; i++)
 			order[i] = one[i].setting;

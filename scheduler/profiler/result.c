@@ -2,55 +2,62 @@
 #include "scheduler/profiler/run.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/io.h"
 #include "common/mem.h"
-#include "scheduler/process/output.h"
 
 #define LOG_MAX ((size_t)64 << 20) /* bytes of output that are looked at */
 
-/* A point of the curve must be of a later epoch than the one before. */
-static int add_epoch(struct profile_copy *c, size_t *cap, const struct output_numbers *n, struct err *err)
+static int add_epoch(struct profile_copy *c, size_t *cap, const struct output_point *p, struct err *err)
 {
 	void *list = c->epoch;
 
-	if (isnan(n->accuracy) || isnan(n->epoch) || c->n_epochs == PROFILE_MAX_EPOCHS ||
-	    (c->n_epochs && n->epoch <= c->epoch[c->n_epochs - 1].epoch))
+	if (isnan(p->accuracy) || isnan(p->epoch) || c->n_epochs == PROFILE_MAX_EPOCHS)
 		return 0;
 	if (mem_grow(&list, cap, c->n_epochs + 1, sizeof *c->epoch))
 		return err_nomem(err, "a curve");
 	c->epoch = list;
-	c->epoch[c->n_epochs++] = (struct profile_epoch){ n->epoch, n->accuracy, n->loss, n->elapsed_s };
+	c->epoch[c->n_epochs++] = (struct profile_epoch){ p->epoch, p->accuracy, p->loss, p->elapsed_s };
 	return 0;
+}
+
+/* The first number above 1 says that those before it were percent as well. */
+static void rescale(struct profile_copy *c)
+{
+	for (size_t i = 0; i < c->n_epochs; i++)
+		c->epoch[i].accuracy /= 100.0;
 }
 
 int profile_result_parse(const struct profile_design *d, const char *text, size_t len, struct profile_copy *c,
 			 struct err *err)
 {
-	struct output_rules rules = { .accuracy_path = d->accuracy_path, .epoch_path = d->epoch_path };
+	struct output_reader r;
 	size_t cap = 0;
-	regex_t re;
-	int rc = 0;
+	int rc = output_reader_init(&r, &d->result, err);
 
 	c->accuracy = NAN;
-	if (d->regex && regcomp(&re, d->regex, REG_EXTENDED))
-		return err_nomem(err, "a regular expression");
-	rules.regex = d->regex ? &re : NULL;
+	if (rc)
+		return rc;
 	for (size_t at = 0; at < len && !rc;) {
 		const char *end = memchr(text + at, '\n', len - at);
 		size_t n = (end ? (size_t)(end - text) : len) - at;
-		struct output_numbers found;
+		bool percent = r.percent;
+		struct output_point p;
 
-		if (output_line(&rules, text + at, n, &found)) {
-			c->accuracy = isnan(found.accuracy) ? c->accuracy : found.accuracy;
-			rc = add_epoch(c, &cap, &found, err);
+		if (n <= OUTPUT_MAX_LINE && output_reader_line(&r, text + at, n, &p)) {
+			if (r.percent && !percent)
+				rescale(c);
+			rc = add_epoch(c, &cap, &p, err);
 		}
 		at += n + 1;
 	}
-	if (d->regex)
-		regfree(&re);
+	c->accuracy = r.accuracy;
+	c->percent = r.percent;
+	snprintf(c->found, sizeof c->found, "%s", r.found);
+	output_reader_release(&r);
 	return rc;
 }
 

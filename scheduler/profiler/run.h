@@ -34,10 +34,9 @@ int profile_run(const struct profile_run_params *p, struct profile_outcome *out,
                 struct err *err);
 
 /* ---- what a copy printed (result.c) ---- */
-/* Looks into lines that are JSON objects and skips the others. The last number at the path of the accuracy is
- * the result. A line that also has a number at the path of the epoch is a point of the curve, if its epoch is
- * later than that of the point before. With a regular expression, its last match counts instead, and there is
- * no curve. Fills accuracy and epoch[] of *c; the only failure is ERR_NOMEM. */
+/* The last accuracy is the result (output_line.h says which numbers are one). Those that come with the end
+ * of an epoch make the curve. Fills accuracy, percent, found and epoch[] of *c. The only failure is
+ * ERR_NOMEM. */
 int profile_result_parse(const struct profile_design *d, const char *text, size_t len, struct profile_copy *c,
                          struct err *err);
 int profile_result_read(const struct profile_design *d, const char *path, struct profile_copy *c,

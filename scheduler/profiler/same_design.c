@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/text/template.h"
 #include "common/text/text.h"
 
 static void kind_text(const struct profile_design *d, char *out, size_t size)
@@ -44,9 +45,13 @@ void profile_design_canonical(const struct profile_design *d, struct strbuf *out
 	for (size_t i = 0; i < d->n_command; i++)
 		json_put_string(&w, d->command[i]);
 	json_close(&w, ']');
-	json_kv_string(&w, "accuracy", d->accuracy_path);
-	json_kv_string(&w, "epoch", d->epoch_path);
-	json_kv_string(&w, "regex", d->regex);
+	json_kv_string(&w, "accuracy", d->result.accuracy);
+	json_kv_string(&w, "epoch", d->result.epoch);
+	json_kv_string(&w, "regex", d->result.regex);
+	if (d->result.epoch_regex)
+		json_kv_string(&w, "epoch_regex", d->result.epoch_regex);
+	if (d->result.scale)
+		json_kv_string(&w, "scale", output_scale_name[d->result.scale]);
 	json_close(&w, '}');
 }
 
@@ -94,23 +99,37 @@ static void put_change(struct strbuf *out, const char *what, const char *name, c
 	strbuf_release(&b);
 }
 
-static void put_factor_changes(struct strbuf *out, const char *what, const struct json *before,
-			       const struct json *now)
+/* A fixed value that the command does not use is a column of the table and no more. */
+static bool only_a_column(const struct profile_design *d, const char *name)
 {
+	for (size_t i = 0; i < d->n_command; i++) {
+		if (template_uses(d->command[i], name))
+			return false;
+	}
+	return strcmp(name, "njobs") != 0;
+}
+
+static void put_factor_changes(struct strbuf *out, const struct profile_design *d, const char *what,
+			       const struct json *before, const struct json *now)
+{
+	bool fixed = !*what;
 	const struct json *a, *b;
 
-	for (a = json_first(before); a; a = json_next(a))
-		put_change(out, what, json_key(a), a, json_get(now, json_key(a)));
+	for (a = json_first(before); a; a = json_next(a)) {
+		if (!fixed || !only_a_column(d, json_key(a)))
+			put_change(out, what, json_key(a), a, json_get(now, json_key(a)));
+	}
 	for (b = json_first(now); b; b = json_next(b)) {
-		if (!json_get(before, json_key(b)))
+		if (!json_get(before, json_key(b)) && (!fixed || !only_a_column(d, json_key(b))))
 			put_change(out, what, json_key(b), NULL, b);
 	}
+	if (fixed) /* their order says nothing */
+		return;
 	if (out->len)
 		return;
 	for (a = json_first(before), b = json_first(now); a && b; a = json_next(a), b = json_next(b)) {
 		if (strcmp(json_key(a), json_key(b))) {
-			strbuf_printf(out, "the order of the %ss changed",
-				      what[0] == 'f' ? "factor" : "value");
+			strbuf_puts(out, "the order of the factors changed");
 			return;
 		}
 	}
@@ -119,8 +138,8 @@ static void put_factor_changes(struct strbuf *out, const char *what, const struc
 bool profile_design_differs(const struct profile_design *d, const struct json *earlier, char *out,
 			    size_t size)
 {
-	static const char *const rest[] = { "design",   "replications", "seed",  "command",
-					    "accuracy", "epoch",        "regex", NULL };
+	static const char *const rest[] = { "design", "replications", "seed",        "command", "accuracy",
+					    "epoch",  "regex",        "epoch_regex", "scale",   NULL };
 	struct strbuf text = { 0 }, change = { 0 };
 	struct json *now = NULL;
 	bool differs;
@@ -131,8 +150,8 @@ bool profile_design_differs(const struct profile_design *d, const struct json *e
 		strbuf_release(&text);
 		return true;
 	}
-	put_factor_changes(&change, "factor ", json_get(earlier, "factors"), json_get(now, "factors"));
-	put_factor_changes(&change, "", json_get(earlier, "fixed"), json_get(now, "fixed"));
+	put_factor_changes(&change, d, "factor ", json_get(earlier, "factors"), json_get(now, "factors"));
+	put_factor_changes(&change, d, "", json_get(earlier, "fixed"), json_get(now, "fixed"));
 	for (size_t i = 0; rest[i]; i++)
 		put_change(&change, "", rest[i], json_get(earlier, rest[i]), json_get(now, rest[i]));
 	differs = change.len > 0 || change.failed;

@@ -9,10 +9,8 @@
 #include "scheduler/core/recipe.h"
 #include "sim/replay/scaled_model.h"
 
-struct entry { /* one model, for every policy that wants this predictor under this view of the load */
-	const char *predictor;
-	bool without_load;
-	bool alternative; /* or the other one that the policy takes */
+struct entry { /* one model, for every policy with the same recipe */
+	struct policy policy; /* the first of them, with its settings */
 	struct schema *schema;
 	struct table *table;
 	struct model *model, *scaled; /* scaled NULL: the simulated machine is the measured one */
@@ -41,9 +39,7 @@ static const struct entry *find(const struct sim_models *m, const struct sim_pol
 	struct policy want = p->oracle ? (struct policy){ 0 } : policy_resolve(&p->choice);
 
 	for (size_t i = 0; want.predictor && i < m->n; i++)
-		if (!strcmp(m->entry[i].predictor, want.predictor) &&
-		    m->entry[i].without_load == want.without_load &&
-		    m->entry[i].alternative == (want.or_predictor != NULL))
+		if (recipe_same(&m->entry[i].policy, &want))
 			return &m->entry[i];
 	return NULL;
 }
@@ -87,11 +83,11 @@ static int runs_of(const struct csv *table, uint32_t **out, struct err *err)
 	return status;
 }
 
-static int copy_schema(const struct schema *given, const struct policy *p, struct schema **out,
-		       struct err *err)
+static int copy_schema(const struct csv *table, const struct schema *given, const struct policy *p,
+		       struct schema **out, struct err *err)
 {
 	struct schema *base = NULL, *made = NULL;
-	int status = given ? 0 : schema_default(&base, err), other;
+	int status = given ? 0 : schema_for_table(table, &base, err), other;
 
 	if (!status)
 		status = policy_schema(p, given ? given : base, &made, err);
@@ -125,17 +121,15 @@ static int train_entry(const struct sim_models_params *p, const struct policy *p
 	struct grid *time = NULL, accuracy = { &point, 1 };
 	struct train_params t = recipe_params(p->seed);
 	struct train_report report = { 0 };
-	int status = copy_schema(p->schema, policy, &e->schema, err);
+	int status = copy_schema(p->table, p->schema, policy, &e->schema, err);
 
-	e->predictor = policy->predictor;
-	e->without_load = policy->without_load;
-	e->alternative = policy->or_predictor != NULL;
+	e->policy = *policy;
 	if (!status)
 		status = table_read(p->table, e->schema, true, &e->table, err);
 	if (!status)
 		status = recipe_search_time(policy, p->given ? p->given->cores : 0.0, &time, err);
 	if (!status)
-		status = recipe_accuracy(run != NULL, &point, err);
+		status = recipe_accuracy(policy, run != NULL, &point, err);
 	if (!status) {
 		t.table = e->table;
 		t.run = run;

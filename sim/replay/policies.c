@@ -12,7 +12,7 @@ int sim_policy_parse(const char *text, struct sim_policy *out, struct err *err)
 	if (strlen(text) >= sizeof p.name)
 		return err_fail(err, ERR_ARG, "a policy's name has fewer than %d letters", SIM_POLICY_NAME);
 	snprintf(p.name, sizeof p.name, "%s", text);
-	if (!strcmp(text, "oracle")) {
+	if (!strcmp(text, "greedy-oracle") || !strcmp(text, "oracle")) { /* the second is its old name */
 		p.oracle = true;
 		p.title =
 			"knows what will happen to every job that has come, and plays it before it promises";
@@ -20,8 +20,8 @@ int sim_policy_parse(const char *text, struct sim_policy *out, struct err *err)
 		status = policy_parse(text, &p.choice, err);
 		if (!status)
 			p.title = p.choice.policy->title;
-		else if (err && !strchr(text, ':') && strlen(err->text) + 10 < sizeof err->text)
-			strcat(err->text, ", oracle"); /* the list of names ends the sentence */
+		else if (err && !strchr(text, ':') && strlen(err->text) + 16 < sizeof err->text)
+			strcat(err->text, ", greedy-oracle"); /* the list of names ends the sentence */
 	}
 	if (!status)
 		*out = p;

@@ -132,7 +132,7 @@ int trace_build_column(struct trace_build *b, const char *name, size_t *out, str
 	enum trace_field f = trace_field_of(name);
 
 	if (f != TRACE_FIELDS && f != TRACE_EPOCHS)
-		return err_fail(err, ERR_FORMAT, "%s: '%s' is a field of its own, not a column of values",
+		return err_fail(err, ERR_FORMAT, "%s: '%s' is a field of the job, not a column of values",
 				text_tail(b->name, TRACE_NAME_SHOWN), name);
 	return add_name(b, &b->column, "column", TRACE_MAX_COLUMNS, name, out, err);
 }

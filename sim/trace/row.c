@@ -11,7 +11,7 @@
 #include "common/text/text.h"
 
 #define NAME_SHOWN 200
-#define SHOWN 48 /* bytes of somebody's text in a message */
+#define SHOWN 48 /* bytes of the user's text in a message */
 
 const char *const trace_field_name[TRACE_FIELDS + 1] = {
 	[TRACE_ARRIVAL] = "arrival_s",

@@ -188,7 +188,7 @@ static void read_columns(struct fields *f, struct swf_map *m)
 			fields_fail(f, ERR_FORMAT, "values", "too many columns");
 		if (field != TRACE_FIELDS && field != TRACE_EPOCHS)
 			fields_fail(&all, ERR_FORMAT, json_key(e),
-				    "is a field of its own, not a column of values");
+				    "is a field of the job, not a column of values");
 		fields_close(f, &all);
 		if (all.rc)
 			break;

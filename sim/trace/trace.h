@@ -1,6 +1,6 @@
 /* A trace: the jobs of a simulation, in the order in which they arrive. Read from our own format (CSV or
  * JSON lines, docs/TRACE_FORMAT.md), from the daemon's database, from the Standard Workload Format, or made
- * by a generator (generate.h). Whoever reads one gets it whole and checked: a bad one is refused with line,
+ * by a generator (generate.h). A reader gets a whole, checked trace: a bad one is refused with line,
  * field and reason before anything runs. Immutable afterwards, so threads may share it.
  *
  * Traces are long and their jobs repeat themselves: what a job trains (columns of the observation table such

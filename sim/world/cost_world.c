@@ -44,7 +44,7 @@ void cost_world_split_text(const void *self, size_t fold, char *out, size_t size
 	(void)self;
 	(void)fold;
 	snprintf(out, size,
-		 "models learn from a designed experiment in the same world, with luck of its own");
+		 "models learn from a designed experiment in the same world, with other random numbers");
 }
 
 void cost_world_describe(const void *self, struct json_writer *j)

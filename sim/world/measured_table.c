@@ -32,20 +32,19 @@ static int read_files(struct measured_table *t, const char *argument, struct err
 	char *runs;
 	int rc;
 
-	if (!plus) {
-		rc = csv_read_file(argument, &t->runs, err);
-		t->csv = t->runs;
-		return rc;
-	}
-	runs = mem_strndup(argument, (size_t)(plus - argument) + 4);
+	runs = plus ? mem_strndup(argument, (size_t)(plus - argument) + 4) : mem_strdup(argument);
 	if (!runs)
 		return err_nomem(err, "the name of a table");
 	rc = csv_read_file(runs, &t->runs, err);
-	if (!rc)
+	if (!rc && !t->schema)
+		rc = schema_for_table(t->runs, &t->own_schema, err);
+	t->schema = t->schema ? t->schema : t->own_schema;
+	t->csv = t->runs;
+	if (!rc && plus)
 		rc = csv_read_file(plus + 5, &curve, err);
-	if (!rc)
+	if (!rc && plus)
 		rc = curves_join(t->runs, curve, t->schema, &t->curves, err);
-	if (!rc)
+	if (!rc && plus)
 		t->csv = t->curves->csv;
 	csv_free(curve);
 	free(runs);
@@ -383,10 +382,8 @@ int measured_table_open(const char *argument, const struct schema *schema, size_
 	if (!t)
 		return err_nomem(err, "the table of a world");
 	t->hold_out = hold_out;
-	rc = schema ? 0 : schema_default(&t->own_schema, err);
-	t->schema = schema ? schema : t->own_schema;
-	if (!rc)
-		rc = read_files(t, argument, err);
+	t->schema = schema;
+	rc = read_files(t, argument, err);
 	if (!rc)
 		rc = table_read(t->csv, t->schema, true, &t->table, err);
 	if (!rc)

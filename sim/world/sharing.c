@@ -192,7 +192,7 @@ static double moment_of(const struct sharing *s, double left_s)
 
 /* ---- time ---- */
 
-/* Nobody's left_s falls below 0: who starts a job rounds up to the next nanosecond, in which others may have
+/* No left_s falls below 0: the start of a job is rounded up to the next nanosecond, in which others may have
  * ended. */
 static void pass(struct sharing *s, double dt)
 {

@@ -50,7 +50,7 @@ static int train_bed(const char *time_model, const char *time_settings, struct m
 
 	memset(&report, 0, sizeof report);
 	if (!status)
-		status = recipe_accuracy(false, &of_accuracy, err);
+		status = recipe_accuracy(NULL, false, &of_accuracy, err);
 	if (!status && bench_small_runs(&text))
 		status = err_fail(err, ERR_NOMEM, "no memory for a table");
 	if (!status)

@@ -36,6 +36,7 @@ static const struct bench {
 	{ "daemon.predict", bench_daemon_predict },
 	{ "daemon.pipelined", bench_daemon_pipelined },
 	{ "replay.million", bench_replay_million },
+	{ "metrics.scrape", bench_metrics_scrape },
 };
 enum { N_BENCHES = sizeof bench_all / sizeof bench_all[0] };
 
@@ -159,7 +160,7 @@ static bool run_one(const struct bench *b, struct json_writer *w)
 	return r.holds != HOLDS_NO;
 }
 
-/* Whoever else computes here is in the numbers too, and more so in the longer ones. */
+/* Other programs on the machine slow the benches down, the longer ones more. */
 static void warn_if_busy(void)
 {
 	double load;
@@ -181,7 +182,7 @@ static void help(FILE *to)
 		"  -o, --output FILE   the results as JSON\n"
 		"      --peers DIR     folder of the peers' scripts (tests/bench/peers)\n"
 		"      --rows N        rows of forest.large and forest.scaling (1000000), for a quick trial\n"
-		"      --seconds S     length of daemon.submit (60), likewise\n"
+		"      --seconds S     length of daemon.submit (60), for a quick trial\n"
 		"  -l, --list          the names\n"
 		"  -h, --help          this text\n"
 		"\n"

@@ -193,7 +193,7 @@ void bench_judge(struct bench_result *r, const struct bench_rival *v, bool also)
 
 	r->peer = measured ? v->seconds : NAN;
 	r->ratio = measured ? v->seconds / r->ours : NAN;
-	/* Losing against one peer is lost, whoever else is missing; winning needs a time from each. */
+	/* Losing against one peer is a loss even if others are missing; winning needs a time from each. */
 	if (!also || (measured && !(r->ratio >= r->bar)))
 		r->holds = HOLDS_NO;
 	else

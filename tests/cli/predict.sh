@@ -120,6 +120,13 @@ json "$dir/out" "JSON: SLO, confidence, headroom, decision time, model" \
 	 abs(d['headroom_s'] - (7200 - d['chosen']['upper_s'])) < 1e-9 and d['model']['time'] == 'forest'"
 silent_note=$(grep -c 'note:' "$dir/err")
 that "notes stay out of the JSON" test "$silent_note" -gt 0
+expect 3 "a number far outside the table is not promised" predict "$m" --job "$job,epochs=1000000000000000" --slo 2h
+says err "epochs 1e+15 is too far outside the training table for a promise: the model goes from 10 to 10" \
+	"the column and how far one may go are told"
+run predict "$m" --job "$job,epochs=1000000000000000" --slo 2h --json
+json "$dir/out" "no candidate has a bound, a chance or an offer" \
+	"d['chosen'] is None and d['offer'] is None and d['smallest_slo_s'] is None and
+	all(c['upper_s'] is None and c['chance'] is None and 'beyond_model' in c['reasons'] for c in d['candidates'])"
 expect 3 "an SLO that nothing can meet" predict "$m" --job $job --slo 1s
 says err "the shortest SLO that could be promised at 90 %:" "refused: the smallest SLO is told"
 says out "bound above the SLO" "refused: the reason is told"

@@ -198,6 +198,29 @@ says out "printed no accuracy" "a missing accuracy is named"
 expect 0 "an accuracy by regular expression" profile --factor batch=1,2 --max-spread 0 --regex 'acc=([0-9.]+)' -o "$dir/re.csv" \
 	-- echo 'acc=0.{batch}5'
 that "the expression's group is the accuracy" test "$(column "$dir/re.csv" accuracy | sort | tr '\n' ' ')" = "0.150000 0.250000 "
+
+expect 0 "an accuracy in text is found without being told" profile --factor batch=1,2 --max-spread 0 -o "$dir/text.csv" \
+	--curves "$dir/text-curves.csv" -- printf 'epoch 1/2 acc=0.{batch}1 val_acc=0.{batch}0\nepoch 2/2 acc=0.{batch}2 val_acc=0.{batch}5\n'
+that "the held-out one is taken" test "$(column "$dir/text.csv" accuracy | sort | tr '\n' ' ')" = "0.150000 0.250000 "
+that "text gives a curve, too" test "$(lines "$dir/text-curves.csv")" = 5
+expect 0 "what profile wrote trains as it is" train "$dir/text.csv" -o "$dir/text.model" -q --policy postrider
+expect 0 "a hypercube with a setting twice" profile --factor batch=1,2 --factor width=1,2 --factor epochs=2 --design lhs:6 --max-spread 0 -q \
+	-o "$dir/twice.csv" --curves "$dir/twice-curves.csv" -- printf 'epoch 1 acc=0.{batch}{width}\nepoch 2 acc=0.{batch}{width}5\n'
+expect 0 "it trains with its curves, and its own factors" train "$dir/twice.csv" -q -o "$dir/twice.model" \
+	--curves "$dir/twice-curves.csv"
+run model show "$dir/twice.model"
+says out "width" "a factor of one's own is in the model"
+expect 0 "a fixed value is added without measuring again" profile --factor batch=1,2 --factor width=1,2 --factor epochs=2 --design lhs:6 \
+	--max-spread 0 --factor data=mine -o "$dir/twice.csv" --curves "$dir/twice-curves.csv" \
+	-- printf 'epoch 1 acc=0.{batch}{width}\nepoch 2 acc=0.{batch}{width}5\n'
+says out "6 of them were measured before" "a fixed value is added: nothing is measured"
+that "a fixed value is added: it is a column" grep -q mine "$dir/twice.csv"
+expect 0 "a percentage" profile --factor batch=1,2 --max-spread 0 -o "$dir/percent.csv" -- echo 'Test accuracy: {batch}5.5'
+that "a percentage becomes a share" test "$(column "$dir/percent.csv" accuracy | sort | tr '\n' ' ')" = "0.155000 0.255000 "
+says err "taken as percent" "a percentage is said"
+expect 0 "no accuracy" profile --factor batch=1,2 --max-spread 0 -o "$dir/none.csv" -- echo 'nothing {batch}'
+says err "no accuracy was found in the output of the first run" "no accuracy: said after the first run"
+says out "No accuracy was found in the output of any run" "no accuracy: said at the end"
 expect 0 "--command is split into words without a shell" profile --factor batch=1,2 --max-spread 0 --regex '([0-9.]+)' \
 	-o "$dir/sh.csv" --command "echo '0.{batch}5 ; exit 3'"
 that "no shell has seen it" grep -qF '; exit 3' "$dir/sh.csv.profile/logs/run-0001.try-1.copy-1.out"

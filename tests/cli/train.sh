@@ -120,7 +120,7 @@ expect 2 "-o - with a report is a usage error" train "$data" -o - --model tree
 expect 0 "-o - -q writes the model to stdout" model verify "$dir/piped"
 
 # ---- what a policy wants ----
-for pair in courier:forest postrider:gp boost-full:boost queueing:queueing anova:linear; do
+for pair in courier:forest courier-tuned:forest postrider:gp boost-full:boost queueing:queueing anova:linear; do
 	expect 0 "--policy ${pair%:*} trains" train "$data" -o "$dir/policy" --policy "${pair%:*}" --json
 	json "$dir/out" "--policy ${pair%:*} is --model ${pair#*:}" \
 		"d['chosen']['name'] == '${pair#*:}' and 'njobs' in d['permutation_importances']"
@@ -131,7 +131,15 @@ json "$dir/out" "--policy boost knows nothing of the load" \
 	 not {'njobs', 'processes'} & (set(d['importances']) | set(d['permutation_importances']))"
 silent err "--policy boost: the columns left out are no surprise"
 expect 0 "--policy boost makes a model that loads" model verify "$dir/policy"
+expect 0 "model show of it" model show "$dir/policy" --json
+json "$dir/out" "--policy boost is boosting of Table 10, for accuracy too" \
+	"d['time']['settings']['trees'] == 50 and d['time']['settings']['loss'] == 'absolute' and
+	 d['accuracy']['name'] == 'boost' and d['accuracy']['settings']['trees'] == 50"
 expect 2 "--policy with --model is a usage error" train "$data" -n --policy courier --model forest
+expect 0 "--policy courier trains" train "$data" -n --policy courier --json
+json "$dir/out" "--policy courier is the forest of Table 7" "d['chosen']['settings']['trees'] == 2000 and
+	d['chosen']['settings']['depth'] == 6 and d['chosen']['settings']['criterion'] == 'absolute' and
+	len(d['models']) == 1"
 expect 0 "--policy takes settings of its model" train "$data" -n --policy courier --set trees=5 --json
 json "$dir/out" "and trains with them" "d['chosen']['name'] == 'forest' and d['chosen']['settings']['trees'] == 5"
 expect 2 "an unknown policy is a usage error" train "$data" -n --policy curier

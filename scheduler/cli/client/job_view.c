@@ -282,6 +282,13 @@ static void put_live(const struct job_view *j, struct strbuf *out)
 	}
 }
 
+/* A model of accuracy cannot learn from it, and the user should know. */
+static bool without_accuracy(const struct job_view *j)
+{
+	return j->r.state == JOB_DONE && isnan(j->r.accuracy) && isnan(j->r.stopped_epoch);
+}
+#define NO_ACCURACY "no accuracy found in its output"
+
 static void put_ending(const struct job_view *j, double now_s, struct strbuf *out)
 {
 	char buf[160], a[32];
@@ -294,13 +301,17 @@ static void put_ending(const struct job_view *j, double now_s, struct strbuf *ou
 			strbuf_printf(out, ", %s since it was submitted", text_seconds(j->t.response_s, a));
 		strbuf_puts(out, "\n");
 	}
-	if (ending_words(j, buf, sizeof buf)[0] || !isnan(j->r.accuracy) || !isnan(j->r.max_rss_mb)) {
+	if (ending_words(j, buf, sizeof buf)[0] || !isnan(j->r.accuracy) || !isnan(j->r.max_rss_mb) ||
+	    without_accuracy(j)) {
 		const char *comma = buf[0] ? ", " : "";
 
 		label(out, "result");
 		strbuf_puts(out, buf);
 		if (!isnan(j->r.accuracy)) {
 			strbuf_printf(out, "%saccuracy %s", comma, cli_number(j->r.accuracy, a));
+			comma = ", ";
+		} else if (without_accuracy(j)) {
+			strbuf_printf(out, "%s" NO_ACCURACY, comma);
 			comma = ", ";
 		}
 		if (!isnan(j->r.max_rss_mb))
@@ -375,6 +386,8 @@ void job_view_line(const struct job_view *j, double age_s, struct strbuf *out)
 		strbuf_printf(out, ", %s", buf);
 	if (!isnan(j->r.accuracy))
 		strbuf_printf(out, ", accuracy %s", cli_number(j->r.accuracy, a));
+	else if (without_accuracy(j))
+		strbuf_puts(out, ", " NO_ACCURACY);
 	if (!isnan(j->r.stopped_epoch))
 		strbuf_printf(out, ", stopped after epoch %g", j->r.stopped_epoch);
 	if (j->r.slo_outcome)
@@ -414,6 +427,8 @@ static void add_note(struct cli_table *t, const struct job_view *j)
 		cli_table_add(t, "stopped after epoch %g", j->r.stopped_epoch);
 	else if (job_view_ended(j) && !isnan(j->r.accuracy))
 		cli_table_add(t, "accuracy %s", cli_number(j->r.accuracy, ending));
+	else if (without_accuracy(j) && !j->r.tag)
+		cli_table_add(t, NO_ACCURACY);
 	else
 		cli_table_add(t, "%s", j->r.tag ? j->r.tag : "");
 }

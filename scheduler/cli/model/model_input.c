@@ -8,6 +8,7 @@
 #include "common/mem.h"
 #include "common/text/text.h"
 #include "scheduler/cli/cli.h"
+#include "scheduler/core/policy.h"
 
 /* Beside the other rules of its column: a schema is written with one list of values a column. */
 static int schema_add_exclude(struct schema *s, const char *column, const char *value, struct err *err)
@@ -85,19 +86,34 @@ static void note_table(const struct cli *c, const struct table *t, const struct 
 	strbuf_release(&names);
 }
 
+/* A policy that ignores the load is trained without it. */
+static int as_policy_wants(struct cli_input *in, const struct policy *policy, struct err *err)
+{
+	struct schema *wanted;
+	int rc = policy_schema(policy, in->schema, &wanted, err);
+
+	if (rc)
+		return rc;
+	if (!in->borrowed)
+		schema_free(in->schema);
+	in->schema = wanted;
+	in->borrowed = false;
+	return 0;
+}
+
 int cli_input_open(struct cli_input *in, const struct cli *c, const struct cli_input_params *p,
 		   struct err *err)
 {
 	int rc;
 
 	*in = (struct cli_input){ .schema = p->schema, .borrowed = p->schema != NULL };
-	if (!in->schema) {
-		rc = p->schema_path ? schema_read_file(p->schema_path, &in->schema, err)
-				    : schema_default(&in->schema, err);
-		if (rc)
-			return rc;
-	}
-	rc = csv_read_file(p->path, &in->csv, err);
+	rc = p->schema_path && !in->schema ? schema_read_file(p->schema_path, &in->schema, err) : 0;
+	if (!rc)
+		rc = csv_read_file(p->path, &in->csv, err);
+	if (!rc && !in->schema)
+		rc = schema_for_table(in->csv, &in->schema, err);
+	if (!rc && p->policy)
+		rc = as_policy_wants(in, p->policy, err);
 	if (rc)
 		return rc;
 	for (size_t i = 0; p->exclude && i < p->exclude->n; i++) {

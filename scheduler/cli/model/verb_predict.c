@@ -175,13 +175,15 @@ struct answer {
 };
 
 static const enum decide_reason reason_all[] = { REASON_SLO_EXCEEDED,   REASON_NO_BOUND, REASON_EXTRAPOLATED,
-						 REASON_LOWER_ACCURACY, REASON_SLOWER,   REASON_UNSTABLE };
+						 REASON_LOWER_ACCURACY, REASON_SLOWER,   REASON_UNSTABLE,
+						 REASON_BEYOND_MODEL };
 static const char *const reason_words[] = { "bound above the SLO",
 					    "no bound at this confidence",
 					    "outside the training table",
 					    "less accurate",
 					    "slower",
-					    "no steady state" };
+					    "no time predicted",
+					    "too far outside the training table for a promise" };
 enum { N_REASONS = sizeof reason_all / sizeof reason_all[0] };
 
 static void json_candidate(struct json_writer *w, const struct model *m, const struct candidate *k)
@@ -318,7 +320,13 @@ static void say_rejected(const struct model *m, const struct answer *a)
 
 	fprintf(stderr, "postrider: rejected: no %s meets the SLO of %s at %g %%; ",
 		cli_clean(m->schema->decision), text_seconds(a->slo_s, slo), 100.0 * d->confidence);
-	if (isnan(d->smallest_slo_s))
+	if (d->beyond)
+		fprintf(stderr,
+			"%s %.6g is too far outside the training table for a promise: the model goes from "
+			"%.6g to "
+			"%.6g\n",
+			cli_clean(d->beyond), d->beyond_value, d->beyond_least, d->beyond_most);
+	else if (isnan(d->smallest_slo_s))
 		fprintf(stderr,
 			"no time can be promised at this confidence: the model has %zu test errors and needs "
 			"%zu\n",

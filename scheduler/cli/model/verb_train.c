@@ -4,12 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/clock.h"
 #include "common/mem.h"
 #include "common/pool.h"
 #include "common/text/text.h"
+#include "common/version.h"
 #include "predictors/data/curves.h"
 #include "scheduler/cli/cli.h"
 #include "scheduler/cli/model/views.h"
@@ -23,7 +23,8 @@ struct options {
 	struct cli_list exclude;
 	uint64_t seed, search_rows;
 	bool plain_bounds, dry_run;
-	bool searches; /* the policy has a choice of models, and no setting says which */
+	const struct policy *by; /* of --policy */
+	bool searches; /* the policy has a choice of models or settings, and --set says nothing */
 };
 
 /* ---- options into parameters ---- */
@@ -82,11 +83,13 @@ static int plan_fixed(struct plan *p, const struct options *o, struct err *err)
 	if (!p->time_point.ops)
 		return -ERR_ARG;
 	settings_init(&p->time_point.settings, p->time_point.ops->spec);
+	if (o->by && o->by->settings && settings_parse(&p->time_point.settings, o->by->settings, err))
+		return err_prefix(err, "--policy %s", o->by->name);
 	if (o->set && settings_parse(&p->time_point.settings, o->set, err))
 		return err_prefix(err, "--set");
 	p->one_time = (struct grid){ &p->time_point, 1 };
 	p->one_accuracy = (struct grid){ &p->accuracy_point, 1 };
-	return recipe_accuracy(o->curves != NULL, &p->accuracy_point, err);
+	return recipe_accuracy(o->by, o->curves != NULL, &p->accuracy_point, err);
 }
 
 /* The models that a policy wants, with the settings given where a model has them. Cores that are given are
@@ -94,21 +97,19 @@ static int plan_fixed(struct plan *p, const struct options *o, struct err *err)
 static int plan_policy(struct plan *p, const struct options *o, struct err *err)
 {
 	struct settings cores = { 0 };
-	struct policy_choice by;
 	double given = 0.0;
-	int rc = policy_parse(o->policy, &by, err);
+	int rc = 0;
 
-	if (!rc && o->set) {
-		settings_init(&cores, predictor_find(by.policy->predictor)->spec);
+	if (o->set) {
+		settings_init(&cores, predictor_find(o->by->predictor)->spec);
 		rc = settings_parse(&cores, o->set, err);
 		if (rc)
 			return err_prefix(err, "--set");
 		given = settings_get(&cores, "cores");
 	}
-	if (!rc)
-		rc = recipe_search_time(by.policy, given, &p->time, err);
+	rc = recipe_search_time(o->by, given, &p->time, err);
 	p->one_accuracy = (struct grid){ &p->accuracy_point, 1 };
-	return rc ? rc : recipe_accuracy(o->curves != NULL, &p->accuracy_point, err);
+	return rc ? rc : recipe_accuracy(o->by, o->curves != NULL, &p->accuracy_point, err);
 }
 
 static int plan_make(struct plan *p, const struct options *o, struct err *err)
@@ -253,25 +254,6 @@ static int groups_parse(const char *text, char *buf, size_t size, const char **o
 	return 0;
 }
 
-/* Now, or SOURCE_DATE_EPOCH, so that a build can be repeated to the byte. */
-static int created_text(char *out, size_t size, struct err *err)
-{
-	const char *epoch = getenv("SOURCE_DATE_EPOCH");
-	time_t now = time(NULL);
-	struct tm tm;
-	uint64_t s;
-
-	if (epoch && *epoch) {
-		if (!text_uint64(epoch, &s) || s > 253402300799ULL) /* the year 9999 ends there */
-			return err_fail(err, ERR_ARG,
-					"SOURCE_DATE_EPOCH is '%s'; it must be seconds since 1970", epoch);
-		now = (time_t)s;
-	}
-	gmtime_r(&now, &tm);
-	strftime(out, size, "%Y-%m-%dT%H:%M:%SZ", &tm);
-	return 0;
-}
-
 static void say_notices(const struct cli *c, const struct model *m, const struct train_report *r)
 {
 	for (size_t i = 0; i < r->n_notices; i++)
@@ -288,11 +270,10 @@ static void say_notices(const struct cli *c, const struct model *m, const struct
 
 /* ---- the verb ---- */
 
-/* --policy means the model it needs, and a schema without the load if the policy ignores the load. */
-static int policy_means(struct options *o, struct schema **out_schema, struct err *err)
+/* --policy means the model it needs. */
+static int policy_means(struct options *o, struct err *err)
 {
 	struct policy_choice by;
-	struct schema *given;
 	int rc = policy_parse(o->policy, &by, err);
 
 	if (rc)
@@ -300,17 +281,12 @@ static int policy_means(struct options *o, struct schema **out_schema, struct er
 	if (!by.policy->predictor)
 		return err_fail(err, ERR_ARG, "--policy %s: this policy needs no model; use any",
 				by.policy->name);
+	o->by = by.policy;
 	o->model = by.policy->predictor;
-	o->searches = by.policy->or_predictor && (!o->set || !strncmp(o->set, "cores=", 6)) &&
-		      !(o->set && strchr(o->set, ','));
-	if (!by.policy->without_load)
-		return 0;
-	rc = o->schema ? schema_read_file(o->schema, &given, err) : schema_default(&given, err);
-	if (rc)
-		return rc;
-	rc = policy_schema(by.policy, given, out_schema, err);
-	schema_free(given);
-	return rc;
+	o->searches = !by.policy->settings &&
+		      (!o->set ||
+		       (by.policy->or_predictor && !strncmp(o->set, "cores=", 6) && !strchr(o->set, ',')));
+	return 0;
 }
 
 /* ---- --curves ---- */
@@ -375,7 +351,7 @@ static int train(const struct cli *c, const struct options *o, const struct tabl
 	if (!rc && o->split)
 		rc = split_parse(o->split, t, &p.split, err);
 	if (!rc)
-		rc = created_text(created, sizeof created, err);
+		rc = cli_created(created, sizeof created, err);
 	if (!rc)
 		rc = pool_new((size_t)c->threads, &p.ctx.pool, err);
 	if (rc)
@@ -387,7 +363,7 @@ static int train(const struct cli *c, const struct options *o, const struct tabl
 	p.on_progress = cli_on_progress;
 	p.owner = &progress;
 	p.data_name = c->arg[0];
-	p.program = "postrider " POSTRIDER_VERSION;
+	p.program = postrider_program;
 	p.grid = plan.time ? plan.time : &plan.one_time;
 	p.accuracy_grid = plan.accuracy ? plan.accuracy : &plan.one_accuracy;
 	p.group = group;
@@ -484,7 +460,6 @@ int verb_train(int argc, char **argv)
 	struct cli_input in = { 0 };
 	struct joined joined = { 0 };
 	struct train_report report = { 0 };
-	struct schema *schema = NULL;
 	struct model *m = NULL;
 	struct err err = { 0 };
 	struct cli c;
@@ -506,12 +481,12 @@ int verb_train(int argc, char **argv)
 			&c, "-o - sends the model to standard output; add -q and leave out --json");
 	rc = o.dry_run ? 0 : cli_check_output(c.output, &err);
 	if (!rc && o.policy)
-		rc = policy_means(&o, &schema, &err);
+		rc = policy_means(&o, &err);
 	if (!rc)
 		rc = cli_input_open(&in, &c,
 				    &(struct cli_input_params){ .path = c.arg[0],
 								.schema_path = o.schema,
-								.schema = schema,
+								.policy = o.by,
 								.exclude = &o.exclude,
 								.need_targets = true },
 				    &err);
@@ -527,6 +502,5 @@ int verb_train(int argc, char **argv)
 	model_free(m);
 	joined_release(&joined);
 	cli_input_release(&in);
-	schema_free(schema);
 	return code;
 }

@@ -248,6 +248,33 @@ static void put_suggestions(struct strbuf *out, const struct cli *c, const struc
 	cli_table_release(&t);
 }
 
+/* How many good runs have a copy without an accuracy. */
+static size_t without_accuracy(const struct profile_campaign *k)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < k->plan.n; i++) {
+		const struct profile_outcome *o = &k->journal.run[i];
+		bool none = false;
+
+		for (size_t c = 0; o->done && o->status == PROFILE_OK && c < o->n_copies; c++)
+			none |= isnan(o->copy[c].accuracy);
+		n += none;
+	}
+	return n;
+}
+
+static void put_accuracy_found(struct strbuf *out, const struct profile_campaign *k)
+{
+	size_t none = without_accuracy(k), good = k->verdict.n_ok + k->verdict.n_unstable;
+
+	if (none && none == good)
+		strbuf_puts(out, "No accuracy was found in the output of any run: the table has times only. "
+				 "--accuracy NAME or --regex says where it is.\n");
+	else if (none)
+		strbuf_printf(out, "No accuracy was found in the output of %zu of %zu runs.\n", none, good);
+}
+
 void profile_summary_text(const struct profile_campaign *k, const struct profile_summary *m,
 			  const struct cli *c, struct strbuf *out)
 {
@@ -272,6 +299,7 @@ void profile_summary_text(const struct profile_campaign *k, const struct profile
 			"Other work on the machine: %.1f processes beside a run (%.1f to %.1f); the column "
 			"other_load has it for each.\n",
 			m->other_mean, m->other_min, m->other_max);
+	put_accuracy_found(out, k);
 	put_shares(out, c, m->time, "time");
 	put_shares(out, c, m->accuracy, "accuracy");
 	put_suggestions(out, c, &k->design, m);
@@ -336,6 +364,7 @@ void profile_summary_json(const struct profile_campaign *k, const struct profile
 	json_kv_int(&w, "failed", (long long)v->n_failed);
 	json_kv_int(&w, "timeout", (long long)v->n_timeout);
 	json_kv_int(&w, "unstable", (long long)v->n_unstable);
+	json_kv_int(&w, "without_accuracy", (long long)without_accuracy(k));
 	json_bad(&w, k);
 	json_kv_open(&w, "noise", '{');
 	json_kv_int(&w, "settings", (long long)v->n_cv);

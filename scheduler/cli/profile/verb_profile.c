@@ -267,7 +267,9 @@ int verb_profile(int argc, char **argv)
 		  &o.seed },
 		{ 0, "command", CLI_TEXT, "'WORDS'",
 		  "the command, with {factor} placeholders; no shell is used", &o.command },
-		{ 0, "accuracy", CLI_TEXT, "PATH", "place of the accuracy in JSON lines (default: accuracy)",
+		{ 0, "accuracy", CLI_TEXT, "NAME",
+		  "name of the accuracy in the output, in text or in JSON lines\n(default: the usual names, "
+		  "val_acc before acc)",
 		  &o.accuracy },
 		{ 0, "regex", CLI_TEXT, "RE", "or a regular expression whose (group) is the accuracy",
 		  &o.regex },

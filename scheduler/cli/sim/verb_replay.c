@@ -42,8 +42,8 @@ int verb_replay(int argc, char **argv)
 					 "policy",
 					 CLI_TEXT,
 					 "P",
-					 "courier, postrider, naive, boost, boost-full, queueing, anova,\n"
-					 "fixed:B or oracle",
+					 "courier, courier-tuned, postrider, naive, boost, boost-full,\n"
+					 "queueing, anova, fixed:B or oracle",
 					 &policy };
 	n = 1 + sim_options_list(&o, &option[1]);
 	option[n] = (struct cli_option){ .name = NULL };

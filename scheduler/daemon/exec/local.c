@@ -91,7 +91,7 @@ static void tell_progress(struct local_job *j, int64_t now_boot_ns)
 {
 	const struct executor_sink *sink = &j->local->sink;
 	struct exec_progress p = { .id = j->id,
-				   .epoch = j->output.epoch,
+				   .epoch = j->output.reader.epoch,
 				   .epochs = j->epochs,
 				   .accuracy = j->output.epoch_accuracy,
 				   .elapsed_s = elapsed_s(j, now_boot_ns) };
@@ -119,7 +119,11 @@ static void tell_finished(struct local *l, size_t at, int64_t now_boot_ns)
 		tell_started(j);
 	if (j->output.news)
 		tell_progress(j, now_boot_ns);
-	j->outcome.accuracy = j->output.accuracy;
+	j->outcome.accuracy = j->output.reader.accuracy;
+	if (isnan(j->outcome.accuracy) && j->outcome.exit_code == 0 && !j->outcome.stopped)
+		log_info("job %" PRIu64
+			 ": no accuracy was found in its output; \"result\" of its type says where it is",
+			 j->id);
 	l->sink.finished(l->sink.owner, &j->outcome);
 	local_job_free(j);
 }

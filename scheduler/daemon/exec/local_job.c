@@ -37,8 +37,7 @@ int local_job_new(const struct exec_job *from, struct local_job **out, struct er
 	j->supervisor_code = -1;
 	j->dir = mem_strdup(from->dir);
 	/* A type may be gone from the configuration by the time its job is adopted. */
-	rc = job_output_init(&j->output, from->dir, from->type ? from->type->accuracy_path : NULL,
-			     from->type ? from->type->epoch_path : NULL, err);
+	rc = job_output_init(&j->output, from->dir, from->type ? &from->type->result : NULL, err);
 	if (!rc && !j->dir)
 		rc = err_nomem(err, "job %" PRIu64, from->id);
 	if (rc) {

@@ -6,7 +6,7 @@
 
 #include "common/text/text.h"
 
-#define N_REASONS 11 /* bits of enum decide_reason */
+#define N_REASONS 13 /* bits of enum decide_reason */
 
 static void put_candidate(struct json_writer *w, const struct candidate *c, const struct decision_about *a)
 {
@@ -22,6 +22,8 @@ static void put_candidate(struct json_writer *w, const struct candidate *c, cons
 	json_kv_fixed(w, "upper_s", c->upper_s, 6);
 	json_kv_fixed(w, "accuracy", c->accuracy, 6);
 	json_kv_fixed(w, "chance", c->chance, 6);
+	if (c->cost > 0.0)
+		json_kv_fixed(w, "cost", c->cost, 6);
 	json_kv_fixed(w, "memory_mb", c->memory_mb, 3);
 	json_kv_fixed(w, "delays_s", c->delays_s, 6);
 	if (c->breaks)
@@ -59,6 +61,22 @@ static void put_offer(struct json_writer *w, const struct decision *d)
 	json_close(w, '}');
 }
 
+/* The column that the model cannot carry a promise for, whatever the batch. */
+static void put_beyond(struct json_writer *w, const struct decision *d)
+{
+	json_put_key(w, "beyond_model");
+	if (!d->beyond) {
+		json_put_null(w);
+		return;
+	}
+	json_open(w, '{');
+	json_kv_string(w, "column", d->beyond);
+	json_kv_number(w, "value", d->beyond_value);
+	json_kv_number(w, "least", d->beyond_least);
+	json_kv_number(w, "most", d->beyond_most);
+	json_close(w, '}');
+}
+
 void decision_json(struct json_writer *w, const struct decision *d, const struct decision_about *a)
 {
 	char at[40];
@@ -78,6 +96,7 @@ void decision_json(struct json_writer *w, const struct decision *d, const struct
 	/* rounded up: what is typed back must be enough */
 	json_kv_fixed(w, "smallest_slo_s", ceil(d->smallest_slo_s * 1e6) / 1e6, 6);
 	put_offer(w, d);
+	put_beyond(w, d);
 	json_kv_fixed(w, "other_load", d->other_load, 3);
 	json_kv_fixed(w, "other_factor", d->other_factor, 3);
 	json_kv_fixed(w, "took_us", a->took_us, 1);

@@ -97,8 +97,8 @@ TEST(test_every_key_reaches_its_place)
 	assert_true(t.memory_mb == 200.0 && t.memory_mb_per_record == 0.25 && t.max_time_s == 3600.0);
 	assert_true(t.max_file_mb == 10 && t.max_address_mb == 4000 && t.max_open_files == 64);
 	assert_int_equal(t.nice, -5);
-	assert_string_equal(t.accuracy_path, "metrics.top1");
-	assert_string_equal(t.epoch_path, "step");
+	assert_string_equal(t.result.accuracy, "metrics.top1");
+	assert_string_equal(t.result.epoch, "step");
 	assert_string_equal(t.epochs_param, "epochs");
 	assert_string_equal(t.work_dir, "/srv");
 	assert_int_equal(t.n_env, 2);
@@ -121,8 +121,8 @@ TEST(test_an_empty_type_has_defaults)
 	assert_true(isnan(job_type_lr(&t, 64.0)));
 	assert_true(isnan(t.memory_mb) && isnan(t.memory_mb_per_record));
 	assert_true(t.max_time_s == 0.0 && t.max_file_mb == 0 && t.nice == 0);
-	assert_string_equal(t.accuracy_path, "accuracy");
-	assert_string_equal(t.epoch_path, "epoch");
+	assert_null(t.result.accuracy);
+	assert_null(t.result.epoch);
 	assert_null(t.epochs_param);
 	assert_null(t.work_dir);
 	job_type_release(&t);

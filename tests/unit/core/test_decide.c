@@ -105,6 +105,79 @@ TEST(test_most_accurate_in_time_is_chosen)
 	drop(&f);
 }
 
+/* The table has one number of cpus and batches from 32 to 512. A tree knows no more than that. */
+TEST(test_no_promise_far_outside_the_table)
+{
+	static const double batch[] = { 8, 17, 64, 1000, 1e15 };
+	struct fixture f;
+	struct decision d;
+	struct decide_params p;
+
+	make(&f, times, accuracies, 9, 25.0, 0.0);
+	p = (struct decide_params){ .model = f.m,
+				    .job = &f.job,
+				    .slo_s = 1e6,
+				    .confidence = 0.9,
+				    .candidate = batch,
+				    .n_candidates = 5 };
+	assert_int_equal(decide(&p, &d, NULL), 0);
+	for (int i = 0; i < 5; i++) {
+		bool beyond = i == 0 || i == 4; /* more than a factor of 2 outside */
+
+		assert_true(d.candidate[i].feasible == !beyond);
+		assert_true(!(d.candidate[i].reasons & REASON_BEYOND_MODEL) == !beyond);
+		assert_true(isnan(d.candidate[i].guard_s) == beyond &&
+			    isnan(d.candidate[i].chance) == beyond);
+	}
+	assert_null(d.beyond);
+	/* Without an objective it may run all the same. */
+	p.slo_s = NAN;
+	assert_int_equal(decide(&p, &d, NULL), 0);
+	assert_true(d.candidate[4].feasible && !(d.candidate[4].reasons & REASON_BEYOND_MODEL));
+	drop(&f);
+}
+
+TEST(test_the_column_out_of_reach_is_named)
+{
+	struct fixture f;
+	struct decision d;
+
+	make(&f, times, accuracies, 9, 25.0, 0.0);
+	assert_int_equal(job_values_parse(&f.job, f.m->schema, "network=a,cpus=1000,njobs=1", NULL), 0);
+	d = ask(&f, 1e6, 0.9);
+	assert_int_equal(d.chosen, -1);
+	assert_true(isnan(d.smallest_slo_s) && isnan(d.offer.chance));
+	assert_string_equal(d.beyond, "cpus");
+	assert_true(d.beyond_value == 1000 && d.beyond_least == 1 && d.beyond_most == 1);
+	assert_string_equal(decide_reason_text(REASON_BEYOND_MODEL), "beyond_model");
+	drop(&f);
+}
+
+TEST(test_a_time_that_is_not_above_zero_is_no_answer)
+{
+	static const double some[] = { -500, 0, 300, 200, 100 };
+	struct fixture f;
+	struct decision d;
+
+	make(&f, some, accuracies, 9, 25.0, 0.0);
+	d = ask(&f, 1e6, 0.9);
+	assert_int_equal(d.chosen, 2); /* the first two would be more accurate */
+	for (int i = 0; i < 2; i++) {
+		assert_true(isnan(d.candidate[i].time_s) && isnan(d.candidate[i].upper_s));
+		assert_true(d.candidate[i].reasons & REASON_UNSTABLE && !d.candidate[i].feasible);
+	}
+	assert_int_equal(ask(&f, NAN, 0.9).chosen, 2);
+	drop(&f);
+	/* Bounds below the time by more than the time: of errors that are differences. */
+	make(&f, times, accuracies, 9, -250.0, 0.0);
+	d = ask(&f, 1e6, 0.9);
+	for (size_t i = 0; i < d.n_candidates; i++)
+		assert_true(isnan(d.candidate[i].guard_s) ? !d.candidate[i].feasible
+							  : d.candidate[i].guard_s > 0.0);
+	assert_true(isnan(d.candidate[4].guard_s) && d.candidate[4].reasons & REASON_NO_BOUND);
+	drop(&f);
+}
+
 TEST(test_bound_not_the_expectation_decides)
 {
 	struct fixture f;
@@ -159,6 +232,40 @@ TEST(test_tie_within_the_noise_goes_to_the_faster)
 	drop(&f);
 }
 
+/* Section 5 of the paper: the highest accuracy in time, and nothing about noise. */
+TEST(test_the_paper_s_policies_know_no_tie_within_the_noise)
+{
+	static const double close[] = { .9700, .9695, .9500, .93, .90 };
+	static const struct {
+		const char *policy;
+		int chosen;
+	} want[] = { { "courier", 0 }, { "courier-tuned", 0 }, { "boost", 0 }, { "boost-full", 1 } };
+	struct fixture f;
+
+	make(&f, times, close, 9, 25.0, 0.001);
+	for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+		struct policy_choice by;
+		struct decide_scene scene = { .policy = &by,
+					      .machine = decide_machine(f.m, 2.0, 2),
+					      .cpus = 1,
+					      .most_cpus = 2,
+					      .starting = true,
+					      .memory_mb = NAN,
+					      .memory_mb_per_record = NAN,
+					      .memory_limit_mb = INFINITY,
+					      .type = -1 };
+		struct decide_params p = {
+			.model = f.m, .job = &f.job, .slo_s = 1000, .confidence = 0.9, .scene = &scene
+		};
+		struct decision d;
+
+		assert_int_equal(policy_parse(want[i].policy, &by, NULL), 0);
+		assert_int_equal(decide(&p, &d, NULL), 0);
+		assert_int_equal(d.chosen, want[i].chosen);
+	}
+	drop(&f);
+}
+
 TEST(test_without_accuracy_the_fastest_is_chosen)
 {
 	struct fixture f;
@@ -175,6 +282,8 @@ TEST(test_outside_the_training_range_is_said)
 
 	make(&f, times, accuracies, 9, 25.0, 0.0);
 	assert_false(ask(&f, 330, 0.9).candidate[0].extrapolated);
+	f.m->features->feature[1].max = 40; /* as if the table had gone from 1 to 40 cpus */
+	assert_string_equal(f.m->features->feature[1].name, "cpus");
 	assert_int_equal(job_values_parse(&f.job, f.m->schema, "cpus=64", NULL), 0);
 	d = ask(&f, 330, 0.9);
 	assert_true(d.candidate[2].extrapolated && (d.candidate[2].reasons & REASON_EXTRAPOLATED));

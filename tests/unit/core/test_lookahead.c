@@ -226,6 +226,64 @@ TEST(test_the_fastest_is_played_when_none_is_in_time)
 	strike(&t);
 }
 
+static void same_numbers(const struct candidate *a, const struct candidate *b)
+{
+	const double pair[][2] = { { a->time_s, b->time_s }, { a->guard_s, b->guard_s },
+				   { a->wait_s, b->wait_s }, { a->wait_upper_s, b->wait_upper_s },
+				   { a->chance, b->chance }, { a->delays_s, b->delays_s } };
+
+	for (size_t i = 0; i < sizeof pair / sizeof *pair; i++)
+		if (!(fabs(pair[i][0] - pair[i][1]) <= 1e-8 * fabs(pair[i][1])))
+			fail_msg("batch %g, number %zu: %.12g, alone %.12g", a->decision, i, pair[i][0],
+				 pair[i][1]);
+	assert_int_equal(a->breaks, b->breaks);
+	assert_int_equal(a->feasible, b->feasible);
+}
+
+/* Objectives that are just missed, so that several candidates look in time and are not. The numbers of those
+ * that are found from the play of another are the numbers of an own play; with a promise in question too. */
+TEST(test_numbers_from_the_play_of_another_candidate_are_those_of_an_own_play)
+{
+	struct rng r = rng_stream(23, 0);
+	size_t several[2] = { 0 }, broken = 0;
+
+	for (int k = 0; k < 400; k++) {
+		bool promise = k % 2;
+		struct decision all;
+		struct stage t;
+		double slo_s;
+		size_t known = 0;
+
+		build(&t, MANY + rng_below(&r, 4));
+		t.scene.starting = true;
+		t.scene.cpus = 20; /* it slows the others down, and they leave later than without it */
+		for (int i = 0; i < MANY - 20; i++)
+			run(&t, rng_uniform(&r), 1);
+		queue_behind(&t, 10, 3.0);
+		ask(&t, &b512, 1, 1e6);
+		/* the promise can be in question, and it breaks in some of the scenes */
+		t.neighbour[1].deadline_s = promise ? (0.5 + rng_uniform(&r)) * t.running[1].work_s * MANY / 2
+						    : INFINITY;
+		slo_s = (1.0 + rng_uniform(&r)) * (t.d.candidate[0].wait_upper_s + t.d.candidate[0].guard_s);
+		ask(&t, NULL, 0, slo_s);
+		all = t.d;
+		for (size_t i = 0; i < all.n_candidates; i++) {
+			const struct candidate *c = &all.candidate[i];
+			const double same[] = { c->decision, c->decision, c->decision, c->decision };
+
+			if (isnan(c->delays_s))
+				continue;
+			ask(&t, same, 4, slo_s); /* the first of them is played */
+			same_numbers(c, &t.d.candidate[0]);
+			known++;
+			broken += c->breaks != 0;
+		}
+		several[promise] += known > 1;
+		strike(&t);
+	}
+	assert_true(several[0] > 20 && several[1] > 20 && broken > 20);
+}
+
 TEST(test_a_recurring_job_is_played_with_what_it_had)
 {
 	struct stage t;

@@ -542,7 +542,7 @@ TEST_WITH(test_progress_and_accuracy_are_read_from_the_output, set_up, tear_down
 			"echo starting; echo '{\"at\":{\"epoch\":1},\"test\":{\"top1\":0.37}}'; sleep 1.3; "
 			"echo '{\"at\":{\"epoch\":2},\"test\":{\"top1\":0.52}}'; "
 			"echo '{\"at\":{\"epoch\":3}}'; printf '{\"test\":{\"top1\":0.625}}'");
-	struct job_type type = { .accuracy_path = "test.top1", .epoch_path = "at.epoch" };
+	struct job_type type = { .result = { .accuracy = "test.top1", .epoch = "at.epoch" } };
 	struct err err = { 0 };
 	struct told *t;
 

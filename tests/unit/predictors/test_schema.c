@@ -470,3 +470,54 @@ TEST(test_running_out_of_memory_is_an_error_and_leaks_nothing)
 		schema_free(s);
 	}
 }
+
+/* ---- a table without a schema ---- */
+
+static struct schema *of_table(const char *text)
+{
+	struct schema *s = NULL;
+	struct csv *csv = NULL;
+	struct err err = { 0 };
+
+	if (csv_parse("t.csv", text, strlen(text), &csv, &err) || schema_for_table(csv, &s, &err))
+		fail_msg("%s", err.text);
+	csv_free(csv);
+	return s;
+}
+
+#define MEASURED                                                                                             \
+	"time_s,accuracy,other_load,cpu_mean,iowait_mean,job_cpu_mean,job_iowait_mean,max_rss_mb,"           \
+	"replication,copy,status,started_at\n"
+#define MEASURED_ROW "1,0.5,0,0,0,0,0,9,1,1,ok,now\n"
+
+TEST(test_columns_of_a_profiled_table_are_factors)
+{
+	struct schema *s = of_table("njobs,batch,hidden,optimizer," MEASURED "1,64,32,adam," MEASURED_ROW
+				    "1,64,,7," MEASURED_ROW);
+
+	assert_true(schema_find(s, "network") < 0 && schema_find(s, "cpus") < 0 && s->n_derived == 0);
+	assert_true(schema_find(s, "hidden") >= 0 && schema_find(s, "optimizer") >= 0);
+	assert_int_equal(s->column[schema_find(s, "hidden")].kind, COLUMN_NUMBER);
+	assert_int_equal(s->column[schema_find(s, "optimizer")].kind, COLUMN_CATEGORY);
+	assert_true(schema_find_any(s, "max_rss_mb") < 0);
+	schema_free(s);
+	s = of_table("network,cpus,njobs,batch,wide," MEASURED "x,2,1,64,3," MEASURED_ROW);
+	assert_int_equal(schema_find_any(s, "processes"), (int)s->n_columns);
+	assert_int_equal(s->derived[0].source[0], schema_find(s, "cpus"));
+	assert_int_equal(s->derived[0].source[1], schema_find(s, "njobs"));
+	schema_free(s);
+}
+
+TEST(test_columns_of_other_tables_are_ignored_as_before)
+{
+	struct schema *s = of_table("njobs,batch,hidden,time_s\n1,64,32,5\n");
+
+	assert_true(schema_find(s, "hidden") < 0 && schema_find(s, "network") < 0);
+	schema_free(s);
+	s = of_table("netwrk,cpux,njobs,batch,time_s\nx,1,1,64,5\n"); /* slips, which reading will name */
+	assert_true(schema_find(s, "network") >= 0 && schema_find(s, "cpus") >= 0);
+	schema_free(s);
+	s = of_table("network,cpu,njobs,batch,time_s\nx,1,1,64,5\n");
+	assert_true(schema_find(s, "network") >= 0 && schema_find(s, "cpus") >= 0);
+	schema_free(s);
+}

@@ -135,6 +135,29 @@ TEST(test_latin_hypercube_uses_each_level_evenly)
 	profile_design_release(&d);
 }
 
+/* Two rows of a table that agree in everything would be one run, and train refuses their curves. */
+TEST(test_a_setting_drawn_twice_has_two_replications)
+{
+	bool seen[4][5] = { { false } };
+	struct profile_design d;
+	struct profile_plan p;
+
+	must(&d, "{\"factors\":{\"cpus\":[1,2],\"batch\":[64,128]},\"design\":\"lhs:6\",\"replications\":2,"
+		 "\"command\":[\"t\",\"{cpus}\",\"{batch}\"]}");
+	p = plan_of(&d);
+	assert_int_equal(p.n, 12);
+	assert_int_equal(p.n_settings, 4);
+	for (size_t i = 0; i < p.n; i++) {
+		bool *is = &seen[p.run[i].setting][p.run[i].replication];
+
+		assert_in_range(p.run[i].replication, 1, 4);
+		assert_false(*is);
+		*is = true;
+	}
+	profile_plan_release(&p);
+	profile_design_release(&d);
+}
+
 TEST(test_a_design_without_njobs_runs_one_copy)
 {
 	struct profile_design d;
@@ -263,7 +286,8 @@ static void differs(const char *now, const char *want)
 	profile_design_canonical(&a, &text);
 	assert_int_equal(json_parse("a", strbuf_text(&text), text.len, &before, NULL), 0);
 	assert_int_equal(profile_design_differs(&b, before, out, sizeof out), want != NULL);
-	assert_int_equal(profile_design_fingerprint(&a) != profile_design_fingerprint(&b), want != NULL);
+	if (want)
+		assert_true(profile_design_fingerprint(&a) != profile_design_fingerprint(&b));
 	if (want && !strstr(out, want))
 		fail_msg("'%s' is not in: %s", want, out);
 	json_free(before);
@@ -277,7 +301,11 @@ TEST(test_what_differs_is_named)
 	differs("{" FACTORS ",\"fixed\":{\"epochs\":3},\"timeout_s\":9,\"tries\":2,\"max_spread\":1," COMMAND
 		"}",
 		NULL); /* patience is no part of a design */
-	differs("{" FACTORS ",\"fixed\":{\"epochs\":4}," COMMAND "}", "epochs was 3 and is 4");
+	/* a value that the command does not use is a column and no more */
+	differs("{" FACTORS ",\"fixed\":{\"epochs\":4}," COMMAND "}", NULL);
+	differs("{" FACTORS ",\"fixed\":{\"lr\":1,\"epochs\":3}," COMMAND "}", NULL);
+	differs("{" FACTORS "," COMMAND "}", NULL);
+	differs("{" FACTORS ",\"fixed\":{\"epochs\":3,\"njobs\":2}," COMMAND "}", "njobs was 1 and is 2");
 	differs("{" FACTORS ",\"fixed\":{\"epochs\":3},\"seed\":2," COMMAND "}", "seed was 1 and is 2");
 	differs("{" FACTORS ",\"fixed\":{\"epochs\":3},\"design\":\"2k\"," COMMAND "}",
 		"design was full and is 2k");
@@ -287,7 +315,6 @@ TEST(test_what_differs_is_named)
 	differs("{\"factors\":{\"batch\":[64,512],\"cpus\":[1,2,4],\"network\":[\"a\",\"b\"]},\"fixed\":{"
 		"\"epochs\":3}," COMMAND "}",
 		"the order of the factors changed");
-	differs("{" FACTORS ",\"fixed\":{\"epochs\":3,\"lr\":1}," COMMAND "}", "lr was none and is 1");
 	differs("{" FACTORS ",\"fixed\":{\"epochs\":3},\"result\":{\"regex\":\"(x)\"}," COMMAND "}",
 		"regex was none and is (x)");
 }

@@ -265,7 +265,7 @@ TEST(test_the_builder_refuses_what_would_not_read_back)
 	struct err err = { 0 };
 
 	assert_int_equal(trace_build_new("t", (const char *const[]){ "cpus" }, 1, &b, &err), -ERR_FORMAT);
-	assert_string_equal(err.text, "t: 'cpus' is a field of its own, not a column of values");
+	assert_string_equal(err.text, "t: 'cpus' is a field of the job, not a column of values");
 	assert_int_equal(trace_build_new("t", column, 2, &b, &err), 0);
 	k.value = value;
 	k.cpus = 0;

@@ -203,7 +203,7 @@ TEST(test_bad_mappings_are_refused_by_member)
 	refuse(LINE_1, "{\"cpus\":{\"cap\":0}}",
 	       "map.json: cpus.cap: is 0; it must be a number from 1 to 65536");
 	refuse(LINE_1, "{\"values\":{\"cpus\":1}}",
-	       "map.json: values.cpus: is a field of its own, not a column of values");
+	       "map.json: values.cpus: is a field of the job, not a column of values");
 	refuse(LINE_1, "{\"values\":{\"n\":{\"of\":[1]}}}",
 	       "map.json: values.n.by: which field? user, group, executable, queue, partition or job");
 	refuse(LINE_1, "{\"values\":{\"n\":{\"by\":\"job\",\"of\":[]}}}",

@@ -24,7 +24,7 @@ static size_t programs_of(const struct daemon *d, struct demand_program *out, si
 	return n;
 }
 
-void outside_look(struct daemon *d)
+void other_work_look(struct daemon *d)
 {
 	size_t max = d->jobs.count[JOB_RUNNING], n;
 	struct demand_program *program;
@@ -47,11 +47,11 @@ void outside_look(struct daemon *d)
 		sched_set_other_load(d->sched, daemon_now_ns(d), d->life.other_load, NULL);
 }
 
-void outside_settle(struct daemon *d)
+void other_work_settle(struct daemon *d)
 {
 	/* How many processes wait is known only at the moment of a look, so a few of them are worth more. */
 	for (int i = 0; i < SETTLE_LOOKS && d->setup->config->outside_load; i++) {
 		nanosleep(&(struct timespec){ .tv_nsec = (long)(SETTLE_S / SETTLE_LOOKS * 1e9) }, NULL);
-		outside_look(d);
+		other_work_look(d);
 	}
 }

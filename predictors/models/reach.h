@@ -1,0 +1,27 @@
+/* How far outside its table a model may carry a promise. Bounds are wider out there (widening.h), but that
+ * was tested only a level or two beyond the rest, so there is an end to it. It lies beyond either end of a
+ * column's range by half of the range: by the root of the ratio of its ends where all values are above 0, by
+ * half of the distance elsewhere. Two kinds of models differ:
+ *
+ *   a model that has nothing but the table (trees, linear): at most a factor of 2, and from a column that
+ *   never varied nowhere;
+ *   a model that knows how time comes about (queueing, hybrid, gp): 2 at least, 10 at most; but down to a
+ *   thousandth of the epochs and samples, because less work is a smaller sum of parts that were measured.
+ *
+ * Categories, derived columns and columns that are missing have no such end: features.h and spread.h see to
+ * them. */
+#ifndef PREDICTORS_MODELS_REACH_H
+#define PREDICTORS_MODELS_REACH_H
+
+#include "predictors/model.h"
+
+#define REACH_BY_TABLE 2.0
+#define REACH_BY_LAW 10.0
+#define REACH_LESS_WORK 1000.0
+
+/* From where to where the time model may be asked for a promise. False: the feature has no end. */
+bool reach_of(const struct model *m, size_t feature, double *out_least, double *out_most);
+/* The first feature of row x that lies beyond; -1: none. load: njobs, processes and other_load count too. */
+int reach_beyond(const struct model *m, const double *x, bool load);
+
+#endif

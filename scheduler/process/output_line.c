@@ -1,0 +1,422 @@
+/* Finds the accuracy and the epoch in a line of a command's output. See output_line.h; output_names.c knows
+ * what the usual names mean.
+ *
+ * Text is looked through number by number: what stands before a number, and how it is joined to it ("=", ":",
+ * a blank, a bracket), gives its name. */
+#define _GNU_SOURCE
+#include "scheduler/process/output_line.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/json/json.h"
+#include "common/mem.h"
+#include "common/text/text.h"
+#include "scheduler/process/output_names.h"
+
+#define MAX_NUMBER 48 /* bytes */
+
+const char *const output_scale_name[] = { "auto", "fraction", "percent", NULL };
+
+void output_spec_release(struct output_spec *s)
+{
+	free(s->accuracy);
+	free(s->epoch);
+	free(s->regex);
+	free(s->epoch_regex);
+	*s = (struct output_spec){ 0 };
+}
+
+/* ---- regular expressions ---- */
+
+static int compile(const char *text, regex_t *out, struct err *err)
+{
+	char why[128], shown[256];
+	int rc;
+
+	if (strlen(text) > OUTPUT_MAX_REGEX)
+		return err_fail(err, ERR_ARG, "a regular expression of %zu bytes; at most %d are allowed",
+				strlen(text), OUTPUT_MAX_REGEX);
+	text_printable(text, shown, sizeof shown);
+	rc = regcomp(out, text, REG_EXTENDED);
+	if (rc == REG_ESPACE)
+		return err_nomem(err, "a regular expression");
+	if (rc) {
+		regerror(rc, out, why, sizeof why);
+		return err_fail(err, ERR_ARG, "regular expression '%s': %s", shown, why);
+	}
+	if (out->re_nsub == 0) {
+		regfree(out);
+		return err_fail(err, ERR_ARG, "regular expression '%s' has no (group), which is what is read",
+				shown);
+	}
+	return 0;
+}
+
+int output_regex_check(const char *regex, struct err *err)
+{
+	regex_t re;
+	int rc = compile(regex, &re, err);
+
+	if (!rc)
+		regfree(&re);
+	return rc;
+}
+
+/* The last match in the line counts. An empty match ends the search, which would not move on. */
+static bool last_match(const regex_t *re, const char *line, size_t len, double *out, bool *out_percent)
+{
+	size_t at = 0;
+	bool found = false;
+
+	while (at <= len && len <= OUTPUT_MAX_REGEX_LINE) {
+		regmatch_t m[2] = { { .rm_so = (regoff_t)at, .rm_eo = (regoff_t)len } };
+		char number[64];
+		size_t n;
+
+		if (regexec(re, line, 2, m, REG_STARTEND | (at ? REG_NOTBOL : 0)))
+			break;
+		n = m[1].rm_so < 0 ? 0 : (size_t)(m[1].rm_eo - m[1].rm_so);
+		if (n && n < sizeof number) {
+			size_t end = (size_t)m[1].rm_eo;
+
+			memcpy(number, line + m[1].rm_so, n);
+			*out_percent = number[n - 1] == '%' || (end < len && line[end] == '%');
+			number[n - (number[n - 1] == '%')] = '\0';
+			found |= text_number(number, out);
+		}
+		if ((size_t)m[0].rm_eo == at)
+			break;
+		at = (size_t)m[0].rm_eo;
+	}
+	return found;
+}
+
+/* ---- numbers in text ---- */
+
+struct found { /* what one line has */
+	double accuracy, epoch, loss, elapsed_s;
+	int rank; /* of the accuracy */
+	bool percent_sign;
+	bool more; /* something beside an epoch has a value */
+	bool begins; /* the epoch is one that goes on: "Train Epoch: 1 [6400/60000] Loss: 0.3" */
+	const char *name;
+	size_t name_len; /* of the accuracy; NULL: see `json` */
+	bool json;
+};
+
+static bool name_char(char c)
+{
+	return isalnum((unsigned char)c) || strchr("_./@-", c);
+}
+
+/* The length of the decimal number at `s`; 0: there is none. */
+static size_t number_at(const char *s, size_t len, double *out)
+{
+	char text[MAX_NUMBER + 1];
+	size_t n = 0;
+
+	while (n < len && n < MAX_NUMBER &&
+	       (isdigit((unsigned char)s[n]) || s[n] == '.' ||
+		((s[n] == 'e' || s[n] == 'E') && n + 1 < len &&
+		 (isdigit((unsigned char)s[n + 1]) || s[n + 1] == '-' || s[n + 1] == '+')) ||
+		((s[n] == '-' || s[n] == '+') && (n == 0 || s[n - 1] == 'e' || s[n - 1] == 'E'))))
+		n++;
+	while (n && s[n - 1] == '.')
+		n--; /* the end of a sentence */
+	memcpy(text, s, n);
+	text[n] = '\0';
+	return n && text_number(text, out) ? n : 0;
+}
+
+/* The name that a number at `at` belongs to: its end is where it is joined to the number. */
+static bool name_before(const char *line, size_t at, size_t *out_from, size_t *out_to, bool *out_joined)
+{
+	size_t i = at;
+
+	*out_joined = false;
+	while (i && strchr(" \t[(", line[i - 1]))
+		i--;
+	if (i && (line[i - 1] == '=' || line[i - 1] == ':')) {
+		*out_joined = true;
+		i--;
+		while (i && strchr(" \t", line[i - 1]))
+			i--;
+	} else if (i == at) {
+		return false;
+	}
+	if (i && (line[i - 1] == '\'' || line[i - 1] == '"'))
+		i--;
+	*out_to = i;
+	while (i && name_char(line[i - 1]) && *out_to - i < OUTPUT_MAX_NAME)
+		i--;
+	while (i < *out_to && !isalpha((unsigned char)line[i]))
+		i++; /* "--acc", "3/acc" */
+	*out_from = i;
+	return i < *out_to;
+}
+
+/* The word before a name, "test" in "Test accuracy: 0.93"; as long as `name` where there is none. */
+static size_t with_word_before(const char *line, size_t from)
+{
+	size_t i = from;
+
+	while (i && (line[i - 1] == ' ' || line[i - 1] == '('))
+		i--;
+	if (i == from)
+		return from;
+	while (i && (isalnum((unsigned char)line[i - 1]) || line[i - 1] == '-') && from - i < 32)
+		i--;
+	return isalpha((unsigned char)line[i]) ? i : from;
+}
+
+static void take_text(const struct output_reader *r, const char *line, size_t from, size_t to, bool joined,
+		      double v, double of, bool sign, bool fraction, struct found *f)
+{
+	const char *name = line + from;
+	size_t len = to - from, whole;
+	int rank = 0;
+
+	if (r->has_regex)
+		;
+	else if (r->accuracy_name)
+		rank = len == strlen(r->accuracy_name) && !memcmp(name, r->accuracy_name, len) ? OUTPUT_NAMED
+											       : 0;
+	else if (joined || fraction || sign || of > 0.0) { /* "accuracy 3" may be anything */
+		whole = with_word_before(line, from);
+		rank = output_accuracy_rank(line + whole, to - whole);
+	}
+	if (rank && of > 0.0) {
+		rank = v <= of ? rank : 0;
+		v /= of;
+	}
+	if (rank && rank >= f->rank) {
+		f->accuracy = v;
+		f->percent_sign = sign;
+		f->rank = rank;
+		f->name = name;
+		f->name_len = len;
+	}
+	whole = with_word_before(line, from);
+	if (r->has_epoch_regex)
+		;
+	else if (r->epoch_name ? len == strlen(r->epoch_name) && !memcmp(name, r->epoch_name, len)
+			       : output_is_epoch(line + whole, to - whole, name, len)) {
+		f->epoch = v >= 0.0 ? v : f->epoch;
+		f->begins |= output_is_training(line + whole, to - whole);
+		return;
+	}
+	f->more |= joined || fraction;
+	if (output_is_loss(name, len))
+		f->loss = v;
+}
+
+static void look_at_text(const struct output_reader *r, const char *line, size_t len, struct found *f)
+{
+	for (size_t i = 0; i < len;) {
+		double v, of = 0.0;
+		size_t n, from, to, end;
+		bool joined, sign, fraction;
+
+		if (!(isdigit((unsigned char)line[i]) || ((line[i] == '.' || line[i] == '-') && i + 1 < len &&
+							  isdigit((unsigned char)line[i + 1]))) ||
+		    (i &&
+		     (isalnum((unsigned char)line[i - 1]) || line[i - 1] == '_' || line[i - 1] == '@')) ||
+		    !(n = number_at(line + i, len - i, &v))) {
+			i++;
+			continue;
+		}
+		fraction = memchr(line + i, '.', n) != NULL;
+		end = i + n;
+		if (end + 1 < len && line[end] == '/' && isdigit((unsigned char)line[end + 1]))
+			end += 1 + number_at(line + end + 1, len - end - 1, &of);
+		sign = end < len &&
+		       (line[end] == '%' || (line[end] == ' ' && end + 1 < len && line[end + 1] == '%'));
+		if (!(end < len && isalpha((unsigned char)line[end])) &&
+		    name_before(line, i, &from, &to, &joined))
+			take_text(r, line, from, to, joined, v, of, sign, fraction, f);
+		i = end > i ? end : i + 1;
+	}
+}
+
+/* ---- JSON ---- */
+
+static void look_at_json(const struct output_reader *r, const struct json *v, struct found *f)
+{
+	f->epoch = json_number(json_path(v, r->epoch_name ? r->epoch_name : "epoch"), NAN);
+	f->loss = json_number(json_get(v, "loss"), NAN);
+	f->elapsed_s = json_number(json_get(v, "elapsed_s"), NAN);
+	f->more = true;
+	f->json = true;
+	if (r->accuracy_name && !r->has_regex) {
+		f->accuracy = json_number(json_path(v, r->accuracy_name), NAN);
+		f->rank = isnan(f->accuracy) ? 0 : OUTPUT_NAMED;
+		return;
+	}
+	for (const struct json *m = json_first(v); m && !r->has_regex; m = json_next(m)) {
+		int rank = json_type(m) == JSON_NUMBER
+				   ? output_accuracy_rank(json_key(m), strlen(json_key(m)))
+				   : 0;
+
+		if (rank > f->rank) {
+			f->rank = rank;
+			f->accuracy = json_number(m, NAN);
+			f->name = json_key(m);
+			f->name_len = strlen(f->name);
+		}
+	}
+}
+
+/* ---- what a line means after those before it ---- */
+
+static void remember_where(struct output_reader *r, const struct found *f)
+{
+	char name[OUTPUT_MAX_NAME + 1];
+
+	if (r->has_regex)
+		snprintf(name, sizeof name, "the regular expression");
+	else if (r->accuracy_name)
+		snprintf(name, sizeof name, "%s", r->accuracy_name);
+	else
+		snprintf(name, sizeof name, "%.*s",
+			 (int)(f->name_len < OUTPUT_MAX_NAME ? f->name_len : OUTPUT_MAX_NAME), f->name);
+	snprintf(r->found, sizeof r->found, "%s%.*s", f->json && !r->has_regex ? "JSON " : "",
+		 OUTPUT_MAX_NAME, name);
+}
+
+/* A share of 1. */
+static double scaled(struct output_reader *r, double v, bool sign)
+{
+	if (sign || r->scale == OUTPUT_PERCENT)
+		return v / 100.0;
+	if (r->scale == OUTPUT_AUTO && v > 1.0 && v <= 100.0)
+		r->percent = true;
+	return r->percent && v >= 0.0 && v <= 100.0 ? v / 100.0 : v;
+}
+
+/* "Epoch 3/10" alone announces the third; its accuracy, or the next announcement, ends it. */
+static double epoch_that_ended(struct output_reader *r, const struct found *f)
+{
+	double epoch = f->epoch;
+
+	if (f->json || r->has_epoch_regex)
+		return epoch;
+	if (!isnan(epoch)) {
+		if (isnan(r->from))
+			r->from = epoch == 0.0 ? 0.0 : 1.0;
+		epoch += 1.0 - r->from;
+		if (f->rank || (f->more && !f->begins)) {
+			r->announced = NAN;
+			return epoch;
+		}
+		r->announced = epoch;
+		return epoch > 1.0 ? epoch - 1.0 : NAN;
+	}
+	if (f->rank && !isnan(r->announced)) {
+		epoch = r->announced;
+		r->announced = NAN;
+	}
+	return epoch;
+}
+
+static void look(const struct output_reader *r, const char *line, size_t len, struct found *f)
+{
+	struct json *v;
+	bool unused;
+
+	*f = (struct found){ .accuracy = NAN, .epoch = NAN, .loss = NAN, .elapsed_s = NAN };
+	if (len && (line[0] == '{' || line[0] == '[') && !json_parse("line", line, len, &v, NULL)) {
+		look_at_json(r, v, f);
+		if (f->name) /* it is in the tree, and in the line as well */
+			f->name = memmem(line, len, f->name, f->name_len);
+		if (!f->name)
+			f->name_len = 0;
+		json_free(v);
+	} else {
+		look_at_text(r, line, len, f); /* a sentence may start with a brace or a bracket, too */
+	}
+	if (r->has_regex && last_match(&r->regex, line, len, &f->accuracy, &f->percent_sign))
+		f->rank = OUTPUT_NAMED;
+	if (r->has_epoch_regex && !last_match(&r->epoch_regex, line, len, &f->epoch, &unused))
+		f->epoch = NAN;
+}
+
+/* One line without carriage returns in it. */
+static void take(struct output_reader *r, const char *line, size_t len, struct output_point *out)
+{
+	double epoch;
+	struct found f;
+
+	look(r, line, len, &f);
+	epoch = epoch_that_ended(r, &f);
+	if (f.rank && isfinite(f.accuracy) && f.rank >= r->rank) {
+		r->accuracy = out->accuracy = scaled(r, f.accuracy, f.percent_sign);
+		if (f.rank > r->rank)
+			remember_where(r, &f);
+		r->rank = f.rank;
+	}
+	if (isfinite(epoch) && !(epoch <= r->epoch)) { /* true for the first, when there is none before */
+		r->epoch = out->epoch = epoch;
+		out->elapsed_s = f.elapsed_s;
+		out->loss = f.loss;
+	}
+}
+
+bool output_reader_line(struct output_reader *r, const char *line, size_t len, struct output_point *out)
+{
+	*out = (struct output_point){ NAN, NAN, NAN, NAN };
+	while (len) { /* a progress bar writes over itself */
+		const char *end = memchr(line, '\r', len);
+		size_t n = end ? (size_t)(end - line) : len;
+
+		if (n)
+			take(r, line, n, out);
+		line += n + (end != NULL);
+		len -= n + (end != NULL);
+	}
+	return !isnan(out->accuracy) || !isnan(out->epoch);
+}
+
+/* ---- a reader ---- */
+
+int output_reader_init(struct output_reader *r, const struct output_spec *s, struct err *err)
+{
+	static const struct output_spec usual;
+	int rc = 0;
+
+	s = s ? s : &usual;
+	*r = (struct output_reader){
+		.scale = s->scale, .accuracy = NAN, .epoch = NAN, .announced = NAN, .from = NAN
+	};
+	r->accuracy_name = s->accuracy ? mem_strdup(s->accuracy) : NULL;
+	r->epoch_name = s->epoch ? mem_strdup(s->epoch) : NULL;
+	if (!r->accuracy_name != !s->accuracy || !r->epoch_name != !s->epoch)
+		rc = err_nomem(err, "a reader of output");
+	if (!rc && s->regex) {
+		rc = compile(s->regex, &r->regex, err);
+		r->has_regex = !rc;
+	}
+	if (!rc && s->epoch_regex) {
+		rc = compile(s->epoch_regex, &r->epoch_regex, err);
+		r->has_epoch_regex = !rc;
+	}
+	if (rc)
+		output_reader_release(r);
+	return rc;
+}
+
+void output_reader_release(struct output_reader *r)
+{
+	if (!r)
+		return;
+	if (r->has_regex)
+		regfree(&r->regex);
+	if (r->has_epoch_regex)
+		regfree(&r->epoch_regex);
+	free(r->accuracy_name);
+	free(r->epoch_name);
+	*r = (struct output_reader){ 0 };
+}

@@ -1,0 +1,18 @@
+/* What the names of numbers in a training log usually mean. */
+#ifndef SCHEDULER_PROCESS_OUTPUT_NAMES_H
+#define SCHEDULER_PROCESS_OUTPUT_NAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define OUTPUT_NAMED 9 /* the user said that it is this one */
+
+/* How likely a number of this name is the accuracy that is meant; 0: it is none. "val_acc" is above
+ * "accuracy", because it is of data that was held out; that of the training data is none. */
+int output_accuracy_rank(const char *name, size_t len);
+/* `name` is the last word of `whole`: "Epoch" of "best Epoch". */
+bool output_is_epoch(const char *whole, size_t whole_len, const char *name, size_t len);
+bool output_is_training(const char *whole, size_t len); /* "Train Epoch" */
+bool output_is_loss(const char *name, size_t len);
+
+#endif
