@@ -29,6 +29,7 @@ enum decide_reason {
 	                                 almost as much work as one that failed */
 	REASON_BEYOND_MODEL = 2048,   /* a number so far outside the table that the model cannot carry
 	                                 a promise (predictors/models/reach.h) */
+	REASON_PRICE = 4096,          /* the capacity it takes is worth more to other jobs: price.h */
 };
 const char *decide_reason_text(enum decide_reason one); /* stable code, e.g. "slo_exceeded" */
 
@@ -47,6 +48,8 @@ struct candidate {
 	                                 0..1; at least the confidence if they are by their bounds, and below
 	                                 it if not. NaN: no objective, or no residuals to tell from */
 	double memory_mb;             /* NaN: not known */
+	double cost;                  /* price x cpus x time: what its capacity is worth to others, in the
+	                                 unit of accuracy; 0 without a price */
 	double work_s;                /* for the look-ahead: seconds it would take alone; NaN without a
 	                                 scene */
 	double cpu_share, disk_share; /* of that */
@@ -75,6 +78,7 @@ struct decision {
 	                                 the model's reach; NULL: none. Borrowed from the model */
 	double beyond_value, beyond_least, beyond_most; /* what it is, and from where to where one may go */
 	double confidence;
+	double price, value;          /* of a process-second when it was made, and of the job */
 	double other_load;            /* processes of other programs that it was made with; NaN: without a
 	                                 scene */
 	double other_factor;          /* what they do to the time of the chosen candidate, or of the one that
@@ -115,6 +119,8 @@ struct decide_scene {
 	uint32_t after, own_group;    /* of the job, as in a struct fluid_job */
 	uint32_t cpus;                /* of the job decided about */
 	uint32_t most_cpus;           /* that the job may have: the slots, or a quota */
+	double price;                 /* of a process-second (price.h); 0: none, and the most accurate wins */
+	double value;                 /* of the job; 0 counts as 1 */
 	bool starting;
 	bool by_chance;               /* it asks for no promise: of those that are not in time by their bounds
 	                                 the likeliest is to be played */
@@ -150,10 +156,13 @@ int decide(const struct decide_params *p, struct decision *out, struct err *err)
  * model's residuals, which for errors alike in both directions is their median size. */
 double decide_accuracy_noise(const struct model *m);
 
+/* What the system gets from a candidate: value x chance x accuracy - cost. */
+double decide_worth(const struct decision *d, const struct candidate *c);
+
 #define DECIDE_NO_CHANCE 0.02 /* a chance below this is as good as none */
 #define REASONS_NO_ROOM (REASON_MEMORY | REASON_TOO_WIDE)
-/* The candidate with the largest chance x accuracy (or chance, without accuracies) among those with at least
- * this chance and none of these reasons; -1: none. */
+/* The candidate with the largest value x chance x accuracy - cost (without accuracies: 1) among those with at
+ * least this chance and none of these reasons, if that is above 0; -1: none. */
 int decide_likeliest(const struct decision *d, double least_chance, unsigned reasons);
 struct decide_odds {                  /* how wide the errors of a job were thought to be when it started */
 	double ratio, confidence;     /* its bound over its expected time, and at which confidence */

@@ -44,6 +44,9 @@ void decide_predict_one(struct decide_rows *r, const struct decide_load *load, s
  * With a scene the shares too. Accuracies rise with the epochs of a batch. */
 void decide_predict_all(struct decide_rows *r, const struct decide_load *load, struct decision *d);
 
+/* Why a feasible candidate is not the chosen one. */
+unsigned decide_lost(const struct decision *d, const struct candidate *c);
+
 /* ---- other_work.c ---- */
 void decide_other_init(struct decide_rows *r);
 /* Puts a load into the numbers of the job, so that the work of others counts once. */

@@ -9,7 +9,6 @@
 #include "scheduler/core/policy_baseline.h"
 
 #define MAX_BATCH 1e12 /* of fixed:B */
-#define CHANCE "chance="
 
 static const struct policy courier = {
 	.name = "courier",
@@ -28,7 +27,17 @@ static const struct policy courier_tuned = {
 
 static const struct policy postrider = {
 	.name = "postrider",
-	.title = "a queueing model times what it gets wrong, upper bounds, a look ahead",
+	.title = "a queueing model times what it gets wrong, upper bounds, a look ahead, a price on capacity",
+	.predictor = "hybrid",
+	.or_predictor = "gp",
+	.bounds = true,
+	.looks_ahead = true,
+	.priced = true,
+};
+
+static const struct policy greedy = {
+	.name = "greedy",
+	.title = "as postrider, but each job takes the most accurate batch that it can have",
 	.predictor = "hybrid",
 	.or_predictor = "gp",
 	.bounds = true,
@@ -80,8 +89,8 @@ static const struct policy fixed = {
 	.choose = policy_choose_fixed,
 };
 
-const struct policy *const policy_all[] = { &courier,    &courier_tuned, &postrider, &naive, &boost,
-					    &boost_full, &queueing,      &anova,     &fixed, NULL };
+const struct policy *const policy_all[] = { &courier, &courier_tuned, &postrider, &greedy, &naive, &boost,
+					    &boost_full, &queueing, &anova, &fixed, NULL };
 enum { N_POLICIES = sizeof policy_all / sizeof policy_all[0] - 1 };
 
 const char *policy_names(void)
@@ -109,36 +118,125 @@ static int unknown(const char *text, size_t len, struct err *err)
 			policy_names());
 }
 
+/* ---- settings: NAME:key=value,key=value ---- */
+
+static int bad_setting(const struct policy *p, const char *text, const char *why, struct err *err)
+{
+	char shown[64];
+
+	return err_fail(err, ERR_ARG, "policy %s: '%s' %s", p->name, text_printable(text, shown, sizeof shown),
+			why);
+}
+
+static int parse_part(const char *value, enum policy_part part, struct policy_choice *io)
+{
+	if (!strcmp(value, "no"))
+		io->without |= part;
+	else if (!strcmp(value, "yes"))
+		io->without &= ~(unsigned)part;
+	else
+		return -1;
+	return 0;
+}
+
+static int parse_setting(const char *key, const char *value, struct policy_choice *io, struct err *err)
+{
+	const struct policy *p = io->policy;
+	const struct predictor_ops *ops;
+	char shown[64];
+
+	if (!strcmp(key, "chance") && !p->admits_all) {
+		if (!text_number(value, &io->chance) || !(io->chance > 0.0 && io->chance < 1.0))
+			return err_fail(err, ERR_ARG,
+					"policy %s: the chance '%s' is not a number between 0 and 1", p->name,
+					text_printable(value, shown, sizeof shown));
+	} else if (!strcmp(key, "bounds") && p->bounds) {
+		if (parse_part(value, POLICY_BOUNDS, io))
+			return bad_setting(p, value, "is neither yes nor no (bounds)", err);
+	} else if (!strcmp(key, "look_ahead") && p->looks_ahead) {
+		if (parse_part(value, POLICY_LOOK_AHEAD, io))
+			return bad_setting(p, value, "is neither yes nor no (look_ahead)", err);
+	} else if (!strcmp(key, "price") && p->priced) {
+		if (parse_part(value, POLICY_PRICE, io) &&
+		    (!text_number(value, &io->price) || !(io->price > 0.0 && io->price < INFINITY)))
+			return bad_setting(p, value, "is neither yes, no, nor a price above 0", err);
+	} else if (!strcmp(key, "model") && p->predictor) {
+		ops = predictor_find(value);
+		if (!ops)
+			return bad_setting(p, value, "is not the name of a model", err);
+		io->model = ops->name;
+	} else {
+		return err_fail(err, ERR_ARG, "policy %s has no setting '%s'; it has %s%s%s%s", p->name,
+				text_printable(key, shown, sizeof shown), p->admits_all ? "none" : "chance",
+				p->predictor ? ", model" : "",
+				p->bounds ? ", bounds, look_ahead" : "", p->priced ? ", price" : "");
+	}
+	return 0;
+}
+
+static int parse_settings(const char *text, struct policy_choice *io, struct err *err)
+{
+	char pair[128], shown[64];
+
+	for (const char *at = text;; at++) {
+		size_t len = strcspn(at, ",");
+		char *equals;
+		int rc;
+
+		snprintf(pair, sizeof pair, "%.*s", (int)(len < sizeof pair ? len : sizeof pair - 1), at);
+		equals = strchr(pair, '=');
+		if (!equals)
+			return err_fail(err, ERR_ARG, "policy %s: '%s' is not a setting like chance=0.5",
+					io->policy->name, text_printable(pair, shown, sizeof shown));
+		*equals = '\0';
+		rc = parse_setting(pair, equals + 1, io, err);
+		if (rc)
+			return rc;
+		at += len;
+		if (!*at)
+			return 0;
+	}
+}
+
 int policy_parse(const char *text, struct policy_choice *out, struct err *err)
 {
 	const char *colon = strchr(text, ':');
 	size_t len = colon ? (size_t)(colon - text) : strlen(text);
-	const struct policy *p = NULL;
-	double batch = NAN, chance = 0.0;
+	struct policy_choice made = { .batch = NAN };
 	char shown[64];
+	int rc = 0;
 
-	for (size_t i = 0; policy_all[i] && !p; i++)
+	for (size_t i = 0; policy_all[i] && !made.policy; i++)
 		if (strlen(policy_all[i]->name) == len && !strncmp(policy_all[i]->name, text, len))
-			p = policy_all[i];
-	if (!p)
+			made.policy = policy_all[i];
+	if (!made.policy)
 		return unknown(text, len, err);
-	if (p->takes_batch && !colon)
-		return err_fail(err, ERR_ARG, "policy %s: which batch? Write %s:128", p->name, p->name);
-	if (colon && !p->takes_batch && !p->admits_all && !strncmp(colon + 1, CHANCE, strlen(CHANCE))) {
-		if (!text_number(colon + 1 + strlen(CHANCE), &chance) || !(chance > 0.0 && chance < 1.0))
-			return err_fail(err, ERR_ARG,
-					"policy %s: the chance '%s' is not a number between 0 and 1", p->name,
-					text_printable(colon + 1 + strlen(CHANCE), shown, sizeof shown));
-	} else if (!p->takes_batch && colon) {
-		return err_fail(err, ERR_ARG, "policy %s takes no argument%s, and there is '%s'", p->name,
-				p->admits_all ? "" : " but chance=C",
-				text_printable(colon + 1, shown, sizeof shown));
-	} else if (colon && (!text_number(colon + 1, &batch) || !(batch > 0.0 && batch <= MAX_BATCH))) {
-		return err_fail(err, ERR_ARG, "policy %s: the batch '%s' is not a number above 0", p->name,
-				text_printable(colon + 1, shown, sizeof shown));
+	if (made.policy->takes_batch && !colon)
+		return err_fail(err, ERR_ARG, "policy %s: which batch? Write %s:128", made.policy->name,
+				made.policy->name);
+	if (made.policy->takes_batch &&
+	    (!text_number(colon + 1, &made.batch) || !(made.batch > 0.0 && made.batch <= MAX_BATCH)))
+		return err_fail(err, ERR_ARG, "policy %s: the batch '%s' is not a number above 0",
+				made.policy->name, text_printable(colon + 1, shown, sizeof shown));
+	if (colon && !made.policy->takes_batch)
+		rc = parse_settings(colon + 1, &made, err);
+	if (!rc)
+		*out = made;
+	return rc;
+}
+
+struct policy policy_resolve(const struct policy_choice *c)
+{
+	struct policy p = *c->policy;
+
+	p.bounds &= !(c->without & POLICY_BOUNDS);
+	p.looks_ahead &= !(c->without & POLICY_LOOK_AHEAD);
+	p.priced &= !(c->without & POLICY_PRICE);
+	if (c->model) {
+		p.predictor = c->model;
+		p.or_predictor = p.settings = NULL;
 	}
-	*out = (struct policy_choice){ .policy = p, .batch = batch, .chance = chance };
-	return 0;
+	return p;
 }
 
 static bool knows_load(const struct model *m)
@@ -161,7 +259,7 @@ bool policy_wants(const struct policy *p, const char *predictor)
 
 int policy_accepts(const struct policy_choice *c, const struct model *m, struct err *err)
 {
-	const struct policy *p = c->policy;
+	struct policy resolved = policy_resolve(c), *p = &resolved;
 
 	if (!p->predictor)
 		return 0;

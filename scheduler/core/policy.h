@@ -20,7 +20,11 @@ struct policy_choice {            /* a policy with its argument, as a configurat
 	const struct policy *policy;
 	double batch;             /* of fixed:B; NaN otherwise */
 	double chance;            /* of NAME:chance=C: for jobs that ask for none themselves; 0 otherwise */
+	double price;             /* of NAME:price=X: a constant one for a process-second; 0: it is found */
+	unsigned without;         /* parts that are switched off: enum policy_part, or-ed */
+	const char *model;        /* of NAME:model=M, instead of the one it wants; NULL: none */
 };
+enum policy_part { POLICY_BOUNDS = 1, POLICY_LOOK_AHEAD = 2, POLICY_PRICE = 4 };
 
 struct policy {
 	const char *name;         /* "courier" */
@@ -35,6 +39,7 @@ struct policy {
 	bool looks_ahead;         /* knows waits, loads to come and others' promises by the fluid look-ahead;
 	                             else njobs is the number now running, this one included, and waits are
 	                             not known */
+	bool priced;              /* charges candidates for the capacity they use (price.h) */
 	bool admits_all;          /* never rejects: naive and fixed */
 	bool exact;               /* the paper's rule: only equal accuracies tie */
 	bool takes_batch;         /* "NAME:B" */
@@ -48,6 +53,8 @@ extern const struct policy *const policy_all[]; /* NULL-terminated */
 /* "postrider", "fixed:128", "postrider:chance=0.5"; ERR_ARG names the nearest one, or what is wrong with the
  * argument. */
 int policy_parse(const char *text, struct policy_choice *out, struct err *err);
+/* The policy as its settings change it. */
+struct policy policy_resolve(const struct policy_choice *c);
 const char *policy_names(void); /* "courier, postrider, ..., fixed:B": for messages */
 
 /* Is the model of this name one that the policy wants? A policy that wants none takes any. */

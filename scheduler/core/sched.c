@@ -46,13 +46,15 @@ int sched_check_params(const struct sched_params *p, struct err *err)
 void sched_set(struct sched *s, const struct sched_params *p)
 {
 	learn_use(s, p);
+	s->rule = policy_resolve(&p->policy);
 	s->policy = p->policy;
+	s->policy.policy = &s->rule;
 	s->model = p->model;
 	s->machine = p->machine;
 	s->fluid = decide_machine(p->model, p->machine.cores, p->machine.slots);
 	s->max_unstarted_cpus = p->max_unstarted_cpus;
 	s->window_s = p->window_s > 0.0 ? p->window_s : SCHED_DEFAULT_WINDOW_S;
-	s->looks_ahead = p->policy.policy->looks_ahead && p->model;
+	s->looks_ahead = s->rule.looks_ahead && p->model;
 }
 
 int sched_new(const struct sched_params *p, struct sched **out, struct err *err)
@@ -71,7 +73,7 @@ int sched_new(const struct sched_params *p, struct sched **out, struct err *err)
 		return err_nomem(err, "a scheduler");
 	s->max_jobs = n;
 	s->seed = p->seed;
-	s->last_ns = s->plan_ns = s->quiet_ns = s->changed_ns = INT64_MIN;
+	s->last_ns = s->plan_ns = s->quiet_ns = s->price_ns = s->changed_ns = INT64_MIN;
 	s->plan = s->running = empty;
 	s->live = mem_calloc(n, sizeof *s->live);
 	s->spare = mem_array(n, sizeof *s->spare);
@@ -247,8 +249,12 @@ int sched_submit(struct sched *s, int64_t now_ns, const struct sched_request *r,
 	uint32_t place;
 	int rc = check_room(s, r, err);
 
+	if (!rc && now_ns > s->price_next.at_ns)
+		price_count(s, live_clock(s, now_ns));
 	if (!rc)
 		rc = arrive(s, now_ns, r, out, out_verdict, &seat, err);
+	if (!rc)
+		price_arrived(s, s->last_ns, r, out);
 	if (rc || *out_verdict == SCHED_REJECTED)
 		return rc;
 	place = live_add(s, r, s->last_ns);

@@ -127,6 +127,7 @@ struct sched_request {              /* a job as it arrives */
 	bool best_effort;           /* take it without a promise rather than reject it */
 	double chance;              /* take it without a promise if it has at least this chance to be in time;
 	                               0: reject it */
+	double value;               /* what it is worth in time, where 1 is usual; 0 counts as 1 */
 	double memory_mb, memory_mb_per_record; /* NaN: not known */
 	double max_memory_mb;       /* the job's own limit; NaN: none */
 };

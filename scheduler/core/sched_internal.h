@@ -9,6 +9,7 @@
 #include "common/heap.h"
 #include "scheduler/core/job_index.h"
 #include "scheduler/core/job_order.h"
+#include "scheduler/core/price.h"
 #include "scheduler/core/progress.h"
 #include "scheduler/core/sched.h"
 #include "scheduler/core/usual_load.h"
@@ -93,6 +94,7 @@ struct outlook {                      /* sched_outlook.c */
 };
 
 struct sched {
+	struct policy rule;           /* as its settings change it; policy.policy points here */
 	struct policy_choice policy;
 	const struct model *model;
 	struct sched_machine machine;
@@ -105,6 +107,15 @@ struct sched {
 	uint32_t max_unstarted_cpus;
 	struct adapt *adapt, *told;   /* all there whether in use or not: a change may ask for them */
 	struct recurring *recurring;
+	struct price *price;          /* what the last arrivals would pay for capacity */
+	int64_t price_ns;             /* price_scene is that of this moment, and nothing has changed */
+	struct price_scene price_scene;
+	double price_mean;            /* of the prices found at the last arrivals */
+	unsigned price_skipped;       /* arrivals since one was found */
+	struct price_arrival price_next; /* the last arrival, not yet counted; no candidates: none */
+	uint32_t price_cpus;          /* price_now is for jobs of this width; 0: it is not known */
+	double price_now;
+	struct price_live *price_live; /* scratch, PRICE_LIVE */
 	size_t max_jobs;
 	uint64_t seed;
 
@@ -299,6 +310,16 @@ void place_unpromised(struct sched *s, int64_t now_ns, uint32_t place);
 /* Its owner starts it himself, and has let so many others wait for that already. */
 bool start_owner_is_slow(const struct sched *s, const struct live *j);
 void start_at_once(struct sched *s, int64_t now_ns, uint32_t place, struct decision *out);
+
+/* ---- sched_price.c ---- */
+/* The price of a process-second now for a job like this; 0: the policy has none, or the machine is idle. */
+double price_now(struct sched *s, int64_t now_ns, const struct sched_request *r);
+double price_value(const struct sched_request *r);
+/* The last arrival counts from the next one on, so that a job which is refused finds the same price when it
+ * asks for the objective that it was offered. */
+void price_count(struct sched *s, int64_t now_ns);
+/* A job has arrived, and this was decided about it. */
+void price_arrived(struct sched *s, int64_t now_ns, const struct sched_request *r, const struct decision *d);
 
 /* ---- sched_chance.c ---- */
 /* Marks waiting jobs whose chance has gone. False: not all were looked at. */

@@ -1,7 +1,9 @@
 /* What jobs that have ended teach the decisions to come: times and bounds that follow the machine (adapt.h),
  * batches that recurring jobs keep (recurring.h), and now and then one that is not the best (explore.h). */
 #include <math.h>
+#include <stdlib.h>
 
+#include "common/mem.h"
 #include "scheduler/core/explore.h"
 #include "scheduler/core/recurring.h"
 #include "scheduler/core/sched_internal.h"
@@ -13,6 +15,12 @@ int learn_init(struct sched *s, struct err *err)
 
 	if (!rc)
 		rc = adapt_new(&defaults, &s->told, err);
+	if (!rc)
+		rc = price_new(&s->price, err);
+	if (!rc) {
+		s->price_live = mem_array(PRICE_LIVE, sizeof *s->price_live);
+		rc = s->price_live ? 0 : err_nomem(err, "the jobs that a price is found from");
+	}
 	return rc ? rc : recurring_new(SCHED_RECURRING, &s->recurring, err);
 }
 
@@ -21,6 +29,8 @@ void learn_release(struct sched *s)
 	adapt_free(s->adapt);
 	adapt_free(s->told);
 	recurring_free(s->recurring);
+	price_free(s->price);
+	free(s->price_live);
 }
 
 /* Of the errors in log time; NaN: not known. */
@@ -39,7 +49,7 @@ void learn_use(struct sched *s, const struct sched_params *p)
 		adapt_reset(s->adapt, spread);
 		adapt_reset(s->told, spread);
 	}
-	s->adapts = p->adapt && p->model && p->policy.policy->bounds;
+	s->adapts = p->adapt && p->model && policy_resolve(&p->policy).bounds;
 	s->hysteresis = p->hysteresis;
 	s->explore = p->explore;
 }
@@ -118,7 +128,7 @@ void learn_in_scene(const struct sched *s, const struct sched_request *r, struct
 /* Puts a feasible one in the place of the best: those that are better lost by another rule. */
 static void take_instead(struct decision *d, int taken)
 {
-	const unsigned lost = REASON_LOWER_ACCURACY | REASON_SLOWER | REASON_NOT_PICKED;
+	const unsigned lost = REASON_LOWER_ACCURACY | REASON_SLOWER | REASON_NOT_PICKED | REASON_PRICE;
 	struct candidate *t;
 
 	if (taken == d->chosen)

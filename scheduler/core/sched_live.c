@@ -322,7 +322,7 @@ void live_changed(struct sched *s)
 {
 	s->changes++;
 	s->changed_ns = s->last_ns;
-	s->plan_ns = s->quiet_ns = INT64_MIN;
+	s->plan_ns = s->quiet_ns = s->price_ns = INT64_MIN;
 }
 
 void live_settle(struct sched *s, int64_t now_ns)

@@ -16,7 +16,7 @@
 /* Puts another one in the place of the chosen. */
 static void choose_instead(struct decision *d, int chosen, unsigned why)
 {
-	const unsigned lost = REASON_LOWER_ACCURACY | REASON_SLOWER | REASON_NOT_PICKED;
+	const unsigned lost = REASON_LOWER_ACCURACY | REASON_SLOWER | REASON_NOT_PICKED | REASON_PRICE;
 
 	if (chosen == d->chosen)
 		return;

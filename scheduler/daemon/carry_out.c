@@ -280,7 +280,7 @@ static int do_action(struct daemon *d, const struct life_action *a, int64_t now_
 	case LIFE_ESTIMATE: ask_estimate(d, job, a->what, next); break;
 	case LIFE_COUNT_VERDICT:
 		outcome_stats_verdict(&d->stats, a->verdict);
-		metrics_verdict(&d->metrics, a->verdict, &d->decision);
+		metrics_decided(&d->metrics, a->verdict, &d->decision);
 		break;
 	case LIFE_COUNT_WAIT:
 		outcome_stats_wait(&d->stats, a->time_s);

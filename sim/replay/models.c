@@ -10,7 +10,7 @@
 #include "sim/replay/scaled_model.h"
 
 struct entry { /* one model, for every policy with the same recipe */
-	const struct policy *policy; /* the first of them */
+	struct policy policy; /* the first of them, with its settings */
 	struct schema *schema;
 	struct table *table;
 	struct model *model, *scaled; /* scaled NULL: the simulated machine is the measured one */
@@ -36,8 +36,10 @@ void sim_models_free(struct sim_models *m)
 
 static const struct entry *find(const struct sim_models *m, const struct sim_policy *p)
 {
-	for (size_t i = 0; !p->oracle && p->choice.policy->predictor && i < m->n; i++)
-		if (recipe_same(m->entry[i].policy, p->choice.policy))
+	struct policy want = p->oracle ? (struct policy){ 0 } : policy_resolve(&p->choice);
+
+	for (size_t i = 0; want.predictor && i < m->n; i++)
+		if (recipe_same(&m->entry[i].policy, &want))
 			return &m->entry[i];
 	return NULL;
 }
@@ -120,7 +122,7 @@ static int train_entry(const struct sim_models_params *p, const struct policy *p
 	struct train_report report = { 0 };
 	int status = copy_schema(p->table, p->schema, policy, &e->schema, err);
 
-	e->policy = policy;
+	e->policy = *policy;
 	if (!status)
 		status = table_read(p->table, e->schema, true, &e->table, err);
 	if (!status)
@@ -172,6 +174,7 @@ int sim_models_train(const struct sim_models_params *p, struct sim_models **out,
 	status = runs_of(p->table, &run, err);
 	for (size_t i = 0; !status && i < p->n_policies; i++) {
 		const struct sim_policy *policy = &p->policy[i];
+		struct policy want;
 
 		if (policy->oracle || !policy->choice.policy->predictor || find(m, policy))
 			continue;
@@ -179,7 +182,8 @@ int sim_models_train(const struct sim_models_params *p, struct sim_models **out,
 			status = err_fail(err, ERR_ARG, "more than %d different models", SIM_MAX_POLICIES);
 			break;
 		}
-		status = train_entry(p, policy->choice.policy, run, &m->entry[m->n++], err);
+		want = policy_resolve(&policy->choice);
+		status = train_entry(p, &want, run, &m->entry[m->n++], err);
 		if (status)
 			err_prefix(err, "a model for %s", policy->name);
 	}

@@ -12,7 +12,7 @@ int sim_policy_parse(const char *text, struct sim_policy *out, struct err *err)
 	if (strlen(text) >= sizeof p.name)
 		return err_fail(err, ERR_ARG, "a policy's name has fewer than %d letters", SIM_POLICY_NAME);
 	snprintf(p.name, sizeof p.name, "%s", text);
-	if (!strcmp(text, "oracle")) {
+	if (!strcmp(text, "greedy-oracle") || !strcmp(text, "oracle")) { /* the second is its old name */
 		p.oracle = true;
 		p.title =
 			"knows what will happen to every job that has come, and plays it before it promises";
@@ -20,12 +20,23 @@ int sim_policy_parse(const char *text, struct sim_policy *out, struct err *err)
 		status = policy_parse(text, &p.choice, err);
 		if (!status)
 			p.title = p.choice.policy->title;
-		else if (err && !strchr(text, ':') && strlen(err->text) + 10 < sizeof err->text)
-			strcat(err->text, ", oracle"); /* the list of names ends the sentence */
+		else if (err && !strchr(text, ':') && strlen(err->text) + 16 < sizeof err->text)
+			strcat(err->text, ", greedy-oracle"); /* the list of names ends the sentence */
 	}
 	if (!status)
 		*out = p;
 	return status;
+}
+
+/* Of the first policy in a list. A part with an equals sign and no colon is a setting of the policy before
+ * it. */
+static size_t length_of(const char *list)
+{
+	size_t len = strcspn(list, ",");
+
+	while (list[len] == ',' && list[len + 1 + strcspn(list + len + 1, ",:=")] == '=')
+		len += 1 + strcspn(list + len + 1, ",");
+	return len;
 }
 
 int sim_policies_parse(const char *list, struct sim_policy *out, size_t max, size_t *out_n, struct err *err)
@@ -34,7 +45,7 @@ int sim_policies_parse(const char *list, struct sim_policy *out, size_t max, siz
 	int status = 0;
 
 	for (const char *at = list; !status; n++) {
-		size_t len = strcspn(at, ",");
+		size_t len = length_of(at);
 		char name[SIM_POLICY_NAME];
 
 		if (!len || len >= sizeof name)

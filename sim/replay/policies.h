@@ -9,7 +9,7 @@
 #include "scheduler/core/policy.h"
 
 #define SIM_MAX_POLICIES 32
-#define SIM_POLICY_NAME 48
+#define SIM_POLICY_NAME 96
 
 struct sim_policy {
 	char name[SIM_POLICY_NAME];   /* as given: "fixed:128" */

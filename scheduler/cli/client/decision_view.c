@@ -24,6 +24,7 @@ bool candidate_view_read(const struct json *v, struct candidate_view *out)
 		.upper_s = cli_json_number(v, "upper_s"),
 		.accuracy = cli_json_number(v, "accuracy"),
 		.chance = cli_json_number(v, "chance"),
+		.cost = cli_json_number(v, "cost"),
 		.memory_mb = cli_json_number(v, "memory_mb"),
 		.delays_s = cli_json_number(v, "delays_s"),
 		.headroom_s = cli_json_number(v, "headroom_s"),
@@ -144,6 +145,15 @@ static void why_memory(const struct candidate_view *k, struct strbuf *out)
 		strbuf_printf(out, "needs %s MB of memory, more than allowed", cli_number(k->memory_mb, a));
 }
 
+static void why_dear(const struct candidate_view *k, struct strbuf *out)
+{
+	char a[32];
+
+	strbuf_puts(out, "other jobs can use its capacity better");
+	if (!isnan(k->cost))
+		strbuf_printf(out, ": it would cost them %s of accuracy", cli_number(k->cost, a));
+}
+
 void decision_reason(const struct decision_view *d, const struct candidate_view *k, const char *code,
 		     struct strbuf *out)
 {
@@ -172,6 +182,8 @@ void decision_reason(const struct decision_view *d, const struct candidate_view 
 	else if (!strcmp(code, "not_picked"))
 		strbuf_printf(out, "policy %s chooses by another rule",
 			      d->policy ? cli_clean(d->policy) : "");
+	else if (!strcmp(code, "price"))
+		why_dear(k, out);
 	else if (!strcmp(code, "not_tried"))
 		strbuf_puts(out, "not tried: about as much work as one that was too slow");
 	else

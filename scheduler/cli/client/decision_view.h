@@ -10,7 +10,7 @@
 #include "common/strbuf.h"
 
 struct candidate_view { /* NaN: not known */
-	double batch, epochs, lr, wait_s, wait_upper_s, time_s, upper_s, accuracy, chance, memory_mb,
+	double batch, epochs, lr, wait_s, wait_upper_s, time_s, upper_s, accuracy, chance, cost, memory_mb,
 		delays_s, headroom_s;
 	const char *breaks, *behind; /* jobs; NULL: none */
 	bool feasible, extrapolated;

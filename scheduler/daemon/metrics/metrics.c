@@ -49,7 +49,7 @@ void metrics_init(struct metrics *m)
 	histogram_init(&m->response_s, histogram_long_s, histogram_n_long);
 }
 
-void metrics_verdict(struct metrics *m, enum sched_verdict v, const struct decision *d)
+void metrics_decided(struct metrics *m, enum sched_verdict v, const struct decision *d)
 {
 	m->verdict[v]++;
 	if (v == SCHED_REJECTED) {

@@ -38,7 +38,7 @@ struct metrics { /* since the start */
 };
 
 void metrics_init(struct metrics *m); /* also: forgets everything */
-void metrics_verdict(struct metrics *m, enum sched_verdict v, const struct decision *d);
+void metrics_decided(struct metrics *m, enum sched_verdict v, const struct decision *d);
 void metrics_ended(struct metrics *m, const struct job_record *row); /* any final state but rejected */
 void metrics_error(struct metrics *m, const char *code); /* an error reply of the protocol */
 

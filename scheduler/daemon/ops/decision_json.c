@@ -6,7 +6,7 @@
 
 #include "common/text/text.h"
 
-#define N_REASONS 12 /* bits of enum decide_reason */
+#define N_REASONS 13 /* bits of enum decide_reason */
 
 static void put_candidate(struct json_writer *w, const struct candidate *c, const struct decision_about *a)
 {
@@ -22,6 +22,8 @@ static void put_candidate(struct json_writer *w, const struct candidate *c, cons
 	json_kv_fixed(w, "upper_s", c->upper_s, 6);
 	json_kv_fixed(w, "accuracy", c->accuracy, 6);
 	json_kv_fixed(w, "chance", c->chance, 6);
+	if (c->cost > 0.0)
+		json_kv_fixed(w, "cost", c->cost, 6);
 	json_kv_fixed(w, "memory_mb", c->memory_mb, 3);
 	json_kv_fixed(w, "delays_s", c->delays_s, 6);
 	if (c->breaks)

@@ -35,6 +35,25 @@ TEST(test_a_policy_may_have_a_chance)
 	assert_true(hand_policy("fixed:128").chance == 0.0 && hand_policy("fixed:128").batch == 128.0);
 }
 
+TEST(test_parts_of_a_policy_can_be_switched_off)
+{
+	struct policy_choice c = hand_policy("postrider:model=forest,bounds=no,look_ahead=no,price=no");
+	struct policy p = policy_resolve(&c), whole;
+
+	assert_string_equal(p.predictor, "forest");
+	assert_null(p.or_predictor);
+	assert_false(p.bounds || p.looks_ahead || p.priced);
+	c = hand_policy("postrider");
+	whole = policy_resolve(&c);
+	assert_true(whole.bounds && whole.looks_ahead && whole.priced);
+	assert_string_equal(whole.predictor, "hybrid");
+	c = hand_policy("greedy");
+	assert_false(policy_resolve(&c).priced);
+	assert_true(policy_resolve(&c).bounds);
+	c = hand_policy("postrider:price=0.002,bounds=yes");
+	assert_true(c.price == 0.002 && policy_resolve(&c).bounds);
+}
+
 TEST(test_bad_policies_are_refused_with_a_hint)
 {
 	static const struct {
@@ -48,10 +67,16 @@ TEST(test_bad_policies_are_refused_with_a_hint)
 		{ "fixed:0", "above 0" },
 		{ "fixed:nan", "not a number" },
 		{ "fixed:1e99", "not a number above 0" },
-		{ "courier:3", "takes no argument but chance=C" },
+		{ "courier:3", "'3' is not a setting like chance=0.5" },
+		{ "courier:price=no", "courier has no setting 'price'; it has chance, model" },
+		{ "greedy:price=no", "it has chance, model, bounds, look_ahead" },
+		{ "postrider:price=-1", "'-1' is neither yes, no, nor a price above 0" },
+		{ "postrider:bounds=2", "'2' is neither yes nor no (bounds)" },
+		{ "postrider:bounds=no,", "'' is not a setting" },
+		{ "postrider:model=forrest", "'forrest' is not the name of a model" },
 		{ "postrider:chance=1", "the chance '1' is not a number between 0 and 1" },
 		{ "postrider:chance=", "the chance '' is not" },
-		{ "naive:chance=0.5", "takes no argument" },
+		{ "naive:chance=0.5", "naive has no setting 'chance'; it has none" },
 		{ "fixed:chance=0.5", "the batch 'chance=0.5' is not" },
 		{ "post\trider:", "no policy 'post?rider'" },
 		{ "a name far longer than any policy has, and longer than the buffers that show it, too",

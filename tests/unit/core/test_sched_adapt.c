@@ -701,8 +701,8 @@ TEST(test_a_share_of_the_jobs_with_headroom_explores)
 	struct sched_params p;
 	size_t n;
 
-	make(&b, "postrider", SLOTS);
-	p = params(&b, "postrider", SLOTS);
+	make(&b, "greedy", SLOTS);
+	p = params(&b, "greedy", SLOTS);
 	assert_int_equal(explored(&b, 1, 500, 1000, 0, first), 0); /* off */
 	p.explore = 0.3;
 	remake(&b, &p);

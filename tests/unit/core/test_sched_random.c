@@ -106,7 +106,7 @@ static void check_rejected(struct world *w, const struct sched_request *r)
 	if (isnan(d.smallest_slo_s)) {
 		for (size_t i = 0; i < d.n_candidates; i++)
 			assert_true(d.candidate[i].reasons &
-				    (REASON_MEMORY | REASON_TOO_WIDE | REASON_BREAKS_PROMISE));
+				    (REASON_MEMORY | REASON_TOO_WIDE | REASON_BREAKS_PROMISE | REASON_PRICE));
 		return;
 	}
 	assert_true(d.smallest_slo_s > r->slo_s);

@@ -94,12 +94,12 @@ TEST(test_a_rejection_has_the_reason_that_all_candidates_share)
 	d = (struct decision){ .n_candidates = 2, .chosen = -1, .smallest_slo_s = NAN };
 	d.candidate[0].reasons = REASON_MEMORY | REASON_SLO_EXCEEDED;
 	d.candidate[1].reasons = REASON_MEMORY;
-	metrics_verdict(&m, SCHED_REJECTED, &d);
+	metrics_decided(&m, SCHED_REJECTED, &d);
 	d.candidate[1].reasons = REASON_NO_BOUND;
-	metrics_verdict(&m, SCHED_REJECTED, &d);
+	metrics_decided(&m, SCHED_REJECTED, &d);
 	d.smallest_slo_s = 3.0;
-	metrics_verdict(&m, SCHED_REJECTED, &d);
-	metrics_verdict(&m, SCHED_PROMISED, &d);
+	metrics_decided(&m, SCHED_REJECTED, &d);
+	metrics_decided(&m, SCHED_PROMISED, &d);
 	assert_int_equal(m.rejected[__builtin_ctz(REASON_MEMORY)], 1);
 	assert_int_equal(m.rejected[METRICS_ERROR_CODES - 1], 1);
 	assert_int_equal(m.rejected[__builtin_ctz(REASON_SLO_EXCEEDED)], 1);
