@@ -525,6 +525,7 @@ static void training_release(struct training *tr)
 	free(tr->x);
 	free(tr->group);
 	free(tr->replication);
+	free(tr->copies);
 	free(tr->first);
 	feature_meaning_release(&tr->meaning);
 }
