@@ -370,8 +370,8 @@ TEST(test_where_fixed_epochs_are_promised_free_ones_are_no_worse)
 		print_row(what, freedom[p].name, &fixed_at[p]);
 		print_row(what, freedom[FREE].name, &free_at[p]);
 		assert_true(free_at[p].promised == fixed_at[p].promised);
-		/* Free ones use up the time there is, so one job more may be late by chance. */
-		assert_true(free_at[p].met >= fixed_at[p].met - 1.0);
+		/* free ones use up the time there is: one of a hundred promises more may be late by chance */
+		assert_true(free_at[p].met >= fixed_at[p].met - 0.01 * fixed_at[p].promised);
 		assert_true(attainment(&free_at[p]) >= CONFIDENCE);
 		assert_true(free_at[p].accuracy > fixed_at[p].accuracy);
 	}
