@@ -89,8 +89,8 @@ static const struct policy fixed = {
 	.choose = policy_choose_fixed,
 };
 
-const struct policy *const policy_all[] = { &courier, &courier_tuned, &postrider, &greedy, &naive, &boost,
-					    &boost_full, &queueing, &anova, &fixed, NULL };
+const struct policy *const policy_all[] = { &courier,    &courier_tuned, &postrider, &greedy, &naive, &boost,
+					    &boost_full, &queueing,      &anova,     &fixed,  NULL };
 enum { N_POLICIES = sizeof policy_all / sizeof policy_all[0] - 1 };
 
 const char *policy_names(void)
@@ -124,8 +124,8 @@ static int bad_setting(const struct policy *p, const char *text, const char *why
 {
 	char shown[64];
 
-	return err_fail(err, ERR_ARG, "policy %s: '%s' %s", p->name, text_printable(text, shown, sizeof shown),
-			why);
+	return err_fail(err, ERR_ARG, "policy %s: '%s' %s", p->name,
+			text_printable(text, shown, sizeof shown), why);
 }
 
 static int parse_part(const char *value, enum policy_part part, struct policy_choice *io)
@@ -168,8 +168,8 @@ static int parse_setting(const char *key, const char *value, struct policy_choic
 	} else {
 		return err_fail(err, ERR_ARG, "policy %s has no setting '%s'; it has %s%s%s%s", p->name,
 				text_printable(key, shown, sizeof shown), p->admits_all ? "none" : "chance",
-				p->predictor ? ", model" : "",
-				p->bounds ? ", bounds, look_ahead" : "", p->priced ? ", price" : "");
+				p->predictor ? ", model" : "", p->bounds ? ", bounds, look_ahead" : "",
+				p->priced ? ", price" : "");
 	}
 	return 0;
 }

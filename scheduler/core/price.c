@@ -11,12 +11,12 @@
 
 #define CLEARLY 1e-4 /* a higher price has to be worth so much more */
 
-struct played {                 /* a job in a play */
-	double left_s;          /* of its work */
+struct played { /* a job in a play */
+	double left_s; /* of its work */
 	double base, per_cpu, per_disk; /* S(P) = base + per_cpu max(cores, P) + per_disk P */
-	double end_by_s;        /* its deadline */
-	double from_s;          /* its arrival */
-	double worth, spread;   /* value x accuracy */
+	double end_by_s; /* its deadline */
+	double from_s; /* its arrival */
+	double worth, spread; /* value x accuracy */
 	uint32_t cpus;
 };
 
@@ -169,8 +169,8 @@ static void pass(struct price *p, double until_s)
 		p->now_s = until_s;
 }
 
-/* Seconds until a job of so many cpus starts behind all that wait: their slots x time over the slots, and what
- * has to end first. */
+/* Seconds until a job of so many cpus starts behind all that wait: their slots x time over the slots, and
+ * what has to end first. */
 static double wait_s(const struct price *p, uint32_t cpus)
 {
 	double ahead = 0.0, slots = p->scene->machine.slots;

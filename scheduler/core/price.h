@@ -60,13 +60,13 @@ size_t price_seen(const struct price *p);
 struct price_scene {
 	struct fluid_machine machine;
 	double other_load;      /* processes that are not ours, and jobs beyond PRICE_LIVE that run */
-	const struct price_live *live; size_t n_live; /* at most PRICE_LIVE; waiting ones in order of starts */
+	const struct price_live *live; size_t n_live; /* at most PRICE_LIVE; those that wait in order */
 	int64_t now_ns;
 };
 /* The price of a process-second, in the unit of values, at which the jobs to come are worth most. */
 double price_find(struct price *p, const struct price_scene *s);
-/* What a process-second taken now by a job so wide costs the others, if they pay this price: the play with and
- * without a job like the last one of that width. 0 on an idle machine. */
+/* What a process-second taken now by a job so wide costs the others, if they pay this price: the play with
+ * and without a job like the last one of that width. 0 on an idle machine. */
 double price_at_once(struct price *p, const struct price_scene *s, double price, uint32_t cpus);
 
 #endif

@@ -24,7 +24,8 @@ static double spread_of(const struct candidate *c, double confidence)
 	return live_spread(&j);
 }
 
-static struct price_arrival arrival_of(int64_t now_ns, const struct sched_request *r, const struct decision *d)
+static struct price_arrival arrival_of(int64_t now_ns, const struct sched_request *r,
+				       const struct decision *d)
 {
 	struct price_arrival a = { .at_ns = now_ns,
 				   .cpus = r->cpus,
@@ -80,7 +81,8 @@ static const struct price_scene *scene_of(struct sched *s, int64_t now_ns)
 			scene->other_load += s->live[i].r.cpus;
 	}
 	for (size_t k = 0; k < s->plan.n && scene->n_live < PRICE_LIVE; k++)
-		s->price_live[scene->n_live++] = seen_live(s, &s->live[job_order_at(&s->queues, s->plan.root, k)], now_ns);
+		s->price_live[scene->n_live++] =
+			seen_live(s, &s->live[job_order_at(&s->queues, s->plan.root, k)], now_ns);
 	s->price_ns = now_ns;
 	s->price_cpus = 0;
 	return scene;

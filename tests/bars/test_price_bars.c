@@ -1,7 +1,7 @@
 /* The bars of the priced rule: what postrider gets in the world of configs/worlds/bigdl.json, where a batch
  * trades time for accuracy and the disk is what binds, beside a fixed batch, at loads from idle to overload.
- * Jobs that cannot be promised are taken for a chance of 0.3. The figure is the mean accuracy with a miss or a
- * refusal as 0. 5 replications of 500 jobs; a sanitized run uses two and checks nothing. */
+ * Jobs that cannot be promised are taken for a chance of 0.3. The figure is the mean accuracy with a miss
+ * or a refusal as 0. 5 replications of 500 jobs; a sanitized run uses two and checks nothing. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +40,8 @@ static struct compare_result *compare(const char *arrivals, double load)
 	struct err err = { 0 };
 
 	snprintf(trace, sizeof trace,
-		 "gen:%s,jobs=500,load=%g,cpus=1|2|4|8,slo=normal:300:100,work=1000,cores=48,samples=60000,epochs=10",
+		 "gen:%s,jobs=500,load=%g,cpus=1|2|4|8,slo=normal:300:100,work=1000,cores=48,"
+		 "samples=60000,epochs=10",
 		 arrivals, load);
 	if (sim_policies_parse(PRICED ",greedy,fixed:64,fixed:128,fixed:256,fixed:512", policy,
 			       SIM_MAX_POLICIES, &p.n_policies, &err) ||

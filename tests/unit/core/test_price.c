@@ -1,5 +1,6 @@
 /* The price of capacity: none on an idle machine, more where more jobs come, and the same for the same
- * arrivals. The machine: 4 cores that up to 40 jobs share; jobs that take 100 s with an accuracy of 0.95, or 40 s with 0.9. */
+ * arrivals. The machine: 4 cores that up to 40 jobs share; jobs that take 100 s with an accuracy
+ * of 0.95, or 40 s with 0.9. */
 #include <math.h>
 
 #include "common/mem.h"
@@ -87,8 +88,8 @@ TEST(test_a_burst_has_a_price_while_it_lasts)
 	price_free(p);
 }
 
-/* Running jobs beyond the slots, jobs without an objective, without an accuracy, and too wide: no crash, and a
- * number. */
+/* Running jobs beyond the slots, jobs without an objective, without an accuracy, and too wide: no crash, and
+ * a number. */
 TEST(test_awkward_jobs_have_a_price_too)
 {
 	struct price_live live[PRICE_LIVE];

@@ -18,6 +18,25 @@ TEST(test_list_of_policies_is_read_in_its_order)
 	assert_true(p[2].oracle && !p[0].oracle);
 }
 
+TEST(test_settings_of_a_policy_stay_with_it)
+{
+	struct sim_policy p[SIM_MAX_POLICIES];
+	struct err err = { 0 };
+	size_t n;
+
+	assert_int_equal(sim_policies_parse("postrider:model=forest,bounds=no,price=no,courier,"
+					    "postrider:chance=0.25,fixed:64,greedy-oracle",
+					    p, SIM_MAX_POLICIES, &n, &err),
+			 0);
+	assert_int_equal(n, 5);
+	assert_string_equal(p[0].name, "postrider:model=forest,bounds=no,price=no");
+	assert_int_equal(p[0].choice.without, POLICY_BOUNDS | POLICY_PRICE);
+	assert_string_equal(p[0].choice.model, "forest");
+	assert_string_equal(p[1].name, "courier");
+	assert_true(p[2].choice.chance == 0.25 && p[3].choice.batch == 64.0 && p[4].oracle);
+	assert_int_equal(sim_policies_parse("courier,bounds=no", p, SIM_MAX_POLICIES, &n, &err), -ERR_ARG);
+}
+
 TEST(test_unknown_policy_is_refused_with_those_there_are)
 {
 	struct sim_policy p[SIM_MAX_POLICIES];
