@@ -8,7 +8,7 @@
 
 #include "queueing/calibrate.h"
 
-#define CYCLE_EXACT_CORES 16
+#define CYCLE_EXACT_CORES 8
 #define CYCLE_MOST 4096.0 /* processes; of more the time grows by what the busiest place needs for each */
 
 /* One cycle of a process among `processes` (a fraction lies between its neighbours). cores INFINITY: never

@@ -35,7 +35,7 @@ TEST(test_it_is_the_solution_of_the_general_solver)
 	struct rng rng = rng_stream(7, 1);
 
 	for (int k = 0; k < 2000; k++) {
-		struct closed_station station[] = { { CLOSED_QUEUE, 1 + rng_below(&rng, 16) },
+		struct closed_station station[] = { { CLOSED_QUEUE, 1 + rng_below(&rng, 8) },
 						    { CLOSED_QUEUE, 1 } };
 		uint32_t population = 1 + rng_below(&rng, 60);
 		double demand[] = { rng_uniform(&rng), 0.2 * rng_uniform(&rng) }, think = rng_uniform(&rng);
