@@ -22,9 +22,9 @@ BUILD    = -std=gnu11 $(OPT) -Wall -Wextra -Wshadow -Wvla -Wmissing-prototypes -
 HARDEN  := -fPIE -fstack-protector-strong $(if $(filter x86_64 i%86,$(shell uname -m)),-fcf-protection) \
            $(if $(SAN)$(COV),,$(if $(filter -O0,$(OPT)),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3))
 HARDEN_LD = -pie -Wl,-z,relro,-z,now,-z,noexecstack
-DAEMON_LIBS := -levent_core -lsqlite3
+DAEMON_LIBS := -levent_extra -levent_core -lsqlite3
 SIM_LIBS    := -lsqlite3 # the store; a trace may be the daemon's history
-LIBS     = -llapacke -lopenblas -lgsl -lcjson -lm -pthread
+LIBS     = -lsvm -llapacke -lopenblas -lgsl -lcjson -lm -pthread
 
 # Which layers a layer may call.
 LAYERS       := common queueing predictors core process config jobs store profiler daemon sim cli workloads
@@ -79,6 +79,10 @@ $B/%.o: %.c
 	$(if $(V),,@echo "  CC  $<";) $(CC) $(BUILD) -c -o $@ $<
 
 link = @mkdir -p $(@D); $(if $(V),,echo "  LD  $@";) $(CC) $(BUILD) $(HARDEN_LD) -o $@ $(filter %.o %.a,$^) $(LIBS)
+
+# The version is written down once.
+$B/common/version.o: CFLAGS += -DPOSTRIDER_VERSION='"$(shell cat VERSION)"'
+$B/common/version.o: VERSION
 
 $(BIN)/postrider: $B/scheduler/cli/postrider_main.o $(call archives,cli)
 	$(link) $(SIM_LIBS)
@@ -217,7 +221,7 @@ bench-peers: ## install scikit-learn, XGBoost, ranger, SimPy, PyTorch, Redis and
 		redis-server slurm-wlm munge
 
 # ---- set-up, run, install ----
-PACKAGES := build-essential libopenblas-dev liblapacke-dev libgsl-dev libcjson-dev libevent-dev libsqlite3-dev libcmocka-dev
+PACKAGES := build-essential libopenblas-dev liblapacke-dev libgsl-dev libcjson-dev libevent-dev libsqlite3-dev libcmocka-dev libsvm-dev
 .PHONY: deps
 deps: ## install the Debian packages the build and the tests need
 	@tests/install-packages.sh $(PACKAGES)
@@ -241,7 +245,7 @@ install: all ## install under PREFIX (/usr/local), staged into DESTDIR
 	install -m 755 $(BIN)/postrider-supervisor $(DESTDIR)$(PREFIX)/libexec/postrider/
 	for n in 1 5 7 8; do install -m 644 docs/man/*.$$n $(DESTDIR)$(PREFIX)/share/man/man$$n/ || exit 1; done
 	install -m 644 configs/postrider.bash-completion $(DESTDIR)$(PREFIX)/share/bash-completion/completions/postrider
-	cp -r $(addprefix configs/,schemas grids designs profiles worlds clusters traces) $(DESTDIR)$(PREFIX)/share/postrider/
+	cp -r $(addprefix configs/,schemas grids designs campaigns profiles worlds clusters traces) $(DESTDIR)$(PREFIX)/share/postrider/
 	$(call with_prefix,configs/postrider.json,share/postrider/postrider.json)
 	$(call with_prefix,configs/systemd/postrider.service,lib/systemd/system/postrider.service)
 	install -m 644 configs/systemd/postrider.socket $(DESTDIR)$(PREFIX)/lib/systemd/system/

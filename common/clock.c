@@ -26,6 +26,11 @@ int64_t clock_wall_ns(void)
 	return read_ns(CLOCK_REALTIME);
 }
 
+int64_t clock_thread_ns(void)
+{
+	return read_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
 double clock_monotonic_us(void)
 {
 	return (double)clock_monotonic_ns() / 1e3;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "predictors/automl/pipeline.h"
 #include "predictors/trees/boost.h"
 #include "predictors/models/curve_model.h"
 #include "predictors/data/features.h"
@@ -24,6 +25,11 @@ const struct predictor_ops *predictor_find(const char *name)
 		if (strcmp(predictor_all[i]->name, name) == 0)
 			return predictor_all[i];
 	return NULL;
+}
+
+const struct predictor_ops *predictor_of_file(const char *name)
+{
+	return strcmp(name, automl_ops.name) ? predictor_find(name) : &automl_ops;
 }
 
 const char *predictor_names(void)

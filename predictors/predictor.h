@@ -66,6 +66,8 @@ struct predictor_ops {
 
 extern const struct predictor_ops *const predictor_all[]; /* NULL-terminated */
 const struct predictor_ops *predictor_find(const char *name); /* NULL: no such model */
+/* The same for a model in a file, which may also be what a campaign made (automl/pipeline.h). */
+const struct predictor_ops *predictor_of_file(const char *name);
 const char *predictor_names(void); /* "forest, boost, ...": for messages */
 
 /* A fitted model with the settings it was fitted under. */

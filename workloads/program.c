@@ -16,11 +16,12 @@
 
 #define SEED_MAX ((uint64_t)1 << 53) /* a seed must survive JSON, whose numbers are doubles */
 #define EPOCHS_MAX 1000000
+#define THREADS_MAX 64
 #define TEST_DIGITS 10000
 
 struct options {
 	const char *network, *data, *make_digits;
-	uint64_t batch, epochs, workers, samples, test, seed, test_every;
+	uint64_t batch, epochs, workers, threads, samples, test, seed, test_every;
 	double rate, decay;
 	bool json, direct, quiet;
 };
@@ -46,6 +47,7 @@ static void help(FILE *to)
 	if (!program->workers)
 		fprintf(to, "      --workers N        processes, at most one a record of a batch (1)\n");
 	fprintf(to,
+		"      --threads N        threads of each worker for the products of matrices (1)\n"
 		"      --samples N        train with the first N records only (all)\n"
 		"      --data DIR         IDX files as MNIST has them: train-images-idx3-ubyte and its "
 		"siblings\n"
@@ -96,6 +98,7 @@ static bool parse(struct options *o, int argc, char **argv, int *out_exit)
 		OPT_LR,
 		OPT_DECAY,
 		OPT_WORKERS,
+		OPT_THREADS,
 		OPT_SAMPLES,
 		OPT_DATA,
 		OPT_DIRECT,
@@ -112,6 +115,7 @@ static bool parse(struct options *o, int argc, char **argv, int *out_exit)
 		{ "lr", required_argument, NULL, OPT_LR },
 		{ "decay", required_argument, NULL, OPT_DECAY },
 		{ "workers", required_argument, NULL, OPT_WORKERS },
+		{ "threads", required_argument, NULL, OPT_THREADS },
 		{ "samples", required_argument, NULL, OPT_SAMPLES },
 		{ "data", required_argument, NULL, OPT_DATA },
 		{ "direct-io", no_argument, NULL, OPT_DIRECT },
@@ -141,6 +145,7 @@ static bool parse(struct options *o, int argc, char **argv, int *out_exit)
 			}
 			good = count("workers", optarg, 1, COMM_MAX_WORKERS, &o->workers);
 			break;
+		case OPT_THREADS: good = count("threads", optarg, 1, THREADS_MAX, &o->threads); break;
 		case OPT_SAMPLES: good = count("samples", optarg, 1, IDX_MAX_RECORDS, &o->samples); break;
 		case OPT_TEST: good = count("test", optarg, 1, DIGITS_MAX, &o->test); break;
 		case OPT_SEED: good = count("seed", optarg, 0, SEED_MAX, &o->seed); break;
@@ -277,6 +282,7 @@ int program_main(const struct program *p, int argc, char **argv)
 			     .batch = 64,
 			     .epochs = 10,
 			     .workers = 1,
+			     .threads = 1,
 			     .seed = 1,
 			     .test_every = 1,
 			     .rate = 0.01 };
@@ -292,7 +298,9 @@ int program_main(const struct program *p, int argc, char **argv)
 					      o.test ? o.test : TEST_DIGITS, o.seed, &err);
 		return rc ? complain(&err) : 0;
 	}
-	openblas_set_num_threads(1); /* the workers run in parallel already; threads would only compete */
+	/* The workers run in parallel already; more threads than one compete with them unless cores are
+	 * left. */
+	openblas_set_num_threads((int)o.threads);
 	rc = train(&o, &err);
 	if (rc < 0)
 		return complain(&err);

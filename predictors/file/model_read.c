@@ -234,7 +234,7 @@ static int get_target(const struct source *src, const struct json *v, size_t n_f
 		return err_prefix(src->err, "%s", src->name);
 	if (!model)
 		return bad_member(src, "model", "a string");
-	ops = predictor_find(model);
+	ops = predictor_of_file(model);
 	if (!ops)
 		return err_fail(src->err, ERR_FORMAT, "%s: %s: this program has no model called '%s'",
 				src->name, src->where, text_printable(model, shown, sizeof shown));

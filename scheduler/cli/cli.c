@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/io.h"
@@ -80,6 +81,24 @@ int cli_write(const char *path, const struct strbuf *text, struct err *err)
 	if (hold)
 		pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return rc;
+}
+
+int cli_created(char *out, size_t size, struct err *err)
+{
+	const char *epoch = getenv("SOURCE_DATE_EPOCH");
+	time_t now = time(NULL);
+	struct tm tm;
+	uint64_t s;
+
+	if (epoch && *epoch) {
+		if (!text_uint64(epoch, &s) || s > 253402300799ULL) /* the year 9999 ends there */
+			return err_fail(err, ERR_ARG,
+					"SOURCE_DATE_EPOCH is '%s'; it must be seconds since 1970", epoch);
+		now = (time_t)s;
+	}
+	gmtime_r(&now, &tm);
+	strftime(out, size, "%Y-%m-%dT%H:%M:%SZ", &tm);
+	return 0;
 }
 
 int cli_finish(const struct cli *c, const struct strbuf *text)

@@ -16,7 +16,6 @@
 #include "predictors/model.h"
 #include "predictors/data/table.h"
 
-#define POSTRIDER_VERSION "0.1.0"
 #define CLI_LIST_MAX 64
 #define CLI_SEED_MAX ((uint64_t)1 << 53) /* a seed must survive JSON, whose numbers are doubles */
 
@@ -24,6 +23,7 @@ int verb_train(int argc, char **argv);
 int verb_evaluate(int argc, char **argv);
 int verb_predict(int argc, char **argv);
 int verb_anova(int argc, char **argv);
+int verb_automl(int argc, char **argv);
 int verb_model(int argc, char **argv);
 int verb_profile(int argc, char **argv);
 int verb_check_config(int argc, char **argv);
@@ -101,6 +101,9 @@ int cli_write(const char *path, const struct strbuf *text, struct err *err);
 int cli_finish(const struct cli *c, const struct strbuf *text);
 /* Checks before the work starts that a file can be written. */
 int cli_check_output(const char *path, struct err *err);
+
+/* Now in RFC 3339, or SOURCE_DATE_EPOCH, so that a result can be repeated to the byte. */
+int cli_created(char *out, size_t size, struct err *err);
 
 bool cli_colour(const struct cli *c);        /* is the result, which goes to -o, coloured? */
 bool cli_colour_stdout(const struct cli *c); /* is text on standard output coloured? */

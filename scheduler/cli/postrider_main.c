@@ -9,6 +9,7 @@
 
 #include "common/log.h"
 #include "common/text/text.h"
+#include "common/version.h"
 #include "scheduler/cli/cli.h"
 
 static int verb_version(int argc, char **argv);
@@ -23,6 +24,7 @@ static const struct verb {
 	{ "evaluate", verb_evaluate, "test a model on a table it has not seen" },
 	{ "predict", verb_predict, "predict a table, or choose the batch size for one job" },
 	{ "anova", verb_anova, "analysis of variance: which factors matter" },
+	{ "automl", verb_automl, "try techniques and their settings on a table, by a campaign file" },
 	{ "model", verb_model, "show, check and compare models; retrain and roll back" },
 	{ "check-config", verb_check_config, "check a configuration of the daemon and show its settings" },
 	{ "submit", verb_submit, "give a job to the daemon, which chooses its batch size" },
@@ -87,7 +89,7 @@ static int verb_version(int argc, char **argv)
 		json_begin(&w, &out, true);
 		json_open(&w, '{');
 		json_kv_string(&w, "program", "postrider");
-		json_kv_string(&w, "version", POSTRIDER_VERSION);
+		json_kv_string(&w, "version", postrider_version);
 		json_kv_int(&w, "model_format", MODEL_FORMAT_VERSION);
 		json_kv_open(&w, "models", '[');
 		for (size_t i = 0; predictor_all[i]; i++)
@@ -96,7 +98,8 @@ static int verb_version(int argc, char **argv)
 		json_close(&w, '}');
 		strbuf_puts(&out, "\n");
 	} else {
-		strbuf_puts(&out, "postrider " POSTRIDER_VERSION "\n");
+		strbuf_puts(&out, postrider_program);
+		strbuf_puts(&out, "\n");
 		if (c.verbose)
 			strbuf_printf(&out, "model format %d\nmodels: %s\n", MODEL_FORMAT_VERSION,
 				      predictor_names());

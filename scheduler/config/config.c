@@ -199,6 +199,8 @@ const struct key config_keys[] = {
 	{ "fair_window_s", KEY_NUMBER, AT(fair_window_s), 1.0, MAX_SECONDS, 3600.0 },
 	{ "outside_load", KEY_BOOL, AT(outside_load), .initial = true },
 	{ "learning", KEY_PART, AT(learning), .part = learning_keys, .check = check_learning },
+	{ "http", KEY_PART, AT(http), .part = http_keys, .check = http_check },
+	{ "metrics_file", KEY_PATH, AT(metrics_file), .restart = true },
 	{ "log", KEY_PART, .part = log_keys },
 	{ "types", KEY_OTHER, .read = read_types, .write = write_types },
 	{ 0 },
@@ -217,6 +219,7 @@ void config_free(struct config *c)
 	free(c->path);
 	tenants_release(c);
 	argv_free(c->notify);
+	http_release(c);
 	keys_release(config_keys, c);
 	free(c);
 }

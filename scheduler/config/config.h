@@ -62,6 +62,14 @@ struct config_learning {
 	double probe_after_s;    /* without an observation of the type */
 };
 
+#define CONFIG_MAX_HOSTS 16
+
+struct config_http {             /* the page and the metrics over HTTP */
+	char *listen;            /* "127.0.0.1:8080", "[::1]:8080", or the path of a Unix socket; NULL: off */
+	char **host; size_t n_hosts; /* names under which it may be asked for, beside those of `listen` */
+	size_t max_connections;
+};
+
 struct config {
 	char *path;              /* where it was read; NULL: defaults alone */
 	char *socket;            /* Unix stream socket */
@@ -108,6 +116,9 @@ struct config {
 	bool outside_load;       /* count processes that are not ours (daemon/watch_other_work.c) */
 	struct config_learning learning;
 
+	struct config_http http;
+	char *metrics_file;      /* the metrics as a file for node_exporter; NULL: none */
+
 	enum log_level log_level;
 	int log_json;            /* 1: one JSON object a line, 0: text */
 
@@ -150,6 +161,11 @@ struct config_notice {
 int config_notify_argv(const struct config *c, const struct config_notice *n, char ***out, struct err *err);
 
 /* The group of the socket; false in *out_set: as it comes. ERR_NOTFOUND: there is no such group. */
+/* Where to listen: a TCP address and port, or (*out_path not NULL, borrowed from the text) a Unix socket.
+ * ERR_FORMAT: it is neither. */
+struct sockaddr_storage;
+int config_http_address(const char *listen, struct sockaddr_storage *out, size_t *out_len,
+                        const char **out_path, struct err *err);
 int config_socket_group(const struct config *c, gid_t *out, bool *out_set, struct err *err);
 /* ERR_ARG, naming the key, where the two differ in something that needs a restart. */
 int config_reloadable(const struct config *old, const struct config *fresh, struct err *err);

@@ -22,6 +22,11 @@ void default_tenant_read(struct fields *f, const char *name, void *config);
 void default_tenant_write(const void *config, struct json_writer *w);
 void tenants_release(struct config *c);
 
+/* http.c */
+extern const struct key http_keys[];
+void http_check(struct fields *f, void *config_http);
+void http_release(struct config *c);
+
 /* notify.c */
 void notify_read(struct fields *f, const char *name, void *config);
 void notify_write(const void *config, struct json_writer *w);

@@ -239,6 +239,13 @@ const char *keys_that_differ(const struct key *keys, const void *a, const void *
 	for (const struct key *k = keys; k->name; k++) {
 		const void *x = place_of(k, a), *y = place_of(k, b);
 
+		if (k->kind == KEY_PART) {
+			const char *inside = keys_that_differ(k->part, x, y);
+
+			if (inside)
+				return inside;
+			continue;
+		}
 		if (!k->restart)
 			continue;
 		if (k->kind == KEY_TEXT || k->kind == KEY_PATH) {

@@ -56,7 +56,7 @@ void sched_set(struct sched *s, const struct sched_params *p)
 
 int sched_new(const struct sched_params *p, struct sched **out, struct err *err)
 {
-	const struct live_list empty = { .first = NO_JOB, .last = NO_JOB };
+	const struct live_list empty = { .first = NO_JOB, .last = NO_JOB, .root = JOB_ORDER_NONE };
 	size_t n = p->max_jobs, scene = n + SCENE_STREAMS;
 	struct sched *s;
 	int rc = sched_check_params(p, err);
@@ -74,20 +74,15 @@ int sched_new(const struct sched_params *p, struct sched **out, struct err *err)
 	s->plan = s->running = empty;
 	s->live = mem_calloc(n, sizeof *s->live);
 	s->spare = mem_array(n, sizeof *s->spare);
-	s->order = mem_array(n + 1, sizeof *s->order);
+	s->order.place = mem_array(n + 1, sizeof *s->order.place);
 	s->scene_running = mem_array(n + 1, sizeof *s->scene_running);
 	s->scene_queued = mem_array(scene + 1, sizeof *s->scene_queued);
 	s->neighbour = mem_array(scene + 1, sizeof *s->neighbour);
 	s->before = mem_array(scene + 1, sizeof *s->before);
 	s->trial = mem_alloc(sizeof *s->trial);
-	s->rows = (struct plan_rows){ .place = mem_array(n, sizeof *s->rows.place),
-				      .priority = mem_array(n, sizeof *s->rows.priority),
-				      .turn_ns = mem_array(n, sizeof *s->rows.turn_ns),
-				      .slot_ns = mem_array(n, sizeof *s->rows.slot_ns),
-				      .slot_cpus = mem_array(n, sizeof *s->rows.slot_cpus) };
-	if (!s->live || !s->spare || !s->order || !s->scene_running || !s->scene_queued || !s->neighbour ||
-	    !s->before || !s->trial || !s->rows.place || !s->rows.priority || !s->rows.turn_ns ||
-	    !s->rows.slot_ns || !s->rows.slot_cpus || tenants_init(s) || job_index_init(&s->index, n))
+	if (!s->live || !s->spare || !s->order.place || !s->scene_running || !s->scene_queued ||
+	    !s->neighbour || !s->before || !s->trial || job_order_init(&s->queues, n) || tenants_init(s) ||
+	    job_index_init(&s->index, n))
 		rc = err_nomem(err, "a scheduler of %zu jobs", n);
 	if (!rc)
 		rc = decide_scratch_new(scene, &s->scratch, err);
@@ -112,12 +107,8 @@ void sched_free(struct sched *s)
 	learn_release(s);
 	job_index_release(&s->index);
 	sched_tenants_release(s);
-	free(s->order);
-	free(s->rows.place);
-	free(s->rows.priority);
-	free(s->rows.turn_ns);
-	free(s->rows.slot_ns);
-	free(s->rows.slot_cpus);
+	free(s->order.place);
+	job_order_release(&s->queues);
 	free(s->before);
 	free(s->trial);
 	free(s->live);

@@ -166,6 +166,9 @@ struct sched_share {                /* of a tenant, at the time of asking */
 	size_t queued, running;
 };
 int sched_share(struct sched *s, int64_t now_ns, uint32_t tenant, struct sched_share *out, struct err *err);
+/* Of all tenants, one by one: the time of one call of sched_share() for each would grow with their square. */
+typedef void sched_share_fn(void *owner, uint32_t tenant, const struct sched_share *share);
+void sched_shares(struct sched *s, int64_t now_ns, sched_share_fn *tell, void *owner);
 
 /* ---- events ---- */
 /* A job arrives. Unless it is rejected it is queued; sched_next() says when it may start, perhaps at once.
@@ -270,6 +273,10 @@ struct sched_waiting {
 	bool due;
 };
 int sched_waiting(struct sched *s, int64_t now_ns, uint64_t id, struct sched_waiting *out, struct err *err);
+/* Both for one of many jobs: the first question at a time plays the jobs once, and the others at the same
+ * time look up what came out. A job behind more than 512 others has times by the work before it. */
+int sched_outlook(struct sched *s, int64_t now_ns, uint64_t id, struct sched_estimate *out,
+		  struct sched_waiting *out_waiting, struct err *err);
 
 /* For a running job with an objective that may be stopped early and has done `done` of its `epochs`: the
  * epoch after which to stop it, so that it ends in time as far as its progress tells. 0: let it run, as

@@ -46,8 +46,8 @@ static bool sure_late(const struct sched *s, const struct live *j, double end_s,
 	return chance < SURE_CHANCE || (chance < LIKELY_CHANCE && j->late_reports >= 2);
 }
 
-static struct sched_estimate estimate_of(struct sched *s, const struct live *j, const struct fluid_times *t,
-					 int64_t now_ns)
+struct sched_estimate estimate_of(struct sched *s, const struct live *j, const struct fluid_times *t,
+				  int64_t now_ns)
 {
 	struct sched_estimate e = { .start_s = j->running ? 0.0 : NAN,
 				    .end_s = NAN,
@@ -77,10 +77,8 @@ static struct sched_estimate estimate_of(struct sched *s, const struct live *j, 
 	return e;
 }
 
-/* A play of all jobs does not hold those without a promise, as sched_next() will. A promise that they would
- * break is therefore judged by the plan. */
-static struct sched_estimate with_holding(struct sched *s, const struct live *j, struct sched_estimate e,
-					  int64_t now_ns)
+struct sched_estimate estimate_with_holding(struct sched *s, const struct live *j, struct sched_estimate e,
+					    int64_t now_ns)
 {
 	double shift_s;
 	struct fluid_times t;
@@ -95,14 +93,15 @@ static struct sched_estimate with_holding(struct sched *s, const struct live *j,
 	return planned.late ? e : planned;
 }
 
-/* A queued job behind one whose work is not known has no times either. */
-static bool works_known(const struct sched *s)
+bool estimate_works_known(const struct sched *s)
 {
 	for (uint32_t i = s->running.first; i != NO_JOB; i = s->live[i].next)
 		if (isnan(s->live[i].total_s))
 			return false;
-	for (size_t k = 0; k < s->n_order; k++)
-		if (isnan(s->live[s->order[k]].total_s))
+	if (job_order_sum(&s->queues, s->plan.root, s->plan.n).n_unknown)
+		return false;
+	for (size_t i = tenants_next_waiting(s, 0); i < s->n_tenants; i = tenants_next_waiting(s, i + 1))
+		if (job_order_sum(&s->queues, s->tenant[i].waiting.root, SIZE_MAX).n_unknown)
 			return false;
 	return true;
 }
@@ -110,26 +109,27 @@ static bool works_known(const struct sched *s)
 size_t sched_estimates(struct sched *s, int64_t now_ns, uint64_t *id, struct sched_estimate *out, size_t max)
 {
 	const struct fluid_times *t;
-	size_t n = 0;
+	size_t n = 0, streams;
 	bool known;
 
 	now_ns = live_clock(s, now_ns);
-	order_all(s, NULL);
-	t = scene_play(s, now_ns, SIZE_MAX, NULL);
-	known = works_known(s);
+	order_whole(s);
+	t = scene_play(s, now_ns, &streams);
+	known = estimate_works_known(s);
 	for (uint32_t i = s->running.first; i != NO_JOB && n < max; i = s->live[i].next, n++) {
 		id[n] = s->live[i].r.id;
 		out[n] = estimate_of(s, &s->live[i], t ? &t[n] : NULL, now_ns);
 	}
-	for (size_t k = 0; k < s->n_order && n < max; k++, n++) {
-		const struct live *j = &s->live[s->order[k]];
+	for (size_t k = 0; k < s->order.n && n < max; k++, n++) {
+		const struct live *j = &s->live[s->order.place[k]];
 
 		id[n] = j->r.id;
 		out[n] = estimate_of(s, j, t && known ? &t[n] : NULL, now_ns);
 	}
 	for (size_t i = 0; i < n; i++)
 		if (out[i].late)
-			out[i] = with_holding(s, &s->live[job_index_find(&s->index, id[i])], out[i], now_ns);
+			out[i] = estimate_with_holding(s, &s->live[job_index_find(&s->index, id[i])], out[i],
+						       now_ns);
 	return n;
 }
 
@@ -138,20 +138,18 @@ int sched_estimate(struct sched *s, int64_t now_ns, uint64_t id, struct sched_es
 	const struct fluid_times *t;
 	uint32_t place;
 	const struct live *j = live_find(s, id, &place);
-	size_t at = 0, seat;
+	size_t at, streams;
 	bool known;
 
 	if (!j)
 		return sched_not_found(id, err);
 	now_ns = live_clock(s, now_ns);
-	order_all(s, NULL);
-	known = j->running || works_known(s);
-	while (!j->running && at < s->n_order && s->order[at] != place)
-		at++;
-	t = scene_play(s, now_ns, at, &seat);
-	if (j->running)
-		seat = j->seat;
-	*out = with_holding(s, j, estimate_of(s, j, t && known ? &t[seat] : NULL, now_ns), now_ns);
+	at = order_around(s, NULL, j->running ? NO_JOB : place);
+	known = j->running || estimate_works_known(s);
+	t = scene_play(s, now_ns, &streams);
+	if (t)
+		t += j->running ? j->seat : s->running.n + streams + at - s->order.first;
+	*out = estimate_with_holding(s, j, estimate_of(s, j, known ? t : NULL, now_ns), now_ns);
 	return 0;
 }
 
@@ -178,8 +176,10 @@ static void say(struct sched_waiting *w, enum sched_wait why, double needed, dou
 }
 
 /* The first reason that holds, the nearest to the job first. */
-static void find_reason(const struct sched *s, const struct live *j, struct sched_waiting *w)
+struct sched_waiting waiting_of(const struct sched *s, const struct live *j, size_t ahead)
 {
+	struct sched_waiting out = { .needed = NAN, .available = NAN, .ahead = ahead, .due = j->due };
+	struct sched_waiting *w = &out;
 	const struct tenant *t = tenant_of(s, &j->r);
 	double used_mb = live_memory_used_mb(s), wanted_mb = live_memory_wanted_mb(s, j);
 	double free_slots = (double)s->machine.slots - (double)s->slots_used;
@@ -199,6 +199,7 @@ static void find_reason(const struct sched *s, const struct live *j, struct sche
 		w->why = SCHED_WAIT_TURN;
 	if (w->why == SCHED_WAIT_HELD)
 		w->job = j->held_by;
+	return out;
 }
 
 int sched_waiting(struct sched *s, int64_t now_ns, uint64_t id, struct sched_waiting *out, struct err *err)
@@ -209,13 +210,10 @@ int sched_waiting(struct sched *s, int64_t now_ns, uint64_t id, struct sched_wai
 	if (!j)
 		return sched_not_found(id, err);
 	live_clock(s, now_ns);
-	*out = (struct sched_waiting){ .needed = NAN, .available = NAN, .due = j->due };
 	if (j->running)
-		return 0;
-	order_all(s, NULL);
-	while (out->ahead < s->n_order && s->order[out->ahead] != place)
-		out->ahead++;
-	find_reason(s, j, out);
+		*out = (struct sched_waiting){ .needed = NAN, .available = NAN };
+	else
+		*out = waiting_of(s, j, order_around(s, NULL, place));
 	return 0;
 }
 

@@ -6,6 +6,7 @@
 /* A job is asked again when this share of the time it had left has passed: often enough that one without a
  * chance does not wait for long, and cheap among thousands. */
 #define ASK_AGAIN 0.0625
+#define MOST_LOOKS 32 /* of one call: each is a decision */
 
 /* Could it still be in time if it had the machine for itself from now on? A job that waits can do no
  * better. */
@@ -38,30 +39,50 @@ static bool may_hope(struct sched *s, const struct live *j, double left_s)
 	       decide_likeliest(s->trial, 0.0, 0) >= 0;
 }
 
-void chance_look(struct sched *s, int64_t now_ns)
+/* The position from `from` on of the next that is to be asked, or whose chance has gone: such a job is always
+ * awake. */
+static size_t next_woken(const struct sched *s, const struct tenant *t, size_t from, int64_t now_ns)
 {
-	for (size_t i = 0; s->n_by_chance && i < s->n_tenants; i++) {
-		for (uint32_t k = s->tenant[i].waiting.first; k != NO_JOB; k = s->live[k].next) {
+	return job_order_woken(&s->queues, t->waiting.root, from, now_ns);
+}
+
+bool chance_look(struct sched *s, int64_t now_ns)
+{
+	size_t i = s->n_by_chance ? tenants_next_waiting(s, 0) : s->n_tenants;
+
+	for (int looks = 0; i < s->n_tenants; i = tenants_next_waiting(s, i + 1)) {
+		const struct tenant *t = &s->tenant[i];
+		size_t at = next_woken(s, t, 0, now_ns);
+
+		for (; at < t->waiting.n; at = next_woken(s, t, at + 1, now_ns)) {
+			uint32_t k = job_order_at(&s->queues, t->waiting.root, at);
 			struct live *j = &s->live[k];
 			double left_s = live_until_s(j->deadline_ns, now_ns);
 
-			if (!j->by_chance || j->gone || now_ns < j->hopes_ns)
+			if (j->gone)
 				continue;
+			if (looks++ == MOST_LOOKS)
+				return false;
 			j->gone = !may_hope(s, j, left_s);
 			j->hopes_ns = isinf(left_s) ? SCHED_NEVER
 						    : now_ns + (int64_t)(1e9 * ASK_AGAIN * left_s);
+			live_reorder(s, k);
 		}
 	}
+	return true;
 }
 
 bool sched_hopeless(struct sched *s, uint64_t *out_id)
 {
-	for (size_t i = 0; s->n_by_chance && i < s->n_tenants; i++) {
-		for (uint32_t k = s->tenant[i].waiting.first; k != NO_JOB; k = s->live[k].next) {
-			if (s->live[k].gone) {
-				*out_id = s->live[k].r.id;
-				return true;
-			}
+	size_t i = s->n_by_chance ? tenants_next_waiting(s, 0) : s->n_tenants;
+
+	for (; i < s->n_tenants; i = tenants_next_waiting(s, i + 1)) {
+		const struct tenant *t = &s->tenant[i];
+		size_t at = next_woken(s, t, 0, INT64_MIN);
+
+		if (at < t->waiting.n) {
+			*out_id = s->live[job_order_at(&s->queues, t->waiting.root, at)].r.id;
+			return true;
 		}
 	}
 	return false;

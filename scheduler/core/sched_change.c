@@ -57,10 +57,10 @@ int sched_restore(struct sched *s, const struct sched_restored *r, struct err *e
 	return 0;
 }
 
-/* The next live job from place `i` on; max_jobs: there is none. */
+/* The next live job from place `i` on; live_end: there is none. */
 static size_t next_live(const struct sched *s, size_t i)
 {
-	while (i < s->max_jobs && !s->live[i].r.id)
+	while (i < s->live_end && !s->live[i].r.id)
 		i++;
 	return i;
 }
@@ -71,7 +71,7 @@ static int check_change(struct sched *s, const struct sched_params *p,
 {
 	int rc = sched_check_params(p, err);
 
-	for (size_t i = next_live(s, 0); i < s->max_jobs && !rc; i = next_live(s, i + 1)) {
+	for (size_t i = next_live(s, 0); i < s->live_end && !rc; i = next_live(s, i + 1)) {
 		const struct live *j = &s->live[i];
 		unsigned long long id = j->r.id;
 
@@ -96,21 +96,22 @@ int sched_use(struct sched *s, int64_t now_ns, const struct sched_params *p,
 	if (rc)
 		return rc;
 	/* Before anything has happened it is no event: jobs may still be restored. */
-	if (s->last_ns != INT64_MIN || next_live(s, 0) < s->max_jobs) {
+	if (s->last_ns != INT64_MIN || next_live(s, 0) < s->live_end) {
 		now_ns = live_clock(s, now_ns);
 		live_settle(s, now_ns);
 		tenants_settle(s, now_ns);
 	}
 	sched_set(s, p);
-	for (size_t i = next_live(s, 0); i < s->max_jobs; i = next_live(s, i + 1)) {
+	for (size_t i = next_live(s, 0); i < s->live_end; i = next_live(s, i + 1)) {
 		struct live *j = &s->live[i];
 
 		j->r.values = p->model ? values_of(owner, j->r.id) : NULL;
 		complete(s, j);
-		if (!j->running)
+		if (!j->running) {
 			live_weigh(s, j);
+			live_reorder(s, (uint32_t)i);
+		}
 	}
-	live_plan_weigh(s);
 	live_set_speeds(s);
 	live_changed(s);
 	return 0;

@@ -1,13 +1,14 @@
 /* Shared by the files of the scheduler only: sched.c (events), sched_start.c (which job starts),
  * sched_place.c (places in the plan), sched_tenant.c (shares and quotas), sched_scene.c (what a decision
- * sees), sched_ask.c (questions), sched_live.c (the jobs and their work), sched_learn.c (what ended jobs
- * teach, and earlier choices), sched_chance.c (jobs without a promise whose chance goes), sched_change.c
- * (restarts, other models). */
+ * sees), sched_order.c (the order of starts), sched_ask.c and sched_outlook.c (questions), sched_live.c (the
+ * jobs and their work), sched_learn.c (what ended jobs teach, and earlier choices), sched_chance.c (jobs
+ * without a promise whose chance goes), sched_change.c (restarts, other models). */
 #ifndef SCHEDULER_CORE_SCHED_INTERNAL_H
 #define SCHEDULER_CORE_SCHED_INTERNAL_H
 
 #include "common/heap.h"
 #include "scheduler/core/job_index.h"
+#include "scheduler/core/job_order.h"
 #include "scheduler/core/progress.h"
 #include "scheduler/core/sched.h"
 #include "scheduler/core/usual_load.h"
@@ -52,21 +53,15 @@ struct live {                         /* a job that waits or runs */
 	struct fluid_times plan;      /* by the play of the plan, from sched.plan_ns on */
 	uint64_t seat_stamp;          /* of the scene it has a seat in, and that seat */
 	uint32_t seat;
+	struct fluid_times outlook;   /* by the outlook (sched_outlook.c) with this stamp */
+	uint64_t outlook_stamp;
+	uint32_t outlook_at;          /* of a waiting one: so many start before it */
 };
 
 struct live_list {
 	uint32_t first, last;
 	size_t n;
-};
-
-/* The plan once more, in its order, side by side in memory: every decision walks through it. Following a list
- * of thousands of jobs takes a millisecond, walking through arrays of them microseconds. */
-struct plan_rows {
-	uint32_t *place;              /* plan.n of each, room for max_jobs */
-	int32_t *priority;
-	int64_t *turn_ns;
-	uint64_t *slot_ns;
-	uint32_t *slot_cpus;
+	uint32_t root;                /* of its order in sched.queues, if jobs wait in it */
 };
 
 struct tenant {
@@ -76,7 +71,24 @@ struct tenant {
 	size_t n_queued, n_running;
 	uint32_t due;                 /* its job that is due by waiting; NO_JOB */
 	struct live_list waiting;     /* without a promise and not due: by priority, then arrival */
-	uint32_t cursor;              /* scratch: how far an order has come in it */
+	uint32_t cursor;              /* scratch: how far an order has come in it, */
+	size_t cursor_at;             /* its position, */
+	uint64_t cursor_cpus;         /* and the cpus before it, of those of the same sign of priority */
+};
+
+/* The order of starts. Of a long one only a part is written down. */
+struct start_order {
+	uint32_t *place; size_t n;
+	size_t first, total;          /* so many go before place[0]; in all */
+	struct order_sum before;      /* of those before place[0] */
+};
+
+struct outlook {                      /* sched_outlook.c */
+	uint64_t stamp, changes;      /* made when there had been so many changes, */
+	int64_t now_ns;               /* at this time; stamp 0: never */
+	bool known;                   /* the works of all are, so that those behind have times */
+	uint32_t reach;               /* the last job that was played and will start; NO_JOB: none */
+	unsigned __int128 reach_ns;   /* those before it take so much, slots x time */
 };
 
 struct sched {
@@ -95,22 +107,29 @@ struct sched {
 	uint64_t seed;
 
 	struct live *live;            /* max_jobs */
+	size_t live_end;              /* no job ever lived at a place from here on */
 	uint32_t *spare;              /* places not in use */
 	size_t n_spare;
 	struct job_index index;
 	struct live_list plan, running;
-	struct plan_rows rows;
+	struct job_order queues;      /* the plan and the waiting jobs of each tenant */
 	size_t n_queued, n_promised;  /* waiting, in the plan or not; promised, waiting or running */
 	size_t n_due;                 /* waiting */
 	size_t n_by_chance;           /* waiting or running */
 	uint64_t slots_used;          /* cpus of those that run */
 
 	struct tenant *tenant;
-	size_t n_tenants;
+	size_t n_tenants, tenants_cap;
 	bool tenants_given, quotas;   /* there are some */
+	uint64_t *has_waiting;        /* a bit for each tenant */
 	struct fluid_group *group;    /* n_tenants */
 	struct heap standings;        /* of tenants, to go through them */
 	int64_t usage_ns;
+	struct {
+		uint64_t changes;     /* right after so many, + 1; 0: not known */
+		int64_t usage_ns;     /* and at this time */
+		double value;
+	} mean_standing;
 
 	int64_t last_ns;              /* of the last event; INT64_MIN: there was none */
 	int64_t since_ns;             /* of the last change of who runs */
@@ -125,10 +144,11 @@ struct sched {
 	int64_t quiet_ns;             /* sched_next() had nothing to start then, and nothing has changed;
 	                                 INT64_MIN: it may */
 	uint64_t round, stamp;        /* counts tries of sched_next() after a change; scenes */
+	uint64_t changes;             /* counts live_changed() */
+	struct outlook outlook;
 
 	/* scratch of one decision or estimate */
-	uint32_t *order; size_t n_order;
-	bool order_is_plan;           /* whole */
+	struct start_order order;
 	struct fluid_job *scene_running, *scene_queued;
 	struct decide_neighbour *neighbour;
 	struct fluid_times *before;
@@ -159,11 +179,13 @@ int64_t live_deadline_ns(int64_t submitted_ns, double slo_s); /* SCHED_NEVER: no
 void live_link(struct sched *s, struct live_list *l, uint32_t before, uint32_t place); /* behind `before`;
                                                                                           NO_JOB: first */
 void live_unlink(struct sched *s, struct live_list *l, uint32_t place);
+/* Into a list of waiting jobs and its order, behind so many. */
+void live_enlist(struct sched *s, struct live_list *l, size_t position, uint32_t place);
 void live_wait(struct sched *s, uint32_t place); /* joins the waiting ones of its tenant */
 void live_plan(struct sched *s, uint32_t place, size_t position, uint32_t after); /* joins the plan behind so
                                                                                      many */
 size_t live_plan_position(const struct sched *s, uint32_t place); /* so many go before it; it is there */
-void live_plan_weigh(struct sched *s);               /* after live_weigh() of those in it */
+void live_reorder(struct sched *s, uint32_t place);  /* what its queue knows of it has changed */
 void live_dequeue(struct sched *s, uint32_t place);
 void live_run(struct sched *s, uint32_t place);      /* joins those that run, by the time of its start */
 /* The chance that a job which is expected to end in end_s seconds as things are now ends by its
@@ -215,16 +237,23 @@ struct tenant *tenant_of(const struct sched *s, const struct sched_request *r);
 uint32_t tenant_most_cpus(const struct sched *s, const struct sched_request *r); /* of the machine's slots */
 void tenants_settle(struct sched *s, int64_t now_ns); /* usage up to now */
 double tenant_standing(const struct sched *s, const struct tenant *t);
-double tenants_mean(const struct sched *s);
+double tenants_mean(struct sched *s);
 /* Into s->standings: those with jobs in `waiting`, the lowest standing first. */
 void tenants_rank(struct sched *s);
+/* The next tenant from `i` on with jobs in `waiting`; n_tenants: there is none. */
+size_t tenants_next_waiting(const struct sched *s, size_t i);
+void tenants_note_waiting(struct sched *s, const struct tenant *t); /* its list has changed */
 
-/* ---- sched_scene.c ---- */
-/* Into s->order: the plan, but for place `except` (NO_JOB). */
-void order_plan(struct sched *s, uint32_t except);
-/* Into s->order: all that wait, in the order of starts, and where a new one without a promise would be (r may
- * be NULL). */
-size_t order_all(struct sched *s, const struct sched_request *r);
+/* ---- sched_order.c ---- */
+/* Into s->order: the plan, but for place `except` (NO_JOB), as far as a job at this position sees it. */
+void order_plan(struct sched *s, uint32_t except, size_t position);
+/* Into s->order: all that wait, in the order of starts. */
+void order_whole(struct sched *s);
+/* Into s->order: those that wait, as far as a job sees them: the one that lives at `place`; or, with NO_JOB,
+ * a new one without a promise (r), or the first one (r NULL). Returns its position. */
+size_t order_around(struct sched *s, const struct sched_request *r, uint32_t place);
+/* How many start before the job that lives at `place`, and what they take together. */
+size_t order_position(struct sched *s, uint32_t place, struct order_sum *out_before);
 
 struct scene_place {                  /* of the job decided about, beside the jobs in s->order */
 	bool starting;                /* it starts now; `place` is where it lives, and it is not in the
@@ -238,8 +267,11 @@ void scene_make(struct sched *s, int64_t now_ns, const struct sched_request *r, 
 		struct decide_scene *out);
 /* Fills in live.plan; false: it cannot be known. out_shift_s: the seconds since plan_ns. */
 bool plan_know(struct sched *s, int64_t now_ns, double *out_shift_s);
-/* A play of the running jobs and s->order; NULL: nothing is known. By seat. */
-const struct fluid_times *scene_play(struct sched *s, int64_t now_ns, size_t around, size_t *out_seat);
+/* A full machine takes so many times longer for a queue, because of slots that lie idle. */
+double scene_idle(const struct sched *s);
+/* A play of the running jobs and s->order; NULL: nothing is known. By seat: the running ones, *out_streams
+ * seats of jobs that are merged, those in s->order. */
+const struct fluid_times *scene_play(struct sched *s, int64_t now_ns, size_t *out_streams);
 
 /* ---- sched_place.c ---- */
 int place_ask(struct sched *s, int64_t now_ns, const struct sched_request *r, double slo_s,
@@ -265,7 +297,20 @@ void place_unpromised(struct sched *s, int64_t now_ns, uint32_t place);
 void start_at_once(struct sched *s, int64_t now_ns, uint32_t place, struct decision *out);
 
 /* ---- sched_chance.c ---- */
-/* Marks the waiting jobs whose chance has gone. */
-void chance_look(struct sched *s, int64_t now_ns);
+/* Marks waiting jobs whose chance has gone. False: not all were looked at. */
+bool chance_look(struct sched *s, int64_t now_ns);
+
+/* ---- sched_ask.c ---- */
+/* By the times of a play; t NULL: nothing is known. */
+struct sched_estimate estimate_of(struct sched *s, const struct live *j, const struct fluid_times *t,
+				  int64_t now_ns);
+/* A play of all jobs does not hold those without a promise, as sched_next() will. A promise that they would
+ * break is therefore judged by the plan. */
+struct sched_estimate estimate_with_holding(struct sched *s, const struct live *j, struct sched_estimate e,
+					    int64_t now_ns);
+/* A queued job behind one whose work is not known has no times either. */
+bool estimate_works_known(const struct sched *s);
+/* Why a waiting job with so many before it waits. */
+struct sched_waiting waiting_of(const struct sched *s, const struct live *j, size_t ahead);
 
 #endif

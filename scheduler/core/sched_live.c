@@ -4,7 +4,6 @@
  * (queueing/fluid.h), so it is settled only when a job starts or ends: in between it is a straight line. */
 #include <assert.h>
 #include <math.h>
-#include <string.h>
 
 #include "scheduler/core/sched_internal.h"
 
@@ -42,6 +41,8 @@ uint32_t live_add(struct sched *s, const struct sched_request *r, int64_t submit
 {
 	uint32_t place = s->spare[--s->n_spare];
 
+	if (place >= s->live_end)
+		s->live_end = place + 1;
 	s->live[place] = (struct live){ .r = *r,
 					.submitted_ns = submitted_ns,
 					.deadline_ns = live_deadline_ns(submitted_ns, r->slo_s),
@@ -98,9 +99,44 @@ void live_weigh(struct sched *s, struct live *j)
 	j->slot_ns = never ? 0 : ns < 9e18 ? (uint64_t)ns : (uint64_t)9e18;
 }
 
-static void queue(struct sched *s, struct live *j)
+/* What the order of its queue knows of a job that waits. */
+static struct order_item item_of(const struct live *j)
 {
+	return (struct order_item){
+		.turn_ns = j->planned ? j->turn_ns : j->submitted_ns,
+		.wake_ns = !j->by_chance ? JOB_ORDER_NEVER
+			   : j->gone     ? INT64_MIN
+					 : j->hopes_ns,
+		.slot_ns = j->slot_ns,
+		.slot_cpus = j->slot_cpus,
+		.cpus = j->r.cpus,
+		.priority = j->r.priority,
+		.by_chance = j->by_chance,
+		.unknown = isnan(j->total_s),
+	};
+}
+
+void live_reorder(struct sched *s, uint32_t place)
+{
+	const struct order_item item = item_of(&s->live[place]);
+
+	job_order_change(&s->queues, place, &item);
+}
+
+void live_enlist(struct sched *s, struct live_list *l, size_t position, uint32_t place)
+{
+	const struct order_item item = item_of(&s->live[place]);
+
+	live_link(s, l, position ? job_order_at(&s->queues, l->root, position - 1) : NO_JOB, place);
+	job_order_insert(&s->queues, &l->root, position, place, &item);
+}
+
+static void queue(struct sched *s, struct live_list *l, size_t position, uint32_t place)
+{
+	struct live *j = &s->live[place];
+
 	live_weigh(s, j);
+	live_enlist(s, l, position, place);
 	s->n_queued++;
 	tenant_of(s, &j->r)->n_queued++;
 	live_changed(s);
@@ -108,56 +144,20 @@ static void queue(struct sched *s, struct live *j)
 
 void live_wait(struct sched *s, uint32_t place)
 {
-	struct live *j = &s->live[place];
-	struct live_list *l = &tenant_of(s, &j->r)->waiting;
-	uint32_t before = l->last;
+	const struct live *j = &s->live[place];
+	struct tenant *t = tenant_of(s, &j->r);
 
-	while (before != NO_JOB && (s->live[before].r.priority < j->r.priority ||
-				    (s->live[before].r.priority == j->r.priority &&
-				     s->live[before].submitted_ns > j->submitted_ns)))
-		before = s->live[before].prev;
-	live_link(s, l, before, place);
-	queue(s, j);
+	queue(s, &t->waiting, job_order_later(&s->queues, t->waiting.root, 0, j->r.priority, j->submitted_ns),
+	      place);
+	tenants_note_waiting(s, t);
 }
 
 /* ---- the plan ---- */
 
 size_t live_plan_position(const struct sched *s, uint32_t place)
 {
-	size_t i = 0;
-
-	while (i < s->plan.n && s->rows.place[i] != place)
-		i++;
-	assert(i < s->plan.n);
-	return i;
-}
-
-static void row_fill(struct sched *s, size_t at, uint32_t place)
-{
-	const struct live *j = &s->live[place];
-
-	s->rows.place[at] = place;
-	s->rows.priority[at] = j->r.priority;
-	s->rows.turn_ns[at] = j->turn_ns;
-	s->rows.slot_ns[at] = j->slot_ns;
-	s->rows.slot_cpus[at] = j->slot_cpus;
-}
-
-#define MOVE_ROWS(a, to, from, n) memmove((a) + (to), (a) + (from), (n) * sizeof *(a))
-
-static void rows_move(struct plan_rows *r, size_t to, size_t from, size_t n)
-{
-	MOVE_ROWS(r->place, to, from, n);
-	MOVE_ROWS(r->priority, to, from, n);
-	MOVE_ROWS(r->turn_ns, to, from, n);
-	MOVE_ROWS(r->slot_ns, to, from, n);
-	MOVE_ROWS(r->slot_cpus, to, from, n);
-}
-
-void live_plan_weigh(struct sched *s)
-{
-	for (size_t i = 0; i < s->plan.n; i++)
-		row_fill(s, i, s->rows.place[i]);
+	assert(s->live[place].planned);
+	return job_order_position(&s->queues, place);
 }
 
 void live_plan(struct sched *s, uint32_t place, size_t position, uint32_t after)
@@ -169,10 +169,7 @@ void live_plan(struct sched *s, uint32_t place, size_t position, uint32_t after)
 	s->n_due += j->due;
 	j->after = after;
 	j->after_id = after == NO_JOB ? 0 : s->live[after].r.id;
-	live_link(s, &s->plan, position ? s->rows.place[position - 1] : NO_JOB, place);
-	queue(s, j);
-	rows_move(&s->rows, position + 1, position, s->plan.n - 1 - position);
-	row_fill(s, position, place);
+	queue(s, &s->plan, position, place);
 }
 
 const struct live *live_after(const struct sched *s, const struct live *j)
@@ -184,13 +181,11 @@ void live_dequeue(struct sched *s, uint32_t place)
 {
 	struct live *j = &s->live[place];
 	struct tenant *t = tenant_of(s, &j->r);
+	struct live_list *l = j->planned ? &s->plan : &t->waiting;
 
-	if (j->planned) {
-		size_t at = live_plan_position(s, place);
-
-		rows_move(&s->rows, at, at + 1, s->plan.n - 1 - at);
-	}
-	live_unlink(s, j->planned ? &s->plan : &t->waiting, place);
+	live_unlink(s, l, place);
+	job_order_remove(&s->queues, &l->root, place);
+	tenants_note_waiting(s, t);
 	s->n_due -= j->due;
 	j->planned = j->due = false;
 	if (t->due == place)
@@ -325,6 +320,7 @@ static void settle_until(struct sched *s, int64_t now_ns, uint32_t end)
 
 void live_changed(struct sched *s)
 {
+	s->changes++;
 	s->changed_ns = s->last_ns;
 	s->plan_ns = s->quiet_ns = INT64_MIN;
 }

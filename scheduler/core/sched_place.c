@@ -28,16 +28,11 @@ int place_ask(struct sched *s, int64_t now_ns, const struct sched_request *r, do
 /* Before the first in the plan, from `from` on, whose turn is later. */
 static size_t position_of(const struct sched *s, int priority, int64_t turn_ns, size_t from)
 {
-	const struct plan_rows *r = &s->rows;
-	size_t i = from;
-
-	while (i < s->plan.n &&
-	       (r->priority[i] > priority || (r->priority[i] == priority && r->turn_ns[i] <= turn_ns)))
-		i++;
-	return i;
+	return job_order_later(&s->queues, s->plan.root, from, priority, turn_ns);
 }
 
-/* Behind all jobs, and not before the last promise has been kept: a job in that seat breaks none. */
+/* Behind all jobs, and not before the last promise has been kept, as far as the plan was played: a job in
+ * that seat breaks none. */
 static struct seat safest_seat(struct sched *s, int64_t now_ns)
 {
 	const struct live_list *list[] = { &s->running, &s->plan };
@@ -47,7 +42,9 @@ static struct seat safest_seat(struct sched *s, int64_t now_ns)
 	if (!plan_know(s, now_ns, &shift_s))
 		return seat;
 	for (int k = 0; k < 2; k++) {
-		for (uint32_t i = list[k]->first; i != NO_JOB; i = s->live[i].next) {
+		size_t left = k ? SCENE_WINDOW : SIZE_MAX;
+
+		for (uint32_t i = list[k]->first; i != NO_JOB && left--; i = s->live[i].next) {
 			const struct live *j = &s->live[i];
 
 			if (j->promised && !j->plan.never && j->plan.end_s >= last_s) {
@@ -207,12 +204,9 @@ static int try_seats(struct sched *s, int64_t now_ns, const struct sched_request
 /* The objective with which it would stand behind all of its priority, if it needs no more. */
 static double last_turn_s(const struct sched *s, int64_t now_ns, int priority)
 {
-	double last_s = 0.0;
+	int64_t last_ns = job_order_last_turn(&s->queues, s->plan.root, priority);
 
-	for (size_t i = 0; i < s->plan.n; i++)
-		if (s->rows.priority[i] >= priority && s->rows.turn_ns[i] != SCHED_NEVER)
-			last_s = fmax(last_s, live_until_s(s->rows.turn_ns[i], now_ns));
-	return last_s;
+	return last_ns == INT64_MIN ? 0.0 : fmax(0.0, live_until_s(last_ns, now_ns));
 }
 
 /* With a later deadline it would stand further back. An objective is offered only if it would be taken; where
@@ -291,7 +285,7 @@ static int without_promise(struct sched *s, int64_t now_ns, const struct sched_r
 		return 0;
 	}
 	tenants_settle(s, now_ns);
-	at.seat.position = order_all(s, r);
+	at.seat.position = order_around(s, r, NO_JOB);
 	rc = place_ask(s, now_ns, r, r->slo_s, &at, s->trial, err);
 	if (rc)
 		return rc;
@@ -325,7 +319,7 @@ int place_arrival(struct sched *s, int64_t now_ns, const struct sched_request *r
 	*out_by_chance = false;
 	if (isnan(r->slo_s)) {
 		tenants_settle(s, now_ns);
-		at.seat.position = order_all(s, r);
+		at.seat.position = order_around(s, r, NO_JOB);
 		return place_ask(s, now_ns, r, NAN, &at, out, err);
 	}
 	rc = try_seats(s, now_ns, r, r->slo_s, out, out_seat, err);
@@ -391,14 +385,17 @@ void place_due(struct sched *s, int64_t now_ns)
 {
 	double mean = NAN;
 
-	for (size_t i = 0; i < s->n_tenants; i++) {
+	for (size_t i = tenants_next_waiting(s, 0); i < s->n_tenants; i = tenants_next_waiting(s, i + 1)) {
 		struct tenant *t = &s->tenant[i];
 		uint32_t first = t->waiting.first;
 		double since_s;
 
-		while (first != NO_JOB && s->live[first].by_chance)
-			first = s->live[first].next;
-		if (first == NO_JOB || t->due != NO_JOB)
+		if (t->due != NO_JOB)
+			continue;
+		if (s->live[first].by_chance)
+			first = job_order_at(&s->queues, t->waiting.root,
+					     job_order_not_by_chance(&s->queues, t->waiting.root));
+		if (first == NO_JOB)
 			continue;
 		since_s = live_until_s(now_ns, s->live[first].submitted_ns);
 		if (since_s < s->window_s || s->live[first].r.cpus > tenant_most_cpus(s, &s->live[first].r))

@@ -1,5 +1,5 @@
-/* What a decision or an estimate sees of the live jobs: the order in which those that wait start, the scene
- * made of it, and the play of the plan, which is kept until something changes.
+/* What a decision or an estimate sees of the live jobs: the scene made of the order of starts, and the play
+ * of the plan, which is kept until something changes.
  *
  * A queue longer than SCENE_WINDOW is not looked at job by job. The jobs far before the one decided about are
  * merged into at most SCENE_STREAMS equal streams: together as wide as they are, or as the machine, with the
@@ -16,82 +16,9 @@
 #define IDLE_SLOTS 0.25 /* at a time, on average, as random mixes of widths show */
 #define KEEP_PLAN_FROM 64 /* jobs: a smaller play is made anew each time, exact to the bit */
 
-/* ---- the order of starts ---- */
-
-void order_plan(struct sched *s, uint32_t except)
+double scene_idle(const struct sched *s)
 {
-	s->order_is_plan = except == NO_JOB;
-	s->n_order = 0;
-	for (size_t i = 0; i < s->plan.n; i++) {
-		s->order[s->n_order] = s->rows.place[i];
-		s->n_order += s->rows.place[i] != except;
-	}
-}
-
-/* Those of the plan whose priority is below 0, or the others. */
-static void order_planned(struct sched *s, bool below)
-{
-	for (size_t i = 0; i < s->plan.n; i++)
-		if ((s->rows.priority[i] < 0) == below)
-			s->order[s->n_order++] = s->rows.place[i];
-}
-
-/* Where a job is that joins its tenant now; SIZE_MAX: it is not among these. */
-struct newcomer {
-	const struct sched_request *r;
-	size_t position;
-};
-
-/* The tenant with the lowest standing is next, and rises by what it will run. Jobs with priority 0, or
- * below. */
-static void order_waiting(struct sched *s, bool below, struct newcomer *n)
-{
-	const struct tenant *own = n->r ? tenant_of(s, n->r) : NULL;
-	bool due = n->r && (n->r->priority < 0) == below;
-
-	heap_reset(&s->standings);
-	for (size_t i = 0; i < s->n_tenants; i++) {
-		struct tenant *t = &s->tenant[i];
-
-		t->cursor = t->waiting.first;
-		while (below && t->cursor != NO_JOB && s->live[t->cursor].r.priority >= 0)
-			t->cursor = s->live[t->cursor].next;
-		if (t->cursor != NO_JOB || (due && t == own))
-			heap_push(&s->standings, tenant_standing(s, t), (uint32_t)i);
-	}
-	while (heap_top(&s->standings)) {
-		const struct heap_entry *top = heap_top(&s->standings);
-		struct tenant *t = &s->tenant[top->payload];
-		uint32_t i = t->cursor;
-		bool over = i == NO_JOB || (s->live[i].r.priority < 0) != below;
-		struct heap_entry gone;
-
-		if (due && t == own && (over || s->live[i].r.priority < n->r->priority)) {
-			n->position = s->n_order;
-			due = false;
-		}
-		if (over) {
-			heap_pop(&s->standings, &gone);
-			continue;
-		}
-		s->order[s->n_order++] = i;
-		t->cursor = s->live[i].next;
-		heap_replace(&s->standings, top->key + s->window_s * s->live[i].r.cpus / t->is.weight,
-			     (uint32_t)(t - s->tenant));
-	}
-}
-
-size_t order_all(struct sched *s, const struct sched_request *r)
-{
-	struct newcomer n = { .r = r, .position = SIZE_MAX };
-
-	s->order_is_plan = false;
-	s->n_order = 0;
-	order_planned(s, false);
-	order_waiting(s, false, &n);
-	order_planned(s, true);
-	order_waiting(s, true, &n);
-	return n.position < s->n_order ? n.position : s->n_order;
+	return s->machine.slots > 1 ? 1.0 + IDLE_SLOTS / s->machine.slots : 1.0;
 }
 
 /* ---- seats ---- */
@@ -149,10 +76,11 @@ static void fill_running(struct sched *s, int64_t now_ns, bool promises, int pri
 	}
 }
 
+/* Where the jobs of s->order have their seats. */
 struct queue_view {
-	size_t first, last; /* of s->order, those seen one by one */
+	size_t n; /* jobs of it that are seen */
 	size_t n_streams;
-	size_t gap; /* index in the order before which a seat is left free; SIZE_MAX: none */
+	size_t gap; /* index in it before which a seat is left free; SIZE_MAX: none */
 };
 
 /* The streams have their seats in front, the others follow; returns the number of seats, without the free
@@ -162,14 +90,14 @@ static size_t fill_queued(struct sched *s, int64_t now_ns, const struct queue_vi
 {
 	size_t at = v->n_streams;
 
-	for (size_t k = v->first; k <= v->last; k++) {
+	for (size_t k = 0; k <= v->n; k++) {
 		struct live *j;
 
 		if (k == v->gap)
 			s->neighbour[first_seat + at++] = no_neighbour;
-		if (k == v->last)
+		if (k == v->n)
 			break;
-		j = &s->live[s->order[k]];
+		j = &s->live[s->order.place[k]];
 		s->scene_queued[at] = decide_fluid_job(&j->taken, j->r.cpus);
 		s->scene_queued[at].group = group_of(s, &j->r);
 		s->scene_queued[at].after = after_of(s, j, first_seat + at);
@@ -180,30 +108,17 @@ static size_t fill_queued(struct sched *s, int64_t now_ns, const struct queue_vi
 	return at - (v->gap != SIZE_MAX);
 }
 
-/* The first of the order as streams; returns how many. */
-static size_t fill_streams(struct sched *s, size_t n_merged, size_t first_seat)
+/* Those before s->order as streams; returns how many. */
+static size_t fill_streams(struct sched *s, size_t first_seat)
 {
-	unsigned __int128 slot_ns = 0;
-	uint64_t cpus = 0, width;
-	size_t n;
+	const struct order_sum *merged = &s->order.before;
+	uint64_t width = merged->slot_cpus < s->machine.slots ? merged->slot_cpus : s->machine.slots;
+	size_t n = width < SCENE_STREAMS ? (size_t)width : SCENE_STREAMS;
 	double work_s;
 
-	for (size_t k = 0; s->order_is_plan && k < n_merged; k++) {
-		slot_ns += s->rows.slot_ns[k];
-		cpus += s->rows.slot_cpus[k];
-	}
-	for (size_t k = 0; !s->order_is_plan && k < n_merged; k++) {
-		slot_ns += s->live[s->order[k]].slot_ns;
-		cpus += s->live[s->order[k]].slot_cpus;
-	}
-	width = cpus < s->machine.slots ? cpus : s->machine.slots;
-	n = width < SCENE_STREAMS ? (size_t)width : SCENE_STREAMS;
 	if (!n)
 		return 0;
-	work_s = 1e-9 * (double)slot_ns / (double)width;
-	if (s->machine.slots > 1)
-		work_s *= 1.0 + IDLE_SLOTS / s->machine.slots;
-	work_s = fmin(work_s, FLUID_MAX_WORK_S);
+	work_s = fmin(1e-9 * (double)merged->slot_ns / (double)width * scene_idle(s), FLUID_MAX_WORK_S);
 	for (size_t i = 0; i < n; i++) {
 		/* No slot is left over, or those behind would pass the streams in it. The work is as
 		 * stretched as it will be: none of it is the cpus' or the disk's. */
@@ -214,21 +129,11 @@ static size_t fill_streams(struct sched *s, size_t n_merged, size_t first_seat)
 	return n;
 }
 
-/* The part of the order that a job at this position sees. */
-static struct queue_view view_from(struct sched *s, size_t position, bool gap, size_t first_seat)
+static struct queue_view view_of(struct sched *s, size_t gap, size_t first_seat)
 {
-	struct queue_view v = { .last = s->n_order, .gap = gap ? position : SIZE_MAX };
-	size_t behind = s->n_order - position, ahead;
-
-	if (s->n_order <= SCENE_WINDOW)
-		return v;
-	behind = behind < SCENE_WINDOW / 2 ? behind : SCENE_WINDOW / 2;
-	ahead = position < SCENE_WINDOW - behind ? position : SCENE_WINDOW - behind;
-	behind = SCENE_WINDOW - ahead < s->n_order - position ? SCENE_WINDOW - ahead : s->n_order - position;
-	v.first = position - ahead;
-	v.last = position + behind;
-	v.n_streams = fill_streams(s, v.first, first_seat);
-	return v;
+	return (struct queue_view){ .n = s->order.n,
+				    .n_streams = s->order.first ? fill_streams(s, first_seat) : 0,
+				    .gap = gap };
 }
 
 /* ---- the plan ---- */
@@ -256,8 +161,8 @@ static bool play_plan(struct sched *s, int64_t at_ns)
 	const struct fluid_times *t;
 	size_t n;
 
-	order_plan(s, NO_JOB);
-	v.last = s->n_order < SCENE_WINDOW ? s->n_order : SCENE_WINDOW;
+	order_plan(s, NO_JOB, 0);
+	v.n = s->order.n;
 	fill_running(s, at_ns, true, INT32_MIN);
 	n = s->running.n + fill_queued(s, at_ns, &v, s->running.n, true, INT32_MIN);
 	t = play(s, s->running.n, n - s->running.n);
@@ -271,8 +176,8 @@ static bool play_plan(struct sched *s, int64_t at_ns)
 		s->plan_first_s = fmin(s->plan_first_s, t->end_s);
 		s->plan_holds &= decide_in_time(&s->neighbour[s->live[i].seat], t->end_s);
 	}
-	for (size_t k = 0; k < v.last; k++, t++) {
-		s->live[s->order[k]].plan = *t;
+	for (size_t k = 0; k < v.n; k++, t++) {
+		s->live[s->order.place[k]].plan = *t;
 		if (!t->never)
 			s->plan_first_s = fmin(s->plan_first_s, t->start_s);
 		s->plan_holds &= decide_in_time(&s->neighbour[s->running.n + k], t->end_s);
@@ -314,7 +219,7 @@ static bool know_before(struct sched *s, double shift_s, const struct scene_plac
 		s->before[n++] = s->live[i].plan;
 	for (size_t k = 0; k < n_queued; k++) {
 		n += n == own_seat;
-		s->before[n++] = s->live[s->order[k]].plan;
+		s->before[n++] = s->live[s->order.place[k]].plan;
 	}
 	n = s->running.n + n_queued + 1;
 	s->before[own_seat] = (struct fluid_times){ 0 };
@@ -343,8 +248,8 @@ static void fill_future(struct sched *s, int64_t now_ns, const struct sched_requ
 			const struct scene_place *at, struct decide_scene *out)
 {
 	size_t first_seat = s->running.n + at->starting;
-	size_t position = at->starting ? 0 : at->seat.position;
-	struct queue_view v = view_from(s, position, !at->starting, first_seat);
+	size_t position = at->starting ? 0 : at->seat.position - s->order.first;
+	struct queue_view v = view_of(s, at->starting ? SIZE_MAX : position, first_seat);
 	const struct live *after = at->starting || at->seat.after == NO_JOB ? NULL : &s->live[at->seat.after];
 
 	if (at->starting) {
@@ -352,7 +257,7 @@ static void fill_future(struct sched *s, int64_t now_ns, const struct sched_requ
 		take_seat(s, &s->live[at->place], s->running.n);
 	}
 	out->n_queued = fill_queued(s, now_ns, &v, first_seat, at->promises, r->priority);
-	out->position = v.n_streams + position - v.first;
+	out->position = v.n_streams + position;
 	if (after && after->seat_stamp == s->stamp)
 		out->after = after->seat + 1;
 }
@@ -393,7 +298,7 @@ void scene_make(struct sched *s, int64_t now_ns, const struct sched_request *r, 
 	if (s->looks_ahead && at->promises) {
 		if (s->plan.n <= SCENE_WINDOW)
 			known = plan_know(s, now_ns, &shift_s); /* overwrites s->order */
-		order_plan(s, at->starting ? at->place : NO_JOB);
+		order_plan(s, at->starting ? at->place : NO_JOB, at->starting ? 0 : at->seat.position);
 	}
 	fill_running(s, now_ns, at->promises, r->priority);
 	if (!s->looks_ahead)
@@ -404,14 +309,11 @@ void scene_make(struct sched *s, int64_t now_ns, const struct sched_request *r, 
 		out->before = s->before;
 }
 
-const struct fluid_times *scene_play(struct sched *s, int64_t now_ns, size_t around, size_t *out_seat)
+const struct fluid_times *scene_play(struct sched *s, int64_t now_ns, size_t *out_streams)
 {
-	struct queue_view v = { .last = s->n_order, .gap = SIZE_MAX };
+	struct queue_view v = view_of(s, SIZE_MAX, s->running.n);
 
-	if (around != SIZE_MAX)
-		v = view_from(s, around, false, s->running.n);
+	*out_streams = v.n_streams;
 	fill_running(s, now_ns, false, 0);
-	if (out_seat)
-		*out_seat = s->running.n + v.n_streams + around - v.first;
 	return play(s, s->running.n, fill_queued(s, now_ns, &v, s->running.n, false, 0));
 }

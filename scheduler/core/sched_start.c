@@ -8,6 +8,7 @@
 #define MOST_TRIES_OF_MANY 4 /* with more than MANY jobs to play each time */
 #define MANY 256
 #define MOST_TRIES_OF_A_TENANT 4
+#define MOST_LOOKS 2048 /* at jobs of the plan, or without a promise, that are not tried */
 
 /* ---- the batch ---- */
 
@@ -188,6 +189,7 @@ static bool start_by_chance(struct sched *s, int64_t now_ns, uint32_t place, str
 		return true;
 	}
 	j->gone = decide_likeliest(out, 0.0, 0) < 0; /* memory may yet be free */
+	live_reorder(s, place);
 	j->held_by = whom_it_harms(out);
 	j->held_round = s->round;
 	return false;
@@ -276,7 +278,7 @@ struct search {
 	int64_t now_ns;
 	struct decision *out;
 	double memory_used_mb;
-	int tries, tries_of_tenant;
+	int tries, tries_of_tenant, looks;
 	bool stopped; /* no job behind may start */
 };
 
@@ -316,14 +318,36 @@ static bool try(struct search *q, uint32_t place)
 	return false;
 }
 
+/* The next job from `place` on that wants no more cpus than these. Without a look ahead no job passes one
+ * that waits for room, so none is left out. */
+static uint32_t next_narrow(const struct sched *s, const struct live_list *l, uint32_t place, uint64_t cpus)
+{
+	if (place == NO_JOB || !s->looks_ahead || s->live[place].r.cpus <= cpus)
+		return place;
+	return job_order_at(
+		&s->queues, l->root,
+		job_order_narrow(&s->queues, l->root, job_order_position(&s->queues, place), cpus));
+}
+
+/* The first with a priority of this sign. */
+static uint32_t first_of(const struct sched *s, const struct live_list *l, bool below)
+{
+	return below ? job_order_at(&s->queues, l->root, job_order_below(&s->queues, l->root)) : l->first;
+}
+
 /* A list may change under a try: one that is held gets another seat. Its successor is then tried at the next
- * event. */
+ * event. When enough were tried, those whose turn has come are tried all the same: they are among the first.
+ * */
 static bool try_plan(struct search *q, bool below, uint32_t *out_place)
 {
 	struct sched *s = q->s;
+	uint64_t free_cpus = s->machine.slots - s->slots_used;
+	uint32_t i = next_narrow(s, &s->plan, first_of(s, &s->plan, below), free_cpus), next;
 
-	for (uint32_t i = s->plan.first, next; i != NO_JOB && !q->stopped; i = next) {
+	for (q->looks = 0; i != NO_JOB && !q->stopped; i = next_narrow(s, &s->plan, next, free_cpus)) {
 		next = s->live[i].next;
+		if (++q->looks > (enough(q) ? SCENE_WINDOW : MOST_LOOKS))
+			break;
 		if ((s->live[i].r.priority < 0) == below &&
 		    (!enough(q) || planned_now(s, q->now_ns, &s->live[i])) && try(q, i)) {
 			*out_place = i;
@@ -333,20 +357,33 @@ static bool try_plan(struct search *q, bool below, uint32_t *out_place)
 	return false;
 }
 
+static uint64_t free_cpus_of(const struct sched *s, const struct tenant *t)
+{
+	uint64_t slots = s->machine.slots - s->slots_used;
+	uint64_t quota = t->is.max_cpus > t->cpus ? t->is.max_cpus - t->cpus : 0;
+
+	return t->is.max_cpus && quota < slots ? quota : slots;
+}
+
 static bool try_waiting(struct search *q, bool below, uint32_t *out_place)
 {
 	struct sched *s = q->s;
 	struct heap_entry top;
 
 	tenants_rank(s);
+	q->looks = 0;
 	while (!q->stopped && !enough(q) && heap_pop(&s->standings, &top)) {
-		uint32_t i = s->tenant[top.payload].waiting.first;
+		const struct tenant *t = &s->tenant[top.payload];
+		uint64_t free_cpus = free_cpus_of(s, t);
+		uint32_t i = next_narrow(s, &t->waiting, first_of(s, &t->waiting, below), free_cpus);
 
 		q->tries_of_tenant = 0;
-		for (; i != NO_JOB && !q->stopped && !enough(q) &&
+		for (; i != NO_JOB && (s->live[i].r.priority < 0) == below && !q->stopped && !enough(q) &&
 		       (q->tries_of_tenant < MOST_TRIES_OF_A_TENANT || !s->running.n);
-		     i = s->live[i].next) {
-			if ((s->live[i].r.priority < 0) == below && try(q, i)) {
+		     i = next_narrow(s, &t->waiting, s->live[i].next, free_cpus)) {
+			if (q->looks++ >= MOST_LOOKS)
+				return false;
+			if (try(q, i)) {
 				*out_place = i;
 				return true;
 			}
@@ -359,13 +396,14 @@ bool sched_next(struct sched *s, int64_t now_ns, uint64_t *out_id, struct decisi
 {
 	struct search q = { .s = s, .out = out };
 	uint32_t place;
+	bool all;
 
 	q.now_ns = now_ns = live_clock(s, now_ns);
 	if (s->quiet_ns == now_ns || !s->n_queued)
 		return false;
 	tenants_settle(s, now_ns);
 	place_due(s, now_ns);
-	chance_look(s, now_ns);
+	all = chance_look(s, now_ns);
 	s->round++;
 	if (s->slots_used < s->machine.slots) {
 		q.memory_used_mb = isfinite(s->machine.memory_mb) ? live_memory_used_mb(s) : 0.0;
@@ -376,7 +414,8 @@ bool sched_next(struct sched *s, int64_t now_ns, uint64_t *out_id, struct decisi
 			}
 		}
 	}
-	s->quiet_ns = now_ns;
+	if (all)
+		s->quiet_ns = now_ns;
 	return false;
 }
 

@@ -273,15 +273,26 @@ static int do_action(struct daemon *d, const struct life_action *a, int64_t now_
 	case LIFE_FORGET: forget(d, job); break;
 	case LIFE_TELL:
 		log_event(a->what, job);
+		d->metrics.late += !strcmp(a->what, "late");
 		watch_tell(d, a->what, job);
 		break;
 	case LIFE_NOTIFY: late_notify(d, job, a->time_s); break;
 	case LIFE_ESTIMATE: ask_estimate(d, job, a->what, next); break;
-	case LIFE_COUNT_VERDICT: outcome_stats_verdict(&d->stats, a->verdict); break;
-	case LIFE_COUNT_WAIT: outcome_stats_wait(&d->stats, a->time_s); break;
+	case LIFE_COUNT_VERDICT:
+		outcome_stats_verdict(&d->stats, a->verdict);
+		metrics_verdict(&d->metrics, a->verdict, &d->decision);
+		break;
+	case LIFE_COUNT_WAIT:
+		outcome_stats_wait(&d->stats, a->time_s);
+		histogram_add(&d->metrics.wait_s, a->time_s);
+		break;
 	case LIFE_COUNT_ENDED: outcome_stats_ended(&d->stats, &job->row); break;
 	case LIFE_LEARN: learning_ended(d->learning, job); break;
-	case LIFE_CLOSE: life_close(&d->life, job, d->setup->config->max_finished); break;
+	case LIFE_CLOSE:
+		if (job->row.state != JOB_REJECTED)
+			metrics_ended(&d->metrics, &job->row);
+		life_close(&d->life, job, d->setup->config->max_finished);
+		break;
 	}
 	return rc;
 }
@@ -323,6 +334,26 @@ void carry_out_all(struct daemon *d, enum life_event_kind kind)
 	}
 }
 
+bool carry_ticks(struct daemon *d)
+{
+	double until_us = clock_monotonic_us() + TURN_US;
+	struct job *job;
+
+	if (!d->tick.at)
+		jobs_cursor_open(&d->jobs, &d->tick, true);
+	for (size_t n = 1; (job = jobs_cursor_next(&d->jobs, &d->tick)); n++) {
+		if (job->ready) { /* the event means nothing to the others */
+			struct life_event e = carry_event(d, LIFE_TICK, job);
+
+			e.advise_timeout_s = d->setup->config->advise_timeout_s;
+			carry_out(d, &e, NULL);
+		}
+		if (n % 64 == 0 && clock_monotonic_us() > until_us)
+			return !d->tick.at;
+	}
+	return true;
+}
+
 /* ---- the scheduler: whose turn it is ---- */
 
 /* d->decision has its batch. */
@@ -341,7 +372,7 @@ static void turn_of(struct daemon *d, struct job *job, double took_us)
 	};
 	struct json_writer w;
 
-	outcome_stats_decision(&d->stats, took_us);
+	daemon_decided(d, took_us);
 	strbuf_reset(&d->text);
 	json_begin(&w, &d->text, false);
 	decision_json(&w, &d->decision, &about);

@@ -16,6 +16,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/places.h"
+#include "scheduler/daemon/http/http.h"
 #include "scheduler/daemon/net/systemd.h"
 #include "scheduler/daemon/ops/ops.h"
 
@@ -28,13 +29,27 @@ static const int signals[4] = { SIGTERM, SIGINT, SIGHUP, SIGUSR2 };
 
 /* ---- time ---- */
 
-/* How long the loop was busy with one thing: `since` is when that began. */
-static void note_block(struct daemon *d, int64_t since)
+struct daemon_span daemon_span_begin(void)
 {
-	double ms = (double)(clock_monotonic_ns() - since) / 1e6;
+	return (struct daemon_span){ clock_monotonic_ns(), clock_thread_ns() };
+}
 
+void daemon_span_end(struct daemon *d, struct daemon_span s)
+{
+	double ms = (double)(clock_monotonic_ns() - s.began_ns) / 1e6;
+	double busy_ms = (double)(clock_thread_ns() - s.cpu_ns) / 1e6;
+
+	histogram_add(&d->metrics.loop_busy_s, ms / 1e3);
 	if (ms > d->stats.max_block_ms)
 		d->stats.max_block_ms = ms;
+	if (busy_ms > d->stats.max_busy_ms)
+		d->stats.max_busy_ms = busy_ms;
+}
+
+void daemon_decided(struct daemon *d, double took_us)
+{
+	outcome_stats_decision(&d->stats, took_us);
+	histogram_add(&d->metrics.decision_s, took_us / 1e6);
 }
 
 /* ---- the turn ---- */
@@ -71,21 +86,21 @@ static void leave_if_idle(struct daemon *d)
 
 void daemon_turn(struct daemon *d)
 {
-	int64_t since = clock_monotonic_ns();
-
 	d->dirty = false;
 	carry_durable(d, store_durable(d->store));
 	carry_turns(d);
 	store_commit(d->store);
 	leave_if_idle(d);
-	note_block(d, since);
 }
 
 static void on_turn(evutil_socket_t fd, short what, void *owner)
 {
+	struct daemon_span span = daemon_span_begin();
+
 	(void)fd;
 	(void)what;
 	daemon_turn(owner);
+	daemon_span_end(owner, span);
 }
 
 static void on_server_turn(void *owner)
@@ -93,13 +108,20 @@ static void on_server_turn(void *owner)
 	daemon_turn(owner);
 }
 
-static void on_line(void *owner, struct conn *c, char *line, size_t len)
+static void on_turn_begins(void *owner)
 {
 	struct daemon *d = owner;
-	int64_t since = clock_monotonic_ns();
+	struct daemon_span span = daemon_span_begin();
 
-	ops_line(d, c, line, len);
-	note_block(d, since);
+	d->turn_began_ns = span.began_ns;
+	d->turn_cpu_ns = span.cpu_ns;
+}
+
+static void on_turn_ends(void *owner)
+{
+	struct daemon *d = owner;
+
+	daemon_span_end(d, (struct daemon_span){ d->turn_began_ns, d->turn_cpu_ns });
 }
 
 static void on_close(void *owner, struct conn *c)
@@ -132,7 +154,7 @@ static void store_went(struct daemon *d, bool failed, const struct err *why)
 static void on_store(evutil_socket_t fd, short what, void *owner)
 {
 	struct daemon *d = owner;
-	int64_t since = clock_monotonic_ns();
+	struct daemon_span span = daemon_span_begin();
 	struct err why = { 0 };
 	bool failed;
 
@@ -147,7 +169,7 @@ static void on_store(evutil_socket_t fd, short what, void *owner)
 		store_went(d, failed, &why);
 	ops_ask_due(d);
 	leave_if_idle(d);
-	note_block(d, since);
+	daemon_span_end(d, span);
 }
 
 static void on_repair(evutil_socket_t fd, short what, void *owner)
@@ -164,12 +186,12 @@ static void on_repair(evutil_socket_t fd, short what, void *owner)
 static void on_estimates(evutil_socket_t fd, short what, void *owner)
 {
 	struct daemon *d = owner;
-	int64_t since = clock_monotonic_ns();
+	struct daemon_span span = daemon_span_begin();
 
 	(void)fd;
 	(void)what;
 	estimates_look(d);
-	note_block(d, since);
+	daemon_span_end(d, span);
 }
 
 static void on_other_work(evutil_socket_t fd, short what, void *owner)
@@ -179,12 +201,21 @@ static void on_other_work(evutil_socket_t fd, short what, void *owner)
 	other_work_look(owner);
 }
 
+/* Every live job, a bounded time in a turn of the loop. */
 static void on_advise(evutil_socket_t fd, short what, void *owner)
 {
+	struct timeval every = { .tv_sec = ADVISE_S }, soon = { 0 };
+	struct daemon *d = owner;
+	struct daemon_span span = daemon_span_begin();
+	bool all;
+
 	(void)fd;
 	(void)what;
-	carry_out_all(owner, LIFE_TICK);
-	daemon_changed(owner); /* a job that waits may have lost its chance, or be due */
+	all = carry_ticks(d);
+	event_add(d->event.advise, all ? &every : &soon);
+	if (all)
+		daemon_changed(d); /* a job that waits may have lost its chance, or be due */
+	daemon_span_end(d, span);
 }
 
 static void tell_status(struct daemon *d, const char *before)
@@ -403,11 +434,13 @@ static int open_server(struct daemon *d, bool force, struct err *err)
 		.listen_fd = -1,
 		.force = force,
 		.handler = { .owner = d,
-			     .on_line = on_line,
+			     .on_line = ops_line,
 			     .greeting = ops_greeting,
 			     .refusal = ops_refusal,
 			     .on_close = on_close,
-			     .on_turn = on_server_turn },
+			     .on_turn = on_server_turn,
+			     .turn_begins = on_turn_begins,
+			     .turn_ends = on_turn_ends },
 	};
 	int rc = notify_listen_fd(&p.listen_fd, err);
 
@@ -437,10 +470,11 @@ static int add_events(struct daemon *d, struct err *err)
 	d->event.store = event_new(d->base, store_fd(d->store), EV_READ | EV_PERSIST, on_store, d);
 	d->event.repair = timer(d, on_repair, 0);
 	d->event.estimates = timer(d, on_estimates, ESTIMATES_S);
-	d->event.advise = timer(d, on_advise, ADVISE_S);
+	d->event.advise = event_new(d->base, -1, 0, on_advise, d);
 	d->event.other_work = timer(d, on_other_work, OTHER_WORK_S);
 	good = d->event.turn && d->event.store && d->event.repair && d->event.estimates && d->event.advise &&
-	       d->event.other_work && !event_add(d->event.store, NULL);
+	       d->event.other_work && !event_add(d->event.store, NULL) &&
+	       !event_add(d->event.advise, &(struct timeval){ .tv_sec = ADVISE_S });
 	for (size_t i = 0; good && i < sizeof signals / sizeof signals[0]; i++) {
 		d->event.signal[i] = evsignal_new(d->base, signals[i], on_signal, d);
 		good = d->event.signal[i] && !event_add(d->event.signal[i], NULL);
@@ -465,6 +499,7 @@ int daemon_new(const struct daemon_params *p, struct daemon **out, struct err *e
 	d->params = *p;
 	d->clock_offset_ns = clock_wall_ns() - clock_boot_ns();
 	d->started_ns = daemon_now_ns(d);
+	metrics_init(&d->metrics);
 	d->life = (struct life){ .jobs = &d->jobs, .load_since_ns = d->started_ns };
 	d->base = event_base_new();
 	rc = d->base ? 0 : err_fail(err, ERR_NOMEM, "no event loop: %s", strerror(errno));
@@ -494,6 +529,10 @@ int daemon_new(const struct daemon_params *p, struct daemon **out, struct err *e
 		other_work_settle(d);
 		rc = open_server(d, p->force, err);
 	}
+	if (!rc)
+		rc = http_new(d, &d->http, err);
+	if (!rc)
+		d->textfile = textfile_new(d, d->setup->config->metrics_file);
 	if (rc) {
 		daemon_free(d);
 		return rc;
@@ -523,6 +562,8 @@ void daemon_free(struct daemon *d)
 	if (!d)
 		return;
 	daemon_reload_abandon(d);
+	textfile_free(d->textfile);
+	http_free(d->http);
 	learning_free(d->learning);
 	ops_ask_abandon(d);
 	server_free(d->server); /* its on_close calls still find the daemon whole */

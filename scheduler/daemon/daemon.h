@@ -10,6 +10,8 @@
  *   late.c        the operator's command for a promise that is about to break
  *   learn/        what is learned from jobs that end: bounds, drift, new models
  *   outcome_stats.c  what `stats` reports
+ *   metrics/      what a monitoring system reads
+ *   http/         the page and the metrics over HTTP
  *   setup.c       configuration and model together: loading, checking, swapping
  *
  * Everything here runs in the loop's thread. */
@@ -28,13 +30,13 @@
 #include "scheduler/jobs/record.h"
 #include "scheduler/daemon/learn/learning.h"
 #include "scheduler/process/demand.h"
+#include "scheduler/daemon/metrics/metrics.h"
 #include "scheduler/daemon/net/server.h"
 #include "scheduler/daemon/setup.h"
 #include "scheduler/store/store.h"
 #include "scheduler/daemon/outcome_stats.h"
 #include "scheduler/jobs/tenants.h"
 
-#define DAEMON_VERSION "0.1.0"
 #define DAEMON_MAX_EXECUTORS 8
 
 struct start_list { struct pending_start *item; size_t n, cap; };
@@ -65,6 +67,9 @@ struct daemon {
 	struct learning *learning;
 	struct demand demand;           /* watch_other_work.c: what other programs want of the cpus */
 	struct outcome_stats stats;
+	struct metrics metrics;
+	struct textfile *textfile;      /* NULL: none */
+	struct http *http;              /* NULL: none */
 	uint64_t next_id;
 	int64_t clock_offset_ns;        /* daemon_now_ns() less the time since the boot: clock.c */
 	int64_t started_ns;
@@ -79,11 +84,15 @@ struct daemon {
 	bool reload_again;              /* asked for meanwhile: the files may have changed again */
 	struct asked *asked_first, *asked_last; size_t n_asked; /* questions that wait for the disk */
 	struct daemon_events event;     /* of daemon.c */
+	int64_t outside_due_ns;         /* when its timer should come next, monotonic; 0: not known */
 
 	/* scratch of one request or event */
 	struct strbuf out, text;
 	struct decision decision;
 	uint64_t *estimate_id; struct sched_estimate *estimate; size_t estimate_cap;
+	int64_t turn_began_ns, turn_cpu_ns; /* of the server's turn under way */
+	struct job_cursor tick;         /* carry_ticks() */
+	int64_t look_ns;                /* estimates.c: what is told of jobs is as of then */
 };
 
 /* ---- daemon.c ---- */
@@ -99,6 +108,14 @@ void daemon_later(struct daemon *d);    /* the same, after the loop has looked a
 void daemon_turn(struct daemon *d);
 uint64_t daemon_ticket(struct daemon *d); /* what is collected now will be durable with this one */
 void daemon_drain(struct daemon *d, bool on, bool stop);
+void daemon_decided(struct daemon *d, double took_us); /* counts a decision */
+/* How long the loop was busy with one thing: by the clock, and without the time in which the machine let
+ * other programs run. */
+struct daemon_span {
+	int64_t began_ns, cpu_ns;
+};
+struct daemon_span daemon_span_begin(void);
+void daemon_span_end(struct daemon *d, struct daemon_span s);
 
 /* ---- reload.c ---- */
 struct later; /* ops.h */
@@ -116,7 +133,8 @@ int daemon_reload(struct daemon *d, struct later *answer, struct model *model, s
  * them. An error: SUBMITTED was not stored, and the job is the caller's; or a job could not be stopped. */
 int carry_out(struct daemon *d, const struct life_event *e, struct err *err);
 struct life_event carry_event(const struct daemon *d, enum life_event_kind kind, struct job *job); /* now */
-void carry_out_all(struct daemon *d, enum life_event_kind kind); /* TICK or REPAIRED, of every job */
+void carry_out_all(struct daemon *d, enum life_event_kind kind); /* of every job */
+bool carry_ticks(struct daemon *d); /* TICK of live jobs, for as long as a turn may take; true: of all */
 void carry_turns(struct daemon *d);             /* starts the jobs that may start */
 void carry_durable(struct daemon *d, uint64_t ticket); /* DURABLE of the jobs that waited for it */
 void carry_ended(struct daemon *d, struct job *job, const struct exec_outcome *o);
@@ -130,11 +148,8 @@ extern const struct executor_sink carry_sink; /* owner is the daemon: copied by 
 int daemon_restore(struct daemon *d, struct err *err);
 
 /* ---- estimates.c ---- */
-/* What is known of a job now; and the same without the estimate. */
-void estimates_live(struct daemon *d, const struct job *job, struct job_live *out);
-void estimates_facts(struct daemon *d, const struct job *job, struct job_live *out);
+void estimates_live(struct daemon *d, const struct job *job, struct job_live *out); /* what is known of it */
 void estimates_look(struct daemon *d); /* ESTIMATED of every live job */
-size_t estimates_play(struct daemon *d); /* d->estimate_id[], d->estimate[]: of all live jobs; how many */
 
 /* ---- watch_other_work.c ---- */
 void other_work_look(struct daemon *d);   /* at the work of other programs; about once a second */

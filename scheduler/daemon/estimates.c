@@ -9,40 +9,13 @@
 
 /* With more jobs than this the estimates are not looked at regularly, only where somebody asks for one. */
 #define WATCHED_JOBS 1000
-
-size_t estimates_play(struct daemon *d)
-{
-	size_t need = d->jobs.live.n, n;
-
-	if (need > d->estimate_cap) {
-		size_t cap = need + need / 2;
-		uint64_t *id = mem_resize(d->estimate_id, cap, sizeof *id);
-		struct sched_estimate *e;
-
-		if (!id)
-			return 0;
-		d->estimate_id = id;
-		e = mem_resize(d->estimate, cap, sizeof *e);
-		if (!e)
-			return 0;
-		d->estimate = e;
-		d->estimate_cap = cap;
-	}
-	n = sched_estimates(d->sched, daemon_now_ns(d), d->estimate_id, d->estimate, d->estimate_cap);
-	for (size_t i = 0; i < n; i++) {
-		struct job *job = jobs_find(&d->jobs, d->estimate_id[i]);
-
-		if (job)
-			job->played = i;
-	}
-	return n;
-}
+#define LOOK_NS 1000000 /* what is told of jobs is as of at most so long ago */
 
 /* The message is valid until the next call. */
-static void why_waiting(const struct daemon *d, const struct job *job, struct job_live *out)
+static void why_waiting(const struct daemon *d, const struct job *job, const struct sched_waiting *w,
+			struct job_live *out)
 {
 	static char text[128];
-	struct sched_waiting w;
 
 	if (job->ready) {
 		out->waiting_code = "owner";
@@ -59,52 +32,49 @@ static void why_waiting(const struct daemon *d, const struct job *job, struct jo
 		out->waiting_message = "nothing is started that cannot be written down";
 		return;
 	}
-	if (d->dirty || sched_waiting(d->sched, daemon_now_ns(d), job->id, &w, NULL) ||
-	    w.why == SCHED_WAIT_NOT)
+	if (d->dirty || w->why == SCHED_WAIT_NOT)
 		return; /* the turn that may start it is still to come */
-	out->waiting_code = sched_wait_name(w.why);
-	switch (w.why) {
+	out->waiting_code = sched_wait_name(w->why);
+	switch (w->why) {
 	case SCHED_WAIT_SLOTS:
-		snprintf(text, sizeof text, "%.0f of %u cpus are free, it wants %.0f", w.available,
-			 d->setup->config->slots, w.needed);
+		snprintf(text, sizeof text, "%.0f of %u cpus are free, it wants %.0f", w->available,
+			 d->setup->config->slots, w->needed);
 		break;
 	case SCHED_WAIT_MEMORY:
-		snprintf(text, sizeof text, "%.0f MB are free, it wants %.0f", w.available, w.needed);
+		snprintf(text, sizeof text, "%.0f MB are free, it wants %.0f", w->available, w->needed);
 		break;
 	case SCHED_WAIT_HELD:
 		snprintf(text, sizeof text, "starting now would break what job %llu was promised",
-			 (unsigned long long)w.job);
+			 (unsigned long long)w->job);
 		break;
 	case SCHED_WAIT_QUOTA:
 		snprintf(text, sizeof text, "%s may use %.0f cpus more, it wants %.0f", job->row.tenant,
-			 w.available, w.needed);
+			 w->available, w->needed);
 		break;
-	default: snprintf(text, sizeof text, "%zu jobs are before it", w.ahead); break;
+	default: snprintf(text, sizeof text, "%zu jobs are before it", w->ahead); break;
 	}
 	out->waiting_message = text;
 }
 
-void estimates_facts(struct daemon *d, const struct job *job, struct job_live *out)
+/* Many jobs are asked about at the same time, so that one play serves all of them. */
+static int64_t look_ns(struct daemon *d)
 {
-	if (!job_state_live(job->row.state))
-		return;
-	if (job->row.state == JOB_QUEUED)
-		why_waiting(d, job, out);
-	out->epoch = job->epoch;
-	out->epochs = job->epochs;
-	out->accuracy = job->epoch_accuracy;
-	out->has_progress = !isnan(job->epoch);
-	out->pid = job->pid;
+	int64_t now_ns = daemon_now_ns(d);
+
+	if (now_ns - d->look_ns > LOOK_NS || now_ns < d->look_ns)
+		d->look_ns = now_ns;
+	return d->look_ns;
 }
 
 void estimates_live(struct daemon *d, const struct job *job, struct job_live *out)
 {
+	struct sched_waiting w = { .why = SCHED_WAIT_NOT };
 	struct sched_estimate e;
 
 	*out = (struct job_live){ 0 };
 	if (!job_state_live(job->row.state))
 		return;
-	if (!sched_estimate(d->sched, daemon_now_ns(d), job->id, &e, NULL) && !isnan(e.end_s)) {
+	if (!sched_outlook(d->sched, look_ns(d), job->id, &e, &w, NULL) && !isnan(e.end_s)) {
 		out->has_estimate = true;
 		out->start_s = e.start_s;
 		out->end_s = e.end_s;
@@ -112,7 +82,35 @@ void estimates_live(struct daemon *d, const struct job *job, struct job_live *ou
 		out->end_high_s = e.end_high_s;
 		out->late = e.late;
 	}
-	estimates_facts(d, job, out);
+	if (job->row.state == JOB_QUEUED)
+		why_waiting(d, job, &w, out);
+	out->epoch = job->epoch;
+	out->epochs = job->epochs;
+	out->accuracy = job->epoch_accuracy;
+	out->has_progress = !isnan(job->epoch);
+	out->pid = job->pid;
+}
+
+/* d->estimate_id[], d->estimate[]: of all live jobs; how many. */
+static size_t play(struct daemon *d)
+{
+	size_t need = d->jobs.live.n;
+
+	if (need > d->estimate_cap) {
+		size_t cap = need + need / 2;
+		uint64_t *id = mem_resize(d->estimate_id, cap, sizeof *id);
+		struct sched_estimate *e;
+
+		if (!id)
+			return 0;
+		d->estimate_id = id;
+		e = mem_resize(d->estimate, cap, sizeof *e);
+		if (!e)
+			return 0;
+		d->estimate = e;
+		d->estimate_cap = cap;
+	}
+	return sched_estimates(d->sched, daemon_now_ns(d), d->estimate_id, d->estimate, d->estimate_cap);
 }
 
 void estimates_look(struct daemon *d)
@@ -121,7 +119,7 @@ void estimates_look(struct daemon *d)
 
 	if (d->jobs.live.n > WATCHED_JOBS || d->store_failed)
 		return;
-	n = estimates_play(d);
+	n = play(d);
 	for (size_t i = 0; i < n; i++) {
 		struct job *job = jobs_find(&d->jobs, d->estimate_id[i]);
 		struct life_event e = carry_event(d, LIFE_ESTIMATED, job);

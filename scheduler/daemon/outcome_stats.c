@@ -18,6 +18,13 @@ static void ring_add(struct stats_ring *r, double v)
 	r->value[r->n++ % OUTCOME_STATS_RING] = (float)v;
 }
 
+void outcome_stats_submit(struct outcome_stats *t, double cpu_us)
+{
+	t->submits++;
+	t->submit_us_sum += cpu_us;
+	ring_add(&t->submit_us, cpu_us);
+}
+
 void outcome_stats_decision(struct outcome_stats *t, double took_us)
 {
 	t->decisions++;
@@ -195,5 +202,10 @@ void outcome_stats_json(const struct outcome_stats *t, struct json_writer *w)
 	json_kv_int(w, "n", (long long)t->decisions);
 	json_kv_number(w, "mean_us", t->decisions ? t->decision_us_sum / (double)t->decisions : NAN);
 	json_kv_number(w, "p99_us", ring_quantile(&t->decision_us, 0.99));
+	json_close(w, '}');
+	json_kv_open(w, "submit", '{');
+	json_kv_int(w, "n", (long long)t->submits);
+	json_kv_number(w, "mean_us", t->submits ? t->submit_us_sum / (double)t->submits : NAN);
+	json_kv_number(w, "p99_us", ring_quantile(&t->submit_us, 0.99));
 	json_close(w, '}');
 }

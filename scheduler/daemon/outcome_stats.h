@@ -29,17 +29,18 @@ struct outcome_stats {
 	uint64_t chances_met, chances_missed; /* of jobs taken by chance, those given up included */
 	struct stats_level level[OUTCOME_STATS_MAX_LEVELS]; size_t n_levels;
 	struct stats_type type[OUTCOME_STATS_MAX_TYPES]; size_t n_types;
-	struct stats_ring wait_s, decision_us;
-	uint64_t decisions; double decision_us_sum;
-	double max_block_ms;
+	struct stats_ring wait_s, decision_us, submit_us;
+	uint64_t decisions, submits; double decision_us_sum, submit_us_sum;
+	double max_block_ms, max_busy_ms; /* of the loop with one thing: by the clock; of cpu time */
 };
 
 void outcome_stats_verdict(struct outcome_stats *t, enum sched_verdict v);
 void outcome_stats_decision(struct outcome_stats *t, double took_us);
+void outcome_stats_submit(struct outcome_stats *t, double cpu_us); /* processor time of one */
 void outcome_stats_ended(struct outcome_stats *t, const struct job_record *row); /* done, failed, lost or
                                                                                     given up */
 void outcome_stats_wait(struct outcome_stats *t, double wait_s);
-/* Members "slo", "coverage", "types", "wait", "decision", "submissions" of the open object. */
+/* Members "slo", "coverage", "types", "wait", "decision", "submit", "submissions" of the open object. */
 void outcome_stats_json(const struct outcome_stats *t, struct json_writer *w);
 
 #endif

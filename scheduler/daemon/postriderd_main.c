@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "common/log.h"
+#include "common/version.h"
 #include "scheduler/daemon/daemon.h"
 
 static void help(FILE *to)
@@ -66,7 +67,7 @@ static int parse(int argc, char **argv, struct daemon_params *p)
 		case OPT_STATE: p->state_dir = optarg; break;
 		case OPT_POLICY: p->policy = optarg; break;
 		case OPT_MODEL: p->model = optarg; break;
-		case OPT_VERSION: puts("postriderd " DAEMON_VERSION); return 0;
+		case OPT_VERSION: printf("postriderd %s\n", postrider_version); return 0;
 		case 'h': help(stdout); return 0;
 		default: fprintf(stderr, "postriderd: --help says more\n"); return 2;
 		}

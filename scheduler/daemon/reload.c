@@ -181,8 +181,10 @@ static void finish(struct loader *l, int rc)
 	struct err err = { 0 };
 
 	if (rc) {
+		d->metrics.reloads_failed++;
 		log_error("the configuration stays as it was: %s", l->err.text);
 	} else {
+		d->metrics.reloads++;
 		log_info("reloaded: policy %s, model %s", d->setup->config->policy,
 			 d->setup->model_name[0] ? d->setup->model_name : "none");
 		watch_tell(d, "reloaded", NULL);

@@ -68,6 +68,7 @@ int daemon_restore(struct daemon *d, struct err *err)
 		rc = store_each_key(d->store, since_ns, on_key, d, err);
 	if (rc)
 		return rc;
+	metrics_init(&d->metrics); /* what ended before this start was counted then */
 	d->next_id = store_last_id(d->store) + 1;
 	/* All of them first: once one of them ends, which is an event, the scheduler takes no more back. */
 	for (struct job *job = d->jobs.live.first; job; job = job->after) {

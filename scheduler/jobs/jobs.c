@@ -122,6 +122,15 @@ int job_set_reason(struct job *job, const char *reason)
 
 /* ---- lists ---- */
 
+static void cursor_set(struct job_cursor *c, struct job *at)
+{
+	if (c->at)
+		c->at->n_cursors--;
+	if (at)
+		at->n_cursors++;
+	c->at = at;
+}
+
 static void list_append(struct job_list *l, struct job *job)
 {
 	job->before = l->last;
@@ -132,6 +141,14 @@ static void list_append(struct job_list *l, struct job *job)
 		l->first = job;
 	l->last = job;
 	l->n++;
+}
+
+/* Cursors at a job that leaves its list go on to the next. */
+static void cursors_leave(struct jobs *j, struct job *job)
+{
+	for (struct job_cursor *c = job->n_cursors ? j->cursor : NULL; c; c = c->next)
+		if (c->at == job)
+			cursor_set(c, c->upwards ? job->after : job->before);
 }
 
 static void list_remove(struct job_list *l, struct job *job)
@@ -146,6 +163,35 @@ static void list_remove(struct job_list *l, struct job *job)
 		l->last = job->before;
 	job->before = job->after = NULL;
 	l->n--;
+}
+
+void jobs_cursor_open(struct jobs *j, struct job_cursor *c, bool upwards)
+{
+	*c = (struct job_cursor){ .upwards = upwards, .next = j->cursor };
+	j->cursor = c;
+	cursor_set(c, upwards ? j->live.first : j->live.last);
+}
+
+struct job *jobs_cursor_next(struct jobs *j, struct job_cursor *c)
+{
+	struct job *job = c->at;
+
+	if (job)
+		cursor_set(c, c->upwards ? job->after : job->before);
+	else
+		jobs_cursor_close(j, c);
+	return job;
+}
+
+void jobs_cursor_close(struct jobs *j, struct job_cursor *c)
+{
+	struct job_cursor **at = &j->cursor;
+
+	cursor_set(c, NULL);
+	while (*at && *at != c)
+		at = &(*at)->next;
+	if (*at)
+		*at = c->next;
 }
 
 static struct job_list *list_of(struct jobs *j, enum job_state s)
@@ -248,6 +294,7 @@ void jobs_set_state(struct jobs *j, struct job *job, enum job_state state)
 	j->count[state]++;
 	job->row.state = state;
 	if (from != to) {
+		cursors_leave(j, job);
 		list_remove(from, job);
 		list_append(to, job);
 	}
@@ -262,6 +309,7 @@ void jobs_take_out(struct jobs *j, struct job *job)
 	*at = job->same_hash;
 	j->n--;
 	j->count[job->row.state]--;
+	cursors_leave(j, job);
 	list_remove(list_of(j, job->row.state), job);
 }
 

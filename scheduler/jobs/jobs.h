@@ -47,7 +47,7 @@ struct job {
 	double jobs_before_s, processes_before_s; /* integrals of the load when it started: see life.c */
 	double other_before_s, other_span_before_s; /* the same of the work of others */
 	double estimate_told_s;        /* the end last stored as an estimate, seconds since 1970 */
-	size_t played;                 /* where its estimate was in the last estimates_play() */
+	uint32_t n_cursors;            /* that point to it */
 
 	bool unsaved;                  /* its last change is not in the store, which has failed */
 	struct job *same_hash;         /* chain of the index */
@@ -56,11 +56,20 @@ struct job {
 
 struct job_list { struct job *first, *last; size_t n; };
 
+/* A place in the list of live jobs that stays good while jobs come and go: a walk that takes more than one
+ * turn of the loop. */
+struct job_cursor {
+	struct job *at;                /* the next one; NULL: the walk is over */
+	bool upwards;                  /* to higher ids */
+	struct job_cursor *next;       /* all that are in use */
+};
+
 struct jobs {
 	struct names names;            /* of tenants, types, policies and models */
 	struct job **bucket; size_t n_buckets, n;
 	struct job_list live, ended;
 	size_t count[N_JOB_STATES];    /* of jobs in memory */
+	struct job_cursor *cursor;
 	struct key_entry *key; uint32_t *key_bucket; size_t n_keys, first_key; /* a ring, and its index */
 };
 
@@ -80,6 +89,11 @@ void jobs_take_out(struct jobs *j, struct job *job); /* the caller's again */
 struct job *jobs_find(const struct jobs *j, uint64_t id);
 void jobs_set_state(struct jobs *j, struct job *job, enum job_state state); /* moves it between lists */
 void jobs_trim(struct jobs *j, size_t max_ended);
+
+/* At the oldest live job, or the newest. The cursor is in use until its walk is over or it is closed. */
+void jobs_cursor_open(struct jobs *j, struct job_cursor *c, bool upwards);
+struct job *jobs_cursor_next(struct jobs *j, struct job_cursor *c); /* NULL: the walk is over */
+void jobs_cursor_close(struct jobs *j, struct job_cursor *c); /* also one that was never opened, all zero */
 
 /* 0: no such key. */
 uint64_t jobs_key_find(const struct jobs *j, uid_t uid, const char *key);

@@ -83,15 +83,30 @@ static double rate_of(const struct job *job, const struct candidate *c)
 	return job->type ? job_type_lr(job->type, c->decision) : NAN;
 }
 
+unsigned life_rejected_by(const struct decision *d)
+{
+	static const unsigned order[] = { REASON_BEYOND_MODEL, REASON_TOO_WIDE, REASON_MEMORY,
+					  REASON_NO_BOUND, REASON_BREAKS_PROMISE };
+	unsigned common = ~0u;
+
+	if (!isnan(d->smallest_slo_s))
+		return REASON_SLO_EXCEEDED;
+	for (size_t i = 0; i < d->n_candidates; i++)
+		common &= d->candidate[i].reasons;
+	for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+		if (common & order[i])
+			return order[i];
+	}
+	return 0;
+}
+
 /* Why nothing could be promised, for people. The candidates say it in detail. */
 static void why_rejected(const struct job_record *row, const struct decision *d, char *text, size_t size)
 {
-	unsigned common = ~0u;
+	unsigned by = life_rejected_by(d);
 	int n = 0;
 
-	for (size_t i = 0; i < d->n_candidates; i++)
-		common &= d->candidate[i].reasons;
-	if (!isnan(d->smallest_slo_s))
+	if (by == REASON_SLO_EXCEEDED)
 		n = snprintf(text, size, "no batch meets %g s at confidence %g; %.6g s could be promised",
 			     row->slo_s, row->confidence, d->smallest_slo_s);
 	else if (d->beyond)
@@ -99,16 +114,16 @@ static void why_rejected(const struct job_record *row, const struct decision *d,
 			 "%s %.6g is too far outside the training table for a promise; the model goes "
 			 "from %.6g to %.6g",
 			 d->beyond, d->beyond_value, d->beyond_least, d->beyond_most);
-	else if (common & REASON_BEYOND_MODEL)
+	else if (by == REASON_BEYOND_MODEL)
 		snprintf(text, size, "every batch is too far outside the training table for a promise");
-	else if (common & REASON_TOO_WIDE)
+	else if (by == REASON_TOO_WIDE)
 		snprintf(text, size, "it wants %u cpus, more than are handed out", row->cpus);
-	else if (common & REASON_MEMORY)
+	else if (by == REASON_MEMORY)
 		snprintf(text, size, "every batch needs more memory than there is");
-	else if (common & REASON_NO_BOUND)
+	else if (by == REASON_NO_BOUND)
 		snprintf(text, size, "there are too few observations for a promise at confidence %g",
 			 row->confidence);
-	else if (common & REASON_BREAKS_PROMISE)
+	else if (by == REASON_BREAKS_PROMISE)
 		snprintf(text, size, "every batch would break a promise already made (job %llu)",
 			 (unsigned long long)d->candidate[0].breaks);
 	else

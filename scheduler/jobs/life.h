@@ -152,4 +152,8 @@ void life_back(const struct job *job, struct sched_restored *out);
 bool life_advised(const struct job *job);
 bool life_may_stop_early(const struct job *job); /* it is worth asking sched_should_stop() */
 
+/* Why a decision promises nothing: the reason (enum decide_reason) that all its candidates share;
+ * REASON_SLO_EXCEEDED where a longer objective could be promised; 0: another reason. */
+unsigned life_rejected_by(const struct decision *d);
+
 #endif

@@ -60,10 +60,12 @@ const char *tenants_name(const struct tenants *t, uint32_t number)
 	return number < t->n ? t->tenant[number].name : "?";
 }
 
-void tenants_json(const struct tenants *t, struct sched *s, int64_t now_ns, struct json_writer *w)
+size_t tenants_json(const struct tenants *t, struct sched *s, int64_t now_ns, size_t from, size_t most,
+		    struct json_writer *w)
 {
-	json_kv_open(w, "tenants", '[');
-	for (size_t i = 0; i < t->n; i++) {
+	size_t i = from;
+
+	for (; i < t->n && i - from < most; i++) {
 		struct sched_share share;
 
 		if (sched_share(s, now_ns, (uint32_t)i, &share, NULL))
@@ -78,5 +80,5 @@ void tenants_json(const struct tenants *t, struct sched *s, int64_t now_ns, stru
 		json_kv_fixed(w, "standing", share.standing, 3);
 		json_close(w, '}');
 	}
-	json_close(w, ']');
+	return i;
 }

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -42,4 +43,17 @@ double machine_memory_mb(void)
 	}
 	free(text);
 	return mb;
+}
+
+double machine_resident_mb(void)
+{
+	char *text = NULL;
+	size_t len;
+	unsigned long pages = 0;
+
+	/* The second number of /proc/self/statm; the kernel writes it, so it is read like a file. */
+	if (io_read_file("/proc/self/statm", 4096, &text, &len, NULL) == 0)
+		sscanf(text, "%*u %lu", &pages);
+	free(text);
+	return (double)pages * (double)sysconf(_SC_PAGESIZE) / 1048576.0;
 }

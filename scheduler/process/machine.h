@@ -4,5 +4,6 @@
 
 double machine_cores(void);     /* the cpus this process may run on; at least 1 */
 double machine_memory_mb(void); /* 90 % of the memory; infinite, so no limit, if it is not known */
+double machine_resident_mb(void); /* of this process; 0 if it is not known */
 
 #endif

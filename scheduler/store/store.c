@@ -155,6 +155,7 @@ int store_open(const struct store_params *p, struct store **out, struct err *err
 	if (!s)
 		return err_nomem(err, "the store");
 	s->lock_fd = s->folder_fd = -1;
+	histogram_init(&s->stats.commit_s, histogram_short_s, histogram_n_short);
 	s->durability = p->durability;
 	s->interval_ns = seconds_ns(p->interval_s, 1.0);
 	s->read_limit_ns = seconds_ns(p->read_limit_s, READ_LIMIT_S);

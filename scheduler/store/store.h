@@ -17,6 +17,7 @@
 #include <sys/types.h>
 
 #include "common/err.h"
+#include "common/histogram.h"
 #include "common/strbuf.h"
 #include "scheduler/jobs/observation.h"
 #include "scheduler/jobs/record.h"
@@ -83,6 +84,7 @@ size_t store_pending(const struct store *s); /* rows not durable yet */
 struct store_stats {
 	uint64_t commits, rows;      /* transactions since the start, and the rows they carried */
 	double mean_commit_ms, max_commit_ms;
+	struct histogram commit_s;
 	uint64_t checkpoints;
 	double max_checkpoint_ms;
 	uint64_t wal_bytes;          /* the log as of the last commit */

@@ -489,6 +489,7 @@ static void finish_run(struct writer *w, uint64_t last_ticket, double took_ms)
 	s->stats.rows += rows;
 	s->stats.wal_bytes = (uint64_t)w->wal_frames * FRAME_BYTES;
 	s->total_commit_ms += took_ms;
+	histogram_add(&s->stats.commit_s, took_ms / 1e3);
 	if (took_ms > s->stats.max_commit_ms)
 		s->stats.max_commit_ms = took_ms;
 }

@@ -32,10 +32,12 @@ static const struct bench {
 	{ "events", bench_events },
 	{ "training.epoch.simplenet", bench_training_simplenet },
 	{ "training.epoch.lenet5", bench_training_lenet5 },
+	{ "automl.campaign", bench_automl_campaign },
 	{ "daemon.submit", bench_daemon_submit },
 	{ "daemon.predict", bench_daemon_predict },
 	{ "daemon.pipelined", bench_daemon_pipelined },
 	{ "replay.million", bench_replay_million },
+	{ "metrics.scrape", bench_metrics_scrape },
 };
 enum { N_BENCHES = sizeof bench_all / sizeof bench_all[0] };
 

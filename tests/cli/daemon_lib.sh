@@ -22,7 +22,7 @@ exit "$2"
 END
 cat >"$dir/config.json" <<END
 {"socket": "$dir/postrider.sock", "socket_mode": "0666", "state_dir": "$dir/state", "model": "$dir/m.model",
- "outside_load": ${outside_load:-false}, "cores": 2, "slots": 2, "kill_grace_s": 5, "max_queued": 400,
+ "outside_load": ${outside_load:-false}, ${more_config:-} "cores": 2, "slots": 2, "kill_grace_s": 5, "max_queued": 400,
  "types": {
   "nap": {
    "about": "sleeps for a while",

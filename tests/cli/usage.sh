@@ -11,10 +11,10 @@ for how in --help -h help; do
 	expect 0 "postrider $how succeeds" $how
 	says out "usage: postrider VERB" "postrider $how: help on stdout"
 done
-for verb in train evaluate predict anova model replay compare report trace version; do
+for verb in train evaluate predict anova automl model replay compare report trace version; do
 	says out "  $verb " "the help lists $verb"
 done
-for verb in train evaluate predict anova model replay compare report trace version; do
+for verb in train evaluate predict anova automl model replay compare report trace version; do
 	expect 0 "$verb --help succeeds" $verb --help
 	says out "postrider $verb" "$verb --help shows how to call it"
 	cp "$dir/out" "$dir/long"

@@ -37,7 +37,9 @@ void health_start(struct health *h, const char *model, const char *settings)
 	/* Once everything that opens files at its first use; the connection is gone before they are
 	 * counted. */
 	t = talk_open(&h->fixture);
-	json_free(talk_ask(t, "{\"op\":\"list\"}"));
+	json_free(talk_ask(t, "{\"op\":\"submit\",\"type\":\"advised\",\"mode\":\"advise\"}"));
+	json_free(talk_ask(t, "{\"op\":\"cancel\",\"job\":\"1\"}"));
+	json_free(talk_ask(t, "{\"op\":\"explain\",\"job\":\"1\"}"));
 	talk_close(t);
 	say_hello(h);
 	sleep_s(0.05);

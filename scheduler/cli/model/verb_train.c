@@ -4,12 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/clock.h"
 #include "common/mem.h"
 #include "common/pool.h"
 #include "common/text/text.h"
+#include "common/version.h"
 #include "predictors/data/curves.h"
 #include "scheduler/cli/cli.h"
 #include "scheduler/cli/model/views.h"
@@ -254,25 +254,6 @@ static int groups_parse(const char *text, char *buf, size_t size, const char **o
 	return 0;
 }
 
-/* Now, or SOURCE_DATE_EPOCH, so that a build can be repeated to the byte. */
-static int created_text(char *out, size_t size, struct err *err)
-{
-	const char *epoch = getenv("SOURCE_DATE_EPOCH");
-	time_t now = time(NULL);
-	struct tm tm;
-	uint64_t s;
-
-	if (epoch && *epoch) {
-		if (!text_uint64(epoch, &s) || s > 253402300799ULL) /* the year 9999 ends there */
-			return err_fail(err, ERR_ARG,
-					"SOURCE_DATE_EPOCH is '%s'; it must be seconds since 1970", epoch);
-		now = (time_t)s;
-	}
-	gmtime_r(&now, &tm);
-	strftime(out, size, "%Y-%m-%dT%H:%M:%SZ", &tm);
-	return 0;
-}
-
 static void say_notices(const struct cli *c, const struct model *m, const struct train_report *r)
 {
 	for (size_t i = 0; i < r->n_notices; i++)
@@ -370,7 +351,7 @@ static int train(const struct cli *c, const struct options *o, const struct tabl
 	if (!rc && o->split)
 		rc = split_parse(o->split, t, &p.split, err);
 	if (!rc)
-		rc = created_text(created, sizeof created, err);
+		rc = cli_created(created, sizeof created, err);
 	if (!rc)
 		rc = pool_new((size_t)c->threads, &p.ctx.pool, err);
 	if (rc)
@@ -382,7 +363,7 @@ static int train(const struct cli *c, const struct options *o, const struct tabl
 	p.on_progress = cli_on_progress;
 	p.owner = &progress;
 	p.data_name = c->arg[0];
-	p.program = "postrider " POSTRIDER_VERSION;
+	p.program = postrider_program;
 	p.grid = plan.time ? plan.time : &plan.one_time;
 	p.accuracy_grid = plan.accuracy ? plan.accuracy : &plan.one_accuracy;
 	p.group = group;

@@ -3,13 +3,14 @@
 #ifndef SCHEDULER_CLI_SIM_SIM_OPTIONS_H
 #define SCHEDULER_CLI_SIM_SIM_OPTIONS_H
 
+#include "common/version.h"
 #include "scheduler/cli/cli.h"
 #include "sim/compare/capacity.h"
 #include "sim/compare/record.h"
 #include "sim/compare/sweep.h"
 
 #define SIM_OPTIONS 32 /* options of both verbs, and room for a verb's own */
-#define SIM_PROGRAM "postrider " POSTRIDER_VERSION
+#define SIM_PROGRAM postrider_program
 
 struct sim_options {
 	struct compare_params params; /* options that need no reading go here at once */

@@ -19,6 +19,7 @@
 #include "common/err.h"
 #include "common/json/json.h"
 #include "predictors/data/features.h"
+#include "scheduler/core/drift.h"
 
 struct daemon;
 struct job;
@@ -51,6 +52,14 @@ bool learning_probe_due(const struct learning *l, const struct job *job, int64_t
 void learning_probe_taken(struct learning *l, const struct job *job);
 
 void learning_json(struct learning *l, struct json_writer *w); /* member "learning" of `stats` */
+struct learning_now {        /* the same for those who want numbers */
+	uint32_t version;    /* of the model in use; 0: the configuration's */
+	bool training, has_drift;
+	uint64_t alarms, probes;
+	size_t since_training;
+	struct drift_evidence drift; /* of all jobs together */
+};
+void learning_now(struct learning *l, struct learning_now *out);
 
 /* ---- retrain.c ---- */
 struct later; /* ops.h */

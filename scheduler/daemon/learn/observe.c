@@ -476,3 +476,15 @@ void learning_json(struct learning *l, struct json_writer *w)
 	json_kv_bool(w, "training", learning_train_busy(l));
 	json_close(w, '}');
 }
+
+void learning_now(struct learning *l, struct learning_now *out)
+{
+	*out = (struct learning_now){
+		.version = l->in_use,
+		.training = learning_train_busy(l),
+		.alarms = l->alarms,
+		.probes = l->probes,
+		.since_training = l->since_training,
+	};
+	out->has_drift = l->drift && drift_evidence(l->drift, DRIFT_POOLED, &out->drift);
+}

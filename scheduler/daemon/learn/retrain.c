@@ -7,6 +7,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/text/text.h"
+#include "common/version.h"
 #include "scheduler/daemon/learn/training_data.h"
 #include "scheduler/daemon/learn/learning_internal.h"
 #include "scheduler/daemon/ops/ops.h"
@@ -85,7 +86,7 @@ static int renew(struct learning *l, struct err *err)
 				    .policy = l->d->setup->policy,
 				    .folder = folder,
 				    .seed = c->seed,
-				    .program = "postrider " DAEMON_VERSION };
+				    .program = postrider_program };
 	struct trainer *fresh = NULL;
 	struct event *result = NULL;
 	int rc = 0;

@@ -11,7 +11,7 @@
 #include "common/mem.h"
 #include "scheduler/daemon/net/server_internal.h"
 
-#define CLOCK_EVERY 32 /* lines between two looks at the clock */
+#define CLOCK_EVERY 4 /* lines between two looks at the clock */
 #define KEEP_INPUT 4096 /* a larger buffer is given back as soon as it is empty */
 
 /* ---- input ---- */
@@ -239,6 +239,8 @@ static bool is_finished(const struct conn *c)
 void conn_settle(struct conn *c)
 {
 	conn_send(c);
+	if (conn_streams(c))
+		server_add_streaming(c);
 	if (c->throttled && conn_has_room(c)) {
 		c->throttled = false;
 		server_add_ready(c); /* lines may be left over */
@@ -255,7 +257,9 @@ void conn_sweep(struct conn *c, int64_t now_ns)
 {
 	double idle_s = c->server->limit.idle_timeout_s;
 
-	if (c->n_waiting) /* waits for us; once it is released, the peer has its time */
+	/* One that waits for us has its time once that is there; of a reply in parts, when there is a part.
+	 * */
+	if (c->n_waiting && !c->out.len)
 		return;
 	if (c->closing) {
 		if (now_ns - c->active_ns > SERVER_LINGER_NS)
@@ -321,6 +325,8 @@ void conn_free(struct conn *c)
 	}
 	if (c->dirty)
 		TAILQ_REMOVE(&s->dirty, c, dirty_link);
+	if (c->streaming)
+		TAILQ_REMOVE(&s->streaming, c, stream_link);
 	TAILQ_REMOVE(&s->conns, c, link);
 	s->n_conns--;
 	server_uncount(s, c->uid);

@@ -108,6 +108,8 @@ void conn_send(struct conn *c)
 
 static void reply_free(struct reply *r)
 {
+	if (r->streamed)
+		r->source.release(r->source.owner);
 	if (r->text != (char *)(r + 1))
 		free(r->text);
 	free(r);
@@ -153,6 +155,10 @@ void conn_release(struct conn *c)
 	struct reply *r;
 
 	while ((r = TAILQ_FIRST(&c->replies)) && !r->held && r->ticket <= c->server->durable) {
+		if (r->streamed) {
+			server_add_streaming(c);
+			return;
+		}
 		reply_unqueue(c, r);
 		out_add(c, r->text, r->len);
 		reply_free(r);
@@ -226,6 +232,62 @@ void reply_fill(struct reply *r, const char *text, size_t len)
 	conn_release(c);
 }
 
+/* ---- replies in parts ---- */
+
+void reply_stream(struct reply *r, const struct reply_source *source)
+{
+	struct conn *c = r->conn;
+
+	r->streamed = true;
+	r->source = *source;
+	if (!c) {
+		reply_free(r);
+		return;
+	}
+	assert(r->held);
+	r->held = false;
+	c->n_held--;
+	c->active_ns = clock_monotonic_ns();
+	conn_release(c);
+}
+
+void reply_wake(struct reply *r)
+{
+	r->waits = false;
+	if (r->conn && r == TAILQ_FIRST(&r->conn->replies))
+		server_add_streaming(r->conn);
+}
+
+bool conn_streams(const struct conn *c)
+{
+	const struct reply *r = TAILQ_FIRST(&c->replies);
+
+	return r && r->streamed && !r->waits && !c->broken && c->out.len < SERVER_PART_ROOM;
+}
+
+void conn_make_part(struct conn *c)
+{
+	struct reply *r = TAILQ_FIRST(&c->replies);
+	struct strbuf *part = &c->server->part;
+	enum reply_part state;
+
+	strbuf_reset(part);
+	state = r->source.make(r->source.owner, part);
+	r->waits = state == REPLY_WAITS;
+	if (state == REPLY_FAILED || part->failed) {
+		strbuf_release(part);
+		conn_break_off(c);
+		return;
+	}
+	out_add(c, part->text, part->len);
+	if (state != REPLY_COMPLETE || c->broken)
+		return;
+	reply_unqueue(c, r);
+	reply_free(r);
+	c->active_ns = clock_monotonic_ns();
+	conn_release(c); /* those behind it */
+}
+
 void conn_refuse(struct conn *c, const char *code, const char *message)
 {
 	size_t len = 0;
@@ -249,6 +311,8 @@ static void drop_unsent(struct conn *c)
 	end = o->len ? memchr(o->bytes + o->start, '\n', o->len) : NULL;
 	if (end)
 		o->len = (size_t)(end + 1 - (o->bytes + o->start));
+	else
+		out_add(c, "\n", 1); /* of a reply whose other parts were not made yet */
 }
 
 void conn_push(struct conn *c, const char *text, size_t len)

@@ -19,7 +19,10 @@
 #define MAX_LINES_PER_TURN 256 /* of one connection */
 #define SHARED_LINES_PER_TURN 512 /* of all that are ready, shared out equally, but at least a few each */
 #define FEW_LINES 8
-#define TURN_NS 2000000 /* the loop looks at everything else after this long */
+/* The loop looks at everything else after this long of lines, parts of replies, and writes. */
+#define LINES_NS 1000000
+#define PARTS_NS 1000000
+#define WRITES_NS 2000000
 #define ACCEPTS_PER_TURN 64
 #define ACCEPT_AGAIN_US 100000 /* after the system had no descriptor or memory for a connection */
 #define DEFAULT_OUTPUT ((size_t)8 << 20)
@@ -55,6 +58,15 @@ void server_add_dirty(struct conn *c)
 	server_want_turn(c->server);
 }
 
+void server_add_streaming(struct conn *c)
+{
+	if (c->streaming || c->dead)
+		return;
+	c->streaming = true;
+	TAILQ_INSERT_TAIL(&c->server->streaming, c, stream_link);
+	server_want_turn(c->server);
+}
+
 static struct conn *take_ready(struct server *s)
 {
 	struct conn *c = TAILQ_FIRST(&s->ready);
@@ -74,7 +86,7 @@ static struct conn *take_ready(struct server *s)
 static void serve_ready(struct server *s)
 {
 	size_t n = s->n_ready, share = n ? SHARED_LINES_PER_TURN / n : 0;
-	int64_t until_ns = s->now_ns + TURN_NS;
+	int64_t until_ns = s->now_ns + LINES_NS;
 
 	if (share > MAX_LINES_PER_TURN)
 		share = MAX_LINES_PER_TURN;
@@ -93,11 +105,31 @@ static void serve_ready(struct server *s)
 	}
 }
 
-static void settle_dirty(struct server *s)
+/* One part for each connection in turn, as long as there is time and room. */
+static void make_parts(struct server *s)
+{
+	int64_t until_ns = clock_monotonic_ns() + PARTS_NS;
+	struct conn *c;
+
+	while ((c = TAILQ_FIRST(&s->streaming))) {
+		TAILQ_REMOVE(&s->streaming, c, stream_link);
+		c->streaming = false;
+		if (!conn_streams(c))
+			continue; /* conn_settle() or reply_wake() comes back to it */
+		conn_make_part(c);
+		server_add_dirty(c);
+		if (conn_streams(c))
+			server_add_streaming(c);
+		if (clock_monotonic_ns() >= until_ns)
+			break;
+	}
+}
+
+static void settle_dirty(struct server *s, int64_t until_ns)
 {
 	struct conn *c;
 
-	while ((c = TAILQ_FIRST(&s->dirty))) {
+	while ((c = TAILQ_FIRST(&s->dirty)) && clock_monotonic_ns() < until_ns) {
 		TAILQ_REMOVE(&s->dirty, c, dirty_link);
 		c->dirty = false;
 		conn_settle(c);
@@ -109,12 +141,18 @@ static void run_turn(struct server *s)
 	s->turn_due = true; /* whatever is added below is part of this turn */
 	s->now_ns = clock_monotonic_ns();
 	s->handled = false;
+	if (s->handler.turn_begins)
+		s->handler.turn_begins(s->handler.owner);
 	serve_ready(s);
 	if (s->handled && s->handler.on_turn)
 		s->handler.on_turn(s->handler.owner);
-	settle_dirty(s);
+	make_parts(s);
+	settle_dirty(s, clock_monotonic_ns() + WRITES_NS);
+	if (s->handler.turn_ends)
+		s->handler.turn_ends(s->handler.owner);
 	s->turn_due = false;
-	if (s->n_ready > 0) { /* by a timer, so that the loop looks at descriptors and other timers first */
+	/* By a timer, so that the loop looks at descriptors and other timers first. */
+	if (s->n_ready > 0 || TAILQ_FIRST(&s->streaming) || TAILQ_FIRST(&s->dirty)) {
 		s->turn_due = true;
 		event_add(&s->next_turn, &(struct timeval){ 0, 0 });
 	}
@@ -330,6 +368,7 @@ int server_new(const struct server_params *p, struct server **out, struct err *e
 	TAILQ_INIT(&s->ready);
 	TAILQ_INIT(&s->dirty);
 	TAILQ_INIT(&s->waiting);
+	TAILQ_INIT(&s->streaming);
 	raise_file_limit();
 	rc = server_socket_open(p, &s->socket, err);
 	if (rc) {
@@ -372,7 +411,7 @@ void server_free(struct server *s)
 		return;
 	if (s->events_made) {
 		s->turn_due = true; /* no more turns */
-		settle_dirty(s);
+		settle_dirty(s, INT64_MAX);
 		event_del(&s->accept_event);
 		event_del(&s->accept_again);
 		event_del(&s->turn_event);
@@ -383,6 +422,7 @@ void server_free(struct server *s)
 		conn_free(c);
 	for (size_t i = 0; i < s->n_spare; i++)
 		free(s->spare[i].bytes);
+	strbuf_release(&s->part);
 	if (s->spare_fd >= 0)
 		close(s->spare_fd);
 	server_socket_close(&s->socket);

@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include "common/err.h"
+#include "common/strbuf.h"
 
 #define SERVER_MAX_LINE 65536 /* bytes of a request, its newline not counted */
 
@@ -34,6 +35,7 @@ struct server_handler {
 	void (*on_close)(void *owner, struct conn *c); /* the last word about c */
 	void (*on_turn)(void *owner); /* after every turn of the loop in which something was read: commit
 	                                 here */
+	void (*turn_begins)(void *owner), (*turn_ends)(void *owner); /* around every turn; may be NULL */
 };
 
 struct server_params {
@@ -66,6 +68,24 @@ struct reply *conn_hold(struct conn *c); /* a reply that comes later; NULL witho
                                             closed */
 /* Fills it; every reply held is filled exactly once, also after its connection is gone. */
 void reply_fill(struct reply *r, const char *text, size_t len);
+/* A reply that is made in parts, while the connection has room for them: the peer reads, or no more is made.
+ * Parts are made in turns of the loop, a bounded time in each. */
+enum reply_part {
+	REPLY_MORE,     /* and there is more */
+	REPLY_WAITS,    /* what comes next is not known yet: reply_wake() says when it is */
+	REPLY_COMPLETE, /* with its newline */
+	REPLY_FAILED,   /* the connection is closed: a reply cannot be taken back */
+};
+struct reply_source {
+	void *owner;
+	/* Appends the next part, a hundred microseconds' worth. */
+	enum reply_part (*make)(void *owner, struct strbuf *out);
+	void (*release)(void *owner); /* the last call: all was made, or the connection is gone */
+};
+/* Fills it so; takes the source. */
+void reply_stream(struct reply *r, const struct reply_source *source);
+void reply_wake(struct reply *r); /* of a reply that waits; the source was not released yet */
+
 /* Text that answers no request (events of a watch): goes out behind the replies of requests made so far. A
  * connection whose unread output would exceed the limit is closed, with a last line saying so. */
 void conn_push(struct conn *c, const char *text, size_t len);

@@ -3,9 +3,9 @@
  *
  * A turn: libevent tells which connections can be read and written; their callbacks only note it. The turn
  * event, activated by the first of them, runs behind all others: it reads and hands over lines, a bounded
- * number for each connection and a bounded time in all, calls on_turn(), and then writes once to each
- * connection that has something to send. What is left over continues in the next turn, after the loop has
- * looked at everything else.
+ * number for each connection and a bounded time in all, calls on_turn(), makes parts of replies that are made
+ * so, for a bounded time, and then writes once to each connection that has something to send. What is left
+ * over continues in the next turn, after the loop has looked at everything else.
  *
  * Connections are freed only at the end of a turn (or by server_free), so a pointer that a callback holds
  * stays good. */
@@ -23,6 +23,7 @@
 #define SERVER_MAX_HELD 32       /* replies of a connection that are not filled yet; with more it is not
                                     read */
 #define SERVER_SPARE_OUTPUTS 64  /* output buffers kept for the next who writes */
+#define SERVER_PART_ROOM 32768   /* unsent bytes up to which more parts of a reply are made */
 #define SERVER_UID_BUCKETS 256
 #define SERVER_LINGER_NS ((int64_t)10 * 1000000000) /* how long a closed connection may take to read the
                                                        rest */
@@ -32,6 +33,9 @@ struct reply {
 	struct conn *conn;   /* NULL: gone */
 	uint64_t ticket;
 	bool held;           /* not filled yet */
+	bool streamed;       /* `source` makes it */
+	bool waits;          /* the source has nothing to say for now */
+	struct reply_source source;
 	size_t len;
 	char *text;          /* behind the struct, or allocated if it was filled later */
 };
@@ -52,12 +56,13 @@ struct conn {
 	TAILQ_ENTRY(conn) ready_link;   /* to be served */
 	TAILQ_ENTRY(conn) dirty_link;   /* to be written, closed or resumed */
 	TAILQ_ENTRY(conn) waiting_link; /* with replies that wait */
+	TAILQ_ENTRY(conn) stream_link;  /* parts of its first reply are to be made */
 	struct server *server;
 	void *data;
 	struct event read_event, write_event;
 	int fd;
 	pid_t pid; uid_t uid; gid_t gid;
-	bool ready, dirty, waiting;     /* in which lists */
+	bool ready, dirty, waiting, streaming; /* in which lists */
 	bool read_on, write_on;         /* which events are added */
 	bool readable;                  /* the loop said so and nothing was read since */
 	bool throttled;                 /* too much output or too many replies wait: not read */
@@ -93,7 +98,7 @@ struct server {
 	struct event accept_event, accept_again, turn_event, next_turn, sweep;
 	bool accept_on, events_made, turn_due;
 	int spare_fd;            /* given up to refuse politely when descriptors run out */
-	struct conn_list conns, ready, dirty, waiting;
+	struct conn_list conns, ready, dirty, waiting, streaming;
 	size_t n_conns, n_ready;
 	struct uid_count *uids[SERVER_UID_BUCKETS];
 	uint64_t durable;
@@ -101,6 +106,7 @@ struct server {
 	int64_t now_ns;          /* of this turn */
 	struct output spare[SERVER_SPARE_OUTPUTS];
 	size_t n_spare;
+	struct strbuf part;      /* scratch */
 	/* One byte more than is read: the last line before the end of a connection gets a NUL there. */
 	char read_buffer[SERVER_SMALL_REST + SERVER_READ_CHUNK + 1];
 };
@@ -113,6 +119,7 @@ void server_socket_close(struct server_socket *s); /* the lock goes last; safe o
 void server_want_turn(struct server *s);
 void server_add_ready(struct conn *c);
 void server_add_dirty(struct conn *c);
+void server_add_streaming(struct conn *c);
 void server_uncount(struct server *s, uid_t uid);
 
 /* ---- conn.c ---- */
@@ -129,6 +136,8 @@ bool conn_has_room(const struct conn *c); /* again, and not just for one line */
 void conn_send(struct conn *c);           /* what the socket takes */
 void conn_refuse(struct conn *c, const char *code, const char *message); /* in the order of replies */
 void conn_release(struct conn *c);        /* replies that need not wait any more become output */
+bool conn_streams(const struct conn *c);  /* its first reply is made in parts, and there is room for one */
+void conn_make_part(struct conn *c);      /* of that reply */
 void conn_drop_replies(struct conn *c);   /* all that wait; those held are freed when they are filled */
 void conn_out_release(struct conn *c);    /* drops the output and its buffer */
 /* Nothing can be sent any more: the output is dropped, and the connection goes at the end of the turn. */

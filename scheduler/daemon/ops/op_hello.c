@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "common/text/text.h"
+#include "common/version.h"
 #include "scheduler/daemon/ops/ops.h"
 
 static void put_param(struct json_writer *w, const struct job_param *p)
@@ -76,7 +77,7 @@ void op_hello(struct request *r)
 	const struct config *c = r->d->setup->config;
 
 	reply_begin(r);
-	json_kv_string(&r->w, "version", DAEMON_VERSION);
+	json_kv_string(&r->w, "version", postrider_version);
 	json_kv_int(&r->w, "protocol", 1);
 	json_kv_string(&r->w, "policy", c->policy);
 	put_model(&r->w, r->d->setup);

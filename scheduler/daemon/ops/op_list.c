@@ -1,15 +1,19 @@
-/* `list`: jobs by state, type and owner, the newest first, in pages. Ended jobs come from the store's
- * reader. */
-#include <math.h>
+/* `list`: jobs by state, type and owner, the newest first, in pages. Jobs that are no longer in memory come
+ * from the store's reader. The reply is made in parts, so that a long list keeps neither the loop nor much
+ * memory. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/mem.h"
 #include "scheduler/daemon/ops/ops.h"
 
 #define LIST_DEFAULT 100
 #define LIST_MAX 1000
+#define PAGE 32 /* jobs that the store is asked for at a time */
+#define PART_BYTES 8192 /* of a reply that are made at a time, */
+#define PART_NS 200000 /* and how long that may take */
 
 struct listing {
 	struct store_filter filter;
@@ -59,23 +63,6 @@ static bool read_listing(struct request *r, struct listing *l)
 	return request_fine(r);
 }
 
-/* Estimates of all live jobs come from one play: a listing of a thousand would otherwise make a thousand. */
-static void live_of(struct daemon *d, const struct job *job, size_t n_played, struct job_live *out)
-{
-	const struct sched_estimate *e = job->played < n_played ? &d->estimate[job->played] : NULL;
-
-	*out = (struct job_live){ 0 };
-	if (e && d->estimate_id[job->played] == job->id && !isnan(e->end_s)) {
-		out->has_estimate = true;
-		out->start_s = e->start_s;
-		out->end_s = e->end_s;
-		out->end_low_s = e->end_low_s;
-		out->end_high_s = e->end_high_s;
-		out->late = e->late;
-	}
-	estimates_facts(d, job, out);
-}
-
 static bool matches(const struct listing *l, const struct job *job)
 {
 	const struct store_filter *f = &l->filter;
@@ -85,115 +72,217 @@ static bool matches(const struct listing *l, const struct job *job)
 	       (!f->type[0] || !strcmp(f->type, job->row.type)) && (!f->before_id || job->id < f->before_id);
 }
 
-/* Only live ones are wanted: they are all in memory. */
-static void list_live(struct request *r, const struct listing *l)
-{
-	size_t n = 0, n_played = estimates_play(r->d);
-	const struct job *job = r->d->jobs.live.last;
+/* ---- the reply, in parts ---- */
 
-	reply_begin(r);
-	json_kv_open(&r->w, "jobs", '[');
-	for (; job && n < l->filter.limit; job = job->before) {
-		struct job_live live;
-
-		if (!matches(l, job))
-			continue;
-		live_of(r->d, job, n_played, &live);
-		job_json(&r->w, &job->row, &live);
-		n++;
-	}
-	while (job && !matches(l, job))
-		job = job->before;
-	json_close(&r->w, ']');
-	json_kv_bool(&r->w, "more", job != NULL);
-	reply_send(r, 0);
-}
-
-struct listing_later {
-	struct later *later;
-	size_t limit;
+/* Live jobs are all in memory, and a cursor walks through them. Otherwise the ids are walked through
+ * downwards: a job in memory is told as it is now, and where one is not, the store is asked for a page of
+ * older ones. */
+struct list_reply {
+	struct daemon *d;
+	struct reply *reply;
+	struct listing l;
+	char id[OPS_MAX_ID * 6 + 8];
+	struct json_writer w;
+	bool begun, released, live_only, asked, no_more;
+	struct err err; /* of the store */
+	size_t n; /* jobs told */
+	struct job_cursor cursor;
+	uint64_t next_id; /* to be looked at */
+	struct strbuf page; /* lines of job objects from the store, */
+	size_t page_at; /* and how far they are told */
 };
 
-/* Lines of job objects; those still in memory are told as they are now. */
-static void answer_list(void *owner, uint64_t token, const struct strbuf *text, const struct err *err)
+static void put_live(struct list_reply *p, const struct job *job)
 {
-	struct listing_later *ll = owner;
-	struct later *l = ll->later;
-	const char *line = strbuf_text(text), *end;
-	size_t n = 0, n_played;
-	struct json_writer w;
+	struct job_live live;
+
+	estimates_live(p->d, job, &live);
+	job_json(&p->w, &job->row, &live);
+	p->n++;
+}
+
+static void put_text(struct list_reply *p, const char *text, size_t len)
+{
+	if (p->w.need_comma)
+		strbuf_puts(p->w.out, ",");
+	strbuf_add(p->w.out, text, len);
+	p->w.need_comma = true;
+	p->n++;
+}
+
+static void page_came(void *owner, uint64_t token, const struct strbuf *text, const struct err *err)
+{
+	struct list_reply *p = owner;
 
 	(void)token;
-	if (err->code) {
-		later_error(l, "internal", err->text);
-		free(ll);
+	p->asked = false;
+	if (p->released) {
+		strbuf_release(&p->page);
+		free(p);
 		return;
 	}
-	n_played = estimates_play(l->d);
-	later_begin(l, &w);
-	json_kv_open(&w, "jobs", '[');
-	for (; *line && n < ll->limit; line = end + 1, n++) {
-		static const char before_id[] = "{\"job\":\"";
-		struct job *job;
+	strbuf_reset(&p->page);
+	p->page_at = 0;
+	strbuf_add(&p->page, strbuf_text(text), text->len);
+	p->no_more = text->len == 0 && !err->code;
+	p->err = *err;
+	if (p->page.failed)
+		err_nomem(&p->err, "a page of jobs");
+	reply_wake(p->reply);
+}
 
-		end = strchr(line, '\n');
-		if (!end)
-			break;
-		/* sscanf() would measure all of the text that is left, for every line */
-		job = strncmp(line, before_id, sizeof before_id - 1)
-			      ? NULL
-			      : jobs_find(&l->d->jobs, strtoull(line + sizeof before_id - 1, NULL, 10));
-		if (job) {
-			struct job_live live;
+/* Asks for older jobs than those told so far. */
+static enum reply_part ask_page(struct list_reply *p)
+{
+	struct store_filter f = p->l.filter;
 
-			live_of(l->d, job, n_played, &live);
-			job_json(&w, &job->row, &live);
-		} else {
-			if (n > 0)
-				strbuf_puts(w.out, ",");
-			strbuf_add(w.out, line, (size_t)(end - line));
-			w.need_comma = true;
-		}
+	f.limit = PAGE;
+	f.before_id = p->next_id + 1;
+	p->asked = true;
+	if (ops_ask(p->d, STORE_LIST, 0, &f, page_came, p, 0, &p->err))
+		p->asked = false;
+	return p->asked ? REPLY_WAITS : REPLY_COMPLETE;
+}
+
+/* The next job of the page. False: it has no more. */
+static bool take_line(struct list_reply *p, const char **out_line, size_t *out_len, uint64_t *out_id)
+{
+	static const char before_id[] = "{\"job\":\"";
+	const char *line = strbuf_text(&p->page) + p->page_at, *end;
+
+	if (p->page_at >= p->page.len)
+		return false;
+	end = strchr(line, '\n');
+	*out_line = line;
+	*out_len = end ? (size_t)(end - line) : strlen(line);
+	/* sscanf() would measure all of the text that is left, for every line */
+	*out_id = strncmp(line, before_id, sizeof before_id - 1)
+			  ? 0
+			  : strtoull(line + sizeof before_id - 1, NULL, 10);
+	p->page_at += *out_len + 1;
+	return true;
+}
+
+/* Looks at one job. REPLY_COMPLETE: there is no job left, or one more than asked for. */
+static enum reply_part look_at_live(struct list_reply *p)
+{
+	const struct job *job = jobs_cursor_next(&p->d->jobs, &p->cursor);
+
+	if (!job)
+		p->no_more = true;
+	else if (matches(&p->l, job) && p->n == p->l.filter.limit)
+		return REPLY_COMPLETE;
+	else if (matches(&p->l, job))
+		put_live(p, job);
+	return job ? REPLY_MORE : REPLY_COMPLETE;
+}
+
+static enum reply_part look_at_any(struct list_reply *p)
+{
+	const struct job *job;
+	const char *line = NULL;
+	size_t len = 0;
+	uint64_t id = p->next_id;
+	bool from_page = take_line(p, &line, &len, &id);
+
+	if (!from_page && (id == 0 || p->no_more)) {
+		p->no_more = true;
+		return REPLY_COMPLETE;
 	}
-	json_close(&w, ']');
-	json_kv_bool(&w, "more", *line != 0);
-	later_send(l, &w);
-	free(ll);
+	job = id ? jobs_find(&p->d->jobs, id) : NULL;
+	if (!job && !from_page)
+		return ask_page(p);
+	p->next_id = id ? id - 1 : 0;
+	if (job && !matches(&p->l, job))
+		return REPLY_MORE;
+	if (p->n == p->l.filter.limit)
+		return REPLY_COMPLETE;
+	if (job)
+		put_live(p, job);
+	else
+		put_text(p, line, len);
+	return REPLY_MORE;
+}
+
+static enum reply_part make_part(void *owner, struct strbuf *out)
+{
+	struct list_reply *p = owner;
+	int64_t until_ns = clock_monotonic_ns() + PART_NS;
+	enum reply_part state = p->err.code ? REPLY_COMPLETE : REPLY_MORE;
+
+	p->w.out = out;
+	if (!p->begun) {
+		p->begun = true;
+		reply_head(&p->w, out, p->id);
+		json_kv_open(&p->w, "jobs", '[');
+		if (p->live_only)
+			jobs_cursor_open(&p->d->jobs, &p->cursor, false);
+	}
+	while (state == REPLY_MORE && out->len < PART_BYTES && clock_monotonic_ns() < until_ns)
+		state = p->live_only ? look_at_live(p) : look_at_any(p);
+	if (state != REPLY_COMPLETE)
+		return state;
+	json_close(&p->w, ']');
+	json_kv_bool(&p->w, "more", !p->no_more);
+	if (p->err.code) /* the beginning has gone out: it cannot be an error any more */
+		json_kv_string(&p->w, "incomplete", p->err.text);
+	json_close(&p->w, '}');
+	strbuf_puts(out, "\n");
+	return REPLY_COMPLETE;
+}
+
+static void release(void *owner)
+{
+	struct list_reply *p = owner;
+
+	jobs_cursor_close(&p->d->jobs, &p->cursor);
+	p->released = true;
+	if (p->asked) /* page_came() frees it */
+		return;
+	strbuf_release(&p->page);
+	free(p);
+}
+
+/* The states for the store, as it reads them. */
+static void join_states(struct listing *l)
+{
+	for (int s = 0; s < N_JOB_STATES; s++) {
+		size_t used = strlen(l->filter.state);
+
+		if (l->state[s])
+			snprintf(l->filter.state + used, sizeof l->filter.state - used, "%s%s",
+				 used ? "," : "", job_state_name[s]);
+	}
 }
 
 void op_list(struct request *r)
 {
+	struct reply_source source = { .make = make_part, .release = release };
+	struct list_reply *p;
 	struct listing l;
-	struct listing_later *ll;
-	struct err err = { 0 };
 	size_t n_states = 0;
 
 	if (!read_listing(r, &l))
 		return;
 	for (int s = 0; s < N_JOB_STATES; s++)
 		n_states += l.state[s];
-	if (!l.any_state && n_states == (size_t)l.state[JOB_QUEUED] + l.state[JOB_RUNNING]) {
-		list_live(r, &l);
-		return;
-	}
-	for (int s = 0; s < N_JOB_STATES; s++) {
-		size_t used = strlen(l.filter.state);
-
-		if (l.state[s])
-			snprintf(l.filter.state + used, sizeof l.filter.state - used, "%s%s", used ? "," : "",
-				 job_state_name[s]);
-	}
-	ll = mem_calloc(1, sizeof *ll);
-	if (!ll) {
+	p = mem_calloc(1, sizeof *p);
+	if (!p) {
 		reply_error(r, "internal", NULL, NULL, "out of memory");
 		return;
 	}
-	ll->limit = l.filter.limit++; /* one more than asked for: it tells whether there are more */
-	ll->later = later_new(r);
-	if (!ll->later) {
-		free(ll);
-	} else if (ops_ask(r->d, STORE_LIST, 0, &l.filter, answer_list, ll, 0, &err)) {
-		later_error(ll->later, "internal", err.text);
-		free(ll);
+	*p = (struct list_reply){ .d = r->d, .l = l };
+	p->live_only = !l.any_state && n_states == (size_t)l.state[JOB_QUEUED] + l.state[JOB_RUNNING];
+	if (!l.filter.before_id || l.filter.before_id > r->d->next_id)
+		p->l.filter.before_id = r->d->next_id; /* a job that comes later is not part of it */
+	p->next_id = p->l.filter.before_id - 1;
+	join_states(&p->l);
+	memcpy(p->id, r->id, sizeof p->id);
+	p->reply = conn_hold(r->conn);
+	if (!p->reply) {
+		free(p);
+		return;
 	}
+	source.owner = p;
+	reply_stream(p->reply, &source);
 }

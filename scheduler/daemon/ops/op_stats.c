@@ -1,25 +1,13 @@
 /* `stats`: counts, latencies, the queue, the store, tenants, learning and the loop. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
-#include "common/io.h"
+#include "common/mem.h"
 #include "scheduler/daemon/learn/learning.h"
 #include "scheduler/daemon/ops/ops.h"
+#include "scheduler/process/machine.h"
 
-static double resident_mb(void)
-{
-	char *text = NULL;
-	size_t len;
-	unsigned long pages = 0;
-
-	/* The second number of /proc/self/statm; the kernel writes it, so it is read like a file. */
-	if (io_read_file("/proc/self/statm", 4096, &text, &len, NULL) == 0)
-		sscanf(text, "%*u %lu", &pages);
-	free(text);
-	return (double)pages * (double)sysconf(_SC_PAGESIZE) / 1048576.0;
-}
+#define TENANTS_AT_ONCE 100
 
 static void put_queue(struct request *r)
 {
@@ -52,19 +40,47 @@ static void put_store(struct request *r)
 	json_close(&r->w, '}');
 }
 
-void op_stats(struct request *r)
+/* ---- the reply ---- */
+
+/* All but the tenants is written at once; of these there may be thousands. */
+struct stats_reply {
+	struct daemon *d;
+	struct strbuf before, behind; /* the tenants */
+	struct json_writer w; /* stands in the list of tenants */
+	bool begun;
+	size_t next; /* tenant */
+};
+
+static void release(void *owner)
+{
+	struct stats_reply *p = owner;
+
+	strbuf_release(&p->before);
+	strbuf_release(&p->behind);
+	free(p);
+}
+
+static enum reply_part make_part(void *owner, struct strbuf *out)
+{
+	struct stats_reply *p = owner;
+	struct daemon *d = p->d;
+
+	if (!p->begun)
+		strbuf_add(out, strbuf_text(&p->before), p->before.len);
+	p->begun = true;
+	p->w.out = out;
+	p->next = tenants_json(&d->tenants, d->sched, daemon_now_ns(d), p->next, TENANTS_AT_ONCE, &p->w);
+	if (p->next < d->tenants.n)
+		return REPLY_MORE;
+	strbuf_add(out, strbuf_text(&p->behind), p->behind.len);
+	return REPLY_COMPLETE;
+}
+
+static void put_behind(struct request *r)
 {
 	const struct daemon *d = r->d;
 
-	reply_begin(r);
-	json_kv_open(&r->w, "jobs", '{');
-	for (int s = 0; s < N_JOB_STATES; s++)
-		json_kv_int(&r->w, job_state_name[s], (long long)d->jobs.count[s]);
-	json_close(&r->w, '}');
-	outcome_stats_json(&d->stats, &r->w);
-	put_queue(r);
-	put_store(r);
-	tenants_json(&d->tenants, d->sched, daemon_now_ns(d), &r->w);
+	json_close(&r->w, ']');
 	json_kv_open(&r->w, "outside", '{');
 	json_kv_fixed(&r->w, "processes",
 		      d->setup->config->outside_load ? other_load_processes(&d->demand.other) : NAN, 3);
@@ -72,12 +88,48 @@ void op_stats(struct request *r)
 	learning_json(d->learning, &r->w);
 	json_kv_open(&r->w, "loop", '{');
 	json_kv_fixed(&r->w, "max_block_ms", d->stats.max_block_ms, 3);
+	json_kv_fixed(&r->w, "max_busy_ms", d->stats.max_busy_ms, 3);
 	json_close(&r->w, '}');
 	json_kv_int(&r->w, "connections", (long long)server_connections(d->server));
 	json_kv_fixed(&r->w, "uptime_s", (double)(daemon_now_ns(d) - d->started_ns) / 1e9, 3);
-	json_kv_fixed(&r->w, "rss_mb", resident_mb(), 3);
+	json_kv_fixed(&r->w, "rss_mb", machine_resident_mb(), 3);
 	json_kv_bool(&r->w, "draining", d->draining);
 	json_kv_string(&r->w, "policy", d->setup->config->policy);
 	json_kv_string(&r->w, "model", d->setup->model_name[0] ? d->setup->model_name : NULL);
-	reply_send(r, 0);
+	json_close(&r->w, '}');
+	strbuf_puts(r->w.out, "\n");
+}
+
+void op_stats(struct request *r)
+{
+	struct reply_source source = { .make = make_part, .release = release };
+	struct stats_reply *p = mem_calloc(1, sizeof *p);
+	const struct daemon *d = r->d;
+	struct reply *reply;
+
+	if (!p) {
+		reply_error(r, "internal", NULL, NULL, "out of memory");
+		return;
+	}
+	p->d = r->d;
+	reply_head(&r->w, &p->before, r->id);
+	json_kv_open(&r->w, "jobs", '{');
+	for (int s = 0; s < N_JOB_STATES; s++)
+		json_kv_int(&r->w, job_state_name[s], (long long)d->jobs.count[s]);
+	json_close(&r->w, '}');
+	outcome_stats_json(&d->stats, &r->w);
+	put_queue(r);
+	put_store(r);
+	json_kv_open(&r->w, "tenants", '[');
+	p->w = r->w;
+	r->w.out = &p->behind;
+	put_behind(r);
+	reply = p->before.failed || p->behind.failed ? NULL : conn_hold(r->conn);
+	source.owner = p;
+	if (reply) {
+		reply_stream(reply, &source);
+	} else {
+		conn_close(r->conn);
+		release(p);
+	}
 }

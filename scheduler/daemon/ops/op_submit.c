@@ -82,7 +82,7 @@ static void what_if(struct request *r, struct submission *f)
 		reply_err(r, &err, NULL);
 	} else {
 		took_us = clock_monotonic_us() - before;
-		outcome_stats_decision(&d->stats, took_us);
+		daemon_decided(d, took_us);
 		reply_begin(r);
 		json_kv_string(&r->w, "verdict", sched_verdict_name(verdict));
 		if (f->dry_run) {
@@ -364,7 +364,7 @@ static int decide_arrival(struct daemon *d, struct job *job, const struct submis
 		return rc;
 	if (!known)
 		job_set_reason(job, why);
-	outcome_stats_decision(&d->stats, took_us);
+	daemon_decided(d, took_us);
 	strbuf_reset(&d->text);
 	json_begin(&w, &d->text, false);
 	submission_put_decision(d, &w, f, took_us);
@@ -417,6 +417,7 @@ static void submit(struct request *r, const struct submission *f)
 void op_submit(struct request *r)
 {
 	struct submission f = { 0 };
+	int64_t began_ns = clock_thread_ns();
 	uint64_t earlier;
 
 	if (!submission_read_handling(r, &f))
@@ -432,4 +433,5 @@ void op_submit(struct request *r)
 		reply_duplicate(r, &f, earlier);
 	else if (submission_read(r, &f) && may_submit(r, &f))
 		submit(r, &f);
+	outcome_stats_submit(&r->d->stats, (double)(clock_thread_ns() - began_ns) / 1e3);
 }

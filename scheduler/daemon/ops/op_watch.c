@@ -99,9 +99,9 @@ static void answer_watch(struct request *r, const struct job *job)
 		job_json(&r->w, &job->row, &live);
 	}
 	for (; j && n < WATCH_JOBS; j = j->after, n++) {
-		struct job_live live = { 0 };
+		struct job_live live;
 
-		estimates_facts(r->d, j, &live);
+		estimates_live(r->d, j, &live);
 		job_json(&r->w, &j->row, &live);
 	}
 	json_close(&r->w, ']');

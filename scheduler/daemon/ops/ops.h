@@ -23,6 +23,8 @@ struct request {
 /* {"v":1,"id":...,"ok":true, and then the caller's members, until reply_send(). */
 void reply_begin(struct request *r);
 void reply_send(struct request *r, uint64_t ticket);
+/* The same beginning for a reply that is made in parts (net/server.h). */
+void reply_head(struct json_writer *w, struct strbuf *out, const char *id);
 /* field and hint may be NULL. */
 void reply_error(struct request *r, const char *code, const char *field, const char *hint, const char *fmt,
                  ...)

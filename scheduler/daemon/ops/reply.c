@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/version.h"
 #include "scheduler/daemon/ops/ops.h"
 
-static void begin(struct strbuf *out, struct json_writer *w, const char *id, bool ok)
+static void head(struct strbuf *out, struct json_writer *w, const char *id, bool ok)
 {
-	strbuf_reset(out);
 	json_begin(w, out, false);
 	json_open(w, '{');
 	json_kv_int(w, "v", 1);
@@ -18,6 +18,17 @@ static void begin(struct strbuf *out, struct json_writer *w, const char *id, boo
 		json_put_raw(w, id);
 	}
 	json_kv_bool(w, "ok", ok);
+}
+
+static void begin(struct strbuf *out, struct json_writer *w, const char *id, bool ok)
+{
+	strbuf_reset(out);
+	head(out, w, id, ok);
+}
+
+void reply_head(struct json_writer *w, struct strbuf *out, const char *id)
+{
+	head(out, w, id, true);
 }
 
 void reply_begin(struct request *r)
@@ -64,6 +75,7 @@ void reply_error(struct request *r, const char *code, const char *field, const c
 	va_start(args, fmt);
 	vsnprintf(message, sizeof message, fmt, args);
 	va_end(args);
+	metrics_error(&r->d->metrics, code);
 	begin(&r->d->out, &r->w, r->id, false);
 	put_error(&r->w, code, message, field, hint);
 	reply_send(r, r->ticket);
@@ -122,6 +134,7 @@ void later_error(struct later *l, const char *code, const char *message)
 {
 	struct json_writer w;
 
+	metrics_error(&l->d->metrics, code);
 	begin(&l->d->out, &w, l->id, false);
 	put_error(&w, code, message, NULL, NULL);
 	later_send(l, &w);
@@ -156,7 +169,7 @@ const char *ops_greeting(void *owner, struct conn *c, size_t *out_len)
 	json_open(&w, '{');
 	json_kv_int(&w, "v", 1);
 	json_kv_string(&w, "greeting", "postriderd");
-	json_kv_string(&w, "version", DAEMON_VERSION);
+	json_kv_string(&w, "version", postrider_version);
 	json_kv_string(&w, "policy", d->setup->config->policy);
 	json_kv_int(&w, "max_line", SERVER_MAX_LINE);
 	json_close(&w, '}');
@@ -170,6 +183,7 @@ const char *ops_refusal(void *owner, const char *code, const char *message, size
 	struct daemon *d = owner;
 	struct json_writer w;
 
+	metrics_error(&d->metrics, code);
 	begin(&d->text, &w, "", false);
 	put_error(&w, code, message, NULL, NULL);
 	*out_len = finish(&d->text, &w) ? d->text.len : 0;

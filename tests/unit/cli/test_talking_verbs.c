@@ -419,7 +419,7 @@ TEST(test_submit_wait_for_a_job_that_is_there_already_watches_it)
 		  SAY(OK(2, "\"watching\":true,\"jobs\":[" JOB("12", "done", ",\"exit_code\":0") "]")), STAY),
 	    "digits --wait --key k");
 	has(out, "job 12 exists already under this key");
-	has(out, "job 12 done, exit code 0\n");
+	has(out, "job 12 done, exit code 0, no accuracy found in its output\n");
 }
 
 static const char *file_with(const char *name, const char *text)
@@ -485,7 +485,7 @@ TEST(test_submit_of_many_goes_on_after_a_bad_line)
 	RUN(3, verb_submit, many_steps, line);
 	has(out, "line 1: promised: job 12 queued");
 	has(out, "line 4: rejected: job 13 rejected; could be promised: 37.50 s\n");
-	has(out, "line 7: best effort before: job 9 done\n");
+	has(out, "line 7: best effort before: job 9 done, no accuracy found in its output\n");
 	has(err, "many.jsonl:3: ");
 	has(err, "many.jsonl:5: ");
 	has(err, "many.jsonl:6: there is no job type 'nope'");
@@ -642,7 +642,8 @@ TEST(test_wait_returns_the_first_exit_code_that_is_not_0)
 		  HEAR("\"op\":\"unwatch\""), SAY("{\"v\":1,\"id\":6,\"ok\":true}\n"), STAY),
 	    "1 2 3");
 	assert_string_equal(
-		out, "job 1 done, exit code 0\njob 2 failed, exit code 7\njob 3 failed, exit code 9\n");
+		out, "job 1 done, exit code 0, no accuracy found in its output\njob 2 failed, exit code 7\n"
+		     "job 3 failed, exit code 9\n");
 	RUN(4, verb_wait, STEPS(HEAR(NULL), SAY(NO(1, "unknown_job", "there is no job 1")), STAY), "1");
 	RUN(5, verb_wait, STEPS(HEAR(NULL), SAY(OK(1, "\"jobs\":[" JOB("1", "running", "") "]"))), "1");
 	has(err, "went away");
@@ -668,7 +669,7 @@ TEST(test_watch_prints_a_line_an_event)
 	has(out, "now: job 1 queued");
 	has(out, "2026-11-16T10:00:00Z reloaded\n");
 	has(out, "2026-11-16T10:00:01Z started: job 1 running");
-	has(out, "t? finished: job 1 done\n");
+	has(out, "t? finished: job 1 done, no accuracy found in its output\n");
 	RUN(124, verb_watch,
 	    STEPS(HEAR(NULL), SAY(OK(1, "\"jobs\":[]")),
 		  SAY("{\"v\":1,\"event\":\"drift\",\"at\":\"t\",\"message\":\"times are 20 %\\u001b "

@@ -258,8 +258,7 @@ TEST(test_numbers_from_the_play_of_another_candidate_are_those_of_an_own_play)
 
 		build(&t, MANY + rng_below(&r, 4));
 		t.scene.starting = true;
-		t.scene.cpus =
-			40; /* so that it slows the others down, and they leave later than without it */
+		t.scene.cpus = 20; /* it slows the others down, and they leave later than without it */
 		for (int i = 0; i < MANY - 20; i++)
 			run(&t, rng_uniform(&r), 1);
 		queue_behind(&t, 10, 3.0);

@@ -88,7 +88,7 @@ static const char *waiting_code(uint64_t job_id)
 {
 	struct job_live live = { 0 };
 
-	estimates_facts(l.d, job(job_id), &live);
+	estimates_live(l.d, job(job_id), &live);
 	return live.waiting_code ? live.waiting_code : "";
 }
 

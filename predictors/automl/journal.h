@@ -1,0 +1,23 @@
+/* The journal of a campaign, DIR/journal.jsonl: what the campaign and the table were, then a line for each
+ * finished unit of work. A torn last line, of a program that was killed while it wrote, is cut off. Damage
+ * anywhere else is an error. */
+#ifndef PREDICTORS_AUTOML_JOURNAL_H
+#define PREDICTORS_AUTOML_JOURNAL_H
+
+#include "predictors/automl/automl.h"
+
+#define JOURNAL_VERSION 1
+#define JOURNAL_MAX_BYTES ((size_t)4 << 30)
+
+struct journal;
+
+/* Fills a->outcome with what is there. created (32 bytes): of the campaign, or when the journal says it
+ * began. */
+int journal_open(const struct automl_params *p, struct automl *a, char *created, struct journal **out,
+                 struct err *err);
+/* Safe from any thread. */
+int journal_add(struct journal *j, enum automl_stage stage, size_t unit, const struct outcome *o,
+                struct err *err);
+void journal_close(struct journal *j);
+
+#endif

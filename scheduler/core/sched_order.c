@@ -1,0 +1,442 @@
+/* The order of starts: the plan; then the jobs without a promise, beginning with the tenant of the lowest
+ * standing; then the same for priorities below 0.
+ *
+ * A queue up to SCENE_WINDOW jobs is written down as it is. Of a longer one a job sees SCENE_WINDOW others
+ * around its own position, and the sum of those before them. That part is found without a walk through the
+ * queue: each tenant's jobs stand on the scale of standings, at the standing of the tenant plus what its jobs
+ * before them add. So the jobs before a point of the scale are counted tenant by tenant, and the part is
+ * merged from there on in both directions. Two differences to the short way: where two tenants are at the
+ * same point of the scale, the one with the lower number goes first; and planned jobs behind the first
+ * planned one with a priority below 0 go with that one. */
+#include <math.h>
+
+#include "scheduler/core/sched_internal.h"
+
+/* ---- which part of it ---- */
+
+struct part {
+	size_t first, last;
+};
+
+/* What a job at this position sees of n others. */
+static struct part part_around(size_t n, size_t position)
+{
+	size_t behind = n - position, ahead;
+
+	if (n <= SCENE_WINDOW)
+		return (struct part){ 0, n };
+	behind = behind < SCENE_WINDOW / 2 ? behind : SCENE_WINDOW / 2;
+	ahead = position < SCENE_WINDOW - behind ? position : SCENE_WINDOW - behind;
+	behind = SCENE_WINDOW - ahead < n - position ? SCENE_WINDOW - ahead : n - position;
+	return (struct part){ position - ahead, position + behind };
+}
+
+static void add_sum(struct order_sum *to, const struct order_sum *s)
+{
+	to->slot_ns += s->slot_ns;
+	to->slot_cpus += s->slot_cpus;
+	to->n += s->n;
+	to->n_unknown += s->n_unknown;
+}
+
+static void take_off(struct order_sum *from, const struct order_sum *s)
+{
+	from->slot_ns -= s->slot_ns;
+	from->slot_cpus -= s->slot_cpus;
+	from->n -= s->n;
+	from->n_unknown -= s->n_unknown;
+}
+
+static void begin(struct sched *s, size_t total, size_t first)
+{
+	s->order.n = 0;
+	s->order.total = total;
+	s->order.first = first;
+	s->order.before = (struct order_sum){ 0 };
+}
+
+/* Jobs [first, last) of the plan, but for place `except`. */
+static void write_planned(struct sched *s, size_t first, size_t last, uint32_t except)
+{
+	uint32_t i = first < last ? job_order_at(&s->queues, s->plan.root, first) : NO_JOB;
+
+	for (; first < last && i != NO_JOB; i = s->live[i].next) {
+		if (i == except)
+			continue;
+		s->order.place[s->order.n++] = i;
+		first++;
+	}
+}
+
+void order_plan(struct sched *s, uint32_t except, size_t position)
+{
+	size_t n = s->plan.n - (except != NO_JOB && s->live[except].planned);
+	struct part p = part_around(n, position);
+
+	begin(s, n, p.first);
+	write_planned(s, p.first, p.last, except);
+	if (p.first)
+		s->order.before = job_order_sum(&s->queues, s->plan.root, p.first);
+}
+
+/* ---- all of it ---- */
+
+/* Those of the plan whose priority is below 0, or the others. */
+static void whole_planned(struct sched *s, bool below)
+{
+	for (uint32_t i = s->plan.first; i != NO_JOB; i = s->live[i].next)
+		if ((s->live[i].r.priority < 0) == below)
+			s->order.place[s->order.n++] = i;
+}
+
+/* Where a job is that joins its tenant now; SIZE_MAX: it is not among these. */
+struct newcomer {
+	const struct sched_request *r;
+	size_t position;
+};
+
+/* The tenant with the lowest standing is next, and rises by what it will run. Jobs with priority 0, or
+ * below. */
+static void whole_waiting(struct sched *s, bool below, struct newcomer *n)
+{
+	const struct tenant *own = n->r ? tenant_of(s, n->r) : NULL;
+	bool due = n->r && (n->r->priority < 0) == below;
+
+	heap_reset(&s->standings);
+	for (size_t i = 0; i < s->n_tenants; i++) {
+		struct tenant *t = &s->tenant[i];
+
+		t->cursor = t->waiting.first;
+		if (below && t->cursor != NO_JOB)
+			t->cursor = job_order_at(&s->queues, t->waiting.root,
+						 job_order_below(&s->queues, t->waiting.root));
+		if (t->cursor != NO_JOB || (due && t == own))
+			heap_push(&s->standings, tenant_standing(s, t), (uint32_t)i);
+	}
+	while (heap_top(&s->standings)) {
+		const struct heap_entry *top = heap_top(&s->standings);
+		struct tenant *t = &s->tenant[top->payload];
+		uint32_t i = t->cursor;
+		bool over = i == NO_JOB || (s->live[i].r.priority < 0) != below;
+		struct heap_entry gone;
+
+		if (due && t == own && (over || s->live[i].r.priority < n->r->priority)) {
+			n->position = s->order.n;
+			due = false;
+		}
+		if (over) {
+			heap_pop(&s->standings, &gone);
+			continue;
+		}
+		s->order.place[s->order.n++] = i;
+		t->cursor = s->live[i].next;
+		heap_replace(&s->standings, top->key + s->window_s * s->live[i].r.cpus / t->is.weight,
+			     (uint32_t)(t - s->tenant));
+	}
+}
+
+static size_t order_new(struct sched *s, const struct sched_request *r)
+{
+	struct newcomer n = { .r = r, .position = SIZE_MAX };
+
+	begin(s, s->n_queued, 0);
+	whole_planned(s, false);
+	whole_waiting(s, false, &n);
+	whole_planned(s, true);
+	whole_waiting(s, true, &n);
+	return n.position < s->order.n ? n.position : s->order.n;
+}
+
+void order_whole(struct sched *s)
+{
+	order_new(s, NULL);
+}
+
+/* ---- a part of a long one ---- */
+
+/* A long order in four stretches: planned and waiting, and the same below priority 0. */
+struct stretches {
+	size_t planned, below_planned; /* positions in the plan where these end */
+	size_t waiting, below_waiting; /* how many */
+};
+
+static struct stretches stretches_of(const struct sched *s)
+{
+	struct stretches x = { .planned = job_order_below(&s->queues, s->plan.root),
+			       .below_planned = s->plan.n };
+
+	for (size_t i = tenants_next_waiting(s, 0); i < s->n_tenants; i = tenants_next_waiting(s, i + 1)) {
+		uint32_t root = s->tenant[i].waiting.root;
+		size_t n = job_order_size(&s->queues, root), plain = job_order_below(&s->queues, root);
+
+		x.waiting += plain;
+		x.below_waiting += n - plain;
+	}
+	return x;
+}
+
+/* The jobs of a tenant in one of the stretches: [from, to) of its list. */
+static struct part part_of(const struct sched *s, const struct tenant *t, bool below)
+{
+	size_t n = t->waiting.n, plain = job_order_below(&s->queues, t->waiting.root);
+
+	return below ? (struct part){ plain, n } : (struct part){ 0, plain };
+}
+
+static struct order_scale scale_of(const struct sched *s, const struct tenant *t)
+{
+	return (struct order_scale){ tenant_standing(s, t), s->window_s / t->is.weight };
+}
+
+/* Sets the cursor of a tenant behind its first n jobs of the stretch. */
+static void set_cursor(struct sched *s, struct tenant *t, struct part p, size_t n)
+{
+	t->cursor_at = p.first + n;
+	t->cursor_cpus = n ? job_order_sum(&s->queues, t->waiting.root, p.first + n).cpus : 0;
+	if (n && p.first)
+		t->cursor_cpus -= job_order_sum(&s->queues, t->waiting.root, p.first).cpus;
+}
+
+/* Sets all cursors where the jobs before this point of the scale end; returns how many jobs are before it.
+ * `own` is at the point itself, with so many of its jobs before it. */
+static size_t set_cursors(struct sched *s, bool below, const struct tenant *own, size_t own_before, double at)
+{
+	size_t before = 0;
+
+	for (size_t i = tenants_next_waiting(s, 0); i < s->n_tenants; i = tenants_next_waiting(s, i + 1)) {
+		struct tenant *t = &s->tenant[i];
+		const struct order_scale scale = scale_of(s, t);
+		struct part p = part_of(s, t, below);
+		size_t n = own_before;
+
+		if (t != own)
+			n = job_order_until(&s->queues, t->waiting.root, p.first, p.last, &scale, at,
+					    own && t < own);
+		set_cursor(s, t, p, n);
+		before += n;
+	}
+	return before;
+}
+
+/* Moves all cursors back by so many jobs of the merged order. */
+static void go_back(struct sched *s, bool below, size_t steps)
+{
+	struct heap_entry top;
+
+	heap_reset(&s->standings);
+	for (size_t i = s->n_tenants; steps && i-- > 0;) {
+		struct tenant *t = &s->tenant[i];
+		struct order_scale scale = scale_of(s, t);
+		uint32_t last;
+
+		if (!t->waiting.n || t->cursor_at == part_of(s, t, below).first)
+			continue;
+		last = job_order_at(&s->queues, t->waiting.root, t->cursor_at - 1);
+		t->cursor = last;
+		heap_push(&s->standings,
+			  -(scale.start + scale.step * (double)(t->cursor_cpus - s->live[last].r.cpus)),
+			  (uint32_t)i);
+	}
+	for (; steps && heap_top(&s->standings); steps--) {
+		struct tenant *t = &s->tenant[heap_top(&s->standings)->payload];
+		struct order_scale scale = scale_of(s, t);
+
+		t->cursor_cpus -= s->live[t->cursor].r.cpus;
+		t->cursor = s->live[t->cursor].prev;
+		if (--t->cursor_at == part_of(s, t, below).first)
+			heap_pop(&s->standings, &top);
+		else
+			heap_replace(&s->standings,
+				     -(scale.start +
+				       scale.step * (double)(t->cursor_cpus - s->live[t->cursor].r.cpus)),
+				     (uint32_t)(t - s->tenant));
+	}
+}
+
+/* Writes down so many jobs of the merged order from the cursors on. */
+static void write_waiting(struct sched *s, bool below, size_t steps)
+{
+	heap_reset(&s->standings);
+	for (size_t i = tenants_next_waiting(s, 0); steps && i < s->n_tenants;
+	     i = tenants_next_waiting(s, i + 1)) {
+		struct tenant *t = &s->tenant[i];
+		struct order_scale scale = scale_of(s, t);
+
+		if (t->cursor_at >= part_of(s, t, below).last)
+			continue;
+		t->cursor = job_order_at(&s->queues, t->waiting.root, t->cursor_at);
+		heap_push(&s->standings, scale.start + scale.step * (double)t->cursor_cpus, (uint32_t)i);
+	}
+	for (; steps && heap_top(&s->standings); steps--) {
+		const struct heap_entry *top = heap_top(&s->standings);
+		struct tenant *t = &s->tenant[top->payload];
+		uint32_t i = t->cursor;
+		struct heap_entry gone;
+
+		s->order.place[s->order.n++] = i;
+		t->cursor = s->live[i].next;
+		if (t->cursor == NO_JOB || (s->live[t->cursor].r.priority < 0) != below)
+			heap_pop(&s->standings, &gone);
+		else
+			heap_replace(&s->standings, top->key + s->window_s * s->live[i].r.cpus / t->is.weight,
+				     (uint32_t)(t - s->tenant));
+	}
+}
+
+/* Of the waiting jobs up to the cursors. */
+static struct order_sum sum_to_cursors(const struct sched *s, bool below)
+{
+	struct order_sum sum = { 0 };
+
+	for (size_t i = tenants_next_waiting(s, 0); i < s->n_tenants; i = tenants_next_waiting(s, i + 1)) {
+		const struct tenant *t = &s->tenant[i];
+		struct part p = part_of(s, t, below);
+		struct order_sum to = job_order_sum(&s->queues, t->waiting.root, t->cursor_at), from;
+
+		if (p.first) {
+			from = job_order_sum(&s->queues, t->waiting.root, p.first);
+			take_off(&to, &from);
+		}
+		add_sum(&sum, &to);
+	}
+	return sum;
+}
+
+/* Where a job is. */
+struct spot {
+	size_t position;
+	bool waiting, below; /* in which of the stretches; with `waiting` the cursors are set there */
+	size_t in_stretch; /* its position there */
+};
+
+/* Of the job that lives at `place`; or, with NO_JOB, of a new one. */
+static struct spot spot_of(struct sched *s, const struct stretches *x, const struct sched_request *r,
+			   uint32_t place)
+{
+	struct spot at = { .below = r->priority < 0 };
+	const struct tenant *t = tenant_of(s, r);
+	const struct order_scale scale = scale_of(s, t);
+	struct part p;
+	size_t own;
+	uint64_t cpus;
+
+	if (place != NO_JOB && s->live[place].planned) {
+		own = job_order_position(&s->queues, place);
+		at.below = own >= x->planned;
+		at.in_stretch = at.below ? own - x->planned : own;
+		at.position = at.below ? own + x->waiting : own;
+		return at;
+	}
+	p = part_of(s, t, at.below);
+	own = place != NO_JOB ? job_order_position(&s->queues, place)
+			      : job_order_later(&s->queues, t->waiting.root, p.first, r->priority, INT64_MAX);
+	cpus = job_order_sum(&s->queues, t->waiting.root, own).cpus -
+	       job_order_sum(&s->queues, t->waiting.root, p.first).cpus;
+	at.waiting = true;
+	at.in_stretch = set_cursors(s, at.below, t, own - p.first, scale.start + scale.step * (double)cpus);
+	at.position = at.in_stretch + (at.below ? s->plan.n + x->waiting : x->planned);
+	return at;
+}
+
+/* Of all waiting jobs of a stretch. */
+static struct order_sum sum_waiting(struct sched *s, bool below)
+{
+	set_cursors(s, below, NULL, 0, INFINITY);
+	return sum_to_cursors(s, below);
+}
+
+/* The part of the plan's stretch that begins at `start` in the order and holds [from, to) of the plan. */
+static void take_planned(struct sched *s, size_t start, struct part stretch, const struct part *p)
+{
+	size_t n = stretch.last - stretch.first, from = p->first > start ? p->first - start : 0, to;
+	struct order_sum before, skipped;
+
+	from = from < n ? from : n;
+	to = p->last > start ? p->last - start : 0;
+	to = to < n ? to : n;
+	if (from) {
+		before = job_order_sum(&s->queues, s->plan.root, stretch.first + from);
+		skipped = job_order_sum(&s->queues, s->plan.root, stretch.first);
+		take_off(&before, &skipped);
+		add_sum(&s->order.before, &before);
+	}
+	if (from < to)
+		write_planned(s, stretch.first + from, stretch.first + to, NO_JOB);
+}
+
+/* The same of waiting jobs. */
+static void take_waiting(struct sched *s, bool below, size_t start, size_t n, const struct part *p,
+			 const struct spot *at)
+{
+	size_t from = p->first > start ? p->first - start : 0, anchor = 0, to;
+	struct order_sum before;
+
+	if (!n || p->last <= start)
+		return;
+	from = from < n ? from : n;
+	to = p->last - start < n ? p->last - start : n;
+	if (at && at->waiting && at->below == below && from < n) {
+		anchor = at->in_stretch; /* the cursors are there */
+	} else {
+		anchor = from ? n : 0;
+		set_cursors(s, below, NULL, 0, from ? INFINITY : -INFINITY);
+	}
+	if (anchor > from)
+		go_back(s, below, anchor - from);
+	if (from) {
+		before = sum_to_cursors(s, below);
+		add_sum(&s->order.before, &before);
+	}
+	write_waiting(s, below, to - from);
+}
+
+size_t order_around(struct sched *s, const struct sched_request *r, uint32_t place)
+{
+	struct stretches x;
+	struct spot at = { 0 };
+	struct part p;
+
+	if (place != NO_JOB)
+		r = &s->live[place].r;
+	if (s->n_queued <= SCENE_WINDOW) {
+		size_t position = order_new(s, place == NO_JOB ? r : NULL);
+
+		for (position = place == NO_JOB ? position : 0; place != NO_JOB && position < s->order.n;
+		     position++)
+			if (s->order.place[position] == place)
+				break;
+		return r ? position : 0;
+	}
+	x = stretches_of(s);
+	if (r)
+		at = spot_of(s, &x, r, place);
+	p = part_around(s->n_queued, at.position);
+	begin(s, s->n_queued, p.first);
+	take_planned(s, 0, (struct part){ 0, x.planned }, &p);
+	take_waiting(s, false, x.planned, x.waiting, &p, r ? &at : NULL);
+	take_planned(s, x.planned + x.waiting, (struct part){ x.planned, s->plan.n }, &p);
+	if (at.waiting && at.below)
+		spot_of(s, &x, r, place); /* the other stretch has moved the cursors */
+	take_waiting(s, true, s->plan.n + x.waiting, x.below_waiting, &p, r ? &at : NULL);
+	return at.position;
+}
+
+size_t order_position(struct sched *s, uint32_t place, struct order_sum *out_before)
+{
+	const struct stretches x = stretches_of(s);
+	const struct spot at = spot_of(s, &x, &s->live[place].r, place);
+	struct order_sum sum;
+	size_t planned = at.waiting ? (at.below ? s->plan.n : x.planned)
+				    : (at.below ? x.planned : 0) + at.in_stretch;
+
+	*out_before = job_order_sum(&s->queues, s->plan.root, planned);
+	if (at.waiting) {
+		sum = sum_to_cursors(s, at.below);
+		add_sum(out_before, &sum);
+	}
+	if (at.below) {
+		sum = sum_waiting(s, false);
+		add_sum(out_before, &sum);
+	}
+	return at.position;
+}

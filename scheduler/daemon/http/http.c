@@ -1,0 +1,263 @@
+/* Listening, limits, and which request goes where. See http.h. */
+#include <errno.h>
+#include <event2/listener.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "scheduler/daemon/http/http_internal.h"
+
+#define SWEEP_S 1
+
+/* ---- connections ---- */
+
+/* evhttp has no limit of connections and says nothing of their end. So each has a reference of ours: evhttp
+ * takes its callbacks away when it lets go of one, and that shows. The descriptor is closed by then. */
+static void sweep(struct http *h)
+{
+	for (size_t i = h->n_open; i-- > 0;) {
+		bufferevent_data_cb on_read;
+
+		bufferevent_getcb(h->open[i], &on_read, NULL, NULL, NULL);
+		if (on_read)
+			continue;
+		bufferevent_decref(h->open[i]);
+		h->open[i] = h->open[--h->n_open];
+	}
+}
+
+/* While there is no room, nothing is accepted: who comes waits in the kernel's queue. */
+static void set_accepting(struct http *h)
+{
+	bool room = h->n_open < h->max_open;
+
+	if (room == h->accepting)
+		return;
+	h->accepting = room;
+	if (room)
+		evconnlistener_enable(h->listener);
+	else
+		evconnlistener_disable(h->listener);
+}
+
+static void on_sweep(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	sweep(arg);
+	set_accepting(arg);
+}
+
+static struct bufferevent *on_connection(struct event_base *base, void *arg)
+{
+	struct http *h = arg;
+	struct bufferevent *bev = bufferevent_socket_new(base, -1, 0);
+
+	if (h->n_open == h->max_open)
+		sweep(h);
+	if (!bev || h->n_open == h->max_open) /* evhttp makes one that is not counted: the listener is off */
+		return bev;
+	bufferevent_incref(bev);
+	h->open[h->n_open++] = bev;
+	set_accepting(h);
+	return bev;
+}
+
+/* ---- requests ---- */
+
+static void send_text(struct evhttp_request *r, const char *type, struct strbuf *text)
+{
+	struct evbuffer *body = evbuffer_new();
+
+	if (!body || text->failed || evbuffer_add(body, strbuf_text(text), text->len)) {
+		http_error(r, 500, "internal", "out of memory");
+	} else {
+		guard_headers(r, type);
+		evhttp_send_reply(r, 200, NULL, body);
+	}
+	if (body)
+		evbuffer_free(body);
+	strbuf_release(text);
+}
+
+static void on_metrics(struct http *h, struct evhttp_request *r)
+{
+	struct strbuf text = { 0 };
+
+	metrics_text(h->d, &text);
+	send_text(r, "text/plain; version=0.0.4; charset=utf-8", &text);
+}
+
+static const struct route {
+	const char *path;
+	enum evhttp_cmd_type method;
+	bool sums; /* it tells no more than sums: no token is needed on this machine */
+	void (*answer)(struct http *h, struct evhttp_request *r);
+} route_all[] = {
+	{ "/metrics", EVHTTP_REQ_GET, true, on_metrics },
+};
+
+static const struct route *find_route(const char *path)
+{
+	for (size_t i = 0; path && i < sizeof route_all / sizeof *route_all; i++) {
+		if (!strcmp(route_all[i].path, path))
+			return &route_all[i];
+	}
+	return NULL;
+}
+
+static void answer(struct http *h, struct evhttp_request *r)
+{
+	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(r);
+	const struct route *route = find_route(uri ? evhttp_uri_get_path(uri) : NULL);
+	enum evhttp_cmd_type method = evhttp_request_get_command(r);
+
+	if (!guard_allows(h, r))
+		return;
+	if (!route)
+		http_error(r, 404, "not_found", "there is nothing here");
+	else if (method != route->method && !(method == EVHTTP_REQ_HEAD && route->method == EVHTTP_REQ_GET))
+		http_error(r, 405, "bad_method", "this is asked for in another way");
+	else if (!guard_is_local(h, r))
+		http_error(r, 401, "no_token", "from beyond this machine a token is needed");
+	else
+		route->answer(h, r);
+}
+
+static void on_request(struct evhttp_request *r, void *arg)
+{
+	struct http *h = arg;
+	struct daemon_span span = daemon_span_begin();
+
+	answer(h, r);
+	daemon_span_end(h->d, span);
+}
+
+/* ---- listening ---- */
+
+static int listen_tcp(const struct sockaddr_storage *address, size_t len, int *out_fd, struct err *err)
+{
+	int fd = socket(address->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), on = 1;
+	int error;
+
+	/* Connections inherit TCP_NODELAY: without it the end of an answer waits 40 ms for the peer. */
+	if (fd >= 0 && !setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) &&
+	    !setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) &&
+	    !bind(fd, (const struct sockaddr *)address, (socklen_t)len) && !listen(fd, 128)) {
+		*out_fd = fd;
+		return 0;
+	}
+	error = errno;
+	if (fd >= 0)
+		close(fd);
+	return err_fail(err, error == EADDRINUSE ? ERR_BUSY : ERR_IO, "http.listen: %s", strerror(error));
+}
+
+static int open_socket(struct http *h, const struct config *c, int *out_fd, struct err *err)
+{
+	struct sockaddr_storage address;
+	struct server_params p = { .mode = c->socket_mode, .listen_fd = -1 };
+	const char *path;
+	socklen_t bound = sizeof address;
+	size_t len;
+	int rc = config_http_address(c->http.listen, &address, &len, &path, err);
+
+	if (rc)
+		return rc;
+	h->is_unix = path != NULL;
+	if (h->is_unix) {
+		p.path = path;
+		rc = config_socket_group(c, &p.group, &p.set_group, err);
+		if (!rc)
+			rc = server_socket_open(&p, &h->unix_socket, err);
+		/* evhttp closes what it is given; the path and its lock stay ours. */
+		if (!rc && (*out_fd = fcntl(h->unix_socket.fd, F_DUPFD_CLOEXEC, 0)) < 0)
+			rc = err_fail(err, ERR_IO, "http.listen: %s", strerror(errno));
+		return rc;
+	}
+	rc = listen_tcp(&address, len, out_fd, err);
+	if (!rc && !getsockname(*out_fd, (struct sockaddr *)&address, &bound))
+		h->port = ntohs(address.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&address)->sin6_port
+							      : ((struct sockaddr_in *)&address)->sin_port);
+	return rc;
+}
+
+static int serve(struct http *h, int fd, struct err *err)
+{
+	struct timeval every = { .tv_sec = SWEEP_S };
+	struct evhttp_bound_socket *bound;
+
+	h->server = evhttp_new(h->d->base);
+	bound = h->server ? evhttp_accept_socket_with_handle(h->server, fd) : NULL;
+	if (!bound) {
+		close(fd);
+		return err_nomem(err, "the HTTP server");
+	}
+	h->listener = evhttp_bound_socket_get_listener(bound);
+	h->accepting = true;
+	h->max_open = h->d->setup->config->http.max_connections;
+	h->open = mem_calloc(h->max_open, sizeof *h->open);
+	h->sweep = event_new(h->d->base, -1, EV_PERSIST, on_sweep, h);
+	if (!h->open || !h->sweep || event_add(h->sweep, &every))
+		return err_nomem(err, "the HTTP server");
+	evhttp_set_bevcb(h->server, on_connection, h);
+	evhttp_set_gencb(h->server, on_request, h);
+	evhttp_set_allowed_methods(h->server, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD | EVHTTP_REQ_POST);
+	evhttp_set_max_headers_size(h->server, HTTP_MAX_HEADERS);
+	evhttp_set_max_body_size(h->server, HTTP_MAX_BODY);
+	evhttp_set_timeout(h->server, HTTP_TIMEOUT_S);
+	return 0;
+}
+
+int http_new(struct daemon *d, struct http **out, struct err *err)
+{
+	const struct config *c = d->setup->config;
+	struct http *h;
+	int rc, fd = -1;
+
+	*out = NULL;
+	if (!c->http.listen)
+		return 0;
+	h = mem_calloc(1, sizeof *h);
+	if (!h)
+		return err_nomem(err, "the HTTP server");
+	h->d = d;
+	h->unix_socket.fd = h->unix_socket.lock_fd = -1;
+	rc = open_socket(h, c, &fd, err);
+	if (!rc)
+		rc = serve(h, fd, err);
+	if (rc) {
+		http_free(h);
+		return rc;
+	}
+	if (h->is_unix)
+		log_info("HTTP on the socket %s", c->http.listen);
+	else
+		log_info("HTTP on %s, port %d", c->http.listen, h->port);
+	*out = h;
+	return 0;
+}
+
+void http_free(struct http *h)
+{
+	if (!h)
+		return;
+	if (h->sweep)
+		event_free(h->sweep);
+	if (h->server)
+		evhttp_free(h->server);
+	for (size_t i = 0; i < h->n_open; i++)
+		bufferevent_decref(h->open[i]);
+	free(h->open);
+	if (h->is_unix)
+		server_socket_close(&h->unix_socket);
+	free(h);
+}

@@ -1,0 +1,78 @@
+"""automl_parity.py POSTRIDER EXAMPLES FOLDER: the deterministic techniques of a campaign against scikit-learn on the same
+rows and columns. Prints a line for each claim that holds; ends with status 1 at the first that does not."""
+import csv, json, os, subprocess, sys
+import numpy as np
+from sklearn.linear_model import Lasso, LinearRegression, Ridge
+from sklearn.tree import DecisionTreeRegressor
+from sklearn.svm import SVR
+
+postrider, examples, folder = sys.argv[1:4]
+os.makedirs(folder, exist_ok=True)
+
+
+def campaign(name, table, y, technique, keys, preparation):
+    path = os.path.join(folder, name + ".ini")
+    with open(path, "w") as f:
+        f.write("[General]\ny = '%s'\ntechniques = ['%s']\nhp_selection = All\nvalidation = All\n"
+                "[DataPreparation]\ninput_path = '%s'\n%s\n[%s]\n%s\n[Postrider]\nlearning_curve = False\n"
+                % (y, technique, os.path.join(examples, table), preparation, technique, keys))
+    out = os.path.join(folder, name)
+    subprocess.run([postrider, "automl", path, "-o", out, "--prepared", "-q"], check=True)
+    with open(os.path.join(out, "prepared.csv")) as f:
+        rows = [[float(v) for v in r] for r in list(csv.reader(f))[1:]]
+    text = subprocess.run([postrider, "automl", "predict", os.path.join(out, "best.model"),
+                           os.path.join(examples, table), "-q"], check=True, capture_output=True, text=True).stdout
+    ours = np.array([float(line.split(",")[1]) for line in text.split()[1:]])
+    rows = np.array(rows)
+    return rows[:, :-1], rows[:, -1], ours
+
+
+def claim(what, ours, theirs, tolerance=1e-6):
+    off = np.max(np.abs(ours - theirs) / np.maximum(np.abs(theirs), 1e-300))
+    if not off <= tolerance:
+        sys.exit("%s: off by %.2g" % (what, off))
+    print("%s agrees with scikit-learn to %.0e (off by %.1e)" % (what, tolerance, off))
+
+
+products = "inverse = ['Lambda']\nproduct_max_degree = 2"
+for alpha in (0.02, 1.0, 50):
+    x, y, ours = campaign("ridge%g" % alpha, "faas_test.csv", "ave_response_time", "LRRidge", "alpha = [%g]" % alpha, products)
+    claim("LRRidge, alpha %g," % alpha, ours, Ridge(alpha=alpha, solver="svd").fit(x, y).predict(x))
+for intercept in (True, False):
+    x, y, ours = campaign("lasso%d" % intercept, "faas_test.csv", "ave_response_time", "NNLS",
+                          "fit_intercept = [%s]" % intercept, "inverse = ['Lambda']")
+    # scikit-learn's own tolerance, 1e-4, stops before the minimum
+    model = Lasso(alpha=0.001, positive=True, fit_intercept=intercept, tol=1e-14, max_iter=1000000).fit(x, y)
+    claim("NNLS as a lasso, intercept %s," % intercept, ours, model.predict(x))
+    x, y, ours = campaign("nnls%d" % intercept, "faas_test.csv", "ave_response_time", "NNLS",
+                          "method = ['lawson-hanson']\nfit_intercept = [%s]" % intercept, "inverse = ['Lambda']")
+    x0, y0 = (x - x.mean(0), y - y.mean()) if intercept else (x, y)
+    model = LinearRegression(positive=True, fit_intercept=False).fit(x0, y0)
+    claim("NNLS by Lawson and Hanson, intercept %s," % intercept, ours, x0 @ model.coef_ + (y.mean() if intercept else 0))
+for depth, leaf in ((3, 1), (6, 2), (None, 5)):
+    x, y, ours = campaign("tree%s" % depth, "faas_test.csv", "ave_response_time", "DecisionTree",
+                          "criterion = ['squared_error']\nmax_depth = [%s]\nmin_samples_split = [2]\nmin_samples_leaf = [%d]"
+                          % (depth, leaf), "use_columns = ['warm_service_time']")
+    tree = DecisionTreeRegressor(max_depth=depth, min_samples_leaf=leaf, random_state=0)
+    claim("DecisionTree of depth %s" % depth, ours, tree.fit(x, y).predict(x))
+# All features, where no two columns order the rows alike, so that no split is a draw.
+x, y, ours = campaign("trees", "faas_test.csv", "ave_response_time", "DecisionTree",
+                      "criterion = ['squared_error']\nmax_depth = [4]\nmin_samples_split = [2]\nmin_samples_leaf = [3]",
+                      "skip_columns = ['cold_service_time']")
+claim("DecisionTree with all features", ours,
+      DecisionTreeRegressor(max_depth=4, min_samples_leaf=3, random_state=0).fit(x, y).predict(x))
+x, y, ours = campaign("svr", "faas_test.csv", "ave_response_time", "SVR",
+                      "C = [10]\nepsilon = [0.01]\nkernel = ['rbf']\ngamma = [0.5]\ntolerance = [1e-9]",
+                      "use_columns = ['Lambda', 'warm_service_time']")
+claim("SVR with kernel rbf", ours, SVR(C=10, epsilon=0.01, gamma=0.5, tol=1e-9).fit(x, y).predict(x))
+try:
+    import xgboost
+except ImportError:
+    xgboost = None
+if xgboost and not os.environ.get("POSTRIDER_NO_XGBOOST"):
+    x, y, ours = campaign("xgb", "faas_test.csv", "ave_response_time", "XGBoost",
+                          "n_estimators = [50]\nmax_depth = [3]\nlearning_rate = [0.1]\ngamma = [0.01]\nmin_child_weight = [2]",
+                          "inverse = ['Lambda']")
+    model = xgboost.XGBRegressor(n_estimators=50, max_depth=3, learning_rate=0.1, gamma=0.01, min_child_weight=2,
+                                 tree_method="hist", n_jobs=1)
+    claim("XGBoost through its C interface", ours, model.fit(x, y).predict(x))

@@ -1,0 +1,157 @@
+#!/bin/sh
+# postrider automl: campaigns from the command line, predictions, resuming after SIGKILL, agreement with scikit-learn.
+# AUTOML_KILLS (12) in the environment: how often the campaign is killed. Run from the root of the repository.
+. tests/cli/lib.sh
+SOURCE_DATE_EPOCH=1790000000
+export SOURCE_DATE_EPOCH
+examples=$PWD/../shared/data/amllibrary
+out=$dir/results
+
+# ---- a stranger's own table and campaign ----
+awk 'BEGIN { srand(3); print "cores,size,kind,time"
+	for (i = 0; i < 60; i++) { c = 2 ^ int(5 * rand()); s = 1 + int(9 * rand()); k = rand() < 0.5 ? "a" : "b"
+		printf "%d,%d,%s,%.4f\n", c, s, k, 1 + 4 * s / c + (k == "a") + 0.05 * rand() } }' >"$dir/runs.csv"
+cat >"$dir/c.ini" <<END
+[General]
+y = time
+techniques = ['LRRidge', 'DecisionTree', 'RandomForest', 'SVR', 'Stepwise', 'Dummy']
+hp_selection = KFold
+validation = HoldOut
+folds = 4
+hold_out_ratio = 0.2
+run_num = 2
+[DataPreparation]
+input_path = runs.csv
+inverse = ['cores']
+product_max_degree = 2
+[LRRidge]
+alpha = [0.01, 0.1, 1]
+[DecisionTree]
+max_depth = [3, 5, 10]
+min_samples_leaf = [1, 0.1]
+[RandomForest]
+n_estimators = [50]
+max_depth = [4, 8]
+[SVR]
+C = [0.1, 1]
+epsilon = [0.1]
+[Postrider]
+learning_curve = True
+END
+expect 0 "a campaign runs" automl "$dir/c.ini" -o "$out"
+says out "best by hp_selection" "the table names the best technique"
+json "$out/results.json" "results.json has the documented members" \
+	"all(set(('training','hp_selection','validation','name','settings')) <= set(t) for r in d['runs'] for t in r['techniques']) and d['runs'][0]['best'] and set(d['runs'][0]['techniques'][0]['validation']) == {'mape','rmse','r2'}"
+json "$out/results.json" "the linear model finds the law" \
+	"[t for t in d['techniques'] if t['name'] == 'LRRidge'][0]['validation']['mape'] < 0.05 and d['failed_experiments'] == 0"
+json "$out/results.json" "the mean is worse than every model" \
+	"all(t['validation']['mape'] < [m for m in d['techniques'] if m['name'] == 'Dummy'][0]['validation']['mape'] for t in d['techniques'] if t['name'] != 'Dummy')"
+for f in LRRidge.model best.model report.html log.txt journal.jsonl; do
+	that "the folder has $f" test -s "$out/$f"
+done
+cp "$out/results.json" "$dir/first.json"
+expect 0 "the same command again is fine" automl "$dir/c.ini" -o "$out"
+same "$out/results.json" "$dir/first.json" "and gives the same bytes"
+expect 0 "one thread" automl "$dir/c.ini" -o "$dir/one" --threads 1
+same "$dir/one/results.json" "$dir/first.json" "threads do not change the result"
+expect 0 "a dry run prints the prepared table" automl "$dir/c.ini" -n --prepared
+says out "cores__kind_class_b" "with its products"
+
+# ---- mistakes ----
+sed 's/inverse/inverze/' "$dir/c.ini" >"$dir/bad.ini"
+expect 6 "an unknown key is refused" automl "$dir/bad.ini" -o "$dir/bad"
+says err "bad.ini:11: [DataPreparation] inverze: there is no such key; did you mean 'inverse'" "with line and hint"
+expect 0 "a lenient reader passes over it" automl "$dir/bad.ini" -o "$dir/bad" --lenient
+says err "passed over" "and says so"
+expect 2 "a campaign without -o is wrong usage" automl "$dir/c.ini"
+expect 4 "a missing campaign" automl "$dir/none.ini" -o "$dir/none"
+sed 's/runs.csv/nothing.csv/' "$dir/c.ini" >"$dir/bad.ini"
+expect 4 "a missing table" automl "$dir/bad.ini" -o "$dir/none"
+sed 's/0.01, 0.1, 1\]/0.02]/' "$dir/c.ini" >"$dir/changed.ini"
+expect 6 "a changed campaign is refused" automl "$dir/changed.ini" -o "$out"
+says err "[LRRidge] alpha was [0.01, 0.1, 1] and is now [0.02]" "and the key is named"
+expect 0 "unless it begins anew" automl "$dir/changed.ini" -o "$out" --restart
+
+# ---- prediction ----
+printf 'cores,size,kind,time\n4,3,a,5\n8,2,a,3\n' >"$dir/new.csv"
+expect 0 "a category that is missing in the new rows is fine" automl predict "$dir/one/LRRidge.model" "$dir/new.csv"
+says out "real,pred" "real and predicted values are written"
+says err "MAPE" "and the error"
+that "predictions are near the law" awk -F, 'NR > 1 { bad += ($1 - $2) ^ 2 > 0.09 } END { exit bad > 0 || NR != 3 }' "$dir/out"
+printf 'cores,size,kind,time\n4,3,c,5\n' >"$dir/new.csv"
+expect 6 "an unknown category is an error" automl predict "$dir/one/best.model" "$dir/new.csv"
+says err "new.csv:2: column kind: 'c' is a value that training did not have" "with its place"
+expect 0 "postrider predict reads the same model" predict "$dir/one/best.model" "$dir/runs.csv" -o "$dir/p.csv"
+that "and gives bounds" awk -F, 'NR == 2 { exit !($6 > $5) }' "$dir/p.csv"
+expect 0 "model show explains it" model show "$dir/one/best.model"
+
+# ---- SIGKILL at any moment ----
+kills=${AUTOML_KILLS:-12}
+cat >>"$dir/c.ini" <<END
+[FeatureSelection]
+method = SFS
+max_features = 2
+folds = 3
+END
+run automl "$dir/c.ini" -o "$dir/calm"
+code_is 0 "a longer campaign, undisturbed"
+killed=0
+while [ "$killed" -lt "$kills" ]; do
+	"$postrider" automl "$dir/c.ini" -o "$dir/storm" -q >"$dir/out" 2>"$dir/err" </dev/null &
+	pid=$!
+	sleep "$(awk -v s="$killed" 'BEGIN { srand(s); printf "%.3f", 0.01 + 0.15 * rand() }')"
+	kill -9 "$pid" 2>/dev/null
+	wait "$pid" 2>/dev/null
+	killed=$((killed + 1))
+	[ -e "$dir/storm/results.json" ] && rm -rf "$dir/storm" # it was done: once more
+done
+run automl "$dir/c.ini" -o "$dir/storm" -q
+code_is 0 "after $kills kills the same command ends well"
+bad=
+for f in results.json log.txt report.html best.model LRRidge.model DecisionTree.model RandomForest.model SVR.model; do
+	cmp -s "$dir/calm/$f" "$dir/storm/$f" || bad="$bad $f"
+done
+if [ -z "$bad" ]; then
+	ok "and every file is the same to the byte"
+else
+	not_ok "and every file is the same to the byte" "different:$bad"
+fi
+
+# ---- the examples of aMLLibrary, unmodified ----
+# name | technique | validation MAPE of the reference
+reference='stepwise|Stepwise|.0222|.00005
+simplest_example_1|LRRidge|.0123|.00005
+ernest|LRRidge|.0595|.00005
+simplest_example_3|LRRidge|.0923|below
+faas_test_hyperopt|LRRidge|.0048|below'
+if [ ! -r "$examples/faas_test.ini" ]; then
+	skipped "the examples of aMLLibrary run unmodified" "they are not here"
+	finish
+fi
+for name in faas_test faas_test_hyperopt stepwise simplest_example_1 simplest_example_3 ernest; do
+	expect 0 "$name.ini runs unmodified" automl "$examples/$name.ini" -o "$dir/$name"
+done
+expect 0 "faas_predict.ini runs unmodified" automl predict "$dir/faas_test/best.model" "$examples/faas_predict.ini" --json
+json "$dir/out" "1000 new rows are predicted to 0.02 %" "d['rows'] == 1000 and d['mape'] < 2e-4"
+echo "$reference" >"$dir/reference"
+while IFS='|' read -r name technique mape how; do
+	if [ "$how" = below ]; then
+		json "$dir/$name/results.json" "$name: validation MAPE not above the reference's $mape" \
+			"[t for t in d['techniques'] if t['name'] == '$technique'][0]['validation']['mape'] <= $mape"
+	else
+		json "$dir/$name/results.json" "$name: validation MAPE is the reference's, $mape" \
+			"abs([t for t in d['techniques'] if t['name'] == '$technique'][0]['validation']['mape'] - $mape) <= $how"
+	fi
+done <"$dir/reference"
+
+# ---- agreement with scikit-learn ----
+if ! "$python" -c 'import sklearn' 2>/dev/null; then
+	skipped "techniques agree with scikit-learn to 1e-6" "$python has no scikit-learn: make bench-peers"
+	finish
+fi
+if "$python" tests/bench/peers/automl_parity.py "$postrider" "$examples" "$dir/parity" >"$dir/log" 2>&1; then
+	sed 's/^/ok - /' "$dir/log"
+else
+	not_ok "techniques agree with scikit-learn to 1e-6" "$(tail -n 1 "$dir/log")"
+fi
+finish
