@@ -94,6 +94,7 @@ struct daemon {
 	uint64_t *estimate_id; struct sched_estimate *estimate; size_t estimate_cap;
 	int64_t turn_began_ns, turn_cpu_ns; /* of the server's turn under way */
 	struct job_cursor tick;         /* carry_ticks() */
+	size_t estimate_from;           /* where a regular look goes on */
 	int64_t look_ns;                /* estimates.c: what is told of jobs is as of then */
 };
 

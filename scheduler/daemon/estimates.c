@@ -9,6 +9,7 @@
 
 /* With more jobs than this the estimates are not looked at regularly, only where somebody asks for one. */
 #define WATCHED_JOBS 1000
+#define EVENTS_NS 2000000 /* of one regular look */
 #define LOOK_NS 1000000 /* what is told of jobs is as of at most so long ago */
 
 /* The message is valid until the next call. */
@@ -119,15 +120,22 @@ static size_t play(struct daemon *d)
 
 void estimates_look(struct daemon *d)
 {
+	int64_t until_ns = daemon_now_ns(d) + EVENTS_NS;
 	size_t n;
 
 	if (d->jobs.live.n > WATCHED_JOBS || d->store_failed)
 		return;
 	n = play(d);
-	for (size_t i = 0; i < n; i++) {
+	/* What there is no time for comes first the next time. */
+	for (size_t k = 0; k < n; k++) {
+		size_t i = (d->estimate_from + k) % n;
 		struct job *job = jobs_find(&d->jobs, d->estimate_id[i]);
 		struct life_event e = carry_event(d, LIFE_ESTIMATED, job);
 
+		if (k % 16 == 15 && daemon_now_ns(d) > until_ns) {
+			d->estimate_from = i;
+			return;
+		}
 		if (!job || isnan(d->estimate[i].end_s))
 			continue;
 		e.estimate = d->estimate[i];
