@@ -249,7 +249,7 @@ install: all ## install under PREFIX (/usr/local), staged into DESTDIR
 	for n in 1 5 7 8; do install -m 644 docs/man/*.$$n $(DESTDIR)$(PREFIX)/share/man/man$$n/ || exit 1; done
 	install -m 644 configs/postrider.bash-completion $(DESTDIR)$(PREFIX)/share/bash-completion/completions/postrider
 	install -m 644 configs/postrider.zsh-completion $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_postrider
-	cp -r $(addprefix configs/,schemas grids designs profiles worlds clusters traces monitoring) $(DESTDIR)$(PREFIX)/share/postrider/
+	cp -r $(addprefix configs/,schemas grids designs campaigns profiles worlds clusters traces monitoring) $(DESTDIR)$(PREFIX)/share/postrider/
 	$(call with_prefix,configs/postrider.json,share/postrider/postrider.json)
 	$(call with_prefix,configs/systemd/postrider.service,lib/systemd/system/postrider.service)
 	install -m 644 configs/systemd/postrider.socket $(DESTDIR)$(PREFIX)/lib/systemd/system/

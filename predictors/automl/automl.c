@@ -53,7 +53,7 @@ static const struct outcome *experiment_at(const struct automl *a, size_t fold, 
 }
 
 /* Fits of the same rows have the same seed, so that equal settings give equal results. */
-static uint64_t seed_of(const struct automl *a, size_t fold, size_t hp_fold)
+uint64_t automl_seed(const struct automl *a, size_t fold, size_t hp_fold)
 {
 	return rng_mix(a->c->seed + 0x9e3779b97f4a7c15ULL * (fold * 4096 + hp_fold + 1));
 }
@@ -72,11 +72,11 @@ static int unit_features(const struct automl *a, size_t fold, struct outcome *o,
 	int rc;
 
 	if (all)
-		return select_by_weight(a->c, a->p, &a->p->all, seed_of(a, fold, 0), &o->features, err);
+		return select_by_weight(a->c, a->p, &a->p->all, automl_seed(a, fold, 0), &o->features, err);
 	rc = fold_rows_make(a->c, a->p, fold / a->n_validation, fold % a->n_validation, 0, &rows, err);
 	if (rc)
 		return rc;
-	rc = select_by_weight(a->c, a->p, &rows.both, seed_of(a, fold, 0), &o->features, err);
+	rc = select_by_weight(a->c, a->p, &rows.both, automl_seed(a, fold, 0), &o->features, err);
 	fold_rows_release(&rows);
 	return rc;
 }
@@ -111,7 +111,7 @@ static int unit_experiment(const struct automl *a, size_t unit, struct outcome *
 				.point = point,
 				.rows = &rows.training,
 				.features = &features,
-				.seed = seed_of(a, automl_fold(a, run, v), h) };
+				.seed = automl_seed(a, automl_fold(a, run, v), h) };
 	rc = attempt_search(&try, o, err);
 	if (!rc)
 		rc = attempt_fit(&try, o, &f, err);
@@ -148,7 +148,7 @@ static int unit_validation(const struct automl *a, size_t unit, struct outcome *
 				.point = chosen->point,
 				.rows = &rows.both,
 				.features = &features,
-				.seed = seed_of(a, fold, 4095) };
+				.seed = automl_seed(a, fold, AUTOML_VALIDATION_FOLD) };
 	rc = attempt_search(&try, o, err);
 	if (!rc)
 		rc = attempt_fit(&try, o, &f, err);

@@ -15,7 +15,8 @@
 #include "predictors/automl/fitted.h"
 #include "predictors/model.h"
 
-#define AUTOML_MAX_UNITS 5000000
+#define AUTOML_MAX_UNITS 1000000
+#define AUTOML_VALIDATION_FOLD 4095 /* beyond all hp folds: the fit that is validated */
 #define CURVE_SIZES 6
 #define CURVE_REPEATS 5
 
@@ -92,6 +93,8 @@ struct run_scores {
 };
 struct run_scores automl_run_scores(const struct automl *a, size_t run, size_t technique);
 size_t automl_best_of_run(const struct automl *a, size_t run); /* SIZE_MAX: all failed */
+/* Of the fits to the rows of a fold (automl_fold()) and hp fold, or AUTOML_VALIDATION_FOLD. */
+uint64_t automl_seed(const struct automl *a, size_t fold, size_t hp_fold);
 /* The technique and point of a unit of STAGE_EXPERIMENT. */
 void automl_experiment(const struct automl *a, size_t unit, size_t *run, size_t *validation_fold,
                        size_t *hp_fold, size_t *technique, size_t *point);

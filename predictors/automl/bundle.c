@@ -282,8 +282,12 @@ static int cross_predict(const struct attempt *t, const struct outcome *o, doubl
 	struct rng rng = rng_stream(t->seed, 5);
 	struct row_list held = { 0 }, rest = { 0 };
 	double *y = mem_array(t->rows->n, sizeof *y), *predicted = mem_array(t->rows->n, sizeof *predicted);
-	int rc = left.row && y && predicted ? 0 : err_nomem(err, "%zu rows", t->rows->n);
+	uint32_t *place =
+		mem_calloc(t->p->n_rows, sizeof *place); /* of a row of the table among those used */
+	int rc = left.row && y && predicted && place ? 0 : err_nomem(err, "%zu rows", t->rows->n);
 
+	for (size_t i = 0; i < t->rows->n && !rc; i++)
+		place[t->rows->row[i]] = (uint32_t)i;
 	if (!rc) {
 		memcpy(left.row, t->rows->row, t->rows->n * sizeof *left.row);
 		if (!t->p->group)
@@ -302,14 +306,13 @@ static int cross_predict(const struct attempt *t, const struct outcome *o, doubl
 		fitted_release(&f);
 		for (size_t i = 0; i < held.n && !rc; i++) {
 			y[i] = t->p->y[held.row[i]];
-			for (size_t r = 0; r < t->rows->n; r++)
-				if (t->rows->row[r] == held.row[i])
-					out[r] = predicted[i];
+			out[place[held.row[i]]] = predicted[i];
 		}
 		if (!rc)
 			fold[at++] = score_of(y, predicted, held.n);
 	}
 	*n_folds = at;
+	free(place);
 	free(left.row);
 	free(held.row);
 	free(rest.row);

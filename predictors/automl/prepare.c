@@ -1,5 +1,6 @@
 /* Data preparation: loading, renaming, rows and columns, categories, and the rows that are held back. The
  * columns that are computed from others are made in extend.c. See prepare.h. */
+#define _GNU_SOURCE /* qsort_r() */
 #include "predictors/automl/prepare.h"
 
 #include <math.h>
@@ -463,11 +464,28 @@ static int step_hold_back(struct prepare *s)
 		prepare_log(s, "%s: %zu rows to train on, %zu to validate on", holdout_name[s->c->validation],
 			    p->training.n, p->validation.n);
 		if (!p->training.n || !p->validation.n)
-			return prepare_fail(s, "General", key, "%s row is left to %s",
-					    p->training.n ? "no" : "no",
+			return prepare_fail(s, "General", key, "no row is left to %s",
 					    p->training.n ? "validate on" : "train on");
 	}
 	return 0;
+}
+
+#define GROUP_COLUMNS 64
+
+struct group_columns {
+	const struct csv *csv;
+	size_t source[GROUP_COLUMNS], n;
+};
+
+static int compare_groups(const void *a, const void *b, void *ctx)
+{
+	const struct group_columns *by = ctx;
+	int differ = 0;
+
+	for (size_t c = 0; c < by->n && !differ; c++)
+		differ = strcmp(csv_cell(by->csv, *(const uint32_t *)a, by->source[c]),
+				csv_cell(by->csv, *(const uint32_t *)b, by->source[c]));
+	return differ;
 }
 
 /* Rows that are equal in these columns get one label. */
@@ -475,35 +493,36 @@ static int step_groups(struct prepare *s)
 {
 	const struct literal *list = s->c->group_columns;
 	struct prepared *p = s->p;
-	size_t source[64], n = 0, labels = 0;
+	struct group_columns by = { .csv = p->csv };
+	size_t labels = 0;
+	uint32_t *order;
 
 	if (!list)
 		return 0;
 	for (size_t i = 0; i < list->n; i++) {
-		int rc = i < 64 ? need_source(s, "Postrider", "group_columns", list->item[i].text,
-					      &source[n++])
-				: prepare_fail(s, "Postrider", "group_columns", "more than 64 columns");
+		int rc = i < GROUP_COLUMNS ? need_source(s, "Postrider", "group_columns", list->item[i].text,
+							 &by.source[by.n++])
+					   : prepare_fail(s, "Postrider", "group_columns",
+							  "more than %d columns", GROUP_COLUMNS);
 
 		if (rc)
 			return rc;
 	}
 	p->group = mem_array(p->n_rows, sizeof *p->group);
-	if (!p->group)
+	order = mem_array(p->n_rows, sizeof *order);
+	if (!p->group || !order) {
+		free(order);
 		return err_nomem(s->err, "%zu rows", p->n_rows);
-	for (size_t i = 0; i < p->n_rows; i++) {
-		size_t k = 0;
-
-		for (; k < i; k++) {
-			size_t c = 0;
-
-			while (c < n &&
-			       !strcmp(csv_cell(p->csv, i, source[c]), csv_cell(p->csv, k, source[c])))
-				c++;
-			if (c == n)
-				break;
-		}
-		p->group[i] = k < i ? p->group[k] : (uint32_t)labels++;
 	}
+	for (size_t i = 0; i < p->n_rows; i++)
+		order[i] = (uint32_t)i;
+	qsort_r(order, p->n_rows, sizeof *order, compare_groups, &by);
+	for (size_t i = 0; i < p->n_rows; i++) {
+		labels += i && compare_groups(&order[i - 1], &order[i], &by) != 0;
+		p->group[order[i]] = (uint32_t)labels;
+	}
+	free(order);
+	labels++;
 	prepare_log(s, "group_columns: %zu groups of rows stay together", labels);
 	return 0;
 }

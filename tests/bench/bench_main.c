@@ -32,6 +32,7 @@ static const struct bench {
 	{ "events", bench_events },
 	{ "training.epoch.simplenet", bench_training_simplenet },
 	{ "training.epoch.lenet5", bench_training_lenet5 },
+	{ "automl.campaign", bench_automl_campaign },
 	{ "daemon.submit", bench_daemon_submit },
 	{ "daemon.predict", bench_daemon_predict },
 	{ "daemon.pipelined", bench_daemon_pipelined },

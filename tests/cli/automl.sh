@@ -33,8 +33,8 @@ min_samples_leaf = [1, 0.1]
 n_estimators = [50]
 max_depth = [4, 8]
 [SVR]
-C = [1, 10]
-epsilon = [0.01, 0.1]
+C = [0.1, 1]
+epsilon = [0.1]
 [Postrider]
 learning_curve = True
 END

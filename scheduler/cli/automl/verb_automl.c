@@ -7,6 +7,7 @@
 #include "common/version.h"
 #include "common/clock.h"
 #include "common/io.h"
+#include "common/version.h"
 #include "predictors/automl/models.h"
 #include "scheduler/cli/automl/automl.h"
 
