@@ -37,15 +37,15 @@ for p in d["policies"]:
     if "accuracy_zero" in p.get("versus", {}):
         p["versus"]["accuracy_zero"].update(p=1e-6, p_holm=1e-6, low=0.1, high=0.3)
     if p["name"] == d["baseline"]:
-        p["name"] = "fixed:128"
-d["baseline"] = "fixed:128"
+        p["name"] = "fixed:96"
+d["baseline"] = "fixed:96"
 json.dump(d, open(os.path.join(sys.argv[2], "compare.json"), "w"))
 END
 if [ -e "$dir/clear/compare.json" ]; then
 	expect 0 "a comparison with what is done today" report "$dir/clear" -q
 	grep 'id="answer"' "$dir/clear/report.html" >"$dir/out"
-	says out "Use postrider: it meets 77.1 % of all objectives" "the answer names the policy, and what it does"
-	says out "For fixed:128, which is what you do today, that is 54.3 %" "and what is done today"
+	says out "Use postrider: it meets 77.1" "the answer names the policy, and what it does"
+	says out "For fixed:96, which is what you do today, that is 54.3" "and what is done today"
 else
 	skipped "the answer of a clear comparison" "needs $python"
 fi

@@ -349,15 +349,16 @@ int server_adopt(struct server *s, int fd, uid_t uid)
 {
 	const struct server_params *l = &s->limit;
 	struct uid_count *u = *find_uid(s, uid);
+	struct ucred peer = { .pid = getpid(), .uid = uid, .gid = (gid_t)-1 };
 	struct passwd entry, *found = NULL;
 	char text[4096];
 
 	if ((l->max_connections && s->n_conns >= l->max_connections) ||
 	    (l->max_connections_per_uid && u && u->n >= l->max_connections_per_uid) || count_uid(s, uid))
 		return -1;
-	if (getpwuid_r(uid, &entry, text, sizeof text, &found) || !found)
-		entry.pw_gid = (gid_t)-1;
-	if (conn_new(s, fd, getpid(), uid, entry.pw_gid)) {
+	if (!getpwuid_r(uid, &entry, text, sizeof text, &found) && found)
+		peer.gid = entry.pw_gid;
+	if (conn_new(s, fd, &peer, *find_uid(s, uid))) {
 		server_uncount(s, uid);
 		return -1;
 	}
