@@ -1,5 +1,5 @@
-/* Observations in the database: any bytes as the columns of a row, which the store's reader hands to the
- * training. What is damaged is refused with a reason; what is taken names its values. */
+/* Observations in the database: any bytes as names, words and numbers of their values, which the store's
+ * reader hands to the training. Too many are refused with a reason; what is taken names its values. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static char dir[64];
 static sqlite3 *db;
-static sqlite3_stmt *change;
+static sqlite3_stmt *add;
 
 static void must(int claim, const char *what)
 {
@@ -27,7 +27,7 @@ static void close_db(void)
 {
 	char command[128];
 
-	sqlite3_finalize(change);
+	sqlite3_finalize(add);
 	sqlite3_close(db);
 	snprintf(command, sizeof command, "rm -rf '%s'", dir);
 	if (system(command))
@@ -44,30 +44,60 @@ static void set_up(void)
 	snprintf(path, sizeof path, "%s/" STORE_FILE, dir);
 	must(!schema_open(path, DURABLE_NONE, &db, &err), err.text);
 	must(!sqlite3_exec(db,
-			   "PRAGMA foreign_keys=OFF;INSERT INTO observations(job,at_ns,type,columns,time_s,"
-			   "accuracy) VALUES(1,1,'t','{}',1.5,0.9)",
+			   "PRAGMA foreign_keys=OFF;INSERT INTO observations(job,at_ns,type,time_s,accuracy)"
+			   " VALUES(1,1,'t',1.5,0.9)",
 			   NULL, NULL, NULL),
 	     sqlite3_errmsg(db));
-	must(!sqlite3_prepare_v2(db, "UPDATE observations SET columns=?1", -1, &change, NULL),
+	must(!sqlite3_prepare_v2(db,
+				 "INSERT INTO observed_values(job,n,name,number,word) VALUES(1,?1,?2,?3,?4)",
+				 -1, &add, NULL),
 	     sqlite3_errmsg(db));
 	atexit(close_db);
+}
+
+/* "NAME=WORD", "NAME:8 bytes of a number" or "NAME": any bytes. */
+static void add_value(int n, const char *line, size_t len)
+{
+	const char *equals = memchr(line, '=', len), *colon = memchr(line, ':', len);
+	size_t name = equals ? (size_t)(equals - line) : colon ? (size_t)(colon - line) : len;
+	double number = 0.0;
+
+	sqlite3_bind_int(add, 1, n);
+	sqlite3_bind_text(add, 2, line, (int)name, SQLITE_STATIC);
+	sqlite3_bind_null(add, 3);
+	sqlite3_bind_null(add, 4);
+	if (equals) {
+		sqlite3_bind_text(add, 4, equals + 1, (int)(len - name - 1), SQLITE_STATIC);
+	} else if (colon) {
+		memcpy(&number, colon + 1, len - name - 1 < sizeof number ? len - name - 1 : sizeof number);
+		sqlite3_bind_double(add, 3, number);
+	}
+	must(sqlite3_step(add) == SQLITE_DONE && !sqlite3_reset(add), "the row cannot be added");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct question q = { .kind = STORE_OBSERVATIONS };
 	struct store_observation o;
+	const char *text = (const char *)data;
 	size_t at = 0, n = 0;
+	int lines = 0;
 
 	if (!db)
 		set_up();
-	sqlite3_bind_text(change, 1, (const char *)data, (int)size, SQLITE_STATIC);
-	must(sqlite3_step(change) == SQLITE_DONE && !sqlite3_reset(change), "the row cannot be changed");
+	must(!sqlite3_exec(db, "DELETE FROM observed_values", NULL, NULL, NULL), sqlite3_errmsg(db));
+	for (size_t from = 0; from < size; lines++) {
+		const char *end = memchr(text + from, '\n', size - from);
+		size_t len = end ? (size_t)(end - text) - from : size - from;
+
+		add_value(lines, text + from, len);
+		from += len + 1;
+	}
 	question_answer(db, &q);
 	if (q.err.code)
-		must(q.err.text[0] != 0, "a refusal without a reason");
+		must(q.err.text[0] != 0 && lines > OBSERVED_MAX - 2, "refused without a reason");
 	while (!q.err.code && store_observation_next(strbuf_text(&q.text), q.text.len, &at, &o)) {
-		must(o.job == 1 && o.n >= 2 && o.n <= STORE_MAX_VALUES, "values beyond the limit");
+		must(o.job == 1 && o.n >= 2 && o.n <= OBSERVED_MAX, "values beyond the limit");
 		for (size_t i = 0; i < o.n; i++)
 			must(o.value[i].name && strlen(o.value[i].name) < size + 16,
 			     "a value without a name");
