@@ -11,7 +11,7 @@
 #include "tests/support/test.h"
 
 #define PRICED "postrider:chance=0.3"
-#define SLACK 0.005 /* of the issue: a baseline may be ahead by so much */
+#define SLACK 0.005 /* a baseline may be ahead by so much */
 
 static bool sanitized(void)
 {
@@ -51,6 +51,16 @@ static struct compare_result *compare(const char *arrivals, double load)
 	return r;
 }
 
+static int misses; /* all loads are printed before the first that does not hold fails the test */
+
+static void miss(double value, double least, const char *what)
+{
+	if (value >= least || sanitized())
+		return;
+	print_message("# does not hold: %.4f, and at least %.4f is asked for (%s)\n", value, least, what);
+	misses++;
+}
+
 /* At least as good as every baseline; promises kept; returns the figure. */
 static double hold(const char *arrivals, double load)
 {
@@ -67,10 +77,9 @@ static double hold(const char *arrivals, double load)
 			      m[METRIC_ACCURACY_ZERO].low, m[METRIC_ACCURACY_ZERO].high,
 			      m[METRIC_ATTAINMENT_ALL].mean, m[METRIC_ATTAINMENT].mean);
 	}
-	for (size_t i = 1; i < r->n_policies && !sanitized(); i++)
-		assert_true(ours >= r->policy[i].metric[METRIC_ACCURACY_ZERO].mean - SLACK);
-	if (!sanitized() && load < 1.5)
-		assert_true(kept >= 0.9 - 0.02);
+	for (size_t i = 1; i < r->n_policies; i++)
+		miss(ours, r->policy[i].metric[METRIC_ACCURACY_ZERO].mean - SLACK, r->policy[i].policy.name);
+	miss(kept, 0.9 - 0.02, "promises kept");
 	compare_free(r);
 	return ours;
 }
@@ -83,8 +92,13 @@ TEST(test_no_fixed_batch_beats_it_when_jobs_come_at_random)
 	for (size_t i = 0; i < sizeof load / sizeof *load; i++) {
 		double ours = hold("poisson", load[i]);
 
-		if (load[i] == 0.3 && !sanitized())
-			assert_true(ours >= 0.875);
+		if (load[i] >= 0.3 && load[i] <= 0.9)
+			miss(ours,
+			     load[i] < 0.5   ? 0.875
+			     : load[i] < 0.8 ? 0.85
+					     : 0.74,
+			     "the bar of this load");
 	}
 	compare_cache_free(cache);
+	assert_int_equal(misses, 0);
 }
