@@ -201,7 +201,7 @@ void binding_request(const struct job *job, struct sched_request *out)
 		.epochs = job->n_epoch_choices ? job->epoch_choice : NULL,
 		.n_epochs = job->n_epoch_choices,
 		.tenant = job->tenant,
-		.owner = job->limited && !strcmp(r->mode, "advise") ? (uint64_t)r->uid + 1 : 0,
+		.owner = job->limited && r->mode && !strcmp(r->mode, "advise") ? (uint64_t)r->uid + 1 : 0,
 		.priority = r->priority,
 		.may_stop = r->may_stop && job->type && job->type->early_stop,
 		.type = job->type_number,

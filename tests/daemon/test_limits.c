@@ -143,6 +143,8 @@ TEST_WITH(test_jobs_that_are_never_started_do_not_hold_all_slots, NULL, stop)
 	await_code(slow, job[0], "owner"); /* it may start */
 	await_code(slow, job[1], "owner");
 	await_code(slow, job[2], "unstarted");
+	json_free(talk_ask(other, "{\"op\":\"submit\"" ADVISED ",\"dry_run\":true}"));
+	json_free(talk_ask(other, "{\"op\":\"predict\",\"type\":\"advised\"}")); /* says no mode */
 	theirs = submit(other, ADVISED);
 	await_code(other, theirs, "owner"); /* though the others were first */
 	json_free(talk_ask(slow, "{\"op\":\"started\",\"job\":\"%llu\"}", (unsigned long long)job[0]));

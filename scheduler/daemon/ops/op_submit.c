@@ -75,7 +75,6 @@ static void what_if(struct request *r, struct submission *f)
 	submission_to_row(r, f, &job.row);
 	job.type_number = names_number(&d->jobs.names, f->input.type);
 	job.tenant = f->tenant;
-	job.limited = !request_admin(r);
 	binding_give(&b, &job);
 	binding_request(&job, &q);
 	before = clock_monotonic_us();
