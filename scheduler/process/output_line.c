@@ -67,12 +67,17 @@ int output_regex_check(const char *regex, struct err *err)
 }
 
 /* The last match in the line counts. An empty match ends the search, which would not move on. */
-static bool last_match(const regex_t *re, const char *line, size_t len, double *out, bool *out_percent)
+static bool last_match(const regex_t *re, const char *text, size_t len, double *out, bool *out_percent)
 {
+	char line[OUTPUT_MAX_REGEX_LINE + 1]; /* regexec() wants an end, which a line of a log has not */
 	size_t at = 0;
 	bool found = false;
 
-	while (at <= len && len <= OUTPUT_MAX_REGEX_LINE) {
+	if (len > OUTPUT_MAX_REGEX_LINE)
+		return false;
+	memcpy(line, text, len);
+	line[len] = '\0';
+	while (at <= len) {
 		regmatch_t m[2] = { { .rm_so = (regoff_t)at, .rm_eo = (regoff_t)len } };
 		char number[64];
 		size_t n;
