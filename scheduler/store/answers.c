@@ -99,12 +99,16 @@ static int put_job(struct answer *a, struct json_writer *w)
 }
 
 /* A text that was JSON when it was stored. A damaged one becomes null: the answer stays a line of JSON. */
-static void put_checked(struct json_writer *w, const char *text)
+static int put_checked(struct answer *a, struct json_writer *w, const char *text)
 {
 	struct json *v = NULL;
+	struct err why = { 0 };
 
-	json_put_raw(w, json_parse("a stored text", text, strlen(text), &v, NULL) ? NULL : text);
+	if (json_parse("a stored text", text, strlen(text), &v, &why) && why.code == ERR_NOMEM)
+		return nomem(a);
+	json_put_raw(w, why.code ? NULL : text);
 	json_free(v);
+	return 0;
 }
 
 static int put_decisions(struct answer *a, struct json_writer *w)
@@ -118,7 +122,8 @@ static int put_decisions(struct answer *a, struct json_writer *w)
 	while ((rc = step(a)) > 0) {
 		if (!text_at(a, 0))
 			return nomem(a); /* NOT NULL: there is no other reason */
-		put_checked(w, text_at(a, 0));
+		if ((rc = put_checked(a, w, text_at(a, 0))))
+			return rc;
 	}
 	json_close(w, ']');
 	return rc;

@@ -136,13 +136,19 @@ int job_bind(sqlite3_stmt *st, const struct job_record *j)
 	return SQLITE_OK;
 }
 
-static bool is_json(const char *text)
+/* A text that is not JSON any more becomes null: the job object stays JSON. Fails where memory does. */
+static int mend_json(const char **text, struct err *err)
 {
 	struct json *v = NULL;
-	bool is = !json_parse("a column", text, strlen(text), &v, NULL);
+	struct err why = { 0 };
 
-	json_free(v);
-	return is;
+	if (!json_parse("a column", *text, strlen(*text), &v, &why))
+		json_free(v);
+	else if (why.code == ERR_NOMEM)
+		return err_nomem(err, "a job's row");
+	else
+		*text = "null";
+	return 0;
 }
 
 static int load_text(sqlite3_stmt *st, int at, const struct job_field *f, struct job_record *out,
@@ -157,8 +163,8 @@ static int load_text(sqlite3_stmt *st, int at, const struct job_field *f, struct
 	if (!text && f->needed)
 		return err_fail(err, ERR_FORMAT, "the row of job %llu has no %s: the database is damaged",
 				(unsigned long long)out->id, f->column);
-	if (text && f->kind == FIELD_JSON && !is_json(text))
-		text = "null"; /* damaged: the job object stays JSON */
+	if (text && f->kind == FIELD_JSON && mend_json(&text, err))
+		return -ERR_NOMEM;
 	if (f->kind == FIELD_TEXT || f->kind == FIELD_JSON)
 		*(const char **)member = text;
 	else if (text && !job_field_named(f, text, member))

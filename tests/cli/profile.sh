@@ -164,19 +164,19 @@ fi
 
 # ---- failures ----
 f=$dir/f.csv
-expect 1 "a failing command: exit code 1 after the rest" profile --factor batch=1,2,3 --factor njobs=2 --factor cpus=1 \
+expect 1 "a failing command: exit code 1 after the rest" profile --factor batch=1,2,3,4 --factor njobs=2 --factor cpus=1 \
 	--factor network=x --max-spread 0 -o "$f" -- sh -c 'echo no luck >&2; echo "{{\"accuracy\":0.5}"; exit $(($1 == 2 ? 7 : 0))' sh {batch}
-says out "2 ok, 1 failed" "failures are counted"
+says out "3 ok, 1 failed" "failures are counted"
 says out "ended with exit code 7: no luck" "a failure is explained with the command's last words"
 that "failed rows are marked and have no time" test "$(awk -F, '$4 == 2 { print $5 $6 $(NF - 1) }' "$f" | sort -u)" = failed
-that "the others are there" test "$(column "$f" status | grep -c ok)" = 4
+that "the others are there" test "$(column "$f" status | grep -c ok)" = 6
 expect 0 "anova goes on without them" anova "$f"
 says err "2 rows" "anova says what it leaves out"
-expect 1 "failures are not forgotten" profile --factor batch=1,2,3 --factor njobs=2 --factor cpus=1 \
+expect 1 "failures are not forgotten" profile --factor batch=1,2,3,4 --factor njobs=2 --factor cpus=1 \
 	--factor network=x --max-spread 0 -o "$f" --json -- sh -c 'echo no luck >&2; echo "{{\"accuracy\":0.5}"; exit $(($1 == 2 ? 7 : 0))' sh {batch}
 json "$dir/out" "JSON: the problem is there" \
 	"d['failed'] == 1 and d['problems'][0]['status'] == 'failed' and d['problems'][0]['setting'] == {'batch': 2}"
-run profile --factor batch=1,2,3 --factor njobs=2 --factor cpus=1 --factor network=x --max-spread 0 -o "$f" --retry \
+run profile --factor batch=1,2,3,4 --factor njobs=2 --factor cpus=1 --factor network=x --max-spread 0 -o "$f" --retry \
 	-- sh -c 'echo no luck >&2; echo "{{\"accuracy\":0.5}"; exit $(($1 == 2 ? 7 : 0))' sh {batch}
 says out "run-000" "--retry measures a failure once more"
 says out "try-2" "--retry: the second try has logs of its own"

@@ -382,7 +382,7 @@ TEST_WITH(test_times_that_become_longer_raise_an_alarm_once, open_plain, close_o
 	drifts = (size_t)number_at(v, "learning.alarms");
 	assert_true(drifts >= 1 && drifts <= 2); /* of the type, and of all jobs */
 	json_free(v);
-	assert_true(fixture_logged(&fixture, "drift: jobs of type study take +"));
+	assert_true(fixture_logged(&fixture, " % longer than the model says"));
 
 	/* A restart learns it again from what is kept, quietly. */
 	talk_close(t);
