@@ -230,20 +230,24 @@ static int thin(const struct dataset *d, size_t rows, uint64_t seed, struct data
 
 /* ---- one target ---- */
 
-/* Root of the mean square error, for people: of logarithms it is a share of the time. */
-static void error_text(const struct search_result *r, bool is_time, char *out, size_t size)
+/* The error that the search went by, for people: squares as their root, of logarithms as a share. */
+static void error_text(const struct search_result *r, enum search_by by, char *out, size_t size)
 {
-	double e = sqrt(search_measure(r, is_time));
+	double e = search_measure(r, by);
 
-	if (is_time && isfinite(r->score.mean.log_mse))
-		snprintf(out, size, "%.3g %%", 100.0 * expm1(e));
-	else
+	if (by == SEARCH_BY_LOG && isfinite(r->score.mean.log_mse))
+		snprintf(out, size, "%.3g %%", 100.0 * expm1(sqrt(e)));
+	else if (by == SEARCH_BY_MAPE && isfinite(r->score.mean.mape))
+		snprintf(out, size, "%.3g %%", 100.0 * e);
+	else if (by == SEARCH_BY_MAE || by == SEARCH_BY_R2)
 		snprintf(out, size, "%.3g", e);
+	else
+		snprintf(out, size, "%.3g", sqrt(e));
 }
 
 /* Which model the search chose, and why; and a word if even the best one explains little. */
 static void say_choice(struct training *tr, const struct grid *grid, const struct search_result *result,
-		       size_t best, bool is_time, const char *scored_by)
+		       size_t best, bool is_time, enum search_by by, const char *scored_by)
 {
 	const char *what = is_time ? "time" : "accuracy";
 	const struct grid_point *chosen = &grid->point[best];
@@ -260,7 +264,7 @@ static void say_choice(struct training *tr, const struct grid *grid, const struc
 	for (size_t i = 0; i < grid->n; i++) {
 		if (result[i].failed || grid->point[i].ops == chosen->ops)
 			continue;
-		if (!next || search_measure(&result[i], is_time) < search_measure(next, is_time)) {
+		if (!next || search_measure(&result[i], by) < search_measure(next, by)) {
 			next = &result[i];
 			runner_up = i;
 		}
@@ -268,8 +272,8 @@ static void say_choice(struct training *tr, const struct grid *grid, const struc
 	if (!next)
 		return;
 	settings_describe(&chosen->settings, settings, sizeof settings);
-	error_text(&result[best], is_time, error, sizeof error);
-	error_text(next, is_time, other, sizeof other);
+	error_text(&result[best], by, error, sizeof error);
+	error_text(next, by, other, sizeof other);
 	notice(tr->report, "model of %s: %s%s%s%s has the least error on rows held out (%s): %s; %s has %s",
 	       what, chosen->ops->name, settings[0] ? " (" : "", settings, settings[0] ? ")" : "", scored_by,
 	       error, grid->point[runner_up].ops->name, other);
@@ -320,7 +324,7 @@ static int score_grid(struct training *tr, const struct dataset *d, const struct
 			       (*out_result)[0].why);
 		}
 		out->score = (*out_result)[*out_best].score;
-		say_choice(tr, grid, *out_result, *out_best, is_time, out->scored_by);
+		say_choice(tr, grid, *out_result, *out_best, is_time, by, out->scored_by);
 	}
 	split_free(split);
 	dataset_free(part);
