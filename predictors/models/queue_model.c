@@ -392,9 +392,10 @@ void queue_model_remark(const struct queue_model *m, char *out, size_t size)
 	out[0] = '\0';
 	for (size_t i = 0; i < CALIBRATE_CORES && used < size; i++)
 		if (m->c.state[i] == CALIBRATE_STATED)
-			used += (size_t)snprintf(out + used, size - used, "%s %s %.3g",
-						 used ? "," : "the table cannot tell, so it is stated:",
-						 calibrate_name[i], m->c.value[i]);
+			used += (size_t)snprintf(
+				out + used, size - used, "%s %s %.3g",
+				used ? "," : "too little data to estimate, so the default is used:",
+				calibrate_name[i], m->c.value[i]);
 	if (used >= size)
 		return;
 	if (m->c.state[CALIBRATE_DELAY] == CALIBRATE_STATED && isfinite(m->c.value[CALIBRATE_CORES]))
