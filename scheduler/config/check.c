@@ -16,7 +16,7 @@
 #include "predictors/model.h"
 #include "scheduler/config/config.h"
 #include "common/json/fields.h"
-#include "scheduler/core/policy.h"
+#include "scheduler/core/policy/policy.h"
 
 #define USUAL_PATH "/usr/local/bin:/usr/bin:/bin"
 

@@ -14,7 +14,7 @@
 #include "common/text/template.h"
 #include "common/text/text.h"
 #include "scheduler/config/config_parts.h"
-#include "scheduler/core/policy.h"
+#include "scheduler/core/policy/policy.h"
 #include "scheduler/process/machine.h"
 
 #define MAX_CORES 65536

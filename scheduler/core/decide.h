@@ -6,8 +6,8 @@
 
 #include "predictors/model.h"
 #include "queueing/fluid.h"
-#include "scheduler/core/adapt.h"
-#include "scheduler/core/policy.h"
+#include "scheduler/core/learn/adapt.h"
+#include "scheduler/core/policy/policy.h"
 
 #define DECIDE_PLAY_ALL 1024 /* up to so many jobs x candidates a look-ahead plays all: 0.5 ms, measured */
 #define DECIDE_MAX_CANDIDATES 256 /* batches x numbers of epochs; a struct decision has 39 kB */

@@ -38,7 +38,7 @@
 
 #include "common/mem.h"
 #include "scheduler/core/decide_internal.h"
-#include "scheduler/core/recurring.h"
+#include "scheduler/core/learn/recurring.h"
 
 #define MOST_PLAYS 12
 #define MUCH_LESS_WORK 0.9 /* than one that failed: worth a play */

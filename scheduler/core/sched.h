@@ -66,7 +66,7 @@
 
 #include "common/err.h"
 #include "scheduler/core/decide.h"
-#include "scheduler/core/policy.h"
+#include "scheduler/core/policy/policy.h"
 
 #define SCHED_NEVER INT64_MAX
 #define SCHED_DEFAULT_WINDOW_S 3600.0

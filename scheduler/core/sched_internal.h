@@ -9,10 +9,10 @@
 #include "common/heap.h"
 #include "scheduler/core/job_index.h"
 #include "scheduler/core/job_order.h"
-#include "scheduler/core/price.h"
-#include "scheduler/core/progress.h"
+#include "scheduler/core/policy/price.h"
+#include "scheduler/core/learn/progress.h"
 #include "scheduler/core/sched.h"
-#include "scheduler/core/usual_load.h"
+#include "scheduler/core/learn/usual_load.h"
 
 #define NO_JOB UINT32_MAX
 

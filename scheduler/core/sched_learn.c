@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "common/mem.h"
-#include "scheduler/core/explore.h"
-#include "scheduler/core/recurring.h"
+#include "scheduler/core/learn/explore.h"
+#include "scheduler/core/learn/recurring.h"
 #include "scheduler/core/sched_internal.h"
 
 int learn_init(struct sched *s, struct err *err)

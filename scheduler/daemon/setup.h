@@ -6,7 +6,7 @@
 
 #include "predictors/model.h"
 #include "scheduler/config/config.h"
-#include "scheduler/core/policy.h"
+#include "scheduler/core/policy/policy.h"
 #include "scheduler/core/sched.h"
 
 struct type_columns {                  /* of one job type */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "scheduler/core/recipe.h"
+#include "scheduler/core/policy/recipe.h"
 #include "sim/replay/scaled_model.h"
 
 struct entry { /* one model, for every policy with the same recipe */

@@ -7,7 +7,7 @@
 #include "common/csv.h"
 #include "common/pool.h"
 #include "predictors/model.h"
-#include "scheduler/core/policy.h"
+#include "scheduler/core/policy/policy.h"
 #include "sim/world/cluster.h"
 #include "sim/replay/policies.h"
 

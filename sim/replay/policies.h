@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "common/err.h"
-#include "scheduler/core/policy.h"
+#include "scheduler/core/policy/policy.h"
 
 #define SIM_MAX_POLICIES 32
 #define SIM_POLICY_NAME 96

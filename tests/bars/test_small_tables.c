@@ -16,7 +16,7 @@
 #include "common/stats.h"
 #include "common/strbuf.h"
 #include "scheduler/core/decide.h"
-#include "scheduler/core/recipe.h"
+#include "scheduler/core/policy/recipe.h"
 #include "tests/support/support.h"
 #include "tests/support/test.h"
 

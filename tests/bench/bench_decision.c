@@ -15,7 +15,7 @@
 #include "predictors/data/table.h"
 #include "predictors/search/train.h"
 #include "scheduler/core/decide.h"
-#include "scheduler/core/recipe.h"
+#include "scheduler/core/policy/recipe.h"
 
 #define N_JOBS 24 /* 2 networks x 4 cpus x 3 njobs */
 #define ROUNDS 5

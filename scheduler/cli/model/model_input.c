@@ -8,7 +8,7 @@
 #include "common/mem.h"
 #include "common/text/text.h"
 #include "scheduler/cli/cli.h"
-#include "scheduler/core/policy.h"
+#include "scheduler/core/policy/policy.h"
 
 /* Beside the other rules of its column: a schema is written with one list of values a column. */
 static int schema_add_exclude(struct schema *s, const char *column, const char *value, struct err *err)

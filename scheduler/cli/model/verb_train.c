@@ -14,7 +14,7 @@
 #include "predictors/search/doubt.h"
 #include "scheduler/cli/cli.h"
 #include "scheduler/cli/model/views.h"
-#include "scheduler/core/recipe.h"
+#include "scheduler/core/policy/recipe.h"
 #include "scheduler/process/machine.h"
 
 #define GRID_FILE_MAX ((size_t)1 << 20)

@@ -19,7 +19,7 @@
 #include "common/err.h"
 #include "common/json/json.h"
 #include "predictors/data/features.h"
-#include "scheduler/core/drift.h"
+#include "scheduler/core/learn/drift.h"
 
 struct daemon;
 struct job;

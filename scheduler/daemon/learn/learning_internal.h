@@ -2,7 +2,7 @@
 #ifndef SCHEDULER_DAEMON_LEARN_LEARNING_INTERNAL_H
 #define SCHEDULER_DAEMON_LEARN_LEARNING_INTERNAL_H
 
-#include "scheduler/core/drift.h"
+#include "scheduler/core/learn/drift.h"
 #include "scheduler/daemon/daemon.h"
 #include "scheduler/daemon/learn/training_thread.h"
 #include "scheduler/daemon/learn/learning.h"

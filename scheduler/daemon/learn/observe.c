@@ -8,7 +8,7 @@
 
 #include "common/log.h"
 #include "common/mem.h"
-#include "scheduler/core/adapt.h"
+#include "scheduler/core/learn/adapt.h"
 #include "scheduler/core/outcome.h"
 #include "scheduler/daemon/binding.h"
 #include "scheduler/daemon/learn/knowledge.h"

@@ -11,8 +11,8 @@
 #include "common/clock.h"
 #include "common/mem.h"
 #include "common/text/text.h"
-#include "scheduler/core/paired.h"
-#include "scheduler/core/recipe.h"
+#include "scheduler/core/learn/paired.h"
+#include "scheduler/core/policy/recipe.h"
 #include "scheduler/daemon/learn/training_data.h"
 
 #define NO_ANSWER 1e-3 /* of the time it took */

@@ -22,7 +22,7 @@
 #include "common/err.h"
 #include "predictors/model.h"
 #include "scheduler/config/config.h"
-#include "scheduler/core/policy.h"
+#include "scheduler/core/policy/policy.h"
 #include "scheduler/daemon/learn/versions.h"
 
 #define TRAINER_NICE 15

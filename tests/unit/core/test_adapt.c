@@ -9,7 +9,7 @@
 #include "common/rng.h"
 #include "common/stats.h"
 #include "predictors/models/conformal.h"
-#include "scheduler/core/adapt.h"
+#include "scheduler/core/learn/adapt.h"
 #include "tests/support/support.h"
 
 #define BY(type) ((struct adapt_who){ (type), 0 }) /* all jobs are of one user */

@@ -6,7 +6,7 @@
 
 #include "common/rng.h"
 #include "predictors/models/conformal.h"
-#include "scheduler/core/adapt.h"
+#include "scheduler/core/learn/adapt.h"
 #include "tests/support/test.h"
 
 #define SPREAD 0.1

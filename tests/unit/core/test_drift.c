@@ -6,7 +6,7 @@
 #include "common/mem.h"
 #include "common/rng.h"
 #include "common/stats.h"
-#include "scheduler/core/drift.h"
+#include "scheduler/core/learn/drift.h"
 #include "tests/support/support.h"
 
 #define RUNS 40 /* to a false alarm: their mean is known to 16 % */

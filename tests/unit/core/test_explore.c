@@ -1,7 +1,7 @@
 /* Exploration: a share of the jobs that can afford it, the same ones every time. */
 #include <math.h>
 
-#include "scheduler/core/explore.h"
+#include "scheduler/core/learn/explore.h"
 #include "tests/support/test.h"
 
 static struct decision four(void)

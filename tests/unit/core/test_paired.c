@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/rng.h"
-#include "scheduler/core/paired.h"
+#include "scheduler/core/learn/paired.h"
 #include "tests/support/support.h"
 
 static struct paired_result rank(const double *v, size_t n)

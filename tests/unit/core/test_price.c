@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "common/mem.h"
-#include "scheduler/core/price.h"
+#include "scheduler/core/policy/price.h"
 #include "tests/support/test.h"
 
 static const struct fluid_machine four = { .cores = 4.0, .disk_saturation = INFINITY, .slots = 40 };

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "common/rng.h"
-#include "scheduler/core/progress.h"
+#include "scheduler/core/learn/progress.h"
 #include "tests/unit/core/sched_bed.h"
 
 TEST(test_a_start_up_does_not_move_the_estimate)

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "scheduler/core/recipe.h"
+#include "scheduler/core/policy/recipe.h"
 #include "tests/unit/core/hand_model.h"
 
 static void assert_point(const struct grid_point *p, const char *name, const char *settings)

@@ -5,7 +5,7 @@
 
 #include "common/mem.h"
 #include "common/rng.h"
-#include "scheduler/core/recurring.h"
+#include "scheduler/core/learn/recurring.h"
 #include "tests/support/test.h"
 
 static struct decision three(double a, double b, double c) /* batches 32, 64, 128 of these accuracies */

@@ -1,5 +1,5 @@
 /* Scores in, corrections out: adapt.h says what and why. A track holds the scores of a type, or of all. */
-#include "scheduler/core/adapt.h"
+#include "scheduler/core/learn/adapt.h"
 
 #include <math.h>
 #include <stdlib.h>

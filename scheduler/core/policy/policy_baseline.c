@@ -1,5 +1,5 @@
 /* The policies that choose without a prediction: the paper's naive scheduler, and one batch for all jobs. */
-#include "scheduler/core/policy_baseline.h"
+#include "scheduler/core/policy/policy_baseline.h"
 
 #include <math.h>
 

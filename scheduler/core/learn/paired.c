@@ -1,5 +1,5 @@
 /* The signed-rank test of paired.h. */
-#include "scheduler/core/paired.h"
+#include "scheduler/core/learn/paired.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * does without. Called by `postrider train --policy` and wherever else such a model is trained. */
 #include <string.h>
 
-#include "scheduler/core/policy.h"
+#include "scheduler/core/policy/policy.h"
 
 int policy_schema(const struct policy *p, const struct schema *s, struct schema **out, struct err *err)
 {

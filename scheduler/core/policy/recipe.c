@@ -1,5 +1,5 @@
 /* The models and settings that training starts from, for each policy. */
-#include "scheduler/core/recipe.h"
+#include "scheduler/core/policy/recipe.h"
 
 #include <stdio.h>
 #include <stdlib.h>

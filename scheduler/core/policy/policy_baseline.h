@@ -2,7 +2,7 @@
 #ifndef SCHEDULER_CORE_POLICY_BASELINE_H
 #define SCHEDULER_CORE_POLICY_BASELINE_H
 
-#include "scheduler/core/policy.h"
+#include "scheduler/core/policy/policy.h"
 
 /* Uniformly among the batches that can run at all. */
 int policy_choose_naive(const struct policy_choice *by, const struct decision *d, double noise,

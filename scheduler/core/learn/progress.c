@@ -1,5 +1,5 @@
 /* Remaining work by the reports of a job. See progress.h. */
-#include "scheduler/core/progress.h"
+#include "scheduler/core/learn/progress.h"
 
 #include <math.h>
 

@@ -1,5 +1,5 @@
 /* Means of a load over several lengths of time. See usual_load.h. */
-#include "scheduler/core/usual_load.h"
+#include "scheduler/core/learn/usual_load.h"
 
 #include <math.h>
 

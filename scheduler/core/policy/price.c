@@ -1,5 +1,5 @@
 /* Plays the arrivals to come under several prices, and takes the best one. See price.h. */
-#include "scheduler/core/price.h"
+#include "scheduler/core/policy/price.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Which jobs take the second-best candidate: explore.h says why. */
-#include "scheduler/core/explore.h"
+#include "scheduler/core/learn/explore.h"
 
 #include <math.h>
 

@@ -1,5 +1,5 @@
 /* The drift alarm: drift.h says what it does and why. */
-#include "scheduler/core/drift.h"
+#include "scheduler/core/learn/drift.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,12 +1,12 @@
 /* The table of policies, and which model each accepts. */
-#include "scheduler/core/policy.h"
+#include "scheduler/core/policy/policy.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/text/text.h"
-#include "scheduler/core/policy_baseline.h"
+#include "scheduler/core/policy/policy_baseline.h"
 
 #define MAX_BATCH 1e12 /* of fixed:B */
 

@@ -8,7 +8,7 @@
 #define SCHEDULER_CORE_RECIPE_H
 
 #include "predictors/search/train.h"
-#include "scheduler/core/policy.h"
+#include "scheduler/core/policy/policy.h"
 
 struct recipe {
 	struct grid_point time, accuracy;

@@ -1,5 +1,5 @@
 /* The table of recurring jobs: an array, an index by fingerprint, and a list in the order of use. */
-#include "scheduler/core/recurring.h"
+#include "scheduler/core/learn/recurring.h"
 
 #include <math.h>
 #include <stdlib.h>
