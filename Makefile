@@ -180,10 +180,11 @@ build-tests: $(PROGRAMS) $(TESTS) $(fuzz_replay) ## build the programs and every
 check: build-tests ## build and run every test (packages must be there)
 	@BIN=$(abspath $(BIN)) BUILD_DIR=$(abspath $B) SAN='$(SAN)' tests/run.sh $(TESTS) -- $(fuzz_replay)
 
-# The report is tested in a real browser; where there is no such package those tests say `skipped`.
+# The report is tested in a real browser, and clocks that are set with faketime; without these packages such tests say `skipped`.
 .PHONY: test
 test: deps ## install what is missing, then check
 	@command -v chromium >/dev/null || tests/install-packages.sh chromium || echo "going on without a browser"
+	@command -v faketime >/dev/null || tests/install-packages.sh faketime || echo "going on without faketime"
 	@$(MAKE) --no-print-directory check
 
 .PHONY: asan
