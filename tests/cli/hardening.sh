@@ -2,8 +2,8 @@
 # The programs are built to make attacks hard, and the service unit takes away what the daemon does not need.
 . tests/cli/lib.sh
 if [ -n "${SAN:-}" ] || ! command -v readelf >/dev/null; then
-	echo "skipped: a sanitizer, or no readelf"
-	exit 0
+	skipped "the programs are hardened" "a sanitizer, or no readelf"
+	finish
 fi
 for p in postrider postriderd postrider-supervisor postrider-train; do
 	readelf -hldnsW "$BIN/$p" >"$dir/elf" 2>/dev/null
@@ -22,6 +22,6 @@ if command -v systemd-analyze >/dev/null && systemd-analyze security --help 2>&1
 	level=$(sed -n 's/.*exposure level for .*: \([0-9.]*\) .*/\1/p' "$dir/exposure")
 	that "systemd-analyze security is below 3 (${level:-none})" awk -v v="${level:-10}" 'BEGIN { exit !(v < 3) }'
 else
-	echo "skipped: no systemd-analyze that looks at a file"
+	skipped "systemd-analyze security is below 3" "no systemd-analyze that looks at a file"
 fi
 finish

@@ -75,6 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	     "the journal cannot be written");
 	if (profile_journal_open(&j, dir, &design, &plan, PROFILE_LOOK, &err)) {
 		must(err.text[0] != 0, "a refusal without a reason");
+		profile_journal_close(&j);
 		return 0;
 	}
 	for (size_t i = 0; i < plan.n; i++)
