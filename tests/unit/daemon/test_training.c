@@ -62,7 +62,7 @@ static struct training_result wait_for(struct trainer *l)
 	struct training_result r = { 0 };
 
 	assert_true(trainer_busy(l));
-	assert_int_equal(poll(&p, 1, 120000), 1);
+	assert_int_equal(poll(&p, 1, 400000), 1);
 	assert_true(trainer_poll(l, &r));
 	assert_false(trainer_busy(l));
 	assert_false(trainer_poll(l, &r));
