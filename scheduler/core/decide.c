@@ -293,8 +293,8 @@ static bool beats(const struct candidate *a, const struct candidate *b)
 }
 
 /* A dearer candidate has to bring so many times what it costs more than another one. The cost is that of one
- * future, played as if it were known. The factor was chosen in the world of configs/worlds/bigdl.json at loads of
- * 0.3 to 0.9, where it gave more than 1, 2 and 3 (docs/MEASURED.md). */
+ * future, played as if it were known. The factor was chosen in the world of configs/worlds/bigdl.json at
+ * loads of 0.3 to 0.9, where it gave more than 1, 2 and 3 (docs/MEASURED.md). */
 #define CAUTION 4.0
 
 /* By this one candidate is preferred to another. */
