@@ -34,20 +34,38 @@ double model_scale(const struct model_target *t, const double *x)
 	return (t->spread && p->ops->spread ? p->ops->spread(p->self, x) : 1.0) * spread_at(t->spread, x);
 }
 
+struct model_errors model_errors_at(const struct model *m, const struct model_target *t, const double *x)
+{
+	return (struct model_errors){ model_scale(t, x), widening_at(t->widening, m->features, x) };
+}
+
 /* A score below 0 is not multiplied by a widening: outside the table a bound may not fall. */
+double errors_upper(const struct model_target *t, const struct model_errors *e, double q, double predicted)
+{
+	return conformal_upper(&t->conformal, conformal_widened(q * e->scale, e->widening), predicted);
+}
+
+double errors_score_at(const struct model_target *t, const struct model_errors *e, double predicted,
+		       double limit)
+{
+	return conformal_narrowed(conformal_score_at(&t->conformal, predicted, limit), e->widening) /
+	       e->scale;
+}
+
 double model_upper(const struct model *m, const struct model_target *t, const double *x, double q,
 		   double predicted)
 {
-	q = conformal_widened(q * model_scale(t, x), widening_at(t->widening, m->features, x));
-	return conformal_upper(&t->conformal, q, predicted);
+	struct model_errors e = model_errors_at(m, t, x);
+
+	return errors_upper(t, &e, q, predicted);
 }
 
 double model_score_at(const struct model *m, const struct model_target *t, const double *x, double predicted,
 		      double limit)
 {
-	return conformal_narrowed(conformal_score_at(&t->conformal, predicted, limit),
-				  widening_at(t->widening, m->features, x)) /
-	       model_scale(t, x);
+	struct model_errors e = model_errors_at(m, t, x);
+
+	return errors_score_at(t, &e, predicted, limit);
 }
 
 double model_chance(const struct model *m, const struct model_target *t, const double *x, double predicted,

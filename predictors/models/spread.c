@@ -92,15 +92,15 @@ static int keys_load(struct keys *k, struct reader *r, struct err *err)
 
 /* ---- from features to keys ---- */
 
+/* By the logarithm: between two levels their geometric mean divides. */
 static double nearest(const double *level, size_t n, double v)
 {
 	size_t best = 0;
 
 	if (!n || !(v > level[0] * (1.0 - BEYOND) && v < level[n - 1] * (1.0 + BEYOND)))
 		return v; /* a load that the table never met is not near any level */
-	for (size_t i = 1; i < n; i++)
-		if (fabs(log(v / level[i])) < fabs(log(v / level[best])))
-			best = i;
+	while (best + 1 < n && v * v > level[best] * level[best + 1])
+		best++;
 	return level[best];
 }
 

@@ -11,7 +11,7 @@ void decide_bounds_init(struct decide_rows *r)
 {
 	const struct decide_params *p = r->p;
 
-	r->adapt = p->scene ? p->scene->adapt : NULL;
+	r->adapt = p->scene && p->scene->adapt && !adapt_is_empty(p->scene->adapt) ? p->scene->adapt : NULL;
 	r->bias = r->adapt ? adapt_bias(r->adapt, p->scene->who) : 1.0;
 	r->n_levels = -1;
 	if (conformal_quantile(&p->model->time.conformal, p->confidence, &r->q, NULL))
@@ -38,16 +38,14 @@ static double adapted_score(const struct decide_rows *r, double confidence, doub
 	return c->log ? q / scale : time_s * expm1(q) / spread;
 }
 
-double decide_guard_s(const struct decide_rows *r, const double *x, const struct candidate *c)
+double decide_guard_s(const struct decide_rows *r, const struct model_errors *e, const struct candidate *c)
 {
-	const struct model_target *t = &r->p->model->time;
-	double scale, q, upper_s;
+	double q, upper_s;
 
 	if (isnan(c->time_s) || c->beyond >= 0)
 		return NAN;
-	scale = model_scale(t, x);
-	q = r->adapt ? adapted_score(r, r->p->confidence, r->q, c->time_s, scale) : r->q;
-	upper_s = isnan(q) ? NAN : model_upper(r->p->model, t, x, q, c->time_s);
+	q = r->adapt ? adapted_score(r, r->p->confidence, r->q, c->time_s, e->scale) : r->q;
+	upper_s = isnan(q) ? NAN : errors_upper(&r->p->model->time, e, q, c->time_s);
 	return upper_s > 0.0 ? upper_s : NAN; /* errors that are differences may be larger than the time */
 }
 
@@ -143,27 +141,27 @@ double decide_chance_of(const struct model *m, const struct adapt *adapt, struct
 	scale = m->time.conformal.log ? log(odds->ratio) / r.q : 1.0;
 	if (!(scale > 0.0))
 		scale = 1.0;
-	if (!adapt)
+	if (!r.adapt)
 		return conformal_confidence(&m->time.conformal, score / scale);
 	find_levels(&r, time_s, scale);
 	return share_at(&r, score / scale);
 }
 
-double decide_chance(struct decide_rows *r, const double *x, const struct candidate *c)
+double decide_chance(struct decide_rows *r, const struct model_errors *e, const struct candidate *c)
 {
-	const struct model *m = r->p->model;
-	double slo_s = r->p->slo_s, limit_s, scale;
+	const struct model_target *t = &r->p->model->time;
+	double slo_s = r->p->slo_s, limit_s, score;
 
 	if (isnan(slo_s) || isnan(c->time_s) || c->beyond >= 0)
 		return NAN;
 	/* a wait is stretched as the time is (lookahead.c) */
 	limit_s = c->time_s > 0.0 ? slo_s * (c->time_s / (c->wait_s + c->time_s)) : slo_s - c->wait_s;
 	if (!(limit_s > 0.0))
-		return m->time.conformal.n ? 0.0 : NAN;
+		return t->conformal.n ? 0.0 : NAN;
+	score = errors_score_at(t, e, c->time_s, limit_s);
 	if (!r->adapt)
-		return model_chance(m, &m->time, x, c->time_s, limit_s);
-	scale = model_scale(&m->time, x);
-	if (r->n_levels < 0 || r->levels_scale != scale || !m->time.conformal.log)
-		find_levels(r, c->time_s, scale);
-	return share_at(r, model_score_at(m, &m->time, x, c->time_s, limit_s));
+		return conformal_confidence(&t->conformal, score);
+	if (r->n_levels < 0 || r->levels_scale != e->scale || !t->conformal.log)
+		find_levels(r, c->time_s, e->scale);
+	return share_at(r, score);
 }

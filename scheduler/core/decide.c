@@ -209,14 +209,16 @@ void decide_predict_all(struct decide_rows *r, const struct decide_load *load, s
 		for (size_t i = 0; i < n; i++) {
 			struct candidate *c = &d->candidate[done + i];
 			double *row = x + i * n_features;
+			struct model_errors e;
 
 			if (r->p->scene)
 				fill_shares(&m->time.predictor, row, c);
 			decide_other_settle(r, row);
 			note_range(r, row, c);
 			take_time(r, time[i], c);
-			c->guard_s = decide_guard_s(r, row, c);
-			c->chance = decide_chance(r, row, c);
+			e = model_errors_at(m, &m->time, row);
+			c->guard_s = decide_guard_s(r, &e, c);
+			c->chance = decide_chance(r, &e, c);
 			c->accuracy = m->accuracy.predictor.ops ? accuracy[i] : NAN;
 		}
 	}
@@ -377,7 +379,7 @@ static double told_of(const struct decide_rows *r, const struct candidate *c)
 	enum adapt_source source;
 	double q;
 
-	if (!s || !s->told ||
+	if (!s || !s->told || adapt_is_empty(s->told) ||
 	    !adapt_quantile(s->told, s->who, r->p->confidence, log(c->guard_s / c->time_s), &q, &source))
 		return NAN;
 	return adapt_bias(s->told, s->who) * exp(q);

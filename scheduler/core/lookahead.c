@@ -337,15 +337,18 @@ static void note_effects(const struct look *l, struct candidate *c, double end_s
 static void conclude_play(const struct look *l, struct candidate *c, const double *x,
 			  const struct fluid_times *own)
 {
+	const struct model *m = l->rows->p->model;
+	struct model_errors e = model_errors_at(m, &m->time, x);
+
 	if (!isnan(c->time_s)) {
 		c->time_s = own->end_s - own->start_s;
 		c->model_s = c->time_s /
 			     l->rows->bias; /* so that what is learnt is about the time promised */
 	}
-	c->guard_s = decide_guard_s(l->rows, x, c);
+	c->guard_s = decide_guard_s(l->rows, &e, c);
 	c->wait_s = own->start_s;
 	c->wait_upper_s = c->wait_s > 0.0 ? c->wait_s * ratio_of(c) : 0.0;
-	c->chance = decide_chance(l->rows, x, c);
+	c->chance = decide_chance(l->rows, &e, c);
 	if (l->before)
 		note_effects(l, c, own->end_s);
 	decide_judge(l->rows->p, c);
@@ -523,9 +526,11 @@ static int play_sparingly(struct look *l, struct err *err)
 /* Without a first play, all candidates get the wait of one that was played. */
 static void share_wait(struct look *l)
 {
+	const struct model *m = l->rows->p->model;
 	const struct candidate *from = NULL;
 	const struct decide_load load = load_now(l);
 	double x[DECIDE_MAX_FEATURES];
+	struct model_errors e;
 
 	for (size_t i = 0; i < l->d->n_candidates; i++)
 		if (l->w->played[i] && !isnan(l->d->candidate[i].work_s))
@@ -538,7 +543,8 @@ static void share_wait(struct look *l)
 		c->wait_s = from->wait_s;
 		c->wait_upper_s = c->wait_s > 0.0 ? c->wait_s * ratio_of(c) : 0.0;
 		decide_predict_one(l->rows, &load, c, x); /* for the row */
-		c->chance = decide_chance(l->rows, x, c);
+		e = model_errors_at(m, &m->time, x);
+		c->chance = decide_chance(l->rows, &e, c);
 	}
 }
 

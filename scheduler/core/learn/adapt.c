@@ -154,6 +154,11 @@ void adapt_reset(struct adapt *a, double spread)
 	a->spread = spread > 0.0 && isfinite(spread) ? spread : NAN;
 }
 
+bool adapt_is_empty(const struct adapt *a)
+{
+	return a->pool.n == 0;
+}
+
 static double spread_known(const struct adapt *a)
 {
 	return isnan(a->spread) ? ADAPT_SPREAD : a->spread;
@@ -210,10 +215,11 @@ static void levels_forget(struct adapt *a, int type)
 
 /* ---- tracks ---- */
 
+/* Tracks are claimed from the first on and are given back all at once, so a free one ends the search. */
 static const struct track *find(const struct adapt *a, int type)
 {
-	for (size_t i = 0; type >= 0 && i < a->max_types; i++)
-		if (a->track[i].used_at && a->track[i].type == type)
+	for (size_t i = 0; type >= 0 && i < a->max_types && a->track[i].used_at; i++)
+		if (a->track[i].type == type)
 			return &a->track[i];
 	return NULL;
 }

@@ -90,6 +90,9 @@ enum adapt_source { ADAPT_NONE, ADAPT_MODEL, ADAPT_POOLED, ADAPT_TYPE }; /* what
                                                                             from */
 const char *adapt_source_name(enum adapt_source s); /* "none", "model", "pooled", "type" */
 
+/* Was nothing observed since the start or the last reset? Then the model's own bounds stand. */
+bool adapt_is_empty(const struct adapt *a);
+
 /* The log-factor between the corrected time and its bound: upper = predicted * adapt_bias() * exp(q).
  * model_q: the model's factor, in log time (for a model whose errors are not factors, log(bound / time) of
  * the candidate); NaN: it has none. Scores too few for the confidence (fewer than 9 / 19 / 99 for 90 / 95 /

@@ -74,6 +74,25 @@ TEST(test_a_chance_is_the_share_of_runs_that_would_be_in_time)
 	drop(&b);
 }
 
+TEST(test_learning_changes_nothing_before_the_first_observation)
+{
+	struct bed fixed, learns;
+
+	make_spread(&fixed, false, 8);
+	make_spread(&learns, true, 8);
+	for (double slo_s = 5.0; slo_s < 500.0; slo_s *= 1.3) {
+		struct decision a = ask(&fixed, slo_s, 0.87), b = ask(&learns, slo_s, 0.87);
+
+		for (size_t i = 0; i < a.n_candidates; i++) {
+			assert_true(a.candidate[i].chance == b.candidate[i].chance);
+			assert_true(a.candidate[i].guard_s == b.candidate[i].guard_s);
+			assert_true(a.candidate[i].upper_s == b.candidate[i].upper_s);
+		}
+	}
+	drop(&fixed);
+	drop(&learns);
+}
+
 TEST(test_without_residuals_no_chance_is_known)
 {
 	struct bed b;
