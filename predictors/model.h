@@ -46,15 +46,16 @@ void model_free(struct model *m);
 /* How far off the target may be at row x, in units of the scores: by the model's own word (predictor.h) and
  * by what the table knows of it (spread.h). */
 double model_scale(const struct model_target *t, const double *x);
-/* How far off the target may be at one row, found once for all that is asked about it: a Gaussian process takes
- * long for its scale. */
+/* How far off the target may be at one row, found once for all that is asked about it: a Gaussian process
+ * takes long for its scale. */
 struct model_errors {
 	double scale;    /* model_scale() */
 	double widening; /* widening_at() */
 };
 struct model_errors model_errors_at(const struct model *m, const struct model_target *t, const double *x);
 double errors_upper(const struct model_target *t, const struct model_errors *e, double q, double predicted);
-double errors_score_at(const struct model_target *t, const struct model_errors *e, double predicted, double limit);
+double errors_score_at(const struct model_target *t, const struct model_errors *e, double predicted,
+                       double limit);
 /* The upper bound of the time (or accuracy) of row x, whose prediction and quantile are at hand: wider
  * outside the training ranges (widening.h). */
 double model_upper(const struct model *m, const struct model_target *t, const double *x, double q,

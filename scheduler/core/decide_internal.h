@@ -59,8 +59,8 @@ void decide_other_weigh(struct decide_rows *r, struct decision *d);
 
 /* ---- bounds.c ---- */
 void decide_bounds_init(struct decide_rows *r);
-/* The bound of the candidate's time (the corrected one), as promises rest on it; e: model_errors_at() its row.
- * NaN: there is none. */
+/* The bound of the candidate's time (the corrected one), as promises rest on it; e: model_errors_at() of its
+ * row. NaN: there is none. */
 double decide_guard_s(const struct decide_rows *r, const struct model_errors *e, const struct candidate *c);
 /* The chance that wait and time of the candidate are within the objective. */
 double decide_chance(struct decide_rows *r, const struct model_errors *e, const struct candidate *c);
