@@ -101,6 +101,22 @@ static void read_queued_per_uid(struct fields *f, const char *name, void *object
 	field_size(f, name, 1, c->max_queued, &c->max_queued_per_uid);
 }
 
+static void read_ended_per_uid(struct fields *f, const char *name, void *object)
+{
+	struct store_keep *k = object;
+
+	k->ended_per_uid = (k->ended + 1) / 2;
+	field_size(f, name, 0, CONFIG_MAX_COUNT, &k->ended_per_uid);
+}
+
+static void read_rejected_per_uid(struct fields *f, const char *name, void *object)
+{
+	struct store_keep *k = object;
+
+	k->rejected_per_uid = (k->rejected + 1) / 2;
+	field_size(f, name, 0, CONFIG_MAX_COUNT, &k->rejected_per_uid);
+}
+
 static void check_learning(struct fields *f, void *object)
 {
 	const struct config_learning *l = object;
@@ -173,6 +189,19 @@ static const struct key learning_keys[] = {
 };
 #undef AT
 
+#define AT(member) .at = offsetof(struct store_keep, member)
+static const struct key keep_keys[] = {
+	{ "ended", KEY_SIZE, AT(ended), 0, CONFIG_MAX_COUNT, 100000 },
+	{ "ended_per_uid", KEY_SIZE, AT(ended_per_uid), .read = read_ended_per_uid },
+	{ "ended_s", KEY_NUMBER, AT(ended_s), 0.0, 1e9, 0.0 },
+	{ "rejected", KEY_SIZE, AT(rejected), 0, CONFIG_MAX_COUNT, 2000 },
+	{ "rejected_per_uid", KEY_SIZE, AT(rejected_per_uid), .read = read_rejected_per_uid },
+	{ "rejected_s", KEY_NUMBER, AT(rejected_s), 0.0, 1e9, 604800.0 },
+	{ "observations", KEY_SIZE, AT(observations), 1, CONFIG_MAX_COUNT, 100000 },
+	{ 0 },
+};
+#undef AT
+
 #define AT(member) .at = offsetof(struct config, member)
 static const struct key log_keys[] = {
 	{ "level", KEY_CHOICE, AT(log_level), .choice = level_name, .initial = LOG_INFO },
@@ -211,6 +240,7 @@ const struct key config_keys[] = {
 	{ "drain_on_term", KEY_BOOL, AT(drain_on_term) },
 	{ "durability", KEY_CHOICE, AT(durability), .choice = durability_name, .restart = true },
 	{ "durability_interval_s", KEY_NUMBER, AT(durability_interval_s), 0.001, 60.0, 1.0, .restart = true },
+	{ "keep", KEY_PART, AT(keep), .part = keep_keys },
 	{ "admins", KEY_PART, .part = admin_keys },
 	{ "notify", KEY_OTHER, .read = notify_read, .write = notify_write },
 	{ "on_late", KEY_CHOICE, AT(on_late), .choice = on_late_name, .initial = ON_LATE_NOTIFY },

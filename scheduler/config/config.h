@@ -16,6 +16,7 @@
 #include "scheduler/config/job_type.h"
 #include "scheduler/config/keys.h"
 #include "scheduler/store/durability.h"
+#include "scheduler/store/keep.h"
 
 #define CONFIG_MAX_BYTES ((size_t)1 << 20)
 #define CONFIG_MAX_TYPES 256
@@ -105,6 +106,7 @@ struct config {
 	bool drain_on_term;      /* SIGTERM waits for running jobs instead of leaving them to be re-adopted */
 	enum store_durability durability;
 	double durability_interval_s;
+	struct store_keep keep;  /* of jobs that ended */
 
 	struct id_list admin_users, admin_groups; /* root and the daemon's own user are admins, too */
 

@@ -12,6 +12,7 @@
 #include "common/text/template.h"
 #include "scheduler/daemon/daemon.h"
 #include "scheduler/daemon/ops/decision_json.h"
+#include "scheduler/daemon/retention.h"
 
 #define TURN_US 1000.0 /* of starts in one turn of the loop, because others want to be served, too */
 #define MAX_NEXT 4 /* events that the actions of one event lead to */
@@ -295,6 +296,7 @@ static int do_action(struct daemon *d, const struct life_action *a, int64_t now_
 		if (job->row.state != JOB_REJECTED)
 			metrics_ended(&d->metrics, &job->row);
 		life_close(&d->life, job, d->setup->config->max_finished);
+		retention_ended(d->retention);
 		break;
 	}
 	return rc;

@@ -20,6 +20,7 @@
 #include "scheduler/daemon/http/http.h"
 #include "scheduler/daemon/net/systemd.h"
 #include "scheduler/daemon/ops/ops.h"
+#include "scheduler/daemon/retention.h"
 
 #define REPAIR_S 1
 #define ESTIMATES_S 2
@@ -169,6 +170,7 @@ static void on_store(evutil_socket_t fd, short what, void *owner)
 	if (failed != d->store_failed)
 		store_went(d, failed, &why);
 	ops_ask_due(d);
+	retention_durable(d->retention);
 	leave_if_idle(d);
 	daemon_span_end(d, span);
 }
@@ -543,6 +545,9 @@ int daemon_new(const struct daemon_params *p, struct daemon **out, struct err *e
 		daemon_clock_settle(d);
 	if (!rc) {
 		setup_link_model(d->setup);
+		rc = retention_new(d, &d->retention, err);
+	}
+	if (!rc) {
 		learning_restore(d->learning);
 		other_work_settle(d);
 		rc = open_server(d, p->force, err);
@@ -597,7 +602,8 @@ void daemon_free(struct daemon *d)
 	drop(d->event.other_work);
 	demand_release(&d->demand);
 	drop(d->event.watchdog);
-	store_close(d->store);
+	store_close(d->store); /* answers what was asked, so the retention is still there */
+	retention_free(d->retention);
 	/* Until here a signal that comes once more must not end us half-way. */
 	for (size_t i = 0; i < sizeof d->event.signal / sizeof d->event.signal[0]; i++)
 		drop(d->event.signal[i]);

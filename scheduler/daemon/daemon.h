@@ -12,6 +12,7 @@
  *   outcome_stats.c  what `stats` reports
  *   metrics/      what a monitoring system reads
  *   http/         the page and the metrics over HTTP
+ *   retention.c   forgets jobs that ended long ago
  *   setup.c       configuration and model together: loading, checking, swapping
  *
  * Everything here runs in the loop's thread. */
@@ -70,6 +71,7 @@ struct daemon {
 	struct outcome_stats stats;
 	struct history history;
 	struct metrics metrics;
+	struct retention *retention;
 	struct textfile *textfile;      /* NULL: none */
 	struct http *http;              /* NULL: none */
 	uint64_t next_id;

@@ -6,8 +6,6 @@
 #include "scheduler/daemon/binding.h"
 #include "scheduler/daemon/daemon.h"
 
-#define KEYS_KEPT_S (7 * 86400) /* how long a retried submit finds its job */
-
 static int on_row(void *owner, const struct job_record *row, struct err *err)
 {
 	struct daemon *d = owner;
@@ -60,7 +58,7 @@ static int schedule_again(struct daemon *d, struct job *job, struct err *err)
 
 int daemon_restore(struct daemon *d, struct err *err)
 {
-	int64_t since_ns = daemon_now_ns(d) - (int64_t)KEYS_KEPT_S * 1000000000;
+	int64_t since_ns = daemon_now_ns(d) - (int64_t)KEEP_KEYS_S * 1000000000;
 	int rc = store_each_finished(d->store, d->setup->config->max_finished, on_row, d, err);
 
 	if (!rc)

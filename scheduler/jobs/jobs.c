@@ -347,13 +347,30 @@ static size_t key_bucket_of(uid_t uid, const char *key)
 	return rng_mix(h) & (KEY_BUCKETS - 1);
 }
 
-uint64_t jobs_key_find(const struct jobs *j, uid_t uid, const char *key)
+/* The latest entry, as it may have been used again; NULL: none. */
+static struct key_entry *key_entry_of(const struct jobs *j, uid_t uid, const char *key)
 {
 	for (uint32_t i = j->key_bucket[key_bucket_of(uid, key)]; i != NO_KEY; i = j->key[i].next) {
 		if (j->key[i].uid == uid && !strcmp(j->key[i].text, key))
-			return j->key[i].job;
+			return &j->key[i];
 	}
-	return 0;
+	return NULL;
+}
+
+uint64_t jobs_key_find(const struct jobs *j, uid_t uid, const char *key)
+{
+	const struct key_entry *e = key_entry_of(j, uid, key);
+
+	return e ? e->job : 0;
+}
+
+/* The entry stays: the ring has no gaps. */
+void jobs_key_void(struct jobs *j, uid_t uid, const char *key, uint64_t id)
+{
+	struct key_entry *e = key_entry_of(j, uid, key);
+
+	if (e && e->job == id)
+		e->job = 0;
 }
 
 static void key_drop(struct jobs *j, uint32_t i)

@@ -103,6 +103,8 @@ void jobs_cursor_close(struct jobs *j, struct job_cursor *c); /* also one that w
 /* 0: no such key. */
 uint64_t jobs_key_find(const struct jobs *j, uid_t uid, const char *key);
 int jobs_key_add(struct jobs *j, uid_t uid, const char *key, uint64_t id, struct err *err);
+/* The key of a job that is kept no longer is free again. */
+void jobs_key_void(struct jobs *j, uid_t uid, const char *key, uint64_t id);
 void jobs_key_forget_newest(struct jobs *j, uint64_t id); /* if it is the key of this job */
 
 #endif

@@ -316,13 +316,17 @@ static int answer_observations(struct answer *a)
 	return rc;
 }
 
+static int answer_expired(struct answer *a)
+{
+	return expired_answer(a->db, a->q);
+}
+
 void question_answer(sqlite3 *db, struct question *q)
 {
 	static int (*const answer_of[])(struct answer *) = {
-		[STORE_JOB] = answer_job,
-		[STORE_EXPLAIN] = answer_explain,
-		[STORE_LIST] = answer_list,
-		[STORE_OBSERVATIONS] = answer_observations,
+		[STORE_JOB] = answer_job,         [STORE_EXPLAIN] = answer_explain,
+		[STORE_LIST] = answer_list,       [STORE_OBSERVATIONS] = answer_observations,
+		[STORE_EXPIRED] = answer_expired,
 	};
 	struct answer a = { .db = db, .q = q };
 	int rc = db_exec(db, "BEGIN", "read", &q->err); /* one snapshot for all statements of an answer */

@@ -13,7 +13,10 @@
 #define ROW_MAX_TEXT ((size_t)16 << 20) /* bytes of all the text of a row */
 #define ROW_MAX_TEXTS 32                /* texts of a row */
 
-enum row_kind { ROW_ADD_JOB, ROW_UPDATE_JOB, ROW_DECISION, ROW_ESTIMATE, ROW_OBSERVATION };
+enum row_kind {
+	ROW_ADD_JOB, ROW_UPDATE_JOB, ROW_DECISION, ROW_ESTIMATE, ROW_OBSERVATION,
+	ROW_FORGET_JOB, ROW_FORGET_OBSERVATION,
+};
 
 struct row {
 	uint32_t size; /* bytes to the next row; its texts follow the structure, each with its NUL */

@@ -95,6 +95,7 @@ void store_checkpoint_wait(struct store *s);
 /* Answers q into q->text or q->err. Gives up, with -ERR_BUSY, when the
  * connection's progress handler says so. */
 void question_answer(sqlite3 *db, struct question *q);
+int expired_answer(sqlite3 *db, struct question *q); /* of STORE_EXPIRED: expire.c */
 struct question *question_pop(struct question_list *l);
 void question_push(struct question_list *l, struct question *q);
 void question_push_front(struct question_list *l, struct question *q);

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/log.h"
 #include "common/text/text.h"
 #include "scheduler/store/rows.h"
 #include "scheduler/store/store.h"
@@ -312,6 +313,32 @@ static int set_up_writing(sqlite3 *db, const char *path, enum store_durability d
 	return db_exec(db, "PRAGMA journal_size_limit=67108864; PRAGMA cache_size=-2048", "set up", err);
 }
 
+/* Files that give free pages back. An old one is written anew for that, once; a large one is left as it is,
+ * for that would take long: there free pages are used again, but the file does not shrink. */
+static int use_vacuum(sqlite3 *db, const char *path, bool fresh, struct err *err)
+{
+	int64_t mode = 0, bytes = 0;
+	int rc = db_number(db, "PRAGMA auto_vacuum", &mode, err);
+
+	if (rc || mode)
+		return rc;
+	if (fresh)
+		return db_exec(db, "PRAGMA auto_vacuum=INCREMENTAL", "set up", err);
+	rc = db_number(db, "SELECT page_count*page_size FROM pragma_page_count, pragma_page_size", &bytes,
+		       err);
+	if (rc)
+		return rc;
+	if (bytes > CHECK_ALL_BYTES)
+		log_info("%s does not shrink when jobs are forgotten; to change that, stop the daemon and "
+			 "run: "
+			 "sqlite3 FILE 'PRAGMA auto_vacuum=INCREMENTAL; VACUUM'",
+			 text_tail(path, PATH_SHOWN));
+	else if (sqlite3_exec(db, "PRAGMA auto_vacuum=INCREMENTAL; VACUUM", NULL, NULL, NULL))
+		log_warn("%s will not shrink when jobs are forgotten: %s", text_tail(path, PATH_SHOWN),
+			 sqlite3_errmsg(db));
+	return 0;
+}
+
 int schema_open(const char *path, enum store_durability durability, sqlite3 **out, struct err *err)
 {
 	int64_t version = 0;
@@ -322,10 +349,14 @@ int schema_open(const char *path, enum store_durability durability, sqlite3 **ou
 		return rc;
 	/* Whose file it is comes before any change to it. */
 	rc = schema_version(db, path, &version, err);
+	if (rc == 0 && version == 0)
+		rc = use_vacuum(db, path, true, err);
 	if (rc == 0 && version <= STORE_SCHEMA_VERSION) /* else it is refused below */
 		rc = set_up_writing(db, path, durability, err);
 	if (rc == 0 && version > 0 && version <= STORE_SCHEMA_VERSION)
 		rc = check_file(db, path, err);
+	if (rc == 0 && version > 0 && version <= STORE_SCHEMA_VERSION)
+		rc = use_vacuum(db, path, false, err);
 	if (rc || (rc = schema_migrate(db, path, steps, STORE_SCHEMA_VERSION, err))) {
 		db_close(db, false);
 		return rc;

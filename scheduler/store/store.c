@@ -362,6 +362,13 @@ int store_add_observation(struct store *s, const struct store_seen *o, struct er
 	return rc;
 }
 
+int store_forget(struct store *s, const struct store_expired *e, struct err *err)
+{
+	struct row_event row = { .job = e->job, .text = { "" } };
+
+	return add_event(s, e->observation ? ROW_FORGET_OBSERVATION : ROW_FORGET_JOB, &row, err);
+}
+
 struct store_mark store_mark(const struct store *s)
 {
 	return (struct store_mark){ s->last_ticket, s->open ? s->open->len : 0,

@@ -22,6 +22,7 @@
 #include "scheduler/jobs/observation.h"
 #include "scheduler/jobs/record.h"
 #include "scheduler/store/durability.h"
+#include "scheduler/store/keep.h"
 
 #define STORE_SCHEMA_VERSION 5
 #define STORE_MODEL_LINK "model" /* in the folder: a link to the model that the daemon decides by */
@@ -60,6 +61,12 @@ struct store_seen {
 	const char *doubt;           /* why nothing is to be learnt from it; NULL: it is plausible */
 };
 int store_add_observation(struct store *s, const struct store_seen *o, struct err *err);
+
+/* Deletes an ended job with its decisions and estimates, and its observation where that is in doubt; or the
+ * observation of a job. One that is not there, or lives, is left alone. The space is given back to the file
+ * system by and by. */
+struct store_expired;
+int store_forget(struct store *s, const struct store_expired *e, struct err *err);
 
 /* All or nothing for several adds: what was added since the mark is forgotten. Without effect after a
  * store_commit() in between. */
@@ -104,6 +111,7 @@ enum store_question {
 	STORE_LIST,          /* JSON objects, one a line, newest first */
 	STORE_OBSERVATIONS,  /* the plausible rows for store_observation_next(), by job; of the filter, type,
 	                        since_ns and limit (the latest so many; 0: all) count */
+	STORE_EXPIRED,       /* an array of struct store_expired; of the filter, keep and now_ns count */
 };
 struct store_filter { /* of STORE_LIST; NULL: the newest 100 */
 	uint64_t before_id;  /* 0: from the newest */
@@ -112,6 +120,16 @@ struct store_filter { /* of STORE_LIST; NULL: the newest 100 */
 	char type[72];       /* "": any */
 	int64_t uid;         /* -1: any */
 	int64_t since_ns;    /* 0: always */
+	struct store_keep keep;
+	int64_t now_ns;
+};
+#define STORE_MAX_EXPIRED 500 /* jobs, and observations, of an answer: there may be more */
+struct store_expired {       /* what is not to be kept */
+	uint64_t job;
+	bool observation;    /* of the job, and not the job itself */
+	bool started;        /* it has a folder */
+	uid_t uid;
+	char identity[40], key[136]; /* "": none */
 };
 #define STORE_MAX_QUESTIONS 1000 /* asked and not dispatched; more: ERR_BUSY */
 /* `text` is the answer, valid during the call; err->code is set when it failed. May ask again, not close. */

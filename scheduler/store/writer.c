@@ -8,6 +8,7 @@
  * `meta` for which batches arrived, moves the log into the database (pages written anew, synced anew, the log
  * cut to nothing), and only then writes what is missing. */
 #include <errno.h>
+#include <stdio.h>
 #include <time.h>
 
 #include "common/clock.h"
@@ -24,6 +25,7 @@
 #define CHECKPOINT_FRAMES 1000
 #define CHECKPOINT_LIMIT 4000
 #define CHECKPOINT_AHEAD 4000
+#define VACUUM_PAGES 256 /* given back at a time */
 #define FRAME_BYTES 4120 /* a page and its header in the log */
 
 enum statement {
@@ -37,6 +39,11 @@ enum statement {
 	INSERT_OBSERVATION,
 	CLEAR_VALUES,
 	INSERT_VALUE,
+	FORGET_JOB,
+	FORGET_DECISIONS,
+	FORGET_ESTIMATES,
+	FORGET_DOUBT,
+	FORGET_OBSERVATION,
 	SET_BATCH,
 	SET_LAST_ID,
 	N_STATEMENTS
@@ -55,6 +62,12 @@ static const char *const statement_sql[N_STATEMENTS] = {
 			       " VALUES(?1,?2,?3,?4,?5,?6)",
 	[CLEAR_VALUES] = "DELETE FROM observed_values WHERE job=?1",
 	[INSERT_VALUE] = "INSERT INTO observed_values(job,n,name,number,word) VALUES(?1,?2,?3,?4,?5)",
+	/* `changes()` of it decides about the rest: a job that lives is left alone */
+	[FORGET_JOB] = "DELETE FROM jobs WHERE id=?1 AND state NOT IN ('queued','running')",
+	[FORGET_DECISIONS] = "DELETE FROM decisions WHERE job=?1",
+	[FORGET_ESTIMATES] = "DELETE FROM estimates WHERE job=?1",
+	[FORGET_DOUBT] = "DELETE FROM observations WHERE job=?1 AND doubt IS NOT NULL",
+	[FORGET_OBSERVATION] = "DELETE FROM observations WHERE job=?1",
 	[SET_BATCH] = "UPDATE meta SET value=?1 WHERE name='batch'",
 	[SET_LAST_ID] = "UPDATE meta SET value=max(value,?1) WHERE name='last_id'",
 };
@@ -65,6 +78,7 @@ struct writer {
 	bool broken; /* something failed: reopen before the next use */
 	uint64_t stored; /* meta.batch */
 	int wal_frames, wal_frames_seen; /* now, and at the last checkpoint */
+	bool forgot; /* rows were deleted: pages may be free */
 	int64_t unsynced_since_ns; /* DURABLE_INTERVAL: the oldest commit that was not synced; 0: none */
 };
 
@@ -316,6 +330,22 @@ static int insert_event(struct writer *w, const struct row_event *e, uint64_t or
 	return rc || i != INSERT_OBSERVATION ? rc : insert_values(w, e);
 }
 
+static int forget(struct writer *w, const struct row_event *e)
+{
+	bool job = e->head.kind == ROW_FORGET_JOB;
+	int rc;
+
+	w->forgot = true;
+	if (job) {
+		if ((rc = run_with_number(w, FORGET_JOB, e->job)) || !sqlite3_changes(w->s->db) ||
+		    (rc = run_with_number(w, FORGET_DECISIONS, e->job)) ||
+		    (rc = run_with_number(w, FORGET_ESTIMATES, e->job)))
+			return rc;
+	}
+	rc = run_with_number(w, job ? FORGET_DOUBT : FORGET_OBSERVATION, e->job);
+	return rc || !sqlite3_changes(w->s->db) ? rc : run_with_number(w, CLEAR_VALUES, e->job);
+}
+
 static int apply_batch(struct writer *w, struct batch *b, uint64_t number, uint64_t *max_id)
 {
 	uint64_t order = number << 24; /* unique and ascending over all batches: a batch has far fewer rows */
@@ -330,6 +360,8 @@ static int apply_batch(struct writer *w, struct batch *b, uint64_t number, uint6
 			rc = row->kind == ROW_ADD_JOB ? insert_job(w, j) : update_job(w, j);
 			if (j->id > *max_id)
 				*max_id = j->id;
+		} else if (row->kind == ROW_FORGET_JOB || row->kind == ROW_FORGET_OBSERVATION) {
+			rc = forget(w, (struct row_event *)row);
 		} else {
 			rc = insert_event(w, (struct row_event *)row, order++);
 		}
@@ -421,6 +453,41 @@ static int tidy(struct writer *w, struct err *err)
 	finish = look_after_log(w);
 	pthread_mutex_unlock(&s->lock);
 	return finish ? store_checkpoint(s, s->db, err) : 0;
+}
+
+/* ---- free pages ---- */
+
+static bool batch_waits(struct store *s)
+{
+	bool waits;
+
+	pthread_mutex_lock(&s->lock);
+	waits = s->first || s->stop;
+	pthread_mutex_unlock(&s->lock);
+	return waits;
+}
+
+/* Gives free pages back to the file system, a few milliseconds at a time and while nothing else is to be
+ * written. An eighth of the file stays free, because the next rows need pages, too. */
+static int give_back(struct writer *w, struct err *err)
+{
+	int64_t n = 0, unused = 0, before;
+	char sql[64];
+	int rc = db_number(w->s->db, "PRAGMA page_count", &n, err);
+
+	if (rc == 0)
+		rc = db_number(w->s->db, "PRAGMA freelist_count", &unused, err);
+	while (rc == 0 && unused > VACUUM_PAGES && unused > n / 8 && !batch_waits(w->s)) {
+		snprintf(sql, sizeof sql, "PRAGMA incremental_vacuum(%d)", VACUUM_PAGES);
+		before = unused;
+		if ((rc = db_exec(w->s->db, sql, "give free pages of", err)) ||
+		    (rc = db_number(w->s->db, "PRAGMA freelist_count", &unused, err)) ||
+		    (rc = tidy(w, err)) || unused >= before) /* an old file that cannot */
+			return rc;
+		n -= before - unused;
+	}
+	w->forgot = unused > VACUUM_PAGES && unused > n / 8; /* go on after the next commit */
+	return rc;
 }
 
 /* ---- the thread; what follows holds the lock where it touches the store's shared part ---- */
@@ -553,6 +620,8 @@ static bool turn(struct writer *w)
 	if (told) /* without the lock: it is what the loop takes first */
 		store_notify(s);
 	rc = closing ? 0 : tidy(w, &err);
+	if (!rc && !closing && w->forgot)
+		rc = give_back(w, &err);
 	pthread_mutex_lock(&s->lock);
 	if (rc)
 		fail(w, &err);

@@ -10,6 +10,7 @@
 #include "common/mem.h"
 #include "common/rng.h"
 #include "scheduler/daemon/ops/submission.h"
+#include "scheduler/daemon/retention.h"
 
 /* What the request says of the job; nothing is decided yet. Text is borrowed. */
 static void submission_to_row(const struct request *r, const struct submission *f, struct job_record *row)
@@ -439,7 +440,9 @@ static void submit(struct request *r, const struct submission *f)
 	if (f->watch)
 		watch_add(d, r->conn, job->id, NULL);
 	reply_submitted(r, job, &d->decision);
-	jobs_trim(&d->jobs, d->setup->config->max_finished); /* a rejected job has ended */
+	if (job->row.state == JOB_REJECTED) /* it has ended */
+		retention_ended(d->retention);
+	jobs_trim(&d->jobs, d->setup->config->max_finished);
 }
 
 void op_submit(struct request *r)
