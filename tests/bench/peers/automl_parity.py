@@ -1,6 +1,6 @@
 """automl_parity.py POSTRIDER EXAMPLES FOLDER: the deterministic techniques of a campaign against scikit-learn on the same
-rows and columns. Prints a line for each claim that holds; ends with status 1 at the first that does not."""
-import csv, json, os, subprocess, sys
+rows and columns, and whole campaigns against the figure that aMLLibrary's procedure gives. Prints a line for each claim that holds; ends with status 1 at the first that does not."""
+import csv, json, os, random, subprocess, sys
 import numpy as np
 from sklearn.linear_model import Lasso, LinearRegression, Ridge
 from sklearn.tree import DecisionTreeRegressor
@@ -76,3 +76,71 @@ if xgboost and not os.environ.get("POSTRIDER_NO_XGBOOST"):
     model = xgboost.XGBRegressor(n_estimators=50, max_depth=3, learning_rate=0.1, gamma=0.01, min_child_weight=2,
                                  tree_method="hist", n_jobs=1)
     claim("XGBoost through its C interface", ours, model.fit(x, y).predict(x))
+
+
+# ---- whole campaigns: what aMLLibrary reports for the same file, table and seed ----
+def splits(seed, n, folds):
+    """Validation rows, and the hp_selection rows of each fold: drawn as aMLLibrary draws them for KFold and HoldOut of 0.2."""
+    top = random.Random(random.Random(random.Random(seed).random()).random())
+    top.random()
+    hp, validation = random.Random(top.random()), random.Random(top.random())
+    held = random.Random(validation.random()).sample(range(n), int(n * 0.2))
+    left = set(range(n)) - set(held)
+    size, remaining, parts = len(left) // folds, set(left), []
+    for fold in range(folds):
+        part = set(hp.sample(list(remaining), size)) if fold < folds - 1 else remaining
+        remaining = remaining - part
+        parts.append((sorted(left - part), sorted(part)))
+    return held, parts
+
+
+def mape(model, x, y, train, test):
+    return np.mean(np.abs(model.fit(x[train], y[train]).predict(x[test]) - y[test]) / np.abs(y[test]))
+
+
+def reference(x, y, models, seed, folds):
+    """The point with the least mean hp_selection MAPE; the mean validation MAPE of its fits to the folds."""
+    held, parts = splits(seed, len(y), folds)
+    best = min(models, key=lambda make: np.mean([mape(make(), x, y, *part) for part in parts]))
+    return np.mean([mape(best(), x, y, train, held) for train, _ in parts])
+
+
+def ridge(alpha):
+    return lambda: Ridge(alpha=alpha, solver="svd")
+
+
+def tree(depth, leaf):
+    return lambda: DecisionTreeRegressor(max_depth=depth, min_samples_split=0.01, min_samples_leaf=leaf, random_state=0)
+
+
+SEEDS = 10
+techniques = (("LRRidge", "alpha = [0.01, 0.1, 1]", [ridge(a) for a in (0.01, 0.1, 1)]),
+              ("DecisionTree", "criterion = ['mse']\nmax_depth = [3, 5, 10]\nmin_samples_leaf = [0.01, 0.05]",
+               [tree(d, l) for d in (3, 5, 10) for l in (0.01, 0.05)]))
+tables = (("faas_test", os.path.join(examples, "faas_test.csv"), "ave_response_time",
+           "inverse = ['Lambda']\nproduct_max_degree = 2\nproduct_interactions_only = True"),
+          ("ray", os.path.abspath("configs/profiles/ray/fastest.csv"), "train",
+           "use_columns = ['n', 'j', 'num_CPUs', 'num_images', 'b', 'e', 'l']\ninverse = ['n', 'num_CPUs']\nproduct_max_degree = 2"),
+          ("two-cores", os.path.abspath("configs/profiles/two-cores/runs.csv"), "time_s",
+           "use_columns = ['network', 'cpus', 'njobs', 'batch', 'epochs', 'samples']\ninverse = ['cpus', 'batch']\nproduct_max_degree = 2"))
+for name, table, target, preparation in tables:
+    ours, theirs = {t[0]: [] for t in techniques}, {t[0]: [] for t in techniques}
+    for seed in range(SEEDS):
+        path = os.path.join(folder, "whole.ini")
+        with open(path, "w") as f:
+            f.write("[General]\ny = '%s'\ntechniques = %s\nhp_selection = KFold\nvalidation = HoldOut\nfolds = 5\nhold_out_ratio = 0.2\n"
+                    "seed = %d\n[DataPreparation]\ninput_path = '%s'\n%s\n%s[Postrider]\nlearning_curve = False\n"
+                    % (target, [t[0] for t in techniques], seed, table, preparation, "".join("[%s]\n%s\n" % t[:2] for t in techniques)))
+        out = os.path.join(folder, "whole")
+        subprocess.run([postrider, "automl", path, "-o", out, "--prepared", "--restart", "-q"], check=True, capture_output=True)
+        rows = np.array([[float(v) for v in r] for r in list(csv.reader(open(os.path.join(out, "prepared.csv"))))[1:]])
+        found = {t["name"]: t for t in json.load(open(os.path.join(out, "results.json")))["techniques"]}
+        for technique, _, models in techniques:
+            ours[technique].append(found[technique]["validation"]["mape"])
+            theirs[technique].append(reference(rows[:, :-1], rows[:, -1], models, seed, 5))
+    for t in ours:
+        what = "%s on %s: mean validation MAPE over %d seeds %.3g, aMLLibrary's procedure %.3g" % (
+            t, name, SEEDS, np.mean(ours[t]), np.mean(theirs[t]))
+        if not np.mean(ours[t]) <= np.mean(theirs[t]):
+            sys.exit(what)
+        print(what)
