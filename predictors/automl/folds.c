@@ -73,8 +73,9 @@ static int deal(const struct row_list *from, const uint32_t *group, const size_t
 	return 0;
 }
 
-/* The same without groups, with the rows that aMLLibrary draws: part after part is a sample of what is left, and the
- * last one has the rest. What is left is taken in ascending order, as Python's sets of not too few small numbers are. */
+/* The same without groups, with the rows that aMLLibrary draws: part after part is a sample of what is
+ * left, and the last one has the rest. What is left is taken in ascending order, as Python's sets of not
+ * too few small numbers are. */
 static int deal_as_python(size_t n, const size_t *want, size_t parts, struct pyrandom *random, uint32_t *part,
 			  struct err *err)
 {
@@ -225,9 +226,10 @@ static struct pyrandom copy_of(struct pyrandom *r, size_t n)
 	return pyrandom_of_float(seed);
 }
 
-/* aMLLibrary's chain of seeds. A generator is seeded by the one above it; which numbers are used for what follows from
- * the order in which it builds them: techniques (where each is wrapped), all techniques, normalisation, hp_selection,
- * XGBoost's selection, validation. Runs and validation folds have copies, all made before the first draw. */
+/* aMLLibrary's chain of seeds. A generator is seeded by the one above it; which numbers are used for what
+ * follows from the order in which it builds them: techniques (where each is wrapped), all techniques,
+ * normalisation, hp_selection, XGBoost's selection, validation. Runs and validation folds have copies, all
+ * made before the first draw. */
 static void seed_splits(const struct campaign *c, size_t run, size_t validation_fold,
 			struct pyrandom *validation, struct pyrandom *hp)
 {

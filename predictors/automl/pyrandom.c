@@ -1,4 +1,5 @@
-/* Python's random numbers. See pyrandom.h; tests/unit/predictors/test_automl_splits.c has Python's own results. */
+/* Python's random numbers. See pyrandom.h; tests/unit/predictors/test_automl_splits.c has Python's own
+ * results. */
 #include "predictors/automl/pyrandom.h"
 
 #include <math.h>

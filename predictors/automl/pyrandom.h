@@ -1,5 +1,6 @@
-/* The random numbers of Python's module `random`, so that a campaign with the same seed holds out the same rows as
- * aMLLibrary does and figures can be compared: MT19937 (Matsumoto, Nishimura, ACM TOMACS 8(1), 1998). */
+/* The random numbers of Python's module `random`, so that a campaign with the same seed holds out the same
+ * rows as aMLLibrary does and figures can be compared: MT19937 (Matsumoto, Nishimura, ACM TOMACS 8(1),
+ * 1998). */
 #ifndef PREDICTORS_AUTOML_PYRANDOM_H
 #define PREDICTORS_AUTOML_PYRANDOM_H
 

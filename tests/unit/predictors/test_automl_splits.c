@@ -1,5 +1,5 @@
-/* predictors/automl/folds, pyrandom: the rows that aMLLibrary holds out. The expected values are Python's: of its module
- * random, and of generators that seed and copy one another as those of aMLLibrary do. */
+/* predictors/automl/folds, pyrandom: the rows that aMLLibrary holds out. The expected values are Python's:
+ * of its module random, and of generators that seed and copy one another as those of aMLLibrary do. */
 #include "common/strbuf.h"
 #include "predictors/automl/folds.h"
 #include "predictors/automl/pyrandom.h"

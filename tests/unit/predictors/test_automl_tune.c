@@ -1,5 +1,5 @@
-/* predictors/automl/tune: the Parzen search finds more than random search does with the same budget, on functions and on models
- * of the project's own tables. */
+/* predictors/automl/tune: the Parzen search finds more than random search does with the same budget, on
+ * functions and on models of the project's own tables. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
