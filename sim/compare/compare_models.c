@@ -30,7 +30,7 @@ void compare_models_release(struct compare_models *f)
 
 static bool wants_model(const struct sim_policy *s)
 {
-	return !s->oracle && s->choice.policy->predictor;
+	return s->choice.policy && s->choice.policy->predictor;
 }
 
 static bool takes_given(const struct compare_params *p, const struct sim_policy *s)

@@ -156,6 +156,27 @@ static size_t oracle_of(const struct compare_params *p)
 	return i;
 }
 
+static size_t optimum_of(const struct compare_params *p)
+{
+	size_t i = 0;
+
+	while (i < p->n_policies && !p->policy[i].optimum)
+		i++;
+	return i;
+}
+
+static void compare_with_optimum(struct compare_runs *x, size_t optimum, size_t replication)
+{
+	size_t at = replication * METRICS;
+	double best = x->r->policy[optimum].value[at + METRIC_ACCURACY_ZERO];
+
+	for (size_t i = 0; best > 0.0 && i < x->p->n_policies; i++) {
+		double *value = &x->r->policy[i].value[at];
+
+		value[METRIC_OF_OPTIMUM] = value[METRIC_ACCURACY_ZERO] / best;
+	}
+}
+
 static void measure(struct compare_runs *x, size_t policy, size_t replication, const struct outcome *oracle)
 {
 	struct err err = { 0 };
@@ -164,22 +185,24 @@ static void measure(struct compare_runs *x, size_t policy, size_t replication, c
 		run_failed(x, replication * x->p->n_policies + policy, &err);
 }
 
-/* With the oracle, when the last run of a replication has ended: what the oracle did is known then. Without
- * it each run at once, for the sake of memory. */
+/* With the oracle or the optimum, when the last run of a replication has ended: what these did is known then.
+ * Without them each run at once, for the sake of memory. */
 static void measure_what_is_known(struct compare_runs *x, size_t policy, size_t replication)
 {
-	size_t n = x->p->n_policies, oracle = oracle_of(x->p), left;
+	size_t n = x->p->n_policies, oracle = oracle_of(x->p), optimum = optimum_of(x->p), left;
 
 	pthread_mutex_lock(&x->lock);
 	left = --x->left[replication];
 	pthread_mutex_unlock(&x->lock);
-	if (oracle == n) {
+	if (oracle == n && optimum == n) {
 		measure(x, policy, replication, NULL);
 		forget_outcomes(x, policy, replication);
 		return;
 	}
 	for (size_t i = 0; !left && i < n; i++)
-		measure(x, i, replication, x->r->policy[oracle].run[replication].outcome);
+		measure(x, i, replication, oracle < n ? x->r->policy[oracle].run[replication].outcome : NULL);
+	if (!left && optimum < n)
+		compare_with_optimum(x, optimum, replication);
 	for (size_t i = 0; !left && i < n; i++)
 		forget_outcomes(x, i, replication);
 }

@@ -27,6 +27,7 @@ const struct metric_info metric_info[METRICS] = {
 	[METRIC_ACCURACY] = { "accuracy", "accuracy of all that ended", "share", 1 },
 	[METRIC_ACCURACY_MET] = { "accuracy_met", "accuracy of the met", "share", 1 },
 	[METRIC_ACCURACY_ZERO] = { "accuracy_zero", "accuracy, missed and rejected as 0", "share", 1 },
+	[METRIC_OF_OPTIMUM] = { "of_optimum", "of the optimum's accuracy", "share", 1, .rare = true },
 	[METRIC_REGRET] = { "regret", "accuracy lost against the oracle", "", -1 },
 	[METRIC_RESPONSE_MEAN] = { "response_mean_s", "mean response time", "s", -1 },
 	[METRIC_RESPONSE_P95] = { "response_p95_s", "response time, 95th percentile", "s", -1 },
@@ -341,6 +342,12 @@ int metrics_of(const struct trace *t, const struct cluster *c, const struct repl
 		return err_fail(err, ERR_ARG, "%zu outcomes of %zu jobs", r->outcome ? r->n : 0, t->n_jobs);
 	fill_nan(value);
 	counts = count_all(t, r, oracle);
+	if (r->is_bound) { /* a bound is the value of no schedule: there is nothing else to tell */
+		fill_nan(out);
+		out[METRIC_JOBS] = counts.jobs;
+		out[METRIC_ACCURACY_ZERO] = r->bound;
+		return 0;
+	}
 	put_counts(&counts, oracle != NULL, value);
 	if (r->chances) {
 		value[METRIC_CHANCES] = counts.by_chance;

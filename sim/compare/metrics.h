@@ -25,6 +25,7 @@ enum metric {
 	METRIC_ACCURACY,         /* mean of all that ended with a result */
 	METRIC_ACCURACY_MET,     /* of the met */
 	METRIC_ACCURACY_ZERO,    /* over all jobs with an objective, missed and rejected counted as 0 */
+	METRIC_OF_OPTIMUM,       /* the latter over the optimum's or its bound; NaN without it */
 	METRIC_REGRET,           /* the oracle's minus ours, of the latter; NaN without the oracle */
 	METRIC_RESPONSE_MEAN, METRIC_RESPONSE_P95, METRIC_RESPONSE_P99, /* s, of those taken */
 	METRIC_WAIT_MEAN,        /* s */
@@ -48,7 +49,7 @@ extern const struct metric_info metric_info[METRICS];
 int metric_parse(const char *name, enum metric *out, struct err *err); /* ERR_ARG names the nearest one */
 
 /* oracle: outcomes of the oracle on the same trace and random numbers; NULL: not run. NaN where nothing can
- * be said. */
+ * be said; METRIC_OF_OPTIMUM is left to the comparison. */
 int metrics_of(const struct trace *t, const struct cluster *c, const struct replay_result *r,
                const struct outcome *oracle, double out[METRICS], struct err *err);
 

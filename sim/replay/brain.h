@@ -1,4 +1,5 @@
-/* Who decides in a replay: a policy of scheduler/core (brain_sched.c), or the oracle (brain_oracle.c).
+/* Who decides in a replay: a policy of scheduler/core (brain_sched.c), the oracle (brain_oracle.c), or
+ * the best schedule there is (brain_optimum.c).
  * replay.c feeds them the same events and starts what they say. Jobs go by their index in the trace. */
 #ifndef SIM_REPLAY_BRAIN_H
 #define SIM_REPLAY_BRAIN_H
@@ -24,12 +25,22 @@ struct brain_ops {
 	bool (*dropped)(void *self, int64_t now_ns, size_t *out_job);
 	int (*ended)(void *self, int64_t now_ns, size_t job, bool failed, double run_s, struct err *err);
 	size_t (*waiting)(const void *self);
+	/* False: jobs are played. True: none are, and this is the mean accuracy, a miss as 0, that no
+	 * schedule exceeds. NULL: they are always played. */
+	bool (*bound)(const void *self, double *out);
 };
-extern const struct brain_ops brain_sched, brain_oracle;
+extern const struct brain_ops brain_sched, brain_oracle, brain_optimum;
 
 static inline double replay_confidence(const struct replay_params *p, const struct trace_job *j)
 {
 	return isnan(j->confidence) ? p->settings.confidence : j->confidence;
+}
+
+static inline int64_t brain_deadline_ns(const struct trace_job *j) /* WORLD_NEVER: it has no objective */
+{
+	double ns = (double)j->arrival_ns + 1e9 * j->slo_s;
+
+	return ns < 9e18 ? (int64_t)ns : WORLD_NEVER;
 }
 
 #endif

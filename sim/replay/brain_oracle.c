@@ -308,18 +308,11 @@ static int put_last(struct oracle *o, int64_t now_ns, struct planned j, struct b
 
 /* ---- the brain ---- */
 
-static int64_t deadline_of(const struct trace_job *j)
-{
-	double ns = (double)j->arrival_ns + 1e9 * j->slo_s; /* NaN: no objective */
-
-	return ns < 9e18 ? (int64_t)ns : WORLD_NEVER;
-}
-
 static int oracle_arrive(void *self, int64_t now_ns, size_t job, struct outcome *io, struct err *err)
 {
 	struct oracle *o = self;
 	const struct trace_job *t = &o->p->trace->job[job];
-	struct planned j = { .job = job, .after = NO_JOB, .deadline_ns = deadline_of(t) };
+	struct planned j = { .job = job, .after = NO_JOB, .deadline_ns = brain_deadline_ns(t) };
 	struct best best = { 0 };
 	int status = 0;
 

@@ -36,7 +36,7 @@ void sim_models_free(struct sim_models *m)
 
 static const struct entry *find(const struct sim_models *m, const struct sim_policy *p)
 {
-	struct policy want = p->oracle ? (struct policy){ 0 } : policy_resolve(&p->choice);
+	struct policy want = !p->choice.policy ? (struct policy){ 0 } : policy_resolve(&p->choice);
 
 	for (size_t i = 0; want.predictor && i < m->n; i++)
 		if (recipe_same(&m->entry[i].policy, &want))
@@ -176,7 +176,7 @@ int sim_models_train(const struct sim_models_params *p, struct sim_models **out,
 		const struct sim_policy *policy = &p->policy[i];
 		struct policy want;
 
-		if (policy->oracle || !policy->choice.policy->predictor || find(m, policy))
+		if (!policy->choice.policy || !policy->choice.policy->predictor || find(m, policy))
 			continue;
 		if (m->n == SIM_MAX_POLICIES) {
 			status = err_fail(err, ERR_ARG, "more than %d different models", SIM_MAX_POLICIES);

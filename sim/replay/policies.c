@@ -16,12 +16,16 @@ int sim_policy_parse(const char *text, struct sim_policy *out, struct err *err)
 		p.oracle = true;
 		p.title =
 			"knows what will happen to every job that has come, and plays it before it promises";
+	} else if (!strcmp(text, "optimum")) {
+		p.optimum = true;
+		p.title = "the best schedule there is, all arrivals known; of many jobs an upper bound";
 	} else {
 		status = policy_parse(text, &p.choice, err);
 		if (!status)
 			p.title = p.choice.policy->title;
-		else if (err && !strchr(text, ':') && strlen(err->text) + 16 < sizeof err->text)
-			strcat(err->text, ", greedy-oracle"); /* the list of names ends the sentence */
+		else if (err && !strchr(text, ':') && strlen(err->text) + 32 < sizeof err->text)
+			strcat(err->text,
+			       ", greedy-oracle, optimum"); /* the list of names ends the sentence */
 	}
 	if (!status)
 		*out = p;

@@ -1,5 +1,5 @@
-/* The policies of a comparison: those of scheduler/core by their names, and `oracle`, which only a
- * simulation can have. */
+/* The policies of a comparison: those of scheduler/core by their names, and two that only a simulation
+ * can have: `oracle`, and `optimum` (optimum.h). */
 #ifndef SIM_REPLAY_POLICIES_H
 #define SIM_REPLAY_POLICIES_H
 
@@ -14,8 +14,8 @@
 struct sim_policy {
 	char name[SIM_POLICY_NAME];   /* as given: "fixed:128" */
 	const char *title;
-	bool oracle;
-	struct policy_choice choice;  /* unless oracle */
+	bool oracle, optimum;
+	struct policy_choice choice;  /* of the others */
 };
 int sim_policy_parse(const char *text, struct sim_policy *out, struct err *err);
 /* "courier,postrider,oracle"; ERR_ARG: an unknown one, or one twice. */

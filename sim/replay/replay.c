@@ -156,7 +156,11 @@ static int play(struct replay *x, struct err *err)
 int replay_run(const struct replay_params *p, struct replay_result *out, struct err *err)
 {
 	struct replay_result r = { .n = p->trace->n_jobs, .chances = p->policy->choice.chance > 0.0 };
-	struct replay x = { .p = p, .ops = p->policy->oracle ? &brain_oracle : &brain_sched, .r = &r };
+	struct replay x = { .p = p,
+			    .ops = p->policy->oracle    ? &brain_oracle
+				   : p->policy->optimum ? &brain_optimum
+							: &brain_sched,
+			    .r = &r };
 	int status;
 
 	r.outcome = mem_array(r.n, sizeof *r.outcome);
@@ -171,6 +175,7 @@ int replay_run(const struct replay_params *p, struct replay_result *out, struct 
 		r.end_s = 1e-9 * (double)x.now_ns;
 		r.busy_s = world_run_busy_s(x.run);
 		r.events += world_run_events(x.run);
+		r.is_bound = x.ops->bound && x.ops->bound(x.brain, &r.bound);
 		*out = r;
 	} else {
 		free(r.outcome);

@@ -151,7 +151,8 @@ static void read_policy(struct fields *f, struct report_policy *out)
 	if (f->rc)
 		return;
 	out->title = json_string(fields_get(f, "title"), NULL);
-	out->oracle = !strcmp(out->name, "oracle");
+	out->oracle = !strcmp(out->name, "oracle") || !strcmp(out->name, "greedy-oracle") ||
+		      !strcmp(out->name, "optimum");
 	for (size_t m = 0; m < METRICS; m++)
 		read_metric(f, (enum metric)m, &out->metric[m]);
 	read_versus(f, out->versus);

@@ -201,21 +201,19 @@ static const struct choice *choice_of(const struct fluid_world *w, const struct 
 	return NULL;
 }
 
-static int fluid_start(void *run, double now_s, const struct world_job *j, struct err *err)
+static int shared_job(const struct fluid_world *w, double now_s, const struct world_job *j,
+		      struct sharing_job *out, struct err *err)
 {
-	struct fluid_run *r = run;
-	const struct fluid_world *w = r->world;
 	const struct choice *c = choice_of(w, j, err);
 	const struct qkind *k;
 	struct world_work work;
 	double until = isnan(j->draws.fails_at) ? 1.0 : fmin(1.0, j->draws.fails_at);
-	struct sharing_job s;
 
 	if (!c)
 		return -ERR_ARG;
 	k = &w->base.kind[j->kind];
 	work = qkind_work(w->base.file, k, j->batch, j->epochs);
-	s = (struct sharing_job){
+	*out = (struct sharing_job){
 		.id = j->id,
 		.cpus = k->cpus,
 		.tag = c->law,
@@ -226,7 +224,28 @@ static int fluid_start(void *run, double now_s, const struct world_job *j, struc
 			   [CORE_S] = k->cpus * work.iterations * work.compute_s * j->draws.slow * until,
 			   [START_S] = now_s },
 	};
-	return sharing_start(r->sharing, now_s, &s, err);
+	return 0;
+}
+
+static int fluid_start(void *run, double now_s, const struct world_job *j, struct err *err)
+{
+	struct fluid_run *r = run;
+	struct sharing_job s;
+	int rc = shared_job(r->world, now_s, j, &s, err);
+
+	return rc ? rc : sharing_start(r->sharing, now_s, &s, err);
+}
+
+static int fluid_law_s(const void *run, const struct world_job *j, double processes, double *out,
+		       struct err *err)
+{
+	const struct fluid_run *r = run;
+	struct sharing_job s;
+	int rc = shared_job(r->world, 0.0, j, &s, err);
+
+	if (!rc)
+		*out = fluid_laws_job_s(r->world->laws, &s, processes);
+	return rc;
 }
 
 static double fluid_next_s(void *run)
@@ -297,6 +316,7 @@ const struct world_ops world_fluid = {
 	.run_new = fluid_run_new,
 	.run_free = fluid_run_free,
 	.start = fluid_start,
+	.law_s = fluid_law_s,
 	.next_s = fluid_next_s,
 	.end = fluid_end,
 	.copy = fluid_copy,

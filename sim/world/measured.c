@@ -241,26 +241,47 @@ static int put_question(const struct measured_world *w, const struct world_job *
 	return check_value(t, q->combo, (size_t)t->epochs_axis, q->value[t->epochs_axis], id, err);
 }
 
-static int measured_start(void *run, double now_s, const struct world_job *j, struct err *err)
+static int shared_job(const struct measured_run *r, const struct world_job *j, struct measured_course *course,
+		      struct sharing_job *out, struct err *err)
 {
-	struct measured_run *r = run;
 	struct measured_question q = { .time_u = j->draws.time_u, .accuracy_u = j->draws.accuracy_u };
-	struct measured_course course;
-	struct sharing_job s = { .id = j->id,
-				 .slow = j->draws.slow,
-				 .until = isnan(j->draws.fails_at) ? 1.0 : j->draws.fails_at,
-				 .payload = &course };
 	int rc = put_question(r->world, j, &q, err);
 
 	if (rc)
 		return rc;
-	s.cpus = r->world->trace->kind[j->kind].cpus;
-	if (!measured_ask(r->fold, &q, &course, &s.extra[EXTRA_ACCURACY]))
+	*out = (struct sharing_job){ .id = j->id,
+				     .cpus = r->world->trace->kind[j->kind].cpus,
+				     .slow = j->draws.slow,
+				     .until = isnan(j->draws.fails_at) ? 1.0 : j->draws.fails_at,
+				     .payload = course };
+	if (!measured_ask(r->fold, &q, course, &out->extra[EXTRA_ACCURACY]))
 		return err_fail(err, ERR_ARG, "job %llu: its categories were not measured",
 				(unsigned long long)j->id);
 	if (!isnan(j->draws.fails_at))
-		s.extra[EXTRA_ACCURACY] = NAN;
-	return sharing_start(r->sharing, now_s, &s, err);
+		out->extra[EXTRA_ACCURACY] = NAN;
+	return 0;
+}
+
+static int measured_start(void *run, double now_s, const struct world_job *j, struct err *err)
+{
+	struct measured_run *r = run;
+	struct measured_course course;
+	struct sharing_job s;
+	int rc = shared_job(r, j, &course, &s, err);
+
+	return rc ? rc : sharing_start(r->sharing, now_s, &s, err);
+}
+
+static int measured_law_s(const void *run, const struct world_job *j, double processes, double *out,
+			  struct err *err)
+{
+	struct measured_course course;
+	struct sharing_job s;
+	int rc = shared_job(run, j, &course, &s, err);
+
+	if (!rc)
+		*out = measured_law(run, &s, processes);
+	return rc;
 }
 
 static double measured_next_s(void *run)
@@ -317,6 +338,7 @@ const struct world_ops world_measured = {
 	.run_new = measured_run_new,
 	.run_free = measured_run_free,
 	.start = measured_start,
+	.law_s = measured_law_s,
 	.next_s = measured_next_s,
 	.end = measured_end,
 	.copy = measured_copy,

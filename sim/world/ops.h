@@ -44,6 +44,9 @@ struct world_ops {
 	int (*run_new)(const void *self, size_t fold, void **out_run, struct err *err);
 	void (*run_free)(void *run);
 	int (*start)(void *run, double now_s, const struct world_job *j, struct err *err);
+	/* Of the whole job among so many processes; NULL: the world has no such law. */
+	int (*law_s)(const void *run, const struct world_job *j, double processes, double *out,
+	             struct err *err);
 	double (*next_s)(void *run);                               /* INFINITY: nothing runs */
 	bool (*end)(void *run, struct world_end *out, double *out_at_s);
 	int (*copy)(void *to, const void *from, struct err *err);

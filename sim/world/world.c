@@ -251,6 +251,19 @@ int world_run_start(struct world_run *r, int64_t now_ns, const struct world_job 
 	return 0;
 }
 
+int world_run_law_s(const struct world_run *r, const struct world_job *j, double processes, double *out,
+		    struct err *err)
+{
+	const struct world *w = r->world;
+	int rc = w->ops->law_s ? w->ops->law_s(r->run, j, processes, out, err)
+			       : err_fail(err, ERR_ARG, "the world '%s' has no law by which jobs share it",
+					  w->ops->name);
+
+	if (!rc)
+		*out *= j->draws.slow * fmin(1.0, 1.0 + w->disturbances.drift);
+	return rc;
+}
+
 int64_t world_run_next(struct world_run *r)
 {
 	double at_s;

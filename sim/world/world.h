@@ -99,6 +99,11 @@ void world_run_free(struct world_run *r);
 /* A job starts now; now_ns never runs backwards, and is not behind world_run_next(). No allocation once as
  * many jobs have run at the same time. ERR_ARG: a batch or epochs that this world does not know. */
 int world_run_start(struct world_run *r, int64_t now_ns, const struct world_job *j, struct err *err);
+/* Seconds that the whole of a job takes where so many processes run all the time, its own included, and the
+ * machine is at its best: the law by which jobs share. ERR_ARG: this world has none (queueing), or does not
+ * know the job. */
+int world_run_law_s(const struct world_run *r, const struct world_job *j, double processes, double *out,
+                    struct err *err);
 /* The moment of the next end; WORLD_NEVER: nothing runs. May work its way to it, so it is not const. */
 int64_t world_run_next(struct world_run *r);
 /* The job that ends then, which is gone afterwards. False: nothing runs. Jobs that end at the same moment

@@ -39,6 +39,20 @@ that "jobs.csv has a row a job, policy and replication" test "$(wc -l <"$dir/cmp
 expect 0 "one replication" compare $trace $measured --policies fixed:64,naive --replications 1
 says out "One replication" "one replication: nothing is tested, and that is said"
 
+# ---- the optimum ----
+few_jobs="bursty,load=1,work=1000,cores=48,cpus=1|2|4|8,slo=normal:300:100,samples=60000,epochs=10"
+bigdl="--world fluid:configs/worlds/bigdl.json"
+expect 0 "the best schedule of six jobs" compare gen:$few_jobs,jobs=6 $bigdl --policies fixed:512,optimum --replications 3
+says out "of the optimum's" "how much of the best a policy gets"
+that "six jobs: it is exact" test -z "$(grep 'upper bound' "$dir/out")"
+expect 0 "the bound of thirty" compare gen:$few_jobs,jobs=30 $bigdl --policies fixed:512,optimum --replications 3 --json -o "$dir/best"
+json "$dir/out" "thirty jobs: a bound and nothing else" \
+	"d['policies'][1]['of_optimum'] == 1 and d['policies'][1]['met'] is None and 0 < d['policies'][0]['of_optimum'] < 1"
+that "a bound has no jobs" test "$(grep -c '^optimum,' "$dir/best/jobs.csv")" -eq 0
+expect 0 "the report of a bound" report "$dir/best"
+expect 2 "no optimum without a law of sharing" compare gen:$few_jobs,jobs=6 --world queueing:configs/worlds/bigdl.json --policies optimum
+says err "no law by which jobs share" "and why"
+
 # ---- models are trained ----
 # A small table, so that training is short.
 awk 'BEGIN { print "network,cpus,njobs,batch,epochs,samples,time_s,accuracy,replication"

@@ -64,20 +64,41 @@ static void put_chances(struct cli_table *t, const struct interval *m)
 			      cli_number(m[METRIC_CHANCES].mean, b));
 }
 
+/* The optimum plays its schedule, or says what no schedule exceeds. */
+static void print_about_optimum(const struct compare_result *r, struct strbuf *out)
+{
+	for (size_t i = 0; i < r->n_policies; i++) {
+		size_t bounds = 0;
+
+		for (size_t k = 0; r->policy[i].policy.optimum && k < r->replications; k++)
+			bounds += r->policy[i].run[k].is_bound;
+		if (bounds)
+			strbuf_printf(out,
+				      "optimum: in %zu of %zu replications an upper bound, which no schedule "
+				      "exceeds; "
+				      "exact up to 8 jobs\n",
+				      bounds, r->replications);
+	}
+}
+
 static void print_objectives(const struct compare_result *r, bool colour, struct strbuf *out)
 {
-	bool has_oracle = false, chances = false;
+	bool has_oracle = false, has_optimum = false, chances = false;
 	struct cli_table t;
-	char a[64];
+	char a[64], align[] = "lrrrrrrrrr";
 
 	for (size_t i = 0; i < r->n_policies; i++) {
 		has_oracle |= r->policy[i].policy.oracle;
+		has_optimum |= r->policy[i].policy.optimum;
 		chances |= r->policy[i].policy.choice.chance > 0.0;
 	}
-	cli_table_init(&t, chances ? "lrrrrrrrr" : "lrrrrrrr");
+	align[8 + has_optimum + chances] = '\0';
+	cli_table_init(&t, align);
 	compare_view_row(&t, "policy", "kept of promised", "met of all", "of the oracle's",
-			 "accuracy, a miss is 0", "of the met", "regret", "rejected",
-			 chances ? "met by chance" : NULL, NULL);
+			 "accuracy, a miss is 0", NULL);
+	if (has_optimum)
+		cli_table_add(&t, "of the optimum's");
+	compare_view_row(&t, "of the met", "regret", "rejected", chances ? "met by chance" : NULL, NULL);
 	for (size_t i = 0; i < r->n_policies; i++) {
 		const struct interval *m = r->policy[i].metric;
 
@@ -87,6 +108,8 @@ static void print_objectives(const struct compare_result *r, bool colour, struct
 		cli_table_add(&t, "%s", compare_view_share(&m[METRIC_ATTAINMENT_ALL], a));
 		cli_table_add(&t, "%s", has_oracle ? cli_percent(m[METRIC_ATTAINMENT_ORACLE].mean, a) : "");
 		cli_table_add(&t, "%s", accuracy(&m[METRIC_ACCURACY_ZERO], a));
+		if (has_optimum)
+			cli_table_add(&t, "%s", compare_view_share(&m[METRIC_OF_OPTIMUM], a));
 		cli_table_add(&t, "%s", fixed4(m[METRIC_ACCURACY_MET].mean, a));
 		cli_table_add(&t, "%s", has_oracle ? fixed4(m[METRIC_REGRET].mean, a) : "");
 		cli_table_add(&t, "%s", cli_percent(m[METRIC_REJECTED].mean / m[METRIC_JOBS].mean, a));
@@ -103,6 +126,7 @@ static void print_objectives(const struct compare_result *r, bool colour, struct
 		strbuf_puts(out, "* promises nothing: of the jobs taken\n");
 		break;
 	}
+	print_about_optimum(r, out);
 }
 
 static void print_times(const struct compare_result *r, bool colour, struct strbuf *out)

@@ -164,7 +164,7 @@ static int use_model(struct sim_setup *s, const struct cli *c, struct err *err)
 	s->params.model_name = s->model_path;
 	rc = compare_check_model(&s->params, takes, err);
 	for (size_t i = 0; !rc && i < s->params.n_policies; i++)
-		if (!takes[i] && !s->policy[i].oracle && s->policy[i].choice.policy->predictor)
+		if (!takes[i] && s->policy[i].choice.policy && s->policy[i].choice.policy->predictor)
 			cli_notice(c, "%s does not take the model %s; one is trained for it",
 				   s->policy[i].name, text_tail(s->model_path, 100));
 	return rc ? rc : model_compile(s->model, err);
