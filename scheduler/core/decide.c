@@ -3,6 +3,7 @@
 #include "scheduler/core/decide.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "predictors/models/reach.h"
@@ -419,6 +420,42 @@ static bool too_dear(const struct decide_params *p, const struct decision *d, co
 	       !(d->value * chance * (isfinite(c->accuracy) ? c->accuracy : 1.0) > c->cost);
 }
 
+/* Without a model: the feasible one nearest to the middle, the larger of two; -1: none. */
+static int middle_of(const struct decision *d)
+{
+	int n = (int)d->n_candidates, best = -1;
+
+	for (int i = n - 1; i >= 0; i--) {
+		if (d->candidate[i].feasible && (best < 0 || abs(i - n / 2) < abs(best - n / 2)))
+			best = i;
+	}
+	return best;
+}
+
+/* The same job among the others: its time is a guess, or unknown, and then it does not end. */
+static int look_without_model(const struct decide_scene *s, struct decision *d, struct err *err)
+{
+	int status = 0;
+
+	for (size_t i = 0; i < d->n_candidates && !status; i++) {
+		struct candidate *c = &d->candidate[i];
+		struct fluid_job job;
+
+		c->work_s = s->guess_s;
+		c->cpu_share = 1.0;
+		c->disk_share = 0.0;
+		if (!s->starting || s->indifferent)
+			continue;
+		job = decide_fluid_job(c, s->cpus);
+		if (isnan(s->guess_s))
+			job.work_s = FLUID_MAX_WORK_S;
+		status = decide_probe(s, &job, &c->breaks, NULL, err);
+		if (c->breaks)
+			c->reasons |= REASON_BREAKS_PROMISE;
+	}
+	return status;
+}
+
 /* Chooses, says why the others lost, and what could have been promised. */
 static void conclude(const struct decide_params *p, const struct decide_rows *rows, struct decision *d)
 {
@@ -427,8 +464,9 @@ static void conclude(const struct decide_params *p, const struct decide_rows *ro
 	struct rng rng = by ? p->scene->rng : (struct rng){ 0 };
 	int offer;
 
-	d->chosen = own_rule ? by->policy->choose(by, d, decide_accuracy_noise(p->model), &rng)
-			     : decide_best(p, d);
+	d->chosen = own_rule   ? by->policy->choose(by, d, decide_accuracy_noise(p->model), &rng)
+		    : p->model ? decide_best(p, d)
+			       : middle_of(d);
 	for (size_t i = 0; i < d->n_candidates; i++) {
 		struct candidate *c = &d->candidate[i];
 		double needed_s = decide_needed_s(p, c);
@@ -495,9 +533,8 @@ static int check(const struct decide_params *p, size_t n_batches, struct err *er
 	const struct policy *policy = p->scene ? p->scene->policy->policy : NULL;
 	size_t n_epochs = p->epochs ? p->n_epochs : 1;
 
-	if (!p->model && (!policy || !policy->choose))
-		return err_fail(err, ERR_ARG, "a decision by %s needs a model",
-				policy ? policy->name : "prediction");
+	if (!p->model && !policy)
+		return err_fail(err, ERR_ARG, "a decision by prediction needs a model");
 	if (!n_batches || !n_epochs || n_batches > DECIDE_MAX_CANDIDATES / n_epochs)
 		return err_fail(err, ERR_ARG,
 				"%zu batches x %zu numbers of epochs; a decision takes 1 to %d pairs",
@@ -550,7 +587,9 @@ int decide(const struct decide_params *p, struct decision *out, struct err *err)
 							.beyond = -1 };
 	if (scene)
 		refuse_the_impossible(scene, out);
-	if (m && scene && scene->policy->policy->looks_ahead)
+	if (!m && scene && scene->scratch && scene->policy->policy->looks_ahead)
+		status = look_without_model(scene, out, err);
+	else if (m && scene && scene->policy->policy->looks_ahead)
 		status = decide_look_ahead(&rows, out, err);
 	else if (m && scene)
 		predict_at_present(&rows, out);

@@ -121,6 +121,7 @@ struct decide_scene {
 	uint32_t most_cpus;           /* that the job may have: the slots, or a quota */
 	double price;                 /* of a process-second (price.h); 0: none, and the most accurate wins */
 	double value;                 /* of the job; 0 counts as 1 */
+	double guess_s;               /* without a model: its work; NaN: not known */
 	bool starting;
 	bool by_chance;               /* it asks for no promise: of those that are not in time by their bounds
 	                                 the likeliest is to be played */

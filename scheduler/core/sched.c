@@ -38,23 +38,39 @@ int sched_check_params(const struct sched_params *p, struct err *err)
 		return err_fail(err, ERR_ARG, "a hysteresis of %g: need 0 (none) or more", p->hysteresis);
 	if (!(p->explore >= 0.0 && p->explore <= 1.0))
 		return err_fail(err, ERR_ARG, "exploring a share of %g: need 0 to 1", p->explore);
-	if (p->model && !p->model->time.predictor.ops)
-		return err_fail(err, ERR_ARG, "a model without a model of time");
-	return policy_accepts(&p->policy, p->model, err);
+	for (size_t i = 0; i <= p->n_own_models; i++) {
+		const struct model *one = i ? p->own_model[i - 1] : p->model;
+		int rc;
+
+		if (one && !one->time.predictor.ops)
+			return err_fail(err, ERR_ARG, "a model without a model of time");
+		if (!one && (i || p->may_lack))
+			continue;
+		rc = policy_accepts(&p->policy, one, err);
+		if (rc)
+			return rc;
+	}
+	return 0;
 }
 
 void sched_set(struct sched *s, const struct sched_params *p)
 {
-	learn_use(s, p);
+	const struct model *first = NULL;
+
+	for (size_t i = 0; i < s->n_minds && !first; i++)
+		first = s->mind[i].model;
+	s->predicts = first != NULL;
 	s->rule = policy_resolve(&p->policy);
 	s->policy = p->policy;
 	s->policy.policy = &s->rule;
-	s->model = p->model;
 	s->machine = p->machine;
-	s->fluid = decide_machine(p->model, p->machine.cores, p->machine.slots);
+	s->fluid = decide_machine(first, p->machine.cores, p->machine.slots);
 	s->max_unstarted_cpus = p->max_unstarted_cpus;
 	s->window_s = p->window_s > 0.0 ? p->window_s : SCHED_DEFAULT_WINDOW_S;
-	s->looks_ahead = s->rule.looks_ahead && p->model;
+	s->looks_ahead = s->rule.looks_ahead && first;
+	s->adapts = p->adapt && first && s->rule.bounds;
+	s->hysteresis = p->hysteresis;
+	s->explore = p->explore;
 }
 
 int sched_new(const struct sched_params *p, struct sched **out, struct err *err)
@@ -91,6 +107,8 @@ int sched_new(const struct sched_params *p, struct sched **out, struct err *err)
 		rc = decide_scratch_new(scene, &s->scratch, err);
 	if (!rc)
 		rc = learn_init(s, err);
+	if (!rc)
+		rc = learn_use(s, p, err);
 	if (rc) {
 		sched_free(s);
 		return rc;
@@ -128,11 +146,15 @@ int sched_check_request(const struct sched *s, const struct sched_request *r, st
 {
 	const double amount[] = { r->memory_mb, r->memory_mb_per_record, r->max_memory_mb };
 	size_t n, n_epochs = r->epochs ? r->n_epochs : 1;
-	const double *batch = live_batches(s, r, &n);
+	const struct model *m = r->model < s->n_minds ? model_of(s, r) : NULL;
+	const double *batch;
 
+	if (r->model >= s->n_minds)
+		return err_fail(err, ERR_ARG, "a job of model %u, and there are %zu", r->model, s->n_minds);
+	batch = live_batches(s, r, &n);
 	if (!r->cpus)
 		return err_fail(err, ERR_ARG, "a job with 0 cpus: need at least 1");
-	if (s->model && !r->values)
+	if (m && !r->values)
 		return err_fail(err, ERR_ARG, "a job without values, and a model that asks for them");
 	if (!n || !n_epochs || n > DECIDE_MAX_CANDIDATES / n_epochs)
 		return err_fail(err, ERR_ARG,
@@ -145,7 +167,7 @@ int sched_check_request(const struct sched *s, const struct sched_request *r, st
 		if (!isfinite(r->epochs[i]) || !(r->epochs[i] > (i ? r->epochs[i - 1] : 0.0)))
 			return err_fail(err, ERR_ARG, "%g epochs: need numbers above 0 in ascending order",
 					r->epochs[i]);
-	if (r->epochs && s->model && schema_role(s->model->schema, ROLE_EPOCHS) < 0)
+	if (r->epochs && m && schema_role(m->schema, ROLE_EPOCHS) < 0)
 		return err_fail(err, ERR_ARG, "the epochs are open, and the model has no column of them");
 	if (s->tenants_given && r->tenant >= s->n_tenants)
 		return err_fail(err, ERR_ARG, "a job of tenant %u, and there are %zu", r->tenant,
@@ -185,13 +207,13 @@ static enum sched_verdict verdict_of(const struct sched *s, const struct sched_r
 	if (s->policy.policy->admits_all) {
 		if (d->chosen < 0)
 			return SCHED_REJECTED; /* it fits nowhere */
-		return objective && s->model && d->candidate[d->chosen].feasible ? SCHED_PROMISED
+		return objective && model_of(s, r) && d->candidate[d->chosen].feasible ? SCHED_PROMISED
 										 : SCHED_BEST_EFFORT;
 	}
 	if (by_chance)
 		return SCHED_CHANCE;
 	if (d->chosen >= 0)
-		return objective ? SCHED_PROMISED : SCHED_BEST_EFFORT;
+		return objective && model_of(s, r) ? SCHED_PROMISED : SCHED_BEST_EFFORT;
 	if (r->best_effort || !objective)
 		d->chosen = sched_soonest(d, REASON_MEMORY | REASON_TOO_WIDE, false); /* held, if need be */
 	return d->chosen >= 0 ? SCHED_BEST_EFFORT : SCHED_REJECTED;
@@ -200,11 +222,16 @@ static enum sched_verdict verdict_of(const struct sched *s, const struct sched_r
 static int arrive(struct sched *s, int64_t now_ns, const struct sched_request *r, struct decision *out,
 		  enum sched_verdict *out_verdict, struct seat *out_seat, struct err *err)
 {
+	struct sched_request plain = *r;
 	bool by_chance;
 	int rc = sched_check_request(s, r, err);
 
+	if (!rc && !model_of(s, r) && !s->policy.policy->choose) {
+		plain.slo_s = NAN; /* nothing can be said about its time */
+		plain.chance = 0.0;
+	}
 	if (!rc)
-		rc = place_arrival(s, live_clock(s, now_ns), r, out, out_seat, &by_chance, err);
+		rc = place_arrival(s, live_clock(s, now_ns), &plain, out, out_seat, &by_chance, err);
 	if (!rc) {
 		if (!by_chance)
 			learn_keep(s, r, out);

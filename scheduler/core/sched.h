@@ -85,6 +85,11 @@ struct sched_params {
 	struct policy_choice policy;
 	const struct model *model;  /* borrowed until sched_use() replaces it; NULL: nothing is predicted,
 	                               which suits only policies that want no model */
+	/* Models of jobs that have another one: sched_request.model is 1 + the index here. NULL entries: none
+	 * yet. All of them share the machine and the look-ahead. */
+	const struct model *const *own_model; size_t n_own_models;
+	bool may_lack;              /* jobs without a model are taken, without a promise, although the policy
+	                               wants one */
 	struct sched_machine machine;
 	size_t max_jobs;            /* the most live jobs, queued and running */
 	uint64_t seed;              /* of naive's draws: those of a job depend on seed and id alone */
@@ -104,7 +109,10 @@ void sched_free(struct sched *s);
 
 struct sched_request {              /* a job as it arrives */
 	uint64_t id;                /* > 0, unique among all jobs ever */
-	const struct job_values *values; /* under the model's schema; borrowed until the job has ended. The
+	uint32_t model;             /* 0: sched_params.model; else 1 + the index of one of own_model */
+	double guess_s;             /* without a model: the time that such a job will take, alone; 0 or NaN:
+	                               not known, and it counts as one that does not end */
+	const struct job_values *values; /* under that model's schema; borrowed until the job has ended. The
 	                                    load (njobs, processes) and the decision in it are ignored. */
 	uint32_t cpus;              /* at least 1 */
 	const double *batch; size_t n_batches; /* ascending; borrowed until the job has ended; NULL: the
@@ -235,6 +243,7 @@ double sched_foreseen_s(struct sched *s, int64_t now_ns, uint64_t id, double act
 /* A job has ended by itself. Ignored unless adapt is on, or if it cannot have taken such a time
  * (sched_plausible()). The same calls in the same order restore what was learnt. */
 struct sched_observation {
+	uint32_t model;             /* as in the request */
 	int type;
 	uint32_t user;
 	bool stranger;              /* the model knows nothing of such jobs */
@@ -250,8 +259,8 @@ void sched_observe(struct sched *s, const struct sched_observation *o);
 bool sched_plausible(const struct sched *s, const struct sched_observation *o);
 /* What was learnt about run times: under the load foreseen (promises rest on it), and as they came (the
  * bounds that users see). NULL: adapt is off, or the policy has no bounds. */
-const struct adapt *sched_adapt(const struct sched *s);
-const struct adapt *sched_adapt_told(const struct sched *s);
+const struct adapt *sched_adapt(const struct sched *s, uint32_t model);
+const struct adapt *sched_adapt_told(const struct sched *s, uint32_t model);
 /* After a restart: a recurring job that has ended took this. Starts are remembered anyway. epochs NaN: not
  * open. */
 void sched_remember(struct sched *s, uint64_t recurring, double batch, double epochs);
@@ -308,12 +317,14 @@ bool sched_lives(const struct sched *s, uint64_t id);
 
 /* ---- change ---- */
 /* Another model, policy or machine from now on. Jobs keep what was decided for them; max_jobs and the seed
- * stay as they were. With another model adaptation begins anew (adapt_reset()); recurring jobs are still
- * remembered. The values of live jobs must be under the new model's schema: values_of gives them by id
- * (without a model it may be NULL). A queued job that the new machine cannot hold is passed over until it
+ * stay as they were. With another model (at another address) adaptation begins anew (adapt_reset()), that of
+ * the other models goes on; recurring jobs are still remembered. values_of gives each live job's number of
+ * its model, and its values under the schema of that (without a model NULL is fine; without any it may be
+ * NULL itself). A queued job that the new machine cannot hold is passed over until it
  * can. After an error nothing has changed. Before the first event and without jobs this is not an event: jobs
  * may be restored after it. */
+typedef const struct job_values *sched_values_fn(void *owner, uint64_t id, uint32_t *out_model);
 int sched_use(struct sched *s, int64_t now_ns, const struct sched_params *p,
-	      const struct job_values *(*values_of)(void *owner, uint64_t id), void *owner, struct err *err);
+	      sched_values_fn *values_of, void *owner, struct err *err);
 
 #endif

@@ -22,7 +22,7 @@ static bool may_hope(struct sched *s, const struct live *j, double left_s)
 				      .memory_mb = NAN,
 				      .memory_mb_per_record = NAN,
 				      .memory_limit_mb = INFINITY };
-	struct decide_params p = { .model = s->model,
+	struct decide_params p = { .model = model_of(s, &j->r),
 				   .job = j->r.values,
 				   .epochs = j->r.epochs,
 				   .n_epochs = j->r.n_epochs,
@@ -35,7 +35,7 @@ static bool may_hope(struct sched *s, const struct live *j, double left_s)
 	p.candidate = live_batches(s, &j->r, &p.n_candidates);
 	learn_in_scene(s, &j->r, &scene);
 	/* without a model nothing is known, and so it hopes until its time is over */
-	return !s->model || decide(&p, s->trial, NULL) || s->trial->chosen >= 0 ||
+	return !p.model || decide(&p, s->trial, NULL) || s->trial->chosen >= 0 ||
 	       decide_likeliest(s->trial, 0.0, 0) >= 0;
 }
 
@@ -95,11 +95,11 @@ bool sched_chance_gone(struct sched *s, int64_t now_ns, uint64_t id)
 	struct sched_estimate e;
 	double left_s;
 
-	if (!j || !j->running || !j->by_chance || !j->progress.last.n || !s->model ||
+	if (!j || !j->running || !j->by_chance || !j->progress.last.n || !model_of(s, &j->r) ||
 	    sched_estimate(s, now_ns, id, &e, NULL))
 		return false;
 	left_s = live_until_s(j->deadline_ns, s->last_ns);
-	return decide_chance_of(s->model, sched_adapt(s), (struct adapt_who){ j->r.type, j->r.user },
+	return decide_chance_of(model_of(s, &j->r), sched_adapt(s, j->r.model), (struct adapt_who){ j->r.type, j->r.user },
 				&(struct decide_odds){ .ratio = j->ratio, .confidence = j->r.confidence },
 				e.end_s, left_s) < DECIDE_NO_CHANCE;
 }

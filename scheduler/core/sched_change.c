@@ -66,21 +66,28 @@ static size_t next_live(const struct sched *s, size_t i)
 }
 
 static int check_change(struct sched *s, const struct sched_params *p,
-			const struct job_values *(*values_of)(void *owner, uint64_t id), void *owner,
-			struct err *err)
+			sched_values_fn *values_of, void *owner, struct err *err)
 {
 	int rc = sched_check_params(p, err);
 
 	for (size_t i = next_live(s, 0); i < s->live_end && !rc; i = next_live(s, i + 1)) {
 		const struct live *j = &s->live[i];
 		unsigned long long id = j->r.id;
+		uint32_t number = 0;
+		const struct job_values *v = values_of ? values_of(owner, j->r.id, &number) : NULL;
+		const struct model *m = number == 0			? p->model
+					: number <= p->n_own_models ? p->own_model[number - 1]
+								    : NULL;
 
-		if (p->model && (!values_of || !values_of(owner, j->r.id)))
+		if (number > p->n_own_models)
+			rc = err_fail(err, ERR_ARG, "job %llu is of model %u, and there are %zu", id, number,
+				      p->n_own_models + 1);
+		else if (m && !v)
 			rc = err_fail(err, ERR_ARG, "job %llu has no values for the new model", id);
-		else if (!p->model && !j->r.batch)
+		else if (!m && !j->r.batch)
 			rc = err_fail(err, ERR_ARG,
 				      "job %llu leaves its batches to the model, and there is none", id);
-		else if (p->model && j->r.epochs && schema_role(p->model->schema, ROLE_EPOCHS) < 0)
+		else if (m && j->r.epochs && schema_role(m->schema, ROLE_EPOCHS) < 0)
 			rc = err_fail(err, ERR_ARG,
 				      "job %llu has open epochs, and the new model has no column of them",
 				      id);
@@ -89,7 +96,7 @@ static int check_change(struct sched *s, const struct sched_params *p,
 }
 
 int sched_use(struct sched *s, int64_t now_ns, const struct sched_params *p,
-	      const struct job_values *(*values_of)(void *owner, uint64_t id), void *owner, struct err *err)
+	      sched_values_fn *values_of, void *owner, struct err *err)
 {
 	int rc = check_change(s, p, values_of, owner, err);
 	struct fluid_machine was;
@@ -103,6 +110,9 @@ int sched_use(struct sched *s, int64_t now_ns, const struct sched_params *p,
 		live_settle(s, now_ns);
 		tenants_settle(s, now_ns);
 	}
+	rc = learn_use(s, p, err);
+	if (rc)
+		return rc;
 	was = s->fluid;
 	sched_set(s, p);
 	same = was.cores == s->fluid.cores && was.disk_saturation == s->fluid.disk_saturation &&
@@ -110,7 +120,8 @@ int sched_use(struct sched *s, int64_t now_ns, const struct sched_params *p,
 	for (size_t i = next_live(s, 0); i < s->live_end; i = next_live(s, i + 1)) {
 		struct live *j = &s->live[i];
 
-		j->r.values = p->model ? values_of(owner, j->r.id) : NULL;
+		j->r.model = 0;
+		j->r.values = values_of ? values_of(owner, j->r.id, &j->r.model) : NULL;
 		unknown = isnan(j->total_s);
 		complete(s, j);
 		if (!j->running && (!same || unknown)) { /* else it will take what it would have taken */

@@ -93,19 +93,25 @@ struct outlook {                      /* sched_outlook.c */
 	unsigned __int128 reach_ns;   /* those before it take so much, slots x time */
 };
 
+/* A model, and what was learnt of the times of its jobs; both are there whether in use or not. */
+struct mind {
+	const struct model *model;    /* NULL: none */
+	struct adapt *adapt, *told;
+};
+
 struct sched {
 	struct policy rule;           /* as its settings change it; policy.policy points here */
 	struct policy_choice policy;
-	const struct model *model;
+	struct mind *mind; size_t n_minds; /* by sched_request.model; at least one */
+	bool predicts;                /* there is a model */
 	struct sched_machine machine;
-	struct fluid_machine fluid;   /* the machine as the model knows it */
+	struct fluid_machine fluid;   /* the machine as the first model knows it */
 	double other_load, window_s;
 	struct usual_load usual;      /* of the other load */
 	bool looks_ahead;             /* the policy does, and there is a model */
 	bool adapts;                  /* the policy has bounds, and there is a model */
 	double hysteresis, explore;
 	uint32_t max_unstarted_cpus;
-	struct adapt *adapt, *told;   /* all there whether in use or not: a change may ask for them */
 	struct recurring *recurring;
 	struct price *price;          /* what the last arrivals would pay for capacity */
 	int64_t price_ns;             /* price_scene is that of this moment, and nothing has changed */
@@ -177,7 +183,7 @@ struct seat {                         /* in the plan */
 /* ---- sched.c ---- */
 int sched_check_params(const struct sched_params *p, struct err *err);
 int sched_check_request(const struct sched *s, const struct sched_request *r, struct err *err);
-void sched_set(struct sched *s, const struct sched_params *p); /* policy, model and machine */
+void sched_set(struct sched *s, const struct sched_params *p); /* policy and machine; learn_use() comes first */
 int sched_not_found(uint64_t id, struct err *err);
 /* The candidate that is first by time (by its bound where it has one and `bounds` says so) among those with
  * none of these reasons; -1: there is none. */
@@ -234,7 +240,12 @@ double live_until_s(int64_t moment_ns, int64_t now_ns);
 /* ---- sched_learn.c ---- */
 int learn_init(struct sched *s, struct err *err);
 void learn_release(struct sched *s);
-void learn_use(struct sched *s, const struct sched_params *p); /* before s->model is replaced */
+/* The models of p; what was learnt stays with those that were there. After an error nothing has changed. */
+int learn_use(struct sched *s, const struct sched_params *p, struct err *err);
+static inline const struct model *model_of(const struct sched *s, const struct sched_request *r)
+{
+	return s->mind[r->model].model;
+}
 /* What was learnt, as the scene of a job sees it. */
 void learn_in_scene(const struct sched *s, const struct sched_request *r, struct decide_scene *scene);
 /* A recurring job keeps its batch, if it may. */

@@ -10,13 +10,8 @@
 
 int learn_init(struct sched *s, struct err *err)
 {
-	const struct adapt_params defaults = { 0 };
-	int rc = adapt_new(&defaults, &s->adapt, err);
+	int rc = price_new(&s->price, err);
 
-	if (!rc)
-		rc = adapt_new(&defaults, &s->told, err);
-	if (!rc)
-		rc = price_new(&s->price, err);
 	if (!rc) {
 		s->price_live = mem_array(PRICE_LIVE, sizeof *s->price_live);
 		rc = s->price_live ? 0 : err_nomem(err, "the jobs that a price is found from");
@@ -24,10 +19,18 @@ int learn_init(struct sched *s, struct err *err)
 	return rc ? rc : recurring_new(SCHED_RECURRING, &s->recurring, err);
 }
 
+static void minds_free(struct mind *m, size_t n)
+{
+	for (size_t i = 0; m && i < n; i++) {
+		adapt_free(m[i].adapt);
+		adapt_free(m[i].told);
+	}
+	free(m);
+}
+
 void learn_release(struct sched *s)
 {
-	adapt_free(s->adapt);
-	adapt_free(s->told);
+	minds_free(s->mind, s->n_minds);
 	recurring_free(s->recurring);
 	price_free(s->price);
 	free(s->price_live);
@@ -41,17 +44,59 @@ static double spread_of_model(const struct model *m)
 	return c && c->log && c->n >= 8 ? c->sd * spread_typical(m->time.spread) : NAN;
 }
 
-void learn_use(struct sched *s, const struct sched_params *p)
+/* One that learns anew. */
+static int mind_init(struct mind *m, struct err *err)
 {
-	if (p->model != s->model) {
-		double spread = spread_of_model(p->model);
+	const struct adapt_params defaults = { 0 };
+	double spread = spread_of_model(m->model);
+	int rc = adapt_new(&defaults, &m->adapt, err);
 
-		adapt_reset(s->adapt, spread);
-		adapt_reset(s->told, spread);
+	if (!rc)
+		rc = adapt_new(&defaults, &m->told, err);
+	if (!rc) {
+		adapt_reset(m->adapt, spread);
+		adapt_reset(m->told, spread);
 	}
-	s->adapts = p->adapt && p->model && policy_resolve(&p->policy).bounds;
-	s->hysteresis = p->hysteresis;
-	s->explore = p->explore;
+	return rc;
+}
+
+/* That of the same model; NULL: there is none. */
+static struct mind *mind_of(struct sched *s, const struct model *m)
+{
+	for (size_t i = 0; i < s->n_minds && m; i++) {
+		if (s->mind[i].model == m && s->mind[i].adapt)
+			return &s->mind[i];
+	}
+	return NULL;
+}
+
+int learn_use(struct sched *s, const struct sched_params *p, struct err *err)
+{
+	size_t n = 1 + p->n_own_models;
+	struct mind *fresh = mem_calloc(n, sizeof *fresh);
+	int rc = fresh ? 0 : err_nomem(err, "%zu models", n);
+
+	for (size_t i = 0; i < n && !rc; i++) {
+		fresh[i].model = i ? p->own_model[i - 1] : p->model;
+		if (!mind_of(s, fresh[i].model))
+			rc = mind_init(&fresh[i], err);
+	}
+	if (rc) {
+		minds_free(fresh, n);
+		return rc;
+	}
+	for (size_t i = 0; i < n; i++) {
+		struct mind *same = fresh[i].adapt ? NULL : mind_of(s, fresh[i].model);
+
+		if (same) {
+			fresh[i] = *same;
+			*same = (struct mind){ 0 };
+		}
+	}
+	minds_free(s->mind, s->n_minds);
+	s->mind = fresh;
+	s->n_minds = n;
+	return 0;
 }
 
 double sched_foreseen_s(struct sched *s, int64_t now_ns, uint64_t id, double actual_s)
@@ -75,10 +120,10 @@ bool sched_plausible(const struct sched *s, const struct sched_observation *o)
 {
 	double foreseen_s = isnan(o->foreseen_s) ? o->actual_s : o->foreseen_s;
 
-	if (!s->model || !(o->model_s > 0.0 && isfinite(o->model_s)))
+	if (o->model >= s->n_minds || !s->mind[o->model].model || !(o->model_s > 0.0 && isfinite(o->model_s)))
 		return o->actual_s > 0.0 && isfinite(o->actual_s);
-	return adapt_plausible(s->adapt, o->model_s, o->actual_s, !o->stranger) &&
-	       adapt_plausible(s->adapt, o->model_s, foreseen_s, !o->stranger);
+	return adapt_plausible(s->mind[o->model].adapt, o->model_s, o->actual_s, !o->stranger) &&
+	       adapt_plausible(s->mind[o->model].adapt, o->model_s, foreseen_s, !o->stranger);
 }
 
 void sched_observe(struct sched *s, const struct sched_observation *o)
@@ -86,21 +131,21 @@ void sched_observe(struct sched *s, const struct sched_observation *o)
 	double foreseen_s = isnan(o->foreseen_s) ? o->actual_s : o->foreseen_s;
 	struct adapt_who who = { o->type, o->user };
 
-	if (!s->adapts || !sched_plausible(s, o))
+	if (!sched_adapt(s, o->model) || !sched_plausible(s, o))
 		return;
-	adapt_observe(s->told, who, o->confidence, o->model_s, o->upper_s, o->actual_s);
-	if (adapt_observe(s->adapt, who, o->confidence, o->model_s, o->guard_s, foreseen_s))
+	adapt_observe(s->mind[o->model].told, who, o->confidence, o->model_s, o->upper_s, o->actual_s);
+	if (adapt_observe(s->mind[o->model].adapt, who, o->confidence, o->model_s, o->guard_s, foreseen_s))
 		s->quiet_ns = INT64_MIN; /* who was held may be free to start */
 }
 
-const struct adapt *sched_adapt(const struct sched *s)
+const struct adapt *sched_adapt(const struct sched *s, uint32_t model)
 {
-	return s->adapts ? s->adapt : NULL;
+	return s->adapts && model < s->n_minds && s->mind[model].model ? s->mind[model].adapt : NULL;
 }
 
-const struct adapt *sched_adapt_told(const struct sched *s)
+const struct adapt *sched_adapt_told(const struct sched *s, uint32_t model)
 {
-	return s->adapts ? s->told : NULL;
+	return s->adapts && model < s->n_minds && s->mind[model].model ? s->mind[model].told : NULL;
 }
 
 void sched_remember(struct sched *s, uint64_t recurring, double batch, double epochs)
@@ -117,8 +162,8 @@ static bool keeps(const struct sched *s, const struct sched_request *r)
 
 void learn_in_scene(const struct sched *s, const struct sched_request *r, struct decide_scene *scene)
 {
-	scene->adapt = sched_adapt(s);
-	scene->told = sched_adapt_told(s);
+	scene->adapt = sched_adapt(s, r->model);
+	scene->told = sched_adapt_told(s, r->model);
 	scene->who = (struct adapt_who){ r->type, r->user };
 	scene->hysteresis = s->hysteresis;
 	scene->recalls = keeps(s, r) && recurring_recall(s->recurring, r->recurring, &scene->recalled_batch,

@@ -252,8 +252,10 @@ void live_take(struct live *j, const struct candidate *c)
 
 const double *live_batches(const struct sched *s, const struct sched_request *r, size_t *out_n)
 {
-	*out_n = r->batch ? r->n_batches : s->model ? s->model->n_candidates : 0;
-	return r->batch ? r->batch : s->model ? s->model->candidate : NULL;
+	const struct model *m = model_of(s, r);
+
+	*out_n = r->batch ? r->n_batches : m ? m->n_candidates : 0;
+	return r->batch ? r->batch : m ? m->candidate : NULL;
 }
 
 /* What the model says of the candidate that it has, alone on the machine; NULL: nothing. */
@@ -266,7 +268,7 @@ static const struct candidate *measured(struct sched *s, const struct live *j)
 				      .cpus = j->r.cpus,
 				      .most_cpus = UINT32_MAX,
 				      .memory_limit_mb = INFINITY };
-	struct decide_params p = { .model = s->model,
+	struct decide_params p = { .model = model_of(s, &j->r),
 				   .job = j->r.values,
 				   .candidate = &j->taken.decision,
 				   .n_candidates = 1,
@@ -277,7 +279,7 @@ static const struct candidate *measured(struct sched *s, const struct live *j)
 				   .scene = &scene };
 
 	learn_in_scene(s, &j->r, &scene);
-	return s->model && j->r.values && !decide(&p, s->trial, NULL) ? &s->trial->candidate[0] : NULL;
+	return p.model && j->r.values && !decide(&p, s->trial, NULL) ? &s->trial->candidate[0] : NULL;
 }
 
 void live_measure(struct sched *s, struct live *j)
@@ -379,6 +381,8 @@ double live_left_s(const struct sched *s, const struct live *j, int64_t now_ns)
 	double for_s = now_ns > s->since_ns ? 1e-9 * (double)(now_ns - s->since_ns) : 0.0;
 	double done_s = j->done_s + for_s * j->speed;
 
+	if (isnan(j->total_s) && s->looks_ahead)
+		return FLUID_MAX_WORK_S; /* it may run for ever, as far as is known */
 	return done_s < j->total_s ? j->total_s - done_s : LATE_REST * done_s;
 }
 

@@ -10,7 +10,7 @@ int place_ask(struct sched *s, int64_t now_ns, const struct sched_request *r, do
 	      const struct scene_place *at, struct decision *out, struct err *err)
 {
 	struct decide_scene scene;
-	struct decide_params p = { .model = s->model,
+	struct decide_params p = { .model = model_of(s, r),
 				   .job = r->values,
 				   .epochs = r->epochs,
 				   .n_epochs = r->n_epochs,
@@ -103,12 +103,12 @@ bool place_better_behind(struct sched *s, int64_t now_ns, const struct sched_req
 			 const struct decision *out, struct seat *at)
 {
 	const struct candidate *best = NULL;
-	double noise = decide_accuracy_noise(s->model), batch[DECIDE_MAX_CANDIDATES];
+	double noise = decide_accuracy_noise(model_of(s, r)), batch[DECIDE_MAX_CANDIDATES];
 	struct scene_place place = { .promises = true };
 	struct sched_request better = *r;
 	uint32_t blocker;
 
-	if (!s->looks_ahead || s->policy.policy->choose || isnan(slo_s) || out->chosen < 0)
+	if (!s->looks_ahead || s->policy.policy->choose || isnan(slo_s) || out->chosen < 0 || !model_of(s, r))
 		return false;
 	better.batch = batch;
 	better.n_batches = 0;

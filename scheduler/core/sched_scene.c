@@ -151,7 +151,7 @@ static const struct fluid_times *play(struct sched *s, size_t n_running, size_t 
 				       .other_load = s->other_load };
 	const struct fluid_times *t;
 
-	return !s->model || decide_play(s->scratch, &f, &t, NULL) ? NULL : t;
+	return !s->predicts || decide_play(s->scratch, &f, &t, NULL) ? NULL : t;
 }
 
 /* Plays the plan as it was at a moment, nothing having changed since. Of s->order nothing stays. */
@@ -288,6 +288,7 @@ void scene_make(struct sched *s, int64_t now_ns, const struct sched_request *r, 
 		.starting = at->starting,
 		.price = price_now(s, now_ns, r),
 		.value = price_value(r),
+		.guess_s = r->guess_s > 0.0 ? r->guess_s : NAN,
 		.indifferent = !at->promises,
 		.by_chance = at->by_chance,
 		.memory_mb = r->memory_mb,

@@ -212,7 +212,7 @@ TEST(test_promises_are_kept_at_the_asked_confidence)
 		       share(w->met, w->waited, 0, JOBS));
 		assert_true(fabs(kept - 100.0 * asked[k]) <= 2.0);
 		assert_true(fabs(at_once - 100.0 * asked[k]) <= 2.0);
-		adapt_share(sched_adapt(w->b.s), (int)lround(100.0 * asked[k]), &n, &n_kept);
+		adapt_share(sched_adapt(w->b.s, 0), (int)lround(100.0 * asked[k]), &n, &n_kept);
 		assert_int_equal(n, JOBS);
 		near(100.0 * (double)n_kept / (double)n, kept);
 		free_world(w);
@@ -251,8 +251,8 @@ TEST(test_the_same_events_teach_the_same)
 	}
 	assert_true(w[0]->digest == w[1]->digest);
 	for (int type = -1; type < TYPES; type++)
-		assert_true(adapt_bias(sched_adapt(w[0]->b.s), BY(type)) ==
-			    adapt_bias(sched_adapt(w[1]->b.s), BY(type)));
+		assert_true(adapt_bias(sched_adapt(w[0]->b.s, 0), BY(type)) ==
+			    adapt_bias(sched_adapt(w[1]->b.s, 0), BY(type)));
 	free_world(w[0]);
 	free_world(w[1]);
 }
@@ -450,12 +450,12 @@ TEST(test_adaptation_is_for_policies_with_bounds)
 	p = params(&b, "courier", SLOTS);
 	p.adapt = true;
 	remake(&b, &p);
-	assert_null(sched_adapt(b.s));
+	assert_null(sched_adapt(b.s, 0));
 	learn(&b, 1, 1.5, 200);
 	near(ask_one(&b, &b64, 1).time_s, 100.0);
 	drop(&b);
 	make(&b, "postrider", SLOTS);
-	assert_null(sched_adapt(b.s)); /* off */
+	assert_null(sched_adapt(b.s, 0)); /* off */
 	learn(&b, 1, 1.5, 200);
 	near(ask_one(&b, &b64, 1).time_s, 100.0);
 	drop(&b);
@@ -479,10 +479,10 @@ TEST(test_another_model_begins_anew_and_the_same_does_not)
 	p.model = other;
 	assert_int_equal(sched_use(b.s, 0, &p, NULL, NULL, NULL), 0);
 	near(ask_one(&b, &b64, 1).time_s, 100.0);
-	assert_true(adapt_bias(sched_adapt(b.s), BY(1)) == 1.0);
+	assert_true(adapt_bias(sched_adapt(b.s, 0), BY(1)) == 1.0);
 	p.adapt = false;
 	assert_int_equal(sched_use(b.s, 0, &p, NULL, NULL, NULL), 0);
-	assert_null(sched_adapt(b.s));
+	assert_null(sched_adapt(b.s, 0));
 	model_free(b.m);
 	b.m = other;
 	drop(&b);

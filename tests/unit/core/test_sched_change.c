@@ -79,8 +79,9 @@ TEST(test_a_restored_job_without_a_decision_is_measured)
 	drop(&b);
 }
 
-static const struct job_values *values_of(void *owner, uint64_t id)
+static const struct job_values *values_of(void *owner, uint64_t id, uint32_t *out_model)
 {
+	*out_model = 0;
 	return id == 99 ? NULL : owner;
 }
 
