@@ -342,27 +342,64 @@ static void check_type_against_model(struct check *k, const struct model *m, con
 	}
 }
 
+/* The model of a type alone. */
+static void check_own_model(struct check *k, const struct policy_choice *policy, const struct job_type *t)
+{
+	char key[TYPE_KEY_SIZE];
+	struct model *m = NULL;
+	struct schema *schema = NULL;
+	struct err why = { 0 };
+
+	check_readable(k, type_key(t, "table", key, sizeof key), t->table);
+	check_readable(k, type_key(t, "curves", key, sizeof key), t->curves);
+	if (t->schema && schema_read_file(t->schema, &schema, &why))
+		find(k, true, type_key(t, "schema", key, sizeof key), "%s", why.text);
+	schema_free(schema);
+	if (!t->model || (t->first_after && access(t->model, F_OK))) {
+		if (policy->policy->predictor)
+			find(k, false, type_key(t, "model", key, sizeof key),
+			     "there is none yet: jobs run without a promise until one is trained");
+	} else if (model_load(t->model, &m, &why) || policy_accepts(policy, m, &why)) {
+		find(k, true, type_key(t, "model", key, sizeof key), "%s", why.text);
+	} else {
+		check_type_against_model(k, m, t);
+	}
+	if (!t->n_batches && !m)
+		find(k, true, type_key(t, "batches", key, sizeof key),
+		     "are needed, for there is no model to take them from");
+	model_free(m);
+}
+
 static void check_model(struct check *k)
 {
 	const struct config *c = k->config;
 	struct policy_choice policy;
 	struct model *m = NULL;
 	struct err why = { 0 };
+	size_t n_own = 0;
 
 	if (policy_parse(c->policy, &policy, &why)) {
 		find(k, true, "policy", "%s", why.text);
 		return;
 	}
+	for (size_t i = 0; i < c->n_types; i++) {
+		if (!job_type_has_model(&c->type[i]))
+			continue;
+		check_own_model(k, &policy, &c->type[i]);
+		n_own++;
+	}
 	if (c->model && model_load(c->model, &m, &why)) {
 		find(k, true, "model", "%s", why.text);
 		return;
 	}
-	if (policy_accepts(&policy, m, &why)) /* also where none is named and one is needed */
+	/* also where none is named and one is needed */
+	if ((m || !n_own || n_own < c->n_types) && policy_accepts(&policy, m, &why))
 		find(k, true, "model", "%s", why.text);
 	if (!m)
 		return;
 	for (size_t i = 0; i < c->n_types; i++)
-		check_type_against_model(k, m, &c->type[i]);
+		if (!job_type_has_model(&c->type[i]))
+			check_type_against_model(k, m, &c->type[i]);
 	model_free(m);
 }
 
@@ -390,7 +427,7 @@ size_t config_check(const struct config *c, config_finding *tell, void *owner)
 
 		check_places_of_type(&k, t);
 		check_use_of_type(&k, t);
-		if (!t->n_batches && !c->model)
+		if (!t->n_batches && !c->model && !job_type_has_model(t))
 			find(&k, true, type_key(t, "batches", key, sizeof key),
 			     "are needed, for there is no model to take them from");
 	}

@@ -59,6 +59,10 @@ struct job_type {
 	enum config_probe probe; /* PROBE_DEFAULT: the configuration's */
 	bool early_stop;        /* a job that would be late may be stopped after an epoch and has a result all
 	                           the same */
+	char *model;            /* its own model file; NULL: the configuration's counts */
+	char *table, *schema, *curves; /* that its own model is trained from, beside its jobs; NULL: none */
+	size_t first_after;     /* it has a model of its own, and the daemon trains the first one after so
+	                           many jobs; until then they run without a promise; 0: it does not */
 	char *job;              /* the description that command and parameters came from; NULL: none */
 	char *work_dir;         /* NULL: the job's own folder */
 	char **env; size_t n_env; /* "NAME=value", beside PATH, HOME, LANG, POSTRIDER_JOB */
@@ -75,6 +79,11 @@ struct job_params {
 static inline bool job_params_open(const struct job_params *p)
 {
 	return p->epochs_from > 0.0;
+}
+
+static inline bool job_type_has_model(const struct job_type *t) /* of its own, now or later */
+{
+	return t->model || t->table || t->first_after;
 }
 
 int job_type_from_json(const char *where, const char *name, const struct json *v, struct job_type *out,

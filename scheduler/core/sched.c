@@ -208,7 +208,7 @@ static enum sched_verdict verdict_of(const struct sched *s, const struct sched_r
 		if (d->chosen < 0)
 			return SCHED_REJECTED; /* it fits nowhere */
 		return objective && model_of(s, r) && d->candidate[d->chosen].feasible ? SCHED_PROMISED
-										 : SCHED_BEST_EFFORT;
+										       : SCHED_BEST_EFFORT;
 	}
 	if (by_chance)
 		return SCHED_CHANCE;

@@ -65,8 +65,8 @@ static size_t next_live(const struct sched *s, size_t i)
 	return i;
 }
 
-static int check_change(struct sched *s, const struct sched_params *p,
-			sched_values_fn *values_of, void *owner, struct err *err)
+static int check_change(struct sched *s, const struct sched_params *p, sched_values_fn *values_of,
+			void *owner, struct err *err)
 {
 	int rc = sched_check_params(p, err);
 
@@ -75,7 +75,7 @@ static int check_change(struct sched *s, const struct sched_params *p,
 		unsigned long long id = j->r.id;
 		uint32_t number = 0;
 		const struct job_values *v = values_of ? values_of(owner, j->r.id, &number) : NULL;
-		const struct model *m = number == 0			? p->model
+		const struct model *m = number == 0                 ? p->model
 					: number <= p->n_own_models ? p->own_model[number - 1]
 								    : NULL;
 
@@ -95,8 +95,8 @@ static int check_change(struct sched *s, const struct sched_params *p,
 	return rc;
 }
 
-int sched_use(struct sched *s, int64_t now_ns, const struct sched_params *p,
-	      sched_values_fn *values_of, void *owner, struct err *err)
+int sched_use(struct sched *s, int64_t now_ns, const struct sched_params *p, sched_values_fn *values_of,
+	      void *owner, struct err *err)
 {
 	int rc = check_change(s, p, values_of, owner, err);
 	struct fluid_machine was;

@@ -183,7 +183,7 @@ struct seat {                         /* in the plan */
 /* ---- sched.c ---- */
 int sched_check_params(const struct sched_params *p, struct err *err);
 int sched_check_request(const struct sched *s, const struct sched_request *r, struct err *err);
-void sched_set(struct sched *s, const struct sched_params *p); /* policy and machine; learn_use() comes first */
+void sched_set(struct sched *s, const struct sched_params *p); /* policy and machine, after learn_use() */
 int sched_not_found(uint64_t id, struct err *err);
 /* The candidate that is first by time (by its bound where it has one and `bounds` says so) among those with
  * none of these reasons; -1: there is none. */

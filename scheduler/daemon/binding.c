@@ -77,11 +77,12 @@ static int read_batches(const struct json *v, struct binding *b, const char **ou
 /* Open epochs: as many of them as there is room for beside the batches. */
 static int read_epochs(const struct setup *s, struct binding *b, const char **out_field, struct err *err)
 {
-	size_t n_batches = b->n_batches ? b->n_batches : s->model->n_candidates;
+	const struct model *m = s->slot[b->slot].model;
+	size_t n_batches = b->n_batches ? b->n_batches : m ? m->n_candidates : 1;
 	double choice[DECIDE_MAX_CANDIDATES];
 
 	*out_field = "params";
-	if (!s->model || schema_role(s->model->schema, ROLE_EPOCHS) < 0)
+	if (!m || schema_role(m->schema, ROLE_EPOCHS) < 0)
 		return err_fail(err, ERR_ARG,
 				"%s: they cannot be left open: the model knows nothing of epochs",
 				b->type->epochs_param);
@@ -107,6 +108,7 @@ int binding_make(const struct setup *s, const struct binding_input *in, struct b
 	out->type = config_type(s->config, in->type);
 	if (!out->type)
 		return err_fail(err, ERR_NOTFOUND, "there is no job type %s", in->type);
+	out->slot = setup_slot_of(s, in->type);
 	*out_field = "params";
 	rc = job_params_read(out->type, json_type(in->params) == JSON_NULL ? NULL : in->params, in->epochs,
 			     &out->params, out_field, err);
@@ -115,15 +117,15 @@ int binding_make(const struct setup *s, const struct binding_input *in, struct b
 		return rc;
 	}
 	rc = read_batches(in->batches, out, out_field, err);
-	if (!rc && out->n_batches == 0 && !s->model) {
+	if (!rc && out->n_batches == 0 && !s->slot[out->slot].model) {
 		*out_field = "batches";
 		rc = err_fail(err, ERR_ARG,
-			      "batches: the policy has no model, so the type or the job must say them");
+			      "batches: there is no model, so the type or the job must say them");
 	}
 	if (!rc && job_params_open(&out->params))
 		rc = read_epochs(s, out, out_field, err);
 	if (!rc)
-		rc = job_values_init(&out->values, setup_schema(s), err);
+		rc = job_values_init(&out->values, setup_schema(s, out->slot), err);
 	if (rc) {
 		binding_release(out);
 		return rc;
@@ -161,7 +163,7 @@ int binding_without_type(const struct setup *s, const struct job_record *row, st
 	int rc;
 
 	*out = (struct binding){ .batch = mem_array(1, sizeof *out->batch), .n_batches = 1 };
-	rc = out->batch ? job_values_init(&out->values, setup_schema(s), err)
+	rc = out->batch ? job_values_init(&out->values, setup_schema(s, 0), err)
 			: err_nomem(err, "the batch of a job");
 	if (rc) {
 		binding_release(out);
@@ -180,6 +182,7 @@ void binding_give(struct binding *b, struct job *job)
 	job->decision_text = decided;
 	job->type = b->type;
 	job->params = b->params;
+	job->slot = b->slot;
 	job->values = b->values;
 	job->batch = b->batch;
 	job->n_batches = b->n_batches;
@@ -194,6 +197,8 @@ void binding_request(const struct job *job, struct sched_request *out)
 
 	*out = (struct sched_request){
 		.id = job->id,
+		.model = job->slot,
+		.guess_s = job->guess_s,
 		.values = &job->values,
 		.cpus = r->cpus,
 		.batch = job->n_batches ? job->batch : NULL,

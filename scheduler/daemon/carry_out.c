@@ -366,15 +366,16 @@ static void turn_of(struct daemon *d, struct job *job, double took_us)
 {
 	struct life_event e = carry_event(d, LIFE_TURN, job);
 	const struct setup *s = d->setup;
+	const struct model_slot *slot = &s->slot[job->slot];
 	struct decision_about about = {
 		.at_ns = e.now_ns,
 		.when = "start",
 		.policy = s->config->policy,
-		.model = s->model_name,
+		.model = slot->name,
 		.type = job->type,
 		.slo_s = job->row.slo_s - (double)(e.now_ns - job->row.submitted_ns) / 1e9,
 		.took_us = took_us,
-		.accuracy_error = decide_accuracy_noise(s->model),
+		.accuracy_error = decide_accuracy_noise(slot->model),
 	};
 	struct json_writer w;
 
@@ -385,7 +386,7 @@ static void turn_of(struct daemon *d, struct job *job, double took_us)
 	e.decision = &d->decision;
 	e.text = strbuf_text(&d->text);
 	e.policy = names_keep(&d->jobs.names, s->config->policy);
-	e.model = names_keep(&d->jobs.names, s->model_name[0] ? s->model_name : NULL);
+	e.model = names_keep(&d->jobs.names, slot->name[0] ? slot->name : NULL);
 	carry_out(d, &e, NULL);
 }
 

@@ -393,15 +393,17 @@ static int replace_path(char **at, const char *with, struct err *err)
 	return 0;
 }
 
-int daemon_read_setup(const struct daemon_params *p, struct model *model, struct setup **out, struct err *err)
+int daemon_read_setup(const struct daemon *d, const struct learning *learning,
+		      const struct setup_source *from, struct setup **out, struct err *err)
 {
+	const struct daemon_params *p = &d->params;
 	struct config *c = NULL;
 	char *path = config_find(p->config_path);
 	int rc = path ? config_read(path, &c, err) : config_default(&c, err);
 
 	free(path);
 	if (rc) {
-		model_free(model);
+		model_free(from->model);
 		return rc;
 	}
 	rc = replace_path(&c->socket, p->socket, err);
@@ -411,12 +413,14 @@ int daemon_read_setup(const struct daemon_params *p, struct model *model, struct
 		rc = replace_text(&c->policy, p->policy, err);
 	if (!rc)
 		rc = replace_path(&c->model, p->model, err);
+	if (!rc)
+		rc = learning_override(learning, c, err);
 	if (rc) {
-		model_free(model);
+		model_free(from->model);
 		config_free(c);
 		return rc;
 	}
-	return setup_new(c, model, out, err);
+	return setup_new(c, from, out, err);
 }
 
 static int open_parts(struct daemon *d, bool force, struct err *err)
@@ -426,11 +430,12 @@ static int open_parts(struct daemon *d, bool force, struct err *err)
 				      .durability = c->durability,
 				      .interval_s = c->durability_interval_s };
 	struct executor_sink sink = carry_sink;
+	const struct model *own[SETUP_MAX_SLOTS];
 	struct sched_params sched;
 	int rc = check_state_dir(c->state_dir, force, err);
 
 	sink.owner = d;
-	setup_sched_params(d->setup, &sched);
+	setup_sched_params(d->setup, own, &sched);
 	if (!rc)
 		rc = jobs_init(&d->jobs, err);
 	if (!rc)
@@ -524,7 +529,7 @@ int daemon_new(const struct daemon_params *p, struct daemon **out, struct err *e
 	d->base = event_base_new();
 	rc = d->base ? 0 : err_fail(err, ERR_NOMEM, "no event loop: %s", strerror(errno));
 	if (!rc)
-		rc = daemon_read_setup(p, NULL, &d->setup, err);
+		rc = daemon_read_setup(d, NULL, &(struct setup_source){ 0 }, &d->setup, err);
 	if (!rc) {
 		log_set_level(d->setup->config->log_level);
 		log_set_json(d->setup->config->log_json);
@@ -566,8 +571,10 @@ int daemon_new(const struct daemon_params *p, struct daemon **out, struct err *e
 
 int daemon_run(struct daemon *d)
 {
+	char models[160];
+
 	log_info("listening on %s, policy %s, model %s, %u cpus for jobs", d->setup->config->socket,
-		 d->setup->config->policy, d->setup->model_name[0] ? d->setup->model_name : "none",
+		 d->setup->config->policy, models_named(d->setup, models, sizeof models),
 		 d->setup->config->slots);
 	daemon_changed(d);
 	tell_status(d, "READY=1\n");

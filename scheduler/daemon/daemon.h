@@ -124,14 +124,15 @@ void daemon_span_end(struct daemon *d, struct daemon_span s);
 
 /* ---- reload.c ---- */
 struct later; /* ops.h */
-/* Of daemon.c. Takes `model`, also on failure: it is the one of the file that is named; NULL: the file is
- * read. */
-int daemon_read_setup(const struct daemon_params *p, struct model *model, struct setup **out,
-                      struct err *err);
+/* Of daemon.c. The versions that `learning` (may be NULL) has trained win over what the file names. Takes
+ * from->model, also on failure. */
+int daemon_read_setup(const struct daemon *d, const struct learning *learning,
+                      const struct setup_source *from, struct setup **out, struct err *err);
 int daemon_server_limits(const struct config *c, struct server_params *out, struct err *err);
 void daemon_reload_abandon(struct daemon *d);
-/* In a thread. answer may be NULL. Takes `model` as daemon_read_setup() does, also on failure. */
-int daemon_reload(struct daemon *d, struct later *answer, struct model *model, struct err *err);
+/* In a thread. answer may be NULL. Takes from->model, also on failure; its text is borrowed until the end.
+ * from NULL: all is read. */
+int daemon_reload(struct daemon *d, struct later *answer, const struct setup_source *from, struct err *err);
 
 /* ---- carry_out.c ---- */
 /* An event in the life of a job (jobs/life.h): its actions are carried out, and the events that follow from

@@ -24,7 +24,7 @@ struct rebound { /* live jobs, and what they are under the new configuration and
 struct loader {
 	struct daemon *d;
 	struct later *answer; /* NULL: a signal asked */
-	struct model *model; /* to use instead of reading the file; NULL: it is read */
+	struct setup_source from;
 	struct worker worker;
 	int done_fd; /* readable when the thread has finished */
 	struct event *done, *step;
@@ -39,8 +39,8 @@ static void *load(void *arg)
 {
 	struct loader *l = arg;
 
-	l->rc = daemon_read_setup(&l->d->params, l->model, &l->fresh, &l->err);
-	l->model = NULL; /* taken */
+	l->rc = daemon_read_setup(l->d, l->d->learning, &l->from, &l->fresh, &l->err);
+	l->from.model = NULL; /* taken */
 	bell_ring(l->done_fd);
 	return NULL;
 }
@@ -103,10 +103,11 @@ static int rebind_some(const struct daemon *d, const struct setup *fresh, struct
 
 /* ---- the swap ---- */
 
-static const struct job_values *values_of(void *owner, uint64_t id)
+static const struct job_values *values_of(void *owner, uint64_t id, uint32_t *out_model)
 {
 	const struct job *job = jobs_find(owner, id);
 
+	*out_model = job ? job->slot : 0;
 	return job ? &job->values : NULL;
 }
 
@@ -114,13 +115,17 @@ static const struct job_values *values_of(void *owner, uint64_t id)
  * the scheduler holds on to them. */
 static void exchange(struct job *job, struct binding *b)
 {
-	struct binding was = { .type = job->type, .params = job->params, .values = job->values };
+	struct binding was = {
+		.type = job->type, .params = job->params, .slot = job->slot, .values = job->values
+	};
 
 	job->type = b->type;
 	job->params = b->params;
+	job->slot = b->slot;
 	job->values = b->values;
 	b->type = was.type;
 	b->params = was.params;
+	b->slot = was.slot;
 	b->values = was.values;
 }
 
@@ -137,12 +142,16 @@ static void exchange_all(struct daemon *d, struct rebound *r)
 static int swap(struct daemon *d, struct setup *fresh, struct rebound *r, struct err *err)
 {
 	struct server_params limits = { 0 };
+	const struct model *own[SETUP_MAX_SLOTS];
 	struct sched_params sched;
 	int rc = daemon_server_limits(fresh->config, &limits, err);
 
 	if (rc)
 		return rc;
-	setup_sched_params(fresh, &sched);
+	rc = learning_prepare(d->learning, fresh, err);
+	if (rc)
+		return rc;
+	setup_sched_params(fresh, own, &sched);
 	exchange_all(d, r);
 	rc = sched_use(d->sched, daemon_now_ns(d), &sched, values_of, &d->jobs, err);
 	if (rc) {
@@ -170,7 +179,7 @@ static void loader_free(struct loader *l)
 	if (l->step)
 		event_free(l->step);
 	bell_free(&l->done_fd);
-	model_free(l->model);
+	model_free(l->from.model);
 	setup_free(l->fresh);
 	free(l);
 }
@@ -179,6 +188,7 @@ static void finish(struct loader *l, int rc)
 {
 	struct daemon *d = l->d;
 	struct err err = { 0 };
+	char models[160];
 
 	if (rc) {
 		d->metrics.reloads_failed++;
@@ -186,7 +196,7 @@ static void finish(struct loader *l, int rc)
 	} else {
 		d->metrics.reloads++;
 		log_info("reloaded: policy %s, model %s", d->setup->config->policy,
-			 d->setup->model_name[0] ? d->setup->model_name : "none");
+			 models_named(d->setup, models, sizeof models));
 		watch_tell(d, "reloaded", NULL);
 		daemon_changed(d);
 	}
@@ -238,18 +248,21 @@ static void on_done(evutil_socket_t fd, short what, void *arg)
 		on_step(fd, what, l);
 }
 
-int daemon_reload(struct daemon *d, struct later *answer, struct model *model, struct err *err)
+int daemon_reload(struct daemon *d, struct later *answer, const struct setup_source *from, struct err *err)
 {
 	struct loader *l = mem_calloc(1, sizeof *l);
 	int rc;
 
 	if (!l) {
-		model_free(model);
+		if (from)
+			model_free(from->model);
 		return err_nomem(err, "a reload");
 	}
 	l->d = d;
 	l->answer = answer;
-	l->model = model;
+	if (from)
+		l->from = *from;
+	l->from.before = d->setup;
 	rc = bell_new(&l->done_fd, true, "a reload", err);
 	l->done = rc ? NULL : event_new(d->base, l->done_fd, EV_READ, on_done, l);
 	l->step = event_new(d->base, -1, 0, on_step, l);

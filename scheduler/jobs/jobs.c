@@ -87,7 +87,7 @@ int job_new(struct names *names, const struct job_record *row, struct job **out,
 	job->row = *row;
 	r = &job->row;
 	job->type_number = names_number(names, row->type);
-	job->epoch = job->epochs = job->epoch_accuracy = NAN;
+	job->epoch = job->epochs = job->epoch_accuracy = job->guess_s = NAN;
 	if (copy_text(&job->key, &r->key, row->key) | copy_text(&job->type_name, &r->type, row->type) |
 	    copy_text(&job->params_text, &r->params, row->params) |
 	    copy_text(&job->batches_text, &r->batches, row->batches) |

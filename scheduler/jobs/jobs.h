@@ -28,6 +28,8 @@ struct job {
 	/* of live jobs only */
 	const struct job_type *type;   /* of the present configuration; NULL: it has no such type any more */
 	struct job_params params;
+	uint32_t slot;                 /* of its model: daemon/setup.h */
+	double guess_s;                /* without a model: what such jobs took so far; NaN: not known */
 	struct job_values values;      /* under the model's schema; one block, freed by job_values_drop() */
 	double *batch; size_t n_batches; /* allowed; none: the type's or the model's */
 	double *epoch_choice; size_t n_epoch_choices; /* none: its epochs are fixed */

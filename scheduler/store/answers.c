@@ -276,7 +276,8 @@ static int answer_observations(struct answer *a)
 	int rc = prepare_text(a,
 			      "SELECT o.job,o.at_ns,o.time_s,o.accuracy,v.name,v.number,v.word FROM"
 			      " (SELECT job,at_ns,time_s,accuracy FROM observations WHERE doubt IS NULL AND"
-			      " (?1='' OR type=?1) AND at_ns>=?2 ORDER BY job DESC LIMIT ?3) o"
+			      " (?1='' OR type=?1) AND at_ns>=?2 AND (?4 IS NULL OR"
+			      " instr(?4,','||type||',')=0) ORDER BY job DESC LIMIT ?3) o"
 			      " LEFT JOIN observed_values v ON v.job=o.job ORDER BY o.job,v.n");
 
 	if (rc)
@@ -284,6 +285,7 @@ static int answer_observations(struct answer *a)
 	sqlite3_bind_text(a->st, 1, f->type, -1, SQLITE_STATIC);
 	sqlite3_bind_int64(a->st, 2, f->since_ns ? f->since_ns : INT64_MIN);
 	sqlite3_bind_int64(a->st, 3, f->limit ? (sqlite3_int64)f->limit : -1);
+	sqlite3_bind_text(a->st, 4, f->except, -1, SQLITE_STATIC); /* NULL binds NULL */
 	while ((rc = step(a)) > 0) {
 		struct observed v = { .name = text_at(a, 4),
 				      .text = text_at(a, 6),

@@ -110,7 +110,7 @@ enum store_question {
 	STORE_EXPLAIN,       /* {"job":{...},"decisions":[...],"estimates":[...]}; empty text: no such job */
 	STORE_LIST,          /* JSON objects, one a line, newest first */
 	STORE_OBSERVATIONS,  /* the plausible rows for store_observation_next(), by job; of the filter, type,
-	                        since_ns and limit (the latest so many; 0: all) count */
+	                        except, since_ns and limit (the latest so many; 0: all) count */
 	STORE_EXPIRED,       /* an array of struct store_expired; of the filter, keep and now_ns count */
 };
 struct store_filter { /* of STORE_LIST; NULL: the newest 100 */
@@ -118,6 +118,7 @@ struct store_filter { /* of STORE_LIST; NULL: the newest 100 */
 	size_t limit;        /* at most 10,000; 0: 100; of STORE_LIST */
 	char state[80];      /* "": any; one, or several separated by commas */
 	char type[72];       /* "": any */
+	const char *except;  /* not these types, ",a,b,"; borrowed until the answer; NULL: any */
 	int64_t uid;         /* -1: any */
 	int64_t since_ns;    /* 0: always */
 	struct store_keep keep;

@@ -547,6 +547,8 @@ int client_ask(const struct client_params *at, const struct client_question *q, 
 			json_kv_string(w, "job", q->job);
 		if (q->version)
 			json_kv_int(w, "version", (long long)*q->version);
+		if (q->type)
+			json_kv_string(w, "type", q->type);
 		rc = client_call(c, out, &f);
 	}
 	if (!rc && q->expects && json_type(json_get(*out, q->expects)) == JSON_ABSENT) {

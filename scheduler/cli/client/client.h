@@ -70,6 +70,7 @@ struct client_question {
 	const char *op;
 	const char *job;         /* NULL: none */
 	const uint64_t *version; /* NULL: none */
+	const char *type;        /* NULL: none */
 	const char *expects;     /* a member that the reply must have; NULL: none */
 };
 int client_ask(const struct client_params *at, const struct client_question *q, struct json **out);

@@ -65,29 +65,48 @@ static void add_version(struct cli_table *t, const struct json *m, double curren
 		cli_table_mark(t);
 }
 
-static int put_list(const struct cli *c, const struct json *reply)
+/* type NULL: the configuration's model. */
+static void put_versions(const struct cli *c, const struct json *reply, const char *type, struct strbuf *out)
 {
 	const struct json *all = json_get(reply, "models");
 	double current = cli_json_number(reply, "current");
-	struct strbuf out = { 0 };
 	struct cli_table t;
-	int code;
 
 	cli_table_head(&t, "lrllrrrrrrll", "", "version", "made", "because", "rows", "own runs", "tested",
 		       "error before", "error now", "p", "was", "result");
 	for (const struct json *m = json_first(all); m; m = json_next(m))
 		add_version(&t, m, current);
 	if (json_size(all))
-		cli_table_print(&t, &out, cli_colour(c));
+		cli_table_print(&t, out, cli_colour(c));
 	cli_table_release(&t);
 	if (!json_size(all))
-		strbuf_puts(&out, "the daemon has trained no model yet\n");
+		strbuf_puts(out, "the daemon has trained no model yet\n");
 	if (current > 0.0)
-		strbuf_printf(&out, "version %.0f is in use\n", current);
+		strbuf_printf(out, "version %.0f is in use\n", current);
+	else if (type && !json_string(json_get(reply, "model"), NULL))
+		strbuf_puts(out, "there is no model of such jobs yet\n");
 	else
-		strbuf_puts(&out, "the configuration's model (version 0) is in use\n");
+		strbuf_puts(out, "the configuration's model (version 0) is in use\n");
 	if (json_bool(json_get(reply, "training"), false))
-		strbuf_puts(&out, "another one is being trained\n");
+		strbuf_puts(out, "another one is being trained\n");
+}
+
+static int put_list(const struct cli *c, const struct json *reply)
+{
+	const struct json *types = json_get(reply, "types");
+	struct strbuf out = { 0 };
+	int code;
+
+	/* Where all types have models of their own, there may be no other. */
+	if (!json_size(types) || json_size(json_get(reply, "models")) ||
+	    json_string(json_get(reply, "model"), NULL))
+		put_versions(c, reply, NULL, &out);
+	for (const struct json *t = json_first(types); t; t = json_next(t)) {
+		const char *name = json_string(json_get(t, "type"), "?");
+
+		strbuf_printf(&out, "%sjobs of type %s:\n", out.len ? "\n" : "", cli_clean(name));
+		put_versions(c, t, name, &out);
+	}
 	code = cli_finish(c, &out);
 	strbuf_release(&out);
 	return code;
@@ -122,10 +141,10 @@ static int put_outcome(const struct cli *c, const struct json *reply, const char
 	return code;
 }
 
-int model_retrain(const struct cli *c, const struct client_params *at)
+int model_retrain(const struct cli *c, const struct client_params *at, const char *type)
 {
 	struct json *reply = NULL;
-	int code = client_ask(at, &(struct client_question){ .op = "retrain" }, &reply);
+	int code = client_ask(at, &(struct client_question){ .op = "retrain", .type = type }, &reply);
 
 	if (!code)
 		code = put_outcome(c, reply,
@@ -135,7 +154,7 @@ int model_retrain(const struct cli *c, const struct client_params *at)
 	return code;
 }
 
-int model_rollback(const struct cli *c, const struct client_params *at, const char *version)
+int model_rollback(const struct cli *c, const struct client_params *at, const char *type, const char *version)
 {
 	struct json *reply = NULL;
 	char otherwise[64];
@@ -147,7 +166,8 @@ int model_rollback(const struct cli *c, const struct client_params *at, const ch
 				       "'%s' is not a version; 'postrider model list' shows them, 0 is the "
 				       "configuration's model",
 				       version);
-	code = client_ask(at, &(struct client_question){ .op = "rollback", .version = &n }, &reply);
+	code = client_ask(at, &(struct client_question){ .op = "rollback", .version = &n, .type = type },
+			  &reply);
 	snprintf(otherwise, sizeof otherwise, "version %llu is in use again", (unsigned long long)n);
 	if (!code)
 		code = put_outcome(c, reply, n ? otherwise : "the configuration's model is in use again");

@@ -8,8 +8,10 @@
 
 /* Each returns the exit code of the verb. */
 int model_list(const struct cli *c, const struct client_params *at);
-int model_retrain(const struct cli *c, const struct client_params *at);
+/* type: the job type whose own model is meant; NULL: the configuration's. */
+int model_retrain(const struct cli *c, const struct client_params *at, const char *type);
 /* 0: back to the configuration's model. */
-int model_rollback(const struct cli *c, const struct client_params *at, const char *version);
+int model_rollback(const struct cli *c, const struct client_params *at, const char *type,
+                   const char *version);
 
 #endif

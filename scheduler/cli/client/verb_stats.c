@@ -217,6 +217,21 @@ static void put_learning(struct strbuf *out, const struct json *v)
 		strbuf_puts(out, "\n");
 	}
 	put_alarm(out, json_get(v, "drift"), "all jobs together");
+	for (const struct json *m = json_first(json_get(v, "models")); m; m = json_next(m)) {
+		const char *model = json_string(json_get(m, "model"), NULL);
+
+		label(out, m == json_first(json_get(v, "models")) ? "own models" : "");
+		strbuf_printf(out, "%s: ", cli_clean(json_string(json_get(m, "type"), "?")));
+		strbuf_puts(out, model ? cli_clean(model) : "none yet");
+		since = cli_json_number(m, "since_training");
+		after = cli_json_number(m, "retrain_after");
+		if (json_bool(json_get(m, "training"), false))
+			strbuf_puts(out, "; another one is being trained");
+		else if (after > 0.0)
+			strbuf_printf(out, "; %s after %.0f more jobs", model ? "the next" : "the first",
+				      fmax(after - since, 0.0));
+		strbuf_puts(out, "\n");
+	}
 	for (const struct json *t = json_first(json_get(v, "types")); t; t = json_next(t)) {
 		char of[96];
 

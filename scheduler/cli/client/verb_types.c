@@ -68,6 +68,11 @@ static void put_type(const struct json *t, struct strbuf *out)
 	strbuf_puts(out, "\n");
 	for (const struct json *p = json_first(json_get(t, "params")); p; p = json_next(p))
 		put_param(p, out);
+	if (json_type(json_get(t, "own_model")) == JSON_NULL)
+		strbuf_puts(out, "  no model yet: jobs run without a promise, and teach the first one\n");
+	else if (json_type(json_get(t, "own_model")) == JSON_OBJECT)
+		strbuf_printf(out, "  model        its own, from %.0f runs\n",
+			      cli_json_number(json_get(t, "own_model"), "rows"));
 	if (json_size(json_get(t, "mode")) == 1)
 		strbuf_puts(out, "  (the daemon has no command for it: --mode advise)\n");
 }

@@ -378,11 +378,19 @@ static int look_at_files(const struct cli *c)
 int verb_model(int argc, char **argv)
 {
 	struct client_params at = { .timeout_s = NAN };
-	const struct cli_option option[] = { CLIENT_OPTIONS(at), { 0 } };
+	const char *type = NULL;
+	const struct cli_option option[] = {
+		{ 0, "type", CLI_TEXT, "NAME",
+		  "retrain, rollback: the job type whose own model is meant\n(default: the configuration's "
+		  "model)",
+		  &type },
+		CLIENT_OPTIONS(at),
+		{ 0 },
+	};
 	const struct cli_usage usage = {
 		.verb = "model",
 		.synopsis = "show MODEL [--json]\nverify MODEL...\ndiff A B [--json]\n"
-			    "list [--json]\nretrain\nrollback VERSION",
+			    "list [--json]\nretrain [--type NAME]\nrollback VERSION [--type NAME]",
 		.what = "show      prints what a model file holds, where it comes from and how good it is; "
 			"-v adds\n"
 			"          the model's own details\n"
@@ -413,8 +421,8 @@ int verb_model(int argc, char **argv)
 	if (!strcmp(c.arg[0], "list"))
 		return model_list(&c, &at);
 	if (!strcmp(c.arg[0], "retrain"))
-		return model_retrain(&c, &at);
+		return model_retrain(&c, &at, type);
 	if (!strcmp(c.arg[0], "rollback"))
-		return model_rollback(&c, &at, c.arg[1]);
+		return model_rollback(&c, &at, type, c.arg[1]);
 	return look_at_files(&c);
 }

@@ -1,8 +1,10 @@
 /* What the daemon learns from the jobs that end: their times correct the scheduler's bounds at once
  * (core/adapt.h), tell whether the machine has changed (core/drift.h), and after enough of them train another
- * model in the background (training_thread.h), which is put to use by a reload if it proved better.
+ * model in the background (training_thread.h), which is put to use by a reload if it proved better. Each
+ * model has a learner: the configuration's, and that of each job type with a model of its own.
  *
  *   observe.c          what ended jobs tell: bounds, drift, which kinds of jobs are known
+ *   first.c            jobs of a type that has no model yet
  *   probe.c            where nearly all jobs are rejected, one is taken now and then to learn from it
  *   retrain.c          when to train, what came of it, and putting a model to use
  *   training_thread.c  the thread that trains; training.c: what it does; training_data.c: the tables it needs
@@ -23,6 +25,8 @@
 
 struct daemon;
 struct job;
+struct setup;
+struct config;
 struct learning;
 
 /* After the store and the scheduler, before jobs are restored: where the daemon has trained a model of its
@@ -37,12 +41,17 @@ void learning_ended(struct learning *l, const struct job *job);
 /* Why nothing may be learnt from a job that has ended: "time" or "accuracy", as neither the model nor a
  * schema can mean it. NULL: it is plausible. */
 const char *learning_doubt(const struct learning *l, const struct job *job);
-/* After a reload: another model may be in use, or other settings. */
+/* Before a reload swaps the setup: makes what the fresh one needs beside what there is. */
+int learning_prepare(struct learning *l, const struct setup *fresh, struct err *err);
+/* After it: another model may be in use, or other settings. */
 void learning_model_changed(struct learning *l);
-/* False: nothing can be promised to such a job yet, and `why` says so in a sentence. v: under the model's
- * schema. */
-bool learning_knows(struct learning *l, const struct job_values *v, bool epochs_open, const char *type,
-                    char *why, size_t size);
+/* False: nothing can be promised to such a job yet, and `why` says so in a sentence. */
+bool learning_knows(struct learning *l, const struct job *job, char *why, size_t size);
+/* Which batch a job without a model takes, so that its like are soon known: of `batch` the one that the
+ * fewest jobs of its type had, the one nearest to the middle first. *out_guess_s: how long such jobs took on
+ * average; NaN: none has ended. */
+double learning_first_batch(const struct learning *l, const struct job *job, const double *batch, size_t n,
+                            double *out_guess_s);
 /* ---- probe.c ---- */
 /* A job of this type arrived and was decided about. */
 void learning_decided(struct learning *l, const struct job *job, bool rejected);
@@ -53,7 +62,7 @@ void learning_probe_taken(struct learning *l, const struct job *job);
 
 /* Member "learning" of `stats`; sums: without those that name types or what was trained. */
 void learning_json(struct learning *l, struct json_writer *w, bool sums);
-struct learning_now {        /* the same for those who want numbers */
+struct learning_now {        /* the same for those who want numbers, of the configuration's model */
 	uint32_t version;    /* of the model in use; 0: the configuration's */
 	bool training, has_drift;
 	uint64_t alarms, probes;
@@ -63,14 +72,19 @@ struct learning_now {        /* the same for those who want numbers */
 void learning_now(struct learning *l, struct learning_now *out);
 
 /* ---- retrain.c ---- */
+/* The versions in use take the places of the models that the configuration names. In the thread of a reload:
+ * which versions are in use does not change during one. l may be NULL. */
+int learning_override(const struct learning *l, struct config *c, struct err *err);
 struct later; /* ops.h */
-/* Trains in the background; what came of it is told by the event `retrained`, the log and
- * learning_models_json(). ERR_BUSY: one is under way. */
-int learning_retrain(struct learning *l, const char *reason, struct err *err);
+/* type: the job type whose own model is meant, NULL: the configuration's; ERR_ARG: it has none of its own.
+ * Trains in the background; what came of it is told by the event `retrained`, the log and
+ * learning_models_json(). ERR_BUSY: one is under way, of any model: they take turns. */
+int learning_retrain(struct learning *l, const char *type, const char *reason, struct err *err);
 /* Back to a version, 0: to the configuration's model. Takes `answer` (may be NULL) on success: answered as a
  * reload is. ERR_NOTFOUND: there is no such version, or its file is gone; ERR_BUSY. */
-int learning_rollback(struct learning *l, uint32_t version, struct later *answer, struct err *err);
+int learning_rollback(struct learning *l, const char *type, uint32_t version, struct later *answer,
+                      struct err *err);
 void learning_models_json(struct learning *l, struct json_writer *w); /* members "current", "model",
-                                                                         "training", "models" */
+                                                                         "training", "models", "types" */
 
 #endif

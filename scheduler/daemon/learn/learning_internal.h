@@ -34,19 +34,19 @@ struct probe_type {          /* the latest decisions of a job type: probe.c */
 	uint64_t job;        /* the latest that was taken to learn; 0: none */
 };
 
-struct learning {
-	struct daemon *d;
-	struct probe_type *probe; size_t n_probes, probes_cap;
-	uint64_t probes;             /* taken to learn since the start */
+/* One for each slot of the setup: a model, and what its jobs teach. */
+struct learner {
+	struct learning *l;
+	char *type;                  /* whose own model it is; NULL: the configuration's */
+	uint32_t slot;               /* of the setup in use */
+	bool is_new;                 /* it came with a reload, and has not looked for its versions */
 
 	/* what ended jobs tell */
-	struct kept_level level[LEARNING_LEVELS]; size_t n_levels;
 	struct kind *kind; size_t n_kinds, kinds_cap;
 	struct drift *drift;         /* NULL: it is not known yet how the model errs */
 	double first[LEARNING_FIRST]; size_t n_first; /* scores until then */
 	char model_name[64];         /* all of this is about; setup.h */
 	uint64_t alarms;             /* since the start */
-	uint64_t doubted;              /* jobs that nothing was learnt from: learning_doubt() */
 
 	/* training */
 	struct trainer *trainer;
@@ -59,23 +59,45 @@ struct learning {
 	double took_s;               /* it took; NaN */
 
 	/* which model */
-	const char *given;           /* by the command line; NULL: the configuration's */
-	char *own;                   /* the version in d->params.model; NULL: `given` */
+	char *own;                   /* file of the version in use; NULL: what the configuration names */
 	uint32_t own_number, in_use; /* of `own`, and of the model of d->setup; 0: the configuration's */
 	bool put;                    /* `next` is to be put to use, as soon as no reload is under way */
-	char *next; uint32_t next_number; /* NULL: `given` */
+	char *next; uint32_t next_number; /* NULL: the configuration's */
 	struct model *next_model;    /* of `next`, read and compiled; NULL without */
 	struct event *put_timer;
 	struct later *answer;        /* to the client that asked for it; NULL: none */
 };
 
-void learning_begin_anew(struct learning *l); /* another model */
-int learning_train_new(struct learning *l, struct err *err);
-void learning_train_release(struct learning *l);
-void learning_train_due(struct learning *l);     /* one more job has ended */
-void learning_train_restore(struct learning *l); /* counts what ended since the last training */
-void learning_train_changed(struct learning *l); /* after a reload */
-bool learning_train_busy(const struct learning *l);
+struct learning {
+	struct daemon *d;
+	struct learner **learner; size_t n; /* by slot */
+	struct learner **fresh; size_t n_fresh; /* of a reload under way: those that are new */
+	struct probe_type *probe; size_t n_probes, probes_cap;
+	uint64_t probes;             /* taken to learn since the start */
+	struct kept_level level[LEARNING_LEVELS]; size_t n_levels;
+	uint64_t doubted;            /* jobs that nothing was learnt from: learning_doubt() */
+};
+
+static inline const struct model_slot *learner_slot(const struct learner *e)
+{
+	return &e->l->d->setup->slot[e->slot];
+}
+/* That of a job: of a live one by its slot, of one that ended by its type. */
+struct learner *learner_of(const struct learning *l, const struct job *job);
+const struct job_type *learner_type(const struct learner *e); /* NULL: it is the configuration's model */
+
+void learner_begin_anew(struct learner *e); /* another model */
+int learner_train_new(struct learner *e, const struct setup *s, struct err *err); /* its versions and its
+                                                                                    thread */
+/* At the start of the daemon, before there are jobs: the versions that the journals say are in use. */
+int learning_use_versions(struct learning *l, struct err *err);
+void learner_train_release(struct learner *e);
+void learner_train_due(struct learner *e);     /* one more job has ended */
+void learner_train_restore(struct learner *e); /* counts what ended since the last training */
+void learner_train_changed(struct learner *e); /* after a reload */
+bool learner_train_busy(const struct learner *e);
+bool learning_train_busy(const struct learning *l); /* one of them */
+size_t learner_train_after(const struct learner *e); /* so many jobs; 0: not by itself */
 bool learning_is_observation(const struct job_record *row);
 void learning_probe_ended(struct learning *l, const struct job *job); /* it taught something */
 

@@ -44,7 +44,7 @@ static void count_kept(struct learning *l, const struct job_record *row, double 
 
 /* ---- kinds of jobs: those the model knows, and strangers by what is strange about them ---- */
 
-static struct kind *kind_find(struct learning *l, int type, const char *stranger)
+static struct kind *kind_find(struct learner *l, int type, const char *stranger)
 {
 	for (size_t i = 0; i < l->n_kinds; i++) {
 		if (l->kind[i].type == type && !strcmp(l->kind[i].stranger, stranger))
@@ -53,7 +53,7 @@ static struct kind *kind_find(struct learning *l, int type, const char *stranger
 	return NULL;
 }
 
-static void kind_count(struct learning *l, int type, const char *stranger)
+static void kind_count(struct learner *l, int type, const char *stranger)
 {
 	struct kind *k = kind_find(l, type, stranger);
 
@@ -69,7 +69,7 @@ static void kind_count(struct learning *l, int type, const char *stranger)
 }
 
 /* How many of a stranger's kind ended, and of others of its type: what adapts does so by type. */
-static void kind_ended(const struct learning *l, int type, const char *stranger, size_t *out_alike,
+static void kind_ended(const struct learner *l, int type, const char *stranger, size_t *out_alike,
 		       size_t *out_others)
 {
 	*out_alike = *out_others = 0;
@@ -79,18 +79,41 @@ static void kind_ended(const struct learning *l, int type, const char *stranger,
 	}
 }
 
-bool learning_knows(struct learning *l, const struct job_values *v, bool epochs_open, const char *type,
-		    char *why, size_t size)
+/* The model is still to be trained, on such jobs. */
+static void say_untrained(const struct learner *e, char *why, size_t size)
+{
+	size_t after = learner_type(e) ? learner_type(e)->first_after : 0;
+
+	if (after)
+		snprintf(
+			why, size,
+			"there is no model of such jobs yet: it runs without a promise; the first is trained "
+			"after %zu of them, and %zu have ended",
+			after, e->since_training);
+	else
+		snprintf(
+			why, size,
+			"there is no model of such jobs yet: it runs without a promise until one is trained");
+}
+
+bool learning_knows(struct learning *l, const struct job *job, char *why, size_t size)
 {
 	const struct setup *s = l->d->setup;
-	char stranger[sizeof l->kind->stranger];
+	struct learner *e = learner_of(l, job);
+	const struct model *m = learner_slot(e)->model;
+	char stranger[sizeof e->kind->stranger];
 	size_t after = s->config->learning.promise_after, alike, others;
 
 	if (size)
 		why[0] = '\0';
-	if (!s->model || !v->number || model_knows(s->model, v, epochs_open, stranger, sizeof stranger))
+	if (!m && s->policy.policy->predictor) {
+		say_untrained(e, why, size);
+		return false;
+	}
+	if (!m || !job->values.number ||
+	    model_knows(m, &job->values, job->n_epoch_choices > 0, stranger, sizeof stranger))
 		return true;
-	kind_ended(l, names_number(&l->d->jobs.names, type), stranger, &alike, &others);
+	kind_ended(e, names_number(&l->d->jobs.names, job->row.type), stranger, &alike, &others);
 	/* Without adaptation, or among other jobs of the type, what such jobs took does not reach their
 	 * bounds. */
 	if (s->config->learning.adapt && !others && alike >= after)
@@ -109,7 +132,7 @@ bool learning_knows(struct learning *l, const struct job_values *v, bool epochs_
 
 /* How the model errs on jobs it has not seen: its own residuals, or the first jobs it meets. unit: what a
  * score of 1 is in log time. */
-static void drift_begin(struct learning *l, const double *score, size_t n, double unit)
+static void drift_begin(struct learner *l, const double *score, size_t n, double unit)
 {
 	struct drift_params p = { 0 };
 	struct err err = { 0 };
@@ -122,12 +145,12 @@ static void drift_begin(struct learning *l, const double *score, size_t n, doubl
 		log_warn("no alarm when the machine changes: %s", err.text);
 }
 
-void learning_begin_anew(struct learning *l)
+void learner_begin_anew(struct learner *l)
 {
-	const struct setup *s = l->d->setup;
+	const struct model_slot *s = learner_slot(l);
 	const struct conformal *c = s->model ? &s->model->time.conformal : NULL;
 
-	snprintf(l->model_name, sizeof l->model_name, "%s", s->model_name);
+	snprintf(l->model_name, sizeof l->model_name, "%s", s->name);
 	l->n_kinds = l->n_first = 0;
 	drift_free(l->drift);
 	l->drift = NULL;
@@ -135,7 +158,7 @@ void learning_begin_anew(struct learning *l)
 		drift_begin(l, c->score, c->n, spread_typical(s->model->time.spread));
 }
 
-static void log_alarm(const struct learning *l, int type, const char *of)
+static void log_alarm(const struct learner *l, int type, const char *of)
 {
 	struct drift_evidence e;
 
@@ -146,10 +169,10 @@ static void log_alarm(const struct learning *l, int type, const char *of)
 		 "bounds follow%s",
 		 of, fabs(e.shift_percent), e.shift_percent > 0.0 ? "longer" : "less",
 		 (unsigned long long)e.since, (unsigned long long)e.jobs, e.statistic, e.threshold,
-		 l->d->setup->config->learning.adapt ? "" : " after a training only");
+		 l->l->d->setup->config->learning.adapt ? "" : " after a training only");
 }
 
-static bool alarm_of(const struct learning *l, int type)
+static bool alarm_of(const struct learner *l, int type)
 {
 	struct drift_evidence e;
 
@@ -157,7 +180,7 @@ static bool alarm_of(const struct learning *l, int type)
 }
 
 /* An alarm ends by itself when nothing is left of what raised it. */
-static void end_alarm(struct learning *l, int type)
+static void end_alarm(struct learner *l, int type)
 {
 	struct drift_evidence e;
 
@@ -165,7 +188,7 @@ static void end_alarm(struct learning *l, int type)
 		drift_acknowledge(l->drift, type);
 }
 
-static void watch_drift(struct learning *l, int type, const char *name, double model_s, double run_s,
+static void watch_drift(struct learner *l, int type, const char *name, double model_s, double run_s,
 			bool quiet)
 {
 	bool type_before, all_before;
@@ -189,9 +212,9 @@ static void watch_drift(struct learning *l, int type, const char *name, double m
 	if (!type_before)
 		log_alarm(l, type, of);
 	if (!all_before)
-		log_alarm(l, DRIFT_POOLED, "all jobs together");
+		log_alarm(l, DRIFT_POOLED, l->l->n > 1 ? "all jobs of this model" : "all jobs together");
 	l->alarms++;
-	watch_tell(l->d, "drift", NULL);
+	watch_tell(l->l->d, "drift", NULL);
 }
 
 /* ---- ended jobs ---- */
@@ -201,11 +224,12 @@ bool learning_is_observation(const struct job_record *row)
 	return row->state == JOB_DONE && row->started_ns && row->ended_ns > row->started_ns;
 }
 
-static struct sched_observation seen_of(const struct job *job, bool stranger)
+static struct sched_observation seen_of(const struct learner *e, const struct job *job, bool stranger)
 {
 	const struct job_record *r = &job->row;
 
 	return (struct sched_observation){
+		.model = e->slot,
 		.type = job->type_number,
 		.user = r->uid,
 		.stranger = stranger,
@@ -233,72 +257,76 @@ static bool accuracy_plausible(const struct model *m, const struct job_record *r
 }
 
 /* Why nothing is to be learnt from it; NULL: it is plausible. Only the model that decided can tell. */
-static const char *doubt_of(const struct learning *l, const struct job *job, bool stranger)
+static const char *doubt_of(const struct learner *e, const struct job *job, bool stranger)
 {
 	const struct job_record *r = &job->row;
-	struct sched_observation seen = seen_of(job, stranger);
+	struct sched_observation seen = seen_of(e, job, stranger);
 
-	if (!r->model || strcmp(r->model, l->model_name))
+	if (!r->model || strcmp(r->model, e->model_name))
 		seen.model_s = NAN;
-	if (!sched_plausible(l->d->sched, &seen))
+	if (!sched_plausible(e->l->d->sched, &seen))
 		return "time";
-	return accuracy_plausible(l->d->setup->model, r) ? NULL : "accuracy";
+	return accuracy_plausible(learner_slot(e)->model, r) ? NULL : "accuracy";
 }
 
-static void observe(struct learning *l, const struct job *job, const char *stranger, bool quiet)
+static void observe(struct learner *e, const struct job *job, const char *stranger, bool quiet)
 {
 	const struct job_record *r = &job->row;
 	double run_s = (double)(r->ended_ns - r->started_ns) / 1e9;
-	struct sched_observation seen = seen_of(job, *stranger);
+	struct sched_observation seen = seen_of(e, job, *stranger);
 
 	/* Stopped early: it did not do what was predicted. */
 	if (!isnan(r->stopped_epoch))
 		return;
-	count_kept(l, r, run_s);
+	count_kept(e->l, r, run_s);
 	/* Decided by another model: it says nothing of this one. */
-	if (!r->model || strcmp(r->model, l->model_name) || !(r->model_s > 0.0 && isfinite(r->model_s)))
+	if (!r->model || strcmp(r->model, e->model_name) || !(r->model_s > 0.0 && isfinite(r->model_s)))
 		return;
-	sched_observe(l->d->sched, &seen);
-	kind_count(l, job->type_number, stranger);
+	sched_observe(e->l->d->sched, &seen);
+	kind_count(e, job->type_number, stranger);
 	if (!*stranger) /* an error of the model on jobs it does not know says nothing about the machine */
-		watch_drift(l, job->type_number, r->type, r->model_s,
+		watch_drift(e, job->type_number, r->type, r->model_s,
 			    r->foreseen_s > 0.0 ? r->foreseen_s : run_s, quiet);
 }
 
-static void strangeness(const struct learning *l, const struct job_values *v, bool epochs_open, char *out,
+static void strangeness(const struct learner *e, const struct job_values *v, bool epochs_open, char *out,
 			size_t size)
 {
+	const struct model *m = learner_slot(e)->model;
+
 	out[0] = '\0';
-	if (l->d->setup->model && v->number)
-		model_knows(l->d->setup->model, v, epochs_open, out, size);
+	if (m && v->number)
+		model_knows(m, v, epochs_open, out, size);
 }
 
 const char *learning_doubt(const struct learning *l, const struct job *job)
 {
-	char stranger[sizeof l->kind->stranger];
+	const struct learner *e = learner_of(l, job);
+	char stranger[sizeof e->kind->stranger];
 
-	strangeness(l, &job->values, job->n_epoch_choices > 0, stranger, sizeof stranger);
-	return doubt_of(l, job, *stranger);
+	strangeness(e, &job->values, job->n_epoch_choices > 0, stranger, sizeof stranger);
+	return doubt_of(e, job, *stranger);
 }
 
 void learning_ended(struct learning *l, const struct job *job)
 {
-	char stranger[sizeof l->kind->stranger];
+	struct learner *e = learner_of(l, job);
+	char stranger[sizeof e->kind->stranger];
 	const char *doubt;
 
 	if (!learning_is_observation(&job->row))
 		return;
-	strangeness(l, &job->values, job->n_epoch_choices > 0, stranger, sizeof stranger);
-	doubt = doubt_of(l, job, *stranger);
+	strangeness(e, &job->values, job->n_epoch_choices > 0, stranger, sizeof stranger);
+	doubt = doubt_of(e, job, *stranger);
 	if (doubt) {
 		l->doubted++;
 		log_warn("job %llu of uid %u: its %s is not plausible, so nothing is learnt from it",
 			 (unsigned long long)job->id, (unsigned)job->row.uid, doubt);
 		return;
 	}
-	observe(l, job, stranger, false);
+	observe(e, job, stranger, false);
 	learning_probe_ended(l, job);
-	learning_train_due(l);
+	learner_train_due(e);
 }
 
 static int by_end(const void *a_, const void *b_)
@@ -314,18 +342,19 @@ static int by_end(const void *a_, const void *b_)
  * says. */
 static void observe_again(struct learning *l, const struct job *job)
 {
-	char stranger[sizeof l->kind->stranger] = "";
+	struct learner *e = learner_of(l, job);
+	char stranger[sizeof e->kind->stranger] = "";
 	struct binding b;
 
-	if (job->row.model && !strcmp(job->row.model, l->model_name) &&
+	if (job->row.model && !strcmp(job->row.model, e->model_name) &&
 	    !binding_of_row(l->d->setup, &job->row, &b, NULL)) {
-		strangeness(l, &b.values, b.n_epochs > 0, stranger, sizeof stranger);
+		strangeness(e, &b.values, b.n_epochs > 0, stranger, sizeof stranger);
 		binding_release(&b);
 	}
-	if (doubt_of(l, job, *stranger))
+	if (doubt_of(e, job, *stranger))
 		l->doubted++;
 	else
-		observe(l, job, stranger, true);
+		observe(e, job, stranger, true);
 }
 
 void learning_restore(struct learning *l)
@@ -334,7 +363,8 @@ void learning_restore(struct learning *l)
 	struct job **job = mem_array(ended->n ? ended->n : 1, sizeof *job);
 	size_t n = 0;
 
-	learning_train_restore(l);
+	for (size_t i = 0; i < l->n; i++)
+		learner_train_restore(l->learner[i]);
 	if (!job) {
 		log_warn("out of memory: bounds begin anew");
 		return;
@@ -351,6 +381,105 @@ void learning_restore(struct learning *l)
 
 /* ---- beginning, changing, leaving ---- */
 
+struct learner *learner_of(const struct learning *l, const struct job *job)
+{
+	return l->learner[job->values.number ? job->slot : setup_slot_of(l->d->setup, job->row.type)];
+}
+
+const struct job_type *learner_type(const struct learner *e)
+{
+	return e->type ? config_type(e->l->d->setup->config, e->type) : NULL;
+}
+
+static void learner_free(struct learner *e)
+{
+	if (!e)
+		return;
+	learner_train_release(e);
+	drift_free(e->drift);
+	free(e->kind);
+	free(e->type);
+	free(e);
+}
+
+static int learner_new(struct learning *l, const struct setup *s, uint32_t slot, struct learner **out,
+		       struct err *err)
+{
+	const char *type = s->slot[slot].type;
+	struct learner *e = mem_calloc(1, sizeof *e);
+	int rc = 0;
+
+	if (e) {
+		e->l = l;
+		e->slot = slot;
+		e->took_s = NAN;
+		e->type = type ? mem_strdup(type) : NULL;
+	}
+	if (!e || (type && !e->type))
+		rc = err_nomem(err, "learning");
+	if (!rc)
+		rc = learner_train_new(e, s, err);
+	if (rc)
+		learner_free(e);
+	else
+		*out = e;
+	return rc;
+}
+
+static struct learner **learner_find(struct learning *l, const char *type)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		const struct learner *e = l->learner[i];
+
+		if (e && (type && e->type ? !strcmp(type, e->type) : type == e->type))
+			return &l->learner[i];
+	}
+	return NULL;
+}
+
+static void learners_free(struct learner **e, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		learner_free(e[i]);
+	free(e);
+}
+
+int learning_prepare(struct learning *l, const struct setup *fresh, struct err *err)
+{
+	struct learner **e = mem_calloc(fresh->n_slots, sizeof *e);
+	int rc = e ? 0 : err_nomem(err, "learning");
+
+	learners_free(l->fresh, l->n_fresh); /* of a reload that came to nothing */
+	l->fresh = e;
+	l->n_fresh = e ? fresh->n_slots : 0;
+	for (uint32_t i = 0; i < l->n_fresh && !rc; i++) {
+		if (!learner_find(l, fresh->slot[i].type))
+			rc = learner_new(l, fresh, i, &e[i], err);
+	}
+	return rc;
+}
+
+/* Those there were stay what they are, with another number perhaps; those without a slot go. */
+static void learners_install(struct learning *l)
+{
+	const struct setup *s = l->d->setup;
+
+	for (uint32_t i = 0; i < l->n_fresh; i++) {
+		struct learner **was = l->fresh[i] ? NULL : learner_find(l, s->slot[i].type);
+
+		if (!was)
+			continue;
+		l->fresh[i] = *was;
+		l->fresh[i]->slot = i;
+		*was = NULL;
+	}
+	learners_free(l->learner, l->n);
+	l->learner = l->fresh;
+	l->n = l->n_fresh;
+	l->fresh = NULL;
+	l->n_fresh = 0;
+}
+
 int learning_new(struct daemon *d, struct learning **out, struct err *err)
 {
 	struct learning *l = mem_calloc(1, sizeof *l);
@@ -359,32 +488,40 @@ int learning_new(struct daemon *d, struct learning **out, struct err *err)
 	if (!l)
 		return err_nomem(err, "learning");
 	l->d = d;
-	l->took_s = NAN;
-	rc = learning_train_new(l, err);
+	rc = learning_prepare(l, d->setup, err);
+	if (!rc) {
+		learners_install(l);
+		rc = learning_use_versions(l, err);
+	}
 	if (rc) {
 		learning_free(l);
 		return rc;
 	}
-	learning_begin_anew(l);
+	for (size_t i = 0; i < l->n; i++)
+		learner_begin_anew(l->learner[i]);
 	*out = l;
 	return 0;
 }
 
 void learning_model_changed(struct learning *l)
 {
-	/* The same model again: what was learned of it holds. */
-	if (strcmp(l->model_name, l->d->setup->model_name))
-		learning_begin_anew(l);
-	learning_train_changed(l);
+	learners_install(l);
+	for (size_t i = 0; i < l->n; i++) {
+		struct learner *e = l->learner[i];
+
+		/* The same model again: what was learned of it holds. */
+		if (strcmp(e->model_name, learner_slot(e)->name))
+			learner_begin_anew(e);
+		learner_train_changed(e);
+	}
 }
 
 void learning_free(struct learning *l)
 {
 	if (!l)
 		return;
-	learning_train_release(l);
-	drift_free(l->drift);
-	free(l->kind);
+	learners_free(l->learner, l->n);
+	learners_free(l->fresh, l->n_fresh);
 	free(l->probe);
 	if (l->d->learning == l)
 		l->d->learning = NULL;
@@ -413,7 +550,7 @@ static void put_kept(const struct learning *l, struct json_writer *w)
 	json_close(w, ']');
 }
 
-static void put_evidence(const struct learning *l, int type, struct json_writer *w)
+static void put_evidence(const struct learner *l, int type, struct json_writer *w)
 {
 	struct drift_evidence e;
 
@@ -436,14 +573,15 @@ static void put_evidence(const struct learning *l, int type, struct json_writer 
 static void put_types(const struct learning *l, struct json_writer *w)
 {
 	const struct config *c = l->d->setup->config;
-	const struct adapt *a = sched_adapt(l->d->sched);
 
 	json_kv_open(w, "types", '[');
 	for (size_t i = 0; i < c->n_types; i++) {
+		const struct learner *e = l->learner[setup_slot_of(l->d->setup, c->type[i].name)];
+		const struct adapt *a = sched_adapt(l->d->sched, e->slot);
 		int type = names_number(&l->d->jobs.names, c->type[i].name);
 		size_t known, strangers;
 
-		kind_ended(l, type, "", &known, &strangers);
+		kind_ended(e, type, "", &known, &strangers);
 		if (known + strangers == 0)
 			continue;
 		json_open(w, '{');
@@ -451,42 +589,82 @@ static void put_types(const struct learning *l, struct json_writer *w)
 		json_kv_int(w, "observed", (long long)(known + strangers));
 		json_kv_int(w, "strangers", (long long)strangers);
 		json_kv_fixed(w, "bias", a ? adapt_bias_shown(a, type) : 1.0, 6);
-		put_evidence(l, type, w);
+		put_evidence(e, type, w);
 		json_close(w, '}');
 	}
 	json_close(w, ']');
 }
 
+/* What concerns one model. */
+static void put_learner(const struct learner *e, struct json_writer *w, bool sums)
+{
+	json_kv_int(w, "since_training", (long long)e->since_training);
+	json_kv_int(w, "retrain_after", (long long)learner_train_after(e));
+	json_kv_string(w, "last", !sums && e->outcome[0] ? e->outcome : NULL);
+	json_kv_fixed(w, "last_took_s", e->took_s, 3);
+	json_kv_int(w, "current", e->in_use);
+}
+
+static void put_own_models(const struct learning *l, struct json_writer *w)
+{
+	json_kv_open(w, "models", '[');
+	for (size_t i = 1; i < l->n; i++) {
+		const struct learner *e = l->learner[i];
+
+		json_open(w, '{');
+		json_kv_string(w, "type", e->type);
+		json_kv_string(w, "model", e->model_name[0] ? e->model_name : NULL);
+		put_evidence(e, DRIFT_POOLED, w);
+		json_kv_int(w, "alarms", (long long)e->alarms);
+		put_learner(e, w, false);
+		json_kv_bool(w, "training", learner_train_busy(e));
+		json_close(w, '}');
+	}
+	json_close(w, ']');
+}
+
+static uint64_t alarms_of(const struct learning *l)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < l->n; i++)
+		n += l->learner[i]->alarms;
+	return n;
+}
+
 void learning_json(struct learning *l, struct json_writer *w, bool sums)
 {
-	const struct config_learning *c = &l->d->setup->config->learning;
+	const struct learner *common = l->learner[0];
+	bool adapts = false;
 
+	for (uint32_t i = 0; i < l->n; i++)
+		adapts |= sched_adapt(l->d->sched, i) != NULL;
 	json_kv_open(w, "learning", '{');
-	json_kv_bool(w, "adapt", sched_adapt(l->d->sched) != NULL);
+	json_kv_bool(w, "adapt", adapts);
 	put_kept(l, w);
-	put_evidence(l, DRIFT_POOLED, w);
-	json_kv_int(w, "alarms", (long long)l->alarms);
+	put_evidence(common, DRIFT_POOLED, w);
+	json_kv_int(w, "alarms", (long long)alarms_of(l));
 	json_kv_int(w, "implausible", (long long)l->doubted);
 	if (!sums)
 		put_types(l, w);
 	json_kv_int(w, "probes", (long long)l->probes);
-	json_kv_int(w, "since_training", (long long)l->since_training);
-	json_kv_int(w, "retrain_after", (long long)c->retrain_after);
-	json_kv_string(w, "last", !sums && l->outcome[0] ? l->outcome : NULL);
-	json_kv_fixed(w, "last_took_s", l->took_s, 3);
-	json_kv_int(w, "current", l->in_use);
+	put_learner(common, w, sums);
 	json_kv_bool(w, "training", learning_train_busy(l));
+	if (!sums && l->n > 1)
+		put_own_models(l, w);
 	json_close(w, '}');
 }
 
 void learning_now(struct learning *l, struct learning_now *out)
 {
+	const struct learner *common = l->learner[0];
+
 	*out = (struct learning_now){
-		.version = l->in_use,
+		.version = common->in_use,
 		.training = learning_train_busy(l),
-		.alarms = l->alarms,
+		.alarms = alarms_of(l),
 		.probes = l->probes,
-		.since_training = l->since_training,
+		.since_training = common->since_training,
 	};
-	out->has_drift = l->drift && drift_evidence(l->drift, DRIFT_POOLED, &out->drift);
+	out->has_drift = common->drift && drift_evidence(common->drift, DRIFT_POOLED, &out->drift);
 }

@@ -14,35 +14,50 @@
 
 #define PUT_AGAIN_US 20000 /* while a reload is under way */
 
+bool learner_train_busy(const struct learner *e)
+{
+	return e->asking || e->put || trainer_busy(e->trainer);
+}
+
 bool learning_train_busy(const struct learning *l)
 {
-	return l->asking || l->put || trainer_busy(l->trainer);
+	for (size_t i = 0; i < l->n; i++) {
+		if (learner_train_busy(l->learner[i]))
+			return true;
+	}
+	return false;
 }
+
+static const char *of_what(const struct learner *e, char *buf, size_t size)
+{
+	snprintf(buf, size, "%s%s", e->type ? " of type " : "", e->type ? e->type : "");
+	return buf;
+}
+#define OF_WHAT (JOB_TYPE_MAX_NAME + 16)
 
 /* ---- putting a model to use ---- */
 
-static void put_to_use(struct learning *l)
+static void put_to_use(struct learner *e)
 {
 	struct timeval again = { .tv_usec = PUT_AGAIN_US };
-	struct later *answer = l->answer;
-	struct model *model = l->next_model;
+	struct later *answer = e->answer;
+	struct setup_source from = { .type = e->type, .model = e->next_model };
 	struct err err = { 0 };
 
-	if (!l->put)
+	if (!e->put)
 		return;
-	if (l->d->loader) { /* its thread reads d->params */
-		event_add(l->put_timer, &again);
+	if (e->l->d->loader) { /* its thread reads which versions are in use */
+		event_add(e->put_timer, &again);
 		return;
 	}
-	free(l->own);
-	l->own = l->next;
-	l->own_number = l->next_number;
-	l->next = NULL;
-	l->answer = NULL;
-	l->put = false;
-	l->next_model = NULL; /* the reload's */
-	l->d->params.model = l->own ? l->own : l->given;
-	if (daemon_reload(l->d, answer, model, &err)) {
+	free(e->own);
+	e->own = e->next;
+	e->own_number = e->next_number;
+	e->next = NULL;
+	e->answer = NULL;
+	e->put = false;
+	e->next_model = NULL; /* the reload's */
+	if (daemon_reload(e->l->d, answer, &from, &err)) {
 		log_error("the new model is not in use: %s", err.text);
 		if (answer)
 			later_error(answer, "internal", err.text);
@@ -56,12 +71,54 @@ static void on_put(evutil_socket_t fd, short what, void *owner)
 	put_to_use(owner);
 }
 
+static int replace(char **at, const char *path, struct err *err)
+{
+	char *copy = mem_strdup(path);
+
+	if (!copy)
+		return err_nomem(err, "the configuration");
+	free(*at);
+	*at = copy;
+	return 0;
+}
+
+int learning_override(const struct learning *l, struct config *c, struct err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; l && i < l->n && !rc; i++) {
+		const struct learner *e = l->learner[i];
+		struct job_type *t = e->type ? (struct job_type *)config_type(c, e->type) : NULL;
+
+		if (!e->own || (e->type && (!t || !job_type_has_model(t))))
+			continue;
+		rc = replace(t ? &t->model : &c->model, e->own, err);
+	}
+	return rc;
+}
+
 /* ---- the training thread ---- */
 
-/* The settings of the training thread, as one text that can be compared. */
-static char *settings_of(const struct config *c)
+/* What is trained from: the configuration's, or the type's. Borrowed. */
+static struct config_learning sources_of(const struct learner *e, const struct config *c)
 {
-	const struct config_learning *s = &c->learning;
+	const struct job_type *t = e->type ? config_type(c, e->type) : NULL;
+	struct config_learning s = c->learning;
+
+	if (t) {
+		s.table = t->table;
+		s.schema = t->schema;
+		s.curves = t->curves;
+		if (t->first_after && t->first_after < s.min_observations)
+			s.min_observations = t->first_after;
+	}
+	return s;
+}
+
+/* The settings of the training thread, as one text that can be compared. */
+static char *settings_of(const struct learner *e, const struct config *c)
+{
+	const struct config_learning from = sources_of(e, c), *s = &from;
 	struct strbuf b = { 0 };
 
 	strbuf_printf(&b, "%s|%s|%s|%s|%llu|", c->policy, s->table ? s->table : "",
@@ -75,31 +132,64 @@ static char *settings_of(const struct config *c)
 	return b.text;
 }
 
+/* The schema of a first model: the parameters of the type are the factors. */
+static int schema_of_type(const struct job_type *t, struct schema **out, struct err *err)
+{
+	struct schema *s = NULL;
+	int rc = schema_default(&s, err), at;
+
+	for (size_t i = 0; i < t->n_params && !rc; i++) {
+		if (schema_find_any(s, t->param[i].name) < 0)
+			rc = schema_add(s, t->param[i].name,
+					t->param[i].kind == PARAM_WORD ? COLUMN_CATEGORY : COLUMN_NUMBER,
+					err);
+	}
+	at = rc ? -1 : schema_find(s, "network");
+	for (size_t i = 0; i < t->n_params && at >= 0; i++) {
+		if (schema_find(s, t->param[i].name) == at)
+			at = -1; /* it is a parameter */
+	}
+	if (at >= 0)
+		rc = schema_drop(s, (size_t)at, false, err);
+	if (rc)
+		schema_free(s);
+	else
+		*out = s;
+	return rc;
+}
+
+static int folder_of(const struct learner *e, const struct config *c, char *out, size_t size, struct err *err)
+{
+	int n = snprintf(out, size, "%s/models%s%s", c->state_dir, e->type ? "/type-" : "",
+			 e->type ? e->type : "");
+
+	return (size_t)n < size ? 0 : err_fail(err, ERR_ARG, "%s: the path is too long", c->state_dir);
+}
+
 static void on_result(evutil_socket_t fd, short what, void *owner);
 
-/* Replaces the training thread by one with the settings of the configuration in use. */
-static int renew(struct learning *l, struct err *err)
+/* Replaces the training thread by one with the settings of that setup. */
+static int renew(struct learner *e, const struct setup *s, struct err *err)
 {
-	const struct config *c = l->d->setup->config;
-	char folder[4096], *settings = settings_of(c);
-	struct trainer_params p = { .learning = &c->learning,
+	const struct config *c = s->config;
+	const struct config_learning from = sources_of(e, c);
+	char folder[4096], *settings = settings_of(e, c);
+	struct trainer_params p = { .learning = &from,
 				    .cores = c->cores,
-				    .policy = l->d->setup->policy,
+				    .policy = s->policy,
 				    .folder = folder,
 				    .seed = c->seed,
 				    .program = postrider_program };
 	struct trainer *fresh = NULL;
 	struct event *result = NULL;
-	int rc = 0;
+	int rc = settings ? folder_of(e, c, folder, sizeof folder, err) : err_nomem(err, "learning");
 
-	if (!settings)
-		rc = err_nomem(err, "learning");
-	else if ((size_t)snprintf(folder, sizeof folder, "%s/models", c->state_dir) >= sizeof folder)
-		rc = err_fail(err, ERR_ARG, "%s: the path is too long", c->state_dir);
+	if (!rc && e->type && config_type(c, e->type))
+		rc = schema_of_type(config_type(c, e->type), &p.schema, err);
 	if (!rc)
 		rc = trainer_new(&p, &fresh, err);
 	if (!rc) {
-		result = event_new(l->d->base, trainer_fd(fresh), EV_READ | EV_PERSIST, on_result, l);
+		result = event_new(e->l->d->base, trainer_fd(fresh), EV_READ | EV_PERSIST, on_result, e);
 		if (!result || event_add(result, NULL))
 			rc = err_nomem(err, "learning");
 	}
@@ -110,101 +200,115 @@ static int renew(struct learning *l, struct err *err)
 		free(settings);
 		return rc;
 	}
-	if (l->result)
-		event_free(l->result);
-	trainer_free(l->trainer);
-	free(l->settings);
-	l->trainer = fresh;
-	l->result = result;
-	l->settings = settings;
+	if (e->result)
+		event_free(e->result);
+	trainer_free(e->trainer);
+	free(e->settings);
+	e->trainer = fresh;
+	e->result = result;
+	e->settings = settings;
 	return 0;
 }
 
-static void renew_if_changed(struct learning *l)
+static void renew_if_changed(struct learner *e)
 {
-	char *now = settings_of(l->d->setup->config);
+	char *now = settings_of(e, e->l->d->setup->config);
 	struct err err = { 0 };
 
-	if (!learning_train_busy(l) && now && strcmp(now, l->settings) && renew(l, &err))
+	if (!learner_train_busy(e) && now && strcmp(now, e->settings) && renew(e, e->l->d->setup, &err))
 		log_warn("learning goes on with the settings it had: %s", err.text);
 	free(now);
 }
 
 /* ---- a training ---- */
 
-static void ended_with(struct learning *l, const struct training_result *r)
+static void ended_with(struct learner *e, const struct training_result *r)
 {
 	bool failed = r->err.code && r->err.code != ERR_NODATA;
+	char of[OF_WHAT];
 
-	snprintf(l->outcome, sizeof l->outcome, "%s", r->err.code ? r->err.text : r->version.message);
-	l->took_s = r->seconds;
+	snprintf(e->outcome, sizeof e->outcome, "%s", r->err.code ? r->err.text : r->version.message);
+	e->took_s = r->seconds;
 	if (failed)
-		log_error("training (%s) failed: %s", l->reason, l->outcome);
+		log_error("training%s (%s) failed: %s", of_what(e, of, sizeof of), e->reason, e->outcome);
 	else
-		log_info("training (%s), %.1f s: %s", l->reason, r->seconds, l->outcome);
-	watch_tell(l->d, "retrained", NULL);
+		log_info("training%s (%s), %.1f s: %s", of_what(e, of, sizeof of), e->reason, r->seconds,
+			 e->outcome);
+	watch_tell(e->l->d, "retrained", NULL);
 }
 
 static void on_result(evutil_socket_t fd, short what, void *owner)
 {
-	struct learning *l = owner;
-	int64_t since = daemon_now_ns(l->d);
+	struct learner *e = owner;
+	struct daemon *d = e->l->d;
+	int64_t since = daemon_now_ns(d);
 	struct training_result r;
 	bool training;
 	double ms;
 
 	(void)fd;
 	(void)what;
-	if (!trainer_poll(l->trainer, &r))
+	if (!trainer_poll(e->trainer, &r))
 		return;
 	training = r.version.rolled_back_to == UINT32_MAX || r.err.code;
 	if (r.accepted) {
-		l->put = true;
-		l->next = r.path;
-		l->next_number = training ? r.version.number : r.version.rolled_back_to;
-		l->next_model = r.model;
+		e->put = true;
+		e->next = r.path;
+		e->next_number = training ? r.version.number : r.version.rolled_back_to;
+		e->next_model = r.model;
 		r.path = NULL;
 		r.model = NULL;
 	}
-	if (l->answer && r.err.code) {
+	if (e->answer && r.err.code) {
 		log_error("not rolled back: %s", r.err.text);
-		later_error(l->answer, "internal", r.err.text);
-		l->answer = NULL;
+		later_error(e->answer, "internal", r.err.text);
+		e->answer = NULL;
 	} else if (training) {
-		ended_with(l, &r);
+		ended_with(e, &r);
 	} else {
 		log_info("%s", r.version.message);
+		e->since_training = 0; /* the next training is not at once: somebody went back on purpose */
 	}
 	training_result_release(&r);
-	put_to_use(l);
-	renew_if_changed(l);
-	ms = (double)(daemon_now_ns(l->d) - since) / 1e6;
-	l->d->stats.max_block_ms = fmax(l->d->stats.max_block_ms, ms);
+	put_to_use(e);
+	renew_if_changed(e);
+	ms = (double)(daemon_now_ns(d) - since) / 1e6;
+	d->stats.max_block_ms = fmax(d->stats.max_block_ms, ms);
 }
 
-static void failed_with(struct learning *l, const struct err *err)
+static void failed_with(struct learner *e, const struct err *err)
 {
 	struct training_result r = { .err = *err, .seconds = NAN };
 
-	ended_with(l, &r);
+	ended_with(e, &r);
+}
+
+/* That asked the store; NULL: its type has gone since. One training at a time, so it is the only one. */
+static struct learner *who_asked(const struct learning *l)
+{
+	for (size_t i = 0; l && i < l->n; i++) {
+		if (l->learner[i]->asking)
+			return l->learner[i];
+	}
+	return NULL;
 }
 
 /* `owner` is the daemon: the answer may come when there is no learning any more. */
 static void on_observations(void *owner, uint64_t token, const struct strbuf *text, const struct err *err)
 {
 	struct daemon *d = owner;
-	struct learning *l = d->learning;
+	struct learner *e = who_asked(d->learning);
 	struct err why = { 0 };
 	char *copy = NULL;
 
 	(void)token;
-	if (!l)
+	if (!e)
 		return;
-	l->asking = false;
+	e->asking = false;
 	if (d->leaving && err->code)
 		return;
 	if (err->code) {
-		failed_with(l, err);
+		failed_with(e, err);
 		return;
 	}
 	copy = mem_alloc(text->len + 1);
@@ -212,52 +316,108 @@ static void on_observations(void *owner, uint64_t token, const struct strbuf *te
 		memcpy(copy, strbuf_text((struct strbuf *)text), text->len);
 		copy[text->len] = '\0';
 	}
-	if (trainer_start(l->trainer, copy, text->len, d->setup->config->model, l->reason, &why))
-		failed_with(l, &why);
+	if (trainer_start(e->trainer, copy, text->len, learner_slot(e)->model ? learner_slot(e)->path : NULL,
+			  e->reason, &why))
+		failed_with(e, &why);
 }
 
-int learning_retrain(struct learning *l, const char *reason, struct err *err)
+/* The types that have models of their own, ",a,b,"; NULL: none has. Kept with the names. */
+static const char *other_types(const struct learning *l)
+{
+	struct strbuf b = { 0 };
+	const char *kept;
+
+	if (l->n < 2)
+		return NULL;
+	for (size_t i = 1; i < l->n; i++)
+		strbuf_printf(&b, ",%s", l->learner[i]->type);
+	strbuf_puts(&b, ",");
+	kept = b.failed ? NULL : names_keep(&l->d->jobs.names, strbuf_text(&b));
+	strbuf_release(&b);
+	return kept;
+}
+
+static int train(struct learner *e, const char *reason, struct err *err)
 {
 	struct store_filter latest = { .limit = TRAINING_MAX_OBSERVATIONS, .uid = -1 };
+	struct daemon *d = e->l->d;
 	int rc;
 
-	if (learning_train_busy(l))
+	if (learning_train_busy(e->l))
 		return err_fail(err, ERR_BUSY, "a training is under way");
-	l->asking = true; /* first: the answer may come from inside the call */
-	snprintf(l->reason, sizeof l->reason, "%s", reason);
-	rc = ops_ask(l->d, STORE_OBSERVATIONS, 0, &latest, on_observations, l->d, 0, err);
-	if (rc)
-		l->asking = false;
+	if (e->type)
+		snprintf(latest.type, sizeof latest.type, "%s", e->type);
 	else
-		l->since_training = 0;
+		latest.except = other_types(e->l);
+	e->asking = true; /* first: the answer may come from inside the call */
+	snprintf(e->reason, sizeof e->reason, "%s", reason);
+	rc = ops_ask(d, STORE_OBSERVATIONS, 0, &latest, on_observations, d, 0, err);
+	if (rc)
+		e->asking = false;
+	else
+		e->since_training = 0;
 	return rc;
 }
 
-void learning_train_due(struct learning *l)
+/* The learner of a type with a model of its own, or of the configuration's (type NULL). */
+static int find_learner(const struct learning *l, const char *type, struct learner **out, struct err *err)
 {
-	size_t after = l->d->setup->config->learning.retrain_after;
+	for (size_t i = 0; i < l->n; i++) {
+		struct learner *e = l->learner[i];
+
+		if (type && e->type ? !strcmp(type, e->type) : type == e->type) {
+			*out = e;
+			return 0;
+		}
+	}
+	return err_fail(err, ERR_ARG, "type: '%s' is not a job type with a model of its own", type);
+}
+
+int learning_retrain(struct learning *l, const char *type, const char *reason, struct err *err)
+{
+	struct learner *e;
+	int rc = find_learner(l, type, &e, err);
+
+	return rc ? rc : train(e, reason, err);
+}
+
+size_t learner_train_after(const struct learner *e)
+{
+	const struct job_type *t = learner_type(e);
+
+	/* Without a model there is nothing to be better than: the first training is asked for by an admin,
+	 * unless the type says after how many jobs. */
+	if (!learner_slot(e)->model)
+		return t && e->l->d->setup->policy.policy->predictor ? t->first_after : 0;
+	return e->l->d->setup->config->learning.retrain_after;
+}
+
+void learner_train_due(struct learner *e)
+{
+	size_t after = learner_train_after(e);
 	struct err err = { 0 };
 	char reason[64];
 
-	l->since_training++;
-	/* Without a model there is nothing to be better than: the first training is asked for by an admin. */
-	if (!after || !l->d->setup->model || l->since_training < after || l->d->leaving ||
-	    learning_train_busy(l))
+	e->since_training++;
+	if (!after || e->since_training < after || e->l->d->leaving || learning_train_busy(e->l))
 		return;
-	snprintf(reason, sizeof reason, "%zu jobs", l->since_training);
-	if (learning_retrain(l, reason, &err))
+	snprintf(reason, sizeof reason, "%zu jobs", e->since_training);
+	if (train(e, reason, &err))
 		log_warn("no training: %s", err.text);
 }
 
-int learning_rollback(struct learning *l, uint32_t version, struct later *answer, struct err *err)
+int learning_rollback(struct learning *l, const char *type, uint32_t version, struct later *answer,
+		      struct err *err)
 {
-	int rc;
+	struct learner *e;
+	int rc = find_learner(l, type, &e, err);
 
-	if (learning_train_busy(l))
-		return err_fail(err, ERR_BUSY, "a training is under way");
-	rc = trainer_rollback(l->trainer, version, "asked for", err);
+	if (!rc && learning_train_busy(l))
+		rc = err_fail(err, ERR_BUSY, "a training is under way");
 	if (!rc)
-		l->answer = answer;
+		rc = trainer_rollback(e->trainer, version, "asked for", err);
+	if (!rc)
+		e->answer = answer;
 	return rc;
 }
 
@@ -270,26 +430,27 @@ static int64_t moment_of(const char *text)
 	return text_utc_parse(text, &at) ? at : 0;
 }
 
-static const struct job_values *no_values(void *owner, uint64_t id)
+static const struct job_values *no_values(void *owner, uint64_t id, uint32_t *out_model)
 {
 	(void)owner;
 	(void)id;
+	*out_model = 0;
 	return NULL;
 }
 
 /* The version the journal says is in use, at the start of the daemon; there are no jobs yet. */
-static int use_version(struct learning *l, struct err *err)
+static int use_version(struct learner *e, struct err *err)
 {
-	struct daemon *d = l->d;
+	struct daemon *d = e->l->d;
+	const struct setup_source from = { .before = d->setup };
+	const struct model *own[SETUP_MAX_SLOTS];
 	struct sched_params sched;
 	struct setup *fresh = NULL;
-	int rc;
+	int rc = daemon_read_setup(d, e->l, &from, &fresh, err);
 
-	d->params.model = l->own;
-	rc = daemon_read_setup(&d->params, NULL, &fresh, err);
 	if (rc)
 		return rc;
-	setup_sched_params(fresh, &sched);
+	setup_sched_params(fresh, own, &sched);
 	rc = sched_use(d->sched, daemon_now_ns(d), &sched, no_values, NULL, err);
 	if (rc) {
 		setup_free(fresh);
@@ -301,11 +462,11 @@ static int use_version(struct learning *l, struct err *err)
 }
 
 /* An operator's model that is younger than ours was trained with it in sight: it is meant to be used. */
-static bool is_outdated(const struct learning *l, uint32_t number)
+static bool is_outdated(const struct learner *e, uint32_t number)
 {
-	const struct model *m = l->d->setup->model;
+	const struct model *m = learner_slot(e)->model;
 	struct model_version *all = mem_array(VERSIONS_MAX, sizeof *all);
-	size_t n = all ? trainer_versions(l->trainer, all, VERSIONS_MAX) : 0;
+	size_t n = all ? trainer_versions(e->trainer, all, VERSIONS_MAX) : 0;
 	bool outdated = false;
 
 	for (size_t i = 0; i < n; i++) {
@@ -316,92 +477,131 @@ static bool is_outdated(const struct learning *l, uint32_t number)
 	return outdated;
 }
 
-int learning_train_new(struct learning *l, struct err *err)
+int learner_train_new(struct learner *e, const struct setup *s, struct err *err)
 {
-	struct err why = { 0 };
-	uint32_t current;
-	int rc = renew(l, err);
+	int rc = renew(e, s, err);
 
 	if (rc)
 		return rc;
-	l->given = l->d->params.model;
-	l->put_timer = event_new(l->d->base, -1, 0, on_put, l);
-	if (!l->put_timer)
-		return err_nomem(err, "learning");
-	current = trainer_current(l->trainer);
-	if (!current)
-		return 0;
-	if (is_outdated(l, current)) {
-		log_info("the configuration's model is younger than version %u, and is used",
-			 (unsigned)current);
-		return 0;
-	}
-	l->own = trainer_path(l->trainer, current);
-	if (!l->own)
-		return err_nomem(err, "learning");
-	if (use_version(l, &why)) {
-		log_warn("model version %u cannot be used, the configuration's is: %s", (unsigned)current,
-			 why.text);
-		free(l->own);
-		l->own = NULL;
-		l->d->params.model = l->given;
+	e->is_new = true;
+	e->put_timer = event_new(e->l->d->base, -1, 0, on_put, e);
+	return e->put_timer ? 0 : err_nomem(err, "learning");
+}
+
+/* The version that is to be used, and its path in *out (to be freed); 0: the configuration's. */
+static uint32_t version_to_use(struct learner *e, char **out)
+{
+	uint32_t current = trainer_current(e->trainer);
+	char of[OF_WHAT];
+
+	*out = NULL;
+	e->is_new = false;
+	if (current && is_outdated(e, current)) {
+		log_info("the configuration's model%s is younger than version %u, and is used",
+			 of_what(e, of, sizeof of), (unsigned)current);
 		return 0;
 	}
-	l->own_number = l->in_use = current;
-	log_info("model version %u is used, not the configuration's", (unsigned)current);
+	if (current)
+		*out = trainer_path(e->trainer, current);
+	return *out ? current : 0;
+}
+
+int learning_use_versions(struct learning *l, struct err *err)
+{
+	(void)err;
+	for (size_t i = 0; i < l->n; i++) {
+		struct learner *e = l->learner[i];
+		uint32_t number = version_to_use(e, &e->own);
+		struct err why = { 0 };
+		char of[OF_WHAT];
+
+		if (!number)
+			continue;
+		if (use_version(e, &why)) {
+			log_warn("model version %u%s cannot be used, the configuration's is: %s",
+				 (unsigned)number, of_what(e, of, sizeof of), why.text);
+			free(e->own);
+			e->own = NULL;
+			continue;
+		}
+		e->own_number = e->in_use = number;
+		log_info("model version %u%s is used, not the configuration's", (unsigned)number,
+			 of_what(e, of, sizeof of));
+	}
 	return 0;
 }
 
-void learning_train_restore(struct learning *l)
+void learner_train_restore(struct learner *e)
 {
-	const struct setup *s = l->d->setup;
-	int64_t since = s->model ? moment_of(s->model->created) : 0;
+	const struct model *m = learner_slot(e)->model;
+	int64_t since = m ? moment_of(m->created) : 0;
 	struct model_version last;
 
-	if (trainer_versions(l->trainer, &last, 1) && moment_of(last.created) > since)
+	if (trainer_versions(e->trainer, &last, 1) && moment_of(last.created) > since)
 		since = moment_of(last.created);
-	for (const struct job *job = l->d->jobs.ended.first; job; job = job->after)
-		l->since_training += learning_is_observation(&job->row) && job->row.ended_ns > since;
+	for (const struct job *job = e->l->d->jobs.ended.first; job; job = job->after)
+		e->since_training += learner_of(e->l, job) == e && learning_is_observation(&job->row) &&
+				     job->row.ended_ns > since;
 }
 
-void learning_train_changed(struct learning *l)
+void learner_train_changed(struct learner *e)
 {
-	l->in_use = l->own_number;
-	if (l->in_use)
-		log_info("model version %u is used, not the configuration's", (unsigned)l->in_use);
-	renew_if_changed(l);
+	char of[OF_WHAT];
+
+	if (e->is_new) { /* its type has come with this reload, perhaps again */
+		e->next_number = version_to_use(e, &e->next);
+		e->put = e->next != NULL;
+		put_to_use(e);
+		return;
+	}
+	if (e->in_use != e->own_number && e->own_number)
+		log_info("model version %u%s is used, not the configuration's", (unsigned)e->own_number,
+			 of_what(e, of, sizeof of));
+	e->in_use = e->own_number;
+	renew_if_changed(e);
 }
 
-void learning_train_release(struct learning *l)
+void learner_train_release(struct learner *e)
 {
-	if (l->answer)
-		later_error(l->answer, "internal", "the daemon is leaving");
-	if (l->put_timer)
-		event_free(l->put_timer);
-	if (l->result)
-		event_free(l->result);
-	trainer_free(l->trainer);
-	if (l->own && l->d->params.model == l->own)
-		l->d->params.model = l->given;
-	free(l->own);
-	free(l->next);
-	model_free(l->next_model);
-	free(l->settings);
+	if (e->answer)
+		later_error(e->answer, "internal", "the daemon is leaving");
+	if (e->put_timer)
+		event_free(e->put_timer);
+	if (e->result)
+		event_free(e->result);
+	trainer_free(e->trainer);
+	free(e->own);
+	free(e->next);
+	model_free(e->next_model);
+	free(e->settings);
 }
 
 /* ---- telling ---- */
 
-void learning_models_json(struct learning *l, struct json_writer *w)
+static void put_versions(const struct learner *e, struct json_writer *w)
 {
 	struct model_version *all = mem_array(VERSIONS_MAX, sizeof *all);
-	size_t n = all ? trainer_versions(l->trainer, all, VERSIONS_MAX) : 0;
+	size_t n = all ? trainer_versions(e->trainer, all, VERSIONS_MAX) : 0;
 
-	json_kv_int(w, "current", l->in_use);
-	json_kv_string(w, "model", l->d->setup->model_name[0] ? l->d->setup->model_name : NULL);
-	json_kv_bool(w, "training", learning_train_busy(l));
+	json_kv_int(w, "current", e->in_use);
+	json_kv_string(w, "model", learner_slot(e)->name[0] ? learner_slot(e)->name : NULL);
+	json_kv_bool(w, "training", learner_train_busy(e));
 	json_kv_open(w, "models", '[');
 	for (size_t i = 0; i < n; i++)
 		model_version_to_json(&all[i], true, w);
 	json_close(w, ']');
 	free(all);
+}
+
+void learning_models_json(struct learning *l, struct json_writer *w)
+{
+	put_versions(l->learner[0], w);
+	json_kv_open(w, "types", '[');
+	for (size_t i = 1; i < l->n; i++) {
+		json_open(w, '{');
+		json_kv_string(w, "type", l->learner[i]->type);
+		put_versions(l->learner[i], w);
+		json_close(w, '}');
+	}
+	json_close(w, ']');
 }

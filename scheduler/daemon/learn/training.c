@@ -155,6 +155,8 @@ static int find_schema(struct training *t, struct err *err)
 
 	if (c->schema)
 		rc = schema_read_file(c->schema, &given, err);
+	else if (!t->current && t->w->schema)
+		rc = schema_clone(t->w->schema, &given, err);
 	else if (!t->current)
 		rc = schema_default(&given, err);
 	if (!rc)

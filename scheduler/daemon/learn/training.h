@@ -12,6 +12,7 @@ struct training_task {
 	double cores;                 /* of the machine, by the configuration */
 	uint64_t seed;
 	const char *program;          /* for the model file */
+	const struct schema *schema;  /* of a first model; NULL: the default one */
 	const atomic_bool *stop;      /* looked at before each fit */
 	struct versions *versions;
 	char reason[64];

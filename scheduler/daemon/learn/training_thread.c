@@ -21,6 +21,7 @@ struct trainer {
 	struct config_learning learning; /* own copies of the paths */
 	struct policy_choice policy;
 	char *program;
+	struct schema *schema; /* NULL: the default one */
 	int fd;
 	atomic_bool stop;
 	struct worker worker;
@@ -142,8 +143,11 @@ int trainer_new(const struct trainer_params *p, struct trainer **out, struct err
 	struct trainer *l = mem_calloc(1, sizeof *l);
 	int rc;
 
-	if (!l)
+	if (!l) {
+		schema_free(p->schema);
 		return err_nomem(err, "learning");
+	}
+	l->schema = p->schema;
 	l->learning = *p->learning;
 	l->policy = p->policy;
 	pthread_mutex_init(&l->lock, NULL);
@@ -167,6 +171,7 @@ int trainer_new(const struct trainer_params *p, struct trainer **out, struct err
 					  .cores = p->cores,
 					  .seed = p->seed,
 					  .program = l->program ? l->program : "",
+					  .schema = l->schema,
 					  .stop = &l->stop,
 					  .versions = l->versions };
 	l->n_known = versions_list(l->versions, l->known, VERSIONS_MAX);
@@ -188,6 +193,7 @@ void trainer_free(struct trainer *l)
 	pthread_mutex_destroy(&l->lock);
 	free(l->known);
 	free(l->program);
+	schema_free(l->schema);
 	free(l->learning.table);
 	free(l->learning.schema);
 	free(l->learning.curves);

@@ -36,6 +36,8 @@ struct trainer_params {
 	double cores;                /* of the machine; 0: not known */
 	uint64_t seed;
 	const char *program;         /* "postrider 0.1.0", for the model files; NULL: "" */
+	struct schema *schema;       /* of a first model, where the settings name none; taken, also on
+	                                failure; NULL: the default one */
 };
 int trainer_new(const struct trainer_params *p, struct trainer **out, struct err *err);
 void trainer_free(struct trainer *l); /* stops a training; its result is dropped */

@@ -223,7 +223,7 @@ static void put_model(struct scrape *s)
 	strbuf_puts(&labels, "policy=\"");
 	exposition_escape(&labels, u->config->policy);
 	strbuf_puts(&labels, "\",model=\"");
-	exposition_escape(&labels, u->model_name);
+	exposition_escape(&labels, u->slot[0].name);
 	strbuf_puts(&labels, "\"");
 	exposition_sample(s->out, s->name, strbuf_text(&labels), 1.0);
 	s->out->failed |= labels.failed;
@@ -237,14 +237,17 @@ static void put_model_version(struct scrape *s)
 
 static void put_model_rows(struct scrape *s)
 {
-	one(s, s->d->setup->model ? (double)s->d->setup->model->data_rows : NAN);
+	const struct model *m = s->d->setup->slot[0].model;
+
+	one(s, m ? (double)m->data_rows : NAN);
 }
 
 static void put_model_age(struct scrape *s)
 {
+	const struct model *m = s->d->setup->slot[0].model;
 	int64_t made_ns;
 
-	if (s->d->setup->model && text_utc_parse(s->d->setup->model->created, &made_ns))
+	if (m && text_utc_parse(m->created, &made_ns))
 		one(s, (double)(daemon_now_ns(s->d) - made_ns) / 1e9);
 }
 

@@ -31,7 +31,7 @@ void ops_reload_done(struct later *l, const struct err *err)
 	}
 	later_begin(l, &w);
 	json_kv_bool(&w, "reloaded", true);
-	json_kv_string(&w, "model", l->d->setup->model_name[0] ? l->d->setup->model_name : NULL);
+	json_kv_string(&w, "model", l->d->setup->slot[0].name[0] ? l->d->setup->slot[0].name : NULL);
 	later_send(l, &w);
 }
 
@@ -39,10 +39,18 @@ void ops_reload_done(struct later *l, const struct err *err)
 
 void op_retrain(struct request *r)
 {
+	const char *type = NULL;
 	struct err err = { 0 };
 
-	if (learning_retrain(r->d->learning, "asked for", &err)) {
-		reply_error(r, err.code == ERR_BUSY ? "wrong_state" : "internal", NULL, NULL, "%s", err.text);
+	request_text(r, "type", JOB_TYPE_MAX_NAME, &type);
+	if (!request_fine(r))
+		return;
+	if (learning_retrain(r->d->learning, type, "asked for", &err)) {
+		reply_error(r,
+			    err.code == ERR_BUSY  ? "wrong_state"
+			    : err.code == ERR_ARG ? "bad_field"
+						  : "internal",
+			    err.code == ERR_ARG ? "type" : NULL, NULL, "%s", err.text);
 		return;
 	}
 	reply_begin(r);
@@ -60,9 +68,11 @@ void op_models(struct request *r)
 void op_rollback(struct request *r)
 {
 	uint64_t version = UINT64_MAX;
+	const char *type = NULL;
 	struct later *l;
 	struct err err = { 0 };
 
+	request_text(r, "type", JOB_TYPE_MAX_NAME, &type);
 	field_whole(&r->f, "version", 0, VERSIONS_MAX_NUMBER, &version);
 	if (!r->f.rc && version == UINT64_MAX)
 		fields_fail(&r->f, ERR_ARG, "version",
@@ -70,12 +80,12 @@ void op_rollback(struct request *r)
 	if (!request_fine(r))
 		return;
 	l = later_new(r);
-	if (!l || !learning_rollback(r->d->learning, (uint32_t)version, l, &err))
+	if (!l || !learning_rollback(r->d->learning, type, (uint32_t)version, l, &err))
 		return;
 	later_error(l,
-		    err.code == ERR_BUSY       ? "wrong_state"
-		    : err.code == ERR_NOTFOUND ? "bad_field"
-					       : "internal",
+		    err.code == ERR_BUSY                              ? "wrong_state"
+		    : err.code == ERR_NOTFOUND || err.code == ERR_ARG ? "bad_field"
+								      : "internal",
 		    err.text);
 }
 

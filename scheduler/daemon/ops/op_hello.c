@@ -31,8 +31,25 @@ static void put_param(struct json_writer *w, const struct job_param *p)
 	json_close(w, '}');
 }
 
-static void put_type(struct json_writer *w, const struct job_type *t)
+static void put_model(struct json_writer *w, const char *key, const struct model_slot *s)
 {
+	json_put_key(w, key);
+	if (!s->model) {
+		json_put_null(w);
+		return;
+	}
+	json_open(w, '{');
+	json_kv_string(w, "fingerprint", s->name);
+	json_kv_string(w, "kind", s->model->time.predictor.ops->name);
+	json_kv_string(w, "created", s->model->created);
+	json_kv_int(w, "rows", (long long)s->model->data_rows);
+	json_close(w, '}');
+}
+
+static void put_type(struct json_writer *w, const struct setup *s, const struct job_type *t)
+{
+	uint32_t slot = setup_slot_of(s, t->name);
+
 	json_open(w, '{');
 	json_kv_string(w, "name", t->name);
 	json_kv_string(w, "about", t->about);
@@ -54,21 +71,8 @@ static void put_type(struct json_writer *w, const struct job_type *t)
 	for (size_t i = 0; i < t->n_batches; i++)
 		json_put_number(w, t->batch[i]);
 	json_close(w, ']');
-	json_close(w, '}');
-}
-
-static void put_model(struct json_writer *w, const struct setup *s)
-{
-	json_put_key(w, "model");
-	if (!s->model) {
-		json_put_null(w);
-		return;
-	}
-	json_open(w, '{');
-	json_kv_string(w, "fingerprint", s->model_name);
-	json_kv_string(w, "kind", s->model->time.predictor.ops->name);
-	json_kv_string(w, "created", s->model->created);
-	json_kv_int(w, "rows", (long long)s->model->data_rows);
+	if (slot)
+		put_model(w, "own_model", &s->slot[slot]);
 	json_close(w, '}');
 }
 
@@ -80,10 +84,10 @@ void op_hello(struct request *r)
 	json_kv_string(&r->w, "version", postrider_version);
 	json_kv_int(&r->w, "protocol", 1);
 	json_kv_string(&r->w, "policy", c->policy);
-	put_model(&r->w, r->d->setup);
+	put_model(&r->w, "model", &r->d->setup->slot[0]);
 	json_kv_open(&r->w, "types", '[');
 	for (size_t i = 0; i < c->n_types; i++)
-		put_type(&r->w, &c->type[i]);
+		put_type(&r->w, r->d->setup, &c->type[i]);
 	json_close(&r->w, ']');
 	json_kv_int(&r->w, "uid", (long long)conn_uid(r->conn));
 	json_kv_bool(&r->w, "admin", request_admin(r));

@@ -69,7 +69,7 @@ static void put_behind(const struct daemon *d, struct json_writer *w, bool sums)
 	json_kv_fixed(w, "rss_mb", machine_resident_mb(), 3);
 	json_kv_bool(w, "draining", d->draining);
 	json_kv_string(w, "policy", d->setup->config->policy);
-	json_kv_string(w, "model", d->setup->model_name[0] ? d->setup->model_name : NULL);
+	json_kv_string(w, "model", d->setup->slot[0].name[0] ? d->setup->slot[0].name : NULL);
 }
 
 void stats_json(struct daemon *d, struct json_writer *w, bool sums)

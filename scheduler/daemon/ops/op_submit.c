@@ -16,6 +16,7 @@
 static void submission_to_row(const struct request *r, const struct submission *f, struct job_record *row)
 {
 	const struct setup *s = r->d->setup;
+	const struct model_slot *slot = &s->slot[setup_slot_of(s, f->input.type)];
 
 	job_record_init(row);
 	row->id = r->d->next_id;
@@ -35,7 +36,7 @@ static void submission_to_row(const struct request *r, const struct submission *
 	row->priority = f->priority;
 	row->may_stop = f->may_stop;
 	row->policy = s->config->policy;
-	row->model = s->model_name[0] ? s->model_name : NULL;
+	row->model = slot->name[0] ? slot->name : NULL;
 	row->tag = f->tag;
 }
 
@@ -65,10 +66,14 @@ static void what_if(struct request *r, struct submission *f)
 
 	if (!submission_read(r, f))
 		return;
-	if (!d->setup->model) {
-		reply_error(r, "no_model", NULL, NULL,
-			    "the policy %s predicts nothing: no model is configured",
-			    d->setup->config->policy);
+	if (!d->setup->slot[setup_slot_of(d->setup, f->input.type)].model) {
+		if (d->setup->policy.policy->predictor)
+			reply_error(r, "no_model", NULL, "submit some: they teach the first model",
+				    "there is no model of jobs of type %s yet", f->input.type);
+		else
+			reply_error(r, "no_model", NULL, NULL,
+				    "the policy %s predicts nothing: no model is configured",
+				    d->setup->config->policy);
 		return;
 	}
 	if (!bind_job(r, f, &b))
@@ -364,6 +369,17 @@ static int take_to_learn(struct daemon *d, struct job *job, int64_t now_ns, enum
 	return rc;
 }
 
+/* A job without a model takes the batch that is least known. */
+static int first_steps(struct daemon *d, struct job *job, struct err *err)
+{
+	double batch;
+
+	if (d->setup->slot[job->slot].model)
+		return 0;
+	batch = learning_first_batch(d->learning, job, job->batch, job->n_batches, &job->guess_s);
+	return narrow(job, batch, NAN) ? 0 : err_nomem(err, "the batch of a job");
+}
+
 /* The decision, and its text in d->text. The scheduler has the job if that worked. */
 static int decide_arrival(struct daemon *d, struct job *job, const struct submission *f,
 			  enum sched_verdict *out_verdict, struct err *err)
@@ -372,10 +388,11 @@ static int decide_arrival(struct daemon *d, struct job *job, const struct submis
 	struct json_writer w;
 	char why[192];
 	double before = clock_monotonic_us(), took_us;
-	bool known = learning_knows(d->learning, &job->values, job->n_epoch_choices > 0, job->row.type, why,
-				    sizeof why);
-	int rc;
+	bool known = learning_knows(d->learning, job, why, sizeof why);
+	int rc = known ? 0 : first_steps(d, job, err);
 
+	if (rc)
+		return rc;
 	binding_request(job, &q);
 	/* A job like none the model has seen is taken, and learned from, but nothing is promised. */
 	if (!known)

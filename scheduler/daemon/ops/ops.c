@@ -37,9 +37,9 @@ static const struct op {
 	{ "stats", ANYBODY, op_stats, { "history" } },
 	{ "token", ANYBODY, op_token, { "days", "revoke" } },
 	{ "reload", ADMIN, op_reload, { NULL } },
-	{ "retrain", ADMIN, op_retrain, { NULL } },
+	{ "retrain", ADMIN, op_retrain, { "type" } },
 	{ "models", ANYBODY, op_models, { NULL } },
-	{ "rollback", ADMIN, op_rollback, { "version" } },
+	{ "rollback", ADMIN, op_rollback, { "version", "type" } },
 	{ "drain", ADMIN, op_drain, { "stop", "off" } },
 };
 enum { N_OPS = sizeof op_all / sizeof op_all[0] };

@@ -156,15 +156,16 @@ bool submission_read(struct request *r, struct submission *out)
 void submission_put_decision(struct daemon *d, struct json_writer *w, const struct submission *s,
 			     double took_us)
 {
+	const struct model_slot *slot = &d->setup->slot[setup_slot_of(d->setup, s->type->name)];
 	struct decision_about about = {
 		.at_ns = s->now_ns,
 		.when = "arrival",
 		.policy = d->setup->config->policy,
-		.model = d->setup->model_name,
+		.model = slot->name,
 		.type = s->type,
 		.slo_s = s->slo_s,
 		.took_us = took_us,
-		.accuracy_error = decide_accuracy_noise(d->setup->model),
+		.accuracy_error = decide_accuracy_noise(slot->model),
 	};
 
 	decision_json(w, &d->decision, &about);

@@ -253,4 +253,3 @@ TEST(test_a_policy_that_wants_a_model_starts_without_any_only_if_told)
 	assert_int_equal(submit(&t.b, 5, &r), SCHED_PROMISED);
 	two_drop(&t);
 }
-

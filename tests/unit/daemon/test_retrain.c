@@ -55,7 +55,7 @@ static void await_file(const char *path)
 
 static bool has_model(const struct local_daemon *at)
 {
-	return at->d->setup->model != NULL && !at->d->loader;
+	return at->d->setup->slot[0].model != NULL && !at->d->loader;
 }
 
 TEST_WITH(test_the_model_in_use_is_the_one_that_was_trained, open_one, close_one)
@@ -75,7 +75,7 @@ TEST_WITH(test_the_model_in_use_is_the_one_that_was_trained, open_one, close_one
 	local_until(&l, has_model);
 	v = client_ask(&c, "{\"op\":\"models\"}");
 	assert_true(number_at(v, "current") == 1.0);
-	assert_string_equal(text_at(v, "model"), l.d->setup->model_name);
+	assert_string_equal(text_at(v, "model"), l.d->setup->slot[0].name);
 	json_free(v);
 }
 
@@ -112,10 +112,10 @@ TEST_WITH(test_a_rollback_goes_back_and_forth, open_one, close_one)
 	assert_true(json_bool(json_get(v, "reloaded"), false));
 	json_free(v);
 	assert_true(models_at("current") == 0.0);
-	assert_null(l.d->setup->model);
+	assert_null(l.d->setup->slot[0].model);
 	assert_string_equal(client_error(&c, "{\"op\":\"rollback\",\"version\":1}"), "");
 	assert_true(models_at("current") == 1.0);
-	assert_non_null(l.d->setup->model);
+	assert_non_null(l.d->setup->slot[0].model);
 	v = client_ask(&c, "{\"op\":\"models\"}");
 	assert_int_equal(json_size(json_get(v, "models")), 3);
 	json_free(v);
@@ -131,13 +131,13 @@ TEST_WITH(test_a_restart_uses_the_version_that_was_in_use, open_one, close_one)
 	client_close(&c);
 	local_restart(&l);
 	client_open(&c, &l);
-	assert_non_null(l.d->setup->model);
+	assert_non_null(l.d->setup->slot[0].model);
 	assert_true(models_at("current") == 1.0);
 	assert_string_equal(client_error(&c, "{\"op\":\"rollback\",\"version\":0}"), "");
 	client_close(&c);
 	local_restart(&l);
 	client_open(&c, &l);
-	assert_null(l.d->setup->model);
+	assert_null(l.d->setup->slot[0].model);
 	assert_true(models_at("current") == 0.0);
 }
 

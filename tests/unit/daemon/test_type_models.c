@@ -1,0 +1,272 @@
+/* A daemon in this process whose job types have models of their own: trained from nothing, used, learnt from and
+ * rolled back apart from each other and from the configuration's model. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "tests/support/test.h"
+#include "tests/unit/daemon/local_daemon.h"
+
+#define FIRST 12 /* jobs before a first model */
+#define TYPES                                                                                                \
+	",\"bread\":{\"batches\":[8,16,32],\"first_after\":12,\"params\":{\"flour\":{\"kind\":\"integer\","  \
+	"\"min\":1,\"max\":5,\"default\":3}}},"                                                              \
+	"\"cake\":{\"batches\":[64,128,256],\"first_after\":12,\"params\":{\"oven\":{\"kind\":\"word\","     \
+	"\"values\":[\"gas\",\"wood\"],\"default\":\"gas\"}}}"
+
+static struct local_daemon l;
+static struct local_client c;
+
+static int open_one(void **state)
+{
+	(void)state;
+	local_open(&l);
+	l.model = LOCAL_MODEL;
+	l.types = TYPES;
+	local_start(&l);
+	client_open(&c, &l);
+	return 0;
+}
+
+static int close_one(void **state)
+{
+	(void)state;
+	client_close(&c);
+	local_close(&l);
+	return 0;
+}
+
+/* What a job of that batch takes: less with a larger one, and by its parameter. */
+static double run_s(const char *type, double batch, double param)
+{
+	return !strcmp(type, "bread") ? 40.0 + 60.0 * param * 8.0 / batch
+				      : 200.0 * 64.0 / batch * (1.0 + param);
+}
+
+struct outcome {
+	double batch;
+	char verdict[24], reason[256], model[64];
+};
+
+/* A job from submit to done; `slower` times as long as usual. */
+static struct outcome whole_job(const char *type, int param, double slower)
+{
+	static const char *const oven[] = { "gas", "wood" };
+	struct outcome o;
+	char params[64], id[32];
+	struct json *v;
+	double took_s;
+
+	if (!strcmp(type, "bread"))
+		snprintf(params, sizeof params, "{\"flour\":%d}", param + 1);
+	else
+		snprintf(params, sizeof params, "{\"oven\":\"%s\"}", oven[param % 2]);
+	v = client_ask(
+		&c, "{\"op\":\"submit\",\"type\":\"%s\",\"mode\":\"advise\",\"slo_s\":100000,\"params\":%s}",
+		type, params);
+	snprintf(id, sizeof id, "%s", text_at(v, "job.job"));
+	snprintf(o.verdict, sizeof o.verdict, "%s", text_at(v, "verdict"));
+	snprintf(o.reason, sizeof o.reason, "%s", text_at(v, "job.reason"));
+	snprintf(o.model, sizeof o.model, "%s", text_at(v, "job.model"));
+	json_free(v);
+	v = client_ask(&c, "{\"op\":\"started\",\"job\":\"%s\"}", id);
+	o.batch = number_at(v, "job.batch");
+	json_free(v);
+	took_s = slower * run_s(type, o.batch, !strcmp(type, "bread") ? param + 1 : param % 2);
+	l.d->clock_offset_ns += (int64_t)(took_s * 1e9);
+	assert_string_equal(client_error(&c,
+					 "{\"op\":\"finished\",\"job\":\"%s\",\"run_s\":%g,\"accuracy\":%g}",
+					 id, took_s, 1.0 - o.batch / 1000.0),
+			    "");
+	return o;
+}
+
+static const struct model *model_of(const char *type)
+{
+	return l.d->setup->slot[setup_slot_of(l.d->setup, type)].model;
+}
+
+static bool bread_is_known(const struct local_daemon *at)
+{
+	(void)at;
+	return model_of("bread") && !l.d->loader;
+}
+
+static bool cake_is_known(const struct local_daemon *at)
+{
+	(void)at;
+	return model_of("cake") && !l.d->loader;
+}
+
+static void learn(const char *type, bool (*known)(const struct local_daemon *))
+{
+	for (int i = 0; i < FIRST; i++)
+		whole_job(type, i % 5, 1.0);
+	local_until(&l, known);
+}
+
+/* A member of what `stats` says of a type, or of its model. */
+static double learnt(const char *list, const char *type, const char *key)
+{
+	struct json *v = client_ask(&c, "{\"op\":\"stats\"}");
+	double x = NAN;
+
+	for (const struct json *t = json_first(json_get(json_get(v, "learning"), list)); t;
+	     t = json_next(t)) {
+		if (!strcmp(json_string(json_get(t, "type"), ""), type))
+			x = json_number(json_get(t, key), NAN);
+	}
+	json_free(v);
+	return x;
+}
+
+static double version_of(const char *type)
+{
+	struct json *v = client_ask(&c, "{\"op\":\"models\"}");
+	double x = NAN;
+
+	for (const struct json *t = json_first(json_get(v, "types")); t; t = json_next(t)) {
+		if (!strcmp(text_at(t, "type"), type))
+			x = number_at(t, "current");
+	}
+	json_free(v);
+	return x;
+}
+
+TEST_WITH(test_a_type_without_a_model_tries_its_batches_and_says_why_nothing_is_promised, open_one, close_one)
+{
+	const double wanted[] = { 16, 8, 32, 16, 8, 32 }; /* the middle first, then those least tried */
+
+	for (size_t i = 0; i < 6; i++) {
+		struct outcome o = whole_job("bread", 1, 1.0);
+		char ended[64];
+
+		assert_true(o.batch == wanted[i] || (i % 3 && fabs(o.batch - wanted[i]) == 24.0));
+		assert_string_equal(o.verdict, "best_effort");
+		snprintf(ended, sizeof ended, "after 12 of them, and %zu have ended", i);
+		assert_non_null(strstr(o.reason, ended));
+	}
+	assert_string_equal(client_error(&c, "{\"op\":\"predict\",\"type\":\"bread\"}"), "no_model");
+	assert_null(model_of("bread"));
+}
+
+TEST_WITH(test_two_types_get_models_by_themselves_are_promised_and_learn_apart, open_one, close_one)
+{
+	struct outcome o;
+	struct json *v;
+	char bread[64];
+
+	learn("bread", bread_is_known);
+	assert_null(model_of("cake")); /* it is another type's */
+	o = whole_job("bread", 2, 1.0);
+	assert_string_equal(o.verdict, "promised");
+	snprintf(bread, sizeof bread, "%s", o.model);
+	learn("cake", cake_is_known);
+	o = whole_job("cake", 1, 1.0);
+	assert_string_equal(o.verdict, "promised");
+	assert_true(schema_find(model_of("cake")->schema, "oven") >= 0);
+	assert_true(schema_find(model_of("cake")->schema, "flour") < 0);
+	assert_true(schema_find(model_of("bread")->schema, "flour") >= 0);
+	assert_string_not_equal(o.model, bread);
+	assert_string_not_equal(o.model, l.d->setup->slot[0].name);
+
+	/* the bounds of one follow its jobs, those of the other do not */
+	for (int i = 0; i < 25; i++)
+		whole_job("bread", i % 5, 1.6);
+	assert_true(learnt("types", "bread", "bias") > 1.15);
+	whole_job("cake", 0, 1.0);
+	assert_true(fabs(learnt("types", "cake", "bias") - 1.0) < 0.12);
+	assert_true(learnt("models", "bread", "since_training") == 26.0);
+	assert_true(learnt("models", "cake", "since_training") == 2.0);
+
+	v = client_ask(&c, "{\"op\":\"hello\"}");
+	assert_int_equal(json_size(json_get(v, "types")), 4);
+	for (const struct json *t = json_first(json_get(v, "types")); t; t = json_next(t)) {
+		bool own = !strcmp(text_at(t, "name"), "bread") || !strcmp(text_at(t, "name"), "cake");
+
+		assert_int_equal(json_type(json_get(t, "own_model")), own ? JSON_OBJECT : JSON_ABSENT);
+	}
+	json_free(v);
+}
+
+TEST_WITH(test_versions_of_types_survive_a_restart_and_are_rolled_back_apart, open_one, close_one)
+{
+	struct stat st;
+	char path[200];
+
+	learn("bread", bread_is_known);
+	learn("cake", cake_is_known);
+	snprintf(path, sizeof path, "%s/models/type-cake/0001.model", l.state);
+	assert_int_equal(stat(path, &st), 0);
+	assert_true(version_of("bread") == 1.0 && version_of("cake") == 1.0);
+	client_close(&c);
+	local_restart(&l);
+	client_open(&c, &l);
+	assert_non_null(model_of("bread"));
+	assert_non_null(model_of("cake"));
+	assert_string_equal(client_error(&c, "{\"op\":\"rollback\",\"version\":1}"),
+			    "bad_field"); /* of which? */
+	assert_string_equal(client_error(&c, "{\"op\":\"rollback\",\"type\":\"advised\",\"version\":0}"),
+			    "bad_field");
+	assert_string_equal(client_error(&c, "{\"op\":\"retrain\",\"type\":\"pie\"}"), "bad_field");
+	assert_string_equal(client_error(&c, "{\"op\":\"rollback\",\"type\":\"cake\",\"version\":0}"), "");
+	assert_null(model_of("cake"));
+	assert_non_null(model_of("bread"));
+	assert_string_equal(whole_job("bread", 1, 1.0).verdict, "promised");
+	assert_string_equal(whole_job("cake", 1, 1.0).verdict, "best_effort");
+	assert_string_equal(client_error(&c, "{\"op\":\"rollback\",\"type\":\"cake\",\"version\":1}"), "");
+	assert_string_equal(whole_job("cake", 1, 1.0).verdict, "promised");
+}
+
+static bool reloaded_twice(const struct local_daemon *at)
+{
+	(void)at;
+	return l.d->metrics.reloads >= 2 && !l.d->loader;
+}
+
+/* A type that comes with a reload shifts the numbers of the others, and one that comes again has its version. */
+TEST_WITH(test_types_come_and_go_with_reloads, open_one, close_one)
+{
+	double bias;
+
+	learn("cake", cake_is_known);
+	for (int i = 0; i < 25; i++)
+		whole_job("cake", i % 2, 1.6);
+	bias = learnt("types", "cake", "bias");
+	assert_true(bias > 1.15);
+	l.types = TYPES ",\"apple\":{\"batches\":[1,2],\"first_after\":5}";
+	local_write_config(&l);
+	assert_string_equal(client_error(&c, "{\"op\":\"reload\"}"), "");
+	assert_string_equal(whole_job("cake", 1, 1.6).verdict, "promised");
+	assert_true(learnt("types", "cake", "bias") >
+		    1.15); /* its model is the same: what was learnt holds */
+	l.types = "";
+	local_write_config(&l);
+	assert_string_equal(client_error(&c, "{\"op\":\"reload\"}"), "");
+	assert_true(isnan(version_of("cake")));
+	l.types = TYPES;
+	local_write_config(&l);
+	l.d->metrics.reloads = 0;
+	assert_string_equal(client_error(&c, "{\"op\":\"reload\"}"), "");
+	local_until(&l, reloaded_twice); /* the second brings its version */
+	assert_true(version_of("cake") == 1.0);
+	assert_string_equal(whole_job("cake", 1, 1.6).verdict, "promised");
+}
+
+TEST_WITH(test_a_daemon_whose_types_all_have_models_needs_no_other, open_one, close_one)
+{
+	struct err err = { 0 };
+
+	client_close(&c);
+	local_stop(&l);
+	l.model = NULL;
+	l.settings = "\"policy\":\"postrider\",";
+	local_write_config(&l); /* "advised" has none */
+	assert_int_equal(local_try_start(&l, &err), -ERR_FORMAT);
+	assert_non_null(strstr(err.text, "model"));
+	l.settings = "\"policy\":\"fixed:128\",";
+	local_start(&l);
+	client_open(&c, &l);
+}
