@@ -1,5 +1,5 @@
-/* A daemon in this process whose job types have models of their own: trained from nothing, used, learnt from and
- * rolled back apart from each other and from the configuration's model. */
+/* A daemon in this process whose job types have models of their own: trained from nothing, used, learnt from
+ * and rolled back apart from each other and from the configuration's model. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -226,7 +226,7 @@ static bool reloaded_twice(const struct local_daemon *at)
 	return l.d->metrics.reloads >= 2 && !l.d->loader;
 }
 
-/* A type that comes with a reload shifts the numbers of the others, and one that comes again has its version. */
+/* A type that comes with a reload shifts the numbers of the others; one that comes again has its version. */
 TEST_WITH(test_types_come_and_go_with_reloads, open_one, close_one)
 {
 	double bias;
