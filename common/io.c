@@ -116,7 +116,7 @@ static int io_error(const char *what, const char *path, struct err *err)
 		code = ERR_NOTFOUND;
 	else if (error == EACCES || error == EPERM || error == EROFS)
 		code = ERR_PERM;
-	else if (error == ENOMEM)
+	else if (error == ENOMEM || error == EMFILE || error == ENFILE)
 		code = ERR_NOMEM;
 	return err_fail(err, code, "cannot %s %s: %s", what, text_tail(path, IO_PATH_SHOWN), strerror(error));
 }

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/clock.h"
@@ -121,12 +122,34 @@ static int spawn(struct daemon *d, struct job *job, struct err *err)
 	return rc;
 }
 
+/* It waits, and keeps its slots: what the machine lacks for this job it lacks for others, too. */
+static void delay(struct daemon *d, struct job *job, const char *why)
+{
+	struct start_list *l = &d->delayed;
+	char *text = mem_strdup(why);
+
+	if (!d->delay_told)
+		log_warn("jobs cannot be started, and wait: %s", why);
+	d->delay_told = true;
+	free(job->delayed);
+	job->delayed = text; /* without memory: it waits without a reason */
+	job->starting = true;
+	if (mem_grow((void **)&l->item, &l->cap, l->n + 1, sizeof *l->item))
+		log_error("out of memory: job %llu starts when the daemon is restarted",
+			  (unsigned long long)job->id);
+	else
+		l->item[l->n++] = (struct pending_start){ .job = job->id };
+}
+
 static void spawn_or_fail(struct daemon *d, struct job *job, struct next_events *next)
 {
 	struct err err = { 0 };
 	char reason[240];
+	int rc = spawn(d, job, &err);
 
-	if (!spawn(d, job, &err))
+	if (rc == -ERR_BUSY || rc == -ERR_NOMEM)
+		delay(d, job, err.text);
+	if (!rc || rc == -ERR_BUSY || rc == -ERR_NOMEM)
 		return;
 	snprintf(reason, sizeof reason, "could not be started: %.200s", err.text);
 	next_ended(d, next, job, false, reason);
@@ -455,6 +478,25 @@ void carry_durable(struct daemon *d, uint64_t ticket)
 	}
 }
 
+/* Not more than one that fails again, because the others would, too. */
+void carry_delayed(struct daemon *d)
+{
+	size_t n = d->delayed.n, done = 0;
+
+	for (; done < n && d->delayed.n == n; done++) {
+		struct job *job = jobs_find(&d->jobs, d->delayed.item[done].job);
+
+		if (job && job->starting) { /* LIFE_DURABLE as when its row was written */
+			struct life_event e = carry_event(d, LIFE_DURABLE, job);
+
+			carry_out(d, &e, NULL);
+		}
+	}
+	d->delayed.n -= done;
+	if (done)
+		memmove(d->delayed.item, d->delayed.item + done, d->delayed.n * sizeof *d->delayed.item);
+}
+
 /* ---- executors and owners ---- */
 
 static void started(struct daemon *d, struct job *job, int64_t at_ns, pid_t pid)
@@ -463,6 +505,12 @@ static void started(struct daemon *d, struct job *job, int64_t at_ns, pid_t pid)
 
 	e.at_ns = at_ns;
 	e.pid = pid;
+	if (job->delayed && d->delay_told) {
+		log_info("jobs can be started again");
+		d->delay_told = false;
+	}
+	free(job->delayed);
+	job->delayed = NULL;
 	carry_out(d, &e, NULL);
 }
 
@@ -519,6 +567,15 @@ static void on_started(void *owner, uint64_t id, int64_t at_ns, pid_t pid)
 		started(d, job, at_ns, pid);
 }
 
+static void on_delayed(void *owner, uint64_t id, const char *why)
+{
+	struct daemon *d = owner;
+	struct job *job = jobs_find(&d->jobs, id);
+
+	if (job && job_state_live(job->row.state))
+		delay(d, job, why);
+}
+
 static void on_progress(void *owner, const struct exec_progress *p)
 {
 	struct daemon *d = owner;
@@ -550,6 +607,7 @@ static int64_t on_moment(void *owner, int64_t boot_ns)
 const struct executor_sink carry_sink = {
 	.moment = on_moment,
 	.started = on_started,
+	.delayed = on_delayed,
 	.progress = on_progress,
 	.finished = on_finished,
 };

@@ -26,6 +26,7 @@
 #define ESTIMATES_S 2
 #define ADVISE_S 5
 #define OTHER_WORK_S 1
+#define DELAYED_S 1
 
 static const int signals[4] = { SIGTERM, SIGINT, SIGHUP, SIGUSR2 };
 
@@ -205,6 +206,13 @@ static void note_lag(struct daemon *d)
 	if (d->lag_due_ns)
 		histogram_add(&d->metrics.loop_lag_s, (double)(now_ns - d->lag_due_ns) / 1e9);
 	d->lag_due_ns = now_ns + (int64_t)OTHER_WORK_S * 1000000000;
+}
+
+static void on_delayed(evutil_socket_t fd, short what, void *owner)
+{
+	(void)fd;
+	(void)what;
+	carry_delayed(owner);
 }
 
 static void on_other_work(evutil_socket_t fd, short what, void *owner)
@@ -497,8 +505,9 @@ static int add_events(struct daemon *d, struct err *err)
 	d->event.estimates = timer(d, on_estimates, ESTIMATES_S);
 	d->event.advise = event_new(d->base, -1, 0, on_advise, d);
 	d->event.other_work = timer(d, on_other_work, OTHER_WORK_S);
+	d->event.delayed = timer(d, on_delayed, DELAYED_S);
 	good = d->event.turn && d->event.store && d->event.repair && d->event.estimates && d->event.advise &&
-	       d->event.other_work && !event_add(d->event.store, NULL) &&
+	       d->event.other_work && d->event.delayed && !event_add(d->event.store, NULL) &&
 	       !event_add(d->event.advise, &(struct timeval){ .tv_sec = ADVISE_S });
 	for (size_t i = 0; good && i < sizeof signals / sizeof signals[0]; i++) {
 		d->event.signal[i] = evsignal_new(d->base, signals[i], on_signal, d);
@@ -607,6 +616,7 @@ void daemon_free(struct daemon *d)
 	drop(d->event.estimates);
 	drop(d->event.advise);
 	drop(d->event.other_work);
+	drop(d->event.delayed);
 	demand_release(&d->demand);
 	drop(d->event.watchdog);
 	store_close(d->store); /* answers what was asked, so the retention is still there */
@@ -619,6 +629,7 @@ void daemon_free(struct daemon *d)
 	tenants_free(&d->tenants);
 	free(d->watcher);
 	free(d->starts.item);
+	free(d->delayed.item);
 	free(d->estimate_id);
 	free(d->estimate);
 	strbuf_release(&d->out);

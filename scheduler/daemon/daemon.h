@@ -52,7 +52,7 @@ struct daemon_params {
 struct daemon_events {
 	struct event *turn;             /* activated where something changed outside a request */
 	struct event *store, *signal[4];
-	struct event *repair, *estimates, *advise, *watchdog, *other_work; /* timers */
+	struct event *repair, *estimates, *advise, *watchdog, *other_work, *delayed; /* timers */
 };
 
 struct daemon {
@@ -81,8 +81,10 @@ struct daemon {
 	struct watcher *watcher;        /* watch.c */
 	size_t n_watchers;
 	struct start_list starts;       /* jobs that wait for a row to be on disk, by ticket */
+	struct start_list delayed;      /* jobs that wait for descriptors, processes or memory */
 
 	bool draining, stopping, stop_when_idle, store_failed, dirty;
+	bool delay_told;                /* the log says that jobs cannot be started */
 	bool leaving;                   /* a signal said so: no more connections are accepted */
 	struct loader *loader;          /* a reload under way; NULL: none */
 	bool reload_again;              /* asked for meanwhile: the files may have changed again */
@@ -143,6 +145,7 @@ void carry_out_all(struct daemon *d, enum life_event_kind kind); /* of every job
 bool carry_ticks(struct daemon *d); /* TICK of live jobs, for as long as a turn may take; true: of all */
 void carry_turns(struct daemon *d);             /* starts the jobs that may start */
 void carry_durable(struct daemon *d, uint64_t ticket); /* DURABLE of the jobs that waited for it */
+void carry_delayed(struct daemon *d);           /* tries again to start the jobs that are delayed */
 void carry_ended(struct daemon *d, struct job *job, const struct exec_outcome *o);
 /* What was decided for the start is in job->decision_text. */
 int carry_started_by_owner(struct daemon *d, struct job *job, struct err *err);

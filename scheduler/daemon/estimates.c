@@ -87,6 +87,10 @@ void estimates_live(struct daemon *d, const struct job *job, struct job_live *ou
 		out->end_high_s = e.end_high_s;
 		out->late = e.late;
 	}
+	if (job->delayed) {
+		out->waiting_code = "machine";
+		out->waiting_message = job->delayed;
+	}
 	if (job->row.state == JOB_QUEUED)
 		why_waiting(d, job, &w, out);
 	out->epoch = job->epoch;

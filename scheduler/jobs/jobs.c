@@ -53,6 +53,8 @@ void job_drop_live_parts(struct job *job)
 	job->type = NULL;
 	free(job->decision_text);
 	job->decision_text = NULL;
+	free(job->delayed);
+	job->delayed = NULL;
 	free(job->epoch_choice);
 	job->epoch_choice = NULL;
 	job->n_epoch_choices = 0;

@@ -41,7 +41,8 @@ struct job {
 	bool ready;                    /* an advised job whose turn it is, since ready_ns */
 	int64_t ready_ns;
 	bool refused;                  /* by the scheduler, after a restart */
-	bool starting;                 /* waits for its start to be on disk */
+	bool starting;                 /* waits for its start to be on disk, or is `delayed` */
+	char *delayed;                 /* what the machine lacks to start it; NULL: nothing */
 	bool cancelling;               /* was told to stop */
 	bool hopeless;                 /* because its chance had gone */
 	bool late_told;

@@ -48,6 +48,7 @@ struct run {
 	siginfo_t end;
 	bool timed_out, stopped; /* stopped: the daemon asked for it */
 	int64_t kill_at_ns, out_of_time_ns; /* boot time */
+	bool again; /* the child could not run the command, and may the next time */
 	char reason[RECORD_MAX_TEXT + 1], note[RECORD_MAX_TEXT + 1];
 };
 
@@ -58,6 +59,8 @@ int64_t after_s(int64_t from_ns, double s);
 bool write_all(int fd, const char *text, size_t len);
 /* A line for the daemon. If it does not listen any more, the records say the same. */
 void report(const char *what, const char *text);
+/* Of an error of the system: whether it is worth another try. */
+int code_of(int error);
 /* Ends the supervisor before it has changed anything. */
 void give_up(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3), noreturn));
 void add_note(struct run *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -80,6 +83,7 @@ bool child_refused(struct run *r);    /* true: it cannot run the command, and th
 bool record_path(const struct options *o, const char *suffix, char *out, size_t size);
 void win_the_race(struct run *r);     /* makes DIR.started; ends this process if another one was first */
 void sync_started(const struct run *r);
+void withdraw_started(const struct run *r); /* the job never ran: another supervisor may start it */
 int finish(struct run *r);            /* writes DIR.exit; returns the exit code for main() */
 
 /* ---- supervisor_place.c ---- */

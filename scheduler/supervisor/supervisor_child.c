@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #define KERNEL_SIGSET_BYTES 8
+#define AGAIN '\001' /* before a reason that may be gone the next time */
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 
 /* ---- in the child ---- */
@@ -139,6 +140,10 @@ static void child_exec(const struct options *o, int said_fd)
 		child_fail(said_fd, "no such file: %s", program);
 	if (error == EACCES)
 		child_fail(said_fd, "not executable: %s", program);
+	/* EAGAIN: its user has as many processes as the limit allows. ENOMEM: its own limit may be too small.
+	 */
+	if (error == EAGAIN || error == ENFILE || (error == ENOMEM && !o->as))
+		child_fail(said_fd, "%ccannot run %s: %s", AGAIN, program, strerror(error));
 	child_fail(said_fd, "cannot run %s: %s", program, strerror(error));
 }
 
@@ -183,10 +188,10 @@ void fork_child(struct run *r)
 	pid_t parent = getpid();
 
 	if (pipe2(go, O_CLOEXEC) || pipe2(said, O_CLOEXEC))
-		give_up(SUPERVISOR_NOT_STARTED, "cannot open a pipe: %s", strerror(errno));
+		give_up(code_of(errno), "cannot open a pipe: %s", strerror(errno));
 	r->pid = fork();
 	if (r->pid < 0)
-		give_up(SUPERVISOR_NOT_STARTED, "cannot start a process: %s", strerror(errno));
+		give_up(code_of(errno), "cannot start a process: %s", strerror(errno));
 	if (r->pid == 0) {
 		close(go[1]);
 		close(said[0]);
@@ -220,7 +225,8 @@ bool child_refused(struct run *r)
 	} while (n > 0 || (n < 0 && errno == EINTR));
 	close(r->said_fd);
 	text[len] = '\0';
+	r->again = text[0] == AGAIN;
 	if (len)
-		set_reason(r, "%s", text);
+		set_reason(r, "%s", text + r->again);
 	return len > 0;
 }

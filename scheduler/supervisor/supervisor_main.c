@@ -11,6 +11,7 @@
 #define _GNU_SOURCE
 #include "scheduler/supervisor/supervisor.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
@@ -40,13 +41,21 @@ static void hang_up(void)
 		close(null_fd);
 }
 
+static int try_again(struct run *r)
+{
+	withdraw_started(r);
+	remove_cgroup(r);
+	report(REPORT_FAILED, r->reason);
+	return SUPERVISOR_TRY_AGAIN;
+}
+
 static int supervise(struct run *r)
 {
 	fork_child(r);
 	win_the_race(r);
 	if (!make_folder(r)) {
 		abandon_child(r);
-		return not_run(r);
+		return r->again ? try_again(r) : not_run(r);
 	}
 	enter_cgroup(r);
 	if (r->note[0])
@@ -56,7 +65,7 @@ static int supervise(struct run *r)
 	close(r->go_fd);
 	if (child_refused(r)) {
 		end_leftovers(r);
-		return not_run(r);
+		return r->again ? try_again(r) : not_run(r);
 	}
 	report(REPORT_STARTED, "");
 	hang_up();
@@ -86,7 +95,7 @@ static void settle_in(void)
 	/* Descriptors 0 to 2 are always open, so that no pipe gets a number that the job's streams need. */
 	for (int fd = 0; fd <= STDERR_FILENO; fd++) {
 		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0)
-			exit(SUPERVISOR_NOT_STARTED);
+			exit(code_of(errno));
 	}
 }
 
@@ -101,7 +110,7 @@ int main(int argc, char **argv)
 	opterr = 0;
 	o.env = calloc((size_t)argc + 1, sizeof *o.env);
 	if (!o.env)
-		give_up(SUPERVISOR_NOT_STARTED, "out of memory");
+		give_up(SUPERVISOR_TRY_AGAIN, "out of memory");
 	parse_options(argc, argv, &o);
 	if (geteuid() != 0 && o.uid != geteuid())
 		give_up(SUPERVISOR_NOT_STARTED, "jobs run as the daemon's own user only");

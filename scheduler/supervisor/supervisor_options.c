@@ -187,7 +187,7 @@ void find_user(struct options *o)
 	}
 	o->home = strdup(home && *home ? home : o->dir);
 	if (!o->home || (pw && !o->user))
-		give_up(SUPERVISOR_NOT_STARTED, "out of memory");
+		give_up(SUPERVISOR_TRY_AGAIN, "out of memory");
 }
 
 void options_release(struct options *o)

@@ -58,6 +58,7 @@ bool make_folder(struct run *r)
 		error = errno;
 	if (fd >= 0)
 		close(fd);
+	r->again = code_of(error) == SUPERVISOR_TRY_AGAIN;
 	if (error)
 		set_reason(r, "cannot give the folder %s to user %u: %s", o->dir, o->uid, strerror(error));
 	return !error;

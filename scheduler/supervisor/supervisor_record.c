@@ -67,8 +67,9 @@ void win_the_race(struct run *r)
 	snprintf(temp, sizeof temp, "%s.%ld", path, (long)getpid());
 	if (!boot_id(boot) || !process_stat(getpid(), &parent, &ticks) ||
 	    !process_stat(r->pid, &parent, &job_ticks)) {
+		error = errno;
 		abandon_child(r);
-		give_up(SUPERVISOR_NOT_STARTED, "cannot read /proc: is it mounted?");
+		give_up(code_of(error), "cannot read /proc: %s", strerror(error));
 	}
 	r->started = moment_now();
 	n = snprintf(text, sizeof text,
@@ -90,7 +91,7 @@ void win_the_race(struct run *r)
 	abandon_child(r);
 	if (error == EEXIST)
 		exit(SUPERVISOR_LOST_RACE);
-	give_up(SUPERVISOR_NOT_STARTED, "cannot make %s: %s", path, strerror(error));
+	give_up(code_of(error), "cannot make %s: %s", path, strerror(error));
 }
 
 /* Brings the record to the disk before the job is let go: after a power cut the daemon must know that the job
@@ -106,6 +107,15 @@ void sync_started(const struct run *r)
 		fsync(fd);
 		close(fd);
 	}
+	sync_folder_of(path);
+}
+
+void withdraw_started(const struct run *r)
+{
+	char path[PATH_MAX];
+
+	record_path(r->opt, RECORD_STARTED, path, sizeof path);
+	unlink(path);
 	sync_folder_of(path);
 }
 

@@ -61,6 +61,13 @@ void report(const char *what, const char *text)
 		write_all(STDOUT_FILENO, line, (size_t)n);
 }
 
+int code_of(int error)
+{
+	return error == EAGAIN || error == ENOMEM || error == EMFILE || error == ENFILE
+		       ? SUPERVISOR_TRY_AGAIN
+		       : SUPERVISOR_NOT_STARTED;
+}
+
 void give_up(int code, const char *fmt, ...)
 {
 	char text[RECORD_MAX_TEXT + 1];

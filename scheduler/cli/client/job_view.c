@@ -262,12 +262,12 @@ static void put_live(const struct job_view *j, struct strbuf *out)
 	if (j->r.state == JOB_QUEUED) {
 		label(out, "starts");
 		strbuf_printf(out, "%s\n", in_seconds(j->live.start_s, buf));
-		if (j->live.waiting_message || j->live.waiting_code) {
-			label(out, "waits");
-			strbuf_printf(out, "%s\n",
-				      cli_clean(j->live.waiting_message ? j->live.waiting_message
-									: j->live.waiting_code));
-		}
+	}
+	if (j->live.waiting_message || j->live.waiting_code) {
+		label(out, "waits");
+		strbuf_printf(
+			out, "%s\n",
+			cli_clean(j->live.waiting_message ? j->live.waiting_message : j->live.waiting_code));
 	}
 	label(out, "ends");
 	strbuf_printf(out, "%s%s\n", job_view_end(j, 0.0, buf),
@@ -415,7 +415,7 @@ static void add_note(struct cli_table *t, const struct job_view *j)
 
 	if (j->live.late)
 		cli_table_add(t, "late%s%s", j->r.tag ? ", " : "", j->r.tag ? j->r.tag : "");
-	else if (j->r.state == JOB_QUEUED && (j->live.waiting_message || j->live.waiting_code))
+	else if (j->live.waiting_message || j->live.waiting_code)
 		cli_table_add(t, "%s",
 			      j->live.waiting_message ? j->live.waiting_message : j->live.waiting_code);
 	else if (j->r.state == JOB_RUNNING && !isnan(j->live.epoch) && !isnan(j->live.epochs))

@@ -38,6 +38,9 @@ struct exec_progress {
 struct executor_sink {
 	void *owner;
 	void (*started)(void *owner, uint64_t id, int64_t at_ns, pid_t pid);
+	/* It could not be started for want of descriptors, processes or memory. Nothing of it ran, and it is
+	 * not the executor's any more: start() it again later. */
+	void (*delayed)(void *owner, uint64_t id, const char *why);
 	void (*progress)(void *owner, const struct exec_progress *p);
 	void (*finished)(void *owner, const struct exec_outcome *o);
 	/* A moment of CLOCK_BOOTTIME on the owner's time line, which does not jump when the clock is set.
@@ -49,7 +52,8 @@ struct executor_ops {
 	const char *name;            /* "run", "advise" */
 	int (*create)(struct event_base *base, const struct executor_sink *sink, void **out_self,
 	              struct err *err);
-	/* 0: under way; `started` or `finished` will be told. */
+	/* 0: under way; `started`, `finished` or `delayed` will be told. ERR_BUSY, ERR_NOMEM: likewise
+	 * delayed. */
 	int (*start)(void *self, const struct exec_job *j, struct err *err);
 	/* SIGTERM to the whole group, SIGKILL after the grace; `finished` will be told. ERR_NOTFOUND: not
 	 * ours. */

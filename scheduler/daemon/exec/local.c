@@ -141,6 +141,17 @@ static void tell_finished(struct local *l, size_t at, int64_t now_boot_ns)
 	local_job_free(j);
 }
 
+/* Likewise: the sink may start it at once. */
+static void tell_delayed(struct local *l, size_t at)
+{
+	struct local_job *j = l->job[at];
+
+	l->job[at] = l->job[--l->n_jobs];
+	release_cpus(j);
+	l->sink.delayed(l->sink.owner, j->id, j->failed);
+	local_job_free(j);
+}
+
 /* ---- the supervisor's report ---- */
 
 /* The report says so, the record says when. */
@@ -242,7 +253,7 @@ static int adopt_late(struct local_job *j, struct err *err)
 	release_cpus(j);
 	rc = local_job_examine(j, j->local->boot, &unstarted, err);
 	if (!rc && unstarted)
-		local_job_lost(j, "there is no record of its start");
+		j->state = LOCAL_DELAYED; /* the one that came first could not start it, and said so */
 	mark_cpus(j);
 	watch(j);
 	pass_on_stop(j); /* the supervisor that heard it came second */
@@ -256,7 +267,7 @@ static void settle(struct local_job *j)
 
 	if (rc == -ERR_BUSY)
 		rc = adopt_late(j, &err);
-	if (rc && ++j->tries >= SETTLE_TRIES)
+	if (rc && rc != -ERR_NOMEM && ++j->tries >= SETTLE_TRIES) /* descriptors and memory come back */
 		local_job_lost(j, "%.250s", err.text);
 }
 
@@ -285,6 +296,12 @@ static void on_gone(evutil_socket_t fd, short what, void *job)
 static void take_order(struct local_job *j, struct spawn_order *o)
 {
 	j->order = NULL;
+	if (!o->pid && !j->stop_asked && spawn_error_passes(o->error)) {
+		snprintf(j->failed, sizeof j->failed, "cannot start a process: %s", strerror(o->error));
+		j->state = LOCAL_DELAYED;
+		tick_in(j->local, 0);
+		return;
+	}
 	if (!o->pid) {
 		local_job_never_ran(j, false, "could not be started: cannot run %s: %s",
 				    text_tail(o->program->path, 150), strerror(o->error));
@@ -365,7 +382,9 @@ static void visit(struct local *l, size_t at, int64_t now_boot_ns)
 		settle(j);
 	if (j->state == LOCAL_RUNNING && j->output.news && now_boot_ns - j->progress_boot_ns >= PROGRESS_NS)
 		tell_progress(j, now_boot_ns);
-	if (j->state == LOCAL_ENDED && output_is_read(j))
+	if (j->state == LOCAL_DELAYED)
+		tell_delayed(l, at);
+	else if (j->state == LOCAL_ENDED && output_is_read(j))
 		tell_finished(l, at, now_boot_ns);
 }
 
@@ -448,7 +467,7 @@ static int enlist(struct local *l, const struct exec_job *from, struct local_job
 	int rc;
 
 	if (find(l, from->id))
-		return err_fail(err, ERR_BUSY, "job %" PRIu64 " is already running", from->id);
+		return err_fail(err, ERR_ARG, "job %" PRIu64 " is already running", from->id);
 	if (!from->dir || from->dir[0] != '/')
 		return err_fail(err, ERR_ARG, "job %" PRIu64 ": its folder needs an absolute path", from->id);
 	if (mem_grow(&list, &l->cap, l->n_jobs + 1, sizeof *l->job))

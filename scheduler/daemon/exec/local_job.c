@@ -272,6 +272,14 @@ int local_job_settle(struct local_job *j, struct err *err)
 						 : "its supervisor could not start it, and did not say why");
 		return 0;
 	}
+	if (j->supervisor_code == SUPERVISOR_TRY_AGAIN && j->stop_asked) {
+		local_job_never_ran(j, true, "stopped on request, before it was started");
+		return 0;
+	}
+	if (j->supervisor_code == SUPERVISOR_TRY_AGAIN) {
+		j->state = LOCAL_DELAYED;
+		return 0;
+	}
 	rc = job_exit_read(j->record, j->identity, &x, &why);
 	if (rc == -ERR_NOTFOUND)
 		left_no_report(j);

@@ -15,6 +15,7 @@ enum local_state {
 	LOCAL_STARTING,  /* there is a supervisor, and it has not reported yet */
 	LOCAL_RUNNING,
 	LOCAL_UNSETTLED, /* the supervisor is gone, or not known; its records could not be read yet */
+	LOCAL_DELAYED,   /* nothing ran: `failed` says what the machine lacks */
 	LOCAL_ENDED,     /* `outcome` says how */
 };
 
@@ -76,8 +77,8 @@ int64_t local_job_now_ns(const struct local_job *j);
 /* The record DIR.started, once it is there. */
 int local_job_learn_start(struct local_job *j, struct err *err);
 
-/* The supervisor is gone. 0: state is now LOCAL_ENDED. ERR_BUSY: it lost a race, somebody else has the job:
- * local_job_examine(). Else the record cannot be read right now. */
+/* The supervisor is gone. 0: state is now LOCAL_ENDED or LOCAL_DELAYED. ERR_BUSY: it lost a race,
+ * somebody else has the job: local_job_examine(). Else the record cannot be read right now. */
 int local_job_settle(struct local_job *j, struct err *err);
 
 /* What the records beside the folder say of a job whose supervisor is not known: LOCAL_RUNNING with the pidfd

@@ -316,6 +316,11 @@ static int open_report(int fd[2])
 	return error;
 }
 
+bool spawn_error_passes(int error)
+{
+	return error == EMFILE || error == ENFILE || error == EAGAIN || error == ENOMEM;
+}
+
 int spawn_order_new(const struct spawn_program *p, const struct exec_job *j, const char *cpus,
 		    struct spawn_order **out, struct err *err)
 {
@@ -335,7 +340,7 @@ int spawn_order_new(const struct spawn_program *p, const struct exec_job *j, con
 	error = open_report(o->report);
 	if (error) {
 		spawn_order_free(o);
-		return err_fail(err, ERR_IO, "job %" PRIu64 ": cannot open a pipe: %s", j->id,
+		return err_fail(err, spawn_error_passes(error) ? ERR_BUSY : ERR_IO, "cannot open a pipe: %s",
 				strerror(error));
 	}
 	*out = o;

@@ -43,12 +43,13 @@ struct spawn_order {
 	int error;                         /* why not, an error number */
 };
 
-/* `cpus`: a list, or NULL for any. */
+/* `cpus`: a list, or NULL for any. ERR_BUSY: spawn_error_passes(). */
 int spawn_order_new(const struct spawn_program *p, const struct exec_job *j, const char *cpus,
                     struct spawn_order **out, struct err *err);
 /* Sets pid or error; takes as long as the machine is busy. `own_table`: this thread's descriptors are its
  * own, not those of the process. */
 void spawn_order_run(struct spawn_order *o, bool own_table);
+bool spawn_error_passes(int error); /* the machine lacks descriptors, processes or memory, for now */
 int spawn_order_take_report(struct spawn_order *o); /* the end that is read; to be closed */
 void spawn_order_empty(struct spawn_order *o); /* nothing but the shell is left */
 void spawn_order_free(struct spawn_order *o);

@@ -27,7 +27,8 @@
 
 struct told {
 	uint64_t id;
-	unsigned n_started, n_progress, n_finished;
+	unsigned n_started, n_delayed, n_progress, n_finished;
+	char delayed[256];
 	int64_t started_ns;
 	pid_t pid;
 	double started_after_s; /* from the world's birth */
@@ -42,7 +43,7 @@ struct world {
 	double born_s;
 	bool inside; /* of a call to the executor: nothing may be told now */
 	struct told told[MAX_TOLD];
-	size_t n_told, n_finished, n_started;
+	size_t n_told, n_finished, n_started, n_delayed;
 };
 
 static inline double now_s(void)
@@ -85,6 +86,18 @@ static inline void on_started(void *owner, uint64_t id, int64_t at_ns, pid_t pid
 	t->pid = pid;
 	t->started_after_s = now_s() - w->born_s;
 	w->n_started++;
+}
+
+static inline void on_delayed(void *owner, uint64_t id, const char *why)
+{
+	struct world *w = owner;
+	struct told *t = told_of(w, id);
+
+	assert_false(w->inside);
+	assert_int_equal(t->n_started + t->n_finished, 0); /* nothing ran */
+	t->n_delayed++;
+	snprintf(t->delayed, sizeof t->delayed, "%s", why);
+	w->n_delayed++;
 }
 
 static inline void on_progress(void *owner, const struct exec_progress *p)
@@ -138,7 +151,8 @@ static inline struct world *world_new(const char *mode)
 {
 	struct world *w = calloc(1, sizeof *w);
 	struct executor_sink sink = {
-		.owner = w, .started = on_started, .progress = on_progress, .finished = on_finished
+		.owner = w, .started = on_started, .delayed = on_delayed, .progress = on_progress,
+		.finished = on_finished
 	};
 	struct err err = { 0 };
 

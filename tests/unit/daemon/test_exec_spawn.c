@@ -410,16 +410,16 @@ TEST_WITH(test_missing_supervisor_is_the_jobs_reason, set_up, tear_down)
 	world_free(late);
 }
 
-TEST_WITH(test_failed_start_gives_its_cpus_back, set_up, tear_down)
+/* EAGAIN: the machine has no process to spare. The job is given back, to be started again. */
+static void failed_start_gives_cpus_back(struct world *w, int error)
 {
-	struct world *w = *state;
 	const char *jobs = jobs_dir();
 	cpu_set_t all;
 	uint64_t n;
 
 	assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
 	n = (uint64_t)CPU_COUNT(&all);
-	atomic_store(&gate.error, EAGAIN);
+	atomic_store(&gate.error, error);
 	for (uint64_t id = 1; id <= n; id++) {
 		struct job_spec s = spec_of(jobs, id, "true");
 		struct err err = { 0 };
@@ -427,9 +427,17 @@ TEST_WITH(test_failed_start_gives_its_cpus_back, set_up, tear_down)
 		s.job.pin = true;
 		assert_int_equal(start_spec(w, &s, &err), 0);
 	}
-	wait_finished(w, n);
-	for (uint64_t id = 1; id <= n; id++)
-		expect_not_started(w, id, strerror(EAGAIN));
+	if (error == EAGAIN) {
+		for (double until_s = now_s() + PATIENCE_S; w->n_delayed < n && now_s() < until_s;)
+			turn(w, 0.01);
+		for (uint64_t id = 1; id <= n; id++)
+			assert_non_null(strstr(told_of(w, id)->delayed, strerror(EAGAIN)));
+		assert_int_equal(w->ops->running(w->self), 0);
+	} else {
+		wait_finished(w, n);
+		for (uint64_t id = 1; id <= n; id++)
+			expect_not_started(w, id, strerror(error));
+	}
 	atomic_store(&gate.error, 0);
 	for (uint64_t id = 1; id <= n; id++) {
 		struct job_spec s = spec_of(jobs, 1000 + id, "sleep 0.2");
@@ -438,9 +446,19 @@ TEST_WITH(test_failed_start_gives_its_cpus_back, set_up, tear_down)
 		s.job.pin = true;
 		assert_int_equal(start_spec(w, &s, &err), 0);
 	}
-	wait_finished(w, 2 * n);
+	wait_finished(w, error == EAGAIN ? n : 2 * n);
 	for (uint64_t id = 1; id <= n; id++)
 		assert_null(strstr(file_text(in_job(jobs, 1000 + id, ".started")), "cpus -\n"));
+}
+
+TEST_WITH(test_failed_start_gives_its_cpus_back, set_up, tear_down)
+{
+	failed_start_gives_cpus_back(*state, EACCES);
+}
+
+TEST_WITH(test_delayed_start_gives_its_cpus_back, set_up, tear_down)
+{
+	failed_start_gives_cpus_back(*state, EAGAIN);
 }
 
 TEST_WITH(test_stop_of_a_start_that_fails_is_answered, set_up, tear_down)
