@@ -89,6 +89,33 @@ static int need_features(const struct automl *a, size_t fold, struct err *err)
 	return f && f->failed ? err_fail(err, ERR_NODATA, "feature selection: %.150s", f->why) : 0;
 }
 
+/* Where the searches of a unit are kept while they run. */
+struct place {
+	struct journal *journal;
+	enum automl_stage stage;
+	size_t unit;
+};
+
+static int save_trials(void *owner, const double *loss, size_t n, struct err *err)
+{
+	const struct place *at = owner;
+
+	return journal_add_trials(at->journal, at->stage, at->unit, loss, n, err);
+}
+
+static int search_at(const struct automl *a, enum automl_stage stage, size_t unit, struct attempt *try,
+		     struct outcome *o, struct err *err)
+{
+	const struct outcome *before = &a->outcome[stage][unit];
+	struct place at = { a->journal, stage, unit };
+
+	try->loss = before->loss;
+	try->n_losses = before->n_losses;
+	try->save = save_trials;
+	try->owner = &at;
+	return attempt_search(try, o, err);
+}
+
 static int unit_experiment(const struct automl *a, size_t unit, struct outcome *o, struct err *err)
 {
 	size_t run, v, h, t, point;
@@ -112,7 +139,7 @@ static int unit_experiment(const struct automl *a, size_t unit, struct outcome *
 				.rows = &rows.training,
 				.features = &features,
 				.seed = automl_seed(a, automl_fold(a, run, v), h) };
-	rc = attempt_search(&try, o, err);
+	rc = search_at(a, STAGE_EXPERIMENT, unit, &try, o, err);
 	if (!rc)
 		rc = attempt_fit(&try, o, &f, err);
 	if (!rc)
@@ -149,7 +176,7 @@ static int unit_validation(const struct automl *a, size_t unit, struct outcome *
 				.rows = &rows.both,
 				.features = &features,
 				.seed = automl_seed(a, fold, AUTOML_VALIDATION_FOLD) };
-	rc = attempt_search(&try, o, err);
+	rc = search_at(a, STAGE_VALIDATION, unit, &try, o, err);
 	if (!rc)
 		rc = attempt_fit(&try, o, &f, err);
 	if (!rc)
@@ -186,7 +213,7 @@ static int unit_model(const struct automl *a, size_t t, struct outcome *o, struc
 		rc = err_fail(err, ERR_NODATA, "every point of the grid failed: %.120s",
 			      experiment_at(a, 0, 0, t, 0)->why);
 	if (!rc)
-		rc = attempt_search(&try, o, err);
+		rc = search_at(a, STAGE_MODEL, t, &try, o, err);
 	if (!rc)
 		rc = attempt_fit(&try, o, &f, err);
 	if (!rc)
@@ -245,7 +272,7 @@ static void run_unit(void *ctx, size_t i, size_t worker)
 	struct stage_job *job = ctx;
 	struct outcome o = { 0 };
 	struct err why = { 0 }, err = { 0 };
-	bool stop;
+	bool stop, no_result;
 	int rc;
 
 	(void)worker;
@@ -260,15 +287,16 @@ static void run_unit(void *ctx, size_t i, size_t worker)
 	o.failed = rc != 0;
 	if (rc)
 		snprintf(o.why, sizeof o.why, "%.*s", (int)sizeof o.why - 1, why.text);
-	/* Running out of memory says nothing about the experiment. */
-	rc = why.code == ERR_NOMEM ? -ERR_NOMEM
-				   : journal_add(job->a->journal, job->stage, job->unit[i], &o, &err);
+	/* Running out of memory, or a journal that cannot be written, says nothing about the experiment. */
+	no_result = why.code == ERR_NOMEM || why.code == ERR_IO;
+	rc = no_result ? -(int)why.code : journal_add(job->a->journal, job->stage, job->unit[i], &o, &err);
 	pthread_mutex_lock(&job->lock);
 	if (rc && !job->rc) {
 		job->rc = rc;
-		job->err = why.code == ERR_NOMEM ? why : err;
+		job->err = no_result ? why : err;
 	}
 	o.done = !rc;
+	free(job->a->outcome[job->stage][job->unit[i]].loss);
 	job->a->outcome[job->stage][job->unit[i]] = o;
 	job->a->n_done++;
 	if (job->a->on_progress)
@@ -475,8 +503,10 @@ void automl_free(struct automl *a)
 	if (!a)
 		return;
 	for (size_t s = 0; s < N_STAGES; s++) {
-		for (size_t i = 0; a->outcome[s] && i < a->n[s]; i++)
+		for (size_t i = 0; a->outcome[s] && i < a->n[s]; i++) {
 			free(a->outcome[s][i].features.column);
+			free(a->outcome[s][i].loss);
+		}
 		free(a->outcome[s]);
 	}
 	for (size_t t = 0; a->model && t < a->c->n_plans; t++)

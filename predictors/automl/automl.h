@@ -37,6 +37,7 @@ struct outcome {
 	char why[160];
 	struct automl_score score[N_SETS];
 	double tuned[CAMPAIGN_MAX_AXES]; size_t n_tuned;
+	double *loss; size_t n_losses; /* not done: of the first trials of a search that was cut off */
 	struct feature_list features; /* n 0: all */
 };
 

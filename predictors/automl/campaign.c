@@ -415,6 +415,7 @@ static void read_general(struct reader_of_keys *r, bool predict)
 	read_text(r, "hyperparameter_tuning", &tuning);
 	c->tune = tuning && !strcasecmp(tuning, "Hyperopt");
 	read_whole(r, "hyperopt_max_evals", 1, CAMPAIGN_MAX_EVALS, &c->max_evals);
+	read_whole(r, "hyperopt_save_interval", 0, CAMPAIGN_MAX_EVALS, &c->save_interval);
 	if ((c->hp_selection == HOLD_KFOLD || c->validation == HOLD_KFOLD) && !r->rc)
 		need(r, "General", "folds", ", which KFold needs");
 	if ((c->hp_selection == HOLD_OUT || c->validation == HOLD_OUT) && !r->rc)

@@ -211,6 +211,23 @@ static bool get_features(const struct json *list, const struct automl *a, struct
 	return true;
 }
 
+/* The trials of a search that was cut off, behind those of the lines before. */
+static bool get_trials(const struct json *list, const struct automl *a, struct outcome *o)
+{
+	size_t n = o->n_losses + json_size(list);
+	double *grown;
+
+	if (o->done || n > a->c->max_evals)
+		return false;
+	grown = mem_resize(o->loss, n + 1, sizeof *grown);
+	if (!grown)
+		return false;
+	o->loss = grown;
+	for (const struct json *v = json_first(list); v; v = json_next(v))
+		o->loss[o->n_losses++] = json_number(v, INFINITY); /* null: the trial failed */
+	return true;
+}
+
 /* False: this is no line of a unit of this campaign. */
 static bool get_unit(const struct json *v, struct automl *a)
 {
@@ -222,8 +239,11 @@ static bool get_unit(const struct json *v, struct automl *a)
 
 	while (stage < N_STAGES && strcmp(stage_name[stage], name))
 		stage++;
-	if (stage == N_STAGES || !(unit >= 0.0 && unit < (double)a->n[stage]) ||
-	    json_size(scores) != 3 * N_SETS || json_size(tuned) > CAMPAIGN_MAX_AXES)
+	if (stage == N_STAGES || !(unit >= 0.0 && unit < (double)a->n[stage]) || unit != floor(unit))
+		return false;
+	if (json_get(v, "trials"))
+		return get_trials(json_get(v, "trials"), a, &a->outcome[stage][(size_t)unit]);
+	if (json_size(scores) != 3 * N_SETS || json_size(tuned) > CAMPAIGN_MAX_AXES)
 		return false;
 	snprintf(o.why, sizeof o.why, "%s", json_string(json_get(v, "failed"), ""));
 	s = json_first(scores);
@@ -241,6 +261,7 @@ static bool get_unit(const struct json *v, struct automl *a)
 		free(o.features.column);
 		return false;
 	}
+	free(a->outcome[stage][(size_t)unit].loss);
 	if (a->outcome[stage][(size_t)unit].done)
 		free(a->outcome[stage][(size_t)unit].features.column);
 	else
@@ -340,20 +361,46 @@ int journal_open(const struct automl_params *p, struct automl *a, char *created,
 	return 0;
 }
 
-int journal_add(struct journal *j, enum automl_stage stage, size_t unit, const struct outcome *o,
-		struct err *err)
+/* Writes j->line, whose lock is held, and gives the lock back. */
+static int add_line(struct journal *j, struct err *err)
 {
 	double now_s = clock_monotonic_s();
-	int rc;
+	int rc = j->line.failed ? err_nomem(err, "the journal")
+				: write_all(j, j->line.text, j->line.len, err);
 
-	pthread_mutex_lock(&j->lock);
-	strbuf_reset(&j->line);
-	put_unit(&j->line, stage, unit, o);
-	rc = j->line.failed ? err_nomem(err, "the journal") : write_all(j, j->line.text, j->line.len, err);
 	if (!rc && now_s - j->synced_s > SYNC_EVERY_S) {
 		fdatasync(j->fd);
 		j->synced_s = now_s;
 	}
 	pthread_mutex_unlock(&j->lock);
 	return rc;
+}
+
+int journal_add(struct journal *j, enum automl_stage stage, size_t unit, const struct outcome *o,
+		struct err *err)
+{
+	pthread_mutex_lock(&j->lock);
+	strbuf_reset(&j->line);
+	put_unit(&j->line, stage, unit, o);
+	return add_line(j, err);
+}
+
+int journal_add_trials(struct journal *j, enum automl_stage stage, size_t unit, const double *loss, size_t n,
+		       struct err *err)
+{
+	struct json_writer w;
+
+	pthread_mutex_lock(&j->lock);
+	strbuf_reset(&j->line);
+	json_begin(&w, &j->line, false);
+	json_open(&w, '{');
+	json_kv_string(&w, "stage", stage_name[stage]);
+	json_kv_int(&w, "unit", (long long)unit);
+	json_kv_open(&w, "trials", '[');
+	for (size_t i = 0; i < n; i++)
+		json_put_number(&w, loss[i]);
+	json_close(&w, ']');
+	json_close(&w, '}');
+	strbuf_puts(&j->line, "\n");
+	return add_line(j, err);
 }

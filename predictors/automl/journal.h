@@ -1,6 +1,6 @@
 /* The journal of a campaign, DIR/journal.jsonl: what the campaign and the table were, then a line for each
- * finished unit of work. A torn last line, of a program that was killed while it wrote, is cut off. Damage
- * anywhere else is an error. */
+ * finished unit of work, and for trials of a search that goes on. A torn last line, of a program that was
+ * killed while it wrote, is cut off. Damage anywhere else is an error. */
 #ifndef PREDICTORS_AUTOML_JOURNAL_H
 #define PREDICTORS_AUTOML_JOURNAL_H
 
@@ -18,6 +18,9 @@ int journal_open(const struct automl_params *p, struct automl *a, char *created,
 /* Safe from any thread. */
 int journal_add(struct journal *j, enum automl_stage stage, size_t unit, const struct outcome *o,
                 struct err *err);
+/* The next trials of a search that is not at its end. */
+int journal_add_trials(struct journal *j, enum automl_stage stage, size_t unit, const double *loss, size_t n,
+                       struct err *err);
 void journal_close(struct journal *j);
 
 #endif

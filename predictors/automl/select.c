@@ -40,6 +40,31 @@ static double trial(const struct attempt *t, const double *tuned)
 	return fitted_cross(&q, TUNE_FOLDS, &score, NULL) || !isfinite(score.r2) ? INFINITY : -score.r2;
 }
 
+/* Spends the budget. Trials follow from the seed and the losses before, so known ones need no fit. */
+static int run_trials(const struct attempt *t, struct tune *search, size_t budget, struct err *err)
+{
+	size_t every = t->save ? t->c->save_interval : 0, n = 0;
+	double *fresh = mem_array(every + 1, sizeof *fresh), value[CAMPAIGN_MAX_AXES];
+	int rc = fresh ? 0 : err_nomem(err, "%zu trials", every);
+
+	for (size_t k = 0; k < budget && !rc; k++) {
+		double loss;
+
+		tune_ask(search, value);
+		loss = k < t->n_losses ? t->loss[k] : trial(t, value);
+		tune_tell(search, loss);
+		if (!every || k < t->n_losses)
+			continue;
+		fresh[n++] = loss;
+		if (n == every && k + 1 < budget) {
+			rc = t->save(t->owner, fresh, n, err);
+			n = 0;
+		}
+	}
+	free(fresh);
+	return rc;
+}
+
 static int tune_point(const struct attempt *t, struct outcome *o, struct err *err)
 {
 	struct prior prior[CAMPAIGN_MAX_AXES];
@@ -59,18 +84,16 @@ static int tune_point(const struct attempt *t, struct outcome *o, struct err *er
 	rc = tune_new(&p, &search, err);
 	if (rc)
 		return rc;
-	for (size_t k = 0; k < p.budget; k++) {
-		tune_ask(search, value);
-		tune_tell(search, trial(t, value));
-	}
+	rc = run_trials(t, search, p.budget, err);
 	o->n_tuned = p.n_priors;
-	if (isinf(tune_best(search, o->tuned))) {
-		/* Say why: the first trial is as good as any. */
+	if (!rc && isinf(tune_best(search, o->tuned))) {
+		/* Say why: one trial more is as good as any. */
 		struct settings s;
 		struct fit_request q;
 		struct automl_score score;
 		struct err why = { 0 };
 
+		tune_ask(search, value);
 		if (!plan_settings(t->plan, t->point, value, &s, &why)) {
 			q = request(t, &s, t->features);
 			fitted_cross(&q, TUNE_FOLDS, &score, &why);

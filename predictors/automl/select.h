@@ -14,6 +14,11 @@ struct attempt {
 	const struct row_list *rows;
 	const struct feature_list *features; /* that may be used */
 	uint64_t seed;
+	/* A search that goes on: the losses of its first trials. Every c->save_interval trials `save` gets
+	 * those since. */
+	const double *loss; size_t n_losses;
+	int (*save)(void *owner, const double *loss, size_t n, struct err *err); /* optional */
+	void *owner;
 };
 
 /* Fills o->tuned and o->features (n 0: all of those that may be used). */

@@ -257,6 +257,13 @@ bool policy_wants(const struct policy *p, const char *predictor)
 	       (p->or_predictor && !strcmp(predictor, p->or_predictor));
 }
 
+/* The winner of a campaign: for policies that leave the model open. Retraining cannot fit it, so they want
+ * the others. */
+static bool from_campaign(const struct policy *p, const struct model *m)
+{
+	return p->or_predictor && m->time.predictor.ops && !strcmp(m->time.predictor.ops->name, "automl");
+}
+
 int policy_accepts(const struct policy_choice *c, const struct model *m, struct err *err)
 {
 	struct policy resolved = policy_resolve(c), *p = &resolved;
@@ -267,7 +274,7 @@ int policy_accepts(const struct policy_choice *c, const struct model *m, struct 
 		return err_fail(err, ERR_ARG,
 				"policy %s needs a model: postrider train DATA.csv --policy %s -o MODEL",
 				p->name, p->name);
-	if (!m->time.predictor.ops || !policy_wants(p, m->time.predictor.ops->name))
+	if (!m->time.predictor.ops || (!policy_wants(p, m->time.predictor.ops->name) && !from_campaign(p, m)))
 		return err_fail(
 			err, ERR_ARG,
 			"policy %s wants the model %s%s%s of response time, and this one is %s: postrider "

@@ -467,6 +467,53 @@ TEST(test_a_cut_journal_ends_with_the_same_result)
 	free(text);
 }
 
+/* A search that was cut off goes on: its trials stand in the journal, and the end is the same. A wrong
+ * loss in the journal must show in the result, or nothing of it was read. */
+TEST(test_a_search_goes_on_from_its_last_saved_trial)
+{
+	char *table = table_of(40), *journal, *first, *last,
+	     *text = text_of("All", "HoldOut",
+			     "['DecisionTree']\nhyperparameter_tuning = Hyperopt\nhyperopt_max_evals = 20\n"
+			     "hyperopt_save_interval = 5",
+			     "[DecisionTree]\nmax_depth = ['quniform(1,9,1)']\nmin_samples_leaf = "
+			     "['uniform(0.01,0.4)']\n");
+	struct err err = { 0 };
+	struct strbuf whole, again;
+	struct work w;
+	size_t len, kept, lines = 0;
+
+	if (run(table, text, "trials", 1, &w, &err))
+		fail_msg("%s", err.text);
+	whole = results(&w);
+	work_release(&w);
+	assert_int_equal(io_read_file(path_of("trials/journal.jsonl"), 1 << 24, &journal, &len, NULL), 0);
+	for (const char *at = journal; (at = strstr(at, "\"trials\":[")); at++)
+		lines++;
+	assert_int_equal(
+		lines,
+		3 * (2 + 2 + 1)); /* at 5, 10 and 15 of each search: 2 experiments, 2 validations, 1 model */
+	/* Cut behind the second line of trials. */
+	first = strstr(journal, "\"trials\":[");
+	last = strchr(strstr(first + 1, "\"trials\":["), '\n');
+	kept = (size_t)(last + 1 - journal);
+	for (int turn = 0; turn < 2; turn++) {
+		if (turn) /* as if the second trial had been as good as nothing is */
+			memcpy(strchr(first, ',') + 1, "-9", 2);
+		assert_int_equal(io_write_file(path_of("trials/journal.jsonl"), journal, kept, NULL), 0);
+		if (run(table, text, "trials", 1, &w, &err))
+			fail_msg("%s", err.text);
+		again = results(&w);
+		assert_int_equal(turn == 0,
+				 again.len == whole.len && !memcmp(again.text, whole.text, whole.len));
+		strbuf_release(&again);
+		work_release(&w);
+	}
+	free(journal);
+	strbuf_release(&whole);
+	free(table);
+	free(text);
+}
+
 TEST(test_another_campaign_or_table_is_refused_by_name)
 {
 	char *table = table_of(40), *other = table_of(41),
