@@ -48,7 +48,7 @@ struct campaign {
 	const struct literal *extrapolation, *interpolation; /* dictionaries */
 	bool tune; /* Bayesian optimisation */
 	size_t max_evals;
-	size_t save_interval; /* trials of a search between two lines of the journal; 0: none before its end */
+	size_t save_interval; /* trials of a search between two lines of the journal; 0: its end alone */
 
 	/* [DataPreparation]: NULL where not given */
 	const char *input_path;
