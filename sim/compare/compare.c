@@ -379,6 +379,8 @@ int compare_play(const struct compare_params *p, struct compare_result *r, struc
 	if (!status)
 		status = compare_models_importances(&x, err);
 	if (!status)
+		status = compare_best_fixed(p, r, err);
+	if (!status)
 		status = compare_runs_all(&x, err);
 	if (!status)
 		status = summarise(&x, err);

@@ -41,6 +41,9 @@ int compare_runs_all(struct compare_runs *x, struct err *err);
 /* on_progress of the parameters, one call at a time. */
 void compare_runs_progress(void *runs, const char *stage, size_t done, size_t total);
 
+/* Sets the batch of fixed:best, if it is among the policies: best_fixed.c. */
+int compare_best_fixed(const struct compare_params *p, struct compare_result *r, struct err *err);
+
 /* ---- which model each policy decides with: compare_models.c ---- */
 struct compare_models { /* of all folds that are used */
 	size_t n;

@@ -228,7 +228,7 @@ static int replay_one(struct compare_runs *x, size_t policy, size_t replication,
 		.trace = x->r->trace[replication],
 		.world = x->r->world[replication],
 		.fold = fold,
-		.policy = &p->policy[policy],
+		.policy = &x->r->policy[policy].policy, /* as in p, with the batch of fixed:best */
 		.model = x->model[fold * p->n_policies + policy],
 		/* The same for all policies; unrelated between replications, and between seeds next to each
 		 * other. */

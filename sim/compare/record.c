@@ -125,6 +125,8 @@ void record_policies(const struct compare_result *r, struct json_writer *w)
 		json_open(w, '{');
 		json_kv_string(w, "name", c->policy.name);
 		json_kv_string(w, "title", c->policy.title);
+		if (c->policy.best_fixed)
+			json_kv_number(w, "batch", c->policy.choice.batch);
 		put_metrics(c, w);
 		if (i != r->baseline)
 			put_versus(c, w);

@@ -1,5 +1,5 @@
-/* Who decides in a replay: a policy of scheduler/core (brain_sched.c), the oracle (brain_oracle.c), or
- * the best schedule there is (brain_optimum.c).
+/* Who decides in a replay: a policy of scheduler/core (brain_sched.c), the oracle (brain_oracle.c), the
+ * best schedule there is (brain_optimum.c), or a queue with the paper's models (brain_queue.c).
  * replay.c feeds them the same events and starts what they say. Jobs go by their index in the trace. */
 #ifndef SIM_REPLAY_BRAIN_H
 #define SIM_REPLAY_BRAIN_H
@@ -29,7 +29,7 @@ struct brain_ops {
 	 * schedule exceeds. NULL: they are always played. */
 	bool (*bound)(const void *self, double *out);
 };
-extern const struct brain_ops brain_sched, brain_oracle, brain_optimum;
+extern const struct brain_ops brain_sched, brain_oracle, brain_optimum, brain_queue;
 
 static inline double replay_confidence(const struct replay_params *p, const struct trace_job *j)
 {

@@ -4,31 +4,44 @@
 #include <stdio.h>
 #include <string.h>
 
+static const struct sim_policy only_here[] = {
+	{ "greedy-oracle",
+	  "knows what will happen to every job that has come, and plays it before it promises",
+	  .oracle = true },
+	{ "oracle", "knows what will happen to every job that has come, and plays it before it promises",
+	  .oracle = true }, /* the old name */
+	{ "optimum", "the best schedule there is, all arrivals known; of many jobs an upper bound",
+	  .optimum = true },
+	{ "fifo", "the paper's models, jobs in the order of arrival", .queue = SIM_QUEUE_FIFO },
+	{ "edf", "the paper's models, the earliest deadline first", .queue = SIM_QUEUE_EDF },
+	{ "courier-waits",
+	  "the paper's, in the order of arrival, with the work ahead by the slots as the wait",
+	  .queue = SIM_QUEUE_WAITS },
+	{ "fixed:best", "the best of all fixed batches, as found on a pilot", .best_fixed = true },
+};
+
 int sim_policy_parse(const char *text, struct sim_policy *out, struct err *err)
 {
 	struct sim_policy p = { 0 };
 	int status = 0;
 
-	if (strlen(text) >= sizeof p.name)
+	for (size_t i = 0; i < sizeof only_here / sizeof *only_here; i++)
+		if (!strcmp(text, only_here[i].name))
+			p = only_here[i];
+	if (!p.title && strlen(text) >= sizeof p.name)
 		return err_fail(err, ERR_ARG, "a policy's name has fewer than %d letters", SIM_POLICY_NAME);
-	snprintf(p.name, sizeof p.name, "%s", text);
-	if (!strcmp(text, "greedy-oracle") || !strcmp(text, "oracle")) { /* the second is its old name */
-		p.oracle = true;
-		p.title =
-			"knows what will happen to every job that has come, and plays it before it promises";
-	} else if (!strcmp(text, "optimum")) {
-		p.optimum = true;
-		p.title = "the best schedule there is, all arrivals known; of many jobs an upper bound";
-	} else {
-		status = policy_parse(text, &p.choice, err);
-		if (!status)
-			p.title = p.choice.policy->title;
-		else if (err && !strchr(text, ':') && strlen(err->text) + 32 < sizeof err->text)
-			strcat(err->text,
-			       ", greedy-oracle, optimum"); /* the list of names ends the sentence */
+	if (!p.title || p.queue || p.best_fixed) {
+		status = policy_parse(p.queue ? "courier" : p.best_fixed ? "fixed:1" : text, &p.choice, err);
+		if (status && err && !strchr(text, ':'))
+			strncat(err->text, ", greedy-oracle, optimum, fifo, edf, courier-waits, fixed:best",
+				sizeof err->text - strlen(err->text) -
+					1); /* the list of names ends the sentence */
 	}
-	if (!status)
+	if (!status) {
+		snprintf(p.name, sizeof p.name, "%s", text);
+		p.title = p.title ? p.title : p.choice.policy->title;
 		*out = p;
+	}
 	return status;
 }
 

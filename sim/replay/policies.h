@@ -1,5 +1,6 @@
-/* The policies of a comparison: those of scheduler/core by their names, and two that only a simulation
- * can have: `oracle`, and `optimum` (optimum.h). */
+/* The policies of a comparison: those of scheduler/core by their names, and those that only a simulation
+ * has: `oracle`, `optimum` (optimum.h), queues with the paper's models
+ * (brain_queue.c), and the best fixed batch. */
 #ifndef SIM_REPLAY_POLICIES_H
 #define SIM_REPLAY_POLICIES_H
 
@@ -11,10 +12,14 @@
 #define SIM_MAX_POLICIES 32
 #define SIM_POLICY_NAME 96
 
+enum sim_queue { SIM_QUEUE_NONE, SIM_QUEUE_FIFO, SIM_QUEUE_EDF, SIM_QUEUE_WAITS }; /* brain_queue.c */
+
 struct sim_policy {
 	char name[SIM_POLICY_NAME];   /* as given: "fixed:128" */
 	const char *title;
 	bool oracle, optimum;
+	enum sim_queue queue;         /* its choice is courier's then */
+	bool best_fixed;              /* fixed:best: the comparison finds the batch on a pilot */
 	struct policy_choice choice;  /* of the others */
 };
 int sim_policy_parse(const char *text, struct sim_policy *out, struct err *err);

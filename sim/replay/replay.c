@@ -159,6 +159,7 @@ int replay_run(const struct replay_params *p, struct replay_result *out, struct 
 	struct replay x = { .p = p,
 			    .ops = p->policy->oracle    ? &brain_oracle
 				   : p->policy->optimum ? &brain_optimum
+				   : p->policy->queue   ? &brain_queue
 							: &brain_sched,
 			    .r = &r };
 	int status;

@@ -64,6 +64,15 @@ static void put_chances(struct cli_table *t, const struct interval *m)
 			      cli_number(m[METRIC_CHANCES].mean, b));
 }
 
+static void print_best_fixed(const struct compare_result *r, struct strbuf *out)
+{
+	for (size_t i = 0; i < r->n_policies; i++)
+		if (r->policy[i].policy.best_fixed)
+			strbuf_printf(
+				out, "fixed:best is fixed:%g, the best on a pilot that is not counted here\n",
+				r->policy[i].policy.choice.batch);
+}
+
 /* The optimum plays its schedule, or says what no schedule exceeds. */
 static void print_about_optimum(const struct compare_result *r, struct strbuf *out)
 {
@@ -126,6 +135,7 @@ static void print_objectives(const struct compare_result *r, bool colour, struct
 		strbuf_puts(out, "* promises nothing: of the jobs taken\n");
 		break;
 	}
+	print_best_fixed(r, out);
 	print_about_optimum(r, out);
 }
 

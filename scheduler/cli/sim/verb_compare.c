@@ -178,7 +178,9 @@ int verb_compare(int argc, char **argv)
 	struct strbuf command = { 0 };
 	const struct cli_option own[] = {
 		{ 0, "policies", CLI_TEXT, "P,...",
-		  "(default: " DEFAULT_POLICIES ");\nalso fixed:B, anova and optimum", &o.sim.policies },
+		  "(default: " DEFAULT_POLICIES
+		  ");\nalso fixed:B, fixed:best, fifo, edf,\ncourier-waits, anova and optimum",
+		  &o.sim.policies },
 		{ 0, "baseline", CLI_TEXT, "P",
 		  "the policy that the others are tested against (default: courier)", &o.sim.baseline },
 		{ 0, "replications", CLI_COUNT, "N",

@@ -583,6 +583,8 @@ TEST(test_the_lowest_error_wins)
 		x.r = run_or_fail(&b.p);
 		assert_int_equal(sim_policy_parse("postrider", &b.policy[1], NULL), 0);
 		assert_int_equal(sim_policy_parse("courier", &b.policy[3], NULL), 0);
+		x.r->policy[1].policy = b.policy[1];
+		x.r->policy[3].policy = b.policy[3];
 		assert_int_equal(pool_new(threads, &b.p.pool, NULL), 0);
 		pthread_mutex_init(&x.lock, NULL);
 		assert_true(compare_runs_all(&x, &err) == -(int)ERR_ARG);
