@@ -8,17 +8,10 @@
 #include <string.h>
 
 #include "sim/compare/compare.h"
-#include "tests/support/test.h"
+#include "tests/support/support.h"
 
 #define PRICED "postrider:chance=0.3"
 #define SLACK 0.005 /* a baseline may be ahead by so much */
-
-static bool sanitized(void)
-{
-	const char *san = getenv("SAN");
-
-	return san && *san;
-}
 
 static struct compare_cache *cache;
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "sim/compare/compare.h"
-#include "tests/support/test.h"
+#include "tests/support/support.h"
 
 #define TRACE                                                                                                \
 	"gen:poisson,jobs=1000,load=0.8,work=1.2,cores=2,cpus=1|2|4,network=lenet5|simplenet,slo=normal:2."  \
@@ -19,13 +19,6 @@
 #define WORLD "measured:configs/profiles/two-cores/runs.csv"
 #define REPLICATIONS 20
 #define CONFIDENCE 0.9
-
-static bool sanitized(void)
-{
-	const char *san = getenv("SAN");
-
-	return san && *san;
-}
 
 static struct compare_result *compare(const char *policies, const char *drift, bool adapt, bool keep)
 {

@@ -82,13 +82,6 @@ void sleep_s(double s)
 		;
 }
 
-bool sanitized(void)
-{
-	const char *san = getenv("SAN");
-
-	return san && *san;
-}
-
 const char *program(const char *name)
 {
 	static char ring[4][512];

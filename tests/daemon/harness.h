@@ -13,13 +13,13 @@
 #include <sys/types.h>
 
 #include "common/json/json.h"
+#include "tests/support/support.h"
 
 #define PATIENCE_S 30.0 /* for a loaded machine under a sanitizer; what passes does not wait */
 
 void die(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
 double now_s(void); /* monotonic */
 void sleep_s(double s);
-bool sanitized(void); /* built with one: bars of time do not hold */
 const char *program(const char *name); /* in BIN; one of a ring of buffers */
 /* Runs a program with its output in a file (NULL: nowhere); its exit code, -1: a signal ended it. argv ends
  * with NULL. */

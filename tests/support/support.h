@@ -22,4 +22,10 @@ const char *support_path(const char *dir, const char *name);
  * claims of such a test have to hold for (nearly) every seed: run it with other ones before you trust it. */
 uint64_t support_seed(uint64_t usual);
 
+/* Is a sanitizer at work? Then bars of time and memory do not hold. */
+bool sanitized(void);
+/* How often a case repeats itself: `full` times, or a tenth of it under a sanitizer, which is slow and looks
+ * at the code, not at the numbers. At least once. */
+size_t effort(size_t full);
+
 #endif

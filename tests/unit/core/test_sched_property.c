@@ -2,10 +2,10 @@
  * have just the work that was predicted (hand_model.h): promises are kept, whatever was started before its
  * turn; nobody is kept waiting beyond the rules of sched.h; quotas hold; the machine is not idle without a
  * reason. */
-#include "tests/support/test.h"
+#include "tests/support/support.h"
 #include "tests/unit/core/hand_model.h"
 
-#define SCHEDULES 10000
+#define SCHEDULES effort(10000)
 #define MOST_JOBS 24
 #define MOST_TENANTS 4
 #define S 1e9

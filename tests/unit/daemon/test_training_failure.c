@@ -127,7 +127,8 @@ TEST(test_running_out_of_memory_leaves_everything_as_it_was)
 	for (int forever = 0; forever <= 1; forever++) {
 		/* the first calls one by one, then ever larger steps: training is the same loop again and
 		 * again */
-		for (unsigned long k = 1; try_training(l, folder, kept, k, forever, true); k += 1 + k / 25)
+		for (unsigned long k = 1; try_training(l, folder, kept, k, forever, true);
+		     k += 1 + k / (sanitized() ? 6 : 25))
 			;
 	}
 	free(path);
