@@ -18,15 +18,19 @@
 enum { STREAM_NAIVE = 0x9a9e02, STREAM_DRAWS };
 
 static const char *const policy_name[PAPER_POLICIES] = {
-	[PAPER_COURIER] = "courier", [PAPER_POSTRIDER] = "postrider",   [PAPER_NAIVE] = "naive",
-	[PAPER_BOOST] = "boost",     [PAPER_BOOST_FULL] = "boost-full", [PAPER_QUEUEING] = "queueing",
-	[PAPER_ORACLE] = "oracle",
+	[PAPER_COURIER] = "courier",  [PAPER_POSTRIDER] = "postrider",   [PAPER_NAIVE] = "naive",
+	[PAPER_BOOST] = "boost",      [PAPER_BOOST_FULL] = "boost-full", [PAPER_QUEUEING] = "queueing",
+	[PAPER_FIXED] = "fixed:best", [PAPER_ORACLE] = "oracle",
 };
 
 /* ---- what a batch does, and what a policy chooses ---- */
 
 struct play { /* one job, with every batch */
 	double time_s[MAX_BATCHES], accuracy[MAX_BATCHES];
+};
+
+struct played { /* the same, kept for all jobs */
+	double time_s, accuracy;
 };
 
 static int play_batch(struct world_run *run, const struct paper_job *j, uint64_t first_id, uint64_t seed,
@@ -91,6 +95,7 @@ struct experiment { /* shared by the turns of the pool */
 	double batch[MAX_BATCHES];
 	size_t n_batches;
 	struct paper_set *set;
+	struct played *played; /* [job * n_batches + batch] of the set */
 	const char *stage;
 	size_t done;
 	size_t failed_at; /* the first job that failed, in the order of jobs */
@@ -208,10 +213,14 @@ static int play_job(struct experiment *e, size_t i, struct err *err)
 	for (size_t b = 0; b < e->n_batches && !rc; b++)
 		rc = play_batch(run, j, first_id, seed, e->batch[b], &now_ns, &play.time_s[b],
 				&play.accuracy[b], err);
+	for (size_t b = 0; b < e->n_batches && !rc; b++)
+		e->played[i * e->n_batches + b] = (struct played){ play.time_s[b], play.accuracy[b] };
 	for (int k = 0; k < PAPER_POLICIES && !rc; k++) {
 		struct paper_outcome *o = &e->set->outcome[(size_t)k * e->set->n + i];
 		size_t b;
 
+		if (k == PAPER_FIXED) /* when all are played: choose_fixed() */
+			continue;
 		if (k == PAPER_ORACLE)
 			b = choose_oracle(e, &play, j->slo_s, o);
 		else
@@ -226,6 +235,52 @@ static int play_job(struct experiment *e, size_t i, struct err *err)
 	world_run_free(run);
 	free(d);
 	return rc;
+}
+
+/* The batch with the largest sum of accuracies in time over the jobs that are not of this group. */
+static size_t best_for_others(const struct experiment *e, size_t group, size_t groups)
+{
+	double best = -1.0;
+	size_t chosen = 0;
+
+	for (size_t b = 0; b < e->n_batches; b++) {
+		double sum = 0.0;
+
+		for (size_t i = 0; i < e->set->n; i++) {
+			const struct played *p = &e->played[i * e->n_batches + b];
+
+			if (i % groups != group && outcome_met(true, p->time_s, e->set->job[i].slo_s))
+				sum += isnan(p->accuracy) ? 0.0 : p->accuracy;
+		}
+		if (sum > best) {
+			best = sum;
+			chosen = b;
+		}
+	}
+	return chosen;
+}
+
+static void choose_fixed(const struct experiment *e)
+{
+	size_t groups = e->n_folds > 1 ? e->n_folds : 2;
+
+	for (size_t group = 0; group < groups; group++) {
+		size_t b = best_for_others(e, group, groups);
+
+		for (size_t i = group; i < e->set->n; i += groups) {
+			const struct played *p = &e->played[i * e->n_batches + b];
+
+			e->set->outcome[PAPER_FIXED * e->set->n + i] = (struct paper_outcome){
+				.batch = e->batch[b],
+				.predicted_s = NAN,
+				.upper_s = NAN,
+				.predicted_accuracy = NAN,
+				.time_s = p->time_s,
+				.accuracy = p->accuracy,
+				.met = outcome_met(true, p->time_s, e->set->job[i].slo_s),
+			};
+		}
+	}
 }
 
 static void turn(void *ctx, size_t i, size_t worker)
@@ -332,9 +387,17 @@ static int experiment_run(struct experiment *e, const struct schema *schema, str
 		e->set = &e->r->set[s];
 		e->stage = s ? "many jobs" : "five jobs";
 		e->done = 0;
+		free(e->played);
+		e->played = mem_array(e->set->n * e->n_batches, sizeof *e->played);
+		if (!e->played) {
+			rc = err_nomem(err, "%zu jobs", e->set->n);
+			break;
+		}
 		pool_run(e->p->pool, e->set->n, turn, e);
 		if (e->err.code)
 			rc = err_fail(err, e->err.code, "%s", e->err.text);
+		if (!rc)
+			choose_fixed(e);
 		if (!rc)
 			rc = paper_summarise(e->r, e->set, err);
 	}
@@ -344,6 +407,7 @@ static int experiment_run(struct experiment *e, const struct schema *schema, str
 		if (table)
 			csv_free(table[f]);
 	}
+	free(e->played);
 	free(e->models);
 	free(table);
 	return rc;

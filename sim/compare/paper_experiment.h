@@ -8,7 +8,9 @@
  * ones, queueing, and naive, which chooses at random) are asked in a scene in which the other equal jobs
  * run; postrider is asked as `postrider predict` does, with njobs among the job's values, and decides on the
  * bound. Where a policy finds no batch for the objective, it runs the fastest one by its own prediction and
- * promises nothing: the paper rejects no job.
+ * promises nothing: the paper rejects no job. `fixed:best` gives all jobs of a fold (without folds: of a
+ * half) the batch that was the best for the others. Nobody waits, so the queues of brain_queue.c would be
+ * courier here.
  *
  * paper_jobs.c makes the jobs, paper_experiment.c plays, paper_summary.c counts, paper_json.c writes. */
 #ifndef SIM_COMPARE_PAPER_EXPERIMENT_H
@@ -80,7 +82,7 @@ struct paper_score {                 /* Table 11: a model on rows it has not see
 
 enum paper_policy {
 	PAPER_COURIER, PAPER_POSTRIDER, PAPER_NAIVE, PAPER_BOOST, PAPER_BOOST_FULL, PAPER_QUEUEING,
-	PAPER_ORACLE, PAPER_POLICIES
+	PAPER_FIXED, PAPER_ORACLE, PAPER_POLICIES
 };
 
 struct paper_row {                   /* what the paper itself printed: Table 9 */

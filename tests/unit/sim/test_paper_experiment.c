@@ -214,6 +214,21 @@ TEST(test_equal_choices_have_equal_outcomes)
 					    of(many, k, i)->accuracy == of(many, 0, i)->accuracy);
 }
 
+/* In this table the world has as many folds as replications, so a third of the jobs is a group. */
+TEST(test_best_fixed_batch_is_one_for_each_group_and_promises_nothing)
+{
+	const struct paper_set *many = &result->set[1];
+	size_t groups = world_folds(result->world) > 1 ? world_folds(result->world) : 2;
+
+	for (size_t i = 0; i < many->n; i++) {
+		assert_true(of(many, PAPER_FIXED, i)->batch == of(many, PAPER_FIXED, i % groups)->batch);
+		assert_false(of(many, PAPER_FIXED, i)->promised);
+	}
+	/* chosen without the jobs it is judged by, and still better than a batch drawn at random */
+	assert_true(many->summary[PAPER_FIXED].accuracy_zero.mean >
+		    many->summary[PAPER_NAIVE].accuracy_zero.mean);
+}
+
 TEST(test_naive_draws_every_batch)
 {
 	const struct paper_set *many = &result->set[1];
