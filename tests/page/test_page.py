@@ -234,6 +234,10 @@ class TestBrowser(unittest.TestCase):
         job = site.ask({"op": "submit", "type": "nap", "params": {"nap": 0.3}})["job"]["job"]
         self.assertIsNotNone(page.until("window.postrider.update.ended.some((j) => j.job === '%s' && j.state === 'done')" % job, 20))
         self.assertIsNotNone(page.until("document.getElementById('ended').innerText.includes('%s')" % job, 5))
+        # An animated place of 124 rows is 15 layouts of the page; the next update would wait for them.
+        self.assertEqual(page.js("""new Promise((done) => { const seen = window.postrider.updates; let most = 0;
+            const look = () => { most = Math.max(most, document.getAnimations().length);
+                window.postrider.updates > seen + 1 ? done(most) : requestAnimationFrame(look); }; look(); })"""), 0)
 
     def test_it_survives_a_restart(self):
         page = self.opened()

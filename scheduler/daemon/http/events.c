@@ -13,7 +13,8 @@
 #include "scheduler/daemon/ops/ops.h"
 
 #define TICK_MS 1000 /* where nothing happens */
-#define SOON_MS 40 /* after something happened */
+#define SOON_MS 5 /* after something happened; the jobs that start in its place are told with it */
+#define GAP_MS 40 /* between two updates at least */
 #define PER_PAGE_MS 2 /* and for each page, so that many pages do not fill the loop */
 #define MAX_UNREAD (1 << 20) /* bytes; a page with more hears nothing for now */
 #define LOOKED_AT 200 /* queued jobs, to find the next */
@@ -224,8 +225,8 @@ void http_changed(struct http *h)
 		return;
 	h->changed = true;
 	since_ms = (clock_monotonic_ns() - h->told_ns) / 1000000;
-	gap_ms = SOON_MS + PER_PAGE_MS * (int)h->n_pages;
-	plan(h, since_ms >= gap_ms ? SOON_MS / 2 : gap_ms - (int)since_ms);
+	gap_ms = GAP_MS + PER_PAGE_MS * (int)h->n_pages;
+	plan(h, since_ms + SOON_MS >= gap_ms ? SOON_MS : gap_ms - (int)since_ms);
 }
 
 void events_open(struct http *h, struct evhttp_request *r, const struct http_who *who)

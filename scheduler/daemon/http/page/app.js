@@ -2,7 +2,7 @@
 import { el, fill, percent, number, span, known } from "/util.js";
 import { Stream, ask } from "/stream.js";
 import { showQueue } from "/timeline.js";
-import { showKept, showLoad, showCoverage, showTenants } from "/charts.js";
+import { showKept, showLoad, showCoverage, showTenants, widthOf } from "/charts.js";
 import { showJob } from "/decision.js";
 
 const $ = (id) => document.getElementById(id);
@@ -94,13 +94,13 @@ async function refreshJob() {
 }
 
 function show(u) {
-	const s = u.stats;
+	const s = u.stats, keptW = widthOf($("kept")), loadW = widthOf($("load"));
 	showTiles(s);
 	$("what").textContent = `${s.policy}${s.model ? `, ${s.model}` : ""}${s.draining ? ", draining" : ""}, up ${span(s.uptime_s)}`;
 	$("sums").hidden = u.known;
 	for (const id of ["queue", "s-tenants", "s-ended"]) $(id).hidden = !u.known;
-	showKept($("kept"), s, which);
-	showLoad($("load"), s, which);
+	showKept($("kept"), s, which, keptW);
+	showLoad($("load"), s, which, loadW);
 	showCoverage($("cover"), s);
 	showDrift(s);
 	if (!u.known) return;

@@ -19,11 +19,11 @@ function frame(W, title, sentence, bins, widthS, top, label) {
 }
 const path = (points) => points.map(([a, b], i) => `${i ? "L" : "M"}${a.toFixed(1)} ${b.toFixed(1)}`).join("");
 
-// Drawn as wide as its place, so that letters keep their size.
-const widthOf = (at) => Math.max(Math.round(at.clientWidth) || 560, 240);
+// Charts are drawn as wide as their place (W), so that letters keep their size. Ask before anything is changed: later the browser would have to
+// lay the page out in between.
+export const widthOf = (at) => Math.max(Math.round(at.clientWidth) || 560, 240);
 
-export function showKept(at, stats, which) {
-	const W = widthOf(at);
+export function showKept(at, stats, which, W) {
 	const widthS = which === "hour" ? 60 : 900, all = stats.history[which], bins = all.filter((b) => b.met + b.missed > 0);
 	if (!bins.length) return fill(at, el("p", { class: "note" }, `No promise ended in the last ${which}.`));
 	const met = bins.reduce((n, b) => n + b.met, 0), n = bins.reduce((k, b) => k + b.met + b.missed, 0);
@@ -44,8 +44,7 @@ export function showKept(at, stats, which) {
 	fill(at, svg, el("figcaption", { class: "note" }, `${sentence}${known(goal) ? ` Dashed: the confidence of ${percent(goal, 0)} that was stated.` : ""}`));
 }
 
-export function showLoad(at, stats, which) {
-	const W = widthOf(at);
+export function showLoad(at, stats, which, W) {
 	const widthS = which === "hour" ? 60 : 900, bins = stats.history[which].filter((b) => known(b.slots_used));
 	if (!bins.length) return fill(at, el("p", { class: "note" }, "Nothing was measured yet."));
 	const top = Math.max(stats.queue.slots, ...bins.map((b) => b.slots_used + b.other_load)) * 1.1;
