@@ -1,4 +1,4 @@
-"""What the two clients share: the members of a request, durations, and the place of the socket."""
+"""What the two clients share: the lines of requests and replies, durations, and the place of the socket."""
 from __future__ import annotations
 
 import json
@@ -6,7 +6,12 @@ import os
 import re
 import uuid
 from pathlib import Path
-from typing import Any, Dict, Iterable, Mapping, Optional, Union
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Union
+
+from .errors import ConnectionLost, NotReachable, error_of
+from .types import Event, read_event, read_job
+
+RETRY_S = 30.0  # how long a daemon that restarts is waited for, where nothing can happen twice
 
 Seconds = Union[int, float, str]
 
@@ -61,13 +66,73 @@ def job_members(type: str, params: Optional[Mapping[str, Any]], slo: Optional[Se
     return r
 
 
-def fresh_key() -> str:
-    """So that a submit can be sent again after a lost answer, and is one job all the same."""
-    return uuid.uuid4().hex
+def submit_members(members: Dict[str, Any], mode: str, tag: Optional[str], key: Optional[str],
+                   dry_run: bool) -> Dict[str, Any]:
+    """job_members() and what `submit` alone has. Without a key one is made, so that a submit can be sent again after a
+    lost answer, and is one job all the same."""
+    members["mode"] = mode
+    if tag is not None:
+        members["tag"] = tag
+    if dry_run:
+        members["dry_run"] = True
+    else:
+        members["key"] = key if key is not None else uuid.uuid4().hex
+    return members
 
 
 def encode(op: str, members: Mapping[str, Any]) -> bytes:
     return json.dumps({"op": op, **members}, allow_nan=False, separators=(",", ":")).encode() + b"\n"
+
+
+def decode(line: bytes) -> Dict[str, Any]:
+    if not line.endswith(b"\n"):
+        raise ConnectionLost("the daemon closed the connection", "connection_lost")
+    reply: Dict[str, Any] = json.loads(line)
+    return reply
+
+
+def checked(reply: Dict[str, Any]) -> Dict[str, Any]:
+    if reply.get("ok") is not True:
+        raise error_of(reply)
+    return reply
+
+
+def greeted(reply: Dict[str, Any]) -> Dict[str, Any]:
+    """The first line of a connection, or an event: only a refusal has `ok`."""
+    if reply.get("ok") is False:
+        raise error_of(reply)
+    return reply
+
+
+def not_reachable(path: str, why: OSError) -> NotReachable:
+    return NotReachable(f"no daemon at {path}: {why.strerror or why}", "not_reachable",
+                        hint="start postriderd, or set POSTRIDER_SOCKET")
+
+
+def lost(why: OSError) -> ConnectionLost:
+    return ConnectionLost(f"the connection was lost: {why}", "connection_lost")
+
+
+class Watched:
+    """The replies to `watch`, of one job or of all, as events."""
+
+    def __init__(self, job: Union[str, int, None]) -> None:
+        self.job = None if job is None else str(job)
+        self.request = encode("watch", {} if self.job is None else {"job": self.job})
+
+    def first(self, reply: Dict[str, Any]) -> List[Event]:
+        return [Event("state", None, read_job(v)) for v in checked(reply)["jobs"]]
+
+    def next(self, reply: Dict[str, Any]) -> Event:
+        return read_event(greeted(reply))
+
+    def over(self, event: Event) -> bool:
+        """Is it the end of the job that is watched?"""
+        return self.job is not None and event.job is not None and event.job.job == self.job and not event.job.live
+
+
+# A comment, or a string, in which "//" is no comment.
+_COMMENT = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\n]*')
 
 
 def _configured_socket() -> Optional[str]:
@@ -76,7 +141,8 @@ def _configured_socket() -> Optional[str]:
     named = os.environ.get("POSTRIDER_CONFIG")
     for path in [named] if named else [os.path.join(home, "postrider/config.json"), "/etc/postrider/config.json"]:
         try:
-            found = json.loads(Path(path).read_text(encoding="utf-8")).get("socket")
+            text = _COMMENT.sub(lambda m: m.group(1) or " ", Path(path).read_text(encoding="utf-8"))
+            found = json.loads(text).get("socket")
         except (OSError, ValueError, AttributeError):
             continue
         if isinstance(found, str):

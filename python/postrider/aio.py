@@ -2,15 +2,14 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections import deque
 from typing import Any, AsyncIterator, Deque, Dict, Iterable, Mapping, Optional, Tuple, Union
 
-from ._request import Seconds, encode, find_socket, fresh_key, job_members, seconds
-from .errors import ConnectionLost, NotReachable, PostriderError, WaitTimeout, error_of
-from .types import Event, Explanation, Job, Submission, read_event, read_explanation, read_job, read_submission
+from ._request import (RETRY_S, Seconds, Watched, checked, decode, encode, find_socket, greeted, job_members, lost,
+                       not_reachable, seconds, submit_members)
+from .errors import ConnectionLost, NotReachable, PostriderError, WaitTimeout
+from .types import Event, Explanation, Job, Submission, read_explanation, read_job, read_submission
 
-RETRY_S = 30.0
 _LIMIT = 1 << 26  # bytes of one reply: a list of 1,000 jobs is about one megabyte
 
 
@@ -18,12 +17,9 @@ async def _open(path: str) -> Tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     try:
         reader, writer = await asyncio.open_unix_connection(path, limit=_LIMIT)
     except OSError as e:
-        raise NotReachable(f"no daemon at {path}: {e.strerror or e}", "not_reachable",
-                           hint="start postriderd, or set POSTRIDER_SOCKET") from e
+        raise not_reachable(path, e) from e
     try:
-        greeting = await _read(reader)
-        if greeting.get("ok") is False:
-            raise error_of(greeting)
+        greeted(await _read(reader))
     except BaseException:
         writer.close()
         raise
@@ -32,13 +28,9 @@ async def _open(path: str) -> Tuple[asyncio.StreamReader, asyncio.StreamWriter]:
 
 async def _read(reader: asyncio.StreamReader) -> Dict[str, Any]:
     try:
-        line = await reader.readline()
+        return decode(await reader.readline())
     except OSError as e:
-        raise ConnectionLost(f"the connection was lost: {e}", "connection_lost") from e
-    if not line.endswith(b"\n"):
-        raise ConnectionLost("the daemon closed the connection", "connection_lost")
-    reply: Dict[str, Any] = json.loads(line)
-    return reply
+        raise lost(e) from e
 
 
 class AsyncClient:
@@ -105,10 +97,7 @@ class AsyncClient:
             await writer.drain()
         except OSError:
             pass  # the reader sees it as well, and fails what is under way
-        reply = await answer
-        if not reply.get("ok"):
-            raise error_of(reply)
-        return reply
+        return checked(await answer)
 
     async def submit(self, type: str, params: Optional[Mapping[str, Any]] = None, *, slo: Optional[Seconds] = None,
                      deadline: Optional[str] = None, confidence: Optional[float] = None,
@@ -120,14 +109,7 @@ class AsyncClient:
         """As Client.submit. A key is always sent, so it is safe to submit again with the same one."""
         members = job_members(type, params, slo, deadline, confidence, batches, cpus, epochs, best_effort, chance,
                               may_stop, priority, max_memory_mb)
-        members["mode"] = mode
-        if tag is not None:
-            members["tag"] = tag
-        if dry_run:
-            members["dry_run"] = True
-        else:
-            members["key"] = key if key is not None else fresh_key()
-        return read_submission(await self.request("submit", **members))
+        return read_submission(await self.request("submit", **submit_members(members, mode, tag, key, dry_run)))
 
     async def predict(self, type: str, params: Optional[Mapping[str, Any]] = None, *, slo: Optional[Seconds] = None,
                       deadline: Optional[str] = None, confidence: Optional[float] = None,
@@ -156,24 +138,18 @@ class AsyncClient:
 
     async def watch(self, job: Union[str, int, None] = None) -> AsyncIterator[Event]:
         """As Client.watch, over a connection made for this."""
+        watched = Watched(job)
         reader, writer = await _open(self.path)
         try:
-            writer.write(encode("watch", {} if job is None else {"job": str(job)}))
-            reply = await _read(reader)
-            if not reply.get("ok"):
-                raise error_of(reply)
-            for v in reply["jobs"]:
-                e = Event("state", None, read_job(v))
+            writer.write(watched.request)
+            for e in watched.first(await _read(reader)):
                 yield e
-                if job is not None and e.job and not e.job.live:
+                if watched.over(e):
                     return
             while True:
-                v = await _read(reader)
-                if v.get("ok") is False:
-                    raise error_of(v)
-                e = read_event(v)
+                e = watched.next(await _read(reader))
                 yield e
-                if job is not None and e.job and e.job.job == str(job) and not e.job.live:
+                if watched.over(e):
                     return
         finally:
             writer.close()

@@ -1,19 +1,18 @@
 """A client that waits for its answers. See aio.py for the one that does not."""
 from __future__ import annotations
 
-import json
 import socket as sockets
 import threading
 import time
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Union
 
-from ._request import Seconds, encode, find_socket, fresh_key, job_members, seconds
-from .errors import ConnectionLost, NotReachable, PostriderError, WaitTimeout, error_of
-from .types import Event, Explanation, Job, Submission, read_event, read_explanation, read_job, read_submission
+from ._request import (RETRY_S, Seconds, Watched, checked, decode, encode, find_socket, greeted, job_members, lost,
+                       not_reachable, seconds, submit_members)
+from .errors import ConnectionLost, NotReachable, PostriderError, WaitTimeout
+from .types import Event, Explanation, Job, Submission, read_explanation, read_job, read_submission
 
 __all__ = ["Client", "find_socket"]
 
-RETRY_S = 30.0  # how long a daemon that restarts is waited for, where nothing can happen twice
 PIPELINE = 16  # requests under way at a time; more of them fill the buffers, and both sides wait
 _CHANGES = {"cancel", "started", "finished", "progress"}  # not sent a second time after a lost connection
 
@@ -28,13 +27,13 @@ class _Connection:
             self.socket.connect(path)
         except OSError as e:
             self.socket.close()
-            raise NotReachable(f"no daemon at {path}: {e.strerror or e}", "not_reachable",
-                               hint="start postriderd, or set POSTRIDER_SOCKET") from e
+            raise not_reachable(path, e) from e
         self.file = self.socket.makefile("rb", buffering=1 << 18)
-        self.greeting = self.read()
-        if self.greeting.get("ok") is False:
+        try:
+            greeted(self.read())
+        except PostriderError:
             self.close()
-            raise error_of(self.greeting)
+            raise
 
     def read(self) -> Dict[str, Any]:
         try:
@@ -42,11 +41,8 @@ class _Connection:
         except sockets.timeout as e:
             raise WaitTimeout("the daemon did not answer in time", "timeout") from e
         except OSError as e:
-            raise ConnectionLost(f"the connection was lost: {e}", "connection_lost") from e
-        if not line.endswith(b"\n"):
-            raise ConnectionLost("the daemon closed the connection", "connection_lost")
-        reply: Dict[str, Any] = json.loads(line)
-        return reply
+            raise lost(e) from e
+        return decode(line)
 
     def send(self, data: bytes) -> None:
         try:
@@ -54,7 +50,7 @@ class _Connection:
         except sockets.timeout as e:
             raise WaitTimeout("the daemon takes no more requests for now", "timeout") from e
         except OSError as e:
-            raise ConnectionLost(f"the connection was lost: {e}", "connection_lost") from e
+            raise lost(e) from e
 
     def close(self) -> None:
         if hasattr(self, "file"):
@@ -117,16 +113,14 @@ class Client:
                     reply = self._once(data)
                     break
                 except (ConnectionLost, NotReachable) as e:
-                    lost = isinstance(e, ConnectionLost)
+                    broke = isinstance(e, ConnectionLost)
                     # An idle connection is closed by the daemon: that is no reason to fail.
-                    if op in _CHANGES or not (had or lost) or time.monotonic() > until:
+                    if op in _CHANGES or not (had or broke) or time.monotonic() > until:
                         raise
                     had = True
-                    if not lost:
+                    if not broke:
                         time.sleep(0.1)
-        if not reply.get("ok"):
-            raise error_of(reply)
-        return reply
+        return checked(reply)
 
     def submit(self, type: str, params: Optional[Mapping[str, Any]] = None, *, slo: Optional[Seconds] = None,
                deadline: Optional[str] = None, confidence: Optional[float] = None,
@@ -139,14 +133,7 @@ class Client:
         submit whose answer is lost is sent again and stays one job."""
         members = job_members(type, params, slo, deadline, confidence, batches, cpus, epochs, best_effort, chance,
                               may_stop, priority, max_memory_mb)
-        members["mode"] = mode
-        if tag is not None:
-            members["tag"] = tag
-        if dry_run:
-            members["dry_run"] = True
-        else:
-            members["key"] = key if key is not None else fresh_key()
-        return read_submission(self.request("submit", **members))
+        return read_submission(self.request("submit", **submit_members(members, mode, tag, key, dry_run)))
 
     def predict(self, type: str, params: Optional[Mapping[str, Any]] = None, *, slo: Optional[Seconds] = None,
                 deadline: Optional[str] = None, confidence: Optional[float] = None,
@@ -182,9 +169,7 @@ class Client:
                 for _ in range(under_way if not more else max(under_way // 2, 1)):
                     reply = c.read()
                     under_way -= 1
-                    if not reply.get("ok"):
-                        raise error_of(reply)
-                    yield read_submission(reply)
+                    yield read_submission(checked(reply))
         finally:
             c.close()
 
@@ -248,24 +233,18 @@ class Client:
     def watch(self, job: Union[str, int, None] = None, timeout: Optional[Seconds] = None) -> Iterator[Event]:
         """Events of a job until it ends, or of all jobs for ever, over a connection made for this. Before the first
         one comes an Event "state" for each job that lives. WaitTimeout: none came for so long."""
+        watched = Watched(job)
         c = _Connection(self.path, None if timeout is None else seconds(timeout))
         try:
-            c.send(encode("watch", {} if job is None else {"job": str(job)}))
-            reply = c.read()
-            if not reply.get("ok"):
-                raise error_of(reply)
-            for v in reply["jobs"]:
-                e = Event("state", None, read_job(v))
+            c.send(watched.request)
+            for e in watched.first(c.read()):
                 yield e
-                if job is not None and e.job and not e.job.live:
+                if watched.over(e):
                     return
             while True:
-                v = c.read()
-                if v.get("ok") is False:
-                    raise error_of(v)
-                e = read_event(v)
+                e = watched.next(c.read())
                 yield e
-                if job is not None and e.job and e.job.job == str(job) and not e.job.live:
+                if watched.over(e):
                     return
         finally:
             c.close()

@@ -11,6 +11,7 @@ import tempfile
 import threading
 import time
 import unittest
+from unittest import mock
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -198,6 +199,15 @@ class TestClient(unittest.TestCase):
             self.client.submit("script", slo="soon")
         with self.assertRaises(ValueError):
             self.client.submit("script", slo=float("nan"))
+
+    def test_a_configuration_with_comments_names_the_socket(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "config.json")
+            with open(path, "w", encoding="utf-8") as f:
+                f.write('// ours\n{"about": "a // is no \\" comment", // "socket": "/wrong"\n "socket": "/right"}\n')
+            with mock.patch.dict(os.environ, {"POSTRIDER_CONFIG": path}):
+                os.environ.pop("POSTRIDER_SOCKET", None)
+                self.assertEqual(postrider.client.find_socket(), "/right")
 
     def test_durations(self):
         for text, s in (("90", 90), ("90s", 90), ("15m", 900), ("2h", 7200), ("1-02:03:04", 93784), (7, 7)):
