@@ -233,6 +233,7 @@ const struct key config_keys[] = {
 	{ "max_connections_per_uid", KEY_SIZE, AT(max_connections_per_uid), .read = read_per_uid },
 	{ "max_output_bytes", KEY_SIZE, AT(max_output_bytes), 65536, 1 << 30, 1 << 20 },
 	{ "max_output_bytes_per_uid", KEY_SIZE, AT(max_output_bytes_per_uid), 65536, 1L << 40, 1 << 26 },
+	{ "max_output_mb", KEY_NUMBER, AT(max_output_mb), 0.0, 1e9, 1024.0 },
 	{ "idle_timeout_s", KEY_NUMBER, AT(idle_timeout_s), 0.0, MAX_SECONDS, 600.0 },
 	{ "kill_grace_s", KEY_NUMBER, AT(kill_grace_s), 0.0, 86400.0, 30.0 },
 	{ "advise_timeout_s", KEY_NUMBER, AT(advise_timeout_s), 1.0, MAX_SECONDS, 60.0 },

@@ -99,6 +99,7 @@ struct config {
 	size_t max_connections_per_uid;
 	size_t max_output_bytes; /* unread output of one connection; more: it is closed */
 	size_t max_output_bytes_per_uid; /* of one user; more: his connections are not read until he reads */
+	double max_output_mb;    /* of each log of a job whose type does not say; 0: any */
 	double idle_timeout_s;   /* a connection without a request and without a watch; 0: never */
 	double kill_grace_s;     /* from SIGTERM to SIGKILL */
 	double advise_timeout_s; /* an advised job that was told to start and did not */

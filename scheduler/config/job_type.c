@@ -225,6 +225,7 @@ const struct key job_type_keys[] = {
 	{ "memory_mb", KEY_NUMBER, AT(memory_mb), 0.0, MAX_MB, NAN },
 	{ "memory_mb_per_record", KEY_NUMBER, AT(memory_mb_per_record), 0.0, MAX_MB, NAN },
 	{ "max_time_s", KEY_NUMBER, AT(max_time_s), 0.0, MAX_TIME_S, 0.0 },
+	{ "max_output_mb", KEY_NUMBER, AT(max_output_mb), 0.0, MAX_MB, NAN },
 	{ "limits", KEY_PART, .part = limit_keys },
 	{ "result", KEY_PART, .part = result_keys, .check = check_result },
 	{ "epochs_param", KEY_TEXT, AT(epochs_param), .read = epochs_param_read },

@@ -49,6 +49,7 @@ struct job_type {
 	double lr_base, lr_base_batch;
 	double memory_mb, memory_mb_per_record; /* of one job: memory_mb + per_record * batch; NaN: not
 	                                           known */
+	double max_output_mb;   /* of each log; 0: any; NaN: as the configuration says */
 	double max_time_s;      /* run time after which the job is stopped; 0: none */
 	/* rlimits; 0: as the daemon has */
 	uint64_t max_file_mb, max_address_mb; uint32_t max_open_files; int nice;

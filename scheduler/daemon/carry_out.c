@@ -83,6 +83,7 @@ static void exec_job_of(const struct daemon *d, const struct job *job, char **ar
 		.epochs = NAN,
 		.kill_grace_s = c->kill_grace_s,
 		.max_time_s = t->max_time_s,
+		.max_output_mb = (uint64_t)(isnan(t->max_output_mb) ? c->max_output_mb : t->max_output_mb),
 		.pin = c->pin,
 		.cgroup = c->cgroup,
 	};

@@ -4,6 +4,7 @@
  *   supervisor_child.c    the child, from fork() until it is the command
  *   supervisor_record.c   DIR.started and DIR.exit
  *   supervisor_place.c    the job's folder and cgroup
+ *   supervisor_output.c   its output is not longer than allowed
  *   supervisor_watch.c    waits for the end, stops the job, kills what it left behind
  *   supervisor_tools.c    clocks, texts, /proc */
 #ifndef SCHEDULER_SUPERVISOR_SUPERVISOR_H
@@ -29,6 +30,7 @@ struct options {
 	char *user, *home; /* of uid; user NULL: it has no name */
 	double grace_s, max_time_s; /* max_time_s 0: none */
 	rlim_t fsize, as, nofile; /* 0: as they are */
+	uint64_t max_output; /* bytes of each log; 0: any */
 	int nice;
 	char **env; /* "NAME=value" */
 	size_t n_env;
@@ -39,6 +41,11 @@ struct moment {
 	int64_t real_ns, boot_ns;
 };
 
+struct log {
+	int fd; /* -1: not looked at */
+	off_t hole_end; /* 0: there is no hole yet */
+};
+
 struct run {
 	const struct options *opt;
 	pid_t pid; /* of the job: leader of its session and group */
@@ -46,6 +53,7 @@ struct run {
 	int go_fd, said_fd;
 	struct moment started, ended; /* started 0: it never ran */
 	siginfo_t end;
+	struct log log[2];
 	bool timed_out, stopped; /* stopped: the daemon asked for it */
 	int64_t kill_at_ns, out_of_time_ns; /* boot time */
 	bool again; /* the child could not run the command, and may the next time */
@@ -91,6 +99,10 @@ bool make_folder(struct run *r);      /* false: the reason is set */
 void enter_cgroup(struct run *r);
 void kill_cgroup(const struct run *r);
 void remove_cgroup(const struct run *r);
+
+/* ---- supervisor_output.c ---- */
+void open_output(struct run *r);
+void cap_output(struct run *r);
 
 /* ---- supervisor_watch.c ---- */
 void watch(struct run *r);            /* until the job has ended */

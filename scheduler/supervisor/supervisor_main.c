@@ -72,6 +72,7 @@ static int supervise(struct run *r)
 	watch(r);
 	r->ended = moment_now();
 	end_leftovers(r);
+	cap_output(r);
 	return finish(r);
 }
 

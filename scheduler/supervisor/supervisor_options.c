@@ -109,6 +109,7 @@ static void usage(void)
 		"  --nice N           niceness\n"
 		"  --grace SECONDS    from SIGTERM to SIGKILL (default: 30)\n"
 		"  --max-time SECONDS stop it after this time (default: 0, never)\n"
+		"  --max-output BYTES of each log; the middle of a longer one is removed (default: 0, any)\n"
 		"  --rlimit-fsize BYTES --rlimit-as BYTES --rlimit-nofile N\n";
 
 	fputs(text, stdout);
@@ -117,23 +118,15 @@ static void usage(void)
 void parse_options(int argc, char **argv, struct options *o)
 {
 	static const struct option known[] = {
-		{ "dir", 1, NULL, 'd' },
-		{ "job", 1, NULL, 'j' },
-		{ "identity", 1, NULL, 'i' },
-		{ "uid", 1, NULL, 'u' },
-		{ "gid", 1, NULL, 'g' },
-		{ "work-dir", 1, NULL, 'w' },
-		{ "env", 1, NULL, 'e' },
-		{ "cpus", 1, NULL, 'c' },
-		{ "cgroup", 1, NULL, 'G' },
-		{ "nice", 1, NULL, 'n' },
-		{ "grace", 1, NULL, 'k' },
-		{ "max-time", 1, NULL, 't' },
-		{ "rlimit-fsize", 1, NULL, 'F' },
-		{ "rlimit-as", 1, NULL, 'A' },
-		{ "rlimit-nofile", 1, NULL, 'N' },
-		{ "help", 0, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
+		{ "dir", 1, NULL, 'd' },        { "job", 1, NULL, 'j' },
+		{ "identity", 1, NULL, 'i' },   { "uid", 1, NULL, 'u' },
+		{ "gid", 1, NULL, 'g' },        { "work-dir", 1, NULL, 'w' },
+		{ "env", 1, NULL, 'e' },        { "cpus", 1, NULL, 'c' },
+		{ "cgroup", 1, NULL, 'G' },     { "nice", 1, NULL, 'n' },
+		{ "grace", 1, NULL, 'k' },      { "max-time", 1, NULL, 't' },
+		{ "max-output", 1, NULL, 'O' }, { "rlimit-fsize", 1, NULL, 'F' },
+		{ "rlimit-as", 1, NULL, 'A' },  { "rlimit-nofile", 1, NULL, 'N' },
+		{ "help", 0, NULL, 'h' },       { NULL, 0, NULL, 0 },
 	};
 	cpu_set_t cpus;
 	int c;
@@ -152,6 +145,7 @@ void parse_options(int argc, char **argv, struct options *o)
 		case 'n': o->nice = nice_arg(optarg); break;
 		case 'k': o->grace_s = seconds_arg("grace", optarg); break;
 		case 't': o->max_time_s = seconds_arg("max-time", optarg); break;
+		case 'O': o->max_output = count_arg("max-output", optarg); break;
 		case 'F': o->fsize = count_arg("rlimit-fsize", optarg); break;
 		case 'A': o->as = count_arg("rlimit-as", optarg); break;
 		case 'N': o->nofile = count_arg("rlimit-nofile", optarg); break;

@@ -13,6 +13,7 @@
 
 #define NEVER_NS INT64_MAX
 #define KILL_AGAIN_NS (NS_PER_S / 10)
+#define OUTPUT_LOOK_NS (NS_PER_S / 4)
 #define MAX_DEPTH 1000 /* of a tree of processes */
 #define LEFTOVERS_NS (5 * NS_PER_S) /* a process that survives SIGKILL for longer hangs in the kernel */
 
@@ -158,10 +159,17 @@ void watch(struct run *r)
 	r->kill_at_ns = NEVER_NS;
 	r->out_of_time_ns = r->opt->max_time_s > 0.0 ? after_s(r->started.boot_ns, r->opt->max_time_s)
 						     : NEVER_NS;
+	open_output(r);
 	while (!job_ended(r)) {
 		int64_t until_ns = r->kill_at_ns < r->out_of_time_ns ? r->kill_at_ns : r->out_of_time_ns;
 		siginfo_t info;
 
+		if (r->opt->max_output) {
+			int64_t look_ns = clock_ns(CLOCK_BOOTTIME) + OUTPUT_LOOK_NS;
+
+			cap_output(r);
+			until_ns = look_ns < until_ns ? look_ns : until_ns;
+		}
 		if (next_signal(until_ns, &info) == SIGTERM)
 			on_stop(r, &info);
 		on_time(r);

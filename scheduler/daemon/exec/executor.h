@@ -25,6 +25,7 @@ struct exec_job {                    /* what start() needs; borrowed for the cal
 	uint32_t cpus;
 	double epochs;               /* to come; NaN: progress is not known */
 	double kill_grace_s, max_time_s;
+	uint64_t max_output_mb;      /* 0: any */
 	bool pin; const char *cgroup;
 };
 

@@ -119,6 +119,8 @@ static void add_options(struct spawn_words *w, const char *program, const struct
 	add(w, "--grace=%.3f", j->kill_grace_s);
 	if (j->max_time_s > 0.0)
 		add(w, "--max-time=%.3f", j->max_time_s);
+	if (j->max_output_mb)
+		add(w, "--max-output=%" PRIu64, bytes_of(j->max_output_mb));
 	if (cpus)
 		add(w, "--cpus=%s", cpus);
 	if (j->cgroup)

@@ -66,7 +66,8 @@ static const char everything[] =
 	"x\",\"max_queued\":11,\"max_finished\":0,"
 	"\"max_connections\":13,\"max_connections_per_uid\":12,\"max_output_bytes\":65536,\"idle_timeout_s\":"
 	"0,"
-	"\"kill_grace_s\":1.5,\"advise_timeout_s\":60,\"drain_timeout_s\":9,\"drain_on_term\":true,"
+	"\"kill_grace_s\":1.5,\"advise_timeout_s\":60,\"drain_timeout_s\":9,\"drain_on_term\":true,\"max_"
+	"output_mb\":3,"
 	"\"keep\":{\"ended\":50,\"ended_per_uid\":20,\"ended_s\":90,\"rejected\":9,\"rejected_s\":60,"
 	"\"observations\":70},"
 	"\"durability\":\"interval\",\"durability_interval_s\":0.25,\"admins\":{\"users\":[\"root\",1001,"
@@ -99,7 +100,7 @@ TEST(test_every_key_reaches_its_place)
 	assert_true(c->max_queued == 11 && c->max_finished == 0 && c->max_connections == 13);
 	assert_true(c->max_connections_per_uid == 12 && c->max_output_bytes == 65536);
 	assert_true(c->idle_timeout_s == 0.0 && c->kill_grace_s == 1.5 && c->advise_timeout_s == 60.0);
-	assert_true(c->drain_timeout_s == 9.0 && c->drain_on_term);
+	assert_true(c->drain_timeout_s == 9.0 && c->drain_on_term && c->max_output_mb == 3.0);
 	assert_true(c->durability == DURABLE_INTERVAL && c->durability_interval_s == 0.25);
 	assert_true(c->keep.ended == 50 && c->keep.ended_per_uid == 20 && c->keep.ended_s == 90.0);
 	assert_true(c->keep.rejected == 9 && c->keep.rejected_per_uid == 5 && c->keep.rejected_s == 60.0);

@@ -552,6 +552,64 @@ TEST(test_limits_niceness_and_cpus_are_those_asked_for)
 	assert_string_equal(said(&j), "Cpus_allowed_list:\t0-1\n");
 }
 
+static long long disk_bytes(const char *path)
+{
+	struct stat st;
+
+	assert_int_equal(stat(path, &st), 0);
+	return (long long)st.st_blocks * 512;
+}
+
+/* 24 MB in pieces, so that the supervisor looks in between; it says first what it says last. */
+#define PRINTS_MUCH                                                                                          \
+	"echo first; for i in 1 2 3 4 5 6; do head -c 4000000 /dev/zero | tr '\\0' x | fold -w 100; "        \
+	"sleep 0.3; done; echo; echo last"
+
+TEST(test_output_is_capped_and_the_job_goes_on)
+{
+	struct job j;
+	char text[70000];
+	const char *path;
+	struct stat st;
+	int fd;
+
+	run(&j, "--max-output 1048576", PRINTS_MUCH);
+	assert_int_equal(j.exit.exit_code, 0);
+	path = beside(&j, "/stdout");
+	if (disk_bytes(path) > 1048576)
+		fail_msg("%lld bytes are kept", disk_bytes(path));
+	assert_true(disk_bytes(path) > 500000);
+	fd = open(path, O_RDONLY);
+	assert_true(fd >= 0 && fstat(fd, &st) == 0 && st.st_size > 24000000); /* positions stay */
+	assert_int_equal(pread(fd, text, 6, 0), 6);
+	assert_memory_equal(text, "first\n", 6);
+	assert_int_equal(pread(fd, text, 6, st.st_size - 6), 6);
+	assert_memory_equal(text, "\nlast\n", 6);
+	memset(text, 0, sizeof text);
+	assert_true(pread(fd, text, sizeof text - 1, 524288) > 0);
+	assert_non_null(strstr(text, "longer than 1 MB, max_output_mb"));
+	close(fd);
+	run(&j, "", PRINTS_MUCH);
+	assert_true(disk_bytes(beside(&j, "/stdout")) > 24000000);
+}
+
+/* A log that the job has changed for a link to a file of somebody else. */
+TEST(test_capping_touches_no_other_file)
+{
+	struct job j;
+	char script[800], other[300];
+
+	j = job_new();
+	snprintf(other, sizeof other, "%s", beside(&j, ".other"));
+	snprintf(script, sizeof script,
+		 "head -c 3000000 /dev/zero | tr '\\0' y >%s; rm stdout; ln -s %s stdout; sleep 0.6", other,
+		 other);
+	begin(&j, "--max-output 1048576", script);
+	listen_to(&j);
+	end(&j);
+	assert_true(disk_bytes(other) >= 3000000);
+}
+
 static bool may_enter(uid_t uid, const char *dir)
 {
 	int status;
