@@ -12,6 +12,7 @@
 #include "common/clock.h"
 #include "common/json/json.h"
 #include "common/strbuf.h"
+#include "common/text/text.h"
 
 #define LOG_MAX_MESSAGE 4096 /* on the stack: an "out of memory" must be sayable without memory */
 
@@ -121,13 +122,13 @@ void log_line(enum log_level level, const char *fmt, ...)
 
 	if (!as_json || !write_json(level, message)) {
 		/* One event, one line, and nothing in it that a terminal would obey. */
-		for (char *p = message; *p; p++)
-			if ((unsigned char)*p < 0x20 || *p == 0x7f)
-				*p = ' ';
+		char shown[LOG_MAX_MESSAGE];
+
+		text_printable(message, shown, sizeof shown);
 		colour = log_stream_wants_colour(STDERR_FILENO);
 		n = snprintf(line, sizeof line, "%s: %s%s:%s %s\n", program,
 			     colour ? level_look[level].colour : "", level_look[level].name,
-			     colour ? "\033[0m" : "", message);
+			     colour ? "\033[0m" : "", shown);
 		if (n > 0)
 			write_line(line, (size_t)n < sizeof line ? (size_t)n : sizeof line - 1);
 	}

@@ -80,8 +80,15 @@ char *text_hint(const char *s, const char *const *names, char *buf);
 
 /* ---- show.c ---- */
 
-/* A piece of a file or of a request, fit for an error message: control characters become '?', and what
- * does not fit is cut with "...". Returns buf. */
+/* The next character of other people's text, fit for a terminal and a log. What could be obeyed or hide
+ * something is escaped: control characters and bytes that are no UTF-8 ("\x1b"), marks that turn the
+ * direction of writing round, separators of lines and other invisible ones ("\u202e"). Takes at most `len`
+ * (> 0) bytes of `s`; returns how many, and *out_n bytes in out. */
+#define TEXT_SHOWN 8
+size_t text_show(const char *s, size_t len, char out[TEXT_SHOWN], size_t *out_n);
+
+/* A piece of a file or of a request, fit for an error message: as text_show(), and what does not fit is cut
+ * with "...". Returns buf. */
 char *text_printable(const char *s, char *buf, size_t size);
 
 /* The last `max` bytes of `s`: the telling end of a long path. */

@@ -230,21 +230,8 @@ const char *cli_clean(const char *text)
 {
 	static _Thread_local char ring[8][1200];
 	static _Thread_local unsigned turn;
-	char *out = ring[turn++ % 8];
-	size_t n = 0;
 
-	for (const unsigned char *s = (const unsigned char *)text; *s && n < sizeof ring[0] - 4; s++) {
-		if (*s < 0x20 || *s == 0x7f) {
-			out[n++] = '?';
-		} else if (*s == 0xc2 && s[1] >= 0x80 && s[1] < 0xa0) { /* the C1 controls, CSI among them */
-			out[n++] = '?';
-			s++;
-		} else {
-			out[n++] = (char)*s;
-		}
-	}
-	out[n] = '\0';
-	return out;
+	return text_printable(text, ring[turn++ % 8], sizeof ring[0]);
 }
 
 double cli_json_number(const struct json *object, const char *key)

@@ -98,7 +98,8 @@ static int put_job(struct answer *a, struct json_writer *w)
 	return 1;
 }
 
-/* A text that was JSON when it was stored. A damaged one becomes null: the answer stays a line of JSON. */
+/* A text that was JSON when it was stored. A damaged one, or one with a line break in it, becomes null: the
+ * answer stays a line of JSON. */
 static int put_checked(struct answer *a, struct json_writer *w, const char *text)
 {
 	struct json *v = NULL;
@@ -106,7 +107,7 @@ static int put_checked(struct answer *a, struct json_writer *w, const char *text
 
 	if (json_parse("a stored text", text, strlen(text), &v, &why) && why.code == ERR_NOMEM)
 		return nomem(a);
-	json_put_raw(w, why.code ? NULL : text);
+	json_put_raw(w, why.code || strpbrk(text, "\n\r") ? NULL : text);
 	json_free(v);
 	return 0;
 }

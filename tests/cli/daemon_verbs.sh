@@ -123,6 +123,24 @@ else
 	skipped "watch on a terminal" "needs script(1)"
 fi
 
+# ---- logs ----
+submitted
+tried is_state "$id" "done"
+printf 'a \033[31mred\377 \342\200\256back\tcaf\303\251\n' >"$dir/state/jobs/$id/stdout"
+run logs "$id"
+that "logs into a pipe: all bytes as they are" cmp -s "$dir/out" "$dir/state/jobs/$id/stdout"
+if command -v script >/dev/null; then
+	script -qec "$postrider logs $id" "$dir/screen" >"$dir/shown" 2>&1 </dev/null
+	that "logs on a terminal: what it would obey is escaped" grep -qF "$(printf 'a \\x1b[31mred\\xff \\u202eback\tcaf\303\251')" "$dir/shown"
+	script -qec "$postrider logs --raw $id" "$dir/screen" >"$dir/shown" 2>&1 </dev/null
+	that "logs --raw on a terminal: all bytes" grep -qF "$(printf '\033[31mred\377')" "$dir/shown"
+else
+	skipped "logs on a terminal" "needs script(1)"
+fi
+submitted --tag "$(printf 'x\342\200\256y')"
+run list
+that "list: a mark that turns the writing round is escaped" grep -qF 'x\u202ey' "$dir/out"
+
 # ---- stats ----
 expect 0 "stats" stats
 says out "storage      well" "the storage is well"

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "common/strbuf.h"
+#include "common/text/text.h"
 #include "scheduler/process/record_format.h"
 
 #define PIECE 65536
@@ -98,6 +99,45 @@ void job_log_tail(struct job_log *l, uint64_t n)
 	}
 }
 
+static size_t length_of(unsigned char first)
+{
+	return first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+}
+
+/* Escapes what a terminal would obey, but line breaks and tabs. Returns how much was taken: the start of a
+ * character whose rest is not there yet is left, unless it is all there is. */
+static size_t show(const char *piece, size_t len, FILE *to)
+{
+	size_t at = 0;
+
+	while (at < len) {
+		bool line_end = piece[at] == '\r' && at + 1 < len && piece[at + 1] == '\n';
+		char one[TEXT_SHOWN];
+		size_t shown, taken;
+
+		if (piece[at] == '\n' || piece[at] == '\t' || line_end) {
+			putc(piece[at++], to);
+			continue;
+		}
+		if (at > 0 && at + 4 > len && (unsigned char)piece[at] >= 0xc2 &&
+		    length_of((unsigned char)piece[at]) > len - at)
+			break;
+		taken = text_show(piece + at, len - at, one, &shown);
+		if (piece[at]) /* zeros stand where the log was cut */
+			fwrite(one, 1, shown, to);
+		at += taken;
+	}
+	return at;
+}
+
+/* To the next bytes that were written: a log that was longer than allowed has a hole in it. */
+static off_t over_hole(int fd, off_t at)
+{
+	off_t data = lseek(fd, at, SEEK_DATA);
+
+	return data > at ? data : at;
+}
+
 int job_log_copy(struct job_log *l, struct client_fault *f)
 {
 	char piece[PIECE];
@@ -112,9 +152,13 @@ int job_log_copy(struct job_log *l, struct client_fault *f)
 			continue;
 		if (st.st_size < l->at[i])
 			l->at[i] = 0; /* the job cut its own log */
-		while (l->at[i] < st.st_size && (got = pread(l->fd[i], piece, sizeof piece, l->at[i])) > 0) {
-			l->at[i] += got;
-			if (fwrite(piece, 1, (size_t)got, to) != (size_t)got)
+		while (l->at[i] < st.st_size && (got = pread(l->fd[i], piece, sizeof piece,
+							     l->at[i] = over_hole(l->fd[i], l->at[i]))) > 0) {
+			if (l->raw || !isatty(fileno(to)))
+				l->at[i] += (off_t)fwrite(piece, 1, (size_t)got, to);
+			else
+				l->at[i] += (off_t)show(piece, (size_t)got, to);
+			if (ferror(to))
 				return client_fail(f, CLIENT_FAILED, "cannot write the output: %s",
 						   strerror(errno));
 		}

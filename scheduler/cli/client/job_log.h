@@ -11,6 +11,7 @@ struct job_log {
 	char *path[2];  /* standard output, standard error */
 	int fd[2];      /* -1: not there yet */
 	off_t at[2];    /* how far it was copied */
+	bool raw;       /* bytes as they are, also on a terminal */
 };
 /* Asks the daemon where the files are. */
 int job_log_open(struct job_log *l, struct client *c, const char *id, struct client_fault *f);

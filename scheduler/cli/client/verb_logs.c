@@ -5,7 +5,7 @@
 
 #include "scheduler/cli/client/job_log.h"
 
-static int show(const struct cli *c, struct client *client, bool follow, uint64_t tail,
+static int show(const struct cli *c, struct client *client, bool follow, bool raw, uint64_t tail,
 		struct client_fault *f)
 {
 	struct json *reply = NULL, *last = NULL;
@@ -13,6 +13,7 @@ static int show(const struct cli *c, struct client *client, bool follow, uint64_
 	struct job_view job;
 	int rc = job_log_open(&log, client, c->arg[0], f);
 
+	log.raw = raw;
 	if (!rc) {
 		json_kv_string(client_begin(client, "watch"), "job", c->arg[0]);
 		rc = client_call(client, &reply, f);
@@ -35,16 +36,18 @@ int verb_logs(int argc, char **argv)
 {
 	struct client_params at = { .timeout_s = NAN };
 	uint64_t tail = UINT64_MAX;
-	bool follow = false;
+	bool follow = false, raw = false;
 	const struct cli_option option[] = {
 		{ 'f', "follow", CLI_FLAG, NULL, "go on as it grows, until the job has ended", &follow },
+		{ 0, "raw", CLI_FLAG, NULL,
+		  "all bytes as they are, also on a terminal; else what it would obey is escaped", &raw },
 		{ 0, "tail", CLI_COUNT, "N", "begin with the last N lines", &tail },
 		CLIENT_OPTIONS(at),
 		{ 0 },
 	};
 	const struct cli_usage usage = {
 		.verb = "logs",
-		.synopsis = "[-f] [--tail N] JOB",
+		.synopsis = "[-f] [--tail N] [--raw] JOB",
 		.what = "Prints what a job wrote: its standard output to ours, its standard error to ours. "
 			"The files\n"
 			"belong to the user of the job, and are in the folder jobs/JOB of the daemon's "
@@ -66,7 +69,7 @@ int verb_logs(int argc, char **argv)
 	client_catch_signals();
 	code = client_open(&at, &client, &f);
 	if (!code)
-		code = show(&c, client, follow, tail, &f);
+		code = show(&c, client, follow, raw, tail, &f);
 	client_close(client);
 	return code ? client_say(&f) : 0;
 }

@@ -327,7 +327,7 @@ TEST_WITH(test_json_refuses_duplicate_keys, NULL, disarm)
 	refuse("{\"k\":{\"k\":1},\"l\":[{\"k\":1}],\"k\":2}", "t:1:28: key 'k' appears twice");
 	/* of several, the first that repeats */
 	refuse("{\"b\":0,\"a\":0,\"a\":0,\"b\":0,\"a\":0}", "t:1:14: key 'a' appears twice");
-	refuse("{\"\\u001b[2J\":1,\"\\u001b[2J\":1}", "t:1:16: key '?[2J' appears twice");
+	refuse("{\"\\u001b[2J\":1,\"\\u001b[2J\":1}", "t:1:16: key '\\x1b[2J' appears twice");
 }
 
 TEST_WITH(test_json_keys_that_only_look_alike_are_different, NULL, disarm)
@@ -544,7 +544,7 @@ TEST_WITH(test_json_known_keys_suggests_what_was_meant, NULL, disarm)
 	assert_int_equal(json_known_keys(typo, "settings", known, &err), -ERR_FORMAT);
 	assert_string_equal(err.text, "settings: unknown key 'dept'; did you mean 'depth'?");
 	assert_int_equal(json_known_keys(odd, "settings", known, &err), -ERR_FORMAT);
-	assert_string_equal(err.text, "settings: unknown key '?zzzzzzzz'");
+	assert_string_equal(err.text, "settings: unknown key '\\x1bzzzzzzzz'");
 	assert_int_equal(json_known_keys(list, "settings", known, &err), -ERR_FORMAT);
 	assert_int_equal(json_known_keys(NULL, "settings", known, &err), -ERR_FORMAT);
 	json_free(good);

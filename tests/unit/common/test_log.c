@@ -77,7 +77,7 @@ TEST_WITH(test_log_keeps_one_event_on_one_line, reset, NULL)
 {
 	listen_begin();
 	log_info("first\nsecond\033[31m\r\x7f");
-	assert_string_equal(listen_end(), "postrider: info: first second [31m  \n");
+	assert_string_equal(listen_end(), "postrider: info: first\\x0asecond\\x1b[31m\\x0d\\x7f\n");
 }
 
 TEST_WITH(test_log_json_lines_are_json, reset, NULL)

@@ -525,11 +525,41 @@ TEST(test_text_nearest_works_at_the_longest_names_it_compares)
 	assert_string_equal(text_nearest(b, (const char *const[]){ a, NULL }), a);
 }
 
+TEST(test_text_show_escapes_what_hides_or_is_obeyed)
+{
+	static const struct {
+		const char *text, *shown;
+	} with[] = {
+		{ "caf\xc3\xa9 \xe6\x97\xa5 \xf0\x9f\x9a\x80", "caf\xc3\xa9 \xe6\x97\xa5 \xf0\x9f\x9a\x80" },
+		{ "a\xff\xc3", "a\\xff\\xc3" }, /* no UTF-8; a character that is cut */
+		{ "\xc2\x9b"
+		  "31m",
+		  "\\u009b31m" }, /* CSI as one character */
+		{ "\x9b"
+		  "31m",
+		  "\\x9b31m" }, /* and as a byte */
+		{ "ok\xe2\x80\xae"
+		  "gpj.exe",
+		  "ok\\u202egpj.exe" },
+		{ "\xe2\x81\xa6x\xd8\x9c", "\\u2066x\\u061c" },
+		{ "a\xe2\x80\x8b"
+		  "b\xe2\x80\xa8",
+		  "a\\u200bb\\u2028" },
+		{ "\xf3\xa0\x81\x81", "\\ue0041" },
+		{ "\xed\xa0\x80", "\\xed\\xa0\\x80" }, /* a surrogate */
+	};
+	char buf[64];
+
+	for (size_t i = 0; i < sizeof with / sizeof with[0]; i++)
+		assert_string_equal(text_printable(with[i].text, buf, sizeof buf), with[i].shown);
+}
+
 TEST(test_text_printable_hides_what_a_terminal_would_obey)
 {
 	char buf[16], tiny[3];
 
-	assert_string_equal(text_printable("a\033[31m\n\x7f", buf, sizeof buf), "a?[31m??");
+	assert_string_equal(text_printable("a\033[3m\n", buf, sizeof buf), "a\\x1b[3m\\x0a");
+	assert_string_equal(text_printable("an escape \033[3m", buf, sizeof buf), "an escape ...");
 	assert_string_equal(text_printable("exactly fifteen", buf, sizeof buf), "exactly fifteen");
 	assert_string_equal(text_printable("exactly sixteen!", buf, sizeof buf), "exactly sixt...");
 	/* a character of two bytes is not cut in half */

@@ -300,7 +300,7 @@ TEST_WITH(test_last_words_are_the_last_line_made_fit_to_show, set_up, tear_down)
 		{ "\n \n", "" },
 		{ "first\nno such file: x\n\n", "no such file: x" },
 		{ "only", "only" },
-		{ "a\n\033[31mred\n", "?[31mred" },
+		{ "a\n\033[31mred\n", "\\x1b[31mred" },
 	};
 	struct log *l = *state;
 	char path[500], out[160];

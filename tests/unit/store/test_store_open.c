@@ -577,13 +577,15 @@ TEST(test_a_damaged_text_comes_out_as_json)
 
 	fill(dir, 1);
 	sql_run(dir, "UPDATE jobs SET params='{\"x\":', tag=CAST(x'61ff62' AS TEXT);"
-		     "UPDATE decisions SET json='{\"at\":\"2026'");
+		     "UPDATE decisions SET json='{\"at\":\"2026';"
+		     "UPDATE jobs SET batches='[64,'||char(10)||'128]'");
 	s = open_store(dir);
 	assert_int_equal(store_ask(s, STORE_EXPLAIN, 1, NULL, keep_answer, &a, 1, &err), 0);
 	wait_answer(s, &a, 1);
 	if (json_parse("answer", a.text.text, a.text.len, &v, &err))
 		fail_msg("%s in %s", err.text, a.text.text);
 	assert_int_equal(json_type(json_get(json_get(v, "job"), "params")), JSON_NULL);
+	assert_null(memchr(a.text.text, '\n', a.text.len)); /* and one line */
 	json_free(v);
 	strbuf_release(&a.text);
 	store_close(s);
