@@ -1,11 +1,12 @@
-/* Caps the output of the job. The job writes its two logs itself, into files: a pipe through the supervisor
- * would cost a copy of every byte and a change of process for every line, and a job that only prints must not
- * be slowed down. Instead, the supervisor looks at their length now and then. Where a log is longer than allowed, the disk gets the
- * blocks in its middle back, by a hole. Its first and its last part stay, so the daemon still finds the
- * accuracy that the job prints last, and positions in the file stay what they were. It is the supervisor that
- * does it, because it outlives the daemon.
+/* Caps the output of the job. The job writes its two logs itself, into files: a pipe through the
+ * supervisor would cost a copy of every byte and a change of process for every line, and a job that only
+ * prints must not be slowed down. Instead, the supervisor looks at their length now and then. Where a log
+ * is longer than allowed, the disk gets the blocks in its middle back, by a hole. Its first and its last
+ * part stay, so the daemon still finds the accuracy that the job prints last, and positions in the file
+ * stay what they were. It is the supervisor that does it, because it outlives the daemon.
  *
- * The logs belong to the user of the job. They are opened once, and only where they are files of that user. */
+ * The logs belong to the user of the job. They are opened once, and only where they are files of that
+ * user. */
 #define _GNU_SOURCE
 #include "scheduler/supervisor/supervisor.h"
 
