@@ -91,6 +91,8 @@ struct cli {
 };
 
 /* True: continue. False: exit with *out_exit (0 after the help, 2 after a message about a mistake). */
+/* The words behind "--", a command of the user's; returns argc without them. None: *out_n is 0. */
+int cli_words(int argc, char **argv, char ***out_word, size_t *out_n);
 bool cli_parse(struct cli *c, const struct cli_usage *u, int argc, char **argv, int *out_exit);
 
 /* ---- messages ---- */

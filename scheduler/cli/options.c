@@ -207,6 +207,19 @@ static bool parse_option(const struct cli *c, int argc, char **argv, int *at, co
 	return true;
 }
 
+int cli_words(int argc, char **argv, char ***out_word, size_t *out_n)
+{
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--"))
+			continue;
+		*out_word = argv + i + 1;
+		*out_n = (size_t)(argc - i - 1);
+		return i;
+	}
+	*out_n = 0;
+	return argc;
+}
+
 bool cli_parse(struct cli *c, const struct cli_usage *u, int argc, char **argv, int *out_exit)
 {
 	struct cli_option all[ALL_MAX];

@@ -238,6 +238,7 @@ const struct key config_keys[] = {
 	{ "kill_grace_s", KEY_NUMBER, AT(kill_grace_s), 0.0, 86400.0, 30.0 },
 	{ "advise_timeout_s", KEY_NUMBER, AT(advise_timeout_s), 1.0, MAX_SECONDS, 60.0 },
 	{ "drain_timeout_s", KEY_NUMBER, AT(drain_timeout_s), 0.0, MAX_SECONDS, 0.0 },
+	{ "idle_exit_s", KEY_NUMBER, AT(idle_exit_s), 0.0, 1e8, 0.0 },
 	{ "drain_on_term", KEY_BOOL, AT(drain_on_term) },
 	{ "durability", KEY_CHOICE, AT(durability), .choice = durability_name, .restart = true },
 	{ "durability_interval_s", KEY_NUMBER, AT(durability_interval_s), 0.001, 60.0, 1.0, .restart = true },

@@ -104,6 +104,7 @@ struct config {
 	double kill_grace_s;     /* from SIGTERM to SIGKILL */
 	double advise_timeout_s; /* an advised job that was told to start and did not */
 	double drain_timeout_s;  /* `drain` and SIGTERM with "drain_on_term": wait so long; 0: for ever */
+	double idle_exit_s;      /* the daemon leaves after so long without jobs and clients; 0: never */
 	bool drain_on_term;      /* SIGTERM waits for running jobs instead of leaving them to be re-adopted */
 	enum store_durability durability;
 	double durability_interval_s;

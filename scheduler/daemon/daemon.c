@@ -215,6 +215,25 @@ static void on_delayed(evutil_socket_t fd, short what, void *owner)
 	carry_delayed(owner);
 }
 
+/* A daemon that was started for one user leaves when there is nothing to do. */
+static void leave_if_unused(struct daemon *d)
+{
+	double idle_s = d->setup->config->idle_exit_s;
+	int64_t now_ns = daemon_now_ns(d);
+
+	if (!(idle_s > 0.0) || d->jobs.live.n || server_connections(d->server) || d->loader ||
+	    learning_training(d->learning) || store_pending(d->store)) {
+		d->idle_since_ns = 0;
+	} else if (!d->idle_since_ns) {
+		d->idle_since_ns = now_ns;
+	} else if ((double)(now_ns - d->idle_since_ns) / 1e9 >= idle_s && !d->stopping) {
+		log_info("nothing to do for %.0f s, so the daemon leaves", idle_s);
+		server_stop_accepting(d->server);
+		d->leaving = d->stopping = true;
+		daemon_changed(d);
+	}
+}
+
 static void on_other_work(evutil_socket_t fd, short what, void *owner)
 {
 	struct daemon *d = owner;
@@ -225,6 +244,7 @@ static void on_other_work(evutil_socket_t fd, short what, void *owner)
 	other_work_look(d);
 	history_load(&d->history, daemon_now_ns(d), sched_slots_used(d->sched),
 		     d->setup->config->outside_load ? other_load_processes(&d->demand.other) : NAN);
+	leave_if_unused(d);
 }
 
 /* Every live job, a bounded time in a turn of the loop. */

@@ -90,6 +90,7 @@ struct daemon {
 	bool reload_again;              /* asked for meanwhile: the files may have changed again */
 	struct asked *asked_first, *asked_last; size_t n_asked; /* questions that wait for the disk */
 	struct daemon_events event;     /* of daemon.c */
+	int64_t idle_since_ns;          /* neither jobs nor clients nor a training since then; 0: not idle */
 	int64_t lag_due_ns;             /* when a timer should come next, monotonic; 0: not known */
 
 	/* scratch of one request or event */

@@ -8,7 +8,9 @@ XDG_STATE_HOME=$dir/state-home
 XDG_RUNTIME_DIR=$dir/runtime
 export XDG_STATE_HOME XDG_RUNTIME_DIR
 mkdir -p "$XDG_RUNTIME_DIR" "$dir/w"
-unset POSTRIDER_CONFIG POSTRIDER_SOCKET
+unset POSTRIDER_SOCKET
+POSTRIDER_CONFIG=$XDG_STATE_HOME/postrider/run/postrider.json # of the daemon that `run` starts
+export POSTRIDER_CONFIG
 
 # The daemons that `run` starts, by the folder whose configuration they have.
 stop_daemons() {
@@ -99,16 +101,15 @@ here() { # postrider in the folder of the scripts
 	ran="$*"
 }
 
-# twenty NAME FOLDER SLO: 20 jobs by the daemon of the folder
+# twenty NAME SLO: 20 jobs by the daemon of the user
 twenty() {
 	n=0
 	while [ $n -lt 20 ]; do
-		"$postrider" submit "$1" --slo "$3" -q --best-effort --socket "$2/postrider.sock" >>"$dir/ids" 2>>"$dir/err"
+		"$postrider" submit "$1" --slo "$2" -q --best-effort >>"$dir/ids" 2>>"$dir/err"
 		n=$((n + 1))
 	done
-	"$postrider" wait --timeout 60s -q --socket "$2/postrider.sock" $("$postrider" list -q --socket "$2/postrider.sock") \
-		>/dev/null 2>&1
-	"$postrider" list --json --all --socket "$2/postrider.sock" >"$dir/jobs.json"
+	"$postrider" wait --timeout 60s -q >/dev/null 2>&1
+	"$postrider" list --json --all --type "$1" >"$dir/jobs.json"
 	json "$dir/jobs.json" "$1: 20 more jobs ended well" "sum(j['state'] == 'done' for j in d['jobs']) >= 20"
 	json "$dir/jobs.json" "$1: their accuracies were read" \
 		"all(0 < j['accuracy'] <= 1 for j in d['jobs'] if j['state'] == 'done')"
@@ -136,8 +137,8 @@ here run train-postrider --slo 5s
 code_is 0 "python: run before anything was measured"
 says err "nothing is known about this command yet" "python: it says that nothing is known"
 says out "val_acc" "python: the output of the command is shown"
-expect 9 "python: an objective and no promise is exit code 9" submit train --slo 5s --socket "$w/postrider.sock"
-expect 0 "python: --best-effort asks for no promise" submit train --slo 5s --best-effort --socket "$w/postrider.sock"
+expect 9 "python: an objective and no promise is exit code 9" submit train --slo 5s
+expect 0 "python: --best-effort asks for no promise" submit train --slo 5s --best-effort
 
 here profile train-postrider
 code_is 0 "python: profile measures and trains"
@@ -150,14 +151,12 @@ says err "is promised" "python: the third command has a promise"
 that "python: from there it took less than 10 s ($took ms)" test "$took" -lt 10000
 here run train-postrider --slo 1ms
 code_is 3 "python: an objective that cannot be met is exit code 3"
-twenty train "$w" 5s
-expect 0 "python: logs" logs 2 --socket "$w/postrider.sock" --tail 1
+twenty train 5s
+expect 0 "python: logs" logs 2 --tail 1
 that "python: logs --tail 1 is one line" test "$(wc -l <"$dir/out")" = 1
 
 # ---- looking ----
 
-POSTRIDER_CONFIG=$w/postrider.json
-export POSTRIDER_CONFIG
 expect 0 "types" types
 says out "a whole number from 1 to 4" "types: the range of a parameter"
 expect 4 "a type that is not there" types nope
@@ -174,7 +173,6 @@ expect 0 "a job with a tag" submit train --slo 5s --tag mine -q
 expect 0 "wait without ids waits for mine" wait
 expect 0 "cancel --tag without such a job" cancel --tag mine
 says err "no such job of yours" "cancel --tag says that there is none"
-unset POSTRIDER_CONFIG
 
 # ---- a shell script, a result that only an expression finds: asked in a terminal ----
 
@@ -189,7 +187,7 @@ code_is 0 "shell: profile"
 here run fit-postrider --slo 4s
 code_is 0 "shell: run"
 says err "is promised" "shell: the third command has a promise"
-twenty fit "$w" 4s
+twenty fit 4s
 
 # ---- a program with a configuration file, a path into its JSON, a factor of its own ----
 
@@ -207,16 +205,92 @@ code_is 0 "program: run with a parameter of its own"
 says err "is promised" "program: the third command has a promise"
 here run mine-postrider --slo 4s --set width=64
 code_is 2 "program: a value that was not measured is refused"
-twenty mine "$w" 4s
+twenty mine 4s
 
 # ---- a command without a folder ----
 
+daemons() { # how many there are of ours
+	n=0
+	for p in /proc/[0-9]*; do
+		if { tr '\0' ' ' <"$p/cmdline"; } 2>/dev/null | grep -q "^postriderd --config $dir"; then n=$((n + 1)); fi
+	done
+	echo $n
+}
 here run --slo 5s -- ./train.py --batch-size '{batch}' --epochs 2
 code_is 0 "command: run"
 says err "nothing is known about this command yet" "command: it says so"
+says err "after 12 of them, and 0 have ended" "command: it says when it will know more"
+says err "1 of 12 runs that a model of this command needs have ended" "command: it says what this run was good for"
 says out "Epoch 2/2" "command: its output is shown"
-that "command: its socket is in XDG_RUNTIME_DIR" test -n "$(ls "$XDG_RUNTIME_DIR")"
+that "command: the socket is in XDG_RUNTIME_DIR" test -S "$XDG_RUNTIME_DIR/postrider-run.sock"
 that "command: its state is in XDG_STATE_HOME" test -d "$XDG_STATE_HOME/postrider/run"
+that "one daemon serves all folders and commands" test "$(daemons)" = 1
+n=1
+while [ $n -lt 12 ]; do
+	here run --slo 5s -- ./train.py --batch-size '{batch}' --epochs 2
+	n=$((n + 1))
+done
+says err "that was enough: a model of this command is being trained" "command: the twelfth run is enough for a model"
+n=0
+until [ $n -ge 100 ] || "$postrider" types 2>/dev/null | grep -q "its own, from 12 runs"; do
+	n=$((n + 1))
+	sleep 0.1
+done
+here run --slo 5s -- ./train.py --batch-size '{batch}' --epochs 2
+code_is 0 "command: run with what the daemon learnt by itself"
+says err "is promised" "command: a promise without profile"
+expect 0 "model list has the types" model list
+says out "the first model, from 12 rows" "model list: the daemon trained it from runs alone"
+
+# ---- leaving it alone ----
+
+here run --detach -- ./train.py --batch-size '{batch}' --epochs 2
+code_is 0 "detach: run"
+that "detach: the id is printed, and nothing else" grep -qx '[0-9]*' "$dir/out"
+expect 0 "detach: wait for it" wait "$(cat "$dir/out")" --timeout 20s
+cat >"$dir/interrupt.py" <<'END'
+# Ctrl-C in a pseudo-terminal, as soon as the command has said something
+import os, pty, sys, select
+pid, fd = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[1], sys.argv[1:])
+seen, sent = b"", False
+while True:
+    ready, _, _ = select.select([fd], [], [], 30)
+    if not ready:
+        sys.exit("no word: " + seen.decode(errors="replace"))
+    try:
+        piece = os.read(fd, 4096)
+    except OSError:
+        break
+    if not piece:
+        break
+    seen += piece
+    if b"begun" in seen and not sent:
+        os.write(fd, b"\x03")
+        sent = True
+sys.stdout.write(seen.decode(errors="replace"))
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+END
+(cd "$dir/w" && "$python" "$dir/interrupt.py" "$postrider" run -- sh -c 'echo begun; sleep 60' sh '{batch}') \
+	>"$dir/out" 2>"$dir/err"
+code=$?
+ran="run, interrupted"
+code_is 130 "Ctrl-C: exit code 130"
+says out "is asked to stop" "Ctrl-C: it says that the job is asked to stop"
+expect 0 "Ctrl-C: nothing goes on" wait --timeout 20s
+that "Ctrl-C: the daemon stays" test "$(daemons)" = 1
+here run --idle 1s -- ./train.py --batch-size '{batch}' --epochs 1
+code_is 0 "idle: run"
+n=0
+until [ $n -ge 100 ] || [ "$(daemons)" = 0 ]; do
+	n=$((n + 1))
+	sleep 0.1
+done
+that "idle: the daemon has left" test "$(daemons)" = 0
+here run --slo 5s -- ./train.py --batch-size '{batch}' --epochs 2
+code_is 0 "idle: the next run starts it again"
+says err "is promised" "idle: what was learnt is still known"
 here run --slo 5s -- sh -c 'exit 7' sh '{batch}'
 code_is 7 "command: its exit code is ours"
 here run -- ./train.py

@@ -56,6 +56,7 @@ void client_close(struct client *c);
  * second one ends the program. Ignored signals stay ignored. */
 void client_catch_signals(void);
 bool client_interrupted(void);
+void client_last_words(void); /* after an interruption: what is asked from now on is waited for again */
 
 /* A request is begun, filled in through the writer, and ended, which sends it. Several may be under way. */
 struct json_writer *client_begin(struct client *c, const char *op);

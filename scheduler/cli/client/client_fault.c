@@ -97,3 +97,8 @@ bool client_interrupted(void)
 {
 	return stop_seen;
 }
+
+void client_last_words(void)
+{
+	stop_seen = 0;
+}

@@ -14,6 +14,7 @@
 #include "common/places.h"
 #include "common/text/text.h"
 #include "scheduler/cli/cli.h"
+#include "scheduler/cli/job/own_daemon.h"
 #include "scheduler/config/config.h"
 
 #define DESCRIPTION "job.json"
@@ -131,25 +132,6 @@ int job_folder_open(struct job_folder *f, const char *dir, const char *name, str
 
 /* ---- writing ---- */
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-double job_folder_middle(const struct profile_design *d)
-{
-	const struct profile_factor *f = profile_factor_find(d, "batch");
-	double v[PROFILE_MAX_LEVELS] = { 1.0 };
-
-	for (size_t i = 0; f && i < f->n_levels; i++)
-		text_number(f->level[i], &v[i]);
-	if (f)
-		qsort(v, f->n_levels, sizeof *v, by_value);
-	return v[f ? f->n_levels / 2 : 0];
-}
-
 char *job_folder_slo(double s, char *buf)
 {
 	snprintf(buf, 32, s < 10.0 ? "%.1fs" : "%.0fs", s < 10.0 ? ceil(10.0 * s) / 10.0 : ceil(s));
@@ -249,62 +231,76 @@ static void put_description(const struct profile_design *d, const struct job_fol
 	strbuf_printf(out, "  \"max_spread\": %g,\n  \"timeout_s\": %.0f\n}\n", d->max_spread, d->timeout_s);
 }
 
-static void put_configuration(const struct job_folder *f, const struct profile_design *d, struct strbuf *out)
+/* A file that is measured anew keeps its name: the time says that it is to be read again. */
+static long modified(const char *file)
+{
+	struct stat st;
+
+	return stat(file, &st) ? 0 : (long)st.st_mtime;
+}
+
+void job_folder_type(const struct job_folder *f, const char *name, struct strbuf *out)
 {
 	bool known = job_folder_has(f->model);
 
-	strbuf_puts(out, "// A daemon for this job alone: `postriderd --config THIS-FILE`, or `postrider "
-			 "run` starts it.\n{\n"
-			 "  \"socket\": ");
+	if (known)
+		strbuf_printf(out, "    // measured, model of %ld\n", modified(f->model));
+	strbuf_printf(out, "    \"%s\": {\"job\": ", name);
+	put_string(out, f->job);
+	strbuf_puts(out, ",\n      \"model\": ");
+	put_string(out, f->model);
+	strbuf_printf(out, ", \"first_after\": %d", JOB_FOLDER_FIRST);
+	if (known && job_folder_has(f->table)) {
+		strbuf_puts(out, ",\n      \"table\": ");
+		put_string(out, f->table);
+	}
+	if (known && job_folder_has(f->table) && job_folder_has(f->curves)) {
+		strbuf_puts(out, ",\n      \"curves\": ");
+		put_string(out, f->curves);
+	}
+	strbuf_puts(out, "}");
+}
+
+static void put_configuration(const struct job_folder *f, struct strbuf *out)
+{
+	strbuf_puts(out, "// A daemon for this job alone: `postriderd --config THIS-FILE`. `postrider run` "
+			 "has a daemon "
+			 "for all jobs of\n// a user, and does not need this file.\n{\n  \"socket\": ");
 	put_string(out, f->socket);
 	strbuf_puts(out, ",\n  \"socket_mode\": \"0600\",\n  \"state_dir\": ");
 	put_string(out, f->state);
-	if (known) {
-		strbuf_puts(out, ",\n  \"model\": ");
-		put_string(out, f->model);
-		strbuf_puts(out, ",\n  \"learning\": {\"table\": ");
-		put_string(out, f->table);
-		if (job_folder_has(f->curves)) {
-			strbuf_puts(out, ", \"curves\": ");
-			put_string(out, f->curves);
-		}
-		strbuf_puts(out, "}");
-	} else {
-		strbuf_printf(out,
-			      ",\n  // Nothing was measured yet, so every job takes this batch, without a "
-			      "promise.\n"
-			      "  \"policy\": \"fixed:%g\"",
-			      job_folder_middle(d));
-	}
-	strbuf_printf(out, ",\n  \"types\": {\n    \"%s\": {\"job\": ", f->name);
-	put_string(out, f->job);
-	strbuf_puts(out, "}\n  }\n}\n");
+	strbuf_puts(out, ",\n  // Until there is a model, jobs run without a promise, and teach one.\n"
+			 "  \"types\": {\n");
+	job_folder_type(f, f->name, out);
+	strbuf_puts(out, "\n  }\n}\n");
 }
 
-static void put_readme(const struct job_folder *f, struct strbuf *out)
+/* daemon: the configuration of the user's daemon. */
+static void put_readme(const struct job_folder *f, const char *daemon, struct strbuf *out)
 {
-	strbuf_printf(out,
-		      "# %s\n\n"
-		      "`job.json` describes the job. Change it as you like before you measure.\n\n"
-		      "```sh\n"
-		      "postrider profile %s           # measures the command and trains the model\n"
-		      "postrider run %s --slo 5m      # runs it with the best batch that ends in time, or "
-		      "says which time is possible\n"
-		      "```\n\n"
-		      "For other clients the daemon is at `postrider.sock`:\n\n"
-		      "```sh\n"
-		      "export POSTRIDER_CONFIG=%s\n"
-		      "postrider types; postrider submit %s --slo 5m; postrider list; postrider logs -f 1; "
-		      "postrider explain 1\n"
-		      "```\n\n"
-		      "| file | what |\n|---|---|\n"
-		      "| `job.json` | the command, what varies, where the accuracy is |\n"
-		      "| `postrider.json` | the configuration of the daemon; `postrider profile` writes it "
-		      "again |\n"
-		      "| `runs.csv`, `curves.csv`, `runs.csv.profile/` | what was measured, and the logs |\n"
-		      "| `job.model` | the model that batches are chosen by |\n"
-		      "| `state/`, `daemon.log` | jobs and their output; what the daemon said |\n",
-		      f->name, f->dir, f->dir, f->config, f->name);
+	strbuf_printf(
+		out,
+		"# %s\n\n"
+		"`job.json` describes the job. Change it as you like before you measure.\n\n"
+		"```sh\n"
+		"postrider profile %s           # measures the command and trains the model\n"
+		"postrider run %s --slo 5m      # runs it with the best batch that ends in time, or "
+		"says which time is possible\n"
+		"```\n\n"
+		"After the first run the daemon of `run` also takes jobs from the other commands:\n\n"
+		"```sh\n"
+		"export POSTRIDER_CONFIG=%s\n"
+		"postrider types; postrider submit %s --slo 5m; postrider list; postrider logs -f 1; "
+		"postrider explain 1\n"
+		"```\n\n"
+		"| file | what |\n|---|---|\n"
+		"| `job.json` | the command, what varies, where the accuracy is |\n"
+		"| `postrider.json` | the configuration of a daemon for this job alone: `postriderd --config "
+		"postrider.json` |\n"
+		"| `runs.csv`, `curves.csv`, `runs.csv.profile/` | what was measured, and the logs |\n"
+		"| `job.model` | the model that batches are chosen by |\n"
+		"| `state/` | jobs and their output, of a daemon for this job alone |\n",
+		f->name, f->dir, f->dir, daemon, f->name);
 }
 
 static int write_text(const char *path, struct strbuf *text, struct err *err)
@@ -316,11 +312,11 @@ static int write_text(const char *path, struct strbuf *text, struct err *err)
 	return rc;
 }
 
-int job_folder_configure(const struct job_folder *f, const struct profile_design *d, struct err *err)
+int job_folder_configure(const struct job_folder *f, struct err *err)
 {
 	struct strbuf text = { 0 };
 
-	put_configuration(f, d, &text);
+	put_configuration(f, &text);
 	return write_text(f->config, &text, err);
 }
 
@@ -328,14 +324,15 @@ int job_folder_write(const struct job_folder *f, const struct profile_design *d,
 		     const struct job_folder_notes *notes, struct err *err)
 {
 	struct strbuf text = { 0 };
+	struct own_daemon own;
 	int rc;
 
 	put_description(d, notes, &text);
 	rc = write_text(f->job, &text, err);
 	if (!rc)
-		rc = job_folder_configure(f, d, err);
+		rc = job_folder_configure(f, err);
 	if (!rc) {
-		put_readme(f, &text);
+		put_readme(f, own_daemon_find(&own, NULL) ? f->config : own.config, &text);
 		rc = write_text(f->readme, &text, err);
 	}
 	return rc;

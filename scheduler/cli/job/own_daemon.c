@@ -1,21 +1,174 @@
-/* Starts the daemon of a job's folder on demand. See own_daemon.h. */
+/* The daemon of a user: its configuration, and its start on demand. See own_daemon.h. */
 #define _GNU_SOURCE
 #include "scheduler/cli/job/own_daemon.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/io.h"
+#include "common/places.h"
+#include "common/text/text.h"
 #include "scheduler/cli/cli.h"
+#include "scheduler/config/config.h"
 #include "scheduler/process/output.h"
 
 #define PROGRAM "postriderd"
+
+/* ---- places ---- */
+
+/* The state of the user, also for root: the command is the user's own business. */
+int own_daemon_find(struct own_daemon *o, struct err *err)
+{
+	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME"),
+		   *runtime = getenv("XDG_RUNTIME_DIR");
+	int n = state && state[0] == '/' ? snprintf(o->dir, 3000, "%s/postrider/run", state)
+		: home && home[0] == '/' ? snprintf(o->dir, 3000, "%s/.local/state/postrider/run", home)
+					 : -1;
+
+	if (n <= 0 || n >= 3000)
+		return err_fail(err, ERR_NOTFOUND, "no place for what is learnt: set XDG_STATE_HOME or HOME");
+	snprintf(o->config, sizeof o->config, "%.3000s/postrider.json", o->dir);
+	snprintf(o->lock, sizeof o->lock, "%.3000s/lock", o->dir);
+	snprintf(o->state, sizeof o->state, "%.3000s/state", o->dir);
+	snprintf(o->log, sizeof o->log, "%.3000s/daemon.log", o->dir);
+	if (!runtime || runtime[0] != '/' || access(runtime, W_OK) ||
+	    snprintf(o->socket, sizeof o->socket, "%.3000s/postrider-run.sock", runtime) > PLACE_MAX_SOCKET)
+		snprintf(o->socket, sizeof o->socket, "%.3000s/postrider.sock", o->dir);
+	if (strlen(o->socket) > PLACE_MAX_SOCKET)
+		return err_fail(err, ERR_ARG, "%s is too long for a socket; set XDG_RUNTIME_DIR",
+				text_tail(o->socket, 100));
+	return 0;
+}
+
+int own_daemon_make_folder(const char *path, struct err *err)
+{
+	char part[PATH_MAX];
+
+	for (const char *s = path + 1;; s++) {
+		if (*s && *s != '/')
+			continue;
+		snprintf(part, sizeof part, "%.*s", (int)(s - path), path);
+		if (mkdir(part, 0700) && errno != EEXIST)
+			return err_fail(err, errno == EACCES ? ERR_PERM : ERR_IO,
+					"cannot make the folder %s: %s", text_tail(part, 200),
+					strerror(errno));
+		if (!*s)
+			return 0;
+	}
+}
+
+/* ---- its configuration: the folders it knows ---- */
+
+/* The folder of a type: its description says which. False: it has gone, or is not ours. */
+static bool folder_of(const struct json *type, struct job_folder *out)
+{
+	const char *job = json_string(json_get(type, "job"), NULL);
+	char dir[PATH_MAX];
+	const char *slash = job ? strrchr(job, '/') : NULL;
+
+	if (!slash || (size_t)(slash - job) >= sizeof dir || !job_folder_has(job))
+		return false;
+	snprintf(dir, sizeof dir, "%.*s", (int)(slash - job), job);
+	return !job_folder_open(out, dir, "", NULL);
+}
+
+/* What the folder is called: the name it has there, its own, or with a number behind it if that is taken. */
+static void name_it(const struct json *types, const struct job_folder *folder, char *out)
+{
+	uint64_t h = 0xcbf29ce484222325ULL; /* FNV-1a of its path */
+
+	for (const struct json *t = json_first(types); t; t = json_next(t)) {
+		if (!strcmp(json_string(json_get(t, "job"), ""), folder->job)) {
+			snprintf(out, JOB_FOLDER_NAME + 1, "%s", json_key(t));
+			return;
+		}
+	}
+	for (const char *s = folder->dir; *s; s++)
+		h = (h ^ (unsigned char)*s) * 0x100000001b3ULL;
+	if (json_get(types, folder->name))
+		snprintf(out, JOB_FOLDER_NAME + 1, "%.50s-%08x", folder->name, (unsigned)h);
+	else
+		snprintf(out, JOB_FOLDER_NAME + 1, "%s", folder->name);
+}
+
+static void put_text(struct strbuf *out, const char *key, const char *text)
+{
+	struct json_writer w;
+
+	strbuf_printf(out, "  \"%s\": ", key);
+	json_begin(&w, out, false);
+	json_put_string(&w, text);
+	strbuf_puts(out, ",\n");
+}
+
+static void put_configuration(const struct own_daemon *o, const struct json *types,
+			      const struct job_folder *folder, const char *name, double idle_s,
+			      struct strbuf *out)
+{
+	struct job_folder other;
+
+	strbuf_puts(
+		out,
+		"// The daemon of `postrider run`, which writes this file: one job type for each command or "
+		"folder.\n// idle_exit_s is yours to change: so long after the last job it leaves.\n{\n");
+	put_text(out, "socket", o->socket);
+	put_text(out, "socket_mode", "0600");
+	put_text(out, "state_dir", o->state);
+	strbuf_printf(out,
+		      "  \"idle_exit_s\": %.9g,\n  \"learning\": {\"retrain_after\": %d},\n  \"types\": {\n",
+		      idle_s, 2 * JOB_FOLDER_FIRST);
+	for (const struct json *t = json_first(types); t; t = json_next(t)) {
+		if (!strcmp(json_key(t), name) || !folder_of(t, &other))
+			continue; /* a folder that was removed is forgotten, or the file could not be read */
+		job_folder_type(&other, json_key(t), out);
+		strbuf_puts(out, ",\n");
+	}
+	job_folder_type(folder, name, out);
+	strbuf_puts(out, "\n  }\n}\n");
+}
+
+/* Under the lock. *out_changed: a daemon that runs has to read it again. */
+static int enlist(const struct own_daemon *o, const struct job_folder *folder, double idle_s, char *type,
+		  bool *out_changed, struct err *err)
+{
+	struct strbuf fresh = { 0 };
+	struct json *v = NULL;
+	char *text = NULL;
+	size_t len = 0;
+	int rc = job_folder_has(o->config) ? io_read_file(o->config, CONFIG_MAX_BYTES, &text, &len, err) : 0;
+
+	/* One that cannot be read, half written by hand perhaps, is made anew. */
+	if (!rc && text && json_parse_settings(o->config, text, len, &v, NULL))
+		v = NULL;
+	if (!rc) {
+		if (isnan(idle_s))
+			idle_s = json_number(json_get(v, "idle_exit_s"), OWN_DAEMON_IDLE_S);
+		name_it(json_get(v, "types"), folder, type);
+		put_configuration(o, json_get(v, "types"), folder, type, idle_s, &fresh);
+		*out_changed = !text || fresh.len != len || memcmp(strbuf_text(&fresh), text, len) != 0;
+		if (fresh.failed)
+			rc = err_nomem(err, "the configuration");
+		else if (*out_changed)
+			rc = io_write_file(o->config, strbuf_text(&fresh), fresh.len, err);
+	}
+	json_free(v);
+	free(text);
+	strbuf_release(&fresh);
+	return rc;
+}
+
+/* ---- starting it ---- */
 
 /* The program beside us, or the one on the path. */
 static void find_program(char *out, size_t size)
@@ -32,9 +185,9 @@ static void find_program(char *out, size_t size)
 }
 
 /* In the child: a session of its own, so that neither Ctrl-C nor the end of the terminal reaches it. */
-static void become(const char *program, const struct job_folder *folder)
+static void become(const char *program, const struct own_daemon *o)
 {
-	int in = open("/dev/null", O_RDONLY), out = open(folder->log, O_WRONLY | O_CREAT | O_APPEND, 0600);
+	int in = open("/dev/null", O_RDONLY), out = open(o->log, O_WRONLY | O_CREAT | O_APPEND, 0600);
 	sigset_t none;
 
 	setsid();
@@ -43,12 +196,12 @@ static void become(const char *program, const struct job_folder *folder)
 	if (in >= 0 && out >= 0 && dup2(in, 0) >= 0 && dup2(out, 1) >= 0 && dup2(out, 2) >= 0) {
 		for (int fd = 3; fd < 256; fd++)
 			close(fd);
-		execlp(program, PROGRAM, "--config", folder->config, (char *)NULL);
+		execlp(program, PROGRAM, "--config", o->config, (char *)NULL);
 	}
 	_exit(127);
 }
 
-static int start(const struct cli *c, const struct job_folder *folder, const struct client_params *at,
+static int start(const struct cli *c, const struct own_daemon *o, const struct client_params *at,
 		 struct client **out, struct client_fault *f)
 {
 	char program[PATH_MAX], words[300];
@@ -60,7 +213,7 @@ static int start(const struct cli *c, const struct job_folder *folder, const str
 	fflush(NULL);
 	pid = fork();
 	if (pid == 0)
-		become(program, folder);
+		become(program, o);
 	if (pid < 0)
 		return client_fail(f, CLIENT_FAILED, "cannot start a daemon: %s", strerror(errno));
 	do {
@@ -70,38 +223,53 @@ static int start(const struct cli *c, const struct job_folder *folder, const str
 			return client_fail(
 				f, WIFEXITED(status) && WEXITSTATUS(status) == 127 ? CLIENT_FAILED : 6,
 				"the daemon could not be started: %s",
-				output_last_words(folder->log, words, sizeof words));
+				output_last_words(o->log, words, sizeof words));
 	} while (rc == CLIENT_UNREACHABLE && clock_monotonic_s() < until_s);
 	if (!rc && c->verbose)
-		cli_notice(c, "started a daemon for this job, process %ld; its log is %s", (long)pid,
-			   folder->log);
+		cli_notice(c, "started your daemon, process %ld; its log is %s", (long)pid, o->log);
 	return rc;
 }
 
-/* It may have been started before there was a model. */
-static int refresh(const struct job_folder *folder, struct client *client, struct client_fault *f)
+/* A first word with one that runs: it may be about to leave. */
+static int greet(struct client *client, bool reload, struct client_fault *f)
 {
-	struct json *hello = NULL, *reply = NULL;
+	struct json *reply = NULL;
 	int rc;
 
-	client_begin(client, "hello");
-	rc = client_call(client, &hello, f);
-	if (!rc && json_type(json_get(hello, "model")) != JSON_OBJECT && job_folder_has(folder->model)) {
-		client_begin(client, "reload");
-		rc = client_call(client, &reply, f);
-		json_free(reply);
-	}
-	json_free(hello);
+	client_begin(client, reload ? "reload" : "hello");
+	rc = client_call(client, &reply, f);
+	json_free(reply);
 	return rc;
 }
 
-int own_daemon_open(const struct cli *c, const struct job_folder *folder, const struct client_params *at,
-		    struct client **out, struct client_fault *f)
+int own_daemon_open(const struct cli *c, const struct job_folder *folder, double idle_s,
+		    const struct client_params *at, char *type, struct client **out, struct client_fault *f)
 {
-	struct client_params here = { .socket = folder->socket, .timeout_s = at->timeout_s };
-	int rc = client_open(&here, out, f);
+	struct own_daemon o;
+	struct client_params here = { .socket = o.socket, .timeout_s = at->timeout_s };
+	struct err err = { 0 };
+	bool changed = false;
+	int lock = -1, rc = own_daemon_find(&o, &err);
 
 	if (!rc)
-		return refresh(folder, *out, f);
-	return rc == CLIENT_UNREACHABLE ? start(c, folder, &here, out, f) : rc;
+		rc = own_daemon_make_folder(o.dir, &err);
+	/* Two at a time would start two daemons, or forget each other's folder. */
+	if (!rc && ((lock = open(o.lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600)) < 0 || flock(lock, LOCK_EX)))
+		rc = err_fail(&err, ERR_IO, "%s: %s", text_tail(o.lock, 200), strerror(errno));
+	if (!rc)
+		rc = enlist(&o, folder, idle_s, type, &changed, &err);
+	if (rc) {
+		rc = client_fail(f, err.code == ERR_PERM ? 7 : CLIENT_FAILED, "%s", err.text);
+	} else {
+		rc = client_open(&here, out, f);
+		if (!rc && (rc = greet(*out, changed, f)) == CLIENT_UNREACHABLE) {
+			client_close(*out);
+			*out = NULL;
+		}
+		if (rc == CLIENT_UNREACHABLE)
+			rc = start(c, &o, &here, out, f);
+	}
+	if (lock >= 0)
+		close(lock);
+	return rc;
 }

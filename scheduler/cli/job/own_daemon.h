@@ -1,4 +1,6 @@
-/* The daemon of a job's folder, started when it is needed. */
+/* The daemon of a user, which `postrider run` starts when it is needed: one for all commands and folders of the
+ * user, each of them a job type with a model of its own. It leaves when there has been nothing to do for a
+ * while. */
 #ifndef SCHEDULER_CLI_JOB_OWN_DAEMON_H
 #define SCHEDULER_CLI_JOB_OWN_DAEMON_H
 
@@ -7,10 +9,21 @@
 #include "scheduler/cli/job/job_folder.h"
 
 #define OWN_DAEMON_START_S 15.0 /* for it to listen */
+#define OWN_DAEMON_IDLE_S 600.0 /* after which it leaves, unless the user says otherwise */
 
-/* Connects to the daemon of the folder, and starts it first if it does not run. One that was started
- * before the job was measured is told to read its configuration again. */
-int own_daemon_open(const struct cli *c, const struct job_folder *folder, const struct client_params *at,
-                    struct client **out, struct client_fault *f);
+struct own_daemon {
+	char dir[PATH_MAX];           /* XDG_STATE_HOME/postrider/run */
+	char config[PATH_MAX], lock[PATH_MAX], state[PATH_MAX], log[PATH_MAX];
+	char socket[PATH_MAX];        /* in XDG_RUNTIME_DIR, or in the folder */
+};
+/* ERR_NOTFOUND: the user has no place for it. */
+int own_daemon_find(struct own_daemon *o, struct err *err);
+int own_daemon_make_folder(const char *path, struct err *err); /* with those above it */
+
+/* Makes the folder a type of the user's daemon and connects to it; it is started first if it does not run,
+ * and told to read its configuration again if the folder is new or was measured since. `type` (of
+ * JOB_FOLDER_NAME + 1 bytes): what the type is called there. idle_s: NaN leaves it as it was. */
+int own_daemon_open(const struct cli *c, const struct job_folder *folder, double idle_s,
+                    const struct client_params *at, char *type, struct client **out, struct client_fault *f);
 
 #endif

@@ -494,13 +494,7 @@ int verb_init(int argc, char **argv)
 	struct err err = { 0 };
 	int code, rc;
 
-	for (int i = 1; i < argc; i++) {
-		if (strcmp(argv[i], "--"))
-			continue;
-		o.word = argv + i + 1;
-		o.n_words = (size_t)(argc - i - 1);
-		argc = i;
-	}
+	argc = cli_words(argc, argv, &o.word, &o.n_words);
 	if (!cli_parse(&c, &usage, argc, argv, &code))
 		return code;
 	if (!o.n_words)

@@ -21,6 +21,7 @@ struct options {
 	struct submit_options submit;
 	struct cli_list factor;
 	bool detach;
+	double idle_s;
 	char **word;
 	size_t n_words;
 };
@@ -40,48 +41,6 @@ static uint64_t fingerprint(const struct profile_design *d)
 			h = (h ^ (unsigned char)*s) * 0x100000001b3ULL;
 	}
 	return h;
-}
-
-static int make_folders(const char *path, struct err *err)
-{
-	char part[PATH_MAX];
-
-	for (const char *s = path + 1;; s++) {
-		if (*s && *s != '/')
-			continue;
-		snprintf(part, sizeof part, "%.*s", (int)(s - path), path);
-		if (mkdir(part, 0700) && errno != EEXIST)
-			return err_fail(err, errno == EACCES ? ERR_PERM : ERR_IO,
-					"cannot make the folder %s: %s", text_tail(part, 200),
-					strerror(errno));
-		if (!*s)
-			return 0;
-	}
-}
-
-/* The state of the user, also for root: the command is the user's own business. */
-static int state_place(char *out, size_t size, struct err *err)
-{
-	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-	int n = state && state[0] == '/' ? snprintf(out, size, "%s/postrider/run", state)
-		: home && home[0] == '/' ? snprintf(out, size, "%s/.local/state/postrider/run", home)
-					 : -1;
-
-	return n > 0 && (size_t)n < size
-		       ? 0
-		       : err_fail(err, ERR_NOTFOUND,
-				  "no place for what is learnt: set XDG_STATE_HOME or HOME");
-}
-
-static void socket_place(const char *name, uint64_t h, struct job_folder *folder)
-{
-	const char *runtime = getenv("XDG_RUNTIME_DIR");
-	char path[PATH_MAX];
-
-	if (runtime && runtime[0] == '/' && !access(runtime, W_OK) &&
-	    snprintf(path, sizeof path, "%s/postrider-%s-%08x.sock", runtime, name, (unsigned)h) <=
-		    PLACE_MAX_SOCKET)
-		snprintf(folder->socket, sizeof folder->socket, "%s", path);
 }
 
 static int default_factors(const struct options *o, struct profile_design *d, struct err *err)
@@ -115,7 +74,8 @@ static int folder_of_command(const struct cli *c, const struct options *o, struc
 			     struct err *err)
 {
 	static const struct job_folder_notes nothing;
-	char base[PATH_MAX], dir[PATH_MAX], name[JOB_FOLDER_NAME + 1];
+	char dir[PATH_MAX], name[JOB_FOLDER_NAME + 1];
+	struct own_daemon own;
 	struct profile_design d;
 	uint64_t h;
 	int rc;
@@ -125,11 +85,11 @@ static int folder_of_command(const struct cli *c, const struct options *o, struc
 	if (!rc)
 		rc = job_command_take(&d, o->word, o->n_words, c, err);
 	if (!rc)
-		rc = state_place(base, sizeof base, err);
+		rc = own_daemon_find(&own, err);
 	if (!rc) {
 		h = fingerprint(&d);
 		job_folder_name(o->word, o->n_words, name);
-		snprintf(dir, sizeof dir, "%.3000s/%s-%08x", base, name, (unsigned)h);
+		snprintf(dir, sizeof dir, "%.3000s/%s-%08x", own.dir, name, (unsigned)h);
 		rc = job_folder_open(out, dir, job_folder_is(dir) ? NULL : name, err);
 	}
 	if (!rc && !job_folder_is(dir)) {
@@ -140,8 +100,7 @@ static int folder_of_command(const struct cli *c, const struct options *o, struc
 		if (!rc)
 			rc = profile_design_check(&d, err);
 		if (!rc)
-			rc = make_folders(dir, err);
-		socket_place(name, h, out);
+			rc = own_daemon_make_folder(dir, err);
 		if (!rc)
 			rc = job_folder_write(out, &d, &nothing, err);
 	}
@@ -151,14 +110,35 @@ static int folder_of_command(const struct cli *c, const struct options *o, struc
 
 /* ---- running ---- */
 
-static void say_unknown(const struct cli *c, const struct job_folder *folder)
+/* Nothing could be promised: what would help. */
+static void say_unknown(const struct cli *c, const struct job_folder *folder, const struct submit_answer *a)
 {
-	if (!job_folder_has(folder->model))
-		cli_notice(c,
-			   "nothing is known about this command yet, so it runs with the batch in the middle "
-			   "and without a "
-			   "promise. 'postrider profile %s' measures it",
+	if (!a->job.r.model && a->verdict == SUBMIT_BEST_EFFORT)
+		cli_notice(c, "nothing is known about this command yet; 'postrider profile %s' measures it",
 			   cli_clean(folder->shown));
+}
+
+/* Was this run the last one that a first model needed? */
+static void say_learnt(const struct cli *c, struct client *client, const char *type)
+{
+	struct json *v = NULL;
+	struct client_fault ignored;
+
+	client_begin(client, "stats");
+	if (client_call(client, &v, &ignored))
+		return;
+	for (const struct json *m = json_first(json_path(v, "learning.models")); m; m = json_next(m)) {
+		if (strcmp(json_string(json_get(m, "type"), ""), type) ||
+		    json_string(json_get(m, "model"), NULL))
+			continue;
+		if (json_bool(json_get(m, "training"), false))
+			cli_notice(c,
+				   "that was enough: a model of this command is being trained from its runs");
+		else
+			cli_notice(c, "%.0f of %.0f runs that a model of this command needs have ended",
+				   cli_json_number(m, "since_training"), cli_json_number(m, "retrain_after"));
+	}
+	json_free(v);
 }
 
 static int watch_to_the_end(const struct cli *c, struct client *client, const struct submit_answer *a,
@@ -183,6 +163,7 @@ static int watch_to_the_end(const struct cli *c, struct client *client, const st
 		struct client_fault ignored;
 
 		fprintf(stderr, "postrider: interrupted; job %s is asked to stop\n", a->job.id);
+		client_last_words();
 		json_kv_string(client_begin(client, "cancel"), "job", a->job.id);
 		client_call(client, &cancelled, &ignored);
 		json_free(cancelled);
@@ -219,7 +200,7 @@ static int run(const struct cli *c, const struct options *o, const struct job_fo
 		json_free(reply);
 		return client_say(&f);
 	}
-	say_unknown(c, folder);
+	say_unknown(c, folder, &a);
 	submit_answer_put(&a, false, c, &out);
 	if (!c->quiet)
 		fputs(strbuf_text(&out), stderr); /* standard output is the command's */
@@ -230,6 +211,8 @@ static int run(const struct cli *c, const struct options *o, const struct job_fo
 		printf("%s\n", a.job.id);
 	else
 		rc = watch_to_the_end(c, client, &a, &f);
+	if (!rc && !o->detach && !a.job.r.model && !c->quiet)
+		say_learnt(c, client, o->submit.type);
 	json_free(reply);
 	return rc;
 }
@@ -237,7 +220,8 @@ static int run(const struct cli *c, const struct options *o, const struct job_fo
 int verb_run(int argc, char **argv)
 {
 	struct options o = {
-		.submit = { .at = { .timeout_s = NAN }, .slo_s = NAN, .confidence = NAN, .chance = NAN }
+		.submit = { .at = { .timeout_s = NAN }, .slo_s = NAN, .confidence = NAN, .chance = NAN },
+		.idle_s = NAN,
 	};
 	const struct cli_option option[] = {
 		{ 0, "slo", CLI_DURATION, "TIME", "time limit from now to its end: 300s, 15m, 2h",
@@ -252,6 +236,9 @@ int verb_run(int argc, char **argv)
 		  &o.submit.best_effort },
 		{ 0, "factor", CLI_LIST, "NAME=A,B",
 		  "values of a placeholder, the first time a command is run", &o.factor },
+		{ 0, "idle", CLI_DURATION, "TIME",
+		  "your daemon leaves so long after its last job (default: 10m);\nit is remembered",
+		  &o.idle_s },
 		{ 0, "detach", CLI_FLAG, NULL, "print the id of the job and do not wait for it", &o.detach },
 		{ 0 },
 	};
@@ -262,9 +249,13 @@ int verb_run(int argc, char **argv)
 			"and\n"
 			"shows its output. A daemon of yours, which is started when it is needed, decides, "
 			"runs it and\n"
-			"learns from it. The exit code is that of the command; 3 if no batch size is fast "
-			"enough. A\n"
-			"command that is not known yet runs with the batch in the middle, without a promise.",
+			"learns from it; all your commands share it, and it leaves when it is idle. The exit "
+			"code "
+			"is that\n"
+			"of the command; 3 if no batch size is fast enough. A command that is not known yet "
+			"runs "
+			"without a\n"
+			"promise, with the batch in the middle first; after 12 runs it has a model.",
 		.option = option,
 		.min_args = 0,
 		.max_args = 1,
@@ -272,19 +263,14 @@ int verb_run(int argc, char **argv)
 			    "  postrider run --slo 5m -- ./train.py --batch-size {batch}\n",
 	};
 	struct job_folder folder;
+	char type[JOB_FOLDER_NAME + 1] = "";
 	struct client *client = NULL;
 	struct client_fault f;
 	struct err err = { 0 };
 	struct cli c;
 	int code, rc;
 
-	for (int i = 1; i < argc; i++) {
-		if (strcmp(argv[i], "--"))
-			continue;
-		o.word = argv + i + 1;
-		o.n_words = (size_t)(argc - i - 1);
-		argc = i;
-	}
+	argc = cli_words(argc, argv, &o.word, &o.n_words);
 	if (!cli_parse(&c, &usage, argc, argv, &code))
 		return code;
 	if (!o.n_words == !c.n_args)
@@ -297,11 +283,11 @@ int verb_run(int argc, char **argv)
 		      : folder_of_command(&c, &o, &folder, &err);
 	if (rc)
 		return cli_fail(&err);
-	o.submit.type = folder.name;
+	o.submit.type = type;
 	if (!submit_options_check(&c, &o.submit))
 		return 2;
 	client_catch_signals();
-	code = own_daemon_open(&c, &folder, &o.submit.at, &client, &f);
+	code = own_daemon_open(&c, &folder, o.idle_s, &o.submit.at, type, &client, &f);
 	code = code ? client_say(&f) : run(&c, &o, &folder, client);
 	client_close(client);
 	return code;

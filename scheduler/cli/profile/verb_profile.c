@@ -263,7 +263,7 @@ static int train_folder(struct verb *v)
 	struct err err = { 0 };
 	char a[32];
 
-	if (!code && job_folder_configure(f, &v->k.design, &err))
+	if (!code && job_folder_configure(f, &err))
 		code = cli_fail(&err);
 	if (code || v->c->quiet || v->c->json)
 		return code;
@@ -379,13 +379,7 @@ int verb_profile(int argc, char **argv)
 	struct err err = { 0 };
 	int code, rc;
 
-	for (int i = 1; i < argc; i++) {
-		if (strcmp(argv[i], "--"))
-			continue;
-		o.word = argv + i + 1;
-		o.n_words = (size_t)(argc - i - 1);
-		argc = i;
-	}
+	argc = cli_words(argc, argv, &o.word, &o.n_words);
 	if (!cli_parse(&c, &usage, argc, argv, &code))
 		return code;
 	code = check_usage(&c, &o);

@@ -60,6 +60,7 @@ bool learning_probe_due(const struct learning *l, const struct job *job, int64_t
                         size_t size);
 void learning_probe_taken(struct learning *l, const struct job *job);
 
+bool learning_training(const struct learning *l); /* a model is being trained, or put to use */
 /* Member "learning" of `stats`; sums: without those that name types or what was trained. */
 void learning_json(struct learning *l, struct json_writer *w, bool sums);
 struct learning_now {        /* the same for those who want numbers, of the configuration's model */

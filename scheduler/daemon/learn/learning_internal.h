@@ -60,6 +60,7 @@ struct learner {
 
 	/* which model */
 	char *own;                   /* file of the version in use; NULL: what the configuration names */
+	int64_t own_since_ns;        /* when it was put to use, 1970 UTC */
 	uint32_t own_number, in_use; /* of `own`, and of the model of d->setup; 0: the configuration's */
 	bool put;                    /* `next` is to be put to use, as soon as no reload is under way */
 	char *next; uint32_t next_number; /* NULL: the configuration's */
@@ -96,7 +97,6 @@ void learner_train_due(struct learner *e);     /* one more job has ended */
 void learner_train_restore(struct learner *e); /* counts what ended since the last training */
 void learner_train_changed(struct learner *e); /* after a reload */
 bool learner_train_busy(const struct learner *e);
-bool learning_train_busy(const struct learning *l); /* one of them */
 size_t learner_train_after(const struct learner *e); /* so many jobs; 0: not by itself */
 bool learning_is_observation(const struct job_record *row);
 void learning_probe_ended(struct learning *l, const struct job *job); /* it taught something */

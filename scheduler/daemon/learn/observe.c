@@ -84,16 +84,18 @@ static void say_untrained(const struct learner *e, char *why, size_t size)
 {
 	size_t after = learner_type(e) ? learner_type(e)->first_after : 0;
 
-	if (after)
-		snprintf(
-			why, size,
-			"there is no model of such jobs yet: it runs without a promise; the first is trained "
-			"after %zu of them, and %zu have ended",
-			after, e->since_training);
+	int n = snprintf(why, size, "there is no model of such jobs yet: it runs without a promise");
+
+	if (n < 0 || (size_t)n >= size)
+		return;
+	if (learner_train_busy(e))
+		snprintf(why + n, size - (size_t)n, "; the first is being trained");
+	else if (after)
+		snprintf(why + n, size - (size_t)n,
+			 "; the first is trained after %zu of them, and %zu have ended", after,
+			 e->since_training);
 	else
-		snprintf(
-			why, size,
-			"there is no model of such jobs yet: it runs without a promise until one is trained");
+		snprintf(why + n, size - (size_t)n, " until one is trained");
 }
 
 bool learning_knows(struct learning *l, const struct job *job, char *why, size_t size)
@@ -649,7 +651,7 @@ void learning_json(struct learning *l, struct json_writer *w, bool sums)
 		put_types(l, w);
 	json_kv_int(w, "probes", (long long)l->probes);
 	put_learner(common, w, sums);
-	json_kv_bool(w, "training", learning_train_busy(l));
+	json_kv_bool(w, "training", learning_training(l));
 	if (!sums && l->n > 1)
 		put_own_models(l, w);
 	json_close(w, '}');
@@ -661,7 +663,7 @@ void learning_now(struct learning *l, struct learning_now *out)
 
 	*out = (struct learning_now){
 		.version = common->in_use,
-		.training = learning_train_busy(l),
+		.training = learning_training(l),
 		.alarms = alarms_of(l),
 		.probes = l->probes,
 		.since_training = common->since_training,

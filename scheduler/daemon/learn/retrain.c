@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/text/text.h"
@@ -19,7 +21,7 @@ bool learner_train_busy(const struct learner *e)
 	return e->asking || e->put || trainer_busy(e->trainer);
 }
 
-bool learning_train_busy(const struct learning *l)
+bool learning_training(const struct learning *l)
 {
 	for (size_t i = 0; i < l->n; i++) {
 		if (learner_train_busy(l->learner[i]))
@@ -53,6 +55,7 @@ static void put_to_use(struct learner *e)
 	free(e->own);
 	e->own = e->next;
 	e->own_number = e->next_number;
+	e->own_since_ns = clock_wall_ns();
 	e->next = NULL;
 	e->answer = NULL;
 	e->put = false;
@@ -82,6 +85,15 @@ static int replace(char **at, const char *path, struct err *err)
 	return 0;
 }
 
+/* An operator's model that came after ours was put to use is meant to be used. */
+static bool is_younger(const char *path, int64_t than_ns)
+{
+	struct stat st;
+
+	return path && !stat(path, &st) &&
+	       (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec > than_ns;
+}
+
 int learning_override(const struct learning *l, struct config *c, struct err *err)
 {
 	int rc = 0;
@@ -90,7 +102,8 @@ int learning_override(const struct learning *l, struct config *c, struct err *er
 		const struct learner *e = l->learner[i];
 		struct job_type *t = e->type ? (struct job_type *)config_type(c, e->type) : NULL;
 
-		if (!e->own || (e->type && (!t || !job_type_has_model(t))))
+		if (!e->own || (e->type && (!t || !job_type_has_model(t))) ||
+		    is_younger(t ? t->model : c->model, e->own_since_ns))
 			continue;
 		rc = replace(t ? &t->model : &c->model, e->own, err);
 	}
@@ -343,7 +356,7 @@ static int train(struct learner *e, const char *reason, struct err *err)
 	struct daemon *d = e->l->d;
 	int rc;
 
-	if (learning_train_busy(e->l))
+	if (learning_training(e->l))
 		return err_fail(err, ERR_BUSY, "a training is under way");
 	if (e->type)
 		snprintf(latest.type, sizeof latest.type, "%s", e->type);
@@ -399,7 +412,7 @@ void learner_train_due(struct learner *e)
 	char reason[64];
 
 	e->since_training++;
-	if (!after || e->since_training < after || e->l->d->leaving || learning_train_busy(e->l))
+	if (!after || e->since_training < after || e->l->d->leaving || learning_training(e->l))
 		return;
 	snprintf(reason, sizeof reason, "%zu jobs", e->since_training);
 	if (train(e, reason, &err))
@@ -412,7 +425,7 @@ int learning_rollback(struct learning *l, const char *type, uint32_t version, st
 	struct learner *e;
 	int rc = find_learner(l, type, &e, err);
 
-	if (!rc && learning_train_busy(l))
+	if (!rc && learning_training(l))
 		rc = err_fail(err, ERR_BUSY, "a training is under way");
 	if (!rc)
 		rc = trainer_rollback(e->trainer, version, "asked for", err);
@@ -496,6 +509,7 @@ static uint32_t version_to_use(struct learner *e, char **out)
 
 	*out = NULL;
 	e->is_new = false;
+	e->own_since_ns = clock_wall_ns();
 	if (current && is_outdated(e, current)) {
 		log_info("the configuration's model%s is younger than version %u, and is used",
 			 of_what(e, of, sizeof of), (unsigned)current);
@@ -553,6 +567,14 @@ void learner_train_changed(struct learner *e)
 		e->put = e->next != NULL;
 		put_to_use(e);
 		return;
+	}
+	if (e->own && (!learner_slot(e)->path || strcmp(learner_slot(e)->path, e->own))) {
+		log_info("the configuration's model%s is younger than version %u, and is used",
+			 of_what(e, of, sizeof of), (unsigned)e->own_number);
+		free(e->own);
+		e->own = NULL;
+		e->own_number = 0;
+		e->since_training = 0;
 	}
 	if (e->in_use != e->own_number && e->own_number)
 		log_info("model version %u%s is used, not the configuration's", (unsigned)e->own_number,

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/io.h"
 #include "tests/support/test.h"
 #include "tests/unit/daemon/local_daemon.h"
 
@@ -269,4 +270,37 @@ TEST_WITH(test_a_daemon_whose_types_all_have_models_needs_no_other, open_one, cl
 	l.settings = "\"policy\":\"fixed:128\",";
 	local_start(&l);
 	client_open(&c, &l);
+}
+
+/* Somebody measured the job and put a model where the configuration names one: it is meant to be used. */
+TEST_WITH(test_a_model_that_came_after_a_version_is_used_by_a_reload, open_one, close_one)
+{
+	char types[1024], named[160], version[200], *text = NULL;
+	size_t len;
+
+	client_close(&c);
+	local_stop(&l);
+	snprintf(named, sizeof named, "%s/bread.model", l.dir);
+	snprintf(
+		types, sizeof types,
+		",\"bread\":{\"batches\":[8,16,32],\"model\":\"%s\",\"first_after\":12,\"params\":{\"flour\":"
+		"{\"kind\":\"integer\",\"min\":1,\"max\":5,\"default\":3}}}",
+		named);
+	l.types = types;
+	local_start(&l); /* the file is not there yet */
+	client_open(&c, &l);
+	learn("bread", bread_is_known);
+	assert_true(version_of("bread") == 1.0);
+	assert_string_equal(client_error(&c, "{\"op\":\"reload\"}"), "");
+	assert_true(version_of("bread") == 1.0);
+	snprintf(version, sizeof version, "%s/models/type-bread/0001.model", l.state);
+	assert_int_equal(io_read_file(version, 1 << 24, &text, &len, NULL), 0);
+	assert_int_equal(io_write_file(named, text, len, NULL), 0);
+	free(text);
+	assert_string_equal(client_error(&c, "{\"op\":\"reload\"}"), "");
+	assert_true(version_of("bread") == 0.0);
+	assert_string_equal(l.d->setup->slot[setup_slot_of(l.d->setup, "bread")].path, named);
+	assert_string_equal(whole_job("bread", 1, 1.0).verdict, "promised");
+	assert_string_equal(client_error(&c, "{\"op\":\"rollback\",\"type\":\"bread\",\"version\":1}"), "");
+	assert_true(version_of("bread") == 1.0);
 }
