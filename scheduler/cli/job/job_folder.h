@@ -41,8 +41,8 @@ int job_folder_write(const struct job_folder *f, const struct profile_design *d,
                      const struct job_folder_notes *notes, struct err *err);
 /* The configuration alone. */
 int job_folder_configure(const struct job_folder *f, struct err *err);
-/* The job type as a configuration names it: `"NAME": {...}`. Its model is in the folder, or the daemon trains one
- * after JOB_FOLDER_FIRST runs. */
+/* The job type as a configuration names it: `"NAME": {...}`. Its model is in the folder, or the daemon
+ * trains one after JOB_FOLDER_FIRST runs. */
 #define JOB_FOLDER_FIRST 12 /* a bound at 90 % needs 9 errors, and a few runs are left out of each fit */
 void job_folder_type(const struct job_folder *f, const char *name, struct strbuf *out);
 /* An objective to try, as a user types it: "20s". Returns buf, of 32 bytes. */
