@@ -13,6 +13,7 @@
 #define KNOWN_LARGE 1.5        /* the network `large` has this many times the work of `small` */
 #define KNOWN_TWO_CPUS 0.55    /* with two cpus each has this share of the work: 90 % efficiency */
 #define KNOWN_NOISE 0.02       /* spread of a factor on the work */
+#define KNOWN_SEEN 0.03        /* spread of a factor on the busy processes, as they are seen */
 #define KNOWN_LEAST_BATCH 16
 #define KNOWN_BATCHES 5        /* 16, 32, ... 256 */
 

@@ -7,8 +7,9 @@
  * noise. Three cases run for real, too: `postrider profile`, `postrider train`, a daemon, `postrider submit`;
  * with every time at a tenth (at 0.06 if it spins or starts up for 3 s), so that one takes about two
  * minutes. In the environment KNOWN_REAL="wait:0.5:0 spin:0:4" chooses others (work:start-up:busy),
- * KNOWN_REAL= none; KNOWN_TABLES says of how many tables a simulated case is made, KNOWN_POLICY under which
- * policy instead of `postrider`.
+ * KNOWN_REAL= none; KNOWN_SIMULATED chooses simulated cases in the same way (as if nothing were scaled);
+ * KNOWN_TABLES says of how many tables a simulated case is made, KNOWN_POLICY under which policy instead of
+ * `postrider`.
  *
  * What is printed: promised, kept, jobs that were feasible alone, refused of these, promised jobs within
  * their 90 % bound, and the accuracy gained (a miss is 0) as a share of what each job alone could have had in
@@ -41,6 +42,7 @@
 #define SLOTS 4
 #define LEAST_EPOCHS 2
 #define MOST_EPOCHS 8
+#define TABLE_HEAD "network,cpus,njobs,batch,epochs,time_s,accuracy,processes,replication,other_load\n"
 #define TABLES 5 /* simulated: each with its own settings, noise and jobs */
 
 extern char **environ;
@@ -184,13 +186,20 @@ static void train(const char *dir, double on_cores)
 /* ---- simulated ---- */
 
 static void put_row(struct strbuf *out, const struct known_case *c, bool large, unsigned cpus, unsigned njobs,
-		    double others, unsigned batch, unsigned epochs, double noise, unsigned replication)
+		    double others, unsigned batch, unsigned epochs, double noise, unsigned replication,
+		    double other_load)
 {
 	double time = known_time_s(c, large, cpus, batch, epochs, others, cores());
 
-	strbuf_printf(out, "%s,%u,%u,%u,%u,%.6f,%.4f,%g,%u\n", network_of(large), cpus, njobs, batch, epochs,
-		      c->startup_s + (time - c->startup_s) * noise, known_accuracy(large, batch, epochs),
-		      cpus + others, replication);
+	strbuf_printf(out, "%s,%u,%u,%u,%u,%.6f,%.4f,%g,%u,%.3f\n", network_of(large), cpus, njobs, batch,
+		      epochs, c->startup_s + (time - c->startup_s) * noise,
+		      known_accuracy(large, batch, epochs), cpus + others, replication, other_load);
+}
+
+/* The busy processes as `profile` and the daemon see them: an estimate from the kernel's counts. */
+static double seen_load(const struct known_case *c, struct rng *r)
+{
+	return c->busy * exp(KNOWN_SEEN * rng_normal(r));
 }
 
 static void shuffle(struct rng *r, unsigned *v, unsigned n)
@@ -208,7 +217,7 @@ static void write_table(const struct known_case *c, uint64_t seed, const char *p
 {
 	enum { CPUS, BATCH, EPOCHS, NETWORK, NJOBS, FACTORS };
 	unsigned at[FACTORS][SETTINGS];
-	struct rng r = rng_stream(seed, 1);
+	struct rng r = rng_stream(seed, 1), load = rng_stream(seed, 4);
 	struct strbuf out = { 0 };
 
 	for (int f = 0; f < FACTORS; f++) {
@@ -216,15 +225,16 @@ static void write_table(const struct known_case *c, uint64_t seed, const char *p
 			at[f][i] = i;
 		shuffle(&r, at[f], SETTINGS);
 	}
-	strbuf_puts(&out, "network,cpus,njobs,batch,epochs,time_s,accuracy,processes,replication\n");
+	strbuf_puts(&out, TABLE_HEAD);
 	for (unsigned i = 0; i < SETTINGS; i++) {
 		unsigned cpus = 1 + at[CPUS][i] * 2 / SETTINGS, njobs = 1 + at[NJOBS][i] * COPIES / SETTINGS;
 		unsigned batch = (unsigned)batch_of(at[BATCH][i] * KNOWN_BATCHES / SETTINGS);
+		double seen = seen_load(c, &load);
 
 		for (unsigned k = 0; k < njobs; k++)
 			put_row(&out, c, at[NETWORK][i] * 2 / SETTINGS, cpus, njobs, cpus * (njobs - 1),
 				batch, 2 + 2 * (at[EPOCHS][i] * 4 / SETTINGS),
-				exp(KNOWN_NOISE * rng_normal(&r)), 1);
+				exp(KNOWN_NOISE * rng_normal(&r)), 1, seen);
 	}
 	write_text(path, &out);
 }
@@ -236,24 +246,29 @@ static void write_truth(const struct known_case *c, const char *path)
 	static const unsigned others[] = { 0, 1, 2, 3, 4, 6 };
 	struct strbuf out = { 0 };
 
-	strbuf_puts(&out, "network,cpus,njobs,batch,epochs,time_s,accuracy,processes,replication\n");
+	strbuf_puts(&out, TABLE_HEAD);
 	for (unsigned i = 0; i < 2 * 2 * KNOWN_BATCHES; i++)
 		for (unsigned e = LEAST_EPOCHS; e <= MOST_EPOCHS; e++)
 			for (unsigned k = 0; k < 6 * 5 * 2; k++)
 				put_row(&out, c, i % 2, 1 + i / 2 % 2, 1 + others[k % 6], others[k % 6],
 					(unsigned)batch_of(i / 4), e, exp(KNOWN_NOISE * noise[k / 6 % 5]),
-					1 + k / 30);
+					1 + k / 30, c->busy);
 	write_text(path, &out);
 }
 
-static void write_trace(const struct job *job, const char *path)
+static void write_trace(const struct known_case *c, uint64_t seed, const struct job *job, const char *path)
 {
+	struct rng load = rng_stream(seed, 5);
 	struct strbuf out = { 0 };
 
-	strbuf_puts(&out, "arrival_s,slo_s,cpus,network,epochs\n");
-	for (size_t i = 0; i < JOBS; i++)
-		strbuf_printf(&out, "%.6f,%.6f,%u,%s,%u\n", job[i].arrival_s, job[i].slo_s, job[i].cpus,
+	strbuf_printf(&out, "arrival_s,slo_s,cpus,network,epochs%s\n", c->busy ? ",other_load" : "");
+	for (size_t i = 0; i < JOBS; i++) {
+		strbuf_printf(&out, "%.6f,%.6f,%u,%s,%u", job[i].arrival_s, job[i].slo_s, job[i].cpus,
 			      network_of(job[i].large), job[i].epochs);
+		if (c->busy) /* else models have no such column */
+			strbuf_printf(&out, ",%.3f", seen_load(c, &load));
+		strbuf_puts(&out, "\n");
+	}
 	write_text(path, &out);
 }
 
@@ -331,7 +346,7 @@ static bool simulated_case(const struct known_case *c, uint64_t tables)
 		draw_jobs(c, seed, cores(), c->spins ? 10.0 : 4.0, job);
 		write_table(c, seed, support_path(dir, "runs.csv"));
 		write_truth(c, support_path(dir, "truth.csv"));
-		write_trace(job, support_path(dir, "jobs.csv"));
+		write_trace(c, seed, job, support_path(dir, "jobs.csv"));
 		train(dir, cores());
 		for (int k = 0; k < 2; k++) {
 			const char *other = k ? NULL : getenv("KNOWN_POLICY");
@@ -346,25 +361,39 @@ static bool simulated_case(const struct known_case *c, uint64_t tables)
 	return holds(c, &f[0]);
 }
 
+/* "wait:0.5:0", with times that are not scaled. */
+static bool parse_case(const char *text, struct known_case *out)
+{
+	char work[8];
+
+	*out = (struct known_case){ .scale = 1.0 };
+	if (sscanf(text, "%7[a-z]:%lf:%u", work, &out->startup_s, &out->busy) != 3 || out->busy > 8)
+		return false;
+	out->spins = !strcmp(work, "spin");
+	return true;
+}
+
 TEST(test_simulated_first_days)
 {
-	static const double startup[] = { 0.0, 0.5, 3.0, 10.0 };
-	static const unsigned busy[] = { 0, 2, 4 };
-	const char *asked = getenv("KNOWN_TABLES");
+	const char *asked = getenv("KNOWN_TABLES"), *wanted = getenv("KNOWN_SIMULATED");
 	uint64_t tables = asked ? strtoull(asked, NULL, 10) : TABLES;
+	char cases[400], *rest;
 	unsigned failed = 0;
 
 	if (!tables)
 		skip();
+	snprintf(cases, sizeof cases, "%s", /* what waits does not mind busy processes */
+		 wanted ? wanted
+			: "wait:0:0 wait:0.5:0 wait:3:0 wait:10:0 spin:0:0 spin:0:2 spin:0:4 spin:0.5:0 "
+			  "spin:0.5:2 spin:0.5:4 spin:3:0 spin:3:2 spin:3:4 spin:10:0 spin:10:2 spin:10:4");
 	print_head();
-	for (int spins = 0; spins < 2; spins++)
-		for (size_t s = 0; s < 4; s++)
-			for (size_t b = 0; b < (spins ? 3 : 1); b++) /* what waits does not mind */
-				failed += !simulated_case(&(struct known_case){ .startup_s = startup[s],
-										.scale = 1.0,
-										.spins = spins,
-										.busy = busy[b] },
-							  tables);
+	for (char *one = strtok_r(cases, " ", &rest); one; one = strtok_r(NULL, " ", &rest)) {
+		struct known_case c;
+
+		if (!parse_case(one, &c))
+			fail_msg("KNOWN_SIMULATED: %s is no case; write wait:0.5:0", one);
+		failed += !simulated_case(&c, tables);
+	}
 	print_message("# %u cases below a bar: accuracy 0.92 (0.8 beside busy processes), 88 %% of bounds "
 		      "held, a tenth of the feasible refused\n",
 		      failed);
@@ -583,20 +612,6 @@ static bool real_case(const struct known_case *c, unsigned number_of_case)
 	return holds(c, &f);
 }
 
-/* "wait:0.5:0": start-up as if nothing were scaled. */
-static bool parse_case(const char *text, struct known_case *out)
-{
-	char work[8];
-	double startup;
-
-	if (sscanf(text, "%7[a-z]:%lf:%u", work, &startup, &out->busy) != 3 || out->busy > 8)
-		return false;
-	out->spins = !strcmp(work, "spin");
-	out->scale = startup >= 3.0 || out->spins ? 0.06 : 0.1;
-	out->startup_s = startup * out->scale;
-	return true;
-}
-
 TEST(test_real_first_days)
 {
 	const char *wanted = getenv("KNOWN_REAL");
@@ -610,6 +625,8 @@ TEST(test_real_first_days)
 
 		if (!parse_case(one, &c))
 			fail_msg("KNOWN_REAL: %s is no case; write wait:0.5:0", one);
+		c.scale = c.startup_s >= 3.0 || c.spins ? 0.06 : 0.1;
+		c.startup_s *= c.scale;
 		failed += !real_case(&c, n);
 	}
 	if (n)
