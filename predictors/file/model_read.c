@@ -413,7 +413,7 @@ static int get_payloads(const char *name, const struct section *section, enum se
 /* The scales of the scores; files of older programs have none. */
 static int get_spread(const char *name, const struct section *s, struct model *m, struct err *err)
 {
-	struct reader r = { .bytes = s->payload, .len = s->len };
+	struct reader r = { .bytes = s->payload, .len = s->len, .version = s->version };
 	int rc;
 
 	if (!s->present)

@@ -1,5 +1,5 @@
-/* Which settings and contexts a table has, as sets of hashes, and the scale of residuals for each case. See
- * spread.h. */
+/* Which settings, contexts and families a table has, as sets of hashes, and the scale of residuals for each
+ * case. See spread.h. */
 #include "predictors/models/spread.h"
 
 #include <math.h>
@@ -14,7 +14,17 @@
 #define MAX_LOADS 64 /* levels of one feature of the load */
 #define BEYOND 0.05 /* of the highest level, and of the lowest: still near it */
 
-enum part { PART_NONE, PART_CONTEXT, PART_LOAD, PART_CHOICE /* batch, epochs */, N_PARTS };
+/* As in model files. The last two are parts of a context, too. */
+enum part {
+	PART_NONE,
+	PART_CONTEXT,
+	PART_LOAD,
+	PART_CHOICE /* batch, epochs */,
+	PART_CATEGORY,
+	PART_CPUS,
+	N_PARTS
+};
+#define FAMILIES_SINCE 3 /* version of model files */
 
 struct keys { /* a set of hashes with open addressing */
 	uint64_t *slot; /* 0: free */
@@ -24,10 +34,15 @@ struct keys { /* a set of hashes with open addressing */
 struct spread {
 	size_t n_features;
 	uint8_t *part;
-	double *load; /* MAX_LOADS a feature: the levels of the load, ascending */
+	double *load; /* MAX_LOADS a feature: the levels of the load or the cpus, ascending */
 	uint8_t *n_loads;
-	struct keys setting, context;
-	double scale[N_FAMILIARITIES], typical;
+	struct keys setting, context, family; /* no family: they are not known */
+	double scale[N_FAMILIARITIES], typical, shared;
+};
+
+struct key { /* of a row */
+	uint64_t setting, context, family;
+	bool whole; /* the family is known */
 };
 
 /* ---- keys ---- */
@@ -115,21 +130,29 @@ static uint64_t mixed(uint64_t key, double v)
 	return rng_mix((key + 0x9e3779b97f4a7c15ULL) ^ bits);
 }
 
-static void keys_of(const struct spread *s, const double *x, uint64_t *out_setting, uint64_t *out_context)
+static struct key key_of(const struct spread *s, const double *x)
 {
-	uint64_t context = 1, choice = 2;
+	uint64_t context = 1, choice = 2, family = 3;
+	bool whole = true;
 
 	for (size_t f = 0; f < s->n_features; f++) {
+		double level = s->n_loads[f] ? nearest(s->load + f * MAX_LOADS, s->n_loads[f], x[f]) : x[f];
+
 		switch (s->part[f]) {
+		case PART_CATEGORY:
+		case PART_CPUS:
+			family = mixed(family, level);
+			whole = whole && !isnan(x[f]);
+			/* fall through */
 		case PART_CONTEXT: context = mixed(context, x[f]); break;
-		case PART_LOAD:
-			context = mixed(context, nearest(s->load + f * MAX_LOADS, s->n_loads[f], x[f]));
-			break;
+		case PART_LOAD: context = mixed(context, level); break;
 		case PART_CHOICE: choice = mixed(choice, x[f]); break;
 		}
 	}
-	*out_context = context | 1; /* 0 is a free slot */
-	*out_setting = rng_mix(context ^ rng_mix(choice)) | 1;
+	return (struct key){ .context = context | 1, /* 0 is a free slot */
+			     .setting = rng_mix(context ^ rng_mix(choice)) | 1,
+			     .family = family | 1,
+			     .whole = whole };
 }
 
 static enum part part_of(const struct dataset *d, size_t f)
@@ -140,6 +163,8 @@ static enum part part_of(const struct dataset *d, size_t f)
 		return PART_NONE;
 	if (role == ROLE_BATCH || role == ROLE_EPOCHS)
 		return PART_CHOICE;
+	if (role == ROLE_CATEGORY || role == ROLE_CPUS)
+		return role == ROLE_CPUS ? PART_CPUS : PART_CATEGORY;
 	return role == ROLE_NJOBS || role == ROLE_PROCESSES ? PART_LOAD : PART_CONTEXT;
 }
 
@@ -193,19 +218,21 @@ int spread_make(const struct dataset *d, struct spread **out, struct err *err)
 
 	for (size_t f = 0; !rc && f < d->n_features; f++) {
 		s->part[f] = (uint8_t)part_of(d, f);
-		if (s->part[f] == PART_LOAD)
+		if (s->part[f] == PART_LOAD || s->part[f] == PART_CPUS)
 			s->n_loads[f] = (uint8_t)find_loads(d, f, value, s->load + f * MAX_LOADS);
 	}
 	if (!rc)
 		rc = keys_make(&s->setting, d->n_rows, err);
 	if (!rc)
 		rc = keys_make(&s->context, d->n_rows, err);
+	if (!rc)
+		rc = keys_make(&s->family, d->n_rows, err);
 	for (size_t i = 0; !rc && i < d->n_rows; i++) {
-		uint64_t setting, context;
+		struct key k = key_of(s, d->x + i * d->n_features);
 
-		keys_of(s, d->x + i * d->n_features, &setting, &context);
-		keys_add(&s->setting, setting);
-		keys_add(&s->context, context);
+		keys_add(&s->setting, k.setting);
+		keys_add(&s->context, k.context);
+		keys_add(&s->family, k.family);
 	}
 	free(value);
 	if (rc)
@@ -224,17 +251,19 @@ void spread_free(struct spread *s)
 	free(s->load);
 	free(s->setting.slot);
 	free(s->context.slot);
+	free(s->family.slot);
 	free(s);
 }
 
 enum familiarity spread_knows(const struct spread *s, const double *x)
 {
-	uint64_t setting, context;
+	struct key k = key_of(s, x);
 
-	keys_of(s, x, &setting, &context);
-	return keys_has(&s->setting, setting)   ? KNOWS_SETTING
-	       : keys_has(&s->context, context) ? KNOWS_CONTEXT
-						: KNOWS_NEITHER;
+	if (keys_has(&s->setting, k.setting))
+		return KNOWS_SETTING;
+	if (keys_has(&s->context, k.context))
+		return KNOWS_CONTEXT;
+	return !s->family.n || keys_has(&s->family, k.family) ? KNOWS_NEITHER : KNOWS_NOTHING;
 }
 
 double spread_at(const struct spread *s, const double *x)
@@ -253,18 +282,49 @@ double spread_typical(const struct spread *s)
 	return s ? s->typical : 1.0;
 }
 
+void spread_set_shared(struct spread *s, double shared)
+{
+	s->shared = shared;
+}
+
+double spread_shared(const struct spread *s)
+{
+	return s ? s->shared : 0.0;
+}
+
+uint64_t spread_new_family(const struct spread *s, const double *x)
+{
+	struct key k;
+
+	if (!s || !s->family.n)
+		return 0;
+	k = key_of(s, x);
+	return k.whole && !keys_has(&s->family, k.family) ? k.family : 0;
+}
+
+struct spread_level spread_level(double shared, double n, double mean)
+{
+	double others = 1.0 + (n - 1.0) * shared; /* n = 0: the share that is not shared */
+
+	if (!(n > 0.0 && shared > 0.0))
+		return (struct spread_level){ 0.0, 1.0 };
+	return (struct spread_level){ .shift = n * shared / others * mean,
+				      .narrow = sqrt((1.0 - shared) * (1.0 + shared / others)) };
+}
+
 /* The place of a key in its set is its first label; the labels are then made dense. */
 size_t spread_label(const struct spread *s, const struct dataset *d, enum familiarity held_out, uint32_t *out)
 {
-	const struct keys *k = held_out == KNOWS_NEITHER ? &s->context : &s->setting;
+	const struct keys *k = held_out == KNOWS_NOTHING   ? &s->family
+			       : held_out == KNOWS_NEITHER ? &s->context
+							   : &s->setting;
 	uint32_t *dense = mem_calloc(k->room, sizeof *dense), n = 0;
 
 	for (size_t i = 0; dense && i < d->n_rows; i++) {
-		uint64_t setting, context, key;
+		struct key of = key_of(s, d->x + i * d->n_features);
+		uint64_t key = k == &s->family ? of.family : k == &s->context ? of.context : of.setting;
 		size_t at;
 
-		keys_of(s, d->x + i * d->n_features, &setting, &context);
-		key = held_out == KNOWS_NEITHER ? context : setting;
 		for (at = key & (k->room - 1); k->slot[at] && k->slot[at] != key;
 		     at = (at + 1) & (k->room - 1))
 			;
@@ -283,6 +343,7 @@ void spread_save(const struct spread *s, struct writer *w)
 	for (int k = 0; k < N_FAMILIARITIES; k++)
 		write_f64(w, s->scale[k]);
 	write_f64(w, s->typical);
+	write_f64(w, s->shared);
 	for (size_t f = 0; f < s->n_features; f++) {
 		write_u8(w, s->part[f]);
 		write_u8(w, s->n_loads[f]);
@@ -291,21 +352,24 @@ void spread_save(const struct spread *s, struct writer *w)
 	}
 	keys_save(&s->setting, w);
 	keys_save(&s->context, w);
+	keys_save(&s->family, w);
 }
 
 int spread_load(struct reader *r, size_t n_features, struct spread **out, struct err *err)
 {
 	struct spread *s = NULL;
 	int rc = spread_new(n_features, &s, err);
-	bool good = true;
+	bool good = true, families = !r->version || r->version >= FAMILIES_SINCE;
 
 	for (int k = 0; !rc && k < N_FAMILIARITIES; k++) {
-		s->scale[k] = read_f64(r);
+		s->scale[k] = k == KNOWS_NOTHING && !families ? s->scale[KNOWS_NEITHER] : read_f64(r);
 		good = good && s->scale[k] > 0.0 && isfinite(s->scale[k]);
 	}
 	if (!rc) {
 		s->typical = read_f64(r);
-		good = good && s->typical > 0.0 && isfinite(s->typical);
+		s->shared = families ? read_f64(r) : 0.0;
+		good = good && s->typical > 0.0 && isfinite(s->typical) && s->shared >= 0.0 &&
+		       s->shared < 1.0;
 	}
 	for (size_t f = 0; !rc && good && f < n_features; f++) {
 		s->part[f] = read_u8(r);
@@ -324,6 +388,8 @@ int spread_load(struct reader *r, size_t n_features, struct spread **out, struct
 		rc = keys_load(&s->setting, r, err);
 	if (!rc)
 		rc = keys_load(&s->context, r, err);
+	if (!rc && families)
+		rc = keys_load(&s->family, r, err);
 	if (rc)
 		spread_free(s);
 	else

@@ -7,8 +7,12 @@
  * counts as the nearest level that the table has. Other work on the machine is not part of either: it is
  * different in every run.
  *
- * train_bounds.c holds out runs, settings and contexts in turn and finds one scale for each case; the scores
- * behind the bounds (conformal.h) are residuals over these scales. */
+ * A family is what a context has apart from numbers that change from job to job: its categories and its cpus
+ * (the nearest level that the table has), say a network on a kind of GPU. What is off about a family that was
+ * never measured is off for all its jobs, so one run of it tells much about the others.
+ *
+ * train_bounds.c holds out runs, settings, contexts and families in turn and finds one scale for each case;
+ * the scores behind the bounds (conformal.h) are residuals over these scales. */
 #ifndef PREDICTORS_MODELS_SPREAD_H
 #define PREDICTORS_MODELS_SPREAD_H
 
@@ -22,7 +26,8 @@
 enum familiarity {
 	KNOWS_SETTING, /* the table has this very setting */
 	KNOWS_CONTEXT, /* it has the context, with other batches or epochs */
-	KNOWS_NEITHER,
+	KNOWS_NEITHER, /* the context is new, in a family that it has */
+	KNOWS_NOTHING, /* the family is new */
 	N_FAMILIARITIES
 };
 
@@ -39,8 +44,22 @@ double spread_at(const struct spread *s, const double *x);
 void spread_set(struct spread *s, const double scale[N_FAMILIARITIES], double typical);
 double spread_typical(const struct spread *s); /* 1 without a spread (NULL) */
 
-/* Labels 0, 1, ... of the rows of the table it was made from: which context (KNOWS_NEITHER: what is held out
- * to meet a context that is new) or which setting (KNOWS_CONTEXT) they are. Returns how many there are. */
+/* shared: the part of the variance of a new family's errors that all its jobs share, in 0..1. */
+void spread_set_shared(struct spread *s, double shared);
+double spread_shared(const struct spread *s); /* 0 without a spread (NULL) */
+/* The family of x, if the table has none of it; 0: it has, or x leaves open which one it is. */
+uint64_t spread_new_family(const struct spread *s, const double *x);
+/* What n runs of a new family, off by `mean` in log time, say of its next one (a random effect of variance
+ * `shared`, the rest of each run on its own): how far off that will be, and how much narrower its errors are
+ * than without the runs. */
+struct spread_level {
+	double shift, narrow;
+};
+struct spread_level spread_level(double shared, double n, double mean);
+
+/* Labels 0, 1, ... of the rows of the table it was made from: which family (KNOWS_NOTHING: what is held out
+ * to meet a family that is new), context (KNOWS_NEITHER) or setting (KNOWS_CONTEXT) they are. Returns how
+ * many there are. */
 size_t spread_label(const struct spread *s, const struct dataset *d, enum familiarity held_out,
                     uint32_t *out);
 

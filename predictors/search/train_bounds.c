@@ -248,6 +248,11 @@ struct residuals { /* in log time over the model's own spread, of rows that were
 	double squares[N_FAMILIARITIES];
 	double plain_squares; /* of the residuals themselves */
 	size_t rows[N_FAMILIARITIES], groups[N_FAMILIARITIES];
+	struct {
+		double square, product; /* mean square, over the spread; mean product of two settings' */
+		double plain_square; /* of the families behind the product */
+		size_t n, n_pairs; /* families, and those with two settings or more */
+	} family;
 };
 
 static double student_factor(double groups)
@@ -257,6 +262,30 @@ static double student_factor(double groups)
 	return gsl_cdf_tdist_Pinv(0.9, g - 1.0) * sqrt(1.0 + 1.0 / g);
 }
 
+/* A new family errs at least as much as a new context in one that is known, and is taken to err just as much
+ * until PRIOR_GROUPS of them show what it is. */
+static void find_family_scale(const struct residuals *r, double *scale, double *behind)
+{
+	double g = (double)r->family.n, known = scale[KNOWS_NEITHER];
+
+	scale[KNOWS_NOTHING] =
+		sqrt((g * r->family.square + PRIOR_GROUPS * known * known) / (g + PRIOR_GROUPS));
+	behind[KNOWS_NOTHING] = g > 0.0 ? fmin(g + PRIOR_GROUPS, behind[KNOWS_NEITHER])
+					: behind[KNOWS_NEITHER];
+	if (!(scale[KNOWS_NOTHING] > known))
+		scale[KNOWS_NOTHING] = known;
+}
+
+#define MOST_SHARED 0.95
+
+/* The part of a new family's errors that all its jobs share; drawn to 0 while few families say so. */
+static double find_shared(const struct residuals *r)
+{
+	double n = (double)r->family.n_pairs, shared = r->family.product / r->family.plain_square;
+
+	return n >= 3.0 && shared > 0.0 ? fmin(shared * n / (n + 1.0), MOST_SHARED) : 0.0;
+}
+
 /* One scale for each case. A case that has few groups leans on the case that is known less, and is widened by
  * what Student's t asks for beyond the one with the most groups. */
 static size_t find_scales(const struct residuals *r, double out[N_FAMILIARITIES])
@@ -264,7 +293,7 @@ static size_t find_scales(const struct residuals *r, double out[N_FAMILIARITIES]
 	double behind[N_FAMILIARITIES], wider = NAN, wider_groups = 0.0;
 	size_t most = 0;
 
-	for (int k = N_FAMILIARITIES - 1; k >= 0; k--) {
+	for (int k = KNOWS_NEITHER; k >= 0; k--) {
 		double g = (double)r->groups[k], s2 = r->rows[k] ? r->squares[k] / (double)r->rows[k] : NAN;
 
 		if (!isnan(wider) && g > 0.0) {
@@ -279,9 +308,10 @@ static size_t find_scales(const struct residuals *r, double out[N_FAMILIARITIES]
 		wider_groups = behind[k];
 		most = r->groups[k] > most ? r->groups[k] : most;
 	}
-	for (int k = N_FAMILIARITIES - 2; k >= 0; k--)
+	for (int k = KNOWS_NEITHER - 1; k >= 0; k--)
 		if (isnan(out[k + 1])) /* nothing less known was ever held out */
 			out[k + 1] = out[k], behind[k + 1] = behind[k];
+	find_family_scale(r, out, behind);
 	for (int k = 0; k < N_FAMILIARITIES; k++) {
 		out[k] *= student_factor(behind[k]) / student_factor((double)most);
 		if (!(out[k] > 1e-6)) /* times that are known to the last digit: any scale will do */
@@ -298,7 +328,7 @@ static void add_residuals(struct residuals *r, const struct cross_fit *c, const 
 
 	for (size_t i = 0; i < n_rows; i++) {
 		double e = (log(c->d->y[i]) - log(c->predicted[i])) / c->spread[i];
-		uint8_t k = c->knows[i];
+		uint8_t k = c->knows[i] < KNOWS_NEITHER ? c->knows[i] : KNOWS_NEITHER;
 
 		if (isnan(c->predicted[i]) || !isfinite(e))
 			continue;
@@ -315,7 +345,48 @@ static void add_residuals(struct residuals *r, const struct cross_fit *c, const 
 	free(seen);
 }
 
-/* Holds out contexts, settings and runs in turn, and sorts what was wrong by what was known. */
+/* What the errors of families that were held out have in common. Every family counts alike. Two rows of one
+ * setting err alike for another reason, so they are no pair. */
+static void add_families(struct residuals *r, const struct cross_fit *c, const uint32_t *family,
+			 const uint32_t *setting, size_t n_families)
+{
+	for (size_t f = 0; f < n_families; f++) {
+		double square = 0.0, plain = 0.0, product = 0.0;
+		size_t n = 0, pairs = 0;
+
+		for (size_t i = 0; i < c->d->n_rows; i++) {
+			double e = family[i] == f ? log(c->d->y[i]) - log(c->predicted[i]) : NAN;
+
+			if (!isfinite(e) || c->knows[i] != KNOWS_NOTHING)
+				continue;
+			square += e * e / (c->spread[i] * c->spread[i]);
+			plain += e * e;
+			n++;
+			for (size_t j = 0; j < i; j++) {
+				double with = family[j] == f && setting[j] != setting[i]
+						      ? log(c->d->y[j]) - log(c->predicted[j])
+						      : NAN;
+
+				if (isfinite(with)) {
+					product += e * with;
+					pairs++;
+				}
+			}
+		}
+		if (!n)
+			continue;
+		r->family.square += (square / (double)n - r->family.square) / (double)++r->family.n;
+		if (!pairs)
+			continue;
+		r->family.n_pairs++;
+		r->family.product += (product / (double)pairs - r->family.product) /
+				     (double)r->family.n_pairs;
+		r->family.plain_square += (plain / (double)n - r->family.plain_square) /
+					  (double)r->family.n_pairs;
+	}
+}
+
+/* Holds out families, contexts, settings and runs in turn, and sorts what was wrong by what was known. */
 static int hold_out_all(struct training *tr, const struct target_rows *rows, const struct grid_point *best,
 			struct spread *spread, struct residuals *r, double *permutation, char *by,
 			size_t by_size, struct err *err)
@@ -323,26 +394,31 @@ static int hold_out_all(struct training *tr, const struct target_rows *rows, con
 	struct dataset d = *rows->d;
 	size_t asked = d.n_rows < MANY_ROWS ? 10 : 5, before = 0;
 	struct cross_fit c = { .d = &d, .best = best, .ctx = tr->p->ctx, .doubted = rows->doubted };
-	uint32_t *group = mem_array(d.n_rows, sizeof *group);
+	uint32_t *group = mem_array(d.n_rows, sizeof *group), *other = mem_array(d.n_rows, sizeof *other);
 	int status = 0;
 
 	c.predicted = mem_array(d.n_rows, sizeof *c.predicted);
 	c.knows = mem_calloc(d.n_rows, 1);
 	c.spread = mem_array(d.n_rows, sizeof *c.spread);
-	if (!group || !c.predicted || !c.knows || !c.spread)
+	if (!group || !other || !c.predicted || !c.knows || !c.spread)
 		status = err_nomem(err, "the residuals of %zu rows", d.n_rows);
 	d.group = group;
 	for (int k = N_FAMILIARITIES - 1; !status && k >= 0; k--) {
-		struct split_params params = { .kind = SPLIT_KFOLD, .seed = tr->p->ctx.seed + (uint64_t)k };
+		struct split_params params = { .kind = SPLIT_KFOLD,
+					       .seed = tr->p->ctx.seed +
+						       (uint64_t)(k < KNOWS_NEITHER ? k : KNOWS_NEITHER) };
 		struct split *split = NULL;
 		size_t n = train_hold_out_label(rows, spread, (enum familiarity)k, group);
+		/* families alone, if they are not what contexts are */
+		bool apart = k == KNOWS_NOTHING &&
+			     n != train_hold_out_label(rows, spread, KNOWS_NEITHER, other);
 
 		params.folds = train_possible_folds(asked, n);
 		/* a context that cannot be left out three times says nothing; equal groups are one case */
-		if (!params.folds || n == before || (k == KNOWS_NEITHER && n < 3))
+		if (!params.folds || n == before || (k >= KNOWS_NEITHER && n < 3))
 			continue;
-		c.shuffle = k == KNOWS_CONTEXT || before == 0;
-		before = n;
+		c.shuffle = !apart && (k == KNOWS_CONTEXT || before == 0);
+		before = apart ? before : n;
 		status = split_make(&d, &params, &split, err);
 		c.split = split;
 		if (!status)
@@ -351,13 +427,18 @@ static int hold_out_all(struct training *tr, const struct target_rows *rows, con
 			status = keep_one_a_run(tr, &d, rows->first, KEEP_LATEST_SHARE, c.predicted, err);
 		if (!status && rows->copies)
 			status = keep_one_a_run(tr, &d, rows->copies, KEEP_ANY, c.predicted, err);
-		if (!status)
+		if (!status && k == KNOWS_NOTHING) {
+			spread_label(spread, &d, KNOWS_CONTEXT, other);
+			add_families(r, &c, group, other, n);
+		}
+		if (!status && !apart)
 			add_residuals(r, &c, group);
-		if (!status)
+		if (!status && !apart)
 			snprintf(by, by_size, "%zu-fold", split->n_folds);
 		split_free(split);
 	}
 	free(group);
+	free(other);
 	free(c.predicted);
 	free(c.knows);
 	free(c.spread);
@@ -398,6 +479,7 @@ static int find_log_bounds(struct training *tr, const struct dataset *all, const
 		squares += r.value[i] * r.value[i];
 	}
 	spread_set(out->spread, scale, squares > 0.0 ? sqrt(fmax(r.plain_squares / squares, 1e-12)) : 1.0);
+	spread_set_shared(out->spread, find_shared(&r));
 	thin_scores(&r);
 	status = conformal_take(r.value, r.n, groups, &out->conformal, err);
 	if (status)

@@ -13,6 +13,9 @@ void decide_bounds_init(struct decide_rows *r)
 
 	r->adapt = p->scene && p->scene->adapt && !adapt_is_empty(p->scene->adapt) ? p->scene->adapt : NULL;
 	r->bias = r->adapt ? adapt_bias(r->adapt, p->scene->who) : 1.0;
+	if (p->scene)
+		r->bias *= exp(p->scene->level.shift);
+	r->narrow = p->scene && p->scene->level.narrow > 0.0 ? p->scene->level.narrow : 1.0;
 	r->n_levels = -1;
 	if (conformal_quantile(&p->model->time.conformal, p->confidence, &r->q, NULL))
 		r->q = NAN;
@@ -35,7 +38,18 @@ static double adapted_score(const struct decide_rows *r, double confidence, doub
 	if (!adapt_quantile(r->adapt, r->p->scene->who, confidence,
 			    upper_s > 0.0 ? log(upper_s / time_s) : NAN, &q, &source))
 		return model_q;
+	/* What jobs of other families taught makes no bound of a new one tighter. */
+	if (r->p->scene->new_family && upper_s > 0.0)
+		q = confidence < 0.5 ? fmin(q, log(upper_s / time_s)) : fmax(q, log(upper_s / time_s));
 	return c->log ? q / scale : time_s * expm1(q) / spread;
+}
+
+struct model_errors decide_errors_at(const struct decide_rows *r, const double *x)
+{
+	struct model_errors e = model_errors_at(r->p->model, &r->p->model->time, x);
+
+	e.scale *= r->narrow;
+	return e;
 }
 
 double decide_guard_s(const struct decide_rows *r, const struct model_errors *e, const struct candidate *c)

@@ -217,7 +217,7 @@ void decide_predict_all(struct decide_rows *r, const struct decide_load *load, s
 			decide_other_settle(r, row);
 			note_range(r, row, c);
 			take_time(r, time[i], c);
-			e = model_errors_at(m, &m->time, row);
+			e = decide_errors_at(r, row);
 			c->guard_s = decide_guard_s(r, &e, c);
 			c->chance = decide_chance(r, &e, c);
 			c->accuracy = m->accuracy.predictor.ops ? accuracy[i] : NAN;
@@ -383,7 +383,7 @@ static double told_of(const struct decide_rows *r, const struct candidate *c)
 	if (!s || !s->told || adapt_is_empty(s->told) ||
 	    !adapt_quantile(s->told, s->who, r->p->confidence, log(c->guard_s / c->time_s), &q, &source))
 		return NAN;
-	return adapt_bias(s->told, s->who) * exp(q);
+	return adapt_bias(s->told, s->who) * exp(s->level.shift + q);
 }
 
 /* The bound for users comes from the run times of such jobs under whatever load they met. An objective that

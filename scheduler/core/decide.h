@@ -131,6 +131,8 @@ struct decide_scene {
 	struct rng rng;               /* for a policy that draws */
 	const struct adapt *adapt;    /* corrects times and bounds of such jobs; NULL: no correction */
 	struct adapt_who who;
+	struct spread_level level;    /* what runs of its family say of the job; all zero: nothing */
+	bool new_family;              /* the model's table has none of its family */
 	const struct adapt *told;     /* the same for the bounds that users see, learnt from times under the
 	                                 load that came; NULL: guard_s */
 	bool recalls;                 /* a recurring job: recurring_keep() comes after the decision and

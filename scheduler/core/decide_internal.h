@@ -23,7 +23,9 @@ struct decide_rows {
 	bool other_given;             /* the job says its own */
 	int load_feature[2];          /* of njobs and processes; -1: none */
 	double other_load;            /* processes of others in every load below */
-	double bias;                  /* on the model's times; 1 without adaptation */
+	double bias;                  /* on the model's times, the level of its family included; 1 without
+	                                 adaptation */
+	double narrow;                /* on the widths of bounds, by runs of its family; 1 without any */
 	double q;                     /* the model's own score of the bounds; NaN: none */
 	const struct adapt *adapt;    /* NULL: none */
 	double level[DECIDE_LEVELS], score[DECIDE_LEVELS]; /* both ascending; filled in by the first chance */
@@ -62,6 +64,7 @@ void decide_bounds_init(struct decide_rows *r);
 /* The bound of the candidate's time (the corrected one), as promises rest on it; e: model_errors_at() of its
  * row. NaN: there is none. */
 double decide_guard_s(const struct decide_rows *r, const struct model_errors *e, const struct candidate *c);
+struct model_errors decide_errors_at(const struct decide_rows *r, const double *x); /* of this row */
 /* The chance that wait and time of the candidate are within the objective. */
 double decide_chance(struct decide_rows *r, const struct model_errors *e, const struct candidate *c);
 

@@ -337,8 +337,7 @@ static void note_effects(const struct look *l, struct candidate *c, double end_s
 static void conclude_play(const struct look *l, struct candidate *c, const double *x,
 			  const struct fluid_times *own)
 {
-	const struct model *m = l->rows->p->model;
-	struct model_errors e = model_errors_at(m, &m->time, x);
+	struct model_errors e = decide_errors_at(l->rows, x);
 
 	if (!isnan(c->time_s)) {
 		c->time_s = own->end_s - own->start_s;
@@ -526,7 +525,6 @@ static int play_sparingly(struct look *l, struct err *err)
 /* Without a first play, all candidates get the wait of one that was played. */
 static void share_wait(struct look *l)
 {
-	const struct model *m = l->rows->p->model;
 	const struct candidate *from = NULL;
 	const struct decide_load load = load_now(l);
 	double x[DECIDE_MAX_FEATURES];
@@ -543,7 +541,7 @@ static void share_wait(struct look *l)
 		c->wait_s = from->wait_s;
 		c->wait_upper_s = c->wait_s > 0.0 ? c->wait_s * ratio_of(c) : 0.0;
 		decide_predict_one(l->rows, &load, c, x); /* for the row */
-		e = model_errors_at(m, &m->time, x);
+		e = decide_errors_at(l->rows, x);
 		c->chance = decide_chance(l->rows, &e, c);
 	}
 }

@@ -250,6 +250,7 @@ struct sched_observation {
 	double confidence;
 	double model_s, guard_s, upper_s; /* of the candidate it started with; bounds NaN: nothing was
 	                                     promised */
+	uint64_t family;            /* sched_family() of it */
 	double foreseen_s;          /* sched_foreseen_s() at its end; NaN: not known, and actual_s is used */
 	double actual_s;            /* how long it ran */
 };
@@ -261,6 +262,13 @@ bool sched_plausible(const struct sched *s, const struct sched_observation *o);
  * bounds that users see). NULL: adapt is off, or the policy has no bounds. */
 const struct adapt *sched_adapt(const struct sched *s, uint32_t model);
 const struct adapt *sched_adapt_told(const struct sched *s, uint32_t model);
+/* The family of jobs with these values, if the model's table has none of it (predictors/models/spread.h); 0:
+ * it has, or the model cannot tell. Such jobs teach their family's level (levels.h) and nothing else. model:
+ * as in a request. */
+uint64_t sched_family(const struct sched *s, uint32_t model, const struct job_values *v, uint32_t cpus);
+/* How many jobs of the request's family have taught its level; UINT_MAX: the model knows the family, or
+ * nothing is learnt. */
+unsigned sched_family_known(const struct sched *s, const struct sched_request *r);
 /* After a restart: a recurring job that has ended took this. Starts are remembered anyway. epochs NaN: not
  * open. */
 void sched_remember(struct sched *s, uint64_t recurring, double batch, double epochs);

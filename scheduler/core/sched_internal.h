@@ -97,6 +97,7 @@ struct outlook {                      /* sched_outlook.c */
 struct mind {
 	const struct model *model;    /* NULL: none */
 	struct adapt *adapt, *told;
+	struct levels *levels;        /* of families that it has never seen */
 };
 
 struct sched {

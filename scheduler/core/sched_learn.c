@@ -1,11 +1,15 @@
 /* What jobs that have ended teach the decisions to come: times and bounds that follow the machine (adapt.h),
  * batches that recurring jobs keep (recurring.h), and now and then one that is not the best (explore.h). */
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/mem.h"
 #include "scheduler/core/learn/explore.h"
+#include "scheduler/core/learn/levels.h"
 #include "scheduler/core/learn/recurring.h"
+#include "scheduler/core/decide_internal.h"
 #include "scheduler/core/sched_internal.h"
 
 int learn_init(struct sched *s, struct err *err)
@@ -24,6 +28,7 @@ static void minds_free(struct mind *m, size_t n)
 	for (size_t i = 0; m && i < n; i++) {
 		adapt_free(m[i].adapt);
 		adapt_free(m[i].told);
+		levels_free(m[i].levels);
 	}
 	free(m);
 }
@@ -53,6 +58,8 @@ static int mind_init(struct mind *m, struct err *err)
 
 	if (!rc)
 		rc = adapt_new(&defaults, &m->told, err);
+	if (!rc)
+		rc = levels_new(&m->levels, err);
 	if (!rc) {
 		adapt_reset(m->adapt, spread);
 		adapt_reset(m->told, spread);
@@ -133,6 +140,14 @@ void sched_observe(struct sched *s, const struct sched_observation *o)
 
 	if (!sched_adapt(s, o->model) || !sched_plausible(s, o))
 		return;
+	if (o->family) { /* it says nothing of the jobs that the model knows */
+		if (o->model_s > 0.0 && foreseen_s > 0.0)
+			levels_observe(s->mind[o->model].levels, who, o->family,
+				       log(foreseen_s / o->model_s) -
+					       log(adapt_bias(s->mind[o->model].adapt, who)));
+		s->quiet_ns = INT64_MIN;
+		return;
+	}
 	adapt_observe(s->mind[o->model].told, who, o->confidence, o->model_s, o->upper_s, o->actual_s);
 	if (adapt_observe(s->mind[o->model].adapt, who, o->confidence, o->model_s, o->guard_s, foreseen_s))
 		s->quiet_ns = INT64_MIN; /* who was held may be free to start */
@@ -146,6 +161,33 @@ const struct adapt *sched_adapt(const struct sched *s, uint32_t model)
 const struct adapt *sched_adapt_told(const struct sched *s, uint32_t model)
 {
 	return s->adapts && model < s->n_minds && s->mind[model].model ? s->mind[model].told : NULL;
+}
+
+uint64_t sched_family(const struct sched *s, uint32_t model, const struct job_values *v, uint32_t cpus)
+{
+	const struct model *m = model < s->n_minds ? s->mind[model].model : NULL;
+	double number[SCHEMA_MAX_COLUMNS], x[DECIDE_MAX_FEATURES];
+	struct job_values job = { .number = number, .category = v ? v->category : NULL };
+	int at;
+
+	if (!m || !m->time.spread || !v || !v->number || m->features->n > DECIDE_MAX_FEATURES)
+		return 0;
+	memcpy(number, v->number, (m->schema->n_columns + m->schema->n_derived) * sizeof *number);
+	at = schema_role(m->schema, ROLE_CPUS);
+	if (at >= 0 && isnan(number[at]))
+		number[at] = cpus;
+	features_encode_job(m->features, &job, x);
+	return spread_new_family(m->time.spread, x);
+}
+
+unsigned sched_family_known(const struct sched *s, const struct sched_request *r)
+{
+	uint64_t family = s->adapts ? sched_family(s, r->model, r->values, r->cpus) : 0;
+	double mean;
+
+	return family ? levels_of(s->mind[r->model].levels, (struct adapt_who){ r->type, r->user }, family,
+				  &mean)
+		      : UINT_MAX;
 }
 
 void sched_remember(struct sched *s, uint64_t recurring, double batch, double epochs)
@@ -165,6 +207,18 @@ void learn_in_scene(const struct sched *s, const struct sched_request *r, struct
 	scene->adapt = sched_adapt(s, r->model);
 	scene->told = sched_adapt_told(s, r->model);
 	scene->who = (struct adapt_who){ r->type, r->user };
+	scene->level = (struct spread_level){ 0.0, 1.0 };
+	scene->new_family = false;
+	if (scene->adapt) {
+		const struct mind *m = &s->mind[r->model];
+		uint64_t family = sched_family(s, r->model, r->values, r->cpus);
+		double mean;
+		unsigned n = family ? levels_of(m->levels, scene->who, family, &mean) : 0;
+
+		scene->new_family = family;
+		if (n)
+			scene->level = spread_level(spread_shared(m->model->time.spread), n, mean);
+	}
 	scene->hysteresis = s->hysteresis;
 	scene->recalls = keeps(s, r) && recurring_recall(s->recurring, r->recurring, &scene->recalled_batch,
 							 &scene->recalled_epochs);

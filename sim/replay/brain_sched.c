@@ -177,8 +177,10 @@ static int brain_ended(void *self, int64_t now_ns, size_t job, bool failed, doub
 {
 	struct brain *b = self;
 	const struct trace_job *j = &b->p->trace->job[job];
+	const struct job_values *values = b->kinds.has_values ? &b->kinds.kind[j->kind].values : NULL;
 	const struct sched_observation seen = {
 		.type = j->type,
+		.family = sched_family(b->sched, 0, values, b->p->trace->kind[j->kind].cpus),
 		.confidence = replay_confidence(b->p, j),
 		.model_s = b->decided[job].model_s,
 		.guard_s = b->decided[job].guard_s,

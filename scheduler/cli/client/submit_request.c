@@ -286,7 +286,8 @@ int submit_answer_read(const struct json *reply, bool dry_run, struct submit_ans
 	const struct json *decision = json_get(reply, "decision");
 	size_t i = 0;
 
-	*out = (struct submit_answer){ .duplicate = json_bool(json_get(reply, "duplicate"), false) };
+	*out = (struct submit_answer){ .duplicate = json_bool(json_get(reply, "duplicate"), false),
+				       .probe = json_string(json_get(reply, "probe"), NULL) };
 	out->has_job = job_view_read(json_get(reply, "job"), &out->job);
 	if (!out->has_job && !dry_run)
 		return client_bad_reply(f, "there is no job object in it");

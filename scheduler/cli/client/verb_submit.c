@@ -114,6 +114,11 @@ void submit_answer_put(const struct submit_answer *a, bool dry_run, const struct
 	/* The daemon accepts a job of a new kind to learn from it. */
 	if (a->verdict == SUBMIT_BEST_EFFORT && a->has_job && a->job.r.reason && !a->duplicate)
 		strbuf_printf(out, "  note       %s\n", cli_clean(a->job.r.reason));
+	if (a->probe)
+		strbuf_printf(out,
+			      "  probe      job %s, a short run of this context, which was never measured; "
+			      "jobs that come after it get tighter bounds\n",
+			      cli_clean(a->probe));
 	if (dry_run && a->has_decision) {
 		strbuf_puts(out, "\n");
 		decision_view_table(&a->decision, out, cli_colour(c), c->verbose);

@@ -6,6 +6,7 @@
  *   observe.c          what ended jobs tell: bounds, drift, which kinds of jobs are known
  *   first.c            jobs of a type that has no model yet
  *   probe.c            where nearly all jobs are rejected, one is taken now and then to learn from it
+ *   family_probe.c     a short run of its own where a job's context was never measured
  *   retrain.c          when to train, what came of it, and putting a model to use
  *   training_thread.c  the thread that trains; training.c: what it does; training_data.c: the tables it needs
  *   versions.c         the models that were trained, and their journal
@@ -59,6 +60,11 @@ void learning_decided(struct learning *l, const struct job *job, bool rejected);
 bool learning_probe_due(const struct learning *l, const struct job *job, int64_t now_ns, char *why,
                         size_t size);
 void learning_probe_taken(struct learning *l, const struct job *job);
+/* A job arrives and has the next id. If its family was never measured: a probe, with the id behind it, for
+ * learning_probe_submit() or job_free(); NULL: none. */
+struct job *learning_probe_make(struct learning *l, const struct job *job, int64_t now_ns);
+/* The job is there: its probe is, too. Takes the probe (NULL: none); its id, 0: it was not submitted. */
+uint64_t learning_probe_submit(struct learning *l, struct job *probe, int64_t now_ns);
 
 bool learning_training(const struct learning *l); /* a model is being trained, or put to use */
 /* Member "learning" of `stats`; sums: without those that name types or what was trained. */

@@ -99,6 +99,7 @@ void learner_train_changed(struct learner *e); /* after a reload */
 bool learner_train_busy(const struct learner *e);
 size_t learner_train_after(const struct learner *e); /* so many jobs; 0: not by itself */
 bool learning_is_observation(const struct job_record *row);
+bool learning_probe_allowed(const struct learning *l, const struct job *job); /* by its type, or by all */
 void learning_probe_ended(struct learning *l, const struct job *job); /* it taught something */
 
 #endif

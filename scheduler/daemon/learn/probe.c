@@ -50,8 +50,9 @@ void learning_probe_ended(struct learning *l, const struct job *job)
 		p->ended_ns = job->row.ended_ns;
 }
 
-static bool allowed(const struct config *c, const struct job *job)
+bool learning_probe_allowed(const struct learning *l, const struct job *job)
 {
+	const struct config *c = l->d->setup->config;
 	enum config_probe own = job->type ? job->type->probe : PROBE_DEFAULT;
 
 	return (own == PROBE_DEFAULT ? c->learning.probe : own) == PROBE_AUTO;
@@ -66,7 +67,7 @@ bool learning_probe_due(const struct learning *l, const struct job *job, int64_t
 	size_t rejected = p ? (size_t)__builtin_popcount(p->rejected) : 0;
 	int64_t since_ns = p && p->ended_ns > l->d->started_ns ? p->ended_ns : l->d->started_ns;
 
-	if (!allowed(c, job) || !p || p->n < PROBE_LEAST || 2 * rejected <= p->n ||
+	if (!learning_probe_allowed(l, job) || !p || p->n < PROBE_LEAST || 2 * rejected <= p->n ||
 	    (before && job_state_live(before->row.state)) ||
 	    (double)(now_ns - since_ns) / 1e9 < c->learning.probe_after_s)
 		return false;

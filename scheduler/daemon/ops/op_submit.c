@@ -278,8 +278,11 @@ static int new_job(struct request *r, const struct submission *f, struct binding
 	return rc;
 }
 
-static void reply_submitted(struct request *r, const struct job *job, const struct decision *d)
+/* probe: the job that finds out about its context; 0: none does */
+static void reply_submitted(struct request *r, const struct job *job, const struct decision *d,
+			    uint64_t probe)
 {
+	char id[24];
 	const struct candidate *c = d->chosen >= 0 ? &d->candidate[d->chosen] : NULL;
 	struct job_live live = { 0 };
 
@@ -297,6 +300,9 @@ static void reply_submitted(struct request *r, const struct job *job, const stru
 	job_json(&r->w, &job->row, &live);
 	json_put_key(&r->w, "decision");
 	json_put_raw(&r->w, strbuf_text(&r->d->text));
+	snprintf(id, sizeof id, "%llu", (unsigned long long)probe);
+	if (probe)
+		json_kv_string(&r->w, "probe", id);
 	reply_send(r, daemon_ticket(r->d));
 }
 
@@ -420,7 +426,7 @@ static int decide_arrival(struct daemon *d, struct job *job, const struct submis
 static void submit(struct request *r, const struct submission *f)
 {
 	struct daemon *d = r->d;
-	struct job *job = NULL;
+	struct job *job = NULL, *probe;
 	struct binding b = { 0 };
 	struct life_event e;
 	struct err err = { 0 };
@@ -444,11 +450,13 @@ static void submit(struct request *r, const struct submission *f)
 	e.now_ns = f->now_ns;
 	e.decision = &d->decision;
 	e.text = strbuf_text(&d->text);
+	probe = learning_probe_make(d->learning, job, f->now_ns);
 	rc = d->text.failed ? err_nomem(&err, "a decision") : carry_out(d, &e, &err);
 	if (rc) {
 		sched_remove(d->sched, f->now_ns, job->id, NULL);
 		reply_error(r, rc == -ERR_BUSY ? "storage_failed" : "internal", NULL, NULL, "%s", err.text);
 		job_free(job);
+		job_free(probe);
 		return;
 	}
 	d->next_id++;
@@ -456,7 +464,7 @@ static void submit(struct request *r, const struct submission *f)
 	 * same. */
 	if (f->watch)
 		watch_add(d, r->conn, job->id, NULL);
-	reply_submitted(r, job, &d->decision);
+	reply_submitted(r, job, &d->decision, learning_probe_submit(d->learning, probe, f->now_ns));
 	if (job->row.state == JOB_REJECTED) /* it has ended */
 		retention_ended(d->retention);
 	jobs_trim(&d->jobs, d->setup->config->max_finished);

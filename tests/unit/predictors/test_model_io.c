@@ -365,7 +365,7 @@ TEST(test_foreign_files_are_called_so)
 	a.text[8] = 7;
 	refused(a.text, a.len, "the header's checksum");
 	repair(&a);
-	refused(a.text, a.len, "format version 7; this program reads 1 to 2");
+	refused(a.text, a.len, "format version 7; this program reads 1 to 3");
 	a.text[8] = 1;
 	a.text[12] = 9;
 	repair(&a);
@@ -619,4 +619,42 @@ TEST(test_a_failed_write_leaves_the_old_file)
 	strbuf_release(&after);
 	model_free(old);
 	model_free(fresh);
+}
+
+/* Version 2 knew settings and contexts, and no families. The bounds are those that its program printed. */
+TEST(test_a_model_of_version_2_keeps_its_bounds)
+{
+	static const double batch[] = { 16, 64 }, was_s[] = { 17.01539187901224, 8.569510903525144 };
+	struct model *m[2];
+	struct writer w = { 0 };
+	struct err err = { 0 };
+
+	if (model_load("tests/fuzz/corpus/model/v2-queueing-context.model", &m[0], &err))
+		fail_msg("%s", err.text);
+	assert_int_equal(model_encode(m[0], &w, NULL), 0); /* as the newest version */
+	assert_int_equal(model_decode("again", w.out.text, w.out.len, &m[1], NULL), 0);
+	for (size_t k = 0; k < 2; k++) {
+		struct job_values v;
+		double x[16], t, q;
+
+		assert_int_equal(conformal_quantile(&m[k]->time.conformal, 0.9, &q, NULL), 0);
+		assert_int_equal(job_values_init(&v, m[k]->schema, NULL), 0);
+		assert_int_equal(
+			job_values_parse(&v, m[k]->schema, "network=small,cpus=1,njobs=1,epochs=5", NULL), 0);
+		for (size_t i = 0; i < 2; i++) {
+			v.number[schema_find(m[k]->schema, "batch")] = batch[i];
+			features_encode_job(m[k]->features, &v, x);
+			predictor_predict(&m[k]->time.predictor, x, 1, &t);
+			t = model_upper(m[k], &m[k]->time, x, q, t);
+			assert_true(fabs(t / was_s[i] - 1.0) < 1e-12);
+			assert_int_equal(spread_new_family(m[k]->time.spread, x), 0);
+		}
+		v.number[schema_find(m[k]->schema, "cpus")] = 7; /* which family is new it cannot say */
+		features_encode_job(m[k]->features, &v, x);
+		assert_int_equal(spread_new_family(m[k]->time.spread, x), 0);
+		assert_int_equal(spread_knows(m[k]->time.spread, x), KNOWS_NEITHER);
+		job_values_release(&v);
+		model_free(m[k]);
+	}
+	strbuf_release(&w.out);
 }

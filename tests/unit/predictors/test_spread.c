@@ -26,8 +26,9 @@ static void check(const struct spread *s)
 	assert_int_equal(knows(s, 1, 1, 256), KNOWS_CONTEXT);
 	assert_int_equal(knows(s, 2, 3, 64),
 			 KNOWS_NEITHER); /* both levels are known, together they are new */
-	assert_int_equal(knows(s, 3, 1, 64), KNOWS_NEITHER);
-	assert_int_equal(knows(s, NAN, 1, 64), KNOWS_NEITHER);
+	assert_int_equal(knows(s, 1.4, 1, 64), KNOWS_NEITHER); /* near the family of one cpu */
+	assert_int_equal(knows(s, 3, 1, 64), KNOWS_NOTHING);
+	assert_int_equal(knows(s, NAN, 1, 64), KNOWS_NOTHING);
 	/* a load between levels is near one of them; one outside is near none */
 	assert_int_equal(knows(s, 1, 1.4, 64), KNOWS_SETTING);
 	assert_int_equal(knows(s, 1, 2.4, 128), KNOWS_CONTEXT);
@@ -43,9 +44,42 @@ TEST(test_a_setting_a_context_or_neither_is_known)
 	assert_int_equal(spread_make(&table, &s, NULL), 0);
 	check(s);
 	assert_true(spread_at(s, x) == 1.0 && spread_at(NULL, x) == 1.0);
-	spread_set(s, (const double[]){ 0.1, 0.2, 0.4 }, 0.3);
+	spread_set(s, (const double[]){ 0.1, 0.2, 0.4, 0.5 }, 0.3);
 	assert_true(spread_at(s, x) == 0.1);
+	assert_true(spread_at(s, (const double[]){ 3, 1, 64, 0 }) == 0.5);
 	spread_free(s);
+}
+
+TEST(test_a_family_is_new_by_its_categories_and_cpus)
+{
+	/* network, batch, samples */
+	static const uint8_t roles[] = { ROLE_CATEGORY, ROLE_BATCH, ROLE_SAMPLES };
+	static double rows[] = { 0, 64, 1000, /**/ 1, 64, 2000 }, seconds[] = { 1, 2 };
+	const struct dataset d = { .n_rows = 2, .n_features = 3, .x = rows, .y = seconds, .role = roles };
+	struct spread *s;
+
+	assert_int_equal(spread_make(&d, &s, NULL), 0);
+	assert_int_equal(spread_new_family(s, (const double[]){ 1, 512, 777 }), 0);
+	assert_true(spread_new_family(s, (const double[]){ 2, 64, 1000 }) != 0);
+	assert_true(spread_new_family(s, (const double[]){ 2, 64, 1000 }) ==
+		    spread_new_family(s, (const double[]){ 2, 128, 3000 }));
+	assert_int_equal(spread_new_family(s, (const double[]){ NAN, 64, 1000 }), 0); /* which one? */
+	assert_int_equal(spread_new_family(NULL, rows), 0);
+	spread_free(s);
+}
+
+/* A random effect of variance 0.6 and noise of variance 0.4, by the formulas of a normal posterior. */
+TEST(test_runs_of_a_family_tell_its_level)
+{
+	for (int n = 1; n <= 4; n++) {
+		double weight = 1.0 / (1.0 / 0.6 + n / 0.4), shift = weight * n * 0.7 / 0.4;
+		struct spread_level v = spread_level(0.6, n, 0.7);
+
+		assert_true(fabs(v.shift - shift) <= 1e-12);
+		assert_true(fabs(v.narrow - sqrt(weight + 0.4)) <= 1e-12);
+	}
+	assert_true(spread_level(0.6, 0, 0.7).shift == 0.0 && spread_level(0.6, 0, 0.7).narrow == 1.0);
+	assert_true(spread_level(0.0, 3, 0.7).shift == 0.0 && spread_level(0.0, 3, 0.7).narrow == 1.0);
 }
 
 TEST(test_labels_are_contexts_and_settings)
@@ -56,6 +90,8 @@ TEST(test_labels_are_contexts_and_settings)
 	assert_int_equal(spread_make(&table, &s, NULL), 0);
 	assert_int_equal(spread_label(s, &table, KNOWS_NEITHER, label), 3);
 	assert_true(label[0] == 0 && label[1] == 0 && label[2] == 1 && label[3] == 2 && label[4] == 2);
+	assert_int_equal(spread_label(s, &table, KNOWS_NOTHING, label), 2);
+	assert_true(label[0] == 0 && label[1] == 0 && label[2] == 0 && label[3] == 1 && label[4] == 1);
 	assert_int_equal(spread_label(s, &table, KNOWS_CONTEXT, label), 4);
 	assert_true(label[0] == 0 && label[1] == 1 && label[2] == 2 && label[3] == 3 && label[4] == 3);
 	spread_free(s);
@@ -68,13 +104,15 @@ TEST(test_a_file_keeps_what_is_known_and_refuses_damage)
 	struct reader r;
 
 	assert_int_equal(spread_make(&table, &s, NULL), 0);
-	spread_set(s, (const double[]){ 0.1, 0.2, 0.4 }, 0.3);
+	spread_set(s, (const double[]){ 0.1, 0.2, 0.4, 0.5 }, 0.3);
+	spread_set_shared(s, 0.6);
 	spread_save(s, &w);
 	r = (struct reader){ .bytes = (unsigned char *)w.out.text, .len = w.out.len };
 	assert_int_equal(spread_load(&r, 4, &again, NULL), 0);
 	assert_int_equal(r.at, r.len);
 	check(again);
 	assert_true(spread_at(again, x) == 0.1 && spread_typical(again) == 0.3);
+	assert_true(spread_shared(again) == 0.6);
 	spread_free(again);
 	for (size_t len = 0; len < w.out.len; len++) {
 		r = (struct reader){ .bytes = (unsigned char *)w.out.text, .len = len };
