@@ -3,8 +3,9 @@
  * batch) and after two. The runs that were kept aside say what would have happened. Objectives lie where the
  * batch matters, and the machine is otherwise empty.
  *
- * Three tables. Two are real, with networks x cpus as families. In the third, a made one, each of four networks
- * suits each of four kinds of GPU better or worse by a factor of its own (30 %), which no other pair tells. */
+ * Three tables. Two are real, with networks x cpus as families. In the third, a made one, each of four
+ * networks suits each of four kinds of GPU better or worse by a factor of its own (30 %), which no other pair
+ * tells. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
