@@ -67,6 +67,7 @@ struct term_list {
 	size_t n_groups;
 	size_t degree; /* highest order */
 	bool derived; /* derived features enter as they are */
+	bool squares; /* of the factors that are numbers, too */
 	struct term *term;
 	size_t n;
 };
@@ -103,6 +104,12 @@ static void list_groups(struct term_list *l)
 	}
 }
 
+/* The square of a category's column is the column itself. */
+static bool has_square(const struct term_list *l, size_t i)
+{
+	return l->squares && is_factor(l->d, i) && !(l->d->name && strchr(l->d->name[i], '='));
+}
+
 /* How many terms have each order: the elementary symmetric polynomials of the group sizes. In double, as
  * they grow without bound; exact where it matters. */
 static double count_terms(const struct term_list *l, size_t degree)
@@ -114,8 +121,8 @@ static double count_terms(const struct term_list *l, size_t degree)
 			by_order[k] += by_order[k - 1] * (double)l->group_size[g];
 	for (size_t k = 1; k <= degree; k++)
 		sum += by_order[k];
-	for (size_t i = 0; l->derived && i < l->d->n_features; i++)
-		sum += !is_factor(l->d, i);
+	for (size_t i = 0; i < l->d->n_features; i++)
+		sum += (l->derived && !is_factor(l->d, i)) + has_square(l, i);
 	return sum;
 }
 
@@ -175,6 +182,9 @@ static int list_terms(struct term_list *l, size_t degree, struct err *err)
 		if (is_factor(l->d, i) || l->derived)
 			add_term(l, &one, 1);
 	}
+	for (size_t i = 0; i < l->d->n_features; i++)
+		if (has_square(l, i))
+			add_term(l, (uint16_t[]){ (uint16_t)i, (uint16_t)i }, 2);
 	for (size_t order = 2; order <= l->degree; order++)
 		add_products(l, index, 0, order);
 	return 0;
@@ -354,7 +364,9 @@ static int store_coefficients(struct linear *m, const struct lsq_problem *p, con
 static int fit(enum method how, const struct settings *s, const struct dataset *d, void **out_self,
 	       struct err *err)
 {
-	struct term_list list = { .d = d, .derived = how != METHOD_LEAST_SQUARES };
+	struct term_list list = { .d = d,
+				  .derived = how != METHOD_LEAST_SQUARES,
+				  .squares = settings_get(s, "squares") != 0.0 };
 	struct lsq_problem problem = { .n_rows = 0 };
 	struct linear *m = NULL;
 	double *x = NULL, *y = NULL, *c = NULL;
@@ -466,11 +478,13 @@ static void linear_importances(const void *self, double *out)
 
 static const char *const no_yes[] = { "no", "yes", NULL };
 static const char degree_help[] = "highest order of interactions; 0: all";
+static const char squares_help[] = "squares of the factors that are numbers, beside the interactions";
 static const char log_help[] = "fit the logarithm of the target";
 
 static const struct setting_spec linear_spec[] = {
 	{ .name = "degree", .otherwise = 0, .max = MAX_ORDER, .integer = true, .help = degree_help },
 	{ .name = "log", .max = 1, .integer = true, .words = no_yes, .help = log_help },
+	{ .name = "squares", .max = 1, .integer = true, .words = no_yes, .help = squares_help },
 	{ .name = NULL },
 };
 
@@ -486,6 +500,7 @@ static const struct setting_spec shrunk_spec[] = {
 	  .words = no_yes,
 	  .help = "divide every column by its standard deviation before penalising it" },
 	{ .name = "log", .max = 1, .integer = true, .words = no_yes, .help = log_help },
+	{ .name = "squares", .max = 1, .integer = true, .words = no_yes, .help = squares_help },
 	{ .name = NULL },
 };
 

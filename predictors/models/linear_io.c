@@ -149,8 +149,8 @@ static bool read_term(struct reader *r, size_t n_features, struct term *t)
 		return false;
 	for (size_t k = 0; k < t->order; k++) {
 		t->index[k] = read_u16(r);
-		if (t->index[k] >= n_features || (k && t->index[k] <= t->index[k - 1]))
-			return false;
+		if (t->index[k] >= n_features || (k && t->index[k] < t->index[k - 1] + (t->order > 2)))
+			return false; /* ascending; a square is a feature twice */
 	}
 	t->aliased = read_u8(r) != 0;
 	t->mean = read_within(r, MAX_COEFFICIENT);

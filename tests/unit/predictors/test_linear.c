@@ -264,6 +264,40 @@ TEST(test_linear_reproduces_four_corners_with_their_interaction)
 	linear_ops.destroy(m);
 }
 
+/* y = 1.5 + 2 a - 0.25 a^2 + 0.5 b, with a category that has no square. */
+TEST(test_squares_are_terms_and_survive_a_file)
+{
+	double x[8 * 3], y[8], at[] = { 9.5, 2, 1 };
+	const char *const name[] = { "a", "b", "c=x" };
+	struct dataset d = { .n_rows = 8, .n_features = 3, .x = x, .y = y, .name = name };
+	void *m, *again = NULL;
+	struct writer w = { 0 };
+	struct reader r;
+	struct json *v;
+
+	for (size_t i = 0; i < 8; i++) {
+		double a = x[3 * i] = (double)(i % 4) * 1.7, b = x[3 * i + 1] = (double)(i * i % 5);
+
+		x[3 * i + 2] = (double)(i / 4);
+		y[i] = 1.5 + 2.0 * a - 0.25 * a * a + 0.5 * b;
+	}
+	m = fit(&linear_ops, "degree=1,squares=yes", &d);
+	v = describe(&linear_ops, m, &d);
+	near(coefficient(v, "a"), 2.0, 1e-9);
+	near(coefficient(v, "a:a"), -0.25, 1e-9);
+	assert_true(fabs(coefficient(v, "b:b")) < 1e-9);
+	assert_true(isnan(coefficient(v, "c=x:c=x")));
+	near(predict1(&linear_ops, m, at), 1.5 + 19.0 - 0.25 * 90.25 + 1.0, 1e-9);
+	assert_int_equal(linear_ops.save(m, &w, NULL), 0);
+	r = (struct reader){ .bytes = (const unsigned char *)w.out.text, .len = w.out.len };
+	assert_int_equal(linear_ops.load(&r, 3, &again, NULL), 0);
+	assert_true(predict1(&linear_ops, again, at) == predict1(&linear_ops, m, at));
+	strbuf_release(&w.out);
+	json_free(v);
+	linear_ops.destroy(again);
+	linear_ops.destroy(m);
+}
+
 TEST(test_derived_features_stay_out_of_linear_and_in_ridge)
 {
 	double x[] = { 1, 2, 2, /**/ 3, 1, 3, /**/ 2, 5, 10, /**/ 4, 4, 16 }, y[] = { 1, 2, 4, 3.3 };
