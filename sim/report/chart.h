@@ -24,7 +24,7 @@ struct report_figure_ops {
 };
 extern const struct report_figure_ops report_fig_attainment, report_fig_tradeoff, report_fig_predicted,
 	report_fig_residuals, report_fig_importances, report_fig_anova, report_fig_timeline,
-	report_fig_calibration, report_fig_sweep;
+	report_fig_calibration, report_fig_coverage, report_fig_sweep;
 
 /* A figure is drawn twice: for a desk or paper, and for a phone. */
 struct chart_size {

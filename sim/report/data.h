@@ -38,7 +38,7 @@ struct report_job {                  /* a row of jobs.csv; NaN where a cell is e
 	uint32_t row;                /* in the table */
 	uint32_t policy, replication;
 	uint8_t state;               /* enum outcome_state */
-	double cpus, arrival_s, slo_s, start_s, end_s, run_s, predicted_s, processes;
+	double cpus, arrival_s, slo_s, start_s, end_s, run_s, predicted_s, upper_s, processes;
 };
 
 struct report_data {

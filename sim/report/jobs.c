@@ -17,12 +17,13 @@ enum job_column {
 	JOB_END,
 	JOB_RUN,
 	JOB_PREDICTED,
+	JOB_UPPER,
 	JOB_PROCESSES,
 	JOB_COLUMNS,
 };
 static const char *const job_column_name[JOB_COLUMNS] = {
 	"policy",  "replication", "outcome", "cpus",        "arrival_s", "slo_s",
-	"start_s", "end_s",       "run_s",   "predicted_s", "processes",
+	"start_s", "end_s",       "run_s",   "predicted_s", "upper_s",   "processes",
 };
 
 static int bad_cell(const struct csv *t, size_t row, const char *column, const char *text,
@@ -65,7 +66,9 @@ static int read_job(struct report_data *d, size_t row, const size_t *column, siz
 	}
 	rc = read_state(t, row, column[JOB_OUTCOME], &j->state, err);
 	for (size_t k = 0; k < JOB_COLUMNS && !rc; k++)
-		if (k != JOB_POLICY && k != JOB_OUTCOME)
+		if (column[k] == SIZE_MAX)
+			number[k] = NAN;
+		else if (k != JOB_POLICY && k != JOB_OUTCOME)
 			rc = csv_number(t, row, column[k], &number[k], err);
 	if (rc)
 		return rc;
@@ -82,6 +85,7 @@ static int read_job(struct report_data *d, size_t row, const size_t *column, siz
 	j->end_s = number[JOB_END];
 	j->run_s = number[JOB_RUN];
 	j->predicted_s = number[JOB_PREDICTED];
+	j->upper_s = number[JOB_UPPER];
 	j->processes = number[JOB_PROCESSES];
 	return 0;
 }
@@ -94,10 +98,10 @@ int report_read_jobs(struct report_data *d, struct err *err)
 	for (size_t k = 0; k < JOB_COLUMNS; k++) {
 		int at = csv_column(d->jobs, job_column_name[k]);
 
-		if (at < 0)
+		if (at < 0 && k != JOB_UPPER) /* which tables of other programs may lack */
 			return err_fail(err, ERR_FORMAT, "%s:1: column %s is missing",
 					text_tail(d->jobs->name, 200), job_column_name[k]);
-		column[k] = (size_t)at;
+		column[k] = at < 0 ? SIZE_MAX : (size_t)at;
 	}
 	d->job = mem_calloc(d->jobs->n_rows + 1, sizeof *d->job);
 	if (!d->job)

@@ -15,9 +15,9 @@
 #include "sim/report/paper.h"
 
 static const struct report_figure_ops *const figure[] = {
-	&report_fig_attainment, &report_fig_tradeoff,    &report_fig_predicted,
-	&report_fig_residuals,  &report_fig_importances, &report_fig_anova,
-	&report_fig_timeline,   &report_fig_calibration, &report_fig_sweep,
+	&report_fig_attainment,  &report_fig_tradeoff, &report_fig_predicted, &report_fig_residuals,
+	&report_fig_importances, &report_fig_anova,    &report_fig_timeline,  &report_fig_calibration,
+	&report_fig_coverage,    &report_fig_sweep,
 };
 
 /* ---- facts ---- */

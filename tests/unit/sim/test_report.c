@@ -302,8 +302,8 @@ TEST(test_the_page_is_well_formed_and_stands_alone)
 
 TEST(test_every_figure_has_a_sentence_drawings_and_data)
 {
-	static const char *const id[] = { "attainment",  "tradeoff", "predicted", "residuals",
-					  "importances", "anova",    "timeline",  "calibration" };
+	static const char *const id[] = { "attainment", "tradeoff", "predicted",   "residuals", "importances",
+					  "anova",      "timeline", "calibration", "coverage" };
 	char *page = page_of(FIXTURE), look[64];
 
 	for (size_t i = 0; i < sizeof id / sizeof *id; i++) {
@@ -486,6 +486,34 @@ TEST(test_the_timeline_shows_the_first_jobs_and_their_outcomes)
 	/* 80 jobs of 10.5 s, one a second: at most 11 of 2 cpus each at once */
 	assert_non_null(strstr(
 		page, "The first 80 of 200 jobs under p in the first replication: 80 met. At most 22 cpus"));
+	free(page);
+}
+
+/* Two replications of 30 jobs: the bounds of the first ten are too short in every second job, later ones
+ * hold; in the second replication one more breaks. */
+TEST(test_coverage_is_told_for_the_first_ten_jobs_and_between_seeds)
+{
+	const char *dir = small_folder("p");
+	struct strbuf b = { 0 };
+	char *page;
+
+	strbuf_puts(&b, "policy,replication,job,arrival_s,cpus,slo_s,outcome,start_s,end_s,run_s,predicted_s,"
+			"processes,"
+			"upper_s\n");
+	for (int r = 1; r <= 2; r++)
+		for (int i = 0; i < 30; i++)
+			strbuf_printf(&b, "p,%d,%d,%d,2,30,met,%d,%d,10,9,1,%d\n", r, i + 1, 30 - i, 100 - i,
+				      110 - i, (i >= 20 && i % 2) || (r == 2 && i == 0) ? 9 : 11);
+	strbuf_puts(&b, "p,1,31,1,2,30,rejected,,,,,,\n"); /* has no bound, and no place in the order */
+	write_text(dir, "jobs.csv", strbuf_text(&b));
+	strbuf_release(&b);
+	page = page_of(dir);
+	/* jobs start in the reverse order of the file: its last ten are the first */
+	assert_non_null(strstr(page, "p: of the first ten jobs that started 50.0"));
+	assert_non_null(strstr(page, "lowest%20of%202%20seeds,30,24,0.8,"));
+	assert_non_null(strstr(page, "highest%20of%202%20seeds,30,25,0.83333"));
+	assert_non_null(strstr(page, "jobs%2011%20to%2025,30,30,1,"));
+	assert_non_null(strstr(page, "jobs%2026%20to%2050,10,9,0.9,"));
 	free(page);
 }
 
