@@ -29,7 +29,8 @@ static bool is_name(const struct dirent *e)
 	return strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
 }
 
-/* Opens a folder in a folder; its owner may have taken his own rights away. NULL: errno says why. */
+/* Opens a folder in a folder and makes it ours to write to: its owner may have taken his own rights away, and
+ * the service's root may chown but not write to folders of others. NULL: errno says why. */
 static DIR *open_folder(int in, const char *name)
 {
 	int fd = openat(in, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -39,8 +40,9 @@ static DIR *open_folder(int in, const char *name)
 		fd = openat(in, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return NULL;
-	if (geteuid() != 0)
-		(void)!fchmod(fd, 0700);
+	if (geteuid() == 0)
+		(void)!fchown(fd, 0, 0);
+	(void)!fchmod(fd, 0700);
 	d = fdopendir(fd);
 	if (!d)
 		close(fd);
@@ -50,7 +52,7 @@ static DIR *open_folder(int in, const char *name)
 /* Removes the folder `name` in `top`; folders in it move to `top`. 0 or an error number. */
 static int flatten(int top, const char *name, unsigned long *moved)
 {
-	DIR *d = open_folder(top, name);
+	DIR *d = open_folder(top, name), *inner;
 	struct dirent *e;
 	int error = 0;
 
@@ -65,13 +67,12 @@ static int flatten(int top, const char *name, unsigned long *moved)
 			error = errno;
 			break;
 		}
+		inner = open_folder(dirfd(d), e->d_name); /* its ".." changes, so it must be writable */
+		if (inner)
+			closedir(inner);
 		do /* a name that the owner uses, too, is passed over */
 			snprintf(to, sizeof to, ".postrider-%lu", (*moved)++);
 		while (renameat2(dirfd(d), e->d_name, top, to, RENAME_NOREPLACE) && errno == EEXIST);
-		if (errno == EACCES && geteuid() != 0) { /* its ".." changes, so it must be writable */
-			(void)!fchmodat(dirfd(d), e->d_name, 0700, 0);
-			renameat2(dirfd(d), e->d_name, top, to, RENAME_NOREPLACE);
-		}
 	}
 	closedir(d);
 	if (error)

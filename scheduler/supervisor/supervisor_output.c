@@ -27,7 +27,14 @@ static int open_log(const struct options *o, const char *name)
 	int fd;
 
 	snprintf(path, sizeof path, "%s/%s", o->dir, name);
+	/* As the user, because the service's root may not write to files of others. */
+	if (geteuid() == 0 && seteuid(o->uid))
+		return -1;
 	fd = open(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (geteuid() != getuid() && seteuid(getuid()) && fd >= 0) {
+		close(fd);
+		return -1;
+	}
 	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != o->uid)) {
 		close(fd);
 		fd = -1;

@@ -2,10 +2,13 @@
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "scheduler/process/run_remove.h"
@@ -90,6 +93,46 @@ TEST(test_a_link_instead_of_the_folder)
 	assert_int_equal(symlink(at("folder"), at("17")), 0);
 	assert_true(run_remove(at("17"), IDENTITY, &err) != 0);
 	assert_true(there("folder/file"));
+}
+
+/* The systemd unit leaves root CHOWN and DAC_READ_SEARCH, but neither DAC_OVERRIDE nor FOWNER. */
+static void give_up_powers(void)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct caps[2] = { 0 };
+
+	caps[0].effective = caps[0].permitted = 1u << CAP_CHOWN | 1u << CAP_DAC_READ_SEARCH;
+	assert_int_equal(syscall(SYS_capset, &head, caps), 0);
+}
+
+TEST(test_root_of_the_service_can_remove_folders_of_users)
+{
+	struct err err = { 0 };
+	int status;
+	pid_t pid;
+
+	if (geteuid()) {
+		printf("skipped: needs root\n");
+		skip();
+	}
+	set_up();
+	mkdir(at("17/a"), 0700);
+	mkdir(at("17/a/b"), 0700);
+	touch("17/a/b/file");
+	chmod(at("17/a/b"), 0500);
+	for (const char *const *name = (const char *const[]){ "17", "17/a", "17/a/b", "17/a/b/file", NULL };
+	     *name; name++)
+		assert_int_equal(chown(at(*name), 70001, 70001), 0);
+	pid = fork();
+	if (pid == 0) {
+		give_up_powers();
+		if (run_remove(at("17"), "", &err))
+			fprintf(stderr, "%s\n", err.text);
+		_exit(err.code != 0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_false(there("17"));
 }
 
 /* Deeper than there are descriptors, and than a path is long. */

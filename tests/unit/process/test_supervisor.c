@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <math.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -16,6 +17,7 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -100,6 +102,8 @@ static double slow_exec_s;
 
 /* Starts it with these options, separated by blanks, and a command; `script` NULL: the options have it
  * all. */
+static bool without_override; /* root may not write to files of others */
+
 static void begin(struct job *j, const char *options, const char *script)
 {
 	char copy[2048], *word[MAX_WORDS], *rest = copy;
@@ -132,6 +136,8 @@ static void begin(struct job *j, const char *options, const char *script)
 		dup2(open("/dev/null", O_RDONLY), 20); /* a descriptor that the job must not have */
 		dup2(fd[1], STDOUT_FILENO);
 		nap(slow_exec_s);
+		if (without_override && prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, 0, 0, 0))
+			_exit(97);
 		execv(word[0], word);
 		_exit(99);
 	}
@@ -591,6 +597,24 @@ TEST(test_output_is_capped_and_the_job_goes_on)
 	close(fd);
 	run(&j, "", PRINTS_MUCH);
 	assert_true(disk_bytes(beside(&j, "/stdout")) > 24000000);
+}
+
+/* The systemd unit leaves root no right to write to files of others. */
+TEST(test_root_of_the_service_caps_the_output_of_users)
+{
+	struct job j;
+
+	if (geteuid()) {
+		printf("skipped: needs root\n");
+		skip();
+	}
+	chmod(support_temp_dir(), 0755);
+	without_override = true;
+	run(&j, "--uid 70001 --gid 70001 --max-output 1048576", PRINTS_MUCH);
+	without_override = false;
+	assert_int_equal(j.exit.exit_code, 0);
+	if (disk_bytes(beside(&j, "/stdout")) > 1048576)
+		fail_msg("%lld bytes are kept", disk_bytes(beside(&j, "/stdout")));
 }
 
 /* A log that the job has changed for a link to a file of somebody else. */
