@@ -268,9 +268,10 @@ install: all ## install under PREFIX (/usr/local), staged into DESTDIR
 	install -m 644 configs/postrider.bash-completion $(DESTDIR)$(PREFIX)/share/bash-completion/completions/postrider
 	install -m 644 configs/postrider.zsh-completion $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_postrider
 	cp -r $(addprefix configs/,schemas grids designs campaigns profiles worlds clusters traces monitoring) $(DESTDIR)$(PREFIX)/share/postrider/
+	install -m 644 configs/systemd/network.conf $(DESTDIR)$(PREFIX)/share/postrider/
 	$(call with_prefix,configs/postrider.json,share/postrider/postrider.json)
 	$(call with_prefix,configs/systemd/postrider.service,lib/systemd/system/postrider.service)
-	install -m 644 configs/systemd/postrider.socket $(DESTDIR)$(PREFIX)/lib/systemd/system/
+	install -m 644 configs/systemd/postrider.socket configs/systemd/postrider-page.socket configs/systemd/postrider-page.service $(DESTDIR)$(PREFIX)/lib/systemd/system/
 	install -m 644 configs/systemd/postrider.sysusers.conf $(DESTDIR)$(PREFIX)/lib/sysusers.d/postrider.conf
 	install -m 644 configs/systemd/postrider.tmpfiles.conf $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/postrider.conf
 

@@ -18,9 +18,12 @@ for p in postrider postriderd postrider-supervisor postrider-train; do
 	fi
 done
 if command -v systemd-analyze >/dev/null && systemd-analyze security --help 2>&1 | grep -q offline; then
-	systemd-analyze security --offline=true configs/systemd/postrider.service >"$dir/exposure" 2>&1
-	level=$(sed -n 's/.*exposure level for .*: \([0-9.]*\) .*/\1/p' "$dir/exposure")
-	that "systemd-analyze security is below 3 (${level:-none})" awk -v v="${level:-10}" 'BEGIN { exit !(v < 3) }'
+	for unit in postrider postrider-page; do
+		systemd-analyze security --offline=true configs/systemd/$unit.service >"$dir/exposure" 2>&1
+		level=$(sed -n 's/.*exposure level for .*: \([0-9.]*\) .*/\1/p' "$dir/exposure")
+		that "systemd-analyze security of $unit is below 3 (${level:-none})" \
+			awk -v v="${level:-10}" 'BEGIN { exit !(v < 3) }'
+	done
 else
 	skipped "systemd-analyze security is below 3" "no systemd-analyze that looks at a file"
 fi
