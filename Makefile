@@ -135,10 +135,11 @@ daemon_tests := $(patsubst %.c,$B/%,$(wildcard tests/daemon/test_*.c))
 daemon_test_support := $(call objects,$(filter-out %_main.c tests/daemon/test_%,$(wildcard tests/daemon/*.c)))
 $(daemon_tests): $B/tests/daemon/%: $B/tests/daemon/%.o $(daemon_test_support) $(test_support) $(call archives,core)
 	$(link) -lcmocka -lsqlite3
-# Loaded into a daemon, it keeps what the daemon's database has on the disk.
-$B/tests/daemon/disk_image.so: tests/daemon/preload/disk_image.c
+# Loaded into a daemon or a supervisor: what is on the disk, and in which order.
+$B/tests/daemon/%.so: tests/daemon/preload/%.c
 	@mkdir -p $(@D); $(if $(V),,echo "  LD  $@";) $(CC) -std=gnu11 -O1 -g -Wall -Wextra -shared -fPIC -o $@ $< -ldl -pthread
 $B/tests/daemon/test_durability: | $B/tests/daemon/disk_image.so
+$B/tests/unit/process/test_supervisor: | $B/tests/daemon/sync_order.so
 $(BIN)/postrider-drill: $B/tests/daemon/drill_main.o $(daemon_test_support) $(filter-out %/test.o,$(test_support)) $(call archives,core)
 	$(link) -lsqlite3
 

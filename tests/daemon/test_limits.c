@@ -107,6 +107,33 @@ TEST_WITH(test_a_limit_of_queued_jobs_is_told, NULL, stop)
 	talk_close(t);
 }
 
+/* Every user is a tenant of its own, so strangers can make as many as they like. */
+TEST_WITH(test_stats_of_ten_thousand_tenants_do_not_hold_the_loop, NULL, stop)
+{
+	enum { TENANTS = 10000 };
+	struct talk *root;
+	struct json *v;
+	double busy_ms;
+
+	start("\"slots\":1,\"max_queued\":1000000,\"durability\":\"none\",");
+	for (uid_t i = 0; i < TENANTS; i++) {
+		struct talk *t = open_as(FIRST_UID + i);
+
+		assert_true(submit(t, ADVISED) > 0);
+		talk_close(t);
+	}
+	root = talk_open(&d.fixture);
+	for (int i = 0; i < 20; i++) {
+		v = talk_ask(root, "{\"op\":\"stats\"}");
+		assert_true(json_size(json_get(v, "tenants")) >= TENANTS);
+		json_free(v);
+	}
+	busy_ms = stat_of(root, "loop.max_busy_ms");
+	printf("stats of %d tenants: the loop was busy for %.2f ms at most\n", TENANTS, busy_ms);
+	assert_true(busy_ms < 5.0 || sanitized());
+	talk_close(root);
+}
+
 static const char *code_of(struct talk *t, uint64_t job)
 {
 	static char code[64];

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -162,6 +163,56 @@ TEST_WITH(test_a_job_runs_as_the_user_who_submitted_it, open_one, close_one)
 	assert_int_equal(st.st_uid, OTHER);
 	assert_int_equal(st.st_mode & 0022, 0);
 	assert_int_equal(ask_as(OTHER, "{\"op\":\"status\",\"job\":\"1\"}", NULL)[0], 0);
+}
+
+/* Users of one lab share their primary group. */
+TEST_WITH(test_users_with_the_same_group_cannot_read_each_others_logs, open_one, close_one)
+{
+	static const char *const name[] = { "", "/stdout", "/stderr" };
+	char path[192];
+	struct stat st;
+	unsigned long long job;
+	struct talk *t;
+	int status;
+
+	need_root();
+	fixture_start(&fixture);
+	assert_string_equal(ask_as(OTHER, "{\"op\":\"submit\",\"type\":\"line\"}", &job), "");
+	t = talk_open(&fixture);
+	json_free(await(t, job, "done"));
+	talk_close(t);
+	for (size_t i = 0; i < 3; i++) {
+		pid_t pid;
+
+		snprintf(path, sizeof path, "%s/jobs/%llu%s", fixture.state, job, name[i]);
+		assert_int_equal(lstat(path, &st), 0);
+		assert_int_equal(st.st_gid, OTHER);
+		assert_int_equal(st.st_mode & 07777, i ? 0600 : 0700);
+		pid = fork();
+		if (pid == 0)
+			_exit(setgroups(0, NULL) || setgid(OTHER) || setuid(THIRD)
+				      ? 2
+				      : open(path, O_RDONLY) >= 0);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
+	}
+}
+
+/* A decision without a job needs no rights; it once ended the daemon. */
+TEST_WITH(test_anybody_may_ask_for_a_prediction, open_one, close_one)
+{
+	static const char ask[] = "{\"op\":\"predict\",\"type\":\"line\",\"slo_s\":100000}";
+
+	need_root();
+	fixture_train(&fixture);
+	fixture_start(&fixture);
+	for (int i = 0; i < 3; i++)
+		assert_string_equal(ask_as(OTHER, ask, NULL), "");
+	assert_string_equal(
+		ask_as(THIRD, "{\"op\":\"submit\",\"type\":\"line\",\"slo_s\":9,\"dry_run\":true}", NULL),
+		"");
+	assert_string_equal(ask_as(0, ask, NULL), "");
+	assert_int_equal(fixture_stop(&fixture, SIGTERM), 0);
 }
 
 /* The records beside the job's folder are the daemon's: whoever could write them could have root kill for

@@ -558,6 +558,32 @@ TEST(test_limits_niceness_and_cpus_are_those_asked_for)
 	assert_string_equal(said(&j), "Cpus_allowed_list:\t0-1\n");
 }
 
+/* A power cut must not find a job that ran and has no record: it would run twice. */
+TEST(test_the_start_is_on_the_disk_before_the_job_is_let_go)
+{
+	const char *build = getenv("BUILD_DIR");
+	char library[512], order[300], *text, *record, *folder, *go;
+	struct job j = job_new();
+
+	snprintf(library, sizeof library, "%s/tests/daemon/sync_order.so", build ? build : "build/plain");
+	if (sanitized() || access(library, R_OK))
+		skip(); /* a sanitizer's own library has to be the first to load */
+	snprintf(order, sizeof order, "%s", beside(&j, ".order"));
+	setenv("LD_PRELOAD", library, 1);
+	setenv("POSTRIDER_ORDER", order, 1);
+	begin(&j, "", "true");
+	unsetenv("LD_PRELOAD");
+	unsetenv("POSTRIDER_ORDER");
+	listen_to(&j);
+	end(&j);
+	text = (char *)text_of(order);
+	record = strstr(text, ".started\n");
+	folder = record ? strstr(record, "fsync ") : NULL; /* which has its name */
+	go = strstr(text, "go \n");
+	if (!record || !folder || !go || folder > go)
+		fail_msg("the order is:\n%s", text);
+}
+
 static long long disk_bytes(const char *path)
 {
 	struct stat st;
