@@ -116,11 +116,13 @@ $(patsubst %,$B/workloads/%.o,activation layer_conv layer_dense sgd data allredu
 # ---- tests: tests/unit/<layer>/ links that layer and those below it ----
 # test.o has main(), and the cases of the program register with it.
 test_support := $B/tests/support/support.o $B/tests/support/worlds.o $B/tests/support/des.o $B/tests/support/test.o
+# Known answers of queueing theory; they stand on queueing/load.c.
+queue_answers := $(call objects,tests/support/closed.c tests/support/mmc.c tests/support/ps.c)
 unit_tests = $(patsubst %.c,$B/%,$(wildcard tests/unit/$1/test_*.c))
 # Other files of the folder are what its tests share.
 unit_shared = $(call objects,$(filter-out tests/unit/$1/test_%,$(wildcard tests/unit/$1/*.c)))
 define unit_rule
-$(call unit_tests,$1): $B/tests/unit/$1/%: $B/tests/unit/$1/%.o $(call unit_shared,$1) $(test_support) $(call archives,$1)
+$(call unit_tests,$1): $B/tests/unit/$1/%: $B/tests/unit/$1/%.o $(call unit_shared,$1) $(test_support) $(if $(filter queueing sim,$1),$(queue_answers)) $(call archives,$1)
 	$$(link) -lcmocka $(if $(filter daemon,$1),$(DAEMON_LIBS)) $(if $(filter store sim cli,$1),$(SIM_LIBS))
 endef
 $(foreach l,$(LAYERS),$(eval $(call unit_rule,$l)))

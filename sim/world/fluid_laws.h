@@ -2,7 +2,7 @@
  *
  * Processes spread evenly over the nodes. In a node of n processes the cycle between the disk (one server)
  * and the cores is a closed network, whose mean is known exactly for an exponential disk: the same as mean
- * value analysis gives (queueing/closed.h; a test compares them), by the convolution algorithm of Buzen
+ * value analysis gives (tests/support/closed.h; a test compares them), by the convolution algorithm of Buzen
  * (CACM 16(9), 1973). It is used here because it gives all populations in one go, O(1) each, and because
  * cores per node may be a fraction.
  *

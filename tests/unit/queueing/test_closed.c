@@ -4,7 +4,7 @@
 
 #include "common/mem.h"
 #include "common/rng.h"
-#include "queueing/closed.h"
+#include "tests/support/closed.h"
 #include "tests/support/des.h"
 #include "tests/support/support.h"
 #include "tests/support/test.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/rng.h"
-#include "queueing/closed.h"
+#include "tests/support/closed.h"
 #include "queueing/cycle.h"
 #include "tests/support/test.h"
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "queueing/mm1.h"
-#include "queueing/mmc.h"
+#include "tests/support/mmc.h"
 #include "tests/support/des.h"
 #include "tests/support/support.h"
 #include "tests/support/test.h"

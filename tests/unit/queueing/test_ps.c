@@ -4,8 +4,8 @@
 
 #include "common/rng.h"
 #include "queueing/mm1.h"
-#include "queueing/mmc.h"
-#include "queueing/ps.h"
+#include "tests/support/mmc.h"
+#include "tests/support/ps.h"
 #include "tests/support/des.h"
 #include "tests/support/support.h"
 #include "tests/support/test.h"

@@ -7,7 +7,7 @@
 #include "common/mem.h"
 #include "common/rng.h"
 #include "queueing/mm1.h"
-#include "queueing/ps.h"
+#include "tests/support/ps.h"
 #include "sim/world/sharing.h"
 #include "tests/support/des.h"
 #include "tests/support/test.h"

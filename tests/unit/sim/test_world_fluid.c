@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "queueing/closed.h"
+#include "tests/support/closed.h"
 #include "sim/world/fluid_laws.h"
 #include "tests/support/des.h"
 #include "tests/support/test.h"

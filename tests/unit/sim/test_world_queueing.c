@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "queueing/closed.h"
+#include "tests/support/closed.h"
 #include "queueing/mm1.h"
 #include "sim/world/queueing_machine.h"
 #include "tests/support/des.h"

@@ -13,7 +13,7 @@
  * X' the throughput of the network without the station: positive factors only, so that every digit stays.
  * It asks for the network without each subset of such stations too, hence CLOSED_MAX_SHARED. p(0) is
  * about exp(-m) at its smallest where it still matters, which a double holds up to CLOSED_MAX_SERVERS. */
-#include "queueing/closed.h"
+#include "tests/support/closed.h"
 
 #include <math.h>
 #include <stdlib.h>

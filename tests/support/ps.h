@@ -2,8 +2,8 @@
  * at this moment (ps_share), and how long a job takes in the long run (ps_mean_response_s).
  * Sources: Bertsekas, Gallager, Data Networks (2nd ed. 1992), section 6.5.2 (max-min fairness); Kelly,
  * Reversibility and Stochastic Networks (1979), section 3.3 (symmetric queues). Errors as in mm1.h. */
-#ifndef QUEUEING_PS_H
-#define QUEUEING_PS_H
+#ifndef TESTS_SUPPORT_PS_H
+#define TESTS_SUPPORT_PS_H
 
 #include <stddef.h>
 

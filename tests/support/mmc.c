@@ -1,5 +1,5 @@
 /* Closed forms of the M/M/c queue, by way of Erlang's loss formula. */
-#include "queueing/mmc.h"
+#include "tests/support/mmc.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* Sharing cores. fluid.h plays a machine forward with such rates; closed.h has the same station inside a
  * closed network. */
-#include "queueing/ps.h"
+#include "tests/support/ps.h"
 
 #include <math.h>
 

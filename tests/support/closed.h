@@ -9,8 +9,8 @@
  * Graham, Sevcik, Quantitative System Performance (1984), chapters 6 to 8; Schweitzer (1979) and Bard
  * (1979) for the approximation: off by 3 % on average and by 14 % at worst over the random networks of few
  * customers in its test, and nearer with more. */
-#ifndef QUEUEING_CLOSED_H
-#define QUEUEING_CLOSED_H
+#ifndef TESTS_SUPPORT_CLOSED_H
+#define TESTS_SUPPORT_CLOSED_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* The M/M/c queue: Poisson arrivals, exponential service, c servers with one queue.
  * Source: Kleinrock, Queueing Systems, vol. I (1975), section 3.5; Bolch, Greiner, de Meer, Trivedi,
  * Queueing Networks and Markov Chains (2nd ed. 2006), chapter 6. Errors as in mm1.h. */
-#ifndef QUEUEING_MMC_H
-#define QUEUEING_MMC_H
+#ifndef TESTS_SUPPORT_MMC_H
+#define TESTS_SUPPORT_MMC_H
 
 #include "common/err.h"
 
