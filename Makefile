@@ -187,6 +187,7 @@ check: build-tests ## build and run every test (packages must be there)
 .PHONY: test
 test: deps ## install what is missing, then check
 	@command -v chromium >/dev/null || tests/install-packages.sh chromium || echo "going on without a browser"
+	@command -v tsp >/dev/null || tests/install-packages.sh task-spooler || echo "going on without task-spooler"
 	@command -v faketime >/dev/null || tests/install-packages.sh faketime || echo "going on without faketime"
 	@$(MAKE) --no-print-directory check
 

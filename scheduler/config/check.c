@@ -228,16 +228,48 @@ static void check_tenants(struct check *k)
 	}
 }
 
+static void check_program(struct check *k, const char *key, const char *program)
+{
+	if (strchr(program, '/') ? !is_program(program) : !is_in_path(NULL, program))
+		find(k, true, key,
+		     strchr(program, '/') ? "%s is not a program that may be run"
+					  : "there is no program '%s' in the PATH",
+		     text_tail(program, 120));
+}
+
 static void check_notify(struct check *k)
 {
 	const struct config *c = k->config;
 
-	if (c->n_notify && strchr(c->notify[0], '/') && !is_program(c->notify[0]))
-		find(k, true, "notify[0]", "%s is not a program that may be run",
-		     text_tail(c->notify[0], 120));
-	else if (c->n_notify && !strchr(c->notify[0], '/') && !is_in_path(NULL, c->notify[0]))
-		find(k, true, "notify[0]", "there is no program '%s' in the PATH",
-		     text_tail(c->notify[0], 80));
+	if (c->n_notify)
+		check_program(k, "notify[0]", c->notify[0]);
+}
+
+static bool engine_is_used(const struct config *c, const char *name)
+{
+	bool used = !strcmp(c->executor, name);
+
+	for (size_t i = 0; i < c->n_types && !used; i++)
+		used = c->type[i].executor && !strcmp(c->type[i].executor, name);
+	return used;
+}
+
+static void check_engine(struct check *k, const struct config_engine *e)
+{
+	static const char *const slurm[] = { "sbatch", "squeue", "scancel" };
+	const struct engine_command *command[] = { &e->submit, &e->cancel, &e->poll };
+	static const char *const name[] = { "submit[0]", "cancel[0]", "poll[0]" };
+	char key[TYPE_KEY_SIZE], path[PATH_MAX];
+
+	for (size_t i = 0; i < 3; i++) {
+		snprintf(key, sizeof key, "engines.%s%s%s", e->name, e->kind == ENGINE_COMMAND ? "." : "",
+			 e->kind == ENGINE_COMMAND ? name[i] : "");
+		snprintf(path, sizeof path, "%s%s%s", e->bin ? e->bin : "", e->bin ? "/" : "", slurm[i]);
+		check_program(k, key, e->kind == ENGINE_COMMAND ? command[i]->word[0] : path);
+	}
+	snprintf(key, sizeof key, "engines.%s", e->name);
+	if (!engine_is_used(k->config, e->name))
+		find(k, false, key, "no \"executor\" names it, so it gets no jobs");
 }
 
 static void check_readable(struct check *k, const char *key, const char *path)
@@ -420,6 +452,8 @@ size_t config_check(const struct config *c, config_finding *tell, void *owner)
 	check_tenants(&k);
 	check_notify(&k);
 	check_learning(&k);
+	for (size_t i = 0; i < c->n_engines; i++)
+		check_engine(&k, &c->engine[i]);
 	if (!c->n_types)
 		find(&k, false, "types", "there are none, so no job can be submitted");
 	for (size_t i = 0; i < c->n_types; i++) {

@@ -252,6 +252,8 @@ const struct key config_keys[] = {
 	{ "fair_window_s", KEY_NUMBER, AT(fair_window_s), 1.0, MAX_SECONDS, 3600.0 },
 	{ "outside_load", KEY_BOOL, AT(outside_load), .initial = true },
 	{ "learning", KEY_PART, AT(learning), .part = learning_keys, .check = check_learning },
+	{ "executor", KEY_TEXT, AT(executor), .max = JOB_TYPE_MAX_NAME, .initial_text = ENGINE_LOCAL },
+	{ "engines", KEY_OTHER, .read = engines_read, .write = engines_write },
 	{ "http", KEY_PART, AT(http), .part = http_keys, .check = http_check },
 	{ "metrics_file", KEY_PATH, AT(metrics_file), .restart = true },
 	{ "log", KEY_PART, .part = log_keys },
@@ -271,6 +273,7 @@ void config_free(struct config *c)
 	free(c->type);
 	free(c->path);
 	tenants_release(c);
+	engines_release(c);
 	argv_free(c->notify);
 	http_release(c);
 	keys_release(config_keys, c);
@@ -313,6 +316,7 @@ static int config_make(const char *name, const struct json *v, struct config **o
 	if (v)
 		fields_open(&f, name, ": ", v, known, err);
 	keys_read(&f, config_keys, c);
+	executors_resolve(&f, c);
 	if (!f.rc && (f.rc = find_out(c, err)))
 		err_prefix(err, "%s", name);
 	if (!f.rc && strlen(c->socket) > PLACE_MAX_SOCKET)

@@ -13,6 +13,7 @@
 
 #include "common/err.h"
 #include "common/log.h"
+#include "scheduler/config/engines.h"
 #include "scheduler/config/job_type.h"
 #include "scheduler/config/keys.h"
 #include "scheduler/store/durability.h"
@@ -42,6 +43,7 @@ struct config_tenant {
 	uint32_t max_cpus;       /* of its running jobs together; 0: no limit */
 	enum config_on_late on_late; /* of its jobs */
 	double chance;           /* of its jobs that do not say one; 0: none */
+	char *account, *partition; /* of its jobs at an engine; NULL: the engine's */
 };
 
 struct config_learning {
@@ -123,6 +125,9 @@ struct config {
 	                                   last; none: 0 */
 	bool outside_load;       /* count processes that are not ours (daemon/watch_other_work.c) */
 	struct config_learning learning;
+
+	char *executor;          /* of types that name none: an engine, or "local" */
+	struct config_engine *engine; size_t n_engines;
 
 	struct config_http http;
 	char *metrics_file;      /* the metrics as a file for node_exporter; NULL: none */

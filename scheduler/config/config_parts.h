@@ -22,6 +22,19 @@ void default_tenant_read(struct fields *f, const char *name, void *config);
 void default_tenant_write(const void *config, struct json_writer *w);
 void tenants_release(struct config *c);
 
+/* engines.c */
+#define ENGINE_MAX_WORD 128 /* bytes of an account or a partition */
+extern const struct key engine_keys[];
+void engines_read(struct fields *f, const char *name, void *config);
+void engines_write(const void *config, struct json_writer *w);
+void engines_release(struct config *c);
+/* Every executor that is named is there; after everything was read. */
+void executors_resolve(struct fields *f, struct config *c);
+void engine_account_read(struct fields *f, const char *name, void *engine);
+void engine_partition_read(struct fields *f, const char *name, void *engine);
+void tenant_account_read(struct fields *f, const char *name, void *tenant);
+void tenant_partition_read(struct fields *f, const char *name, void *tenant);
+
 /* http.c */
 extern const struct key http_keys[];
 void http_check(struct fields *f, void *config_http);

@@ -106,6 +106,18 @@ static void write_batches(const void *object, struct json_writer *w)
 	put_numbers(w, t->batch, t->n_batches);
 }
 
+/* As sbatch's --gres: "gpu:2", "gpu:a100:1,license:3". */
+static void read_gres(struct fields *f, const char *name, void *object)
+{
+	struct job_type *t = object;
+
+	field_text(f, name, JOB_TYPE_MAX_VALUE, &t->gres);
+	for (const char *s = f->rc || !t->gres ? "" : t->gres; *s; s++) {
+		if (!isalnum((unsigned char)*s) && !strchr("_.:,", *s))
+			fields_fail(f, ERR_FORMAT, name, "must be devices and numbers, such as \"gpu:1\"");
+	}
+}
+
 static bool env_name_is_good(const char *s)
 {
 	if (strlen(s) > JOB_TYPE_MAX_NAME || (!isalpha((unsigned char)*s) && *s != '_'))
@@ -237,6 +249,8 @@ const struct key job_type_keys[] = {
 	{ "schema", KEY_PATH, AT(schema) },
 	{ "curves", KEY_PATH, AT(curves) },
 	{ "first_after", KEY_SIZE, AT(first_after), 0, 1e9, 0 },
+	{ "executor", KEY_TEXT, AT(executor), .max = JOB_TYPE_MAX_NAME },
+	{ "gres", KEY_TEXT, AT(gres), .read = read_gres },
 	{ "work_dir", KEY_PATH, AT(work_dir) },
 	{ "env", KEY_OTHER, .read = read_env, .write = write_env },
 	{ 0 },

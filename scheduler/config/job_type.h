@@ -65,6 +65,8 @@ struct job_type {
 	size_t first_after;     /* it has a model of its own, and the daemon trains the first one after so
 	                           many jobs; until then they run without a promise; 0: it does not */
 	char *job;              /* the description that command and parameters came from; NULL: none */
+	char *executor;         /* an engine, or "local"; NULL: the configuration's */
+	char *gres;             /* devices that it asks its engine for, "gpu:1"; NULL: none */
 	char *work_dir;         /* NULL: the job's own folder */
 	char **env; size_t n_env; /* "NAME=value", beside PATH, HOME, LANG, POSTRIDER_JOB */
 };

@@ -23,6 +23,8 @@ const struct key tenant_keys[] = {
 	{ "max_cpus", KEY_UINT32, AT(max_cpus), 0, 1000000, 0 },
 	{ "on_late", KEY_CHOICE, AT(on_late), .choice = on_late_name },
 	{ "chance", KEY_NUMBER, AT(chance), 0.0, 0.9999, .initial = NAN },
+	{ "account", KEY_TEXT, AT(account), .read = tenant_account_read },
+	{ "partition", KEY_TEXT, AT(partition), .read = tenant_partition_read },
 	{ 0 },
 };
 #undef AT

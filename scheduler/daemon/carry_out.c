@@ -12,6 +12,7 @@
 #include "common/mem.h"
 #include "common/text/template.h"
 #include "scheduler/daemon/daemon.h"
+#include "scheduler/daemon/exec/engine.h"
 #include "scheduler/daemon/ops/decision_json.h"
 #include "scheduler/daemon/retention.h"
 
@@ -52,11 +53,35 @@ static void next_ended(const struct daemon *d, struct next_events *next, struct 
 
 /* ---- processes ---- */
 
-static void *executor_of(const struct daemon *d, const struct job *job, const struct executor_ops **out_ops)
+static const char *executor_name(const struct config *c, const struct job *job)
 {
+	return job->type && job->type->executor ? job->type->executor : c->executor;
+}
+
+static void job_dir(const struct daemon *d, const struct job *job, char *out, size_t size)
+{
+	snprintf(out, size, "%s/jobs/%llu", d->setup->config->state_dir, (unsigned long long)job->id);
+}
+
+/* Of a job that an engine was given the engine, whatever the configuration says by now. One that is to start
+ * has not been given to anybody. */
+static void *executor_of(const struct daemon *d, const struct job *job, bool starts,
+			 const struct executor_ops **out_ops)
+{
+	bool at_engine = false;
+	char dir[4096];
+
+	job_dir(d, job, dir, sizeof dir);
+	for (size_t i = 0; executor_all[i] && !life_advised(job); i++) {
+		if (executor_all[i] == &exec_engine_ops && d->executor[i])
+			at_engine =
+				starts ? config_engine(d->setup->config,
+						       executor_name(d->setup->config, job)) != NULL
+				       : exec_engine_knows(d->executor[i], job->id, dir, job->row.identity);
+	}
 	*out_ops = NULL;
 	for (size_t i = 0; executor_all[i]; i++) {
-		if (!strcmp(executor_all[i]->name, job->row.mode)) {
+		if (!strcmp(executor_all[i]->name, at_engine ? exec_engine_ops.name : job->row.mode)) {
 			*out_ops = executor_all[i];
 			return d->executor[i];
 		}
@@ -70,6 +95,8 @@ static void exec_job_of(const struct daemon *d, const struct job *job, char **ar
 	static const struct job_type gone;
 	const struct config *c = d->setup->config;
 	const struct job_type *t = job->type ? job->type : &gone;
+	int tenant = job->row.tenant ? config_tenant_find(c, job->row.tenant) : -1;
+	double per_record_mb = isnan(t->memory_mb_per_record) ? 0.0 : t->memory_mb_per_record;
 
 	*out = (struct exec_job){
 		.id = job->id,
@@ -86,6 +113,13 @@ static void exec_job_of(const struct daemon *d, const struct job *job, char **ar
 		.max_output_mb = (uint64_t)(isnan(t->max_output_mb) ? c->max_output_mb : t->max_output_mb),
 		.pin = c->pin,
 		.cgroup = c->cgroup,
+		.engine = config_engine(c, executor_name(c, job)),
+		.tenant = job->row.tenant,
+		.account = tenant >= 0 ? c->tenant[tenant].account : NULL,
+		.partition = tenant >= 0 ? c->tenant[tenant].partition : NULL,
+		.bound_s =
+			fmax(job->row.run_upper_s, job->row.guard_s), /* of a NaN and a number, the number */
+		.memory_mb = t->memory_mb + per_record_mb * job->row.batch,
 	};
 	for (size_t i = 0; t->epochs_param && i < t->n_params; i++) {
 		if (!strcmp(t->param[i].name, t->epochs_param))
@@ -96,7 +130,7 @@ static void exec_job_of(const struct daemon *d, const struct job *job, char **ar
 static int spawn(struct daemon *d, struct job *job, struct err *err)
 {
 	const struct executor_ops *ops;
-	void *self = executor_of(d, job, &ops);
+	void *self = executor_of(d, job, true, &ops);
 	char dir[4096], id[24], **argv = NULL;
 	struct exec_job e;
 	struct job_argv_values v = {
@@ -113,7 +147,7 @@ static int spawn(struct daemon *d, struct job *job, struct err *err)
 	if (!job->type || !ops)
 		return err_fail(err, ERR_NOTFOUND, "its type %s is no longer configured", job->row.type);
 	snprintf(id, sizeof id, "%llu", (unsigned long long)job->id);
-	snprintf(dir, sizeof dir, "%s/jobs/%s", d->setup->config->state_dir, id);
+	job_dir(d, job, dir, sizeof dir);
 	rc = job_type_argv(job->type, &job->params, &v, &argv, err);
 	if (rc)
 		return rc;
@@ -159,7 +193,7 @@ static void spawn_or_fail(struct daemon *d, struct job *job, struct next_events 
 static int stop(struct daemon *d, struct job *job, struct next_events *next, struct err *err)
 {
 	const struct executor_ops *ops;
-	void *self = executor_of(d, job, &ops);
+	void *self = executor_of(d, job, false, &ops);
 	struct err why = { 0 };
 	int rc = ops ? ops->stop(self, job->id, d->setup->config->kill_grace_s, &why)
 		     : err_fail(&why, ERR_NOTFOUND, "nothing runs jobs of mode %s", job->row.mode);
@@ -176,14 +210,14 @@ static int stop(struct daemon *d, struct job *job, struct next_events *next, str
 static void adopt(struct daemon *d, struct job *job, struct next_events *next)
 {
 	const struct executor_ops *ops;
-	void *self = executor_of(d, job, &ops);
+	void *self = executor_of(d, job, false, &ops);
 	struct err err = { 0 };
 	struct exec_job e;
 	bool unstarted = false;
 	char dir[4096];
 	int rc;
 
-	snprintf(dir, sizeof dir, "%s/jobs/%llu", d->setup->config->state_dir, (unsigned long long)job->id);
+	job_dir(d, job, dir, sizeof dir);
 	exec_job_of(d, job, NULL, dir, &e);
 	rc = ops ? ops->adopt(self, &e, &unstarted, &err)
 		 : err_fail(&err, ERR_ARG, "nothing runs jobs of mode %s", job->row.mode);
@@ -196,7 +230,7 @@ static void adopt(struct daemon *d, struct job *job, struct next_events *next)
 static void forget(struct daemon *d, struct job *job)
 {
 	const struct executor_ops *ops;
-	void *self = executor_of(d, job, &ops);
+	void *self = executor_of(d, job, false, &ops);
 
 	if (ops && ops->forget)
 		ops->forget(self, job->id);
@@ -568,6 +602,19 @@ static void on_started(void *owner, uint64_t id, int64_t at_ns, pid_t pid)
 		started(d, job, at_ns, pid);
 }
 
+/* It has its slots, and an engine has it: nothing of this daemon is in its way. */
+static void on_waits(void *owner, uint64_t id, const char *why)
+{
+	struct daemon *d = owner;
+	struct job *job = jobs_find(&d->jobs, id);
+
+	if (!job || !job_state_live(job->row.state))
+		return;
+	free(job->delayed);
+	job->delayed = why ? mem_strdup(why) : NULL;
+	job->at_engine = true;
+}
+
 static void on_delayed(void *owner, uint64_t id, const char *why)
 {
 	struct daemon *d = owner;
@@ -609,6 +656,7 @@ const struct executor_sink carry_sink = {
 	.moment = on_moment,
 	.started = on_started,
 	.delayed = on_delayed,
+	.waits = on_waits,
 	.progress = on_progress,
 	.finished = on_finished,
 };

@@ -17,6 +17,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/places.h"
+#include "scheduler/daemon/exec/engine.h"
 #include "scheduler/daemon/http/http.h"
 #include "scheduler/daemon/net/systemd.h"
 #include "scheduler/daemon/ops/ops.h"
@@ -451,6 +452,17 @@ int daemon_read_setup(const struct daemon *d, const struct learning *learning,
 	return setup_new(c, from, out, err);
 }
 
+int daemon_configure_engines(struct daemon *d, const struct config *c, struct err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; executor_all[i]; i++) {
+		if (executor_all[i] == &exec_engine_ops && d->executor[i])
+			rc = exec_engine_configure(d->executor[i], c, err);
+	}
+	return rc;
+}
+
 static int open_parts(struct daemon *d, bool force, struct err *err)
 {
 	const struct config *c = d->setup->config;
@@ -474,6 +486,8 @@ static int open_parts(struct daemon *d, bool force, struct err *err)
 		rc = sched_new(&sched, &d->sched, err);
 	for (size_t i = 0; !rc && executor_all[i] && i < DAEMON_MAX_EXECUTORS; i++)
 		rc = executor_all[i]->create(d->base, &sink, &d->executor[i], err);
+	if (!rc)
+		rc = daemon_configure_engines(d, c, err);
 	return rc;
 }
 

@@ -111,6 +111,8 @@ int64_t daemon_now_ns(const struct daemon *d); /* since 1970; never jumps */
 /* ---- daemon_clock.c ---- */
 void daemon_clock_begin(struct daemon *d);  /* before anything asks for the time */
 void daemon_clock_settle(struct daemon *d); /* when the jobs are back */
+/* From now on, and until the next one, the engines are those of `c`. */
+int daemon_configure_engines(struct daemon *d, const struct config *c, struct err *err);
 void daemon_changed(struct daemon *d);  /* a turn is due: start what can start, commit what was collected */
 void daemon_later(struct daemon *d);    /* the same, after the loop has looked at everything else */
 void daemon_turn(struct daemon *d);

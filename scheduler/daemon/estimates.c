@@ -88,7 +88,7 @@ void estimates_live(struct daemon *d, const struct job *job, struct job_live *ou
 		out->late = e.late;
 	}
 	if (job->delayed) {
-		out->waiting_code = "machine";
+		out->waiting_code = job->at_engine ? "engine" : "machine";
 		out->waiting_message = job->delayed;
 	}
 	if (job->row.state == JOB_QUEUED)

@@ -142,6 +142,7 @@ static void exchange_all(struct daemon *d, struct rebound *r)
 static int swap(struct daemon *d, struct setup *fresh, struct rebound *r, struct err *err)
 {
 	struct server_params limits = { 0 };
+	struct err engines = { 0 };
 	const struct model *own[SETUP_MAX_SLOTS];
 	struct sched_params sched;
 	int rc = daemon_server_limits(fresh->config, &limits, err);
@@ -158,6 +159,8 @@ static int swap(struct daemon *d, struct setup *fresh, struct rebound *r, struct
 		exchange_all(d, r);
 		return rc;
 	}
+	if (daemon_configure_engines(d, fresh->config, &engines))
+		log_error("%s", engines.text); /* its jobs wait until the next reload */
 	server_set_limits(d->server, &limits);
 	log_set_level(fresh->config->log_level);
 	log_set_json(fresh->config->log_json);

@@ -42,7 +42,9 @@ struct job {
 	int64_t ready_ns;
 	bool refused;                  /* by the scheduler, after a restart */
 	bool starting;                 /* waits for its start to be on disk, or is `delayed` */
-	char *delayed;                 /* what the machine lacks to start it; NULL: nothing */
+	char *delayed;                 /* what the machine lacks to start it, or its engine waits for; NULL:
+	                                  nothing */
+	bool at_engine;                /* `delayed` is about its engine */
 	bool cancelling;               /* was told to stop */
 	bool hopeless;                 /* because its chance had gone */
 	bool late_told;

@@ -38,6 +38,9 @@
 
 #define RECORD_STARTED ".started"
 #define RECORD_EXIT ".exit"
+#define RECORD_ENGINE ".engine" /* the daemon's own: daemon/exec/handover.h */
+#define RECORD_REPORT ".report" /* what a supervisor that an engine runs says on its standard output */
+#define RECORD_ENGINE_MAGIC "postrider-engine 1"
 #define RECORD_STARTED_MAGIC "postrider-started 2"
 #define RECORD_EXIT_MAGIC "postrider-exit 2"
 #define RECORD_STARTED_MAGIC_1 "postrider-started 1"

@@ -5,14 +5,16 @@
 
 #include <string.h>
 
+#include "scheduler/daemon/exec/engine.h"
 #include "scheduler/daemon/exec/local.h"
 
-const struct executor_ops *const executor_all[] = { &exec_local_ops, &exec_advise_ops, NULL };
+const struct executor_ops *const executor_all[] = { &exec_local_ops, &exec_advise_ops, &exec_engine_ops,
+						    NULL };
 
 const struct executor_ops *executor_find(const char *name)
 {
 	for (size_t i = 0; executor_all[i]; i++) {
-		if (strcmp(executor_all[i]->name, name) == 0)
+		if (!executor_all[i]->no_mode && strcmp(executor_all[i]->name, name) == 0)
 			return executor_all[i];
 	}
 	return NULL;

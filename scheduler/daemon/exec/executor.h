@@ -1,5 +1,6 @@
 /* The table of executors: how a job is run. `local` starts it here through a supervisor; `advise` leaves that
- * to the caller. A job names its executor by its mode ("run", "advise"); the table finds it by that name.
+ * to the caller; `engine` hands it over to a workload manager, where the configuration of its type says so.
+ * A job names its executor by its mode ("run", "advise"); the table finds it by that name.
  *
  * Called from the loop; the sink is called from the loop too, never from inside start() or stop(). */
 #ifndef SCHEDULER_DAEMON_EXEC_EXECUTOR_H
@@ -27,6 +28,10 @@ struct exec_job {                    /* what start() needs; borrowed for the cal
 	double kill_grace_s, max_time_s;
 	uint64_t max_output_mb;      /* 0: any */
 	bool pin; const char *cgroup;
+	/* for engines */
+	const struct config_engine *engine; /* NULL: none */
+	const char *tenant, *account, *partition; /* may be NULL */
+	double bound_s, memory_mb;   /* of the run time, of memory; NaN: not known */
 };
 
 struct exec_progress {
@@ -42,6 +47,8 @@ struct executor_sink {
 	/* It could not be started for want of descriptors, processes or memory. Nothing of it ran, and it is
 	 * not the executor's any more: start() it again later. */
 	void (*delayed)(void *owner, uint64_t id, const char *why);
+	/* An engine has it, or will get it, and has not started it: why. NULL: it waits no more. */
+	void (*waits)(void *owner, uint64_t id, const char *why);
 	void (*progress)(void *owner, const struct exec_progress *p);
 	void (*finished)(void *owner, const struct exec_outcome *o);
 	/* A moment of CLOCK_BOOTTIME on the owner's time line, which does not jump when the clock is set.
@@ -50,7 +57,8 @@ struct executor_sink {
 };
 
 struct executor_ops {
-	const char *name;            /* "run", "advise" */
+	const char *name;            /* "run", "advise"; "engine": of jobs of mode "run" whose type says so */
+	bool no_mode;                /* jobs can not ask for it by name */
 	int (*create)(struct event_base *base, const struct executor_sink *sink, void **out_self,
 	              struct err *err);
 	/* 0: under way; `started`, `finished` or `delayed` will be told. ERR_BUSY, ERR_NOMEM: likewise

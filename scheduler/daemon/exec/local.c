@@ -65,54 +65,7 @@ static void tick_in(struct local *l, int us)
 		log_error("out of memory for the timer of the running jobs");
 }
 
-int64_t local_job_moment(const struct local_job *j, const char *boot, int64_t real_ns, int64_t boot_ns)
-{
-	const struct local *l = j->local;
-
-	return l && l->sink.moment && !strcmp(boot, l->boot) ? l->sink.moment(l->sink.owner, boot_ns)
-							     : real_ns;
-}
-
-int64_t local_job_now_ns(const struct local_job *j)
-{
-	return executor_now_ns(&j->local->sink);
-}
-
 /* ---- telling ---- */
-
-static void tell_started(struct local_job *j)
-{
-	const struct executor_sink *sink = &j->local->sink;
-
-	j->told_started = true;
-	sink->started(sink->owner, j->id, j->started_ns, j->pid);
-}
-
-/* When the line was written is known better than when we saw it, but comes from a clock that may jump and a
- * file that is the user's: it lies between the start and now. */
-static double elapsed_s(const struct local_job *j, int64_t now_boot_ns)
-{
-	double said_s = 1e-9 * (double)(j->output.epoch_ns - j->started_ns);
-	double most_s = 1e-9 * (double)(now_boot_ns - j->started_boot_ns);
-
-	if (j->state == LOCAL_ENDED && !isnan(j->outcome.run_s))
-		most_s = j->outcome.run_s;
-	return fmax(0.0, fmin(said_s, most_s));
-}
-
-static void tell_progress(struct local_job *j, int64_t now_boot_ns)
-{
-	const struct executor_sink *sink = &j->local->sink;
-	struct exec_progress p = { .id = j->id,
-				   .epoch = j->output.reader.epoch,
-				   .epochs = j->epochs,
-				   .accuracy = j->output.epoch_accuracy,
-				   .elapsed_s = elapsed_s(j, now_boot_ns) };
-
-	j->output.news = false;
-	j->progress_boot_ns = now_boot_ns;
-	sink->progress(sink->owner, &p);
-}
 
 static void release_cpus(struct local_job *j)
 {
@@ -128,17 +81,7 @@ static void tell_finished(struct local *l, size_t at, int64_t now_boot_ns)
 
 	l->job[at] = l->job[--l->n_jobs];
 	release_cpus(j);
-	if (j->outcome.started_ns && !j->told_started && !j->adopted)
-		tell_started(j);
-	if (j->output.news)
-		tell_progress(j, now_boot_ns);
-	j->outcome.accuracy = j->output.reader.accuracy;
-	if (isnan(j->outcome.accuracy) && j->outcome.exit_code == 0 && !j->outcome.stopped)
-		log_info("job %" PRIu64
-			 ": no accuracy was found in its output; \"result\" of its type says where it is",
-			 j->id);
-	l->sink.finished(l->sink.owner, &j->outcome);
-	local_job_free(j);
+	local_job_tell_finished(j, now_boot_ns);
 }
 
 /* Likewise: the sink may start it at once. */
@@ -160,7 +103,7 @@ static void note_start(struct local_job *j)
 	if (j->state == LOCAL_STARTING && j->said_started && !local_job_learn_start(j, NULL))
 		j->state = LOCAL_RUNNING; /* else: the next tick tries again */
 	if (j->state == LOCAL_RUNNING && !j->told_started)
-		tell_started(j);
+		local_job_tell_started(j);
 }
 
 static void on_report(evutil_socket_t fd, short what, void *job)
@@ -334,12 +277,6 @@ static void on_spawned(evutil_socket_t fd, short what, void *self)
 
 /* ---- the tick ---- */
 
-/* What ran has output; what never ran may have an old log in its folder. */
-static bool has_output(const struct local_job *j)
-{
-	return j->state == LOCAL_RUNNING || (j->state == LOCAL_ENDED && j->outcome.started_ns);
-}
-
 /* A piece of each job's output, so that one that prints much does not hold up the others, or us. False: there
  * is more to be read at once. */
 static bool read_outputs(struct local *l)
@@ -351,7 +288,7 @@ static bool read_outputs(struct local *l)
 		struct local_job *j = l->job[(l->next + i) % n];
 		bool more = false;
 
-		if (!has_output(j))
+		if (!local_job_has_output(j))
 			continue;
 		if (bytes >= TICK_MAX_BYTES) {
 			l->next = (l->next + i) % n;
@@ -367,7 +304,8 @@ static bool output_is_read(struct local_job *j)
 {
 	bool more = false;
 
-	return !has_output(j) || (job_output_read(&j->output, j->local->scratch, true, &more) == 0 && !more);
+	return !local_job_has_output(j) ||
+	       (job_output_read(&j->output, j->local->scratch, true, &more) == 0 && !more);
 }
 
 static void visit(struct local *l, size_t at, int64_t now_boot_ns)
@@ -381,7 +319,7 @@ static void visit(struct local *l, size_t at, int64_t now_boot_ns)
 	if (j->state == LOCAL_UNSETTLED)
 		settle(j);
 	if (j->state == LOCAL_RUNNING && j->output.news && now_boot_ns - j->progress_boot_ns >= PROGRESS_NS)
-		tell_progress(j, now_boot_ns);
+		local_job_tell_progress(j, now_boot_ns);
 	if (j->state == LOCAL_DELAYED)
 		tell_delayed(l, at);
 	else if (j->state == LOCAL_ENDED && output_is_read(j))
@@ -473,7 +411,7 @@ static int enlist(struct local *l, const struct exec_job *from, struct local_job
 	if (mem_grow(&list, &l->cap, l->n_jobs + 1, sizeof *l->job))
 		return err_nomem(err, "job %" PRIu64, from->id);
 	l->job = list;
-	rc = local_job_new(from, out, err);
+	rc = local_job_new(from, &l->sink, l->boot, out, err);
 	if (!rc)
 		(*out)->local = l;
 	return rc;

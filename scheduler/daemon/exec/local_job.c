@@ -1,4 +1,4 @@
-/* One job of the local executor. See exec_local_job.h. */
+/* One job that a supervisor runs. See local_job.h. */
 #define _GNU_SOURCE
 #include "scheduler/daemon/exec/local_job.h"
 
@@ -23,7 +23,8 @@
 #include "scheduler/process/identity.h"
 #include "scheduler/process/run_record.h"
 
-int local_job_new(const struct exec_job *from, struct local_job **out, struct err *err)
+int local_job_new(const struct exec_job *from, const struct executor_sink *sink, const char *boot,
+		  struct local_job **out, struct err *err)
 {
 	struct local_job *j = mem_calloc(1, sizeof *j);
 	struct strbuf record = { 0 };
@@ -31,6 +32,8 @@ int local_job_new(const struct exec_job *from, struct local_job **out, struct er
 
 	if (!j)
 		return err_nomem(err, "job %" PRIu64, from->id);
+	j->sink = sink;
+	j->boot = boot;
 	j->id = from->id;
 	j->epochs = from->epochs;
 	j->max_time_s = from->max_time_s;
@@ -68,6 +71,70 @@ void local_job_free(struct local_job *j)
 	free(j->dir);
 	free(j->record);
 	free(j);
+}
+
+int64_t local_job_moment(const struct local_job *j, const char *boot, int64_t real_ns, int64_t boot_ns)
+{
+	return j->sink->moment && !strcmp(boot, j->boot) ? j->sink->moment(j->sink->owner, boot_ns) : real_ns;
+}
+
+int64_t local_job_now_ns(const struct local_job *j)
+{
+	return executor_now_ns(j->sink);
+}
+
+/* ---- telling ---- */
+
+void local_job_tell_started(struct local_job *j)
+{
+	j->told_started = true;
+	/* A process of another machine means nothing here. */
+	j->sink->started(j->sink->owner, j->id, j->started_ns, j->local ? j->pid : 0);
+}
+
+/* When the line was written is known better than when we saw it, but comes from a clock that may jump and a
+ * file that is the user's: it lies between the start and now. */
+static double elapsed_s(const struct local_job *j, int64_t now_boot_ns)
+{
+	double said_s = 1e-9 * (double)(j->output.epoch_ns - j->started_ns);
+	double most_s = 1e-9 * (double)(now_boot_ns - j->started_boot_ns);
+
+	if (j->state == LOCAL_ENDED && !isnan(j->outcome.run_s))
+		most_s = j->outcome.run_s;
+	return fmax(0.0, fmin(said_s, most_s));
+}
+
+void local_job_tell_progress(struct local_job *j, int64_t now_boot_ns)
+{
+	struct exec_progress p = { .id = j->id,
+				   .epoch = j->output.reader.epoch,
+				   .epochs = j->epochs,
+				   .accuracy = j->output.epoch_accuracy,
+				   .elapsed_s = elapsed_s(j, now_boot_ns) };
+
+	j->output.news = false;
+	j->progress_boot_ns = now_boot_ns;
+	j->sink->progress(j->sink->owner, &p);
+}
+
+void local_job_tell_finished(struct local_job *j, int64_t now_boot_ns)
+{
+	if (j->outcome.started_ns && !j->told_started && !j->adopted)
+		local_job_tell_started(j);
+	if (j->output.news)
+		local_job_tell_progress(j, now_boot_ns);
+	j->outcome.accuracy = j->output.reader.accuracy;
+	if (isnan(j->outcome.accuracy) && j->outcome.exit_code == 0 && !j->outcome.stopped)
+		log_info("job %" PRIu64
+			 ": no accuracy was found in its output; \"result\" of its type says where it is",
+			 j->id);
+	j->sink->finished(j->sink->owner, &j->outcome);
+	local_job_free(j);
+}
+
+bool local_job_has_output(const struct local_job *j)
+{
+	return j->state == LOCAL_RUNNING || (j->state == LOCAL_ENDED && j->outcome.started_ns);
 }
 
 /* ---- the supervisor's report ---- */
@@ -225,7 +292,9 @@ static void take_start(struct local_job *j, const struct job_started *s)
 	j->pid = s->job;
 	j->pid_ticks = s->job_ticks;
 	j->started_ns = local_job_moment(j, s->boot, s->at_ns, s->at_boot_ns);
-	j->started_boot_ns = s->at_boot_ns;
+	/* What another machine counts from its own start is of no use here. */
+	j->started_boot_ns = strcmp(s->boot, j->boot) ? clock_boot_ns() - (clock_wall_ns() - s->at_ns)
+						      : s->at_boot_ns;
 }
 
 int local_job_learn_start(struct local_job *j, struct err *err)
@@ -239,6 +308,16 @@ int local_job_learn_start(struct local_job *j, struct err *err)
 }
 
 /* ---- the end ---- */
+
+int local_job_learn_end(struct local_job *j, struct err *err)
+{
+	struct job_exit x;
+	int rc = job_exit_read(j->record, j->identity, &x, err);
+
+	if (!rc)
+		ended(j, &x);
+	return rc;
+}
 
 /* The supervisor left no word. Its job should have died with it, but the job's children may not have. */
 static void left_no_report(struct local_job *j)

@@ -1,5 +1,6 @@
-/* One job of the local executor, from its start to its end, and how its end is found out. The table of jobs
- * and the telling are the business of exec_local.c. */
+/* One job that a supervisor runs, from its start to its end, how its end is found out, and how the owner of
+ * the executor is told. local.c has jobs whose supervisor is a process of this machine; engine.c has those
+ * that a workload manager runs, of which only the records, the output and the telling are used. */
 #ifndef SCHEDULER_DAEMON_EXEC_LOCAL_JOB_H
 #define SCHEDULER_DAEMON_EXEC_LOCAL_JOB_H
 
@@ -22,7 +23,9 @@ enum local_state {
 struct local; /* the executor, in exec_local.c */
 
 struct local_job {
-	struct local *local;
+	const struct executor_sink *sink; /* borrowed from the executor */
+	const char *boot;           /* the id of this boot; the same */
+	struct local *local;        /* NULL: it is an engine's */
 	uint64_t id;
 	char *dir;
 	char *record;               /* its records are this with a suffix: the folder and the identity */
@@ -59,7 +62,8 @@ struct local_job {
 	struct exec_outcome outcome;
 };
 
-int local_job_new(const struct exec_job *j, struct local_job **out, struct err *err);
+int local_job_new(const struct exec_job *j, const struct executor_sink *sink, const char *boot,
+                  struct local_job **out, struct err *err);
 void local_job_free(struct local_job *j); /* the processes stay as they are */
 
 /* What the supervisor says of the start: said_started and failed. */
@@ -76,6 +80,15 @@ int64_t local_job_now_ns(const struct local_job *j);
 
 /* The record DIR.started, once it is there. */
 int local_job_learn_start(struct local_job *j, struct err *err);
+/* The record DIR.exit, once it is there: LOCAL_ENDED. ERR_NOTFOUND: there is none. */
+int local_job_learn_end(struct local_job *j, struct err *err);
+
+/* Telling the owner. The last one frees the job: take it out of your table first, as the sink may start the
+ * next one. */
+void local_job_tell_started(struct local_job *j);
+void local_job_tell_progress(struct local_job *j, int64_t now_boot_ns);
+void local_job_tell_finished(struct local_job *j, int64_t now_boot_ns);
+bool local_job_has_output(const struct local_job *j); /* what never ran may have an old log in its folder */
 
 /* The supervisor is gone. 0: state is now LOCAL_ENDED or LOCAL_DELAYED. ERR_BUSY: it lost a race,
  * somebody else has the job: local_job_examine(). Else the record cannot be read right now. */

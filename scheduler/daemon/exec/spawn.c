@@ -160,11 +160,18 @@ static bool words_close(struct spawn_words *w)
 	return true;
 }
 
-static void words_release(struct spawn_words *w)
+void spawn_words_release(struct spawn_words *w)
 {
 	free(w->word);
 	strbuf_release(&w->text);
 	*w = (struct spawn_words){ 0 };
+}
+
+bool spawn_words_supervisor(struct spawn_words *w, const char *program, const struct exec_job *j,
+			    const char *cpus)
+{
+	add_options(w, program, j, cpus);
+	return words_close(w);
 }
 
 int spawn_program_init(struct spawn_program *p, struct err *err)
@@ -189,7 +196,7 @@ void spawn_program_release(struct spawn_program *p)
 	if (!p)
 		return;
 	free(p->path);
-	words_release(&p->environment);
+	spawn_words_release(&p->environment);
 	p->path = NULL;
 }
 
@@ -333,8 +340,7 @@ int spawn_order_new(const struct spawn_program *p, const struct exec_job *j, con
 		return err_fail(err, ERR_NOMEM, "job %" PRIu64 ": out of memory", j->id);
 	o->program = p;
 	o->report[0] = o->report[1] = -1;
-	add_options(&o->argv, p->path, j, cpus);
-	if (!words_close(&o->argv)) {
+	if (!spawn_words_supervisor(&o->argv, p->path, j, cpus)) {
 		spawn_order_free(o);
 		return err_fail(err, ERR_NOMEM, "job %" PRIu64 ": out of memory, or a path is too long",
 				j->id);
@@ -361,7 +367,7 @@ void spawn_order_empty(struct spawn_order *o)
 {
 	close_fd(&o->report[0]);
 	close_fd(&o->report[1]);
-	words_release(&o->argv);
+	spawn_words_release(&o->argv);
 }
 
 void spawn_order_free(struct spawn_order *o)

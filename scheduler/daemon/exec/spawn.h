@@ -29,6 +29,12 @@ struct spawn_program {
 int spawn_program_init(struct spawn_program *p, struct err *err);
 void spawn_program_release(struct spawn_program *p);
 
+/* The supervisor's command line for a job; `cpus`: a list, or NULL for any. False: out of memory, or a path
+ * is too long. To be released, also then. */
+bool spawn_words_supervisor(struct spawn_words *w, const char *program, const struct exec_job *j,
+                            const char *cpus);
+void spawn_words_release(struct spawn_words *w);
+
 enum spawn_state { SPAWN_WAITING, SPAWN_TAKEN, SPAWN_WITHDRAWN };
 
 struct spawn_order {
@@ -43,7 +49,7 @@ struct spawn_order {
 	int error;                         /* why not, an error number */
 };
 
-/* `cpus`: a list, or NULL for any. ERR_BUSY: spawn_error_passes(). */
+/* ERR_BUSY: spawn_error_passes(). */
 int spawn_order_new(const struct spawn_program *p, const struct exec_job *j, const char *cpus,
                     struct spawn_order **out, struct err *err);
 /* Sets pid or error; takes as long as the machine is busy. `own_table`: this thread's descriptors are its

@@ -469,6 +469,8 @@ static int use_version(struct learner *e, struct err *err)
 		setup_free(fresh);
 		return rc;
 	}
+	if (daemon_configure_engines(d, fresh->config, NULL))
+		log_error("an engine is not there until the next reload: out of memory");
 	setup_free(d->setup);
 	d->setup = fresh;
 	return 0;

@@ -135,6 +135,7 @@ TEST(test_every_key_is_documented_with_its_default_and_range)
 {
 	check_table("## The daemon", "", config_keys);
 	check_table("### Tenants", "", tenant_keys);
+	check_table("### Engines", "", engine_keys);
 	check_table("### Job types", "", job_type_keys);
 }
 
@@ -158,9 +159,9 @@ TEST(test_the_document_names_the_keys_that_need_a_restart)
 
 TEST(test_tables_fit_and_no_key_is_there_twice)
 {
-	static const struct key *const all[] = { config_keys, tenant_keys, job_type_keys };
+	static const struct key *const all[] = { config_keys, tenant_keys, job_type_keys, engine_keys };
 
-	for (size_t t = 0; t < 3; t++) {
+	for (size_t t = 0; t < 4; t++) {
 		const char *name[KEYS_MAX + 1];
 		size_t n = 0;
 

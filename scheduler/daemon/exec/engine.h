@@ -1,0 +1,81 @@
+/* Engines: workload managers that place and run jobs, while deciding stays with us. engine.c is the executor
+ * that they share; an engine itself is a struct engine_ops, which says how its client programs are called and
+ * what their answers mean: slurm.c, command.c. It runs nothing and keeps nothing.
+ *
+ * What the engine is asked to run is postrider-supervisor. It claims the job by its identity, so that a job
+ * that was submitted twice still runs once, and its records, in a folder that the nodes share, say when the
+ * job started and how it ended (process/record_format.h). The engine's own word counts where there is no
+ * record.
+ *
+ * docs/ENGINES.md is for the operator. To add one: a file, a line in engine_all[] (engine.c), its name in
+ * config/engines.c. */
+#ifndef SCHEDULER_DAEMON_EXEC_ENGINE_H
+#define SCHEDULER_DAEMON_EXEC_ENGINE_H
+
+#include "common/strbuf.h"
+#include "scheduler/daemon/exec/executor.h"
+
+#define ENGINE_MAX_ID 63
+#define ENGINE_MAX_SAID 160
+
+struct engine_task {             /* a job that is handed over */
+	uint64_t job;
+	const char *identity, *type, *tenant;
+	const char *account, *partition, *gres; /* NULL: none */
+	uint32_t cpus;
+	double memory_mb, limit_s; /* NaN: not known */
+	const char *report;      /* file for what the supervisor says */
+	char *const *command;    /* of the supervisor; NULL after the last word */
+};
+
+struct engine_call {             /* a program to be run */
+	char **argv;             /* argv_free() */
+	struct strbuf input;
+};
+
+enum engine_answer {
+	ENGINE_YES,              /* it has the job: the id */
+	ENGINE_NO,               /* it refuses this job, and would again */
+	ENGINE_UNSURE,           /* it may have the job, or can not take it now */
+};
+
+enum engine_word {               /* the engine's word about a job */
+	ENGINE_UNKNOWN, ENGINE_WAITS, ENGINE_RUNS,
+	ENGINE_ENDED,            /* and all after it: it has ended */
+	ENGINE_FAILED, ENGINE_TIME_LIMIT, ENGINE_MEMORY, ENGINE_NODE, ENGINE_PREEMPTED, ENGINE_CANCELLED,
+};
+
+struct engine_line {             /* of what poll() asked for */
+	char identity[33], id[ENGINE_MAX_ID + 1];
+	enum engine_word word;
+	char said[ENGINE_MAX_SAID]; /* the state and the reason in the engine's own words */
+};
+
+struct engine_ops {
+	enum engine_kind kind;
+	int (*submit)(const struct config_engine *c, const struct engine_task *t, struct engine_call *out,
+	              struct err *err);
+	/* What submit's program said means. YES: out[] is the id; else why. */
+	enum engine_answer (*answer)(int exit_code, const char *output, const char *complaint, char *out,
+	                             size_t size);
+	int (*cancel)(const struct config_engine *c, uint64_t job, const char *identity, const char *id,
+	              struct engine_call *out, struct err *err);
+	int (*poll)(const struct config_engine *c, struct engine_call *out, struct err *err);
+	bool (*line)(const char *line, struct engine_line *out); /* false: no job of ours */
+};
+extern const struct engine_ops engine_slurm, engine_command;
+
+/* Appends a word to a call that grows; false: out of memory. `fmt` NULL: nothing. */
+bool engine_word_add(char ***argv, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* A word as a POSIX shell reads it. */
+void engine_quote(struct strbuf *out, const char *word);
+
+/* The table entry of executor.c, and what it has beside it. */
+extern const struct executor_ops exec_engine_ops;
+/* After create() and after every reload, before the old configuration goes: its engines are used from now on.
+ * */
+int exec_engine_configure(void *self, const struct config *c, struct err *err);
+/* Was this job handed over to an engine, by us or an earlier daemon? Then adopt() is for exec_engine_ops. */
+bool exec_engine_knows(void *self, uint64_t id, const char *dir, const char *identity);
+
+#endif

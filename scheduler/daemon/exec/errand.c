@@ -1,0 +1,313 @@
+/* Running the client programs of an engine. See errand.h. */
+#define _GNU_SOURCE
+#include "scheduler/daemon/exec/errand.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/mem.h"
+#include "common/text/template.h"
+#include "common/text/text.h"
+#include "common/worker.h"
+
+#define SLICE_MS 100 /* how often a wait looks whether we are leaving, and whether the program has ended */
+#define CLOSED_MS 2 /* the same once its streams are closed: it is about to end */
+#define LEAVE_S 1.0
+
+struct errands {
+	struct worker worker;
+	atomic_bool leaving;
+	_Atomic(struct errand *) asked, returned; /* the newest first; only ever taken as a whole */
+	int asked_fd, returned_fd;
+	char *const *environment;
+};
+
+/* ---- lists without a lock: a thread that sleeps while it holds one would hold up the loop ---- */
+
+static void put(_Atomic(struct errand *) *list, struct errand *e)
+{
+	struct errand *top = atomic_load(list);
+
+	do
+		e->next = top;
+	while (!atomic_compare_exchange_weak(list, &top, e));
+}
+
+static struct errand *take(_Atomic(struct errand *) *list)
+{
+	struct errand *e = atomic_exchange(list, NULL), *oldest = NULL;
+
+	while (e) {
+		struct errand *next = e->next;
+
+		e->next = oldest;
+		oldest = e;
+		e = next;
+	}
+	return oldest;
+}
+
+/* ---- one program ---- */
+
+static int open_input(const struct strbuf *in)
+{
+	int fd = memfd_create("postrider-input", MFD_CLOEXEC);
+
+	if (fd >= 0 && in->len &&
+	    (write(fd, in->text, in->len) != (ssize_t)in->len || lseek(fd, 0, SEEK_SET))) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* 0 or an error number. */
+static int start(const struct errands *s, const struct errand *e, const int fd[3], pid_t *out)
+{
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t attr;
+	sigset_t none, all;
+	int error = posix_spawnattr_init(&attr);
+
+	if (error)
+		return error;
+	error = posix_spawn_file_actions_init(&files);
+	if (error) {
+		posix_spawnattr_destroy(&attr);
+		return error;
+	}
+	sigemptyset(&none);
+	sigfillset(&all);
+	posix_spawnattr_setsigmask(&attr, &none);
+	posix_spawnattr_setsigdefault(&attr, &all);
+	posix_spawnattr_setpgroup(&attr, 0); /* so that its children can be killed with it */
+	error = posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+							POSIX_SPAWN_SETPGROUP);
+	for (int i = 0; i < 3 && !error; i++)
+		error = posix_spawn_file_actions_adddup2(&files, fd[i], i);
+	if (!error)
+		error = posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
+	if (!error)
+		error = posix_spawnp(out, e->argv[0], &files, &attr, e->argv, s->environment);
+	posix_spawn_file_actions_destroy(&files);
+	posix_spawnattr_destroy(&attr);
+	return error;
+}
+
+/* What there is of a stream. False: its end. */
+static bool drain(int fd, struct strbuf *to, size_t max, bool *too_much)
+{
+	char piece[16384];
+	ssize_t n;
+
+	while ((n = read(fd, piece, sizeof piece)) > 0) {
+		*too_much |= to->len + (size_t)n > max;
+		if (!*too_much)
+			strbuf_add(to, piece, (size_t)n);
+	}
+	return n < 0 && (errno == EAGAIN || errno == EINTR);
+}
+
+static void keep_complaint(struct errand *e, const struct strbuf *said)
+{
+	char line[ERRAND_SAID];
+
+	snprintf(line, sizeof line, "%.*s", (int)strcspn(strbuf_text(said), "\n"), strbuf_text(said));
+	text_printable(line, e->said, sizeof e->said);
+}
+
+/* Its streams until it ends, its time is over or it says too much. */
+static void attend(const struct errands *s, struct errand *e, pid_t pid, int out_fd, int err_fd)
+{
+	int64_t until_ns = clock_monotonic_ns() + (int64_t)(1e9 * e->timeout_s);
+	struct pollfd p[] = { { .fd = out_fd, .events = POLLIN }, { .fd = err_fd, .events = POLLIN } };
+	struct strbuf said = { 0 };
+	bool too_much = false, enough = false, over = false, left = false, ended = false;
+	int status = 0;
+
+	while (!ended) {
+		poll(p, 2, p[0].fd < 0 && p[1].fd < 0 ? CLOSED_MS : SLICE_MS);
+		/* What it left behind may hold its streams open: its own end is what counts. */
+		ended = waitpid(pid, &status, WNOHANG) == pid;
+		if (p[0].fd >= 0 && !drain(out_fd, &e->output, e->max_output, &too_much))
+			p[0].fd = -1;
+		if (p[1].fd >= 0 && !drain(err_fd, &said, 4096, &enough))
+			p[1].fd = -1;
+		if (atomic_load(&s->leaving) && !left) {
+			int64_t soon_ns = clock_monotonic_ns() + (int64_t)(1e9 * LEAVE_S);
+
+			left = true;
+			until_ns = soon_ns < until_ns ? soon_ns : until_ns;
+		}
+		if (!ended && (too_much || clock_monotonic_ns() > until_ns)) {
+			over = !too_much;
+			kill(-pid, SIGKILL);
+			while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+				;
+			ended = true;
+		}
+	}
+	keep_complaint(e, &said);
+	strbuf_release(&said);
+	if (over)
+		err_fail(&e->err, ERR_BUSY, "%s gave no answer within %g s", text_tail(e->argv[0], 80),
+			 left ? LEAVE_S : e->timeout_s);
+	else if (too_much)
+		err_fail(&e->err, ERR_FORMAT, "%s said more than %zu bytes", text_tail(e->argv[0], 80),
+			 e->max_output);
+	else if (e->output.failed)
+		err_nomem(&e->err, "what %s said", text_tail(e->argv[0], 80));
+	else if (WIFSIGNALED(status))
+		err_fail(&e->err, ERR_BUSY, "signal %d ended %s", WTERMSIG(status),
+			 text_tail(e->argv[0], 80));
+	else
+		e->exit_code = WEXITSTATUS(status);
+}
+
+static void run_program(const struct errands *s, struct errand *e)
+{
+	int out[2] = { -1, -1 }, complaint[2] = { -1, -1 }, in = open_input(&e->input), error = 0;
+	pid_t pid = 0;
+
+	if (in < 0 || pipe2(out, O_CLOEXEC) || pipe2(complaint, O_CLOEXEC))
+		error = errno;
+	else
+		error = start(s, e, (const int[]){ in, out[1], complaint[1] }, &pid);
+	if (in >= 0)
+		close(in);
+	if (out[1] >= 0)
+		close(out[1]);
+	if (complaint[1] >= 0)
+		close(complaint[1]);
+	if (error) {
+		err_fail(&e->err, ERR_IO, "cannot run %s: %s", text_tail(e->argv[0], 120), strerror(error));
+	} else {
+		e->ran = true;
+		fcntl(out[0], F_SETFL, O_NONBLOCK);
+		fcntl(complaint[0], F_SETFL, O_NONBLOCK);
+		attend(s, e, pid, out[0], complaint[0]);
+	}
+	if (out[0] >= 0)
+		close(out[0]);
+	if (complaint[0] >= 0)
+		close(complaint[0]);
+}
+
+static void carry_out(struct errands *s, struct errand *e)
+{
+	e->exit_code = -1;
+	if (atomic_load(&s->leaving))
+		err_fail(&e->err, ERR_BUSY, "the daemon is leaving");
+	else if (!e->before || !e->before(e))
+		run_program(s, e);
+	if (e->after)
+		e->after(e);
+	put(&s->returned, e);
+	bell_ring(s->returned_fd);
+}
+
+static void *run(void *self)
+{
+	struct errands *s = self;
+
+	while (!atomic_load(&s->leaving)) {
+		struct errand *e = take(&s->asked);
+
+		if (!e)
+			bell_clear(s->asked_fd); /* sleeps until it is rung */
+		while (e) {
+			struct errand *next = e->next;
+
+			carry_out(s, e);
+			e = next;
+		}
+	}
+	return NULL;
+}
+
+/* ---- the loop's side ---- */
+
+int errands_new(char *const *environment, struct errands **out, struct err *err)
+{
+	struct errands *s = mem_calloc(1, sizeof *s);
+	int rc;
+
+	if (!s)
+		return err_nomem(err, "the thread of an engine");
+	s->environment = environment;
+	s->asked_fd = s->returned_fd = -1;
+	if ((rc = bell_new(&s->asked_fd, false, "an engine", err)) ||
+	    (rc = bell_new(&s->returned_fd, true, "an engine", err)) ||
+	    (rc = worker_start(&s->worker, run, s, "an engine", err))) {
+		errands_free(s);
+		return rc;
+	}
+	*out = s;
+	return 0;
+}
+
+void errand_free(struct errand *e)
+{
+	if (!e)
+		return;
+	argv_free(e->argv);
+	strbuf_release(&e->input);
+	strbuf_release(&e->output);
+	free(e->path);
+	free(e->text);
+	free(e->result);
+	free(e);
+}
+
+static void list_free(struct errand *e)
+{
+	while (e) {
+		struct errand *next = e->next;
+
+		errand_free(e);
+		e = next;
+	}
+}
+
+void errands_free(struct errands *s)
+{
+	if (!s)
+		return;
+	atomic_store(&s->leaving, true);
+	if (s->worker.runs)
+		bell_ring(s->asked_fd);
+	worker_join(&s->worker);
+	list_free(take(&s->asked));
+	list_free(take(&s->returned));
+	bell_free(&s->asked_fd);
+	bell_free(&s->returned_fd);
+	free(s);
+}
+
+int errands_fd(const struct errands *s)
+{
+	return s->returned_fd;
+}
+
+void errands_add(struct errands *s, struct errand *e)
+{
+	put(&s->asked, e);
+	bell_ring(s->asked_fd);
+}
+
+struct errand *errands_returned(struct errands *s)
+{
+	bell_clear(s->returned_fd);
+	return take(&s->returned);
+}
