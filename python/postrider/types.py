@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Type, TypeVar
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Type, TypeVar, cast
 
 T = TypeVar("T")
 
 
 def _reader(cls: Type[T], nested: Optional[Dict[str, Callable[[Any], Any]]] = None) -> Callable[[Mapping[str, Any]], T]:
     """Makes an object of the members that are there. Replies come by the thousand, so this does little."""
-    names: Tuple[str, ...] = tuple(f.name for f in fields(cls))  # type: ignore[arg-type]
+    names: Tuple[str, ...] = tuple(f.name for f in fields(cast(Any, cls)))
     inner = nested or {}
     places = [(i, inner[n]) for i, n in enumerate(names) if n in inner]
 
