@@ -24,6 +24,7 @@ struct report_calibration {
 struct report_policy {
 	const char *name, *title;    /* borrowed from the JSON; title may be NULL */
 	bool oracle;                 /* it knows the world: no rival of the others */
+	double batch;                /* of fixed:best; NaN: of any other */
 	struct interval metric[METRICS];       /* NaN: not known */
 	struct paired_result versus[METRICS];  /* against the baseline; NaN: not known */
 	struct report_calibration *calibration; size_t n_calibrations;

@@ -148,6 +148,17 @@ static void put_merits(struct strbuf *out, const struct report_policy *p)
 		      word_metric(METRIC_ACCURACY_ZERO, p->metric[METRIC_ACCURACY_ZERO].mean));
 }
 
+/* The baseline, and what it stands for. */
+static void put_today(struct strbuf *out, const struct report_policy *p)
+{
+	if (!isnan(p->batch))
+		strbuf_printf(out, "one batch for all jobs, as is done today (%s: %s, the best on a pilot)",
+			      p->name, word_number(p->batch));
+	else
+		strbuf_printf(out, "%s, %s", p->name,
+			      strncmp(p->name, "fixed:", 6) ? "the baseline" : "which is what you do today");
+}
+
 /* Which policy should I use? The one whose users get most: the highest accuracy, a missed or rejected
  * objective counted as zero. It is said only where the baseline, which stands for what is done today, is
  * clearly worse. */
@@ -164,7 +175,9 @@ static void put_answer(const struct report_data *d, struct strbuf *out)
 	if (d->note) {
 		strbuf_printf(&text, "Which policy to use cannot be told from this: there is %s.", d->note);
 	} else if (best == d->baseline) {
-		strbuf_printf(&text, "Stay with %s, the baseline: ", p->name);
+		strbuf_puts(&text, "Stay with ");
+		put_today(&text, p);
+		strbuf_puts(&text, ": ");
 		put_merits(&text, p);
 		strbuf_puts(&text, ". No other policy here does better.");
 	} else {
@@ -173,9 +186,9 @@ static void put_answer(const struct report_data *d, struct strbuf *out)
 		strbuf_printf(&text,
 			      clear ? "Use %s: " : "%s comes first, but is not clearly better: ", p->name);
 		put_merits(&text, p);
-		strbuf_printf(&text, ". For %s, %s, that is %s and %s", today->name,
-			      strncmp(today->name, "fixed:", 6) ? "the baseline"
-								: "which is what you do today",
+		strbuf_puts(&text, ". With ");
+		put_today(&text, today);
+		strbuf_printf(&text, "%s that is %s and %s", isnan(today->batch) ? "," : "",
 			      word_percent(today->metric[METRIC_ATTAINMENT_ALL].mean),
 			      word_metric(METRIC_ACCURACY_ZERO, today->metric[METRIC_ACCURACY_ZERO].mean));
 		strbuf_printf(&text, " (difference in accuracy %s).",
@@ -203,6 +216,8 @@ void report_put_summary(const struct report_data *d, struct strbuf *out)
 	if (d->replications > 1.0)
 		strbuf_printf(&text, " in each of %s replications", word_count(d->replications));
 	strbuf_puts(&text, ".");
+	if (d->training)
+		strbuf_printf(&text, " Models learnt from %s rows.", word_count((double)d->training->n_rows));
 	if (!isnan(focus->metric[METRIC_ATTAINMENT].mean))
 		strbuf_printf(&text, " %s kept %s of the SLOs it promised", focus->name,
 			      word_percent(focus->metric[METRIC_ATTAINMENT].mean));
@@ -283,6 +298,9 @@ static void put_cell(const struct report_data *d, size_t policy, enum metric m, 
 	put_attribute(out, "data-value", v->mean);
 	put_attribute(out, "data-low", v->low);
 	put_attribute(out, "data-high", v->high);
+	strbuf_puts(out, " data-label=\"");
+	html_text(out, metric_info[m].title);
+	strbuf_puts(out, "\"");
 	strbuf_puts(out, best ? "><b><abbr title=\"best\">" STAR "</abbr>&nbsp;" : ">");
 	html_text(out, word_metric(m, v->mean));
 	if (best)
@@ -296,7 +314,7 @@ static void put_table(const struct report_data *d, const enum metric *metric, si
 		      struct strbuf *out)
 {
 	html_scroll_begin(out, label);
-	strbuf_puts(out, "<table>\n");
+	strbuf_puts(out, "<table class=\"cards\">\n");
 	html_element(out, "caption", label);
 	strbuf_puts(out, "\n<thead><tr><th scope=\"col\">policy</th>");
 	for (size_t k = 0; k < n; k++) {

@@ -14,7 +14,7 @@ for name in fixed:64 naive oracle; do
 	says out "$name" "there is a row for $name"
 done
 says out "4 replications" "how often is said"
-says out "Against fixed:64" "without courier the first policy is the baseline"
+says out "Against fixed:64" "one batch for all is the baseline"
 says out "better," "wins are counted"
 says out "p is corrected for 12 tests" "tests are corrected for their number, and that is said"
 says out "worse," "losses are counted"
@@ -52,6 +52,12 @@ that "a bound has no jobs" test "$(grep -c '^optimum,' "$dir/best/jobs.csv")" -e
 expect 0 "the report of a bound" report "$dir/best"
 expect 2 "no optimum without a law of sharing" compare gen:$few_jobs,jobs=6 --world queueing:configs/worlds/bigdl.json --policies optimum
 says err "no law by which jobs share" "and why"
+
+# ---- the baseline ----
+expect 0 "in any order" compare $trace $measured --policies naive,fixed:64,courier --replications 2 --json
+json "$dir/out" "it is what the others are held against" "d['baseline'] == 'fixed:64'"
+expect 0 "without a list of policies" compare $trace $measured -n
+says out "fixed:best" "the best batch for all is among them"
 
 # ---- models are trained ----
 # A small table, so that training is short.

@@ -78,6 +78,10 @@
 		const root = document.documentElement;
 		if (root.scrollWidth > window.innerWidth)
 			complain(`${when}: the page is ${root.scrollWidth} px wide in a window of ${window.innerWidth}`);
+		if (window.innerWidth <= 640)
+			for (const t of document.querySelectorAll("table.cards"))
+				if (t.parentElement.scrollWidth > t.parentElement.clientWidth)
+					complain(`${when}: the table ${t.caption.textContent} is cut at the edge`);
 		const back = getComputedStyle(document.body).backgroundColor;
 		for (const e of document.querySelectorAll("h1,h2,h3,p,dt,dd,th,td,small,a,summary,code,b,caption")) {
 			if (!visible(e) || !e.textContent.trim())

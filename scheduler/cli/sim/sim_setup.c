@@ -91,18 +91,23 @@ static int read_what_ifs(struct sim_setup *s, const struct sim_options *o, struc
 
 /* ---- policies ---- */
 
+/* Without a name: one batch for all, as users have it today; else the paper's policy; else the first. */
 static int find_baseline(const char *baseline, struct compare_params *p, struct err *err)
 {
 	const char *known[SIM_MAX_POLICIES + 1] = { NULL };
-	const char *wanted = baseline ? baseline : "courier";
+	size_t fixed = SIZE_MAX, courier = SIZE_MAX;
 	char shown[64], hint[TEXT_HINT];
 
-	for (p->baseline = 0; p->baseline < p->n_policies; p->baseline++) {
-		known[p->baseline] = p->policy[p->baseline].name;
-		if (!strcmp(known[p->baseline], wanted))
+	for (size_t i = p->n_policies; i-- > 0;) {
+		known[i] = p->policy[i].name;
+		fixed = strncmp(known[i], "fixed:", 6) ? fixed : i;
+		courier = strcmp(known[i], "courier") ? courier : i;
+		if (baseline && !strcmp(known[i], baseline)) {
+			p->baseline = i;
 			return 0;
+		}
 	}
-	p->baseline = 0;
+	p->baseline = fixed != SIZE_MAX ? fixed : courier != SIZE_MAX ? courier : 0;
 	if (!baseline)
 		return 0;
 	return err_fail(err, ERR_ARG, "--baseline: '%s' is not among the policies compared%s",

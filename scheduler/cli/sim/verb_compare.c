@@ -9,7 +9,7 @@
 #include "scheduler/cli/sim/sim_options.h"
 #include "sim/compare/folder.h"
 
-#define DEFAULT_POLICIES "courier,postrider,naive,boost,boost-full,queueing,oracle"
+#define DEFAULT_POLICIES "fixed:best,courier,postrider,naive,boost,boost-full,queueing,oracle"
 #define DEFAULT_REPLICATIONS 20
 #define OWN_TABLE "profiles/two-cores/runs.csv"
 #define OWN_CLUSTER "cores=2,slots=4" /* that table was measured on */
@@ -182,7 +182,9 @@ int verb_compare(int argc, char **argv)
 		  ");\nalso fixed:B, fixed:best, fifo, edf,\ncourier-waits, anova and optimum",
 		  &o.sim.policies },
 		{ 0, "baseline", CLI_TEXT, "P",
-		  "the policy that the others are tested against (default: courier)", &o.sim.baseline },
+		  "the policy that the others are tested against (default: the first fixed:B,\n"
+		  "what is done today; else courier)",
+		  &o.sim.baseline },
 		{ 0, "replications", CLI_COUNT, "N",
 		  "repetitions, each with other random numbers (default: 20)", &o.sim.replications },
 		{ 0, "paper", CLI_FLAG, NULL,
