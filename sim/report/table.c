@@ -292,15 +292,14 @@ static void put_cell(const struct report_data *d, size_t policy, enum metric m, 
 	const struct interval *v = &p->metric[m];
 	bool best = is_best(d, policy, m);
 
-	strbuf_puts(out, "<td data-policy=\"");
+	strbuf_puts(out, "<td data-label=\"");
+	html_text(out, metric_info[m].title);
+	strbuf_puts(out, "\" data-policy=\"");
 	html_text(out, p->name);
 	strbuf_printf(out, "\" data-metric=\"%s\"", metric_info[m].name);
 	put_attribute(out, "data-value", v->mean);
 	put_attribute(out, "data-low", v->low);
 	put_attribute(out, "data-high", v->high);
-	strbuf_puts(out, " data-label=\"");
-	html_text(out, metric_info[m].title);
-	strbuf_puts(out, "\"");
 	strbuf_puts(out, best ? "><b><abbr title=\"best\">" STAR "</abbr>&nbsp;" : ">");
 	html_text(out, word_metric(m, v->mean));
 	if (best)
