@@ -1,7 +1,9 @@
 /* The list of models, and the checks that all of them share. */
 #include "predictors/predictor.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "predictors/automl/pipeline.h"
@@ -44,9 +46,17 @@ const char *predictor_names(void)
 	return text;
 }
 
+bool predictor_logs(const struct predictor_ops *ops, const struct settings *s)
+{
+	return ops == &boost_ops && settings_get(s, "log") != 0.0;
+}
+
 int predictor_fit(const struct predictor_ops *ops, const struct settings *s, const struct dataset *d,
 		  const struct fit_context *ctx, struct predictor *out, struct err *err)
 {
+	bool log = predictor_logs(ops, s);
+	struct dataset of = *d;
+	double *logs = NULL;
 	void *self = NULL;
 	int status;
 
@@ -59,17 +69,25 @@ int predictor_fit(const struct predictor_ops *ops, const struct settings *s, con
 		return err_fail(err, ERR_ARG, "%s: %zu rows are more than the %u it can count", ops->title,
 				d->n_rows, UINT32_MAX / 4);
 	status = err_if_stopped(ctx->stop, err);
+	if (!status && log)
+		status = dataset_logs(d, &logs, err);
+	of.y = log ? logs : d->y;
 	if (!status)
-		status = ops->fit(s, d, ctx, &self, err);
+		status = ops->fit(s, &of, ctx, &self, err);
+	free(logs);
 	if (status)
 		return status;
-	*out = (struct predictor){ .ops = ops, .settings = *s, .n_features = d->n_features, .self = self };
+	*out = (struct predictor){
+		.ops = ops, .settings = *s, .n_features = d->n_features, .self = self, .log = log
+	};
 	return 0;
 }
 
 void predictor_predict(const struct predictor *p, const double *x, size_t n_rows, double *out)
 {
 	p->ops->predict(p->self, x, n_rows, out);
+	for (size_t i = 0; p->log && i < n_rows; i++)
+		out[i] = exp(out[i]);
 }
 
 void predictor_release(struct predictor *p)

@@ -76,7 +76,11 @@ struct predictor {
 	struct settings settings;
 	size_t n_features;
 	void *self;
+	bool log;            /* it was fitted to the logarithm of the target (boost; linear models do so
+	                        themselves) */
 };
+/* Of a model with these settings. */
+bool predictor_logs(const struct predictor_ops *ops, const struct settings *s);
 int predictor_fit(const struct predictor_ops *ops, const struct settings *s, const struct dataset *d,
                   const struct fit_context *ctx, struct predictor *out, struct err *err);
 void predictor_predict(const struct predictor *p, const double *x, size_t n_rows, double *out);

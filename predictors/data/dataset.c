@@ -69,3 +69,21 @@ size_t dataset_levels(const struct dataset *d, size_t feature, double *out)
 			out[kept++] = out[i];
 	return kept;
 }
+
+int dataset_logs(const struct dataset *d, double **out, struct err *err)
+{
+	double *y = mem_array(d->n_rows, sizeof *y);
+
+	if (!y)
+		return err_nomem(err, "%zu targets", d->n_rows);
+	for (size_t i = 0; i < d->n_rows; i++) {
+		if (!(d->y[i] > 0.0)) {
+			free(y);
+			return err_fail(err, ERR_ARG, "log=yes needs targets above 0; row %zu has %g", i + 1,
+					d->y[i]);
+		}
+		y[i] = log(d->y[i]);
+	}
+	*out = y;
+	return 0;
+}

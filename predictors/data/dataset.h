@@ -40,4 +40,7 @@ int dataset_subset(const struct dataset *d, const uint32_t *row, size_t n, struc
 size_t dataset_levels(const struct dataset *d, size_t feature, double *out);
 void dataset_free(struct dataset *d); /* frees x, y, group and d */
 
+/* The logarithms of its targets, to be freed. ERR_ARG: one is not above 0. */
+int dataset_logs(const struct dataset *d, double **out, struct err *err);
+
 #endif

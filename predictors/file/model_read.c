@@ -241,6 +241,7 @@ static int get_target(const struct source *src, const struct json *v, size_t n_f
 	out->predictor.ops = ops; /* without a self yet, which destroy() accepts */
 	out->predictor.n_features = n_features;
 	rc = get_settings(src, v, &out->predictor);
+	out->predictor.log = !rc && predictor_logs(ops, &out->predictor.settings);
 	if (!rc)
 		rc = get_size(src, v, "rows", &out->n_rows);
 	if (!rc && json_type(score) != JSON_OBJECT)

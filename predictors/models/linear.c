@@ -267,24 +267,6 @@ static int build_design(const struct linear *m, const struct dataset *d, double 
 
 /* ---- fitting ---- */
 
-static int target_logs(const struct dataset *d, double **out, struct err *err)
-{
-	double *y = mem_array(d->n_rows, sizeof *y);
-
-	if (!y)
-		return err_nomem(err, "%zu targets", d->n_rows);
-	for (size_t i = 0; i < d->n_rows; i++) {
-		if (!(d->y[i] > 0.0)) {
-			free(y);
-			return err_fail(err, ERR_ARG, "log=yes needs targets above 0; row %zu has %g", i + 1,
-					d->y[i]);
-		}
-		y[i] = log(d->y[i]);
-	}
-	*out = y;
-	return 0;
-}
-
 /* The penalty's weight in the units lsq works in: scikit-learn's objective with b = c 2^(ey - e) / norm,
  * divided by 2^(2 ey). A standardised column has norm sqrt(n). */
 static void penalty_weights(const struct linear *m, const struct lsq_problem *p, enum method how,
@@ -391,7 +373,7 @@ static int fit(enum method how, const struct settings *s, const struct dataset *
 	list.term = NULL;
 	m->log = settings_get(s, "log") != 0.0;
 	scale_features(m, d);
-	if ((m->log && (rc = target_logs(d, &y, err))) || (rc = build_design(m, d, &x, err)))
+	if ((m->log && (rc = dataset_logs(d, &y, err))) || (rc = build_design(m, d, &x, err)))
 		goto out;
 	rc = lsq_prepare(x, m->log ? y : d->y, d->n_rows, m->n_terms, true, &problem, err);
 	if (!rc)

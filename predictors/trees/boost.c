@@ -13,6 +13,7 @@
 enum loss { LOSS_SQUARED, LOSS_ABSOLUTE, LOSS_HUBER };
 
 static const char *const loss_words[] = { "squared", "absolute", "huber", NULL };
+static const char *const no_yes[] = { "no", "yes", NULL };
 
 static const struct setting_spec boost_spec[] = {
 	{ .name = "trees",
@@ -71,6 +72,11 @@ static const struct setting_spec boost_spec[] = {
 	  .max = 100000,
 	  .integer = true,
 	  .help = "rounds without improvement on the held-back rows before stopping" },
+	{ .name = "log",
+	  .max = 1,
+	  .integer = true,
+	  .words = no_yes,
+	  .help = "fit the logarithm of the target" },
 	{ .name = NULL },
 };
 
@@ -256,23 +262,30 @@ int boost_staged(const struct settings *s, const struct dataset *train, const st
 		 const struct fit_context *ctx, const size_t *stage, size_t n_stages, double *out,
 		 struct err *err)
 {
+	bool log = predictor_logs(&boost_ops, s);
+	struct dataset d = *train;
 	struct boosting b = { 0 };
 	struct tree t = { 0 };
-	double *sum = mem_calloc(test->n_rows, sizeof *sum);
-	int status = sum ? boosting_init(&b, s, train, ctx->pool, err)
-			 : err_nomem(err, "%zu test rows", test->n_rows);
+	double *sum = mem_calloc(test->n_rows, sizeof *sum), *logs = NULL;
+	int status = sum ? 0 : err_nomem(err, "%zu test rows", test->n_rows);
 
+	if (!status && log)
+		status = dataset_logs(train, &logs, err);
+	d.y = log ? logs : train->y;
+	if (!status)
+		status = boosting_init(&b, s, &d, ctx->pool, err);
 	for (size_t round = 0, k = 0; !status && k < n_stages; round++) {
 		status = boosting_round(&b, ctx, round, &t, err);
 		for (size_t i = 0; !status && i < test->n_rows; i++)
 			sum[i] += t.value[tree_leaf(t.node, test->x + i * test->n_features)];
 		for (; !status && k < n_stages && stage[k] == round + 1; k++)
 			for (size_t i = 0; i < test->n_rows; i++)
-				out[k * test->n_rows + i] = b.base + sum[i];
+				out[k * test->n_rows + i] = log ? exp(b.base + sum[i]) : b.base + sum[i];
 	}
 	tree_release(&t);
 	boosting_release(&b);
 	free(sum);
+	free(logs);
 	return status;
 }
 

@@ -181,6 +181,29 @@ expect 2 "both table and job" predict "$m" "$data" --job $job
 expect 2 "an SLO for a table" predict "$m" "$data" --slo 300
 expect 2 "candidates that are no numbers" predict "$m" --job $job --candidates 64,big
 
+# ---- times above 0 ----
+{
+	echo network,cpus,njobs,batch,time_s
+	for batch in 16 32 64 128 256 512; do
+		for cpus in 1 2 3 4; do
+			echo "a,$cpus,1,$batch,$(awk -v b=$batch -v c=$cpus 'BEGIN { print 3000 / b / c / c }')"
+		done
+	done
+} >"$dir/steep.csv"
+for model in boost linear ridge lasso; do
+	expect 0 "$model trains" train "$dir/steep.csv" -o "$dir/steep" --model $model -q
+	expect 0 "$model predicts" predict "$dir/steep" "$dir/steep.csv" -q
+	that "$model: every row has a time above 0" sh -c \
+		"awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if (\$i == \"predicted_time_s\") c = i; next }
+			!(\$c > 0) { bad = 1 } END { exit bad || NR != 25 }' '$dir/out'"
+done
+expect 0 "the paper's linear model may be had" train "$dir/steep.csv" -o "$dir/steep" --model ridge --set log=no -q
+expect 0 "it predicts" predict "$dir/steep" "$dir/steep.csv"
+says err "rows have no time: ridge says 0 or less for them" "it says for how many rows it has no time"
+that "it prints no time of 0 or less" sh -c \
+	"awk -F, 'NR > 1 && \$6 != \"\" && \$6 <= 0 { bad = 1 } NR > 1 && \$6 == \"\" { none++ }
+		END { exit bad || !none }' '$dir/out'"
+
 # ---- files ----
 expect 4 "a missing model" predict "$dir/nowhere" "$data"
 says err "nowhere" "a missing model is named"

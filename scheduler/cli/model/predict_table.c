@@ -157,6 +157,7 @@ int predict_table(const struct cli *c, double confidence, const char *slo_column
 	struct cli_input in = { 0 };
 	struct err no_bound = { 0 };
 	double q = NAN;
+	size_t no_time = 0;
 	bool bounded, again = false;
 	int rc;
 
@@ -193,6 +194,15 @@ int predict_table(const struct cli *c, double confidence, const char *slo_column
 		goto out;
 	}
 	predictor_predict(&m->time.predictor, p.x, in.table->n_rows, p.time);
+	for (size_t r = 0; r < in.table->n_rows; r++) {
+		no_time += p.time[r] <= 0.0;
+		p.time[r] = p.time[r] > 0.0 ? p.time[r] : NAN;
+	}
+	if (no_time)
+		cli_notice(c,
+			   "%zu of %zu rows have no time: %s says 0 or less for them; train it with --set "
+			   "log=yes",
+			   no_time, in.table->n_rows, m->time.predictor.ops->name);
 	if (m->accuracy.predictor.ops)
 		predictor_predict(&m->accuracy.predictor, p.x, in.table->n_rows, p.accuracy);
 	if (slo_column)

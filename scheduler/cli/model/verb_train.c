@@ -87,6 +87,8 @@ static int plan_fixed(struct plan *p, const struct options *o, struct err *err)
 	if (!p->time_point.ops)
 		return -ERR_ARG;
 	settings_init(&p->time_point.settings, p->time_point.ops->spec);
+	if (!o->by && recipe_log_time(&p->time_point, err))
+		return -ERR_ARG;
 	if (o->by && o->by->settings && settings_parse(&p->time_point.settings, o->by->settings, err))
 		return err_prefix(err, "--policy %s", o->by->name);
 	if (o->set && settings_parse(&p->time_point.settings, o->set, err))

@@ -82,8 +82,25 @@ int recipe_make(const struct policy *p, const struct model *current, bool curves
 
 /* ---- searches ---- */
 
+static bool has_setting(const struct predictor_ops *ops, const char *name)
+{
+	for (const struct setting_spec *spec = ops->spec; spec && spec->name; spec++)
+		if (!strcmp(spec->name, name))
+			return true;
+	return false;
+}
+
+int recipe_log_time(struct grid_point *g, struct err *err)
+{
+	return has_setting(g->ops, "log") ? settings_parse(&g->settings, "log=yes", err) : 0;
+}
+
 static bool suits_time(const struct grid_point *g, const struct policy *p)
 {
+	/* without a policy: those that could predict a time below 0 fit its logarithm */
+	if (!p && strcmp(g->ops->name, "boost") && has_setting(g->ops, "log") &&
+	    settings_get(&g->settings, "log") == 0.0)
+		return false;
 	/* of the hybrids one with calm leaves: with the cores known or not there are enough to try */
 	if (p && p->or_predictor && !strcmp(g->ops->name, "hybrid") &&
 	    settings_get(&g->settings, "min_samples_leaf") != CALM_LEAF)
@@ -168,14 +185,6 @@ int recipe_prefer(struct grid *g, const struct grid_point *first, struct err *er
 	return 0;
 }
 
-static bool has_setting(const struct predictor_ops *ops, const char *name)
-{
-	for (const struct setting_spec *spec = ops->spec; spec && spec->name; spec++)
-		if (!strcmp(spec->name, name))
-			return true;
-	return false;
-}
-
 int recipe_search_time(const struct policy *p, double cores, struct grid **out, struct err *err)
 {
 	struct grid *g = NULL;
@@ -187,6 +196,8 @@ int recipe_search_time(const struct policy *p, double cores, struct grid **out, 
 		g->n = 1;
 		rc = point_make(p->predictor, p->settings, &g->point[0], err);
 	}
+	for (size_t i = 0; !rc && !p && i < g->n; i++)
+		rc = recipe_log_time(&g->point[i], err);
 	estimated = rc ? 0 : g->n;
 	snprintf(given, sizeof given, "cores=%.17g", cores);
 	for (size_t i = 0; !rc && i < estimated && cores > 0.0 && g->n < room; i++) {

@@ -42,4 +42,8 @@ int recipe_prefer(struct grid *g, const struct grid_point *first, struct err *er
  * most 2,000 rows for a search. The caller adds table, grids and names. */
 struct train_params recipe_params(uint64_t seed);
 
+/* Boosting and linear models predict times at or below 0 unless they fit the logarithm: lets such a model do
+ * so. */
+int recipe_log_time(struct grid_point *g, struct err *err);
+
 #endif

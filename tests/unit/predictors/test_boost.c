@@ -56,6 +56,27 @@ TEST(test_one_stump_at_full_rate_is_worked_by_hand)
 	predictor_release(&absolute);
 }
 
+/* One stump at full rate on the logarithms: geometric means of the two sides. */
+TEST(test_logarithms_keep_predictions_above_zero)
+{
+	double x[] = { 1, 2, 3, 4 }, y[] = { 1, 4, 16, 100 }, out[4], staged[4];
+	struct dataset d = { .n_rows = 4, .n_features = 1, .x = x, .y = y };
+	struct predictor p = fit("trees=1,depth=1,rate=1,log=yes", &d);
+	const struct fit_context ctx = { .seed = 5 };
+	const size_t stage = 1;
+
+	assert_true(p.log);
+	predictor_predict(&p, x, 4, out);
+	assert_true(fabs(out[0] - 2.0) < 1e-12 && fabs(out[3] - 40.0) < 1e-11);
+	assert_int_equal(boost_staged(&p.settings, &d, &d, &ctx, &stage, 1, staged, NULL), 0);
+	for (int i = 0; i < 4; i++)
+		assert_true(fabs(staged[i] / out[i] - 1.0) < 1e-12);
+	assert_true(y[3] == 100.0);
+	y[0] = 0.0; /* it has no logarithm */
+	assert_int_equal(boost_staged(&p.settings, &d, &d, &ctx, &stage, 1, staged, NULL), -ERR_ARG);
+	predictor_release(&p);
+}
+
 TEST(test_training_loss_does_not_rise_with_more_rounds)
 {
 	static const char *const loss[] = { "squared", "absolute" };
