@@ -316,7 +316,6 @@ int sched_progress(struct sched *s, int64_t now_ns, uint64_t id, double done, st
 	uint32_t place;
 	struct live *j = live_find(s, id, &place);
 	double left_s, spread;
-	unsigned n;
 
 	if (!j)
 		return sched_not_found(id, err);
@@ -326,16 +325,12 @@ int sched_progress(struct sched *s, int64_t now_ns, uint64_t id, double done, st
 		return err_fail(err, ERR_ARG, "%g of the work done: need 0 to 1", done);
 	now_ns = live_clock(s, now_ns);
 	live_settle(s, now_ns);
-	n = j->progress.last.n;
 	if (!progress_report(&j->progress, done, j->done_s)) /* what is done stays done */
 		return 0;
 	live_changed(s);
 	left_s = progress_left_s(&j->progress, &spread);
 	j->total_s = j->done_s + left_s;
-	if (live_chance(s, j, left_s / j->speed, 0.0, now_ns) < 0.5)
-		j->late_reports += j->progress.last.n > n || !j->late_reports;
-	else
-		j->late_reports = 0;
+	j->said_late = live_chance(s, j, left_s / j->speed, 0.0, now_ns) < 0.5;
 	return 0;
 }
 

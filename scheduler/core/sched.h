@@ -157,8 +157,8 @@ struct sched_estimate {             /* of one job, in seconds from the time of a
 	double end_low_s, end_high_s; /* bounds at the job's confidence; NaN: none */
 	double chance;              /* that it ends by its deadline; NaN: it has none, or nothing is known */
 	bool late;                  /* promised, and that chance is below one half */
-	bool sure;                  /* late, and two reports of progress in a row said so, or the chance is
-	                               tiny: enough to stop somebody */
+	bool sure;                  /* late, its last report of progress said so, and the chance is next to
+	                               none: enough to stop somebody */
 };
 
 /* ---- tenants ---- */

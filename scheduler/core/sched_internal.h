@@ -47,7 +47,7 @@ struct live {                         /* a job that waits or runs */
 	/* Work, in seconds alone. Done is exact at sched.since_ns; speed is that since then. */
 	double prior_s, total_s, done_s, speed;
 	struct progress progress;     /* what its own reports say; begins when it starts */
-	unsigned late_reports;        /* the last so many of them said that it will miss its objective */
+	bool said_late;               /* the last of them said that it will miss its objective */
 	/* Waiting: what it will take of a full machine, slots x time; 0 if it never starts. Whole
 	 * nanoseconds, so that sums of a long queue come out the same whatever came and went. */
 	uint64_t slot_ns;

@@ -220,7 +220,7 @@ void live_run(struct sched *s, uint32_t place)
 	live_link(s, &s->running, before, place);
 	j->running = true;
 	progress_begin(&j->progress, j->prior_s, j->taken.start_share, live_spread(j));
-	j->late_reports = 0;
+	j->said_late = false;
 	s->slots_used += j->r.cpus;
 	t->cpus += j->r.cpus;
 	t->n_running++;
