@@ -22,6 +22,13 @@ for verb in $("$bin/postrider" --help | sed -n 's/^  \([a-z][a-z-]*\)  .*/\1/p')
 	case $verb in version | help) continue ;; esac
 	[ -e "docs/man/postrider-$verb.1" ] || complain "no man page for the verb $verb"
 done
+# A line or table too wide for a terminal of 80 columns: lintian refuses such a package.
+if command -v man >/dev/null && command -v groff >/dev/null; then
+	for page in docs/man/*.[1-8]; do
+		said=$(MANWIDTH=80 man --warnings -E UTF-8 -l -Tutf8 -Z "$page" 2>&1 >/dev/null | grep -v 'cannot adjust line' | tr '\n' ' ')
+		[ -z "$said" ] || complain "$page: $said"
+	done
+fi
 grep -oE '^- `[a-z]+/`|^\| `[a-z]+/`' README.md | grep -oE '[a-z]+/' | while read -r folder; do
 	[ -d "$folder" ] || echo "$folder"
 done | while read -r folder; do complain "README.md names $folder, which is not there"; done
