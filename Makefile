@@ -201,10 +201,15 @@ tsan: ## the tests of everything that uses threads, under ThreadSanitizer
 
 .PHONY: check-threads
 thread_tests := $(patsubst %,$B/tests/unit/%,common/test_pool predictors/test_threads \
-	store/test_store_threads store/test_store_failure store/test_store daemon/test_exec_spawn daemon/test_training \
-	sim/test_compare)
+	store/test_store_threads store/test_store_failure store/test_store daemon/test_exec_spawn daemon/test_engine \
+	daemon/test_training sim/test_compare)
 check-threads: $(BIN)/postrider-supervisor $(thread_tests)
 	@BIN=$(abspath $(BIN)) BUILD_DIR=$(abspath $B) SAN='$(SAN)' tests/run.sh --only $(thread_tests)
+
+.PHONY: test-slurm
+test-slurm: $(PROGRAMS) ## jobs on a real Slurm of three nodes, with faults (2 minutes; tests/slurm/)
+	@command -v slurmctld >/dev/null || tests/install-packages.sh slurm-wlm munge || echo "going on without Slurm"
+	@BIN=$(abspath $(BIN)) tests/slurm/slurm.sh
 
 .PHONY: bars
 long_tests := $B/tests/unit/predictors/test_coverage # shorter without BARS in the environment

@@ -57,6 +57,28 @@ static void add_whole(struct cli_table *t, const char *name, const char *value)
 	cli_table_add(t, "%s", value ? value : "none");
 }
 
+/* "slurm: digits, vision" */
+static void add_engines(struct cli_table *t, const struct config *c)
+{
+	struct strbuf types = { 0 };
+
+	for (size_t i = 0; i < c->n_engines; i++) {
+		const char *name = c->engine[i].name;
+
+		strbuf_reset(&types);
+		for (size_t k = 0; k < c->n_types; k++) {
+			const char *its = c->type[k].executor ? c->type[k].executor : c->executor;
+
+			if (!strcmp(its, name))
+				strbuf_printf(&types, "%s %s", types.len ? "," : "", c->type[k].name);
+		}
+		cli_table_add(t, "engine");
+		cli_table_add(t, "%s (%s), runs:%s", name, engine_kind_name[c->engine[i].kind],
+			      types.len ? strbuf_text(&types) : " nothing");
+	}
+	strbuf_release(&types);
+}
+
 static void print_head(const struct cli *c, const struct config *config, struct strbuf *out)
 {
 	struct cli_table t;
@@ -71,6 +93,7 @@ static void print_head(const struct cli *c, const struct config *config, struct 
 	add_whole(&t, "model", config->model);
 	add_whole(&t, "confidence", cli_percent(config->confidence, confidence));
 	add_machine(&t, config);
+	add_engines(&t, config);
 	add_durability(&t, config);
 	cli_table_print(&t, out, cli_colour(c));
 	cli_table_release(&t);

@@ -51,6 +51,9 @@
 #define RECORD_MAX_CPUS 4095 /* bytes of a list of cpus, "0-3,8" */
 #define RECORD_BOOT_BYTES 36
 
+/* The note where a SIGTERM came that was not the daemon's: a workload manager may know why. */
+#define NOTE_TERMINATED "another program sent it SIGTERM"
+
 /* In the job's folder, as the user of the job. */
 #define JOB_STDOUT "stdout"
 #define JOB_STDERR "stderr"

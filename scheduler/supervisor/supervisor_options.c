@@ -90,6 +90,17 @@ bool parse_cpus(const char *s, cpu_set_t *out)
 	return CPU_COUNT(out) > 0;
 }
 
+/* Its text stays where it is when the environment is cleared. */
+static void keep_variable(struct options *o, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (char **e = environ; e && *e; e++) {
+		if (!strncmp(*e, name, n) && (*e)[n] == '=')
+			o->env[o->n_env++] = *e;
+	}
+}
+
 static void usage(void)
 {
 	static const char text[] =
@@ -104,6 +115,8 @@ static void usage(void)
 		"  --uid U --gid G    the user it runs as (default: our own)\n"
 		"  --work-dir DIR     where it runs (default: its folder)\n"
 		"  --env NAME=VALUE   added to its environment; may be repeated\n"
+		"  --keep-env NAME    keep this variable of our own environment, if it is set; may be "
+		"repeated\n"
 		"  --cpus LIST        the cpus it may use, as in 0-3,8\n"
 		"  --cgroup PATH      a cgroup v2 folder to create for it\n"
 		"  --nice N           niceness\n"
@@ -126,7 +139,8 @@ void parse_options(int argc, char **argv, struct options *o)
 		{ "grace", 1, NULL, 'k' },      { "max-time", 1, NULL, 't' },
 		{ "max-output", 1, NULL, 'O' }, { "rlimit-fsize", 1, NULL, 'F' },
 		{ "rlimit-as", 1, NULL, 'A' },  { "rlimit-nofile", 1, NULL, 'N' },
-		{ "help", 0, NULL, 'h' },       { NULL, 0, NULL, 0 },
+		{ "keep-env", 1, NULL, 'K' },   { "help", 0, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
 	};
 	cpu_set_t cpus;
 	int c;
@@ -140,6 +154,7 @@ void parse_options(int argc, char **argv, struct options *o)
 		case 'g': o->gid = id_arg("gid", optarg); break;
 		case 'w': o->work_dir = optarg; break;
 		case 'e': o->env[o->n_env++] = optarg; break;
+		case 'K': keep_variable(o, optarg); break;
 		case 'c': o->cpus = optarg; break;
 		case 'G': o->cgroup = optarg; break;
 		case 'n': o->nice = nice_arg(optarg); break;

@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/pidfd.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -84,6 +85,8 @@ static void on_stop(struct run *r, const siginfo_t *info)
 		r->stopped = true;
 		if (info->si_value.sival_int >= 0)
 			grace_s = 1e-3 * info->si_value.sival_int;
+	} else if (!strstr(r->note, NOTE_TERMINATED)) {
+		add_note(r, NOTE_TERMINATED);
 	}
 	ask_to_end(r, grace_s);
 }

@@ -22,7 +22,7 @@ exit "$2"
 END
 cat >"$dir/config.json" <<END
 {"socket": "$dir/postrider.sock", "socket_mode": "0666", "state_dir": "$dir/state", "model": "$dir/m.model",
- "outside_load": ${outside_load:-false}, ${more_config:-} "cores": 2, "slots": 2, "kill_grace_s": 5, "max_queued": 400,
+ "outside_load": ${outside_load:-false}, ${more_config:-} "cores": ${cores:-2}, "slots": ${slots:-2}, "kill_grace_s": 5, "max_queued": 400,
  "types": {
   "nap": {
    "about": "sleeps for a while",
@@ -31,11 +31,12 @@ cat >"$dir/config.json" <<END
     "network": {"kind": "word", "values": ["lenet5", "simplenet"], "default": "simplenet"},
     "epochs": {"kind": "integer", "min": 1, "max": 100, "default": 4},
     "samples": {"kind": "integer", "min": 100, "max": 60000, "default": 12000},
-    "nap": {"kind": "number", "min": 0, "max": 60, "default": 0},
+    "nap": {"kind": "number", "min": 0, "max": ${nap_max:-60}, "default": 0},
     "code": {"kind": "integer", "min": 0, "max": 999, "default": 0}},
    "cpus": {"min": 1, "max": 2, "default": 1},
    "batches": [64, 128, 256, 512],
    "lr": {"rule": "sqrt", "base": 0.01, "base_batch": 64}},
+  ${more_types:-}
   "abroad": {
    "about": "run by its owner",
    "params": {

@@ -133,6 +133,7 @@ rm "$dir/mute"
 # ---- the configuration ----
 run check-config "$dir/config.json"
 code_is 0 "the configuration is fine"
+says out "tsp (command), runs: nap" "and says which types go to the engine"
 sed 's/"executor": "tsp"/"executor": "tps"/' "$dir/config.json" >"$dir/bad.json"
 expect 6 "an executor that is not there" check-config "$dir/bad.json"
 says err "executor: there is no engine 'tps' in \"engines\"; did you mean 'tsp'?" "is named, and the nearest one"

@@ -587,27 +587,31 @@ static void ended_without_record(struct engine_job *j)
 		run->outcome.lost = j->word == ENGINE_NODE && run->outcome.started_ns && !run->stop_asked;
 }
 
-/* A signal may be the engine's doing: its word says why. */
-static bool may_be_by_engine(const struct exec_outcome *o)
+/* A signal may be the engine's doing, also where the job took it well: its word says why. */
+static bool may_be_by_engine(const struct local_job *run)
 {
-	return !o->timed_out && !o->stopped && !o->lost &&
-	       (o->exit_signal == SIGTERM || o->exit_signal == SIGKILL || o->exit_code == 128 + SIGTERM ||
-		o->exit_code == 128 + SIGKILL);
+	const struct exec_outcome *o = &run->outcome;
+
+	return !o->timed_out && !o->stopped && !o->lost && (run->terminated || o->exit_signal == SIGKILL);
 }
 
 /* Its record says how it ended. False: the engine's word is waited for. */
 static bool settle_end(struct engine_job *j, int64_t now_ns)
 {
 	struct engine *g = j->engine;
+	struct exec_outcome *o = &j->run->outcome;
 	double patience_s = g->config && !g->away[0] ? 2.0 * g->config->poll_s + 1.0 : 0.0;
 
-	if (!may_be_by_engine(&j->run->outcome))
+	if (!may_be_by_engine(j->run))
 		return true;
 	if (!j->end_ns)
 		j->end_ns = now_ns;
 	if (j->word < ENGINE_ENDED && !j->run->stop_asked && (double)(now_ns - j->end_ns) < 1e9 * patience_s)
 		return false;
-	by_word(j, &j->run->outcome);
+	if (by_word(j, o) && o->exit_code == 0) { /* half of a run is not a run: nothing is learnt from it */
+		o->exit_code = -1;
+		o->exit_signal = SIGTERM;
+	}
 	return true;
 }
 
@@ -926,6 +930,7 @@ static int make_call(const struct engines *a, const struct engine *g, const stru
 	int rc = 0;
 
 	plain.cgroup = NULL; /* a folder of this machine; the engine has its own */
+	plain.keep_env = g->ops->keep_env;
 	strbuf_printf(&report, "%s" RECORD_REPORT, run->record);
 	t.report = report.text;
 	if (report.failed ||

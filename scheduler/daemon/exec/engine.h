@@ -53,6 +53,7 @@ struct engine_line {             /* of what poll() asked for */
 
 struct engine_ops {
 	enum engine_kind kind;
+	const char *const *keep_env; /* variables that it sets for a job; NULL after the last */
 	int (*submit)(const struct config_engine *c, const struct engine_task *t, struct engine_call *out,
 	              struct err *err);
 	/* What submit's program said means. YES: out[] is the id; else why. */

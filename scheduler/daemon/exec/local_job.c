@@ -280,6 +280,7 @@ static void ended(struct local_job *j, const struct job_exit *x)
 					    .max_rss_mb = x->ran ? x->max_rss_mb : NAN,
 					    .cpu_s = x->ran ? x->cpu_s : NAN };
 	give_reason(j, x, j->outcome.reason, sizeof j->outcome.reason);
+	j->terminated = strstr(x->note, NOTE_TERMINATED) != NULL;
 	j->started_ns = started_ns;
 	j->state = LOCAL_ENDED;
 }

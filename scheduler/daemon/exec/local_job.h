@@ -59,6 +59,7 @@ struct local_job {
 	int64_t started_ns, started_boot_ns; /* 0: not known */
 	struct job_output output;
 	int64_t progress_boot_ns;   /* when progress was last told */
+	bool terminated;            /* a SIGTERM came that was not ours */
 	struct exec_outcome outcome;
 };
 

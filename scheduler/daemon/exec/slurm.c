@@ -168,8 +168,17 @@ static bool slurm_line(const char *line, struct engine_line *out)
 	return true;
 }
 
+static const char *const keep_env[] = { "CUDA_VISIBLE_DEVICES",
+					"ROCR_VISIBLE_DEVICES",
+					"GPU_DEVICE_ORDINAL",
+					"ZE_AFFINITY_MASK",
+					"SLURM_JOB_ID",
+					"SLURM_JOB_NODELIST",
+					NULL };
+
 const struct engine_ops engine_slurm = {
 	.kind = ENGINE_SLURM,
+	.keep_env = keep_env,
 	.submit = slurm_submit,
 	.answer = slurm_answer,
 	.cancel = slurm_cancel,

@@ -139,6 +139,8 @@ static void add_options(struct spawn_words *w, const char *program, const struct
 		add_word(w, "--env");
 		add_word(w, t->env[i]);
 	}
+	for (size_t i = 0; j->keep_env && j->keep_env[i]; i++)
+		add(w, "--keep-env=%s", j->keep_env[i]);
 	add_word(w, "--");
 	for (size_t i = 0; j->argv[i]; i++)
 		add_word(w, j->argv[i]);

@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <sys/resource.h>
 
+#include "scheduler/process/record_format.h"
 #include "tests/support/test.h"
 #include "tests/unit/daemon/test_exec_harness.h"
 
@@ -482,6 +483,7 @@ TEST_WITH(test_sigterm_of_a_stranger_is_no_stop, set_up, tear_down)
 	assert_int_equal(told_of(w, 18)->outcome.exit_signal, SIGTERM);
 	assert_non_null(strstr(told_of(w, 18)->outcome.reason, "ended by signal 15"));
 	assert_non_null(strstr(file_text(in_job(jobs, 18, ".exit")), "\nstopped 0\n"));
+	assert_non_null(strstr(file_text(in_job(jobs, 18, ".exit")), "\nnote " NOTE_TERMINATED "\n"));
 }
 
 TEST_WITH(test_stopped_job_that_ends_well_is_stopped_all_the_same, set_up, tear_down)

@@ -289,6 +289,19 @@ TEST(test_a_signal_that_ends_the_job_is_not_an_exit_code)
 	assert_false(j.exit.stopped);
 }
 
+TEST(test_variables_that_are_kept_reach_the_job)
+{
+	struct job j;
+
+	setenv("CUDA_VISIBLE_DEVICES", "0,3", 1);
+	setenv("OTHER_THING", "x", 1);
+	run(&j, "--keep-env CUDA_VISIBLE_DEVICES --keep-env NOT_SET --keep-env CUDA",
+	    "echo \"$CUDA_VISIBLE_DEVICES|$OTHER_THING|${NOT_SET-unset}|${CUDA-unset}\"");
+	assert_string_equal(said(&j), "0,3||unset|unset\n");
+	unsetenv("CUDA_VISIBLE_DEVICES");
+	unsetenv("OTHER_THING");
+}
+
 TEST(test_cpu_time_and_memory_are_those_of_all_processes)
 {
 	struct job j;
