@@ -158,6 +158,7 @@ static int list_doubted(struct training *tr, const struct target_rows *rows, siz
 /* Marks the rows whose times look wrong; out: the others, or an empty one if all are believed. */
 static int doubt_rows(struct training *tr, struct target_rows *rows, struct target_rows *out, struct err *err)
 {
+	const char *stage = tr->stage;
 	uint32_t *row = NULL;
 	size_t n_doubted = 0, n = 0;
 	int status;
@@ -166,7 +167,10 @@ static int doubt_rows(struct training *tr, struct target_rows *rows, struct targ
 	rows->doubted = mem_array(rows->d->n_rows, 1);
 	if (!rows->doubted)
 		return err_nomem(err, "%zu rows", rows->d->n_rows);
+	tr->stage = "rows that look wrong";
+	on_search_progress(tr, 0, 1); /* it fits models of its own, which may take long */
 	status = doubt_find(rows->d, &tr->p->ctx, rows->doubted, &n_doubted, err);
+	tr->stage = stage;
 	if (!status && n_doubted) {
 		row = mem_array(rows->d->n_rows, sizeof *row);
 		status = row ? list_doubted(tr, rows, n_doubted, err) : err_nomem(err, "%zu rows", n);

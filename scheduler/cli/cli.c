@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -289,6 +290,7 @@ void cli_on_progress(void *owner, const char *stage, size_t done, size_t total)
 		progress_free(p->bar);
 		snprintf(p->stage, sizeof p->stage, "%s", stage);
 		p->bar = progress_new(p->stage, total);
+		progress_add(p->bar, 0); /* drawn at once: the first unit of work may take long */
 		p->done = 0;
 		p->total = total;
 	}
@@ -308,4 +310,38 @@ void cli_progress_end(struct cli_progress *p)
 	progress_free(p->bar);
 	p->bar = NULL;
 	p->stage[0] = '\0';
+}
+
+/* ---- a limit of time ---- */
+
+static atomic_bool out_of_time;
+
+static void on_alarm(int number)
+{
+	(void)number;
+	atomic_store(&out_of_time, true);
+}
+
+const atomic_bool *cli_time_limit(double s)
+{
+	struct sigaction how = { .sa_handler = on_alarm, .sa_flags = SA_RESTART };
+	struct itimerval when = { .it_value = { .tv_sec = (time_t)s,
+						.tv_usec = (suseconds_t)(1e6 * (s - floor(s))) } };
+
+	if (isnan(s))
+		return NULL;
+	if (s < 1e-6)
+		when.it_value.tv_usec = 1; /* zero would mean never */
+	sigaction(SIGALRM, &how, NULL);
+	setitimer(ITIMER_REAL, &when, NULL);
+	return &out_of_time;
+}
+
+int cli_out_of_time(double s, const char *without)
+{
+	char buf[32];
+
+	fprintf(stderr, "postrider: stopped after %s, as --time-limit says; %s\n", text_seconds(s, buf),
+		without);
+	return 124;
 }

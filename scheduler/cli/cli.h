@@ -5,6 +5,7 @@
 #ifndef SCHEDULER_CLI_CLI_H
 #define SCHEDULER_CLI_CLI_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -197,5 +198,10 @@ struct cli_progress {
 };
 void cli_on_progress(void *owner, const char *stage, size_t done, size_t total);
 void cli_progress_end(struct cli_progress *p); /* wipes the bar */
+
+/* ---- --time-limit: a flag that is set after `s` seconds, for struct fit_context; NaN: NULL ---- */
+const atomic_bool *cli_time_limit(double s);
+/* What ended for that reason: says so, and returns the exit code. */
+int cli_out_of_time(double s, const char *without);
 
 #endif

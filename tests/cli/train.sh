@@ -301,4 +301,20 @@ if command -v timeout >/dev/null; then
 	says err "interrupted" "Ctrl-C is answered"
 	same "$dir/kept" "$dir/first" "Ctrl-C leaves the old model as it was"
 fi
+
+# ---- a limit of time, and what it does meanwhile ----
+cp "$dir/first" "$dir/kept"
+expect 124 "--time-limit ends a long fit" train "$data" -o "$dir/kept" --model forest --time-limit 0.3 \
+	--set trees=20000,criterion=absolute
+says err "stopped after 300 ms, as --time-limit says; no model is written" "--time-limit says so"
+same "$dir/kept" "$dir/first" "--time-limit leaves the old model as it was"
+expect 0 "--time-limit that is long enough changes nothing" train "$data" -o "$dir/timely" $fixed --time-limit 10m
+expect 2 "--time-limit needs a time" train "$data" -o "$dir/timely" --time-limit soon
+if command -v script >/dev/null; then
+	TERM=xterm script -qec "$postrider train $data -n --model forest --time-limit 1 --set trees=20000,criterion=absolute" \
+		"$dir/screen" >"$dir/ignored" 2>&1 </dev/null
+	that "on a terminal it says at once what it does" grep -qE 'rows that look wrong|time models|fit of time' "$dir/screen"
+else
+	skipped "progress on a terminal" "needs script(1)"
+fi
 finish

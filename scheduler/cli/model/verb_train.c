@@ -25,6 +25,7 @@ struct options {
 	const char *schema, *grid, *model, *policy, *set, *group, *split, *curves, *select, *plot;
 	struct cli_list exclude;
 	uint64_t seed, search_rows;
+	double time_limit_s; /* NaN: none */
 	bool plain_bounds, believe_all, learning_curve, dry_run;
 	enum search_by by_score; /* of --select */
 	const struct policy *by; /* of --policy */
@@ -303,6 +304,7 @@ static int train(const struct cli *c, const struct options *o, const struct tabl
 		p.search_rows = (size_t)o->search_rows;
 	else if (!o->by)
 		p.search_rows = SEARCH_ROWS;
+	p.ctx.stop = cli_time_limit(o->time_limit_s);
 	p.on_progress = cli_on_progress;
 	p.owner = &progress;
 	p.data_name = c->arg[0];
@@ -367,7 +369,7 @@ static bool select_parse(const char *text, enum search_by *out)
 
 int verb_train(int argc, char **argv)
 {
-	struct options o = { .seed = 1, .search_rows = NOT_GIVEN };
+	struct options o = { .seed = 1, .search_rows = NOT_GIVEN, .time_limit_s = NAN };
 	const struct cli_option option[] = {
 		{ 0, "schema", CLI_TEXT, "FILE", "a schema file: what the columns mean (default: built in)",
 		  &o.schema },
@@ -396,6 +398,8 @@ int verb_train(int argc, char **argv)
 		  &o.curves },
 		{ 0, "exclude", CLI_LIST, "COL=VALUE", "leave these rows out; may be repeated", &o.exclude },
 		{ 0, "seed", CLI_COUNT, "N", "seed of the random numbers (default: 1)", &o.seed },
+		{ 0, "time-limit", CLI_DURATION, "TIME",
+		  "give up after this long, with exit code 124 and no model", &o.time_limit_s },
 		{ 0, "plain-bounds", CLI_FLAG, NULL, "upper bounds of the same width for short and long jobs",
 		  &o.plain_bounds },
 		{ 0, "believe-all", CLI_FLAG, NULL, "learn from rows whose times look wrong, too",
@@ -473,7 +477,9 @@ int verb_train(int argc, char **argv)
 			   &m, &report, &learning, &err);
 	if (!rc)
 		rc = deliver(&c, &o, in.table, m, &report, &learning, &err);
-	code = rc ? cli_fail(&err) : 0;
+	code = rc == -ERR_STOPPED ? cli_out_of_time(o.time_limit_s, "no model is written")
+	       : rc               ? cli_fail(&err)
+				  : 0;
 	train_report_release(&report);
 	model_free(m);
 	joined_release(&joined);
