@@ -271,6 +271,11 @@ double spread_at(const struct spread *s, const double *x)
 	return s ? s->scale[spread_knows(s, x)] : 1.0;
 }
 
+double spread_scale(const struct spread *s, enum familiarity knows)
+{
+	return s->scale[knows];
+}
+
 void spread_set(struct spread *s, const double scale[N_FAMILIARITIES], double typical)
 {
 	memcpy(s->scale, scale, sizeof s->scale);

@@ -40,6 +40,7 @@ void spread_free(struct spread *s);
 enum familiarity spread_knows(const struct spread *s, const double *x);
 /* The scale of residuals at x; 1 without a spread (NULL). No allocation. */
 double spread_at(const struct spread *s, const double *x);
+double spread_scale(const struct spread *s, enum familiarity knows);
 /* typical: what a score of 1 is in log time, over all residuals behind the scales. */
 void spread_set(struct spread *s, const double scale[N_FAMILIARITIES], double typical);
 double spread_typical(const struct spread *s); /* 1 without a spread (NULL) */

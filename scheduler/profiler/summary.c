@@ -1,5 +1,6 @@
 /* What a campaign says once it has measured: which factors matter, and what to measure next. See
  * campaign.h. */
+#define _GNU_SOURCE /* qsort_r() */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,12 +112,21 @@ static int job_of(const struct profile_design *d, size_t setting, const struct s
 	return rc;
 }
 
+/* What a run of this very setting takes off the width of its bound. */
+static double narrowed(const struct model *m, const double *x, double width)
+{
+	const struct spread *s = m->time.spread;
+
+	return s ? width * fmax(1.0 - spread_scale(s, KNOWS_SETTING) / spread_at(s, x), 0.0) : width;
+}
+
 static int ask_model(const struct profile_design *d, const struct model *m, struct profile_suggestion *one,
 		     size_t n, struct err *err)
 {
 	int at = schema_find(m->schema, m->schema->decision);
 	struct decision *out = mem_calloc(1, sizeof *out);
-	int rc = out ? 0 : err_nomem(err, "a decision");
+	double *x = mem_array(m->features->n ? m->features->n : 1, sizeof *x);
+	int rc = out && x ? 0 : err_nomem(err, "a decision");
 
 	for (size_t i = 0; i < n && !rc; i++) {
 		struct job_values job;
@@ -141,10 +151,15 @@ static int ask_model(const struct profile_design *d, const struct model *m, stru
 			one[i].time_s = c->time_s;
 			one[i].uncertainty = (c->upper_s - c->time_s) / c->time_s;
 			one[i].extrapolated = c->extrapolated;
+			features_encode_job(m->features, &job, x);
+			one[i].family = spread_new_family(m->time.spread, x);
+			one[i].value = c->upper_s > c->time_s ? narrowed(m, x, log(c->upper_s / c->time_s))
+							      : INFINITY;
 		}
 		job_values_release(&job);
 	}
 	free(out);
+	free(x);
 	return rc;
 }
 
@@ -253,12 +268,19 @@ static int ask_forest(const struct profile_design *d, const struct data *p, stru
 	return rc;
 }
 
-static int by_need(const void *a, const void *b)
+/* What a run is worth: for each second that it takes, or without a model what is uncertain about it. A
+ * setting without a bound is the least certain. */
+static double need(const struct profile_suggestion *x, bool by_model)
+{
+	if (by_model)
+		return x->time_s > 0.0 ? x->value / x->time_s : INFINITY;
+	return isnan(x->uncertainty) ? INFINITY : x->uncertainty;
+}
+
+static int by_need(const void *a, const void *b, void *by_model)
 {
 	const struct profile_suggestion *x = a, *y = b;
-	/* A setting without a bound is the least certain. */
-	double p = isnan(x->uncertainty) ? INFINITY : x->uncertainty;
-	double q = isnan(y->uncertainty) ? INFINITY : y->uncertainty;
+	double p = need(x, by_model), q = need(y, by_model);
 
 	if (x->extrapolated != y->extrapolated)
 		return x->extrapolated ? -1 : 1;
@@ -267,6 +289,35 @@ static int by_need(const void *a, const void *b)
 	if (x->replications != y->replications)
 		return x->replications < y->replications ? -1 : 1;
 	return (x->setting > y->setting) - (x->setting < y->setting);
+}
+
+static int by_family(const void *a, const void *b)
+{
+	const struct profile_suggestion *x = a, *y = b;
+
+	if (x->family != y->family)
+		return x->family < y->family ? -1 : 1;
+	/* the run that is worth most by itself comes first: the shortest, as a rule */
+	return (need(x, true) < need(y, true)) - (need(x, true) > need(y, true));
+}
+
+/* The runs of a new family tell of all its settings, each next one less. */
+static void value_families(const struct model *m, struct profile_suggestion *one, size_t n)
+{
+	double shared = spread_shared(m->time.spread);
+
+	qsort(one, n, sizeof *one, by_family);
+	for (size_t from = 0, to; from < n; from = to) {
+		double widths = 0.0;
+
+		for (to = from; to < n && one[to].family == one[from].family; to++)
+			widths += one[to].uncertainty > 0.0 ? log1p(one[to].uncertainty) : 0.0;
+		for (size_t i = from; one[from].family && i < to; i++) {
+			one[i].tells = to - from - 1;
+			one[i].value += widths * (spread_level(shared, (double)(i - from), 0.0).narrow -
+						  spread_level(shared, (double)(i - from) + 1.0, 0.0).narrow);
+		}
+	}
 }
 
 static int suggest(const struct profile_campaign *k, const struct data *p, const struct model *m, size_t n,
@@ -292,7 +343,9 @@ static int suggest(const struct profile_campaign *k, const struct data *p, const
 		free(one);
 		return rc;
 	}
-	qsort(one, size, sizeof *one, by_need);
+	if (m)
+		value_families(m, one, size);
+	qsort_r(one, size, sizeof *one, by_need, (void *)m);
 	out->suggestion = one;
 	out->n_suggestions = n < size ? n : size;
 	return 0;

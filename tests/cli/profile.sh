@@ -243,6 +243,20 @@ expect 0 "a model says what is least certain" profile "$dir/d.json" -o "$k" --re
 json "$dir/out" "suggestions of a model: as many as asked for, extrapolations first" \
 	"len(d['suggestions']) == 3 and d['suggestions'][0]['extrapolated']"
 
+# Networks and GPUs of which one pair was never measured: one short run of it is worth most.
+awk 'BEGIN { srand(3)
+	print "network,gpu,cpus,njobs,batch,epochs,time_s,accuracy,other_load,cpu_mean,job_cpu_mean,max_rss_mb,replication,copy,status,started_at"
+	for (n = 1; n <= 3; n++) for (g = 1; g <= 3; g++) { suits = exp(rand() - 0.5)
+		for (k = 0; k < 12 && n + g < 6; k++) { b = 64 * 2 ^ (k % 3); e = 1 + int(k / 3) * 3
+			printf "n%d,g%d,1,1,%d,%d,%.6f,0.8,0,,,,1,1,ok,\n", n, g, b, e, e * n / g * (1 + 64 / b) * suits * (0.97 + 0.06 * rand()) } } }' \
+	>"$dir/pairs.csv"
+run train "$dir/pairs.csv" -o "$dir/pairs.model" --model gp -q
+expect 0 "a model says which runs are worth most" profile --factor network=n1,n2,n3 --factor gpu=g1,g2,g3 --factor batch=64,256 \
+	--factor epochs=1,10 --factor cpus=1 -o "$dir/pairs-out.csv" -q --json --suggest 4 --model "$dir/pairs.model" -- true {network} {gpu} {batch} {epochs}
+json "$dir/out" "the short run of the new context comes first, and is worth more than one of a known context" \
+	"(lambda s: s[0]['new_context'] and s[0]['setting'] | {'batch': 0} == {'network': 'n3', 'gpu': 'g3', 'batch': 0, 'epochs': 1} and
+	 max(x['value'] for x in s if x['new_context']) > max([x['value'] for x in s if not x['new_context']] + [0]))(d['suggestions'])"
+
 # ---- bad input ----
 expect 2 "no output: usage" profile "$dir/d.json"
 expect 2 "-o - is refused" profile "$dir/d.json" -o -

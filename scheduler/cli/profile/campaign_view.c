@@ -249,9 +249,16 @@ static void put_suggestions(struct strbuf *out, const struct cli *c, const struc
 		cli_table_add(&t, "%s", cli_number(s->time_s, a));
 		cli_table_add(&t, "%s", cli_percent(s->uncertainty, a));
 		cli_table_add(&t, "%zu", s->replications);
-		cli_table_add(&t, "%s", s->extrapolated ? "outside the data the model was trained on" : "");
+		if (s->family)
+			cli_table_add(&t, "a context the model has never seen: tells of %zu more settings",
+				      s->tells);
+		else
+			cli_table_add(&t, "%s",
+				      s->extrapolated ? "outside the data the model was trained on" : "");
 	}
-	strbuf_puts(out, "\nMeasure next (the least certain settings come first):\n");
+	strbuf_printf(out, "\nMeasure next (%s come first):\n",
+		      m->by_model ? "runs that narrow the bounds most for each second they take"
+				  : "the least certain settings");
 	cli_table_print(&t, out, cli_colour_stdout(c));
 	cli_table_release(&t);
 }
@@ -400,6 +407,10 @@ void profile_summary_json(const struct profile_campaign *k, const struct profile
 		json_kv_number(&w, "uncertainty", s->uncertainty);
 		json_kv_int(&w, "replications", (long long)s->replications);
 		json_kv_bool(&w, "extrapolated", s->extrapolated);
+		if (m->by_model) {
+			json_kv_number(&w, "value", s->value);
+			json_kv_bool(&w, "new_context", s->family != 0);
+		}
 		json_close(&w, '}');
 	}
 	json_close(&w, ']');
