@@ -53,7 +53,7 @@ struct profile_suggestion {
 	double uncertainty;    /* as a share of the time */
 	size_t replications;   /* good ones measured so far */
 	bool extrapolated;     /* outside the data of the model; only with a model */
-	double value;          /* with a model: by how much a run narrows the bounds of all settings, in log time */
+	double value;          /* with a model: what a run takes off the bounds of all settings, in log time */
 	uint64_t family;       /* that the model has never seen (predictors/models/spread.h); 0: it has */
 	size_t tells;          /* other settings of that family, of which the run tells, too */
 };
@@ -72,9 +72,9 @@ struct profile_summary {
  * are grown on bootstrap samples of the table, and the uncertainty is the standard deviation of their
  * predictions of log time. With a model it is (upper bound - time) / time at 90 %. Settings outside the
  * model's data come first, then those whose run is worth most for each second that it takes: it narrows its
- * own bound to that of a setting that was measured, and in a family that the model has never seen those of all
- * others of the family, a second run less than the first. Among equals the setting that was measured less
- * often comes first. */
+ * own bound to that of a setting that was measured, and in a family that the model has never seen those of
+ * all others of the family, a second run less than the first. Among equals the setting that was measured
+ * less often comes first. */
 int profile_summary_make(const struct profile_campaign *k, const struct model *m, size_t n_suggest,
                          struct profile_summary *out, struct err *err);
 void profile_summary_release(struct profile_summary *s);
