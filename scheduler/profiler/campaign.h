@@ -53,7 +53,7 @@ struct profile_suggestion {
 	double uncertainty;    /* as a share of the time */
 	size_t replications;   /* good ones measured so far */
 	bool extrapolated;     /* outside the data of the model; only with a model */
-	double value;          /* with a model: what a run takes off the bounds of all settings, in log time */
+	double value;          /* with a model: what a run takes off the bounds of all, in log time */
 	uint64_t family;       /* that the model has never seen (predictors/models/spread.h); 0: it has */
 	size_t tells;          /* other settings of that family, of which the run tells, too */
 };

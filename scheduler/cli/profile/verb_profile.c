@@ -342,7 +342,7 @@ int verb_profile(int argc, char **argv)
 		{ 0, "retry", CLI_FLAG, NULL, "measure failed and unstable runs again", &o.retry },
 		{ 0, "restart", CLI_FLAG, NULL, "start again; the old journal becomes journal.jsonl.old",
 		  &o.restart },
-		{ 0, "suggest", CLI_COUNT, "N", "print the N settings whose time is least certain",
+		{ 0, "suggest", CLI_COUNT, "N", "print the N settings that are most worth measuring",
 		  &o.suggest },
 		{ 0, "model", CLI_TEXT, "FILE", "use the uncertainty of this model for --suggest", &o.model },
 		{ 'n', "dry-run", CLI_FLAG, NULL, "print the plan and its duration, but run nothing",
