@@ -85,13 +85,14 @@ void command_read(struct fields *f, const char *key, const char *const *names, c
 
 void argv_read(struct fields *f, struct job_type *t)
 {
-	const char *name[JOB_TYPE_MAX_PARAMS + sizeof builtin / sizeof *builtin] = { NULL };
+	const char *name[JOB_TYPE_MAX_PARAMS + sizeof builtin / sizeof *builtin + 1] = { NULL };
 	size_t n = 0;
 
 	for (; builtin[n]; n++)
 		name[n] = builtin[n];
 	for (size_t i = 0; i < t->n_params; i++)
 		name[n++] = t->param[i].name;
+	name[n] = "index"; /* unless a parameter is called so */
 	command_read(f, "argv", name, t->argv, &t->n_argv);
 	if (t->n_argv && !f->rc && !job_type_uses(t, "batch"))
 		fields_fail(f, ERR_FORMAT, "argv",
@@ -149,6 +150,8 @@ static bool put_value(const void *owner, const char *name, struct strbuf *out)
 	param = param_find(f->type, name, strlen(name));
 	if (param && is_open(f, param))
 		return strbuf_printf(out, "%.0f", f->v->epochs), true;
+	if (!param && !strcmp(name, "index"))
+		return put_number(out, f->v->index);
 	return param && put_text(out, f->params->value[param - f->type->param]);
 }
 

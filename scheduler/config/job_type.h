@@ -111,6 +111,7 @@ struct job_argv_values {
 	double batch, lr;  /* {batch}, {lr} (NaN: no rule) */
 	uint32_t cpus;     /* {cpus} */
 	uint64_t seed;     /* {seed} */
+	double index;      /* {index}: of a job of an array; NaN: none */
 	double epochs;     /* what was chosen where the epochs are open; else not looked at */
 };
 /* argv[] and each word are to be freed: argv_free(). Unknown placeholders were refused when the type

@@ -141,6 +141,7 @@ static int spawn(struct daemon *d, struct job *job, struct err *err)
 		.epochs = job->row.epochs,
 		.cpus = job->row.cpus,
 		.seed = d->setup->config->seed + job->id,
+		.index = job->row.array_index,
 	};
 	int rc;
 
@@ -330,6 +331,7 @@ static int do_action(struct daemon *d, const struct life_action *a, int64_t now_
 	case LIFE_STOP: rc = stop(d, job, next, err); break;
 	case LIFE_ADOPT: adopt(d, job, next); break;
 	case LIFE_FORGET: forget(d, job); break;
+	case LIFE_ADMIT: waiting_add(d, job); break;
 	case LIFE_TELL:
 		log_event(a->what, job);
 		d->metrics.late += !strcmp(a->what, "late");
@@ -351,6 +353,7 @@ static int do_action(struct daemon *d, const struct life_action *a, int64_t now_
 		break;
 	case LIFE_LEARN: learning_ended(d->learning, job); break;
 	case LIFE_CLOSE:
+		waiting_ended(d, job);
 		if (job->row.state != JOB_REJECTED)
 			metrics_ended(&d->metrics, &job->row);
 		life_close(&d->life, job, d->setup->config->max_finished);

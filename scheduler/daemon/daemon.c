@@ -92,6 +92,7 @@ void daemon_turn(struct daemon *d)
 {
 	d->dirty = false;
 	carry_durable(d, store_durable(d->store));
+	waiting_turn(d);
 	carry_turns(d);
 	store_commit(d->store);
 	leave_if_idle(d);
@@ -663,6 +664,7 @@ void daemon_free(struct daemon *d)
 	tenants_free(&d->tenants);
 	free(d->watcher);
 	free(d->starts.item);
+	free(d->waiting.id);
 	free(d->delayed.item);
 	free(d->estimate_id);
 	free(d->estimate);

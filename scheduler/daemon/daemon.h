@@ -7,6 +7,7 @@
  *   carry_out.c   carries out what the life of a job (jobs/life.h) asks for, and tells it what happens
  *   watch_other_work.c  what other programs want of the cpus
  *   estimates.c   when live jobs will start and end, and why they wait
+ *   waiting.c     jobs that are not with the scheduler: they wait for another one, or are to run once more
  *   late.c        the operator's command for a promise that is about to break
  *   learn/        what is learned from jobs that end: bounds, drift, new models
  *   outcome_stats.c  what `stats` reports
@@ -83,6 +84,7 @@ struct daemon {
 	struct start_list starts;       /* jobs that wait for a row to be on disk, by ticket */
 	struct start_list delayed;      /* jobs that wait for descriptors, processes or memory */
 
+	struct { uint64_t *id; size_t n, cap; bool due; } waiting; /* waiting.c */
 	bool draining, stopping, stop_when_idle, store_failed, dirty;
 	bool delay_told;                /* the log says that jobs cannot be started */
 	bool leaving;                   /* a signal said so: no more connections are accepted */
@@ -155,6 +157,14 @@ int carry_started_by_owner(struct daemon *d, struct job *job, struct err *err);
 /* `done` of its work (0 to 1), and what is known of its epochs; NULL: nothing. */
 void carry_progress(struct daemon *d, struct job *job, double done, const struct life_progress *p);
 extern const struct executor_sink carry_sink; /* owner is the daemon: copied by daemon.c */
+
+/* ---- waiting.c ---- */
+/* The scheduler gets the job when nothing is in its way. */
+void waiting_add(struct daemon *d, struct job *job);
+void waiting_ended(struct daemon *d, const struct job *job); /* those that wait for it may go on */
+void waiting_turn(struct daemon *d);    /* hands over those whose time has come */
+/* Why a job that is not with the scheduler waits; false: it is. */
+bool waiting_why(const struct daemon *d, const struct job *job, char *out, size_t size);
 
 /* ---- restore.c ---- */
 int daemon_restore(struct daemon *d, struct err *err);

@@ -18,6 +18,11 @@ static void why_waiting(const struct daemon *d, const struct job *job, const str
 {
 	static char text[128];
 
+	if (waiting_why(d, job, text, sizeof text)) {
+		out->waiting_code = "after";
+		out->waiting_message = text;
+		return;
+	}
 	if (job->ready) {
 		out->waiting_code = "owner";
 		out->waiting_message = "it may start; its owner has not said that it did";

@@ -51,6 +51,8 @@ static int schedule_again(struct daemon *d, struct job *job, struct err *err)
 	if (rc)
 		return rc;
 	job->limited = !config_is_admin(d->setup->config, job->row.uid);
+	if (job->row.verdict == VERDICT_WAITING)
+		return 0; /* its life says so when all are back */
 	life_back(job, &back);
 	binding_request(job, &back.request);
 	return sched_restore(d->sched, &back, err);

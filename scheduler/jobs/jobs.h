@@ -40,6 +40,8 @@ struct job {
 	bool stop_awaits;              /* and the row that says so is on its way to the disk */
 	bool ready;                    /* an advised job whose turn it is, since ready_ns */
 	int64_t ready_ns;
+	bool after_ended;              /* the job it waits for has, in this state */
+	enum job_state after_state;
 	bool refused;                  /* by the scheduler, after a restart */
 	bool starting;                 /* waits for its start to be on disk, or is `delayed` */
 	char *delayed;                 /* what the machine lacks to start it, or its engine waits for; NULL:

@@ -135,48 +135,91 @@ static void why_rejected(const struct job_record *row, const struct decision *d,
 			 d->other_factor);
 }
 
+/* What the scheduler said of it, into its row. */
+static void take_verdict(const struct life_event *e)
+{
+	struct job_record *r = &e->job->row;
+	const struct candidate *c = chosen(e->decision);
+	char text[256];
+
+	r->verdict = job_verdict_of(e->verdict);
+	if (e->verdict == SCHED_REJECTED) {
+		r->state = JOB_REJECTED;
+		r->ended_ns = r->submitted_ns;
+		why_rejected(r, e->decision, text, sizeof text);
+		job_set_reason(e->job, text);
+	} else if (c) {
+		record_take_promise(r, c, rate_of(e->job, c));
+	}
+}
+
+static void add_decision(const struct life_event *e, struct life_actions *out)
+{
+	const struct candidate *c = chosen(e->decision);
+	struct life_action *a = act(out, LIFE_ADD_DECISION, e->job);
+
+	a->what = "arrival";
+	a->text = e->text;
+	if (!c || e->verdict == SCHED_REJECTED || isnan(c->time_s))
+		return;
+	a = act(out, LIFE_ADD_ESTIMATE, e->job);
+	a->what = "arrival";
+	a->estimate = (struct sched_estimate){ .start_s = c->wait_s,
+					       .end_s = c->wait_s + c->time_s,
+					       .end_low_s = NAN,
+					       .end_high_s = c->wait_upper_s + c->upper_s };
+}
+
 static int submitted(struct life *l, const struct life_event *e, struct life_actions *out, struct err *err)
 {
 	struct job *job = e->job;
 	struct job_record *r = &job->row;
-	const struct candidate *c = chosen(e->decision);
-	bool rejected = e->verdict == SCHED_REJECTED;
-	struct life_action *a;
-	char text[256];
 	int rc;
 
-	r->verdict = job_verdict_of(e->verdict);
-	r->state = rejected ? JOB_REJECTED : JOB_QUEUED;
-	if (rejected) {
-		r->ended_ns = r->submitted_ns;
-		why_rejected(r, e->decision, text, sizeof text);
-		job_set_reason(job, text);
-	} else if (c) {
-		record_take_promise(r, c, rate_of(job, c));
-	}
+	r->state = JOB_QUEUED;
+	if (e->waits)
+		r->verdict = VERDICT_WAITING;
+	else
+		take_verdict(e);
 	rc = jobs_add(l->jobs, job, err);
 	if (rc)
 		return rc;
 	act(out, LIFE_ADD_ROW, job);
-	a = act(out, LIFE_ADD_DECISION, job);
-	a->what = "arrival";
-	a->text = e->text;
-	if (c && !rejected && !isnan(c->time_s)) {
-		a = act(out, LIFE_ADD_ESTIMATE, job);
-		a->what = "arrival";
-		a->estimate = (struct sched_estimate){ .start_s = c->wait_s,
-						       .end_s = c->wait_s + c->time_s,
-						       .end_low_s = NAN,
-						       .end_high_s = c->wait_upper_s + c->upper_s };
-	}
+	if (!e->waits)
+		add_decision(e, out);
 	/* Without memory for the key a retry makes a second job, as it does without a key. */
 	if (job->key)
 		jobs_key_add(l->jobs, r->uid, job->key, job->id, NULL);
-	act(out, LIFE_COUNT_VERDICT, job)->verdict = e->verdict;
-	if (rejected)
+	if (e->waits)
+		act(out, LIFE_ADMIT, job);
+	else
+		act(out, LIFE_COUNT_VERDICT, job)->verdict = e->verdict;
+	if (r->state == JOB_REJECTED)
 		job_drop_live_parts(job);
-	tell(out, rejected ? "rejected" : "submitted", job);
+	tell(out, r->state == JOB_REJECTED ? "rejected" : "submitted", job);
 	return 0;
+}
+
+/* The scheduler has it (again). Of one that waited this is its arrival; one that failed keeps its verdict. */
+static void admitted(struct life *l, const struct life_event *e, struct life_actions *out)
+{
+	struct job *job = e->job;
+	struct job_record *r = &job->row;
+
+	if (r->state != JOB_QUEUED || r->verdict != VERDICT_WAITING)
+		return;
+	r->submitted_ns = e->now_ns;
+	take_verdict(e);
+	if (r->state == JOB_REJECTED) {
+		r->state = JOB_QUEUED; /* until the lists know */
+		jobs_set_state(l->jobs, job, JOB_REJECTED);
+	}
+	act(out, LIFE_UPDATE_ROW, job);
+	add_decision(e, out);
+	act(out, LIFE_COUNT_VERDICT, job)->verdict = e->verdict;
+	tell(out, r->state == JOB_REJECTED ? "rejected" : "admitted", job);
+	if (r->state == JOB_REJECTED)
+		act(out, LIFE_CLOSE, job);
 }
 
 void life_take_back(struct life *l, struct job *job)
@@ -355,6 +398,40 @@ static enum job_state state_after(const struct job *job, const struct exec_outco
 	return o->exit_code == 0 && !o->timed_out ? JOB_DONE : JOB_FAILED;
 }
 
+/* A run that failed, and may be repeated: the job waits again, under its number. Its objective goes on from
+ * its arrival. */
+static bool again(struct life *l, struct job *job, const struct exec_outcome *o, enum job_state state,
+		  int64_t now_ns, struct life_actions *out)
+{
+	struct job_record *r = &job->row;
+	char why[200];
+
+	if (state != JOB_FAILED || r->state != JOB_RUNNING || r->attempt >= r->retry || job->stop_told ||
+	    life_advised(job))
+		return false;
+	load_leaves(l, job, now_ns);
+	if (o->reason[0])
+		snprintf(why, sizeof why, "attempt %d of %d failed: %.120s", r->attempt + 1, r->retry + 1,
+			 o->reason);
+	else
+		snprintf(why, sizeof why, "attempt %d of %d failed: exit code %d", r->attempt + 1,
+			 r->retry + 1, o->exit_code);
+	job_set_reason(job, why);
+	r->attempt++;
+	if (job->identity)
+		job_identity_next(job->identity);
+	r->started_ns = 0;
+	job->starting = job->stop_awaits = false;
+	job->pid = 0;
+	job->epoch = job->epochs = job->epoch_accuracy = NAN;
+	jobs_set_state(l->jobs, job, JOB_QUEUED);
+	save(out, job);
+	act(out, LIFE_FORGET, job);
+	act(out, LIFE_ADMIT, job);
+	tell(out, "retrying", job);
+	return true;
+}
+
 static void ended(struct life *l, struct job *job, const struct exec_outcome *o, double foreseen_s,
 		  int64_t now_ns, struct life_actions *out)
 {
@@ -364,6 +441,8 @@ static void ended(struct life *l, struct job *job, const struct exec_outcome *o,
 	bool learn = state == JOB_DONE && !job->stop_told;
 	int64_t started_ns;
 
+	if (again(l, job, o, state, now_ns, out))
+		return;
 	take_times(job, o, now_ns, &started_ns, &r->ended_ns);
 	r->started_ns = started_ns;
 	r->exit_code = o->exit_code;
@@ -410,11 +489,11 @@ void life_close(struct life *l, struct job *job, size_t max_ended)
 	jobs_trim(l->jobs, max_ended);
 }
 
-static void cancel(struct life *l, struct job *job, int64_t now_ns, struct life_actions *out)
+static void cancel(struct life *l, struct job *job, const char *why, int64_t now_ns, struct life_actions *out)
 {
 	job->cancelling = true;
 	if (job->row.state != JOB_RUNNING || job->starting || life_advised(job)) {
-		ended_because(l, job, false, LIFE_CANCELLED, now_ns, out);
+		ended_because(l, job, false, why ? why : LIFE_CANCELLED, now_ns, out);
 		return;
 	}
 	job_set_reason(job, job->hopeless ? LIFE_NO_CHANCE : LIFE_CANCELLED);
@@ -431,7 +510,7 @@ static void hopeless(struct life *l, struct job *job, int64_t now_ns, struct lif
 	job->hopeless = true;
 	if (job->row.state == JOB_RUNNING)
 		tell(out, "stopping", job);
-	cancel(l, job, now_ns, out);
+	cancel(l, job, NULL, now_ns, out);
 }
 
 static void stop_failed(struct life *l, const struct life_event *e, struct life_actions *out)
@@ -495,7 +574,7 @@ static void stop_youngest(struct life *l, int64_t now_ns, struct life_actions *o
 		    job->cancelling || job->row.priority > 0)
 			continue;
 		tell(out, "stopping", job);
-		cancel(l, job, now_ns, out);
+		cancel(l, job, NULL, now_ns, out);
 		return;
 	}
 }
@@ -579,6 +658,8 @@ static void resumed(struct life *l, const struct life_event *e, struct life_acti
 		ended_because(l, job, running, e->text, e->now_ns, out);
 	else if (running)
 		act(out, LIFE_ADOPT, job);
+	else if (job->row.verdict == VERDICT_WAITING)
+		act(out, LIFE_ADMIT, job);
 }
 
 /* The daemon that died may have written that the job is to stop without having told it. */
@@ -614,6 +695,7 @@ int life_event(struct life *l, const struct life_event *e, struct life_actions *
 	if (!job_state_live(job->row.state))
 		return 0;
 	switch (e->kind) {
+	case LIFE_ADMITTED: admitted(l, e, out); break;
 	case LIFE_TURN: turn(l, e, out); break;
 	case LIFE_DURABLE: durable(job, out); break;
 	case LIFE_STARTED: started(l, e, out); break;
@@ -622,7 +704,7 @@ int life_event(struct life *l, const struct life_event *e, struct life_actions *
 	case LIFE_ENDED: ended(l, job, e->outcome, e->foreseen_s, e->now_ns, out); break;
 	case LIFE_CANCEL:
 		job->hopeless = false; /* from now on it is by request */
-		cancel(l, job, e->now_ns, out);
+		cancel(l, job, e->text, e->now_ns, out);
 		break;
 	case LIFE_HOPELESS: hopeless(l, job, e->now_ns, out); break;
 	case LIFE_STOP_FAILED: stop_failed(l, e, out); break;

@@ -12,13 +12,17 @@
  *      v                                       |    v
  *   cancelled                                  +--> done, failed, cancelled, lost
  *
+ * A job that waits for another one is queued with the verdict `waiting`, and the scheduler does not know it;
+ * ADMITTED gives it its verdict. A run that failed and may be repeated (`retry`) is no end: the job is queued
+ * again, with its verdict and with the identity of the next attempt.
+ *
  * `starting` and `stopping` are kept in memory, and the row says running; of a `ready` job it says queued.
  *
  * What holds at all times, whatever fails and wherever the daemon dies:
  *   1. SPAWN follows DURABLE: the row that says "running" is on disk before anything runs. After a restart a
  *      job is spawned only where ADOPT found that no supervisor ever claimed it.
  *   2. The row alone is enough to go on: state, batch, promise, the word that the job was cancelled, the
- *      epoch after which it was told to stop.
+ *      epoch after which it was told to stop, the attempt.
  *   3. An early STOP follows the row that says so. The record of a supervisor says "stopped" and not why, so
  *      without the row the job would count as cancelled.
  *   4. The end of a job is final. Events that come later have no actions.
@@ -52,14 +56,16 @@ struct exec_outcome {                /* how a run ended */
 struct exec_outcome life_outcome(uint64_t id, bool lost, const char *reason);
 
 enum life_event_kind {
-	LIFE_SUBMITTED,  /* job is in no list yet; verdict, decision, text */
+	LIFE_SUBMITTED,  /* job is in no list yet; verdict, decision, text; or `waits`: another job has to end
+	                    first, and nothing is decided */
+	LIFE_ADMITTED,   /* a job that ADMIT asked for is with the scheduler: verdict, decision, text */
 	LIFE_TURN,       /* the scheduler starts it now: decision, text, policy, model */
 	LIFE_DURABLE,    /* everything up to its AWAIT is on disk */
 	LIFE_STARTED,    /* at_ns, pid: by its executor or its owner */
 	LIFE_PROGRESS,   /* progress, stop_after */
 	LIFE_ESTIMATED,  /* estimate, text (why; NULL: a regular look), on_late */
 	LIFE_ENDED,      /* outcome, foreseen_s */
-	LIFE_CANCEL,
+	LIFE_CANCEL,     /* text: why; NULL: somebody asked for it */
 	LIFE_HOPELESS,   /* taken by chance, and its chance has gone */
 	LIFE_STOP_FAILED, /* gone: it is not there (any more) */
 	LIFE_TICK,       /* advise_timeout_s */
@@ -88,7 +94,7 @@ struct life_event {
 	enum config_on_late on_late;
 	const struct exec_outcome *outcome;
 	double foreseen_s, advise_timeout_s;
-	bool gone;
+	bool gone, waits;
 };
 
 enum life_action_kind {
@@ -103,6 +109,7 @@ enum life_action_kind {
 	LIFE_STOP,              /* STOP_FAILED where that fails */
 	LIFE_ADOPT,             /* ADOPTED, UNSTARTED or ENDED */
 	LIFE_FORGET,            /* the scheduler and the executor let go of it */
+	LIFE_ADMIT,             /* the scheduler is to get it when it may: ADMITTED, or CANCEL */
 	/* people, and what is learnt */
 	LIFE_TELL,              /* what: the event that watchers get */
 	LIFE_NOTIFY,            /* the operator's command; time_s: by how much it will be late */

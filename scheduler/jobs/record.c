@@ -18,10 +18,9 @@ const char *const job_state_name[N_JOB_STATES + 1] = {
 	[JOB_LOST] = "lost",
 };
 const char *const job_verdict_name[N_JOB_VERDICTS] = {
-	[VERDICT_PROMISED] = "promised",
-	[VERDICT_BEST_EFFORT] = "best_effort",
-	[VERDICT_REJECTED] = "rejected",
-	[VERDICT_CHANCE] = "chance",
+	[VERDICT_PROMISED] = "promised", [VERDICT_BEST_EFFORT] = "best_effort",
+	[VERDICT_REJECTED] = "rejected", [VERDICT_CHANCE] = "chance",
+	[VERDICT_WAITING] = "waiting",
 };
 const char *const slo_outcome_name[N_SLO_OUTCOMES] = { [SLO_MET] = "met", [SLO_MISSED] = "missed" };
 
@@ -36,7 +35,7 @@ const char *const slo_outcome_name[N_SLO_OUTCOMES] = { [SLO_MET] = "met", [SLO_M
 /* In the order of the job object. Released lines keep their version: files of that version exist. */
 const struct job_field job_field[] = {
 	{ KEPT(ID, id, 1), .key = "job", .once = true },
-	{ KEPT(TEXT, identity, 5), .once = true },
+	{ KEPT(TEXT, identity, 5) },
 	{ KEPT(TEXT, key, 1), .once = true }, /* a newer job may have taken the key over */
 	{ KEPT(STATE, state, 1), .key = "state", .needed = true },
 	{ KEPT(TEXT, type, 1), .key = "type", .needed = true },
@@ -53,6 +52,11 @@ const struct job_field job_field[] = {
 	{ KEPT(BOOL, best_effort, 1), .key = "best_effort", .needed = true },
 	{ KEPT(FIXED, chance, 4), .key = "chance" },
 	{ KEPT(BOOL, may_stop, 2), .key = "may_stop", .needed = true },
+	{ KEPT(REF, after, 6), .key = "after" },
+	{ KEPT(BOOL, after_ok, 6), .key = "after_ok", .needed = true },
+	{ KEPT(INT, retry, 6), .key = "retry", .needed = true },
+	{ KEPT(INT, attempt, 6), .key = "attempt", .needed = true },
+	{ KEPT(NUMBER, array_index, 6), .key = "index" },
 	{ KEPT(VERDICT, verdict, 1), .key = "verdict", .needed = true },
 	{ KEPT(JSON, batches, 1), .key = "batches" },
 	{ KEPT(FIXED, max_memory_mb, 1), .key = "max_memory_mb" },
@@ -181,6 +185,14 @@ int job_identity_draw(char out[JOB_IDENTITY + 1], struct err *err)
 	return 0;
 }
 
+void job_identity_next(char *identity)
+{
+	char *tail = identity + JOB_IDENTITY - 8;
+	unsigned n = (unsigned)strtoul(tail, NULL, 16);
+
+	snprintf(tail, 9, "%08x", n + 1);
+}
+
 /* ---- the scheduler's decision ---- */
 
 void record_take_candidate(struct job_record *r, const struct candidate *c, double lr)
@@ -306,6 +318,12 @@ static void put_field(struct json_writer *w, const struct job_field *f, const vo
 	char id[24];
 
 	switch (f->kind) {
+	case FIELD_REF:
+		if (!*(const uint64_t *)member) {
+			json_kv_string(w, f->key, NULL);
+			break;
+		}
+		/* fall through */
 	case FIELD_ID:
 		snprintf(id, sizeof id, "%llu", (unsigned long long)*(const uint64_t *)member);
 		json_kv_string(w, f->key, id);
@@ -391,6 +409,10 @@ static bool read_field(const struct job_field *f, const struct json *v, void *me
 
 	switch (f->kind) {
 	case FIELD_ID: return text && read_id(text, member);
+	case FIELD_REF:
+		if (text)
+			read_id(text, member);
+		break;
 	case FIELD_STATE: return text && job_field_named(f, text, member);
 	case FIELD_VERDICT:
 	case FIELD_OUTCOME:

@@ -18,8 +18,11 @@ struct candidate; /* core/decide.h */
 enum job_state { JOB_QUEUED, JOB_RUNNING, JOB_DONE, JOB_FAILED, JOB_CANCELLED, JOB_REJECTED, JOB_LOST };
 enum { N_JOB_STATES = JOB_LOST + 1 };
 /* What the scheduler said when the job arrived. */
-enum job_verdict { VERDICT_NONE, VERDICT_PROMISED, VERDICT_BEST_EFFORT, VERDICT_REJECTED, VERDICT_CHANCE };
-enum { N_JOB_VERDICTS = VERDICT_CHANCE + 1 };
+enum job_verdict {
+	VERDICT_NONE, VERDICT_PROMISED, VERDICT_BEST_EFFORT, VERDICT_REJECTED, VERDICT_CHANCE,
+	VERDICT_WAITING              /* nothing yet: another job has to end first */
+};
+enum { N_JOB_VERDICTS = VERDICT_WAITING + 1 };
 /* Whether the job kept its objective. A job without an objective, or one that has not ended, has none. */
 enum slo_outcome { SLO_NONE, SLO_MET, SLO_MISSED };
 enum { N_SLO_OUTCOMES = SLO_MISSED + 1 };
@@ -75,7 +78,12 @@ struct job_record {
 	double foreseen_s;           /* ended: the run time the job would have had under that load
 	                                (core/sched.h) */
 	const char *identity;        /* 32 hexadecimal digits, drawn once and never again: the supervisor's
-	                                records of the job bear it. NULL: the job is older than that */
+	                                records of the job bear it; each further attempt has the next number.
+	                                NULL: the job is older than that */
+	uint64_t after;              /* the job that had to end first; 0: none */
+	bool after_ok;               /* and to end well */
+	int retry, attempt;          /* a run that fails is repeated so often at most; and was so far */
+	double array_index;          /* of a job of an array; NaN: it is none */
 };
 
 void job_record_init(struct job_record *out); /* nothing is known; JOB_QUEUED */
@@ -83,6 +91,7 @@ void job_record_init(struct job_record *out); /* nothing is known; JOB_QUEUED */
 #define JOB_IDENTITY 32 /* hexadecimal digits */
 /* An identity that no job had before and none will have: 128 bits from the system. */
 int job_identity_draw(char out[JOB_IDENTITY + 1], struct err *err);
+void job_identity_next(char *identity); /* of the next attempt */
 
 /* ---- the scheduler's decision ---- */
 /* At the start: the candidate that was chosen, with its learning rate. */
@@ -131,6 +140,7 @@ void json_put_raw(struct json_writer *w, const char *text);
 /* ---- the table ---- */
 enum field_kind {
 	FIELD_ID,       /* uint64_t; text in JSON, whose numbers are doubles */
+	FIELD_REF,      /* the same of another job; 0: none */
 	FIELD_TEXT,     /* const char *; NULL: not known */
 	FIELD_JSON,     /* const char * that is JSON already; NULL: not known */
 	FIELD_FIXED,    /* double with six decimals in JSON; NaN: not known */

@@ -114,6 +114,7 @@ static int bind_field(sqlite3_stmt *st, int at, const struct job_field *f, const
 		return sqlite3_bind_double(st, at, *(const double *)p); /* SQLite makes NaN NULL */
 	switch (f->kind) {
 	case FIELD_ID: return sqlite3_bind_int64(st, at, (sqlite3_int64) * (const uint64_t *)p);
+	case FIELD_REF: return bind_known(st, at, (int64_t) * (const uint64_t *)p, 0);
 	case FIELD_MOMENT: return bind_known(st, at, *(const int64_t *)p, 0);
 	case FIELD_UNSIGNED: return sqlite3_bind_int64(st, at, *(const uint32_t *)p);
 	case FIELD_BOOL: return sqlite3_bind_int(st, at, *(const bool *)p);
@@ -188,7 +189,8 @@ static int load_field(sqlite3_stmt *st, int at, const struct job_field *f, struc
 	switch (f->kind) {
 	case FIELD_FIXED:
 	case FIELD_NUMBER: *(double *)p = sqlite3_column_double(st, at); break;
-	case FIELD_ID: *(uint64_t *)p = (uint64_t)sqlite3_column_int64(st, at); break;
+	case FIELD_ID:
+	case FIELD_REF: *(uint64_t *)p = (uint64_t)sqlite3_column_int64(st, at); break;
 	case FIELD_MOMENT: *(int64_t *)p = sqlite3_column_int64(st, at); break;
 	case FIELD_UNSIGNED: *(uint32_t *)p = (uint32_t)sqlite3_column_int64(st, at); break;
 	case FIELD_BOOL: *(bool *)p = sqlite3_column_int(st, at) != 0; break;

@@ -125,6 +125,7 @@ static const char *verdict_words(const struct job_view *j)
 	switch (j->r.verdict) {
 	case VERDICT_BEST_EFFORT: return "best effort";
 	case VERDICT_CHANCE: return "by chance, not promised";
+	case VERDICT_WAITING: return "not decided yet";
 	default: return job_verdict_name[j->r.verdict];
 	}
 }
@@ -198,6 +199,13 @@ static void put_params(const struct job_view *j, struct strbuf *out)
 		strbuf_printf(out, ", tenant %s", cli_clean(j->r.tenant));
 	if (j->r.priority)
 		strbuf_printf(out, ", priority %d", j->r.priority);
+	if (!isnan(j->r.array_index))
+		strbuf_printf(out, ", index %.0f", j->r.array_index);
+	if (j->r.after)
+		strbuf_printf(out, ", after job %llu%s", (unsigned long long)j->r.after,
+			      j->r.after_ok ? " ended well" : "");
+	if (j->r.retry)
+		strbuf_printf(out, ", attempt %d of %d", j->r.attempt + 1, j->r.retry + 1);
 	strbuf_puts(out, "\n");
 }
 
@@ -457,6 +465,7 @@ void job_view_row(struct cli_table *t, const struct job_view *j, double age_s, d
 		cli_table_add(t, "%s",
 			      j->r.verdict == VERDICT_BEST_EFFORT ? "best effort"
 			      : j->r.verdict == VERDICT_CHANCE    ? "by chance"
+			      : j->r.verdict == VERDICT_WAITING   ? "waits"
 								  : "");
 	add_note(t, j);
 }

@@ -12,6 +12,9 @@ struct submit_options {
 	const char *type, *deadline, *batches, *mode, *key, *tag; /* NULL: not given */
 	const char *epochs, *priority; /* "3..20" or "10"; a whole number */
 	const char *file, *jsonl;
+	const char *array, *after;      /* "1-20"; "12" or "12:ok" */
+	const double *index;            /* of the job of an array that is asked for now; NULL: none */
+	uint64_t retry;                 /* 0: not given */
 	struct cli_list set;
 	double slo_s, confidence, chance; /* NaN: not given */
 	uint64_t cpus, max_memory_mb;   /* 0: not given */
@@ -26,8 +29,8 @@ int submit_object_check(const char *where, const struct json *object, struct err
 /* Begins the request and fills it in. `object` may be NULL; options override it. */
 void submit_request(struct client *client, const struct submit_options *o, const struct json *object);
 
-enum submit_verdict { SUBMIT_PROMISED, SUBMIT_BEST_EFFORT, SUBMIT_REJECTED, SUBMIT_CHANCE };
-enum { N_SUBMIT_VERDICTS = SUBMIT_CHANCE + 1 };
+enum submit_verdict { SUBMIT_PROMISED, SUBMIT_BEST_EFFORT, SUBMIT_REJECTED, SUBMIT_CHANCE, SUBMIT_WAITING };
+enum { N_SUBMIT_VERDICTS = SUBMIT_WAITING + 1 };
 struct submit_answer {                 /* borrows from the reply */
 	enum submit_verdict verdict;
 	bool duplicate, has_job, has_decision;
@@ -41,7 +44,11 @@ int submit_answer_read(const struct json *reply, bool dry_run, struct submit_ans
 /* The answer for people. */
 void submit_answer_put(const struct submit_answer *a, bool dry_run, const struct cli *c, struct strbuf *out);
 
-/* Submits every line of o->jsonl; returns the exit code. */
-int submit_many(const struct cli *c, const struct submit_options *o, struct client *client);
+/* "1-20" or "1-20:5"; false: it is neither. */
+bool submit_array_parse(const char *text, double *out_from, double *out_to, double *out_step);
+#define SUBMIT_MAX_ARRAY 100000 /* jobs */
+/* Submits every line of o->jsonl, or the jobs of o->array; returns the exit code. */
+int submit_many(const struct cli *c, const struct submit_options *o, struct client *client,
+                const struct json *object);
 
 #endif

@@ -26,7 +26,9 @@ struct many {
 	const struct cli *c;
 	const struct submit_options *o;
 	struct client *client;
+	const struct json *object; /* of --file; NULL */
 	struct lines in;
+	double index, to, step; /* the next of an array */
 	unsigned long line[IN_FLIGHT]; /* of the requests under way, oldest first */
 	size_t first, n_flying;
 	struct strbuf out;
@@ -104,14 +106,15 @@ static void note_error(struct many *m, unsigned long line, const struct client_f
 	m->n_bad++;
 	if (!m->first_error)
 		m->first_error = f->exit_code;
-	fprintf(stderr, "postrider: %s:%lu: %s\n", cli_clean(m->in.name), line, cli_clean(f->text));
+	fprintf(stderr, "postrider: %s%s%lu: %s\n", cli_clean(m->in.name), m->o->array ? " " : ":", line,
+		cli_clean(f->text));
 	if (f->hint[0])
 		fprintf(stderr, "postrider: hint: %s\n", cli_clean(f->hint));
 	if (!m->c->json)
 		return;
 	json_begin(&w, &m->out, false);
 	json_open(&w, '{');
-	json_kv_int(&w, "line", (long long)line);
+	json_kv_int(&w, m->o->array ? "index" : "line", (long long)line);
 	json_kv_open(&w, "error", '{');
 	json_kv_string(&w, "code", f->code[0] ? f->code : "bad_line");
 	json_kv_string(&w, "message", f->text);
@@ -123,14 +126,15 @@ static void note_error(struct many *m, unsigned long line, const struct client_f
 static void put_answer(struct many *m, unsigned long line, const struct json *reply,
 		       const struct submit_answer *a)
 {
-	static const char *const word[] = { "promised", "best effort", "rejected", "by chance" };
+	static const char *const word[] = { "promised", "best effort", "rejected", "by chance",
+					    "waits for another" };
 	struct json_writer w;
 	char up[32];
 
 	if (m->c->json) {
 		json_begin(&w, &m->out, false);
 		json_open(&w, '{');
-		json_kv_int(&w, "line", (long long)line);
+		json_kv_int(&w, m->o->array ? "index" : "line", (long long)line);
 		cli_json_members(&w, reply, (const char *const[]){ "v", "id", "ok", NULL });
 		json_close(&w, '}');
 		strbuf_puts(&m->out, "\n");
@@ -138,7 +142,7 @@ static void put_answer(struct many *m, unsigned long line, const struct json *re
 		if (a->has_job)
 			strbuf_printf(&m->out, "%s\n", a->job.id);
 	} else {
-		strbuf_printf(&m->out, "line %lu: %s", line, word[a->verdict]);
+		strbuf_printf(&m->out, "%s %lu: %s", m->o->array ? "index" : "line", line, word[a->verdict]);
 		if (a->duplicate)
 			strbuf_puts(&m->out, " before");
 		strbuf_puts(&m->out, ": ");
@@ -164,6 +168,40 @@ static int flush(struct many *m)
 
 /* ---- the loop ---- */
 
+/* The request is made: off it goes. */
+static int send(struct many *m, unsigned long line)
+{
+	struct client_fault f;
+	int rc = client_end(m->client, &f);
+
+	if (rc && f.code[0]) { /* too long for a request */
+		note_error(m, line, &f);
+		return 0;
+	}
+	if (rc)
+		return client_say(&f);
+	m->line[(m->first + m->n_flying++) % IN_FLIGHT] = line;
+	return 0;
+}
+
+static int take_index(struct many *m, bool *out_done)
+{
+	struct submit_options one = *m->o;
+	double index = m->index;
+
+	*out_done = index > m->to;
+	if (*out_done)
+		return 0;
+	if (client_interrupted()) {
+		fprintf(stderr, "postrider: interrupted; the daemon keeps the jobs that it has answered\n");
+		return CLIENT_INTERRUPTED;
+	}
+	m->index += m->step;
+	one.index = &index;
+	submit_request(m->client, &one, m->object);
+	return send(m, (unsigned long)index);
+}
+
 static int send_line(struct many *m, char *text, size_t len)
 {
 	unsigned long line = m->in.number;
@@ -185,15 +223,7 @@ static int send_line(struct many *m, char *text, size_t len)
 	}
 	submit_request(m->client, m->o, v);
 	json_free(v);
-	rc = client_end(m->client, &f);
-	if (rc && f.code[0]) { /* too long for a request */
-		note_error(m, line, &f);
-		return 0;
-	}
-	if (rc)
-		return client_say(&f);
-	m->line[(m->first + m->n_flying++) % IN_FLIGHT] = line;
-	return 0;
+	return send(m, line);
 }
 
 /* Reads a line and sends what is in it. *out_done: there are no more. */
@@ -263,11 +293,12 @@ static int run(struct many *m)
 	int rc = 0;
 
 	while (!rc && (!done || m->n_flying)) {
-		if (!done && m->n_flying < IN_FLIGHT && (!m->n_flying || line_is_near(&m->in))) {
+		if (!done && m->n_flying < IN_FLIGHT &&
+		    (!m->n_flying || m->o->array || line_is_near(&m->in))) {
 			if (!m->n_flying)
 				rc = flush(m);
 			if (!rc)
-				rc = take_line(m, &done);
+				rc = m->o->array ? take_index(m, &done) : take_line(m, &done);
 		} else {
 			rc = take_answer(m);
 			if (!rc && m->out.len > 65536)
@@ -291,6 +322,8 @@ static void summary(const struct many *m)
 	fprintf(stderr, "postrider: %lu %s: %lu promised, %lu best effort, %lu rejected, %lu failed", n,
 		n == 1 ? "job" : "jobs", m->n_verdict[SUBMIT_PROMISED], m->n_verdict[SUBMIT_BEST_EFFORT],
 		m->n_verdict[SUBMIT_REJECTED], m->n_bad);
+	if (m->n_verdict[SUBMIT_WAITING])
+		fprintf(stderr, ", %lu waiting for another", m->n_verdict[SUBMIT_WAITING]);
 	if (m->n_verdict[SUBMIT_CHANCE])
 		fprintf(stderr, ", %lu by chance", m->n_verdict[SUBMIT_CHANCE]);
 	if (m->n_duplicates)
@@ -298,15 +331,33 @@ static void summary(const struct many *m)
 	fputs("\n", stderr);
 }
 
-int submit_many(const struct cli *c, const struct submit_options *o, struct client *client)
+static int submit_array(struct many *m)
 {
-	bool from_stdin = !strcmp(o->jsonl, "-");
-	struct many m = {
-		.c = c, .o = o, .client = client, .in = { .name = from_stdin ? "stdin" : o->jsonl }
-	};
+	int rc = submit_array_parse(m->o->array, &m->index, &m->to, &m->step) ? run(m) : CLIENT_USAGE;
+
+	summary(m);
+	strbuf_release(&m->out);
+	if (rc)
+		return rc;
+	return m->n_verdict[SUBMIT_REJECTED] ? CLIENT_REJECTED : m->first_error;
+}
+
+int submit_many(const struct cli *c, const struct submit_options *o, struct client *client,
+		const struct json *object)
+{
+	bool from_stdin = o->jsonl && !strcmp(o->jsonl, "-");
+	struct many m = { .c = c,
+			  .o = o,
+			  .client = client,
+			  .object = object,
+			  .in = { .name = from_stdin ? "stdin" : o->jsonl } };
 	struct err err = { 0 };
 	int rc;
 
+	if (o->array) {
+		m.in.name = "index";
+		return submit_array(&m);
+	}
 	m.in.fd = from_stdin ? STDIN_FILENO : open(o->jsonl, O_RDONLY | O_CLOEXEC);
 	if (m.in.fd < 0) {
 		err_fail(&err,

@@ -101,10 +101,42 @@ static bool priority_parse(const char *text, double *out)
 	return text_number(text, out) && fabs(*out) <= MAX_PRIORITY && *out == floor(*out);
 }
 
+bool submit_array_parse(const char *text, double *out_from, double *out_to, double *out_step)
+{
+	char from[32], to[32], step[32] = "1";
+	int n = 0, m = 0;
+
+	if (sscanf(text, "%31[0-9]-%31[0-9]%n", from, to, &n) != 2 ||
+	    (text[n] && (sscanf(text + n, ":%31[0-9]%n", step, &m) != 1 || text[n + m])))
+		return false;
+	return text_number(from, out_from) && text_number(to, out_to) && text_number(step, out_step) &&
+	       *out_from <= *out_to && *out_step >= 1.0 &&
+	       (*out_to - *out_from) / *out_step < SUBMIT_MAX_ARRAY && *out_to <= 1e9;
+}
+
+/* "12" or "12:ok". */
+static bool after_parse(const char *text, uint64_t *out, bool *out_ok)
+{
+	size_t n = strcspn(text, ":");
+	char id[32];
+
+	if (n >= sizeof id || (text[n] && strcmp(text + n, ":ok")))
+		return false;
+	snprintf(id, sizeof id, "%.*s", (int)n, text);
+	*out_ok = text[n] != '\0';
+	return text_uint64(id, out) && *out > 0;
+}
+
 static bool source_check(const struct cli *c, const struct submit_options *o)
 {
 	if (o->file && o->jsonl)
 		cli_usage_error(c, "give either --file or --jsonl");
+	else if (o->array && o->jsonl)
+		cli_usage_error(c, "--array and --jsonl are both many jobs; give one of them");
+	else if (o->array && o->wait)
+		cli_usage_error(c, "--wait works with one job; use 'postrider wait'");
+	else if (o->array && o->key && !strstr(o->key, "{index}"))
+		cli_usage_error(c, "--key with --array would make all of them one job; put {index} into it");
 	else if (!o->file && !o->jsonl && !o->type)
 		cli_usage_error(c, "add a job type: postrider submit TYPE, or use --file or --jsonl");
 	else if (o->jsonl && o->wait)
@@ -121,7 +153,9 @@ static bool source_check(const struct cli *c, const struct submit_options *o)
 
 bool submit_options_check(const struct cli *c, const struct submit_options *o)
 {
-	double batch[MAX_BATCHES], priority, epochs;
+	double batch[MAX_BATCHES], priority, epochs, from, to, step;
+	uint64_t after;
+	bool ok;
 	int64_t at_ns;
 	size_t n;
 
@@ -134,6 +168,12 @@ bool submit_options_check(const struct cli *c, const struct submit_options *o)
 				"--deadline: '%s' is not a point in time; write 2026-11-16T10:05:00Z, or "
 				"with an offset",
 				o->deadline);
+	else if (o->array && !submit_array_parse(o->array, &from, &to, &step))
+		cli_usage_error(c,
+				"--array: '%s' is not a range of at most %d numbers; write 1-20, or 0-100:10",
+				o->array, SUBMIT_MAX_ARRAY);
+	else if (o->after && !after_parse(o->after, &after, &ok))
+		cli_usage_error(c, "--after: '%s' is neither a job nor JOB:ok", o->after);
 	else if (o->mode && strcmp(o->mode, "run") && strcmp(o->mode, "advise"))
 		cli_usage_error(c, "--mode: '%s' is neither run nor advise", o->mode);
 	else if (o->batches && !batches_parse(o->batches, batch, &n))
@@ -149,6 +189,24 @@ bool submit_options_check(const struct cli *c, const struct submit_options *o)
 	return false;
 }
 
+/* The text with the number of the job in the place of {index}. */
+static const char *with_index(const struct submit_options *o, const char *text, size_t len, char *buf,
+			      size_t size)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < len && n + 24 < size;) {
+		if (o->index && len - i >= 7 && !strncmp(text + i, "{index}", 7)) {
+			n += (size_t)snprintf(buf + n, size - n, "%.0f", *o->index);
+			i += 7;
+		} else {
+			buf[n++] = text[i++];
+		}
+	}
+	buf[n] = '\0';
+	return buf;
+}
+
 /* ---- the request ---- */
 
 int submit_object_check(const char *where, const struct json *object, struct err *err)
@@ -157,7 +215,8 @@ int submit_object_check(const char *where, const struct json *object, struct err
 					     "deadline", "confidence", "batches",  "best_effort",
 					     "mode",     "key",        "tag",      "max_memory_mb",
 					     "dry_run",  "epochs",     "priority", "may_stop",
-					     "chance",   NULL };
+					     "chance",   "after",      "after_ok", "retry",
+					     "index",    NULL };
 
 	if (json_type(object) != JSON_OBJECT)
 		return err_fail(err, ERR_FORMAT, "%s: a job is a JSON object with \"type\" and the like",
@@ -199,8 +258,7 @@ static void put_params(struct json_writer *w, const struct submit_options *o, co
 		json_put_key(w, text);
 		/* As text, also where it looks like a number: the daemon knows the parameter's kind, we do
 		 * not. */
-		snprintf(text, sizeof text, "%.*s", (int)all[i].value_len, all[i].value);
-		json_put_string(w, text);
+		json_put_string(w, with_index(o, all[i].value, all[i].value_len, text, sizeof text));
 	}
 	json_close(w, '}');
 }
@@ -221,8 +279,11 @@ static void put_batches(struct json_writer *w, const char *text)
 void submit_request(struct client *client, const struct submit_options *o, const struct json *object)
 {
 	struct json_writer *w = client_begin(client, "submit");
-	const char *ours[20] = { "params" };
+	const char *ours[28] = { "params" };
 	double priority, epochs;
+	uint64_t after;
+	char text[512];
+	bool ok;
 	size_t n = 1;
 
 	if (o->type)
@@ -250,9 +311,20 @@ void submit_request(struct client *client, const struct submit_options *o, const
 	if (o->mode)
 		json_kv_string(w, ours[n++] = "mode", o->mode);
 	if (o->key)
-		json_kv_string(w, ours[n++] = "key", o->key);
+		json_kv_string(w, ours[n++] = "key",
+			       with_index(o, o->key, strlen(o->key), text, sizeof text));
 	if (o->tag)
-		json_kv_string(w, ours[n++] = "tag", o->tag);
+		json_kv_string(w, ours[n++] = "tag",
+			       with_index(o, o->tag, strlen(o->tag), text, sizeof text));
+	if (o->index)
+		json_kv_number(w, ours[n++] = "index", *o->index);
+	if (o->retry)
+		json_kv_int(w, ours[n++] = "retry", (long long)o->retry);
+	if (o->after && after_parse(o->after, &after, &ok)) {
+		snprintf(text, sizeof text, "%llu", (unsigned long long)after);
+		json_kv_string(w, ours[n++] = "after", text);
+		json_kv_bool(w, ours[n++] = "after_ok", ok);
+	}
 	if (o->batches) {
 		ours[n++] = "batches";
 		put_batches(w, o->batches);
@@ -296,7 +368,8 @@ int submit_answer_read(const struct json *reply, bool dry_run, struct submit_ans
 	while (i < N_SUBMIT_VERDICTS && verdict && strcmp(name[i], verdict))
 		i++;
 	if (i == N_SUBMIT_VERDICTS || !verdict)
-		return client_bad_reply(f, "its verdict is none of promised, best_effort, rejected, chance");
+		return client_bad_reply(
+			f, "its verdict is none of promised, best_effort, rejected, chance, waiting");
 	out->verdict = (enum submit_verdict)i;
 	out->has_decision = decision_view_read(decision, &out->decision);
 	if (!out->has_decision && json_type(decision) == JSON_OBJECT)

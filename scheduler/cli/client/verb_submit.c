@@ -42,6 +42,10 @@ static void put_headline(const struct submit_answer *a, bool dry_run, struct str
 		break;
 	case SUBMIT_CHANCE: strbuf_printf(out, "admitted by chance: %s cannot be promised\n", want); break;
 	case SUBMIT_REJECTED: strbuf_printf(out, "rejected: no batch meets %s\n", want); break;
+	case SUBMIT_WAITING:
+		strbuf_printf(out, "waits until job %llu has ended%s; what can be promised is decided then\n",
+			      (unsigned long long)a->job.r.after, a->job.r.after_ok ? " well" : "");
+		break;
 	}
 }
 
@@ -253,13 +257,14 @@ static int submit(const struct cli *c, const struct submit_options *o)
 		json_free(object);
 		return cli_fail(&err);
 	}
-	if (o->wait || o->jsonl)
+	if (o->wait || o->jsonl || o->array)
 		client_catch_signals();
 	code = client_open(&o->at, &client, &f);
 	if (code)
 		client_say(&f);
 	else
-		code = o->jsonl ? submit_many(c, o, client) : submit_one(c, o, client, object);
+		code = o->jsonl || o->array ? submit_many(c, o, client, object)
+					    : submit_one(c, o, client, object);
 	client_close(client);
 	json_free(object);
 	return code;
@@ -300,6 +305,15 @@ int verb_submit(int argc, char **argv)
 		{ 0, "file", CLI_TEXT, "JOB.json", "the job as a JSON object; options override it", &o.file },
 		{ 0, "jsonl", CLI_TEXT, "FILE", "many jobs, one JSON object per line; - is standard input",
 		  &o.jsonl },
+		{ 0, "array", CLI_TEXT, "A-B[:STEP]",
+		  "many jobs, one for each number; {index} in --set, --tag and\n--key, and in the type's "
+		  "command, is the "
+		  "number",
+		  &o.array },
+		{ 0, "after", CLI_TEXT, "JOB[:ok]",
+		  "wait until that job has ended; with :ok it is cancelled if\nthat did not end well",
+		  &o.after },
+		{ 0, "retry", CLI_COUNT, "N", "repeat a run that fails, at most so often", &o.retry },
 		{ 0, "wait", CLI_FLAG, NULL, "wait for its end and exit with its exit code", &o.wait },
 		{ 'n', "dry-run", CLI_FLAG, NULL, "show the decision and all candidates, but submit nothing",
 		  &o.dry_run },
@@ -329,7 +343,9 @@ int verb_submit(int argc, char **argv)
 			"  postrider submit digits --set network=lenet5,epochs=4 --cpus 2 --slo 60s\n"
 			"  postrider submit digits --set network=lenet5 --epochs 3..20 --may-stop --slo 5m\n"
 			"  id=$(postrider submit digits --slo 5m -q) && postrider wait $id\n"
-			"  postrider submit --jsonl jobs.jsonl -q > ids\n",
+			"  postrider submit --jsonl jobs.jsonl -q > ids\n"
+			"  postrider submit digits --array 1-20 --set seed={index} --retry 2\n"
+			"  postrider submit digits --after 12:ok --slo 5m\n",
 	};
 	struct cli c;
 	int code;

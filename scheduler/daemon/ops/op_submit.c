@@ -38,6 +38,10 @@ static void submission_to_row(const struct request *r, const struct submission *
 	row->policy = s->config->policy;
 	row->model = slot->name[0] ? slot->name : NULL;
 	row->tag = f->tag;
+	row->after = f->after;
+	row->after_ok = f->after_ok;
+	row->retry = (int)f->retry;
+	row->array_index = f->index;
 }
 
 /* Binds the job to the configuration and the model. False: answered with an error. */
@@ -129,7 +133,8 @@ static uint64_t fingerprint(uid_t uid, const char *type, const char *params)
 static bool has_place(struct request *r)
 {
 	const struct config *c = r->d->setup->config;
-	size_t queued = sched_queued(r->d->sched), own = users_queued(&r->d->jobs.users, conn_uid(r->conn));
+	size_t queued = sched_queued(r->d->sched) + r->d->waiting.n,
+	       own = users_queued(&r->d->jobs.users, conn_uid(r->conn));
 	size_t left = queued < c->max_queued ? c->max_queued - queued : 0;
 
 	if (!left) {
@@ -283,9 +288,11 @@ static void reply_submitted(struct request *r, const struct job *job, const stru
 			    uint64_t probe)
 {
 	char id[24];
-	const struct candidate *c = d->chosen >= 0 ? &d->candidate[d->chosen] : NULL;
+	const struct candidate *c = d && d->chosen >= 0 ? &d->candidate[d->chosen] : NULL;
 	struct job_live live = { 0 };
 
+	if (!d)
+		estimates_live(r->d, job, &live);
 	/* The decision is the estimate: playing all jobs forward once more would tell the same. */
 	if (c && job->row.state == JOB_QUEUED && !isnan(c->time_s)) {
 		live.has_estimate = true;
@@ -299,7 +306,7 @@ static void reply_submitted(struct request *r, const struct job *job, const stru
 	json_put_key(&r->w, "job");
 	job_json(&r->w, &job->row, &live);
 	json_put_key(&r->w, "decision");
-	json_put_raw(&r->w, strbuf_text(&r->d->text));
+	json_put_raw(&r->w, d ? strbuf_text(&r->d->text) : NULL);
 	snprintf(id, sizeof id, "%llu", (unsigned long long)probe);
 	if (probe)
 		json_kv_string(&r->w, "probe", id);
@@ -441,16 +448,17 @@ static void submit(struct request *r, const struct submission *f)
 		return;
 	}
 	e = carry_event(d, LIFE_SUBMITTED, job);
-	rc = decide_arrival(d, job, f, &e.verdict, &err);
+	e.waits = f->waits;
+	rc = f->waits ? 0 : decide_arrival(d, job, f, &e.verdict, &err);
 	if (rc) {
 		reply_err(r, &err, NULL);
 		job_free(job);
 		return;
 	}
 	e.now_ns = f->now_ns;
-	e.decision = &d->decision;
+	e.decision = f->waits ? NULL : &d->decision;
 	e.text = strbuf_text(&d->text);
-	probe = learning_probe_make(d->learning, job, f->now_ns);
+	probe = f->waits ? NULL : learning_probe_make(d->learning, job, f->now_ns);
 	rc = d->text.failed ? err_nomem(&err, "a decision") : carry_out(d, &e, &err);
 	if (rc) {
 		sched_remove(d->sched, f->now_ns, job->id, NULL);
@@ -464,7 +472,8 @@ static void submit(struct request *r, const struct submission *f)
 	 * same. */
 	if (f->watch)
 		watch_add(d, r->conn, job->id, NULL);
-	reply_submitted(r, job, &d->decision, learning_probe_submit(d->learning, probe, f->now_ns));
+	reply_submitted(r, job, f->waits ? NULL : &d->decision,
+			learning_probe_submit(d->learning, probe, f->now_ns));
 	if (job->row.state == JOB_REJECTED) /* it has ended */
 		retention_ended(d->retention);
 	jobs_trim(&d->jobs, d->setup->config->max_finished);

@@ -20,10 +20,13 @@ static const struct op {
 	const char *name;
 	enum who may;
 	void (*run)(struct request *r);
-	const char *known[20]; /* members, beside v, op and id */
+	const char *known[28]; /* members, beside v, op and id */
 } op_all[] = {
 	{ "predict", ANYBODY, op_predict, { WHAT_IF } },
-	{ "submit", ANYBODY, op_submit, { WHAT_IF, "mode", "key", "tag", "dry_run", "watch" } },
+	{ "submit",
+	  ANYBODY,
+	  op_submit,
+	  { WHAT_IF, "mode", "key", "tag", "dry_run", "watch", "after", "after_ok", "retry", "index" } },
 	{ "status", ANYBODY, op_status, { "job" } },
 	{ "list", ANYBODY, op_list, { "state", "type", "mine", "limit", "before" } },
 	{ "explain", ANYBODY, op_explain, { "job" } },
@@ -99,7 +102,7 @@ static void unknown_op(struct request *r, const char *given)
 static bool check_members(struct request *r, const struct op *op)
 {
 	static const char *const common[] = { "v", "op", "id" };
-	const char *known[24] = { NULL };
+	const char *known[32] = { NULL };
 	size_t n = 0;
 
 	for (; op->known[n]; n++)

@@ -11,6 +11,7 @@
 #define SLO_MIN_S 1e-6
 #define SLO_MAX_S 3e9 /* a century */
 #define PRIORITY_MAX 100
+#define RETRY_MAX 100
 
 bool submission_read_handling(struct request *r, struct submission *out)
 {
@@ -118,6 +119,45 @@ static double default_chance(const struct request *r)
 	return chance > 0.0 ? chance : r->d->setup->policy.chance;
 }
 
+/* What has to come first, and what if it fails. False: answered. */
+static bool read_sequence(struct request *r, struct submission *out)
+{
+	const struct job *first;
+
+	out->index = NAN;
+	field_whole(&r->f, "retry", 0, RETRY_MAX, &out->retry);
+	field_number(&r->f, "index", -1e9, 1e9, &out->index);
+	field_bool(&r->f, "after_ok", &out->after_ok);
+	if (fields_get(&r->f, "after"))
+		request_id(r, "after", &out->after);
+	if (!r->f.rc && out->after_ok && !out->after)
+		fields_fail(&r->f, ERR_ARG, "after_ok", "of which job? \"after\" is needed");
+	if (!r->f.rc && out->after && fields_get(&r->f, "deadline"))
+		fields_fail(
+			&r->f, ERR_ARG, "deadline",
+			"the time limit of a job that waits counts from the end of the other: give slo_s");
+	if (!r->f.rc && out->retry && !strcmp(out->mode, "advise"))
+		fields_fail(&r->f, ERR_ARG, "retry", "its owner runs an advised job, and repeats it");
+	if (!request_fine(r))
+		return false;
+	if (!out->after)
+		return true;
+	first = jobs_find(&r->d->jobs, out->after);
+	out->waits = first && job_state_live(first->row.state);
+	if (!first && out->after >= r->d->next_id)
+		reply_error(r, "unknown_job", "after", NULL, "there is no job %llu",
+			    (unsigned long long)out->after);
+	else if (out->after_ok && !first)
+		reply_error(r, "bad_field", "after", NULL, "after: how job %llu ended is not known any more",
+			    (unsigned long long)out->after);
+	else if (out->after_ok && !out->waits && first->row.state != JOB_DONE)
+		reply_error(r, "bad_field", "after", NULL, "after: job %llu did not end well: it is %s",
+			    (unsigned long long)out->after, job_state_name[first->row.state]);
+	else
+		return true;
+	return false;
+}
+
 bool submission_read(struct request *r, struct submission *out)
 {
 	const struct config *c = r->d->setup->config;
@@ -150,7 +190,7 @@ bool submission_read(struct request *r, struct submission *out)
 	out->input.params = fields_get(&r->f, "params");
 	out->input.batches = fields_get(&r->f, "batches");
 	out->input.cpus = (uint32_t)cpus;
-	return request_fine(r) && read_priority(r, out);
+	return request_fine(r) && read_priority(r, out) && read_sequence(r, out);
 }
 
 void submission_put_decision(struct daemon *d, struct json_writer *w, const struct submission *s,

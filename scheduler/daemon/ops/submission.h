@@ -18,6 +18,10 @@ struct submission {
 	/* of `submit` alone */
 	const char *mode, *key, *tag; /* key and tag NULL: none */
 	bool dry_run, watch;
+	uint64_t after;              /* the job that has to end first; 0: none */
+	bool after_ok, waits;        /* and to end well; it has not ended yet */
+	uint64_t retry;
+	double index;                /* of an array; NaN: none */
 };
 
 /* The members that say how the submission is handled: mode, key, tag, dry_run, watch. False: answered. */

@@ -19,6 +19,7 @@
 #define MAX_JOBS 4
 #define MAX_IDS (MAX_JOBS + 1)
 #define SLOTS 2
+#define ATTEMPTS 3
 #define STEPS 60
 #define MAX_STEPS 4000 /* by then every script has come to its end */
 #define ADVISE_TIMEOUT_S 100.0
@@ -27,6 +28,9 @@ struct script { /* what a job's client, owner and process do */
 	bool advised, absent, late, may_cancel, loses_chance;
 	enum sched_verdict verdict;
 	int exit_code;
+	int retry, fails; /* so many runs fail before one that ends as exit_code says */
+	int after; /* the script whose job has to end first; below 0: none */
+	bool after_ok;
 	double slo_s, accuracy;
 };
 
@@ -45,7 +49,7 @@ struct client {
 struct disk_row {
 	bool there;
 	struct job_record r;
-	char key[8], reason[120];
+	char key[8], reason[120], identity[JOB_IDENTITY + 1];
 	unsigned observations;
 };
 
@@ -79,7 +83,8 @@ static struct world {
 	size_t n_changes, n_done; /* those before n_done are on disk */
 	size_t open_batch, durable; /* batches below `durable` are on disk */
 
-	struct run run[MAX_IDS];
+	struct run run[MAX_IDS][ATTEMPTS];
+	bool outside[MAX_IDS]; /* of the daemon that lives now: queued, and not with the scheduler */
 
 	/* the daemon: gone after a crash */
 	struct life life;
@@ -97,7 +102,7 @@ static struct world {
 } w;
 
 static struct jobs jobs; /* made once: it is large */
-static unsigned long crashes, history, n_given_up;
+static unsigned long crashes, history, n_given_up, n_repeated, n_waited, n_not_ok;
 
 static bool chance(double p)
 {
@@ -114,6 +119,11 @@ static size_t script_of(const char *key)
 	return (size_t)(key[1] - '0');
 }
 
+static struct run *run_of(const struct job *job)
+{
+	return &w.run[job->id][job->row.attempt];
+}
+
 /* ---- the store ---- */
 
 static void collect(const struct job *job, bool is_observation)
@@ -125,6 +135,7 @@ static void collect(const struct job *job, bool is_observation)
 	c->row.r = job->row;
 	snprintf(c->row.key, sizeof c->row.key, "%s", job->key);
 	snprintf(c->row.reason, sizeof c->row.reason, "%s", job->reason ? job->reason : "");
+	snprintf(c->row.identity, sizeof c->row.identity, "%s", job->identity);
 }
 
 static void commit(void)
@@ -175,11 +186,14 @@ static void check_spawn(const struct job *job)
 	assert_int_equal(row->r.state, JOB_RUNNING);
 	assert_true(row->r.batch == job->row.batch);
 	assert_int_equal(row->r.verdict, job->row.verdict);
+	assert_int_equal(row->r.attempt, job->row.attempt);
+	assert_string_equal(row->identity, job->identity);
+	assert_int_equal(job->identity[JOB_IDENTITY - 1] - '0', job->row.attempt); /* a claim of its own */
 }
 
 static void do_stop(struct job *job, bool *out_gone)
 {
-	struct run *run = &w.run[job->id];
+	struct run *run = run_of(job);
 
 	*out_gone = !run->known;
 	if (!run->known)
@@ -196,7 +210,7 @@ static void do_stop(struct job *job, bool *out_gone)
 static bool do_action(const struct life_action *a)
 {
 	struct job *job = a->job;
-	struct run *run = &w.run[job->id];
+	struct run *run = run_of(job);
 	bool gone;
 
 	switch (a->kind) {
@@ -229,8 +243,12 @@ static bool do_action(const struct life_action *a)
 		run->told_started = true;
 		return simple_event(run->known ? LIFE_ADOPTED : LIFE_UNSTARTED, job);
 	case LIFE_FORGET:
-		assert_true(w.scheduled[job->id]);
-		w.scheduled[job->id] = w.started[job->id] = false;
+		assert_true(w.scheduled[job->id] || w.outside[job->id]);
+		w.scheduled[job->id] = w.started[job->id] = w.outside[job->id] = false;
+		break;
+	case LIFE_ADMIT:
+		assert_false(w.scheduled[job->id]);
+		w.outside[job->id] = true;
 		break;
 	case LIFE_TELL:
 		if (!strcmp(a->what, "ready"))
@@ -311,6 +329,32 @@ static void turn(void)
 	}
 }
 
+/* ---- jobs that wait for another, or run once more ---- */
+
+static void admit(uint64_t id)
+{
+	struct job *job = w.outside[id] ? jobs_find(&jobs, id) : NULL;
+	const struct job *first = job ? jobs_find(&jobs, job->row.after) : NULL;
+	bool waits = job && job->row.verdict == VERDICT_WAITING;
+	struct life_event e;
+
+	if (!job || (waits && job_state_live(first->row.state)))
+		return;
+	if (waits && job->row.after_ok && first->row.state != JOB_DONE) {
+		e = event_of(LIFE_CANCEL, job);
+		e.text = "not ok";
+		event(&e);
+		return;
+	}
+	w.outside[id] = false;
+	e = event_of(LIFE_ADMITTED, job);
+	e.verdict = waits ? w.script[script_of(job->key)].verdict : SCHED_BEST_EFFORT;
+	w.scheduled[id] = e.verdict != SCHED_REJECTED;
+	pretend_decide(script_of(job->key), false, &decision);
+	e.decision = &decision;
+	event(&e);
+}
+
 /* ---- clients ---- */
 
 static struct job *job_of(size_t i)
@@ -333,9 +377,12 @@ static void submit(size_t i)
 	const struct script *s = &w.script[i];
 	char key[] = { 'k', (char)('0' + i), 0 };
 	struct job_record row;
+	char identity[JOB_IDENTITY + 1];
 	struct life_event e;
-	struct job *job = job_of(i);
+	struct job *job = job_of(i), *first = s->after < 0 ? NULL : job_of((size_t)s->after);
 
+	if (s->after >= 0 && w.client[s->after].submit != ANSWERED)
+		return; /* it has no number to wait for */
 	if (job) { /* the first answer was lost */
 		answer_submit(i, job);
 		return;
@@ -352,12 +399,20 @@ static void submit(size_t i)
 	row.confidence = 0.9;
 	row.may_stop = s->late;
 	row.submitted_ns = w.now_ns;
+	row.retry = s->retry;
+	snprintf(identity, sizeof identity, "%031x0", (unsigned)row.id);
+	row.identity = identity;
+	if (first && job_state_live(first->row.state)) {
+		row.after = first->id;
+		row.after_ok = s->after_ok;
+	}
 	assert_int_equal(job_new(&jobs.names, &row, &job, NULL), 0);
-	w.scheduled[job->id] = s->verdict != SCHED_REJECTED;
+	w.scheduled[job->id] = s->verdict != SCHED_REJECTED && !row.after;
 	pretend_decide(i, false, &decision);
 	e = event_of(LIFE_SUBMITTED, job);
 	e.verdict = s->verdict;
-	e.decision = &decision;
+	e.waits = row.after != 0;
+	e.decision = e.waits ? NULL : &decision;
 	if (event(&e))
 		answer_submit(i, job);
 }
@@ -382,6 +437,8 @@ static void start_by_owner(size_t i)
 	struct job *job = job_of(i);
 	struct life_event e;
 
+	if (job->row.verdict == VERDICT_WAITING)
+		return; /* the scheduler does not know it: refused */
 	c->start_batch = w.open_batch;
 	if (job->row.state != JOB_QUEUED) {
 		c->start = WAITING;
@@ -460,7 +517,7 @@ static void disk_turns(void)
 /* Something happens to a process, whether there is a daemon or not. */
 static void process_moves(uint64_t id)
 {
-	struct run *run = &w.run[id];
+	struct run *run = &w.run[id][below(ATTEMPTS)];
 	const struct script *s = &w.script[script_of(w.disk[id].key)];
 
 	if (run->orders > 0) {
@@ -482,7 +539,7 @@ static void process_moves(uint64_t id)
 /* The executor tells the daemon. */
 static void executor_tells(struct job *job)
 {
-	struct run *run = &w.run[job->id];
+	struct run *run = run_of(job);
 	const struct script *s = &w.script[script_of(job->key)];
 	struct life_event e;
 
@@ -498,7 +555,7 @@ static void executor_tells(struct job *job)
 		struct exec_outcome o = life_outcome(job->id, false, "");
 
 		run->known = false;
-		o.exit_code = run->stopped ? -1 : s->exit_code;
+		o.exit_code = run->stopped ? -1 : job->row.attempt < s->fails ? 1 : s->exit_code;
 		o.stopped = run->stopped;
 		o.accuracy = run->accuracy;
 		o.started_ns = run->started_ns;
@@ -548,6 +605,7 @@ static void forget_memory(void)
 	w.crashed = false;
 	memset(w.scheduled, 0, sizeof w.scheduled);
 	memset(w.started, 0, sizeof w.started);
+	memset(w.outside, 0, sizeof w.outside);
 	memset(w.ready_told, 0, sizeof w.ready_told);
 	memset(w.learned, 0, sizeof w.learned);
 }
@@ -564,8 +622,8 @@ static void crash(void)
 	crashes++;
 	w.n_changes = w.n_done; /* the rest never reached the disk */
 	w.durable = w.open_batch;
-	for (uint64_t id = 1; id < MAX_IDS; id++) {
-		struct run *run = &w.run[id];
+	for (uint64_t id = 1; id < MAX_IDS * ATTEMPTS; id++) {
+		struct run *run = &w.run[id / ATTEMPTS][id % ATTEMPTS];
 
 		if (run->orders > 0 && chance(0.5)) /* not forked yet; otherwise the supervisor goes on */
 			run->orders--;
@@ -593,11 +651,12 @@ static bool restore_row(const struct disk_row *row)
 	r.type = "t";
 	r.params = "{}";
 	r.mode = w.script[script_of(row->key)].advised ? "advise" : "run";
+	r.identity = row->identity;
 	assert_int_equal(job_new(&jobs.names, &r, &job, NULL), 0);
 	assert_int_equal(jobs_key_add(&jobs, 1, row->key, r.id, NULL), 0);
 	if (!simple_event(LIFE_RESTORED, job))
 		return false;
-	if (job_state_live(job->row.state)) {
+	if (job_state_live(job->row.state) && job->row.verdict != VERDICT_WAITING) {
 		life_back(job, &back);
 		w.scheduled[r.id] = true;
 		assert_int_equal(back.promised, w.script[script_of(row->key)].verdict == SCHED_PROMISED);
@@ -658,7 +717,10 @@ static void step(bool hurry)
 	case 0:
 	case 1: client_moves(below((unsigned)w.n_jobs), hurry); break;
 	case 2: disk_turns(); break;
-	case 3: turn(); break;
+	case 3:
+		admit(id);
+		turn();
+		break;
 	case 4:
 		if (w.disk[id].there)
 			process_moves(id);
@@ -701,6 +763,10 @@ static void draw_script(struct script *s, size_t i)
 	s->exit_code = !s->late && chance(0.2);
 	s->slo_s = 10.0 + 100.0 * rng_uniform(&w.rng);
 	s->accuracy = 0.5 + 0.01 * (double)i;
+	s->retry = s->advised || s->late ? 0 : (int)below(ATTEMPTS);
+	s->fails = s->advised || s->late ? 0 : (int)below(ATTEMPTS);
+	s->after = i && chance(0.3) ? (int)below((unsigned)i) : -1;
+	s->after_ok = chance(0.5);
 }
 
 static bool all_over(void)
@@ -747,23 +813,37 @@ static void check_state(size_t i, const struct disk_row *row)
 {
 	const struct script *s = &w.script[i];
 	const struct client *c = &w.client[i];
-	enum job_state want = s->absent ? JOB_LOST : s->exit_code ? JOB_FAILED : JOB_DONE;
+	bool failed = s->exit_code || s->fails > s->retry;
+	enum job_state want = s->absent ? JOB_LOST : failed ? JOB_FAILED : JOB_DONE;
+	bool not_ok = row->r.after && row->r.after_ok && w.disk[row->r.after].r.state != JOB_DONE;
 
 	if (s->verdict == SCHED_REJECTED)
 		want = JOB_REJECTED;
-	if (c->cancel_taken)
+	if (c->cancel_taken || not_ok)
 		want = JOB_CANCELLED;
 	else if (row->r.state == JOB_CANCELLED && (c->cancel_sent || w.victim[c->id] || w.hopeless[c->id]))
 		return; /* it was asked for, and the answer was lost; or the operator wants it so */
 	assert_int_equal(row->r.state, want);
+	n_not_ok += not_ok && !strcmp(row->reason, "not ok");
+	assert_true(!not_ok || row->r.verdict == VERDICT_WAITING);
 }
 
 static void check_promise(size_t i, const struct disk_row *row)
 {
 	const struct job_record *p = &w.client[i].promise;
 
-	assert_int_equal(row->r.verdict, p->verdict);
+	n_waited += row->r.after && row->r.verdict != VERDICT_WAITING;
+	if (row->r.verdict == VERDICT_WAITING) { /* cancelled before its time came */
+		assert_int_equal(row->r.state, JOB_CANCELLED);
+		return;
+	}
 	assert_int_equal(row->r.verdict, job_verdict_of(w.script[i].verdict));
+	if (row->r.after) { /* it arrived when the other had ended */
+		assert_true(row->r.submitted_ns >= p->submitted_ns);
+		assert_true(row->r.submitted_ns >= w.disk[row->r.after].r.ended_ns);
+		return;
+	}
+	assert_int_equal(row->r.verdict, p->verdict);
 	assert_true(row->r.slo_s == p->slo_s);
 	assert_int_equal(row->r.submitted_ns, p->submitted_ns);
 	if (w.script[i].verdict != SCHED_REJECTED) {
@@ -775,7 +855,7 @@ static void check_promise(size_t i, const struct disk_row *row)
 static void check_run(size_t i, const struct disk_row *row)
 {
 	const struct script *s = &w.script[i];
-	const struct run *run = &w.run[row->r.id];
+	const struct run *run = &w.run[row->r.id][row->r.attempt];
 	double response_s = (double)(row->r.ended_ns - row->r.submitted_ns) / 1e9;
 	bool done = row->r.state == JOB_DONE;
 	bool given_up = row->r.state == JOB_CANCELLED && !strcmp(row->reason, LIFE_NO_CHANCE);
@@ -784,7 +864,10 @@ static void check_run(size_t i, const struct disk_row *row)
 				: done && response_s <= s->slo_s                                ? SLO_MET
 												: SLO_MISSED;
 
-	assert_true(run->runs <= 1);
+	for (int k = 0; k < ATTEMPTS; k++)
+		assert_true(w.run[row->r.id][k].runs <= (k <= row->r.attempt));
+	assert_true(row->r.attempt <= s->retry && (s->exit_code || row->r.attempt <= s->fails));
+	n_repeated += row->r.attempt > 0;
 	assert_true(!given_up || (s->verdict == SCHED_CHANCE && w.hopeless[row->r.id]));
 	n_given_up += given_up;
 	assert_int_equal(row->r.slo_outcome, want);
@@ -834,8 +917,11 @@ TEST(test_life_loses_no_job_runs_none_twice_and_keeps_every_promise_whenever_the
 		live_through(seed);
 		check_all();
 	}
-	printf("%lu histories, %lu crashes, %lu jobs without a chance\n", n, crashes, n_given_up);
+	printf("%lu histories, %lu crashes, %lu jobs without a chance, %lu repeated, %lu after others, %lu "
+	       "not ok\n",
+	       n, crashes, n_given_up, n_repeated, n_waited, n_not_ok);
 	assert_true(n < 1000 || (crashes > n / 2 && n_given_up > n / 20));
+	assert_true(n < 1000 || (n_repeated > n / 10 && n_waited > n / 10 && n_not_ok > n / 50));
 	forget_memory();
 	jobs_release(&jobs);
 }

@@ -109,7 +109,7 @@ TEST(test_newer_version_is_refused_with_both_versions)
 	fill(dir, 3);
 	sql_run(dir, "PRAGMA user_version=7; UPDATE meta SET value=7 WHERE name='schema_version'");
 	assert_refused(dir, ERR_FORMAT,
-		       "has schema version 7, this postriderd knows versions up to 5: start the newer");
+		       "has schema version 7, this postriderd knows versions up to 6: start the newer");
 	assert_int_equal(sql_number(dir, "SELECT count(*) FROM jobs"), 3); /* and left alone */
 }
 
@@ -119,7 +119,7 @@ TEST(test_versions_that_contradict_are_damage)
 
 	fill(dir, 1);
 	sql_run(dir, "UPDATE meta SET value=7 WHERE name='schema_version'");
-	assert_refused(dir, ERR_FORMAT, "header says version 5, its table `meta` version 7");
+	assert_refused(dir, ERR_FORMAT, "header says version 6, its table `meta` version 7");
 }
 
 TEST(test_database_of_another_program_is_refused_and_left_alone)
@@ -517,6 +517,11 @@ TEST(test_a_close_leaves_no_log_behind)
 	assert_int_equal(sql_number(dir, "SELECT count(*) FROM jobs"), 3);
 }
 
+#define WITHOUT_VERSION_6                                                                                    \
+	"ALTER TABLE jobs DROP COLUMN after; ALTER TABLE jobs DROP COLUMN after_ok;"                         \
+	"ALTER TABLE jobs DROP COLUMN retry; ALTER TABLE jobs DROP COLUMN attempt;"                          \
+	"ALTER TABLE jobs DROP COLUMN array_index;"
+
 /* A file as version 4 left it: observations were JSON, and whatever a client said was among them. */
 TEST(test_version_4_becomes_version_5_with_typed_observations)
 {
@@ -528,8 +533,7 @@ TEST(test_version_4_becomes_version_5_with_typed_observations)
 		     "CREATE TABLE observations(job INTEGER PRIMARY KEY, at_ns INTEGER NOT NULL, type TEXT "
 		     "NOT NULL,"
 		     " columns TEXT NOT NULL, time_s REAL, accuracy REAL) STRICT;"
-		     "ALTER TABLE jobs DROP COLUMN identity;"
-		     "UPDATE jobs SET model_s=1.0;"
+		     "ALTER TABLE jobs DROP COLUMN identity;" WITHOUT_VERSION_6 "UPDATE jobs SET model_s=1.0;"
 		     "INSERT INTO observations VALUES"
 		     "(1,5,'digits','{\"network\":\"le\\\"net,5\",\"cpus\":2,\"lr\":0.1,\"ok\":true,\"no\":"
 		     "null}',2.5,0.93),"
@@ -551,7 +555,34 @@ TEST(test_version_4_becomes_version_5_with_typed_observations)
 	assert_int_equal(sql_number(dir, "SELECT job FROM observations WHERE doubt='accuracy'"), 3);
 	assert_int_equal(sql_number(dir, "SELECT job FROM observations WHERE doubt='damaged'"), 4);
 	assert_int_equal(sql_number(dir, "SELECT count(*) FROM jobs WHERE identity IS NULL"), 6);
-	assert_int_equal(sql_number(dir, "PRAGMA user_version"), 5);
+	assert_int_equal(sql_number(dir, "PRAGMA user_version"), STORE_SCHEMA_VERSION);
+}
+
+static int see_new(void *owner, const struct job_record *j, struct err *err)
+{
+	(void)err;
+	assert_true(j->after == 0 && !j->after_ok && j->retry == 0 && j->attempt == 0);
+	assert_true(isnan(j->array_index));
+	++*(int *)owner;
+	return 0;
+}
+
+/* Jobs of version 5 wait for no other, and are not repeated. */
+TEST(test_version_5_becomes_version_6)
+{
+	const char *dir = fresh_dir();
+	struct store *s;
+	int n = 0;
+
+	fill(dir, 3);
+	sql_run(dir, WITHOUT_VERSION_6
+		"UPDATE meta SET value=5 WHERE name='schema_version'; PRAGMA user_version=5");
+	s = open_store(dir);
+	assert_int_equal(store_each_live(s, see_new, &n, NULL), 0);
+	assert_int_equal(store_each_finished(s, 10, see_new, &n, NULL), 0);
+	assert_int_equal(n, 3);
+	store_close(s);
+	assert_int_equal(sql_number(dir, "PRAGMA user_version"), 6);
 }
 
 /* A lock file that somebody deletes lets no second daemon in: the folder is locked, too. */

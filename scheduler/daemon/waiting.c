@@ -1,0 +1,171 @@
+/* Jobs that are queued and not with the scheduler: they wait for another job to end (`after`), or their run failed
+ * and is to be repeated (`retry`). They are looked at when a job has ended, not in every turn. See daemon.h. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/mem.h"
+#include "scheduler/daemon/binding.h"
+#include "scheduler/daemon/daemon.h"
+#include "scheduler/daemon/ops/decision_json.h"
+
+void waiting_add(struct daemon *d, struct job *job)
+{
+	d->waiting.due = true;
+	if (mem_grow((void **)&d->waiting.id, &d->waiting.cap, d->waiting.n + 1, sizeof *d->waiting.id)) {
+		struct life_event e = carry_event(d, LIFE_CANCEL, job);
+
+		e.text = "out of memory";
+		carry_out(d, &e, NULL);
+		return;
+	}
+	d->waiting.id[d->waiting.n++] = job->id;
+	daemon_changed(d);
+}
+
+/* How it ended is told here: it may be forgotten before the next turn. */
+void waiting_ended(struct daemon *d, const struct job *ended)
+{
+	for (size_t i = 0; i < d->waiting.n; i++) {
+		struct job *job = jobs_find(&d->jobs, d->waiting.id[i]);
+
+		if (!job || job->row.after != ended->id)
+			continue;
+		job->after_ended = d->waiting.due = true;
+		job->after_state = ended->row.state;
+	}
+	if (d->waiting.due)
+		daemon_changed(d);
+}
+
+/* True: nothing is in its way. */
+static bool may_go(const struct daemon *d, const struct job *job)
+{
+	const struct job *first = jobs_find(&d->jobs, job->row.after);
+
+	return job->row.verdict != VERDICT_WAITING || job->after_ended || !first ||
+	       !job_state_live(first->row.state);
+}
+
+/* The job it waited for did not end well, and that was a condition; NULL: all is well. */
+static const char *why_not(const struct daemon *d, const struct job *job, char *buf, size_t size)
+{
+	const struct job *first = jobs_find(&d->jobs, job->row.after);
+	unsigned long long id = job->row.after;
+
+	if (job->row.verdict != VERDICT_WAITING || !job->row.after_ok)
+		return NULL;
+	if (!job->after_ended && !first)
+		snprintf(buf, size, "job %llu had to end well first, and how it ended is not known any more",
+			 id);
+	else if ((job->after_ended ? job->after_state : first->row.state) == JOB_DONE)
+		return NULL;
+	else
+		snprintf(buf, size, "job %llu had to end well first, and it is %s", id,
+			 job_state_name[job->after_ended ? job->after_state : first->row.state]);
+	return buf;
+}
+
+/* What is asked of the scheduler: of a job whose run failed no less than the rest of its objective. */
+static void request_of(const struct daemon *d, const struct job *job, struct sched_request *q)
+{
+	char why[8];
+
+	binding_request(job, q);
+	if (job->row.verdict != VERDICT_WAITING) {
+		q->slo_s -= (double)(daemon_now_ns(d) - job->row.submitted_ns) / 1e9;
+		q->slo_s = q->slo_s > 0.0 && job->row.verdict == VERDICT_PROMISED ? q->slo_s : NAN;
+		q->best_effort = true;
+		q->chance = 0.0;
+	} else if (!learning_knows(d->learning, job, why, sizeof why)) {
+		q->slo_s = NAN;
+	}
+}
+
+/* False: the scheduler has no room yet. */
+static bool hand_over(struct daemon *d, struct job *job)
+{
+	const struct model_slot *slot = &d->setup->slot[job->slot];
+	struct life_event e = carry_event(d, LIFE_ADMITTED, job);
+	struct decision_about about = { .at_ns = e.now_ns,
+					.when = "arrival",
+					.policy = d->setup->config->policy,
+					.model = slot->name,
+					.type = job->type,
+					.slo_s = job->row.slo_s,
+					.accuracy_error = decide_accuracy_noise(slot->model) };
+	double before = clock_monotonic_us();
+	struct sched_request q;
+	struct err err = { 0 };
+	struct json_writer w;
+	int rc;
+
+	request_of(d, job, &q);
+	rc = sched_submit(d->sched, e.now_ns, &q, &d->decision, &e.verdict, &err);
+	if (rc == -ERR_BUSY)
+		return false;
+	if (rc) {
+		e = carry_event(d, LIFE_CANCEL, job);
+		e.text = err.text;
+	} else {
+		about.took_us = clock_monotonic_us() - before;
+		daemon_decided(d, about.took_us);
+		strbuf_reset(&d->text);
+		json_begin(&w, &d->text, false);
+		decision_json(&w, &d->decision, &about);
+		e.decision = &d->decision;
+		e.text = strbuf_text(&d->text);
+	}
+	carry_out(d, &e, NULL);
+	return true;
+}
+
+void waiting_turn(struct daemon *d)
+{
+	size_t kept = 0, n = d->waiting.n;
+	bool busy = false;
+
+	if (!d->waiting.due || d->store_failed)
+		return;
+	d->waiting.due = false;
+	/* What happens here may add to the list, behind those that are looked at now. */
+	for (size_t i = 0; i < n; i++) {
+		uint64_t id = d->waiting.id[i];
+		struct job *job = jobs_find(&d->jobs, id);
+		char why[160];
+
+		if (!job || job->row.state != JOB_QUEUED)
+			continue; /* cancelled meanwhile */
+		if (may_go(d, job) && why_not(d, job, why, sizeof why)) {
+			struct life_event e = carry_event(d, LIFE_CANCEL, job);
+
+			e.text = why;
+			carry_out(d, &e, NULL);
+			continue;
+		}
+		if (may_go(d, job) && !busy) {
+			busy = !hand_over(d, job);
+			if (!busy)
+				continue;
+		}
+		d->waiting.id[kept++] = id;
+	}
+	memmove(d->waiting.id + kept, d->waiting.id + n, (d->waiting.n - n) * sizeof *d->waiting.id);
+	d->waiting.n -= n - kept;
+	d->waiting.due |= busy; /* the next end makes room */
+}
+
+bool waiting_why(const struct daemon *d, const struct job *job, char *out, size_t size)
+{
+	const struct job *first = jobs_find(&d->jobs, job->row.after);
+
+	if (job->row.verdict != VERDICT_WAITING)
+		return false;
+	snprintf(out, size, "job %llu has to end%s first, and it %s", (unsigned long long)job->row.after,
+		 job->row.after_ok ? " well" : "",
+		 first && first->row.state == JOB_RUNNING ? "runs"
+		 : first                                  ? "waits"
+							  : "is not known any more");
+	return true;
+}
