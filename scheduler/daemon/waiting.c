@@ -1,5 +1,6 @@
-/* Jobs that are queued and not with the scheduler: they wait for another job to end (`after`), or their run failed
- * and is to be repeated (`retry`). They are looked at when a job has ended, not in every turn. See daemon.h. */
+/* Jobs that are queued and not with the scheduler: they wait for another job to end (`after`), or their run
+ * failed and is to be repeated (`retry`). They are looked at when a job has ended, not in every turn. See
+ * daemon.h. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* Jobs that wait for others, and runs that are repeated, in a daemon with real processes, also over restarts. */
+/* Jobs that wait for others, and runs that are repeated, in a daemon with real processes, also over
+ * restarts. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
