@@ -74,7 +74,14 @@ $(call archive,$1): $(call objects,$(call sources,$1))
 endef
 $(foreach l,$(LAYERS),$(eval $(call layer_rule,$l)))
 
-$B/%.o: %.c
+# Other flags make other objects. WERROR and the name of the compiler are no part of it.
+flags := $(OPT) $(CFLAGS) $(HARDEN)
+$B/flags: FORCE
+	@mkdir -p $(@D); echo '$(flags)' | cmp -s - $@ || echo '$(flags)' >$@
+.PHONY: FORCE
+FORCE:
+
+$B/%.o: %.c $B/flags
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  CC  $<";) $(CC) $(BUILD) -c -o $@ $<
 
