@@ -9,11 +9,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-struct wish {
+struct stop_request {
 	_Atomic int number;
 };
 
-static struct wish *wish;
+static struct stop_request *asked;
 static struct sigaction before[2];
 static const int number[2] = { SIGINT, SIGTERM };
 static volatile sig_atomic_t seen; /* by this process */
@@ -26,17 +26,17 @@ static void on_signal(int n)
 	if (seen)
 		_exit(128 + n);
 	seen = 1;
-	atomic_compare_exchange_strong(&wish->number, &none, n);
+	atomic_compare_exchange_strong(&asked->number, &none, n);
 }
 
 int stop_begin(struct err *err)
 {
 	struct sigaction a = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
-	void *page = mmap(NULL, sizeof *wish, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	void *page = mmap(NULL, sizeof *asked, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	if (page == MAP_FAILED)
 		return err_fail(err, ERR_NOMEM, "out of memory to share: %s", strerror(errno));
-	wish = page;
+	asked = page;
 	seen = 0;
 	sigemptyset(&a.sa_mask);
 	for (int i = 0; i < 2; i++)
@@ -48,11 +48,11 @@ void stop_end(void)
 {
 	for (int i = 0; i < 2; i++)
 		sigaction(number[i], &before[i], NULL);
-	munmap(wish, sizeof *wish);
-	wish = NULL;
+	munmap(asked, sizeof *asked);
+	asked = NULL;
 }
 
 int stop_signal(void)
 {
-	return wish ? atomic_load(&wish->number) : 0;
+	return asked ? atomic_load(&asked->number) : 0;
 }

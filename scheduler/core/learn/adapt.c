@@ -37,7 +37,7 @@ struct level {
 	double raise[PERCENTS]; /* of the level, by confidence */
 };
 
-struct tally { /* the scores of one user in a window */
+struct user_count { /* the scores of one user in a window */
 	uint32_t user;
 	uint32_t n, taken; /* n 0: free */
 };
@@ -51,7 +51,7 @@ struct adapt {
 	double spread; /* of the model's errors in log time; NaN: not known */
 	struct track pool, *track;
 	struct level *level;
-	struct tally *tally; /* scratch: a hash of twice the window */
+	struct user_count *count; /* scratch: a hash of twice the window */
 	double *scratch; /* of a median */
 	double *memory; /* of all of the arrays */
 	uint32_t *users; /* the same */
@@ -59,7 +59,7 @@ struct adapt {
 
 /* ---- making ---- */
 
-static size_t n_tally(const struct adapt *a)
+static size_t count_slots(const struct adapt *a)
 {
 	size_t n = 1;
 
@@ -81,7 +81,7 @@ static void release(struct adapt *a)
 {
 	free(a->track);
 	free(a->level);
-	free(a->tally);
+	free(a->count);
 	free(a->memory);
 	free(a->users);
 	free(a->scratch);
@@ -112,11 +112,11 @@ int adapt_new(const struct adapt_params *p, struct adapt **out, struct err *err)
 	new = mem_alloc(sizeof *new);
 	a.track = mem_calloc(a.max_types, sizeof *a.track);
 	a.level = mem_calloc(LEVELS, sizeof *a.level);
-	a.tally = mem_array(n_tally(&a), sizeof *a.tally);
+	a.count = mem_array(count_slots(&a), sizeof *a.count);
 	a.memory = mem_array((a.max_types + 1) * 3 * a.window, sizeof *a.memory);
 	a.users = mem_array((a.max_types + 1) * 2 * a.window, sizeof *a.users);
 	a.scratch = mem_array(a.window, sizeof *a.scratch);
-	if (!new || !a.track || !a.level || !a.tally || !a.memory || !a.users || !a.scratch) {
+	if (!new || !a.track || !a.level || !a.count || !a.memory || !a.users || !a.scratch) {
 		free(new);
 		release(&a);
 		return err_nomem(err, "the scores of %zu job types", a.max_types);
@@ -265,14 +265,14 @@ static size_t place_of(const double *sorted, size_t n, double v)
 	return low;
 }
 
-static struct tally *tally_of(struct adapt *a, uint32_t user)
+static struct user_count *count_of(struct adapt *a, uint32_t user)
 {
-	size_t mask = n_tally(a) - 1, at = (user * 0x9e3779b1u) & mask;
+	size_t mask = count_slots(a) - 1, at = (user * 0x9e3779b1u) & mask;
 
-	while (a->tally[at].n && a->tally[at].user != user)
+	while (a->count[at].n && a->count[at].user != user)
 		at = (at + 1) & mask;
-	a->tally[at].user = user;
-	return &a->tally[at];
+	a->count[at].user = user;
+	return &a->count[at];
 }
 
 static void note_top(struct track *t, uint32_t user, size_t n)
@@ -298,13 +298,13 @@ static void take_latest(struct adapt *a, struct track *t)
 	t->n_latest = 0;
 	memset(t->n_top, 0, sizeof t->n_top);
 	if (t->mixed) {
-		memset(a->tally, 0, n_tally(a) * sizeof *a->tally);
+		memset(a->count, 0, count_slots(a) * sizeof *a->count);
 		for (size_t i = 0; i < n; i++)
-			tally_of(a, t->user[i])->n++;
+			count_of(a, t->user[i])->n++;
 	}
 	for (size_t i = 0; i < n && (t->mixed || i < wanted); i++) { /* from the newest on */
 		size_t at = (size_t)((t->n - 1 - i) % a->window);
-		struct tally *of = t->mixed ? tally_of(a, t->user[at]) : NULL;
+		struct user_count *of = t->mixed ? count_of(a, t->user[at]) : NULL;
 
 		/* rounded up: a user with a single score has a say */
 		if (of && of->taken >= (of->n * wanted + n - 1) / n)
@@ -317,9 +317,9 @@ static void take_latest(struct adapt *a, struct track *t)
 		t->top[0] = t->user[(t->n - 1) % a->window];
 		t->n_top[0] = t->n_latest;
 	}
-	for (size_t i = 0; t->mixed && i < n_tally(a); i++)
-		if (a->tally[i].taken)
-			note_top(t, a->tally[i].user, a->tally[i].taken);
+	for (size_t i = 0; t->mixed && i < count_slots(a); i++)
+		if (a->count[i].taken)
+			note_top(t, a->count[i].user, a->count[i].taken);
 	t->median = stats_median(a->scratch, t->n_latest);
 }
 
