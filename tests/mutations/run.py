@@ -3,6 +3,7 @@
 tests of the layer. A change that no test notices "survives": a test is missing, or the code does nothing.
 
   tests/mutations/run.py LAYER... [--only TEXT] [--list] [--jobs N]     (`make mutations LAYER=core`)
+  tests/mutations/run.py --check        does every change still find its text? (a part of .ci/run)
 
 tests/mutations/LAYER.txt holds the changes of one layer. Lines before the first FILE set up the layer:
 
@@ -100,6 +101,18 @@ def place_of(m, text):
         fail(f"{m.where}: the text occurs {max(len(at), text.count(old))} times in {m.path}: {old!r}")
     start = sum(len(l) + 1 for l in lines[:at[0]])
     return start, sum(len(l) + 1 for l in lines[at[0]:at[0] + len(wanted)]) - 1
+
+
+def stale(layer):
+    """The changes of a layer whose text is not in the tree any more, each with its reason."""
+    found = []
+    for m in read_layer(layer)[2]:
+        try:
+            with open(os.path.join(ROOT, m.path), encoding="utf-8") as file:
+                place_of(m, file.read())
+        except (OSError, SystemExit) as why:
+            found.append(f"{m.where}: {why}")
+    return found
 
 
 def changed(m, text):
@@ -202,6 +215,7 @@ def main():
     parser.add_argument("layer", nargs="*", help="core, jobs, store, ...; none: all of tests/mutations/*.txt")
     parser.add_argument("--only", help="only changes whose note, file or place contains this text")
     parser.add_argument("--list", action="store_true", help="print the changes and run nothing")
+    parser.add_argument("--check", action="store_true", help="only see whether every change finds its text")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
     layers = options.layer or sorted(os.path.basename(p)[:-4]
@@ -211,6 +225,10 @@ def main():
             for m in read_layer(layer)[2]:
                 print(f"{m.where}  {m.path}: {m.name()}")
         return 0
+    if options.check:
+        complaints = [line for layer in layers for line in stale(layer)]
+        print("\n".join(complaints) or "every mutation finds its text")
+        return 1 if complaints else 0
     copy_tree()
     good = [run_layer(layer, options.only, options.jobs) for layer in layers]
     return 0 if all(good) else 1
