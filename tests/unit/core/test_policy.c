@@ -78,7 +78,7 @@ TEST(test_bad_policies_are_refused_with_a_hint)
 		{ "postrider:chance=", "the chance '' is not" },
 		{ "naive:chance=0.5", "naive has no setting 'chance'; it has none" },
 		{ "fixed:chance=0.5", "the batch 'chance=0.5' is not" },
-		{ "post\trider:", "no policy 'post?rider'" },
+		{ "post\trider:", "no policy 'post\\x09rider'" },
 		{ "a name far longer than any policy has, and longer than the buffers that show it, too",
 		  "a name far" },
 	};

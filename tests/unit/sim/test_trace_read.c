@@ -239,9 +239,9 @@ TEST(test_bad_csv_is_refused_with_line_field_and_reason)
 		{ "arrival_s,cpus\n1\n", "t.csv:2:1: 1 cells in this row, but 2 columns in the header" },
 		{ "arrival_s,network\n1,a\x01"
 		  "b\n",
-		  "t.csv:2: value of column 'network' 'a?b' has a control character in it" },
+		  "t.csv:2: value of column 'network' 'a\\x01b' has a control character in it" },
 		{ "arrival_s,network\n1,\xff\n",
-		  "t.csv:2: value of column 'network' '\xff' has a byte that is not UTF-8 in it" },
+		  "t.csv:2: value of column 'network' '\\xff' has a byte that is not UTF-8 in it" },
 	};
 
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
