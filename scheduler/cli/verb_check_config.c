@@ -69,7 +69,7 @@ static void add_engines(struct cli_table *t, const struct config *c)
 		for (size_t k = 0; k < c->n_types; k++) {
 			const char *its = c->type[k].executor ? c->type[k].executor : c->executor;
 
-			if (!strcmp(its, name))
+			if (!strcmp(its, name) && c->type[k].n_argv)
 				strbuf_printf(&types, "%s %s", types.len ? "," : "", c->type[k].name);
 		}
 		cli_table_add(t, "engine");

@@ -63,21 +63,26 @@ static void job_dir(const struct daemon *d, const struct job *job, char *out, si
 	snprintf(out, size, "%s/jobs/%llu", d->setup->config->state_dir, (unsigned long long)job->id);
 }
 
-/* Of a job that an engine was given the engine, whatever the configuration says by now. One that is to start
- * has not been given to anybody. */
-static void *executor_of(const struct daemon *d, const struct job *job, bool starts,
+/* Of a job that an engine has, the engine, whatever the configuration says by now. */
+enum when { WHEN_STARTED, WHEN_ADOPTED, WHEN_LATER };
+
+static void *executor_of(const struct daemon *d, const struct job *job, enum when when,
 			 const struct executor_ops **out_ops)
 {
+	const struct config *c = d->setup->config;
 	bool at_engine = false;
 	char dir[4096];
 
 	job_dir(d, job, dir, sizeof dir);
 	for (size_t i = 0; executor_all[i] && !life_advised(job); i++) {
-		if (executor_all[i] == &exec_engine_ops && d->executor[i])
-			at_engine =
-				starts ? config_engine(d->setup->config,
-						       executor_name(d->setup->config, job)) != NULL
-				       : exec_engine_knows(d->executor[i], job->id, dir, job->row.identity);
+		if (executor_all[i] != &exec_engine_ops || !d->executor[i])
+			continue;
+		at_engine = when == WHEN_STARTED
+				    ? config_engine(c, executor_name(c, job)) != NULL
+				    : exec_engine_knows(d->executor[i], job->id,
+							when == WHEN_ADOPTED ? dir : NULL, job->row.identity);
+		if (when == WHEN_STARTED && !at_engine && job->row.identity)
+			exec_engine_withdraw(dir, job->row.identity);
 	}
 	*out_ops = NULL;
 	for (size_t i = 0; executor_all[i]; i++) {
@@ -130,7 +135,7 @@ static void exec_job_of(const struct daemon *d, const struct job *job, char **ar
 static int spawn(struct daemon *d, struct job *job, struct err *err)
 {
 	const struct executor_ops *ops;
-	void *self = executor_of(d, job, true, &ops);
+	void *self = executor_of(d, job, WHEN_STARTED, &ops);
 	char dir[4096], id[24], **argv = NULL;
 	struct exec_job e;
 	struct job_argv_values v = {
@@ -194,7 +199,7 @@ static void spawn_or_fail(struct daemon *d, struct job *job, struct next_events 
 static int stop(struct daemon *d, struct job *job, struct next_events *next, struct err *err)
 {
 	const struct executor_ops *ops;
-	void *self = executor_of(d, job, false, &ops);
+	void *self = executor_of(d, job, WHEN_LATER, &ops);
 	struct err why = { 0 };
 	int rc = ops ? ops->stop(self, job->id, d->setup->config->kill_grace_s, &why)
 		     : err_fail(&why, ERR_NOTFOUND, "nothing runs jobs of mode %s", job->row.mode);
@@ -211,7 +216,7 @@ static int stop(struct daemon *d, struct job *job, struct next_events *next, str
 static void adopt(struct daemon *d, struct job *job, struct next_events *next)
 {
 	const struct executor_ops *ops;
-	void *self = executor_of(d, job, false, &ops);
+	void *self = executor_of(d, job, WHEN_ADOPTED, &ops);
 	struct err err = { 0 };
 	struct exec_job e;
 	bool unstarted = false;
@@ -231,7 +236,7 @@ static void adopt(struct daemon *d, struct job *job, struct next_events *next)
 static void forget(struct daemon *d, struct job *job)
 {
 	const struct executor_ops *ops;
-	void *self = executor_of(d, job, false, &ops);
+	void *self = executor_of(d, job, WHEN_LATER, &ops);
 
 	if (ops && ops->forget)
 		ops->forget(self, job->id);

@@ -125,8 +125,8 @@ static int remove_folder(const char *path)
 
 int run_remove(const char *dir, const char *identity, struct err *err)
 {
-	static const char *const suffix[] = { RECORD_STARTED, RECORD_EXIT, RECORD_EXIT ".new", RECORD_ENGINE,
-					      RECORD_REPORT };
+	static const char *const suffix[] = { RECORD_STARTED, RECORD_EXIT,          RECORD_EXIT ".new",
+					      RECORD_ENGINE,  RECORD_ENGINE ".new", RECORD_REPORT };
 	char path[PATH_MAX];
 	struct stat st;
 	int error = remove_folder(dir);

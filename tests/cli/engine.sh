@@ -113,6 +113,23 @@ daemon_start
 that "is found by its identity" tried is_state "$id" "done"
 that "and not submitted again" test "$(wc -l <"$dir/submits")" -eq 1
 
+# The engine never got it, and the next daemon is to run it here.
+echo later >"$dir/how"
+submitted --set nap=30
+that "a job that the engine has not got" tried status_has "$id" "controller is away"
+kill -9 "$daemon_pid"
+wait "$daemon_pid" 2>/dev/null
+rm "$dir/how"
+sed -i 's/"executor": "tsp"/"executor": "local"/' "$dir/config.json"
+daemon_start
+that "runs on this machine when the configuration says so" tried started "$id"
+run cancel "$id"
+that "and is cancelled here" tried is_state "$id" cancelled
+ended() { [ -n "$(find "$dir/state/jobs" -name "$1.*.exit")" ]; }
+that "by its supervisor" tried ended "$id"
+sed -i 's/"executor": "local"/"executor": "tsp"/' "$dir/config.json"
+run reload
+
 # ---- the engine's word, where there is no record ----
 submitted --set nap=30
 that "a job whose supervisor will be killed" tried started "$id"

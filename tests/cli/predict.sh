@@ -109,6 +109,21 @@ that "one is marked" test "$(grep -c '^\*' "$dir/out")" -eq 1
 says out "decided   in" "the time of the decision is shown"
 expect 0 "fields that never changed in training may be left out" predict "$m" --job $job
 says err "taken from the training table, which has only one value: epochs=10, samples=60000" "fields taken from training are noted"
+expect 0 "the time alone" predict "$m" --job $job --time-only -q
+that "it is a value for sbatch --time" grep -qxE '[0-9]+-[0-9]{2}:[0-9]{2}:[0-9]{2}' "$dir/out"
+run predict "$m" --job $job --json
+cp "$dir/out" "$dir/whole.json"
+run predict "$m" --job $job --time-only
+if [ -x "$python" ]; then
+	that "it is the bound of the choice, rounded up" "$python" -c "
+import json, math, sys
+d, h, m, s = open('$dir/out').read().replace('-', ':').split(':')
+k = json.load(open('$dir/whole.json'))['chosen']
+sys.exit(int(d) * 86400 + int(h) * 3600 + int(m) * 60 + int(s) != math.ceil(k['upper_s']))"
+fi
+expect 3 "no time where no batch is in time" predict "$m" --job $job --time-only --slo 1ms
+silent out "and nothing is printed that a script could take for one"
+expect 2 "the time alone of a table" predict "$m" "$dir/small.csv" --time-only
 expect 0 "one job with an SLO that can be met" predict "$m" --job $job --slo 2h --json
 json "$dir/out" "JSON: chosen is feasible and the most accurate" \
 	"d['chosen']['feasible'] and d['chosen']['accuracy'] == max(c['accuracy'] for c in d['candidates'])"

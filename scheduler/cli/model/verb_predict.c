@@ -15,6 +15,7 @@
 struct options {
 	const char *job, *candidates, *slo_column;
 	double slo_s, confidence;
+	bool time_only;
 };
 
 /* ---- one job: what it says and what it must say ---- */
@@ -340,6 +341,20 @@ static void say_rejected(const struct model *m, const struct answer *a)
 			text_shortest(d->offer.decision, y));
 }
 
+/* The bound of the chosen candidate as `sbatch --time` takes it: whole seconds, rounded up. */
+static int print_time(struct strbuf *out, const struct decision *d, struct err *err)
+{
+	const struct candidate *k = d->chosen >= 0 ? &d->candidate[d->chosen] : NULL;
+	unsigned long long s;
+
+	if (!k || !isfinite(k->upper_s) || k->upper_s > 1e9)
+		return err_fail(err, ERR_NODATA, "--time-only: no time can be stated at confidence %g",
+				d->confidence);
+	s = (unsigned long long)ceil(k->upper_s);
+	strbuf_printf(out, "%llu-%02llu:%02llu:%02llu\n", s / 86400, s / 3600 % 24, s / 60 % 60, s % 60);
+	return 0;
+}
+
 static int predict_job(const struct cli *c, const struct options *o, struct model *m, struct strbuf *out,
 		       int *out_exit, struct err *err)
 {
@@ -378,11 +393,13 @@ static int predict_job(const struct cli *c, const struct options *o, struct mode
 	a->slo_s = o->slo_s;
 	a->headroom_s = a->decision.chosen < 0 ? NAN
 					       : o->slo_s - a->decision.candidate[a->decision.chosen].upper_s;
-	if (c->json)
+	if (o->time_only && (a->decision.chosen >= 0 || isnan(o->slo_s)))
+		rc = print_time(out, &a->decision, err);
+	else if (c->json && !o->time_only)
 		print_json(out, c, m, a);
-	else if (!c->quiet)
+	else if (!c->quiet && !o->time_only)
 		print_people(out, c, m, a);
-	else if (a->decision.chosen >= 0)
+	else if (a->decision.chosen >= 0 && !o->time_only)
 		strbuf_printf(out, "%s\n",
 			      text_shortest(a->decision.candidate[a->decision.chosen].decision, buf));
 	if (a->decision.chosen < 0 && !isnan(o->slo_s)) {
@@ -406,6 +423,9 @@ int verb_predict(int argc, char **argv)
 		{ 0, "slo", CLI_DURATION, "TIME", "its time limit: 90, 90s, 15m, 2h, D-HH:MM:SS", &o.slo_s },
 		{ 0, "candidates", CLI_TEXT, "N,...", "batch sizes to choose from (default: the model's)",
 		  &o.candidates },
+		{ 0, "time-only", CLI_FLAG, NULL,
+		  "print the upper bound of the run time and nothing else, as\n`sbatch --time` takes it",
+		  &o.time_only },
 		{ 0, "slo-column", CLI_TEXT, "NAME",
 		  "for a table: a column of time limits in seconds; adds the\nchance to meet them",
 		  &o.slo_column },
@@ -416,7 +436,8 @@ int verb_predict(int argc, char **argv)
 	const struct cli_usage usage = {
 		.verb = "predict",
 		.synopsis = "MODEL DATA.csv [-o OUT.csv] [--slo-column NAME] [--confidence C]\n"
-			    "MODEL --job K=V,... [--slo TIME] [--candidates N,...] [--confidence C] [--json]",
+			    "MODEL --job K=V,... [--slo TIME] [--candidates N,...] [--confidence C]\n"
+			    "      [--json | --time-only]",
 		.what = "Either adds predicted_time_s, upper_time_s, predicted_accuracy and extrapolated to "
 			"every\n"
 			"row of a table. Or shows for one job what each batch size would do, and chooses the "
@@ -445,9 +466,12 @@ int verb_predict(int argc, char **argv)
 		return cli_usage_error(&c, "give either --job or the table %s", c.arg[1]);
 	if (!o.job && c.n_args < 2)
 		return cli_usage_error(&c, "add a table to predict, or --job K=V,...");
-	if (!o.job && (!isnan(o.slo_s) || o.candidates || c.json))
+	if (o.time_only && c.json)
+		return cli_usage_error(&c, "give either --time-only or --json");
+	if (!o.job && (!isnan(o.slo_s) || o.candidates || c.json || o.time_only))
 		return cli_usage_error(&c, "%s needs --job; it does not work with a table",
 				       c.json         ? "--json"
+				       : o.time_only  ? "--time-only"
 				       : o.candidates ? "--candidates"
 						      : "--slo");
 	if (o.job && o.slo_column)

@@ -18,7 +18,9 @@
 #include "scheduler/daemon/exec/engine.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -82,6 +84,7 @@ struct engine {
 	int64_t poll_at_ns, hold_until_ns; /* monotonic */
 	double back_off_s; /* 0: it answers */
 	char away[ENGINE_MAX_SAID + 64]; /* why it does not; "": it does */
+	bool mute; /* the last poll failed */
 };
 
 struct engine_job {
@@ -252,11 +255,26 @@ static int write_intent(struct errand *e)
 	return io_write_file(e->path, e->text, strlen(e->text), &e->err);
 }
 
+/* Not synced: where a power cut takes the id, the identity finds the job. */
+static void note_id(const char *path, const struct strbuf *text)
+{
+	char fresh[PATH_MAX];
+	int n = snprintf(fresh, sizeof fresh, "%s.new", path);
+	int fd = n > 0 && (size_t)n < sizeof fresh
+			 ? open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)
+			 : -1;
+	bool written = fd >= 0 && write(fd, text->text, text->len) == (ssize_t)text->len;
+
+	if (fd >= 0)
+		close(fd);
+	if (fd >= 0 && (!written || rename(fresh, path)))
+		unlink(fresh);
+}
+
 static void take_answer(struct errand *e)
 {
 	struct submission *s = e->result;
 	struct strbuf text = { 0 };
-	struct err why = { 0 };
 
 	s->answer = ENGINE_UNSURE;
 	snprintf(s->said, sizeof s->said, "%.200s", e->err.text);
@@ -266,9 +284,8 @@ static void take_answer(struct errand *e)
 	if (s->answer != ENGINE_YES)
 		return;
 	handover_put(&text, s->identity, s->engine, s->said);
-	/* Without it the job is looked for by its identity after a restart. */
-	if (text.failed || io_write_file(e->path, text.text, text.len, &why))
-		log_warn("%s", why.text);
+	if (!text.failed)
+		note_id(e->path, &text);
 	strbuf_release(&text);
 }
 
@@ -467,8 +484,12 @@ static void polled(struct engine *g, struct errand *e)
 			 : e->said[0] ? e->said
 				      : "it does not say what jobs it has");
 		is_away(g, why);
+		g->mute = true;
 		return;
 	}
+	if (g->mute) /* what a submit complained of is for the next submit to find out */
+		is_back(g);
+	g->mute = false;
 	for (size_t i = 0; i < a->n_jobs; i++) {
 		if (a->job[i]->engine == g)
 			judge(a->job[i], e->result, now_ns);
@@ -969,6 +990,16 @@ static int engines_start(void *self, const struct exec_job *from, struct err *er
 	a->job[a->n_jobs++] = j;
 	tick_in(a, 0);
 	return 0;
+}
+
+void exec_engine_withdraw(const char *dir, const char *identity)
+{
+	struct strbuf path = { 0 };
+
+	strbuf_printf(&path, "%s.%s" RECORD_ENGINE, dir, identity);
+	if (!path.failed)
+		unlink(path.text);
+	strbuf_release(&path);
 }
 
 bool exec_engine_knows(void *self, uint64_t id, const char *dir, const char *identity)

@@ -76,7 +76,10 @@ extern const struct executor_ops exec_engine_ops;
 /* After create() and after every reload, before the old configuration goes: its engines are used from now on.
  * */
 int exec_engine_configure(void *self, const struct config *c, struct err *err);
-/* Was this job handed over to an engine, by us or an earlier daemon? Then adopt() is for exec_engine_ops. */
+/* Has an engine this job? With its folder (else NULL): or did an earlier daemon hand it over? */
 bool exec_engine_knows(void *self, uint64_t id, const char *dir, const char *identity);
+/* Before it is started elsewhere: a later daemon must not take it for the engine's. Should the engine have it
+ * all the same, one of the two supervisors finds it claimed. */
+void exec_engine_withdraw(const char *dir, const char *identity);
 
 #endif

@@ -34,9 +34,10 @@ static int slurm_submit(const struct config_engine *c, const struct engine_task 
 
 	put_file_name(&report, t->report);
 	/* --no-requeue: the supervisor would find the job claimed, and leave. --chdir: our folder may not be
-	 * there on the node. NIL: of our environment nothing is meant for the job. */
+	 * there on the node. ALL: with less, Slurm asks a login shell of the user for the rest, which takes
+	 * seconds; the supervisor clears it anyway. */
 	fine = !report.failed && add_program(c, "sbatch", out) && engine_word_add(&out->argv, "--parsable") &&
-	       engine_word_add(&out->argv, "--no-requeue") && engine_word_add(&out->argv, "--export=NIL") &&
+	       engine_word_add(&out->argv, "--no-requeue") && engine_word_add(&out->argv, "--export=ALL") &&
 	       engine_word_add(&out->argv, "--chdir=/") &&
 	       engine_word_add(&out->argv, "--job-name=" NAME, t->job, t->identity) &&
 	       engine_word_add(&out->argv, "--comment=" COMMENT "%s", t->identity) &&

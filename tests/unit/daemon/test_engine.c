@@ -63,6 +63,7 @@ TEST(test_sbatch_gets_what_the_job_needs)
 	assert_string_equal(call.argv[0], "/opt/slurm/bin/sbatch");
 	assert_true(has(call.argv, "--parsable"));
 	assert_true(has(call.argv, "--no-requeue"));
+	assert_true(has(call.argv, "--export=ALL")); /* less costs a login shell a job */
 	assert_true(has(call.argv, "--comment=postrider:" IDENTITY));
 	assert_true(has(call.argv, "--cpus-per-task=3"));
 	assert_true(has(call.argv, "--mem=101M"));
