@@ -23,6 +23,7 @@
 
 #define SLICE_MS 100 /* how often a wait looks whether we are leaving, and whether the program has ended */
 #define CLOSED_MS 2 /* the same once its streams are closed: it is about to end */
+#define LINGER_MS 500 /* for the first word of one that left a child to say it */
 #define LEAVE_S 1.0
 
 struct errands {
@@ -158,6 +159,9 @@ static void attend(const struct errands *s, struct errand *e, pid_t pid, int out
 			ended = true;
 		}
 	}
+	/* As task-spooler does where its server is not there yet. */
+	if (!over && !too_much && p[0].fd >= 0 && !e->output.len && poll(p, 1, LINGER_MS) > 0)
+		drain(out_fd, &e->output, e->max_output, &too_much);
 	keep_complaint(e, &said);
 	strbuf_release(&said);
 	if (over)

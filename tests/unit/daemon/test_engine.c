@@ -266,6 +266,15 @@ TEST(test_a_program_that_leaves_a_child_with_its_streams_is_not_waited_for)
 	errand_free(e);
 }
 
+TEST(test_the_word_of_a_child_that_it_leaves_is_heard)
+{
+	struct errand *e = carried_out("(sleep 0.2; echo 7; sleep 2) & exit 0", "", 30.0);
+
+	assert_int_equal(e->exit_code, 0);
+	assert_string_equal(strbuf_text(&e->output), "7\n");
+	errand_free(e);
+}
+
 TEST(test_a_program_that_says_too_much_is_stopped)
 {
 	struct errand *e = carried_out("yes", "", 20.0);
