@@ -71,7 +71,7 @@ static int check_change(struct sched *s, const struct sched_params *p, sched_val
 	int rc = sched_check_params(p, err);
 
 	for (size_t i = next_live(s, 0); i < s->live_end && !rc; i = next_live(s, i + 1)) {
-		const struct live *j = &s->live[i];
+		struct live *j = &s->live[i];
 		unsigned long long id = j->r.id;
 		uint32_t number = 0;
 		const struct job_values *v = values_of ? values_of(owner, j->r.id, &number) : NULL;
@@ -79,6 +79,8 @@ static int check_change(struct sched *s, const struct sched_params *p, sched_val
 					: number <= p->n_own_models ? p->own_model[number - 1]
 								    : NULL;
 
+		j->next_values = v;
+		j->next_model = number;
 		if (number > p->n_own_models)
 			rc = err_fail(err, ERR_ARG, "job %llu is of model %u, and there are %zu", id, number,
 				      p->n_own_models + 1);
@@ -120,8 +122,8 @@ int sched_use(struct sched *s, int64_t now_ns, const struct sched_params *p, sch
 	for (size_t i = next_live(s, 0); i < s->live_end; i = next_live(s, i + 1)) {
 		struct live *j = &s->live[i];
 
-		j->r.model = 0;
-		j->r.values = values_of ? values_of(owner, j->r.id, &j->r.model) : NULL;
+		j->r.model = j->next_model; /* asked for once: to find a job is what takes long here */
+		j->r.values = j->next_values;
 		unknown = isnan(j->total_s);
 		complete(s, j);
 		if (!j->running && (!same || unknown)) { /* else it will take what it would have taken */

@@ -25,6 +25,7 @@
 
 struct live {                         /* a job that waits or runs */
 	struct sched_request r;
+	const struct job_values *next_values; uint32_t next_model; /* of a change that is being checked */
 	int64_t submitted_ns, started_ns, deadline_ns; /* SCHED_NEVER: no objective */
 	bool promised, running;
 	bool unstarted;               /* runs, as far as slots go: its owner has not started it yet */

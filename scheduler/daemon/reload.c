@@ -27,8 +27,9 @@ struct loader {
 	struct setup_source from;
 	struct worker worker;
 	int done_fd; /* readable when the thread has finished */
-	struct event *done, *step;
+	struct event *done, *step, *rest;
 	struct rebound rebound;
+	struct job_cursor next; /* the job that is rebound next */
 	/* the thread's until then */
 	struct setup *fresh;
 	struct err err;
@@ -78,27 +79,37 @@ static int rebind(const struct setup *fresh, const struct job *job, struct rebou
 	return 0;
 }
 
-/* The jobs that are not rebound yet, for as long as a turn of the loop may take; they are listed by id, and
- * new ones have higher ids. *out_all: that was the last. */
-static int rebind_some(const struct daemon *d, const struct setup *fresh, struct rebound *r, bool *out_all,
-		       struct err *err)
+/* The first of those that came after the walk had reached the end; NULL: none did. */
+static struct job *late_comer(const struct daemon *d, const struct rebound *r)
 {
 	uint64_t last = r->n ? r->id[r->n - 1] : 0;
-	const struct job *job = d->jobs.live.first;
-	int64_t until = daemon_now_ns(d) + REBIND_NS;
-	int rc;
+	struct job *job = d->jobs.live.last;
 
-	while (job && job->id <= last)
-		job = job->after;
-	for (size_t n = 0; job; job = job->after, n++) {
-		if (n % 64 == 63 && daemon_now_ns(d) > until)
+	while (job && job->before && job->before->id > last)
+		job = job->before;
+	return job && job->id > last ? job : NULL;
+}
+
+/* The jobs that are not rebound yet, for as long as a turn of the loop may take; they are listed by id, and
+ * new ones have higher ids. *out_all: that was the last. */
+static int rebind_some(struct daemon *d, const struct setup *fresh, struct job_cursor *at, struct rebound *r,
+		       bool *out_all, struct err *err)
+{
+	int64_t until = daemon_now_ns(d) + REBIND_NS;
+	struct job *job;
+	int rc = 0;
+
+	if (!at->upwards) /* the first time */
+		jobs_cursor_open(&d->jobs, at, true);
+	for (size_t n = 1; !rc && at->at; n++) {
+		rc = rebind(fresh, jobs_cursor_next(&d->jobs, at), r, err);
+		if (n % 64 == 0 && daemon_now_ns(d) > until)
 			break;
-		rc = rebind(fresh, job, r, err);
-		if (rc)
-			return rc;
 	}
-	*out_all = !job;
-	return 0;
+	for (job = at->at ? NULL : late_comer(d, r); !rc && job; job = job->after)
+		rc = rebind(fresh, job, r, err);
+	*out_all = !at->at;
+	return rc;
 }
 
 /* ---- the swap ---- */
@@ -129,12 +140,15 @@ static void exchange(struct job *job, struct binding *b)
 	b->values = was.values;
 }
 
+/* Both are in the order of ids; what has ended since is passed over. */
 static void exchange_all(struct daemon *d, struct rebound *r)
 {
-	for (size_t i = 0; i < r->n; i++) {
-		struct job *job = jobs_find(&d->jobs, r->id[i]);
+	struct job *job = d->jobs.live.first;
 
-		if (job && job_state_live(job->row.state)) /* it may have ended since */
+	for (size_t i = 0; i < r->n && job; i++) {
+		while (job && job->id < r->id[i])
+			job = job->after;
+		if (job && job->id == r->id[i])
 			exchange(job, &r->binding[i]);
 	}
 }
@@ -176,15 +190,40 @@ static int swap(struct daemon *d, struct setup *fresh, struct rebound *r, struct
 
 static void loader_free(struct loader *l)
 {
+	jobs_cursor_close(&l->d->jobs, &l->next);
 	rebound_release(&l->rebound);
 	if (l->done)
 		event_free(l->done);
 	if (l->step)
 		event_free(l->step);
+	if (l->rest)
+		event_free(l->rest);
 	bell_free(&l->done_fd);
 	model_free(l->from.model);
 	setup_free(l->fresh);
 	free(l);
+}
+
+/* What the jobs were before takes as long to free as it took to make: for a while in each turn. */
+static void on_rest(evutil_socket_t fd, short what, void *arg)
+{
+	struct loader *l = arg;
+	struct daemon *d = l->d;
+	struct daemon_span span = daemon_span_begin();
+	struct rebound *r = &l->rebound;
+	int64_t until = daemon_now_ns(d) + REBIND_NS;
+
+	(void)fd;
+	(void)what;
+	for (size_t n = 1; r->n && (n % 64 || daemon_now_ns(d) < until); n++)
+		binding_release(&r->binding[--r->n]);
+	if (r->n) {
+		event_add(l->rest, &(struct timeval){ 0 });
+	} else {
+		d->loader_rest = NULL;
+		loader_free(l);
+	}
+	daemon_span_end(d, span);
 }
 
 static void finish(struct loader *l, int rc)
@@ -207,7 +246,10 @@ static void finish(struct loader *l, int rc)
 	if (l->answer)
 		ops_reload_done(l->answer, rc ? &l->err : NULL);
 	d->loader = NULL;
-	loader_free(l);
+	if (d->loader_rest)
+		loader_free(d->loader_rest);
+	d->loader_rest = l;
+	event_add(l->rest, &(struct timeval){ 0 });
 	if (d->reload_again && daemon_reload(d, NULL, NULL, &err))
 		log_warn("not reloaded: %s", err.text);
 }
@@ -219,7 +261,7 @@ static void on_step(evutil_socket_t fd, short what, void *arg)
 	struct daemon_span span = daemon_span_begin();
 	struct daemon *d = l->d;
 	bool all = false;
-	int rc = rebind_some(d, l->fresh, &l->rebound, &all, &l->err);
+	int rc = rebind_some(d, l->fresh, &l->next, &l->rebound, &all, &l->err);
 
 	(void)fd;
 	(void)what;
@@ -269,7 +311,8 @@ int daemon_reload(struct daemon *d, struct later *answer, const struct setup_sou
 	rc = bell_new(&l->done_fd, true, "a reload", err);
 	l->done = rc ? NULL : event_new(d->base, l->done_fd, EV_READ, on_done, l);
 	l->step = event_new(d->base, -1, 0, on_step, l);
-	if (!rc && (!l->done || !l->step || event_add(l->done, NULL)))
+	l->rest = event_new(d->base, -1, 0, on_rest, l);
+	if (!rc && (!l->done || !l->step || !l->rest || event_add(l->done, NULL)))
 		rc = err_nomem(err, "a reload");
 	if (!rc)
 		rc = worker_start(&l->worker, load, l, "a reload", err);
@@ -286,6 +329,9 @@ void daemon_reload_abandon(struct daemon *d)
 {
 	static const struct err leaving = { .code = ERR_BUSY, .text = "the daemon is leaving" };
 
+	if (d->loader_rest)
+		loader_free(d->loader_rest);
+	d->loader_rest = NULL;
 	if (!d->loader)
 		return;
 	worker_join(&d->loader->worker);

@@ -182,3 +182,28 @@ TEST_WITH(test_what_needs_a_restart_is_not_changed_by_a_reload, open_plain, clos
 	assert_true(fixture_logged(&fixture, "state_dir"));
 	json_free(await(t, submit(t, ",\"type\":\"line\""), "done"));
 }
+
+/* Jobs are bound to the new model, and what they were is freed, a millisecond a turn. The exchange itself is
+ * one turn, and all there is to it is one pass over the jobs. */
+TEST_WITH(test_a_reload_with_a_full_queue_does_not_hold_the_loop, open_wise, close_one)
+{
+	enum { JOBS = 20000, AT_ONCE = 100 };
+	double before_ms, busy_ms;
+
+	fixture_configure(&fixture, "\"slots\":1,\"max_queued\":50000,\"durability\":\"none\",", "");
+	restart(SIGTERM);
+	for (int i = 0; i < JOBS; i += AT_ONCE) {
+		for (int k = 0; k < AT_ONCE; k++)
+			assert_true(
+				talk_say(t, "{\"op\":\"submit\",\"type\":\"advised\",\"mode\":\"advise\"}"));
+		for (int k = 0; k < AT_ONCE; k++)
+			assert_non_null(talk_hear(t, PATIENCE_S));
+	}
+	before_ms = stat_of(t, "loop.max_busy_ms");
+	for (int i = 0; i < 3; i++)
+		assert_string_equal(reload(), "");
+	busy_ms = stat_of(t, "loop.max_busy_ms");
+	printf("# reload with %d jobs: the loop was busy for %.1f ms at most (%.1f before)\n", JOBS, busy_ms,
+	       before_ms);
+	assert_true(busy_ms < 20.0 || sanitized()); /* it was 35 */
+}
