@@ -103,6 +103,30 @@ expect 6 "without a rejected one, the first error's exit code" submit --jsonl "$
 "$postrider" submit --jsonl - -q <"$dir/less.jsonl" >"$dir/out" 2>"$dir/err"
 that "lines from standard input" test "$(grep -cxE '[0-9]+' "$dir/out")" -eq 2
 
+# ---- arrays, sequences, repetitions ----
+expect 0 "--array" submit nap --array 1-5:2 --set 'code={index}' --tag 'sweep-{index}' -q
+that "--array: an id for each number" test "$(grep -cxE '[0-9]+' "$dir/out")" -eq 3
+last=$(tail -n 1 "$dir/out")
+expect 5 "--array: {index} is the value of a parameter" wait "$last"
+expect 0 "--array: the last job" status "$last" --json
+json "$dir/out" "--array: index and tag" "d['index'] == 5 and d['tag'] == 'sweep-5'"
+expect 2 "--array: not a range" submit nap --array 5-1
+expect 2 "--array with one --key for all" submit nap --array 1-2 --key same
+expect 2 "--after: not a job" submit nap --after x:ok
+expect 4 "--after: a job that is not there" submit nap --after 99999
+expect 0 "a job to wait for" submit nap --set nap=1,code=7 -q
+first=$(cat "$dir/out")
+expect 0 "--after" submit nap --after "$first:ok"
+says out "waits until job $first has ended well" "--after says what it waits for"
+id=$(sed -n 's/^job \([0-9]*\) .*/\1/p' "$dir/out" | head -n 1)
+expect 1 "--after JOB:ok: cancelled where that failed" wait "$id"
+expect 0 "--after: status" status "$id"
+says out "job $first had to end well first, and it is failed" "--after: the reason"
+expect 7 "--retry" submit nap --set code=7 --retry 1 --wait
+id=$(sed -n 's/^job \([0-9]*\) .*/\1/p' "$dir/out" | head -n 1)
+expect 0 "--retry: status" status "$id"
+says out "attempt 2 of 2" "--retry: the attempts are shown"
+
 # ---- waiting ----
 expect 0 "--wait until a job is done" submit nap --slo 5m --wait
 says out "objective met" "--wait says how it ended"
