@@ -1,6 +1,6 @@
-/* Journals of an AutoML campaign (predictors/automl/journal.h): any bytes behind a whole first line, or (first
- * byte '!') in the place of all of it. Reading must not crash or leak; what it takes as done lies within the
- * campaign. */
+/* Journals of an AutoML campaign (predictors/automl/journal.h): any bytes behind a whole first line, or
+ * (first byte '!') in the place of all of it. Reading must not crash or leak; what it takes as done lies
+ * within the campaign. */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
