@@ -4,6 +4,31 @@
 #include <math.h>
 
 #include "scheduler/core/decide_internal.h"
+#include "scheduler/core/policy/price.h"
+
+#define USUAL_SPREAD 0.3 /* of the logarithm of a time without a bound */
+#define LEAST_SPREAD 0.03
+/* On a busy machine a time is so much less certain than the model is, because others arrive and leave. What
+ * is decided hardly changes between 0.1 and 0.35 (docs/MEASURED.md). */
+#define LATER_SPREAD 0.2
+
+/* By the normal law; its quantile: Abramowitz and Stegun, 26.2.23. */
+double decide_spread(double ratio, double confidence)
+{
+	double t, z;
+
+	if (!(ratio > 1.0 && confidence > 0.5 && confidence < 1.0))
+		return USUAL_SPREAD;
+	t = sqrt(-2.0 * log(1.0 - confidence));
+	z = t - (2.515517 + t * (0.802853 + t * 0.010328)) /
+			(1.0 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
+	return fmin(fmax(log(ratio) / fmax(z, 0.1), LEAST_SPREAD), 1.0);
+}
+
+double decide_spread_later(double spread)
+{
+	return sqrt(spread * spread + LATER_SPREAD * LATER_SPREAD);
+}
 
 /* ---- bounds ---- */
 
@@ -161,6 +186,21 @@ double decide_chance_of(const struct model *m, const struct adapt *adapt, struct
 	return share_at(&r, score / scale);
 }
 
+double decide_later(const struct decide_scene *s)
+{
+	return s->told && s->adapt ? fmax(1.0, adapt_bias(s->told, s->who) / adapt_bias(s->adapt, s->who))
+				   : 1.0;
+}
+
+/* Where jobs disturb each other, the load that is foreseen is not the one that comes. */
+static double chance_later(const struct decide_rows *r, const struct candidate *c)
+{
+	double spread = decide_spread(c->guard_s / c->time_s, r->p->confidence);
+
+	return price_chance((c->wait_s + c->time_s) * decide_later(r->p->scene), r->p->slo_s,
+			    decide_spread_later(spread));
+}
+
 double decide_chance(struct decide_rows *r, const struct model_errors *e, const struct candidate *c)
 {
 	const struct model_target *t = &r->p->model->time;
@@ -173,6 +213,8 @@ double decide_chance(struct decide_rows *r, const struct model_errors *e, const 
 	if (!(limit_s > 0.0))
 		return t->conformal.n ? 0.0 : NAN;
 	score = errors_score_at(t, e, c->time_s, limit_s);
+	if (r->p->scene && r->p->scene->price > 0.0)
+		return chance_later(r, c);
 	if (!r->adapt)
 		return conformal_confidence(&t->conformal, score);
 	if (r->n_levels < 0 || r->levels_scale != e->scale || !t->conformal.log)

@@ -269,7 +269,9 @@ void decide_judge(const struct decide_params *p, struct candidate *c)
 	bool objective = !isnan(p->slo_s);
 
 	c->reasons &= REASONS_HARD;
-	c->cost = p->scene && c->time_s > 0.0 ? p->scene->price * p->scene->cpus * c->time_s : 0.0;
+	c->cost = c->harm;
+	if (p->scene && c->time_s > 0.0)
+		c->cost += p->scene->price * p->scene->cpus * c->time_s;
 	if (c->extrapolated)
 		c->reasons |= REASON_EXTRAPOLATED;
 	if (isnan(c->time_s))
@@ -295,17 +297,6 @@ static bool beats(const struct candidate *a, const struct candidate *b)
 	return a->time_s < b->time_s;
 }
 
-/* A dearer candidate has to bring so many times what it costs more than another one. The cost is that of one
- * future, played as if it were known. The factor was chosen in the world of configs/worlds/bigdl.json at
- * loads of 0.3 to 0.9, where it gave more than 1, 2 and 3 (docs/MEASURED.md). */
-#define CAUTION 4.0
-
-/* By this one candidate is preferred to another. */
-static double preference(const struct decision *d, const struct candidate *c)
-{
-	return decide_worth(d, c) - (CAUTION - 1.0) * c->cost;
-}
-
 /* What the system gets from it, less what its capacity would be worth to others. */
 double decide_worth(const struct decision *d, const struct candidate *c)
 {
@@ -315,20 +306,30 @@ double decide_worth(const struct decision *d, const struct candidate *c)
 	return d->value * chance * accuracy - c->cost;
 }
 
-/* A job that could be refused takes none that is worth more to others. */
+/* A job that could be refused, or wait, takes none that is worth more to others. While nothing runs there is
+ * no end to wait for. */
 static int worth_most(const struct decide_params *p, const struct decision *d)
 {
-	bool refuses = !p->scene->starting && !isnan(p->slo_s);
+	const struct decide_scene *s = p->scene;
+	bool refuses = !isnan(p->slo_s) && (!s->starting || (s->by_chance && s->n_running));
 	int best = -1;
 
 	for (size_t i = 0; i < d->n_candidates; i++) {
 		const struct candidate *c = &d->candidate[i];
 
 		if (c->feasible && (!refuses || decide_worth(d, c) > 0.0) &&
-		    (best < 0 || preference(d, c) > preference(d, &d->candidate[best])))
+		    (best < 0 || decide_worth(d, c) > decide_worth(d, &d->candidate[best])))
 			best = (int)i;
 	}
 	return best;
+}
+
+static bool has_cost(const struct decision *d)
+{
+	for (size_t i = 0; i < d->n_candidates; i++)
+		if (d->candidate[i].cost > 0.0)
+			return true;
+	return false;
 }
 
 int decide_best(const struct decide_params *p, const struct decision *d)
@@ -337,7 +338,7 @@ int decide_best(const struct decide_params *p, const struct decision *d)
 	double noise = exact ? 0.0 : decide_accuracy_noise(p->model);
 	int best = -1;
 
-	if (d->price > 0.0)
+	if (has_cost(d))
 		return worth_most(p, d);
 	/* The most accurate first, then the fastest among those that tie with it: pairwise ties alone would
 	 * not be transitive. */
@@ -365,9 +366,8 @@ int decide_likeliest(const struct decision *d, double least_chance, unsigned rea
 	for (size_t i = 0; i < d->n_candidates; i++) {
 		const struct candidate *c = &d->candidate[i];
 
-		if (c->chance >= fmax(least_chance, DECIDE_NO_CHANCE) && decide_worth(d, c) > 0.0 &&
-		    !(c->reasons & reasons) &&
-		    (best < 0 || preference(d, c) > preference(d, &d->candidate[best])))
+		if (c->chance >= fmax(least_chance, DECIDE_NO_CHANCE) && !(c->reasons & reasons) &&
+		    (best < 0 || decide_worth(d, c) > decide_worth(d, &d->candidate[best])))
 			best = (int)i;
 	}
 	return best;
@@ -408,7 +408,7 @@ unsigned decide_lost(const struct decision *d, const struct candidate *c)
 
 	if (c->accuracy < chosen->accuracy)
 		return REASON_LOWER_ACCURACY;
-	return d->price > 0.0 && c->accuracy > chosen->accuracy ? REASON_PRICE : REASON_SLOWER;
+	return d->costs && c->accuracy > chosen->accuracy ? REASON_PRICE : REASON_SLOWER;
 }
 
 /* Its capacity is worth more to others, even with an objective that it would meet. */
@@ -416,7 +416,7 @@ static bool too_dear(const struct decide_params *p, const struct decision *d, co
 {
 	double chance = fmax(c->chance, p->confidence); /* NaN: the confidence */
 
-	return d->price > 0.0 && c->cost > 0.0 && !p->scene->starting && !isnan(p->slo_s) &&
+	return c->cost > 0.0 && !p->scene->starting && !isnan(p->slo_s) &&
 	       !(d->value * chance * (isfinite(c->accuracy) ? c->accuracy : 1.0) > c->cost);
 }
 
@@ -464,6 +464,7 @@ static void conclude(const struct decide_params *p, const struct decide_rows *ro
 	struct rng rng = by ? p->scene->rng : (struct rng){ 0 };
 	int offer;
 
+	d->costs = has_cost(d);
 	d->chosen = own_rule   ? by->policy->choose(by, d, decide_accuracy_noise(p->model), &rng)
 		    : p->model ? decide_best(p, d)
 			       : middle_of(d);
@@ -563,6 +564,7 @@ int decide(const struct decide_params *p, struct decision *out, struct err *err)
 	out->confidence = p->confidence;
 	out->price = scene ? scene->price : 0.0;
 	out->value = scene && scene->value > 0.0 ? scene->value : 1.0;
+	out->costs = false;
 	out->beyond = NULL;
 	out->beyond_value = out->beyond_least = out->beyond_most = NAN;
 	status = check(p, n_batches, err);

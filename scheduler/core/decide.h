@@ -48,8 +48,10 @@ struct candidate {
 	                                 0..1; at least the confidence if they are by their bounds, and below
 	                                 it if not. NaN: no objective, or no residuals to tell from */
 	double memory_mb;             /* NaN: not known */
-	double cost;                  /* price x cpus x time: what its capacity is worth to others, in the
-	                                 unit of accuracy; 0 without a price */
+	double harm;                  /* what the jobs that run and wait lose by it: the sum of their values x
+	                                 accuracies x what it takes from their chances; 0: not played */
+	double cost;                  /* harm + price x cpus x time: what it takes from those jobs and from
+	                                 later ones, in the unit of accuracy; 0 without a price */
 	double work_s;                /* for the look-ahead: seconds it would take alone; NaN without a
 	                                 scene */
 	double cpu_share, disk_share; /* of that */
@@ -79,6 +81,8 @@ struct decision {
 	double beyond_value, beyond_least, beyond_most; /* what it is, and from where to where one may go */
 	double confidence;
 	double price, value;          /* of a process-second when it was made, and of the job */
+	bool costs;                   /* a candidate costs others something: the largest worth wins, not the
+	                                 best accuracy */
 	double other_load;            /* processes of other programs that it was made with; NaN: without a
 	                                 scene */
 	double other_factor;          /* what they do to the time of the chosen candidate, or of the one that
@@ -92,6 +96,9 @@ struct decide_neighbour {             /* a job that runs or waits */
 	double ratio;                 /* its upper bound over its expected time; NaN: no bound */
 	double deadline_s;            /* of its promise, from now on; INFINITY: none */
 	bool guarded;                 /* it waits, and may not start later than without the candidate */
+	double until_s;               /* its objective ends then, promised or not; INFINITY: it has none */
+	double worth;                 /* value x accuracy, if it is in time then */
+	double spread;                /* of the logarithm of its time */
 };
 
 struct decide_scratch;                /* memory for one look-ahead at a time */
@@ -165,8 +172,13 @@ double decide_worth(const struct decision *d, const struct candidate *c);
 #define DECIDE_NO_CHANCE 0.02 /* a chance below this is as good as none */
 #define REASONS_NO_ROOM (REASON_MEMORY | REASON_TOO_WIDE)
 /* The candidate with the largest value x chance x accuracy - cost (without accuracies: 1) among those with at
- * least this chance and none of these reasons, if that is above 0; -1: none. */
+ * least this chance and none of these reasons; -1: none. */
 int decide_likeliest(const struct decision *d, double least_chance, unsigned reasons);
+/* The deviation of the logarithm of a time whose bound at a confidence is `ratio` times what is expected; a
+ * usual one if the bound does not tell. */
+double decide_spread(double ratio, double confidence);
+/* The same, where other jobs will arrive while it runs. */
+double decide_spread_later(double spread);
 struct decide_odds {                  /* how wide the errors of a job were thought to be when it started */
 	double ratio, confidence;     /* its bound over its expected time, and at which confidence */
 };

@@ -60,6 +60,9 @@ void decide_other_settle(const struct decide_rows *r, double *x);
 void decide_other_weigh(struct decide_rows *r, struct decision *d);
 
 /* ---- bounds.c ---- */
+/* How many times longer jobs took than was foreseen at their starts, because of those that came later; at
+ * least 1. */
+double decide_later(const struct decide_scene *s);
 void decide_bounds_init(struct decide_rows *r);
 /* The bound of the candidate's time (the corrected one), as promises rest on it; e: model_errors_at() of its
  * row. NaN: there is none. */

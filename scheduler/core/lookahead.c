@@ -39,6 +39,7 @@
 #include "common/mem.h"
 #include "scheduler/core/decide_internal.h"
 #include "scheduler/core/learn/recurring.h"
+#include "scheduler/core/policy/price.h"
 
 #define MOST_PLAYS 12
 #define MUCH_LESS_WORK 0.9 /* than one that failed: worth a play */
@@ -310,12 +311,25 @@ static const bool *find_wanted(const struct look *l, const struct fluid_job *can
 	return wanted;
 }
 
+/* What a delay takes from a job that is there. */
+static double harm_to(const struct decide_neighbour *n, double before_s, double with_s, double later)
+{
+	double until_s = n->until_s / later;
+
+	if (isinf(until_s) || !(n->worth > 0.0) || !(with_s > 0.2 * until_s)) /* in time by far */
+		return 0.0;
+	return n->worth *
+	       (price_chance(before_s, until_s, n->spread) - price_chance(with_s, until_s, n->spread));
+}
+
 /* Jobs that are not wanted count if they ended before the candidate, whose end is end_s. */
 static void note_effects(const struct look *l, struct candidate *c, double end_s)
 {
 	const struct fluid_times *before = l->before, *with = l->w->with;
+	bool priced = l->s->policy->policy->priced;
+	double later = priced ? decide_later(l->s) : 1.0;
 
-	c->delays_s = 0.0;
+	c->delays_s = c->harm = 0.0;
 	c->breaks = 0;
 	c->reasons &= ~(unsigned)REASON_BREAKS_PROMISE;
 	for (size_t i = 0; i < l->n; i++) {
@@ -325,9 +339,12 @@ static void note_effects(const struct look *l, struct candidate *c, double end_s
 			continue;
 		if (delay_s > c->delays_s && delay_s > SAME * with[i].end_s)
 			c->delays_s = delay_s;
+		if (priced && !before[i].never && fabs(delay_s) > SAME * with[i].end_s)
+			c->harm += harm_to(&l->s->neighbour[i], before[i].end_s, with[i].end_s, later);
 		if (!c->breaks && breaks(&l->s->neighbour[i], &before[i], &with[i]))
 			c->breaks = l->s->neighbour[i].id;
 	}
+	c->harm = fmax(c->harm, 0.0); /* another order of starts may help more than it harms */
 	if (c->breaks)
 		c->reasons |= REASON_BREAKS_PROMISE;
 }
@@ -414,6 +431,7 @@ static bool derive_candidate(struct look *l, struct candidate *c)
 	l->w->played[c - l->d->candidate] = harmless;
 	if (!harmless) { /* promises that look kept may yet break after its end, and the other way round */
 		c->breaks = 0;
+		c->harm = 0.0;
 		c->delays_s = NAN;
 		c->reasons &= ~(unsigned)REASON_BREAKS_PROMISE;
 		decide_judge(l->rows->p, c);

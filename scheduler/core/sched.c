@@ -89,7 +89,7 @@ int sched_new(const struct sched_params *p, struct sched **out, struct err *err)
 		return err_nomem(err, "a scheduler");
 	s->max_jobs = n;
 	s->seed = p->seed;
-	s->last_ns = s->plan_ns = s->quiet_ns = s->price_ns = s->changed_ns = INT64_MIN;
+	s->last_ns = s->plan_ns = s->quiet_ns = s->changed_ns = INT64_MIN;
 	s->plan = s->running = empty;
 	s->live = mem_calloc(n, sizeof *s->live);
 	s->spare = mem_array(n, sizeof *s->spare);
@@ -276,8 +276,6 @@ int sched_submit(struct sched *s, int64_t now_ns, const struct sched_request *r,
 	uint32_t place;
 	int rc = check_room(s, r, err);
 
-	if (!rc && now_ns > s->price_next.at_ns)
-		price_count(s, live_clock(s, now_ns));
 	if (!rc)
 		rc = arrive(s, now_ns, r, out, out_verdict, &seat, err);
 	if (!rc)

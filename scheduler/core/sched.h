@@ -37,8 +37,8 @@
  * candidate has the chance it asked for, with the one of the largest chance x accuracy. It waits among the
  * jobs without a promise, by its tenant's standing, and is never due: its objective ends its wait. At its
  * start it gets the best candidate for the time that is left: one that is in time by its bound, else the
- * likeliest. When no candidate has a chance of 2 % any more, it is not started, and sched_hopeless() names
- * it.
+ * likeliest. Under a policy with a price it starts beside others only if it brings more than it costs them.
+ * When no candidate has a chance of 2 % any more, it is not started, and sched_hopeless() names it.
  *
  * Standing: (usage + window x cpus that run now) / weight. Usage is in cpu-seconds and fades by 1/e in a
  * window, so that under a constant load it is window x cpus. The mean standing is the sum of usage + window x
@@ -291,10 +291,12 @@ enum sched_wait {
 	SCHED_WAIT_HELD,            /* starting now would break the promise of `job`, or delay it if it is
 	                               due */
 	SCHED_WAIT_QUOTA,           /* its tenant's cpus: needed, available */
+	SCHED_WAIT_PRICE,           /* taken by chance: starting now would cost other jobs more than it
+	                               brings */
 	SCHED_WAIT_UNSTARTED,       /* its owner has others whose turn has come, and has not started them */
 };
 const char *sched_wait_name(enum sched_wait w); /* "not", "slots", "memory", "turn", "held", "quota",
-                                                   "unstarted" */
+                                                   "price", "unstarted" */
 struct sched_waiting {
 	enum sched_wait why;
 	double needed, available;   /* NaN: does not apply */

@@ -161,6 +161,7 @@ const char *sched_wait_name(enum sched_wait w)
 	case SCHED_WAIT_TURN: return "turn";
 	case SCHED_WAIT_HELD: return "held";
 	case SCHED_WAIT_QUOTA: return "quota";
+	case SCHED_WAIT_PRICE: return "price";
 	case SCHED_WAIT_UNSTARTED: return "unstarted";
 	}
 	return "unknown";
@@ -195,6 +196,8 @@ struct sched_waiting waiting_of(const struct sched *s, const struct live *j, siz
 	else if (j->held_by && j->held_round == s->round &&
 		 job_index_find(&s->index, j->held_by) != JOB_INDEX_NONE)
 		w->why = SCHED_WAIT_HELD;
+	else if (j->by_chance && j->dear && j->held_round == s->round)
+		w->why = SCHED_WAIT_PRICE;
 	else if (s->quiet_ns != INT64_MIN) /* it was not tried: too many tries, or jobs may not pass */
 		w->why = SCHED_WAIT_TURN;
 	if (w->why == SCHED_WAIT_HELD)

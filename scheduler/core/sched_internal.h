@@ -40,11 +40,13 @@ struct live {                         /* a job that waits or runs */
 	                                 there */
 	uint64_t after_id;            /* 0: none */
 	uint64_t held_by, held_round; /* the job it would have harmed when it was tried last */
+	bool dear;                    /* then it harmed no promise, and would have cost the others too much */
 	bool explores;                /* what was chosen last is not the best, on purpose */
 	struct candidate taken;       /* what was decided last */
 	double ratio;                 /* of that: bound over expected time, under the load foreseen; NaN: no
 	                                 bound */
 	double told;                  /* the same for the bound that users see */
+	double spread;                /* of the logarithm of its time, what arrivals to come do included */
 	/* Work, in seconds alone. Done is exact at sched.since_ns; speed is that since then. */
 	double prior_s, total_s, done_s, speed;
 	struct progress progress;     /* what its own reports say; begins when it starts */
@@ -115,15 +117,7 @@ struct sched {
 	double hysteresis, explore;
 	uint32_t max_unstarted_cpus;
 	struct recurring *recurring;
-	struct price *price;          /* what the last arrivals would pay for capacity */
-	int64_t price_ns;             /* price_scene is that of this moment, and nothing has changed */
-	struct price_scene price_scene;
-	double price_mean;            /* of the prices found at the last arrivals */
-	unsigned price_skipped;       /* arrivals since one was found */
-	struct price_arrival price_next; /* the last arrival, not yet counted; no candidates: none */
-	uint32_t price_cpus;          /* price_now is for jobs of this width; 0: it is not known */
-	double price_now;
-	struct price_live *price_live; /* scratch, PRICE_LIVE */
+	struct price price;           /* of capacity, as the last arrivals tell it */
 	size_t max_jobs;
 	uint64_t seed;
 
@@ -325,12 +319,9 @@ bool start_owner_is_slow(const struct sched *s, const struct live *j);
 void start_at_once(struct sched *s, int64_t now_ns, uint32_t place, struct decision *out);
 
 /* ---- sched_price.c ---- */
-/* The price of a process-second now for a job like this; 0: the policy has none, or the machine is idle. */
-double price_now(struct sched *s, int64_t now_ns, const struct sched_request *r);
+/* The price of a process-second now; 0: the policy has none, or the machine is idle. */
+double price_now(const struct sched *s, int64_t now_ns);
 double price_value(const struct sched_request *r);
-/* The last arrival counts from the next one on, so that a job which is refused finds the same price when it
- * asks for the objective that it was offered. */
-void price_count(struct sched *s, int64_t now_ns);
 /* A job has arrived, and this was decided about it. */
 void price_arrived(struct sched *s, int64_t now_ns, const struct sched_request *r, const struct decision *d);
 

@@ -14,13 +14,7 @@
 
 int learn_init(struct sched *s, struct err *err)
 {
-	int rc = price_new(&s->price, err);
-
-	if (!rc) {
-		s->price_live = mem_array(PRICE_LIVE, sizeof *s->price_live);
-		rc = s->price_live ? 0 : err_nomem(err, "the jobs that a price is found from");
-	}
-	return rc ? rc : recurring_new(SCHED_RECURRING, &s->recurring, err);
+	return recurring_new(SCHED_RECURRING, &s->recurring, err);
 }
 
 static void minds_free(struct mind *m, size_t n)
@@ -37,8 +31,6 @@ void learn_release(struct sched *s)
 {
 	minds_free(s->mind, s->n_minds);
 	recurring_free(s->recurring);
-	price_free(s->price);
-	free(s->price_live);
 }
 
 /* Of the errors in log time; NaN: not known. */

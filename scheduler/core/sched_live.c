@@ -11,8 +11,6 @@
  * late, the less is known of its end, but it never counts as nothing. Not a moment before: what is planned
  * for a job that ends as expected stays as it was. */
 #define LATE_REST 0.05
-#define USUAL_SPREAD 0.3 /* of the logarithm of a time without a bound */
-#define LEAST_SPREAD 0.03
 
 /* ---- places and lists ---- */
 
@@ -195,18 +193,9 @@ void live_dequeue(struct sched *s, uint32_t place)
 	live_changed(s);
 }
 
-/* The deviation of the logarithm of a time whose bound at a confidence is `ratio` times what is
- * expected, by the normal law (its quantile: Abramowitz and Stegun, 26.2.23). */
 double live_spread(const struct live *j)
 {
-	double t, z;
-
-	if (!(j->ratio > 1.0 && j->r.confidence > 0.5 && j->r.confidence < 1.0))
-		return USUAL_SPREAD;
-	t = sqrt(-2.0 * log(1.0 - j->r.confidence));
-	z = t - (2.515517 + t * (0.802853 + t * 0.010328)) /
-			(1.0 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
-	return fmin(fmax(log(j->ratio) / fmax(z, 0.1), LEAST_SPREAD), 1.0);
+	return decide_spread(j->ratio, j->r.confidence);
 }
 
 void live_run(struct sched *s, uint32_t place)
@@ -248,6 +237,7 @@ void live_take(struct live *j, const struct candidate *c)
 	j->ratio = c->time_s > 0.0 && c->guard_s > 0.0 ? c->guard_s / c->time_s : NAN;
 	j->told = c->time_s > 0.0 && c->upper_s > 0.0 ? c->upper_s / c->time_s : NAN;
 	j->prior_s = j->total_s = c->work_s;
+	j->spread = decide_spread_later(live_spread(j));
 }
 
 const double *live_batches(const struct sched *s, const struct sched_request *r, size_t *out_n)
@@ -324,7 +314,7 @@ void live_changed(struct sched *s)
 {
 	s->changes++;
 	s->changed_ns = s->last_ns;
-	s->plan_ns = s->quiet_ns = s->price_ns = INT64_MIN;
+	s->plan_ns = s->quiet_ns = INT64_MIN;
 }
 
 void live_settle(struct sched *s, int64_t now_ns)

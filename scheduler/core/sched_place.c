@@ -138,8 +138,8 @@ bool place_better_behind(struct sched *s, int64_t now_ns, const struct sched_req
 	if (s->trial->chosen < 0 ||
 	    !(s->trial->candidate[s->trial->chosen].accuracy > out->candidate[out->chosen].accuracy + noise))
 		return false;
-	if (out->price > 0.0 && !(decide_worth(s->trial, &s->trial->candidate[s->trial->chosen]) >
-				  decide_worth(out, &out->candidate[out->chosen])))
+	if (out->costs && !(decide_worth(s->trial, &s->trial->candidate[s->trial->chosen]) >
+			    decide_worth(out, &out->candidate[out->chosen])))
 		return false;
 	at->after = blocker;
 	return true;
@@ -221,7 +221,7 @@ static int find_offer(struct sched *s, int64_t now_ns, const struct sched_reques
 	struct seat other;
 
 	if (isnan(slo_s) || !s->looks_ahead ||
-	    (seat->after == NO_JOB && !(d->price > 0.0) && /* at a price a longer time may be too dear */
+	    (seat->after == NO_JOB && !d->costs && /* a longer time may cost too much */
 	     position_of(s, r->priority, live_deadline_ns(now_ns, slo_s), 0) == seat->position))
 		return 0;
 	d->smallest_slo_s = NAN;

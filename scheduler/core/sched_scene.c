@@ -30,10 +30,15 @@ static struct decide_neighbour neighbour_of(const struct live *j, int64_t now_ns
 		.ratio = j->ratio,
 		.deadline_s = promises && j->promised ? live_until_s(j->deadline_ns, now_ns) : INFINITY,
 		.guarded = promises && j->due && j->r.priority >= priority,
+		.until_s = live_until_s(j->deadline_ns, now_ns),
+		.worth = price_value(&j->r) * (isfinite(j->taken.accuracy) ? j->taken.accuracy : 1.0),
+		.spread = j->spread,
 	};
 }
 
-static const struct decide_neighbour no_neighbour = { .ratio = NAN, .deadline_s = INFINITY };
+static const struct decide_neighbour no_neighbour = { .ratio = NAN,
+						      .deadline_s = INFINITY,
+						      .until_s = INFINITY };
 
 static void take_seat(struct sched *s, struct live *j, size_t seat)
 {
@@ -286,7 +291,7 @@ void scene_make(struct sched *s, int64_t now_ns, const struct sched_request *r, 
 		.cpus = r->cpus,
 		.most_cpus = tenant_most_cpus(s, r),
 		.starting = at->starting,
-		.price = price_now(s, now_ns, r),
+		.price = price_now(s, now_ns),
 		.value = price_value(r),
 		.guess_s = r->guess_s > 0.0 ? r->guess_s : NAN,
 		.indifferent = !at->promises,

@@ -56,12 +56,14 @@ static int harmless(const struct decision *d)
 	return least;
 }
 
-/* The same by chance; at the start any chance will do, for a later one is smaller. */
-static int likeliest(const struct decision *d)
+/* The same by chance. At the start any chance will do that is worth more than it costs the others. */
+static int likeliest(const struct sched *s, const struct decision *d)
 {
 	int i = decide_likeliest(d, 0.0, REASONS_NO_ROOM | REASON_BREAKS_PROMISE | REASON_NOT_TRIED);
 
-	return i >= 0 && !isnan(d->candidate[i].delays_s) ? i : -1;
+	if (i < 0 || isnan(d->candidate[i].delays_s))
+		return -1;
+	return !s->running.n || decide_worth(d, &d->candidate[i]) > 0.0 ? i : -1;
 }
 
 /* It is to start: when none of the candidates is in time, as soon as can be. */
@@ -104,7 +106,7 @@ static void decide_now(struct sched *s, int64_t now_ns, uint32_t place, struct d
 	learn_keep(s, &j->r, out);
 	learn_explore(s, j, left_s, out);
 	if (out->chosen < 0 && !j->promised) {
-		int i = j->by_chance ? likeliest(out) : harmless(out);
+		int i = j->by_chance ? likeliest(s, out) : harmless(out);
 
 		if (i >= 0)
 			choose_instead(out, i, 0);
@@ -180,7 +182,8 @@ static bool waits_instead(struct sched *s, int64_t now_ns, uint32_t place, uint6
 	return better;
 }
 
-/* The same for one taken by chance, which may also have none any more. */
+/* The same for one taken by chance. Waiting costs the others nothing, so it waits until it has no chance even
+ * on an idle machine (sched_chance.c). */
 static bool start_by_chance(struct sched *s, int64_t now_ns, uint32_t place, struct decision *out)
 {
 	struct live *j = &s->live[place];
@@ -190,10 +193,13 @@ static bool start_by_chance(struct sched *s, int64_t now_ns, uint32_t place, str
 		start(s, now_ns, place, out);
 		return true;
 	}
-	j->gone = decide_likeliest(out, 0.0, 0) < 0; /* memory may yet be free */
-	live_reorder(s, place);
+	if (!s->running.n) {
+		j->gone = decide_likeliest(out, 0.0, 0) < 0; /* memory may yet be free */
+		live_reorder(s, place);
+	}
 	j->held_by = whom_it_harms(out);
 	j->held_round = s->round;
+	j->dear = !j->held_by;
 	return false;
 }
 

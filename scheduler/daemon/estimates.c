@@ -53,6 +53,9 @@ static void why_waiting(const struct daemon *d, const struct job *job, const str
 		snprintf(text, sizeof text, "starting now would break what job %llu was promised",
 			 (unsigned long long)w->job);
 		break;
+	case SCHED_WAIT_PRICE:
+		snprintf(text, sizeof text, "starting now would cost other jobs more than it brings");
+		break;
 	case SCHED_WAIT_QUOTA:
 		snprintf(text, sizeof text, "%s may use %.0f cpus more, it wants %.0f", job->row.tenant,
 			 w->available, w->needed);

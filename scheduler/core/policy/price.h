@@ -1,72 +1,39 @@
-/* The price of capacity: what a second of one process on the machine is worth to the jobs that come next.
+/* The price of capacity: what a second of one process on the machine costs the jobs that come later.
  *
  * A job that stays longer takes time from others: processes share the cores and the disk (queueing/fluid.h),
- * and slots are taken. The one number that this depends on is P, the processes that run, so the capacity a
- * candidate uses is cpus x time, in process-seconds, and there is one price for it.
+ * and slots are taken. What it does to the jobs that are there is played (lookahead.c), and counts as it
+ * comes out. Those that will arrive while it runs are not there to be played. But every job meets others when
+ * it comes, and is met by others later, and over time the two are the same: so what the last arrivals cost
+ * the jobs they met, over the process-seconds that they wanted, tells what a process-second costs the jobs
+ * that will meet this one. A job that is slowed down stays longer and meets more in turn, hence the factor.
  *
- * How it is found. The last arrivals are kept, each with its cpus, objective, value and what its candidates
- * would do (work, shares, accuracy). The future is taken to mirror the past: the next arrival comes after as
- * long a time as has passed since the last one, and so on backwards, so that a burst is thought to go on for
- * as long as it has lasted, and an idle hour for an hour. Those arrivals are played on the machine as it is
- * now, with the jobs that run and wait, once for each price of a short list: each takes the candidate of the
- * largest value x chance x accuracy - price x cpus x time, and none if that is below 0. The price whose play
- * is worth most in total is the price. If no price is worth more than none, it is 0.
- *
- * It reads no clock and is a function of the arrivals seen and of the jobs handed in; only price_new()
- * allocates. */
+ * The price is 0 as long as jobs do not harm each other, rises with the load, and fades when none arrives.
+ * It reads no clock and allocates nothing. */
 #ifndef SCHEDULER_CORE_PRICE_H
 #define SCHEDULER_CORE_PRICE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
-#include "common/err.h"
-#include "queueing/fluid.h"
-
-#define PRICE_WINDOW 64 /* arrivals remembered */
-#define PRICE_CANDIDATES 8 /* of each */
-#define PRICE_LIVE 32 /* jobs that run or wait, seen one by one; more count as load that stays */
-
-struct price_candidate {
-	double work_s, cpu_share, disk_share; /* as in a struct fluid_job */
-	double accuracy;        /* NaN: not known, counts as 1 */
+struct price {                  /* all zero: no arrival yet */
+	double harm;            /* of a process-second, as a mean over the last arrivals */
+	double gap_s;           /* between them, as such a mean */
+	int64_t last_ns;        /* of the last one that counts */
+	unsigned n;             /* arrivals that count */
+	double next_harm;       /* the last arrival, which counts from the next one on */
+	int64_t next_ns;
+	bool has_next;
 };
 
-struct price_arrival {          /* a job as it came */
-	int64_t at_ns;
-	uint32_t cpus;
-	double slo_s;           /* INFINITY: no objective */
-	double value;
-	double spread;          /* of the logarithm of its time */
-	struct price_candidate candidate[PRICE_CANDIDATES]; size_t n_candidates;
-};
+/* A job has arrived, which would have cost the others so much for each process-second it wants. It counts
+ * from the next call at a later time on, so that a job which is refused finds the same price when it asks for
+ * the objective that it was offered. */
+void price_see(struct price *p, int64_t now_ns, double harm);
+/* The price of a process-second at this moment, in the unit of values. */
+double price_at(const struct price *p, int64_t now_ns);
 
-struct price_live {             /* a job that runs or waits */
-	struct price_candidate is; /* work left */
-	uint32_t cpus;
-	double left_s;          /* until its deadline; INFINITY: none */
-	double value, spread;
-	bool running;
-};
-
-struct price;
-int price_new(struct price **out, struct err *err);
-void price_free(struct price *p);
-/* An arrival, whatever became of it. */
-void price_see(struct price *p, const struct price_arrival *a);
-size_t price_seen(const struct price *p);
-
-struct price_scene {
-	struct fluid_machine machine;
-	double other_load;      /* processes that are not ours, and jobs beyond PRICE_LIVE that run */
-	const struct price_live *live; size_t n_live; /* at most PRICE_LIVE; those that wait in order */
-	int64_t now_ns;
-};
-/* The price of a process-second, in the unit of values, at which the jobs to come are worth most. */
-double price_find(struct price *p, const struct price_scene *s);
-/* What a process-second taken now by a job so wide costs the others, if they pay this price: the play with
- * and without a job like the last one of that width. 0 on an idle machine. */
-double price_at_once(struct price *p, const struct price_scene *s, double price, uint32_t cpus);
+/* The chance that what is expected to take time_s takes at most limit_s: the normal law of its logarithm, by
+ * the logistic curve that is nearest to it. spread: the deviation of that logarithm, above 0. */
+double price_chance(double time_s, double limit_s, double spread);
 
 #endif

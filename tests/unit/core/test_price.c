@@ -1,140 +1,159 @@
-/* The price of capacity: none on an idle machine, more where more jobs come, and the same for the same
- * arrivals. The machine: 4 cores that up to 40 jobs share; jobs that take 100 s with an accuracy
- * of 0.95, or 40 s with 0.9. */
-#include <math.h>
-
-#include "common/mem.h"
+/* The price of capacity: none where jobs do not harm each other, the mean of what the last arrivals cost the
+ * others, faded when none comes; and what a decision does with it. */
 #include "scheduler/core/policy/price.h"
-#include "tests/support/test.h"
+#include "tests/unit/core/sched_bed.h"
 
-static const struct fluid_machine four = { .cores = 4.0, .disk_saturation = INFINITY, .slots = 40 };
-
-static struct price_arrival job_at(double at_s, uint32_t cpus)
+static struct price every(double gap_s, double harm, int n)
 {
-	return (struct price_arrival){ .at_ns = (int64_t)(at_s * 1e9),
-				       .cpus = cpus,
-				       .slo_s = 150.0,
-				       .value = 1.0,
-				       .spread = 0.1,
-				       .candidate = { { .work_s = 100.0, .cpu_share = 1.0, .accuracy = 0.95 },
-						      { .work_s = 40.0, .cpu_share = 1.0, .accuracy = 0.9 } },
-				       .n_candidates = 2 };
-}
+	struct price p = { 0 };
 
-/* Jobs of one cpu, one every gap_s; asked when the next is due. */
-static struct price *every(double gap_s, double *out_price, double *out_at_once)
-{
-	struct price *p;
-	struct price_scene s = { .machine = four, .now_ns = (int64_t)(100.0 * gap_s * 1e9) };
-
-	assert_int_equal(price_new(&p, NULL), 0);
-	for (int i = 0; i < 100; i++) {
-		struct price_arrival a = job_at(i * gap_s, 1);
-
-		price_see(p, &a);
-	}
-	*out_price = price_find(p, &s);
-	*out_at_once = price_at_once(p, &s, *out_price, 4);
+	for (int i = 0; i < n; i++)
+		price_see(&p, (int64_t)(i * gap_s * 1e9), harm);
 	return p;
 }
 
-TEST(test_an_idle_machine_has_no_price)
+TEST(test_no_arrival_and_no_harm_have_no_price)
 {
-	double price, at_once;
-	struct price *p = every(3600.0, &price, &at_once);
+	struct price none = { 0 }, calm = every(10.0, 0.0, 100);
 
-	assert_true(price == 0.0 && at_once == 0.0);
-	assert_int_equal(price_seen(p), PRICE_WINDOW);
-	price_free(p);
+	assert_true(price_at(&none, 5 * S) == 0.0);
+	assert_true(price_at(&calm, 1000 * S) == 0.0);
 }
 
-/* A job every 50 s: the cores have time for all with 100 s each. One every 15 s: only with 40 s each. */
-TEST(test_the_price_rises_where_demand_exceeds_the_machine)
+TEST(test_the_price_is_in_proportion_to_the_harm)
 {
-	double calm, busy, at_once;
+	struct price one = every(10.0, 1e-4, 100), three = every(10.0, 3e-4, 100);
+	double low = price_at(&one, 1000 * S);
 
-	price_free(every(50.0, &calm, &at_once));
-	assert_true(calm == 0.0);
-	price_free(every(15.0, &busy, &at_once));
-	assert_true(busy > 0.0);
-	/* all of them with 40 s: the more accurate one must cost more than it brings */
-	assert_true(busy * 60.0 > 0.05);
-	assert_true(at_once > 0.0);
+	assert_true(low > 1e-4);
+	near(price_at(&three, 1000 * S), 3.0 * low);
 }
 
-TEST(test_a_price_falls_when_none_comes_for_long)
+TEST(test_a_price_follows_the_last_arrivals)
 {
-	double price, at_once;
-	struct price *p = every(15.0, &price, &at_once);
-	struct price_scene later = { .machine = four, .now_ns = (int64_t)(1e5 * 1e9) };
+	struct price p = every(10.0, 1e-4, 100);
+	double calm = price_at(&p, 1000 * S), before;
 
-	assert_true(price_at_once(p, &later, price, 1) == 0.0);
-	price_free(p);
+	for (int i = 100; i < 160; i++)
+		price_see(&p, i * 10 * S, 5e-4);
+	assert_true(price_at(&p, 1600 * S) > 3.0 * calm);
+	before = price_at(&p, 1600 * S);
+	for (int i = 160; i < 400; i++)
+		price_see(&p, i * 10 * S, 0.0);
+	assert_true(price_at(&p, 4000 * S) < 0.05 * before);
 }
 
-TEST(test_a_burst_has_a_price_while_it_lasts)
+TEST(test_a_price_fades_when_none_comes)
 {
-	double price, at_once;
-	struct price *p = every(600.0, &price, &at_once);
-	struct price_scene s = { .machine = four, .now_ns = (int64_t)((100.0 * 600.0 + 320.0) * 1e9) };
+	struct price p = every(10.0, 1e-4, 100);
+	double soon = price_at(&p, 1000 * S);
 
-	assert_true(price == 0.0);
-	for (int i = 0; i < 32; i++) {
-		struct price_arrival a = job_at(100.0 * 600.0 + 10.0 * i, 1);
+	near(price_at(&p, (990 + 79) * S), soon);
+	near(price_at(&p, (990 + 160) * S), 0.5 * soon);
+	assert_true(price_at(&p, 100000 * S) < 0.001 * soon);
+}
 
-		price_see(p, &a);
+/* A job that is refused, and asks again at the same moment, finds the same price. */
+TEST(test_an_arrival_counts_from_the_next_moment_on)
+{
+	struct price p = every(10.0, 1e-4, 100);
+	double before;
+
+	price_see(&p, 1000 * S, 1.0);
+	before = price_at(&p, 1000 * S);
+	near(before, price_at(&p, 1000 * S));
+	assert_true(price_at(&p, 1001 * S) > 10.0 * before);
+}
+
+TEST(test_a_harm_that_is_no_number_counts_as_none)
+{
+	struct price p = { 0 };
+
+	price_see(&p, 0, NAN);
+	price_see(&p, S, INFINITY);
+	price_see(&p, 2 * S, -1.0);
+	assert_true(price_at(&p, 3 * S) == 0.0);
+}
+
+TEST(test_chances_of_a_limit)
+{
+	near(price_chance(20.0, 20.0, 0.2), 0.5);
+	assert_true(price_chance(10.0, 20.0, 0.2) > 0.99 && price_chance(40.0, 20.0, 0.2) < 0.01);
+	assert_true(price_chance(10.0, 20.0, 0.5) < price_chance(10.0, 20.0, 0.2));
+	assert_true(price_chance(10.0, INFINITY, 0.2) == 1.0 && price_chance(10.0, 0.0, 0.2) == 0.0);
+	assert_true(price_chance(0.0, 20.0, 0.2) == 1.0);
+}
+
+/* ---- in decisions ---- */
+
+/* On an idle machine a candidate harms no job, and nothing is charged. Beside a job that is just in time the
+ * longer candidates harm it more. */
+TEST(test_harm_is_what_others_lose)
+{
+	struct bed b;
+	struct sched_request r;
+
+	make(&b, "postrider", 4);
+	assert_int_equal(submit_batch(&b, 0, 1, &b64, 200), SCHED_PROMISED);
+	assert_false(b.d.costs);
+	for (size_t i = 0; i < b.d.n_candidates; i++)
+		assert_true(b.d.candidate[i].harm == 0.0 && b.d.candidate[i].cost == 0.0);
+	assert_int_equal(next(&b, 0), 1);
+	r = job(&b, 2, 230);
+	submit(&b, 0, &r);
+	assert_true(b.d.costs);
+	assert_true(b.d.candidate[0].harm > 0.0);
+	for (size_t i = 1; i < b.d.n_candidates; i++)
+		assert_true(b.d.candidate[i].harm <= b.d.candidate[i - 1].harm + 1e-12);
+	drop(&b);
+}
+
+TEST(test_the_harm_to_a_job_is_in_proportion_to_its_value)
+{
+	double harm[2];
+
+	for (int k = 0; k < 2; k++) {
+		struct bed b;
+		struct sched_request r;
+
+		make(&b, "postrider", 4);
+		r = job(&b, 1, 200);
+		r.batch = &b64;
+		r.n_batches = 1;
+		r.value = k ? 2.0 : 0.0; /* 0 is 1 */
+		submit(&b, 0, &r);
+		assert_int_equal(next(&b, 0), 1);
+		r = job(&b, 2, 230);
+		submit(&b, 0, &r);
+		harm[k] = b.d.candidate[0].harm;
+		drop(&b);
 	}
-	assert_true(price_find(p, &s) > 0.0);
-	price_free(p);
+	assert_true(harm[0] > 0.0);
+	near(harm[1], 2.0 * harm[0]);
 }
 
-/* Running jobs beyond the slots, jobs without an objective, without an accuracy, and too wide: no crash, and
- * a number. */
-TEST(test_awkward_jobs_have_a_price_too)
+/* A constant price that no job is worth: none is promised. One taken by chance waits while another runs, says
+ * why, and starts when nothing runs. */
+TEST(test_a_job_that_costs_more_than_it_brings_waits)
 {
-	struct price_live live[PRICE_LIVE];
-	struct price_scene s = { .machine = { .cores = 2.37, .disk_saturation = 5.1, .slots = 3 },
-				 .other_load = 1.7,
-				 .live = live,
-				 .n_live = PRICE_LIVE };
-	struct price *p;
-	double found;
+	struct bed b;
+	struct sched_request r;
+	struct sched_waiting w;
 
-	for (size_t i = 0; i < PRICE_LIVE; i++)
-		live[i] = (struct price_live){ .is = { .work_s = i % 3 ? 10.0 * (double)i : 0.0,
-						       .cpu_share = 0.3,
-						       .disk_share = 0.6,
-						       .accuracy = i % 2 ? NAN : 0.8 },
-					       .cpus = (uint32_t)(1 + i % 4),
-					       .left_s = i % 5 ? 50.0 : -1.0,
-					       .value = 1.0,
-					       .spread = 0.2,
-					       .running = i < 7 };
-	assert_int_equal(price_new(&p, NULL), 0);
-	assert_true(price_find(p, &s) == 0.0);
-	for (int i = 0; i < 20; i++) {
-		struct price_arrival a = job_at(i, i % 4 ? 1 : 7);
-
-		a.slo_s = i % 3 ? a.slo_s : INFINITY;
-		a.candidate[0].accuracy = NAN;
-		price_see(p, &a);
-	}
-	s.now_ns = 20000000000;
-	found = price_find(p, &s);
-	assert_true(found >= 0.0 && isfinite(found));
-	assert_true(price_find(p, &s) == found);
-	assert_true(price_at_once(p, &s, found, 7) == 0.0);
-	assert_true(price_at_once(p, &s, found, 2) >= 0.0);
-	price_free(p);
-}
-
-TEST(test_a_price_without_memory_is_an_error)
-{
-	struct price *p = NULL;
-
-	mem_fail_at(1, false);
-	assert_int_equal(price_new(&p, NULL), -ERR_NOMEM);
-	mem_fail_at(0, false);
-	assert_null(p);
-	price_free(NULL);
+	make(&b, "postrider:price=10", 4);
+	r = job(&b, 1, 1000);
+	assert_int_equal(submit(&b, 0, &r), SCHED_REJECTED);
+	assert_true(b.d.candidate[0].reasons & REASON_PRICE);
+	r.chance = 0.3;
+	assert_int_equal(submit(&b, 0, &r), SCHED_CHANCE);
+	assert_int_equal(next(&b, 0), 1);
+	r.id = 2;
+	assert_int_equal(submit(&b, 0, &r), SCHED_CHANCE);
+	assert_int_equal(next(&b, 0), 0);
+	assert_int_equal(sched_waiting(b.s, 0, 2, &w, NULL), 0);
+	assert_int_equal(w.why, SCHED_WAIT_PRICE);
+	assert_string_equal(sched_wait_name(w.why), "price");
+	assert_int_equal(sched_remove(b.s, 10 * S, 1, NULL), 0);
+	assert_int_equal(next(&b, 10), 2);
+	drop(&b);
 }

@@ -86,7 +86,7 @@ TEST(test_a_promise_is_kept_before_others_are_admitted)
 	struct bed b;
 	struct sched_request r;
 
-	make(&b, "postrider", 4);
+	make(&b, "greedy", 4);
 	/* 100 s of work to be done by 200 s, so at most 166.7 s are expected to pass */
 	assert_int_equal(submit_batch(&b, 0, 11, &b64, 200), SCHED_PROMISED);
 	assert_int_equal(next(&b, 0), 11);
@@ -102,7 +102,7 @@ TEST(test_a_promise_is_kept_before_others_are_admitted)
 	assert_int_equal(next(&b, 0), 12);
 	assert_int_equal(b.d.chosen, 2); /* and the same at the start */
 	drop(&b);
-	make(&b, "postrider", 4);
+	make(&b, "greedy", 4);
 	submit_batch(&b, 0, 11, &b64, 121);
 	next(&b, 0);
 	r = job(&b, 12, 1000);
@@ -115,7 +115,7 @@ TEST(test_a_promise_is_kept_before_others_are_admitted)
 	sched_remove(b.s, 100 * S, 11, NULL);
 	assert_int_equal(next(&b, 100), 12);
 	drop(&b);
-	make(&b, "postrider", 4);
+	make(&b, "greedy", 4);
 	submit_batch(&b, 0, 11, &b64, NAN); /* without a promise there is none to break */
 	next(&b, 0);
 	assert_int_equal(submit(&b, 0, &r), SCHED_PROMISED);

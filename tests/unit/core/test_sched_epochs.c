@@ -21,7 +21,7 @@ static void epochs_accuracy(const void *self, const double *x, size_t n_rows, do
 
 static struct predictor_ops time_ops, accuracy_ops;
 
-static void make_open(struct bed *b, uint32_t slots)
+static void make_open_by(struct bed *b, const char *policy, uint32_t slots)
 {
 	static const char text[] = "network,cpus,njobs,batch,epochs,time_s,accuracy\n"
 				   "a,1,1,32,1,1,1\na,8,9,1024,16,1,1\n";
@@ -29,7 +29,7 @@ static void make_open(struct bed *b, uint32_t slots)
 	struct csv *csv;
 	struct table *table;
 
-	make(b, "postrider", slots);
+	make(b, policy, slots);
 	time_ops = hand_hybrid;
 	time_ops.predict = epochs_time;
 	accuracy_ops = hand_forest;
@@ -44,9 +44,14 @@ static void make_open(struct bed *b, uint32_t slots)
 	b->m->time.predictor = (struct predictor){ .ops = &time_ops, .n_features = FEATURES };
 	b->m->accuracy.predictor = (struct predictor){ .ops = &accuracy_ops, .n_features = FEATURES };
 	assert_int_equal(job_values_parse(&b->values, b->m->schema, "epochs=3", NULL), 0);
-	p = params(b, "postrider", slots);
+	p = params(b, policy, slots);
 	p.max_jobs = 10;
 	remake(b, &p);
+}
+
+static void make_open(struct bed *b, uint32_t slots)
+{
+	make_open_by(b, "postrider", slots);
 }
 
 static const double two[] = { 32, 64 }, some[] = { 1, 2, 3, 4, 5, 6, 8 };
@@ -167,7 +172,7 @@ TEST(test_many_pairs_on_a_full_machine_are_tried_sparingly)
 	struct sched_request r;
 	uint64_t id;
 
-	make_open(&b, 4);
+	make_open_by(&b, "greedy", 4);
 	for (size_t i = 0; i < 64; i++)
 		many[i] = 1 + (double)i;
 	for (uint64_t k = 1; k <= 4; k++) {
