@@ -38,6 +38,8 @@ class Candidate:
     upper_s: Optional[float] = None
     accuracy: Optional[float] = None
     chance: Optional[float] = None
+    harm: Optional[float] = None
+    cost: Optional[float] = None
     memory_mb: Optional[float] = None
     delays_s: Optional[float] = None
     breaks: Optional[str] = None
@@ -74,6 +76,7 @@ class Decision:
     offer: Optional[Offer] = None
     other_load: Optional[float] = None
     other_factor: Optional[float] = None
+    price: Optional[float] = None
     took_us: Optional[float] = None
     candidates: Optional[List[Candidate]] = None
 

@@ -55,6 +55,7 @@ bool decision_view_read(const struct json *v, struct decision_view *out)
 		.slo_s = cli_json_number(v, "slo_s"),
 		.smallest_slo_s = cli_json_number(v, "smallest_slo_s"),
 		.took_us = cli_json_number(v, "took_us"),
+		.price = cli_json_number(v, "price"),
 		.other_load = cli_json_number(v, "other_load"),
 		.other_factor = cli_json_number(v, "other_factor"),
 		.candidates = all,
@@ -83,6 +84,16 @@ void decision_view_other(const struct decision_view *d, const char *before, stru
 	if (!isnan(d->other_factor))
 		strbuf_printf(out, ", x%.1f", d->other_factor);
 	strbuf_puts(out, "\n");
+}
+
+void decision_view_price(const struct decision_view *d, struct strbuf *out)
+{
+	if (d->price > 0.0)
+		strbuf_printf(
+			out,
+			"capacity costs %.3g of accuracy a process-second, by what recent jobs took from "
+			"others\n",
+			d->price);
 }
 
 /* ---- why ---- */
@@ -232,6 +243,8 @@ static void table_header(const struct decision_view *d, struct cli_table *t)
 	cli_table_add(t, "chance");
 	cli_table_add(t, "headroom");
 	cli_table_add(t, "delays others");
+	if (d->price > 0.0)
+		cli_table_add(t, "costs others");
 	cli_table_add(t, "why");
 }
 
@@ -265,6 +278,8 @@ static void table_row(const struct decision_view *d, const struct candidate_view
 	cli_table_add(t, "%s", isnan(k->chance) ? "" : cli_chance(k->chance, buf));
 	cli_table_seconds(t, k->headroom_s);
 	cli_table_seconds(t, k->delays_s > 0.0 ? k->delays_s : NAN);
+	if (d->price > 0.0)
+		cli_table_number(t, k->cost);
 	cli_table_add(t, "%s", strbuf_text(&why));
 	if (chosen)
 		cli_table_mark(t);
@@ -280,7 +295,7 @@ void decision_view_table(const struct decision_view *d, struct strbuf *out, bool
 	size_t n_left_out = 0;
 	long i = 0;
 
-	cli_table_init(&t, "lrrrrrrrrrrl");
+	cli_table_init(&t, d->price > 0.0 ? "lrrrrrrrrrrrl" : "lrrrrrrrrrrl");
 	table_header(d, &t);
 	for (const struct json *c = json_first(d->candidates); c; before = c, c = json_next(c), i++) {
 		if (!candidate_view_read(c, &k))

@@ -21,6 +21,7 @@ struct decision_view { /* borrows from the JSON */
 	const char *at, *when, *policy, *model;
 	double confidence, slo_s, smallest_slo_s, took_us;
 	double accuracy_error; /* within which accuracies are equal; NaN: not known */
+	double price;          /* of a process-second, in accuracy; NaN: none */
 	double other_load, other_factor; /* processes of other programs, and what they do to the time */
 	const struct json *candidates;
 	size_t n_candidates;
@@ -32,6 +33,8 @@ struct decision_view { /* borrows from the JSON */
 bool decision_view_read(const struct json *v, struct decision_view *out); /* false: it is not a decision */
 /* "other work: 2.1 processes, x1.9"; nothing where there was none. */
 void decision_view_other(const struct decision_view *d, const char *before, struct strbuf *out);
+/* "capacity costs 0.0003 of accuracy a process-second ..."; nothing where it has no price. */
+void decision_view_price(const struct decision_view *d, struct strbuf *out);
 bool candidate_view_read(const struct json *v, struct candidate_view *out);
 
 /* A phrase for a reason code; an unknown code is printed as it is. */

@@ -30,6 +30,7 @@ static void put_decision(const struct decision_view *d, const struct job_view *j
 	if (!isnan(d->slo_s))
 		strbuf_printf(out, "objective %s%s\n", text_seconds(d->slo_s, a), start ? " left" : "");
 	decision_view_other(d, "", out);
+	decision_view_price(d, out);
 	decision_view_table(d, out, colour, every);
 	/* At a start no job is refused: a promise that was made is kept as well as possible. */
 	if (d->chosen < 0 || job->r.verdict == VERDICT_REJECTED) {

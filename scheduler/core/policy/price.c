@@ -5,8 +5,8 @@
 
 #define WINDOW 60 /* arrivals that a mean reaches back */
 /* What a process-second costs those to come, over what it costs those who are there. Chosen in the world of
- * configs/worlds/bigdl.json at other loads and with other seeds than those of the bars; 4 does nearly as well
- * (docs/MEASURED.md). */
+ * configs/worlds/bigdl.json with other seeds than those of the bars, the loads of the bars among those looked
+ * at; 4 does nearly as well (docs/MEASURED.md). */
 #define AMPLIFIED 8.0
 #define QUIET 8.0 /* usual gaps without an arrival, after which the price fades */
 

@@ -22,8 +22,10 @@ static void put_candidate(struct json_writer *w, const struct candidate *c, cons
 	json_kv_fixed(w, "upper_s", c->upper_s, 6);
 	json_kv_fixed(w, "accuracy", c->accuracy, 6);
 	json_kv_fixed(w, "chance", c->chance, 6);
-	if (c->cost > 0.0)
+	if (c->cost > 0.0) {
+		json_kv_fixed(w, "harm", c->harm, 6);
 		json_kv_fixed(w, "cost", c->cost, 6);
+	}
 	json_kv_fixed(w, "memory_mb", c->memory_mb, 3);
 	json_kv_fixed(w, "delays_s", c->delays_s, 6);
 	if (c->breaks)
@@ -99,6 +101,8 @@ void decision_json(struct json_writer *w, const struct decision *d, const struct
 	put_beyond(w, d);
 	json_kv_fixed(w, "other_load", d->other_load, 3);
 	json_kv_fixed(w, "other_factor", d->other_factor, 3);
+	if (d->price > 0.0)
+		json_kv_number(w, "price", d->price);
 	json_kv_fixed(w, "accuracy_error", a->accuracy_error > 0.0 ? a->accuracy_error : NAN, 6);
 	json_kv_fixed(w, "took_us", a->took_us, 1);
 	json_kv_open(w, "candidates", '[');

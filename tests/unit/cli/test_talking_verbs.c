@@ -705,7 +705,9 @@ TEST(test_explain_shows_decisions_and_estimates)
 							       "\"postrider\",\"slo_s\":60,\"confidence\":0."
 							       "9,\"chosen\":null,"
 							       "\"smallest_slo_s\":88,\"took_us\":12.4,"
-							       "\"candidates\":[{\"batch\":64,\"wait_upper_"
+							       "\"price\":0.000325,"
+							       "\"candidates\":[{\"batch\":64,\"cost\":0."
+							       "0217,\"wait_upper_"
 							       "s\":0,\"upper_s\":88,"
 							       "\"reasons\":[\"slo_exceeded\"]}]}],"
 							       "\"estimates\":[{\"at\":\"2026-11-16T10:00:"
@@ -719,6 +721,9 @@ TEST(test_explain_shows_decisions_and_estimates)
 	RUN(0, verb_explain, step, "5");
 	has(out, "decided at arrival, ");
 	has(out, "bound 88 s is over the objective of 60 s");
+	has(out, "capacity costs 0.000325 of accuracy a process-second");
+	has(out, "costs others");
+	has(out, "0.0217");
 	has(out, "could have been promised: 88.00 s\n");
 	has(out, "how the estimate moved\n");
 	has(out, "+3 s");
