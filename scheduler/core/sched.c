@@ -57,8 +57,8 @@ void sched_set(struct sched *s, const struct sched_params *p)
 {
 	const struct model *first = NULL;
 
-	for (size_t i = 0; i < s->n_minds && !first; i++)
-		first = s->mind[i].model;
+	for (size_t i = 0; i < s->n_learnt && !first; i++)
+		first = s->learnt[i].model;
 	s->predicts = first != NULL;
 	s->rule = policy_resolve(&p->policy);
 	s->policy = p->policy;
@@ -146,11 +146,11 @@ int sched_check_request(const struct sched *s, const struct sched_request *r, st
 {
 	const double amount[] = { r->memory_mb, r->memory_mb_per_record, r->max_memory_mb };
 	size_t n, n_epochs = r->epochs ? r->n_epochs : 1;
-	const struct model *m = r->model < s->n_minds ? model_of(s, r) : NULL;
+	const struct model *m = r->model < s->n_learnt ? model_of(s, r) : NULL;
 	const double *batch;
 
-	if (r->model >= s->n_minds)
-		return err_fail(err, ERR_ARG, "a job of model %u, and there are %zu", r->model, s->n_minds);
+	if (r->model >= s->n_learnt)
+		return err_fail(err, ERR_ARG, "a job of model %u, and there are %zu", r->model, s->n_learnt);
 	batch = live_batches(s, r, &n);
 	if (!r->cpus)
 		return err_fail(err, ERR_ARG, "a job with 0 cpus: need at least 1");

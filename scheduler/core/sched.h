@@ -307,7 +307,7 @@ struct sched_waiting {
 int sched_waiting(struct sched *s, int64_t now_ns, uint64_t id, struct sched_waiting *out, struct err *err);
 /* Both for one of many jobs: the first question at a time plays the jobs once, and the others at the same
  * time look up what came out. A job behind more than 512 others has times by the work before it. */
-int sched_outlook(struct sched *s, int64_t now_ns, uint64_t id, struct sched_estimate *out,
+int sched_forecast(struct sched *s, int64_t now_ns, uint64_t id, struct sched_estimate *out,
 		  struct sched_waiting *out_waiting, struct err *err);
 
 /* For a running job with an objective that may be stopped early and has done `done` of its `epochs`: the

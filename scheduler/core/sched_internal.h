@@ -1,6 +1,6 @@
 /* Shared by the files of the scheduler only: sched.c (events), sched_start.c (which job starts),
  * sched_place.c (places in the plan), sched_tenant.c (shares and quotas), sched_scene.c (what a decision
- * sees), sched_order.c (the order of starts), sched_ask.c and sched_outlook.c (questions), sched_live.c (the
+ * sees), sched_order.c (the order of starts), sched_ask.c and sched_forecast.c (questions), sched_live.c (the
  * jobs and their work), sched_learn.c (what ended jobs teach, and earlier choices), sched_chance.c (jobs
  * without a promise whose chance goes), sched_change.c (restarts, other models). */
 #ifndef SCHEDULER_CORE_SCHED_INTERNAL_H
@@ -58,9 +58,9 @@ struct live {                         /* a job that waits or runs */
 	struct fluid_times plan;      /* by the play of the plan, from sched.plan_ns on */
 	uint64_t seat_stamp;          /* of the scene it has a seat in, and that seat */
 	uint32_t seat;
-	struct fluid_times outlook;   /* by the outlook (sched_outlook.c) with this stamp */
-	uint64_t outlook_stamp;
-	uint32_t outlook_at;          /* of a waiting one: so many start before it */
+	struct fluid_times forecast;   /* by the forecast (sched_forecast.c) with this stamp */
+	uint64_t forecast_stamp;
+	uint32_t forecast_at;          /* of a waiting one: so many start before it */
 };
 
 struct live_list {
@@ -88,7 +88,7 @@ struct start_order {
 	struct order_sum before;      /* of those before place[0] */
 };
 
-struct outlook {                      /* sched_outlook.c */
+struct forecast {                      /* sched_forecast.c */
 	uint64_t stamp, changes;      /* made when there had been so many changes, */
 	int64_t now_ns;               /* at this time; stamp 0: never */
 	bool known;                   /* the works of all are, so that those behind have times */
@@ -97,7 +97,7 @@ struct outlook {                      /* sched_outlook.c */
 };
 
 /* A model, and what was learnt of the times of its jobs; both are there whether in use or not. */
-struct mind {
+struct learnt {
 	const struct model *model;    /* NULL: none */
 	struct adapt *adapt, *told;
 	struct levels *levels;        /* of families that it has never seen */
@@ -106,7 +106,7 @@ struct mind {
 struct sched {
 	struct policy rule;           /* as its settings change it; policy.policy points here */
 	struct policy_choice policy;
-	struct mind *mind; size_t n_minds; /* by sched_request.model; at least one */
+	struct learnt *learnt; size_t n_learnt; /* by sched_request.model; at least one */
 	bool predicts;                /* there is a model */
 	struct sched_machine machine;
 	struct fluid_machine fluid;   /* the machine as the first model knows it */
@@ -160,7 +160,7 @@ struct sched {
 	                                 INT64_MIN: it may */
 	uint64_t round, stamp;        /* counts tries of sched_next() after a change; scenes */
 	uint64_t changes;             /* counts live_changed() */
-	struct outlook outlook;
+	struct forecast forecast;
 
 	/* scratch of one decision or estimate */
 	struct start_order order;
@@ -240,7 +240,7 @@ void learn_release(struct sched *s);
 int learn_use(struct sched *s, const struct sched_params *p, struct err *err);
 static inline const struct model *model_of(const struct sched *s, const struct sched_request *r)
 {
-	return s->mind[r->model].model;
+	return s->learnt[r->model].model;
 }
 /* What was learnt, as the scene of a job sees it. */
 void learn_in_scene(const struct sched *s, const struct sched_request *r, struct decide_scene *scene);

@@ -17,7 +17,7 @@ int learn_init(struct sched *s, struct err *err)
 	return recurring_new(SCHED_RECURRING, &s->recurring, err);
 }
 
-static void minds_free(struct mind *m, size_t n)
+static void learnt_free(struct learnt *m, size_t n)
 {
 	for (size_t i = 0; m && i < n; i++) {
 		adapt_free(m[i].adapt);
@@ -29,7 +29,7 @@ static void minds_free(struct mind *m, size_t n)
 
 void learn_release(struct sched *s)
 {
-	minds_free(s->mind, s->n_minds);
+	learnt_free(s->learnt, s->n_learnt);
 	recurring_free(s->recurring);
 }
 
@@ -42,7 +42,7 @@ static double spread_of_model(const struct model *m)
 }
 
 /* One that learns anew. */
-static int mind_init(struct mind *m, struct err *err)
+static int learnt_init(struct learnt *m, struct err *err)
 {
 	const struct adapt_params defaults = { 0 };
 	double spread = spread_of_model(m->model);
@@ -60,11 +60,11 @@ static int mind_init(struct mind *m, struct err *err)
 }
 
 /* That of the same model; NULL: there is none. */
-static struct mind *mind_of(struct sched *s, const struct model *m)
+static struct learnt *learnt_of(struct sched *s, const struct model *m)
 {
-	for (size_t i = 0; i < s->n_minds && m; i++) {
-		if (s->mind[i].model == m && s->mind[i].adapt)
-			return &s->mind[i];
+	for (size_t i = 0; i < s->n_learnt && m; i++) {
+		if (s->learnt[i].model == m && s->learnt[i].adapt)
+			return &s->learnt[i];
 	}
 	return NULL;
 }
@@ -72,29 +72,29 @@ static struct mind *mind_of(struct sched *s, const struct model *m)
 int learn_use(struct sched *s, const struct sched_params *p, struct err *err)
 {
 	size_t n = 1 + p->n_own_models;
-	struct mind *fresh = mem_calloc(n, sizeof *fresh);
+	struct learnt *fresh = mem_calloc(n, sizeof *fresh);
 	int rc = fresh ? 0 : err_nomem(err, "%zu models", n);
 
 	for (size_t i = 0; i < n && !rc; i++) {
 		fresh[i].model = i ? p->own_model[i - 1] : p->model;
-		if (!mind_of(s, fresh[i].model))
-			rc = mind_init(&fresh[i], err);
+		if (!learnt_of(s, fresh[i].model))
+			rc = learnt_init(&fresh[i], err);
 	}
 	if (rc) {
-		minds_free(fresh, n);
+		learnt_free(fresh, n);
 		return rc;
 	}
 	for (size_t i = 0; i < n; i++) {
-		struct mind *same = fresh[i].adapt ? NULL : mind_of(s, fresh[i].model);
+		struct learnt *same = fresh[i].adapt ? NULL : learnt_of(s, fresh[i].model);
 
 		if (same) {
 			fresh[i] = *same;
-			*same = (struct mind){ 0 };
+			*same = (struct learnt){ 0 };
 		}
 	}
-	minds_free(s->mind, s->n_minds);
-	s->mind = fresh;
-	s->n_minds = n;
+	learnt_free(s->learnt, s->n_learnt);
+	s->learnt = fresh;
+	s->n_learnt = n;
 	return 0;
 }
 
@@ -119,10 +119,11 @@ bool sched_plausible(const struct sched *s, const struct sched_observation *o)
 {
 	double foreseen_s = isnan(o->foreseen_s) ? o->actual_s : o->foreseen_s;
 
-	if (o->model >= s->n_minds || !s->mind[o->model].model || !(o->model_s > 0.0 && isfinite(o->model_s)))
+	if (o->model >= s->n_learnt || !s->learnt[o->model].model ||
+	    !(o->model_s > 0.0 && isfinite(o->model_s)))
 		return o->actual_s > 0.0 && isfinite(o->actual_s);
-	return adapt_plausible(s->mind[o->model].adapt, o->model_s, o->actual_s, !o->stranger) &&
-	       adapt_plausible(s->mind[o->model].adapt, o->model_s, foreseen_s, !o->stranger);
+	return adapt_plausible(s->learnt[o->model].adapt, o->model_s, o->actual_s, !o->stranger) &&
+	       adapt_plausible(s->learnt[o->model].adapt, o->model_s, foreseen_s, !o->stranger);
 }
 
 void sched_observe(struct sched *s, const struct sched_observation *o)
@@ -134,30 +135,30 @@ void sched_observe(struct sched *s, const struct sched_observation *o)
 		return;
 	if (o->family) { /* it says nothing of the jobs that the model knows */
 		if (o->model_s > 0.0 && foreseen_s > 0.0)
-			levels_observe(s->mind[o->model].levels, who, o->family,
+			levels_observe(s->learnt[o->model].levels, who, o->family,
 				       log(foreseen_s / o->model_s) -
-					       log(adapt_bias(s->mind[o->model].adapt, who)));
+					       log(adapt_bias(s->learnt[o->model].adapt, who)));
 		s->quiet_ns = INT64_MIN;
 		return;
 	}
-	adapt_observe(s->mind[o->model].told, who, o->confidence, o->model_s, o->upper_s, o->actual_s);
-	if (adapt_observe(s->mind[o->model].adapt, who, o->confidence, o->model_s, o->guard_s, foreseen_s))
+	adapt_observe(s->learnt[o->model].told, who, o->confidence, o->model_s, o->upper_s, o->actual_s);
+	if (adapt_observe(s->learnt[o->model].adapt, who, o->confidence, o->model_s, o->guard_s, foreseen_s))
 		s->quiet_ns = INT64_MIN; /* who was held may be free to start */
 }
 
 const struct adapt *sched_adapt(const struct sched *s, uint32_t model)
 {
-	return s->adapts && model < s->n_minds && s->mind[model].model ? s->mind[model].adapt : NULL;
+	return s->adapts && model < s->n_learnt && s->learnt[model].model ? s->learnt[model].adapt : NULL;
 }
 
 const struct adapt *sched_adapt_told(const struct sched *s, uint32_t model)
 {
-	return s->adapts && model < s->n_minds && s->mind[model].model ? s->mind[model].told : NULL;
+	return s->adapts && model < s->n_learnt && s->learnt[model].model ? s->learnt[model].told : NULL;
 }
 
 uint64_t sched_family(const struct sched *s, uint32_t model, const struct job_values *v, uint32_t cpus)
 {
-	const struct model *m = model < s->n_minds ? s->mind[model].model : NULL;
+	const struct model *m = model < s->n_learnt ? s->learnt[model].model : NULL;
 	double number[SCHEMA_MAX_COLUMNS], x[DECIDE_MAX_FEATURES];
 	struct job_values job = { .number = number, .category = v ? v->category : NULL };
 	int at;
@@ -177,7 +178,7 @@ unsigned sched_family_known(const struct sched *s, const struct sched_request *r
 	uint64_t family = s->adapts ? sched_family(s, r->model, r->values, r->cpus) : 0;
 	double mean;
 
-	return family ? levels_of(s->mind[r->model].levels, (struct adapt_who){ r->type, r->user }, family,
+	return family ? levels_of(s->learnt[r->model].levels, (struct adapt_who){ r->type, r->user }, family,
 				  &mean)
 		      : UINT_MAX;
 }
@@ -202,7 +203,7 @@ void learn_in_scene(const struct sched *s, const struct sched_request *r, struct
 	scene->level = (struct spread_level){ 0.0, 1.0 };
 	scene->new_family = false;
 	if (scene->adapt) {
-		const struct mind *m = &s->mind[r->model];
+		const struct learnt *m = &s->learnt[r->model];
 		uint64_t family = sched_family(s, r->model, r->values, r->cpus);
 		double mean;
 		unsigned n = family ? levels_of(m->levels, scene->who, family, &mean) : 0;

@@ -87,7 +87,7 @@ void estimates_live(struct daemon *d, const struct job *job, struct job_live *ou
 	*out = (struct job_live){ 0 };
 	if (!job_state_live(job->row.state))
 		return;
-	if (!sched_outlook(d->sched, look_ns(d), job->id, &e, &w, NULL) && !isnan(e.end_s)) {
+	if (!sched_forecast(d->sched, look_ns(d), job->id, &e, &w, NULL) && !isnan(e.end_s)) {
 		out->has_estimate = true;
 		out->start_s = e.start_s;
 		out->end_s = e.end_s;

@@ -56,7 +56,7 @@ TEST(test_positions_in_a_long_queue_are_those_of_the_whole_order)
 
 		assert_int_equal(sched_waiting(b.s, 0, id[i], &w, NULL), 0);
 		assert_int_equal(w.ahead, i - running);
-		assert_int_equal(sched_outlook(b.s, 0, id[i], &one, &listed, NULL), 0);
+		assert_int_equal(sched_forecast(b.s, 0, id[i], &one, &listed, NULL), 0);
 		assert_int_equal(listed.ahead, i - running);
 		assert_int_equal(listed.why, w.why);
 		/* the streams of sched_scene.c are good to 12 %, and so is what is built on them */
@@ -88,8 +88,8 @@ TEST(test_estimates_in_a_long_queue_follow_the_whole_play)
 	drop(&b);
 }
 
-/* In a queue as short as a decision sees it whole, the outlook is the estimate, to the bit. */
-TEST(test_the_outlook_of_a_short_queue_is_the_estimate)
+/* In a queue as short as a decision sees it whole, the forecast is the estimate, to the bit. */
+TEST(test_the_forecast_of_a_short_queue_is_the_estimate)
 {
 	struct bed b;
 	uint64_t id[500];
@@ -101,18 +101,18 @@ TEST(test_the_outlook_of_a_short_queue_is_the_estimate)
 	fill(&b, 500);
 	n = sched_estimates(b.s, 2 * S, id, e, 500);
 	for (size_t i = 0; i < n; i++) {
-		assert_int_equal(sched_outlook(b.s, 2 * S, id[i], &one, &listed, NULL), 0);
+		assert_int_equal(sched_forecast(b.s, 2 * S, id[i], &one, &listed, NULL), 0);
 		assert_memory_equal(&one.start_s, &e[i].start_s, sizeof one.start_s);
 		assert_memory_equal(&one.end_s, &e[i].end_s, sizeof one.end_s);
 		assert_int_equal(sched_waiting(b.s, 2 * S, id[i], &w, NULL), 0);
 		assert_int_equal(listed.ahead, w.ahead);
 	}
-	assert_int_equal(sched_outlook(b.s, 2 * S, 9999, &one, &listed, NULL), -ERR_NOTFOUND);
+	assert_int_equal(sched_forecast(b.s, 2 * S, 9999, &one, &listed, NULL), -ERR_NOTFOUND);
 	drop(&b);
 }
 
 /* What changed since is seen: no old play is handed out. */
-TEST(test_the_outlook_follows_changes)
+TEST(test_the_forecast_follows_changes)
 {
 	struct bed b;
 	struct sched_estimate before, after;
@@ -120,10 +120,10 @@ TEST(test_the_outlook_follows_changes)
 
 	make(&b, "postrider", 8);
 	fill(&b, 1000);
-	assert_int_equal(sched_outlook(b.s, 0, 1000, &before, &w, NULL), 0);
+	assert_int_equal(sched_forecast(b.s, 0, 1000, &before, &w, NULL), 0);
 	for (uint64_t id = 1; id <= 900; id++)
 		sched_remove(b.s, 0, id, NULL);
-	assert_int_equal(sched_outlook(b.s, 0, 1000, &after, &w, NULL), 0);
+	assert_int_equal(sched_forecast(b.s, 0, 1000, &after, &w, NULL), 0);
 	assert_true(after.end_s < before.end_s / 2.0);
 	assert_true(w.ahead < 100);
 	drop(&b);

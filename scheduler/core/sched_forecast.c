@@ -9,7 +9,7 @@
 
 static void look(struct sched *s, int64_t now_ns)
 {
-	struct outlook *o = &s->outlook;
+	struct forecast *o = &s->forecast;
 	const struct fluid_times *t;
 	unsigned __int128 sum_ns = 0;
 	uint64_t stamp = o->stamp + 1;
@@ -19,24 +19,24 @@ static void look(struct sched *s, int64_t now_ns)
 		return;
 	order_around(s, NULL, NO_JOB);
 	t = scene_play(s, now_ns, &streams);
-	*o = (struct outlook){ .stamp = stamp,
-			       .changes = s->changes,
-			       .now_ns = now_ns,
-			       .known = estimate_works_known(s),
-			       .reach = NO_JOB };
+	*o = (struct forecast){ .stamp = stamp,
+				.changes = s->changes,
+				.now_ns = now_ns,
+				.known = estimate_works_known(s),
+				.reach = NO_JOB };
 	if (!t)
 		return;
 	for (uint32_t i = s->running.first; i != NO_JOB; i = s->live[i].next) {
-		s->live[i].outlook = *t++;
-		s->live[i].outlook_stamp = stamp;
+		s->live[i].forecast = *t++;
+		s->live[i].forecast_stamp = stamp;
 	}
 	for (size_t k = 0; k < s->order.n; k++) {
 		struct live *j = &s->live[s->order.place[k]];
 
-		j->outlook = *t++;
-		j->outlook_stamp = stamp;
-		j->outlook_at = (uint32_t)k;
-		if (!j->outlook.never) {
+		j->forecast = *t++;
+		j->forecast_stamp = stamp;
+		j->forecast_at = (uint32_t)k;
+		if (!j->forecast.never) {
 			o->reach = s->order.place[k];
 			o->reach_ns = sum_ns;
 		}
@@ -47,7 +47,7 @@ static void look(struct sched *s, int64_t now_ns)
 /* Of one that was not played. */
 static struct fluid_times behind(const struct sched *s, const struct live *j, unsigned __int128 before_ns)
 {
-	const struct outlook *o = &s->outlook;
+	const struct forecast *o = &s->forecast;
 	const struct live *reach = &s->live[o->reach];
 	const struct fluid_job f = decide_fluid_job(&j->taken, j->r.cpus);
 	double used = s->machine.slots, past_s;
@@ -56,14 +56,14 @@ static struct fluid_times behind(const struct sched *s, const struct live *j, un
 		return (struct fluid_times){ .never = true };
 	past_s = before_ns > o->reach_ns ? 1e-9 * (double)(before_ns - o->reach_ns) / used * scene_idle(s)
 					 : 0.0;
-	past_s += reach->outlook.start_s;
+	past_s += reach->forecast.start_s;
 	return (struct fluid_times){ .start_s = past_s,
 				     .end_s = past_s + f.work_s * decide_stretch(&s->fluid, &f,
 										 used + s->other_load) };
 }
 
-int sched_outlook(struct sched *s, int64_t now_ns, uint64_t id, struct sched_estimate *out,
-		  struct sched_waiting *out_waiting, struct err *err)
+int sched_forecast(struct sched *s, int64_t now_ns, uint64_t id, struct sched_estimate *out,
+		   struct sched_waiting *out_waiting, struct err *err)
 {
 	uint32_t place;
 	const struct live *j = live_find(s, id, &place);
@@ -75,19 +75,19 @@ int sched_outlook(struct sched *s, int64_t now_ns, uint64_t id, struct sched_est
 		return sched_not_found(id, err);
 	now_ns = live_clock(s, now_ns);
 	look(s, now_ns);
-	times = j->outlook;
-	known = j->outlook_stamp == s->outlook.stamp;
+	times = j->forecast;
+	known = j->forecast_stamp == s->forecast.stamp;
 	if (j->running) {
 		*out_waiting = (struct sched_waiting){ .needed = NAN, .available = NAN };
 	} else if (known) {
-		*out_waiting = waiting_of(s, j, j->outlook_at);
+		*out_waiting = waiting_of(s, j, j->forecast_at);
 	} else {
 		*out_waiting = waiting_of(s, j, order_position(s, place, &before));
-		known = s->outlook.reach != NO_JOB;
+		known = s->forecast.reach != NO_JOB;
 		if (known)
 			times = behind(s, j, before.slot_ns);
 	}
-	known &= j->running || s->outlook.known;
+	known &= j->running || s->forecast.known;
 	*out = estimate_with_holding(s, j, estimate_of(s, j, known ? &times : NULL, now_ns), now_ns);
 	return 0;
 }
