@@ -30,11 +30,12 @@ END
 chmod +x "$dir/submit" "$dir/poll"
 # shellcheck disable=SC2034 # daemon_lib.sh reads it
 more_config="\"executor\": \"tsp\", \"engines\": {\"tsp\": {
- \"submit\": [\"$dir/submit\", \"-n\", \"-L\", \"{identity}\", \"-N\", \"{cpus}\", \"{command}\"],
+ \"submit\": [\"$dir/submit\", \"-L\", \"{identity}\", \"-N\", \"{cpus}\", \"{command}\"],
  \"cancel\": [\"$here/configs/engines/tsp-cancel\", \"{id}\"], \"poll\": [\"$dir/poll\"],
  \"poll_s\": 0.3, \"timeout_s\": 2, \"record_grace_s\": 1}},"
 . tests/cli/daemon_lib.sh
-trap 'daemon_clean_up; TS_SOCKET=$dir/tsp.socket tsp -K 2>/dev/null' EXIT
+# The server first: its socket goes with the folder.
+trap 'tsp -K 2>/dev/null; daemon_clean_up' EXIT
 
 log_has() { grep -q -- "$1" "$dir/daemon.log"; }
 status_has() { "$postrider" status "$1" | grep -q -- "$2"; }
@@ -47,6 +48,8 @@ run status "$id"
 says out "accuracy 0.9100" "its accuracy comes from its output"
 says out "objective met" "and the outcome of its objective from the record of its end"
 that "task-spooler ran it" sh -c "tsp | grep -q 'finished.*postrider-supervisor'"
+that "and said its id" log_has "job $id is job [0-9]* of engine tsp"
+that "which is a clear answer" sh -c "! grep -q 'takes no jobs' $dir/daemon.log"
 that "it was submitted once" test "$(wc -l <"$dir/submits")" -eq 1
 
 submitted --set nap=0 --set code=3

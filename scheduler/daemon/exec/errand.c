@@ -159,7 +159,7 @@ static void attend(const struct errands *s, struct errand *e, pid_t pid, int out
 			ended = true;
 		}
 	}
-	/* As task-spooler does where its server is not there yet. */
+	/* A client that goes to the background may say the id from there. */
 	if (!over && !too_much && p[0].fd >= 0 && !e->output.len && poll(p, 1, LINGER_MS) > 0)
 		drain(out_fd, &e->output, e->max_output, &too_much);
 	keep_complaint(e, &said);
