@@ -149,5 +149,5 @@ show postrider stats
 echo
 echo "And what would other policies have done? The same jobs, replayed in a simulation of what was measured above:"
 show postrider compare --from-history "$out/state" --world "measured:$table" --cluster "cores=$(nproc),slots=4" \
-	--policies courier,postrider,postrider:chance=0.5,naive,oracle --replications 12 -o "$out/compare" || stop "comparing failed"
+	--policies courier,postrider,postrider:chance=0.5,naive,greedy-oracle --replications 12 -o "$out/compare" || stop "comparing failed"
 show postrider report "$out/compare" || stop "no report"

@@ -20,7 +20,7 @@ enum { STREAM_NAIVE = 0x9a9e02, STREAM_DRAWS };
 static const char *const policy_name[PAPER_POLICIES] = {
 	[PAPER_COURIER] = "courier",  [PAPER_POSTRIDER] = "postrider",   [PAPER_NAIVE] = "naive",
 	[PAPER_BOOST] = "boost",      [PAPER_BOOST_FULL] = "boost-full", [PAPER_QUEUEING] = "queueing",
-	[PAPER_FIXED] = "fixed:best", [PAPER_ORACLE] = "oracle",
+	[PAPER_FIXED] = "fixed:best", [PAPER_ORACLE] = "greedy-oracle",
 };
 
 /* ---- what a batch does, and what a policy chooses ---- */

@@ -8,8 +8,6 @@ static const struct sim_policy only_here[] = {
 	{ "greedy-oracle",
 	  "knows what will happen to every job that has come, and plays it before it promises",
 	  .oracle = true },
-	{ "oracle", "knows what will happen to every job that has come, and plays it before it promises",
-	  .oracle = true }, /* the old name */
 	{ "optimum", "the best schedule there is, all arrivals known; of many jobs an upper bound",
 	  .optimum = true },
 	{ "fifo", "the paper's models, jobs in the order of arrival", .queue = SIM_QUEUE_FIFO },
@@ -20,11 +18,18 @@ static const struct sim_policy only_here[] = {
 	{ "fixed:best", "the best of all fixed batches, as found on a pilot", .best_fixed = true },
 };
 
+const char *sim_policy_name(const char *text)
+{
+	return strcmp(text, "oracle") ? text : "greedy-oracle";
+}
+
 int sim_policy_parse(const char *text, struct sim_policy *out, struct err *err)
 {
 	struct sim_policy p = { 0 };
+	const char *given = text;
 	int status = 0;
 
+	text = sim_policy_name(given);
 	for (size_t i = 0; i < sizeof only_here / sizeof *only_here; i++)
 		if (!strcmp(text, only_here[i].name))
 			p = only_here[i];
@@ -39,6 +44,7 @@ int sim_policy_parse(const char *text, struct sim_policy *out, struct err *err)
 	}
 	if (!status) {
 		snprintf(p.name, sizeof p.name, "%s", text);
+		p.old_name = text != given;
 		p.title = p.title ? p.title : p.choice.policy->title;
 		*out = p;
 	}

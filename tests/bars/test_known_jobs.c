@@ -315,7 +315,7 @@ static void replay(const char *dir, const char *policy, uint64_t seed)
 	char model[300];
 
 	snprintf(model, sizeof model, "--model %s/runs.model", dir);
-	if (!strcmp(policy, "oracle")) /* which knows without one */
+	if (!strcmp(policy, "greedy-oracle")) /* which knows without one */
 		model[0] = '\0';
 	if (postrider("replay %s/jobs.csv --policy %s --world measured:%s/truth.csv %s --cluster "
 		      "cores=%g,slots=%d "

@@ -11,7 +11,8 @@
 #include "sim/compare/compare.h"
 #include "tests/support/test.h"
 
-#define POLICIES "postrider,courier,oracle,naive,boost,boost-full,queueing,fifo,edf,courier-waits,fixed:best"
+#define POLICIES                                                                                             \
+	"postrider,courier,greedy-oracle,naive,boost,boost-full,queueing,fifo,edf,courier-waits,fixed:best"
 enum { OURS, COURIER, ORACLE };
 #define OF_COURIER 0.4
 #define THERE 0.02 /* of the oracle: courier is there already */

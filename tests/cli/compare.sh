@@ -6,11 +6,11 @@ trace=gen:poisson,jobs=60,gap=1.2
 machine="--cluster cores=2,slots=4"
 table=configs/profiles/two-cores/runs.csv
 measured="--world measured:$table $machine"
-quick="--policies fixed:64,naive,oracle --replications 4"
+quick="--policies fixed:64,naive,greedy-oracle --replications 4"
 
 # ---- side by side ----
 expect 0 "policies are compared" compare $trace $measured $quick
-for name in fixed:64 naive oracle; do
+for name in fixed:64 naive greedy-oracle; do
 	says out "$name" "there is a row for $name"
 done
 says out "4 replications" "how often is said"
@@ -25,12 +25,12 @@ same "$dir/out" "$dir/text" "other threads, the same text"
 expect 0 "as JSON, into a folder" compare $trace $measured $quick --json -o "$dir/cmp" --baseline naive
 same "$dir/out" "$dir/cmp/compare.json" "compare.json is what --json prints"
 json "$dir/out" "JSON: what scripts rely on" \
-	"[p['name'] for p in d['policies']] == ['fixed:64', 'naive', 'oracle'] and
+	"[p['name'] for p in d['policies']] == ['fixed:64', 'naive', 'greedy-oracle'] and
 	 all(k in p for p in d['policies'] for k in ('jobs', 'promised', 'met', 'attainment', 'attainment_ci', 'accuracy_met', 'regret'))"
 json "$dir/out" "JSON: the baseline is not compared with itself" \
 	"d['baseline'] == 'naive' and [('versus' in p) for p in d['policies']] == [True, False, True]"
 json "$dir/out" "JSON: a corrected p is never below the single one" \
-	"d['tests'] == 12 and d['note'] is None and sum(d['verdict']['oracle'].values()) == 6 and
+	"d['tests'] == 12 and d['note'] is None and sum(d['verdict']['greedy-oracle'].values()) == 6 and
 	 all(v['p_holm'] is None or v['p'] <= v['p_holm'] <= 1 for p in d['policies'] for v in p.get('versus', {}).values())"
 json "$dir/out" "JSON: regret is what the oracle has more" \
 	"all(abs(p['regret'] - (d['policies'][2]['accuracy_zero'] - p['accuracy_zero'])) < 1e-9 for p in d['policies'])"
@@ -67,7 +67,7 @@ awk 'BEGIN { print "network,cpus,njobs,batch,epochs,samples,time_s,accuracy,repl
 			0.95 - 2e-4 * b, r }' >"$dir/small.csv"
 small="--world measured:$dir/small.csv --cluster cores=4"
 expect 0 "policies that learn are trained" compare gen:poisson,jobs=30,gap=20,cpus=1\|2,network=lenet5,slo=60 \
-	$small --policies courier,postrider,oracle --replications 2 --json
+	$small --policies courier,postrider,greedy-oracle --replications 2 --json
 json "$dir/out" "trained: predictions have errors" \
 	"all(p['mape'] is not None for p in d['policies'][:2]) and d['baseline'] == 'courier'"
 json "$dir/out" "trained: importances of the forest" "sum(d['policies'][0]['importances'].values()) > 0.99"
@@ -88,7 +88,7 @@ that "24 rows: the report calls nobody best" sh -c "! grep -qE 'title=\"best\"|c
 awk -F, 'NR == 1 || $NF == 1' "$dir/small.csv" >"$dir/one.csv"
 awk -F, 'NR > 1 && $NF == 2 && n++ < 2' "$dir/small.csv" >>"$dir/one.csv"
 expect 0 "replications of unlike size" compare gen:poisson,jobs=30,gap=20,cpus=1\|2,network=lenet5,slo=60 \
-	--world "measured:$dir/one.csv" --cluster cores=4 --policies naive,oracle --replications 3 --json
+	--world "measured:$dir/one.csv" --cluster cores=4 --policies naive,greedy-oracle --replications 3 --json
 json "$dir/out" "replications of unlike size: settings are dealt into folds" \
 	"d['world']['split'] == 'settings' and len(d['world']['splits']) == 3 and
 	 all('dealt into 3 folds' in s for s in d['world']['splits'])"
@@ -155,7 +155,7 @@ says out "Nothing was run" "--paper, dry: said so"
 expect 2 "an unknown policy" compare $trace $measured --policies courier,postridre
 says err "'postrider'" "an unknown policy: the nearest is named"
 expect 2 "a policy twice" compare $trace $measured --policies naive,naive
-expect 2 "a baseline that is not compared" compare $trace $measured --policies naive,oracle --baseline courier
+expect 2 "a baseline that is not compared" compare $trace $measured --policies naive,greedy-oracle --baseline courier
 expect 2 "a replication of nothing" compare $trace $measured --policies naive --replications 1000000
 expect 2 "a level of 1" compare $trace $measured --policies naive --level 1
 expect 4 "a missing table" compare $trace --world "measured:$dir/nowhere.csv" $machine

@@ -31,7 +31,13 @@ json "$dir/out" "another seed, other jobs" "d['trace']['fingerprint'] != '$(sed 
 json "$dir/one" "the command line is kept without what changes nothing" \
 	"d['command'].startswith('postrider replay $trace --policy fixed:128') and '--json' not in d['command']"
 
-expect 0 "the oracle can be replayed alone" replay $trace --policy oracle $measured
+expect 0 "the oracle can be replayed alone" replay $trace --policy greedy-oracle $measured --json
+that "the name of today: no notice" test -z "$(grep "now called" "$dir/err")"
+sed '/"command"/d' "$dir/out" >"$dir/oracle"
+expect 0 "the old name of the oracle works" replay $trace --policy oracle $measured --json
+says err "policy oracle is now called greedy-oracle" "the old name: a notice says the new one"
+sed -i '/"command"/d' "$dir/out"
+same "$dir/out" "$dir/oracle" "the old name: the same figures, under the new name"
 expect 0 "a folder is written" replay $trace --policy fixed:128 $measured -o "$dir/run" --json
 same "$dir/out" "$dir/run/compare.json" "compare.json is what --json prints"
 that "jobs.csv has a row a job" test "$(wc -l <"$dir/run/jobs.csv")" -eq 61

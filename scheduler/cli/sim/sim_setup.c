@@ -102,7 +102,7 @@ static int find_baseline(const char *baseline, struct compare_params *p, struct 
 		known[i] = p->policy[i].name;
 		fixed = strncmp(known[i], "fixed:", 6) ? fixed : i;
 		courier = strcmp(known[i], "courier") ? courier : i;
-		if (baseline && !strcmp(known[i], baseline)) {
+		if (baseline && !strcmp(known[i], sim_policy_name(baseline))) {
 			p->baseline = i;
 			return 0;
 		}
@@ -114,11 +114,15 @@ static int find_baseline(const char *baseline, struct compare_params *p, struct 
 			text_printable(baseline, shown, sizeof shown), text_hint(baseline, known, hint));
 }
 
-static int read_policies(struct sim_setup *s, const struct sim_options *o, struct err *err)
+static int read_policies(struct sim_setup *s, const struct cli *c, const struct sim_options *o,
+			 struct err *err)
 {
 	struct compare_params *p = &s->params;
 	int rc = sim_policies_parse(o->policies, s->policy, SIM_MAX_POLICIES, &p->n_policies, err);
 
+	for (size_t i = 0; !rc && i < p->n_policies; i++)
+		if (s->policy[i].old_name)
+			cli_notice(c, "policy oracle is now called %s", s->policy[i].name);
 	p->policy = s->policy;
 	p->replications = (size_t)o->replications;
 	if (!rc && (o->replications < 1 || o->replications > COMPARE_MAX_REPLICATIONS))
@@ -300,7 +304,7 @@ int sim_setup_open(struct sim_setup *s, const struct cli *c, const struct sim_op
 	p->settings.adapt = !o->no_adapt;
 	p->keep_outcomes = c->output != NULL;
 	p->world.mark_unknown = !o->strict;
-	rc = read_policies(s, o, err);
+	rc = read_policies(s, c, o, err);
 	if (!rc)
 		rc = share_option("noise", o->noise, 3.0, &p->noise, err);
 	if (!rc)

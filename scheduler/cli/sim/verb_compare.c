@@ -9,7 +9,7 @@
 #include "scheduler/cli/sim/sim_options.h"
 #include "sim/compare/folder.h"
 
-#define DEFAULT_POLICIES "fixed:best,courier,postrider,naive,boost,boost-full,queueing,oracle"
+#define DEFAULT_POLICIES "fixed:best,courier,postrider,naive,boost,boost-full,queueing,greedy-oracle"
 #define DEFAULT_REPLICATIONS 20
 #define OWN_TABLE "profiles/two-cores/runs.csv"
 #define OWN_CLUSTER "cores=2,slots=4" /* that table was measured on */

@@ -96,7 +96,7 @@ TEST(test_threads_do_not_show_in_the_bytes)
 	struct strbuf text[3] = { 0 };
 	struct bed b;
 
-	bed_init(&b, "naive,fixed:128,oracle,fixed:64", 5);
+	bed_init(&b, "naive,fixed:128,greedy-oracle,fixed:64", 5);
 	b.p.keep_outcomes = true;
 	b.p.noise = 0.2;
 	b.p.failures = "5%";
@@ -142,7 +142,7 @@ TEST(test_numbers_do_not_depend_on_keeping_outcomes)
 	struct compare_result *kept, *gone;
 	struct bed b;
 
-	bed_init(&b, "naive,oracle", 3);
+	bed_init(&b, "naive,greedy-oracle", 3);
 	gone = run_or_fail(&b.p);
 	b.p.keep_outcomes = true;
 	kept = run_or_fail(&b.p);
@@ -172,7 +172,7 @@ TEST(test_the_oracle_is_measured_by_itself)
 	struct compare_result *r;
 	struct bed b;
 
-	bed_init(&b, "fixed:64,oracle", 3);
+	bed_init(&b, "fixed:64,greedy-oracle", 3);
 	r = run_or_fail(&b.p);
 	for (size_t k = 0; k < 3; k++) {
 		assert_true(value(r, 1, k, METRIC_REGRET) == 0.0);
@@ -359,7 +359,7 @@ TEST(test_policies_that_predict_get_models)
 	struct strbuf text[2] = { 0 };
 	struct bed b;
 
-	bed_measured(&b, "naive,postrider,oracle", 4);
+	bed_measured(&b, "naive,postrider,greedy-oracle", 4);
 	b.p.keep_outcomes = true;
 	assert_int_equal(pool_new(2, &b.p.pool, NULL), 0);
 	r = run_or_fail(&b.p);
@@ -441,7 +441,7 @@ TEST(test_models_do_not_learn_from_what_happens)
 	int column;
 	struct bed b;
 
-	bed_measured(&b, "queueing,oracle", 4);
+	bed_measured(&b, "queueing,greedy-oracle", 4);
 	r = run_or_fail(&b.p);
 	assert_int_equal(world_folds(r->world[0]), 3);
 	column = csv_column(r->training, "replication");
@@ -465,7 +465,7 @@ TEST(test_postrider_keeps_promises_and_beats_a_random_choice)
 
 	if (sanitized())
 		skip(); /* it judges numbers; the code is that of the others */
-	bed_init(&b, "postrider,naive,oracle", 2);
+	bed_init(&b, "postrider,naive,greedy-oracle", 2);
 	b.p.trace.spec = "gen:poisson,jobs=150,load=0.8,work=1.2,cores=2,cpus=1|2|4,network=lenet5|simplenet,"
 			 "slo=normal:2.2:0.73";
 	b.p.world.spec = "measured:configs/profiles/two-cores/runs.csv";
@@ -602,7 +602,7 @@ TEST(test_no_allocation_that_fails_is_overlooked)
 	bool failed = true;
 	struct bed b;
 
-	bed_init(&b, "naive,oracle", 2);
+	bed_init(&b, "naive,greedy-oracle", 2);
 	b.p.trace.spec = "gen:poisson,jobs=5,rate=0.05,cpus=1,network=lenet5,slo=200";
 	for (unsigned long k = 1; failed; k += 1 + k / 50) {
 		struct compare_result *r = NULL;

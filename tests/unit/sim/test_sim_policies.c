@@ -10,12 +10,27 @@ TEST(test_list_of_policies_is_read_in_its_order)
 	struct err err = { 0 };
 	size_t n;
 
-	assert_int_equal(sim_policies_parse("courier,fixed:96,oracle", p, SIM_MAX_POLICIES, &n, &err), 0);
+	assert_int_equal(sim_policies_parse("courier,fixed:96,greedy-oracle", p, SIM_MAX_POLICIES, &n, &err),
+			 0);
 	assert_int_equal(n, 3);
 	assert_string_equal(p[0].choice.policy->name, "courier");
 	assert_string_equal(p[1].name, "fixed:96");
 	assert_true(p[1].choice.batch == 96.0);
 	assert_true(p[2].oracle && !p[0].oracle);
+}
+
+TEST(test_old_name_of_the_oracle_is_the_new_one)
+{
+	struct sim_policy p[SIM_MAX_POLICIES];
+	struct err err = { 0 };
+	size_t n;
+
+	assert_int_equal(sim_policies_parse("naive,oracle", p, SIM_MAX_POLICIES, &n, &err), 0);
+	assert_string_equal(p[1].name, "greedy-oracle");
+	assert_true(p[1].oracle && p[1].old_name && !p[0].old_name);
+	assert_int_equal(sim_policies_parse("greedy-oracle", p, SIM_MAX_POLICIES, &n, &err), 0);
+	assert_true(p[0].oracle && !p[0].old_name);
+	assert_int_equal(sim_policies_parse("oracle,greedy-oracle", p, SIM_MAX_POLICIES, &n, &err), -ERR_ARG);
 }
 
 TEST(test_settings_of_a_policy_stay_with_it)
@@ -72,6 +87,6 @@ TEST(test_empty_and_endless_names_are_refused)
 	assert_int_equal(sim_policies_parse("", p, 2, &n, &err), -ERR_ARG);
 	assert_int_equal(sim_policies_parse("naive,", p, 2, &n, &err), -ERR_ARG);
 	assert_int_equal(sim_policies_parse(longest, p, 2, &n, &err), -ERR_ARG);
-	assert_int_equal(sim_policies_parse("naive,oracle,courier", p, 2, &n, &err), -ERR_ARG);
+	assert_int_equal(sim_policies_parse("naive,greedy-oracle,courier", p, 2, &n, &err), -ERR_ARG);
 	assert_non_null(strstr(err.text, "at most 2"));
 }
