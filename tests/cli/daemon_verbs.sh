@@ -138,7 +138,7 @@ else
 	skipped "logs on a terminal" "needs script(1)"
 fi
 submitted --tag "$(printf 'x\342\200\256y')"
-run list
+run list --all
 that "list: a mark that turns the writing round is escaped" grep -qF 'x\u202ey' "$dir/out"
 
 # ---- stats ----

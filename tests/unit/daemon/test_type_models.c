@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <sys/stat.h>
 
 #include "common/io.h"
@@ -295,6 +296,7 @@ TEST_WITH(test_a_model_that_came_after_a_version_is_used_by_a_reload, open_one, 
 	assert_true(version_of("bread") == 1.0);
 	snprintf(version, sizeof version, "%s/models/type-bread/0001.model", l.state);
 	assert_int_equal(io_read_file(version, 1 << 24, &text, &len, NULL), 0);
+	usleep(20000); /* the kernel's times of files lag behind the clock by some milliseconds */
 	assert_int_equal(io_write_file(named, text, len, NULL), 0);
 	free(text);
 	assert_string_equal(client_error(&c, "{\"op\":\"reload\"}"), "");
