@@ -1,5 +1,5 @@
 /* Encoding: tables for training, one job for a decision. features_encode_job() and
- * features_extrapolated() are on the decision path: no allocation, names resolved beforehand. */
+ * features_outside() are on the decision path: no allocation, names resolved beforehand. */
 #include "predictors/data/features.h"
 
 #include <assert.h>
@@ -114,16 +114,16 @@ bool features_fill_constant(const struct features *f, size_t column, struct job_
 	return true;
 }
 
-bool features_extrapolated(const struct features *f, const double *x)
+int features_outside(const struct features *f, const double *x)
 {
 	for (size_t i = 0; i < f->n; i++) {
 		const struct feature *feature = &f->feature[i];
 
 		/* a missing x compares false with both ends, and so does any x with ends that are NaN */
 		if (!(x[i] >= feature->min && x[i] <= feature->max) && !(isnan(x[i]) && isnan(feature->min)))
-			return true;
+			return (int)i;
 	}
-	return false;
+	return -1;
 }
 
 int features_encode_table(const struct features *f, const struct table *t, double **out_x, struct err *err)

@@ -65,8 +65,12 @@ bool features_fill_constant(const struct features *f, size_t column, struct job_
  * where they have no finite value. */
 void features_encode_job(const struct features *f, const struct job_values *v, double *x);
 
-/* True when any x lies outside the training range, is missing where training had values, or is there
- * where training had none. */
-bool features_extrapolated(const struct features *f, const double *x);
+/* The first feature whose x lies outside the training range, is missing where training had values, or is
+ * there where training had none; -1: none. */
+int features_outside(const struct features *f, const double *x);
+static inline bool features_extrapolated(const struct features *f, const double *x)
+{
+	return features_outside(f, x) >= 0;
+}
 
 #endif

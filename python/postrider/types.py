@@ -46,6 +46,7 @@ class Candidate:
     behind: Optional[str] = None
     headroom_s: Optional[float] = None
     extrapolated: Optional[bool] = None
+    outside: Optional[Dict[str, Any]] = None
     feasible: Optional[bool] = None
     reasons: Optional[List[str]] = None
 

@@ -145,7 +145,9 @@ static bool by_bounds(const struct decide_params *p)
  * takes the model at its word everywhere. */
 static void note_range(const struct decide_rows *r, const double *x, struct candidate *c)
 {
-	c->extrapolated = features_extrapolated(r->p->model->features, x);
+	c->outside = features_outside(r->p->model->features, x);
+	c->extrapolated = c->outside >= 0;
+	c->outside_value = c->extrapolated ? x[c->outside] : NAN;
 	c->beyond = c->extrapolated && by_bounds(r->p) ? reach_beyond(r->p->model, x, !r->p->scene) : -1;
 }
 
@@ -511,6 +513,40 @@ static void name_beyond(const struct decide_rows *r, struct decision *d)
 	reach_of(m, (size_t)at, &d->beyond_least, &d->beyond_most);
 }
 
+struct decide_outside decide_outside(const struct decision *d, const struct candidate *c)
+{
+	struct decide_outside o = { .value = NAN, .least = NAN, .most = NAN };
+	const struct feature *f;
+
+	if (!d->model || !c->extrapolated)
+		return o;
+	f = &d->model->features->feature[c->outside];
+	o.column = schema_source_name(d->model->schema, f->source);
+	o.category = feature_is_category(f);
+	if (!o.category) {
+		o.value = c->outside_value;
+		o.least = f->min;
+		o.most = f->max;
+	}
+	return o;
+}
+
+void decide_outside_text(const struct decide_outside *o, struct strbuf *out)
+{
+	if (!o->column)
+		strbuf_puts(out, "outside the data the model was trained on");
+	else if (o->category)
+		strbuf_printf(out, "its %s is not in the training table", o->column);
+	else if (isnan(o->least))
+		strbuf_printf(out, "the training table has no %s", o->column);
+	else if (isnan(o->value))
+		strbuf_printf(out, "%s is not given; the training table has %.6g to %.6g", o->column,
+			      o->least, o->most);
+	else
+		strbuf_printf(out, "%s %.6g is outside %.6g to %.6g of the training table", o->column,
+			      o->value, o->least, o->most);
+}
+
 /* Memory and width: what no prediction changes. */
 static void refuse_the_impossible(const struct decide_scene *s, struct decision *d)
 {
@@ -566,6 +602,7 @@ int decide(const struct decide_params *p, struct decision *out, struct err *err)
 	out->value = scene && scene->value > 0.0 ? scene->value : 1.0;
 	out->costs = false;
 	out->beyond = NULL;
+	out->model = m;
 	out->beyond_value = out->beyond_least = out->beyond_most = NAN;
 	status = check(p, n_batches, err);
 	if (!status && m)

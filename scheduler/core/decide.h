@@ -10,7 +10,7 @@
 #include "scheduler/core/policy/policy.h"
 
 #define DECIDE_PLAY_ALL 1024 /* up to so many jobs x candidates a look-ahead plays all: 0.5 ms, measured */
-#define DECIDE_MAX_CANDIDATES 256 /* batches x numbers of epochs; a struct decision has 39 kB */
+#define DECIDE_MAX_CANDIDATES 256 /* batches x numbers of epochs; a struct decision has 41 kB */
 
 /* Reason bits: why a candidate is not feasible, or lost against the chosen one. */
 enum decide_reason {
@@ -65,6 +65,8 @@ struct candidate {
 	uint64_t behind;              /* the job whose end it waits for, because starting before would break
 	                                 its promise; 0: none */
 	int beyond;                   /* the feature that is out of the model's reach; -1: none */
+	int outside;                  /* the first feature outside the training table; only if extrapolated */
+	double outside_value;         /* what it is; NaN: missing, or a category that training never saw */
 	bool extrapolated, feasible;
 	unsigned reasons;             /* enum decide_reason, or-ed */
 };
@@ -79,6 +81,7 @@ struct decision {
 	const char *beyond;           /* the column that keeps every candidate from a promise, as it is out of
 	                                 the model's reach; NULL: none. Borrowed from the model */
 	double beyond_value, beyond_least, beyond_most; /* what it is, and from where to where one may go */
+	const struct model *model;    /* it was made with; NULL: none. Borrowed */
 	double confidence;
 	double price, value;          /* of a process-second when it was made, and of the job */
 	bool costs;                   /* a candidate costs others something: the largest worth wins, not the
@@ -88,6 +91,16 @@ struct decision {
 	double other_factor;          /* what they do to the time of the chosen candidate, or of the one that
 	                                 needs least: with them over without; NaN: not known */
 };
+
+/* What is outside the training table in a candidate: a column, its value, and its range in the table. */
+struct decide_outside {
+	const char *column;           /* borrowed; NULL: nothing is outside, or it is not known */
+	double value, least, most;    /* NaN: a category; value: not given; least: none there */
+	bool category;
+};
+struct decide_outside decide_outside(const struct decision *d, const struct candidate *c);
+/* "cpus 8 is outside 1 to 4 of the training table" */
+void decide_outside_text(const struct decide_outside *o, struct strbuf *out);
 
 /* ---- what else runs ---- */
 

@@ -180,6 +180,8 @@ json "$dir/out" "a job that fixes its batch has one candidate" "[c['batch'] for 
 expect 0 "a job outside the training table" predict "$m" --job network=resnet,cpus=64,njobs=3
 says err "network=resnet is not in the training table" "an unknown category is noted"
 says err "cpus=64 is outside the training table" "a value out of range is noted"
+run predict "$m" --job network=lenet5,cpus=64,njobs=3
+says out "cpus 64 is outside 1 to " "the table says which column is outside"
 run predict "$m" --job network=lenet5,cpus=64,njobs=3 --json
 json "$dir/out" "JSON: extrapolation is marked" "all(c['extrapolated'] for c in d['candidates'])"
 expect 0 "the report goes to -o" predict "$m" --job $job --json -o "$dir/answer.json"

@@ -10,6 +10,15 @@
 #include "common/text/text.h"
 #include "scheduler/cli/cli.h"
 
+static struct decide_outside read_outside(const struct json *v)
+{
+	return (struct decide_outside){ .column = json_string(json_get(v, "column"), NULL),
+					.category = json_bool(json_get(v, "category"), false),
+					.value = cli_json_number(v, "value"),
+					.least = cli_json_number(v, "least"),
+					.most = cli_json_number(v, "most") };
+}
+
 bool candidate_view_read(const struct json *v, struct candidate_view *out)
 {
 	if (json_type(v) != JSON_OBJECT || json_type(json_get(v, "batch")) != JSON_NUMBER)
@@ -32,6 +41,7 @@ bool candidate_view_read(const struct json *v, struct candidate_view *out)
 		.behind = json_string(json_get(v, "behind"), NULL),
 		.feasible = json_bool(json_get(v, "feasible"), false),
 		.extrapolated = json_bool(json_get(v, "extrapolated"), false),
+		.outside = read_outside(json_get(v, "outside")),
 		.reasons = json_get(v, "reasons"),
 	};
 	return true;
@@ -165,6 +175,15 @@ static void why_dear(const struct candidate_view *k, struct strbuf *out)
 		strbuf_printf(out, ": it would cost them %s of accuracy", cli_number(k->cost, a));
 }
 
+void decision_outside(const struct candidate_view *k, struct strbuf *out)
+{
+	struct strbuf text = { 0 };
+
+	decide_outside_text(&k->outside, &text);
+	strbuf_puts(out, cli_clean(strbuf_text(&text)));
+	strbuf_release(&text);
+}
+
 void decision_reason(const struct decision_view *d, const struct candidate_view *k, const char *code,
 		     struct strbuf *out)
 {
@@ -173,7 +192,7 @@ void decision_reason(const struct decision_view *d, const struct candidate_view 
 	else if (!strcmp(code, "no_bound"))
 		strbuf_printf(out, "too few past runs for a bound at %g %%", 100.0 * d->confidence);
 	else if (!strcmp(code, "extrapolated"))
-		strbuf_puts(out, "outside the data the model was trained on");
+		decision_outside(k, out);
 	else if (!strcmp(code, "beyond_model"))
 		strbuf_puts(out, "too far outside the training table for a promise");
 	else if (!strcmp(code, "lower_accuracy"))

@@ -8,12 +8,14 @@
 
 #include "common/json/json.h"
 #include "common/strbuf.h"
+#include "scheduler/core/decide.h"
 
 struct candidate_view { /* NaN: not known */
 	double batch, epochs, lr, wait_s, wait_upper_s, time_s, upper_s, accuracy, chance, cost, memory_mb,
 		delays_s, headroom_s;
 	const char *breaks, *behind; /* jobs; NULL: none */
 	bool feasible, extrapolated;
+	struct decide_outside outside; /* what makes it extrapolated */
 	const struct json *reasons;
 };
 
@@ -40,6 +42,8 @@ bool candidate_view_read(const struct json *v, struct candidate_view *out);
 /* A phrase for a reason code; an unknown code is printed as it is. */
 void decision_reason(const struct decision_view *d, const struct candidate_view *k, const char *code,
                      struct strbuf *out);
+/* What is outside the training table: the column, its value and its range there. */
+void decision_outside(const struct candidate_view *k, struct strbuf *out);
 /* "60 % chance with batch 128" behind the words before it; there is an offer. */
 void decision_offer(const struct decision_view *d, const char *before, struct strbuf *out);
 /* Of very many candidates (batches times epochs) only the important ones are shown, unless `every`: the

@@ -79,8 +79,11 @@ static void put_taken(const struct submit_answer *a, struct strbuf *out)
 		strbuf_printf(out, "  chance     %s to be in time\n", cli_chance(k->chance, x));
 	if (!isnan(k->accuracy))
 		strbuf_printf(out, "  accuracy   %s expected\n", cli_number(k->accuracy, x));
-	if (k->extrapolated)
-		strbuf_puts(out, "  note       outside the data the model was trained on\n");
+	if (k->extrapolated) {
+		strbuf_puts(out, "  note       ");
+		decision_outside(k, out);
+		strbuf_puts(out, "\n");
+	}
 }
 
 static void put_refusal(const struct submit_answer *a, struct strbuf *out)

@@ -276,11 +276,17 @@ static void print_people(struct strbuf *out, const struct cli *c, const struct m
 	cli_table_add(&t, "why not");
 	for (size_t i = 0; i < d->n_candidates; i++) {
 		const struct candidate *k = &d->candidate[i];
+		struct decide_outside outside = decide_outside(d, k);
 		struct strbuf why = { 0 };
 
 		for (size_t r = 0; r < N_REASONS; r++) {
-			if (k->reasons & reason_all[r])
-				strbuf_printf(&why, "%s%s", why.len ? "; " : "", reason_words[r]);
+			if (!(k->reasons & reason_all[r]))
+				continue;
+			strbuf_puts(&why, why.len ? "; " : "");
+			if (reason_all[r] == REASON_EXTRAPOLATED)
+				decide_outside_text(&outside, &why);
+			else
+				strbuf_puts(&why, reason_words[r]);
 		}
 		cli_table_add(&t, "%s", (int)i == d->chosen ? "*" : " ");
 		cli_table_add(&t, "%s", text_shortest(k->decision, x));
@@ -290,7 +296,7 @@ static void print_people(struct strbuf *out, const struct cli *c, const struct m
 		if (!isnan(a->slo_s))
 			cli_table_add(&t, "%s", isnan(k->chance) ? "" : cli_chance(k->chance, x));
 		cli_table_add(&t, "%s", k->feasible ? "yes" : "no");
-		cli_table_add(&t, "%s", strbuf_text(&why));
+		cli_table_add(&t, "%s", cli_clean(strbuf_text(&why)));
 		if ((int)i == d->chosen)
 			cli_table_mark(&t);
 		strbuf_release(&why);

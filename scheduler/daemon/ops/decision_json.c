@@ -8,8 +8,24 @@
 
 #define N_REASONS 13 /* bits of enum decide_reason */
 
-static void put_candidate(struct json_writer *w, const struct candidate *c, const struct decision_about *a)
+/* The column that makes it extrapolated. */
+static void put_outside(struct json_writer *w, const struct decide_outside *o)
 {
+	if (!o->column)
+		return;
+	json_kv_open(w, "outside", '{');
+	json_kv_string(w, "column", o->column);
+	json_kv_bool(w, "category", o->category);
+	json_kv_number(w, "value", o->value);
+	json_kv_number(w, "least", o->least);
+	json_kv_number(w, "most", o->most);
+	json_close(w, '}');
+}
+
+static void put_candidate(struct json_writer *w, const struct decision *d, const struct candidate *c,
+			  const struct decision_about *a)
+{
+	struct decide_outside outside = decide_outside(d, c);
 	char id[24];
 
 	json_open(w, '{');
@@ -36,6 +52,7 @@ static void put_candidate(struct json_writer *w, const struct candidate *c, cons
 	json_kv_string(w, "behind", c->behind ? id : NULL);
 	json_kv_fixed(w, "headroom_s", a->slo_s - c->wait_upper_s - c->upper_s, 6);
 	json_kv_bool(w, "extrapolated", c->extrapolated);
+	put_outside(w, &outside);
 	json_kv_bool(w, "feasible", c->feasible);
 	json_kv_open(w, "reasons", '[');
 	for (int i = 0; i < N_REASONS; i++) {
@@ -107,7 +124,7 @@ void decision_json(struct json_writer *w, const struct decision *d, const struct
 	json_kv_fixed(w, "took_us", a->took_us, 1);
 	json_kv_open(w, "candidates", '[');
 	for (size_t i = 0; i < d->n_candidates; i++)
-		put_candidate(w, &d->candidate[i], a);
+		put_candidate(w, d, &d->candidate[i], a);
 	json_close(w, ']');
 	json_close(w, '}');
 }

@@ -307,6 +307,22 @@ TEST(test_a_decision_says_why_each_candidate_lost)
 	json_free(v);
 }
 
+TEST(test_the_column_outside_the_training_table_is_named)
+{
+	struct json *v =
+		parsed("{\"batch\":64,\"extrapolated\":true,\"outside\":{\"column\":\"cpus\\u001b[m\","
+		       "\"category\":false,\"value\":8,\"least\":1,\"most\":4}}");
+	struct strbuf out = { 0 };
+	struct candidate_view k;
+
+	assert_true(candidate_view_read(v, &k));
+	decision_outside(&k, &out);
+	assert_null(strchr(strbuf_text(&out), '\033')); /* a daemon cannot write to the terminal */
+	has(strbuf_text(&out), " 8 is outside 1 to 4 of the training table");
+	strbuf_release(&out);
+	json_free(v);
+}
+
 TEST(test_every_reason_has_a_phrase)
 {
 	static const char *const phrase[][2] = {

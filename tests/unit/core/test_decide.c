@@ -275,6 +275,16 @@ TEST(test_without_accuracy_the_fastest_is_chosen)
 	drop(&f);
 }
 
+static void says_outside(const struct decision *d, const char *want)
+{
+	struct decide_outside o = decide_outside(d, &d->candidate[2]);
+	struct strbuf out = { 0 };
+
+	decide_outside_text(&o, &out);
+	assert_string_equal(strbuf_text(&out), want);
+	strbuf_release(&out);
+}
+
 TEST(test_outside_the_training_range_is_said)
 {
 	struct fixture f;
@@ -288,8 +298,20 @@ TEST(test_outside_the_training_range_is_said)
 	d = ask(&f, 330, 0.9);
 	assert_true(d.candidate[2].extrapolated && (d.candidate[2].reasons & REASON_EXTRAPOLATED));
 	assert_true(d.candidate[2].feasible); /* said, not refused */
+	says_outside(&d, "cpus 64 is outside 1 to 40 of the training table");
 	assert_int_equal(job_values_parse(&f.job, f.m->schema, "cpus=1,network=unknown", NULL), 0);
-	assert_true(ask(&f, 330, 0.9).candidate[2].extrapolated);
+	d = ask(&f, 330, 0.9);
+	assert_true(d.candidate[2].extrapolated);
+	says_outside(&d, "its network is not in the training table");
+	job_values_release(&f.job);
+	assert_int_equal(job_values_init(&f.job, f.m->schema, NULL), 0);
+	assert_int_equal(job_values_parse(&f.job, f.m->schema, "network=a,njobs=1", NULL), 0);
+	d = ask(&f, 330, 0.9);
+	says_outside(&d, "cpus is not given; the training table has 1 to 40");
+	f.m->features->feature[1].min = f.m->features->feature[1].max = NAN;
+	assert_int_equal(job_values_parse(&f.job, f.m->schema, "cpus=2", NULL), 0);
+	d = ask(&f, 330, 0.9);
+	says_outside(&d, "the training table has no cpus");
 	drop(&f);
 }
 
