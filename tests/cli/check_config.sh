@@ -98,6 +98,13 @@ if "$postrider" train "$dir/runs.csv" -o "$dir/hybrid.model" --model hybrid --se
 	write "\"model\": \"$dir/forest.model\", \"types\": {\"t\": {\"argv\": $argv, \"params\": {$params}}},"
 	expect 6 "a model that does not" check-config "$config"
 	says err "hybrid" "a model that does not: the right one is named"
+	card="\"policy\": \"card\", \"types\": {\"t\": {\"argv\": $argv, \"params\": {$params}}},"
+	write "\"model\": \"$dir/hybrid.model\", $card"
+	expect 6 "card and a hybrid on another queue" check-config "$config"
+	says err "queue=paper" "card and a hybrid on another queue: the right one is named"
+	run train "$dir/runs.csv" -o "$dir/card.model" --policy card --set trees=20 -q
+	write "\"model\": \"$dir/card.model\", $card"
+	expect 0 "card and the model trained for it" check-config "$config"
 	write "\"model\": \"$dir/hybrid.model\", \"types\": {\"t\": {\"argv\": [\"sh\", \"{batch}\"]}},"
 	expect 0 "a type without what the model knows" check-config "$config"
 	says err "tells jobs apart by 'network'" "a type without what the model knows: noted"

@@ -67,9 +67,9 @@ awk 'BEGIN { print "network,cpus,njobs,batch,epochs,samples,time_s,accuracy,repl
 			0.95 - 2e-4 * b, r }' >"$dir/small.csv"
 small="--world measured:$dir/small.csv --cluster cores=4"
 expect 0 "policies that learn are trained" compare gen:poisson,jobs=30,gap=20,cpus=1\|2,network=lenet5,slo=60 \
-	$small --policies courier,postrider,greedy-oracle --replications 2 --json
+	$small --policies courier,postrider,card,greedy-oracle --replications 2 --json
 json "$dir/out" "trained: predictions have errors" \
-	"all(p['mape'] is not None for p in d['policies'][:2]) and d['baseline'] == 'courier'"
+	"all(p['mape'] is not None for p in d['policies'][:3]) and d['baseline'] == 'courier'"
 json "$dir/out" "trained: importances of the forest" "sum(d['policies'][0]['importances'].values()) > 0.99"
 
 # ---- little data ----

@@ -140,6 +140,22 @@ expect 0 "--policy courier trains" train "$data" -n --policy courier --json
 json "$dir/out" "--policy courier is the forest of Table 7" "d['chosen']['settings']['trees'] == 2000 and
 	d['chosen']['settings']['depth'] == 6 and d['chosen']['settings']['criterion'] == 'absolute' and
 	len(d['models']) == 1"
+expect 0 "--policy card trains" train "$data" -o "$dir/card" --policy card --json
+json "$dir/out" "--policy card is the paper's forest on its open queue" "d['chosen']['name'] == 'hybrid' and
+	d['chosen']['settings']['queue'] == 'paper' and d['chosen']['settings']['trees'] == 2000 and
+	d['chosen']['settings']['depth'] == 6 and d['chosen']['settings']['criterion'] == 'absolute' and
+	len(d['models']) == 1"
+expect 0 "model show of card" model show "$dir/card" --json
+json "$dir/out" "--policy card: accuracy is the paper's forest" "d['accuracy']['name'] == 'forest' and
+	d['accuracy']['settings']['trees'] == 150 and d['accuracy']['settings']['depth'] == 9"
+run train configs/profiles/two-cores/runs.csv -o "$dir/card" --policy card --set trees=20 -q
+expect 0 "card chooses among stable batches" predict "$dir/card" --slo 600 --json \
+	--job network=lenet5,cpus=4,njobs=5,samples=12000,epochs=4
+json "$dir/out" "an unstable disk makes a batch infeasible, and no other" \
+	"[c['reasons'] == ['unstable'] for c in d['candidates']] == [False, False, True, True] and
+	 all(c['feasible'] == (c['time_s'] is not None) for c in d['candidates'])"
+expect 3 "every batch unstable: rejected" predict "$dir/card" --slo 600 \
+	--job network=lenet5,cpus=4,njobs=20,samples=12000,epochs=4
 expect 0 "--policy takes settings of its model" train "$data" -n --policy courier --set trees=5 --json
 json "$dir/out" "and trains with them" "d['chosen']['name'] == 'forest' and d['chosen']['settings']['trees'] == 5"
 expect 2 "an unknown policy is a usage error" train "$data" -n --policy curier

@@ -42,8 +42,8 @@ int verb_replay(int argc, char **argv)
 					 "policy",
 					 CLI_TEXT,
 					 "P",
-					 "courier, courier-tuned, postrider, naive, boost, boost-full,\n"
-					 "queueing, anova, fixed:B, greedy-oracle or optimum",
+					 "courier, courier-tuned, card, postrider, greedy, naive, boost,\n"
+					 "boost-full, queueing, anova, fixed:B, greedy-oracle or optimum",
 					 &policy };
 	n = 1 + sim_options_list(&o, &option[1]);
 	option[n] = (struct cli_option){ .name = NULL };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/text/text.h"
+#include "predictors/models/queueing_models.h"
 #include "scheduler/core/policy/policy_baseline.h"
 
 #define MAX_BATCH 1e12 /* of fixed:B */
@@ -22,6 +23,18 @@ static const struct policy courier_tuned = {
 	.name = "courier-tuned",
 	.title = "the paper's, with the settings of the forest found by a search",
 	.predictor = "forest",
+	.exact = true,
+};
+
+static const struct policy card = {
+	.name = "card",
+	.title = "the paper's queue times the paper's forest, expected time; an unstable queue is not "
+		 "feasible",
+	.predictor = "hybrid",
+	.settings = "queue=paper,trees=2000,depth=6,criterion=absolute",
+	.accuracy = "forest",
+	.accuracy_settings = "trees=150,depth=9,criterion=absolute",
+	.open_queue = true,
 	.exact = true,
 };
 
@@ -89,8 +102,8 @@ static const struct policy fixed = {
 	.choose = policy_choose_fixed,
 };
 
-const struct policy *const policy_all[] = { &courier,    &courier_tuned, &postrider, &greedy, &naive, &boost,
-					    &boost_full, &queueing,      &anova,     &fixed,  NULL };
+const struct policy *const policy_all[] = { &courier, &courier_tuned, &card,     &postrider, &greedy, &naive,
+					    &boost,   &boost_full,    &queueing, &anova,     &fixed,  NULL };
 enum { N_POLICIES = sizeof policy_all / sizeof policy_all[0] - 1 };
 
 const char *policy_names(void)
@@ -235,6 +248,7 @@ struct policy policy_resolve(const struct policy_choice *c)
 	if (c->model) {
 		p.predictor = c->model;
 		p.or_predictor = p.settings = NULL;
+		p.open_queue = false;
 	}
 	return p;
 }
@@ -255,6 +269,12 @@ bool policy_wants(const struct policy *p, const char *predictor)
 {
 	return !p->predictor || !strcmp(predictor, p->predictor) ||
 	       (p->or_predictor && !strcmp(predictor, p->or_predictor));
+}
+
+bool policy_wants_with(const struct policy *p, const struct predictor *predictor)
+{
+	return policy_wants(p, predictor->ops->name) &&
+	       (!p->open_queue || settings_get(&predictor->settings, "queue") == QUEUE_PAPER);
 }
 
 /* The winner of a campaign: for policies that leave the model open. Retraining cannot fit it, so they want
@@ -282,6 +302,12 @@ int policy_accepts(const struct policy_choice *c, const struct model *m, struct 
 			p->name, p->predictor, p->or_predictor ? " or " : "",
 			p->or_predictor ? p->or_predictor : "",
 			m->time.predictor.ops ? m->time.predictor.ops->name : "none", p->name);
+	if (!from_campaign(p, m) && !policy_wants_with(p, &m->time.predictor))
+		return err_fail(
+			err, ERR_ARG,
+			"policy %s wants a hybrid on the paper's queue (queue=paper), and this one stands "
+			"on another: postrider train DATA.csv --policy %s -o MODEL makes one",
+			p->name, p->name);
 	if (p->without_load && knows_load(m))
 		return err_fail(err, ERR_ARG,
 				"policy %s wants a model that knows nothing of the load, and this one has it "

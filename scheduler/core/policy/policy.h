@@ -33,6 +33,7 @@ struct policy {
 	const char *or_predictor; /* one that will do as well; NULL: none */
 	const char *settings;     /* of the predictor, where the policy fixes them; NULL: searched */
 	const char *accuracy, *accuracy_settings; /* its own model of accuracy; NULL: recipe_accuracy() */
+	bool open_queue;          /* wants a hybrid on the paper's open queue (queueing/paper.h), no other */
 	bool without_load;        /* wants a model without njobs and processes (the paper's boosting
 	                             baseline) */
 	bool bounds;              /* feasible by the upper bound; else by the expected time */
@@ -59,6 +60,8 @@ const char *policy_names(void); /* "courier, postrider, ..., fixed:B": for messa
 
 /* Is the model of this name one that the policy wants? A policy that wants none takes any. */
 bool policy_wants(const struct policy *p, const char *predictor);
+/* The same of a model with its settings: a policy with open_queue also asks which queue it stands on. */
+bool policy_wants_with(const struct policy *p, const struct predictor *predictor);
 /* ERR_ARG, with the command that would train the right one, unless the model is what the policy wants. */
 int policy_accepts(const struct policy_choice *c, const struct model *m, struct err *err);
 

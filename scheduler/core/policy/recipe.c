@@ -64,7 +64,7 @@ int recipe_make(const struct policy *p, const struct model *current, bool curves
 	const struct predictor *time = current ? &current->time.predictor : NULL;
 	int rc = 0;
 
-	if (time && time->ops && policy_wants(p, time->ops->name))
+	if (time && time->ops && policy_wants_with(p, time))
 		out->time = point_of(time);
 	else
 		rc = point_make(p->or_predictor ? p->or_predictor
@@ -200,7 +200,7 @@ int recipe_search_time(const struct policy *p, double cores, struct grid **out, 
 		rc = recipe_log_time(&g->point[i], err);
 	estimated = rc ? 0 : g->n;
 	snprintf(given, sizeof given, "cores=%.17g", cores);
-	for (size_t i = 0; !rc && i < estimated && cores > 0.0 && g->n < room; i++) {
+	for (size_t i = 0; !rc && i < estimated && cores > 0.0 && !(p && p->settings) && g->n < room; i++) {
 		if (!has_setting(g->point[i].ops, "cores"))
 			continue;
 		g->point[g->n] = g->point[i];

@@ -66,6 +66,37 @@ static struct predictor with_settings(const char *name, const char *settings)
 	return p;
 }
 
+TEST(test_card_is_the_paper_s_forests_on_its_open_queue)
+{
+	static const char literal[] = "trees=2000 depth=6 criterion=absolute queue=paper";
+	struct policy_choice card = hand_policy("card"), other = hand_policy("card:model=hybrid");
+	struct model m = { .time.predictor = with_settings("hybrid", "trees=77") };
+	struct err err = { 0 };
+	struct recipe r;
+	struct grid *g;
+
+	assert_int_equal(recipe_search_time(card.policy, 4.0, &g, NULL), 0); /* cores are no part of it */
+	assert_int_equal(g->n, 1);
+	assert_point(&g->point[0], "hybrid", literal);
+	grid_free(g);
+	assert_int_equal(recipe_search_accuracy(card.policy, true, &g, NULL), 0);
+	assert_int_equal(g->n, 1);
+	assert_point(&g->point[0], "forest", "trees=150 depth=9 criterion=absolute");
+	grid_free(g);
+	/* a hybrid on another queue is neither taken nor trained again */
+	assert_int_equal(policy_accepts(&card, &m, &err), -ERR_ARG);
+	assert_non_null(strstr(err.text, "--policy card"));
+	assert_int_equal(recipe_make(card.policy, &m, false, &r, NULL), 0);
+	assert_point(&r.time, "hybrid", literal);
+	m.time.predictor = with_settings("hybrid", "trees=77,queue=closed");
+	assert_int_equal(policy_accepts(&card, &m, NULL), -ERR_ARG);
+	assert_int_equal(policy_accepts(&other, &m, NULL), 0); /* asked for by name */
+	m.time.predictor = with_settings("hybrid", "trees=77,queue=paper");
+	assert_int_equal(policy_accepts(&card, &m, NULL), 0);
+	assert_int_equal(recipe_make(card.policy, &m, false, &r, NULL), 0);
+	assert_point(&r.time, "hybrid", "trees=77 queue=paper");
+}
+
 TEST(test_a_recipe_keeps_the_settings_of_a_model_of_the_same_kind)
 {
 	struct policy_choice postrider = hand_policy("postrider"), courier = hand_policy("courier"),
