@@ -156,6 +156,7 @@ json "$dir/out" "an unstable disk makes a batch infeasible, and no other" \
 	 all(c['feasible'] == (c['time_s'] is not None) for c in d['candidates'])"
 expect 3 "every batch unstable: rejected" predict "$dir/card" --slo 600 \
 	--job network=lenet5,cpus=4,njobs=20,samples=12000,epochs=4
+says err "queue is unstable at this load" "every batch unstable: the reason is said"
 expect 0 "--policy takes settings of its model" train "$data" -n --policy courier --set trees=5 --json
 json "$dir/out" "and trains with them" "d['chosen']['name'] == 'forest' and d['chosen']['settings']['trees'] == 5"
 expect 2 "an unknown policy is a usage error" train "$data" -n --policy curier

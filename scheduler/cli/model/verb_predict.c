@@ -320,6 +320,14 @@ static void print_people(struct strbuf *out, const struct cli *c, const struct m
 		      cli_clean(m->created));
 }
 
+static bool none_stable(const struct decision *d)
+{
+	for (size_t i = 0; i < d->n_candidates; i++)
+		if (!(d->candidate[i].reasons & REASON_UNSTABLE))
+			return false;
+	return true;
+}
+
 static void say_rejected(const struct model *m, const struct answer *a)
 {
 	const struct decision *d = &a->decision;
@@ -333,6 +341,9 @@ static void say_rejected(const struct model *m, const struct answer *a)
 			"%.6g to "
 			"%.6g\n",
 			cli_clean(d->beyond), d->beyond_value, d->beyond_least, d->beyond_most);
+	else if (isnan(d->smallest_slo_s) && none_stable(d))
+		fprintf(stderr,
+			"the model's queue is unstable at this load, so that there is no time to promise\n");
 	else if (isnan(d->smallest_slo_s))
 		fprintf(stderr,
 			"no time can be promised at this confidence: the model has %zu test errors and needs "
