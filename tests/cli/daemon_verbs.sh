@@ -125,14 +125,27 @@ fi
 
 # ---- logs ----
 submitted
+logged=$id
 tried is_state "$id" "done"
 printf 'a \033[31mred\377 \342\200\256back\tcaf\303\251\n' >"$dir/state/jobs/$id/stdout"
 run logs "$id"
 that "logs into a pipe: all bytes as they are" cmp -s "$dir/out" "$dir/state/jobs/$id/stdout"
+submitted --set nap=2 && follow=$id
+tried is_state "$follow" running
+timeout 30 "$postrider" logs -f "$follow" >"$dir/followed" 2>"$dir/err" &
+follower=$!
+# shellcheck disable=SC2317 # called by tried
+first_line() { grep -q '"epoch":1' "$dir/followed"; }
+tried first_line
+that "logs -f: the first line is there while the job runs" is_state "$follow" running
+wait "$follower"
+that "logs -f: leaves with 0 when the job has ended" test $? -eq 0
+that "logs -f: shows what was written since" cmp -s "$dir/followed" "$dir/state/jobs/$follow/stdout"
+that "logs -f: to the last line" grep -q '"epoch":4' "$dir/followed"
 if command -v script >/dev/null; then
-	script -qec "$postrider logs $id" "$dir/screen" >"$dir/shown" 2>&1 </dev/null
+	script -qec "$postrider logs $logged" "$dir/screen" >"$dir/shown" 2>&1 </dev/null
 	that "logs on a terminal: what it would obey is escaped" grep -qF "$(printf 'a \\x1b[31mred\\xff \\u202eback\tcaf\303\251')" "$dir/shown"
-	script -qec "$postrider logs --raw $id" "$dir/screen" >"$dir/shown" 2>&1 </dev/null
+	script -qec "$postrider logs --raw $logged" "$dir/screen" >"$dir/shown" 2>&1 </dev/null
 	that "logs --raw on a terminal: all bytes" grep -qF "$(printf '\033[31mred\377')" "$dir/shown"
 else
 	skipped "logs on a terminal" "needs script(1)"

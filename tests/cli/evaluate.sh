@@ -22,6 +22,10 @@ json "$dir/out" "JSON: scores of both targets" \
 json "$dir/out" "JSON: coverage is about what was asked for" "0.75 <= d['coverage'] <= 1"
 json "$dir/out" "JSON: nothing is extrapolated" "d['extrapolated'] == 0 and d['confidence'] == 0.9"
 
+expect 0 "the training table is evaluated" evaluate "$m" "$dir/train.csv"
+says err "train.csv is the table that the model was trained on, so the scores are too good" "the training table: said so"
+expect 0 "the same as JSON" evaluate "$m" "$dir/test.csv" --json
+
 # The same scores by another road.
 "$postrider" predict "$m" "$dir/test.csv" -o "$dir/p.csv" 2>/dev/null
 ours=$(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) k[$i] = i; next }

@@ -104,6 +104,25 @@ else
 	ok "grouped replicates do not leak"
 fi
 
+# ---- what a table cannot teach ----
+# told TABLE TEXT CLAIM: train says it of the table, and of $data it does not
+told() {
+	run train "$data" -n $fixed
+	if grep -qF "$2" "$dir/err"; then
+		not_ok "$3" "it is said of any table"
+	fi
+	run train "$1" -n $fixed
+	says err "$2" "$3"
+}
+awk -F, -v OFS=, 'NR == 3 || NR == 9 { $4 = "" } { print }' "$data" >"$dir/odd.csv"
+told "$dir/odd.csv" "2 of 96 rows have no batch" "rows without a batch are counted"
+awk -F, -v OFS=, 'NR > 1 { $4 = 64 } { print }' "$data" >"$dir/odd.csv"
+told "$dir/odd.csv" "the table has one batch only: there is nothing to choose" "one batch"
+awk -F, -v OFS=, 'NR > 1 { $8 = 0.9 } { print }' "$data" >"$dir/odd.csv"
+told "$dir/odd.csv" "all accuracies are equal: there is nothing to choose but the fastest batch" "constant accuracy"
+awk -F, -v OFS=, 'NR > 1 { $7 = 1 + NR * 7919 % 101 } { print }' "$data" >"$dir/odd.csv"
+told "$dir/odd.csv" "this model of time is worse than the mean of the table" "a model worse than the mean"
+
 # ---- usage ----
 expect 2 "no output file is a usage error" train "$data"
 says err "-o MODEL" "no output file: what to add"
