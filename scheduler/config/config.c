@@ -27,6 +27,8 @@ static const char *const level_name[] = { "error", "warn", "info", "debug", NULL
 static const char *const format_name[] = { "text", "json", NULL };
 const char *const on_late_name[] = { "nothing", "notify", "stop_best_effort", NULL };
 
+static const char *const notify_of_name[] = { "late", "lost", "ended", NULL };
+
 const char *config_on_late_name(enum config_on_late v)
 {
 	return on_late_name[v];
@@ -245,6 +247,7 @@ const struct key config_keys[] = {
 	{ "keep", KEY_PART, AT(keep), .part = keep_keys },
 	{ "admins", KEY_PART, .part = admin_keys },
 	{ "notify", KEY_OTHER, .read = notify_read, .write = notify_write },
+	{ "notify_of", KEY_CHOICE, AT(notify_of), .choice = notify_of_name, .initial = NOTIFY_OF_LATE },
 	{ "on_late", KEY_CHOICE, AT(on_late), .choice = on_late_name, .initial = ON_LATE_NOTIFY },
 	{ "tenants", KEY_OTHER, .read = tenants_read,
 	  .write = tenants_write }, /* they inherit on_late and chance */

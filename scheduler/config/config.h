@@ -35,6 +35,9 @@ enum config_on_late {
 };
 const char *config_on_late_name(enum config_on_late v); /* "nothing", "notify", "stop_best_effort" */
 
+/* Which events `notify` is run for, each with those before it. */
+enum config_notify_of { NOTIFY_OF_LATE, NOTIFY_OF_LOST, NOTIFY_OF_ENDED };
+
 struct config_tenant {
 	char *name;
 	struct id_list users, groups;
@@ -123,6 +126,7 @@ struct config {
 	enum config_on_late on_late; /* of jobs without a configured tenant */
 	char **notify; size_t n_notify; /* a command as types have one, placeholders in it; NULL after the
 	                                   last; none: 0 */
+	enum config_notify_of notify_of;
 	bool outside_load;       /* count processes that are not ours (daemon/watch_other_work.c) */
 	struct config_learning learning;
 
@@ -170,7 +174,7 @@ int config_tenant_find(const struct config *c, const char *name); /* -1: none of
 /* The command of `notify`, filled in; to be freed with argv_free(). ERR_NOTFOUND: there is none. */
 struct config_notice {
 	uint64_t job;            /* {job} */
-	const char *type, *tenant, *event; /* {type} {tenant} {event}; NULL: an empty text */
+	const char *type, *tenant, *event, *state; /* {type} {tenant} {event} {state}; NULL: an empty text */
 	double slo_s, late_s;    /* {slo_s} {late_s}, to the millisecond; NaN: an empty text */
 };
 int config_notify_argv(const struct config *c, const struct config_notice *n, char ***out, struct err *err);

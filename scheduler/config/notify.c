@@ -1,4 +1,4 @@
-/* `notify`: the command that is run, without a shell, when a promised job is predicted to be late. */
+/* `notify`: the command that is run, without a shell, when a job will be late, is lost or has ended. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -8,7 +8,9 @@
 #include "scheduler/config/config_parts.h"
 #include "scheduler/config/type_parts.h"
 
-static const char *const placeholder[] = { "job", "type", "tenant", "slo_s", "late_s", "event", NULL };
+static const char *const placeholder[] = {
+	"job", "type", "tenant", "slo_s", "late_s", "event", "state", NULL
+};
 
 void notify_read(struct fields *f, const char *name, void *object)
 {
@@ -51,6 +53,8 @@ static bool put_value(const void *owner, const char *name, struct strbuf *out)
 		strbuf_puts(out, n->tenant ? n->tenant : "");
 	else if (!strcmp(name, "event"))
 		strbuf_puts(out, n->event ? n->event : "");
+	else if (!strcmp(name, "state"))
+		strbuf_puts(out, n->state ? n->state : "");
 	else
 		put_seconds(out, !strcmp(name, "slo_s") ? n->slo_s : n->late_s);
 	return true;

@@ -359,8 +359,10 @@ static int do_action(struct daemon *d, const struct life_action *a, int64_t now_
 	case LIFE_LEARN: learning_ended(d->learning, job); break;
 	case LIFE_CLOSE:
 		waiting_ended(d, job);
-		if (job->row.state != JOB_REJECTED)
+		if (job->row.state != JOB_REJECTED) {
 			metrics_ended(&d->metrics, &job->row);
+			late_notify_ended(d, job);
+		}
 		life_close(&d->life, job, d->setup->config->max_finished);
 		retention_ended(d->retention);
 		break;

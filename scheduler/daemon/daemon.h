@@ -8,7 +8,7 @@
  *   watch_other_work.c  what other programs want of the cpus
  *   estimates.c   when live jobs will start and end, and why they wait
  *   waiting.c     jobs that are not with the scheduler: they wait for another one, or are to run once more
- *   late.c        the operator's command for a promise that is about to break
+ *   late.c        the operator's command for jobs that will be late, are lost or have ended
  *   learn/        what is learned from jobs that end: bounds, drift, new models
  *   outcome_stats.c  what `stats` reports
  *   metrics/      what a monitoring system reads
@@ -81,6 +81,7 @@ struct daemon {
 
 	struct watcher *watcher;        /* watch.c */
 	size_t n_watchers;
+	size_t n_notices;               /* late.c: commands of `notify` under way */
 	struct start_list starts;       /* jobs that wait for a row to be on disk, by ticket */
 	struct start_list delayed;      /* jobs that wait for descriptors, processes or memory */
 
@@ -181,7 +182,9 @@ void other_work_settle(struct daemon *d); /* the same before the socket opens: w
 
 /* ---- late.c ---- */
 enum config_on_late late_rule(const struct config *c, const struct job *job);
-void late_notify(struct daemon *d, const struct job *job, double late_s); /* runs the operator's command */
+/* These run the operator's command, as the job's user. */
+void late_notify(struct daemon *d, const struct job *job, double late_s);
+void late_notify_ended(struct daemon *d, const struct job *job); /* or lost, if the configuration says so */
 
 /* ---- watch.c ---- */
 int watch_add(struct daemon *d, struct conn *c, uint64_t job, struct err *err); /* 0: all jobs */

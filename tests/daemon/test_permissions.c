@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/io.h"
 #include "tests/daemon/harness.h"
 #include "tests/support/test.h"
 
@@ -131,6 +132,71 @@ TEST_WITH(test_keys_are_each_users_own, open_one, close_one)
 	assert_string_equal(ask_as(OTHER, again, &again_theirs), "");
 	assert_true(mine != theirs);
 	assert_true(theirs == again_theirs);
+}
+
+static void is_told(const char *path, const char *want)
+{
+	char *told = NULL;
+	size_t len;
+
+	for (double until = now_s() + PATIENCE_S; now_s() < until; sleep_s(0.05)) {
+		free(told);
+		told = NULL;
+		if (!io_read_file(path, 4096, &told, &len, NULL) && len && !strcmp(told, want))
+			break;
+	}
+	assert_non_null(told);
+	assert_string_equal(told, want);
+	free(told);
+}
+
+TEST_WITH(test_notify_of_an_end_runs_as_the_user_of_the_job, open_one, close_one)
+{
+	char settings[400], path[192], want[96];
+	unsigned long long job;
+	struct stat st;
+
+	need_root();
+	snprintf(path, sizeof path, "%s/notices", fixture.dir);
+	assert_int_equal(mkdir(path, 0777), 0);
+	assert_int_equal(chmod(path, 01777), 0);
+	snprintf(
+		settings, sizeof settings,
+		"\"notify_of\":\"ended\",\"notify\":[\"/bin/sh\",\"-c\",\"echo $1 $(id -u) $(id -g) $(id -G) "
+		">$0/$2\",\"%s\",\"{job} {event} {state}\",\"{job}\"],",
+		path);
+	fixture_configure(&fixture, settings, "");
+	fixture_start(&fixture);
+	assert_string_equal(ask_as(OTHER, "{\"op\":\"submit\",\"type\":\"line\"}", &job), "");
+	snprintf(path + strlen(path), sizeof path - strlen(path), "/%llu", job);
+	snprintf(want, sizeof want, "%llu ended done %d %d %d\n", job, OTHER, OTHER, OTHER);
+	is_told(path, want);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_uid, OTHER);
+}
+
+TEST_WITH(test_notify_of_lost_jobs_leaves_out_those_that_end, open_one, close_one)
+{
+	char settings[300], path[192], want[64];
+	uint64_t ended, lost;
+	struct talk *t;
+
+	snprintf(path, sizeof path, "%s/notices", fixture.dir);
+	snprintf(settings, sizeof settings,
+		 "\"advise_timeout_s\":1,\"notify_of\":\"lost\",\"notify\":[\"/bin/sh\",\"-c\",\"echo $1 "
+		 ">>$0\","
+		 "\"%s\",\"{job} {event} {state}\"],",
+		 path);
+	fixture_configure(&fixture, settings, "");
+	fixture_start(&fixture);
+	t = talk_open(&fixture);
+	ended = submit(t, ",\"type\":\"line\"");
+	json_free(await(t, ended, "done"));
+	lost = submit(t, ",\"type\":\"advised\",\"mode\":\"advise\"");
+	json_free(await(t, lost, "lost"));
+	snprintf(want, sizeof want, "%llu lost lost\n", (unsigned long long)lost);
+	is_told(path, want);
+	talk_close(t);
 }
 
 TEST_WITH(test_a_job_runs_as_the_user_who_submitted_it, open_one, close_one)
