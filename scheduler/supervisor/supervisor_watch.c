@@ -157,6 +157,21 @@ static int next_signal(int64_t until_ns, siginfo_t *info)
 	return number > 0 ? number : 0;
 }
 
+/* Who sends SIGTERM to all processes of a job may reach us last, as Slurm does at its time limit: a job that
+ * has ended with 0 by then did not do its work. A stop of the daemon that comes so late is too late. */
+static void take_late_stop(struct run *r)
+{
+	int64_t until_ns = clock_ns(CLOCK_BOOTTIME) + (getenv("SLURM_JOB_ID") ? NS_PER_S / 10 : 0);
+	siginfo_t info;
+	int number;
+
+	do {
+		number = next_signal(until_ns, &info);
+		if (number == SIGTERM && info.si_code != SI_QUEUE)
+			on_stop(r, &info);
+	} while (number == SIGCHLD);
+}
+
 void watch(struct run *r)
 {
 	r->kill_at_ns = NEVER_NS;
@@ -177,6 +192,7 @@ void watch(struct run *r)
 			on_stop(r, &info);
 		on_time(r);
 	}
+	take_late_stop(r);
 }
 
 /* ---- what is left ---- */

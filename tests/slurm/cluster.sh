@@ -121,5 +121,9 @@ cluster_stop() {
 	# shellcheck disable=SC2086 # a list of numbers is meant
 	[ -z "$cluster_pids" ] || kill $cluster_pids 2>/dev/null
 	for pid in $cluster_pids; do wait "$pid" 2>/dev/null; done
+	# A step whose node was killed tries for ever to tell of its end.
+	for pid in $(pgrep -x slurmstepd); do
+		! find "/proc/$pid/cwd" "/proc/$pid/fd" -lname "$S/*" 2>/dev/null | grep -q . || kill -9 "$pid"
+	done
 	cluster_pids='' controller=''
 }

@@ -1028,6 +1028,21 @@ TEST(test_orphans_that_end_do_not_end_the_job)
 	assert_true(j.exit.run_s >= 0.4);
 }
 
+/* Slurm signals all processes of a job at its time limit, and reaches the supervisor last. */
+TEST(test_a_stop_that_comes_just_after_the_end_is_noted_under_slurm)
+{
+	static const char late[] = "(sleep 0.03; kill $PPID) & exit 0";
+	struct job j;
+
+	assert_int_equal(setenv("SLURM_JOB_ID", "7", 1), 0);
+	run(&j, "", late);
+	assert_true(!j.exit.stopped && j.exit.exit_code == 0);
+	assert_true(contains(j.exit.note, NOTE_TERMINATED));
+	run(&j, "", "exit 0");
+	assert_string_equal(j.exit.note, "");
+	unsetenv("SLURM_JOB_ID");
+}
+
 TEST(test_the_job_dies_with_its_supervisor)
 {
 	double until_s = now_s() + PATIENCE_S;
