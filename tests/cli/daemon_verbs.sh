@@ -150,7 +150,7 @@ if command -v script >/dev/null; then
 else
 	skipped "logs on a terminal" "needs script(1)"
 fi
-submitted --tag "$(printf 'x\342\200\256y')"
+submitted --set nap=20 --tag "$(printf 'x\342\200\256y')"
 run list --all
 that "list: a mark that turns the writing round is escaped" grep -qF 'x\u202ey' "$dir/out"
 

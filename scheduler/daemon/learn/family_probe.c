@@ -49,7 +49,7 @@ static double fewest_epochs(const struct model *m, const struct job_type *t)
 {
 	const struct features *f = m->features;
 	int column = schema_role(m->schema, ROLE_EPOCHS);
-	double least = 1.0, choice;
+	double least = 1.0, choice[2];
 
 	for (size_t i = 0; i < f->n; i++)
 		if (column >= 0 && f->feature[i].source == (size_t)column && f->feature[i].min > least)
@@ -58,7 +58,9 @@ static double fewest_epochs(const struct model *m, const struct job_type *t)
 		if (strcmp(t->param[i].name, t->epochs_param))
 			continue;
 		least = fmin(fmax(least, t->param[i].min), t->param[i].max);
-		return job_type_epochs(t, least, fmax(least, t->param[i].max), &choice, 2) ? choice : NAN;
+		return job_type_epochs(t, least, fmax(least, fmin(t->param[i].max, 1e9)), choice, 2)
+			       ? choice[0]
+			       : NAN;
 	}
 	return NAN;
 }
