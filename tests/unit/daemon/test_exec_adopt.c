@@ -119,8 +119,12 @@ TEST_WITH(test_adopted_job_can_be_stopped, set_up, tear_down)
 {
 	struct world *w = *state;
 	const char *jobs = jobs_dir();
+	char command[600];
 
-	kill_daemon(daemon_that_starts(jobs, 3, "trap '' TERM; while :; do sleep 0.1; done"));
+	snprintf(command, sizeof command, "trap '' TERM; : >%s; while :; do sleep 0.1; done",
+		 in_job(jobs, 3, ".deaf"));
+	kill_daemon(daemon_that_starts(jobs, 3, command));
+	wait_for_file(in_job(jobs, 3, ".deaf"));
 	must_adopt(w, jobs, 3);
 	assert_int_equal(stop_job(w, 3, 0.1), 0);
 	wait_finished(w, 1);
