@@ -8,6 +8,10 @@
 # TEST_TIMEOUT (600) is the longest a single program may take, in seconds. TEST_JOBS is how many tests run at a time: one
 # more than there are cores, because many of them wait for a daemon. Tests that measure the machine itself run alone,
 # afterwards. The results are printed in the same order in any case.
+#
+# A test that fails beside others is run once more, alone: on a busy machine a program that waits for an event may lose
+# its core for longer than it waits. Both runs are shown, and the closing lines name such tests. What a sanitizer found
+# or a signal ended is never tried again.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
@@ -53,9 +57,12 @@ count() { grep -cE "$1" "$log"; }
 # run COMMAND...: its output into $log, its status into $status, its duration into $seconds
 run() {
 	kept=$ahead/$(echo "$1" | tr / _)
+	beside=
 	if [ $# -eq 1 ] && [ -e "$kept.end" ]; then
 		mv "$kept.log" "$log"
 		read -r status seconds <"$kept.end"
+		rm -f "$kept.end"
+		beside=1
 		return
 	fi
 	run_start=$(now)
@@ -74,18 +81,33 @@ why() {
 	esac
 }
 
+# worth_another_try: the run just counted failed, was made beside others, and no sanitizer or signal had a word in it
+worth_another_try() {
+	[ -n "$beside" ] && [ "$status" -lt 128 ] &&
+		! grep -qE 'Sanitizer|runtime error:|failed with exception' "$log"
+}
+
+failures= second_tries=
 # report NAME OK BAD SKIPPED [COMPLAINT]: adds to the totals and says so
 report() {
+	if [ "$3" -gt 0 ] && worth_another_try; then
+		printf '%-40s %d FAILED beside other tests  (%s s); a second try, alone:\n' "$1" "$3" "$seconds"
+		sed 's/^/    | /' "$log"
+		second_tries="$second_tries $1"
+		return 1
+	fi
+	[ "$3" -gt 0 ] && failures="$failures $1"
 	passed=$((passed + $2)) failed=$((failed + $3)) skipped=$((skipped + $4))
 	line=$(printf '%-40s %4d passed' "$1" "$2")
 	[ "$3" -gt 0 ] && line="$line, $3 FAILED"
 	[ "$4" -gt 0 ] && line="$line, $4 skipped"
 	printf '%s  (%s s)\n' "$line" "$seconds"
 	grep -E '^ *skipped(:| -)' "$log" | sed 's/^ */    /'
-	[ "$3" -eq 0 ] && return
+	[ "$3" -eq 0 ] && return 0
 	sed 's/^/    | /' "$log"
 	[ -n "${5:-}" ] && echo "    $1 $5"
 	echo "    to run it alone: $again"
+	return 0
 }
 
 run_cmocka() {
@@ -105,7 +127,7 @@ run_cmocka() {
 		n_bad=1
 		complaint=$(why "$status")
 	fi
-	report "$name" "$n_ok" "$n_bad" "$n_skip" "$complaint"
+	report "$name" "$n_ok" "$n_bad" "$n_skip" "$complaint" || run_cmocka "$1"
 }
 
 run_replay() {
@@ -137,7 +159,7 @@ run_script() {
 		n_bad=1
 		complaint="$(why "$status") after $((n_ok + n_skip)) claims"
 	fi
-	report "${1#tests/}" "$n_ok" "$n_bad" "$n_skip" "$complaint"
+	report "${1#tests/}" "$n_ok" "$n_bad" "$n_skip" "$complaint" || run_script "$1"
 }
 
 # judges_numbers PROGRAM: it judges what the code computes, and other tests run the same code. A sanitizer looks for
@@ -196,6 +218,8 @@ if [ -z "$only" ]; then
 fi
 [ $left_out -eq 0 ] || echo "$left_out programs that judge numbers are left out under a sanitizer"
 
+[ -z "$second_tries" ] || echo "failed beside other tests and run again alone:$second_tries"
+[ -z "$failures" ] || echo "failed:$failures"
 [ $((passed + failed)) -gt 0 ] || echo "no test ran"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
