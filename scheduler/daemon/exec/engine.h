@@ -1,6 +1,7 @@
 /* Engines: workload managers that place and run jobs, while deciding stays with us. engine.c is the executor
- * that they share; an engine itself is a struct engine_ops, which says how its client programs are called and
- * what their answers mean: slurm.c, command.c. It runs nothing and keeps nothing.
+ * that they share (engine_job.h names its parts). An engine itself is a struct engine_ops, which says how its
+ * client programs are called and what their answers mean: slurm.c, command.c. It runs nothing and keeps
+ * nothing.
  *
  * What the engine is asked to run is postrider-supervisor. It claims the job by its identity, so that a job
  * that was submitted twice still runs once, and its records, in a folder that the nodes share, say when the

@@ -1,7 +1,7 @@
 /* A thread that runs the client programs of one engine, one after the other: they talk to a server that may
  * be slow or away, and the loop must not wait for it. An errand has all it takes and comes back with what the
  * program said. No shell, no descriptor of ours but its three streams, a limit of time and of output. Used by
- * engine.c, from the loop's thread. */
+ * engine.c and those beside it, from the loop's thread. */
 #ifndef SCHEDULER_DAEMON_EXEC_ERRAND_H
 #define SCHEDULER_DAEMON_EXEC_ERRAND_H
 

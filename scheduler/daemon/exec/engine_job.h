@@ -1,0 +1,89 @@
+/* A job at an engine, and the engine: what engine.c, engine_submit.c, engine_poll.c and engine_end.c share.
+ * All of it runs in the loop's thread. engine.c explains the states of `hand`. */
+#ifndef SCHEDULER_DAEMON_EXEC_ENGINE_JOB_H
+#define SCHEDULER_DAEMON_EXEC_ENGINE_JOB_H
+
+#include "scheduler/daemon/exec/engine.h"
+#include "scheduler/daemon/exec/errand.h"
+#include "scheduler/daemon/exec/local_job.h"
+#include "scheduler/daemon/exec/spawn.h"
+#include "scheduler/process/identity.h"
+
+enum { ERRAND_SUBMIT, ERRAND_CANCEL, ERRAND_POLL };
+enum hand { TO_SUBMIT, SUBMITTING, UNSURE, THERE };
+
+struct engines {
+	struct event_base *base;
+	struct executor_sink sink;
+	struct spawn_program program;
+	char boot[RECORD_BOOT_BYTES + 1];
+	struct engine **engine;
+	size_t n_engines;
+	struct engine_job **job;
+	size_t n_jobs, cap;
+	size_t next; /* where the next turn goes on */
+	struct event *tick;
+	char scratch[JOB_OUTPUT_MAX_LINE + 1];
+};
+
+struct engine {
+	struct engines *all;
+	char *name;
+	const struct config_engine *config; /* borrowed; NULL: it is no longer configured */
+	const struct engine_ops *ops;
+	struct errands *errands;
+	struct event *returned;
+	size_t n_submitting;
+	bool polling;
+	uint64_t n_polls; /* begun */
+	int64_t poll_at_ns, hold_until_ns; /* monotonic */
+	double back_off_s; /* 0: it answers */
+	char away[ENGINE_MAX_SAID + 64]; /* why it does not; "": it does */
+	bool mute; /* the last poll failed */
+};
+
+struct engine_job {
+	struct local_job *run; /* its records and its output */
+	struct engine *engine;
+	enum hand hand;
+	struct engine_call call; /* to submit it; argv NULL: not known, after a restart, or it is under way */
+	struct errand *errand;
+	char id[ENGINE_MAX_ID + 1];
+	enum engine_word word;
+	char said[ENGINE_MAX_SAID];
+	char told[ENGINE_MAX_SAID + 128]; /* why it waits */
+	uint64_t counts_from; /* polls before this one say nothing about it */
+	unsigned missing, submits;
+	/* monotonic; 0: not yet */
+	int64_t over_ns;   /* since when the engine says that it is over */
+	int64_t end_ns;    /* since when its record says so */
+	int64_t cancel_ns; /* when it is cancelled again */
+};
+
+/* engine.c */
+void engines_tick(struct engines *a, int us); /* looks at the jobs again in `us` */
+void engine_tell_waits(struct engine_job *j, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void engine_is_away(struct engine *g, const char *why); /* it gave no answer: wait longer and longer */
+void engine_is_back(struct engine *g);
+
+/* engine_submit.c */
+int engine_make_call(const struct engines *a, const struct engine *g, const struct exec_job *from,
+                     const struct local_job *run, struct engine_call *out, struct err *err);
+void engine_call_release(struct engine_call *c);
+/* Takes the call, also on failure (NULL). */
+struct errand *engine_errand(const struct engine *g, int kind, void *owner, struct engine_call *c);
+void engine_look_to_submit(struct engine_job *j, int64_t now_ns); /* submits it if the engine takes jobs */
+void engine_submitted(struct engine *g, struct errand *e); /* ERRAND_SUBMIT came back */
+
+/* engine_poll.c */
+bool engine_needs_poll(const struct engine *g);
+void engine_ask(struct engine *g);
+void engine_polled(struct engine *g, struct errand *e); /* ERRAND_POLL came back */
+
+/* engine_end.c */
+void engine_read_records(struct engine_job *j);
+void engine_look_at_word(struct engine_job *j, int64_t now_ns); /* it is over, or gone: what now? */
+/* Its record says how it ended. False: the engine's word is waited for. */
+bool engine_settle_end(struct engine_job *j, int64_t now_ns);
+
+#endif
