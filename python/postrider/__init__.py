@@ -33,6 +33,7 @@ from .errors import (
 )
 from .training import TrainingJob, job
 from .types import (
+    BeyondModel,
     Candidate,
     Decision,
     Estimate,
@@ -41,14 +42,15 @@ from .types import (
     Job,
     KeptEstimate,
     Offer,
+    Outside,
     Progress,
     Submission,
     Waiting,
 )
 
 __all__ = [
-    "AsyncClient", "BadRequest", "Candidate", "Client", "ConnectionLost", "Decision", "Estimate", "Event",
-    "Explanation", "Job", "KeptEstimate", "NotPermitted", "NotReachable", "Offer", "PostriderError", "Progress",
-    "RefusedForNow", "Submission", "TrainingJob", "UnknownJob", "WaitTimeout", "Waiting", "__version__",
-    "find_socket", "job",
+    "AsyncClient", "BadRequest", "BeyondModel", "Candidate", "Client", "ConnectionLost", "Decision",
+    "Estimate", "Event", "Explanation", "Job", "KeptEstimate", "NotPermitted", "NotReachable", "Offer",
+    "Outside", "PostriderError", "Progress", "RefusedForNow", "Submission", "TrainingJob", "UnknownJob",
+    "WaitTimeout", "Waiting", "__version__", "find_socket", "job",
 ]

@@ -66,13 +66,22 @@ def job_members(type: str, params: Optional[Mapping[str, Any]], slo: Optional[Se
     return r
 
 
-def submit_members(members: Dict[str, Any], mode: str, tag: Optional[str], key: Optional[str],
-                   dry_run: bool) -> Dict[str, Any]:
+def submit_members(members: Dict[str, Any], mode: str, tag: Optional[str], key: Optional[str], dry_run: bool,
+                   after: Union[str, int, None], after_ok: bool, retry: int,
+                   index: Optional[float]) -> Dict[str, Any]:
     """job_members() and what `submit` alone has. Without a key one is made, so that a submit can be sent again after a
     lost answer, and is one job all the same."""
     members["mode"] = mode
     if tag is not None:
         members["tag"] = tag
+    if after is not None:
+        members["after"] = str(after)
+    if after_ok:
+        members["after_ok"] = True
+    if retry:
+        members["retry"] = retry
+    if index is not None:
+        members["index"] = index
     if dry_run:
         members["dry_run"] = True
     else:
@@ -82,6 +91,25 @@ def submit_members(members: Dict[str, Any], mode: str, tag: Optional[str], key: 
 
 def encode(op: str, members: Mapping[str, Any]) -> bytes:
     return json.dumps({"op": op, **members}, allow_nan=False, separators=(",", ":")).encode() + b"\n"
+
+
+def list_members(state: Union[str, Iterable[str], None], type: Optional[str], mine: bool) -> Dict[str, Any]:
+    members: Dict[str, Any] = {"mine": mine}
+    if state is not None:
+        members["state"] = state if isinstance(state, str) else [*state]
+    if type is not None:
+        members["type"] = type
+    return members
+
+
+def finished_members(job: Union[str, int], exit_code: int, accuracy: Optional[float],
+                     run_s: Optional[float]) -> Dict[str, Any]:
+    members: Dict[str, Any] = {"job": str(job), "exit_code": exit_code}
+    if accuracy is not None:
+        members["accuracy"] = accuracy
+    if run_s is not None:
+        members["run_s"] = run_s
+    return members
 
 
 def decode(line: bytes) -> Dict[str, Any]:

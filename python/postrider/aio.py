@@ -1,12 +1,13 @@
-"""The client for asyncio: the same methods, each to be awaited. Requests of one client are pipelined."""
+"""The client for asyncio: the same methods, each to be awaited. Requests of one client are pipelined, so there is no
+predict_many: gather as many predict() as you like."""
 from __future__ import annotations
 
 import asyncio
 from collections import deque
 from typing import Any, AsyncIterator, Deque, Dict, Iterable, Mapping, Optional, Tuple, Union
 
-from ._request import (RETRY_S, Seconds, Watched, checked, decode, encode, find_socket, greeted, job_members, lost,
-                       not_reachable, seconds, submit_members)
+from ._request import (RETRY_S, Seconds, Watched, checked, decode, encode, find_socket, finished_members, greeted,
+                       job_members, list_members, lost, not_reachable, seconds, submit_members)
 from .errors import ConnectionLost, NotReachable, PostriderError, WaitTimeout
 from .types import Event, Explanation, Job, Submission, read_explanation, read_job, read_submission
 
@@ -105,11 +106,13 @@ class AsyncClient:
                      epochs: Union[int, str, None] = None, best_effort: bool = False,
                      chance: Optional[float] = None, may_stop: bool = False, priority: int = 0,
                      max_memory_mb: Optional[float] = None, mode: str = "run", tag: Optional[str] = None,
-                     key: Optional[str] = None, dry_run: bool = False) -> Submission:
+                     key: Optional[str] = None, dry_run: bool = False, after: Union[str, int, None] = None,
+                     after_ok: bool = False, retry: int = 0, index: Optional[float] = None) -> Submission:
         """As Client.submit. A key is always sent, so it is safe to submit again with the same one."""
         members = job_members(type, params, slo, deadline, confidence, batches, cpus, epochs, best_effort, chance,
                               may_stop, priority, max_memory_mb)
-        return read_submission(await self.request("submit", **submit_members(members, mode, tag, key, dry_run)))
+        return read_submission(await self.request("submit", **submit_members(
+            members, mode, tag, key, dry_run, after, after_ok, retry, index)))
 
     async def predict(self, type: str, params: Optional[Mapping[str, Any]] = None, *, slo: Optional[Seconds] = None,
                       deadline: Optional[str] = None, confidence: Optional[float] = None,
@@ -129,6 +132,31 @@ class AsyncClient:
 
     async def cancel(self, job: Union[str, int]) -> Job:
         return read_job((await self.request("cancel", job=str(job)))["job"])
+
+    async def list(self, state: Union[str, Iterable[str], None] = None, *, type: Optional[str] = None,
+                   mine: bool = False, limit: Optional[int] = None) -> AsyncIterator[Job]:
+        """As Client.list: `async for job in client.list()`."""
+        members = list_members(state, type, mine)
+        left = limit
+        while left is None or left > 0:
+            page = await self.request("list", limit=min(left or 1000, 1000), **members)
+            for v in page["jobs"]:
+                yield read_job(v)
+            if left is not None:
+                left -= len(page["jobs"])
+            if not page["more"] or not page["jobs"]:
+                return
+            members["before"] = page["jobs"][-1]["job"]
+
+    async def started(self, job: Union[str, int]) -> Submission:
+        return read_submission(await self.request("started", job=str(job)))
+
+    async def progress(self, job: Union[str, int], done: float) -> Job:
+        return read_job((await self.request("progress", job=str(job), done=done))["job"])
+
+    async def finished(self, job: Union[str, int], *, exit_code: int = 0, accuracy: Optional[float] = None,
+                       run_s: Optional[float] = None) -> Job:
+        return read_job((await self.request("finished", **finished_members(job, exit_code, accuracy, run_s)))["job"])
 
     async def stats(self) -> Dict[str, Any]:
         return await self.request("stats")

@@ -6,8 +6,8 @@ import threading
 import time
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Union
 
-from ._request import (RETRY_S, Seconds, Watched, checked, decode, encode, find_socket, greeted, job_members, lost,
-                       not_reachable, seconds, submit_members)
+from ._request import (RETRY_S, Seconds, Watched, checked, decode, encode, find_socket, finished_members, greeted,
+                       job_members, list_members, lost, not_reachable, seconds, submit_members)
 from .errors import ConnectionLost, NotReachable, PostriderError, WaitTimeout
 from .types import Event, Explanation, Job, Submission, read_explanation, read_job, read_submission
 
@@ -127,13 +127,16 @@ class Client:
                batches: Optional[Iterable[float]] = None, cpus: Optional[int] = None,
                epochs: Union[int, str, None] = None, best_effort: bool = False, chance: Optional[float] = None,
                may_stop: bool = False, priority: int = 0, max_memory_mb: Optional[float] = None, mode: str = "run",
-               tag: Optional[str] = None, key: Optional[str] = None, dry_run: bool = False) -> Submission:
+               tag: Optional[str] = None, key: Optional[str] = None, dry_run: bool = False,
+               after: Union[str, int, None] = None, after_ok: bool = False, retry: int = 0,
+               index: Optional[float] = None) -> Submission:
         """The answer comes when the job is on disk. A rejected job is no error: `accepted` is False, and
         `decision.smallest_slo_s` says what could have been promised. Without a `key` one is made, so that a
         submit whose answer is lost is sent again and stays one job."""
         members = job_members(type, params, slo, deadline, confidence, batches, cpus, epochs, best_effort, chance,
                               may_stop, priority, max_memory_mb)
-        return read_submission(self.request("submit", **submit_members(members, mode, tag, key, dry_run)))
+        return read_submission(self.request("submit", **submit_members(
+            members, mode, tag, key, dry_run, after, after_ok, retry, index)))
 
     def predict(self, type: str, params: Optional[Mapping[str, Any]] = None, *, slo: Optional[Seconds] = None,
                 deadline: Optional[str] = None, confidence: Optional[float] = None,
@@ -186,11 +189,7 @@ class Client:
     def list(self, state: Union[str, Iterable[str], None] = None, *, type: Optional[str] = None, mine: bool = False,
              limit: Optional[int] = None) -> Iterator[Job]:
         """Jobs, the newest first; they are fetched in pages while you read them. limit: at most so many."""
-        members: Dict[str, Any] = {"mine": mine}
-        if state is not None:
-            members["state"] = state if isinstance(state, str) else [*state]
-        if type is not None:
-            members["type"] = type
+        members = list_members(state, type, mine)
         left = limit
         while left is None or left > 0:
             page = self.request("list", limit=min(left or 1000, 1000), **members)
@@ -221,12 +220,7 @@ class Client:
 
     def finished(self, job: Union[str, int], *, exit_code: int = 0, accuracy: Optional[float] = None,
                  run_s: Optional[float] = None) -> Job:
-        members: Dict[str, Any] = {"job": str(job), "exit_code": exit_code}
-        if accuracy is not None:
-            members["accuracy"] = accuracy
-        if run_s is not None:
-            members["run_s"] = run_s
-        return read_job(self.request("finished", **members)["job"])
+        return read_job(self.request("finished", **finished_members(job, exit_code, accuracy, run_s))["job"])
 
     # ---- events ----
 

@@ -1,5 +1,5 @@
 """What the daemon answers, as dataclasses. Names and meanings are those of docs/PROTOCOL.md; what is not known is
-None. Members that a newer daemon adds are left out."""
+None. Members that a newer daemon adds are left out; the tests compare the rest with what a real daemon sends."""
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
@@ -26,6 +26,28 @@ def _reader(cls: Type[T], nested: Optional[Dict[str, Callable[[Any], Any]]] = No
 
 
 @dataclass
+class Outside:
+    """A column of the job that is not within the training table, and the column's range there. A category has no
+    numbers."""
+
+    column: Optional[str] = None
+    category: Optional[bool] = None
+    value: Optional[float] = None
+    least: Optional[float] = None
+    most: Optional[float] = None
+
+
+@dataclass
+class BeyondModel:
+    """A number so far outside the training table that no batch can be promised, and from where to where one can."""
+
+    column: Optional[str] = None
+    value: Optional[float] = None
+    least: Optional[float] = None
+    most: Optional[float] = None
+
+
+@dataclass
 class Candidate:
     """One batch (or pair of batch and epochs) that was looked at."""
 
@@ -46,7 +68,7 @@ class Candidate:
     behind: Optional[str] = None
     headroom_s: Optional[float] = None
     extrapolated: Optional[bool] = None
-    outside: Optional[Dict[str, Any]] = None
+    outside: Optional[Outside] = None
     feasible: Optional[bool] = None
     reasons: Optional[List[str]] = None
 
@@ -75,9 +97,11 @@ class Decision:
     chosen: Optional[int] = None
     smallest_slo_s: Optional[float] = None
     offer: Optional[Offer] = None
+    beyond_model: Optional[BeyondModel] = None
     other_load: Optional[float] = None
     other_factor: Optional[float] = None
     price: Optional[float] = None
+    accuracy_error: Optional[float] = None
     took_us: Optional[float] = None
     candidates: Optional[List[Candidate]] = None
 
@@ -141,6 +165,11 @@ class Job:
     best_effort: Optional[bool] = None
     chance: Optional[float] = None
     may_stop: Optional[bool] = None
+    after: Optional[str] = None
+    after_ok: Optional[bool] = None
+    retry: Optional[int] = None
+    attempt: Optional[int] = None
+    index: Optional[float] = None
     verdict: Optional[str] = None
     batches: Optional[List[float]] = None
     max_memory_mb: Optional[float] = None
@@ -195,6 +224,7 @@ class Submission:
     job: Optional[Job] = None
     decision: Optional[Decision] = None
     duplicate: Optional[bool] = None
+    probe: Optional[str] = None  # the job that finds out about a context that was never measured
 
     @property
     def accepted(self) -> bool:
@@ -221,8 +251,10 @@ class Event:
     job: Optional[Job] = None
 
 
-read_candidate = _reader(Candidate)
-read_decision = _reader(Decision, {"offer": _reader(Offer), "candidates": lambda v: [read_candidate(c) for c in v]})
+read_candidate = _reader(Candidate, {"outside": _reader(Outside)})
+read_decision = _reader(Decision, {
+    "offer": _reader(Offer), "beyond_model": _reader(BeyondModel),
+    "candidates": lambda v: [read_candidate(c) for c in v]})
 read_job = _reader(Job, {"estimate": _reader(Estimate), "waiting": _reader(Waiting), "progress": _reader(Progress)})
 read_submission = _reader(Submission, {"job": read_job, "decision": read_decision})
 _read_kept = _reader(KeptEstimate)

@@ -10,7 +10,9 @@ import sys
 import tempfile
 import threading
 import time
+import typing
 import unittest
+from dataclasses import fields, is_dataclass
 from unittest import mock
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -36,7 +38,7 @@ with postrider.job() as j:
 
 
 class Daemon:
-    def __init__(self):
+    def __init__(self, **settings):
         self.folder = tempfile.TemporaryDirectory()
         self.dir = self.folder.name
         self.socket = os.path.join(self.dir, "s")
@@ -55,7 +57,7 @@ class Daemon:
                                        "params": params, "epochs_param": "epochs", "early_stop": True,
                                        "batches": [64, 128, 256, 512]},
                             "abroad": {"params": {"network": params["network"], "samples": params["samples"],
-                                                  "epochs": params["epochs"]}, "batches": [64, 128]}}}
+                                                  "epochs": params["epochs"]}, "batches": [64, 128]}}, **settings}
         self.config = os.path.join(self.dir, "config.json")
         with open(self.config, "w") as f:
             json.dump(config, f)
@@ -248,6 +250,110 @@ class TestClient(unittest.TestCase):
         t.join(60)
         self.assertEqual(ended[0].state, "done")
         self.assertTrue(self.client.stats()["ok"])  # over a connection that the old daemon had
+
+
+class TestTypes(unittest.TestCase):
+    """The dataclasses have the members that a real daemon sends: no fewer, and no others."""
+
+    REPLY = {"v", "id", "ok", "watching", "more", "jobs"}  # of the line, not of what it is about
+
+    def compare(self, cls, value):
+        self.seen.setdefault(cls, set()).update(k for k in value if value[k] is not None)
+        types = typing.get_type_hints(cls)
+        for name, v in value.items():
+            self.assertIn(name, types, "%s has no member %s" % (cls.__name__, name))
+            inner = [t for t in typing.get_args(types[name]) if t is not type(None)]
+            inner = [a for t in inner for a in (typing.get_args(t) or (t,)) if is_dataclass(a)]
+            for part in v if isinstance(v, list) else [v]:
+                if inner and part is not None:
+                    self.compare(inner[0], part)
+                elif isinstance(part, dict):
+                    self.assertEqual(name, "params", "%s.%s is no dataclass" % (cls.__name__, name))
+
+    def reply(self, cls, value):
+        self.compare(cls, {k: v for k, v in value.items() if k not in self.REPLY})
+        for job in value.get("jobs", []):
+            self.compare(postrider.Job, job)
+        return value
+
+    def wait_for(self, job, what):
+        for _ in range(600):
+            value = self.reply(postrider.Explanation, self.client.request("status", job=job))["job"]
+            if what(value):
+                return value
+            time.sleep(0.05)
+        self.fail("job %s stays %s" % (job, value))
+
+    def submit(self, op="submit", **members):
+        answer = self.reply(postrider.Submission, self.client.request(op, **members))
+        return answer["job"]["job"] if answer.get("job") else None
+
+    def converse(self):
+        t = postrider
+        seen = threading.Thread(target=self.listen)
+        seen.start()
+        self.assertTrue(self.listening.wait(60))
+        early = self.submit(type="script", params={"epochs": 6, "samples": 100, "pause": 1.5}, slo_s=6, may_stop=True)
+        epochs = {"epochs": 6, "pause": 0.5}
+        first = self.submit(type="script", params=epochs, slo_s=900, tag="t", key="k", chance=0.5, max_memory_mb=4000,
+                            batches=[64, 128], retry=1, index=3, confidence=0.8)
+        self.submit(type="script", key="k")  # a duplicate
+        self.submit(type="script", params={"network": "lenet5"}, epochs="1..4", slo_s=900)  # epochs to choose
+        last = self.submit(type="script", after=first, after_ok=True)
+        self.submit("predict", type="script", epochs="4..6", slo_s=0.5)  # an offer
+        self.submit("predict", type="script", params={"epochs": 90}, slo_s=900)  # beyond the model
+        self.submit("predict", type="script", params={"epochs": 1}, slo_s=900)  # outside its table
+        self.submit(type="script", params={"epochs": 90}, slo_s=0.001)  # rejected
+        self.wait_for(first, lambda j: j["progress"] and j["estimate"])
+        self.submit("predict", type="script", slo_s=900, priority=-1)  # behind the others
+        waits = [self.submit(type="script", params=epochs) for _ in range(3)]
+        self.wait_for(waits[-1], lambda j: j["waiting"])
+        for job in waits:
+            self.client.request("cancel", job=job)
+        self.wait_for(last, lambda j: j["state"] == "done")
+        self.wait_for(early, lambda j: j["state"] == "done")
+        self.wait_for(waits[-1], lambda j: j["state"] == "cancelled")
+        own = self.submit(type="abroad", mode="advise")
+        self.submit("started", job=own)
+        for op, members in (("progress", {"done": 0.5}), ("finished", {"accuracy": 0.5})):
+            self.reply(t.Explanation, self.client.request(op, job=own, **members))
+        for job in (first, early):
+            self.reply(t.Explanation, self.client.request("explain", job=job))
+        self.reply(t.Submission, self.client.request("list", limit=50))
+        seen.join(60)
+        self.assertFalse(seen.is_alive())
+
+    def listen(self):
+        """Until the advised job, which is the last, has ended."""
+        c = postrider.client._Connection(self.own.socket, 120)
+        try:
+            c.send(b'{"op":"watch"}\n')
+            self.reply(postrider.Submission, c.read())
+            self.listening.set()
+            while True:
+                e = self.reply(postrider.Event, c.read())
+                if e["event"] == "finished" and e["job"]["mode"] == "advise":
+                    return
+        except Exception as e:  # an assertion of this thread is one of the test
+            self.problem = e
+        finally:
+            self.listening.set()
+            c.close()
+
+    def test_every_member_that_the_daemon_sends_is_there(self):
+        self.seen, self.problem, self.listening = {}, None, threading.Event()
+        self.own = Daemon(policy="postrider:price=0.0001")
+        self.addCleanup(self.own.close)
+        self.client = postrider.Client(self.own.socket)
+        self.addCleanup(self.client.close)
+        self.converse()
+        self.assertIsNone(self.problem)
+        # What this daemon has no reason to say: no job breaks another's promise, none is killed, no type knows its
+        # memory or its learning rate, no context is new to the model.
+        rare = {"breaks", "behind", "signal", "memory_mb", "lr", "probe"}
+        for cls, members in self.seen.items():
+            missing = {f.name for f in fields(cls)} - members - rare
+            self.assertEqual(missing, set(), "%s: the daemon never said them" % cls.__name__)
 
 
 class TestAsync(unittest.TestCase):

@@ -27,7 +27,7 @@ fi
 out=build/fuzz
 mkdir -p "$out/obj"
 flags="-std=gnu11 -O1 -g -I. -pthread -ffp-contract=off -fno-math-errno -fno-omit-frame-pointer
-	-fsanitize=address,undefined -fno-sanitize-recover=all"
+	-fsanitize=address,undefined -fno-sanitize-recover=all -DPOSTRIDER_VERSION=\"$(cat VERSION)\""
 if ! echo 'int LLVMFuzzerTestOneInput(const char *d, long n) { return d && n < 0; }' |
 	"$CLANG" -fsanitize=fuzzer,address,undefined -x c -o "$out/probe" - 2>"$out/probe.log"; then
 	cat "$out/probe.log" >&2
@@ -38,15 +38,16 @@ fi
 
 # Every layer below the programs, and the entry's own file. Objects are kept and made again when
 # their source or any header is newer.
-layers='common queueing predictors scheduler/core scheduler/process scheduler/config' libs=
+layers='common queueing predictors scheduler/core scheduler/process scheduler/profiler scheduler/config' libs='' page=''
 if grep -q '"scheduler/daemon/' "$entry"; then
-	layers="$layers scheduler/jobs scheduler/store scheduler/daemon" libs='-levent_core -lsqlite3'
+	layers="$layers scheduler/jobs scheduler/store scheduler/daemon" libs='-levent_extra -levent_core -lsqlite3'
+	page=$out/page_files.c # the page is part of the daemon
+	scheduler/daemon/http/embed.sh scheduler/daemon/http/page/* >"$page.new"
+	if cmp -s "$page.new" "$page"; then rm "$page.new"; else mv "$page.new" "$page"; fi
 elif grep -q '"sim/' "$entry"; then
 	layers="$layers scheduler/jobs scheduler/store sim" libs=-lsqlite3
 elif grep -q '"scheduler/supervisor/' "$entry"; then
 	layers="$layers scheduler/supervisor"
-elif grep -q '"scheduler/profiler/' "$entry"; then
-	layers="$layers scheduler/profiler"
 elif grep -q '"scheduler/store/' "$entry"; then
 	layers="$layers scheduler/jobs scheduler/store" libs=-lsqlite3
 elif grep -q '"workloads/' "$entry"; then
@@ -56,10 +57,10 @@ sources=
 for layer in $layers; do
 	sources="$sources $(echo "$layer"/*.c "$layer"/*/*.c)"
 done
-newest_header=$(find common queueing predictors scheduler sim -name '*.h' -exec ls -t {} + | head -n 1)
+newest_header=$(find common queueing predictors scheduler sim workloads -name '*.h' -printf '%T@ %p\n' | sort -n | tail -n 1 | cut -d ' ' -f 2)
 entry_object=$out/obj/tests_fuzz_fuzz_$name.o
 objects='' todo=''
-for source in $sources "$entry"; do
+for source in $sources $page "$entry"; do
 	[ -f "$source" ] || continue
 	case $source in *_main.c) continue ;; esac
 	object=$out/obj/$(echo "$source" | tr / _ | sed 's/\.c$/.o/')
@@ -78,7 +79,7 @@ rm -f "$out/lib$name.a"
 ar rcs "$out/lib$name.a" $objects
 # shellcheck disable=SC2086
 "$CLANG" $flags -fsanitize=fuzzer -o "$out/$name" "$entry_object" "$out/lib$name.a" \
-	-llapacke -lopenblas -lgsl -lcjson $libs -lm -pthread
+	-lsvm -llapacke -lopenblas -lgsl -lcjson $libs -lm -pthread
 
 corpus=$out/corpus-$name
 mkdir -p "$corpus"
