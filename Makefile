@@ -118,7 +118,7 @@ $(BIN)/postrider-train-mpi: $B/workloads/train_mpi_main.o $(call archives,worklo
 endif
 
 # The loops that training spends its time in (workloads/kernel.h says why they differ from the rest).
-$(patsubst %,$B/workloads/%.o,activation layer_conv layer_dense sgd data allreduce): KERNEL := -O3 -ffp-contract=fast -fno-trapping-math
+$(patsubst %,$B/workloads/%.o,activation layer_conv layer_dense sgd data allreduce tcp): KERNEL := -O3 -ffp-contract=fast -fno-trapping-math
 
 # ---- tests: tests/unit/<layer>/ links that layer and those below it ----
 # test.o has main(), and the cases of the program register with it.

@@ -1,6 +1,6 @@
 /* How the workers of one training job communicate: they sum vectors and agree on signals. The transport is
- * shared memory on one machine (allreduce.c) or MPI across machines (train_mpi_main.c); train.c does not know
- * which.
+ * shared memory on one machine (allreduce.c), TCP (tcp.c) or MPI (train_mpi_main.c) across machines; train.c
+ * does not know which.
  *
  * Every worker makes the same calls in the same order. Each call returns when all workers have made it. It
  * fails in all remaining workers when one has died or given up. */

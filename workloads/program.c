@@ -12,21 +12,23 @@
 #include "common/text/text.h"
 #include "workloads/digits.h"
 #include "workloads/report.h"
+#include "workloads/tcp.h"
 #include "workloads/train.h"
 
 #define SEED_MAX ((uint64_t)1 << 53) /* a seed must survive JSON, whose numbers are doubles */
 #define EPOCHS_MAX 1000000
 #define THREADS_MAX 64
 #define TEST_DIGITS 10000
+#define NO_RANK UINT64_MAX
 
 struct options {
-	const char *network, *data, *make_digits;
-	uint64_t batch, epochs, workers, threads, samples, test, seed, test_every;
+	const char *network, *data, *make_digits, *peers;
+	uint64_t batch, epochs, workers, threads, samples, test, seed, test_every, rank;
 	double rate, decay;
 	bool json, direct, quiet;
 };
 
-static const struct program *program;
+static struct program *program;
 
 static void help(FILE *to)
 {
@@ -45,7 +47,15 @@ static void help(FILE *to)
 		"      --decay X          step t = 0, 1, ... has the rate lr / (1 + t * decay) (0)\n",
 		program->name, program->name);
 	if (!program->workers)
-		fprintf(to, "      --workers N        processes, at most one a record of a batch (1)\n");
+		fprintf(to,
+			"      --workers N        processes, at most one a record of a batch (1)\n"
+			"      --peers LIST       workers on several machines instead, which meet over TCP: "
+			"HOST:PORT\n"
+			"                         of each, commas between; each is started with the same "
+			"list\n"
+			"      --rank N           which of --peers this one is, from 0 (SLURM_PROCID, as "
+			"srun "
+			"sets it)\n");
 	fprintf(to,
 		"      --threads N        threads of each worker for the products of matrices (1)\n"
 		"      --samples N        train with the first N records only (all)\n"
@@ -88,6 +98,16 @@ static bool count(const char *name, const char *text, uint64_t low, uint64_t hig
 	return false;
 }
 
+/* srun numbers the tasks that it starts: the rank where none was given. */
+static void rank_of_srun(struct options *o)
+{
+	const char *text = getenv("SLURM_PROCID");
+
+	if (o->peers && o->rank == NO_RANK && text &&
+	    (!text_uint64(text, &o->rank) || o->rank >= TCP_MAX_WORKERS))
+		o->rank = NO_RANK;
+}
+
 /* True: go on. False: leave with *out_exit. */
 static bool parse(struct options *o, int argc, char **argv, int *out_exit)
 {
@@ -98,6 +118,8 @@ static bool parse(struct options *o, int argc, char **argv, int *out_exit)
 		OPT_LR,
 		OPT_DECAY,
 		OPT_WORKERS,
+		OPT_PEERS,
+		OPT_RANK,
 		OPT_THREADS,
 		OPT_SAMPLES,
 		OPT_DATA,
@@ -115,6 +137,8 @@ static bool parse(struct options *o, int argc, char **argv, int *out_exit)
 		{ "lr", required_argument, NULL, OPT_LR },
 		{ "decay", required_argument, NULL, OPT_DECAY },
 		{ "workers", required_argument, NULL, OPT_WORKERS },
+		{ "peers", required_argument, NULL, OPT_PEERS },
+		{ "rank", required_argument, NULL, OPT_RANK },
 		{ "threads", required_argument, NULL, OPT_THREADS },
 		{ "samples", required_argument, NULL, OPT_SAMPLES },
 		{ "data", required_argument, NULL, OPT_DATA },
@@ -128,7 +152,7 @@ static bool parse(struct options *o, int argc, char **argv, int *out_exit)
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
-	bool good = true;
+	bool good = true, workers = false;
 	int c;
 
 	*out_exit = 2;
@@ -144,7 +168,10 @@ static bool parse(struct options *o, int argc, char **argv, int *out_exit)
 				return false;
 			}
 			good = count("workers", optarg, 1, COMM_MAX_WORKERS, &o->workers);
+			workers = true;
 			break;
+		case OPT_PEERS: o->peers = optarg; break;
+		case OPT_RANK: good = count("rank", optarg, 0, TCP_MAX_WORKERS - 1, &o->rank); break;
 		case OPT_THREADS: good = count("threads", optarg, 1, THREADS_MAX, &o->threads); break;
 		case OPT_SAMPLES: good = count("samples", optarg, 1, IDX_MAX_RECORDS, &o->samples); break;
 		case OPT_TEST: good = count("test", optarg, 1, DIGITS_MAX, &o->test); break;
@@ -180,6 +207,19 @@ static bool parse(struct options *o, int argc, char **argv, int *out_exit)
 	}
 	if (good && optind < argc) {
 		usage_error("takes no argument, got", argv[optind]);
+		return false;
+	}
+	rank_of_srun(o);
+	if (good && o->peers && (workers || program->workers)) {
+		usage_error(workers ? "--peers says how many workers there are; leave out --workers"
+				    : "MPI connects the workers; leave out --peers",
+			    NULL);
+		return false;
+	}
+	if (good && (o->peers != NULL) != (o->rank != NO_RANK)) {
+		usage_error(o->peers ? "--peers needs --rank N: which of them this one is"
+				     : "--rank needs --peers LIST",
+			    NULL);
 		return false;
 	}
 	if (good && o->test && !o->make_digits) {
@@ -276,8 +316,21 @@ static int train(const struct options *o, struct err *err)
 	return rc ? rc : result.stopped_by;
 }
 
+/* Workers on several machines: this process is one of them, and only the first talks. */
+static int join_peers(const struct options *o, struct err *err)
+{
+	int rc = tcp_setup(o->peers, (unsigned)o->rank, &program->workers, err);
+
+	if (rc)
+		return rc;
+	program->run = tcp_run;
+	program->silent = o->rank != 0;
+	return 0;
+}
+
 int program_main(const struct program *p, int argc, char **argv)
 {
+	struct program this = *p;
 	struct options o = { .network = "lenet5",
 			     .batch = 64,
 			     .epochs = 10,
@@ -285,23 +338,27 @@ int program_main(const struct program *p, int argc, char **argv)
 			     .threads = 1,
 			     .seed = 1,
 			     .test_every = 1,
+			     .rank = NO_RANK,
 			     .rate = 0.01 };
 	struct err err = { 0 };
 	int code, rc;
 
-	program = p;
+	program = &this;
 	if (!parse(&o, argc, argv, &code))
 		return code;
 	if (o.make_digits) {
-		rc = p->silent ? 0
-			       : digits_write(o.make_digits, o.samples ? o.samples : 60000,
-					      o.test ? o.test : TEST_DIGITS, o.seed, &err);
+		rc = this.silent ? 0
+				 : digits_write(o.make_digits, o.samples ? o.samples : 60000,
+						o.test ? o.test : TEST_DIGITS, o.seed, &err);
 		return rc ? complain(&err) : 0;
 	}
 	/* The workers run in parallel already; more threads than one compete with them unless cores are
 	 * left. */
 	openblas_set_num_threads((int)o.threads);
-	rc = train(&o, &err);
+	rc = o.peers ? join_peers(&o, &err) : 0;
+	if (!rc)
+		rc = train(&o, &err);
+	tcp_release();
 	if (rc < 0)
 		return complain(&err);
 	return rc ? 128 + rc : 0;
