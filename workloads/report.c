@@ -12,6 +12,8 @@ static void put_phases(struct json_writer *w, const struct train_phases *p)
 	json_kv_number(w, "compute_s", p->compute_s);
 	json_kv_number(w, "sync_s", p->sync_s);
 	json_kv_number(w, "test_s", p->test_s);
+	json_kv_number(w, "cpu_s", p->cpu_s);
+	json_kv_number(w, "test_cpu_s", p->test_cpu_s);
 }
 
 static void put_line(FILE *to, struct strbuf *line)
@@ -78,6 +80,8 @@ void report_result(FILE *to, bool json, const struct train_params *p, const stru
 		json_kv_number(&w, "accuracy", r->accuracy);
 		json_kv_number(&w, "elapsed_s", r->elapsed_s);
 		put_phases(&w, &r->phases);
+		json_kv_number(&w, "start_cpu_s", r->start_cpu_s);
+		json_kv_number(&w, "job_cpu_s", r->job_cpu_s);
 		json_kv_number(&w, "max_rss_mb", r->max_rss_mb);
 		json_kv_bool(&w, "stopped", r->stopped_by != 0);
 		json_close(&w, '}');

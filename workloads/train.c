@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "common/clock.h"
 #include "common/mem.h"
@@ -25,6 +26,11 @@ static double max_rss_mb(void)
 	return getrusage(RUSAGE_SELF, &usage) ? 0.0 : (double)usage.ru_maxrss / 1024.0;
 }
 
+static double cpu_s(void)
+{
+	return (double)clock_thread_ns() / 1e9;
+}
+
 /* What a worker has in its hands. */
 struct worker {
 	const struct train_params *p;
@@ -37,12 +43,15 @@ struct worker {
 	double loss; /* sum over its records of this epoch */
 	size_t records; /* of all workers, this epoch */
 	struct train_phases phases; /* this epoch, this worker */
+	double begun_cpu_s;
 };
 
 /* Behind allreduce_run's ctx: shared, because worker 0 is another process than the caller. */
 struct job {
 	const struct train_params *p;
 	double start_s;
+	pid_t worker; /* the process of rank 0 */
+	double worker_cpu_s; /* a mean over the workers, from their start to the last epoch's end */
 	struct train_result result;
 };
 
@@ -51,7 +60,7 @@ static int worker_init(struct worker *w, const struct train_params *p, struct co
 	size_t share = (p->batch + c->size - 1) / c->size;
 	size_t max = share > TEST_AT_ONCE ? share : TEST_AT_ONCE;
 
-	*w = (struct worker){ .p = p, .comm = c };
+	*w = (struct worker){ .p = p, .comm = c, .begun_cpu_s = cpu_s() };
 	w->param = mem_calloc(p->net->n_params + KERNEL_SLACK, sizeof *w->param);
 	w->label = mem_array(max, 1);
 	w->order = mem_array(p->train->n, sizeof *w->order);
@@ -115,7 +124,7 @@ static int test(struct worker *w, double *out_correct, struct err *err)
 {
 	const struct data *d = w->p->test;
 	size_t from = d->n * w->comm->rank / w->comm->size, to = d->n * (w->comm->rank + 1) / w->comm->size;
-	double start_s = clock_monotonic_s();
+	double start_s = clock_monotonic_s(), start_cpu_s = cpu_s();
 
 	*out_correct = 0.0;
 	for (size_t n; from < to; from += n) {
@@ -130,16 +139,24 @@ static int test(struct worker *w, double *out_correct, struct err *err)
 		*out_correct += (double)score.correct;
 	}
 	w->phases.test_s = clock_monotonic_s() - start_s;
+	w->phases.test_cpu_s = cpu_s() - start_cpu_s;
 	return 0;
 }
 
 /* Adds up what the workers counted since the last call. Every worker gets the same numbers. */
-static int gather(struct worker *w, bool tested, double correct, struct train_epoch *out, struct err *err)
+static int gather(struct worker *w, bool tested, double correct, struct train_epoch *out, double *out_cpu_s,
+		  struct err *err)
 {
-	double v[] = {
-		w->loss,          correct,         max_rss_mb(), w->phases.fetch_s, w->phases.compute_s,
-		w->phases.sync_s, w->phases.test_s
-	};
+	double v[] = { w->loss,
+		       correct,
+		       max_rss_mb(),
+		       w->phases.fetch_s,
+		       w->phases.compute_s,
+		       w->phases.sync_s,
+		       w->phases.test_s,
+		       w->phases.cpu_s,
+		       w->phases.test_cpu_s,
+		       cpu_s() - w->begun_cpu_s };
 	double n = w->comm->size;
 	int rc = comm_sum_doubles(w->comm, v, sizeof v / sizeof v[0], err);
 
@@ -148,30 +165,34 @@ static int gather(struct worker *w, bool tested, double correct, struct train_ep
 	out->loss = w->records ? v[0] / (double)w->records : NAN;
 	out->accuracy = tested ? v[1] / (double)w->p->test->n : NAN;
 	out->max_rss_mb = v[2];
-	out->phases = (struct train_phases){ v[3] / n, v[4] / n, v[5] / n, v[6] / n };
+	out->phases = (struct train_phases){ v[3] / n, v[4] / n, v[5] / n, v[6] / n, v[7] / n, v[8] / n };
+	*out_cpu_s = v[9] / n;
 	w->loss = 0.0;
 	w->records = 0;
 	w->phases = (struct train_phases){ 0 };
 	return 0;
 }
 
-static int one_epoch(struct worker *w, size_t epoch, struct train_epoch *out, struct err *err)
+static int one_epoch(struct worker *w, size_t epoch, struct train_epoch *out, double *out_cpu_s,
+		     struct err *err)
 {
 	const struct train_params *p = w->p;
 	bool tested;
-	double correct = 0.0;
+	double correct = 0.0, start_cpu_s;
 	int rc = 0;
 
 	shuffle(w, epoch);
+	start_cpu_s = cpu_s();
 	for (size_t first = 0, n; !rc && first < p->train->n && !w->comm->stop; first += n) {
 		n = p->train->n - first < p->batch ? p->train->n - first : p->batch;
 		rc = step(w, first, n, err);
 	}
+	w->phases.cpu_s = cpu_s() - start_cpu_s;
 	tested = w->comm->stop || epoch == p->epochs || (p->test_every && epoch % p->test_every == 0);
 	if (!rc && tested)
 		rc = test(w, &correct, err);
 	out->epoch = epoch;
-	return rc ? rc : gather(w, tested, correct, out, err);
+	return rc ? rc : gather(w, tested, correct, out, out_cpu_s, err);
 }
 
 static void add_phases(struct train_phases *to, const struct train_phases *v)
@@ -180,6 +201,8 @@ static void add_phases(struct train_phases *to, const struct train_phases *v)
 	to->compute_s += v->compute_s;
 	to->sync_s += v->sync_s;
 	to->test_s += v->test_s;
+	to->cpu_s += v->cpu_s;
+	to->test_cpu_s += v->test_cpu_s;
 }
 
 static int work(struct comm *c, void *ctx, struct err *err)
@@ -188,13 +211,14 @@ static int work(struct comm *c, void *ctx, struct err *err)
 	const struct train_params *p = job->p;
 	struct train_result r = { .accuracy = NAN, .loss = NAN, .here = true };
 	struct train_epoch e = { 0 };
+	double worker_cpu_s = 0.0;
 	struct worker w;
 	int rc = worker_init(&w, p, c, err);
 
 	for (size_t epoch = 1; !rc && epoch <= p->epochs && !c->stop; epoch++) {
 		bool whole;
 
-		rc = one_epoch(&w, epoch, &e, err);
+		rc = one_epoch(&w, epoch, &e, &worker_cpu_s, err);
 		if (rc)
 			break;
 		/* The last step of an epoch may be the one that agreed to stop: then the epoch is whole. */
@@ -217,14 +241,18 @@ static int work(struct comm *c, void *ctx, struct err *err)
 	}
 	r.stopped_by = r.epochs < p->epochs ? c->stop : 0;
 	r.elapsed_s = clock_monotonic_s() - job->start_s;
-	if (!rc && c->rank == 0)
+	if (!rc && c->rank == 0) {
 		job->result = r;
+		job->worker = getpid();
+		job->worker_cpu_s = worker_cpu_s;
+	}
 	worker_release(&w);
 	return rc;
 }
 
 int train_run(const struct train_params *p, comm_run *run, struct train_result *out, struct err *err)
 {
+	double start_cpu_s = cpu_s();
 	struct job *job;
 	int rc, number;
 
@@ -245,8 +273,11 @@ int train_run(const struct train_params *p, comm_run *run, struct train_result *
 	job->p = p;
 	job->start_s = clock_monotonic_s();
 	rc = run(p->workers, p->net->n_params, work, job, &number, err);
-	if (!rc)
+	if (!rc) {
 		*out = job->result;
+		out->start_cpu_s = start_cpu_s;
+		out->job_cpu_s = cpu_s() - start_cpu_s + (job->worker == getpid() ? 0.0 : job->worker_cpu_s);
+	}
 	munmap(job, sizeof *job);
 	return rc;
 }

@@ -18,6 +18,9 @@ struct train_phases {
 	double compute_s; /* gradient and step */
 	double sync_s;    /* summing the gradients, waiting for the others included */
 	double test_s;
+	/* Processor time of the worker's own thread, which other programs hardly change: of fetch,
+	 * compute and sync, and of the test. */
+	double cpu_s, test_cpu_s;
 };
 
 struct train_epoch {
@@ -36,6 +39,9 @@ struct train_result {
 	double accuracy;
 	double elapsed_s, max_rss_mb;
 	struct train_phases phases; /* of all */
+	/* Processor time from the start of the process to that of the job; and of the job: the calling
+	 * thread's, and that of a worker (a mean) where workers are other processes. */
+	double start_cpu_s, job_cpu_s;
 	int stopped_by; /* SIGINT or SIGTERM; 0: ran to its end */
 	bool here; /* this process is the one to report it; under MPI one of many is */
 };

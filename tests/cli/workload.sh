@@ -37,8 +37,15 @@ for network in simplenet lenet5; do
 	json "$dir/epoch" "$network: an epoch has its phases" \
 		"{'epoch', 'loss', 'accuracy', 'elapsed_s', 'fetch_s', 'compute_s', 'sync_s', 'max_rss_mb'} <= set(d) and
 		 d['epoch'] == 3 and d['fetch_s'] > 0 and d['compute_s'] > 0"
+	json "$dir/epoch" "$network: processor time is no longer than the time that went by" \
+		"0 < d['cpu_s'] <= d['fetch_s'] + d['compute_s'] + d['sync_s'] + 0.1 and 0 < d['test_cpu_s'] <= d['test_s'] + 0.1"
+	json "$dir/result" "$network: the job's processor time has that of its epochs in it" \
+		"0 < d['start_cpu_s'] and d['cpu_s'] + d['test_cpu_s'] <= d['job_cpu_s'] <= d['elapsed_s'] + 0.1"
 	expect 0 "$network: two workers" --network $network --data "$d" --epochs 3 --batch 32 --lr 0.05 --json --workers 2
 	cp "$dir/out" "$dir/two"
+	grep '"event":"result"' "$dir/two" >"$dir/result"
+	json "$dir/result" "$network: of two workers the processor time of one counts" \
+		"d['cpu_s'] + d['test_cpu_s'] <= d['job_cpu_s'] and 0 < d['cpu_s'] <= d['fetch_s'] + d['compute_s'] + d['sync_s'] + 0.1"
 	that "$network: two workers learn what one does" awk -v a="$(field "$dir/one" epoch loss)" -v b="$(field "$dir/two" epoch loss)" \
 		'BEGIN { exit !(a > 0 && a - b < 1e-3 && b - a < 1e-3) }'
 	run --network $network --data "$d" --epochs 3 --batch 32 --lr 0.05 --json --workers 2
