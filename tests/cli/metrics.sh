@@ -4,6 +4,10 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/cli/lib.sh
 # shellcheck disable=SC2034 # daemon_lib.sh reads it; port 0: any that is free
 more_config="\"http\": {\"listen\": \"127.0.0.1:0\", \"hosts\": [\"postrider.example\"]}, \"metrics_file\": \"$dir/postrider.prom\","
+# shellcheck disable=SC2034 # a job type with a model of its own
+more_types="\"own\": {\"argv\": [\"/bin/true\", \"{batch}\"], \"model\": \"$dir/m.model\", \"batches\": [64, 128], \"params\": {
+ \"network\": {\"kind\": \"word\", \"default\": \"simplenet\"}, \"epochs\": {\"kind\": \"integer\", \"default\": 4},
+ \"samples\": {\"kind\": \"integer\", \"default\": 12000}}},"
 . tests/cli/daemon_lib.sh
 
 if ! command -v curl >/dev/null; then
@@ -49,6 +53,13 @@ value_is 'postrider_response_seconds_count' 1 "and so is its response time"
 value_is 'postrider_wait_seconds_count' 2 "waits are of all jobs that started"
 value_is 'postrider_request_errors_total{code="unknown_type"}' 1 "errors are counted by code"
 value_is 'postrider_bounds_total{confidence="0.90",result="within"}' 1 "the bound of the run time held"
+value_is 'postrider_type_bounds_total{type="nap",result="within"}' 1 "by job type as well"
+value_is 'postrider_type_bounds_expected_total{type="nap"}' 0.9 "with what its confidence lets expect"
+value_is 'postrider_model_version' 0 "the configuration's model has a version"
+value_is 'postrider_model_version{type="own"}' 0 "and so has that of a job type with a model of its own"
+value_is 'postrider_drift_alarm{type="own"}' 0 "and an alarm of its own"
+that "the rows of both are told" [ "$(value 'postrider_model_rows{type="own"}')" -gt 0 ]
+that "model_info names it" grep -q '^postrider_model_info{policy="postrider",model="[^"]*",type="own"} 1$' "$dir/out"
 value_is 'postrider_jobs{state="done"}' 1 "jobs are counted by state"
 "$postrider" stats --json >"$dir/stats.json"
 json "$dir/stats.json" "stats has the same numbers" \

@@ -69,14 +69,17 @@ uint64_t learning_probe_submit(struct learning *l, struct job *probe, int64_t no
 bool learning_training(const struct learning *l); /* a model is being trained, or put to use */
 /* Member "learning" of `stats`; sums: without those that name types or what was trained. */
 void learning_json(struct learning *l, struct json_writer *w, bool sums);
-struct learning_now {        /* the same for those who want numbers, of the configuration's model */
+struct learning_now {        /* the same of one model, for those who want numbers */
+	const char *type;    /* whose own model it is; NULL: the configuration's */
 	uint32_t version;    /* of the model in use; 0: the configuration's */
 	bool training, has_drift;
-	uint64_t alarms, probes;
+	uint64_t alarms;
 	size_t since_training;
-	struct drift_evidence drift; /* of all jobs together */
+	struct drift_evidence drift; /* of all jobs of this model together */
 };
-void learning_now(struct learning *l, struct learning_now *out);
+/* Of the model in this slot of the setup; false: there is no such slot. */
+bool learning_now(const struct learning *l, uint32_t slot, struct learning_now *out);
+uint64_t learning_probes(const struct learning *l); /* taken or submitted to learn since the start */
 
 /* ---- retrain.c ---- */
 /* The versions in use take the places of the models that the configuration names. In the thread of a reload:

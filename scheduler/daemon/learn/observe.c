@@ -670,16 +670,25 @@ void learning_json(struct learning *l, struct json_writer *w, bool sums)
 	json_close(w, '}');
 }
 
-void learning_now(struct learning *l, struct learning_now *out)
+bool learning_now(const struct learning *l, uint32_t slot, struct learning_now *out)
 {
-	const struct learner *common = l->learner[0];
+	const struct learner *e;
 
+	if (slot >= l->n)
+		return false;
+	e = l->learner[slot];
 	*out = (struct learning_now){
-		.version = common->in_use,
-		.training = learning_training(l),
-		.alarms = alarms_of(l),
-		.probes = l->probes,
-		.since_training = common->since_training,
+		.type = e->type,
+		.version = e->in_use,
+		.training = learner_train_busy(e),
+		.alarms = e->alarms,
+		.since_training = e->since_training,
 	};
-	out->has_drift = common->drift && drift_evidence(common->drift, DRIFT_POOLED, &out->drift);
+	out->has_drift = e->drift && drift_evidence(e->drift, DRIFT_POOLED, &out->drift);
+	return true;
+}
+
+uint64_t learning_probes(const struct learning *l)
+{
+	return l->probes;
 }

@@ -2,6 +2,7 @@
 #include "scheduler/daemon/metrics/metrics.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "scheduler/core/outcome.h"
@@ -74,11 +75,39 @@ static struct metrics_level *level_of(struct metrics *m, double confidence)
 	return &m->level[m->n_levels++];
 }
 
+static struct metrics_type *type_of(struct metrics *m, const char *name)
+{
+	for (size_t i = 0; i < m->n_types; i++) {
+		if (!strcmp(m->type[i].name, name))
+			return &m->type[i];
+	}
+	if (m->n_types == CONFIG_MAX_TYPES)
+		return NULL; /* of many configurations, one after the other */
+	snprintf(m->type[m->n_types].name, sizeof m->type[0].name, "%s", name);
+	return &m->type[m->n_types++];
+}
+
+/* Was the job within its bound? By confidence, and by type. */
+static void count_bound(struct metrics *m, const struct job_record *row, bool within)
+{
+	struct metrics_level *level = level_of(m, row->confidence);
+	struct metrics_type *type = type_of(m, row->type);
+
+	if (level) {
+		level->n++;
+		level->inside += within;
+	}
+	if (type) {
+		type->n++;
+		type->inside += within;
+		type->expected += row->confidence;
+	}
+}
+
 void metrics_ended(struct metrics *m, const struct job_record *row)
 {
 	struct job_times t = job_times(row);
 	bool done = row->state == JOB_DONE, met = row->slo_outcome == SLO_MET, within;
-	struct metrics_level *level;
 
 	m->ended[row->state]++;
 	if (row->slo_outcome && row->verdict == VERDICT_PROMISED) {
@@ -93,11 +122,8 @@ void metrics_ended(struct metrics *m, const struct job_record *row)
 		return;
 	histogram_add(&m->run_s, t.run_s);
 	histogram_add(&m->response_s, t.response_s);
-	if (outcome_bounded(t.run_s, row->run_upper_s, &within) &&
-	    (level = level_of(m, row->confidence)) != NULL) {
-		level->n++;
-		level->inside += within;
-	}
+	if (outcome_bounded(t.run_s, row->run_upper_s, &within))
+		count_bound(m, row, within);
 	if (row->run_predicted_s > 0.0)
 		histogram_add(&m->error_ratio, outcome_error(row->run_predicted_s, t.run_s));
 }

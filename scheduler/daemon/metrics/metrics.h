@@ -15,6 +15,7 @@
 #include "common/strbuf.h"
 #include "scheduler/core/decide.h"
 #include "scheduler/core/sched.h"
+#include "scheduler/config/config.h"
 #include "scheduler/jobs/record.h"
 
 #define METRICS_MAX_LEVELS 16 /* confidences told apart, to the whole percent */
@@ -24,6 +25,11 @@ struct daemon;
 struct http;
 
 struct metrics_level { int percent; uint64_t n, inside; };
+struct metrics_type {
+	char name[JOB_TYPE_MAX_NAME + 1];
+	uint64_t n, inside; /* jobs done that had a bound, and those within it */
+	double expected;    /* the sum of their confidences */
+};
 
 struct metrics { /* since the start */
 	uint64_t verdict[SCHED_CHANCE + 1], duplicates;
@@ -32,6 +38,7 @@ struct metrics { /* since the start */
 	uint64_t ended[N_JOB_STATES];
 	uint64_t met, missed, chances_met, chances_missed;
 	struct metrics_level level[METRICS_MAX_LEVELS]; size_t n_levels;
+	struct metrics_type type[CONFIG_MAX_TYPES]; size_t n_types; /* that jobs of have ended */
 	struct histogram decision_s, wait_s, run_s, response_s, loop_busy_s, loop_lag_s, scrape_s;
 	struct histogram error_ratio; /* |predicted - actual| / actual of run times */
 	uint64_t reloads, reloads_failed, late;

@@ -23,7 +23,6 @@ struct scrape {
 	struct strbuf *out;
 	const char *name; /* of the family at hand */
 	struct store_stats store;
-	struct learning_now learning;
 	struct sched_share share[MAX_TENANTS]; /* by tenant number */
 	struct tenant_sum other; /* users that no tenant of the configuration names */
 	size_t n_tenants;
@@ -197,6 +196,29 @@ static void put_bounds(struct scrape *s)
 	}
 }
 
+static void put_type_bounds(struct scrape *s)
+{
+	const struct metrics *m = &s->d->metrics;
+	char labels[JOB_TYPE_MAX_NAME + 40]; /* names of types need no escape */
+
+	for (size_t i = 0; i < m->n_types; i++) {
+		const struct metrics_type *t = &m->type[i];
+
+		snprintf(labels, sizeof labels, "type=\"%s\",result=\"within\"", t->name);
+		exposition_sample(s->out, s->name, labels, (double)t->inside);
+		snprintf(labels, sizeof labels, "type=\"%s\",result=\"above\"", t->name);
+		exposition_sample(s->out, s->name, labels, (double)(t->n - t->inside));
+	}
+}
+
+static void put_type_expected(struct scrape *s)
+{
+	const struct metrics *m = &s->d->metrics;
+
+	for (size_t i = 0; i < m->n_types; i++)
+		with(s, "type", m->type[i].name, m->type[i].expected);
+}
+
 /* The share of `stats`, which knows the jobs of earlier starts as well. */
 static void put_coverage(struct scrape *s)
 {
@@ -215,75 +237,80 @@ static void put_error_ratio(struct scrape *s)
 	exposition_histogram(s->out, s->name, &s->d->metrics.error_ratio);
 }
 
+/* ---- models: the configuration's without a label, then those that job types have of their own ---- */
+
+static void put_models(struct scrape *s, double (*of)(const struct scrape *s, const struct learning_now *now,
+						      const struct model_slot *slot))
+{
+	struct learning_now now;
+
+	for (uint32_t i = 0; learning_now(s->d->learning, i, &now); i++) {
+		double v = of(s, &now, &s->d->setup->slot[i]);
+
+		if (now.type)
+			with(s, "type", now.type, v);
+		else
+			one(s, v);
+	}
+}
+
 static void put_model(struct scrape *s)
 {
 	const struct setup *u = s->d->setup;
 	struct strbuf labels = { 0 };
 
-	strbuf_puts(&labels, "policy=\"");
-	exposition_escape(&labels, u->config->policy);
-	strbuf_puts(&labels, "\",model=\"");
-	exposition_escape(&labels, u->slot[0].name);
-	strbuf_puts(&labels, "\"");
-	exposition_sample(s->out, s->name, strbuf_text(&labels), 1.0);
+	for (uint32_t i = 0; i < u->n_slots; i++) {
+		strbuf_reset(&labels);
+		strbuf_puts(&labels, "policy=\"");
+		exposition_escape(&labels, u->config->policy);
+		strbuf_puts(&labels, "\",model=\"");
+		exposition_escape(&labels, u->slot[i].name);
+		if (u->slot[i].type) {
+			strbuf_puts(&labels, "\",type=\"");
+			exposition_escape(&labels, u->slot[i].type);
+		}
+		strbuf_puts(&labels, "\"");
+		exposition_sample(s->out, s->name, strbuf_text(&labels), 1.0);
+	}
 	s->out->failed |= labels.failed;
 	strbuf_release(&labels);
 }
 
-static void put_model_version(struct scrape *s)
-{
-	one(s, s->learning.version);
-}
+#define OF_MODEL(name, value)                                                                                \
+	static double name##_of(const struct scrape *s, const struct learning_now *now,                      \
+				const struct model_slot *slot)                                               \
+	{                                                                                                    \
+		(void)s;                                                                                     \
+		(void)now;                                                                                   \
+		(void)slot;                                                                                  \
+		return value;                                                                                \
+	}                                                                                                    \
+	static void put_##name(struct scrape *s)                                                             \
+	{                                                                                                    \
+		put_models(s, name##_of);                                                                    \
+	}
 
-static void put_model_rows(struct scrape *s)
+static double age_s(const struct scrape *s, const struct model *m)
 {
-	const struct model *m = s->d->setup->slot[0].model;
-
-	one(s, m ? (double)m->data_rows : NAN);
-}
-
-static void put_model_age(struct scrape *s)
-{
-	const struct model *m = s->d->setup->slot[0].model;
 	int64_t made_ns;
 
-	if (m && text_utc_parse(m->created, &made_ns))
-		one(s, (double)(daemon_now_ns(s->d) - made_ns) / 1e9);
+	return m && text_utc_parse(m->created, &made_ns) ? (double)(daemon_now_ns(s->d) - made_ns) / 1e9
+							 : NAN;
 }
 
-static void put_training(struct scrape *s)
-{
-	one(s, s->learning.training);
-}
-
-static void put_since_training(struct scrape *s)
-{
-	one(s, (double)s->learning.since_training);
-}
-
-static void put_drift_alarm(struct scrape *s)
-{
-	one(s, s->learning.has_drift && s->learning.drift.alarm);
-}
-
-static void put_drift_shift(struct scrape *s)
-{
-	one(s, s->learning.has_drift ? s->learning.drift.shift_percent / 100.0 : NAN);
-}
-
-static void put_drift_statistic(struct scrape *s)
-{
-	one(s, s->learning.has_drift ? s->learning.drift.statistic / s->learning.drift.threshold : NAN);
-}
-
-static void put_drift_alarms(struct scrape *s)
-{
-	one(s, (double)s->learning.alarms);
-}
+OF_MODEL(model_version, now->version)
+OF_MODEL(model_rows, slot->model ? (double)slot->model->data_rows : NAN)
+OF_MODEL(model_age, age_s(s, slot->model))
+OF_MODEL(training, now->training)
+OF_MODEL(since_training, (double)now->since_training)
+OF_MODEL(drift_alarm, now->has_drift && now->drift.alarm)
+OF_MODEL(drift_shift, now->has_drift ? now->drift.shift_percent / 100.0 : NAN)
+OF_MODEL(drift_statistic, now->has_drift ? now->drift.statistic / now->drift.threshold : NAN)
+OF_MODEL(drift_alarms, (double)now->alarms)
 
 static void put_probes(struct scrape *s)
 {
-	one(s, (double)s->learning.probes);
+	one(s, (double)learning_probes(s->d->learning));
 }
 
 /* ---- the machine ---- */
@@ -463,12 +490,17 @@ static const struct family {
 
 	{ "bounds_total", "counter",
 	  "jobs done, by whether their run time was within the bound given at the start", put_bounds },
+	{ "type_bounds_total", "counter", "the same by job type, whatever the confidence", put_type_bounds },
+	{ "type_bounds_expected_total", "counter",
+	  "the sum of the confidences that these jobs were given: so many should be within",
+	  put_type_expected },
 	{ "interval_coverage_ratio", "gauge",
 	  "share of jobs within their bound, by stated confidence; jobs before a restart included",
 	  put_coverage },
 	{ "prediction_error_ratio", "histogram",
 	  "abs(predicted - actual) / actual of run times, of jobs done", put_error_ratio },
-	{ "model_info", "gauge", "1, with the policy and the model in use", put_model },
+	{ "model_info", "gauge", "1, with the policy and the model in use; type: of that job type alone",
+	  put_model },
 	{ "model_version", "gauge", "number of the model in use; 0: the configuration's", put_model_version },
 	{ "model_rows", "gauge", "rows that the model learnt from", put_model_rows },
 	{ "model_age_seconds", "gauge", "since the model was trained", put_model_age },
@@ -478,7 +510,7 @@ static const struct family {
 	{ "drift_shift_ratio", "gauge", "by how much: 0.2 is a fifth longer", put_drift_shift },
 	{ "drift_statistic_ratio", "gauge", "the evidence of a shift over the threshold of the alarm",
 	  put_drift_statistic },
-	{ "drift_alarms_total", "counter", "alarms raised", put_drift_alarms },
+	{ "drift_alarms_total", "counter", "alarms raised, by model", put_drift_alarms },
 	{ "probes_total", "counter", "jobs taken or submitted only to learn from them", put_probes },
 
 	{ "queue_length", "gauge", "jobs that wait", put_queue },
@@ -512,7 +544,6 @@ void metrics_text(struct daemon *d, struct strbuf *out)
 
 	s = (struct scrape){ .d = d, .out = out };
 	store_stats(d->store, &s.store);
-	learning_now(d->learning, &s.learning);
 	read_tenants(&s);
 	for (size_t i = 0; i < sizeof family_all / sizeof *family_all; i++) {
 		const struct family *f = &family_all[i];
