@@ -57,6 +57,7 @@ struct fluid_workspace {
 	struct live *live;
 	struct bound *heap;
 	struct imminent *front;
+	uint32_t *begun;
 	struct step *step; /* of the last play; each ends with the end of a job */
 	size_t n_steps;
 };
@@ -68,12 +69,14 @@ struct play {
 	struct bound *heap; /* the earliest on top */
 	struct imminent *front; /* jobs that could be the next to end */
 	struct step *step;
-	size_t n_heap, n_front, n_steps;
-	size_t next, n_jobs; /* next to start, and how many there are */
+	uint32_t *begun; /* those that start now */
+	size_t n_heap, n_front, n_steps, n_begun;
+	size_t next, n_jobs; /* all before `next` have started; and how many there are */
 	size_t n_wanted; /* that have not ended yet */
 	struct fluid_times *out;
 	double now_s;
 	uint64_t held; /* slots in use: P, as a whole number */
+	uint64_t held_devices;
 	double widest; /* cpus of a queued job, at most the slots */
 	double processes, lo, hi, centre;
 	bool crowded; /* P > cores: the other side of the kink */
@@ -108,9 +111,10 @@ int fluid_workspace_new(size_t max_jobs, struct fluid_workspace **out, struct er
 		w->live = mem_array(n, sizeof *w->live);
 		w->heap = mem_array(n, sizeof *w->heap);
 		w->front = mem_array(n, sizeof *w->front);
+		w->begun = mem_array(n, sizeof *w->begun);
 		w->step = mem_array(n, sizeof *w->step);
 	}
-	if (!w || !w->live || !w->heap || !w->front || !w->step) {
+	if (!w || !w->live || !w->heap || !w->front || !w->begun || !w->step) {
 		fluid_workspace_free(w);
 		return err_nomem(err, "a look-ahead over %zu jobs", max_jobs);
 	}
@@ -125,6 +129,7 @@ void fluid_workspace_free(struct fluid_workspace *w)
 	free(w->live);
 	free(w->heap);
 	free(w->front);
+	free(w->begun);
 	free(w->step);
 	free(w);
 }
@@ -344,6 +349,30 @@ static bool is_wanted(const struct play *p, size_t i)
 	return !p->scene->wanted || p->scene->wanted[i];
 }
 
+static void hold(struct play *p, const struct fluid_job *j)
+{
+	struct fluid_group *g = j->group ? &p->scene->group[j->group - 1] : NULL;
+
+	p->held += j->cpus;
+	p->held_devices += j->devices;
+	if (g) {
+		g->held += j->cpus;
+		g->held_devices += j->devices;
+	}
+}
+
+static void let_go(struct play *p, const struct fluid_job *j)
+{
+	struct fluid_group *g = j->group ? &p->scene->group[j->group - 1] : NULL;
+
+	p->held -= j->cpus;
+	p->held_devices -= j->devices;
+	if (g) {
+		g->held -= j->cpus;
+		g->held_devices -= j->devices;
+	}
+}
+
 static void end_those_due(struct play *p)
 {
 	size_t kept = 0;
@@ -354,9 +383,7 @@ static void end_those_due(struct play *p)
 		if (p->front[i].end_s <= p->now_s) {
 			p->out[job].end_s = p->now_s;
 			p->n_wanted -= is_wanted(p, job);
-			p->held -= job_at(p, job)->cpus;
-			if (job_at(p, job)->group)
-				p->scene->group[job_at(p, job)->group - 1].held -= job_at(p, job)->cpus;
+			let_go(p, job_at(p, job));
 		} else {
 			p->front[kept++] = p->front[i];
 		}
@@ -365,38 +392,60 @@ static void end_those_due(struct play *p)
 }
 
 #define NOT_ENDED (-1.0) /* as an end, until there is one */
+#define NOT_STARTED (-2.0)
+
+static bool never(const struct play *p, const struct fluid_job *j)
+{
+	const struct fluid_machine *m = &p->scene->machine;
+	const struct fluid_group *g = j->group ? &p->scene->group[j->group - 1] : NULL;
+
+	return j->cpus > m->slots || j->devices > m->devices ||
+	       (g && (j->cpus > g->cpus || j->devices > g->devices));
+}
 
 static bool waits(const struct play *p, const struct fluid_job *j)
 {
 	const struct fluid_group *g = j->group ? &p->scene->group[j->group - 1] : NULL;
 
 	return p->held + j->cpus > p->scene->machine.slots || (g && g->held + j->cpus > g->cpus) ||
-	       (j->after && p->out[j->after - 1].end_s == NOT_ENDED);
+	       (j->after && p->out[j->after - 1].end_s < 0.0);
 }
 
-static void hold(struct play *p, const struct fluid_job *j)
+static bool lacks_devices(const struct play *p, const struct fluid_job *j)
 {
-	p->held += j->cpus;
-	if (j->group)
-		p->scene->group[j->group - 1].held += j->cpus;
+	const struct fluid_group *g = j->group ? &p->scene->group[j->group - 1] : NULL;
+
+	return j->devices && (p->held_devices + j->devices > p->scene->machine.devices ||
+			      (g && g->held_devices + j->devices > g->devices));
 }
 
-/* Hands out free slots in the order of the queue; the first that has to wait keeps all behind it waiting. */
+/* Hands out free slots in the order of the queue. The first that has to wait keeps all behind it waiting;
+ * where it waits for devices alone, those that want some. Those that start are in p->begun. */
 static void start_those_that_fit(struct play *p)
 {
-	uint32_t slots = p->scene->machine.slots;
+	bool short_of_devices = false;
 
-	for (; p->next < p->n_jobs; p->next++) {
-		const struct fluid_job *j = job_at(p, p->next);
+	p->n_begun = 0;
+	for (size_t i = p->next; i < p->n_jobs; i++) {
+		const struct fluid_job *j = job_at(p, i);
 
-		if (j->cpus > slots || (j->group && j->cpus > p->scene->group[j->group - 1].cpus)) {
-			p->out[p->next] = (struct fluid_times){ .never = true };
-			p->n_wanted -= is_wanted(p, p->next);
-		} else if (!waits(p, j)) {
-			hold(p, j);
-		} else {
-			break;
+		if (p->out[i].end_s == NOT_STARTED) {
+			if (never(p, j)) {
+				p->out[i] = (struct fluid_times){ .never = true };
+				p->n_wanted -= is_wanted(p, i);
+			} else if (waits(p, j)) {
+				break;
+			} else if ((short_of_devices && j->devices) || lacks_devices(p, j)) {
+				short_of_devices = true;
+				continue;
+			} else {
+				hold(p, j);
+				p->out[i].end_s = NOT_ENDED;
+				p->begun[p->n_begun++] = (uint32_t)i;
+			}
 		}
+		if (!short_of_devices)
+			p->next = i + 1;
 	}
 }
 
@@ -404,10 +453,10 @@ static void start_those_that_fit(struct play *p)
 static void leave_open(struct play *p)
 {
 	for (size_t i = 0; i < p->n_jobs; i++) {
-		if (p->out[i].end_s == NOT_ENDED)
-			p->out[i].end_s = INFINITY;
-		if (i >= p->next)
+		if (p->out[i].end_s == NOT_STARTED)
 			p->out[i].start_s = INFINITY;
+		if (p->out[i].end_s < 0.0)
+			p->out[i].end_s = INFINITY;
 	}
 }
 
@@ -416,34 +465,33 @@ static void run(struct play *p)
 	size_t first = p->next;
 
 	for (size_t i = 0; i < p->n_jobs; i++) {
-		p->out[i] = (struct fluid_times){ .end_s = NOT_ENDED };
+		p->out[i] = (struct fluid_times){ .end_s = i < first ? NOT_ENDED : NOT_STARTED };
 		p->n_wanted += is_wanted(p, i);
 		if (i >= first && job_at(p, i)->cpus <= p->scene->machine.slots)
 			p->widest = greater(p->widest, job_at(p, i)->cpus);
 	}
 	for (size_t i = 0; i < p->scene->n_groups; i++)
-		p->scene->group[i].held = 0;
+		p->scene->group[i].held = p->scene->group[i].held_devices = 0;
 	for (size_t i = 0; i < first; i++)
 		hold(p, job_at(p, i));
 	start_those_that_fit(p);
 	p->processes = (double)p->held + p->scene->other_load;
 	band_choose(p);
-	for (size_t i = 0; i < p->next; i++)
-		if (!p->out[i].never)
-			p->heap[p->n_heap++] = live_enter(p, i);
+	for (size_t i = 0; i < first; i++)
+		p->heap[p->n_heap++] = live_enter(p, i);
+	for (size_t i = 0; i < p->n_begun; i++)
+		p->heap[p->n_heap++] = live_enter(p, p->begun[i]);
 	bound_order(p);
 
 	while (p->n_wanted > 0 && p->n_heap + p->n_front > 0) {
 		advance(p, next_end_s(p));
 		end_those_due(p);
-		first = p->next;
 		start_those_that_fit(p);
 		p->processes = (double)p->held + p->scene->other_load;
 		if (!(p->processes >= p->lo && p->processes <= p->hi))
 			band_change(p);
-		for (size_t i = first; i < p->next; i++)
-			if (!p->out[i].never)
-				bound_push(p, live_enter(p, i));
+		for (size_t i = 0; i < p->n_begun; i++)
+			bound_push(p, live_enter(p, p->begun[i]));
 	}
 	assert(p->n_wanted == 0);
 	leave_open(p);
@@ -519,6 +567,7 @@ int fluid_play(const struct fluid_scene *scene, const struct fluid_job *candidat
 		.live = w->live,
 		.heap = w->heap,
 		.front = w->front,
+		.begun = w->begun,
 		.step = w->step,
 		.next = scene->n_running,
 		.n_jobs = scene->n_running + scene->n_queued + extra,

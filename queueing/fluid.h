@@ -12,7 +12,9 @@
  * processes, and the disk's stretch 1 + P/C of the calibrated model, both relative to being alone, so
  * that S(p) = 1. Queued jobs start in their order, as soon as the first of them finds enough slots free; one
  * that waits for the end of another, or for the quota of its group, keeps all behind it waiting, so that
- * times depend continuously on the works. fluid.c says how this is done in O(n log n). */
+ * times depend continuously on the works. One that finds its slots and waits for devices alone keeps only
+ * those waiting that want devices, too: the others do not compete for what it lacks. fluid.c says how this is
+ * done in O(n log n). */
 #ifndef QUEUEING_FLUID_H
 #define QUEUEING_FLUID_H
 
@@ -31,6 +33,7 @@ struct fluid_machine {
 	double disk_saturation; /* C: processes that double the time at an idle disk; INFINITY: no
 	                         * contention */
 	uint32_t slots;         /* cpus that may be handed out; more than the cores: oversubscribed */
+	uint32_t devices;       /* handed out whole: never shared */
 };
 
 struct fluid_job {
@@ -38,14 +41,16 @@ struct fluid_job {
 	double cpu_share;  /* of its time alone, the part on the cpus ... */
 	double disk_share; /* ... and the part at the disk; together at most 1, the rest never stretches */
 	uint32_t cpus;     /* its processes, and the slots that it takes; at least 1 */
+	uint32_t devices;  /* that it holds while it runs */
 	uint32_t after;    /* queued: starts only when the job with index after - 1 (running ones count first,
 	                    * then queued ones; one before it) has ended; 0: does not wait for one */
 	uint32_t group;    /* 1 + index of the group that it counts for; 0: none */
 };
 
-struct fluid_group {       /* jobs that together may hold only so many slots */
+struct fluid_group {       /* jobs that together may hold only so many slots and devices */
 	uint32_t cpus;     /* a job that alone wants more never starts; what runs, runs */
-	uint64_t held;     /* scratch of a play */
+	uint32_t devices;  /* the same */
+	uint64_t held, held_devices; /* scratch of a play */
 };
 
 struct fluid_scene { /* borrowed for the length of a call */
@@ -64,7 +69,8 @@ struct fluid_scene { /* borrowed for the length of a call */
 
 struct fluid_times {
 	double start_s, end_s; /* from now on; a running job has start_s = 0 */
-	bool never;            /* wants more slots than there are for it: no start and no end, both 0 */
+	bool never;            /* wants more slots or devices than there are for it: no start and no end, both
+	                        * 0 */
 };
 
 struct fluid_workspace; /* scratch for one call at a time, and the only memory the look-ahead needs */
@@ -72,7 +78,7 @@ int fluid_workspace_new(size_t max_jobs, struct fluid_workspace **out, struct er
 void fluid_workspace_free(struct fluid_workspace *w);
 
 /* Plays the scene; `candidate` (NULL: none) joins the end of the queue, and thus starts at once if none
- * waits and it fits. A job that wants more slots than there are is passed over, so that it does not
+ * waits and it fits. A job that wants more slots or devices than there are is passed over: it does not
  * hide what becomes of those behind it. out has an element for each running job, each queued job and the
  * candidate, in this order: those of a play without the candidate match one by one.
  * ERR_ARG: a value out of its range (the text names the job), or more jobs than the workspace holds.

@@ -25,6 +25,7 @@ const char *decide_reason_text(enum decide_reason one)
 	case REASON_PRICE: return "price";
 	case REASON_NOT_TRIED: return "not_tried";
 	case REASON_BEYOND_MODEL: return "beyond_model";
+	case REASON_DEVICES: return "devices";
 	}
 	return "unknown";
 }
@@ -68,7 +69,31 @@ struct fluid_job decide_fluid_job(const struct candidate *c, uint32_t cpus)
 		.cpu_share = cpu,
 		.disk_share = within(c->disk_share, 0.0, 1.0 - cpu),
 		.cpus = cpus,
+		.devices = c->devices,
 	};
+}
+
+/* ---- devices ---- */
+
+uint32_t device_need_count(const struct device_need *n, double batch)
+{
+	double wanted = n->records_each > 0.0 && batch > 0.0 ? ceil(batch / n->records_each) : 0.0;
+
+	if (!(wanted > n->least))
+		return n->least;
+	return wanted < UINT32_MAX ? (uint32_t)wanted : UINT32_MAX;
+}
+
+double device_need_memory_mb(const struct device_need *n, double batch)
+{
+	uint32_t devices = device_need_count(n, batch);
+	double mb = n->memory_mb > 0.0 ? n->memory_mb : 0.0;
+
+	if (!devices)
+		return 0.0;
+	if (n->memory_mb_per_record > 0.0 && batch > 0.0)
+		mb += n->memory_mb_per_record * batch / devices;
+	return mb;
 }
 
 double decide_work_s(const struct decide_scene *s, const struct candidate *c, double time_s, double processes)
@@ -547,7 +572,7 @@ void decide_outside_text(const struct decide_outside *o, struct strbuf *out)
 			      o->value, o->least, o->most);
 }
 
-/* Memory and width: what no prediction changes. */
+/* Memory, width and devices: what no prediction changes. */
 static void refuse_the_impossible(const struct decide_scene *s, struct decision *d)
 {
 	for (size_t i = 0; i < d->n_candidates; i++) {
@@ -562,6 +587,11 @@ static void refuse_the_impossible(const struct decide_scene *s, struct decision 
 			c->reasons |= REASON_MEMORY;
 		if (s->cpus > s->most_cpus)
 			c->reasons |= REASON_TOO_WIDE;
+		c->devices = device_need_count(&s->device, c->decision);
+		if (c->devices > s->most_devices ||
+		    (s->device_memory_mb > 0.0 &&
+		     device_need_memory_mb(&s->device, c->decision) > s->device_memory_mb))
+			c->reasons |= REASON_DEVICES;
 	}
 }
 

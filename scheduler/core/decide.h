@@ -30,8 +30,20 @@ enum decide_reason {
 	REASON_BEYOND_MODEL = 2048,   /* a number so far outside the table that the model cannot carry
 	                                 a promise (predictors/models/reach.h) */
 	REASON_PRICE = 4096,          /* the capacity it takes is worth more to other jobs: price.h */
+	REASON_DEVICES = 8192,        /* wants more devices than there are for it, or more memory of each than
+	                                 they have */
 };
 const char *decide_reason_text(enum decide_reason one); /* stable code, e.g. "slo_exceeded" */
+
+/* What a job wants of devices (GPUs and the like), which are handed out whole. All zero: none. */
+struct device_need {
+	uint32_t least;               /* whatever the batch */
+	double records_each;          /* a device takes so many records of a batch; 0: any number */
+	double memory_mb, memory_mb_per_record; /* of a device's memory: the first on every one, the second
+	                                 for each of its records; NaN or 0: not known */
+};
+uint32_t device_need_count(const struct device_need *n, double batch);
+double device_need_memory_mb(const struct device_need *n, double batch); /* on each; 0: not known */
 
 struct candidate {
 	double decision;              /* the batch */
@@ -48,6 +60,7 @@ struct candidate {
 	                                 0..1; at least the confidence if they are by their bounds, and below
 	                                 it if not. NaN: no objective, or no residuals to tell from */
 	double memory_mb;             /* NaN: not known */
+	uint32_t devices;             /* that it holds while it runs */
 	double harm;                  /* what the jobs that run and wait lose by it: the sum of their values x
 	                                 accuracies x what it takes from their chances; 0: not played */
 	double cost;                  /* harm + price x cpus x time: what it takes from those jobs and from
@@ -148,6 +161,9 @@ struct decide_scene {
 	bool indifferent;             /* no job has a promise or is guarded, so their times matter little */
 	double memory_mb, memory_mb_per_record; /* that the job needs; NaN: not known */
 	double memory_limit_mb;       /* a candidate that needs more is not feasible; INFINITY: no limit */
+	struct device_need device;    /* what the job wants of them */
+	uint32_t most_devices;        /* that it may have: all, a quota, or those free if it starts */
+	double device_memory_mb;      /* of each; INFINITY or 0: not known */
 	struct rng rng;               /* for a policy that draws */
 	const struct adapt *adapt;    /* corrects times and bounds of such jobs; NULL: no correction */
 	struct adapt_who who;
@@ -183,7 +199,7 @@ double decide_accuracy_noise(const struct model *m);
 double decide_worth(const struct decision *d, const struct candidate *c);
 
 #define DECIDE_NO_CHANCE 0.02 /* a chance below this is as good as none */
-#define REASONS_NO_ROOM (REASON_MEMORY | REASON_TOO_WIDE)
+#define REASONS_NO_ROOM (REASON_MEMORY | REASON_TOO_WIDE | REASON_DEVICES)
 /* The candidate with the largest value x chance x accuracy - cost (without accuracies: 1) among those with at
  * least this chance and none of these reasons; -1: none. */
 int decide_likeliest(const struct decision *d, double least_chance, unsigned reasons);

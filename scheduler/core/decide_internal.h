@@ -6,7 +6,7 @@
 #include "scheduler/core/decide.h"
 
 /* Whatever the objective, such a candidate is not taken. */
-#define REASONS_HARD (REASON_MEMORY | REASON_BREAKS_PROMISE | REASON_TOO_WIDE | REASON_NOT_TRIED)
+#define REASONS_HARD (REASONS_NO_ROOM | REASON_BREAKS_PROMISE | REASON_NOT_TRIED)
 
 #define DECIDE_LEVELS 16              /* confidences at which the distribution of times is known */
 

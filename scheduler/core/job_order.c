@@ -20,6 +20,7 @@ struct order_node {
 	int64_t latest_turn_ns; /* of those with the lowest priority */
 	int32_t lowest, highest; /* priority */
 	uint32_t narrowest; /* cpus */
+	uint32_t narrowest_plain; /* of those that want no devices; UINT32_MAX: none */
 };
 
 int job_order_init(struct job_order *o, size_t max_jobs)
@@ -57,6 +58,8 @@ static void take_in(struct order_node *n, const struct order_node *c)
 		n->highest = c->highest;
 	if (c->narrowest < n->narrowest)
 		n->narrowest = c->narrowest;
+	if (c->narrowest_plain < n->narrowest_plain)
+		n->narrowest_plain = c->narrowest_plain;
 }
 
 static struct order_sum sum_of_one(const struct order_item *i)
@@ -81,6 +84,7 @@ static void add_up(struct job_order *o, uint32_t at)
 	n->latest_turn_ns = i->turn_ns;
 	n->lowest = n->highest = i->priority;
 	n->narrowest = i->cpus;
+	n->narrowest_plain = i->devices ? UINT32_MAX : i->cpus;
 	if (n->left != NONE)
 		take_in(n, &o->node[n->left]);
 	if (n->right != NONE)
@@ -258,7 +262,7 @@ struct order_sum job_order_sum(const struct job_order *o, uint32_t root, size_t 
 
 /* What is looked for. */
 struct wanted {
-	enum { LATER, NARROW, BELOW, NOT_BY_CHANCE, WOKEN } what;
+	enum { LATER, NARROW, NARROW_PLAIN, BELOW, NOT_BY_CHANCE, WOKEN } what;
 	int priority;
 	int64_t ns;
 	uint64_t cpus;
@@ -269,6 +273,7 @@ static bool is_wanted(const struct order_item *i, const struct wanted *w)
 	switch (w->what) {
 	case LATER: return i->priority < w->priority || (i->priority == w->priority && i->turn_ns > w->ns);
 	case NARROW: return i->cpus <= w->cpus;
+	case NARROW_PLAIN: return i->cpus <= w->cpus && !i->devices;
 	case BELOW: return i->priority < 0;
 	case NOT_BY_CHANCE: return !i->by_chance;
 	case WOKEN: return i->wake_ns <= w->ns;
@@ -282,6 +287,7 @@ static bool holds_one(const struct order_node *n, const struct wanted *w)
 	switch (w->what) {
 	case LATER: return n->lowest < w->priority || (n->lowest == w->priority && n->latest_turn_ns > w->ns);
 	case NARROW: return n->narrowest <= w->cpus;
+	case NARROW_PLAIN: return n->narrowest_plain != UINT32_MAX && n->narrowest_plain <= w->cpus;
 	case BELOW: return n->lowest < 0;
 	case NOT_BY_CHANCE: return n->sum.n_by_chance < n->sum.n;
 	case WOKEN: return n->soonest_wake_ns <= w->ns;
@@ -345,9 +351,10 @@ size_t job_order_later(const struct job_order *o, uint32_t root, size_t from, in
 			  &(struct wanted){ .what = LATER, .priority = priority, .ns = turn_ns });
 }
 
-size_t job_order_narrow(const struct job_order *o, uint32_t root, size_t from, uint64_t most_cpus)
+size_t job_order_narrow(const struct job_order *o, uint32_t root, size_t from, uint64_t most_cpus, bool plain)
 {
-	return first_from(o, root, from, &(struct wanted){ .what = NARROW, .cpus = most_cpus });
+	return first_from(o, root, from,
+			  &(struct wanted){ .what = plain ? NARROW_PLAIN : NARROW, .cpus = most_cpus });
 }
 
 size_t job_order_below(const struct job_order *o, uint32_t root)

@@ -24,7 +24,7 @@ struct order_item {                   /* what an order knows of a job */
 	int64_t wake_ns;              /* it asks to be looked at from then on; JOB_ORDER_NEVER */
 	uint64_t slot_ns;             /* slots x time that it will take */
 	uint32_t slot_cpus;
-	uint32_t cpus;
+	uint32_t cpus, devices;
 	int32_t priority;
 	bool by_chance;
 	bool unknown;                 /* its work is not known */
@@ -60,7 +60,9 @@ struct order_sum job_order_sum(const struct job_order *o, uint32_t root, size_t 
 /* The position of the first from `from` on for which something holds; the size of the order: there is none.
  * */
 size_t job_order_later(const struct job_order *o, uint32_t root, size_t from, int priority, int64_t turn_ns);
-size_t job_order_narrow(const struct job_order *o, uint32_t root, size_t from, uint64_t most_cpus);
+/* with at most so many cpus; `plain`: and no devices */
+size_t job_order_narrow(const struct job_order *o, uint32_t root, size_t from, uint64_t most_cpus,
+			bool plain);
 size_t job_order_below(const struct job_order *o, uint32_t root); /* its priority is below 0 */
 size_t job_order_not_by_chance(const struct job_order *o, uint32_t root);
 /* wake_ns has come */

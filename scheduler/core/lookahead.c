@@ -57,6 +57,7 @@ struct look {
 	double most; /* processes there can be at a time */
 	bool whole; /* plays are made to their end */
 	bool has_play; /* the last play, in w->with, had a candidate in the seat */
+	uint32_t play_devices; /* that this candidate held */
 };
 
 /* ---- without the candidate ---- */
@@ -68,32 +69,47 @@ static const struct fluid_job *job_at(const struct decide_scene *s, size_t seat)
 	return seat < running ? &s->running[seat] : &s->queued[seat - running];
 }
 
+static uint32_t fewest_devices(const struct decision *d)
+{
+	uint32_t fewest = d->n_candidates ? d->candidate[0].devices : 0;
+
+	for (size_t i = 1; i < d->n_candidates; i++)
+		fewest = d->candidate[i].devices < fewest ? d->candidate[i].devices : fewest;
+	return fewest;
+}
+
 /* When the candidate starts: those before it have started, the one it waits for has ended, and its slots are
- * free. */
+ * free, and as many devices as the most modest candidate wants. */
 static double find_wait_s(struct look *l)
 {
 	const struct decide_scene *s = l->s;
 	const struct fluid_times *t = l->before;
 	double last_s = 0.0;
-	uint64_t held = 0;
+	uint64_t held = 0, held_devices = 0, devices = fewest_devices(l->d);
 	struct heap_entry first;
 
 	if (s->starting)
 		return 0.0;
+	if (devices > s->machine.devices)
+		devices = s->machine.devices;
 	if (s->after)
 		last_s = t[s->after - 1].end_s;
 	for (size_t i = s->n_running; i < l->seat; i++)
-		last_s = fmax(last_s, t[i].start_s);
+		if (devices || !job_at(s, i)->devices) /* else it may pass one that waits for devices */
+			last_s = fmax(last_s, t[i].start_s);
 	heap_reset(&l->w->ends);
 	for (size_t i = 0; i < l->seat; i++) {
 		if (t[i].never || !(t[i].end_s > last_s))
 			continue;
 		held += job_at(s, i)->cpus;
+		held_devices += job_at(s, i)->devices;
 		heap_push(&l->w->ends, t[i].end_s, (uint32_t)i);
 	}
-	while (held + s->cpus > s->machine.slots && heap_pop(&l->w->ends, &first)) {
+	while ((held + s->cpus > s->machine.slots || held_devices + devices > s->machine.devices) &&
+	       heap_pop(&l->w->ends, &first)) {
 		last_s = first.key;
 		held -= job_at(s, first.payload)->cpus;
+		held_devices -= job_at(s, first.payload)->devices;
 	}
 	return last_s;
 }
@@ -265,30 +281,36 @@ static bool breaks(const struct decide_neighbour *n, const struct fluid_times *b
 
 /* No play with the candidate lasts longer. One after another they would end by the sum of their times among
  * the most processes there can be. Without quotas, while a job waits for slots, fewer are free than the
- * widest job wants; and a job that waits for an end waits while that other job runs. */
+ * widest job wants, and the same goes for devices; a job that waits for an end waits while that other job
+ * runs. */
 static double bound_on_ends(const struct look *l, const struct fluid_job *candidate)
 {
 	const struct decide_scene *s = l->s;
-	double sum_s = 0.0, longest_s = 0.0, slot_s = 0.0, afters = s->after > 0, busy;
-	uint32_t widest = 1;
+	double sum_s = 0.0, longest_s = 0.0, slot_s = 0.0, device_s = 0.0, afters = s->after > 0, busy;
+	uint32_t widest = 1, most_devices = 1;
 
 	for (size_t i = 0; i < l->n; i++) {
 		const struct fluid_job *j = i == l->seat ? candidate : job_at(s, i);
 		double time_s;
 
-		if (j->cpus > s->machine.slots && i >= s->n_running + s->starting)
+		if ((j->cpus > s->machine.slots || j->devices > s->machine.devices) &&
+		    i >= s->n_running + s->starting)
 			continue;
 		time_s = j->work_s * decide_stretch(&s->machine, j, l->most);
 		sum_s += time_s;
 		slot_s += time_s * j->cpus;
+		device_s += time_s * j->devices;
+		most_devices = j->devices > most_devices ? j->devices : most_devices;
 		longest_s = time_s > longest_s ? time_s : longest_s;
 		widest = j->cpus > widest ? j->cpus : widest;
 		afters += j->after > 0;
 	}
 	busy = (double)s->machine.slots - widest + 1.0;
-	if (s->own_group || busy < 1.0)
+	if (s->own_group || busy < 1.0 || (device_s > 0.0 && most_devices > s->machine.devices))
 		return sum_s;
-	return fmin(sum_s, slot_s / busy + (1.0 + afters) * longest_s);
+	if (device_s > 0.0) /* a span in which a job waits for slots, or one in which it waits for devices */
+		device_s /= (double)s->machine.devices - most_devices + 1.0;
+	return fmin(sum_s, slot_s / busy + device_s + (1.0 + afters) * longest_s);
 }
 
 /* Whom a play with this candidate has to follow to the end. */
@@ -397,6 +419,7 @@ static int play_candidate(struct look *l, struct candidate *c, int plays, struct
 		c->work_s = work_s;
 	}
 	l->has_play = true;
+	l->play_devices = c->devices;
 	conclude_play(l, c, x, own);
 	return 0;
 }
@@ -410,8 +433,9 @@ static bool is_alone_wanted(const struct look *l)
 }
 
 /* Finds the numbers of a candidate from the play of another, which lasted longer in the same seat: to the
- * others they are the same job until the shorter one ends. What happens after that is not known, so that it
- * counts as played only if no promise can be in question. Returns false if the play was too short. */
+ * others they are the same job, with as many devices, until the shorter one ends. What happens after that is
+ * not known, so that it counts as played only if no promise can be in question. Returns false if the play was
+ * too short. */
 static bool derive_candidate(struct look *l, struct candidate *c)
 {
 	struct fluid_times own = l->w->with[l->seat];
@@ -420,7 +444,7 @@ static bool derive_candidate(struct look *l, struct candidate *c)
 	struct decide_load load;
 	bool harmless;
 
-	if (!l->has_play || isnan(c->work_s) || own.never ||
+	if (!l->has_play || isnan(c->work_s) || own.never || c->devices != l->play_devices ||
 	    !fluid_instead(l->w->workspace, &l->s->machine, &job, own.start_s, own.end_s, &own.end_s))
 		return false;
 	find_wanted(l, &job);
@@ -583,7 +607,8 @@ int decide_look_ahead(struct decide_rows *rows, struct decision *d, struct err *
 	for (size_t i = 0; i < s->n_running; i++)
 		held += s->running[i].cpus;
 	l.most = fmax(held, s->machine.slots) + s->other_load;
-	if (s->cpus > s->most_cpus && !s->starting) { /* it never starts: its times alone have to do */
+	if ((s->cpus > s->most_cpus || fewest_devices(d) > s->most_devices) && !s->starting) {
+		/* it never starts: its times alone have to do */
 		l.n = 1;
 		approximate(&l);
 		return 0;

@@ -32,6 +32,9 @@ int sched_check_params(const struct sched_params *p, struct err *err)
 	if (!(m->memory_mb > 0.0))
 		return err_fail(err, ERR_ARG, "a machine with %g MB of memory: need more than 0",
 				m->memory_mb);
+	if (m->device_memory_mb < 0.0)
+		return err_fail(err, ERR_ARG, "devices with %g MB of memory: need 0 (not known) or more",
+				m->device_memory_mb);
 	if (!(p->window_s >= 0.0 && p->window_s <= 1e9))
 		return err_fail(err, ERR_ARG, "a window of %g s: need 0 (the default) to 1e9", p->window_s);
 	if (!(p->hysteresis >= 0.0 && p->hysteresis <= 1e9))
@@ -65,6 +68,7 @@ void sched_set(struct sched *s, const struct sched_params *p)
 	s->policy.policy = &s->rule;
 	s->machine = p->machine;
 	s->fluid = decide_machine(first, p->machine.cores, p->machine.slots);
+	s->fluid.devices = p->machine.devices;
 	s->max_unstarted_cpus = p->max_unstarted_cpus;
 	s->window_s = p->window_s > 0.0 ? p->window_s : SCHED_DEFAULT_WINDOW_S;
 	s->looks_ahead = s->rule.looks_ahead && first;
@@ -179,6 +183,10 @@ int sched_check_request(const struct sched *s, const struct sched_request *r, st
 	for (size_t i = 0; i < sizeof amount / sizeof *amount; i++)
 		if (amount[i] < 0.0)
 			return err_fail(err, ERR_ARG, "%g MB of memory: need 0 or more", amount[i]);
+	if (r->device.records_each < 0.0 || r->device.memory_mb < 0.0 || r->device.memory_mb_per_record < 0.0)
+		return err_fail(err, ERR_ARG, "%g records and %g MB for a device: need 0 or more",
+				r->device.records_each,
+				fmin(r->device.memory_mb, r->device.memory_mb_per_record));
 	return 0;
 }
 
@@ -215,7 +223,7 @@ static enum sched_verdict verdict_of(const struct sched *s, const struct sched_r
 	if (d->chosen >= 0)
 		return objective && model_of(s, r) ? SCHED_PROMISED : SCHED_BEST_EFFORT;
 	if (r->best_effort || !objective)
-		d->chosen = sched_soonest(d, REASON_MEMORY | REASON_TOO_WIDE, false); /* held, if need be */
+		d->chosen = sched_soonest(d, REASONS_NO_ROOM, false); /* held, if need be */
 	return d->chosen >= 0 ? SCHED_BEST_EFFORT : SCHED_REJECTED;
 }
 
@@ -386,6 +394,11 @@ size_t sched_queued(const struct sched *s)
 uint32_t sched_slots_used(const struct sched *s)
 {
 	return s->slots_used < UINT32_MAX ? (uint32_t)s->slots_used : UINT32_MAX;
+}
+
+uint32_t sched_devices_used(const struct sched *s)
+{
+	return s->devices_used < UINT32_MAX ? (uint32_t)s->devices_used : UINT32_MAX;
 }
 
 bool sched_lives(const struct sched *s, uint64_t id)

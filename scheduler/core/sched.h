@@ -13,7 +13,7 @@
  *
  * Starts. Jobs are tried in this order: the plan; then jobs without a promise, beginning with the tenant of
  * the lowest standing (below), each tenant's jobs in order of arrival. Jobs below priority 0 come after all
- * others, in the same order among themselves. A job needs its slots, its memory and room in its tenant's
+ * others, in the same order among themselves. A job needs slots, memory, devices and room in its tenant's
  * quota. It then starts if starting it now is predicted to break no promise that would hold without it,
  * running or waiting, and to delay no job that is due. Otherwise it is held, and tried again at the next
  * event. So a job further back may start before one that cannot. If there is no promise to keep and no job is
@@ -54,9 +54,14 @@
  * Only sched_new(), which makes room for max_jobs, and sched_set_tenants() allocate.
  *
  * Memory. A queued job waits for the memory of the batch it was admitted with. At its start no batch is taken
- * that needs more memory than is free. The look-ahead knows slots and quotas, not memory, so it does not
- * foresee a wait for memory alone. Of a queue beyond 512 jobs it sees a part and a summary (sched_scene.c).
- * */
+ * that needs more memory than is free. The look-ahead knows slots, devices and quotas, not memory, so it does
+ * not foresee a wait for memory alone. Of a queue beyond 512 jobs it sees a part and a summary
+ * (sched_scene.c).
+ *
+ * Devices. They are handed out whole, and how many a job wants may depend on its batch. A queued job waits
+ * for as many as the batch it was admitted with wants; jobs that want none pass it. At its start no batch is
+ * taken that wants more than are free. The scheduler counts them; which ones a job gets is the caller's
+ * business. */
 #ifndef SCHEDULER_CORE_SCHED_H
 #define SCHEDULER_CORE_SCHED_H
 
@@ -79,6 +84,8 @@ struct sched_machine {
 	double cores;               /* > 0 */
 	uint32_t slots;             /* cpus handed out; may exceed the cores */
 	double memory_mb;           /* INFINITY: no limit */
+	uint32_t devices;
+	double device_memory_mb;    /* of each; 0 or INFINITY: not known */
 };
 
 struct sched_params {
@@ -138,6 +145,7 @@ struct sched_request {              /* a job as it arrives */
 	double value;               /* what it is worth in time, where 1 is usual; 0 counts as 1 */
 	double memory_mb, memory_mb_per_record; /* NaN: not known */
 	double max_memory_mb;       /* the job's own limit; NaN: none */
+	struct device_need device;
 };
 
 enum sched_verdict {
@@ -168,6 +176,7 @@ struct sched_tenant {
 	size_t max_queued;          /* waiting jobs; 0: no limit */
 	uint32_t max_cpus;          /* of its running jobs together; 0: no limit. Jobs that their owner starts
 	                               count, and are not refused. */
+	uint32_t max_devices;       /* the same; 0: no limit */
 };
 /* Sets the tenants from now on. Usage stays with the index. The call may be repeated at any time, also with
  * more tenants. Before the first call all jobs belong to one tenant. ERR_ARG: a live job's tenant is
@@ -178,7 +187,7 @@ int sched_set_tenants(struct sched *s, int64_t now_ns, const struct sched_tenant
 struct sched_share {                /* of a tenant, at the time of asking */
 	double usage_cpu_s;
 	double standing, mean_standing; /* see above; mean NaN: no tenant has jobs */
-	uint64_t cpus;              /* of its running jobs */
+	uint64_t cpus, devices;     /* of its running jobs */
 	size_t queued, running;
 };
 int sched_share(struct sched *s, int64_t now_ns, uint32_t tenant, struct sched_share *out, struct err *err);
@@ -204,7 +213,8 @@ bool sched_next(struct sched *s, int64_t now_ns, uint64_t *out_id, struct decisi
 /* The next waiting job taken by chance whose chance has gone; false: none. The caller lets go of it
  * (sched_remove()), which is an event like any other. To be called when sched_next() has returned false. */
 bool sched_hopeless(struct sched *s, uint64_t *out_id);
-/* The owner of an advised job has started it, whatever the order: it is decided anew, and runs. */
+/* The owner of an advised job has started it, whatever the order: it is decided anew, and runs. ERR_BUSY: its
+ * devices are not free, and no device is handed out twice. */
 int sched_start_now(struct sched *s, int64_t now_ns, uint64_t id, struct decision *out, struct err *err);
 
 /* The owner of a job whose turn has come (sched_next()) has started it. */
@@ -291,12 +301,14 @@ enum sched_wait {
 	SCHED_WAIT_HELD,            /* starting now would break the promise of `job`, or delay it if it is
 	                               due */
 	SCHED_WAIT_QUOTA,           /* its tenant's cpus: needed, available */
+	SCHED_WAIT_DEVICES,         /* too few devices are free: needed, available */
+	SCHED_WAIT_DEVICE_QUOTA,    /* its tenant's devices: needed, available */
 	SCHED_WAIT_PRICE,           /* taken by chance: starting now would cost other jobs more than it
 	                               brings */
 	SCHED_WAIT_UNSTARTED,       /* its owner has others whose turn has come, and has not started them */
 };
 const char *sched_wait_name(enum sched_wait w); /* "not", "slots", "memory", "turn", "held", "quota",
-                                                   "price", "unstarted" */
+                                                   "devices", "device_quota", "price", "unstarted" */
 struct sched_waiting {
 	enum sched_wait why;
 	double needed, available;   /* NaN: does not apply */
@@ -323,6 +335,7 @@ bool sched_chance_gone(struct sched *s, int64_t now_ns, uint64_t id);
 size_t sched_running(const struct sched *s);
 size_t sched_queued(const struct sched *s);
 uint32_t sched_slots_used(const struct sched *s);
+uint32_t sched_devices_used(const struct sched *s);
 bool sched_lives(const struct sched *s, uint64_t id);
 
 /* ---- change ---- */

@@ -161,6 +161,8 @@ const char *sched_wait_name(enum sched_wait w)
 	case SCHED_WAIT_TURN: return "turn";
 	case SCHED_WAIT_HELD: return "held";
 	case SCHED_WAIT_QUOTA: return "quota";
+	case SCHED_WAIT_DEVICES: return "devices";
+	case SCHED_WAIT_DEVICE_QUOTA: return "device_quota";
 	case SCHED_WAIT_PRICE: return "price";
 	case SCHED_WAIT_UNSTARTED: return "unstarted";
 	}
@@ -183,11 +185,16 @@ struct sched_waiting waiting_of(const struct sched *s, const struct live *j, siz
 	double used_mb = live_memory_used_mb(s), wanted_mb = live_memory_wanted_mb(s, j);
 	double free_slots = (double)s->machine.slots - (double)s->slots_used;
 	bool narrow = j->r.cpus <= tenant_most_cpus(s, &j->r);
+	uint32_t devices = live_devices_wanted(s, j);
 
 	if (t->is.max_cpus && t->cpus + j->r.cpus > t->is.max_cpus)
 		say(w, SCHED_WAIT_QUOTA, j->r.cpus, (double)t->is.max_cpus - (double)t->cpus);
 	else if (j->r.cpus > free_slots)
 		say(w, w->ahead && narrow ? SCHED_WAIT_TURN : SCHED_WAIT_SLOTS, j->r.cpus, free_slots);
+	else if (devices > tenant_free_devices(t))
+		say(w, SCHED_WAIT_DEVICE_QUOTA, devices, tenant_free_devices(t));
+	else if (devices > live_devices_free(s))
+		say(w, SCHED_WAIT_DEVICES, devices, live_devices_free(s));
 	else if (wanted_mb > s->machine.memory_mb ||
 		 (s->running.n && used_mb + wanted_mb > s->machine.memory_mb))
 		say(w, SCHED_WAIT_MEMORY, wanted_mb, s->machine.memory_mb - used_mb);

@@ -21,7 +21,8 @@ static bool may_hope(struct sched *s, const struct live *j, double left_s)
 				      .most_cpus = UINT32_MAX,
 				      .memory_mb = NAN,
 				      .memory_mb_per_record = NAN,
-				      .memory_limit_mb = INFINITY };
+				      .memory_limit_mb = INFINITY,
+				      .most_devices = UINT32_MAX };
 	struct decide_params p = { .model = model_of(s, &j->r),
 				   .job = j->r.values,
 				   .epochs = j->r.epochs,

@@ -4,8 +4,9 @@
 #include "scheduler/core/sched_internal.h"
 
 /* Fills in what is not known of a job's work. */
-static void complete(struct sched *s, struct live *j)
+static void complete(struct sched *s, struct live *j, bool running)
 {
+	uint32_t held = j->taken.devices;
 	size_t n;
 	const double *batch = live_batches(s, &j->r, &n);
 
@@ -20,6 +21,8 @@ static void complete(struct sched *s, struct live *j)
 		live_take(j, &j->taken);
 		live_measure(s, j);
 	}
+	/* what runs holds what it holds */
+	j->taken.devices = running ? held : device_need_count(&j->r.device, j->taken.decision);
 }
 
 int sched_restore(struct sched *s, const struct sched_restored *r, struct err *err)
@@ -45,7 +48,7 @@ int sched_restore(struct sched *s, const struct sched_restored *r, struct err *e
 	s->n_by_chance += r->by_chance;
 	j->started_ns = r->started_ns;
 	live_take(j, &r->taken);
-	complete(s, j);
+	complete(s, j, r->running);
 	if (!r->running) {
 		place_restored(s, place);
 		return 0;
@@ -118,14 +121,14 @@ int sched_use(struct sched *s, int64_t now_ns, const struct sched_params *p, sch
 	was = s->fluid;
 	sched_set(s, p);
 	same = was.cores == s->fluid.cores && was.disk_saturation == s->fluid.disk_saturation &&
-	       was.slots == s->fluid.slots;
+	       was.slots == s->fluid.slots && was.devices == s->fluid.devices;
 	for (size_t i = next_live(s, 0); i < s->live_end; i = next_live(s, i + 1)) {
 		struct live *j = &s->live[i];
 
 		j->r.model = j->next_model; /* asked for once: to find a job is what takes long here */
 		j->r.values = j->next_values;
 		unknown = isnan(j->total_s);
-		complete(s, j);
+		complete(s, j, j->running);
 		if (!j->running && (!same || unknown)) { /* else it will take what it would have taken */
 			live_weigh(s, j);
 			live_reorder(s, (uint32_t)i);

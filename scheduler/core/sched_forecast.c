@@ -52,7 +52,8 @@ static struct fluid_times behind(const struct sched *s, const struct live *j, un
 	const struct fluid_job f = decide_fluid_job(&j->taken, j->r.cpus);
 	double used = s->machine.slots, past_s;
 
-	if (!j->slot_cpus || j->r.cpus > tenant_most_cpus(s, &j->r))
+	if (!j->slot_cpus || j->r.cpus > tenant_most_cpus(s, &j->r) ||
+	    live_devices_wanted(s, j) > tenant_most_devices(s, &j->r))
 		return (struct fluid_times){ .never = true };
 	past_s = before_ns > o->reach_ns ? 1e-9 * (double)(before_ns - o->reach_ns) / used * scene_idle(s)
 					 : 0.0;

@@ -54,7 +54,8 @@ struct live {                         /* a job that waits or runs */
 	/* Waiting: what it will take of a full machine, slots x time; 0 if it never starts. Whole
 	 * nanoseconds, so that sums of a long queue come out the same whatever came and went. */
 	uint64_t slot_ns;
-	uint32_t slot_cpus;           /* its cpus; 0 if it never starts */
+	uint32_t slot_cpus;           /* its cpus, or as large a part of the slots as it wants of the devices;
+	                                 0 if it never starts */
 	struct fluid_times plan;      /* by the play of the plan, from sched.plan_ns on */
 	uint64_t seat_stamp;          /* of the scene it has a seat in, and that seat */
 	uint32_t seat;
@@ -72,7 +73,7 @@ struct live_list {
 struct tenant {
 	struct sched_tenant is;
 	double usage;                 /* cpu-seconds, faded up to sched.usage_ns */
-	uint64_t cpus;                /* of its running jobs */
+	uint64_t cpus, devices;       /* of its running jobs */
 	size_t n_queued, n_running;
 	uint32_t due;                 /* its job that is due by waiting; NO_JOB */
 	struct live_list waiting;     /* without a promise and not due: by priority, then arrival */
@@ -132,6 +133,7 @@ struct sched {
 	size_t n_due;                 /* waiting */
 	size_t n_by_chance;           /* waiting or running */
 	uint64_t slots_used;          /* cpus of those that run */
+	uint64_t devices_used;        /* and their devices */
 
 	struct tenant *tenant;
 	size_t n_tenants, tenants_cap;
@@ -225,6 +227,9 @@ double live_memory_used_mb(const struct sched *s);
 /* Of the batch it was admitted with; or of its smallest, where a change of the machine has left no room for
  * that. */
 double live_memory_wanted_mb(const struct sched *s, const struct live *j);
+/* The same of devices. */
+uint32_t live_devices_wanted(const struct sched *s, const struct live *j);
+uint32_t live_devices_free(const struct sched *s);
 /* The batches the job may have. */
 const double *live_batches(const struct sched *s, const struct sched_request *r, size_t *out_n);
 void live_weigh(struct sched *s, struct live *j);    /* fills in slot_ns and slot_cpus */
@@ -255,6 +260,9 @@ int tenants_init(struct sched *s); /* one for all; 0, or -1 without memory */
 void sched_tenants_release(struct sched *s);
 struct tenant *tenant_of(const struct sched *s, const struct sched_request *r);
 uint32_t tenant_most_cpus(const struct sched *s, const struct sched_request *r); /* of the machine's slots */
+uint32_t tenant_most_devices(const struct sched *s, const struct sched_request *r); /* of the machine's */
+/* That its quota leaves it now. */
+uint32_t tenant_free_devices(const struct tenant *t);
 void tenants_settle(struct sched *s, int64_t now_ns); /* usage up to now */
 double tenant_standing(const struct sched *s, const struct tenant *t);
 double tenants_mean(struct sched *s);

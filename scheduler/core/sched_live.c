@@ -86,14 +86,18 @@ void live_unlink(struct sched *s, struct live_list *l, uint32_t place)
 void live_weigh(struct sched *s, struct live *j)
 {
 	struct fluid_job f = decide_fluid_job(&j->taken, j->r.cpus);
-	bool never = j->r.cpus > s->machine.slots;
+	bool never = j->r.cpus > s->machine.slots || live_devices_wanted(s, j) > s->machine.devices;
+	/* One that wants a larger part of the devices than of the slots counts as that many slots: the
+	 * devices are what those behind it wait for. */
+	double part = never || !f.devices ? 0.0 : (double)f.devices / s->machine.devices;
+	double width = fmax(f.cpus, fmin(ceil(part * s->machine.slots), s->machine.slots));
 	/* With others like it, so many slots are in use: where three of four are, the fourth counts as
 	 * well. */
 	double used = never ? 1.0 : s->machine.slots - s->machine.slots % j->r.cpus;
-	double ns = 1e9 * f.cpus * f.work_s * decide_stretch(&s->fluid, &f, used + s->other_load) *
+	double ns = 1e9 * width * f.work_s * decide_stretch(&s->fluid, &f, used + s->other_load) *
 		    (s->machine.slots / used);
 
-	j->slot_cpus = never ? 0 : j->r.cpus;
+	j->slot_cpus = never ? 0 : (uint32_t)width;
 	j->slot_ns = never ? 0 : ns < 9e18 ? (uint64_t)ns : (uint64_t)9e18;
 }
 
@@ -108,6 +112,7 @@ static struct order_item item_of(const struct live *j)
 		.slot_ns = j->slot_ns,
 		.slot_cpus = j->slot_cpus,
 		.cpus = j->r.cpus,
+		.devices = j->taken.devices,
 		.priority = j->r.priority,
 		.by_chance = j->by_chance,
 		.unknown = isnan(j->total_s),
@@ -212,6 +217,8 @@ void live_run(struct sched *s, uint32_t place)
 	j->said_late = false;
 	s->slots_used += j->r.cpus;
 	t->cpus += j->r.cpus;
+	s->devices_used += j->taken.devices;
+	t->devices += j->taken.devices;
 	t->n_running++;
 	live_changed(s);
 }
@@ -225,6 +232,8 @@ void live_end(struct sched *s, uint32_t place)
 	j->running = false;
 	s->slots_used -= j->r.cpus;
 	t->cpus -= j->r.cpus;
+	s->devices_used -= j->taken.devices;
+	t->devices -= j->taken.devices;
 	t->n_running--;
 	live_changed(s);
 }
@@ -257,7 +266,9 @@ static const struct candidate *measured(struct sched *s, const struct live *j)
 				      .machine = s->fluid,
 				      .cpus = j->r.cpus,
 				      .most_cpus = UINT32_MAX,
-				      .memory_limit_mb = INFINITY };
+				      .memory_limit_mb = INFINITY,
+				      .device = j->r.device,
+				      .most_devices = UINT32_MAX };
 	struct decide_params p = { .model = model_of(s, &j->r),
 				   .job = j->r.values,
 				   .candidate = &j->taken.decision,
@@ -376,7 +387,21 @@ double live_left_s(const struct sched *s, const struct live *j, int64_t now_ns)
 	return done_s < j->total_s ? j->total_s - done_s : LATE_REST * done_s;
 }
 
-/* ---- memory ---- */
+/* ---- devices and memory ---- */
+
+uint32_t live_devices_wanted(const struct sched *s, const struct live *j)
+{
+	size_t n;
+	const double *batch = live_batches(s, &j->r, &n);
+	uint32_t devices = j->taken.devices;
+
+	return devices <= s->machine.devices || !n ? devices : device_need_count(&j->r.device, batch[0]);
+}
+
+uint32_t live_devices_free(const struct sched *s)
+{
+	return s->devices_used < s->machine.devices ? (uint32_t)(s->machine.devices - s->devices_used) : 0;
+}
 
 double live_memory_mb(const struct sched_request *r, double batch)
 {

@@ -92,8 +92,8 @@ void place_take(struct sched *s, uint32_t place, const struct seat *seat)
  * alone. */
 static bool is_blocked(const struct decision *d, const struct candidate *c, double noise, double slo_s)
 {
-	const unsigned other = REASON_MEMORY | REASON_TOO_WIDE | REASON_UNSTABLE | REASON_NO_BOUND |
-			       REASON_SLO_EXCEEDED | REASON_NOT_TRIED | REASON_BEYOND_MODEL;
+	const unsigned other = REASONS_NO_ROOM | REASON_UNSTABLE | REASON_NO_BOUND | REASON_SLO_EXCEEDED |
+			       REASON_NOT_TRIED | REASON_BEYOND_MODEL;
 
 	return c->breaks && !(c->reasons & other) && c->guard_s < slo_s &&
 	       c->accuracy > d->candidate[d->chosen].accuracy + noise;
@@ -401,7 +401,8 @@ void place_due(struct sched *s, int64_t now_ns)
 		if (first == NO_JOB)
 			continue;
 		since_s = live_until_s(now_ns, s->live[first].submitted_ns);
-		if (since_s < s->window_s || s->live[first].r.cpus > tenant_most_cpus(s, &s->live[first].r))
+		if (since_s < s->window_s || s->live[first].r.cpus > tenant_most_cpus(s, &s->live[first].r) ||
+		    live_devices_wanted(s, &s->live[first]) > tenant_most_devices(s, &s->live[first].r))
 			continue;
 		mean = isnan(mean) ? tenants_mean(s) : mean;
 		if (tenant_standing(s, t) > mean * (1.0 + 1e-12))

@@ -271,10 +271,16 @@ void scene_make(struct sched *s, int64_t now_ns, const struct sched_request *r, 
 		struct decide_scene *out)
 {
 	double limit_mb = s->machine.memory_mb, shift_s = 0.0;
+	uint32_t devices = tenant_most_devices(s, r);
 	bool known = false;
 
 	if (at->starting && isfinite(limit_mb))
 		limit_mb -= live_memory_used_mb(s);
+	if (at->starting) {
+		uint32_t quota = tenant_free_devices(tenant_of(s, r)), left = live_devices_free(s);
+
+		devices = quota < left ? quota : left;
+	}
 	if (!isnan(r->max_memory_mb))
 		limit_mb = fmin(limit_mb, r->max_memory_mb);
 	*out = (struct decide_scene){
@@ -299,6 +305,9 @@ void scene_make(struct sched *s, int64_t now_ns, const struct sched_request *r, 
 		.memory_mb = r->memory_mb,
 		.memory_mb_per_record = r->memory_mb_per_record,
 		.memory_limit_mb = limit_mb,
+		.device = r->device,
+		.most_devices = devices,
+		.device_memory_mb = s->machine.device_memory_mb,
 		.rng = rng_stream(s->seed, r->id),
 		.scratch = s->scratch,
 	};

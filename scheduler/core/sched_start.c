@@ -47,8 +47,7 @@ static int harmless(const struct decision *d)
 	for (size_t i = 0; i < d->n_candidates; i++) {
 		const struct candidate *c = &d->candidate[i];
 
-		if (!(c->reasons &
-		      (REASON_MEMORY | REASON_TOO_WIDE | REASON_BREAKS_PROMISE | REASON_NOT_TRIED)) &&
+		if (!(c->reasons & (REASONS_NO_ROOM | REASON_BREAKS_PROMISE | REASON_NOT_TRIED)) &&
 		    !isnan(c->delays_s) && !isnan(c->time_s) &&
 		    (least < 0 || c->time_s < d->candidate[least].time_s))
 			least = (int)i;
@@ -69,12 +68,11 @@ static int likeliest(const struct sched *s, const struct decision *d)
 /* It is to start: when none of the candidates is in time, as soon as can be. */
 static int least_bad(const struct sched *s, const struct live *j, const struct decision *d)
 {
-	const unsigned room = REASON_MEMORY | REASON_TOO_WIDE;
 	bool bounds = s->policy.policy->bounds && j->promised;
-	int i = sched_soonest(d, room, bounds);
+	int i = sched_soonest(d, REASONS_NO_ROOM, bounds);
 
 	if (i < 0)
-		i = sched_soonest(d, 0, bounds); /* its owner started it, room or not */
+		i = sched_soonest(d, REASON_DEVICES, bounds); /* its owner started it, room or not */
 	if (i < 0)
 		i = find_taken(d, &j->taken);
 	return i < 0 ? 0 : i;
@@ -282,12 +280,14 @@ static enum room room_for(const struct sched *s, const struct live *j, double me
 {
 	const struct tenant *t = tenant_of(s, &j->r);
 	double wanted_mb = live_memory_wanted_mb(s, j);
+	uint32_t devices = live_devices_wanted(s, j);
 
-	if (j->r.cpus > tenant_most_cpus(s, &j->r) || wanted_mb > s->machine.memory_mb)
+	if (j->r.cpus > tenant_most_cpus(s, &j->r) || wanted_mb > s->machine.memory_mb ||
+	    devices > tenant_most_devices(s, &j->r))
 		return NEVER;
-	if (t->is.max_cpus && t->cpus + j->r.cpus > t->is.max_cpus)
+	if ((t->is.max_cpus && t->cpus + j->r.cpus > t->is.max_cpus) || devices > tenant_free_devices(t))
 		return NO_QUOTA;
-	if (s->slots_used + j->r.cpus > s->machine.slots)
+	if (s->slots_used + j->r.cpus > s->machine.slots || devices > live_devices_free(s))
 		return NO_ROOM;
 	/* alone it fits, whatever the rounding of a sum says */
 	if (s->running.n && memory_used_mb + wanted_mb > s->machine.memory_mb)
@@ -340,15 +340,18 @@ static bool try(struct search *q, uint32_t place)
 	return false;
 }
 
-/* The next job from `place` on that wants no more cpus than these. Without a look ahead no job passes one
- * that waits for room, so none is left out. */
+/* The next job from `place` on that wants no more cpus than these, and no devices where all are in use.
+ * Without a look ahead no job passes one that waits for room, so none is left out. */
 static uint32_t next_narrow(const struct sched *s, const struct live_list *l, uint32_t place, uint64_t cpus)
 {
-	if (place == NO_JOB || !s->looks_ahead || s->live[place].r.cpus <= cpus)
+	bool plain = s->machine.devices && !live_devices_free(s);
+
+	if (place == NO_JOB || !s->looks_ahead ||
+	    (s->live[place].r.cpus <= cpus && !(plain && s->live[place].taken.devices)))
 		return place;
 	return job_order_at(
 		&s->queues, l->root,
-		job_order_narrow(&s->queues, l->root, job_order_position(&s->queues, place), cpus));
+		job_order_narrow(&s->queues, l->root, job_order_position(&s->queues, place), cpus, plain));
 }
 
 /* The first with a priority of this sign. */
@@ -452,6 +455,9 @@ int sched_start_now(struct sched *s, int64_t now_ns, uint64_t id, struct decisio
 		return sched_not_found(id, err);
 	if (j->running)
 		return err_fail(err, ERR_ARG, "job %llu runs already", (unsigned long long)id);
+	if (j->taken.devices > live_devices_free(s))
+		return err_fail(err, ERR_BUSY, "job %llu wants %u devices, and %u are free",
+				(unsigned long long)id, j->taken.devices, live_devices_free(s));
 	start_at_once(s, live_clock(s, now_ns), place, out);
 	s->live[place].unstarted = false;
 	return 0;

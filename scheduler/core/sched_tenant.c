@@ -17,6 +17,26 @@ uint32_t tenant_most_cpus(const struct sched *s, const struct sched_request *r)
 	return quota && quota < s->machine.slots ? quota : s->machine.slots;
 }
 
+uint32_t tenant_most_devices(const struct sched *s, const struct sched_request *r)
+{
+	uint32_t quota = tenant_of(s, r)->is.max_devices;
+
+	return quota && quota < s->machine.devices ? quota : s->machine.devices;
+}
+
+uint32_t tenant_free_devices(const struct tenant *t)
+{
+	if (!t->is.max_devices)
+		return UINT32_MAX;
+	return t->devices < t->is.max_devices ? (uint32_t)(t->is.max_devices - t->devices) : 0;
+}
+
+static struct fluid_group group_with(const struct sched_tenant *is)
+{
+	return (struct fluid_group){ .cpus = is->max_cpus ? is->max_cpus : UINT32_MAX,
+				     .devices = is->max_devices ? is->max_devices : UINT32_MAX };
+}
+
 /* ---- the roll of them ---- */
 
 struct roll {
@@ -50,7 +70,7 @@ static int roll_make(struct sched *s, const struct sched_tenant *tenant, size_t 
 	}
 	for (size_t i = 0; i < n; i++) {
 		out->tenant[i] = newcomer(&tenant[i]);
-		out->group[i].cpus = tenant[i].max_cpus ? tenant[i].max_cpus : UINT32_MAX;
+		out->group[i] = group_with(&tenant[i]);
 	}
 	return 0;
 }
@@ -69,7 +89,7 @@ static void roll_use(struct sched *s, const struct roll *t, size_t n)
 		tenants_note_waiting(s, &s->tenant[i]);
 	s->quotas = false;
 	for (size_t i = 0; i < n; i++)
-		s->quotas |= t->tenant[i].is.max_cpus > 0;
+		s->quotas |= t->tenant[i].is.max_cpus > 0 || t->tenant[i].is.max_devices > 0;
 }
 
 int tenants_init(struct sched *s)
@@ -122,6 +142,7 @@ static void move_over(struct sched *s, const struct roll *to, size_t n)
 		if (tenant_of(s, &j->r)->due == i)
 			t->due = (uint32_t)i;
 		t->cpus += j->running ? j->r.cpus : 0;
+		t->devices += j->running ? j->taken.devices : 0;
 		t->n_running += j->running;
 		t->n_queued += !j->running;
 	}
@@ -166,8 +187,8 @@ static void change_all(struct sched *s, const struct sched_tenant *tenant, size_
 		if (i >= s->n_tenants)
 			s->tenant[i] = newcomer(&tenant[i]);
 		s->tenant[i].is = tenant[i];
-		s->group[i].cpus = tenant[i].max_cpus ? tenant[i].max_cpus : UINT32_MAX;
-		s->quotas |= tenant[i].max_cpus > 0;
+		s->group[i] = group_with(&tenant[i]);
+		s->quotas |= tenant[i].max_cpus > 0 || tenant[i].max_devices > 0;
 	}
 	s->n_tenants = n;
 }
@@ -287,6 +308,7 @@ static struct sched_share share_of(const struct sched *s, const struct tenant *t
 				     .standing = tenant_standing(s, t),
 				     .mean_standing = mean,
 				     .cpus = t->cpus,
+				     .devices = t->devices,
 				     .queued = t->n_queued,
 				     .running = t->n_running };
 }

@@ -85,8 +85,8 @@ static double rate_of(const struct job *job, const struct candidate *c)
 
 unsigned life_rejected_by(const struct decision *d)
 {
-	static const unsigned order[] = { REASON_BEYOND_MODEL, REASON_TOO_WIDE, REASON_MEMORY,
-					  REASON_NO_BOUND, REASON_BREAKS_PROMISE };
+	static const unsigned order[] = { REASON_BEYOND_MODEL, REASON_TOO_WIDE, REASON_DEVICES,
+					  REASON_MEMORY,       REASON_NO_BOUND, REASON_BREAKS_PROMISE };
 	unsigned common = ~0u;
 
 	if (!isnan(d->smallest_slo_s))
@@ -120,6 +120,8 @@ static void why_rejected(const struct job_record *row, const struct decision *d,
 		snprintf(text, size, "every batch is too far outside the training table for a promise");
 	else if (by == REASON_TOO_WIDE)
 		snprintf(text, size, "it wants %u cpus, more than are handed out", row->cpus);
+	else if (by == REASON_DEVICES)
+		snprintf(text, size, "every batch wants more gpus than it may have, or more of their memory");
 	else if (by == REASON_MEMORY)
 		snprintf(text, size, "every batch needs more memory than there is");
 	else if (by == REASON_NO_BOUND)

@@ -8,7 +8,7 @@
 /* One that neither fits the memory nor the slots would never start, and all behind it would wait for ever. */
 static bool can_run(const struct candidate *c)
 {
-	return !(c->reasons & (REASON_MEMORY | REASON_TOO_WIDE));
+	return !(c->reasons & REASONS_NO_ROOM);
 }
 
 int policy_choose_naive(const struct policy_choice *by, const struct decision *d, double noise,

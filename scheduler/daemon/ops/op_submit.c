@@ -321,7 +321,7 @@ static const struct candidate *to_learn_from(const struct decision *d)
 	for (size_t i = 0; i < d->n_candidates && isnan(d->offer.chance); i++) {
 		const struct candidate *c = &d->candidate[i];
 
-		if (!(c->reasons & (REASON_MEMORY | REASON_TOO_WIDE)) && (!best || c->time_s < best->time_s))
+		if (!(c->reasons & REASONS_NO_ROOM) && (!best || c->time_s < best->time_s))
 			best = c;
 	}
 	return best;

@@ -26,6 +26,7 @@ static struct order_item draw(struct rng *r)
 				    .slot_ns = UINT64_MAX - rng_below(r, 1000), /* sums need 128 bits */
 				    .slot_cpus = rng_below(r, 5),
 				    .cpus = 1 + rng_below(r, 8),
+				    .devices = rng_below(r, 3),
 				    .priority = (int)rng_below(r, 5) - 2,
 				    .by_chance = rng_below(r, 2),
 				    .unknown = rng_below(r, 9) == 0 };
@@ -87,7 +88,7 @@ static void compare_sums(const struct bed *b, size_t n)
 
 static void compare_searches(struct bed *b)
 {
-	size_t from = rng_below(&b->rng, (uint32_t)b->n + 2), later, narrow, below, plain, woken;
+	size_t from = rng_below(&b->rng, (uint32_t)b->n + 2), later, narrow, below, plain, bare, woken;
 	int priority = (int)rng_below(&b->rng, 7) - 3;
 	int64_t ns = rng_below(&b->rng, 32), last_ns = INT64_MIN;
 	uint32_t cpus = rng_below(&b->rng, 9);
@@ -98,6 +99,8 @@ static void compare_searches(struct bed *b)
 			break;
 	for (narrow = from; narrow < b->n && at(b, narrow)->cpus > cpus;)
 		narrow++;
+	for (bare = from; bare < b->n && (at(b, bare)->cpus > cpus || at(b, bare)->devices);)
+		bare++;
 	for (woken = from; woken < b->n && at(b, woken)->wake_ns > ns;)
 		woken++;
 	for (below = 0; below < b->n && at(b, below)->priority >= 0;)
@@ -109,7 +112,8 @@ static void compare_searches(struct bed *b)
 		    at(b, i)->turn_ns > last_ns)
 			last_ns = at(b, i)->turn_ns;
 	assert_int_equal(job_order_later(&b->o, b->root, from, priority, ns), later < b->n ? later : b->n);
-	assert_int_equal(job_order_narrow(&b->o, b->root, from, cpus), narrow < b->n ? narrow : b->n);
+	assert_int_equal(job_order_narrow(&b->o, b->root, from, cpus, false), narrow < b->n ? narrow : b->n);
+	assert_int_equal(job_order_narrow(&b->o, b->root, from, cpus, true), bare < b->n ? bare : b->n);
 	assert_int_equal(job_order_woken(&b->o, b->root, from, ns), woken < b->n ? woken : b->n);
 	assert_int_equal(job_order_below(&b->o, b->root), below);
 	assert_int_equal(job_order_not_by_chance(&b->o, b->root), plain);

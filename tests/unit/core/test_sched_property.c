@@ -16,6 +16,7 @@ struct player {
 	bool lives, running, promised, due, by_chance;
 	int64_t due_start_ns; /* as planned when it became due */
 	struct fluid_job job; /* work left */
+	uint32_t devices; /* of the batch it was admitted with, or started with */
 	double batch[5];
 };
 
@@ -36,7 +37,7 @@ struct theatre {
 	uint64_t digest, seed;
 	struct decision d;
 	/* what was seen over all schedules */
-	size_t promised, held, passed, due, ended, full, by_chance, hopeless;
+	size_t promised, held, passed, due, ended, full, by_chance, hopeless, equipped, lacked;
 };
 
 static const double batches[] = { 32, 64, 128, 256, 512 };
@@ -74,6 +75,11 @@ static void make_jobs(struct theatre *t)
 		};
 		if (chances && rng_below(&own, 3))
 			p->r.chance = 0.5 * rng_uniform(&own);
+		if (t->machine.devices && rng_below(&own, 2))
+			p->r.device = (struct device_need){ .least = rng_below(&own, 3),
+							    .records_each = rng_below(&own, 2)
+										    ? 32 << rng_below(&own, 4)
+										    : 0 };
 		at_ns += (int64_t)(S * (rng_below(&t->rng, 4) ? 60.0 * rng_exponential(&t->rng) : 0.0));
 	}
 }
@@ -84,6 +90,7 @@ static void open_house(struct theatre *t, uint64_t seed)
 		.policy = hand_policy("postrider"), .model = t->m, .max_jobs = MOST_JOBS, .seed = seed
 	};
 	struct err err = { 0 };
+	struct rng own;
 
 	t->rng = rng_stream(seed, 4711);
 	t->now_ns = 0;
@@ -96,7 +103,10 @@ static void open_house(struct theatre *t, uint64_t seed)
 					    .slots = 2 + rng_below(&t->rng, 6),
 					    .memory_mb = INFINITY };
 	p.window_s = t->window_s;
+	own = rng_stream(seed, 4713);
+	p.machine.devices = rng_below(&own, 2) ? rng_below(&own, 5) : 0;
 	t->machine = decide_machine(t->m, 2, p.machine.slots);
+	t->machine.devices = p.machine.devices;
 	t->n_tenants = 1 + rng_below(&t->rng, MOST_TENANTS);
 	t->outside = rng_below(&t->rng, 4) ? 0.0 : 2.0 * rng_uniform(&t->rng);
 	for (size_t i = 0; i < t->n_tenants; i++) {
@@ -105,6 +115,8 @@ static void open_house(struct theatre *t, uint64_t seed)
 			.max_queued = rng_below(&t->rng, 3) ? 0 : 1 + rng_below(&t->rng, 4),
 			.max_cpus = rng_below(&t->rng, 3) ? 0 : 2 + rng_below(&t->rng, 4)
 		};
+		if (p.machine.devices && rng_below(&own, 3) == 0)
+			t->tenant[i].max_devices = 1 + rng_below(&own, 3);
 		t->usage[i] = 0.0;
 	}
 	make_jobs(t);
@@ -123,6 +135,16 @@ static uint64_t cpus_of(const struct theatre *t, size_t tenant)
 		if (t->player[i].running && (tenant == SIZE_MAX || t->player[i].r.tenant == tenant))
 			cpus += t->player[i].r.cpus;
 	return cpus;
+}
+
+static uint64_t devices_of(const struct theatre *t, size_t tenant)
+{
+	uint64_t devices = 0;
+
+	for (size_t i = 0; i < t->arrived; i++)
+		if (t->player[i].running && (tenant == SIZE_MAX || t->player[i].r.tenant == tenant))
+			devices += t->player[i].devices;
+	return devices;
 }
 
 static double standing(const struct theatre *t, size_t tenant)
@@ -152,12 +174,22 @@ static bool waits(const struct player *p)
 	return p->lives && !p->running;
 }
 
-/* Slots and quota are there for it. */
+static bool devices_fit(const struct theatre *t, const struct player *p, bool quota)
+{
+	uint32_t most = t->tenant[p->r.tenant].max_devices;
+
+	if (quota)
+		return !most || devices_of(t, p->r.tenant) + p->devices <= most;
+	return devices_of(t, SIZE_MAX) + p->devices <= t->machine.devices;
+}
+
+/* Slots, devices and quota are there for it. */
 static bool fits(const struct theatre *t, const struct player *p)
 {
 	uint32_t quota = t->tenant[p->r.tenant].max_cpus;
 
-	return cpus_of(t, SIZE_MAX) + p->r.cpus <= t->machine.slots &&
+	return devices_fit(t, p, false) && devices_fit(t, p, true) &&
+	       cpus_of(t, SIZE_MAX) + p->r.cpus <= t->machine.slots &&
 	       (!quota || cpus_of(t, p->r.tenant) + p->r.cpus <= quota);
 }
 
@@ -208,12 +240,15 @@ static void check_fair(const struct theatre *t, const struct player *p)
 static void check_quotas(const struct theatre *t)
 {
 	assert_true(cpus_of(t, SIZE_MAX) <= t->machine.slots);
+	assert_true(devices_of(t, SIZE_MAX) <= t->machine.devices);
+	assert_int_equal(devices_of(t, SIZE_MAX), sched_devices_used(t->s));
 	for (size_t k = 0; k < t->n_tenants; k++) {
 		size_t queued = 0;
 
 		for (size_t i = 0; i < t->arrived; i++)
 			queued += waits(&t->player[i]) && t->player[i].r.tenant == k;
 		assert_true(!t->tenant[k].max_cpus || cpus_of(t, k) <= t->tenant[k].max_cpus);
+		assert_true(!t->tenant[k].max_devices || devices_of(t, k) <= t->tenant[k].max_devices);
 		assert_true(!t->tenant[k].max_queued || queued <= t->tenant[k].max_queued);
 	}
 }
@@ -237,6 +272,10 @@ static void check_rest(struct theatre *t)
 		if (w.why == SCHED_WAIT_HELD) {
 			assert_true(w.job && w.job != p->r.id && sched_lives(t->s, w.job) && fits(t, p));
 			t->held++;
+		}
+		if (w.why == SCHED_WAIT_DEVICES) {
+			assert_true(w.needed > w.available);
+			t->lacked++;
 		}
 		assert_int_equal(w.why == SCHED_WAIT_QUOTA,
 				 t->tenant[p->r.tenant].max_cpus && cpus_of(t, p->r.tenant) + p->r.cpus >
@@ -357,6 +396,8 @@ static void arrive(struct theatre *t)
 		assert_true(p->r.chance > 0.0 && t->d.candidate[t->d.chosen].chance >= p->r.chance);
 		t->by_chance++;
 	}
+	p->devices = p->lives ? t->d.candidate[t->d.chosen].devices : 0;
+	t->equipped += p->devices > 0;
 	p->deadline_ns = p->submitted_ns + (int64_t)(S * p->r.slo_s);
 	t->promised += p->promised;
 }
@@ -381,6 +422,9 @@ static void start_all(struct theatre *t)
 		p->running = true;
 		p->started_ns = t->now_ns;
 		p->job = decide_fluid_job(&t->d.candidate[t->d.chosen], p->r.cpus);
+		p->devices = p->job.devices;
+		assert_int_equal(p->devices,
+				 device_need_count(&p->r.device, t->d.candidate[t->d.chosen].decision));
 		check_quotas(t);
 	}
 }
@@ -453,12 +497,14 @@ TEST(test_ten_thousand_schedules_keep_to_the_rules)
 			break;
 	}
 	print_message("%zu by chance, of which %zu lost it; ", t.by_chance, t.hopeless);
+	print_message("%zu with devices, %zu waits for some; ", t.equipped, t.lacked);
 	print_message("%zu promised, %zu held, %zu passed, %zu due, %zu refused by quota, %zu ended\n",
 		      t.promised, t.held, t.passed, t.due, t.full, t.ended);
 	if (!only) /* the rules were put to the test */
 		assert_true(t.promised > SCHEDULES && t.held > SCHEDULES && t.passed > SCHEDULES &&
 			    t.due > SCHEDULES / 5 && t.full > SCHEDULES / 5 && t.by_chance > SCHEDULES / 10 &&
-			    t.hopeless > SCHEDULES / 100);
+			    t.hopeless > SCHEDULES / 100 && t.equipped > SCHEDULES &&
+			    t.lacked > SCHEDULES / 5);
 	job_values_release(&t.values);
 	model_free(t.m);
 }

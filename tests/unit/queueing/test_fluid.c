@@ -75,15 +75,28 @@ static const struct fluid_job *nth(const struct fluid_scene *s, const struct flu
 	return i < s->n_queued ? &s->queued[i] : candidate;
 }
 
-/* Slots that the running jobs of a group hold. */
+/* Slots, or devices, that the running jobs of a group hold; group UINT32_MAX: of all. */
 static uint64_t held_by(const struct fluid_scene *s, const struct fluid_job *candidate, const bool *runs,
-			size_t n, uint32_t group)
+			size_t n, uint32_t group, bool devices)
 {
 	uint64_t held = 0;
 
-	for (size_t i = 0; i < n; i++)
-		held += runs[i] && nth(s, candidate, i)->group == group ? nth(s, candidate, i)->cpus : 0;
+	for (size_t i = 0; i < n; i++) {
+		const struct fluid_job *j = nth(s, candidate, i);
+
+		if (runs[i] && (group == UINT32_MAX || j->group == group))
+			held += devices ? j->devices : j->cpus;
+	}
 	return held;
+}
+
+static bool devices_are_free(const struct fluid_scene *s, const struct fluid_job *candidate, const bool *runs,
+			     size_t n, const struct fluid_job *j)
+{
+	if (held_by(s, candidate, runs, n, UINT32_MAX, true) + j->devices > s->machine.devices)
+		return false;
+	return !j->group ||
+	       held_by(s, candidate, runs, n, j->group, true) + j->devices <= s->group[j->group - 1].devices;
 }
 
 static void play_plainly(const struct fluid_scene *s, const struct fluid_job *candidate,
@@ -91,31 +104,40 @@ static void play_plainly(const struct fluid_scene *s, const struct fluid_job *ca
 {
 	static double left_s[MOST], end_s[MOST];
 	static bool runs[MOST], over[MOST];
-	size_t n = s->n_running + s->n_queued + (candidate ? 1 : 0), next = s->n_running, running = next;
+	size_t n = s->n_running + s->n_queued + (candidate ? 1 : 0), first = s->n_running, running = first;
 	double now_s = 0.0, held = 0.0;
 
 	for (size_t i = 0; i < n; i++) {
 		left_s[i] = nth(s, candidate, i)->work_s;
-		runs[i] = i < next;
+		runs[i] = i < first;
 		held += runs[i] ? nth(s, candidate, i)->cpus : 0.0;
 		out[i] = (struct fluid_times){ 0 };
 		over[i] = false;
 	}
 	for (;;) {
 		double first_s = INFINITY, processes;
+		bool lacking = false;
 
-		for (; next < n; next++) {
+		for (size_t next = first; next < n; next++) {
 			const struct fluid_job *j = nth(s, candidate, next);
-			double cpus = j->cpus, quota = j->group ? s->group[j->group - 1].cpus : INFINITY;
+			const struct fluid_group *g = j->group ? &s->group[j->group - 1] : NULL;
+			double cpus = j->cpus, quota = g ? g->cpus : INFINITY;
 
-			if (cpus > s->machine.slots || cpus > quota) {
+			if (runs[next] || over[next])
+				continue;
+			if (cpus > s->machine.slots || cpus > quota || j->devices > s->machine.devices ||
+			    (g && j->devices > g->devices)) {
 				out[next].never = true;
 				over[next] = true;
 				continue;
 			}
 			if (held + cpus > s->machine.slots || (j->after && !over[j->after - 1]) ||
-			    (j->group && (double)held_by(s, candidate, runs, n, j->group) + cpus > quota))
+			    (g && (double)held_by(s, candidate, runs, n, j->group, false) + cpus > quota))
 				break;
+			if (j->devices && (lacking || !devices_are_free(s, candidate, runs, n, j))) {
+				lacking = true;
+				continue;
+			}
 			held += cpus;
 			runs[next] = true;
 			running++;
@@ -208,6 +230,19 @@ static void entangle(struct rng *r, struct stage *stage, struct fluid_group *gro
 	stage->scene.group = group;
 	stage->scene.n_groups = n_groups;
 	stage->scene.other_load = rng_below(r, 2) ? 5.0 * rng_uniform(r) : 0.0;
+}
+
+/* Some want devices, and there are few. */
+static void equip(struct rng *r, struct stage *stage)
+{
+	size_t n = stage->scene.n_running + stage->scene.n_queued;
+
+	stage->scene.machine.devices = rng_below(r, 8);
+	for (size_t i = 0; i < stage->scene.n_groups; i++)
+		stage->scene.group[i].devices = rng_below(r, 6);
+	for (size_t i = 0; i < n; i++)
+		stage->job[i].devices = rng_below(r, 3) == 0 ? 1 + rng_below(r, 3) : 0;
+	stage->candidate.devices = rng_below(r, 3);
 }
 
 /* ---- known answers ---- */
@@ -623,6 +658,51 @@ TEST(test_a_group_stays_within_its_quota)
 	assert_int_equal(fluid_play(&s, NULL, space, t, NULL), -ERR_ARG);
 }
 
+TEST(test_one_that_waits_for_a_device_lets_those_pass_that_want_none)
+{
+	struct fluid_job running = job(3.5, 0, 0, 1);
+	struct fluid_job queued[] = { job(2, 0, 0, 1), job(1, 0, 0, 1), job(1.5, 0, 0, 1), job(1, 0, 0, 1) };
+	struct fluid_scene s = { .machine = machine(8, 8, 9),
+				 .running = &running,
+				 .n_running = 1,
+				 .queued = queued,
+				 .n_queued = 4 };
+	struct fluid_times t[5];
+
+	s.machine.devices = 2;
+	running.devices = 1;
+	queued[0].devices = 2; /* one is free */
+	queued[1].devices = 1; /* it could have that one, and would be unfair to the first */
+	queued[3].devices = 3; /* more than there are */
+	play(&s, NULL, t);
+	close_to(t[1].start_s, 3.5, EXACT);
+	close_to(t[2].start_s, 5.5, EXACT);
+	close_to(t[3].start_s, 0, EXACT);
+	assert_true(t[4].never);
+}
+
+TEST(test_devices_of_a_group_are_its_quota)
+{
+	struct fluid_job running = job(3.5, 0, 0, 1), queued[] = { job(2, 0, 0, 1), job(2, 0, 0, 1) };
+	struct fluid_group group = { .cpus = 9, .devices = 1 };
+	struct fluid_scene s = { .machine = machine(8, 8, 9),
+				 .running = &running,
+				 .n_running = 1,
+				 .queued = queued,
+				 .n_queued = 2,
+				 .group = &group,
+				 .n_groups = 1 };
+	struct fluid_times t[3];
+
+	s.machine.devices = 4;
+	running.group = queued[0].group = queued[1].group = 1;
+	running.devices = queued[0].devices = 1;
+	queued[1].devices = 2;
+	play(&s, NULL, t);
+	close_to(t[1].start_s, 3.5, EXACT);
+	assert_true(t[2].never); /* two of one */
+}
+
 TEST(test_others_on_the_machine_slow_all_down_and_take_no_slots)
 {
 	struct fluid_job running = job(3.5, 1, 0, 1), queued = job(2, 1, 0, 1);
@@ -666,6 +746,8 @@ TEST(test_a_thousand_scenes_agree_with_the_plain_way)
 		any_stage(&r, k < 900 ? 60 : 400, &stage);
 		if (k % 2)
 			entangle(&r, &stage, group, 3);
+		if (k % 4 < 2)
+			equip(&r, &stage);
 		candidate = rng_below(&r, 2) ? &stage.candidate : NULL;
 		n = stage.scene.n_running + stage.scene.n_queued + (candidate ? 1 : 0);
 		play(&stage.scene, candidate, fast);
@@ -695,6 +777,8 @@ TEST(test_a_play_for_some_tells_of_them_what_the_whole_one_does)
 		any_stage(&r, 60, &stage);
 		if (k % 2)
 			entangle(&r, &stage, group, 3);
+		if (k % 3 == 0)
+			equip(&r, &stage);
 		n = stage.scene.n_running + stage.scene.n_queued;
 		play(&stage.scene, NULL, whole);
 		for (size_t i = 0; i < n; i++) {
