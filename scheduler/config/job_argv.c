@@ -133,11 +133,11 @@ static bool put_text(struct strbuf *out, const char *text)
 static bool put_value(const void *owner, const char *name, struct strbuf *out)
 {
 	const struct filling *f = owner;
-	const struct job_param *param;
+	const struct job_param *param = param_find(f->type, name, strlen(name));
 
 	if (!strcmp(name, "batch"))
 		return put_number(out, f->v->batch);
-	if (!strcmp(name, "lr"))
+	if (!strcmp(name, "lr") && (!param || isfinite(f->v->lr))) /* a rule wins over a parameter */
 		return put_number(out, f->v->lr);
 	if (!strcmp(name, "job"))
 		return put_text(out, f->v->job);
@@ -147,7 +147,6 @@ static bool put_value(const void *owner, const char *name, struct strbuf *out)
 		return strbuf_printf(out, "%" PRIu32, f->v->cpus), true;
 	if (!strcmp(name, "seed"))
 		return strbuf_printf(out, "%" PRIu64, f->v->seed), true;
-	param = param_find(f->type, name, strlen(name));
 	if (param && is_open(f, param))
 		return strbuf_printf(out, "%.0f", f->v->epochs), true;
 	if (!param && !strcmp(name, "index"))

@@ -100,7 +100,7 @@ static void take_param(struct fields *f, const struct profile_factor *from, stru
 {
 	struct job_param *p = &t->param[t->n_params];
 
-	if (param_name_is_taken(from->name)) {
+	if (param_name_is_taken(from->name) && strcmp(from->name, "lr")) {
 		fields_fail(f, ERR_FORMAT, "job",
 			    "the factor '%s' has the name of something Postrider sets; call it "
 			    "otherwise",
@@ -117,14 +117,16 @@ static void take_param(struct fields *f, const struct profile_factor *from, stru
 		take_words(f, from, p);
 }
 
-/* The learning rate is set with the batch, by a rule, and is no parameter. */
+/* A learning rate that does not vary is that of every batch. One that was measured at several values is a
+ * parameter, in place of a rule by which it goes with the batch. */
 static void take_lr(struct fields *f, const struct profile_factor *from, struct job_type *t)
 {
-	if (from->n_levels == 1 && from->number && text_number(from->level[0], &t->lr_base))
-		return;
-	fields_fail(f, ERR_FORMAT, "job",
-		    "lr varies; here it goes with the batch (\"lr\" of a type), so call a "
-		    "factor of yours learning_rate");
+	if (!from->number)
+		fields_fail(f, ERR_FORMAT, "job", "its learning rates (lr) are not numbers");
+	else if (from->n_levels == 1)
+		text_number(from->level[0], &t->lr_base);
+	else
+		take_param(f, from, t);
 }
 
 static void take_factors(struct fields *f, const struct profile_design *d, struct job_type *t)

@@ -352,6 +352,7 @@ static size_t observation(struct life *l, const struct job *job, double run_s)
 	const struct job_type *t = job->type;
 	double njobs = fmax(1.0, (l->jobs_integral_s - job->jobs_before_s) / run_s);
 	double processes = fmax(job->row.cpus, (l->processes_integral_s - job->processes_before_s) / run_s);
+	bool lr_is_param = false;
 	size_t n = 0;
 
 	_Static_assert(JOB_TYPE_MAX_PARAMS + 8 <= OBSERVED_MAX, "room for all columns");
@@ -361,6 +362,11 @@ static size_t observation(struct life *l, const struct job *job, double run_s)
 
 		if (!job->params.value[i])
 			continue;
+		if (!strcmp(name, "lr")) {
+			if (!isnan(job->row.lr))
+				continue; /* a rule has set it */
+			lr_is_param = true;
+		}
 		if (!isnan(job->row.epochs) && t->epochs_param && !strcmp(name, t->epochs_param))
 			number = job->row.epochs;
 		l->value[n++] =
@@ -370,7 +376,8 @@ static size_t observation(struct life *l, const struct job *job, double run_s)
 	l->value[n++] = (struct observed){ "njobs", NULL, thousandth(njobs) };
 	l->value[n++] = (struct observed){ "batch", NULL, job->row.batch };
 	l->value[n++] = (struct observed){ "processes", NULL, thousandth(processes) };
-	l->value[n++] = (struct observed){ "lr", NULL, job->row.lr };
+	if (!lr_is_param)
+		l->value[n++] = (struct observed){ "lr", NULL, job->row.lr };
 	if (!isnan(l->other_load))
 		l->value[n++] =
 			(struct observed){ SCHEMA_OTHER_COLUMN, NULL, thousandth(other_beside(l, job)) };

@@ -19,6 +19,7 @@
 struct walk { /* one reading of all programs */
 	struct demand_task *task;
 	size_t n_tasks, tasks_cap;
+	size_t threads; /* most in one process of the program */
 	bool failed; /* the kernel does not tell, or there are too many */
 };
 
@@ -82,6 +83,7 @@ static double visit(struct walk *w, pid_t root, pid_t pid)
 	struct proc_process p;
 	char path[64];
 	struct dirent *e;
+	size_t n = 0;
 	double cpu_s;
 	DIR *threads;
 
@@ -95,11 +97,13 @@ static double visit(struct walk *w, pid_t root, pid_t pid)
 
 		if (thread <= 0)
 			continue;
+		n++;
 		visit_thread(w, root, pid, (pid_t)thread);
 		cpu_s += visit_children(w, root, pid, (pid_t)thread);
 	}
 	if (threads)
 		closedir(threads);
+	w->threads = n > w->threads ? n : w->threads;
 	return cpu_s;
 }
 
@@ -181,6 +185,14 @@ static double ran_s(struct demand *d, pid_t pid, double cpu_s, double dt_s)
 	return since_s;
 }
 
+static void note_threads(struct demand *d, pid_t pid, size_t n)
+{
+	struct demand_root *r = root_of(d, pid);
+
+	if (r && n > r->threads)
+		r->threads = n;
+}
+
 static void forget_roots(struct demand *d, const struct demand_program *program, size_t n)
 {
 	size_t kept = 0;
@@ -205,7 +217,9 @@ static double ours(struct demand *d, const struct demand_program *program, size_
 	for (size_t i = 0; i < n; i++) {
 		if (program[i].pid > 0) {
 			known += program[i].cpus;
+			w.threads = 0;
 			wanted_s += ran_s(d, program[i].pid, visit(&w, program[i].pid, program[i].pid), dt_s);
+			note_threads(d, program[i].pid, w.threads);
 		} else {
 			asked += program[i].cpus;
 		}
@@ -243,6 +257,15 @@ double demand_look(struct demand *d, const struct demand_program *program, size_
 	free(stat);
 	free(pressure);
 	return other_load_processes(&d->other);
+}
+
+size_t demand_threads(const struct demand *d, pid_t pid)
+{
+	for (size_t i = 0; i < d->n_roots; i++) {
+		if (d->root[i].pid == pid)
+			return d->root[i].threads;
+	}
+	return 0;
 }
 
 void demand_leaves(struct demand *d, pid_t pid)

@@ -27,6 +27,7 @@ struct demand_root {
 	pid_t pid;
 	double cpu_s;   /* it and its descendants, those that ended included */
 	double waited_s; /* for a cpu, as far as it was seen */
+	size_t threads; /* most in one process */
 	bool late;      /* we got to know it in this reading, and it had run for long */
 };
 
@@ -43,6 +44,8 @@ void demand_release(struct demand *d);
 /* Reads the kernel's counts at now_s (a monotonic clock) and returns the estimate of others' load, as
  * other_load_sample() does. The first call only sets the marks. */
 double demand_look(struct demand *d, const struct demand_program *program, size_t n, double now_s);
+/* Most threads that were seen in one process of a program or its descendants; 0: not known. */
+size_t demand_threads(const struct demand *d, pid_t pid);
 /* A program has ended and is about to be collected: its last moments are ours, too. */
 void demand_leaves(struct demand *d, pid_t pid);
 /* The same of one that was collected already, from the cpu time that it took in all. */

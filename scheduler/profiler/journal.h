@@ -32,6 +32,7 @@ struct profile_copy {
 	bool percent;           /* it was printed as a number above 1 */
 	char found[OUTPUT_FOUND]; /* where it was; not kept in the journal */
 	double max_rss_mb;      /* of its largest process */
+	size_t threads;         /* most in one of its processes; 0: not seen. Not in the journal */
 	double job_cpu_mean;    /* % of one core, over its own time, children included */
 	/* % of its time its first process waited for a disk; NaN: the kernel does not count */
 	double job_iowait_mean;

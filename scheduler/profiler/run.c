@@ -298,6 +298,12 @@ static void look(struct running *r)
 								cpus ? fmax(1.0, atof(cpus)) : 1.0 };
 	}
 	demand_look(&r->demand, program, n, now_s);
+	for (size_t i = 0; i < r->n_started; i++) {
+		size_t threads = r->child[i].pid > 0 ? demand_threads(&r->demand, r->child[i].pid) : 0;
+
+		if (threads > r->out->copy[i].threads)
+			r->out->copy[i].threads = threads;
+	}
 	r->look_at_s = now_s + fmin(LOOK_S, fmax(FIRST_LOOK_S, now_s - r->begun_s));
 }
 

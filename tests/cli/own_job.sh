@@ -57,7 +57,7 @@ settings = dict(l.split("=") for l in open(sys.argv[1]).read().split())
 settings.update(w.split("=") for w in sys.argv[2:])
 batch, width = int(settings["batch"]), int(settings["width"])
 time.sleep(0.01 + width * 0.01 / batch)
-print(json.dumps({"loss": 0.1, "metrics": {"top1": 0.99 - batch / 1000 + width / 10000}}))
+print(json.dumps({"loss": 0.1, "lr": settings.get("lr"), "metrics": {"top1": 0.99 - batch / 1000 + width / 10000}}))
 END
 printf 'batch=32\nwidth=16\n' >"$dir/w/base.ini"
 chmod +x "$dir/w/train.py" "$dir/w/fit.sh" "$dir/w/prog"
@@ -206,6 +206,20 @@ says err "is promised" "program: the third command has a promise"
 here run mine-postrider --slo 4s --set width=64
 code_is 2 "program: a value that was not measured is refused"
 twenty mine 4s
+
+# ---- a learning rate that varies is a factor as any other ----
+
+here init --yes --json --name rate --accuracy metrics.top1 --factor batch=16,64 -- ./prog base.ini 'batch={batch}' 'lr={lr}'
+json "$dir/out" "rate: the threads of the command are shown" "d['trial']['threads'] >= 1"
+that "rate: it has the usual values" grep -q '"lr": \[0.001, 0.01, 0.1\]' "$dir/w/rate-postrider/job.json"
+here profile rate-postrider -q
+code_is 0 "rate: profile"
+here run rate-postrider --slo 4s --set lr=0.03
+code_is 0 "rate: run with a rate between those that were measured"
+says err "is promised" "rate: it has a promise"
+says out '"lr": "0.03"' "rate: the command gets it"
+here run rate-postrider --slo 4s --set lr=0.5
+code_is 2 "rate: one that was not measured is refused"
 
 # ---- a command without a folder ----
 

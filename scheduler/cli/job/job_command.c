@@ -126,6 +126,8 @@ void job_command_levels(const struct profile_design *d, const char *name, char *
 
 	(void)d;
 	out[0] = '\0';
+	if (!strcmp(name, "lr") || !strcmp(name, "learning_rate"))
+		snprintf(out, size, "0.001,0.01,0.1");
 	if (!batch && strcmp(name, "epochs"))
 		return;
 	i = find_option(word, n, batch ? batch_option : epochs_option, &at);

@@ -242,6 +242,9 @@ static void put_trial(const struct init *in, struct strbuf *out)
 		strbuf_printf(out, "  epochs    %zu with an accuracy, so a learning curve can be fitted\n",
 			      c->n_epochs);
 	strbuf_printf(out, "  memory    %s MB\n", cli_number(c->max_rss_mb, a));
+	if (c->threads)
+		strbuf_printf(out, "  threads   %zu%s\n", c->threads,
+			      c->threads > 1 ? " in one process" : "");
 	strbuf_printf(out, "  cpus      %s in the mean, so %.0f %s counted for a job\n",
 		      cli_number(c->job_cpu_mean / 100.0, b), cpus_of(in), cpus_of(in) > 1.0 ? "are" : "is");
 	if (in->trial.other_load > 0.5)
@@ -364,6 +367,8 @@ static void print_json(const struct init *in, struct strbuf *out)
 	json_kv_bool(&w, "accuracy_in_percent", c->percent);
 	json_kv_int(&w, "epochs_found", (long long)c->n_epochs);
 	json_kv_number(&w, "max_rss_mb", c->max_rss_mb);
+	if (c->threads)
+		json_kv_int(&w, "threads", (long long)c->threads);
 	json_kv_number(&w, "cpus_mean", c->job_cpu_mean / 100.0);
 	json_kv_number(&w, "other_load", in->trial.other_load);
 	json_close(&w, '}');

@@ -427,6 +427,45 @@ TEST(test_a_type_is_the_design_its_job_was_measured_by)
 	job_type_release(&t);
 }
 
+#define RATES                                                                                                \
+	"{\"command\":[\"./t.py\",\"{batch}\",\"{lr}\"],\"work_dir\":\"/w\",\"factors\":{\"batch\":[16,64]," \
+	"\"lr\":[0.1,0.001,0.01]}}"
+
+static void expect_rate(const struct job_type *t, const char *params, const char *want)
+{
+	struct job_argv_values v = { .batch = 64, .lr = job_type_lr(t, 64), .cpus = 1, .job = "1" };
+	struct job_params p = { 0 };
+	struct json *j = NULL;
+	struct err err = { 0 };
+	char **argv = NULL;
+
+	assert_int_equal(json_parse("p", params, strlen(params), &j, NULL), 0);
+	if (job_params_read(t, j, NULL, &p, NULL, &err) || job_type_argv(t, &p, &v, &argv, &err))
+		fail_msg("%s", err.text);
+	assert_string_equal(argv[2], want);
+	argv_free(argv);
+	job_params_release(&p);
+	json_free(j);
+}
+
+TEST(test_a_learning_rate_that_was_measured_at_several_values_is_a_parameter)
+{
+	struct job_type t;
+	struct err err = { 0 };
+
+	from_job(RATES, "", &t, 0, &err);
+	assert_int_equal(t.n_params, 1);
+	assert_string_equal(t.param[0].name, "lr");
+	assert_true(t.param[0].kind == PARAM_NUMBER && t.param[0].min == 0.001 && t.param[0].max == 0.1);
+	assert_true(isnan(t.lr_base));
+	expect_rate(&t, "{}", "0.01");
+	expect_rate(&t, "{\"lr\":0.05}", "0.05");
+	job_type_release(&t);
+	from_job(RATES, ",\"lr\":{\"rule\":\"linear\",\"base\":0.1,\"base_batch\":32}", &t, 0, &err);
+	expect_rate(&t, "{}", "0.2"); /* other keys win */
+	job_type_release(&t);
+}
+
 TEST(test_a_description_that_is_no_type_is_refused_by_name)
 {
 	struct job_type t;

@@ -1,5 +1,6 @@
 /* scheduler/process/demand: what programs of ours want of the cpus, on this machine. */
 #include <math.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,6 +105,49 @@ TEST(test_a_program_that_waits_wants_nothing)
 TEST(test_a_program_that_nobody_knows_wants_what_it_asked_for)
 {
 	assert_true(fabs(ours(0, 3.0) - 3.0) < 0.01);
+}
+
+static void *sleeping(void *unused)
+{
+	for (;;)
+		pause();
+	return unused;
+}
+
+TEST(test_the_threads_of_the_largest_process_are_counted)
+{
+	struct demand d = { 0 };
+	struct demand_program program = { 0, 1.0 };
+	size_t seen = 0;
+
+	if (!kernel_tells())
+		skip();
+	program.pid = fork();
+	assert_true(program.pid >= 0);
+	if (program.pid == 0) {
+		pthread_t t;
+
+		setpgid(0, 0);
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (fork() == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			pthread_create(&t, NULL, sleeping, NULL);
+			pthread_create(&t, NULL, sleeping, NULL);
+			pthread_create(&t, NULL, sleeping, NULL);
+		}
+		for (;;)
+			pause();
+	}
+	for (int tries = 0; tries < 500 && seen < 4;
+	     tries++) { /* its start takes a while on a busy machine */
+		usleep(30000);
+		demand_look(&d, &program, 1, clock_monotonic_s());
+		seen = demand_threads(&d, program.pid);
+	}
+	stop(program.pid);
+	assert_int_equal(seen, 4);
+	assert_int_equal(demand_threads(&d, 1), 0);
+	demand_release(&d);
 }
 
 TEST(test_the_last_moments_of_a_program_are_ours)
