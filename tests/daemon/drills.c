@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/mem.h"
 #include "common/rng.h"
@@ -23,6 +24,17 @@ static void set_up(struct fixture *y, const struct drill *d, const char *setting
 	if (d->model)
 		fixture_train(y);
 	fixture_configure(y, settings, "");
+}
+
+/* Starts the daemon; returns the time until its greeting. What the two of us waited for a core is not in
+ * it: that is other work's doing. */
+static double start(struct fixture *y)
+{
+	double before = without_core_s(getpid());
+	double took_s = fixture_start(y);
+	double others_s = without_core_s(y->pid) + without_core_s(getpid()) - before;
+
+	return others_s < took_s ? took_s - others_s : 0.0;
 }
 
 static int compare_numbers(const void *a_, const void *b_)
@@ -155,7 +167,7 @@ unsigned long drill_kills(const struct drill *d, unsigned kills)
 	if (!start_s)
 		die("out of memory");
 	set_up(&y, d, "\"slots\":24,\"max_queued\":2000,\"max_finished\":500,\"kill_grace_s\":2,");
-	start_s[n_starts++] = fixture_start(&y);
+	start_s[n_starts++] = start(&y);
 	l = load_start(&y, &load);
 	for (unsigned i = 0; i < kills; i++) {
 		double u = rng_uniform(&rng), victim = rng_uniform(&rng);
@@ -183,7 +195,7 @@ unsigned long drill_kills(const struct drill *d, unsigned kills)
 			sleep_s(0.005 + 0.7 * u * u); /* many soon after the start, where much is going on */
 		}
 		fixture_stop(&y, SIGKILL);
-		start_s[n_starts++] = fixture_start(&y);
+		start_s[n_starts++] = start(&y);
 	}
 	fprintf(d->to,
 		"kill -9: %u kills: the daemon %u times (%u of them twice within a start), %u supervisors, "
@@ -305,7 +317,7 @@ unsigned long drill_signals(const struct drill *d, unsigned cycles)
 	if (!start_s)
 		die("out of memory");
 	set_up(&y, d, usual);
-	start_s[n_starts++] = fixture_start(&y);
+	start_s[n_starts++] = start(&y);
 	l = load_start(&y, &load);
 	for (unsigned i = 0; i < cycles; i++) {
 		sleep_s(0.15 * rng_uniform(&rng));
@@ -317,7 +329,7 @@ unsigned long drill_signals(const struct drill *d, unsigned cycles)
 			kill(y.pid, SIGTERM);
 		code = fixture_stop(&y, SIGTERM);
 		unclean += code != 0 && !(code == -SIGTERM && i % 4 == 3);
-		start_s[n_starts++] = fixture_start(&y);
+		start_s[n_starts++] = start(&y);
 	}
 	if (unclean)
 		fprintf(d->to, "SIGTERM: %lu exits were not clean\n", unclean);
@@ -360,7 +372,7 @@ static unsigned long start_again(const struct drill *d, struct fixture *y, int s
 	char what[64];
 
 	fixture_stop(y, signal);
-	took_s = fixture_start(y);
+	took_s = start(y);
 	t = talk_open(y);
 	live = stat_of(t, "jobs.queued") + stat_of(t, "jobs.running");
 	fprintf(d->to, "start-up after %s: %.0f live jobs, %.1f MB\n",

@@ -631,6 +631,22 @@ struct json *await(struct talk *t, uint64_t job, const char *state)
 	die("job %llu is not %s after %g s but '%s'", (unsigned long long)job, state, PATIENCE_S, was);
 }
 
+void await_reason(struct talk *t, uint64_t job)
+{
+	double until = now_s() + PATIENCE_S;
+
+	while (now_s() < until) {
+		struct json *v = talk_ask(t, "{\"op\":\"status\",\"job\":\"%llu\"}", (unsigned long long)job);
+		bool known = *text_at(v, "job.waiting.code");
+
+		json_free(v);
+		if (known)
+			return;
+		sleep_s(0.01);
+	}
+	die("nothing says why job %llu waits", (unsigned long long)job);
+}
+
 double stat_of(struct talk *t, const char *path)
 {
 	struct json *v = talk_ask(t, "{\"op\":\"stats\"}");
@@ -685,6 +701,18 @@ double rss_mb(pid_t pid)
 	sscanf(text, "%*u %lu", &pages);
 	free(text);
 	return (double)pages * (double)sysconf(_SC_PAGESIZE) / 1048576.0;
+}
+
+double without_core_s(pid_t pid)
+{
+	unsigned long long ns = 0;
+	char path[64], *text;
+
+	snprintf(path, sizeof path, "/proc/%d/schedstat", (int)pid);
+	text = read_all(path);
+	sscanf(text, "%*u %llu", &ns);
+	free(text);
+	return (double)ns / 1e9;
 }
 
 char *ask_database(const struct fixture *y, const char *sql)

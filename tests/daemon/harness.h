@@ -85,12 +85,14 @@ uint64_t submit(struct talk *t, const char *members); /* ",\"type\":..."; the jo
 void state_of(struct talk *t, uint64_t job, char out[16]);
 /* Waits until the job is in this state; the job's whole status, to be freed; dies if it never is. */
 struct json *await(struct talk *t, uint64_t job, const char *state);
+void await_reason(struct talk *t, uint64_t job); /* until the daemon says why it waits */
 void await_idle(struct talk *t, double patience_s); /* no job queued or running */
 double stat_of(struct talk *t, const char *path);
 
 /* ---- the machine ---- */
 size_t count_fds(pid_t pid);
 double rss_mb(pid_t pid);
+double without_core_s(pid_t pid); /* how long it had work and no core; 0 where the kernel does not count it */
 /* The first row's first column as text, of a database opened for reading; "" where there is none. To be
  * freed. */
 char *ask_database(const struct fixture *y, const char *sql);

@@ -510,7 +510,10 @@ static void do_until(struct replay *r, unsigned long long job, const char *state
 {
 	struct talk *t = talk_open(&r->fixture);
 
-	json_free(await(t, job, state));
+	if (!strcmp(state, "waiting"))
+		await_reason(t, job);
+	else
+		json_free(await(t, job, state));
 	talk_close(t);
 }
 
