@@ -207,7 +207,7 @@ tsan: ## the tests of everything that uses threads, under ThreadSanitizer
 	@$(MAKE) --no-print-directory SAN=thread OPT='-O1 -g' check-threads
 
 .PHONY: check-threads
-thread_tests := $(patsubst %,$B/tests/unit/%,common/test_pool predictors/test_threads \
+thread_tests := $(patsubst %,$B/tests/unit/%,common/test_pool common/test_orders predictors/test_threads \
 	store/test_store_threads store/test_store_failure store/test_store daemon/test_exec_spawn daemon/test_engine \
 	daemon/test_training sim/test_compare)
 check-threads: $(BIN)/postrider-supervisor $(thread_tests)

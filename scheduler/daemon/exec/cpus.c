@@ -1,4 +1,4 @@
-/* Handing out cpus. See exec_local_cpus.h. */
+/* Handing out cpus. See cpus.h. */
 #define _GNU_SOURCE
 #include "scheduler/daemon/exec/cpus.h"
 

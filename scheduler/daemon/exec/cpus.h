@@ -1,5 +1,5 @@
 /* Which cpus have been handed out to jobs. Lists are as the kernel writes them: "0-3,8". Used by
- * exec_local.c. */
+ * local.c. */
 #ifndef SCHEDULER_DAEMON_EXEC_CPUS_H
 #define SCHEDULER_DAEMON_EXEC_CPUS_H
 

@@ -120,12 +120,12 @@ void engine_is_back(struct engine *g)
 static void on_returned(evutil_socket_t fd, short what, void *engine)
 {
 	struct engine *g = engine;
-	struct errand *e = errands_returned(g->errands);
+	struct order *list = orders_returned(errands_orders(g->errands)), *order;
 
 	(void)fd;
 	(void)what;
-	while (e) {
-		struct errand *next = e->next;
+	while ((order = order_next(&list))) {
+		struct errand *e = (struct errand *)order;
 
 		if (e->kind == ERRAND_SUBMIT)
 			engine_submitted(g, e);
@@ -135,7 +135,6 @@ static void on_returned(evutil_socket_t fd, short what, void *engine)
 			log_warn("engine %s, cancelling a job: %s", g->name,
 				 e->err.code ? e->err.text : e->said); /* it is tried again */
 		errand_free(e);
-		e = next;
 	}
 }
 
@@ -153,7 +152,7 @@ static void cancel(struct engine_job *j, int64_t now_ns)
 		e = engine_errand(g, ERRAND_CANCEL, NULL, &c);
 	engine_call_release(&c);
 	if (e)
-		errands_add(g->errands, e);
+		orders_add(errands_orders(g->errands), &e->order);
 }
 
 /* ---- one job ---- */
@@ -303,8 +302,8 @@ static int engine_new(struct engines *a, const char *name, struct engine **out, 
 		rc = errands_new(a->program.environment.word, &g->errands, err);
 	}
 	if (!rc && g && g->name)
-		g->returned =
-			event_new(a->base, errands_fd(g->errands), EV_READ | EV_PERSIST, on_returned, g);
+		g->returned = event_new(a->base, orders_fd(errands_orders(g->errands)), EV_READ | EV_PERSIST,
+					on_returned, g);
 	more = !rc && g && g->returned ? mem_resize(a->engine, a->n_engines + 1, sizeof *more) : NULL;
 	if (more)
 		a->engine = more;

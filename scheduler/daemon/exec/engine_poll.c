@@ -88,7 +88,7 @@ void engine_ask(struct engine *g)
 	e->result = p;
 	e->after = read_lines;
 	g->polling = true;
-	errands_add(g->errands, e);
+	orders_add(errands_orders(g->errands), &e->order);
 }
 
 static void judge(struct engine_job *j, const struct poll_lines *p, int64_t now_ns)

@@ -210,7 +210,7 @@ static void submit(struct engine_job *j)
 	j->hand = SUBMITTING;
 	j->submits++;
 	g->n_submitting++;
-	errands_add(g->errands, e);
+	orders_add(errands_orders(g->errands), &e->order);
 }
 
 /* The call comes back with the errand, for the next time. */

@@ -7,7 +7,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +18,6 @@
 #include "common/mem.h"
 #include "common/text/template.h"
 #include "common/text/text.h"
-#include "common/worker.h"
 
 #define SLICE_MS 100 /* how often a wait looks whether we are leaving, and whether the program has ended */
 #define CLOSED_MS 2 /* the same once its streams are closed: it is about to end */
@@ -27,37 +25,9 @@
 #define LEAVE_S 1.0
 
 struct errands {
-	struct worker worker;
-	atomic_bool leaving;
-	_Atomic(struct errand *) asked, returned; /* the newest first; only ever taken as a whole */
-	int asked_fd, returned_fd;
+	struct orders orders; /* first */
 	char *const *environment;
 };
-
-/* ---- lists without a lock: a thread that sleeps while it holds one would hold up the loop ---- */
-
-static void put(_Atomic(struct errand *) *list, struct errand *e)
-{
-	struct errand *top = atomic_load(list);
-
-	do
-		e->next = top;
-	while (!atomic_compare_exchange_weak(list, &top, e));
-}
-
-static struct errand *take(_Atomic(struct errand *) *list)
-{
-	struct errand *e = atomic_exchange(list, NULL), *oldest = NULL;
-
-	while (e) {
-		struct errand *next = e->next;
-
-		e->next = oldest;
-		oldest = e;
-		e = next;
-	}
-	return oldest;
-}
 
 /* ---- one program ---- */
 
@@ -145,7 +115,7 @@ static void attend(const struct errands *s, struct errand *e, pid_t pid, int out
 			p[0].fd = -1;
 		if (p[1].fd >= 0 && !drain(err_fd, &said, 4096, &enough))
 			p[1].fd = -1;
-		if (atomic_load(&s->leaving) && !left) {
+		if (orders_leaving(&s->orders) && !left) {
 			int64_t soon_ns = clock_monotonic_ns() + (int64_t)(1e9 * LEAVE_S);
 
 			left = true;
@@ -208,57 +178,15 @@ static void run_program(const struct errands *s, struct errand *e)
 		close(complaint[0]);
 }
 
-static void carry_out(struct errands *s, struct errand *e)
+static void carry_out(struct orders *q, struct order *order)
 {
+	struct errand *e = (struct errand *)order;
+
 	e->exit_code = -1;
-	if (atomic_load(&s->leaving))
-		err_fail(&e->err, ERR_BUSY, "the daemon is leaving");
-	else if (!e->before || !e->before(e))
-		run_program(s, e);
+	if (!e->before || !e->before(e))
+		run_program((struct errands *)q, e);
 	if (e->after)
 		e->after(e);
-	put(&s->returned, e);
-	bell_ring(s->returned_fd);
-}
-
-static void *run(void *self)
-{
-	struct errands *s = self;
-
-	while (!atomic_load(&s->leaving)) {
-		struct errand *e = take(&s->asked);
-
-		if (!e)
-			bell_clear(s->asked_fd); /* sleeps until it is rung */
-		while (e) {
-			struct errand *next = e->next;
-
-			carry_out(s, e);
-			e = next;
-		}
-	}
-	return NULL;
-}
-
-/* ---- the loop's side ---- */
-
-int errands_new(char *const *environment, struct errands **out, struct err *err)
-{
-	struct errands *s = mem_calloc(1, sizeof *s);
-	int rc;
-
-	if (!s)
-		return err_nomem(err, "the thread of an engine");
-	s->environment = environment;
-	s->asked_fd = s->returned_fd = -1;
-	if ((rc = bell_new(&s->asked_fd, false, "an engine", err)) ||
-	    (rc = bell_new(&s->returned_fd, true, "an engine", err)) ||
-	    (rc = worker_start(&s->worker, run, s, "an engine", err))) {
-		errands_free(s);
-		return rc;
-	}
-	*out = s;
-	return 0;
 }
 
 void errand_free(struct errand *e)
@@ -274,44 +202,37 @@ void errand_free(struct errand *e)
 	free(e);
 }
 
-static void list_free(struct errand *e)
+static void free_order(struct order *o)
 {
-	while (e) {
-		struct errand *next = e->next;
+	errand_free((struct errand *)o);
+}
 
-		errand_free(e);
-		e = next;
+int errands_new(char *const *environment, struct errands **out, struct err *err)
+{
+	static const struct orders_work work = { NULL, carry_out, free_order };
+	struct errands *s = mem_calloc(1, sizeof *s);
+	int rc;
+
+	if (!s)
+		return err_nomem(err, "the thread of an engine");
+	s->environment = environment;
+	rc = orders_start(&s->orders, &work, "an engine", err);
+	if (rc) {
+		free(s);
+		return rc;
 	}
+	*out = s;
+	return 0;
 }
 
 void errands_free(struct errands *s)
 {
-	if (!s)
-		return;
-	atomic_store(&s->leaving, true);
-	if (s->worker.runs)
-		bell_ring(s->asked_fd);
-	worker_join(&s->worker);
-	list_free(take(&s->asked));
-	list_free(take(&s->returned));
-	bell_free(&s->asked_fd);
-	bell_free(&s->returned_fd);
+	if (s)
+		orders_stop(&s->orders);
 	free(s);
 }
 
-int errands_fd(const struct errands *s)
+struct orders *errands_orders(struct errands *s)
 {
-	return s->returned_fd;
-}
-
-void errands_add(struct errands *s, struct errand *e)
-{
-	put(&s->asked, e);
-	bell_ring(s->asked_fd);
-}
-
-struct errand *errands_returned(struct errands *s)
-{
-	bell_clear(s->returned_fd);
-	return take(&s->returned);
+	return &s->orders;
 }

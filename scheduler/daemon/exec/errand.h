@@ -7,13 +7,13 @@
 
 #include <stdbool.h>
 
-#include "common/err.h"
+#include "common/orders.h"
 #include "common/strbuf.h"
 
 #define ERRAND_SAID 200 /* bytes kept of what it complained about */
 
 struct errand {
-	struct errand *next;     /* errand.c's */
+	struct order order;      /* first: the queue's */
 	int kind;                /* these two are the owner's */
 	void *owner;
 	char **argv;             /* owned; the program is looked for in PATH */
@@ -37,9 +37,7 @@ struct errands;
 /* environment: borrowed, not changed while the thread runs. */
 int errands_new(char *const *environment, struct errands **out, struct err *err);
 void errands_free(struct errands *s); /* a program under way is given a second, then it is killed */
-int errands_fd(const struct errands *s); /* readable: some came back */
-void errands_add(struct errands *s, struct errand *e); /* takes it until it comes back */
-struct errand *errands_returned(struct errands *s); /* oldest first, linked by `next`; to be freed */
+struct orders *errands_orders(struct errands *s); /* where to add an errand, and where it comes back */
 void errand_free(struct errand *e);
 
 #endif

@@ -1,9 +1,9 @@
 /* The executor of jobs on this machine: each has its own supervisor (scheduler/supervisor/), which this
- * file has started (exec_local_spawner.c), watches by a pidfd, and whose records it reads (exec_local_job.c).
+ * file has started (spawner.c), watches by a pidfd, and whose records it reads (local_job.c).
  * Nothing here waits for a disk or a process.
  *
  * One timer serves all jobs: it reads what they printed, tells progress and ends. It runs while there are
- * jobs. Read executor.h first, then exec_local_record.h. */
+ * jobs. Read executor.h first, then process/record_format.h. */
 #define _GNU_SOURCE
 #include "scheduler/daemon/exec/local.h"
 
@@ -261,17 +261,16 @@ static void take_order(struct local_job *j, struct spawn_order *o)
 static void on_spawned(evutil_socket_t fd, short what, void *self)
 {
 	struct local *l = self;
-	struct spawn_order *o = spawner_returned(l->spawner);
+	struct order *list = orders_returned(spawner_orders(l->spawner)), *order;
 
 	(void)fd;
 	(void)what;
-	while (o) {
-		struct spawn_order *next = o->next;
+	while ((order = order_next(&list))) {
+		struct spawn_order *o = (struct spawn_order *)order;
 
 		if (o->job) /* else it was withdrawn */
 			take_order(o->job, o);
 		spawn_order_free(o);
-		o = next;
 	}
 }
 
@@ -386,7 +385,8 @@ static int local_create(struct event_base *base, const struct executor_sink *sin
 	if (!rc)
 		rc = spawner_new(&l->spawner, err);
 	if (!rc) {
-		l->spawned = event_new(base, spawner_fd(l->spawner), EV_READ | EV_PERSIST, on_spawned, l);
+		l->spawned = event_new(base, orders_fd(spawner_orders(l->spawner)), EV_READ | EV_PERSIST,
+				       on_spawned, l);
 		if (!l->spawned || event_add(l->spawned, NULL))
 			rc = err_nomem(err, "the executor");
 	}
@@ -453,7 +453,7 @@ static int local_start(void *self, const struct exec_job *from, struct err *err)
 	}
 	j->order->job = j;
 	l->job[l->n_jobs++] = j;
-	spawner_add(l->spawner, j->order);
+	orders_add(spawner_orders(l->spawner), &j->order->order);
 	if (!event_pending(l->tick, EV_TIMEOUT, NULL))
 		tick_in(l, TICK_US);
 	return 0;

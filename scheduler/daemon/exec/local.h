@@ -4,7 +4,7 @@
 
 #include "scheduler/daemon/exec/executor.h"
 
-extern const struct executor_ops exec_local_ops;  /* exec_local.c */
+extern const struct executor_ops exec_local_ops;
 extern const struct executor_ops exec_advise_ops; /* exec_advise.c */
 
 #endif

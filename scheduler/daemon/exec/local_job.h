@@ -12,7 +12,7 @@
 #include "scheduler/process/output.h"
 
 enum local_state {
-	LOCAL_ORDERED,   /* its supervisor is being started, or waits for that: exec_local_spawner.h */
+	LOCAL_ORDERED,   /* its supervisor is being started, or waits for that: spawner.h */
 	LOCAL_STARTING,  /* there is a supervisor, and it has not reported yet */
 	LOCAL_RUNNING,
 	LOCAL_UNSETTLED, /* the supervisor is gone, or not known; its records could not be read yet */
@@ -20,7 +20,7 @@ enum local_state {
 	LOCAL_ENDED,     /* `outcome` says how */
 };
 
-struct local; /* the executor, in exec_local.c */
+struct local; /* the executor, in local.c */
 
 struct local_job {
 	const struct executor_sink *sink; /* borrowed from the executor */

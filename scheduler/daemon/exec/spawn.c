@@ -1,4 +1,4 @@
-/* Starting a supervisor. See exec_local_spawn.h.
+/* Starting a supervisor. See spawn.h.
  *
  * posix_spawn() shares our memory with the child until that is another program: its cost does not grow with
  * the daemon. Whatever takes time (folders, files, users, syncing) is done by the supervisor. */

@@ -1,5 +1,5 @@
 /* Starting the supervisor of a job: an order has all that it takes, so that carrying it out is one system
- * call and can be left to a thread (exec_local_spawner.h). Used by exec_local.c; the other side is
+ * call and can be left to a thread (spawner.h). Used by local.c; the other side is
  * scheduler/supervisor/. */
 #ifndef SCHEDULER_DAEMON_EXEC_SPAWN_H
 #define SCHEDULER_DAEMON_EXEC_SPAWN_H
@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
+#include "common/orders.h"
 #include "common/strbuf.h"
 #include "scheduler/daemon/exec/executor.h"
 
@@ -38,13 +39,12 @@ void spawn_words_release(struct spawn_words *w);
 enum spawn_state { SPAWN_WAITING, SPAWN_TAKEN, SPAWN_WITHDRAWN };
 
 struct spawn_order {
-	struct spawn_order *next;          /* exec_local_spawner.c's, as is the state */
-	_Atomic(enum spawn_state) state;
+	struct order order;                /* first: the queue's */
+	_Atomic(enum spawn_state) state;   /* spawner.c's */
 	void *job;                         /* whose; not looked at here */
 	const struct spawn_program *program; /* borrowed until it is freed */
 	struct spawn_words argv;
-	int report[2];                     /* a pipe, non-blocking: the lines of exec_local_record.h; -1:
-	                                      taken. * Numbers of the process */
+	int report[2];                     /* a pipe, non-blocking: the lines of record_format.h; -1: taken */
 	pid_t pid;                         /* 0: not started */
 	int error;                         /* why not, an error number */
 };

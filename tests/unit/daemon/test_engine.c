@@ -217,10 +217,10 @@ static struct errand *carried_out(const char *script, const char *input, double 
 	strbuf_puts(&e->input, input);
 	e->timeout_s = timeout_s;
 	e->max_output = 1000;
-	p.fd = errands_fd(s);
-	errands_add(s, e);
+	p.fd = orders_fd(errands_orders(s));
+	orders_add(errands_orders(s), &e->order);
 	assert_int_equal(poll(&p, 1, 10000), 1);
-	e = errands_returned(s);
+	e = (struct errand *)orders_returned(errands_orders(s));
 	assert_non_null(e);
 	errands_free(s);
 	return e;
@@ -292,10 +292,10 @@ TEST(test_a_program_that_is_not_there_was_not_run)
 
 	assert_int_equal(errands_new(environment, &s, NULL), 0);
 	assert_true(engine_word_add(&e->argv, "/nowhere/sbatch"));
-	p.fd = errands_fd(s);
-	errands_add(s, e);
+	p.fd = orders_fd(errands_orders(s));
+	orders_add(errands_orders(s), &e->order);
 	assert_int_equal(poll(&p, 1, 10000), 1);
-	e = errands_returned(s);
+	e = (struct errand *)orders_returned(errands_orders(s));
 	assert_false(e->ran);
 	assert_int_equal(e->err.code, ERR_IO);
 	assert_non_null(strstr(e->err.text, "/nowhere/sbatch"));
