@@ -1,6 +1,6 @@
-/* A queue of orders to one thread. Orders go to the thread and come back, carried out or not, in the order they
- * were added. Nothing is locked: a thread that the kernel puts to sleep while it holds a lock would hold up the
- * loop as well.
+/* A queue of orders to one thread. Orders go to the thread and come back, carried out or not, in the order
+ * they were added. Nothing is locked: a thread that the kernel puts to sleep while it holds a lock would hold
+ * up the loop as well.
  *
  *	struct letter { struct order order; ... };       an order is the first member of what is to be done
  *	orders_start(&q, &work, "letters", err);         the loop waits for orders_fd(&q)
@@ -47,7 +47,7 @@ static inline int orders_fd(const struct orders *q) /* readable: orders came bac
 	return q->returned_fd;
 }
 void orders_add(struct orders *q, struct order *o); /* takes it until it comes back */
-struct order *orders_returned(struct orders *q); /* those that came back, the first to come first; to be freed */
+struct order *orders_returned(struct orders *q); /* those that came back, the oldest first; to be freed */
 struct order *order_next(struct order **list); /* takes the first off; NULL: that was all */
 
 #endif
