@@ -198,7 +198,7 @@ static int live_page(struct client *c, const char *tag, char before[24], char **
 	return rc;
 }
 
-int job_ids_live(struct client *c, const char *tag, char ***out, size_t *out_n, struct client_fault *f)
+static int ids_live(struct client *c, const char *tag, char ***out, size_t *out_n, struct client_fault *f)
 {
 	char before[24] = "";
 	bool more = true;
@@ -214,4 +214,23 @@ int job_ids_live(struct client *c, const char *tag, char ***out, size_t *out_n, 
 		*out = NULL;
 	}
 	return rc;
+}
+
+int job_ids_open(struct cli *c, const struct client_params *at, const char *tag, const char *none,
+		 struct client **out, char ***out_live)
+{
+	struct client_fault f;
+	int code = client_open(at, out, &f);
+
+	*out_live = NULL;
+	if (!code && !c->n_args) {
+		code = ids_live(*out, tag, out_live, &c->n_args, &f);
+		c->arg = *out_live;
+		if (!code && !c->n_args)
+			cli_notice(c, "%s", none);
+	}
+	if (!code)
+		return 0;
+	client_close(*out);
+	return client_say(&f);
 }

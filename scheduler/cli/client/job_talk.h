@@ -25,9 +25,12 @@ int job_ask_once(const struct cli *c, const struct client_params *at, const char
 int job_follow(struct client *c, const struct job_view *now, bool quiet, struct json **out_last,
                struct job_view *out_job, struct client_fault *f);
 
-/* The ids of jobs that have not ended, to be freed with argv_free(): those of the user who asks, or with a
- * tag those that have it and may be told apart by it. */
-int job_ids_live(struct client *c, const char *tag, char ***out, size_t *out_n, struct client_fault *f);
+/* Opens a connection for the jobs that the arguments name. Where they name none, they become the jobs that
+ * have not ended, `*out_live`, to be freed with argv_free(): those of the user who asks, or with a tag those
+ * that have it. `none` is said if there is no such job. It prints what went wrong and returns the exit code.
+ */
+int job_ids_open(struct cli *c, const struct client_params *at, const char *tag, const char *none,
+                 struct client **out, char ***out_live);
 
 /* Prints the reply as one JSON object, without the members of the protocol ("v", "id", "ok"). */
 int job_print_reply(const struct cli *c, const struct json *reply);

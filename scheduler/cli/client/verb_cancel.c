@@ -63,7 +63,6 @@ int verb_cancel(int argc, char **argv)
 	struct json_writer w;
 	struct cli c;
 	char **live = NULL;
-	size_t n_live = 0;
 	int code, first = 0;
 
 	if (!cli_parse(&c, &usage, argc, argv, &code))
@@ -72,18 +71,9 @@ int verb_cancel(int argc, char **argv)
 		return cli_usage_error(&c, "name jobs, or give --all or --tag TAG");
 	if (!job_ids_check(&c))
 		return 2;
-	code = client_open(&at, &client, &f);
-	if (!code && !c.n_args) {
-		code = job_ids_live(client, tag, &live, &n_live, &f);
-		c.arg = live;
-		c.n_args = n_live;
-		if (!code && !n_live)
-			cli_notice(&c, "there is no such job of yours");
-	}
-	if (code) {
-		client_close(client);
-		return client_say(&f);
-	}
+	code = job_ids_open(&c, &at, tag, "there is no such job of yours", &client, &live);
+	if (code)
+		return code;
 	json_begin(&w, &out, true);
 	if (c.json) {
 		json_open(&w, '{');

@@ -87,11 +87,9 @@ int verb_wait(int argc, char **argv)
 	};
 	struct client *client = NULL;
 	struct strbuf out = { 0 };
-	struct client_fault f;
 	struct json_writer w;
 	struct cli c;
 	char **live = NULL;
-	size_t n_live = 0;
 	int code, wrote = 0;
 
 	if (!cli_parse(&c, &usage, argc, argv, &code))
@@ -99,18 +97,9 @@ int verb_wait(int argc, char **argv)
 	if (!job_ids_check(&c))
 		return 2;
 	client_catch_signals();
-	code = client_open(&at, &client, &f);
-	if (!code && !c.n_args) {
-		code = job_ids_live(client, NULL, &live, &n_live, &f);
-		c.arg = live;
-		c.n_args = n_live;
-		if (!code && !n_live)
-			cli_notice(&c, "no job of yours is queued or running");
-	}
-	if (code) {
-		client_close(client);
-		return client_say(&f);
-	}
+	code = job_ids_open(&c, &at, NULL, "no job of yours is queued or running", &client, &live);
+	if (code)
+		return code;
 	json_begin(&w, &out, true);
 	json_open(&w, '{');
 	json_kv_open(&w, "jobs", '[');
