@@ -4,59 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/daemon/harness.h"
+#include "tests/daemon/one_daemon.h"
 #include "tests/support/test.h"
-
-static struct fixture fixture;
-static struct talk *t;
-
-static int open_one(void **state)
-{
-	(void)state;
-	fixture_open(&fixture);
-	fixture_configure(&fixture, "\"slots\":2,\"kill_grace_s\":1,", "");
-	fixture_start(&fixture);
-	t = talk_open(&fixture);
-	return 0;
-}
-
-static int close_one(void **state)
-{
-	(void)state;
-	talk_close(t);
-	fixture_close(&fixture);
-	return 0;
-}
-
-static void leave(int signal)
-{
-	talk_close(t);
-	t = NULL;
-	fixture_stop(&fixture, signal);
-}
-
-static void come_back(void)
-{
-	fixture_start(&fixture);
-	t = talk_open(&fixture);
-}
-
-static double await_pid(uint64_t job)
-{
-	double until = now_s() + PATIENCE_S;
-
-	while (now_s() < until) {
-		struct json *v = await(t, job, "running");
-		double pid = number_at(v, "job.pid");
-
-		json_free(v);
-		if (pid > 1.0)
-			return pid;
-		sleep_s(0.01);
-	}
-	fail_msg("job %llu has no process", (unsigned long long)job);
-	return 0.0;
-}
 
 static size_t runs(char mark, uint64_t job)
 {
@@ -66,7 +15,7 @@ static size_t runs(char mark, uint64_t job)
 	return fixture_runs(&fixture, mark, name);
 }
 
-TEST_WITH(test_a_running_job_is_found_again_as_the_same_process, open_one, close_one)
+TEST_WITH(test_a_running_job_is_found_again_as_the_same_process, open_two_slots, close_one)
 {
 	uint64_t job = submit(t, ",\"type\":\"line\",\"params\":{\"seconds\":1.5}");
 	double pid = await_pid(job);
@@ -83,7 +32,7 @@ TEST_WITH(test_a_running_job_is_found_again_as_the_same_process, open_one, close
 	assert_int_equal(runs('E', job), 1);
 }
 
-TEST_WITH(test_a_job_that_ended_while_nobody_watched_is_done, open_one, close_one)
+TEST_WITH(test_a_job_that_ended_while_nobody_watched_is_done, open_two_slots, close_one)
 {
 	uint64_t good = submit(t, ",\"type\":\"line\",\"params\":{\"seconds\":0.5}");
 	uint64_t late = submit(t, ",\"type\":\"hasty\"");
@@ -103,7 +52,7 @@ TEST_WITH(test_a_job_that_ended_while_nobody_watched_is_done, open_one, close_on
 	json_free(v);
 }
 
-TEST_WITH(test_an_adopted_job_can_be_cancelled, open_one, close_one)
+TEST_WITH(test_an_adopted_job_can_be_cancelled, open_two_slots, close_one)
 {
 	uint64_t job = submit(t, ",\"type\":\"line\",\"params\":{\"seconds\":30}");
 	struct json *v;
@@ -119,7 +68,7 @@ TEST_WITH(test_an_adopted_job_can_be_cancelled, open_one, close_one)
 }
 
 /* It was acknowledged, so it is a cancellation, whoever is there to see the end. */
-TEST_WITH(test_a_cancellation_survives_the_daemon, open_one, close_one)
+TEST_WITH(test_a_cancellation_survives_the_daemon, open_two_slots, close_one)
 {
 	uint64_t job = submit(t, ",\"type\":\"stubborn\"");
 
@@ -131,7 +80,7 @@ TEST_WITH(test_a_cancellation_survives_the_daemon, open_one, close_one)
 	json_free(await(t, job, "cancelled"));
 }
 
-TEST_WITH(test_the_queue_keeps_its_order, open_one, close_one)
+TEST_WITH(test_the_queue_keeps_its_order, open_two_slots, close_one)
 {
 	uint64_t busy[2], queued[5];
 	unsigned long long id;
@@ -159,7 +108,7 @@ TEST_WITH(test_the_queue_keeps_its_order, open_one, close_one)
 	assert_int_equal(n, 5);
 }
 
-TEST_WITH(test_an_advised_job_is_what_it_was, open_one, close_one)
+TEST_WITH(test_an_advised_job_is_what_it_was, open_two_slots, close_one)
 {
 	uint64_t running = submit(t, ",\"type\":\"advised\",\"mode\":\"advise\"");
 	uint64_t ready = submit(t, ",\"type\":\"advised\",\"mode\":\"advise\"");

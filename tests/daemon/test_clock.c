@@ -8,11 +8,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tests/daemon/harness.h"
+#include "tests/daemon/one_daemon.h"
 #include "tests/support/test.h"
 
-static struct fixture fixture;
-static struct talk *t;
 static char clock_file[128];
 
 static const char *library(void)
@@ -36,12 +34,11 @@ static void set_clock(const char *by)
 	fclose(f);
 }
 
-static void come_back(void)
+static void come_back_faked(void)
 {
 	setenv("LD_PRELOAD", library(), 1);
-	fixture_start(&fixture);
+	come_back();
 	unsetenv("LD_PRELOAD"); /* of the daemon alone */
-	t = talk_open(&fixture);
 }
 
 static int open_one(void **state)
@@ -57,26 +54,16 @@ static int open_one(void **state)
 	setenv("DONT_FAKE_MONOTONIC", "1", 1);
 	setenv("NO_FAKE_STAT", "1", 1);
 	set_clock("+0");
-	fixture_configure(&fixture, "\"slots\":2,\"kill_grace_s\":1,", "");
-	come_back();
+	fixture_configure(&fixture, TWO_SLOTS, "");
+	come_back_faked();
 	return 0;
 }
 
-static int close_one(void **state)
+static int close_faked(void **state)
 {
-	(void)state;
 	if (!library() || sanitized())
 		return 0;
-	talk_close(t);
-	fixture_close(&fixture);
-	return 0;
-}
-
-static void leave(int signal)
-{
-	talk_close(t);
-	t = NULL;
-	fixture_stop(&fixture, signal);
+	return close_one(state);
 }
 
 static void need_faketime(void)
@@ -118,7 +105,7 @@ static void check(uint64_t job, double began_s, double seconds)
 	json_free(v);
 }
 
-TEST_WITH(test_a_clock_set_during_a_job_changes_nothing, open_one, close_one)
+TEST_WITH(test_a_clock_set_during_a_job_changes_nothing, open_one, close_faked)
 {
 	static const char *const by[] = { "+86400", "-86400", "+0" };
 
@@ -132,7 +119,7 @@ TEST_WITH(test_a_clock_set_during_a_job_changes_nothing, open_one, close_one)
 	}
 }
 
-TEST_WITH(test_a_clock_set_while_the_daemon_is_away_changes_nothing, open_one, close_one)
+TEST_WITH(test_a_clock_set_while_the_daemon_is_away_changes_nothing, open_one, close_faked)
 {
 	static const char *const by[] = { "+86400", "-86400" };
 
@@ -145,14 +132,14 @@ TEST_WITH(test_a_clock_set_while_the_daemon_is_away_changes_nothing, open_one, c
 		waits = submit(t, ",\"type\":\"line\",\"slo_s\":60");
 		leave(SIGKILL);
 		set_clock(by[i]);
-		come_back();
+		come_back_faked();
 		check(job, began_s, 2.0);
 		check(waits, began_s, 0.0);
 	}
 }
 
 /* Without jobs of this boot the time line begins anew at the wall clock, as people expect to see it. */
-TEST_WITH(test_an_idle_daemon_takes_the_clock_as_it_is, open_one, close_one)
+TEST_WITH(test_an_idle_daemon_takes_the_clock_as_it_is, open_one, close_faked)
 {
 	struct json *v;
 	uint64_t job;
@@ -162,7 +149,7 @@ TEST_WITH(test_an_idle_daemon_takes_the_clock_as_it_is, open_one, close_one)
 	need_faketime();
 	leave(SIGTERM);
 	set_clock("-432000");
-	come_back();
+	come_back_faked();
 	job = begin(0.0);
 	v = await(t, job, "done");
 	strftime(day, sizeof day, "%Y-%m-%dT%H", gmtime(&then));

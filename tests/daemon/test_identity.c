@@ -7,42 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tests/daemon/harness.h"
+#include "tests/daemon/one_daemon.h"
 #include "tests/support/test.h"
-
-static struct fixture fixture;
-static struct talk *t;
-
-static int open_one(void **state)
-{
-	(void)state;
-	fixture_open(&fixture);
-	fixture_configure(&fixture, "\"slots\":2,\"kill_grace_s\":1,", "");
-	fixture_start(&fixture);
-	t = talk_open(&fixture);
-	return 0;
-}
-
-static int close_one(void **state)
-{
-	(void)state;
-	talk_close(t);
-	fixture_close(&fixture);
-	return 0;
-}
-
-static void leave(int signal)
-{
-	talk_close(t);
-	t = NULL;
-	fixture_stop(&fixture, signal);
-}
-
-static void come_back(void)
-{
-	fixture_start(&fixture);
-	t = talk_open(&fixture);
-}
 
 static void shell(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 static void shell(const char *fmt, ...)
@@ -96,7 +62,7 @@ static void run_three(size_t before)
 	assert_int_equal(files(".exit"), 3 * (before + 1));
 }
 
-TEST_WITH(test_jobs_run_again_after_the_database_is_gone, open_one, close_one)
+TEST_WITH(test_jobs_run_again_after_the_database_is_gone, open_two_slots, close_one)
 {
 	run_three(0);
 	leave(SIGTERM);
@@ -112,7 +78,7 @@ TEST_WITH(test_jobs_run_again_after_the_database_is_gone, open_one, close_one)
 	assert_int_equal(files(".old-2"), 3);
 }
 
-TEST_WITH(test_jobs_run_after_the_database_is_restored_from_a_copy, open_one, close_one)
+TEST_WITH(test_jobs_run_after_the_database_is_restored_from_a_copy, open_two_slots, close_one)
 {
 	uint64_t job = submit(t, ",\"type\":\"line\"");
 
@@ -134,7 +100,7 @@ TEST_WITH(test_jobs_run_after_the_database_is_restored_from_a_copy, open_one, cl
 
 /* The database goes while a job runs. Its supervisor writes its record all the same, and the next job of that
  * number must not take it for its own. */
-TEST_WITH(test_a_job_that_runs_on_does_not_end_another, open_one, close_one)
+TEST_WITH(test_a_job_that_runs_on_does_not_end_another, open_two_slots, close_one)
 {
 	uint64_t job = submit(t, ",\"type\":\"line\",\"params\":{\"seconds\":2}");
 	double until = now_s() + PATIENCE_S;
@@ -157,7 +123,7 @@ TEST_WITH(test_a_job_that_runs_on_does_not_end_another, open_one, close_one)
 }
 
 /* Records as older versions wrote them bear no identity: no job of today takes them for its own. */
-TEST_WITH(test_an_old_record_is_nobodys, open_one, close_one)
+TEST_WITH(test_an_old_record_is_nobodys, open_two_slots, close_one)
 {
 	shell("printf 'postrider-exit 1\\nstarted 1 1\\nended 2 2\\nstatus exit 0\\ntimed_out 0\\nstopped "
 	      "0\\n"

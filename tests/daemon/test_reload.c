@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/daemon/harness.h"
+#include "tests/daemon/one_daemon.h"
 #include "tests/support/test.h"
 
 #define EXTRA                                                                                                \
@@ -14,17 +14,13 @@
 	"\"seconds\":{\"kind\":\"number\",\"min\":0,\"max\":60,\"default\":0}}}"
 #define ONE_SLOT "\"slots\":1,\"kill_grace_s\":1,"
 
-static struct fixture fixture;
-static struct talk *t;
-
 static void open_with(bool model)
 {
 	fixture_open(&fixture);
 	if (model)
 		fixture_train(&fixture);
 	fixture_configure(&fixture, ONE_SLOT, EXTRA);
-	fixture_start(&fixture);
-	t = talk_open(&fixture);
+	come_back();
 }
 
 static int open_plain(void **state)
@@ -41,14 +37,6 @@ static int open_wise(void **state)
 	return 0;
 }
 
-static int close_one(void **state)
-{
-	(void)state;
-	talk_close(t);
-	fixture_close(&fixture);
-	return 0;
-}
-
 /* "": it worked; else the code of the error. */
 static const char *reload(void)
 {
@@ -62,10 +50,8 @@ static const char *reload(void)
 
 static void restart(int signal)
 {
-	talk_close(t);
-	fixture_stop(&fixture, signal);
-	fixture_start(&fixture);
-	t = talk_open(&fixture);
+	leave(signal);
+	come_back();
 }
 
 TEST_WITH(test_a_reload_that_removes_the_type_of_a_queued_job_is_refused, open_plain, close_one)
@@ -100,11 +86,11 @@ TEST_WITH(test_a_running_job_outlives_its_type, open_wise, close_one)
 TEST_WITH(test_a_restart_without_the_type_of_jobs_fails_the_queued_and_adopts_the_running, open_wise,
 	  close_one)
 {
-	uint64_t running = submit(t, ",\"type\":\"extra\",\"params\":{\"seconds\":1.5}");
+	uint64_t running = submit(t, ",\"type\":\"extra\",\"params\":{\"seconds\":5}");
 	uint64_t queued = submit(t, ",\"type\":\"extra\"");
 	struct json *v;
 
-	json_free(await(t, running, "running"));
+	await_pid(running); /* without a process it would be started anew, and its type is gone */
 	fixture_configure(&fixture, ONE_SLOT, "");
 	restart(SIGKILL);
 	v = await(t, queued, "failed");

@@ -6,27 +6,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tests/daemon/harness.h"
+#include "tests/daemon/one_daemon.h"
 #include "tests/support/test.h"
-
-static struct fixture fixture;
-static struct talk *t;
 
 static int open_one(void **state)
 {
 	(void)state;
 	fixture_open(&fixture);
-	fixture_configure(&fixture, "\"slots\":2,\"kill_grace_s\":1,\"advise_timeout_s\":1,", "");
-	fixture_start(&fixture);
-	t = talk_open(&fixture);
-	return 0;
-}
-
-static int close_one(void **state)
-{
-	(void)state;
-	talk_close(t);
-	fixture_close(&fixture);
+	fixture_configure(&fixture, TWO_SLOTS "\"advise_timeout_s\":1,", "");
+	come_back();
 	return 0;
 }
 
@@ -37,19 +25,6 @@ static void fill_slots(uint64_t out[2])
 		out[i] = submit(t, ",\"type\":\"line\",\"params\":{\"seconds\":20}");
 		json_free(await(t, out[i], "running"));
 	}
-}
-
-/* A job is `running` from when it is decided; a moment later there is a process. */
-static void await_pid(uint64_t job)
-{
-	struct json *v = await(t, job, "running");
-
-	while (!(number_at(v, "job.pid") > 1.0)) {
-		json_free(v);
-		sleep_s(0.01);
-		v = await(t, job, "running");
-	}
-	json_free(v);
 }
 
 static struct json *cancel(uint64_t job)

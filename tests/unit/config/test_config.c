@@ -7,44 +7,10 @@
 
 #include "common/io.h"
 #include "common/mem.h"
-#include "scheduler/config/config.h"
 #include "common/places.h"
 #include "tests/support/support.h"
 #include "tests/support/test.h"
-
-static int read_text(const char *text, struct config **out, struct err *err)
-{
-	struct json *v = NULL;
-	int rc = json_parse("c.json", text, strlen(text), &v, err);
-
-	if (!rc)
-		rc = config_from_json("c.json", v, out, err);
-	json_free(v);
-	return rc;
-}
-
-static struct config *must(const char *text)
-{
-	struct config *c = NULL;
-	struct err err = { 0 };
-
-	if (read_text(text, &c, &err))
-		fail_msg("%s", err.text);
-	return c;
-}
-
-static void refuses(const char *text, const char *start, const char *say)
-{
-	struct config *c = NULL;
-	struct err err = { 0 };
-
-	if (read_text(text, &c, &err) != -ERR_FORMAT || c)
-		fail_msg("taken, or another code: %s: %s", text, err.text);
-	if (strncmp(err.text, start, strlen(start)))
-		fail_msg("'%s' does not start with '%s'", err.text, start);
-	if (!strstr(err.text, say))
-		fail_msg("'%s' does not say '%s'", err.text, say);
-}
+#include "tests/unit/config/config_text.h"
 
 /* To be freed. */
 static char *written(const struct config *c)

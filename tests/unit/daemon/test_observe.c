@@ -7,37 +7,19 @@
 
 #include "common/json/json.h"
 #include "tests/support/test.h"
-#include "tests/unit/daemon/local_daemon.h"
+#include "tests/unit/daemon/one_local.h"
 
 #define KNOWN ",\"type\":\"advised\",\"mode\":\"advise\",\"slo_s\":1e6"
 #define STRANGE KNOWN ",\"params\":{\"network\":\"resnet\"}"
 #define RUN_S 150.0 /* the model says 180 s */
 
-static struct local_daemon l;
-static struct local_client c;
-
-static int open_one(void **state)
+static int open_it(void **state)
 {
 	(void)state;
 	local_open(&l);
 	l.model = LOCAL_MODEL;
 	c.fd = -1;
 	return 0;
-}
-
-static int close_one(void **state)
-{
-	(void)state;
-	client_close(&c);
-	local_close(&l);
-	return 0;
-}
-
-static void start(const char *settings)
-{
-	l.settings = settings;
-	local_start(&l);
-	client_open(&c, &l);
 }
 
 static double stat_at(const char *path)
@@ -82,7 +64,7 @@ static bool promised(const char *members, char *out, size_t size)
 	return is;
 }
 
-TEST_WITH(test_kept_promises_are_counted_by_confidence, open_one, close_one)
+TEST_WITH(test_kept_promises_are_counted_by_confidence, open_it, close_one)
 {
 	struct json *v;
 	const struct json *level;
@@ -108,7 +90,7 @@ TEST_WITH(test_kept_promises_are_counted_by_confidence, open_one, close_one)
 	assert_true(stat_at("learning.since_training") == 3.0);
 }
 
-TEST_WITH(test_a_job_that_failed_teaches_nothing, open_one, close_one)
+TEST_WITH(test_a_job_that_failed_teaches_nothing, open_it, close_one)
 {
 	struct json *v;
 	uint64_t job;
@@ -134,7 +116,7 @@ TEST_WITH(test_a_job_that_failed_teaches_nothing, open_one, close_one)
 	}
 }
 
-TEST_WITH(test_a_stranger_is_promised_something_after_enough_of_its_kind, open_one, close_one)
+TEST_WITH(test_a_stranger_is_promised_something_after_enough_of_its_kind, open_it, close_one)
 {
 	char why[256];
 
@@ -151,7 +133,7 @@ TEST_WITH(test_a_stranger_is_promised_something_after_enough_of_its_kind, open_o
 	assert_true(promised(STRANGE, why, sizeof why));
 }
 
-TEST_WITH(test_a_stranger_among_other_jobs_of_its_type_waits_for_a_training, open_one, close_one)
+TEST_WITH(test_a_stranger_among_other_jobs_of_its_type_waits_for_a_training, open_it, close_one)
 {
 	char why[256];
 
@@ -164,7 +146,7 @@ TEST_WITH(test_a_stranger_among_other_jobs_of_its_type_waits_for_a_training, ope
 	assert_non_null(strstr(why, "until a model is trained on such jobs"));
 }
 
-TEST_WITH(test_without_adaptation_a_stranger_waits_for_a_training, open_one, close_one)
+TEST_WITH(test_without_adaptation_a_stranger_waits_for_a_training, open_it, close_one)
 {
 	char why[256];
 
@@ -175,7 +157,7 @@ TEST_WITH(test_without_adaptation_a_stranger_waits_for_a_training, open_one, clo
 	assert_non_null(strstr(why, "until a model is trained on such jobs"));
 }
 
-TEST_WITH(test_what_was_learned_is_there_after_a_restart, open_one, close_one)
+TEST_WITH(test_what_was_learned_is_there_after_a_restart, open_it, close_one)
 {
 	char why[256];
 	struct json *v;
@@ -194,7 +176,7 @@ TEST_WITH(test_what_was_learned_is_there_after_a_restart, open_one, close_one)
 	assert_true(promised(STRANGE, why, sizeof why));
 }
 
-TEST_WITH(test_enough_jobs_start_a_training, open_one, close_one)
+TEST_WITH(test_enough_jobs_start_a_training, open_it, close_one)
 {
 	struct json *v;
 
@@ -230,7 +212,7 @@ static const char *verdict(const char *members, char *why, size_t size)
 	return word;
 }
 
-TEST_WITH(test_where_all_are_rejected_one_at_a_time_is_taken_to_learn, open_one, close_one)
+TEST_WITH(test_where_all_are_rejected_one_at_a_time_is_taken_to_learn, open_it, close_one)
 {
 	char why[256];
 
@@ -248,7 +230,7 @@ TEST_WITH(test_where_all_are_rejected_one_at_a_time_is_taken_to_learn, open_one,
 	assert_true(stat_at("learning.probes") == 2.0);
 }
 
-TEST_WITH(test_few_rejections_a_recent_end_or_no_word_of_it_take_none, open_one, close_one)
+TEST_WITH(test_few_rejections_a_recent_end_or_no_word_of_it_take_none, open_it, close_one)
 {
 	static const char *const settings[] = { "", "\"learning\":{\"probe\":\"off\",\"probe_after_s\":0},",
 						"\"learning\":{\"probe\":\"auto\",\"probe_after_s\":1000}," };
@@ -271,7 +253,7 @@ TEST_WITH(test_few_rejections_a_recent_end_or_no_word_of_it_take_none, open_one,
 
 /* The attack as it was found: times that no machine has, and an accuracy that no schema means. Such jobs are
  * stored, counted and not learnt from, and what others are promised stays as it was. */
-TEST_WITH(test_what_cannot_be_is_not_learnt_from, open_one, close_one)
+TEST_WITH(test_what_cannot_be_is_not_learnt_from, open_it, close_one)
 {
 	double before, after;
 	struct json *v;

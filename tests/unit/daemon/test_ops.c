@@ -9,38 +9,12 @@
 
 #include "common/json/json.h"
 #include "tests/support/test.h"
-#include "tests/unit/daemon/local_daemon.h"
+#include "tests/unit/daemon/one_local.h"
 
 #define OTHER 65534
 #define THIRD 65533
 #define CREW 4711 /* a group */
 #define ADVISED ",\"type\":\"advised\",\"mode\":\"advise\""
-
-static struct local_daemon l;
-static struct local_client c;
-
-static int open_one(void **state)
-{
-	(void)state;
-	local_open(&l);
-	c.fd = -1;
-	return 0;
-}
-
-static int close_one(void **state)
-{
-	(void)state;
-	client_close(&c);
-	local_close(&l);
-	return 0;
-}
-
-static void start(const char *settings)
-{
-	l.settings = settings;
-	local_start(&l);
-	client_open(&c, &l);
-}
 
 /* The request is refused with this code, about this member ("": none). */
 static void refused(const char *request, const char *code, const char *field)

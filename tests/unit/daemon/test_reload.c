@@ -12,27 +12,16 @@
 
 #include "common/io.h"
 #include "tests/support/test.h"
-#include "tests/unit/daemon/local_daemon.h"
+#include "tests/unit/daemon/one_local.h"
 
 #define ADVISED ",\"type\":\"advised\",\"mode\":\"advise\""
 
-static struct local_daemon l;
-static struct local_client c;
-
-static int open_one(void **state)
+static int open_it(void **state)
 {
 	(void)state;
 	local_open(&l);
 	local_start(&l);
 	client_open(&c, &l);
-	return 0;
-}
-
-static int close_one(void **state)
-{
-	(void)state;
-	client_close(&c);
-	local_close(&l);
 	return 0;
 }
 
@@ -44,7 +33,7 @@ static const char *reload_with(const char *settings)
 	return client_error(&c, "{\"op\":\"reload\"}");
 }
 
-TEST_WITH(test_a_reload_takes_new_settings, open_one, close_one)
+TEST_WITH(test_a_reload_takes_new_settings, open_it, close_one)
 {
 	struct json *v;
 
@@ -62,7 +51,7 @@ TEST_WITH(test_a_reload_takes_new_settings, open_one, close_one)
 	json_free(v);
 }
 
-TEST_WITH(test_limits_of_connections_follow_a_reload, open_one, close_one)
+TEST_WITH(test_limits_of_connections_follow_a_reload, open_it, close_one)
 {
 	struct local_client second, third;
 
@@ -75,7 +64,7 @@ TEST_WITH(test_limits_of_connections_follow_a_reload, open_one, close_one)
 	client_close(&second);
 }
 
-TEST_WITH(test_a_bad_file_changes_nothing, open_one, close_one)
+TEST_WITH(test_a_bad_file_changes_nothing, open_it, close_one)
 {
 	static const char *const bad[] = { "\"slots\":0,", "\"policy\":\"no-such\",", "\"unknown\":1,",
 					   "\"socket_group\":\"no-such-group\",",
@@ -96,7 +85,7 @@ TEST_WITH(test_a_bad_file_changes_nothing, open_one, close_one)
 	assert_ptr_not_equal(l.d->setup, before);
 }
 
-TEST_WITH(test_what_needs_a_restart_is_refused_by_name, open_one, close_one)
+TEST_WITH(test_what_needs_a_restart_is_refused_by_name, open_it, close_one)
 {
 	struct json *v;
 
@@ -109,7 +98,7 @@ TEST_WITH(test_what_needs_a_restart_is_refused_by_name, open_one, close_one)
 	json_free(v);
 }
 
-TEST_WITH(test_a_queued_job_must_stay_valid, open_one, close_one)
+TEST_WITH(test_a_queued_job_must_stay_valid, open_it, close_one)
 {
 	struct json *v;
 
@@ -129,7 +118,7 @@ TEST_WITH(test_a_queued_job_must_stay_valid, open_one, close_one)
 	assert_string_equal(client_error(&c, "{\"op\":\"finished\",\"job\":\"1\"}"), "");
 }
 
-TEST_WITH(test_jobs_are_rebound_to_the_new_configuration, open_one, close_one)
+TEST_WITH(test_jobs_are_rebound_to_the_new_configuration, open_it, close_one)
 {
 	const struct job *job;
 	uint64_t id = client_submit(&c, ADVISED);
@@ -141,7 +130,7 @@ TEST_WITH(test_jobs_are_rebound_to_the_new_configuration, open_one, close_one)
 	assert_string_equal(job->params.value[0], "lenet5");
 }
 
-TEST_WITH(test_watchers_are_told_of_a_reload, open_one, close_one)
+TEST_WITH(test_watchers_are_told_of_a_reload, open_it, close_one)
 {
 	(void)state;
 	assert_string_equal(client_error(&c, "{\"op\":\"watch\"}"), "");
@@ -178,7 +167,7 @@ static bool has_reloaded(const struct local_daemon *at)
 	return !at->d->loader;
 }
 
-TEST_WITH(test_there_is_one_reload_at_a_time, open_one, close_one)
+TEST_WITH(test_there_is_one_reload_at_a_time, open_it, close_one)
 {
 	struct local_client second;
 
@@ -215,7 +204,7 @@ static void count_signal(int number)
 	n_signals++;
 }
 
-TEST_WITH(test_the_thread_of_a_reload_takes_no_signals, open_one, close_one)
+TEST_WITH(test_the_thread_of_a_reload_takes_no_signals, open_it, close_one)
 {
 	pid_t before = youngest_thread(), thread;
 
@@ -235,7 +224,7 @@ TEST_WITH(test_the_thread_of_a_reload_takes_no_signals, open_one, close_one)
 	assert_int_equal(n_signals, 0);
 }
 
-TEST_WITH(test_a_daemon_that_leaves_waits_for_its_reload_and_answers, open_one, close_one)
+TEST_WITH(test_a_daemon_that_leaves_waits_for_its_reload_and_answers, open_it, close_one)
 {
 	(void)state;
 	local_write_config(&l);

@@ -7,10 +7,7 @@
 #include "common/io.h"
 #include "tests/support/test.h"
 #include "tests/unit/daemon/training_world.h"
-#include "tests/unit/daemon/local_daemon.h"
-
-static struct local_daemon l;
-static struct local_client c;
+#include "tests/unit/daemon/one_local.h"
 
 /* A daemon without a model, and a table of runs to make one from. */
 static void start_with_a_table(void)
@@ -24,25 +21,7 @@ static void start_with_a_table(void)
 	free(table);
 	snprintf(settings, sizeof settings, "\"policy\":\"fixed:128\",\"learning\":{\"table\":\"%s\"},",
 		 path);
-	l.settings = settings;
-	local_start(&l);
-	client_open(&c, &l);
-}
-
-static int open_one(void **state)
-{
-	(void)state;
-	local_open(&l);
-	c.fd = -1;
-	return 0;
-}
-
-static int close_one(void **state)
-{
-	(void)state;
-	client_close(&c);
-	local_close(&l);
-	return 0;
+	start(settings);
 }
 
 /* Waits for the thread that trains, and does not turn the loop. */

@@ -9,7 +9,7 @@
 
 #include "common/io.h"
 #include "tests/support/test.h"
-#include "tests/unit/daemon/local_daemon.h"
+#include "tests/unit/daemon/one_local.h"
 
 #define FIRST 12 /* jobs before a first model */
 #define TYPES                                                                                                \
@@ -18,10 +18,7 @@
 	"\"cake\":{\"batches\":[64,128,256],\"first_after\":12,\"params\":{\"oven\":{\"kind\":\"word\","     \
 	"\"values\":[\"gas\",\"wood\"],\"default\":\"gas\"}}}"
 
-static struct local_daemon l;
-static struct local_client c;
-
-static int open_one(void **state)
+static int open_it(void **state)
 {
 	(void)state;
 	local_open(&l);
@@ -29,14 +26,6 @@ static int open_one(void **state)
 	l.types = TYPES;
 	local_start(&l);
 	client_open(&c, &l);
-	return 0;
-}
-
-static int close_one(void **state)
-{
-	(void)state;
-	client_close(&c);
-	local_close(&l);
 	return 0;
 }
 
@@ -137,7 +126,7 @@ static double version_of(const char *type)
 	return x;
 }
 
-TEST_WITH(test_a_type_without_a_model_tries_its_batches_and_says_why_nothing_is_promised, open_one, close_one)
+TEST_WITH(test_a_type_without_a_model_tries_its_batches_and_says_why_nothing_is_promised, open_it, close_one)
 {
 	const double wanted[] = { 16, 8, 32, 16, 8, 32 }; /* the middle first, then those least tried */
 
@@ -154,7 +143,7 @@ TEST_WITH(test_a_type_without_a_model_tries_its_batches_and_says_why_nothing_is_
 	assert_null(model_of("bread"));
 }
 
-TEST_WITH(test_two_types_get_models_by_themselves_are_promised_and_learn_apart, open_one, close_one)
+TEST_WITH(test_two_types_get_models_by_themselves_are_promised_and_learn_apart, open_it, close_one)
 {
 	struct outcome o;
 	struct json *v;
@@ -193,7 +182,7 @@ TEST_WITH(test_two_types_get_models_by_themselves_are_promised_and_learn_apart, 
 	json_free(v);
 }
 
-TEST_WITH(test_versions_of_types_survive_a_restart_and_are_rolled_back_apart, open_one, close_one)
+TEST_WITH(test_versions_of_types_survive_a_restart_and_are_rolled_back_apart, open_it, close_one)
 {
 	struct stat st;
 	char path[200];
@@ -229,7 +218,7 @@ static bool reloaded_twice(const struct local_daemon *at)
 }
 
 /* A type that comes with a reload shifts the numbers of the others; one that comes again has its version. */
-TEST_WITH(test_types_come_and_go_with_reloads, open_one, close_one)
+TEST_WITH(test_types_come_and_go_with_reloads, open_it, close_one)
 {
 	double bias;
 
@@ -257,7 +246,7 @@ TEST_WITH(test_types_come_and_go_with_reloads, open_one, close_one)
 	assert_string_equal(whole_job("cake", 1, 1.6).verdict, "promised");
 }
 
-TEST_WITH(test_a_daemon_whose_types_all_have_models_needs_no_other, open_one, close_one)
+TEST_WITH(test_a_daemon_whose_types_all_have_models_needs_no_other, open_it, close_one)
 {
 	struct err err = { 0 };
 
@@ -274,7 +263,7 @@ TEST_WITH(test_a_daemon_whose_types_all_have_models_needs_no_other, open_one, cl
 }
 
 /* Somebody measured the job and put a model where the configuration names one: it is meant to be used. */
-TEST_WITH(test_a_model_that_came_after_a_version_is_used_by_a_reload, open_one, close_one)
+TEST_WITH(test_a_model_that_came_after_a_version_is_used_by_a_reload, open_it, close_one)
 {
 	char types[1024], named[160], version[200], *text = NULL;
 	size_t len;

@@ -7,7 +7,7 @@
 
 #include "common/io.h"
 #include "tests/support/test.h"
-#include "tests/unit/daemon/local_daemon.h"
+#include "tests/unit/daemon/one_local.h"
 
 /* Fails until its file has so many lines; each run adds one, with its index. */
 #define TYPES                                                                                                \
@@ -17,11 +17,9 @@
 	"{name}\",\"{fails}\",\"{index}\",\"{batch}\"],\"params\":{\"name\":{\"kind\":\"word\"},"            \
 	"\"fails\":{\"kind\":\"integer\",\"default\":0}}}"
 
-static struct local_daemon l;
-static struct local_client c;
 static char types[1024];
 
-static int open_one(void **state)
+static int open_it(void **state)
 {
 	(void)state;
 	local_open(&l);
@@ -30,14 +28,6 @@ static int open_one(void **state)
 	l.settings = "\"policy\":\"fixed:8\",";
 	local_start(&l);
 	client_open(&c, &l);
-	return 0;
-}
-
-static int close_one(void **state)
-{
-	(void)state;
-	client_close(&c);
-	local_close(&l);
 	return 0;
 }
 
@@ -103,7 +93,7 @@ static size_t lines_of(const char *name)
 	return n;
 }
 
-TEST_WITH(test_a_run_that_fails_is_repeated_and_no_more_often_than_asked, open_one, close_one)
+TEST_WITH(test_a_run_that_fails_is_repeated_and_no_more_often_than_asked, open_it, close_one)
 {
 	uint64_t good =
 		client_submit(&c, ",\"type\":\"shaky\",\"retry\":3,\"params\":{\"name\":\"a\",\"fails\":2}");
@@ -125,7 +115,7 @@ TEST_WITH(test_a_run_that_fails_is_repeated_and_no_more_often_than_asked, open_o
 		"bad_field");
 }
 
-TEST_WITH(test_a_job_waits_for_another_and_says_so, open_one, close_one)
+TEST_WITH(test_a_job_waits_for_another_and_says_so, open_it, close_one)
 {
 	uint64_t first = client_submit(&c, ",\"type\":\"sleepy\",\"params\":{\"seconds\":0.3}");
 	uint64_t second =
@@ -149,7 +139,7 @@ TEST_WITH(test_a_job_waits_for_another_and_says_so, open_one, close_one)
 		"done");
 }
 
-TEST_WITH(test_a_job_whose_condition_fails_is_cancelled_with_the_reason_and_so_are_those_behind_it, open_one,
+TEST_WITH(test_a_job_whose_condition_fails_is_cancelled_with_the_reason_and_so_are_those_behind_it, open_it,
 	  close_one)
 {
 	uint64_t bad = client_submit(&c, ",\"type\":\"sleepy\",\"params\":{\"seconds\":60}");
@@ -180,7 +170,7 @@ TEST_WITH(test_a_job_whose_condition_fails_is_cancelled_with_the_reason_and_so_a
 			    "bad_field");
 }
 
-TEST_WITH(test_what_waits_and_what_is_repeated_survives_a_restart, open_one, close_one)
+TEST_WITH(test_what_waits_and_what_is_repeated_survives_a_restart, open_it, close_one)
 {
 	uint64_t first = client_submit(&c, ",\"type\":\"sleepy\",\"params\":{\"seconds\":0.6}");
 	uint64_t waits = client_submit(
@@ -201,7 +191,7 @@ TEST_WITH(test_what_waits_and_what_is_repeated_survives_a_restart, open_one, clo
 	assert_int_equal(lines_of("h"), 0);
 }
 
-TEST_WITH(test_the_number_in_an_array_reaches_the_command, open_one, close_one)
+TEST_WITH(test_the_number_in_an_array_reaches_the_command, open_it, close_one)
 {
 	char path[200], *text = NULL;
 	size_t len;
