@@ -242,7 +242,7 @@ static bool user_of(const struct cli *c, const char *name, uint32_t *out)
 
 int verb_list(int argc, char **argv)
 {
-	struct options o = { .at = { .timeout_s = NAN }, .limit = LIST_LIMIT, .until_ns = INT64_MAX };
+	struct options o = { .at = { .timeout_s = NAN }, .limit = UINT64_MAX, .until_ns = INT64_MAX };
 	const struct cli_option option[] = {
 		{ 0, "state", CLI_LIST, "STATE,...",
 		  "only these states: queued, running, done, failed,\ncancelled, rejected, lost; may be "
@@ -288,14 +288,20 @@ int verb_list(int argc, char **argv)
 	if (o.jsonl && c.json)
 		return cli_usage_error(&c, "--json and --jsonl: give one of them");
 	if (o.csv && (o.jsonl || c.json || o.outcomes))
-		return cli_usage_error(
-			&c, "--csv is a form of its own; leave out --json, --jsonl and --outcomes");
+		return cli_usage_error(&c,
+				       "--csv has its own columns; leave out --json, --jsonl and --outcomes");
 	if ((o.since && !moment(&c, "since", o.since, &o.since_ns)) ||
 	    (o.until && !moment(&c, "until", o.until, &o.until_ns)) ||
 	    (o.user && !user_of(&c, o.user, &o.uid)))
 		return 2;
 	if (!o.limit)
 		return cli_usage_error(&c, "--limit: at least 1");
+	if (o.all && o.limit != UINT64_MAX)
+		return cli_usage_error(&c, "--limit and --all: give one of them");
+	if (o.limit == UINT64_MAX)
+		o.limit = LIST_LIMIT;
+	if (o.mine && o.user)
+		return cli_usage_error(&c, "--mine and --user: give one of them");
 	code = client_open(&o.at, &client, &f);
 	code = code ? client_say(&f) : list(&c, &o, client, &f);
 	client_close(client);

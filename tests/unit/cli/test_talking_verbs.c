@@ -195,6 +195,10 @@ TEST(test_usage_errors_of_the_others)
 	has(err, "did you mean 'running'?");
 	RUN(2, verb_list, NULL, "--state done,");
 	RUN(2, verb_list, NULL, "--limit 0");
+	RUN(2, verb_list, NULL, "--limit 100 --all");
+	has(err, "--limit and --all: give one of them");
+	RUN(2, verb_list, NULL, "--mine --user root");
+	has(err, "--mine and --user: give one of them");
 	RUN(2, verb_list, NULL, "--json --jsonl");
 }
 
