@@ -107,6 +107,8 @@ says out "216 runs of 72 settings, 3 of each; a run is the mean of its copies, 6
 says out "add --log" "that a logarithm is needed is said"
 grep -q "Spread against mean" "$dir/r.svg"
 that "the picture has its panels" [ $? -eq 0 ]
+expect 0 "across nodes" anova configs/profiles/four-nodes/runs.csv --json
+json "$dir/out" "across nodes the batch explains at least 30 % of the time" "[t['share'] for t in d['terms'] if t['term'] == 'batch'][0] >= 0.3"
 expect 0 "the 2^k r design" anova "$p" --2k --json
 json "$dir/out" "effects at -1 and +1, with intervals" "d['signs'] and d['model']['n'] == 48 and
 	all(f['as'] == 'signs' for f in d['factors']) and all(c['low'] < c['estimate'] < c['high'] for c in d['coefficients'])"

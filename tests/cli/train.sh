@@ -190,6 +190,8 @@ json "$dir/out" "--select mape: the least MAPE is chosen" "d['selected_by'] == '
 		if m['settings'] == d['chosen']['settings']][0]['scores']['mape']"
 expect 2 "--select of nothing" train "$data" -n --select best
 p=configs/profiles/two-cores/runs.csv
+expect 0 "settings held out, across nodes" train configs/profiles/four-nodes/runs.csv -n --model hybrid --group cpus,njobs,batch --json
+json "$dir/out" "settings held out, across nodes: off by 10 % at most" "d['models'][0]['scores']['mape'] <= 0.1"
 expect 0 "levels held out at once" train "$p" -n --model tree --split interpolate:batch:128,256
 expect 1 "a level that is not there" train "$p" -n --model tree --split interpolate:batch:100
 says err "batch has no level 100: its levels run from 64 to 512" "a level that is not there: said so"
