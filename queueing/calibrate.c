@@ -66,6 +66,7 @@ static void finish(const struct problem *pr, const struct solution *s, bool core
 		out->state[CALIBRATE_DELAY] = out->state[CALIBRATE_DELAY_RECORD] = CALIBRATE_STATED;
 	if (!calibrate_records_vary(pr)) /* 0: it is in the start-up */
 		out->state[CALIBRATE_DELAY_RECORD] = CALIBRATE_STATED;
+	out->share_fixed = s->share_fixed;
 	out->n_categories = pr->n_categories;
 	for (size_t f = 0; f < CALIBRATE_FACTORS; f++)
 		for (size_t k = 0; k < pr->n_categories; k++) {
@@ -147,7 +148,7 @@ struct calibrate_parts calibrate_parts_of(const struct calibrated *m, const stru
 {
 	const double *v = m->value;
 	double factor[CALIBRATE_FACTORS] = { 1.0, 1.0, 1.0, 1.0 };
-	double share = fmin(j->cpus, j->batch), processes = j->processes, n = j->iterations;
+	double share = fmin(j->cpus, j->batch), each, processes = j->processes, n = j->iterations;
 
 	for (size_t f = 0; f < CALIBRATE_FACTORS; f++) {
 		double sum = 0.0;
@@ -161,12 +162,12 @@ struct calibrate_parts calibrate_parts_of(const struct calibrated *m, const stru
 		share = fmin(share, v[CALIBRATE_CORES]);
 	else
 		processes = fmax(processes, j->cpus);
+	each = pow(share, -v[CALIBRATE_EXPONENT]);
 	return (struct calibrate_parts){
 		.start_s = v[CALIBRATE_START] * factor[CALIBRATE_OF_START],
 		.cpu_s = n *
-			 (v[CALIBRATE_FIXED] * factor[CALIBRATE_OF_FIXED] +
-			  v[CALIBRATE_RECORD] * factor[CALIBRATE_OF_RECORD] * j->batch *
-				  pow(share, -v[CALIBRATE_EXPONENT])) *
+			 (v[CALIBRATE_FIXED] * factor[CALIBRATE_OF_FIXED] * (m->share_fixed ? each : 1.0) +
+			  v[CALIBRATE_RECORD] * factor[CALIBRATE_OF_RECORD] * j->batch * each) *
 			 fmax(1.0, processes / v[CALIBRATE_CORES]),
 		.disk_s = n * (v[CALIBRATE_DISK] + v[CALIBRATE_DISK_RECORD] * j->batch) *
 			  (1.0 + j->processes / v[CALIBRATE_SATURATION]),
@@ -229,9 +230,9 @@ char *calibrate_sentence(const struct calibrated *m, char *buf, size_t size)
 
 	if (v[CALIBRATE_START] > 0.0)
 		put(&t, "%s to start, ", cost_text(v[CALIBRATE_START], a, sizeof a));
-	put(&t, "%s per iteration fixed, %s per record per cpu (shared by cpus^%.2f)",
+	put(&t, "%s per iteration fixed, %s per record per cpu (%sshared by cpus^%.2f)",
 	    cost_text(v[CALIBRATE_FIXED], a, sizeof a), cost_text(v[CALIBRATE_RECORD], b, sizeof b),
-	    v[CALIBRATE_EXPONENT]);
+	    m->share_fixed ? "both " : "", v[CALIBRATE_EXPONENT]);
 	put_costs(&t, ", disk", v[CALIBRATE_DISK], v[CALIBRATE_DISK_RECORD]);
 	if (v[CALIBRATE_DISK] > 0.0 || v[CALIBRATE_DISK_RECORD] > 0.0)
 		put(&t, ", saturation at %.3g processes", v[CALIBRATE_SATURATION]);

@@ -12,7 +12,9 @@
  * accelerator, for the network): other processes do not stretch it. `start` is paid once, whatever the
  * iterations, and is not stretched either: an interpreter that starts does use the cpu, but a download does
  * not, and a table rarely tells them apart. `record`, `fixed`, `start` and the two delays may differ between
- * categories (networks): by a factor each, where the data shows it.
+ * categories (networks): by a factor each, where the data shows it. Where the cpus share the fixed cost of an
+ * iteration as well, as they do in a job whose whole iteration is parallel, it is divided by min(cpus, batch)^a
+ * too: the table says which of the two it is.
  *
  * Only a run among more processes than cores tells waiting from computing. Without enough of those, all that
  * is not the disk's counts as computing, so that a neighbour is never thought to be harmless.
@@ -80,6 +82,7 @@ struct calibrated {
 	double factor_log[CALIBRATE_FACTORS][CALIBRATE_MAX_CATEGORIES];
 	double factor_se[CALIBRATE_FACTORS][CALIBRATE_MAX_CATEGORIES];
 	uint8_t share_within_cores; /* 1, in files of version 1: min(cpus, batch, cores)^a */
+	uint8_t share_fixed;        /* 1: the cpus share the fixed cost as they share the records */
 	/* goodness of fit, on the rows used */
 	size_t n_rows, n_skipped, n_free; /* skipped: something not above 0 */
 	double r2, sd, mape;              /* R2 and residual sd in log time; MAPE as a fraction */

@@ -29,7 +29,9 @@ static double log_cost(const struct solution *s, size_t i)
 
 struct costs calibrate_costs(const struct problem *pr, const struct solution *s)
 {
-	struct costs c = { .a = s->u[CALIBRATE_EXPONENT], .saturation = s->u[CALIBRATE_SATURATION] };
+	struct costs c = { .a = s->u[CALIBRATE_EXPONENT],
+			   .saturation = s->u[CALIBRATE_SATURATION],
+			   .share_fixed = s->share_fixed };
 
 	for (size_t i = 0; i < N_SHARED; i++)
 		if (calibrate_is_cost(i) && s->hold[i] != HOLD_ABSENT)
@@ -53,7 +55,7 @@ struct costs calibrate_costs(const struct problem *pr, const struct solution *s)
 
 struct terms calibrate_terms(const struct costs *c, const struct row *r, size_t n_categories)
 {
-	double factor[CALIBRATE_FACTORS] = { 1.0, 1.0, 1.0, 1.0 };
+	double factor[CALIBRATE_FACTORS] = { 1.0, 1.0, 1.0, 1.0 }, each = exp(-c->a * r->log_share);
 	struct terms t = { .stretch = 1.0 + r->processes / c->saturation };
 
 	for (size_t f = 0; f < CALIBRATE_FACTORS; f++)
@@ -62,9 +64,10 @@ struct terms calibrate_terms(const struct costs *c, const struct row *r, size_t 
 				factor[f] *= c->factor[f][k];
 			else if (r->category[k] != 0.0)
 				factor[f] *= exp(r->category[k] * c->log_factor[f][k]);
-	t.part[CALIBRATE_FIXED] = r->crowd * c->cost[CALIBRATE_FIXED] * factor[CALIBRATE_OF_FIXED];
-	t.part[CALIBRATE_RECORD] = r->crowd * c->cost[CALIBRATE_RECORD] * r->batch *
-				   exp(-c->a * r->log_share) * factor[CALIBRATE_OF_RECORD];
+	t.part[CALIBRATE_FIXED] = r->crowd * c->cost[CALIBRATE_FIXED] * factor[CALIBRATE_OF_FIXED] *
+				  (c->share_fixed ? each : 1.0);
+	t.part[CALIBRATE_RECORD] = r->crowd * c->cost[CALIBRATE_RECORD] * r->batch * each *
+				   factor[CALIBRATE_OF_RECORD];
 	t.part[CALIBRATE_DISK] = t.stretch * c->cost[CALIBRATE_DISK];
 	t.part[CALIBRATE_DISK_RECORD] = t.stretch * c->cost[CALIBRATE_DISK_RECORD] * r->batch;
 	t.part[CALIBRATE_START] = r->per_start * c->cost[CALIBRATE_START] * factor[CALIBRATE_OF_START];
@@ -88,7 +91,8 @@ void calibrate_gradient(const struct problem *pr, const struct costs *c, const s
 		out[U_OF(CALIBRATE_OF_DELAY, k)] = r->category[k] *
 						   (out[CALIBRATE_DELAY] + out[CALIBRATE_DELAY_RECORD]);
 	}
-	out[CALIBRATE_EXPONENT] = -out[CALIBRATE_RECORD] * r->log_share * c->a * (1.0 - c->a);
+	out[CALIBRATE_EXPONENT] = -(out[CALIBRATE_RECORD] + (c->share_fixed ? out[CALIBRATE_FIXED] : 0.0)) *
+				  r->log_share * c->a * (1.0 - c->a);
 	out[CALIBRATE_SATURATION] = -(out[CALIBRATE_DISK] + out[CALIBRATE_DISK_RECORD]) *
 				    (1.0 - 1.0 / t->stretch) * c->saturation_slope;
 	for (size_t i = CALIBRATE_RECORD; i <= CALIBRATE_DISK; i++)

@@ -201,7 +201,8 @@ enum {
 	FORM_DELAY_RECORD = 1 << 5,
 	FORM_BY_START = 1 << 6,
 	FORM_BY_DELAY = 1 << 7,
-	FORM_BITS = 8,
+	FORM_SHARE_FIXED = 1 << 8, /* no parameter more: the exponent is in another place */
+	FORM_BITS = 9,
 };
 
 static size_t count_levels(const struct problem *pr, double (*value)(const struct row *), size_t most)
@@ -282,6 +283,8 @@ static unsigned possible(const struct problem *pr, unsigned form)
 		form &= ~(unsigned)FORM_DELAY_RECORD;
 	if (!any_category(pr))
 		form &= ~(unsigned)(FORM_BY_RECORD | FORM_BY_FIXED | FORM_BY_START | FORM_BY_DELAY);
+	if (count_levels(pr, share_of, 2) < 2)
+		form &= ~(unsigned)FORM_SHARE_FIXED;
 	if (!(form & FORM_START))
 		form &= ~(unsigned)FORM_BY_START;
 	if (!(form & (FORM_DELAY | FORM_DELAY_RECORD)))
@@ -297,7 +300,7 @@ static void choose_free(const struct problem *pr, unsigned form, struct solution
 	       loads = count_levels(pr, processes_of, 3);
 	size_t most = pr->n / ROWS_PER_PARAMETER, n = 1;
 
-	*s = (struct solution){ .form = form };
+	*s = (struct solution){ .form = form, .share_fixed = form & FORM_SHARE_FIXED };
 	for (size_t i = 0; i < MAX_U; i++)
 		s->hold[i] = HOLD_ABSENT;
 	s->hold[CALIBRATE_FIXED] = HOLD_FREE;
@@ -343,7 +346,8 @@ static int fit_form(const struct problem *pr, unsigned form, const struct soluti
 	for (size_t i = 0; from && i < MAX_U; i++)
 		if (at.hold[i] == HOLD_FREE && from->hold[i] == HOLD_FREE) {
 			at.u[i] = from->u[i];
-		} else if (at.hold[i] == HOLD_FREE && !(form & ~from->form)) {
+		} else if (at.hold[i] == HOLD_FREE && !(form & ~from->form) &&
+			   at.share_fixed == from->share_fixed) {
 			at.u[i] =
 				from->u[i]; /* what the larger form could not tell, this one cannot either */
 			at.hold[i] = from->hold[i];
@@ -482,9 +486,37 @@ static int guess_cores(struct problem *pr, struct err *err)
 	return fit_cores(pr, &s, err);
 }
 
-int calibrate_search(struct problem *pr, double cores, struct solution *out, struct err *err)
+/* The way to a form began at a poorer one: the last one from all starts too. */
+static int fit_again(const struct problem *pr, struct solution *s, struct err *err)
 {
 	struct solution again;
+	int rc = fit_form(pr, s->form, NULL, &again, err);
+
+	if (!rc && again.rss < s->rss && again.aicc < s->aicc)
+		*s = again;
+	return rc;
+}
+
+/* Do the cpus share the fixed cost as well? That is neither more nor less than what `s` has, so the form that
+ * was found without it is fitted with it, and where that is better, what it makes needless goes. */
+static int try_sharing(const struct problem *pr, struct solution *s, struct err *err)
+{
+	unsigned form = possible(pr, s->form | FORM_SHARE_FIXED);
+	struct solution try;
+	int rc;
+
+	if (form == s->form)
+		return 0;
+	rc = fit_form(pr, form, NULL, &try, err);
+	if (rc || !(try.aicc < s->aicc))
+		return rc;
+	*s = try;
+	rc = grow_form(pr, s, err);
+	return !rc && s->form != form ? fit_again(pr, s, err) : rc;
+}
+
+int calibrate_search(struct problem *pr, double cores, struct solution *out, struct err *err)
+{
 	int rc = 0;
 
 	calibrate_set_cores(pr, cores > 0.0 ? cores : INFINITY);
@@ -496,12 +528,7 @@ int calibrate_search(struct problem *pr, double cores, struct solution *out, str
 		rc = grow_form(pr, out, err);
 	if (!rc && !(cores > 0.0))
 		rc = fit_cores(pr, out, err);
-	if (!rc &&
-	    out->form !=
-		    FORM_DISK) { /* the way there began at a poorer form: the last one from all starts too */
-		rc = fit_form(pr, out->form, NULL, &again, err);
-		if (!rc && again.rss < out->rss && again.aicc < out->aicc)
-			*out = again;
-	}
-	return rc;
+	if (!rc && out->form != FORM_DISK)
+		rc = fit_again(pr, out, err);
+	return rc ? rc : try_sharing(pr, out, err);
 }

@@ -58,6 +58,7 @@ struct solution {
 	double u[MAX_U];
 	uint8_t hold[MAX_U];
 	unsigned form; /* calibrate_forms.c */
+	bool share_fixed; /* the cpus share the fixed cost too */
 	size_t n_free;
 	double rss, aicc;
 	double variance[MAX_U]; /* of the free ones; 0: could not be told */
@@ -68,6 +69,7 @@ struct solution {
 struct costs {
 	double cost[N_SHARED]; /* of the parameters that are costs */
 	double a, saturation, saturation_slope; /* d log(saturation) / du */
+	bool share_fixed;
 	double factor[CALIBRATE_FACTORS][CALIBRATE_MAX_CATEGORIES];
 	double log_factor[CALIBRATE_FACTORS][CALIBRATE_MAX_CATEGORIES];
 	bool has_factor[CALIBRATE_FACTORS]; /* some category has one */

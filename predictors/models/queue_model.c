@@ -177,7 +177,11 @@ int queue_map_load(struct reader *r, size_t n_features, struct queue_map *out, s
 /* ---- the calibrated model ---- */
 
 const char *const queue_words[] = { "calibrated", "paper", "closed", NULL };
-#define KIND_SHIFT 1 /* of the byte share_within_cores in a file; 0, as it always was: calibrated */
+/* The byte share_within_cores in a file: above bit 0 the kind (0, as it always was: calibrated), then whether
+ * the fixed cost is shared. */
+#define KIND_SHIFT 1
+#define KIND_MASK 3
+#define SHARE_FIXED_SHIFT 3
 
 static struct paper_job paper_job_of(const struct calibrate_job *j)
 {
@@ -418,7 +422,8 @@ void queue_model_save(const struct queue_model *m, struct writer *w)
 		write_f64(w, c->value[i]);
 		write_f64(w, c->se[i]);
 	}
-	write_u8(w, (uint8_t)(c->share_within_cores | m->kind << KIND_SHIFT));
+	write_u8(w, (uint8_t)(c->share_within_cores | m->kind << KIND_SHIFT |
+			      c->share_fixed << SHARE_FIXED_SHIFT));
 	for (size_t k = 0; k < c->n_categories; k++)
 		for (size_t f = 0; f < CALIBRATE_FACTORS; f++) {
 			write_f64(w, c->factor_log[f][k]);
@@ -475,6 +480,7 @@ int queue_model_load(struct reader *r, size_t n_features, struct queue_model *ou
 	struct queue_model m = { 0 };
 	struct calibrated *c = &m.c;
 	bool good = true, v1 = r->version == 1;
+	uint8_t how;
 	size_t n_parameters = v1 ? CALIBRATE_PARAMETERS_V1 : CALIBRATE_PARAMETERS;
 	size_t n_factors = v1 ? CALIBRATE_FACTORS_V1 : CALIBRATE_FACTORS;
 	int rc = queue_map_load(r, n_features, &m.map, err);
@@ -495,9 +501,11 @@ int queue_model_load(struct reader *r, size_t n_features, struct queue_model *ou
 	good &= c->value[CALIBRATE_EXPONENT] <= 1.0 && c->value[CALIBRATE_SATURATION] > 0.0 &&
 		c->value[CALIBRATE_CORES] > 0.0;
 	c->n_categories = m.map.n_categories;
-	c->share_within_cores = v1 ? 1 : read_u8(r);
-	m.kind = c->share_within_cores >> KIND_SHIFT;
-	c->share_within_cores &= 1;
+	how = v1 ? 1 : read_u8(r);
+	c->share_within_cores = how & 1;
+	m.kind = how >> KIND_SHIFT & KIND_MASK;
+	c->share_fixed = how >> SHARE_FIXED_SHIFT & 1;
+	good &= how >> SHARE_FIXED_SHIFT <= 1;
 	for (size_t k = 0; k < c->n_categories; k++)
 		for (size_t f = 0; f < n_factors; f++) {
 			c->factor_log[f][k] = read_f64(r);

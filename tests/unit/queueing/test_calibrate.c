@@ -197,6 +197,30 @@ TEST(test_a_table_without_either_shows_neither)
 	assert_true(starts <= 3 && delays <= 3);
 }
 
+TEST(test_a_fixed_cost_that_the_cpus_share_is_told_from_one_that_they_do_not)
+{
+	static struct calibrate_job job[ROWS];
+	static double time_s[ROWS];
+	int found[2] = { 0 };
+
+	for (uint8_t shared = 0; shared < 2; shared++) {
+		struct calibrated of = { .value = { 3e-3, 5e-5, 0.86, 0, 0, 9, 2 },
+					 .n_categories = 1,
+					 .share_fixed = shared };
+
+		of.value[CALIBRATE_START] = 0.5;
+		for (uint64_t seed = 1; seed <= 20; seed++) {
+			struct calibrated m =
+				fit(job, time_s, two_cores(&of, 90, 0.02, seed, job, time_s), 1, 2);
+
+			found[shared] += m.share_fixed;
+			assert_true(m.share_fixed != shared || worst_error(&m, &of) < 0.1);
+		}
+	}
+	printf("shared by %d of 20 where it is, by %d where it is not\n", found[1], found[0]);
+	assert_true(found[1] >= 19 && found[0] <= 1);
+}
+
 TEST(test_category_without_a_cost_keeps_a_finite_factor)
 {
 	static struct calibrate_job job[ROWS];
@@ -231,6 +255,10 @@ TEST(test_time_is_the_sum_worked_by_hand)
 	assert_true(fabs(calibrate_time_s(&m, &j) -
 			 (11 + 237 * ((0.03 + 2e-4 * 100 / 2) * 2 + (0.007 + 1e-3) * (1 + 16.0 / 23) + 0.003 +
 				      4e-5 * 100))) < 1e-9);
+	m.share_fixed = 1;
+	assert_true(fabs(calibrate_time_s(&m, &j) -
+			 (11 + 237 * ((0.03 / 2 + 2e-4 * 100 / 2) * 2 + (0.007 + 1e-3) * (1 + 16.0 / 23) +
+				      0.003 + 4e-5 * 100))) < 1e-9);
 }
 
 TEST(test_more_processes_than_cores_share_them_once)
