@@ -64,13 +64,16 @@ int recipe_make(const struct policy *p, const struct model *current, bool curves
 	const struct predictor *time = current ? &current->time.predictor : NULL;
 	int rc = 0;
 
-	if (time && time->ops && policy_wants_with(p, time))
+	if (time && time->ops && policy_wants_with(p, time)) {
 		out->time = point_of(time);
-	else
+	} else {
 		rc = point_make(p->or_predictor ? p->or_predictor
 				: p->predictor  ? p->predictor
 						: ANY_POLICY_MODEL,
 				p->settings, &out->time, err);
+		if (!rc && !p->settings)
+			rc = recipe_log_time(&out->time, err);
+	}
 	if (rc)
 		return rc;
 	if (current && current->accuracy.predictor.ops)
@@ -196,7 +199,7 @@ int recipe_search_time(const struct policy *p, double cores, struct grid **out, 
 		g->n = 1;
 		rc = point_make(p->predictor, p->settings, &g->point[0], err);
 	}
-	for (size_t i = 0; !rc && !p && i < g->n; i++)
+	for (size_t i = 0; !rc && !(p && p->settings) && i < g->n; i++) /* stated ones are the paper's */
 		rc = recipe_log_time(&g->point[i], err);
 	estimated = rc ? 0 : g->n;
 	snprintf(given, sizeof given, "cores=%.17g", cores);

@@ -25,13 +25,29 @@ TEST(test_a_recipe_has_the_time_model_that_the_policy_wants)
 		assert_int_equal(recipe_make(policy_all[i], NULL, false, &r, NULL), 0);
 		assert_string_equal(r.time.ops->name, wanted ? wanted : "hybrid");
 		if (!policy_all[i]->settings)
-			assert_point(&r.time, wanted ? wanted : "hybrid", "");
+			assert_point(&r.time, wanted ? wanted : "hybrid",
+				     wanted && !strcmp(wanted, "boost") ? "log=yes" : "");
 		if (policy_all[i]->accuracy)
 			continue;
 		assert_point(&r.accuracy, "forest", "trees=150 depth=9 criterion=absolute");
 		assert_int_equal(recipe_make(policy_all[i], NULL, true, &r, NULL), 0);
 		assert_point(&r.accuracy, "curve", "");
 	}
+}
+
+/* Of those that have the setting: how many fit the logarithm of the target, or do not. */
+static size_t points_with_log(const struct grid *g, bool log)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < g->n; i++) {
+		const char *name = g->point[i].ops->name;
+
+		if (!strcmp(name, "boost") || !strcmp(name, "linear") || !strcmp(name, "ridge") ||
+		    !strcmp(name, "lasso"))
+			n += (settings_get(&g->point[i].settings, "log") != 0.0) == log;
+	}
+	return n;
 }
 
 /* Tables 7 and 10 of the paper; "lad" and "mae" are the absolute loss, "ls" is the squared one. */
@@ -51,6 +67,12 @@ TEST(test_the_policies_of_the_paper_have_its_settings)
 	assert_int_equal(recipe_search_time(boost.policy, 4.0, &g, NULL), 0);
 	assert_int_equal(g->n, 1);
 	assert_point(&g->point[0], "boost", "trees=50 loss=absolute");
+	assert_int_equal(points_with_log(g, true), 0); /* as the paper has it; a time below 0 is no answer */
+	grid_free(g);
+	/* ours fits the logarithm */
+	assert_int_equal(recipe_search_time(hand_policy("boost-full").policy, 4.0, &g, NULL), 0);
+	assert_true(g->n > 1);
+	assert_int_equal(points_with_log(g, true), g->n);
 	grid_free(g);
 	assert_false(recipe_same(courier.policy, tuned.policy));
 	assert_false(recipe_same(boost.policy, hand_policy("boost-full").policy));
@@ -149,21 +171,6 @@ static size_t points_of(const struct grid *g, const char *name)
 
 	for (size_t i = 0; i < g->n; i++)
 		n += !strcmp(g->point[i].ops->name, name);
-	return n;
-}
-
-/* Of those that have the setting: how many fit the logarithm of the target, or do not. */
-static size_t points_with_log(const struct grid *g, bool log)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < g->n; i++) {
-		const char *name = g->point[i].ops->name;
-
-		if (!strcmp(name, "boost") || !strcmp(name, "linear") || !strcmp(name, "ridge") ||
-		    !strcmp(name, "lasso"))
-			n += (settings_get(&g->point[i].settings, "log") != 0.0) == log;
-	}
 	return n;
 }
 
