@@ -12,9 +12,9 @@
  * accelerator, for the network): other processes do not stretch it. `start` is paid once, whatever the
  * iterations, and is not stretched either: an interpreter that starts does use the cpu, but a download does
  * not, and a table rarely tells them apart. `record`, `fixed`, `start` and the two delays may differ between
- * categories (networks): by a factor each, where the data shows it. Where the cpus share the fixed cost of an
- * iteration as well, as they do in a job whose whole iteration is parallel, it is divided by min(cpus, batch)^a
- * too: the table says which of the two it is.
+ * categories (networks): by a factor each, where the data shows it. Where the cpus share the fixed cost of
+ * an iteration as well, as they do in a job whose whole iteration is parallel, it is divided by
+ * min(cpus, batch)^a too: the table says which of the two it is.
  *
  * Only a run among more processes than cores tells waiting from computing. Without enough of those, all that
  * is not the disk's counts as computing, so that a neighbour is never thought to be harmless.

@@ -231,13 +231,13 @@ TEST(test_false_alarms_are_fewer_than_true_ones)
 			all.stopped += t.stopped;
 			all.stopped_late += t.stopped_late;
 		}
-	printf("in all %d late: %d warned of, %d of these late; sure of %d, %d late (who knows the rates: %d); %d "
-	       "would be stopped, %d late\n",
+	printf("in all %d late: %d warned of, %d of these late; sure of %d, %d late (who knows the rates: "
+	       "%d); %d would be stopped, %d late\n",
 	       all.late, all.warned, all.warned_late, all.sure, all.sure_late, all.knowable, all.stopped,
 	       all.stopped_late);
 	assert_true(all.warned_late > 0.9 * all.late); /* and nearly all late ones are warned of */
-	/* Nobody is stopped wrongly. Most jobs are late by less than an epoch may vary, and of those nobody can be
-	 * sure; of the others we are. */
+	/* Nobody is stopped wrongly. Most jobs are late by less than an epoch may vary, and of those nobody
+	 * can be sure; of the others we are. */
 	assert_true(all.sure == all.sure_late && all.sure_late >= all.knowable);
 	assert_true(all.stopped == all.stopped_late && all.stopped > 0.2 * all.late);
 	hand_start = NAN;
