@@ -5,6 +5,7 @@ import json, os, re, subprocess, sys
 
 TARGETS = ["train", "fit", "training_loop", "train_epoch"]
 PAPER = {"holdout": ("HoldOut", [6.41, 6.71, 1.07, 1.89]),
+         "holdout-settings": ("HoldOut of settings", [None] * 4),
          "interpolation-cpus": ("Interpolation (num_CPUs)", [5.44, 6.89, 9.68, 10.73]),
          "interpolation-images": ("Interpolation (num_images)", [None] * 4),
          "extrapolation-cpus": ("Extrapolation (num_CPUs)", [14.54, 15.92, 12.79, 13.47]),
@@ -14,7 +15,7 @@ PAPER = {"holdout": ("HoldOut", [6.41, 6.71, 1.07, 1.89]),
 def run(bin_dir, folder, split, target):
     with open("configs/campaigns/ray-%s.ini" % split) as f:
         text = re.sub(r"^y = .*$", "y = '%s'" % target, f.read(), flags=re.M)
-    text = text.replace("../profiles/ray/fastest.csv", os.path.abspath("configs/profiles/ray/fastest.csv"))
+    text = text.replace("../profiles/ray/cpu.csv", os.path.abspath("configs/profiles/ray/cpu.csv"))
     name = os.path.join(folder, "ray-%s-%s" % (split, target))
     with open(name + ".ini", "w") as f:
         f.write(text)
