@@ -65,20 +65,19 @@ static struct feature_list features_of_fold(const struct automl *a, size_t fold)
 	return (struct feature_list){ .column = a->p->x, .n = a->p->n_x };
 }
 
-static int unit_features(const struct automl *a, size_t fold, struct outcome *o, struct err *err)
+static int unit_features(const struct automl *a, size_t fold, struct fold_keeper *keeper, struct outcome *o,
+			 struct err *err)
 {
-	struct fold_rows rows;
+	const struct fold_rows *rows;
 	bool all = fold == a->c->runs * a->n_validation; /* for the final models */
 	int rc;
 
 	if (all)
 		return select_by_weight(a->c, a->p, &a->p->all, automl_seed(a, fold, 0), &o->features, err);
-	rc = fold_rows_make(a->c, a->p, fold / a->n_validation, fold % a->n_validation, 0, &rows, err);
-	if (rc)
-		return rc;
-	rc = select_by_weight(a->c, a->p, &rows.both, automl_seed(a, fold, 0), &o->features, err);
-	fold_rows_release(&rows);
-	return rc;
+	rc = fold_keeper_rows(keeper, a->c, a->p, fold / a->n_validation, fold % a->n_validation, 0, &rows,
+			      err);
+	return rc ? rc
+		  : select_by_weight(a->c, a->p, &rows->both, automl_seed(a, fold, 0), &o->features, err);
 }
 
 static int need_features(const struct automl *a, size_t fold, struct err *err)
@@ -116,10 +115,11 @@ static int search_at(const struct automl *a, enum automl_stage stage, size_t uni
 	return attempt_search(try, o, err);
 }
 
-static int unit_experiment(const struct automl *a, size_t unit, struct outcome *o, struct err *err)
+static int unit_experiment(const struct automl *a, size_t unit, struct fold_keeper *keeper, struct outcome *o,
+			   struct err *err)
 {
 	size_t run, v, h, t, point;
-	struct fold_rows rows;
+	const struct fold_rows *rows;
 	struct feature_list features;
 	struct fitted f = { 0 };
 	struct attempt try;
@@ -128,7 +128,7 @@ static int unit_experiment(const struct automl *a, size_t unit, struct outcome *
 	automl_experiment(a, unit, &run, &v, &h, &t, &point);
 	rc = need_features(a, automl_fold(a, run, v), err);
 	if (!rc)
-		rc = fold_rows_make(a->c, a->p, run, v, h, &rows, err);
+		rc = fold_keeper_rows(keeper, a->c, a->p, run, v, h, &rows, err);
 	if (rc)
 		return rc;
 	features = features_of_fold(a, automl_fold(a, run, v));
@@ -136,29 +136,29 @@ static int unit_experiment(const struct automl *a, size_t unit, struct outcome *
 				.p = a->p,
 				.plan = &a->c->plan[t],
 				.point = point,
-				.rows = &rows.training,
+				.rows = &rows->training,
 				.features = &features,
 				.seed = automl_seed(a, automl_fold(a, run, v), h) };
 	rc = search_at(a, STAGE_EXPERIMENT, unit, &try, o, err);
 	if (!rc)
 		rc = attempt_fit(&try, o, &f, err);
 	if (!rc)
-		rc = fitted_score(&f, a->p, &rows.training, &o->score[SET_TRAINING], err);
+		rc = fitted_score(&f, a->p, &rows->training, &o->score[SET_TRAINING], err);
 	if (!rc)
-		rc = fitted_score(&f, a->p, &rows.hp_selection, &o->score[SET_HP_SELECTION], err);
+		rc = fitted_score(&f, a->p, &rows->hp_selection, &o->score[SET_HP_SELECTION], err);
 	if (!rc)
-		rc = fitted_score(&f, a->p, &rows.validation, &o->score[SET_VALIDATION], err);
+		rc = fitted_score(&f, a->p, &rows->validation, &o->score[SET_VALIDATION], err);
 	fitted_release(&f);
-	fold_rows_release(&rows);
 	return rc;
 }
 
-static int unit_validation(const struct automl *a, size_t unit, struct outcome *o, struct err *err)
+static int unit_validation(const struct automl *a, size_t unit, struct fold_keeper *keeper, struct outcome *o,
+			   struct err *err)
 {
 	size_t fold = unit / a->c->n_plans, t = unit % a->c->n_plans;
 	const struct chosen *chosen = &a->chosen[unit];
 	struct feature_list features = features_of_fold(a, fold);
-	struct fold_rows rows;
+	const struct fold_rows *rows;
 	struct fitted f = { 0 };
 	struct attempt try;
 	int rc;
@@ -166,26 +166,26 @@ static int unit_validation(const struct automl *a, size_t unit, struct outcome *
 	if (chosen->point == SIZE_MAX)
 		return err_fail(err, ERR_NODATA, "every point of the grid failed: %.120s",
 				experiment_at(a, fold, 0, t, 0)->why);
-	rc = fold_rows_make(a->c, a->p, fold / a->n_validation, fold % a->n_validation, 0, &rows, err);
+	rc = fold_keeper_rows(keeper, a->c, a->p, fold / a->n_validation, fold % a->n_validation, 0, &rows,
+			      err);
 	if (rc)
 		return rc;
 	try = (struct attempt){ .c = a->c,
 				.p = a->p,
 				.plan = &a->c->plan[t],
 				.point = chosen->point,
-				.rows = &rows.both,
+				.rows = &rows->both,
 				.features = &features,
 				.seed = automl_seed(a, fold, AUTOML_VALIDATION_FOLD) };
 	rc = search_at(a, STAGE_VALIDATION, unit, &try, o, err);
 	if (!rc)
 		rc = attempt_fit(&try, o, &f, err);
 	if (!rc)
-		rc = fitted_score(&f, a->p, &rows.both, &o->score[SET_TRAINING], err);
+		rc = fitted_score(&f, a->p, &rows->both, &o->score[SET_TRAINING], err);
 	if (!rc)
-		rc = fitted_score(&f, a->p, &rows.validation, &o->score[SET_VALIDATION], err);
+		rc = fitted_score(&f, a->p, &rows->validation, &o->score[SET_VALIDATION], err);
 	o->score[SET_HP_SELECTION] = chosen->hp;
 	fitted_release(&f);
-	fold_rows_release(&rows);
 	return rc;
 }
 
@@ -202,13 +202,15 @@ static struct attempt final_attempt(const struct automl *a, size_t t, struct fea
 				 .seed = rng_mix(a->c->seed ^ 0xf17a1) };
 }
 
-static int unit_model(const struct automl *a, size_t t, struct outcome *o, struct err *err)
+static int unit_model(const struct automl *a, size_t t, struct fold_keeper *keeper, struct outcome *o,
+		      struct err *err)
 {
 	struct feature_list features;
 	struct attempt try = final_attempt(a, t, &features);
 	struct fitted f = { 0 };
 	int rc = need_features(a, a->c->runs * a->n_validation, err);
 
+	(void)keeper;
 	if (!rc && try.point == SIZE_MAX)
 		rc = err_fail(err, ERR_NODATA, "every point of the grid failed: %.120s",
 			      experiment_at(a, 0, 0, t, 0)->why);
@@ -224,7 +226,8 @@ static int unit_model(const struct automl *a, size_t t, struct outcome *o, struc
 
 /* The first so many of the rows that are left when a fifth is held back; the larger numbers contain the
  * smaller. */
-static int unit_curve(const struct automl *a, size_t unit, struct outcome *o, struct err *err)
+static int unit_curve(const struct automl *a, size_t unit, struct fold_keeper *keeper, struct outcome *o,
+		      struct err *err)
 {
 	size_t repeat = unit % CURVE_REPEATS, size = unit / CURVE_REPEATS % CURVE_SIZES;
 	size_t t = unit / CURVE_REPEATS / CURVE_SIZES;
@@ -235,6 +238,7 @@ static int unit_curve(const struct automl *a, size_t unit, struct outcome *o, st
 	struct fitted f = { 0 };
 	int rc = a->outcome[STAGE_MODEL][t].failed ? err_fail(err, ERR_NODATA, "there is no model") : 0;
 
+	(void)keeper;
 	if (!rc)
 		rc = folds_draw(&a->p->all, a->p->group, (size_t)(CURVE_HELD * (double)a->p->all.n), &rng,
 				&held, &rest, err);
@@ -258,6 +262,7 @@ struct stage_job {
 	struct automl *a;
 	enum automl_stage stage;
 	size_t *unit; /* those that are not done */
+	struct fold_keeper *keeper; /* of each worker */
 	pthread_mutex_t lock;
 	struct err err; /* of the journal */
 	int rc;
@@ -266,16 +271,15 @@ struct stage_job {
 
 static void run_unit(void *ctx, size_t i, size_t worker)
 {
-	static int (*const work[N_STAGES])(const struct automl *, size_t, struct outcome *,
-					   struct err *) = { unit_features, unit_experiment, unit_validation,
-							     unit_model, unit_curve };
+	static int (*const work[N_STAGES])(
+		const struct automl *, size_t, struct fold_keeper *, struct outcome *,
+		struct err *) = { unit_features, unit_experiment, unit_validation, unit_model, unit_curve };
 	struct stage_job *job = ctx;
 	struct outcome o = { 0 };
 	struct err why = { 0 }, err = { 0 };
 	bool stop, no_result;
 	int rc;
 
-	(void)worker;
 	pthread_mutex_lock(&job->lock);
 	stop = job->rc != 0;
 	pthread_mutex_unlock(&job->lock);
@@ -283,7 +287,7 @@ static void run_unit(void *ctx, size_t i, size_t worker)
 		return;
 	for (size_t s = 0; s < N_SETS; s++)
 		o.score[s] = (struct automl_score){ NAN, NAN, NAN };
-	rc = work[job->stage](job->a, job->unit[i], &o, &why);
+	rc = work[job->stage](job->a, job->unit[i], &job->keeper[worker], &o, &why);
 	o.failed = rc != 0;
 	if (rc)
 		snprintf(o.why, sizeof o.why, "%.*s", (int)sizeof o.why - 1, why.text);
@@ -308,11 +312,15 @@ static int run_stage(struct automl *a, enum automl_stage stage, struct err *err)
 {
 	struct stage_job job = { .a = a,
 				 .stage = stage,
-				 .unit = mem_array(a->n[stage] + 1, sizeof *job.unit) };
+				 .unit = mem_array(a->n[stage] + 1, sizeof *job.unit),
+				 .keeper = mem_calloc(pool_threads(a->pool), sizeof *job.keeper) };
 	size_t n = 0;
 
-	if (!job.unit)
+	if (!job.unit || !job.keeper) {
+		free(job.unit);
+		free(job.keeper);
 		return err_nomem(err, "%zu units", a->n[stage]);
+	}
 	for (size_t s = 0; s < N_STAGES; s++)
 		job.total += a->n[s];
 	for (size_t i = 0; i < a->n[stage]; i++) {
@@ -324,6 +332,9 @@ static int run_stage(struct automl *a, enum automl_stage stage, struct err *err)
 	pthread_mutex_init(&job.lock, NULL);
 	pool_run(a->pool, n, run_unit, &job);
 	pthread_mutex_destroy(&job.lock);
+	for (size_t w = 0; w < pool_threads(a->pool); w++)
+		fold_keeper_release(&job.keeper[w]);
+	free(job.keeper);
 	free(job.unit);
 	if (job.rc && err)
 		*err = job.err;

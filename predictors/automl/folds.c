@@ -288,6 +288,31 @@ int fold_rows_make(const struct campaign *c, const struct prepared *p, size_t ru
 	return 0;
 }
 
+int fold_keeper_rows(struct fold_keeper *k, const struct campaign *c, const struct prepared *p, size_t run,
+		     size_t validation_fold, size_t hp_fold, const struct fold_rows **out, struct err *err)
+{
+	int rc;
+
+	if (!k->has || k->run != run || k->validation_fold != validation_fold || k->hp_fold != hp_fold) {
+		fold_keeper_release(k);
+		rc = fold_rows_make(c, p, run, validation_fold, hp_fold, &k->rows, err);
+		if (rc)
+			return rc;
+		k->has = true;
+		k->run = run;
+		k->validation_fold = validation_fold;
+		k->hp_fold = hp_fold;
+	}
+	*out = &k->rows;
+	return 0;
+}
+
+void fold_keeper_release(struct fold_keeper *k)
+{
+	fold_rows_release(&k->rows);
+	*k = (struct fold_keeper){ 0 };
+}
+
 int folds_contiguous(const struct row_list *from, size_t k, size_t n, struct row_list *held,
 		     struct row_list *rest, struct err *err)
 {

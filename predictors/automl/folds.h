@@ -18,6 +18,19 @@ int fold_rows_make(const struct campaign *c, const struct prepared *p, size_t ru
                    size_t hp_fold, struct fold_rows *out, struct err *err);
 void fold_rows_release(struct fold_rows *f);
 
+/* The rows that a thread asked for last: the experiments of a fold follow each other, and drawing rows takes
+ * longer than many a fit. All zero: none yet. */
+struct fold_keeper {
+	bool has;
+	size_t run, validation_fold, hp_fold;
+	struct fold_rows rows;
+};
+
+/* Like fold_rows_make; *out is the keeper's and good until the next call. */
+int fold_keeper_rows(struct fold_keeper *k, const struct campaign *c, const struct prepared *p, size_t run,
+                     size_t validation_fold, size_t hp_fold, const struct fold_rows **out, struct err *err);
+void fold_keeper_release(struct fold_keeper *k);
+
 /* Draws n of the rows (whole groups, as near as they come); `held` gets them and `rest` the others, both
  * ascending. */
 int folds_draw(const struct row_list *from, const uint32_t *group, size_t n, struct rng *rng,

@@ -106,3 +106,44 @@ TEST(test_rows_that_are_held_out_are_those_of_the_reference)
 		fold_rows_release(&f);
 	}
 }
+
+static void same_rows(const struct row_list *a, const struct row_list *b)
+{
+	assert_int_equal(a->n, b->n);
+	assert_memory_equal(a->row, b->row, a->n * sizeof *a->row);
+}
+
+TEST(test_kept_rows_are_those_of_the_fold_that_is_asked_for)
+{
+	/* each differs from the one before in one number, or in none */
+	static const size_t asked[][3] = { { 0, 0, 0 }, { 0, 0, 0 }, { 0, 0, 1 }, { 0, 2, 1 },
+					   { 1, 2, 1 }, { 1, 2, 1 }, { 1, 0, 1 }, { 1, 0, 0 } };
+	uint32_t row[14];
+	struct prepared p = { .training = { row, 14 } };
+	struct campaign c = {
+		.seed = 5, .runs = 3, .folds = 3, .hp_selection = HOLD_KFOLD, .validation = HOLD_KFOLD
+	};
+	struct fold_keeper keeper = { 0 };
+	const struct fold_rows *kept;
+
+	for (uint32_t i = 0; i < 14; i++)
+		row[i] = i;
+	for (size_t k = 0; k < sizeof asked / sizeof *asked; k++) {
+		const size_t *q = asked[k];
+		struct fold_rows f;
+
+		assert_int_equal(fold_keeper_rows(&keeper, &c, &p, q[0], q[1], q[2], &kept, NULL), 0);
+		assert_int_equal(fold_rows_make(&c, &p, q[0], q[1], q[2], &f, NULL), 0);
+		same_rows(&kept->training, &f.training);
+		same_rows(&kept->hp_selection, &f.hp_selection);
+		same_rows(&kept->validation, &f.validation);
+		same_rows(&kept->both, &f.both);
+		fold_rows_release(&f);
+	}
+	/* Rows that cannot be drawn leave nothing behind. */
+	c.folds = 15;
+	assert_int_equal(fold_keeper_rows(&keeper, &c, &p, 0, 0, 2, &kept, NULL), -ERR_NODATA);
+	c.folds = 3;
+	assert_int_equal(fold_keeper_rows(&keeper, &c, &p, 0, 0, 2, &kept, NULL), 0);
+	fold_keeper_release(&keeper);
+}
