@@ -101,6 +101,9 @@ void automl_experiment(const struct automl *a, size_t unit, size_t *run, size_t 
                        size_t *hp_fold, size_t *technique, size_t *point);
 
 /* results.c */
+/* The other rule: the single experiment of a technique with the least validation MAPE, which has seen the
+ * validation rows. SIZE_MAX: none. */
+size_t automl_best_by_validation(const struct automl *a, size_t technique);
 void automl_results_json(const struct automl *a, struct strbuf *out);
 void automl_log(const struct automl *a, struct strbuf *out); /* preparation, and what failed and why */
 /* page.c */

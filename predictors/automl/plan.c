@@ -191,4 +191,6 @@ void plan_point_text(const struct plan *p, size_t point, const double *tuned, st
 			literal_write(v, out);
 		}
 	}
+	if (!*blank)
+		strbuf_puts(out, "defaults");
 }

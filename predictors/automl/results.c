@@ -127,23 +127,29 @@ static void put_summary(const struct automl *a, struct json_writer *w)
 	json_kv_string(w, "best", a->best == SIZE_MAX ? NULL : a->c->plan[a->best].technique->name);
 }
 
-/* The other rule: the single experiment with the least validation MAPE. It has seen the validation rows. */
+size_t automl_best_by_validation(const struct automl *a, size_t technique)
+{
+	size_t best = SIZE_MAX, run, v, h, t, point;
+	double least = INFINITY;
+
+	for (size_t i = 0; i < a->n[STAGE_EXPERIMENT]; i++) {
+		const struct outcome *o = &a->outcome[STAGE_EXPERIMENT][i];
+
+		automl_experiment(a, i, &run, &v, &h, &t, &point);
+		if (t == technique && !o->failed && o->score[SET_VALIDATION].mape < least) {
+			least = o->score[SET_VALIDATION].mape;
+			best = i;
+		}
+	}
+	return best;
+}
+
 static void put_by_validation(const struct automl *a, struct json_writer *w)
 {
 	json_kv_open(w, "if_chosen_by_validation", '[');
 	for (size_t t = 0; t < a->c->n_plans; t++) {
-		size_t best = SIZE_MAX, run, v, h, technique, point;
-		double least = INFINITY;
+		size_t best = automl_best_by_validation(a, t), run, v, h, technique, point;
 
-		for (size_t i = 0; i < a->n[STAGE_EXPERIMENT]; i++) {
-			const struct outcome *o = &a->outcome[STAGE_EXPERIMENT][i];
-
-			automl_experiment(a, i, &run, &v, &h, &technique, &point);
-			if (technique == t && !o->failed && o->score[SET_VALIDATION].mape < least) {
-				least = o->score[SET_VALIDATION].mape;
-				best = i;
-			}
-		}
 		if (best == SIZE_MAX)
 			continue;
 		automl_experiment(a, best, &run, &v, &h, &technique, &point);

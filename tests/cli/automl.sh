@@ -49,9 +49,24 @@ json "$out/results.json" "the mean is worse than every model" \
 for f in LRRidge.model best.model report.html log.txt journal.jsonl; do
 	that "the folder has $f" test -s "$out/$f"
 done
+says out "defaults" "a technique without settings says so"
+that "the page has every chart for a desk and for a phone" \
+	test "$(grep -c 'class="chart wide"' "$out/report.html") $(grep -c 'class="chart narrow"' "$out/report.html")" = "3 3"
 cp "$out/results.json" "$dir/first.json"
 expect 0 "the same command again is fine" automl "$dir/c.ini" -o "$out"
 same "$out/results.json" "$dir/first.json" "and gives the same bytes"
+expect 0 "with -v" automl "$dir/c.ini" -o "$out" -v
+says out "if chosen by validation" "a second table follows the other rule"
+"$python" - "$out/results.json" "$dir/out" "$out/report.html" >"$dir/second" 2>&1 <<'END'
+import json, sys
+results, table, page = (open(name).read() for name in sys.argv[1:])
+for t in json.loads(results)["if_chosen_by_validation"]:
+    share = "%.3g" % (100 * t["validation"]["mape"])
+    line = [l for l in table.split("if chosen by validation")[1].splitlines() if l.startswith(t["name"])]
+    row = [r for r in page.split("<details>")[1].split("</details>")[0].split("<tr>") if ">%s<" % t["name"] in r]
+    assert len(line) == len(row) == 1 and share + " %" in line[0] and ">%s<" % share in row[0], (t["name"], share, line, row)
+END
+that "with the figures of results.json, and so has the page" test ! -s "$dir/second"
 expect 0 "one thread" automl "$dir/c.ini" -o "$dir/one" --threads 1
 same "$dir/one/results.json" "$dir/first.json" "threads do not change the result"
 expect 0 "a dry run prints the prepared table" automl "$dir/c.ini" -n --prepared

@@ -77,6 +77,37 @@ static void put_row(struct cli_table *t, const struct automl *a, size_t techniqu
 		cli_table_mark(t);
 }
 
+/* The second table, for those who compare with aMLLibrary: the models that it saves are chosen so. */
+static void view_by_validation(const struct automl *a, const struct cli *c, struct strbuf *out)
+{
+	struct cli_table t;
+
+	strbuf_puts(out, "\nif chosen by validation, as aMLLibrary does for the models that it saves (these "
+			 "figures have seen the validation rows):\n\n");
+	cli_table_head(&t, "lrrrrl", "technique", "run", "hp_selection MAPE", "validation MAPE", "R2",
+		       "settings");
+	for (size_t k = 0; k < a->c->n_plans; k++) {
+		size_t best = automl_best_by_validation(a, k), run, v, h, technique, point;
+		const struct outcome *o = &a->outcome[STAGE_EXPERIMENT][best == SIZE_MAX ? 0 : best];
+		struct strbuf settings = { 0 };
+		char number[32];
+
+		if (best == SIZE_MAX)
+			continue;
+		automl_experiment(a, best, &run, &v, &h, &technique, &point);
+		plan_point_text(&a->c->plan[k], point, o->n_tuned ? o->tuned : NULL, &settings);
+		cli_table_add(&t, "%s", a->c->plan[k].technique->name);
+		cli_table_add(&t, "%zu", run);
+		put_share(&t, o->score[SET_HP_SELECTION].mape, 0.0);
+		put_share(&t, o->score[SET_VALIDATION].mape, 0.0);
+		cli_table_add(&t, "%s", cli_number(o->score[SET_VALIDATION].r2, number));
+		cli_table_add(&t, "%s", strbuf_text(&settings));
+		strbuf_release(&settings);
+	}
+	cli_table_print(&t, out, cli_colour(c));
+	cli_table_release(&t);
+}
+
 void automl_view(const struct automl *a, const struct cli *c, struct strbuf *out)
 {
 	struct cli_table t;
@@ -96,4 +127,6 @@ void automl_view(const struct automl *a, const struct cli *c, struct strbuf *out
 		failed += a->outcome[STAGE_EXPERIMENT][i].failed;
 	if (failed)
 		strbuf_printf(out, "%zu experiments failed; log.txt says why\n", failed);
+	if (c->verbose)
+		view_by_validation(a, c, out);
 }
