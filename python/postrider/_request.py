@@ -36,7 +36,8 @@ def seconds(value: Seconds) -> float:
 def job_members(type: str, params: Optional[Mapping[str, Any]], slo: Optional[Seconds], deadline: Optional[str],
                 confidence: Optional[float], batches: Optional[Iterable[float]], cpus: Optional[int],
                 epochs: Union[int, str, None], best_effort: bool, chance: Optional[float], may_stop: bool,
-                priority: int, max_memory_mb: Optional[float]) -> Dict[str, Any]:
+                priority: int, max_memory_mb: Optional[float],
+                gpus: Optional[int] = None) -> Dict[str, Any]:
     """The members that `submit` and `predict` have in common; what is not given is left out."""
     r: Dict[str, Any] = {"type": type}
     if params:
@@ -63,6 +64,8 @@ def job_members(type: str, params: Optional[Mapping[str, Any]], slo: Optional[Se
         r["priority"] = priority
     if max_memory_mb is not None:
         r["max_memory_mb"] = max_memory_mb
+    if gpus is not None:
+        r["gpus"] = gpus
     return r
 
 

@@ -105,12 +105,13 @@ class AsyncClient:
                      batches: Optional[Iterable[float]] = None, cpus: Optional[int] = None,
                      epochs: Union[int, str, None] = None, best_effort: bool = False,
                      chance: Optional[float] = None, may_stop: bool = False, priority: int = 0,
-                     max_memory_mb: Optional[float] = None, mode: str = "run", tag: Optional[str] = None,
+                     max_memory_mb: Optional[float] = None,
+                     gpus: Optional[int] = None, mode: str = "run", tag: Optional[str] = None,
                      key: Optional[str] = None, dry_run: bool = False, after: Union[str, int, None] = None,
                      after_ok: bool = False, retry: int = 0, index: Optional[float] = None) -> Submission:
         """As Client.submit. A key is always sent, so it is safe to submit again with the same one."""
         members = job_members(type, params, slo, deadline, confidence, batches, cpus, epochs, best_effort, chance,
-                              may_stop, priority, max_memory_mb)
+                              may_stop, priority, max_memory_mb, gpus)
         return read_submission(await self.request("submit", **submit_members(
             members, mode, tag, key, dry_run, after, after_ok, retry, index)))
 
@@ -119,10 +120,11 @@ class AsyncClient:
                       batches: Optional[Iterable[float]] = None, cpus: Optional[int] = None,
                       epochs: Union[int, str, None] = None, best_effort: bool = False,
                       chance: Optional[float] = None, may_stop: bool = False, priority: int = 0,
-                      max_memory_mb: Optional[float] = None) -> Submission:
+                      max_memory_mb: Optional[float] = None,
+                      gpus: Optional[int] = None) -> Submission:
         return read_submission(await self.request("predict", **job_members(
             type, params, slo, deadline, confidence, batches, cpus, epochs, best_effort, chance, may_stop, priority,
-            max_memory_mb)))
+            max_memory_mb, gpus)))
 
     async def status(self, job: Union[str, int]) -> Job:
         return read_job((await self.request("status", job=str(job)))["job"])

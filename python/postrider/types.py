@@ -63,6 +63,7 @@ class Candidate:
     harm: Optional[float] = None
     cost: Optional[float] = None
     memory_mb: Optional[float] = None
+    gpus: Optional[int] = None
     delays_s: Optional[float] = None
     breaks: Optional[str] = None
     behind: Optional[str] = None
@@ -156,6 +157,8 @@ class Job:
     mode: Optional[str] = None
     params: Optional[Dict[str, Any]] = None
     cpus: Optional[int] = None
+    gpus: Optional[int] = None
+    devices: Optional[str] = None
     tag: Optional[str] = None
     uid: Optional[int] = None
     tenant: Optional[str] = None

@@ -28,6 +28,10 @@ static void add_machine(struct cli_table *t, const struct config *c)
 	cli_table_add(t, "%s cores, %u slots%s, %s MB", text_shortest(c->cores, cores), c->slots,
 		      c->pin ? " pinned" : "",
 		      isfinite(c->memory_mb) ? text_shortest(c->memory_mb, memory) : "unlimited");
+	if (!c->resources.gpus)
+		return;
+	cli_table_add(t, "gpus");
+	cli_table_add(t, "%u, in %s", c->resources.gpus, c->resources.gpu_variable);
 }
 
 static void add_socket(struct cli_table *t, const struct config *c)

@@ -193,6 +193,25 @@ static void check_use_of_type(struct check *k, const struct job_type *t)
 	else if (t->cpus_max > k->config->slots)
 		find(k, false, type_key(t, "cpus.max", key, sizeof key),
 		     "%u are more than the %u slots there are", t->cpus_max, k->config->slots);
+	if (t->gpus > k->config->resources.gpus)
+		find(k, true, type_key(t, "resources.gpus", key, sizeof key),
+		     "%u are more than the %u there are: no job of this type can ever start", t->gpus,
+		     k->config->resources.gpus);
+	else if (t->max_gpus > k->config->resources.gpus)
+		find(k, false, type_key(t, "resources.max_gpus", key, sizeof key),
+		     "%u are more than the %u there are", t->max_gpus, k->config->resources.gpus);
+	if (t->gpu_memory_mb > k->config->resources.gpu_memory_mb)
+		find(k, true, type_key(t, "resources.gpu_memory_mb", key, sizeof key),
+		     "a gpu has %g MB: no job of this type can ever start",
+		     k->config->resources.gpu_memory_mb);
+	for (size_t i = 0; i < t->n_env; i++) {
+		const char *variable = k->config->resources.gpu_variable;
+
+		if (k->config->resources.gpus && !strncmp(t->env[i], variable, strlen(variable)) &&
+		    t->env[i][strlen(variable)] == '=')
+			find(k, false, type_key(t, "env", key, sizeof key),
+			     "%s is set to the gpus of the job, whatever is said here", variable);
+	}
 	if (!t->n_argv)
 		return;
 	if (t->cpus_max > 1 && !job_type_uses(t, "cpus"))
@@ -225,6 +244,9 @@ static void check_tenants(struct check *k)
 		if (t->max_cpus > c->slots)
 			find(k, false, key, "max_cpus %u are more than the %u slots there are", t->max_cpus,
 			     c->slots);
+		if (t->max_gpus > c->resources.gpus)
+			find(k, false, key, "max_gpus %u are more than the %u gpus there are", t->max_gpus,
+			     c->resources.gpus);
 	}
 }
 

@@ -225,6 +225,7 @@ const struct key config_keys[] = {
 	{ "cores", KEY_NUMBER, AT(cores), 0.01, MAX_CORES, NAN },
 	{ "slots", KEY_UINT32, AT(slots), 1, MAX_CORES, 0 },
 	{ "memory_mb", KEY_NUMBER, AT(memory_mb), 1.0, 1e9, NAN },
+	{ "resources", KEY_PART, AT(resources), .part = resources_keys, .check = resources_check },
 	{ "pin", KEY_BOOL, AT(pin) },
 	{ "cgroup", KEY_PATH, AT(cgroup) },
 	{ "max_queued", KEY_SIZE, AT(max_queued), 1, CONFIG_MAX_COUNT, 20000 },
@@ -279,6 +280,7 @@ void config_free(struct config *c)
 	engines_release(c);
 	argv_free(c->notify);
 	http_release(c);
+	resources_release(c);
 	keys_release(config_keys, c);
 	free(c);
 }

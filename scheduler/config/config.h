@@ -44,6 +44,7 @@ struct config_tenant {
 	double weight;           /* > 0; its share is by weight */
 	size_t max_queued;       /* 0: no limit */
 	uint32_t max_cpus;       /* of its running jobs together; 0: no limit */
+	uint32_t max_gpus;       /* the same */
 	enum config_on_late on_late; /* of its jobs */
 	double chance;           /* of its jobs that do not say one; 0: none */
 	char *account, *partition; /* of its jobs at an engine; NULL: the engine's */
@@ -69,6 +70,15 @@ struct config_learning {
 };
 
 #define CONFIG_MAX_HOSTS 16
+#define CONFIG_MAX_DEVICE_NAMES 1024
+#define CONFIG_MAX_DEVICE_NAME 64 /* bytes */
+
+struct config_resources {        /* devices, beside cpus and memory */
+	uint32_t gpus;           /* handed out to jobs, each to one at a time */
+	char **gpu_name;         /* as many; NULL: "0", "1", ... */
+	double gpu_memory_mb;    /* of each; NaN: not known */
+	char *gpu_variable;      /* that names a local job's gpus in its environment */
+};
 
 struct config_http {             /* the page and the metrics over HTTP */
 	char *listen;            /* "127.0.0.1:8080", "[::1]:8080", or the path of a Unix socket; NULL: off */
@@ -92,6 +102,7 @@ struct config {
 	double cores;            /* of the machine; default: those the daemon may run on */
 	uint32_t slots;          /* cpus handed out to jobs; default: the cores */
 	double memory_mb;        /* for jobs; default: 90 % of what the machine has */
+	struct config_resources resources;
 	bool pin;                /* give each local job its own cpus by affinity, while slots <= cores */
 	char *cgroup;            /* cgroup v2 folder under which each job gets one; NULL: none */
 

@@ -40,6 +40,11 @@ extern const struct key http_keys[];
 void http_check(struct fields *f, void *config_http);
 void http_release(struct config *c);
 
+/* resources.c */
+extern const struct key resources_keys[];
+void resources_check(struct fields *f, void *config_resources);
+void resources_release(struct config *c);
+
 /* notify.c */
 void notify_read(struct fields *f, const char *name, void *config);
 void notify_write(const void *config, struct json_writer *w);

@@ -14,6 +14,9 @@
 #include "scheduler/config/type_parts.h"
 
 static const char *const builtin[] = { "batch", "cpus", "lr", "job", "dir", "seed", NULL };
+/* Unless a parameter is called so. */
+static const char *const yielding[] = { "index", "gpus", "devices" };
+enum { N_YIELDING = sizeof yielding / sizeof *yielding };
 
 bool job_type_uses(const struct job_type *t, const char *name)
 {
@@ -85,14 +88,15 @@ void command_read(struct fields *f, const char *key, const char *const *names, c
 
 void argv_read(struct fields *f, struct job_type *t)
 {
-	const char *name[JOB_TYPE_MAX_PARAMS + sizeof builtin / sizeof *builtin + 1] = { NULL };
+	const char *name[JOB_TYPE_MAX_PARAMS + sizeof builtin / sizeof *builtin + N_YIELDING] = { NULL };
 	size_t n = 0;
 
 	for (; builtin[n]; n++)
 		name[n] = builtin[n];
 	for (size_t i = 0; i < t->n_params; i++)
 		name[n++] = t->param[i].name;
-	name[n] = "index"; /* unless a parameter is called so */
+	for (size_t i = 0; i < N_YIELDING; i++)
+		name[n++] = yielding[i];
 	command_read(f, "argv", name, t->argv, &t->n_argv);
 	if (t->n_argv && !f->rc && !job_type_uses(t, "batch"))
 		fields_fail(f, ERR_FORMAT, "argv",
@@ -151,6 +155,10 @@ static bool put_value(const void *owner, const char *name, struct strbuf *out)
 		return strbuf_printf(out, "%.0f", f->v->epochs), true;
 	if (!param && !strcmp(name, "index"))
 		return put_number(out, f->v->index);
+	if (!param && !strcmp(name, "gpus"))
+		return strbuf_printf(out, "%" PRIu32, f->v->gpus), true;
+	if (!param && !strcmp(name, "devices"))
+		return put_text(out, f->v->devices);
 	return param && put_text(out, f->params->value[param - f->type->param]);
 }
 

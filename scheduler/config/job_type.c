@@ -69,6 +69,18 @@ static void check_lr(struct fields *f, void *object)
 			    rule_name[t->lr_rule]);
 }
 
+/* A request may ask for no more than the type has, unless max_gpus says so. */
+static void check_resources(struct fields *f, void *object)
+{
+	struct job_type *t = object;
+
+	if (!t->max_gpus)
+		t->max_gpus = t->gpus;
+	if (t->max_gpus < t->gpus)
+		fields_fail(f, ERR_FORMAT, "max_gpus", "%u are fewer than the %u of a job that asks for none",
+			    t->max_gpus, t->gpus);
+}
+
 static void check_regex(struct fields *f, const char *key, const char *regex)
 {
 	struct err why = { 0 };
@@ -118,7 +130,7 @@ static void read_gres(struct fields *f, const char *name, void *object)
 	}
 }
 
-static bool env_name_is_good(const char *s)
+bool env_name_is_good(const char *s)
 {
 	if (strlen(s) > JOB_TYPE_MAX_NAME || (!isalpha((unsigned char)*s) && *s != '_'))
 		return false;
@@ -202,6 +214,15 @@ static const struct key cpus_keys[] = {
 	{ 0 },
 };
 
+static const struct key resources_of_type_keys[] = {
+	{ "gpus", KEY_UINT32, AT(gpus), 0, JOB_TYPE_MAX_GPUS, 0 },
+	{ "max_gpus", KEY_UINT32, AT(max_gpus), 0, JOB_TYPE_MAX_GPUS, 0 },
+	{ "records_per_gpu", KEY_NUMBER, AT(records_per_gpu), 1.0, MAX_BATCH, NAN },
+	{ "gpu_memory_mb", KEY_NUMBER, AT(gpu_memory_mb), 0.0, MAX_MB, NAN },
+	{ "gpu_memory_mb_per_record", KEY_NUMBER, AT(gpu_memory_mb_per_record), 0.0, MAX_MB, NAN },
+	{ 0 },
+};
+
 static const struct key lr_keys[] = {
 	{ "rule", KEY_CHOICE, AT(lr_rule), .choice = rule_name, .initial = LR_NONE },
 	{ "base", KEY_NUMBER, AT(lr_base), 1e-12, 1e6, NAN },
@@ -236,6 +257,7 @@ const struct key job_type_keys[] = {
 	{ "lr", KEY_PART, .part = lr_keys, .check = check_lr },
 	{ "memory_mb", KEY_NUMBER, AT(memory_mb), 0.0, MAX_MB, NAN },
 	{ "memory_mb_per_record", KEY_NUMBER, AT(memory_mb_per_record), 0.0, MAX_MB, NAN },
+	{ "resources", KEY_PART, .part = resources_of_type_keys, .check = check_resources },
 	{ "max_time_s", KEY_NUMBER, AT(max_time_s), 0.0, MAX_TIME_S, 0.0 },
 	{ "max_output_mb", KEY_NUMBER, AT(max_output_mb), 0.0, MAX_MB, NAN },
 	{ "limits", KEY_PART, .part = limit_keys },

@@ -20,6 +20,7 @@
 #define JOB_TYPE_MAX_BATCHES 64
 #define JOB_TYPE_MAX_CPUS 4096
 #define JOB_TYPE_MAX_EPOCHS 256
+#define JOB_TYPE_MAX_GPUS 1000000
 
 enum param_kind { PARAM_INTEGER, PARAM_NUMBER, PARAM_WORD };
 
@@ -49,6 +50,10 @@ struct job_type {
 	double lr_base, lr_base_batch;
 	double memory_mb, memory_mb_per_record; /* of one job: memory_mb + per_record * batch; NaN: not
 	                                           known */
+	uint32_t gpus, max_gpus; /* of one job, whatever its batch; the most that a request may ask for */
+	double records_per_gpu; /* a gpu takes so many records of a batch; NaN: any number */
+	double gpu_memory_mb, gpu_memory_mb_per_record; /* of each gpu: the first, and the second for each of
+	                                                   its records; NaN: not known */
 	double max_output_mb;   /* of each log; 0: any; NaN: as the configuration says */
 	double max_time_s;      /* run time after which the job is stopped; 0: none */
 	/* rlimits; 0: as the daemon has */
@@ -110,6 +115,8 @@ struct job_argv_values {
 	const char *dir;   /* {dir}: the job's folder */
 	double batch, lr;  /* {batch}, {lr} (NaN: no rule) */
 	uint32_t cpus;     /* {cpus} */
+	uint32_t gpus;     /* {gpus} */
+	const char *devices; /* {devices}: their names, "0,3"; NULL: none, or its engine chooses them */
 	uint64_t seed;     /* {seed} */
 	double index;      /* {index}: of a job of an array; NaN: none */
 	double epochs;     /* what was chosen where the epochs are open; else not looked at */

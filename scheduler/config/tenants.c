@@ -21,6 +21,7 @@ const struct key tenant_keys[] = {
 	{ "weight", KEY_NUMBER, AT(weight), 0.001, 1e6, 1.0 },
 	{ "max_queued", KEY_SIZE, AT(max_queued), 0, CONFIG_MAX_COUNT, 0 },
 	{ "max_cpus", KEY_UINT32, AT(max_cpus), 0, 1000000, 0 },
+	{ "max_gpus", KEY_UINT32, AT(max_gpus), 0, JOB_TYPE_MAX_GPUS, 0 },
 	{ "on_late", KEY_CHOICE, AT(on_late), .choice = on_late_name },
 	{ "chance", KEY_NUMBER, AT(chance), 0.0, 0.9999, .initial = NAN },
 	{ "account", KEY_TEXT, AT(account), .read = tenant_account_read },

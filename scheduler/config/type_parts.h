@@ -9,6 +9,7 @@
 #define PARAM_MAX_WORDS 1024
 
 extern const struct key job_type_keys[];
+bool env_name_is_good(const char *s); /* of a variable: letters, digits and _, no digit first */
 
 /* "job": a description of the job (profiler/design.h), from which the type takes its command, its parameters,
  * batches, cpus and the place of its result. */

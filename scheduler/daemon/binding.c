@@ -219,5 +219,12 @@ void binding_request(const struct job *job, struct sched_request *out)
 		.memory_mb = job->type ? job->type->memory_mb : NAN,
 		.memory_mb_per_record = job->type ? job->type->memory_mb_per_record : NAN,
 		.max_memory_mb = r->max_memory_mb,
+		.device = { .least = r->gpus_least },
 	};
+	if (job->type && (r->gpus_least || job->type->records_per_gpu > 0.0)) {
+		out->device.records_each = isnan(job->type->records_per_gpu) ? 0.0
+									     : job->type->records_per_gpu;
+		out->device.memory_mb = job->type->gpu_memory_mb;
+		out->device.memory_mb_per_record = job->type->gpu_memory_mb_per_record;
+	}
 }

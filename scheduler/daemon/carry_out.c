@@ -118,6 +118,8 @@ static void exec_job_of(const struct daemon *d, const struct job *job, char **ar
 		.max_output_mb = (uint64_t)(isnan(t->max_output_mb) ? c->max_output_mb : t->max_output_mb),
 		.pin = c->pin,
 		.cgroup = c->cgroup,
+		.devices = job->row.devices,
+		.gpus = job->row.gpus,
 		.engine = config_engine(c, executor_name(c, job)),
 		.tenant = job->row.tenant,
 		.account = tenant >= 0 ? c->tenant[tenant].account : NULL,
@@ -126,6 +128,8 @@ static void exec_job_of(const struct daemon *d, const struct job *job, char **ar
 			fmax(job->row.run_upper_s, job->row.guard_s), /* of a NaN and a number, the number */
 		.memory_mb = t->memory_mb + per_record_mb * job->row.batch,
 	};
+	if (c->resources.gpus && !out->engine) /* an engine sets its own */
+		out->device_variable = c->resources.gpu_variable;
 	for (size_t i = 0; t->epochs_param && i < t->n_params; i++) {
 		if (!strcmp(t->param[i].name, t->epochs_param))
 			out->epochs = isnan(job->row.epochs) ? job->params.number[i] : job->row.epochs;
@@ -145,6 +149,8 @@ static int spawn(struct daemon *d, struct job *job, struct err *err)
 		.lr = job->row.lr,
 		.epochs = job->row.epochs,
 		.cpus = job->row.cpus,
+		.gpus = job->row.gpus,
+		.devices = job->row.devices,
 		.seed = d->setup->config->seed + job->id,
 		.index = job->row.array_index,
 	};
@@ -240,6 +246,7 @@ static void forget(struct daemon *d, struct job *job)
 
 	if (ops && ops->forget)
 		ops->forget(self, job->id);
+	devices_give_back(&d->devices, job->id);
 	sched_remove(d->sched, daemon_now_ns(d), job->id, NULL);
 }
 
@@ -251,7 +258,8 @@ static void log_event(const char *what, const struct job *job)
 	unsigned long long id = job->id;
 
 	if (!strcmp(what, "started") && job->pid)
-		log_info("job %llu started: pid %d, batch %g, %u cpus", id, (int)job->pid, r->batch, r->cpus);
+		log_info("job %llu started: pid %d, batch %g, %u cpus%s%s", id, (int)job->pid, r->batch,
+			 r->cpus, r->devices ? ", gpus " : "", r->devices ? r->devices : "");
 	else if (!strcmp(what, "late"))
 		log_warn("job %llu is predicted to miss its objective of %g s", id, r->slo_s);
 	else if (!strcmp(what, "stopping") && job->stop_told)
@@ -429,6 +437,24 @@ bool carry_ticks(struct daemon *d)
 
 /* ---- the scheduler: whose turn it is ---- */
 
+/* Into `out`, what the job gets; an engine chooses for its jobs. The scheduler has counted, so they are
+ * there. */
+static const char *take_devices(struct daemon *d, const struct job *job, struct strbuf *out)
+{
+	const struct candidate *c = d->decision.chosen >= 0 ? &d->decision.candidate[d->decision.chosen]
+							    : NULL;
+	const struct config *config = d->setup->config;
+
+	if (!c || !c->devices || (!life_advised(job) && config_engine(config, executor_name(config, job))))
+		return NULL;
+	if (!devices_take(&d->devices, job->id, c->devices, out) || out->failed) {
+		log_error("job %llu starts without its %u gpus: %u are free", (unsigned long long)job->id,
+			  c->devices, devices_free_count(&d->devices));
+		return NULL;
+	}
+	return out->text;
+}
+
 /* d->decision has its batch. */
 static void turn_of(struct daemon *d, struct job *job, double took_us)
 {
@@ -445,6 +471,7 @@ static void turn_of(struct daemon *d, struct job *job, double took_us)
 		.took_us = took_us,
 		.accuracy_error = decide_accuracy_noise(slot->model),
 	};
+	struct strbuf devices = { 0 };
 	struct json_writer w;
 
 	daemon_decided(d, took_us);
@@ -455,7 +482,9 @@ static void turn_of(struct daemon *d, struct job *job, double took_us)
 	e.text = strbuf_text(&d->text);
 	e.policy = names_keep(&d->jobs.names, s->config->policy);
 	e.model = names_keep(&d->jobs.names, slot->name[0] ? slot->name : NULL);
+	e.devices = take_devices(d, job, &devices);
 	carry_out(d, &e, NULL);
+	strbuf_release(&devices);
 }
 
 /* A job without a chance leaves the queue. */

@@ -662,6 +662,7 @@ void daemon_free(struct daemon *d)
 	sched_free(d->sched);
 	jobs_release(&d->jobs);
 	tenants_free(&d->tenants);
+	devices_release(&d->devices);
 	free(d->watcher);
 	free(d->starts.item);
 	free(d->waiting.id);

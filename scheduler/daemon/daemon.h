@@ -38,6 +38,7 @@
 #include "scheduler/daemon/setup.h"
 #include "scheduler/store/store.h"
 #include "scheduler/daemon/outcome_stats.h"
+#include "scheduler/jobs/devices.h"
 #include "scheduler/jobs/tenants.h"
 
 #define DAEMON_MAX_EXECUTORS 8
@@ -67,6 +68,7 @@ struct daemon {
 	struct jobs jobs;
 	struct life life;
 	struct tenants tenants;
+	struct devices devices;         /* which job has which */
 	struct learning *learning;
 	struct demand demand;           /* watch_other_work.c: what other programs want of the cpus */
 	struct outcome_stats stats;
@@ -170,6 +172,8 @@ bool waiting_why(const struct daemon *d, const struct job *job, char *out, size_
 
 /* ---- restore.c ---- */
 int daemon_restore(struct daemon *d, struct err *err);
+/* The devices of the configuration; those that live jobs have are theirs. */
+int daemon_set_devices(struct daemon *d, const struct config *c, struct err *err);
 
 /* ---- estimates.c ---- */
 void estimates_live(struct daemon *d, const struct job *job, struct job_live *out); /* what is known of it */

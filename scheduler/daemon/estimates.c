@@ -60,6 +60,14 @@ static void why_waiting(const struct daemon *d, const struct job *job, const str
 		snprintf(text, sizeof text, "%s may use %.0f cpus more, it wants %.0f", job->row.tenant,
 			 w->available, w->needed);
 		break;
+	case SCHED_WAIT_DEVICES:
+		snprintf(text, sizeof text, "%.0f of %u gpus are free, it wants %.0f", w->available,
+			 d->setup->config->resources.gpus, w->needed);
+		break;
+	case SCHED_WAIT_DEVICE_QUOTA:
+		snprintf(text, sizeof text, "%s may use %.0f gpus more, it wants %.0f", job->row.tenant,
+			 w->available, w->needed);
+		break;
 	case SCHED_WAIT_UNSTARTED:
 		snprintf(text, sizeof text, "uid %u has jobs that may start, and has not started them",
 			 (unsigned)job->row.uid);

@@ -166,11 +166,16 @@ static int swap(struct daemon *d, struct setup *fresh, struct rebound *r, struct
 	rc = learning_prepare(d->learning, fresh, err);
 	if (rc)
 		return rc;
+	rc = daemon_set_devices(d, fresh->config, err);
+	if (rc)
+		return rc;
 	setup_sched_params(fresh, own, &sched);
 	exchange_all(d, r);
 	rc = sched_use(d->sched, daemon_now_ns(d), &sched, values_of, &d->jobs, err);
 	if (rc) {
 		exchange_all(d, r);
+		if (daemon_set_devices(d, d->setup->config, &engines))
+			log_error("%s", engines.text); /* jobs get the others until the next reload */
 		return rc;
 	}
 	if (daemon_configure_engines(d, fresh->config, &engines))

@@ -58,6 +58,18 @@ static int schedule_again(struct daemon *d, struct job *job, struct err *err)
 	return sched_restore(d->sched, &back, err);
 }
 
+int daemon_set_devices(struct daemon *d, const struct config *c, struct err *err)
+{
+	const struct config_resources *r = &c->resources;
+	int rc = devices_set(&d->devices, r->gpu_name, r->gpus, err);
+
+	for (struct job *job = d->jobs.live.first; job && !rc; job = job->after) {
+		if (job->row.devices && (job->row.state == JOB_RUNNING || job->ready))
+			devices_hold(&d->devices, job->id, job->row.devices);
+	}
+	return rc;
+}
+
 int daemon_restore(struct daemon *d, struct err *err)
 {
 	int64_t since_ns = daemon_now_ns(d) - (int64_t)KEEP_KEYS_S * 1000000000;
@@ -67,6 +79,8 @@ int daemon_restore(struct daemon *d, struct err *err)
 		rc = store_each_live(d->store, on_row, d, err);
 	if (!rc)
 		rc = store_each_key(d->store, since_ns, on_key, d, err);
+	if (!rc)
+		rc = daemon_set_devices(d, d->setup->config, err);
 	if (rc)
 		return rc;
 	metrics_init(&d->metrics); /* what ended before this start was counted then */

@@ -269,7 +269,12 @@ void setup_sched_params(const struct setup *s, const struct model **own, struct 
 		.own_model = own,
 		.n_own_models = s->n_slots - 1,
 		.may_lack = true, /* a type without any model was refused above */
-		.machine = { .cores = c->cores, .slots = c->slots, .memory_mb = c->memory_mb },
+		.machine = { .cores = c->cores,
+			     .slots = c->slots,
+			     .memory_mb = c->memory_mb,
+			     .devices = c->resources.gpus,
+			     .device_memory_mb =
+				     isnan(c->resources.gpu_memory_mb) ? 0.0 : c->resources.gpu_memory_mb },
 		/* what runs is not queued: each holds at least one slot */
 		.max_jobs = c->max_queued + c->slots,
 		.seed = c->seed,

@@ -75,6 +75,7 @@ void job_free(struct job *job)
 	free(job->reason);
 	free(job->tag);
 	free(job->identity);
+	free(job->devices);
 	free(job);
 }
 
@@ -94,7 +95,8 @@ int job_new(struct names *names, const struct job_record *row, struct job **out,
 	    copy_text(&job->params_text, &r->params, row->params) |
 	    copy_text(&job->batches_text, &r->batches, row->batches) |
 	    copy_text(&job->reason, &r->reason, row->reason) | copy_text(&job->tag, &r->tag, row->tag) |
-	    copy_text(&job->identity, &r->identity, row->identity)) {
+	    copy_text(&job->identity, &r->identity, row->identity) |
+	    copy_text(&job->devices, &r->devices, row->devices)) {
 		job_free(job);
 		return err_nomem(err, "a job");
 	}
@@ -119,6 +121,18 @@ int job_set_reason(struct job *job, const char *reason)
 	free(job->reason);
 	job->reason = copy;
 	job->row.reason = copy;
+	return 0;
+}
+
+int job_set_devices(struct job *job, const char *devices)
+{
+	char *copy = devices ? mem_strdup(devices) : NULL;
+
+	if (devices && !copy)
+		return -1;
+	free(job->devices);
+	job->devices = copy;
+	job->row.devices = copy;
 	return 0;
 }
 

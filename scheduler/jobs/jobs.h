@@ -23,7 +23,7 @@ struct job {
 	int type_number;               /* of its type's name: names_number() */
 	struct job_record row;         /* as it is stored; its text is in the next line, or kept by names.h */
 	char *key, *type_name, *params_text, *batches_text, *reason, *tag; /* text of the row, or NULL */
-	char *identity;                /* the same */
+	char *identity, *devices;      /* the same */
 
 	/* of live jobs only */
 	const struct job_type *type;   /* of the present configuration; NULL: it has no such type any more */
@@ -92,6 +92,7 @@ void jobs_expect(struct jobs *j, size_t n);
 int job_new(struct names *names, const struct job_record *row, struct job **out, struct err *err);
 void job_free(struct job *job);
 int job_set_reason(struct job *job, const char *reason); /* NULL: none; -1 without memory */
+int job_set_devices(struct job *job, const char *devices); /* the same */
 void job_values_drop(struct job *job);
 void job_drop_live_parts(struct job *job); /* what only a live job needs */
 

@@ -249,6 +249,7 @@ static void turn(struct life *l, const struct life_event *e, struct life_actions
 		record_take_candidate(&job->row, c, rate_of(job, c));
 	job->row.policy = e->policy;
 	job->row.model = e->model;
+	job_set_devices(job, e->devices); /* without memory for the text it runs and sees none */
 	load_enters(l, job, e->now_ns);
 	a = act(out, LIFE_ADD_DECISION, job);
 	a->what = "start";
@@ -350,6 +351,7 @@ static double thousandth(double v)
 static size_t observation(struct life *l, const struct job *job, double run_s)
 {
 	const struct job_type *t = job->type;
+	bool gpus = job->row.gpus > 0; /* unless a parameter of the type is called so */
 	double njobs = fmax(1.0, (l->jobs_integral_s - job->jobs_before_s) / run_s);
 	double processes = fmax(job->row.cpus, (l->processes_integral_s - job->processes_before_s) / run_s);
 	bool lr_is_param = false;
@@ -360,6 +362,7 @@ static size_t observation(struct life *l, const struct job *job, double run_s)
 		const char *name = t->param[i].name;
 		double number = job->params.number[i];
 
+		gpus &= strcmp(name, "gpus") != 0;
 		if (!job->params.value[i])
 			continue;
 		if (!strcmp(name, "lr")) {
@@ -373,6 +376,8 @@ static size_t observation(struct life *l, const struct job *job, double run_s)
 			(struct observed){ name, isnan(number) ? job->params.value[i] : NULL, number };
 	}
 	l->value[n++] = (struct observed){ "cpus", NULL, job->row.cpus };
+	if (gpus)
+		l->value[n++] = (struct observed){ "gpus", NULL, job->row.gpus };
 	l->value[n++] = (struct observed){ "njobs", NULL, thousandth(njobs) };
 	l->value[n++] = (struct observed){ "batch", NULL, job->row.batch };
 	l->value[n++] = (struct observed){ "processes", NULL, thousandth(processes) };
@@ -430,6 +435,7 @@ static bool again(struct life *l, struct job *job, const struct exec_outcome *o,
 	if (job->identity)
 		job_identity_next(job->identity);
 	r->started_ns = 0;
+	job_set_devices(job, NULL);
 	job->starting = job->stop_awaits = false;
 	job->pid = 0;
 	job->epoch = job->epochs = job->epoch_accuracy = NAN;
@@ -635,6 +641,8 @@ static int restored(struct life *l, struct job *job, struct life_actions *out, s
 	job->hopeless = !strcmp(reason, LIFE_NO_CHANCE);
 	job->cancelling = job->row.state == JOB_RUNNING && (job->hopeless || !strcmp(reason, LIFE_CANCELLED));
 	job->stop_told = job_state_live(job->row.state) && !isnan(job->row.stopped_epoch);
+	if (job->row.state == JOB_QUEUED) /* it gets others at its next turn */
+		job_set_devices(job, NULL);
 	rc = jobs_add(l->jobs, job, err);
 	if (!rc && (job->row.state == JOB_DONE || job->row.state == JOB_FAILED ||
 		    job->row.state == JOB_LOST || (job->row.state == JOB_CANCELLED && job->hopeless)))

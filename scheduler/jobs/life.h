@@ -21,8 +21,8 @@
  * What holds at all times, whatever fails and wherever the daemon dies:
  *   1. SPAWN follows DURABLE: the row that says "running" is on disk before anything runs. After a restart a
  *      job is spawned only where ADOPT found that no supervisor ever claimed it.
- *   2. The row alone is enough to go on: state, batch, promise, the word that the job was cancelled, the
- *      epoch after which it was told to stop, the attempt.
+ *   2. The row alone is enough to go on: state, batch, promise, devices, the word that the job was
+ *      cancelled, the epoch after which it was told to stop, the attempt.
  *   3. An early STOP follows the row that says so. The record of a supervisor says "stopped" and not why, so
  *      without the row the job would count as cancelled.
  *   4. The end of a job is final. Events that come later have no actions.
@@ -59,7 +59,7 @@ enum life_event_kind {
 	LIFE_SUBMITTED,  /* job is in no list yet; verdict, decision, text; or `waits`: another job has to end
 	                    first, and nothing is decided */
 	LIFE_ADMITTED,   /* a job that ADMIT asked for is with the scheduler: verdict, decision, text */
-	LIFE_TURN,       /* the scheduler starts it now: decision, text, policy, model */
+	LIFE_TURN,       /* the scheduler starts it now: decision, text, policy, model, devices */
 	LIFE_DURABLE,    /* everything up to its AWAIT is on disk */
 	LIFE_STARTED,    /* at_ns, pid: by its executor or its owner */
 	LIFE_PROGRESS,   /* progress, stop_after */
@@ -86,6 +86,7 @@ struct life_event {
 	const struct decision *decision;
 	const char *text;
 	const char *policy, *model;     /* that decided; kept by jobs->names */
+	const char *devices;            /* that it gets; NULL: none, or its engine chooses them */
 	int64_t at_ns;
 	pid_t pid;
 	const struct life_progress *progress;

@@ -42,6 +42,9 @@ const struct job_field job_field[] = {
 	{ KEPT(TEXT, mode, 1), .key = "mode", .needed = true },
 	{ KEPT(JSON, params, 1), .key = "params", .needed = true },
 	{ KEPT(UNSIGNED, cpus, 1), .key = "cpus", .needed = true },
+	{ KEPT(UNSIGNED, gpus, 7), .key = "gpus", .needed = true },
+	{ KEPT(UNSIGNED, gpus_least, 7), .needed = true },
+	{ KEPT(TEXT, devices, 7), .key = "devices" },
 	{ KEPT(TEXT, tag, 1), .key = "tag" },
 	{ KEPT(UNSIGNED, uid, 1), .key = "uid", .needed = true },
 	{ KEPT(UNSIGNED, gid, 1), .needed = true },
@@ -207,6 +210,7 @@ void record_take_candidate(struct job_record *r, const struct candidate *c, doub
 	r->work_s = c->work_s;
 	r->cpu_share = c->cpu_share;
 	r->disk_share = c->disk_share;
+	r->gpus = c->devices;
 }
 
 void record_take_promise(struct job_record *r, const struct candidate *c, double lr)
@@ -232,6 +236,7 @@ struct candidate record_candidate(const struct job_record *r)
 		.work_s = r->work_s,
 		.cpu_share = r->cpu_share,
 		.disk_share = r->disk_share,
+		.devices = r->gpus,
 		.start_share = NAN, /* its first report will tell little */
 	};
 }

@@ -48,6 +48,9 @@ struct job_record {
 	const char *params;          /* JSON object */
 	const char *batches;         /* JSON array of the batches the job allows; NULL: all */
 	uint32_t cpus;
+	uint32_t gpus_least;         /* asked for, whatever its batch */
+	uint32_t gpus;               /* as started, or as decided so far */
+	const char *devices;         /* their names, "0,3"; NULL: none yet, or an engine chooses them */
 	double slo_s, confidence, max_memory_mb;
 	bool best_effort;
 	double chance;               /* taken without a promise if it has this chance; NaN: not asked for */

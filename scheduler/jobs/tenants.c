@@ -22,6 +22,7 @@ static struct sched_tenant as_configured(const struct config *c, const char *nam
 		one.weight = c->tenant[at].weight;
 		one.max_queued = c->tenant[at].max_queued;
 		one.max_cpus = c->tenant[at].max_cpus;
+		one.max_devices = c->tenant[at].max_gpus;
 	}
 	return one;
 }
@@ -76,6 +77,7 @@ size_t tenants_json(const struct tenants *t, struct sched *s, int64_t now_ns, si
 		json_kv_int(w, "queued", (long long)share.queued);
 		json_kv_int(w, "running", (long long)share.running);
 		json_kv_int(w, "cpus", (long long)share.cpus);
+		json_kv_int(w, "gpus", (long long)share.devices);
 		json_kv_fixed(w, "usage_cpu_s", share.usage_cpu_s, 3);
 		json_kv_fixed(w, "standing", share.standing, 3);
 		json_close(w, '}');

@@ -209,6 +209,8 @@ void decision_reason(const struct decision_view *d, const struct candidate_view 
 		strbuf_puts(out, "another job would miss its promise");
 	else if (!strcmp(code, "too_wide"))
 		strbuf_puts(out, "needs more cpus than the machine has for jobs");
+	else if (!strcmp(code, "devices"))
+		strbuf_puts(out, "needs more gpus than it may have, or more of their memory");
 	else if (!strcmp(code, "not_picked"))
 		strbuf_printf(out, "policy %s chooses by another rule",
 			      d->policy ? cli_clean(d->policy) : "");

@@ -189,6 +189,10 @@ static void put_params(const struct job_view *j, struct strbuf *out)
 	}
 	if (j->r.cpus)
 		strbuf_printf(out, ", %u %s", j->r.cpus, j->r.cpus == 1 ? "cpu" : "cpus");
+	if (j->r.gpus)
+		strbuf_printf(out, ", %u %s", j->r.gpus, j->r.gpus == 1 ? "gpu" : "gpus");
+	if (j->r.devices)
+		strbuf_printf(out, " (%s)", cli_clean(j->r.devices));
 	if (j->r.mode && strcmp(j->r.mode, "run"))
 		strbuf_printf(out, ", %s", cli_clean(j->r.mode));
 	if (j->r.tag)
@@ -453,7 +457,10 @@ void job_view_row(struct cli_table *t, const struct job_view *j, double age_s, d
 	cli_table_add(t, "%s", in_tenant(j) ? j->r.tenant : "");
 	cli_table_add(t, "%s", isnan(j->r.batch) ? "" : text_shortest(j->r.batch, buf));
 	cli_table_add(t, "%s", isnan(j->r.epochs) ? "" : text_shortest(j->r.epochs, buf));
-	cli_table_add(t, "%s", j->r.cpus ? text_shortest(j->r.cpus, buf) : "");
+	if (j->r.gpus)
+		cli_table_add(t, "%u + %u %s", j->r.cpus, j->r.gpus, j->r.gpus == 1 ? "gpu" : "gpus");
+	else
+		cli_table_add(t, "%s", j->r.cpus ? text_shortest(j->r.cpus, buf) : "");
 	cli_table_seconds(t, j->r.slo_s);
 	cli_table_seconds(t, age_of(j->r.submitted_ns, now_s));
 	cli_table_add(t, "%s",

@@ -17,7 +17,7 @@ struct submit_options {
 	uint64_t retry;                 /* 0: not given */
 	struct cli_list set;
 	double slo_s, confidence, chance; /* NaN: not given */
-	uint64_t cpus, max_memory_mb;   /* 0: not given */
+	uint64_t cpus, gpus, max_memory_mb; /* 0: not given */
 	bool best_effort, may_stop, wait, dry_run;
 };
 

@@ -216,7 +216,7 @@ int submit_object_check(const char *where, const struct json *object, struct err
 					     "mode",     "key",        "tag",      "max_memory_mb",
 					     "dry_run",  "epochs",     "priority", "may_stop",
 					     "chance",   "after",      "after_ok", "retry",
-					     "index",    NULL };
+					     "index",    "gpus",       NULL };
 
 	if (json_type(object) != JSON_OBJECT)
 		return err_fail(err, ERR_FORMAT, "%s: a job is a JSON object with \"type\" and the like",
@@ -279,7 +279,7 @@ static void put_batches(struct json_writer *w, const char *text)
 void submit_request(struct client *client, const struct submit_options *o, const struct json *object)
 {
 	struct json_writer *w = client_begin(client, "submit");
-	const char *ours[28] = { "params" };
+	const char *ours[29] = { "params" };
 	double priority, epochs;
 	uint64_t after;
 	char text[512];
@@ -300,6 +300,8 @@ void submit_request(struct client *client, const struct submit_options *o, const
 		json_kv_number(w, ours[n++] = "confidence", o->confidence);
 	if (o->cpus)
 		json_kv_int(w, ours[n++] = "cpus", (long long)o->cpus);
+	if (o->gpus)
+		json_kv_int(w, ours[n++] = "gpus", (long long)o->gpus);
 	if (o->max_memory_mb)
 		json_kv_int(w, ours[n++] = "max_memory_mb", (long long)o->max_memory_mb);
 	if (!isnan(o->chance))

@@ -40,6 +40,9 @@ static void put_queue(struct strbuf *out, const struct json *q, const struct jso
 	strbuf_printf(out, "%.0f of %.0f cpus in use, %.0f running, %.0f waiting",
 		      cli_json_number(q, "slots_used"), cli_json_number(q, "slots"),
 		      cli_json_number(q, "running"), cli_json_number(q, "length"));
+	if (cli_json_number(q, "gpus") > 0.0)
+		strbuf_printf(out, "; %.0f of %.0f gpus in use", cli_json_number(q, "gpus_used"),
+			      cli_json_number(q, "gpus"));
 	if (!isnan(cli_json_number(q, "utilisation")))
 		strbuf_printf(out, "; used so far: %s", cli_percent(cli_json_number(q, "utilisation"), a));
 	strbuf_puts(out, "\n");

@@ -50,6 +50,20 @@ static void put_param(const struct json *p, struct strbuf *out)
 	strbuf_puts(out, "\n");
 }
 
+static void put_gpus(const struct json *gpus, struct strbuf *out)
+{
+	double usual = cli_json_number(gpus, "default"), max = cli_json_number(gpus, "max");
+	double each = cli_json_number(gpus, "records_each");
+
+	if (!(max > 0.0) && isnan(each))
+		return;
+	strbuf_printf(out, "\n  gpus         %.0f", usual);
+	if (max > usual)
+		strbuf_printf(out, ", at most %.0f on request", max);
+	if (!isnan(each))
+		strbuf_printf(out, ", one more for every %.0f records of a batch", each);
+}
+
 static void put_type(const struct json *t, struct strbuf *out)
 {
 	const char *about = json_string(json_get(t, "about"), NULL);
@@ -65,6 +79,7 @@ static void put_type(const struct json *t, struct strbuf *out)
 	strbuf_printf(out, "\n  cpus         %.0f", min);
 	if (max > min)
 		strbuf_printf(out, " to %.0f, default %.0f", max, cli_json_number(cpus, "default"));
+	put_gpus(json_get(t, "gpus"), out);
 	strbuf_puts(out, "\n");
 	for (const struct json *p = json_first(json_get(t, "params")); p; p = json_next(p))
 		put_param(p, out);

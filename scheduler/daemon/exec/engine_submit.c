@@ -99,13 +99,16 @@ int engine_make_call(const struct engines *a, const struct engine *g, const stru
 		     const struct local_job *run, struct engine_call *out, struct err *err)
 {
 	const struct config_engine *c = g->config;
+	char gpus[32];
 	struct engine_task t = { .job = from->id,
 				 .identity = run->identity,
 				 .type = from->type->name,
 				 .tenant = from->tenant,
 				 .account = from->account ? from->account : c->account,
 				 .partition = from->partition ? from->partition : c->partition,
-				 .gres = from->type->gres,
+				 .gres = from->type->gres ? from->type->gres
+					 : from->gpus     ? gpus
+							  : NULL,
 				 .cpus = from->cpus,
 				 .memory_mb = from->memory_mb,
 				 .limit_s = limit_of(c, from) };
@@ -114,6 +117,7 @@ int engine_make_call(const struct engines *a, const struct engine *g, const stru
 	struct strbuf report = { 0 };
 	int rc = 0;
 
+	snprintf(gpus, sizeof gpus, "gpu:%" PRIu32, from->gpus);
 	plain.cgroup = NULL; /* a folder of this machine; the engine has its own */
 	plain.keep_env = g->ops->keep_env;
 	strbuf_printf(&report, "%s" RECORD_REPORT, run->record);

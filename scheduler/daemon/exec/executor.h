@@ -28,6 +28,9 @@ struct exec_job {                    /* what start() needs; borrowed for the cal
 	double kill_grace_s, max_time_s;
 	uint64_t max_output_mb;      /* 0: any */
 	bool pin; const char *cgroup;
+	const char *device_variable; /* that names its devices in its environment; NULL: none does */
+	const char *devices;         /* NULL: none */
+	uint32_t gpus;
 	/* for engines */
 	const struct config_engine *engine; /* NULL: none */
 	const char *tenant, *account, *partition; /* may be NULL */

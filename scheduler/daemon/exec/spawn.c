@@ -139,6 +139,8 @@ static void add_options(struct spawn_words *w, const char *program, const struct
 		add_word(w, "--env");
 		add_word(w, t->env[i]);
 	}
+	if (j->device_variable) /* last, so that it counts; empty: it has none, and sees none */
+		add(w, "--env=%s=%s", j->device_variable, j->devices ? j->devices : "");
 	for (size_t i = 0; j->keep_env && j->keep_env[i]; i++)
 		add(w, "--keep-env=%s", j->keep_env[i]);
 	add_word(w, "--");

@@ -15,7 +15,7 @@
 #define MAX_TENANTS 2048 /* samples of a family: those of the configuration, and their sum for all others */
 
 struct tenant_sum {
-	double queued, running, cpus, usage_cpu_s;
+	double queued, running, cpus, gpus, usage_cpu_s;
 };
 
 struct scrape {
@@ -331,6 +331,16 @@ static void put_slots_used(struct scrape *s)
 	one(s, sched_slots_used(s->d->sched));
 }
 
+static void put_gpus(struct scrape *s)
+{
+	one(s, s->d->setup->config->resources.gpus);
+}
+
+static void put_gpus_used(struct scrape *s)
+{
+	one(s, sched_devices_used(s->d->sched));
+}
+
 static void put_memory(struct scrape *s)
 {
 	one(s, s->d->setup->config->memory_mb * 1048576.0);
@@ -391,6 +401,7 @@ static void take_share(void *owner, uint32_t i, const struct sched_share *share)
 	s->other.queued += (double)share->queued;
 	s->other.running += (double)share->running;
 	s->other.cpus += (double)share->cpus;
+	s->other.gpus += (double)share->devices;
 	s->other.usage_cpu_s += share->usage_cpu_s;
 }
 
@@ -426,6 +437,11 @@ static double cpus_of(const struct sched_share *x)
 	return (double)x->cpus;
 }
 
+static double gpus_of(const struct sched_share *x)
+{
+	return (double)x->devices;
+}
+
 static double usage_of(const struct sched_share *x)
 {
 	return round(x->usage_cpu_s); /* whole seconds are quick to write, and there may be a thousand */
@@ -444,6 +460,11 @@ static void put_tenant_running(struct scrape *s)
 static void put_tenant_cpus(struct scrape *s)
 {
 	put_tenants(s, cpus_of, s->other.cpus);
+}
+
+static void put_tenant_gpus(struct scrape *s)
+{
+	put_tenants(s, gpus_of, s->other.gpus);
 }
 
 static void put_tenant_usage(struct scrape *s)
@@ -517,6 +538,8 @@ static const struct family {
 	{ "queue_length", "gauge", "jobs that wait", put_queue },
 	{ "slots", "gauge", "cpus handed out to jobs at the same time", put_slots },
 	{ "slots_used", "gauge", "cpus that running jobs hold", put_slots_used },
+	{ "gpus", "gauge", "gpus handed out to jobs, each to one at a time", put_gpus },
+	{ "gpus_used", "gauge", "gpus that running jobs hold", put_gpus_used },
 	{ "memory_bytes", "gauge", "memory for all jobs together", put_memory },
 	{ "other_load_processes", "gauge", "work of programs that are not ours, in processes that compute",
 	  put_outside },
@@ -533,6 +556,7 @@ static const struct family {
 	  put_tenant_queued },
 	{ "tenant_running", "gauge", "jobs that run, by tenant", put_tenant_running },
 	{ "tenant_cpus", "gauge", "cpus that running jobs hold, by tenant", put_tenant_cpus },
+	{ "tenant_gpus", "gauge", "gpus that running jobs hold, by tenant", put_tenant_gpus },
 	{ "tenant_usage_cpu_seconds", "gauge",
 	  "use of the machine, older use fading (fair_window_s), by tenant", put_tenant_usage },
 };

@@ -6,7 +6,7 @@
 
 #include "common/text/text.h"
 
-#define N_REASONS 13 /* bits of enum decide_reason */
+#define N_REASONS 14 /* bits of enum decide_reason */
 
 /* The column that makes it extrapolated. */
 static void put_outside(struct json_writer *w, const struct decide_outside *o)
@@ -43,6 +43,8 @@ static void put_candidate(struct json_writer *w, const struct decision *d, const
 		json_kv_fixed(w, "cost", c->cost, 6);
 	}
 	json_kv_fixed(w, "memory_mb", c->memory_mb, 3);
+	if (c->devices)
+		json_kv_int(w, "gpus", c->devices);
 	json_kv_fixed(w, "delays_s", c->delays_s, 6);
 	if (c->breaks)
 		snprintf(id, sizeof id, "%llu", (unsigned long long)c->breaks);

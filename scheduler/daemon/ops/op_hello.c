@@ -67,6 +67,11 @@ static void put_type(struct json_writer *w, const struct setup *s, const struct 
 	json_kv_int(w, "max", t->cpus_max);
 	json_kv_int(w, "default", t->cpus_default);
 	json_close(w, '}');
+	json_kv_open(w, "gpus", '{');
+	json_kv_int(w, "default", t->gpus);
+	json_kv_int(w, "max", t->max_gpus);
+	json_kv_number(w, "records_each", t->records_per_gpu);
+	json_close(w, '}');
 	json_kv_open(w, "batches", '[');
 	for (size_t i = 0; i < t->n_batches; i++)
 		json_put_number(w, t->batch[i]);

@@ -21,6 +21,8 @@ static void put_queue(const struct daemon *d, struct json_writer *w)
 	json_kv_int(w, "running", (long long)sched_running(d->sched));
 	json_kv_int(w, "slots", slots);
 	json_kv_int(w, "slots_used", used);
+	json_kv_int(w, "gpus", d->setup->config->resources.gpus);
+	json_kv_int(w, "gpus_used", sched_devices_used(d->sched));
 	json_kv_fixed(w, "utilisation", up_s > 0.0 ? busy / up_s / slots : NAN, 6);
 	json_close(w, '}');
 }

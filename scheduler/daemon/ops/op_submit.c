@@ -26,6 +26,7 @@ static void submission_to_row(const struct request *r, const struct submission *
 	row->type = f->input.type;
 	row->mode = f->mode;
 	row->cpus = f->input.cpus;
+	row->gpus = row->gpus_least = f->gpus;
 	row->slo_s = f->slo_s;
 	row->confidence = f->confidence;
 	row->max_memory_mb = f->max_memory_mb;

@@ -11,8 +11,8 @@
 #include "common/text/text.h"
 
 #define WHAT_IF                                                                                              \
-	"type", "params", "cpus", "slo_s", "deadline", "confidence", "batches", "best_effort", "chance",     \
-		"epochs", "priority", "may_stop", "max_memory_mb"
+	"type", "params", "cpus", "gpus", "slo_s", "deadline", "confidence", "batches", "best_effort",       \
+		"chance", "epochs", "priority", "may_stop", "max_memory_mb"
 
 enum who { ANYBODY, OWNER /* of the job that "job" names, and admins */, ADMIN };
 

@@ -162,7 +162,7 @@ bool submission_read(struct request *r, struct submission *out)
 {
 	const struct config *c = r->d->setup->config;
 	const char *type = json_string(fields_get(&r->f, "type"), NULL);
-	uint64_t cpus;
+	uint64_t cpus, gpus;
 
 	out->now_ns = daemon_now_ns(r->d);
 	out->confidence = c->confidence;
@@ -178,6 +178,9 @@ bool submission_read(struct request *r, struct submission *out)
 	}
 	cpus = out->type->cpus_default;
 	field_whole(&r->f, "cpus", out->type->cpus_min, out->type->cpus_max, &cpus);
+	gpus = out->type->gpus;
+	field_whole(&r->f, "gpus", 0, out->type->max_gpus, &gpus);
+	out->gpus = (uint32_t)gpus;
 	if (!request_fine(r) || !read_objective(r, out))
 		return false;
 	field_number(&r->f, "confidence", 1e-6, 0.9999, &out->confidence);

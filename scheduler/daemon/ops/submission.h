@@ -10,6 +10,7 @@ struct submission {
 	const struct job_type *type;
 	struct binding_input input;  /* its type by name, parameters, epochs, batches and cpus */
 	double slo_s, confidence, max_memory_mb; /* NaN: none */
+	uint32_t gpus;
 	bool best_effort, may_stop;
 	double chance;               /* 0: none */
 	int priority;

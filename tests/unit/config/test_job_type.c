@@ -71,7 +71,8 @@ static const char everything[] =
 	"\"rate\":{\"kind\":\"number\",\"max\":0.5},\"note\":{\"kind\":\"word\",\"default\":\"a+b\"}},"
 	"\"cpus\":{\"min\":1,\"max\":4,\"default\":2},\"batches\":[256,64,128],"
 	"\"lr\":{\"rule\":\"linear\",\"base\":0.01,\"base_batch\":64},\"memory_mb\":200,"
-	"\"memory_mb_per_record\":0.25,\"max_time_s\":3600,\"max_output_mb\":7,"
+	"\"memory_mb_per_record\":0.25,\"resources\":{\"gpus\":1,\"max_gpus\":3,\"records_per_gpu\":96,\"gpu_"
+	"memory_mb\":900,\"gpu_memory_mb_per_record\":1.5},\"max_time_s\":3600,\"max_output_mb\":7,"
 	"\"limits\":{\"file_mb\":10,\"address_mb\":4000,\"open_files\":64,\"nice\":-5},"
 	"\"result\":{\"accuracy\":\"metrics.top1\",\"epoch\":\"step\"},\"epochs_param\":\"epochs\","
 	"\"work_dir\":\"/srv\",\"env\":{\"A\":\"1\",\"PATH\":\"/bin\"}}";
@@ -97,6 +98,8 @@ TEST(test_every_key_reaches_its_place)
 	assert_true(t.batch[0] == 64.0 && t.batch[1] == 128.0 && t.batch[2] == 256.0);
 	assert_int_equal(t.lr_rule, LR_LINEAR);
 	assert_true(t.memory_mb == 200.0 && t.memory_mb_per_record == 0.25 && t.max_time_s == 3600.0);
+	assert_true(t.gpus == 1 && t.max_gpus == 3 && t.records_per_gpu == 96.0);
+	assert_true(t.gpu_memory_mb == 900.0 && t.gpu_memory_mb_per_record == 1.5);
 	assert_true(t.max_output_mb == 7.0);
 	assert_true(t.max_file_mb == 10 && t.max_address_mb == 4000 && t.max_open_files == 64);
 	assert_int_equal(t.nice, -5);
@@ -123,6 +126,7 @@ TEST(test_an_empty_type_has_defaults)
 	assert_int_equal(t.lr_rule, LR_NONE);
 	assert_true(isnan(job_type_lr(&t, 64.0)));
 	assert_true(isnan(t.memory_mb) && isnan(t.memory_mb_per_record));
+	assert_true(!t.gpus && !t.max_gpus && isnan(t.records_per_gpu));
 	assert_true(isnan(t.max_output_mb));
 	assert_true(t.max_time_s == 0.0 && t.max_file_mb == 0 && t.nice == 0);
 	assert_null(t.result.accuracy);

@@ -65,7 +65,8 @@ TEST(test_job_object_is_written_in_full)
 	assert_string_equal(
 		rendered(&j, &live),
 		"{\"job\":\"12\",\"state\":\"done\",\"type\":\"digits\",\"mode\":\"run\","
-		"\"params\":{\"network\":\"lenet5\",\"epochs\":4},\"cpus\":2,\"tag\":null,\"uid\":1000,"
+		"\"params\":{\"network\":\"lenet5\",\"epochs\":4},\"cpus\":2,\"gpus\":0,\"devices\":null,"
+		"\"tag\":null,\"uid\":1000,"
 		"\"tenant\":\"lab\",\"priority\":-3,\"slo_s\":60,"
 		"\"confidence\":0.9,\"best_effort\":false,\"chance\":null,\"may_stop\":true,\"after\":null,"
 		"\"after_ok\":"
