@@ -349,8 +349,8 @@ class TestTypes(unittest.TestCase):
         self.converse()
         self.assertIsNone(self.problem)
         # What this daemon has no reason to say: no job breaks another's promise, none is killed, no type knows its
-        # memory or its learning rate, no context is new to the model.
-        rare = {"breaks", "behind", "signal", "memory_mb", "lr", "probe"}
+        # memory or its learning rate or has gpus, no context is new to the model.
+        rare = {"breaks", "behind", "signal", "memory_mb", "gpus", "devices", "lr", "probe"}
         for cls, members in self.seen.items():
             missing = {f.name for f in fields(cls)} - members - rare
             self.assertEqual(missing, set(), "%s: the daemon never said them" % cls.__name__)
