@@ -414,11 +414,13 @@ static int check(const char *what, size_t n, const struct result *r)
 	return broken;
 }
 
-static uint64_t draws(void)
+/* The smaller the table, the more one draw differs from the next: with 24 draws of 16 rows the coverage was
+ * 91.7, 92.3, 93.3 and 95.4 % under four seeds. */
+static uint64_t draws(size_t n)
 {
 	const char *given = getenv("DRAWS");
 
-	return given ? strtoull(given, NULL, 10) : 24;
+	return given ? strtoull(given, NULL, 10) : n <= 24 ? 72 : 24;
 }
 
 static void judge(struct world *w, const char *what, enum held held, const size_t *n)
@@ -428,7 +430,7 @@ static void judge(struct world *w, const char *what, enum held held, const size_
 	for (; *n; n++) {
 		struct result r = { 0 };
 
-		for (uint64_t draw = 0; draw < draws(); draw++)
+		for (uint64_t draw = 0; draw < draws(*n); draw++)
 			play(w, held, *n, draw, &r);
 		show(what, *n, &r);
 		broken += check(what, *n, &r);
