@@ -30,6 +30,34 @@ static double within_logs(double u)
 	return u > CALIBRATE_MAX_LOG ? CALIBRATE_MAX_LOG : u < -CALIBRATE_MAX_LOG ? -CALIBRATE_MAX_LOG : u;
 }
 
+#define CLEARLY 2.0 /* of a log likelihood */
+#define LEAST_WORK 0.05
+
+static double work_share(double start, double total)
+{
+	return fmax(LEAST_WORK, 1.0 - start / total);
+}
+
+/* A start-up takes as long every time, or nearly: then the rest of the time errs by a factor, and long runs
+ * by more of theirs than short ones. Whether it is so, the residuals say: by the likelihood of a normal
+ * spread that is as large for all rows, and of one in proportion to the work. */
+static bool does_work_err(const struct problem *pr, const struct costs *c)
+{
+	double all = 0.0, of_work = 0.0, logs = 0.0, n = (double)pr->n;
+
+	if (!(c->cost[CALIBRATE_START] > 0.0))
+		return false;
+	for (size_t i = 0; i < pr->n; i++) {
+		struct terms t = calibrate_terms(c, &pr->row[i], pr->n_categories);
+		double e = log(t.total) - pr->row[i].log_t, w = work_share(t.part[CALIBRATE_START], t.total);
+
+		all += e * e / n;
+		of_work += e * e / (w * w) / n;
+		logs += log(w);
+	}
+	return all > 0.0 && 0.5 * n * (log(all) - log(of_work)) - logs > CLEARLY;
+}
+
 static void finish(const struct problem *pr, const struct solution *s, bool cores_given,
 		   struct calibrated *out)
 {
@@ -67,6 +95,7 @@ static void finish(const struct problem *pr, const struct solution *s, bool core
 	if (!calibrate_records_vary(pr)) /* 0: it is in the start-up */
 		out->state[CALIBRATE_DELAY_RECORD] = CALIBRATE_STATED;
 	out->share_fixed = s->share_fixed;
+	out->work_errs = does_work_err(pr, &c);
 	out->n_categories = pr->n_categories;
 	for (size_t f = 0; f < CALIBRATE_FACTORS; f++)
 		for (size_t k = 0; k < pr->n_categories; k++) {
@@ -181,6 +210,16 @@ double calibrate_time_s(const struct calibrated *m, const struct calibrate_job *
 	struct calibrate_parts p = calibrate_parts_of(m, j);
 
 	return p.start_s + p.cpu_s + p.disk_s + p.delay_s;
+}
+
+double calibrate_errs(const struct calibrated *m, const struct calibrate_job *j)
+{
+	struct calibrate_parts p;
+
+	if (!m->work_errs)
+		return 1.0;
+	p = calibrate_parts_of(m, j);
+	return work_share(p.start_s, p.start_s + p.cpu_s + p.disk_s + p.delay_s);
 }
 
 struct text_room {

@@ -83,6 +83,7 @@ struct calibrated {
 	double factor_se[CALIBRATE_FACTORS][CALIBRATE_MAX_CATEGORIES];
 	uint8_t share_within_cores; /* 1, in files of version 1: min(cpus, batch, cores)^a */
 	uint8_t share_fixed;        /* 1: the cpus share the fixed cost as they share the records */
+	uint8_t work_errs;          /* 1: what comes after the start-up errs by a factor, not all of it */
 	/* goodness of fit, on the rows used */
 	size_t n_rows, n_skipped, n_free; /* skipped: something not above 0 */
 	double r2, sd, mape;              /* R2 and residual sd in log time; MAPE as a fraction */
@@ -109,6 +110,10 @@ struct calibrate_parts {
 };
 struct calibrate_parts calibrate_parts_of(const struct calibrated *m, const struct calibrate_job *job);
 double calibrate_time_s(const struct calibrated *m, const struct calibrate_job *job); /* their sum */
+
+/* How far off log time is for a job, relative to one without a start-up: 1, or the part of its time that is
+ * not start-up, where that is what errs. */
+double calibrate_errs(const struct calibrated *m, const struct calibrate_job *job);
 
 /* "0.5 s to start, 0.041 s per iteration fixed, 0.11 ms per record per cpu (shared by cpus^0.84), disk
  * 7.4 ms, saturation at 23 processes, waiting elsewhere 2 ms per record". Returns buf. */

@@ -272,7 +272,12 @@ static double gp_spread(const void *self, const double *x)
 
 	locate(g, x, z);
 	gp_mean(&g->process, z, &variance);
-	return sqrt(variance);
+	return sqrt(variance) * queue_model_spread(&g->queue, x);
+}
+
+static double gp_start_share(const void *self, const double *x)
+{
+	return queue_model_start_share(&((const struct gp *)self)->queue, x);
 }
 
 static void gp_shares(const void *self, const double *x, double *out_cpu_share, double *out_disk_share)
@@ -439,6 +444,7 @@ const struct predictor_ops gp_ops = {
 	.fit = gp_fit,
 	.predict = gp_predict,
 	.spread = gp_spread,
+	.start_share = gp_start_share,
 	.shares = gp_shares,
 	.machine = gp_machine,
 	.importances = gp_importances,

@@ -163,6 +163,11 @@ static void hybrid_why_none(const void *self, const double *x, char *out, size_t
 	queue_model_why_none(&((const struct hybrid *)self)->queue, x, out, size);
 }
 
+static double hybrid_spread(const void *self, const double *x)
+{
+	return queue_model_spread(&((const struct hybrid *)self)->queue, x);
+}
+
 static double hybrid_start_share(const void *self, const double *x)
 {
 	return queue_model_start_share(&((const struct hybrid *)self)->queue, x);
@@ -248,6 +253,7 @@ const struct predictor_ops hybrid_ops = {
 	.log_errors = true,
 	.fit = hybrid_fit,
 	.predict = hybrid_predict,
+	.spread = hybrid_spread,
 	.why_none = hybrid_why_none,
 	.shares = hybrid_shares,
 	.start_share = hybrid_start_share,

@@ -178,10 +178,11 @@ int queue_map_load(struct reader *r, size_t n_features, struct queue_map *out, s
 
 const char *const queue_words[] = { "calibrated", "paper", "closed", NULL };
 /* The byte share_within_cores in a file: above bit 0 the kind (0, as it always was: calibrated), then whether
- * the fixed cost is shared. */
+ * the fixed cost is shared, and whether it is the work that errs. */
 #define KIND_SHIFT 1
 #define KIND_MASK 3
 #define SHARE_FIXED_SHIFT 3
+#define WORK_ERRS_SHIFT 4
 
 static struct paper_job paper_job_of(const struct calibrate_job *j)
 {
@@ -316,6 +317,16 @@ double queue_model_start_share(const struct queue_model *m, const double *x)
 	return p.start_s / (p.start_s + p.cpu_s + p.disk_s + p.delay_s);
 }
 
+double queue_model_spread(const struct queue_model *m, const double *x)
+{
+	struct calibrate_job j;
+
+	if (!m->c.work_errs || m->kind == QUEUE_PAPER)
+		return 1.0;
+	queue_map_job(&m->map, x, &j);
+	return calibrate_errs(&m->c, &j);
+}
+
 void queue_model_machine(const struct queue_model *m, double *out_cores, double *out_disk_saturation)
 {
 	*out_cores = m->c.value[CALIBRATE_CORES];
@@ -423,7 +434,7 @@ void queue_model_save(const struct queue_model *m, struct writer *w)
 		write_f64(w, c->se[i]);
 	}
 	write_u8(w, (uint8_t)(c->share_within_cores | m->kind << KIND_SHIFT |
-			      c->share_fixed << SHARE_FIXED_SHIFT));
+			      c->share_fixed << SHARE_FIXED_SHIFT | c->work_errs << WORK_ERRS_SHIFT));
 	for (size_t k = 0; k < c->n_categories; k++)
 		for (size_t f = 0; f < CALIBRATE_FACTORS; f++) {
 			write_f64(w, c->factor_log[f][k]);
@@ -505,7 +516,8 @@ int queue_model_load(struct reader *r, size_t n_features, struct queue_model *ou
 	c->share_within_cores = how & 1;
 	m.kind = how >> KIND_SHIFT & KIND_MASK;
 	c->share_fixed = how >> SHARE_FIXED_SHIFT & 1;
-	good &= how >> SHARE_FIXED_SHIFT <= 1;
+	c->work_errs = how >> WORK_ERRS_SHIFT & 1;
+	good &= how >> WORK_ERRS_SHIFT <= 1;
 	for (size_t k = 0; k < c->n_categories; k++)
 		for (size_t f = 0; f < n_factors; f++) {
 			c->factor_log[f][k] = read_f64(r);

@@ -75,6 +75,11 @@ static void queueing_shares(const void *self, const double *x, double *out_cpu_s
 	queue_model_shares(&((const struct queueing *)self)->m, x, out_cpu_share, out_disk_share);
 }
 
+static double queueing_spread(const void *self, const double *x)
+{
+	return queue_model_spread(&((const struct queueing *)self)->m, x);
+}
+
 static double queueing_start_share(const void *self, const double *x)
 {
 	return queue_model_start_share(&((const struct queueing *)self)->m, x);
@@ -127,6 +132,7 @@ const struct predictor_ops queueing_ops = {
 	.predict = queueing_predict,
 	.shares = queueing_shares,
 	.start_share = queueing_start_share,
+	.spread = queueing_spread,
 	.machine = queueing_machine,
 	.importances = queueing_importances,
 	.describe = queueing_describe,

@@ -82,6 +82,7 @@ void queue_model_why_none(const struct queue_model *m, const double *x, char *ou
 void queue_model_shares(const struct queue_model *m, const double *x, double *out_cpu_share,
                         double *out_disk_share);
 double queue_model_start_share(const struct queue_model *m, const double *x);
+double queue_model_spread(const struct queue_model *m, const double *x); /* relative: calibrate_errs() */
 void queue_model_machine(const struct queue_model *m, double *out_cores, double *out_disk_saturation);
 void queue_model_describe(const struct queue_model *m, const struct dataset *names, struct json_writer *w);
 void queue_model_remark(const struct queue_model *m, char *out, size_t size);

@@ -221,6 +221,39 @@ TEST(test_a_fixed_cost_that_the_cpus_share_is_told_from_one_that_they_do_not)
 	assert_true(found[1] >= 19 && found[0] <= 1);
 }
 
+TEST(test_what_errs_is_the_work_or_the_whole_time)
+{
+	static struct calibrate_job job[ROWS];
+	static double time_s[ROWS];
+	int found[2] = { 0 };
+
+	for (int of_work = 0; of_work < 2; of_work++)
+		for (uint64_t seed = 1; seed <= 20; seed++) {
+			struct calibrated of = { .value = { 3e-3, 5e-5, 0.86, 0, 0, 9, 2 } }, m;
+			size_t n = two_cores(&of, 90, of_work ? 0.03 : 0.0, seed, job, time_s);
+			struct rng rng = rng_stream(seed, 13);
+
+			for (size_t i = 0; i < n; i++) {
+				time_s[i] += 3.0; /* to start */
+				if (!of_work)
+					time_s[i] *= exp(0.03 * rng_normal(&rng));
+			}
+			m = fit(job, time_s, n, 0, 2);
+			found[of_work] += m.work_errs;
+			/* a short run errs by less of its time than a long one, or by as much */
+			job[0].iterations = 10.0;
+			job[1] = job[0];
+			job[1].iterations = 1e6;
+			assert_true(m.work_errs
+					    ? calibrate_errs(&m, &job[0]) < 0.5 * calibrate_errs(&m, &job[1])
+					    : calibrate_errs(&m, &job[0]) == 1.0);
+			assert_true(calibrate_errs(&m, &job[1]) > 0.98);
+		}
+	printf("the work errs in %d of 20 tables where it does, in %d where all of the time does\n", found[1],
+	       found[0]);
+	assert_true(found[1] >= 18 && found[0] <= 2);
+}
+
 TEST(test_category_without_a_cost_keeps_a_finite_factor)
 {
 	static struct calibrate_job job[ROWS];
