@@ -23,13 +23,15 @@ The copy lies in build/mutations/, so the tree itself is never touched and objec
 import argparse
 import glob
 import os
+import resource
 import subprocess
 import sys
-import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 COPY = os.path.join(ROOT, "build", "mutations")
-TEST_LIMIT_S = 300  # a mutation may make a test loop for ever
+# A mutation may make a test loop or wait for ever. On a busy machine a good test takes long, too, so it is the
+# processor time that is short.
+TEST_CPU_S, TEST_LIMIT_S = 200, 900
 
 
 class Mutation:
@@ -144,8 +146,14 @@ def copy_tree():
                 os.unlink(os.path.join(folder, name))
 
 
-def build(programs, jobs):
-    command = ["make", f"-j{jobs}", "OPT=-O1 -g0", "all"] + programs
+def needs_programs(source):
+    """Does this test start postriderd or the supervisor? Then these must be built with the change, too."""
+    text = open(os.path.join(COPY, source), encoding="utf-8").read()
+    return source.startswith("tests/daemon/") or 'getenv("BIN")' in text or "exec_harness.h" in text
+
+
+def build(targets, jobs):
+    command = ["make", f"-j{jobs}", "OPT=-O1 -g0"] + targets
     compiler = os.environ.get("CC")
     if compiler:
         command.append("CC=" + compiler)
@@ -157,7 +165,8 @@ def run_test(program):
                OPENBLAS_NUM_THREADS="1", CMOCKA_MESSAGE_OUTPUT="TAP")
     try:
         done = subprocess.run([os.path.join(COPY, program)], cwd=COPY, env=env, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, timeout=TEST_LIMIT_S)
+                              stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, timeout=TEST_LIMIT_S,
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (TEST_CPU_S, TEST_CPU_S)))
         return done.returncode == 0
     except subprocess.TimeoutExpired:
         return False
@@ -166,40 +175,56 @@ def run_test(program):
 def run_layer(layer, only, jobs):
     patterns, bar, mutations = read_layer(layer)
     sources = sorted(set(s for p in patterns for s in glob.glob(p, root_dir=COPY)))
-    programs = ["build/plain/" + s[:-2] for s in sources]
+    targets = {"build/plain/" + s[:-2]: ["all"] * needs_programs(s) for s in sources}
+    programs = list(targets)
+    for program in programs:
+        targets[program].append(program)
     if not programs:
         fail(f"{layer}: no test matches {' '.join(patterns)}")
     texts = {m.path: open(os.path.join(COPY, m.path), encoding="utf-8").read() for m in mutations}
     for m in mutations:
         place_of(m, texts[m.path])  # all of them are checked before the first is tried
-    done = build(programs, jobs)
-    if done.returncode:
-        fail(f"{layer}: the tree does not build\n{done.stdout[-3000:]}")
-    times = {}
-    for program in programs:
-        began = time.monotonic()
-        if not run_test(program):
-            fail(f"{program} fails without any change")
-        times[program] = time.monotonic() - began
-    programs.sort(key=times.get)  # the quick ones first: most mutations are noticed by one of them
+    programs.sort(key=lambda p: os.path.getsize(os.path.join(COPY, p[len("build/plain/"):] + ".c")))
+    sound = set()  # programs that pass without any change
 
+    def passes(program, what):
+        built = build(targets[program], jobs)
+        if built.returncode:
+            fail(f"{what}: does not compile\n{built.stdout[-1500:]}")
+        return run_test(program)
+
+    def write(path, text):
+        with open(os.path.join(COPY, path), "w", encoding="utf-8") as out:
+            out.write(text)
+
+    def noticed_by(m, first):
+        """The first program that fails with the change and passes without it. A program is built when its turn comes:
+        most are not needed."""
+        try:
+            write(m.path, changed(m, texts[m.path]))
+            order = sorted(programs, key=lambda p: first.index(p) if p in first else len(first))
+            killer = next((p for p in order if not passes(p, m.where)), None)
+        finally:
+            write(m.path, texts[m.path])
+        if killer and killer not in sound:
+            if not passes(killer, layer):
+                fail(f"{killer} fails without any change")
+            sound.add(killer)
+        return killer
+
+    useful = {}  # for a file, the programs that noticed a change of it: they are tried first
     killed, survivors, tried = 0, [], 0
     for m in mutations:
         if only and only not in m.name() and only not in m.path and only not in m.where:
             continue
         tried += 1
-        path = os.path.join(COPY, m.path)
-        try:
-            with open(path, "w", encoding="utf-8") as out:
-                out.write(changed(m, texts[m.path]))
-            done = build(programs, jobs)
-            if done.returncode:
-                fail(f"{m.where}: does not compile\n{done.stdout[-1500:]}")
-            killer = next((p for p in programs if not run_test(p)), None)
-        finally:
-            with open(path, "w", encoding="utf-8") as out:
-                out.write(texts[m.path])
+        name = "/test_" + os.path.basename(m.path)[:-2]
+        first = useful.setdefault(m.path, [p for p in programs if p.endswith(name)])
+        killer = noticed_by(m, first)
         if killer:
+            if killer in first:
+                first.remove(killer)
+            first.insert(0, killer)
             killed += 1
         else:
             survivors.append(m)
