@@ -411,28 +411,6 @@ int literal_parse_or_word(const char *text, struct literal *out, struct err *err
 	return out->text ? 0 : err_nomem(err, "a string");
 }
 
-int literal_copy(const struct literal *v, struct literal *out, struct err *err)
-{
-	struct literal copy = { .kind = v->kind, .bare = v->bare, .number = v->number };
-	int rc = 0;
-
-	if (v->text && !(copy.text = mem_strdup(v->text)))
-		return err_nomem(err, "a string");
-	if (v->n) {
-		copy.item = mem_calloc(v->n, sizeof *copy.item);
-		if (!copy.item)
-			return err_nomem(err, "a list");
-		for (; copy.n < v->n && !rc; copy.n++)
-			rc = literal_copy(&v->item[copy.n], &copy.item[copy.n], err);
-	}
-	if (rc) {
-		literal_release(&copy);
-		return rc;
-	}
-	*out = copy;
-	return 0;
-}
-
 /* ---- JSON ---- */
 
 static int children_from_json(const struct json *v, bool dict, struct literal *out, struct err *err)

@@ -39,7 +39,6 @@ int literal_parse(const char *text, struct literal *out, struct err *err);
 int literal_parse_or_word(const char *text, struct literal *out, struct err *err);
 int literal_from_json(const struct json *v, struct literal *out, struct err *err);
 int literal_string(const char *text, struct literal *out, struct err *err);
-int literal_copy(const struct literal *v, struct literal *out, struct err *err);
 void literal_release(struct literal *v); /* accepts an all-zero one, which is None */
 
 /* As Python would print it. */

@@ -25,11 +25,6 @@ void pipeline_free(void *self)
 	free(m);
 }
 
-const struct pipeline *pipeline_of(const struct predictor *p)
-{
-	return p->ops == &automl_ops ? p->self : NULL;
-}
-
 static int pipeline_fit(const struct settings *s, const struct dataset *d, const struct fit_context *ctx,
 			void **out_self, struct err *err)
 {

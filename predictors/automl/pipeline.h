@@ -28,7 +28,4 @@ struct pipeline {
 };
 void pipeline_free(void *self);
 
-/* The technique inside a bundle's model, or NULL. */
-const struct pipeline *pipeline_of(const struct predictor *p);
-
 #endif

@@ -243,14 +243,6 @@ const struct technique *technique_find(const char *name)
 	return NULL;
 }
 
-const struct technique *technique_of_model(const char *model)
-{
-	for (const struct technique *t = technique_all; t->name; t++)
-		if (!strcmp(t->ops->name, model))
-			return t;
-	return NULL;
-}
-
 const struct technique_key *technique_key(const struct technique *t, const char *name)
 {
 	for (const struct technique_key *k = t->key; k->name; k++)

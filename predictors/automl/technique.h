@@ -25,7 +25,6 @@ struct technique {
 
 extern const struct technique technique_all[];
 const struct technique *technique_find(const char *name); /* NULL: no such technique */
-const struct technique *technique_of_model(const char *model); /* by the name of its model; NULL too */
 const struct technique_key *technique_key(const struct technique *t, const char *name);
 const char *technique_names(void); /* "LRRidge, NNLS, ...": for messages */
 

@@ -29,11 +29,6 @@ const char *const on_late_name[] = { "nothing", "notify", "stop_best_effort", NU
 
 static const char *const notify_of_name[] = { "late", "lost", "ended", NULL };
 
-const char *config_on_late_name(enum config_on_late v)
-{
-	return on_late_name[v];
-}
-
 /* ---- keys that are more than a number or a text ---- */
 
 /* "0660": octal, as chmod(1) takes it. */

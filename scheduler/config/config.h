@@ -33,7 +33,6 @@ enum config_on_late {
 	ON_LATE_STOP_BEST_EFFORT, /* and stop jobs without a promise, the youngest first, until no job is late
 	                             any more or none is left whose end would help */
 };
-const char *config_on_late_name(enum config_on_late v); /* "nothing", "notify", "stop_best_effort" */
 
 /* Which events `notify` is run for, each with those before it. */
 enum config_notify_of { NOTIFY_OF_LATE, NOTIFY_OF_LOST, NOTIFY_OF_ENDED };

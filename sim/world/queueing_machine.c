@@ -399,11 +399,6 @@ bool qmachine_end(struct qmachine *m, struct qmachine_end *out)
 	return true;
 }
 
-size_t qmachine_running(const struct qmachine *m)
-{
-	return m->n_jobs + m->n_ended;
-}
-
 double qmachine_busy_s(const struct qmachine *m)
 {
 	double sum = 0.0;

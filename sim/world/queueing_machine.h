@@ -65,7 +65,6 @@ int qmachine_start(struct qmachine *m, double now_s, const struct qmachine_job *
 double qmachine_next_s(struct qmachine *m);
 /* The job that ends first; of those that end in the same nanosecond the lowest id. */
 bool qmachine_end(struct qmachine *m, struct qmachine_end *out);
-size_t qmachine_running(const struct qmachine *m); /* those that have ended and were not taken included */
 double qmachine_busy_s(const struct qmachine *m);  /* core-seconds */
 uint64_t qmachine_events(const struct qmachine *m);
 

@@ -508,17 +508,6 @@ void adapt_share(const struct adapt *a, int percent, uint64_t *out_n, uint64_t *
 
 /* ---- the quantile ---- */
 
-const char *adapt_source_name(enum adapt_source s)
-{
-	switch (s) {
-	case ADAPT_NONE: return "none";
-	case ADAPT_MODEL: return "model";
-	case ADAPT_POOLED: return "pooled";
-	case ADAPT_TYPE: return "type";
-	}
-	return "unknown";
-}
-
 /* 0 while the scores cannot carry the confidence, 1 when half a window of them is there, or twice those
  * needed. */
 static double weight_of(const struct adapt *a, size_t n, double confidence)

@@ -88,7 +88,6 @@ double adapt_bias_shown(const struct adapt *a, int type);
 
 enum adapt_source { ADAPT_NONE, ADAPT_MODEL, ADAPT_POOLED, ADAPT_TYPE }; /* what most of the quantile comes
                                                                             from */
-const char *adapt_source_name(enum adapt_source s); /* "none", "model", "pooled", "type" */
 
 /* Was nothing observed since the start or the last reset? Then the model's own bounds stand. */
 bool adapt_is_empty(const struct adapt *a);

@@ -151,17 +151,6 @@ void drift_free(struct drift *d)
 	free(d);
 }
 
-int drift_reset(struct drift *d, const struct drift_reference *reference, struct err *err)
-{
-	int status = set_reference(d, reference, err);
-
-	if (status)
-		return status;
-	memset(&d->pool, 0, sizeof d->pool);
-	memset(d->watch, 0, d->max_types * sizeof *d->watch);
-	return 0;
-}
-
 static struct watch *find(const struct drift *d, int type)
 {
 	for (size_t i = 0; i < d->max_types; i++)

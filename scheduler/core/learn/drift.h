@@ -46,8 +46,6 @@ struct drift_params {
 };
 int drift_new(const struct drift_params *p, struct drift **out, struct err *err);
 void drift_free(struct drift *d);
-/* For another model: begins anew, with its scores. ERR_ARG as in drift_new(); nothing has changed then. */
-int drift_reset(struct drift *d, const struct drift_reference *reference, struct err *err);
 
 /* A job has finished; type below 0: it counts for all jobs only. Returns true if it raises an alarm, of its
  * type or of all. Times that are not finite and above 0 are left out. */

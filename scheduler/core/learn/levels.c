@@ -36,11 +36,6 @@ void levels_free(struct levels *l)
 	free(l);
 }
 
-void levels_reset(struct levels *l)
-{
-	memset(l, 0, sizeof *l);
-}
-
 static uint64_t key_of(struct adapt_who who, uint64_t family)
 {
 	return rng_mix(family ^ rng_mix((uint64_t)(uint32_t)who.type << 32 | who.user));

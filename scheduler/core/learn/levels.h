@@ -19,7 +19,6 @@ struct levels;
 
 int levels_new(struct levels **out, struct err *err);
 void levels_free(struct levels *l);
-void levels_reset(struct levels *l); /* another model */
 
 /* family: not 0. score: log(actual / predicted), finite. */
 void levels_observe(struct levels *l, struct adapt_who who, uint64_t family, double score);

@@ -118,30 +118,6 @@ bool recurring_recall(const struct recurring *r, uint64_t key, double *out_batch
 	return true;
 }
 
-/* The last entry moves into the hole, so that the free places stay at the end. */
-void recurring_forget(struct recurring *r, uint64_t key)
-{
-	uint32_t at = find(r, key), last;
-
-	if (at == JOB_INDEX_NONE)
-		return;
-	unlink_entry(r, at);
-	job_index_remove(&r->index, id_of(key));
-	last = (uint32_t)--r->n;
-	if (at == last)
-		return;
-	r->entry[at] = r->entry[last];
-	*(r->entry[at].newer == NO_JOB ? &r->newest : &r->entry[r->entry[at].newer].older) = at;
-	*(r->entry[at].older == NO_JOB ? &r->oldest : &r->entry[r->entry[at].older].newer) = at;
-	job_index_remove(&r->index, id_of(r->entry[at].key));
-	job_index_put(&r->index, id_of(r->entry[at].key), at);
-}
-
-size_t recurring_count(const struct recurring *r)
-{
-	return r->n;
-}
-
 /* By what part of `kept` the best one is better; not a number where that cannot be said. */
 static double gain(const struct candidate *best, const struct candidate *kept)
 {

@@ -26,8 +26,6 @@ void recurring_free(struct recurring *r);
 /* key: a fingerprint of user, type and parameters. epochs: NaN where the job does not leave them open. */
 void recurring_remember(struct recurring *r, uint64_t key, double batch, double epochs);
 bool recurring_recall(const struct recurring *r, uint64_t key, double *out_batch, double *out_epochs);
-void recurring_forget(struct recurring *r, uint64_t key);
-size_t recurring_count(const struct recurring *r);
 
 /* The candidate to take: the remembered one if it is feasible and d->chosen is predicted to be at most
  * `threshold` more accurate, relative to it (without accuracies: that much faster). Otherwise d->chosen, also

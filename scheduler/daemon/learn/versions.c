@@ -274,15 +274,6 @@ uint32_t versions_next(const struct versions *v)
 	return next;
 }
 
-const struct model_version *versions_find(const struct versions *v, uint32_t number)
-{
-	for (size_t i = v->n; i-- > 0;) {
-		if (v->one[i].number == number)
-			return &v->one[i];
-	}
-	return NULL;
-}
-
 uint32_t versions_current(const struct versions *v)
 {
 	size_t at = current_line(v);

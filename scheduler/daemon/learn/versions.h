@@ -48,8 +48,6 @@ void versions_prune(struct versions *v, size_t keep);
 uint32_t versions_current(const struct versions *v);
 /* Oldest first, at most `max` of the latest; returns how many. */
 size_t versions_list(const struct versions *v, struct model_version *out, size_t max);
-/* The line of one, NULL: none. Borrowed until the next versions_add(). */
-const struct model_version *versions_find(const struct versions *v, uint32_t number);
 
 /* An object: a line of the journal, or what a client gets, with whether its file is there. */
 void model_version_to_json(const struct model_version *one, bool to_client, struct json_writer *w);

@@ -292,7 +292,6 @@ int conn_new(struct server *s, int fd, const struct ucred *peer, struct uid_coun
 		return -1;
 	c->server = s;
 	c->fd = fd;
-	c->pid = peer->pid;
 	c->uid = peer->uid;
 	c->gid = peer->gid;
 	c->user = user;
@@ -353,11 +352,6 @@ gid_t conn_gid(const struct conn *c)
 	return c->gid;
 }
 
-pid_t conn_pid(const struct conn *c)
-{
-	return c->pid;
-}
-
 /* By the tables of the system: the other end of the socket is the daemon itself. */
 static bool adopted_in_group(const struct conn *c, gid_t group)
 {
@@ -406,14 +400,4 @@ void conn_set_watching(struct conn *c, bool on)
 		c->active_ns = clock_monotonic_ns();
 		server_add_dirty(c); /* it may be the last thing that kept it open */
 	}
-}
-
-void *conn_data(const struct conn *c)
-{
-	return c->data;
-}
-
-void conn_set_data(struct conn *c, void *data)
-{
-	c->data = data;
 }

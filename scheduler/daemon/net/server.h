@@ -66,7 +66,6 @@ int server_adopt(struct server *s, int fd, uid_t uid);
 /* Identity, taken with SO_PEERCRED at accept. */
 uid_t conn_uid(const struct conn *c);
 gid_t conn_gid(const struct conn *c);
-pid_t conn_pid(const struct conn *c);
 bool conn_in_group(const struct conn *c, gid_t group); /* SO_PEERGROUPS */
 
 /* Replies: text with its newline. ticket 0: at once (in order); else when server_durable() reaches it. */
@@ -99,8 +98,6 @@ void conn_push(struct conn *c, const char *text, size_t len);
 void conn_set_watching(struct conn *c, bool on); /* a watching connection has no idle timeout */
 void conn_close(struct conn *c);                 /* after what is queued has gone out; never frees c at
                                                     once */
-void *conn_data(const struct conn *c);           /* the handler's own */
-void conn_set_data(struct conn *c, void *data);
 
 /* Everything up to this ticket is on disk: replies that waited for it go out. */
 void server_durable(struct server *s, uint64_t ticket);

@@ -59,10 +59,9 @@ struct conn {
 	TAILQ_ENTRY(conn) waiting_link; /* with replies that wait */
 	TAILQ_ENTRY(conn) stream_link;  /* parts of its first reply are to be made */
 	struct server *server;
-	void *data;
 	struct event read_event, write_event;
 	int fd;
-	pid_t pid; uid_t uid; gid_t gid;
+	uid_t uid; gid_t gid;
 	struct uid_count *user;
 	size_t counted;                 /* bytes of it that user->bytes knows of */
 	bool ready, dirty, waiting, streaming; /* in which lists */

@@ -550,5 +550,4 @@ TEST(test_bad_settings_and_missing_memory_are_said)
 		mem_fail_at(0, false);
 	}
 	assert_null(a);
-	assert_string_equal(adapt_source_name(ADAPT_POOLED), "pooled");
 }

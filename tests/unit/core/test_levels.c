@@ -25,8 +25,6 @@ TEST(test_a_level_is_the_mean_of_its_own_latest_jobs)
 		levels_observe(l, me, 7, -0.5);
 	assert_int_equal(levels_of(l, me, 7, &mean), LEVELS_RECENT);
 	assert_true(fabs(mean + 0.5) <= 1e-3);
-	levels_reset(l);
-	assert_int_equal(levels_of(l, me, 7, &mean), 0);
 	levels_free(l);
 	levels_free(NULL);
 }

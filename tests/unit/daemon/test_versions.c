@@ -72,7 +72,6 @@ TEST(test_an_empty_folder_has_no_version)
 	assert_int_equal(versions_next(v), 1);
 	assert_int_equal(versions_current(v), 0);
 	assert_int_equal(versions_list(v, &one, 1), 0);
-	assert_null(versions_find(v, 1));
 	versions_free(v);
 	versions_free(NULL);
 }
