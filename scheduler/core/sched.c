@@ -67,7 +67,9 @@ void sched_set(struct sched *s, const struct sched_params *p)
 	s->policy = p->policy;
 	s->policy.policy = &s->rule;
 	s->machine = p->machine;
-	s->fluid = decide_machine(first, p->machine.cores, p->machine.slots);
+	s->most_slots = p->machine.slots;
+	s->machine.slots = guest_slots(s);
+	s->fluid = decide_machine(first, p->machine.cores, s->machine.slots);
 	s->fluid.devices = p->machine.devices;
 	s->max_unstarted_cpus = p->max_unstarted_cpus;
 	s->window_s = p->window_s > 0.0 ? p->window_s : SCHED_DEFAULT_WINDOW_S;
@@ -80,7 +82,7 @@ void sched_set(struct sched *s, const struct sched_params *p)
 int sched_new(const struct sched_params *p, struct sched **out, struct err *err)
 {
 	const struct live_list empty = { .first = NO_JOB, .last = NO_JOB, .root = JOB_ORDER_NONE };
-	size_t n = p->max_jobs, scene = n + SCENE_STREAMS;
+	size_t n = p->max_jobs, scene = n + SCENE_STREAMS + SCHED_MAX_GUESTS;
 	struct sched *s;
 	int rc = sched_check_params(p, err);
 
@@ -98,7 +100,7 @@ int sched_new(const struct sched_params *p, struct sched **out, struct err *err)
 	s->live = mem_calloc(n, sizeof *s->live);
 	s->spare = mem_array(n, sizeof *s->spare);
 	s->order.place = mem_array(n + 1, sizeof *s->order.place);
-	s->scene_running = mem_array(n + 1, sizeof *s->scene_running);
+	s->scene_running = mem_array(n + SCHED_MAX_GUESTS + 1, sizeof *s->scene_running);
 	s->scene_queued = mem_array(scene + 1, sizeof *s->scene_queued);
 	s->neighbour = mem_array(scene + 1, sizeof *s->neighbour);
 	s->before = mem_array(scene + 1, sizeof *s->before);

@@ -32,7 +32,7 @@ double live_chance(const struct sched *s, const struct live *j, double end_s, do
 		double then_s = progress_left_s(&j->progress, &spread);
 
 		spread *= fmax(then_s / live_left_s(s, j, now_ns), 1.0);
-		end_s *= decide_stretch(&s->fluid, &f, (double)s->slots_used + load) * j->speed;
+		end_s *= decide_stretch(&s->fluid, &f, (double)(s->slots_used + s->guest_cpus) + load) * j->speed;
 	}
 	return 0.5 * erfc(log(end_s / left_s) / (spread * sqrt(2.0)));
 }
@@ -117,6 +117,7 @@ size_t sched_estimates(struct sched *s, int64_t now_ns, uint64_t *id, struct sch
 		id[n] = s->live[i].r.id;
 		out[n] = estimate_of(s, &s->live[i], t ? &t[n] : NULL, now_ns);
 	}
+	t = t ? t + s->n_guests : NULL;
 	for (size_t k = 0; k < s->order.n && n < max; k++, n++) {
 		const struct live *j = &s->live[s->order.place[k]];
 
@@ -145,7 +146,7 @@ int sched_estimate(struct sched *s, int64_t now_ns, uint64_t id, struct sched_es
 	known = j->running || estimate_works_known(s);
 	t = scene_play(s, now_ns, &streams);
 	if (t)
-		t += j->running ? j->seat : s->running.n + streams + at - s->order.first;
+		t += j->running ? j->seat : scene_seated(s) + streams + at - s->order.first;
 	*out = estimate_with_holding(s, j, estimate_of(s, j, known ? t : NULL, now_ns), now_ns);
 	return 0;
 }
@@ -183,7 +184,7 @@ struct sched_waiting waiting_of(const struct sched *s, const struct live *j, siz
 	struct sched_waiting *w = &out;
 	const struct tenant *t = tenant_of(s, &j->r);
 	double used_mb = live_memory_used_mb(s), wanted_mb = live_memory_wanted_mb(s, j);
-	double free_slots = (double)s->machine.slots - (double)s->slots_used;
+	double free_slots = (double)live_free_slots(s);
 	bool narrow = j->r.cpus <= tenant_most_cpus(s, &j->r);
 	uint32_t devices = live_devices_wanted(s, j);
 

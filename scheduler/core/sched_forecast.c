@@ -30,6 +30,7 @@ static void look(struct sched *s, int64_t now_ns)
 		s->live[i].forecast = *t++;
 		s->live[i].forecast_stamp = stamp;
 	}
+	t += s->n_guests;
 	for (size_t k = 0; k < s->order.n; k++) {
 		struct live *j = &s->live[s->order.place[k]];
 

@@ -1,7 +1,7 @@
 /* Shared by the files of the scheduler only: sched.c (events), sched_start.c (which job starts),
  * sched_place.c (places in the plan), sched_tenant.c (shares and quotas), sched_scene.c (what a decision
  * sees), sched_order.c (the order of starts), sched_ask.c and sched_forecast.c (questions), sched_live.c (the
- * jobs and their work), sched_learn.c (what ended jobs teach, and earlier choices), sched_chance.c (jobs
+ * jobs and their work), sched_guests.c (jobs of others), sched_learn.c (what ended jobs teach, and earlier choices), sched_chance.c (jobs
  * without a promise whose chance goes), sched_change.c (restarts, other models). */
 #ifndef SCHEDULER_CORE_SCHED_INTERNAL_H
 #define SCHEDULER_CORE_SCHED_INTERNAL_H
@@ -29,6 +29,7 @@ struct live {                         /* a job that waits or runs */
 	int64_t submitted_ns, started_ns, deadline_ns; /* SCHED_NEVER: no objective */
 	bool promised, running;
 	bool unstarted;               /* runs, as far as slots go: its owner has not started it yet */
+	bool idle;                    /* the same: who runs it has not begun yet, and no work is done */
 	bool by_chance;               /* taken without a promise for the chance it has */
 	bool gone;                    /* it waits, and its chance has gone */
 	int64_t hopes_ns;             /* until then it is not asked whether its chance has gone */
@@ -134,6 +135,10 @@ struct sched {
 	size_t n_by_chance;           /* waiting or running */
 	uint64_t slots_used;          /* cpus of those that run */
 	uint64_t devices_used;        /* and their devices */
+	struct sched_guest guest[SCHED_MAX_GUESTS]; /* the first to end first */
+	size_t n_guests;
+	uint64_t guest_cpus;
+	uint32_t most_slots, cluster_slots; /* machine.slots is the lesser; as configured; 0: no cluster */
 
 	struct tenant *tenant;
 	size_t n_tenants, tenants_cap;
@@ -222,6 +227,7 @@ void live_changed(struct sched *s);                  /* what was known of the fu
 void live_settle(struct sched *s, int64_t now_ns);   /* counts work done up to now */
 void live_set_speeds(struct sched *s);               /* after a change of who runs */
 double live_left_s(const struct sched *s, const struct live *j, int64_t now_ns);
+uint64_t live_free_slots(const struct sched *s);
 double live_memory_mb(const struct sched_request *r, double batch); /* 0: not known */
 double live_memory_used_mb(const struct sched *s);
 /* Of the batch it was admitted with; or of its smallest, where a change of the machine has left no room for
@@ -293,6 +299,7 @@ struct scene_place {                  /* of the job decided about, beside the jo
 };
 void scene_make(struct sched *s, int64_t now_ns, const struct sched_request *r, const struct scene_place *at,
 		struct decide_scene *out);
+size_t scene_seated(const struct sched *s); /* seats of jobs that run, ours and guests */
 /* Fills in live.plan; false: it cannot be known. out_shift_s: the seconds since plan_ns. */
 bool plan_know(struct sched *s, int64_t now_ns, double *out_shift_s);
 /* A full machine takes so many times longer for a queue, because of slots that lie idle. */
@@ -300,6 +307,10 @@ double scene_idle(const struct sched *s);
 /* A play of the running jobs and s->order; NULL: nothing is known. By seat: the running ones, *out_streams
  * seats of jobs that are merged, those in s->order. */
 const struct fluid_times *scene_play(struct sched *s, int64_t now_ns, size_t *out_streams);
+
+/* ---- sched_guests.c ---- */
+uint32_t guest_slots(const struct sched *s); /* that there are for us */
+struct fluid_job guest_job(const struct sched_guest *g, int64_t now_ns);
 
 /* ---- sched_place.c ---- */
 int place_ask(struct sched *s, int64_t now_ns, const struct sched_request *r, double slo_s,

@@ -238,6 +238,13 @@ void live_end(struct sched *s, uint32_t place)
 	live_changed(s);
 }
 
+uint64_t live_free_slots(const struct sched *s)
+{
+	uint64_t taken = s->slots_used + s->guest_cpus; /* they may be more than there are by now */
+
+	return taken < s->machine.slots ? s->machine.slots - taken : 0;
+}
+
 /* ---- what was decided ---- */
 
 void live_take(struct live *j, const struct candidate *c)
@@ -316,8 +323,10 @@ static void settle_until(struct sched *s, int64_t now_ns, uint32_t end)
 {
 	double for_s = now_ns > s->since_ns ? 1e-9 * (double)(now_ns - s->since_ns) : 0.0;
 
-	for (uint32_t i = s->running.first; i != end; i = s->live[i].next)
-		s->live[i].done_s += for_s * s->live[i].speed;
+	for (uint32_t i = s->running.first; i != end; i = s->live[i].next) {
+		if (!s->live[i].idle)
+			s->live[i].done_s += for_s * s->live[i].speed;
+	}
 	s->since_ns = now_ns;
 }
 
@@ -345,7 +354,7 @@ static void set_speeds_until(struct sched *s, uint64_t processes, uint32_t end)
 
 void live_set_speeds(struct sched *s)
 {
-	set_speeds_until(s, s->slots_used, NO_JOB);
+	set_speeds_until(s, s->slots_used + s->guest_cpus, NO_JOB);
 }
 
 /* Runs the starts of restored jobs again, as far as they are known: jobs that ended before the restart are
@@ -380,7 +389,7 @@ int64_t live_clock(struct sched *s, int64_t now_ns)
 double live_left_s(const struct sched *s, const struct live *j, int64_t now_ns)
 {
 	double for_s = now_ns > s->since_ns ? 1e-9 * (double)(now_ns - s->since_ns) : 0.0;
-	double done_s = j->done_s + for_s * j->speed;
+	double done_s = j->done_s + (j->idle ? 0.0 : for_s * j->speed);
 
 	if (isnan(j->total_s) && s->looks_ahead)
 		return FLUID_MAX_WORK_S; /* it may run for ever, as far as is known */

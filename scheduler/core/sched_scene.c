@@ -21,7 +21,12 @@ double scene_idle(const struct sched *s)
 	return s->machine.slots > 1 ? 1.0 + IDLE_SLOTS / s->machine.slots : 1.0;
 }
 
-/* ---- seats ---- */
+/* ---- seats: of the running jobs, of the guests, of the one that starts now, of the queue ---- */
+
+size_t scene_seated(const struct sched *s)
+{
+	return s->running.n + s->n_guests;
+}
 
 static struct decide_neighbour neighbour_of(const struct live *j, int64_t now_ns, bool promises, int priority)
 {
@@ -78,6 +83,10 @@ static void fill_running(struct sched *s, int64_t now_ns, bool promises, int pri
 		s->scene_running[n].group = group_of(s, &j->r);
 		s->neighbour[n] = neighbour_of(j, now_ns, promises, priority);
 		take_seat(s, j, n);
+	}
+	for (size_t k = 0; k < s->n_guests; k++, n++) {
+		s->scene_running[n] = guest_job(&s->guest[k], now_ns);
+		s->neighbour[n] = no_neighbour;
 	}
 }
 
@@ -169,8 +178,8 @@ static bool play_plan(struct sched *s, int64_t at_ns)
 	order_plan(s, NO_JOB, 0);
 	v.n = s->order.n;
 	fill_running(s, at_ns, true, INT32_MIN);
-	n = s->running.n + fill_queued(s, at_ns, &v, s->running.n, true, INT32_MIN);
-	t = play(s, s->running.n, n - s->running.n);
+	n = fill_queued(s, at_ns, &v, scene_seated(s), true, INT32_MIN);
+	t = play(s, scene_seated(s), n);
 	if (!t)
 		return false;
 	s->plan_ns = at_ns;
@@ -181,11 +190,13 @@ static bool play_plan(struct sched *s, int64_t at_ns)
 		s->plan_first_s = fmin(s->plan_first_s, t->end_s);
 		s->plan_holds &= decide_in_time(&s->neighbour[s->live[i].seat], t->end_s);
 	}
+	for (size_t k = 0; k < s->n_guests; k++, t++)
+		s->plan_first_s = fmin(s->plan_first_s, t->end_s);
 	for (size_t k = 0; k < v.n; k++, t++) {
 		s->live[s->order.place[k]].plan = *t;
 		if (!t->never)
 			s->plan_first_s = fmin(s->plan_first_s, t->start_s);
-		s->plan_holds &= decide_in_time(&s->neighbour[s->running.n + k], t->end_s);
+		s->plan_holds &= decide_in_time(&s->neighbour[scene_seated(s) + k], t->end_s);
 	}
 	return true;
 }
@@ -199,7 +210,7 @@ bool plan_know(struct sched *s, int64_t now_ns, double *out_shift_s)
 	*out_shift_s = 0.0;
 	if (s->plan_ns == now_ns)
 		return true;
-	if (s->running.n + s->plan.n >= KEEP_PLAN_FROM) {
+	if (scene_seated(s) + s->plan.n >= KEEP_PLAN_FROM) {
 		if (s->plan_ns != s->changed_ns && s->plan_ns == INT64_MIN && !play_plan(s, s->changed_ns))
 			return false;
 		if (s->plan_ns == s->changed_ns && since_s < s->plan_first_s) {
@@ -218,15 +229,19 @@ static bool know_before(struct sched *s, double shift_s, const struct scene_plac
 {
 	const struct live *own = at->starting ? &s->live[at->place] : NULL;
 	const struct fluid_times *absent = NULL;
-	size_t n = 0, running = s->running.n + at->starting;
+	size_t n = 0, running = scene_seated(s) + at->starting;
 
 	for (uint32_t i = s->running.first; i != NO_JOB; i = s->live[i].next)
 		s->before[n++] = s->live[i].plan;
+	for (size_t k = 0; k < s->n_guests; k++) { /* nothing changes their ends */
+		s->before[n] = (struct fluid_times){ 0 };
+		s->before[n++].end_s = shift_s + s->scene_running[s->running.n + k].work_s;
+	}
 	for (size_t k = 0; k < n_queued; k++) {
 		n += n == own_seat;
 		s->before[n++] = s->live[s->order.place[k]].plan;
 	}
-	n = s->running.n + n_queued + 1;
+	n = scene_seated(s) + n_queued + 1;
 	s->before[own_seat] = (struct fluid_times){ 0 };
 	if (own && own->planned && !s->plan_holds) {
 		s->scene_running[own_seat] = (struct fluid_job){ .cpus = 1 };
@@ -252,14 +267,14 @@ static bool know_before(struct sched *s, double shift_s, const struct scene_plac
 static void fill_future(struct sched *s, int64_t now_ns, const struct sched_request *r,
 			const struct scene_place *at, struct decide_scene *out)
 {
-	size_t first_seat = s->running.n + at->starting;
+	size_t first_seat = scene_seated(s) + at->starting;
 	size_t position = at->starting ? 0 : at->seat.position - s->order.first;
 	struct queue_view v = view_of(s, at->starting ? SIZE_MAX : position, first_seat);
 	const struct live *after = at->starting || at->seat.after == NO_JOB ? NULL : &s->live[at->seat.after];
 
 	if (at->starting) {
-		s->neighbour[s->running.n] = no_neighbour;
-		take_seat(s, &s->live[at->place], s->running.n);
+		s->neighbour[scene_seated(s)] = no_neighbour;
+		take_seat(s, &s->live[at->place], scene_seated(s));
 	}
 	out->n_queued = fill_queued(s, now_ns, &v, first_seat, at->promises, r->priority);
 	out->position = v.n_streams + position;
@@ -290,7 +305,7 @@ void scene_make(struct sched *s, int64_t now_ns, const struct sched_request *r, 
 		.group = s->group,
 		.n_groups = s->n_tenants,
 		.running = s->scene_running,
-		.n_running = s->running.n,
+		.n_running = scene_seated(s),
 		.queued = s->scene_queued,
 		.neighbour = s->neighbour,
 		.own_group = group_of(s, r),
@@ -322,15 +337,15 @@ void scene_make(struct sched *s, int64_t now_ns, const struct sched_request *r, 
 		return;
 	fill_future(s, now_ns, r, at, out);
 	if (known &&
-	    know_before(s, shift_s, at, s->running.n + (at->starting ? 0 : out->position), out->n_queued))
+	    know_before(s, shift_s, at, scene_seated(s) + (at->starting ? 0 : out->position), out->n_queued))
 		out->before = s->before;
 }
 
 const struct fluid_times *scene_play(struct sched *s, int64_t now_ns, size_t *out_streams)
 {
-	struct queue_view v = view_of(s, SIZE_MAX, s->running.n);
+	struct queue_view v = view_of(s, SIZE_MAX, scene_seated(s));
 
 	*out_streams = v.n_streams;
 	fill_running(s, now_ns, false, 0);
-	return play(s, s->running.n, fill_queued(s, now_ns, &v, s->running.n, false, 0));
+	return play(s, scene_seated(s), fill_queued(s, now_ns, &v, scene_seated(s), false, 0));
 }

@@ -191,7 +191,7 @@ static bool start_by_chance(struct sched *s, int64_t now_ns, uint32_t place, str
 		start(s, now_ns, place, out);
 		return true;
 	}
-	if (!s->running.n) {
+	if (!scene_seated(s)) {
 		j->gone = decide_likeliest(out, 0.0, 0) < 0; /* memory may yet be free */
 		live_reorder(s, place);
 	}
@@ -287,7 +287,7 @@ static enum room room_for(const struct sched *s, const struct live *j, double me
 		return NEVER;
 	if ((t->is.max_cpus && t->cpus + j->r.cpus > t->is.max_cpus) || devices > tenant_free_devices(t))
 		return NO_QUOTA;
-	if (s->slots_used + j->r.cpus > s->machine.slots || devices > live_devices_free(s))
+	if (j->r.cpus > live_free_slots(s) || devices > live_devices_free(s))
 		return NO_ROOM;
 	/* alone it fits, whatever the rounding of a sum says */
 	if (s->running.n && memory_used_mb + wanted_mb > s->machine.memory_mb)
@@ -366,7 +366,7 @@ static uint32_t first_of(const struct sched *s, const struct live_list *l, bool 
 static bool try_plan(struct search *q, bool below, uint32_t *out_place)
 {
 	struct sched *s = q->s;
-	uint64_t free_cpus = s->machine.slots - s->slots_used;
+	uint64_t free_cpus = live_free_slots(s);
 	uint32_t i = next_narrow(s, &s->plan, first_of(s, &s->plan, below), free_cpus), next;
 
 	for (q->looks = 0; i != NO_JOB && !q->stopped; i = next_narrow(s, &s->plan, next, free_cpus)) {
@@ -384,7 +384,7 @@ static bool try_plan(struct search *q, bool below, uint32_t *out_place)
 
 static uint64_t free_cpus_of(const struct sched *s, const struct tenant *t)
 {
-	uint64_t slots = s->machine.slots - s->slots_used;
+	uint64_t slots = live_free_slots(s);
 	uint64_t quota = t->is.max_cpus > t->cpus ? t->is.max_cpus - t->cpus : 0;
 
 	return t->is.max_cpus && quota < slots ? quota : slots;
@@ -432,7 +432,7 @@ bool sched_next(struct sched *s, int64_t now_ns, uint64_t *out_id, struct decisi
 	place_due(s, now_ns);
 	all = chance_look(s, now_ns);
 	s->round++;
-	if (s->slots_used < s->machine.slots) {
+	if (live_free_slots(s)) {
 		q.memory_used_mb = isfinite(s->machine.memory_mb) ? live_memory_used_mb(s) : 0.0;
 		for (int below = 0; below < 2; below++) {
 			if (try_plan(&q, below, &place) || try_waiting(&q, below, &place)) {
