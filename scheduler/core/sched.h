@@ -227,21 +227,21 @@ int sched_progress(struct sched *s, int64_t now_ns, uint64_t id, double done, st
 /* Other processes keep the machine busy (a mean, not necessarily whole). From now on they count in every
  * look-ahead, and in the loads that predictions see, as jobs of one process each that never end. */
 int sched_set_other_load(struct sched *s, int64_t now_ns, double processes, struct err *err);
-/* What a cluster that others use as well has for us from now on: so many slots, if that
- * is less than the machine has, and jobs of others, which hold some of them. They count in every look-ahead and in the loads that predictions see, as jobs that end when
- * they are said to. One that is past its end is thought to end in a few seconds. The guests are as
- * sched_fit_guests() leaves them. */
+/* What a cluster that others use as well has for us from now on: so many slots, if that is less than the
+ * machine has, and jobs of others, which hold some of them. They count in every look-ahead and in the loads
+ * that predictions see, as jobs that end when they are said to. One that is past its end is thought to end in
+ * a few seconds. The guests are as sched_fit_guests() leaves them. */
 struct sched_guest { uint32_t cpus; int64_t end_ns; }; /* SCHED_NEVER: not known */
-int sched_set_cluster(struct sched *s, int64_t now_ns, uint32_t slots, const struct sched_guest *guest, size_t n,
-		      struct err *err);
-/* Guests in any order, of a cluster that has `spare` cpus beyond our slots. Those take the spare cpus that stay
- * longest, so the slots are free when they will be. What is left is in the order of ends, at most
+int sched_set_cluster(struct sched *s, int64_t now_ns, uint32_t slots, const struct sched_guest *guest,
+		      size_t n, struct err *err);
+/* Guests in any order, of a cluster that has `spare` cpus beyond our slots. Those take the spare cpus that
+ * stay longest, so the slots are free when they will be. What is left is in the order of ends, at most
  * SCHED_MAX_GUESTS: of more, neighbours are one guest, which ends with the last of them. Returns how many. */
 size_t sched_fit_guests(struct sched_guest *guest, size_t n, uint64_t spare);
 uint64_t sched_guest_cpus(const struct sched *s);
 uint32_t sched_slots(const struct sched *s);
-/* A job whose turn has come waits with whoever runs it: it holds its slots, and no work is done. False: it has
- * begun, and its work is counted from now on. */
+/* A job whose turn has come waits with whoever runs it: it holds its slots, and no work is done. False: it
+ * has begun, and its work is counted from now on. */
 int sched_set_idle(struct sched *s, int64_t now_ns, uint64_t id, bool idle, struct err *err);
 /* A job has ended, was cancelled, or is lost: its slots are free, and it is forgotten. ERR_NOTFOUND: no such
  * job. */

@@ -32,7 +32,8 @@ double live_chance(const struct sched *s, const struct live *j, double end_s, do
 		double then_s = progress_left_s(&j->progress, &spread);
 
 		spread *= fmax(then_s / live_left_s(s, j, now_ns), 1.0);
-		end_s *= decide_stretch(&s->fluid, &f, (double)(s->slots_used + s->guest_cpus) + load) * j->speed;
+		end_s *= decide_stretch(&s->fluid, &f, (double)(s->slots_used + s->guest_cpus) + load) *
+			 j->speed;
 	}
 	return 0.5 * erfc(log(end_s / left_s) / (spread * sqrt(2.0)));
 }

@@ -1,5 +1,5 @@
-/* A cluster that others use as well: how many slots it has for us, and the jobs of others in them. sched.h says
- * what they are to the look-ahead. */
+/* A cluster that others use as well: how many slots it has for us, and the jobs of others in them. sched.h
+ * says what they are to the look-ahead. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +47,8 @@ size_t sched_fit_guests(struct sched_guest *guest, size_t n, uint64_t spare)
 		struct sched_guest all = { 0 };
 
 		for (size_t k = i; k < n && k < i + each; k++) {
-			all.cpus = guest[k].cpus > UINT32_MAX - all.cpus ? UINT32_MAX : all.cpus + guest[k].cpus;
+			all.cpus += guest[k].cpus < UINT32_MAX - all.cpus ? guest[k].cpus
+									  : UINT32_MAX - all.cpus;
 			all.end_ns = guest[k].end_ns;
 		}
 		guest[kept] = all;
@@ -87,12 +88,13 @@ static bool is_same(const struct sched *s, const struct sched_guest *guest, size
 	return true;
 }
 
-int sched_set_cluster(struct sched *s, int64_t now_ns, uint32_t slots, const struct sched_guest *guest, size_t n,
-		      struct err *err)
+int sched_set_cluster(struct sched *s, int64_t now_ns, uint32_t slots, const struct sched_guest *guest,
+		      size_t n, struct err *err)
 {
 	if (!slots || n > SCHED_MAX_GUESTS)
-		return err_fail(err, ERR_ARG, "a cluster of %u slots and %zu guests: need 1 or more, and at most %d",
-				slots, n, SCHED_MAX_GUESTS);
+		return err_fail(err, ERR_ARG,
+				"a cluster of %u slots and %zu guests: need 1 or more, and at most %d", slots,
+				n, SCHED_MAX_GUESTS);
 	for (size_t i = 0; i < n; i++)
 		if (!guest[i].cpus)
 			return err_fail(err, ERR_ARG, "a guest with 0 cpus: need at least 1");

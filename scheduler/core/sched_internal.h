@@ -1,8 +1,9 @@
 /* Shared by the files of the scheduler only: sched.c (events), sched_start.c (which job starts),
  * sched_place.c (places in the plan), sched_tenant.c (shares and quotas), sched_scene.c (what a decision
  * sees), sched_order.c (the order of starts), sched_ask.c and sched_forecast.c (questions), sched_live.c (the
- * jobs and their work), sched_guests.c (jobs of others), sched_learn.c (what ended jobs teach, and earlier choices), sched_chance.c (jobs
- * without a promise whose chance goes), sched_change.c (restarts, other models). */
+ * jobs and their work), sched_guests.c (jobs of others), sched_learn.c (what ended jobs teach, and earlier
+ * choices), sched_chance.c (jobs without a promise whose chance goes), sched_change.c (restarts, other
+ * models). */
 #ifndef SCHEDULER_CORE_SCHED_INTERNAL_H
 #define SCHEDULER_CORE_SCHED_INTERNAL_H
 

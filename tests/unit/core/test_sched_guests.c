@@ -53,7 +53,8 @@ TEST(test_a_promise_knows_when_guests_end)
 
 	make(&b, "postrider", 4);
 	assert_int_equal(set(&b, 0, 4, guest, 2), 0);
-	assert_int_equal(submit_batch(&b, 0, 1, &b128, 95), SCHED_REJECTED); /* 50 s of wait and 50 s of work */
+	assert_int_equal(submit_batch(&b, 0, 1, &b128, 95),
+			 SCHED_REJECTED); /* 50 s of wait and 50 s of work */
 	assert_true(b.d.smallest_slo_s > 100.0);
 	assert_int_equal(submit_batch(&b, 0, 2, &b128, 300), SCHED_PROMISED);
 	assert_int_equal(set(&b, 1, 4, &guest[1], 1), 0); /* one ended early */
