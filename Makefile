@@ -217,6 +217,7 @@ check-threads: $(BIN)/postrider-supervisor $(thread_tests)
 test-slurm: $(PROGRAMS) ## jobs on a real Slurm of three nodes, with faults (2 minutes; tests/slurm/)
 	@command -v slurmctld >/dev/null || tests/install-packages.sh slurm-wlm munge || echo "going on without Slurm"
 	@BIN=$(abspath $(BIN)) tests/slurm/slurm.sh
+	@BIN=$(abspath $(BIN)) tests/slurm/cluster_load.sh
 
 .PHONY: bars
 long_tests := $B/tests/unit/predictors/test_coverage # shorter without BARS in the environment

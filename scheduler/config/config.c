@@ -18,6 +18,7 @@
 #include "scheduler/process/machine.h"
 
 #define MAX_CORES 65536
+#define CLUSTER_SLOTS 4096 /* the most of a cluster that is used, unless the file says it */
 #define MAX_SECONDS 1e7
 #define MAX_TEST_JOBS 100000 /* PAIRED_MAX of core/paired.h */
 #define PER_UID_DEFAULT 10000
@@ -280,6 +281,13 @@ void config_free(struct config *c)
 	free(c);
 }
 
+static bool is_at_slurm(const struct config *c)
+{
+	const struct config_engine *e = c->executor ? config_engine(c, c->executor) : NULL;
+
+	return e && e->kind == ENGINE_SLURM && e->look_s > 0.0;
+}
+
 /* What the file left open and this machine says. */
 static int find_out(struct config *c, struct err *err)
 {
@@ -291,6 +299,10 @@ static int find_out(struct config *c, struct err *err)
 		rc = place_state_dir(&c->state_dir, err);
 	if (rc)
 		return rc;
+	if (is_at_slurm(c) && !c->slots) { /* what there is of them, the cluster says */
+		c->slots = CLUSTER_SLOTS;
+		c->cores = isnan(c->cores) ? CLUSTER_SLOTS : c->cores;
+	}
 	if (isnan(c->cores))
 		c->cores = machine_cores();
 	if (!c->slots)

@@ -116,6 +116,7 @@ const struct key engine_keys[] = {
 	{ "bin", KEY_PATH, AT(bin) },
 	{ "supervisor", KEY_PATH, AT(supervisor) },
 	{ "poll_s", KEY_NUMBER, AT(poll_s), 0.2, 3600.0, 2.0 },
+	{ "look_s", KEY_NUMBER, AT(look_s), 0.0, 3600.0, 5.0 },
 	{ "timeout_s", KEY_NUMBER, AT(timeout_s), 1.0, 600.0, 30.0 },
 	{ "record_grace_s", KEY_NUMBER, AT(record_grace_s), 0.0, 3600.0, 10.0 },
 	{ "time_factor", KEY_NUMBER, AT(time_factor), 1.0, 100.0, 2.0 },

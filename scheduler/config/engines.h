@@ -23,6 +23,7 @@ struct config_engine {
 	char *bin;               /* folder of its programs; NULL: PATH */
 	char *supervisor;        /* where postrider-supervisor is on the nodes; NULL: where it is here */
 	double poll_s;           /* from one question about all jobs to the next */
+	double look_s;           /* the same about the cluster; 0: capacity is as configured */
 	double timeout_s;        /* of one call of a program */
 	double record_grace_s;   /* for a record to be seen here after the engine said that the job ended */
 	double time_factor, time_margin_s; /* time limit: the bound of the run time x factor + margin */

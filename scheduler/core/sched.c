@@ -236,6 +236,7 @@ static int arrive(struct sched *s, int64_t now_ns, const struct sched_request *r
 	bool by_chance;
 	int rc = sched_check_request(s, r, err);
 
+	plain.slo_s -= s->lag_s;
 	if (!rc && !model_of(s, r) && !s->policy.policy->choose) {
 		plain.slo_s = NAN; /* nothing can be said about its time */
 		plain.chance = 0.0;
@@ -243,6 +244,7 @@ static int arrive(struct sched *s, int64_t now_ns, const struct sched_request *r
 	if (!rc)
 		rc = place_arrival(s, live_clock(s, now_ns), &plain, out, out_seat, &by_chance, err);
 	if (!rc) {
+		out->smallest_slo_s += s->lag_s;
 		if (!by_chance)
 			learn_keep(s, r, out);
 		*out_verdict = verdict_of(s, r, out, by_chance);

@@ -238,6 +238,9 @@ int sched_set_cluster(struct sched *s, int64_t now_ns, uint32_t slots, const str
  * stay longest, so the slots are free when they will be. What is left is in the order of ends, at most
  * SCHED_MAX_GUESTS: of more, neighbours are one guest, which ends with the last of them. Returns how many. */
 size_t sched_fit_guests(struct sched_guest *guest, size_t n, uint64_t spare);
+/* Whoever runs the jobs begins with one at most so long after its turn. From now on objectives are as much
+ * shorter for jobs that arrive. */
+int sched_set_lag(struct sched *s, double lag_s, struct err *err);
 uint64_t sched_guest_cpus(const struct sched *s);
 uint32_t sched_slots(const struct sched *s);
 /* A job whose turn has come waits with whoever runs it: it holds its slots, and no work is done. False: it

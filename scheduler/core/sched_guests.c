@@ -134,6 +134,14 @@ int sched_set_idle(struct sched *s, int64_t now_ns, uint64_t id, bool idle, stru
 	return 0;
 }
 
+int sched_set_lag(struct sched *s, double lag_s, struct err *err)
+{
+	if (!(lag_s >= 0.0 && lag_s <= 1e9))
+		return err_fail(err, ERR_ARG, "a lag of %g s: need 0 to 1e9", lag_s);
+	s->lag_s = lag_s;
+	return 0;
+}
+
 /* ---- questions ---- */
 
 uint64_t sched_guest_cpus(const struct sched *s)

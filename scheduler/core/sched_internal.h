@@ -139,6 +139,7 @@ struct sched {
 	struct sched_guest guest[SCHED_MAX_GUESTS]; /* the first to end first */
 	size_t n_guests;
 	uint64_t guest_cpus;
+	double lag_s;                 /* sched_set_lag() */
 	uint32_t most_slots, cluster_slots; /* machine.slots is the lesser; as configured; 0: no cluster */
 
 	struct tenant *tenant;

@@ -43,7 +43,7 @@ uint32_t live_add(struct sched *s, const struct sched_request *r, int64_t submit
 		s->live_end = place + 1;
 	s->live[place] = (struct live){ .r = *r,
 					.submitted_ns = submitted_ns,
-					.deadline_ns = live_deadline_ns(submitted_ns, r->slo_s),
+					.deadline_ns = live_deadline_ns(submitted_ns, r->slo_s - s->lag_s),
 					.prev = NO_JOB,
 					.next = NO_JOB,
 					.after = NO_JOB };

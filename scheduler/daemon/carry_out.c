@@ -585,6 +585,7 @@ static void started(struct daemon *d, struct job *job, int64_t at_ns, pid_t pid)
 	}
 	free(job->delayed);
 	job->delayed = NULL;
+	sched_set_idle(d->sched, e.now_ns, job->id, false, NULL);
 	carry_out(d, &e, NULL);
 }
 
@@ -637,6 +638,8 @@ static void on_started(void *owner, uint64_t id, int64_t at_ns, pid_t pid)
 	struct daemon *d = owner;
 	struct job *job = jobs_find(&d->jobs, id);
 
+	if (job && job->at_engine && job->delayed) /* and not one that an earlier daemon saw start */
+		cluster_began(d, (double)(at_ns - job->row.started_ns) / 1e9);
 	if (job)
 		started(d, job, at_ns, pid);
 }
@@ -652,6 +655,8 @@ static void on_waits(void *owner, uint64_t id, const char *why)
 	free(job->delayed);
 	job->delayed = why ? mem_strdup(why) : NULL;
 	job->at_engine = true;
+	if (!job->pid) /* one that runs, and whose engine is away, goes on */
+		sched_set_idle(d->sched, daemon_now_ns(d), id, why != NULL, NULL);
 }
 
 static void on_delayed(void *owner, uint64_t id, const char *why)
@@ -696,6 +701,7 @@ const struct executor_sink carry_sink = {
 	.started = on_started,
 	.delayed = on_delayed,
 	.waits = on_waits,
+	.cluster = cluster_told,
 	.progress = on_progress,
 	.finished = on_finished,
 };

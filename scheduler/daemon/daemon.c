@@ -598,6 +598,7 @@ int daemon_new(const struct daemon_params *p, struct daemon **out, struct err *e
 	}
 	if (!rc) {
 		learning_restore(d->learning);
+		cluster_settle(d);
 		other_work_settle(d);
 		rc = open_server(d, p->force, err);
 	}
@@ -653,6 +654,7 @@ void daemon_free(struct daemon *d)
 	drop(d->event.other_work);
 	drop(d->event.delayed);
 	demand_release(&d->demand);
+	free(d->cluster);
 	drop(d->event.watchdog);
 	store_close(d->store); /* answers what was asked, so the retention is still there */
 	retention_free(d->retention);

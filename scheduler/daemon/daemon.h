@@ -99,6 +99,7 @@ struct daemon {
 	int64_t idle_since_ns;          /* neither jobs nor clients nor a training since then; 0: not idle */
 	int64_t lag_due_ns;             /* when a timer should come next, monotonic; 0: not known */
 
+	struct cluster_view *cluster;   /* cluster.c; NULL: none is watched */
 	/* scratch of one request or event */
 	struct strbuf out, text;
 	struct decision decision;
@@ -183,6 +184,17 @@ void estimates_look(struct daemon *d); /* ESTIMATED of every live job */
 void other_work_look(struct daemon *d);   /* at the work of other programs; about once a second */
 void other_work_settle(struct daemon *d); /* the same before the socket opens: waits until there is an
                                           estimate */
+
+/* ---- cluster.c ---- */
+/* Of the executors' sink. */
+void cluster_told(void *daemon, const char *engine, const struct cluster *c, const char *why);
+void cluster_began(struct daemon *d, double lag_s); /* a job, so long after its turn */
+void cluster_settle(struct daemon *d);  /* waits for the first look, but not for long */
+/* The cluster tells what there is, so that this machine's own load does not matter. */
+bool cluster_known(const struct daemon *d);
+void cluster_json(const struct daemon *d, struct json_writer *w); /* a member "cluster", if one is watched */
+/* " (3 are taken by others of slurm, ...)": beside how many cpus are free. "": no others. */
+const char *cluster_words(const struct daemon *d, char *out, size_t size);
 
 /* ---- late.c ---- */
 enum config_on_late late_rule(const struct config *c, const struct job *job);

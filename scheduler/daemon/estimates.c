@@ -16,7 +16,8 @@
 static void why_waiting(const struct daemon *d, const struct job *job, const struct sched_waiting *w,
 			struct job_live *out)
 {
-	static char text[128];
+	static char text[192];
+	char others[96];
 
 	if (waiting_why(d, job, text, sizeof text)) {
 		out->waiting_code = "after";
@@ -43,8 +44,8 @@ static void why_waiting(const struct daemon *d, const struct job *job, const str
 	out->waiting_code = sched_wait_name(w->why);
 	switch (w->why) {
 	case SCHED_WAIT_SLOTS:
-		snprintf(text, sizeof text, "%.0f of %u cpus are free, it wants %.0f", w->available,
-			 d->setup->config->slots, w->needed);
+		snprintf(text, sizeof text, "%.0f of %u cpus are free%s, it wants %.0f", w->available,
+			 sched_slots(d->sched), cluster_words(d, others, sizeof others), w->needed);
 		break;
 	case SCHED_WAIT_MEMORY:
 		snprintf(text, sizeof text, "%.0f MB are free, it wants %.0f", w->available, w->needed);
@@ -72,7 +73,10 @@ static void why_waiting(const struct daemon *d, const struct job *job, const str
 		snprintf(text, sizeof text, "uid %u has jobs that may start, and has not started them",
 			 (unsigned)job->row.uid);
 		break;
-	default: snprintf(text, sizeof text, "%zu jobs are before it", w->ahead); break;
+	default:
+		snprintf(text, sizeof text, "%zu jobs are before it%s", w->ahead,
+			 cluster_words(d, others, sizeof others));
+		break;
 	}
 	out->waiting_message = text;
 }

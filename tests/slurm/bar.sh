@@ -20,7 +20,7 @@ echo '{"epoch":4,"accuracy":0.91}'
 END
 seconds() { "$python" -c 'import time; print(time.monotonic())'; }
 all_plain() { [ "$(find "$dir/plain" -type f | wc -l)" -ge "$n" ]; }
-all_done() { [ "$("$postrider" list -q --all --limit 1000 --state "done" | wc -l)" -ge "$1" ]; }
+all_done() { [ "$("$postrider" list -q --all --state "done" | wc -l)" -ge "$1" ]; }
 wait_for() { # SECONDS CONDITION...
 	until=$(($(date +%s) + $1))
 	shift
@@ -77,5 +77,5 @@ all_done_or_resumed() {
 wait_for 240 all_done_or_resumed
 that "with two kill -9 of the daemon and one of the controller all are done" all_done $((2 * n))
 that "and each ran once" test "$(cat "$dir"/ran/* | wc -l) $(find "$dir/ran" -type f | wc -l)" = "$((2 * n)) $((2 * n))"
-"$postrider" list --all --limit 1000 --state failed,lost,cancelled,queued,running | head -5
+"$postrider" list --all --state failed,lost,cancelled,queued,running | head -5
 finish

@@ -58,6 +58,43 @@ static void put_queue(struct strbuf *out, const struct json *q, const struct jso
 		      text_seconds(cli_json_number(wait, "p95_s"), b));
 }
 
+/* What the engine says that the cluster has; absent where none is watched. */
+static void put_cluster(struct strbuf *out, const struct json *cluster)
+{
+	const struct json *others = json_get(cluster, "others");
+	const char *error = json_string(json_get(cluster, "error"), NULL);
+	char a[32];
+
+	if (!cluster)
+		return;
+	label(out, "cluster");
+	if (isnan(cli_json_number(cluster, "age_s"))) {
+		strbuf_printf(out, "not known yet: %s\n", cli_clean(error ? error : "no answer"));
+		return;
+	}
+	strbuf_printf(out, "%s: %.0f nodes", cli_clean(json_string(json_get(cluster, "engine"), "-")),
+		      cli_json_number(cluster, "nodes"));
+	if (cli_json_number(cluster, "nodes_away") > 0.0)
+		strbuf_printf(out, " (%.0f away)", cli_json_number(cluster, "nodes_away"));
+	strbuf_printf(out, ", %.0f cpus", cli_json_number(cluster, "cpus"));
+	if (cli_json_number(cluster, "gpus") > 0.0)
+		strbuf_printf(out, ", %.0f of %.0f GPUs in use", cli_json_number(cluster, "gpus_used"),
+			      cli_json_number(cluster, "gpus"));
+	strbuf_printf(out, "; others run %.0f jobs on %.0f cpus", cli_json_number(others, "running"),
+		      cli_json_number(others, "cpus"));
+	if (!isnan(cli_json_number(others, "next_end_s")))
+		strbuf_printf(out, ", the next ends within %s",
+			      text_seconds(cli_json_number(others, "next_end_s"), a));
+	if (cli_json_number(others, "waiting") > 0.0)
+		strbuf_printf(out, ", %.0f wait", cli_json_number(others, "waiting"));
+	strbuf_puts(out, "\n");
+	if (error) {
+		label(out, "");
+		strbuf_printf(out, "as of %s ago: %s\n", text_seconds(cli_json_number(cluster, "age_s"), a),
+			      cli_clean(error));
+	}
+}
+
 static void put_promises(struct strbuf *out, const struct json *slo)
 {
 	double met = cli_json_number(slo, "met"), missed = cli_json_number(slo, "missed");
@@ -277,6 +314,7 @@ static int stats(const struct cli *c, const struct json *v)
 	put_promises(&out, json_get(v, "slo"));
 	put_chances(&out, json_get(v, "by_chance"));
 	put_queue(&out, json_get(v, "queue"), json_get(v, "wait"), json_get(v, "outside"));
+	put_cluster(&out, json_get(v, "cluster"));
 	put_health(&out, v);
 	put_learning(&out, json_get(v, "learning"));
 	put_coverage(&out, json_get(v, "coverage"), colour);

@@ -156,6 +156,7 @@ static bool command_line(const char *line, struct engine_line *out)
 
 const struct engine_ops engine_command = {
 	.kind = ENGINE_COMMAND,
+	.hands = 1, /* its programs are run one at a time */
 	.submit = command_submit,
 	.answer = command_answer,
 	.cancel = command_cancel,

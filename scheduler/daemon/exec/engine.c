@@ -117,24 +117,40 @@ void engine_is_back(struct engine *g)
 
 /* ---- errands that came back ---- */
 
-static void on_returned(evutil_socket_t fd, short what, void *engine)
+struct orders *engine_asks(const struct engine *g)
 {
-	struct engine *g = engine;
-	struct order *list = orders_returned(errands_orders(g->errands)), *order;
+	return errands_orders(g->thread[0].errands);
+}
 
-	(void)fd;
-	(void)what;
+void engine_take_returned(struct engine *g, size_t thread)
+{
+	struct order *list = orders_returned(errands_orders(g->thread[thread].errands)), *order;
+
 	while ((order = order_next(&list))) {
 		struct errand *e = (struct errand *)order;
 
-		if (e->kind == ERRAND_SUBMIT)
+		if (e->kind == ERRAND_SUBMIT) {
+			g->thread[thread].n_submitting--;
 			engine_submitted(g, e);
-		else if (e->kind == ERRAND_POLL)
+		} else if (e->kind == ERRAND_POLL)
 			engine_polled(g, e);
+		else if (e->kind >= ERRAND_LOOK)
+			engine_look_done(g, e);
 		else if (e->err.code || e->exit_code)
 			log_warn("engine %s, cancelling a job: %s", g->name,
 				 e->err.code ? e->err.text : e->said); /* it is tried again */
 		errand_free(e);
+	}
+}
+
+static void on_returned(evutil_socket_t fd, short what, void *engine)
+{
+	struct engine *g = engine;
+
+	(void)what;
+	for (size_t i = 0; i < g->n_threads; i++) {
+		if (orders_fd(errands_orders(g->thread[i].errands)) == fd)
+			engine_take_returned(g, i);
 	}
 }
 
@@ -152,7 +168,7 @@ static void cancel(struct engine_job *j, int64_t now_ns)
 		e = engine_errand(g, ERRAND_CANCEL, NULL, &c);
 	engine_call_release(&c);
 	if (e)
-		orders_add(errands_orders(g->errands), &e->order);
+		orders_add(engine_asks(g), &e->order);
 }
 
 /* ---- one job ---- */
@@ -197,6 +213,25 @@ static bool visit(struct engines *a, size_t at, size_t *bytes)
 	return true;
 }
 
+/* Those that are new, without a look at the files of all the others. */
+static void on_hand_over(evutil_socket_t fd, short what, void *self)
+{
+	struct engines *a = self;
+	int64_t now_ns = clock_monotonic_ns();
+
+	(void)fd;
+	(void)what;
+	for (size_t i = 0; i < a->n_jobs; i++)
+		engine_hand_over(a->job[i], now_ns);
+	if (a->n_jobs && !event_pending(a->tick, EV_TIMEOUT, NULL))
+		engines_tick(a, TICK_US);
+}
+
+void engines_hand_over(struct engines *a)
+{
+	event_active(a->hand_over, EV_TIMEOUT, 0);
+}
+
 static void on_tick(evutil_socket_t fd, short what, void *self)
 {
 	struct engines *a = self;
@@ -231,9 +266,13 @@ static void engine_free(struct engine *g)
 {
 	if (!g)
 		return;
-	if (g->returned)
-		event_free(g->returned); /* before the thread, whose descriptor it watches */
-	errands_free(g->errands);
+	engine_look_release(g);
+	for (size_t i = 0; i < sizeof g->thread / sizeof g->thread[0]; i++) {
+		if (g->thread[i].returned)
+			event_free(
+				g->thread[i].returned); /* before the thread, whose descriptor it watches */
+		errands_free(g->thread[i].errands);
+	}
 	free(g->name);
 	free(g);
 }
@@ -250,6 +289,8 @@ static void engines_destroy(void *self)
 		engine_free(a->engine[i]);
 	if (a->tick)
 		event_free(a->tick);
+	if (a->hand_over)
+		event_free(a->hand_over);
 	free(a->engine);
 	free(a->job);
 	spawn_program_release(&a->program);
@@ -266,8 +307,9 @@ static int engines_create(struct event_base *base, const struct executor_sink *s
 		a->base = base;
 		a->sink = *sink;
 		a->tick = event_new(base, -1, 0, on_tick, a);
+		a->hand_over = event_new(base, -1, 0, on_hand_over, a);
 	}
-	if (!a || !a->tick)
+	if (!a || !a->tick || !a->hand_over)
 		rc = err_nomem(err, "the engines");
 	else if (!proc_boot_id(a->boot))
 		rc = err_fail(err, ERR_IO, "cannot read /proc/sys/kernel/random/boot_id: is /proc mounted?");
@@ -290,7 +332,22 @@ static struct engine *engine_named(const struct engines *a, const char *name)
 	return NULL;
 }
 
-/* Without a configuration as yet. */
+static int add_thread(struct engine *g, struct err *err)
+{
+	struct engine_thread *t = &g->thread[g->n_threads];
+	int rc = errands_new(g->all->program.environment.word, &t->errands, err);
+
+	if (rc)
+		return rc;
+	t->returned = event_new(g->all->base, orders_fd(errands_orders(t->errands)), EV_READ | EV_PERSIST,
+				on_returned, g);
+	if (!t->returned || event_add(t->returned, NULL))
+		return err_nomem(err, "engine %s", g->name);
+	g->n_threads++;
+	return 0;
+}
+
+/* Without a configuration as yet, and without hands. */
 static int engine_new(struct engines *a, const char *name, struct engine **out, struct err *err)
 {
 	struct engine *g = mem_calloc(1, sizeof *g), **more;
@@ -299,18 +356,14 @@ static int engine_new(struct engines *a, const char *name, struct engine **out, 
 	if (g) {
 		g->all = a;
 		g->name = mem_strdup(name);
-		rc = errands_new(a->program.environment.word, &g->errands, err);
+		rc = g->name ? add_thread(g, err) : 0;
 	}
-	if (!rc && g && g->name)
-		g->returned = event_new(a->base, orders_fd(errands_orders(g->errands)), EV_READ | EV_PERSIST,
-					on_returned, g);
-	more = !rc && g && g->returned ? mem_resize(a->engine, a->n_engines + 1, sizeof *more) : NULL;
-	if (more)
-		a->engine = more;
-	if (!more || event_add(g->returned, NULL)) {
+	more = !rc && g && g->name ? mem_resize(a->engine, a->n_engines + 1, sizeof *more) : NULL;
+	if (!more) {
 		engine_free(g);
 		return rc ? rc : err_nomem(err, "engine %s", name);
 	}
+	a->engine = more;
 	a->engine[a->n_engines++] = *out = g;
 	return 0;
 }
@@ -331,9 +384,13 @@ int exec_engine_configure(void *self, const struct config *c, struct err *err)
 			if (engine_all[k]->kind == c->engine[i].kind)
 				g->ops = engine_all[k];
 		}
+		while (!rc && g->n_threads < 1 + g->ops->hands)
+			rc = add_thread(g, err);
 		if (!rc)
 			g->config = &c->engine[i];
 	}
+	for (size_t i = 0; i < a->n_engines && !rc; i++)
+		rc = engine_watch(a->engine[i], c, err);
 	return rc;
 }
 
@@ -386,7 +443,7 @@ static int engines_start(void *self, const struct exec_job *from, struct err *er
 		return rc;
 	}
 	a->job[a->n_jobs++] = j;
-	engines_tick(a, 0);
+	engines_hand_over(a);
 	return 0;
 }
 

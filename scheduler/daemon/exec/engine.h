@@ -14,6 +14,7 @@
 #define SCHEDULER_DAEMON_EXEC_ENGINE_H
 
 #include "common/strbuf.h"
+#include "scheduler/daemon/exec/cluster.h"
 #include "scheduler/daemon/exec/executor.h"
 
 #define ENGINE_MAX_ID 63
@@ -54,6 +55,7 @@ struct engine_line {             /* of what poll() asked for */
 
 struct engine_ops {
 	enum engine_kind kind;
+	size_t hands;            /* jobs that are handed over at the same time; 1 to ENGINE_MOST_HANDS */
 	const char *const *keep_env; /* variables that it sets for a job; NULL after the last */
 	int (*submit)(const struct config_engine *c, const struct engine_task *t, struct engine_call *out,
 	              struct err *err);
@@ -64,6 +66,10 @@ struct engine_ops {
 	              struct engine_call *out, struct err *err);
 	int (*poll)(const struct config_engine *c, struct engine_call *out, struct err *err);
 	bool (*line)(const char *line, struct engine_line *out); /* false: no job of ours */
+	/* Both or none: the questions about the cluster, and a line of an answer. */
+	int (*look)(const struct config_engine *c, enum cluster_question q, struct engine_call *out,
+	            struct err *err);
+	cluster_line_fn *look_line;
 };
 extern const struct engine_ops engine_slurm, engine_command;
 
@@ -77,6 +83,8 @@ extern const struct executor_ops exec_engine_ops;
 /* After create() and after every reload, before the old configuration goes: its engines are used from now on.
  * */
 int exec_engine_configure(void *self, const struct config *c, struct err *err);
+/* Waits for the first look at the cluster, so that no job is promised what others have; not for long. */
+void exec_engine_settle(void *self);
 /* Has an engine this job? With its folder (else NULL): or did an earlier daemon hand it over? */
 bool exec_engine_knows(void *self, uint64_t id, const char *dir, const char *identity);
 /* Before it is started elsewhere: a later daemon must not take it for the engine's. Should the engine have it

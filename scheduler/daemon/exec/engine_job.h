@@ -9,7 +9,8 @@
 #include "scheduler/daemon/exec/spawn.h"
 #include "scheduler/process/identity.h"
 
-enum { ERRAND_SUBMIT, ERRAND_CANCEL, ERRAND_POLL };
+enum { ERRAND_SUBMIT, ERRAND_CANCEL, ERRAND_POLL, ERRAND_LOOK }; /* and the question */
+#define ENGINE_MOST_HANDS 4
 enum hand { TO_SUBMIT, SUBMITTING, UNSURE, THERE };
 
 struct engines {
@@ -22,7 +23,7 @@ struct engines {
 	struct engine_job **job;
 	size_t n_jobs, cap;
 	size_t next; /* where the next turn goes on */
-	struct event *tick;
+	struct event *tick, *hand_over;
 	char scratch[JOB_OUTPUT_MAX_LINE + 1];
 };
 
@@ -31,15 +32,23 @@ struct engine {
 	char *name;
 	const struct config_engine *config; /* borrowed; NULL: it is no longer configured */
 	const struct engine_ops *ops;
-	struct errands *errands;
-	struct event *returned;
-	size_t n_submitting;
+	/* Its threads. The first asks and cancels; the others hand over, several at once. */
+	struct engine_thread {
+		struct errands *errands;
+		struct event *returned;
+		size_t n_submitting;
+	} thread[1 + ENGINE_MOST_HANDS];
+	size_t n_threads, n_submitting;
 	bool polling;
 	uint64_t n_polls; /* begun */
 	int64_t poll_at_ns, hold_until_ns; /* monotonic */
 	double back_off_s; /* 0: it answers */
 	char away[ENGINE_MAX_SAID + 64]; /* why it does not; "": it does */
 	bool mute; /* the last poll failed */
+	/* the look at its cluster (engine_look.c) */
+	struct event *look; /* the timer; NULL: never watched */
+	char *scope; /* NULL: the cluster is not watched */
+	bool looking, looked; /* a look is under way; there was one */
 };
 
 struct engine_job {
@@ -63,6 +72,9 @@ struct engine_job {
 /* engine.c */
 void engines_tick(struct engines *a, int us); /* looks at the jobs again in `us` */
 void engine_tell_waits(struct engine_job *j, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void engines_hand_over(struct engines *a); /* soon: those that wait to be submitted, if there is room */
+struct orders *engine_asks(const struct engine *g); /* to the thread for questions */
+void engine_take_returned(struct engine *g, size_t thread); /* errands that came back */
 void engine_is_away(struct engine *g, const char *why); /* it gave no answer: wait longer and longer */
 void engine_is_back(struct engine *g);
 
@@ -73,12 +85,19 @@ void engine_call_release(struct engine_call *c);
 /* Takes the call, also on failure (NULL). */
 struct errand *engine_errand(const struct engine *g, int kind, void *owner, struct engine_call *c);
 void engine_look_to_submit(struct engine_job *j, int64_t now_ns); /* submits it if the engine takes jobs */
+void engine_hand_over(struct engine_job *j, int64_t now_ns); /* the same, if it never was; reads nothing */
 void engine_submitted(struct engine *g, struct errand *e); /* ERRAND_SUBMIT came back */
 
 /* engine_poll.c */
 bool engine_needs_poll(const struct engine *g);
 void engine_ask(struct engine *g);
 void engine_polled(struct engine *g, struct errand *e); /* ERRAND_POLL came back */
+
+/* engine_look.c */
+/* From now on the cluster is watched, if it is that of the configuration's own executor. */
+int engine_watch(struct engine *g, const struct config *c, struct err *err);
+void engine_look_done(struct engine *g, struct errand *e); /* ERRAND_LOOK came back */
+void engine_look_release(struct engine *g);
 
 /* engine_end.c */
 void engine_read_records(struct engine_job *j);

@@ -88,7 +88,7 @@ void engine_ask(struct engine *g)
 	e->result = p;
 	e->after = read_lines;
 	g->polling = true;
-	orders_add(errands_orders(g->errands), &e->order);
+	orders_add(engine_asks(g), &e->order);
 }
 
 static void judge(struct engine_job *j, const struct poll_lines *p, int64_t now_ns)

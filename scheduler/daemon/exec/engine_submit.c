@@ -182,9 +182,22 @@ static void take_answer(struct errand *e)
 	strbuf_release(&text);
 }
 
+/* The thread that has the least to hand over. */
+static struct engine_thread *idle_hand(struct engine *g)
+{
+	struct engine_thread *least = &g->thread[1];
+
+	for (size_t i = 2; i < g->n_threads; i++) {
+		if (g->thread[i].n_submitting < least->n_submitting)
+			least = &g->thread[i];
+	}
+	return least;
+}
+
 static void submit(struct engine_job *j)
 {
 	struct engine *g = j->engine;
+	struct engine_thread *t = idle_hand(g);
 	struct submission *s = mem_calloc(1, sizeof *s);
 	struct strbuf path = { 0 }, text = { 0 };
 	struct errand *e = s ? engine_errand(g, ERRAND_SUBMIT, j, &j->call) : NULL;
@@ -214,7 +227,8 @@ static void submit(struct engine_job *j)
 	j->hand = SUBMITTING;
 	j->submits++;
 	g->n_submitting++;
-	orders_add(errands_orders(g->errands), &e->order);
+	t->n_submitting++;
+	orders_add(errands_orders(t->errands), &e->order);
 }
 
 /* The call comes back with the errand, for the next time. */
@@ -248,7 +262,16 @@ void engine_submitted(struct engine *g, struct errand *e)
 	} else {
 		j->hand = e->ran ? UNSURE : TO_SUBMIT;
 	}
-	engines_tick(g->all, 0);
+	if (s->answer == ENGINE_YES)
+		engines_hand_over(g->all);
+	else
+		engines_tick(g->all, 0);
+}
+
+void engine_hand_over(struct engine_job *j, int64_t now_ns)
+{
+	if (j->hand == TO_SUBMIT && !j->submits && !j->run->stop_asked && j->call.argv)
+		engine_look_to_submit(j, now_ns);
 }
 
 void engine_look_to_submit(struct engine_job *j, int64_t now_ns)

@@ -16,6 +16,7 @@
 #include "scheduler/config/config.h"
 #include "scheduler/jobs/life.h"
 
+struct cluster;
 struct exec_job {                    /* what start() needs; borrowed for the call */
 	uint64_t id;
 	const struct job_type *type;
@@ -55,6 +56,9 @@ struct executor_sink {
 	void (*waits)(void *owner, uint64_t id, const char *why);
 	void (*progress)(void *owner, const struct exec_progress *p);
 	void (*finished)(void *owner, const struct exec_outcome *o);
+	/* What the cluster of the engine `name` is like now. NULL: that is not known; `why` says so, or is
+	 * NULL where it is no longer asked. May be NULL. */
+	void (*cluster)(void *owner, const char *name, const struct cluster *c, const char *why);
 	/* A moment of CLOCK_BOOTTIME on the owner's time line, which does not jump when the clock is set.
 	 * NULL: the wall clock's word is taken. */
 	int64_t (*moment)(void *owner, int64_t boot_ns);

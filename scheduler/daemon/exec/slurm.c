@@ -1,6 +1,6 @@
-/* The engine `slurm`: sbatch, scancel and squeue. docs/SLURM.md is for the operator. The programs and not the
- * library: its calls block, its name changes with every release, and it ends the process over a missing file.
- * */
+/* The engine `slurm`: sbatch, scancel and squeue; slurm_cluster.c looks at the cluster. docs/SLURM.md is for
+ * the operator. The programs and not the library: its calls block, its name changes with every release, and
+ * it ends the process over a missing file. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,12 +8,11 @@
 #include <unistd.h>
 
 #include "common/text/text.h"
-#include "scheduler/daemon/exec/engine.h"
+#include "scheduler/daemon/exec/slurm.h"
 
-#define COMMENT "postrider:" /* and the identity: by it a job is found again */
 #define NAME "postrider-%" PRIu64 "-%.8s"
 
-static bool add_program(const struct config_engine *c, const char *name, struct engine_call *out)
+bool slurm_program(const struct config_engine *c, const char *name, struct engine_call *out)
 {
 	return c->bin ? engine_word_add(&out->argv, "%s/%s", c->bin, name)
 		      : engine_word_add(&out->argv, "%s", name);
@@ -36,11 +35,11 @@ static int slurm_submit(const struct config_engine *c, const struct engine_task 
 	/* --no-requeue: the supervisor would find the job claimed, and leave. --chdir: our folder may not be
 	 * there on the node. ALL: with less, Slurm asks a login shell of the user for the rest, which takes
 	 * seconds; the supervisor clears it anyway. */
-	fine = !report.failed && add_program(c, "sbatch", out) && engine_word_add(&out->argv, "--parsable") &&
-	       engine_word_add(&out->argv, "--no-requeue") && engine_word_add(&out->argv, "--export=ALL") &&
-	       engine_word_add(&out->argv, "--chdir=/") &&
+	fine = !report.failed && slurm_program(c, "sbatch", out) &&
+	       engine_word_add(&out->argv, "--parsable") && engine_word_add(&out->argv, "--no-requeue") &&
+	       engine_word_add(&out->argv, "--export=ALL") && engine_word_add(&out->argv, "--chdir=/") &&
 	       engine_word_add(&out->argv, "--job-name=" NAME, t->job, t->identity) &&
-	       engine_word_add(&out->argv, "--comment=" COMMENT "%s", t->identity) &&
+	       engine_word_add(&out->argv, "--comment=" SLURM_COMMENT "%s", t->identity) &&
 	       engine_word_add(&out->argv, "--output=%s", report.text) &&
 	       engine_word_add(&out->argv, "--nodes=1") && engine_word_add(&out->argv, "--ntasks=1") &&
 	       engine_word_add(&out->argv, "--cpus-per-task=%" PRIu32, t->cpus);
@@ -114,7 +113,7 @@ static enum engine_answer slurm_answer(int exit_code, const char *output, const 
 static int slurm_cancel(const struct config_engine *c, uint64_t job, const char *identity, const char *id,
 			struct engine_call *out, struct err *err)
 {
-	if (add_program(c, "scancel", out) && engine_word_add(&out->argv, "--name=" NAME, job, identity) &&
+	if (slurm_program(c, "scancel", out) && engine_word_add(&out->argv, "--name=" NAME, job, identity) &&
 	    engine_word_add(&out->argv, "%s", id))
 		return 0;
 	return err_nomem(err, "job %" PRIu64, job);
@@ -122,7 +121,7 @@ static int slurm_cancel(const struct config_engine *c, uint64_t job, const char 
 
 static int slurm_poll(const struct config_engine *c, struct engine_call *out, struct err *err)
 {
-	if (add_program(c, "squeue", out) && engine_word_add(&out->argv, "--noheader") &&
+	if (slurm_program(c, "squeue", out) && engine_word_add(&out->argv, "--noheader") &&
 	    engine_word_add(&out->argv, "--states=all") &&
 	    engine_word_add(&out->argv, "--user=%u", (unsigned)geteuid()) &&
 	    engine_word_add(&out->argv, "--format=%%i|%%T|%%k|%%r"))
@@ -158,8 +157,8 @@ static bool slurm_line(const char *line, struct engine_line *out)
 	char state[32], said[ENGINE_MAX_SAID];
 	int at = 0;
 
-	if (sscanf(line, "%63[^|]|%31[A-Z_]|" COMMENT "%32[0-9a-f]%n", out->id, state, out->identity, &at) !=
-		    3 ||
+	if (sscanf(line, "%63[^|]|%31[A-Z_]|" SLURM_COMMENT "%32[0-9a-f]%n", out->id, state, out->identity,
+		   &at) != 3 ||
 	    strlen(out->identity) != 32 || line[at] != '|')
 		return false;
 	out->word = word_of(state);
@@ -179,10 +178,13 @@ static const char *const keep_env[] = { "CUDA_VISIBLE_DEVICES",
 
 const struct engine_ops engine_slurm = {
 	.kind = ENGINE_SLURM,
+	.hands = 4,
 	.keep_env = keep_env,
 	.submit = slurm_submit,
 	.answer = slurm_answer,
 	.cancel = slurm_cancel,
 	.poll = slurm_poll,
 	.line = slurm_line,
+	.look = slurm_look,
+	.look_line = slurm_look_line,
 };

@@ -11,7 +11,7 @@
 
 static void put_queue(const struct daemon *d, struct json_writer *w)
 {
-	uint32_t slots = d->setup->config->slots, used = sched_slots_used(d->sched);
+	uint32_t slots = sched_slots(d->sched), used = sched_slots_used(d->sched);
 	double up_s = (double)(daemon_now_ns(d) - d->started_ns) / 1e9;
 	double since = (double)(daemon_now_ns(d) - d->life.load_since_ns) / 1e9;
 	double busy = d->life.processes_integral_s + since * (double)d->life.load_processes;
@@ -59,8 +59,9 @@ static void put_behind(const struct daemon *d, struct json_writer *w, bool sums)
 {
 	json_kv_open(w, "outside", '{');
 	json_kv_fixed(w, "processes",
-		      d->setup->config->outside_load ? other_load_processes(&d->demand.other) : NAN, 3);
+		      isnan(d->life.other_load) ? NAN : other_load_processes(&d->demand.other), 3);
 	json_close(w, '}');
+	cluster_json(d, w);
 	learning_json(d->learning, w, sums);
 	json_kv_open(w, "loop", '{');
 	json_kv_fixed(w, "max_block_ms", d->stats.max_block_ms, 3);

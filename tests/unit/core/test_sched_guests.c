@@ -124,6 +124,24 @@ TEST(test_a_job_that_waits_elsewhere_does_no_work)
 	drop(&b);
 }
 
+TEST(test_objectives_allow_for_a_slow_start)
+{
+	struct bed b;
+	double alone_s;
+
+	make(&b, "postrider", 4);
+	assert_int_equal(submit_batch(&b, 0, 1, &b128, 10), SCHED_REJECTED);
+	alone_s = b.d.smallest_slo_s;
+	assert_int_equal(sched_set_lag(b.s, 7.0, NULL), 0);
+	assert_int_equal(submit_batch(&b, 0, 2, &b128, 10), SCHED_REJECTED);
+	near(b.d.smallest_slo_s, alone_s + 7.0);
+	assert_int_equal(submit_batch(&b, 0, 3, &b128, alone_s + 6.9), SCHED_REJECTED);
+	assert_int_equal(submit_batch(&b, 0, 4, &b128, alone_s + 7.1), SCHED_PROMISED);
+	assert_int_equal(sched_set_lag(b.s, -1.0, NULL), -ERR_ARG);
+	assert_int_equal(sched_set_lag(b.s, NAN, NULL), -ERR_ARG);
+	drop(&b);
+}
+
 TEST(test_bad_clusters_are_refused)
 {
 	const struct sched_guest none = { .cpus = 0, .end_ns = S };

@@ -134,6 +134,66 @@ TEST(test_lines_of_squeue)
 	assert_false(engine_slurm.line("", &l));
 }
 
+/* A node of two partitions counts once, one of another partition not at all. */
+TEST(test_what_sinfo_says)
+{
+	struct cluster c = { 0 };
+	static const char *const line[] = {
+		"n1|near*|mixed|5/3/0/8|gpu:2(S:0-1)",
+		"n1|far|mixed|5/3/0/8|gpu:2(S:0-1)",
+		"n2|near*|draining|6/0/2/8|gpu:a100:4",
+		"n3|far|idle|0/8/0/8|(null)",
+		"n4|near*|idle*|0/8/0/8|(null)",
+		"n5|near*|idle~|0/16/0/16|gpu:a100:4,mps:100,gpu:1",
+		"n6|near*|down",
+		"",
+	};
+
+	for (size_t i = 0; i < sizeof line / sizeof *line; i++)
+		engine_slurm.look_line(CLUSTER_NODES, line[i], ",*,", &c);
+	assert_int_equal(c.nodes, 4);
+	assert_int_equal(c.nodes_away, 2);
+	assert_int_equal(c.cpus, 24);
+	assert_int_equal(c.cpus_leaving, 6);
+	assert_int_equal(c.gpus, 7);
+	c = (struct cluster){ 0 };
+	for (size_t i = 0; i < sizeof line / sizeof *line; i++)
+		engine_slurm.look_line(CLUSTER_NODES, line[i], ",far,x,", &c);
+	assert_int_equal(c.nodes, 2);
+	assert_int_equal(c.cpus, 16);
+}
+
+TEST(test_what_squeue_says_of_others)
+{
+	struct cluster *c = mem_calloc(1, sizeof *c + 8 * sizeof c->guest[0]);
+	char own[200];
+
+	assert_non_null(c);
+	c->cap = 8;
+	snprintf(c->home, sizeof c->home, "near");
+	snprintf(own, sizeof own, "7|RUNNING|near|1794929978|N/A|1|%u|postrider:" IDENTITY,
+		 (unsigned)geteuid());
+	engine_slurm.look_line(CLUSTER_JOBS, own, ",*,", c);
+	snprintf(own, sizeof own, "7|RUNNING|near|1794929978|N/A|1|%u|postrider:" IDENTITY,
+		 (unsigned)geteuid() + 1); /* says that it is ours */
+	engine_slurm.look_line(CLUSTER_JOBS, own, ",*,", c);
+	engine_slurm.look_line(CLUSTER_JOBS, "2|RUNNING|near|NOT_SET|gres:gpu:2|3|60001|a|b|c", ",*,", c);
+	engine_slurm.look_line(CLUSTER_JOBS, "4|PENDING|far,near|N/A|gres:gpu:1|1|60001|(null)", ",*,", c);
+	engine_slurm.look_line(CLUSTER_JOBS, "4|RUNNING|far|1794929978|N/A|1|60001|(null)", ",*,", c);
+	engine_slurm.look_line(CLUSTER_JOBS, "0|RUNNING|near|1794929978|N/A|1|60001|(null)", ",*,", c);
+	engine_slurm.look_line(CLUSTER_JOBS, "x|RUNNING", ",*,", c);
+	assert_int_equal(c->own_cpus, 7);
+	assert_int_equal(c->others, 2);
+	assert_int_equal(c->others_cpus, 9);
+	assert_int_equal(c->others_waiting, 1);
+	assert_int_equal(c->others_waiting_cpus, 4);
+	assert_int_equal(c->gpus_taken, 6);
+	assert_int_equal(c->n_guests, 2);
+	assert_true(c->guest[0].cpus == 7 && c->guest[0].end_s == 1794929978);
+	assert_true(c->guest[1].cpus == 2 && c->guest[1].end_s == 0);
+	free(c);
+}
+
 TEST(test_command_fills_in_its_words)
 {
 	char *words[] = { "q", "-n", "{cpus}", "-p", "{partition}", "{command}", "-t", "{time_s}", NULL };
