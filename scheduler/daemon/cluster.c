@@ -1,5 +1,5 @@
-/* The cluster of the configuration's own engine: what a look at it found goes to the scheduler, as slots and as
- * jobs of others that hold some of them, and to whoever asks. */
+/* The cluster of the configuration's own engine: what a look at it found goes to the scheduler, as slots and
+ * as jobs of others that hold some of them, and to whoever asks. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

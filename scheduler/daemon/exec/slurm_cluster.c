@@ -63,8 +63,8 @@ static bool is_away(const char *state)
 	return strchr(state, '*') != NULL;
 }
 
-/* "n1|near*|mixed|5/3/0/8|gpu:2": taken, idle, other and all cpus. A node of two partitions has two lines, one
- * after the other. */
+/* "n1|near*|mixed|5/3/0/8|gpu:2": taken, idle, other and all cpus. A node of two partitions has two lines,
+ * one after the other. */
 static void read_node(const char *line, const char *scope, struct cluster *out)
 {
 	char name[MAX_FIELD + 1], partition[MAX_FIELD + 1], state[32], gres[MAX_FIELD + 1];
