@@ -77,10 +77,10 @@ def seconds_of(path):
 
 
 def starts():
-    """16 jobs of 4 cpus on 16 cpus by us, and the same as 16 scripts on the node n3 for each 8 cpus: two at a time there."""
+    """12 jobs of ours, two at a time on the nodes of `near`, and as many scripts that do the same, two at a time on that of `far`."""
     call("scancel", f"--user={os.getuid()}")
     time.sleep(3)
-    n, wide = 12, 8  # two at a time on near's two nodes, one at a time on far's node: waits are longer there
+    n, wide = 12, 8
     samples, batch = 12000, 512
     limit = call(postrider, "predict", f"{folder}/m.model", "--job",
                  f"network=simplenet,cpus={wide},njobs=1,epochs=4,samples={samples},batch={batch}", "--time-only", "-q")
@@ -90,7 +90,7 @@ def starts():
                            str(batch)))
         script = (f"#!/bin/sh\ndate +%s.%N >{folder}/twin-{k}\nsleep \"$(awk -v batch={batch} -v samples={samples} "
                   f"-v seed={500 + k} -f {folder}/time_of.awk)\"\n")
-        done = call("sbatch", "--parsable", f"--cpus-per-task={wide}", "--partition=far", f"--time={limit.stdout.strip()}",
+        done = call("sbatch", "--parsable", f"--cpus-per-task={wide // 2}", "--partition=far", f"--time={limit.stdout.strip()}",
                     "--chdir=/", "--output=/dev/null", stdin=script)
         twins.append(done.stdout.strip())
     time.sleep(4)  # backfill plans once a second
