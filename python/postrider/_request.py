@@ -37,7 +37,7 @@ def job_members(type: str, params: Optional[Mapping[str, Any]], slo: Optional[Se
                 confidence: Optional[float], batches: Optional[Iterable[float]], cpus: Optional[int],
                 epochs: Union[int, str, None], best_effort: bool, chance: Optional[float], may_stop: bool,
                 priority: int, max_memory_mb: Optional[float],
-                gpus: Optional[int] = None) -> Dict[str, Any]:
+                gpus: Optional[int] = None, value: Optional[float] = None) -> Dict[str, Any]:
     """The members that `submit` and `predict` have in common; what is not given is left out."""
     r: Dict[str, Any] = {"type": type}
     if params:
@@ -66,6 +66,8 @@ def job_members(type: str, params: Optional[Mapping[str, Any]], slo: Optional[Se
         r["max_memory_mb"] = max_memory_mb
     if gpus is not None:
         r["gpus"] = gpus
+    if value is not None:
+        r["value"] = value
     return r
 
 

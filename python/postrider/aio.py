@@ -106,12 +106,13 @@ class AsyncClient:
                      epochs: Union[int, str, None] = None, best_effort: bool = False,
                      chance: Optional[float] = None, may_stop: bool = False, priority: int = 0,
                      max_memory_mb: Optional[float] = None,
-                     gpus: Optional[int] = None, mode: str = "run", tag: Optional[str] = None,
+                     gpus: Optional[int] = None, value: Optional[float] = None, mode: str = "run",
+                     tag: Optional[str] = None,
                      key: Optional[str] = None, dry_run: bool = False, after: Union[str, int, None] = None,
                      after_ok: bool = False, retry: int = 0, index: Optional[float] = None) -> Submission:
         """As Client.submit. A key is always sent, so it is safe to submit again with the same one."""
         members = job_members(type, params, slo, deadline, confidence, batches, cpus, epochs, best_effort, chance,
-                              may_stop, priority, max_memory_mb, gpus)
+                              may_stop, priority, max_memory_mb, gpus, value)
         return read_submission(await self.request("submit", **submit_members(
             members, mode, tag, key, dry_run, after, after_ok, retry, index)))
 
@@ -121,10 +122,10 @@ class AsyncClient:
                       epochs: Union[int, str, None] = None, best_effort: bool = False,
                       chance: Optional[float] = None, may_stop: bool = False, priority: int = 0,
                       max_memory_mb: Optional[float] = None,
-                      gpus: Optional[int] = None) -> Submission:
+                      gpus: Optional[int] = None, value: Optional[float] = None) -> Submission:
         return read_submission(await self.request("predict", **job_members(
             type, params, slo, deadline, confidence, batches, cpus, epochs, best_effort, chance, may_stop, priority,
-            max_memory_mb, gpus)))
+            max_memory_mb, gpus, value)))
 
     async def status(self, job: Union[str, int]) -> Job:
         return read_job((await self.request("status", job=str(job)))["job"])

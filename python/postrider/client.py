@@ -127,14 +127,15 @@ class Client:
                batches: Optional[Iterable[float]] = None, cpus: Optional[int] = None,
                epochs: Union[int, str, None] = None, best_effort: bool = False, chance: Optional[float] = None,
                may_stop: bool = False, priority: int = 0, max_memory_mb: Optional[float] = None,
-               gpus: Optional[int] = None, mode: str = "run", tag: Optional[str] = None,
+               gpus: Optional[int] = None, value: Optional[float] = None, mode: str = "run",
+               tag: Optional[str] = None,
                key: Optional[str] = None, dry_run: bool = False, after: Union[str, int, None] = None,
                after_ok: bool = False, retry: int = 0, index: Optional[float] = None) -> Submission:
         """The answer comes when the job is on disk. A rejected job is no error: `accepted` is False, and
         `decision.smallest_slo_s` says what could have been promised. Without a `key` one is made, so that a
         submit whose answer is lost is sent again and stays one job."""
         members = job_members(type, params, slo, deadline, confidence, batches, cpus, epochs, best_effort, chance,
-                              may_stop, priority, max_memory_mb, gpus)
+                              may_stop, priority, max_memory_mb, gpus, value)
         return read_submission(self.request("submit", **submit_members(
             members, mode, tag, key, dry_run, after, after_ok, retry, index)))
 
@@ -143,11 +144,11 @@ class Client:
                 batches: Optional[Iterable[float]] = None, cpus: Optional[int] = None,
                 epochs: Union[int, str, None] = None, best_effort: bool = False, chance: Optional[float] = None,
                 may_stop: bool = False, priority: int = 0, max_memory_mb: Optional[float] = None,
-                gpus: Optional[int] = None) -> Submission:
+                gpus: Optional[int] = None, value: Optional[float] = None) -> Submission:
         """What `submit` would answer now. Nothing is stored."""
         return read_submission(self.request("predict", **job_members(
             type, params, slo, deadline, confidence, batches, cpus, epochs, best_effort, chance, may_stop, priority,
-            max_memory_mb, gpus)))
+            max_memory_mb, gpus, value)))
 
     def predict_many(self, questions: Iterable[Mapping[str, Any]]) -> Iterator[Submission]:
         """Many at once over one connection, each with the arguments of `predict`: the answers come in the order of the
@@ -155,7 +156,7 @@ class Client:
         defaults: Dict[str, Any] = {
             "params": None, "slo": None, "deadline": None, "confidence": None, "batches": None, "cpus": None,
             "epochs": None, "best_effort": False, "chance": None, "may_stop": False, "priority": 0,
-            "max_memory_mb": None, "gpus": None}
+            "max_memory_mb": None, "gpus": None, "value": None}
         c = _Connection(self.path, self.timeout)
         try:
             under_way, more, source = 0, True, iter(questions)

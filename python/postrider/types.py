@@ -102,6 +102,7 @@ class Decision:
     other_load: Optional[float] = None
     other_factor: Optional[float] = None
     price: Optional[float] = None
+    value: Optional[float] = None
     accuracy_error: Optional[float] = None
     took_us: Optional[float] = None
     candidates: Optional[List[Candidate]] = None
@@ -167,6 +168,7 @@ class Job:
     confidence: Optional[float] = None
     best_effort: Optional[bool] = None
     chance: Optional[float] = None
+    value: Optional[float] = None
     may_stop: Optional[bool] = None
     after: Optional[str] = None
     after_ok: Optional[bool] = None

@@ -113,11 +113,12 @@ class TestClient(unittest.TestCase):
         self.addCleanup(daemon.clear)
 
     def test_a_job_from_submit_to_its_result(self):
-        answer = self.client.submit("script", {"epochs": 3}, slo="1h", tag="first")
+        answer = self.client.submit("script", {"epochs": 3}, slo="1h", tag="first", value=0.5)
         self.assertEqual(answer.verdict, "promised")
         self.assertTrue(answer.accepted and answer.promised)
         self.assertEqual(answer.job.tag, "first")
         self.assertEqual(answer.job.slo_s, 3600)
+        self.assertEqual((answer.job.value, answer.decision.value), (0.5, 0.5))
         self.assertEqual(answer.decision.chosen_candidate.batch, answer.job.batch)
         job = self.client.wait(answer.job.job, timeout="60s")
         self.assertEqual((job.state, job.ok, job.met), ("done", True, True))
@@ -296,7 +297,7 @@ class TestTypes(unittest.TestCase):
         early = self.submit(type="script", params={"epochs": 6, "samples": 100, "pause": 1.5}, slo_s=6, may_stop=True)
         epochs = {"epochs": 6, "pause": 0.5}
         first = self.submit(type="script", params=epochs, slo_s=900, tag="t", key="k", chance=0.5, max_memory_mb=4000,
-                            batches=[64, 128], retry=1, index=3, confidence=0.8)
+                            batches=[64, 128], retry=1, index=3, confidence=0.8, value=0.5)
         self.submit(type="script", key="k")  # a duplicate
         self.submit(type="script", params={"network": "lenet5"}, epochs="1..4", slo_s=900)  # epochs to choose
         last = self.submit(type="script", after=first, after_ok=True)

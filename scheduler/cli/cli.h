@@ -56,6 +56,7 @@ enum cli_kind {
 	CLI_COUNT,      /* uint64_t */
 	CLI_CONFIDENCE, /* double: "0.9" or "90%" */
 	CLI_DURATION,   /* double, seconds, > 0 */
+	CLI_POSITIVE,   /* double, > 0 */
 };
 
 struct cli_list {

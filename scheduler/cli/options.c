@@ -142,6 +142,11 @@ static bool option_store(const struct cli *c, const struct cli_option *o, const 
 			return true;
 		cli_usage_error(c, "--%s: '%s' must be more than 0", o->name, value);
 		return false;
+	case CLI_POSITIVE:
+		if (text_number(value, o->out) && *(double *)o->out > 0.0 && isfinite(*(double *)o->out))
+			return true;
+		cli_usage_error(c, "--%s: '%s' is not a number above 0", o->name, value);
+		return false;
 	}
 	return false;
 }

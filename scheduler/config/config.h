@@ -46,6 +46,7 @@ struct config_tenant {
 	uint32_t max_gpus;       /* the same */
 	enum config_on_late on_late; /* of its jobs */
 	double chance;           /* of its jobs that do not say one; 0: none */
+	double value_budget;     /* what its live jobs may state together of value above the usual 1 */
 	char *account, *partition; /* of its jobs at an engine; NULL: the engine's */
 };
 

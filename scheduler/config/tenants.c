@@ -24,6 +24,7 @@ const struct key tenant_keys[] = {
 	{ "max_gpus", KEY_UINT32, AT(max_gpus), 0, JOB_TYPE_MAX_GPUS, 0 },
 	{ "on_late", KEY_CHOICE, AT(on_late), .choice = on_late_name },
 	{ "chance", KEY_NUMBER, AT(chance), 0.0, 0.9999, .initial = NAN },
+	{ "value_budget", KEY_NUMBER, AT(value_budget), 0.0, 1e6, 0.0 },
 	{ "account", KEY_TEXT, AT(account), .read = tenant_account_read },
 	{ "partition", KEY_TEXT, AT(partition), .read = tenant_partition_read },
 	{ 0 },

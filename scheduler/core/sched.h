@@ -38,7 +38,8 @@
  * jobs without a promise, by its tenant's standing, and is never due: its objective ends its wait. At its
  * start it gets the best candidate for the time that is left: one that is in time by its bound, else the
  * likeliest. Under a policy with a price it starts beside others only if it brings more than it costs them.
- * When no candidate has a chance of 2 % any more, it is not started, and sched_hopeless() names it.
+ * When no candidate has a chance of 2 % any more, it is not started, and sched_hopeless() names it. When it
+ * runs and its deadline has passed, it is stopped (sched_chance_gone()).
  *
  * Standing: (usage + window x cpus that run now) / weight. Usage is in cpu-seconds and fades by 1/e in a
  * window, so that under a constant load it is window x cpus. The mean standing is the sum of usage + window x
@@ -348,9 +349,12 @@ int sched_forecast(struct sched *s, int64_t now_ns, uint64_t id, struct sched_es
  * progress come first (sched_progress()). */
 uint32_t sched_should_stop(struct sched *s, int64_t now_ns, uint64_t id, uint32_t done, uint32_t epochs);
 
-/* A running job that was taken by chance has, by its own reports of progress, no chance any more to be in
- * time. False without such reports. */
+/* A running job that was taken by chance has no chance any more to be in time: its deadline has passed, or
+ * its own reports of progress say so. */
 bool sched_chance_gone(struct sched *s, int64_t now_ns, uint64_t id);
+/* The first deadline of the running jobs that were taken by chance, and whose it is; SCHED_NEVER: there is
+ * none. */
+int64_t sched_overtime_ns(const struct sched *s, uint64_t *out_id);
 
 size_t sched_running(const struct sched *s);
 size_t sched_queued(const struct sched *s);

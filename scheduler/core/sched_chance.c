@@ -89,6 +89,21 @@ bool sched_hopeless(struct sched *s, uint64_t *out_id)
 	return false;
 }
 
+int64_t sched_overtime_ns(const struct sched *s, uint64_t *out_id)
+{
+	int64_t first_ns = SCHED_NEVER;
+
+	for (uint32_t k = s->n_by_chance ? s->running.first : NO_JOB; k != NO_JOB; k = s->live[k].next) {
+		const struct live *j = &s->live[k];
+
+		if (j->by_chance && j->deadline_ns < first_ns) {
+			first_ns = j->deadline_ns;
+			*out_id = j->r.id;
+		}
+	}
+	return first_ns;
+}
+
 bool sched_chance_gone(struct sched *s, int64_t now_ns, uint64_t id)
 {
 	uint32_t place;
@@ -96,8 +111,11 @@ bool sched_chance_gone(struct sched *s, int64_t now_ns, uint64_t id)
 	struct sched_estimate e;
 	double left_s;
 
-	if (!j || !j->running || !j->by_chance || !j->progress.last.n || !model_of(s, &j->r) ||
-	    sched_estimate(s, now_ns, id, &e, NULL))
+	if (!j || !j->running || !j->by_chance)
+		return false;
+	if (j->deadline_ns <= now_ns) /* whatever it reports */
+		return true;
+	if (!j->progress.last.n || !model_of(s, &j->r) || sched_estimate(s, now_ns, id, &e, NULL))
 		return false;
 	left_s = live_until_s(j->deadline_ns, s->last_ns);
 	return decide_chance_of(model_of(s, &j->r), sched_adapt(s, j->r.model),

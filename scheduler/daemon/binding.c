@@ -216,6 +216,7 @@ void binding_request(const struct job *job, struct sched_request *out)
 		.confidence = r->confidence,
 		.best_effort = r->best_effort,
 		.chance = isnan(r->chance) ? 0.0 : r->chance,
+		.value = isnan(r->value) ? 1.0 : r->value,
 		.memory_mb = job->type ? job->type->memory_mb : NAN,
 		.memory_mb_per_record = job->type ? job->type->memory_mb_per_record : NAN,
 		.max_memory_mb = r->max_memory_mb,

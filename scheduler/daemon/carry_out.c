@@ -415,6 +415,18 @@ void carry_out_all(struct daemon *d, enum life_event_kind kind)
 	}
 }
 
+/* A job that was taken by chance, and runs, is stopped when its chance has gone. */
+static void give_up_in_time(struct daemon *d, struct job *job)
+{
+	struct life_event e;
+
+	if (job->row.verdict != VERDICT_CHANCE || job->row.state != JOB_RUNNING || job->cancelling ||
+	    !sched_chance_gone(d->sched, daemon_now_ns(d), job->id))
+		return;
+	e = carry_event(d, LIFE_HOPELESS, job);
+	carry_out(d, &e, NULL);
+}
+
 bool carry_ticks(struct daemon *d)
 {
 	double until_us = clock_monotonic_us() + TURN_US;
@@ -429,6 +441,7 @@ bool carry_ticks(struct daemon *d)
 			e.advise_timeout_s = d->setup->config->advise_timeout_s;
 			carry_out(d, &e, NULL);
 		}
+		give_up_in_time(d, job);
 		if (n % 64 == 0 && clock_monotonic_us() > until_us)
 			return !d->tick.at;
 	}
@@ -616,10 +629,7 @@ void carry_progress(struct daemon *d, struct job *job, double done, const struct
 		e.stop_after = sched_should_stop(d->sched, e.now_ns, job->id, (uint32_t)p->epoch,
 						 (uint32_t)p->epochs);
 	carry_out(d, &e, NULL);
-	if (sched_chance_gone(d->sched, e.now_ns, job->id)) {
-		e = carry_event(d, LIFE_HOPELESS, job);
-		carry_out(d, &e, NULL);
-	}
+	give_up_in_time(d, job);
 }
 
 void carry_ended(struct daemon *d, struct job *job, const struct exec_outcome *o)

@@ -281,7 +281,57 @@ void jobs_release(struct jobs *j)
 	free(j->bucket);
 	names_release(&j->names);
 	users_release(&j->users);
+	free(j->claimed);
 	*j = (struct jobs){ 0 };
+}
+
+/* ---- what tenants claim ---- */
+
+#define CLAIM_UNIT 1e-6 /* sums are of whole numbers, so that they come out the same whatever came and went */
+
+static uint64_t claim_of(const struct job *job)
+{
+	double above = job->row.value - 1.0;
+
+	return job_state_live(job->row.state) && job->row.tenant && above > 0.0
+		       ? (uint64_t)llround(above / CLAIM_UNIT)
+		       : 0;
+}
+
+/* The sum of its tenant, which is known; NULL: there is no memory for it. */
+static uint64_t *claims_of(struct jobs *j, const char *tenant)
+{
+	int number = names_number(&j->names, tenant);
+
+	if (number < 0 ||
+	    mem_grow((void **)&j->claimed, &j->claimed_cap, (size_t)number + 1, sizeof *j->claimed))
+		return NULL;
+	while (j->n_claimed <= (size_t)number)
+		j->claimed[j->n_claimed++] = 0;
+	return &j->claimed[number];
+}
+
+static void claim(struct jobs *j, const struct job *job)
+{
+	uint64_t by = claim_of(job);
+
+	if (by)
+		*claims_of(j, job->row.tenant) += by; /* jobs_add() has made room */
+}
+
+static void unclaim(struct jobs *j, const struct job *job)
+{
+	uint64_t by = claim_of(job);
+
+	if (by)
+		*claims_of(j, job->row.tenant) -= by;
+}
+
+double jobs_claimed(struct jobs *j, const char *tenant)
+{
+	const uint64_t *sum = claims_of(j, tenant);
+
+	return sum ? CLAIM_UNIT * (double)*sum : 0.0;
 }
 
 int jobs_add(struct jobs *j, struct job *job, struct err *err)
@@ -293,6 +343,9 @@ int jobs_add(struct jobs *j, struct job *job, struct err *err)
 		return err_nomem(err, "the index of jobs");
 	if (users_know(&j->users, job->row.uid))
 		return err_nomem(err, "the index of users");
+	if (claim_of(job) && !claims_of(j, job->row.tenant))
+		return err_nomem(err, "the values of jobs");
+	claim(j, job);
 	at = bucket_of(j, job->id);
 	job->same_hash = j->bucket[at];
 	j->bucket[at] = job;
@@ -319,7 +372,9 @@ void jobs_set_state(struct jobs *j, struct job *job, enum job_state state)
 	j->count[job->row.state]--;
 	j->count[state]++;
 	users_count(&j->users, job->row.uid, (state == JOB_QUEUED) - (job->row.state == JOB_QUEUED));
+	unclaim(j, job);
 	job->row.state = state;
+	claim(j, job);
 	if (from != to) {
 		cursors_leave(j, job);
 		list_remove(from, job);
@@ -337,6 +392,7 @@ void jobs_take_out(struct jobs *j, struct job *job)
 	j->n--;
 	j->count[job->row.state]--;
 	users_count(&j->users, job->row.uid, -(job->row.state == JOB_QUEUED));
+	unclaim(j, job);
 	cursors_leave(j, job);
 	list_remove(list_of(j, job->row.state), job);
 }

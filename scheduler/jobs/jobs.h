@@ -80,6 +80,7 @@ struct jobs {
 	size_t count[N_JOB_STATES];    /* of jobs in memory */
 	struct job_cursor *cursor;
 	struct users users;            /* their jobs that wait */
+	uint64_t *claimed; size_t n_claimed, claimed_cap; /* by the number of a tenant's name */
 	struct key_entry *key; uint32_t *key_bucket; size_t n_keys, first_key; /* a ring, and its index */
 };
 
@@ -102,6 +103,8 @@ void jobs_take_out(struct jobs *j, struct job *job); /* the caller's again */
 struct job *jobs_find(const struct jobs *j, uint64_t id);
 void jobs_set_state(struct jobs *j, struct job *job, enum job_state state); /* moves it between lists */
 void jobs_trim(struct jobs *j, size_t max_ended);
+/* What the live jobs of a tenant state together of value above the usual 1. */
+double jobs_claimed(struct jobs *j, const char *tenant);
 
 /* At the oldest live job, or the newest. The cursor is in use until its walk is over or it is closed. */
 void jobs_cursor_open(struct jobs *j, struct job_cursor *c, bool upwards);

@@ -85,8 +85,9 @@ static double rate_of(const struct job *job, const struct candidate *c)
 
 unsigned life_rejected_by(const struct decision *d)
 {
-	static const unsigned order[] = { REASON_BEYOND_MODEL, REASON_TOO_WIDE, REASON_DEVICES,
-					  REASON_MEMORY,       REASON_NO_BOUND, REASON_BREAKS_PROMISE };
+	static const unsigned order[] = { REASON_BEYOND_MODEL,  REASON_TOO_WIDE, REASON_DEVICES,
+					  REASON_MEMORY,        REASON_UNSTABLE, REASON_NO_BOUND,
+					  REASON_BREAKS_PROMISE };
 	unsigned common = ~0u;
 
 	if (!isnan(d->smallest_slo_s))
@@ -124,6 +125,9 @@ static void why_rejected(const struct job_record *row, const struct decision *d,
 		snprintf(text, size, "every batch wants more gpus than it may have, or more of their memory");
 	else if (by == REASON_MEMORY)
 		snprintf(text, size, "every batch needs more memory than there is");
+	else if (by == REASON_UNSTABLE)
+		snprintf(text, size,
+			 "the model predicts no time for any batch, as of a queue that grows for ever");
 	else if (by == REASON_NO_BOUND)
 		snprintf(text, size, "there are too few observations for a promise at confidence %g",
 			 row->confidence);

@@ -54,6 +54,7 @@ const struct job_field job_field[] = {
 	{ KEPT(FIXED, confidence, 1), .key = "confidence" },
 	{ KEPT(BOOL, best_effort, 1), .key = "best_effort", .needed = true },
 	{ KEPT(FIXED, chance, 4), .key = "chance" },
+	{ KEPT(FIXED, value, 8), .key = "value" },
 	{ KEPT(BOOL, may_stop, 2), .key = "may_stop", .needed = true },
 	{ KEPT(REF, after, 6), .key = "after" },
 	{ KEPT(BOOL, after_ok, 6), .key = "after_ok", .needed = true },

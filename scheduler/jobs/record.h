@@ -54,6 +54,7 @@ struct job_record {
 	double slo_s, confidence, max_memory_mb;
 	bool best_effort;
 	double chance;               /* taken without a promise if it has this chance; NaN: not asked for */
+	double value;                /* what it is worth in time, where 1 is usual; NaN: not stated, so 1 */
 	enum job_state state;
 	enum job_verdict verdict;
 	const char *reason;          /* why failed, lost, rejected */

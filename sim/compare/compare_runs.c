@@ -146,14 +146,15 @@ static void forget_outcomes(struct compare_runs *x, size_t policy, size_t replic
 	run->outcome = NULL;
 }
 
-/* Its index; n_policies: it is not among them. */
+/* The index of the greedy oracle, or of the priced one where that is alone; n_policies: neither is there. */
 static size_t oracle_of(const struct compare_params *p)
 {
-	size_t i = 0;
+	size_t found = p->n_policies;
 
-	while (i < p->n_policies && !p->policy[i].oracle)
-		i++;
-	return i;
+	for (size_t i = p->n_policies; i-- > 0;)
+		if (p->policy[i].oracle && (found == p->n_policies || !p->policy[i].priced))
+			found = i;
+	return found;
 }
 
 static size_t optimum_of(const struct compare_params *p)

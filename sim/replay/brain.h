@@ -23,6 +23,10 @@ struct brain_ops {
 	bool (*next)(void *self, int64_t now_ns, struct brain_start *out);
 	/* A waiting job that is let go of; false: none. Asked when none is to start. May be NULL. */
 	bool (*dropped)(void *self, int64_t now_ns, size_t *out_job);
+	/* When the next job that runs is to be stopped, and which; WORLD_NEVER: none. May be NULL. */
+	int64_t (*stops_ns)(const void *self, size_t *out_job);
+	/* It was stopped. */
+	int (*stopped)(void *self, int64_t now_ns, size_t job, struct err *err);
 	int (*ended)(void *self, int64_t now_ns, size_t job, bool failed, double run_s, struct err *err);
 	size_t (*waiting)(const void *self);
 	/* False: jobs are played. True: none are, and this is the mean accuracy, a miss as 0, that no

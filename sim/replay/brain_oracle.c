@@ -1,9 +1,11 @@
 /* The oracle: knows what will happen to every job that has come, as if it could try before it promises. It
  * keeps a plan of the waiting jobs; an arriving one is put into the plan, the world itself is copied and
  * played to the end of all of them, and only a plan in which every promise holds is taken. What then happens
- * is what was played, so the oracle breaks no promise. It does not know who will arrive later, and it is
- * greedy: each job gets the highest accuracy that it can have when it comes. So it is what perfect
- * predictions are worth, not the best schedule there could be.
+ * is what was played, so the oracle breaks no promise. It does not know who will arrive later. The greedy one
+ * gives each job the highest accuracy that it can have when it comes. The priced one charges for capacity by
+ * the rule of `postrider` (scheduler/core/policy/price.h), with what was played in place of predictions: what
+ * later arrivals may do to an end is all that it does not know. So they are what perfect predictions are
+ * worth under these two rules, not the best schedule there could be.
  *
  * The plan is a list: at every event those at its front that fit start, and others pass one that does not.
  * Priority first, then the earliest deadline. A job whose start breaks a promise is tried behind the end of
@@ -13,6 +15,8 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "scheduler/core/decide.h"
+#include "scheduler/core/policy/price.h"
 #include "sim/replay/bound_kinds.h"
 #include "sim/replay/brain.h"
 
@@ -31,6 +35,8 @@ struct fate { /* by job */
 	uint64_t ended_in; /* the play in which it ended last */
 	bool ended; /* in reality */
 	double run_s, accuracy; /* as played when it was taken */
+	int64_t played_ns,
+		before_ns; /* its end in the last play, and in the one without the job that arrives */
 };
 
 struct plan {
@@ -47,6 +53,9 @@ struct oracle {
 	struct fate *fate;
 	uint64_t plays;
 	uint32_t slots, used, play_used;
+	struct price
+		price; /* of a process-second, as the last arrivals tell it; stays 0 for the greedy one */
+	double spread; /* of the logarithm of a time that later arrivals change */
 };
 
 static void oracle_destroy(void *self)
@@ -74,6 +83,7 @@ static int oracle_make(const struct replay_params *p, struct world_run *run, voi
 	o->p = p;
 	o->run = run;
 	o->slots = world_cluster(p->world)->slots;
+	o->spread = decide_spread_later(0.0);
 	o->fate = mem_calloc(p->trace->n_jobs, sizeof *o->fate);
 	status = o->fate ? 0 : err_nomem(err, "%zu jobs", p->trace->n_jobs);
 	if (!status)
@@ -208,6 +218,7 @@ static int play_trial(struct oracle *o, int64_t now_ns, size_t about, struct pla
 		struct fate *f = &o->fate[job];
 
 		f->ended_in = o->plays;
+		f->played_ns = e.at_ns;
 		o->play_used -= cpus_of(o, job);
 		out->last = job;
 		if (job == about) {
@@ -247,21 +258,88 @@ static int find_place(struct oracle *o, int64_t now_ns, const struct planned *wa
 	return status;
 }
 
+/* ---- what a plan is worth ---- */
+
+static double seconds(int64_t from_ns, int64_t to_ns)
+{
+	return 1e-9 * (double)(to_ns - from_ns);
+}
+
+/* The chance of a job that ends then, as it was played, to be in time whoever comes later. */
+static double chance_of(const struct oracle *o, size_t job, int64_t now_ns, int64_t end_ns)
+{
+	int64_t deadline_ns = o->fate[job].deadline_ns;
+
+	return price_chance(seconds(now_ns, end_ns),
+			    deadline_ns == WORLD_NEVER ? INFINITY : seconds(now_ns, deadline_ns), o->spread);
+}
+
+/* What the others lose by the play just made, against the one without the job. */
+static double harm_of(const struct oracle *o, int64_t now_ns, size_t about)
+{
+	double harm = 0.0;
+
+	for (size_t i = 0; i <= about; i++) { /* none beyond it has arrived */
+		const struct fate *f = &o->fate[i];
+
+		if (i == about || f->ended_in != o->plays || f->played_ns == f->before_ns ||
+		    f->deadline_ns == WORLD_NEVER || isnan(f->accuracy))
+			continue;
+		harm += f->accuracy *
+			(chance_of(o, i, now_ns, f->before_ns) - chance_of(o, i, now_ns, f->played_ns));
+	}
+	return fmax(harm, 0.0);
+}
+
+/* The ends of all without the job that arrives. */
+static int play_before(struct oracle *o, int64_t now_ns, size_t about, struct err *err)
+{
+	struct played unused;
+	int status = plan_copy(&o->trial, &o->plan, 0, err);
+
+	if (!status)
+		status = play_trial(o, now_ns, NO_JOB, &unused, err);
+	for (size_t i = 0; !status && i < about; i++)
+		o->fate[i].before_ns = o->fate[i].played_ns;
+	return status;
+}
+
 struct best {
 	struct plan plan; /* the trial it was found in */
 	struct played played;
+	double worth;
 	bool found;
+	double least_s, least_harm; /* of the shortest that was played: what the arrival tells of the price */
 };
 
-static bool is_better(const struct played *a, const struct best *b)
+static bool is_better(const struct played *a, double worth, const struct best *b)
 {
-	double mine = isnan(a->accuracy) ? 0.0 : a->accuracy;
-	double its = isnan(b->played.accuracy) ? 0.0 : b->played.accuracy;
-
-	return !b->found || mine > its || (mine == its && a->end_ns < b->played.end_ns);
+	return !b->found || worth > b->worth || (worth == b->worth && a->end_ns < b->played.end_ns);
 }
 
-/* All pairs of batch and epochs, each in its best place; the most accurate that breaks no promise. */
+/* What the system gets of the job as it was just played; -INFINITY: less than it takes. */
+static double worth_of(struct oracle *o, int64_t now_ns, const struct planned *j, const struct played *a,
+		       struct best *io)
+{
+	double accuracy = isnan(a->accuracy) ? 0.0 : a->accuracy, run_s = seconds(a->start_ns, a->end_ns);
+	double harm, cost;
+
+	if (!o->p->policy->priced)
+		return accuracy;
+	harm = harm_of(o, now_ns, j->job);
+	cost = harm + price_at(&o->price, now_ns) * cpus_of(o, j->job) * run_s;
+	if (!(io->least_s <= run_s)) {
+		io->least_s = run_s;
+		io->least_harm = harm;
+	}
+	if (!(cost > 0.0)) /* nobody is harmed: the most accurate */
+		return accuracy;
+	accuracy *= chance_of(o, j->job, now_ns, a->end_ns);
+	return accuracy > cost || j->deadline_ns == WORLD_NEVER ? accuracy - cost : -INFINITY;
+}
+
+/* All pairs of batch and epochs, each in its best place; of those that break no promise the one that is worth
+ * most. */
 static int find_best(struct oracle *o, int64_t now_ns, struct planned j, struct best *io, struct err *err)
 {
 	const struct bound_kind *k = &o->kinds.kind[o->p->trace->job[j.job].kind];
@@ -271,14 +349,19 @@ static int find_best(struct oracle *o, int64_t now_ns, struct planned j, struct 
 		for (size_t e = 0; !status && e < (k->n_epochs ? k->n_epochs : 1); e++) {
 			struct played played;
 			bool holds;
+			double worth;
 
 			j.batch = k->batch[b];
 			j.epochs = k->n_epochs ? k->epochs[e] : NAN;
 			status = find_place(o, now_ns, &j, &played, &holds, err);
-			if (status || !holds || !is_better(&played, io))
+			if (status || !holds)
+				continue;
+			worth = worth_of(o, now_ns, &j, &played, io);
+			if (isinf(worth) || !is_better(&played, worth, io))
 				continue;
 			status = plan_copy(&io->plan, &o->trial, 0, err);
 			io->played = played;
+			io->worth = worth;
 			io->found = true;
 		}
 	return status;
@@ -313,14 +396,19 @@ static int oracle_arrive(void *self, int64_t now_ns, size_t job, struct outcome 
 	struct oracle *o = self;
 	const struct trace_job *t = &o->p->trace->job[job];
 	struct planned j = { .job = job, .after = NO_JOB, .deadline_ns = brain_deadline_ns(t) };
-	struct best best = { 0 };
+	struct best best = { .least_s = INFINITY };
 	int status = 0;
 
 	io->state = OUTCOME_REJECTED;
 	if (cpus_of(o, job) > o->slots)
 		return 0;
 	o->fate[job].deadline_ns = j.deadline_ns;
-	status = find_best(o, now_ns, j, &best, err);
+	if (o->p->policy->priced)
+		status = play_before(o, now_ns, job, err);
+	if (!status)
+		status = find_best(o, now_ns, j, &best, err);
+	if (!status && best.least_s > 0.0 && !isinf(best.least_s))
+		price_see(&o->price, now_ns, best.least_harm / (cpus_of(o, job) * best.least_s));
 	io->promised = best.found && j.deadline_ns != WORLD_NEVER;
 	if (!status && !best.found && (t->best_effort || j.deadline_ns == WORLD_NEVER)) {
 		o->fate[job].deadline_ns = j.deadline_ns = WORLD_NEVER;

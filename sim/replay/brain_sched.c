@@ -173,6 +173,20 @@ static bool brain_dropped(void *self, int64_t now_ns, size_t *out_job)
 	return !sched_remove(b->sched, now_ns, id, NULL);
 }
 
+static int64_t brain_stops_ns(const void *self, size_t *out_job)
+{
+	uint64_t id = 1;
+	int64_t at_ns = sched_overtime_ns(((const struct brain *)self)->sched, &id);
+
+	*out_job = (size_t)(id - 1);
+	return at_ns;
+}
+
+static int brain_stopped(void *self, int64_t now_ns, size_t job, struct err *err)
+{
+	return sched_remove(((struct brain *)self)->sched, now_ns, job + 1, err);
+}
+
 static int brain_ended(void *self, int64_t now_ns, size_t job, bool failed, double run_s, struct err *err)
 {
 	struct brain *b = self;
@@ -206,6 +220,8 @@ const struct brain_ops brain_sched = {
 	.arrive = brain_arrive,
 	.next = brain_next,
 	.dropped = brain_dropped,
+	.stops_ns = brain_stops_ns,
+	.stopped = brain_stopped,
 	.ended = brain_ended,
 	.waiting = brain_waiting,
 };

@@ -8,6 +8,9 @@ static const struct sim_policy only_here[] = {
 	{ "greedy-oracle",
 	  "knows what will happen to every job that has come, and plays it before it promises",
 	  .oracle = true },
+	{ "priced-oracle",
+	  "the same, and a job takes no more from others than it brings, as postrider counts it",
+	  .oracle = true, .priced = true },
 	{ "optimum", "the best schedule there is, all arrivals known; of many jobs an upper bound",
 	  .optimum = true },
 	{ "fifo", "the paper's models, jobs in the order of arrival", .queue = SIM_QUEUE_FIFO },
@@ -38,7 +41,9 @@ int sim_policy_parse(const char *text, struct sim_policy *out, struct err *err)
 	if (!p.title || p.queue || p.best_fixed) {
 		status = policy_parse(p.queue ? "courier" : p.best_fixed ? "fixed:1" : text, &p.choice, err);
 		if (status && err && !strchr(text, ':'))
-			strncat(err->text, ", greedy-oracle, optimum, fifo, edf, courier-waits, fixed:best",
+			strncat(err->text,
+				", greedy-oracle, priced-oracle, optimum, fifo, edf, courier-waits, "
+				"fixed:best",
 				sizeof err->text - strlen(err->text) -
 					1); /* the list of names ends the sentence */
 	}

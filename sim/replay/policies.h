@@ -1,5 +1,5 @@
 /* The policies of a comparison: those of scheduler/core by their names, and those that only a simulation
- * has: `greedy-oracle`, `optimum` (optimum.h), queues with the paper's models
+ * has: `greedy-oracle`, `priced-oracle`, `optimum` (optimum.h), queues with the paper's models
  * (brain_queue.c), and the best fixed batch. */
 #ifndef SIM_REPLAY_POLICIES_H
 #define SIM_REPLAY_POLICIES_H
@@ -18,6 +18,7 @@ struct sim_policy {
 	char name[SIM_POLICY_NAME];   /* as given: "fixed:128" */
 	const char *title;
 	bool oracle, optimum;
+	bool priced;                  /* an oracle that charges for capacity, as postrider does */
 	bool old_name;                /* given as `oracle`, which greedy-oracle was called */
 	enum sim_queue queue;         /* its choice is courier's then */
 	bool best_fixed;              /* fixed:best: the comparison finds the batch on a pilot */

@@ -130,19 +130,42 @@ static int end(struct replay *x, struct err *err)
 			     err);
 }
 
+/* A job that runs is stopped, before its end. */
+static int stop(struct replay *x, size_t job, struct err *err)
+{
+	struct outcome *o = &x->r->outcome[job];
+	struct world_end e = { .processes = NAN, .njobs = NAN };
+	int status = world_run_stop(x->run, x->now_ns, job + 1, &e, err);
+
+	o->state = OUTCOME_DROPPED;
+	o->end_ns = x->now_ns;
+	o->processes = e.processes;
+	o->njobs = e.njobs;
+	return status ? status : x->ops->stopped(x->brain, x->now_ns, job, err);
+}
+
 static int play(struct replay *x, struct err *err)
 {
 	const struct trace *t = x->p->trace;
+	bool stops = x->ops->stops_ns && world_can_stop(x->p->world);
 	int status = 0;
 
 	while (!status) {
 		int64_t arrival_ns = x->arrived < t->n_jobs ? t->job[x->arrived].arrival_ns : WORLD_NEVER;
-		int64_t end_ns = world_run_next(x->run);
+		int64_t end_ns = world_run_next(x->run), stop_ns = WORLD_NEVER;
+		size_t late = 0;
 
 		if (arrival_ns == WORLD_NEVER && end_ns == WORLD_NEVER)
 			break;
-		x->now_ns = end_ns <= arrival_ns ? end_ns : arrival_ns;
-		status = end_ns <= arrival_ns ? end(x, err) : arrive(x, err);
+		if (stops)
+			stop_ns = x->ops->stops_ns(x->brain, &late);
+		if (stop_ns < end_ns && stop_ns < arrival_ns) {
+			x->now_ns = stop_ns > x->now_ns ? stop_ns : x->now_ns;
+			status = stop(x, late, err);
+		} else {
+			x->now_ns = end_ns <= arrival_ns ? end_ns : arrival_ns;
+			status = end_ns <= arrival_ns ? end(x, err) : arrive(x, err);
+		}
 		if (!status)
 			status = start_and_drop(x, err);
 	}

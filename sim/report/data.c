@@ -152,7 +152,7 @@ static void read_policy(struct fields *f, struct report_policy *out)
 		return;
 	out->title = json_string(fields_get(f, "title"), NULL);
 	out->oracle = !strcmp(out->name, "oracle") || !strcmp(out->name, "greedy-oracle") ||
-		      !strcmp(out->name, "optimum");
+		      !strcmp(out->name, "priced-oracle") || !strcmp(out->name, "optimum");
 	read_number(f, "batch", &out->batch);
 	for (size_t m = 0; m < METRICS; m++)
 		read_metric(f, (enum metric)m, &out->metric[m]);

@@ -266,6 +266,20 @@ static double core_s(const struct fluid_world *w, const struct sharing_end *e)
 	return e->job.extra[CORE_S] * all / (all - behind + behind / (1.0 + drift));
 }
 
+static struct world_end as_world_end(struct fluid_run *r, const struct sharing_end *e)
+{
+	bool cut = e->job.until < 1.0 || e->done < 1.0;
+
+	r->busy_s += core_s(r->world, e) * e->done;
+	return (struct world_end){
+		.id = e->job.id,
+		.accuracy = cut ? NAN : e->job.extra[ACCURACY],
+		.processes = e->processes,
+		.njobs = e->njobs,
+		.failed = cut,
+	};
+}
+
 static bool fluid_end(void *run, struct world_end *out, double *out_at_s)
 {
 	struct fluid_run *r = run;
@@ -273,15 +287,19 @@ static bool fluid_end(void *run, struct world_end *out, double *out_at_s)
 
 	if (!sharing_end(r->sharing, &e))
 		return false;
-	r->busy_s += core_s(r->world, &e);
-	*out = (struct world_end){
-		.id = e.job.id,
-		.accuracy = e.job.until < 1.0 ? NAN : e.job.extra[ACCURACY],
-		.processes = e.processes,
-		.njobs = e.njobs,
-		.failed = e.job.until < 1.0,
-	};
+	*out = as_world_end(r, &e);
 	*out_at_s = e.at_s;
+	return true;
+}
+
+static bool fluid_stop(void *run, double now_s, uint64_t id, struct world_end *out)
+{
+	struct fluid_run *r = run;
+	struct sharing_end e;
+
+	if (!sharing_stop(r->sharing, now_s, id, &e))
+		return false;
+	*out = as_world_end(r, &e);
 	return true;
 }
 
@@ -319,6 +337,7 @@ const struct world_ops world_fluid = {
 	.law_s = fluid_law_s,
 	.next_s = fluid_next_s,
 	.end = fluid_end,
+	.stop = fluid_stop,
 	.copy = fluid_copy,
 	.count = fluid_count,
 };

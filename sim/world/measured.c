@@ -289,6 +289,17 @@ static double measured_next_s(void *run)
 	return sharing_next_s(((struct measured_run *)run)->sharing);
 }
 
+static struct world_end as_world_end(const struct sharing_end *e)
+{
+	return (struct world_end){
+		.id = e->job.id,
+		.accuracy = e->done < 1.0 ? NAN : e->job.extra[EXTRA_ACCURACY],
+		.processes = e->processes,
+		.njobs = e->njobs,
+		.failed = e->job.until < 1.0 || e->done < 1.0,
+	};
+}
+
 static bool measured_end(void *run, struct world_end *out, double *out_at_s)
 {
 	struct measured_run *r = run;
@@ -297,13 +308,17 @@ static bool measured_end(void *run, struct world_end *out, double *out_at_s)
 	if (!sharing_end(r->sharing, &e))
 		return false;
 	*out_at_s = e.at_s;
-	*out = (struct world_end){
-		.id = e.job.id,
-		.accuracy = e.job.extra[EXTRA_ACCURACY],
-		.processes = e.processes,
-		.njobs = e.njobs,
-		.failed = e.job.until < 1.0,
-	};
+	*out = as_world_end(&e);
+	return true;
+}
+
+static bool measured_stop(void *run, double now_s, uint64_t id, struct world_end *out)
+{
+	struct sharing_end e;
+
+	if (!sharing_stop(((struct measured_run *)run)->sharing, now_s, id, &e))
+		return false;
+	*out = as_world_end(&e);
 	return true;
 }
 
@@ -341,6 +356,7 @@ const struct world_ops world_measured = {
 	.law_s = measured_law_s,
 	.next_s = measured_next_s,
 	.end = measured_end,
+	.stop = measured_stop,
 	.copy = measured_copy,
 	.count = measured_count,
 };

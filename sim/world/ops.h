@@ -49,6 +49,8 @@ struct world_ops {
 	             struct err *err);
 	double (*next_s)(void *run);                               /* INFINITY: nothing runs */
 	bool (*end)(void *run, struct world_end *out, double *out_at_s);
+	/* Stops a job that runs; NULL: the world cannot. False: no such job runs. */
+	bool (*stop)(void *run, double now_s, uint64_t id, struct world_end *out);
 	int (*copy)(void *to, const void *from, struct err *err);
 	struct world_count (*count)(const void *run);
 };

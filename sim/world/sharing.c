@@ -319,10 +319,25 @@ static void remove_job(struct sharing *s, size_t i)
 	s->next_known = false;
 }
 
+/* It leaves now. */
+static void leave(struct sharing *s, size_t i, struct sharing_end *out)
+{
+	const struct since *since = &s->since[i];
+	double duration = s->now_s - since->at_s;
+
+	out->job = s->job[i];
+	out->at_s = s->now_s;
+	out->processes = mean_of(s->processes_s - since->processes_s, duration, s->job[i].cpus);
+	out->njobs = mean_of(s->jobs_s - since->jobs_s, duration, 1.0);
+	out->done = 1.0;
+	if (s->left_s[i] > 0.0 && s->job[i].until > 0.0)
+		out->done = fmax(0.0, 1.0 - s->left_s[i] / (s->whole_s[i] * s->job[i].until));
+	remove_job(s, i);
+	s->events++;
+}
+
 bool sharing_end(struct sharing *s, struct sharing_end *out)
 {
-	const struct since *since;
-	double duration;
 	size_t i;
 
 	if (!s->n)
@@ -330,14 +345,22 @@ bool sharing_end(struct sharing *s, struct sharing_end *out)
 	find_next(s);
 	i = first_of_equals(s);
 	pass_until(s, moment_of(s, s->left_s[i]));
-	since = &s->since[i];
-	duration = s->now_s - since->at_s;
-	out->job = s->job[i];
-	out->at_s = s->now_s;
-	out->processes = mean_of(s->processes_s - since->processes_s, duration, s->job[i].cpus);
-	out->njobs = mean_of(s->jobs_s - since->jobs_s, duration, 1.0);
-	remove_job(s, i);
-	s->events++;
+	s->left_s[i] = 0.0;
+	leave(s, i, out);
+	return true;
+}
+
+bool sharing_stop(struct sharing *s, double now_s, uint64_t id, struct sharing_end *out)
+{
+	size_t i = 0;
+
+	while (i < s->n && s->job[i].id != id)
+		i++;
+	if (i == s->n)
+		return false;
+	rate_all(s);
+	pass_until(s, now_s);
+	leave(s, i, out);
 	return true;
 }
 

@@ -29,6 +29,7 @@ struct sharing_end {
 	struct sharing_job job;
 	double at_s;
 	double processes, njobs;  /* means over its run */
+	double done;              /* part of what it would have done (up to `until`): below 1 if stopped */
 };
 
 /* Seconds that the whole of job j takes if `processes` run all the time, itself included; > 0, finite. */
@@ -52,6 +53,8 @@ int sharing_start(struct sharing *s, double now_s, const struct sharing_job *j, 
 double sharing_next_s(struct sharing *s);  /* INFINITY: nothing runs */
 /* of ends in one nanosecond the lowest id first */
 bool sharing_end(struct sharing *s, struct sharing_end *out);
+/* The job is stopped at that moment, before its end. False: no such job runs. */
+bool sharing_stop(struct sharing *s, double now_s, uint64_t id, struct sharing_end *out);
 size_t sharing_running(const struct sharing *s);
 double sharing_busy_s(const struct sharing *s);
 uint64_t sharing_events(const struct sharing *s);

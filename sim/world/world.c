@@ -290,6 +290,27 @@ bool world_run_end(struct world_run *r, struct world_end *out)
 	return true;
 }
 
+bool world_can_stop(const struct world *w)
+{
+	return w->ops->stop != NULL;
+}
+
+int world_run_stop(struct world_run *r, int64_t now_ns, uint64_t id, struct world_end *out, struct err *err)
+{
+	double now_s = (double)now_ns / NS_PER_S;
+
+	now_s = now_s < r->last_s ? r->last_s : now_s;
+	if (now_ns < r->last_ns || (r->next_known && now_ns > r->next_ns) || !r->world->ops->stop ||
+	    !r->world->ops->stop(r->run, now_s, id, out))
+		return err_fail(err, ERR_ARG, "job %llu can not be stopped at %lld ns",
+				(unsigned long long)id, (long long)now_ns);
+	out->at_ns = r->last_ns = now_ns;
+	r->last_s = now_s;
+	r->next_known = false;
+	r->running--;
+	return 0;
+}
+
 int world_run_copy(struct world_run *to, const struct world_run *from, struct err *err)
 {
 	void *run = to->run;

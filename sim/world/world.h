@@ -109,6 +109,10 @@ int64_t world_run_next(struct world_run *r);
 /* The job that ends then, which is gone afterwards. False: nothing runs. Jobs that end at the same moment
  * come by id. */
 bool world_run_end(struct world_run *r, struct world_end *out);
+/* A job that runs is stopped now, and gone; it has no accuracy. Not behind world_run_next(). ERR_ARG: no such
+ * job runs, or the world cannot stop one (world_can_stop()). */
+bool world_can_stop(const struct world *w);
+int world_run_stop(struct world_run *r, int64_t now_ns, uint64_t id, struct world_end *out, struct err *err);
 /* `to` becomes a copy of `from`, both of the same world; what happens in it later is what would have
  * happened in the other. */
 int world_run_copy(struct world_run *to, const struct world_run *from, struct err *err);

@@ -66,6 +66,7 @@ bool decision_view_read(const struct json *v, struct decision_view *out)
 		.smallest_slo_s = cli_json_number(v, "smallest_slo_s"),
 		.took_us = cli_json_number(v, "took_us"),
 		.price = cli_json_number(v, "price"),
+		.value = cli_json_number(v, "value"),
 		.other_load = cli_json_number(v, "other_load"),
 		.other_factor = cli_json_number(v, "other_factor"),
 		.candidates = all,
@@ -77,6 +78,7 @@ bool decision_view_read(const struct json *v, struct decision_view *out)
 	for (const struct json *c = json_first(all); c; c = json_next(c)) {
 		if (!candidate_view_read(c, &k))
 			return false;
+		out->costs |= k.cost > 0.0;
 	}
 	if (json_type(chosen) != JSON_NUMBER)
 		return true;
@@ -104,6 +106,27 @@ void decision_view_price(const struct decision_view *d, struct strbuf *out)
 			"capacity costs %.3g of accuracy a process-second, by what recent jobs took from "
 			"others\n",
 			d->price);
+	if (d->value > 0.0)
+		strbuf_printf(out, "in time it is worth %.3g times a usual job\n", d->value);
+}
+
+static bool is_impossible(const struct json *reasons)
+{
+	static const char *const never[] = { "unstable", "memory", "too_wide", "devices" };
+
+	for (const struct json *r = json_first(reasons); r; r = json_next(r))
+		for (size_t i = 0; i < sizeof never / sizeof *never; i++)
+			if (!strcmp(json_string(r, ""), never[i]))
+				return true;
+	return false;
+}
+
+bool decision_view_impossible(const struct decision_view *d)
+{
+	for (const struct json *c = json_first(d->candidates); c; c = json_next(c))
+		if (!is_impossible(json_get(c, "reasons")))
+			return false;
+	return d->n_candidates > 0;
 }
 
 /* ---- why ---- */
@@ -264,7 +287,7 @@ static void table_header(const struct decision_view *d, struct cli_table *t)
 	cli_table_add(t, "chance");
 	cli_table_add(t, "headroom");
 	cli_table_add(t, "delays others");
-	if (d->price > 0.0)
+	if (d->costs)
 		cli_table_add(t, "costs others");
 	cli_table_add(t, "why");
 }
@@ -299,7 +322,7 @@ static void table_row(const struct decision_view *d, const struct candidate_view
 	cli_table_add(t, "%s", isnan(k->chance) ? "" : cli_chance(k->chance, buf));
 	cli_table_seconds(t, k->headroom_s);
 	cli_table_seconds(t, k->delays_s > 0.0 ? k->delays_s : NAN);
-	if (d->price > 0.0)
+	if (d->costs)
 		cli_table_number(t, k->cost);
 	cli_table_add(t, "%s", strbuf_text(&why));
 	if (chosen)
@@ -316,7 +339,7 @@ void decision_view_table(const struct decision_view *d, struct strbuf *out, bool
 	size_t n_left_out = 0;
 	long i = 0;
 
-	cli_table_init(&t, d->price > 0.0 ? "lrrrrrrrrrrrl" : "lrrrrrrrrrrl");
+	cli_table_init(&t, d->costs ? "lrrrrrrrrrrrl" : "lrrrrrrrrrrl");
 	table_header(d, &t);
 	for (const struct json *c = json_first(d->candidates); c; before = c, c = json_next(c), i++) {
 		if (!candidate_view_read(c, &k))

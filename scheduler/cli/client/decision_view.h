@@ -24,6 +24,8 @@ struct decision_view { /* borrows from the JSON */
 	double confidence, slo_s, smallest_slo_s, took_us;
 	double accuracy_error; /* within which accuracies are equal; NaN: not known */
 	double price;          /* of a process-second, in accuracy; NaN: none */
+	double value;          /* of the job; NaN: the usual */
+	bool costs;            /* a candidate costs other jobs something */
 	double other_load, other_factor; /* processes of other programs, and what they do to the time */
 	const struct json *candidates;
 	size_t n_candidates;
@@ -35,9 +37,13 @@ struct decision_view { /* borrows from the JSON */
 bool decision_view_read(const struct json *v, struct decision_view *out); /* false: it is not a decision */
 /* "other work: 2.1 processes, x1.9"; nothing where there was none. */
 void decision_view_other(const struct decision_view *d, const char *before, struct strbuf *out);
-/* "capacity costs 0.0003 of accuracy a process-second ..."; nothing where it has no price. */
+/* "capacity costs 0.0003 of accuracy a process-second ...", and what the job is worth; nothing where capacity
+ * has no price, and the job the usual value. */
 void decision_view_price(const struct decision_view *d, struct strbuf *out);
 bool candidate_view_read(const struct json *v, struct candidate_view *out);
+
+/* Whatever the objective, and without one: no candidate can be taken. */
+bool decision_view_impossible(const struct decision_view *d);
 
 /* A phrase for a reason code; an unknown code is printed as it is. */
 void decision_reason(const struct decision_view *d, const struct candidate_view *k, const char *code,

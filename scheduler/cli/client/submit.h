@@ -16,7 +16,7 @@ struct submit_options {
 	const double *index;            /* of the job of an array that is asked for now; NULL: none */
 	uint64_t retry;                 /* 0: not given */
 	struct cli_list set;
-	double slo_s, confidence, chance; /* NaN: not given */
+	double slo_s, confidence, chance, value; /* NaN: not given */
 	uint64_t cpus, gpus, max_memory_mb; /* 0: not given */
 	bool best_effort, may_stop, wait, dry_run;
 };

@@ -216,7 +216,7 @@ int submit_object_check(const char *where, const struct json *object, struct err
 					     "mode",     "key",        "tag",      "max_memory_mb",
 					     "dry_run",  "epochs",     "priority", "may_stop",
 					     "chance",   "after",      "after_ok", "retry",
-					     "index",    "gpus",       NULL };
+					     "index",    "gpus",       "value",    NULL };
 
 	if (json_type(object) != JSON_OBJECT)
 		return err_fail(err, ERR_FORMAT, "%s: a job is a JSON object with \"type\" and the like",
@@ -279,7 +279,7 @@ static void put_batches(struct json_writer *w, const char *text)
 void submit_request(struct client *client, const struct submit_options *o, const struct json *object)
 {
 	struct json_writer *w = client_begin(client, "submit");
-	const char *ours[29] = { "params" };
+	const char *ours[30] = { "params" };
 	double priority, epochs;
 	uint64_t after;
 	char text[512];
@@ -306,6 +306,8 @@ void submit_request(struct client *client, const struct submit_options *o, const
 		json_kv_int(w, ours[n++] = "max_memory_mb", (long long)o->max_memory_mb);
 	if (!isnan(o->chance))
 		json_kv_number(w, ours[n++] = "chance", o->chance);
+	if (!isnan(o->value))
+		json_kv_number(w, ours[n++] = "value", o->value);
 	if (o->best_effort)
 		json_kv_bool(w, ours[n++] = "best_effort", true);
 	if (o->dry_run)

@@ -41,7 +41,15 @@ static void put_headline(const struct submit_answer *a, bool dry_run, struct str
 			strbuf_puts(out, "admitted as best effort: it has no objective\n");
 		break;
 	case SUBMIT_CHANCE: strbuf_printf(out, "admitted by chance: %s cannot be promised\n", want); break;
-	case SUBMIT_REJECTED: strbuf_printf(out, "rejected: no batch meets %s\n", want); break;
+	case SUBMIT_REJECTED:
+		if (a->has_decision && decision_view_impossible(&a->decision) && a->has_job &&
+		    a->job.r.reason)
+			strbuf_printf(out, "rejected: %s\n", cli_clean(a->job.r.reason));
+		else if (any_objective)
+			strbuf_printf(out, "rejected: no batch meets %s\n", want);
+		else
+			strbuf_puts(out, "rejected: no batch can be run\n");
+		break;
 	case SUBMIT_WAITING:
 		strbuf_printf(out, "waits until job %llu has ended%s; what can be promised is decided then\n",
 			      (unsigned long long)a->job.r.after, a->job.r.after_ok ? " well" : "");
@@ -88,12 +96,13 @@ static void put_taken(const struct submit_answer *a, struct strbuf *out)
 
 static void put_refusal(const struct submit_answer *a, struct strbuf *out)
 {
+	bool impossible = a->has_decision && decision_view_impossible(&a->decision);
 	char up[32];
 
 	if (a->has_decision && !isnan(a->decision.smallest_slo_s))
 		strbuf_printf(out, "  the shortest objective that could be promised: %s\n",
 			      cli_seconds_up(a->decision.smallest_slo_s, up));
-	else if (a->has_decision)
+	else if (a->has_decision && !impossible)
 		strbuf_puts(out, "  no objective could be promised at that confidence\n");
 	if (a->has_decision)
 		decision_view_other(&a->decision, "  ", out);
@@ -106,7 +115,8 @@ static void put_refusal(const struct submit_answer *a, struct strbuf *out)
 	if (a->has_job)
 		strbuf_printf(out, "  'postrider explain %s' shows why no batch size was chosen\n",
 			      a->job.id);
-	strbuf_puts(out, "  --best-effort accepts it without a promise\n");
+	if (!impossible)
+		strbuf_puts(out, "  --best-effort accepts it without a promise\n");
 }
 
 void submit_answer_put(const struct submit_answer *a, bool dry_run, const struct cli *c, struct strbuf *out)
@@ -276,7 +286,7 @@ static int submit(const struct cli *c, const struct submit_options *o)
 int verb_submit(int argc, char **argv)
 {
 	struct submit_options o = {
-		.at = { .timeout_s = NAN }, .slo_s = NAN, .confidence = NAN, .chance = NAN
+		.at = { .timeout_s = NAN }, .slo_s = NAN, .confidence = NAN, .chance = NAN, .value = NAN
 	};
 	const struct cli_option option[] = {
 		{ 0, "set", CLI_LIST, "K=V,...", "parameters of the job type; may be repeated", &o.set },
@@ -296,6 +306,10 @@ int verb_submit(int argc, char **argv)
 		  "if it cannot be promised, accept it without a promise if\nits chance to be in time is at "
 		  "least this: 0.5 or 50%",
 		  &o.chance },
+		{ 0, "value", CLI_POSITIVE, "V",
+		  "what it is worth in time, beside a usual job's 1; above 1\nwithin the budget of your "
+		  "tenant",
+		  &o.value },
 		{ 0, "best-effort", CLI_FLAG, NULL, "accept it without a promise rather than reject it",
 		  &o.best_effort },
 		{ 0, "epochs", CLI_TEXT, "A..B | N",

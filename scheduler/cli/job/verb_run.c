@@ -220,7 +220,11 @@ static int run(const struct cli *c, const struct options *o, const struct job_fo
 int verb_run(int argc, char **argv)
 {
 	struct options o = {
-		.submit = { .at = { .timeout_s = NAN }, .slo_s = NAN, .confidence = NAN, .chance = NAN },
+		.submit = { .at = { .timeout_s = NAN },
+			    .slo_s = NAN,
+			    .confidence = NAN,
+			    .chance = NAN,
+			    .value = NAN },
 		.idle_s = NAN,
 	};
 	const struct cli_option option[] = {

@@ -43,16 +43,18 @@ int verb_replay(int argc, char **argv)
 					 CLI_TEXT,
 					 "P",
 					 "courier, courier-tuned, card, postrider, greedy, naive, boost,\n"
-					 "boost-full, queueing, anova, fixed:B, greedy-oracle or optimum",
+					 "boost-full, queueing, anova, fixed:B, greedy-oracle,\n"
+					 "priced-oracle or optimum",
 					 &policy };
 	n = 1 + sim_options_list(&o, &option[1]);
 	option[n] = (struct cli_option){ .name = NULL };
 	if (!cli_parse(&c, &usage, argc, argv, &code))
 		goto out;
 	if (!policy)
-		code = cli_usage_error(
-			&c, "which policy? --policy postrider; there are: %s, greedy-oracle, optimum",
-			policy_names());
+		code = cli_usage_error(&c,
+				       "which policy? --policy postrider; there are: %s, greedy-oracle, "
+				       "priced-oracle, optimum",
+				       policy_names());
 	else if (strchr(policy, ','))
 		code = cli_usage_error(
 			&c, "--policy %s: one at a time; 'postrider compare' puts several side by side",

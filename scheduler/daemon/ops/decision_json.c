@@ -122,6 +122,8 @@ void decision_json(struct json_writer *w, const struct decision *d, const struct
 	json_kv_fixed(w, "other_factor", d->other_factor, 3);
 	if (d->price > 0.0)
 		json_kv_number(w, "price", d->price);
+	if (d->value != 1.0)
+		json_kv_fixed(w, "value", d->value, 6);
 	json_kv_fixed(w, "accuracy_error", a->accuracy_error > 0.0 ? a->accuracy_error : NAN, 6);
 	json_kv_fixed(w, "took_us", a->took_us, 1);
 	json_kv_open(w, "candidates", '[');

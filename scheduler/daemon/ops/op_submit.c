@@ -32,6 +32,7 @@ static void submission_to_row(const struct request *r, const struct submission *
 	row->max_memory_mb = f->max_memory_mb;
 	row->best_effort = f->best_effort;
 	row->chance = f->chance > 0.0 && !isnan(f->slo_s) ? f->chance : NAN;
+	row->value = f->value;
 	row->submitted_ns = f->now_ns;
 	row->tenant = tenants_name(&r->d->tenants, f->tenant);
 	row->priority = f->priority;

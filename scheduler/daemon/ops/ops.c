@@ -12,7 +12,7 @@
 
 #define WHAT_IF                                                                                              \
 	"type", "params", "cpus", "gpus", "slo_s", "deadline", "confidence", "batches", "best_effort",       \
-		"chance", "epochs", "priority", "may_stop", "max_memory_mb"
+		"chance", "value", "epochs", "priority", "may_stop", "max_memory_mb"
 
 enum who { ANYBODY, OWNER /* of the job that "job" names, and admins */, ADMIN };
 
@@ -20,7 +20,7 @@ static const struct op {
 	const char *name;
 	enum who may;
 	void (*run)(struct request *r);
-	const char *known[28]; /* members, beside v, op and id */
+	const char *known[30]; /* members, beside v, op and id */
 } op_all[] = {
 	{ "predict", ANYBODY, op_predict, { WHAT_IF } },
 	{ "submit",

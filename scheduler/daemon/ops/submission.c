@@ -12,6 +12,8 @@
 #define SLO_MAX_S 3e9 /* a century */
 #define PRIORITY_MAX 100
 #define RETRY_MAX 100
+#define VALUE_MIN 0.001
+#define VALUE_MAX 1000.0
 
 bool submission_read_handling(struct request *r, struct submission *out)
 {
@@ -119,6 +121,34 @@ static double default_chance(const struct request *r)
 	return chance > 0.0 ? chance : r->d->setup->policy.chance;
 }
 
+/* What it is worth beside others. A job may step back; above 1 it takes from its tenant's budget, for a value
+ * costs others what it brings to this one. Admins are not asked, and their jobs count. False: answered. */
+static bool read_value(struct request *r, struct submission *out)
+{
+	const struct config *c = r->d->setup->config;
+	int at = config_tenant_of(c, conn_uid(r->conn), in_group, r->conn);
+	double budget = at >= 0 ? c->tenant[at].value_budget : 0.0, left;
+
+	out->value = NAN;
+	field_number(&r->f, "value", VALUE_MIN, VALUE_MAX, &out->value);
+	if (!request_fine(r))
+		return false;
+	if (!(out->value > 1.0) || request_admin(r))
+		return true;
+	left = fmax(0.0, budget - jobs_claimed(&r->d->jobs, tenants_name(&r->d->tenants, out->tenant)));
+	if (out->value - 1.0 <= left + 1e-9)
+		return true;
+	if (budget > 0.0)
+		reply_error(r, "not_permitted", "value", "what jobs that have ended stated is free again",
+			    "the live jobs of %s may state %.6g above the usual value of 1, and %.6g of that "
+			    "is left",
+			    tenants_name(&r->d->tenants, out->tenant), budget, left);
+	else
+		reply_error(r, "not_permitted", "value", "an admin may give your tenant a value_budget",
+			    "a value above 1 is for admins and for tenants with a budget of value");
+	return false;
+}
+
 /* What has to come first, and what if it fails. False: answered. */
 static bool read_sequence(struct request *r, struct submission *out)
 {
@@ -193,7 +223,7 @@ bool submission_read(struct request *r, struct submission *out)
 	out->input.params = fields_get(&r->f, "params");
 	out->input.batches = fields_get(&r->f, "batches");
 	out->input.cpus = (uint32_t)cpus;
-	return request_fine(r) && read_priority(r, out) && read_sequence(r, out);
+	return request_fine(r) && read_priority(r, out) && read_value(r, out) && read_sequence(r, out);
 }
 
 void submission_put_decision(struct daemon *d, struct json_writer *w, const struct submission *s,

@@ -13,6 +13,7 @@ struct submission {
 	uint32_t gpus;
 	bool best_effort, may_stop;
 	double chance;               /* 0: none */
+	double value;                /* NaN: not stated */
 	int priority;
 	uint32_t tenant;
 	int64_t now_ns;

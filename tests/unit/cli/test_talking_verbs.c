@@ -279,6 +279,7 @@ TEST(test_submit_leaves_epochs_open)
 		{ "digits --epochs 3..20", "\"type\":\"digits\",\"epochs\":\"3..20\"}\n" },
 		{ "digits --epochs 10", "\"epochs\":10}\n" },
 		{ "digits --priority 7 --may-stop", "\"priority\":7,\"may_stop\":true}\n" },
+		{ "digits --value 2.5", "\"value\":2.5" },
 		{ "digits --priority=-7", "\"priority\":-7}\n" },
 		{ "digits --priority -7", "\"priority\":-7}\n" },
 	};
@@ -315,6 +316,33 @@ TEST(test_submit_of_a_rejected_job_leaves_with_3)
 	RUN(3, verb_submit, STEPS(HEAR("\"watch\":true"), SAY(OK(1, TURNED_DOWN)), STAY),
 	    "digits --slo 20 --wait -q");
 	assert_string_equal(out, "13\n");
+}
+
+#define UNSTABLE "{\"batch\":64,\"time_s\":null,\"feasible\":false,\"reasons\":[\"unstable\"]}"
+
+/* No objective, and no word of one: nothing could be promised, and nothing would help. */
+TEST(test_submit_says_why_no_batch_can_be_run)
+{
+	RUN(3, verb_submit,
+	    STEPS(HEAR(NULL),
+		  SAY(OK(1, "\"verdict\":\"rejected\",\"job\":" JOB(
+				    "13", "rejected",
+				    ",\"reason\":\"its queue grows\"") ",\"decision\":{\"chosen\":null,"
+								       "\"slo_s\":null,\"candidates\":"
+								       "[" UNSTABLE "]}")),
+		  STAY),
+	    "digits");
+	assert_string_equal(out, "job 13 rejected: its queue grows\n"
+				 "  'postrider explain 13' shows why no batch size was chosen\n");
+	RUN(3, verb_submit,
+	    STEPS(HEAR("\"dry_run\":true"),
+		  SAY(OK(1,
+			 "\"verdict\":\"rejected\",\"job\":null,\"decision\":{\"chosen\":null,\"slo_s\":null,"
+			 "\"candidates\":[" UNSTABLE "]}")),
+		  STAY),
+	    "digits -n");
+	has(out, "it would be rejected: no batch can be run\n");
+	assert_null(strstr(out, "--best-effort"));
 }
 
 #define CANDIDATE                                                                                            \

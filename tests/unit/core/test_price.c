@@ -157,3 +157,61 @@ TEST(test_a_job_that_costs_more_than_it_brings_waits)
 	assert_int_equal(next(&b, 10), 2);
 	drop(&b);
 }
+
+/* What a job may cost the others grows with its value: one of the usual value is refused at a price that one
+ * of value 20 pays, and the more it is worth, the more accurate is what it takes. */
+TEST(test_a_job_of_more_value_may_cost_more)
+{
+	static const double value[] = { 1.0, 20.0, 1000.0 };
+	double accuracy[3] = { 0.0, 0.0, 0.0 };
+
+	for (int k = 0; k < 3; k++) {
+		struct bed b;
+		struct sched_request r;
+
+		make(&b, "postrider:price=0.05", 4);
+		r = job(&b, 1, 1000);
+		r.value = value[k];
+		assert_int_equal(submit(&b, 0, &r), k ? SCHED_PROMISED : SCHED_REJECTED);
+		assert_true(b.d.value == value[k]);
+		if (k)
+			accuracy[k] = b.d.candidate[b.d.chosen].accuracy;
+		else
+			assert_true(b.d.candidate[0].reasons & REASON_PRICE);
+		drop(&b);
+	}
+	assert_true(accuracy[2] > accuracy[1]);
+}
+
+/* A value is no way past a job that is due: the window holds for jobs of the usual value, too. */
+TEST(test_no_value_passes_a_job_that_is_due)
+{
+	struct bed b;
+	struct sched_params p;
+	struct sched_request r;
+	struct sched_waiting w;
+
+	make(&b, "postrider", 4);
+	p = params(&b, "postrider", 4);
+	p.window_s = 100;
+	remake(&b, &p);
+	assert_int_equal(submit_batch(&b, 0, 1, &b64, NAN), SCHED_BEST_EFFORT);
+	assert_int_equal(next(&b, 0), 1);
+	r = job(&b, 2, NAN); /* the whole machine */
+	r.cpus = 4;
+	submit(&b, 0, &r);
+	assert_int_equal(next(&b, 0), 0);
+	for (uint64_t id = 3; id < 5; id++) { /* without an objective, and with one */
+		r = job(&b, id, id == 3 ? NAN : 4000);
+		r.cpus = 1;
+		r.value = 1000.0;
+		submit(&b, 100, &r);
+		assert_int_equal(next(&b, 100), 0);
+		assert_int_equal(sched_waiting(b.s, 100 * S, id, &w, NULL), 0);
+		assert_int_equal(w.why, SCHED_WAIT_HELD);
+		assert_int_equal(w.job, 2);
+	}
+	assert_int_equal(sched_remove(b.s, 160 * S, 1, NULL), 0);
+	assert_int_equal(next(&b, 160), 2);
+	drop(&b);
+}

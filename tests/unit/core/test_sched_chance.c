@@ -273,3 +273,26 @@ TEST(test_after_a_restart_it_is_still_one)
 	assert_int_equal(id, 1);
 	drop(&b);
 }
+
+/* One that runs and says nothing of its progress has its chance until its deadline, and none from then on. */
+TEST(test_its_time_ends_with_its_deadline)
+{
+	struct bed b;
+	uint64_t id = 0;
+
+	make_spread(&b, 2);
+	assert_true(sched_overtime_ns(b.s, &id) == SCHED_NEVER);
+	assert_int_equal(submit_chance(&b, 0, 1, near_s, 0.5), SCHED_CHANCE);
+	assert_true(sched_overtime_ns(b.s, &id) == SCHED_NEVER); /* it waits */
+	assert_int_equal(next(&b, 0), 1);
+	assert_true(llabs(sched_overtime_ns(b.s, &id) - 14 * S) <= 1);
+	assert_int_equal(id, 1);
+	assert_false(sched_chance_gone(b.s, 13 * S, 1));
+	assert_true(sched_chance_gone(b.s, 14 * S + 2, 1));
+	assert_int_equal(sched_remove(b.s, 15 * S, 1, NULL), 0);
+	assert_int_equal(submit_batch(&b, 15, 2, &b512, 100), SCHED_PROMISED);
+	assert_int_equal(next(&b, 15), 2);
+	assert_true(sched_overtime_ns(b.s, &id) == SCHED_NEVER); /* a promise is kept, if late */
+	assert_false(sched_chance_gone(b.s, 200 * S, 2));
+	drop(&b);
+}

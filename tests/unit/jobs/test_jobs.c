@@ -124,3 +124,45 @@ TEST(test_jobs_survive_any_failed_allocation)
 		jobs_release(&j);
 	}
 }
+
+static struct job *add_of_value(struct jobs *j, uint64_t id, const char *tenant, double value)
+{
+	struct job_record row = { .id = id,
+				  .type = "digits",
+				  .mode = "run",
+				  .params = "{}",
+				  .tenant = tenant,
+				  .verdict = VERDICT_PROMISED,
+				  .value = value };
+	struct job *job;
+
+	assert_int_equal(job_new(&j->names, &row, &job, NULL), 0);
+	assert_int_equal(jobs_add(j, job, NULL), 0);
+	return job;
+}
+
+/* What live jobs state above 1 is counted for each tenant, and free again when they have ended. */
+TEST(test_jobs_know_what_tenants_claim)
+{
+	struct jobs j;
+	struct job *a, *b;
+
+	assert_int_equal(jobs_init(&j, NULL), 0);
+	assert_true(jobs_claimed(&j, "lab") == 0.0 && jobs_claimed(&j, NULL) == 0.0);
+	a = add_of_value(&j, 1, "lab", 3.5);
+	b = add_of_value(&j, 2, "lab", 1.1);
+	add_of_value(&j, 3, "lab", 0.25);
+	add_of_value(&j, 4, "lab", NAN);
+	add_of_value(&j, 5, NULL, 7.0);
+	add_of_value(&j, 6, "home", 2.0);
+	assert_float_equal(jobs_claimed(&j, "lab"), 2.6, 1e-9);
+	assert_float_equal(jobs_claimed(&j, "home"), 1.0, 1e-9);
+	jobs_set_state(&j, a, JOB_RUNNING);
+	assert_float_equal(jobs_claimed(&j, "lab"), 2.6, 1e-9);
+	jobs_set_state(&j, a, JOB_DONE);
+	assert_float_equal(jobs_claimed(&j, "lab"), 0.1, 1e-9);
+	jobs_take_out(&j, b);
+	job_free(b);
+	assert_true(jobs_claimed(&j, "lab") == 0.0);
+	jobs_release(&j);
+}

@@ -251,6 +251,8 @@ LIFE_TEST(test_life_of_a_rejected_job_is_over_and_says_what_could_be_promised)
 		{ 0, 75.5, "no batch meets 60 s at confidence 0.9; 75.5 s could be promised" },
 		{ REASON_TOO_WIDE, NAN, "it wants 2 cpus, more than are handed out" },
 		{ REASON_MEMORY, NAN, "every batch needs more memory than there is" },
+		{ REASON_UNSTABLE, NAN,
+		  "the model predicts no time for any batch, as of a queue that grows for ever" },
 		{ REASON_NO_BOUND, NAN, "there are too few observations for a promise at confidence 0.9" },
 		{ REASON_BREAKS_PROMISE, NAN, "every batch would break a promise already made (job 42)" },
 		{ REASON_SLOWER, NAN, "no batch can be promised at any objective" },
@@ -278,7 +280,7 @@ LIFE_TEST(test_life_of_a_rejected_job_is_over_and_says_what_could_be_promised)
 		assert_true(isnan(job->row.batch));
 	}
 	assert_int_equal(jobs.live.n, 0);
-	assert_int_equal(jobs.ended.n, 6);
+	assert_int_equal(jobs.ended.n, 7);
 }
 
 LIFE_TEST(test_life_taken_back_leaves_nothing_behind)

@@ -478,6 +478,33 @@ TEST(test_postrider_keeps_promises_and_beats_a_random_choice)
 	compare_free(r);
 }
 
+/* The short form of tests/bars/test_price_bars.c: where a batch trades time for accuracy and the disk binds,
+ * a price gets more of an overloaded machine than each job's best batch, and than one batch for all. */
+TEST(test_a_price_gets_more_of_a_full_machine)
+{
+	struct compare_result *r;
+	struct bed b;
+	double ours;
+
+	if (sanitized())
+		skip(); /* it judges numbers; the code is that of the others */
+	bed_init(&b, "postrider:chance=0.3,greedy,fixed:512", 2);
+	b.p.trace.spec = "gen:poisson,jobs=200,load=1.2,cpus=1|2|4|8,slo=normal:300:100,work=1000,cores=48,"
+			 "samples=60000,epochs=10";
+	b.p.world.spec = "fluid:configs/worlds/bigdl.json";
+	b.p.world.given = NULL;
+	r = run_or_fail(&b.p);
+	ours = r->policy[0].metric[METRIC_ACCURACY_ZERO].mean;
+	for (size_t i = 0; i < 3; i++)
+		print_message("# %-20s %.4f, kept %.3f\n", r->policy[i].policy.name,
+			      r->policy[i].metric[METRIC_ACCURACY_ZERO].mean,
+			      r->policy[i].metric[METRIC_ATTAINMENT].mean);
+	assert_true(r->policy[0].metric[METRIC_ATTAINMENT].mean >= 0.88);
+	for (size_t i = 1; i < 3; i++)
+		assert_true(ours > r->policy[i].metric[METRIC_ACCURACY_ZERO].mean + 0.05);
+	compare_free(r);
+}
+
 /* ---- errors ---- */
 
 /* Models that were kept, also on another machine than they were kept for, decide like those trained anew. */

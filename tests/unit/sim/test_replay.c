@@ -34,7 +34,7 @@ TEST_GROUP(open_bed, close_bed);
 
 static bool ran(const struct outcome *o)
 {
-	return o->state != OUTCOME_REJECTED && o->state != OUTCOME_REFUSED && o->state != OUTCOME_DROPPED;
+	return o->state != OUTCOME_REJECTED && o->state != OUTCOME_REFUSED && !isnan(o->batch);
 }
 
 static uint32_t cpus_of(size_t job)
@@ -92,7 +92,11 @@ TEST(test_no_job_runs_before_it_arrives_and_every_one_that_was_taken_ends)
 			taken++;
 			assert_true(o->start_ns >= bed.trace->job[i].arrival_ns);
 			assert_true(o->end_ns > o->start_ns);
-			assert_true(o->batch > 0.0 && o->accuracy >= 0.0 && o->accuracy <= 1.0);
+			assert_true(o->batch > 0.0);
+			if (o->state == OUTCOME_DROPPED) /* it was stopped */
+				assert_true(isnan(o->accuracy));
+			else
+				assert_true(o->accuracy >= 0.0 && o->accuracy <= 1.0);
 			assert_int_equal(o->state == OUTCOME_MET,
 					 1e-9 * (double)(o->end_ns - bed.trace->job[i].arrival_ns) <=
 						 bed.trace->job[i].slo_s);
@@ -312,6 +316,58 @@ TEST(test_oracle_keeps_every_promise_to_the_nanosecond)
 	}
 	assert_true(promised > r.n / 4);
 	replay_result_release(&r);
+}
+
+/* One that was taken by chance does not run beyond its deadline. */
+TEST(test_a_job_taken_by_chance_is_stopped_at_its_deadline)
+{
+	size_t stopped = 0;
+
+	for (uint64_t seed = 20; seed < 23; seed++) {
+		struct replay_result r = replay_bed_run(&bed, 4, seed);
+
+		for (size_t i = 0; i < r.n; i++) {
+			const struct outcome *o = &r.outcome[i];
+			double over_s = 1e-9 * (double)(o->end_ns - bed.trace->job[i].arrival_ns) -
+					bed.trace->job[i].slo_s;
+
+			if (!o->by_chance)
+				continue;
+			assert_int_not_equal(o->state, OUTCOME_MISSED);
+			if (o->state != OUTCOME_DROPPED || isnan(o->batch))
+				continue;
+			assert_true(fabs(over_s) < 1e-6);
+			assert_true(isnan(o->accuracy));
+			stopped++;
+		}
+		replay_result_release(&r);
+	}
+	assert_true(stopped > 0);
+}
+
+/* In an overload the price tells which jobs to refuse: the priced oracle breaks no promise either, and gets
+ * more accuracy than the greedy one. */
+TEST(test_the_priced_oracle_is_ahead_of_the_greedy_one)
+{
+	struct replay_bed b = { 0 };
+	double value[2] = { 0 };
+
+	replay_bed_open(&b,
+			"gen:poisson,jobs=150,load=0.9,cpus=1|2|4|8,slo=normal:300:100,work=1000,cores=48,"
+			"samples=60000,epochs=10",
+			"fluid:configs/worlds/bigdl.json", NULL, "greedy-oracle,priced-oracle");
+	for (size_t p = 0; p < 2; p++) {
+		struct replay_result r = replay_bed_run(&b, p, 7);
+
+		for (size_t i = 0; i < r.n; i++) {
+			assert_true(!r.outcome[i].promised || r.outcome[i].state == OUTCOME_MET);
+			value[p] += r.outcome[i].state == OUTCOME_MET ? r.outcome[i].accuracy : 0.0;
+		}
+		replay_result_release(&r);
+	}
+	print_message("# accuracy met: greedy %.1f, priced %.1f\n", value[0], value[1]);
+	assert_true(value[1] > 1.1 * value[0]);
+	replay_bed_close(&b);
 }
 
 /* Perfect knowledge is worth something: nobody meets more accuracy than the oracle by more than chance. */

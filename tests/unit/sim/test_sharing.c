@@ -71,6 +71,29 @@ static struct sharing_end ends(struct sharing *s, uint64_t id, double at_s)
 
 /* ---- known answers ---- */
 
+/* A job that is stopped leaves at that moment, and the others go on faster from there. */
+TEST(test_a_job_is_stopped)
+{
+	const double cores = 1.0;
+	struct sharing *s = machine(shared_law, &cores, 0.0, 0.0);
+	struct sharing_end e;
+
+	start(s, 0.0, 1, 1, 10.0);
+	start(s, 0.0, 2, 1, 10.0);
+	assert_false(sharing_stop(s, 4.0, 3, &e));
+	assert_true(sharing_stop(s, 4.0, 1, &e));
+	assert_int_equal(e.job.id, 1);
+	close_to(e.at_s, 4.0, 1e-12);
+	close_to(e.processes, 2.0, 1e-12);
+	close_to(e.done, 0.2, 1e-12);
+	assert_int_equal(sharing_running(s), 1);
+	assert_false(sharing_stop(s, 4.0, 1, &e));
+	e = ends(s, 2, 12.0); /* 2 of its 10 seconds were done by then */
+	assert_true(e.done == 1.0);
+	assert_int_equal(sharing_running(s), 0);
+	sharing_free(s);
+}
+
 TEST(test_three_jobs_worked_by_hand)
 {
 	const double cores = 2.0;

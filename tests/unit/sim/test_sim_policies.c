@@ -30,6 +30,8 @@ TEST(test_old_name_of_the_oracle_is_the_new_one)
 	assert_true(p[1].oracle && p[1].old_name && !p[0].old_name);
 	assert_int_equal(sim_policies_parse("greedy-oracle", p, SIM_MAX_POLICIES, &n, &err), 0);
 	assert_true(p[0].oracle && !p[0].old_name);
+	assert_int_equal(sim_policies_parse("priced-oracle,greedy-oracle", p, SIM_MAX_POLICIES, &n, &err), 0);
+	assert_true(p[0].oracle && p[0].priced && p[1].oracle && !p[1].priced);
 	assert_int_equal(sim_policies_parse("oracle,greedy-oracle", p, SIM_MAX_POLICIES, &n, &err), -ERR_ARG);
 }
 

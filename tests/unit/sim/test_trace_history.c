@@ -209,9 +209,9 @@ TEST(test_files_that_are_no_history_are_refused)
 	assert_int_equal(
 		io_write_file(path, "this is no database at all, but long enough to look at", 54, &err), 0);
 	refuse(path, ERR_FORMAT, "file is not a database");
-	db = make(path, 8);
+	db = make(path, 9);
 	sqlite3_close(db);
-	refuse(path, ERR_FORMAT, "has schema version 8, this postrider knows versions up to 7");
+	refuse(path, ERR_FORMAT, "has schema version 9, this postrider knows versions up to 8");
 	db = make(path, 2);
 	run(db, "PRAGMA application_id=1");
 	sqlite3_close(db);

@@ -107,9 +107,9 @@ TEST(test_newer_version_is_refused_with_both_versions)
 	const char *dir = fresh_dir();
 
 	fill(dir, 3);
-	sql_run(dir, "PRAGMA user_version=8; UPDATE meta SET value=8 WHERE name='schema_version'");
+	sql_run(dir, "PRAGMA user_version=9; UPDATE meta SET value=9 WHERE name='schema_version'");
 	assert_refused(dir, ERR_FORMAT,
-		       "has schema version 8, this postriderd knows versions up to 7: start the newer");
+		       "has schema version 9, this postriderd knows versions up to 8: start the newer");
 	assert_int_equal(sql_number(dir, "SELECT count(*) FROM jobs"), 3); /* and left alone */
 }
 
@@ -118,8 +118,8 @@ TEST(test_versions_that_contradict_are_damage)
 	const char *dir = fresh_dir();
 
 	fill(dir, 1);
-	sql_run(dir, "UPDATE meta SET value=8 WHERE name='schema_version'");
-	assert_refused(dir, ERR_FORMAT, "header says version 7, its table `meta` version 8");
+	sql_run(dir, "UPDATE meta SET value=9 WHERE name='schema_version'");
+	assert_refused(dir, ERR_FORMAT, "header says version 8, its table `meta` version 9");
 }
 
 TEST(test_database_of_another_program_is_refused_and_left_alone)
@@ -399,6 +399,7 @@ TEST(test_file_of_version_1_keeps_its_jobs_and_takes_new_ones)
 	j.priority = 5;
 	j.model_s = 40.5;
 	j.chance = 0.25;
+	j.value = 2.5;
 	j.verdict = VERDICT_CHANCE;
 	assert_int_equal(store_add_job(s, &j, &err), 0);
 	commit_all(s);
@@ -409,6 +410,8 @@ TEST(test_file_of_version_1_keeps_its_jobs_and_takes_new_ones)
 	assert_int_equal(sql_number(dir, "SELECT count(*) FROM jobs WHERE tenant IS NULL AND priority=0"), 2);
 	assert_int_equal(sql_number(dir, "SELECT count(*) FROM jobs WHERE model_s=40.5"), 1);
 	assert_int_equal(sql_number(dir, "SELECT count(*) FROM jobs WHERE chance IS NULL"), 2);
+	assert_int_equal(sql_number(dir, "SELECT count(*) FROM jobs WHERE value IS NULL"), 2);
+	assert_int_equal(sql_number(dir, "SELECT count(*) FROM jobs WHERE value=2.5"), 1);
 	assert_int_equal(sql_number(dir, "SELECT count(*) FROM jobs WHERE chance=0.25 AND verdict='chance'"),
 			 1);
 	assert_whole(dir);
@@ -517,12 +520,12 @@ TEST(test_a_close_leaves_no_log_behind)
 	assert_int_equal(sql_number(dir, "SELECT count(*) FROM jobs"), 3);
 }
 
-#define WITHOUT_6_AND_7                                                                                      \
+#define WITHOUT_6_TO_8                                                                                       \
 	"ALTER TABLE jobs DROP COLUMN after; ALTER TABLE jobs DROP COLUMN after_ok;"                         \
 	"ALTER TABLE jobs DROP COLUMN retry; ALTER TABLE jobs DROP COLUMN attempt;"                          \
 	"ALTER TABLE jobs DROP COLUMN array_index;"                                                          \
 	"ALTER TABLE jobs DROP COLUMN gpus; ALTER TABLE jobs DROP COLUMN gpus_least; ALTER TABLE jobs DROP " \
-	"COLUMN devices;"
+	"COLUMN devices; ALTER TABLE jobs DROP COLUMN value;"
 
 /* A file as version 4 left it: observations were JSON, and whatever a client said was among them. */
 TEST(test_version_4_becomes_version_5_with_typed_observations)
@@ -535,7 +538,7 @@ TEST(test_version_4_becomes_version_5_with_typed_observations)
 		     "CREATE TABLE observations(job INTEGER PRIMARY KEY, at_ns INTEGER NOT NULL, type TEXT "
 		     "NOT NULL,"
 		     " columns TEXT NOT NULL, time_s REAL, accuracy REAL) STRICT;"
-		     "ALTER TABLE jobs DROP COLUMN identity;" WITHOUT_6_AND_7 "UPDATE jobs SET model_s=1.0;"
+		     "ALTER TABLE jobs DROP COLUMN identity;" WITHOUT_6_TO_8 "UPDATE jobs SET model_s=1.0;"
 		     "INSERT INTO observations VALUES"
 		     "(1,5,'digits','{\"network\":\"le\\\"net,5\",\"cpus\":2,\"lr\":0.1,\"ok\":true,\"no\":"
 		     "null}',2.5,0.93),"
@@ -563,15 +566,15 @@ TEST(test_version_4_becomes_version_5_with_typed_observations)
 static int see_new(void *owner, const struct job_record *j, struct err *err)
 {
 	(void)err;
-	assert_true(j->after == 0 && !j->after_ok && j->retry == 0 && j->attempt == 0);
+	assert_true(j->after == 0 && !j->after_ok && j->retry == 0 && j->attempt == 0 && isnan(j->value));
 	assert_true(isnan(j->array_index));
 	assert_true(!j->gpus && !j->gpus_least && !j->devices);
 	++*(int *)owner;
 	return 0;
 }
 
-/* Jobs of version 5 wait for no other, are not repeated and have no devices. */
-TEST(test_version_5_becomes_version_7)
+/* Jobs of version 5 wait for no other, are not repeated, have no devices and state no value. */
+TEST(test_version_5_becomes_version_8)
 {
 	const char *dir = fresh_dir();
 	struct store *s;
@@ -579,13 +582,13 @@ TEST(test_version_5_becomes_version_7)
 
 	fill(dir, 3);
 	sql_run(dir,
-		WITHOUT_6_AND_7 "UPDATE meta SET value=5 WHERE name='schema_version'; PRAGMA user_version=5");
+		WITHOUT_6_TO_8 "UPDATE meta SET value=5 WHERE name='schema_version'; PRAGMA user_version=5");
 	s = open_store(dir);
 	assert_int_equal(store_each_live(s, see_new, &n, NULL), 0);
 	assert_int_equal(store_each_finished(s, 10, see_new, &n, NULL), 0);
 	assert_int_equal(n, 3);
 	store_close(s);
-	assert_int_equal(sql_number(dir, "PRAGMA user_version"), 7);
+	assert_int_equal(sql_number(dir, "PRAGMA user_version"), 8);
 }
 
 /* A lock file that somebody deletes lets no second daemon in: the folder is locked, too. */
