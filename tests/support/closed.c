@@ -446,3 +446,20 @@ int closed_solve(const struct closed_network *net, const struct closed_limits *l
 		return solve_walk(&w, out, err);
 	return closed_approximate(net, limits, out, err);
 }
+
+double closed_cycle_s(unsigned cores, uint32_t n, double compute_s, double disk_s)
+{
+	struct closed_station station[] = { { CLOSED_QUEUE, cores }, { CLOSED_QUEUE, 1 } };
+	double demand_s[] = { compute_s, disk_s };
+	struct closed_network net = {
+		.n_stations = 2, .n_classes = 1, .station = station, .demand_s = demand_s, .population = &n
+	};
+	struct closed_solution s;
+	double r;
+
+	if (closed_exact(&net, NULL, &s, NULL))
+		return NAN;
+	r = s.response_s[0];
+	closed_solution_release(&s);
+	return r;
+}

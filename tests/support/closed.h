@@ -72,4 +72,7 @@ int closed_solve(const struct closed_network *net, const struct closed_limits *l
                  struct closed_solution *out, struct err *err);
 void closed_solution_release(struct closed_solution *s);
 
+/* The mean time of a cycle of `n` processes over `cores` cores and one disk; NaN: it has no solution. */
+double closed_cycle_s(unsigned cores, uint32_t n, double compute_s, double disk_s);
+
 #endif

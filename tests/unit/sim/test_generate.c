@@ -9,6 +9,7 @@
 #include "common/mem.h"
 #include "sim/trace/generate.h"
 #include "tests/support/test.h"
+#include "tests/unit/sim/trace_bed.h"
 
 static int disarm(void **state)
 {
@@ -71,15 +72,6 @@ static void assert_near(double got, double want, double tolerance)
 {
 	if (!(fabs(got - want) <= tolerance))
 		fail_msg("%g is not %g +- %g", got, want, tolerance);
-}
-
-static const char *value(const struct trace *t, size_t job, const char *column)
-{
-	for (size_t i = 0; i < t->n_columns; i++)
-		if (strcmp(t->column[i], column) == 0)
-			return t->kind[t->job[job].kind].value[i];
-	fail_msg("no column %s", column);
-	return NULL;
 }
 
 /* ---- arrivals ---- */

@@ -13,6 +13,7 @@
 #include "sim/trace/trace.h"
 #include "tests/support/support.h"
 #include "tests/support/test.h"
+#include "tests/unit/sim/trace_bed.h"
 
 /* The tables of docs/STORE.md that a trace is made of, with defaults where a trace does not look. */
 #define VERSION_1                                                                                            \
@@ -99,15 +100,6 @@ static void refuse(const char *path, enum err_code code, const char *want)
 	if (!strstr(err.text, want))
 		fail_msg("'%s' is not in '%s'", want, err.text);
 	assert_null(t);
-}
-
-static const char *value(const struct trace *t, size_t job, const char *column)
-{
-	for (size_t i = 0; i < t->n_columns; i++)
-		if (strcmp(t->column[i], column) == 0)
-			return t->kind[t->job[job].kind].value[i];
-	fail_msg("no column %s", column);
-	return NULL;
 }
 
 static void check_contents(const struct trace *t)

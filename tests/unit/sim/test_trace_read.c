@@ -9,6 +9,7 @@
 #include "sim/trace/trace.h"
 #include "sim/trace/row.h"
 #include "tests/support/test.h"
+#include "tests/unit/sim/trace_bed.h"
 
 static int disarm(void **state)
 {
@@ -56,15 +57,6 @@ static void refuse_jsonl(const char *text, const char *want)
 	assert_int_equal(trace_parse_jsonl("t.jsonl", text, strlen(text), &t, &err), -ERR_FORMAT);
 	assert_string_equal(err.text, want);
 	assert_null(t);
-}
-
-static const char *value(const struct trace *t, size_t job, const char *column)
-{
-	for (size_t i = 0; i < t->n_columns; i++)
-		if (strcmp(t->column[i], column) == 0)
-			return t->kind[t->job[job].kind].value[i];
-	fail_msg("no column %s", column);
-	return NULL;
 }
 
 /* ---- fields ---- */

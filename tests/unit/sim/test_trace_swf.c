@@ -9,6 +9,7 @@
 #include "sim/trace/trace.h"
 #include "sim/trace/swf_map.h"
 #include "tests/support/test.h"
+#include "tests/unit/sim/trace_bed.h"
 
 static int disarm(void **state)
 {
@@ -44,15 +45,6 @@ static void refuse(const char *text, const char *map, const char *want)
 	assert_int_equal(parse(text, map, &t, &err), -ERR_FORMAT);
 	assert_string_equal(err.text, want);
 	assert_null(t);
-}
-
-static const char *value(const struct trace *t, size_t job, const char *column)
-{
-	for (size_t i = 0; i < t->n_columns; i++)
-		if (strcmp(t->column[i], column) == 0)
-			return t->kind[t->job[job].kind].value[i];
-	fail_msg("no column %s", column);
-	return NULL;
 }
 
 static bool has_notice(const struct trace *t, const char *text)

@@ -44,24 +44,6 @@ static uint32_t law_of(struct fluid_laws *l, uint32_t cpus, double compute_s, do
 	return law;
 }
 
-static double closed_cycle_s(unsigned cores, uint32_t n, double compute_s, double disk_s)
-{
-	struct closed_station station[] = { { CLOSED_QUEUE, cores }, { CLOSED_QUEUE, 1 } };
-	double demand_s[] = { compute_s, disk_s };
-	struct closed_network net = {
-		.n_stations = 2, .n_classes = 1, .station = station, .demand_s = demand_s, .population = &n
-	};
-	struct closed_solution s;
-	struct err err = { 0 };
-	double r;
-
-	if (closed_exact(&net, NULL, &s, &err))
-		fail_msg("%s", err.text);
-	r = s.response_s[0];
-	closed_solution_release(&s);
-	return r;
-}
-
 TEST(test_a_law_is_mean_value_analysis)
 {
 	static const struct world_file plain;

@@ -329,24 +329,6 @@ static double cycle_s(double cores, uint32_t n, double compute_s, double disk_s,
 	return sum / (double)n / (double)cycles;
 }
 
-static double closed_cycle_s(unsigned cores, uint32_t n, double compute_s, double disk_s)
-{
-	struct closed_station station[] = { { CLOSED_QUEUE, cores }, { CLOSED_QUEUE, 1 } };
-	double demand_s[] = { compute_s, disk_s };
-	struct closed_network net = {
-		.n_stations = 2, .n_classes = 1, .station = station, .demand_s = demand_s, .population = &n
-	};
-	struct closed_solution s;
-	struct err err = { 0 };
-	double r;
-
-	if (closed_exact(&net, NULL, &s, &err))
-		fail_msg("%s", err.text);
-	r = s.response_s[0];
-	closed_solution_release(&s);
-	return r;
-}
-
 TEST(test_means_are_those_of_the_closed_network)
 {
 	static const struct {
