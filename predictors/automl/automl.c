@@ -52,6 +52,20 @@ static const struct outcome *experiment_at(const struct automl *a, size_t fold, 
 	return &a->outcome[STAGE_EXPERIMENT][unit];
 }
 
+/* Why no point of a technique could be chosen: the first reason in the folds from..to. */
+static const char *why_no_point(const struct automl *a, size_t from, size_t to, size_t technique)
+{
+	for (size_t fold = from; fold < to; fold++)
+		for (size_t h = 0; h < a->n_hp; h++)
+			for (size_t g = 0; g < a->c->plan[technique].n_points; g++) {
+				const struct outcome *o = experiment_at(a, fold, h, technique, g);
+
+				if (o->failed)
+					return o->why;
+			}
+	return "no MAPE is a finite number";
+}
+
 /* Fits of the same rows have the same seed, so that equal settings give equal results. */
 uint64_t automl_seed(const struct automl *a, size_t fold, size_t hp_fold)
 {
@@ -165,7 +179,7 @@ static int unit_validation(const struct automl *a, size_t unit, struct fold_keep
 
 	if (chosen->point == SIZE_MAX)
 		return err_fail(err, ERR_NODATA, "every point of the grid failed: %.120s",
-				experiment_at(a, fold, 0, t, 0)->why);
+				why_no_point(a, fold, fold + 1, t));
 	rc = fold_keeper_rows(keeper, a->c, a->p, fold / a->n_validation, fold % a->n_validation, 0, &rows,
 			      err);
 	if (rc)
@@ -213,7 +227,7 @@ static int unit_model(const struct automl *a, size_t t, struct fold_keeper *keep
 	(void)keeper;
 	if (!rc && try.point == SIZE_MAX)
 		rc = err_fail(err, ERR_NODATA, "every point of the grid failed: %.120s",
-			      experiment_at(a, 0, 0, t, 0)->why);
+			      why_no_point(a, 0, a->c->runs * a->n_validation, t));
 	if (!rc)
 		rc = search_at(a, STAGE_MODEL, t, &try, o, err);
 	if (!rc)
@@ -566,6 +580,17 @@ static int make_room(struct automl *a, struct err *err)
 	return a->chosen && a->final && a->model ? 0 : err_nomem(err, "the results");
 }
 
+static const char *first_reason(const struct automl *a)
+{
+	static const enum automl_stage stage[] = { STAGE_VALIDATION, STAGE_MODEL };
+
+	for (size_t s = 0; s < 2; s++)
+		for (size_t i = 0; i < a->n[stage[s]]; i++)
+			if (a->outcome[stage[s]][i].failed)
+				return a->outcome[stage[s]][i].why;
+	return "no MAPE is a finite number";
+}
+
 int automl_run(const struct automl_params *p, struct automl **out, struct err *err)
 {
 	struct automl *a = mem_calloc(1, sizeof *a);
@@ -596,7 +621,7 @@ int automl_run(const struct automl_params *p, struct automl **out, struct err *e
 	}
 	if (!rc && a->best == SIZE_MAX)
 		rc = err_fail(err, ERR_NODATA, "every technique failed; the first reason: %.200s",
-			      a->outcome[STAGE_VALIDATION][0].why);
+			      first_reason(a));
 	if (!rc)
 		rc = make_models(a, p->program, created, err);
 	if (rc) {

@@ -40,16 +40,39 @@ static int rows_copy(const struct row_list *from, struct row_list *to, struct er
 	return rc;
 }
 
+/* Groups among the rows; SIZE_MAX without memory. */
+static size_t count_groups(const struct row_list *from, const uint32_t *group)
+{
+	uint32_t most = 0;
+	size_t n = 0;
+	uint8_t *seen;
+
+	for (size_t i = 0; i < from->n; i++)
+		most = group[from->row[i]] > most ? group[from->row[i]] : most;
+	seen = mem_calloc((size_t)most + 1, 1);
+	if (!seen)
+		return SIZE_MAX;
+	for (size_t i = 0; i < from->n; i++) {
+		n += !seen[group[from->row[i]]];
+		seen[group[from->row[i]]] = 1;
+	}
+	free(seen);
+	return n;
+}
+
 /* Labels 0..k-1 of the rows: the part that each belongs to when groups (or rows) are dealt out in random
- * order until the parts are full. want[i]: rows of part i. */
+ * order until the parts are full. want[i]: rows of part i. No part stays empty while there are groups for
+ * all: a part is left early when the others would get none. */
 static int deal(const struct row_list *from, const uint32_t *group, const size_t *want, size_t parts,
 		struct rng *rng, uint32_t *part, struct err *err)
 {
 	uint32_t *order = mem_array(from->n, sizeof *order);
-	size_t at = 0, have = 0;
+	size_t at = 0, have = 0, left = group ? count_groups(from, group) : from->n;
 
-	if (!order)
+	if (!order || left == SIZE_MAX) {
+		free(order);
 		return err_nomem(err, "%zu rows", from->n);
+	}
 	for (size_t i = 0; i < from->n; i++) {
 		order[i] = (uint32_t)i;
 		part[i] = UINT32_MAX;
@@ -60,8 +83,9 @@ static int deal(const struct row_list *from, const uint32_t *group, const size_t
 
 		if (part[first] != UINT32_MAX) /* its group has come already */
 			continue;
-		for (; at + 1 < parts && have >= want[at]; at++)
+		for (; at + 1 < parts && (have >= want[at] || (have && left < parts - at)); at++)
 			have = 0;
+		left--;
 		for (size_t k = group ? 0 : first; k < (group ? from->n : first + 1); k++) {
 			if (group && group[from->row[k]] != group[from->row[first]])
 				continue;

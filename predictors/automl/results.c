@@ -14,11 +14,19 @@ static void put_score(struct json_writer *w, const char *key, const struct autom
 	json_close(w, '}');
 }
 
-static void put_features(const struct automl *a, const struct outcome *o, struct json_writer *w)
+/* The features that were selected: for this fit (SFS), or for all fits to the rows of the fold (XGBoost). */
+static void put_features(const struct automl *a, const struct outcome *o, size_t technique, size_t fold,
+			 struct json_writer *w)
 {
+	const struct feature_list *f = &o->features;
+
+	if (a->c->selection == SELECT_XGBOOST && !a->c->plan[technique].technique->by_meaning)
+		f = &a->outcome[STAGE_FEATURES][fold].features;
+	if (!f->n)
+		return;
 	json_kv_open(w, "features", '[');
-	for (size_t i = 0; i < o->features.n; i++)
-		json_put_string(w, a->p->column[o->features.column[i]].name);
+	for (size_t i = 0; i < f->n; i++)
+		json_put_string(w, a->p->column[f->column[i]].name);
 	json_close(w, ']');
 }
 
@@ -42,8 +50,7 @@ static void put_technique(const struct automl *a, size_t run, size_t t, struct j
 	else
 		plan_point_json(plan, a->chosen[first].point, tuned_of(&a->outcome[STAGE_VALIDATION][first]),
 				w);
-	if (a->outcome[STAGE_VALIDATION][first].features.n)
-		put_features(a, &a->outcome[STAGE_VALIDATION][first], w);
+	put_features(a, &a->outcome[STAGE_VALIDATION][first], t, automl_fold(a, run, 0), w);
 	for (size_t set = 0; set < N_SETS; set++)
 		put_score(w, automl_set_name[set], &s.mean[set]);
 	if (s.why)
@@ -113,8 +120,7 @@ static void put_summary(const struct automl *a, struct json_writer *w)
 			json_put_null(w);
 		else
 			plan_point_json(&a->c->plan[t], a->final[t].point, tuned_of(model), w);
-		if (model->features.n)
-			put_features(a, model, w);
+		put_features(a, model, t, a->c->runs * a->n_validation, w);
 		json_kv_number(w, "hp_selection_mape", a->final[t].hp_mape);
 		put_score(w, "validation", &sum);
 		json_kv_number(w, "validation_mape_spread", n > 1.0 ? sqrt(squares / (n - 1.0)) : 0.0);

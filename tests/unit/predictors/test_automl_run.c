@@ -578,6 +578,22 @@ TEST(test_a_failing_point_is_reported_and_never_chosen)
 	free(text);
 }
 
+TEST(test_a_campaign_without_a_result_says_why)
+{
+	/* three groups for four folds: the last one is empty, not the first */
+	char *table = table_of(12),
+	     *text = text_of("All", "KFold", "['LRRidge', 'Dummy']", "[Postrider]\ngroup_columns = ['g']\n");
+	struct err err = { 0 };
+	struct work w;
+
+	assert_int_equal(run(table, text, "no-result", 1, &w, &err), -ERR_NODATA);
+	assert_non_null(strstr(err.text, "every technique failed"));
+	assert_non_null(strstr(err.text, "the groups of group_columns are too large"));
+	work_release(&w);
+	free(table);
+	free(text);
+}
+
 TEST(test_selection_of_features_finds_the_ones_that_matter)
 {
 	/* t depends on a and the inverse of b; sums of both methods agree on that. */
@@ -592,6 +608,7 @@ TEST(test_selection_of_features_finds_the_ones_that_matter)
 		struct err err = { 0 };
 		struct work w;
 		const struct feature_list *f;
+		struct strbuf results = { 0 };
 		bool found = false;
 
 		snprintf(dir, sizeof dir, "select-%zu", k);
@@ -602,6 +619,12 @@ TEST(test_selection_of_features_finds_the_ones_that_matter)
 		for (size_t i = 0; i < f->n; i++)
 			found |= !strcmp(w.p->column[f->column[i]].name, "a__inverse_b");
 		assert_true(found);
+		/* The results name them, for the run and for the final model. */
+		automl_results_json(w.a, &results);
+		found = strstr(strbuf_text(&results), "\"features\": [") != NULL;
+		assert_true(found &&
+			    strstr(strstr(strbuf_text(&results), "\"features\": [") + 1, "\"features\": ["));
+		strbuf_release(&results);
 		assert_true(automl_run_scores(w.a, 0, 0).mean[SET_VALIDATION].mape < 0.1);
 		work_release(&w);
 		free(text);

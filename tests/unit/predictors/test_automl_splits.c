@@ -147,3 +147,36 @@ TEST(test_kept_rows_are_those_of_the_fold_that_is_asked_for)
 	assert_int_equal(fold_keeper_rows(&keeper, &c, &p, 0, 0, 2, &kept, NULL), 0);
 	fold_keeper_release(&keeper);
 }
+
+TEST(test_every_fold_gets_a_group_where_there_are_enough)
+{
+	/* one group is two thirds of the rows; whatever comes first, three folds have one each */
+	uint32_t row[18], group[18];
+	struct prepared p = { .training = { row, 18 }, .group = group };
+	struct campaign c = { .runs = 1, .folds = 3, .hp_selection = HOLD_ALL, .validation = HOLD_KFOLD };
+
+	for (uint32_t i = 0; i < 18; i++) {
+		row[i] = i;
+		group[i] = i < 12 ? 0 : i < 15 ? 1 : 2;
+	}
+	for (c.seed = 0; c.seed < 20; c.seed++)
+		for (size_t fold = 0; fold < 3; fold++) {
+			struct fold_rows f;
+
+			assert_int_equal(fold_rows_make(&c, &p, 0, fold, 0, &f, NULL), 0);
+			for (size_t i = 1; i < f.validation.n; i++)
+				assert_int_equal(group[f.validation.row[i]], group[f.validation.row[0]]);
+			fold_rows_release(&f);
+		}
+	c.folds = 4;
+	for (size_t fold = 0; fold < 4; fold++) {
+		struct fold_rows f;
+
+		if (fold < 3)
+			assert_int_equal(fold_rows_make(&c, &p, 0, fold, 0, &f, NULL), 0);
+		else
+			assert_int_equal(fold_rows_make(&c, &p, 0, fold, 0, &f, NULL), -ERR_NODATA);
+		if (fold < 3)
+			fold_rows_release(&f);
+	}
+}
