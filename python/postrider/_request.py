@@ -6,7 +6,7 @@ import os
 import re
 import uuid
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Union
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Union
 
 from .errors import ConnectionLost, NotReachable, error_of
 from .types import Event, read_event, read_job
@@ -14,6 +14,7 @@ from .types import Event, read_event, read_job
 RETRY_S = 30.0  # how long a daemon that restarts is waited for, where nothing can happen twice
 
 Seconds = Union[int, float, str]
+After = Union[str, int, Sequence[Union[str, int]], None]  # a job, or several
 
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([smhd]?)")
@@ -72,7 +73,7 @@ def job_members(type: str, params: Optional[Mapping[str, Any]], slo: Optional[Se
 
 
 def submit_members(members: Dict[str, Any], mode: str, tag: Optional[str], key: Optional[str], dry_run: bool,
-                   after: Union[str, int, None], after_ok: bool, retry: int,
+                   after: After, after_ok: bool, retry: int,
                    index: Optional[float]) -> Dict[str, Any]:
     """job_members() and what `submit` alone has. Without a key one is made, so that a submit can be sent again after a
     lost answer, and is one job all the same."""
@@ -80,7 +81,7 @@ def submit_members(members: Dict[str, Any], mode: str, tag: Optional[str], key: 
     if tag is not None:
         members["tag"] = tag
     if after is not None:
-        members["after"] = str(after)
+        members["after"] = [str(job) for job in after] if isinstance(after, (list, tuple)) else str(after)
     if after_ok:
         members["after_ok"] = True
     if retry:

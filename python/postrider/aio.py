@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from typing import Any, AsyncIterator, Deque, Dict, Iterable, Mapping, Optional, Tuple, Union
 
-from ._request import (RETRY_S, Seconds, Watched, checked, decode, encode, find_socket, finished_members, greeted,
+from ._request import (RETRY_S, After, Seconds, Watched, checked, decode, encode, find_socket, finished_members, greeted,
                        job_members, list_members, lost, not_reachable, seconds, submit_members)
 from .errors import ConnectionLost, NotReachable, PostriderError, WaitTimeout
 from .types import Event, Explanation, Job, Submission, read_explanation, read_job, read_submission
@@ -108,7 +108,7 @@ class AsyncClient:
                      max_memory_mb: Optional[float] = None,
                      gpus: Optional[int] = None, value: Optional[float] = None, mode: str = "run",
                      tag: Optional[str] = None,
-                     key: Optional[str] = None, dry_run: bool = False, after: Union[str, int, None] = None,
+                     key: Optional[str] = None, dry_run: bool = False, after: After = None,
                      after_ok: bool = False, retry: int = 0, index: Optional[float] = None) -> Submission:
         """As Client.submit. A key is always sent, so it is safe to submit again with the same one."""
         members = job_members(type, params, slo, deadline, confidence, batches, cpus, epochs, best_effort, chance,

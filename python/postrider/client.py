@@ -6,7 +6,7 @@ import threading
 import time
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Union
 
-from ._request import (RETRY_S, Seconds, Watched, checked, decode, encode, find_socket, finished_members, greeted,
+from ._request import (RETRY_S, After, Seconds, Watched, checked, decode, encode, find_socket, finished_members, greeted,
                        job_members, list_members, lost, not_reachable, seconds, submit_members)
 from .errors import ConnectionLost, NotReachable, PostriderError, WaitTimeout
 from .types import Event, Explanation, Job, Submission, read_explanation, read_job, read_submission
@@ -129,7 +129,7 @@ class Client:
                may_stop: bool = False, priority: int = 0, max_memory_mb: Optional[float] = None,
                gpus: Optional[int] = None, value: Optional[float] = None, mode: str = "run",
                tag: Optional[str] = None,
-               key: Optional[str] = None, dry_run: bool = False, after: Union[str, int, None] = None,
+               key: Optional[str] = None, dry_run: bool = False, after: After = None,
                after_ok: bool = False, retry: int = 0, index: Optional[float] = None) -> Submission:
         """The answer comes when the job is on disk. A rejected job is no error: `accepted` is False, and
         `decision.smallest_slo_s` says what could have been promised. Without a `key` one is made, so that a

@@ -171,6 +171,7 @@ class Job:
     value: Optional[float] = None
     may_stop: Optional[bool] = None
     after: Optional[str] = None
+    after_more: Optional[List[str]] = None
     after_ok: Optional[bool] = None
     retry: Optional[int] = None
     attempt: Optional[int] = None

@@ -301,6 +301,7 @@ class TestTypes(unittest.TestCase):
         self.submit(type="script", key="k")  # a duplicate
         self.submit(type="script", params={"network": "lenet5"}, epochs="1..4", slo_s=900)  # epochs to choose
         last = self.submit(type="script", after=first, after_ok=True)
+        self.submit(type="script", after=[first, last])
         self.submit("predict", type="script", epochs="4..6", slo_s=0.5)  # an offer
         self.submit("predict", type="script", params={"epochs": 90}, slo_s=900)  # beyond the model
         self.submit("predict", type="script", params={"epochs": 1}, slo_s=900)  # outside its table

@@ -164,6 +164,8 @@ void carry_progress(struct daemon *d, struct job *job, double done, const struct
 extern const struct executor_sink carry_sink; /* owner is the daemon: copied by daemon.c */
 
 /* ---- waiting.c ---- */
+#define WAITING_MAX 64 /* jobs that one job waits for; a bit of job->after_ended each */
+#define WAITING_MAX_TEXT (24 * WAITING_MAX) /* bytes of row.after_more */
 /* The scheduler gets the job when nothing is in its way. */
 void waiting_add(struct daemon *d, struct job *job);
 void waiting_ended(struct daemon *d, const struct job *job); /* those that wait for it may go on */

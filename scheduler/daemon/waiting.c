@@ -3,6 +3,7 @@
  * daemon.h. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/clock.h"
@@ -25,46 +26,101 @@ void waiting_add(struct daemon *d, struct job *job)
 	daemon_changed(d);
 }
 
-/* How it ended is told here: it may be forgotten before the next turn. */
+/* The jobs that have to end before this one; returns how many. */
+static size_t awaited(const struct job *job, uint64_t id[WAITING_MAX])
+{
+	const char *s = job->row.after_more;
+	size_t n = 0;
+
+	if (job->row.verdict != VERDICT_WAITING || !job->row.after)
+		return 0;
+	id[n++] = job->row.after;
+	while (s && *(s += strcspn(s, "0123456789")) && n < WAITING_MAX) {
+		char *end;
+
+		id[n++] = strtoull(s, &end, 10);
+		s = end;
+	}
+	return n;
+}
+
+/* How it ended is told here: it may be forgotten before the next turn, and before the others have ended. */
 void waiting_ended(struct daemon *d, const struct job *ended)
 {
+	uint64_t id[WAITING_MAX];
+
 	for (size_t i = 0; i < d->waiting.n; i++) {
 		struct job *job = jobs_find(&d->jobs, d->waiting.id[i]);
+		size_t n = job ? awaited(job, id) : 0;
 
-		if (!job || job->row.after != ended->id)
-			continue;
-		job->after_ended = d->waiting.due = true;
-		job->after_state = ended->row.state;
+		for (size_t k = 0; k < n; k++) {
+			if (id[k] != ended->id)
+				continue;
+			job->after_ended |= (uint64_t)1 << k;
+			d->waiting.due = true;
+			if (ended->row.state != JOB_DONE && !job->after_bad) {
+				job->after_bad = ended->id;
+				job->after_state = ended->row.state;
+			}
+		}
 	}
 	if (d->waiting.due)
 		daemon_changed(d);
 }
 
+/* How many of those it waits for have not ended; *out_first is the first of them. */
+static size_t left_of(const struct daemon *d, const struct job *job, const struct job **out_first)
+{
+	uint64_t id[WAITING_MAX];
+	size_t n = awaited(job, id), left = 0;
+
+	*out_first = NULL;
+	for (size_t k = 0; k < n; k++) {
+		const struct job *one = job->after_ended >> k & 1 ? NULL : jobs_find(&d->jobs, id[k]);
+
+		if (!one || !job_state_live(one->row.state))
+			continue;
+		if (!left++)
+			*out_first = one;
+	}
+	return left;
+}
+
 /* True: nothing is in its way. */
 static bool may_go(const struct daemon *d, const struct job *job)
 {
-	const struct job *first = jobs_find(&d->jobs, job->row.after);
+	const struct job *first;
 
-	return job->row.verdict != VERDICT_WAITING || job->after_ended || !first ||
-	       !job_state_live(first->row.state);
+	return left_of(d, job, &first) == 0;
 }
 
-/* The job it waited for did not end well, and that was a condition; NULL: all is well. */
+/* A job that it waited for did not end well, and that was a condition; NULL: all is well so far. */
 static const char *why_not(const struct daemon *d, const struct job *job, char *buf, size_t size)
 {
-	const struct job *first = jobs_find(&d->jobs, job->row.after);
-	unsigned long long id = job->row.after;
+	unsigned long long bad = job->after_bad;
+	enum job_state state = job->after_state;
+	uint64_t id[WAITING_MAX];
+	size_t n = job->row.after_ok ? awaited(job, id) : 0;
 
-	if (job->row.verdict != VERDICT_WAITING || !job->row.after_ok)
+	for (size_t k = 0; k < n && !bad; k++) {
+		const struct job *one = jobs_find(&d->jobs, id[k]);
+
+		if (job->after_ended >> k & 1)
+			continue;
+		if (!one) {
+			snprintf(buf, size,
+				 "job %llu had to end well first, and how it ended is not known any more",
+				 (unsigned long long)id[k]);
+			return buf;
+		}
+		if (job_state_live(one->row.state) || one->row.state == JOB_DONE)
+			continue;
+		bad = id[k];
+		state = one->row.state;
+	}
+	if (!n || !bad)
 		return NULL;
-	if (!job->after_ended && !first)
-		snprintf(buf, size, "job %llu had to end well first, and how it ended is not known any more",
-			 id);
-	else if ((job->after_ended ? job->after_state : first->row.state) == JOB_DONE)
-		return NULL;
-	else
-		snprintf(buf, size, "job %llu had to end well first, and it is %s", id,
-			 job_state_name[job->after_ended ? job->after_state : first->row.state]);
+	snprintf(buf, size, "job %llu had to end well first, and it is %s", bad, job_state_name[state]);
 	return buf;
 }
 
@@ -138,7 +194,7 @@ void waiting_turn(struct daemon *d)
 
 		if (!job || job->row.state != JOB_QUEUED)
 			continue; /* cancelled meanwhile */
-		if (may_go(d, job) && why_not(d, job, why, sizeof why)) {
+		if (why_not(d, job, why, sizeof why)) {
 			struct life_event e = carry_event(d, LIFE_CANCEL, job);
 
 			e.text = why;
@@ -159,14 +215,19 @@ void waiting_turn(struct daemon *d)
 
 bool waiting_why(const struct daemon *d, const struct job *job, char *out, size_t size)
 {
-	const struct job *first = jobs_find(&d->jobs, job->row.after);
+	const struct job *first;
+	size_t left = left_of(d, job, &first);
+	char more[48] = "";
 
 	if (job->row.verdict != VERDICT_WAITING)
 		return false;
-	snprintf(out, size, "job %llu has to end%s first, and it %s", (unsigned long long)job->row.after,
-		 job->row.after_ok ? " well" : "",
-		 first && first->row.state == JOB_RUNNING ? "runs"
-		 : first                                  ? "waits"
-							  : "is not known any more");
+	if (left > 1)
+		snprintf(more, sizeof more, "; so %s %zu more", left > 2 ? "have" : "has", left - 1);
+	snprintf(out, size, "job %llu has to end%s first, and it %s%s",
+		 (unsigned long long)(first ? first->id : job->row.after), job->row.after_ok ? " well" : "",
+		 !first                            ? "is not known any more"
+		 : first->row.state == JOB_RUNNING ? "runs"
+						   : "waits",
+		 more);
 	return true;
 }

@@ -76,6 +76,7 @@ void job_free(struct job *job)
 	free(job->tag);
 	free(job->identity);
 	free(job->devices);
+	free(job->after_more);
 	free(job);
 }
 
@@ -96,7 +97,8 @@ int job_new(struct names *names, const struct job_record *row, struct job **out,
 	    copy_text(&job->batches_text, &r->batches, row->batches) |
 	    copy_text(&job->reason, &r->reason, row->reason) | copy_text(&job->tag, &r->tag, row->tag) |
 	    copy_text(&job->identity, &r->identity, row->identity) |
-	    copy_text(&job->devices, &r->devices, row->devices)) {
+	    copy_text(&job->devices, &r->devices, row->devices) |
+	    copy_text(&job->after_more, &r->after_more, row->after_more)) {
 		job_free(job);
 		return err_nomem(err, "a job");
 	}

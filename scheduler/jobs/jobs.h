@@ -23,7 +23,7 @@ struct job {
 	int type_number;               /* of its type's name: names_number() */
 	struct job_record row;         /* as it is stored; its text is in the next line, or kept by names.h */
 	char *key, *type_name, *params_text, *batches_text, *reason, *tag; /* text of the row, or NULL */
-	char *identity, *devices;      /* the same */
+	char *identity, *devices, *after_more; /* the same */
 
 	/* of live jobs only */
 	const struct job_type *type;   /* of the present configuration; NULL: it has no such type any more */
@@ -40,7 +40,8 @@ struct job {
 	bool stop_awaits;              /* and the row that says so is on its way to the disk */
 	bool ready;                    /* an advised job whose turn it is, since ready_ns */
 	int64_t ready_ns;
-	bool after_ended;              /* the job it waits for has, in this state */
+	uint64_t after_ended;          /* bit i: the i-th of the jobs that it waits for has ended */
+	uint64_t after_bad;            /* the first of them that did not end well, in this state; 0: none */
 	enum job_state after_state;
 	bool refused;                  /* by the scheduler, after a restart */
 	bool starting;                 /* waits for its start to be on disk, or is `delayed` */

@@ -57,6 +57,7 @@ const struct job_field job_field[] = {
 	{ KEPT(FIXED, value, 8), .key = "value" },
 	{ KEPT(BOOL, may_stop, 2), .key = "may_stop", .needed = true },
 	{ KEPT(REF, after, 6), .key = "after" },
+	{ KEPT(JSON, after_more, 9), .key = "after_more" },
 	{ KEPT(BOOL, after_ok, 6), .key = "after_ok", .needed = true },
 	{ KEPT(INT, retry, 6), .key = "retry", .needed = true },
 	{ KEPT(INT, attempt, 6), .key = "attempt", .needed = true },

@@ -85,7 +85,8 @@ struct job_record {
 	                                records of the job bear it; each further attempt has the next number.
 	                                NULL: the job is older than that */
 	uint64_t after;              /* the job that had to end first; 0: none */
-	bool after_ok;               /* and to end well */
+	const char *after_more;      /* and others, as a JSON array of ids in quotes; NULL: none */
+	bool after_ok;               /* and all of them to end well */
 	int retry, attempt;          /* a run that fails is repeated so often at most; and was so far */
 	double array_index;          /* of a job of an array; NaN: it is none */
 };

@@ -122,6 +122,14 @@ id=$(sed -n 's/^job \([0-9]*\) .*/\1/p' "$dir/out" | head -n 1)
 expect 1 "--after JOB:ok: cancelled where that failed" wait "$id"
 expect 0 "--after: status" status "$id"
 says out "job $first had to end well first, and it is failed" "--after: the reason"
+expect 2 "--after: :ok in the middle" submit nap --after 1:ok,2
+expect 0 "two jobs to wait for" submit nap --array 1-2 --set nap=0.3 -q
+pair=$(paste -sd, "$dir/out")
+expect 0 "--after with several" submit nap --after "$pair:ok" -q
+id=$(cat "$dir/out")
+expect 0 "--after with several: runs when all have ended well" wait "$id"
+expect 0 "--after with several: status" status "$id" --json
+json "$dir/out" "--after with several: the list is kept" "[d['after']] + d['after_more'] == '$pair'.split(',') and d['after_ok']"
 expect 7 "--retry" submit nap --set code=7 --retry 1 --wait
 id=$(sed -n 's/^job \([0-9]*\) .*/\1/p' "$dir/out" | head -n 1)
 expect 0 "--retry: status" status "$id"

@@ -8,6 +8,7 @@
 #include "scheduler/cli/client/submit.h"
 
 #define MAX_BATCHES 64
+#define MAX_AFTER 64 /* jobs; the daemon takes no more */
 #define MAX_PARAMS 64
 #define MAX_PRIORITY 100
 
@@ -114,17 +115,31 @@ bool submit_array_parse(const char *text, double *out_from, double *out_to, doub
 	       (*out_to - *out_from) / *out_step < SUBMIT_MAX_ARRAY && *out_to <= 1e9;
 }
 
-/* "12" or "12:ok". */
-static bool after_parse(const char *text, uint64_t *out, bool *out_ok)
+/* "12", "12:ok", "12,13" or "12,13:ok"; the ids go to `out`. :ok at the end is for all of them. */
+static bool after_parse(const char *text, uint64_t out[MAX_AFTER], size_t *out_n, bool *out_ok)
 {
-	size_t n = strcspn(text, ":");
-	char id[32];
+	size_t n = 0, marked = 0;
+	bool last = false;
 
-	if (n >= sizeof id || (text[n] && strcmp(text + n, ":ok")))
-		return false;
-	snprintf(id, sizeof id, "%.*s", (int)n, text);
-	*out_ok = text[n] != '\0';
-	return text_uint64(id, out) && *out > 0;
+	for (const char *s = text;; s++) {
+		size_t len = strcspn(s, ","), digits = strcspn(s, ",:");
+		char id[32];
+
+		last = digits < len;
+		if (n == MAX_AFTER || digits >= sizeof id ||
+		    (last && strncmp(s + digits, ":ok", len - digits)) || (last && len - digits != 3))
+			return false;
+		snprintf(id, sizeof id, "%.*s", (int)digits, s);
+		if (!text_uint64(id, &out[n]) || out[n++] == 0)
+			return false;
+		marked += last;
+		s += len;
+		if (!*s)
+			break;
+	}
+	*out_n = n;
+	*out_ok = marked > 0;
+	return marked == 0 || marked == n || (marked == 1 && last);
 }
 
 static bool source_check(const struct cli *c, const struct submit_options *o)
@@ -154,7 +169,7 @@ static bool source_check(const struct cli *c, const struct submit_options *o)
 bool submit_options_check(const struct cli *c, const struct submit_options *o)
 {
 	double batch[MAX_BATCHES], priority, epochs, from, to, step;
-	uint64_t after;
+	uint64_t after[MAX_AFTER];
 	bool ok;
 	int64_t at_ns;
 	size_t n;
@@ -172,8 +187,12 @@ bool submit_options_check(const struct cli *c, const struct submit_options *o)
 		cli_usage_error(c,
 				"--array: '%s' is not a range of at most %d numbers; write 1-20, or 0-100:10",
 				o->array, SUBMIT_MAX_ARRAY);
-	else if (o->after && !after_parse(o->after, &after, &ok))
-		cli_usage_error(c, "--after: '%s' is neither a job nor JOB:ok", o->after);
+	else if (o->after && !after_parse(o->after, after, &n, &ok))
+		cli_usage_error(
+			c,
+			"--after: '%s' is no list of at most %d jobs; write 12, or 12,13, or 12,13:ok "
+			"if all of them have to end well",
+			o->after, MAX_AFTER);
 	else if (o->mode && strcmp(o->mode, "run") && strcmp(o->mode, "advise"))
 		cli_usage_error(c, "--mode: '%s' is neither run nor advise", o->mode);
 	else if (o->batches && !batches_parse(o->batches, batch, &n))
@@ -276,15 +295,33 @@ static void put_batches(struct json_writer *w, const char *text)
 	json_close(w, ']');
 }
 
+/* One job as before there were several, so that an older daemon understands it. */
+static void put_after(struct json_writer *w, const uint64_t *id, size_t n)
+{
+	char text[32];
+
+	if (n > 1)
+		json_kv_open(w, "after", '[');
+	for (size_t i = 0; i < n; i++) {
+		snprintf(text, sizeof text, "%llu", (unsigned long long)id[i]);
+		if (n > 1)
+			json_put_string(w, text);
+		else
+			json_kv_string(w, "after", text);
+	}
+	if (n > 1)
+		json_close(w, ']');
+}
+
 void submit_request(struct client *client, const struct submit_options *o, const struct json *object)
 {
 	struct json_writer *w = client_begin(client, "submit");
 	const char *ours[30] = { "params" };
 	double priority, epochs;
-	uint64_t after;
+	uint64_t after[MAX_AFTER];
 	char text[512];
 	bool ok;
-	size_t n = 1;
+	size_t n = 1, n_after;
 
 	if (o->type)
 		json_kv_string(w, ours[n++] = "type", o->type);
@@ -324,9 +361,9 @@ void submit_request(struct client *client, const struct submit_options *o, const
 		json_kv_number(w, ours[n++] = "index", *o->index);
 	if (o->retry)
 		json_kv_int(w, ours[n++] = "retry", (long long)o->retry);
-	if (o->after && after_parse(o->after, &after, &ok)) {
-		snprintf(text, sizeof text, "%llu", (unsigned long long)after);
-		json_kv_string(w, ours[n++] = "after", text);
+	if (o->after && after_parse(o->after, after, &n_after, &ok)) {
+		ours[n++] = "after";
+		put_after(w, after, n_after);
 		json_kv_bool(w, ours[n++] = "after_ok", ok);
 	}
 	if (o->batches) {
@@ -367,6 +404,7 @@ int submit_answer_read(const struct json *reply, bool dry_run, struct submit_ans
 	out->has_job = job_view_read(json_get(reply, "job"), &out->job);
 	if (!out->has_job && !dry_run)
 		return client_bad_reply(f, "there is no job object in it");
+	out->after_more = json_get(json_get(reply, "job"), "after_more");
 	if (!verdict && out->has_job) /* an old job's, found by its key */
 		verdict = job_verdict_name[out->job.r.verdict];
 	while (i < N_SUBMIT_VERDICTS && verdict && strcmp(name[i], verdict))

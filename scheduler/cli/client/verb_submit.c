@@ -18,6 +18,18 @@ static char *objective(const struct submit_answer *a, char *buf, size_t size)
 	return buf;
 }
 
+/* Which jobs it waits for. */
+static void put_awaited(const struct submit_answer *a, struct strbuf *out)
+{
+	size_t more = json_size(a->after_more);
+
+	strbuf_printf(out, "waits until job%s %llu", more ? "s" : "", (unsigned long long)a->job.r.after);
+	for (const struct json *v = json_first(a->after_more); v; v = json_next(v))
+		strbuf_printf(out, "%s%s", json_next(v) ? ", " : " and ", cli_clean(json_string(v, "?")));
+	strbuf_printf(out, " %s ended%s; what can be promised is decided then\n", more ? "have" : "has",
+		      a->job.r.after_ok ? " well" : "");
+}
+
 static void put_headline(const struct submit_answer *a, bool dry_run, struct strbuf *out)
 {
 	bool any_objective = !isnan(a->has_job ? a->job.r.slo_s : a->decision.slo_s);
@@ -50,10 +62,7 @@ static void put_headline(const struct submit_answer *a, bool dry_run, struct str
 		else
 			strbuf_puts(out, "rejected: no batch can be run\n");
 		break;
-	case SUBMIT_WAITING:
-		strbuf_printf(out, "waits until job %llu has ended%s; what can be promised is decided then\n",
-			      (unsigned long long)a->job.r.after, a->job.r.after_ok ? " well" : "");
-		break;
+	case SUBMIT_WAITING: put_awaited(a, out); break;
 	}
 }
 
@@ -329,8 +338,9 @@ int verb_submit(int argc, char **argv)
 		  "command, is the "
 		  "number",
 		  &o.array },
-		{ 0, "after", CLI_TEXT, "JOB[:ok]",
-		  "wait until that job has ended; with :ok it is cancelled if\nthat did not end well",
+		{ 0, "after", CLI_TEXT, "JOB,...[:ok]",
+		  "wait until these jobs have ended; with :ok it is cancelled if\none of them did not end "
+		  "well",
 		  &o.after },
 		{ 0, "retry", CLI_COUNT, "N", "repeat a run that fails, at most so often", &o.retry },
 		{ 0, "wait", CLI_FLAG, NULL, "wait for its end and exit with its exit code", &o.wait },
@@ -364,7 +374,7 @@ int verb_submit(int argc, char **argv)
 			"  id=$(postrider submit digits --slo 5m -q) && postrider wait $id\n"
 			"  postrider submit --jsonl jobs.jsonl -q > ids\n"
 			"  postrider submit digits --array 1-20 --set seed={index} --retry 2\n"
-			"  postrider submit digits --after 12:ok --slo 5m\n",
+			"  postrider submit digits --after 12,13:ok --slo 5m\n",
 	};
 	struct cli c;
 	int code;

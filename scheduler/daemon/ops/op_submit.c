@@ -41,6 +41,7 @@ static void submission_to_row(const struct request *r, const struct submission *
 	row->model = slot->name[0] ? slot->name : NULL;
 	row->tag = f->tag;
 	row->after = f->after;
+	row->after_more = f->after_more[0] ? f->after_more : NULL;
 	row->after_ok = f->after_ok;
 	row->retry = (int)f->retry;
 	row->array_index = f->index;

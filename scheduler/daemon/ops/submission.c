@@ -149,17 +149,72 @@ static bool read_value(struct request *r, struct submission *out)
 	return false;
 }
 
+/* The ids of `after`, one or a list of them; returns how many. */
+static size_t read_after(struct request *r, struct submission *out, uint64_t id[WAITING_MAX])
+{
+	const struct json *v = fields_get(&r->f, "after");
+	struct strbuf more = { 0 };
+	size_t n = 0;
+
+	if (!v)
+		return 0;
+	if (json_type(v) != JSON_ARRAY) {
+		request_id(r, "after", &out->after);
+		id[0] = out->after;
+		return 1;
+	}
+	if (json_size(v) < 1 || json_size(v) > WAITING_MAX) {
+		fields_fail(&r->f, ERR_ARG, "after", "must be a job, or a list of 1 to %d of them",
+			    WAITING_MAX);
+		return 0;
+	}
+	for (const struct json *at = json_first(v); at && !r->f.rc; at = json_next(at)) {
+		if (!text_uint64(json_string(at, ""), &id[n]) || id[n] == 0)
+			fields_fail(&r->f, ERR_ARG, "after",
+				    "has an element that is no number of a job, digits in quotes");
+		if (n++)
+			strbuf_printf(&more, "%s\"%llu\"", n > 2 ? "," : "[", (unsigned long long)id[n - 1]);
+	}
+	out->after = id[0];
+	if (n > 1)
+		snprintf(out->after_more, sizeof out->after_more, "%s]", strbuf_text(&more));
+	if (more.failed)
+		fields_nomem(&r->f, "after");
+	strbuf_release(&more);
+	return n;
+}
+
+/* One of the jobs that have to end first. False: answered, since it never will, or not as it should. */
+static bool check_after(struct request *r, struct submission *out, uint64_t id)
+{
+	const struct job *first = jobs_find(&r->d->jobs, id);
+	bool lives = first && job_state_live(first->row.state);
+
+	out->waits |= lives;
+	if (!first && id >= r->d->next_id)
+		reply_error(r, "unknown_job", "after", NULL, "there is no job %llu", (unsigned long long)id);
+	else if (out->after_ok && !first)
+		reply_error(r, "bad_field", "after", NULL, "after: how job %llu ended is not known any more",
+			    (unsigned long long)id);
+	else if (out->after_ok && !lives && first->row.state != JOB_DONE)
+		reply_error(r, "bad_field", "after", NULL, "after: job %llu did not end well: it is %s",
+			    (unsigned long long)id, job_state_name[first->row.state]);
+	else
+		return true;
+	return false;
+}
+
 /* What has to come first, and what if it fails. False: answered. */
 static bool read_sequence(struct request *r, struct submission *out)
 {
-	const struct job *first;
+	uint64_t id[WAITING_MAX] = { 0 };
+	size_t n;
 
 	out->index = NAN;
 	field_whole(&r->f, "retry", 0, RETRY_MAX, &out->retry);
 	field_number(&r->f, "index", -1e9, 1e9, &out->index);
 	field_bool(&r->f, "after_ok", &out->after_ok);
-	if (fields_get(&r->f, "after"))
-		request_id(r, "after", &out->after);
+	n = read_after(r, out, id);
 	if (!r->f.rc && out->after_ok && !out->after)
 		fields_fail(&r->f, ERR_ARG, "after_ok", "of which job? \"after\" is needed");
 	if (!r->f.rc && out->after && fields_get(&r->f, "deadline"))
@@ -170,22 +225,11 @@ static bool read_sequence(struct request *r, struct submission *out)
 		fields_fail(&r->f, ERR_ARG, "retry", "its owner runs an advised job, and repeats it");
 	if (!request_fine(r))
 		return false;
-	if (!out->after)
-		return true;
-	first = jobs_find(&r->d->jobs, out->after);
-	out->waits = first && job_state_live(first->row.state);
-	if (!first && out->after >= r->d->next_id)
-		reply_error(r, "unknown_job", "after", NULL, "there is no job %llu",
-			    (unsigned long long)out->after);
-	else if (out->after_ok && !first)
-		reply_error(r, "bad_field", "after", NULL, "after: how job %llu ended is not known any more",
-			    (unsigned long long)out->after);
-	else if (out->after_ok && !out->waits && first->row.state != JOB_DONE)
-		reply_error(r, "bad_field", "after", NULL, "after: job %llu did not end well: it is %s",
-			    (unsigned long long)out->after, job_state_name[first->row.state]);
-	else
-		return true;
-	return false;
+	for (size_t i = 0; i < n; i++) {
+		if (!check_after(r, out, id[i]))
+			return false;
+	}
+	return true;
 }
 
 bool submission_read(struct request *r, struct submission *out)

@@ -21,7 +21,8 @@ struct submission {
 	const char *mode, *key, *tag; /* key and tag NULL: none */
 	bool dry_run, watch;
 	uint64_t after;              /* the job that has to end first; 0: none */
-	bool after_ok, waits;        /* and to end well; it has not ended yet */
+	char after_more[WAITING_MAX_TEXT]; /* and others, as the record has them; "": none */
+	bool after_ok, waits;        /* and to end well; one has not ended yet */
 	uint64_t retry;
 	double index;                /* of an array; NaN: none */
 };

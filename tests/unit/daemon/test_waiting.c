@@ -170,6 +170,61 @@ TEST_WITH(test_a_job_whose_condition_fails_is_cancelled_with_the_reason_and_so_a
 			    "bad_field");
 }
 
+TEST_WITH(test_a_job_waits_for_several_also_over_a_restart, open_it, close_one)
+{
+	uint64_t quick = client_submit(&c, ",\"type\":\"sleepy\",\"params\":{\"seconds\":0}");
+	uint64_t slow = client_submit(&c, ",\"type\":\"sleepy\",\"params\":{\"seconds\":60}");
+	uint64_t both =
+		client_submit(&c, ",\"type\":\"shaky\",\"after\":[\"1\",\"2\"],\"params\":{\"name\":\"j\"}");
+	uint64_t well = client_submit(&c, ",\"type\":\"shaky\",\"after\":[\"2\",\"1\"],\"after_ok\":true,"
+					  "\"params\":{\"name\":\"k\"}");
+	struct json *v;
+
+	assert_string_equal(state_at_end(quick), "done");
+	assert_non_null(strstr(ask(both, "job.waiting.message"), "job 2 has to end first, and it "));
+	restart();
+	assert_string_equal(ask(both, "job.after"), "1");
+	v = client_ask(&c, "{\"op\":\"status\",\"job\":\"3\"}");
+	assert_string_equal(json_string(json_at(json_path(v, "job.after_more"), 0), ""), "2");
+	json_free(v);
+	assert_string_equal(ask(both, "job.verdict"), "waiting");
+	assert_string_equal(ask(well, "job.verdict"), "waiting");
+	assert_int_equal(lines_of("j"), 0);
+	assert_string_equal(
+		client_error(&c, "{\"op\":\"cancel\",\"job\":\"%llu\"}", (unsigned long long)slow), "");
+	assert_string_equal(state_at_end(both), "done");
+	assert_string_equal(state_at_end(well), "cancelled");
+	assert_string_equal(ask(well, "job.reason"), "job 2 had to end well first, and it is cancelled");
+	assert_int_equal(lines_of("k"), 0);
+}
+
+TEST_WITH(test_one_of_several_that_fails_is_enough, open_it, close_one)
+{
+	uint64_t slow = client_submit(&c, ",\"type\":\"sleepy\",\"params\":{\"seconds\":60}");
+	uint64_t bad = client_submit(&c, ",\"type\":\"sleepy\",\"params\":{\"seconds\":60}");
+	uint64_t well = client_submit(&c, ",\"type\":\"shaky\",\"after\":[\"1\",\"2\"],\"after_ok\":true,"
+					  "\"params\":{\"name\":\"m\"}");
+
+	assert_non_null(strstr(ask(well, "job.waiting.message"), "; so has 1 more"));
+	assert_string_equal(client_error(&c, "{\"op\":\"cancel\",\"job\":\"%llu\"}", (unsigned long long)bad),
+			    "");
+	assert_string_equal(state_at_end(well), "cancelled"); /* while the other runs */
+	assert_string_equal(ask(slow, "job.ended_at"), "");
+	assert_string_equal(
+		client_error(&c, "{\"op\":\"cancel\",\"job\":\"%llu\"}", (unsigned long long)slow), "");
+	assert_string_equal(client_error(&c, "{\"op\":\"submit\",\"type\":\"shaky\",\"after\":[]}"),
+			    "bad_field");
+	assert_string_equal(
+		client_error(&c, "{\"op\":\"submit\",\"type\":\"shaky\",\"after\":[\"1\",\"x\"]}"),
+		"bad_field");
+	assert_string_equal(
+		client_error(&c, "{\"op\":\"submit\",\"type\":\"shaky\",\"after\":[\"1\",\"99\"]}"),
+		"unknown_job");
+	assert_string_equal(client_error(&c, "{\"op\":\"submit\",\"type\":\"shaky\",\"after\":[\"3\",\"2\"],"
+					     "\"after_ok\":true}"),
+			    "bad_field");
+}
+
 TEST_WITH(test_what_waits_and_what_is_repeated_survives_a_restart, open_it, close_one)
 {
 	uint64_t first = client_submit(&c, ",\"type\":\"sleepy\",\"params\":{\"seconds\":0.6}");

@@ -69,7 +69,7 @@ TEST(test_job_object_is_written_in_full)
 		"\"tag\":null,\"uid\":1000,"
 		"\"tenant\":\"lab\",\"priority\":-3,\"slo_s\":60,"
 		"\"confidence\":0.9,\"best_effort\":false,\"chance\":null,\"value\":null,\"may_stop\":true,"
-		"\"after\":null,"
+		"\"after\":null,\"after_more\":null,"
 		"\"after_ok\":"
 		"false,\"retry\":0,\"attempt\":0,\"index\":null,\"verdict\":"
 		"\"promised\","
