@@ -9,7 +9,7 @@
 #include "common/json/json.h"
 
 #define CLUSTER_MAX_CORES 1e6
-#define CLUSTER_MAX_NODES 4096
+#define CLUSTER_MAX_NODES 65536
 #define CLUSTER_MAX_SLOTS 10000000
 
 struct cluster {

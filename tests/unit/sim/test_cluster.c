@@ -67,9 +67,9 @@ TEST(test_bad_text_is_refused_by_key_and_reason)
 	refused("cores=1000001", "at most 1000000");
 	refused("cores=1,slots=1.5", "whole");
 	refused("cores=1,slots=10000001", "at most");
-	refused("cores=1,nodes=4097", "at most 4096");
+	refused("cores=1,nodes=65537", "at most 65536");
 	refused("cores=1,memory_mb=0", "memory_mb");
-	assert_int_equal(parsed("cores=1000000,slots=10000000,nodes=4096").slots, CLUSTER_MAX_SLOTS);
+	assert_int_equal(parsed("cores=1000000,slots=10000000,nodes=65536").slots, CLUSTER_MAX_SLOTS);
 }
 
 TEST(test_a_file_says_the_same)
