@@ -218,6 +218,13 @@ test-slurm: $(PROGRAMS) ## jobs on a real Slurm of three nodes, with faults (2 m
 	@command -v slurmctld >/dev/null || tests/install-packages.sh slurm-wlm munge || echo "going on without Slurm"
 	@BIN=$(abspath $(BIN)) tests/slurm/slurm.sh
 	@BIN=$(abspath $(BIN)) tests/slurm/cluster_load.sh
+	@BIN=$(abspath $(BIN)) tests/slurm/job_submit.sh
+
+.PHONY: test-slurm-long
+test-slurm-long: test-slurm ## the same, promises and foreseen starts on 80 jobs, and 400 jobs with kills (10 minutes)
+	@BIN=$(abspath $(BIN)) tests/slurm/promises.sh
+	@BIN=$(abspath $(BIN)) tests/slurm/away.sh
+	@BIN=$(abspath $(BIN)) tests/slurm/bar.sh
 
 .PHONY: bars
 long_tests := $B/tests/unit/predictors/test_coverage # shorter without BARS in the environment

@@ -72,6 +72,10 @@ NodeName=n2 NodeHostname=$host NodeAddr=127.0.0.1 Port=$3 CPUs=8 RealMemory=4000
 NodeName=n3 NodeHostname=$host NodeAddr=127.0.0.1 Port=$4 CPUs=8 RealMemory=4000
 PartitionName=near Nodes=n[1-2] Default=YES DefaultTime=60 State=UP
 PartitionName=far Nodes=n3 DefaultTime=60 State=UP
+PartitionName=first Nodes=n3 DefaultTime=60 State=UP PriorityTier=10
+PreemptType=preempt/partition_prio
+PreemptMode=CANCEL
+${more_slurm_conf:-}
 END
 }
 

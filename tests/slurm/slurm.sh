@@ -86,23 +86,23 @@ that "the time limit comes from our bound, which is below a minute" \
 
 # ---- jobs of three tenants, with promises ----
 jobs=
-for i in 1 2 3 4 5; do
+for i in 1 2 3 4 5 6 7 8 9 10; do
 	for uid in 60001 60002 60003; do
-		submit_as $uid --set nap=0.$i --slo 5m
+		submit_as $uid --set nap=0.$((i % 5 + 1)) --slo 5m
 		jobs="$jobs $id"
 	done
 done
 # shellcheck disable=SC2086 # a list of ids is meant
 {
-	that "15 jobs of three tenants are done" within 30 all_are "done" $jobs
+	that "30 jobs of three tenants are done" within 60 all_are "done" $jobs
 	that "each ran once" ran_once $jobs
 	"$postrider" list --json --all >"$dir/out"
 }
 json "$dir/out" "all were promised, and all promises were kept" \
-	"sum(j['verdict'] == 'promised' and j['slo_outcome'] == 'met' for j in d['jobs']) == 15"
-json "$dir/out" "their accuracy is known" "sum(j['accuracy'] == 0.91 for j in d['jobs']) == 15"
+	"sum(j['verdict'] == 'promised' and j['slo_outcome'] == 'met' for j in d['jobs']) == 30"
+json "$dir/out" "their accuracy is known" "sum(j['accuracy'] == 0.91 for j in d['jobs']) == 30"
 if $root; then
-	that "a tenant has its partition" sh -c "squeue -h -t all -o '%P' | grep -c far | grep -qx 5"
+	that "a tenant has its partition" sh -c "squeue -h -t all -o '%P' | grep -c far | grep -qx 10"
 else
 	skipped "a tenant has its partition" "needs root to be three users"
 fi
@@ -130,6 +130,24 @@ scancel "$(slurm_id "$id")"
 that "a job that somebody else cancels is cancelled" within 15 is_state "$id" cancelled
 run status "$id"
 says out "cancelled at slurm by somebody else" "and says so"
+
+# ---- preempted, and requeued by somebody ----
+if $root; then
+	submit_as 60003 --set nap=50
+	preempted=$id
+	within 10 started "$preempted"
+	printf '#!/bin/sh\nsleep 1\n' | sbatch --partition=first --cpus-per-task=8 --chdir=/ --output=/dev/null >/dev/null
+	that "a job that is preempted has failed" within 40 is_state "$preempted" failed
+	run status "$preempted"
+	says out "slurm gave its place to another (PREEMPTED" "with the reason"
+else
+	skipped "a job that is preempted" "needs root"
+fi
+submit_as 60001 --set nap=2
+within 10 started "$id"
+scontrol requeue "$(slurm_id "$id")" >/dev/null 2>&1
+that "a job that somebody requeues is done all the same" within 30 is_state "$id" "done"
+that "and ran once" ran_once "$id"
 
 # ---- the controller is away ----
 submit_as 60001 --set nap=2
