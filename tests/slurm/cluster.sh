@@ -90,7 +90,7 @@ node_start() { # NAME
 	cluster_pids="$cluster_pids $!"
 }
 
-all_idle() { [ "$(sinfo -hN -o %T 2>/dev/null | grep -c '^idle$')" -eq 3 ]; }
+all_idle() { [ "$(sinfo -hN -o '%N %T' 2>/dev/null | sort -u | grep -c ' idle$')" -eq 3 ]; }
 
 cluster_start() {
 	cluster_configure
