@@ -77,10 +77,10 @@ def seconds_of(path):
 
 
 def starts():
-    """12 jobs of ours, two at a time on the nodes of `near`, and as many scripts that do the same, two at a time on that of `far`."""
+    """20 jobs of ours, two at a time on the nodes of `near`, and as many scripts that do the same, two at a time on that of `far`."""
     call("scancel", f"--user={os.getuid()}")
     time.sleep(3)
-    n, wide = 12, 8
+    n, wide = 20, 8
     samples, batch = 12000, 512
     limit = call(postrider, "predict", f"{folder}/m.model", "--job",
                  f"network=simplenet,cpus={wide},njobs=1,epochs=4,samples={samples},batch={batch}", "--time-only", "-q")
