@@ -2,6 +2,7 @@
 rows and columns, and whole campaigns against the figure that aMLLibrary's procedure gives. Prints a line for each claim that holds; ends with status 1 at the first that does not."""
 import csv, json, os, random, subprocess, sys
 import numpy as np
+from scipy.stats import t as student
 from sklearn.linear_model import Lasso, LinearRegression, Ridge
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.svm import SVR
@@ -61,6 +62,43 @@ x, y, ours = campaign("trees", "faas_test.csv", "ave_response_time", "DecisionTr
                       "skip_columns = ['cold_service_time']")
 claim("DecisionTree with all features", ours,
       DecisionTreeRegressor(max_depth=4, min_samples_leaf=3, random_state=0).fit(x, y).predict(x))
+
+
+def draper_smith(x, y, p_add=0.05, p_remove=0.1):
+    """The columns that stepwise regression selects, with an intercept: add the most correlated one while its t-test is
+    significant, then drop the weakest of those selected while its interval is too wide."""
+    def fit(columns):
+        a = np.column_stack([np.ones(len(y))] + [x[:, c] for c in columns])
+        b = np.linalg.lstsq(a, y, rcond=None)[0]
+        left = y - a @ b
+        free = len(y) - a.shape[1]
+        return b[1:], np.sqrt(np.diag(np.linalg.inv(a.T @ a)) * (left @ left) / free)[1:], left, free
+
+    chosen, left = [], y - y.mean()
+    for _ in range(100):
+        before = list(chosen)
+        rest = [c for c in range(x.shape[1]) if c not in chosen and x[:, c].std() > 0]
+        if rest:
+            best = max(rest, key=lambda c: abs(np.corrcoef(x[:, c], left)[0, 1]))
+            b, se, new_left, free = fit(chosen + [best])
+            if 2 * student.sf(abs(b[-1] / se[-1]), free) < p_add:
+                chosen, left = chosen + [best], new_left
+        if chosen:
+            b, se, left, free = fit(chosen)
+            ratio = abs(b) / (se * student.ppf(1 - p_add / 2, free))
+            if ratio.min() < student.ppf(1 - p_remove / 2, free) / student.ppf(1 - p_add / 2, free):
+                chosen.pop(int(ratio.argmin()))
+                left = fit(chosen)[2] if chosen else y - y.mean()
+        if chosen == before:
+            break
+    return chosen
+
+
+for table, target, preparation in (("draper_smith.csv", "y", ""), ("faas_test.csv", "ave_response_time", products)):
+    x, y, ours = campaign("stepwise-" + table[:4], table, target, "Stepwise", "p_to_add = [0.05]\np_to_remove = [0.1]", preparation)
+    columns = draper_smith(x, y)
+    claim("Stepwise on %s (%d of %d columns)" % (table, len(columns), x.shape[1]), ours,
+          LinearRegression().fit(x[:, columns], y).predict(x[:, columns]))
 x, y, ours = campaign("svr", "faas_test.csv", "ave_response_time", "SVR",
                       "C = [10]\nepsilon = [0.01]\nkernel = ['rbf']\ngamma = [0.5]\ntolerance = [1e-9]",
                       "use_columns = ['Lambda', 'warm_service_time']")
