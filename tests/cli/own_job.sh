@@ -210,7 +210,6 @@ twenty mine 4s
 # ---- a learning rate that varies is a factor as any other ----
 
 here init --yes --json --name rate --accuracy metrics.top1 --factor batch=16,64 -- ./prog base.ini 'batch={batch}' 'lr={lr}'
-json "$dir/out" "rate: the threads of the command are shown" "d['trial']['threads'] >= 1"
 that "rate: it has the usual values" grep -q '"lr": \[0.001, 0.01, 0.1\]' "$dir/w/rate-postrider/job.json"
 here profile rate-postrider -q
 code_is 0 "rate: profile"
@@ -244,9 +243,9 @@ while [ $n -lt 12 ]; do
 	here run --slo 5s -- ./train.py --batch-size '{batch}' --epochs 2
 	n=$((n + 1))
 done
-says err "that was enough: a model of this command is being trained" "command: the twelfth run is enough for a model"
+says err "that was enough: a model of this command is trained" "command: the twelfth run is enough for a model"
 n=0
-until [ $n -ge 100 ] || "$postrider" types 2>/dev/null | grep -q "its own, from 12 runs"; do
+until [ $n -ge 900 ] || "$postrider" types 2>/dev/null | grep -q "its own, from 12 runs"; do
 	n=$((n + 1))
 	sleep 0.1
 done
@@ -261,7 +260,7 @@ says out "the first model, from 12 rows" "model list: the daemon trained it from
 here run --detach -- ./train.py --batch-size '{batch}' --epochs 2
 code_is 0 "detach: run"
 that "detach: the id is printed, and nothing else" grep -qx '[0-9]*' "$dir/out"
-expect 0 "detach: wait for it" wait "$(cat "$dir/out")" --timeout 20s
+expect 0 "detach: wait for it" wait "$(cat "$dir/out")" --timeout 90s
 cat >"$dir/interrupt.py" <<'END'
 # Ctrl-C in a pseudo-terminal, as soon as the command has said something
 import os, pty, sys, select
@@ -292,12 +291,12 @@ code=$?
 ran="run, interrupted"
 code_is 130 "Ctrl-C: exit code 130"
 says out "is asked to stop" "Ctrl-C: it says that the job is asked to stop"
-expect 0 "Ctrl-C: nothing goes on" wait --timeout 20s
+expect 0 "Ctrl-C: nothing goes on" wait --timeout 90s
 that "Ctrl-C: the daemon stays" test "$(daemons)" = 1
 here run --idle 1s -- ./train.py --batch-size '{batch}' --epochs 1
 code_is 0 "idle: run"
 n=0
-until [ $n -ge 100 ] || [ "$(daemons)" = 0 ]; do
+until [ $n -ge 600 ] || [ "$(daemons)" = 0 ]; do
 	n=$((n + 1))
 	sleep 0.1
 done

@@ -131,9 +131,10 @@ static void say_learnt(const struct cli *c, struct client *client, const char *t
 		if (strcmp(json_string(json_get(m, "type"), ""), type) ||
 		    json_string(json_get(m, "model"), NULL))
 			continue;
-		if (json_bool(json_get(m, "training"), false))
-			cli_notice(c,
-				   "that was enough: a model of this command is being trained from its runs");
+		/* Another model may be in training: this one is next. */
+		if (json_bool(json_get(m, "training"), false) ||
+		    cli_json_number(m, "since_training") >= cli_json_number(m, "retrain_after"))
+			cli_notice(c, "that was enough: a model of this command is trained from its runs");
 		else
 			cli_notice(c, "%.0f of %.0f runs that a model of this command needs have ended",
 				   cli_json_number(m, "since_training"), cli_json_number(m, "retrain_after"));
