@@ -507,12 +507,12 @@ static int try_sharing(const struct problem *pr, struct solution *s, struct err 
 
 	if (form == s->form)
 		return 0;
-	rc = fit_form(pr, form, NULL, &try, err);
+	rc = fit_form(pr, form, s, &try, err);
 	if (rc || !(try.aicc < s->aicc))
 		return rc;
 	*s = try;
 	rc = grow_form(pr, s, err);
-	return !rc && s->form != form ? fit_again(pr, s, err) : rc;
+	return rc ? rc : fit_again(pr, s, err);
 }
 
 int calibrate_search(struct problem *pr, double cores, struct solution *out, struct err *err)
