@@ -3,6 +3,8 @@
 
 #include "scheduler/core/sched_internal.h"
 
+#define AHEAD 12 /* jobs, whose memory is asked for */
+
 /* Fills in what is not known of a job's work. */
 static void complete(struct sched *s, struct live *j, bool running)
 {
@@ -77,11 +79,13 @@ static int check_change(struct sched *s, const struct sched_params *p, sched_val
 		struct live *j = &s->live[i];
 		unsigned long long id = j->r.id;
 		uint32_t number = 0;
-		const struct job_values *v = values_of ? values_of(owner, j->r.id, &number) : NULL;
-		const struct model *m = number == 0                 ? p->model
-					: number <= p->n_own_models ? p->own_model[number - 1]
-								    : NULL;
+		const struct job_values *v;
+		const struct model *m;
 
+		if (i + AHEAD < s->live_end) /* values are all over the memory */
+			__builtin_prefetch(s->live[i + AHEAD].r.values);
+		v = values_of ? values_of(owner, j->r.id, &number) : NULL;
+		m = number == 0 ? p->model : number <= p->n_own_models ? p->own_model[number - 1] : NULL;
 		j->next_values = v;
 		j->next_model = number;
 		if (number > p->n_own_models)
@@ -106,6 +110,7 @@ int sched_use(struct sched *s, int64_t now_ns, const struct sched_params *p, sch
 	int rc = check_change(s, p, values_of, owner, err);
 	struct fluid_machine was;
 	bool same, unknown;
+	uint32_t devices;
 
 	if (rc)
 		return rc;
@@ -128,8 +133,10 @@ int sched_use(struct sched *s, int64_t now_ns, const struct sched_params *p, sch
 		j->r.model = j->next_model; /* asked for once: to find a job is what takes long here */
 		j->r.values = j->next_values;
 		unknown = isnan(j->total_s);
+		devices = j->taken.devices;
 		complete(s, j, j->running);
-		if (!j->running && (!same || unknown)) { /* else it will take what it would have taken */
+		/* Else it will take what it would have taken. */
+		if (!j->running && (!same || unknown != isnan(j->total_s) || devices != j->taken.devices)) {
 			live_weigh(s, j);
 			live_reorder(s, (uint32_t)i);
 		}

@@ -355,6 +355,8 @@ static int do_action(struct daemon *d, const struct life_action *a, int64_t now_
 	case LIFE_COUNT_VERDICT:
 		outcome_stats_verdict(&d->stats, a->verdict);
 		metrics_decided(&d->metrics, a->verdict, &d->decision);
+		if (a->verdict != SCHED_REJECTED)
+			learning_first_taken(d->learning, job);
 		break;
 	case LIFE_COUNT_WAIT:
 		outcome_stats_wait(&d->stats, a->time_s);
@@ -368,6 +370,7 @@ static int do_action(struct daemon *d, const struct life_action *a, int64_t now_
 	case LIFE_CLOSE:
 		waiting_ended(d, job);
 		if (job->row.state != JOB_REJECTED) {
+			learning_first_ended(d->learning, job);
 			metrics_ended(&d->metrics, &job->row);
 			late_notify_ended(d, job);
 		}

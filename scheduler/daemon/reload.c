@@ -13,10 +13,13 @@
 #include "scheduler/daemon/daemon.h"
 #include "scheduler/daemon/net/systemd.h"
 
+#define AHEAD 12 /* jobs */
 #define REBIND_NS 1000000 /* of parsing jobs anew in one turn of the loop */
+#define REST_NS 200000 /* of freeing what they were */
 
 struct rebound { /* live jobs, and what they are under the new configuration and model */
 	uint64_t *id;
+	const struct job **job; /* where each was: it may have ended since */
 	struct binding *binding;
 	size_t n, cap;
 };
@@ -53,20 +56,30 @@ static void rebound_release(struct rebound *r)
 	for (size_t i = 0; i < r->n; i++)
 		binding_release(&r->binding[i]);
 	free(r->id);
+	free(r->job);
 	free(r->binding);
 	*r = (struct rebound){ 0 };
+}
+
+static int rebound_grow(struct rebound *r, size_t n, struct err *err)
+{
+	size_t ids = r->cap, jobs = r->cap; /* of all three: they grow in step */
+
+	if (mem_grow((void **)&r->id, &ids, n, sizeof *r->id) ||
+	    mem_grow((void **)&r->job, &jobs, n, sizeof *r->job) ||
+	    mem_grow((void **)&r->binding, &r->cap, n, sizeof *r->binding))
+		return err_nomem(err, "the jobs under the new configuration");
+	return 0;
 }
 
 /* Running jobs need no type any more; queued ones do. */
 static int rebind(const struct setup *fresh, const struct job *job, struct rebound *r, struct err *err)
 {
 	struct binding *b;
-	size_t cap = r->cap; /* of both: they grow in step */
-	int rc;
+	int rc = rebound_grow(r, r->n + 1, err);
 
-	if (mem_grow((void **)&r->id, &cap, r->n + 1, sizeof *r->id) ||
-	    mem_grow((void **)&r->binding, &r->cap, r->n + 1, sizeof *r->binding))
-		return err_nomem(err, "the jobs under the new configuration");
+	if (rc)
+		return rc;
 	b = &r->binding[r->n];
 	*b = (struct binding){ 0 };
 	rc = binding_of_row(fresh, &job->row, b, err);
@@ -75,6 +88,7 @@ static int rebind(const struct setup *fresh, const struct job *job, struct rebou
 				  (unsigned long long)job->id);
 	if (rc && (rc = binding_without_type(fresh, &job->row, b, err)) != 0)
 		return rc;
+	r->job[r->n] = job;
 	r->id[r->n++] = job->id;
 	return 0;
 }
@@ -91,7 +105,7 @@ static struct job *late_comer(const struct daemon *d, const struct rebound *r)
 }
 
 /* The jobs that are not rebound yet, for as long as a turn of the loop may take; they are listed by id, and
- * new ones have higher ids. *out_all: that was the last. */
+ * new ones have higher ids. *out_all: there were none but late-comers, so there is time for the swap. */
 static int rebind_some(struct daemon *d, const struct setup *fresh, struct job_cursor *at, struct rebound *r,
 		       bool *out_all, struct err *err)
 {
@@ -99,8 +113,11 @@ static int rebind_some(struct daemon *d, const struct setup *fresh, struct job_c
 	struct job *job;
 	int rc = 0;
 
-	if (!at->upwards) /* the first time */
+	if (!at->upwards) { /* the first time; room for all, for to move them takes milliseconds */
+		rc = rebound_grow(r, d->jobs.live.n + 1, err);
 		jobs_cursor_open(&d->jobs, at, true);
+	}
+	*out_all = !at->at;
 	for (size_t n = 1; !rc && at->at; n++) {
 		rc = rebind(fresh, jobs_cursor_next(&d->jobs, at), r, err);
 		if (n % 64 == 0 && daemon_now_ns(d) > until)
@@ -108,7 +125,6 @@ static int rebind_some(struct daemon *d, const struct setup *fresh, struct job_c
 	}
 	for (job = at->at ? NULL : late_comer(d, r); !rc && job; job = job->after)
 		rc = rebind(fresh, job, r, err);
-	*out_all = !at->at;
 	return rc;
 }
 
@@ -122,30 +138,58 @@ static const struct job_values *values_of(void *owner, uint64_t id, uint32_t *ou
 	return job ? &job->values : NULL;
 }
 
+/* Of parameters there is room for many, and a type has few: only these are touched. */
+static void exchange_params(struct job_params *a, struct job_params *b, size_t n)
+{
+	double from = a->epochs_from, to = a->epochs_to;
+
+	for (size_t i = 0; i < n; i++) {
+		char *value = a->value[i];
+		double number = a->number[i];
+
+		a->value[i] = b->value[i];
+		a->number[i] = b->number[i];
+		b->value[i] = value;
+		b->number[i] = number;
+	}
+	a->epochs_from = b->epochs_from;
+	a->epochs_to = b->epochs_to;
+	b->epochs_from = from;
+	b->epochs_to = to;
+}
+
 /* The job under the other configuration; done twice it is as before. Its batches stay: they are its own, and
  * the scheduler holds on to them. */
 static void exchange(struct job *job, struct binding *b)
 {
-	struct binding was = {
-		.type = job->type, .params = job->params, .slot = job->slot, .values = job->values
-	};
+	const struct job_type *type = job->type;
+	struct job_values values = job->values;
+	uint32_t slot = job->slot;
+	size_t n = type ? type->n_params : 0, other = b->type ? b->type->n_params : 0;
 
+	exchange_params(&job->params, &b->params, n > other ? n : other);
 	job->type = b->type;
-	job->params = b->params;
 	job->slot = b->slot;
 	job->values = b->values;
-	b->type = was.type;
-	b->params = was.params;
-	b->slot = was.slot;
-	b->values = was.values;
+	b->type = type;
+	b->slot = slot;
+	b->values = values;
 }
 
-/* Both are in the order of ids; what has ended since is passed over. */
+/* Both are in the order of ids; what has ended since is passed over. All jobs change in one turn of the loop, and
+ * most of the time goes into waiting for the memory they lie in: it is asked for ahead. */
 static void exchange_all(struct daemon *d, struct rebound *r)
 {
 	struct job *job = d->jobs.live.first;
 
 	for (size_t i = 0; i < r->n && job; i++) {
+		if (i + AHEAD < r->n) {
+			const char *at = (const char *)r->job[i + AHEAD];
+
+			__builtin_prefetch(at);
+			__builtin_prefetch(at + offsetof(struct job, params.number));
+			__builtin_prefetch(at + offsetof(struct job, values));
+		}
 		while (job && job->id < r->id[i])
 			job = job->after;
 		if (job && job->id == r->id[i])
@@ -216,12 +260,14 @@ static void on_rest(evutil_socket_t fd, short what, void *arg)
 	struct daemon *d = l->d;
 	struct daemon_span span = daemon_span_begin();
 	struct rebound *r = &l->rebound;
-	int64_t until = daemon_now_ns(d) + REBIND_NS;
+	int64_t until = daemon_now_ns(d) + REST_NS;
 
 	(void)fd;
 	(void)what;
 	for (size_t n = 1; r->n && (n % 64 || daemon_now_ns(d) < until); n++)
 		binding_release(&r->binding[--r->n]);
+	/* The C library sorts what was freed when next a large piece is asked for: now, and not all of it at the end. */
+	free(mem_array(1, 4096));
 	if (r->n) {
 		event_add(l->rest, &(struct timeval){ 0 });
 	} else {

@@ -20,17 +20,21 @@
 
 struct job {
 	uint64_t id;
+	struct job *before, *after;    /* in its list: live ones by id, ended ones by when they ended */
+
+	/* of live jobs only; a reload changes these of all jobs at once, so they lie together */
+	const struct job_type *type;   /* of the present configuration; NULL: it has no such type any more */
+	struct job_params params;
+	uint32_t slot;                 /* of its model: daemon/setup.h */
+	struct job_values values;      /* under the model's schema; one block, freed by job_values_drop() */
+
 	int type_number;               /* of its type's name: names_number() */
 	struct job_record row;         /* as it is stored; its text is in the next line, or kept by names.h */
 	char *key, *type_name, *params_text, *batches_text, *reason, *tag; /* text of the row, or NULL */
 	char *identity, *devices, *after_more; /* the same */
 
 	/* of live jobs only */
-	const struct job_type *type;   /* of the present configuration; NULL: it has no such type any more */
-	struct job_params params;
-	uint32_t slot;                 /* of its model: daemon/setup.h */
 	double guess_s;                /* without a model: what such jobs took so far; NaN: not known */
-	struct job_values values;      /* under the model's schema; one block, freed by job_values_drop() */
 	double *batch; size_t n_batches; /* allowed; none: the type's or the model's */
 	double *epoch_choice; size_t n_epoch_choices; /* none: its epochs are fixed */
 	uint32_t tenant;               /* tenants.h */
@@ -61,7 +65,6 @@ struct job {
 
 	bool unsaved;                  /* its last change is not in the store, which has failed */
 	struct job *same_hash;         /* chain of the index */
-	struct job *before, *after;    /* in its list: live ones by id, ended ones by when they ended */
 };
 
 struct job_list { struct job *first, *last; size_t n; };

@@ -1,33 +1,92 @@
-/* Jobs of a type that has no model yet: which batch they take, and how long they may run. See learning.h. */
+/* Jobs of a type that has no model yet: which batch they take, and how long they may run. How often each batch was
+ * taken is counted as jobs come and end, so that to choose one takes no longer where there are many jobs. See
+ * learning.h. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/mem.h"
 #include "scheduler/daemon/learn/learning_internal.h"
 
-struct tried {
-	size_t n; /* jobs of this batch, ended or not */
-	size_t n_times;
-	double log_s; /* sum of the logarithms of their run times */
-};
-
-static void count(const struct job_list *l, const struct job *like, const double *batch, size_t n,
-		  struct tried *out)
+static struct first_batches *of_type(const struct learning *l, int type)
 {
-	for (const struct job *j = l->first; j; j = j->after) {
-		double run_s = (double)(j->row.ended_ns - j->row.started_ns) / 1e9;
+	for (size_t i = 0; i < l->n_firsts; i++) {
+		if (l->first[i].type == type)
+			return &l->first[i];
+	}
+	return NULL;
+}
 
-		if (j->type_number != like->type_number || j->row.state == JOB_REJECTED ||
-		    j->row.state == JOB_CANCELLED || j->row.state == JOB_FAILED)
-			continue;
-		for (size_t i = 0; i < n; i++) {
-			if (batch[i] != j->row.batch)
+static struct tried *find(const struct first_batches *f, double batch)
+{
+	for (size_t i = 0; f && i < f->n; i++) {
+		if (f->tried[i].batch == batch)
+			return (struct tried *)&f->tried[i];
+	}
+	return NULL;
+}
+
+/* NULL: without memory, or for a batch too many, it counts as never tried. */
+static struct tried *make(struct learning *l, int type, double batch)
+{
+	struct first_batches *f = of_type(l, type);
+	struct tried *t = find(f, batch);
+
+	if (t)
+		return t;
+	if (!f) {
+		if (mem_grow((void **)&l->first, &l->firsts_cap, l->n_firsts + 1, sizeof *l->first))
+			return NULL;
+		f = &l->first[l->n_firsts++];
+		*f = (struct first_batches){ .type = type };
+	}
+	t = find(f, 0.0); /* one that is free again */
+	if (!t && f->n < LEARNING_BATCHES)
+		t = &f->tried[f->n++];
+	if (t)
+		*t = (struct tried){ .batch = batch };
+	return t;
+}
+
+void learning_first_taken(struct learning *l, const struct job *job)
+{
+	struct tried *t;
+
+	if (l->d->setup->slot[setup_slot_of(l->d->setup, job->row.type)].model || !(job->row.batch > 0.0))
+		return;
+	t = make(l, job->type_number, job->row.batch);
+	if (t)
+		t->n++;
+}
+
+void learning_first_ended(struct learning *l, const struct job *job)
+{
+	struct tried *t = find(of_type(l, job->type_number), job->row.batch);
+	enum job_state state = job->row.state;
+
+	if (!t || t->n == 0)
+		return;
+	if (learning_is_observation(&job->row)) {
+		t->n_times++;
+		t->log_s += log((double)(job->row.ended_ns - job->row.started_ns) / 1e9);
+	} else if (state == JOB_CANCELLED || state == JOB_FAILED) {
+		t->n--;
+		if (t->n == 0)
+			t->batch = 0.0;
+	}
+}
+
+void learning_first_restore(struct learning *l)
+{
+	const struct job_list *list[] = { &l->d->jobs.ended, &l->d->jobs.live };
+
+	l->n_firsts = 0;
+	for (size_t i = 0; i < 2; i++) {
+		for (const struct job *j = list[i]->first; j; j = j->after) {
+			if (j->row.state == JOB_REJECTED)
 				continue;
-			out[i].n++;
-			if (learning_is_observation(&j->row)) {
-				out[i].n_times++;
-				out[i].log_s += log(run_s);
-			}
+			learning_first_taken(l, j);
+			learning_first_ended(l, j);
 		}
 	}
 }
@@ -35,22 +94,28 @@ static void count(const struct job_list *l, const struct job *like, const double
 double learning_first_batch(const struct learning *l, const struct job *job, const double *batch, size_t n,
 			    double *out_guess_s)
 {
-	struct tried tried[JOB_TYPE_MAX_BATCHES] = { 0 }, all = { 0 };
+	static const struct tried never;
+	const struct first_batches *f = of_type(l, job->type_number);
+	const struct tried *least = NULL;
+	struct tried all = { 0 };
 	size_t best = n / 2;
 
-	count(&l->d->jobs.ended, job, batch, n, tried);
-	count(&l->d->jobs.live, job, batch, n, tried);
 	for (size_t i = 0; i < n; i++) {
+		const struct tried *t = find(f, batch[i]);
 		size_t off = i > n / 2 ? i - n / 2 : n / 2 - i;
 		size_t best_off = best > n / 2 ? best - n / 2 : n / 2 - best;
 
-		if (tried[i].n < tried[best].n || (tried[i].n == tried[best].n && off < best_off))
+		if (!t)
+			t = &never;
+		if (!least || t->n < least->n || (t->n == least->n && off < best_off)) {
 			best = i;
-		all.n_times += tried[i].n_times;
-		all.log_s += tried[i].log_s;
+			least = t;
+		}
+		all.n_times += t->n_times;
+		all.log_s += t->log_s;
 	}
-	if (tried[best].n_times)
-		all = tried[best];
+	if (least && least->n_times)
+		all = *least;
 	*out_guess_s = all.n_times ? exp(all.log_s / (double)all.n_times) : NAN;
 	return batch[best];
 }

@@ -14,6 +14,21 @@
                                 training */
 #define LEARNING_FIRST 30    /* jobs that say how a model errs, where it does not say so itself */
 
+#define LEARNING_BATCHES 256 /* told apart of a type without a model; a further one counts as never tried */
+
+struct tried {               /* a batch that jobs without a model took: first.c */
+	double batch;        /* 0: free */
+	size_t n;            /* jobs that live, are done or lost */
+	size_t n_times;      /* of them that tell how long they took */
+	double log_s;        /* sum of the logarithms of these times */
+};
+
+struct first_batches {
+	int type;
+	size_t n;
+	struct tried tried[LEARNING_BATCHES];
+};
+
 struct kept_level {
 	int percent;
 	uint64_t n, kept;
@@ -74,6 +89,7 @@ struct learning {
 	struct learner **learner; size_t n; /* by slot */
 	struct learner **fresh; size_t n_fresh; /* of a reload under way: those that are new */
 	struct probe_type *probe; size_t n_probes, probes_cap;
+	struct first_batches *first; size_t n_firsts, firsts_cap;
 	uint64_t probes;             /* taken to learn since the start */
 	struct kept_level level[LEARNING_LEVELS]; size_t n_levels;
 	uint64_t doubted;            /* jobs that nothing was learnt from: learning_doubt() */
@@ -98,6 +114,7 @@ void learner_train_restore(struct learner *e); /* counts what ended since the la
 void learner_train_changed(struct learner *e); /* after a reload */
 bool learner_train_busy(const struct learner *e);
 size_t learner_train_after(const struct learner *e); /* so many jobs; 0: not by itself */
+void learning_first_restore(struct learning *l); /* counts the jobs in memory */
 bool learning_is_observation(const struct job_record *row);
 bool learning_probe_allowed(const struct learning *l, const struct job *job); /* by its type, or by all */
 void learning_probe_ended(struct learning *l, const struct job *job); /* it taught something */

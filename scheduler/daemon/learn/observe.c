@@ -380,6 +380,7 @@ void learning_restore(struct learning *l)
 
 	for (size_t i = 0; i < l->n; i++)
 		learner_train_restore(l->learner[i]);
+	learning_first_restore(l);
 	if (!job) {
 		log_warn("out of memory: bounds begin anew");
 		return;
@@ -538,6 +539,7 @@ void learning_free(struct learning *l)
 	learners_free(l->learner, l->n);
 	learners_free(l->fresh, l->n_fresh);
 	free(l->probe);
+	free(l->first);
 	if (l->d->learning == l)
 		l->d->learning = NULL;
 	free(l);
