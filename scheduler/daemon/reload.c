@@ -176,8 +176,8 @@ static void exchange(struct job *job, struct binding *b)
 	b->values = values;
 }
 
-/* Both are in the order of ids; what has ended since is passed over. All jobs change in one turn of the loop, and
- * most of the time goes into waiting for the memory they lie in: it is asked for ahead. */
+/* Both are in the order of ids; what has ended since is passed over. All jobs change in one turn of the loop,
+ * and most of the time goes into waiting for the memory they lie in: it is asked for ahead. */
 static void exchange_all(struct daemon *d, struct rebound *r)
 {
 	struct job *job = d->jobs.live.first;
@@ -266,7 +266,8 @@ static void on_rest(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	for (size_t n = 1; r->n && (n % 64 || daemon_now_ns(d) < until); n++)
 		binding_release(&r->binding[--r->n]);
-	/* The C library sorts what was freed when next a large piece is asked for: now, and not all of it at the end. */
+	/* The C library sorts what was freed when next a large piece is asked for: now, and not all of it at
+	 * the end. */
 	free(mem_array(1, 4096));
 	if (r->n) {
 		event_add(l->rest, &(struct timeval){ 0 });

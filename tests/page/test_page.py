@@ -20,7 +20,8 @@ PARAMS = {"network": {"kind": "word", "values": ["lenet5", "simplenet"], "defaul
 TYPES = {"nap": {"argv": ["/bin/sh", "-c", "sleep $1; echo '{{\"epoch\":1,\"accuracy\":0.9}'", "x", "{nap}", "{batch}"],
                  "batches": [64, 128, 256, 512],
                  "params": dict(PARAMS, nap={"kind": "number", "min": 0, "max": 600, "default": 0.05})},
-         "digits": {"batches": [64, 128, 256, 512], "params": PARAMS}}
+         "digits": {"batches": [64, 128, 256, 512], "params": PARAMS},
+         "young": {"batches": [64, 128], "params": PARAMS, "first_after": 1000}}
 
 
 def setUpModule():
@@ -211,7 +212,13 @@ class TestBrowser(unittest.TestCase):
         self.assertIsNotNone(page.until("window.postrider && !window.postrider.update.known", 20))
         self.assertFalse(page.js("document.getElementById('sums').hidden"))
         self.assertTrue(page.js("document.getElementById('queue').hidden"))
-        self.assertNotIn("nap", page.js("document.body.innerText"))
+        for name in ("nap", "young"):
+            self.assertNotIn(name, page.js("document.body.innerText"))
+
+    def test_types_with_models_of_their_own_are_told(self):
+        page = self.opened()
+        self.assertIn("Type young: model none yet, version 0.", page.js("document.getElementById('drift').innerText"))
+        self.assertEqual(page.complaints(), [])
 
     def test_a_decision_is_a_picture(self):
         page = self.opened()

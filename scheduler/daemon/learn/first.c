@@ -1,6 +1,6 @@
-/* Jobs of a type that has no model yet: which batch they take, and how long they may run. How often each batch was
- * taken is counted as jobs come and end, so that to choose one takes no longer where there are many jobs. See
- * learning.h. */
+/* Jobs of a type that has no model yet: which batch they take, and how long they may run. How often each
+ * batch was taken is counted as jobs come and end, so that to choose one takes no longer where there are many
+ * jobs. See learning.h. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -26,11 +26,17 @@ function showTiles(s) {
 		tile(s.store.failed ? "database FAILED" : "database, mean commit", s.store.failed ? "no writes" : `${number(s.store.mean_commit_ms, 1)} ms`, s.store.failed));
 }
 
+function driftOf(d, alarms) {
+	const shift = d && known(d.shift_percent) ? `${Math.abs(d.shift_percent).toFixed(0)} % ${d.slower ? "longer" : "shorter"} than predicted` : "as predicted";
+	return el("p", { class: d && d.alarm ? "missed" : "note" }, !d ? "Drift: too few jobs to tell." : `${d.alarm ? "Drift: " : "No drift: "}times are ${shift}; ` +
+		`evidence ${number(d.statistic, 1)}, alarm above ${number(d.threshold, 1)}; ${number(alarms)} alarms since the start.`);
+}
+
+/* The configuration's model, then those that job types have of their own. */
 function showDrift(s) {
-	const d = s.learning.drift;
-	fill($("drift"), el("p", {}, `Policy ${s.policy}; model ${s.model ?? "none"}, version ${s.learning.current}${s.learning.training ? "; a new one is being trained" : ""}.`),
-		el("p", { class: d && d.alarm ? "missed" : "note" }, !d ? "Drift: too few jobs to tell." : `${d.alarm ? "Drift: " : "No drift: "}times are ${known(d.shift_percent) ? `${Math.abs(d.shift_percent).toFixed(0)} % ${d.slower ? "longer" : "shorter"} than predicted` : "as predicted"}; ` +
-			`evidence ${number(d.statistic, 1)}, alarm above ${number(d.threshold, 1)}; ${number(s.learning.alarms)} alarms since the start.`));
+	const trained = (m) => m.training ? "; a new one is being trained" : "";
+	fill($("drift"), el("p", {}, `Policy ${s.policy}; model ${s.model ?? "none"}, version ${s.learning.current}${trained(s.learning)}.`), driftOf(s.learning.drift, s.learning.alarms),
+		...(s.learning.models ?? []).flatMap((m) => [el("p", {}, `Type ${m.type}: model ${m.model ?? "none yet"}, version ${m.current}${trained(m)}.`), driftOf(m.drift, m.alarms)]));
 }
 
 async function showModels() {
