@@ -16,7 +16,8 @@
 
 /* The statement looks at the oldest jobs, at rejected ones and at indexes: it does not read all rows. Age
  * looks at the oldest few thousand only; what is behind them comes up when they are gone. A user's own limit
- * counts all rows of the user, and takes jobs with a key, too. */
+ * counts all rows of the user, and takes jobs with a key, too. It goes by the index: to sort the rows of a
+ * user with 50,000 jobs took megabytes, every 250 jobs. */
 static const char jobs_sql[] =
 	"SELECT id,uid,started_ns,identity,key FROM jobs WHERE id IN ("
 	"SELECT id FROM (SELECT id FROM jobs WHERE state='rejected' AND submitted_ns<?4 ORDER BY id LIMIT "
@@ -30,9 +31,9 @@ static const char jobs_sql[] =
 	" UNION SELECT id FROM (SELECT id FROM (SELECT id,ended_ns,submitted_ns,key FROM jobs WHERE " ENDED
 	" ORDER BY id LIMIT max(0,(SELECT count(*) FROM jobs WHERE " ENDED ")-?8)) WHERE " SETTLED
 	" AND " NO_KEY " LIMIT ?1)"
-	" UNION SELECT id FROM (SELECT id,row_number() OVER (PARTITION BY uid ORDER BY id DESC) AS r FROM "
-	"jobs"
-	" WHERE uid IN (SELECT uid FROM jobs GROUP BY uid HAVING count(*)>?9)) WHERE r>?9"
+	" UNION SELECT j.id FROM (SELECT uid FROM jobs GROUP BY uid HAVING count(*)>?9) u JOIN jobs j"
+	" ON j.uid=u.uid AND j.id<="
+	"(SELECT id FROM jobs k WHERE k.uid=u.uid ORDER BY id DESC LIMIT 1 OFFSET ?9)"
 	") AND state NOT IN ('queued','running') AND (state='rejected' OR " SETTLED ") ORDER BY id LIMIT ?1";
 
 static const char observations_sql[] =

@@ -224,7 +224,7 @@ static bool reloads(void)
  * on. */
 static void await_training(void)
 {
-	double until = now_s() + 2.0 * PATIENCE_S;
+	double until = now_s() + 8.0 * PATIENCE_S; /* it has the lowest priority */
 
 	while (training() || !reloads()) {
 		if (now_s() > until)

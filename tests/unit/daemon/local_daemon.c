@@ -148,7 +148,7 @@ void local_run(struct local_daemon *l, double seconds)
 
 void local_until(struct local_daemon *l, bool (*done)(const struct local_daemon *l))
 {
-	double until = now_s() + PATIENCE_S;
+	double until = now_s() + 5.0 * PATIENCE_S; /* a training has the lowest priority */
 
 	while (!done(l)) {
 		assert_true(now_s() < until);
