@@ -30,6 +30,19 @@ TEST(test_two_processes_between_two_equal_queues)
 	near(cycle_time_s(0.2, 1.0, 0.2, 0.0, 2.0), 0.6, 1e-12);
 }
 
+/* More cores than are followed one by one (CYCLE_EXACT_CORES). */
+TEST(test_many_cores_are_shared_evenly)
+{
+	near(cycle_time_s(0.3, 16.0, 0.0, 0.0, 10.0), 0.3, 1e-12);
+	near(cycle_time_s(0.3, 16.0, 0.0, 0.0, 40.0), 0.75, 1e-12);
+}
+
+TEST(test_a_part_of_a_process_and_very_many_of_them)
+{
+	near(cycle_time_s(0.2, 1.0, 0.0, 0.0, 2.5), 0.5, 1e-12);
+	near(cycle_time_s(0.3, 2.0, 0.0, 0.0, CYCLE_MOST + 904.0), 0.15 * (CYCLE_MOST + 904.0), 1e-9);
+}
+
 TEST(test_it_is_the_solution_of_the_general_solver)
 {
 	struct rng rng = rng_stream(7, 1);
@@ -60,6 +73,21 @@ TEST(test_more_processes_never_make_it_faster)
 		}
 }
 
+/* Eight cpus on four cores: the start-up once, and every iteration at half speed. */
+TEST(test_a_job_wider_than_the_machine_is_stretched_once)
+{
+	const struct calibrated c = { .value = { [CALIBRATE_FIXED] = 0.02,
+						 [CALIBRATE_START] = 5.0,
+						 [CALIBRATE_SATURATION] = 10.0,
+						 [CALIBRATE_CORES] = 4.0 } };
+	const struct cycle m = { .cpu = 1.0, .disk = 1.0, .rest = 1.0 };
+	const struct calibrate_job job = {
+		.iterations = 1000.0, .batch = 64.0, .cpus = 8.0, .processes = 8.0
+	};
+
+	near(cycle_job_s(&c, &m, &job), 5.0 + 1000.0 * 0.04, 1e-9);
+}
+
 /* Times that come from such a cycle are explained to their last digits. */
 TEST(test_the_fit_finds_the_cycle_that_made_the_times)
 {
@@ -87,6 +115,16 @@ TEST(test_the_fit_finds_the_cycle_that_made_the_times)
 	assert_true(found.sd < 1e-3);
 	near(found.cpu, truth.cpu, 0.01);
 	near(found.disk, truth.disk, 0.02);
+	for (size_t i = 0; i < 48;
+	     i++) { /* each job twice, a tenth too long and too short: that is the spread */
+		double mean_s = cycle_job_s(&c, &truth, &job[i]);
+
+		job[95 - i] = job[i];
+		time_s[i] = mean_s * exp(0.1);
+		time_s[95 - i] = mean_s * exp(-0.1);
+	}
+	assert_int_equal(cycle_fit(&p, &c, &found, NULL), 0);
+	near(found.sd, 0.1, 1e-3);
 	p.n = 0;
 	assert_int_equal(cycle_fit(&p, &c, &found, NULL), -ERR_NODATA);
 }
