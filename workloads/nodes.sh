@@ -162,7 +162,8 @@ trap 'kill -TERM $pid 2>/dev/null || :' TERM INT
 wait_for $pid
 if [ ! -e "$dir/ready" ]; then
 	say "no links of limited rate here ($(tail -n 1 "$dir/log" 2>/dev/null || echo "unshare failed")); going on without"
-	code=0
-	"$@" <&3 || code=$?
+	"$@" <&3 3<&- & # in the background as well, so that a signal is passed on at once
+	pid=$!
+	wait_for $pid
 fi
 exit "$code"
